@@ -1,3 +1,4 @@
+/* The table of element types, and words to its rows. */
 #include "dtype.h"
 
 #include <assert.h>
@@ -45,6 +46,7 @@ const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT] = {
 
 /* --- by name --- */
 
+/* n bytes at s, not terminated. */
 static bool is_word(const char *word, const char *s, size_t n) {
   return strlen(word) == n && memcmp(word, s, n) == 0;
 }
@@ -56,6 +58,7 @@ static base_dtype text_among(base_dtype first, base_dtype last, const char *s, s
   return BASE_DTYPE_INVALID;
 }
 
+/* The same by MLIR's words. */
 static base_dtype mlir_among(base_dtype first, base_dtype last, const char *s, size_t n) {
   for (int t = last; t >= (int)first; --t)
     if (is_word(base_dtype_table[t].mlir, s, n)) return (base_dtype)t;
@@ -81,7 +84,9 @@ base_dtype base_dtype_from_text(const char *s, size_t n) {
   }
 }
 
+/* MLIR's integers are signless: i1 is pred, i8 to i64 the signed types, ui8 to ui64 the unsigned ones. */
 base_dtype base_dtype_from_mlir(const char *s, size_t n) {
+  assert(s || n == 0);
   switch (n ? *s : 0) {
     case 'i':
       return is_word(base_dtype_table[XLAC_PRED].mlir, s, n) ? XLAC_PRED : mlir_among(XLAC_S2, XLAC_S64, s, n);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Numbers are ours alone; each format's own are columns of the table. Types of one class are neighbours, which
+ * base_dtype_from_text relies on. */
 typedef enum base_dtype {
   BASE_DTYPE_INVALID = 0,
 #define DTYPE(name, ...) XLAC_##name,
@@ -13,6 +15,7 @@ typedef enum base_dtype {
   BASE_DTYPE_COUNT
 } base_dtype;
 
+/* The numeric classes; what StableHLO calls boolean is PRED. NONE is the row of BASE_DTYPE_INVALID. */
 typedef enum base_dtype_kind {
   BASE_KIND_NONE = 0,
   BASE_KIND_PRED,
@@ -50,9 +53,11 @@ typedef struct base_dtype_info {
 
 extern const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT];
 
+/* t must be a base_dtype, INVALID included: no bounds are checked. */
 static inline const base_dtype_info *base_dtype_of(base_dtype t) {
   return &base_dtype_table[t];
 }
+/* Of one element in host memory, where types of fewer than 8 bits fill a byte. */
 static inline size_t base_dtype_bytes(base_dtype t) {
   return base_dtype_table[t].bytes;
 }
@@ -68,6 +73,7 @@ static inline bool base_dtype_is_signed(base_dtype t) {
 static inline bool base_dtype_is_unsigned(base_dtype t) {
   return base_dtype_table[t].kind == BASE_KIND_UINT;
 }
+/* pred is no integer. */
 static inline bool base_dtype_is_integer(base_dtype t) {
   return base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
 }

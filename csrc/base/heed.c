@@ -1,3 +1,4 @@
+/* Cancellation, one wish for each thread. */
 #include "heed.h"
 
 enum {
@@ -19,6 +20,7 @@ base_heed base_heed_set(base_heed h) {
   return before;
 }
 
+/* Once it is true it stays so until the next base_heed_set. */
 bool base_heed_tick(uint64_t work) {
   if (!heed_of_thread.wish.asked) return false;
   heed_of_thread.work += work;

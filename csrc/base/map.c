@@ -1,9 +1,11 @@
+/* An open-addressing map: linear probing in a table of a power of two of slots, at most three quarters full. */
 #include "map.h"
 
 #include <assert.h>
 
 enum { FIRST_CAP = 16 };
 
+/* Allocates nothing. */
 void base_map_init(base_map *m, base_alloc alloc) {
   *m = (base_map){.alloc = alloc};
 }
@@ -13,6 +15,7 @@ void base_map_free(base_map *m) {
   *m = (base_map){.alloc = m->alloc};
 }
 
+/* Keeps the memory. */
 void base_map_clear(base_map *m) {
   if (m->n) memset(m->slots, 0, m->cap * sizeof *m->slots);
   m->n = 0;
@@ -28,6 +31,7 @@ static base_map_slot *slot_of(base_map_slot *slots, uint32_t cap, uint64_t key) 
   return &slots[i];
 }
 
+/* Doubles, and puts all back. The map is as before where it fails. */
 static bool grow_map(base_map *m) {
   if (m->cap > UINT32_MAX / 4) return false;
   uint32_t cap = m->cap ? m->cap * 2 : FIRST_CAP;
@@ -45,6 +49,7 @@ static bool grow_map(base_map *m) {
 }
 
 bool base_map_set(base_map *m, uint64_t key, uint64_t value) {
+  assert(m->alloc.fn);
   if (key == 0) {
     m->has_zero = true;
     m->zero = value;
@@ -59,6 +64,7 @@ bool base_map_set(base_map *m, uint64_t key, uint64_t value) {
 }
 
 bool base_map_get(const base_map *m, uint64_t key, uint64_t *value) {
+  assert(value);
   if (key == 0) {
     if (m->has_zero) *value = m->zero;
     return m->has_zero;

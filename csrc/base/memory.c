@@ -1,3 +1,7 @@
+/* The allocator of libc with interrupts and huge pages, arenas, and growable arrays.
+ *
+ * An arena takes chunks that double from 16 kB to 2 MB and hands out their bytes in order; what is larger than half
+ * of a chunk gets a chunk of its own. Nothing is freed singly; a mark lets a scratch arena go back. */
 #include "memory.h"
 
 #include "heed.h"
@@ -23,6 +27,7 @@ static void *large_block(size_t size) {
 #endif
 }
 
+/* Every allocation is a place where the call may be interrupted: it then fails as if memory had run out (heed.h). */
 static void *libc_fn(void *ctx, void *ptr, size_t size) {
   (void)ctx;
   if (size && base_heed_tick(1 + size / 1024)) return NULL;
@@ -45,6 +50,7 @@ void base_arena_init(base_arena *a, base_alloc alloc) {
   *a = (base_arena){.alloc = alloc};
 }
 
+/* Chunks are listed newest first. */
 void base_arena_drop(base_arena *a, const base_arena_chunk *until) {
   while (a->chunks != until) {
     base_arena_chunk *c = a->chunks;
@@ -54,11 +60,13 @@ void base_arena_drop(base_arena *a, const base_arena_chunk *until) {
   }
 }
 
+/* The arena is empty afterwards, and may be used again. */
 void base_arena_free(base_arena *a) {
   base_arena_drop(a, NULL);
   *a = (base_arena){.alloc = a->alloc};
 }
 
+/* Between FIRST_CHUNK and LAST_CHUNK. */
 static size_t within_bounds(size_t bytes) {
   return bytes < FIRST_CHUNK ? FIRST_CHUNK : bytes > LAST_CHUNK ? LAST_CHUNK : bytes;
 }
@@ -70,7 +78,9 @@ static size_t usual_chunk(const base_arena *a) {
   return within_bounds(a->used < a->foreseen ? a->foreseen - a->used : a->used / 4);
 }
 
+/* `bytes` with the head; NULL when out of memory. */
 static char *add_chunk(base_arena *a, size_t bytes) {
+  assert(bytes > sizeof(base_arena_chunk));
   base_arena_chunk *c = base_malloc(a->alloc, bytes);
   if (!c) return NULL;
   c->next = a->chunks;
@@ -81,6 +91,7 @@ static char *add_chunk(base_arena *a, size_t bytes) {
 }
 
 static char *align_up(char *p, size_t align) {
+  assert(align && (align & (align - 1)) == 0);
   return (char *)(((uintptr_t)p + (align - 1)) & ~(uintptr_t)(align - 1));
 }
 
@@ -119,7 +130,9 @@ void *base_arena_slow(base_arena *a, size_t size, size_t align) {
   return p;
 }
 
+/* n == 0 gives a pointer that nobody may read from. */
 void *base_arena_array(base_arena *a, size_t n, size_t size) {
+  assert(size > 0);
   size_t bytes;
   return base_mul(n, size, &bytes) ? base_arena_alloc(a, bytes) : NULL;
 }
@@ -139,6 +152,7 @@ void *base_arena_memdup(base_arena *a, const void *p, size_t n) {
   return copy;
 }
 
+/* Room for at least `need`, at least doubled; the items are as before where it fails. */
 bool base_vec_grow(base_alloc alloc, void **items, uint32_t *cap, size_t item_size, size_t need) {
   assert(item_size > 0);
   if (need > UINT32_MAX) return false;

@@ -20,6 +20,7 @@ extern const base_alloc base_alloc_libc;
  * when out of memory.
  */
 typedef struct base_arena_chunk base_arena_chunk;
+/* Zeroed but for alloc after init. chunks: newest first; [at, end) is the free rest of the present one. */
 typedef struct base_arena {
   base_alloc alloc;
   base_arena_chunk *chunks;
@@ -31,6 +32,7 @@ typedef struct base_arena {
 
 void base_arena_init(base_arena *a, base_alloc alloc);
 void base_arena_free(base_arena *a);
+/* Inside of base_arena_aligned: the request that the present chunk has no room for. */
 void *base_arena_slow(base_arena *a, size_t size, size_t align);
 /* Makes room for about `bytes` more, where that much is foreseen: at once as far as a chunk goes, then in chunks that
  * end there, and in small ones beyond. A wish: a failure shows when the room is needed. */
@@ -60,6 +62,7 @@ static inline void *base_arena_aligned(base_arena *a, size_t size, size_t align)
 static inline void *base_arena_alloc(base_arena *a, size_t size) {
   return base_arena_aligned(a, size, 8);
 }
+/* As alloc, of zero bytes. */
 static inline void *base_arena_zalloc(base_arena *a, size_t size) {
   void *p = base_arena_alloc(a, size);
   return p ? memset(p, 0, size) : NULL;
@@ -68,11 +71,14 @@ static inline void *base_arena_zalloc(base_arena *a, size_t size) {
 void *base_arena_array(base_arena *a, size_t n, size_t size);
 /* A copy of n bytes with a terminating 0. */
 char *base_arena_strndup(base_arena *a, const char *s, size_t n);
+/* n bytes at p, copied; p may be NULL where n is 0. */
 void *base_arena_memdup(base_arena *a, const void *p, size_t n);
 
+/* NEW is zeroed, ARRAY is not. */
 #define BASE_NEW(arena, type) ((type *)base_arena_zalloc((arena), sizeof(type)))
 #define BASE_ARRAY(arena, type, n) ((type *)base_arena_array((arena), (n), sizeof(type)))
 
+/* Through the callback; size 0 asks for 1 byte, so that NULL always means failure. */
 static inline void *base_malloc(base_alloc a, size_t size) {
   return a.fn(a.ctx, NULL, size ? size : 1);
 }
@@ -104,6 +110,7 @@ static inline bool base_add_i64(int64_t a, int64_t b, int64_t *out) {
     type *items;             \
     uint32_t n, cap;         \
   } name
+/* Inside of RESERVE: room for `need` items, at least twice the present capacity. */
 bool base_vec_grow(base_alloc alloc, void **items, uint32_t *cap, size_t item_size, size_t need);
 #define BASE_VEC_RESERVE(alloc, v, need) \
   ((need) <= (v)->cap || base_vec_grow((alloc), (void **)&(v)->items, &(v)->cap, sizeof(*(v)->items), (need)))

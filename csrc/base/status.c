@@ -1,3 +1,5 @@
+/* Filling error records. Texts that are too long are cut between characters, so that what a caller prints is UTF-8 if
+ * names are. */
 #include "status.h"
 
 #include "heed.h"
@@ -17,6 +19,7 @@ static const code_fact code_facts[] = {
 #undef ERROR
 };
 
+/* NULL for a number that errors.def does not have. */
 static const code_fact *find_code_fact(int code) {
   for (size_t i = 0; i < sizeof code_facts / sizeof *code_facts; ++i)
     if (code_facts[i].code == code) return &code_facts[i];
@@ -40,6 +43,7 @@ static void format_field(char *field, size_t size, const char *format, va_list a
   if (n > 0 && (size_t)n >= size) drop_cut_character(field, size - 1);
 }
 
+/* The status is made whether or not there is a record to fill. */
 static int fill_error(xlac_error *err, base_code code, const char *format, va_list args) {
   assert(code > 0);
   if (!err) return -(int)code;
@@ -50,6 +54,7 @@ static int fill_error(xlac_error *err, base_code code, const char *format, va_li
   return -(int)code;
 }
 
+/* Position and op are emptied: an old error leaves no trace. */
 int base_fail(xlac_error *err, base_code code, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -76,6 +81,7 @@ int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, c
 }
 
 int base_hint(xlac_error *err, int status, const char *format, ...) {
+  assert(format);
   assert(status < 0);
   if (!err) return status;
   va_list args;
@@ -85,7 +91,9 @@ int base_hint(xlac_error *err, int status, const char *format, ...) {
   return status;
 }
 
+/* Where the caller wished to stop, the failed allocation is that wish. */
 int base_oom(xlac_error *err, const char *what) {
+  assert(what);
   if (base_heed_stopped()) return base_interrupted(err);
   return base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory while %s", what);
 }
@@ -94,6 +102,7 @@ int base_interrupted(xlac_error *err) {
   return base_fail(err, XLAC_E_INTERRUPTED, "the call was interrupted");
 }
 
+/* For any number a caller may hold. */
 const char *base_code_title(int code) {
   const code_fact *f = find_code_fact(code);
   return f ? f->title : NULL;

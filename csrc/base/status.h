@@ -10,6 +10,7 @@
 #include "../include/xlac.h"
 
 #define XLAC_MUST_USE __attribute__((warn_unused_result))
+/* Arguments are checked against the format, as printf's. */
 #define BASE_PRINTF(fmt_index, first_arg) __attribute__((format(printf, fmt_index, first_arg)))
 
 /* One row per error in errors.def; the enumerator is the stable number. */
@@ -35,6 +36,7 @@ const char *base_code_title(int code);
 /* "MALFORMED_TEXT" and so on, or NULL. */
 const char *base_code_name(int code);
 
+/* Returns the status of a call that failed. Nothing is released: owners clean up where they own. */
 #define TRY(expr)                             \
   do {                                        \
     int try_status_ = (expr);                 \

@@ -1,15 +1,21 @@
+/* Interned strings and the text buffer of printers.
+ *
+ * The interner is an open-addressing table of hashes beside a table of pointers: a search walks over the hashes, four
+ * bytes each, and looks at a string only where its hash is equal. Tables are at most half full. */
 #include "str.h"
 
 #include <stdio.h>
 
 enum { FIRST_SLOTS = 64, FIRST_TEXT = 256 };
 
+/* From any address. */
 static uint64_t load_u64(const char *p) {
   uint64_t v;
   memcpy(&v, p, sizeof v);
   return v;
 }
 
+/* Both halves of the product, so that every bit of both factors counts. */
 static uint64_t fold_product(uint64_t a, uint64_t b) {
   unsigned __int128 p = (unsigned __int128)a * b;
   return (uint64_t)p ^ (uint64_t)(p >> 64);
@@ -23,7 +29,9 @@ static uint64_t load_tail(const char *p, size_t n) {
   return v;
 }
 
+/* Not for input that an enemy chooses: equal hashes only cost time. */
 uint32_t base_hash(const char *s, size_t n) {
+  assert(s || n == 0);
   const uint64_t k = 0xA0761D6478BD642Fu, mix = 0xE7037ED1A0B428DBu;
   uint64_t h = k ^ n;
   for (; n >= 8; n -= 8, s += 8) h = fold_product(h ^ load_u64(s), mix);
@@ -47,6 +55,7 @@ void base_interner_free(base_interner *t) {
   *t = (base_interner){.arena = t->arena};
 }
 
+/* The slot with the string, or the empty one where it belongs. */
 static uint32_t slot_for_text(const base_interner *t, const char *s, size_t n, uint32_t hash) {
   assert(t->cap && (t->cap & (t->cap - 1)) == 0);
   uint32_t i = hash & (t->cap - 1);
@@ -58,7 +67,9 @@ static uint32_t slot_for_text(const base_interner *t, const char *s, size_t n, u
   return i;
 }
 
+/* Pointers and hashes in one block; strings stay where they are. */
 static bool resize_interner(base_interner *t, uint32_t cap) {
+  assert((cap & (cap - 1)) == 0 && cap > t->n);
   const base_istr **slots = base_malloc(t->arena->alloc, cap * (sizeof *slots + sizeof(uint32_t)));
   if (!slots) return false;
   uint32_t *hashes = (uint32_t *)(slots + cap);
@@ -88,6 +99,7 @@ bool base_interner_reserve(base_interner *t, uint32_t n) {
 }
 
 static base_istr *new_istr(base_arena *arena, const char *s, size_t n, uint32_t hash) {
+  assert(n < UINT32_MAX);
   base_istr *e = base_arena_aligned(arena, sizeof(base_istr) + n + 1, _Alignof(base_istr));
   if (!e) return NULL;
   e->n = (uint32_t)n;
@@ -97,7 +109,9 @@ static base_istr *new_istr(base_arena *arena, const char *s, size_t n, uint32_t 
   return e;
 }
 
+/* Copied: s may be anybody's. */
 const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
+  assert(t->arena);
   if (n >= UINT32_MAX - sizeof(base_istr)) return NULL;
   if (t->n >= t->cap / 2 && !grow_interner(t)) return NULL;
   if (!s) s = "";
@@ -112,6 +126,7 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
   return e;
 }
 
+/* Adds nothing. */
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n) {
   if (t->n == 0) return NULL;
   if (!s) s = "";
@@ -135,6 +150,7 @@ static bool fail_text(base_text *t) {
   return false;
 }
 
+/* At least doubles. more == 0 comes from empty writes to a buffer without memory, and is nothing to do. */
 bool base_text_grow(base_text *t, size_t more) {
   assert(t->n <= t->cap);
   if (more == 0) return false;
@@ -164,6 +180,7 @@ void base_put_u64(base_text *t, uint64_t v) {
   base_put(t, p, (size_t)(digits + sizeof digits - p));
 }
 
+/* Into the room that is there, and again where that was too little. */
 static void put_formatted(base_text *t, const char *format, va_list args) {
   va_list again;
   va_copy(again, args);
@@ -187,6 +204,7 @@ void base_putf(base_text *t, const char *format, ...) {
   va_end(args);
 }
 
+/* The 0 lies behind the text and is written over by the next write. */
 char *base_text_cstr(base_text *t) {
   if (t->failed) return NULL;
   if (t->cap == t->n && !base_text_grow(t, 1)) return NULL;
@@ -194,7 +212,9 @@ char *base_text_cstr(base_text *t) {
   return t->s;
 }
 
+/* Bytes above 0x7F go through as they are. */
 void base_put_json(base_text *t, const char *s, size_t n) {
+  assert(s || n == 0);
   base_putc(t, '"');
   for (size_t i = 0; i < n; i++) {
     unsigned char c = (unsigned char)s[i];

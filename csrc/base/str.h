@@ -12,9 +12,11 @@ typedef struct base_slice {
 } base_slice;
 
 #define BASE_SLICE(literal) ((base_slice){(literal), sizeof(literal) - 1})
+/* Borrows a terminated string. */
 static inline base_slice base_slice_of(const char *s) {
   return (base_slice){s, strlen(s)};
 }
+/* Byte by byte; s is terminated. */
 static inline bool base_slice_is(base_slice a, const char *s) {
   return strlen(s) == a.n && memcmp(a.p, s, a.n) == 0;
 }
@@ -35,6 +37,7 @@ typedef struct base_interner {
   uint32_t n, cap;         /* cap is a power of two */
 } base_interner;
 
+/* The table borrows the arena: strings live as long as that, whatever becomes of the table. */
 void base_interner_init(base_interner *t, base_arena *arena);
 void base_interner_free(base_interner *t); /* the table; the strings go with the arena */
 /* Makes room for n strings in all, so that a table whose size is foreseen does not grow in steps. */
@@ -43,6 +46,7 @@ bool base_interner_reserve(base_interner *t, uint32_t n);
 const base_istr *base_intern(base_interner *t, const char *s, size_t n);
 /* NULL when absent. */
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n);
+/* Of n bytes; the same on every machine of one byte order. */
 uint32_t base_hash(const char *s, size_t n);
 
 /* A growable text buffer. An allocation failure sets `failed` and later writes are dropped, so that printers check
@@ -54,6 +58,7 @@ typedef struct base_text {
   bool failed;
 } base_text;
 
+/* Empty, without memory; base_text_free releases it and leaves it empty. */
 void base_text_init(base_text *t, base_alloc alloc);
 void base_text_free(base_text *t);
 bool base_text_grow(base_text *t, size_t more);
@@ -70,8 +75,10 @@ static inline void base_puts(base_text *t, const char *s) {
   base_put(t, s, strlen(s));
 }
 #define BASE_PUT(t, literal) base_put((t), (literal), sizeof(literal) - 1)
+/* Numbers in decimal, without a locale. */
 void base_put_i64(base_text *t, int64_t v);
 void base_put_u64(base_text *t, uint64_t v);
+/* As printf; the text may be of any length. */
 void base_putf(base_text *t, const char *format, ...) BASE_PRINTF(2, 3);
 /* A JSON string: quoted, with escapes. */
 void base_put_json(base_text *t, const char *s, size_t n);

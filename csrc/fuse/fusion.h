@@ -14,7 +14,8 @@ typedef enum fusion_role {
                    may be a root as well (see needed) */
 } fusion_role;
 
-/* All by op id of the module; entries of other computations' ops are zero. */
+/* All by op id of the module; entries of other computations' ops are zero. Arrays in the arena that fusion_make was
+ * given. */
 typedef struct fusion_plan {
   uint8_t *role;     /* fusion_role */
   bool *needed;      /* CHEAP: some op outside kernels uses it too, so that it has a buffer */

@@ -308,7 +308,7 @@ static const ir_op *lower_shaper(const lower_run *x, const ir_op *first) {
 
 /* The iteration space first, then the values of each root, then what is left to do with all of them. */
 static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op ***inputs) {
-  assert(first && x->f->role[first->id] == FUSION_ROOT);
+  assert(first && (x->f->role[first->id] == FUSION_ROOT || x->f->role[first->id] == FUSION_CHEAP));
   bool reduced[KERNEL_MAX_RANK] = {false};
   const ir_op *shaper = lower_shaper(x, first);
   bool reduces = fusion_reduction(shaper) != NULL;

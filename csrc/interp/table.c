@@ -22,3 +22,4 @@
 interp_eval_fn *const interp_table[IR_OP_COUNT] = {
 #include "../ir/ops.def"
 };
+#undef OP

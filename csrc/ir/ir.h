@@ -102,10 +102,12 @@ struct ir_computation {
   bool hidden; /* made for async sugar: printed inside its start op when that reparses to the same */
 };
 
+/* A row of FileLocations. */
 typedef struct ir_location {
   uint32_t file, function; /* 1-based rows of file_names, function_names */
   int64_t line, end_line, column, end_column;
 } ir_location;
+/* A row of StackFrames. */
 typedef struct ir_frame {
   uint32_t location,
       parent; /* 1-based rows (location 0: unknown); parent == own row: none. The text writes row + 1, 1 for none */
@@ -118,6 +120,7 @@ typedef struct ir_source_tables {
   ir_frame *frames;
 } ir_source_tables;
 
+/* buffer_donor={ (0, {1}) }: a parameter and an index path into it. */
 typedef struct ir_donor {
   int64_t parameter;
   const ir_ints *index;
@@ -144,6 +147,7 @@ typedef struct ir_config {
 /* What ir_verify has found a module to be: unknown, what XLA accepts, or what XLA documents. */
 typedef enum ir_verified { IR_UNVERIFIED, IR_VERIFIED_LENIENTLY, IR_VERIFIED } ir_verified;
 
+/* Which of the two forms a module is in; see the top of this file. */
 typedef enum ir_form { IR_FORM_HLO, IR_FORM_MLIR } ir_form;
 
 struct ir_module {
@@ -171,14 +175,18 @@ struct ir_module {
   bool unbounded;
 };
 
+/* In the module's order. The body may append, but not remove c. */
 #define IR_FOR_COMPUTATIONS(c, m) for (ir_computation *c = (m)->first; c; c = c->next)
+/* In the computation's order. The body may append ops and edit op, but not remove it. */
 #define IR_FOR_OPS(op, c) for (ir_op *op = (c)->first; op; op = op->next)
 /* Safe against removal of `op` itself in the body. */
 #define IR_FOR_OPS_SAFE(op, c) \
   for (ir_op *op = (c)->first, *op##_next = NULL; op && (op##_next = op->next, true); op = op##_next)
+/* Uses of any of op_'s results. The body may not change operands that use op_. */
 #define IR_FOR_USES(use, op_) for (ir_use *use = (op_)->uses; use; use = use->next)
 
 /* --- making and editing: module.c, edit.c --- */
+/* *out is the caller's, who frees it with ir_module_destroy (NULL is fine). The allocator must outlive the module. */
 XLAC_MUST_USE int ir_module_create(ir_module **out, const char *name, base_alloc alloc, xlac_error *err);
 void ir_module_destroy(ir_module *m);
 XLAC_MUST_USE int ir_module_clone(ir_module **out, const ir_module *m, xlac_error *err);
@@ -192,19 +200,24 @@ ir_op *ir_op_new(ir_computation *c, ir_opcode opcode, const ir_type *type, const
 /* The same for n results. */
 ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, const ir_type *const *types,
                    const base_istr *name, uint32_t n_operands, uint32_t n_called);
+/* Registers a PARAMETER under its number; false when out of memory. */
 XLAC_MUST_USE bool ir_set_parameter(ir_op *op, int64_t number);
+/* Operands must be of the same computation, or (MLIR form) visible there: the verifier checks it, not this. */
 void ir_set_operand(ir_op *op, uint32_t slot, ir_value v);
 XLAC_MUST_USE bool ir_add_operand(ir_op *op, ir_value v);
 XLAC_MUST_USE bool ir_add_control_pred(ir_op *op, ir_op *pred);
 void ir_remove_control_pred(ir_op *op, const ir_op *pred);
 /* Later operands move down one slot. */
 void ir_operand_remove(ir_op *op, uint32_t slot);
+/* Of an op with one result. Users are not looked at. */
 void ir_set_type(ir_op *op, const ir_type *t);
 /* HLO: makes `op` the one result. */
 XLAC_MUST_USE bool ir_set_root(ir_computation *c, ir_op *op);
+/* HLO form's one result; NULL where there is none yet. */
 static inline ir_op *ir_root(const ir_computation *c) {
   return c->n_results ? c->results[0].op : NULL;
 }
+/* The op that makes operand i. */
 static inline ir_op *ir_operand(const ir_op *op, uint32_t i) {
   assert(i < op->n_operands);
   return op->operands[i].op;
@@ -214,6 +227,7 @@ static inline const ir_type *ir_operand_type(const ir_op *op, uint32_t i) {
   assert(i < op->n_operands);
   return op->operands[i].op->types[op->operands[i].index];
 }
+/* Linear in the uses: ask `op->uses` where any or none is the question. */
 static inline uint32_t ir_use_count(const ir_op *op) {
   uint32_t n = 0;
   for (const ir_use *u = op->uses; u; u = u->next) n++;
@@ -223,6 +237,7 @@ static inline uint32_t ir_use_count(const ir_op *op) {
 static inline uint32_t ir_function_results(const ir_computation *f) {
   return f->function_type ? f->function_type->n_elements - f->function_type->n_inputs : f->n_results;
 }
+/* Of result i: the declared type, where there is one, else that of the value returned. */
 static inline const ir_type *ir_function_result_type(const ir_computation *f, uint32_t i) {
   assert(i < ir_function_results(f));
   const ir_type *t = f->function_type;
@@ -251,8 +266,8 @@ void ir_op_move(ir_op *op, ir_op *before);
 /* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands, control predecessors
  * and called computations are looked up in `map` (pointer to pointer), and kept where absent (same module only). In its
  * own module the copy gets a fresh name, else it keeps its name. NULL when out of memory. */
-
 ir_op *ir_op_clone(const ir_op *op, ir_computation *to, const base_map *map);
+/* NULL when out of memory. */
 const base_istr *ir_intern(ir_module *m, const char *s, size_t n);
 /* A name not in use yet: `stem`, else stem.1, stem.2 ... */
 const base_istr *ir_fresh_name(ir_module *m, const char *stem);
@@ -268,7 +283,7 @@ ir_op **ir_post_order(const ir_computation *c, base_arena *arena, uint32_t *n);
 /* Callees before callers, as XLA prints them. */
 ir_computation **ir_computation_order(const ir_module *m, base_arena *arena, uint32_t *n);
 
-/* --- async chains: chain.c --- */
+/* --- async chains: module.c --- */
 /* The start of the chain that an async start, update or done belongs to; NULL where the chain is broken. Linear. */
 ir_op *ir_async_start_of(const ir_op *op);
 /* The computation an async start/update/done wraps, or NULL. */

@@ -9,6 +9,7 @@ static inline bool ir_name_takes(char c, bool first) {
   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
   return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
 }
+/* Names are bytes; these are pure functions. */
 bool ir_is_name(const char *s, size_t n);
 /* Names XLA keeps for itself: those of types, and what begins with "__" but not with "__xla_". */
 bool ir_name_is_reserved(const char *s, size_t n);
@@ -22,6 +23,7 @@ const base_istr *ir_legal_name(ir_module *m, const char *s, size_t n);
 typedef struct ir_uniquer ir_uniquer;
 
 ir_uniquer *ir_uniquer_create(ir_module *m, base_alloc alloc); /* NULL when out of memory */
+/* Names that were taken stay interned. */
 void ir_uniquer_destroy(ir_uniquer *u);
 /* The name to use for one that wants to be called `wanted`; taken from now on. NULL when out of memory. */
 const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted);

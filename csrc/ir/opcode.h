@@ -16,6 +16,7 @@ typedef enum ir_opcode {
 
 #define IR_VARIADIC (-1)
 
+/* Facts that passes, verifiers and backends ask of an opcode instead of listing opcodes. */
 typedef enum ir_trait {
   IR_ELEMENTWISE = 1 << 0, /* same dims in and out, element by element */
   IR_COMMUTATIVE = 1 << 1,
@@ -47,6 +48,7 @@ typedef enum ir_type_set {
   IR_T_ANY = IR_T_NUMBER | IR_T_PRED
 } ir_type_set;
 
+/* Of one attribute of one opcode. */
 typedef enum ir_attr_flags {
   IR_OPTIONAL = 0,
   IR_REQUIRED = 1 << 0,     /* the reader refuses the op without it */
@@ -55,6 +57,7 @@ typedef enum ir_attr_flags {
   IR_POSITIVE = 1 << 3
 } ir_attr_flags;
 
+/* HLO form: one of the opcode's own attributes. */
 typedef struct ir_attr_spec {
   uint16_t key; /* 0 ends the list */
   uint16_t flags;
@@ -88,6 +91,7 @@ typedef enum ir_mattr_constraint {
   IR_MC_SDY             /* IR_M_SDY of the kind named `sub` */
 } ir_mattr_constraint;
 
+/* MLIR form: one of the op's inherent attributes; `sub` names the enum or struct where the constraint needs one. */
 typedef struct ir_mattr_spec {
   const char *name;   /* NULL ends the list */
   uint8_t constraint; /* ir_mattr_constraint */
@@ -125,10 +129,12 @@ typedef struct ir_mlir_info {
 } ir_mlir_info;
 
 typedef struct ir_verify_options ir_verify_options;
+/* *out gets the type that follows from operands, attributes and called computations; op->type is not needed. */
 typedef int ir_infer_fn(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
 /* Rules beyond what inference, arity and attribute kinds cover. */
 typedef int ir_verify_fn(ir_module *m, const ir_op *op, const ir_verify_options *options, xlac_error *err);
 
+/* A row of ops.def. Columns that a row leaves out are zero. */
 typedef struct ir_op_info {
   const char *text;
   int8_t arity; /* operands, or IR_VARIADIC */
@@ -143,12 +149,14 @@ typedef struct ir_op_info {
 } ir_op_info;
 
 extern const ir_op_info ir_op_table[IR_OP_COUNT];
+/* opcode must be below IR_OP_COUNT: no bounds are checked. */
 static inline const ir_op_info *ir_opcode_info(unsigned opcode) {
   return &ir_op_table[opcode];
 }
 static inline bool ir_opcode_has(unsigned opcode, ir_trait trait) {
   return (ir_op_table[opcode].traits & trait) != 0;
 }
+/* HLO's word, or, of ops that only MLIR has, the MLIR name. */
 static inline const char *ir_opcode_text(unsigned opcode) {
   return ir_op_table[opcode].text;
 }
@@ -168,7 +176,7 @@ const ir_mattr_spec *ir_mattr_spec_find(unsigned opcode, const char *name, size_
 /* Whether the attribute is one of the opcode's own; *flags then set (may be NULL). */
 bool ir_opcode_takes(unsigned opcode, ir_attr_key key, uint16_t *flags);
 /* The words that a NAME or NAMES attribute of the opcode may hold, NULL at the end; NULL where any will do.
- * attr_words.c. */
+ * attr.c. */
 const char *const *ir_attr_words(unsigned opcode, ir_attr_key key);
 
 #endif

@@ -162,6 +162,7 @@ static bool list_calls(call_table *t, const ir_module *m, base_alloc alloc) {
   return true;
 }
 
+/* From the first to a NULL. */
 static ir_op *const *calls_of(const computation_walk *w, const ir_computation *c) {
   assert(w->calls.first[c->id] < w->calls.ops.n);
   return w->calls.ops.items + w->calls.first[c->id];

@@ -141,8 +141,8 @@ static int64_t keval_sums(const kernel *k) {
 }
 
 static void keval_begin_sums(keval_run *x) {
-  assert(k->reduction);
   const kernel *k = x->k;
+  assert(k->reduction);
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (k->stores[i].body) x->needed[k->stores[i].init] = 1;
   for (uint32_t i = k->n_values; i-- > 0;)
@@ -159,8 +159,8 @@ static void keval_begin_sums(keval_run *x) {
 
 /* Stores of no reduction never come here. */
 static void keval_end_sums(const keval_run *x, uint32_t i) {
-  assert(s->body);
   const kernel_store *s = &x->k->stores[i];
+  assert(s->body);
   base_dtype t = (base_dtype)x->k->values[s->value].dtype;
   char *to = (char *)x->out[s->buffer];
   for (int64_t j = 0; j < keval_sums(x->k); j++)
@@ -182,7 +182,7 @@ static bool keval_prepare_sums(keval_run *x, base_arena *scratch, bool *known) {
   return true;
 }
 
-/* false when out of memory. */
+/* false when out of memory. One carry for each place outside of the scan's dimension. */
 static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) {
   const kernel *k = x->k;
   x->carries = BASE_ARRAY(scratch, char *, k->n_values);

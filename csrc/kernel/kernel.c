@@ -63,7 +63,8 @@ bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b) 
   return true;
 }
 
-/* XLA clamps the starts of a dynamic-slice so that the slice lies within the array; `last` is where that ends. */
+/* XLA clamps the starts of a dynamic-slice so that the slice lies within the array; `last` is where that ends. In
+ * elements: a stride times a place of 0..last. */
 int64_t kernel_base_at(const kernel_base *base, base_dtype t, const void *from) {
   assert(base->last >= 0);
   int64_t v = base_load_i64(t, from);

@@ -60,6 +60,7 @@ typedef struct kernel_base {
   int64_t stride, last;
 } kernel_base;
 
+/* One value of the scalar body. in[] holds numbers of earlier values, n_in of them. */
 typedef struct kernel_value {
   uint8_t kind, dtype, n_in;
   uint32_t in[3];  /* OP, PICK, SCAN: earlier values; LOAD: integers that are the same at every iteration */
@@ -73,6 +74,7 @@ typedef struct kernel_value {
   const ir_op *op;          /* SCAN: combines two values; OP: for its attributes, and for explanations */
 } kernel_value;
 
+/* One output of the kernel. */
 typedef struct kernel_store {
   uint32_t value;
   uint32_t buffer; /* number of the output */
@@ -89,6 +91,7 @@ typedef struct kernel_reduction {
   int64_t outer, reduced, inner;
 } kernel_reduction;
 
+/* Plain data in its owner's arena; indexes, boxes and constants that it points to live there too. */
 typedef struct kernel {
   uint32_t rank;
   int64_t extents[KERNEL_MAX_RANK], count; /* count: of iterations */
@@ -98,8 +101,9 @@ typedef struct kernel {
   const kernel_reduction *reduction; /* NULL: no store reduces */
 } kernel;
 
-/* Merges neighbouring dimensions that every index and box goes through as one, and drops those of extent 1. indexes and
- * boxes: all of the kernel's, changed in place. A box has every iteration of a dimension of extent 1. */
+/* Merges neighbouring dimensions that every index and box goes through as one, and drops those of extent 1. indexes
+ * and boxes: all of the kernel's, changed in place. A box has every iteration of a dimension of extent 1. k->count is
+ * left as it is. */
 void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes, uint32_t n_boxes, kernel_box *const *boxes);
 /* Whether `in`, or all of the kernel's iterations where that is NULL, has all iterations of b. */
 bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b);
@@ -112,6 +116,7 @@ bool kernel_is_constant(const kernel *k, const kernel_index *index);
 /* Into how many pieces the reduced range of each output is cut, so that few outputs keep many threads busy. It depends
  * on the extents alone. Where it is more than 1, a run needs room for that many partial results of every output. */
 int64_t kernel_pieces(const kernel *k);
+/* Bytes of partial results of all stores that reduce; 0 where nothing is cut. */
 int64_t kernel_scratch_bytes(const kernel *k);
 /* The same of one store that reduces, rounded up to whole cache lines. */
 int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s);
@@ -123,7 +128,7 @@ typedef struct kernel_scans {
 } kernel_scans;
 bool kernel_find_scans(const kernel *k, kernel_scans *s);
 /* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
- * are none. */
+ * are none. Callers compare *most with what they know of the array. */
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);
 /* The same of a load, over the iterations in which it is defined and all places where it may begin. */
 bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);

@@ -246,7 +246,7 @@ static int kread_rest(kread_run *x, kread_value *v) {
   }
 }
 
-/* Loads and indexes become parameters, the rest stands as it is. */
+/* Loads and indexes become parameters, the rest stands as it is. v3 = f32[] add(v1, v2) */
 static int kread_value_line(kread_run *x) {
   kread_value v = {.line = x->line, .kind = KERNEL_OP};
   const char *line = x->p, *type = NULL;
@@ -316,6 +316,7 @@ static int kread_combination(kread_run *x, kernel_store *s) {
   return kread_line_ends(x);
 }
 
+/* store out1[0 + 1*i0] v2 by add from v3 */
 static int kread_store_line(kread_run *x) {
   kernel *k = x->k;
   if (k->n_stores == KERNEL_MAX_STORES) return kread_fail(x, "a kernel has at most 8 stores");

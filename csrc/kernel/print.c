@@ -40,7 +40,8 @@ static void kput_constant(base_text *out, const kernel_value *v) {
   BASE_PUT(out, ")");
 }
 
-/* What the op has beside its operands, but for what it is never run by. */
+/* What the op has beside its operands, but for what it is never run by. comparison_direction=LT of a compare, and the
+ * like. */
 static void kput_attributes(base_text *out, const ir_op *op) {
   for (const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs; spec && spec->key; spec++) {
     const ir_attr *a = ir_attr_find(op, (ir_attr_key)spec->key);

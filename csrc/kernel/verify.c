@@ -300,6 +300,7 @@ int kernel_find_fault(const kernel *k, kernel_part *part, uint32_t *number, xlac
   return 0;
 }
 
+/* kernel_find_fault without saying where. */
 int kernel_verify(const kernel *k, xlac_error *err) {
   kernel_part part = KERNEL_SPACE;
   uint32_t number = 0;

@@ -3,6 +3,7 @@
  * memory of the results or of the frame; the results are the done's value where they lie. */
 #include "build.h"
 
+/* send and recv are not among them. */
 bool plan_is_async(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_ASYNC_START:
@@ -22,6 +23,7 @@ bool plan_is_async(const ir_op *op) {
   }
 }
 
+/* all-reduce-start has its result alone, copy-start the destination first, all others the operands first. */
 const ir_type *plan_async_result(const ir_op *start) {
   if (start->opcode == IR_OP_ALL_REDUCE_START) return start->type;
   return start->type->elements[start->opcode == IR_OP_COPY_START ? 0 : 1];
@@ -38,9 +40,11 @@ static const char *chain_thread(const ir_op *start) {
 /* The value of a start or update is that of its results; behind the leaves stands the number of the start's step. */
 static uint32_t chain_start_step(const plan_build *x, const ir_op *op) {
   plan_leaves of = x->values[ir_operand(op, 0)->id];
+  assert(of.at + of.n < x->leaves.n);
   return x->leaves.items[of.at + of.n];
 }
 
+/* The step's number goes behind the leaves, where chain_start_step finds it. */
 static plan_leaves chain_results(plan_build *x, const ir_op *op, uint32_t step) {
   uint32_t number = 0, at = x->leaves.n;
   plan_add_leaves(x, op, plan_async_result(op), (plan_buffer){.place = PLAN_FRAME}, &number);
@@ -49,6 +53,7 @@ static plan_leaves chain_results(plan_build *x, const ir_op *op, uint32_t step) 
   return (plan_leaves){at, n};
 }
 
+/* `here`: what has effects or draws random numbers must happen in its turn, on the starting thread. */
 static plan_chain *chain_new(plan_build *x, const ir_op *op, uint32_t *over) {
   plan_chain *chain = BASE_NEW(x->arena, plan_chain);
   x->failed = x->failed || !chain;
@@ -62,6 +67,7 @@ static plan_chain *chain_new(plan_build *x, const ir_op *op, uint32_t *over) {
 
 /* The latest that the step started. */
 static plan_open_chain chain_open(const plan_build *x, uint32_t step) {
+  assert(x->chains.n > 0);
   uint32_t i = x->chains.n - 1;
   while (x->chains.items[i].chain->start != step) i--;
   return x->chains.items[i];
@@ -69,7 +75,7 @@ static plan_open_chain chain_open(const plan_build *x, uint32_t step) {
 
 /* --- output_to_operand_aliasing --- */
 
-/* The leaf of t that the path from `from` on leads to, or UINT32_MAX. */
+/* The leaf of t that the path from `from` on leads to, or UINT32_MAX. Paths of output_to_operand_aliasing. */
 static uint32_t chain_leaf(const ir_type *t, const ir_ints *path, uint32_t from) {
   uint32_t leaf = 0;
   for (uint32_t i = from; i < path->n; i++) {
@@ -80,6 +86,7 @@ static uint32_t chain_leaf(const ir_type *t, const ir_ints *path, uint32_t from)
   return ir_is_tuple(t) ? UINT32_MAX : leaf;
 }
 
+/* Leaves are counted over all operands. */
 static uint32_t chain_operand_leaf(const ir_op *op, const ir_alias *a) {
   uint32_t before = 0;
   if (a->operand < 0 || a->operand >= op->n_operands) return UINT32_MAX;
@@ -88,7 +95,8 @@ static uint32_t chain_operand_leaf(const ir_op *op, const ir_alias *a) {
   return leaf == UINT32_MAX ? leaf : before + leaf;
 }
 
-/* By result leaf, the operand leaf; NULL where op says nothing, or when out of memory. */
+/* By result leaf, the operand leaf; NULL where op says nothing, or when out of memory. Output paths of an async-start
+ * begin with 1: element 1 of its type is the outputs. */
 static uint32_t *chain_aliases(plan_build *x, const ir_op *op) {
   const ir_attr *a = op->opcode == IR_OP_ASYNC_START ? ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING) : NULL;
   if (!a || !a->v.aliasing->n) return NULL;
@@ -126,7 +134,9 @@ static int chain_program(plan_build *x, const ir_op *op, const uint32_t *over, p
   return 0;
 }
 
+/* The frame's buffer holds the task and, behind it, the frame of the program that it runs. */
 static int chain_start(plan_build *x, const ir_op *op) {
+  assert(ir_opcode_has(op->opcode, IR_ASYNC_START));
   plan_step s = {.kind = PLAN_START, .op = op, .frame = UINT32_MAX};
   uint32_t *over = chain_aliases(x, op);
   TRY(chain_program(x, op, over, &s));
@@ -138,11 +148,12 @@ static int chain_start(plan_build *x, const ir_op *op) {
   for (uint32_t i = 0; out && !x->failed && i < made.n; i++) out[i] = x->leaves.items[made.at + i];
   s.out = out;
   s.n_out = made.n;
-  int64_t bytes = x->options->device.task_bytes + (s.n_nested ? s.nested[0]->frame_bytes : 0);
+  int64_t bytes = x->p->device.task_bytes + (s.n_nested ? s.nested[0]->frame_bytes : 0);
   s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = bytes, .op = op});
   return x->failed ? base_oom(x->err, "a plan") : plan_add_step(x, s);
 }
 
+/* One part of the work at each update. */
 static int chain_update(plan_build *x, const ir_op *op) {
   plan_chain *chain = chain_open(x, chain_start_step(x, op)).chain;
   x->values[op->id] = x->values[ir_operand(op, 0)->id];
@@ -150,7 +161,9 @@ static int chain_update(plan_build *x, const ir_op *op) {
   return plan_add_step(x, (plan_step){.kind = PLAN_UPDATE, .op = op, .chain = chain, .frame = UINT32_MAX});
 }
 
+/* What the start read and wrote is read by the done, so that all of it lives until then. */
 static int chain_done(plan_build *x, const ir_op *op) {
+  assert(ir_opcode_has(op->opcode, IR_ASYNC_DONE));
   uint32_t step = chain_start_step(x, op);
   plan_step start = x->steps.items[step], s = {.kind = PLAN_DONE, .op = op, .chain = start.chain, .frame = UINT32_MAX};
   plan_open_chain open = chain_open(x, step);
@@ -167,6 +180,7 @@ static int chain_done(plan_build *x, const ir_op *op) {
 }
 
 int plan_build_async(plan_build *x, const ir_op *op, bool *done) {
+  assert(x && op && done);
   *done = plan_is_async(op);
   if (!*done) return 0;
   if (ir_opcode_has(op->opcode, IR_ASYNC_START)) return chain_start(x, op);

@@ -1,8 +1,10 @@
-/* The order of a computation with async chains. A schedule is kept. Else starts come as soon as they can, dones and
- * updates when nothing else is ready, and all other ops in the order they had; ops whose results depend on what was
- * done before keep their order among one another. n log n. */
+/* The order of a computation with async chains. A schedule (is_scheduled=true) is kept. Else starts come as soon as
+ * they can, dones and updates when nothing else is ready, and all other ops in the order they had, so that as much as
+ * possible lies between a start and its done; ops whose results depend on what was done before keep their order among
+ * one another. n log n. */
 #include "build.h"
 
+/* A topological sort with a heap of what is ready. */
 typedef struct order_run {
   const plan_build *x;
   ir_op **order, **ready; /* ready: a heap */
@@ -13,28 +15,35 @@ typedef struct order_run {
   uint32_t n_edges;
 } order_run;
 
+/* Where the op stood in the order before. */
 static uint32_t order_position(const order_run *r, const ir_op *op) {
   return r->x->values[op->id].at;
 }
 
+/* Arguments are there before anything runs. */
 static bool order_is_placed_first(const ir_op *op) {
   return op->opcode == IR_OP_PARAMETER;
 }
 
+/* First-class starts too. */
 static bool order_is_start(const ir_op *op) {
   return plan_is_async(op) && ir_opcode_has(op->opcode, IR_ASYNC_START);
 }
 
+/* 0 starts, 1 anything else, 2 updates and dones: the smaller first. */
 static int order_class(const ir_op *op) {
   return !plan_is_async(op) ? 1 : order_is_start(op) ? 0 : 2;
 }
 
 static bool order_before(const order_run *r, const ir_op *a, const ir_op *b) {
+  assert(a && b);
   int x = order_class(a), y = order_class(b);
   return x != y ? x < y : order_position(r, a) < order_position(r, b);
 }
 
+/* A binary heap in an array of n places: each op is in it once. */
 static void order_push(order_run *r, ir_op *op) {
+  assert(r->n_ready < r->n);
   uint32_t at = r->n_ready++;
   for (; at > 0 && order_before(r, op, r->ready[(at - 1) / 2]); at = (at - 1) / 2)
     r->ready[at] = r->ready[(at - 1) / 2];
@@ -42,6 +51,7 @@ static void order_push(order_run *r, ir_op *op) {
 }
 
 static ir_op *order_pop(order_run *r) {
+  assert(r->n_ready > 0);
   ir_op *top = r->ready[0], *last = r->ready[--r->n_ready];
   uint32_t at = 0;
   for (uint32_t child = 1; child < r->n_ready; child = 2 * at + 1) {
@@ -64,10 +74,12 @@ static void order_edge(order_run *r, const ir_op *from, const ir_op *to) {
   r->left[b]++;
 }
 
+/* Effects and random numbers: their order is what the program says. */
 static bool order_is_kept(const order_run *r, const ir_op *op) {
   return (opt_op_facts(r->x->facts, op) & (OPT_EFFECT | OPT_RANDOM)) != 0;
 }
 
+/* Operands, control edges, and a chain through the ops whose order is kept. */
 static void order_edges(order_run *r) {
   const ir_op *kept = NULL;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -80,7 +92,9 @@ static void order_edges(order_run *r) {
   }
 }
 
+/* Each op goes out when its last operand has; users that become ready go to the heap. */
 static void order_place(order_run *r, ir_op **out) {
+  assert(out);
   uint32_t n = 0;
   for (uint32_t i = 0; i < r->n; i++)
     if (!order_is_placed_first(r->order[i]) && r->left[i] == 0) order_push(r, r->order[i]);
@@ -96,6 +110,7 @@ static void order_place(order_run *r, ir_op **out) {
   memcpy(r->order, out, n * sizeof *out);
 }
 
+/* Whether there is anything to put in order. */
 static bool order_is_async(uint32_t n, ir_op *const *order) {
   for (uint32_t i = 0; i < n; i++)
     if (order_is_start(order[i])) return true;
@@ -137,6 +152,7 @@ static void order_by_schedule(const plan_build *x, const ir_computation *c, uint
 }
 
 bool plan_order_async(const plan_build *x, const ir_computation *c, uint32_t n, ir_op **order, base_arena *scratch) {
+  assert(x && c && (order || n == 0));
   if (!order_is_async(n, order)) return true;
   if (!x->m->config.is_scheduled) return order_by_classes(x, n, order, scratch);
   order_by_schedule(x, c, n, order);

@@ -9,6 +9,7 @@ enum {
   BORROW_PART = 8    /* of the memory that a value must fill: small ones would only keep kernels from going in groups */
 };
 
+/* Keeps the BORROW_MAX largest, sorted. */
 static void borrow_add(plan_lenders *l, plan_lender lender) {
   uint32_t at = l->n;
   if (at == BORROW_MAX && l->items[at - 1].bytes >= lender.bytes) return;
@@ -18,7 +19,8 @@ static void borrow_add(plan_lenders *l, plan_lender lender) {
   if (l->n < BORROW_MAX) l->n++;
 }
 
-/* By result: the first value that is written to its memory, or UINT32_MAX. */
+/* By result: the first value that is written to its memory, or UINT32_MAX. Chains of values in a result's memory
+ * (results_place_chain) begin with it. NULL when out of memory. */
 static uint32_t *borrow_find_first(const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
   uint32_t *first = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_results + 1);
   for (uint32_t i = 0; first && i < p->n_results; i++) first[i] = UINT32_MAX;
@@ -31,7 +33,9 @@ static uint32_t *borrow_find_first(const plan_program *p, const plan_buffer *buf
   return first;
 }
 
+/* Memory of a result is free until `until`, that of an argument from `busy` until then. */
 bool plan_find_lenders(plan_lenders *l, const plan_program *p, const plan_buffer *buffers, base_arena *scratch) {
+  assert(l && p && buffers && scratch);
   uint32_t *first = borrow_find_first(p, buffers, scratch);
   *l = (plan_lenders){.items = BASE_ARRAY(scratch, plan_lender, BORROW_MAX), .of = NULL};
   l->of = BASE_ARRAY(scratch, uint32_t, (size_t)p->n_buffers + 1);
@@ -62,7 +66,9 @@ static bool borrow_ends_in_time(const plan_lender *k, const plan_program *p, con
          plan_may_overwrite(&p->steps[k->until], buffers, b, k->result);
 }
 
+/* The lender is busy until b dies. */
 static void borrow_from(plan_lenders *l, uint32_t k, plan_buffer *buffers, uint32_t b) {
+  assert(k < l->n && l->items[k].bytes >= buffers[b].bytes);
   buffers[b].place = l->items[k].place;
   buffers[b].number = l->items[k].number;
   buffers[b].borrowed = true;
@@ -71,6 +77,7 @@ static void borrow_from(plan_lenders *l, uint32_t k, plan_buffer *buffers, uint3
 }
 
 bool plan_borrow(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t b) {
+  assert(b < p->n_buffers);
   if (buffers[b].bytes < BORROW_LEAST) return false;
   for (uint32_t k = l->n; k-- > 0;) { /* the least that is enough */
     const plan_lender *from = &l->items[k];
@@ -84,6 +91,7 @@ bool plan_borrow(plan_lenders *l, const plan_program *p, plan_buffer *buffers, u
 }
 
 bool plan_borrow_on(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t from, uint32_t to) {
+  assert(from < p->n_buffers && to < p->n_buffers);
   uint32_t k = l->of[from];
   if (k == UINT32_MAX || l->items[k].busy != buffers[from].last || !borrow_ends_in_time(&l->items[k], p, buffers, to))
     return false;

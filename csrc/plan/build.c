@@ -1,5 +1,12 @@
 /* From a computation to its program: buffers for leaves, a step for each kernel, product, loop, branch and call, and
- * the interpreter's evaluator for the rest. */
+ * the interpreter's evaluator for the rest.
+ *
+ * The way of a computation: ops in post-order without those that nobody needs; async chains put in order; fusion
+ * decides which ops are one kernel; an order of least memory is chosen (order.c); kernels over the same memory are
+ * merged; each op becomes a step or a name for buffers that are there; results get their memory (results.c); at last
+ * every buffer gets its place (place.c).
+ *
+ * f32[4]{...} (p, q) in a tuple has leaves 0 and 1; get-tuple-element takes one of them and makes no step. */
 #include "build.h"
 
 #include "order.h"
@@ -10,13 +17,16 @@ static int build_no_memory(const plan_build *x) {
 
 /* --- buffers and leaves --- */
 
+/* Until steps use it, it has none. When out of memory, x->failed is set and the number means nothing. */
 uint32_t plan_new_buffer(plan_build *x, plan_buffer b) {
   b.first = b.last = UINT32_MAX;
   x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->buffers, b);
   return x->failed ? 0 : x->buffers.n - 1;
 }
 
+/* Tokens have leaves too, of no bytes, so that numbers agree with the type's leaves. */
 void plan_add_leaves(plan_build *x, const ir_op *op, const ir_type *t, plan_buffer like, uint32_t *number) {
+  assert(x && op && t && number);
   if (ir_is_tuple(t)) {
     for (uint32_t i = 0; i < t->n_elements; i++) plan_add_leaves(x, op, t->elements[i], like, number);
     return;
@@ -29,24 +39,30 @@ void plan_add_leaves(plan_build *x, const ir_op *op, const ir_type *t, plan_buff
   x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, b);
 }
 
+/* New buffers like `like` for all leaves of op's type. */
 plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like) {
   uint32_t number = 0, at = x->leaves.n;
   plan_add_leaves(x, op, op->type, like, &number);
   return (plan_leaves){at, x->leaves.n - at};
 }
 
+/* The same buffers under another name. */
 static void build_append_leaves(plan_build *x, plan_leaves from) {
+  assert(from.at + from.n <= x->leaves.n || x->failed);
   for (uint32_t i = 0; i < from.n; i++)
     x->failed = x->failed || !BASE_VEC_PUSH(x->alloc, &x->leaves, x->leaves.items[from.at + i]);
 }
 
+/* A tuple is the list of its elements' leaves. */
 static plan_leaves build_tuple(plan_build *x, const ir_op *op) {
   uint32_t at = x->leaves.n;
   for (uint32_t i = 0; i < op->n_operands; i++) build_append_leaves(x, x->values[ir_operand(op, i)->id]);
   return (plan_leaves){at, x->leaves.n - at};
 }
 
+/* A part of the operand's range: nothing is copied, not even the list. */
 static plan_leaves build_element(const plan_build *x, const ir_op *op) {
+  assert(op->n_operands == 1);
   plan_leaves all = x->values[ir_operand(op, 0)->id];
   const ir_type *t = ir_operand_type(op, 0);
   uint32_t at = all.at, index = (uint32_t)ir_get_int(op, IR_ATTR_INDEX, 0);
@@ -55,7 +71,9 @@ static plan_leaves build_element(const plan_build *x, const ir_op *op) {
   return (plan_leaves){at, ir_type_leaves(op->type)};
 }
 
+/* A leaf of a tuple constant is a constant of its own. */
 static void build_constant_leaves(plan_build *x, const ir_op *op, const ir_literal *l) {
+  assert(l && l->type);
   if (ir_is_tuple(l->type)) {
     for (uint32_t i = 0; i < l->type->n_elements; i++) build_constant_leaves(x, op, l->elements[i]);
     return;
@@ -70,6 +88,7 @@ static void build_constant_leaves(plan_build *x, const ir_op *op, const ir_liter
 
 /* Marks who writes and reads what, and adds the step. */
 int plan_add_step(plan_build *x, plan_step s) {
+  assert(s.op || s.kind == PLAN_COPY);
   uint32_t number = x->steps.n;
   for (uint32_t i = 0; i < s.n_in; i++) x->buffers.items[s.in[i]].last = number;
   for (uint32_t i = 0; i < s.n_out; i++) {
@@ -80,6 +99,7 @@ int plan_add_step(plan_build *x, plan_step s) {
   return BASE_VEC_PUSH(x->alloc, &x->steps, s) ? 0 : build_no_memory(x);
 }
 
+/* In the arena; n + 1, so that none needs no special case. */
 uint32_t *plan_ids(plan_build *x, uint32_t n) {
   uint32_t *ids = BASE_ARRAY(x->arena, uint32_t, (size_t)n + 1);
   x->failed = x->failed || !ids;
@@ -99,6 +119,7 @@ const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t fi
   return ids;
 }
 
+/* Op's value is these buffers from now on. */
 uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n) {
   plan_leaves made = plan_new_leaves(x, op, (plan_buffer){.place = PLAN_FRAME});
   x->values[op->id] = made;
@@ -108,21 +129,36 @@ uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, ui
   return ids;
 }
 
-static int build_eval(plan_build *x, const ir_op *op) {
-  plan_step s = {.kind = PLAN_EVAL, .op = op, .frame = UINT32_MAX};
-  s.in = plan_operand_buffers(x, op, 0, &s.n_in);
-  s.out = plan_result_buffers(x, op, 0, &s.n_out);
-  return x->failed ? build_no_memory(x) : plan_add_step(x, s);
+/* Depth is that of a type, which is bounded. */
+static uint64_t build_type_bytes(const ir_type *t) {
+  uint64_t bytes = ir_is_tensor(t) ? (uint64_t)ir_type_bytes(t) : 0;
+  for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += build_type_bytes(t->elements[i]);
+  return bytes;
 }
 
-/* By the backend's routine, or by the interpreter where there is none. */
+/* Ops that change a part of their first operand can do it in place. */
+void plan_eval_routine(const ir_op *op, plan_routine *out) {
+  bool updates = op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
+  uint64_t work = build_type_bytes(op->type);
+  for (uint32_t i = 0; i < op->n_operands; i++) work += build_type_bytes(ir_operand_type(op, i));
+  *out = (plan_routine){.number = out->number, .name = "eval", .work = work, .interpreted = true};
+  out->calls = op->n_called > 0;
+  out->in_place = updates && ir_is_tensor(op->type);
+}
+
+static int build_prepare(plan_build *x, const ir_op *op, plan_routine *routine) {
+  const plan_target *target = x->options->target;
+  routine->number = x->numbers_given->routines++;
+  routine->name = "";
+  if (target && target->prepare) return target->prepare(target->ctx, op, routine, x->err);
+  plan_eval_routine(op, routine);
+  return 0;
+}
+
+/* By the device's algorithm, or by the interpreter. */
 static int build_routine(plan_build *x, const ir_op *op) {
-  plan_routine routine = {.number = x->numbers_given->routines, .name = ""};
-  bool known = false;
-  if (!x->options->prepare) return build_eval(x, op);
-  TRY(x->options->prepare(x->options->prepare_ctx, op, &routine, &known, x->err));
-  if (!known) return build_eval(x, op);
-  x->numbers_given->routines++;
+  plan_routine routine = {.number = 0};
+  TRY(build_prepare(x, op, &routine));
   plan_routine *own = base_arena_memdup(x->arena, &routine, sizeof routine);
   plan_step s = {.kind = PLAN_ROUTINE, .op = op, .routine = own, .frame = UINT32_MAX};
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
@@ -144,7 +180,9 @@ static const uint32_t *build_kernel_outputs(plan_build *x, const ir_op *first, u
   return ids;
 }
 
+/* One output for each root that is stored with op, in that order. */
 static int build_kernel(plan_build *x, const ir_op *op) {
+  assert(op && x->fusion.role[op->id] != FUSION_NO);
   kernel *k = NULL;
   const ir_op **inputs = NULL;
   TRY(kernel_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
@@ -163,6 +201,7 @@ static int build_kernel(plan_build *x, const ir_op *op) {
   return x->failed ? build_no_memory(x) : plan_add_step(x, s);
 }
 
+/* pred and types below 8 bits use part of their byte: other bits of it would come to light. */
 static bool build_is_whole(base_dtype t) {
   return t != XLAC_PRED && base_dtype_of(t)->bits >= 8;
 }
@@ -196,12 +235,15 @@ static bool build_is_transposition(const plan_build *x, const ir_op *op) {
   return role == FUSION_NO || role == FUSION_ROOT;
 }
 
+/* A kernel that is nothing but a transposition is none. */
 static bool build_is_kernel(const plan_build *x, const ir_op *op) {
   uint8_t role = x->fusion.role[op->id];
   return (role == FUSION_ROOT || (role == FUSION_CHEAP && x->fusion.needed[op->id])) && !build_is_transposition(x, op);
 }
 
+/* Views and names come before roles: fusion may have called a reshape a root. */
 static int build_op(plan_build *x, const ir_op *op) {
+  assert(op->id < x->m->n_ids);
   uint8_t role = x->fusion.role[op->id];
   if (role == FUSION_INNER) return 0;
   if (build_is_view(op)) {
@@ -245,8 +287,10 @@ static int build_op(plan_build *x, const ir_op *op) {
 
 /* --- arguments --- */
 
-/* Leaves are numbered over all parameters. */
+/* Leaves are numbered over all parameters. Arguments' buffers come first, so their numbers are those of their leaves:
+ * other files rely on that. */
 static void build_arguments(plan_build *x, const ir_computation *c) {
+  assert(x->buffers.n == 0);
   uint32_t number = 0;
   for (uint32_t i = 0; i < c->n_params; i++) {
     uint32_t at = x->leaves.n;
@@ -258,6 +302,7 @@ static void build_arguments(plan_build *x, const ir_computation *c) {
 
 /* --- whole computations --- */
 
+/* Arrays and tokens, at any depth: what buffers can hold. */
 static bool build_type_is_plain(const ir_type *t) {
   if (ir_is_tuple(t)) {
     for (uint32_t i = 0; i < t->n_elements; i++)
@@ -335,6 +380,7 @@ static uint32_t build_needed(const plan_build *x, const ir_computation *c, uint3
   return kept;
 }
 
+/* Everything up to the results. */
 static int build_steps(plan_build *x, const ir_computation *c) {
   uint32_t n = 0, kept = 0;
   base_arena scratch;
@@ -344,7 +390,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   if (status == 0) kept = build_needed(x, c, n, order);
   if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
-    x->fusion.skips_places = x->options->prepare != NULL;
+    x->fusion.skips_places = x->options->target && x->options->target->prepare;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
     status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);
@@ -355,7 +401,9 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   return status;
 }
 
+/* Vectors become arrays in the plan's arena; from now on nothing changes but places. */
 static int build_finish(plan_build *x) {
+  assert(x->buffers.n >= x->p->n_arguments);
   plan_program *p = x->p;
   p->n_buffers = x->buffers.n;
   p->n_steps = x->steps.n;
@@ -391,7 +439,7 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.p = BASE_NEW(x.arena, plan_program);
   if (!x.p) return build_no_memory(&x);
   x.p->number = x.numbers_given->programs++;
-  x.p->device = x.options->device;
+  if (x.options->target) x.p->device = x.options->target->device;
   x.p->computation = c;
   x.p->fusion = x.explained;
   x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);
@@ -414,7 +462,9 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   return status;
 }
 
+/* Tables by op id are shared by all programs: a computation's ops are its own. */
 int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out, xlac_error *err) {
+  assert(options && out);
   plan_numbers numbers = {0};
   plan_build x = {.m = m, .options = options, .arena = arena, .alloc = arena->alloc, .err = err};
   x.numbers_given = &numbers;
@@ -435,5 +485,17 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   if (status) return status;
   (*out)->n_programs = numbers.programs;
   (*out)->n_routines = numbers.routines;
+  return 0;
+}
+
+int plan_make_whole(const ir_module *m, const char *why, base_arena *arena, plan_program **out, xlac_error *err) {
+  plan_program *p = BASE_NEW(arena, plan_program);
+  assert(m->entry && why);
+  if (!p) return base_oom(err, "a plan");
+  p->n_programs = 1;
+  p->computation = m->entry;
+  p->interpreted = true;
+  p->why = why;
+  *out = p;
   return 0;
 }

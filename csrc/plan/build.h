@@ -5,6 +5,7 @@
 #include "../passes/effects.h"
 #include "plan.h"
 
+/* Calls nested deeper than this are the interpreter's, which has a limit of its own. */
 enum { PLAN_MAX_DEPTH = 200 };
 
 /* The leaves of an op's value: a range of plan_build.leaves. */
@@ -16,18 +17,20 @@ BASE_VEC(plan_buffers, plan_buffer);
 BASE_VEC(plan_steps, plan_step);
 BASE_VEC(plan_leaf_ids, uint32_t);
 
-/* What is numbered over all programs of a plan. */
+/* What is numbered over all programs of a plan. Counted up while programs are made; a backend finds its own data by
+ * them. */
 typedef struct plan_numbers {
   uint32_t programs, routines;
 } plan_numbers;
 
-/* A chain while its program is built. */
+/* A chain while its program is built. `over` is the chain's own list, still to be changed. */
 typedef struct plan_open_chain {
   plan_chain *chain;
   uint32_t *over; /* chain->over */
 } plan_open_chain;
 BASE_VEC(plan_open_chains, plan_open_chain);
 
+/* The making of one program; an inner program's is a copy of the outer one's with lists of its own. */
 typedef struct plan_build {
   const ir_module *m;
   const plan_options *options;
@@ -55,18 +58,23 @@ typedef struct plan_build {
 } plan_build;
 
 /* --- build.c --- */
+/* x->failed is set when out of memory: callers check once, at the end of what they do. */
 uint32_t plan_new_buffer(plan_build *x, plan_buffer b);
 plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like);
 /* The same for a type, appended to x->leaves and numbered from *number on. */
 void plan_add_leaves(plan_build *x, const ir_op *op, const ir_type *t, plan_buffer like, uint32_t *number);
+/* Room for n + 1 ids in the arena. */
 uint32_t *plan_ids(plan_build *x, uint32_t n);
+/* All leaves of the operands from number `first` on; *n of them. */
 const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t first, uint32_t *n);
-/* New buffers for op's leaves, with room for `extra` more ids after them. */
+/* New buffers for op's leaves, with room for `extra` more ids after them. `*n` ids are filled; `extra` more may be. */
 uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n);
 XLAC_MUST_USE int plan_add_step(plan_build *x, plan_step s);
+/* Made once for each computation and role (body or not), whoever asks. */
 XLAC_MUST_USE int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out);
 
 /* --- donation.c: who of the entry's arguments gives its memory to which result --- */
+/* Sets p->donations, p->over and p->spares of the entry's program. */
 void plan_find_donations(plan_build *x);
 
 /* --- results.c: where results lie, and the copies that takes --- */

@@ -5,6 +5,7 @@
  * chosen. Work is proportional to the steps and to the pairs of buffers that are alive together. */
 #include "plan.h"
 
+/* by_first: the frame's buffers, sorted by the step that writes them; alive: those that are, at the present one. */
 typedef struct proof_run {
   const plan_program *p;
   xlac_error *err;
@@ -13,6 +14,7 @@ typedef struct proof_run {
   uint32_t n, n_alive;
 } proof_run;
 
+/* INTERNAL: it is our fault, whatever the program. */
 static int proof_fail(const proof_run *x, uint32_t step, const char *what, uint32_t a, uint32_t b) {
   const ir_op *op = x->p->steps[step].op;
   return base_fail(x->err, XLAC_E_INTERNAL,
@@ -23,14 +25,17 @@ static int proof_fail(const proof_run *x, uint32_t step, const char *what, uint3
 
 /* Between a start and its done nobody reads buffer b, over which the start writes. */
 static int proof_unread(const proof_run *x, uint32_t b, uint32_t start, uint32_t done) {
+  assert(start <= done && done <= x->p->n_steps);
   for (uint32_t s = start + 1; s < done; s++)
     for (uint32_t i = 0; i < x->p->steps[s].n_in; i++)
       if (x->p->steps[s].in[i] == b) return proof_fail(x, s, "reads what is being written over", b, b);
   return 0;
 }
 
-/* b is written at b->first, in memory that a has. */
+/* b is written at b->first, in memory that a has. Fine if a is dead by then, or dies at that step, which may write
+ * over it. */
 static int proof_pair(const proof_run *x, uint32_t a, uint32_t b) {
+  assert(a < x->p->n_buffers && b < x->p->n_buffers);
   const plan_buffer *old = &x->p->buffers[a], *now = &x->p->buffers[b];
   if (!plan_places_overlap(old, now) || old->last < now->first) return 0;
   uint32_t end = plan_end_of(&x->p->steps[now->first], now->first);
@@ -40,6 +45,7 @@ static int proof_pair(const proof_run *x, uint32_t a, uint32_t b) {
   return proof_fail(x, now->first, "writes what is still needed", a, b);
 }
 
+/* Buffers that have a place there at all. */
 static bool proof_in_frame(const plan_buffer *b) {
   return (b->place == PLAN_FRAME || b->place == PLAN_SPARE) && b->first != UINT32_MAX && b->bytes > 0;
 }
@@ -60,6 +66,7 @@ static int proof_spare(const proof_run *x, uint32_t id) {
 
 /* Within the frame, behind its table; or in a spare argument. */
 static int proof_place(const proof_run *x, uint32_t id) {
+  assert(id < x->p->n_buffers);
   const plan_buffer *b = &x->p->buffers[id];
   int64_t table = (int64_t)x->p->n_buffers * x->p->device.buffer_bytes;
   if (b->place == PLAN_SPARE) return proof_spare(x, id);
@@ -67,6 +74,8 @@ static int proof_place(const proof_run *x, uint32_t id) {
   return proof_fail(x, b->first, "writes outside of the frame", id, id);
 }
 
+/* Sweeps over the buffers by the step that writes them, with the list of those that are alive: dead ones drop out on
+ * the way. */
 static int proof_frame(proof_run *x) {
   for (uint32_t i = 0; i < x->n; i++) {
     const plan_buffer *b = &x->p->buffers[x->by_first[i]];
@@ -120,6 +129,7 @@ static int proof_over(const proof_run *x, uint32_t r, uint32_t argument) {
 
 /* --- async chains --- */
 
+/* b must have its memory until the done. Constants have theirs for ever. */
 static int proof_lives(const proof_run *x, uint32_t step, uint32_t b, uint32_t done) {
   const plan_buffer *buffer = &x->p->buffers[b];
   if (buffer->place == PLAN_CONSTANT || (buffer->last != UINT32_MAX && buffer->last >= done)) return 0;
@@ -133,7 +143,9 @@ static bool proof_has_frame(const proof_run *x, const plan_step *s) {
          x->p->buffers[s->frame].bytes >= bytes;
 }
 
+/* The chain's two ends know each other, and what goes on in between has its memory. */
 static int proof_start(proof_run *x, uint32_t step) {
+  assert(x->p->steps[step].kind == PLAN_START);
   const plan_step *s = &x->p->steps[step];
   const plan_chain *c = s->chain;
   bool paired = c && c->start == step && c->done > step && c->done < x->p->n_steps;
@@ -148,6 +160,7 @@ static int proof_start(proof_run *x, uint32_t step) {
   return proof_lives(x, step, s->frame, c->done);
 }
 
+/* Before anything else: other checks use the dones' numbers. */
 static int proof_chains(proof_run *x) {
   for (uint32_t i = 0; i < x->p->n_steps; i++)
     if (x->p->steps[i].kind == PLAN_START) TRY(proof_start(x, i));
@@ -156,6 +169,7 @@ static int proof_chains(proof_run *x) {
 
 /* --- results --- */
 
+/* The argument as it comes in, which no step writes. */
 static uint32_t proof_argument_buffer(const plan_program *p, uint32_t leaf) {
   for (uint32_t i = 0; i < p->n_buffers; i++)
     if (p->buffers[i].place == PLAN_ARGUMENT && p->buffers[i].number == leaf && p->buffers[i].first == UINT32_MAX)
@@ -163,6 +177,7 @@ static uint32_t proof_argument_buffer(const plan_program *p, uint32_t leaf) {
   return UINT32_MAX;
 }
 
+/* Where results have memory of arguments, by donation or in a loop's body. */
 static int proof_results(const proof_run *x) {
   for (uint32_t i = 0; i < x->p->n_interface; i++) {
     uint32_t id = x->p->interface[i];
@@ -209,7 +224,8 @@ static int proof_borrowed(const proof_run *x, base_arena *scratch) {
   return 0;
 }
 
-/* Counting sort of the frame's buffers by the step that writes them. */
+/* Counting sort of the frame's buffers by the step that writes them. x->n is how many there are. False when out of
+ * memory. */
 static bool proof_sort(proof_run *x, base_arena *scratch) {
   const plan_program *p = x->p;
   uint32_t *at = base_arena_zalloc(scratch, ((size_t)p->n_steps + 2) * sizeof *at);
@@ -225,6 +241,7 @@ static bool proof_sort(proof_run *x, base_arena *scratch) {
   return true;
 }
 
+/* One program by itself; programs that its steps run have frames of their own. */
 static int proof_program(const plan_program *p, base_alloc alloc, xlac_error *err) {
   proof_run x = {.p = p, .err = err};
   base_arena scratch;
@@ -238,7 +255,9 @@ static int proof_program(const plan_program *p, base_alloc alloc, xlac_error *er
   return status;
 }
 
+/* Programs that several steps run are checked once for each: plans are small. */
 int plan_check(const plan_program *p, base_alloc alloc, xlac_error *err) {
+  assert(p);
   if (p->interpreted) return 0;
   TRY(proof_program(p, alloc, err));
   for (uint32_t i = 0; i < p->n_steps; i++)

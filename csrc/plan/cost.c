@@ -1,11 +1,16 @@
+/* What steps cost, by shapes alone: opt_op_cost's figures, for a kernel those of its values times its iterations.
+ * Bytes are what goes through memory once, caches aside. */
 #include "cost.h"
 
+/* Loads, constants, picks and indexes cost no arithmetic. */
 plan_cost plan_value_cost(const kernel *k, uint32_t i) {
+  assert(i < k->n_values);
   plan_cost none = {0};
   const kernel_value *v = &k->values[i];
   return v->kind == KERNEL_OP || v->kind == KERNEL_SCAN ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
 }
 
+/* Arithmetic only: bytes are counted for the whole step. */
 static void cost_add(plan_cost *sum, plan_cost c) {
   sum->flops += c.flops;
   sum->transcendentals += c.transcendentals;
@@ -23,13 +28,14 @@ static void cost_bytes(const plan_program *p, const plan_step *s, plan_cost *c) 
 }
 
 plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
+  assert(p && s);
   plan_cost c = {0};
   if (s->kind == PLAN_KERNEL) {
     for (uint32_t i = 0; i < s->kernel->n_values; i++) cost_add(&c, plan_value_cost(s->kernel, i));
     for (uint32_t i = 0; i < s->kernel->n_stores; i++)
       if (s->kernel->stores[i].body)
         cost_add(&c, opt_elementwise_cost(s->kernel->stores[i].body->opcode, (double)s->kernel->count));
-  } else if (s->kind == PLAN_ROUTINE || s->kind == PLAN_EVAL) {
+  } else if (s->kind == PLAN_ROUTINE) {
     c = opt_op_cost(s->op);
   }
   if (s->n_nested == 0 && s->kind != PLAN_DONE) cost_bytes(p, s, &c);

@@ -9,7 +9,7 @@ typedef opt_cost plan_cost;
 
 /* Of value i of a kernel: an op on all of its iterations. */
 plan_cost plan_value_cost(const kernel *k, uint32_t i);
-/* Of what a step does itself, not of its nested programs. */
+/* Of what a step does itself, not of its nested programs. Zero flops for what only moves data. */
 plan_cost plan_step_cost(const plan_program *p, const plan_step *s);
 
 #endif

@@ -14,6 +14,7 @@ static uint32_t donation_leaf(const ir_type *t, const ir_ints *path) {
   return ir_is_tuple(t) ? UINT32_MAX : leaf;
 }
 
+/* Leaves are counted over all parameters. */
 static uint32_t donation_argument(const ir_computation *entry, int64_t parameter, const ir_ints *path) {
   uint32_t before = 0;
   if (parameter < 0 || parameter >= entry->n_params) return UINT32_MAX;
@@ -22,6 +23,7 @@ static uint32_t donation_argument(const ir_computation *entry, int64_t parameter
   return leaf == UINT32_MAX ? leaf : before + leaf;
 }
 
+/* `all` and `over` become the program's. */
 typedef struct donation_run {
   const ir_computation *entry;
   plan_donation *all;
@@ -30,6 +32,7 @@ typedef struct donation_run {
   const plan_build *x;
 } donation_run;
 
+/* The types of all leaves, in their order. */
 static void donation_collect(const ir_type *t, const ir_type **out, uint32_t *n) {
   if (!ir_is_tuple(t)) {
     out[(*n)++] = t;
@@ -38,6 +41,7 @@ static void donation_collect(const ir_type *t, const ir_type **out, uint32_t *n)
   for (uint32_t i = 0; i < t->n_elements; i++) donation_collect(t->elements[i], out, n);
 }
 
+/* Linear: donated arguments are few, and this runs once for each. */
 static bool donation_is_known(const donation_run *r, uint32_t argument) {
   for (uint32_t i = 0; i < r->n; i++)
     if (r->all[i].argument == argument) return true;
@@ -56,7 +60,9 @@ static void donation_say_why(const donation_run *r, plan_donation *d) {
   }
 }
 
+/* An argument is given once: the first that names it counts, and a result that is taken is not taken again. */
 static void donation_add(donation_run *r, uint32_t argument, uint32_t result, bool must) {
+  assert(result == UINT32_MAX || result < r->n_results);
   if (argument == UINT32_MAX || donation_is_known(r, argument)) return;
   if (result != UINT32_MAX && r->over[result] != UINT32_MAX) result = UINT32_MAX;
   if (result != UINT32_MAX) r->over[result] = argument;
@@ -89,6 +95,7 @@ static void donation_repeat(donation_run *r, const plan_options *options) {
   }
 }
 
+/* Aliases before donors: they say which result, donors take what is left. */
 static void donation_all(donation_run *r, const ir_config *config) {
   for (uint32_t i = 0; i < config->n_aliases; i++) {
     const ir_alias *a = &config->aliases[i];
@@ -101,7 +108,8 @@ static void donation_all(donation_run *r, const ir_config *config) {
   }
 }
 
-/* Arguments that are given away in every call, and lie under no result. */
+/* Arguments that are given away in every call, and lie under no result. Smaller ones than a cache line are not worth
+ * a place. */
 static void donation_list_spares(const donation_run *r, const bool *given) {
   const plan_build *x = r->x;
   plan_program *p = x->p;
@@ -115,7 +123,9 @@ static void donation_list_spares(const donation_run *r, const bool *given) {
   p->spares = spares;
 }
 
+/* Only for the entry. Without any donation p->over stays NULL, which costs nothing later. */
 void plan_find_donations(plan_build *x) {
+  assert(x->p && x->buffers.n >= x->p->n_arguments);
   const ir_config *config = &x->m->config;
   const ir_computation *entry = x->m->entry;
   donation_run r = {.entry = entry, .x = x, .n_results = ir_type_leaves(ir_root(entry)->type)};

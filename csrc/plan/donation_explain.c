@@ -1,6 +1,9 @@
-/* What becomes of the entry's arguments when they are given away, as text. */
+/* What becomes of the entry's arguments when they are given away, as text: one line an argument, for
+ * Executable.explain("donation") and for the report of a call. The decisions are those of donation.c (who may be
+ * given to which result) and results.c (whether that result is computed over it or copied there). */
 #include "plan.h"
 
+/* The argument itself, not what is written in its memory. NULL where the program does not name it. */
 static const plan_buffer *explain_argument(const plan_program *p, uint32_t leaf) {
   for (uint32_t i = 0; i < p->n_interface; i++) {
     const plan_buffer *b = &p->buffers[p->interface[i]];
@@ -10,6 +13,7 @@ static const plan_buffer *explain_argument(const plan_program *p, uint32_t leaf)
 }
 
 void plan_put_donation(base_text *out, const plan_program *p, const plan_donation *d) {
+  assert(out && p && d);
   const plan_buffer *b = explain_argument(p, d->argument);
   switch ((plan_donation_why)d->why) {
     case PLAN_DONATION_USED:
@@ -35,6 +39,7 @@ void plan_put_donation(base_text *out, const plan_program *p, const plan_donatio
   }
 }
 
+/* "argument 2, p.1, f32[8]: " */
 static void explain_put_argument(base_text *out, const plan_program *p, uint32_t leaf) {
   const plan_buffer *b = explain_argument(p, leaf);
   base_putf(out, "argument %u", leaf);
@@ -61,7 +66,9 @@ static bool explain_has_use(const plan_program *p, uint32_t leaf) {
   return false;
 }
 
+/* Donated arguments first, then those for which it would be worth it. */
 void plan_explain_donations(base_text *out, const plan_program *p) {
+  assert(out && p);
   if (p->interpreted) {
     base_putf(out, "no argument can be given away: the interpreter runs the program whole, since %s\n", p->why);
     return;

@@ -1,5 +1,9 @@
-/* Dots as matrix products: dimensions that lie side by side in memory count as one, and a transposed operand is a flag.
- */
+/* Dots as matrix products: dimensions that lie side by side in memory count as one, and a transposed operand is a
+ * flag.
+ *
+ * dot of f32[5,2,3] and f32[5,3,4] with batch dimension 0, contracting 2 and 1: batch 5, m 2, n 4, k 3, lda 3, ldb 4,
+ * strides 6 and 12. No operand is copied; where the dimensions don't walk memory with one stride it is no product for
+ * BLAS. */
 #include "plan.h"
 
 /* Dimensions of an operand taken as one: its extent and stride. */
@@ -7,6 +11,7 @@ typedef struct dot_group {
   int64_t extent, stride;
 } dot_group;
 
+/* Row-major and dense, in elements. */
 static void dot_strides(const ir_type *t, int64_t *strides) {
   int64_t stride = 1;
   for (uint32_t d = t->rank; d-- > 0;) {
@@ -15,8 +20,10 @@ static void dot_strides(const ir_type *t, int64_t *strides) {
   }
 }
 
-/* false where the dimensions don't walk memory with one stride. */
+/* false where the dimensions don't walk memory with one stride. Dimensions are added from the outermost in: the next
+ * one must continue where the stride of those before ends. */
 static bool dot_add(dot_group *g, int64_t extent, int64_t stride) {
+  assert(g);
   if (extent == 1) return true;
   if (g->extent != 1 && g->stride != extent * stride) return false;
   g->extent *= extent;
@@ -24,6 +31,7 @@ static bool dot_add(dot_group *g, int64_t extent, int64_t stride) {
   return true;
 }
 
+/* Batch or contracting dimensions, in the order of the list. */
 static bool dot_listed(const ir_type *t, const ir_ints *dims, dot_group *g) {
   int64_t strides[IR_MAX_RANK];
   dot_strides(t, strides);
@@ -33,12 +41,14 @@ static bool dot_listed(const ir_type *t, const ir_ints *dims, dot_group *g) {
   return true;
 }
 
+/* Lists of dimensions are short. */
 static bool dot_is_in(const ir_ints *dims, uint32_t d) {
   for (uint32_t i = 0; i < dims->n; i++)
     if (dims->v[i] == d) return true;
   return false;
 }
 
+/* All that are in neither list, in the operand's order. */
 static bool dot_free(const ir_type *t, const ir_ints *batch, const ir_ints *contracting, dot_group *g) {
   int64_t strides[IR_MAX_RANK];
   dot_strides(t, strides);
@@ -60,11 +70,14 @@ static bool dot_matrix(const dot_group *rows, const dot_group *columns, bool *tr
   return *leading >= inner->extent;
 }
 
+/* BLAS counts in 32-bit integers. */
 static bool dot_fits(int64_t v) {
   return v > 0 && v <= INT32_MAX;
 }
 
+/* Products of one real type, f32 or f64, by an algorithm that asks for no less. */
 bool plan_dot_of(const ir_op *op, plan_dot *dot) {
+  assert(op && dot);
   if (op->opcode != IR_OP_DOT || op->n_operands != 2 || op->type->has_dynamic) return false;
   const ir_type *a = ir_operand_type(op, 0), *b = ir_operand_type(op, 1);
   bool real = op->type->dtype == XLAC_F32 || op->type->dtype == XLAC_F64;

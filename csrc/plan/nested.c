@@ -2,11 +2,14 @@
  * state, but for the leaves that its body updates in place. */
 #include "build.h"
 
+/* A fusion that is still there is a call. */
 static bool sub_calls(const ir_op *op) {
   return op->opcode == IR_OP_CALL || op->opcode == IR_OP_FUSION;
 }
 
+/* *planned false: one of them is the interpreter's, and then so is the op. */
 static int sub_programs(plan_build *x, const ir_op *op, const plan_program ***out, bool *planned) {
+  assert(op->n_called > 0);
   const plan_program **all = BASE_ARRAY(x->arena, const plan_program *, (size_t)op->n_called + 1);
   if (!all) return base_oom(x->err, "a plan");
   *planned = true;
@@ -20,6 +23,8 @@ static int sub_programs(plan_build *x, const ir_op *op, const plan_program ***ou
   return 0;
 }
 
+/* Only one branch runs, so branches share; a loop's condition and body have frames side by side, as the state passes
+ * between them. */
 static uint32_t sub_frame(plan_build *x, const ir_op *op, const plan_program *const *programs) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < op->n_called; i++)
@@ -30,6 +35,7 @@ static uint32_t sub_frame(plan_build *x, const ir_op *op, const plan_program *co
 
 /* After the state, a scratch buffer for each leaf whose next value must not lie where the present one does. */
 static void sub_scratch(plan_build *x, const plan_program *body, plan_step *s, uint32_t *out) {
+  assert(s->kind == PLAN_WHILE);
   uint32_t n = s->n_out;
   for (uint32_t i = 0; i < n && !x->failed; i++) {
     if (body->stays[i]) continue;
@@ -38,7 +44,9 @@ static void sub_scratch(plan_build *x, const plan_program *body, plan_step *s, u
   }
 }
 
+/* Callees come first: their frames' sizes are needed for the step's. */
 int plan_build_nested(plan_build *x, const ir_op *op, bool *done) {
+  assert(x && op && done);
   plan_step s = {.op = op, .n_nested = op->n_called};
   const plan_program **programs = NULL;
   *done = false;

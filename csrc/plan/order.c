@@ -8,6 +8,7 @@
 
 enum { LOW_SMALL = 256 << 10 /* bytes: a peak that is not worth a thought */ };
 
+/* One computation. Units are numbered in the program's order, operands before readers. */
 typedef struct low_run {
   base_arena *scratch;
   const fusion_plan *f;
@@ -23,6 +24,7 @@ typedef struct low_run {
   bool failed;
 } low_run;
 
+/* Of all leaves. */
 static int64_t low_type_bytes(const ir_type *t) {
   int64_t bytes = 0;
   if (!ir_is_tuple(t)) return ir_is_tensor(t) ? ir_type_bytes(t) : 0;
@@ -30,11 +32,13 @@ static int64_t low_type_bytes(const ir_type *t) {
   return bytes;
 }
 
+/* Ops that only name a value which is in memory. */
 static bool low_is_name(const ir_op *op) {
   return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_OPT_BARRIER || op->opcode == IR_OP_DOMAIN ||
          op->opcode == IR_OP_GET_TUPLE_ELEMENT;
 }
 
+/* Whether the op's value gets memory of its own. */
 static bool low_is_unit(const low_run *x, const ir_op *op) {
   uint8_t role = x->f->role[op->id];
   if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT || low_is_name(op)) return false;
@@ -55,12 +59,14 @@ static const ir_op *low_owner(const low_run *x, const ir_op *op) {
   return op;
 }
 
+/* n + 2 elements: callers use one place beyond the last. */
 static void *low_zeros(low_run *x, size_t n, size_t size) {
   void *p = base_arena_zalloc(x->scratch, (n + 2) * size);
   x->failed = x->failed || !p;
   return p;
 }
 
+/* Sets what is known of each unit by itself. */
 static void low_number_units(low_run *x) {
   for (uint32_t i = 0; i < x->n; i++)
     if (low_is_unit(x, x->ops[i])) x->unit[x->ops[i]->id] = ++x->n_units;
@@ -105,12 +111,14 @@ static void low_each_edge(low_run *x, void (*take)(low_run *x, uint32_t reader, 
   }
 }
 
+/* Counted at reader + 1, so that sums become beginnings. */
 static void low_count_edge(low_run *x, uint32_t reader, uint32_t read) {
   (void)read;
   x->first[reader + 1]++;
   x->n_edges++;
 }
 
+/* low_count_edge has made room; `left` counts how far each list is filled. */
 static void low_put_edge(low_run *x, uint32_t reader, uint32_t read) {
   x->in[x->first[reader] + x->left[reader]++] = read;
 }
@@ -132,6 +140,7 @@ static void low_unique_edges(low_run *x) {
   if (!x->failed) x->first[x->n_units] = to;
 }
 
+/* Counts, then fills, then drops repetitions: three passes, no list grows. */
 static void low_find_edges(low_run *x) {
   if (x->failed) return;
   low_each_edge(x, low_count_edge);
@@ -157,6 +166,7 @@ static void low_mark_results(low_run *x) {
 
 /* What is read for the last time by u: all of it, and whether the result may take the place of some. */
 static int64_t low_freed(const low_run *x, uint32_t u, bool *over) {
+  assert(u < x->n_units);
   int64_t freed = 0;
   *over = false;
   for (uint32_t i = x->first[u]; i < x->first[u + 1]; i++) {
@@ -167,7 +177,9 @@ static int64_t low_freed(const low_run *x, uint32_t u, bool *over) {
   return freed;
 }
 
+/* The most that is alive at a time in that order. x->left is used up. */
 static int64_t low_peak(low_run *x, const uint32_t *order) {
+  assert(x->n_units > 0);
   int64_t live = 0, peak = 0;
   memcpy(x->left, x->users, x->n_units * sizeof *x->left);
   for (uint32_t i = 0; i < x->n_units; i++) {
@@ -183,16 +195,19 @@ static int64_t low_peak(low_run *x, const uint32_t *order) {
 
 /* --- the list schedule --- */
 
+/* An op of the list schedule that could come next. */
 typedef struct low_entry {
   int64_t grows; /* what is alive, by doing it next */
   uint32_t unit;
 } low_entry;
 BASE_VEC(low_heap, low_entry);
 
+/* Ties go to the program's order, so that the result depends on nothing else. */
 static bool low_before(low_entry a, low_entry b) {
   return a.grows != b.grows ? a.grows < b.grows : a.unit < b.unit;
 }
 
+/* A binary heap, the best on top. */
 static bool low_push(base_alloc alloc, low_heap *h, low_entry e) {
   if (!BASE_VEC_PUSH(alloc, h, e)) return false;
   uint32_t at = h->n - 1;
@@ -202,6 +217,7 @@ static bool low_push(base_alloc alloc, low_heap *h, low_entry e) {
 }
 
 static low_entry low_pop(low_heap *h) {
+  assert(h->n > 0);
   low_entry top = h->items[0], last = h->items[--h->n];
   uint32_t at = 0;
   for (uint32_t child = 1; child < h->n; child = 2 * at + 1) {
@@ -214,6 +230,8 @@ static low_entry low_pop(low_heap *h) {
   return top;
 }
 
+/* The list schedule's state. An entry of the heap may be out of date: a unit is offered again when its choice has
+ * become better, and the later entry is passed over once it is done. */
 typedef struct low_list {
   low_run *x;
   low_heap ready;
@@ -222,7 +240,9 @@ typedef struct low_list {
   uint32_t *at, *out_of; /* users of unit u: out_of[at[u]] .. out_of[at[u + 1]] */
 } low_list;
 
+/* Its key is what would be alive more by doing it now. */
 static bool low_offer(low_list *l, uint32_t u) {
+  assert(u < l->x->n_units);
   bool over = false;
   low_entry e = {l->x->bytes[u] - low_freed(l->x, u, &over), u};
   return low_push(l->x->scratch->alloc, &l->ready, e);
@@ -230,6 +250,7 @@ static bool low_offer(low_list *l, uint32_t u) {
 
 /* Who is the only one left to read an operand frees it: a better choice than before. */
 static bool low_do(low_list *l, uint32_t u) {
+  assert(l->waits[u] == 0);
   low_run *x = l->x;
   l->waits[u] = UINT32_MAX;
   for (uint32_t k = x->first[u]; k < x->first[u + 1]; k++) {
@@ -242,6 +263,7 @@ static bool low_do(low_list *l, uint32_t u) {
   return true;
 }
 
+/* Fills the users' lists from the operands' lists, backwards, by counting `left` down. */
 static bool low_list_init(low_list *l) {
   low_run *x = l->x;
   l->waits = low_zeros(x, x->n_units, sizeof *l->waits);
@@ -261,6 +283,7 @@ static bool low_list_init(low_list *l) {
   return true;
 }
 
+/* False when out of memory. */
 static bool low_by_list(low_run *x, uint32_t *order) {
   low_list l = {.x = x};
   uint32_t n = 0;
@@ -286,6 +309,7 @@ typedef struct low_need {
   uint32_t unit;
 } low_need;
 
+/* need - leaves is what a subtree takes beyond what stays: Sethi and Ullman's order, with bytes for registers. */
 static int low_compare(const void *a, const void *b) {
   const low_need *l = a, *r = b;
   int64_t x = l->need - l->leaves, y = r->need - r->leaves;
@@ -360,7 +384,8 @@ static uint32_t low_put_op(low_run *x, ir_op *start, ir_op **stack, ir_op **out,
   return n;
 }
 
-/* Names, and what is computed inside, stand before the first unit that needs them, or at the end. */
+/* Names, and what is computed inside, stand before the first unit that needs them, or at the end. x->unit is used for
+ * the operands' places from here on. */
 static bool low_emit(low_run *x, const uint32_t *order) {
   ir_op **out = low_zeros(x, x->n, sizeof *out), **stack = low_zeros(x, x->n, sizeof *stack);
   uint32_t n = 0;
@@ -373,6 +398,7 @@ static bool low_emit(low_run *x, const uint32_t *order) {
   return true;
 }
 
+/* Control edges, async chains and tokens fix an order that weighing does not know. */
 static bool low_is_free(const low_run *x) {
   for (uint32_t i = 0; i < x->n; i++) {
     const ir_op *op = x->ops[i];
@@ -383,7 +409,9 @@ static bool low_is_free(const low_run *x) {
   return true;
 }
 
+/* Another order must save at least 1/32 to be taken: neighbours in the program's order share caches. */
 static bool low_choose(low_run *x, plan_program *p) {
+  assert(x->n_units > 0);
   uint32_t *orders[PLAN_ORDERS];
   for (uint32_t i = 0; i < PLAN_ORDERS; i++) orders[i] = low_zeros(x, x->n_units, sizeof *orders[i]);
   if (x->failed) return false;
@@ -399,8 +427,10 @@ static bool low_choose(low_run *x, plan_program *p) {
   return p->order == PLAN_ORDER_PROGRAM || low_emit(x, orders[p->order]);
 }
 
+/* Computations of two units or fewer have nothing to choose. */
 int plan_order_ops(plan_program *p, const fusion_plan *f, uint32_t n, ir_op **ops, uint32_t *by_id, base_arena *scratch,
                    xlac_error *err) {
+  assert(p && f && ops && by_id);
   low_run x = {.scratch = scratch, .f = f, .c = p->computation, .n = n, .ops = ops, .unit = by_id};
   bool ok = true;
   if (!low_is_free(&x)) return 0;

@@ -1,10 +1,12 @@
-/* What to say when there is no memory for a call: how much it takes, and for what. */
+/* What to say when there is no memory for a call: how much it takes, and for what. The frame and the results are what
+ * a call asks for; the largest values tell the user which op to look at. */
 #include <stdio.h>
 
 #include "plan.h"
 
 enum { OOM_LARGEST = 3, OOM_TEXT = 64 };
 
+/* "1.5 GB", decimal units, three digits. */
 static const char *oom_size(double bytes, char *out) {
   static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB", "PB", "EB"};
   uint32_t unit = 0;
@@ -13,7 +15,8 @@ static const char *oom_size(double bytes, char *out) {
   return out;
 }
 
-/* Values that are made, the largest first; lent ones lie in others' memory, but are as large. */
+/* Values that are made, the largest first; lent ones lie in others' memory, but are as large. At most OOM_LARGEST, by
+ * insertion. */
 static uint32_t oom_largest(const plan_program *p, const plan_buffer **out) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < p->n_buffers; i++) {
@@ -33,7 +36,9 @@ static void oom_put_value(base_text *t, const plan_buffer *b) {
             b->type ? ir_type_text(b->type, type, sizeof type) : "scratch memory", oom_size((double)b->bytes, size));
 }
 
+/* Never fails itself: a text that could not be made is left out. */
 int plan_out_of_memory(const plan_program *p, xlac_error *err) {
+  assert(p);
   const plan_buffer *largest[OOM_LARGEST] = {NULL};
   char frame[OOM_TEXT], peak[OOM_TEXT], made[OOM_TEXT];
   double results = 0;

@@ -1,9 +1,13 @@
-/* Places found for all buffers at once: the largest first, each at the lowest place that nobody has while it lives. It
- * takes time square in the buffers, so it is for frames that going step by step has left with holes. */
+/* Places found for all buffers at once: the largest first, each at the lowest place that nobody has while it lives.
+ * It takes time square in the buffers, so it is for frames that going step by step has left with holes.
+ *
+ * With a [steps 0 to 1, 100 bytes], b [1 to 2, 50] and c [2 to 3, 80]: a at 0, c at 0, as a is gone by then, b at
+ * 100. */
 #include "pack.h"
 
 #include <stdlib.h>
 
+/* A total order, so that equal inputs give equal plans. */
 static int pack_by_size(const void *a, const void *b) {
   const plan_block *x = *(plan_block *const *)a, *y = *(plan_block *const *)b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
@@ -23,7 +27,9 @@ static int64_t pack_find(const plan_block *b, plan_block *const *placed, uint32_
   return best >= 0 ? best : end;
 }
 
+/* First the order, then one search each among the blocks that have a place. */
 int64_t plan_pack(plan_block *blocks, uint32_t n, int64_t begin, base_arena *scratch) {
+  assert(blocks && begin >= 0);
   plan_block **by_size = BASE_ARRAY(scratch, plan_block *, (size_t)n + 1);
   plan_block **by_offset = BASE_ARRAY(scratch, plan_block *, (size_t)n + 1);
   int64_t top = begin;

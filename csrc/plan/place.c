@@ -1,5 +1,11 @@
 /* Places in the frame: step by step, freed places are given again to what fits best, and results take the place of
- * operands that die where the step allows it. */
+ * operands that die where the step allows it.
+ *
+ * Memory is the frame, which grows as needed, and the spare arguments, which do not. Gaps between what is alive are
+ * kept in a sorted list whose entries never touch; a gap that ends at the top of the frame may be extended. Where the
+ * result has too many holes (1/32 of it, and at least 256 kB), all places are found anew at once (pack.c).
+ *
+ * Offsets in the frame are multiples of PLAN_ALIGN, a cache line. */
 #include "borrow.h"
 #include "pack.h"
 
@@ -14,6 +20,7 @@ typedef struct place_spot {
   uint32_t memory;
   int64_t offset;
 } place_spot;
+/* Free bytes within what has been in use before. */
 typedef struct place_gap {
   place_spot at;
   int64_t bytes;
@@ -21,6 +28,7 @@ typedef struct place_gap {
 BASE_VEC(place_gaps, place_gap);
 BASE_VEC(place_ends, uint32_t);
 
+/* One program whose buffers get places. Gaps, top and live change step by step. */
 typedef struct place_run {
   plan_program *p;
   plan_step *steps;
@@ -37,14 +45,17 @@ typedef struct place_run {
 } place_run;
 
 static int64_t place_round(int64_t bytes) {
+  assert(bytes >= 0);
   return (bytes + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
 }
 
+/* Gaps stay sorted. */
 static void place_drop_gap(place_run *x, uint32_t i) {
   memmove(x->gaps.items + i, x->gaps.items + i + 1, (x->gaps.n - i - 1) * sizeof *x->gaps.items);
   x->gaps.n--;
 }
 
+/* Where the gap ends. */
 static place_spot place_behind(const place_gap *g) {
   return (place_spot){g->at.memory, g->at.offset + g->bytes};
 }
@@ -53,12 +64,14 @@ static bool place_is_same(place_spot a, place_spot b) {
   return a.memory == b.memory && a.offset == b.offset;
 }
 
+/* By memory, then by offset: the order of the list. */
 static bool place_is_after(place_spot a, place_spot b) {
   return a.memory != b.memory ? a.memory > b.memory : a.offset > b.offset;
 }
 
-/* At the end of the frame; the gap there grows. */
+/* At the end of the frame; the gap there grows. Gaps of spares come after those of the frame. */
 static place_spot place_append(place_run *x, int64_t bytes) {
+  assert(bytes >= 0);
   uint32_t n = x->gaps.n;
   while (n > 0 && x->gaps.items[n - 1].at.memory) n--;
   if (n && place_is_same(place_behind(&x->gaps.items[n - 1]), (place_spot){0, x->top})) {
@@ -69,8 +82,10 @@ static place_spot place_append(place_run *x, int64_t bytes) {
   return (place_spot){0, x->top - bytes};
 }
 
-/* spare: memory of arguments will do, which is aligned to PLAN_SPARE_ALIGN only. */
+/* spare: memory of arguments will do, which is aligned to PLAN_SPARE_ALIGN only. Best fit: the smallest gap that is
+ * large enough; the top of the frame where there is none. */
 static place_spot place_take(place_run *x, int64_t bytes, bool spare) {
+  assert(bytes >= 0);
   uint32_t best = UINT32_MAX;
   for (uint32_t i = 0; i < x->gaps.n; i++) {
     const place_gap *g = &x->gaps.items[i];
@@ -86,7 +101,9 @@ static place_spot place_take(place_run *x, int64_t bytes, bool spare) {
   return at;
 }
 
+/* Merges with both neighbours. False when out of memory. */
 static bool place_give(place_run *x, place_spot from, int64_t bytes) {
+  assert(bytes >= 0);
   uint32_t at = x->gaps.n;
   while (at > 0 && place_is_after(x->gaps.items[at - 1].at, from)) at--;
   if (bytes == 0) return true;
@@ -133,16 +150,13 @@ static bool place_loads_same(const kernel *k, uint32_t input) {
   return true;
 }
 
+/* The output's element of an iteration is the one of that number. */
 static bool place_stores_same(const kernel *k, uint32_t output) {
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
     if (s->buffer == output) return !s->body && s->index.offset == 0 && kernel_is_dense(k, &s->index);
   }
   return false;
-}
-
-static bool place_updates(const ir_op *op) {
-  return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
 }
 
 /* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
@@ -160,9 +174,11 @@ static bool place_passes_on(const plan_step *s, uint32_t buffer, uint32_t out) {
   return true;
 }
 
-/* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. */
+/* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. Whether the
+ * step allows it, whatever the buffers' lives; `in` and `out` are numbers among the step's. */
 static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out,
                                 uint32_t seen) {
+  assert(in < s->n_in && out < s->n_out);
   const plan_buffer *from = &buffers[s->in[in]], *to = &buffers[s->out[out]];
   if (from->bytes != to->bytes || from->bytes == 0) return false;
   switch ((plan_step_kind)s->kind) {
@@ -179,14 +195,14 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
     case PLAN_CALL:
     case PLAN_CONDITIONAL:
       return place_passes_on(s, s->in[in], out);
-    case PLAN_EVAL:
-      return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
     default:
       return false;
   }
 }
 
+/* A buffer may be several inputs at once; the one at out's own number is preferred. */
 bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out) {
+  assert(s && buffers);
   uint32_t seen = 0, at = UINT32_MAX;
   for (uint32_t i = 0; i < s->n_in; i++) {
     if (s->in[i] != in) continue;
@@ -206,6 +222,7 @@ static uint32_t place_spare_of(const place_run *x, uint32_t buffer) {
   return UINT32_MAX;
 }
 
+/* Whether an argument is one of those given away. */
 static bool place_is_spare(const place_run *x, uint32_t buffer) {
   return place_spare_of(x, buffer) != UINT32_MAX;
 }
@@ -218,6 +235,7 @@ static place_spot place_spot_of(const place_run *x, uint32_t buffer) {
 }
 
 static void place_put(place_run *x, uint32_t buffer, place_spot at) {
+  assert(at.offset >= 0);
   plan_buffer *b = &x->buffers[buffer];
   b->place = at.memory ? PLAN_SPARE : PLAN_FRAME;
   if (at.memory) b->number = at.memory - 1;
@@ -233,8 +251,9 @@ static int64_t place_room(const place_run *x, uint32_t buffer) {
 }
 
 /* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
- * branches. */
+ * branches. What takes over a place takes all of it: sizes are equal (place_may_overwrite). */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
+  assert(out < x->steps[step].n_out);
   plan_step *s = &x->steps[step];
   bool any = s->kind == PLAN_KERNEL || s->kind == PLAN_START || s->kind == PLAN_CALL || s->kind == PLAN_CONDITIONAL;
   for (uint32_t i = any ? 0 : out; i < s->n_in && (any || i == out); i++) {
@@ -247,13 +266,15 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
     if (!elsewhere) place_put(x, s->out[out], place_spot_of(x, s->in[i]));
     x->after[s->out[out]] = s->in[i];
     x->given[s->in[i]] = 1;
-    s->in_place = s->kind == PLAN_EVAL;
     return true;
   }
   return false;
 }
 
+/* First the places of what the step writes, while what it reads still has its own; then the places of what dies are
+ * given back. */
 static bool place_step(place_run *x, uint32_t step) {
+  assert(step < x->p->n_steps);
   const plan_step *s = &x->p->steps[step];
   for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]]++;
   for (uint32_t i = 0; i <= s->n_out; i++) {
@@ -274,7 +295,7 @@ static bool place_step(place_run *x, uint32_t step) {
   return true;
 }
 
-/* Which buffers die at which step. */
+/* Which buffers die at which step. Lists through x->next, one for each step. */
 static void place_list_ends(place_run *x) {
   for (uint32_t s = 0; s < x->p->n_steps; s++) x->ends[s] = UINT32_MAX;
   for (uint32_t b = 0; b < x->p->n_buffers; b++) {
@@ -286,7 +307,7 @@ static void place_list_ends(place_run *x) {
   }
 }
 
-/* Arguments that nobody reads are room from the start. */
+/* Arguments that nobody reads are room from the start. False when out of memory. */
 static bool place_begin_spares(place_run *x) {
   bool ok = true;
   for (uint32_t k = 0; k < x->p->n_spares && ok; k++) {
@@ -296,6 +317,7 @@ static bool place_begin_spares(place_run *x) {
   return ok;
 }
 
+/* Up to where each spare argument is used. */
 static int64_t place_spare_bytes(const place_run *x) {
   int64_t all = 0;
   for (uint32_t k = 0; k < x->p->n_spares; k++) {
@@ -327,8 +349,10 @@ static uint32_t place_blocks(const place_run *x, plan_block *blocks, uint32_t *b
   return n;
 }
 
-/* All places anew, where that makes the frame smaller. false when out of memory. */
+/* All places anew, where that makes the frame smaller. false when out of memory. Blocks that are too many are left as
+ * they are: packing takes time square in them. */
 static bool place_pack(place_run *x, int64_t begin, base_arena *scratch) {
+  assert(begin >= 0);
   plan_block *blocks = BASE_ARRAY(scratch, plan_block, (size_t)x->p->n_buffers + 1);
   uint32_t *block = BASE_ARRAY(scratch, uint32_t, (size_t)x->p->n_buffers + 1);
   if (!blocks || !block) return false;
@@ -343,7 +367,9 @@ static bool place_pack(place_run *x, int64_t begin, base_arena *scratch) {
   return true;
 }
 
+/* Times and sizes of buffers are given; place, number, offset, and in_place of steps are set. */
 int plan_place_buffers(plan_program *p, plan_step *steps, plan_buffer *buffers, base_alloc alloc, xlac_error *err) {
+  assert(p && steps && buffers);
   place_run x = {.p = p, .steps = steps, .buffers = buffers, .alloc = alloc};
   base_arena scratch;
   base_arena_init(&scratch, alloc);

@@ -9,6 +9,7 @@
 
 #include "../fuse/lower.h"
 
+/* Where a buffer lies; fixed once the plan is made. */
 typedef enum plan_place {
   PLAN_FRAME,    /* at `offset` of the frame */
   PLAN_ARGUMENT, /* argument `number` */
@@ -17,6 +18,7 @@ typedef enum plan_place {
   PLAN_CONSTANT  /* the value of `literal`, in the module */
 } plan_place;
 
+/* One array, or a block of scratch memory, with its place and its life in steps. */
 typedef struct plan_buffer {
   uint8_t place; /* plan_place */
   bool borrowed; /* no argument or result, but a value that lies in the memory of one while that is free (borrow.c) */
@@ -28,10 +30,10 @@ typedef struct plan_buffer {
   uint32_t first, last;      /* steps: the one that writes it, the last that reads it */
 } plan_buffer;
 
+/* What a step does. in and out are buffers of its program. */
 typedef enum plan_step_kind {
   PLAN_KERNEL,
-  PLAN_ROUTINE,     /* an algorithm of the backend's own: products, convolutions, sorts, ... */
-  PLAN_EVAL,        /* one op by the interpreter's evaluator */
+  PLAN_ROUTINE,     /* an algorithm of the device's own: products, convolutions, sorts, ... or the interpreter's */
   PLAN_COPY,        /* in[0] to out[0] */
   PLAN_WHILE,       /* nested: condition, body; in: initial state, out: state, then scratch for the next state */
   PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
@@ -52,10 +54,10 @@ typedef struct plan_dot {
 } plan_dot;
 bool plan_dot_of(const ir_op *op, plan_dot *dot);
 
-/* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the backend's. */
+/* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the device's. */
 typedef struct plan_routine {
-  uint32_t number;       /* among the routines of the plan: what the backend makes of it is found by that */
-  const char *name;      /* for explanations: "gemm"; lives as long as the backend */
+  uint32_t number;       /* among the routines of the plan: what the device makes of it is found by that */
+  const char *name;      /* for explanations: "gemm"; static */
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
@@ -63,13 +65,16 @@ typedef struct plan_routine {
   bool divisible; /* all of its work is one base_parallel_for, whose ranges may be run by several calls
                      (base_stop.parts); stoppable, too */
   bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
+  bool interpreted; /* it is the interpreter's evaluator, which must be made ready */
 } plan_routine;
-/* The facts of the routine for op; out->number is there, the rest is zero. *known is false where the backend has none:
- * then the interpreter evaluates the op, and the number goes to the next one. */
-typedef int plan_prepare_fn(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
+/* The facts of the routine for op; out->number is there, the rest is zero. A device without an algorithm for op gives
+ * what plan_eval_routine says. */
+typedef int plan_prepare_fn(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err);
+/* The routine "eval": one op by the interpreter's evaluator. build.c */
+void plan_eval_routine(const ir_op *op, plan_routine *out);
 
 /* What starts at step `start` is over at step `done`. Between the two it may at any time read the start's inputs, and
- * read and write its outputs and its frame. */
+ * read and write its outputs and its frame. One async chain: a start, its updates, its done. */
 typedef struct plan_chain {
   uint32_t start, done, updates;
   const char *thread; /* the execution thread's name */
@@ -80,9 +85,9 @@ typedef struct plan_chain {
 } plan_chain;
 
 typedef struct plan_program plan_program;
+/* One thing to do, in the order of the program. */
 typedef struct plan_step {
-  uint8_t kind;  /* plan_step_kind */
-  bool in_place; /* EVAL: operand 0 and the result are the same memory */
+  uint8_t kind; /* plan_step_kind */
   const ir_op *op;
   uint32_t n_in, n_out;
   const uint32_t *in, *out; /* buffers */
@@ -93,7 +98,7 @@ typedef struct plan_step {
   const plan_chain *chain; /* START, UPDATE, DONE */
 } plan_step;
 
-/* Why no result is computed over an argument that may be given away. */
+/* Why no result is computed over an argument that may be given away. In explanations' words: donation_explain.c. */
 typedef enum plan_donation_why {
   PLAN_DONATION_USED,      /* one is */
   PLAN_DONATION_NO_RESULT, /* no result has its size */
@@ -112,34 +117,47 @@ typedef struct plan_donation {
   uint32_t rival;                         /* TAKEN: the argument that got the result */
 } plan_donation;
 
-/* What a device keeps in frames for itself. */
+/* What a device keeps in frames for itself. Facts of the backend that decide sizes; the plan keeps them, so that
+ * frames and tables agree. */
 typedef struct plan_device {
   int64_t buffer_bytes; /* at the beginning of each frame, by buffer of its program */
   int64_t task_bytes;   /* at the beginning of the frame of an async start, before that of the program it runs */
 } plan_device;
 
+/* For whom a plan is made (rt_build.target). */
+typedef struct plan_target {
+  plan_device device;
+  plan_prepare_fn *prepare; /* called for each routine, in the order of their numbers */
+  void *ctx;
+} plan_target;
+
 /* The orders that steps may be in (order.c). */
 enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
 
+/* Immutable and shared: any number of calls may run it at once, each with a frame of its own. */
 struct plan_program {
+  /* Which program this is. */
   uint32_t number;                 /* among the programs of the plan; the entry is 0 */
   uint32_t n_programs, n_routines; /* of the entry: how many there are, all numbers being smaller */
   const ir_computation *computation;
   bool interpreted; /* no steps: the interpreter runs the computation whole, for the reason `why` */
   const char *why;
+  /* What it does. Arrays lie in the arena that plan_make was given. */
   uint32_t n_arguments, n_results, n_buffers, n_steps;
   const plan_buffer *buffers;
   uint32_t n_interface;
   const uint32_t *interface; /* buffers that are arguments or results */
   const plan_step *steps;
   const fusion_plan *fusion; /* what was decided for the computation's ops; NULL: nothing */
+  /* Memory that it shares with its caller. */
   uint32_t n_donations;
   const plan_donation *donations; /* of the entry, by argument */
   const uint32_t *over; /* of the entry, by result: the argument whose memory it may be given, or UINT32_MAX */
   const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
   uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
   const uint32_t *spares;
-  int64_t spare_bytes;              /* the most of their memory that is in use at a time */
+  int64_t spare_bytes; /* the most of their memory that is in use at a time */
+  /* Its frame. */
   plan_device device;               /* whose frames they are */
   int64_t frame_bytes;              /* the device's table first, then the buffers */
   uint8_t order;                    /* of the steps */
@@ -147,11 +165,10 @@ struct plan_program {
   int64_t peak_bytes;               /* of buffers alive at a time: frame_bytes without what alignment and gaps cost */
 };
 
+/* All zero is a plan without routines and donations of the caller's. */
 typedef struct plan_options {
-  plan_device device;
-  plan_prepare_fn *prepare; /* NULL: no routines */
-  void *prepare_ctx;
-  bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
+  const plan_target *target; /* NULL: one without routines of its own, that keeps nothing in frames */
+  bool no_fusion;            /* every op is a step of its own (for tests, and to find the op that differs) */
   /* Instead of what the module's header says: who is given to which result, as in another plan's donations. */
   bool has_donations;
   uint32_t n_donations;
@@ -162,12 +179,16 @@ typedef struct plan_options {
 /* The program of the module's entry, with those of all it calls, in `arena`. m is verified and in HLO form. */
 XLAC_MUST_USE int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out,
                             xlac_error *err);
-/* One line a step: kind, op, buffers with offsets. false when out of memory. */
+/* The plan of a device that runs the module whole: a program that is interpreted, for the reason `why`, a static text.
+ */
+XLAC_MUST_USE int plan_make_whole(const ir_module *m, const char *why, base_arena *arena, plan_program **out,
+                                  xlac_error *err);
+/* One line a step: kind, op, buffers with offsets. `out` notes a failure of memory; the caller checks once. */
 void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);
 
-/* OUT_OF_MEMORY for a call of p, with what it takes and its largest values. oom.c */
+/* OUT_OF_MEMORY for a call of p, with what it takes and its largest values. out_of_memory.c */
 int plan_out_of_memory(const plan_program *p, xlac_error *err);
 /* A line for each argument that may be given away: which result takes its memory, or why none does; and for each that
  * could be. donation_explain.c */
@@ -176,8 +197,9 @@ void plan_explain_donations(base_text *out, const plan_program *p);
 void plan_put_donation(base_text *out, const plan_program *p, const plan_donation *d);
 
 /* strided.c: whether a program can read an array of type t where it lies, with these strides in elements; and its
- * making: the parameter becomes dense memory that begins at the array's lowest address, and the array is computed from
- * it. The module is to be verified again. */
+ * making: the parameter becomes dense memory that begins at the array's lowest address, and the array is computed
+ * from it. The module is to be verified again. Strides may be negative or 0; elements may not overlap but by stride
+ * 0. */
 bool plan_is_strided(const ir_type *t, const int64_t *steps);
 XLAC_MUST_USE int plan_lay_out(ir_module *m, ir_op *parameter, const int64_t *steps, xlac_error *err);
 
@@ -185,7 +207,8 @@ XLAC_MUST_USE int plan_lay_out(ir_module *m, ir_op *parameter, const int64_t *st
  * buffers, where it does. check.c */
 XLAC_MUST_USE int plan_check(const plan_program *p, base_alloc alloc, xlac_error *err);
 
-/* async.c: whether op is of a chain that plans know: any generic one, and pairs of copies and collectives. */
+/* async.c: whether op is of a chain that plans know: any generic one, and pairs of copies and collectives. The chains
+ * that have steps of their own in a plan. */
 bool plan_is_async(const ir_op *op);
 /* The type of what such a start's done gives. */
 const ir_type *plan_async_result(const ir_op *start);
@@ -195,15 +218,18 @@ const ir_type *plan_async_result(const ir_op *start);
 XLAC_MUST_USE int plan_place_buffers(plan_program *p, plan_step *steps, plan_buffer *buffers, base_alloc alloc,
                                      xlac_error *err);
 /* Whether step may write `out` over `in`, which dies at it: all it reads of `in` for an element of `out` is that
- * element. */
+ * element. Both are buffers of the step; false where one is not. */
 bool plan_may_overwrite(const plan_step *step, const plan_buffer *buffers, uint32_t in, uint32_t out);
+/* Bytes: of places in the frame, of places in spare arguments, which are only as aligned as NumPy's memory. */
 enum { PLAN_ALIGN = 64, PLAN_SPARE_ALIGN = 16 };
-/* Whether two buffers of one program lie in a frame, or in spare memory, and have bytes of it in common. */
+/* Whether two buffers of one program lie in a frame, or in spare memory, and have bytes of it in common. False for
+ * arguments and results: their memory is the caller's. */
 static inline bool plan_places_overlap(const plan_buffer *a, const plan_buffer *b) {
   if (a->place != b->place || (a->place == PLAN_SPARE && a->number != b->number)) return false;
   return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
-/* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. */
+/* The step at which what s reads is read for the last time by it: its done, for a start that is step number `step`. A
+ * start's inputs and outputs are busy until its done. */
 static inline uint32_t plan_end_of(const plan_step *s, uint32_t step) {
   return s->kind == PLAN_START ? s->chain->done : step;
 }

@@ -1,6 +1,8 @@
-/* Plans as text. */
+/* Plans as text: one line a step with its buffers and where they lie, nested programs indented. For tests and for
+ * people; nothing reads it back. */
 #include "plan.h"
 
+/* "frame+64 f32[8]", "argument 0 f32[8]", "in result 1 ..." for a borrowed place. */
 static void put_buffer(base_text *out, const plan_buffer *b) {
   char type[80];
   static const char *const places[] = {"frame", "argument", "result", "spare", "constant"};
@@ -12,6 +14,7 @@ static void put_buffer(base_text *out, const plan_buffer *b) {
 
 static void put_step(base_text *out, const plan_program *p, uint32_t i, uint32_t depth);
 
+/* `depth` is the indentation, in blanks. */
 static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
   base_putf(out, "%*sprogram %s", (int)depth, "", p->computation->name->s);
   if (p->interpreted) {
@@ -23,9 +26,11 @@ static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
   for (uint32_t i = 0; i < p->n_steps; i++) put_step(out, p, i, depth + 2);
 }
 
+/* Results first, as in HLO's text. */
 static void put_step(base_text *out, const plan_program *p, uint32_t i, uint32_t depth) {
-  static const char *const kinds[] = {"kernel",      "routine", "eval",  "copy",   "while",
-                                      "conditional", "call",    "start", "update", "done"};
+  assert(i < p->n_steps);
+  static const char *const kinds[] = {"kernel", "routine", "copy",   "while", "conditional",
+                                      "call",   "start",   "update", "done"};
   const plan_step *s = &p->steps[i];
   base_putf(out, "%*s%u %s %s %s:", (int)depth, "", i, s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind],
             ir_opcode_text(s->op->opcode), s->op->name->s);

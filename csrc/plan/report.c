@@ -1,14 +1,19 @@
+/* Plans as JSON: all programs, their buffers and steps, with what each step costs. The keys are public; numbers of
+ * buffers and programs are places in their lists. */
 #include "report.h"
 
 /* --- all programs, each once --- */
 
+/* list->n where p is not in it. */
 uint32_t plan_list_find(const plan_list *list, const plan_program *p) {
   uint32_t i = 0;
   while (i < list->n && list->items[i] != p) i++;
   return i;
 }
 
+/* Breadth first from the entry; a program that several steps run is listed once. */
 bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out) {
+  assert(p && out);
   base_map seen;
   bool ok = true;
   base_map_init(&seen, alloc);
@@ -30,6 +35,7 @@ bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out)
 
 /* --- JSON --- */
 
+/* Names are any bytes, hence the JSON escapes. */
 static void report_name(base_text *out, const char *key, const base_istr *s) {
   base_putf(out, "\"%s\": ", key);
   base_put_json(out, s->s, s->n);
@@ -45,6 +51,7 @@ static void report_cost(base_text *out, plan_cost c) {
   base_putf(out, ", \"flops\": %.0f, \"transcendentals\": %.0f", c.flops, c.transcendentals);
 }
 
+/* "lent" is the public word for a borrowed place. */
 static void report_buffer(base_text *out, const plan_buffer *b) {
   static const char *const places[] = {"frame", "argument", "result", "spare", "constant"};
   char type[80];
@@ -67,6 +74,7 @@ static void report_buffer(base_text *out, const plan_buffer *b) {
   BASE_PUT(out, "}");
 }
 
+/* One op of a kernel. */
 static void report_op(base_text *out, const ir_op *op, plan_cost c) {
   BASE_PUT(out, "{");
   report_name(out, "name", op->name);
@@ -96,9 +104,10 @@ static void report_kernel(base_text *out, const plan_program *p, const plan_step
   base_putf(out, "], \"iterations\": %lld", (long long)k->count);
 }
 
+/* "in" and "out" are places in "buffers", "nested" in "programs". */
 static void report_step(base_text *out, const plan_list *list, const plan_program *p, const plan_step *s) {
-  static const char *const kinds[] = {"kernel",      "routine", "eval",  "copy",   "while",
-                                      "conditional", "call",    "start", "update", "done"};
+  static const char *const kinds[] = {"kernel", "routine", "copy",   "while", "conditional",
+                                      "call",   "start",   "update", "done"};
   plan_cost c = plan_step_cost(p, s);
   base_putf(out, "{\"kind\": \"%s\", \"by\": \"%s\", ", kinds[s->kind],
             s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind]);
@@ -118,6 +127,7 @@ static void report_step(base_text *out, const plan_list *list, const plan_progra
   BASE_PUT(out, "}");
 }
 
+/* Peaks of orders that were not weighed are left out. */
 static void report_order(base_text *out, const plan_program *p) {
   static const char *const orders[] = {"program", "list", "depth"};
   base_putf(out, ", \"order\": \"%s\", \"order_peaks\": {", orders[p->order]);
@@ -126,6 +136,7 @@ static void report_order(base_text *out, const plan_program *p) {
   BASE_PUT(out, "}");
 }
 
+/* "why_interpreted" is null for programs with steps. */
 static void report_program(base_text *out, const plan_list *list, const plan_program *p) {
   BASE_PUT(out, "{");
   report_name(out, "name", p->computation->name);
@@ -150,6 +161,7 @@ static void report_program(base_text *out, const plan_list *list, const plan_pro
 }
 
 bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p) {
+  assert(out && p);
   plan_list list;
   bool ok = plan_list_programs(alloc, p, &list);
   BASE_PUT(out, "{\"programs\": [");

@@ -5,7 +5,7 @@
 #include "../base/map.h"
 #include "cost.h"
 
-/* Every program that can run, each once, callers before callees. */
+/* Every program that can run, each once, callers before callees. Borrowed: programs are the plan's. */
 typedef struct plan_list {
   const plan_program **items;
   uint32_t n, cap;
@@ -15,8 +15,8 @@ bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out)
 /* The number of p in the list. */
 uint32_t plan_list_find(const plan_list *list, const plan_program *p);
 
-/* {"programs": [{"name", "buffers": [...], "steps": [...]}, ...]}; the first is the entry's. false when out of memory.
- */
+/* {"programs": [{"name", "buffers": [...], "steps": [...]}, ...]}; the first is the entry's. false when out of
+ * memory. Borrows p and what it points to during the call. */
 bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p);
 
 #endif

@@ -20,12 +20,16 @@ static uint32_t results_over(const plan_build *x, uint32_t i) {
   return x->p->over ? x->p->over[i] : UINT32_MAX;
 }
 
+/* The entry may give result i an argument's memory; a loop's body has its own rule. Such a result must end up in the
+ * argument's memory, if only by a copy. */
 static bool results_has_alias(const plan_build *x, uint32_t i) {
   return !x->body && results_over(x, i) != UINT32_MAX;
 }
 
-/* From buffer `from` to a new one like `to`. */
+/* From buffer `from` to a new one like `to`. A step of its own, in the order of calls: copies that read arguments
+ * come before those that write over them. */
 static int results_copy(plan_build *x, const ir_op *root, uint32_t from, plan_buffer to, uint32_t *id) {
+  assert(from < x->buffers.n);
   uint32_t *in = plan_ids(x, 1), *out = plan_ids(x, 1);
   to.type = x->buffers.items[from].type;
   to.bytes = x->buffers.items[from].bytes;
@@ -38,6 +42,7 @@ static int results_copy(plan_build *x, const ir_op *root, uint32_t from, plan_bu
       x, (plan_step){.kind = PLAN_COPY, .op = root, .n_in = 1, .n_out = 1, .in = in, .out = out, .frame = UINT32_MAX});
 }
 
+/* The result's memory is the caller's. */
 static int results_copy_out(plan_build *x, const ir_op *root, uint32_t from, uint32_t result) {
   uint32_t id = 0;
   return results_copy(x, root, from, (plan_buffer){.place = PLAN_RESULT, .number = result}, &id);
@@ -46,6 +51,7 @@ static int results_copy_out(plan_build *x, const ir_op *root, uint32_t from, uin
 /* Arguments that are results elsewhere than in their own place, while their place may be another result's, are copied
  * aside first. */
 static int results_put_aside(plan_build *x, const ir_op *root, uint32_t *from) {
+  assert(x->p->over);
   const plan_buffer *b = &x->buffers.items[*from];
   if (b->place != PLAN_ARGUMENT) return 0;
   for (uint32_t i = 0; i < x->p->n_results; i++)
@@ -55,8 +61,10 @@ static int results_put_aside(plan_build *x, const ir_op *root, uint32_t *from) {
 }
 
 /* Takes buffers of the frame for results, and makes the copies that may come before all results are there. later[i]:
- * the buffer that is to be copied to result i at the end, or UINT32_MAX. */
+ * the buffer that is to be copied to result i at the end, or UINT32_MAX. A value that is two results is computed in
+ * the first one's memory and copied to the other. */
 static int results_first(plan_build *x, const ir_op *root, uint32_t at, bool *stays, uint32_t *later) {
+  assert(stays && later);
   for (uint32_t i = 0; i < x->p->n_results; i++) {
     uint32_t b = x->leaves.items[at + i], over = results_over(x, i);
     bool unchanged = over != UINT32_MAX && x->leaves.items[over] == b;
@@ -79,8 +87,10 @@ static int results_first(plan_build *x, const ir_op *root, uint32_t at, bool *st
   return 0;
 }
 
-/* Whether the step that makes `made` is the last to read the argument, and may write over it. */
+/* Whether the step that makes `made` is the last to read the argument, and may write over it. An argument that nobody
+ * reads, or that is read before only, is free. */
 static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t made) {
+  assert(argument < x->p->n_arguments && made < x->buffers.n);
   const plan_buffer *b = &x->buffers.items[made];
   uint32_t from = x->leaves.items[argument], last = x->buffers.items[from].last; /* arguments' leaves come first */
   if (b->first == UINT32_MAX) return false;
@@ -92,6 +102,7 @@ static bool results_may_go_over(const plan_build *x, uint32_t argument, uint32_t
 /* A value of the frame that dies where `made` is computed, and that may be under it: it can lie in result memory, too,
  * and over the argument that gives it. UINT32_MAX where there is none. */
 static uint32_t results_find_under(const plan_build *x, uint32_t over, uint32_t made) {
+  assert(x->buffers.items[made].first != UINT32_MAX);
   uint32_t at = x->buffers.items[made].first;
   const plan_step *s = &x->steps.items[at];
   for (uint32_t i = 0; i < s->n_in; i++) {
@@ -106,22 +117,14 @@ static uint32_t results_find_under(const plan_build *x, uint32_t over, uint32_t 
 /* Result i is computed in its own memory from the first of a chain of values, each written over the one before. */
 static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32_t made) {
   for (uint32_t under; (under = results_find_under(x, over, made)) != UINT32_MAX; made = under) {
-    plan_step *s = &x->steps.items[x->buffers.items[made].first];
-    s->in_place = s->kind == PLAN_EVAL;
     x->buffers.items[under].place = PLAN_RESULT;
     x->buffers.items[under].number = i;
     x->buffers.items[under].borrowed = true;
   }
 }
 
-/* The evaluator must know where its operand is the result's memory, which it is only if it reads that argument: one
- * that is dead by then lends its memory to any step. */
-static void results_mark_in_place(plan_build *x, uint32_t argument, uint32_t step) {
-  plan_step *s = &x->steps.items[step];
-  s->in_place = s->kind == PLAN_EVAL && s->n_in > 0 && s->in[0] == argument;
-}
-
-/* The rest of the buffers taken: over the argument, or in memory of the result's own. */
+/* The rest of the buffers taken: over the argument, or in memory of the result's own. Results that have an alias but
+ * can't be computed over it stay in the frame and are copied at the end (later). */
 static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_results; i++) {
     plan_buffer *b = results_buffer(x, at + i);
@@ -137,7 +140,6 @@ static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *lat
     b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
     b->number = i;
     if (!x->body) results_place_chain(x, i, results_has_alias(x, i) ? over : UINT32_MAX, x->leaves.items[at + i]);
-    if (stays[i]) results_mark_in_place(x, x->leaves.items[over], b->first);
   }
 }
 
@@ -152,6 +154,7 @@ static void results_say_why(const plan_build *x, plan_donation *d, uint32_t made
   d->reader = x->steps.items[from->last].op;
 }
 
+/* For explanations, and for callers who ask whether memory was saved. */
 static void results_note_donations(const plan_build *x, uint32_t at, const uint32_t *later) {
   for (uint32_t i = 0; i < x->p->n_donations; i++) {
     plan_donation *d = &x->donations[i];
@@ -161,7 +164,9 @@ static void results_note_donations(const plan_build *x, uint32_t at, const uint3
   }
 }
 
+/* Equal types, not only sizes: whoever passes memory on sees the result as the argument was. */
 static bool results_may_lie(const plan_build *x, const bool *taken, uint32_t argument, uint32_t made) {
+  assert(argument < x->p->n_arguments);
   const plan_buffer *from = &x->buffers.items[x->leaves.items[argument]], *b = &x->buffers.items[made];
   if (taken[argument] || from->bytes != b->bytes || !ir_is_tensor(from->type) || !ir_same_bare(from->type, b->type))
     return false;
@@ -191,7 +196,8 @@ static void results_find_made(const plan_build *x, uint32_t *made) {
 }
 
 /* Of a branch or a function: which results may lie where arguments do, so that who calls it can pass memory on. The
- * program is the same whether that is done or not. */
+ * program is the same whether that is done or not. Results that are arguments handed through come first: their
+ * argument is surely theirs. */
 static int results_let_over(plan_build *x, uint32_t at) {
   uint32_t *over = plan_ids(x, x->p->n_results), *made = plan_ids(x, x->p->n_results);
   bool *taken = base_arena_zalloc(x->arena, (size_t)x->p->n_arguments + 1);
@@ -214,8 +220,10 @@ static int results_let_over(plan_build *x, uint32_t at) {
   return 0;
 }
 
+/* The last thing to be built: all steps are there. */
 int plan_build_results(plan_build *x, const ir_computation *c) {
   plan_leaves root = x->values[ir_root(c)->id];
+  assert(root.n > 0 || ir_is_tuple(ir_root(c)->type));
   x->p->n_results = root.n;
   bool *stays = base_arena_zalloc(x->arena, (size_t)root.n + 1);
   uint32_t *later = BASE_ARRAY(x->arena, uint32_t, (size_t)root.n + 1);

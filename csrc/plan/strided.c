@@ -5,7 +5,8 @@
 #include "../passes/hlo/hlo_make.h"
 #include "plan.h"
 
-/* The dimensions that have a stride, by its size, the largest first. */
+/* The dimensions that have a stride, by its size, the largest first. The array as a slice of dense memory: for each
+ * dimension of that memory its size (room), and of it the array's size and stride. */
 typedef struct strided_view {
   uint32_t n;
   int64_t dims[IR_MAX_RANK], steps[IR_MAX_RANK], room[IR_MAX_RANK]; /* room: of the memory's dimension */
@@ -13,11 +14,14 @@ typedef struct strided_view {
   bool reversed[IR_MAX_RANK];
 } strided_view;
 
+/* Of a stride in elements. */
 static int64_t strided_abs(int64_t v) {
   return v < 0 ? -v : v;
 }
 
+/* Keeps v sorted by stride, the largest first. */
 static void strided_insert(strided_view *v, int64_t dim, int64_t step, int64_t order) {
+  assert(v->n < IR_MAX_RANK && dim > 0);
   uint32_t at = v->n++;
   for (; at > 0 && v->steps[at - 1] < strided_abs(step); at--) {
     v->dims[at] = v->dims[at - 1];
@@ -31,8 +35,10 @@ static void strided_insert(strided_view *v, int64_t dim, int64_t step, int64_t o
   v->reversed[at] = step < 0;
 }
 
-/* Whether memory of some dimensions has these strides. Each but the last one divides the one before. */
+/* Whether memory of some dimensions has these strides. Each but the last one divides the one before. Dimensions of
+ * size 1 and those of stride 0 are left out: broadcasting puts them back. */
 static bool strided_find(const ir_type *t, const int64_t *steps, strided_view *v) {
+  assert(t->rank == 0 || steps);
   *v = (strided_view){.n = 0};
   for (uint32_t d = 0; d < t->rank; d++)
     if (t->dims[d] != 1 && steps[d] != 0) strided_insert(v, t->dims[d], steps[d], d);
@@ -47,10 +53,12 @@ static bool strided_find(const ir_type *t, const int64_t *steps, strided_view *v
   return true;
 }
 
+/* Elements like another's, row-major. */
 static const ir_type *strided_type(ir_module *m, const ir_type *like, uint32_t n, const int64_t *dims) {
   return ir_tensor_default(m, (base_dtype)like->dtype, n, dims, NULL);
 }
 
+/* Every dimension of the memory from its start; the innermost with its stride. */
 static ir_op *strided_slice(hlo_maker *x, ir_op *a, const strided_view *v) {
   bool whole = true;
   for (uint32_t i = 0; i < v->n; i++) whole = whole && v->dims[i] == v->room[i];
@@ -69,6 +77,7 @@ static ir_op *strided_slice(hlo_maker *x, ir_op *a, const strided_view *v) {
   return made;
 }
 
+/* Dimensions that go backwards: memory begins at the array's lowest address. */
 static ir_op *strided_reverse(hlo_maker *x, ir_op *a, const strided_view *v) {
   int64_t dims[IR_MAX_RANK];
   uint32_t n = 0;
@@ -98,13 +107,16 @@ static ir_op *strided_transpose(hlo_maker *x, ir_op *a, const strided_view *v, i
   return made;
 }
 
+/* Only whole bytes have strides. */
 bool plan_is_strided(const ir_type *t, const int64_t *steps) {
+  assert(t);
   strided_view v;
   return hlo_is_plain(t) && t->count > 0 && base_dtype_of((base_dtype)t->dtype)->bits >= 8 &&
          strided_find(t, steps, &v);
 }
 
-/* Of a program that is nothing but its parameter. */
+/* Of a program that is nothing but its parameter. Its users are found by position, so the op that is to read it must
+ * be there. */
 static bool strided_add_root(ir_module *m, ir_op *parameter) {
   const base_istr *name = ir_fresh_name(m, "copy");
   ir_op *copy = name ? ir_op_new(parameter->parent, IR_OP_COPY, parameter->type, name, 1, 0) : NULL;
@@ -113,7 +125,9 @@ static bool strided_add_root(ir_module *m, ir_op *parameter) {
   return ir_set_root(parameter->parent, copy);
 }
 
+/* f32[3,2] with strides (1, 3) becomes a parameter of f32[2,3] and a transpose of it: nothing is copied. */
 int plan_lay_out(ir_module *m, ir_op *parameter, const int64_t *steps, xlac_error *err) {
+  assert(m && parameter && parameter->opcode == IR_OP_PARAMETER);
   const ir_type *t = parameter->type;
   strided_view v;
   int64_t order[IR_MAX_RANK] = {0};

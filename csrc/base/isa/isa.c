@@ -1,9 +1,11 @@
+/* Which vector instructions this CPU has, and may use. */
 #include "isa.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* AVX-512 means the parts that all server CPUs since Skylake have. */
 static base_isa isa_of_cpu(void) {
 #if defined(__x86_64__)
   bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -14,6 +16,7 @@ static base_isa isa_of_cpu(void) {
   return BASE_ISA_PORTABLE;
 }
 
+/* A name that is better than the CPU changes nothing. */
 base_isa base_isa_best(void) {
   static const char *const names[] = {"portable", "avx2", "avx512", "avx512_vnni"};
   const char *most = getenv("XLAC_MAX_ISA");

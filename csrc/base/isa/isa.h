@@ -2,6 +2,7 @@
 #ifndef XLAC_BASE_ISA_ISA_H
 #define XLAC_BASE_ISA_ISA_H
 
+/* Each has what those before it have. */
 typedef enum base_isa {
   BASE_ISA_PORTABLE,
   BASE_ISA_AVX2,       /* with FMA */

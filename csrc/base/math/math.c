@@ -1,13 +1,19 @@
-/* Functions of f64 and of complex numbers that libm lacks, or whose accuracy there is not enough. */
+/* Functions of f64 and of complex numbers that libm lacks, or whose accuracy there is not enough. The same bits on
+ * every libc where it matters: what libm gives is only a start, corrected on pairs of f64, or a value that all of
+ * them round alike.
+ *
+ * Elementary functions of f64 are within 1 ulp where libm promises only 2; complex ones follow C99's branch cuts;
+ * special functions (gamma and its kin, the inverse of erf, a Bessel function) use series and asymptotic expansions
+ * from the NIST Digital Library of Mathematical Functions, each where it converges to the last few bits. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE /* lgamma_r */
 #endif
 #include "math.h"
 #include "math_dd.h"
 
-/* Elementary functions of f64 within 1 ulp where libm promises only 2: on pairs of f64, from one expm1 good to 2^-66.
- */
-
+/* --- elementary functions, on pairs of f64, from one expm1 good to 2^-66 ---
+ *
+ * ln 2 in three parts. */
 #define LN2_HI 0x1.62e42fefa38p-1 /* 43 bits: times an exponent it is exact */
 #define LN2_MID 0x1.ef35793c7673p-45
 #define LN2_LO 0x1.f97b57a079a19p-103
@@ -28,6 +34,7 @@ static math_dd exp_core(math_dd x, int *k) {
   return p;
 }
 
+/* Of a pair; for small x the one from exp_core is the result. */
 static math_dd expm1_dd(math_dd x) {
   int k;
   math_dd p = exp_core(x, &k);
@@ -57,6 +64,7 @@ static math_dd log_dd(double x) {
   return math_dd_fast(y, e.hi + e.lo);
 }
 
+/* (e^a - e^-a) / 2 from e = expm1(a): (e + e / (e + 1)) / 2, which cancels nowhere. Above 40 e^-a does not show. */
 double math_sinh_f64(double x) {
   double a = __builtin_fabs(x), r;
   if (!(a >= 0x1p-27)) return x;
@@ -73,6 +81,7 @@ double math_sinh_f64(double x) {
   return __builtin_copysign(r, x);
 }
 
+/* Above 711 it is infinite. */
 double math_cosh_f64(double x) {
   double a = __builtin_fabs(x);
   int k;
@@ -83,6 +92,7 @@ double math_cosh_f64(double x) {
   return 0.5 * math_dd_add(e, math_dd_div((math_dd){1, 0}, e)).hi;
 }
 
+/* Below 2^-27 it is x to the last bit; above 2^30 log(2x). */
 double math_asinh_f64(double x) {
   double a = __builtin_fabs(x);
   if (!(a >= 0x1p-27) || a == INFINITY) return x;
@@ -97,6 +107,7 @@ double math_asinh_f64(double x) {
   return __builtin_copysign(r.hi, x);
 }
 
+/* x - 1 is exact from 1 to 2^30, so nothing is lost near 1. */
 double math_acosh_f64(double x) {
   if (!(x >= 1)) return NAN;
   if (x == INFINITY) return x;
@@ -106,6 +117,7 @@ double math_acosh_f64(double x) {
   return log1p_dd(math_dd_add(t, root)).hi;
 }
 
+/* Half of log1p(2a / (1 - a)). */
 double math_atanh_f64(double x) {
   double a = __builtin_fabs(x);
   if (!(a >= 0x1p-27)) return x;
@@ -114,6 +126,7 @@ double math_atanh_f64(double x) {
   return __builtin_copysign(0.5 * log1p_dd(u).hi, x);
 }
 
+/* One Newton step on a mantissa between 1/2 and 4. */
 double math_cbrt_f64(double x) {
   if (x == 0 || x - x != 0) return x;
   int e;
@@ -126,6 +139,7 @@ double math_cbrt_f64(double x) {
   return __builtin_ldexp(r, third);
 }
 
+/* One Newton step; the exponent is made even first. */
 double math_rsqrt_f64(double x) {
   if (!(x > 0) || x == INFINITY) return 1 / __builtin_sqrt(x);
   int e;
@@ -158,6 +172,7 @@ static double erf_near(double a) {
   return erf_table[i][0] + (erf_table[i][1] + erf_table[i][2] * sum);
 }
 
+/* Three ranges: the series about 0, a table with steps of 1/16 and Taylor's series about its entries, and 1. */
 double math_erf_f64(double x) {
   double a = __builtin_fabs(x);
   if (a != a || a == 0) return x;
@@ -175,10 +190,10 @@ double math_erf_f64(double x) {
   return first.hi + (first.lo + (x * c_lo + first.hi * (p * z)));
 }
 
-/* Complex functions that C99 lacks or leaves open at zero. */
-
-/* The root h of two squares, neither of which overflows or vanishes, less half the relative error of h^2. That error is
- * summed from differences that are exact (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019). */
+/* --- complex functions that C99 lacks or leaves open at zero ---
+ *
+ * The root h of two squares, neither of which overflows or vanishes, less half the relative error of h^2. That error
+ * is summed from differences that are exact (C. F. Borges, "An improved algorithm for hypot(a, b)", 2019). */
 static double math_root_of_squares(double big, double small) {
   double h = __builtin_sqrt(big * big + small * small), most, rest;
   if (h <= 2 * small) {
@@ -191,6 +206,7 @@ static double math_root_of_squares(double big, double small) {
   return h - (most + rest) / (2 * h);
 }
 
+/* An infinite part makes it infinite even beside a NaN, as C99 has it. Scaling by powers of two is exact. */
 double math_hypot(double x, double y) {
   double a = __builtin_fabs(x), b = __builtin_fabs(y), big = a < b ? b : a, small = a < b ? a : b;
   if (!(a < INFINITY && b < INFINITY)) return a == INFINITY || b == INFINITY ? INFINITY : x + y;
@@ -246,15 +262,15 @@ math_c128 math_atan2_c128(math_c128 y, math_c128 x) {
   return (math_c128){l.im, -l.re};
 }
 
-/* Special functions of f64: gamma and its kin, the inverse of erf, a Bessel function. Series and asymptotic expansions
- * from the NIST Digital Library of Mathematical Functions, each used where it converges to the last few bits. */
-
+/* --- special functions --- */
 #define SPECIAL_PI 0x1.921fb54442d18p+1
 
+/* libm's erfc is within 1 ulp. */
 double math_erfc_f64(double x) {
   return erfc(x);
 }
 
+/* lgamma_r: lgamma writes a global variable. */
 double math_lgamma_f64(double x) {
   int sign;
   return lgamma_r(x, &sign);
@@ -280,7 +296,7 @@ static double digamma_near_root(double x) {
   return sum;
 }
 
-/* x > 0. */
+/* x > 0. Upwards by psi(x) = psi(x + 1) - 1/x until the asymptotic series is good, at 12. */
 static double digamma_positive(double x) {
   static const double bernoulli[] = {1.0 / 12,  -1.0 / 120,     1.0 / 252, -1.0 / 240,
                                      1.0 / 132, -691.0 / 32760, 1.0 / 12,  -3617.0 / 8160};
@@ -292,6 +308,7 @@ static double digamma_positive(double x) {
   return (log(x) - 0.5 / x) - tail - shift;
 }
 
+/* Below 0 by reflection; at 0, -1, -2, ... there are poles. */
 double math_digamma_f64(double x) {
   if (x != x || x == INFINITY) return x;
   if (x > 0) return digamma_positive(x);
@@ -330,6 +347,7 @@ static double zeta_positive(double x, double q) {
   return sum + tail;
 }
 
+/* As the Cephes function that JAX's zeta is: NaN below x = 1, infinite at it. */
 double math_zeta_f64(double x, double q) {
   if (x != x || q != q || x < 1) return NAN;
   if (x == 1) return INFINITY;
@@ -342,6 +360,7 @@ double math_zeta_f64(double x, double q) {
   return zeta_positive(x, part) + (even ? below : -below);
 }
 
+/* (-1)^(n+1) n! zeta(n + 1, x); n! beyond 170 only by its logarithm. */
 double math_polygamma_f64(double n, double x) {
   if (n != n || n < 0 || n != floor(n)) return NAN;
   if (n == 0) return math_digamma_f64(x);
@@ -364,6 +383,7 @@ static double erf_inv_guess(double x, double rest) {
   return sqrt(sqrt(b * b - l / a) - b);
 }
 
+/* Halley's steps on erf, or on erfc where erf is near 1. */
 double math_erf_inv_f64(double x) {
   double a = fabs(x), rest = 1 - a;
   if (!(a < 1)) return a == 1 ? copysign(INFINITY, x) : NAN;

@@ -1,6 +1,6 @@
 /* The elementary functions, each written once, as type-generic names over float, double and complex: what the
  * expressions in ops.def use. f32: math_f32.h, vectorising. f64: math_f64_wide.h, vectorising; libm where that is
- * within 1 ulp; else math_f64.c. Complex: math_complex.h.
+ * within 1 ulp; else math.c. Complex: math_complex.h.
  *
  * Some have a twin with fused multiply-add, of the same bits. Names mean the plain one; in loops for CPUs that have the
  * instruction MATH_FUSED is redefined to mean the twin. */
@@ -22,7 +22,7 @@
 #undef MD
 #undef MD_REST
 
-/* math_f64.c */
+/* Hyperbolic functions, roots and erf in f64: math.c. */
 double math_sinh_f64(double x);
 double math_cosh_f64(double x);
 double math_asinh_f64(double x);
@@ -31,7 +31,7 @@ double math_atanh_f64(double x);
 double math_cbrt_f64(double x);
 double math_rsqrt_f64(double x);
 double math_erf_f64(double x);
-/* math_special.c */
+/* The special functions: math.c. */
 double math_erfc_f64(double x);
 double math_lgamma_f64(double x);
 double math_digamma_f64(double x);
@@ -128,7 +128,7 @@ MATH_INLINE double math_abs_f64(double x) {
 
 #include "math_complex.h"
 
-math_c128 math_asin_acos_kernel_c128(math_c128 z); /* math_special.c */
+math_c128 math_asin_acos_kernel_c128(math_c128 z); /* math.c */
 MATH_INLINE math_c64 math_asin_acos_kernel_c64(math_c64 z) {
   return math_narrow(math_asin_acos_kernel_c128(math_widen(z)));
 }

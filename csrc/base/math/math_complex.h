@@ -72,7 +72,7 @@ MATH_FROM_C99(acosh)
 MATH_FROM_C99(atanh)
 #undef MATH_FROM_C99
 
-/* math_complex.c */
+/* math.c */
 math_c128 math_expm1_c128(math_c128 x);
 math_c128 math_log1p_c128(math_c128 x);
 math_c128 math_pow_c128(math_c128 x, math_c128 y);

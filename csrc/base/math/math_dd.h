@@ -1,4 +1,4 @@
-/* Pairs of f64 whose sum is the value, hi the rounded sum: some 100 bits, for the functions of math_f64.c that libm
+/* Pairs of f64 whose sum is the value, hi the rounded sum: some 100 bits, for the functions of math.c that libm
  * gives only to 2 ulp. Pure functions. Compiled without contraction (-ffp-contract=off), as all of xlac is. */
 #ifndef XLAC_BASE_MATH_MATH_DD_H
 #define XLAC_BASE_MATH_MATH_DD_H

@@ -28,12 +28,14 @@ typedef float LOOSE loose_f32;
 typedef double LOOSE loose_f64;
 #undef LOOSE
 
-/* f32 to f16 by the processor's own instruction, to the bits that base_narrow_encode gives: it differs from that in the
- * payloads of NaNs alone. */
-
+/* --- f32 to f16 by the processor's own instruction ---
+ *
+ * The bits are those of base_narrow_encode: the instruction differs from it in the payloads of NaNs alone, so these
+ * are done one by one. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+/* XLAC_F16's row of dtypes.def. */
 static const base_narrow half_facts = {10, 15, 15, 0x7BFF, 0x7C00, 0x7E00, true, true};
 
 static uint16_t half_of(float v) {
@@ -76,6 +78,7 @@ static convert_loop find_half_loop(void) {
 }
 #endif
 
+/* --- between other types and their native ones --- */
 #define LOOP(name, S, D, value)                                              \
   static void name(void *restrict dst, const void *restrict src, size_t n) { \
     const loose_##S *s = src;                                                \
@@ -103,6 +106,7 @@ static convert_loop find_half_loop(void) {
 #include "../dtypes.def"
 FLOAT_PAIR(F8E8M0FNU, u8, base_e8m0_decode(s[i]), (uint8_t)base_e8m0_encode(s[i]))
 
+/* v kept between least and most. */
 static inline int at_least_most(int v, int least, int most) {
   return v < least ? least : v > most ? most : v;
 }
@@ -136,16 +140,19 @@ LOOP(odd_F64, f64, f32, base_f32_odd(s[i]))
 LOOP(odd_U32, u32, f32, base_f32_odd((double)s[i]))
 LOOP(odd_S32, s32, f32, base_f32_odd((double)s[i]))
 LOOP(odd_U64, u64, f32, base_f32_odd(base_f64_odd(s[i])))
+/* Rounded to odd twice, which is as once: 64 bits to f64's 53, then to f32's 24. */
 static inline float odd_f32_of_s64(int64_t v) {
   float magnitude = base_f32_odd(base_f64_odd(v < 0 ? 0 - (uint64_t)v : (uint64_t)v));
   return v < 0 ? -magnitude : magnitude;
 }
 LOOP(odd_S64, s64, f32, odd_f32_of_s64(s[i]))
 
+/* `wrap` and `clamp` differ for integers alone. */
 typedef struct narrow_loops {
   convert_loop widen, wrap, clamp;
 } narrow_loops;
 
+/* Native types have none. */
 static const narrow_loops loops_of[BASE_DTYPE_COUNT] = {
 #define NARROW(name, ...) [XLAC_##name] = {widen_##name, narrow_##name, narrow_##name},
 #include "../dtypes.def"
@@ -205,6 +212,9 @@ static convert_loop find_odd_loop(base_dtype from) {
 /* All pairs of native types. A row is a source type; LOOP(from, from's C type, to, to's C type, value of the element
  * v). */
 
+/* --- between native types ---
+ *
+ * NaN becomes 0. */
 static inline double clamped(double v, double least, double most) {
   double c = v > least ? v : least;
   c = c < most ? c : most;
@@ -232,11 +242,13 @@ static inline uint64_t saturated_u64(double v) {
     }                                                                                           \
   }
 
+/* What all source types have alike: to pred, f32 and f64. */
 #define FLOAT_LOOPS(from, S)        \
   LOOP(from, S, PRED, u8, v != 0)   \
   LOOP(from, S, F32, f32, (float)v) \
   LOOP(from, S, F64, f64, (double)v)
 
+/* Integers wrap. */
 #define INTEGER_ROW(from, S)           \
   FLOAT_LOOPS(from, S)                 \
   LOOP(from, S, S8, s8, (int8_t)v)     \
@@ -248,6 +260,7 @@ static inline uint64_t saturated_u64(double v) {
   LOOP(from, S, U32, u32, (uint32_t)v) \
   LOOP(from, S, U64, u64, (uint64_t)v)
 
+/* Floats saturate; what is narrower than 32 bits goes by way of s32, which vector units have. */
 #define FLOAT_ROW(from, S)                                                    \
   FLOAT_LOOPS(from, S)                                                        \
   LOOP(from, S, S8, s8, (int8_t)(int32_t)clamped(v, INT8_MIN, INT8_MAX))      \
@@ -339,6 +352,7 @@ typedef struct route {
   int n;
 } route;
 
+/* No loop, no stage: the types are the same there. */
 static void add_stage(route *r, convert_loop loop, base_dtype result) {
   if (!loop) return;
   assert(r->n < 3);
@@ -349,6 +363,7 @@ static bool is_narrow_float(base_dtype t) {
   return base_dtype_is_float(t) && base_dtype_of(t)->bits < 32;
 }
 
+/* A float that f32 can't hold goes to a narrow one by way of rounding to odd, lest it be rounded twice. */
 static route find_route(base_dtype to, base_dtype from) {
   base_dtype near_from = nearest_native_type(from), near_to = nearest_native_type(to);
   route r = {.n = 0};
@@ -362,7 +377,9 @@ static route find_route(base_dtype to, base_dtype from) {
   return r;
 }
 
+/* Two blocks take turns, and the last stage writes to dst. */
 static void run_blocks(const route *r, char *dst, const char *src, size_t src_bytes, size_t n) {
+  assert(r->n >= 2 && src_bytes > 0);
   _Alignas(64) char blocks[2][BLOCK * 8];
   size_t dst_bytes = r->stages[r->n - 1].bytes;
   for (size_t at = 0; at < n; at += BLOCK) {
@@ -411,12 +428,16 @@ void base_convert(base_dtype to, void *dst, base_dtype from, const void *src, si
   }
 }
 
+/* One element's bits, from any address. */
 static uint32_t load_code(const void *p, size_t bytes) {
+  assert(bytes == 1 || bytes == 2 || bytes == 4);
   if (bytes == 1) return *(const loose_u8 *)p;
   return bytes == 2 ? *(const loose_u16 *)p : *(const loose_u32 *)p;
 }
 
+/* Narrow floats and f32 without the detour over loops: readers of literals come here for each element. */
 double base_load_f64(base_dtype t, const void *p) {
+  assert(p);
   if (base_dtype_is_float(t) && t != XLAC_F64) return base_float_to_f64(t, load_code(p, base_dtype_bytes(t)));
   double v;
   base_convert(XLAC_F64, &v, t, p, 1);
@@ -443,6 +464,7 @@ void base_store_i64(base_dtype t, void *p, int64_t v) {
   _Static_assert((mantissa) <= 10 && (bias) <= 127 && (sign_bit) <= 15, #name " does not fit in f32");
 #include "../dtypes.def"
 
+/* f32 itself comes through unchanged. */
 float base_float_to_f32(base_dtype t, uint32_t bits) {
   assert(base_dtype_is_float(t) && t != XLAC_F64);
   switch (t) {

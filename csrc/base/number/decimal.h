@@ -9,6 +9,7 @@
 
 typedef unsigned __int128 base_u128;
 
+/* 128 bits of a power of five, the highest bit set. */
 typedef struct base_power5 {
   uint64_t high, low;
 } base_power5;
@@ -25,10 +26,12 @@ typedef struct base_scaled {
   bool exact;
 } base_scaled;
 
+/* floor(q * log2(10)) by a 16-bit approximation of the factor, exact for all q of the table. */
 static inline int base_floor_log2_of_power10(int q) {
   return q * 217706 >> 16;
 }
 
+/* One 64 x 128 bit product. Up to 5^55 fits in 128 bits, so the product is exact there. */
 static inline base_scaled base_scale(uint64_t w, int q) {
   assert(w && q >= BASE_P5_FIRST && q <= BASE_P5_LAST);
   int zeros = __builtin_clzll(w);

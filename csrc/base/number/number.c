@@ -1,15 +1,22 @@
-/* Numbers as text, parsed and printed; both go through decimal.h's exact conversions. */
+/* Numbers as text, parsed and printed; both go through decimal.h's exact conversions.
+ *
+ * Reading: the digits become w * 10^q with w of at most 19 digits; one 64 x 128 bit product with a power of five
+ * (Eisel and Lemire's method) gives more than enough bits to round, and the rare number too near a half way is
+ * compared exactly. Printing goes the same way back: one product gives N digits and nearly always enough behind them
+ * to round as printf does. Exact comparisons are made with natural numbers of up to 3072 bits on the stack; nothing
+ * here allocates or looks at the locale. */
 #include <string.h>
 
 #include "decimal.h"
 #include "narrow_float.h"
 #include "number.h"
 
-/* Reading a number: its digits become w * 10^q with w of at most 19 digits, one 64 x 128 bit product with a power of
- * five gives more than enough bits to round, and the rare number too near a half way is compared exactly. */
-
+/* --- reading ---
+ *
+ * Digits that fit in 64 bits whatever they are. */
 enum { WORD_DIGITS = 19 };
 
+/* A number as it stands in the text: "-12.50e3" is w 1250, q 1, last 1, negative. */
 typedef struct decimal_text {
   uint64_t w;
   int64_t q;                /* of w */
@@ -19,6 +26,7 @@ typedef struct decimal_text {
   size_t n;
 } decimal_text;
 
+/* Above 9 for what is no digit. */
 static unsigned digit_at(const char *p) {
   return (unsigned char)(*p - '0');
 }
@@ -26,6 +34,7 @@ static bool at_digit(const char *p, const char *end) {
   return p < end && digit_at(p) < 10;
 }
 
+/* All eight bytes are '0' to '9': adding 6 carries what is above 9 into the high nibble. */
 static bool eight_digits(uint64_t v) {
   return ((v & (v + 0x0606060606060606u)) & 0xF0F0F0F0F0F0F0F0u) == 0x3030303030303030u;
 }
@@ -51,7 +60,9 @@ static const char *take_digits(const char *p, const char *end, uint64_t *w) {
   return p;
 }
 
+/* No exponent where no digit follows the 'e': the number then ends before it. */
 static const char *take_exponent(const char *p, const char *end, int64_t *exponent) {
+  assert(exponent);
   const char *start = p;
   if (p == end || (*p != 'e' && *p != 'E')) return p;
   ++p;
@@ -68,6 +79,7 @@ static const char *take_exponent(const char *p, const char *end, int64_t *expone
 
 /* Too many digits for w: takes the first 19 that count, and counts the others into q. */
 static void retake_digits(decimal_text *d) {
+  assert(d->n > 0);
   const char *p = d->digits, *end = p + d->n;
   while (p < end && (*p == '0' || *p == '.')) ++p;
   int taken = 0;
@@ -84,7 +96,9 @@ static void retake_digits(decimal_text *d) {
   }
 }
 
+/* NULL where there is no number at p. */
 static const char *scan_decimal(const char *p, const char *end, decimal_text *d) {
+  assert(d);
   *d = (decimal_text){.negative = p < end && *p == '-'};
   p += d->negative;
   d->digits = p;
@@ -110,6 +124,7 @@ typedef struct rounded_down {
   base_half half;
 } rounded_down;
 
+/* Below the smallest normal number bits are dropped until the exponent is that of subnormals. */
 __attribute__((always_inline)) static inline rounded_down round_down(base_scaled s, base_u128 slack, int mantissa,
                                                                      int bias) {
   int top = 126 + (int)(s.bits >> 127), e = top + s.exponent, least = 1 - bias;
@@ -132,6 +147,7 @@ static uint64_t finish_rounding(rounded_down r, int mantissa, int bias) {
   return bits < infinity ? bits : infinity;
 }
 
+/* With the half way itself: (2m + 1) * 2^(ulp - 1). */
 __attribute__((noinline)) static base_half compare_exactly(const decimal_text *d, rounded_down r) {
   uint64_t m = 2 * r.m + 1;
   if (!d->truncated) return (base_half)base_compare_decimal(d->w, (int)d->q, m, r.ulp - 1);
@@ -148,6 +164,7 @@ __attribute__((always_inline)) static inline uint64_t round_decimal(const decima
   return finish_rounding(r, mantissa, bias);
 }
 
+/* The sign is the caller's. */
 uint64_t base_round_f64(uint64_t d, int q) {
   return round_decimal(&(decimal_text){.w = d, .q = q}, 52, 1023);
 }
@@ -169,6 +186,7 @@ const char *base_parse_f32(const char *p, const char *end, float *out) {
   return p;
 }
 
+/* NULL beyond 64 bits, and where there is no digit. */
 static const char *parse_magnitude(const char *p, const char *end, uint64_t *out) {
   const char *start = p;
   uint64_t v = 0;
@@ -183,6 +201,7 @@ static const char *parse_magnitude(const char *p, const char *end, uint64_t *out
   return p;
 }
 
+/* INT64_MIN has one more than INT64_MAX. */
 const char *base_parse_i64(const char *p, const char *end, int64_t *out) {
   bool negative = p < end && *p == '-';
   uint64_t v;
@@ -192,6 +211,7 @@ const char *base_parse_i64(const char *p, const char *end, int64_t *out) {
   return p;
 }
 
+/* -1 is UINT64_MAX, as XLA reads it; below INT64_MIN there is nothing to wrap. */
 const char *base_parse_u64(const char *p, const char *end, uint64_t *out) {
   bool negative = p < end && *p == '-';
   uint64_t v;
@@ -201,10 +221,11 @@ const char *base_parse_u64(const char *p, const char *end, uint64_t *out) {
   return p;
 }
 
-/* Printing as C's "%.Ng" does, without it: one 64 x 128 bit product gives N digits and nearly always enough behind them
- * to round; a value too near a half way is compared exactly. */
-
-/* v = m * 2^e. */
+/* --- printing as C's "%.Ng" does, without it ---
+ *
+ * v = m * 2^e.
+ *
+ * v = m * 2^e. */
 typedef struct binary_value {
   uint64_t m;
   int e;
@@ -227,13 +248,16 @@ static const char two_digits[] =
     "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 /* clang-format on */
 
+/* Of the magnitude, subnormals included. */
 static binary_value split_double(double v) {
   uint64_t b = base_f64_bits(v) & INT64_MAX, m = b & (((uint64_t)1 << 52) - 1);
   int e = (int)(b >> 52);
   return e ? (binary_value){m | (uint64_t)1 << 52, e - 1075} : (binary_value){m, -1074};
 }
 
+/* 999.. rounded up has a digit too many: 1000.. with one dropped. */
 static digit_run carry_digit(digit_run r, int n) {
+  assert(n >= 1 && n <= 18);
   if (r.digits < small_powers10[n]) return r;
   return (digit_run){small_powers10[n - 1], r.q + 1};
 }
@@ -281,7 +305,9 @@ uint64_t base_first_digits(uint64_t m, int e, int n, int *q) {
   return r.digits;
 }
 
+/* Exactly n of them, zeros in front. */
 static void write_digits(uint64_t v, int n, char *out) {
+  assert(n >= 0 && n <= 20);
   for (char *p = out + n; n > 0; n -= 2, v /= 100) {
     const char *pair = two_digits + 2 * (v % 100);
     *--p = pair[1];
@@ -289,6 +315,7 @@ static void write_digits(uint64_t v, int n, char *out) {
   }
 }
 
+/* At least two digits, as C does. */
 static char *put_exponent(char *p, int x) {
   *p++ = 'e';
   *p++ = x < 0 ? '-' : '+';
@@ -322,6 +349,7 @@ static char *put_general(char *p, digit_run r, int n) {
   return fixed ? p : put_exponent(p, x);
 }
 
+/* v below 10^18. */
 static char *put_integer(char *p, uint64_t v) {
   int n = 1;
   while (v >= small_powers10[n]) ++n;
@@ -332,15 +360,18 @@ static char *put_integer(char *p, uint64_t v) {
 /* What std::numeric_limits calls digits10 and max_digits10: floor(mantissa bits * log10(2)) and
  * ceil(1 + (mantissa bits + 1) * log10(2)). */
 static int max_digits10(base_dtype t) {
+  assert(base_dtype_is_float(t));
   return ((base_dtype_of(t)->mantissa_bits + 1) * 30103 + 199999) / 100000;
 }
 
+/* Whether the digits are enough to tell v from its neighbours. */
 static bool reads_back(digit_run r, base_dtype t, double v) {
   double a = v < 0 ? -v : v;
   if (t == XLAC_F64) return base_round_f64(r.digits, r.q) == base_f64_bits(a);
   return base_round_f32(r.digits, r.q) == base_f32_bits((float)a);
 }
 
+/* Whole numbers that the digits hold are common, and printed as such. */
 static char *put_finite(char *p, base_dtype t, double v) {
   int most = max_digits10(t), few = t == XLAC_F64 ? 15 : t == XLAC_F32 ? 6 : most;
   double a = v < 0 ? -v : v;
@@ -383,6 +414,9 @@ size_t base_print_float(base_dtype t, uint64_t bits, char out[32]) {
   return (size_t)(p - out);
 }
 
+/* --- exact comparison: natural numbers of many bits ---
+ *
+ * 5^q for q from BASE_P5_FIRST on, 128 bits each, rounded down. */
 const base_power5 base_powers5[] = {
 #define P5(high, low) {high, low},
 #include "powers_of_five.def"
@@ -404,6 +438,7 @@ static const uint64_t small_powers5[FIVES + 1] = {
     1490116119384765625u, 7450580596923828125u};
 /* clang-format on */
 
+/* b = b * factor + carry. */
 static void multiply_add(big_number *b, uint64_t factor, uint64_t carry) {
   for (uint32_t i = 0; i < b->n; ++i) {
     base_u128 v = (base_u128)b->limbs[i] * factor + carry;
@@ -415,6 +450,7 @@ static void multiply_add(big_number *b, uint64_t factor, uint64_t carry) {
   b->limbs[b->n++] = carry;
 }
 
+/* By 5^27 at a time, the largest that fits. */
 static void multiply_power5(big_number *b, int64_t k) {
   assert(k >= 0);
   for (; k > FIVES; k -= FIVES) multiply_add(b, small_powers5[FIVES], 0);
@@ -422,6 +458,7 @@ static void multiply_power5(big_number *b, int64_t k) {
 }
 
 static void shift_left(big_number *b, int64_t k) {
+  assert(b->n > 0 || k == 0);
   assert(k >= 0 && k < BIG_LIMBS * 64);
   uint32_t whole = (uint32_t)(k / 64);
   multiply_add(b, (uint64_t)1 << k % 64, 0);
@@ -431,6 +468,7 @@ static void shift_left(big_number *b, int64_t k) {
   b->n += whole;
 }
 
+/* Neither has leading zero limbs. */
 static int compare_big(const big_number *a, const big_number *b) {
   if (a->n != b->n) return a->n < b->n ? -1 : 1;
   for (uint32_t i = a->n; i-- > 0;)
@@ -454,6 +492,7 @@ static int compare_scaled(big_number *d, int64_t q, uint64_t m, int e) {
 }
 
 int base_compare_decimal(uint64_t d, int q, uint64_t m, int e) {
+  assert(d > 0 && m > 0);
   big_number b = {.n = 1, .limbs = {d}};
   return compare_scaled(&b, q, m, e);
 }
@@ -463,6 +502,7 @@ typedef struct digit_word {
   uint64_t value, scale;
 } digit_word;
 
+/* b = b * scale + value: one long multiplication for 19 digits. */
 static void flush_word(big_number *b, digit_word *w) {
   multiply_add(b, w->scale, w->value);
   *w = (digit_word){0, 1};
@@ -475,7 +515,9 @@ static void append_digit(big_number *b, digit_word *w, unsigned digit) {
   if (w->scale == 10000000000000000000u) flush_word(b, w);
 }
 
+/* Zeros in front don't count; beyond BASE_MAX_DIGITS digits only whether any is not zero. */
 int base_compare_digits(const char *s, size_t n, int64_t q, uint64_t m, int e) {
+  assert(m > 0);
   big_number b = {.n = 0};
   digit_word w = {0, 1};
   int taken = 0;

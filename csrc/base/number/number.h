@@ -18,8 +18,9 @@ const char *base_parse_u64(const char *p, const char *end, uint64_t *out);
 
 /* Prints v of float type t as XLA does: f32 and f64 with C's "%.<digits10>g" (6, 15) if that reads back as the same
  * value, else "%.<max_digits10>g" (9, 17); narrower types always with max_digits10 digits (bf16 4, f16 5, f8e4m3 3,
- * f8e5m2 2); inf, -inf, -0 as "-0"; NaN as "nan" or "-nan", with its payload where there is one that is not the usual:
- * "nan(0x1)". Bits are the raw bits of one element. Returns the length (< 32), not terminated. */
+ * f8e5m2 2); inf, -inf, -0 as "-0"; NaN as "nan" or "-nan", with its payload where there is one that is not the
+ * usual: "nan(0x1)". Bits are the raw bits of one element. Returns the length (< 32), not terminated. out is not
+ * terminated, so that printers append to it what follows. */
 size_t base_print_float(base_dtype t, uint64_t bits, char out[32]);
 
 #endif

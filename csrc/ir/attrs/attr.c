@@ -29,6 +29,7 @@ static bool grow_attrs(ir_op *op) {
   return true;
 }
 
+/* The last value counts: an op has a key once. */
 bool ir_attr_set(ir_op *op, ir_attr value) {
   assert(value.key > IR_ATTR_NONE && value.key < IR_ATTR_COUNT);
   assert(value.kind == ir_attr_table[value.key].kind);
@@ -85,6 +86,7 @@ const char *ir_get_str(const ir_op *op, ir_attr_key key) {
   return a ? a->v.str->s : "";
 }
 
+/* Values of these kinds are pointers, so absence is NULL. */
 const ir_window *ir_get_window(const ir_op *op) {
   const ir_attr *a = find_slot(op, IR_ATTR_WINDOW);
   return a ? a->v.window : NULL;
@@ -133,6 +135,7 @@ const ir_ints *ir_ints_make(ir_module *m, uint32_t n, const int64_t *v) {
   return ints;
 }
 
+/* The numbers are copied into op's module. */
 bool ir_set_ints(ir_op *op, ir_attr_key key, uint32_t n, const int64_t *v) {
   ir_attr a = ir_attr_make(key);
   a.v.ints = ir_ints_make(op->parent->module, n, v);

@@ -8,6 +8,7 @@
 typedef struct ir_op ir_op;
 typedef struct ir_computation ir_computation;
 
+/* One for each row of attrs.def. */
 typedef enum ir_attr_key {
   IR_ATTR_NONE = 0,
 #define ATTR(key, text, kind) IR_ATTR_##key,
@@ -16,6 +17,7 @@ typedef enum ir_attr_key {
   IR_ATTR_COUNT
 } ir_attr_key;
 
+/* How a value is held, read and printed. */
 typedef enum ir_attr_kind {
   IR_KIND_NONE = 0,
   IR_KIND_BOOL,       /* v.b */
@@ -49,6 +51,7 @@ typedef enum ir_attr_kind {
   IR_KIND_OPS         /* in the text only: op->control_preds */
 } ir_attr_kind;
 
+/* --- lists, as one block each: a count and the elements behind it --- */
 typedef struct ir_ints {
   uint32_t n;
   int64_t v[];
@@ -74,6 +77,7 @@ typedef struct ir_window_dim {
   int64_t size, stride, padding_low, padding_high, window_dilation, base_dilation;
   bool reversal;
 } ir_window_dim;
+/* window={size=3x3 stride=2x2 pad=1_1x1_1}: one entry for each windowed dimension, in the operand's order. */
 typedef struct ir_window {
   uint32_t n;
   ir_window_dim v[];
@@ -86,6 +90,7 @@ typedef struct ir_conv_dims {
   const int64_t *input_spatial, *kernel_spatial, *output_spatial;
 } ir_conv_dims;
 
+/* padding=1_2_1: low_high_interior; interior elements go between each two neighbours. */
 typedef struct ir_padding_dim {
   int64_t low, high, interior; /* low and high may be negative */
 } ir_padding_dim;
@@ -94,6 +99,7 @@ typedef struct ir_padding {
   ir_padding_dim v[];
 } ir_padding;
 
+/* slice={[0:8:2]}: start, limit (exclusive), stride. */
 typedef struct ir_slice_dim {
   int64_t start, limit, stride;
 } ir_slice_dim;
@@ -113,6 +119,7 @@ typedef struct ir_groups {
   const base_istr *mesh_text; /* the mesh-axes form of newer XLA, kept verbatim, or NULL */
 } ir_groups;
 
+/* What a sharding says as a whole; the same words mark the kinds of subgroup dims. */
 typedef enum ir_sharding_kind {
   IR_SHARDING_REPLICATED,
   IR_SHARDING_MAXIMAL,
@@ -158,11 +165,13 @@ struct ir_metadata {
   bool preserve_layout;
 };
 
+/* backend_config: what XLA's backends write; kept and printed, never interpreted by xlac. */
 typedef struct ir_config_text {
   bool raw; /* a JSON object kept as text; else a quoted string */
   const base_istr *text;
 } ir_config_text;
 
+/* frontend_attributes={a="b"}: strings, or raw blobs. */
 typedef struct ir_dict_entry {
   const base_istr *key;
   const base_istr *value;
@@ -174,6 +183,7 @@ typedef struct ir_dict {
   ir_dict_entry v[];
 } ir_dict;
 
+/* result_accuracy={tolerance={atol=0, rtol=1e-5, ulps=2}} or {mode=highest}. */
 typedef struct ir_accuracy {
   const base_istr *mode; /* "highest" and so on, or NULL: a tolerance */
   double atol, rtol;
@@ -192,6 +202,7 @@ typedef struct ir_aliasing {
   ir_alias v[];
 } ir_aliasing;
 
+/* domain={kind="sharding", entry={...}, exit={...}}. */
 typedef struct ir_domain {
   const base_istr *kind;
   const ir_sharding *entry, *exit;
@@ -199,6 +210,8 @@ typedef struct ir_domain {
 
 typedef struct ir_literal ir_literal;
 
+/* A key with its value. `kind` follows from the key and says which member of the union is in use; pointers are to
+ * immutable values in the module's arena. */
 typedef struct ir_attr {
   uint16_t key;  /* ir_attr_key */
   uint16_t kind; /* ir_attr_kind, from the key */
@@ -228,6 +241,7 @@ typedef struct ir_attr {
   } v;
 } ir_attr;
 
+/* The row of attrs.def: the HLO word and the kind. */
 typedef struct ir_attr_info {
   const char *text;
   uint8_t kind;
@@ -262,6 +276,7 @@ const ir_conv_dims *ir_get_conv_dims(const ir_op *op); /* NULL when absent */
 const ir_sharding *ir_get_sharding(const ir_op *op);   /* NULL when absent */
 const ir_metadata *ir_get_metadata(const ir_op *op);   /* NULL when absent */
 
+/* Setters by kind, all false when out of memory; the key must be of that kind. Bytes are copied. */
 XLAC_MUST_USE bool ir_set_int(ir_op *op, ir_attr_key key, int64_t v);
 XLAC_MUST_USE bool ir_set_bool(ir_op *op, ir_attr_key key, bool v);
 XLAC_MUST_USE bool ir_set_float(ir_op *op, ir_attr_key key, double v);

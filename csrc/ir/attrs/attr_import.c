@@ -39,6 +39,7 @@ static const ir_int_lists *import_lists(importer *im, const ir_int_lists *from) 
   return to;
 }
 
+/* Precisions, for one. */
 static const ir_names *import_names(importer *im, const ir_names *from) {
   ir_names *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
   for (uint32_t i = 0; to && i < to->n; i++) to->v[i] = import_str(im, from->v[i]);
@@ -121,6 +122,7 @@ static const ir_dict *import_dict(importer *im, const ir_dict *from) {
   return to;
 }
 
+/* Paths on both sides; numbers and flags came with the bytes. */
 static const ir_aliasing *import_aliasing(importer *im, const ir_aliasing *from) {
   ir_aliasing *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
   for (uint32_t i = 0; to && i < to->n; i++) {
@@ -142,6 +144,7 @@ static const ir_accuracy *import_accuracy(importer *im, const ir_accuracy *from)
   return to;
 }
 
+/* Of a domain op both shardings. */
 static const ir_domain *import_domain(importer *im, const ir_domain *from) {
   ir_domain *to = imported(im, from, sizeof *from);
   if (!to) return NULL;

@@ -27,11 +27,13 @@ static void key_double(base_text *out, double v) {
   base_put(out, (const char *)&v, sizeof v);
 }
 
+/* NULL is not the empty list. */
 static void key_lists(base_text *out, const ir_int_lists *lists) {
   key_int(out, lists ? (int64_t)lists->n : -1);
   for (uint32_t i = 0; lists && i < lists->n; i++) key_ints(out, lists->v[i]->v, lists->v[i]->n);
 }
 
+/* All of it, the stack frame's number too. */
 static void key_metadata(base_text *out, const ir_metadata *m) {
   const base_istr *strings[] = {m->op_type,         m->op_name, m->source_file, m->deduplicated_name,
                                 m->scheduling_name, m->payload, m->profile_type};
@@ -70,6 +72,7 @@ static void key_groups(base_text *out, const ir_groups *g) {
   key_str(out, g->mesh_text);
 }
 
+/* In the written order: the text differs with it. */
 static void key_dict(base_text *out, const ir_dict *d) {
   key_int(out, d->n);
   key_int(out, d->visualizing_index);

@@ -78,6 +78,7 @@ static const ir_mattrs *mattr_copy_list(ir_module *m, uint32_t n, const ir_mattr
   return list;
 }
 
+/* NULL, too, where one of v is. */
 static const ir_mattr *mattr_list(ir_module *m, ir_mattr_kind kind, uint32_t n, const ir_mattr *const *v) {
   ir_mattr *a = mattr_new(m, kind);
   return a && (a->v.list = mattr_copy_list(m, n, v)) ? a : NULL;
@@ -99,6 +100,7 @@ const ir_mattr *ir_m_dict(ir_module *m, const ir_mdict *d) {
   return a && d ? a : NULL;
 }
 
+/* `type` and the literal's type differ in quantised and splat cases. */
 static const ir_mattr *mattr_literal(ir_module *m, ir_mattr_kind kind, const ir_type *type, const ir_literal *l) {
   ir_mattr *a = mattr_new(m, kind);
   if (!a || !type || !l) return NULL;
@@ -120,6 +122,7 @@ static const ir_literal *mattr_integers(ir_module *m, base_dtype dtype, uint32_t
   return l;
 }
 
+/* array<i64: 1, 2>. */
 const ir_mattr *ir_m_i64s(ir_module *m, uint32_t n, const int64_t *v) {
   int64_t dims[1] = {n};
   return mattr_literal(m, IR_M_DENSE_ARRAY, ir_element(m, XLAC_S64, NULL), mattr_integers(m, XLAC_S64, 1, dims, v));
@@ -237,7 +240,7 @@ typedef struct ir_mdict_memo {
 } ir_mdict_memo;
 enum { MATTR_MEMOS = 128 };
 
-/* Where it is, or belongs; NULL where there is no memory to remember things. */
+/* Where it is, or belongs; NULL where there is no memory to remember things. Direct-mapped, by the three pointers. */
 static ir_mdict_memo *mattr_memo(ir_module *m, const ir_mdict *d, const base_istr *key, const ir_mattr *value) {
   if (!m->dicts) m->dicts = base_arena_zalloc(&m->arena, MATTR_MEMOS * sizeof *m->dicts);
   if (!m->dicts) return NULL;
@@ -272,6 +275,7 @@ const ir_mdict *ir_mdict_with(ir_module *m, const ir_mdict *d, const char *key, 
 
 /* --- reading --- */
 
+/* Inherent and discardable ones alike. */
 const ir_mattr *ir_mattr_of(const ir_op *op, const char *key) {
   return ir_mdict_get(op->mlir, key);
 }
@@ -319,17 +323,20 @@ static const int64_t *list_ints(const ir_mattrs *list, base_arena *arena, uint32
 }
 
 const int64_t *ir_m_ints(const ir_mattr *a, base_arena *arena, uint32_t *n) {
+  assert(arena && n);
   *n = 0;
   if (!a) return NULL;
   if (a->kind == IR_M_ARRAY) return list_ints(a->v.list, arena, n);
   return a->kind == IR_M_DENSE || a->kind == IR_M_DENSE_ARRAY ? literal_ints(a, arena, n) : NULL;
 }
 
+/* Of an integer of any width. */
 int64_t ir_m_get_int(const ir_op *op, const char *key, int64_t otherwise) {
   const ir_mattr *a = ir_mattr_of(op, key);
   return a && a->kind == IR_M_INTEGER ? a->v.i : otherwise;
 }
 
+/* A unit attribute says yes by being there. */
 bool ir_m_get_bool(const ir_op *op, const char *key) {
   const ir_mattr *a = ir_mattr_of(op, key);
   return a && (a->kind == IR_M_UNIT || (a->kind == IR_M_BOOL && a->v.b));
@@ -373,6 +380,7 @@ static bool mattr_same_list(const ir_mattrs *a, const ir_mattrs *b) {
   return true;
 }
 
+/* Field by field; children by value. */
 static bool mattr_same_loc(const ir_mloc *a, const ir_mloc *b) {
   return a->kind == b->kind && a->range == b->range && mattr_same_string(a->name, b->name) && a->line == b->line &&
          a->col == b->col && a->end_line == b->end_line && a->end_col == b->end_col &&
@@ -458,6 +466,7 @@ static const ir_mattrs *mattr_import_list(ir_module *m, const ir_mattrs *from) {
   return to;
 }
 
+/* Sorted as it was: keys keep their bytes. */
 const ir_mdict *ir_mdict_import(ir_module *m, const ir_mdict *d) {
   if (!d) return NULL;
   ir_mdict *to = base_arena_memdup(&m->arena, d, sizeof *d + d->n * sizeof *d->v);
@@ -614,6 +623,7 @@ static bool table_word_is(const char *word, const char *s, size_t n) {
   return strncmp(word, s, n) == 0 && word[n] == 0;
 }
 
+/* A scan: the tables are short, and readers ask once for each attribute in the text. */
 const ir_struct_info *ir_struct_find(const char *dialect, size_t dialect_n, const char *name, size_t n) {
   for (size_t i = 0; i < sizeof mattr_structs / sizeof *mattr_structs; i++)
     if (table_word_is(mattr_structs[i].dialect, dialect, dialect_n) && table_word_is(mattr_structs[i].name, name, n))

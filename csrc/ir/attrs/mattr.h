@@ -25,17 +25,19 @@ typedef enum ir_mattr_kind {
   IR_M_RESOURCE,     /* dense_resource<key> : type. str is the key; v.literal its data, or NULL when there is none */
   IR_M_ENUM,   /* #stablehlo<precision HIGHEST> and the bare words of pretty forms: name "precision", str "HIGHEST" */
   IR_M_STRUCT, /* #stablehlo.gather<offset_dims = [0], ...>: name "gather", fields in v.dict in ODS order as far as
-                  written; see ir_mattr_structs in mattr_table.c */
+                  written; see ir_mattr_structs in mattr.c */
   IR_M_OPAQUE, /* any other dialect's attribute: str is the whole text after '#', e.g. mhlo.sharding<...> */
   IR_M_LOC,    /* a location: v.loc */
   IR_M_SDY     /* #sdy.sharding<@m, [{}]> and all others of that dialect: v.sdy; sdy.h */
 } ir_mattr_kind;
 
+/* A list, one block. */
 typedef struct ir_mattrs {
   uint32_t n;
   const ir_mattr *v[];
 } ir_mattrs;
 
+/* One entry of a dictionary; the key is interned in the module. */
 typedef struct ir_mentry {
   const base_istr *key;
   const ir_mattr *value;
@@ -45,6 +47,7 @@ typedef struct ir_mdict {
   ir_mentry v[]; /* IR_M_DICT and op dictionaries: sorted by key bytes, no key twice */
 } ir_mdict;
 
+/* MLIR's locations, as loc(...) spells them. */
 typedef enum ir_mloc_kind {
   IR_LOC_UNKNOWN,
   IR_LOC_FILE,     /* "f":line:col, with end_line and end_col for a range */
@@ -61,13 +64,14 @@ typedef struct ir_mloc {
   const ir_mattrs *parts;                    /* FUSED */
 } ir_mloc;
 
+/* One attribute. `kind` says which members count; the rest is zero. */
 struct ir_mattr {
   uint8_t kind; /* ir_mattr_kind */
   bool splat;
   bool hex;            /* FLOAT: the text gave bits (0x7FC00000) */
   uint8_t sub;         /* SDY: sdy_kind */
   const char *dialect; /* ENUM and STRUCT: "stablehlo" or "chlo", constant */
-  const char *name;    /* ENUM and STRUCT: constant, from mattr_table.c */
+  const char *name;    /* ENUM and STRUCT: constant, from mattr.c */
   const base_istr *str;
   const ir_type *type;
   union {
@@ -137,7 +141,8 @@ uint64_t ir_mdict_hash(const ir_mdict *d);
 const ir_mattr *ir_mattr_import(ir_module *m, const ir_mattr *a);
 const ir_mdict *ir_mdict_import(ir_module *m, const ir_mdict *d);
 
-/* --- the table of StableHLO's and CHLO's structs and enums: mattr_table.c --- */
+/* --- the table of StableHLO's and CHLO's structs and enums: mattr.c --- */
+/* What a field of a structured attribute holds. */
 typedef enum ir_field_kind {
   IR_F_I64,  /* v: IR_M_INTEGER of i64 */
   IR_F_I64S, /* IR_M_DENSE_ARRAY of i64 */
@@ -148,6 +153,7 @@ typedef enum ir_field_kind {
   IR_F_ENUM, /* IR_M_ENUM named by `enum_name` */
   IR_F_ANY
 } ir_field_kind;
+/* One field of an ir_struct_info, in the order of the definition. */
 typedef struct ir_field_info {
   const char *name; /* NULL ends */
   uint8_t kind;
@@ -162,6 +168,7 @@ typedef struct ir_enum_info {
   const char *dialect, *name;
   const char *const *words; /* by value, NULL ends; "" for a hole */
 } ir_enum_info;
+/* NULL where the dialect has none of that name. Names are given by their bytes. */
 const ir_struct_info *ir_struct_find(const char *dialect, size_t dialect_n, const char *name, size_t n);
 const ir_enum_info *ir_enum_find(const char *dialect, size_t dialect_n, const char *name, size_t n);
 

@@ -15,14 +15,16 @@
 #undef OP
 #include "../ops_columns.h"
 
-/* Dimensions under construction. */
+/* Dimensions under construction. On the stack of an inference function; a size may be IR_UNBOUNDED. */
 typedef struct ir_dims {
   uint32_t rank;
   int64_t size[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK];
 } ir_dims;
 
+/* d as t has it, bounds and dynamic flags included. */
 void ir_dims_of(ir_dims *d, const ir_type *t);
+/* TOO_LARGE beyond IR_MAX_RANK. */
 XLAC_MUST_USE int ir_dims_push(ir_dims *d, int64_t size, bool dynamic, xlac_error *err);
 /* A tensor of these dimensions with the default layout, which is what XLA gives every result it makes anew. */
 XLAC_MUST_USE int ir_dims_tensor(ir_module *m, base_dtype dtype, const ir_dims *d, const ir_type **out,
@@ -33,11 +35,12 @@ XLAC_MUST_USE int ir_dims_tensor_in(ir_module *m, base_dtype dtype, const ir_dim
 /* t with another element type and, where XLA does so, without the element size in its layout. */
 XLAC_MUST_USE int ir_infer_retype(ir_module *m, const ir_type *t, base_dtype dtype, const ir_type **out,
                                   xlac_error *err);
+/* With the default layout. */
 XLAC_MUST_USE int ir_infer_scalar(ir_module *m, base_dtype dtype, const ir_type **out, xlac_error *err);
 /* A tuple type; refuses more nesting or leaves than type.h allows, which chains of tuple ops could else make. */
 XLAC_MUST_USE int ir_infer_tuple_of(ir_module *m, uint32_t n, const ir_type *const *elements, const ir_type **out,
                                     xlac_error *err);
-/* A tuple of n types that `element` gives one by one. */
+/* A tuple of n types that `element` gives one by one. Gives element i into *out; ctx is the caller's. */
 typedef int ir_element_fn(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err);
 XLAC_MUST_USE int ir_infer_tuple_from(ir_module *m, uint32_t n, ir_element_fn *element, const void *ctx,
                                       const ir_type **out, xlac_error *err);

@@ -184,6 +184,7 @@ static int merge_dynamic(ir_module *m, const ir_type *a, const ir_type *b, const
   return ir_dims_tensor_in(m, a->dtype, &d, a->layout, out, err);
 }
 
+/* ctx is a type_pair; merge_dynamic and this call each other down the tuple. */
 static int merge_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
   const type_pair *p = ctx;
   return merge_dynamic(m, p->a->elements[i], p->b->elements[i], out, err);

@@ -50,8 +50,8 @@ static const ir_type *declared_at(const ir_op *op, const ir_type *t, uint32_t i)
   return t && ir_is_tensor(t) ? t : NULL;
 }
 
-/* Groups of one mean that the module does not say how many run; XLA then believes the declared result, if there is one.
- */
+/* Groups of one mean that the module does not say how many run; XLA then believes the declared result, if there is
+ * one. / `scatters`: the result is the part, else the operand is. */
 static int shard_count(const ir_module *m, const ir_op *op, const ir_type *declared, bool scatters, int64_t dim,
                        int64_t *out, xlac_error *err) {
   TRY(ir_infer_group_size(m, op, out, err));
@@ -157,6 +157,7 @@ int ir_infer_all_gather_start(ir_module *m, const ir_op *op, const ir_type **out
   return ir_infer_tuple_of(m, 2, elements, out, err);
 }
 
+/* The declared type says how many shards there are where the module does not. */
 int ir_infer_reduce_scatter(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   int64_t dim, shards;
   TRY(check_collective_dim(op, &dim, err));
@@ -172,6 +173,7 @@ int ir_infer_all_reduce(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return ir_infer_operands(m, op, out, err);
 }
 
+/* INFER of collectives that keep their one operand's type. */
 int ir_infer_collective_same(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   return ir_check_tensor(op, 0, out, err);
@@ -221,6 +223,7 @@ int ir_infer_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return ir_infer_tuple(m, op, out, err);
 }
 
+/* The output operand is filled in place, so its type is the result's. */
 int ir_infer_ragged_all_to_all(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   return ir_check_tensor(op, 1, out, err);
@@ -232,6 +235,7 @@ static bool permutes_in_place(const ir_op *op) {
   return sizes && sizes->v.lists && sizes->v.lists->n > 0;
 }
 
+/* Operands: source, destination, offsets of both. */
 static int check_in_place(const ir_op *op, xlac_error *err) {
   if (op->n_operands == 4) return 0;
   return base_fail(err, XLAC_E_VERIFY_OPERANDS,
@@ -240,6 +244,7 @@ static int check_in_place(const ir_op *op, xlac_error *err) {
                    ir_opcode_text(op->opcode), op->n_operands);
 }
 
+/* Devices that no pair names as a target get zeros, so the type does not depend on the pairs. */
 int ir_infer_collective_permute(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   if (!permutes_in_place(op)) {
     TRY(ir_check_at_least(op, 1, err));
@@ -251,6 +256,7 @@ int ir_infer_collective_permute(ir_module *m, const ir_op *op, const ir_type **o
   return 0;
 }
 
+/* Element 0 and 1 follow from the operands, the rest from the declared type. */
 typedef struct with_contexts {
   const ir_type *ends[2], *declared;
 } with_contexts;
@@ -265,6 +271,7 @@ static int context_element(ir_module *m, const void *ctx, uint32_t i, const ir_t
   return 0;
 }
 
+/* (source, destination), and any contexts that the declared type has. */
 int ir_infer_collective_permute_start(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   with_contexts w = {{NULL, NULL}, op->type};
   if (permutes_in_place(op)) {
@@ -283,10 +290,12 @@ int ir_infer_collective_permute_start(ir_module *m, const ir_op *op, const ir_ty
 
 /* --- async pairs --- */
 
+/* INFER of generic async-done: the outputs. */
 int ir_infer_async_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   return ir_infer_tuple_element_1(m, op, out, err);
 }
 
+/* (destination, source, context). */
 int ir_infer_copy_start(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t = ir_operand_type(op, 0), *context;
   TRY(ir_infer_scalar(m, XLAC_U32, &context, err));
@@ -294,6 +303,7 @@ int ir_infer_copy_start(ir_module *m, const ir_op *op, const ir_type **out, xlac
   return ir_infer_tuple_of(m, 3, elements, out, err);
 }
 
+/* Element 0, the destination, which must be what the source is. */
 int ir_infer_copy_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   (void)m;
   const ir_type *t;
@@ -308,6 +318,7 @@ int ir_infer_copy_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_
 
 /* --- host and channel communication --- */
 
+/* (data, context, token). */
 int ir_infer_send(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *elements[3] = {ir_operand_type(op, 0), NULL, NULL};
   TRY(ir_check_token(op, 1, err));
@@ -316,6 +327,7 @@ int ir_infer_send(ir_module *m, const ir_op *op, const ir_type **out, xlac_error
   return ir_infer_tuple_of(m, 3, elements, out, err);
 }
 
+/* (data, token). */
 int ir_infer_recv_done(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *elements[2];
   TRY(ir_check_tuple(op, 0, 1, &t, err));

@@ -28,6 +28,7 @@ int ir_infer_abs(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
   return ir_infer_real_part(m, op, out, err);
 }
 
+/* The operand's dimensions and layout, as preds. */
 int ir_infer_is_finite(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));

@@ -44,6 +44,7 @@ typedef struct batching_dims {
   const ir_ints *array, *indices, *map;
 } batching_dims;
 
+/* Where both sizes are known. */
 static int check_batching_sizes(const batching_dims *b, const ir_type *t, const ir_dims *indices, xlac_error *err) {
   assert(b->array->n == b->indices->n);
   for (uint32_t i = 0; i < b->array->n; i++) {
@@ -220,6 +221,7 @@ static int check_update_sizes(const ir_type *t, const ir_type *updates, scatter_
   return 0;
 }
 
+/* Few operands need no memory: 32 element types on the stack. */
 static int check_scatter_reducer(ir_module *m, const ir_op *op, uint32_t n, xlac_error *err) {
   assert(op->n_operands == 2 * n + 1);
   base_dtype few[32];

@@ -62,6 +62,7 @@ static int finish_dot(ir_module *m, const ir_type *lhs, const ir_type *rhs, dot_
   return ir_dims_tensor(m, dtype, d, out, err);
 }
 
+/* XLA's InferDotOpShape. */
 int ir_infer_dot(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *lhs, *rhs;
   TRY(ir_check_tensor(op, 0, &lhs, err));

@@ -188,6 +188,7 @@ int ir_infer_dynamic_update_slice(ir_module *m, const ir_op *op, const ir_type *
 
 /* --- pad --- */
 
+/* size + low + high + (size - 1) * interior, checked; negative edges crop. */
 int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *err) {
   if (p.interior < 0)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "interior padding must not be negative, but is %lld",
@@ -289,6 +290,7 @@ int ir_infer_get_dimension_size(ir_module *m, const ir_op *op, const ir_type **o
   return ir_infer_scalar(m, XLAC_S32, out, err);
 }
 
+/* The dimension becomes dynamic, its size the bound. The operand may be dynamic there already. */
 int ir_infer_set_dimension_size(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *t, *size;
   int64_t dim;

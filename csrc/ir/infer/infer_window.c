@@ -84,6 +84,7 @@ typedef struct reduced {
   bool as_reducer;
 } reduced;
 
+/* ctx is a `reduced`. */
 static int reduced_element(ir_module *m, const void *ctx, uint32_t i, const ir_type **out, xlac_error *err) {
   assert(i < ((const reduced *)ctx)->n);
   const reduced *r = ctx;
@@ -171,6 +172,7 @@ static int check_conv_labels(const char *what, int64_t a, int64_t b, const int64
   return ir_check_permutation(what, n + 2, all, n + 2, err);
 }
 
+/* dim_labels=b01f_01io->b01f: input, kernel and output each. */
 static int check_conv_dims(const ir_conv_dims *n, const ir_type *lhs, const ir_type *rhs, xlac_error *err) {
   TRY(check_conv_labels("dim_labels of the input", n->input_batch, n->input_feature, n->input_spatial, n->n_spatial,
                         err));
@@ -183,10 +185,12 @@ static int check_conv_dims(const ir_conv_dims *n, const ir_type *lhs, const ir_t
                    n->n_spatial + 2, IR_SHOW(lhs), IR_SHOW(rhs));
 }
 
+/* feature_group_count cuts features into independent convolutions, batch_group_count the batch. */
 typedef struct conv_groups {
   int64_t feature, batch;
 } conv_groups;
 
+/* XLA allows one of the two at a time. */
 static int check_conv_groups(conv_groups g, xlac_error *err) {
   if (g.feature <= 0 || g.batch <= 0)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
@@ -199,11 +203,13 @@ static int check_conv_groups(conv_groups g, xlac_error *err) {
   return 0;
 }
 
+/* Of an unknown size only 1 is sure to be a divisor. */
 static bool divides(int64_t count, int64_t size) {
   assert(count > 0);
   return size == IR_UNBOUNDED ? count == 1 : size % count == 0;
 }
 
+/* A group's input features are the kernel's; output features are dealt out to the groups. */
 static int check_conv_sizes(const ir_conv_dims *n, conv_groups g, const ir_type *lhs, const ir_type *rhs,
                             xlac_error *err) {
   int64_t in = lhs->dims[n->input_feature], batch = lhs->dims[n->input_batch];
@@ -222,6 +228,7 @@ static int check_conv_sizes(const ir_conv_dims *n, conv_groups g, const ir_type 
   return 0;
 }
 
+/* The window's size repeats the kernel's. */
 static int conv_spatial(const ir_conv_dims *n, uint32_t i, const ir_window_dim *w, const ir_type *lhs,
                         const ir_type *rhs, ir_dims *d, xlac_error *err) {
   uint32_t in = (uint32_t)n->input_spatial[i], kernel = (uint32_t)n->kernel_spatial[i],
@@ -234,6 +241,7 @@ static int conv_spatial(const ir_conv_dims *n, uint32_t i, const ir_window_dim *
   return 0;
 }
 
+/* XLA's InferConvolveShape. */
 int ir_infer_convolution(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err) {
   const ir_type *lhs, *rhs;
   TRY(ir_check_tensor(op, 0, &lhs, err));

@@ -10,8 +10,10 @@ typedef struct ir_mesh_ref { /* 'b' or 'b':(pre)size */
   int64_t pre, size;
 } ir_mesh_ref;
 
+/* More axes or devices are no mesh that anybody has; the limits bound memory and work. */
 enum { IR_MAX_MESH_AXES = 32, IR_MAX_MESH_DEVICES = 1 << 22 };
 
+/* Slices borrow the text that was read, which must live as long. */
 typedef struct ir_mesh_groups {
   const char *p, *end; /* what is left to read */
   base_slice names[IR_MAX_MESH_AXES];

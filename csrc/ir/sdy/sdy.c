@@ -8,6 +8,7 @@
 
 #include "sdy.h"
 
+/* One copy in progress. */
 typedef struct sdy_copier {
   ir_module *m;
   bool names; /* intern the names anew */
@@ -42,6 +43,7 @@ static sdy_axes sdy_copy_axes(sdy_copier *c, sdy_axes from) {
   return (sdy_axes){v ? from.n : 0, v};
 }
 
+/* Empty where memory ran out. */
 static sdy_ints sdy_copy_ints(sdy_copier *c, sdy_ints from) {
   int64_t *v = SDY_COPY(c, from.v, from.n);
   return (sdy_ints){v ? from.n : 0, v};
@@ -58,6 +60,7 @@ static void *sdy_copy_mesh(sdy_copier *c, const sdy_mesh *from) {
   return to;
 }
 
+/* By value: dims lie in an array of the sharding's. */
 static sdy_dim sdy_copy_dim(sdy_copier *c, const sdy_dim *from) {
   sdy_dim to = *from;
   to.axes = sdy_copy_axes(c, from->axes);
@@ -114,6 +117,7 @@ static void *sdy_copy_rule(sdy_copier *c, const sdy_rule *from) {
   return to;
 }
 
+/* One list of axes for each dimension. */
 static void *sdy_copy_axis_lists(sdy_copier *c, const sdy_axis_lists *from) {
   sdy_axis_lists *to = SDY_COPY(c, from, 1);
   sdy_axes *v = SDY_COPY(c, from->v, from->n);
@@ -123,6 +127,7 @@ static void *sdy_copy_axis_lists(sdy_copier *c, const sdy_axis_lists *from) {
   return to;
 }
 
+/* Dimensions are numbers; only the axes have names. */
 static void *sdy_copy_params(sdy_copier *c, const sdy_params *from) {
   sdy_params *to = SDY_COPY(c, from, 1);
   sdy_param *v = SDY_COPY(c, from->v, from->n);
@@ -160,6 +165,7 @@ static void *sdy_copy_edges(sdy_copier *c, const sdy_edges *from) {
   return to;
 }
 
+/* --- kinds that are attributes of their own as well as parts of others --- */
 static void *sdy_copy_axis(sdy_copier *c, const sdy_axis *from) {
   sdy_axis *to = SDY_COPY(c, from, 1);
   if (to) to->name = sdy_copy_name(c, from->name);
@@ -219,13 +225,17 @@ static void *sdy_copy(sdy_copier *c, sdy_kind kind, const void *from) {
   return NULL;
 }
 
+/* Names are interned in m, whichever module `what` is of. */
 const void *sdy_import(ir_module *m, sdy_kind kind, const void *what) {
+  assert(m && what);
   sdy_copier c = {m, true, false};
   void *to = sdy_copy(&c, kind, what);
   return c.failed ? NULL : to;
 }
 
+/* Names must be m's already. */
 static const void *sdy_make(ir_module *m, sdy_kind kind, const void *what) {
+  assert(m && what);
   sdy_copier c = {m, false, false};
   void *to = sdy_copy(&c, kind, what);
   return c.failed ? NULL : to;
@@ -236,6 +246,7 @@ const sdy_sharding *sdy_sharding_make(ir_module *m, const sdy_sharding *from) {
 }
 
 const sdy_shardings *sdy_shardings_make(ir_module *m, uint32_t n, const sdy_sharding *const *v) {
+  assert(v || n == 0);
   return sdy_make(m, SDY_SHARDINGS, &(sdy_shardings){n, v});
 }
 
@@ -244,6 +255,7 @@ const sdy_rule *sdy_rule_make(ir_module *m, const sdy_rule *from) {
 }
 
 bool sdy_axes_make(ir_module *m, sdy_axes from, sdy_axes *to) {
+  assert(to);
   sdy_copier c = {m, false, false};
   *to = sdy_copy_axes(&c, from);
   return !c.failed;
@@ -295,6 +307,7 @@ static const char *const sdy_kind_names[SDY_KINDS] = {[SDY_MESH] = "mesh",
                                                       [SDY_EDGES] = "propagation_edges",
                                                       [SDY_DIM] = "dimension_sharding"};
 
+/* What stands after "#sdy.". */
 const char *sdy_kind_name(sdy_kind kind) {
   assert(kind > SDY_NONE && kind < SDY_KINDS);
   return sdy_kind_names[kind];
@@ -378,6 +391,7 @@ bool sdy_mesh_is_broken(const sdy_mesh *mesh, char *fault, size_t size) {
   return false;
 }
 
+/* Operand or result, and its number. */
 static bool sdy_same_value(sdy_edge_value a, sdy_edge_value b) {
   return a.result == b.result && a.index == b.index;
 }
@@ -432,6 +446,7 @@ static bool sdy_ints_equal(sdy_ints a, sdy_ints b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.v, b.v, a.n * sizeof *a.v) == 0);
 }
 
+/* Openness and priority count. */
 bool sdy_dim_equal(const sdy_dim *a, const sdy_dim *b) {
   return a->open == b->open && a->priority == b->priority && sdy_axes_equal(a->axes, b->axes);
 }

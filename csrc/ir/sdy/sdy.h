@@ -8,10 +8,12 @@
 #include "../ir.h"
 
 /* --- meshes --- */
+/* "a"=2 */
 typedef struct sdy_mesh_axis {
   const base_istr *name;
   int64_t size;
 } sdy_mesh_axis;
+/* <["a"=2, "b"=4]>, with device_ids=[...] where the order is another. Without axes: empty, or maximal with one id. */
 typedef struct sdy_mesh {
   uint32_t n_axes, n_ids;
   const sdy_mesh_axis *axes;
@@ -23,18 +25,22 @@ typedef struct sdy_axis {
   const base_istr *name;
   int64_t pre, size; /* the sub-axis "name":(pre)size; size 0: the whole axis (pre is 0 too) */
 } sdy_axis;
+/* A list of axes: the product of their sizes is what it stands for. */
 typedef struct sdy_axes {
   uint32_t n;
   const sdy_axis *v;
 } sdy_axes;
 
 /* --- shardings --- */
+/* The sharding of one dimension: {"a", "b", ?}p1. */
 typedef struct sdy_dim {
   sdy_axes axes;
   bool open;        /* {"a", ?} */
   int64_t priority; /* -1: none given */
 } sdy_dim;
+/* By which op unreduced axes will be reduced. */
 typedef enum sdy_reduction { SDY_SUM, SDY_MAX, SDY_MIN } sdy_reduction;
+/* The sharding of one tensor: <@mesh, [{"a"}, {?}], replicated={"b"}, unreduced={"c"}>. */
 typedef struct sdy_sharding {
   const base_istr *mesh_name; /* @mesh, or NULL: `mesh` is written in place */
   const sdy_mesh *mesh;       /* NULL where mesh_name is given */
@@ -53,10 +59,12 @@ typedef struct sdy_ints {
   uint32_t n;
   const int64_t *v;
 } sdy_ints;
+/* How one tensor's dimensions are made of factors. */
 typedef struct sdy_tensor_map {
   uint32_t n_dims;
   const sdy_ints *dims; /* the factors of each dimension, major to minor; none: unmapped ('*') */
 } sdy_tensor_map;
+/* How an op's tensors share factors: ([i, k], [k, j])->([i, j]) {i=8, j=2, k=4} reduction={k} for a matrix product. */
 typedef struct sdy_rule {
   sdy_ints sizes; /* of the factors: 0 is i, 1 is j, ... 17 is z, 18 is z_1 */
   uint32_t n_operands, n_results;
@@ -84,16 +92,19 @@ typedef struct sdy_names { /* manual_axes */
 } sdy_names;
 
 /* --- how axes came where they are, for debugging --- */
+/* An operand or result of an op, by its number. */
 typedef struct sdy_edge_value {
   bool result; /* else operand */
   int64_t index;
 } sdy_edge_value;
+/* axis came from `from` to each of the n in `to`. */
 typedef struct sdy_edge {
   sdy_axis axis;
   sdy_edge_value from;
   uint32_t n;
   const sdy_edge_value *to;
 } sdy_edge;
+/* The edges of one step of the propagation. */
 typedef struct sdy_step {
   int64_t index;
   uint32_t n;
@@ -136,6 +147,7 @@ const ir_mattr *sdy_attr(ir_module *m, sdy_kind kind, const void *what);
 
 /* --- makers: sdy.c. Copies in m's arena of structs that may lie anywhere, lists and all; names must be m's. NULL when
  * out of memory. --- */
+/* Each copies what it is given, so structs and lists may lie on the stack. */
 const sdy_sharding *sdy_sharding_make(ir_module *m, const sdy_sharding *from);
 /* The shardings themselves are shared: they must be m's. */
 const sdy_shardings *sdy_shardings_make(ir_module *m, uint32_t n, const sdy_sharding *const *v);
@@ -149,6 +161,7 @@ const sdy_edges *sdy_edges_make(ir_module *m, uint32_t n, const sdy_step *v);
 const sdy_sharding *sdy_sharding_empty(ir_module *m, const sdy_sharding *like, uint32_t rank, bool open);
 
 /* --- comparing: sdy.c. Across modules too (names by their bytes where pointers differ). --- */
+/* Both structs are of that kind. Order in lists counts. */
 bool sdy_equal(sdy_kind kind, const void *a, const void *b);
 bool sdy_name_equal(const base_istr *a, const base_istr *b);
 bool sdy_axis_equal(sdy_axis a, sdy_axis b);
@@ -260,6 +273,7 @@ const sdy_sharding *sdy_without_axes(ir_module *m, const sdy_sharding *s, const 
 /* What `outer` says of manual axes with what `free` says of all others. */
 const sdy_sharding *sdy_with_free_axes(ir_module *m, const sdy_sharding *outer, const sdy_sharding *free,
                                        const sdy_names *axes);
+/* Whether the list has the name. */
 bool sdy_is_manual_axis(const sdy_names *axes, const base_istr *name);
 /* The axes of a that are not in b, split where b has parts of them; into v, of room for a.n + b.n. How many. */
 uint32_t sdy_axes_minus(sdy_axes a, sdy_axes b, const sdy_mesh *mesh, sdy_axis *v);

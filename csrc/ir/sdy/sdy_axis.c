@@ -49,6 +49,7 @@ ir_op *sdy_mesh_op(const ir_module *m, const base_istr *name) {
   return NULL;
 }
 
+/* NULL too where the symbol's attribute is no mesh. */
 const sdy_mesh *sdy_mesh_named(const ir_module *m, const base_istr *name) {
   const ir_op *op = sdy_mesh_op(m, name);
   return op ? sdy_of(ir_mattr_of(op, "mesh"), SDY_MESH) : NULL;
@@ -81,6 +82,7 @@ sdy_axis sdy_axis_span(const base_istr *name, int64_t pre, int64_t end, const sd
   return (sdy_axis){name, pre, end / pre};
 }
 
+/* Into how many parts a dimension with these axes is cut. */
 int64_t sdy_axes_size(sdy_axes a, const sdy_mesh *mesh) {
   int64_t size = 1;
   for (uint32_t i = 0; i < a.n; i++) size = sdy_saturated(size, sdy_axis_size(a.v[i], mesh));
@@ -186,13 +188,16 @@ sdy_axis sdy_axis_merge(sdy_axis a, sdy_axis b, const sdy_mesh *mesh) {
 
 /* --- lists --- */
 
+/* Any of a's with b. */
 bool sdy_axes_overlap(sdy_axes a, sdy_axis b) {
   for (uint32_t i = 0; i < a.n; i++)
     if (sdy_axis_overlaps(a.v[i], b)) return true;
   return false;
 }
 
+/* By insertion: lists are short, and mostly sorted. */
 void sdy_axes_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh) {
+  assert(v || n == 0);
   for (uint32_t i = 1; i < n; i++) { /* lists are short */
     sdy_axis a = v[i];
     uint32_t k = i;

@@ -7,6 +7,7 @@
  * sdy_show hide which. */
 #include "sdy.h"
 
+/* The ops whose result's sharding is an attribute of their own. */
 bool sdy_is_collective(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_SDY_ALL_GATHER:
@@ -29,6 +30,7 @@ bool sdy_is_op(const ir_op *op) {
   return info && strncmp(info->name, "sdy.", 4) == 0;
 }
 
+/* The attribute of ops with one result and one sharding. */
 const char *sdy_own_key(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_SDY_SHARDING_CONSTRAINT:
@@ -60,6 +62,7 @@ const sdy_sharding *sdy_get(ir_value v) {
   return list && v.index < list->n ? list->v[v.index] : NULL;
 }
 
+/* 0 for what has no dimensions, so that its sharding has none. */
 uint32_t sdy_rank(const ir_type *type) {
   return ir_is_tensor(type) ? type->rank : 0;
 }
@@ -91,6 +94,7 @@ static bool sdy_set_in_list(ir_value v, const sdy_sharding *s) {
   return sdy_set_list(v.op, to);
 }
 
+/* An edit: m->verified is cleared. */
 bool sdy_set(ir_value v, const sdy_sharding *s) {
   assert(s);
   const char *key = v.op->opcode == IR_OP_PARAMETER ? "sdy.sharding" : sdy_own_key(v.op);

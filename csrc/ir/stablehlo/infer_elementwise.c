@@ -202,6 +202,7 @@ int sv_infer_all(const sv *v) {
   return 0;
 }
 
+/* INFER of ops that only order. */
 int sv_infer_token(const sv *v) {
   v->out[0] = ir_token(v->m);
   return v->out[0] ? 0 : sv_oom(v);
@@ -354,6 +355,7 @@ int sv_infer_chlo_broadcast(const sv *v) {
   return sv_broadcast_pair(v, sv_element_of(sv_in(v, 0)));
 }
 
+/* f32 and f32 to complex<f32>, f64 to complex<f64>. */
 int sv_infer_chlo_broadcast_complex(const sv *v) {
   return sv_broadcast_pair(v, sv_plain(sv_in(v, 0)->dtype == XLAC_F64 ? XLAC_C128 : XLAC_C64));
 }

@@ -7,6 +7,7 @@
  * in the result at offset_dims. */
 #include "verify.h"
 
+/* #stablehlo.gather<...>. */
 typedef struct sv_gather_numbers {
   sv_ints offset_dims, collapsed, operand_batching, start_batching, start_index_map;
   int64_t index_vector_dim;

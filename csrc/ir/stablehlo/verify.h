@@ -42,6 +42,7 @@ typedef enum sv_set {
   SV_EVERY = SV_ANY | SV_INDEX | SV_TOKEN | SV_TUPLE | SV_BUFFER | SV_FUTURE
 } sv_set;
 
+/* Facts of a row about operands and results together; named after MLIR's traits. */
 typedef enum sv_trait {
   SV_SAME_TYPE = 1 << 0,        /* operands and results have compatible types; the result type is the most specific */
   SV_SAME_ELEMENT = 1 << 1,     /* compatible element types in all operands and results */
@@ -67,8 +68,10 @@ typedef struct sv {
   xlac_error *err;
 } sv;
 
+/* 0, or the negative code with v->err filled. */
 typedef int sv_fn(const sv *v);
 
+/* A row of rules.def. */
 typedef struct sv_rule {
   const uint32_t *in, *out; /* sets of operand i, result i; the last of the list stands for all further ones */
   uint8_t n_in, n_out;
@@ -101,7 +104,8 @@ sv_fn sv_infer_same;
 #undef CHECKS
 #include "../ops_columns.h"
 
-/* "stablehlo.add expects ... (add_c1)" at the op's line and column; id may be NULL. Returns the code. */
+/* "stablehlo.add expects ... (add_c1)" at the op's line and column; id may be NULL. Returns the code. Errors begin
+ * with the op's MLIR name and end with the constraint's: id may be NULL. */
 int sv_fail(const sv *v, const char *id, const char *format, ...) BASE_PRINTF(3, 4);
 int sv_fail_code(const sv *v, base_code code, const char *id, const char *format, ...) BASE_PRINTF(4, 5);
 /* The same of a struct attribute: at its own line and column where those are known. */
@@ -117,7 +121,7 @@ XLAC_MUST_USE int sv_check_attrs(const sv *v);                       /* verify_o
 XLAC_MUST_USE int sv_check_traits(const sv *v, const sv_rule *rule); /* verify_op.c */
 
 /* --- the module's structure: verify.c --- */
-/* Functions by name. */
+/* Functions by name. Filled by sv_check_module; freed by whoever made it. */
 typedef struct sv_functions {
   base_map by_name; /* interned name to computation */
 } sv_functions;
@@ -140,6 +144,7 @@ char *sv_set_text(uint32_t set, char *buf, size_t size);
 bool sv_type_in(const ir_type *t, uint32_t set);
 bool sv_is_buffer(const ir_type *t);
 bool sv_is_shaped(const ir_type *t); /* a tensor, ranked or not */
+/* Operands and results by number, as the op has them. */
 static inline const ir_type *sv_in(const sv *v, uint32_t i) {
   return ir_operand_type(v->op, i);
 }
@@ -147,7 +152,9 @@ static inline const ir_type *sv_result(const sv *v, uint32_t i) {
   assert(i < v->op->n_results);
   return v->op->types[i];
 }
-/* SV_DYNAMIC where dynamic. */
+/* --- sizes: SV_DYNAMIC stands for what is not known ---
+ *
+ * SV_DYNAMIC where dynamic. */
 static inline int64_t sv_dim(const ir_type *t, uint32_t i) {
   assert(i < t->rank);
   return ir_dim_is_dynamic(t, i) ? SV_DYNAMIC : t->dims[i];
@@ -157,9 +164,11 @@ static inline int64_t sv_bound(const ir_type *t, uint32_t i) {
   assert(i < t->rank);
   return ir_dim_is_dynamic(t, i) ? t->dims[i] : SV_DYNAMIC;
 }
+/* Two sizes that may be one. */
 static inline bool sv_dims_fit(int64_t a, int64_t b) {
   return a == SV_DYNAMIC || b == SV_DYNAMIC || a == b;
 }
+/* A ranked tensor without dynamic dimensions. */
 static inline bool sv_is_static(const ir_type *t) {
   return t->kind == IR_TYPE_TENSOR && !t->has_dynamic;
 }
@@ -184,15 +193,19 @@ int64_t sv_element_bits(const ir_type *t);
 
 /* --- shapes that inference builds: infer_elementwise.c --- */
 #define SV_MAX_RANK (3 * IR_MAX_RANK + 2)
+/* Dimensions under construction. Room for the sum of three ranks, as gather's and dot's results may come to before
+ * they are refused. */
 typedef struct sv_shape {
   uint32_t rank;
   int64_t dims[SV_MAX_RANK], bounds[SV_MAX_RANK]; /* SV_DYNAMIC: dynamic, no bound */
 } sv_shape;
+/* An element type apart from its shape. */
 typedef struct sv_element {
   base_dtype dtype;
   const ir_quant *quant;
   const base_istr *text;
 } sv_element;
+/* --- making types --- */
 void sv_shape_of(const ir_type *t, sv_shape *shape);
 void sv_push(sv_shape *s, int64_t dim, int64_t bound);
 static inline void sv_push_dim(sv_shape *s, const ir_type *t, uint32_t i) {
@@ -205,6 +218,8 @@ XLAC_MUST_USE int sv_make(const sv *v, const sv_shape *s, sv_element e, const ir
 XLAC_MUST_USE int sv_like(const sv *v, const ir_type *shape, sv_element e, const ir_type **out);
 /* The element type that a result was declared with, else operand 0's. */
 sv_element sv_declared_element(const sv *v);
+/* Merges a second (dim, bound) into *dim, *bound; an error where they contradict each other. i is the dimension's
+ * number. */
 XLAC_MUST_USE int sv_most_specific_dim(const sv *v, uint32_t i, int64_t *dim, int64_t *bound, int64_t dim2,
                                        int64_t bound2);
 /* Of n types, tuples elementwise. */
@@ -212,10 +227,12 @@ XLAC_MUST_USE int sv_most_specific(const sv *v, uint32_t n, const ir_type *const
 XLAC_MUST_USE int sv_least_specific(const sv *v, uint32_t n, const ir_type *const *types, const ir_type **out);
 
 /* --- attributes --- */
+/* A list of integers in scratch memory; n 0 where the attribute is absent. */
 typedef struct sv_ints {
   const int64_t *v;
   uint32_t n;
 } sv_ints;
+/* From an attribute of any kind that holds integers, the op's attribute of that name, a struct's field. */
 sv_ints sv_ints_of(const sv *v, const ir_mattr *a);
 static inline sv_ints sv_attr_ints(const sv *v, const char *name) {
   return sv_ints_of(v, ir_mattr_of(v->op, name));
@@ -224,16 +241,19 @@ static inline sv_ints sv_field_ints(const sv *v, const ir_mattr *a, const char *
   return sv_ints_of(v, ir_m_field(a, name));
 }
 int64_t sv_field_int(const ir_mattr *a, const char *name, int64_t otherwise);
+/* --- lists of dimensions --- */
 bool sv_has(sv_ints list, int64_t x);
 bool sv_is_sorted(sv_ints list);
 bool sv_is_unique(sv_ints list);
 /* The integers of operand i when it is a constant; false otherwise. */
 bool sv_constant_ints(const sv *v, uint32_t i, sv_ints *out);
+/* All numbers in [0, below); `what` names the list in the message. */
 XLAC_MUST_USE int sv_check_dims(const sv *v, const char *id, const char *what, sv_ints dims, int64_t below);
 XLAC_MUST_USE int sv_check_distinct(const sv *v, const char *id, const char *what, sv_ints a, const char *what2,
                                     sv_ints b);
 
 /* --- regions --- */
+/* Regions have been found whole: parameters and returned values are there. */
 static inline const ir_computation *sv_region(const sv *v, uint32_t i) {
   assert(i < v->op->n_called);
   return v->op->called[i];
@@ -256,6 +276,7 @@ XLAC_MUST_USE int sv_check_reducer(const sv *v, const ir_computation *c, uint32_
 sv_element sv_accumulator(const ir_computation *c, uint32_t i, const ir_type *input);
 
 /* --- windows: verify_conv.c --- */
+/* One entry for each window dimension; an empty list means the default everywhere. */
 typedef struct sv_window {
   sv_ints size, stride, base_dilation, dilation, padding; /* padding: pairs; lists may be empty: defaults */
 } sv_window;
@@ -283,6 +304,7 @@ XLAC_MUST_USE int sv_check_broadcast_quant(const sv *v, sv_ints dims);
 XLAC_MUST_USE int sv_check_product_quant(const sv *v); /* common to convolution and dot_general */
 
 /* --- what dot_general and ragged_dot share: verify_dot.c --- */
+/* Dimension numbers of dot_general and ragged_dot, checked. */
 typedef struct sv_dot {
   sv_ints lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
 } sv_dot;

@@ -50,7 +50,7 @@ int sv_check_window(const sv *v, const sv_window *w, sv_ints reversal) {
   return sv_check_window_positive(v, "dilation", w->dilation);
 }
 
-/* (size - 1) * dilation + 1; what overflows counts as endless. */
+/* (size - 1) * dilation + 1; what overflows counts as endless. No elements stay none. */
 static int64_t sv_dilated(int64_t size, int64_t dilation) {
   int64_t n;
   if (size <= 0) return 0;
@@ -197,6 +197,7 @@ static int sv_make_conv(const sv *v, const sv_conv_numbers *c, sv_ints padding, 
   return sv_make(v, &s, sv_declared_element(v), v->out);
 }
 
+/* Only the output's sizes follow; its element type is free. */
 int sv_infer_convolution(const sv *v) {
   sv_conv_numbers c = sv_read_conv(v);
   sv_ints padding;

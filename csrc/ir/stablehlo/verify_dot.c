@@ -164,6 +164,7 @@ static int sv_check_dot_quant(const sv *v) {
   return sv_check_product_quant(v);
 }
 
+/* Quantised if any of the three is. */
 int sv_verify_dot_general(const sv *v) {
   TRY(sv_check_algorithm(v));
   if (!sv_is_quant(sv_in(v, 0)) && !sv_is_quant(sv_in(v, 1)) && !sv_is_quant(sv_result(v, 0))) return 0;

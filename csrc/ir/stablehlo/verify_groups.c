@@ -33,6 +33,7 @@ static int sv_check_mesh_groups(const sv *v, const ir_mattr *a) {
   return 0;
 }
 
+/* What an op asks of its groups. */
 typedef struct sv_group_rules {
   bool same_size;   /* no -1 */
   bool complete;    /* every number below their count is there */
@@ -207,6 +208,7 @@ static int sv_check_loose_groups(const sv *v) {
   return sv_check_channel(v, 1);
 }
 
+/* The result's type follows from the reducer; groups may differ in size. */
 int sv_verify_all_reduce(const sv *v) {
   TRY(sv_check_loose_groups(v));
   return sv_check_each_reducer(v, v->op->n_operands);
@@ -222,12 +224,14 @@ static int sv_check_root(const sv *v) {
   return sv_fail(v, NULL, "has a dynamic root of %s; expected tensor<%uxi32>", SV_SHOW(t), n);
 }
 
+/* As all_reduce, and the root where one is given. */
 int sv_verify_collective_reduce(const sv *v) {
   TRY(sv_check_loose_groups(v));
   TRY(sv_check_root(v));
   return sv_check_each_reducer(v, sv_data_operands(v));
 }
 
+/* A dynamic root has no result. */
 int sv_infer_collective_broadcast(const sv *v) {
   uint32_t n = sv_data_operands(v);
   if (v->op->n_results != n)
@@ -236,6 +240,7 @@ int sv_infer_collective_broadcast(const sv *v) {
   return 0;
 }
 
+/* Not everybody must be in a group. */
 int sv_verify_collective_broadcast(const sv *v) {
   sv_group_rules rules = {.same_size = true, .expected = -1};
   TRY(sv_check_groups(v, &rules));

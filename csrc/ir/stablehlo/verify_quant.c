@@ -145,7 +145,8 @@ int sv_check_broadcast_quant(const sv *v, sv_ints dims) {
   return 0;
 }
 
-/* Rules of dot_general by their numbers there; convolutions have them too, under their own. */
+/* Rules of dot_general by their numbers there; convolutions have them too, under their own. dot_general_c14 is
+ * convolution_c28, and so on. */
 static const char *sv_product_rule(const sv *v, int number, char id[32]) {
   const char *op = v->op->opcode == IR_OP_CONVOLUTION    ? "convolution"
                    : v->op->opcode == IR_OP_DYNAMIC_CONV ? "dynamic_conv"

@@ -137,6 +137,7 @@ static int sv_check_own_reducer(const sv *v, const sv_shape *allowed) {
   return sv_check_reducer(v, sv_region(v, 0), n, types, types + n, allowed);
 }
 
+/* The reducer's parameters may have the result's dimensions at most. */
 int sv_verify_reduce(const sv *v) {
   sv_shape s;
   TRY(sv_reduced_shape(v, &s));
@@ -189,6 +190,7 @@ int sv_verify_reduce_window(const sv *v) {
 
 /* --- select_and_scatter --- */
 
+/* The operand's shape, with the elements that the scatter region returns. */
 int sv_infer_select_and_scatter(const sv *v) {
   return sv_like(v, sv_in(v, 0), sv_accumulator(sv_region(v, 1), 0, sv_in(v, 0)), v->out);
 }

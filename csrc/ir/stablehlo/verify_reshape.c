@@ -149,6 +149,7 @@ static int sv_check_element_counts(const sv *v, const char *id) {
                  SV_SHOW(b));
 }
 
+/* reshape_c2 and c3. With dynamic sizes nothing can be compared yet. */
 int sv_verify_reshape(const sv *v) {
   const ir_type *a = sv_in(v, 0), *b = sv_result(v, 0);
   if (a->has_dynamic || b->has_dynamic) return 0;
@@ -183,6 +184,7 @@ int sv_verify_dynamic_reshape(const sv *v) {
   return a->quant || b->quant ? sv_check_reshape_quant(v) : 0;
 }
 
+/* reverse_c2 and c3. */
 int sv_verify_reverse(const sv *v) {
   sv_ints dims = sv_attr_ints(v, "dimensions");
   if (!sv_is_unique(dims)) return sv_fail(v, "reverse_c2", "has dims = %s; expected no repetition", SV_SHOW_INTS(dims));

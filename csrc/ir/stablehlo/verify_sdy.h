@@ -5,7 +5,7 @@
 #include "../sdy/sdy.h"
 #include "verify.h"
 
-/* The check of one module. */
+/* The check of one module. Lives on the stack of stablehlo_verify. */
 typedef struct sdyv {
   ir_module *m;
   base_arena *arena;
@@ -25,13 +25,13 @@ typedef struct sdyv_where {
   uint32_t index;
 } sdyv_where;
 
-/* "'sdy.reshard' op ..." at the op's line. */
+/* "'sdy.reshard' op ..." at the op's line. Texts are Shardy's, so that its tests' expectations apply. */
 int sdyv_fail(const sdyv *v, const char *format, ...) BASE_PRINTF(2, 3);
 int sdyv_fail_in(const sdyv *v, sdyv_where where, const char *format, ...) BASE_PRINTF(3, 4);
 
-/* NULL where there is none of that name. */
+/* NULL where there is none of that name. The sharding's own mesh, or that of its name. */
 const sdy_mesh *sdyv_mesh(sdyv *v, const sdy_sharding *s);
-/* The axes that lists have shown so far. */
+/* The axes that lists have shown so far. Grows in the scratch arena. */
 typedef struct sdyv_seen {
   uint32_t n, cap;
   sdy_axis *v;

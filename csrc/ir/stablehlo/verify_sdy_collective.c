@@ -6,6 +6,7 @@
  * Sub-axes count: gathering "x":(2)2 from "x" leaves "x":(1)2. The texts are Shardy's. */
 #include "verify_sdy.h"
 
+/* The op's two shardings. */
 typedef struct sdyv_collective {
   const sdy_sharding *from, *to; /* from NULL: none */
   const sdy_mesh *mesh;          /* of the result */

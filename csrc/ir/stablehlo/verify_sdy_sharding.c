@@ -27,6 +27,7 @@ static int sdyv_fail_list(const sdyv *v, const char *before, const char *format,
                       sdyv_op_name(v->op), before, text);
 }
 
+/* At the op, or at the function whose signature is checked. */
 int sdyv_fail(const sdyv *v, const char *format, ...) {
   va_list args;
   va_start(args, format);
@@ -240,6 +241,7 @@ int sdyv_check_list(sdyv *v, const char *what, const sdy_shardings *list, uint32
 
 /* --- unreduced axes from one value to the next --- */
 
+/* In Shardy's words. */
 static const char *sdyv_reduction(uint8_t kind) {
   static const char *const words[] = {[SDY_SUM] = "sum", [SDY_MAX] = "max", [SDY_MIN] = "min"};
   return words[kind];

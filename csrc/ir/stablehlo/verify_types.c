@@ -12,6 +12,7 @@ bool sv_is_buffer(const ir_type *t) {
   return t->kind == IR_TYPE_OTHER && t->text && strncmp(t->text->s, "memref<", 7) == 0;
 }
 
+/* Has an element type that rules may ask for. */
 bool sv_is_shaped(const ir_type *t) {
   return t->kind == IR_TYPE_TENSOR || t->kind == IR_TYPE_UNRANKED;
 }
@@ -174,6 +175,7 @@ static bool sv_sizes_within(const ir_type *a, const ir_type *b) {
   return true;
 }
 
+/* tensor<8xf32> does not fit a dynamic dimension with the bound 4. */
 bool sv_shapes_fit_bounds(const ir_type *a, const ir_type *b) {
   if (!sv_shapes_fit(a, b)) return false;
   if (a->kind == IR_TYPE_UNRANKED || b->kind == IR_TYPE_UNRANKED) return true;
@@ -199,6 +201,7 @@ bool sv_same_element(const ir_type *a, const ir_type *b) {
   return a->dtype == b->dtype && a->text == b->text && ir_quant_equal(a->quant, b->quant);
 }
 
+/* What is no tensor must be the same type. */
 bool sv_types_fit(const ir_type *a, const ir_type *b) {
   if (sv_is_shaped(a) && sv_is_shaped(b)) return sv_shapes_fit_bounds(a, b) && sv_elements_fit(a, b);
   return a->bare == b->bare;

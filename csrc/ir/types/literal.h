@@ -16,8 +16,11 @@ struct ir_literal {
 
 /* data is for the caller to fill (not zeroed). NULL when out of memory. */
 ir_literal *ir_literal_new(ir_module *m, const ir_type *type);
+/* One literal for each element of the tuple type, shared; m's. */
 ir_literal *ir_literal_tuple(ir_module *m, const ir_type *type, const ir_literal *const *elements);
+/* A copy in m of a literal of any module, type included. NULL when out of memory. */
 const ir_literal *ir_literal_import(ir_module *m, const ir_literal *from);
+/* By bits and without layouts, across modules too; hashes agree with it. */
 bool ir_literal_equal(const ir_literal *a, const ir_literal *b);
 uint64_t ir_literal_hash(const ir_literal *a);
 

@@ -49,11 +49,13 @@ typedef struct ir_quant {
   const int64_t *grid_dims;
 } ir_quant;
 
+/* T(8,128): dims of one tile; IR_TILE_COMBINE for "*". */
 typedef struct ir_tile {
   uint32_t rank;
   const int64_t *dims;
 } ir_tile;
 
+/* Where one dimension is split: indices that rise strictly within it. */
 typedef struct ir_split {
   int64_t dimension;
   uint32_t n;
@@ -85,6 +87,7 @@ typedef struct ir_layout {
   int64_t metadata_prefix_bytes; /* M(n), 0 is none */
 } ir_layout;
 
+/* Immutable. Which fields count depends on `kind`; the others are zero. */
 struct ir_type {
   uint8_t kind;     /* ir_type_kind */
   uint8_t dtype;    /* base_dtype, tensors only */
@@ -102,7 +105,7 @@ struct ir_type {
   const ir_type *inner;      /* buffers */
   const ir_quant *quant;     /* of a quantised tensor or element type; else NULL */
   const base_istr *text;     /* OTHER; also a tensor's element type that is no dtype: "index" (its dtype is then S64) */
-  const base_istr *encoding; /* a tensor's encoding attribute, verbatim after '#', where it is not bounds of its
+  const base_istr *encoding; /* a tensor's encoding attribute, verbatim, where it is not bounds of its
                                 dynamic dimensions; else NULL */
   uint32_t n_inputs;         /* functions */
   const ir_type *bare;       /* this type with no layouts at any depth; itself when it has none */
@@ -120,7 +123,7 @@ const ir_type *ir_tuple(ir_module *m, uint32_t n, const ir_type *const *elements
 const ir_type *ir_token(ir_module *m);
 const ir_type *ir_opaque(ir_module *m);
 const ir_type *ir_buffer(ir_module *m, const ir_type *inner);
-/* MLIR form. Parts are copied. type_mlir.c */
+/* MLIR form. Parts are copied. type.c */
 const ir_type *ir_tensor_mlir(ir_module *m, base_dtype dtype, const ir_quant *quant, const base_istr *element_text,
                               uint32_t rank, const int64_t *dims, const bool *dynamic, const base_istr *encoding,
                               xlac_error *err);
@@ -137,15 +140,18 @@ static inline const ir_type *ir_bare(const ir_type *t) {
 }
 /* Copies and interns a layout (with everything it points to). */
 const ir_layout *ir_layout_intern(ir_module *m, const ir_layout *layout);
+/* {rank-1, ..., 0}, row-major. */
 const ir_layout *ir_layout_default(ir_module *m, uint32_t rank);
 /* `t` of any module as a type of `m`. */
 const ir_type *ir_type_import(ir_module *m, const ir_type *t);
+/* t, a tensor of m, with another layout (NULL: none) or another element type. NULL when out of memory. */
 const ir_type *ir_type_with_layout(ir_module *m, const ir_type *t, const ir_layout *layout);
 const ir_type *ir_type_with_dtype(ir_module *m, const ir_type *t, base_dtype dtype);
 
 static inline bool ir_is_tensor(const ir_type *t) {
   return t->kind == IR_TYPE_TENSOR;
 }
+/* A tensor of rank 0. */
 static inline bool ir_is_scalar(const ir_type *t) {
   return t->kind == IR_TYPE_TENSOR && t->rank == 0;
 }
@@ -155,6 +161,7 @@ static inline bool ir_is_tuple(const ir_type *t) {
 static inline bool ir_is_token(const ir_type *t) {
   return t->kind == IR_TYPE_TOKEN;
 }
+/* True for unbounded dimensions too. */
 static inline bool ir_dim_is_dynamic(const ir_type *t, uint32_t d) {
   return t->dynamic && t->dynamic[d];
 }

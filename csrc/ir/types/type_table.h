@@ -4,6 +4,7 @@
 
 #include "type.h"
 
+/* Of an open-addressing set; the hash is kept, so that growing and most misses look at no type. */
 typedef struct ir_pointer_slot {
   uint32_t hash;
   const void *p; /* NULL: empty */
@@ -14,6 +15,7 @@ typedef struct ir_pointer_set {
   uint32_t n, cap; /* cap is a power of two or 0 */
 } ir_pointer_set;
 
+/* A module's; defaults: row-major layouts by rank, made when first asked for. */
 struct ir_type_table {
   ir_pointer_set types, layouts;
   const ir_layout *defaults[IR_MAX_RANK + 1];
@@ -21,6 +23,7 @@ struct ir_type_table {
 
 /* Nonzero when out of memory. */
 int ir_type_table_create(ir_module *m);
+/* The tables alone: types live in the arena. */
 void ir_type_table_destroy(ir_module *m);
 /* The interned type equal to `key`, whose parts are copied when it is new. NULL when out of memory. */
 const ir_type *ir_type_intern(ir_module *m, ir_type *key);
@@ -32,6 +35,7 @@ void ir_own_range(base_dtype storage, int64_t *low, int64_t *high);
  * type. */
 XLAC_MUST_USE int ir_check_range(base_dtype storage, int64_t low, int64_t high, xlac_error *err);
 XLAC_MUST_USE int ir_check_scale(base_dtype expressed, double scale, xlac_error *err);
+/* NULL has the hash 0; a copy lives in m's arena. */
 uint64_t ir_quant_hash(const ir_quant *q);
 const ir_quant *ir_quant_copy(ir_module *m, const ir_quant *q);
 /* By value, across modules too (physical shapes by pointer). NULL equals NULL only. */

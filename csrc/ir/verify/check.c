@@ -159,6 +159,7 @@ int ir_check_op(const ir_op *op, xlac_error *err) {
   return ir_check_called(op, err);
 }
 
+/* For variadic opcodes; the others have their arity. */
 int ir_check_at_least(const ir_op *op, uint32_t least, xlac_error *err) {
   if (op->n_operands >= least) return 0;
   return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s needs at least %u operand%s, but has %u",
@@ -183,6 +184,7 @@ int ir_check_all_tensors(const ir_op *op, xlac_error *err) {
   return 0;
 }
 
+/* Operand i orders, and carries no value. */
 int ir_check_token(const ir_op *op, uint32_t i, xlac_error *err) {
   TRY(ir_check_at_least(op, i + 1, err));
   const ir_type *t = ir_operand_type(op, i);
@@ -330,6 +332,7 @@ base_dtype ir_higher_precision(base_dtype a, base_dtype b) {
 typedef uint64_t dim_bits;
 _Static_assert(IR_MAX_RANK <= 64, "a dimension needs a bit");
 
+/* [0, rank). Negative numbers never count from the end in HLO. */
 int ir_check_dim(const char *what, int64_t dim, uint32_t rank, xlac_error *err) {
   assert(rank <= IR_MAX_RANK);
   if (dim >= 0 && dim < (int64_t)rank) return 0;

@@ -27,6 +27,7 @@
 /* The text of a type or of a list in an error message; lives until the end of the enclosing block. */
 #define IR_SHOW(type) ir_type_text((type), (char[160]){0}, 160)
 #define IR_SHOW_INTS(n, v) ir_check_ints_text((n), (v), (char[160]){0}, 160)
+/* Cut with "..." where buf is too short; returns buf. */
 char *ir_check_ints_text(uint32_t n, const int64_t *v, char *buf, size_t size);
 
 /* Adds op's position and name to an error that has none yet. Returns status. */
@@ -100,6 +101,7 @@ static inline const ir_type *ir_param_type(const ir_computation *c, uint32_t i) 
   assert(i < c->n_params && c->params[i]);
   return c->params[i]->type;
 }
+/* Of a computation that ir_check_called has found whole. */
 static inline const ir_type *ir_result_type(const ir_computation *c) {
   return c->results[0].op->types[c->results[0].index];
 }
@@ -121,6 +123,7 @@ base_dtype ir_reducer_dtype(const ir_computation *c, uint32_t i);
  */
 /* XLA's window arithmetic: how many places a window has. */
 XLAC_MUST_USE int ir_infer_window_size(const ir_window_dim *w, int64_t size, int64_t *out, xlac_error *err);
+/* For one dimension; size is not negative, or IR_UNBOUNDED. */
 XLAC_MUST_USE int ir_infer_pad_size(ir_padding_dim p, int64_t size, int64_t *out, xlac_error *err);
 
 #endif

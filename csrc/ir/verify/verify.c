@@ -201,6 +201,7 @@ static int check_host_channel(const ir_op *op, base_map *hosts, xlac_error *err)
       IR_SHOW(op->type), (long long)channel->v.i, other->name->s, ir_opcode_text(other->opcode), IR_SHOW(other->type));
 }
 
+/* send and recv only; their dones are found from them. */
 static int check_transfers(const ir_module *m, const base_map *starts, base_map *hosts, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
@@ -247,6 +248,7 @@ static int check_constrained(const ir_module *m, xlac_error *err) {
 
 /* --- the header --- */
 
+/* Errors of the header are at line 1, where it stands. */
 static int fail_header(const ir_module *m, base_code code, xlac_error *err, const char *format, ...) BASE_PRINTF(4, 5);
 static int fail_header(const ir_module *m, base_code code, xlac_error *err, const char *format, ...) {
   va_list args;

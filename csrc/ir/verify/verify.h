@@ -22,7 +22,9 @@
 #undef OP
 #include "../ops_columns.h"
 
-/* verify_structure.c: links, roots, parameters, called computations (no cycle), operands in the same computation and
+/* --- parts, in the order in which ir_verify runs them ---
+ *
+ * verify_structure.c: links, roots, parameters, called computations (no cycle), operands in the same computation and
  * acyclic, control edges, unique names, the schedule. Must hold before any other part looks at the module. */
 XLAC_MUST_USE int ir_verify_structure(const ir_module *m, xlac_error *err);
 /* verify_annotation.c: a layout permutes its dimensions, tiles and splits make sense, at any depth of the type. */
@@ -64,7 +66,7 @@ static inline uint64_t ir_verify_path_step(uint64_t key, int64_t index) {
 /* verify_called.c: ops of a fused computation are all used, the computation has no other caller. */
 XLAC_MUST_USE int ir_verify_fusions(const ir_module *m, xlac_error *err);
 
-/* An error about op: what, expected, found. Returns the negative code. */
+/* An error about op: what, expected, found. Returns the negative code. The message begins with the opcode. */
 int ir_verify_fail(const ir_op *op, base_code code, xlac_error *err, const char *format, ...) BASE_PRINTF(4, 5);
 
 #endif

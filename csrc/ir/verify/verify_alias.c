@@ -58,6 +58,7 @@ static bool same_path(const ir_ints *a, const ir_ints *b) {
   return a->n == b->n && (a->n == 0 || memcmp(a->v, b->v, a->n * sizeof *a->v) == 0);
 }
 
+/* Equal paths have equal keys; that different ones differ is only likely. */
 uint64_t ir_verify_path_key(int64_t number, const ir_ints *path) {
   assert(path);
   uint64_t key = ir_verify_path_start(number);
@@ -106,6 +107,7 @@ static int check_donor(const ir_module *m, const ir_donor *d, const base_map *se
                     IR_SHOW_INTS(m->config.aliases[i].output->n, m->config.aliases[i].output->v));
 }
 
+/* After the aliases, whose table it uses. */
 static int check_donors(const ir_module *m, const base_map *seen, xlac_error *err) {
   for (uint32_t i = 0; i < m->config.n_donors; i++) TRY(check_donor(m, &m->config.donors[i], seen, err));
   return 0;
@@ -204,6 +206,7 @@ static int fail_pin(const ir_op *op, const char *expected, xlac_error *err) {
                         op->n_operands ? IR_SHOW(ir_operand_type(op, 0)) : "none", IR_SHOW(op->type), expected);
 }
 
+/* b(f32[8]) of f32[8], dynamic dimensions aside. */
 static bool is_buffer_of(const ir_type *buffer, const ir_type *t) {
   assert(buffer && t);
   return buffer->kind == IR_TYPE_BUFFER && ir_is_tensor(t) && ir_compatible(buffer->inner, t);
@@ -312,6 +315,7 @@ static int note_writes(buffer_state *s, const ir_op *op, const ir_type *t, const
   return 0;
 }
 
+/* The place of an element's first leaf among all leaves of the tuple. */
 static uint32_t leaves_before(const ir_type *t, uint32_t element) {
   assert(ir_is_tuple(t) && element <= t->n_elements);
   uint32_t n = 0;
@@ -395,6 +399,7 @@ static bool has_any_buffer(const ir_module *m) {
   return false;
 }
 
+/* Zeroed: no op has origins yet. */
 static int buffer_tables(buffer_state *s, const ir_module *m, xlac_error *err) {
   s->origins = base_arena_zalloc(s->arena, ((size_t)m->n_ids + 1) * sizeof *s->origins);
   s->is_body = base_arena_zalloc(s->arena, (size_t)m->n_computation_ids + 1);
@@ -408,6 +413,7 @@ static int buffer_tables(buffer_state *s, const ir_module *m, xlac_error *err) {
 }
 
 int ir_verify_buffers(const ir_module *m, const ir_verify_options *options, xlac_error *err) {
+  assert(m && options);
   if (!has_any_buffer(m)) return 0;
   base_arena arena;
   base_arena_init(&arena, m->alloc);

@@ -87,7 +87,8 @@ int ir_verify_sharding(const ir_op *op, const ir_sharding *s, xlac_error *err) {
 
 /* --- comparing --- */
 
-/* Device i, row-major over the tile dims, of an assignment in iota form: reshape transposed by perm, or as it is. */
+/* Device i, row-major over the tile dims, of an assignment in iota form: reshape transposed by perm, or as it is. For
+ * [4,2]<=[2,4]T(1,0): reshape {2,4}, perm {1,0}; tile 1 is device 4. */
 static int64_t iota_device(const ir_sharding *s, int64_t i) {
   assert(s->iota && i >= 0);
   int64_t device = 0;
@@ -164,6 +165,7 @@ static int check_order(const ir_type *t, const ir_layout *l, xlac_error *err) {
   return 0;
 }
 
+/* "*" combines with the next dimension and has no size. */
 static int check_tiles(const ir_type *t, const ir_layout *l, xlac_error *err) {
   for (uint32_t i = 0; i < l->n_tiles; i++)
     for (uint32_t d = 0; d < l->tiles[i].rank; d++)
@@ -196,6 +198,7 @@ static bool is_dense(const ir_layout *l) {
   return true;
 }
 
+/* No layout at all is fine: MLIR form has none. */
 static int check_tensor_layout(const ir_type *t, xlac_error *err) {
   const ir_layout *l = t->layout;
   if (!l) return 0;
@@ -263,6 +266,7 @@ static bool origin_fits(const char **text, const ir_type *t) {
   return true;
 }
 
+/* Nothing to check without the attribute. */
 int ir_verify_origin(const ir_op *op, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_ORIGIN);
   if (!a || !a->v.str) return 0;
@@ -304,6 +308,7 @@ static int check_word(const ir_op *op, const ir_attr *a, const base_istr *word, 
                    "one of %s", words_text(words, (char[200]){0}, 200));
 }
 
+/* All attributes of the op, whether its row lists them or not. */
 int ir_verify_words(const ir_op *op, xlac_error *err) {
   for (uint32_t i = 0; i < op->n_attrs; i++) {
     const ir_attr *a = &op->attrs[i];

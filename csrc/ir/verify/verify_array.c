@@ -51,6 +51,7 @@ static bool same_sizes(uint32_t n, const ir_type *a, const ir_type *b) {
   return true;
 }
 
+/* The hint says what the last dimension would have to be. */
 static int fail_bits(const ir_op *op, const ir_type *from, int64_t ratio, xlac_error *err) {
   int status = ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "can't turn %s into %s", IR_SHOW(from), IR_SHOW(op->type));
   return base_hint(err, status, "a narrower element type adds a last dimension of size %lld, a wider one drops it",
@@ -233,6 +234,7 @@ static int check_declared_tensor(const ir_op *op, xlac_error *err) {
   return ir_verify_fail(op, XLAC_E_VERIFY_SHAPE, err, "gives a tensor, but is declared as %s", IR_SHOW(op->type));
 }
 
+/* What all four opcodes share. */
 static int check_contraction(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   TRY(check_declared_tensor(op, err));
   return check_precisions(op, options, err);

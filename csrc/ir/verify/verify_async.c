@@ -61,6 +61,7 @@ static int check_consumer(const ir_op *op, xlac_error *err) {
       "use the done's result instead: what a start holds is being worked on");
 }
 
+/* A done of send or recv may get its value from a tuple, through a loop: then this says nothing. */
 static int check_producer(const ir_op *op, xlac_error *err) {
   assert(op->n_operands >= 1);
   const ir_op *operand = ir_operand(op, 0);
@@ -182,6 +183,7 @@ static int check_thread(const ir_op *op, const ir_computation *c, xlac_error *er
                    "async_execution_thread and the computation's execution_thread are the same");
 }
 
+/* Its computation has been found whole; the chain itself is checked by ir_verify_async_op. */
 IR_VERIFY(async_start) {
   const ir_computation *c = op->called[0];
   TRY(check_form(op, err));
@@ -217,6 +219,7 @@ static int check_repeats(const ir_op *op, xlac_error *err) {
   return 0;
 }
 
+/* An update's type repeats its start's. */
 IR_VERIFY(async_update) {
   TRY(check_form(op, err));
   return check_repeats(op, err);

@@ -131,6 +131,7 @@ static uint32_t parts_of(const ir_type *t) {
   return ir_is_tuple(t) ? t->n_elements : 1;
 }
 static const ir_type *part_of(const ir_type *t, uint32_t i) {
+  assert(ir_is_tuple(t) ? i < t->n_elements : i == 0);
   return ir_is_tuple(t) ? t->elements[i] : t;
 }
 
@@ -147,6 +148,7 @@ static bool is_stack_of(const ir_type *whole, const ir_type *part, bool carried,
   return true;
 }
 
+/* `what` is "operand", "carry" or "result". */
 static int fail_scan(const ir_op *op, const char *what, uint32_t i, const ir_type *whole, const ir_type *part,
                      xlac_error *err) {
   return ir_verify_fail(op, XLAC_E_VERIFY_CALLED, err, "has %s %u of type %s, but its computation has %s there", what,
@@ -261,6 +263,8 @@ static bool is_count(const char *s) {
   return digits > 0 && digits < 19 && s[digits] == 0;
 }
 
+/* A composite call keeps what StableHLO's composite has in frontend_attributes: composite.name, .attributes,
+ * .version. */
 IR_VERIFY(call) {
   if (!ir_get_bool(op, IR_ATTR_IS_COMPOSITE, false)) return 0;
   const ir_attr *a = ir_attr_find(op, IR_ATTR_FRONTEND_ATTRIBUTES);
@@ -281,6 +285,7 @@ IR_VERIFY(call) {
 
 /* --- fusion --- */
 
+/* What is fused is checked once for the module, by ir_verify_fusions. */
 IR_VERIFY(fusion) {
   TRY(check_threads(op, err));
   if (op->n_called != 1)
@@ -296,6 +301,7 @@ static bool acts(const ir_op *op) {
   return op->opcode == IR_OP_CUSTOM_CALL && ir_get_bool(op, IR_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, false);
 }
 
+/* XLA's rule: everything in a fused computation is used, and the root by nobody inside. */
 static int check_fused(const ir_op *fusion, xlac_error *err) {
   assert(fusion->opcode == IR_OP_FUSION && fusion->n_called == 1);
   const ir_computation *c = fusion->called[0];
@@ -311,6 +317,7 @@ static int check_fused(const ir_op *fusion, xlac_error *err) {
   return 0;
 }
 
+/* `owners`: computation to the first fusion that runs it. */
 static int check_fusion_owner(const ir_op *op, base_map *owners, xlac_error *err) {
   const ir_op *other = base_map_ptr(owners, op->called[0]);
   if (other)
@@ -330,7 +337,9 @@ static int check_fusions(const ir_module *m, base_map *owners, xlac_error *err) 
   return 0;
 }
 
+/* Linear in the module. */
 int ir_verify_fusions(const ir_module *m, xlac_error *err) {
+  assert(m);
   base_map owners;
   base_map_init(&owners, m->alloc);
   int status = check_fusions(m, &owners, err);

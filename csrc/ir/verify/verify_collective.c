@@ -269,7 +269,8 @@ static int check_pairs(const ir_op *op, const ir_int_lists *pairs, int64_t allow
   return 0;
 }
 
-/* Offsets of one buffer: a tuple of one scalar per dimension, or a tuple of such tuples. *places is how many. */
+/* Offsets of one buffer: a tuple of one scalar per dimension, or a tuple of such tuples. *places is how many.
+ * In-place permutes read and write slices of buffers, several places of one where the offsets are a tuple of tuples. */
 static int check_offset(const ir_op *op, const ir_type *buffer, const ir_type *offset, int64_t *places,
                         xlac_error *err) {
   bool ok = ir_is_tensor(buffer) && ir_is_tuple(offset) && offset->n_elements > 0;

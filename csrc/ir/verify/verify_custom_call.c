@@ -49,7 +49,7 @@ static int check_alias_outputs(const ir_op *op, const ir_aliasing *aliasing, bas
   return 0;
 }
 
-/* `result` is the type that output paths refer to: of an async-start its element 1, not its whole type. */
+/* `result` is the type that output paths refer to. */
 int ir_verify_aliasing(const ir_op *op, const ir_type *result, const ir_verify_options *options, xlac_error *err) {
   assert(op && result && options);
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING),

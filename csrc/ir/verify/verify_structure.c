@@ -7,6 +7,7 @@
  * operands before their users. */
 #include "verify.h"
 
+/* At the computation's own line. */
 static int fail_computation(const ir_computation *c, xlac_error *err, const char *what) {
   return base_fail_at(err, XLAC_E_VERIFY_STRUCTURE, c->line, c->col, c->name->s, "computation %s %s", c->name->s, what);
 }
@@ -124,6 +125,7 @@ static int walk_calls(const ir_computation *c, uint8_t *marks, uint32_t depth, x
   return 0;
 }
 
+/* From each computation, also from those that nobody calls. */
 static int check_calls(const ir_module *m, uint8_t *marks, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) TRY(walk_calls(c, marks, 0, err));
   return 0;
@@ -144,6 +146,7 @@ static int check_schedule(const ir_module *m, uint8_t *marks, xlac_error *err) {
   return 0;
 }
 
+/* What can be seen without following pointers further than one step. */
 static int check_local(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     TRY(check_root(c, err));

@@ -66,7 +66,7 @@ bool explicit_equivalent(const sdy_sharding *a, const sdy_sharding *b);
 const sdy_mesh *explicit_mesh(explicit_pass *e, const sdy_sharding *s);
 /* A new op at the cursor: v with another sharding. */
 ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to);
-ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const sdy_sharding *out);
+ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, uint8_t reduction, const sdy_sharding *out);
 /* Uses of `from` become uses of `to`, but for to's own. */
 void explicit_replace(explicit_pass *e, ir_value from, ir_value to);
 void explicit_after(explicit_pass *e, ir_value v); /* the cursor goes right after what gives v */

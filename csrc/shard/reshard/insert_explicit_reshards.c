@@ -248,7 +248,7 @@ static void explicit_reduce_results(explicit_op *x) {
     ir_value v = {x->op, i};
     const sdy_sharding *s = explicit_get(e, v);
     if (!s) s = sdy_sharding_empty(e->rw.m, x->like, sdy_rank(x->op->types[i]), false);
-    if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), s));
+    if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), SDY_SUM, s));
   }
 }
 

@@ -199,6 +199,7 @@ static const sdy_sharding *unreduced_replace(explicit_pass *e, const sdy_shardin
   if (!to) return s;
   *to = *s;
   to->unreduced = axes;
+  if (axes.n == 0) to->reduction = SDY_SUM;
   return to;
 }
 
@@ -218,7 +219,8 @@ const sdy_sharding *explicit_reduce(explicit_pass *e, explicit_use u, const sdy_
   if (reduce.n == 0) return source;
   sdy_axes left = shard_axes_to(&e->pool, explicit_minus(&e->pool, from, reduce), mesh);
   const sdy_sharding *out = unreduced_replace(e, source, left);
-  explicit_set(e, u, explicit_all_reduce(e, explicit_used(u), shard_axes_to(&e->pool, reduce, mesh), out));
+  sdy_axes axes = shard_axes_to(&e->pool, reduce, mesh);
+  explicit_set(e, u, explicit_all_reduce(e, explicit_used(u), axes, source->reduction, out));
   return out;
 }
 
@@ -336,6 +338,12 @@ const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sd
   shard_axes before = unreduced_of(e, in, mesh), after = unreduced_of(e, to, mesh);
   p.more = explicit_minus(&e->pool, after, before);
   if (p.more.n == 0) return NULL;
+  if (to->reduction != SDY_SUM) {
+    explicit_fail(
+        e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line, u.op ? u.op->col : u.c->col, "",
+                        "a value is used with new unreduced axes of another reduction than sum"));
+    return NULL;
+  }
   if (explicit_minus(&e->pool, before, after).n) {
     explicit_fail(
         e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line, u.op ? u.op->col : u.c->col, "",

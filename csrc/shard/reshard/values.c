@@ -112,7 +112,7 @@ static bool explicit_names(const sdy_sharding *s, sdy_axis axis) {
 }
 
 /* The check is the verifier's, made here since the op that it would name is one the user has not written. */
-ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const sdy_sharding *out) {
+ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, uint8_t reduction, const sdy_sharding *out) {
   for (uint32_t i = 0; i < axes.n; i++) {
     if (!explicit_names(out, axes.v[i])) continue;
     explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, v.op->line, v.op->col, "sdy.all_reduce",
@@ -126,6 +126,7 @@ ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const 
     explicit_fail(e, base_oom(e->err, "explicit reshards"));
   else if (made.op != v.op)
     opt_set(&e->rw, made, "reduction_axes", sdy_attr(e->rw.m, SDY_AXES, kept));
+  if (made.op != v.op && reduction != SDY_SUM) opt_set(&e->rw, made, "reduction_op", ir_m_i32(e->rw.m, reduction));
   return made;
 }
 
