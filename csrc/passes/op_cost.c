@@ -34,7 +34,6 @@ static double cost_elements(const ir_type *t) {
 
 /* By opcode: what is not elementwise and has no case of its own costs nothing. */
 opt_cost opt_elementwise_cost(ir_opcode code, double elements) {
-  assert(elements >= 0);
   opt_cost c = {0};
   if (cost_kinds[code] == COST_FUNCTION)
     c.transcendentals = elements;

@@ -51,7 +51,6 @@ static double async_own_time(const async_costs *c, const ir_op *op) {
 
 /* Latency and bandwidth: the usual two numbers. */
 static double async_transfer_time(const async_costs *c, double bytes) {
-  assert(bytes >= 0);
   return c->model.latency + bytes / c->model.link;
 }
 

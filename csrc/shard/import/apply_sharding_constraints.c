@@ -6,6 +6,7 @@
 #include "edges.h"
 #include "../rules/rule.h"
 
+/* Reshards are none: they say what to do, not what to wish for. */
 static bool imp_is_constraint(const ir_op *op) {
   return op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT;
 }

@@ -119,6 +119,7 @@ static int imp_copy_callee(imp_split *x, ir_op *call) {
   return ir_m_set(call, "callee", symbol) ? 0 : imp_split_oom(x);
 }
 
+/* Values that were not copied stand for themselves. */
 static ir_value imp_copied(const imp_split *x, ir_value v) {
   ir_op *copy = base_map_ptr(&x->copies, v.op);
   return copy ? (ir_value){copy, v.index} : v;
@@ -175,6 +176,7 @@ static int imp_copy_expression(imp_split *x, ir_value v, ir_value *out) {
   return 0;
 }
 
+/* Constants and scalars: what every reader gets a copy of. */
 static bool imp_is_split(const imp_split *x, ir_value v) {
   return (imp_mark(x, v.op) & (IMP_CONSTANT | IMP_SCALAR)) != 0;
 }

@@ -142,6 +142,7 @@ static bool exp_even_dim(ir_module *m, sdy_dim *d, int64_t size, const sdy_mesh 
   return true;
 }
 
+/* d's shards have equal parts of a dimension of that size. */
 static bool exp_divides(const sdy_dim *d, int64_t size, const sdy_mesh *mesh) {
   return size % sdy_axes_size(d->axes, mesh) == 0;
 }

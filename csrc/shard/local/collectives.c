@@ -21,6 +21,7 @@ const ir_mattr *local_channel(local_pass *p) {
   return ir_m_struct(m, "stablehlo", "channel_handle", 2, fields);
 }
 
+/* For qsort; subtraction could overflow. */
 static int local_by_value(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
