@@ -1,10 +1,14 @@
 """Builds xlac._core: one shared object of every C file under csrc/. Metadata is in pyproject.toml.
 
 Switches, by environment: XLAC_DEBUG=1 (-O0 with asserts and symbols), XLAC_SANITIZE=1 (address and undefined-behaviour sanitizers),
-XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time)."""
+XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time), XLAC_DEV=1 (file by file, as in place:
+what changed is compiled again by itself)."""
 import os
 import pathlib
+import platform
+import shlex
 import shutil
+import subprocess
 import sys
 import sysconfig
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +22,10 @@ ROOT = pathlib.Path(__file__).resolve().parent
 HEADERS = ("xlac.h", "xlac_ffi.h")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
-LOOPS, FEW_COPIES, SMALL, QUICK, PLAIN = "-O3", "-O2", "-Os", "-O1", "-O2 -fno-align-functions" + " -fno-align-loops" * (not CLANG)
+LOOPS, FEW_COPIES, SMALL, QUICK, PLAIN = "-O3", "-O2", "-Os", "-O1", "-O2 -fno-align-functions"
+TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
+if not CLANG:  # what is small or called once is inlined all the same
+    PLAIN = TEXT + " -fno-align-jumps -fno-align-labels -fno-inline-functions"
 LEVELS = {
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     **dict.fromkeys(("cpu/", "interp/algorithm/"), LOOPS),  # loops over elements, and what calls them
@@ -29,10 +36,14 @@ LEVELS = {
     "tf/lower/": QUICK,  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
     **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
+    **dict.fromkeys((f"ir/{part}/" for part in ("verify", "stablehlo", "sdy")), SMALL),
+    **dict.fromkeys(("api/", "text/bytecode/"), SMALL),
+    **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
     **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
     "py/": SMALL,
-    "": PLAIN,  # readers, printers, verifiers, passes: as fast as at -O3; -O1 costs MLIR text 15 %
+    "": PLAIN,  # passes, plans, what is left: as fast as at -O3
 }
+GROUP_LINES = 4000  # of what one run of the compiler takes: headers are read once for all of it
 
 
 def switch(name):
@@ -55,6 +66,30 @@ def level(file):
     return [] if unoptimised() else next(LEVELS[prefix] for prefix in LEVELS if file.startswith("csrc/" + prefix)).split()
 
 
+def groups(files):
+    """Neighbours of one room and one level, which one run of the compiler can take together: names that are local to a file are unique
+    across the tree (tests/test_unity.py)."""
+    found, lines = [], 0
+    for file in sorted(files, key=lambda file: (file.split("/")[1], level(file), file)):
+        here = len((ROOT / file).read_text().splitlines())
+        fits = found and file.split("/")[1] == found[-1][-1].split("/")[1] and level(file) == level(found[-1][-1])
+        if fits and lines + here <= GROUP_LINES:
+            found[-1].append(file)
+            lines += here
+        else:
+            found.append([file])
+            lines = here
+    return found
+
+
+def write_group(folder, files):
+    """One file that includes those of a group: (its path, the flags of its level)."""
+    path = pathlib.Path(folder, "_".join(files[0].removesuffix(".c").split("/")) + f"_and_{len(files) - 1}.c")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f'#include "{(ROOT / file).as_posix()}"\n' for file in files))
+    return str(path), level(files[0])
+
+
 def compile_flags():
     flags = ["-std=gnu11", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing", "-ffp-contract=off", "-Wall",
              "-Wextra"]
@@ -66,24 +101,42 @@ def compile_flags():
     return flags
 
 
+def packed_relocations():
+    """Tables of pointers take 24 bytes a pointer to relocate, or one bit: where the linker can, and the C library here reads it."""
+    libc, version = (platform.libc_ver() + ("", ""))[:2]
+    if libc != "glibc" or tuple(map(int, version.split(".")[:2])) < (2, 36):
+        return []
+    linker = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[-1]
+    known = subprocess.run([linker, "-Wl,--help"], capture_output=True, text=True, check=False)
+    return ["-Wl,-z,pack-relative-relocs"] * ("pack-relative-relocs" in known.stdout)
+
+
 def link_flags():
     flags = ["-lm", "-lpthread", "-ldl"]
     if switch("SANITIZE"):
         flags += ["-fsanitize=address,undefined"]
     elif not unoptimised():
         flags += ["-Wl,-S" if sys.platform == "darwin" else "-Wl,-s"]  # no symbols but the exported ones
+        if sys.platform.startswith("linux"):
+            flags += ["-Wl,-Bsymbolic", "-Wl,-z,noseparate-code", *packed_relocations()]
     return flags + ["--coverage"] * switch("COVERAGE")
 
 
 class BuildExt(build_ext):
-    """Compiles the files of an extension at the same time, then links what it finds compiled."""
+    """Compiles the files of an extension at the same time, in groups or one by one, then links what it finds compiled."""
+
+    def pieces(self, files):
+        """(what to compile, flags of its own)"""
+        if self.inplace or unoptimised() or switch("SANITIZE") or switch("DEV"):
+            return [(file, level(file)) for file in files]
+        return [write_group(os.path.join(self.build_temp, "groups"), group) for group in groups(files)]
 
     def build_extension(self, ext):
         compile_one, jobs = self.compiler.compile, int(os.environ.get("XLAC_JOBS", 0)) or cpus()
 
         def compile_all(files, *, extra_postargs, **kwargs):
             with ThreadPoolExecutor(jobs) as pool:
-                parts = list(pool.map(lambda f: compile_one([f], extra_postargs=extra_postargs + level(f), **kwargs), files))
+                parts = list(pool.map(lambda piece: compile_one([piece[0]], extra_postargs=extra_postargs + piece[1], **kwargs), self.pieces(files)))
             return [obj for part in parts for obj in part]
 
         self.compiler.compile = compile_all

@@ -1,14 +1,15 @@
 """What building costs: CPU seconds of the compiler by folder of csrc/, the files that take longest, and sizes.
 
-  python benchmarks/build.py [--jobs 2] [--only text/ cpu/fft] [--flags "-O1"] [--top 12]
+  python benchmarks/build.py [--jobs 2] [--groups] [--only text/ cpu/fft] [--flags "-O1"] [--top 12]
 
-Each file is compiled as setup.py compiles it (or with --flags instead of its optimisation level), with gcc unless CC says otherwise, without
-ccache. Seconds are user and system time of the compiler, which other work on the machine changes less than it does the clock's. KB are code and
+Each file is compiled as setup.py compiles it in place (or with --flags instead of its optimisation level), with gcc unless CC says otherwise,
+without ccache; with --groups, several together, as setup.py compiles them for an installation. Seconds are user and system time of the compiler, which other work on the machine changes less than it does the clock's. KB are code and
 data of the object files."""
 import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sysconfig
@@ -31,7 +32,7 @@ def read_setup():
 
 
 def compile_one(file, flags, folder):
-    output = pathlib.Path(folder, file.replace("/", "_") + ".o")
+    output = pathlib.Path(folder, file.strip("/").replace("/", "_") + ".o")
     includes = ["-Icsrc/include", "-I" + numpy.get_include(), "-I" + sysconfig.get_paths()["include"]]
     child = subprocess.Popen([*shlex.split(os.environ.get("CC", "gcc")), "-fPIC", "-DNDEBUG", *flags, *includes, "-c", file, "-o", output])
     _, status, usage = os.wait4(child.pid, 0)
@@ -40,12 +41,13 @@ def compile_one(file, flags, folder):
         raise SystemExit(f"{file} doesn't compile")
     text, data = subprocess.run(["size", output], capture_output=True, text=True, check=True).stdout.split("\n")[1].split()[:2]
     output.unlink()
-    return file, usage.ru_utime + usage.ru_stime, int(text) + int(data)
+    return str(file), usage.ru_utime + usage.ru_stime, int(text) + int(data)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--groups", action="store_true")
     parser.add_argument("--only", nargs="*", default=[""])
     parser.add_argument("--flags")
     parser.add_argument("--top", type=int, default=12)
@@ -54,8 +56,11 @@ def main():
     files = [f for f in names["sources"]() if any(f.startswith("csrc/" + only) for only in options.only)]
     common = names["compile_flags"]()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        rows = list(pool.map(lambda f: compile_one(f, common + (shlex.split(options.flags) if options.flags else names["level"](f)), folder),
-                             files))
+        flags = [common + (shlex.split(options.flags) if options.flags else names["level"](f)) for f in files]
+        if options.groups:
+            groups = [names["write_group"](folder, group) for group in names["groups"](files)]
+            files, flags = [file for file, _ in groups], [common + own for _, own in groups]
+        rows = list(pool.map(lambda f, own: compile_one(f, own, folder), files, flags))
     rooms = {}
     for file, seconds, size in rooms_of(rows):
         total = rooms.setdefault(file, [0, 0, 0])
@@ -71,7 +76,7 @@ def main():
 
 
 def rooms_of(rows):
-    return [(file.split("/")[1], seconds, size) for file, seconds, size in rows]
+    return [(re.search(r"csrc[/_]([^/_]+)", file).group(1), seconds, size) for file, seconds, size in rows]
 
 
 if __name__ == "__main__":

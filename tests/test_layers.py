@@ -81,5 +81,15 @@ def test_only_the_extension_sees_python():
     assert wrong == []
 
 
+def test_who_stands_above_devices_knows_none_of_them():
+    """The library, the extension and sessions see the compile line and runtime/device.h."""
+    wrong = []
+    for path in sources():
+        if room_of(path) in ("py", "api", "tf"):
+            wrong += [f"{path.relative_to(ROOT)} includes {name}" for name in re.findall(r'#\s*include\s+"([^"]*)"', path.read_text())
+                      if room_of(pathlib.Path(os.path.normpath(path.parent / name)) if "/" in name else path) == "cpu"]
+    assert wrong == []
+
+
 def test_files_stay_small():
     assert [str(p) for p in sources() if p.suffix == ".c" and len(p.read_text().split("\n")) > 1000] == []

@@ -8,6 +8,7 @@
 
 #include "../interp/interp.h"
 #include "../ir/ir.h"
+#include "../runtime/devices.h"
 #include "../convert/convert.h"
 #include "../text/mlir/mlir.h"
 #include "../text/text.h"
@@ -113,10 +114,8 @@ API_READ_OPTIONS(interpret_options)
 API_READ_OPTIONS(compile_options)
 API_READ_OPTIONS(session_options)
 
-/* The interpreter's side of a run's options, as api_read_interpret_options reads them. interpret.c */
-interp_options api_run_options(const xlac_interpret_options *options);
-/* The same from a caller's options. interpret.c */
-XLAC_MUST_USE int api_read_run_options(interp_options *out, const xlac_interpret_options *given, xlac_error *err);
+/* A run's options as devices take them, from a caller's. interpret.c */
+XLAC_MUST_USE int api_read_call_options(rt_call_options *out, const xlac_interpret_options *given, xlac_error *err);
 /* buffer_donor of a module that nobody else sees, or that is locked. alias.c */
 XLAC_MUST_USE int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err);
 /* Donors for all leaves of the parameters that the options name. donate.c */
@@ -124,8 +123,17 @@ XLAC_MUST_USE int api_add_donors(ir_module *ir, const xlac_compile_options *opti
 /* clusters.c */
 struct tf_pass *api_clusters_pass(xlac_clusters *c);
 pthread_mutex_t *api_clusters_lock(xlac_clusters *c); /* of all its sessions */
-/* compile.c */
-const struct cpu_executable *api_executable_cpu(const xlac_executable *exe);
+/* What it runs, on its device, and the plan of that, which each has. compile.c */
+const rt_executable *api_executable_rt(const xlac_executable *exe);
+const struct plan_program *api_executable_plan(const xlac_executable *exe);
+/* Whose memory its arrays are made of; borrowed. compile.c */
+xlac_runtime *api_executable_runtime(const xlac_executable *exe);
+/* runtime.c */
+void api_describe_device(rt_device *d, xlac_device_info *out);
+/* A runtime is a set of devices under another name. */
+static inline rt_device_set *api_devices(const xlac_runtime *rt) {
+  return (rt_device_set *)(uintptr_t)rt;
+}
 /* The options that shape the plan of an executable. compile.c */
 xlac_compile_options api_executable_options(const xlac_executable *exe);
 /* Borrowed; may be NULL. compile.c */

@@ -23,14 +23,14 @@ static const ir_type *at_type(const ir_type *t, uint32_t *leaf) {
 }
 
 const ir_type *api_argument_type(const xlac_executable *exe, uint32_t leaf) {
-  const ir_computation *entry = cpu_executable_module(api_executable_cpu(exe))->entry;
+  const ir_computation *entry = api_executable_rt(exe)->module->entry;
   const ir_type *t = NULL;
   for (uint32_t i = 0; i < entry->n_params && !t; i++) t = at_type(entry->params[i]->type, &leaf);
   return t;
 }
 
 const ir_type *api_result_type(const xlac_executable *exe, uint32_t leaf) {
-  return at_type(ir_root(cpu_executable_module(api_executable_cpu(exe))->entry)->type, &leaf);
+  return at_type(ir_root(api_executable_rt(exe)->module->entry)->type, &leaf);
 }
 
 static int at_pack(at_run *x, uint32_t i, const ir_type *t, xlac_error *err) {
@@ -39,7 +39,7 @@ static int at_pack(at_run *x, uint32_t i, const ir_type *t, xlac_error *err) {
   xlac_memory memory = {x->arguments[i].data, NULL, NULL};
   xlac_buffer *lent = NULL;
   xlac_buffer_info info;
-  xlac_runtime *rt = (xlac_runtime *)(void *)cpu_executable_runtime(api_executable_cpu(x->exe));
+  xlac_runtime *rt = api_executable_runtime(x->exe);
   TRY(xlac_buffer_wrap(&lent, NULL, &layout, &memory, err));
   int status = xlac_buffer_copy(&x->copies[i], rt, lent, err);
   xlac_buffer_release(lent);
@@ -60,9 +60,9 @@ static void *at_lowest(const xlac_argument *a, const ir_type *t) {
 }
 
 static int at_call(at_run *x, const xlac_interpret_options *options, void *const *results, xlac_error *err) {
-  const cpu_executable *cpu = api_variant_of(x->exe, x->arguments, x->packed);
-  interp_options inner;
-  TRY(api_read_run_options(&inner, options, err));
+  const rt_executable *variant = api_variant_of(x->exe, x->arguments, x->packed);
+  rt_call_options inner;
+  TRY(api_read_call_options(&inner, options, err));
   for (uint32_t i = 0; i < x->n; i++) {
     x->pointers[i] = x->arguments[i].data;
     if (!x->arguments[i].strides) continue;
@@ -72,12 +72,12 @@ static int at_call(at_run *x, const xlac_interpret_options *options, void *const
     else
       x->pointers[i] = at_lowest(&x->arguments[i], t);
   }
-  return cpu_execute_leaves(cpu, &inner, x->pointers, results, NULL, err);
+  return rt_call(variant, &inner, x->pointers, results, err);
 }
 
 int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,
                             const xlac_argument *arguments, void *const *results, xlac_error *err) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  const plan_program *p = api_executable_plan(exe);
   at_run x = {.exe = exe, .arguments = arguments, .n = p->n_arguments};
   if (p->interpreted)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);

@@ -2,17 +2,17 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../cpu/executable.h"
-#include "../cpu/profile.h"
-#include "../driver/compile.h"
+#include "../driver/dump.h"
 #include "api.h"
+#include "../plan/report.h"
 #include "variant.h"
 
 enum { COMPILE_MAX_PASSES = 32 };
 
 struct xlac_executable {
-  cpu_executable *cpu;
-  xlac_module view; /* of the compiled module */
+  rt_executable *rt;
+  rt_device_set *devices; /* a reference: those that its variants may need */
+  xlac_module view;       /* of the compiled module */
   double seconds[XLAC_COMPILE_STAGES];
   xlac_compile_options options; /* that shape the plan; no pointers */
   xlac_counters *counters;      /* or NULL */
@@ -52,7 +52,7 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   return api_done(m, status);
 }
 
-static void compile_count(void *ctx, const cpu_tally *t) {
+static void compile_count(void *ctx, const rt_tally *t) {
   xlac_counters_add(ctx, XLAC_COUNT_COPIES_PLAN, t->copies);
   xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PLAN, t->bytes);
   xlac_counters_add(ctx, XLAC_COUNT_COPIES_PROTECTION, t->protecting);
@@ -61,22 +61,23 @@ static void compile_count(void *ctx, const cpu_tally *t) {
   xlac_counters_add(ctx, XLAC_COUNT_BYTES_REUSED, t->reused_bytes);
 }
 
-static cpu_options compile_cpu_options(const xlac_executable *exe) {
-  cpu_options cpu = {.alloc = base_alloc_libc, .threads = exe->options.threads, .blas_path = exe->blas_path};
-  cpu.no_blas = exe->options.no_blas;
-  cpu.plan.no_fusion = exe->options.no_fusion;
-  cpu.fast = exe->options.numerics == XLAC_NUMERICS_FAST;
-  if (exe->counters) cpu.count = compile_count;
-  cpu.count_ctx = exe->counters;
-  return cpu;
+static rt_build_options compile_build_options(const xlac_executable *exe) {
+  return (rt_build_options){.threads = exe->options.threads,
+                            .no_blas = exe->options.no_blas,
+                            .blas_path = exe->blas_path,
+                            .fast = exe->options.numerics == XLAC_NUMERICS_FAST,
+                            .count = exe->counters ? compile_count : NULL,
+                            .count_ctx = exe->counters};
 }
 
-int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan, cpu_executable **out,
+int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan, rt_executable **out,
                         xlac_error *err) {
-  driver_options line = {.cpu = compile_cpu_options(exe), .passes = "algebraic-simplification,cse,dce"};
-  line.cpu.plan = *plan;
-  line.no_passes = line.cpu.plan.no_fusion = exe->options.no_fusion;
-  line.cpu.runtime = cpu_executable_runtime(exe->cpu);
+  driver_options line = {.devices = exe->devices,
+                         .device = exe->rt->device,
+                         .build = compile_build_options(exe),
+                         .plan = *plan,
+                         .passes = "algebraic-simplification,cse,dce"};
+  line.no_passes = line.plan.no_fusion = exe->options.no_fusion;
   return driver_finish(m, &line, NULL, out, err);
 }
 
@@ -105,6 +106,26 @@ static int compile_keep_options(xlac_executable *exe, const xlac_compile_options
                                         .no_blas = options->no_blas, .no_fusion = options->no_fusion,
                                         .numerics = options->numerics};
   if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
+  if (!options->runtime) return rt_device_set_create(&exe->devices, driver_device_kinds, base_alloc_libc, err);
+  exe->devices = rt_device_set_retain(api_devices(options->runtime));
+  return 0;
+}
+
+/* Everything that the options say, but what is called back. */
+static int compile_line_of(xlac_executable *exe, const xlac_compile_options *options, driver_options *line,
+                           xlac_error *err) {
+  rt_device *device = NULL;
+  TRY(compile_keep_options(exe, options, err));
+  TRY(rt_device_set_open(exe->devices, options->device, &device, err));
+  *line = (driver_options){.devices = exe->devices,
+                           .device = device,
+                           .build = compile_build_options(exe),
+                           .plan = {.no_fusion = options->no_fusion},
+                           .no_passes = options->no_passes,
+                           .edit = compile_add_donors};
+  line->build.n_lanes = options->n_lanes;
+  line->build.lanes = options->lanes;
+  line->build.async_work = options->async_work;
   return 0;
 }
 
@@ -113,25 +134,41 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   compile_request request = {exe, options};
   driver_times times = {{0}};
   ir_module *copy = NULL;
-  TRY(compile_keep_options(exe, options, err));
+  driver_options line;
+  TRY(compile_line_of(exe, options, &line, err));
   double start = compile_now();
   TRY(compile_copy(m, &copy, err));
   double copied = compile_now();
-  driver_options line = {.cpu = compile_cpu_options(exe),
-                         .no_passes = options->no_passes,
-                         .edit = compile_add_donors,
-                         .look = compile_begin_passes,
-                         .ctx = &request,
-                         .watch = &watch};
-  line.cpu.n_lanes = options->n_lanes;
-  line.cpu.lanes = options->lanes;
-  line.cpu.async_work = options->async_work;
-  line.cpu.runtime = (cpu_runtime *)(void *)options->runtime;
-  TRY(driver_finish(copy, &line, &times, &exe->cpu, err));
+  line.look = compile_begin_passes;
+  line.ctx = &request;
+  line.watch = &watch;
+  TRY(driver_finish(copy, &line, &times, &exe->rt, err));
   exe->seconds[XLAC_COMPILE_COPY] = copied - start + times.stage[DRIVER_PREPARED];
   exe->seconds[XLAC_COMPILE_PASSES] = times.stage[DRIVER_OPTIMISED];
   exe->seconds[XLAC_COMPILE_PLAN] = times.stage[DRIVER_PLANNED];
   return 0;
+}
+
+static int compile_dump(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, const char *stage,
+                        base_text *out, xlac_error *err) {
+  compile_request request = {exe, options};
+  ir_module *copy = NULL;
+  driver_options line;
+  TRY(api_check_text(stage, "the stage", err));
+  TRY(compile_line_of(exe, options, &line, err));
+  TRY(compile_copy(m, &copy, err));
+  line.ctx = &request;
+  return driver_dump(copy, &line, stage, out, err);
+}
+
+/* All but the lock. */
+static void compile_free(xlac_executable *exe) {
+  api_variants_free(exe->variants);
+  rt_executable_destroy(exe->rt);
+  rt_device_set_release(exe->devices);
+  xlac_counters_release(exe->counters);
+  free(exe->blas_path);
+  free(exe);
 }
 
 int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executable **out, xlac_error *err) {
@@ -142,20 +179,40 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executa
   int status = api_variants_create(&exe->variants, err);
   if (status == 0) status = compile_module(exe, m, &options, err);
   if (status) {
-    api_variants_free(exe->variants);
-    xlac_counters_release(exe->counters);
-    free(exe->blas_path);
-    free(exe);
+    compile_free(exe);
     return status;
   }
-  exe->view.ir = (ir_module *)(uintptr_t)cpu_executable_module(exe->cpu);
+  exe->view.ir = (ir_module *)(uintptr_t)exe->rt->module;
   pthread_mutex_init(&exe->view.lock, NULL);
   *out = exe;
   return 0;
 }
 
-const cpu_executable *api_executable_cpu(const xlac_executable *exe) {
-  return exe->cpu;
+int xlac_compile_dump(xlac_module *m, const xlac_compile_options *given, const char *stage, char **text, size_t *n,
+                      xlac_error *err) {
+  xlac_compile_options options;
+  base_text t;
+  TRY(api_read_compile_options(&options, given, err));
+  xlac_executable *exe = calloc(1, sizeof *exe);
+  if (!exe) return base_oom(err, "an executable");
+  base_text_init(&t, base_alloc_libc);
+  int status = compile_dump(exe, m, &options, stage, &t, err);
+  compile_free(exe);
+  if (status == 0) return api_give_text(&t, text, n, err);
+  base_text_free(&t);
+  return status;
+}
+
+const rt_executable *api_executable_rt(const xlac_executable *exe) {
+  return exe->rt;
+}
+
+const plan_program *api_executable_plan(const xlac_executable *exe) {
+  return exe->rt->plan;
+}
+
+xlac_runtime *api_executable_runtime(const xlac_executable *exe) {
+  return (xlac_runtime *)(void *)exe->devices;
 }
 
 xlac_counters *api_executable_counters(const xlac_executable *exe) {
@@ -170,6 +227,10 @@ xlac_compile_options api_executable_options(const xlac_executable *exe) {
   return exe->options;
 }
 
+void xlac_executable_device(const xlac_executable *exe, xlac_device_info *out) {
+  api_describe_device(exe->rt->device, out);
+}
+
 xlac_module *xlac_executable_module(xlac_executable *exe) {
   return &exe->view;
 }
@@ -177,42 +238,38 @@ xlac_module *xlac_executable_module(xlac_executable *exe) {
 void xlac_executable_destroy(xlac_executable *exe) {
   if (!exe) return;
   pthread_mutex_destroy(&exe->view.lock);
-  api_variants_free(exe->variants);
-  cpu_executable_free(exe->cpu);
-  xlac_counters_release(exe->counters);
-  free(exe->blas_path);
-  free(exe);
+  compile_free(exe);
 }
 
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err) {
-  interp_options inner;
-  TRY(api_read_run_options(&inner, options, err));
+  rt_call_options inner;
+  TRY(api_read_call_options(&inner, options, err));
   interp_value *result = NULL;
-  TRY(cpu_execute(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, err));
+  TRY(rt_run_values(exe->rt, &inner, n_args, (interp_value *const *)(const void *)args, &result, NULL, err));
   *out = api_value_out(result);
   return 0;
 }
 
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err) {
-  interp_options inner;
-  TRY(api_read_run_options(&inner, options, err));
-  const plan_program *p = cpu_executable_program(exe->cpu);
-  if (p->interpreted)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
-  return cpu_execute_leaves(exe->cpu, &inner, arguments, results, NULL, err);
+  rt_call_options inner;
+  TRY(api_read_call_options(&inner, options, err));
+  if (exe->rt->on_values)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s",
+                     exe->rt->plan->why);
+  return rt_call(exe->rt, &inner, arguments, results, err);
 }
 
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {
-  const ir_computation *entry = cpu_executable_module(exe->cpu)->entry;
+  const ir_computation *entry = exe->rt->module->entry;
   if (index >= entry->n_params) return NULL;
   if (name) *name = entry->params[index]->name->s;
   return api_type_out(entry->params[index]->type);
 }
 
 const xlac_type *xlac_executable_result(const xlac_executable *exe) {
-  return api_type_out(ir_root(cpu_executable_module(exe->cpu)->entry)->type);
+  return api_type_out(ir_root(exe->rt->module->entry)->type);
 }
 
 static void compile_count_steps(const plan_program *p, xlac_executable_info *info) {
@@ -220,8 +277,8 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
     const plan_step *s = &p->steps[i];
     info->n_steps++;
     info->n_kernels += s->kind == PLAN_KERNEL;
-    info->n_routines += s->kind == PLAN_ROUTINE;
-    info->n_interpreted += s->kind == PLAN_EVAL;
+    info->n_routines += s->kind == PLAN_ROUTINE && !s->routine->interpreted;
+    info->n_interpreted += s->kind == PLAN_ROUTINE && s->routine->interpreted;
     for (uint32_t j = 0; j < s->n_nested; j++) compile_count_steps(s->nested[j], info);
   }
 }
@@ -234,7 +291,7 @@ static int64_t compile_result_bytes(const ir_type *t) {
 }
 
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
-  const plan_program *p = cpu_executable_program(exe->cpu);
+  const plan_program *p = exe->rt->plan;
   *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
                                 .peak_bytes = p->peak_bytes,
                                 .interpreted = p->interpreted ? p->why : NULL,
@@ -242,8 +299,8 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
                                 .n_results = p->n_results,
                                 .n_donations = p->n_donations,
                                 .numerics = exe->options.numerics,
-                                .work = cpu_executable_work(exe->cpu),
-                                .blas = cpu_blas_describe(cpu_executable_blas(exe->cpu))};
+                                .work = exe->rt->work,
+                                .blas = rt_executable_library(exe->rt)};
   memcpy(out->seconds, exe->seconds, sizeof out->seconds);
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
@@ -251,12 +308,12 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
     if (b->place == PLAN_ARGUMENT) out->argument_bytes += b->bytes;
     if (b->place == PLAN_CONSTANT) out->constant_bytes += b->bytes;
   }
-  if (!p->interpreted) out->result_bytes = compile_result_bytes(ir_root(cpu_executable_module(exe->cpu)->entry)->type);
+  if (!p->interpreted) out->result_bytes = compile_result_bytes(ir_root(exe->rt->module->entry)->type);
   compile_count_steps(p, out);
 }
 
 int xlac_executable_out_of_memory(const xlac_executable *exe, xlac_error *err) {
-  return plan_out_of_memory(cpu_executable_program(exe->cpu), err);
+  return plan_out_of_memory(exe->rt->plan, err);
 }
 
 bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds) {
@@ -269,37 +326,30 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);
-  plan_put(&t, cpu_executable_program(exe->cpu));
+  plan_put(&t, exe->rt->plan);
   return api_give_text(&t, text, n, err);
 }
 
 int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);
-  if (!plan_put_json(&t, base_alloc_libc, cpu_executable_program(exe->cpu))) {
+  if (!plan_put_json(&t, base_alloc_libc, exe->rt->plan)) {
     base_text_free(&t);
     return base_oom(err, "a report");
   }
   return api_give_text(&t, json, n, err);
 }
 
-typedef enum compile_clock { CLOCK_STEPS, CLOCK_LANES, CLOCK_NONE } compile_clock;
-
-static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret_options *options, compile_clock clock,
-                                uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
-                                xlac_error *err) {
-  interp_options inner;
-  TRY(api_read_run_options(&inner, options, err));
+static int compile_run_traced(const xlac_executable *exe, const xlac_interpret_options *options, rt_trace_kind kind,
+                              uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
+                              xlac_error *err) {
+  rt_call_options inner;
   interp_value *result = NULL;
-  cpu_profile profile;
   base_text t;
-  TRY(cpu_profile_begin(&profile, base_alloc_libc, exe->cpu, clock == CLOCK_LANES, err));
-  profile.quiet = clock == CLOCK_NONE;
+  TRY(api_read_call_options(&inner, options, err));
   base_text_init(&t, base_alloc_libc);
-  int status =
-      cpu_execute_profiled(exe->cpu, &inner, n_args, (interp_value *const *)(const void *)args, &result, &profile, err);
-  if (status == 0) cpu_profile_put(&profile, &t);
-  cpu_profile_end(&profile);
+  const rt_trace trace = {kind, &t};
+  int status = rt_run_values(exe->rt, &inner, n_args, (interp_value *const *)(const void *)args, &result, &trace, err);
   if (status)
     base_text_free(&t);
   else
@@ -313,27 +363,27 @@ static int compile_run_profiled(const xlac_executable *exe, const xlac_interpret
 
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
-  return compile_run_profiled(exe, options, CLOCK_STEPS, n_args, args, out, json, n, err);
+  return compile_run_traced(exe, options, RT_TRACE_STEPS, n_args, args, out, json, n, err);
 }
 
 int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                              xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
-  return compile_run_profiled(exe, options, CLOCK_LANES, n_args, args, out, json, n, err);
+  return compile_run_traced(exe, options, RT_TRACE_LANES, n_args, args, out, json, n, err);
 }
 
 int xlac_executable_count(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                           xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
-  return compile_run_profiled(exe, options, CLOCK_NONE, n_args, args, out, json, n, err);
+  return compile_run_traced(exe, options, RT_TRACE_COUNTS, n_args, args, out, json, n, err);
 }
 
 bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out) {
-  return cpu_executable_lane(exe->cpu, index, out);
+  return rt_executable_lane(exe->rt, index, out);
 }
 
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);
-  int status = plan_explain_fusion(&t, cpu_executable_program(exe->cpu), err);
+  int status = plan_explain_fusion(&t, exe->rt->plan, err);
   if (status) {
     base_text_free(&t);
     return status;

@@ -6,7 +6,6 @@
  *
  * Numbers are little-endian. */
 #include "../base/str.h"
-#include "../cpu/executable.h"
 #include "../text/text.h"
 #include "api.h"
 
@@ -56,6 +55,7 @@ static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xl
   xlac_executable_destroy(again);
   if (status == 0) return 0;
   if (why.code == XLAC_E_OUT_OF_MEMORY) return base_oom(err, "serializing");
+  if (why.code == XLAC_E_INTERRUPTED) return base_interrupted(err);
   return base_hint(
       err,
       base_fail_at(err, XLAC_E_BAD_EXECUTABLE, 0, 0, why.op, "the program can't be serialized: %.500s", why.message),

@@ -1,5 +1,5 @@
 /* Donated parameters of compiled programs. */
-#include "../cpu/executable.h"
+#include "../plan/plan.h"
 #include "api.h"
 
 enum { DONATE_MAX_DEPTH = 64 };
@@ -43,12 +43,12 @@ int api_add_donors(ir_module *ir, const xlac_compile_options *options, xlac_erro
 }
 
 int xlac_executable_check(const xlac_executable *exe, xlac_error *err) {
-  return plan_check(cpu_executable_program(api_executable_cpu(exe)), base_alloc_libc, err);
+  return plan_check(api_executable_plan(exe), base_alloc_libc, err);
 }
 
 int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
                                      xlac_error *err) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  const plan_program *p = api_executable_plan(exe);
   base_text t;
   if (index != UINT32_MAX && index >= p->n_donations)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "donation %u is asked for; there are %u", index, p->n_donations);
@@ -61,7 +61,7 @@ int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index,
 }
 
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  const plan_program *p = api_executable_plan(exe);
   if (index >= p->n_donations) return false;
   const plan_donation *d = &p->donations[index];
   *out = (xlac_donation){d->argument, d->result, d->must, d->in_place};

@@ -1,5 +1,5 @@
 /* The arguments of one call as buffers, each lent or given away. */
-#include "../cpu/executable.h"
+#include "../plan/plan.h"
 #include "api.h"
 #include "leaf.h"
 
@@ -16,7 +16,7 @@ struct xlac_input {
 };
 
 int xlac_input_create(xlac_input **out, const xlac_executable *exe, xlac_error *err) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  const plan_program *p = api_executable_plan(exe);
   if (p->interpreted)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the interpreter runs this program whole, on values, since %s", p->why);
   size_t size = sizeof(xlac_input) + p->n_arguments * sizeof(input_leaf);
@@ -103,7 +103,7 @@ static int input_result(input_run *x, uint32_t i, xlac_error *err) {
     const xlac_memory borrowed = {x->in->leaves[from].memory.data, NULL, NULL};
     TRY(xlac_buffer_wrap(&x->buffers[i], counters, &layout, &borrowed, err));
   } else {
-    xlac_runtime *rt = (xlac_runtime *)(void *)cpu_executable_runtime(api_executable_cpu(x->in->exe));
+    xlac_runtime *rt = api_executable_runtime(x->in->exe);
     TRY(xlac_buffer_create(&x->buffers[i], rt, counters, t->dtype, t->rank, t->dims, err));
   }
   xlac_buffer_get(x->buffers[i], &info);
@@ -155,7 +155,7 @@ static int input_run_all(input_run *x, const xlac_interpret_options *options, xl
 
 int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *given, xlac_input *in,
                               xlac_buffer **results, xlac_error *err) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  const plan_program *p = api_executable_plan(exe);
   input_run x = {.in = in, .p = p};
   xlac_interpret_options options;
   TRY(api_read_interpret_options(&options, given, err)); /* before anything is taken */

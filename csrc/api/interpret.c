@@ -1,5 +1,5 @@
 /* Running a module in the reference interpreter. */
-#include "../cpu/linalg/lapack.h"
+#include "../driver/devices.h"
 #include "api.h"
 
 /* Verifies and counts the module as running, so that nobody edits it meanwhile. */
@@ -21,37 +21,36 @@ static void end_run(xlac_module *m) {
   api_unlock(m);
 }
 
-interp_options api_run_options(const xlac_interpret_options *options) {
-  interp_options inner = {.alloc = base_alloc_libc};
-  inner.interrupted = options->interrupted;
-  inner.interrupt_ctx = options->interrupt_ctx;
-  inner.registry = api_registry(options->registry);
-  inner.seed = options->seed;
-  inner.probes = (interp_probes *)options->probes;
-  inner.replica = options->replica;
-  inner.partition = options->partition;
-  inner.async_order = (uint8_t)options->async_order;
-  inner.async_seed = options->async_seed;
-  return inner;
+static rt_call_options run_call_options(const xlac_interpret_options *options) {
+  return (rt_call_options){.interrupted = options->interrupted,
+                           .interrupt_ctx = options->interrupt_ctx,
+                           .registry = api_registry(options->registry),
+                           .seed = options->seed,
+                           .probes = (interp_probes *)options->probes,
+                           .replica = options->replica,
+                           .partition = options->partition,
+                           .async_order = (uint8_t)options->async_order,
+                           .async_seed = options->async_seed};
 }
 
-int api_read_run_options(interp_options *out, const xlac_interpret_options *given, xlac_error *err) {
+int api_read_call_options(rt_call_options *out, const xlac_interpret_options *given, xlac_error *err) {
   xlac_interpret_options options;
   TRY(api_read_interpret_options(&options, given, err));
-  *out = api_run_options(&options);
+  *out = run_call_options(&options);
   return 0;
 }
 
 static int run_checked(ir_module *ir, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                        xlac_value **out, xlac_error *err) {
-  interp_options inner = api_run_options(options);
+  const rt_call_options call = run_call_options(options);
+  interp_options inner;
   interp_value *result = NULL;
-  cpu_blas_lazy *blas = NULL;
-  TRY(cpu_blas_lazy_create(&blas, options->blas_path, inner.alloc, err));
-  inner.natives = cpu_native;
-  inner.natives_ctx = blas;
+  interp_read_call_options(&inner, &call);
+  inner.alloc = base_alloc_libc;
+  inner.natives = driver_interp_library->find;
+  TRY(driver_interp_library->open(&inner.natives_ctx, options->blas_path, inner.alloc, err));
   int status = interp_run(ir, &inner, n_args, (interp_value *const *)(const void *)args, &result, err);
-  cpu_blas_lazy_destroy(blas);
+  driver_interp_library->close(inner.natives_ctx);
   if (status == 0) *out = api_value_out(result);
   return status;
 }

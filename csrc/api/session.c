@@ -46,11 +46,11 @@ int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session
   tfs_options inner = {.compile_at_once = options.compile_at_once,
                        .always_defer = options.always_defer,
                        .seed = options.seed,
-                       .cpu = {.threads = options.threads,
-                               .no_blas = options.no_blas,
-                               .blas_path = s->blas_path,
-                               .fast = options.numerics == XLAC_NUMERICS_FAST,
-                               .runtime = (cpu_runtime *)(void *)options.runtime}};
+                       .devices = api_devices(options.runtime),
+                       .build = {.threads = options.threads,
+                                 .no_blas = options.no_blas,
+                                 .blas_path = s->blas_path,
+                                 .fast = options.numerics == XLAC_NUMERICS_FAST}};
   s->lock = api_clusters_lock(c);
   session_lock(s);
   int status = session_done(s, tfs_session_create(&s->inner, api_clusters_pass(c), &inner, err));
@@ -157,8 +157,8 @@ bool xlac_step_feed(const xlac_step *step, uint32_t index, const char **name, ui
 
 int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_value *const *args, xlac_value **results,
                   xlac_error *err) {
-  interp_options inner;
-  TRY(api_read_run_options(&inner, options, err));
+  rt_call_options inner;
+  TRY(api_read_call_options(&inner, options, err));
   session_lock(step->session);
   return session_done(step->session, tfs_step_run(step->inner, &inner, (interp_value *const *)(const void *)args,
                                                   (interp_value **)(void *)results, err));

@@ -1,7 +1,7 @@
 /* Plans of one program for arguments that lie otherwise, or whose memory is free: made at first sight, and kept. */
 #include "variant.h"
 
-#include "../cpu/executable.h"
+#include "../plan/plan.h"
 #include "api.h"
 
 enum { VARIANT_MAX = 8 };
@@ -12,7 +12,7 @@ BASE_VEC(variant_key, int64_t);
 
 typedef struct variant_plan {
   variant_key key;
-  cpu_executable *cpu; /* NULL: it can't be made */
+  rt_executable *rt; /* NULL: it can't be made */
 } variant_plan;
 
 struct api_variants {
@@ -33,7 +33,7 @@ int api_variants_create(api_variants **out, xlac_error *err) {
 void api_variants_free(api_variants *all) {
   if (!all) return;
   for (uint32_t i = 0; i < all->n; i++) {
-    cpu_executable_free(all->v[i].cpu);
+    rt_executable_destroy(all->v[i].rt);
     BASE_VEC_FREE(base_alloc_libc, &all->v[i].key);
   }
   pthread_mutex_destroy(&all->lock);
@@ -74,9 +74,9 @@ static bool variant_is_spare(const plan_program *p, uint32_t leaf) {
 /* packed[i] is set for arguments that must be copied. False when out of memory. */
 static bool variant_key_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed, variant_key *key,
                            bool *plain) {
-  const cpu_executable *cpu = api_executable_cpu(exe);
-  const plan_program *p = cpu_executable_program(cpu);
-  const ir_module *m = cpu_executable_module(cpu);
+  const rt_executable *whole = api_executable_rt(exe);
+  const plan_program *p = whole->plan;
+  const ir_module *m = whole->module;
   bool ok = true;
   *plain = true;
   for (uint32_t i = 0; i < p->n_arguments && ok; i++) {
@@ -115,13 +115,13 @@ static int variant_lay_out(const plan_program *p, ir_module *m, const variant_ke
 
 static int variant_module(const xlac_executable *exe, const variant_key *key, bool *given, plan_donation *keeps,
                           uint32_t *n_keeps, ir_module **out, xlac_error *err) {
-  const cpu_executable *cpu = api_executable_cpu(exe);
+  const rt_executable *whole = api_executable_rt(exe);
   ir_module *m = NULL;
-  TRY(ir_module_clone(&m, cpu_executable_module(cpu), err));
+  TRY(ir_module_clone(&m, whole->module, err));
   m->config.is_scheduled = false;
   m->config.n_aliases = m->config.n_donors = 0;
   m->config.has_entry_layout = false;
-  int status = variant_lay_out(cpu_executable_program(cpu), m, key, given, keeps, n_keeps, err);
+  int status = variant_lay_out(whole->plan, m, key, given, keeps, n_keeps, err);
   if (status) {
     ir_module_destroy(m);
     return status;
@@ -130,8 +130,8 @@ static int variant_module(const xlac_executable *exe, const variant_key *key, bo
   return 0;
 }
 
-static int variant_make(const xlac_executable *exe, const variant_key *key, cpu_executable **out, xlac_error *err) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+static int variant_make(const xlac_executable *exe, const variant_key *key, rt_executable **out, xlac_error *err) {
+  const plan_program *p = api_executable_plan(exe);
   bool *given = base_malloc(base_alloc_libc, p->n_arguments + 1u);
   plan_donation *keeps = base_malloc(base_alloc_libc, (p->n_donations + 1u) * sizeof *keeps);
   ir_module *m = NULL;
@@ -151,9 +151,9 @@ static bool variant_same(const variant_key *a, const variant_key *b) {
 }
 
 /* The plan for the key, which it takes; NULL where there is none. */
-static const cpu_executable *variant_get(const xlac_executable *exe, variant_key *key) {
+static const rt_executable *variant_get(const xlac_executable *exe, variant_key *key) {
   api_variants *all = api_executable_variants(exe);
-  const cpu_executable *found = NULL;
+  const rt_executable *found = NULL;
   uint32_t i = 0;
   pthread_mutex_lock(&all->lock);
   while (i < all->n && !variant_same(&all->v[i].key, key)) i++;
@@ -161,19 +161,19 @@ static const cpu_executable *variant_get(const xlac_executable *exe, variant_key
     xlac_error unused;
     variant_plan made = {.key = *key};
     *key = (variant_key){NULL, 0, 0};
-    if (variant_make(exe, &made.key, &made.cpu, &unused) != 0) made.cpu = NULL;
+    if (variant_make(exe, &made.key, &made.rt, &unused) != 0) made.rt = NULL;
     all->v[all->n++] = made;
   }
-  if (i < all->n) found = all->v[i].cpu;
+  if (i < all->n) found = all->v[i].rt;
   pthread_mutex_unlock(&all->lock);
   BASE_VEC_FREE(base_alloc_libc, key);
   return found;
 }
 
-const cpu_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed) {
+const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed) {
   variant_key key = {NULL, 0, 0};
-  const cpu_executable *own = api_executable_cpu(exe), *found = NULL;
-  const plan_program *p = cpu_executable_program(own);
+  const rt_executable *own = api_executable_rt(exe), *found = NULL;
+  const plan_program *p = own->plan;
   bool plain = true;
   if (!variant_key_of(exe, arguments, packed, &key, &plain) || plain) {
     BASE_VEC_FREE(base_alloc_libc, &key);
@@ -186,11 +186,11 @@ const cpu_executable *api_variant_of(const xlac_executable *exe, const xlac_argu
 }
 
 int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf) {
-  const plan_program *p = cpu_executable_program(api_executable_cpu(exe));
+  const plan_program *p = api_executable_plan(exe);
   variant_key key = {NULL, 0, 0};
   bool ok = !p->interpreted && variant_is_spare(p, leaf);
   for (uint32_t i = 0; i < p->n_arguments && ok; i++) ok = BASE_VEC_PUSH(base_alloc_libc, &key, i == leaf);
-  const cpu_executable *found = ok ? variant_get(exe, &key) : NULL;
+  const rt_executable *found = ok ? variant_get(exe, &key) : NULL;
   if (!ok) BASE_VEC_FREE(base_alloc_libc, &key);
-  return found ? cpu_executable_program(found)->spare_bytes : 0;
+  return found ? found->plan->spare_bytes : 0;
 }

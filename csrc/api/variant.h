@@ -2,19 +2,20 @@
 #ifndef XLAC_API_VARIANT_H
 #define XLAC_API_VARIANT_H
 
-#include "../cpu/executable.h"
+#include "../plan/plan.h"
+#include "../runtime/device.h"
 
 typedef struct api_variants api_variants;
 
 XLAC_MUST_USE int api_variants_create(api_variants **out, xlac_error *err);
 void api_variants_free(api_variants *all);
 /* What runs with these arguments, borrowed from exe. packed, by leaf: it must be dense, and is not. */
-const cpu_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed);
+const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed);
 
 /* compile.c */
 api_variants *api_executable_variants(const xlac_executable *exe);
 /* Compiles m, which it takes, with exe's options and the plan's. */
 XLAC_MUST_USE int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan,
-                                      cpu_executable **out, xlac_error *err);
+                                      rt_executable **out, xlac_error *err);
 
 #endif

@@ -1,4 +1,6 @@
-/* The pairs of attributes that column MLIR_ATTRS of ops.def gives. */
+/* The pairs of attributes that column MLIR_ATTRS of ops.def gives: for each opcode, which HLO attribute is which
+ * StableHLO attribute. An opcode without that column has none that is the same in both but for its spelling. Whoever
+ * fills it adds cases to tests/stablehlo/test_from_hlo.py and test_to_hlo.py. */
 #include "attr_pairs.h"
 
 #include "../ir/ops_columns.h"
@@ -16,12 +18,15 @@ static const struct {
 #undef P
 #undef F
 
+/* Opcodes without a row share one empty list. */
 const attr_pair *attr_pairs(unsigned opcode) {
   static const attr_pair none = {NULL, NULL, 0, 0};
   assert(opcode < IR_OP_COUNT);
   return attr_pair_rows[opcode].pairs ? attr_pair_rows[opcode].pairs : &none;
 }
 
+/* A search takes the first row that fits. Rows are XLA's names of algorithms; StableHLO can say others, which are
+ * refused. */
 const attr_algorithm attr_algorithms[] = {
     {"dot_any_f8_any_f8_f32", "f8", "f32", 1, false},  {"dot_any_f8_any_f8_f32_fast_accum", "f8", "f32", 1, true},
     {"dot_any_f8_any_f8_any", "f8", "f8", 1, false},   {"dot_any_f8_any_f8_any_fast_accum", "f8", "f8", 1, true},
@@ -33,6 +38,7 @@ const attr_algorithm attr_algorithms[] = {
     {"dot_f64_f64_f64", "f64", "f64", 1, false},       {NULL, NULL, NULL, 0, false},
 };
 
+/* XLA sets these on custom calls that replace other ops (a convolution by cuDNN has a window and dim_labels). */
 const ir_attr_key attr_call_extras[] = {IR_ATTR_WINDOW,
                                         IR_ATTR_DIM_LABELS,
                                         IR_ATTR_FEATURE_GROUP_COUNT,
@@ -43,6 +49,7 @@ const ir_attr_key attr_call_extras[] = {IR_ATTR_WINDOW,
                                         IR_ATTR_LITERAL,
                                         IR_ATTR_NONE};
 
+/* IR_OP_TOPK among them only where it asks for the smallest: StableHLO has the other one as chlo.top_k. */
 const ir_opcode attr_encoded_ops[] = {IR_OP_TOPK,
                                       IR_OP_STOCHASTIC_CONVERT,
                                       IR_OP_RNG_GET_AND_UPDATE_STATE,

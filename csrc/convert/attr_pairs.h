@@ -1,9 +1,16 @@
-/* Which of an HLO op's typed attributes is which of the StableHLO op's inherent ones. One table serves both ways. */
+/* Which of an HLO op's typed attributes is which of the StableHLO op's inherent ones. One table serves both ways.
+ *
+ *   HLO        dimensions={1,0}, slice_sizes={1,4}
+ *   StableHLO  permutation = array<i64: 1, 0>, slice_sizes = array<i64: 1, 4>
+ *
+ * Attributes that need more than a change of spelling (windows, paddings, slices, comparisons) have no pair:
+ * from_hlo_attrs.c and to_hlo_attrs.c have a function for each. */
 #ifndef XLAC_CONVERT_ATTR_PAIRS_H
 #define XLAC_CONVERT_ATTR_PAIRS_H
 
 #include "convert.h"
 
+/* How the value is written in each form, StableHLO first. */
 typedef enum attr_pair_kind {
   PAIR_INT,       /* 3 : i64 and 3 */
   PAIR_I32,       /* 3 : i32 and 3 */
@@ -26,6 +33,8 @@ typedef enum attr_pair_kind {
   PAIR_ACCURACY
 } attr_pair_kind;
 
+/* A row of the table. Rows with a `field` stand for a part of a struct, such as dot_dimension_numbers; all rows of
+ * one struct follow one another, so that the struct can be made in one go. */
 typedef struct attr_pair {
   const char *name;  /* NULL ends */
   const char *field; /* of the struct `name`, or NULL: the attribute itself */
@@ -36,7 +45,8 @@ typedef struct attr_pair {
 /* The pairs of an opcode, fields of one struct one after another; never NULL. */
 const attr_pair *attr_pairs(unsigned opcode);
 
-/* HLO's name for a dot algorithm, and its parts. */
+/* HLO's name for a dot algorithm, and its parts. The types are words as in StableHLO, but "f8" is any 8-bit float
+ * and "tf32" a type that exists here by name only. `products` is num_primitive_operations: bf16_bf16_f32_x3 does 3. */
 typedef struct attr_algorithm {
   const char *word; /* NULL ends */
   const char *operands, *accumulation;

@@ -1,10 +1,22 @@
 /* The way between MLIR form and HLO form. Modules that are read are changed only in that they are verified; what is
- * made is the caller's to destroy. One thread a module. */
+ * made is the caller's to destroy. One thread a module.
+ *
+ * Where the forms differ, and what becomes of it:
+ *
+ *   HLO                                MLIR form (StableHLO)
+ *   tuples everywhere                  several results; a tuple only where an op insists
+ *   layouts in types                   no layouts; mhlo.layout_mode on the entry's arguments
+ *   computations named by ops          regions, or private functions that are called
+ *   branches take their operand        branches use what is outside of them
+ *   async chains of three values       futures, in one op with a region
+ *
+ * The way there and back gives a program that computes the same, not the same text. */
 #ifndef XLAC_CONVERT_CONVERT_H
 #define XLAC_CONVERT_CONVERT_H
 
 #include "../ir/stablehlo/stablehlo.h"
 
+/* What a caller may choose of the translation to HLO. Zeros are the strict form, which prints as HLO text. */
 typedef struct stablehlo_to_hlo_options {
   /* Keep what HLO has no op for (dynamic ops, CHLO, quantised types, uniform_quantize, composites' calls): for the
    * interpreter. Else such ops are expanded or refused. */

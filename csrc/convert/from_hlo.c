@@ -1,4 +1,11 @@
-/* From HLO form to MLIR form: the module, functions, regions. The ops are in from_hlo_ops.c. */
+/* From HLO form to MLIR form: the module, functions, regions. The ops are in from_hlo_ops.c.
+ *
+ *   ENTRY %main (p: (f32[2], s32[])) -> f32[2]       func.func public @main(%arg0: tensor<2xf32>,
+ *                                                                           %arg1: tensor<i32>) -> tensor<2xf32>
+ *
+ * The entry becomes the public function @main. A computation that is called (call, fusion, custom-call) becomes a
+ * private function, once; one that an op has as its body, condition or reducer becomes a region of that op, anew for
+ * each op. */
 #include "from_hlo.h"
 
 #include <stdio.h>
@@ -12,8 +19,9 @@ int from_hlo_fail(const from_hlo *t, const ir_op *op, base_code code, const char
   return base_fail_at(t->err, code, op->line, op->col, op->name->s, "%s", message);
 }
 
-/* A computation that several ops use as their region is copied into each, and so is what it calls: chains that double
- * must end. */
+/* A computation that several ops use as their region is copied into each, and so is what it calls: chains that
+ * double must end. A million ops and sixteen times the program is more than a program becomes that is meant to be
+ * run. */
 static uint32_t from_hlo_limit(const ir_module *m) {
   uint64_t n = 1u << 20;
   IR_FOR_COMPUTATIONS(c, m) n += 16 * (uint64_t)c->n_ops;
@@ -30,16 +38,20 @@ int from_hlo_no_memory(const from_hlo *t) {
 /* --- parameters, bodies, results --- */
 
 ir_op *from_hlo_argument(from_hlo *t, ir_computation *into, const ir_type *type) {
+  assert(into && type);
   const base_istr *name = ir_intern(t->to, "arg", 3);
   ir_op *p = name ? ir_op_new(into, IR_OP_PARAMETER, type, name, 0, 0) : NULL;
   return p && ir_set_parameter(p, into->n_params) ? p : NULL;
 }
 
+/* From here on uses of `op` see this tree. A region that is made a second time binds its ops anew. */
 static int from_hlo_bind(from_hlo *t, const ir_op *op, const from_hlo_tree *tree) {
   return tree && base_map_set(&t->trees, base_key(op), base_key(tree)) ? 0 : from_hlo_no_memory(t);
 }
 
+/*   %p = (f32[2], (s32[], pred[])) parameter(0)    %arg0: tensor<2xf32>, %arg1: tensor<i32>, %arg2: tensor<i1> */
 static int from_hlo_one_parameter(from_hlo *t, const ir_op *p, ir_computation *into) {
+  assert(p->opcode == IR_OP_PARAMETER);
   uint32_t n, at = 0;
   const ir_type **types;
   const from_hlo_tree *tree;
@@ -57,7 +69,9 @@ static int from_hlo_one_parameter(from_hlo *t, const ir_op *p, ir_computation *i
   return from_hlo_bind(t, p, tree);
 }
 
+/* One op: operands are looked up, the rule is run, and what the op has become is kept. */
 static int from_hlo_statement(from_hlo *t, const ir_op *op, ir_computation *into) {
+  assert(op->opcode != IR_OP_PARAMETER); /* these are bound before the body */
   from_hlo_op x = {.t = t, .op = op, .type = op->type, .into = into};
   x.operands = BASE_ARRAY(&t->to->arena, const from_hlo_tree *, op->n_operands + 1u);
   if (!x.operands) return from_hlo_no_memory(t);
@@ -68,7 +82,8 @@ static int from_hlo_statement(from_hlo *t, const ir_op *op, ir_computation *into
   return from_hlo_bind(t, op, x.result);
 }
 
-/* Ops in the order in which they must come; dead ones too. */
+/* Ops in the order in which they must come; dead ones too. The order is the post-order that HLO text is printed in
+ * too, so that what is printed does not depend on the order in which the ops were read. */
 static int from_hlo_body(from_hlo *t, const ir_computation *from, ir_computation *into) {
   if (++t->depth > FROM_HLO_MAX_DEPTH)
     return base_fail(t->err, XLAC_E_TOO_DEEP, "computations nest deeper than %d", FROM_HLO_MAX_DEPTH);
@@ -82,6 +97,7 @@ static int from_hlo_body(from_hlo *t, const ir_computation *from, ir_computation
 }
 
 int from_hlo_returns(from_hlo *t, ir_computation *into, uint32_t n, const ir_value *values) {
+  assert(into->n_results == 0 && (n == 0 || values));
   into->results = BASE_ARRAY(&t->to->arena, ir_value, n + 1u);
   if (!into->results) return from_hlo_no_memory(t);
   if (n) memcpy(into->results, values, n * sizeof *values);
@@ -89,6 +105,7 @@ int from_hlo_returns(from_hlo *t, ir_computation *into, uint32_t n, const ir_val
   return 0;
 }
 
+/* HLO has no return: the root op's leaves are what the function or region returns. */
 static int from_hlo_root(from_hlo *t, const ir_computation *from, ir_computation *into) {
   ir_op *root = ir_root(from);
   from_hlo_op x = {.t = t, .op = root, .type = root->type, .into = into};
@@ -101,6 +118,7 @@ static int from_hlo_root(from_hlo *t, const ir_computation *from, ir_computation
   return status;
 }
 
+/* Parameters, body, results: all of a function or of a region with arguments. */
 static int from_hlo_fill(from_hlo *t, const ir_computation *from, ir_computation *into) {
   for (uint32_t i = 0; i < from->n_params; i++) TRY(from_hlo_one_parameter(t, from->params[i], into));
   TRY(from_hlo_body(t, from, into));
@@ -110,6 +128,7 @@ static int from_hlo_fill(from_hlo *t, const ir_computation *from, ir_computation
 /* --- regions --- */
 
 int from_hlo_new_region(from_hlo *t, ir_op *owner, uint32_t index, ir_computation **out) {
+  assert(index < owner->n_called);
   ir_computation *c = ir_computation_new(t->to, "region", 6);
   if (!c) return from_hlo_no_memory(t);
   c->kind = IR_REGION;
@@ -140,6 +159,7 @@ int from_hlo_closure(from_hlo *t, const ir_computation *from, const from_hlo_tre
 
 /* A name that no other function has: the stem, or with a number. */
 static const base_istr *from_hlo_symbol(from_hlo *t, const char *stem, size_t n) {
+  assert(stem);
   char *text = base_arena_alloc(&t->to->arena, n + 16);
   const base_istr *name = ir_intern(t->to, stem, n);
   uint64_t taken;
@@ -159,6 +179,7 @@ static const base_istr *from_hlo_symbol_of(from_hlo *t, const ir_computation *fr
   return text ? from_hlo_symbol(t, text, from->name->n) : NULL;
 }
 
+/* Visibility is an attribute, as in MLIR: "public" for the entry, "private" for what it calls. */
 static ir_computation *from_hlo_new_function(from_hlo *t, const base_istr *name, const char *visibility) {
   ir_computation *c = name ? ir_computation_new(t->to, name->s, name->n) : NULL;
   const ir_mattr *word = ir_m_string(t->to, visibility, strlen(visibility));
@@ -168,6 +189,7 @@ static ir_computation *from_hlo_new_function(from_hlo *t, const base_istr *name,
   return c->mlir ? c : NULL;
 }
 
+/* The function is known before its body is translated, but HLO has no recursion, so nothing sees it half made. */
 int from_hlo_function(from_hlo *t, const ir_computation *from, ir_computation **out) {
   if ((*out = base_map_ptr(&t->functions, from))) return 0;
   ir_computation *c = from_hlo_new_function(t, from_hlo_symbol_of(t, from), "private");
@@ -180,6 +202,7 @@ int from_hlo_function(from_hlo *t, const ir_computation *from, ir_computation **
   return from_hlo_result_facts(t, from, c);
 }
 
+/* The entry is translated first, and everything else when it is first called: what nothing calls is left out. */
 static int from_hlo_module(from_hlo *t) {
   const ir_computation *entry = t->from->entry;
   ir_computation *c = from_hlo_new_function(t, from_hlo_symbol(t, "main", 4), "public");
@@ -193,6 +216,8 @@ static int from_hlo_module(from_hlo *t) {
   return from_hlo_module_facts(t, c);
 }
 
+/* Verified before, leniently as XLA does, so that rules can rely on operands, attributes and types; and after, by
+ * StableHLO's rules, since HLO allows more than StableHLO does. */
 int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err) {
   const ir_verify_options compat = {.xla_compat = true};
   *out = NULL;

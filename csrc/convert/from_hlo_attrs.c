@@ -1,4 +1,11 @@
-/* HLO's typed attributes as StableHLO's inherent ones. */
+/* HLO's typed attributes as StableHLO's inherent ones.
+ *
+ *   dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ *   stablehlo.dot_general: dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1],
+ *                                                                 rhs_contracting_dimensions = [0]>
+ *
+ * The table of pairs (attr_pairs.c) says what is what; this file makes the values. What StableHLO requires is always
+ * made, with HLO's default where HLO leaves it out. */
 #include "../text/hlo/print.h"
 #include "from_hlo.h"
 
@@ -6,7 +13,9 @@
 
 enum { FROM_HLO_MAX_FIELDS = 16 };
 
+/* Enums and structs belong to the dialect of the op that has them. */
 static const char *from_hlo_dialect(unsigned opcode) {
+  assert(opcode < IR_OP_COUNT && ir_op_table[opcode].mlir);
   return strncmp(ir_op_table[opcode].mlir->name, "chlo.", 5) == 0 ? "chlo" : "stablehlo";
 }
 
@@ -19,6 +28,7 @@ static int from_hlo_field(from_hlo_op *x, ir_mentry *e, const char *name, const 
 
 /* --- words --- */
 
+/* "highest" as "HIGHEST": StableHLO writes enums in capitals. */
 static void from_hlo_upper(char *out, size_t size, const char *word) {
   size_t n = strlen(word);
   assert(n < size);
@@ -26,13 +36,16 @@ static void from_hlo_upper(char *out, size_t size, const char *word) {
   for (size_t i = 0; i <= n; i++) out[i] = (char)(word[i] >= 'a' && word[i] <= 'z' ? word[i] - 32 : word[i]);
 }
 
+/* An enum's value, of the enum that the target op's attribute wants: the pair names the attribute, its spec the
+ * enum. */
 static const ir_mattr *from_hlo_word(from_hlo_op *x, const attr_pair *pair, const char *word) {
   const ir_mattr_spec *spec = ir_mattr_spec_find(x->target, pair->name, strlen(pair->name));
   assert(spec && spec->sub);
   return ir_m_enum(x->t->to, from_hlo_dialect(x->target), spec->sub, word);
 }
 
-/* The number of operands that precisions are given for is always two. */
+/* The number of operands that precisions are given for is always two.
+ *   operand_precision={highest,default}    precision_config = [HIGHEST, DEFAULT] */
 static const ir_mattr *from_hlo_precision(from_hlo_op *x) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_OPERAND_PRECISION);
   const ir_mattr *words[2];
@@ -46,6 +59,7 @@ static const ir_mattr *from_hlo_precision(from_hlo_op *x) {
 
 /* --- dot algorithms --- */
 
+/* The type that a word of attr_algorithms stands for, as a type attribute. */
 static const ir_mattr *from_hlo_number_type(from_hlo_op *x, const char *name) {
   if (strcmp(name, "f8") == 0) name = "f8e5m2"; /* any will do, says XLA's name of it */
   const ir_type *t = strcmp(name, "tf32") == 0 ? ir_other_type(x->t->to, name, 4)
@@ -53,6 +67,10 @@ static const ir_mattr *from_hlo_number_type(from_hlo_op *x, const char *name) {
   return t ? ir_m_type(x->t->to, t) : NULL;
 }
 
+/*   algorithm=dot_bf16_bf16_f32_x3
+ *   #stablehlo.dot_algorithm<lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32,
+ *       lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 3,
+ *       allow_imprecise_accumulation = false> */
 static int from_hlo_algorithm(from_hlo_op *x, ir_op *made) {
   const char *word = ir_get_str(x->op, IR_ATTR_ALGORITHM);
   const attr_algorithm *a = attr_algorithms;
@@ -70,6 +88,10 @@ static int from_hlo_algorithm(from_hlo_op *x, ir_op *made) {
   return from_hlo_put(x, made, "algorithm", ir_m_struct(x->t->to, "stablehlo", "dot_algorithm", 7, fields));
 }
 
+/*   result_accuracy={mode=highest}    #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>
+ *   result_accuracy={tolerance={atol=0,rtol=0,ulps=2}}    ... ulps = 2, mode TOLERANCE
+ *
+ * Without the attribute, as nearly always, StableHLO's is left out too. */
 static int from_hlo_accuracy(from_hlo_op *x, ir_op *made) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_RESULT_ACCURACY);
   ir_module *m = x->t->to;
@@ -88,8 +110,12 @@ static int from_hlo_accuracy(from_hlo_op *x, ir_op *made) {
 
 /* --- windows and such --- */
 
+/*   dim_labels=b01f_01io->b01f
+ *
+ * Nine fields: for input, kernel and output each two numbers, then the list of spatial dimensions. */
 static const ir_mattr *from_hlo_conv_dims(from_hlo_op *x) {
   const ir_conv_dims *d = ir_get_conv_dims(x->op);
+  assert(d && d->n_spatial <= IR_MAX_RANK);
   ir_module *m = x->t->to;
   const struct {
     const char *name;
@@ -113,7 +139,9 @@ static const ir_mattr *from_hlo_conv_dims(from_hlo_op *x) {
   return ir_m_struct(m, "stablehlo", "conv", 9, fields);
 }
 
-/* One member of every window dimension as a list; padding gives pairs. */
+/* One member of every window dimension as a list; padding gives pairs. HLO has one record a dimension, StableHLO one
+ * list a member. `offset` is the member's place in the record; low and high padding stand next to one another there,
+ * and go together as a row of two. */
 static int from_hlo_window_list(from_hlo_op *x, ir_op *made, const char *name, const ir_window *w, size_t offset) {
   int64_t list[2 * IR_MAX_RANK], dims[2];
   uint32_t n = w ? w->n : 0, each = 1;
@@ -127,6 +155,11 @@ static int from_hlo_window_list(from_hlo_op *x, ir_op *made, const char *name, c
   return from_hlo_put(x, made, name, a);
 }
 
+/*   window={size=2x2 stride=2x2 pad=0_0x0_1}
+ *   window_dimensions = [2, 2], window_strides = [2, 2], padding = [[0, 0], [0, 1]]
+ *
+ * A convolution's sizes are its kernel's and are not said; its dilations have names of their own. select_and_scatter
+ * has no dilations. A reduce-window without a window has rank 0. */
 int from_hlo_window(from_hlo_op *x, ir_op *made) {
   bool conv = x->op->opcode == IR_OP_CONVOLUTION, scatter = x->op->opcode == IR_OP_SELECT_AND_SCATTER;
   const ir_window *w = ir_get_window(x->op);
@@ -154,21 +187,26 @@ int from_hlo_window(from_hlo_op *x, ir_op *made) {
 
 /* The i-th member of each of n triples as an array. */
 static const ir_mattr *from_hlo_column(from_hlo_op *x, uint32_t n, const void *triples, uint32_t i) {
+  assert(i < 3);
   int64_t list[IR_MAX_RANK];
   assert(n <= IR_MAX_RANK);
   for (uint32_t k = 0; k < n; k++) memcpy(&list[k], (const int64_t *)triples + 3 * (size_t)k + i, sizeof *list);
   return ir_m_i64s(x->t->to, n, list);
 }
 
+/*   padding=0_1x2_3_1    edge_padding_low = [0, 2], edge_padding_high = [1, 3], interior_padding = [0, 1] */
 int from_hlo_padding(from_hlo_op *x, ir_op *made) {
   const ir_padding *p = ir_attr_find(x->op, IR_ATTR_PADDING)->v.padding;
+  assert(p->n == x->op->type->rank);
   TRY(from_hlo_put(x, made, "edge_padding_low", from_hlo_column(x, p->n, p->v, 0)));
   TRY(from_hlo_put(x, made, "edge_padding_high", from_hlo_column(x, p->n, p->v, 1)));
   return from_hlo_put(x, made, "interior_padding", from_hlo_column(x, p->n, p->v, 2));
 }
 
+/*   slice={[0:4],[2:8:2]}    start_indices = [0, 2], limit_indices = [4, 8], strides = [1, 2] */
 int from_hlo_slice(from_hlo_op *x, ir_op *made) {
   const ir_slice *s = ir_attr_find(x->op, IR_ATTR_SLICE)->v.slice;
+  assert(s->n == x->op->type->rank);
   TRY(from_hlo_put(x, made, "start_indices", from_hlo_column(x, s->n, s->v, 0)));
   TRY(from_hlo_put(x, made, "limit_indices", from_hlo_column(x, s->n, s->v, 1)));
   return from_hlo_put(x, made, "strides", from_hlo_column(x, s->n, s->v, 2));
@@ -176,7 +214,10 @@ int from_hlo_slice(from_hlo_op *x, ir_op *made) {
 
 /* --- collectives --- */
 
-/* Lists of equal length as a matrix; shorter ones end in -1. */
+/* Lists of equal length as a matrix; shorter ones end in -1.
+ *   {{0,1,2},{3}}    dense<[[0, 1, 2], [3, -1, -1]]> : tensor<2x3xi64>
+ *
+ * `columns` is the least width; 2 for source-target pairs, so that none gives tensor<0x2xi64>. */
 static const ir_mattr *from_hlo_matrix(from_hlo_op *x, const ir_int_lists *lists, uint32_t columns) {
   for (uint32_t i = 0; i < lists->n; i++)
     if (lists->v[i]->n > columns) columns = lists->v[i]->n;
@@ -191,6 +232,7 @@ static const ir_mattr *from_hlo_matrix(from_hlo_op *x, const ir_int_lists *lists
 
 /* "{{0,1},{2,3}}", which we have printed ourselves: every list ends in a brace. */
 static const ir_int_lists *from_hlo_read_lists(from_hlo *t, const base_text *text) {
+  assert(text->n >= 2 && text->s[0] == '{');
   uint32_t rows = 0, most = 0;
   for (size_t i = 0; i < text->n; i++) {
     rows += text->s[i] == '{';
@@ -203,6 +245,7 @@ static const ir_int_lists *from_hlo_read_lists(from_hlo *t, const base_text *tex
     uint32_t n = 0;
     for (p++; *p != '}';) {
       char *after;
+      assert(n <= most && lists->n < rows);
       row[n++] = strtoll(*p == ',' ? p + 1 : p, &after, 10);
       p = after;
     }
@@ -211,6 +254,8 @@ static const ir_int_lists *from_hlo_read_lists(from_hlo *t, const base_text *tex
   return lists;
 }
 
+/* Groups by iota ([2,4]<=[8]) or by mesh axes are written out by the printer and read back, which keeps one place
+ * that knows what they mean. */
 int from_hlo_groups(const from_hlo_op *x, const ir_int_lists **out) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_REPLICA_GROUPS);
   *out = a ? a->v.groups->lists : NULL;
@@ -229,6 +274,8 @@ const ir_mattr *from_hlo_groups_attr(from_hlo_op *x) {
   return from_hlo_matrix(x, lists ? lists : &none, 0);
 }
 
+/* #stablehlo.channel_handle<handle = 1, type = 0>. The type is 0 for collectives; see from_hlo_transfer for the
+ * others. */
 const ir_mattr *from_hlo_channel(from_hlo *t, int64_t handle, int64_t type) {
   const char *names[2] = {"handle", "type"};
   const int64_t values[2] = {handle, type};
@@ -243,6 +290,8 @@ const ir_mattr *from_hlo_channel(from_hlo *t, int64_t handle, int64_t type) {
 
 /* --- literals --- */
 
+/* A literal of one value everywhere is kept as that one value, a splat: dense<1.0> : tensor<1024xf32>. Compared by
+ * bytes: the elements all equal the first if each equals its neighbour. */
 const ir_mattr *from_hlo_literal(from_hlo *t, const ir_type *type, const ir_literal *l) {
   if (type->count == 0) {
     const ir_literal *none = ir_literal_new(t->to, type);
@@ -260,6 +309,7 @@ const ir_mattr *from_hlo_literal(from_hlo *t, const ir_type *type, const ir_lite
 
 /* --- the table --- */
 
+/* The value of one attribute (or field) that StableHLO always has. NULL when out of memory. */
 static const ir_mattr *from_hlo_pair(from_hlo_op *x, const attr_pair *p) {
   const ir_op *op = x->op;
   ir_module *m = x->t->to;
@@ -303,7 +353,8 @@ static const ir_mattr *from_hlo_pair(from_hlo_op *x, const attr_pair *p) {
   }
 }
 
-/* Attributes that are there or not. */
+/* Attributes that are there or not. *done says whether the pair is of this kind; if not, from_hlo_pair is to make
+ * it. */
 static int from_hlo_optional_pair(from_hlo_op *x, ir_op *made, const attr_pair *p, bool *done) {
   int64_t channel = 0;
   *done = true;
@@ -340,6 +391,8 @@ static int from_hlo_struct(from_hlo_op *x, ir_op *made, const attr_pair **p) {
   return from_hlo_put(x, made, name, ir_m_struct(x->t->to, from_hlo_dialect(x->target), spec->sub, n, fields));
 }
 
+/* Runs through the rows of the op that was made, which need not be the op that HLO has: what all-gather-start
+ * becomes is an all_gather. */
 int from_hlo_attrs(from_hlo_op *x, ir_op *made) {
   x->target = made->opcode;
   for (const attr_pair *p = attr_pairs(made->opcode); p->name; p++) {

@@ -1,4 +1,8 @@
-/* From HLO form to MLIR form: collectives, and communication with the host. */
+/* From HLO form to MLIR form: collectives, and communication with the host.
+ *
+ * HLO's collectives take any number of operands and give a tuple; of StableHLO's only all_reduce and all_gather do.
+ * Where an op of one operand does the same to each, it is made once for each (from_hlo_each). all-to-all of a tuple,
+ * which HLO uses to send part i to participant i, has another meaning and its own translation. */
 #include "from_hlo.h"
 
 /* The opcode of the collective that an op starts, or itself. */
@@ -6,7 +10,13 @@ static ir_opcode from_hlo_sync(const ir_op *op) {
   return op->opcode == IR_OP_COLLECTIVE_PERMUTE_START ? IR_OP_COLLECTIVE_PERMUTE : (ir_opcode)op->opcode;
 }
 
-/* One op for each operand: StableHLO's takes one. */
+/* One op for each operand: StableHLO's takes one.
+ *   %r = (f32[2], f32[4]) collective-permute(%a, %b), source_target_pairs={{0,1}}
+ *
+ *   %0 = "stablehlo.collective_permute"(%a) ... : tensor<2xf32>
+ *   %1 = "stablehlo.collective_permute"(%b) ... : tensor<4xf32>
+ *
+ * A sharding is that of the whole, so it is only kept where the op stays one. */
 int from_hlo_each(from_hlo_op *x) {
   uint32_t n = x->op->n_operands, n_types;
   const ir_type **types;
@@ -35,7 +45,8 @@ int from_hlo_each(from_hlo_op *x) {
 
 /* --- all-to-all --- */
 
-/* How many take part in each group: -1 where it is not said and does not follow. */
+/* How many take part in each group: -1 where it is not said and does not follow. The first group speaks for all,
+ * since StableHLO's rules want them of one size. */
 static int from_hlo_group_size(from_hlo_op *x, int64_t *size) {
   const ir_int_lists *lists;
   TRY(from_hlo_groups(x, &lists));
@@ -47,7 +58,8 @@ static int from_hlo_group_size(from_hlo_op *x, int64_t *size) {
   return 0;
 }
 
-/* Replica groups that name nobody mean everybody; here they must be named. */
+/* Replica groups that name nobody mean everybody; here they must be named.
+ *   replica_groups={}, 4 replicas    dense<[[0, 1, 2, 3]]> : tensor<1x4xi64> */
 static int from_hlo_name_everybody(from_hlo_op *x, ir_op *made, int64_t size) {
   const ir_mattr *groups = ir_mattr_of(made, "replica_groups");
   if (groups && groups->type->count) return 0;
@@ -57,8 +69,10 @@ static int from_hlo_name_everybody(from_hlo_op *x, ir_op *made, int64_t size) {
              : from_hlo_no_memory(x->t);
 }
 
+/* One all_to_all whose split and concatenated dimension is the same, over groups of `size`. */
 static int from_hlo_exchange(from_hlo_op *x, const ir_type *type, ir_value operand, int64_t dimension, int64_t size,
                              ir_op **out) {
+  assert(type && operand.op);
   ir_module *m = x->t->to;
   ir_op *made = *out = from_hlo_emit(x, IR_OP_ALL_TO_ALL, type, 1, &operand);
   if (!made) return from_hlo_no_memory(x->t);
@@ -69,9 +83,11 @@ static int from_hlo_exchange(from_hlo_op *x, const ir_type *type, ir_value opera
   return from_hlo_put(x, made, "split_count", ir_m_i64(m, size));
 }
 
-/* The i-th of what stands one after another along a new first dimension. */
+/* The i-th of what stands one after another along a new first dimension. slice, then reshape: `from` has the shape n
+ * x type, `one` is 1 x type. */
 static int from_hlo_take(from_hlo_op *x, ir_value from, const ir_type *one, const ir_type *type, int64_t i,
                          ir_value *out) {
+  assert(one->rank == type->rank + 1u && i >= 0);
   ir_module *m = x->t->to;
   int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK], stride[IR_MAX_RANK];
   for (uint32_t d = 0; d < one->rank; d++) high[d] = one->dims[d], stride[d] = 1;
@@ -88,7 +104,10 @@ static int from_hlo_take(from_hlo_op *x, ir_value from, const ir_type *one, cons
 }
 
 /* Operand i goes to the i-th of the group: the operands are put together, exchanged along that new dimension, and
- * taken apart. */
+ * taken apart.
+ *   %r = (f32[3], f32[3]) all-to-all(%a, %b)
+ *
+ *   reshape each to 1x3, concatenate to 2x3, all_to_all with split = concat = 0, slice each, reshape to 3 */
 static int from_hlo_exchange_tuple(from_hlo_op *x) {
   ir_module *m = x->t->to;
   uint32_t n = x->op->n_operands, at = 0;
@@ -118,6 +137,7 @@ static int from_hlo_exchange_tuple(from_hlo_op *x) {
   return from_hlo_build(x->t, x->type, operands, &at, &x->result);
 }
 
+/* The array form splits along one dimension and concatenates along the same. */
 int from_hlo_all_to_all(from_hlo_op *x) {
   if (ir_is_tuple(x->type)) return from_hlo_exchange_tuple(x);
   const ir_ints *dims = ir_get_ints(x->op, IR_ATTR_DIMENSIONS);
@@ -139,6 +159,7 @@ int from_hlo_all_to_all(from_hlo_op *x) {
 
 /* --- the host --- */
 
+/* Layouts of an infeed's leaves, minor to major: [[1, 0], [0]]. Tokens have none. */
 static int from_hlo_layout_list(from_hlo *t, const ir_type *type, const ir_mattr **list, uint32_t *n) {
   const ir_mattr *dims[IR_MAX_RANK];
   for (uint32_t i = 0; i < type->n_elements; i++) TRY(from_hlo_layout_list(t, type->elements[i], list, n));
@@ -151,6 +172,7 @@ static int from_hlo_layout_list(from_hlo *t, const ir_type *type, const ir_mattr
   return list[(*n)++] ? 0 : from_hlo_no_memory(t);
 }
 
+/*   %i = ((f32[2,3], s32[]), token[]) infeed(%token)    %i:3 = "stablehlo.infeed"(%token) -> f32, i32, token */
 int from_hlo_infeed(from_hlo_op *x) {
   const char *config = ir_get_str(x->op, IR_ATTR_INFEED_CONFIG);
   const ir_mattr **layouts = BASE_ARRAY(&x->t->to->arena, const ir_mattr *, ir_type_leaves(x->op->type) + 1u);
@@ -168,6 +190,7 @@ int from_hlo_infeed(from_hlo_op *x) {
 
 /* The leaves of the first operand, then the token. */
 static int from_hlo_sent(from_hlo_op *x, ir_opcode opcode, ir_op **made) {
+  assert(x->op->n_operands == 2);
   from_hlo_values operands = {0};
   const ir_type *token = ir_token(x->t->to);
   int status = from_hlo_flatten(x, x->operands[0], &operands);
@@ -180,6 +203,7 @@ static int from_hlo_sent(from_hlo_op *x, ir_opcode opcode, ir_op **made) {
   return status;
 }
 
+/* The data, a tuple or not, and the token: its leaves are operands of one op. */
 int from_hlo_outfeed(from_hlo_op *x) {
   const char *config = ir_get_str(x->op, IR_ATTR_OUTFEED_CONFIG);
   ir_op *made;
@@ -188,7 +212,8 @@ int from_hlo_outfeed(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
-/* Channel types of StableHLO: between devices 1, to the host 2, from it 3. */
+/* Channel types of StableHLO: between devices 1, to the host 2, from it 3.
+ *   channel_id=1, is_host_transfer=true    channel_handle = #stablehlo.channel_handle<handle = 1, type = 2> */
 static int from_hlo_transfer(from_hlo_op *x, ir_op *made, int64_t host_type) {
   bool host = ir_get_bool(x->op, IR_ATTR_IS_HOST_TRANSFER, false);
   int64_t handle = ir_get_int(x->op, IR_ATTR_CHANNEL_ID, 0);
@@ -198,6 +223,7 @@ static int from_hlo_transfer(from_hlo_op *x, ir_op *made, int64_t host_type) {
 
 /* HLO's send gives (data, context, token); its end takes the token out. */
 int from_hlo_send(from_hlo_op *x) {
+  assert(x->op->type->n_elements == 3);
   const from_hlo_tree *parts[3];
   ir_op *made;
   TRY(from_hlo_sent(x, IR_OP_SEND, &made));
@@ -209,10 +235,14 @@ int from_hlo_send(from_hlo_op *x) {
   return x->result ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* (data, context, token): the token, which is the third. */
 int from_hlo_send_done(from_hlo_op *x) {
   return from_hlo_part(x, x->operands[0], 2, &x->result);
 }
 
+/* HLO gives (data, context, token) at the start and (data, token) at the end; StableHLO's one op gives the data's
+ * leaves and the token. x->type is made the latter, so that the op is made of the right results, and the tree is
+ * then given HLO's form. */
 int from_hlo_recv(from_hlo_op *x) {
   const ir_type *bundle = x->op->type, *data[2] = {bundle->elements[0], bundle->elements[2]};
   const from_hlo_tree *parts[3];
@@ -231,6 +261,7 @@ int from_hlo_recv(from_hlo_op *x) {
   return x->result ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* The start has it all: the end picks the data and the token. */
 int from_hlo_recv_done(from_hlo_op *x) {
   const from_hlo_tree *parts[2];
   TRY(from_hlo_part(x, x->operands[0], 0, &parts[0]));

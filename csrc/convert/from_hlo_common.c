@@ -1,23 +1,38 @@
-/* What any op or argument may carry, and the facts of the module: the inverse of to_hlo_common.c. */
+/* What any op or argument may carry, and the facts of the module: the inverse of to_hlo_common.c.
+ *
+ *   HLO                                       MLIR
+ *   metadata={op_name="f" source_file="a.py"} loc(fused["f", "a.py":3:0])
+ *   sharding={devices=[2]<=[2]}               mhlo.sharding = "{devices=[2]<=[2]}"
+ *   frontend_attributes={k="v"}               mhlo.frontend_attributes = {k = "v"}
+ *   input_output_alias={ {0}: (1, {}) }       tf.aliasing_output = 0 : i32, on argument 1
+ *   buffer_donor={ (0, {}) }                  jax.buffer_donor = true, on argument 0
+ *   parameter(0), parameter_replication={true}  mhlo.parameter_replication = [true] */
 #include "../text/text.h"
 #include "from_hlo.h"
 
 /* --- locations --- */
 
+/* A table of frames may be circular, or a line as long as the table. */
 enum { FROM_HLO_MAX_FRAMES = 64 };
 
+/* loc("a.py":3:4) */
 static const ir_mattr *from_hlo_file_location(from_hlo *t, const base_istr *file, int64_t line, int64_t col) {
+  assert(file);
   ir_mloc loc = {.kind = IR_LOC_FILE, .line = line, .col = col};
   loc.name = ir_intern(t->to, file->s, file->n);
   return loc.name ? ir_m_loc(t->to, &loc) : NULL;
 }
 
+/* loc("name"), or loc("name"(child)). */
 static const ir_mattr *from_hlo_name_location(from_hlo *t, const base_istr *name, const ir_mattr *child) {
+  assert(name);
   ir_mloc loc = {.kind = IR_LOC_NAME, .child = child};
   loc.name = ir_intern(t->to, name->s, name->n);
   return loc.name ? ir_m_loc(t->to, &loc) : NULL;
 }
 
+/* Row `row`, counted from 1, of the table of locations, with the name of the function about it. NULL where the table
+ * has no such row. */
 static const ir_mattr *from_hlo_frame_place(from_hlo *t, uint32_t row) {
   const ir_source_tables *s = &t->from->sources;
   const ir_location *l = row >= 1 && row <= s->n_locations ? &s->locations[row - 1] : NULL;
@@ -27,7 +42,8 @@ static const ir_mattr *from_hlo_frame_place(from_hlo *t, uint32_t row) {
   return file && named ? from_hlo_name_location(t, s->functions[l->function - 1], file) : file;
 }
 
-/* The frame, and who called it. */
+/* The frame, and who called it.
+ *   loc(callsite("f"("a.py":3:4) at "main"("a.py":9:0))) */
 static const ir_mattr *from_hlo_frames(from_hlo *t, uint32_t id, int depth) {
   const ir_source_tables *s = &t->from->sources;
   if (id < 1 || id > s->n_frames || depth > FROM_HLO_MAX_FRAMES) return NULL;
@@ -39,6 +55,7 @@ static const ir_mattr *from_hlo_frames(from_hlo *t, uint32_t id, int depth) {
   return ir_m_loc(t->to, &loc);
 }
 
+/* Two facts about one place. */
 static const ir_mattr *from_hlo_fused(from_hlo *t, const ir_mattr *a, const ir_mattr *b) {
   ir_mattrs *parts = base_arena_alloc(&t->to->arena, sizeof *parts + 2 * sizeof *parts->v);
   if (!parts) return NULL;
@@ -63,6 +80,7 @@ const ir_mattr *from_hlo_location(from_hlo *t, const ir_op *op) {
 
 /* --- shardings, frontend attributes --- */
 
+/* HLO's own words, in a string: that is how MLIR has it too. */
 const ir_mattr *from_hlo_sharding(from_hlo *t, const ir_sharding *s) {
   base_text text;
   base_text_init(&text, t->to->alloc);
@@ -72,11 +90,13 @@ const ir_mattr *from_hlo_sharding(from_hlo *t, const ir_sharding *s) {
   return a;
 }
 
+/* A sharding that is no tuple holds for every leaf. */
 const ir_sharding *from_hlo_leaf_sharding(const ir_sharding *s, uint32_t i) {
   if (!s || s->kind != IR_SHARDING_TUPLE) return s;
   return i < s->n_elements ? s->elements[i] : NULL;
 }
 
+/* Strings to strings. */
 const ir_mattr *from_hlo_dict(from_hlo *t, const ir_dict *d) {
   ir_mentry *entries = BASE_ARRAY(&t->to->arena, ir_mentry, d->n + 1u);
   if (!entries) return NULL;
@@ -94,6 +114,7 @@ static const ir_dict *from_hlo_frontend(const ir_op *op) {
   return a && a->v.dict->n ? a->v.dict : NULL;
 }
 
+/* What the made op gives, counted as HLO's shardings of tuples count. */
 static uint32_t from_hlo_result_leaves(const ir_op *op) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < op->n_results; i++) n += ir_type_leaves(op->types[i]);
@@ -127,10 +148,13 @@ int from_hlo_common(from_hlo_op *x, ir_op *made) {
 
 /* --- arguments and results --- */
 
+/* An argument's attribute: arguments are ops here, so that it is an attribute like any other. */
 static int from_hlo_put_fact(from_hlo *t, ir_op *argument, const char *name, const ir_mattr *value) {
   return value && ir_m_set(argument, name, value) ? 0 : from_hlo_no_memory(t);
 }
 
+/* Frontend attributes are the whole parameter's, so each leaf has them; a sharding and the replication are taken
+ * apart. */
 int from_hlo_argument_facts(from_hlo *t, const ir_computation *from, ir_computation *made) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < from->n_params; i++) {
@@ -140,6 +164,7 @@ int from_hlo_argument_facts(from_hlo *t, const ir_computation *from, ir_computat
     const ir_attr *replicated = ir_attr_find(p, IR_ATTR_PARAMETER_REPLICATION);
     for (uint32_t leaf = 0; leaf < ir_type_leaves(p->type); leaf++, at++) {
       ir_op *argument = made->params[at];
+      assert(at < made->n_params && argument->opcode == IR_OP_PARAMETER);
       const ir_sharding *part = from_hlo_leaf_sharding(s, leaf);
       const ir_mattr *yes = ir_m_bool(t->to, true);
       if (part) TRY(from_hlo_put_fact(t, argument, "mhlo.sharding", from_hlo_sharding(t, part)));
@@ -151,7 +176,10 @@ int from_hlo_argument_facts(from_hlo *t, const ir_computation *from, ir_computat
   return 0;
 }
 
+/* Results of functions are not ops; their attributes stand in an array beside them, which is made when the first is
+ * set. */
 static int from_hlo_put_result(from_hlo *t, ir_computation *made, uint32_t i, const char *name, const ir_mattr *value) {
+  assert(i < made->n_results);
   const ir_mdict **facts = (const ir_mdict **)(uintptr_t)made->result_mlir;
   if (!value) return from_hlo_no_memory(t);
   if (!facts) {
@@ -163,6 +191,7 @@ static int from_hlo_put_result(from_hlo *t, ir_computation *made, uint32_t i, co
   return facts[i] ? 0 : from_hlo_no_memory(t);
 }
 
+/* The root's sharding, leaf by leaf, as attributes of the results. */
 int from_hlo_result_facts(from_hlo *t, const ir_computation *from, ir_computation *made) {
   const ir_sharding *s = ir_get_sharding(ir_root(from));
   for (uint32_t i = 0; s && i < made->n_results; i++) {
@@ -174,7 +203,9 @@ int from_hlo_result_facts(from_hlo *t, const ir_computation *from, ir_computatio
 
 /* --- aliases and donors --- */
 
-/* How many leaves come before the part at `path`. */
+/* How many leaves come before the part at `path`. A path that leads out of the type ends there.
+ *
+ *   (f32[], (s32[], pred[])), path {1,1}    2 */
 static uint32_t from_hlo_leaf_at(const ir_type *type, const ir_ints *path) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < path->n && ir_is_tuple(type); i++) {
@@ -185,6 +216,7 @@ static uint32_t from_hlo_leaf_at(const ir_type *type, const ir_ints *path) {
   return n;
 }
 
+/* The argument that is the leaf at `path` of parameter `number`; NULL where there is none. */
 static ir_op *from_hlo_alias_argument(from_hlo *t, ir_computation *made, int64_t number, const ir_ints *path) {
   const ir_computation *entry = t->from->entry;
   uint32_t at = 0;
@@ -194,6 +226,7 @@ static ir_op *from_hlo_alias_argument(from_hlo *t, ir_computation *made, int64_t
   return at < made->n_params ? made->params[at] : NULL;
 }
 
+/* An argument that is aliased and a donor is said to be aliased only, which says more. */
 static int from_hlo_aliases(from_hlo *t, ir_computation *made) {
   const ir_config *config = &t->from->config;
   const ir_type *i32 = ir_element(t->to, XLAC_S32, NULL);
@@ -214,7 +247,8 @@ static int from_hlo_aliases(from_hlo *t, ir_computation *made) {
 
 /* --- layouts of the entry --- */
 
-/* "{0,1}", or NULL in *out where the layout is the usual one. */
+/* "{0,1}", or NULL in *out where the layout is the usual one. The part of the printed type behind the dimensions:
+ * f32[2,3]{0,1} gives {0,1}. */
 static int from_hlo_layout_text(from_hlo *t, const ir_type *type, const ir_mattr **out) {
   *out = NULL;
   if (!ir_is_tensor(type) || !type->layout || type->layout == ir_layout_default(t->from, type->rank)) return 0;
@@ -239,6 +273,7 @@ static int from_hlo_layouts(from_hlo *t, ir_computation *made, const ir_type *ty
   uint32_t i = (*at)++;
   TRY(from_hlo_layout_text(t, type, &text));
   if (!text) return 0;
+  assert(result ? i < made->n_results : i < made->n_params);
   return result ? from_hlo_put_result(t, made, i, "mhlo.layout_mode", text)
                 : from_hlo_put_fact(t, made->params[i], "mhlo.layout_mode", text);
 }
@@ -261,6 +296,7 @@ static bool from_hlo_layout_fits(const ir_module *m) {
   return fits;
 }
 
+/* Counts of 1 are the default of both and are not said. */
 int from_hlo_module_facts(from_hlo *t, ir_computation *entry) {
   const ir_config *config = &t->from->config;
   uint32_t at = 0;

@@ -1,4 +1,11 @@
-/* While, conditional, barriers, calls, fusions. */
+/* From HLO form to MLIR form: while, conditional, barriers, calls, fusions, async ops.
+ *
+ *   %w = (s32[], f32[4]) while(%init), condition=%c, body=%b
+ *
+ *   %w:2 = stablehlo.while(%i = %0, %x = %1) : tensor<i32>, tensor<4xf32> cond {...} do {...}
+ *
+ * A while's state is HLO's one tuple and StableHLO's list of values. Branches of StableHLO take no arguments: what
+ * HLO passes them is bound to the branch's parameter instead (from_hlo_closure). */
 #include "../text/mlir/mlir.h"
 #include "from_hlo.h"
 
@@ -15,7 +22,9 @@ static int from_hlo_state_op(from_hlo_op *x, ir_opcode opcode, ir_op **made) {
   return status;
 }
 
+/* Called computations are the condition, then the body, in both forms. */
 int from_hlo_while(from_hlo_op *x) {
+  assert(x->op->n_called == 2 && x->op->n_operands == 1);
   ir_op *made;
   TRY(from_hlo_state_op(x, IR_OP_WHILE, &made));
   for (uint32_t i = 0; i < 2; i++) TRY(from_hlo_region(x->t, x->op->called[i], made, i));
@@ -28,7 +37,9 @@ int from_hlo_barrier(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
-/* Nothing that comes out of a barrier comes before what goes into it. */
+/* Nothing that comes out of a barrier comes before what goes into it. optimization_barrier on the leaves of both
+ * operands; x->type is the first operand's, so its leaves are what is read of the results, and the token's place at
+ * the end is passed by. */
 int from_hlo_add_dependency(from_hlo_op *x) {
   from_hlo_values leaves = {0};
   const ir_type **types;
@@ -47,6 +58,7 @@ int from_hlo_add_dependency(from_hlo_op *x) {
   return made ? from_hlo_done(x, made) : from_hlo_no_memory(x->t);
 }
 
+/* Of nothing: create_token. */
 int from_hlo_after_all(from_hlo_op *x) {
   ir_value *operands;
   ir_op *made;
@@ -56,8 +68,11 @@ int from_hlo_after_all(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
-/* Branches of StableHLO take no arguments: they use what is outside. */
+/* Branches of StableHLO take no arguments: they use what is outside.
+ *   conditional(%p, %a, %b), true_computation=%t, false_computation=%f    "stablehlo.if"(%p)
+ *   conditional(%i, %a, %b, %c), branch_computations={...}                "stablehlo.case"(%i) */
 int from_hlo_conditional(from_hlo_op *x) {
+  assert(x->op->n_operands == x->op->n_called + 1u);
   bool two = ir_operand(x->op, 0)->type->dtype == XLAC_PRED;
   ir_value selector;
   ir_op *made;
@@ -70,6 +85,7 @@ int from_hlo_conditional(from_hlo_op *x) {
 
 /* --- calls --- */
 
+/* Functions take leaves: a tuple is passed as its parts. */
 static int from_hlo_flat_operands(from_hlo_op *x, from_hlo_values *out) {
   for (uint32_t i = 0; i < x->op->n_operands; i++) TRY(from_hlo_flatten(x, x->operands[i], out));
   return 0;
@@ -77,6 +93,7 @@ static int from_hlo_flat_operands(from_hlo_op *x, from_hlo_values *out) {
 
 /* An op that calls a function, named by the attribute. */
 int from_hlo_call_op(from_hlo_op *x, ir_opcode opcode, const char *attr, ir_op **made) {
+  assert(x->op->n_called == 1);
   from_hlo_values operands = {0};
   ir_computation *callee;
   TRY(from_hlo_function(x->t, x->op->called[0], &callee));
@@ -87,13 +104,15 @@ int from_hlo_call_op(from_hlo_op *x, ir_opcode opcode, const char *attr, ir_op *
   return from_hlo_put(x, *made, attr, ir_m_symbol(x->t->to, callee->name->s, callee->name->n));
 }
 
+/* NULL where the dictionary has no such key. */
 static const base_istr *from_hlo_entry(const ir_dict *d, const char *key) {
   for (uint32_t i = 0; i < d->n; i++)
     if (strcmp(d->v[i].key->s, key) == 0) return d->v[i].value;
   return NULL;
 }
 
-/* HLO keeps what a composite is in frontend attributes. Those that are left stay. */
+/* HLO keeps what a composite is in frontend attributes. Those that are left stay. Keys "composite.*" are what
+ * from_hlo_composite has read; without others the attribute goes altogether. */
 static int from_hlo_other_frontend(from_hlo_op *x, ir_op *made, const ir_dict *d) {
   ir_dict *rest = base_arena_zalloc(&x->t->to->arena, sizeof *rest + d->n * sizeof *rest->v);
   if (!rest) return from_hlo_no_memory(x->t);
@@ -103,6 +122,10 @@ static int from_hlo_other_frontend(from_hlo_op *x, ir_op *made, const ir_dict *d
   return ir_m_set(made, "mhlo.frontend_attributes", NULL) ? 0 : from_hlo_no_memory(x->t);
 }
 
+/*   call(%x), to_apply=%f, is_composite=true, frontend_attributes={composite.name="my.op",
+ *        composite.attributes={a = 1 : i32}, composite.version="1"}
+ *
+ *   stablehlo.composite "my.op" %x {composite_attributes = {a = 1 : i32}, decomposition = @f, version = 1 : i32} */
 static int from_hlo_composite(from_hlo_op *x) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_FRONTEND_ATTRIBUTES);
   const base_istr *name = a ? from_hlo_entry(a->v.dict, "composite.name") : NULL;
@@ -134,7 +157,7 @@ int from_hlo_call(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
-/* A call that remembers what kind of fusion it was. */
+/* A call that remembers what kind of fusion it was. To_hlo_ops.c's is_fusion makes it a fusion again. */
 int from_hlo_fusion(from_hlo_op *x) {
   const char *kind = ir_get_str(x->op, IR_ATTR_KIND);
   ir_op *made;
@@ -146,8 +169,10 @@ int from_hlo_fusion(from_hlo_op *x) {
 /* ---- From HLO form to MLIR form: async ops. StableHLO has futures of collectives and slices, in regions of one op;
  * anything else runs where it starts. */
 
-/* (operands, outcome, contexts...) of an async start whose outcome is x->result. */
+/* (operands, outcome, contexts...) of an async start whose outcome is x->result. The tree has as many parts as the
+ * start's type has elements, so that whoever takes an element of it finds one. */
 static int from_hlo_bundle(from_hlo_op *x, const from_hlo_tree *operands) {
+  assert(ir_is_tuple(x->op->type) && x->op->type->n_elements >= 2);
   const ir_type *type = x->op->type;
   const from_hlo_tree **parts = BASE_ARRAY(&x->t->to->arena, const from_hlo_tree *, type->n_elements + 1u);
   if (!parts) return from_hlo_no_memory(x->t);
@@ -159,8 +184,10 @@ static int from_hlo_bundle(from_hlo_op *x, const from_hlo_tree *operands) {
   return x->result ? 0 : from_hlo_no_memory(x->t);
 }
 
-/* Ops that StableHLO takes into a future and that are one op there too. */
+/* Ops that StableHLO takes into a future and that are one op there too. A permute of slices is none: StableHLO has
+ * no op for it. See from_hlo_each. */
 static bool from_hlo_has_future(const ir_op *op) {
+  assert(op->opcode < IR_OP_COUNT);
   switch (op->opcode) {
     case IR_OP_ALL_GATHER:
     case IR_OP_ALL_REDUCE:
@@ -180,7 +207,8 @@ static bool from_hlo_has_future(const ir_op *op) {
   }
 }
 
-/* Whether the start is waited for by a done, and the chain holds one op that a future may. */
+/* Whether the start is waited for by a done, and the chain holds one op that a future may. async-update ops between
+ * start and done are passed by. The computation may hold parameters and a root, no more. */
 static bool from_hlo_is_future(const ir_op *start) {
   const ir_op *user = start->uses ? start->uses->user : NULL;
   while (user && user->opcode == IR_OP_ASYNC_UPDATE) user = user->uses ? user->uses->user : NULL;
@@ -194,7 +222,8 @@ static bool from_hlo_is_future(const ir_op *start) {
   return true;
 }
 
-/* An async_start whose region is still empty; x->result is its future. */
+/* An async_start whose region is still empty; x->result is its future.
+ *   %f = "stablehlo.async_start"(%x) ({ ... }) : (tensor<4xf32>) -> !stablehlo.future<tensor<4xf32>> */
 static int from_hlo_start(from_hlo_op *x, const ir_type *outcome, ir_op **made) {
   const ir_type *type, *future;
   ir_value *operands;
@@ -208,6 +237,8 @@ static int from_hlo_start(from_hlo_op *x, const ir_type *outcome, ir_op **made) 
   return x->result ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* Where it cannot be a future, the computation is called at the start: HLO's order allows that, as the done comes
+ * later. */
 int from_hlo_async_start(from_hlo_op *x) {
   ir_op *made;
   const from_hlo_tree *operands = from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
@@ -225,6 +256,7 @@ int from_hlo_async_start(from_hlo_op *x) {
 
 /* Waits for what is a future, and is the value that is there otherwise. */
 static int from_hlo_await(from_hlo_op *x, const from_hlo_tree *tree) {
+  assert(tree);
   x->result = tree;
   if (tree->kind != FROM_HLO_VALUE || tree->type->kind != IR_TYPE_FUTURE) return 0;
   ir_op *made = from_hlo_emit(x, IR_OP_ASYNC_DONE, tree->type->elements[0], 1, &tree->value);
@@ -232,13 +264,14 @@ static int from_hlo_await(from_hlo_op *x, const from_hlo_tree *tree) {
   return x->result ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* The outcome is part 1 of the bundle. */
 int from_hlo_async_done(from_hlo_op *x) {
   const from_hlo_tree *outcome;
   TRY(from_hlo_part(x, x->operands[0], 1, &outcome));
   return from_hlo_await(x, outcome);
 }
 
-/* (destination, source, context) */
+/* The bundle is (destination, source, context). StableHLO has no copies: the value is there at once, and is both. */
 int from_hlo_copy_start(from_hlo_op *x) {
   x->result = x->operands[0];
   return from_hlo_bundle(x, x->operands[0]);
@@ -248,7 +281,8 @@ int from_hlo_copy_done(from_hlo_op *x) {
   return from_hlo_part(x, x->operands[0], 0, &x->result);
 }
 
-/* The collective itself, as x->result. */
+/* The collective itself, as x->result. `bundled`: the start's type is (operand, outcome), so the outcome's type is
+ * element 1. */
 static int from_hlo_collective_now(from_hlo_op *x, bool bundled) {
   ir_value *operands;
   ir_op *made;
@@ -265,7 +299,8 @@ static int from_hlo_collective_now(from_hlo_op *x, bool bundled) {
   return from_hlo_done(x, made);
 }
 
-/* The same in the region of an async_start. */
+/* The same in the region of an async_start. `inside` is the same op, but with the region to put ops into and the
+ * region's argument for an operand. */
 static int from_hlo_collective_later(from_hlo_op *x, const ir_type *outcome) {
   ir_op *made, *argument;
   ir_value value;
@@ -281,6 +316,8 @@ static int from_hlo_collective_later(from_hlo_op *x, const ir_type *outcome) {
   return from_hlo_returns(x->t, inside.into, 1, &value);
 }
 
+/* all-reduce-start gives its outcome alone; all-gather-start and collective-permute-start bundle it with the
+ * operand. */
 int from_hlo_collective_start(from_hlo_op *x) {
   bool bundled = x->op->opcode != IR_OP_ALL_REDUCE_START && ir_is_tuple(x->op->type);
   const from_hlo_tree *first =

@@ -1,5 +1,11 @@
 /* Custom calls; and ops that StableHLO lacks as custom calls of the kind that XLA encodes such ops in: target
- * "mhlo.<op>", attributes in mhlo.attributes. */
+ * "mhlo.<op>", attributes in mhlo.attributes.
+ *
+ *   %r = f32[4] stochastic-convert(%x, %bits)
+ *
+ *   stablehlo.custom_call @mhlo.stochastic_convert(%x, %bits) {mhlo.attributes = {}, mhlo.version = 1 : i64}
+ *
+ * to_hlo_encoded.c is the way back. */
 #include "../text/mlir/mlir.h"
 #include "../text/text.h"
 #include "from_hlo.h"
@@ -8,7 +14,9 @@
 
 /* --- attributes that travel as HLO's own text --- */
 
+/* Numbers and truths as such; anything else as HLO prints it, in a string. */
 static const ir_mattr *from_hlo_attr_text(from_hlo_op *x, const ir_attr *a) {
+  assert(a);
   ir_module *m = x->t->to;
   if (a->kind == IR_KIND_INT) return ir_m_i64(m, a->v.i);
   if (a->kind == IR_KIND_BOOL) return ir_m_bool(m, a->v.b);
@@ -20,6 +28,8 @@ static const ir_mattr *from_hlo_attr_text(from_hlo_op *x, const ir_attr *a) {
   return made;
 }
 
+/* HLO's dashes are underscores in targets. Attributes that every op may have (metadata, sharding) go their usual
+ * way. */
 int from_hlo_encoded(from_hlo_op *x) {
   char target[64];
   int n = snprintf(target, sizeof target, "mhlo.%s", ir_opcode_text(x->op->opcode));
@@ -45,7 +55,9 @@ int from_hlo_encoded(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
-/* XLA's own encoding of this op; it wants a channel in any case. */
+/* XLA's own encoding of this op; it wants a channel in any case.
+ *   stablehlo.custom_call @ragged_all_to_all(...) {api_version = 4 : i32,
+ *       backend_config = {channel_id = 1 : i64, replica_groups = dense<...>}} */
 int from_hlo_ragged_all_to_all(from_hlo_op *x) {
   ir_module *m = x->t->to;
   int64_t channel = ir_get_int(x->op, IR_ATTR_CHANNEL_ID, 0);
@@ -65,6 +77,7 @@ int from_hlo_ragged_all_to_all(from_hlo_op *x) {
 
 /* --- parts of a custom call --- */
 
+/* HLO's words in the order of StableHLO's numbers, which begin at 1. Without the attribute: 1, the original. */
 static int from_hlo_api_version(const ir_op *op) {
   static const char *const words[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
                                       "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
@@ -74,6 +87,7 @@ static int from_hlo_api_version(const ir_op *op) {
   return 1;
 }
 
+/* A typed FFI call (version 4) has a dictionary, any other a string. HLO keeps the dictionary's MLIR text. */
 static int from_hlo_backend_config(from_hlo_op *x, ir_op *made, bool typed) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_BACKEND_CONFIG);
   const base_istr *text = a ? a->v.config->text : NULL;
@@ -93,6 +107,7 @@ static int from_hlo_backend_config(from_hlo_op *x, ir_op *made, bool typed) {
   return from_hlo_put(x, made, "backend_config", value);
 }
 
+/* Computations become private functions, by their symbols. */
 static int from_hlo_callees(from_hlo_op *x, ir_op *made) {
   uint32_t n = x->op->n_called;
   const ir_mattr **symbols = BASE_ARRAY(&x->t->to->arena, const ir_mattr *, n + 1u);
@@ -105,7 +120,8 @@ static int from_hlo_callees(from_hlo_op *x, ir_op *made) {
   return n ? from_hlo_put(x, made, "called_computations", ir_m_array(x->t->to, n, symbols)) : 0;
 }
 
-/* dense<[1, 0]> : tensor<2xindex>; of what is no tensor, an empty one. */
+/* dense<[1, 0]> : tensor<2xindex>; of what is no tensor, an empty one. Layouts that say the same of every dimension
+ * exist for rank 1 only (dense<0>), and are kept as splats, as MLIR does. */
 static int from_hlo_one_layout(from_hlo_op *x, const ir_type *type, const ir_mattr **out) {
   ir_module *m = x->t->to;
   const ir_layout *l = ir_is_tensor(type) ? type->layout : NULL;
@@ -135,12 +151,15 @@ static int from_hlo_one_layout(from_hlo_op *x, const ir_type *type, const ir_mat
 }
 
 static int from_hlo_layouts_of(from_hlo_op *x, ir_op *made, const char *name, uint32_t n, const ir_type *const *types) {
+  assert(n == 0 || types);
   const ir_mattr **list = BASE_ARRAY(&x->t->to->arena, const ir_mattr *, n + 1u);
   if (!list) return from_hlo_no_memory(x->t);
   for (uint32_t i = 0; i < n; i++) TRY(from_hlo_one_layout(x, types[i], &list[i]));
   return from_hlo_put(x, made, name, ir_m_array(x->t->to, n, list));
 }
 
+/* operand_layout_constraints and the layouts of the result's own type; without constraints HLO says nothing of
+ * layouts. */
 static int from_hlo_constraints(from_hlo_op *x, ir_op *made) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_OPERAND_LAYOUT_CONSTRAINTS);
   const ir_type *type = x->op->type;
@@ -150,6 +169,8 @@ static int from_hlo_constraints(from_hlo_op *x, ir_op *made) {
   return from_hlo_layouts_of(x, made, "result_layouts", tuple ? type->n_elements : 1, tuple ? type->elements : &type);
 }
 
+/*   output_to_operand_aliasing={{0}: (1, {})}
+ *   #stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 1, operand_tuple_indices = []> */
 static int from_hlo_output_aliases(from_hlo_op *x, ir_op *made) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   uint32_t n = a ? a->v.aliasing->n : 0;
@@ -170,7 +191,8 @@ static int from_hlo_output_aliases(from_hlo_op *x, ir_op *made) {
   return n ? from_hlo_put(x, made, "output_operand_aliases", ir_m_array(m, n, list)) : 0;
 }
 
-/* What StableHLO's custom_call has no place for stays as a discardable attribute, in HLO's words. */
+/* What StableHLO's custom_call has no place for stays as a discardable attribute, in HLO's words. See
+ * attr_call_extras. */
 static int from_hlo_extras(from_hlo_op *x, ir_op *made) {
   for (const ir_attr_key *key = attr_call_extras; *key; key++) {
     const ir_attr *a = ir_attr_find(x->op, *key);
@@ -190,6 +212,7 @@ static bool from_hlo_is_flat(const ir_type *type) {
   return type->n_elements != 1;
 }
 
+/* x->result is set from the results where they are flat, and is the one tuple otherwise. */
 int from_hlo_custom_call(from_hlo_op *x) {
   const char *target = ir_get_str(x->op, IR_ATTR_CUSTOM_CALL_TARGET);
   int version = from_hlo_api_version(x->op);

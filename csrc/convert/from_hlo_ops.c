@@ -1,15 +1,23 @@
-/* From HLO form to MLIR form: one rule an opcode. Ops that the table of pairs describes whole need none. */
+/* From HLO form to MLIR form: one rule an opcode. Ops that the table of pairs describes whole need none.
+ *
+ * A rule reads x->op and x->operands, makes ops with from_hlo_make or from_hlo_emit, and sets x->result.
+ * from_hlo_plain is the rule of most: the same opcode, the same operands, attributes by the table, called
+ * computations as regions. */
 #include "from_hlo.h"
 
 /* ---- From HLO form to MLIR form: ops whose translation is several ops on shapes. */
 
 /* --- bitcast --- */
 
+/*   tensor<2x3xf32>, permutation {1,0}    tensor<3x2xf32>
+ *
+ * Nothing is made for an order that is the same already. */
 static int from_hlo_transpose(from_hlo_op *x, ir_value *v, const int64_t *permutation) {
   const ir_type *from = v->op->types[v->index];
   int64_t dims[IR_MAX_RANK];
   bool same = true;
   for (uint32_t i = 0; i < from->rank; i++) {
+    assert(permutation[i] >= 0 && permutation[i] < from->rank);
     dims[i] = from->dims[permutation[i]];
     same = same && permutation[i] == i;
   }
@@ -21,6 +29,7 @@ static int from_hlo_transpose(from_hlo_op *x, ir_value *v, const int64_t *permut
   return from_hlo_put(x, made, "permutation", ir_m_i64s(x->t->to, from->rank, permutation));
 }
 
+/* `opcode` is a reshape or a bitcast_convert; nothing is made where *v has the type already. */
 static int from_hlo_retype(from_hlo_op *x, ir_opcode opcode, base_dtype dtype, uint32_t rank, const int64_t *dims,
                            ir_value *v) {
   const ir_type *to = ir_tensor(x->t->to, dtype, rank, dims, NULL, NULL, x->t->err);
@@ -32,8 +41,10 @@ static int from_hlo_retype(from_hlo_op *x, ir_opcode opcode, base_dtype dtype, u
   return 0;
 }
 
-/* From n elements of one type to as many bits of another: all in one dimension, with the parts of a wider element in a
- * second one. */
+/* From n elements of one type to as many bits of another: all in one dimension, with the parts of a wider element in
+ * a second one.
+ *   4 x s8 to s32    reshape to 1x4, bitcast_convert to 1
+ *   2 x s32 to s8    reshape to 2, bitcast_convert to 2x4 */
 static int from_hlo_rebit(from_hlo_op *x, base_dtype to, ir_value *v) {
   const ir_type *from = v->op->types[v->index];
   int64_t wide = base_dtype_of((base_dtype)from->dtype)->bits, narrow = base_dtype_of(to)->bits;
@@ -50,6 +61,7 @@ static int from_hlo_rebit(from_hlo_op *x, base_dtype to, ir_value *v) {
   return from_hlo_retype(x, IR_OP_BITCAST_CONVERT, to, 1, dims, v);
 }
 
+/* A layout that is an order of dimensions and no more. */
 static bool from_hlo_plain_layout(const ir_type *type) {
   const ir_layout *l = type->layout;
   return !l || (l->n_tiles == 0 && !l->levels && l->n_splits == 0);
@@ -57,12 +69,14 @@ static bool from_hlo_plain_layout(const ir_type *type) {
 
 /* Dimensions from major to minor. */
 static void from_hlo_order(const ir_type *type, int64_t *order) {
+  assert(!type->layout || type->layout->rank == type->rank);
   for (uint32_t i = 0; i < type->rank; i++)
     order[i] = type->layout ? type->layout->minor_to_major[type->rank - 1 - i] : i;
 }
 
-/* The bytes in memory stay: so the operand's dimensions are put in the order of memory, reshaped, and put back in the
- * result's order. */
+/* The bytes in memory stay: so the operand's dimensions are put in the order of memory, reshaped, and put back in
+ * the result's order.
+ *   %b = f32[3,2]{0,1} bitcast(f32[2,3]{1,0} %a)    %a is in memory a0 a1 ... a5: reshape to 2x3, transpose to 3x2 */
 int from_hlo_bitcast(from_hlo_op *x) {
   const ir_type *from = ir_operand(x->op, 0)->type, *to = x->op->type;
   int64_t order[IR_MAX_RANK], back[IR_MAX_RANK], dims[IR_MAX_RANK];
@@ -90,7 +104,8 @@ int from_hlo_bitcast(from_hlo_op *x) {
 
 /* --- dynamic reshape --- */
 
-/* The sizes, which HLO has as scalars, become one tensor. */
+/* The sizes, which HLO has as scalars, become one tensor.
+ *   dynamic-reshape(%x, %s0, %s1)    concatenate of reshape(%s0), reshape(%s1), then stablehlo.dynamic_reshape */
 int from_hlo_dynamic_reshape(from_hlo_op *x) {
   ir_value *operands, two[2];
   const ir_type *type;
@@ -115,8 +130,11 @@ int from_hlo_dynamic_reshape(from_hlo_op *x) {
 
 /* --- convolution --- */
 
-/* Whether every value of one number type is one of the other too. */
+/* Whether every value of one number type is one of the other too. Truth fits any number, and nothing else fits it. A
+ * float fits where exponent and mantissa do; an integer fits a float's mantissa; an unsigned one needs a bit more to
+ * be signed. */
 static bool from_hlo_fits(base_dtype from, base_dtype to) {
+  assert(from != to);
   const base_dtype_info *a = base_dtype_of(from), *b = base_dtype_of(to);
   if (a->kind == BASE_KIND_PRED) return b->kind != BASE_KIND_PRED;
   if (a->kind == BASE_KIND_FLOAT && b->kind == BASE_KIND_FLOAT)
@@ -127,7 +145,8 @@ static bool from_hlo_fits(base_dtype from, base_dtype to) {
   return a->kind == BASE_KIND_UINT && b->kind == BASE_KIND_SINT && a->bits < b->bits;
 }
 
-/* StableHLO's operands are of one element type. */
+/* StableHLO's operands are of one element type. HLO lets lhs and rhs differ (s8 by f32, say). The narrower is
+ * converted, which is exact. */
 static int from_hlo_common_dtype(from_hlo_op *x, ir_value *operands) {
   base_dtype a = (base_dtype)ir_operand(x->op, 0)->type->dtype, b = (base_dtype)ir_operand(x->op, 1)->type->dtype;
   if (a == b) return 0;
@@ -140,6 +159,7 @@ static int from_hlo_common_dtype(from_hlo_op *x, ir_value *operands) {
   return v->op ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* What HLO may have beyond StableHLO's, a sparsity, is refused by name. */
 int from_hlo_convolution(from_hlo_op *x) {
   ir_value *operands;
   ir_op *made;
@@ -155,7 +175,9 @@ int from_hlo_convolution(from_hlo_op *x) {
 
 /* --- attributes that the table of pairs has no row for --- */
 
-/* Only what does not follow from the element type is said. */
+/* Only what does not follow from the element type is said.
+ *   direction=LT, type=TOTALORDER
+ *   comparison_direction = LT, compare_type = TOTALORDER */
 static int from_hlo_compare(from_hlo_op *x, ir_op *made) {
   const char *type = ir_get_str(x->op, IR_ATTR_TYPE), *direction = ir_get_str(x->op, IR_ATTR_DIRECTION);
   ir_module *m = x->t->to;
@@ -164,9 +186,12 @@ static int from_hlo_compare(from_hlo_op *x, ir_op *made) {
   return from_hlo_put(x, made, "compare_type", ir_m_enum(m, "stablehlo", "comparison_type", type));
 }
 
+/* Carries come last among operands and results: segment sizes {others, carries}. is_associative may be unknown, and
+ * is then left out. */
 static int from_hlo_scan(from_hlo_op *x, ir_op *made) {
   ir_module *m = x->t->to;
   int64_t carries = ir_get_int(x->op, IR_ATTR_NUM_CARRIES, 0), dimension = ir_get_ints(x->op, IR_ATTR_DIMENSIONS)->v[0];
+  assert(carries >= 0 && carries <= made->n_operands && carries <= made->n_results);
   const int64_t sizes[2][2] = {{made->n_operands - carries, carries}, {made->n_results - carries, carries}};
   const char *names[2] = {"operandSegmentSizes", "resultSegmentSizes"};
   const char *associative = ir_get_str(x->op, IR_ATTR_IS_ASSOCIATIVE);
@@ -190,11 +215,13 @@ static int from_hlo_scan(from_hlo_op *x, ir_op *made) {
   return 0;
 }
 
+/* One dimension; 0 where HLO names none. */
 static int from_hlo_sort(from_hlo_op *x, ir_op *made) {
   const ir_ints *dims = ir_get_ints(x->op, IR_ATTR_DIMENSIONS);
   return from_hlo_put(x, made, "dimension", ir_m_i64(x->t->to, dims->n ? dims->v[0] : 0));
 }
 
+/* By the opcode that was made, like from_hlo_attrs. */
 static int from_hlo_own_attrs(from_hlo_op *x, ir_op *made) {
   switch (made->opcode) {
     case IR_OP_COMPARE:
@@ -217,6 +244,7 @@ static int from_hlo_own_attrs(from_hlo_op *x, ir_op *made) {
 
 /* --- ops that are the same in both forms --- */
 
+/* Regions come last, since they need the op that owns them. */
 int from_hlo_plain(from_hlo_op *x) {
   const ir_op *op = x->op;
   ir_value *operands;
@@ -231,7 +259,9 @@ int from_hlo_plain(from_hlo_op *x) {
 
 /* --- ops with a rule of their own --- */
 
+/* A constant of tuple type becomes one constant a leaf. */
 static int from_hlo_one_constant(from_hlo_op *x, const ir_type *type, const ir_literal *l, const from_hlo_tree **out) {
+  assert(l);
   from_hlo *t = x->t;
   if (ir_is_tuple(type)) {
     const from_hlo_tree **parts = BASE_ARRAY(&t->to->arena, const from_hlo_tree *, type->n_elements + 1u);
@@ -262,6 +292,7 @@ int from_hlo_constant(from_hlo_op *x) {
   return from_hlo_one_constant(x, x->op->type, x->op->u.literal, &x->result);
 }
 
+/* Nothing is made; see from_hlo.h. */
 static int from_hlo_tuple(from_hlo_op *x) {
   x->result = from_hlo_of_parts(x->t, x->op->n_operands, x->operands);
   return x->result ? 0 : from_hlo_no_memory(x->t);
@@ -297,6 +328,7 @@ static int from_hlo_convert(from_hlo_op *x) {
   return from_hlo_done(x, made);
 }
 
+/* StableHLO's third operand is the shape, as a constant. */
 static int from_hlo_rng(from_hlo_op *x) {
   const ir_type *type = x->op->type;
   ir_module *m = x->t->to;
@@ -332,6 +364,7 @@ static int from_hlo_rng_bits(from_hlo_op *x) {
   return x->result ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* chlo.top_k gives the largest. A top-k of the smallest is encoded. */
 static int from_hlo_topk(from_hlo_op *x) {
   return ir_get_bool(x->op, IR_ATTR_LARGEST, true) ? from_hlo_plain(x) : from_hlo_encoded(x);
 }
@@ -356,11 +389,13 @@ static int from_hlo_map_operand(from_hlo_op *x, uint32_t i) {
   return x->operands[i] ? 0 : from_hlo_no_memory(t);
 }
 
+/* Operands that are made arrays replace their trees for this one op. */
 static int from_hlo_map(from_hlo_op *x) {
   for (uint32_t i = 0; i < x->op->n_operands; i++) TRY(from_hlo_map_operand(x, i));
   return from_hlo_plain(x);
 }
 
+/* Opcodes without an entry are plain, or StableHLO lacks them. */
 static from_hlo_fn *const from_hlo_rules[IR_OP_COUNT] = {
     [IR_OP_CONSTANT] = from_hlo_constant,
     [IR_OP_TUPLE] = from_hlo_tuple,
@@ -413,6 +448,7 @@ static from_hlo_fn *const from_hlo_rules[IR_OP_COUNT] = {
 
 int from_hlo_one(from_hlo_op *x) {
   unsigned opcode = x->op->opcode;
+  assert(opcode < IR_OP_COUNT);
   if (from_hlo_rules[opcode]) return from_hlo_rules[opcode](x);
   if (!ir_op_table[opcode].mlir)
     return base_hint(

@@ -1,8 +1,14 @@
-/* What HLO's values become: types without layouts, and tuples taken apart. */
+/* What HLO's values become: types without layouts, and tuples taken apart. Then making ops of the target.
+ *
+ *   type                                leaves
+ *   f32[2]{0}                           tensor<2xf32>
+ *   (f32[], (s32[2], token[]))          tensor<f32>, tensor<2xi32>, !stablehlo.token
+ *   ()                                  none */
 #include "from_hlo.h"
 
 /* --- types --- */
 
+/* The whole type is refused where a part of it is one that MLIR lacks (opaque). */
 int from_hlo_type(const from_hlo *t, const ir_op *op, const ir_type *type, const ir_type **out) {
   const ir_type *bare = ir_bare(type);
   bool known = bare->kind == IR_TYPE_TENSOR || bare->kind == IR_TYPE_TUPLE || bare->kind == IR_TYPE_TOKEN ||
@@ -14,6 +20,7 @@ int from_hlo_type(const from_hlo *t, const ir_op *op, const ir_type *type, const
   return *out ? 0 : from_hlo_no_memory(t);
 }
 
+/* Depth first, which is the order of leaves everywhere. */
 static int from_hlo_collect_types(const from_hlo *t, const ir_op *op, const ir_type *type, uint32_t *n,
                                   const ir_type **out) {
   if (!ir_is_tuple(type)) return from_hlo_type(t, op, type, &out[(*n)++]);
@@ -21,6 +28,7 @@ static int from_hlo_collect_types(const from_hlo *t, const ir_op *op, const ir_t
   return 0;
 }
 
+/* The array is the target's and has room for one more, so that it is never of no size. */
 int from_hlo_leaf_types(const from_hlo *t, const ir_op *op, const ir_type *type, uint32_t *n, const ir_type ***out) {
   *out = BASE_ARRAY(&t->to->arena, const ir_type *, ir_type_leaves(type) + 1u);
   *n = 0;
@@ -30,6 +38,7 @@ int from_hlo_leaf_types(const from_hlo *t, const ir_op *op, const ir_type *type,
 /* --- trees --- */
 
 const from_hlo_tree *from_hlo_of_value(from_hlo *t, ir_value v) {
+  assert(v.op && v.index < v.op->n_results);
   from_hlo_tree *tree = BASE_NEW(&t->to->arena, from_hlo_tree);
   if (!tree) return NULL;
   tree->kind = FROM_HLO_VALUE;
@@ -38,6 +47,7 @@ const from_hlo_tree *from_hlo_of_value(from_hlo *t, ir_value v) {
   return tree;
 }
 
+/* Copies the list of parts, not the parts. */
 const from_hlo_tree *from_hlo_of_parts(from_hlo *t, uint32_t n, const from_hlo_tree *const *parts) {
   from_hlo_tree *tree = BASE_NEW(&t->to->arena, from_hlo_tree);
   const ir_type **types = BASE_ARRAY(&t->to->arena, const ir_type *, n + 1u);
@@ -53,6 +63,7 @@ const from_hlo_tree *from_hlo_of_parts(from_hlo *t, uint32_t n, const from_hlo_t
   return tree->type ? tree : NULL;
 }
 
+/* Its type only: a value is made of it when one is asked for, which is rare. */
 const from_hlo_tree *from_hlo_of_context(from_hlo *t, const ir_type *type) {
   from_hlo_tree *tree = BASE_NEW(&t->to->arena, from_hlo_tree);
   if (!tree) return NULL;
@@ -62,6 +73,7 @@ const from_hlo_tree *from_hlo_of_context(from_hlo *t, const ir_type *type) {
 }
 
 int from_hlo_build(from_hlo *t, const ir_type *type, const ir_value *leaves, uint32_t *at, const from_hlo_tree **out) {
+  assert(type && leaves && at);
   if (!ir_is_tuple(type)) {
     *out = from_hlo_of_value(t, leaves[(*at)++]);
     return *out ? 0 : from_hlo_no_memory(t);
@@ -90,6 +102,7 @@ int from_hlo_part(from_hlo_op *x, const from_hlo_tree *tree, uint32_t i, const f
   return *out ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* Leaves are values of any type but a tuple. */
 int from_hlo_flatten(from_hlo_op *x, const from_hlo_tree *tree, from_hlo_values *out) {
   if (ir_is_tuple(tree->type)) {
     for (uint32_t i = 0; i < tree->type->n_elements; i++) {
@@ -104,6 +117,7 @@ int from_hlo_flatten(from_hlo_op *x, const from_hlo_tree *tree, from_hlo_values 
   return BASE_VEC_PUSH(x->t->to->alloc, out, v) ? 0 : from_hlo_no_memory(x->t);
 }
 
+/* A tuple is made only where an op wants a tree of parts as one value: a custom call's operand, for one. */
 int from_hlo_whole(from_hlo_op *x, const from_hlo_tree *tree, ir_value *out) {
   if (tree->kind == FROM_HLO_VALUE) {
     *out = tree->value;
@@ -126,8 +140,11 @@ int from_hlo_whole(from_hlo_op *x, const from_hlo_tree *tree, ir_value *out) {
 
 /* ---- Making ops of the target. */
 
+/* Every op of the target is made here: the count of them is kept here, and name, line and location are the source
+ * op's. */
 ir_op *from_hlo_emit_n(from_hlo_op *x, ir_opcode opcode, uint32_t n_results, const ir_type *const *types, uint32_t n,
                        const ir_value *operands, uint32_t n_called) {
+  assert(x->into && x->op && (n == 0 || operands));
   from_hlo *t = x->t;
   if (t->n_made >= t->max_made || n_results > UINT16_MAX) {
     t->n_made = t->max_made;
@@ -148,8 +165,10 @@ ir_op *from_hlo_emit(from_hlo_op *x, ir_opcode opcode, const ir_type *type, uint
   return from_hlo_emit_n(x, opcode, 1, &type, n, operands, 0);
 }
 
+/* Shardings hold for what stands for the whole op; ops made on the way (from_hlo_emit) have none. */
 int from_hlo_make(from_hlo_op *x, ir_opcode opcode, uint32_t n, const ir_value *operands, uint32_t n_called,
                   ir_op **out) {
+  assert(x->type);
   uint32_t n_results;
   const ir_type **types;
   TRY(from_hlo_leaf_types(x->t, x->op, x->type, &n_results, &types));
@@ -157,7 +176,9 @@ int from_hlo_make(from_hlo_op *x, ir_opcode opcode, uint32_t n, const ir_value *
   return *out ? from_hlo_common(x, *out) : from_hlo_no_memory(x->t);
 }
 
+/* More results than leaves are passed by: see from_hlo_add_dependency. */
 int from_hlo_done(from_hlo_op *x, ir_op *made) {
+  assert(made->n_results >= ir_type_leaves(x->type));
   ir_value *leaves = BASE_ARRAY(&x->t->to->arena, ir_value, made->n_results + 1u);
   uint32_t at = 0;
   if (!leaves) return from_hlo_no_memory(x->t);
@@ -173,10 +194,13 @@ int from_hlo_operands(from_hlo_op *x, ir_value **out) {
 }
 
 int from_hlo_put(from_hlo_op *x, ir_op *made, const char *name, const ir_mattr *value) {
+  assert(made && name);
   return value && ir_m_set(made, name, value) ? 0 : from_hlo_no_memory(x->t);
 }
 
+/*   stablehlo.constant dense<0.0> : tensor<4xf32> */
 int from_hlo_splat(from_hlo_op *x, const ir_type *type, double number, ir_value *out) {
+  assert(ir_is_tensor(type));
   ir_module *m = x->t->to;
   const ir_type *scalar = ir_tensor(m, (base_dtype)type->dtype, 0, NULL, NULL, NULL, NULL);
   ir_literal *l = scalar ? ir_literal_new(m, scalar) : NULL;

@@ -1,4 +1,8 @@
-/* From MLIR form to HLO form: values, functions, regions. The ops are in to_hlo_ops.c. */
+/* From MLIR form to HLO form: types, values, functions, regions, the end of a module. The ops are in to_hlo_ops.c.
+ *
+ * Regions become computations of their own. HLO's may use nothing from outside of them; StableHLO's may. What a
+ * reducer or comparator uses from outside must be constants, which are made again inside; what a while or a branch
+ * uses is passed in (to_hlo_control.c). */
 #include "../ir/verify/check.h"
 #include "to_hlo.h"
 
@@ -6,6 +10,7 @@
 
 /* ---- From MLIR form to HLO form: types, and which of them HLO has. */
 
+/* Element by element. */
 static const ir_type *to_hlo_tuple_type(to_hlo *t, const ir_type *type) {
   const ir_type **elements = BASE_ARRAY(&t->to->arena, const ir_type *, type->n_elements + 1u);
   for (uint32_t i = 0; elements && i < type->n_elements; i++)
@@ -13,6 +18,11 @@ static const ir_type *to_hlo_tuple_type(to_hlo *t, const ir_type *type) {
   return elements ? ir_tuple(t->to, type->n_elements, elements) : NULL;
 }
 
+/*   tensor<2x?xf32, #stablehlo.bounds<?, 5>>    f32[2,<=5]{1,0}
+ *   !stablehlo.future<tensor<2xf32>>            f32[2]{0}
+ *   tuple<tensor<f32>, !stablehlo.token>        (f32[], token[])
+ *
+ * HLO's types in memory have layouts, MLIR's have none: they get the default one. */
 const ir_type *to_hlo_type(to_hlo *t, const ir_type *type) {
   if (ir_is_tuple(type) || type->kind == IR_TYPE_FUTURE)
     return type->kind == IR_TYPE_FUTURE && type->n_elements == 1 ? to_hlo_type(t, type->elements[0])
@@ -26,6 +36,7 @@ const ir_type *to_hlo_type(to_hlo *t, const ir_type *type) {
   return plain && layout ? ir_type_with_layout(t->to, plain, layout) : NULL;
 }
 
+/* `hint` says what to do about it. */
 static int to_hlo_refuse_type(const to_hlo *t, const ir_op *op, const ir_type *type, const char *hint) {
   return base_hint(t->err,
                    to_hlo_fail(t, op, XLAC_E_VERIFY_SHAPE, "%s has the type %s, which HLO does not have",
@@ -71,6 +82,7 @@ int to_hlo_no_memory(const to_hlo *t) {
 /* --- values --- */
 
 int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results) {
+  assert(t && op && (op->n_results == 0 || results));
   ir_op **kept = BASE_ARRAY(&t->to->arena, ir_op *, op->n_results + 1u);
   if (!kept) return to_hlo_no_memory(t);
   if (op->n_results) memcpy(kept, results, op->n_results * sizeof *kept);
@@ -78,12 +90,16 @@ int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results) {
 }
 
 ir_op *to_hlo_value(const to_hlo *t, ir_value v) {
+  assert(v.op && v.index < v.op->n_results);
   ir_op **results = base_map_ptr(&t->values, v.op);
   return results ? results[v.index] : NULL;
 }
 
+/* Names are made up from the opcode ("add.3"): StableHLO's values have none that stay. Line, column and what any op
+ * may carry are the source op's; x->op is NULL for what is made on the way into a region. */
 ir_op *to_hlo_emit(to_hlo_op *x, ir_opcode opcode, const ir_type *type, uint32_t n, ir_op *const *operands,
                    uint32_t n_called) {
+  assert(x->into && (n == 0 || operands));
   const base_istr *name = ir_fresh_name(x->t->to, ir_opcode_text(opcode));
   ir_op *op = name && type ? ir_op_new(x->into, opcode, type, name, n, n_called) : NULL;
   if (!op) return NULL;
@@ -96,7 +112,9 @@ ir_op *to_hlo_emit(to_hlo_op *x, ir_opcode opcode, const ir_type *type, uint32_t
   return op;
 }
 
+/*   %e = f32[8] get-tuple-element(%sort), index=0 */
 static ir_op *to_hlo_element(to_hlo_op *x, ir_op *tuple, uint32_t index) {
+  assert(ir_is_tuple(tuple->type) && index < tuple->type->n_elements);
   ir_op *e = to_hlo_emit(x, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[index], 1, &tuple, 0);
   return e && ir_set_int(e, IR_ATTR_INDEX, index) ? e : NULL;
 }
@@ -123,7 +141,9 @@ const ir_type *to_hlo_result_type(to_hlo_op *x) {
 
 /* --- computations --- */
 
+/* HLO's computation gives its root. Several results, or none, or one where `tuple` asks for it, are packed. */
 int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple) {
+  assert(n == 0 || results);
   to_hlo_op x = {.t = t, .into = into};
   ir_op *root = n == 1 && !tuple ? results[0] : NULL;
   if (!root) {
@@ -134,7 +154,7 @@ int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *res
   return root && ir_set_root(into, root) ? 0 : to_hlo_no_memory(t);
 }
 
-/* Parameters of `from` as parameters of `into`. */
+/* Parameters of `from` as parameters of `into`. The parameter's number is its place. */
 static int to_hlo_params(to_hlo *t, const ir_computation *from, ir_computation *into) {
   for (uint32_t i = 0; i < from->n_params; i++) {
     const ir_op *p = from->params[i];
@@ -147,6 +167,7 @@ static int to_hlo_params(to_hlo *t, const ir_computation *from, ir_computation *
   return 0;
 }
 
+/* One op: operands are looked up, the rule is run, and what the op has become is kept. */
 static int to_hlo_statement(to_hlo *t, const ir_op *op, ir_computation *into) {
   ir_op **operands = BASE_ARRAY(&t->to->arena, ir_op *, op->n_operands + 1u);
   ir_op **results = BASE_ARRAY(&t->to->arena, ir_op *, op->n_results + 1u);
@@ -172,6 +193,7 @@ int to_hlo_body(to_hlo *t, const ir_computation *from, ir_computation *into) {
   return 0;
 }
 
+/* The ops that stand for what the function or region returns. */
 static int to_hlo_returned(to_hlo *t, const ir_computation *from, ir_op ***out) {
   *out = BASE_ARRAY(&t->to->arena, ir_op *, from->n_results + 1u);
   if (!*out) return to_hlo_no_memory(t);
@@ -181,6 +203,7 @@ static int to_hlo_returned(to_hlo *t, const ir_computation *from, ir_op ***out) 
   return 0;
 }
 
+/* Parameters, body, root: all of a function. */
 static int to_hlo_fill(to_hlo *t, const ir_computation *from, ir_computation *into, bool tuple) {
   ir_op **results;
   TRY(to_hlo_params(t, from, into));
@@ -198,6 +221,7 @@ static int to_hlo_bring_capture(to_hlo_op *x, const ir_op *user, const ir_op *so
                    "only constants may be used from outside in the region of a reduction, sort, scatter or map");
 }
 
+/* Regions within the region are looked through too, each for what is not its own. */
 static int to_hlo_bring_captures(to_hlo_op *x, const ir_computation *region, ir_computation *into) {
   IR_FOR_OPS(op, region) {
     for (uint32_t i = 0; i < op->n_operands; i++)
@@ -225,11 +249,14 @@ static int to_hlo_restore(to_hlo_op *x, const ir_computation *region, const base
   return 0;
 }
 
+/* What a source op from outside of the region stands for before the region is translated; nothing where it has no
+ * translation yet. */
 static int to_hlo_save_one(to_hlo_op *x, const ir_computation *region, const ir_op *source, base_map *saved) {
   void *old = source->parent == region ? NULL : base_map_ptr(&x->t->values, source);
   return !old || base_map_set(saved, base_key(source), base_key(old)) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* For all that the region uses from outside; to_hlo_restore is the way back. */
 static int to_hlo_save(to_hlo_op *x, const ir_computation *region, base_map *saved) {
   IR_FOR_OPS(op, region) {
     for (uint32_t i = 0; i < op->n_operands; i++) TRY(to_hlo_save_one(x, region, op->operands[i].op, saved));
@@ -239,7 +266,13 @@ static int to_hlo_save(to_hlo_op *x, const ir_computation *region, base_map *sav
   return 0;
 }
 
+/*   ({ ^bb0(%a, %b): %s = stablehlo.add %a, %b; stablehlo.return %s })
+ *
+ *   %region.1 { %a = f32[] parameter(0)  %b = f32[] parameter(1)  ROOT %s = f32[] add(%a, %b) }
+ *
+ * Bindings are saved about it, since the constants that it brings in are bound to copies while it is translated. */
 int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *region, ir_computation **out) {
+  assert(region && out);
   to_hlo *t = x->t;
   const base_istr *name = ir_fresh_name(t->to, "region");
   ir_computation *c = name ? ir_computation_new(t->to, name->s, name->n) : NULL;
@@ -261,13 +294,16 @@ int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *region, ir_computat
 
 /* --- functions --- */
 
+/* NULL where the module has no such function. */
 static const ir_computation *to_hlo_find(const ir_module *m, const base_istr *name) {
+  assert(name);
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind == IR_FUNCTION && c->name == name) return c;
   }
   return NULL;
 }
 
+/* Counts one mention in an attribute: a symbol, or an array of them. False when out of memory. */
 static bool to_hlo_mention(to_hlo *t, const ir_mattr *a) {
   uint64_t n = 0;
   if (!a) return true;
@@ -282,6 +318,7 @@ static bool to_hlo_mention(to_hlo *t, const ir_mattr *a) {
   return base_map_set(&t->mentions, base_key(name), n + 1);
 }
 
+/* How often each function is named, for to_hlo_mentioned_once. */
 static int to_hlo_count_mentions(to_hlo *t) {
   bool ok = true;
   IR_FOR_COMPUTATIONS(c, t->from) {
@@ -298,6 +335,7 @@ bool to_hlo_mentioned_once(const to_hlo *t, const base_istr *name) {
   return base_map_get(&t->mentions, base_key(name), &n) && n == 1;
 }
 
+/* While it is being translated the table holds 0 for it: whoever asks for it then is itself within it. */
 int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
   to_hlo *t = x->t;
   const ir_computation *from = to_hlo_find(t->from, name);
@@ -318,6 +356,7 @@ int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
   return 0;
 }
 
+/* The entry, and with it all functions that it calls; what nothing calls is left out. */
 static int to_hlo_module(to_hlo *t) {
   const ir_computation *entry = t->from->entry;
   if (!entry || entry->kind != IR_FUNCTION || entry->declaration || ir_returns_otherwise(entry))
@@ -333,6 +372,7 @@ static int to_hlo_module(to_hlo *t) {
   return to_hlo_module_facts(t, entry);
 }
 
+/* The module keeps its name, made one that HLO can write; a module without a name is "main". */
 int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options, xlac_error *err) {
   *out = NULL;
   if (m->form != IR_FORM_MLIR) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in HLO form already");
@@ -380,7 +420,8 @@ static bool to_hlo_order(ir_computation *c, base_arena *arena) {
   return true;
 }
 
-/* StableHLO takes more than HLO does. */
+/* StableHLO takes more than HLO does. The hint is for those who gave a correct StableHLO program. An error that has a
+ * hint of its own keeps it. */
 static int to_hlo_verify(to_hlo *t) {
   const ir_verify_options lenient = {.xla_compat = true};
   int status = ir_verify(t->to, &lenient, t->err);
@@ -390,6 +431,7 @@ static int to_hlo_verify(to_hlo *t) {
                    "interpreted as it is");
 }
 
+/* The order of each computation needs memory for a moment only. */
 int to_hlo_settle(to_hlo *t) {
   base_arena arena;
   base_arena_init(&arena, t->to->alloc);

@@ -1,4 +1,14 @@
-/* From MLIR form to HLO form, inside. */
+/* From MLIR form to HLO form, inside.
+ *
+ * A function is translated op by op, in the order of the text (to_hlo.c). For each op a rule (to_hlo_ops.c) makes
+ * ops in the target and fills x->results: one op for each result, since an HLO op has one value.
+ *
+ *   %s:2 = "stablehlo.sort"(%k, %v)    %sort = (f32[8], s32[8]) sort(%k, %v)
+ *                                      results[0] = get-tuple-element(%sort), index=0
+ *                                      results[1] = get-tuple-element(%sort), index=1
+ *
+ * Two modes: the strict one gives HLO that XLA would read; the executable one keeps ops and types that HLO lacks,
+ * for the interpreter. */
 #ifndef XLAC_CONVERT_TO_HLO_H
 #define XLAC_CONVERT_TO_HLO_H
 
@@ -24,12 +34,13 @@ typedef struct to_hlo_op {
   const ir_op *op;
   ir_computation *into;
   ir_op **operands; /* op->n_operands of them */
-  ir_op **results;        /* op->n_results of them, to be filled */
+  ir_op **results;  /* op->n_results of them, to be filled */
 } to_hlo_op;
 
 enum { TO_HLO_MAX_DEPTH = 200 };
 
 /* --- to_hlo.c --- */
+/* An error at the place of `op`, in the name of the op. Gives the code, for the caller to return. */
 int to_hlo_fail(const to_hlo *t, const ir_op *op, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
 int to_hlo_no_memory(const to_hlo *t);
 /* A new op of `opcode` in x->into with the given operands. NULL when out of memory. */
@@ -45,10 +56,13 @@ XLAC_MUST_USE int to_hlo_scalar_region(to_hlo_op *x, const ir_computation *regio
 XLAC_MUST_USE int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out);
 /* Whether no other op names this function. */
 bool to_hlo_mentioned_once(const to_hlo *t, const base_istr *name);
+/* The ops of `from`, but for its parameters, into `into`. Its parameters are bound already. */
 XLAC_MUST_USE int to_hlo_body(to_hlo *t, const ir_computation *from, ir_computation *into);
+/* From here on uses of op's results are these ops. The array is copied. */
 XLAC_MUST_USE int to_hlo_bind(to_hlo *t, const ir_op *op, ir_op *const *results);
 /* Ends a computation: one result is the root, several become a tuple. */
 XLAC_MUST_USE int to_hlo_finish(to_hlo *t, ir_computation *into, uint32_t n, ir_op *const *results, bool tuple);
+/* NULL where the value has not been translated. */
 ir_op *to_hlo_value(const to_hlo *t, ir_value v);
 
 /* --- to_hlo.c --- */
@@ -71,6 +85,7 @@ XLAC_MUST_USE int to_hlo_sdy_named(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_sdy_manual(to_hlo_op *x);
 
 /* --- to_hlo_encoded.c --- */
+/* Whether a custom call stands for an op that HLO has; the op; and what else a custom call may carry. */
 bool to_hlo_is_encoded(const ir_op *op);
 XLAC_MUST_USE int to_hlo_encoded(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_extras(to_hlo_op *x, ir_op *made);
@@ -81,6 +96,7 @@ XLAC_MUST_USE int to_hlo_layouts(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_settle(to_hlo *t);
 
 /* --- to_hlo_ops.c --- */
+/* Whether a custom call is ApproxTopK by its fallback; and its translation. */
 bool to_hlo_is_approx_topk(const ir_op *op);
 XLAC_MUST_USE int to_hlo_approx_topk(to_hlo_op *x);
 
@@ -91,12 +107,15 @@ XLAC_MUST_USE int to_hlo_promote(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_promote_params(to_hlo_op *x, ir_computation *region, const ir_type *to);
 
 /* --- to_hlo_control.c --- */
+/* With their regions and what these capture. */
 XLAC_MUST_USE int to_hlo_while(to_hlo_op *x);
 XLAC_MUST_USE int to_hlo_branches(to_hlo_op *x);
 
 /* --- to_hlo_attrs.c: attributes of x->op onto `made` --- */
 /* All that the table of pairs has for made's opcode. */
 XLAC_MUST_USE int to_hlo_attrs(to_hlo_op *x, ir_op *made);
+/* Each sets one attribute of `made` from one of x->op, and leaves it out where x->op lacks it or HLO's default says
+ * the same. */
 XLAC_MUST_USE int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key);
 XLAC_MUST_USE int to_hlo_precision(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups);
@@ -122,6 +141,7 @@ XLAC_MUST_USE int to_hlo_composite(to_hlo_op *x, ir_op *made);
 XLAC_MUST_USE int to_hlo_module_facts(to_hlo *t, const ir_computation *entry);
 
 /* --- to_hlo_ops.c, to_hlo_shapes.c, to_hlo_collective.c --- */
+/* Translates one op by its rule: all of x->results are set when this gives 0. */
 XLAC_MUST_USE int to_hlo_one(to_hlo_op *x);
 typedef int to_hlo_fn(to_hlo_op *x);
 to_hlo_fn to_hlo_constant, to_hlo_dynamic_reshape, to_hlo_broadcast_in_dim, to_hlo_legacy_broadcast, to_hlo_legacy_dot,

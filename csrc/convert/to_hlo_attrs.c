@@ -1,6 +1,14 @@
-/* StableHLO's attributes as HLO's typed ones. */
+/* StableHLO's attributes as HLO's typed ones.
+ *
+ *   #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>
+ *   lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ *
+ * The table of pairs (attr_pairs.c) says what is what; this file makes the values. What HLO would read as its
+ * default is left out, as XLA prints it. StableHLO's verifier has been here: required attributes are there and of
+ * their kind. */
 #include "to_hlo.h"
 
+/* array<i64: ...>, dense<...> or a lone number as a list; *n is 0 and the list empty for NULL. */
 static const int64_t *attr_ints(to_hlo_op *x, const ir_mattr *a, uint32_t *n) {
   return ir_m_ints(a, &x->t->to->arena, n);
 }
@@ -19,6 +27,7 @@ int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
 
 /* --- precision, algorithm, accuracy --- */
 
+/* "HIGHEST" as "highest". Enums have no longer words than the buffer: the verifier knows them all. */
 static const base_istr *lower_word(to_hlo_op *x, const char *word) {
   char text[32];
   size_t n = strlen(word);
@@ -27,6 +36,9 @@ static const base_istr *lower_word(to_hlo_op *x, const char *word) {
   return ir_intern(x->t->to, text, n);
 }
 
+/*   precision_config = [HIGH, DEFAULT]    operand_precision={high,default}
+ *
+ * All DEFAULT is left out. */
 int to_hlo_precision(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "precision_config");
   bool any = false;
@@ -42,6 +54,7 @@ int to_hlo_precision(to_hlo_op *x, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* How attr_algorithms writes the type. */
 static const char *type_word(const ir_type *t) {
   if (t->kind == IR_TYPE_OTHER) return t->text->s; /* tf32 */
   return base_dtype_of((base_dtype)t->dtype)->text;
@@ -59,6 +72,7 @@ static const char *algorithm_word(const char *lhs, const char *rhs, const char *
   return NULL;
 }
 
+/*   lhs_precision_type = bf16, ..., num_primitive_operations = 3    algorithm=dot_bf16_bf16_f32_x3 */
 static int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "algorithm");
   if (!a) return 0;
@@ -71,6 +85,7 @@ static int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
   return ir_set_str(made, IR_ATTR_ALGORITHM, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* Only of functions that HLO has an accuracy for; a mode of DEFAULT is left out. */
 static int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "result_accuracy");
   if (!a || a->kind != IR_M_STRUCT || !ir_opcode_has(made->opcode, IR_HAS_ACCURACY)) return 0;
@@ -91,6 +106,7 @@ static int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
 
 /* --- windows --- */
 
+/*   [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]    dim_labels=b01f_01io->b01f */
 static int to_hlo_conv_dims(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "dimension_numbers");
   ir_conv_dims *d = BASE_NEW(&x->t->to->arena, ir_conv_dims);
@@ -99,7 +115,9 @@ static int to_hlo_conv_dims(to_hlo_op *x, ir_op *made) {
   d->input_spatial = attr_ints(x, ir_m_field(a, "input_spatial_dimensions"), &n);
   d->n_spatial = n;
   d->kernel_spatial = attr_ints(x, ir_m_field(a, "kernel_spatial_dimensions"), &n);
+  assert(n == d->n_spatial);
   d->output_spatial = attr_ints(x, ir_m_field(a, "output_spatial_dimensions"), &n);
+  assert(n == d->n_spatial);
   d->input_batch = ir_m_field(a, "input_batch_dimension")->v.i;
   d->input_feature = ir_m_field(a, "input_feature_dimension")->v.i;
   d->kernel_input_feature = ir_m_field(a, "kernel_input_feature_dimension")->v.i;
@@ -111,12 +129,16 @@ static int to_hlo_conv_dims(to_hlo_op *x, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* An empty list where `name` is NULL. */
 static const int64_t *named_ints(to_hlo_op *x, const char *name, uint32_t *n) {
   *n = 0;
   return name ? attr_ints(x, ir_mattr_of(x->op, name), n) : NULL;
 }
 
+/* Lists that are left out are of HLO's defaults: strides and dilations 1, padding 0, no reversal. Padding has two
+ * numbers a dimension. */
 int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int64_t *sizes, const to_hlo_window_names *names) {
+  assert(n <= IR_MAX_RANK && (n == 0 || sizes));
   ir_window *w = base_arena_zalloc(&x->t->to->arena, sizeof *w + n * sizeof *w->v);
   if (!w) return to_hlo_no_memory(x->t);
   uint32_t ns, nb, nw, np, nr;
@@ -139,10 +161,12 @@ int to_hlo_window(to_hlo_op *x, ir_op *made, uint32_t n, const int64_t *sizes, c
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/*   low = [0, 2], high = [1, 3], interior = [0, 1]    padding=0_1x2_3_1 */
 int to_hlo_padding(to_hlo_op *x, ir_op *made) {
   uint32_t n, m;
   const int64_t *low = named_ints(x, "edge_padding_low", &n), *high = named_ints(x, "edge_padding_high", &m);
   const int64_t *interior = named_ints(x, "interior_padding", &m);
+  assert(m == n);
   ir_padding *p = base_arena_zalloc(&x->t->to->arena, sizeof *p + n * sizeof *p->v);
   if (!p) return to_hlo_no_memory(x->t);
   p->n = n;
@@ -152,10 +176,12 @@ int to_hlo_padding(to_hlo_op *x, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/*   [0:4, 2:8:2]    slice={[0:4],[2:8:2]} */
 int to_hlo_slice(to_hlo_op *x, ir_op *made) {
   uint32_t n, m;
   const int64_t *start = named_ints(x, "start_indices", &n), *limit = named_ints(x, "limit_indices", &m);
   const int64_t *stride = named_ints(x, "strides", &m);
+  assert(m == n);
   ir_slice *s = base_arena_zalloc(&x->t->to->arena, sizeof *s + n * sizeof *s->v);
   if (!s) return to_hlo_no_memory(x->t);
   s->n = n;
@@ -167,11 +193,13 @@ int to_hlo_slice(to_hlo_op *x, ir_op *made) {
 
 /* --- collectives --- */
 
-/* Rows of a rank-2 tensor as lists; -1 fills up short rows. */
+/* Rows of a rank-2 tensor as lists; -1 fills up short rows.
+ *   dense<[[0, 1], [2, -1]]>    {{0,1},{2}} */
 static const ir_int_lists *rows_of(to_hlo_op *x, const ir_mattr *a, bool skip_fill) {
   uint32_t n;
   const int64_t *v = attr_ints(x, a, &n);
   uint32_t rows = a && a->type->rank == 2 ? (uint32_t)a->type->dims[0] : 0, cols = rows ? n / rows : 0;
+  assert(rows == 0 || n % rows == 0);
   ir_int_lists *lists = base_arena_alloc(&x->t->to->arena, sizeof *lists + rows * sizeof *lists->v);
   if (!lists) return NULL;
   lists->n = rows;
@@ -191,6 +219,7 @@ int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* StableHLO may name groups by axes of a mesh, which HLO can too; the translation is not written. */
 static int to_hlo_groups(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "replica_groups");
   if (a && a->kind != IR_M_DENSE)
@@ -199,12 +228,14 @@ static int to_hlo_groups(to_hlo_op *x, ir_op *made) {
   return to_hlo_put_groups(x, made, a);
 }
 
+/* No filling here: a pair has two members. */
 static int to_hlo_targets(to_hlo_op *x, ir_op *made) {
   ir_attr attr = ir_attr_make(IR_ATTR_SOURCE_TARGET_PAIRS);
   attr.v.lists = rows_of(x, ir_mattr_of(x->op, "source_target_pairs"), false);
   return attr.v.lists && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* HLO's channels begin at 1; a handle of 0 is none. StableHLO's channel type follows from the op in HLO. */
 int to_hlo_channel(to_hlo_op *x, ir_op *made) {
   const ir_mattr *handle = ir_m_field(ir_mattr_of(x->op, "channel_handle"), "handle");
   if (!handle || handle->v.i <= 0) return 0;
@@ -213,6 +244,7 @@ int to_hlo_channel(to_hlo_op *x, ir_op *made) {
 
 /* --- the table --- */
 
+/* The same word in both forms. */
 static int to_hlo_set_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
   return ir_set_str(made, key, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
@@ -226,6 +258,7 @@ static int to_hlo_rng_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const cha
   return to_hlo_set_word(x, made, key, text);
 }
 
+/* A count of 1 is HLO's default; a dimension is a list of one in HLO. */
 static int to_hlo_number(to_hlo_op *x, ir_op *made, const attr_pair *p, const ir_mattr *a) {
   ir_attr_key key = (ir_attr_key)p->key;
   int64_t v = a ? a->v.i : p->kind == PAIR_COUNT ? 1 : 0;
@@ -234,6 +267,7 @@ static int to_hlo_number(to_hlo_op *x, ir_op *made, const attr_pair *p, const ir
   return ok ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* One row of the table. */
 static int to_hlo_pair(to_hlo_op *x, ir_op *made, const attr_pair *p) {
   const ir_mattr *a = ir_mattr_of(x->op, p->name);
   ir_attr_key key = (ir_attr_key)p->key;
@@ -279,6 +313,7 @@ static int to_hlo_pair(to_hlo_op *x, ir_op *made, const attr_pair *p) {
   return 0;
 }
 
+/* By the opcode that was made: its row names the attributes that the source op is looked at for. */
 int to_hlo_attrs(to_hlo_op *x, ir_op *made) {
   for (const attr_pair *p = attr_pairs(made->opcode); p->name; p++) TRY(to_hlo_pair(x, made, p));
   return 0;

@@ -1,8 +1,16 @@
-/* From MLIR form to HLO form: collectives, communication with the host, custom calls. */
+/* From MLIR form to HLO form: collectives, communication with the host, custom calls.
+ *
+ *   %r = "stablehlo.all_reduce"(%x) ({ ... }) {replica_groups = dense<[[0, 1]]>}
+ *
+ *   %r = f32[4] all-reduce(%x), replica_groups={{0,1}}, to_apply=%region.1
+ *
+ * HLO gives data and token together as a tuple where StableHLO gives several results. */
 #include "../text/mlir/mlir.h"
 #include "to_hlo.h"
 
+/* Also reduce_scatter and collective_reduce: a region that combines two scalars, and the groups. */
 int to_hlo_all_reduce(to_hlo_op *x) {
+  assert(x->op->n_called == 1);
   ir_computation *c;
   TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
   ir_op *made = to_hlo_emit(x, (ir_opcode)x->op->opcode, to_hlo_result_type(x), x->op->n_operands, x->operands, 1);
@@ -13,10 +21,15 @@ int to_hlo_all_reduce(to_hlo_op *x) {
 }
 
 /* HLO splits and concatenates along one dimension. With two, the parts are split off, exchanged as a tuple and put
- * together. */
+ * together.
+ *   split_dimension = 0, concat_dimension = 1, split_count = 2 on tensor<4x3xf32>
+ *
+ *   %a = f32[2,3] slice(%x), slice={[0:2],[0:3]}     %b = f32[2,3] slice(%x), slice={[2:4],[0:3]}
+ *   %t = (f32[2,3], f32[2,3]) all-to-all(%a, %b)     f32[2,6] concatenate(element 0, element 1), dimensions={1} */
 static int all_to_all_tuple(to_hlo_op *x, uint32_t k, ir_op **out) {
   int64_t split = ir_m_get_int(x->op, "split_dimension", 0), count = ir_m_get_int(x->op, "split_count", 1);
   int64_t concat = ir_m_get_int(x->op, "concat_dimension", 0);
+  assert(k < x->op->n_operands && count > 0 && split >= 0);
   const ir_type *from = x->operands[k]->type;
   int64_t dims[IR_MAX_RANK];
   if (from->rank) memcpy(dims, from->dims, from->rank * sizeof *dims);
@@ -48,6 +61,7 @@ static int all_to_all_tuple(to_hlo_op *x, uint32_t k, ir_op **out) {
   return *out && ir_set_ints(*out, IR_ATTR_DIMENSIONS, 1, &concat) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* Each operand on its own: HLO's op of several operands means something else. */
 int to_hlo_all_to_all(to_hlo_op *x) {
   for (uint32_t k = 0; k < x->op->n_operands; k++) TRY(all_to_all_tuple(x, k, &x->results[k]));
   return 0;
@@ -68,12 +82,14 @@ int to_hlo_permute(to_hlo_op *x) {
 
 /* --- the host --- */
 
+/* Of a tuple that HLO gives where StableHLO has several results. */
 static ir_op *element_of(to_hlo_op *x, ir_op *tuple, uint32_t i) {
   ir_op *e = to_hlo_emit(x, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[i], 1, &tuple, 0);
   return e && ir_set_int(e, IR_ATTR_INDEX, i) ? e : NULL;
 }
 
-/* The types of the first n results (or operands) as one: itself, or a tuple. */
+/* The types of the first n results (or operands) as one: itself, or a tuple. Of no data at all, too: an infeed of a
+ * token alone gives ((), token[]). */
 static const ir_type *data_type(to_hlo_op *x, uint32_t n, const ir_type *const *types) {
   if (n == 1) return to_hlo_type(x->t, types[0]);
   const ir_type **all = BASE_ARRAY(&x->t->to->arena, const ir_type *, n + 1u);
@@ -84,6 +100,7 @@ static const ir_type *data_type(to_hlo_op *x, uint32_t n, const ir_type *const *
 
 /* Results (data..., token) from a tuple (data or (data...), token). */
 static int unpack_received(to_hlo_op *x, ir_op *made) {
+  assert(x->op->n_results >= 1);
   uint32_t n = x->op->n_results - 1;
   ir_op *data = made ? element_of(x, made, 0) : NULL;
   if (!data) return to_hlo_no_memory(x->t);
@@ -93,6 +110,7 @@ static int unpack_received(to_hlo_op *x, ir_op *made) {
   return x->results[n] ? 0 : to_hlo_no_memory(x->t);
 }
 
+/*   %0:2 = "stablehlo.infeed"(%t)    %i = ((f32[2]), token[]) infeed(%t) */
 int to_hlo_infeed(to_hlo_op *x) {
   uint32_t n = x->op->n_results - 1;
   const ir_type *parts[2] = {data_type(x, n, x->op->types), ir_token(x->t->to)};
@@ -104,8 +122,9 @@ int to_hlo_infeed(to_hlo_op *x) {
   return unpack_received(x, made);
 }
 
-/* The operands but for the token, as one op. */
+/* The operands but for the token, as one op. The token is always the last operand. */
 static ir_op *sent_data(to_hlo_op *x) {
+  assert(x->op->n_operands >= 1);
   uint32_t n = x->op->n_operands - 1;
   if (n == 1) return x->operands[0];
   const ir_type **types = BASE_ARRAY(&x->t->to->arena, const ir_type *, n + 1u);
@@ -113,6 +132,7 @@ static ir_op *sent_data(to_hlo_op *x) {
   return types ? to_hlo_emit(x, IR_OP_TUPLE, ir_tuple(x->t->to, n, types), n, x->operands, 0) : NULL;
 }
 
+/* HLO's outfeed says the type of what it sends, layouts with it. */
 int to_hlo_outfeed(to_hlo_op *x) {
   ir_op *operands[2] = {sent_data(x), x->operands[x->op->n_operands - 1]};
   if (!operands[0]) return to_hlo_no_memory(x->t);
@@ -126,11 +146,13 @@ int to_hlo_outfeed(to_hlo_op *x) {
   return 0;
 }
 
+/* Both ends of a pair say the channel and whether the other side is the host. */
 static int finish_transfer(to_hlo_op *x, ir_op *made) {
   TRY(to_hlo_channel(x, made));
   return to_hlo_flag(x, made, "is_host_transfer", IR_ATTR_IS_HOST_TRANSFER);
 }
 
+/* StableHLO's one op is HLO's start and its end, one after the other. */
 int to_hlo_send(to_hlo_op *x) {
   ir_op *operands[2] = {sent_data(x), x->operands[x->op->n_operands - 1]};
   if (!operands[0]) return to_hlo_no_memory(x->t);
@@ -143,6 +165,9 @@ int to_hlo_send(to_hlo_op *x) {
   return x->results[0] ? finish_transfer(x, x->results[0]) : to_hlo_no_memory(x->t);
 }
 
+/*   %0:2 = "stablehlo.recv"(%t)
+ *
+ *   %s = (f32[2], u32[], token[]) recv(%t)    %d = (f32[2], token[]) recv-done(%s) */
 int to_hlo_recv(to_hlo_op *x) {
   const ir_type *types[3] = {data_type(x, x->op->n_results - 1u, x->op->types), ir_scalar(x->t->to, XLAC_U32),
                              ir_token(x->t->to)};
@@ -167,6 +192,7 @@ static const ir_mattr *typed_config(const to_hlo_op *x) {
   return ir_m_get_int(x->op, "api_version", 1) == 1 ? config : NULL;
 }
 
+/* A dictionary as its MLIR text, which is what XLA keeps; a string as it is; nothing for an empty one. */
 static int put_backend_config(to_hlo_op *x, ir_op *made) {
   const ir_mattr *typed = typed_config(x), *a = typed ? typed : ir_mattr_of(x->op, "backend_config");
   if (!a || (a->kind == IR_M_STRING && a->str->n == 0)) return 0;
@@ -186,6 +212,7 @@ static int put_backend_config(to_hlo_op *x, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* Versions 0 and 1 are HLO's default and left out. */
 static int put_api_version(to_hlo_op *x, ir_op *made) {
   static const char *const words[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
                                       "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
@@ -194,6 +221,7 @@ static int put_api_version(to_hlo_op *x, ir_op *made) {
   return !word || ir_set_str(made, IR_ATTR_API_VERSION, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* See from_hlo_output_aliases for an example. */
 static int put_output_aliases(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "output_operand_aliases");
   uint32_t n = a ? a->v.list->n : 0;
@@ -216,6 +244,7 @@ static int put_output_aliases(to_hlo_op *x, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* Those that stand for an op of HLO's go elsewhere. What is called is translated first, as the call needs it. */
 int to_hlo_custom_call(to_hlo_op *x) {
   if (to_hlo_is_encoded(x->op)) return to_hlo_encoded(x);
   if (to_hlo_is_approx_topk(x->op)) return to_hlo_approx_topk(x);
@@ -240,11 +269,13 @@ int to_hlo_custom_call(to_hlo_op *x) {
 /* ---- interpreter.run_parallel, the op by which upstream's tests run several participants: its programs (one list a
  * replica) and the functions that give its infeed become the op's called computations, in that order. */
 
+/* NULL where it is no symbol of one name. */
 static const base_istr *parallel_symbol(const ir_mattr *a) {
   bool flat = a->kind == IR_M_SYMBOL && a->v.list->n == 1;
   return flat ? a->v.list->v[0]->str : NULL;
 }
 
+/* 0 for what is no array. */
 static uint32_t parallel_length(const ir_mattr *a) {
   return a && a->kind == IR_M_ARRAY ? a->v.list->n : 0;
 }
@@ -254,6 +285,7 @@ static int parallel_bad(to_hlo_op *x) {
                      "programs must be an array of arrays of function symbols, infeed an array of them");
 }
 
+/* One after another from called[*n] on. */
 static int parallel_functions(to_hlo_op *x, const ir_mattr *list, ir_computation **called, uint32_t *n) {
   for (uint32_t i = 0; i < parallel_length(list); i++) {
     const base_istr *name = parallel_symbol(list->v.list->v[i]);
@@ -263,6 +295,8 @@ static int parallel_functions(to_hlo_op *x, const ir_mattr *list, ir_computation
   return 0;
 }
 
+/* Programs must be a rectangle: as many partitions for each replica. The attributes stay with the op, so that the
+ * interpreter finds out how many programs there are, and which of the called computations are the infeed's. */
 int to_hlo_run_parallel(to_hlo_op *x) {
   const ir_mattr *programs = ir_mattr_of(x->op, "programs"), *infeed = ir_mattr_of(x->op, "infeed");
   uint32_t rows = parallel_length(programs), n = parallel_length(infeed), done = 0;

@@ -1,4 +1,7 @@
-/* What any op or argument may carry, and the facts of the module: shardings, aliases, donors, counts, locations. */
+/* What any op or argument may carry, and the facts of the module: shardings, aliases, donors, counts, locations. The
+ * inverse of from_hlo_common.c, which has a table of what is what.
+ *
+ * Attributes of other tools pass through here: what is not of the expected kind is passed by, not refused. */
 #include <stdlib.h>
 
 #include "../ir/names.h"
@@ -19,7 +22,7 @@ static int put_sharding(to_hlo *t, const ir_mattr *a, ir_op *made) {
 
 /* --- frontend attributes --- */
 
-/* NULL in *out where there are none. */
+/* NULL in *out where there are none. Entries that are no strings are left out. */
 static int frontend_dict(to_hlo *t, const ir_mattr *a, const ir_dict **out) {
   *out = NULL;
   if (!a || a->kind != IR_M_DICT || a->v.dict->n == 0) return 0;
@@ -45,6 +48,9 @@ static int put_frontend(to_hlo *t, const ir_mattr *a, ir_op *made) {
 
 /* --- facts of arguments --- */
 
+/*   mhlo.parameter_replication = [true]    parameter_replication={true}
+ *
+ * Arguments have one leaf, so the list has one member. */
 static int put_replication(to_hlo *t, const ir_mattr *a, ir_op *made) {
   if (!a || a->kind != IR_M_ARRAY || made->opcode != IR_OP_PARAMETER || a->v.list->n != 1) return 0;
   const ir_mattr *v = a->v.list->v[0];
@@ -54,10 +60,12 @@ static int put_replication(to_hlo *t, const ir_mattr *a, ir_op *made) {
   return attr.v.ints && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(t);
 }
 
+/* HLO prints frontend attributes in the order of their keys. */
 static int compare_dict_entries(const void *a, const void *b) {
   return strcmp(((const ir_dict_entry *)a)->key->s, ((const ir_dict_entry *)b)->key->s);
 }
 
+/*   composite.attributes={a = 1 : i32}, composite.name="my.op", composite.version="1", is_composite=true */
 int to_hlo_composite(to_hlo_op *x, ir_op *made) {
   static const char *const keys[] = {"composite.attributes", "composite.name", "composite.version"};
   ir_module *m = x->t->to;
@@ -91,7 +99,8 @@ int to_hlo_composite(to_hlo_op *x, ir_op *made) {
 
 /* --- locations --- */
 
-/* The name and the place in a location, wherever they are nested. */
+/* The name and the place in a location, wherever they are nested. A callsite's name and place are the callee's, the
+ * innermost; of a fused one the first that is there. Depth is bounded, as locations nest as deep as a text likes. */
 static void look_into(const ir_mattr *loc, const base_istr **name, const ir_mloc **file, int depth) {
   if (!loc || loc->kind != IR_M_LOC || depth > 32) return;
   const ir_mloc *l = loc->v.loc;
@@ -114,6 +123,7 @@ static void look_into(const ir_mattr *loc, const base_istr **name, const ir_mloc
   }
 }
 
+/*   loc("f"("a.py":3:4))    metadata={op_name="f" source_file="a.py" source_line=3} */
 static int put_metadata(to_hlo *t, const ir_mattr *loc, ir_op *made) {
   const base_istr *name = NULL;
   const ir_mloc *file = NULL;
@@ -131,6 +141,7 @@ static int put_metadata(to_hlo *t, const ir_mattr *loc, ir_op *made) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(t);
 }
 
+/* Elements of a tuple are made here, not by the program, and have no sharding of their own. */
 int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made) {
   if (from->loc) TRY(put_metadata(t, from->loc, made));
   if (!from->mlir || made->opcode == IR_OP_GET_TUPLE_ELEMENT) return 0;
@@ -141,13 +152,16 @@ int to_hlo_common(to_hlo *t, const ir_op *from, ir_op *made) {
 
 /* --- the module --- */
 
+/* *out stays where the module does not say. */
 static int count_attr(const ir_module *m, const char *name, int64_t *out) {
   const ir_mattr *a = ir_mdict_get(m->mlir, name);
   if (a && a->kind == IR_M_INTEGER && a->v.i > 0) *out = a->v.i;
   return 0;
 }
 
+/* Output {0} of a tuple; {} where the entry gives the one value itself. */
 static int add_alias(to_hlo *t, int64_t output, uint32_t parameter, bool tuple) {
+  assert(output >= 0 && parameter < t->from->entry->n_params);
   ir_config *config = &t->to->config;
   ir_alias *more = BASE_ARRAY(&t->to->arena, ir_alias, config->n_aliases + 1u);
   if (!more) return to_hlo_no_memory(t);
@@ -166,6 +180,7 @@ static int add_alias(to_hlo *t, int64_t output, uint32_t parameter, bool tuple) 
 }
 
 static int add_donor(to_hlo *t, uint32_t parameter) {
+  assert(parameter < t->from->entry->n_params);
   ir_config *config = &t->to->config;
   ir_donor *more = BASE_ARRAY(&t->to->arena, ir_donor, config->n_donors + 1u);
   if (!more) return to_hlo_no_memory(t);
@@ -177,6 +192,7 @@ static int add_donor(to_hlo *t, uint32_t parameter) {
   return 0;
 }
 
+/* The verifier does not look at tf.aliasing_output, so its range is checked here. */
 static int argument_facts(to_hlo *t, const ir_computation *entry) {
   bool tuple = entry->n_results != 1 || t->options.return_tuple;
   for (uint32_t i = 0; i < entry->n_params; i++) {
@@ -223,7 +239,8 @@ static int result_layout(to_hlo *t, const ir_computation *entry, const ir_type *
   return *type ? 0 : to_hlo_no_memory(t);
 }
 
-/* Shardings of all results are the root's. */
+/* Shardings of all results are the root's. Only where all results have one: HLO's root has one sharding for the
+ * whole tuple, in which each element must be said. */
 static int result_shardings(to_hlo *t, const ir_computation *entry, ir_op *root) {
   uint32_t n = entry->n_results;
   const ir_mdict *const *facts = entry->result_mlir;
@@ -244,6 +261,7 @@ static int result_shardings(to_hlo *t, const ir_computation *entry, ir_op *root)
   return all ? put_sharding(t, all, root) : to_hlo_no_memory(t);
 }
 
+/* The entry's layout is made of the types that the entry has got, and of the layout modes that JAX sets. */
 int to_hlo_module_facts(to_hlo *t, const ir_computation *entry) {
   ir_config *config = &t->to->config;
   TRY(count_attr(t->from, "mhlo.num_replicas", &config->replica_count));
@@ -266,7 +284,9 @@ int to_hlo_module_facts(to_hlo *t, const ir_computation *entry) {
 
 /* --- names --- */
 
+/*   "my func"    my_func        "3x"    _3x        ""    _ */
 const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol) {
+  assert(symbol);
   bool prefix = symbol->n == 0 || (!ir_name_takes(symbol->s[0], true) && ir_name_takes(symbol->s[0], false));
   char *text = BASE_ARRAY(&t->to->arena, char, symbol->n + 2);
   size_t n = 0;
@@ -276,6 +296,7 @@ const base_istr *to_hlo_name(to_hlo *t, const base_istr *symbol) {
   return ir_intern(t->to, text, n);
 }
 
+/* Two symbols may be one HLO name: the second gets a number. */
 const base_istr *to_hlo_fresh_name(to_hlo *t, const base_istr *symbol) {
   const base_istr *name = to_hlo_name(t, symbol);
   return name ? ir_fresh_name(t->to, name->s) : NULL;

@@ -1,8 +1,17 @@
-/* While, if and case: what their regions use from outside travels with the state or as the branches' argument. */
+/* From MLIR form to HLO form: while, if and case, whose regions may use what is outside of them; and futures.
+ *
+ *   %r = stablehlo.while(%i = %zero) cond { compare %i, %n } do { add %i, %one }      uses %n and %one from outside
+ *
+ *   %t = (s32[], s32[], s32[]) tuple(%zero, %n, %one)
+ *   %w = (s32[], s32[], s32[]) while(%t), condition=%region.1, body=%region.2     passes %n and %one on as they are
+ *
+ * What a region captures travels with the state, or as a branch's argument. */
 #include "to_hlo.h"
 
+/* Captured values, each once, in the order in which they are first used. */
 BASE_VEC(to_hlo_captures, ir_value);
 
+/* Regions are within the computation that their owner stands in. */
 static bool defined_inside(const ir_op *op, const ir_computation *region) {
   for (const ir_computation *c = op->parent; c; c = c->owner ? c->owner->parent : NULL)
     if (c == region) return true;
@@ -29,6 +38,7 @@ static int find_captures(to_hlo *t, const ir_computation *here, const ir_computa
 
 /* Binds a captured value to `made`, remembering what it stood for. */
 static int rebind(to_hlo *t, ir_value v, ir_op *made, ir_op **old) {
+  assert(v.index < v.op->n_results);
   ir_op **results = base_map_ptr(&t->values, v.op);
   assert(results);
   (void)t;
@@ -37,16 +47,22 @@ static int rebind(to_hlo *t, ir_value v, ir_op *made, ir_op **old) {
   return 0;
 }
 
+/* Of the state, in a region's computation or after the loop. */
 static ir_op *take_element(to_hlo_op *x, ir_op *tuple, uint32_t i) {
+  assert(ir_is_tuple(tuple->type) && i < tuple->type->n_elements);
   ir_op *e = to_hlo_emit(x, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[i], 1, &tuple, 0);
   return e && ir_set_int(e, IR_ATTR_INDEX, i) ? e : NULL;
 }
 
 /* A computation of one parameter of type `state`, whose first elements are the region's arguments and whose rest are
- * the captured values; `carry` passes the captures on in the result. A state that is no tuple is the one value itself.
- */
+ * the captured values; `carry` passes the captures on in the result. A state that is no tuple is the one value
+ * itself.
+ *
+ * The captured values are bound to the parts of the parameter while the body is translated, and to what they stood
+ * for when it is done. */
 static int control_computation(to_hlo_op *x, const ir_computation *region, const ir_type *state, bool bare,
                                const to_hlo_captures *captures, bool carry, bool tuple, ir_computation **out) {
+  assert(!bare || region->n_params + captures->n == 1);
   to_hlo *t = x->t;
   const base_istr *name = ir_fresh_name(t->to, "region");
   ir_computation *c = name ? ir_computation_new(t->to, name->s, name->n) : NULL;
@@ -76,12 +92,15 @@ static int control_computation(to_hlo_op *x, const ir_computation *region, const
 
 /* The values as one op: the only one itself if `bare`, else a tuple. */
 static ir_op *pack(to_hlo_op *x, uint32_t n, ir_op *const *values, bool bare) {
+  assert(!bare || n == 1);
   if (bare) return values[0];
   const ir_type **types = BASE_ARRAY(&x->t->to->arena, const ir_type *, n + 1u);
   for (uint32_t i = 0; types && i < n; i++) types[i] = values[i]->type;
   return types ? to_hlo_emit(x, IR_OP_TUPLE, ir_tuple(x->t->to, n, types), n, values, 0) : NULL;
 }
 
+/* `first` (the loop's initial values) and then the captures, as one op. A capture must have been translated by now,
+ * else the region uses what comes later. */
 static int pack_captures(to_hlo_op *x, uint32_t n, ir_op *const *first, const to_hlo_captures *captures, bool bare,
                          ir_op **out) {
   uint32_t total = n + captures->n;
@@ -95,7 +114,9 @@ static int pack_captures(to_hlo_op *x, uint32_t n, ir_op *const *first, const to
   return *out ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* Condition and body get the same state, so captures of either are in it. The results are the first n elements. */
 static int while_with(to_hlo_op *x, const to_hlo_captures *captures) {
+  assert(x->op->n_called == 2);
   uint32_t n = x->op->n_operands;
   bool bare = n == 1 && captures->n == 0;
   ir_op *init;
@@ -116,6 +137,7 @@ static int while_with(to_hlo_op *x, const to_hlo_captures *captures) {
   return 0;
 }
 
+/* Captures of the body that the condition has too are there once. */
 int to_hlo_while(to_hlo_op *x) {
   to_hlo_captures captures = {0};
   int status = find_captures(x->t, x->op->called[0], x->op->called[0], &captures);
@@ -125,6 +147,7 @@ int to_hlo_while(to_hlo_op *x) {
   return status;
 }
 
+/* Each branch has captures of its own. A branch without any gets an empty tuple. */
 static int one_branch(to_hlo_op *x, uint32_t i, ir_op **argument, ir_computation **branch) {
   to_hlo_captures captures = {0};
   const ir_computation *region = x->op->called[i];
@@ -136,6 +159,7 @@ static int one_branch(to_hlo_op *x, uint32_t i, ir_op **argument, ir_computation
   return status;
 }
 
+/*   "stablehlo.if"(%p) ({ ... }, { ... })    conditional(%p, %a, %b), true_computation=..., false_computation=... */
 int to_hlo_branches(to_hlo_op *x) {
   uint32_t n = x->op->n_called;
   ir_op **operands = BASE_ARRAY(&x->t->to->arena, ir_op *, n + 1u);
@@ -152,6 +176,7 @@ int to_hlo_branches(to_hlo_op *x) {
 /* ---- From MLIR form to HLO form: futures. A future that one async_done of the same block waits for becomes a chain;
  * any other, which HLO can't carry about, is the op itself where it starts. */
 
+/* A chain in HLO is a line within one computation. */
 static bool future_waited_for_once(const ir_op *start) {
   const ir_use *use = start->uses;
   return use && !use->next && use->user->opcode == IR_OP_ASYNC_DONE && use->user->parent == start->parent;
@@ -166,13 +191,17 @@ static bool future_is_one_op(const ir_computation *c) {
   return true;
 }
 
-/* A copy that changes more than where its operand lies is no copy-start. */
+/* A copy that changes more than where its operand lies is no copy-start.
+ *   all_gather    all-gather-start ... all-gather-done
+ *   slice         async-start, calls={slice} ... async-done */
 static ir_opcode future_own_start(const ir_op *root) {
   ir_opcode own = ir_opcode_pair_start(root->opcode);
   if (own == IR_OP_COPY_START && root->type != ir_operand_type(root, 0)) own = IR_OP_INVALID;
   return own == IR_OP_INVALID ? IR_OP_ASYNC_START : own;
 }
 
+/* (operands, outcome, contexts): a bundle of one operand holds it bare, but for async-start, whose first part is
+ * always a tuple. */
 static const ir_type *future_start_type(to_hlo_op *x, ir_opcode start, const ir_op *root) {
   ir_module *m = x->t->to;
   if (start == IR_OP_ALL_REDUCE_START) return root->type;
@@ -187,8 +216,10 @@ static const ir_type *future_start_type(to_hlo_op *x, ir_opcode start, const ir_
   return ir_tuple(m, n, parts);
 }
 
-/* A pair of the op's own needs no computation. */
+/* A pair of the op's own needs no computation. Its attributes and what it calls go to the start; its computation is
+ * not needed. */
 static int future_take_root(to_hlo_op *x, ir_op *start, ir_computation *c) {
+  assert(start->n_called == ir_root(c)->n_called);
   const ir_op *root = ir_root(c);
   for (uint32_t i = 0; i < root->n_attrs; i++)
     if (!ir_attr_set(start, root->attrs[i])) return to_hlo_no_memory(x->t);
@@ -197,6 +228,7 @@ static int future_take_root(to_hlo_op *x, ir_op *start, ir_computation *c) {
   return 0;
 }
 
+/* c holds the region's one op. It is hidden where async-start keeps it: HLO prints the op in the start's place. */
 static int future_start_chain(to_hlo_op *x, ir_computation *c) {
   const ir_op *root = ir_root(c);
   ir_opcode opcode = future_own_start(root);
@@ -212,7 +244,9 @@ static int future_start_chain(to_hlo_op *x, ir_computation *c) {
   return 0;
 }
 
+/* What is no chain is a call at the place of the start. */
 int to_hlo_async_start(to_hlo_op *x) {
+  assert(x->op->n_called == 1);
   ir_computation *c;
   TRY(to_hlo_scalar_region(x, x->op->called[0], &c));
   if (future_waited_for_once(x->op) && future_is_one_op(c)) return future_start_chain(x, c);
@@ -223,7 +257,8 @@ int to_hlo_async_start(to_hlo_op *x) {
   return 0;
 }
 
-/* The start's sharding where the done has none. */
+/* The start's sharding where the done has none. Shardings of the outcome stand on the done in HLO, on either op in
+ * StableHLO. */
 static int future_put_sharding(to_hlo_op *x, ir_op *made) {
   to_hlo_op start = *x;
   start.op = x->op->operands[0].op;
@@ -231,6 +266,7 @@ static int future_put_sharding(to_hlo_op *x, ir_op *made) {
   return to_hlo_common(x->t, start.op, made);
 }
 
+/* Of a start that was but a call the outcome is the call's. */
 int to_hlo_async_done(to_hlo_op *x) {
   ir_op *start = x->operands[0];
   if (x->op->n_results == 1 && ir_opcode_has(start->opcode, IR_ASYNC_START)) {

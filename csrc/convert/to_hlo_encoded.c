@@ -1,5 +1,9 @@
 /* Back from what from_hlo_custom_call.c makes: ops that StableHLO lacks, in custom calls "mhlo.<op>" with their
- * attributes in mhlo.attributes; attributes that travel as HLO's own text; layouts. */
+ * attributes in mhlo.attributes; attributes that travel as HLO's own text; layouts.
+ *
+ *   stablehlo.custom_call @mhlo.stochastic_convert(%x, %bits) {mhlo.attributes = {}}
+ *
+ *   %r = f32[4] stochastic-convert(%x, %bits) */
 #include <stdio.h>
 
 #include "../text/text.h"
@@ -7,6 +11,8 @@
 
 /* --- attributes as text --- */
 
+/* Numbers and truths are written as HLO's text first, so that there is one way in: HLO's own reader, which refuses
+ * what does not fit. */
 static int to_hlo_from_text(to_hlo_op *x, ir_op *made, const char *key, const ir_mattr *a) {
   xlac_error inner = {0};
   char text[24];
@@ -24,6 +30,7 @@ static int to_hlo_from_text(to_hlo_op *x, ir_op *made, const char *key, const ir
   return 0;
 }
 
+/* See attr_call_extras. */
 int to_hlo_extras(to_hlo_op *x, ir_op *made) {
   for (const ir_attr_key *key = attr_call_extras; *key; key++) {
     char name[64];
@@ -36,7 +43,8 @@ int to_hlo_extras(to_hlo_op *x, ir_op *made) {
 
 /* --- ops --- */
 
-/* The op that a custom call is a code for, or IR_OP_INVALID. */
+/* The op that a custom call is a code for, or IR_OP_INVALID. Only ops of attr_encoded_ops: another tool's "mhlo."
+ * target stays a custom call. */
 static ir_opcode to_hlo_encoded_opcode(const ir_op *op) {
   const char *target = ir_m_get_str(op, "call_target_name");
   const ir_mattr *attrs = ir_mattr_of(op, "mhlo.attributes");
@@ -57,6 +65,7 @@ bool to_hlo_is_encoded(const ir_op *op) {
   return to_hlo_encoded_opcode(op) != IR_OP_INVALID;
 }
 
+/* StableHLO's verifier could not know that the op needs them. */
 static int to_hlo_check_attrs(to_hlo_op *x, const ir_op *made) {
   const ir_attr_spec *spec = ir_op_table[made->opcode].attrs;
   for (; spec && spec->key; spec++)
@@ -81,6 +90,7 @@ static int to_hlo_ragged_attrs(to_hlo_op *x, ir_op *made) {
 int to_hlo_encoded(to_hlo_op *x) {
   const ir_verify_options compat = {.xla_compat = true};
   ir_opcode opcode = to_hlo_encoded_opcode(x->op);
+  assert(opcode != IR_OP_INVALID);
   ir_op *made = to_hlo_emit(x, opcode, to_hlo_result_type(x), x->op->n_operands, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
   int8_t arity = ir_op_table[opcode].arity;
@@ -101,7 +111,7 @@ int to_hlo_encoded(to_hlo_op *x) {
 
 /* --- layouts of custom calls --- */
 
-/* The type in the i-th layout of a list. */
+/* The type in the i-th layout of a list. A layout of another rank says nothing, and the type keeps its own. */
 static int to_hlo_in_layout(to_hlo_op *x, const ir_type *type, const ir_mattr *layout, const ir_type **out) {
   const ir_layout *usual = ir_layout_default(x->t->to, 0);
   if (!usual) return to_hlo_no_memory(x->t);
@@ -114,7 +124,7 @@ static int to_hlo_in_layout(to_hlo_op *x, const ir_type *type, const ir_mattr *l
   return *out ? 0 : to_hlo_no_memory(x->t);
 }
 
-/* Of the one result, or of the tuple's elements. */
+/* Of the one result, or of the tuple's elements. As many layouts as elements, or they say nothing. */
 static int to_hlo_result_layouts(to_hlo_op *x, ir_op *made, const ir_mattrs *list) {
   const ir_type *type = made->type;
   if (!ir_is_tuple(type)) {
@@ -129,6 +139,7 @@ static int to_hlo_result_layouts(to_hlo_op *x, ir_op *made, const ir_mattrs *lis
   return 0;
 }
 
+/* Operand layouts become operand_layout_constraints, and result layouts go into the op's own type. */
 int to_hlo_layouts(to_hlo_op *x, ir_op *made) {
   const ir_mattr *operands = ir_mattr_of(x->op, "operand_layouts"), *results = ir_mattr_of(x->op, "result_layouts");
   if (!operands || !results || operands->v.list->n != made->n_operands) return 0;

@@ -1,4 +1,7 @@
-/* From MLIR form to HLO form: one rule an opcode. Ops of the same name and no attributes need none. */
+/* From MLIR form to HLO form: one rule an opcode. Ops of the same name and no attributes need none.
+ *
+ * A rule reads x->op and x->operands, makes ops with to_hlo_emit and sets x->results. `plain` is the rule of most:
+ * the same opcode, the same operands, attributes by the table, regions as computations on scalars. */
 #include "to_hlo.h"
 #include "../ir/sdy/sdy.h"
 
@@ -24,11 +27,13 @@ static int chlo_atan(to_hlo_op *x, const ir_type *type) {
   return to_hlo_results(x, to_hlo_emit(x, IR_OP_ATAN2, type, 2, operands, 0));
 }
 
+/* Of any element type, but for atan. */
 bool to_hlo_is_simple_chlo(const ir_op *op) {
   if (op->opcode == IR_OP_CHLO_TAN || op->opcode == IR_OP_SQUARE) return true;
   return op->opcode == IR_OP_ATAN && base_dtype_is_float((base_dtype)op->type->dtype);
 }
 
+/*   chlo.square %x    multiply(%x, %x)        chlo.tan %x    tan(%x)        chlo.atan %x    atan2(%x, ones) */
 int to_hlo_simple_chlo(to_hlo_op *x) {
   const ir_type *type = to_hlo_result_type(x);
   if (!type) return to_hlo_no_memory(x->t);
@@ -40,6 +45,7 @@ int to_hlo_simple_chlo(to_hlo_op *x) {
 
 /* ---- The custom call ApproxTopK where it says that it is but a fallback: sorted, then cut, as XLA itself takes it. */
 
+/* A dictionary, as JAX writes it. NULL where it has none. */
 static const ir_mattr *approx_config(const ir_op *op) {
   const ir_mattr *config = ir_mattr_of(op, "mhlo.backend_config");
   return config && config->kind == IR_M_DICT ? config : NULL;
@@ -70,7 +76,9 @@ bool to_hlo_is_approx_topk(const ir_op *op) {
   return strcmp(ir_m_get_str(op, "call_target_name"), "ApproxTopK") == 0 && approx_dimension(op) >= 0;
 }
 
+/* Stable, as XLA's own fallback is. */
 static ir_op *approx_sort(to_hlo_op *x, int64_t dimension, ir_computation *comparator) {
+  assert(dimension >= 0 && comparator);
   uint32_t n = x->op->n_results;
   const ir_type **types = BASE_ARRAY(&x->t->to->arena, const ir_type *, n + 1u);
   for (uint32_t i = 0; types && i < n; i++) types[i] = x->operands[i]->type;
@@ -82,7 +90,9 @@ static ir_op *approx_sort(to_hlo_op *x, int64_t dimension, ir_computation *compa
   return sort;
 }
 
+/* The first elements, as many as the result has. */
 static ir_op *approx_cut(to_hlo_op *x, ir_op *sorted, const ir_type *type) {
+  assert(ir_is_tensor(sorted->type) && sorted->type->rank == type->rank);
   ir_slice *s = base_arena_zalloc(&x->t->to->arena, sizeof *s + type->rank * sizeof *s->v);
   ir_op *cut = s ? to_hlo_emit(x, IR_OP_SLICE, type, 1, &sorted, 0) : NULL;
   if (!cut) return NULL;
@@ -93,6 +103,9 @@ static ir_op *approx_cut(to_hlo_op *x, ir_op *sorted, const ir_type *type) {
   return ir_attr_set(cut, attr) ? cut : NULL;
 }
 
+/*   custom_call @ApproxTopK(%x, %ids, %zero, %minus) {is_fallback = true, reduction_dim = 1}
+ *
+ *   sort by the called comparator along dimension 1, then slice to the result's size */
 int to_hlo_approx_topk(to_hlo_op *x) {
   ir_computation *comparator = NULL;
   const ir_mattr *called = ir_mattr_of(x->op, "called_computations");
@@ -132,6 +145,7 @@ static int one_device_refuse(to_hlo_op *x, int64_t devices) {
                    "sdy-reshard-to-collectives, sdy-convert-global-to-local and sdy-drop-sharding-and-mesh first");
 }
 
+/* A sharding without a mesh is of one device. */
 static int one_device_check(to_hlo_op *x, const sdy_sharding *s) {
   const sdy_mesh *mesh = s ? one_device_mesh(x->t, s) : NULL;
   int64_t devices = mesh ? sdy_mesh_size(mesh) : 1;
@@ -166,6 +180,7 @@ static int one_device_check_all(to_hlo_op *x, const char *key) {
   return 0;
 }
 
+/* On one device the global and the local shapes are the same, so the body takes the op's place. */
 int to_hlo_sdy_manual(to_hlo_op *x) {
   TRY(one_device_check_all(x, "in_shardings"));
   TRY(one_device_check_all(x, "out_shardings"));
@@ -190,10 +205,12 @@ static ir_op *with_regions(to_hlo_op *x, int *status) {
   return made;
 }
 
+/* The same word in both forms. */
 static int put_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
   return ir_set_str(made, key, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* StableHLO's one dimension as HLO's list of one. */
 static int one_dim(to_hlo_op *x, ir_op *made, const char *name) {
   int64_t d = ir_m_get_int(x->op, name, 0);
   return ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &d) ? 0 : to_hlo_no_memory(x->t);
@@ -201,19 +218,23 @@ static int one_dim(to_hlo_op *x, ir_op *made, const char *name) {
 
 /* --- attributes of ops that keep their operands --- */
 
+/* A type that follows from the elements is left out: FLOAT of floats, SIGNED of signed integers. */
 static int compare_attrs(to_hlo_op *x, ir_op *made) {
   const char *type = ir_m_get_str(x->op, "compare_type");
   TRY(put_word(x, made, IR_ATTR_DIRECTION, ir_m_get_str(x->op, "comparison_direction")));
   return strcmp(type, "TOTALORDER") == 0 ? put_word(x, made, IR_ATTR_TYPE, type) : 0;
 }
 
+/* -1 is the last dimension, StableHLO's default. */
 static int sort_attrs(to_hlo_op *x, ir_op *made) {
   int64_t d = ir_m_get_int(x->op, "dimension", -1);
   if (d < 0) d += x->op->type->rank;
   return ir_set_ints(made, IR_ATTR_DIMENSIONS, 1, &d) ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* Segment sizes are {others, carries}. */
 static int scan_attrs(to_hlo_op *x, ir_op *made) {
+  assert(x->op->opcode == IR_OP_SCAN);
   uint32_t n;
   const int64_t *segments = ir_m_ints(ir_mattr_of(x->op, "operandSegmentSizes"), &x->t->to->arena, &n);
   int64_t carries = n == 2 ? segments[1] : 0;
@@ -238,6 +259,7 @@ static int own_attrs(to_hlo_op *x, ir_op *made) {
   }
 }
 
+/* The rule of ops that are the same in both forms. */
 static int plain(to_hlo_op *x) {
   int status;
   ir_op *made = with_regions(x, &status);
@@ -249,6 +271,7 @@ static int plain(to_hlo_op *x) {
 
 /* --- ops with a rule of their own --- */
 
+/* The third operand, the shape, HLO has in the type. */
 static int rng(to_hlo_op *x) {
   ir_op *made = to_hlo_emit(x, IR_OP_RNG, to_hlo_result_type(x), 2, x->operands, 0);
   if (!made) return to_hlo_no_memory(x->t);
@@ -264,6 +287,7 @@ static bool is_fusion(to_hlo_op *x, const base_istr *callee) {
   return *words && to_hlo_mentioned_once(x->t, callee);
 }
 
+/* `attr` names the attribute that names the function: "callee" of a call, "decomposition" of a composite. */
 static int call(to_hlo_op *x, const char *attr) {
   ir_computation *callee;
   const base_istr *name = ir_mattr_of(x->op, attr)->v.list->v[0]->str;
@@ -277,6 +301,7 @@ static int call(to_hlo_op *x, const char *attr) {
   return to_hlo_results(x, made);
 }
 
+/* after_all, and create_token as an after-all of nothing. */
 static int token(to_hlo_op *x) {
   return to_hlo_results(
       x, to_hlo_emit(x, IR_OP_AFTER_ALL, to_hlo_type(x->t, x->op->type), x->op->n_operands, x->operands, 0));
@@ -286,7 +311,8 @@ static int tuple(to_hlo_op *x) {
   return to_hlo_results(x, same_op(x, IR_OP_TUPLE, 0));
 }
 
-/* What HLO has no op for stays as it is, with its MLIR attributes, for the interpreter. */
+/* What HLO has no op for stays as it is, with its MLIR attributes, for the interpreter. Strictly, the op is refused
+ * by the name that StableHLO has for it. */
 static int kept(to_hlo_op *x) {
   if (!x->t->options.executable) {
     const ir_mlir_info *info = ir_op_table[x->op->opcode].mlir;
@@ -308,6 +334,7 @@ static int kept(to_hlo_op *x) {
 
 /* StableHLO takes a complex number for true when its real part is not zero; HLO when either part is not. */
 static int convert_truth(to_hlo_op *x) {
+  assert(x->op->n_operands == 1);
   const ir_type *from = x->operands[0]->type, *to = x->op->type;
   ir_op *operand = x->operands[0];
   if (ir_is_tensor(from) && base_dtype_is_complex((base_dtype)from->dtype) && to->dtype == XLAC_PRED) {
@@ -318,6 +345,7 @@ static int convert_truth(to_hlo_op *x) {
   return to_hlo_results(x, to_hlo_emit(x, IR_OP_CONVERT, to_hlo_result_type(x), 1, &operand, 0));
 }
 
+/* Opcodes without an entry are calls, plain, or kept. */
 static to_hlo_fn *const rules[IR_OP_COUNT] = {
     [IR_OP_CONSTANT] = to_hlo_constant,
     [IR_OP_CONVERT] = convert_truth,
@@ -380,8 +408,10 @@ static bool is_bounded_reshape(const ir_op *op) {
          !sizes->text;
 }
 
+/* Plain where HLO has the op, kept where only MLIR does. */
 int to_hlo_one(to_hlo_op *x) {
   unsigned opcode = x->op->opcode;
+  assert(opcode < IR_OP_COUNT);
   TRY(to_hlo_promote(x));
   if (rules[opcode]) return rules[opcode](x);
   if (opcode == IR_OP_UNREGISTERED && x->t->options.executable && !strcmp(x->op->u.name->s, "interpreter.run_parallel"))

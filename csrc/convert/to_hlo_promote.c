@@ -45,11 +45,21 @@ static ir_opcode promote_opcode(const ir_type *to) {
   return to->quant ? IR_OP_UNIFORM_QUANTIZE : IR_OP_CONVERT;
 }
 
+/* The type that operand k is converted to where that is another than its own. */
+static const ir_type *promote_goal(to_hlo_op *x, uint32_t k) {
+  bool indices = x->op->opcode == IR_OP_SCATTER && k == x->op->n_results;
+  if (indices && ir_is_tensor(x->operands[k]->type) && x->operands[k]->type->dtype == XLAC_PRED)
+    return ir_scalar(x->t->to, XLAC_S32); /* StableHLO's scatter takes i1 for an integer, too */
+  const ir_op *p = promote_param(x, k);
+  return p ? p->type : x->operands[k]->type;
+}
+
 int to_hlo_promote(to_hlo_op *x) {
   for (uint32_t k = 0; k < x->op->n_operands; k++) {
-    const ir_op *p = promote_param(x, k);
-    if (!p || !promote_differs(x->operands[k]->type, p->type)) continue;
-    const ir_type *type = promote_type(x->t, x->operands[k]->type, p->type);
+    const ir_type *goal = promote_goal(x, k), *from = x->operands[k]->type;
+    if (!goal) return to_hlo_no_memory(x->t);
+    if (!promote_differs(from, goal)) continue;
+    const ir_type *type = promote_type(x->t, from, goal);
     x->operands[k] = type ? to_hlo_emit(x, promote_opcode(type), type, 1, &x->operands[k], 0) : NULL;
     if (!x->operands[k]) return to_hlo_no_memory(x->t);
   }

@@ -1,8 +1,14 @@
-/* From MLIR form to HLO form: constants, broadcasts, contractions, windows, gather and scatter. */
+/* From MLIR form to HLO form: constants, broadcasts, contractions, windows, paddings and slices.
+ *
+ *   %c = stablehlo.constant dense<1.0> : tensor<4xf32>
+ *
+ *   %c = f32[] constant(1)
+ *   %b = f32[4] broadcast(%c), dimensions={} */
 #include "to_hlo.h"
 
 /* --- constants --- */
 
+/* `l` has at least as many bytes as the type. */
 static ir_op *constant_of(to_hlo_op *x, const ir_type *type, const ir_literal *l) {
   ir_literal *copy = ir_literal_new(x->t->to, type);
   ir_op *made = copy ? to_hlo_emit(x, IR_OP_CONSTANT, type, 0, NULL, 0) : NULL;
@@ -13,7 +19,8 @@ static ir_op *constant_of(to_hlo_op *x, const ir_type *type, const ir_literal *l
   return made;
 }
 
-/* A splat of rank 1 or more is a scalar and a broadcast. */
+/* A splat of rank 1 or more is a scalar and a broadcast. A constant whose data was elided from the text
+ * (dense_resource<__elided__>) stays without; one whose resource is missing can't be translated. */
 int to_hlo_constant(to_hlo_op *x) {
   to_hlo *t = x->t;
   const ir_mattr *value = ir_mattr_of(x->op, "value");
@@ -55,15 +62,24 @@ int to_hlo_constant(to_hlo_op *x) {
 
 /* --- broadcasts --- */
 
+/* Operand dimension i is dimension dims[i] of the result. */
 static ir_op *broadcast(to_hlo_op *x, const ir_type *type, ir_op *operand, uint32_t n, const int64_t *dims) {
+  assert(n <= type->rank);
   ir_op *made = to_hlo_emit(x, IR_OP_BROADCAST, type, 1, &operand, 0);
   return made && ir_set_ints(made, IR_ATTR_DIMENSIONS, n, dims) ? made : NULL;
 }
 
-/* HLO's broadcast does not stretch dimensions of size 1: they are dropped first. */
+/* HLO's broadcast does not stretch dimensions of size 1: they are dropped first.
+ *   tensor<1x3xf32>, dims = [0, 1], to tensor<2x3xf32>
+ *
+ *   %r = f32[3] reshape(%x)
+ *   %b = f32[2,3] broadcast(%r), dimensions={1}
+ *
+ * A dimension of size 1 that stays 1 needs no stretching and is kept. */
 int to_hlo_broadcast_in_dim(to_hlo_op *x) {
   uint32_t n, kept = 0;
   const int64_t *dims = ir_m_ints(ir_mattr_of(x->op, "broadcast_dimensions"), &x->t->to->arena, &n);
+  assert(x->op->n_operands == 1);
   const ir_type *from = x->operands[0]->type, *type = to_hlo_type(x->t, x->op->type);
   int64_t sizes[IR_MAX_RANK], places[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK], any = false;
@@ -72,6 +88,7 @@ int to_hlo_broadcast_in_dim(to_hlo_op *x) {
     if (from->dims[i] == 1 && !ir_dim_is_dynamic(from, i) &&
         (type->dims[dims[i]] != 1 || ir_dim_is_dynamic(type, (uint32_t)dims[i])))
       continue;
+    assert(dims[i] >= 0 && dims[i] < type->rank);
     sizes[kept] = from->dims[i];
     dynamic[kept] = ir_dim_is_dynamic(from, i);
     any = any || dynamic[kept];
@@ -89,6 +106,7 @@ int to_hlo_broadcast_in_dim(to_hlo_op *x) {
   return x->results[0] ? 0 : to_hlo_no_memory(x->t);
 }
 
+/* The operand's dimensions are the last of the result. */
 int to_hlo_legacy_broadcast(to_hlo_op *x) {
   const ir_type *from = x->operands[0]->type, *type = to_hlo_type(x->t, x->op->type);
   int64_t places[IR_MAX_RANK];
@@ -99,7 +117,9 @@ int to_hlo_legacy_broadcast(to_hlo_op *x) {
 
 /* --- contractions --- */
 
+/* stablehlo.dot, of vectors and matrices: the last dimension of lhs by the first of rhs. */
 int to_hlo_legacy_dot(to_hlo_op *x) {
+  assert(x->op->n_operands == 2 && x->operands[0]->type->rank >= 1);
   ir_op *made = to_hlo_emit(x, IR_OP_DOT, to_hlo_result_type(x), 2, x->operands, 0);
   int64_t lhs = (int64_t)x->operands[0]->type->rank - 1, rhs = 0;
   bool ok = made && ir_set_ints(made, IR_ATTR_LHS_CONTRACTING_DIMS, 1, &lhs) &&
@@ -109,6 +129,7 @@ int to_hlo_legacy_dot(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
+/* The window's sizes are the kernel's spatial dimensions. */
 int to_hlo_convolution(to_hlo_op *x) {
   static const to_hlo_window_names names = {"window_strides", "lhs_dilation", "rhs_dilation", "padding",
                                             "window_reversal"};
@@ -116,6 +137,7 @@ int to_hlo_convolution(to_hlo_op *x) {
   if (!made) return to_hlo_no_memory(x->t);
   TRY(to_hlo_attrs(x, made));
   const ir_conv_dims *d = ir_get_conv_dims(made);
+  assert(d->n_spatial <= IR_MAX_RANK);
   int64_t sizes[IR_MAX_RANK];
   for (uint32_t i = 0; i < d->n_spatial; i++) sizes[i] = x->operands[1]->type->dims[d->kernel_spatial[i]];
   TRY(to_hlo_window(x, made, d->n_spatial, sizes, &names));
@@ -125,6 +147,7 @@ int to_hlo_convolution(to_hlo_op *x) {
 /* --- windows --- */
 
 int to_hlo_reduce_window(to_hlo_op *x) {
+  assert(x->op->n_called == 1);
   static const to_hlo_window_names names = {"window_strides", "base_dilations", "window_dilations", "padding", NULL};
   uint32_t n;
   const int64_t *sizes = ir_m_ints(ir_mattr_of(x->op, "window_dimensions"), &x->t->to->arena, &n);
@@ -137,7 +160,9 @@ int to_hlo_reduce_window(to_hlo_op *x) {
   return to_hlo_results(x, made);
 }
 
+/* Without window dimensions they are all 1. */
 int to_hlo_select_and_scatter(to_hlo_op *x) {
+  assert(x->op->n_called == 2);
   static const to_hlo_window_names names = {"window_strides", NULL, NULL, "padding", NULL};
   uint32_t n;
   const int64_t *sizes = ir_m_ints(ir_mattr_of(x->op, "window_dimensions"), &x->t->to->arena, &n);
@@ -181,7 +206,8 @@ int to_hlo_barrier(to_hlo_op *x) {
   return to_hlo_results(x, to_hlo_emit(x, IR_OP_OPT_BARRIER, type, 1, &operand, 0));
 }
 
-/* The sizes, a tensor in StableHLO, are scalars in HLO. */
+/* The sizes, a tensor in StableHLO, are scalars in HLO.
+ *   %s0 = s32[1] slice(%sizes), slice={[0:1]}    %d0 = s32[] reshape(%s0)    dynamic-reshape(%x, %d0, %d1) */
 int to_hlo_dynamic_reshape(to_hlo_op *x) {
   const ir_type *list = x->operands[1]->type, *type = to_hlo_type(x->t, x->op->type);
   const ir_type *scalar = ir_scalar(x->t->to, (base_dtype)list->dtype);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "../interp/blocks.h"
 #include "threaded/list.h"
 
 #define ASYNC_POLL_SECONDS 0.02
@@ -43,7 +44,7 @@ static int task_begin(task_run *x, cpu_task *t) {
   interp_options options = t->parent->ctx.options;
   options.interrupted = task_asked;
   options.interrupt_ctx = x;
-  if (c->needs_interpreter) return interp_begin(&run->ctx, run->exe->m, &options, &t->err);
+  if (c->needs_interpreter) return interp_begin(&run->ctx, run->exe->base.module, &options, &t->err);
   run->ctx.options = options;
   run->ctx.err = &t->err;
   return 0;
@@ -66,7 +67,7 @@ static int task_run_op(cpu_run *run, const cpu_task *t) {
   const cpu_start *c = t->how;
   if (!c->bytes) return cpu_run_eval_start(run, s, t->pointers);
   for (uint32_t i = 0; i < s->n_out; i++)
-    if (c->bytes[i]) memcpy(t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]);
+    TRY(interp_copy_bytes(&run->ctx, t->pointers[s->out[i]], t->pointers[s->in[i]], (size_t)c->bytes[i]));
   return 0;
 }
 

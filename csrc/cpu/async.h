@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include "../runtime/lane.h"
 #include "run.h"
 
 /* What compilation makes of a start. */
@@ -42,7 +41,7 @@ typedef struct cpu_task {
 _Static_assert(sizeof(cpu_task) <= CPU_TASK_BYTES, "a task does not fit into its frame");
 
 /* async_make.c: of step s of p, whose nested program is ready. Opens lanes as they are needed. */
-XLAC_MUST_USE int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_program *p,
+XLAC_MUST_USE int cpu_start_make(cpu_executable *exe, const rt_build_options *options, const plan_program *p,
                                  const plan_step *s, const cpu_start **out, xlac_error *err);
 
 XLAC_MUST_USE int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);

@@ -43,7 +43,7 @@ static cpu_lane *start_lane(cpu_executable *exe, const char *thread) {
 }
 
 /* As the options say, and one for all threads that they don't name. */
-static int start_open_lanes(cpu_executable *exe, const cpu_options *options, xlac_error *err) {
+static int start_open_lanes(cpu_executable *exe, const rt_build_options *options, xlac_error *err) {
   bool others = false;
   exe->lanes = BASE_ARRAY(&exe->arena, cpu_lane, (size_t)options->n_lanes + 1);
   if (!exe->lanes) return base_oom(err, "lanes");
@@ -63,7 +63,7 @@ static int start_open_lanes(cpu_executable *exe, const cpu_options *options, xla
 static int start_lane_open(cpu_executable *exe, cpu_lane *l, xlac_error *err) {
   char number[16];
   snprintf(number, sizeof number, "*%u", (unsigned)(l - exe->lanes));
-  return l->lane ? 0 : cpu_runtime_lane(exe->runtime, l->thread[0] ? l->thread : number, l->threads, &l->lane, err);
+  return l->lane ? 0 : rt_host_lane(exe->host, l->thread[0] ? l->thread : number, l->threads, &l->lane, err);
 }
 
 static uint64_t start_bytes(const plan_program *p, const plan_step *s) {
@@ -86,7 +86,7 @@ static int start_note_bytes(cpu_executable *exe, const plan_program *p, const pl
   return 0;
 }
 
-int cpu_start_make(cpu_executable *exe, const cpu_options *options, const plan_program *p, const plan_step *s,
+int cpu_start_make(cpu_executable *exe, const rt_build_options *options, const plan_program *p, const plan_step *s,
                    const cpu_start **out, xlac_error *err) {
   cpu_start *c = BASE_NEW(&exe->arena, cpu_start);
   if (!c) return base_oom(err, "an async start");

@@ -1,44 +1,14 @@
 /* The door: arguments checked and taken apart into leaves, results made. */
+#include "../interp/device.h"
 #include "linalg/lapack.h"
 #include "run.h"
 
-BASE_VEC(call_leaves, void *);
-
-static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leaves *leaves) {
-  if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, leaves, v->data);
-  for (uint32_t i = 0; i < v->n_elements; i++)
-    if (!call_take_leaves(alloc, v->elements[i], leaves)) return false;
-  return true;
-}
-
-/* An array on a block of the runtime's. */
-static interp_value *call_new_array(cpu_run *run, const ir_type *t) {
-  int64_t bytes = ir_type_bytes(t);
-  void *block = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)bytes);
-  if (!block) return NULL;
-  interp_value *v = interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, block, base_recycler_give, block);
-  if (!v) base_recycler_give(block);
-  return v;
-}
-
-/* A value of type t with memory for its arrays. NULL when out of memory. */
-static interp_value *call_new_value(cpu_run *run, const ir_type *t) {
-  interp_ctx *ctx = &run->ctx;
-  if (ir_is_token(t)) return interp_token(ctx);
-  if (ir_is_tensor(t)) return call_new_array(run, t);
-  interp_value **parts = base_malloc(ctx->options.alloc, (size_t)t->n_elements * sizeof *parts), *v = NULL;
-  uint32_t n = 0;
-  while (parts && n < t->n_elements && (parts[n] = call_new_value(run, t->elements[n]))) n++;
-  if (parts && n == t->n_elements) v = interp_tuple(ctx, n, parts);
-  for (uint32_t i = 0; i < n; i++) interp_release(parts[i]);
-  base_free(ctx->options.alloc, parts);
-  return v;
-}
+/* --- one call on bare memory --- */
 
 /* Results in the memory of arguments, and all that was copied. */
 static void call_count(cpu_run *run) {
-  const plan_program *p = run->exe->program;
-  cpu_tally *t = &run->tally;
+  const plan_program *p = cpu_plan_of(run->exe);
+  rt_tally *t = &run->tally;
   for (uint32_t i = 0; i < p->n_donations; i++) {
     const plan_donation *d = &p->donations[i];
     if (d->result == UINT32_MAX || run->results[d->result] != run->arguments[d->argument]) continue;
@@ -50,27 +20,6 @@ static void call_count(cpu_run *run) {
   if (t->copies | t->protecting | t->reused) run->exe->count(run->exe->count_ctx, t);
 }
 
-static int call_in_frame(cpu_run *run, void *const *arguments, void *const *results) {
-  const plan_program *p = run->exe->program;
-  char *frame = base_recycler_take(cpu_runtime_memory(run->exe->runtime), (size_t)p->frame_bytes);
-  if (!frame) return plan_out_of_memory(p, run->ctx.err);
-#if !defined(NDEBUG) || defined(XLAC_POISON)
-  memset(frame, 0xA5, (size_t)p->frame_bytes); /* who reads what nobody wrote shall not find zeros */
-#endif
-  run->arguments = arguments;
-  run->results = results;
-  int status = cpu_run_program(run, p, arguments, results, frame);
-  base_recycler_give(frame);
-  if (run->exe->count) call_count(run);
-  return status;
-}
-
-/* --- on bare memory --- */
-
-static bool call_is_narrow(const ir_type *t) {
-  return ir_is_tensor(t) && base_dtype_of((base_dtype)t->dtype)->bits < 8;
-}
-
 static bool call_is_misaligned(const ir_type *t, const void *p) {
   if (!ir_is_tensor(t)) return false;
   const base_dtype_info *d = base_dtype_of((base_dtype)t->dtype);
@@ -79,118 +28,181 @@ static bool call_is_misaligned(const ir_type *t, const void *p) {
 
 /* Whether an argument may be one that kernels can't read as it is. */
 static bool call_is_suspect(const cpu_executable *exe, void *const *arguments) {
-  bool suspect = false;
-  for (uint32_t i = 0; i < exe->program->n_arguments; i++)
-    suspect |= call_is_narrow(exe->argument_types[i]) || call_is_misaligned(exe->argument_types[i], arguments[i]);
+  bool suspect = exe->needs_care;
+  for (uint32_t i = 0; i < exe->base.n_arguments; i++)
+    suspect |= call_is_misaligned(exe->base.argument_types[i], arguments[i]);
   return suspect;
 }
 
 /* Copies of what is misaligned or holds bits that its type has not. */
-static int call_cleaned_leaves(cpu_run *run, void *const *arguments, void *const *results) {
-  const cpu_executable *exe = run->exe;
-  uint32_t n = exe->program->n_arguments, made = 0;
-  interp_value **clean = base_malloc(exe->alloc, (n + 1u) * sizeof *clean);
-  void **pointers = base_malloc(exe->alloc, (n + 1u) * sizeof *pointers);
-  bool ok = clean && pointers;
-  for (; ok && made < n; made++) {
-    const ir_type *t = exe->argument_types[made];
-    interp_value *v = NULL;
-    if (ir_is_tensor(t))
-      v = interp_lend(exe->alloc, t->dtype, t->rank, t->dims, arguments[made], NULL, NULL);
-    else
-      v = interp_token(&run->ctx);
-    clean[made] = v ? interp_clean(&run->ctx, v) : NULL;
-    interp_release(v);
-    if (!clean[made]) ok = false;
-    if (!ok) break;
-    pointers[made] = clean[made]->data;
+typedef struct call_copies {
+  interp_value **values; /* by argument; NULL from the first that is not made */
+  void **pointers;
+} call_copies;
+
+/* Also what was made in part. */
+static void call_drop_copies(const cpu_run *run, call_copies *c) {
+  for (uint32_t i = 0; c->values && i < run->exe->base.n_arguments && c->values[i]; i++) interp_release(c->values[i]);
+  base_free(run->exe->alloc, c->values);
+  base_free(run->exe->alloc, c->pointers);
+}
+
+/* NULL when out of memory, or interrupted. */
+static interp_value *call_clean(cpu_run *run, const ir_type *t, void *argument) {
+  interp_value *v = ir_is_tensor(t) ? interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, argument, NULL, NULL)
+                                    : interp_token(&run->ctx);
+  interp_value *clean = v ? interp_clean(&run->ctx, v) : NULL;
+  interp_release(v);
+  return clean;
+}
+
+static int call_make_copies(cpu_run *run, void *const *arguments, call_copies *c) {
+  const rt_executable *exe = &run->exe->base;
+  size_t n = exe->n_arguments + (size_t)1;
+  c->values = base_malloc(run->exe->alloc, n * sizeof *c->values);
+  c->pointers = base_malloc(run->exe->alloc, n * sizeof *c->pointers);
+  if (c->values) memset(c->values, 0, n * sizeof *c->values);
+  if (!c->values || !c->pointers) return base_oom(run->ctx.err, "the arguments");
+  for (uint32_t i = 0; i < exe->n_arguments; i++) {
+    c->values[i] = call_clean(run, exe->argument_types[i], arguments[i]);
+    if (!c->values[i]) return interp_failed(&run->ctx);
+    c->pointers[i] = c->values[i]->data;
   }
-  int status = ok ? call_in_frame(run, pointers, results) : base_oom(run->ctx.err, "the arguments");
-  for (uint32_t i = 0; i < made; i++) interp_release(clean[i]);
-  base_free(exe->alloc, clean);
-  base_free(exe->alloc, pointers);
-  return status;
+  return 0;
 }
 
-static interp_options call_options(const cpu_executable *exe, const interp_options *options) {
-  interp_options own = *options;
-  own.alloc = exe->alloc;
-  own.natives = cpu_native;
-  own.natives_ctx = exe->blas;
-  return own;
+/* Natives are those of the executable, whose library may be another one than that of the caller's other programs. */
+static void call_set_options(const cpu_executable *exe, const rt_call_options *options, interp_options *out) {
+  interp_read_call_options(out, options);
+  out->alloc = exe->alloc;
+  out->natives = cpu_native;
+  out->natives_ctx = exe->blas;
 }
 
-/* A run without the interpreter's tables. */
-static void call_begin_light(cpu_run *run, const interp_options *options, xlac_error *err) {
-  memset(&run->ctx, 0, sizeof run->ctx);
-  run->ctx.options = call_options(run->exe, options);
-  run->ctx.err = err;
-  interp_seed(&run->ctx);
+/* The interpreter's tables only where some step needs them. */
+static int call_begin(cpu_run *run, const rt_call_options *options, xlac_error *err) {
+  if (!run->exe->needs_interpreter) {
+    memset(&run->ctx, 0, sizeof run->ctx);
+    call_set_options(run->exe, options, &run->ctx.options);
+    run->ctx.err = err;
+    interp_seed(&run->ctx);
+    return 0;
+  }
+  interp_options own;
+  call_set_options(run->exe, options, &own);
+  return interp_begin(&run->ctx, run->exe->base.module, &own, err);
 }
 
-int cpu_execute_leaves(const cpu_executable *exe, const interp_options *options, void *const *arguments,
-                       void *const *results, cpu_profile *profile, xlac_error *err) {
+/* Counting alone needs no clock, and so leaves the run as it is. */
+static int call_begin_trace(cpu_run *run, const rt_trace *trace, cpu_profile *profile, xlac_error *err) {
+  TRY(cpu_profile_begin(profile, base_alloc_libc, run->exe, trace->kind == RT_TRACE_LANES, err));
+  if (trace->kind != RT_TRACE_COUNTS) run->profile = profile;
+  return 0;
+}
+
+static void call_end_trace(cpu_run *run, const rt_trace *trace, cpu_profile *profile, int status) {
+  profile->ran = run->ran;
+  if (status == 0) cpu_profile_put(profile, trace->json);
+  cpu_profile_end(profile);
+}
+
+/* In the frames of this one function lies all that a call needs: nothing is allocated but the frame, which is used
+ * again.
+ */
+int cpu_call(const rt_executable *base, const rt_call_options *options, void *const *arguments, void *const *results,
+             const rt_trace *trace, xlac_error *err) {
+  const cpu_executable *exe = (const cpu_executable *)base;
+  const plan_program *p = cpu_plan_of(exe);
   cpu_run run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
-  run.profile = profile && !profile->quiet ? profile : NULL;
-  assert(!exe->program->interpreted);
-  if (exe->needs_interpreter) {
-    interp_options own = call_options(exe, options);
-    TRY(interp_begin(&run.ctx, exe->m, &own, err));
-  } else {
-    call_begin_light(&run, options, err);
+  cpu_profile profile;
+  call_copies copies = {NULL, NULL};
+  assert(!p->interpreted && p->n_arguments == base->n_arguments);
+  if (trace) TRY(call_begin_trace(&run, trace, &profile, err));
+  int status = call_begin(&run, options, err);
+  bool begun = status == 0;
+  if (begun && call_is_suspect(exe, arguments)) {
+    status = call_make_copies(&run, arguments, &copies);
+    arguments = copies.pointers;
   }
-  bool suspect = call_is_suspect(exe, arguments);
-  int status = suspect ? call_cleaned_leaves(&run, arguments, results) : call_in_frame(&run, arguments, results);
-  if (exe->needs_interpreter) interp_end(&run.ctx);
-  if (profile) profile->ran = run.ran;
+  if (status == 0) {
+    char *frame = base_recycler_take(rt_host_memory(exe->host), (size_t)p->frame_bytes);
+    run.arguments = arguments;
+    run.results = results;
+    status = frame ? cpu_run_program(&run, p, arguments, results, frame) : plan_out_of_memory(p, err);
+    base_recycler_give(frame);
+    if (exe->count) call_count(&run);
+  }
+  if (copies.values || copies.pointers) call_drop_copies(&run, &copies);
+  if (begun && exe->needs_interpreter) interp_end(&run.ctx);
+  if (trace) call_end_trace(&run, trace, &profile, status);
   return status;
 }
 
 /* --- on values --- */
 
-static int call_values(const cpu_executable *exe, const interp_options *options, uint32_t n, interp_value *const *args,
-                       interp_value *result, cpu_profile *profile, xlac_error *err) {
+BASE_VEC(call_leaves, void *);
+
+/* Pointers to the arrays of v, depth first. Depth is that of a type, which is bounded. */
+static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leaves *leaves) {
+  if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, leaves, v->data);
+  for (uint32_t i = 0; i < v->n_elements; i++)
+    if (!call_take_leaves(alloc, v->elements[i], leaves)) return false;
+  return true;
+}
+
+/* An array on a block of the host's. */
+static interp_value *call_new_array(const cpu_executable *exe, const ir_type *t) {
+  int64_t bytes = ir_type_bytes(t);
+  void *block = base_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
+  if (!block) return NULL;
+  interp_value *v = interp_lend(exe->alloc, t->dtype, t->rank, t->dims, block, base_recycler_give, block);
+  if (!v) base_recycler_give(block);
+  return v;
+}
+
+/* A value of type t with memory for its arrays. NULL when out of memory. */
+static interp_value *call_new_value(const cpu_executable *exe, interp_ctx *ctx, const ir_type *t) {
+  if (ir_is_token(t)) return interp_token(ctx);
+  if (ir_is_tensor(t)) return call_new_array(exe, t);
+  interp_value **parts = base_malloc(exe->alloc, (size_t)t->n_elements * sizeof *parts), *v = NULL;
+  uint32_t n = 0;
+  while (parts && n < t->n_elements && (parts[n] = call_new_value(exe, ctx, t->elements[n]))) n++;
+  if (parts && n == t->n_elements) v = interp_tuple(ctx, n, parts);
+  for (uint32_t i = 0; i < n; i++) interp_release(parts[i]);
+  base_free(exe->alloc, parts);
+  return v;
+}
+
+/* Into the arrays of `result`, which has the root's type. */
+static int call_values(const cpu_executable *exe, const rt_call_options *options, uint32_t n, interp_value *const *args,
+                       interp_value *result, const rt_trace *trace, xlac_error *err) {
   call_leaves arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
   bool ok = true;
   for (uint32_t i = 0; i < n && ok; i++) ok = call_take_leaves(exe->alloc, args[i], &arguments);
   ok = ok && call_take_leaves(exe->alloc, result, &results);
-  assert(!ok || (arguments.n == exe->program->n_arguments && results.n == exe->program->n_results));
-  int status = ok ? cpu_execute_leaves(exe, options, arguments.items, results.items, profile, err)
+  assert(!ok || (arguments.n == exe->base.n_arguments && results.n == exe->base.n_results));
+  int status = ok ? cpu_call(&exe->base, options, arguments.items, results.items, trace, err)
                   : base_oom(err, "a call's arguments");
   BASE_VEC_FREE(exe->alloc, &arguments);
   BASE_VEC_FREE(exe->alloc, &results);
   return status;
 }
 
-static int call_planned(const cpu_executable *exe, const interp_options *options, uint32_t n, interp_value *const *args,
-                        interp_value **out, cpu_profile *profile, xlac_error *err) {
-  cpu_run maker = {.exe = exe};
-  call_begin_light(&maker, options, err);
-  interp_value *result = call_new_value(&maker, ir_root(exe->m->entry)->type);
-  if (!result) return plan_out_of_memory(exe->program, err);
-  int status = call_values(exe, options, n, args, result, profile, err);
+/* The result is made first: a call writes to memory that is there. */
+int cpu_call_values(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
+                    interp_value **out, const rt_trace *trace, xlac_error *err) {
+  const cpu_executable *exe = (const cpu_executable *)base;
+  const ir_computation *entry = base->module->entry;
+  TRY(interp_check_args(entry, n, args, err));
+  interp_ctx maker = {.err = err};
+  maker.options.alloc = exe->alloc;
+  interp_value *result = call_new_value(exe, &maker, ir_root(entry)->type);
+  if (!result) return plan_out_of_memory(base->plan, err);
+  int status = call_values(exe, options, n, args, result, trace, err);
   if (status) {
     interp_release(result);
     return status;
   }
   *out = result;
   return 0;
-}
-
-int cpu_execute_profiled(const cpu_executable *exe, const interp_options *options, uint32_t n_args,
-                         interp_value *const *args, interp_value **out, cpu_profile *profile, xlac_error *err) {
-  const ir_computation *entry = exe->m->entry;
-  TRY(interp_check_args(entry, n_args, args, err));
-  if (!exe->program->interpreted) return call_planned(exe, options, n_args, args, out, profile, err);
-  interp_ctx ctx;
-  interp_options own = call_options(exe, options);
-  TRY(interp_begin(&ctx, exe->m, &own, err));
-  int status = interp_run_in(&ctx, entry, n_args, args, out);
-  interp_end(&ctx);
-  return status;
-}
-
-int cpu_execute(const cpu_executable *exe, const interp_options *options, uint32_t n_args, interp_value *const *args,
-                interp_value **out, xlac_error *err) {
-  return cpu_execute_profiled(exe, options, n_args, args, out, NULL, err);
 }

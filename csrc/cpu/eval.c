@@ -1,7 +1,8 @@
 /* One op by the interpreter, on the plan's buffers: operands are lent to it, and what it gives goes where the plan
  * says. */
+#include "../interp/blocks.h"
 #include "../interp/sizes.h"
-#include "run.h"
+#include "routine.h"
 
 /* A value of type t whose arrays are the step's buffers from *at on. */
 static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t *ids, void *const *pointers,
@@ -21,32 +22,31 @@ static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t
   return v;
 }
 
-static void eval_unwrap(const interp_value *v, const uint32_t *ids, void *const *pointers, uint32_t *at) {
+static int eval_unwrap(interp_ctx *ctx, const interp_value *v, const uint32_t *ids, void *const *pointers,
+                       uint32_t *at) {
   if (v->kind == INTERP_TUPLE) {
-    for (uint32_t i = 0; i < v->n_elements; i++) eval_unwrap(v->elements[i], ids, pointers, at);
-    return;
+    for (uint32_t i = 0; i < v->n_elements; i++) TRY(eval_unwrap(ctx, v->elements[i], ids, pointers, at));
+    return 0;
   }
   void *to = pointers[ids[(*at)++]];
-  if (v->kind == INTERP_ARRAY && v->count && v->data != to) memcpy(to, v->data, interp_bytes(v));
+  return v->kind == INTERP_ARRAY && v->data != to ? interp_copy_bytes(ctx, to, v->data, interp_bytes(v)) : 0;
 }
 
 static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
   interp_ctx *ctx = &run->ctx;
   interp_value *result = NULL;
   uint32_t at = 0;
-  ctx->dying = s->in_place ? 1 : 0;
-  if (s->in_place) operands[0]->lent = false; /* its memory is the result's */
+  /* Only ops that change a part of their operand are placed over it: their evaluators do it there. */
+  bool in_place = s->routine->interpreted && s->routine->in_place && pointers[s->in[0]] == pointers[s->out[0]];
+  ctx->dying = in_place ? 1 : 0;
+  if (in_place) operands[0]->lent = false; /* its memory is the result's */
   int status = interp_table[s->op->opcode](ctx, s->op, operands, &result);
   ctx->dying = 0;
   if (!status) status = interp_check_result(ctx, s->op, result); /* the plan's buffers are as large as the type says */
-  if (status) {
-    interp_release(result);
-    return interp_place_error(ctx, s->op, status);
-  }
-  eval_unwrap(result, s->out, pointers, &at);
-  assert(at == s->n_out);
+  if (!status) status = eval_unwrap(ctx, result, s->out, pointers, &at);
+  assert(status || at == s->n_out);
   interp_release(result);
-  return 0;
+  return status ? interp_place_error(ctx, s->op, status) : 0;
 }
 
 /* What the done of s gives. */
@@ -64,10 +64,10 @@ static int eval_started(cpu_run *run, const plan_step *s, interp_value **operand
   bool whole = op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_ALL_REDUCE_START;
   result = interp_retain(whole ? all : all->elements[op->opcode == IR_OP_COPY_START ? 0 : 1]);
   interp_release(all);
-  eval_unwrap(result, s->out, pointers, &at);
-  assert(at == s->n_out);
+  status = eval_unwrap(&run->ctx, result, s->out, pointers, &at);
+  assert(status || at == s->n_out);
   interp_release(result);
-  return 0;
+  return status ? interp_place_error(&run->ctx, op, status) : 0;
 }
 
 typedef int eval_fn(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers);
@@ -90,9 +90,18 @@ int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers) 
   return eval_with(run, s, pointers, eval_started);
 }
 
-int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  (void)p;
+int cpu_run_eval(cpu_run *run, const plan_step *s, void *const *pointers) {
   if (!interp_table[s->op->opcode])
     return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));
   return eval_with(run, s, pointers, eval_op);
+}
+
+static int eval_run(const cpu_routine_run *r) {
+  return cpu_run_eval(r->run, r->step, r->pointers);
+}
+
+int cpu_prepare_eval(cpu_prepare_run *x) {
+  plan_eval_routine(x->op, x->out);
+  x->code = eval_run;
+  return 0;
 }

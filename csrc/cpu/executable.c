@@ -5,7 +5,7 @@
 
 const plan_device cpu_plan_device = {.buffer_bytes = sizeof(void *), .task_bytes = CPU_TASK_BYTES};
 
-static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
+static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p, bool body,
                             xlac_error *err);
 
 bool cpu_start_needs_interpreter(const plan_step *s) {
@@ -14,18 +14,18 @@ bool cpu_start_needs_interpreter(const plan_step *s) {
 }
 
 bool cpu_program_needs_interpreter(const plan_program *p) {
-  if (p->interpreted) return true;
   for (uint32_t i = 0; i < p->n_steps; i++) {
+    const plan_routine *r = p->steps[i].routine;
     if (p->steps[i].kind == PLAN_START && cpu_start_needs_interpreter(&p->steps[i])) return true;
-    if (p->steps[i].kind == PLAN_EVAL || (p->steps[i].routine && p->steps[i].routine->calls)) return true;
+    if (r && (r->calls || r->interpreted)) return true;
     for (uint32_t j = 0; j < p->steps[i].n_nested; j++)
       if (cpu_program_needs_interpreter(p->steps[i].nested[j])) return true;
   }
   return false;
 }
 
-static int executable_ready_step(cpu_executable *exe, const cpu_options *options, const plan_program *p, uint32_t step,
-                                 xlac_error *err) {
+static int executable_ready_step(cpu_executable *exe, const rt_build_options *options, const plan_program *p,
+                                 uint32_t step, xlac_error *err) {
   const plan_step *s = &p->steps[step];
   cpu_vm *vm = NULL;
   const cpu_start *start = NULL;
@@ -38,10 +38,11 @@ static int executable_ready_step(cpu_executable *exe, const cpu_options *options
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const cpu_options *options, const plan_program *p, bool body,
+static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p, bool body,
                             xlac_error *err) {
   cpu_code *code = &exe->codes[p->number];
-  if (code->list || p->interpreted) return 0;
+  assert(!p->interpreted && "such steps are routines");
+  if (code->list) return 0;
   code->steps = BASE_ARRAY(&exe->arena, const void *, (size_t)p->n_steps + 1);
   if (!code->steps) return base_oom(err, "an executable");
   for (uint32_t i = 0; i < p->n_steps; i++) TRY(executable_ready_step(exe, options, p, i, err));
@@ -59,7 +60,6 @@ static uint64_t executable_step_work(const plan_program *p, const plan_step *s) 
   if (s->kind == PLAN_WHILE || s->op->opcode == IR_OP_CUSTOM_CALL) return UINT64_MAX;
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count * s->kernel->n_values + 1;
   if (s->kind == PLAN_ROUTINE) return s->routine->calls ? UINT64_MAX : executable_add(s->routine->work, 1);
-  if (s->kind == PLAN_EVAL && s->op->n_called) return UINT64_MAX;
   for (uint32_t i = 0; i < s->n_in; i++) work += (uint64_t)p->buffers[s->in[i]].bytes;
   for (uint32_t i = 0; i < s->n_out; i++) work += (uint64_t)p->buffers[s->out[i]].bytes;
   for (uint32_t i = 0; i < s->n_nested; i++) work = executable_add(work, cpu_program_work(s->nested[i]));
@@ -69,134 +69,159 @@ static uint64_t executable_step_work(const plan_program *p, const plan_step *s) 
 /* Depth is bounded by the plan's. */
 uint64_t cpu_program_work(const plan_program *p) {
   uint64_t work = 0;
-  if (p->interpreted) return UINT64_MAX;
   for (uint32_t i = 0; i < p->n_steps && work < UINT64_MAX; i++)
     work = executable_add(work, executable_step_work(p, &p->steps[i]));
   return work;
 }
 
-static void executable_add_types(const ir_type *t, const ir_type **types, uint32_t *n) {
-  if (!ir_is_tuple(t)) {
-    types[(*n)++] = t;
-    return;
-  }
-  for (uint32_t i = 0; i < t->n_elements; i++) executable_add_types(t->elements[i], types, n);
+/* --- building --- */
+
+/* The executable is there from the start: what a plan's routines become while it is made is kept in it. */
+typedef struct cpu_build {
+  rt_build base;
+  plan_target target;
+  cpu_prepare_options prepare;
+  rt_build_options options;
+  cpu_executable *exe;
+} cpu_build;
+
+/* All but the executable. */
+static void build_free(cpu_build *b) {
+  base_arena_free(&b->base.arena);
+  BASE_VEC_FREE(b->exe->alloc, &b->prepare.routines);
+  base_free(b->exe->alloc, b);
 }
 
-static int executable_list_arguments(cpu_executable *exe, xlac_error *err) {
-  const ir_computation *entry = exe->m->entry;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < entry->n_params; i++) n += ir_type_leaves(entry->params[i]->type);
-  exe->argument_types = BASE_ARRAY(&exe->arena, const ir_type *, (size_t)n + 1);
-  if (!exe->argument_types) return base_oom(err, "an executable");
-  n = 0;
-  for (uint32_t i = 0; i < entry->n_params; i++) executable_add_types(entry->params[i]->type, exe->argument_types, &n);
-  return 0;
+static void cpu_build_abandon(rt_build *base) {
+  cpu_build *b = (cpu_build *)base;
+  cpu_executable *exe = b->exe;
+  build_free(b);
+  rt_executable_destroy(&exe->base);
 }
 
-/* The plan, and what is prepared for its routines meanwhile. */
-static int executable_plan(cpu_executable *exe, plan_options options, cpu_prepare_options *prepare, xlac_error *err) {
-  plan_program *p = NULL;
-  options.device = cpu_plan_device;
-  options.prepare = cpu_prepare;
-  options.prepare_ctx = prepare;
-  TRY(plan_make(exe->m, &options, &exe->arena, &p, err));
-  exe->program = p;
-  return 0;
-}
-
-static int executable_prepare(cpu_executable *exe, const plan_options *options, xlac_error *err) {
-  cpu_prepare_options prepare = {.blas = exe->blas, .arena = &exe->arena, .alloc = exe->alloc};
-  int status =
-      exe->program ? cpu_prepare_plan(exe->program, &prepare, err) : executable_plan(exe, *options, &prepare, err);
-  exe->routines = prepare.routines;
-  return status;
-}
-
-/* exe->program is the plan, or NULL: then it is made. */
-static int executable_build(cpu_executable *exe, const cpu_options *options, xlac_error *err) {
-  if (options->runtime)
-    exe->runtime = cpu_runtime_retain(options->runtime);
-  else
-    TRY(cpu_runtime_create(&exe->runtime, exe->alloc, err));
-  TRY(cpu_runtime_pool(exe->runtime, options->threads, &exe->pool, err));
-  if (!options->no_blas) TRY(cpu_blas_lazy_create(&exe->blas, options->blas_path, exe->alloc, err));
-  TRY(executable_prepare(exe, &options->plan, err));
-  exe->codes = base_arena_zalloc(&exe->arena, exe->program->n_programs * sizeof *exe->codes);
-  if (!exe->codes) return base_oom(err, "an executable");
-  TRY(executable_ready(exe, options, exe->program, false, err));
-  exe->needs_interpreter = cpu_program_needs_interpreter(exe->program);
-  exe->work = cpu_program_work(exe->program);
-  exe->count = options->count;
-  exe->count_ctx = options->count_ctx;
-  return executable_list_arguments(exe, err);
-}
-
-static int executable_make(cpu_executable **out, const cpu_executable *like, const cpu_options *options,
-                           xlac_error *err) {
-  cpu_executable *exe = base_malloc(like->alloc, sizeof *exe);
-  if (!exe) {
-    ir_module_destroy(like->owned);
-    return base_oom(err, "an executable");
-  }
-  *exe = *like;
-  base_arena_init(&exe->arena, exe->alloc);
-  int status = executable_build(exe, options, err);
-  if (status) {
-    cpu_executable_free(exe);
-    return status;
-  }
-  *out = exe;
-  return 0;
-}
-
-static base_alloc executable_alloc(const cpu_options *options) {
-  return options->alloc.fn ? options->alloc : base_alloc_libc;
-}
-
-int cpu_compile(cpu_executable **out, ir_module *m, const cpu_options *options, xlac_error *err) {
-  const cpu_executable like = {.m = m, .owned = m, .alloc = executable_alloc(options), .fast = options->fast};
-  return executable_make(out, &like, options, err);
-}
-
-int cpu_finish_plan(cpu_executable **out, const ir_module *m, const plan_program *plan, const cpu_options *options,
-                    xlac_error *err) {
-  const cpu_executable like = {.m = m, .program = plan, .alloc = executable_alloc(options), .fast = options->fast};
-  if (plan->device.buffer_bytes != cpu_plan_device.buffer_bytes || plan->device.task_bytes < cpu_plan_device.task_bytes)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "the plan of %s was made for the frames of another device",
-                     plan->computation->name->s);
-  return executable_make(out, &like, options, err);
-}
-
-void cpu_executable_free(cpu_executable *exe) {
-  if (!exe) return;
-  cpu_blas_lazy_destroy(exe->blas);
-  BASE_VEC_FREE(exe->alloc, &exe->routines);
-  base_arena_free(&exe->arena);
-  ir_module_destroy(exe->owned);
-  cpu_runtime_release(exe->runtime);
-  base_free(exe->alloc, exe);
-}
-
-const ir_module *cpu_executable_module(const cpu_executable *exe) {
-  return exe->m;
-}
-const plan_program *cpu_executable_program(const cpu_executable *exe) {
-  return exe->program;
-}
-const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
-  return cpu_blas_lazy_opened(exe->blas);
-}
-
-bool cpu_executable_lane(const cpu_executable *exe, uint32_t index, xlac_lane *out) {
+/* Lanes are there from the first async start on. */
+static bool executable_lane(const rt_executable *base, uint32_t index, xlac_lane *out) {
+  const cpu_executable *exe = (const cpu_executable *)base;
   if (index >= exe->n_lanes) return false;
   *out = (xlac_lane){.thread = exe->lanes[index].thread, .threads = exe->lanes[index].threads};
   return true;
 }
 
-cpu_runtime *cpu_executable_runtime(const cpu_executable *exe) {
-  return exe->runtime;
+static const char *executable_library(const rt_executable *base) {
+  return cpu_blas_describe(cpu_blas_lazy_opened(((const cpu_executable *)base)->blas));
 }
-uint64_t cpu_executable_work(const cpu_executable *exe) {
-  return exe->work;
+
+static const rt_executable_vtable cpu_executable_vtable = {.destroy = cpu_executable_destroy,
+                                                           .call = cpu_call,
+                                                           .run = cpu_call_values,
+                                                           .lane = executable_lane,
+                                                           .library = executable_library,
+                                                           .print = cpu_executable_print};
+
+void cpu_executable_destroy(rt_executable *base) {
+  cpu_executable *exe = (cpu_executable *)base;
+  cpu_blas_lazy_destroy(exe->blas);
+  BASE_VEC_FREE(exe->alloc, &exe->routines);
+  base_arena_free(&exe->arena);
+  ir_module_destroy(exe->owned);
+  base_free(exe->alloc, exe);
+}
+
+/* Bytes of such elements may hold bits that the type has not. */
+static bool executable_is_narrow(const ir_type *t) {
+  return ir_is_tensor(t) && base_dtype_of((base_dtype)t->dtype)->bits < 8;
+}
+
+/* What calls must know of the program. */
+static int executable_note_facts(cpu_executable *exe, const ir_module *m, const plan_program *plan, xlac_error *err) {
+  TRY(rt_executable_describe(&exe->base, m, &exe->arena, err));
+  assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
+  exe->needs_interpreter = cpu_program_needs_interpreter(plan);
+  exe->base.work = cpu_program_work(plan);
+  for (uint32_t i = 0; i < exe->base.n_arguments; i++)
+    exe->needs_care = exe->needs_care || executable_is_narrow(exe->base.argument_types[i]);
+  return 0;
+}
+
+/* Code for all programs of the plan, then what calls must know. */
+static int executable_build(cpu_executable *exe, const rt_build_options *options, const ir_module *m,
+                            const plan_program *plan, xlac_error *err) {
+  exe->base.plan = plan;
+  exe->base.module = m;
+  TRY(rt_host_pool(exe->host, options->threads, &exe->pool, err));
+  exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
+  if (!exe->codes) return base_oom(err, "an executable");
+  TRY(executable_ready(exe, options, plan, false, err));
+  return executable_note_facts(exe, m, plan, err);
+}
+
+/* Frames are laid out by the plan, so it must have left room for what this device keeps in them. */
+static int build_check(const plan_program *plan, xlac_error *err) {
+  assert(plan && !plan->interpreted);
+  if (plan->device.buffer_bytes == cpu_plan_device.buffer_bytes &&
+      plan->device.task_bytes >= cpu_plan_device.task_bytes)
+    return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "the plan of %s was made for the frames of another device",
+                   plan->computation->name->s);
+}
+
+/* Where the plan is somebody else's, its routines are prepared now. */
+static int cpu_build_finish(rt_build *base, ir_module *owned, const ir_module *m, const plan_program *plan,
+                            rt_executable **out, xlac_error *err) {
+  cpu_build *b = (cpu_build *)base;
+  cpu_executable *exe = b->exe;
+  exe->owned = owned;
+  int status = build_check(plan, err);
+  if (status == 0 && !owned) status = cpu_prepare_plan(plan, &b->prepare, err);
+  assert(status || b->prepare.routines.n == plan->n_routines);
+  exe->arena = b->base.arena;
+  exe->routines = b->prepare.routines;
+  rt_build_options options = b->options;
+  base_arena_init(&b->base.arena, exe->alloc);
+  b->prepare.routines = (cpu_routines){NULL, 0, 0};
+  build_free(b);
+  if (status == 0) status = executable_build(exe, &options, m, plan, err);
+  if (status)
+    rt_executable_destroy(&exe->base);
+  else
+    *out = &exe->base;
+  return status;
+}
+
+static const rt_build_vtable cpu_build_vtable = {.finish = cpu_build_finish, .abandon = cpu_build_abandon};
+
+/* Everything that can't fail. */
+static void build_set_up(cpu_build *b, cpu_executable *exe, rt_device *d, const rt_build_options *options) {
+  base_alloc alloc = ((rt_host_device *)d)->alloc;
+  *exe = (cpu_executable){.alloc = alloc, .fast = options->fast, .host = rt_host_of(d)};
+  exe->base.vtable = &cpu_executable_vtable;
+  exe->base.device = rt_device_retain(d);
+  exe->count = options->count;
+  exe->count_ctx = options->count_ctx;
+  base_arena_init(&exe->arena, alloc);
+  *b = (cpu_build){.options = *options, .exe = exe};
+  base_arena_init(&b->base.arena, alloc);
+  b->prepare = (cpu_prepare_options){.arena = &b->base.arena, .alloc = alloc};
+  b->target = (plan_target){.device = cpu_plan_device, .prepare = cpu_prepare, .ctx = &b->prepare};
+  b->base.vtable = &cpu_build_vtable;
+  b->base.target = &b->target;
+}
+
+int cpu_build_begin(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err) {
+  base_alloc alloc = ((rt_host_device *)d)->alloc;
+  cpu_build *b = base_malloc(alloc, sizeof *b);
+  cpu_executable *exe = b ? base_malloc(alloc, sizeof *exe) : NULL;
+  if (!exe) {
+    base_free(alloc, b);
+    return base_oom(err, "an executable");
+  }
+  build_set_up(b, exe, d, options);
+  int status = options->no_blas ? 0 : cpu_blas_lazy_create(&exe->blas, options->blas_path, alloc, err);
+  if (status) {
+    cpu_build_abandon(&b->base);
+    return status;
+  }
+  b->prepare.blas = exe->blas;
+  *out = &b->base;
+  return 0;
 }

@@ -16,7 +16,7 @@ int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const cpu_executable *ex
   *x = (cpu_profile){.alloc = alloc, .exe = exe, .lanes = lanes};
   pthread_mutex_init(&x->lock, NULL);
   size_t steps = 0;
-  bool ok = plan_list_programs(alloc, exe->program, &x->programs);
+  bool ok = plan_list_programs(alloc, exe->base.plan, &x->programs);
   x->first = ok ? base_malloc(alloc, x->programs.n * sizeof *x->first) : NULL;
   for (uint32_t i = 0; x->first && i < x->programs.n; i++) {
     x->first[i] = (uint32_t)steps;

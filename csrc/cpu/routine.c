@@ -41,34 +41,31 @@ static bool routine_is_stoppable(const ir_op *op) {
   return op->opcode != IR_OP_CUSTOM_CALL; /* whose file says */
 }
 
-int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err) {
+int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) {
   cpu_prepare_options *options = ctx;
   cpu_prepare_run x = {.options = options, .op = op, .arena = options->arena, .out = out, .err = err};
-  *known = false;
-  if (!cpu_routine_table[op->opcode]) return 0;
-  out->stoppable = routine_is_stoppable(op);
-  TRY(cpu_routine_table[op->opcode](&x));
-  if (!x.code) return 0;
   assert(out->number == options->routines.n);
+  out->stoppable = routine_is_stoppable(op);
+  if (cpu_routine_table[op->opcode]) TRY(cpu_routine_table[op->opcode](&x));
+  if (!x.code) TRY(cpu_prepare_eval(&x));
   if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){x.code, x.data})))
     return base_oom(err, "a routine");
-  *known = true;
   return 0;
 }
 
 /* Whether what is prepared now can take the place of what the plan has. */
 static bool routine_fits(const plan_routine *now, const plan_routine *planned) {
-  return now->scratch_bytes <= planned->scratch_bytes && (planned->in_place & ~now->in_place) == 0 &&
-         now->stoppable >= planned->stoppable && now->divisible >= planned->divisible && now->calls <= planned->calls;
+  return now->interpreted == planned->interpreted && now->scratch_bytes <= planned->scratch_bytes &&
+         (planned->in_place & ~now->in_place) == 0 && now->stoppable >= planned->stoppable &&
+         now->divisible >= planned->divisible && now->calls <= planned->calls;
 }
 
 static int routine_prepare_again(const plan_step *s, cpu_prepare_options *options, xlac_error *err) {
   plan_routine now = {.number = s->routine->number};
-  bool known = false;
-  TRY(cpu_prepare(options, s->op, &now, &known, err));
-  if (known && routine_fits(&now, s->routine)) return 0;
+  TRY(cpu_prepare(options, s->op, &now, err));
+  if (routine_fits(&now, s->routine)) return 0;
   return base_fail(err, XLAC_E_BAD_ARGUMENT, "the plan's routine %s for %s is not the one there is now (%s)",
-                   s->routine->name, s->op->name->s, known ? now.name : "none");
+                   s->routine->name, s->op->name->s, now.name);
 }
 
 /* By number: its step, or NULL where none is left. */

@@ -52,6 +52,7 @@ cpu_prepare_fn cpu_prepare_cholesky, cpu_prepare_triangular_solve;
 cpu_prepare_fn cpu_prepare_rearrange, cpu_prepare_copy; /* rearrange.c */
 cpu_prepare_fn cpu_prepare_bitcast, cpu_prepare_bitcast_convert;
 cpu_prepare_fn cpu_prepare_number; /* numbers.c */
+cpu_prepare_fn cpu_prepare_eval;   /* eval.c: what none of the others knows, by the interpreter */
 cpu_prepare_fn cpu_prepare_next_after;
 cpu_prepare_fn cpu_prepare_builtin_call; /* what cpu_prepare_custom_call leaves to it */
 cpu_prepare_fn cpu_prepare_concatenate, cpu_prepare_pad, cpu_prepare_gather, cpu_prepare_scatter, cpu_prepare_sort;
@@ -68,6 +69,6 @@ bool cpu_builtin_is_registered(const cpu_routine_run *r);
 /* The same for the routines of a plan that is there: BAD_ARGUMENT where one is not as the plan has it. */
 int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_error *err);
 /* plan_prepare_fn: ctx is a cpu_prepare_options. */
-int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
+int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 /* Steps one after another, and the ones that have programs of their own. */
 #include "async.h"
+#include "move/move.h"
 #include "threaded/list.h"
 
 enum { RUN_LONG = 1 << 16 /* elements */, RUN_SMALL = 32 << 10 /* bytes */ };
@@ -50,7 +51,7 @@ static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step 
 
 /* Whether `from` is an argument that a result may be computed over, and that the caller has not given away. */
 static bool run_is_protected(const cpu_run *run, const void *from) {
-  const plan_program *p = run->exe->program;
+  const plan_program *p = run->exe->base.plan;
   for (uint32_t i = 0; run->arguments && i < p->n_donations; i++) {
     const plan_donation *d = &p->donations[i];
     if (run->arguments[d->argument] == from) return d->result == UINT32_MAX || run->results[d->result] != from;
@@ -65,10 +66,18 @@ static void run_count_copy(cpu_run *run, const void *from, int64_t bytes) {
   *(protects ? &run->tally.protecting_bytes : &run->tally.bytes) += bytes;
 }
 
-static void run_copy_leaf(cpu_run *run, void *to, const void *from, int64_t bytes) {
-  if (to == from || bytes == 0) return;
-  memcpy(to, from, (size_t)bytes);
+static int run_interrupted(cpu_run *run, const plan_step *s) {
+  return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+}
+
+static int run_copy_leaf(cpu_run *run, const plan_step *s, void *to, const void *from, int64_t bytes) {
+  bool heeds = run->stop.asked && bytes >= RUN_LONG;
+  if (to == from || bytes == 0) return 0;
+  if (heeds) base_pool_heed(run->exe->pool, &run->stop);
+  cpu_move_bytes(run->exe->pool, to, from, bytes);
+  if (heeds) base_pool_heed(run->exe->pool, NULL);
   run_count_copy(run, from, bytes);
+  return heeds && run->stop.stopped ? run_interrupted(run, s) : 0;
 }
 
 /* Steps that change a part of their operand copy it first where the result has memory of its own. */
@@ -86,22 +95,31 @@ static char *run_nested_frame(const plan_step *s, void *const *pointers, uint32_
   return s->kind == PLAN_WHILE ? frame + before : frame;
 }
 
+/* Where the state lies in a trip, and where the next one's: it begins as copies of the operands. */
+static int run_enter_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers, void **now,
+                           void **next) {
+  uint32_t scratch = s->n_in;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    now[i] = pointers[s->out[i]];
+    next[i] = s->nested[1]->stays[i] ? now[i] : pointers[s->out[scratch++]];
+    TRY(run_copy_leaf(run, s, now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes));
+  }
+  return 0;
+}
+
 static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   void *few[64], **now = few;
-  uint32_t n = s->n_in, scratch = n;
+  uint32_t n = s->n_in;
   if (n > 32 && !(now = base_malloc(run->exe->alloc, 2 * (size_t)n * sizeof *now)))
     return base_oom(run->ctx.err, "the state of a loop");
   void **next = now + n;
-  for (uint32_t i = 0; i < n; i++) {
-    now[i] = pointers[s->out[i]];
-    next[i] = s->nested[1]->stays[i] ? now[i] : pointers[s->out[scratch++]];
-    run_copy_leaf(run, now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes);
-  }
+  int status = run_enter_while(run, p, s, pointers, now, next);
   bool swapped = false;
-  int status =
-      cpu_loop_run(run, s, run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1), now, next, &swapped);
+  if (status == 0)
+    status =
+        cpu_loop_run(run, s, run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1), now, next, &swapped);
   for (uint32_t i = 0; i < n && status == 0 && swapped; i++)
-    run_copy_leaf(run, now[i], next[i], p->buffers[s->out[i]].bytes);
+    status = run_copy_leaf(run, s, now[i], next[i], p->buffers[s->out[i]].bytes);
   if (now != few) base_free(run->exe->alloc, now);
   return status;
 }
@@ -139,8 +157,7 @@ static int run_call_step(cpu_run *run, const plan_program *p, const plan_step *s
 }
 
 static int run_copy(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  run_copy_leaf(run, pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
-  return 0;
+  return run_copy_leaf(run, s, pointers[s->out[0]], pointers[s->in[0]], p->buffers[s->in[0]].bytes);
 }
 
 static int run_routine(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
@@ -148,17 +165,10 @@ static int run_routine(cpu_run *run, const plan_program *p, const plan_step *s, 
   return cpu_run_routine(run, s, pointers);
 }
 
-static int run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
-  run_count_update(run, p, s, pointers);
-  return cpu_run_eval(run, p, s, pointers);
-}
-
-typedef int run_fn(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
-static run_fn *const run_table[] = {
-    [PLAN_KERNEL] = run_kernel_step, [PLAN_ROUTINE] = run_routine,   [PLAN_EVAL] = run_eval,
-    [PLAN_COPY] = run_copy,          [PLAN_WHILE] = run_while,       [PLAN_CONDITIONAL] = run_conditional,
-    [PLAN_CALL] = run_call_step,     [PLAN_START] = cpu_async_start, [PLAN_UPDATE] = cpu_async_update,
-    [PLAN_DONE] = cpu_async_done};
+cpu_step_fn *const cpu_step_table[] = {
+    [PLAN_KERNEL] = run_kernel_step, [PLAN_ROUTINE] = run_routine,         [PLAN_COPY] = run_copy,
+    [PLAN_WHILE] = run_while,        [PLAN_CONDITIONAL] = run_conditional, [PLAN_CALL] = run_call_step,
+    [PLAN_START] = cpu_async_start,  [PLAN_UPDATE] = cpu_async_update,     [PLAN_DONE] = cpu_async_done};
 
 static bool run_is_stoppable(const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return s->kernel->count >= RUN_LONG;
@@ -183,11 +193,9 @@ int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *
   cpu_event e;
   if (run->profile) e = (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
   if (heeds) base_pool_heed(run->exe->pool, &run->stop);
-  int status = run_table[s->kind](run, p, s, pointers);
+  int status = cpu_step_table[s->kind](run, p, s, pointers);
   if (heeds) base_pool_heed(run->exe->pool, NULL);
-  if (heeds && run->stop.stopped)
-    status =
-        interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
+  if (heeds && run->stop.stopped) status = run_interrupted(run, s);
   if (run->profile) run_note_event(run, p, s, pointers, &e);
   return status ? status : interp_tick(&run->ctx, run_work(s));
 }
@@ -198,5 +206,6 @@ int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments,
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
   if (p->n_spares) run_bind_spares(p, arguments, pointers);
-  return cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, pointers);
+  const cpu_list *l = cpu_code_of(run->exe, p)->list;
+  return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
 }

@@ -2,7 +2,6 @@
 #ifndef XLAC_CPU_RUN_H
 #define XLAC_CPU_RUN_H
 
-#include "../runtime/lane.h"
 #include "profile.h"
 
 typedef struct cpu_lane {
@@ -28,24 +27,22 @@ typedef struct cpu_routine {
 BASE_VEC(cpu_routines, cpu_routine);
 
 struct cpu_executable {
-  const ir_module *m;
-  ir_module *owned; /* m, or NULL where the plan is somebody else's */
+  rt_executable base; /* base.plan is the program */
+  ir_module *owned;   /* the module, or NULL where it is somebody else's */
   base_alloc alloc;
-  base_arena arena; /* program, kernels */
-  bool fast;        /* numerics */
-  const plan_program *program;
+  base_arena arena;      /* plan, kernels */
+  bool fast;             /* numerics */
   cpu_code *codes;       /* by number of the program */
   cpu_routines routines; /* by their number */
   cpu_blas_lazy *blas;   /* NULL: none */
-  cpu_runtime *runtime;
-  base_pool *pool; /* the runtime's */
+  rt_host *host;         /* the device's */
+  base_pool *pool;       /* the host's */
   uint32_t n_lanes, next_lane;
   cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;
-  uint64_t work;
-  void (*count)(void *ctx, const cpu_tally *tally);
+  bool needs_care; /* an argument may be one that kernels can't read: pred, narrow */
+  void (*count)(void *ctx, const rt_tally *tally);
   void *count_ctx;
-  const ir_type **argument_types; /* by leaf of the parameters */
 };
 
 /* One call. */
@@ -53,7 +50,7 @@ typedef struct cpu_run cpu_run;
 struct cpu_run {
   const cpu_executable *exe;
   void *const *arguments, *const *results; /* of the entry; NULL in the run of a task */
-  cpu_tally tally;
+  rt_tally tally;
   cpu_units ran;
   interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
   cpu_profile *profile;   /* or NULL */
@@ -64,6 +61,13 @@ struct cpu_run {
   atomic_bool cancelled;  /* what it has started shall stop */
 };
 
+static inline const plan_program *cpu_plan_of(const cpu_executable *exe) {
+  return exe->base.plan;
+}
+/* What its products run with, once something has needed it; or NULL. */
+static inline const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
+  return cpu_blas_lazy_opened(exe->blas);
+}
 static inline const cpu_code *cpu_code_of(const cpu_executable *exe, const plan_program *p) {
   return &exe->codes[p->number];
 }
@@ -78,7 +82,10 @@ XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *con
 
 /* Whether all that the step writes are results that the program does not read again. */
 bool cpu_run_is_last(const plan_program *p, const plan_step *s);
-/* A step by itself, and its share of what is counted between looks at interruptions. */
+/* A step, by its kind: for runs that nobody watches or interrupts. */
+typedef int cpu_step_fn(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+extern cpu_step_fn *const cpu_step_table[];
+/* The same for all runs: with its times, and its share of what is counted between looks at interruptions. */
 XLAC_MUST_USE int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 /* Pointers to the buffers of a program in the table `pointers`: to those in its frame, and to its interface. */
 void cpu_bind_frame(const plan_program *p, char *frame, void **pointers);
@@ -88,7 +95,7 @@ void cpu_bind_interface(const plan_program *p, void *const *arguments, void *con
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
 
 /* --- eval.c: a step that is one op by the interpreter, or by it the work of an async start --- */
-XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
+XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_step *s, void *const *pointers);
 XLAC_MUST_USE int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers);
 
 #endif

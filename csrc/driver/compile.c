@@ -40,8 +40,10 @@ static int line_prepare(compile_line *x, ir_module *m) {
   return ir_verify(m, &lenient, x->err);
 }
 
+/* What runs whole is the oracle of what is optimised: it stays as it is. */
 static int line_optimise(compile_line *x, ir_module *m) {
-  return x->options->no_passes ? 0 : driver_run_passes(m, x->options, x->err);
+  bool whole = x->options->device && x->options->device->facts.whole;
+  return x->options->no_passes || whole ? 0 : driver_run_passes(m, x->options, x->err);
 }
 
 /* From the copy to what can be planned. */
@@ -53,29 +55,85 @@ static int line_make_ready(compile_line *x, ir_module *m) {
   return line_end(x, DRIVER_OPTIMISED, m);
 }
 
+/* Where the interpreter is the device, or the only one that can run the program. Takes m and b, also on failure. */
+static int line_run_whole(compile_line *x, rt_build *b, ir_module *m, const char *why, rt_executable **out) {
+  plan_program *plan = NULL;
+  int status = plan_make_whole(m, why, &b->arena, &plan, x->err);
+  if (status == 0) return rt_build_finish(b, m, plan, out, x->err);
+  rt_build_abandon(b);
+  ir_module_destroy(m);
+  return status;
+}
+
+static int line_interpret(compile_line *x, rt_device_set *devices, ir_module *m, const char *why, rt_executable **out) {
+  rt_device *interpreter = NULL;
+  rt_build *b = NULL;
+  int status = rt_device_set_open(devices, "interp", &interpreter, x->err);
+  if (status == 0) status = rt_build_begin(interpreter, &x->options->build, &b, x->err);
+  if (status == 0) return line_run_whole(x, b, m, why, out);
+  ir_module_destroy(m);
+  return status;
+}
+
+/* What the device wants is made, and given to it. Takes m, also on failure. */
+static int line_build(compile_line *x, rt_device_set *devices, rt_device *d, ir_module *m, rt_executable **out) {
+  plan_options options = x->options->plan;
+  plan_program *plan = NULL;
+  rt_build *b = NULL;
+  int status = rt_build_begin(d, &x->options->build, &b, x->err);
+  if (status == 0 && !b->target) return line_run_whole(x, b, m, "it was compiled for the interpreter", out);
+  if (status == 0) {
+    options.target = b->target;
+    status = plan_make(m, &options, &b->arena, &plan, x->err);
+  }
+  if (status == 0 && !plan->interpreted) return rt_build_finish(b, m, plan, out, x->err);
+  const char *why = status == 0 ? plan->why : NULL; /* static */
+  rt_build_abandon(b);
+  if (why) return line_interpret(x, devices, m, why, out);
+  ir_module_destroy(m);
+  return status;
+}
+
+/* The device that the options name, in the set that they name or in one of its own. Takes m, also on failure. */
+static int line_build_in(compile_line *x, ir_module *m, rt_executable **out) {
+  base_alloc alloc = x->options->alloc.fn ? x->options->alloc : base_alloc_libc;
+  rt_device_set *own = NULL;
+  rt_device *d = x->options->device;
+  int status = x->options->devices ? 0 : rt_device_set_create(&own, driver_device_kinds, alloc, x->err);
+  rt_device_set *set = own ? own : x->options->devices;
+  if (status == 0 && !d) status = rt_device_set_open(set, NULL, &d, x->err);
+  if (status)
+    ir_module_destroy(m);
+  else
+    status = line_build(x, set, d, m, out);
+  rt_device_set_release(own);
+  return status;
+}
+
 /* Takes m, also on failure. */
-static int line_finish(compile_line *x, ir_module *m, cpu_executable **out) {
+static int line_finish(compile_line *x, ir_module *m, rt_executable **out) {
   int status = line_make_ready(x, m);
   if (status) {
     ir_module_destroy(m);
     return status;
   }
-  TRY(cpu_compile(out, m, &x->options->cpu, x->err));
+  TRY(line_build_in(x, m, out));
+  assert((*out)->plan);
   if (base_heed_stopped()) { /* what there was no memory for may be missing where it is not needed */
-    cpu_executable_free(*out);
+    rt_executable_destroy(*out);
     return base_interrupted(x->err);
   }
   line_time(x, DRIVER_PLANNED);
   return 0;
 }
 
-int driver_finish(ir_module *translated, const driver_options *options, driver_times *times, cpu_executable **out,
+int driver_finish(ir_module *translated, const driver_options *options, driver_times *times, rt_executable **out,
                   xlac_error *err) {
   compile_line x = {.options = options, .times = times, .began = line_now(), .err = err};
   return line_finish(&x, translated, out);
 }
 
-int driver_compile(ir_module *m, const driver_options *options, driver_times *times, cpu_executable **out,
+int driver_compile(ir_module *m, const driver_options *options, driver_times *times, rt_executable **out,
                    xlac_error *err) {
   compile_line x = {.options = options, .times = times, .began = line_now(), .err = err};
   ir_module *copy = NULL;

@@ -7,8 +7,9 @@
 #ifndef XLAC_DRIVER_COMPILE_H
 #define XLAC_DRIVER_COMPILE_H
 
-#include "../cpu/executable.h"
 #include "../pipeline/pipeline.h"
+#include "../plan/plan.h"
+#include "devices.h"
 
 /* What a stage leaves, for whoever looks on. */
 typedef enum driver_stage {
@@ -20,7 +21,11 @@ typedef enum driver_stage {
 } driver_stage;
 
 typedef struct driver_options {
-  cpu_options cpu; /* plan options and the device's */
+  base_alloc alloc;       /* of the plan's making, and of a set of one's own; none: libc's */
+  rt_device_set *devices; /* NULL: a set of its own */
+  rt_device *device;      /* of these; NULL: the first */
+  rt_build_options build;
+  plan_options plan; /* whose target is the device's */
   bool no_passes;
   const char *passes; /* instead of the usual ones; NULL: those */
   /* Called on the translated copy, before it is prepared: donors of the caller's. May be NULL. */
@@ -36,13 +41,16 @@ typedef struct driver_times {
   double stage[DRIVER_STAGES];
 } driver_times;
 
+/* The executable is the device's, or the interpreter's where the device wants a plan and there is none (plan->why says
+ * for what reason). All executables that come from here have a plan: of those that run whole, one that says so. */
+
 /* Compiles m, which is valid or an error says why not, and stays as it is. `times` may be NULL. */
-XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, driver_times *times, cpu_executable **out,
+XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, driver_times *times, rt_executable **out,
                                  xlac_error *err);
 /* The part of the line for which only one may look at m: a copy of it in HLO form, the caller's to destroy. */
 XLAC_MUST_USE int driver_translate(ir_module *m, ir_module **out, xlac_error *err);
 /* The rest of the line on that copy, which is taken also on failure. */
 XLAC_MUST_USE int driver_finish(ir_module *translated, const driver_options *options, driver_times *times,
-                                cpu_executable **out, xlac_error *err);
+                                rt_executable **out, xlac_error *err);
 
 #endif

@@ -75,7 +75,7 @@ static bool prepare_is_hlo(const ir_module *ir) {
 
 int driver_run_passes(ir_module *m, const driver_options *options, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
-  const char *passes = options->passes ? options->passes : driver_passes[options->cpu.fast];
+  const char *passes = options->passes ? options->passes : driver_passes[options->build.fast];
   if (!prepare_is_hlo(m)) return 0;
   TRY(opt_run_pipeline(m, passes, strlen(passes), options->watch, err));
   return ir_verify(m, &lenient, err);

@@ -562,7 +562,24 @@ void *xlac_runtime_take(xlac_runtime *rt, size_t bytes);
 void *xlac_runtime_take_headed(xlac_runtime *rt, uint32_t header, size_t bytes);
 void xlac_runtime_give(void *block); /* of either kind, from any thread; NULL is fine */
 
-/* A program compiled for this machine's CPUs. Immutable: any number of threads may run one at the same time. */
+/* A device of a runtime. */
+typedef struct xlac_device_info {
+  char name[32];                   /* "cpu:0" */
+  const char *kind;                /* "cpu"; static, as the next */
+  const char *memory;              /* the name of the memory where arguments and results lie */
+  uint32_t ordinal, units;         /* number among those of its kind; what works in parallel: CPUs */
+  uint64_t memory_bytes;           /* how much of it there is at most */
+  uint64_t live_bytes, peak_bytes; /* in use now, and at most so far */
+  bool host_visible;               /* the host reads and writes that memory */
+} xlac_device_info;
+
+/* Opens a device: a kind, and after a colon the number of a context, of which each has memory and threads of its own:
+ * "cpu", "cpu:1", "interp" (the reference interpreter). NULL is "cpu". BAD_ARGUMENT: there is no such device. */
+int xlac_runtime_open_device(xlac_runtime *rt, const char *name, xlac_device_info *out, xlac_error *err);
+/* Number `index` of the devices opened so far, "cpu:0" being the first; false past the end. */
+bool xlac_runtime_device(xlac_runtime *rt, uint32_t index, xlac_device_info *out);
+
+/* A program compiled for a device. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
 
 /* A lane: threads for async operations. */
@@ -590,6 +607,7 @@ typedef struct xlac_compile_options {
   const xlac_lane *lanes;
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
   xlac_numerics numerics;
+  const char *device; /* of the runtime, as for xlac_runtime_open_device; NULL: "cpu" */
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -613,6 +631,13 @@ typedef struct xlac_executable_info {
  * of floats are associated in another order, and XLAC_NUMERICS_FAST allows more. options may be NULL. */
 int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
 void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
+/* Compiles up to a stage, and gives as text what that leaves: "translated", "prepared" or "optimised" (the module),
+ * "fused" (which ops are one kernel, and why), "kernels", "plan", "executable" (what the device runs). Freed with
+ * xlac_free; n may be NULL. BAD_ARGUMENT: there is no such stage. */
+int xlac_compile_dump(xlac_module *m, const xlac_compile_options *options, const char *stage, char **text, size_t *n,
+                      xlac_error *err);
+/* The device that runs it: the interpreter where that runs the program whole. */
+void xlac_executable_device(const xlac_executable *exe, xlac_device_info *out);
 /* As xlac_interpret. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err);
@@ -634,7 +659,7 @@ int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index,
 /* The same on bare memory, without allocating anything: a pointer for each leaf of the parameters, depth first, and for
  * each leaf of the result, which are written. All is row-major and dense. Results are aligned to their elements and
  * overlap neither each other nor an argument, but that the result of a donation may be the memory of its argument.
- * Fails on programs that the interpreter runs whole (info.interpreted). */
+ * Fails on programs whose shapes are known only when they run. */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
 /* An argument array as it lies. */

@@ -118,7 +118,7 @@ static int engine_frame(interp_ctx *ctx, const interp_plan *p, interp_value **ou
 static int engine_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value **args,
                        interp_value **out) {
   const interp_plan *p = interp_plan_of(ctx, c);
-  if (!p) return -XLAC_E_OUT_OF_MEMORY;
+  if (!p) return interp_failed(ctx);
   interp_value **outer = ctx->args;
   uint32_t n_outer = ctx->n_args;
   ctx->args = args;

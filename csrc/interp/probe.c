@@ -88,7 +88,7 @@ int interp_probe(interp_ctx *ctx, const ir_op *op, interp_value *const *operands
     return interp_fail(ctx, op, XLAC_E_EVAL, "interpreter.probe needs one operand and a probe_id");
   if (ctx->options.probes) {
     interp_value *kept = interp_own(ctx, interp_retain(operands[0]));
-    if (!kept) return base_oom(ctx->err, "what a probe saw");
+    if (!kept) return interp_failed(ctx);
     TRY(interp_probes_add(ctx->options.probes, id->str, kept, ctx->err));
   }
   *out = interp_retain(operands[0]);

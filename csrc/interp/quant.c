@@ -1,6 +1,7 @@
 /* Arithmetic is that of StableHLO's reference: in f32 (f64 where that is the expressed type), scales rounded to it. */
 #include "quant.h"
 
+#include "blocks.h"
 #include "eval/shadow.h"
 
 /* Where in a type's lists of scales and zero points an element's are. */
@@ -69,26 +70,46 @@ static bool quant_wide(const ir_quant *q) {
 
 /* --- real values --- */
 
-static int dequantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v, interp_value **out) {
-  quant_lookup l;
-  TRY(quant_lookup_make(ctx, op, q, v, &l));
-  base_dtype work = quant_wide(q) ? XLAC_F64 : XLAC_F32, from = (base_dtype)v->dtype;
-  interp_value *r = interp_array(ctx, work, v->rank, v->dims);
-  if (!r) return interp_failed(ctx);
-  const char *in = v->data;
+typedef struct quant_job {
+  quant_lookup from, to; /* of the scales on either side, where there are any */
+  const ir_quant *from_quant, *to_quant;
+  const interp_value *in;
+  interp_value *out;
+  double low, high;
+} quant_job;
+
+enum { QUANT_WORK = 4 /* element operations that an element takes */ };
+
+/* Where the run of elements with i's scale ends. */
+static int64_t quant_run_end(const quant_lookup *l, int64_t i, int64_t end) {
+  return interp_min(end, (i / l->run + 1) * l->run);
+}
+
+static void dequantise_block(void *ctx, int64_t begin, int64_t end) {
+  const quant_job *j = ctx;
+  const ir_quant *q = j->from_quant;
+  base_dtype from = (base_dtype)j->in->dtype;
+  const char *in = j->in->data;
   size_t bytes = base_dtype_bytes(from);
-  for (int64_t i = 0; i < v->count;) {
-    uint32_t k = quant_at(&l, i);
+  for (int64_t i = begin; i < end;) {
+    uint32_t k = quant_at(&j->from, i);
     double scale = q->scales[k];
-    for (int64_t end = i + l.run; i < end; i++) {
+    for (int64_t stop = quant_run_end(&j->from, i, end); i < stop; i++) {
       int64_t whole = base_load_i64(from, in + (size_t)i * bytes) - q->zero_points[k];
-      if (work == XLAC_F64)
-        ((double *)r->data)[i] = (double)whole * scale;
+      if (j->out->dtype == XLAC_F64)
+        ((double *)j->out->data)[i] = (double)whole * scale;
       else
-        ((float *)r->data)[i] = (float)whole * (float)scale;
+        ((float *)j->out->data)[i] = (float)whole * (float)scale;
     }
   }
-  int status = interp_tick(ctx, (uint64_t)v->count);
+}
+
+static int dequantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v, interp_value **out) {
+  quant_job j = {.from_quant = q, .in = v};
+  TRY(quant_lookup_make(ctx, op, q, v, &j.from));
+  interp_value *r = j.out = interp_array(ctx, quant_wide(q) ? XLAC_F64 : XLAC_F32, v->rank, v->dims);
+  if (!r) return interp_failed(ctx);
+  int status = interp_in_heavy_blocks(ctx, v->count, QUANT_WORK, dequantise_block, &j);
   if (status) return interp_deliver(status, r, out);
   return interp_finish(ctx, (base_dtype)q->expressed, r, out);
 }
@@ -98,53 +119,64 @@ static void quant_store(base_dtype t, void *to, double v, double low, double hig
   base_store_i64(t, to, v != v ? 0 : v >= 0x1p63 ? INT64_MAX : (int64_t)__builtin_rint(v));
 }
 
-static int quantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, interp_value *v, interp_value **out) {
-  quant_lookup l;
-  double low, high;
-  base_dtype work = quant_wide(q) ? XLAC_F64 : XLAC_F32, to = (base_dtype)q->storage;
-  TRY(quant_lookup_make(ctx, op, q, v, &l));
-  quant_range(q, &low, &high);
-  interp_value *x = interp_as(ctx, v, work), *r = interp_array(ctx, to, v->rank, v->dims);
-  if (!x || !r) return interp_release(x), interp_release(r), interp_failed(ctx);
+static void quantise_block(void *ctx, int64_t begin, int64_t end) {
+  const quant_job *j = ctx;
+  const ir_quant *q = j->to_quant;
+  base_dtype to = (base_dtype)j->out->dtype;
   size_t bytes = base_dtype_bytes(to);
-  char *place = r->data;
-  for (int64_t i = 0; i < v->count;) {
-    uint32_t k = quant_at(&l, i);
+  char *place = j->out->data;
+  for (int64_t i = begin; i < end;) {
+    uint32_t k = quant_at(&j->to, i);
     double scale = q->scales[k], zero = (double)q->zero_points[k];
-    for (int64_t end = i + l.run; i < end; i++) {
-      double real = work == XLAC_F64 ? ((const double *)x->data)[i] / scale + zero
-                                     : (double)(((const float *)x->data)[i] / (float)scale + (float)zero);
-      quant_store(to, place + (size_t)i * bytes, real, low, high);
+    for (int64_t stop = quant_run_end(&j->to, i, end); i < stop; i++) {
+      double real = j->in->dtype == XLAC_F64 ? ((const double *)j->in->data)[i] / scale + zero
+                                             : (double)(((const float *)j->in->data)[i] / (float)scale + (float)zero);
+      quant_store(to, place + (size_t)i * bytes, real, j->low, j->high);
     }
   }
+}
+
+static int quantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, interp_value *v, interp_value **out) {
+  quant_job j = {.to_quant = q};
+  TRY(quant_lookup_make(ctx, op, q, v, &j.to));
+  quant_range(q, &j.low, &j.high);
+  interp_value *x = interp_as(ctx, v, quant_wide(q) ? XLAC_F64 : XLAC_F32),
+               *r = x ? interp_array(ctx, (base_dtype)q->storage, v->rank, v->dims) : NULL;
+  if (!r) return interp_release(x), interp_failed(ctx);
+  j.in = x;
+  j.out = r;
+  int status = interp_in_heavy_blocks(ctx, v->count, QUANT_WORK, quantise_block, &j);
   interp_release(x);
-  return interp_deliver(interp_tick(ctx, (uint64_t)v->count), r, out);
+  return interp_deliver(status, r, out);
+}
+
+static void requantise_block(void *ctx, int64_t begin, int64_t end) {
+  const quant_job *q = ctx;
+  base_dtype from = (base_dtype)q->in->dtype, to = (base_dtype)q->out->dtype;
+  size_t in = base_dtype_bytes(from), width = base_dtype_bytes(to);
+  for (int64_t i = begin; i < end;) {
+    uint32_t j = quant_at(&q->from, i), k = quant_at(&q->to, i);
+    double ratio = q->from_quant->scales[j] / q->to_quant->scales[k];
+    double zero = (double)q->to_quant->zero_points[k] - (double)q->from_quant->zero_points[j] * ratio;
+    for (int64_t stop = quant_run_end(&q->to, i, quant_run_end(&q->from, i, end)); i < stop; i++) {
+      float stored = (float)base_load_i64(from, (const char *)q->in->data + (size_t)i * in);
+      quant_store(to, (char *)q->out->data + (size_t)i * width, (double)(stored * (float)ratio + (float)zero), q->low,
+                  q->high);
+    }
+  }
 }
 
 /* From one quantised type to another in one step: the ratio of scales and what becomes of the zero points. */
 static int requantise(interp_ctx *ctx, const ir_op *op, const ir_quant *from, const ir_quant *to, interp_value *v,
                       interp_value **out) {
-  quant_lookup a, b;
-  double low, high;
+  quant_job j = {.from_quant = from, .to_quant = to, .in = v};
   if (ir_quant_equal(from, to)) return *out = interp_retain(v), 0;
-  TRY(quant_lookup_make(ctx, op, from, v, &a));
-  TRY(quant_lookup_make(ctx, op, to, v, &b));
-  quant_range(to, &low, &high);
-  base_dtype t = (base_dtype)to->storage;
-  interp_value *r = interp_array(ctx, t, v->rank, v->dims);
+  TRY(quant_lookup_make(ctx, op, from, v, &j.from));
+  TRY(quant_lookup_make(ctx, op, to, v, &j.to));
+  quant_range(to, &j.low, &j.high);
+  interp_value *r = j.out = interp_array(ctx, (base_dtype)to->storage, v->rank, v->dims);
   if (!r) return interp_failed(ctx);
-  size_t in = base_dtype_bytes((base_dtype)v->dtype), width = base_dtype_bytes(t);
-  int64_t run = interp_min(a.run, b.run);
-  for (int64_t i = 0; i < v->count;) {
-    uint32_t j = quant_at(&a, i), k = quant_at(&b, i);
-    double ratio = from->scales[j] / to->scales[k];
-    double zero = (double)to->zero_points[k] - (double)from->zero_points[j] * ratio;
-    for (int64_t end = i + run; i < end; i++) {
-      float stored = (float)base_load_i64((base_dtype)v->dtype, (const char *)v->data + (size_t)i * in);
-      quant_store(t, (char *)r->data + (size_t)i * width, (double)(stored * (float)ratio + (float)zero), low, high);
-    }
-  }
-  return interp_deliver(interp_tick(ctx, (uint64_t)v->count), r, out);
+  return interp_deliver(interp_in_heavy_blocks(ctx, v->count, QUANT_WORK, requantise_block, &j), r, out);
 }
 
 int interp_eval_uniform_quantize(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {

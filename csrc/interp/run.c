@@ -2,6 +2,7 @@
  * data. */
 #include <stdio.h>
 
+#include "blocks.h"
 #include "sizes.h"
 
 /* --- arguments --- */
@@ -83,27 +84,48 @@ static uint8_t clean_byte(const base_dtype_info *t, uint8_t b) {
   return t->kind == BASE_KIND_SINT ? (uint8_t)((int8_t)high >> unused) : (uint8_t)(high >> unused);
 }
 
-static bool is_clean(const interp_value *v) {
-  const base_dtype_info *t = base_dtype_of((base_dtype)v->dtype);
-  if ((uintptr_t)v->data % (t->kind == BASE_KIND_COMPLEX ? t->bytes / 2u : t->bytes) != 0) return false;
-  if (t->bits >= 8) return true;
-  const uint8_t *data = v->data;
+typedef struct cleaning {
+  const base_dtype_info *type;
+  uint8_t *data;
+  uint8_t dirt; /* bits that are not as they should be */
+} cleaning;
+
+static void look_for_dirt(void *ctx, int64_t begin, int64_t end) {
+  cleaning *c = ctx;
   uint8_t dirt = 0;
-  for (int64_t i = 0; i < v->count; i++) dirt |= (uint8_t)(data[i] ^ clean_byte(t, data[i]));
-  return dirt == 0;
+  for (int64_t i = begin; i < end; i++) dirt |= (uint8_t)(c->data[i] ^ clean_byte(c->type, c->data[i]));
+  c->dirt |= dirt;
+}
+
+static void clean_bytes(void *ctx, int64_t begin, int64_t end) {
+  const cleaning *c = ctx;
+  for (int64_t i = begin; i < end; i++) c->data[i] = clean_byte(c->type, c->data[i]);
+}
+
+static int is_clean(interp_ctx *ctx, const interp_value *v, bool *clean) {
+  const base_dtype_info *t = base_dtype_of((base_dtype)v->dtype);
+  cleaning c = {.type = t, .data = v->data};
+  *clean = (uintptr_t)v->data % (t->kind == BASE_KIND_COMPLEX ? t->bytes / 2u : t->bytes) == 0;
+  if (!*clean || t->bits >= 8) return 0;
+  TRY(interp_in_blocks(ctx, v->count, look_for_dirt, &c));
+  *clean = c.dirt == 0;
+  return 0;
+}
+
+static int clean_copy(interp_ctx *ctx, interp_value *copy, const interp_value *v) {
+  cleaning c = {.type = base_dtype_of((base_dtype)v->dtype), .data = copy->data};
+  TRY(interp_copy_bytes(ctx, copy->data, v->data, interp_bytes(v)));
+  return c.type->bits < 8 ? interp_in_blocks(ctx, v->count, clean_bytes, &c) : 0;
 }
 
 static interp_value *clean_array(interp_ctx *ctx, interp_value *v) {
-  if (is_clean(v)) return interp_retain(v);
+  bool clean = false;
+  if (is_clean(ctx, v, &clean) != 0) return NULL;
+  if (clean) return interp_retain(v);
   interp_value *copy = interp_array(ctx, v->dtype, v->rank, v->dims);
-  if (!copy) return NULL;
-  const base_dtype_info *t = base_dtype_of((base_dtype)v->dtype);
-  memcpy(copy->data, v->data, interp_bytes(v));
-  if (t->bits < 8) {
-    uint8_t *data = copy->data;
-    for (int64_t i = 0; i < v->count; i++) data[i] = clean_byte(t, data[i]);
-  }
-  return copy;
+  if (!copy || clean_copy(ctx, copy, v) == 0) return copy;
+  interp_release(copy);
+  return NULL;
 }
 
 /* A new reference to v, or to a copy without what evaluators need not reckon with. */
@@ -146,13 +168,13 @@ static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value 
   if (!clean) return base_oom(ctx->err, "the arguments");
   for (uint32_t i = 0; i < n && !status; i++) {
     clean[i] = interp_clean(ctx, args[i]);
-    if (!clean[i]) status = -XLAC_E_OUT_OF_MEMORY;
+    if (!clean[i]) status = interp_failed(ctx);
   }
   if (!status) status = interp_call_move(ctx, entry, n, clean, &result);
   for (uint32_t i = 0; i < n; i++) interp_release(clean[i]);
   if (status) return status;
   result = interp_own(ctx, result);
-  if (!result) return -XLAC_E_OUT_OF_MEMORY;
+  if (!result) return interp_failed(ctx);
   *out = result;
   return 0;
 }

@@ -1,7 +1,7 @@
 /* Values of the interpreter: reference-counted arrays, tuples and tokens, each one allocation with its data behind it.
  */
+#include "blocks.h"
 #include "heap.h"
-#include "interp.h"
 
 #define DATA_ALIGN ((size_t)64)
 
@@ -153,9 +153,11 @@ interp_value *interp_make_unique(interp_ctx *ctx, interp_value *v) {
   if (v->kind == INTERP_TOKEN || interp_is_unique(v)) return v;
   interp_value *copy = v->kind == INTERP_TUPLE ? interp_tuple(ctx, v->n_elements, v->elements)
                                                : interp_array(ctx, v->dtype, v->rank, v->dims);
-  if (copy && v->kind == INTERP_ARRAY) memcpy(copy->data, v->data, interp_bytes(v));
+  int status = copy && v->kind == INTERP_ARRAY ? interp_copy_bytes(ctx, copy->data, v->data, interp_bytes(v)) : 0;
   interp_release(v);
-  return copy;
+  if (status == 0) return copy;
+  interp_release(copy);
+  return NULL;
 }
 
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims) {

@@ -1,7 +1,12 @@
+/* What ops do besides computing, over all that they call, and edits of HLO modules. */
 #include "effects.h"
 
 #include "../interp/plan.h"
 
+/* A custom call may read anything, but does something only where it says so.
+ * What the facts are for: an op with none of them may be removed, merged, moved or computed early. OPT_EFFECT forbids
+ * all of these, OPT_RANDOM merging and moving between computations, OPT_ENVIRONMENT computing at compile time,
+ * OPT_ASYNC touching one link without the others. */
 static unsigned own_facts(const ir_op *op) {
   unsigned facts = 0;
   if (ir_opcode_has(op->opcode, IR_SIDE_EFFECT)) facts |= OPT_EFFECT;
@@ -18,6 +23,7 @@ static unsigned own_facts(const ir_op *op) {
   return facts;
 }
 
+/* Callees come before callers in f->order, so theirs are known. */
 unsigned opt_op_facts(const opt_facts *f, const ir_op *op) {
   unsigned facts = own_facts(op);
   assert(op->n_called == 0 || op->called[0]);
@@ -32,6 +38,7 @@ static void facts_of_edges(opt_facts *f, const ir_computation *c) {
   }
 }
 
+/* Linear in the ops; edges are looked for only where the module has any. */
 int opt_facts_make(opt_facts *f, const ir_module *m, xlac_error *err) {
   memset(f, 0, sizeof *f);
   base_arena_init(&f->arena, m->alloc);
@@ -54,6 +61,8 @@ void opt_facts_free(opt_facts *f) {
   base_arena_free(&f->arena);
 }
 
+/* ir_replace_uses looks for edges in all ops of the computation wherever the module has one: for this op there are
+ * none. */
 bool opt_replace(ir_op *from, ir_op *to) {
   assert(from->parent == to->parent);
   ir_module *m = from->parent->module;
@@ -74,11 +83,13 @@ void opt_remove(ir_op *op) {
 }
 
 bool opt_is_result(const ir_op *op) {
+  assert(op->parent != NULL);
   for (uint32_t i = 0; i < op->parent->n_results; i++)
     if (op->parent->results[i].op == op) return true;
   return false;
 }
 
+/* In a schedule every op comes after its operands already. */
 ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   if (!c->module->config.is_scheduled) return ir_post_order(c, arena, n);
   ir_op **order = BASE_ARRAY(arena, ir_op *, (size_t)c->n_ops + 1);
@@ -95,6 +106,7 @@ bool opt_sort_ops(ir_computation *c, base_arena *arena) {
   return order != NULL;
 }
 
+/* Iterative: computations nest as deeply as the text says. */
 uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_roots, base_arena *arena) {
   uint8_t *seen = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
   const ir_computation **stack = BASE_ARRAY(arena, const ir_computation *, (size_t)m->n_computations + 1);

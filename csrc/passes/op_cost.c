@@ -1,3 +1,4 @@
+/* Costs by shapes. Doubles, since counts of large programs exceed 2^63; they are estimates anyway. */
 #include "op_cost.h"
 
 /* The COST column of ops.def. */
@@ -23,6 +24,7 @@ static const uint8_t cost_kinds[IR_OP_COUNT] = {
 #undef OP
 #include "../ir/ops_columns.h"
 
+/* Tuples have none of their own. */
 static double cost_elements(const ir_type *t) {
   double n = 1;
   if (!ir_is_tensor(t)) return 0;
@@ -30,6 +32,7 @@ static double cost_elements(const ir_type *t) {
   return n;
 }
 
+/* By opcode: what is not elementwise and has no case of its own costs nothing. */
 opt_cost opt_elementwise_cost(ir_opcode code, double elements) {
   opt_cost c = {0};
   if (cost_kinds[code] == COST_FUNCTION)
@@ -39,14 +42,17 @@ opt_cost opt_elementwise_cost(ir_opcode code, double elements) {
   return c;
 }
 
+/* A multiplication and an addition for each element of the result and of the summed dimensions. */
 static double cost_product(const ir_op *op) {
   const ir_type *left = ir_operand_type(op, 0);
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
+  assert(dims != NULL);
   double depth = 1;
   for (uint32_t i = 0; i < dims->n; i++) depth *= (double)left->dims[dims->v[i]];
   return 2 * cost_elements(op->type) * depth;
 }
 
+/* Every kernel element but output features, once for each element of the result. Padding is not taken off. */
 static double cost_convolution(const ir_op *op) {
   const ir_conv_dims *dims = ir_get_conv_dims(op);
   const ir_type *kernel_type = ir_operand_type(op, 1);
@@ -65,6 +71,7 @@ static opt_cost cost_applied(const ir_computation *c, double times) {
   return sum;
 }
 
+/* Elements of one window. */
 static double cost_window(const ir_op *op) {
   const ir_window *w = ir_get_window(op);
   double n = 1;
@@ -72,6 +79,8 @@ static double cost_window(const ir_op *op) {
   return n;
 }
 
+/* What applies a computation is counted by its body.
+ * dot of f32[4,3] and f32[3,5]: 2 * 20 * 3 = 120 flops. reduce of f32[8] by add: 8 flops, one for each element read. */
 opt_cost opt_op_cost(const ir_op *op) {
   opt_cost c = {0};
   double result = cost_elements(op->type), first = op->n_operands ? cost_elements(ir_operand_type(op, 0)) : 0;

@@ -1,6 +1,7 @@
 /* The options of a pass, by name. */
 #include "pass.h"
 
+/* Names are the program's own, so one that is missing is a bug. Options are few: no index is needed. */
 static uint32_t option_index(const opt_args *args, const char *name) {
   uint32_t i = 0;
   while (args->pass->options[i].name && strcmp(args->pass->options[i].name, name) != 0) i++;

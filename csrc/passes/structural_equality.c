@@ -1,14 +1,21 @@
+/* When two ops compute the same: by what they are, not by their names or places in the text. Computations fall into
+ * classes, so that ops with equal bodies compare by one number. */
 #include "structural_equality.h"
 
+/* The multiplier is 2^64 divided by the golden ratio.
+ * Used by cse, where operands are the same ops, and for whole computations, where they stand in the same place
+ * (by_place): two reducers add(x, y) under different names are one class. */
 static uint64_t same_mix(uint64_t h, uint64_t v) {
   h = (h ^ v) * 0x9E3779B97F4A7C15u;
   return h ^ h >> 32;
 }
 
+/* What says where an op came from says nothing of what it computes. */
 static bool same_ignores(unsigned key) {
   return key == IR_ATTR_METADATA || key == IR_ATTR_ORIGIN || key == IR_ATTR_STATISTICS;
 }
 
+/* Two results of one op differ by index. */
 static uint64_t same_operand(const same_classes *s, const ir_use *use, bool by_place) {
   return (by_place ? (uint64_t)s->number[use->op->id] : base_key(use->op)) * 31 + use->index;
 }
@@ -21,6 +28,7 @@ static uint64_t same_attr_hash(const ir_op *op) {
   return sum;
 }
 
+/* Commutative operands add up, so that their order does not count. */
 uint64_t same_hash(const same_classes *s, const ir_op *op, bool by_place) {
   uint64_t h = same_mix(op->opcode, op->n_operands);
   uint64_t sum = 0;
@@ -56,7 +64,9 @@ static bool same_attrs(const ir_op *a, const ir_op *b) {
   return true;
 }
 
+/* swapped: b's two operands the other way round. */
 static bool same_operands(const same_classes *s, const ir_op *a, const ir_op *b, bool by_place, bool swapped) {
+  assert(!swapped || a->n_operands == 2);
   for (uint32_t i = 0; i < a->n_operands; i++) {
     const ir_use *other = &b->operands[swapped ? 1 - i : i];
     if (same_operand(s, &a->operands[i], by_place) != same_operand(s, other, by_place)) return false;
@@ -64,6 +74,7 @@ static bool same_operands(const same_classes *s, const ir_op *a, const ir_op *b,
   return true;
 }
 
+/* Elided constants are equal to nothing, themselves included: nobody knows what they hold. */
 bool same_ops(const same_classes *s, const ir_op *a, const ir_op *b, bool by_place) {
   if (a->opcode != b->opcode || a->type != b->type || a->n_results != b->n_results || a->n_operands != b->n_operands ||
       a->n_called != b->n_called)
@@ -79,6 +90,7 @@ bool same_ops(const same_classes *s, const ir_op *a, const ir_op *b, bool by_pla
   return a->opcode != IR_OP_CONSTANT || (!a->u.literal->elided && ir_literal_equal(a->u.literal, b->u.literal));
 }
 
+/* Sized by the ids there are: computations made later can't be classified. */
 bool same_classes_make(same_classes *s, const ir_module *m, base_arena *arena) {
   *s = (same_classes){.arena = arena};
   base_map_init(&s->by_hash, m->alloc);
@@ -92,6 +104,7 @@ void same_classes_free(same_classes *s) {
   base_map_free(&s->by_hash);
 }
 
+/* Cheap differences first. Control edges say more than operands do, so computations with any are never the same. */
 static bool same_computations(const same_classes *s, const ir_computation *a, const ir_computation *b, ir_op **order_a,
                               ir_op **order_b) {
   if (a->n_ops != b->n_ops || a->n_params != b->n_params || a->execution_thread != b->execution_thread ||

@@ -1,4 +1,6 @@
-/* What StableHLO has beyond HLO, expanded into what HLO has. */
+/* What StableHLO has beyond HLO, expanded into what HLO has: run before the translation to HLO (driver/,
+ * api/module.c). One thread a module; on failure a module that was to be changed in place is half-expanded and must
+ * be dropped. */
 #ifndef XLAC_PIPELINE_FOR_HLO_H
 #define XLAC_PIPELINE_FOR_HLO_H
 

@@ -1,4 +1,7 @@
-/* The pipeline syntax and its run. The text is read whole before anything runs. */
+/* The registry, the pipeline syntax and its run. The text is read whole before anything runs, so that a mistyped name
+ * at its end costs no work. Errors give the column; unknown names come with the nearest ones that are known.
+ * pipeline := [pass ("," pass)*]; pass := name ["{" (option ["=" value])* "}"] | anchor "(" pipeline ")"
+ * For example "canonicalize,func.func(sdy-insert-explicit-reshards{enable-full-version=true})". */
 #include <stdio.h>
 
 #include "../ir/stablehlo/stablehlo.h"
@@ -9,6 +12,7 @@
 #include "passes.def"
 #undef PASS
 
+/* passes.def is read twice: for the declarations of the functions, and for the rows. */
 #define OPTIONS(...)          \
   (const opt_option_info[]) { \
     __VA_ARGS__ {             \
@@ -28,7 +32,9 @@ const opt_pass_info opt_pass_table[] = {
 #undef BOOL
 #undef OPTIONS
 
+/* A linear search: pipelines are short, and the table has some hundred rows. */
 const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form) {
+  assert(name != NULL || n == 0);
   const opt_pass_info *other = NULL;
   for (const opt_pass_info *p = opt_pass_table; p->name; p++) {
     if (strlen(p->name) != n || memcmp(p->name, name, n) != 0) continue;
@@ -40,6 +46,7 @@ const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form) {
 
 BASE_VEC(pipeline_steps, opt_args);
 
+/* p moves from text to end; err columns are counted from text. depth: of anchors around. */
 typedef struct pipeline_reader {
   const char *text, *p, *end;
   base_alloc alloc;
@@ -52,6 +59,7 @@ typedef struct pipeline_reader {
 enum { PIPELINE_MAX_DEPTH = 16 };
 
 static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) BASE_PRINTF(3, 4);
+/* at: where in the text. */
 static int pipeline_fail(pipeline_reader *r, const char *at, const char *format, ...) {
   assert(at >= r->text && at <= r->end);
   char message[512];
@@ -66,6 +74,7 @@ static void pipeline_blanks(pipeline_reader *r) {
   while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r')) r->p++;
 }
 
+/* Skips blanks, and c where it is next. */
 static bool pipeline_take(pipeline_reader *r, char c) {
   pipeline_blanks(r);
   if (r->p == r->end || *r->p != c) return false;
@@ -77,6 +86,7 @@ static bool pipeline_is_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
 }
 
+/* Empty where no name begins; values of options are read by it too. */
 static base_slice pipeline_name(pipeline_reader *r) {
   pipeline_blanks(r);
   const char *from = r->p;
@@ -84,7 +94,8 @@ static base_slice pipeline_name(pipeline_reader *r) {
   return (base_slice){from, (size_t)(r->p - from)};
 }
 
-/* Edits that turn a into b, for names of some length at most. */
+/* Levenshtein's edit distance, one row at a time; 64, which is too far for any guess, where a name is too long for
+ * it. */
 static size_t pipeline_distance(base_slice a, const char *b) {
   size_t n = strlen(b), row[64];
   if (n >= 63 || a.n >= 63) return 64;
@@ -117,6 +128,7 @@ static bool pipeline_begins(base_slice wrong, const char *name) {
   return wrong.n >= 3 && strncmp(wrong.p, name, wrong.n) == 0;
 }
 
+/* Keeps the best few in order. A third of the letters may be wrong, and one more. */
 static void pipeline_guess_near(pipeline_guess *g, const char *name) {
   size_t distance = pipeline_begins(g->wrong, name) ? 1 : pipeline_distance(g->wrong, name), at = g->n_best;
   if (distance > g->wrong.n / 3 + 1) return;
@@ -128,6 +140,7 @@ static void pipeline_guess_near(pipeline_guess *g, const char *name) {
   g->distance[at] = distance;
 }
 
+/* A name that could have been meant: counted, kept where they are few, and compared. */
 static void pipeline_guess_add(pipeline_guess *g, const char *name) {
   if (g->n < PIPELINE_SHORT_LIST) g->known[g->n] = name;
   g->n++;
@@ -156,6 +169,7 @@ static int pipeline_hint(pipeline_reader *r, const pipeline_guess *g, const char
                    g->n, what);
 }
 
+/* Counts only passes for the module's form, but guesses among the others where none is near. */
 static int pipeline_unknown_pass(pipeline_reader *r, base_slice name) {
   pipeline_guess g = {.wrong = name};
   for (const opt_pass_info *p = opt_pass_table; p->name; p++)
@@ -176,11 +190,13 @@ static int pipeline_unknown_option(pipeline_reader *r, const opt_pass_info *pass
                        pipeline_fail(r, name.p, "pass %s has no option \"%.*s\"", pass->name, n, name.p));
 }
 
+/* true, false, 1 or 0, as MLIR's options have them. */
 static bool pipeline_read_bool(base_slice text, int64_t *out) {
   *out = base_slice_is(text, "true") || base_slice_is(text, "1");
   return *out || base_slice_is(text, "false") || base_slice_is(text, "0");
 }
 
+/* A decimal number that fits an int64, with a sign or without. */
 static bool pipeline_read_int(base_slice text, int64_t *out) {
   bool negative = text.n && text.p[0] == '-';
   int64_t v = 0;
@@ -192,7 +208,8 @@ static bool pipeline_read_int(base_slice text, int64_t *out) {
   return text.n > negative;
 }
 
-/* A text goes to the next blank, comma that names an option, or brace outside brackets: "types=tensor<4xf32>,f32". */
+/* A text goes to the next blank or brace outside of brackets: "types=tensor<4xf32>,f32". The > of an arrow closes
+ * nothing. */
 static int pipeline_text(pipeline_reader *r, base_slice *out) {
   const char *from = r->p;
   uint32_t depth = 0;
@@ -210,7 +227,9 @@ static int pipeline_text(pipeline_reader *r, base_slice *out) {
   return depth == 0 ? 0 : pipeline_fail(r, from, "a bracket is not closed");
 }
 
+/* Ranges of numbers are checked here, so that passes need not. */
 static int pipeline_value(pipeline_reader *r, opt_args *step, uint32_t index) {
+  assert(index < OPT_MAX_OPTIONS);
   const opt_option_info *o = &step->pass->options[index];
   if (o->kind == OPT_TEXT) return pipeline_text(r, &step->texts[index]);
   int64_t *value = &step->values[index];
@@ -238,6 +257,7 @@ static int pipeline_option(pipeline_reader *r, opt_args *step) {
   return 0;
 }
 
+/* The most likely mistake with a known name: the module is in the other form. */
 static int pipeline_wrong_form(pipeline_reader *r, const opt_pass_info *pass, base_slice name) {
   bool mlir = r->form == IR_FORM_MLIR;
   int status = pipeline_fail(r, name.p, "pass %s works on %s, and this module is %s", pass->name,
@@ -245,6 +265,7 @@ static int pipeline_wrong_form(pipeline_reader *r, const opt_pass_info *pass, ba
   return base_hint(r->err, status, "translate the module first: to_%s()", mlir ? "hlo" : "stablehlo");
 }
 
+/* Options that are not given have their defaults; one that is given twice, its last value. */
 static int pipeline_pass(pipeline_reader *r, base_slice name) {
   opt_args step = {.pass = opt_pass_find(name.p, name.n, r->form)};
   if (!step.pass) return pipeline_unknown_pass(r, name);
@@ -261,7 +282,8 @@ static int pipeline_pass(pipeline_reader *r, base_slice name) {
 
 static int pipeline_list(pipeline_reader *r);
 
-/* "builtin.module(...)" and "func.func(...)" say what their passes run on; ours know that themselves. */
+/* "builtin.module(...)" and "func.func(...)" say what their passes run on; ours know that themselves.
+ * Passes run on the module whatever is around them: Shardy's function passes go through all functions. */
 static int pipeline_anchor(pipeline_reader *r, base_slice name) {
   if (!base_slice_is(name, "builtin.module") && !base_slice_is(name, "any") && !base_slice_is(name, "func.func"))
     return pipeline_fail(r, name.p,
@@ -272,11 +294,13 @@ static int pipeline_anchor(pipeline_reader *r, base_slice name) {
   return pipeline_take(r, ')') ? 0 : pipeline_fail(r, r->p, "expected ',' or ')'");
 }
 
+/* An empty list is a pipeline too. */
 static bool pipeline_at_end(pipeline_reader *r) {
   pipeline_blanks(r);
   return r->p == r->end || (r->depth && *r->p == ')');
 }
 
+/* An empty list is a pipeline too: it does nothing. */
 static int pipeline_list(pipeline_reader *r) {
   if (pipeline_at_end(r)) return 0;
   do {
@@ -314,12 +338,15 @@ static int pipeline_verify(ir_module *m, bool lenient, xlac_error *err) {
   return ir_verify(m, &options, err);
 }
 
+/* Passes that have changed a module clear its `verified`. Its order is made printable again then, before `after` sees
+ * it. */
 static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options,
                               xlac_error *err) {
   TRY(pipeline_verify(m, true, err));
   bool lenient = m->verified < IR_VERIFIED;
   for (uint32_t i = 0; i < steps->n; i++) {
     const opt_args *step = &steps->items[i];
+    assert(step->pass && step->pass->form == m->form);
     TRY(step->pass->fn(m, step, err));
     if (!m->verified && m->form == IR_FORM_HLO) TRY(pipeline_sort(m, err));
     if (options && options->after) TRY(options->after(options->ctx, step->pass->name, i, m, err));
@@ -331,6 +358,7 @@ static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const o
   return 0;
 }
 
+/* Steps hold slices of the text, which lives as long as the call. */
 int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options, xlac_error *err) {
   pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = m->alloc, .form = m->form, .err = err};
   int status = pipeline_read(&r);

@@ -1,4 +1,6 @@
-/* The registry of passes, above all passes, and the runs of several as a pipeline. One thread a module. */
+/* The registry of passes, above all passes, and the runs of several as a pipeline. One thread a module; the table is
+ * constant. A pass is one row in passes.def: its name, its function, the form of module that it works on, its options
+ * and what documentation says of it. */
 #ifndef XLAC_PIPELINE_PIPELINE_H
 #define XLAC_PIPELINE_PIPELINE_H
 

@@ -1,4 +1,5 @@
-/* Pipelines as passes that run others: Shardy's, XLA's around Shardy, and the passes before the translation to HLO. */
+/* Pipelines as passes that run others: Shardy's, XLA's around Shardy, and the passes before the translation to HLO.
+ * Each is spelled as the text a user could run, so that `--print-after` of a pipeline and of its passes agree. */
 #include <stdio.h>
 
 #include "../ir/stablehlo/stablehlo.h"
@@ -20,6 +21,8 @@ static int pipeline_run(ir_module *m, const char *text, xlac_error *err) {
   return opt_run_pipeline(m, text, strlen(text), NULL, err);
 }
 
+/* Shardy's addImportPipeline; what comes between data-flow edges and propagation depends on dedup-functions-fully,
+ * which in the default mode happens after calls have been inlined. */
 static int pipeline_import(ir_module *m, bool dedup, xlac_error *err) {
   TRY(pipeline_run(m,
                    "symbol-dce,sdy-lift-inlined-meshes,sdy-remove-size-one-axes,"
@@ -33,10 +36,12 @@ int shard_pass_import(ir_module *m, const opt_args *args, xlac_error *err) {
   return pipeline_import(m, opt_get(args, "dedup-functions-fully"), err);
 }
 
+/* Options of sdy-export-pipeline, by what they do. */
 typedef struct pipeline_export_options {
   bool keep_rules, for_partitioning, collectives, even, no_gather_scatter, inline_meshes, origins, edges;
 } pipeline_export_options;
 
+/* Reshards are made explicit, then (with collectives) reduced by canonicalisation and turned into collectives. */
 static int pipeline_partition(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
   TRY(pipeline_run(m,
                    o->collectives ? "func.func(sdy-insert-explicit-reshards{enable-full-version=true})"
@@ -59,6 +64,7 @@ static int pipeline_sink(ir_module *m, const pipeline_export_options *o, xlac_er
   return pipeline_run(m, text, err);
 }
 
+/* Shardy's addExportPipeline. for_partitioning leaves constraints and groups, for a partitioner that reads them. */
 static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_error *err) {
   TRY(pipeline_run(m, "func.func(sdy-constant-or-scalar-merger)", err));
   TRY(pipeline_sink(m, o, err));
@@ -75,6 +81,7 @@ static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_
   return o->inline_meshes && !o->for_partitioning ? pipeline_run(m, "sdy-inline-meshes", err) : 0;
 }
 
+/* Options by the names that Shardy's pipeline has for them. */
 int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
   pipeline_export_options o = {.keep_rules = opt_get(args, "keep-sharding-rules"),
                                .for_partitioning = opt_get(args, "avoid-export-for-partitioning"),
@@ -87,6 +94,9 @@ int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
   return pipeline_export(m, &o, err);
 }
 
+/* Shardy's addPropagationPipeline: import, propagation by user priorities, export with even signatures. By default
+ * every call is a named computation meanwhile; with dedup-functions-fully edges between calls and functions stand for
+ * them. */
 int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool dedup = opt_get(args, "dedup-functions-fully");
   TRY(pipeline_import(m, dedup, err));
@@ -114,7 +124,8 @@ static int rt_run(ir_module *m, const char *text, xlac_error *err) {
   return opt_run_pipeline(m, text, strlen(text), NULL, err);
 }
 
-/* The patterns of `canonicalize` that compute nothing; what nobody needs goes on the way. */
+/* The patterns of `canonicalize` that compute nothing; what nobody needs goes on the way. XLA's import ends with a
+ * canonicaliser too, which must not fold here what propagation should see. */
 static int rt_tidy(ir_module *m, xlac_error *err) {
   static const opt_pattern *const sets[] = {opt_region_patterns, opt_sdy_collective_patterns, opt_sdy_reuse_patterns,
                                             opt_sdy_reshard_patterns, opt_sdy_computation_patterns};
@@ -132,6 +143,7 @@ static int rt_tidy(ir_module *m, xlac_error *err) {
   return status;
 }
 
+/* XLA's addSdyRoundTripImportPipeline. */
 static int rt_import_pipeline(ir_module *m, bool constants, bool meshes, xlac_error *err) {
   TRY(rt_run(m, "symbol-dce,stablehlo-ext-prepare-for-hlo-export", err));
   if (constants) TRY(rt_run(m, "func.func(xla-sdy-import-constants)", err));
@@ -155,6 +167,7 @@ int shard_pass_stablehlo_import(ir_module *m, const opt_args *args, xlac_error *
   return rt_import_pipeline(m, true, false, err);
 }
 
+/* XLA's addSdyRoundTripExportPipeline: attributes as text, and mhlo.sharding beside it. */
 int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error *err) {
   TRY(rt_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes", err));
   return rt_run(m,
@@ -163,6 +176,7 @@ int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error 
                 err);
 }
 
+/* XLA's addStablehloExportPipeline: all of sdy in terms of mhlo.sharding, for the SPMD partitioner. */
 int shard_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *err) {
   bool keep = opt_get(args, "keep-hlo-sharding-constraints");
   TRY(rt_run(m,
@@ -179,8 +193,10 @@ int shard_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *
 
 /* The passes that come before the translation to HLO. */
 
+/* Why an op is beyond HLO, which decides the pass that expands it. */
 typedef enum beyond_kind { BEYOND_NOTHING, BEYOND_CHLO, BEYOND_DEPRECATED, BEYOND_DYNAMIC } beyond_kind;
 
+/* CHLO's ops are asked for one by one: some are HLO's under another name. */
 static beyond_kind beyond_kind_of(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_EINSUM:
@@ -216,6 +232,7 @@ bool opt_is_beyond_hlo(const ir_module *m) {
   return beyond_has(m, BEYOND_CHLO) || beyond_has(m, BEYOND_DEPRECATED) || beyond_has(m, BEYOND_DYNAMIC);
 }
 
+/* In this order: CHLO's expansions may use deprecated ops no more, but dynamic ones. */
 int opt_expand_for_hlo(ir_module *m, xlac_error *err) {
   static const char canonicalize[] = "stablehlo-canonicalize-dynamism";
   const size_t n = sizeof canonicalize - 1;
@@ -226,6 +243,7 @@ int opt_expand_for_hlo(ir_module *m, xlac_error *err) {
   return 0;
 }
 
+/* A clone, since the caller's module is what errors and text refer to. */
 int opt_expand_for_executor(ir_module *m, ir_module **out, xlac_error *err) {
   bool any = false;
   *out = NULL;

@@ -148,7 +148,7 @@ static int chain_start(plan_build *x, const ir_op *op) {
   for (uint32_t i = 0; out && !x->failed && i < made.n; i++) out[i] = x->leaves.items[made.at + i];
   s.out = out;
   s.n_out = made.n;
-  int64_t bytes = x->options->device.task_bytes + (s.n_nested ? s.nested[0]->frame_bytes : 0);
+  int64_t bytes = x->p->device.task_bytes + (s.n_nested ? s.nested[0]->frame_bytes : 0);
   s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = bytes, .op = op});
   return x->failed ? base_oom(x->err, "a plan") : plan_add_step(x, s);
 }

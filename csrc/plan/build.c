@@ -129,22 +129,36 @@ uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, ui
   return ids;
 }
 
-/* The interpreter makes results in memory of its own and copies them, unless it may write over operand 0 (in_place). */
-static int build_eval(plan_build *x, const ir_op *op) {
-  plan_step s = {.kind = PLAN_EVAL, .op = op, .frame = UINT32_MAX};
-  s.in = plan_operand_buffers(x, op, 0, &s.n_in);
-  s.out = plan_result_buffers(x, op, 0, &s.n_out);
-  return x->failed ? build_no_memory(x) : plan_add_step(x, s);
+/* Depth is that of a type, which is bounded. */
+static uint64_t build_type_bytes(const ir_type *t) {
+  uint64_t bytes = ir_is_tensor(t) ? (uint64_t)ir_type_bytes(t) : 0;
+  for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += build_type_bytes(t->elements[i]);
+  return bytes;
 }
 
-/* By the backend's routine, or by the interpreter where there is none. */
+/* Ops that change a part of their first operand can do it in place. */
+void plan_eval_routine(const ir_op *op, plan_routine *out) {
+  bool updates = op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
+  uint64_t work = build_type_bytes(op->type);
+  for (uint32_t i = 0; i < op->n_operands; i++) work += build_type_bytes(ir_operand_type(op, i));
+  *out = (plan_routine){.number = out->number, .name = "eval", .work = work, .interpreted = true};
+  out->calls = op->n_called > 0;
+  out->in_place = updates && ir_is_tensor(op->type);
+}
+
+static int build_prepare(plan_build *x, const ir_op *op, plan_routine *routine) {
+  const plan_target *target = x->options->target;
+  routine->number = x->numbers_given->routines++;
+  routine->name = "";
+  if (target && target->prepare) return target->prepare(target->ctx, op, routine, x->err);
+  plan_eval_routine(op, routine);
+  return 0;
+}
+
+/* By the device's algorithm, or by the interpreter. */
 static int build_routine(plan_build *x, const ir_op *op) {
-  plan_routine routine = {.number = x->numbers_given->routines, .name = ""};
-  bool known = false;
-  if (!x->options->prepare) return build_eval(x, op);
-  TRY(x->options->prepare(x->options->prepare_ctx, op, &routine, &known, x->err));
-  if (!known) return build_eval(x, op);
-  x->numbers_given->routines++;
+  plan_routine routine = {.number = 0};
+  TRY(build_prepare(x, op, &routine));
   plan_routine *own = base_arena_memdup(x->arena, &routine, sizeof routine);
   plan_step s = {.kind = PLAN_ROUTINE, .op = op, .routine = own, .frame = UINT32_MAX};
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
@@ -376,7 +390,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   if (status == 0) kept = build_needed(x, c, n, order);
   if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
-    x->fusion.skips_places = x->options->prepare != NULL;
+    x->fusion.skips_places = x->options->target && x->options->target->prepare;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
     status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);
@@ -425,7 +439,7 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.p = BASE_NEW(x.arena, plan_program);
   if (!x.p) return build_no_memory(&x);
   x.p->number = x.numbers_given->programs++;
-  x.p->device = x.options->device;
+  if (x.options->target) x.p->device = x.options->target->device;
   x.p->computation = c;
   x.p->fusion = x.explained;
   x.p->why = x.depth > PLAN_MAX_DEPTH ? "calls are nested too deep" : build_obstacle(&x, c);
@@ -471,5 +485,17 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   if (status) return status;
   (*out)->n_programs = numbers.programs;
   (*out)->n_routines = numbers.routines;
+  return 0;
+}
+
+int plan_make_whole(const ir_module *m, const char *why, base_arena *arena, plan_program **out, xlac_error *err) {
+  plan_program *p = BASE_NEW(arena, plan_program);
+  assert(m->entry && why);
+  if (!p) return base_oom(err, "a plan");
+  p->n_programs = 1;
+  p->computation = m->entry;
+  p->interpreted = true;
+  p->why = why;
+  *out = p;
   return 0;
 }

@@ -35,7 +35,7 @@ plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
     for (uint32_t i = 0; i < s->kernel->n_stores; i++)
       if (s->kernel->stores[i].body)
         cost_add(&c, opt_elementwise_cost(s->kernel->stores[i].body->opcode, (double)s->kernel->count));
-  } else if (s->kind == PLAN_ROUTINE || s->kind == PLAN_EVAL) {
+  } else if (s->kind == PLAN_ROUTINE) {
     c = opt_op_cost(s->op);
   }
   if (s->n_nested == 0 && s->kind != PLAN_DONE) cost_bytes(p, s, &c);

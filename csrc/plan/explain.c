@@ -2,6 +2,8 @@
  * reasons themselves are constant texts of fusion.c and fusion_merge.c. */
 #include "plan.h"
 
+static const char explain_step[] = "a step of its own: no element of it follows from few elements of its operands";
+
 /* Of an op that fusion left alone. */
 static const char *explain_no_kernel(const ir_op *op) {
   switch (op->opcode) {
@@ -19,7 +21,7 @@ static const char *explain_no_kernel(const ir_op *op) {
     case IR_OP_COPY:
       return "a copy";
     default:
-      return "a step of its own: no element of it follows from few elements of its operands";
+      return explain_step;
   }
 }
 
@@ -27,6 +29,7 @@ static const char *explain_no_kernel(const ir_op *op) {
  * proposes, so what is in memory is told of the plan. Arrays by op id, NULL where the plan has no such step. */
 typedef struct explain_facts {
   const plan_step **maker, **reader;
+  bool *lives; /* a result comes of it, or a step is made for it */
 } explain_facts;
 
 /* The first reader is enough for a reason. */
@@ -40,6 +43,26 @@ static void explain_find(explain_facts *x, const plan_program *p) {
       const ir_op *op = p->buffers[s->in[j]].op;
       if (op && !x->reader[op->id]) x->reader[op->id] = s;
     }
+  }
+}
+
+static void explain_mark(explain_facts *x, const ir_op **stack, uint32_t *n, const ir_op *op) {
+  if (!op || x->lives[op->id]) return;
+  x->lives[op->id] = true;
+  stack[(*n)++] = op;
+}
+
+/* What steps and the results come of. `stack` has room for all ops. */
+static void explain_find_living(explain_facts *x, const plan_program *p, const ir_op **stack) {
+  uint32_t n = 0;
+  explain_mark(x, stack, &n, ir_root(p->computation));
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    explain_mark(x, stack, &n, p->steps[i].op);
+    for (uint32_t j = 0; j < p->steps[i].n_out; j++) explain_mark(x, stack, &n, p->buffers[p->steps[i].out[j]].op);
+  }
+  while (n) {
+    const ir_op *op = stack[--n];
+    for (uint32_t k = 0; k < op->n_operands; k++) explain_mark(x, stack, &n, ir_operand(op, k));
   }
 }
 
@@ -74,10 +97,22 @@ static void explain_other(base_text *out, const fusion_plan *f, const explain_fa
   if (f->role[op->id] == FUSION_NO && f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
 }
 
+/* Ops that only have names in tuples of which nobody takes them live, too, but nothing was made for them. */
+static bool explain_is_left_out(const fusion_plan *f, const explain_facts *x, const ir_op *op) {
+  if (op->opcode == IR_OP_PARAMETER) return false;
+  if (!x->lives[op->id]) return true;
+  if (f->role[op->id] == FUSION_INNER) return !x->maker[f->root[op->id]->id];
+  return f->role[op->id] == FUSION_NO && !x->maker[op->id] && explain_no_kernel(op) == explain_step;
+}
+
 static void explain_op(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
   assert(op->id < op->parent->module->n_ids);
   const plan_step *maker = x->maker[op->id];
   base_putf(out, "  %s %s: ", ir_opcode_text(op->opcode), op->name->s);
+  if (explain_is_left_out(f, x, op)) {
+    BASE_PUT(out, "not run: no result comes of it\n");
+    return;
+  }
   switch ((fusion_role)f->role[op->id]) {
     case FUSION_NO:
       explain_other(out, f, x, op);
@@ -103,11 +138,14 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
 static bool explain_ops(base_text *out, const plan_program *p) {
   base_alloc alloc = p->computation->module->alloc;
   size_t n = (size_t)p->computation->module->n_ids + 1;
-  const plan_step **both = base_malloc(alloc, 2 * n * sizeof *both);
+  size_t bytes = n * (2 * sizeof(const plan_step *) + sizeof(const ir_op *) + sizeof(bool));
+  const plan_step **both = base_malloc(alloc, bytes);
   if (!both) return false;
-  memset(both, 0, 2 * n * sizeof *both);
-  explain_facts x = {both, both + n};
+  memset(both, 0, bytes);
+  const ir_op **stack = (const ir_op **)(void *)(both + 2 * n);
+  explain_facts x = {both, both + n, (bool *)(stack + n)};
   explain_find(&x, p);
+  explain_find_living(&x, p, stack);
   IR_FOR_OPS(op, p->computation) explain_op(out, p->fusion, &x, op);
   base_free(alloc, both);
   return true;

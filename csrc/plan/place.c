@@ -159,11 +159,6 @@ static bool place_stores_same(const kernel *k, uint32_t output) {
   return false;
 }
 
-/* Ops that change some elements of operand 0 and keep the rest. */
-static bool place_updates(const ir_op *op) {
-  return op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE || op->opcode == IR_OP_SCATTER;
-}
-
 /* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
 static bool place_passes_on(const plan_step *s, uint32_t buffer, uint32_t out) {
   uint32_t first = s->kind == PLAN_CONDITIONAL;
@@ -200,8 +195,6 @@ static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, 
     case PLAN_CALL:
     case PLAN_CONDITIONAL:
       return place_passes_on(s, s->in[in], out);
-    case PLAN_EVAL:
-      return place_updates(s->op) && s->n_out == 1 && in == 0 && seen == 1;
     default:
       return false;
   }
@@ -273,7 +266,6 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
     if (!elsewhere) place_put(x, s->out[out], place_spot_of(x, s->in[i]));
     x->after[s->out[out]] = s->in[i];
     x->given[s->in[i]] = 1;
-    s->in_place = s->kind == PLAN_EVAL;
     return true;
   }
   return false;

@@ -33,8 +33,7 @@ typedef struct plan_buffer {
 /* What a step does. in and out are buffers of its program. */
 typedef enum plan_step_kind {
   PLAN_KERNEL,
-  PLAN_ROUTINE,     /* an algorithm of the backend's own: products, convolutions, sorts, ... */
-  PLAN_EVAL,        /* one op by the interpreter's evaluator */
+  PLAN_ROUTINE,     /* an algorithm of the device's own: products, convolutions, sorts, ... or the interpreter's */
   PLAN_COPY,        /* in[0] to out[0] */
   PLAN_WHILE,       /* nested: condition, body; in: initial state, out: state, then scratch for the next state */
   PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
@@ -55,10 +54,10 @@ typedef struct plan_dot {
 } plan_dot;
 bool plan_dot_of(const ir_op *op, plan_dot *dot);
 
-/* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the backend's. */
+/* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the device's. */
 typedef struct plan_routine {
-  uint32_t number;       /* among the routines of the plan: what the backend makes of it is found by that */
-  const char *name;      /* for explanations: "gemm"; lives as long as the backend */
+  uint32_t number;       /* among the routines of the plan: what the device makes of it is found by that */
+  const char *name;      /* for explanations: "gemm"; static */
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
@@ -66,10 +65,13 @@ typedef struct plan_routine {
   bool divisible; /* all of its work is one base_parallel_for, whose ranges may be run by several calls
                      (base_stop.parts); stoppable, too */
   bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
+  bool interpreted; /* it is the interpreter's evaluator, which must be made ready */
 } plan_routine;
-/* The facts of the routine for op; out->number is there, the rest is zero. *known is false where the backend has none:
- * then the interpreter evaluates the op, and the number goes to the next one. */
-typedef int plan_prepare_fn(void *ctx, const ir_op *op, plan_routine *out, bool *known, xlac_error *err);
+/* The facts of the routine for op; out->number is there, the rest is zero. A device without an algorithm for op gives
+ * what plan_eval_routine says. */
+typedef int plan_prepare_fn(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err);
+/* The routine "eval": one op by the interpreter's evaluator. build.c */
+void plan_eval_routine(const ir_op *op, plan_routine *out);
 
 /* What starts at step `start` is over at step `done`. Between the two it may at any time read the start's inputs, and
  * read and write its outputs and its frame. One async chain: a start, its updates, its done. */
@@ -85,8 +87,7 @@ typedef struct plan_chain {
 typedef struct plan_program plan_program;
 /* One thing to do, in the order of the program. */
 typedef struct plan_step {
-  uint8_t kind;  /* plan_step_kind */
-  bool in_place; /* EVAL: operand 0 and the result are the same memory */
+  uint8_t kind; /* plan_step_kind */
   const ir_op *op;
   uint32_t n_in, n_out;
   const uint32_t *in, *out; /* buffers */
@@ -122,6 +123,13 @@ typedef struct plan_device {
   int64_t buffer_bytes; /* at the beginning of each frame, by buffer of its program */
   int64_t task_bytes;   /* at the beginning of the frame of an async start, before that of the program it runs */
 } plan_device;
+
+/* For whom a plan is made (rt_build.target). */
+typedef struct plan_target {
+  plan_device device;
+  plan_prepare_fn *prepare; /* called for each routine, in the order of their numbers */
+  void *ctx;
+} plan_target;
 
 /* The orders that steps may be in (order.c). */
 enum { PLAN_ORDER_PROGRAM, PLAN_ORDER_LIST, PLAN_ORDER_DEPTH, PLAN_ORDERS };
@@ -159,10 +167,8 @@ struct plan_program {
 
 /* All zero is a plan without routines and donations of the caller's. */
 typedef struct plan_options {
-  plan_device device;
-  plan_prepare_fn *prepare; /* NULL: no routines */
-  void *prepare_ctx;
-  bool no_fusion; /* every op is a step of its own (for tests, and to find the op that differs) */
+  const plan_target *target; /* NULL: one without routines of its own, that keeps nothing in frames */
+  bool no_fusion;            /* every op is a step of its own (for tests, and to find the op that differs) */
   /* Instead of what the module's header says: who is given to which result, as in another plan's donations. */
   bool has_donations;
   uint32_t n_donations;
@@ -173,8 +179,11 @@ typedef struct plan_options {
 /* The program of the module's entry, with those of all it calls, in `arena`. m is verified and in HLO form. */
 XLAC_MUST_USE int plan_make(const ir_module *m, const plan_options *options, base_arena *arena, plan_program **out,
                             xlac_error *err);
-/* One line a step: kind, op, buffers with offsets. false when out of memory. `out` notes a failure of memory; the
- * caller checks once. */
+/* The plan of a device that runs the module whole: a program that is interpreted, for the reason `why`, a static text.
+ */
+XLAC_MUST_USE int plan_make_whole(const ir_module *m, const char *why, base_arena *arena, plan_program **out,
+                                  xlac_error *err);
+/* One line a step: kind, op, buffers with offsets. `out` notes a failure of memory; the caller checks once. */
 void plan_put(base_text *out, const plan_program *p);
 /* One line an op, for each computation: in whose kernel it is, or why it is in memory. explain.c */
 XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xlac_error *err);

@@ -29,8 +29,8 @@ static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
 /* Results first, as in HLO's text. */
 static void put_step(base_text *out, const plan_program *p, uint32_t i, uint32_t depth) {
   assert(i < p->n_steps);
-  static const char *const kinds[] = {"kernel",      "routine", "eval",  "copy",   "while",
-                                      "conditional", "call",    "start", "update", "done"};
+  static const char *const kinds[] = {"kernel", "routine", "copy",   "while", "conditional",
+                                      "call",   "start",   "update", "done"};
   const plan_step *s = &p->steps[i];
   base_putf(out, "%*s%u %s %s %s:", (int)depth, "", i, s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind],
             ir_opcode_text(s->op->opcode), s->op->name->s);

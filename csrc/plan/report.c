@@ -106,8 +106,8 @@ static void report_kernel(base_text *out, const plan_program *p, const plan_step
 
 /* "in" and "out" are places in "buffers", "nested" in "programs". */
 static void report_step(base_text *out, const plan_list *list, const plan_program *p, const plan_step *s) {
-  static const char *const kinds[] = {"kernel",      "routine", "eval",  "copy",   "while",
-                                      "conditional", "call",    "start", "update", "done"};
+  static const char *const kinds[] = {"kernel", "routine", "copy",   "while", "conditional",
+                                      "call",   "start",   "update", "done"};
   plan_cost c = plan_step_cost(p, s);
   base_putf(out, "{\"kind\": \"%s\", \"by\": \"%s\", ", kinds[s->kind],
             s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind]);

@@ -117,19 +117,10 @@ static uint32_t results_find_under(const plan_build *x, uint32_t over, uint32_t 
 /* Result i is computed in its own memory from the first of a chain of values, each written over the one before. */
 static void results_place_chain(plan_build *x, uint32_t i, uint32_t over, uint32_t made) {
   for (uint32_t under; (under = results_find_under(x, over, made)) != UINT32_MAX; made = under) {
-    plan_step *s = &x->steps.items[x->buffers.items[made].first];
-    s->in_place = s->kind == PLAN_EVAL;
     x->buffers.items[under].place = PLAN_RESULT;
     x->buffers.items[under].number = i;
     x->buffers.items[under].borrowed = true;
   }
-}
-
-/* The evaluator must know where its operand is the result's memory, which it is only if it reads that argument: one
- * that is dead by then lends its memory to any step. */
-static void results_mark_in_place(plan_build *x, uint32_t argument, uint32_t step) {
-  plan_step *s = &x->steps.items[step];
-  s->in_place = s->kind == PLAN_EVAL && s->n_in > 0 && s->in[0] == argument;
 }
 
 /* The rest of the buffers taken: over the argument, or in memory of the result's own. Results that have an alias but
@@ -149,7 +140,6 @@ static void results_place(plan_build *x, uint32_t at, bool *stays, uint32_t *lat
     b->place = stays[i] ? PLAN_ARGUMENT : PLAN_RESULT;
     b->number = i;
     if (!x->body) results_place_chain(x, i, results_has_alias(x, i) ? over : UINT32_MAX, x->leaves.items[at + i]);
-    if (stays[i]) results_mark_in_place(x, x->leaves.items[over], b->first);
   }
 }
 

@@ -1,11 +1,18 @@
-/* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are lent,
- * others copied by NumPy. Out: arrays own the value's memory through a capsule. */
+/* NumPy arrays in and out, through NumPy's C API. In: arrays that are dense, aligned and in native byte order are
+ * lent, others copied by NumPy. Out: arrays own the value's memory through a capsule.
+ *
+ * Everything here runs with the GIL, and nothing keeps a pointer into an array without a reference to it: what is
+ * lent to a run goes on the caller's list `keep`, which outlives the run. */
 #include "buffer.h"
 #include "dlpack.h"
 
 #include <assert.h>
 #include <string.h>
 
+/* NumPy's function table, out of the capsule that its C extension has for that; NULL with an exception. The module
+ * is imported by its private name, as NumPy's own header does it, since the public one gives no capsule. Both
+ * checks are of the binary interface: a table of a later major version, or of version 2 for code built against
+ * version 1, has other functions in the same places. */
 static void **load_numpy(void) {
   PyObject *module = PyImport_ImportModule("numpy._core._multiarray_umath");
   if (module == NULL) {
@@ -25,7 +32,8 @@ static void **load_numpy(void) {
   return numpy;
 }
 
-/* Threads that race store the same pointer. */
+/* Threads that race store the same pointer. The release store pairs with the acquire load: who sees the pointer
+ * sees the table as NumPy filled it. */
 void **py_numpy(py_state *st) {
   void **numpy = __atomic_load_n(&st->numpy, __ATOMIC_ACQUIRE);
   if (numpy) return numpy;
@@ -36,8 +44,11 @@ void **py_numpy(py_state *st) {
 
 /* --- element types --- */
 
-/* Types that NumPy itself lacks have numbers of their own in each process, but the names that ml_dtypes gives them. */
+/* Types that NumPy itself lacks have numbers of their own in each process, but the names that ml_dtypes gives
+ * them. 0 where no type of ours has that name; an exception on the way (a name that is no UTF-8) is dropped, since
+ * "none of ours" says as much. */
 static uint32_t dtype_by_name(PyArray_Descr *descr) {
+  assert(descr);
   PyObject *name = PyObject_GetAttrString((PyObject *)descr, "name");
   const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
   uint32_t dtype = 0;
@@ -51,13 +62,18 @@ static uint32_t dtype_by_name(PyArray_Descr *descr) {
   return dtype;
 }
 
+/* bytes: the size of a C integer type, which differs between platforms for the same NumPy type number. */
 static uint32_t integer_dtype(bool is_signed, size_t bytes) {
+  assert(bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
   static const char *const names[2][9] = {{[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"},
                                           {[1] = "s8", [2] = "s16", [4] = "s32", [8] = "s64"}};
   return xlac_dtype_from_text(names[is_signed][bytes]);
 }
 
+/* Type numbers and not names decide for NumPy's own types: a switch costs a call next to nothing. The byte order
+ * is not looked at; callers ask PyArray_ISNBO. */
 uint32_t py_dtype_of(PyArray_Descr *descr) {
+  assert(descr);
   switch (descr->type_num) {
     case NPY_BOOL:
       return xlac_dtype_from_text("pred");
@@ -96,7 +112,9 @@ uint32_t py_dtype_of(PyArray_Descr *descr) {
   }
 }
 
+/* NumPy's type number for an element type that it has itself; -1 for those of ml_dtypes. */
 static int builtin_type_num(const char *text) {
+  assert(text);
   static const struct {
     const char *text;
     int type_num;
@@ -108,6 +126,8 @@ static int builtin_type_num(const char *text) {
   return -1;
 }
 
+/* The dtype that ml_dtypes registers for an element type; a new reference, or NULL with an exception. Its module
+ * is imported here, and only when somebody wants such an array: xlac does not depend on it. */
 static PyObject *ml_dtypes_descr(py_state *st, void **numpy, uint32_t dtype) {
   bool of_ml_dtypes;
   const char *text = xlac_dtype_text(dtype), *name = xlac_dtype_numpy(dtype, &of_ml_dtypes);
@@ -133,6 +153,8 @@ static PyObject *ml_dtypes_descr(py_state *st, void **numpy, uint32_t dtype) {
   return ok ? (PyObject *)descr : NULL;
 }
 
+/* Those of ml_dtypes are kept in the state. Threads that race make the same object, and the one that comes second
+ * drops its reference instead of storing it. */
 PyObject *py_descr(py_state *st, uint32_t dtype) {
   void **numpy = py_numpy(st);
   const char *text = xlac_dtype_text(dtype);
@@ -152,11 +174,15 @@ PyObject *py_descr(py_state *st, uint32_t dtype) {
 
 /* --- out --- */
 
+/* The last array on the value's memory is gone. */
 static void release_capsule(PyObject *capsule) {
   xlac_value_release(PyCapsule_GetPointer(capsule, "xlac_value"));
 }
 
+/* A new array on the value's memory, which a capsule holds by a reference of its own; NULL with an exception.
+ * Steals nothing. The array may be written to, since nobody else looks at a value that came out of a run. */
 static PyObject *array_from_value(py_state *st, xlac_value *v, const xlac_value_info *info) {
+  assert(info->kind == XLAC_VALUE_ARRAY);
   npy_intp dims[NPY_MAXDIMS];
   void **numpy = py_numpy(st);
   PyObject *descr = numpy ? py_descr(st, info->dtype) : NULL;
@@ -180,7 +206,10 @@ static PyObject *array_from_value(py_state *st, xlac_value *v, const xlac_value_
   return array;
 }
 
+/* Nesting is that of a type, which is bounded; elements are borrowed from v, and arrays take references of their
+ * own. */
 static PyObject *object_from_value(py_state *st, xlac_value *v) {
+  assert(v);
   xlac_value_info info;
   xlac_value_get(v, &info);
   if (info.kind == XLAC_VALUE_TOKEN) Py_RETURN_NONE;
@@ -196,6 +225,7 @@ static PyObject *object_from_value(py_state *st, xlac_value *v) {
   return tuple;
 }
 
+/* Arrays have references of their own to the memory, so v goes in any case. */
 PyObject *py_from_value(py_state *st, xlac_value *v) {
   PyObject *object = object_from_value(st, v);
   xlac_value_release(v);
@@ -287,6 +317,7 @@ static bool raised_by_xlac(py_state *st) {
 
 /* Says for which argument NumPy refused an object; what xlac itself raised, and what is not about the object, stays. */
 static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
+  assert(PyErr_Occurred());
   if (raised_by_xlac(st)) return;
   if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
       !PyErr_ExceptionMatches(PyExc_OverflowError) && !PyErr_ExceptionMatches(PyExc_BufferError))
@@ -303,7 +334,8 @@ static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
   Py_XDECREF(exception);
 }
 
-/* The same array if xlac can read it where it is, else a copy. Steals. */
+/* The same array if xlac can read it where it is, else a copy. Steals. The copy counts in xlac.stats(), as what an
+ * argument in another layout costs. */
 static PyArrayObject *make_plain(py_state *st, void **numpy, PyArrayObject *array) {
   PyArray_Descr *descr = PyArray_DESCR(array);
   if (PyArray_ISCARRAY_RO(array) && PyArray_ISNBO(descr->byteorder)) return array;
@@ -318,7 +350,9 @@ static PyArrayObject *make_plain(py_state *st, void **numpy, PyArrayObject *arra
   return (PyArrayObject *)copy;
 }
 
+/* `expected` may be NULL: any type would have done. */
 static void raise_dtype(py_state *st, PyArrayObject *array, const char *what, const char *expected) {
+  assert(array && what);
   xlac_error err = {.code = 501};
   PyObject *name = PyObject_Str((PyObject *)PyArray_DESCR(array));
   const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
@@ -329,7 +363,8 @@ static void raise_dtype(py_state *st, PyArrayObject *array, const char *what, co
   py_raise(st, &err, PY_ANY);
 }
 
-/* Whether an array of that NumPy type stands in for an element type that this ml_dtypes lacks. */
+/* Whether an array of that NumPy type stands in for an element type that this ml_dtypes lacks. Narrow integers lie
+ * in a byte each, as int8 and uint8, where ml_dtypes is too old to have them. */
 static bool stands_in(py_state *st, PyArrayObject *array, uint32_t expected) {
   if (expected == 0 || xlac_dtype_bits(expected) >= 8) return false;
   PyObject *descr = py_descr(st, expected);
@@ -339,8 +374,11 @@ static bool stands_in(py_state *st, PyArrayObject *array, uint32_t expected) {
   return same;
 }
 
+/* A value on the array's memory, without a copy; the list `keep` gets a reference to the array, and must outlive
+ * the value. 0, or -1 with an exception. */
 static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, const char *what, PyObject *keep,
                       xlac_value **out) {
+  assert(PyList_Check(keep));
   uint32_t dtype = py_dtype_of(PyArray_DESCR(array));
   if (dtype != expected && stands_in(st, array, expected)) dtype = expected;
   if (dtype == 0) {
@@ -357,8 +395,10 @@ static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, con
   return -1;
 }
 
+/* dtype 0: whatever NumPy makes of the object. The array is lent, so its own reference can go at once. */
 static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const char *what, PyObject *keep,
                           xlac_value **out) {
+  assert(PyList_Check(keep));
   void **numpy = py_numpy(st);
   PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
   if (numpy && array == NULL) raise_not_array(st, what, dtype);
@@ -369,25 +409,32 @@ static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const 
   return status;
 }
 
+/* Those that a tuple was made of: it has references of its own. */
 static void release_values(xlac_value **values, Py_ssize_t n) {
   for (Py_ssize_t i = 0; i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
 }
 
-/* A tuple or list of values; t may be NULL. Nesting is the type's, or Python's own limit. */
+/* A tuple or list of values; t may be NULL. Nesting is the type's, or Python's own limit. What is converted may
+ * run Python code, which may change a list: the elements are those it has at first, held by a tuple. Where there
+ * are more elements than the type has, those beyond are converted as they come, and the run says that there are
+ * too many. */
 static int tuple_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep,
                           xlac_value **out) {
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(object), done = 0;
-  xlac_value **elements = PyMem_Calloc((size_t)n + 1, sizeof *elements);
+  assert(PyTuple_Check(object) || PyList_Check(object));
+  PyObject *items = PyTuple_Check(object) ? Py_NewRef(object) : PyList_AsTuple(object);
+  Py_ssize_t n = items ? PyTuple_GET_SIZE(items) : 0, done = 0;
+  xlac_value **elements = items ? PyMem_Calloc((size_t)n + 1, sizeof *elements) : NULL;
   int status = elements ? Py_EnterRecursiveCall(" in a tuple of arrays") : (PyErr_NoMemory(), -1);
   if (status) {
     PyMem_Free(elements);
+    Py_XDECREF(items);
     return -1;
   }
   for (; done < n && status == 0; done++) {
     char path[160];
     PyOS_snprintf(path, sizeof path, "%.120s[%zd]", what, done);
-    PyObject *element = PySequence_Fast_GET_ITEM(object, done);
+    PyObject *element = PyTuple_GET_ITEM(items, done);
     const xlac_type *element_type = t ? xlac_type_element(t, (uint32_t)done) : NULL;
     status = element_type ? py_to_value(st, element, element_type, path, keep, &elements[done])
                           : py_to_any_value(st, element, keep, &elements[done]);
@@ -400,9 +447,11 @@ static int tuple_to_value(py_state *st, PyObject *object, const xlac_type *t, co
     status = -1;
   }
   release_values(elements, done);
+  Py_DECREF(items);
   return status;
 }
 
+/* 0, or -1 with an exception. */
 static int none_to_token(py_state *st, xlac_value **out) {
   xlac_error err = {.code = 0};
   if (xlac_value_token(out, &err) == 0) return 0;
@@ -410,8 +459,10 @@ static int none_to_token(py_state *st, xlac_value **out) {
   return -1;
 }
 
+/* Errors name the argument by `what`, with the path of the element in a tuple behind it. */
 int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep,
                 xlac_value **out) {
+  assert(t && what && PyList_Check(keep));
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (Py_IS_TYPE(object, st->donation_type)) object = ((py_donation *)object)->value; /* values are lent */
@@ -430,7 +481,9 @@ int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *
   return -1;
 }
 
+/* A list is an array here, as NumPy has it; only tuples are tuples. */
 int py_to_any_value(py_state *st, PyObject *object, PyObject *keep, xlac_value **out) {
+  assert(PyList_Check(keep));
   if (PyTuple_Check(object)) return tuple_to_value(st, object, NULL, "value", keep, out);
   return array_to_value(st, object, 0, "value", keep, out);
 }

@@ -1,4 +1,8 @@
-/* xlac.Buffer: what it says of itself, and what buffers need of the module's state. */
+/* xlac.Buffer: what it says of itself, and what buffers need of the module's state: its types, counters and
+ * constants.
+ *
+ * A Buffer holds one reference to an xlac_buffer, which counts references and views itself and may be used from
+ * any thread; several Buffers may have the same one. */
 #include "buffer.h"
 
 #include <structmember.h>
@@ -8,7 +12,9 @@
 
 enum { BUFFER_COPY_LONG = 256 << 10 }; /* bytes: copies from here on are made without the GIL */
 
+/* Steals b, also on failure. */
 PyObject *py_wrap_buffer(py_state *st, xlac_buffer *b) {
+  assert(b);
   py_buffer *self = PyObject_New(py_buffer, st->buffer_type);
   if (self == NULL) {
     xlac_buffer_release(b);
@@ -19,7 +25,8 @@ PyObject *py_wrap_buffer(py_state *st, xlac_buffer *b) {
   return (PyObject *)self;
 }
 
-/* The memory may be another library's, whose release may run Python: an exception on its way is not its business. */
+/* The memory may be another library's, whose release may run Python: an exception on its way is not its business.
+ * Weak references go first, while the object is whole: their callbacks may still look at it. */
 static void buffer_dealloc(PyObject *object) {
   py_buffer *self = (py_buffer *)object;
   PyTypeObject *type = Py_TYPE(object);
@@ -34,6 +41,7 @@ static void buffer_dealloc(PyObject *object) {
 
 /* --- helpers that other files share --- */
 
+/* Only the objects None, True and False: DLPack and NumPy agree on them, and a number would be a mistake. */
 py_copy py_copy_of(PyObject *object) {
   if (object == NULL || object == Py_None) return PY_COPY_IF_NEEDED;
   if (object == Py_False) return PY_COPY_NEVER;
@@ -43,11 +51,16 @@ py_copy py_copy_of(PyObject *object) {
 }
 
 PyObject *py_raise_buffer_error(const xlac_error *err) {
+  assert(err->message[0]);
   if (err->hint[0]) return PyErr_Format(PyExc_BufferError, "%s; %s", err->message, err->hint);
   return PyErr_Format(PyExc_BufferError, "%s", err->message);
 }
 
+/* The GIL is given away for long copies only, since giving it away costs about as much as copying some kilobytes.
+ * b stays as it is meanwhile: the caller has a reference, and a donation of it by another thread makes the copy
+ * fail with an error. */
 xlac_buffer *py_buffer_copied(py_state *st, xlac_buffer *b) {
+  assert(b);
   xlac_buffer_info info;
   xlac_buffer *copy = NULL;
   xlac_error err = {.code = 0};
@@ -65,23 +78,28 @@ xlac_buffer *py_buffer_copied(py_state *st, xlac_buffer *b) {
 }
 
 void py_count_in(py_state *st, size_t bytes, bool copied) {
+  assert(st->counters);
   xlac_counters_add(st->counters, copied ? XLAC_COUNT_COPIES_IN : XLAC_COUNT_ARRAYS_IN, 1);
   xlac_counters_add(st->counters, copied ? XLAC_COUNT_BYTES_COPIED_IN : XLAC_COUNT_BYTES_IN, (int64_t)bytes);
 }
 
 void py_count_out(py_state *st, size_t bytes, bool copied) {
+  assert(st->counters);
   xlac_counters_add(st->counters, copied ? XLAC_COUNT_COPIES_OUT : XLAC_COUNT_ARRAYS_OUT, 1);
   xlac_counters_add(st->counters, copied ? XLAC_COUNT_BYTES_COPIED_OUT : XLAC_COUNT_BYTES_OUT, (int64_t)bytes);
 }
 
 /* --- attributes --- */
 
+/* The facts as they are now. `deleted` and `data` may be others a moment later, when another thread donates the
+ * buffer; shape and type never change. */
 static xlac_buffer_info buffer_info_of(PyObject *self) {
   xlac_buffer_info info;
   xlac_buffer_get(((py_buffer *)self)->b, &info);
   return info;
 }
 
+/* A tuple of ints; NULL with an exception. */
 static PyObject *buffer_ints(uint32_t n, const int64_t *values) {
   PyObject *tuple = PyTuple_New(n);
   for (uint32_t i = 0; tuple && i < n; i++) {
@@ -94,18 +112,21 @@ static PyObject *buffer_ints(uint32_t n, const int64_t *values) {
   return tuple;
 }
 
+/* The attributes: those that describe the array answer also for a deleted buffer, since only its memory is gone. */
 static PyObject *buffer_shape(PyObject *self, void *unused) {
   (void)unused;
   xlac_buffer_info info = buffer_info_of(self);
   return buffer_ints(info.rank, info.dims);
 }
 
+/* In bytes, as NumPy has them; DLPack's count elements. */
 static PyObject *buffer_strides_of(PyObject *self, void *unused) {
   (void)unused;
   xlac_buffer_info info = buffer_info_of(self);
   return buffer_ints(info.rank, info.strides);
 }
 
+/* The same object for the same type, mostly: py_descr keeps what it makes. */
 static PyObject *buffer_dtype(PyObject *self, void *unused) {
   (void)unused;
   return py_descr(py_state_of(self), buffer_info_of(self).dtype);
@@ -121,26 +142,31 @@ static PyObject *buffer_size(PyObject *self, void *unused) {
   return PyLong_FromLongLong(buffer_info_of(self).count);
 }
 
+/* Of the elements: with strides the memory they are spread over may be more, or less. */
 static PyObject *buffer_nbytes(PyObject *self, void *unused) {
   (void)unused;
   return PyLong_FromSize_t(buffer_info_of(self).bytes);
 }
 
+/* Buffers lie in memory of the CPU's. JAX's and PyTorch's arrays have this attribute, too. */
 static PyObject *buffer_device(PyObject *self, void *unused) {
   (void)self, (void)unused;
   return PyUnicode_InternFromString("cpu");
 }
 
+/* True from the moment the memory is taken; false again where a call that took it could not begin. */
 static PyObject *buffer_is_deleted(PyObject *self, void *unused) {
   (void)unused;
   return PyBool_FromLong(buffer_info_of(self).deleted);
 }
 
+/* Set by who gave the memory, and for good. */
 static PyObject *buffer_readonly(PyObject *self, void *unused) {
   (void)unused;
   return PyBool_FromLong(buffer_info_of(self).readonly);
 }
 
+/* len(): the first dimension, as NumPy has it; -1 with a TypeError for a scalar. */
 static Py_ssize_t buffer_length(PyObject *self) {
   xlac_buffer_info info = buffer_info_of(self);
   if (info.rank) return (Py_ssize_t)info.dims[0];
@@ -169,6 +195,8 @@ static PyObject *buffer_repr(PyObject *self) {
 
 /* --- methods --- */
 
+/* The address is of use only as long as nobody donates or deletes the buffer, hence "unsafe". It is opened for a
+ * moment so that a deleted one raises. */
 static PyObject *buffer_pointer(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_buffer *b = ((py_buffer *)self)->b;
@@ -180,6 +208,7 @@ static PyObject *buffer_pointer(PyObject *self, PyObject *unused) {
   return PyLong_FromVoidPtr(info.data);
 }
 
+/* Fails while views are open: arrays and tensors that others have would point at memory that is gone. */
 static PyObject *buffer_delete(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_buffer *b = ((py_buffer *)self)->b;
@@ -189,6 +218,8 @@ static PyObject *buffer_delete(PyObject *self, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
+/* What Python sees: attributes first, then methods. Names and meanings are NumPy's where NumPy has such an
+ * attribute. */
 static PyGetSetDef buffer_getset[] = {
     {"shape", buffer_shape, NULL, "The dimensions.", NULL},
     {"strides", buffer_strides_of, NULL, "Bytes from one element to the next, in each dimension.", NULL},
@@ -213,11 +244,14 @@ static PyMethodDef buffer_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* Heap types say by this where the list of their weak references lies. */
 static PyMemberDef buffer_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(py_buffer, weakrefs), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
+/* No traverse: a Buffer refers to no Python object but through memory that NumPy or another library owns, which
+ * the collector can't look into. */
 static PyType_Slot buffer_slots[] = {
     {Py_tp_dealloc, (void *)buffer_dealloc},
     {Py_tp_repr, (void *)buffer_repr},
@@ -243,9 +277,10 @@ PyType_Spec py_buffer_spec = {
 
 /* --- the module's state --- */
 
-/* What buffers need of the module's state. */
-
+/* The constant of that name; a new reference, or NULL with an exception. The tuples of keywords are made of names
+ * that come before them in the enum, so the order in which py_buffers_start goes is fixed. */
 static PyObject *start_constant(py_state *st, py_name name) {
+  assert(name >= 0 && name < PY_NAMES);
   PyObject *const *n = st->names;
   switch (name) {
     case PY_NAME_DLPACK:
@@ -275,11 +310,15 @@ static PyObject *start_constant(py_state *st, py_name name) {
   }
 }
 
+/* A heap type of this interpreter's module; NULL with an exception. */
 static PyTypeObject *start_type(PyObject *core, PyType_Spec *spec) {
   return (PyTypeObject *)PyType_FromModuleAndSpec(core, spec, NULL);
 }
 
+/* What was made before a failure is released by core_free, as the module is dropped. dl_types_fill comes before
+ * the first buffer, since exports read its tables. */
 int py_buffers_start(PyObject *core) {
+  assert(PyModule_GetState(core));
   py_state *st = PyModule_GetState(core);
   xlac_error err = {.code = 0};
   if (xlac_counters_create(&st->counters, &err) != 0) return py_raise(st, &err, PY_ANY), -1;
@@ -295,8 +334,7 @@ int py_buffers_start(PyObject *core) {
 
 /* --- counts --- */
 
-/* What happened at the border, as a dict. */
-
+/* What happened at the border, as a dict: the library numbers its counters from 0 and says their names. */
 PyObject *py_stats(PyObject *core, PyObject *unused) {
   (void)unused;
   py_state *st = PyModule_GetState(core);
@@ -310,6 +348,7 @@ PyObject *py_stats(PyObject *core, PyObject *unused) {
   return dict;
 }
 
+/* Counts of what is alive stay: they are not counts of events. */
 PyObject *py_reset_stats(PyObject *core, PyObject *unused) {
   (void)unused;
   xlac_counters_reset(((py_state *)PyModule_GetState(core))->counters);

@@ -1,9 +1,12 @@
-/* xlac.Buffer, inside: arrays in memory, in and out of Python. */
+/* xlac.Buffer, inside: arrays in memory, in and out of Python. Three files for what a Buffer is (buffer.c), how
+ * arrays become one (buffer_in.c) and how others see it (buffer_views.c), one for marks (buffer_donate.c), and
+ * dlpack*.c for other libraries. */
 #ifndef XLAC_PY_BUFFER_H
 #define XLAC_PY_BUFFER_H
 
 #include "numpy.h"
 
+/* b is never NULL; its memory may be gone, which the library knows. */
 typedef struct py_buffer {
   PyObject_HEAD xlac_buffer *b;
   PyObject *weakrefs;
@@ -14,9 +17,10 @@ typedef struct py_donation {
   PyObject_HEAD PyObject *value;
 } py_donation;
 
-/* What `copy=` says. */
+/* What `copy=` says. None, False and True; WRONG comes with an exception. */
 typedef enum py_copy { PY_COPY_IF_NEEDED, PY_COPY_NEVER, PY_COPY_ALWAYS, PY_COPY_WRONG } py_copy;
 
+/* The type can't be derived from, so this is exact. */
 static inline bool py_is_buffer(const py_state *st, PyObject *object) {
   return Py_IS_TYPE(object, st->buffer_type);
 }

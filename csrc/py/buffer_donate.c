@@ -1,19 +1,28 @@
-/* xlac.donate(x): the mark of an argument whose memory a call may use for its results. */
+/* xlac.donate(x): the mark of an argument whose memory a call may use for its results.
+ *
+ * The mark itself does nothing and takes nothing: only a call that meets it does (call_give.c), and where it
+ * can't, it lends the memory as if there were no mark. So marks may be made freely, and a mark that no call meets
+ * is harmless. */
 #include "buffer.h"
 
 #include <structmember.h>
 
+/* The collector has to know of the value, since an ndarray of objects or another library's may refer back to the
+ * mark. */
 static int donation_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(((py_donation *)self)->value);
   return 0;
 }
 
+/* Leaves NULL behind, which `value` then raises for; calls see marks only while somebody has a reference, so never
+ * such a one. */
 static int donation_clear(PyObject *self) {
   Py_CLEAR(((py_donation *)self)->value);
   return 0;
 }
 
+/* The object goes, then the reference that every object of a heap type has to its type. */
 static void donation_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
@@ -22,10 +31,12 @@ static void donation_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+/* As it would be written: donate(array([1., 2.])). */
 static PyObject *donation_repr(PyObject *self) {
   return PyUnicode_FromFormat("donate(%R)", ((py_donation *)self)->value);
 }
 
+/* T_OBJECT_EX: an AttributeError, not a crash, for a mark that the collector has cleared. */
 static PyMemberDef donation_members[] = {
     {"value", T_OBJECT_EX, offsetof(py_donation, value), READONLY, "The Buffer or ndarray to give away."},
     {NULL, 0, 0, 0, NULL},
@@ -48,7 +59,8 @@ PyType_Spec py_donation_spec = {
     .slots = donation_slots,
 };
 
-/* A Buffer or an array as it is, anything else as a Buffer. A new reference. */
+/* A Buffer or an array as it is, anything else as a Buffer. A new reference. What is neither is imported by
+ * DLPack, as xlac.from_dlpack would: the new Buffer is then what is given away, and its producer is not asked. */
 static PyObject *donation_value(py_state *st, PyObject *object) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
@@ -57,8 +69,10 @@ static PyObject *donation_value(py_state *st, PyObject *object) {
   return b ? py_wrap_buffer(st, b) : NULL;
 }
 
-/* The same memory as a Buffer of its own, while the given one is gone: for runs that begin later. What can't be taken
- * comes back as it is, for the run to say so. */
+/* The same memory as a Buffer of its own, while the given one is gone: for runs that begin later. What can't be
+ * taken comes back as it is, for the run to say so. `where` is what the old Buffer says from then on when it is
+ * asked why it is deleted. The order matters: the memory is taken first, so that nobody else can have it, and
+ * given back where no new buffer can be made. */
 PyObject *py_move_donation(PyObject *core, PyObject *args) {
   py_state *st = PyModule_GetState(core);
   PyObject *mark = NULL;
@@ -84,7 +98,9 @@ PyObject *py_move_donation(PyObject *core, PyObject *args) {
   return again;
 }
 
+/* A mark of a mark is the mark itself, so that code which marks its arguments may be called by code that has. */
 PyObject *py_donate(PyObject *core, PyObject *object) {
+  assert(object);
   py_state *st = PyModule_GetState(core);
   if (Py_IS_TYPE(object, st->donation_type)) return Py_NewRef(object);
   PyObject *value = donation_value(st, object);

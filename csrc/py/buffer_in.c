@@ -1,13 +1,21 @@
-/* Buffers of what Python has: arrays, numbers, lists. */
+/* Buffers of what Python has: arrays, numbers, lists.
+ *
+ * Memory of an array is taken as it lies where xlac has its element type in native byte order, with whatever
+ * strides; the buffer then owns a reference to the array. Since a buffer may die on any thread, in a run without
+ * the GIL, the reference is released by care (owner_release). */
 #include "buffer.h"
 
 /* --- Python objects as owners of memory --- */
 
+/* What the buffer of an array's memory owns: a reference, and the interpreter that the object is of. Allocated by
+ * PyMem_Raw, since it is freed also without the GIL. */
 typedef struct py_owner {
   PyObject *object;
   PyInterpreterState *interpreter;
 } py_owner;
 
+/* The thread state with which this thread may use Python right now; NULL where it has none or has given the GIL
+ * away. The function for it has had three names. */
 static PyThreadState *owner_current_thread(void) {
 #if PY_VERSION_HEX >= 0x030d0000
   return PyThreadState_GetUnchecked();
@@ -21,6 +29,7 @@ static PyThreadState *owner_current_thread(void) {
 #endif
 }
 
+/* While the interpreter goes down, asking for the GIL from another thread would hang it or end the thread. */
 static bool owner_is_finalizing(void) {
 #if PY_VERSION_HEX >= 0x030d0000
   return Py_IsFinalizing();
@@ -29,8 +38,10 @@ static bool owner_is_finalizing(void) {
 #endif
 }
 
-/* From a thread that Python does not know, or that has given the GIL away. */
+/* From a thread that Python does not know, or that has given the GIL away. The main interpreter has a thread state
+ * for every thread that asks; in others one is made for the moment. */
 static void owner_release_elsewhere(const py_owner *owner) {
+  assert(owner->object && owner->interpreter);
   if (!Py_IsInitialized() || owner_is_finalizing()) return; /* nobody can free it any more */
   if (owner->interpreter == PyInterpreterState_Main()) {
     PyGILState_STATE gil = PyGILState_Ensure();
@@ -46,8 +57,10 @@ static void owner_release_elsewhere(const py_owner *owner) {
   PyThreadState_DeleteCurrent();
 }
 
-/* From any thread, with or without the GIL. */
+/* From any thread, with or without the GIL. The xlac_buffer calls it once, when the last of its references and
+ * views is gone. */
 static void owner_release(void *ctx) {
+  assert(ctx);
   py_owner *owner = ctx;
   PyThreadState *thread = Py_IsInitialized() ? owner_current_thread() : NULL;
   if (thread && PyThreadState_GetInterpreter(thread) == owner->interpreter)
@@ -59,12 +72,16 @@ static void owner_release(void *ctx) {
 
 /* --- NumPy's arrays --- */
 
-/* Other byte orders, and none of our element types, can't be taken as they lie. */
+/* Other byte orders, and none of our element types, can't be taken as they lie. 0 then: such an array is copied,
+ * or refused. */
 static uint32_t array_dtype(PyArrayObject *a) {
   return PyArray_ISNBO(PyArray_DESCR(a)->byteorder) ? py_dtype_of(PyArray_DESCR(a)) : 0;
 }
 
+/* A buffer on the array's memory, which it keeps alive; NULL with an exception, and no reference is taken then.
+ * xlac_buffer_wrap copies dims and strides, so the array's own may change later. */
 static xlac_buffer *array_wrap(py_state *st, PyArrayObject *a, uint32_t dtype) {
+  assert(dtype && dtype < xlac_dtype_count());
   _Static_assert(sizeof(npy_intp) == sizeof(int64_t), "dims and strides are taken as they are");
   xlac_layout layout = {.dtype = dtype,
                         .rank = (uint32_t)PyArray_NDIM(a),
@@ -86,13 +103,16 @@ static xlac_buffer *array_wrap(py_state *st, PyArrayObject *a, uint32_t dtype) {
   return b;
 }
 
+/* What came in, in xlac.stats(): bytes of the elements, not of the memory they are spread over. */
 static void count_in(py_state *st, xlac_buffer *b, bool copied) {
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
   py_count_in(st, info.bytes, copied);
 }
 
-/* A copy in native byte order, on xlac's memory. */
+/* A copy in native byte order, on xlac's memory. NumPy turns the bytes around where that is needed; then xlac
+ * copies to memory of its own, aligned as its kernels like it and ready to be donated. Two copies for another byte
+ * order, which is rare. */
 static xlac_buffer *array_copy(py_state *st, void **numpy, PyArrayObject *a) {
   PyArray_Descr *native = PyArray_DescrNewByteorder(PyArray_DESCR(a), NPY_NATIVE);
   PyObject *plain = native ? PyArray_FromArray(a, native, 0) : NULL;
@@ -105,11 +125,13 @@ static xlac_buffer *array_copy(py_state *st, void **numpy, PyArrayObject *a) {
   return copy;
 }
 
+/* Raises with the dtype's name before `why`; NULL, for any pointer. */
 static void *array_refuse(PyArrayObject *a, PyObject *exception, const char *why) {
   PyErr_Format(exception, "an array of dtype %S %s", PyArray_DESCR(a), why);
   return NULL;
 }
 
+/* `numpy` is here only to be fetched: the macros of NumPy's header use the local variable of that name. */
 xlac_buffer *py_buffer_of_array(py_state *st, PyObject *array, py_copy copy) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
@@ -127,7 +149,9 @@ xlac_buffer *py_buffer_of_array(py_state *st, PyObject *array, py_copy copy) {
 
 /* --- anything --- */
 
-/* np.asarray(object, dtype). *fresh: nobody else has the array, so that its making was a copy. */
+/* np.asarray(object, dtype). *fresh: nobody else has the array, so that its making was a copy. A new reference, or
+ * NULL with an exception. NumPy decides what is an array: lists, numbers, scalars, objects with __array__ or the
+ * buffer protocol. */
 static PyObject *any_array(PyObject *object, PyObject *dtype, bool *fresh) {
   PyObject *module = PyImport_ImportModule("numpy");
   PyObject *array = NULL;
@@ -138,6 +162,7 @@ static PyObject *any_array(PyObject *object, PyObject *dtype, bool *fresh) {
   return array;
 }
 
+/* The array that NumPy made of a list is kept as it is: to copy it once more would be a waste. */
 static xlac_buffer *any_buffer(py_state *st, PyObject *object, PyObject *dtype) {
   bool fresh = false;
   PyObject *array = any_array(object, dtype, &fresh);
@@ -154,6 +179,8 @@ static xlac_buffer *any_buffer(py_state *st, PyObject *object, PyObject *dtype) 
   return b;
 }
 
+/* Whether the object's type has the attribute. As with all special methods, what the object itself has does not
+ * count. */
 static bool any_has(PyObject *object, PyObject *name) {
   PyObject *method = PyObject_GetAttr((PyObject *)Py_TYPE(object), name);
   if (method == NULL) PyErr_Clear();
@@ -161,8 +188,10 @@ static bool any_has(PyObject *object, PyObject *name) {
   return method != NULL;
 }
 
-/* Whether an object that DLPack could not carry (JAX's int4, say) may still come as an array. */
+/* Whether an object that DLPack could not carry (JAX's int4, say) may still come as an array. Asked with an
+ * exception set, which is there again afterwards; what is no Exception, as KeyboardInterrupt, is let through. */
 static bool any_has_array(py_state *st, PyObject *object) {
+  assert(PyErr_Occurred());
   PyObject *type, *value, *traceback;
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
   PyErr_Fetch(&type, &value, &traceback);
@@ -171,6 +200,7 @@ static bool any_has_array(py_state *st, PyObject *object) {
   return has;
 }
 
+/* DLPack first: it takes no copy, and it says which device. Where it fails, NumPy may still know a way. */
 static xlac_buffer *any_dlpack(py_state *st, PyObject *object) {
   xlac_buffer *b = py_buffer_from_dlpack(st, object, PY_COPY_IF_NEEDED, false);
   if (b || !any_has_array(st, object)) return b;
@@ -178,7 +208,8 @@ static xlac_buffer *any_dlpack(py_state *st, PyObject *object) {
   return any_buffer(st, object, NULL);
 }
 
-/* A new reference to the dtype that a name of ours or anything of NumPy's says. */
+/* A new reference to the dtype that a name of ours or anything of NumPy's says. Ours come first: 'bf16' is no name
+ * that NumPy knows without ml_dtypes. */
 static PyObject *any_dtype(py_state *st, PyObject *dtype) {
   const char *name = PyUnicode_Check(dtype) ? PyUnicode_AsUTF8(dtype) : NULL;
   if (PyUnicode_Check(dtype) && name == NULL) return NULL;
@@ -186,6 +217,7 @@ static PyObject *any_dtype(py_state *st, PyObject *dtype) {
   return known ? py_descr(st, known) : Py_NewRef(dtype);
 }
 
+/* With a dtype NumPy converts, whatever the object is; without one, memory is taken as it lies where it can be. */
 static xlac_buffer *any_in(py_state *st, PyObject *object, PyObject *dtype) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
@@ -198,6 +230,7 @@ static xlac_buffer *any_in(py_state *st, PyObject *object, PyObject *dtype) {
   return b;
 }
 
+/* A Buffer comes back as the same object: nothing about it could change. */
 PyObject *py_asarray(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"", "dtype", NULL};
   py_state *st = PyModule_GetState(core);

@@ -1,12 +1,16 @@
-/* Calls of an executable. Arrays that are what the program wants go to it as they lie, and results are written where
- * the caller gets them: a call allocates nothing else. All other arguments are converted first. */
+/* Calls of an executable. Arrays that are what the program wants go to it as they lie, and results are written
+ * where the caller gets them: a call allocates nothing else. All other arguments are converted first.
+ *
+ * A call goes by leaves (call_by_leaves): pointers to the arrays of the arguments, and to those of the results.
+ * Where an argument does not fit its parameter, it goes by values instead (py_call_values), the way that the
+ * interpreter takes, whose errors name the argument: a call that fails may be slow. A status of 1 means "by
+ * values" throughout. */
 #include "executable.h"
 #include "buffer.h"
 
 /* --- calls by values --- */
 
-/* Calls by values. */
-
+/* What slow_start needs: what to run, and what is to be told of it. */
 typedef struct slow_run {
   const xlac_executable *exe;
   char **json; /* NULL: without a profile */
@@ -14,8 +18,10 @@ typedef struct slow_run {
   size_t *n;
 } slow_run;
 
+/* A py_start_fn: runs without the GIL, so it touches nothing of Python's. */
 static int slow_start(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                       xlac_value **out, xlac_error *err) {
+  assert(what);
   const slow_run *r = what;
   if (r->json && r->clock == PY_CLOCK_LANES)
     return xlac_executable_timeline(r->exe, options, n, values, out, r->json, r->n, err);
@@ -25,6 +31,8 @@ static int slow_start(void *what, const xlac_interpret_options *options, uint32_
   return xlac_executable_run(r->exe, options, n, values, out, err);
 }
 
+/* Values of the arguments, in the types of their parameters; -1 with an exception. Those made so far are in
+ * `values` either way, for the caller to release. */
 static int slow_arguments(py_state *st, const py_executable *self, const py_call *call, PyObject *keep,
                           xlac_value **values) {
   for (uint32_t i = 0; i < call->n; i++) {
@@ -44,6 +52,8 @@ static int slow_arguments(py_state *st, const py_executable *self, const py_call
   return 0;
 }
 
+/* With out=, the results are made first and then copied to where the caller wants them: what goes by values has no
+ * place to be written to. */
 static PyObject *slow_call(py_executable *self, const py_call *call, slow_run *what) {
   py_state *st = py_state_of((PyObject *)self);
   PyObject *result = NULL, *keep = PyList_New(0);
@@ -61,26 +71,28 @@ static PyObject *slow_call(py_executable *self, const py_call *call, slow_run *w
 }
 
 PyObject *py_call_values(py_executable *self, const py_call *call) {
+  assert(self->exe);
   slow_run what = {.exe = self->exe};
   if (self->recording) return py_call_recorded(self, call);
   return slow_call(self, call, &what);
 }
 
 PyObject *py_call_profiled(py_executable *self, const py_call *call, py_clock clock, char **json, size_t *n) {
+  assert(self->exe && json && n);
   slow_run what = {.exe = self->exe, .json = json, .n = n, .clock = clock};
   return slow_call(self, call, &what);
 }
 
 /* --- calls by arrays --- */
 
-/* Calls of an executable. Arrays that are what the program wants go to it as they lie, and results are written where
- * the caller gets them: a call allocates nothing else. All other arguments are converted first. */
-
+/* Pointers for so many arrays lie on the stack, for more they are allocated. */
 enum { CALL_FEW = 24 };
 
 /* --- arguments by position and name --- */
 
+/* 1: it was one of the options of a call; 0: it is a parameter's name, if anything; -1 with an exception. */
 static int call_option(py_call *call, PyObject *name, PyObject *value) {
+  assert(PyUnicode_Check(name));
   if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
     call->out = value == Py_None ? NULL : value;
   } else if (PyUnicode_CompareWithASCIIString(name, "seed") == 0) {
@@ -104,6 +116,7 @@ static int call_option(py_call *call, PyObject *name, PyObject *value) {
   return PyErr_Occurred() ? -1 : 1;
 }
 
+/* Puts the argument where its parameter's number says; -1 with an exception. */
 static int call_named(const py_executable *self, PyObject *name, PyObject *value, PyObject **room) {
   PyObject *number = PyDict_GetItemWithError(self->numbers, name);
   if (number == NULL && PyErr_Occurred()) return -1;
@@ -121,8 +134,12 @@ static int call_named(const py_executable *self, PyObject *name, PyObject *value
   return 0;
 }
 
+/* Options may stand between arguments; `room` is filled only when the first name comes that is no option, so that
+ * a call with a seed alone copies nothing. Where there are too many arguments, the run by values says so, unless
+ * some are named as well. */
 int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **room,
                   py_call *call) {
+  assert(kwnames && PyTuple_Check(kwnames));
   bool named = false;
   *call = (py_call){.options = {XLAC_OPTIONS(xlac_interpret_options)}, .args = args, .n = (uint32_t)n};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); i++) {
@@ -160,6 +177,8 @@ typedef struct call_kept {
   uint32_t n;
 } call_kept;
 
+/* One call on its way by leaves. The arrays of pointers are the caller's; what `kept`, `gifts`, `at` and `opened`
+ * have is released at the end of call_by_leaves, in whatever state the call is left. */
 typedef struct call_state {
   const py_executable *self;
   py_state *st;
@@ -173,7 +192,9 @@ typedef struct call_state {
   bool started;
 } call_state;
 
-/* The array's memory if it is just what the leaf wants. */
+/* The array's memory if it is just what the leaf wants. NULL where it is not. Types are compared by NumPy's number
+ * and not by ==, since equal dtypes may be several objects; the pointer is compared first because it mostly is the
+ * same. */
 static void *call_lent(const py_leaf *leaf, PyObject *object, void **numpy) {
   if (!PyArray_Check(object) || leaf->descr == NULL) return NULL;
   PyArrayObject *a = (PyArrayObject *)object;
@@ -186,13 +207,17 @@ static void *call_lent(const py_leaf *leaf, PyObject *object, void **numpy) {
   return PyArray_DATA(a);
 }
 
+/* Whether these dimensions are the leaf's. */
 static bool call_matches(const py_leaf *leaf, int rank, const npy_intp *dims) {
   bool same = rank == leaf->rank;
   for (int i = 0; i < rank && same; i++) same = dims[i] == leaf->dims[i];
   return same;
 }
 
+/* Notes that the argument has strides, or may be written to. The array of places is made with the first of them,
+ * so that most calls need none. */
 static int call_place(call_state *s, uint32_t leaf, const npy_intp *strides, bool given) {
+  assert(leaf < s->self->n_arguments);
   _Static_assert(sizeof(npy_intp) == sizeof(int64_t), "strides are taken as they are");
   if (s->at == NULL && (s->at = PyMem_Calloc(s->self->n_arguments, sizeof *s->at)) == NULL) return PyErr_NoMemory(), -1;
   s->at[leaf].strides = (const int64_t *)strides;
@@ -201,8 +226,9 @@ static int call_place(call_state *s, uint32_t leaf, const npy_intp *strides, boo
 }
 
 /* An array with strides, which is read where it lies. 1 where it must be converted. Who also writes arrays of the
- * caller's has it simpler with a copy. */
+ * caller's has it simpler with a copy. An empty array is converted: its strides may be anything. */
 static int call_strided(call_state *s, uint32_t leaf, PyObject *object) {
+  assert(leaf < s->self->n_arguments);
   const py_leaf *want = &s->self->leaves[leaf];
   void **numpy = s->numpy;
   if (!PyArray_Check(object) || want->descr == NULL || s->call->out) return 1;
@@ -214,8 +240,10 @@ static int call_strided(call_state *s, uint32_t leaf, PyObject *object) {
   return call_place(s, leaf, PyArray_STRIDES(a), false);
 }
 
-/* A Buffer, which is lent until the call is over. 1 where it must be converted. */
+/* A Buffer, which is lent until the call is over. 1 where it must be converted. It is opened before it is looked
+ * at, so that no other thread can donate it in between; call_by_leaves closes it, also where it is then converted. */
 static int call_buffer(call_state *s, uint32_t leaf, PyObject *object) {
+  assert(leaf < s->self->n_arguments && py_is_buffer(s->st, object));
   const py_leaf *want = &s->self->leaves[leaf];
   xlac_buffer *b = ((py_buffer *)object)->b;
   xlac_buffer_info info;
@@ -234,6 +262,8 @@ static int call_buffer(call_state *s, uint32_t leaf, PyObject *object) {
   return info.dense ? 0 : call_place(s, leaf, (const npy_intp *)info.strides, false);
 }
 
+/* Whether a value that was converted is of just the leaf's type: conversion takes the element type from the
+ * parameter, but no shape. */
 static bool call_fits(const py_leaf *leaf, const xlac_value *v) {
   xlac_value_info info;
   xlac_type_info type;
@@ -245,8 +275,10 @@ static bool call_fits(const py_leaf *leaf, const xlac_value *v) {
   return true;
 }
 
-/* Any other object. 1 where it does not fit: the slow call says why. */
+/* Any other object. 1 where it does not fit: the slow call says why. The value goes to `kept` at once, whether it
+ * fits or not, so that it is released in any case. */
 static int call_convert(call_state *s, uint32_t leaf, uint32_t param, PyObject *object) {
+  assert(leaf < s->self->n_arguments && param < s->self->n_params);
   char what[160];
   call_kept *kept = &s->kept;
   if (kept->list == NULL && (kept->list = PyList_New(0)) == NULL) return -1;
@@ -264,7 +296,9 @@ static int call_convert(call_state *s, uint32_t leaf, uint32_t param, PyObject *
   return 0;
 }
 
-/* Nesting is that of a type, which is bounded. */
+/* Nesting is that of a type, which is bounded. `inside` a tuple nothing is converted: it goes by values as a
+ * whole. Elements of a list are kept, since other threads may take them out of it while the program runs; a tuple
+ * keeps its own. */
 static int call_argument(call_state *s, uint32_t param, PyObject *object, bool inside, uint32_t *node, uint32_t *leaf) {
   int32_t kind = s->self->nodes[(*node)++];
   if (kind == PY_NODE_ARRAY) {
@@ -301,7 +335,9 @@ static int call_argument(call_state *s, uint32_t param, PyObject *object, bool i
   return 0;
 }
 
+/* The nodes of all parameters follow one another, and so do the leaves; both counters just go on. */
 static int call_arguments(call_state *s, const py_call *call) {
+  assert(call->n == s->self->n_params);
   uint32_t node = 0, leaf = 0;
   for (uint32_t i = 0; i < call->n; i++) {
     int status = call_argument(s, i, call->args[i], false, &node, &leaf);
@@ -310,6 +346,7 @@ static int call_arguments(call_state *s, const py_call *call) {
   return 0;
 }
 
+/* Only after the run: the arrays that were made for arguments die here. */
 static void call_forget(call_kept *kept) {
   for (uint32_t i = 0; i < kept->n; i++) xlac_value_release(kept->values[i]);
   PyMem_Free(kept->values);
@@ -318,41 +355,46 @@ static void call_forget(call_kept *kept) {
 
 /* --- the run --- */
 
+/* What the run needs, and nothing of Python's: it goes without the GIL. */
 typedef struct call_start {
   const py_executable *self;
   void **arguments, **results;
   xlac_argument *at;
 } call_start;
 
-static int call_execute(const call_start *s, const xlac_interpret_options *options, xlac_error *err) {
+/* As a py_start_fn; values are another kind of call's. `at` is there where some argument is more than a pointer; then
+ * all of them go that way. */
+static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
+                          xlac_value **out, xlac_error *err) {
+  const call_start *s = what;
+  (void)n, (void)values, (void)out;
   if (s->at == NULL) return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
   for (uint32_t i = 0; i < s->self->n_arguments; i++) s->at[i].data = s->arguments[i];
   return xlac_executable_call_at(s->self->exe, options, s->at, s->results, err);
 }
 
-static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
-                          xlac_value **out, xlac_error *err) {
-  const call_start *s = what;
-  (void)n, (void)values, (void)out;
-  return call_execute(s, options, err);
-}
-
-/* Without the GIL where it may last. */
+/* Without the GIL where it may last. A quick program keeps the GIL, since giving it away would cost about as much
+ * as the run; it can be neither interrupted nor watched. Programs with loops and custom calls are never quick, so
+ * no registry is needed. Its error record is not cleared as a whole: it has kilobytes. */
 static int call_run(call_state *s, py_call *call) {
   call_start start = {s->self, s->arguments, s->results, s->at};
   if (s->self->quick && call->progress == NULL) {
     xlac_error err;
     err.code = 0;
     err.op[0] = 0;
-    if (call_execute(&start, &call->options, &err) == 0) return 0;
+    int status = s->at ? call_start_run(&start, &call->options, 0, NULL, NULL, &err)
+                       : xlac_executable_call(s->self->exe, &call->options, s->arguments, s->results, &err);
+    if (status == 0) return 0;
     return py_raise(s->st, &err, PY_ANY), -1;
   }
   py_run run = {.st = s->st, .m = xlac_executable_module(s->self->exe), .progress = call->progress};
   return py_run_start(&run, &call->options, call_start_run, &start, 0, NULL, NULL);
 }
 
-/* An array for a result can't be made: where memory is what is missing, the error says for what. */
+/* An array for a result can't be made: where memory is what is missing, the error says for what. -1 with an
+ * exception, the one that is set or a better one. */
 static int call_no_memory(const py_executable *self, py_state *st) {
+  assert(PyErr_Occurred());
   xlac_error err = {.code = 0};
   if (!PyErr_ExceptionMatches(PyExc_MemoryError)) return -1;
   PyErr_Clear();
@@ -360,7 +402,8 @@ static int call_no_memory(const py_executable *self, py_state *st) {
   return py_raise(st, &err, PY_ANY), -1;
 }
 
-/* Arrays for the results: those of `out`, new ones for the rest. */
+/* Arrays for the results: those of `out`, new ones for the rest. `arrays` has then a new reference for each result
+ * that is an array. Arguments that are given away come before new ones, so that memory is really used again. */
 static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
   if (call->out && py_out_take(self, call->out, arrays) < 0) return -1;
@@ -374,6 +417,8 @@ static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   return 0;
 }
 
+/* From here on it is about writing: `started` is set just before the run, as memory that was given away can't be
+ * given back after it. On failure the arrays go, and with them what was computed so far. */
 static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
   void **blocks = NULL;
@@ -391,7 +436,27 @@ static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   return NULL;
 }
 
-static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room) {
+/* The order matters: what was given away is settled before Buffers are closed, and values live to the end because
+ * arguments point into them. */
+static void call_end(call_state *s) {
+  py_gifts_end(s->self, &s->gifts, s->started);
+  for (uint32_t i = 0; s->opened && i < s->self->n_arguments; i++)
+    if (s->opened[i]) xlac_buffer_close(s->opened[i]);
+  PyMem_Free(s->opened);
+  PyMem_Free(s->at);
+  call_forget(&s->kept);
+}
+
+/* By leaves where the arguments are arrays as the program wants them; by values programs that the interpreter runs
+ * whole, and calls with too few or too many arguments. `room` has places for arguments, results and their arrays, in
+ * this order. */
+static PyObject *call_any(py_executable *self, py_call *call) {
+  void *few[CALL_FEW], **room = few;
+  size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
+  if (call->n != self->n_params) return py_call_values(self, call);
+  if (!self->planned)
+    return py_give_nothing(self, py_state_of((PyObject *)self), call) < 0 ? NULL : py_call_values(self, call);
+  if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
   call_state s = {.self = self, .st = py_state_of((PyObject *)self), .arguments = room};
   PyObject **arrays = (PyObject **)(room + self->n_arguments + self->n_results);
   s.results = room + self->n_arguments;
@@ -402,28 +467,14 @@ static PyObject *call_by_leaves(py_executable *self, py_call *call, void **room)
   int status = call_arguments(&s, call);
   PyObject *result = NULL;
   if (status == 0) result = call_into(&s, call, arrays);
-  py_gifts_end(self, &s.gifts, s.started);
-  for (uint32_t i = 0; s.opened && i < self->n_arguments; i++)
-    if (s.opened[i]) xlac_buffer_close(s.opened[i]);
-  PyMem_Free(s.opened);
-  PyMem_Free(s.at);
-  call_forget(&s.kept);
+  call_end(&s);
+  if (room != few) PyMem_Free(room);
   return status > 0 ? py_call_values(self, call) : result;
 }
 
-static PyObject *call_any(py_executable *self, py_call *call) {
-  void *few[CALL_FEW], **room = few;
-  size_t n = (size_t)self->n_arguments + 2 * (size_t)self->n_results;
-  if (call->n != self->n_params) return py_call_values(self, call);
-  if (!self->planned)
-    return py_give_nothing(self, py_state_of((PyObject *)self), call) < 0 ? NULL : py_call_values(self, call);
-  if (n > CALL_FEW && (room = PyMem_Malloc(n * sizeof *room)) == NULL) return PyErr_NoMemory();
-  PyObject *result = call_by_leaves(self, call, room);
-  if (room != few) PyMem_Free(room);
-  return result;
-}
-
+/* Calls without keywords, by far the most, skip all parsing; only what is read is cleared. */
 PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  assert(Py_IS_TYPE(object, py_state_of(object)->executable_type));
   py_executable *self = (py_executable *)object;
   py_call call;
   if (kwnames == NULL) {

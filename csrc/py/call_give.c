@@ -1,12 +1,15 @@
-/* Arguments marked with xlac.donate, and the check before anything is given away. */
+/* Arguments marked with xlac.donate, and the check before anything is given away.
+ *
+ * Their memory becomes that of a result, where the program says which, or is lent to temporaries. What can't be
+ * given away is lent like any other argument, and a DonationWarning says why; donate="require" makes that an
+ * error. The check comes first, and for all marks at once: no memory may be given twice, or be given and lent, in
+ * one call, since results would then be written over what is still to be read. */
 #include <stdlib.h>
 
 #include "buffer.h"
 #include "executable.h"
 
 /* --- no memory twice --- */
-
-/* Before anything is given away: no memory may be given twice, or be given and lent, in one call. */
 
 /* An argument's place among the leaves, and what is there. */
 typedef struct once_leaf {
@@ -16,11 +19,13 @@ typedef struct once_leaf {
   uintptr_t low, high; /* its memory; equal where that is not known or empty */
 } once_leaf;
 
+/* What is sorted: where a leaf's memory begins. */
 typedef struct once_span {
   uintptr_t low;
   uint32_t leaf;
 } once_span;
 
+/* A walk over the arguments along the nodes of their types. `leaf` is how many leaves there are so far. */
 typedef struct once_walk {
   const py_executable *self;
   py_state *st;
@@ -28,8 +33,11 @@ typedef struct once_walk {
   uint32_t node, leaf;
 } once_walk;
 
+/* From the first byte to the one after the last, with strides of either sign. It is as if all between belonged to
+ * the array: two arrays that take turns in the same memory count as overlapping, which errs on the safe side. */
 static void once_measure(once_leaf *l, const void *data, int rank, const npy_intp *dims, const npy_intp *strides,
                          npy_intp size) {
+  assert(rank >= 0 && size >= 0);
   l->low = l->high = (uintptr_t)data;
   for (int d = 0; d < rank; d++) {
     if (dims[d] == 0) {
@@ -42,7 +50,9 @@ static void once_measure(once_leaf *l, const void *data, int rank, const npy_int
   l->high += (uintptr_t)size;
 }
 
+/* Objects of other kinds stay with an empty span: they are converted, and so copied, before the program sees them. */
 static void once_memory(once_walk *w, once_leaf *l) {
+  assert(l->value);
   void **numpy = w->st->numpy;
   if (numpy && PyArray_Check(l->value)) {
     PyArrayObject *a = (PyArrayObject *)l->value;
@@ -57,7 +67,8 @@ static void once_memory(once_walk *w, once_leaf *l) {
   }
 }
 
-/* False where the argument has not the structure of its parameter: then another error is on its way. */
+/* False where the argument has not the structure of its parameter: then another error is on its way. Nesting is
+ * that of a type, which is bounded. The values are borrowed: arguments live as long as the call. */
 static bool once_argument(once_walk *w, uint32_t param, PyObject *object) {
   int32_t kind = w->self->nodes[w->node++];
   if (kind < 0) {
@@ -74,8 +85,10 @@ static bool once_argument(once_walk *w, uint32_t param, PyObject *object) {
   return true;
 }
 
-/* The leaf that has memory of leaf i, which is given away; UINT32_MAX where none has. */
+/* The leaf that has memory of leaf i, which is given away; UINT32_MAX where none has. Equal objects count also
+ * where their memory is unknown. */
 static uint32_t once_rival(const once_walk *w, uint32_t i) {
+  assert(i < w->leaf);
   const once_leaf *g = &w->leaves[i];
   for (uint32_t k = 0; k < w->leaf; k++) {
     const once_leaf *l = &w->leaves[k];
@@ -85,7 +98,9 @@ static uint32_t once_rival(const once_walk *w, uint32_t i) {
   return UINT32_MAX;
 }
 
+/* The argument that comes first in the call is named first, whichever of the two is given. */
 static void once_raise(const once_walk *w, uint32_t i, uint32_t k) {
+  assert(i != k && i < w->leaf && k < w->leaf);
   const once_leaf *a = &w->leaves[i < k ? i : k], *b = &w->leaves[i < k ? k : i];
   xlac_error err = {.code = PY_DONATION_TWICE};
   PyOS_snprintf(err.message, sizeof err.message,
@@ -96,12 +111,16 @@ static void once_raise(const once_walk *w, uint32_t i, uint32_t k) {
   py_raise(w->st, &err, PY_ANY);
 }
 
+/* For qsort: by where the memory begins. */
 static int once_order(const void *a, const void *b) {
   uintptr_t x = ((const once_span *)a)->low, y = ((const once_span *)b)->low;
   return (x > y) - (x < y);
 }
 
-/* By address: an array meets an earlier one if it begins before the end of the one that reaches furthest. */
+/* By address: an array meets an earlier one if it begins before the end of the one that reaches furthest. `all`
+ * reaches furthest of all leaves so far, `given` of those that are given away: a leaf that is given may meet no
+ * other, a leaf that is lent no given one. n log n, where comparing all pairs would be felt with thousands of
+ * arguments. */
 static int once_sweep(const once_walk *w, once_span *spans) {
   uint32_t n = 0, all = 0, given = UINT32_MAX;
   for (uint32_t i = 0; i < w->leaf; i++)
@@ -117,7 +136,9 @@ static int once_sweep(const once_walk *w, once_span *spans) {
   return 0;
 }
 
+/* Leaves and spans lie in one allocation, one after the other. */
 int py_gifts_check(const py_executable *self, py_state *st, const py_call *call) {
+  assert(self->planned);
   once_walk w = {.self = self, .st = st};
   if (py_numpy(st) == NULL) return -1;
   size_t each = sizeof *w.leaves + sizeof(once_span);
@@ -129,7 +150,8 @@ int py_gifts_check(const py_executable *self, py_state *st, const py_call *call)
   return status;
 }
 
-/* (leaf, parameter, value) of each argument that is marked, and whether others lie in its memory. */
+/* (leaf, parameter, value) of each argument that is marked, and whether others lie in its memory. For xlac's
+ * report on donations: nothing is given away, and arguments that do not fit the program give an empty list. */
 PyObject *py_gifts_list(const py_executable *self, py_state *st, const py_call *call) {
   once_walk w = {.self = self, .st = st};
   PyObject *list = PyList_New(0);
@@ -152,11 +174,11 @@ PyObject *py_gifts_list(const py_executable *self, py_state *st, const py_call *
 
 /* --- giving --- */
 
-/* Arguments marked with xlac.donate: their memory becomes that of a result, where the program says which. What can't be
- * given away is lent like any other, and a DonationWarning says why. */
-
+/* The name of the capsules that own memory of Buffers: of this process, since no one else may open one. */
 static const char give_memory[] = "xlac.given";
 
+/* The destructor of such a capsule: the last array on the memory is gone. Whatever exception is on its way is
+ * kept, as the owner of the memory may be Python code. */
 static void give_release(PyObject *capsule) {
   xlac_memory *m = PyCapsule_GetPointer(capsule, give_memory);
   if (m == NULL) return;
@@ -164,8 +186,10 @@ static void give_release(PyObject *capsule) {
   PyMem_Free(m);
 }
 
-/* Lent instead: 1, or -1 where that is an error. */
+/* Lent instead: 1, or -1 where that is an error. Warns at the caller's line. Where warnings are errors the
+ * exception is on its way, and nothing has been given. */
 static int give_warn(const py_executable *self, py_state *st, bool required, uint32_t param, const char *why) {
+  assert(param < self->n_params && why);
   PyObject *name = PyTuple_GET_ITEM(self->names, param);
   if (required) {
     xlac_error err = {.code = PY_DONATION_UNUSABLE};
@@ -181,13 +205,18 @@ static int give_warn(const py_executable *self, py_state *st, bool required, uin
   return status < 0 ? -1 : 1;
 }
 
+/* The result that the program computes over that argument; UINT32_MAX: none, and its memory is for temporaries. */
 static uint32_t give_result_of(const py_executable *self, uint32_t leaf) {
+  assert(leaf < self->n_arguments);
   for (uint32_t i = 0; i < self->n_results; i++)
     if (self->over[i] == leaf) return i;
   return UINT32_MAX;
 }
 
+/* Why the Buffer's memory can't become a result's; NULL where it can. Views are asked last of the things that the
+ * user can see, as xlac_buffer_take decides about them for good. */
 static const char *give_buffer_obstacle(const py_leaf *leaf, const xlac_buffer_info *info) {
+  assert(leaf->descr);
   xlac_type_info type;
   xlac_type_get(leaf->type, &type);
   if (info->deleted) return "it was donated or deleted";
@@ -200,8 +229,10 @@ static const char *give_buffer_obstacle(const py_leaf *leaf, const xlac_buffer_i
   return info->dense && info->aligned ? NULL : "layout: it is not contiguous and aligned";
 }
 
-/* The number of the donation of that leaf, or UINT32_MAX. */
+/* The number of the donation of that leaf, or UINT32_MAX. The library numbers donations from 0; *d is of the one
+ * that was found. */
 static uint32_t give_donation(const py_executable *self, uint32_t leaf, xlac_donation *d) {
+  assert(leaf < self->n_arguments);
   for (uint32_t i = 0; xlac_executable_donation(self->exe, i, d); i++)
     if (d->argument == leaf) return i;
   return UINT32_MAX;
@@ -240,8 +271,10 @@ static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf
   return obstacle != NULL;
 }
 
+/* For xlac's report: the same obstacles as in a call, in the same words. */
 PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, uint32_t param, PyObject *value,
                       uint32_t rival) {
+  assert(leaf < self->n_arguments && value);
   void **numpy = py_numpy(st);
   char why[512];
   if (numpy == NULL) return NULL;
@@ -254,6 +287,7 @@ PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, ui
   return Py_BuildValue("(IIs)", leaf, param, why);
 }
 
+/* A warning for each mark, or an error where donations are required: -1 with an exception. */
 int py_give_nothing(const py_executable *self, py_state *st, const py_call *call) {
   for (uint32_t i = 0; i < call->n; i++) {
     if (!Py_IS_TYPE(call->args[i], st->donation_type)) continue;
@@ -263,6 +297,7 @@ int py_give_nothing(const py_executable *self, py_state *st, const py_call *call
   return 0;
 }
 
+/* One more, all zero; NULL with an exception, and those so far stay. Marks are few: growing by one will do. */
 static py_given *give_new(py_gifts *g) {
   py_given *grown = PyMem_Realloc(g->v, (g->n + 1u) * sizeof *grown);
   if (grown == NULL) return (py_given *)PyErr_NoMemory();
@@ -271,8 +306,11 @@ static py_given *give_new(py_gifts *g) {
   return &grown[g->n++];
 }
 
+/* An ndarray's memory stays its own, which a reference keeps: the result is an array on top of it. Only its name
+ * says that it must not be used any more, and nobody can check that. */
 static int give_array(const py_executable *self, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
                       void **data) {
+  assert(value && data);
   py_given *given = give_new(g);
   if (given == NULL) return -1;
   given->param = param;
@@ -282,8 +320,11 @@ static int give_array(const py_executable *self, py_gifts *g, uint32_t leaf, uin
   return 0;
 }
 
+/* A Buffer's memory is really taken: it is deleted from now on. The capsule owns the memory, for the arrays that
+ * come to lie on it; *given is there before that, so that py_gifts_end gives back what was taken. */
 static int give_buffer(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param,
                        xlac_buffer *b, void **data) {
+  assert(b && data);
   xlac_error err = {.code = 0};
   py_given *given = give_new(g);
   xlac_memory *memory = given ? PyMem_Malloc(sizeof *memory) : NULL;
@@ -304,8 +345,10 @@ static int give_buffer(const py_executable *self, py_state *st, py_gifts *g, uin
   return 0;
 }
 
+/* A deleted Buffer is not lent with a warning: to use one is an error, which give_buffer raises. */
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
             void **data, bool *spare) {
+  assert(leaf < self->n_arguments && param < self->n_params);
   void **numpy = py_numpy(st);
   char why[512];
   if (numpy == NULL) return -1;
@@ -320,6 +363,7 @@ int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf,
   return give_buffer(self, st, g, leaf, param, ((py_buffer *)value)->b, data);
 }
 
+/* Memory that goes to temporaries makes no array. The base is stolen, also on failure. */
 int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g, PyObject **arrays) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return -1;
@@ -336,8 +380,10 @@ int py_gifts_results(const py_executable *self, py_state *st, const py_gifts *g,
   return 0;
 }
 
-/* Where the program that is running now stands: "step.py:12". */
+/* Where the program that is running now stands: "step.py:12". Empty where no Python code is running, as in a
+ * thread of C's. Must leave no exception behind: it is asked while one may be on its way (give_note keeps that). */
 static void give_place(char *text, size_t size) {
+  assert(size > 0);
   PyFrameObject *frame = PyEval_GetFrame();
   PyCodeObject *code = frame ? PyFrame_GetCode(frame) : NULL;
   const char *file = code ? PyUnicode_AsUTF8(code->co_filename) : NULL;
@@ -349,7 +395,10 @@ static void give_place(char *text, size_t size) {
   Py_XDECREF(code);
 }
 
+/* What the Buffer says when somebody asks for its memory later: "it was donated to m as argument 1 (x) at
+ * step.py:12". */
 static void give_note(const py_executable *self, const py_given *given) {
+  assert(given->taken);
   PyObject *kind, *value, *traceback;
   char place[400], text[600];
   PyErr_Fetch(&kind, &value, &traceback);
@@ -361,6 +410,7 @@ static void give_note(const py_executable *self, const py_given *given) {
   PyErr_Restore(kind, value, traceback);
 }
 
+/* Giving back: the memory goes to its Buffer again, so the capsule must forget it and not free it. */
 void py_gifts_end(const py_executable *self, py_gifts *g, bool started) {
   for (uint32_t i = 0; i < g->n; i++) {
     py_given *given = &g->v[i];

@@ -1,12 +1,16 @@
-/* Arrays for results: those that the caller gives, and those that a call makes. */
+/* Arrays for results: those that the caller gives, and those that a call makes.
+ *
+ * The caller's are written where they lie, without a copy, unless the call still reads that memory: then the
+ * result goes to a block first and is copied when the run is over. Those that a call makes are NumPy's where they
+ * are small; large ones lie on blocks of the runtime's, which go back to it when the array dies: the array's base
+ * is an object that lives in the block itself, before the data, so it costs no allocation. */
 #include <string.h>
 
 #include "executable.h"
 
 /* --- given by the caller --- */
 
-/* Arrays that the caller gives for results. */
-
+/* A walk over `out` or a result along the nodes of the result's type; `leaf` counts result leaves, from 0. */
 typedef struct out_walk {
   const py_executable *self;
   py_state *st;
@@ -14,7 +18,9 @@ typedef struct out_walk {
   uint32_t node, leaf;
 } out_walk;
 
+/* Raises for the leaf at which the walk stands; -1. */
 static int out_refuse(out_walk *w, const char *why) {
+  assert(w->leaf < w->self->n_results);
   char *text = xlac_type_print(w->self->leaves[w->self->n_arguments + w->leaf].type, false);
   py_raise_argument(w->st, "out, array %u, must be a writable C-contiguous array of %s: %s", w->leaf, text ? text : "?",
                     why);
@@ -22,7 +28,10 @@ static int out_refuse(out_walk *w, const char *why) {
   return -1;
 }
 
+/* Also asked of arrays that are given away (call_give.c), hence not only of `out`. The words follow "the array" in
+ * a message. */
 const char *py_array_obstacle(const py_leaf *leaf, PyArrayObject *a) {
+  assert(leaf->descr);
   PyArray_Descr *d = PyArray_DESCR(a);
   if (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder)) return "its dtype is another one";
   bool same = PyArray_NDIM(a) == leaf->rank;
@@ -32,6 +41,7 @@ const char *py_array_obstacle(const py_leaf *leaf, PyArrayObject *a) {
   return PyArray_ISCARRAY(a) ? NULL : "it is not contiguous and aligned";
 }
 
+/* None means "make one", and tokens have no array: both leave NULL. */
 static int out_array(out_walk *w, PyObject *object) {
   void **numpy = py_numpy(w->st);
   const py_leaf *leaf = &w->self->leaves[w->self->n_arguments + w->leaf];
@@ -58,12 +68,15 @@ static int out_part(out_walk *w, PyObject *object) {
   return 0;
 }
 
+/* `arrays` has n_results places, NULL at first; on failure those that were filled are the caller's to release. */
 int py_out_take(const py_executable *self, PyObject *out, PyObject **arrays) {
+  assert(out && arrays);
   out_walk w = {.self = self, .st = py_state_of((PyObject *)(uintptr_t)self), .arrays = arrays};
   w.node = self->result_node;
   return out_part(&w, out);
 }
 
+/* Addresses are compared as numbers: the arrays are not of one object. Nothing overlaps what is empty. */
 static bool out_overlap(const void *a, size_t n, const void *b, size_t m) {
   uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
   return n && m && x < y + m && y < x + n;
@@ -72,11 +85,14 @@ static bool out_overlap(const void *a, size_t n, const void *b, size_t m) {
 /* Whether argument k is to be read while result i is written: not where it is the one that the program lets result i
  * be computed over, and is given as it is. */
 static bool out_is_read(const py_executable *self, uint32_t i, void *result, uint32_t k, void *argument) {
+  assert(i < self->n_results && k < self->n_arguments);
   const py_leaf *in = &self->leaves[k], *out = &self->leaves[self->n_arguments + i];
   if (self->over[i] == k && result == argument && in->bytes == out->bytes) return false;
   return out_overlap(result, out->bytes, argument, in->bytes);
 }
 
+/* Two results that overlap are an error, as there is no order in which both could be right; the pointers of arrays
+ * are compared, since results[k] may be a block already. */
 int py_out_separate(const py_executable *self, py_state *st, PyObject *const *arrays, void *const *arguments,
                     void **results, void **blocks) {
   const py_leaf *out = self->leaves + self->n_arguments;
@@ -96,6 +112,7 @@ int py_out_separate(const py_executable *self, py_state *st, PyObject *const *ar
   return 0;
 }
 
+/* ran: whether the results are to be copied; the blocks go back either way. */
 void py_out_finish(const py_executable *self, PyObject *const *arrays, void **blocks, bool ran) {
   for (uint32_t i = 0; i < self->n_results; i++) {
     if (blocks[i] == NULL) continue;
@@ -104,6 +121,7 @@ void py_out_finish(const py_executable *self, PyObject *const *arrays, void **bl
   }
 }
 
+/* NumPy copies, so that a result whose shape is found out in the run fits or is refused; -1 with an exception. */
 static int out_fill(out_walk *w, PyObject *object, PyObject *made, void **numpy) {
   int32_t kind = w->self->nodes[w->node++];
   if (kind < 0) {
@@ -122,7 +140,8 @@ static int out_fill(out_walk *w, PyObject *object, PyObject *made, void **numpy)
   return 0;
 }
 
-/* The result with the caller's arrays in place of those just made. */
+/* The result with the caller's arrays in place of those just made. A new reference; NULL with an exception. The
+ * structure is new, too: tuples can't be changed. */
 static PyObject *out_replace(out_walk *w, PyObject *made) {
   int32_t kind = w->self->nodes[w->node++];
   if (kind < 0) {
@@ -140,7 +159,10 @@ static PyObject *out_replace(out_walk *w, PyObject *made) {
   return tuple;
 }
 
+/* Two walks over the same nodes, first to copy and then to put together, so that a failure leaves nothing half
+ * replaced. */
 PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result) {
+  assert(out && result);
   py_state *st = py_state_of((PyObject *)(uintptr_t)self);
   void **numpy = py_numpy(st);
   PyObject **arrays = PyMem_Calloc(self->n_results + 1u, sizeof *arrays), *replaced = NULL;
@@ -156,21 +178,21 @@ PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result
 
 /* --- made --- */
 
-/* Arrays for results. Large ones lie on blocks of the runtime's, which go back to it when the array dies: the array's
- * base is an object that lives in the block itself, before the data, so it costs no allocation. */
-
 enum {
   RESULT_BLOCK_BYTES = 2048, /* smaller arrays have their memory from NumPy, which keeps some as well */
   RESULT_BASE_BYTES = XLAC_BLOCK_HEADER
 };
 _Static_assert(sizeof(PyObject) <= RESULT_BASE_BYTES, "the base of an array fits in before its data");
 
+/* The object is the head of the block, so giving the block back is freeing it. The type goes last: it is needed to
+ * get here. */
 static void block_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   xlac_runtime_give((char *)self + RESULT_BASE_BYTES);
   Py_DECREF(type);
 }
 
+/* No traverse and no weak references: the object has room for a PyObject's head and nothing else. */
 static PyType_Slot block_slots[] = {
     {Py_tp_dealloc, (void *)block_dealloc},
     {Py_tp_doc, "The memory of a result: goes back to xlac for the next call when no array needs it any more."},
@@ -184,6 +206,7 @@ PyType_Spec py_block_spec = {
     .slots = block_slots,
 };
 
+/* Raises OutOfMemoryError, a MemoryError, with what was too large; NULL. */
 static PyObject *result_out_of_memory(py_state *st, const py_leaf *leaf) {
   xlac_error err = {.code = 600};
   char *text = xlac_type_print(leaf->type, false);
@@ -193,7 +216,10 @@ static PyObject *result_out_of_memory(py_state *st, const py_leaf *leaf) {
   return py_raise(st, &err, PY_ANY);
 }
 
+/* NPY_ARRAY_CARRAY without a base would leave the memory without owner: until PyArray_SetBaseObject has stolen the
+ * base, a failure must give the block back itself. */
 PyObject *py_result_array(py_state *st, const py_leaf *leaf) {
+  assert(leaf->descr);
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
   char *block = NULL;
@@ -213,7 +239,8 @@ PyObject *py_result_array(py_state *st, const py_leaf *leaf) {
   return array;
 }
 
-/* Nesting is that of a type, which is bounded. On failure the rest of the leaves is released. */
+/* Nesting is that of a type, which is bounded. On failure the rest of the leaves is released. The reference of
+ * each leaf moves into the structure; NULL where there was no array (a token) gives None. */
 static PyObject *result_part(const py_executable *self, PyObject **leaves, uint32_t *node, uint32_t *leaf) {
   int32_t kind = self->nodes[(*node)++];
   if (kind < 0) {
@@ -232,7 +259,9 @@ static PyObject *result_part(const py_executable *self, PyObject **leaves, uint3
   return tuple;
 }
 
+/* A bare array where the result is no tuple. */
 PyObject *py_result_of(const py_executable *self, PyObject **leaves) {
+  assert(leaves);
   uint32_t node = self->result_node, leaf = 0;
   PyObject *result = result_part(self, leaves, &node, &leaf);
   for (uint32_t i = 0; i < self->n_results; i++) Py_CLEAR(leaves[i]);

@@ -1,5 +1,8 @@
-/* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, conversions of GraphDefs, and TensorFlow
- * graphs as modules. */
+/* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, conversions of GraphDefs, and
+ * TensorFlow graphs as modules.
+ *
+ * Nothing here knows TensorFlow: graphs are bytes and names, and what comes back is text, numbers and names.
+ * Strings for the library are borrowed from Python's objects, which the arguments keep alive for the call. */
 #include "clusters.h"
 
 #include <string.h>
@@ -8,10 +11,11 @@
 
 /* --- graphs as modules --- */
 
-/* TensorFlow graphs as modules. */
-
+/* More than any graph was seen to have. */
 enum { MOST_LOWERED_DIMS = 64 };
 
+/* The inputs and fetches of a graph as C arrays, allocated by PyMem; dims has a row for each input. Freed by
+ * free_lowered in whatever state. */
 typedef struct lowered_inputs {
   Py_ssize_t n, n_fetches;
   xlac_graph_input *inputs;
@@ -19,7 +23,9 @@ typedef struct lowered_inputs {
   const char **fetches;
 } lowered_inputs;
 
+/* 0, or -1 with an exception. Whether the sizes are sound the library says. */
 static int read_lowered_dims(PyObject *tuple, int64_t *dims, uint32_t *rank) {
+  assert(dims && rank);
   Py_ssize_t n = PyTuple_Size(tuple);
   if (n < 0) return -1;
   if (n > MOST_LOWERED_DIMS) {
@@ -34,8 +40,10 @@ static int read_lowered_dims(PyObject *tuple, int64_t *dims, uint32_t *rank) {
   return 0;
 }
 
-/* (tensor, dtype or None, dims, data or None, variable) */
+/* (tensor, dtype or None, dims, data or None, variable). The data must be as long as its shape takes: the library
+ * reads just that much. Where the product of the sizes overflows, it refuses the shape before it reads. */
 static int read_lowered_input(PyObject *item, xlac_graph_input *in, int64_t *dims) {
+  assert(in && dims);
   const char *dtype = NULL, *data = NULL;
   Py_ssize_t n_data = 0;
   PyObject *shape;
@@ -60,13 +68,16 @@ static int read_lowered_input(PyObject *item, xlac_graph_input *in, int64_t *dim
   return -1;
 }
 
+/* The strings belong to Python's objects. */
 static void free_lowered(lowered_inputs *all) {
   PyMem_Free(all->inputs);
   PyMem_Free(all->dims);
   PyMem_Free(all->fetches);
 }
 
+/* -1 with an exception; free_lowered follows in either case. */
 static int read_lowered(PyObject *inputs, PyObject *fetches, lowered_inputs *all) {
+  assert(all->inputs == NULL && all->fetches == NULL);
   all->n = PyTuple_Size(inputs);
   all->n_fetches = PyTuple_Size(fetches);
   if (all->n < 0 || all->n_fetches < 0) return -1;
@@ -86,6 +97,7 @@ static int read_lowered(PyObject *inputs, PyObject *fetches, lowered_inputs *all
   return 0;
 }
 
+/* (module, report as text), or NULL with an exception. */
 static PyObject *run_lower(py_state *st, PyObject *graph, xlac_graph_format format, const lowered_inputs *all) {
   xlac_error err = {.code = 0};
   PyObject *holder;
@@ -106,6 +118,7 @@ static PyObject *run_lower(py_state *st, PyObject *graph, xlac_graph_format form
   return both;
 }
 
+/* Formats that are no names count as "auto": xlac.lower_graph has checked them. */
 PyObject *py_lower_graph(PyObject *core, PyObject *args) {
   PyObject *graph, *inputs, *fetches;
   const char *format;
@@ -121,6 +134,7 @@ PyObject *py_lower_graph(PyObject *core, PyObject *args) {
   return result;
 }
 
+/* True, False, or NULL with an exception for what is no str. */
 PyObject *py_has_lowering(PyObject *core, PyObject *op) {
   (void)core;
   const char *name = PyUnicode_AsUTF8AndSize(op, NULL);
@@ -129,13 +143,14 @@ PyObject *py_has_lowering(PyObject *core, PyObject *op) {
 
 /* --- the type --- */
 
-/* The Python type ClusteredGraph, on which python/xlac/clusters.py builds, and conversions of GraphDefs. */
-
+/* The library's handle is never NULL, and does not change: methods read it, and sessions lock it (session.c). It
+ * belongs to one thread at a time, which the GIL sees to but while a step runs. */
 typedef struct py_clusters {
   PyObject_HEAD xlac_clusters *c;
 } py_clusters;
 
 static xlac_clusters *clusters_of(PyObject *self) {
+  assert(((py_clusters *)self)->c);
   return ((py_clusters *)self)->c;
 }
 
@@ -143,6 +158,7 @@ xlac_clusters *py_clusters_handle(PyObject *clusters) {
   return clusters_of(clusters);
 }
 
+/* Sessions have a reference to this object, so none is left that uses the handle. */
 static void clusters_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   xlac_clusters_destroy(clusters_of(self));
@@ -150,18 +166,21 @@ static void clusters_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+/* Names in graphs may be any bytes: those that are no UTF-8 come as surrogates, and go back the same way. */
 static PyObject *text_or_none(const char *s) {
   if (s == NULL) Py_RETURN_NONE;
   return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "surrogateescape");
 }
 
-/* (name, op, device, cluster, candidate, deadness, scope) */
+/* (name, op, device, cluster, candidate, deadness, scope). "N" steals each part, and the whole is NULL where one
+ * of them is. */
 static PyObject *node_tuple(const xlac_clustered_node *n) {
   return Py_BuildValue("(NNNNNKN)", text_or_none(n->name), text_or_none(n->op), text_or_none(n->device),
                        text_or_none(n->cluster), PyBool_FromLong(n->candidate), (unsigned long long)n->deadness,
                        text_or_none(n->scope));
 }
 
+/* All nodes, by number: a list of tuples, of which python/xlac/clusters.py makes objects when asked. */
 static PyObject *clusters_nodes(PyObject *self, PyObject *unused) {
   (void)unused;
   PyObject *list = PyList_New(0);
@@ -174,6 +193,7 @@ static PyObject *clusters_nodes(PyObject *self, PyObject *unused) {
   return list;
 }
 
+/* Only nodes that are in a cluster; what most callers want. */
 static PyObject *clusters_assignment(PyObject *self, PyObject *unused) {
   (void)unused;
   PyObject *dict = PyDict_New();
@@ -188,6 +208,7 @@ static PyObject *clusters_assignment(PyObject *self, PyObject *unused) {
   return dict;
 }
 
+/* Nodes by number; an output or input of -1 is a control edge's. */
 static PyObject *clusters_edges(PyObject *self, PyObject *unused) {
   (void)unused;
   PyObject *list = PyList_New(0);
@@ -200,6 +221,7 @@ static PyObject *clusters_edges(PyObject *self, PyObject *unused) {
   return list;
 }
 
+/* Numbers beyond 32 bits become one that no node has, so that the library says so. */
 static PyObject *clusters_deadness(PyObject *self, PyObject *number) {
   unsigned long i = PyLong_AsUnsignedLong(number);
   xlac_error err = {.code = 0};
@@ -211,6 +233,7 @@ static PyObject *clusters_deadness(PyObject *self, PyObject *number) {
   return py_text(text, (Py_ssize_t)n);
 }
 
+/* The pairs lie one after another, and are freed here. */
 static PyObject *clusters_unsafe_pairs(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -230,6 +253,7 @@ static PyObject *clusters_unsafe_pairs(PyObject *self, PyObject *unused) {
   return list;
 }
 
+/* One node: why it is where it is; two: why they are not together. */
 static PyObject *clusters_why(PyObject *self, PyObject *args) {
   const char *a, *b = NULL;
   xlac_error err = {.code = 0};
@@ -241,13 +265,16 @@ static PyObject *clusters_why(PyObject *self, PyObject *args) {
   return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+/* Takes what the library wrote, and frees it. */
 static PyObject *give_bytes(char *bytes, size_t n, bool text) {
+  assert(bytes || n == 0);
   PyObject *object = text ? NULL : PyBytes_FromStringAndSize(bytes, (Py_ssize_t)n);
   if (text) return py_text(bytes, (Py_ssize_t)n);
   xlac_free(bytes);
   return object;
 }
 
+/* `how` comes from xlac.ClusteredGraph, which knows three words; any other means "marked". */
 static PyObject *clusters_write(PyObject *self, PyObject *args) {
   int text;
   const char *how = "marked";
@@ -263,6 +290,7 @@ static PyObject *clusters_write(PyObject *self, PyObject *args) {
   return status == 0 ? give_bytes(bytes, n, text != 0) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+/* Seconds on the clock, of the one time that the graph was clustered. */
 static PyObject *clusters_times(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_cluster_times t;
@@ -304,15 +332,20 @@ PyType_Spec py_clusters_spec = {
 
 /* --- functions --- */
 
+/* 0, or -1 with a ValueError. The word "auto" itself is what tells XLAC_GRAPH_AUTO from a failure. */
 static int format_number(const char *name, xlac_graph_format *out) {
+  assert(name && out);
   *out = strcmp(name, "text") == 0 ? XLAC_GRAPH_TEXT : strcmp(name, "proto") == 0 ? XLAC_GRAPH_PROTO : XLAC_GRAPH_AUTO;
   if (*out != XLAC_GRAPH_AUTO || strcmp(name, "auto") == 0) return 0;
   PyErr_Format(PyExc_ValueError, "format %.60s is unknown: there are auto, proto and text", name);
   return -1;
 }
 
+/* Clustering a large graph takes long, so it goes without the GIL and heeds Ctrl-C. The flags' strings are
+ * borrowed for the call. */
 static PyObject *run_cluster(py_state *st, const char *bytes, Py_ssize_t n, xlac_graph_format format,
                              const xlac_cluster_flags *flags) {
+  assert(bytes && flags);
   xlac_error err = {.code = 0};
   xlac_clusters *c = NULL;
   int status;
@@ -336,6 +369,7 @@ typedef struct device_flag {
 } device_flag;
 enum { DEVICE_FLAGS = 9 };
 
+/* By name, to read and to write: there is one list, so no flag can be forgotten in one direction. */
 static void list_device_flags(xlac_device_registration *d, device_flag rows[DEVICE_FLAGS]) {
   const device_flag list[DEVICE_FLAGS] = {
       {"cluster_resource_variable_ops_unsafely", &d->cluster_resource_variable_ops_unsafely},
@@ -351,7 +385,9 @@ static void list_device_flags(xlac_device_registration *d, device_flag rows[DEVI
   memcpy(rows, list, sizeof list);
 }
 
+/* 0, or -1 with an exception, also for a name that is no flag's. */
 static int read_device_flag(xlac_device_registration *d, const char *key, PyObject *value) {
+  assert(d && key);
   device_flag rows[DEVICE_FLAGS];
   int is_true = PyObject_IsTrue(value);
   if (is_true < 0) return -1;
@@ -365,8 +401,10 @@ static int read_device_flag(xlac_device_registration *d, const char *key, PyObje
   return -1;
 }
 
+/* In the order of xlac_autoclustering_policy. */
 static const char *const policy_names[] = {"if_enabled_globally", "if_explicitly_requested", "always"};
 
+/* 0, or -1 with an exception. */
 static int read_policy(xlac_device_registration *d, PyObject *value) {
   const char *text = PyUnicode_AsUTF8(value);
   if (text == NULL) return -1;
@@ -380,7 +418,9 @@ static int read_policy(xlac_device_registration *d, PyObject *value) {
   return -1;
 }
 
+/* One registration, in the words of device_dict; the strings are borrowed. 0, or -1 with an exception. */
 static int read_device(xlac_device_registration *d, PyObject *type, PyObject *fields) {
+  assert(d);
   PyObject *key, *value;
   Py_ssize_t at = 0;
   *d = (xlac_device_registration){.type = PyUnicode_AsUTF8(type), .compilation_device = "XLA_CPU_JIT"};
@@ -402,7 +442,8 @@ static int read_device(xlac_device_registration *d, PyObject *type, PyObject *fi
   return 0;
 }
 
-/* Memory for the registrations (PyMem), which refer to strings of `devices`; NULL with an exception, or for none. */
+/* Memory for the registrations (PyMem), which refer to strings of `devices`; NULL with an exception, or for none.
+ * Since NULL may mean either, the caller asks PyErr_Occurred. */
 static xlac_device_registration *read_devices(PyObject *devices, size_t *n) {
   PyObject *type, *fields;
   Py_ssize_t at = 0;
@@ -424,6 +465,8 @@ static xlac_device_registration *read_devices(PyObject *devices, size_t *n) {
   return list;
 }
 
+/* Flags that are not given stay as xlac_cluster_flags_init has them, so that their defaults are written down once.
+ * The graph may be text or bytes; py_source says which and keeps it alive. */
 PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"graph",
                           "format",
@@ -489,6 +532,7 @@ PyObject *py_cluster(PyObject *core, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
+/* Text to bytes or back, without looking at what the graph means. */
 PyObject *py_graph_convert(PyObject *core, PyObject *args) {
   PyObject *object, *holder;
   const char *from, *to, *bytes;
@@ -506,6 +550,7 @@ PyObject *py_graph_convert(PyObject *core, PyObject *args) {
   return give_bytes(out, n_out, to_number == XLAC_GRAPH_TEXT);
 }
 
+/* A line for each op, fields apart by tabs. */
 PyObject *py_cluster_op_list(PyObject *core, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -515,7 +560,9 @@ PyObject *py_cluster_op_list(PyObject *core, PyObject *unused) {
   return py_text(text, (Py_ssize_t)n);
 }
 
+/* In the words that devices= takes: what this gives can be given back. */
 static PyObject *device_dict(xlac_device_registration *d) {
+  assert((size_t)d->autoclustering_policy < sizeof policy_names / sizeof *policy_names);
   device_flag rows[DEVICE_FLAGS];
   PyObject *dict = Py_BuildValue("{ssss}", "compilation_device", d->compilation_device, "autoclustering_policy",
                                  policy_names[d->autoclustering_policy]);
@@ -525,6 +572,7 @@ static PyObject *device_dict(xlac_device_registration *d) {
   return dict;
 }
 
+/* {type: registration}, of the devices that TensorFlow registers itself. */
 PyObject *py_cluster_devices(PyObject *core, PyObject *unused) {
   (void)core;
   (void)unused;

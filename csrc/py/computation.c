@@ -1,9 +1,15 @@
-/* The Python type Computation. Reading one that was removed raises, but for name, is_live and repr. */
+/* The Python type Computation. Reading one that was removed raises, but for name, is_live and repr.
+ *
+ * The object has a reference to its Module and a handle, which stays valid as long as the module: the library
+ * keeps what was removed, so an old object can be asked and says that it is gone. Two objects for one computation
+ * are equal and hash alike. */
 #include "py.h"
 
 #include <string.h>
 
+/* A new object each time; nothing depends on there being one. */
 PyObject *py_wrap_computation(py_state *st, py_module *module, xlac_computation *c) {
+  assert(module && Py_IS_TYPE((PyObject *)module, st->module_type));
   if (c == NULL) Py_RETURN_NONE;
   py_computation *self = PyObject_New(py_computation, st->computation_type);
   if (self == NULL) return NULL;
@@ -12,6 +18,7 @@ PyObject *py_wrap_computation(py_state *st, py_module *module, xlac_computation 
   return (PyObject *)self;
 }
 
+/* The handle is the module's and needs no freeing. */
 static void computation_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   Py_DECREF(((py_computation *)self)->module);
@@ -19,7 +26,9 @@ static void computation_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+/* The two handles with which the library is called, and an op of the same module as an object. */
 static xlac_module *module_of(PyObject *self) {
+  assert(((py_computation *)self)->module);
   return ((py_computation *)self)->module->m;
 }
 static xlac_computation *part(PyObject *self) {
@@ -35,7 +44,8 @@ static PyObject *done(PyObject *self, int status, const xlac_error *err) {
   Py_RETURN_NONE;
 }
 
-/* False with an exception set once the computation was removed. */
+/* False with an exception set once the computation was removed. What was removed has no ops, parameters or root
+ * any more; the library would answer as if it were empty. */
 static bool check_live(PyObject *self) {
   if (xlac_computation_is_live(module_of(self), part(self))) return true;
   xlac_error err = {.code = 800};
@@ -47,17 +57,20 @@ static bool check_live(PyObject *self) {
 
 /* --- reading --- */
 
+/* The same object that it was found through. */
 static PyObject *computation_module(PyObject *self, void *unused) {
   (void)unused;
   return Py_NewRef(((py_computation *)self)->module);
 }
 
+/* Names come from files and may be any bytes. */
 static PyObject *computation_name(PyObject *self, void *unused) {
   (void)unused;
   const char *name = xlac_computation_name(module_of(self), part(self));
   return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
 }
 
+/* A setter gets NULL for `del`. */
 static int computation_rename(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   const char *name = value ? PyUnicode_AsUTF8(value) : NULL;
@@ -71,6 +84,7 @@ static int computation_rename(PyObject *self, PyObject *value, void *unused) {
   return -1;
 }
 
+/* A list of the moment: editing the computation while one goes through it is fine. */
 static PyObject *computation_instructions(PyObject *self, void *unused) {
   (void)unused;
   PyObject *list = check_live(self) ? PyList_New(0) : NULL;
@@ -82,6 +96,7 @@ static PyObject *computation_instructions(PyObject *self, void *unused) {
   return list;
 }
 
+/* By number. While a computation is being built, numbers may be missing, which gives None. */
 static PyObject *computation_parameters(PyObject *self, void *unused) {
   (void)unused;
   PyObject *list = check_live(self) ? PyList_New(0) : NULL;
@@ -94,13 +109,16 @@ static PyObject *computation_parameters(PyObject *self, void *unused) {
   return list;
 }
 
+/* None while it is being built. */
 static PyObject *computation_root(PyObject *self, void *unused) {
   (void)unused;
   return check_live(self) ? wrap(self, xlac_computation_root(module_of(self), part(self))) : NULL;
 }
 
-/* The op handle of a Python Instruction of the same module, or NULL with an exception set. */
+/* The op handle of a Python Instruction of the same module, or NULL with an exception set. `what` begins the
+ * message. An op of another module is refused by the same words: its handle would mean nothing here. */
 static xlac_op *op_of(PyObject *self, PyObject *value, const char *what) {
+  assert(what);
   if (Py_IS_TYPE(value, py_state_of(self)->instruction_type) &&
       ((py_instruction *)value)->module == ((py_computation *)self)->module)
     return ((py_instruction *)value)->op;
@@ -108,6 +126,7 @@ static xlac_op *op_of(PyObject *self, PyObject *value, const char *what) {
   return NULL;
 }
 
+/* The library checks that it is an op of this computation. */
 static int computation_set_root(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -118,11 +137,13 @@ static int computation_set_root(PyObject *self, PyObject *value, void *unused) {
   return -1;
 }
 
+/* 'main' where the text says nothing. */
 static PyObject *computation_thread(PyObject *self, void *unused) {
   (void)unused;
   return PyUnicode_FromString(xlac_computation_thread(module_of(self), part(self)));
 }
 
+/* One getter for line and column: the closure tells which. */
 static PyObject *computation_position(PyObject *self, void *want_col) {
   uint32_t line, col;
   xlac_computation_position(module_of(self), part(self), &line, &col);
@@ -134,16 +155,19 @@ static PyObject *computation_is_live(PyObject *self, void *unused) {
   return PyBool_FromLong(xlac_computation_is_live(module_of(self), part(self)));
 }
 
+/* None where it has no op of that name. */
 static PyObject *computation_find(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
   return s && check_live(self) ? wrap(self, xlac_op_find(module_of(self), part(self), s)) : NULL;
 }
 
+/* -1 with an exception, as all lengths in Python. */
 static Py_ssize_t computation_length(PyObject *self) {
   if (!check_live(self)) return -1;
   return (Py_ssize_t)xlac_computation_op_count(module_of(self), part(self));
 }
 
+/* By name, by number (negative ones too), or a slice: whatever a list takes. KeyError for a name that no op has. */
 static PyObject *computation_subscript(PyObject *self, PyObject *key) {
   if (PyUnicode_Check(key)) {
     PyObject *op = computation_find(self, key);
@@ -158,6 +182,7 @@ static PyObject *computation_subscript(PyObject *self, PyObject *key) {
   return item;
 }
 
+/* Over a list of the moment: ops that are added meanwhile are not met. */
 static PyObject *computation_iter(PyObject *self) {
   PyObject *list = computation_instructions(self, NULL);
   PyObject *iterator = list ? PyObject_GetIter(list) : NULL;
@@ -165,6 +190,7 @@ static PyObject *computation_iter(PyObject *self) {
   return iterator;
 }
 
+/* Options as Module.to_text; the computation alone, so without a header. */
 static PyObject *computation_to_text(PyObject *self, PyObject *args, PyObject *kwargs) {
   xlac_print_options options;
   xlac_error err = {.code = 0};
@@ -177,8 +203,9 @@ static PyObject *computation_to_text(PyObject *self, PyObject *args, PyObject *k
 
 /* --- making ops --- */
 
-/* A list of Instructions and a list of (key, text) pairs as C arrays; *spec points to them. */
+/* Instructions as handles; 0, or -1 with an exception. `ops` has room for all of them. */
 static int fill_operands(PyObject *self, PyObject *operands, xlac_op **ops) {
+  assert(PyList_Check(operands) && ops);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(operands); i++) {
     ops[i] = op_of(self, PyList_GET_ITEM(operands, i), "an operand");
     if (ops[i] == NULL) return -1;
@@ -186,13 +213,18 @@ static int fill_operands(PyObject *self, PyObject *operands, xlac_op **ops) {
   return 0;
 }
 
+/* (key, text) pairs; the strings are borrowed from them, and they from the list. */
 static int fill_attrs(PyObject *attrs, xlac_attr *out) {
+  assert(PyList_Check(attrs) && out);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(attrs); i++)
     if (!PyArg_ParseTuple(PyList_GET_ITEM(attrs, i), "ss", &out[i].key, &out[i].text)) return -1;
   return 0;
 }
 
+/* Makes the op and wraps it; NULL with an exception. The lists need only live for the call: the library copies
+ * what it keeps. */
 static PyObject *create_from(PyObject *self, xlac_op_spec *spec, PyObject *operands, PyObject *attrs) {
+  assert(spec->opcode);
   xlac_op **ops = PyMem_Calloc((size_t)spec->n_operands + 1, sizeof *ops), *op = NULL;
   xlac_attr *list = PyMem_Calloc((size_t)spec->n_attrs + 1, sizeof *list);
   xlac_error err = {.code = 0};
@@ -210,6 +242,7 @@ static PyObject *create_from(PyObject *self, xlac_op_spec *spec, PyObject *opera
   return result;
 }
 
+/* What xlac.module.add calls once it has turned Python's values into the text of attributes. */
 static PyObject *computation_create(PyObject *self, PyObject *args) {
   PyObject *operands, *attrs;
   xlac_op_spec spec = {.opcode = NULL};
@@ -223,6 +256,7 @@ static PyObject *computation_create(PyObject *self, PyObject *args) {
 
 PY_DELEGATE(computation_add, "xlac.module", "add")
 
+/* The library refuses a number that is taken. */
 static PyObject *computation_add_parameter(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"number", "type", "name", NULL};
   const char *type, *name = NULL;
@@ -234,6 +268,7 @@ static PyObject *computation_add_parameter(PyObject *self, PyObject *args, PyObj
   return status == 0 ? wrap(self, op) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+/* The array is lent to the library for the call, which copies it into the module. */
 static PyObject *computation_add_constant(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"value", "name", NULL};
   PyObject *value, *keep = PyList_New(0), *result = NULL;
@@ -251,6 +286,7 @@ static PyObject *computation_add_constant(PyObject *self, PyObject *args, PyObje
   return result;
 }
 
+/* Fails where somebody still calls it; the object stays, and is_live is False. */
 static PyObject *computation_remove(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -259,6 +295,7 @@ static PyObject *computation_remove(PyObject *self, PyObject *unused) {
 
 /* --- the type --- */
 
+/* Also of one that was removed, which has a name still. */
 static PyObject *computation_repr(PyObject *self) {
   const char *name = xlac_computation_name(module_of(self), part(self));
   if (!xlac_computation_is_live(module_of(self), part(self)))
@@ -267,11 +304,14 @@ static PyObject *computation_repr(PyObject *self) {
                               xlac_computation_op_count(module_of(self), part(self)));
 }
 
+/* By handle; other comparisons and other types are left to the other side. */
 static PyObject *computation_compare(PyObject *self, PyObject *other, int op) {
   if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((part(self) == part(other)) == (op == Py_EQ));
 }
 
+/* Handles are aligned, so that the lowest bits say nothing. Python's -1 for an error is out of reach after the
+ * shift. */
 static Py_hash_t pointer_hash(const void *p) {
   return (Py_hash_t)((uintptr_t)p >> 4);
 }

@@ -1,6 +1,7 @@
 /* The module xlac._core: its state, types and functions. */
 #include "py.h"
 
+/* The library's own number. */
 static PyObject *core_version(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;
   return PyUnicode_FromString(xlac_version());
@@ -15,9 +16,13 @@ static PyMethodDef core_functions[] = {
      "tuple"},
     {"compile", PY_KEYWORDS(py_compile),
      "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True, donate=(), "
-     "lanes=(), async_work=0, numerics='strict', require=False) -> Executable"},
+     "lanes=(), async_work=0, numerics='strict', require=False, device=None) -> Executable"},
+    {"compile_dump", PY_KEYWORDS(py_compile_dump),
+     "compile_dump(module, *, stage, ...) -> str: what a stage of compile leaves"},
+    {"devices", py_devices, METH_NOARGS,
+     "devices() -> [(name, kind, ordinal, units, memory, memory_bytes, live_bytes, peak_bytes, host_visible)]"},
     {"load", PY_KEYWORDS(py_load),
-     "load(bytes, *, threads=0, blas=None, use_blas=True, lanes=(), async_work=0) -> Executable"},
+     "load(bytes, *, threads=0, blas=None, use_blas=True, lanes=(), async_work=0, device=None) -> Executable"},
     {"trim", PY_KEYWORDS(py_trim), "trim(keep=0) -> bytes given back to the system"},
     {"memory_stats", py_memory_stats, METH_NOARGS, "What is in use and kept of the memory of results and calls"},
     {"memory_limit", py_memory_limit, METH_O, "memory_limit(bytes): the most that is kept for the next calls"},
@@ -67,12 +72,18 @@ static PyMethodDef core_functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* Makes the type of this interpreter's module, keeps it in the state and gives it to Python; -1 with an exception.
+ * *slot is set in either case, so that core_clear finds it. */
 static int add_type(PyObject *core, PyType_Spec *spec, PyTypeObject **slot) {
+  assert(slot && *slot == NULL);
   *slot = (PyTypeObject *)PyType_FromModuleAndSpec(core, spec, NULL);
   return *slot ? PyModule_AddType(core, *slot) : -1;
 }
 
+/* Once for each interpreter that imports the module. What was made before a failure is released by core_free.
+ * Types that Python should not see are made without PyModule_AddType. */
 static int core_exec(PyObject *core) {
+  assert(PyModule_GetState(core));
   py_state *st = PyModule_GetState(core);
   st->errors = PyImport_ImportModule("xlac.errors");
   st->custom_calls = PyDict_New();
@@ -91,6 +102,7 @@ static int core_exec(PyObject *core) {
   return add_type(core, &py_instruction_spec, &st->instruction_type);
 }
 
+/* Every object that the state refers to: types have references to the module, so there are cycles. */
 static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   py_state *st = PyModule_GetState(core);
   Py_VISIT(st->module_type);
@@ -112,6 +124,7 @@ static int core_traverse(PyObject *core, visitproc visit, void *arg) {
   return 0;
 }
 
+/* What the collector calls to break cycles, and core_free for the rest; twice is fine. */
 static int core_clear(PyObject *core) {
   py_state *st = PyModule_GetState(core);
   Py_CLEAR(st->module_type);
@@ -133,6 +146,8 @@ static int core_clear(PyObject *core) {
   return 0;
 }
 
+/* After core_clear no object of ours is left that could need the runtime; arrays on its blocks have references of
+ * their own to what they need. */
 static void core_free(void *core) {
   py_state *st = PyModule_GetState(core);
   core_clear(core);
@@ -153,6 +168,7 @@ static PyModuleDef_Slot core_slots[] = {
     {0, NULL},
 };
 
+/* Multi-phase initialisation (slots): each interpreter gets a module and a state of its own. */
 struct PyModuleDef py_core_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "xlac._core",

@@ -1,9 +1,14 @@
-/* Custom calls registered in Python. Functions of Python get arrays and give arrays; native code is handed on. */
+/* Custom calls registered in Python. Functions of Python get arrays and give arrays; native code is handed on.
+ *
+ * st->custom_calls maps a target to a function, or to a capsule with native code. A run needs them as a registry
+ * of the library's: where all are native, one registry serves all runs (st->native_calls) until something is
+ * registered; functions of Python need the run they are called from, so each run has a registry of its own then. */
 #include "../include/xlac_ffi.h"
 #include "run.h"
 
 #include <string.h>
 
+/* The context of one target in one run. */
 struct py_custom_call {
   py_run *run;
   PyObject *function;
@@ -12,20 +17,27 @@ struct py_custom_call {
 
 /* --- native code --- */
 
+/* The names by which our capsules are told from others, and from one another. */
 static const char native_name[] = "xlac.native", native_registry_name[] = "xlac.registry";
 
+/* Native code as it was registered; the registry copies the target. */
 typedef struct py_native {
   xlac_ffi_target target;
   PyObject *keep; /* what it was registered as */
 } py_native;
 
+/* Destructor of the capsule. Runs that still call the code hold the capsule, through the registry's list. */
 static void forget_native(PyObject *capsule) {
   py_native *n = PyCapsule_GetPointer(capsule, native_name);
   Py_XDECREF(n->keep);
   PyMem_Free(n);
 }
 
+/* A capsule with the code at an address; NULL with an exception. `keep` is what the address came from (a ctypes
+ * function, say), which must not be unloaded. Addresses are copied as bytes, since C has no conversion from data
+ * to functions. */
 static PyObject *make_native(unsigned long long address, unsigned long long user, PyObject *keep) {
+  assert(address);
   py_native *n = PyMem_Calloc(1, sizeof *n);
   if (n == NULL) return PyErr_NoMemory();
   uintptr_t at = (uintptr_t)address, with = (uintptr_t)user;
@@ -41,20 +53,26 @@ static PyObject *make_native(unsigned long long address, unsigned long long user
   return capsule;
 }
 
+/* 0, or -1 with an exception. */
 static int add_native(PyObject *capsule, xlac_registry *registry, const char *target, py_state *st) {
+  assert(registry && target);
   const py_native *n = PyCapsule_GetPointer(capsule, native_name);
   xlac_error err = {.code = 0};
   if (n == NULL) return -1;
   return xlac_registry_add_native(registry, target, &n->target, &err) == 0 ? 0 : (py_raise(st, &err, PY_ANY), -1);
 }
 
-/* The registry holds what it calls: the dictionary's values, in a list that is the capsule's context. */
+/* Destructor of the shared registry's capsule. The registry holds what it calls: the dictionary's values, in a
+ * list that is the capsule's context. */
 static void forget_registry(PyObject *capsule) {
   xlac_registry_destroy(PyCapsule_GetPointer(capsule, native_registry_name));
   Py_XDECREF((PyObject *)PyCapsule_GetContext(capsule));
 }
 
+/* A registry of all targets, which are native; NULL with an exception. The list of values is stolen by the capsule
+ * only when its context is set. */
 static PyObject *make_registry(py_state *st) {
+  assert(st->native_calls == NULL);
   PyObject *name, *value, *values = PyDict_Values(st->custom_calls), *capsule = NULL;
   xlac_registry *registry = NULL;
   xlac_error err = {.code = 0};
@@ -78,6 +96,7 @@ static PyObject *make_registry(py_state *st) {
   return capsule;
 }
 
+/* Whether no function of Python is among them. */
 static bool all_native(PyObject *functions) {
   PyObject *name, *value;
   Py_ssize_t at = 0;
@@ -86,12 +105,15 @@ static bool all_native(PyObject *functions) {
   return true;
 }
 
+/* Puts or, for None, removes a target; 0, or -1 with an exception. */
 static int put_call(py_state *st, PyObject *name, PyObject *value) {
+  assert(PyUnicode_Check(name));
   Py_CLEAR(st->native_calls); /* runs that use it hold it */
   if (value != Py_None) return PyDict_SetItem(st->custom_calls, name, value);
   return PyDict_Contains(st->custom_calls, name) == 1 ? PyDict_DelItem(st->custom_calls, name) : 0;
 }
 
+/* With an address, `function` is only what is to be kept alive. */
 PyObject *py_register_custom_call(PyObject *core, PyObject *args) {
   py_state *st = PyModule_GetState(core);
   PyObject *name, *function;
@@ -110,7 +132,9 @@ PyObject *py_register_custom_call(PyObject *core, PyObject *args) {
 
 /* --- operands: copies, because the function may keep them for longer than the run keeps its memory --- */
 
+/* A new reference; NULL with an exception. Nesting is that of a type, which is bounded. */
 static PyObject *array_of_operand(py_state *st, const xlac_value *v) {
+  assert(v);
   xlac_value_info info;
   xlac_error err = {.code = 0};
   xlac_value *copy = NULL;
@@ -132,6 +156,7 @@ static PyObject *array_of_operand(py_state *st, const xlac_value *v) {
   return tuple;
 }
 
+/* The function's arguments, one for each operand. */
 static PyObject *operand_tuple(py_state *st, uint32_t n, xlac_value *const *operands) {
   PyObject *tuple = PyTuple_New(n);
   for (uint32_t i = 0; tuple && i < n; i++) {
@@ -146,6 +171,7 @@ static PyObject *operand_tuple(py_state *st, uint32_t n, xlac_value *const *oper
 
 /* --- results --- */
 
+/* -1 with an exception. What the function gave is not shown: it may be large. */
 static int fail_result(py_state *st, const xlac_type *t, const char *what) {
   char *text = xlac_type_print(t, false);
   py_raise_argument(st, "%s must be %s, but the function gave something else", what, text ? text : "?");
@@ -156,6 +182,7 @@ static int fail_result(py_state *st, const xlac_type *t, const char *what) {
 /* Copies the arrays of v, of type t, to the memory of the leaves from results[*at] on. Nesting is the type's. */
 static int copy_leaves(py_state *st, const xlac_type *t, const xlac_value *v, const char *what, void *const *results,
                        uint32_t *at) {
+  assert(t && v && results);
   xlac_type_info type;
   xlac_value_info value;
   xlac_type_get(t, &type);
@@ -175,6 +202,8 @@ static int copy_leaves(py_state *st, const xlac_type *t, const xlac_value *v, co
   return 0;
 }
 
+/* The function's result, converted to the op's type and copied to where the run wants it: 0, or -1 with an
+ * exception. The value lends the function's arrays, so `keep` lives as long as it. */
 static int take_result(const py_custom_call *call, const xlac_op *op, PyObject *object, void *const *results) {
   py_state *st = call->run->st;
   xlac_op_info info;
@@ -193,8 +222,10 @@ static int take_result(const py_custom_call *call, const xlac_op *op, PyObject *
 
 /* --- calls --- */
 
+/* With the GIL: 0, or -1 with an exception. */
 static int call_function(const py_custom_call *call, const xlac_op *op, uint32_t n, xlac_value *const *operands,
                          void *const *results) {
+  assert(call->function);
   PyObject *args = operand_tuple(call->run->st, n, operands);
   PyObject *result = args ? PyObject_CallObject(call->function, args) : NULL;
   int status = result ? take_result(call, op, result, results) : -1;
@@ -203,8 +234,11 @@ static int call_function(const py_custom_call *call, const xlac_op *op, uint32_t
   return status;
 }
 
+/* From a thread of the run, mostly without the GIL. The exception stays in run->errors, to become the cause of the
+ * run's error: only its text fits into the record. */
 static int call_python(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_value *const *operands,
                        uint32_t n_results, void *const *results, xlac_error *err) {
+  assert(ctx && err);
   const py_custom_call *call = ctx;
   (void)n_results; /* the op's type says the same */
   xlac_op_info info;
@@ -221,6 +255,8 @@ static int call_python(void *ctx, const xlac_op *op, uint32_t n_operands, xlac_v
   return status;
 }
 
+/* 0, or -1 with an exception; calls that were begun have a function, which is what py_custom_calls_end goes by.
+ * `calls` has one place more than the dictionary has entries. */
 static int add_calls(py_run *run, PyObject *functions, xlac_registry *registry, py_custom_call *calls) {
   PyObject *name, *function;
   xlac_error err = {.code = 0};
@@ -242,6 +278,7 @@ static int add_calls(py_run *run, PyObject *functions, xlac_registry *registry, 
 
 /* A registry of this run's own, for functions of Python that belong to it. */
 static int begin_own(py_run *run, py_custom_calls *out) {
+  assert(out->registry == NULL && out->calls == NULL);
   PyObject *functions = PyDict_Copy(run->st->custom_calls); /* what is registered meanwhile is for later runs */
   xlac_error err = {.code = 0};
   int status = -1;
@@ -257,6 +294,7 @@ static int begin_own(py_run *run, py_custom_calls *out) {
   return status;
 }
 
+/* With the GIL, before the run gives it away. Nothing registered costs a look at a dictionary's size. */
 int py_custom_calls_begin(py_run *run, py_custom_calls *out) {
   py_state *st = run->st;
   *out = (py_custom_calls){.registry = NULL};
@@ -270,7 +308,9 @@ int py_custom_calls_begin(py_run *run, py_custom_calls *out) {
   return out->registry ? 0 : -1;
 }
 
+/* With the GIL, after the run. A shared registry is the capsule's. */
 void py_custom_calls_end(py_custom_calls *calls) {
+  assert(calls->shared || calls->registry || calls->calls == NULL);
   if (calls->shared == NULL) xlac_registry_destroy(calls->registry);
   for (py_custom_call *call = calls->calls; call && call->function; call++) Py_DECREF(call->function);
   PyMem_Free(calls->calls);

@@ -14,15 +14,18 @@ enum { DL_READ_ONLY = 1, DL_COPIED = 2, DL_PADDED = 4 };  /* padded: types narro
 #define DL_VERSIONED_USED "used_dltensor_versioned"
 #define DL_EXCHANGE_NAME "dlpack_exchange_api"
 
+/* Structs by whose layout libraries meet that were compiled apart: names are ours, order and types are DLPack's. */
 typedef struct dl_version {
   uint32_t major, minor;
 } dl_version;
 
+/* lanes: elements of vectors count as one of so many lanes. */
 typedef struct dl_type {
   uint8_t code, bits;
   uint16_t lanes;
 } dl_type;
 
+/* An array as the C interface has it, without an owner. */
 typedef struct dl_tensor {
   void *data;
   int32_t device, device_number;
@@ -33,12 +36,15 @@ typedef struct dl_tensor {
   uint64_t offset;
 } dl_tensor;
 
+/* With one, as before version 1.0: nobody says which version it is. */
 typedef struct dl_legacy {
   dl_tensor tensor;
   void *ctx;
   void (*deleter)(struct dl_legacy *self);
 } dl_legacy;
 
+/* As from 1.0 on. Version, context and deleter stay where they are in all versions to come, so that what is too
+ * new can be given back. */
 typedef struct dl_versioned {
   dl_version version;
   void *ctx;
@@ -60,8 +66,9 @@ typedef struct dl_exchange {
   int (*stream)(int32_t device, int32_t device_number, void **out);
 } dl_exchange;
 
-/* --- dlpack_types.c --- */
+/* --- dlpack_in.c: element types --- */
 void dl_types_fill(py_state *st);
+/* NumPy has 64 at most, too. */
 enum { DL_MAX_RANK = 64 };
 /* The element type, or 0; lanes are not looked at. */
 uint32_t dl_type_in(const py_state *st, dl_type t);
@@ -81,6 +88,7 @@ bool dl_narrow_read(const dl_narrow *n, uint8_t *to);
 void dl_narrow_pack(uint32_t bits, uint8_t *bytes, int64_t n);
 
 /* --- dlpack_out.c --- */
+/* What the other side asked for in calling __dlpack__. */
 typedef struct dl_wish {
   uint32_t minor;
   bool versioned;
@@ -93,7 +101,7 @@ void dl_describe(const xlac_buffer_info *info, dl_type type, dl_tensor *out);
 /* A tensor that views b: a dl_legacy where there is no version. Without Python. NULL with err. */
 void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint64_t flags, xlac_error *err);
 
-/* --- dlpack_in.c --- */
+/* --- dlpack_in.c: tensors --- */
 /* A buffer on the tensor, which is stolen, also on failure. NULL with an exception. */
 xlac_buffer *dl_import_versioned(py_state *st, dl_versioned *m, py_copy copy);
 xlac_buffer *dl_import_legacy(py_state *st, dl_legacy *m, py_copy copy);

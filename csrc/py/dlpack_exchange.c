@@ -1,12 +1,17 @@
-/* DLPack's table of C functions, both ways: ours for others, and others' for us. Such a table belongs to the process,
- * not to an interpreter, so ours is constant, and finds the state of whichever interpreter calls. */
+/* DLPack's table of C functions, both ways: ours for others, and others' for us. Such a table belongs to the
+ * process, not to an interpreter, so ours is constant, and finds the state of whichever interpreter calls.
+ *
+ * With it an array crosses the border without a capsule, a method call or keywords. The functions report by 0 and -1
+ * with an exception, as DLPack says; allocate has a callback for that, since it may be called without the GIL. */
 #include "dlpack.h"
 
 #include <stdlib.h>
 
 /* --- ours --- */
 
+/* Of a Buffer, with the GIL: who asks has looked at the type. The tensor is the caller's. */
 static int exchange_from_object(void *object, dl_versioned **out) {
+  assert(object && out);
   dl_wish wish = {.minor = DL_MINOR, .versioned = true, .copy = PY_COPY_IF_NEEDED};
   dl_versioned *tensor = dl_export(py_state_of(object), ((py_buffer *)object)->b, &wish);
   if (tensor == NULL) return -1;
@@ -14,7 +19,9 @@ static int exchange_from_object(void *object, dl_versioned **out) {
   return 0;
 }
 
+/* A new Buffer on a tensor, which is stolen. The module is found by its name in the interpreter that calls. */
 static int exchange_to_object(dl_versioned *tensor, void **out) {
+  assert(tensor && out);
   PyObject *core = PyImport_ImportModule("xlac._core");
   if (core == NULL) return -1;
   py_state *st = PyModule_GetState(core);
@@ -26,8 +33,10 @@ static int exchange_to_object(dl_versioned *tensor, void **out) {
   return 0;
 }
 
-/* A bare tensor has no flags: what needs one goes the other way. */
+/* A bare tensor has no flags: what needs one goes the other way. The description borrows dims and steps from the
+ * buffer, which the caller keeps alive while it reads; so it is opened only to see that it is not deleted. */
 static int exchange_view_object(void *object, dl_tensor *out) {
+  assert(object && out);
   py_state *st = py_state_of(object);
   xlac_buffer *b = ((py_buffer *)object)->b;
   xlac_buffer_info info;
@@ -46,12 +55,14 @@ static int exchange_view_object(void *object, dl_tensor *out) {
   return 0;
 }
 
+/* The CPU has no streams: NULL means "none". */
 static int exchange_stream(int32_t device, int32_t device_number, void **out) {
   (void)device, (void)device_number;
   *out = NULL;
   return 0;
 }
 
+/* Why no such tensor can be allocated; NULL where it can. Negative dimensions are refused by xlac_buffer_wrap. */
 static const char *exchange_refuses(const dl_tensor *like) {
   if (like->device != DL_CPU) return "xlac allocates memory of CPUs only";
   if (like->rank < 0 || like->rank > DL_MAX_RANK || (like->rank && like->dims == NULL)) return "bad dimensions";
@@ -59,7 +70,8 @@ static const char *exchange_refuses(const dl_tensor *like) {
   return NULL;
 }
 
-/* Without Python: whoever asks need not have the GIL. */
+/* Without Python: whoever asks need not have the GIL. The size saturates instead of wrapping around, and is
+ * refused then. Freed by free: the runtime's memory belongs to an interpreter's state. */
 static int exchange_buffer(const dl_tensor *like, xlac_buffer **out, xlac_error *err) {
   size_t bytes = xlac_dtype_bytes(dl_type_by_name(like->type));
   bool empty = false;
@@ -79,8 +91,10 @@ static int exchange_buffer(const dl_tensor *like, xlac_buffer **out, xlac_error 
   return status;
 }
 
+/* A new tensor of the prototype's type and shape, on memory of its own, with bytes as they come. */
 static int exchange_allocate(dl_tensor *like, dl_versioned **out, void *ctx,
                              void (*set)(void *ctx, const char *kind, const char *message)) {
+  assert(like && out && set);
   xlac_error err = {.code = 0};
   xlac_buffer *b = NULL;
   const dl_version version = {DL_MAJOR, DL_MINOR};
@@ -95,6 +109,7 @@ static int exchange_allocate(dl_tensor *like, dl_versioned **out, void *ctx,
   return 0;
 }
 
+/* No `previous`: there has been no other major version with a table. */
 static const dl_exchange exchange_table = {
     .version = {DL_MAJOR, DL_MINOR},
     .allocate = exchange_allocate,
@@ -104,8 +119,9 @@ static const dl_exchange exchange_table = {
     .stream = exchange_stream,
 };
 
-/* From here on the type can't be changed. */
+/* From here on the type can't be changed. -1 with an exception, and the type is immutable also then. */
 int py_add_dlpack_exchange(PyTypeObject *type) {
+  assert(!(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE));
   PyObject *capsule = PyCapsule_New((void *)(uintptr_t)&exchange_table, DL_EXCHANGE_NAME, NULL);
   int status = capsule ? PyObject_SetAttrString((PyObject *)type, "__dlpack_c_exchange_api__", capsule) : -1;
   Py_XDECREF(capsule);
@@ -116,7 +132,8 @@ int py_add_dlpack_exchange(PyTypeObject *type) {
 
 /* --- others' --- */
 
-/* The type's own attribute: a new reference, or NULL without an exception. */
+/* The type's own attribute: a new reference, or NULL without an exception. Of the type and not of the object: a
+ * table says how all objects of a type are read. */
 static PyObject *exchange_attribute(py_state *st, PyTypeObject *type) {
 #if PY_VERSION_HEX >= 0x030d0000
   PyObject *found = NULL;
@@ -128,6 +145,7 @@ static PyObject *exchange_attribute(py_state *st, PyTypeObject *type) {
 #endif
 }
 
+/* The newest table whose major version is ours; one of an older version lays out its functions in another way. */
 const dl_exchange *dl_exchange_of(py_state *st, PyTypeObject *type) {
   PyObject *capsule = exchange_attribute(st, type);
   dl_exchange *table = NULL;

@@ -1,24 +1,28 @@
-/* Others' tensors as buffers, by DLPack: element types, the tensor itself, and asking an object for it. */
+/* Others' tensors as buffers, by DLPack: element types, the tensor itself, and asking an object for it.
+ *
+ * A producer's word is not taken for more than it must be: what is no array in this machine's memory is refused
+ * and given back to him, once, on whatever way out. Whether the memory is as large as he says nobody can check. */
 #include <string.h>
 
 #include "dlpack.h"
 
 /* --- element types --- */
 
-/* Element types as DLPack has them, and those narrower than a byte, which it packs. */
-
 /* By number of the element type, so that an export asks nothing. */
 void dl_types_fill(py_state *st) {
+  assert(xlac_dtype_count() <= PY_MAX_DTYPES);
   for (uint32_t dtype = 1; dtype < xlac_dtype_count() && dtype < PY_MAX_DTYPES; dtype++)
     xlac_dtype_dlpack(dtype, &st->dl_codes[dtype], &st->dl_bits[dtype]);
 }
 
+/* A search: there are few types. 0 bits mean "DLPack has no such type", so they match nothing. */
 uint32_t dl_type_in(const py_state *st, dl_type t) {
   for (uint32_t dtype = 1; dtype < PY_MAX_DTYPES; dtype++)
     if (st->dl_bits[dtype] == t.bits && st->dl_codes[dtype] == t.code && t.bits) return dtype;
   return 0;
 }
 
+/* 0 where there is none. */
 uint32_t dl_type_by_name(dl_type t) {
   for (uint32_t dtype = 1; dtype < xlac_dtype_count(); dtype++) {
     dl_type own = {.lanes = 1};
@@ -28,14 +32,18 @@ uint32_t dl_type_by_name(dl_type t) {
   return 0;
 }
 
+/* 0 bits where DLPack has no type for it. */
 dl_type dl_type_out(const py_state *st, uint32_t dtype) {
+  assert(dtype < PY_MAX_DTYPES);
   return (dl_type){st->dl_codes[dtype], st->dl_bits[dtype], 1};
 }
 
 /* --- narrower than a byte --- */
 
-/* The element at a place counted in elements; its bits may lie in two bytes. */
+/* The element at a place counted in elements; its bits may lie in two bytes. Bits beyond the element's are
+ * whatever is beside it. */
 static uint32_t narrow_load(const dl_narrow *n, int64_t place) {
+  assert(n->bits > 0 && n->bits < 8);
   if (!n->packed) return n->data[place];
   int64_t bit = place * n->bits;
   const uint8_t *at = n->data + (bit >> 3);
@@ -46,12 +54,14 @@ static uint32_t narrow_load(const dl_narrow *n, int64_t place) {
 
 /* As xlac writes it: with the sign in the bits beside. */
 static uint8_t narrow_extended(const dl_narrow *n, uint32_t v) {
+  assert(n->bits > 0 && n->bits < 8);
   v &= (1u << n->bits) - 1;
   bool negative = n->is_signed && (v >> (n->bits - 1)) != 0;
   return (uint8_t)(negative ? v | ~((1u << n->bits) - 1) : v);
 }
 
-/* To the next place, row-major; false after the last. */
+/* To the next place, row-major; false after the last. `at` are the indices and `place` the place that they mean;
+ * both are at the beginning again after the last. */
 static bool narrow_next(const dl_narrow *n, int64_t *at, int64_t *place) {
   for (uint32_t d = n->rank; d-- > 0;) {
     *place += n->steps[d];
@@ -62,7 +72,9 @@ static bool narrow_next(const dl_narrow *n, int64_t *at, int64_t *place) {
   return false;
 }
 
+/* A pass over all elements in row-major order, which costs as much as a copy; the types that need it are rare. */
 bool dl_narrow_read(const dl_narrow *n, uint8_t *to) {
+  assert(n->rank <= DL_MAX_RANK);
   int64_t at[DL_MAX_RANK] = {0}, place = 0;
   bool clean = true;
   for (uint32_t d = 0; d < n->rank; d++)
@@ -77,7 +89,10 @@ bool dl_narrow_read(const dl_narrow *n, uint8_t *to) {
   return clean;
 }
 
+/* Little-endian within a byte, as DLPack says: the first element lies in the lowest bits. Elements of three bits,
+ * say, cross bytes. */
 void dl_narrow_pack(uint32_t bits, uint8_t *bytes, int64_t n) {
+  assert(bits > 0 && bits < 8 && n >= 0);
   uint32_t waiting = 0, have = 0;
   uint8_t *to = bytes; /* never overtakes what is read */
   for (int64_t i = 0; i < n; i++) {
@@ -93,10 +108,7 @@ void dl_narrow_pack(uint32_t bits, uint8_t *bytes, int64_t n) {
 
 /* --- tensors --- */
 
-/* Others' tensors as buffers, by DLPack. A producer's word is not taken for more than it must be: what is no array in
- * this machine's memory is refused, and given back to him. */
-
-/* A tensor on its way in. */
+/* A tensor on its way in. Not cleared as a whole when it is made, since dims and steps have a kilobyte. */
 typedef struct dl_arrival {
   py_state *st;
   const dl_tensor *tensor;
@@ -109,17 +121,19 @@ typedef struct dl_arrival {
   int64_t dims[DL_MAX_RANK + 1], steps[DL_MAX_RANK + 1];
 } dl_arrival;
 
+/* A tensor's own deleter, as an xlac_memory's. */
 static void release_versioned(void *ctx) {
   dl_versioned *m = ctx;
   m->deleter(m);
 }
 
+/* The tensor is the context: it has its own deleter. */
 static void release_legacy(void *ctx) {
   dl_legacy *m = ctx;
   m->deleter(m);
 }
 
-/* Back to the producer, whatever exception is on its way. */
+/* Back to the producer, whatever exception is on its way. NULL: the producer wants to hear nothing. */
 static void arrival_return(void (*release)(void *ctx), void *ctx) {
   PyObject *type, *value, *traceback;
   if (release == NULL) return;
@@ -128,7 +142,9 @@ static void arrival_return(void (*release)(void *ctx), void *ctx) {
   PyErr_Restore(type, value, traceback);
 }
 
+/* Raises BufferError; -1. */
 static int arrival_refuse(const char *format, ...) {
+  assert(format);
   va_list args;
   va_start(args, format);
   PyErr_FormatV(PyExc_BufferError, format, args);
@@ -138,6 +154,8 @@ static int arrival_refuse(const char *format, ...) {
 
 /* --- reading the description --- */
 
+/* What the description must have to be read at all: 0, or -1 with an exception. Nothing is computed from sizes
+ * yet. */
 static int arrival_check(const dl_tensor *t) {
   if (t->device != DL_CPU && t->device != DL_CUDA_HOST && t->device != DL_ROCM_HOST)
     return arrival_refuse(
@@ -155,6 +173,7 @@ static int arrival_check(const dl_tensor *t) {
   return 0;
 }
 
+/* Whether it has no elements; then neither address nor strides mean anything. */
 static bool arrival_is_empty(const dl_arrival *a) {
   for (uint32_t d = 0; d < a->rank; d++)
     if (a->dims[d] == 0) return true;
@@ -163,6 +182,7 @@ static bool arrival_is_empty(const dl_arrival *a) {
 
 /* Steps of a dense array; false where they are beyond 2^63. */
 static bool arrival_dense_steps(dl_arrival *a) {
+  assert(a->rank <= DL_MAX_RANK);
   int64_t step = 1;
   for (uint32_t d = a->rank; d-- > 0;) {
     a->steps[d] = step;
@@ -173,6 +193,7 @@ static bool arrival_dense_steps(dl_arrival *a) {
 
 /* In elements without lanes; false where they are beyond 2^63. Who has no elements need not say sound ones. */
 static bool arrival_steps(dl_arrival *a) {
+  assert(a->rank <= DL_MAX_RANK + 1);
   const dl_tensor *t = a->tensor;
   if (arrival_is_empty(a)) return memset(a->steps, 0, sizeof a->steps) != NULL;
   if (t->steps == NULL) return arrival_dense_steps(a);
@@ -182,7 +203,8 @@ static bool arrival_steps(dl_arrival *a) {
   return true;
 }
 
-/* Lanes become a last dimension. */
+/* Lanes become a last dimension. 0, or -1 with an exception. Arrays with lanes (vectors of four floats, say) come
+ * from graphics; their lanes are elements to xlac. */
 static int arrival_read(dl_arrival *a) {
   const dl_tensor *t = a->tensor;
   if (arrival_check(t) < 0) return -1;
@@ -197,14 +219,18 @@ static int arrival_read(dl_arrival *a) {
   return fits ? 0 : arrival_refuse("the tensor's strides or offset are beyond the address space");
 }
 
+/* The address of the first element: DLPack has an offset in bytes besides. */
 static void *arrival_data(const dl_arrival *a) {
   return a->tensor->data ? (char *)a->tensor->data + a->tensor->offset : NULL;
 }
 
 /* --- elements narrower than a byte --- */
 
-/* 1 where the elements are just as xlac has them, 0 where they must be copied. */
+/* 1 where the elements are just as xlac has them, 0 where they must be copied. -1 with an exception. The elements
+ * are read through strides that a producer has said, so the reach of all of them together must be within the
+ * address space first. */
 static int arrival_narrow(const dl_arrival *a, dl_narrow *n) {
+  assert(a->tensor->type.bits < 8);
   int64_t bits = a->tensor->type.bits, last = 0, reach = 0, all = 1;
   bool fits = true, empty = arrival_is_empty(a);
   for (uint32_t d = 0; d < a->rank && !empty && fits; d++) {
@@ -224,7 +250,9 @@ static int arrival_narrow(const dl_arrival *a, dl_narrow *n) {
   return !n->packed && dl_narrow_read(n, NULL);
 }
 
+/* A buffer of its own with the elements, and the tensor is given back; NULL with an exception, and then it is not. */
 static xlac_buffer *arrival_unpack(const dl_arrival *a, const dl_narrow *n) {
+  assert(n->bits < 8);
   xlac_buffer_info info;
   xlac_buffer *b = NULL;
   xlac_error err = {.code = 0};
@@ -241,7 +269,8 @@ static xlac_buffer *arrival_unpack(const dl_arrival *a, const dl_narrow *n) {
 
 /* --- the buffer --- */
 
-/* On the producer's memory, who keeps it on failure. */
+/* On the producer's memory, who keeps it on failure. NULL with an exception. Strides become bytes here;
+ * xlac_buffer_wrap says what is wrong with the rest, as alignment or sizes beyond 2^63. */
 static xlac_buffer *arrival_wrap(dl_arrival *a) {
   int64_t bytes = (int64_t)xlac_dtype_bytes(a->dtype);
   bool fits = true;
@@ -260,8 +289,10 @@ static xlac_buffer *arrival_wrap(dl_arrival *a) {
   return b;
 }
 
-/* A copy instead of b, if one is wanted that the producer has not made. */
+/* A copy instead of b, if one is wanted that the producer has not made. Steals b. The producer may have copied
+ * already, which counts as a copy but needs no second one. */
 static xlac_buffer *arrival_copy(const dl_arrival *a, xlac_buffer *b) {
+  assert(b);
   bool copied = (a->flags & DL_COPIED) != 0, copies = a->copy == PY_COPY_ALWAYS && !copied;
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
@@ -274,6 +305,8 @@ static xlac_buffer *arrival_copy(const dl_arrival *a, xlac_buffer *b) {
   return b;
 }
 
+/* `plain`: 1 where the memory is taken as it lies, 0 where it is unpacked, -1 where it is refused. After
+ * arrival_wrap has succeeded the buffer owns the tensor, so it is given back here only where there is no buffer. */
 static xlac_buffer *arrival_take(dl_arrival *a) {
   dl_narrow narrow;
   xlac_buffer *b = NULL;
@@ -295,6 +328,7 @@ static xlac_buffer *arrival_take(dl_arrival *a) {
 }
 
 xlac_buffer *dl_import_versioned(py_state *st, dl_versioned *m, py_copy copy) {
+  assert(st && m);
   void (*release)(void *ctx) = m->deleter ? release_versioned : NULL;
   if (m->version.major != DL_MAJOR) { /* what follows the deleter may be laid out in another way */
     arrival_refuse("the producer exports DLPack %u.%u, and xlac reads %d.x", m->version.major, m->version.minor,
@@ -309,6 +343,7 @@ xlac_buffer *dl_import_versioned(py_state *st, dl_versioned *m, py_copy copy) {
 
 /* It can't say whether one may write to it, so nobody may. */
 xlac_buffer *dl_import_legacy(py_state *st, dl_legacy *m, py_copy copy) {
+  assert(st && m);
   dl_arrival a;
   a.st = st, a.tensor = &m->tensor, a.flags = DL_READ_ONLY, a.copy = copy;
   a.release = m->deleter ? release_legacy : NULL, a.ctx = m;
@@ -317,9 +352,8 @@ xlac_buffer *dl_import_legacy(py_state *st, dl_legacy *m, py_copy copy) {
 
 /* --- from_dlpack --- */
 
-/* from_dlpack: asking an object for its tensor. */
-
-/* Takes the tensor out of the capsule, which is told by its new name. NULL with an exception. */
+/* Takes the tensor out of the capsule, which is told by its new name. NULL with an exception. The name is changed
+ * before the tensor is used, so that the capsule's destructor leaves it alone whatever happens. */
 static xlac_buffer *from_capsule(py_state *st, PyObject *capsule, py_copy copy) {
   if (PyCapsule_IsValid(capsule, DL_VERSIONED_NAME)) {
     dl_versioned *m = PyCapsule_GetPointer(capsule, DL_VERSIONED_NAME);
@@ -340,7 +374,9 @@ static xlac_buffer *from_capsule(py_state *st, PyObject *capsule, py_copy copy) 
   return NULL;
 }
 
-/* x.__dlpack__(...), of a producer that knows versions, or else of one that does not. */
+/* x.__dlpack__(...), of a producer that knows versions, or else of one that does not. A capsule, or whatever the
+ * method gives; NULL with an exception. A TypeError may come from inside the method, too: the second call then
+ * raises it again. */
 static PyObject *from_call(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
   PyObject *const *names = st->names;
   PyObject *said = copy == PY_COPY_NEVER ? Py_False : copy == PY_COPY_ALWAYS ? Py_True : Py_None;
@@ -363,10 +399,13 @@ static int32_t from_device(PyObject *capsule) {
   return m->version.major == DL_MAJOR ? m->tensor.device : 0;
 }
 
+/* Memory that a CUDA or ROCm driver has pinned is in this machine and can be read. */
 static bool from_is_elsewhere(int32_t device) {
   return device != 0 && device != DL_CPU && device != DL_CUDA_HOST && device != DL_ROCM_HOST;
 }
 
+/* Asks for a copy on the CPU only where the tensor is elsewhere: producers that know one device only take no
+ * dl_device. */
 static xlac_buffer *from_method(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
   PyObject *capsule = from_call(st, object, copy, false);
   if (capsule && to_cpu && copy != PY_COPY_NEVER && from_is_elsewhere(from_device(capsule))) {
@@ -381,6 +420,7 @@ static xlac_buffer *from_method(py_state *st, PyObject *object, py_copy copy, bo
 
 /* Says so; NULL. */
 static xlac_buffer *from_deleted(py_state *st, xlac_buffer *b) {
+  assert(b);
   xlac_error err = {.code = 0};
   if (xlac_buffer_open(b, &err) == 0) return xlac_buffer_close(b), xlac_buffer_retain(b); /* given back meanwhile */
   py_raise(st, &err, PY_ANY);
@@ -389,6 +429,7 @@ static xlac_buffer *from_deleted(py_state *st, xlac_buffer *b) {
 
 /* Another of our own: a second object for the same buffer, so that a donation of one is seen by both; or a copy. */
 static xlac_buffer *from_buffer(py_state *st, xlac_buffer *b, py_copy copy) {
+  assert(b && copy != PY_COPY_WRONG);
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
   if (info.deleted) return from_deleted(st, b);
@@ -398,14 +439,16 @@ static xlac_buffer *from_buffer(py_state *st, xlac_buffer *b, py_copy copy) {
   return out;
 }
 
+/* NumPy's own export knows no types of ml_dtypes. */
 static xlac_buffer *from_array(py_state *st, PyObject *array, py_copy copy) {
   xlac_buffer *b = py_buffer_of_array(st, array, copy);
   if (b) xlac_counters_add(st->counters, XLAC_COUNT_DLPACK_IMPORTS, 1);
   return b;
 }
 
-/* 1 where the table of functions is no help: the method says more. */
+/* 1 where the table of functions is no help: the method says more. 0: *out is there; -1 with an exception. */
 static int from_table(py_state *st, const dl_exchange *table, PyObject *object, py_copy copy, xlac_buffer **out) {
+  assert(table->from_object && *out == NULL);
   dl_versioned *m = NULL;
   if (table->from_object(object, &m) != 0 || m == NULL) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_BufferError, "the producer gave no tensor and no reason");
@@ -440,7 +483,7 @@ static int from_is(PyObject *object, const char *name, bool is_method) {
   return yes;
 }
 
-/* Only of types with a table: others speak for themselves. */
+/* Only of types with a table: others speak for themselves. -1 with an exception. */
 static int from_check_fit(PyObject *object) {
   for (size_t i = 0; i < sizeof from_unfit / sizeof *from_unfit; i++) {
     if (!from_is(object, from_unfit[i].name, from_unfit[i].is_method)) continue;
@@ -451,7 +494,9 @@ static int from_check_fit(PyObject *object) {
   return 0;
 }
 
+/* The ways from fastest to slowest. A table can't be told not to copy, so copy=False goes by the method. */
 xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
+  assert(copy != PY_COPY_WRONG);
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
   if (PyArray_CheckExact(object)) return from_array(st, object, copy); /* as its own method, for more types */
@@ -470,6 +515,7 @@ xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy,
   return NULL;
 }
 
+/* 0, or -1 with an exception. */
 static int from_option(PyObject *name, PyObject *value, py_copy *copy, bool *to_cpu) {
   if (PyUnicode_CompareWithASCIIString(name, "copy") == 0) {
     *copy = py_copy_of(value);
@@ -485,6 +531,7 @@ static int from_option(PyObject *name, PyObject *value, py_copy *copy, bool *to_
   return -1;
 }
 
+/* The names of the array API standard: device and copy. */
 PyObject *py_from_dlpack(PyObject *core, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
   py_state *st = PyModule_GetState(core);
   py_copy copy = PY_COPY_IF_NEEDED;

@@ -1,4 +1,8 @@
-/* Buffers for others, by DLPack. Who takes a tensor of ours needs no GIL to give it back. */
+/* Buffers for others, by DLPack. Who takes a tensor of ours needs no GIL to give it back.
+ *
+ * A tensor that goes out is a view of a buffer: while it lives, the buffer can't be donated. What can't go out as
+ * it lies (because of strides, or elements narrower than a byte) goes as a copy, unless copy=False forbids it; the
+ * flags tell the other side of a copy and of padding. */
 #include "dlpack.h"
 
 /* One allocation: the tensor, and what it views. Dims and steps are the buffer's own. */
@@ -10,7 +14,10 @@ typedef struct dl_handed {
   xlac_buffer *b;
 } dl_handed;
 
+/* The deleters, called once by whoever has the tensor, on any thread: nothing of Python's is touched but its raw
+ * allocator. */
 static void handed_delete(dl_handed *handed) {
+  assert(handed->b);
   xlac_buffer_close(handed->b);
   PyMem_RawFree(handed);
 }
@@ -23,7 +30,10 @@ static void handed_delete_versioned(dl_versioned *self) {
   handed_delete((dl_handed *)self->ctx);
 }
 
+/* Only views of what has elements have an address; steps are NULL for a scalar. Dims and steps are borrowed from
+ * the buffer, and not to be written to, though DLPack's type has no const. */
 void dl_describe(const xlac_buffer_info *info, dl_type type, dl_tensor *out) {
+  assert(info->rank == 0 || info->steps);
   *out = (dl_tensor){.data = info->count ? info->data : NULL,
                      .device = DL_CPU,
                      .rank = (int32_t)info->rank,
@@ -32,7 +42,10 @@ void dl_describe(const xlac_buffer_info *info, dl_type type, dl_tensor *out) {
                      .steps = info->rank ? (int64_t *)(uintptr_t)info->steps : NULL};
 }
 
+/* Opens b, which the tensor's deleter closes. The tensor comes first in the allocation, so the pointer to it is
+ * that to the whole. */
 void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint64_t flags, xlac_error *err) {
+  assert(b);
   xlac_buffer_info info;
   if (xlac_buffer_open(b, err) != 0) return NULL;
   dl_handed *handed = PyMem_RawMalloc(sizeof *handed);
@@ -58,6 +71,7 @@ void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint6
 
 /* Why b can't go out as it is; NULL: it can. */
 static const char *export_obstacle(const xlac_buffer_info *info, dl_type type, const dl_wish *wish) {
+  assert(type.bits);
   if (info->steps == NULL) return "its strides are no whole numbers of elements";
   if (info->readonly && !wish->versioned) return "it is read-only, which DLPack before 1.0 can't say";
   if (type.bits < 8 && (!wish->versioned || wish->minor < DL_MINOR_OF_PADDED))
@@ -65,11 +79,15 @@ static const char *export_obstacle(const xlac_buffer_info *info, dl_type type, c
   return NULL;
 }
 
+/* Whether narrow elements have to be put side by side for this receiver. */
 static bool export_packs(dl_type type, const dl_wish *wish) {
   return type.bits < 8 && (!wish->versioned || wish->minor < DL_MINOR_OF_PADDED);
 }
 
+/* A dense copy, packed in place where the receiver wants it; NULL with err, or with an exception set (of the
+ * copying). */
 static void *export_copy(py_state *st, xlac_buffer *b, dl_type type, const dl_wish *wish, xlac_error *err) {
+  assert(wish->copy != PY_COPY_NEVER);
   xlac_buffer_info info;
   xlac_buffer *copy = py_buffer_copied(st, b);
   if (copy == NULL) return NULL;
@@ -84,8 +102,10 @@ static void *export_copy(py_state *st, xlac_buffer *b, dl_type type, const dl_wi
   return tensor;
 }
 
+/* NULL with err. */
 static void *export_view(py_state *st, xlac_buffer *b, const xlac_buffer_info *info, dl_type type, const dl_wish *wish,
                          xlac_error *err) {
+  assert(info->steps || info->rank == 0);
   uint64_t flags = (info->readonly ? DL_READ_ONLY : 0) | (type.bits < 8 ? DL_PADDED : 0);
   dl_version version = {DL_MAJOR, wish->minor};
   void *tensor = dl_hand_out(b, type, wish->versioned ? &version : NULL, flags, err);
@@ -93,7 +113,9 @@ static void *export_view(py_state *st, xlac_buffer *b, const xlac_buffer_info *i
   return tensor;
 }
 
+/* A buffer that is deleted fails in dl_hand_out or in copying it, whose message says where it went. */
 void *dl_export(py_state *st, xlac_buffer *b, const dl_wish *wish) {
+  assert(b && wish->copy != PY_COPY_WRONG);
   xlac_buffer_info info;
   xlac_error err;
   err.code = 0;
@@ -113,19 +135,21 @@ void *dl_export(py_state *st, xlac_buffer *b, const dl_wish *wish) {
 
 /* --- __dlpack__ --- */
 
+/* Destructors of capsules that nobody consumed: who consumes one renames it. */
 static void capsule_release_legacy(PyObject *capsule) {
   if (!PyCapsule_IsValid(capsule, DL_LEGACY_NAME)) return; /* somebody took the tensor */
   dl_legacy *m = PyCapsule_GetPointer(capsule, DL_LEGACY_NAME);
   m->deleter(m);
 }
 
+/* The same of a tensor with a version. */
 static void capsule_release_versioned(PyObject *capsule) {
   if (!PyCapsule_IsValid(capsule, DL_VERSIONED_NAME)) return;
   dl_versioned *m = PyCapsule_GetPointer(capsule, DL_VERSIONED_NAME);
   m->deleter(m);
 }
 
-/* A pair of ints, as max_version and dl_device are. */
+/* A pair of ints, as max_version and dl_device are. 0, or -1 with an exception; `what` names the argument. */
 static int export_pair(PyObject *object, const char *what, long *first, long *second) {
   if (PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 2) {
     *first = PyLong_AsLong(PyTuple_GET_ITEM(object, 0));
@@ -136,7 +160,10 @@ static int export_pair(PyObject *object, const char *what, long *first, long *se
   return -1;
 }
 
+/* The receiver says the newest version it understands. Without one, or with one before 1.0, it gets the struct of
+ * old. */
 static int export_version(PyObject *object, dl_wish *wish) {
+  assert(wish);
   long major = 0, minor = 0;
   if (object == Py_None) return 0;
   if (export_pair(object, "max_version", &major, &minor) < 0) return -1;
@@ -145,6 +172,7 @@ static int export_version(PyObject *object, dl_wish *wish) {
   return 0;
 }
 
+/* 0, or -1 with an exception: there is no other device to export to. */
 static int export_device(PyObject *object) {
   long type = 0, number = 0;
   if (object == Py_None) return 0;
@@ -154,7 +182,9 @@ static int export_device(PyObject *object) {
   return -1;
 }
 
+/* Keywords are mostly interned, so the pointers are compared first. */
 static int export_keyword(py_state *st, PyObject *name, PyObject *value, dl_wish *wish) {
+  assert(wish);
   PyObject *const *names = st->names;
   int which = PY_NAME_MAX_VERSION;
   while (which <= PY_NAME_STREAM && names[which] != name) which++;
@@ -179,7 +209,10 @@ static int export_keyword(py_state *st, PyObject *name, PyObject *value, dl_wish
   }
 }
 
+/* Keywords only, by position in args: the fast calling convention. The capsule owns the tensor until somebody
+ * takes it out. */
 PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames) {
+  assert(((py_buffer *)self)->b);
   py_state *st = py_state_of(self);
   dl_wish wish = {.copy = PY_COPY_IF_NEEDED};
   if (n) return PyErr_SetString(PyExc_TypeError, "__dlpack__() takes keyword arguments only"), NULL;
@@ -193,6 +226,7 @@ PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, 
   return capsule;
 }
 
+/* The pair (1, 0), made once. */
 PyObject *py_buffer_dlpack_device(PyObject *self, PyObject *unused) {
   (void)unused;
   return Py_NewRef(py_state_of(self)->names[PY_DL_CPU]);

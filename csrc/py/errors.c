@@ -1,9 +1,14 @@
-/* Error records to Python exceptions, and strings both ways. */
+/* Error records to Python exceptions, and strings both ways.
+ *
+ * The library's records have a number, a message, a place and a hint; xlac.errors has a class for each kind of
+ * error, with those as attributes. Which class it is follows from the number, and where the number is of several
+ * stages, from the stage. */
 #include "py.h"
 
 #include <stdarg.h>
 #include <string.h>
 
+/* Numbers of the library's errors (xlac.codes) that need something special here. */
 typedef enum py_code {
   PY_INTERRUPTED = 402,
   PY_ARGUMENT_COUNT = 500,
@@ -11,6 +16,7 @@ typedef enum py_code {
   PY_OUT_OF_MEMORY = 600
 } py_code;
 
+/* The names are those of classes in xlac.errors. 1xx are of reading, 2xx and 3xx of checking, 5xx of arguments. */
 static const char *class_name(int32_t code, py_stage stage) {
   if (code == PY_OUT_OF_MEMORY) return "OutOfMemoryError";
   if (stage == PY_PARSING && code != PY_BAD_ARGUMENT) return "ParseError";
@@ -22,11 +28,15 @@ static const char *class_name(int32_t code, py_stage stage) {
   return "Error";
 }
 
+/* Messages quote names, which may be any bytes; nobody reads them back, so what is no UTF-8 is replaced. */
 static PyObject *decode(const char *s) {
+  assert(s);
   return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "replace");
 }
 
+/* Where making the exception fails, that failure is what is raised: there is an exception in any case. */
 PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
+  assert(st->errors);
   /* The signal handler's exception says it. */
   if (err->code == PY_INTERRUPTED && (PyErr_Occurred() || PyErr_CheckSignals() != 0)) return NULL;
   PyObject *cls = PyObject_GetAttrString(st->errors, class_name(err->code, stage));
@@ -44,6 +54,7 @@ PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
   return NULL;
 }
 
+/* For what this extension finds wrong itself, before the library is asked. */
 PyObject *py_raise_argument(py_state *st, const char *format, ...) {
   xlac_error err = {.code = PY_BAD_ARGUMENT};
   va_list args;
@@ -53,6 +64,8 @@ PyObject *py_raise_argument(py_state *st, const char *format, ...) {
   return py_raise(st, &err, PY_ANY);
 }
 
+/* n < 0: up to the first zero byte. NULL with a MemoryError for NULL, which the library gives only when out of
+ * memory. */
 PyObject *py_text(char *text, Py_ssize_t n) {
   if (text == NULL) return PyErr_NoMemory();
   PyObject *s = PyUnicode_DecodeUTF8(text, n < 0 ? (Py_ssize_t)strlen(text) : n, "surrogateescape");
@@ -60,7 +73,10 @@ PyObject *py_text(char *text, Py_ssize_t n) {
   return s;
 }
 
+/* -1 with an exception. A str that is UTF-8 keeps its encoded form itself, so no copy is made; one with surrogates
+ * is encoded anew. */
 int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t *n) {
+  assert(object && holder);
   if (PyUnicode_Check(object)) {
     const char *utf8 = PyUnicode_AsUTF8AndSize(object, n);
     if (utf8) {
@@ -83,7 +99,10 @@ int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t
   return 0;
 }
 
+/* What is easier in Python is written in Python: methods of our types are functions of modules of the package,
+ * imported when first called. Any failure on the way is the call's exception. */
 PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObject *args, PyObject *kwargs) {
+  assert(file && name && self);
   PyObject *module = PyImport_ImportModule(file);
   PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
   PyObject *head = function ? PyTuple_Pack(1, self) : NULL;

@@ -1,4 +1,8 @@
-/* xlac.Executable: the object, and what it says of itself. */
+/* xlac.Executable: the object, what a call needs to know (prepared once, when the executable is wrapped), and
+ * making one by xlac.compile and xlac.load.
+ *
+ * A call must find out quickly whether its arguments fit, so the types of parameters and results are flattened:
+ * nodes in preorder say how tuples are nested, and leaves say what the arrays are, as NumPy describes them. */
 #include "executable.h"
 
 #include <stddef.h>
@@ -7,6 +11,8 @@
 
 enum { EXECUTABLE_QUICK_WORK = 1 << 14 }; /* elements: some ten microseconds */
 
+/* Also of one that was half made: everything is NULL or 0 at first. The leaves are freed before the library's
+ * handle, whose types they point to. */
 static void executable_dealloc(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
   py_executable *self = (py_executable *)object;
@@ -24,6 +30,7 @@ static void executable_dealloc(PyObject *object) {
   Py_DECREF(type);
 }
 
+/* Where calls find the function: Python then calls it without making a tuple of the arguments. */
 static PyMemberDef executable_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(py_executable, call), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
@@ -50,6 +57,7 @@ PyType_Spec py_executable_spec = {
 
 /* --- what calls need to know --- */
 
+/* How much room the types take. */
 typedef struct executable_count {
   size_t nodes, dims;
 } executable_count;
@@ -64,6 +72,7 @@ static void executable_count_type(const xlac_type *t, executable_count *count) {
     executable_count_type(xlac_type_element(t, i), count);
 }
 
+/* Where the next node, leaf and dimensions go. */
 typedef struct executable_fill {
   py_executable *self;
   py_state *st;
@@ -73,6 +82,7 @@ typedef struct executable_fill {
 
 /* False where NumPy has no such arrays: the first call says so. */
 static bool executable_fill_leaf(executable_fill *f, const xlac_type *t, const xlac_type_info *info) {
+  assert(f->leaf <= f->node && t);
   py_leaf *leaf = &f->self->leaves[f->leaf++];
   *leaf = (py_leaf){.type = t, .rank = (int)info->rank, .dims = f->dims};
   if (info->kind != XLAC_TYPE_TENSOR) return info->kind == XLAC_TYPE_TOKEN;
@@ -88,7 +98,9 @@ static bool executable_fill_leaf(executable_fill *f, const xlac_type *t, const x
   return true;
 }
 
+/* Preorder: a tuple's node comes before those of its elements. */
 static void executable_fill_type(executable_fill *f, const xlac_type *t) {
+  assert(t);
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (info.kind != XLAC_TYPE_TUPLE) {
@@ -100,7 +112,9 @@ static void executable_fill_type(executable_fill *f, const xlac_type *t) {
   for (uint32_t i = 0; i < info.n_elements; i++) executable_fill_type(f, xlac_type_element(t, i));
 }
 
+/* Counts first, then allocates all at once: 0, or -1 with an exception. Leaves are never more than nodes. */
 static int executable_allocate(py_executable *self) {
+  assert(self->exe && self->leaves == NULL);
   executable_count count = {0, 0};
   const char *name = NULL;
   const xlac_type *t = NULL;
@@ -120,12 +134,14 @@ static int executable_allocate(py_executable *self) {
 
 /* The length of "x.12" without ".12"; the whole where there is none. */
 static Py_ssize_t executable_short_name(PyObject *name) {
+  assert(PyUnicode_Check(name));
   Py_ssize_t n = PyUnicode_GET_LENGTH(name), at = n;
   while (at > 0 && Py_UNICODE_ISDECIMAL(PyUnicode_READ_CHAR(name, at - 1))) at--;
   return at > 1 && at < n && PyUnicode_READ_CHAR(name, at - 1) == '.' ? at - 1 : n;
 }
 
-/* numbers[name] = i, or None where another one has that name. */
+/* numbers[name] = i, or None where another one has that name. 0, or -1 with an exception; name may be NULL, with
+ * one. */
 static int executable_number_name(PyObject *numbers, PyObject *name, uint32_t i) {
   int known = name ? PyDict_Contains(numbers, name) : -1;
   PyObject *number = known > 0 ? Py_NewRef(Py_None) : PyLong_FromUnsignedLong(i);
@@ -152,13 +168,17 @@ static int executable_number_names(py_executable *self) {
   return status;
 }
 
+/* Donations whose memory goes to temporaries have no result. */
 static void executable_note_donations(py_executable *self) {
+  assert(self->over);
   xlac_donation d;
   for (uint32_t i = 0; i < self->n_results; i++) self->over[i] = UINT32_MAX;
   for (uint32_t i = 0; xlac_executable_donation(self->exe, i, &d); i++)
     if (d.result != UINT32_MAX) self->over[d.result] = d.argument;
 }
 
+/* 0, or -1 with an exception. `planned` goes off where the interpreter runs the program whole, or NumPy has no
+ * such arrays. */
 static int executable_describe(py_state *st, py_executable *self) {
   xlac_executable_info info;
   executable_fill f = {.self = self, .st = st};
@@ -184,7 +204,9 @@ static int executable_describe(py_state *st, py_executable *self) {
   return 0;
 }
 
+/* Steals exe, also on failure. */
 static PyObject *executable_wrap(py_state *st, xlac_executable *exe) {
+  assert(exe);
   py_executable *self = PyObject_New(py_executable, st->executable_type);
   if (self == NULL) {
     xlac_executable_destroy(exe);
@@ -216,8 +238,9 @@ static uint32_t *executable_donated(PyObject *donate, uint32_t *n) {
   return numbers;
 }
 
-/* Raises for the first donation without effect. */
+/* Raises for the first donation without effect. For compile(require=True): 0, or -1 with an exception. */
 static int executable_require(py_state *st, xlac_executable *exe) {
+  assert(exe);
   xlac_donation d;
   xlac_executable_info info;
   xlac_error err = {.code = PY_DONATION_UNUSABLE};
@@ -236,60 +259,101 @@ static int executable_require(py_state *st, xlac_executable *exe) {
   return -1;
 }
 
+/* False with an exception. */
 static bool executable_numerics(const char *text, xlac_numerics *out) {
+  assert(text && out);
   *out = strcmp(text, "fast") == 0 ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   if (*out == XLAC_NUMERICS_FAST || strcmp(text, "strict") == 0) return true;
   PyErr_Format(PyExc_ValueError, "numerics must be 'strict' or 'fast', not '%.100s'", text);
   return false;
 }
 
-PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"module", "threads", "blas",       "use_blas", "fuse",    "passes",
-                          "donate", "lanes",   "async_work", "numerics", "require", NULL};
-  py_state *st = PyModule_GetState(core);
+/* What compile and compile_dump take after the module. */
+typedef struct executable_request {
+  xlac_module *m;
+  xlac_compile_options options; /* owns its donated parameters and lanes */
+  const char *stage;            /* of a dump */
+  int require;
+} executable_request;
+
+/* Frees what a request owns. */
+static void executable_forget(executable_request *r) {
+  PyMem_Free((void *)(uintptr_t)r->options.donate);
+  py_lanes_forget(&r->options);
+}
+
+/* 0, or -1 with an exception and nothing to free. `stage` counts for dumps only. */
+static int executable_read_request(py_state *st, PyObject *args, PyObject *kwargs, executable_request *r) {
+  static char *names[] = {"module", "threads",    "blas",     "use_blas", "fuse",   "passes", "donate",
+                          "lanes",  "async_work", "numerics", "require",  "device", "stage",  NULL};
   PyObject *module, *donate = NULL, *lanes = NULL;
-  uint32_t *donated = NULL;
-  xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options)};
-  xlac_error err = {.code = 0};
-  xlac_executable *exe = NULL;
   unsigned int threads = 0;
   unsigned long long async_work = 0;
   const char *numerics = "strict";
-  int blas = 1, fuse = 1, passes = 1, require = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKsp:compile", names, st->module_type, &module, &threads,
-                                   &options.blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
-                                   &require))
-    return NULL;
-  if (!executable_numerics(numerics, &options.numerics)) return NULL;
-  if (py_lanes_take(lanes, &options) < 0) return NULL;
-  if (donate && (donated = executable_donated(donate, &options.n_donate)) == NULL) {
-    py_lanes_forget(&options);
-    return NULL;
+  int blas = 1, fuse = 1, passes = 1;
+  *r = (executable_request){.options = {XLAC_OPTIONS(xlac_compile_options)}};
+  xlac_compile_options *options = &r->options;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKspzz:compile", names, st->module_type, &module, &threads,
+                                   &options->blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
+                                   &r->require, &options->device, &r->stage))
+    return -1;
+  if (!executable_numerics(numerics, &options->numerics)) return -1;
+  if (py_lanes_take(lanes, options) < 0) return -1;
+  if (donate && (options->donate = executable_donated(donate, &options->n_donate)) == NULL) {
+    py_lanes_forget(options);
+    return -1;
   }
-  options.async_work = async_work;
-  options.donate = donated;
-  options.threads = threads;
-  options.no_blas = !blas;
-  options.no_fusion = !fuse;
-  options.no_passes = !passes;
-  options.runtime = st->runtime;
-  options.counters = st->counters;
+  r->m = ((py_module *)module)->m;
+  options->async_work = async_work;
+  options->threads = threads;
+  options->no_blas = !blas;
+  options->no_fusion = !fuse;
+  options->no_passes = !passes;
+  options->runtime = st->runtime;
+  options->counters = st->counters;
+  return 0;
+}
+
+/* Compiling goes without the GIL and heeds Ctrl-C; options that own memory are freed in any case. */
+PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
+  py_state *st = PyModule_GetState(core);
+  executable_request request;
+  xlac_error err = {.code = 0};
+  xlac_executable *exe = NULL;
   int status;
-  PY_WORK(status = xlac_compile(((py_module *)module)->m, &options, &exe, &err));
-  PyMem_Free(donated);
-  py_lanes_forget(&options);
+  if (executable_read_request(st, args, kwargs, &request) < 0) return NULL;
+  PY_WORK(status = xlac_compile(request.m, &request.options, &exe, &err));
+  executable_forget(&request);
   if (status) return py_raise(st, &err, PY_ANY);
-  if (require && executable_require(st, exe) < 0) {
+  if (request.require && executable_require(st, exe) < 0) {
     xlac_executable_destroy(exe);
     return NULL;
   }
   PyObject *object = executable_wrap(st, exe);
-  if (object) ((py_executable *)object)->required = require;
+  if (object) ((py_executable *)object)->required = request.require;
   return object;
 }
 
+/* The text of a stage as a str; bytes that are no UTF-8 come as surrogates. */
+PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
+  py_state *st = PyModule_GetState(core);
+  executable_request request;
+  xlac_error err = {.code = 0};
+  char *text = NULL;
+  size_t n = 0;
+  int status;
+  if (executable_read_request(st, args, kwargs, &request) < 0) return NULL;
+  PY_WORK(status = xlac_compile_dump(request.m, &request.options, request.stage, &text, &n, &err));
+  executable_forget(&request);
+  if (status) return py_raise(st, &err, PY_ANY);
+  PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "surrogateescape");
+  xlac_free(text);
+  return result;
+}
+
+/* The bytes are locked by their view while they are read. */
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", NULL};
+  static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", "device", NULL};
   py_state *st = PyModule_GetState(core);
   xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .runtime = st->runtime, .counters = st->counters};
   xlac_error err = {.code = 0};
@@ -299,8 +363,8 @@ PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   unsigned int threads = 0;
   unsigned long long async_work = 0;
   int blas = 1;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOK:load", names, &bytes, &threads, &options.blas_path, &blas,
-                                   &lanes, &async_work))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*|$IzpOKz:load", names, &bytes, &threads, &options.blas_path, &blas,
+                                   &lanes, &async_work, &options.device))
     return NULL;
   if (py_lanes_take(lanes, &options) < 0) {
     PyBuffer_Release(&bytes);
@@ -309,9 +373,8 @@ PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   options.async_work = async_work;
   options.no_blas = !blas;
   options.threads = threads;
-  PyThreadState *thread = PyEval_SaveThread();
-  int status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err);
-  PyEval_RestoreThread(thread);
+  int status;
+  PY_WORK(status = xlac_executable_load(bytes.buf, (size_t)bytes.len, &options, &exe, &err));
   PyBuffer_Release(&bytes);
   py_lanes_forget(&options);
   return status == 0 ? executable_wrap(st, exe) : py_raise(st, &err, PY_ANY);
@@ -319,6 +382,7 @@ PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
 
 /* --- the memory of all executables --- */
 
+/* Gives memory back that was kept for the next calls; how many bytes. */
 PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"keep", NULL};
   py_state *st = PyModule_GetState(core);
@@ -327,6 +391,7 @@ PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs) {
   return PyLong_FromUnsignedLongLong(xlac_runtime_trim(st->runtime, keep));
 }
 
+/* What is kept beyond it goes back when it is next given. */
 PyObject *py_memory_limit(PyObject *core, PyObject *bytes) {
   py_state *st = PyModule_GetState(core);
   unsigned long long limit = PyLong_AsUnsignedLongLong(bytes);
@@ -335,6 +400,7 @@ PyObject *py_memory_limit(PyObject *core, PyObject *bytes) {
   Py_RETURN_NONE;
 }
 
+/* Counts of blocks and bytes, at one moment of all threads. */
 PyObject *py_memory_stats(PyObject *core, PyObject *unused) {
   py_state *st = PyModule_GetState(core);
   xlac_runtime_info m;
@@ -343,4 +409,36 @@ PyObject *py_memory_stats(PyObject *core, PyObject *unused) {
   return Py_BuildValue("{sKsKsKsKsKsKsKsKsI}", "taken", m.taken, "reused", m.reused, "live", m.live, "live_bytes",
                        m.live_bytes, "peak_bytes", m.peak_bytes, "kept", m.kept, "kept_bytes", m.kept_bytes,
                        "limit_bytes", m.limit_bytes, "threads", m.threads);
+}
+
+/* --- devices --- */
+
+static PyObject *executable_device_row(const xlac_device_info *d) {
+  return Py_BuildValue("(ssIIsKKKO)", d->name, d->kind, d->ordinal, d->units, d->memory, d->memory_bytes, d->live_bytes,
+                       d->peak_bytes, d->host_visible ? Py_True : Py_False);
+}
+
+/* One context of each kind is there for the asking; others once something has opened them. */
+PyObject *py_devices(PyObject *core, PyObject *unused) {
+  static const char *const always[] = {"cpu", "interp"};
+  py_state *st = PyModule_GetState(core);
+  xlac_device_info info;
+  xlac_error err = {.code = 0};
+  (void)unused;
+  for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+    if (xlac_runtime_open_device(st->runtime, always[i], &info, &err) != 0) return py_raise(st, &err, PY_ANY);
+  PyObject *list = PyList_New(0);
+  for (uint32_t i = 0; list && xlac_runtime_device(st->runtime, i, &info); i++) {
+    PyObject *row = executable_device_row(&info);
+    if (row == NULL || PyList_Append(list, row) < 0) Py_CLEAR(list);
+    Py_XDECREF(row);
+  }
+  return list;
+}
+
+PyObject *py_executable_device(PyObject *self, void *unused) {
+  xlac_device_info info;
+  (void)unused;
+  xlac_executable_device(((py_executable *)self)->exe, &info);
+  return PyUnicode_FromString(info.name);
 }

@@ -5,7 +5,8 @@
 #include "numpy.h"
 #include "run.h"
 
-/* An array, or a token, of the parameters or of the result. */
+/* An array, or a token, of the parameters or of the result. Borrows the type and the dimensions from the
+ * executable; the dtype is a reference of its own. */
 typedef struct py_leaf {
   const xlac_type *type;
   PyArray_Descr *descr; /* NULL: a token */
@@ -17,6 +18,8 @@ typedef struct py_leaf {
 /* Kinds of values in preorder: a tuple of so many, or one of these. */
 enum { PY_NODE_ARRAY = -1, PY_NODE_TOKEN = -2 };
 
+/* Immutable but for what recording and `kept` are about, so that calls need no lock. Everything is derived from
+ * exe and freed with it. */
 typedef struct py_executable {
   PyObject_HEAD vectorcallfunc call;
   xlac_executable *exe;
@@ -36,7 +39,7 @@ typedef struct py_executable {
   bool required;               /* donations that can't be used are errors in every call */
 } py_executable;
 
-/* One call as Python asked for it. */
+/* One call as Python asked for it. The defaults are in options; nothing here owns anything. */
 typedef struct py_call {
   PyObject *const *args; /* borrowed */
   uint32_t n;
@@ -65,13 +68,14 @@ void py_out_finish(const py_executable *self, PyObject *const *arrays, void **bl
 /* Fills `arrays` from a result that was made without them, and puts them in its place. Steals `result`. */
 PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result);
 
-/* --- call_once.c --- */
+/* --- call_give.c: no memory twice --- */
 /* Raises where memory that is donated is donated or lent once more in the same call. */
 int py_gifts_check(const py_executable *self, py_state *st, const py_call *call);
 /* What py_gift_row says of each argument that is marked. */
 PyObject *py_gifts_list(const py_executable *self, py_state *st, const py_call *call);
 
 /* --- call_give.c: arguments marked with xlac.donate --- */
+/* An argument whose memory was taken for this call. */
 typedef struct py_given {
   uint32_t result; /* the leaf that gets the memory; UINT32_MAX: temporaries */
   void *data;
@@ -79,6 +83,7 @@ typedef struct py_given {
   xlac_buffer *taken; /* or NULL: it was an ndarray's */
   uint32_t param;
 } py_given;
+/* All of them; v is allocated by PyMem as they come. */
 typedef struct py_gifts {
   py_given *v;
   uint32_t n;
@@ -104,15 +109,15 @@ void py_gifts_end(const py_executable *self, py_gifts *g, bool started);
 int py_lanes_take(PyObject *pairs, xlac_compile_options *options);
 void py_lanes_forget(xlac_compile_options *options);
 
-/* --- call_slow.c --- */
+/* --- call.c: by values --- */
 /* By values: whatever the arguments are, and with the interpreter's errors. */
 PyObject *py_call_values(py_executable *self, const py_call *call);
-/* The same with times by step: *json is freed with xlac_free. */
 /* What is told of a call: times of its steps, the same with lanes, or without a clock what ran. */
 typedef enum py_clock { PY_CLOCK_STEPS, PY_CLOCK_LANES, PY_CLOCK_NONE } py_clock;
+/* The same; *json is freed with xlac_free. */
 PyObject *py_call_profiled(py_executable *self, const py_call *call, py_clock clock, char **json, size_t *n);
 
-/* --- timeline.c --- */
+/* --- inspect.c: timelines --- */
 PyObject *py_executable_lanes(PyObject *object, void *unused);
 PyObject *py_executable_run_timeline(PyObject *object, PyObject *args, PyObject *kwargs);
 PyObject *py_executable_record(PyObject *object, PyObject *arg);
@@ -120,12 +125,15 @@ PyObject *py_executable_recorded(PyObject *object, void *unused);
 /* A call whose timeline is kept. */
 PyObject *py_call_recorded(py_executable *self, const py_call *call);
 
+/* --- executable.c --- */
+PyObject *py_executable_device(PyObject *self, void *unused);
+
 /* --- inspect.c --- */
 extern PyMethodDef py_executable_methods[];
 extern PyGetSetDef py_executable_getset[];
 PyObject *py_executable_repr(PyObject *self);
 
-/* --- result.c --- */
+/* --- call_out.c: arrays that a call makes --- */
 /* An array for a result, on memory of the runtime's where it is large. */
 PyObject *py_result_array(py_state *st, const py_leaf *leaf);
 /* The leaves as the structure of the result; steals them. */

@@ -1,21 +1,21 @@
-/* What an executable says of itself, and timelines of its runs. What can be counted from the plan or made of a timeline
- * is Python's (xlac.report, xlac.timeline). */
+/* What an executable says of itself, and timelines of its runs. What can be counted from the plan or made of a
+ * timeline is Python's (xlac.report, xlac.timeline): here the library's text and numbers go to Python as they are. */
 #include "executable.h"
 
 /* --- reports --- */
-
-/* What an executable says of itself. What can be counted from the plan is counted in Python (xlac.report). */
 
 PY_DELEGATE(executable_explain, "xlac.report", "explain")
 PY_DELEGATE(executable_profile, "xlac.report", "profile")
 PY_DELEGATE(executable_timeline, "xlac.timeline", "timeline")
 PY_DELEGATE(executable_run_async, "xlac.future", "run_async")
 
+/* Attributes that Python works out when first asked; it keeps them in the dict _kept. */
 static PyObject *executable_cost(PyObject *object, void *unused) {
   (void)unused;
   return py_delegate("xlac.report", "cost", object, NULL, NULL);
 }
 
+/* Bytes by kind, worked out from the plan. */
 static PyObject *executable_memory(PyObject *object, void *unused) {
   (void)unused;
   return py_delegate("xlac.report", "memory", object, NULL, NULL);
@@ -26,6 +26,7 @@ static PyObject *executable_timings(PyObject *object, void *unused) {
   return py_delegate("xlac.report", "timings", object, NULL, NULL);
 }
 
+/* [(name, seconds)] of the passes that compilation ran, in order. */
 static PyObject *executable_passes(PyObject *object, void *unused) {
   (void)unused;
   const char *name = NULL;
@@ -39,9 +40,12 @@ static PyObject *executable_passes(PyObject *object, void *unused) {
   return list;
 }
 
+/* Functions of the library that write a text about an executable. */
 typedef int executable_text_fn(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 
+/* A str, or NULL with an exception. */
 static PyObject *executable_text(PyObject *object, executable_text_fn *fn) {
+  assert(fn);
   char *text = NULL;
   size_t n = 0;
   xlac_error err = {.code = 0};
@@ -49,11 +53,13 @@ static PyObject *executable_text(PyObject *object, executable_text_fn *fn) {
   return py_text(text, (Py_ssize_t)n);
 }
 
+/* JSON that xlac.report counts from. */
 static PyObject *executable_report(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_report);
 }
 
+/* None, or the exception that says which step is wrong: tests call it for every program. */
 static PyObject *executable_check(PyObject *object, PyObject *unused) {
   xlac_error err = {.code = 0};
   (void)unused;
@@ -61,6 +67,7 @@ static PyObject *executable_check(PyObject *object, PyObject *unused) {
   return py_raise(py_state_of(object), &err, PY_ANY);
 }
 
+/* UINT32_MAX: of all of them. */
 static PyObject *executable_donation_text(PyObject *object, PyObject *unused) {
   char *text = NULL;
   size_t n = 0;
@@ -71,6 +78,7 @@ static PyObject *executable_donation_text(PyObject *object, PyObject *unused) {
   return py_text(text, (Py_ssize_t)n);
 }
 
+/* The arguments as a call would get them, but nothing is run or given. */
 static PyObject *executable_gifts(PyObject *object, PyObject *args) {
   py_call call = {.options = {XLAC_OPTIONS(xlac_interpret_options)},
                   .args = PySequence_Fast_ITEMS(args),
@@ -78,16 +86,19 @@ static PyObject *executable_gifts(PyObject *object, PyObject *args) {
   return py_gifts_list((py_executable *)object, py_state_of(object), &call);
 }
 
+/* A text about each fusion: the library keeps what decided it. */
 static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_fusion);
 }
 
+/* In the language that xlac.kernels reads. */
 static PyObject *executable_kernels(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_kernels);
 }
 
+/* Bytes with a version and a checksum: xlac.load checks both. */
 static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
   (void)unused;
   char *bytes = NULL;
@@ -100,6 +111,7 @@ static PyObject *executable_serialize(PyObject *object, PyObject *unused) {
   return result;
 }
 
+/* A call by values, with a clock of that kind: (result, JSON), or NULL with an exception. */
 static PyObject *executable_run_told(PyObject *object, PyObject *args, PyObject *kwargs, py_clock clock) {
   py_executable *self = (py_executable *)object;
   py_call call = {.options = {XLAC_OPTIONS(xlac_interpret_options)},
@@ -126,11 +138,13 @@ static PyObject *executable_run_count(PyObject *object, PyObject *args, PyObject
   return executable_run_told(object, args, kwargs, PY_CLOCK_NONE);
 }
 
+/* For people; _report has the same for programs. */
 static PyObject *executable_plan(PyObject *object, PyObject *unused) {
   (void)unused;
   return executable_text(object, xlac_executable_plan);
 }
 
+/* Bytes, in the words of xlac.report. */
 static PyObject *executable_sizes(PyObject *object, void *unused) {
   (void)unused;
   xlac_executable_info info;
@@ -148,6 +162,7 @@ static PyObject *executable_kept(PyObject *object, void *unused) {
   return Py_XNewRef(self->kept);
 }
 
+/* Seconds of compilation by stage. */
 static PyObject *executable_stages(PyObject *object, void *unused) {
   (void)unused;
   xlac_executable_info info;
@@ -156,6 +171,7 @@ static PyObject *executable_stages(PyObject *object, void *unused) {
                        "plan", info.seconds[XLAC_COMPILE_PLAN]);
 }
 
+/* Steps by what runs them, and why the interpreter runs the whole program where it does. */
 static PyObject *executable_steps(PyObject *object, void *unused) {
   (void)unused;
   xlac_executable_info info;
@@ -164,6 +180,7 @@ static PyObject *executable_steps(PyObject *object, void *unused) {
                        "interpreted", info.n_interpreted, "why_interpreted", info.interpreted, "blas", info.blas);
 }
 
+/* One line, without a lock: an executable does not change. */
 PyObject *py_executable_repr(PyObject *object) {
   xlac_executable_info info;
   xlac_executable_get(((py_executable *)object)->exe, &info);
@@ -195,6 +212,7 @@ PyMethodDef py_executable_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+/* In the words of xlac.compile. */
 static PyObject *executable_numerics_name(PyObject *self, void *unused) {
   xlac_executable_info info;
   (void)unused;
@@ -202,7 +220,8 @@ static PyObject *executable_numerics_name(PyObject *self, void *unused) {
   return PyUnicode_FromString(info.numerics == XLAC_NUMERICS_FAST ? "fast" : "strict");
 }
 
-/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool, 'why': text} each. */
+/* {'argument': leaf, 'result': leaf or None, 'must': bool, 'in_place': bool, 'why': text} each. py_text frees the
+ * text, also where it is NULL. */
 static PyObject *executable_donations(PyObject *self, void *unused) {
   xlac_donation d;
   PyObject *list = PyList_New(0);
@@ -228,6 +247,8 @@ PyGetSetDef py_executable_getset[] = {
     {"donations", executable_donations, NULL,
      "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},
+    {"device", py_executable_device, NULL, "The device that runs it: the interpreter where that runs the program whole",
+     NULL},
     {"_lanes", py_executable_lanes, NULL, "Execution threads that have lanes, and the lanes' threads", NULL},
     {"_recorded", py_executable_recorded, NULL, "The last recorded call's events as JSON, or None", NULL},
     {"_kept", executable_kept, NULL, "A dict for what is worked out once", NULL},
@@ -240,9 +261,7 @@ PyGetSetDef py_executable_getset[] = {
 
 /* --- timelines --- */
 
-/* Timelines of an executable's runs. What is made of them is Python's (xlac.timeline). */
-
-/* The names and threads of its lanes. */
+/* The names and threads of its lanes. [(name, threads)], in the library's order. */
 PyObject *py_executable_lanes(PyObject *object, void *unused) {
   xlac_lane lane;
   PyObject *list = PyList_New(0);
@@ -272,7 +291,8 @@ PyObject *py_executable_run_timeline(PyObject *object, PyObject *args, PyObject 
   return both;
 }
 
-/* Recording calls go by values, so that all others need not ask. */
+/* Recording calls go by values, so that all others need not ask. `planned` is what it was before as soon as
+ * recording ends: calls go by leaves again. */
 PyObject *py_executable_record(PyObject *object, PyObject *arg) {
   py_executable *self = (py_executable *)object;
   int on = PyObject_IsTrue(arg);
@@ -287,13 +307,16 @@ PyObject *py_executable_record(PyObject *object, PyObject *arg) {
   Py_RETURN_NONE;
 }
 
+/* None before the first recorded call. */
 PyObject *py_executable_recorded(PyObject *object, void *unused) {
   py_executable *self = (py_executable *)object;
   (void)unused;
   return Py_NewRef(self->recorded ? self->recorded : Py_None);
 }
 
+/* The last call's is kept, in place of the one before; a call that fails leaves that one. */
 PyObject *py_call_recorded(py_executable *self, const py_call *call) {
+  assert(self->recording);
   char *json = NULL;
   size_t n = 0;
   PyObject *result = py_call_profiled(self, call, PY_CLOCK_LANES, &json, &n);

@@ -1,9 +1,14 @@
-/* The Python type Instruction. Reading an instruction that was removed raises, but for name, is_live and repr. */
+/* The Python type Instruction. Reading an instruction that was removed raises, but for name, is_live and repr.
+ *
+ * As with Computation, the object has a reference to its Module and a handle that stays valid with it; attributes
+ * of the object ask the library anew each time, so they are never out of date. */
 #include "py.h"
 
 #include <string.h>
 
+/* NULL gives None. */
 PyObject *py_wrap_op(py_state *st, py_module *module, xlac_op *op) {
+  assert(module && Py_IS_TYPE((PyObject *)module, st->module_type));
   if (op == NULL) Py_RETURN_NONE;
   py_instruction *self = PyObject_New(py_instruction, st->instruction_type);
   if (self == NULL) return NULL;
@@ -12,6 +17,7 @@ PyObject *py_wrap_op(py_state *st, py_module *module, xlac_op *op) {
   return (PyObject *)self;
 }
 
+/* The op is the module's. */
 static void instruction_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   Py_DECREF(((py_instruction *)self)->module);
@@ -19,17 +25,22 @@ static void instruction_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+/* The two handles with which the library is called. */
 static xlac_module *owner(PyObject *self) {
+  assert(((py_instruction *)self)->module);
   return ((py_instruction *)self)->module->m;
 }
 static xlac_op *inner(PyObject *self) {
   return ((py_instruction *)self)->op;
 }
+/* An op of the same module as an object. */
 static PyObject *wrap_neighbour(PyObject *self, xlac_op *op) {
   return py_wrap_op(py_state_of(self), ((py_instruction *)self)->module, op);
 }
 
+/* NULL, with an exception that has the op's name twice: in the message and as its place. */
 static PyObject *raise_removed(PyObject *self, const char *name) {
+  assert(name);
   xlac_error err = {.code = 800};
   PyOS_snprintf(err.message, sizeof err.message, "%.200s has been removed from its module", name);
   PyOS_snprintf(err.op, sizeof err.op, "%.90s", name);
@@ -44,11 +55,13 @@ static bool get_live(PyObject *self, xlac_op_info *info) {
   return false;
 }
 
+/* How a method that edits ends: None, or NULL with the library's error. */
 static PyObject *finish(PyObject *self, int status, const xlac_error *err) {
   if (status != 0) return py_raise(py_state_of(self), err, PY_ANY);
   Py_RETURN_NONE;
 }
 
+/* The same of a setter. */
 static int finish_set(PyObject *self, int status, const xlac_error *err) {
   if (status != 0) py_raise(py_state_of(self), err, PY_ANY);
   return status != 0 ? -1 : 0;
@@ -56,11 +69,13 @@ static int finish_set(PyObject *self, int status, const xlac_error *err) {
 
 /* --- facts --- */
 
+/* The same object that it was found through. */
 static PyObject *instruction_module(PyObject *self, void *unused) {
   (void)unused;
   return Py_NewRef(((py_instruction *)self)->module);
 }
 
+/* Names come from files and may be any bytes. */
 static PyObject *instruction_name(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -68,6 +83,7 @@ static PyObject *instruction_name(PyObject *self, void *unused) {
   return PyUnicode_DecodeUTF8(info.name, (Py_ssize_t)strlen(info.name), "surrogateescape");
 }
 
+/* A setter gets NULL for `del`. */
 static int instruction_rename(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   const char *name = value ? PyUnicode_AsUTF8(value) : NULL;
@@ -79,6 +95,7 @@ static int instruction_rename(PyObject *self, PyObject *value, void *unused) {
   return finish_set(self, xlac_op_rename(owner(self), inner(self), name, &err), &err);
 }
 
+/* What instruction_get_fact is asked for, as a getter's closure. */
 typedef enum instruction_fact {
   FACT_OPCODE,
   FACT_ID,
@@ -88,6 +105,7 @@ typedef enum instruction_fact {
   FACT_COMPUTATION
 } instruction_fact;
 
+/* One getter for the facts that xlac_op_get gives. */
 static PyObject *instruction_get_fact(PyObject *self, void *which) {
   xlac_op_info info;
   if (!get_live(self, &info)) return NULL;
@@ -116,7 +134,9 @@ static PyObject *instruction_is_live(PyObject *self, void *unused) {
 
 /* --- types --- */
 
+/* Sizes; None for a dimension without a bound, which only MLIR has. */
 static PyObject *dims_tuple(const xlac_type_info *t) {
+  assert(t->kind == XLAC_TYPE_TENSOR);
   PyObject *tuple = PyTuple_New(t->rank);
   for (uint32_t d = 0; tuple && d < t->rank; d++) {
     bool unbounded = t->dims[d] == INT64_MIN;
@@ -131,6 +151,7 @@ static PyObject *dims_tuple(const xlac_type_info *t) {
 
 /* Tensors give a tuple of sizes, tuples a list of their elements' shapes, others None. Nesting is the type's. */
 static PyObject *shape_of(const xlac_type *t) {
+  assert(t);
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (info.kind == XLAC_TYPE_TENSOR) return dims_tuple(&info);
@@ -146,8 +167,10 @@ static PyObject *shape_of(const xlac_type *t) {
   return list;
 }
 
-/* Types that have no elements give a word for their kind, or their own text. */
+/* Types that have no elements give a word for their kind, or their own text. A tuple gives a list of its
+ * elements'. Nesting is the type's. */
 static PyObject *dtype_name_of(const xlac_type *t) {
+  assert(t);
   static const char *const words[] = {
       [XLAC_TYPE_TOKEN] = "token",   [XLAC_TYPE_OPAQUE] = "opaque",     [XLAC_TYPE_BUFFER] = "buffer",
       [XLAC_TYPE_FUTURE] = "future", [XLAC_TYPE_FUNCTION] = "function", [XLAC_TYPE_OTHER] = NULL};
@@ -169,11 +192,13 @@ static PyObject *dtype_name_of(const xlac_type *t) {
   return list;
 }
 
+/* `layouts`: with them, or without (bare_type). */
 static PyObject *instruction_type(PyObject *self, void *layouts) {
   xlac_op_info info;
   return get_live(self, &info) ? py_text(xlac_type_print(info.type, layouts != NULL), -1) : NULL;
 }
 
+/* None, or `del`, has the library infer the type from the operands. */
 static int instruction_set_type(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -182,6 +207,7 @@ static int instruction_set_type(PyObject *self, PyObject *value, void *unused) {
   return finish_set(self, xlac_op_set_type(owner(self), inner(self), text, &err), &err);
 }
 
+/* As Python data; `type` is the same as text. */
 static PyObject *instruction_shape(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -196,6 +222,7 @@ static PyObject *instruction_dtype(PyObject *self, void *unused) {
 
 /* --- neighbours --- */
 
+/* In order; an op that is an operand twice is there twice. */
 static PyObject *instruction_operands(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -211,7 +238,9 @@ static PyObject *instruction_operands(PyObject *self, void *unused) {
   return list;
 }
 
+/* Objects for n ops. */
 static PyObject *list_of_ops(PyObject *self, xlac_op **ops, uint32_t n) {
+  assert(ops);
   PyObject *list = PyList_New(n);
   for (uint32_t i = 0; list && i < n; i++) {
     PyObject *item = wrap_neighbour(self, ops[i]);
@@ -223,6 +252,8 @@ static PyObject *list_of_ops(PyObject *self, xlac_op **ops, uint32_t n) {
   return list;
 }
 
+/* Each user once. The count is that of a moment ago: another thread that edits the module is the caller's mistake,
+ * but must not overrun the array. */
 static PyObject *instruction_users(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -235,6 +266,7 @@ static PyObject *instruction_users(PyObject *self, void *unused) {
   return list;
 }
 
+/* Computations, in the order of the op's attributes. */
 static PyObject *instruction_called(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -248,6 +280,7 @@ static PyObject *instruction_called(PyObject *self, void *unused) {
   return list;
 }
 
+/* The ops that must run before it without giving it a value. */
 static PyObject *instruction_control(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -262,6 +295,7 @@ static PyObject *instruction_control(PyObject *self, void *unused) {
 
 /* --- attributes: text, by key; xlac.attributes.Attributes makes a mapping of these --- */
 
+/* Those that are set. */
 static PyObject *instruction_attr_keys(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_op_info info;
@@ -275,7 +309,9 @@ static PyObject *instruction_attr_keys(PyObject *self, PyObject *unused) {
   return list;
 }
 
+/* A str; None where the op has no such attribute, NULL with an exception where it can have none of that name. */
 static PyObject *attr_text(PyObject *self, const char *key) {
+  assert(key);
   xlac_op_info info;
   xlac_error err = {.code = 0};
   char *text = NULL;
@@ -290,6 +326,7 @@ static PyObject *instruction_get_attr(PyObject *self, PyObject *key) {
   return s ? attr_text(self, s) : NULL;
 }
 
+/* None removes it. */
 static PyObject *instruction_set_attr(PyObject *self, PyObject *args) {
   const char *key, *text;
   xlac_error err = {.code = 0};
@@ -297,10 +334,12 @@ static PyObject *instruction_set_attr(PyObject *self, PyObject *args) {
   return finish(self, xlac_op_set_attr(owner(self), inner(self), key, text, &err), &err);
 }
 
+/* Getters of attributes that are attributes of the object, too; the closure is the key. */
 static PyObject *instruction_named_attr(PyObject *self, void *key) {
   return attr_text(self, key);
 }
 
+/* None, or `del`, removes the attribute; the text is read as in a program. */
 static int instruction_set_named_attr(PyObject *self, PyObject *value, void *key) {
   xlac_error err = {.code = 0};
   const char *text = value && value != Py_None ? PyUnicode_AsUTF8(value) : NULL;
@@ -308,11 +347,13 @@ static int instruction_set_named_attr(PyObject *self, PyObject *value, void *key
   return finish_set(self, xlac_op_set_attr(owner(self), inner(self), key, text, &err), &err);
 }
 
+/* A mapping that reads and writes through _get_attr and _set_attr. */
 static PyObject *instruction_attributes(PyObject *self, void *unused) {
   (void)unused;
   return py_delegate("xlac.attributes", "Attributes", self, NULL, NULL);
 }
 
+/* A copy, which may be written to without changing the module. */
 static PyObject *instruction_constant(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
@@ -334,18 +375,21 @@ static xlac_op *other_op(PyObject *self, PyObject *other) {
   return NULL;
 }
 
+/* All uses, also as a root; the library refuses an op of another type. */
 static PyObject *instruction_replace(PyObject *self, PyObject *other) {
   xlac_error err = {.code = 0};
   xlac_op *with = other_op(self, other);
   return with ? finish(self, xlac_op_replace_uses(owner(self), inner(self), with, &err), &err) : NULL;
 }
 
+/* The object stays, and is_live is False from now on. */
 static PyObject *instruction_remove(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
   return finish(self, xlac_op_remove(owner(self), inner(self), &err), &err);
 }
 
+/* The library checks the number, and that types fit. */
 static PyObject *instruction_set_operand(PyObject *self, PyObject *args) {
   unsigned index;
   PyObject *object;
@@ -355,6 +399,7 @@ static PyObject *instruction_set_operand(PyObject *self, PyObject *args) {
   return operand ? finish(self, xlac_op_set_operand(owner(self), inner(self), index, operand, &err), &err) : NULL;
 }
 
+/* Within one computation. None is no op: to the end. */
 static PyObject *instruction_move_before(PyObject *self, PyObject *other) {
   xlac_error err = {.code = 0};
   xlac_op *before = other == Py_None ? NULL : other_op(self, other);
@@ -364,6 +409,7 @@ static PyObject *instruction_move_before(PyObject *self, PyObject *other) {
 
 /* --- the type --- */
 
+/* Options as Module.to_text. */
 static PyObject *instruction_to_text(PyObject *self, PyObject *args, PyObject *kwargs) {
   xlac_print_options options;
   xlac_error err = {.code = 0};
@@ -374,6 +420,7 @@ static PyObject *instruction_to_text(PyObject *self, PyObject *args, PyObject *k
   return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+/* Also of one that was removed. */
 static PyObject *instruction_repr(PyObject *self) {
   xlac_op_info info;
   xlac_op_get(owner(self), inner(self), &info);
@@ -384,11 +431,13 @@ static PyObject *instruction_repr(PyObject *self) {
   return repr;
 }
 
+/* By handle: two objects of one op are equal. */
 static PyObject *instruction_compare(PyObject *self, PyObject *other, int op) {
   if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((inner(self) == inner(other)) == (op == Py_EQ));
 }
 
+/* Goes with it: the handle, without the bits that are 0 in all. */
 static Py_hash_t instruction_hash(PyObject *self) {
   return (Py_hash_t)((uintptr_t)inner(self) >> 4);
 }

@@ -1,14 +1,16 @@
-/* xlac.interpret and xlac.run_parallel: arrays in, the reference interpreter without the GIL, arrays out. */
+/* xlac.interpret and xlac.run_parallel: arrays in, the reference interpreter without the GIL, arrays out. Also
+ * what every run needs that Python code is called from (run.h): polling, the threads that work for it, and its
+ * errors. */
 #include <time.h>
 
 #include "run.h"
 
 /* --- one run --- */
 
-/* xlac.interpret: arrays in, the reference interpreter without the GIL, arrays out. */
-
+/* Ctrl-C is heeded within such a time; taking the GIL more often would slow other threads down. */
 #define POLL_SECONDS 0.05
 
+/* A clock that nobody sets. */
 double py_run_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -34,11 +36,14 @@ bool py_run_poll(void *ctx) {
 
 /* "argument 1 (x)". */
 static void name_argument(py_module *module, uint32_t number, xlac_op *param, char *buf, size_t size) {
+  assert(param && size > 0);
   xlac_op_info info;
   xlac_op_get(module->m, param, &info);
   PyOS_snprintf(buf, size, "argument %u (%.100s)", number, info.name);
 }
 
+/* Values in the types of the entry's parameters; 0, or -1 with an exception. args: the module, then the arrays.
+ * What was made is in `values` either way. */
 static int convert_arguments(py_state *st, py_module *module, PyObject *args, PyObject *keep, xlac_value **values) {
   xlac_computation *entry = xlac_module_entry(module->m);
   uint32_t n = (uint32_t)PyTuple_GET_SIZE(args) - 1;
@@ -64,11 +69,14 @@ static int convert_arguments(py_state *st, py_module *module, PyObject *args, Py
 
 /* --- threads that work for a run --- */
 
+/* Whether this is the thread that began the run: it has a thread state already, which others must make. */
 static bool run_is_here(const py_run *run) {
   return run->caller == PyThread_get_thread_ident();
 }
 
+/* Of the interpreter that began the run: the function that is called belongs to it. */
 bool py_run_visit(py_run *run) {
+  assert(run->interpreter);
   if (run_is_here(run)) {
     py_run_enter(run);
     return true;
@@ -78,6 +86,7 @@ bool py_run_visit(py_run *run) {
   return own != NULL;
 }
 
+/* On the same thread as py_run_visit, and with the GIL. */
 void py_run_unvisit(py_run *run) {
   if (run_is_here(run)) {
     py_run_leave(run);
@@ -89,7 +98,10 @@ void py_run_unvisit(py_run *run) {
 
 /* --- errors --- */
 
+/* With the GIL and an exception set, which is taken away. Several calls may fail in one run, on several threads;
+ * the run's error names one of them. */
 void py_run_keep_error(py_run *run, const char *op, xlac_error *err) {
+  assert(op && err);
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -110,7 +122,8 @@ void py_run_keep_error(py_run *run, const char *op, xlac_error *err) {
   Py_XDECREF(traceback);
 }
 
-/* The exception of the op that err names. A new reference, or NULL. */
+/* The exception of the op that err names. A new reference, or NULL. The list is dropped: the run is over. Names in
+ * the record are cut off, and are compared as far as they go. */
 static PyObject *run_cause(py_run *run, const xlac_error *err) {
   PyObject *found = NULL;
   for (Py_ssize_t i = 0; run->errors && i < PyList_GET_SIZE(run->errors) && found == NULL; i++) {
@@ -122,7 +135,8 @@ static PyObject *run_cause(py_run *run, const xlac_error *err) {
   return found;
 }
 
-/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. */
+/* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. An
+ * exception that is no Exception (KeyboardInterrupt, SystemExit) comes out as it is. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   PyObject *value = run_cause(run, err);
   if (value && !PyErr_GivenExceptionMatches(value, PyExc_Exception)) {
@@ -141,7 +155,8 @@ PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   return NULL;
 }
 
-/* Appends (id, array) to the list for each probed value. */
+/* Appends (id, array) to the list for each probed value. 0, or -1 with an exception. The values are the probes'
+ * until xlac_probes_get gives a reference, which py_from_value takes over. */
 static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
   for (uint32_t i = 0; i < xlac_probes_count(probes); i++) {
     const char *id = NULL;
@@ -160,8 +175,10 @@ static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
   return 0;
 }
 
+/* The registry is made and dropped with the GIL; in between, the run takes it only to poll and for custom calls. */
 int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                  xlac_value **values, xlac_value **result) {
+  assert(run->st && start);
   xlac_error err = {.code = 0};
   py_custom_calls calls;
   if (py_custom_calls_begin(run, &calls) < 0) return -1;
@@ -180,19 +197,23 @@ int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *star
   return 0;
 }
 
+/* Arrays own the values: nothing of the run is left but they. */
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values) {
+  assert(run->st && start);
   xlac_value *result = NULL;
   if (py_run_start(run, options, start, what, n, values, &result) < 0) return NULL;
   return py_from_value(run->st, result);
 }
 
+/* A py_start_fn for a module. */
 static int start_interpreter(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                              xlac_value **out, xlac_error *err) {
   return xlac_interpret(what, options, n, values, out, err);
 }
 
-/* The run, and then what its probes saw, also when it has failed: its error comes first. */
+/* The run, and then what its probes saw, also when it has failed: its error comes first. `list` None: without
+ * probes. The exception of the run is kept aside while the list is filled. */
 static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32_t n, xlac_value **values,
                             PyObject *list) {
   xlac_error err = {.code = 0};
@@ -208,7 +229,7 @@ static PyObject *run_probed(py_run *run, xlac_interpret_options *options, uint32
   return result;
 }
 
-/* "eager", "lazy", or the seed of a shuffled order. */
+/* "eager", "lazy", or the seed of a shuffled order. 0, or -1 with an exception. */
 static int read_async_order(PyObject *order, xlac_interpret_options *options) {
   if (PyLong_Check(order)) {
     options->async_order = XLAC_ASYNC_SHUFFLED;
@@ -223,6 +244,7 @@ static int read_async_order(PyObject *order, xlac_interpret_options *options) {
   return -1;
 }
 
+/* 0, or -1 with an exception. Positional arguments are the program's, so an empty tuple stands for them. */
 static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyObject **progress, PyObject **probes) {
   static char *names[] = {"seed", "replica", "partition", "progress", "probes", "blas", "async_order", NULL};
   unsigned long long seed = 0;
@@ -240,6 +262,7 @@ static int parse_options(PyObject *kwargs, xlac_interpret_options *options, PyOb
   return ok ? 0 : -1;
 }
 
+/* The module's text is never run through passes here: what is written is what is run. */
 PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options)};
@@ -264,8 +287,8 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
 
 /* --- several participants --- */
 
-/* xlac.run_parallel: lists of arrays in, one participant each; a list of results out. */
-
+/* Lists of arrays in, one participant each; a list of results out. Everything is freed by parallel_end_call in
+ * whatever state. */
 typedef struct parallel_call {
   py_state *st;
   py_module *module;
@@ -277,12 +300,14 @@ typedef struct parallel_call {
   PyObject *keep;
 } parallel_call;
 
+/* The computation of that name; without one the entry. NULL where there is none: the run says so. */
 static xlac_computation *parallel_computation(xlac_module *m, const char *name) {
   return name == NULL ? xlac_module_entry(m) : xlac_computation_find(m, name);
 }
 
-/* One argument of participant i, in the type of its parameter where there is one. */
+/* One argument of participant i, in the type of its parameter where there is one. 0, or -1 with an exception. */
 static int parallel_argument(parallel_call *call, uint32_t i, uint32_t k, PyObject *object) {
+  assert(i < call->n);
   xlac_module *m = call->module->m;
   xlac_computation *c = parallel_computation(m, call->programs[i].name);
   xlac_op *param = c ? xlac_computation_param(m, c, k) : NULL;
@@ -294,13 +319,17 @@ static int parallel_argument(parallel_call *call, uint32_t i, uint32_t k, PyObje
   return py_to_value(call->st, object, info.type, what, call->keep, &call->args[i][k]);
 }
 
+/* Places for the values of a tuple; NULL with an exception. */
 static xlac_value **parallel_room(PyObject *tuple) {
   xlac_value **values = PyMem_Calloc((size_t)PyTuple_GET_SIZE(tuple) + 1, sizeof *values);
   if (values == NULL) PyErr_NoMemory();
   return values;
 }
 
+/* What a participant runs, and with what: 0, or -1 with an exception. The counts grow value by value, so that on
+ * failure just those that exist are released. */
 static int parallel_participant(parallel_call *call, uint32_t i, PyObject *args, PyObject *name, PyObject *infeed) {
+  assert(i < call->n);
   xlac_program *p = &call->programs[i];
   if (!PyTuple_Check(args) || !PyTuple_Check(infeed)) {
     PyErr_SetString(PyExc_TypeError, "arguments and infeeds of a participant are tuples");
@@ -318,8 +347,9 @@ static int parallel_participant(parallel_call *call, uint32_t i, PyObject *args,
   return 0;
 }
 
-/* Consumes the values. */
+/* Consumes the values. A list of arrays, or NULL with an exception. */
 static PyObject *parallel_list(parallel_call *call, xlac_value **values) {
+  assert(values);
   PyObject *list = PyList_New(call->n);
   for (uint32_t i = 0; i < call->n; i++) {
     PyObject *one = list ? py_from_value(call->st, values[i]) : NULL;
@@ -331,6 +361,7 @@ static PyObject *parallel_list(parallel_call *call, xlac_value **values) {
   return list;
 }
 
+/* The participants are threads of the library's; only this one polls and needs Python. */
 static PyObject *parallel_run(parallel_call *call, unsigned long long seed) {
   xlac_error err = {.code = 0};
   py_run run = {.st = call->st, .m = call->module->m};
@@ -349,7 +380,9 @@ static PyObject *parallel_run(parallel_call *call, unsigned long long seed) {
   return both;
 }
 
+/* 0, or -1 with an exception. Sizes are compared before they are multiplied. */
 static int parallel_begin_call(parallel_call *call, PyObject *args, PyObject *programs, PyObject *infeed) {
+  assert(call->programs == NULL && call->keep == NULL);
   Py_ssize_t n = PyList_GET_SIZE(args);
   if (call->replicas < 1 || call->partitions < 1 || n < 1 || n > 65536 || call->replicas > n ||
       call->replicas * call->partitions != n || PyList_GET_SIZE(programs) != n || PyList_GET_SIZE(infeed) != n) {
@@ -372,11 +405,13 @@ static int parallel_begin_call(parallel_call *call, PyObject *args, PyObject *pr
   return -1;
 }
 
+/* Places that were not filled are NULL, which is fine. */
 static void parallel_release(xlac_value **values, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
 }
 
+/* Counts in the programs say how many values there are. */
 static void parallel_end_call(parallel_call *call) {
   for (uint32_t i = 0; i < call->n; i++) {
     if (call->programs && call->args && call->args[i]) parallel_release(call->args[i], call->programs[i].n_args);
@@ -391,6 +426,7 @@ static void parallel_end_call(parallel_call *call) {
   Py_XDECREF(call->keep);
 }
 
+/* The wrapper in Python has made lists of equal length, or this says what is wrong. */
 PyObject *py_run_parallel(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"module", "args", "programs", "infeed", "replicas", "partitions", "seed", NULL};
   py_state *st = PyModule_GetState(core);

@@ -1,8 +1,10 @@
-/* Kernels by their text (xlac.kernels). Arrays come as buffers of bytes. */
+/* Kernels by their text (xlac.kernels): for reading one and for trying it out by itself. Arrays come as buffers of
+ * bytes; element types and shapes are the kernel's. */
 #include <string.h>
 
 #include "py.h"
 
+/* Errors of the text are ParseErrors, with line and column. */
 PyObject *py_kernel_text(PyObject *core, PyObject *source) {
   PyObject *holder = NULL;
   const char *text = NULL;
@@ -25,6 +27,7 @@ typedef struct kernel_arrays {
   uint32_t n;
 } kernel_arrays;
 
+/* 0, or -1 with an exception; kernel_arrays_close follows in either case, for the n that are open. */
 static int kernel_arrays_open(kernel_arrays *a, PyObject *sequence, int flags) {
   memset(a, 0, sizeof *a);
   a->items = PySequence_Fast(sequence, "arrays must be a sequence");
@@ -43,6 +46,7 @@ static int kernel_arrays_open(kernel_arrays *a, PyObject *sequence, int flags) {
   return 0;
 }
 
+/* Also of one that was never opened, all zero. */
 static void kernel_arrays_close(kernel_arrays *a) {
   for (uint32_t i = 0; i < a->n; i++) PyBuffer_Release(&a->views[i]);
   PyMem_Free(a->views);
@@ -51,13 +55,16 @@ static void kernel_arrays_close(kernel_arrays *a) {
   Py_XDECREF(a->items);
 }
 
+/* Without the GIL: the buffers are locked by their views. */
 static int kernel_call(const char *text, size_t n, const xlac_kernel_call *call, xlac_error *err) {
+  assert(text && call);
   PyThreadState *thread = PyEval_SaveThread();
   int status = xlac_kernel_run(text, n, call, err);
   PyEval_RestoreThread(thread);
   return status;
 }
 
+/* `reference`: one iteration after another, instead of by vectors. */
 PyObject *py_kernel_run(PyObject *core, PyObject *args) {
   PyObject *source = NULL, *inputs = NULL, *outputs = NULL, *holder = NULL;
   unsigned threads = 1;

@@ -1,11 +1,12 @@
-/* The Python type Module. */
+/* The Python type Module: making, printing, checking, reading and editing it, and pipelines of passes on it.
+ *
+ * A module has one handle of the library's, which the object owns. Whatever takes long goes without the GIL and
+ * heeds Ctrl-C (PY_WORK); the library locks the module for that time, so that two threads may use it. */
 #include <string.h>
 
 #include "py.h"
 
 /* --- pipelines of passes --- */
-
-/* Module.run: a pipeline of passes on a copy, and the table of passes. */
 
 /* What the callback after each pass needs. */
 typedef struct py_after {
@@ -15,7 +16,9 @@ typedef struct py_after {
   py_state *st;
 } py_after;
 
-static bool call_python(py_after *after, const char *pass, xlac_module *m) {
+/* False with an exception. The callback gets a copy, as it may keep it and the next pass changes the module. */
+static bool call_hook(py_after *after, const char *pass, xlac_module *m) {
+  assert(after->callback);
   xlac_error err = {.code = 0};
   xlac_module *copy = NULL;
   if (xlac_module_clone(&copy, m, &err) != 0) return py_raise(after->st, &err, PY_ANY) != NULL;
@@ -26,16 +29,20 @@ static bool call_python(py_after *after, const char *pass, xlac_module *m) {
   return result != NULL;
 }
 
-/* Also the place where Ctrl-C stops a long pipeline. */
+/* Also the place where Ctrl-C stops a long pipeline. 0 goes on, 1 stops the pipeline with the exception that is
+ * set. On the thread that runs the pipeline. */
 static int after_pass(void *ctx, const char *pass, xlac_module *m) {
+  assert(ctx);
   py_after *after = ctx;
   py_work_pause(after->work);
-  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_python(after, pass, m));
+  bool ok = PyErr_CheckSignals() == 0 && (after->callback == NULL || call_hook(after, pass, m));
   py_work_resume(after->work);
   return ok ? 0 : 1;
 }
 
+/* 0, or not with err, or with an exception of the callback's. */
 static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool verify_each, xlac_error *err) {
+  assert(m && text);
   xlac_pipeline_options options = {XLAC_OPTIONS(xlac_pipeline_options), .after = after_pass, .ctx = after,
                                    .verify_each = verify_each};
   py_work work;
@@ -46,6 +53,8 @@ static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool 
   return status;
 }
 
+/* On a copy unless told otherwise. A pass on the user's own module is not stopped in its midst, as that would
+ * leave it half done: only between passes. */
 PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"module", "pipeline", "after", "verify_each", "in_place", NULL};
   py_state *st = PyModule_GetState(core);
@@ -68,6 +77,7 @@ PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
   return PyErr_Occurred() ? NULL : py_raise(st, &err, PY_ANY);
 }
 
+/* {name: what it means} of a pass's options. */
 static PyObject *option_dict(uint32_t index, uint32_t n) {
   PyObject *dict = PyDict_New();
   const char *name, *doc;
@@ -79,6 +89,7 @@ static PyObject *option_dict(uint32_t index, uint32_t n) {
   return dict;
 }
 
+/* What xlac.passes lists; the library numbers its passes from 0. */
 PyObject *py_pass_table(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;
   PyObject *dict = PyDict_New();
@@ -93,9 +104,9 @@ PyObject *py_pass_table(PyObject *core, PyObject *unused) {
 
 /* --- the type --- */
 
-/* The Python type Module. */
-
+/* Steals m, also on failure. */
 PyObject *py_wrap_module(py_state *st, xlac_module *m) {
+  assert(m);
   py_module *self = PyObject_New(py_module, st->module_type);
   if (self == NULL) {
     xlac_module_destroy(m);
@@ -105,6 +116,7 @@ PyObject *py_wrap_module(py_state *st, xlac_module *m) {
   return (PyObject *)self;
 }
 
+/* Computations and Instructions have references to this object, so none is left. */
 static void module_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   xlac_module_destroy(((py_module *)self)->m);
@@ -113,11 +125,14 @@ static void module_dealloc(PyObject *self) {
 }
 
 static xlac_module *handle(PyObject *self) {
+  assert(((py_module *)self)->m);
   return ((py_module *)self)->m;
 }
 
 /* --- making --- */
 
+/* Bytes are looked at by the library ("auto"): text and serialized protos need no word of the user's. The text is
+ * borrowed for the call. */
 PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"text", "format", "allow_unregistered", "strict", "max_depth", NULL};
   py_state *st = PyModule_GetState(core);
@@ -149,6 +164,7 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   return status == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_PARSING);
 }
 
+/* Without an entry; xlac.Builder adds to it. */
 PyObject *py_new_module(PyObject *core, PyObject *name) {
   py_state *st = PyModule_GetState(core);
   const char *s = PyUnicode_AsUTF8(name);
@@ -158,6 +174,7 @@ PyObject *py_new_module(PyObject *core, PyObject *name) {
   return xlac_module_create(&m, s, &err) == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_ANY);
 }
 
+/* A deep copy: nothing is shared, ids and names are kept. */
 static PyObject *module_clone(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -169,7 +186,9 @@ static PyObject *module_clone(PyObject *self, PyObject *unused) {
 
 /* --- printing and verifying --- */
 
+/* 0, or -1 with an exception. The names are in the order of the library's numbers. */
 static int print_mode(py_state *st, const char *mode, int32_t *out) {
+  assert(mode && out);
   static const char *const names[] = {"default", "short", "canonical", "fingerprint"};
   for (int32_t i = 0; i < 4; i++) {
     if (strcmp(mode, names[i]) == 0) {
@@ -181,7 +200,10 @@ static int print_mode(py_state *st, const char *mode, int32_t *out) {
   return -1;
 }
 
+/* 0, or -1 with an exception. Also what Computation.to_text and Instruction.to_text take, so that all three have
+ * the same options. */
 int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out) {
+  assert(out);
   static char *names[] = {
       "format",    "mode", "elide_large_constants", "operand_shapes", "metadata", "ids", "indent", "generic",
       "locations", NULL};
@@ -209,6 +231,7 @@ int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_
   return print_mode(st, mode, &out->mode);
 }
 
+/* Bytes that are no UTF-8 come as surrogates, and xlac.parse takes them back. */
 static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs) {
   xlac_print_options options;
   xlac_error err = {.code = 0};
@@ -220,9 +243,12 @@ static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs
   return status == 0 ? py_text(text, (Py_ssize_t)n) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
+/* From one form to the other: a new module. */
 typedef int module_translation(xlac_module **out, xlac_module *m, xlac_error *err);
 
+/* A module that can't be translated is a VerifyError, with the op that is in the way. */
 static PyObject *module_translated(PyObject *self, module_translation *translate) {
+  assert(translate);
   xlac_error err = {.code = 0};
   xlac_module *m = NULL;
   int status;
@@ -230,21 +256,25 @@ static PyObject *module_translated(PyObject *self, module_translation *translate
   return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_VERIFYING);
 }
 
+/* The ops of StableHLO and CHLO as HLO's; a module of HLO form is refused by the library. */
 static PyObject *module_to_hlo(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_translated(self, xlac_module_to_hlo);
 }
 
+/* The other way round. */
 static PyObject *module_to_stablehlo(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_translated(self, xlac_module_to_stablehlo);
 }
 
+/* 'hlo' or 'mlir'. */
 static PyObject *module_form(PyObject *self, void *unused) {
   (void)unused;
   return PyUnicode_FromString(xlac_module_is_mlir(handle(self)) ? "mlir" : "hlo");
 }
 
+/* A proto of XLA's, or StableHLO's bytecode of a version that others can read. */
 static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"format", "version", NULL};
   const char *format = "hlo-proto", *version = NULL;
@@ -265,6 +295,7 @@ static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwarg
   return result;
 }
 
+/* None, or VerifyError for the first rule that is broken. */
 static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"xla_compat", "mixed_floats", NULL};
   int xla_compat = 0, mixed_floats = 0, status;
@@ -277,7 +308,9 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   Py_RETURN_NONE;
 }
 
+/* Text of the library's in JSON; names that are no UTF-8 are replaced, since JSON has to be. */
 static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, size_t *, xlac_error *)) {
+  assert(fn);
   xlac_error err = {.code = 0};
   char *text = NULL;
   size_t n = 0;
@@ -289,16 +322,19 @@ static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, s
   return result;
 }
 
+/* What python/xlac/sharding.py reads and makes objects of. */
 static PyObject *module_explain_sharding(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_json(self, xlac_module_explain_sharding);
 }
 
+/* As JSON, for the same module. */
 static PyObject *module_reshards(PyObject *self, PyObject *unused) {
   (void)unused;
   return module_json(self, xlac_module_reshards);
 }
 
+/* Writes into the module itself, as Python's xlac.sharding says. */
 static PyObject *module_annotate(PyObject *self, PyObject *args) {
   const char *value = NULL, *sharding = NULL;
   xlac_error err = {.code = 0};
@@ -309,6 +345,7 @@ static PyObject *module_annotate(PyObject *self, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+/* 64 bits as hex digits: equal for programs that differ in names, metadata and order of text only. */
 static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
   (void)unused;
   uint64_t value = 0;
@@ -323,12 +360,14 @@ static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
 
 /* --- reading --- */
 
+/* As a str, surrogates for bytes that are no UTF-8. */
 static PyObject *module_name(PyObject *self, void *unused) {
   (void)unused;
   const char *name = xlac_module_name(handle(self));
   return PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "surrogateescape");
 }
 
+/* A setter gets NULL for `del`. */
 static int module_set_name(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   const char *name = value ? PyUnicode_AsUTF8(value) : NULL;
@@ -342,11 +381,13 @@ static int module_set_name(PyObject *self, PyObject *value, void *unused) {
   return -1;
 }
 
+/* None while a module is being built. */
 static PyObject *module_entry(PyObject *self, void *unused) {
   (void)unused;
   return py_wrap_computation(py_state_of(self), (py_module *)self, xlac_module_entry(handle(self)));
 }
 
+/* A computation of another module has a handle that means nothing here. */
 static int module_set_entry(PyObject *self, PyObject *value, void *unused) {
   (void)unused;
   py_state *st = py_state_of(self);
@@ -361,6 +402,7 @@ static int module_set_entry(PyObject *self, PyObject *value, void *unused) {
   return -1;
 }
 
+/* A list of the moment, without those that were removed. */
 static PyObject *module_computations(PyObject *self, void *unused) {
   (void)unused;
   PyObject *list = PyList_New(0);
@@ -372,17 +414,20 @@ static PyObject *module_computations(PyObject *self, void *unused) {
   return list;
 }
 
+/* In all computations, one after another: linear. */
 static PyObject *module_find(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
   return s ? py_wrap_op(py_state_of(self), (py_module *)self, xlac_op_find(handle(self), NULL, s)) : NULL;
 }
 
+/* None where there is none of that name. */
 static PyObject *module_computation(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
   if (s == NULL) return NULL;
   return py_wrap_computation(py_state_of(self), (py_module *)self, xlac_computation_find(handle(self), s));
 }
 
+/* Counts and bytes, of the module as it is now. */
 static PyObject *module_stats(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_stats s;
@@ -393,6 +438,7 @@ static PyObject *module_stats(PyObject *self, PyObject *unused) {
 
 /* --- the header --- */
 
+/* The path to an element of a nested tuple. */
 static PyObject *index_tuple(const int64_t *path, uint32_t n) {
   PyObject *tuple = PyTuple_New(n);
   for (uint32_t i = 0; tuple && i < n; i++) {
@@ -405,18 +451,24 @@ static PyObject *index_tuple(const int64_t *path, uint32_t n) {
   return tuple;
 }
 
+/* What a line of input_output_alias says. */
 static PyObject *alias_dict(const xlac_alias *a) {
+  assert(a);
   return Py_BuildValue("{sNsLsNsO}", "output", index_tuple(a->output, a->n_output), "parameter",
                        (long long)a->parameter, "index", index_tuple(a->index, a->n_index), "must",
                        a->must ? Py_True : Py_False);
 }
 
+/* What a line of buffer_donor says. */
 static PyObject *donor_dict(const xlac_alias *a) {
+  assert(a);
   return Py_BuildValue("{sLsN}", "parameter", (long long)a->parameter, "index", index_tuple(a->index, a->n_index));
 }
 
+/* A dict for each, of either kind. */
 static PyObject *alias_list(xlac_module *m, bool (*get)(xlac_module *, uint32_t, xlac_alias *),
                             PyObject *(*make)(const xlac_alias *)) {
+  assert(get && make);
   PyObject *list = PyList_New(0);
   xlac_alias a;
   for (uint32_t i = 0; list && get(m, i, &a); i++) {
@@ -427,6 +479,7 @@ static PyObject *alias_list(xlac_module *m, bool (*get)(xlac_module *, uint32_t,
   return list;
 }
 
+/* Attributes of the frontend that made the program: text to text. */
 static PyObject *frontend_dict(xlac_module *m) {
   PyObject *dict = PyDict_New();
   const char *key, *value;
@@ -438,6 +491,7 @@ static PyObject *frontend_dict(xlac_module *m) {
   return dict;
 }
 
+/* "N" steals each part, and the whole is NULL where one of them is. */
 static PyObject *module_config(PyObject *self, void *unused) {
   (void)unused;
   xlac_module *m = handle(self);
@@ -450,8 +504,10 @@ static PyObject *module_config(PyObject *self, void *unused) {
                        alias_list(m, xlac_module_donor, donor_dict), "frontend_attributes", frontend_dict(m));
 }
 
-/* A tuple of integers as an index path; false with an exception set. */
+/* A tuple of integers as an index path; false with an exception set. `path` has 32 places, more than tuples are
+ * ever nested. */
 static bool read_path(py_state *st, PyObject *tuple, int64_t *path, uint32_t *n) {
+  assert(path && n);
   Py_ssize_t size = tuple ? PyTuple_GET_SIZE(tuple) : 0;
   if (size > 32) return py_raise_argument(st, "an index path has at most 32 steps, found %zd", size) != NULL;
   for (Py_ssize_t i = 0; i < size; i++) {
@@ -462,6 +518,7 @@ static bool read_path(py_state *st, PyObject *tuple, int64_t *path, uint32_t *n)
   return true;
 }
 
+/* Replaces an entry of the same output. */
 static PyObject *module_set_alias(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"output", "parameter", "index", "must", NULL};
   PyObject *output, *index = NULL;
@@ -481,6 +538,7 @@ static PyObject *module_set_alias(PyObject *self, PyObject *args, PyObject *kwar
   Py_RETURN_NONE;
 }
 
+/* Memory that may be used for any result. */
 static PyObject *module_add_donor(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"parameter", "index", NULL};
   PyObject *index = NULL;
@@ -496,6 +554,7 @@ static PyObject *module_add_donor(PyObject *self, PyObject *args, PyObject *kwar
   Py_RETURN_NONE;
 }
 
+/* Both kinds. */
 static PyObject *module_clear_aliases(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -505,6 +564,7 @@ static PyObject *module_clear_aliases(PyObject *self, PyObject *unused) {
 
 /* --- building --- */
 
+/* Empty and without a root; verify would refuse it as it is. */
 static PyObject *module_add_computation(PyObject *self, PyObject *name) {
   const char *s = PyUnicode_AsUTF8(name);
   xlac_error err = {.code = 0};
@@ -514,6 +574,7 @@ static PyObject *module_add_computation(PyObject *self, PyObject *name) {
   return py_wrap_computation(py_state_of(self), (py_module *)self, c);
 }
 
+/* With all that it calls, also from this module itself. */
 static PyObject *module_import_computation(PyObject *self, PyObject *object) {
   py_state *st = py_state_of(self);
   xlac_error err = {.code = 0};
@@ -525,6 +586,7 @@ static PyObject *module_import_computation(PyObject *self, PyObject *object) {
   return py_wrap_computation(st, (py_module *)self, c);
 }
 
+/* One line, whatever the size. */
 static PyObject *module_repr(PyObject *self) {
   xlac_stats s;
   xlac_module_stats(handle(self), &s);
@@ -532,6 +594,7 @@ static PyObject *module_repr(PyObject *self) {
                               (unsigned long long)s.n_computations, (unsigned long long)s.n_ops);
 }
 
+/* The machine that the times are estimated for comes from Python. */
 static PyObject *module_async_report(PyObject *self, PyObject *args) {
   xlac_async_model model = {0};
   xlac_error err = {.code = 0};

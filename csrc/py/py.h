@@ -27,6 +27,8 @@ typedef enum py_name {
   PY_NAMES
 } py_name;
 
+/* One for each interpreter that imports the module; what several threads may write (descrs, numpy) is written
+ * atomically, the rest once or with the GIL. */
 typedef struct py_state {
   PyTypeObject *module_type, *computation_type, *instruction_type, *executable_type, *block_type, *clusters_type,
       *session_type, *step_type;
@@ -43,10 +45,13 @@ typedef struct py_state {
   uint8_t dl_codes[PY_MAX_DTYPES], dl_bits[PY_MAX_DTYPES]; /* DLPack's type of an element type; 0 bits: none */
 } py_state;
 
+/* The objects of Module, Computation and Instruction. The handles are never NULL; the latter two keep the module
+ * alive. */
 typedef struct py_module {
   PyObject_HEAD xlac_module *m;
 } py_module;
 
+/* Several objects may stand for one computation or instruction. */
 typedef struct py_computation {
   PyObject_HEAD py_module *module;
   xlac_computation *c;
@@ -57,13 +62,16 @@ typedef struct py_instruction {
   xlac_op *op;
 } py_instruction;
 
+/* Defined in core.c. */
 extern struct PyModuleDef py_core_def;
-/* Of any object of our (final, hence exactly ours) types. */
+/* Of any object of our (final, hence exactly ours) types. Cheaper than a search through the type's bases, which
+ * subclasses would need. */
 static inline py_state *py_state_of(PyObject *self) {
   return (py_state *)PyType_GetModuleState(Py_TYPE(self));
 }
 
 /* --- errors.c --- */
+/* Numbers of the library's errors (xlac.codes). */
 enum { PY_BUFFER_DELETED = 504, PY_DONATION_UNUSABLE = 507, PY_DONATION_TWICE = 508 };
 /* Which class an error has when its code does not say. */
 typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
@@ -94,10 +102,12 @@ int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t
 int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out);
 /* Calls function `name` of the Python module `file` with self before args. */
 PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObject *args, PyObject *kwargs);
+/* A method of that C name which py_delegate does. */
 #define PY_DELEGATE(c_name, file, name)                                       \
   static PyObject *c_name(PyObject *self, PyObject *args, PyObject *kwargs) { \
     return py_delegate(file, name, self, args, kwargs);                       \
   }
+/* The entry of a method table for a function that takes keywords; through a cast that compilers let pass. */
 #define PY_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function)), METH_VARARGS | METH_KEYWORDS
 
 /* --- buffer*.c, dlpack*.c --- */
@@ -130,6 +140,7 @@ void py_work_end(py_work *work);
 /* Between them, around what needs the GIL on the same thread. */
 void py_work_pause(py_work *work);
 void py_work_resume(py_work *work);
+/* Runs a statement that way; it must not touch Python's objects. */
 #define PY_WORK(statement)      \
   do {                          \
     py_work work;               \
@@ -145,6 +156,8 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_devices(PyObject *core, PyObject *unused);
 PyObject *py_memory_stats(PyObject *core, PyObject *unused);
 PyObject *py_memory_limit(PyObject *core, PyObject *bytes);
 PyObject *py_run_parallel(PyObject *core, PyObject *args, PyObject *kwargs);

@@ -5,6 +5,7 @@
 
 #include "py.h"
 
+/* It lies on the stack of the function that began the run, which waits for it. */
 typedef struct py_run {
   py_state *st;
   xlac_module *m;        /* that runs, borrowed */
@@ -16,6 +17,7 @@ typedef struct py_run {
   PyObject *errors; /* what custom calls raised: pairs of an op's name and an exception; or NULL */
 } py_run;
 
+/* On the thread that began the run only: takes the GIL with its own thread state. */
 static inline void py_run_enter(py_run *run) {
   PyEval_RestoreThread(run->thread);
 }
@@ -46,6 +48,7 @@ PyObject *py_run_raise(py_run *run, const xlac_error *err);
 
 /* The custom calls registered in Python, as a registry for one run. Where they are all native code, runs share one. */
 typedef struct py_custom_call py_custom_call;
+/* Ended by py_custom_calls_end, also where the run has failed. */
 typedef struct py_custom_calls {
   xlac_registry *registry; /* NULL: there are none */
   py_custom_call *calls;   /* of this run */

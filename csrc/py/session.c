@@ -1,4 +1,8 @@
-/* The Python types GraphSession and GraphStep, on which python/xlac/graph_session.py builds. */
+/* The Python types GraphSession and GraphStep, on which python/xlac/graph_session.py builds.
+ *
+ * A session has the variables of a clustered graph and what is compiled of it; a step is one way to run it, from
+ * feeds to fetches. References go from step to session to graph, so that handles die in the opposite order. The
+ * library locks a session while a step runs. */
 #include <string.h>
 
 #include "clusters.h"
@@ -11,11 +15,13 @@
     Py_END_ALLOW_THREADS              \
   } while (0)
 
+/* s is NULL only while the object is being made. */
 typedef struct py_session {
   PyObject_HEAD xlac_session *s;
   PyObject *clusters;
 } py_session;
 
+/* step is NULL only while the object is being made; the counts are those of its names. */
 typedef struct py_step {
   PyObject_HEAD xlac_step *step;
   py_session *session;
@@ -26,6 +32,7 @@ static xlac_session *session_of(PyObject *self) {
   return ((py_session *)self)->s;
 }
 
+/* The last step is gone, as each has a reference. */
 static void session_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   UNLOCKED(xlac_session_destroy(session_of(self)));
@@ -34,6 +41,7 @@ static void session_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
+/* The session's lock is taken for it, hence without the GIL. */
 static void step_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   UNLOCKED(xlac_step_destroy(((py_step *)self)->step));
@@ -44,7 +52,9 @@ static void step_dealloc(PyObject *self) {
 
 /* --- sessions --- */
 
+/* On failure the object goes as it is: xlac_session_destroy takes NULL. */
 PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwargs) {
+  assert(clusters);
   static char *names[] = {"threads", "blas", "no_blas", "numerics", "compile_at_once", "always_defer", "seed", NULL};
   py_state *st = py_state_of(clusters);
   xlac_session_options options = {XLAC_OPTIONS(xlac_session_options), .runtime = st->runtime};
@@ -74,7 +84,8 @@ PyObject *py_clusters_session(PyObject *clusters, PyObject *args, PyObject *kwar
   return (PyObject *)self;
 }
 
-/* Names in the order in which steps met them. */
+/* Names in the order in which steps met them. The strings live as long as the session; variables come and never
+ * go. */
 static PyObject *session_names(PyObject *self, PyObject *unused) {
   (void)unused;
   PyObject *list = PyList_New(0);
@@ -93,7 +104,7 @@ static PyObject *session_names(PyObject *self, PyObject *unused) {
   return list;
 }
 
-/* The value of variable number i; None where it has none. */
+/* The value of variable number i; None where it has none. A copy: the variable may change the next moment. */
 static PyObject *session_get(PyObject *self, PyObject *number) {
   unsigned long i = PyLong_AsUnsignedLong(number);
   const char *name = NULL;
@@ -107,6 +118,7 @@ static PyObject *session_get(PyObject *self, PyObject *number) {
   return value ? py_from_value(py_state_of(self), value) : Py_NewRef(Py_None);
 }
 
+/* The array is lent for the call, in which the session copies it. A name that is new makes a variable. */
 static PyObject *session_set(PyObject *self, PyObject *args) {
   const char *name = NULL;
   PyObject *object = NULL, *keep = NULL;
@@ -127,6 +139,7 @@ static PyObject *session_set(PyObject *self, PyObject *args) {
 
 /* The strings of a tuple, borrowed from it; NULL with an exception. */
 static const char **strings_of(PyObject *tuple) {
+  assert(PyTuple_Check(tuple));
   Py_ssize_t n = PyTuple_GET_SIZE(tuple);
   const char **list = PyMem_Calloc((size_t)n + 1, sizeof *list);
   if (list == NULL) return (const char **)(void *)PyErr_NoMemory();
@@ -139,7 +152,9 @@ static const char **strings_of(PyObject *tuple) {
   return list;
 }
 
+/* 0, or -1 with an exception. The names are borrowed for the call, and the session copies what it keeps. */
 static int step_fill(py_step *self, PyObject *feeds, PyObject *fetches, PyObject *targets) {
+  assert(self->session && self->step == NULL);
   const char **lists[3] = {strings_of(feeds), NULL, NULL};
   xlac_error err = {.code = 0};
   int status = -1;
@@ -157,6 +172,7 @@ static int step_fill(py_step *self, PyObject *feeds, PyObject *fetches, PyObject
   return status == 0 ? 0 : -1;
 }
 
+/* Prunes the graph; nothing runs yet. */
 static PyObject *session_step(PyObject *session, PyObject *args) {
   PyObject *feeds, *fetches, *targets;
   if (!PyArg_ParseTuple(args, "O!O!O!:step", &PyTuple_Type, &feeds, &PyTuple_Type, &fetches, &PyTuple_Type, &targets))
@@ -169,6 +185,7 @@ static PyObject *session_step(PyObject *session, PyObject *args) {
   return (PyObject *)self;
 }
 
+/* What the Python side converts arrays to, before it calls run. */
 static PyObject *step_feeds(PyObject *self, PyObject *unused) {
   (void)unused;
   PyObject *list = PyList_New(0);
@@ -182,7 +199,10 @@ static PyObject *step_feeds(PyObject *self, PyObject *unused) {
   return list;
 }
 
+/* 0, or -1 with an exception. Without the GIL; the run polls for Ctrl-C, and other threads may wait for the
+ * session's lock meanwhile. */
 static int step_run_values(py_step *self, xlac_value **args, xlac_value **results) {
+  assert(self->step && args && results);
   py_run run = {.st = py_state_of((PyObject *)self)};
   xlac_interpret_options options = {XLAC_OPTIONS(xlac_interpret_options), .interrupted = py_run_poll,
                                     .interrupt_ctx = &run};
@@ -198,8 +218,10 @@ static int step_run_values(py_step *self, xlac_value **args, xlac_value **result
   return -1;
 }
 
-/* Releases what is left of the results. */
+/* Releases what is left of the results. A tuple of arrays; NULL with an exception. Each value goes over to its
+ * array. */
 static PyObject *step_give(py_step *self, xlac_value **results) {
+  assert(results);
   PyObject *tuple = PyTuple_New(self->n_fetches);
   for (uint32_t i = 0; i < self->n_fetches; i++) {
     if (tuple == NULL) {
@@ -215,6 +237,7 @@ static PyObject *step_give(py_step *self, xlac_value **results) {
   return tuple;
 }
 
+/* Arguments and results lie in one array, arguments first. Arrays are lent until the run is over. */
 static PyObject *step_run(PyObject *object, PyObject *args) {
   py_step *self = (py_step *)object;
   uint32_t n = self->n_feeds, done = 0;
@@ -234,6 +257,7 @@ static PyObject *step_run(PyObject *object, PyObject *args) {
   return result;
 }
 
+/* JSON, by cluster and node. */
 static PyObject *step_report(PyObject *self, PyObject *unused) {
   (void)unused;
   xlac_error err = {.code = 0};
@@ -245,6 +269,7 @@ static PyObject *step_report(PyObject *self, PyObject *unused) {
 
 /* --- types --- */
 
+/* What Python sees of sessions. */
 static PyMethodDef session_methods[] = {
     {"names", session_names, METH_NOARGS, "the names of the variables, by number"},
     {"get", session_get, METH_O, "get(number): a copy of a variable's value; None where it has none"},
@@ -265,6 +290,7 @@ PyType_Spec py_session_spec = {
     .slots = session_slots,
 };
 
+/* What Python sees of steps. */
 static PyMethodDef step_methods[] = {
     {"feeds", step_feeds, METH_NOARGS, "[(name, NumPy dtype)]"},
     {"run", step_run, METH_O, "run(arrays): a tuple of arrays in the order of feeds to one in that of fetches"},

@@ -1,6 +1,8 @@
-/* The library's tables as Python data: ops, element types, error codes. */
+/* The library's tables as Python data: ops, element types, error codes. Python's enums and documentation are made
+ * of them, so that nothing is written down twice. */
 #include "py.h"
 
+/* (name, kind, whether it is required) of each attribute. */
 static PyObject *attr_list(uint32_t opcode, uint32_t n) {
   PyObject *list = PyList_New(0);
   xlac_attr_info a;
@@ -12,7 +14,9 @@ static PyObject *attr_list(uint32_t opcode, uint32_t n) {
   return list;
 }
 
+/* The traits that an op has, as a frozenset of words. */
 static PyObject *opcode_traits(const xlac_opcode_info *info) {
+  assert(info);
   const struct {
     const char *name;
     bool has;
@@ -37,6 +41,7 @@ static PyObject *opcode_traits(const xlac_opcode_info *info) {
   return set;
 }
 
+/* Numbers begin at 1, as 0 is no op. */
 PyObject *py_opcode_table(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;
   PyObject *list = PyList_New(0);
@@ -51,6 +56,7 @@ PyObject *py_opcode_table(PyObject *core, PyObject *unused) {
   return list;
 }
 
+/* By number, from 1. */
 PyObject *py_dtype_table(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;
   PyObject *list = PyList_New(0);
@@ -63,6 +69,7 @@ PyObject *py_dtype_table(PyObject *core, PyObject *unused) {
   return list;
 }
 
+/* Every code that the library has, whatever stage it is of. */
 PyObject *py_error_table(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;
   PyObject *dict = PyDict_New();
@@ -77,6 +84,7 @@ PyObject *py_error_table(PyObject *core, PyObject *unused) {
   return dict;
 }
 
+/* What a value of the attribute looks like ("ints", "window"); None for a name that no op has. */
 PyObject *py_attr_kind(PyObject *core, PyObject *name) {
   (void)core;
   const char *s = PyUnicode_AsUTF8(name);
@@ -86,6 +94,7 @@ PyObject *py_attr_kind(PyObject *core, PyObject *name) {
   return PyUnicode_FromString(kind);
 }
 
+/* By the name that xlac has for the type. */
 PyObject *py_numpy_dtype(PyObject *core, PyObject *name) {
   py_state *st = PyModule_GetState(core);
   const char *s = PyUnicode_AsUTF8(name);

@@ -1,9 +1,11 @@
 #include "threads.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
@@ -14,7 +16,7 @@
  * worker holds a job only while it is counted in `active`, which changes under the lock; the caller leaves when the job
  * is unlinked and `active` is 0. */
 
-enum { MAX_RANGES = 1024, MAX_THREADS = 4096, SPINS = 300 };
+enum { MAX_RANGES = 1024, MAX_THREADS = 4096, SPINS = 300, ASK_NANOSECONDS = 20000000 };
 
 typedef struct pool_job {
   void (*fn)(void *ctx, size_t begin, size_t end);
@@ -225,6 +227,24 @@ static void post_job(base_pool *p, pool_job *job) {
   pthread_mutex_unlock(&p->lock);
 }
 
+/* Holding the lock: until a worker leaves a job. Workers don't ask whether to stop, and their ranges may be long: the
+ * caller goes on asking while it waits for them. */
+static void await_idle(base_pool *p, pool_job *job) {
+  if (!job->stop || is_stopped(job->stop)) {
+    pthread_cond_wait(&p->idle, &p->lock);
+    return;
+  }
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += ASK_NANOSECONDS;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  if (pthread_cond_timedwait(&p->idle, &p->lock, &until) != ETIMEDOUT) return;
+  pthread_mutex_unlock(&p->lock);
+  (void)ask(job->stop);
+  pthread_mutex_lock(&p->lock);
+}
+
 static void retire_job(base_pool *p, pool_job *job) {
   pthread_mutex_lock(&p->lock);
   pool_job **at = &p->jobs;
@@ -235,7 +255,7 @@ static void retire_job(base_pool *p, pool_job *job) {
     for (int i = 0; i < SPINS && atomic_load_explicit(&job->active, memory_order_relaxed); ++i) pause_cpu();
     pthread_mutex_lock(&p->lock);
   }
-  while (atomic_load(&job->active)) pthread_cond_wait(&p->idle, &p->lock);
+  while (atomic_load(&job->active)) await_idle(p, job);
   pthread_mutex_unlock(&p->lock);
 }
 

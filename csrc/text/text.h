@@ -70,6 +70,14 @@ typedef struct text_print_options {
 /* Fails for a module in HLO form that its text does not hold: compiled programs keep ops and types of StableHLO's that
  * HLO has no text for, and quantised types, which print as what they are stored as. */
 XLAC_MUST_USE int text_check_hlo(const ir_module *m, xlac_error *err);
+/* The computations in the order of the module where callees come first there, else as they print. This is the order of
+ * fingerprints' text and of protos: whoever reads a proto numbers stack frames in it. NULL when out of memory. */
+ir_computation **text_module_order(const ir_module *m, base_arena *arena, uint32_t *n);
+/* A number of what the module is, whatever its ops, its computations and itself are called and in what order they
+ * stand; in the time of printing each computation once. Nonzero only when out of memory. print_fingerprint.c */
+XLAC_MUST_USE int text_fingerprint(uint64_t *out, const ir_module *m, xlac_error *err);
+/* Near texts differ in all bits. */
+uint64_t text_hash(const char *s, size_t n);
 /* Nonzero only when out of memory. Appends to out, which also holds what was written before a failure. The canonical
  * modes, which write called computations out at each call, also fail for texts that are too deep or too long. */
 XLAC_MUST_USE int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options,

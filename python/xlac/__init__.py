@@ -4,6 +4,7 @@
     module.verify()
     result = xlac.interpret(module, x, y)
 """
+import collections as _collections
 import functools as _functools
 import operator as _operator
 import os as _os
@@ -19,9 +20,9 @@ from .errors import ArgumentError, DeviceError, DonationError, DonationWarning, 
 
 __version__ = _core.version()
 
-__all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
+__all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError",
-           "asarray", "cluster", "compile", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
+           "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
 _MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
@@ -133,10 +134,12 @@ def _openblas_by_import():
     return found if _os.path.exists(found) else None
 
 
-def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
+def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
             async_work=0):
-    """Compiles a program (a Module, or what `parse` takes) for this machine's CPUs: an Executable, to be called with arrays like
-    `interpret`.
+    """Compiles a program (a Module, or what `parse` takes) for a device: an Executable, to be called with arrays like `interpret`.
+
+    `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
+    "interp" (the reference interpreter, which runs the program as it is); or one of `devices()`.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
@@ -155,16 +158,44 @@ def compile(module, *, threads=None, blas=None, fuse=True, passes=True, donate=(
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
     module = parse(module)
+    return _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
+                         **_run_options(threads, blas, lanes, async_work, device))
+
+
+def compile_stage(module, stage, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
+                  async_work=0):
+    """What a stage of `compile` leaves, as text: "translated", "prepared" and "optimised" are the program as HLO, "fused" says which ops are
+    one kernel and why, "kernels" is their text, "plan" the steps, "executable" what the device runs. Other arguments are those of
+    `compile`."""
+    return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
+                              **_run_options(threads, blas, lanes, async_work, device))
+
+
+class Device(_collections.namedtuple("Device", "name kind ordinal units memory memory_bytes live_bytes peak_bytes host_visible")):
+    """A device: its name is what `compile(device=)` takes. `units` work in parallel; `memory` is where arguments and results lie, of
+    `memory_bytes` in all, of which `live_bytes` are in use now, and `peak_bytes` were at most."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return self.name
+
+
+def devices():
+    """The devices opened so far: "cpu:0", "interp:0", and those that `compile(device=)` has been asked for beside."""
+    return [Device(*row) for row in _core.devices()]
+
+
+def _donated(donate):
     donate = tuple(donate) if not isinstance(donate, (int, str)) else (donate,)
-    require = "require" in donate
-    donate = tuple(_count("donate", d) for d in donate if d != "require")
-    return _core.compile(module, fuse=fuse, passes=passes, donate=donate, require=require, numerics=numerics,
-                         **_run_options(threads, blas, lanes, async_work))
+    return {"donate": tuple(_count("donate", d) for d in donate if d != "require"), "require": "require" in donate}
 
 
-def _run_options(threads, blas, lanes, async_work):
+def _run_options(threads, blas, lanes, async_work, device):
     """What compile and load have in common, as the core takes it."""
-    return {"threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas), "use_blas": blas is not False,
+    if not isinstance(device, (str, Device)):
+        raise ArgumentError(f"device must be a name, found {device!r}", Code.BAD_ARGUMENT, hint='such as "cpu", "cpu:1" or "interp"')
+    return {"device": str(device), "threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas), "use_blas": blas is not False,
             "lanes": _lanes(lanes), "async_work": _count("async_work", async_work, (1 << 63) - 1)}
 
 
@@ -194,14 +225,14 @@ def _lanes(lanes):
     return (("", 1),) * _count("lanes", lanes, _MOST_LANES)
 
 
-def load(source, *, threads=None, blas=None, lanes=None, async_work=0):
+def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_work=0):
     """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
     found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
-    takes those it was compiled with; `blas`, `lanes` and `async_work` are as in compile."""
+    takes those it was compiled with; `device`, `blas`, `lanes` and `async_work` are as in compile."""
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    return _core.load(source, **_run_options(threads, blas, lanes, async_work))
+    return _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
 
 
 def verify(program, *, xla_compat=False):

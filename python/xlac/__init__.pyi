@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Any, Literal, SupportsIndex
+from typing import IO, Any, Literal, NamedTuple, SupportsIndex
 
 from . import kernels as kernels
 from . import sharding as sharding
@@ -45,11 +45,25 @@ def interpret(module: _Program, *arrays: Any, seed: int = 0, replica: int = 0, p
               progress: Callable[[float], object] | None = None,
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None,
               async_order: str | int = "eager") -> Any: ...
-def compile(module: _Program, *, threads: SupportsIndex | None = None, blas: _Blas = None, fuse: bool = True,
-            passes: bool = True, donate: int | str | Iterable[int | str] = (), numerics: Literal["strict", "fast"] = "strict",
-            lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
-def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, threads: SupportsIndex | None = None,
-         blas: _Blas = None, lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
+def compile(module: _Program, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
+            fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
+            numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
+def compile_stage(module: _Program, stage: str, *, device: str | Device = "cpu", threads: SupportsIndex | None = None,
+                  blas: _Blas = None, fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
+                  numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> str: ...
+class Device(NamedTuple):
+    name: str
+    kind: str
+    ordinal: int
+    units: int
+    memory: str
+    memory_bytes: int
+    live_bytes: int
+    peak_bytes: int
+    host_visible: bool
+def devices() -> list[Device]: ...
+def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, device: str | Device = "cpu",
+         threads: SupportsIndex | None = None, blas: _Blas = None, lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
 def diff(program: _Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
          rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0) -> Difference | None: ...
 def verify(program: _Program, *, xla_compat: bool = False) -> Module: ...

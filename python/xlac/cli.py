@@ -273,7 +273,7 @@ def runner(args, module):
     from . import interpret
 
     where = {"replica": args.replica, "partition": args.partition}
-    if args.device == "interp":
+    if args.device.split(":")[0] == "interp":
         for option in ("threads", "numerics"):
             if getattr(args, option) is not None:
                 raise ArgumentError(f"--{option} needs the compiler", Code.BAD_ARGUMENT, hint="leave out --device=interp")
@@ -283,12 +283,19 @@ def runner(args, module):
     return functools.partial(compiled(args, module), **where)
 
 
+def stage_text(args, module):
+    from . import compile_stage
+
+    text = compile_stage(module, args.dump, device=args.device, threads=args.threads, numerics=args.numerics or "strict")
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
 def compiled(args, module):
     from . import compile
 
     started = time.perf_counter()
     try:
-        executable = compile(module, threads=args.threads, numerics=args.numerics or "strict")
+        executable = compile(module, device=args.device, threads=args.threads, numerics=args.numerics or "strict")
     except Error as error:
         if not error.hint and not isinstance(error, VerifyError):
             error.hint = "--device=interp runs it in the interpreter"
@@ -340,6 +347,9 @@ def run(args):
         module = module.run(args.passes)
     if args.iterations < 1:
         raise ArgumentError(f"--iterations must be 1 or more, found {args.iterations}", Code.BAD_ARGUMENT)
+    if args.dump:
+        print(stage_text(args, module), end="")
+        return
     execute = runner(args, module)
     for iteration in range(args.iterations):
         result = run_once(args, module, execute, args.seed + iteration)
@@ -448,7 +458,9 @@ def add_run(commands):
     p = commands.add_parser("run", help="compile and run a program", description="""Compiles the program for this machine's CPUs, or
         interprets it, and runs its entry computation. Inputs come from --input, one or more per program, or are drawn at random.""")
     p.add_argument("file", help="the program; - is standard input")
-    flag(p, "--device", choices=("cpu", "interp"), default="cpu", help="cpu: compile it (default); interp: the reference interpreter")
+    flag(p, "--device", default="cpu", help="cpu: compile it (default); cpu:1: in a second context; interp: the reference interpreter")
+    flag(p, "--dump", metavar="STAGE", help="""run nothing; print what a stage of compiling leaves: translated, prepared, optimised (the
+        program), fused (which ops are one kernel, and why), kernels, plan, or executable (what the device runs)""")
     flag(p, "--threads", type=int, metavar="N", help="of the compiled program, at most (default: as many as there are CPUs)")
     flag(p, "--numerics", choices=("strict", "fast"), help="of the compiled program (default: strict)")
     flag(p, "--probes", metavar="DIR", help="where interpreter.probe puts what it sees, with --device=interp")

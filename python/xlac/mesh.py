@@ -195,7 +195,10 @@ class Sharding:
         return sharding_table(self, shape)
 
     def _repr_svg_(self):
-        return self.to_svg()
+        """Of what is too large for a picture a notebook shows the text."""
+        from .sharding_svg import is_drawable
+
+        return self.to_svg() if is_drawable(self) else None
 
     def _atoms(self, axes):
         """The mesh's axes, cut wherever one of `axes` begins or ends: (name, pre_size, size)."""

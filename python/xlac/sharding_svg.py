@@ -4,6 +4,8 @@ import html
 import itertools
 import math
 
+from .codes import Code
+from .errors import ArgumentError
 from .shard_values import listed, meshes, read_sharding
 
 CHAR, LINE = 6.7, 20  # of the monospace font, in pixels
@@ -84,15 +86,25 @@ def extent(parts, dims, size, gap):
     return size
 
 
+def is_drawable(sharding):
+    """Whether a picture of all tiles is something that can be looked at."""
+    return sharding.mesh.size <= MOST_DEVICES and math.prod(sharding.parts()) <= MOST_TILES
+
+
+def refuse(n, what, most):
+    raise ArgumentError(f"{n} {what} are too many to be shown: at most {most} are", Code.BAD_ARGUMENT,
+                        hint="indices(shape) and devices(shape, index) answer for shardings of any size")
+
+
 def sharding_picture(sharding, shape=None):
     """The tiles of a tensor, each with the devices that hold it. `shape` gives sizes to what the dimensions are cut into."""
     if sharding.mesh.size > MOST_DEVICES:
-        raise ValueError(f"a mesh of {sharding.mesh.size} devices is too large to be drawn")
+        refuse(sharding.mesh.size, "devices", MOST_DEVICES)
     parts = sharding.parts()
+    if math.prod(parts) > MOST_TILES:
+        refuse(math.prod(parts), "tiles", MOST_TILES)
     held = holders(sharding) if sharding.mesh.axes else {(0,) * len(parts): sharding.mesh.devices}
     hues, (down, across) = colours(sharding.mesh), grid(parts)
-    if math.prod(parts) > MOST_TILES:
-        raise ValueError(f"{math.prod(parts)} tiles are too many to be drawn")
     most = max((len(" ".join(map(str, d))) for d in held.values()), default=1)
     w, h, gap = max(34.0, min(150.0, 12 + most * CHAR)), 30.0, 6.0
     local = sharding.shard_shape(shape) if shape else None
@@ -118,9 +130,9 @@ def sharding_picture(sharding, shape=None):
 def sharding_table(sharding, shape=None):
     """The same as text: a line for each tile."""
     parts = sharding.parts()
+    if math.prod(parts) > MOST_TILES:
+        refuse(math.prod(parts), "tiles", MOST_TILES)
     held = holders(sharding) if sharding.mesh.axes else {(0,) * len(parts): sharding.mesh.devices}
-    if len(held) > MOST_TILES:
-        raise ValueError(f"{len(held)} tiles are too many to be listed")
     local, lines = sharding.shard_shape(shape) if shape else None, []
     for place, devices in sorted(held.items()):
         spans = [f"{p * n}:{min(size, (p + 1) * n)}" for p, n, size in zip(place, local, shape)] if shape else map(str, place)

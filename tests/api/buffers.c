@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/devices.h"
 #include "xlac.h"
 
 #define CHECK(what)                                                       \
@@ -18,6 +19,29 @@ enum { THREADS = 8, ROUNDS = 500, DIM = 24 };
 
 static xlac_runtime *rt;
 static xlac_counters *counters;
+
+/* --- the only kind of devices there is here: memory, and no programs --- */
+
+static int no_programs(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err) {
+  (void)d, (void)options, (void)out;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "there are no programs here");
+}
+
+static const rt_device_vtable memory_vtable = {.destroy = rt_host_device_destroy,
+                                               .allocate = rt_host_device_allocate,
+                                               .release = rt_host_device_release,
+                                               .stats = rt_host_device_stats,
+                                               .queue = rt_host_device_queue,
+                                               .begin = no_programs};
+
+static int memory_create(rt_device **out, uint32_t ordinal, base_alloc alloc, xlac_error *err) {
+  rt_host_device *d = NULL;
+  TRY(rt_host_device_create(&d, sizeof *d, &memory_vtable, "memory", ordinal, alloc, err));
+  *out = &d->device;
+  return 0;
+}
+
+const rt_device_kind driver_device_kinds[] = {{"memory", memory_create}, {NULL, NULL}};
 
 /* --- copies, compared with the plainest loop --- */
 

@@ -28,8 +28,8 @@ def test_a_session(x):
     x.fails(lib.xlac_session_create(s, c[0], options, x.err), 503)
     options.numerics = lib.XLAC_NUMERICS_STRICT
     x.check(lib.xlac_session_create(s, c[0], options, x.err))
-    feeds, fetches, targets = names(x, b"x"), names(x, b"b", b"a:0"), names(x, b"^w")
-    x.fails(lib.xlac_step_create(step, s[0], 1, names(x, b"y")[0], 0, ffi.NULL, 0, ffi.NULL, x.err), 102)
+    feeds, fetches, targets, missing = names(x, b"x"), names(x, b"b", b"a:0"), names(x, b"^w"), names(x, b"y")
+    x.fails(lib.xlac_step_create(step, s[0], 1, missing[0], 0, ffi.NULL, 0, ffi.NULL, x.err), 102)
     x.check(lib.xlac_step_create(step, s[0], 1, feeds[0], 2, fetches[0], 1, targets[0], x.err))
     name, dtype = ffi.new("const char **"), ffi.new("uint32_t *")
     assert lib.xlac_step_feed(step[0], 0, name, dtype) and x.text(name[0]) == "x"

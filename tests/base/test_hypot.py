@@ -1,6 +1,9 @@
-"""math_hypot, by |z| of complex128: near to the exact root everywhere, and libc's versioned hypot is not asked."""
+"""math_hypot, by |z| of complex128: near to the exact root everywhere; libc's hypot, which new systems have in a version of its own, is not
+linked to."""
 import decimal
 import math
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -39,3 +42,10 @@ def test_the_root_is_within_one_unit_at_every_size_and_ratio():
                                           (np.nan, 1, np.nan), (1.7e308, 1.7e308, np.inf), (0, -0.0, 0)])
 def test_special_values(re, im, want):
     assert np.array_equal(both(np.array([complex(re, im)])), [want], equal_nan=True)
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+def test_hypot_of_libc_is_not_linked_to():
+    listed = subprocess.run(["nm", "-D", "--undefined-only", xlac._core.__file__], capture_output=True, text=True, check=True).stdout
+    names = {line.split()[-1].split("@")[0].lstrip("_") for line in listed.splitlines()}
+    assert "memcpy" in names and not {"hypot", "hypotf", "hypotl"} & names

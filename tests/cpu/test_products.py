@@ -212,7 +212,7 @@ def test_convolutions_of_mixed_types(types):
                                     [one(4, base=3, low=5, high=-3, reverse=True), one(3, 1, 1, 1)], [one(3, base=2, dilate=2, low=2, high=2), one(3, low=1, high=1)]],
                          ids=window_text)
 @pytest.mark.parametrize("t", ["f32", "s32", "bf16", "s8"])
-def test_holes_in_the_input_cost_nothing(t, window):
+def test_inputs_with_holes(t, window):
     for labels in (NHWC, NCHW):
         run_conv(t, labels, 3, 7, 33, (9, 13), window)
         run_conv(t, labels, 2, 8, 12, (9, 13), window, groups=2)

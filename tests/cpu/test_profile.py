@@ -1,5 +1,7 @@
 """A profile and a timeline run what a call runs: the same kernels, groups of them and lists of instructions; their steps are these."""
 import json
+import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -115,3 +117,25 @@ def test_several_calls():
     for wrong in ({"repeat": 0}, {"repeat": 1.5}, {"warmup": -1}):
         with pytest.raises(xlac.Error, match=next(iter(wrong))):
             exe.profile(x, **wrong)
+
+
+def bench_programs():
+    """The programs that speed is measured with, where they are; none that takes more than a moment here."""
+    data = os.environ.get("XLAC_CONFORMANCE", pathlib.Path(__file__).parents[3] / "shared/conformance")
+    folder = pathlib.Path(data).parent / "bench/programs"
+    facts = {path: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+    return [path.with_suffix(".hlo.txt") for path, f in facts.items()
+            if f.get("flops", 0) < 3e8 and f.get("n_devices", 1) == 1 and sum(np.prod(o["shape"], initial=1) for o in f["inputs"] + f["outputs"]) < 1e7]
+
+
+@pytest.mark.parametrize("path", bench_programs(), ids=lambda p: p.name.split(".")[0])
+def test_programs_that_speed_is_measured_with(path):
+    module, rng = xlac.parse(path.read_text()), np.random.default_rng(5)
+    exe = xlac.compile(module, threads=1)
+    if exe.steps["why_interpreted"] is not None:
+        return
+    args = []
+    for parameter in module.entry.parameters:
+        dtype, shape = np.dtype(random_modules.NUMPY.get(parameter.dtype, "float32")), tuple(parameter.shape)
+        args.append(rng.integers(0, 3, shape).astype(dtype) if dtype.kind in "iub" else rng.uniform(0.5, 1.5, shape).astype(dtype))
+    check(exe, args)

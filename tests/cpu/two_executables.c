@@ -1,4 +1,4 @@
-/* Two executables of one plan: other threads, numerics, runtimes. The plan is made here, by no executable, and stays as
+/* Two executables of one plan: other threads, numerics, devices. The plan is made here, by no executable, and stays as
  * it is; what it needs of routines is prepared for each. Says "equal", or what is not. Compiled with the whole core. */
 #include "xlac_all.c"
 
@@ -31,12 +31,12 @@ static const char text[] =
 
 enum { N = 16 * 16 };
 
-static int run(const cpu_executable *exe, float *product, float *sorted, xlac_error *err) {
+static int run(const rt_executable *exe, float *product, float *sorted, xlac_error *err) {
   static float x[N];
   for (int i = 0; i < N; i++) x[i] = (float)((i * 7) % 5 - 2) / 16;
   void *arguments[] = {x}, *results[] = {product, sorted};
-  const interp_options options = {.seed = 1};
-  return cpu_execute_leaves(exe, &options, arguments, results, NULL, err);
+  const rt_call_options options = {.seed = 1};
+  return rt_call(exe, &options, arguments, results, err);
 }
 
 static bool nearly(const float *a, const float *b) {
@@ -45,16 +45,34 @@ static bool nearly(const float *a, const float *b) {
   return true;
 }
 
+/* In a context of the CPU's of its own. */
+static int finish(uint32_t ordinal, const ir_module *m, const plan_program *plan, const rt_build_options *options,
+                  rt_executable **out, xlac_error *err) {
+  rt_device *d = NULL;
+  rt_build *b = NULL;
+  TRY(cpu_device_create(&d, ordinal, base_alloc_libc, err));
+  int status = rt_build_begin(d, options, &b, err);
+  if (status == 0) status = rt_build_finish_shared(b, m, plan, out, err);
+  rt_device_release(d);
+  return status;
+}
+
+static bool share(const rt_executable *x, const rt_executable *y) {
+  const cpu_executable *a = (const cpu_executable *)x, *b = (const cpu_executable *)y;
+  return a->codes == b->codes || a->routines.items == b->routines.items || a->host == b->host || a->pool == b->pool ||
+         x->device == y->device;
+}
+
 static const char *both(const ir_module *m, const plan_program *plan, xlac_error *err) {
-  const cpu_options one = {.threads = 1, .no_blas = true}, two = {.threads = 3, .no_blas = true, .fast = true};
+  const rt_build_options one = {.threads = 1, .no_blas = true}, two = {.threads = 3, .no_blas = true, .fast = true};
   static float product[3][N], sorted[3][N];
-  cpu_executable *a = NULL, *b = NULL;
-  if (cpu_finish_plan(&a, m, plan, &one, err) || cpu_finish_plan(&b, m, plan, &two, err)) return err->message;
-  if (a->codes == b->codes || a->routines.items == b->routines.items || a->runtime == b->runtime) return "shared";
+  rt_executable *a = NULL, *b = NULL;
+  if (finish(0, m, plan, &one, &a, err) || finish(1, m, plan, &two, &b, err)) return err->message;
+  if (share(a, b)) return "shared";
   if (run(a, product[0], sorted[0], err) || run(b, product[1], sorted[1], err)) return err->message;
-  cpu_executable_free(b); /* the other goes on */
+  rt_executable_destroy(b); /* the other goes on */
   if (run(a, product[2], sorted[2], err)) return err->message;
-  cpu_executable_free(a);
+  rt_executable_destroy(a);
   if (memcmp(product[0], product[2], sizeof product[0]))
     return "the first gives something else after the second is gone";
   if (memcmp(sorted[0], sorted[1], sizeof sorted[0]) || !nearly(product[0], product[1])) return "they differ";
@@ -81,7 +99,8 @@ int main(void) {
   base_arena_init(&arena, base_alloc_libc);
   base_text_init(&before, base_alloc_libc);
   cpu_prepare_options prepare = {.arena = &arena, .alloc = base_alloc_libc};
-  const plan_options options = {.device = cpu_plan_device, .prepare = cpu_prepare, .prepare_ctx = &prepare};
+  const plan_target target = {.device = cpu_plan_device, .prepare = cpu_prepare, .ctx = &prepare};
+  const plan_options options = {.target = &target};
   if (xlac_module_parse(&read, text, strlen(text), NULL, &err) || driver_translate(read->ir, &m, &err) ||
       plan_make(m, &options, &arena, &plan, &err))
     return printf("no plan: %s\n", err.message), 1;
@@ -89,9 +108,9 @@ int main(void) {
   const char *wrong = both(m, plan, &err);
   if (!wrong && !is_as_before(plan, base_text_cstr(&before))) wrong = "the plan is another one";
   if (!wrong && plan_check(plan, base_alloc_libc, &err)) wrong = err.message;
-  cpu_executable *other = NULL;
+  rt_executable *other = NULL;
   plan->device.buffer_bytes = 0;
-  if (!wrong && cpu_finish_plan(&other, m, plan, &(cpu_options){.threads = 1}, &err) != -XLAC_E_BAD_ARGUMENT)
+  if (!wrong && finish(2, m, plan, &(rt_build_options){.threads = 1}, &other, &err) != -XLAC_E_BAD_ARGUMENT)
     wrong = "the plan of another device was taken";
   BASE_VEC_FREE(prepare.alloc, &prepare.routines);
   base_text_free(&before);

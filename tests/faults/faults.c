@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../csrc/cpu/executable.h"
+#include "../../csrc/driver/compile.h"
 #include "../../csrc/tf/lower/tensor.h"
 #include "../../csrc/tf/lower/whole.h"
 #include "../../csrc/pipeline/pipeline.h"
@@ -100,33 +100,34 @@ static const char compile_passes[] =
     "inline-calls,batch-norm-expander,while-loop-simplifier,inline-calls,constant-folding,algebraic-simplification,"
     "while-loop-invariant-code-motion,cse,dce";
 
-static int compile(const char *path, faulty *f, long fails_at, cpu_executable **exe, xlac_error *err) {
+static int compile(const char *path, faulty *f, long fails_at, rt_executable **exe, xlac_error *err) {
   const opt_pipeline_options nothing = {0};
-  cpu_options options = {.alloc = {faulty_call, f}, .threads = 1, .no_blas = true};
+  driver_options options = {.alloc = {faulty_call, f}, .build = {.threads = 1, .no_blas = true}, .no_passes = true};
   ir_module *m = read_hlo(path, options.alloc);
   f->left = fails_at;
   int status = opt_run_pipeline(m, compile_passes, sizeof compile_passes - 1, &nothing, err);
-  if (status == 0) return cpu_compile(exe, m, &options, err);
+  if (status == 0) return driver_finish(m, &options, NULL, exe, err);
   ir_module_destroy(m);
   return status;
 }
 
-static long calls(const char *path, faulty *f, const cpu_executable *exe) {
-  const ir_module *m = cpu_executable_module(exe);
+static long calls(const char *path, faulty *f, const rt_executable *exe) {
+  const ir_module *m = exe->module;
+  base_recycler *memory = rt_host_memory(rt_host_of(exe->device));
   interp_value **args = arguments(m);
   long n = 0;
   for (;; n++) {
     xlac_error err = {0};
-    const interp_options options = {.seed = 1};
+    const rt_call_options options = {.seed = 1};
     interp_value *out = NULL;
-    base_recycler_trim(cpu_runtime_memory(cpu_executable_runtime(exe)), 0);
+    base_recycler_trim(memory, 0);
     long live = f->live;
     f->left = n;
-    int status = cpu_execute(exe, &options, m->entry->n_params, args, &out, &err);
+    int status = rt_run_values(exe, &options, m->entry->n_params, args, &out, NULL, &err);
     f->left = faulty_never;
     interp_release(out);
-    base_recycler_trim(cpu_runtime_memory(cpu_executable_runtime(exe)), 0);
-    if (status && !cpu_executable_program(exe)->interpreted && n < 2 && !strstr(err.message, "a call")) {
+    base_recycler_trim(memory, 0);
+    if (status && !exe->plan->interpreted && n < 2 && !strstr(err.message, "a call")) {
       fail(path, n, "no word on what was too much", &err);
     }
     if (passed(path, n, status, f, live, &err)) break;
@@ -139,12 +140,12 @@ static void compile_and_call(const char *path) {
   for (long n = 0;; n++) {
     faulty f = {faulty_never, 0};
     xlac_error err = {0};
-    cpu_executable *exe = NULL;
+    rt_executable *exe = NULL;
     int status = compile(path, &f, n, &exe, &err);
     f.left = faulty_never;
     if (!passed(path, n, status, &f, status ? 0 : f.live, &err)) continue;
     long called = calls(path, &f, exe);
-    cpu_executable_free(exe);
+    rt_executable_destroy(exe);
     if (f.live) fail(path, n, "blocks are left at the end", &err);
     printf("%s %ld %ld\n", path, n, called);
     break;

@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
   fuzz_file buf = {.data = malloc(MAX_INPUT)};
   if (!buf.data) return 2;
 #ifdef XLAC_TESTS_FUZZ_H
-  fuzz_search_begin(&runs, &state);
+  fuzz_search_begin(&runs, &state, n_files);
 #endif
   for (; runs < n_files; runs++) run_input(&buf, &files[runs]);
   for (; runs - n_files < limit.runs && (limit.end == 0 || time(NULL) < limit.end); runs++)

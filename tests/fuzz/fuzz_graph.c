@@ -9,6 +9,7 @@
 #include "../../csrc/tf/graph/graph_write.h"
 #include "../../csrc/tf/cluster/resources.h"
 #include "../../csrc/tf/graph/tf_schema.h"
+#include "common/fuzz.h" /* goes on after findings */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "../../csrc/tf/lower/tensor.h"
 #include "../../csrc/tf/lower/whole.h"
+#include "common/fuzz.h" /* goes on after findings */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

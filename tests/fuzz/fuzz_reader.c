@@ -6,6 +6,9 @@
 #include <stdlib.h>
 
 #include "../../csrc/text/text.h"
+#ifndef XLAC_PARTIAL /* test_fuzz_reader.py builds it without most of the core */
+#include "common/fuzz.h"
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,6 +7,7 @@
 #include "../../csrc/pipeline/pipeline.h"
 #include "../../csrc/ir/stablehlo/stablehlo.h"
 #include "../../csrc/text/mlir/mlir.h"
+#include "common/fuzz.h" /* goes on after findings */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

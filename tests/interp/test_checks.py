@@ -189,3 +189,21 @@ func.func @main() {
 def test_probes_must_be_a_list():
     with pytest.raises(TypeError, match="list"):
         xlac._core.interpret(xlac.parse(PROBED), np.int64(3), probes=3)
+
+
+UNUSED_CHECK = """func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = stablehlo.custom_call @check.eq(%x, %0) : (tensor<2xf32>, tensor<2xf32>) -> tensor<i1>
+  return %x : tensor<2xf32>
+}"""
+
+
+def test_a_check_that_nobody_uses_is_made_by_every_engine_and_kept_by_passes():
+    module = xlac.parse(UNUSED_CHECK)
+    right, wrong = np.array([1, 2], np.float32), np.array([1, 3], np.float32)
+    folded = module.to_hlo().run("dce,algebraic-simplification,dce")
+    assert "check.eq" in folded.to_text()
+    for run_it in (lambda x: xlac.interpret(module, x), xlac.compile(module), xlac.compile(module, passes=False), xlac.compile(folded)):
+        np.testing.assert_array_equal(run_it(right), right)
+        with pytest.raises(xlac.Error, match="check.eq"):
+            run_it(wrong)

@@ -1,13 +1,14 @@
 """Programs that JAX's own tests compile, captured and compared with XLA: interpreted and compiled, on seeded arguments.
 
-  python tests/oracle/capture_jax.py capture TESTS OUT.jsonl.xz [--per-test 2] [--limit 60] FILE_test.py ...
+  python tests/oracle/capture_jax.py capture TESTS OUT.jsonl.xz [--per-test 2] [--limit 60] [FILE_test.py ...]
   python tests/oracle/capture_jax.py compare PROGRAMS.jsonl.xz [--report REPORT.jsonl]
-  python tests/oracle/capture_jax.py sample PROGRAMS.jsonl.xz OUT.jsonl.xz [--most 40] [--bytes 6000]
+  python tests/oracle/capture_jax.py sample PROGRAMS.jsonl.xz OUT.jsonl.xz --report REPORT.jsonl [--most 40] [--of-kind 2] [--bytes 6000]
 
-TESTS is the folder `tests` of JAX's repository at the tag of the jax that is installed (with its jax/_src/hypothesis_test_util.py on
-PYTHONPATH, and absl-py). `capture` runs the files with pytest and stores the StableHLO of what is compiled, at most `per-test` programs of a
-test function and `limit` of a file. `compare` runs each in a process of its own where one crashes. `sample` picks small programs that
-agree, with ops that none picked before has: tests/oracle/jax_programs.jsonl.xz is one."""
+TESTS is the folder `tests` of JAX's repository at the tag of the jax that is installed; absl-py is needed too. `capture` runs the files with
+pytest and stores the StableHLO of what is compiled, at most `per-test` programs of a test function and `limit` of a file. Without files it
+captures every kind of KINDS, where it adds what jax_kinds.py makes: kinds that JAX tests on other devices only. `compare` runs each in a
+process of its own where one crashes, and counts by kind. `sample` picks small programs that agree: some of each kind, then those with ops
+that none picked before has: tests/oracle/jax_programs.jsonl.xz is one."""
 import argparse
 import collections
 import hashlib
@@ -18,8 +19,31 @@ import re
 import subprocess
 import sys
 
+SIGNS = {"pallas, interpreted": "stablehlo.while", "approximate top-k": "@ApproxTopK"}  # of programs that are what their kind is about
+# What tests make their arguments with: neither stored nor counted.
+PLUMBING = {"jit_" + name for name in ("iota", "broadcast_in_dim", "reshape", "convert_element_type", "_threefry_seed", "swapaxes", "equal", "not_equal",
+                                       "_reduce_sum", "_linspace", "multiply", "add", "sub", "_uniform", "_normal", "_normal_real", "_randint")}
 SECONDS = 60  # for one program in both engines and XLA
 TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4, "complex64": 2e-4, "float16": 2e-2, "bfloat16": 5e-2}
+
+
+# Kinds of programs: files, and which of their tests (as for pytest -k).
+KINDS = {
+    "typed keys": (("random_test.py", "key_reuse_test.py"), "KeyArray or Key"),
+    "random": (("random_lax_test.py", "random_test.py", "stateful_rng_test.py"), "not KeyArray"),
+    "dropout": (("stax_test.py", "experimental_rnn_test.py"), "Dropout"),
+    "nn": (("nn_test.py",), ""),
+    "tridiagonal": (("linalg_test.py", "eigh_test.py"), "ridiag"),
+    "sparse": (("sparse_bcoo_bcsr_test.py", "sparsify_test.py", "sparse_test.py"), ""),
+    "pallas, interpreted": (("pallas/pallas_test.py", "pallas/ops_test.py", "pallas/indexing_test.py", "pallas/pallas_vmap_test.py"), "Interpret"),
+    "pallas, simulated devices": (("pallas/tpu_pallas_interpret_test.py",), ""),
+    "loops": (("lax_control_flow_test.py",), ""),
+    "linear algebra": (("linalg_test.py",), "not ridiag"),
+    "numpy": (("lax_numpy_test.py", "lax_numpy_reducers_test.py", "lax_numpy_indexing_test.py"), ""),
+    "approximate top-k": (("ann_test.py",), ""),
+    "callbacks": (("python_callback_test.py", "debugging_primitives_test.py"), ""),
+    "several devices": (("shard_map_test.py", "multi_device_test.py"), ""),
+}
 
 
 def read_programs(path):
@@ -60,9 +84,14 @@ class Capture:
             item.session.shouldstop = "enough programs"
 
     def take(self, module):
+        import pytest
         text = module.operation.get_asm()
+        if re.search(r"module @(\w*)", text).group(1) in PLUMBING:
+            return
         key = hashlib.sha256(re.sub(r"module @\S+", "", text).encode()).hexdigest()
-        if key in self.seen or len(self.seen) >= self.limit or self.of_test[self.now] >= self.per_test or len(text) > 200_000:
+        if self.of_test[self.now] >= self.per_test and key not in self.seen:
+            pytest.skip("enough programs of this test")  # the rest of it, compiled and run, would give nothing
+        if key in self.seen or len(self.seen) >= self.limit or len(text) > 200_000:
             return
         self.seen.add(key)
         self.of_test[self.now] += 1
@@ -72,7 +101,10 @@ class Capture:
 def pytest_configure(config):
     if "XLAC_CAPTURE" not in os.environ:
         return
+    import jax._src.pallas
     from jax._src import compiler
+    for package in (jax._src, jax._src.pallas):  # the repository's helpers of tests, which are not installed
+        package.__path__.append(os.path.join(os.environ["XLAC_JAX_SOURCE"], *package.__name__.split(".")))
     capture = Capture(int(os.environ["XLAC_PER_TEST"]), int(os.environ["XLAC_LIMIT"]), open(os.environ["XLAC_CAPTURE"], "w"))
     compile_it = compiler.backend_compile_and_load
 
@@ -84,30 +116,50 @@ def pytest_configure(config):
     config.pluginmanager.register(capture, "xlac-capture")
 
 
+def capture_file(args, name, tests):
+    """The programs that a file's tests compile, those alone whose names fit `tests`."""
+    part = f"{args.out}.{os.path.basename(name)}.part"
+    here = os.path.dirname(os.path.abspath(__file__))
+    env = dict(os.environ, XLAC_CAPTURE=part, XLAC_PER_TEST=str(args.per_test), XLAC_LIMIT=str(args.limit), JAX_PLATFORMS="cpu",
+               JAX_NUM_GENERATED_CASES="1", JAX_DISABLE_MOST_OPTIMIZATIONS="1", XLAC_JAX_SOURCE=os.path.dirname(os.path.abspath(args.tests)),
+               PYTHONPATH=os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+    try:
+        subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "capture_jax", "-p", "no:cacheprovider", "--rootdir", args.tests,
+                        "-c", os.devnull, "-k", tests, os.path.join(args.tests, name)], env=env, timeout=args.seconds,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        pass  # what it has written counts
+    found = []
+    if os.path.exists(part):
+        for line in open(part):
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue  # cut off by the time limit
+        os.remove(part)
+    return found
+
+
+def wanted(args):
+    """(kind, file, which tests) of what is to be captured."""
+    if args.files:
+        return [("", name, "") for name in args.files]
+    return [(kind, name, tests) for kind, (files, tests) in KINDS.items() if not args.kinds or kind in args.kinds for name in files]
+
+
 def capture_files(args):
     programs = {}
-    here = os.path.dirname(os.path.abspath(__file__))
-    for name in args.files:
-        part = f"{args.out}.{os.path.basename(name)}.part"
-        env = dict(os.environ, XLAC_CAPTURE=part, XLAC_PER_TEST=str(args.per_test), XLAC_LIMIT=str(args.limit), JAX_PLATFORMS="cpu",
-                   JAX_NUM_GENERATED_CASES="1", PYTHONPATH=os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
-        try:
-            subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "capture_jax", "-p", "no:cacheprovider", "--rootdir", args.tests,
-                            "-c", os.devnull, os.path.join(args.tests, name)], env=env, timeout=args.seconds,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired:
-            pass  # what it has written counts
-        found = 0
-        if os.path.exists(part):
-            for line in open(part):
-                try:
-                    p = json.loads(line)
-                except ValueError:
-                    continue  # cut off by the time limit
-                found += p["key"] not in programs
-                programs.setdefault(p["key"], dict(p, file=name))
-            os.remove(part)
-        print(f"{name}: {found} programs", flush=True)
+    for kind, name, tests in wanted(args):
+        before = len(programs)
+        for p in capture_file(args, name, tests):
+            programs.setdefault(p["key"], dict(p, file=name, kind=kind))
+        print(f"{kind or 'files'}: {name}: {len(programs) - before} programs", flush=True)
+    if not args.files:
+        import jax_kinds
+        for kind, name, text in jax_kinds.programs():
+            if not args.kinds or kind in args.kinds:
+                key = hashlib.sha256(text.encode()).hexdigest()
+                programs.setdefault(key, dict(test=name, key=key[:12], text=text, file="jax_kinds.py", kind=kind))
     write_programs(args.out, programs.values())
     print(f"{len(programs)} programs")
 
@@ -184,6 +236,9 @@ def run_xla(text, args):
     device = jax.devices("cpu")[0]
     options = lib.CompileOptions()
     options.executable_build_options.use_shardy_partitioner = True
+    if os.environ.get("XLAC_QUICK"):  # the same ops, compiled with less effort
+        options.executable_build_options.debug_options.xla_backend_optimization_level = 0
+        options.executable_build_options.debug_options.xla_llvm_disable_expensive_passes = True
     with mlir.make_ir_context():
         executable = device.client.compile_and_load(ir.Module.parse(text), lib.DeviceList((device,)), options)
     results = executable.execute_sharded([jax.device_put(a) for a in args]).disassemble_into_single_device_arrays()
@@ -259,8 +314,9 @@ def worker(path):
 
 def compare_file(args):
     programs = read_programs(args.programs)
-    env = dict(os.environ, JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
+    env = dict(os.environ, XLAC_QUICK="1" if args.quick else "", JAX_PLATFORMS="cpu", TF_CPP_MIN_LOG_LEVEL="3")
     process, verdicts = None, []
+    report = open(args.report, "w") if args.report else None
     for i, program in enumerate(programs):
         if process is None or process.poll() is not None:
             process = subprocess.Popen([sys.executable, __file__, "worker", args.programs], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -269,14 +325,20 @@ def compare_file(args):
         process.stdin.flush()
         answer = next((l for l in process.stdout if l.startswith("@@")), None)
         verdict = json.loads(answer[2:]) if answer else ("crash", f"exit {process.wait()}")
-        verdicts.append(dict(file=program["file"], test=program["test"], key=program["key"], verdict=verdict[0], why=verdict[1]))
+        verdicts.append(dict(kind=program.get("kind", ""), file=program["file"], test=program["test"], key=program["key"], verdict=verdict[0],
+                             why=verdict[1]))
+        if report:
+            report.write(json.dumps(verdicts[-1]) + "\n")
+            report.flush()
         if verdict[0] != "agree":
             print(f"{verdict[0]:12} {program['file']} {program['test']} {program['key']}: {verdict[1]}", flush=True)
     process.stdin.close()
-    if args.report:
-        with open(args.report, "w") as file:
-            file.writelines(json.dumps(v) + "\n" for v in verdicts)
+    if report:
+        report.close()
     counts = collections.Counter(v["verdict"] for v in verdicts)
+    for kind in dict.fromkeys(v["kind"] for v in verdicts):
+        of_kind = collections.Counter(v["verdict"] for v in verdicts if v["kind"] == kind)
+        print(f"{kind or 'files'}: " + ", ".join(f"{n} {what}" for what, n in of_kind.most_common()))
     print(f"{len(verdicts)} programs: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
     return 1 if counts["differ"] or counts["crash"] or counts["failed"] else 0
 
@@ -285,11 +347,15 @@ def compare_file(args):
 
 def sample(args):
     agree = {json.loads(line)["key"] for line in open(args.report) if json.loads(line)["verdict"] == "agree"}
-    picked, known = [], set()
+    picked, known, of_kind = [], set(), collections.Counter()
     for p in sorted((p for p in read_programs(args.programs) if p["key"] in agree and len(p["text"]) <= args.bytes), key=lambda p: len(p["text"])):
         ops = set(re.findall(r"\b((?:stablehlo|chlo|sdy)\.\w+|custom_call @\w+)", p["text"]))
-        if len(ops - known) and len(picked) < args.most:
+        kind = p.get("kind", "")
+        rich = SIGNS[kind] in p["text"] if kind in SIGNS else len(ops) > 5
+        few = rich and of_kind[kind] < args.of_kind
+        if few or (len(ops - known) and len(picked) < args.most):
             known |= ops
+            of_kind[kind] += rich
             picked.append(p)
     write_programs(args.out, picked)
     print(f"{len(picked)} programs with {len(known)} ops, {os.path.getsize(args.out)} bytes")
@@ -303,7 +369,8 @@ def main():
     c = commands.add_parser("capture")
     for name in ("tests", "out"):
         c.add_argument(name)
-    c.add_argument("files", nargs="+")
+    c.add_argument("files", nargs="*")
+    c.add_argument("--kinds", type=lambda text: text.split(";"), help="of KINDS, between semicolons")
     c.add_argument("--per-test", type=int, default=2)
     c.add_argument("--limit", type=int, default=60)
     c.add_argument("--seconds", type=int, default=300, help="for a file")
@@ -311,12 +378,14 @@ def main():
     c = commands.add_parser("compare")
     c.add_argument("programs")
     c.add_argument("--report")
+    c.add_argument("--quick", action="store_true", help="XLA compiles without LLVM's costly passes")
     c.set_defaults(run=compare_file)
     c = commands.add_parser("sample")
     for name in ("programs", "out"):
         c.add_argument(name)
     c.add_argument("--report", required=True)
     c.add_argument("--most", type=int, default=40)
+    c.add_argument("--of-kind", type=int, default=2)
     c.add_argument("--bytes", type=int, default=6000)
     c.set_defaults(run=sample)
     args = parser.parse_args()

@@ -1,16 +1,25 @@
 """Random modules of 50 ops and more: print-parse-print is a fixed point, the verifier agrees with XLA's, and so do the values."""
+import os
+
 import numpy as np
 import pytest
 import real_xla
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from random_modules import modules
 
 import xlac
 
 # No shrinking: one example costs XLA half a second, and the modules are short enough to read.
-SETTINGS = dict(deadline=None, derandomize=True, database=None, phases=[Phase.generate],
+SEED = os.environ.get("XLAC_RANDOM_SEED")
+COUNT = int(os.environ.get("XLAC_RANDOM_MODULES", "60"))
+SETTINGS = dict(deadline=None, derandomize=SEED is None, database=None, phases=[Phase.generate],
                 suppress_health_check=list(HealthCheck))
+
+
+def seeded(test):
+    """The same modules at each run, or those of XLAC_RANDOM_SEED."""
+    return test if SEED is None else seed(int(SEED))(test)
 
 
 def check_values(got, want, value):
@@ -30,7 +39,8 @@ def blocks(text):
     return sorted(text.split("\n\n"))
 
 
-@settings(max_examples=60, **SETTINGS)
+@seeded
+@settings(max_examples=COUNT, **SETTINGS)
 @given(modules())
 def test_text_and_values(drawn):
     text, args, outputs = drawn
@@ -53,7 +63,8 @@ def test_text_and_values(drawn):
 def test_verifiers_agree_on_broken_modules(broken, xla):
     """One line of a random module changed: both accept it or both refuse it."""
 
-    @settings(max_examples=12, **SETTINGS)
+    @seeded
+    @settings(max_examples=max(12, COUNT // 5), **SETTINGS)
     @given(modules(), st.integers(0, 2**32 - 1))
     def check(drawn, seed):
         text = damage(drawn[0], broken, np.random.default_rng(seed))

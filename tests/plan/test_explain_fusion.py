@@ -14,8 +14,8 @@ from cpu import random_modules  # noqa: E402
 from cpu.test_profile import DOT, PLAIN, SOFTMAX  # noqa: E402
 
 
-def check(text):
-    exe = xlac.compile(xlac.parse(text))
+def check(text, **options):
+    exe = xlac.compile(xlac.parse(text), **options)
     programs = {p["name"]: p for p in json.loads(exe._report())["programs"]}
     program, said = None, 0
     for line in exe.explain("fusion").splitlines():
@@ -54,7 +54,9 @@ def check_op(program, opcode, name, what, line):
     elif "a constant in memory" in what:
         assert readers or any(b["place"] == "constant" for b in (buffers[i] for i in mine)), line
     elif "a step of its own" in what:
-        assert any(s["by"] != "kernel" for s in writers) or opcode in ("while", "call", "conditional"), line
+        assert any(s["by"] != "kernel" for s in writers) or name in [s["op"] for s in steps if s["by"] != "kernel"], line
+    elif what.startswith("not run"):
+        assert not readers and not writers and name not in [o["name"] for s in steps for o in s.get("ops", ())], line
 
 
 @pytest.mark.parametrize("text", [SOFTMAX, DOT, PLAIN])
@@ -70,3 +72,35 @@ def test_an_init_inside_a_kernel_is_not_said_to_be_in_memory():
 @pytest.mark.parametrize("seed", range(60))
 def test_random_modules(seed):
     check(random_modules.Module(seed).text)
+
+
+@pytest.mark.parametrize("seed", range(60, 90))
+def test_random_modules_as_they_are(seed):
+    """Without passes: dead ops, and what passes would bring into another form."""
+    check(random_modules.Module(seed).text, passes=False)
+
+
+DEAD = """HloModule m
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = pred[] compare(a, b), direction=LT
+}
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  s = f32[64,64] sort(x), dimensions={1}, to_apply=less
+  n = f32[64,64] negate(x)
+  t = f32[64,64] transpose(n), dimensions={1,0}
+  v = f32[4096] reshape(s)
+  d = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[64,64] exponential(x)
+}
+"""
+
+
+def test_dead_ops_are_said_not_to_run():
+    said = xlac.compile(xlac.parse(DEAD), passes=False).explain("fusion")
+    assert check(DEAD, passes=False) == 7
+    for op in ("sort s", "negate n", "transpose t", "reshape v", "dot d"):
+        assert f"  {op}: not run: no result comes of it\n" in said
+    assert "exponential r: ends a kernel" in said and "parameter x: no kernel, an argument" in said

@@ -191,3 +191,26 @@ def test_codes_have_names_and_no_module_has_its_own():
     for path in PACKAGE.glob("*.py"):
         if path.name != "codes.py":
             assert not re.findall(r"Error\(.*, \d{3}\b|\.code [=!]= \d+", path.read_text()), path.name
+
+
+class Emptying:
+    """An array whose making empties the list that it is in."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __array__(self, dtype=None, copy=None):
+        self.items.clear()
+        return np.ones(4, np.float32)
+
+
+def test_a_list_that_changes_while_it_is_read():
+    module = xlac.parse("""HloModule m
+        ENTRY e { p = (f32[4], f32[4], f32[4]) parameter(0)  a = f32[4] get-tuple-element(p), index=0
+                  b = f32[4] get-tuple-element(p), index=2  ROOT s = f32[4] add(a, b) }""")
+    for run in (xlac.compile(module), lambda x: xlac.interpret(module, x)):
+        for _ in range(20):
+            items = []
+            items += [Emptying(items), np.ones(4, np.float32) + 1, np.ones(4, np.float32) + 2]
+            assert np.array_equal(run(items), np.full(4, 4, np.float32))
+            assert items == []

@@ -42,6 +42,35 @@ def test_calls_are_interrupted_and_the_module_stays(module, what):
     assert xlac.parse(SMALL).run("cse").entry.root.opcode == "negate"  # the next call is none the worse
 
 
+def sharded(n):
+    ops = "".join(f"  %{i + 1} = stablehlo.sine %{i} : tensor<8xf32>\n" for i in range(n))
+    return ('sdy.mesh @m = <["x"=2]>\nfunc.func @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) -> tensor<8xf32> {\n'
+            f"  %0 = stablehlo.negate %arg0 : tensor<8xf32>\n{ops}  return %{n} : tensor<8xf32>\n}}\n")
+
+
+def graph(n):
+    nodes = "".join(f'node {{ name: "n{i + 1}" op: "Neg" input: "n{i}" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}\n' for i in range(n))
+    return 'node { name: "n0" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }\n' + nodes
+
+
+@pytest.mark.parametrize("what", ["load", "propagate", "cluster"])
+def test_the_other_long_calls_are_interrupted(what):
+    if what == "load":
+        small = TEXT[:TEXT.index("  p60000 =")] + "  ROOT r = f32[8] negate(p59999)\n}\n"
+        data = xlac.compile(small).serialize()
+        call = lambda: xlac.load(data)  # noqa: E731
+    elif what == "propagate":
+        module = xlac.parse(sharded(40_000))
+        call = lambda: xlac.sharding.propagate(module)  # noqa: E731
+    else:
+        text = graph(40_000)
+        call = lambda: xlac.cluster(text)  # noqa: E731
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        send_soon(lambda: done.append(call()))
+    assert not done, "the call did not end by itself"
+
+
 def test_another_handler_runs_when_the_call_is_over():
     seen = []
     before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))
@@ -85,6 +114,20 @@ before = m.to_text()
 def test_inlining_is_counted_before_it_is_done():
     done = "\ntry: m.run('inline-calls', in_place=True)\nexcept xlac.Error as e: assert 'larger than 1000000 ops' in str(e)\nelse: assert 0"
     assert peak(DAG + done + "\nassert m.to_text() == before") < peak(DAG) + 20
+
+
+def test_a_fingerprint_takes_memory_in_proportion():
+    """31 computations that stand for 2^30 calls: each is looked at once. It was 0.3 GB and an error."""
+    assert peak(DAG + "\nassert m.fingerprint() == m.fingerprint()") < peak(DAG) + 20
+
+
+def test_printing_what_stands_for_much_is_interrupted():
+    levels = "".join(f"c{i} {{ a = f32[] parameter(0)\n b = f32[] call(a), to_apply=c{i - 1}\n ROOT r = f32[] call(b), to_apply=c{i - 1} }}\n"
+                     for i in range(1, 31))
+    m = xlac.parse("HloModule m\nc0 { a = f32[] parameter(0)\n ROOT r = f32[] add(a, a) }\n" + levels +
+                   "ENTRY e {\n x = f32[] parameter(0)\n ROOT r = f32[] call(x), to_apply=c30\n}")
+    with pytest.raises(KeyboardInterrupt):
+        send_soon(lambda: m.to_text(mode="canonical"))
 
 
 def test_constant_folding_counts_what_trips_take():

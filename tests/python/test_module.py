@@ -215,6 +215,35 @@ def test_fingerprint_is_of_the_program(module):
     assert changed.fingerprint() != module.fingerprint()
 
 
+CALLS = """HloModule m
+{first} {{
+  p = f32[] parameter(0)
+  ROOT q = f32[] {leaf}(p)
+}}
+{second} {{
+  p = f32[] parameter(0)
+  ROOT q = f32[] negate(p)
+}}
+ENTRY e {{
+  x = f32[] parameter(0)
+  y = f32[] call(x), to_apply={inner}
+  ROOT z = f32[] call(y), to_apply={outer}
+}}
+"""
+
+
+def test_fingerprints_see_what_is_called_and_not_where_it_stands():
+    def of(leaf, first="a", second="b", inner="a", outer="b"):
+        return xlac.parse(CALLS.format(leaf=leaf, first=first, second=second, inner=inner, outer=outer)).fingerprint()
+    assert of("sine") == of("sine", "x", "y", "x", "y")
+    swapped = CALLS.format(leaf="sine", first="a", second="b", inner="a", outer="b").split("b {")  # b before a
+    body, entry = swapped[1].split("ENTRY")
+    text = swapped[0].replace("HloModule m\n", "HloModule m\nb {" + body) + "ENTRY" + entry
+    assert xlac.parse(text).to_text() != xlac.parse("b {".join(swapped)).to_text()
+    assert xlac.parse(text).fingerprint() == of("sine")
+    assert len({of("sine"), of("cosine"), of("sine", inner="b", outer="a"), of("sine", outer="a"), of("sine", inner="b")}) == 5
+
+
 def test_passes(module):
     seen = []
     result = module.run("cse,dce", after=lambda name, state: seen.append((name, state.name)), verify_each=True)

@@ -7,6 +7,7 @@ import pytest
 
 import xlac
 import xlac.sharding
+from xlac.errors import ArgumentError
 from xlac.sharding import Mesh, Sharding
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -30,8 +31,14 @@ def test_every_tile_is_drawn_with_its_devices(sharding, shape):
 
 
 def test_too_large_to_draw():
-    with pytest.raises(ValueError, match="tiles"):
-        Sharding(Mesh({"a": 8192}), ["a"]).to_svg()
+    """The largest that is drawn; what is larger is refused with a hint, and a notebook shows its text instead."""
+    assert Sharding(Mesh({"a": 64, "b": 64}), ["a", "b"]).to_svg().count("<title>") == 4096
+    for large in (Sharding(Mesh({"a": 8192}), ["a"]), Sharding(Mesh({"a": 1 << 10, "b": 1 << 10}), [["a", "b"]])):
+        for show in (large.to_svg, large.table):
+            with pytest.raises(ArgumentError, match="(tiles|devices) are too many to be shown: at most") as e:
+                show()
+            assert "indices(shape)" in str(e.value)
+        assert large._repr_svg_() is None
 
 
 def test_a_program_in_the_colours_of_its_axes():

@@ -76,3 +76,21 @@ def test_quantised_elements_are_quantised_anew(name):
     assert want.dtype == np.int16
     for got in (executable(*args), xlac.compile(module, passes=False)(*args)):
         np.testing.assert_array_equal(got, want)
+
+
+I1_INDICES = """func.func @main(%a: tensor<3xf32>, %i: tensor<1x1xi1>, %u: tensor<1xf32>) -> tensor<3xf32> {
+  %r = "stablehlo.scatter"(%a, %i, %u) ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    stablehlo.return %y : tensor<f32>
+  }) {scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+    index_vector_dim = 1>} : (tensor<3xf32>, tensor<1x1xi1>, tensor<1xf32>) -> tensor<3xf32>
+  return %r : tensor<3xf32>
+}"""
+
+
+def test_indices_of_one_bit_are_integers_to_scatter():
+    module = xlac.parse(I1_INDICES)
+    args = np.arange(3, dtype=np.float32), np.ones((1, 1), bool), np.full(1, 9, np.float32)
+    executable = xlac.compile(module)
+    for got in (xlac.interpret(module, *args), xlac.interpret(module.to_hlo(), *args), executable(*args), xlac.load(executable.serialize())(*args)):
+        np.testing.assert_array_equal(got, [0, 9, 2])

@@ -5,6 +5,7 @@ import lzma
 import os
 import pathlib
 import random
+import struct
 
 import pytest
 
@@ -97,3 +98,38 @@ def test_what_old_bytecode_alone_has_reads_back_as_text():
     text = xlac.parse(pathlib.Path(__file__).parents[1].joinpath("fuzz/corpus/vhlo_0_9.bc").read_bytes()).to_text()
     assert "stablehlo.cross-replica-sum" in text
     assert xlac.parse(text, format="mlir").to_text() == text
+
+
+QUANTISED = """func.func @main(%a: tensor<2x!quant.uniform<i8<-7:7>:f32, 1.250000e-01:3>>) -> tensor<2x!quant.uniform<i8<-7:7>:f32, 1.250000e-01:3>> {
+  return %a : tensor<2x!quant.uniform<i8<-7:7>:f32, 1.250000e-01:3>>
+}"""
+
+
+def signed_varint(value):
+    """An integer of MLIR's bytecode that is stored with its sign."""
+    value = value << 1 if value >= 0 else (-value << 1) - 1
+    for n in range(1, 9):
+        if value < 1 << 7 * n:
+            return (value << n | 1 << n - 1).to_bytes(n, "little")
+    return b"\0" + value.to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("old, new, message", [
+    (0.125, 1e-300, "scale 1.0*e-300 out of expressed type range"), (0.125, -0.125, "scale -1.25"), (0.125, float("nan"), "scale"),
+    (-7, -6, None), (7, -8, "illegal storage min and storage max")])
+def test_quantised_types_keep_to_the_rules_of_the_text(old, new, message):
+    def put(x):
+        bits = int.from_bytes(struct.pack("<d", x), "little", signed=True) if isinstance(x, float) else x
+        return signed_varint(bits)
+
+    data = xlac.parse(QUANTISED).to_bytes(format="mlir-bytecode", version="1.20.0")
+    three = signed_varint(3)
+    parts = {0.125: put(0.125) + three, -7: three + put(-7) + put(7), 7: put(-7) + put(7)}
+    changed = {0.125: put(new) + three, -7: three + put(new) + put(7), 7: put(-7) + put(new)}
+    assert data.count(parts[old]) == 1
+    bad = data.replace(parts[old], changed[old])
+    if message is None:
+        assert "i8<-6:7>" in xlac.parse(bad).to_text()
+        return
+    with pytest.raises(xlac.ParseError, match=message):
+        xlac.parse(bad)

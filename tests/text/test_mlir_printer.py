@@ -91,3 +91,18 @@ def test_ambiguous_forms_give_way():
 def test_wrong_forms_of_other_dialects(op, message):
     with pytest.raises(xlac.Error, match=message):
         xlac.parse(f"func.func @f(%i: i32, %b: i1) {{\n{op}\nreturn\n}}", format="mlir")
+
+
+@pytest.mark.parametrize("text", ['func.func @""() {\n  return\n}', 'module @"" {\n}', 'func.func private @f() attributes {a = @b::@""}'])
+def test_an_empty_symbol_is_read_and_printed_as_mlir_prints_it_which_nobody_reads(text):
+    printed = xlac.parse(text).to_text()
+    assert "@<<INVALID EMPTY SYMBOL>>" in printed
+    with pytest.raises(xlac.ParseError):
+        xlac.parse(printed)
+
+
+@pytest.mark.parametrize("encoding", ["f32", "5 : i32", '"a"', "#foo.bar<3>", "{a = 1 : i64}"])
+def test_any_attribute_is_the_encoding_of_a_tensor(encoding):
+    printed = xlac.parse(f"func.func private @f(tensor<2xf32, {encoding}>)").to_text()
+    assert f"tensor<2xf32, {encoding}>" in printed
+    assert xlac.parse(printed).to_text() == printed

@@ -11,6 +11,8 @@ import pytest
 
 import xlac
 
+from . import wire
+
 PROGRAM = """HloModule m, is_scheduled=true, input_output_alias={ {0}: (0, {}, must-alias) }, buffer_donor={ (1, {}) }, entry_computation_layout={(f32[4,2]{1,0}, s4[3]{0})->(f32[4,2]{1,0}, s4[3]{0})}, frontend_attributes={a="b"}
 
 FileNames
@@ -93,6 +95,81 @@ def test_the_corpus_reads_back():
         assert again.to_text() == LOST.sub("", module.to_text()), row["name"]
         count += 1
     assert count > 470
+
+
+FRAMES = """HloModule m, replica_count=2, num_partitions=4, entry_computation_layout={(f32[])->f32[]}
+
+FileNames
+1 "a.py"
+2 "b.py"
+
+FunctionNames
+1 "f"
+2 "g"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=1 end_line=1 column=1 end_column=1}
+2 {file_name_id=2 function_name_id=2 line=2 end_line=2 column=2 end_column=2}
+3 {file_name_id=1 function_name_id=2 line=3 end_line=3 column=3 end_column=3}
+
+StackFrames
+1 {file_location_id=3 parent_frame_id=3}
+2 {file_location_id=1 parent_frame_id=1}
+3 {file_location_id=2 parent_frame_id=1}
+
+
+a {
+  p = f32[] parameter(0), metadata={op_name="p" stack_frame_id=3}
+  ROOT q = f32[] negate(p), metadata={op_name="q" stack_frame_id=1}
+}
+
+b {
+  p.1 = f32[] parameter(0), metadata={op_name="p.1" stack_frame_id=2}
+  ROOT q.1 = f32[] negate(p.1), metadata={op_name="q.1" stack_frame_id=2}
+}
+
+ENTRY e {
+  x = f32[] parameter(0), metadata={op_name="x" stack_frame_id=2}
+  z = f32[] call(x), to_apply=b, metadata={op_name="z" stack_frame_id=3}
+  ROOT y = f32[] call(z), to_apply=a, metadata={op_name="y" stack_frame_id=1}
+}
+"""
+
+
+def stacks(text):
+    """op_name: [(line, file), ...], the caller last."""
+    def rows(title):
+        return [line.split(" ", 1)[1] for line in text.split(title + "\n")[1].split("\n\n")[0].strip().split("\n")]
+    files, places = [f.strip('"') for f in rows("FileNames")], [dict(re.findall(r"(\w+)=(\d+)", r)) for r in rows("FileLocations")]
+    frames = [dict(re.findall(r"(\w+)=(\d+)", r)) for r in rows("StackFrames")]
+    result = {}
+    for name, row in re.findall(r'op_name="([^"]*)" stack_frame_id=(\d+)', text):
+        result[name], row = [], int(row)
+        while row:
+            place = places[int(frames[row - 1]["file_location_id"]) - 1]
+            result[name].append((place["line"], files[int(place["file_name_id"]) - 1]))
+            row = int(frames[row - 1]["parent_frame_id"]) - 1
+    return result
+
+
+def test_frames_out_of_order_keep_what_they_say():
+    """Rows are numbered as ops come to use them, as XLA has it: where computations print in another order than they were read, each
+    print numbers anew. What an op's frame stands for stays."""
+    module = xlac.parse(FRAMES)
+    wanted, text = stacks(FRAMES), module.to_text()
+    assert len(wanted) == 7 and wanted["q"] == [("3", "a.py"), ("1", "a.py")]
+    for again in (text, xlac.parse(text).to_text(), xlac.parse(module.to_bytes()).to_text(), xlac.parse(xlac.parse(text).to_bytes()).to_text()):
+        assert stacks(again) == wanted
+    assert xlac.parse(module.to_bytes()).to_text() == LOST.sub("", text)
+
+
+def test_jaxlib_numbers_frames_alike_and_loses_the_same():
+    _hlo = pytest.importorskip("jaxlib._hlo")
+    own, module = _hlo.hlo_module_from_text(FRAMES), xlac.parse(FRAMES)
+    assert own.to_string() == module.to_text() and "replica_count=2, num_partitions=4" in own.to_string()
+    theirs, ours = own.as_serialized_hlo_module_proto(), module.to_bytes()
+    texts = {_hlo.HloModule.from_serialized_hlo_module_proto(data).to_string() for data in (theirs, ours)}
+    assert texts | {xlac.parse(data).to_text() for data in (theirs, ours)} == {LOST.sub("", module.to_text())}
 
 
 def test_jaxlib_reads_it():
@@ -193,3 +270,51 @@ def test_dimension_numbers_of_a_convolution_name_each_dimension_once():
         assert data.count(spatial) == 1
         with pytest.raises(xlac.ParseError, match="name each dimension once"):
             xlac.parse(data.replace(spatial, spatial[:-2] + b"\x09\x03"), format="hlo-proto")
+
+
+ALL_FORMS = """HloModule m
+
+ENTRY %e (x: f32[2,3], i: s32[]) -> (pred[2,3], f32[1,1], f32[2,3], s32[]) {
+  %x = f32[2,3]{1,0} parameter(0)
+  %i = s32[] parameter(1)
+  %eq = pred[2,3]{1,0} compare(%x, %x), direction=EQ
+  %ds = f32[1,1]{1,0} dynamic-slice(%x, %i, %i), dynamic_slice_sizes={1,1}
+  %cat = f32[2,3]{1,0} concatenate(%x), dimensions={0}
+  %size = s32[] get-dimension-size(%x), dimensions={0}
+  ROOT %t = (pred[2,3], f32[1,1], f32[2,3], s32[]) tuple(%eq, %ds, %cat, %size)
+}
+"""
+
+
+def change_op(data, opcode, change):
+    """The message with the fields of that instruction as `change` gives them."""
+    def inside(fields, number, f):
+        return [(n, k, wire.encode(f(wire.decode(v))) if n == number else v) for n, k, v in fields]
+
+    def instruction(fields):
+        return change(fields) if (2, 2, opcode) in fields else fields
+
+    return wire.encode(inside(wire.decode(data), 3, lambda c: inside(c, 2, instruction)))
+
+
+def drop(number):
+    return lambda fields: [f for f in fields if f[0] != number]
+
+
+def twice(number):
+    return lambda fields: [g for f in fields for g in ([(f[0], f[1], f[2] * 2)] if f[0] == number else [f])]
+
+
+FORMS = {"no direction": (b"compare", drop(63), "needs the attribute"), "four start indices": (b"dynamic-slice", lambda f: twice(36)(f), "one start index for each"),
+         "nothing to concatenate": (b"concatenate", drop(36), "at least one operand"), "two dimensions": (b"get-dimension-size", twice(14), "works on one dimension"),
+         "no dimension": (b"get-dimension-size", drop(14), "works on one dimension"), "a tuple of nothing": (b"tuple", drop(36), "tuple type has 4 elements")}
+
+
+@pytest.mark.parametrize("what", FORMS)
+def test_ops_that_have_no_text_are_refused(what):
+    opcode, change, message = FORMS[what]
+    data = xlac.parse(ALL_FORMS).to_bytes("hlo-proto")
+    changed = change_op(data, opcode, change)
+    assert changed != data and change_op(data, opcode, lambda f: f) == data
+    with pytest.raises(xlac.ParseError, match=message):
+        xlac.parse(changed, format="hlo-proto")

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import time
 
 import pytest
 
@@ -50,14 +51,37 @@ def test_every_prefix_of_a_module_is_refused_or_read():
             assert error.line >= 1 and error.col >= 1
 
 
-@pytest.mark.parametrize("repeats", [2000, 16000])
-def test_time_and_memory_are_linear(repeats):
-    """Shapes of texts that make a careless reader quadratic; the larger must not take long."""
-    head = "HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n"
-    xlac.parse(head + "".join(f"  p{i}_ = f32[] negate(negate(x))\n" for i in range(repeats)) + "}\n")
-    xlac.parse(head + "".join(f"  a.{i // 7}.0{i} = f32[] negate(x)\n" for i in range(repeats)) + "}\n")
-    chain = "".join(f"  q{i + 1}_ = ((f32[]), f32[]) negate-update(q{i}_)\n" for i in range(repeats))
-    xlac.parse(f"{head}  q0_ = ((f32[]), f32[]) negate-start(x)\n{chain}  d = f32[] negate-done(q{repeats}_)\n}}\n")
-    names = ", ".join(f"p{i}_" for i in range(repeats))
-    ops = "".join(f"  p{i}_ = f32[] negate(x)\n" for i in range(repeats))
-    xlac.parse(f"{head}{ops}  y = f32[] negate(x), control-predecessors={{{names}}}\n}}\n")
+HEAD = "HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n"
+
+
+def chain(n):
+    updates = "".join(f"  q{i + 1}_ = ((f32[]), f32[]) negate-update(q{i}_)\n" for i in range(n))
+    return f"{HEAD}  q0_ = ((f32[]), f32[]) negate-start(x)\n{updates}  d = f32[] negate-done(q{n}_)\n}}\n"
+
+
+def waiting(n):
+    names = ", ".join(f"p{i}_" for i in range(n))
+    return f"{HEAD}{''.join(f'  p{i}_ = f32[] negate(x)%s' % chr(10) for i in range(n))}  y = f32[] negate(x), control-predecessors={{{names}}}\n}}\n"
+
+
+CARELESS = {  # shapes of texts that make a careless reader quadratic
+    "ops in operands": lambda n: HEAD + "".join(f"  p{i}_ = f32[] negate(negate(x))\n" for i in range(n)) + "}\n",
+    "names with numbers": lambda n: HEAD + "".join(f"  a.{i // 7}.0{i} = f32[] negate(x)\n" for i in range(n)) + "}\n",
+    "a chain of updates": chain, "many control predecessors": waiting}
+
+
+def least_cpu(text):
+    def once():
+        start = time.process_time()
+        xlac.parse(text)
+        return time.process_time() - start
+    return min(once() for _ in range(3))
+
+
+@pytest.mark.parametrize("shape", CARELESS)
+def test_memory_is_linear_and_time_not_quadratic(shape):
+    """Eight times the text is eight times the module; the ratio of CPU times, both taken here, is far from the 64 of quadratic work."""
+    small, large = CARELESS[shape](4000), CARELESS[shape](32000)
+    memory = [xlac.parse(text).stats()["bytes"] for text in (small, large)]
+    assert memory[1] < 10 * memory[0]
+    assert least_cpu(large) < 32 * max(least_cpu(small), 0.002)

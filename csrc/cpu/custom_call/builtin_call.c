@@ -9,12 +9,14 @@ bool cpu_builtin_is_registered(const cpu_routine_run *r) {
   interp_native native = {.run = NULL};
   void *ctx = NULL;
   const char *target = ir_get_str(r->step->op, IR_ATTR_CUSTOM_CALL_TARGET);
-  return options->registry && (interp_registry_find(options->registry, target, &ctx, &native) || native.run);
+  bool is = options->registry && (interp_registry_find(options->registry, target, &ctx, &native) || native.run);
+  if (is) base_pool_heed(r->run->exe->pool, NULL); /* what is registered may not bear to be cut short */
+  return is;
 }
 
 static int builtin_identity(const cpu_routine_run *r) {
   const int64_t *bytes = r->data;
-  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, r->step, r->pointers);
   cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], *bytes);
   return 0;
 }
@@ -22,7 +24,7 @@ static int builtin_identity(const cpu_routine_run *r) {
 static int builtin_zeros(const cpu_routine_run *r) {
   const int64_t *bytes = r->data;
   uint8_t zero = 0;
-  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+  if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, r->step, r->pointers);
   cpu_move_fill(r->run->exe->pool, 1, r->out[0], *bytes, &zero);
   return 0;
 }
@@ -32,6 +34,7 @@ static int builtin_bytes(cpu_prepare_run *x, const char *name, cpu_routine_fn *c
   x->out->name = name;
   x->data = base_arena_memdup(x->arena, &bytes, sizeof bytes);
   x->out->work = UINT64_MAX; /* of what may be registered */
+  x->out->stoppable = true;
   x->code = code;
   return x->data ? 0 : base_oom(x->err, "a custom call");
 }

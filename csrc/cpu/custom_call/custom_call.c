@@ -19,10 +19,10 @@ static int custom_call_run(const cpu_routine_run *r) {
     /* What is registered may not bear to be cut short: only what is built in heeds a wish to stop. */
     bool other = interp_registry_find(options->registry, d->op.target, &ctx, &native) != NULL;
     if (other || native.run) base_pool_heed(r->run->exe->pool, NULL);
-    if (other) return cpu_run_eval(r->run, NULL, r->step, r->pointers);
+    if (other) return cpu_run_eval(r->run, r->step, r->pointers);
     if (native.run) what = &native;
   }
-  if (!what->run) return cpu_run_eval(r->run, NULL, r->step, r->pointers); /* which says what is missing */
+  if (!what->run) return cpu_run_eval(r->run, r->step, r->pointers); /* which says what is missing */
   return native_call(&r->run->ctx, &d->op, what, r->run->exe->pool, r->in, r->out, r->scratch);
 }
 

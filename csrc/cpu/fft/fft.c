@@ -1,6 +1,7 @@
 /* Fourier transforms: axis by axis, groups of lines side by side on each thread. A long line alone is a matrix:
  * transforms of its columns, a turn, transforms of its rows. Numbers are computed in the precision they have. */
 #include "fft_lanes.h"
+#include "../move/move.h"
 #include "../routine.h"
 
 enum {
@@ -116,7 +117,7 @@ static int fft_execute(const cpu_routine_run *r) {
 
 static int fft_zeros(const cpu_routine_run *r) {
   const ir_type *t = r->step->op->type;
-  if (t->count) memset(r->out[0], 0, (size_t)ir_type_bytes(t));
+  cpu_move_fill(r->run->exe->pool, 1, r->out[0], ir_type_bytes(t), "");
   return 0;
 }
 

@@ -117,7 +117,7 @@ static int gather_run(const cpu_routine_run *r) {
   gather_work x = {g, r->in[0], r->in[1], r->out[0]};
   base_pool *pool = r->run->exe->pool;
   if (g->w.count == 0)
-    memset(r->out[0], 0, (size_t)g->bytes); /* no element to clamp to */
+    cpu_move_fill(pool, 1, r->out[0], g->bytes, ""); /* no element to clamp to */
   else if (g->w.count < 16 && g->grain == 1)
     gather_large(&x, pool); /* few windows, each larger than a piece */
   else if (g->w.count <= g->grain)

@@ -8,7 +8,7 @@
 
 /* LINALG_PIECE_WORK: multiplications for a thread at a time. LINALG_LEAST_SIDES: right-hand sides that are worth a
  * call. */
-enum { LINALG_PIECE_WORK = 1 << 18, LINALG_LEAST_SIDES = 32 };
+enum { LINALG_PIECE_WORK = 1 << 18, LINALG_CALL_WORK = 256, LINALG_LEAST_SIDES = 32 };
 
 /* The library's functions by their Fortran types: pointers first, then the length of each character argument. */
 typedef void linalg_potrf_fn(char *uplo, int32_t *n, void *a, int32_t *lda, int32_t *info, size_t one);
@@ -65,9 +65,9 @@ static int linalg_give(cpu_prepare_run *x, const linalg_plan *p, const char *nam
   return x->data ? 0 : base_oom(x->err, "linear algebra");
 }
 
-/* Pieces of the batch, or of one item's. */
+/* Pieces of the batch, or of one item's. A call of the library takes as long as LINALG_CALL_WORK. */
 static size_t linalg_grain(int64_t work) {
-  return work < LINALG_PIECE_WORK ? (size_t)(LINALG_PIECE_WORK / (work + 1) + 1) : 1;
+  return work < LINALG_PIECE_WORK ? (size_t)(LINALG_PIECE_WORK / (work + LINALG_CALL_WORK) + 1) : 1;
 }
 
 /* --- cholesky --- */
@@ -201,7 +201,7 @@ static int linalg_solve(const cpu_routine_run *r) {
   const linalg_plan *p = r->data;
   linalg_run run = {.p = p, .a = r->in[0], .b = r->in[1], .out = r->out[0]};
   if (!p->batch) return 0;
-  memcpy(run.out, run.b, (size_t)(p->batch * p->rows * p->columns) * p->bytes);
+  cpu_move_bytes(r->run->exe->pool, run.out, run.b, p->batch * p->rows * p->columns * (int64_t)p->bytes);
   base_parallel_for(r->run->exe->pool, (size_t)(p->batch * p->pieces), linalg_grain(p->n * p->n * p->sides),
                     linalg_solve_pieces, &run);
   return 0;

@@ -41,9 +41,12 @@ static pad_side pad_side_of(ir_padding_dim p, int64_t n, int64_t size) {
   return r;
 }
 
+enum { PAD_POLL = 1 << 19 /* elements */ };
+
 /* One run: shared by its threads. */
 typedef struct pad_run {
   const pad_data *x;
+  base_pool *pool;
   char *to;
   const char *from;
   const void *element;
@@ -64,20 +67,34 @@ static int64_t pad_row_offset(const pad_data *x, int64_t row, int64_t *at, int64
   return to;
 }
 
+/* Rows and what lies between them may be any length: how much of n from `at` on is done before the next look at whether
+ * to go on, 0 to stop. */
+static int64_t pad_some(const pad_run *p, int64_t at, int64_t n) {
+  if (at > 0 && base_pool_stopping(p->pool)) return 0;
+  return interp_min(n - at, PAD_POLL);
+}
+
 /* Padding in bytes [begin, end) of the result, which may be none. */
 static void pad_fill(const pad_run *p, int64_t begin, int64_t end) {
-  if (end > begin) interp_fill(p->x->bytes, p->to + begin, (end - begin) / (int64_t)p->x->bytes, p->element);
+  int64_t bytes = (int64_t)p->x->bytes;
+  for (int64_t at = 0, n = (end - begin) / bytes, some; at < n && (some = pad_some(p, at, n)) > 0; at += some)
+    interp_fill(p->x->bytes, p->to + begin + at * bytes, some, p->element);
 }
 
 /* One row at those bytes; with padding between its elements first, where it has any. */
 static void pad_row(const pad_run *p, int64_t to, int64_t from) {
   const pad_data *x = p->x;
-  if (x->row_to == (int64_t)x->bytes && x->row_from == x->row_to) {
-    memcpy(p->to + to, p->from + from, (size_t)x->stretch);
-    return;
+  int64_t bytes = (int64_t)x->bytes, some;
+  bool dense = x->row_to == bytes && x->row_from == x->row_to;
+  if (!dense) pad_fill(p, to, to + x->stretch);
+  for (int64_t at = 0; at < x->row && (some = pad_some(p, at, x->row)) > 0; at += some) {
+    char *out = p->to + to + at * x->row_to;
+    const char *in = p->from + from + at * x->row_from;
+    if (dense)
+      memcpy(out, in, (size_t)(some * bytes));
+    else
+      cpu_move_row(bytes, out, x->row_to, in, x->row_from, some);
   }
-  pad_fill(p, to, to + x->stretch);
-  cpu_move_row((int64_t)x->bytes, p->to + to, x->row_to, p->from + from, x->row_from, x->row);
 }
 
 /* Rows begin to end, each with the padding before it, and behind the last one what is left. */
@@ -108,8 +125,8 @@ static void pad_range(void *ctx, size_t begin, size_t end) {
 /* The routine. A result without any of the operand is padding alone. */
 static int pad_run_step(const cpu_routine_run *r) {
   const pad_data *x = r->data;
-  pad_run p = {x, r->out[0], r->in[0], r->in[1]};
   base_pool *pool = r->run->exe->pool;
+  pad_run p = {x, pool, r->out[0], r->in[0], r->in[1]};
   if (x->rows == 0)
     cpu_move_fill(pool, x->bytes, p.to, x->total / (int64_t)x->bytes, p.element);
   else if (x->rows <= x->grain)

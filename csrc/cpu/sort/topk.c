@@ -165,7 +165,7 @@ static bool topk_call_fits(const ir_op *op) {
 }
 
 static int topk_call_run(const cpu_routine_run *r) {
-  return cpu_builtin_is_registered(r) ? cpu_run_eval(r->run, NULL, r->step, r->pointers) : topk_run(r);
+  return cpu_builtin_is_registered(r) ? cpu_run_eval(r->run, r->step, r->pointers) : topk_run(r);
 }
 
 int cpu_prepare_topk_call(cpu_prepare_run *x) {

@@ -75,7 +75,11 @@ int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, v
     listr_once(run, p, l, part, pointers, scratch);
     status = interp_tick(&run->ctx, part->n);
     if (status == 0 && part->group) status = listr_group(run, p, part->group, pointers);
-    if (status == 0 && part->step) status = cpu_run_step(run, p, part->step, pointers);
+    if (status || !part->step) continue;
+    if (run->profile || run->stop.asked)
+      status = cpu_run_step(run, p, part->step, pointers);
+    else
+      status = cpu_step_table[part->step->kind](run, p, part->step, pointers);
   }
   if (status && run->tasks) cpu_async_abandon(run);
   return status;

@@ -389,11 +389,12 @@ static const void *vm_pick(const vm_block *b, uint32_t i, const vm_span *s, char
   return to;
 }
 
-/* An op, a gathered load or a counting up, in the value's own type where it widens. */
-static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to) {
+/* An op, a gathered load or a counting up: in the value's own type first where it widens. */
+static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *wide) {
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
+  char narrow[VM_MAX_LANES * 2] __attribute__((aligned(64))), *to = inst->widens ? narrow : wide;
   if (v->kind == KERNEL_LOAD) {
     vm_gather(k, v, vm_begin(b, v), at, n, to);
   } else if (v->kind == KERNEL_SCAN) {
@@ -410,35 +411,36 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
     else
       interp_loop_run(inst->wide ? inst->wide : &inst->loop, n, in, to);
   }
+  if (inst->widens) vm_widen(v, narrow, n, wide);
 }
 
-static void vm_value(const vm_block *b, uint32_t i, const vm_span *s) {
+/* Where the lanes of value i are to be made; NULL: they are there, or nobody needs them. */
+static char *vm_lanes_of(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel *k = b->vm->k;
   const vm_inst *inst = &b->vm->insts[i];
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)inst->lane);
-  char *to = b->regs + inst->reg * b->vm->reg_bytes, narrow[VM_MAX_LANES * 2] __attribute__((aligned(64)));
+  char *to = b->regs + inst->reg * b->vm->reg_bytes;
   if (inst->place == VM_CYCLE) {
     b->values[i] = to + s->in_cycle * bytes;
-    return;
+    return NULL;
   }
   vm_side side = inst->edged ? vm_side_of(k, k->values[i].box, s) : VM_IN;
   b->values[i] = to;
-  if (side == VM_OUT) return; /* nobody needs it */
+  if (side == VM_OUT) return NULL;
   if (k->values[i].kind == KERNEL_PICK) {
     b->values[i] = vm_pick(b, i, s, to);
-    return;
+    return NULL;
   }
   if (inst->place == VM_ONE || (inst->place != VM_REGISTER && side == VM_IN)) {
     b->values[i] = vm_load(b, i, s);
-    return;
+    return NULL;
   }
   if (inst->to_output && !b->streams) {
     const kernel_store *store = &k->stores[inst->to_output - 1];
     to = (char *)b->out[store->buffer] + (store->index.offset + s->at) * bytes;
     b->values[i] = to;
   }
-  vm_make_lanes(b, i, s->at, s->n, inst->widens ? narrow : to);
-  if (inst->widens) vm_widen(&k->values[i], narrow, s->n, to);
+  return to;
 }
 
 static void vm_fetch(cpu_vm_ahead *a) {
@@ -463,7 +465,8 @@ void vm_compute(const vm_block *b, int64_t at, int64_t n) {
   s.in_cycle = b->vm->cycle ? at % b->vm->cycle : 0;
   for (uint32_t j = 0; j < b->vm->n_visits; j++) {
     uint32_t i = b->vm->visits[j];
-    vm_value(b, i, &s);
+    char *to = vm_lanes_of(b, i, &s);
+    if (to) vm_make_lanes(b, i, at, n, to);
     if (b->ahead && b->vm->insts[i].place == VM_REGISTER && b->ahead->at < b->ahead->bytes) vm_fetch(b->ahead);
   }
 }

@@ -4,7 +4,7 @@
 
 /* SCAN_LANES: lanes that go through a row side by side. SCAN_FEW: fewer lanes than that are done one after the other.
  * SCAN_GRAIN: elements for a thread at a time. */
-enum { SCAN_LANES = 256, SCAN_FEW = 8, SCAN_GRAIN = 1 << 14 };
+enum { SCAN_LANES = 256, SCAN_FEW = 8, SCAN_GRAIN = 1 << 14, SCAN_POLL = 1 << 16 /* elements */ };
 
 bool cpu_window_is_scan(const cpu_window *w) {
   const ir_window_dim *d = &w->window->v[w->last];
@@ -62,6 +62,7 @@ static scan_fn *scan_of(ir_opcode o, base_dtype t) {
 /* One run: shared by its threads. */
 typedef struct window_scan_run {
   const cpu_window *w;
+  base_pool *pool;
   const char *in, *init;
   char *out;
   scan_fn *fn;    /* NULL: by `lanes` at a time */
@@ -76,10 +77,23 @@ static void scan_lanes(const window_scan_run *r, const char *in, char *out, int6
   const char *before = init;
   /* The line before the first: the initial value in every lane. */
   for (int64_t i = 0; i < lanes; i++) memcpy(init + (size_t)i * w->bytes, r->init, w->bytes);
+  int64_t poll = SCAN_POLL / lanes + 1;
   for (int64_t i = 0; i < n; i++, in += step, out += step) {
     const void *both[2] = {before, in};
+    if (i % poll == 0 && base_pool_stopping(r->pool)) return;
     interp_loop_run(&w->combine, lanes, both, out);
     before = out;
+  }
+}
+
+/* One lane of n elements, in parts: each goes on from the last result of the one before. */
+static void scan_lane(const window_scan_run *r, const char *in, char *out, int64_t step, int64_t n) {
+  const void *before = r->init;
+  int64_t bytes = (int64_t)r->w->bytes;
+  for (int64_t at = 0; at < n && !base_pool_stopping(r->pool); at += SCAN_POLL) {
+    int64_t some = n - at < SCAN_POLL ? n - at : SCAN_POLL;
+    r->fn(some, step, in + at * step * bytes, before, out + at * step * bytes);
+    before = out + (at + some - 1) * step * bytes;
   }
 }
 
@@ -100,7 +114,7 @@ static void scan_units(void *ctx, size_t begin, size_t end) {
     int64_t at = (row * n * w->lanes + lane + (backward ? (n - 1) * step : 0)) * bytes, by = backward ? -step : step;
     if (lanes <= 0) continue;
     if (r->fn)
-      r->fn(n, by, r->in + at, r->init, r->out + at);
+      scan_lane(r, r->in + at, r->out + at, by, n);
     else
       scan_lanes(r, r->in + at, r->out + at, lanes, by * bytes, n);
   }
@@ -109,7 +123,7 @@ static void scan_units(void *ctx, size_t begin, size_t end) {
 /* How lanes are cut changes no sum: each lane is done from one end to the other. */
 void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
   assert(cpu_window_is_scan(w));
-  window_scan_run r = {.w = w, .in = in, .init = init, .out = out};
+  window_scan_run r = {.w = w, .pool = pool, .in = in, .init = init, .out = out};
   int64_t n = w->in_size[w->last];
   if (w->lanes < SCAN_FEW) r.fn = scan_of(w->opcode, w->type);
   r.blocks = r.fn ? w->lanes : (w->lanes + SCAN_LANES - 1) / SCAN_LANES;

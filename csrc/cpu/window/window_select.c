@@ -10,7 +10,7 @@
 
 /* SELECT_LANES: windows that choose side by side. SELECT_MAX_ROWS: a window's elements but for the last dimension, at
  * most. SELECT_GRAIN: elements for a thread at a time. */
-enum { SELECT_LANES = 64, SELECT_MAX_ROWS = 64, SELECT_GRAIN = 1 << 14 };
+enum { SELECT_LANES = 64, SELECT_MAX_ROWS = 64, SELECT_GRAIN = 1 << 14, SELECT_POLL = 1 << 16 };
 
 /* By which comparison the present choice holds against a fresh one. SELECT_CHOICES: by none of these. */
 typedef enum select_choice { SELECT_GE, SELECT_GT, SELECT_LE, SELECT_LT, SELECT_CHOICES } select_choice;
@@ -118,6 +118,7 @@ static bool select_bind(select_routine *s, base_dtype t, select_choice c) {
 /* One run: shared by its threads. */
 typedef struct select_run {
   const select_routine *s;
+  base_pool *pool;
   const char *x, *source, *init;
   char *out;
 } select_run;
@@ -177,9 +178,10 @@ static int64_t select_number(const select_routine *s, const char *numbers, int64
 
 /* Positions [low, high) of a row (one, where there are lanes): n choices in all. x, out: of the outer index and lane.
  */
-static void select_some(const select_routine *s, const select_rows *rows, const char *x, int64_t low, int64_t high,
+static void select_some(const select_run *run, const select_rows *rows, const char *x, int64_t low, int64_t high,
                         int64_t n, const char *source, char *out) {
   assert(n <= SELECT_LANES && low < high);
+  const select_routine *s = run->s;
   const ir_window_dim *w = &s->window->v[s->last];
   char best[SELECT_LANES * 8] __attribute__((aligned(64))), numbers[SELECT_LANES * 8] __attribute__((aligned(64)));
   int64_t places[SELECT_LANES], bytes = (int64_t)s->bytes;
@@ -190,6 +192,7 @@ static void select_some(const select_routine *s, const select_rows *rows, const 
     for (int64_t k = 0; rows->at[r] >= 0 && k < w->size; k++) {
       interp_placement p = interp_window_placement(w, s->in_size[s->last], k, low, high);
       const char *from = x + (rows->at[r] + p.from * s->in_stride[s->last]) * bytes;
+      if (k % SELECT_POLL == SELECT_POLL - 1 && base_pool_stopping(run->pool)) return;
       if (p.count == 0) continue;
       /* Lanes, neighbours along the row, or single ones where base dilation puts them apart. */
       if (s->lanes > 1)
@@ -211,22 +214,33 @@ static void select_some(const select_routine *s, const select_rows *rows, const 
   s->add(n, places, source, out);
 }
 
+/* Calls of select_some between looks at whether to go on. */
+static int64_t select_poll(const select_routine *s) {
+  int64_t each = SELECT_LANES;
+  for (uint32_t d = s->first; d <= s->last; d++) each *= s->window->v[d].size;
+  return SELECT_POLL / each + 1;
+}
+
 /* An outer index, with one block of lanes. */
 static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_t lanes) {
   assert(lanes > 0 && lanes <= SELECT_LANES);
   const select_routine *s = r->s;
   int64_t own = (int64_t)s->own_bytes, at = outer * s->in_each + lane, n = s->out_size[s->last];
   const char *source = r->source + (outer * s->source_each + lane) * own;
-  for (int64_t i = 0; i < s->in_each / s->lanes; i++)
+  int64_t fills = SELECT_POLL / lanes + 1, poll = select_poll(s);
+  for (int64_t i = 0; i < s->in_each / s->lanes; i++) {
+    if (i % fills == 0 && base_pool_stopping(r->pool)) return;
     cpu_move_fill(NULL, s->own_bytes, r->out + (at + i * s->lanes) * own, lanes, r->init);
-  for (int64_t row = 0; row < s->rows; row++) {
+  }
+  for (int64_t row = 0, chosen = 0; row < s->rows; row++) {
     select_rows rows;
     /* One position at a time where its lanes choose side by side. */
     int64_t step = s->lanes > 1 ? 1 : SELECT_LANES;
     select_find_rows(s, row, &rows);
     for (int64_t o = 0; o < n; o += step) {
       int64_t high = n - o < step ? n : o + step;
-      select_some(s, &rows, r->x + at * (int64_t)s->bytes, o, high, s->lanes > 1 ? lanes : high - o,
+      if (chosen++ % poll == 0 && base_pool_stopping(r->pool)) return;
+      select_some(r, &rows, r->x + at * (int64_t)s->bytes, o, high, s->lanes > 1 ? lanes : high - o,
                   source + (row * n + o) * s->lanes * own, r->out + at * own);
     }
   }
@@ -245,7 +259,7 @@ static void select_units(void *ctx, size_t begin, size_t end) {
 /* The routine. Narrow floats are chosen in f32, and added in their own type. */
 static int select_run_all(const cpu_routine_run *r) {
   const select_routine *s = r->data;
-  select_run run = {s, r->in[0], r->in[1], r->in[2], r->out[0]};
+  select_run run = {s, r->run->exe->pool, r->in[0], r->in[1], r->in[2], r->out[0]};
   if (s->count == 0) return 0;
   /* A copy of the operand in f32. */
   if (s->own_bytes < s->bytes) {

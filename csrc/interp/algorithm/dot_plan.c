@@ -49,19 +49,16 @@ static int plan_offsets(interp_ctx *ctx, interp_dot_plan *p) {
   int64_t b = p->left_batch.count, m = p->left_free.count, n = p->right_free.count, k = p->left_contracting.count;
   int64_t *at = p->offsets = INTERP_SCRATCH(ctx, int64_t, 2 * (b + m + n + k));
   if (!at) return interp_failed(ctx);
-  interp_offsets(p->left_batch.n, p->left_batch.dims, p->left_batch.strides, p->left_b = dot_take(&at, b));
-  interp_offsets(p->right_batch.n, p->right_batch.dims, p->right_batch.strides, p->right_b = dot_take(&at, b));
-  interp_offsets(p->left_free.n, p->left_free.dims, p->left_free.strides, p->left_m = dot_take(&at, m));
-  interp_offsets(p->left_contracting.n, p->left_contracting.dims, p->left_contracting.strides,
-                 p->left_k = dot_take(&at, k));
-  interp_offsets(p->left_contracting.n, p->left_contracting.dims, p->right_contracting.strides,
-                 p->right_k = dot_take(&at, k));
-  interp_offsets(p->right_free.n, p->right_free.dims, p->right_free.strides, p->right_n = dot_take(&at, n));
-  p->out_m = dot_take(&at, m);
-  p->out_n = dot_take(&at, n);
-  for (int64_t i = 0; i < m; i++) p->out_m[i] = i * n;
-  for (int64_t j = 0; j < n; j++) p->out_n[j] = j;
-  return 0;
+  const interp_dim_list *lists[] = {&p->left_batch, &p->right_batch, &p->left_free, &p->right_free};
+  const int64_t *contracting[] = {p->left_contracting.strides, p->right_contracting.strides};
+  int64_t *places[] = {p->left_b = dot_take(&at, b), p->right_b = dot_take(&at, b), p->left_m = dot_take(&at, m),
+                       p->right_n = dot_take(&at, n)};
+  int64_t *along[] = {p->left_k = dot_take(&at, k), p->right_k = dot_take(&at, k)};
+  for (int i = 0; i < 4; i++) TRY(interp_offsets(ctx, lists[i]->n, lists[i]->dims, lists[i]->strides, places[i]));
+  for (int i = 0; i < 2; i++)
+    TRY(interp_offsets(ctx, p->left_contracting.n, p->left_contracting.dims, contracting[i], along[i]));
+  TRY(interp_multiples(ctx, m, n, p->out_m = dot_take(&at, m)));
+  return interp_multiples(ctx, n, 1, p->out_n = dot_take(&at, n));
 }
 
 int interp_dot_plan_begin(interp_ctx *ctx, const ir_op *op, interp_value *left, interp_value *right, base_dtype dtype,

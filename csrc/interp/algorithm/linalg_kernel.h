@@ -20,20 +20,25 @@ static bool K(cholesky_row)(T *w, int64_t n, int64_t i) {
 }
 
 /* The lower triangle of the matrix whose factor we compute, zeros above. */
-static void K(cholesky_load)(T *w, const T *a, int64_t n, bool lower) {
-  for (int64_t i = 0; i < n; i++)
+static int K(cholesky_load)(interp_ctx *ctx, T *w, const T *a, int64_t n, bool lower) {
+  for (int64_t i = 0; i < n; i++) {
     for (int64_t j = 0; j < n; j++) w[i * n + j] = j > i ? FROM_REAL(0) : lower ? a[i * n + j] : CONJ(a[j * n + i]);
+    TRY(interp_tick(ctx, (uint64_t)n));
+  }
+  return 0;
 }
 
 static int K(cholesky_matrix)(interp_ctx *ctx, T *w, T *a, int64_t n, bool lower) {
-  K(cholesky_load)(w, a, n, lower);
+  TRY(K(cholesky_load)(ctx, w, a, n, lower));
   bool definite = true;
   for (int64_t i = 0; i < n && definite; i++) {
     definite = K(cholesky_row)(w, n, i);
-    TRY(interp_tick(ctx, (uint64_t)(i * i / 2 + 1)));
+    TRY(interp_tick(ctx, (uint64_t)(i * i / 2 + 16)));
   }
-  for (int64_t i = 0; i < n; i++)
+  for (int64_t i = 0; i < n; i++) {
     for (int64_t j = 0; j < n; j++) a[i * n + j] = !definite ? NOT_A_NUMBER : lower ? w[i * n + j] : CONJ(w[j * n + i]);
+    TRY(interp_tick(ctx, (uint64_t)n));
+  }
   return 0;
 }
 
@@ -46,19 +51,26 @@ static int K(solve_matrix)(interp_ctx *ctx, const T *t, T *b, int64_t n, int64_t
       T factor = t[i * n + k];
       const T *other = b + k * m;
       for (int64_t c = 0; c < m; c++) row[c] = SUB(row[c], MUL(factor, other[c]));
+      TRY(interp_tick(ctx, (uint64_t)m));
     }
     for (int64_t c = 0; c < m && !unit; c++) row[c] = DIV(row[c], t[i * n + i]);
-    TRY(interp_tick(ctx, (uint64_t)(step * m + 1)));
+    TRY(interp_tick(ctx, (uint64_t)m));
   }
   return 0;
 }
 
 /* dst is src (rows by columns) transposed, conjugated when asked. */
-static void K(matrix_copy)(T *dst, const T *src, int64_t rows, int64_t columns, bool transpose, bool conjugate) {
+static int K(matrix_copy)(interp_ctx *ctx, T *dst, const T *src, int64_t rows, int64_t columns, bool transpose,
+                          bool conjugate) {
   assert(dst != src);
   for (int64_t i = 0; i < rows; i++)
-    for (int64_t j = 0; j < columns; j++) {
-      T v = src[i * columns + j];
-      dst[transpose ? j * rows + i : i * columns + j] = conjugate ? CONJ(v) : v;
+    for (int64_t j = 0; j < columns;) {
+      int64_t from = j, end = columns - j < LINALG_TICK ? columns : j + LINALG_TICK;
+      for (; j < end; j++) {
+        T v = src[i * columns + j];
+        dst[transpose ? j * rows + i : i * columns + j] = conjugate ? CONJ(v) : v;
+      }
+      TRY(interp_tick(ctx, (uint64_t)(end - from)));
     }
+  return 0;
 }

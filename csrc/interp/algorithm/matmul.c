@@ -1,7 +1,9 @@
 /* The matrix product: blocks of k and n are packed once and swept by all rows. */
 #include "matmul.h"
 
-enum { MATMUL_ROWS = 4, COLUMN_BLOCK = 512 };
+#include "../blocks.h"
+
+enum { MATMUL_ROWS = 4, COLUMN_BLOCK = 512, OFFSETS_TICK = 1 << 12 };
 
 typedef struct matmul_kernels {
   int columns, parts; /* parts: 2 for complex types */
@@ -75,7 +77,7 @@ base_dtype interp_product_type(base_dtype left, base_dtype right, base_dtype res
   return wide ? XLAC_S64 : XLAC_S32;
 }
 
-void interp_offsets(uint32_t rank, const int64_t *dims, const int64_t *strides, int64_t *out) {
+int interp_offsets(interp_ctx *ctx, uint32_t rank, const int64_t *dims, const int64_t *strides, int64_t *out) {
   int64_t n = interp_count(rank, dims), at[IR_MAX_RANK] = {0}, offset = 0;
   for (int64_t i = 0; i < n; i++) {
     out[i] = offset;
@@ -85,7 +87,22 @@ void interp_offsets(uint32_t rank, const int64_t *dims, const int64_t *strides, 
       offset -= strides[d - 1] * dims[d - 1];
       at[d - 1] = 0;
     }
+    if (i % OFFSETS_TICK == 0) TRY(interp_tick(ctx, OFFSETS_TICK * 2));
   }
+  return 0;
+}
+
+typedef struct offsets_multiples {
+  int64_t step, *out;
+} offsets_multiples;
+
+static void offsets_multiply(void *ctx, int64_t begin, int64_t end) {
+  const offsets_multiples *m = ctx;
+  for (int64_t i = begin; i < end; i++) m->out[i] = i * m->step;
+}
+
+int interp_multiples(interp_ctx *ctx, int64_t n, int64_t step, int64_t *out) {
+  return interp_in_blocks(ctx, n, offsets_multiply, &(offsets_multiples){step, out});
 }
 
 int interp_matmul_begin(interp_ctx *ctx, interp_matmul *mm) {
@@ -151,7 +168,7 @@ static int matmul_sweep(interp_ctx *ctx, const interp_matmul *mm, const matmul_k
       f->tile(count, mm->packed_left, (char *)mm->packed_right + (size_t)(j / f->columns) * panel, mm->tile);
       f->store(mm->tile, rows, (int)interp_min(f->columns, n - j), p0 == 0, mm->out, mm->out_m + i, mm->out_n + j0 + j);
     }
-    TRY(interp_tick(ctx, (uint64_t)(rows * count * n) / 8));
+    TRY(interp_tick(ctx, (uint64_t)(rows * (count + 8) * n) / 8));
   }
   return 0;
 }

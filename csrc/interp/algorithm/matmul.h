@@ -37,7 +37,11 @@ void interp_matmul_end(interp_ctx *ctx, interp_matmul *mm);
 
 /* The type in which products of these are computed and summed: XLA's, but f64 wherever an operand or the result is. */
 base_dtype interp_product_type(base_dtype left, base_dtype right, base_dtype result);
-/* Offsets of all index combinations of some dims, row-major: out[i] for i in [0, prod(dims)). */
-void interp_offsets(uint32_t rank, const int64_t *dims, const int64_t *strides, int64_t *out);
+/* Offsets of all index combinations of some dims, row-major: out[i] for i in [0, prod(dims)). Nonzero when the run was
+ * interrupted. */
+XLAC_MUST_USE int interp_offsets(interp_ctx *ctx, uint32_t rank, const int64_t *dims, const int64_t *strides,
+                                 int64_t *out);
+/* Multiples of `step`: out[i] = i * step for i < n. The same. */
+XLAC_MUST_USE int interp_multiples(interp_ctx *ctx, int64_t n, int64_t step, int64_t *out);
 
 #endif

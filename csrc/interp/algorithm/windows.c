@@ -1,6 +1,8 @@
 /* Windows of gather and scatter. */
 #include "windows.h"
 
+#include "../blocks.h"
+
 enum { WINDOWS_TICK = 64 };
 
 static void windows_batch_dims(interp_windows *w, const interp_window_dims *a, const interp_value *indices,
@@ -161,17 +163,26 @@ static int windows_walk(interp_ctx *ctx, const interp_windows *w, interp_row_fn 
   }
 }
 
+typedef struct windows_starts {
+  const interp_value *v;
+  int64_t *starts;
+} windows_starts;
+
+/* u64 does not wrap round to negative places. */
+static void windows_saturate(void *ctx, int64_t begin, int64_t end) {
+  const windows_starts *s = ctx;
+  for (int64_t i = begin; i < end; i++) s->starts[i] = interp_element_index(s->v, i);
+}
+
 int interp_windows_each(interp_ctx *ctx, interp_windows *w, interp_row_fn *row, void *self) {
   const interp_value *v = w->indices;
   if (!windows_any(w)) return 0;
   int64_t *starts = INTERP_SCRATCH(ctx, int64_t, v->count);
   if (!starts) return interp_failed(ctx);
-  if (v->dtype == XLAC_U64)
-    for (int64_t i = 0; i < v->count; i++) starts[i] = interp_element_index(v, i);
-  else
-    base_convert(XLAC_S64, starts, v->dtype, v->data, (size_t)v->count);
+  int status = v->dtype == XLAC_U64 ? interp_in_blocks(ctx, v->count, windows_saturate, &(windows_starts){v, starts})
+                                    : interp_convert(ctx, XLAC_S64, starts, (base_dtype)v->dtype, v->data, v->count);
   w->starts = starts;
-  int status = windows_walk(ctx, w, row, self);
+  if (status == 0) status = windows_walk(ctx, w, row, self);
   w->starts = NULL;
   interp_scratch_free(ctx, starts);
   return status;

@@ -1,5 +1,6 @@
 /* custom-call: registered targets first, then the few that mean something without any registration. */
 #include "native.h"
+#include "../blocks.h"
 #include "../plan.h"
 #include "../probe.h"
 
@@ -70,14 +71,16 @@ static interp_value *custom_at(interp_value *v, const ir_ints *path) {
 }
 
 /* A result that aliases an operand starts out as that operand: code that works in place then finds its input there. */
-static void custom_alias(const ir_op *op, interp_value *const *operands, interp_value *result) {
+static int custom_alias(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value *result) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   for (uint32_t i = 0; a && a->v.aliasing && i < a->v.aliasing->n; i++) {
     const ir_alias *alias = &a->v.aliasing->v[i];
     if (alias->operand < 0 || alias->operand >= op->n_operands) continue;
     interp_value *to = custom_at(result, alias->output), *from = custom_at(operands[alias->operand], alias->index);
-    if (to && from && interp_bytes(to) == interp_bytes(from)) memcpy(to->data, from->data, interp_bytes(to));
+    if (to && from && interp_bytes(to) == interp_bytes(from))
+      TRY(interp_copy_bytes(ctx, to->data, from->data, interp_bytes(to)));
   }
+  return 0;
 }
 
 static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_call_fn *fn, void *fn_ctx,
@@ -92,8 +95,8 @@ static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_cal
   if (status == 0) {
     n = 0;
     custom_leaves(result, leaves, &n);
-    custom_alias(op, operands, result);
-    status = fn(fn_ctx, op, op->n_operands, operands, leaves, ctx->err);
+    status = custom_alias(ctx, op, operands, result);
+    if (status == 0) status = fn(fn_ctx, op, op->n_operands, operands, leaves, ctx->err);
   }
   base_free(ctx->options.alloc, leaves);
   if (status != 0) return interp_release(result), status;

@@ -4,6 +4,7 @@
 
 #include "native.h"
 #include "../algorithm/strided.h"
+#include "../blocks.h"
 
 enum { NATIVE_FEW = 12, NATIVE_MOVE_WORK = 1 << 16 };
 
@@ -126,19 +127,20 @@ static void native_move_array(base_pool *pool, const xlac_ffi_buffer *b, void *t
 /* --- a call --- */
 
 /* Results that begin as an operand's value hold it, in their layout, and the operand is there too. */
-static void native_enter(const native_op *n, base_pool *pool, xlac_ffi_buffer *all, const void *const *in) {
+static int native_enter(const native_op *n, const native_run *r, xlac_ffi_buffer *all, const void *const *in) {
   for (uint32_t i = 0; i < n->n_operands; i++) {
     const native_buffer *b = &n->buffers[i];
-    if (b->moved) native_move_array(pool, &all[i], all[i].data, in[i], true);
+    if (b->moved) native_move_array(r->pool, &all[i], all[i].data, in[i], true);
   }
   for (uint32_t i = 0; i < n->n_results; i++) {
     uint32_t from = n->aliases[i];
     if (from == UINT32_MAX) continue;
     xlac_ffi_buffer *result = &all[n->n_operands + i], *operand = &all[from];
     if (result->data == operand->data) continue;
-    if (result->bytes) memcpy(result->data, operand->data, result->bytes);
+    TRY(interp_copy_bytes(r->ctx, result->data, operand->data, result->bytes));
     operand->data = result->data;
   }
+  return 0;
 }
 
 static void native_set_data(const native_op *n, xlac_ffi_buffer *all, const void *const *in, void *const *out,
@@ -168,7 +170,7 @@ static int native_failed(const native_op *n, native_run *r) {
 static int native_run_frame(const native_op *n, const interp_native *native, native_run *r, xlac_ffi_buffer *all,
                             const void *const *in, void *const *out, void *scratch) {
   native_set_data(n, all, in, out, scratch);
-  native_enter(n, r->pool, all, in);
+  TRY(native_enter(n, r, all, in));
   r->frame = (xlac_ffi_frame){.struct_size = sizeof r->frame,
                               .version = XLAC_FFI_VERSION,
                               .n_operands = n->n_operands,

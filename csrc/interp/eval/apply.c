@@ -52,7 +52,7 @@ static bool is_lane(const ir_type *t) {
 static int flat_register(interp_body *b, base_dtype t, const void *constant, uint32_t *out) {
   apply_register r = {t, constant, NULL};
   *out = b->registers.n;
-  return BASE_VEC_PUSH(b->ctx->options.alloc, &b->registers, r) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+  return BASE_VEC_PUSH(b->ctx->options.alloc, &b->registers, r) ? 0 : interp_failed(b->ctx);
 }
 
 static int flat_loop(interp_body *b, const ir_op *op, uint32_t *const *values, const uint32_t *operands,
@@ -65,7 +65,7 @@ static int flat_loop(interp_body *b, const ir_op *op, uint32_t *const *values, c
   if (!is_lane(op->type) || !interp_loop_of(op, &s.loop) || b->steps.n >= MAX_BODY) return NOT_FLAT;
   TRY(flat_register(b, (base_dtype)op->type->dtype, NULL, &s.out));
   *leaf = s.out;
-  return BASE_VEC_PUSH(b->ctx->options.alloc, &b->steps, s) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+  return BASE_VEC_PUSH(b->ctx->options.alloc, &b->steps, s) ? 0 : interp_failed(b->ctx);
 }
 
 static int flat_computation(interp_body *b, const ir_computation *c, uint32_t *const *args, uint32_t depth,
@@ -73,7 +73,7 @@ static int flat_computation(interp_body *b, const ir_computation *c, uint32_t *c
 
 static int flat_call(interp_body *b, const interp_step *s, uint32_t *const *values, uint32_t depth, uint32_t **out) {
   uint32_t **args = BASE_ARRAY(&b->arena, uint32_t *, (size_t)s->op->n_operands + 1);
-  if (!args) return -XLAC_E_OUT_OF_MEMORY;
+  if (!args) return interp_failed(b->ctx);
   for (uint32_t k = 0; k < s->op->n_operands; k++) args[k] = values[s->operands[k]];
   return flat_computation(b, s->op->called[0], args, depth + 1, out);
 }
@@ -81,7 +81,7 @@ static int flat_call(interp_body *b, const interp_step *s, uint32_t *const *valu
 /* Concatenates the leaves of the operands. */
 static int flat_tuple(interp_body *b, const interp_step *s, uint32_t *const *values, uint32_t **out) {
   uint32_t *leaves = BASE_ARRAY(&b->arena, uint32_t, (size_t)ir_type_leaves(s->op->type) + 1), n = 0;
-  if (!leaves) return -XLAC_E_OUT_OF_MEMORY;
+  if (!leaves) return interp_failed(b->ctx);
   for (uint32_t k = 0; k < s->op->n_operands; k++) {
     uint32_t part = ir_type_leaves(ir_operand_type(s->op, k));
     memcpy(leaves + n, values[s->operands[k]], part * sizeof *leaves);
@@ -139,7 +139,7 @@ static int flat_op(interp_body *b, const interp_step *s, uint32_t **values, uint
     return 0;
   }
   uint32_t *leaf = *out = BASE_ARRAY(&b->arena, uint32_t, 1);
-  if (!leaf) return -XLAC_E_OUT_OF_MEMORY;
+  if (!leaf) return interp_failed(b->ctx);
   if (op->opcode != IR_OP_CONSTANT) return flat_loop(b, op, values, s->operands, leaf);
   if (!is_lane(op->type) || op->u.literal->elided) return NOT_FLAT;
   return flat_register(b, (base_dtype)op->type->dtype, op->u.literal->data, leaf);
@@ -150,7 +150,7 @@ static int flat_computation(interp_body *b, const ir_computation *c, uint32_t *c
   if (depth > MAX_INLINE) return NOT_FLAT;
   const interp_plan *p = interp_plan_of(b->ctx, c);
   uint32_t **values = p ? BASE_ARRAY(&b->arena, uint32_t *, p->n_steps) : NULL;
-  if (!values) return -XLAC_E_OUT_OF_MEMORY;
+  if (!values) return interp_failed(b->ctx);
   for (uint32_t i = 0; i < p->n_steps; i++) TRY(flat_op(b, &p->steps[i], values, args, depth, &values[i]));
   *out = values[p->root];
   return 0;
@@ -160,7 +160,7 @@ static int flat_body(interp_body *b) {
   const ir_computation *c = b->computation;
   uint32_t **args = BASE_ARRAY(&b->arena, uint32_t *, (size_t)c->n_params + 1);
   uint32_t *leaves = BASE_ARRAY(&b->arena, uint32_t, (size_t)c->n_params + 1);
-  if (!args || !leaves) return -XLAC_E_OUT_OF_MEMORY;
+  if (!args || !leaves) return interp_failed(b->ctx);
   for (uint32_t i = 0; i < c->n_params; i++) {
     if (!is_lane(c->params[i]->type)) return NOT_FLAT;
     TRY(flat_register(b, (base_dtype)c->params[i]->type->dtype, NULL, &leaves[i]));
@@ -175,7 +175,7 @@ static int body_results(interp_body *b) {
   const ir_type *t = ir_root(b->computation)->type;
   b->n_outs = ir_is_tuple(t) ? t->n_elements : 1;
   b->out_types = BASE_ARRAY(&b->arena, base_dtype, (size_t)b->n_outs + 1);
-  if (!b->out_types) return -XLAC_E_OUT_OF_MEMORY;
+  if (!b->out_types) return interp_failed(b->ctx);
   for (uint32_t j = 0; j < b->n_outs; j++) {
     const ir_type *e = ir_is_tuple(t) ? t->elements[j] : t;
     if (!is_lane(e)) return NOT_FLAT;
@@ -190,12 +190,12 @@ static int body_storage(interp_body *b) {
   uint32_t lanes = REGISTER_BYTES / (8 * (n - n_params + 1)) / MIN_LANES * MIN_LANES;
   b->lanes = lanes < MIN_LANES ? MIN_LANES : lanes > MAX_LANES ? MAX_LANES : lanes;
   b->at = BASE_ARRAY(&b->arena, char *, (size_t)n + 1);
-  if (!b->at) return -XLAC_E_OUT_OF_MEMORY;
+  if (!b->at) return interp_failed(b->ctx);
   for (uint32_t i = n_params; i < n; i++) {
     apply_register *r = &b->registers.items[i];
     size_t bytes = base_dtype_bytes(r->dtype);
     r->lanes = base_arena_aligned(&b->arena, b->lanes * bytes, 16);
-    if (!r->lanes) return -XLAC_E_OUT_OF_MEMORY;
+    if (!r->lanes) return interp_failed(b->ctx);
     for (uint32_t k = 0; r->constant && k < b->lanes; k++) memcpy(r->lanes + k * bytes, r->constant, bytes);
     b->at[i] = r->lanes;
   }
@@ -307,7 +307,7 @@ static int apply_lane(interp_body *b, int64_t lane, const void *const *args, voi
     values[i] = interp_array_for(b->ctx, c->params[i]);
     if (!values[i]) {
       while (i-- > 0) interp_release(values[i]);
-      return -XLAC_E_OUT_OF_MEMORY;
+      return interp_failed(b->ctx);
     }
     size_t bytes = interp_bytes(values[i]);
     memcpy(values[i]->data, (const char *)args[i] + (size_t)lane * bytes, bytes);

@@ -1,6 +1,8 @@
 /* Helpers that the evaluators of structured ops share. */
 #include "arrays.h"
 
+#include "../blocks.h"
+
 void *interp_scratch(interp_ctx *ctx, int64_t n, size_t size) {
   size_t bytes = 0;
   assert(n >= 0 && size > 0);
@@ -28,11 +30,11 @@ interp_value *interp_copy_as(interp_ctx *ctx, const interp_value *v, base_dtype 
   assert(v->kind == INTERP_ARRAY);
   interp_value *r = interp_array(ctx, t, v->rank, v->dims);
   if (!r) return NULL;
-  if (t == v->dtype)
-    memcpy(r->data, v->data, interp_bytes(v));
-  else
-    base_convert(t, r->data, v->dtype, v->data, (size_t)v->count);
-  return r;
+  int status = t == v->dtype ? interp_copy_bytes(ctx, r->data, v->data, interp_bytes(v))
+                             : interp_convert(ctx, t, r->data, (base_dtype)v->dtype, v->data, v->count);
+  if (status == 0) return r;
+  interp_release(r);
+  return NULL;
 }
 
 interp_value *interp_as(interp_ctx *ctx, interp_value *v, base_dtype t) {

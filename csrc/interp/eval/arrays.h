@@ -29,9 +29,10 @@ static inline int64_t interp_max(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
 
-/* A new reference to v, or to a copy of it with elements converted to `t`. NULL when out of memory. */
+/* A new reference to v, or to a copy of it with elements converted to `t`. NULL when out of memory or
+ * interrupted. */
 interp_value *interp_as(interp_ctx *ctx, interp_value *v, base_dtype t);
-/* A copy of v with elements converted to `t`, always its own. NULL when out of memory. */
+/* A copy of v with elements converted to `t`, always its own. NULL when out of memory or interrupted. */
 interp_value *interp_copy_as(interp_ctx *ctx, const interp_value *v, base_dtype t);
 /* Hands *result over as *out in the op's own element type; consumes the reference. */
 XLAC_MUST_USE int interp_finish(interp_ctx *ctx, base_dtype t, interp_value *result, interp_value **out);

@@ -87,7 +87,7 @@ static int eval_loop(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   TRY(check_operands(ctx, op, operands, full, &spread));
   interp_value *r = reuse_operand(ctx, &l, operands, full);
   if (!r) r = interp_array(ctx, (base_dtype)l.out, operands[full]->rank, operands[full]->dims);
-  if (!r) return -XLAC_E_OUT_OF_MEMORY;
+  if (!r) return interp_failed(ctx);
   int status = spread ? run_spread(ctx, &l, operands, r) : run_loop_blocks(ctx, &l, operands, r);
   if (status) {
     interp_release(r);
@@ -142,7 +142,7 @@ static void count_block(void *x, int64_t begin, int64_t end) {
 
 static int count_up(interp_ctx *ctx, base_dtype t, int64_t n, interp_value **out) {
   interp_value *r = interp_array(ctx, t, 1, &n);
-  if (!r) return -XLAC_E_OUT_OF_MEMORY;
+  if (!r) return interp_failed(ctx);
   int status = interp_in_blocks(ctx, n, count_block, r);
   if (status)
     interp_release(r);
@@ -181,7 +181,7 @@ int interp_eval_iota(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   r = interp_array_for(ctx, op);
   for (uint32_t i = (uint32_t)d + 1; i < op->type->rank; i++) inner *= op->type->dims[i];
   int status =
-      r ? interp_in_blocks(ctx, r->count, repeat_block, &(repeated_numbers){numbers, r, inner}) : -XLAC_E_OUT_OF_MEMORY;
+      r ? interp_in_blocks(ctx, r->count, repeat_block, &(repeated_numbers){numbers, r, inner}) : interp_failed(ctx);
   interp_release(numbers);
   if (status) {
     interp_release(r);
@@ -306,7 +306,7 @@ static int cast_truths(interp_ctx *ctx, const ir_op *op, const interp_value *v, 
                        interp_value **out) {
   base_dtype to = (base_dtype)op->type->dtype;
   interp_value *r = interp_array(ctx, to, rank, dims);
-  if (!r) return -XLAC_E_OUT_OF_MEMORY;
+  if (!r) return interp_failed(ctx);
   truth_job job = {base_dtype_of(to == XLAC_PRED ? (base_dtype)v->dtype : to), v, r};
   int status = to == XLAC_PRED ? interp_in_blocks(ctx, v->count, truths_of_bits, &job)
                                : interp_in_blocks(ctx, r->count, bits_of_truths, &job);
@@ -338,7 +338,7 @@ int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *
   }
   bool view = !packed && cast_is_view(v, to);
   r = view ? interp_view(ctx, v, to, op->type->rank, dims) : interp_array(ctx, to, op->type->rank, dims);
-  if (!r) return -XLAC_E_OUT_OF_MEMORY;
+  if (!r) return interp_failed(ctx);
   int status = packed ? cast_packed(ctx, v, r) : 0;
   if (!packed && !view) status = cast_bytes(ctx, v, r);
   if (status) {

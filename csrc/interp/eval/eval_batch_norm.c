@@ -1,6 +1,7 @@
 /* batch-norm-training, -inference and -grad. Sums run in f64, results round once. */
 #include <math.h>
 
+#include "../blocks.h"
 #include "../sizes.h"
 
 /* The operand seen as [outer, features, inner]. */
@@ -48,28 +49,60 @@ static int64_t norm_at(const norm_view *view, int64_t f, int64_t j) {
   return (j / view->inner * view->features + f) * view->inner + j % view->inner;
 }
 
-/* XLA takes E[x^2] - E[x]^2; two passes give the same value with less rounding. No elements: NaN, as 0 / 0 is. */
-static void norm_moments(const norm_view *view, const interp_value *x, int64_t f, double *mean, double *variance) {
-  int64_t n = view->outer * view->inner;
-  double sum = 0, squares = 0;
-  for (int64_t j = 0; j < n; j++) sum += norm_load(view, x, norm_at(view, f, j));
-  *mean = sum / (double)n;
-  for (int64_t j = 0; j < n; j++) {
-    double d = norm_load(view, x, norm_at(view, f, j)) - *mean;
-    squares += d * d;
+/* What is done with one feature, element by element. */
+typedef struct norm_job {
+  const norm_view *view;
+  interp_value *const *operands;
+  interp_value *out;
+  int64_t feature;
+  double mean, factor, offset; /* out = (x - mean) * factor + offset */
+  double sum, squares;         /* of x; of its distance from the mean */
+  double sum_g, sum_gd;        /* of the gradient; of its product with that distance */
+  double slope;                /* gradient: out = factor * (g - offset - distance * sum_gd / slope) */
+} norm_job;
+
+enum { NORM_WORK = 4 /* element operations that an element takes */ };
+
+static int norm_run(interp_ctx *ctx, norm_job *j, interp_block_fn *fn) {
+  return interp_in_heavy_blocks(ctx, j->view->outer * j->view->inner, NORM_WORK, fn, j);
+}
+
+static void norm_sum_block(void *ctx, int64_t begin, int64_t end) {
+  norm_job *j = ctx;
+  for (int64_t i = begin; i < end; i++) j->sum += norm_load(j->view, j->operands[0], norm_at(j->view, j->feature, i));
+}
+
+static void norm_square_block(void *ctx, int64_t begin, int64_t end) {
+  norm_job *j = ctx;
+  for (int64_t i = begin; i < end; i++) {
+    double d = norm_load(j->view, j->operands[0], norm_at(j->view, j->feature, i)) - j->mean;
+    j->squares += d * d;
   }
-  *variance = squares / (double)n;
+}
+
+/* XLA takes E[x^2] - E[x]^2; two passes give the same value with less rounding. No elements: NaN, as 0 / 0 is. */
+static int norm_moments(interp_ctx *ctx, norm_job *j, double *variance) {
+  double n = (double)(j->view->outer * j->view->inner);
+  TRY(norm_run(ctx, j, norm_sum_block));
+  j->mean = j->sum / n;
+  TRY(norm_run(ctx, j, norm_square_block));
+  *variance = j->squares / n;
+  return 0;
+}
+
+static void norm_apply_block(void *ctx, int64_t begin, int64_t end) {
+  const norm_job *j = ctx;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t at = norm_at(j->view, j->feature, i);
+    norm_store(j->view, j->out, at, (norm_load(j->view, j->operands[0], at) - j->mean) * j->factor + j->offset);
+  }
 }
 
 /* One feature of (x - mean) / sqrt(variance + epsilon) * scale + offset. */
-static void norm_apply(const norm_view *view, interp_value *const *operands, int64_t f, double mean, double variance,
-                       interp_value *out) {
-  double factor = norm_load(view, operands[1], f) / sqrt(variance + view->epsilon),
-         offset = norm_load(view, operands[2], f);
-  for (int64_t j = 0; j < view->outer * view->inner; j++) {
-    int64_t at = norm_at(view, f, j);
-    norm_store(view, out, at, (norm_load(view, operands[0], at) - mean) * factor + offset);
-  }
+static int norm_apply(interp_ctx *ctx, norm_job *j, double variance) {
+  j->factor = norm_load(j->view, j->operands[1], j->feature) / sqrt(variance + j->view->epsilon);
+  j->offset = norm_load(j->view, j->operands[2], j->feature);
+  return norm_run(ctx, j, norm_apply_block);
 }
 
 int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
@@ -81,8 +114,9 @@ int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_va
   if (!v) return base_oom(ctx->err, "batch-norm-inference");
   int status = 0;
   for (int64_t f = 0; f < view.features && status == 0; f++) {
-    norm_apply(&view, operands, f, norm_load(&view, operands[3], f), norm_load(&view, operands[4], f), v);
-    status = interp_tick(ctx, (uint64_t)(view.outer * view.inner));
+    norm_job j = {.view = &view, .operands = operands, .out = v, .feature = f};
+    j.mean = norm_load(&view, operands[3], f);
+    status = norm_apply(ctx, &j, norm_load(&view, operands[4], f));
   }
   if (status != 0) return interp_release(v), status;
   *out = v;
@@ -90,41 +124,51 @@ int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_va
 }
 
 /* One feature: results are the normalised operand, mean and variance. */
-static void norm_train_feature(const norm_view *view, interp_value *const *operands, int64_t f,
-                               interp_value *const *results) {
-  double mean, variance;
-  norm_moments(view, operands[0], f, &mean, &variance);
-  norm_store(view, results[1], f, mean);
-  norm_store(view, results[2], f, variance);
-  norm_apply(view, operands, f, mean, variance, results[0]);
+static int norm_train_feature(interp_ctx *ctx, norm_job *j, interp_value *const *results) {
+  double variance;
+  TRY(norm_moments(ctx, j, &variance));
+  norm_store(j->view, results[1], j->feature, j->mean);
+  norm_store(j->view, results[2], j->feature, variance);
+  return norm_apply(ctx, j, variance);
+}
+
+static void norm_grad_sum(void *ctx, int64_t begin, int64_t end) {
+  norm_job *j = ctx;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t at = norm_at(j->view, j->feature, i);
+    double g = norm_load(j->view, j->operands[4], at);
+    j->sum_g += g;
+    j->sum_gd += g * (norm_load(j->view, j->operands[0], at) - j->mean);
+  }
+}
+
+static void norm_grad_apply(void *ctx, int64_t begin, int64_t end) {
+  const norm_job *j = ctx;
+  for (int64_t i = begin; i < end; i++) {
+    int64_t at = norm_at(j->view, j->feature, i);
+    double d = norm_load(j->view, j->operands[0], at) - j->mean, g = norm_load(j->view, j->operands[4], at);
+    norm_store(j->view, j->out, at, j->factor * (g - j->offset - d * j->sum_gd / j->slope));
+  }
 }
 
 /* One feature; operands are x, scale, mean, variance and the output's gradient g. With d = x - mean, s = variance +
  * epsilon: offset' = sum g, scale' = sum g d / sqrt(s), x' = scale / sqrt(s) * (g - sum g / n - d * sum(g d) / (n s)).
  */
-static void norm_grad_feature(const norm_view *view, interp_value *const *operands, int64_t f,
-                              interp_value *const *results) {
-  int64_t n = view->outer * view->inner;
-  double mean = norm_load(view, operands[2], f), s = norm_load(view, operands[3], f) + view->epsilon;
-  double sum_g = 0, sum_gd = 0;
-  for (int64_t j = 0; j < n; j++) {
-    int64_t at = norm_at(view, f, j);
-    double g = norm_load(view, operands[4], at);
-    sum_g += g;
-    sum_gd += g * (norm_load(view, operands[0], at) - mean);
-  }
-  double factor = norm_load(view, operands[1], f) / sqrt(s);
-  for (int64_t j = 0; j < n; j++) {
-    int64_t at = norm_at(view, f, j);
-    double d = norm_load(view, operands[0], at) - mean, g = norm_load(view, operands[4], at);
-    norm_store(view, results[0], at, factor * (g - sum_g / (double)n - d * sum_gd / ((double)n * s)));
-  }
-  norm_store(view, results[1], f, sum_gd / sqrt(s));
-  norm_store(view, results[2], f, sum_g);
+static int norm_grad_feature(interp_ctx *ctx, norm_job *j, interp_value *const *results) {
+  double n = (double)(j->view->outer * j->view->inner);
+  double s = norm_load(j->view, j->operands[3], j->feature) + j->view->epsilon;
+  j->mean = norm_load(j->view, j->operands[2], j->feature);
+  TRY(norm_run(ctx, j, norm_grad_sum));
+  j->factor = norm_load(j->view, j->operands[1], j->feature) / sqrt(s);
+  j->offset = j->sum_g / n;
+  j->slope = n * s;
+  TRY(norm_run(ctx, j, norm_grad_apply));
+  norm_store(j->view, results[1], j->feature, j->sum_gd / sqrt(s));
+  norm_store(j->view, results[2], j->feature, j->sum_g);
+  return 0;
 }
 
-typedef void norm_feature_fn(const norm_view *view, interp_value *const *operands, int64_t f,
-                             interp_value *const *results);
+typedef int norm_feature_fn(interp_ctx *ctx, norm_job *j, interp_value *const *results);
 
 /* Ops that give (array, per feature, per feature). */
 static int norm_three(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, norm_feature_fn *fn,
@@ -136,8 +180,8 @@ static int norm_three(interp_ctx *ctx, const ir_op *op, interp_value *const *ope
                               interp_array(ctx, view.type, 1, &view.features)};
   int status = results[0] && results[1] && results[2] ? 0 : base_oom(ctx->err, "batch normalisation");
   for (int64_t f = 0; f < view.features && status == 0; f++) {
-    fn(&view, operands, f, results);
-    status = interp_tick(ctx, (uint64_t)(view.outer * view.inner * 2));
+    norm_job j = {.view = &view, .operands = operands, .out = results[0], .feature = f};
+    status = fn(ctx, &j, results);
   }
   if (status == 0 && !(*out = interp_tuple(ctx, 3, results))) status = base_oom(ctx->err, "batch normalisation");
   for (uint32_t i = 0; i < 3; i++) interp_release(results[i]);

@@ -1,5 +1,6 @@
 /* CHLO's ops that are no plain loop: next_after, constants, and the ops that broadcast their operands as NumPy does. */
 #include "next_after.h"
+#include "../blocks.h"
 #include "../quant.h"
 #include "shadow.h"
 
@@ -39,6 +40,18 @@ void interp_next_after(base_dtype t, int64_t n, const void *x, const void *y, vo
     next_after_element(t, (const char *)x + i * bytes, (const char *)y + i * bytes, (char *)to + i * bytes);
 }
 
+typedef struct next_after_job {
+  base_dtype type;
+  const char *x, *y;
+  char *to;
+} next_after_job;
+
+static void next_after_block(void *ctx, int64_t begin, int64_t end) {
+  const next_after_job *j = ctx;
+  size_t at = (size_t)begin * base_dtype_bytes(j->type);
+  interp_next_after(j->type, end - begin, j->x + at, j->y + at, j->to + at);
+}
+
 int interp_eval_next_after(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0], *y = operands[1];
   base_dtype t = (base_dtype)x->dtype;
@@ -47,8 +60,8 @@ int interp_eval_next_after(interp_ctx *ctx, const ir_op *op, interp_value *const
   TRY(interp_need_same_dims(ctx, op, operands, 1, 0));
   interp_value *r = interp_array(ctx, t, x->rank, x->dims);
   if (!r) return interp_failed(ctx);
-  interp_next_after(t, x->count, x->data, y->data, r->data);
-  return interp_deliver(interp_tick(ctx, (uint64_t)x->count), r, out);
+  next_after_job job = {t, x->data, y->data, r->data};
+  return interp_deliver(interp_in_heavy_blocks(ctx, x->count, 4, next_after_block, &job), r, out);
 }
 
 /* --- constants --- */
@@ -81,8 +94,7 @@ static int constant_filled(interp_ctx *ctx, const ir_op *op, const ir_mattr *a, 
   TRY(constant_element(ctx, op, a, t, element));
   interp_value *r = interp_array(ctx, t, rank, dims);
   if (!r) return interp_failed(ctx);
-  interp_fill(base_dtype_bytes(t), r->data, r->count, element);
-  return interp_deliver(interp_tick(ctx, (uint64_t)r->count), r, out);
+  return interp_deliver(interp_fill_array(ctx, r, element), r, out);
 }
 
 int interp_eval_constant_like(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -97,8 +109,7 @@ int interp_eval_chlo_constant(interp_ctx *ctx, const ir_op *op, interp_value *co
   if (!r) return interp_failed(ctx);
   if (a->v.literal->type->count != r->count || a->v.literal->type->dtype != r->dtype)
     return interp_deliver(interp_fail(ctx, op, XLAC_E_EVAL, "the value has another type"), r, out);
-  if (r->count) memcpy(r->data, a->v.literal->data, interp_bytes(r));
-  return interp_deliver(0, r, out);
+  return interp_deliver(interp_copy_bytes(ctx, r->data, a->v.literal->data, interp_bytes(r)), r, out);
 }
 
 /* --- broadcasting --- */

@@ -124,7 +124,7 @@ static int conv_lists(interp_ctx *ctx, conv_plan *c, const interp_value *kernel,
   memcpy(strides, c->kernel_stride, c->n * sizeof *strides);
   dims[c->n] = c->features;
   strides[c->n] = k[n->kernel_input_feature];
-  interp_offsets(c->n + 1, dims, strides, c->right_k);
+  TRY(interp_offsets(ctx, c->n + 1, dims, strides, c->right_k));
   for (int64_t i = 0; i < windows; i++) c->right_k[i] += start;
   dims[0] = c->batch;
   strides[0] = out[n->output_batch];
@@ -132,11 +132,9 @@ static int conv_lists(interp_ctx *ctx, conv_plan *c, const interp_value *kernel,
     dims[d + 1] = c->out_size[d];
     strides[d + 1] = out[n->output_spatial[d]];
   }
-  interp_offsets(c->n + 1, dims, strides, c->out_m);
-  for (int64_t i = 0; i < features; i++) {
-    c->out_n[i] = i * out[n->output_feature];
-    c->right_n[i] = i * k[n->kernel_output_feature];
-  }
+  TRY(interp_offsets(ctx, c->n + 1, dims, strides, c->out_m));
+  TRY(interp_multiples(ctx, features, out[n->output_feature], c->out_n));
+  TRY(interp_multiples(ctx, features, k[n->kernel_output_feature], c->right_n));
   c->kernel_step = features * k[n->kernel_output_feature];
   c->out_step = features * out[n->output_feature];
   return 0;

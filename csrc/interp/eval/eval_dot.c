@@ -41,6 +41,7 @@ static int scale_elements(interp_ctx *ctx, const interp_value *x, const interp_v
   interp_strides(scale->rank, scale->dims, strides);
   for (int64_t i = 0; i < x->count; i++) {
     int64_t s = 0;
+    TRY(interp_tick(ctx, 4));
     for (uint32_t d = 0; d < x->rank; d++) {
       int64_t block = interp_max(1, x->dims[d] / scale->dims[d]);
       s += interp_min(at[d] / block, scale->dims[d] - 1) * strides[d];
@@ -53,7 +54,7 @@ static int scale_elements(interp_ctx *ctx, const interp_value *x, const interp_v
       at[d - 1] = 0;
     }
   }
-  return interp_tick(ctx, (uint64_t)x->count * 4);
+  return 0;
 }
 
 /* A scalar scale stands for none. */

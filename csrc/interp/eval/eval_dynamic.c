@@ -1,5 +1,6 @@
 /* dynamic-slice and dynamic-update-slice: a box whose start, clamped so that the box fits, is given at run time. */
 #include "arrays.h"
+#include "../blocks.h"
 
 /* Start indices follow operand `first - 1`: one scalar a dimension, or all in one vector as in old programs. */
 static int clamped_starts(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t first,
@@ -50,7 +51,8 @@ int interp_eval_dynamic_update_slice(interp_ctx *ctx, const ir_op *op, interp_va
   if (!r) {
     r = interp_array(ctx, operands[0]->dtype, operands[0]->rank, operands[0]->dims);
     if (!r) return interp_failed(ctx);
-    memcpy(r->data, operands[0]->data, interp_bytes(r));
+    int copied = interp_copy_bytes(ctx, r->data, operands[0]->data, interp_bytes(r));
+    if (copied) return interp_deliver(copied, r, out);
   }
   size_t bytes = base_dtype_bytes(r->dtype);
   interp_strides(r->rank, r->dims, to);

@@ -1,5 +1,6 @@
 /* fft: FFT, IFFT, RFFT and IRFFT over the last dimensions. Computed in f64, rounded once. */
 #include "../algorithm/fft.h"
+#include "../blocks.h"
 #include "../sizes.h"
 
 enum { FFT_MAX_AXES = 8 };
@@ -125,36 +126,42 @@ static int fft_spectrum_rows(interp_ctx *ctx, const fft_job *job) {
   return 0;
 }
 
+typedef struct fft_scaling {
+  const fft_job *job;
+  double by;
+} fft_scaling;
+
+static void fft_scale_block(void *ctx, int64_t begin, int64_t end) {
+  const fft_scaling *x = ctx;
+  const fft_job *job = x->job;
+  for (int64_t i = begin; job->real_out && i < end; i++) job->reals[i] *= x->by;
+  for (int64_t i = begin; !job->real_out && i < end; i++) job->work[i] = cplx_scale(job->work[i], x->by);
+}
+
 /* One item from its place in the operand to its place in the result. */
 static int fft_item(interp_ctx *ctx, const fft_job *job, base_dtype in_type, const void *in, base_dtype out_type,
                     void *out) {
   if (job->real_in) {
-    base_convert(XLAC_F64, job->reals, in_type, in, (size_t)job->n_lengths);
+    TRY(interp_convert(ctx, XLAC_F64, job->reals, in_type, in, job->n_lengths));
     TRY(fft_real_rows(ctx, job));
   } else {
-    base_convert(XLAC_C128, job->work, in_type, in, (size_t)job->n_spectrum);
+    TRY(interp_convert(ctx, XLAC_C128, job->work, in_type, in, job->n_spectrum));
   }
   uint32_t complex_axes = job->real_in || job->real_out ? job->n_axes - 1 : job->n_axes;
   for (uint32_t axis = complex_axes; axis-- > 0;) TRY(fft_axis(ctx, job, axis));
   if (job->real_out) TRY(fft_spectrum_rows(ctx, job));
   double scale = job->inverse ? 1.0 / (double)job->n_lengths : 1;
-  for (int64_t i = 0; job->real_out && i < job->n_lengths; i++) job->reals[i] *= scale;
-  for (int64_t i = 0; job->inverse && !job->real_out && i < job->n_spectrum; i++)
-    job->work[i] = cplx_scale(job->work[i], scale);
-  if (job->real_out) {
-    base_convert(out_type, out, XLAC_F64, job->reals, (size_t)job->n_lengths);
-  } else {
-    base_convert(out_type, out, XLAC_C128, job->work, (size_t)job->n_spectrum);
-  }
-  return 0;
+  fft_scaling x = {job, scale};
+  if (job->inverse) TRY(interp_in_blocks(ctx, job->real_out ? job->n_lengths : job->n_spectrum, fft_scale_block, &x));
+  if (job->real_out) return interp_convert(ctx, out_type, out, XLAC_F64, job->reals, job->n_lengths);
+  return interp_convert(ctx, out_type, out, XLAC_C128, job->work, job->n_spectrum);
 }
 
 static int fft_all_items(interp_ctx *ctx, fft_job *job, const interp_value *in, interp_value *out) {
   int64_t n_in = job->real_in ? job->n_lengths : job->n_spectrum,
           n_out = job->real_out ? job->n_lengths : job->n_spectrum;
   if (in->count == 0 || out->count == 0) {
-    if (out->count) memset(out->data, 0, (size_t)out->count * base_dtype_bytes(out->dtype));
-    return 0;
+    return interp_zero_bytes(ctx, out->data, interp_bytes(out));
   }
   assert(n_in > 0 && n_out > 0 && in->count / n_in == out->count / n_out);
   TRY(fft_job_prepare(ctx, job));

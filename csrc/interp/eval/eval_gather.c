@@ -1,5 +1,6 @@
 /* gather: windows of the operand at given starts, clamped into range. */
 #include "../algorithm/windows.h"
+#include "../blocks.h"
 
 typedef struct gather_copy {
   size_t bytes;
@@ -50,7 +51,8 @@ int interp_eval_gather(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   interp_value *r = interp_array(ctx, x->dtype, op->type->rank, dims);
   if (!r) return interp_failed(ctx);
   gather_copy copy = {base_dtype_bytes(x->dtype), r->data, x->data};
-  if (x->count == 0) memset(r->data, 0, interp_bytes(r)); /* no element to clamp to */
+  int status = x->count == 0 ? interp_zero_bytes(ctx, r->data, interp_bytes(r)) : 0; /* no element to clamp to */
   interp_windows_make(&w, &a, indices, x->rank, x->dims, slices, r->rank, dims, true);
-  return interp_deliver(interp_windows_each(ctx, &w, gather_row, &copy), r, out);
+  if (status == 0) status = interp_windows_each(ctx, &w, gather_row, &copy);
+  return interp_deliver(status, r, out);
 }

@@ -1,6 +1,8 @@
 /* cholesky and triangular-solve. Every type computes in f64 (complex ones in c128) and rounds once at the end. */
 #include "../algorithm/cplx.h"
-#include "../interp.h"
+#include "../blocks.h"
+
+enum { LINALG_TICK = 1 << 16 /* elements between looks at interruptions */ };
 
 #define T double
 #define K(name) real_##name
@@ -74,10 +76,11 @@ static int cholesky_batch(interp_ctx *ctx, linalg_form form, const interp_value 
   int status = wide && work ? 0 : base_oom(ctx->err, "cholesky");
   for (int64_t i = 0; i < batch && status == 0; i++) {
     size_t at = (size_t)(i * size) * form.bytes;
-    base_convert(form.wide, wide, form.type, (const char *)a->data + at, (size_t)size);
-    status = form.is_complex ? complex_cholesky_matrix(ctx, work, wide, n, lower)
-                             : real_cholesky_matrix(ctx, work, wide, n, lower);
-    base_convert(form.type, (char *)out->data + at, form.wide, wide, (size_t)size);
+    status = interp_convert(ctx, form.wide, wide, form.type, (const char *)a->data + at, size);
+    if (status == 0)
+      status = form.is_complex ? complex_cholesky_matrix(ctx, work, wide, n, lower)
+                               : real_cholesky_matrix(ctx, work, wide, n, lower);
+    if (status == 0) status = interp_convert(ctx, form.type, (char *)out->data + at, form.wide, wide, size);
   }
   base_free(ctx->options.alloc, wide);
   base_free(ctx->options.alloc, work);
@@ -121,27 +124,26 @@ typedef struct solve_buffers {
   void *wide, *matrix, *sides;
 } solve_buffers;
 
+/* dst is src (rows by columns), transposed or conjugated. */
+static int solve_copy(interp_ctx *ctx, linalg_form form, void *dst, const void *src, int64_t rows, int64_t columns,
+                      bool transpose, bool conjugate) {
+  return form.is_complex ? complex_matrix_copy(ctx, dst, src, rows, columns, transpose, conjugate)
+                         : real_matrix_copy(ctx, dst, src, rows, columns, transpose, conjugate);
+}
+
 static int solve_one(interp_ctx *ctx, const solve_plan *p, linalg_form form, const solve_buffers *s, const void *a,
                      const void *b, void *out) {
-  size_t size = (size_t)(p->n * p->n), side = (size_t)(p->n * p->m);
-  base_convert(form.wide, s->wide, form.type, a, size);
+  TRY(interp_convert(ctx, form.wide, s->wide, form.type, a, p->n * p->n));
+  TRY(solve_copy(ctx, form, s->matrix, s->wide, p->n, p->n, p->transpose, p->conjugate));
+  TRY(interp_convert(ctx, form.wide, s->wide, form.type, b, p->n * p->m));
+  TRY(solve_copy(ctx, form, s->sides, s->wide, p->rows, p->columns, p->right, false));
   if (form.is_complex) {
-    complex_matrix_copy(s->matrix, s->wide, p->n, p->n, p->transpose, p->conjugate);
-  } else {
-    real_matrix_copy(s->matrix, s->wide, p->n, p->n, p->transpose, p->conjugate);
-  }
-  base_convert(form.wide, s->wide, form.type, b, side);
-  if (form.is_complex) {
-    complex_matrix_copy(s->sides, s->wide, p->rows, p->columns, p->right, false);
     TRY(complex_solve_matrix(ctx, s->matrix, s->sides, p->n, p->m, p->lower, p->unit));
-    complex_matrix_copy(s->wide, s->sides, p->n, p->m, p->right, false);
   } else {
-    real_matrix_copy(s->sides, s->wide, p->rows, p->columns, p->right, false);
     TRY(real_solve_matrix(ctx, s->matrix, s->sides, p->n, p->m, p->lower, p->unit));
-    real_matrix_copy(s->wide, s->sides, p->n, p->m, p->right, false);
   }
-  base_convert(form.type, out, form.wide, s->wide, side);
-  return 0;
+  TRY(solve_copy(ctx, form, s->wide, s->sides, p->n, p->m, p->right, false));
+  return interp_convert(ctx, form.type, out, form.wide, s->wide, p->n * p->m);
 }
 
 static int solve_batch(interp_ctx *ctx, const solve_plan *p, linalg_form form, const interp_value *a,

@@ -2,6 +2,7 @@
  * operands' actual sizes, which differ from the types' only where a dimension is dynamic. */
 #include "../../ir/verify/check.h"
 #include "arrays.h"
+#include "../blocks.h"
 
 int interp_eval_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
@@ -114,11 +115,10 @@ int interp_eval_pad(interp_ctx *ctx, const ir_op *op, interp_value *const *opera
     if (status) return interp_place_error(ctx, op, status);
     plan[d] = pad_plan(a->v.padding->v[d], x->dims[d], dims[d]);
   }
-  TRY(interp_tick(ctx, (uint64_t)x->count));
   interp_value *r = interp_array(ctx, x->dtype, x->rank, dims);
   if (!r) return interp_failed(ctx);
-  interp_fill(base_dtype_bytes(x->dtype), r->data, r->count, operands[1]->data);
-  return interp_deliver(pad_copy(ctx, x, plan, r), r, out);
+  int status = interp_fill_array(ctx, r, operands[1]->data);
+  return interp_deliver(status ? status : pad_copy(ctx, x, plan, r), r, out);
 }
 
 int interp_eval_reverse(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {

@@ -1,6 +1,7 @@
 /* ragged-dot: a dot whose rows (or contracted elements) belong to groups of run-time sizes. Groups follow one another
  * along the ragged dimension; what lies behind the last one belongs to none and counts as zeros. */
 #include "../algorithm/dot_plan.h"
+#include "../blocks.h"
 
 /* Group membership of the rows or of the contracted elements. */
 typedef struct ragged_groups {
@@ -12,8 +13,9 @@ typedef struct ragged_groups {
 } ragged_groups;
 
 /* ids[i] = the group in which element i of the batch lies, -1 for none. */
-static void ragged_assign(const ragged_groups *r, int64_t batch, int64_t n, int64_t *ids) {
+static int ragged_assign(interp_ctx *ctx, const ragged_groups *r, int64_t batch, int64_t n, int64_t *ids) {
   for (int64_t i = 0; i < n; i++) {
+    TRY(interp_tick(ctx, (uint64_t)r->n_groups + 1));
     int64_t start = 0, place = r->batch[batch] + r->table[i];
     ids[i] = -1;
     for (int64_t g = 0; g < r->n_groups && ids[i] < 0 && start <= r->at[i]; g++) {
@@ -22,13 +24,15 @@ static void ragged_assign(const ragged_groups *r, int64_t batch, int64_t n, int6
       start = size > INT64_MAX - start ? INT64_MAX : start + size;
     }
   }
+  return 0;
 }
 
 /* Strides into group_sizes of the first n of some dims whose strides there begin at `first`; zero for the rest. */
-static void ragged_table(const interp_dim_list *dims, uint32_t n, const int64_t *strides, int64_t *out) {
+static int ragged_table(interp_ctx *ctx, const interp_dim_list *dims, uint32_t n, const int64_t *strides,
+                        int64_t *out) {
   int64_t own[IR_MAX_RANK] = {0};
   for (uint32_t i = 0; i < n; i++) own[i] = strides[i];
-  interp_offsets(dims->n, dims->dims, own, out);
+  return interp_offsets(ctx, dims->n, dims->dims, own, out);
 }
 
 /* Elements are the combinations of `dims`, the ragged one at `place`. */
@@ -46,10 +50,9 @@ static int ragged_begin(interp_ctx *ctx, const interp_value *sizes, const interp
   r->batch = INTERP_SCRATCH(ctx, int64_t, p->left_batch.count);
   if (!r->at || !r->table || !r->batch) return interp_failed(ctx);
   along[place] = 1;
-  interp_offsets(dims->n, dims->dims, along, r->at);
-  ragged_table(dims, shared ? 0 : place, strides + (shared ? 0 : batch), r->table);
-  ragged_table(&p->left_batch, shared ? 0 : batch, strides, r->batch);
-  return 0;
+  TRY(interp_offsets(ctx, dims->n, dims->dims, along, r->at));
+  TRY(ragged_table(ctx, dims, shared ? 0 : place, strides + (shared ? 0 : batch), r->table));
+  return ragged_table(ctx, &p->left_batch, shared ? 0 : batch, strides, r->batch);
 }
 
 static void ragged_end(interp_ctx *ctx, ragged_groups *r) {
@@ -86,7 +89,7 @@ static int ragged_rows(interp_ctx *ctx, const interp_dot_plan *p, const ragged_g
   mm->left_m = lists;
   mm->out_m = lists + m;
   for (int64_t b = 0; b < p->left_batch.count; b++) {
-    ragged_assign(r, b, m, lists + 2 * m);
+    TRY(ragged_assign(ctx, r, b, m, lists + 2 * m));
     for (int64_t g = 0; g < r->n_groups; g++) {
       mm->m = 0;
       for (int64_t i = 0; i < m; i++) {
@@ -109,7 +112,7 @@ static int ragged_sums(interp_ctx *ctx, const interp_dot_plan *p, const ragged_g
   mm->left_k = lists;
   mm->right_k = lists + k;
   for (int64_t b = 0; b < p->left_batch.count; b++) {
-    ragged_assign(r, b, k, lists + 2 * k);
+    TRY(ragged_assign(ctx, r, b, k, lists + 2 * k));
     for (int64_t g = 0; g < r->n_groups; g++) {
       mm->k = 0;
       for (int64_t i = 0; i < k; i++) {
@@ -147,10 +150,11 @@ static int ragged_groups_run(interp_ctx *ctx, const ir_op *op, const interp_dot_
   int status = lists ? ragged_begin(ctx, sizes, p, dims, place, &r) : interp_failed(ctx);
   if (status == 0) status = interp_matmul_begin(ctx, &mm);
   if (status == 0) {
-    memset(result->data, 0, interp_bytes(result));
+    status = interp_zero_bytes(ctx, result->data, interp_bytes(result));
     int64_t stride = group_stride_of(p->right, ir_get_ints(op, IR_ATTR_RHS_GROUP_DIMS));
-    status = rows ? ragged_rows(ctx, p, &r, stride, &mm, lists, result->data)
-                  : ragged_sums(ctx, p, &r, &mm, lists, result->data);
+    if (status == 0)
+      status = rows ? ragged_rows(ctx, p, &r, stride, &mm, lists, result->data)
+                    : ragged_sums(ctx, p, &r, &mm, lists, result->data);
     interp_matmul_end(ctx, &mm);
   }
   ragged_end(ctx, &r);

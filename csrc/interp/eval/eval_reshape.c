@@ -2,17 +2,19 @@
  * dimensions. */
 #include "../../ir/verify/check.h"
 #include "arrays.h"
+#include "../blocks.h"
 
 /* v as it would be with every dimension d at dims[d]: cut, or zeros behind what is there. */
 static interp_value *array_resized(interp_ctx *ctx, const interp_value *v, const int64_t *dims) {
   int64_t box[IR_MAX_RANK], to[IR_MAX_RANK], from[IR_MAX_RANK];
   interp_value *r = interp_array(ctx, v->dtype, v->rank, dims);
   if (!r) return NULL;
-  memset(r->data, 0, interp_bytes(r));
   for (uint32_t d = 0; d < v->rank; d++) box[d] = interp_min(dims[d], v->dims[d]);
   interp_strides(v->rank, dims, to);
   interp_strides(v->rank, v->dims, from);
-  if (interp_strided_copy(ctx, base_dtype_bytes(v->dtype), v->rank, box, r->data, to, v->data, from) == 0) return r;
+  if (interp_zero_bytes(ctx, r->data, interp_bytes(r)) == 0 &&
+      interp_strided_copy(ctx, base_dtype_bytes(v->dtype), v->rank, box, r->data, to, v->data, from) == 0)
+    return r;
   interp_release(r);
   return NULL;
 }
@@ -172,19 +174,29 @@ static uint8_t narrow_value(const base_dtype_info *f, unsigned bits) {
   return (uint8_t)bits;
 }
 
+typedef struct bitcast_job {
+  const ir_type *type;
+  uint8_t *out;
+  const uint8_t *in;
+} bitcast_job;
+
 /* Dense bytes, narrow elements packed lowest bits first as the types' layouts say, into elements. */
-static void bitcast_unpack(const ir_type *to, uint8_t *out, int64_t n, const uint8_t *in) {
-  const base_dtype_info *f = base_dtype_of(to->dtype);
-  int64_t bits = stored_bits(to);
-  for (int64_t i = 0; i < n; i++)
-    out[i] = narrow_value(f, bits >= 8 ? in[i] : (unsigned)in[i * bits / 8] >> (i * bits % 8));
+static void bitcast_unpack(void *ctx, int64_t begin, int64_t end) {
+  const bitcast_job *j = ctx;
+  const base_dtype_info *f = base_dtype_of(j->type->dtype);
+  int64_t bits = stored_bits(j->type);
+  for (int64_t i = begin; i < end; i++)
+    j->out[i] = narrow_value(f, bits >= 8 ? j->in[i] : (unsigned)j->in[i * bits / 8] >> (i * bits % 8));
 }
 
-static void bitcast_pack(const ir_type *from, uint8_t *out, int64_t n, const uint8_t *in) {
-  int64_t bits = stored_bits(from);
-  assert(bits < 8);
-  memset(out, 0, (size_t)((n * bits + 7) / 8));
-  for (int64_t i = 0; i < n; i++) out[i * bits / 8] |= (uint8_t)((in[i] & ((1u << bits) - 1)) << (i * bits % 8));
+/* Blocks begin at whole bytes. */
+static void bitcast_pack(void *ctx, int64_t begin, int64_t end) {
+  const bitcast_job *j = ctx;
+  int64_t bits = stored_bits(j->type), first = begin * bits / 8;
+  assert(bits < 8 && begin * bits % 8 == 0);
+  memset(j->out + first, 0, (size_t)((end * bits + 7) / 8 - first));
+  for (int64_t i = begin; i < end; i++)
+    j->out[i * bits / 8] |= (uint8_t)((j->in[i] & ((1u << bits) - 1)) << (i * bits % 8));
 }
 
 /* The operand's bytes in the order of its layout. */
@@ -196,14 +208,13 @@ static int bitcast_store(interp_ctx *ctx, const ir_type *from, const interp_valu
   interp_strides(x->rank, x->dims, own);
   TRY(interp_strided_copy(ctx, base_dtype_bytes(x->dtype), x->rank, x->dims, packed ? scratch : stored, physical,
                           x->data, own));
-  if (packed) bitcast_pack(from, stored, x->count, scratch);
-  return 0;
+  return packed ? interp_in_blocks(ctx, x->count, bitcast_pack, &(bitcast_job){from, stored, scratch}) : 0;
 }
 
 static int bitcast_load(interp_ctx *ctx, const ir_type *to, interp_value *r, const uint8_t *stored, uint8_t *scratch) {
   int64_t own[IR_MAX_RANK], physical[IR_MAX_RANK];
   if (base_dtype_of(to->dtype)->bits < 8) {
-    bitcast_unpack(to, scratch, r->count, stored);
+    TRY(interp_in_blocks(ctx, r->count, bitcast_unpack, &(bitcast_job){to, scratch, stored}));
     stored = scratch;
   }
   layout_strides(to, r->dims, physical);

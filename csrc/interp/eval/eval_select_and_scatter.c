@@ -1,6 +1,7 @@
 /* select-and-scatter: every window of the operand selects one of its elements, and the window's source element is
  * combined into the result there. Selection runs over all placements at once, one window element after the other. */
 #include "combine.h"
+#include "../blocks.h"
 #include "../algorithm/placement.h"
 
 enum { CHOICE_LANES = 1 << 14 };
@@ -18,7 +19,11 @@ typedef struct choice_run {
   uint8_t *keep;
 } choice_run;
 
-static bool choice_alloc(choice_run *r, int64_t lanes) {
+static void choice_count(void *numbers, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; i++) ((int64_t *)numbers)[i] = i;
+}
+
+static int choice_alloc(choice_run *r, int64_t lanes) {
   r->numbers = INTERP_SCRATCH(r->ctx, int64_t, r->x->count);
   r->best = interp_scratch(r->ctx, lanes, r->bytes);
   r->best_at = INTERP_SCRATCH(r->ctx, int64_t, lanes);
@@ -28,9 +33,8 @@ static bool choice_alloc(choice_run *r, int64_t lanes) {
   r->fresh_at = INTERP_SCRATCH(r->ctx, int64_t, lanes);
   r->keep = INTERP_SCRATCH(r->ctx, uint8_t, lanes);
   if (!r->numbers || !r->best || !r->best_at || !r->old || !r->fresh || !r->old_at || !r->fresh_at || !r->keep)
-    return false;
-  for (int64_t i = 0; i < r->x->count; i++) r->numbers[i] = i;
-  return true;
+    return interp_failed(r->ctx);
+  return interp_in_blocks(r->ctx, r->x->count, choice_count, r->numbers);
 }
 
 static void choice_free(choice_run *r) {
@@ -79,7 +83,7 @@ static int choice_part(choice_run *r, const ir_window *window, const int64_t *co
 static int choice_parts(choice_run *r, const ir_window *window, const interp_value *source, interp_combine *c) {
   interp_parts p;
   if (!interp_parts_begin(&p, source->rank, source->dims, CHOICE_LANES)) return 0;
-  int status = choice_alloc(r, p.lanes) ? 0 : interp_failed(r->ctx);
+  int status = choice_alloc(r, p.lanes);
   while (status == 0) {
     status = choice_part(r, window, source->dims, &p, c);
     if (!interp_parts_next(&p)) break;
@@ -123,10 +127,8 @@ int interp_eval_select_and_scatter(interp_ctx *ctx, const ir_op *op, interp_valu
   interp_value *x = interp_as(ctx, operands[0], t), *source = NULL, *init = NULL, *r = NULL;
   int status = x ? interp_fold_operands(ctx, &f, operands + 2, operands + 1, &init, &source) : interp_failed(ctx);
   if (status == 0 && !(r = interp_array(ctx, f.acc[0], x->rank, x->dims))) status = interp_failed(ctx);
-  if (status == 0) {
-    interp_fill(base_dtype_bytes(r->dtype), r->data, r->count, init->data);
-    status = select_and_scatter_run(ctx, op, &f, operands, x, source, r);
-  }
+  if (status == 0) status = interp_fill_array(ctx, r, init->data);
+  if (status == 0) status = select_and_scatter_run(ctx, op, &f, operands, x, source, r);
   interp_release(x);
   interp_release(source);
   interp_release(init);

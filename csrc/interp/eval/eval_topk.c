@@ -2,6 +2,8 @@
 #include "../blocks.h"
 #include "../algorithm/sort_keys.h"
 
+enum { TOPK_SINK = 32 /* element operations that sinking one element takes */ };
+
 /* Whether a comes after b in the result. */
 static inline bool keyed_after(const interp_keyed *a, const interp_keyed *b) {
   return a->key != b->key ? a->key > b->key : a->at > b->at;
@@ -64,9 +66,9 @@ static int keep_first(interp_ctx *ctx, topk_row *r, int64_t n) {
   assert(r->k <= n);
   TRY(interp_in_blocks(ctx, n, topk_keys, r));
   if (r->k == 0) return 0;
-  TRY(interp_in_blocks(ctx, r->k / 2, topk_heap, r));
-  TRY(interp_in_blocks(ctx, n - r->k, topk_sift, r));
-  return interp_in_blocks(ctx, r->k - 1, topk_drain, r);
+  TRY(interp_in_heavy_blocks(ctx, r->k / 2, TOPK_SINK, topk_heap, r));
+  TRY(interp_in_heavy_blocks(ctx, n - r->k, 4, topk_sift, r)); /* few of them stay */
+  return interp_in_heavy_blocks(ctx, r->k - 1, TOPK_SINK, topk_drain, r);
 }
 
 int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool largest, interp_value *values,

@@ -10,7 +10,7 @@ int interp_eval_constant(interp_ctx *ctx, const ir_op *op, interp_value *const *
         interp_fail(ctx, op, XLAC_E_EVAL, "the constant's values are not in the text: it was written as {...}");
     return base_hint(ctx->err, status, "print the module with large constants, or make the constant a parameter");
   }
-  return (*out = interp_from_literal(ctx, l)) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+  return (*out = interp_from_literal(ctx, l)) ? 0 : interp_failed(ctx);
 }
 
 int interp_eval_first(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -26,7 +26,7 @@ int interp_eval_copy(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
 }
 
 int interp_eval_tuple(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
-  return (*out = interp_tuple(ctx, op->n_operands, operands)) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+  return (*out = interp_tuple(ctx, op->n_operands, operands)) ? 0 : interp_failed(ctx);
 }
 
 static int eval_element(const interp_value *tuple, int64_t index, interp_value **out) {
@@ -47,11 +47,11 @@ int interp_eval_tuple_element_1(interp_ctx *ctx, const ir_op *op, interp_value *
 
 int interp_eval_after_all(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)op, (void)operands;
-  return (*out = interp_token(ctx)) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+  return (*out = interp_token(ctx)) ? 0 : interp_failed(ctx);
 }
 
 static int eval_number(interp_ctx *ctx, const ir_op *op, int64_t number, interp_value **out) {
-  if (!(*out = interp_array_for(ctx, op))) return -XLAC_E_OUT_OF_MEMORY;
+  if (!(*out = interp_array_for(ctx, op))) return interp_failed(ctx);
   assert((*out)->count == 1);
   base_store_i64((base_dtype)(*out)->dtype, (*out)->data, number);
   return 0;

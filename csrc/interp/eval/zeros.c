@@ -1,6 +1,6 @@
 /* Zero-filled values of any type: contexts of async ops, results nobody sends to. */
 #include "../../ir/verify/check.h"
-#include "../interp.h"
+#include "../blocks.h"
 
 enum { ZEROS_MAX_PARTS = 1 << 20 }; /* a short text can nest tuples so that they double at each level */
 
@@ -32,8 +32,9 @@ static interp_value *zeros_at_depth(interp_ctx *ctx, const ir_type *t, uint32_t 
     return NULL;
   }
   interp_value *v = interp_array(ctx, t->dtype, t->rank, t->dims);
-  if (v && v->count) memset(v->data, 0, (size_t)v->count * base_dtype_bytes(v->dtype));
-  return v;
+  if (!v || interp_zero_bytes(ctx, v->data, interp_bytes(v)) == 0) return v;
+  interp_release(v);
+  return NULL;
 }
 
 interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t) {

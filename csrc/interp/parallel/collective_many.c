@@ -1,5 +1,6 @@
 /* Collectives of a parallel run: the members of a group bring their operands to a meeting, and each makes its own
  * result of what all have brought. */
+#include "../blocks.h"
 #include "collective_group.h"
 
 /* --- parts: r's box [at, at + size) along dimension d from or to another value --- */
@@ -158,9 +159,7 @@ static int many_reduce_to_one(const many_job *j, uint32_t k, interp_value **out)
   const interp_value *v = j->meeting->values[j->group->place * j->meeting->n_values + k];
   interp_value *r = interp_array(j->ctx, (base_dtype)v->dtype, v->rank, v->dims);
   if (!r) return interp_failed(j->ctx);
-  memset(r->data, 0, interp_bytes(r));
-  *out = r;
-  return 0;
+  return interp_deliver(interp_zero_bytes(j->ctx, r->data, interp_bytes(r)), r, out);
 }
 
 /* --- ragged all-to-all --- */
@@ -178,8 +177,8 @@ static int many_ragged_from(const many_job *j, uint32_t i, interp_value *dst) {
         to > dst->dims[0] - n)
       return interp_fail(j->ctx, j->op, XLAC_E_EVAL, "%lld rows from row %lld to row %lld do not fit the operands",
                          (long long)n, (long long)from, (long long)to);
-    memcpy((char *)dst->data + (size_t)to * bytes, (const char *)src->data + (size_t)from * bytes, (size_t)n * bytes);
-    TRY(interp_tick(j->ctx, (uint64_t)(n * row)));
+    TRY(interp_copy_bytes(j->ctx, (char *)dst->data + (size_t)to * bytes,
+                          (const char *)src->data + (size_t)from * bytes, (size_t)n * bytes));
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 /* Collectives of one participant: with a group of one, gathering, reducing and exchanging all give the operands back. A
  * group that names more is an error that says how many the program needs; the runtime runs those. */
+#include "../blocks.h"
 #include "../interp.h"
 
 /* Who we are in the numbering that op's groups use, and how many there are in all. */
@@ -212,8 +213,8 @@ static int permute_slice_copy(interp_ctx *ctx, const permute_slice *s, const int
       i += (s->from[d] + at[d]) * src_strides[d];
       j += (s->to[d] + at[d]) * dst_strides[d];
     }
-    memcpy((char *)dst->data + (size_t)j * bytes, (const char *)src->data + (size_t)i * bytes, (size_t)row * bytes);
-    TRY(interp_tick(ctx, (uint64_t)row));
+    TRY(interp_copy_bytes(ctx, (char *)dst->data + (size_t)j * bytes, (const char *)src->data + (size_t)i * bytes,
+                          (size_t)row * bytes));
     int64_t d = (int64_t)s->rank - 2;
     while (d >= 0 && ++at[d] == s->sizes[d]) at[d--] = 0;
     if (d < 0) return 0;
@@ -227,7 +228,7 @@ static int permute_in_place(interp_ctx *ctx, const ir_op *op, const ir_int_lists
     return interp_fail(ctx, op, XLAC_E_EVAL,
                        "collective-permute in place of tuples is not evaluated; permute their elements");
   interp_value *dst = interp_make_unique(ctx, interp_retain(operands[1]));
-  if (!dst) return base_oom(ctx->err, "a permute's result");
+  if (!dst) return interp_failed(ctx);
   int status = 0;
   for (uint32_t i = 0; i < sizes->n && status == 0; i++) {
     const interp_value *values[4] = {operands[0], dst, operands[2], operands[3]};

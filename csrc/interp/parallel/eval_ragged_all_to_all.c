@@ -1,5 +1,5 @@
 /* ragged-all-to-all of one participant: each update copies rows of the input into the output at run-time offsets. */
-#include "../interp.h"
+#include "../blocks.h"
 
 /* operands: input, output, input offsets, send sizes, output offsets, receive sizes. */
 static int ragged_update(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value *dst,
@@ -21,9 +21,8 @@ static int ragged_update(interp_ctx *ctx, const ir_op *op, interp_value *const *
     return interp_fail(ctx, op, XLAC_E_EVAL, "update %lld sends %lld rows but receives %lld", (long long)i,
                        (long long)n, (long long)at[3]);
   size_t row_bytes = (size_t)row * base_dtype_bytes(src->dtype);
-  memcpy((char *)dst->data + (size_t)at[2] * row_bytes, (const char *)src->data + (size_t)at[0] * row_bytes,
-         (size_t)n * row_bytes);
-  return interp_tick(ctx, (uint64_t)(n * row));
+  return interp_copy_bytes(ctx, (char *)dst->data + (size_t)at[2] * row_bytes,
+                           (const char *)src->data + (size_t)at[0] * row_bytes, (size_t)n * row_bytes);
 }
 
 static bool ragged_shapes_fit(interp_value *const *operands) {
@@ -46,7 +45,7 @@ int interp_eval_ragged_all_to_all(interp_ctx *ctx, const ir_op *op, interp_value
     return interp_fail(ctx, op, XLAC_E_EVAL,
                        "input and output must differ in rows only, offsets and sizes be of one length");
   interp_value *dst = interp_make_unique(ctx, interp_retain(operands[1]));
-  if (!dst) return base_oom(ctx->err, "a ragged-all-to-all's result");
+  if (!dst) return interp_failed(ctx);
   int status = 0;
   for (int64_t i = 0; i < operands[2]->count && status == 0; i++) status = ragged_update(ctx, op, operands, dst, i);
   if (status != 0) return interp_release(dst), status;

@@ -81,7 +81,7 @@ static int parallel_outfeeds(const interp_hub *hub, uint32_t count, const interp
     interp_value **values;
     uint32_t n = interp_hub_fed_out(hub, i, &values);
     interp_value *fed = interp_tuple(&ctx, n, values);
-    if (!fed || !(outfeeds[i] = interp_own(&ctx, fed))) return -XLAC_E_OUT_OF_MEMORY;
+    if (!fed || !(outfeeds[i] = interp_own(&ctx, fed))) return interp_failed(&ctx);
   }
   return 0;
 }

@@ -105,7 +105,7 @@ struct ir_type {
   const ir_type *inner;      /* buffers */
   const ir_quant *quant;     /* of a quantised tensor or element type; else NULL */
   const base_istr *text;     /* OTHER; also a tensor's element type that is no dtype: "index" (its dtype is then S64) */
-  const base_istr *encoding; /* a tensor's encoding attribute, verbatim after '#', where it is not bounds of its
+  const base_istr *encoding; /* a tensor's encoding attribute, verbatim, where it is not bounds of its
                                 dynamic dimensions; else NULL */
   uint32_t n_inputs;         /* functions */
   const ir_type *bare;       /* this type with no layouts at any depth; itself when it has none */

@@ -9,6 +9,7 @@ int async_oom(const async_edit *e) {
   return base_oom(e->err, "a pass on async ops");
 }
 
+/* What backends do without any work at run time. */
 bool async_is_free(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -27,7 +28,8 @@ bool async_is_free(const ir_op *op) {
   }
 }
 
-/* Whether what op calls runs op by op where op itself does. */
+/* Whether what op calls runs op by op where op itself does.
+ * Others (reductions, fusions, sorts) run what they call as part of themselves. */
 static bool async_calls_sequences(const ir_op *op) {
   return op->opcode == IR_OP_WHILE || op->opcode == IR_OP_CONDITIONAL || op->opcode == IR_OP_CALL;
 }
@@ -56,6 +58,7 @@ static void async_find_roles(async_edit *e) {
   }
 }
 
+/* `roles` has a second half, which async_find_roles uses while it looks. */
 int async_edit_begin(async_edit *e, ir_module *m, xlac_error *err) {
   *e = (async_edit){.m = m, .err = err};
   TRY(opt_facts_make(&e->facts, m, err));
@@ -75,13 +78,15 @@ void async_edit_end(async_edit *e) {
   opt_facts_free(&e->facts);
 }
 
+/* Passes edit as they go: new computations are not visited, by design. */
 int async_each(async_edit *e, async_visit_fn *fn, void *ctx) {
   for (uint32_t i = 0; i < e->facts.n_order; i++)
     if (e->roles[e->facts.order[i]->id] == ASYNC_ROLE_SEQUENCE) TRY(fn(e, e->facts.order[i], ctx));
   return 0;
 }
 
-/* Takes the first name off the list. */
+/* Takes the first name off the list.
+ * Blanks separate too; an empty name is the end. */
 static base_slice async_list_next(base_slice *list) {
   while (list->n && (*list->p == ',' || *list->p == ' ')) list->p++, list->n--;
   base_slice name = {list->p, 0};
@@ -91,12 +96,14 @@ static base_slice async_list_next(base_slice *list) {
   return name;
 }
 
+/* Lists are a handful of names: no index is made. */
 bool async_list_has(base_slice list, const char *name) {
   for (base_slice next = async_list_next(&list); next.n; next = async_list_next(&list))
     if (base_slice_is(next, name)) return true;
   return false;
 }
 
+/* Before the pass begins, so that a misspelt name costs no work. */
 int async_check_opcodes(base_slice list, const char *pass, xlac_error *err) {
   for (base_slice next = async_list_next(&list); next.n; next = async_list_next(&list)) {
     if (ir_opcode_from_text(next.p, next.n) != IR_OP_INVALID) continue;
@@ -151,12 +158,14 @@ static const base_istr *async_suffixed(async_edit *e, const ir_op *op, const cha
   return ir_fresh_name(e->m, stem);
 }
 
+/* true where there is nothing to copy. */
 static bool async_copy_attr(ir_op *to, const ir_op *from, ir_attr_key key) {
   const ir_attr *a = ir_attr_find(from, key);
   return !a || ir_attr_set(to, *a);
 }
 
-/* An op of a chain for `of`, before it. */
+/* An op of a chain for `of`, before it.
+ * It gets op's place in the text, so that messages name the source line. */
 static ir_op *async_make_link(async_edit *e, ir_op *of, ir_opcode opcode, const ir_type *t, const char *suffix,
                               uint32_t n_operands, uint32_t n_called) {
   const base_istr *name = t ? async_suffixed(e, of, suffix) : NULL;
@@ -167,6 +176,7 @@ static ir_op *async_make_link(async_edit *e, ir_op *of, ir_opcode opcode, const 
   return link;
 }
 
+/* A link that reads the one before it. */
 static ir_op *async_make_follower(async_edit *e, ir_op *of, ir_opcode opcode, const ir_type *t, const char *suffix,
                                   ir_op *on) {
   ir_op *link = async_make_link(e, of, opcode, t, suffix, 1, 0);
@@ -174,8 +184,10 @@ static ir_op *async_make_follower(async_edit *e, ir_op *of, ir_opcode opcode, co
   return link;
 }
 
-/* What waited for op waits for done, what op waited for start waits for; op goes. */
+/* What waited for op waits for done, what op waited for start waits for; op goes.
+ * Without control edges the quick way. */
 static bool async_settle(async_edit *e, ir_op *op, ir_op *start, ir_op *done) {
+  assert(start != done);
   if (!async_copy_attr(done, op, IR_ATTR_SHARDING)) return false;
   if (!async_in_edge(e, op)) {
     if (!opt_replace(op, done)) return false;
@@ -192,13 +204,15 @@ static bool async_settle(async_edit *e, ir_op *op, ir_op *start, ir_op *done) {
 
 /* --- generic chains --- */
 
+/* The first element of a generic start's type. */
 static const ir_type *async_tuple_of_operands(async_edit *e, const ir_op *op) {
   const ir_type **elements = BASE_ARRAY(&e->facts.arena, const ir_type *, (size_t)op->n_operands + 1);
   for (uint32_t i = 0; elements && i < op->n_operands; i++) elements[i] = ir_operand_type(op, i);
   return elements ? ir_tuple(e->m, op->n_operands, elements) : NULL;
 }
 
-/* ((operands...), outputs, u32[]) */
+/* ((operands...), outputs, u32[])
+ * The u32[] is the context that backends keep their handle in. */
 static const ir_type *async_generic_type(async_edit *e, const ir_op *op) {
   const ir_type *elements[3] = {async_tuple_of_operands(e, op), op->type, ir_scalar(e->m, XLAC_U32)};
   return elements[0] && elements[2] ? ir_tuple(e->m, 3, elements) : NULL;
@@ -208,6 +222,7 @@ static const ir_type *async_generic_type(async_edit *e, const ir_op *op) {
 static ir_computation *async_copy_computation(async_edit *e, const ir_computation *c, const base_istr *thread,
                                               uint32_t depth);
 
+/* A computation has one execution thread, so one that ops on two threads call must be two. */
 bool async_own_callees(async_edit *e, ir_op *op, const base_istr *thread, uint32_t depth) {
   if (op->opcode == IR_OP_ASYNC_START) {
     if (ir_attr_find(op, IR_ATTR_ASYNC_THREAD)) return true; /* names a thread of its own */
@@ -238,6 +253,7 @@ static bool async_copy_wrapped_of(async_edit *e, const ir_op *start, base_map *m
   return copy && base_map_set(map, base_key(c), base_key(copy));
 }
 
+/* Depth is bounded because verified modules are: this guards the C stack against those that are not. */
 static ir_computation *async_copy_computation(async_edit *e, const ir_computation *c, const base_istr *thread,
                                               uint32_t depth) {
   base_map map;
@@ -263,7 +279,8 @@ static ir_computation *async_copy_computation(async_edit *e, const ir_computatio
   return ok ? copy : NULL;
 }
 
-/* A parameter for each operand and op on them. */
+/* A parameter for each operand and op on them.
+ * `hidden`: HLO text prints it as sugar, op-start(...), not as a computation of its own. */
 static ir_computation *async_wrap_computation(async_edit *e, const ir_op *op, const base_istr *thread) {
   const base_istr *name = ir_fresh_name(e->m, "async_wrapped");
   ir_computation *c = name ? ir_computation_new(e->m, name->s, name->n) : NULL;
@@ -295,6 +312,7 @@ static bool async_copy_shared(ir_op *start, const ir_op *op) {
 
 /* {1}: (0, {}) */
 static bool async_set_alias(async_edit *e, ir_op *start) {
+  assert(start->opcode == IR_OP_ASYNC_START);
   static const int64_t outputs[1] = {1};
   ir_aliasing *v = base_arena_zalloc(&e->m->arena, sizeof *v + sizeof(ir_alias));
   const ir_ints *output = ir_ints_make(e->m, 1, outputs), *none = ir_ints_make(e->m, 0, NULL);
@@ -306,11 +324,14 @@ static bool async_set_alias(async_edit *e, ir_op *start) {
   return ir_attr_set(start, a);
 }
 
+/* The thread is named on the start as well as on the computation. */
 static bool async_finish_start(async_edit *e, ir_op *start, const ir_op *op, const async_how *how) {
   if (how->alias_first && op->n_operands && !async_set_alias(e, start)) return false;
   return !how->thread || ir_set_str(start, IR_ATTR_ASYNC_THREAD, how->thread->s, how->thread->n);
 }
 
+/* start, updates, done: all before op, which then goes.
+ * The start's type is ((operands), outputs, u32[]), and updates have the same; the done has the op's own type. */
 ir_op *async_wrap_op(async_edit *e, ir_op *op, const async_how *how) {
   const ir_type *t = async_generic_type(e, op);
   ir_computation *c = t ? async_wrap_computation(e, op, how->thread) : NULL;
@@ -328,6 +349,8 @@ ir_op *async_wrap_op(async_edit *e, ir_op *op, const async_how *how) {
 
 /* --- first-class pairs --- */
 
+/* The start's type: all-reduce the result; all-gather (operand, result); copy (result, operand, u32[]); collective-
+ * permute (operand, result, u32[], u32[]). */
 static const ir_type *async_pair_type(async_edit *e, const ir_op *op) {
   const ir_type *word = ir_scalar(e->m, XLAC_U32), *in = op->n_operands ? ir_operand_type(op, 0) : NULL;
   if (op->opcode == IR_OP_ALL_REDUCE) return op->type;
@@ -344,6 +367,7 @@ static const ir_type *async_pair_type(async_edit *e, const ir_op *op) {
 ir_op *async_pair_op(async_edit *e, ir_op *op) {
   ir_opcode opcode = ir_opcode_pair_start(op->opcode);
   assert(async_may_pair(op));
+  assert(opcode != IR_OP_INVALID);
   ir_op *start = async_make_link(e, op, opcode, async_pair_type(e, op), "-start", op->n_operands, op->n_called);
   if (!start) return NULL;
   for (uint32_t i = 0; i < op->n_operands; i++)
@@ -358,12 +382,14 @@ ir_op *async_pair_op(async_edit *e, ir_op *op) {
 
 /* Taking chains apart: the ops themselves stand where the done stood. */
 
+/* A pair's done reads its start directly. */
 ir_op *async_start_of_done(const ir_op *done) {
   if (done->opcode == IR_OP_ASYNC_DONE) return ir_async_start_of(done);
   ir_op *start = done->n_operands ? ir_operand(done, 0) : NULL;
   return start && start->opcode == ir_opcode_info(done->opcode)->start ? start : NULL;
 }
 
+/* Most modules have no control edges, and then the quick way is taken. */
 static bool async_touches_edges(const async_edit *e, const ir_op *start, const ir_op *done) {
   if (!e->m->n_control_edges) return false;
   for (const ir_op *op = done; op != start; op = ir_operand(op, 0))
@@ -371,12 +397,14 @@ static bool async_touches_edges(const async_edit *e, const ir_op *start, const i
   return async_in_edge(e, start);
 }
 
+/* Never on itself. */
 static bool async_add_preds(ir_op *to, const ir_op *from) {
   for (uint32_t i = 0; i < from->n_control_preds; i++)
     if (from->control_preds[i] != to && !ir_add_control_pred(to, from->control_preds[i])) return false;
   return true;
 }
 
+/* `op` may be any op: the start and the updates are what is asked for. */
 static bool async_is_link_before(const ir_op *op, const ir_op *start, const ir_op *done) {
   for (const ir_op *link = ir_operand(done, 0);; link = ir_operand(link, 0)) {
     if (link == op) return true;
@@ -393,6 +421,7 @@ static bool async_pass_edges_on(const ir_op *start, const ir_op *done) {
         i++;
         continue;
       }
+      /* The list has changed: from its beginning once more. */
       ir_remove_control_pred(op, pred);
       if (op != start && !async_add_preds(op, start)) return false;
       i = 0;
@@ -401,7 +430,8 @@ static bool async_pass_edges_on(const ir_op *start, const ir_op *done) {
   return true;
 }
 
-/* The ops from `first` to the done wait for what the chain waited for. */
+/* The ops from `first` to the done wait for what the chain waited for.
+ * What waited for the done is handled with its uses (ir_replace_uses). */
 static bool async_take_edges(ir_op *first, ir_op *start, ir_op *done) {
   if (!async_pass_edges_on(start, done)) return false;
   for (ir_op *link = done;; link = ir_operand(link, 0)) {
@@ -412,7 +442,9 @@ static bool async_take_edges(ir_op *first, ir_op *start, ir_op *done) {
   }
 }
 
+/* From the done backwards, so that each link has lost its reader. */
 static bool async_remove_chain(ir_op *start, ir_op *done, ir_op *result, bool edges) {
+  assert(start->parent == done->parent);
   if (edges ? !ir_replace_uses(done, result) : !opt_replace(done, result)) return false;
   for (ir_op *link = done, *next = NULL;; link = next) {
     next = link == start ? NULL : ir_operand(link, 0);
@@ -445,7 +477,9 @@ static ir_op *async_copy_wrapped(async_edit *e, const ir_op *start, ir_op *done,
   return ok ? result : NULL;
 }
 
+/* Sharding: the done's is that of the result, unless the op has its own. */
 static ir_op *async_unwrap_generic(async_edit *e, ir_op *start, ir_op *done) {
+  assert(start->n_called == 1);
   ir_computation *c = start->called[0];
   ir_op *first = NULL, *result = async_copy_wrapped(e, start, done, &first);
   bool edges = async_touches_edges(e, start, done);
@@ -461,7 +495,8 @@ static ir_op *async_unwrap_generic(async_edit *e, ir_op *start, ir_op *done) {
   return result;
 }
 
-/* The plain op of a first-class pair, before its done. */
+/* The plain op of a first-class pair, before its done.
+ * The start's attributes, but the done's sharding: it is the done that has the result's type. */
 static ir_op *async_make_plain(async_edit *e, const ir_op *start, ir_op *done, ir_opcode opcode) {
   const base_istr *name = ir_fresh_name(e->m, ir_opcode_text(opcode));
   ir_op *op = name ? ir_op_new(done->parent, opcode, done->type, name, start->n_operands, start->n_called) : NULL;
@@ -481,13 +516,15 @@ static ir_op *async_make_plain(async_edit *e, const ir_op *start, ir_op *done, i
 }
 
 /* A wrapped start whose done would have to read the chain's done. Such a send or receive stays wrapped: outside, its
- * only consumer has to be its own done. */
+ * only consumer has to be its own done.
+ * {send, recv} and starts of pairs are one half of something. */
 static bool async_wraps_half(const ir_op *start) {
   const ir_op *root = start->opcode == IR_OP_ASYNC_START ? ir_root(start->called[0]) : NULL;
   return root &&
          (root->opcode == IR_OP_SEND || root->opcode == IR_OP_RECV || ir_opcode_has(root->opcode, IR_ASYNC_START));
 }
 
+/* Generic chains hold the op itself, pairs the makings of one. */
 ir_op *async_unwrap(async_edit *e, ir_op *done, bool *found) {
   ir_op *start = async_start_of_done(done);
   *found = start != NULL && !async_wraps_half(start);

@@ -1,6 +1,9 @@
 /* Chains, and what is waited for, in the order that the ops have: by the model, before anything runs. */
 #include "explain.h"
 
+/* A chain that is fully hidden has "exposed": 0; else the done was "reached" before the chain "ends", and "needs",
+ * "behind" and "reader" say what could be moved: what the start waited for, which chain held the lane, who reads the
+ * result first. */
 typedef struct async_report {
   base_text *out;
   async_edit e;
@@ -12,7 +15,8 @@ typedef struct async_report {
   bool any;     /* a computation has been put */
 } async_report;
 
-/* When each op is over; chains have their times already. */
+/* When each op is over; chains have their times already.
+ * As async_simulate counts, so that the numbers agree. */
 static void async_note_ends(async_report *r) {
   double t = 0;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -33,6 +37,7 @@ static const ir_op *async_last_need(const async_report *r, const ir_op *start) {
   return last;
 }
 
+/* NULL where the result is read by nobody. */
 static const ir_op *async_first_reader(const async_report *r, const ir_op *done) {
   const ir_op *first = NULL;
   IR_FOR_USES(use, done)
@@ -40,6 +45,7 @@ static const ir_op *async_first_reader(const async_report *r, const ir_op *done)
   return first;
 }
 
+/* null where there is none. */
 static void async_put_op(base_text *out, const char *key, const ir_op *op) {
   base_putf(out, ", \"%s\": ", key);
   if (op)
@@ -48,7 +54,9 @@ static void async_put_op(base_text *out, const char *key, const ir_op *op) {
     BASE_PUT(out, "null");
 }
 
+/* `behind` is said only where waiting for the lane made anything wait. */
 static void async_put_chain(async_report *r, const async_chain *chain) {
+  assert(chain->start && chain->done && chain->work);
   base_text *out = r->out;
   const char *lane = async_lane_name(&r->costs, chain->lane), *work = ir_opcode_text(chain->work->opcode);
   const ir_op *need = async_last_need(r, chain->start), *reader = async_first_reader(r, chain->done);
@@ -69,6 +77,7 @@ static void async_put_chain(async_report *r, const async_chain *chain) {
   base_putf(out, ", \"read\": %.0f}", at ? r->ends[at - 1] : 0.0);
 }
 
+/* Computations without chains are only timed: callers count them. */
 static int async_put_computation(async_report *r, ir_computation *c) {
   async_times times;
   base_arena *arena = &r->e.facts.arena;
@@ -93,10 +102,12 @@ static int async_put_computation(async_report *r, ir_computation *c) {
   return 0;
 }
 
+/* Callees first, as loops and calls take their times. A fused computation's time is the sum of its ops. */
 static int async_put_all(async_report *r) {
   if (!(r->index = base_arena_zalloc(&r->e.facts.arena, ((size_t)r->e.m->n_ids + 1) * sizeof *r->index)))
     return async_oom(&r->e);
   base_putf(r->out, "{\"scheduled\": %s, \"computations\": [", r->e.m->config.is_scheduled ? "true" : "false");
+  assert(r->e.facts.n_order > 0);
   for (uint32_t i = 0; i < r->e.facts.n_order; i++) {
     ir_computation *c = r->e.facts.order[i];
     if (r->e.roles[c->id] == ASYNC_ROLE_SEQUENCE) {

@@ -44,16 +44,19 @@ typedef struct lhs_run {
   int64_t limit;
 } lhs_run;
 
+/* WAITING: for operands; READY: in a queue; BLOCKED: a start whose lane is full; OUT: placed. */
 enum lhs_state { LHS_WAITING, LHS_READY, LHS_BLOCKED, LHS_OUT };
 
 /* --- the graph --- */
 
+/* Random ops too: their order decides which numbers each of them gets. */
 static bool lhs_keeps_order(const lhs_run *r, const ir_op *op) {
   return (opt_op_facts(&r->e->facts, op) & (OPT_EFFECT | OPT_RANDOM)) != 0;
 }
 
 /* Calls what each pair (before, after) is added to: first to count, then to fill. */
 static void lhs_edge(lhs_run *r, uint32_t before, uint32_t after, bool count) {
+  assert(before < r->n && after < r->n);
   lhs_node *node = &r->nodes[before];
   if (count) {
     node->n_followers++;
@@ -63,6 +66,7 @@ static void lhs_edge(lhs_run *r, uint32_t before, uint32_t after, bool count) {
   }
 }
 
+/* Two walks, one that counts and one that fills, give all followers one array. */
 static void lhs_edges(lhs_run *r, bool count) {
   uint32_t effect = UINT32_MAX;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -75,6 +79,7 @@ static void lhs_edges(lhs_run *r, bool count) {
   }
 }
 
+/* Followers of node i are edges[first .. first + n_followers); n_followers is counted twice, once in each walk. */
 static bool lhs_graph(lhs_run *r) {
   size_t n = 0;
   r->nodes = base_arena_zalloc(&r->arena, ((size_t)r->n + 1) * sizeof *r->nodes);
@@ -107,11 +112,13 @@ static void lhs_paths(lhs_run *r) {
 
 /* --- queues --- */
 
+/* Execution threads run one chain at a time, but more may be issued to them. */
 static uint32_t lhs_lane_limit(const lhs_run *r, uint32_t lane) {
   if (lane == ASYNC_COPIES) return r->options.copies;
   return lane < ASYNC_THREADS ? r->options.collectives : r->options.in_flight;
 }
 
+/* Of a chain whose done is in this computation: other starts are ops like any other. */
 static bool lhs_is_start(const lhs_run *r, uint32_t i) {
   const async_chain *chain = async_chain_of(&r->costs, r->order[i]);
   return chain && chain->start == r->order[i];
@@ -143,6 +150,7 @@ static void lhs_make_ready(lhs_run *r, uint32_t i) {
   }
 }
 
+/* Links whose time has come. */
 static void lhs_wake(lhs_run *r) {
   while (r->timed.n && r->timed.items[0].key <= r->t) {
     uint32_t i = async_pop(&r->timed);
@@ -162,6 +170,7 @@ static bool lhs_next_start(lhs_run *r, uint32_t *out) {
   return false;
 }
 
+/* An op is in `old` and in another queue: the second one to come up finds it gone. */
 static bool lhs_next(lhs_run *r, async_queue *q, uint32_t *out) {
   while (q->n) {
     *out = async_pop(q);
@@ -185,6 +194,7 @@ static uint32_t lhs_choose(lhs_run *r) {
 
 /* --- running --- */
 
+/* A lane is busy until the chains issued before are over. */
 static void lhs_start(lhs_run *r, async_chain *chain) {
   double *free_at = &r->free_at[chain->lane];
   chain->begins = r->t > *free_at ? r->t : *free_at;
@@ -192,6 +202,7 @@ static void lhs_start(lhs_run *r, async_chain *chain) {
   r->flying[chain->lane]++;
 }
 
+/* A place is free: the start that the most depends on gets it. */
 static void lhs_end(lhs_run *r, const async_chain *chain) {
   uint32_t next = 0;
   if (chain->ends > r->t) r->t = chain->ends;
@@ -201,6 +212,7 @@ static void lhs_end(lhs_run *r, const async_chain *chain) {
   async_push(&r->starts, -r->nodes[next].path, next);
 }
 
+/* Time goes on by what the op takes on the main thread; chains take theirs on their lanes. */
 static void lhs_put(lhs_run *r, uint32_t i) {
   ir_op *op = r->order[i];
   async_chain *chain = async_chain_of(&r->costs, op);
@@ -230,6 +242,7 @@ typedef struct lhs_sink {
   uint32_t *flying;
 } lhs_sink;
 
+/* Counts as the lists did, for lhs_sink_make_place. */
 static void lhs_sink_put(lhs_sink *s, uint32_t i) {
   const async_chain *chain = async_chain_of(&s->r->costs, s->r->order[i]);
   s->held[i] = 0;
@@ -247,12 +260,15 @@ static void lhs_sink_needs(lhs_sink *s, const ir_op *op) {
     if (s->held[r->index[op->control_preds[k]->id]]) lhs_sink_put(s, r->index[op->control_preds[k]->id]);
 }
 
+/* A done that waits for another done must not be held: it would go before that one. Its operand is a link, never
+ * held. */
 static bool lhs_sink_needs_any(const lhs_sink *s, const ir_op *op) {
   bool any = false;
   for (uint32_t k = 0; k < op->n_control_preds; k++) any = any || s->held[s->r->index[op->control_preds[k]->id]];
   return any;
 }
 
+/* A queue for each lane, linked by `next`. */
 static void lhs_sink_hold(lhs_sink *s, uint32_t i, uint32_t lane) {
   s->held[i] = 1;
   s->next[i] = UINT32_MAX;
@@ -269,6 +285,7 @@ static void lhs_sink_make_place(lhs_sink *s, uint32_t lane) {
   }
 }
 
+/* Dones are held until somebody reads them; everything else goes at once. */
 static void lhs_sink_op(lhs_sink *s, ir_op *op) {
   const lhs_run *r = s->r;
   const async_chain *chain = async_chain_of(&r->costs, op);
@@ -282,6 +299,7 @@ static void lhs_sink_op(lhs_sink *s, ir_op *op) {
   lhs_sink_put(s, r->index[op->id]);
 }
 
+/* Dones that nobody reads are put at the end, in their old order. */
 static bool lhs_sink_dones(lhs_run *r, ir_op **out) {
   uint32_t lanes = r->costs.n_lanes;
   lhs_sink s = {.r = r, .out = out, .held = base_arena_zalloc(&r->arena, (size_t)r->n + 1)};
@@ -300,6 +318,7 @@ static bool lhs_sink_dones(lhs_run *r, ir_op **out) {
 
 /* --- one computation --- */
 
+/* Room for everything at once, so that nothing allocates while ops are being put. */
 static bool lhs_queues(lhs_run *r) {
   uint32_t lanes = r->costs.n_lanes, n = r->n;
   uint32_t *in_lane = base_arena_zalloc(&r->arena, lanes * sizeof *in_lane);
@@ -332,6 +351,7 @@ static bool lhs_list(lhs_run *r) {
   return true;
 }
 
+/* The most memory that values take at a time in that order. */
 static bool lhs_peak(lhs_run *r, ir_op *const *order, int64_t *peak) {
   if (!async_live_begin(&r->live, &r->costs, r->c, &r->arena)) return false;
   for (uint32_t i = 0; i < r->n; i++) async_live_run(&r->live, order[i]);
@@ -346,6 +366,7 @@ static bool lhs_best(lhs_run *r, ir_op **best) {
   ir_op **sunk = BASE_ARRAY(&r->arena, ir_op *, (size_t)r->n + 1);
   if (!sunk || !lhs_peak(r, r->order, &old_peak) || !async_simulate(&r->costs, r->order, r->n, &before)) return false;
   memcpy(best, r->order, r->n * sizeof *best);
+  /* Neither option given: no limit. Else the larger of the two. */
   allowed = (int64_t)((double)old_peak * (double)r->options.percent / 100.0);
   if (r->options.bytes > allowed) allowed = r->options.bytes;
   if (r->options.percent == 0 && r->options.bytes == 0) allowed = 0;
@@ -364,6 +385,7 @@ static bool lhs_best(lhs_run *r, ir_op **best) {
   return true;
 }
 
+/* At the end the list itself is put into the new order. */
 static int lhs_schedule(lhs_run *r) {
   ir_op **best = NULL;
   if (!(r->order = opt_op_order(r->c, &r->arena, &r->n))) return async_oom(r->e);
@@ -379,6 +401,7 @@ static int lhs_schedule(lhs_run *r) {
   return 0;
 }
 
+/* Callees first: a caller needs its callees' makespans. */
 static int lhs_computation(lhs_run *r, ir_computation *c) {
   bool sequence = r->e->roles[c->id] == ASYNC_ROLE_SEQUENCE;
   r->c = c;
@@ -394,6 +417,7 @@ static int lhs_computation(lhs_run *r, ir_computation *c) {
   return status;
 }
 
+/* Rates are whole numbers in options, doubles in the model. */
 int async_schedule_pass(ir_module *m, const opt_args *args, xlac_error *err) {
   async_edit e;
   lhs_run r = {.options = {.model = async_model_default,

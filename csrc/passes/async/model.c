@@ -1,9 +1,11 @@
 
+/* The model: how long ops and chains take, what an order of ops makes of it, and how much memory it needs. */
 #include "model.h"
 
 /* A core of a few GHz with vector instructions, its memory, and a link to somewhere else. Only ratios matter. */
 const async_model async_model_default = {.gigaflops = 50, .memory = 20, .link = 10, .overhead = 500, .latency = 2000};
 
+/* exp, log, tanh: a polynomial and a few more operations. */
 enum { ASYNC_TRANSCENDENTAL_FLOPS = 8 };
 
 int async_costs_begin(async_costs *c, async_edit *e, const async_model *model) {
@@ -26,6 +28,7 @@ void async_costs_end(async_costs *c) {
 
 /* --- time --- */
 
+/* Each operand is read, the result written. */
 static double async_bytes(const ir_op *op) {
   double bytes = (double)ir_type_bytes(op->type);
   for (uint32_t i = 0; i < op->n_operands; i++) bytes += (double)ir_type_bytes(ir_operand_type(op, i));
@@ -46,10 +49,12 @@ static double async_own_time(const async_costs *c, const ir_op *op) {
   return c->model.overhead + (compute > traffic ? compute : traffic);
 }
 
+/* Latency and bandwidth: the usual two numbers. */
 static double async_transfer_time(const async_costs *c, double bytes) {
   return c->model.latency + bytes / c->model.link;
 }
 
+/* A branch at its worst, a loop at a guess. */
 static double async_callees_time(const async_costs *c, const ir_op *op) {
   double sum = 0, most = 0;
   for (uint32_t i = 0; i < op->n_called; i++) {
@@ -81,6 +86,7 @@ double async_op_time(const async_costs *c, const ir_op *op) {
 
 /* --- chains --- */
 
+/* Lanes of threads are numbered as they are met, anew in each computation. */
 static bool async_thread_lane(async_costs *c, const base_istr *name, uint32_t *lane) {
   uint64_t known = 0;
   if (base_map_get(&c->thread_of, base_key(name), &known)) return *lane = (uint32_t)known, true;
@@ -95,6 +101,7 @@ static bool async_thread_lane(async_costs *c, const base_istr *name, uint32_t *l
   return base_map_set(&c->thread_of, base_key(name), c->n_lanes++);
 }
 
+/* The main thread has no name in HLO. */
 const char *async_lane_name(const async_costs *c, uint32_t lane) {
   static const char *const names[ASYNC_THREADS] = {"copies", "collectives", "transfers"};
   if (lane < ASYNC_THREADS) return names[lane];
@@ -108,6 +115,7 @@ static const ir_op *async_work_of(const ir_op *start) {
   return ir_root(start->called[0]);
 }
 
+/* By what the chain does: hardware has engines for copies and links for collectives. */
 static bool async_set_lane(async_costs *c, async_chain *chain) {
   unsigned opcode = chain->work->opcode;
   if (opcode == IR_OP_COPY || opcode == IR_OP_COPY_START) {
@@ -122,6 +130,7 @@ static bool async_set_lane(async_costs *c, async_chain *chain) {
   return true;
 }
 
+/* Transfers by the bytes of operands and result, work by its time. */
 static double async_chain_length(const async_costs *c, const async_chain *chain) {
   if (chain->lane >= ASYNC_THREADS) return async_work_time(c, chain->work);
   double bytes = (double)ir_type_bytes(chain->done->type);
@@ -130,7 +139,9 @@ static double async_chain_length(const async_costs *c, const async_chain *chain)
   return async_transfer_time(c, bytes);
 }
 
+/* Every link is marked with the chain's number. */
 static bool async_add_chain(async_costs *c, ir_op *start, ir_op *done) {
+  assert(start->parent == done->parent);
   if (c->n_chains == c->chain_cap) {
     uint32_t cap = c->chain_cap ? c->chain_cap * 2 : 64;
     async_chain *grown = base_realloc(c->e->m->alloc, c->chains, cap * sizeof *grown);
@@ -148,6 +159,7 @@ static bool async_add_chain(async_costs *c, ir_op *start, ir_op *done) {
   }
 }
 
+/* By their dones: a start whose done is elsewhere (carried by a loop) is no chain here. */
 int async_find_chains(async_costs *c, ir_computation *of) {
   c->n_chains = 0;
   if (c->n_lanes > ASYNC_THREADS) base_map_clear(&c->thread_of);
@@ -164,7 +176,9 @@ typedef struct async_lane {
   uint32_t last; /* 1 + the number of its last chain */
 } async_lane;
 
+/* First come, first served. */
 static void async_issue(async_costs *c, async_chain *chain, async_lane *lane, double t) {
+  assert(chain >= c->chains && chain < c->chains + c->n_chains);
   chain->issued = t;
   chain->behind = lane->free_at > t ? lane->last : 0;
   chain->begins = lane->free_at > t ? lane->free_at : t;
@@ -172,6 +186,7 @@ static void async_issue(async_costs *c, async_chain *chain, async_lane *lane, do
   lane->last = (uint32_t)(chain - c->chains) + 1;
 }
 
+/* One walk: the time that ops take, plus what dones wait. */
 bool async_simulate(async_costs *c, ir_op *const *order, uint32_t n, async_times *out) {
   async_lane *lanes = base_malloc(c->e->m->alloc, c->n_lanes * sizeof *lanes);
   if (!lanes) return false;
@@ -200,6 +215,7 @@ bool async_simulate(async_costs *c, ir_op *const *order, uint32_t n, async_times
  * through ops that only pass values on. A start holds its operands until its done, and has memory for its outputs,
  * which the done gives. What loops, branches and callees need inside is the same in any order and not counted. */
 
+/* Its result is (part of) its operand. */
 static bool async_passes_on(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_TUPLE:
@@ -215,6 +231,8 @@ static bool async_passes_on(const ir_op *op) {
   }
 }
 
+/* Parameters and constants are there all the time and count for nothing. Of a start the outputs count: element 1 of
+ * (operands, outputs, ...), element 0 of a copy's. */
 int64_t async_live_bytes(const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT) return 0;
   if (!ir_opcode_has(op->opcode, IR_ASYNC_START)) return async_passes_on(op) ? 0 : ir_type_bytes(op->type);
@@ -223,6 +241,7 @@ int64_t async_live_bytes(const ir_op *op) {
   return ir_type_bytes(op->type->elements[op->opcode == IR_OP_COPY_START ? 0 : 1]);
 }
 
+/* The computation's results are read once more, in the end. */
 bool async_live_begin(async_live *l, const async_costs *c, const ir_computation *of, base_arena *arena) {
   *l = (async_live){.costs = c, .uses = c->uses};
   size_t room = 1;
@@ -251,6 +270,8 @@ static void async_live_drop(async_live *l, const ir_op *op) {
   }
 }
 
+/* A done lets the start's operands go, which were held while the transfer ran. What passes values on holds its
+ * operands for as long as it is read itself. */
 void async_live_run(async_live *l, const ir_op *op) {
   const async_chain *chain = async_chain_of(l->costs, op);
   l->bytes += async_live_bytes(op);

@@ -61,7 +61,7 @@ typedef struct async_times {
 /* Goes through the ops in that order and fills the chains' times. false when out of memory. */
 XLAC_MUST_USE bool async_simulate(async_costs *c, ir_op *const *order, uint32_t n, async_times *out);
 
-/* --- live.c: memory of values in some order --- */
+/* --- memory of values in some order --- */
 typedef struct async_live {
   const async_costs *costs;
   uint32_t *uses; /* by op id: reads to come */

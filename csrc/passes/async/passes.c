@@ -6,12 +6,18 @@
 
 /* --- async-wrap --- */
 
+/* n = f32[4] exponential(a) becomes, with updates=1:
+ *    n-start  = ((f32[4]), f32[4], u32[]) exponential-start(a)
+ *    n-update = ((f32[4]), f32[4], u32[]) exponential-update(n-start)
+ *    n-done   = f32[4] exponential-done(n-update)
+ * which is sugar for async-start, async-update and async-done with a computation that holds the exponential. */
 typedef struct wrap_pass {
   async_how how;
   base_slice ops; /* empty: all that may be */
   int64_t min_bytes;
 } wrap_pass;
 
+/* Operands and result, as the model counts. */
 static int64_t async_bytes_touched(const ir_op *op) {
   int64_t sum = ir_type_bytes(op->type);
   for (uint32_t i = 0; i < op->n_operands; i++)
@@ -27,6 +33,7 @@ static bool async_wants_wrap(const async_edit *e, const ir_op *op, const wrap_pa
   return !(opt_op_facts(&e->facts, op) & (OPT_EFFECT | OPT_RANDOM));
 }
 
+/* Ops with a pair of their own get that, as XLA's text would show them. */
 static int async_wrap_in(async_edit *e, ir_computation *c, void *ctx) {
   const wrap_pass *p = ctx;
   async_how how = p->how;
@@ -39,6 +46,7 @@ static int async_wrap_in(async_edit *e, ir_computation *c, void *ctx) {
   return 0;
 }
 
+/* "main" is the thread without a name. */
 int async_wrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
   wrap_pass p = {.ops = opt_get_text(args, "ops"), .min_bytes = opt_get(args, "min-bytes")};
   base_slice thread = opt_get_text(args, "thread");
@@ -55,6 +63,7 @@ int async_wrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* --- async-unwrap --- */
 
+/* Ids at or above n_ids are ops made here. */
 static int async_unwrap_in(async_edit *e, ir_computation *c, void *ctx) {
   (void)ctx;
   IR_FOR_OPS_SAFE(op, c) {
@@ -65,6 +74,7 @@ static int async_unwrap_in(async_edit *e, ir_computation *c, void *ctx) {
   return 0;
 }
 
+/* Chains are taken apart in all computations that run op by op. */
 int async_unwrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   async_edit e;
@@ -76,12 +86,15 @@ int async_unwrap_pass(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* --- async-collective-creator --- */
 
+/* n = f32[4] all-reduce(a) becomes n-start = f32[4] all-reduce-start(a), n-done = f32[4] all-reduce-done(n-start);
+ * kinds without a pair of their own (all-to-all, reduce-scatter) get generic chains. */
 typedef struct creator_pass {
   base_slice ops;
   int64_t min_bytes, all_reduce_min_bytes, all_gather_min_bytes;
   bool generic;
 } creator_pass;
 
+/* As XLA's AsyncCollectiveCreator. */
 static bool async_is_creatable(unsigned opcode) {
   switch (opcode) {
     case IR_OP_ALL_REDUCE:
@@ -97,6 +110,7 @@ static bool async_is_creatable(unsigned opcode) {
   }
 }
 
+/* Thresholds as XLA has them, by the size of the result. */
 static bool async_wants_create(const ir_op *op, const creator_pass *p) {
   int64_t bytes = ir_type_bytes(op->type);
   if (!async_is_creatable(op->opcode) || bytes < p->min_bytes) return false;
@@ -105,6 +119,7 @@ static bool async_wants_create(const ir_op *op, const creator_pass *p) {
   return p->ops.n == 0 || async_list_has(p->ops, ir_opcode_text(op->opcode));
 }
 
+/* An all-reduce of one operand may work in place. */
 static int async_create_in(async_edit *e, ir_computation *c, void *ctx) {
   const creator_pass *p = ctx;
   IR_FOR_OPS_SAFE(op, c) {
@@ -141,14 +156,18 @@ static bool async_is_pairable(const ir_op *done) {
          start->called[0]->n_ops == root->n_operands + 1;
 }
 
+/* By way of the plain op. */
 static int async_to_pair(async_edit *e, ir_op *done) {
+  assert(done->opcode == IR_OP_ASYNC_DONE);
   bool found = false;
   if (!async_is_pairable(done)) return 0;
   ir_op *op = async_unwrap(e, done, &found);
   return op && async_pair_op(e, op) ? 0 : async_oom(e);
 }
 
+/* send and recv have no plain op and stay. */
 static int async_to_generic(async_edit *e, ir_op *done) {
+  assert(done->opcode != IR_OP_ASYNC_DONE);
   bool found = false;
   async_how how = {.thread = done->parent->execution_thread};
   ir_op *op = async_unwrap(e, done, &found);
@@ -157,6 +176,7 @@ static int async_to_generic(async_edit *e, ir_op *done) {
   return op && async_wrap_op(e, op, &how) ? 0 : async_oom(e);
 }
 
+/* Only those of the other kind. */
 static int async_convert_in(async_edit *e, ir_computation *c, void *ctx) {
   const bool *generic = ctx;
   IR_FOR_OPS_SAFE(op, c) {
@@ -192,6 +212,7 @@ static bool async_takes_time(const ir_op *op) {
   return !async_is_free(op) && !(ir_opcode_info(op->opcode)->traits & chains);
 }
 
+/* Two links with the same count have nothing between them that takes time. */
 static void async_count_before(sync_pass *p, const ir_computation *c) {
   uint32_t n = 0;
   IR_FOR_OPS(op, c) p->before[op->id] = n += async_takes_time(op);
@@ -218,6 +239,7 @@ static bool async_name_start(async_edit *e, ir_op *op, const base_istr *start) {
   return ir_attr_set(op, a);
 }
 
+/* The start's name is kept for profiles. */
 static int async_to_sync(async_edit *e, ir_op *done) {
   bool found = false;
   const ir_op *start = async_start_of_done(done);
@@ -228,6 +250,7 @@ static int async_to_sync(async_edit *e, ir_op *done) {
   return !named || async_name_start(e, op, start->name) ? 0 : async_oom(e);
 }
 
+/* `before` is of the list as it was; what conversion adds stands at dones already visited. */
 static int async_sync_in(async_edit *e, ir_computation *c, void *ctx) {
   sync_pass *p = ctx;
   if (!p->all) async_count_before(p, c);

@@ -1,7 +1,10 @@
-/* A queue of numbers: the least key comes first, the least number where keys are the same. Room is fixed. */
+/* A queue of numbers, as a binary heap: the least key comes first, the least number where keys are the same. Room is
+ * fixed: the caller gives `items` for as many as will ever be in it, so that pushing can't fail. Keys are doubles
+ * (times, and path lengths with a minus sign for "longest first"). Push and pop take O(log n). */
 #ifndef XLAC_PASSES_ASYNC_QUEUE_H
 #define XLAC_PASSES_ASYNC_QUEUE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +30,8 @@ static inline void async_push(async_queue *q, double key, uint32_t i) {
 }
 
 static inline uint32_t async_pop(async_queue *q) {
+  assert(q->items != NULL);
+  assert(q->n > 0);
   uint32_t first = q->items[0].i, at = 0;
   async_item last = q->items[--q->n];
   for (uint32_t child; (child = 2 * at + 1) < q->n; at = child) {

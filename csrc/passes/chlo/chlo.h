@@ -5,8 +5,8 @@
 
 #include "../rewrite/rewrite.h"
 
-/* Which ops go: all, those that HLO of XLA 0.10.2 has no op for, or those that other ops give to the bit, where they
- * do. */
+/* Which ops go: all; those that HLO of XLA 0.10.2 has no op for; or, for the executor, those whose expansion has the
+ * same bits. */
 typedef enum opt_chlo_set { OPT_CHLO_ALL, OPT_CHLO_NOT_IN_HLO, OPT_CHLO_EXACT } opt_chlo_set;
 
 /* chlo-legalize-to-stablehlo on the ops of the set. */

@@ -1,6 +1,9 @@
-/* CHLO's broadcasting ops: the operands are brought to the result's shape, then the plain op follows. */
+/* CHLO's broadcasting ops: the operands are brought to the result's shape, then the plain op follows. NumPy's rule:
+ * trailing dimensions are aligned, sizes of 1 stretch; broadcast_dimensions may say otherwise. Static and bounded
+ * shapes need broadcast_in_dim alone, others sizes computed at run time. */
 #include "chlo.h"
 
+/* The op without broadcasting; IR_OP_INVALID for what is no broadcasting op. */
 static ir_opcode chlo_plain(unsigned opcode) {
   switch (opcode) {
 #define PLAIN(op)                 \
@@ -33,6 +36,7 @@ static ir_opcode chlo_plain(unsigned opcode) {
   }
 }
 
+/* select has three. */
 enum { SPREAD_OPERANDS = 3 };
 
 /* One op's operands, where their dimensions go, and the sizes of the result's dimensions. */
@@ -45,6 +49,7 @@ typedef struct spread_plan {
   bool keep[SPREAD_OPERANDS]; /* a scalar predicate holds for all elements as it is */
 } spread_plan;
 
+/* The present type of operand k. */
 static const ir_type *spread_type(const spread_plan *s, uint32_t k) {
   return opt_type(s->v[k]);
 }
@@ -78,6 +83,7 @@ static bool spread_given_fits(const spread_plan *s, const ir_op *op) {
   return true;
 }
 
+/* A scalar predicate of select is taken by StableHLO as it is. */
 static bool spread_start(spread_plan *s, opt_rewriter *rw, const ir_op *op) {
   *s = (spread_plan){.rw = rw, .to = op->type, .n = op->n_operands};
   assert(s->n <= SPREAD_OPERANDS);
@@ -100,11 +106,13 @@ static int spread_dim(const spread_plan *s, uint32_t k, uint32_t d) {
   return -1;
 }
 
+/* Operand k's element type in the result's rank. */
 static const ir_type *spread_shape(const spread_plan *s, uint32_t k, const int64_t *dims, const bool *dynamic) {
   const ir_type *t = spread_type(s, k);
   return ir_tensor_mlir(s->rw->m, (base_dtype)t->dtype, t->quant, t->text, s->to->rank, dims, dynamic, NULL, NULL);
 }
 
+/* Sizes and which are dynamic. */
 static bool spread_same_shape(const ir_type *a, const ir_type *b) {
   bool same = a->rank == b->rank;
   for (uint32_t d = 0; same && d < a->rank; d++)
@@ -135,6 +143,7 @@ static ir_value spread_extent(const spread_plan *s, uint32_t d) {
   return size.op ? size : opt_splat_int(rw, opt_tensor(rw, XLAC_S32, 0, NULL), 1);
 }
 
+/* All operands to one shape, computed from all of them. */
 static void spread_dynamically(spread_plan *s) {
   ir_value sizes[IR_MAX_RANK];
   for (uint32_t d = 0; d < s->to->rank; d++) sizes[d] = spread_extent(s, d);
@@ -179,6 +188,7 @@ static ir_value spread_sizes(const spread_plan *s, uint32_t k, const ir_value *o
   return v;
 }
 
+/* New operands are made from the old ones, so they are exchanged at the end. */
 static void spread_within_bounds(spread_plan *s) {
   ir_value made[SPREAD_OPERANDS];
   for (uint32_t k = 0; k < s->n; k++) {
@@ -206,6 +216,7 @@ static bool spread_is_bounded(const spread_plan *s) {
   return ok;
 }
 
+/* The result is dynamic in just those dimensions in which an operand is. */
 static bool spread_is_dynamic_nowhere_but_there(const spread_plan *s) {
   for (uint32_t d = 0; d < s->to->rank; d++) {
     bool any = false;
@@ -215,6 +226,7 @@ static bool spread_is_dynamic_nowhere_but_there(const spread_plan *s) {
   return true;
 }
 
+/* Only compare has attributes of its own; CHLO's enums become StableHLO's. */
 static void spread_attributes(opt_rewriter *rw, const ir_op *op, ir_value v) {
   if (op->opcode != IR_OP_CHLO_BROADCAST_COMPARE) return;
   const char *type = ir_m_get_str(op, "compare_type");
@@ -235,6 +247,7 @@ static bool spread_elements_fit(ir_opcode opcode, const ir_type *t) {
   return any || t->quant || types == 0 || (types & sets[base_dtype_of((base_dtype)t->dtype)->kind]) != 0;
 }
 
+/* Unranked operands, and element types that the plain op does not take, are left: the pass reports them. */
 int opt_chlo_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   spread_plan s;
   if (!spread_start(&s, rw, op) || !spread_elements_fit(chlo_plain(op->opcode), spread_type(&s, 0))) return 0;

@@ -1,6 +1,6 @@
-/* chlo-legalize-to-stablehlo: CHLO's ops become StableHLO's.
- * Requires: nothing. Preserves: all other ops. An op that has no form in StableHLO (unranked broadcasts, element types
- * that a function is not defined for) is an error at that op. */
+/* chlo-legalize-to-stablehlo: CHLO's ops become StableHLO's; with the small patterns: constants, functions by
+ * formula, top_k and scan. Requires: nothing. Preserves: all other ops. An op that has no form in StableHLO (unranked
+ * broadcasts, element types that a function is not defined for) is an error at that op. */
 #include "chlo.h"
 #include "formula.h"
 
@@ -26,11 +26,13 @@ static const opt_pattern chlo_patterns[] = {
 
 enum { CHLO_PATTERNS = sizeof chlo_patterns / sizeof chlo_patterns[0] };
 
+/* IR_NEWER: HLO has the op, but not in the XLA release that is the reference. */
 bool opt_chlo_is_not_in_hlo(const ir_op *op) {
   if (ir_opcode_has(op->opcode, IR_MLIR_ONLY)) return true;
   return ir_opcode_has(op->opcode, IR_NEWER);
 }
 
+/* Of the table, only ops that HLO lacks. */
 static int chlo_without_hlo(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (!opt_chlo_is_not_in_hlo(op)) return 0;
   for (uint32_t i = 0; i < CHLO_PATTERNS; i++)
@@ -82,6 +84,7 @@ int opt_chlo_legalize(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* CHLO's constants. */
 
+/* The same attribute under StableHLO's name. */
 int opt_chlo_constant(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value v = opt_make(rw, IR_OP_CONSTANT, op->type, 0, NULL);
   opt_set(rw, v, "value", ir_mattr_of(op, "value"));
@@ -111,6 +114,7 @@ static ir_literal *chlo_number(opt_rewriter *rw, const ir_mattr *a, base_dtype t
   return l;
 }
 
+/* A splat of the operand's shape, known now or at run time. */
 int opt_chlo_constant_like(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value like = opt_operand(op, 0);
   const ir_type *type = op->type;
@@ -147,6 +151,7 @@ static const opt_formula *chlo_formula(const char *name, const char *suffix, boo
   return f || needed ? f : opt_formula_find(name, n);
 }
 
+/* "chlo.erf" is the formula erf, erf_f64 or erf_complex; a leading underscore marks CHLO's internal ops. */
 static const opt_formula *chlo_formula_of(const ir_op *op, base_dtype t) {
   const char *name = ir_opcode_info(op->opcode)->mlir->name + strlen("chlo.");
   if (*name == '_') name++;
@@ -168,6 +173,7 @@ static bool chlo_takes(unsigned opcode, base_dtype t) {
   return base_dtype_is_float(t) || base_dtype_is_complex(t) || opcode == IR_OP_SQUARE || opcode == IR_OP_CONJ;
 }
 
+/* Narrow floats are computed in f32 and rounded once. */
 int opt_chlo_math(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *type = ir_operand_type(op, 0);
   base_dtype t = (base_dtype)type->dtype;
@@ -206,6 +212,7 @@ static ir_value top_k_places(opt_rewriter *rw, ir_value x, ir_value extents) {
   return v;
 }
 
+/* Descending by value; TOTALORDER puts NaN first, as XLA's top_k does. Places do not take part. */
 static void top_k_order(opt_rewriter *rw, ir_op *sort, base_dtype t) {
   ir_computation *into = rw->into;
   ir_op *before = rw->before;
@@ -224,6 +231,8 @@ static void top_k_order(opt_rewriter *rw, ir_op *sort, base_dtype t) {
   rw->origin = origin;
 }
 
+/* Stable unless the op says otherwise, so that equal values keep their order.
+ * Values and an iota of places are sorted together, then both are cut to k. XLA's own top_k expander does the same. */
 static ir_op *top_k_sort(opt_rewriter *rw, const ir_op *op, ir_value x, ir_value places) {
   ir_value both[] = {x, places};
   const ir_type *types[] = {opt_type(x), opt_type(places)};
@@ -242,6 +251,7 @@ static ir_value top_k_cut(opt_rewriter *rw, ir_value x, ir_value limits, const i
   return opt_make(rw, IR_OP_REAL_DYNAMIC_SLICE, type, 4, all);
 }
 
+/* The last size is k, the others are the operand's. */
 static void top_k_dynamic(opt_rewriter *rw, ir_op *op, ir_value x, int64_t k, ir_value *results) {
   uint32_t rank = opt_type(x)->rank;
   ir_value sizes[IR_MAX_RANK];
@@ -252,6 +262,7 @@ static void top_k_dynamic(opt_rewriter *rw, ir_op *op, ir_value x, int64_t k, ir
   for (uint32_t i = 0; i < 2; i++) results[i] = top_k_cut(rw, (ir_value){sort, i}, limits, op->types[i]);
 }
 
+/* k beyond the size takes everything. */
 static void top_k_static(opt_rewriter *rw, ir_op *op, ir_value x, int64_t k, ir_value *results) {
   const ir_type *t = opt_type(x);
   int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK], strides[IR_MAX_RANK];
@@ -266,6 +277,7 @@ static void top_k_static(opt_rewriter *rw, ir_op *op, ir_value x, int64_t k, ir_
   }
 }
 
+/* Places must be i32. */
 int opt_chlo_top_k(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value x = opt_operand(op, 0), results[2];
   const ir_type *t = opt_type(x);
@@ -283,6 +295,9 @@ int opt_chlo_top_k(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* chlo.scan: a loop over the steps, which takes slices of the inputs and writes into the outputs. */
 
+/* Operands are inputs, then carries; results outputs, then carries. dim: the dimension that is scanned.
+ * The body takes a slice of each input, which lacks the dimension, and the carries; it gives a slice of each output
+ * and the next carries. reverse: from the last place to the first. */
 typedef struct scan_parts {
   opt_rewriter *rw;
   ir_op *op;
@@ -294,10 +309,12 @@ static ir_value unroll_i64(opt_rewriter *rw, int64_t v) {
   return opt_splat_int(rw, opt_tensor(rw, XLAC_S64, 0, NULL), v);
 }
 
+/* A plain tensor that has the dimension. */
 static bool scan_knows(const ir_type *t, uint32_t dim) {
   return ir_is_tensor(t) && t->rank > dim && !t->quant && !t->text;
 }
 
+/* false: what the pattern does not know, which the pass then reports. */
 static bool scan_begin(scan_parts *s, opt_rewriter *rw, ir_op *op) {
   uint32_t n;
   const int64_t *segments = ir_m_ints(ir_mattr_of(op, "operandSegmentSizes"), &rw->arena, &n);
@@ -364,6 +381,7 @@ static void scan_step_of(const scan_parts *s, opt_loop *loop, ir_value length, i
     next[s->n_carries + i] = opt_put(rw, loop->state[s->n_carries + i], results[i], s->dim, at);
 }
 
+/* In the loop the carries come first, in the op's results the outputs. */
 static void scan_loop(const scan_parts *s, ir_value length, ir_value *state, ir_value *results) {
   opt_rewriter *rw = s->rw;
   uint32_t n = s->n_carries + s->n_outputs;
@@ -378,6 +396,7 @@ static void scan_loop(const scan_parts *s, ir_value length, ir_value *state, ir_
   for (uint32_t i = 0; i < s->n_carries; i++) results[s->n_outputs + i] = state[i];
 }
 
+/* A loop with one trip for each place along the dimension. */
 int opt_chlo_scan(opt_rewriter *rw, ir_op *op, bool *changed) {
   scan_parts s;
   if (!scan_begin(&s, rw, op)) return 0;

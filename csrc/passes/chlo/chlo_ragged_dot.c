@@ -4,6 +4,9 @@
 #include "chlo.h"
 #include "../stablehlo/legalize_deprecated_ops.h"
 
+/* lhs 5x2 with group sizes [2, 3] and rhs 2x2x4 (one 2x4 for each group): rows 0 and 1 of the result are those of lhs
+ * times rhs[0], rows 2 to 4 times rhs[1]. In the loop lhs is taken whole, with zeros outside the group, so that
+ * shapes are static whatever the sizes; the results add up. */
 typedef struct ragged_parts {
   opt_rewriter *rw;
   ir_op *op;
@@ -14,17 +17,20 @@ typedef struct ragged_parts {
   bool contracted;       /* the ragged dimension is */
 } ragged_parts;
 
+/* A list of the dimension numbers, in scratch memory. */
 static const int64_t *ragged_ints(const ragged_parts *r, const char *field, uint32_t *n) {
   const ir_mattr *a = ir_m_field(ir_mattr_of(r->op, "ragged_dot_dimension_numbers"), field);
   return ir_m_ints(a, &r->rw->arena, n);
 }
 
+/* Whether the list has x. */
 static bool ragged_has(const int64_t *v, uint32_t n, int64_t x) {
   for (uint32_t i = 0; i < n; i++)
     if (v[i] == x) return true;
   return false;
 }
 
+/* false: what the pattern does not know. */
 static bool ragged_parts_of(ragged_parts *r, opt_rewriter *rw, ir_op *op) {
   uint32_t n[6];
   *r = (ragged_parts){.rw = rw, .op = op, .lhs = ir_operand_type(op, 0), .rhs = ir_operand_type(op, 1)};
@@ -57,6 +63,7 @@ static const ir_mattr *ragged_precision(opt_rewriter *rw, const ir_mattr *a) {
   return ir_m_array(rw->m, a->v.list->n, words);
 }
 
+/* A plain dot_general with the op's batch and contracting dimensions. */
 static ir_value ragged_product_of(const ragged_parts *r, ir_value lhs, ir_value rhs, const int64_t *rhs_batch,
                                   const int64_t *rhs_contract, const ir_type *type) {
   opt_rewriter *rw = r->rw;
@@ -69,6 +76,7 @@ static ir_value ragged_product_of(const ragged_parts *r, ir_value lhs, ir_value 
   return v;
 }
 
+/* A scalar constant. */
 static ir_value ragged_i64(const ragged_parts *r, int64_t v) {
   return opt_splat_int(r->rw, opt_tensor(r->rw, XLAC_S64, 0, NULL), v);
 }
@@ -155,6 +163,7 @@ static ir_value ragged_collect(const ragged_parts *r, ir_value so_far, ir_value 
   return opt_put(r->rw, so_far, product, 0, at);
 }
 
+/* State: where the group begins, and the results so far. Negative sizes count as 0. */
 static void ragged_step(const ragged_parts *r, const opt_loop *loop, const int64_t *map, ir_value *next) {
   opt_rewriter *rw = r->rw;
   int64_t batch[IR_MAX_RANK], contract[IR_MAX_RANK];
@@ -170,6 +179,8 @@ static void ragged_step(const ragged_parts *r, const opt_loop *loop, const int64
   next[1] = ragged_collect(r, loop->state[1], product, loop->index);
 }
 
+/* A ragged batch dimension makes a plain product: groups do not matter then. Else a loop over the groups, in which
+ * each adds its product, or writes its rows. */
 int opt_chlo_ragged_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   ragged_parts r;
   int64_t map[IR_MAX_RANK] = {0};
@@ -182,6 +193,7 @@ int opt_chlo_ragged_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   }
   *changed = ragged_map(&r, map) && (!r.contracted || op->type->rank > 0);
   if (!*changed) return 0;
+  /* Where the group begins (one for each batch), and the result so far. */
   ir_value state[2] = {opt_splat_int(rw, opt_tensor(rw, XLAC_S64, r.sizes->rank - 1, r.sizes->dims), 0),
                        ragged_blank(&r)};
   *changed = state[1].op != NULL;

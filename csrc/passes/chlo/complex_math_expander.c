@@ -2,6 +2,7 @@
  * Requires: nothing. Preserves: all other ops, and functions that ask for another accuracy than the usual. */
 #include "formula.h"
 
+/* Ops that name a tolerance or HIGHEST are left to who knows how to meet it. */
 static bool complex_is_usual(const ir_op *op) {
   const ir_mattr *accuracy = ir_mattr_of(op, "result_accuracy");
   if (!accuracy) return true;
@@ -9,7 +10,9 @@ static bool complex_is_usual(const ir_op *op) {
   return mode && mode->str && strcmp(mode->str->s, "DEFAULT") == 0;
 }
 
+/* stablehlo.log1p becomes the formula log1p_complex; on floats it stays what it is. */
 static int complex_expand(opt_rewriter *rw, ir_op *op, bool *changed) {
+  assert(op->n_operands == 1);
   const char *name = ir_opcode_info(op->opcode)->mlir->name + strlen("stablehlo.");
   const ir_type *t = ir_operand_type(op, 0);
   bool tensor = t->kind == IR_TYPE_TENSOR || t->kind == IR_TYPE_UNRANKED;
@@ -28,6 +31,7 @@ static int complex_expand(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* The four functions for which the plain formulas lose accuracy or overflow early. */
 int opt_expand_complex_math(ir_module *m, const opt_args *args, xlac_error *err) {
   static const opt_pattern patterns[] = {{IR_OP_EXP, complex_expand},
                                          {IR_OP_LOG, complex_expand},

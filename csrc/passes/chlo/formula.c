@@ -17,6 +17,7 @@ typedef struct fm_name {
   fm_value value;
 } fm_name;
 
+/* Each constant is made once for each type, however often the formulas name it. */
 typedef struct fm_constant {
   const ir_type *type;
   double number;
@@ -42,14 +43,24 @@ typedef struct fm_frame {
   ir_value like; /* gives the element type of constants: the first real value */
 } fm_frame;
 
+/* The grammar, lowest precedence first; names are parameters, definitions ("name = expression;") and constants:
+ *    expression := logic ["?" expression ":" expression]
+ *    logic      := comparison (("&" | "|" | "^") comparison)*
+ *    comparison := sum [("<=" | ">=" | "==" | "!=" | "<" | ">") sum]
+ *    sum        := product (("+" | "-") product)*
+ *    product    := unary (("*" | "/" | "%") unary)*
+ *    unary      := ["-" | "!"] primary
+ *    primary    := number | name | name "[" expression "]" | name "(" arguments ")" | "(" expression ")" */
 static fm_value fm_expression(fm_frame *f);
 
 /* --- reading --- */
 
+/* Formulas are written over several lines, indented with blanks. */
 static void fm_blank(fm_frame *f) {
   while (*f->p == ' ' || *f->p == '\n') f->p++;
 }
 
+/* Keywords and punctuation alike: a word that begins with `word` would do too, so names are read by fm_word. */
 static bool fm_take(fm_frame *f, const char *word) {
   fm_blank(f);
   size_t n = strlen(word);
@@ -58,16 +69,19 @@ static bool fm_take(fm_frame *f, const char *word) {
   return true;
 }
 
+/* Not inside assert: what it takes must be taken in builds without assertions too. */
 static void fm_need(fm_frame *f, const char *word) {
   bool taken = fm_take(f, word);
   assert(taken);
   (void)taken;
 }
 
+/* Names of formulas, parameters, coefficient sets and constants alike. */
 static bool fm_in_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* The longest name from here; there must be one. */
 static base_slice fm_word(fm_frame *f) {
   fm_blank(f);
   const char *from = f->p;
@@ -76,12 +90,14 @@ static base_slice fm_word(fm_frame *f) {
   return (base_slice){from, (size_t)(f->p - from)};
 }
 
+/* Texts are compared where they stand: nothing is copied. */
 static bool fm_is(base_slice a, const char *word) {
   return a.n == strlen(word) && memcmp(a.p, word, a.n) == 0;
 }
 
 /* --- values --- */
 
+/* Numbers fold while they meet only numbers: "1 / 3" costs no op. */
 static fm_value fm_number(double number) {
   return (fm_value){.number = number};
 }
@@ -104,6 +120,7 @@ static ir_value fm_spread(fm_run *run, ir_value like, double number) {
   return opt_dynamic_broadcast(rw, scalar, run->extents, t, NULL);
 }
 
+/* Arrays that were outgrown stay in the arena: constants are few. */
 static bool fm_room(fm_run *run) {
   if (run->n < run->cap) return true;
   uint32_t cap = run->cap ? run->cap * 2 : 32;
@@ -117,7 +134,7 @@ static bool fm_room(fm_run *run) {
 
 static ir_value fm_constant_like(fm_run *run, ir_value like, double number) {
   const ir_type *type = opt_type(like);
-  for (uint32_t i = 0; i < run->n; i++)
+  for (uint32_t i = 0; i < run->n; i++) /* By bits: 0.0 and -0.0 are two constants, and a NaN is one. */
     if (run->constants[i].type == type && memcmp(&run->constants[i].number, &number, sizeof number) == 0)
       return run->constants[i].v;
   ir_value v = fm_spread(run, like, number);
@@ -135,6 +152,7 @@ static ir_value fm_ops(fm_frame *f, fm_value a, fm_value like) {
   return fm_constant_like(f->run, like.v.op ? like.v : f->like, a.number);
 }
 
+/* The first real value says which element type constants have; predicates and complex numbers don't. */
 static void fm_bind(fm_frame *f, base_slice name, fm_value value) {
   assert(f->n < FM_NAMES);
   const ir_type *t = opt_type(value.v);
@@ -144,6 +162,7 @@ static void fm_bind(fm_frame *f, base_slice name, fm_value value) {
 
 /* --- constants --- */
 
+/* f32 where no value has been bound: a formula of complex numbers before it takes a part. */
 static const base_dtype_info *fm_dtype(const fm_frame *f) {
   return base_dtype_of(f->like.op ? (base_dtype)opt_type(f->like)->dtype : XLAC_F32);
 }
@@ -161,6 +180,7 @@ static double fm_type_constant(const fm_frame *f, base_slice name) {
   return ldexp(1, t->bits / 2) - 1;
 }
 
+/* What is none of these names depends on the element type. */
 static fm_value fm_constant_named(const fm_frame *f, base_slice name) {
   if (fm_is(name, "inf")) return fm_number(INFINITY);
   if (fm_is(name, "nan")) return fm_number(NAN);
@@ -168,6 +188,7 @@ static fm_value fm_constant_named(const fm_frame *f, base_slice name) {
   return fm_number(fm_type_constant(f, name));
 }
 
+/* NULL: the name is not that of a list of coefficients. */
 static const opt_coefficients *fm_set(base_slice name) {
   for (const opt_coefficients *c = opt_coefficient_sets; c->name; c++)
     if (fm_is(name, c->name)) return c;
@@ -176,11 +197,13 @@ static const opt_coefficients *fm_set(base_slice name) {
 
 /* --- operators --- */
 
+/* A number takes the other operand's type. */
 static fm_value fm_binary(fm_frame *f, ir_opcode opcode, fm_value a, fm_value b) {
   ir_value x = fm_ops(f, a, b), y = fm_ops(f, b, a);
   return fm_of(f, opt_binary(f->run->rw, opcode, x, y));
 }
 
+/* After a failure nothing is folded: a value that could not be made looks like a number. */
 static fm_value fm_arithmetic(fm_frame *f, char op, fm_value a, fm_value b) {
   bool numbers = !a.v.op && !b.v.op && !f->run->rw->failed;
   switch (op) {
@@ -265,6 +288,8 @@ static ir_opcode fm_shift(unsigned opcode, ir_value a) {
   return plain ? IR_OP_SHIFT_RIGHT_LOGICAL : (ir_opcode)opcode;
 }
 
+/* In order: what folds, ops, other formulas, conversions. Numbers among the arguments take the type of the first, the
+ * first takes that of the last. */
 static fm_value fm_call(fm_frame *f, base_slice name) {
   fm_value given[FM_ARGS], folded;
   ir_value args[FM_ARGS];
@@ -333,6 +358,7 @@ static fm_value fm_fold_loop(fm_frame *f) {
   fm_value last = fm_expression(f);
   fm_need(f, ",");
   assert(first.number <= last.number);
+  /* The text is read once more for every k: the formula language has no other loop, and this one is unrolled. */
   const char *body = f->p;
   uint32_t n = f->n;
   for (double k = first.number; k <= last.number; k++) {
@@ -348,6 +374,7 @@ static fm_value fm_fold_loop(fm_frame *f) {
 
 /* --- expressions --- */
 
+/* The latest definition of a name counts. SET[k] is one coefficient. */
 static fm_value fm_name_value(fm_frame *f, base_slice name) {
   for (uint32_t i = f->n; i-- > 0;)
     if (f->names[i].name.n == name.n && memcmp(f->names[i].name.p, name.p, name.n) == 0) return f->names[i].value;
@@ -360,6 +387,7 @@ static fm_value fm_name_value(fm_frame *f, base_slice name) {
   return fm_number(c->v[(uint32_t)k.number]);
 }
 
+/* No sign: a minus is an operator. */
 static fm_value fm_literal(fm_frame *f) {
   double v = 0;
   const char *end = base_parse_f64(f->p, f->p + strlen(f->p), &v);
@@ -368,6 +396,7 @@ static fm_value fm_literal(fm_frame *f) {
   return fm_number(v);
 }
 
+/* A name before "(" is a function, else a value. */
 static fm_value fm_primary(fm_frame *f) {
   if (fm_take(f, "(")) {
     fm_value v = fm_expression(f);
@@ -384,6 +413,7 @@ static fm_value fm_primary(fm_frame *f) {
   return fm_call(f, name);
 }
 
+/* "!" is the negation of truth values, and of bits. */
 static fm_value fm_unary(fm_frame *f) {
   bool minus = fm_take(f, "-"), inverts = !minus && fm_take(f, "!");
   fm_value v = fm_primary(f);
@@ -392,6 +422,7 @@ static fm_value fm_unary(fm_frame *f) {
   return fm_of(f, opt_unary(f->run->rw, minus ? IR_OP_NEGATE : IR_OP_NOT, fm_ops(f, v, v)));
 }
 
+/* All binary operators are left-associative. */
 static fm_value fm_product(fm_frame *f) {
   fm_value v = fm_unary(f);
   for (;;) {
@@ -403,6 +434,7 @@ static fm_value fm_product(fm_frame *f) {
   }
 }
 
+/* a - b - c is (a - b) - c. */
 static fm_value fm_sum(fm_frame *f) {
   fm_value v = fm_product(f);
   for (;;) {
@@ -414,6 +446,7 @@ static fm_value fm_sum(fm_frame *f) {
   }
 }
 
+/* Two characters before one: "<=" begins with "<". */
 static fm_value fm_comparison(fm_frame *f) {
   static const struct {
     const char *text, *direction;
@@ -428,6 +461,7 @@ static fm_value fm_comparison(fm_frame *f) {
   return a;
 }
 
+/* "&", "|" and "^" have one precedence: formulas use parentheses where it matters. */
 static fm_value fm_logic(fm_frame *f) {
   fm_value v = fm_comparison(f);
   for (;;) {
@@ -442,6 +476,7 @@ static fm_value fm_logic(fm_frame *f) {
   }
 }
 
+/* c ? a : b, right-associative. */
 static fm_value fm_expression(fm_frame *f) {
   fm_value c = fm_logic(f);
   if (!fm_take(f, "?")) return c;
@@ -468,9 +503,11 @@ static bool fm_definition(fm_frame *f, base_slice *name) {
 }
 
 static fm_value fm_apply(fm_run *run, const opt_formula *formula, uint32_t n, const fm_value *args) {
+  /* A formula within a formula has names of its own, but shares constants. */
   fm_frame f = {.run = run, .p = formula->parameters};
   base_slice name;
   assert(run->depth < FM_DEPTH);
+  /* Parameters are bound in order, then the text is read: definitions with a semicolon each, and the result. */
   run->depth++;
   for (uint32_t i = 0; i < n; i++) fm_bind(&f, fm_word(&f), args[i]);
   fm_blank(&f);
@@ -485,6 +522,7 @@ static fm_value fm_apply(fm_run *run, const opt_formula *formula, uint32_t n, co
   return v;
 }
 
+/* The constants that it makes belong to this application: another op may stand before them. */
 ir_value opt_formula_apply(opt_rewriter *rw, const opt_formula *formula, uint32_t n, const ir_value *args) {
   fm_run run = {.rw = rw};
   fm_value given[FM_ARGS];
@@ -517,6 +555,7 @@ const opt_formula opt_formulas[] = {
 #undef FORMULA
     {NULL, NULL, NULL}};
 
+/* By name: "erf", "erf_f64". A search from the start: there are some dozens of formulas. */
 const opt_formula *opt_formula_find(const char *name, size_t n) {
   for (const opt_formula *f = opt_formulas; f->name; f++)
     if (strlen(f->name) == n && memcmp(f->name, name, n) == 0) return f;

@@ -12,6 +12,7 @@ enum { HS_ROUNDS = 8, HS_MAX_LOOK = 4096 /* elements of a literal that are worth
 
 /* --- for the rules --- */
 
+/* Layouts are part of types, so equal shapes may still be two types. */
 ir_op *hs_as(const ir_op *op, ir_op *with) {
   return with->type == op->type ? with : NULL;
 }
@@ -28,6 +29,7 @@ bool hs_is(const ir_op *op, double value) {
   if (base_dtype_is_complex(t) || op->type->count == 0 || op->type->count > HS_MAX_LOOK) return false;
   for (int64_t i = 0; i < op->type->count; i++) {
     double x = base_load_f64(t, (const char *)op->u.literal->data + i * info->bytes);
+    /* -0.0 equals 0.0, so signs are compared too; NaN equals nothing. */
     if (x != value || (x == 0 && signbit(x) != signbit(value))) return false;
   }
   return true;
@@ -35,6 +37,7 @@ bool hs_is(const ir_op *op, double value) {
 
 /* --- the sweep --- */
 
+/* Operands that are one of an op's several results are left out: rules look at ir_operand alone. */
 static bool hs_may(const hs_run *s, const ir_op *op) {
   if (op->n_results != 1 || opt_in_edge(&s->facts, op) || !hlo_is_plain(op->type)) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
@@ -42,6 +45,7 @@ static bool hs_may(const hs_run *s, const ir_op *op) {
   return (opt_op_facts(&s->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) == 0;
 }
 
+/* One rule for each opcode: tables may not compete. */
 static void hs_rules(hs_rule **by_opcode, size_t n, const hs_row *const *tables) {
   for (size_t t = 0; t < n; t++)
     for (const hs_row *r = tables[t]; r->opcode != IR_OP_INVALID; r++) {
@@ -56,6 +60,7 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
     uint32_t ids = s->x.m->n_ids;
     s->x.before = op;
     ir_op *with = rules[op->opcode](s, op);
+    /* A rule that changes op in place is asked again; so is what is new. Old ops were visited before. */
     if (!with || s->x.failed || with->type != op->type) return;
     s->x.m->verified = IR_UNVERIFIED;
     if (with == op) continue;
@@ -65,6 +70,7 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
   }
 }
 
+/* One order for the whole sweep: new ops stand before the op at hand and are looked at right away. */
 static void hs_computation(hs_run *s, hs_rule *const *rules, const ir_computation *c) {
   base_arena scratch;
   base_arena_init(&scratch, s->x.m->alloc);
@@ -85,6 +91,7 @@ static uint8_t *hs_fused(const ir_module *m, base_arena *arena) {
   return fused;
 }
 
+/* Facts are of the module before the sweep; ops made since are in no control edge. */
 static int hs_sweep(ir_module *m, const char *pass, size_t n, const hs_row *const *tables, xlac_error *err) {
   hs_run s = {.x = {.m = m}};
   hs_rule *rules[IR_OP_COUNT] = {NULL};
@@ -112,6 +119,8 @@ int opt_reassociate(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* Dots take their operands as they lie: transpositions become other dimension numbers. */
 
+/* t = f32[4,3] transpose(a), dimensions={1,0}; dot(t, b), lhs_contracting_dims={1} is dot(a, b),
+ * lhs_contracting_dims={0}: kernels read operands in any order of dimensions, so the copy is saved. */
 typedef struct hs_dot_keys {
   ir_attr_key batch, contracting;
 } hs_dot_keys;
@@ -130,7 +139,9 @@ static bool hs_dot_is_plain(const ir_op *op) {
   return op->n_operands == 2 && !ir_attr_find(op, IR_ATTR_SPARSITY_CONFIG);
 }
 
+/* Dimension i of the transposed operand is dimension permutation[i] of what it was made from. */
 static bool hs_set_moved(ir_op *op, ir_attr_key key, const ir_ints *list, const int64_t *permutation) {
+  assert(permutation != NULL);
   int64_t moved[IR_MAX_RANK];
   for (uint32_t i = 0; list && i < list->n; i++) moved[i] = permutation[list->v[i]];
   return !list || ir_set_ints(op, key, list->n, moved);
@@ -158,6 +169,7 @@ static bool hs_take_transpose(hs_run *s, ir_op *op, uint32_t side) {
   return true;
 }
 
+/* Both sides, so that one visit suffices. */
 static ir_op *hs_dot(hs_run *s, ir_op *op) {
   if (!hs_dot_is_plain(op)) return NULL;
   bool left = hs_take_transpose(s, op, 0), right = hs_take_transpose(s, op, 1);
@@ -166,6 +178,7 @@ static ir_op *hs_dot(hs_run *s, ir_op *op) {
 
 /* How many of op's free dimensions there are on that side. */
 static uint32_t hs_free_dims(const ir_op *op, uint32_t side) {
+  assert(side < 2);
   const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
   return ir_operand_type(op, side)->rank - (batch ? batch->n : 0) - (sum ? sum->n : 0);
 }
@@ -180,6 +193,7 @@ static bool hs_swaps_sides(const ir_op *dot, const ir_ints *permutation) {
   return true;
 }
 
+/* The left side's dimension numbers become the right side's. */
 static void hs_swap_attrs(hs_run *s, ir_op *made, const ir_op *dot) {
   for (uint32_t side = 0; side < 2; side++) {
     const ir_ints *batch = ir_get_ints(dot, hs_sides[side].batch), *sum = ir_get_ints(dot, hs_sides[side].contracting);
@@ -194,6 +208,7 @@ ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
   const ir_ints *permutation = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || opt_is_result(dot)) return NULL;
   if (opt_in_edge(&s->facts, dot) || !hs_swaps_sides(dot, permutation)) return NULL;
+  /* Operands of two types may be two algorithms, and precision is said by operand. */
   if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;
   if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_str(dot, IR_ATTR_ALGORITHM)[0]) return NULL;
   ir_op *made = hlo_make(&s->x, IR_OP_DOT, op->type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
@@ -205,7 +220,10 @@ const hs_row hs_dot_rules[] = {{IR_OP_DOT, hs_dot}, {IR_OP_INVALID, NULL}};
 
 /* Simplification of windows: padding that changes nothing becomes the window's own. */
 
-/* The op of a computation that combines its two parameters by one op, or IR_OP_INVALID. */
+/* The op of a computation that combines its two parameters by one op, or IR_OP_INVALID.
+ * A pooling layer with its padding written out, as frontends do:
+ *    p = f32[10] pad(a, -inf), padding=1_1;  reduce-window(p, -inf), window={size=3}, to_apply=maximum
+ *    reduce-window(a, -inf), window={size=3 pad=1_1}, to_apply=maximum */
 static unsigned hs_combiner(const ir_computation *c) {
   const ir_op *body = ir_root(c);
   if (c->n_params != 2 || body->n_operands != 2 || !ir_is_scalar(body->type)) return IR_OP_INVALID;
@@ -224,6 +242,7 @@ static bool hs_is_neutral(unsigned combiner, const ir_op *init, const ir_op *val
   return memcmp(init->u.literal->data, value->u.literal->data, base_dtype_bytes((base_dtype)init->type->dtype)) == 0;
 }
 
+/* Negative padding crops, which a window's own padding would not undo; dilation counts padded elements too. */
 static bool hs_can_pad(const ir_window *w, const ir_padding *p, const ir_type *padded) {
   if (w->n != p->n || padded->count == 0) return false;
   for (uint32_t d = 0; d < w->n; d++)
@@ -231,6 +250,7 @@ static bool hs_can_pad(const ir_window *w, const ir_padding *p, const ir_type *p
   return true;
 }
 
+/* An empty operand is left: its window sees initial values only. */
 static ir_op *hs_reduce_window(hs_run *s, ir_op *op) {
   const ir_window *window = ir_get_window(op);
   ir_op *pad = op->n_operands == 2 ? ir_operand(op, 0) : NULL;

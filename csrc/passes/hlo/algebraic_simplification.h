@@ -22,14 +22,13 @@ typedef struct hs_row {
 extern const hs_row hs_math_rules[], hs_move_rules[], hs_dot_rules[], hs_window_rules[];
 extern const hs_row hs_loose_rules[]; /* reassociate.c: these do change bits */
 
-/* --- hlo_simplify.c --- */
+/* --- algebraic_simplification.c --- */
 /* `with`, when it is of op's type. */
 ir_op *hs_as(const ir_op *op, ir_op *with);
 /* A constant, or a broadcast of one, all of whose elements have this value (and sign, for zeros). */
 bool hs_is(const ir_op *op, double value);
 bool hs_is_integral(const ir_type *t); /* integers and truth values */
-/* --- hlo_simplify_dot.c: the product with its sides changed, for a transposition that changes them back; or NULL ---
- */
+/* The product with its sides changed, for a transposition that changes them back; or NULL. */
 ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op);
 
 #endif

@@ -22,12 +22,14 @@ static ir_op *hs_add(hs_run *s, ir_op *op) {
   return hs_beside(op, real ? -0.0 : 0.0);
 }
 
+/* Not for floats: inf - inf is NaN. x - 0.0 is x, also for -0.0. */
 static ir_op *hs_subtract(hs_run *s, ir_op *op) {
   bool whole = hs_is_integral(op->type);
   if (whole && ir_operand(op, 0) == ir_operand(op, 1)) return hlo_splat(&s->x, op->type, 0);
   return hs_is(ir_operand(op, 1), 0.0) ? ir_operand(op, 0) : NULL;
 }
 
+/* Not for floats: 0 * inf is NaN, and 0 * -1 is -0. */
 static ir_op *hs_multiply(hs_run *s, ir_op *op) {
   ir_op *other = hs_beside(op, 1);
   if (other || !hs_is_integral(op->type)) return other;
@@ -48,6 +50,7 @@ static bool hs_power_of_two(const ir_op *op, double *reciprocal) {
   return true;
 }
 
+/* x / 1, and floats by a power of two. x / x is 1 for no type: integers may be zero, floats NaN. */
 static ir_op *hs_divide(hs_run *s, ir_op *op) {
   double reciprocal = 0;
   if (hs_is(ir_operand(op, 1), 1)) return ir_operand(op, 0);
@@ -56,39 +59,47 @@ static ir_op *hs_divide(hs_run *s, ir_op *op) {
   return factor ? hlo_make(&s->x, IR_OP_MULTIPLY, op->type, 2, (ir_op *[]){ir_operand(op, 0), factor}) : NULL;
 }
 
+/* x % 1 is 0 for integers; for floats it is a fraction. */
 static ir_op *hs_remainder(hs_run *s, ir_op *op) {
   return hs_is_integral(op->type) && hs_is(ir_operand(op, 1), 1) ? hlo_splat(&s->x, op->type, 0) : NULL;
 }
 
+/* pow(x, 1) is x for all x, NaN too. pow(x, 2) and x * x may round differently. */
 static ir_op *hs_power(hs_run *s, ir_op *op) {
   (void)s;
   return hs_is(ir_operand(op, 1), 1) ? ir_operand(op, 0) : NULL;
 }
 
+/* max(x, x) is x, NaN too. */
 static ir_op *hs_extreme(hs_run *s, ir_op *op) {
   (void)s;
   return ir_operand(op, 0) == ir_operand(op, 1) ? ir_operand(op, 0) : NULL;
 }
 
+/* Truth values have one bit, and signed numbers are read as signed: -1. */
 static double hs_all_ones(const ir_type *t) {
   if (t->dtype == XLAC_PRED) return 1;
   return base_dtype_is_unsigned((base_dtype)t->dtype) ? ldexp(1, base_dtype_of((base_dtype)t->dtype)->bits) - 1 : -1;
 }
 
+/* hs_is compares doubles, which hold integers of up to 53 bits exactly. */
 static bool hs_is_ones(const ir_op *op) {
   return base_dtype_of((base_dtype)op->type->dtype)->bits < 54 && hs_is(op, hs_all_ones(op->type));
 }
 
+/* As hs_beside. */
 static ir_op *hs_beside_ones(const ir_op *op) {
   ir_op *a = ir_operand(op, 0), *b = ir_operand(op, 1);
   return hs_is_ones(b) ? a : hs_is_ones(a) ? b : NULL;
 }
 
+/* x & x, x & 0, x & ~0. */
 static ir_op *hs_and(hs_run *s, ir_op *op) {
   if (ir_operand(op, 0) == ir_operand(op, 1)) return ir_operand(op, 0);
   return hs_beside(op, 0) ? hlo_splat(&s->x, op->type, 0) : hs_beside_ones(op);
 }
 
+/* x | ~0 is all ones, whichever side they are on. */
 static ir_op *hs_or(hs_run *s, ir_op *op) {
   (void)s;
   if (ir_operand(op, 0) == ir_operand(op, 1)) return ir_operand(op, 0);
@@ -98,10 +109,12 @@ static ir_op *hs_or(hs_run *s, ir_op *op) {
   return hs_is_ones(ir_operand(op, 0)) ? ir_operand(op, 0) : ir_operand(op, 1);
 }
 
+/* x ^ x is 0 for integers and truth values, which are all that xor takes. */
 static ir_op *hs_xor(hs_run *s, ir_op *op) {
   return ir_operand(op, 0) == ir_operand(op, 1) ? hlo_splat(&s->x, op->type, 0) : hs_beside(op, 0);
 }
 
+/* A shift by nothing; larger amounts have rules of their own. */
 static ir_op *hs_shift(hs_run *s, ir_op *op) {
   (void)s;
   return hs_is(ir_operand(op, 1), 0) ? ir_operand(op, 0) : NULL;
@@ -131,7 +144,8 @@ static bool hs_holds_all(const ir_type *b, const ir_type *a) {
 }
 
 /* A conversion by way of a type that holds all values of the first. Integers that go by way of floats may saturate
- * where they would wrap. */
+ * where they would wrap.
+ * f32 -> f64 -> f32 is nothing; f32 -> bf16 -> f32 rounds and stays. */
 static ir_op *hs_convert(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   if (from->type == op->type) return from;
@@ -143,6 +157,7 @@ static ir_op *hs_convert(hs_run *s, ir_op *op) {
   return hlo_make(&s->x, IR_OP_CONVERT, op->type, 1, &first);
 }
 
+/* Of different widths the shapes differ, so those are left. */
 static ir_op *hs_bitcast_convert(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   if (from->type == op->type) return from;
@@ -162,6 +177,7 @@ static int hs_compares_same(const ir_op *op) {
   return strcmp(d, "EQ") == 0 || strcmp(d, "GE") == 0 || strcmp(d, "LE") == 0;
 }
 
+/* A comparison of truth values with true or false. */
 static ir_op *hs_compare(hs_run *s, ir_op *op) {
   ir_op *a = ir_operand(op, 0), *b = ir_operand(op, 1);
   if (a == b && hs_compares_same(op) >= 0) return hlo_splat(&s->x, op->type, hs_compares_same(op));
@@ -178,6 +194,7 @@ static ir_op *hs_select_swapped(hs_run *s, ir_op *op) {
   return hlo_make(&s->x, IR_OP_SELECT, op->type, 3, operands);
 }
 
+/* The predicate may be a scalar; select(p, true, false) is p only where it has the result's shape. */
 static ir_op *hs_select(hs_run *s, ir_op *op) {
   ir_op *pred = ir_operand(op, 0), *yes = ir_operand(op, 1), *no = ir_operand(op, 2);
   if (yes == no || hs_is(pred, 1)) return hs_as(op, yes);
@@ -188,6 +205,7 @@ static ir_op *hs_select(hs_run *s, ir_op *op) {
   return hs_is(yes, 0) && hs_is(no, 1) ? hlo_make(&s->x, IR_OP_NOT, op->type, 1, &pred) : NULL;
 }
 
+/* real(complex(a, b)) is a, imag(...) is b. */
 static ir_op *hs_part(hs_run *s, ir_op *op) {
   (void)s;
   ir_op *whole = ir_operand(op, 0);
@@ -195,6 +213,7 @@ static ir_op *hs_part(hs_run *s, ir_op *op) {
   return hs_as(op, ir_operand(whole, op->opcode == IR_OP_IMAG));
 }
 
+/* complex(real(x), imag(x)) is x. */
 static ir_op *hs_complex(hs_run *s, ir_op *op) {
   (void)s;
   ir_op *re = ir_operand(op, 0), *im = ir_operand(op, 1);

@@ -1,19 +1,23 @@
 /* Ops that move elements: compositions become one op, and what leaves memory as it is becomes a reshape. */
 #include "algebraic_simplification.h"
 
+/* An op without the list has none to move: a broadcast of a scalar. */
 static const int64_t *hs_dims_of(const ir_op *op, uint32_t *n) {
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   *n = list ? list->n : 0;
   return list ? list->v : NULL;
 }
 
+/* An op of op's type on `from`. */
 static ir_op *hs_make_dims(hs_run *s, const ir_op *op, ir_opcode opcode, ir_op *from, uint32_t n, const int64_t *dims) {
   ir_op *made = hlo_make(&s->x, opcode, op->type, 1, &from);
   if (made && !ir_set_ints(made, IR_ATTR_DIMENSIONS, n, dims)) s->x.failed = true;
   return made;
 }
 
+/* No reshape where the shape is right already. */
 static ir_op *hs_reshape_of(hs_run *s, const ir_op *op, ir_op *from) {
+  assert(!from || from->type->count == op->type->count);
   return from->type == op->type ? from : hlo_make(&s->x, IR_OP_RESHAPE, op->type, 1, &from);
 }
 
@@ -21,6 +25,7 @@ static bool hs_is_scalar_broadcast(const ir_op *op) {
   return op->opcode == IR_OP_BROADCAST && ir_operand_type(op, 0)->rank == 0;
 }
 
+/* Of a reshape, the first shape is all that counts; a scalar can be broadcast to the new shape at once. */
 static ir_op *hs_reshape(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   if (from->type == op->type) return from;
@@ -34,6 +39,8 @@ static bool hs_increases(uint32_t n, const int64_t *v) {
   return true;
 }
 
+/* One that adds only dimensions of extent 1 moves nothing; of two in a row the outer map is applied to the inner one.
+ */
 static ir_op *hs_broadcast(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   uint32_t n = 0, m = 0;
@@ -58,6 +65,7 @@ static bool hs_keeps_memory(const ir_type *from, uint32_t n, const int64_t *perm
   return true;
 }
 
+/* Broadcast to the transposed shape right away, where its dimensions still increase. */
 static ir_op *hs_transpose_broadcast(hs_run *s, ir_op *op, const ir_op *from, const int64_t *permutation) {
   uint32_t n = 0;
   const int64_t *dims = hs_dims_of(from, &n);
@@ -74,6 +82,8 @@ typedef struct hs_factors {
   uint32_t n, in_a[IR_MAX_RANK], in_b[IR_MAX_RANK];
   int64_t v[IR_MAX_RANK];
 } hs_factors;
+/* [6, 4] and [2, 12]: the factors 2, 3, 4, of which 2 and 3 make dimension 0 of the first, 3 and 4 dimension 1 of the
+ * second. [2, 3] and [3, 2] have none: 2 and 3 do not divide one another. */
 static bool hs_factor(const ir_type *a, const ir_type *b, hs_factors *f) {
   int64_t left_a = 1, left_b = 1;
   uint32_t i = 0, j = 0;
@@ -120,11 +130,13 @@ static ir_op *hs_transpose_twice(hs_run *s, const ir_op *op, const ir_op *reshap
   return hlo_make(&s->x, IR_OP_RESHAPE, op->type, 1, &turned);
 }
 
+/* In the order of how much is saved: no copy, one copy less, other dimension numbers of a dot. */
 static ir_op *hs_transpose(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   uint32_t n = 0;
   const int64_t *permutation = hs_dims_of(op, &n);
   if (hs_keeps_memory(from->type, n, permutation)) return hs_reshape_of(s, op, from);
+  assert(n == op->type->rank);
   if (from->opcode == IR_OP_BROADCAST) return hs_transpose_broadcast(s, op, from, permutation);
   if (from->opcode == IR_OP_RESHAPE) return hs_transpose_twice(s, op, from, permutation);
   if (from->opcode != IR_OP_TRANSPOSE) return hs_transpose_of_dot(s, op);
@@ -134,6 +146,7 @@ static ir_op *hs_transpose(hs_run *s, ir_op *op) {
   return hs_make_dims(s, op, IR_OP_TRANSPOSE, ir_operand(from, 0), n, composed);
 }
 
+/* Of op's type: only where it reads from changes. */
 static ir_op *hs_make_slice(hs_run *s, const ir_op *op, ir_op *from, const ir_slice *slice) {
   ir_op *made = hlo_make(&s->x, IR_OP_SLICE, op->type, 1, &from);
   ir_attr a = ir_attr_make(IR_ATTR_SLICE);
@@ -142,6 +155,7 @@ static ir_op *hs_make_slice(hs_run *s, const ir_op *op, ir_op *from, const ir_sl
   return made;
 }
 
+/* In the module's arena, since attributes live as long as the module. */
 static ir_slice *hs_new_slice(hs_run *s, uint32_t n) {
   ir_slice *slice = base_arena_zalloc(&s->x.m->arena, sizeof *slice + n * sizeof *slice->v);
   s->x.failed = s->x.failed || !slice;
@@ -154,11 +168,13 @@ static const ir_slice *hs_slice_of(const ir_op *op) {
   return a ? a->v.slice : NULL;
 }
 
+/* Starts and strides compose; the limit is the least that has all elements. */
 static ir_op *hs_slice(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   if (from->type == op->type) return from;
   const ir_slice *outer = hs_slice_of(op), *inner = from->opcode == IR_OP_SLICE ? hs_slice_of(from) : NULL;
   if (!outer || !inner || op->type->count == 0) return NULL;
+  assert(outer->n == inner->n);
   ir_slice *both = hs_new_slice(s, outer->n);
   for (uint32_t d = 0; both && d < outer->n; d++) {
     const ir_slice_dim *o = &outer->v[d], *i = &inner->v[d];
@@ -187,6 +203,7 @@ static ir_op *hs_concatenate(hs_run *s, ir_op *op) {
   return op;
 }
 
+/* Interior padding between no or one element is none. */
 static ir_op *hs_pad(hs_run *s, ir_op *op) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_PADDING);
   (void)s;
@@ -197,6 +214,7 @@ static ir_op *hs_pad(hs_run *s, ir_op *op) {
   return a ? hs_as(op, ir_operand(op, 0)) : NULL;
 }
 
+/* Along dimensions of one element at most nothing is reversed. */
 static ir_op *hs_reverse(hs_run *s, ir_op *op) {
   uint32_t n = 0;
   const int64_t *dims = hs_dims_of(op, &n);
@@ -219,6 +237,7 @@ static bool hs_starts(const ir_op *op, uint32_t first, const ir_type *whole, con
   return true;
 }
 
+/* The starts are clamped as the op itself does, so that the slice is always inside. */
 static ir_op *hs_dynamic_slice(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   int64_t starts[IR_MAX_RANK];
@@ -230,6 +249,7 @@ static ir_op *hs_dynamic_slice(hs_run *s, ir_op *op) {
   return slice ? hs_make_slice(s, op, from, slice) : NULL;
 }
 
+/* An update of the whole, or of nothing. */
 static ir_op *hs_dynamic_update_slice(hs_run *s, ir_op *op) {
   (void)s;
   ir_op *update = ir_operand(op, 1);
@@ -237,10 +257,12 @@ static ir_op *hs_dynamic_update_slice(hs_run *s, ir_op *op) {
   return update->type->count == 0 ? ir_operand(op, 0) : NULL;
 }
 
+/* In a scheduled module copies are there for memory's sake. */
 static ir_op *hs_copy(hs_run *s, ir_op *op) {
   return s->x.m->config.is_scheduled ? NULL : hs_as(op, ir_operand(op, 0));
 }
 
+/* Of plain types a bitcast that keeps the element type is a reshape, about which more is known. */
 static ir_op *hs_bitcast(hs_run *s, ir_op *op) {
   ir_op *from = ir_operand(op, 0);
   if (from->type == op->type) return from;

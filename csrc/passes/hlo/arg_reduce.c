@@ -3,6 +3,7 @@
  *   (select(better, p0, p2), select(better or (p0 == p2 and p1 < p3), p1, p3)) */
 #include "arg_reduce.h"
 
+/* In order of the computation: p0 and p1 the pair so far, p2 and p3 the next one. */
 static bool arg_is_parameter(const ir_op *op, int64_t number) {
   return op->opcode == IR_OP_PARAMETER && op->u.number == number;
 }
@@ -17,6 +18,7 @@ static bool arg_compares(const ir_op *op, const char *direction, int64_t a, int6
   return arg_is_parameter(ir_operand(op, 0), a) && arg_is_parameter(ir_operand(op, 1), b);
 }
 
+/* Floats: "greater, or not a number"; integers: greater. */
 static bool arg_is_better(const ir_op *op, const char *direction) {
   if (arg_compares(op, direction, 0, 2)) return !base_dtype_is_float(ir_operand_type(op, 0)->dtype);
   if (op->opcode != IR_OP_OR) return false;
@@ -34,10 +36,12 @@ static bool arg_is_earlier(const ir_op *op) {
   return false;
 }
 
+/* select(?, parameter a, parameter b). */
 static bool arg_selects(const ir_op *op, int64_t a, int64_t b) {
   return op->opcode == IR_OP_SELECT && arg_is_parameter(ir_operand(op, 1), a) && arg_is_parameter(ir_operand(op, 2), b);
 }
 
+/* `or` and `and` are commutative, so both orders are looked at. */
 static bool arg_body_goes(const ir_computation *c, const char *direction) {
   const ir_op *root = ir_root(c);
   if (c->n_params != 4 || root->opcode != IR_OP_TUPLE || root->n_operands != 2) return false;
@@ -51,7 +55,9 @@ static bool arg_body_goes(const ir_computation *c, const char *direction) {
   return false;
 }
 
+/* Operands, the computation's parameters and the result must all agree, since loops are chosen by these types. */
 static bool arg_types_fit(const ir_op *op) {
+  assert(op->n_operands == 4 && op->n_called == 1 && op->called[0]->n_params == 4);
   const ir_computation *c = op->called[0];
   base_dtype value = ir_operand_type(op, 0)->dtype, place = ir_operand_type(op, 1)->dtype;
   for (uint32_t i = 0; i < 4; i++) {
@@ -67,7 +73,8 @@ static bool arg_types_fit(const ir_op *op) {
   return base_dtype_is_integer(value) && base_dtype_of(value)->bits == 8 * base_dtype_bytes(value);
 }
 
-/* Whether op's value is its own index along dimension d. */
+/* Whether op's value is its own index along dimension d.
+ * An iota of the full shape, or one of less rank that is spread. */
 static bool arg_counts(const ir_op *op, int64_t d) {
   while (op->opcode == IR_OP_BROADCAST) {
     const ir_ints *map = ir_get_ints(op, IR_ATTR_DIMENSIONS);
@@ -81,6 +88,7 @@ static bool arg_counts(const ir_op *op, int64_t d) {
   return op->opcode == IR_OP_IOTA && ir_get_int(op, IR_ATTR_IOTA_DIMENSION, 0) == d && op->type->dims[d] <= INT32_MAX;
 }
 
+/* Cheap checks first: it is asked for every reduction. */
 bool opt_arg_reduction_of(const ir_op *op, opt_arg_reduction *r) {
   if (op->opcode != IR_OP_REDUCE || op->n_operands != 4 || op->n_called != 1 || op->n_control_preds) return false;
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);

@@ -16,22 +16,28 @@ typedef struct norm_make {
   double count; /* of elements a feature */
 } norm_make;
 
+/* Operand i in f64. */
 static ir_op *norm_input(norm_make *b, uint32_t i) {
   return hlo_convert(&b->x, ir_operand(b->op, i), XLAC_F64);
 }
 
+/* One value for each feature, to the operand's shape. */
 static ir_op *norm_spread(norm_make *b, ir_op *thin) {
+  assert(b->feature >= 0);
   return hlo_broadcast(&b->x, thin, b->wide, 1, &b->feature);
 }
 
+/* Over all dimensions but the feature's. */
 static ir_op *norm_total(norm_make *b, ir_op *wide) {
   return hlo_sum(&b->x, wide, b->thin, b->n_others, b->others);
 }
 
+/* Of no elements: 0 / 0, NaN. */
 static ir_op *norm_mean(norm_make *b, ir_op *wide) {
   return hlo_binary(&b->x, IR_OP_DIVIDE, norm_total(b, wide), hlo_splat(&b->x, b->thin, b->count));
 }
 
+/* x - mean. */
 static ir_op *norm_centred(norm_make *b, ir_op *mean) {
   return hlo_binary(&b->x, IR_OP_SUBTRACT, norm_input(b, 0), norm_spread(b, mean));
 }
@@ -41,6 +47,7 @@ static ir_op *norm_with_epsilon(norm_make *b, ir_op *variance) {
   return hlo_binary(&b->x, IR_OP_ADD, variance, hlo_splat(&b->x, b->thin, ir_get_float(b->op, IR_ATTR_EPSILON, 0)));
 }
 
+/* scale / sqrt(variance + epsilon). */
 static ir_op *norm_factor(norm_make *b, ir_op *with_epsilon) {
   return hlo_binary(&b->x, IR_OP_DIVIDE, norm_input(b, 1), hlo_unary(&b->x, IR_OP_SQRT, with_epsilon));
 }
@@ -50,6 +57,7 @@ static ir_op *norm_output(norm_make *b, ir_op *value) {
   return hlo_convert(&b->x, value, (base_dtype)ir_operand_type(b->op, 0)->dtype);
 }
 
+/* (x - mean) * factor + offset. */
 static ir_op *norm_apply_to(norm_make *b, ir_op *mean, ir_op *variance) {
   ir_op *factor = norm_factor(b, norm_with_epsilon(b, variance));
   ir_op *scaled = hlo_binary(&b->x, IR_OP_MULTIPLY, norm_centred(b, mean), norm_spread(b, factor));
@@ -60,6 +68,7 @@ static ir_op *norm_expand_inference(norm_make *b) {
   return norm_apply_to(b, norm_input(b, 3), norm_input(b, 4));
 }
 
+/* The variance is that of the whole population: divided by n, not n - 1. */
 static ir_op *norm_expand_training(norm_make *b) {
   ir_op *mean = norm_mean(b, norm_input(b, 0)), *d = norm_centred(b, mean);
   ir_op *variance = norm_mean(b, hlo_binary(&b->x, IR_OP_MULTIPLY, d, d));
@@ -84,6 +93,7 @@ static ir_op *norm_expand_grad(norm_make *b) {
   return hlo_tuple(x, b->op->type, results);
 }
 
+/* All operands and results of one float type, so that one conversion at either end suffices. */
 static bool norm_may_expand(const opt_facts *facts, const ir_op *op) {
   const ir_type *t = op->n_operands ? ir_operand_type(op, 0) : NULL;
   int64_t feature = ir_get_int(op, IR_ATTR_FEATURE_INDEX, 0);
@@ -95,6 +105,7 @@ static bool norm_may_expand(const opt_facts *facts, const ir_op *op) {
   return feature >= 0 && feature < t->rank;
 }
 
+/* The maker is kept from op to op: it remembers the sums made. */
 static bool norm_prepare(norm_make *b, ir_module *m, const ir_op *op) {
   const ir_type *t = ir_operand_type(op, 0);
   b->x.m = m;
@@ -113,6 +124,7 @@ static bool norm_prepare(norm_make *b, ir_module *m, const ir_op *op) {
   return b->wide && b->thin;
 }
 
+/* norm_is_one has let nothing else through. */
 static ir_op *norm_expand(norm_make *b) {
   switch (b->op->opcode) {
     case IR_OP_BATCH_NORM_INFERENCE:
@@ -140,6 +152,7 @@ static uint8_t *norm_wrapped(const ir_module *m, base_arena *arena) {
 
 int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
+  /* One maker for all: it remembers the computations for sums. */
   norm_make b = {.op = NULL};
   opt_facts facts;
   bool ok = true;

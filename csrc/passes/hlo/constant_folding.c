@@ -18,6 +18,7 @@ typedef struct fold_run {
   xlac_error own;     /* of evaluations that fail; such ops stay as they are */
 } fold_run;
 
+/* Asked by the interpreter once in so much work; base_heed_tick lets an interrupt from the keyboard through. */
 static bool fold_is_spent(void *ctx) {
   fold_run *f = ctx;
   return f->polls_left-- <= 0 || base_heed_tick(FOLD_POLL / 100);
@@ -40,6 +41,9 @@ static int64_t fold_elements(const ir_type *t) {
   return sum;
 }
 
+/* Iotas and broadcasts say what they are in a word, tuples hold no work, and the rest keeps an order. Of operands
+ * that are all broadcasts or scalars the result would be a broadcast spelt out, so at least one must be a real
+ * constant. */
 static bool fold_may(const fold_run *f, const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -71,6 +75,7 @@ static bool fold_may(const fold_run *f, const ir_op *op) {
 
 /* --- evaluation --- */
 
+/* A broadcast is evaluated on the spot, as it is no constant itself. */
 static int fold_source_value(interp_ctx *ctx, const ir_op *op, interp_value **out) {
   bool broadcast = op->opcode == IR_OP_BROADCAST;
   interp_value *v = interp_from_literal(ctx, (broadcast ? ir_operand(op, 0) : op)->u.literal);
@@ -82,6 +87,7 @@ static int fold_source_value(interp_ctx *ctx, const ir_op *op, interp_value **ou
   return status;
 }
 
+/* dying 0: no operand may be overwritten, as nothing here says who else reads it. */
 static int fold_evaluate_in(interp_ctx *ctx, const ir_op *op, interp_value **operands, interp_value **out) {
   interp_eval_fn *eval = interp_table[op->opcode];
   if (!eval) return -XLAC_E_EVAL;
@@ -112,6 +118,7 @@ static int fold_evaluate(fold_run *f, const ir_op *op, interp_value **out) {
 
 /* --- putting the result in --- */
 
+/* The new op stands where op stands, with its metadata, so that messages still find the source line. */
 static ir_op *fold_constant(const ir_op *op, const ir_type *t, const interp_value *v, const char *stem) {
   ir_module *m = op->parent->module;
   if (v->kind != INTERP_ARRAY || v->dtype != t->dtype || v->count != t->count) return NULL;
@@ -126,11 +133,13 @@ static ir_op *fold_constant(const ir_op *op, const ir_type *t, const interp_valu
   return !metadata || ir_attr_set(c, *metadata) ? c : NULL;
 }
 
+/* Of several results: a tuple of constants, which readers of elements look through (fold_element). */
 static ir_op *fold_tuple(const ir_op *op, const interp_value *v) {
   ir_module *m = op->parent->module;
   const base_istr *name = ir_fresh_name(m, "tuple");
   ir_op *tuple = name ? ir_op_new(op->parent, IR_OP_TUPLE, op->type, name, op->type->n_elements, 0) : NULL;
   if (!tuple) return NULL;
+  assert(v->kind != INTERP_ARRAY);
   ir_op_move(tuple, (ir_op *)op);
   for (uint32_t i = 0; i < op->type->n_elements; i++) {
     ir_op *element = fold_constant(tuple, op->type->elements[i], v->elements[i], "constant");
@@ -149,6 +158,7 @@ static void fold_drop_source(const fold_run *f, ir_op *op) {
   if (source) fold_drop_source(f, source);
 }
 
+/* Sources that nobody else reads go at once: otherwise large constants would pile up until dce. */
 static int fold_replace(fold_run *f, ir_op *op, ir_op *with, xlac_error *err) {
   ir_op **sources = BASE_ARRAY(&f->facts.arena, ir_op *, (size_t)op->n_operands + 1);
   if (!with || !sources || !opt_replace(op, with)) return base_oom(err, "constant-folding");
@@ -176,6 +186,7 @@ static int fold_element(fold_run *f, ir_op *op, xlac_error *err) {
   return 0;
 }
 
+/* Evaluations that fail, or exceed the budget, leave the op as it is: it may never run. */
 static int fold_op(fold_run *f, ir_op *op, xlac_error *err) {
   if (op->opcode == IR_OP_GET_TUPLE_ELEMENT) return fold_element(f, op, err);
   if (f->polls_left <= 0 || !fold_may(f, op)) return 0;
@@ -188,6 +199,7 @@ static int fold_op(fold_run *f, ir_op *op, xlac_error *err) {
   return fold_replace(f, op, with, err);
 }
 
+/* Operands before users: what has been folded is a constant for what comes after. */
 static int fold_computation(fold_run *f, ir_computation *c, xlac_error *err) {
   base_arena scratch;
   base_arena_init(&scratch, c->module->alloc);
@@ -199,6 +211,7 @@ static int fold_computation(fold_run *f, ir_computation *c, xlac_error *err) {
   return status;
 }
 
+/* One context for all ops: making one takes time by the size of the module. */
 int opt_constant_folding(ir_module *m, const opt_args *args, xlac_error *err) {
   fold_run f = {.m = m, .max_elements = opt_get(args, "max-elements")};
   f.polls_left = opt_get(args, "max-work") * 1000000 / FOLD_POLL + 1;

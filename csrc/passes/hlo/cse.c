@@ -18,6 +18,7 @@ static bool cse_may_merge(const cse_run *run, const ir_op *op) {
   return !opt_in_edge(&run->facts, op);
 }
 
+/* Hashes collide, so each candidate is compared. */
 static ir_op *cse_find(const cse_run *run, uint64_t hash, const ir_op *op) {
   uint64_t first = 0;
   if (!base_map_get(&run->by_hash, hash, &first)) return NULL;
@@ -26,12 +27,15 @@ static ir_op *cse_find(const cse_run *run, uint64_t hash, const ir_op *op) {
   return NULL;
 }
 
+/* Ops of one hash are chained, the newest first. */
 static bool cse_keep(cse_run *run, uint64_t hash, ir_op *op) {
   uint64_t first = 0;
   if (base_map_get(&run->by_hash, hash, &first)) run->other[op->id] = (ir_op *)(uintptr_t)first;
   return base_map_set(&run->by_hash, hash, base_key(op));
 }
 
+/* The class of c is found after its ops have been merged, so that callers with equal bodies merge as well. Operands
+ * come first, so equal expressions have equal operands by the time they are looked at. */
 static bool cse_computation(cse_run *run, ir_computation *c) {
   uint32_t n = 0;
   ir_op **order = opt_op_order(c, &run->facts.arena, &n);
@@ -51,6 +55,7 @@ static bool cse_computation(cse_run *run, ir_computation *c) {
   return same_classify(&run->classes, c);
 }
 
+/* Callees first, by facts.order. */
 int opt_cse(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   cse_run run = {.other = NULL};

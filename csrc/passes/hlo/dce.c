@@ -10,6 +10,7 @@ typedef struct dce_run {
   uint32_t n;
 } dce_run;
 
+/* Each op is pushed once, so `pending` never overflows. */
 static void dce_mark(dce_run *d, ir_op *op) {
   assert(op->id < d->facts.n_ids);
   if (d->live[op->id]) return;
@@ -46,6 +47,7 @@ static int dce_sweep(dce_run *d, ir_computation *c, xlac_error *err) {
   return order ? 0 : base_oom(err, "dce");
 }
 
+/* Callers may lose calls, so which computations are reachable is asked afterwards. */
 static int dce_all(dce_run *d, ir_module *m, xlac_error *err) {
   d->live = base_arena_zalloc(&d->facts.arena, (size_t)m->n_ids + 1);
   d->pending = BASE_ARRAY(&d->facts.arena, ir_op *, (size_t)m->n_ids + 1);
@@ -65,6 +67,7 @@ static int dce_all(dce_run *d, ir_module *m, xlac_error *err) {
   return 0;
 }
 
+/* Ops first, then computations that nobody reaches any more. */
 int opt_dce(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   dce_run d = {.n = 0};

@@ -6,6 +6,13 @@
 #include "../effects.h"
 #include "../pass.h"
 
+/* A loop on ((f32[2], f32[]), s32[]) becomes one on (f32[2], f32[], s32[]):
+ *    before: t = (f32[2], f32[]) tuple(a, z);  u = ((f32[2], f32[]), s32[]) tuple(t, i);  w = while(u)
+ *    after:  u = (f32[2], f32[], s32[]) tuple(a, z, i);  w = while(u)
+ *    before: s = (f32[2], f32[]) get-tuple-element(w), index=0;  x = f32[] get-tuple-element(s), index=1
+ *    after:  x = f32[] get-tuple-element(w), index=1
+ * Whether a computation's interface may change is asked of all its callers (flat_find_rigid), so types change on both
+ * sides of a call or on neither. */
 enum { FLAT_MAX_LEAVES = 1 << 20 };
 
 /* The leaves of a tuple-typed value: ops of other types, in depth-first order; NULL until somebody asks. */
@@ -33,17 +40,21 @@ static int flat_oom(const flat_run *r) {
 
 /* --- which interfaces change --- */
 
+/* Paths are halved on the way. */
 static uint32_t flat_set(flat_run *r, uint32_t id) {
   while (r->set_of[id] != id) id = r->set_of[id] = r->set_of[r->set_of[id]];
   return id;
 }
 
+/* The lesser id stands for the set; one rigid member makes all of them rigid. */
 static void flat_join(flat_run *r, uint32_t a, uint32_t b) {
+  assert(a < r->m->n_computation_ids && b < r->m->n_computation_ids);
   a = flat_set(r, a), b = flat_set(r, b);
   r->rigid[a < b ? a : b] |= r->rigid[a < b ? b : a];
   r->set_of[a < b ? b : a] = a < b ? a : b;
 }
 
+/* A fusion's aliasing names places in its tuples, which would have to be counted anew. */
 static bool flat_is_caller(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_WHILE:
@@ -63,6 +74,7 @@ static void flat_keep_wrapped(flat_run *r, const ir_op *start) {
   for (uint32_t i = 0; i < op->n_called; i++) r->rigid[flat_set(r, op->called[i]->id)] = 1;
 }
 
+/* Other callers (reduce, sort, custom calls) take what they want to take, in the form they want it. */
 static void flat_find_rigid(flat_run *r) {
   for (uint32_t i = 0; i < r->m->n_computation_ids; i++) r->set_of[i] = i;
   r->rigid[r->m->entry->id] = 1;
@@ -89,12 +101,14 @@ static bool flat_op_changes(flat_run *r, const ir_op *op) {
 
 /* --- types --- */
 
+/* Tuples of what are no tuples; anything else is flat, too. */
 static bool flat_is_flat(const ir_type *t) {
   for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++)
     if (ir_is_tuple(t->elements[i])) return false;
   return true;
 }
 
+/* Depth first, which is the order of XLA's ShapeTree leaves. */
 static void flat_collect(const ir_type *t, const ir_type **out, uint32_t *n) {
   if (!ir_is_tuple(t)) {
     out[(*n)++] = t;
@@ -125,12 +139,14 @@ static const ir_type *flat_type(flat_run *r, const ir_type *t) {
   return ir_tuple(r->m, n, leaves);
 }
 
+/* New ops have the type they were made with. */
 static const ir_type *flat_was(const flat_run *r, const ir_op *op) {
   return op->id < r->facts.n_ids && r->was[op->id] ? r->was[op->id] : op->type;
 }
 
 /* --- leaves --- */
 
+/* before NULL: at the end of the computation. */
 static ir_op *flat_new(flat_run *r, ir_opcode opcode, const ir_type *t, const char *stem, uint32_t n, ir_op *before,
                        ir_computation *c) {
   const base_istr *name = ir_fresh_name(r->m, stem);
@@ -139,6 +155,7 @@ static ir_op *flat_new(flat_run *r, ir_opcode opcode, const ir_type *t, const ch
   return op;
 }
 
+/* Right after the tuple, so that a schedule stays valid for all its readers. Shardings of tuples are split. */
 static ir_op *flat_make_element(flat_run *r, ir_op *tuple, uint32_t index) {
   assert(ir_is_tuple(tuple->type) && index < tuple->type->n_elements);
   ir_op *op = flat_new(r, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[index], "get-tuple-element", 1, tuple->next,
@@ -155,7 +172,9 @@ static ir_op *flat_make_element(flat_run *r, ir_op *tuple, uint32_t index) {
 
 static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op);
 
+/* Operands that are tuples give their own leaves. */
 static bool flat_leaves_of_tuple(flat_run *r, ir_op *op, flat_leaves *out) {
+  assert(out->items != NULL);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_op *operand = ir_operand(op, i);
     if (!ir_is_tuple(flat_was(r, operand))) {
@@ -185,6 +204,7 @@ static bool flat_leaves_of_producer(flat_run *r, ir_op *op, flat_leaves *out) {
   return true;
 }
 
+/* The leaves of elements before it are skipped. */
 static bool flat_leaves_of_element(flat_run *r, ir_op *op, flat_leaves *out) {
   ir_op *tuple = ir_operand(op, 0);
   const ir_type *t = flat_was(r, tuple);
@@ -275,6 +295,7 @@ static bool flat_adopts(flat_run *r, ir_op *op) {
   return tuple->opcode != IR_OP_TUPLE && tuple->opcode != IR_OP_GET_TUPLE_ELEMENT && !r->leaves[tuple->id].items;
 }
 
+/* An element that reads a leaf either becomes that leaf or is replaced by it. */
 static int flat_visit_element(flat_run *r, ir_op *op) {
   if (ir_is_tuple(flat_was(r, op))) return flat_leaves_of(r, op) ? 0 : flat_oom(r);
   ir_op *tuple = ir_operand(op, 0);
@@ -297,6 +318,7 @@ static int flat_visit_element(flat_run *r, ir_op *op) {
   return ok ? 0 : flat_oom(r);
 }
 
+/* Loops, branches, calls: flat operands, flat result. */
 static int flat_visit_caller(flat_run *r, ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_op *operand = ir_operand(op, i), *flat = flat_value(r, operand, op);
@@ -309,6 +331,7 @@ static int flat_visit_caller(flat_run *r, ir_op *op) {
   return 0;
 }
 
+/* Ops that take a tuple as it was (custom calls, outfeed, roots of rigid computations) get it as it was. */
 static int flat_visit_other(flat_run *r, ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_op *operand = ir_operand(op, i), *same;
@@ -333,6 +356,7 @@ static int flat_visit(flat_run *r, ir_op *op) {
   }
 }
 
+/* `end` goes again: it only marks the place. */
 static int flat_visit_root(flat_run *r, ir_computation *c) {
   ir_op *root = ir_root(c), *now;
   if (!ir_is_tuple(flat_was(r, root))) return 0;
@@ -371,6 +395,7 @@ static int flat_rewrite(flat_run *r, ir_computation *c) {
   ir_op **order = opt_op_order(c, &r->facts.arena, &n);
   if (!order) return flat_oom(r);
   for (uint32_t i = 0; i < n; i++) r->was[order[i]->id] = order[i]->type;
+  /* Parameters before ops: readers of their elements must find the new type. */
   for (uint32_t i = 0; i < c->n_params && flat_changes(r, c); i++) {
     const ir_type *t = flat_type(r, c->params[i]->type);
     if (!t) return flat_oom(r);
@@ -384,6 +409,7 @@ static int flat_rewrite(flat_run *r, ir_computation *c) {
   return 0;
 }
 
+/* Before anything is changed. */
 static int flat_check_sizes(flat_run *r) {
   IR_FOR_COMPUTATIONS(c, r->m) {
     IR_FOR_OPS(op, c) {
@@ -395,6 +421,7 @@ static int flat_check_sizes(flat_run *r) {
   return r->out_of_memory ? flat_oom(r) : 0;
 }
 
+/* Callees first: a caller finds its callees' roots in their new form. */
 static int flat_all(flat_run *r) {
   TRY(flat_check_sizes(r));
   base_arena *arena = &r->facts.arena;

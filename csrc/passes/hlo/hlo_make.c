@@ -1,6 +1,9 @@
+/* Ops of HLO form, made one by one. */
 #include "hlo_make.h"
 
+/* A reduce has one computation, which the caller sets. */
 ir_op *hlo_make(hlo_maker *x, ir_opcode opcode, const ir_type *type, uint32_t n, ir_op *const *operands) {
+  assert(x->before != NULL);
   for (uint32_t i = 0; i < n; i++) x->failed = x->failed || !operands[i];
   if (x->failed || !type) return x->failed = true, NULL;
   const base_istr *name = ir_fresh_name(x->m, ir_opcode_text(opcode));
@@ -17,6 +20,7 @@ ir_op *hlo_unary(hlo_maker *x, ir_opcode opcode, ir_op *a) {
   return hlo_make(x, opcode, a ? a->type : NULL, 1, &a);
 }
 
+/* Comparisons, whose results have another type, are not for this. */
 ir_op *hlo_binary(hlo_maker *x, ir_opcode opcode, ir_op *a, ir_op *b) {
   return hlo_make(x, opcode, a ? a->type : NULL, 2, (ir_op *[]){a, b});
 }
@@ -26,6 +30,7 @@ ir_op *hlo_convert(hlo_maker *x, ir_op *a, base_dtype dtype) {
   return hlo_make(x, IR_OP_CONVERT, ir_type_with_dtype(x->m, a->type, dtype), 1, &a);
 }
 
+/* The literal is of the module's arena. */
 ir_op *hlo_scalar(hlo_maker *x, base_dtype dtype, double value) {
   const ir_type *t = ir_tensor_default(x->m, dtype, 0, NULL, NULL);
   ir_op *c = hlo_make(x, IR_OP_CONSTANT, t, 0, NULL);
@@ -42,6 +47,7 @@ ir_op *hlo_broadcast(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, co
   return made;
 }
 
+/* A broadcast, not a literal of that many elements. */
 ir_op *hlo_splat(hlo_maker *x, const ir_type *type, double value) {
   ir_op *c = hlo_scalar(x, (base_dtype)type->dtype, value);
   return type->rank ? hlo_broadcast(x, c, type, 0, NULL) : c;
@@ -53,6 +59,7 @@ static ir_op *hlo_make_parameter(hlo_maker *x, ir_computation *c, const ir_type 
   return p && ir_set_parameter(p, number) ? p : NULL;
 }
 
+/* One such computation for each element type and pass. */
 static ir_computation *hlo_make_sum(hlo_maker *x, base_dtype dtype) {
   const ir_type *t = ir_tensor_default(x->m, dtype, 0, NULL, NULL);
   const base_istr *name = ir_fresh_name(x->m, "sum"), *add = ir_fresh_name(x->m, "add");
@@ -65,6 +72,7 @@ static ir_computation *hlo_make_sum(hlo_maker *x, base_dtype dtype) {
   return ir_set_root(c, root) ? c : NULL;
 }
 
+/* A reduce with add and 0. */
 ir_op *hlo_sum(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, const int64_t *dims) {
   ir_op *zero = a ? hlo_scalar(x, (base_dtype)a->type->dtype, 0) : NULL;
   if (zero && !x->sums[a->type->dtype]) x->sums[a->type->dtype] = hlo_make_sum(x, (base_dtype)a->type->dtype);
@@ -76,6 +84,7 @@ ir_op *hlo_sum(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, const in
   return made;
 }
 
+/* hlo_make fails for NULL operands, so `tuple` may be one. */
 ir_op *hlo_element(hlo_maker *x, ir_op *tuple, uint32_t index) {
   ir_op *made = hlo_make(x, IR_OP_GET_TUPLE_ELEMENT, tuple ? tuple->type->elements[index] : NULL, 1, &tuple);
   if (made && !ir_set_int(made, IR_ATTR_INDEX, index)) x->failed = true;

@@ -8,6 +8,10 @@
 #include "../effects.h"
 #include "../pass.h"
 
+/*    f { p = f32[2] parameter(0); ROOT n = f32[2] negate(p) }      ENTRY e { a = f32[2] parameter(0)
+ *    ENTRY e { a = f32[2] parameter(0)                        ->     n.1 = f32[2] negate(a)
+ *      b = f32[2] call(a), to_apply=f                                ROOT n.2 = f32[2] negate(n.1) }
+ *      ROOT c = f32[2] call(b), to_apply=f } */
 BASE_VEC(inline_calls, ir_op *);
 
 typedef struct inline_run {
@@ -26,7 +30,8 @@ static int inline_oom(const inline_run *r) {
   return base_oom(r->err, "inline-calls");
 }
 
-/* Computations wrapped by async starts may hold a call, but nothing in its place. */
+/* Computations wrapped by async starts may hold a call, but nothing in its place.
+ * Execution threads are said by computation, so a call of one on another thread stays. */
 static bool inline_wants(const inline_run *r, const ir_op *op) {
   if (op->opcode != IR_OP_CALL && !(r->fusions && op->opcode == IR_OP_FUSION)) return false;
   return op->n_called == 1 && op->called[0]->execution_thread == op->parent->execution_thread &&
@@ -99,6 +104,7 @@ static bool inline_push(inline_run *r, ir_op *const *ops, uint32_t n) {
   return true;
 }
 
+/* Parameters stand for the call's operands; `result` is what stands for the call. */
 static int inline_body(inline_run *r, ir_op *call, ir_op **order, uint32_t n, ir_op **result) {
   assert(call->n_called == 1 && call->n_operands == call->called[0]->n_params);
   const ir_computation *callee = call->called[0];
@@ -123,6 +129,7 @@ static int inline_body(inline_run *r, ir_op *call, ir_op **order, uint32_t n, ir
   return inline_push(r, copies, n_copies) ? 0 : inline_oom(r);
 }
 
+/* The call's own control edges have been handed on by inline_starts and inline_ends. */
 static int inline_call(inline_run *r, ir_op *call) {
   uint32_t n = 0;
   ir_op **order = opt_op_order(call->called[0], &r->arena, &n), *result = NULL;
@@ -135,6 +142,7 @@ static int inline_call(inline_run *r, ir_op *call) {
   return 0;
 }
 
+/* A stack: the calls in a body just taken in come before those that follow it, as in the text. */
 static int inline_computation(inline_run *r, ir_computation *c) {
   r->calls.n = 0;
   for (ir_op *op = c->last; op; op = op->prev)
@@ -149,6 +157,7 @@ static int inline_computation(inline_run *r, ir_computation *c) {
 
 /* --- what there is to do, and how much it comes to --- */
 
+/* By computation id. */
 static uint8_t *inline_wrapped(inline_run *r) {
   uint8_t *wrapped = base_arena_zalloc(&r->arena, (size_t)r->m->n_computation_ids + 1);
   if (!wrapped) return NULL;
@@ -184,6 +193,7 @@ static int64_t inline_size(const inline_run *r, const ir_computation *c) {
   return n;
 }
 
+/* The largest callee is named, since it is the one to look at. */
 static int inline_too_large(const inline_run *r, const ir_computation *c) {
   const ir_op *call = NULL;
   IR_FOR_OPS(op, c) {
@@ -220,6 +230,8 @@ static int inline_sweep(inline_run *r, const uint8_t *before, uint32_t n_before)
   return 0;
 }
 
+/* Sizes are needed for callees before callers; bodies go in in the same order, and callees that stay are complete by
+ * then. */
 static int inline_all(inline_run *r) {
   uint32_t n = 0, n_before = r->m->n_computation_ids;
   ir_computation **order = ir_computation_order(r->m, &r->arena, &n);

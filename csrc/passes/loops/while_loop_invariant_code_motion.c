@@ -6,8 +6,12 @@
 #include "../pass.h"
 #include "while_state.h"
 
+/*    before: body: x, y = elements 1, 2; e = exponential(x); z = add(y, e); root (h, x, z)
+ *    after:  body: x, y, e = elements 1, 2, 3; z = add(y, e); root (h, x, z, e)
+ *            and exponential(a) of the first x before the loop, as the first value of element 3 */
 enum { MOTION_MAX = 64 /* values that one loop carries for this */ };
 
+/* Arrays by op id are of the module as it is before the loop at hand is changed. */
 typedef struct motion_run {
   hlo_maker x;
   opt_facts facts;
@@ -19,12 +23,14 @@ typedef struct motion_run {
   bool failed;
 } motion_run;
 
+/* What has no facts at all may run once, earlier, or in vain: a loop that never turns. */
 static bool motion_may_copy(const motion_run *r, const ir_op *op) {
   if (op->n_results != 1 || !ir_is_tensor(op->type) || op->type->has_dynamic || opt_in_edge(&r->facts, op))
     return false;
   return opt_op_facts(&r->facts, op) == 0 && op->opcode != IR_OP_PARAMETER;
 }
 
+/* Elements that the body passes through, and what is computed from fixed values. */
 static bool motion_is_fixed(const motion_run *r, const while_state *w, const ir_op *op) {
   int64_t element = while_element_of(op, w->inside);
   if (element >= 0)
@@ -35,11 +41,13 @@ static bool motion_is_fixed(const motion_run *r, const while_state *w, const ir_
   return true;
 }
 
+/* A broadcast has the bytes of what it spreads. */
 static int64_t motion_bytes(const ir_op *op) {
   if (op->opcode == IR_OP_BROADCAST) op = ir_operand(op, 0);
   return ir_is_tensor(op->type) ? ir_type_bytes(op->type) : 0;
 }
 
+/* What is cheap to make costs more to carry than to make again; what grows would take memory all through the loop. */
 static bool motion_is_worth(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_CONSTANT:
@@ -65,6 +73,7 @@ static bool motion_is_carried(const motion_run *r, const ir_op *op) {
   return false;
 }
 
+/* From users to operands; an element's operand is the state itself. */
 static void motion_mark_needed(motion_run *r, ir_op *const *order, uint32_t n) {
   for (uint32_t i = n; i-- > 0;) {
     if (!r->needed[order[i]->id]) continue;
@@ -73,8 +82,10 @@ static void motion_mark_needed(motion_run *r, ir_op *const *order, uint32_t n) {
   }
 }
 
-/* What moves, carried values into `carried`. */
+/* What moves, carried values into `carried`.
+ * In two steps, since an op moves for its users' sake only if all that it needs moves too. */
 static uint32_t motion_choose(motion_run *r, const while_state *w, ir_op *const *order, uint32_t n, ir_op **carried) {
+  assert(w->inside != NULL);
   uint32_t count = 0;
   for (uint32_t i = 0; i < n; i++) {
     r->fixed[order[i]->id] = motion_is_fixed(r, w, order[i]);
@@ -89,7 +100,8 @@ static uint32_t motion_choose(motion_run *r, const while_state *w, ir_op *const 
   return count;
 }
 
-/* Copies of what is needed go before the loop; map: from the body's ops to what stands for them there. */
+/* Copies of what is needed go before the loop; map: from the body's ops to what stands for them there.
+ * The loop's own ops stay where they are until their users read the carried value. */
 static bool motion_copy(motion_run *r, const while_state *w, ir_op *const *order, uint32_t n, base_map *map) {
   for (uint32_t i = 0; i < n; i++) {
     ir_op *op = order[i];
@@ -102,7 +114,9 @@ static bool motion_copy(motion_run *r, const while_state *w, ir_op *const *order
   return true;
 }
 
+/* New elements come last, so old indices stay. */
 static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_op *const *carried, uint32_t n) {
+  assert(n > 0 && n <= MOTION_MAX);
   uint32_t old = w->n, all = old + n;
   ir_op **first = BASE_ARRAY(&r->scratch, ir_op *, (size_t)all + 1),
         **next = BASE_ARRAY(&r->scratch, ir_op *, (size_t)all + 1);
@@ -129,6 +143,7 @@ static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_
   return true;
 }
 
+/* Post-order: operands are judged before users. */
 static bool motion_in(motion_run *r, while_state *w) {
   uint32_t n = 0;
   size_t ids = (size_t)r->x.m->n_ids + 1;
@@ -146,6 +161,7 @@ static bool motion_in(motion_run *r, while_state *w) {
   return ok;
 }
 
+/* Inner loops first: what leaves one may leave the outer one as well. */
 int opt_while_loop_invariant_code_motion(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   motion_run r = {.x = {.m = m}};

@@ -6,6 +6,8 @@
 #include "../pass.h"
 #include "while_state.h"
 
+/* A counter that starts at 2 with the condition "less than 3" turns once:
+ *    u = (s32[], f32[4]) tuple(2, a);  w = while(u), condition=c, body=b   ->   w = call(u), to_apply=b */
 typedef struct simpler_loop {
   hlo_maker x;
   opt_facts facts;
@@ -19,7 +21,9 @@ static bool loop_is_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT && ir_is_tensor(op->type) && op->n_control_preds == 0;
 }
 
+/* Constants can't be shared between computations, so readers inside get their own, next to them. */
 static ir_op *loop_copy_constant(simpler_loop *s, ir_op *constant, ir_op *before) {
+  assert(loop_is_constant(constant));
   base_map map;
   base_map_init(&map, s->x.m->alloc);
   bool broadcast = constant->opcode == IR_OP_BROADCAST, ok = true;
@@ -68,6 +72,7 @@ static bool loop_read_before(simpler_loop *s, const while_state *w, uint32_t i) 
 
 /* --- elements that nothing needs --- */
 
+/* Marks from what is read after the loop and what the condition reads, back through the body. */
 typedef struct simpler_need {
   uint8_t *elements, *seen; /* by index; by op id */
   ir_op **pending;
@@ -80,12 +85,14 @@ static void loop_need_op(simpler_need *need, ir_op *op) {
   need->pending[need->n++] = op;
 }
 
+/* Its next value is needed too. */
 static void loop_need_element(simpler_need *need, const while_state *w, uint32_t i) {
   if (need->elements[i]) return;
   need->elements[i] = 1;
   loop_need_op(need, ir_operand(w->root, i));
 }
 
+/* Until nothing new is needed. */
 static void loop_follow(simpler_need *need, const while_state *w) {
   while (need->n) {
     const ir_op *op = need->pending[--need->n];
@@ -104,6 +111,7 @@ static void loop_need_read(simpler_need *need, const while_state *w, const ir_op
   }
 }
 
+/* Effects in the body happen whether or not anything reads their results. */
 static void loop_find_needed(simpler_loop *s, simpler_need *need, const while_state *w) {
   loop_need_read(need, w, w->loop);
   loop_need_read(need, w, w->condition);
@@ -113,6 +121,7 @@ static void loop_find_needed(simpler_loop *s, simpler_need *need, const while_st
   loop_follow(need, w);
 }
 
+/* Control edges hold on to the readers of elements, which dropping would remove. */
 static bool loop_readers_are_free(const simpler_loop *s, const ir_op *tuple) {
   IR_FOR_USES(use, tuple) {
     if (opt_in_edge(&s->facts, use->user)) return false;
@@ -131,6 +140,7 @@ static void loop_cut_body(const while_state *w, const simpler_need *need, base_a
   }
 }
 
+/* The state with only the needed elements, in their order. */
 static bool loop_drop(simpler_loop *s, while_state *w, const simpler_need *need, base_arena *scratch) {
   uint32_t n = 0, *moved = BASE_ARRAY(scratch, uint32_t, (size_t)w->n + 1);
   ir_op **first = BASE_ARRAY(scratch, ir_op *, (size_t)w->n + 1),
@@ -151,6 +161,7 @@ static bool loop_drop(simpler_loop *s, while_state *w, const simpler_need *need,
   return ok && while_set_state(w, &s->x, n, first, next, moved);
 }
 
+/* One element at least stays: a loop on an empty tuple would have no state to test. */
 static void loop_drop_unneeded(simpler_loop *s, while_state *w) {
   base_arena scratch;
   base_arena_init(&scratch, s->x.m->alloc);
@@ -169,6 +180,7 @@ static void loop_drop_unneeded(simpler_loop *s, while_state *w) {
   base_arena_free(&scratch);
 }
 
+/* A call, since inlining is another pass's work. */
 static ir_op *loop_call_body(simpler_loop *s, ir_op *loop) {
   const base_istr *name = ir_fresh_name(s->x.m, "call");
   ir_op *call = name ? ir_op_new(loop->parent, IR_OP_CALL, loop->type, name, 1, 1) : NULL;
@@ -182,7 +194,8 @@ static ir_op *loop_call_body(simpler_loop *s, ir_op *loop) {
   return call;
 }
 
-/* Whether the loop is gone. */
+/* Whether the loop is gone.
+ * Known trips are 0 or 1; more would multiply the body. */
 static bool loop_take_apart(simpler_loop *s, ir_op *loop) {
   ir_op *first = ir_operand(loop, 0);
   if (opt_in_edge(&s->facts, loop) || ir_attr_find(loop, IR_ATTR_SHARDING) || first->type != loop->type) return false;
@@ -195,6 +208,7 @@ static bool loop_take_apart(simpler_loop *s, ir_op *loop) {
   return true;
 }
 
+/* First what makes elements unneeded, then dropping them. */
 static void loop_simplify(simpler_loop *s, ir_op *op) {
   while_state w;
   if (loop_take_apart(s, op)) return;
@@ -210,6 +224,7 @@ static void loop_simplify(simpler_loop *s, ir_op *op) {
   if (!s->failed) loop_drop_unneeded(s, &w);
 }
 
+/* A loop that has been taken apart is gone from the module, but its list was made before: each is looked at once. */
 int opt_while_loop_simplifier(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   simpler_loop s = {.x = {.m = m}};

@@ -1,7 +1,10 @@
 
+/* The state of a while loop: whether a pass may change it, and changing it. Loops come from frontends as
+ * while((i, x, ...)) with a body that ends in a tuple op; passes leave other forms alone (while_open says which). */
 #include "../../scalar/loops/loops.h"
 #include "while_state.h"
 
+/* By computation id; most modules have one computation, which nobody calls. */
 uint32_t *while_count_callers(const ir_module *m, base_arena *arena) {
   uint32_t *callers = base_arena_zalloc(arena, ((size_t)m->n_computation_ids + 1) * sizeof *callers);
   if (!callers || m->n_computations == 1) return callers;
@@ -13,6 +16,7 @@ uint32_t *while_count_callers(const ir_module *m, base_arena *arena) {
   return callers;
 }
 
+/* A scheduled module has an order to keep, which new ops would have to be put into. */
 ir_op **while_list(const ir_module *m, opt_facts *facts, uint32_t *n) {
   uint32_t count = 0;
   *n = 0;
@@ -28,9 +32,11 @@ ir_op **while_list(const ir_module *m, opt_facts *facts, uint32_t *n) {
 }
 
 int64_t while_element_of(const ir_op *op, const ir_op *tuple) {
+  assert(op != NULL && tuple != NULL);
   return op->opcode == IR_OP_GET_TUPLE_ELEMENT && ir_operand(op, 0) == tuple ? ir_get_int(op, IR_ATTR_INDEX, 0) : -1;
 }
 
+/* Whoever reads the whole tuple would see its change. */
 static bool while_read_by_element(const ir_op *tuple) {
   IR_FOR_USES(use, tuple) {
     if (while_element_of(use->user, tuple) < 0) return false;
@@ -38,10 +44,12 @@ static bool while_read_by_element(const ir_op *tuple) {
   return !opt_is_result(tuple);
 }
 
+/* Shardings of tuples list their elements. */
 static bool while_is_free(const ir_op *op, const opt_facts *facts) {
   return !opt_in_edge(facts, op) && !ir_attr_find(op, IR_ATTR_SHARDING);
 }
 
+/* The body's root is a tuple op of its own, so that next values can be named one by one. */
 bool while_open(while_state *w, ir_op *loop, const opt_facts *facts, const uint32_t *callers) {
   if (loop->opcode != IR_OP_WHILE || loop->n_operands != 1 || !ir_is_tuple(loop->type)) return false;
   const ir_computation *condition = loop->called[0], *body = loop->called[1];
@@ -62,6 +70,7 @@ bool while_open(while_state *w, ir_op *loop, const opt_facts *facts, const uint3
 }
 
 bool while_is_invariant(const while_state *w, uint32_t i) {
+  assert(i < w->n);
   return while_element_of(ir_operand(w->root, i), w->inside) == i;
 }
 
@@ -82,12 +91,15 @@ static bool while_move_elements(ir_op *tuple, const ir_type *type, const uint32_
 }
 
 static ir_op *while_tuple_before(hlo_maker *x, const ir_op *before, const ir_type *type, ir_op *const *elements) {
+  assert(elements != NULL);
   x->before = before;
   return hlo_tuple(x, type, elements);
 }
 
+/* The old root goes with its uses; readers in all three places get new indices. */
 bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *first, ir_op *const *next,
                      const uint32_t *moved) {
+  assert(w->root->opcode == IR_OP_TUPLE);
   base_arena scratch;
   base_arena_init(&scratch, x->m->alloc);
   const ir_type **types = BASE_ARRAY(&scratch, const ir_type *, (size_t)n + 1);
@@ -110,9 +122,12 @@ bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *fir
 /* How often a loop turns, as far as constants tell: the condition on the first state, and on that after one turn, is
  * evaluated from the few scalars it needs, by the interpreter's own loops. */
 
+/* What may be spent on one loop: most conditions compare a counter with a constant. */
 enum { TRIPS_DEPTH = 48, TRIPS_OPS = 400, TRIPS_BYTES = 16 };
 
-/* What the parameter of a computation stands for: the value of an op, in another computation with its own. */
+/* What the parameter of a computation stands for: the value of an op, in another computation with its own.
+ * An element of the body's parameter is an element of the loop's operand in the first turn; the condition's parameter
+ * is the loop's operand before it, and the body's root, in the body's scope, after it. */
 typedef struct trips_scope {
   const ir_op *param, *value;
   const struct trips_scope *of;
@@ -129,6 +144,7 @@ static bool trips_is_scalar(const ir_type *t) {
 
 static bool trips_eval(trips_run *r, const ir_op *op, const trips_scope *s, uint32_t depth, char *out);
 
+/* Elementwise ops on scalars, by the loops that the interpreter and the executor use. */
 static bool trips_eval_loop(trips_run *r, const ir_op *op, const trips_scope *s, uint32_t depth, char *out) {
   char in[3][TRIPS_BYTES] __attribute__((aligned(16)));
   const void *args[3] = {in[0], in[1], in[2]};
@@ -140,6 +156,7 @@ static bool trips_eval_loop(trips_run *r, const ir_op *op, const trips_scope *s,
   return true;
 }
 
+/* An element of the state is an element of what the state is at that time. */
 static bool trips_eval_element(trips_run *r, const ir_op *op, const trips_scope *s, uint32_t depth, char *out) {
   const ir_op *tuple = ir_operand(op, 0);
   int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
@@ -172,6 +189,7 @@ static bool trips_eval(trips_run *r, const ir_op *op, const trips_scope *s, uint
   }
 }
 
+/* The condition must do nothing but compute; the body is only evaluated where the condition needs it. */
 int while_known_trips(const ir_op *loop, const opt_facts *facts) {
   const ir_computation *condition = loop->called[0], *body = loop->called[1];
   trips_run r = {.facts = facts, .left = TRIPS_OPS};
@@ -181,6 +199,7 @@ int while_known_trips(const ir_op *loop, const opt_facts *facts) {
   trips_scope first = {.param = condition->params[0], .value = ir_operand(loop, 0)};
   trips_scope inside = {.param = body->params[0], .value = ir_operand(loop, 0)};
   trips_scope second = {.param = condition->params[0], .value = ir_root(body), .of = &inside};
+  /* Does the condition hold for the first state? For the one after a turn? */
   if (!trips_eval(&r, ir_root(condition), &first, 0, again)) return -1;
   if (!again[0]) return 0;
   if (!trips_eval(&r, ir_root(condition), &second, 0, again)) return -1;

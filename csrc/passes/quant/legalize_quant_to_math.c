@@ -1,25 +1,38 @@
-/* stablehlo-legalize-quant-to-math: quantised programs as programs on the integers they store, and floats.
- * Requires: nothing. Leaves no quantised type; what has no form in integers and floats is refused before anything is
- * changed. Functions take and give storage. */
+/* stablehlo-legalize-quant-to-math: quantised programs as programs on the integers they store, and floats. Requires:
+ * nothing. Leaves no quantised type; what has no form in integers and floats is refused before anything is changed.
+ * Functions take and give storage.
+ * Three walks: mqm_check refuses, mqm_retype gives every value its storage type and notes what it had, mqm_rewrite
+ * replaces the ops that compute. */
 #include "../../ir/stablehlo/stablehlo.h"
 #include "quant.h"
 
+/* stablehlo.uniform_dequantize of tensor<4x!quant.uniform<i8:f32, 0.5:3>> becomes
+ *    %0 = stablehlo.convert %a : (tensor<4xi8>) -> tensor<4xi32>
+ *    %1 = stablehlo.subtract %0, 3
+ *    %2 = stablehlo.convert %1 : (tensor<4xi32>) -> tensor<4xf32>
+ *    %3 = stablehlo.multiply %2, 0.5
+ * and an add of two tensors of one type !quant.uniform<i8:f32, 0.5> stays in integers: convert both to i32, add,
+ * clamp to [-128, 127], convert to i8. */
 typedef struct mqm_run {
   opt_rewriter rw;
   base_map was; /* an op to the types its results had, where one was quantised */
   uint32_t n;   /* ops with ids below were there before */
 } mqm_run;
 
+/* The type that a value had before retyping; its present one if it was not quantised. */
 static const ir_type *mqm_was(const mqm_run *x, ir_value v) {
+  assert(v.op != NULL && v.index < v.op->n_results);
   const ir_type *const *types = base_map_ptr(&x->was, v.op);
   return types ? types[v.index] : v.op->types[v.index];
 }
 
+/* Types are noted by op, for all results of it. */
 static void mqm_note(mqm_run *x, const ir_op *op, const ir_type *const *was) {
   x->rw.failed = x->rw.failed || !was || !base_map_set(&x->was, base_key(op), base_key(was));
 }
 
-/* The values are op's results in storage: of types that once were op's. */
+/* op's results become values, which are storage: what is not noted as quantised yet is noted with op's old type, so
+ * that readers of the result know its scales. */
 static void mqm_replace(mqm_run *x, ir_op *op, const ir_value *values) {
   for (uint32_t i = 0; i < op->n_results && !x->rw.failed; i++) {
     const ir_type *was = mqm_was(x, opt_result(op, i));
@@ -59,11 +72,13 @@ static bool mqm_moves(unsigned opcode) {
   }
 }
 
+/* For messages: the MLIR name. */
 static const char *mqm_name(const ir_op *op) {
   const ir_mlir_info *mlir = ir_opcode_info(op->opcode)->mlir;
   return op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : mlir ? mlir->name : "the op";
 }
 
+/* Refused before anything is changed, so the module stays as it was. */
 static int mqm_refuse(const mqm_run *x, const ir_op *op) {
   int status =
       opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_OPERANDS,
@@ -73,6 +88,7 @@ static int mqm_refuse(const mqm_run *x, const ir_op *op) {
       "dequantise what it reads and quantise what it gives: stablehlo.uniform_dequantize, uniform_quantize");
 }
 
+/* Blockwise quantisation and storage of more than 32 bits have no arithmetic here. */
 static int mqm_check_quant(const mqm_run *x, const ir_op *op, const ir_type *t) {
   const ir_quant *q = t->quant;
   if (!q || op->opcode == IR_OP_PARAMETER) return 0;
@@ -85,7 +101,9 @@ static int mqm_check_quant(const mqm_run *x, const ir_op *op, const ir_type *t) 
   return 0;
 }
 
+/* Scales along two different dimensions can't be combined into one list of ratios. */
 static int mqm_check_requantise(const mqm_run *x, const ir_op *op) {
+  assert(op->n_operands == 1);
   const ir_quant *from = ir_operand_type(op, 0)->quant, *to = op->type->quant;
   if (!from || !to || from->axis < 0 || to->axis < 0 || from->axis == to->axis) return 0;
   int status =
@@ -94,6 +112,7 @@ static int mqm_check_requantise(const mqm_run *x, const ir_op *op) {
   return base_hint(x->rw.err, status, "write uniform_dequantize, then uniform_quantize");
 }
 
+/* Ops that touch no quantised type are of no interest. */
 static int mqm_check_op(const mqm_run *x, const ir_op *op) {
   if (!mq_touches(op)) return 0;
   bool known = mqm_moves(op->opcode) || ir_opcode_has(op->opcode, IR_QUANT_REAL) ||
@@ -116,6 +135,7 @@ static int mqm_check(const mqm_run *x, const ir_computation *c) {
 
 /* --- types --- */
 
+/* Attributes with quantised types (constants) change too. */
 static void mqm_retype_op(mqm_run *x, ir_op *op) {
   bool any = false;
   const ir_mdict *d = mq_storage_dict(x->rw.m, op->mlir);
@@ -131,6 +151,7 @@ static void mqm_retype_op(mqm_run *x, ir_op *op) {
   mqm_note(x, op, was);
 }
 
+/* Function types that are spelled out, those of declarations among them. */
 static int mqm_retype(mqm_run *x, ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c)
@@ -145,8 +166,10 @@ static int mqm_retype(mqm_run *x, ir_module *m) {
 
 /* --- ops --- */
 
-/* Of one quantised type all: integers may be compared and summed as they are. */
+/* Of one quantised type all: integers may be compared and summed as they are.
+ * From operand `first` on: a select's predicate is not quantised. */
 static bool mqm_is_uniform(const mqm_run *x, ir_op *op, uint32_t first) {
+  assert(op->n_results > 0);
   const ir_quant *q = mqm_was(x, opt_result(op, 0))->quant;
   for (uint32_t i = first; i < op->n_operands; i++)
     if (!ir_quant_equal(q, mqm_was(x, opt_operand(op, i))->quant)) return false;
@@ -166,6 +189,7 @@ static void mqm_real(mqm_run *x, ir_op *op) {
     if (q) values[i] = mq_dequantise(rw, q, values[i]);
   }
   for (uint32_t i = 0; i < op->n_results; i++) types[i] = mq_expressed(rw->m, mqm_was(x, opt_result(op, i)));
+  /* Attributes are shared with the old op. */
   ir_op *real = opt_make_n(rw, (ir_opcode)op->opcode, op->n_results, types, op->n_operands, values, 0);
   if (!real) return;
   real->mlir = op->mlir;
@@ -177,8 +201,10 @@ static void mqm_real(mqm_run *x, ir_op *op) {
   mqm_replace(x, op, values);
 }
 
-/* Only the weights are stored: a barrier keeps them so until they are used. */
+/* Only the weights are stored: a barrier keeps them so until they are used.
+ * Hybrid products: without the barrier constant folding would expand the weights to floats. */
 static void mqm_guard_weights(mqm_run *x, ir_op *op) {
+  assert(op->n_operands == 2);
   ir_value rhs = opt_operand(op, 1);
   ir_value kept = opt_make(&x->rw, IR_OP_OPT_BARRIER, opt_type(rhs), 1, &rhs);
   const ir_quant *q = mqm_was(x, rhs)->quant;
@@ -188,6 +214,7 @@ static void mqm_guard_weights(mqm_run *x, ir_op *op) {
   mqm_replace(x, op, &v);
 }
 
+/* In integers where that is exact, else on real values. */
 static void mqm_product(mqm_run *x, ir_op *op) {
   mq_product t = {mqm_was(x, opt_operand(op, 0)), mqm_was(x, opt_operand(op, 1)), mqm_was(x, opt_result(op, 0))};
   if (!t.lhs->quant && t.rhs->quant && !t.result->quant) {
@@ -201,6 +228,7 @@ static void mqm_product(mqm_run *x, ir_op *op) {
     mqm_real(x, op);
 }
 
+/* quantize of quantised values is a change of scales. */
 static void mqm_convert(mqm_run *x, ir_op *op) {
   ir_value a = opt_operand(op, 0);
   const ir_quant *from = mqm_was(x, a)->quant, *to = mqm_was(x, opt_result(op, 0))->quant;
@@ -216,6 +244,7 @@ static void mqm_sum(mqm_run *x, ir_op *op) {
   mqm_replace(x, op, &v);
 }
 
+/* Maxima, minima and selections of one quantised type are the same on storage, whose order is that of real values. */
 static void mqm_op(mqm_run *x, ir_op *op) {
   opt_at(&x->rw, op);
   switch (op->opcode) {
@@ -246,12 +275,14 @@ static void mqm_op(mqm_run *x, ir_op *op) {
   mqm_real(x, op);
 }
 
+/* Whether the op reads or makes what was quantised. */
 static bool mqm_is_pending(const mqm_run *x, ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (mq_is_quantised(mqm_was(x, opt_operand(op, i)))) return true;
   return base_map_ptr(&x->was, op) != NULL;
 }
 
+/* New ops have ids from x->n on and are not looked at. */
 static int mqm_rewrite(mqm_run *x, ir_module *m) {
   for (ir_computation *c = m->first; c && !x->rw.failed; c = c->next) {
     for (ir_op *op = c->first, *next = NULL; op && !x->rw.failed; op = next) {
@@ -262,6 +293,7 @@ static int mqm_rewrite(mqm_run *x, ir_module *m) {
   return opt_rewriter_status(&x->rw);
 }
 
+/* A check of functions covers their regions. */
 static int mqm_all(mqm_run *x, ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m)
   if (!c->owner) TRY(mqm_check(x, c));

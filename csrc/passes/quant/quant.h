@@ -1,10 +1,12 @@
-/* What the passes on quantised programs share: types, arithmetic on storage, and which ops compute with real values. */
+/* What the passes on quantised programs share: types, arithmetic on storage, and which ops compute with real values.
+ * A quantised type !quant.uniform<i8:f32, 0.5:3> stores i8 (storage) and stands for f32 (expressed): real = (stored -
+ * 3) * 0.5. Scales and zero points are one for all, or one for each index along `axis`; axis -1: one for all. */
 #ifndef XLAC_PASSES_QUANT_QUANT_H
 #define XLAC_PASSES_QUANT_QUANT_H
 
 #include "../rewrite/rewrite.h"
 
-/* --- mlir_quant_types.c --- */
+/* --- quant_arith.c: types --- */
 /* At any depth: in tuples and futures too. */
 bool mq_is_quantised(const ir_type *t);
 /* An operand or a result of op. */
@@ -16,7 +18,7 @@ const ir_type *mq_expressed(ir_module *m, const ir_type *t);
 /* The attributes with storage types in place of quantised ones; d itself where there are none. */
 const ir_mdict *mq_storage_dict(ir_module *m, const ir_mdict *d);
 
-/* --- mlir_quant_arith.c: arithmetic is the interpreter's, op by op, so that results are too --- */
+/* --- quant_arith.c: arithmetic is the interpreter's, op by op, so that results are too --- */
 /* `a op values`, where values are one for all, or n along dimension `axis`. opcode is ADD, SUBTRACT, MULTIPLY or
  * DIVIDE. */
 ir_value mq_apply(opt_rewriter *rw, ir_opcode opcode, ir_value a, int32_t axis, uint32_t n, const double *values);

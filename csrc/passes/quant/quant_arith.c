@@ -1,4 +1,6 @@
-/* Storage and expressed types in place of quantised ones. */
+/* Types and arithmetic of quantisation: storage and expressed types in place of quantised ones, and quantisation
+ * spelled out: real = (stored - zero point) * scale, and back. Numbers and their order are the interpreter's
+ * (interp/quant.c). */
 #include "quant.h"
 
 /* Depth of types and attributes is bounded by their makers. */
@@ -10,6 +12,7 @@ bool mq_is_quantised(const ir_type *t) {
   return false;
 }
 
+/* Types of tuples and functions count if any part of them is quantised. */
 bool mq_touches(const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (mq_is_quantised(ir_operand_type(op, i))) return true;
@@ -18,13 +21,16 @@ bool mq_touches(const ir_op *op) {
   return false;
 }
 
+/* The same shape with another element type. */
 static const ir_type *mqt_element(ir_module *m, const ir_type *t, base_dtype dtype) {
   if (t->kind == IR_TYPE_UNRANKED) return ir_unranked(m, dtype, NULL, NULL);
   if (t->kind == IR_TYPE_ELEMENT) return ir_element(m, dtype, NULL);
   return ir_tensor_mlir(m, dtype, NULL, NULL, t->rank, t->dims, t->dynamic, t->encoding, NULL);
 }
 
+/* Tuples, futures and function types, part by part. */
 static const ir_type *mqt_parts(ir_module *m, const ir_type *t) {
+  assert(t->n_elements > 0);
   base_arena arena;
   base_arena_init(&arena, m->alloc);
   const ir_type **parts = BASE_ARRAY(&arena, const ir_type *, (size_t)t->n_elements + 1), *whole = NULL;
@@ -50,6 +56,7 @@ const ir_type *mq_expressed(ir_module *m, const ir_type *t) {
 
 static const ir_mattr *mqt_attr(ir_module *m, const ir_mattr *a);
 
+/* A copy is made at the first element that changes. */
 static const ir_mattr *mqt_array(ir_module *m, const ir_mattr *a) {
   const ir_mattrs *list = a->v.list;
   const ir_mattr **parts = NULL;
@@ -89,6 +96,7 @@ const ir_mdict *mq_storage_dict(ir_module *m, const ir_mdict *d) {
 
 /* Quantisation spelled out: real = (stored - zero point) * scale, and back. */
 
+/* CHLO's broadcasting op: for shapes that are not static the scale is broadcast by it. */
 static ir_opcode mqa_chlo(ir_opcode opcode) {
   switch (opcode) {
     case IR_OP_ADD:
@@ -103,12 +111,15 @@ static ir_opcode mqa_chlo(ir_opcode opcode) {
   }
 }
 
+/* Whether all n values are `value`. */
 static bool mqa_all(uint32_t n, const double *values, double value) {
+  assert(n > 0);
   for (uint32_t i = 0; i < n; i++)
     if (values[i] != value) return false;
   return true;
 }
 
+/* A constant of rank 1. */
 static ir_value mqa_list(opt_rewriter *rw, base_dtype dtype, uint32_t n, const double *values) {
   int64_t count = n;
   const ir_type *type = opt_tensor(rw, dtype, 1, &count);
@@ -118,13 +129,15 @@ static ir_value mqa_list(opt_rewriter *rw, base_dtype dtype, uint32_t n, const d
   return opt_constant(rw, type, l, false);
 }
 
-/* The values in the shape of a, which is static. */
+/* The values in the shape of a, which is static.
+ * A splat where all are equal, else broadcast along `axis`. */
 static ir_value mqa_spread(opt_rewriter *rw, const ir_type *type, int32_t axis, uint32_t n, const double *values) {
   if (mqa_all(n, values, values[0])) return opt_splat(rw, type, values[0]);
   ir_value list = mqa_list(rw, (base_dtype)type->dtype, n, values);
   return type->rank == 1 ? list : opt_broadcast_in_dim(rw, list, type, &(int64_t){axis});
 }
 
+/* Adding 0 and multiplying by 1 are left out. */
 ir_value mq_apply(opt_rewriter *rw, ir_opcode opcode, ir_value a, int32_t axis, uint32_t n, const double *values) {
   const ir_type *type = opt_type(a);
   bool factor = opcode == IR_OP_MULTIPLY || opcode == IR_OP_DIVIDE;
@@ -139,6 +152,7 @@ ir_value mq_apply(opt_rewriter *rw, ir_opcode opcode, ir_value a, int32_t axis, 
   return v;
 }
 
+/* Bounds are scalars, which stablehlo.clamp allows. */
 ir_value mq_clamp(opt_rewriter *rw, const ir_quant *q, ir_value v) {
   const ir_type *type = opt_type(v), *scalar = type ? opt_tensor(rw, (base_dtype)type->dtype, 0, NULL) : NULL;
   ir_value low = opt_splat(rw, scalar, (double)q->storage_min), high = opt_splat(rw, scalar, (double)q->storage_max);
@@ -146,6 +160,7 @@ ir_value mq_clamp(opt_rewriter *rw, const ir_quant *q, ir_value v) {
   return opt_make(rw, IR_OP_CLAMP, type, 3, all);
 }
 
+/* Clamped before it is rounded, as the interpreter does. */
 ir_value mq_store(opt_rewriter *rw, const ir_quant *q, ir_value v) {
   ir_value whole = opt_unary(rw, IR_OP_ROUND_NEAREST_EVEN, mq_clamp(rw, q, v));
   return opt_convert(rw, whole, (base_dtype)q->storage);
@@ -157,6 +172,7 @@ bool mq_is_centred(const ir_quant *q) {
   return true;
 }
 
+/* As doubles, in scratch memory; NULL when out of memory. */
 double *mq_zero_points(opt_rewriter *rw, const ir_quant *q) {
   double *v = BASE_ARRAY(&rw->arena, double, (size_t)q->n + 1);
   for (uint32_t i = 0; v && i < q->n; i++) v[i] = (double)q->zero_points[i];
@@ -164,14 +180,17 @@ double *mq_zero_points(opt_rewriter *rw, const ir_quant *q) {
   return v;
 }
 
+/* Converted only where the element type differs. */
 static ir_value mqa_as(opt_rewriter *rw, ir_value v, base_dtype dtype) {
   return v.op && opt_type(v)->dtype != dtype ? opt_convert(rw, v, dtype) : v;
 }
 
+/* The type that quantisation is computed in. */
 static base_dtype mqa_work(const ir_quant *q) {
   return q->expressed == XLAC_F64 ? XLAC_F64 : XLAC_F32;
 }
 
+/* round(real / scale + zero point), clamped. */
 ir_value mq_quantise(opt_rewriter *rw, const ir_quant *q, ir_value real) {
   ir_value v = mqa_as(rw, real, mqa_work(q));
   v = mq_apply(rw, IR_OP_DIVIDE, v, q->axis, q->n, q->scales);
@@ -184,6 +203,7 @@ static base_dtype mqa_wide(const ir_quant *q) {
   return base_dtype_of((base_dtype)q->storage)->bits < 32 ? XLAC_S32 : XLAC_S64;
 }
 
+/* The zero point is subtracted from integers, where it is exact. */
 ir_value mq_dequantise(opt_rewriter *rw, const ir_quant *q, ir_value stored) {
   ir_value v = stored;
   if (!mq_is_centred(q)) {
@@ -195,9 +215,11 @@ ir_value mq_dequantise(opt_rewriter *rw, const ir_quant *q, ir_value stored) {
   return mqa_as(rw, v, (base_dtype)q->expressed);
 }
 
+/* stored * (s1 / s2) + (z2 - z1 * s1 / s2), in f32: one multiplication and one addition. */
 ir_value mq_requantise(opt_rewriter *rw, const ir_quant *from, const ir_quant *to, ir_value stored) {
   if (ir_quant_equal(from, to)) return stored;
   const ir_quant *longer = from->axis >= 0 ? from : to;
+  assert(from->axis < 0 || to->axis < 0 || from->n == to->n);
   uint32_t n = longer->n;
   double *ratios = BASE_ARRAY(&rw->arena, double, (size_t)n + 1);
   double *zeros = BASE_ARRAY(&rw->arena, double, (size_t)n + 1);
@@ -213,6 +235,7 @@ ir_value mq_requantise(opt_rewriter *rw, const ir_quant *from, const ir_quant *t
   return mq_store(rw, to, v);
 }
 
+/* (a - z) + (b - z) in units of the scale is a + b - z in storage. */
 ir_value mq_sum(opt_rewriter *rw, const ir_quant *q, ir_value a, ir_value b) {
   base_dtype wide = mqa_wide(q);
   ir_value v = opt_binary(rw, IR_OP_ADD, opt_convert(rw, a, wide), opt_convert(rw, b, wide));

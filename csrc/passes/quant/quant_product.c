@@ -5,6 +5,7 @@
 
 enum { MQP_MAX_TERMS = 33025 }; /* of products of 8-bit numbers that 32 bits hold: 2^31 / 255^2 */
 
+/* One product: its operands' and result's quantisation, and which dimensions are summed, shared and kept. */
 typedef struct mqp_run {
   opt_rewriter *rw;
   const ir_op *op;
@@ -33,6 +34,7 @@ static bool mqp_sums_fit(const ir_type *t, const int64_t *dims, uint32_t n) {
   return true;
 }
 
+/* 8 bits at most, expressed in f32: sums of products then fit 32 bits, and scale in f32. */
 static bool mqp_is_byte(const ir_quant *q) {
   return base_dtype_of((base_dtype)q->storage)->bits <= 8 && q->expressed == XLAC_F32;
 }
@@ -42,6 +44,7 @@ static base_dtype mqp_byte(const ir_quant *q) {
   return base_dtype_is_signed((base_dtype)q->storage) ? XLAC_S8 : XLAC_U8;
 }
 
+/* Scales for each feature only on the right side, and then without zero points. */
 static bool mqp_types_fit(const mq_product *t) {
   const ir_quant *l = t->lhs->quant, *r = t->rhs->quant, *q = t->result->quant;
   if (!l || !r || !q || !ir_is_tensor(t->lhs) || !ir_is_tensor(t->rhs) || !ir_is_tensor(t->result)) return false;
@@ -60,6 +63,7 @@ static bool mqp_axes_fit(const mqp_run *x) {
 
 /* --- dimensions --- */
 
+/* The result of a dot_general: batch dimensions, the left side's others, the right side's others. */
 static void mqp_dot_map(mqp_run *x, const ir_type *lhs, const ir_type *rhs) {
   int64_t next = x->n_batch;
   for (uint32_t d = 0; d < lhs->rank; d++) x->lhs_to[d] = mqp_has(x->lhs_sum, x->n_sum, d) ? -1 : 0;
@@ -71,10 +75,12 @@ static void mqp_dot_map(mqp_run *x, const ir_type *lhs, const ir_type *rhs) {
   for (uint32_t i = 0; i < x->n_batch; i++) x->lhs_to[x->lhs_batch[i]] = x->rhs_to[x->rhs_batch[i]] = i;
 }
 
+/* A list of dimension numbers, in scratch memory. */
 static const int64_t *mqp_field(const mqp_run *x, const ir_mattr *a, const char *key, uint32_t *n) {
   return ir_m_ints(ir_m_field(a, key), &x->rw->arena, n);
 }
 
+/* An explicit algorithm asks for another accumulation. */
 static bool mqp_dot_dims(mqp_run *x, const mq_product *t) {
   const ir_mattr *a = ir_mattr_of(x->op, "dot_dimension_numbers");
   if (ir_mattr_of(x->op, "algorithm")) return false;
@@ -96,12 +102,15 @@ static bool mqp_dot_dims(mqp_run *x, const mq_product *t) {
   return mqp_sums_fit(t->lhs, x->lhs_sum, x->n_sum) && mqp_sums_fit(t->rhs, x->rhs_sum, x->n_sum);
 }
 
+/* One of a convolution's dimension numbers. */
 static int64_t mqp_number(const mqp_run *x, const char *key) {
   const ir_mattr *a = ir_m_field(ir_mattr_of(x->op, "dimension_numbers"), key);
   return a && a->kind == IR_M_INTEGER ? a->v.i : 0;
 }
 
+/* Everything but output features is summed over. */
 static bool mqp_convolution_dims(mqp_run *x, const mq_product *t) {
+  assert(t->rhs->rank <= IR_MAX_RANK);
   int64_t feature = mqp_number(x, "kernel_output_feature_dimension");
   int64_t *sum = BASE_ARRAY(&x->rw->arena, int64_t, (size_t)t->rhs->rank + 1);
   if (!sum) return x->rw->failed = true, false;
@@ -116,6 +125,7 @@ static bool mqp_convolution_dims(mqp_run *x, const mq_product *t) {
 
 /* --- what zero points add --- */
 
+/* A dynamic size, i32. */
 static ir_value mqp_size(mqp_run *x, ir_value v, uint32_t d) {
   const ir_type *scalar = opt_tensor(x->rw, XLAC_S32, 0, NULL);
   ir_value size = opt_make(x->rw, IR_OP_GET_DIMENSION_SIZE, scalar, 1, &v);
@@ -145,9 +155,11 @@ static ir_value mqp_spread(mqp_run *x, ir_value a, ir_value like, uint32_t n, co
   return v;
 }
 
-/* zero * the sums of an operand, in the shape of the whole sum. */
+/* zero * the sums of an operand, in the shape of the whole sum.
+ * The operand's summed dimensions are reduced, the rest is spread along the result's dimensions. */
 static ir_value mqp_sums(mqp_run *x, ir_value operand, uint32_t n_sum, const int64_t *sum, const int64_t *to,
                          double zero, ir_value like) {
+  assert(zero != 0);
   const ir_type *type = opt_type(operand);
   int64_t sorted[IR_MAX_RANK], dims[IR_MAX_RANK];
   uint32_t n = 0, kept = 0;
@@ -187,6 +199,7 @@ static ir_value mqp_terms(mqp_run *x, ir_value rhs, double zeros, ir_value like)
   return mqp_spread(x, v, like, 0, NULL);
 }
 
+/* Terms of zero points that are 0 are left out; two non-zero ones need the correction n zl zr. */
 static ir_value mqp_centre(mqp_run *x, ir_value lhs, ir_value rhs, ir_value whole) {
   double zl = (double)x->lhs->zero_points[0], zr = x->rhs->axis < 0 ? (double)x->rhs->zero_points[0] : 0;
   ir_value v = whole;
@@ -199,12 +212,14 @@ static ir_value mqp_centre(mqp_run *x, ir_value lhs, ir_value rhs, ir_value whol
 
 /* --- a convolution's edges --- */
 
+/* Padding of the left side written out: the convolution's own padding is 0, which is not the zero point. */
 typedef struct mqp_edges {
   int64_t low[IR_MAX_RANK], high[IR_MAX_RANK], interior[IR_MAX_RANK];
   const ir_type *type; /* of lhs with its edges; NULL: there are none */
   bool fits;
 } mqp_edges;
 
+/* size + low + high + interior gaps; false: it overflows or is negative. */
 static bool mqp_padded_size(int64_t size, int64_t low, int64_t high, int64_t interior, int64_t *out) {
   int64_t gaps = 0;
   if (size == IR_UNBOUNDED) return *out = size, true;
@@ -235,6 +250,7 @@ static mqp_edges mqp_find_edges(mqp_run *x, const ir_type *lhs) {
   return e;
 }
 
+/* Padded with the zero point. */
 static ir_value mqp_pad(mqp_run *x, ir_value lhs, const mqp_edges *e) {
   const ir_type *scalar = opt_tensor(x->rw, mqp_byte(x->lhs), 0, NULL);
   ir_value both[] = {lhs, opt_splat_int(x->rw, scalar, x->lhs->zero_points[0])};
@@ -245,6 +261,7 @@ static ir_value mqp_pad(mqp_run *x, ir_value lhs, const mqp_edges *e) {
   return v;
 }
 
+/* The convolution afterwards has no padding and no dilation of its left side. */
 static void mqp_without_edges(mqp_run *x, ir_value v, uint32_t rank) {
   int64_t dims[2] = {(int64_t)rank - 2, 2}, none[2 * IR_MAX_RANK] = {0};
   opt_set(x->rw, v, "padding", ir_m_dense_i64(x->rw->m, 2, dims, none));
@@ -263,6 +280,7 @@ static void mqp_general(mqp_run *x, ir_value v) {
   opt_set(rw, v, "dot_dimension_numbers", ok ? ir_m_struct(rw->m, "stablehlo", "dot", 2, fields) : NULL);
 }
 
+/* On i8 with an i32 result; attributes are those of the op. */
 static ir_value mqp_product(mqp_run *x, ir_value lhs, ir_value rhs, const ir_type *type) {
   bool plain = x->op->opcode == IR_OP_STABLEHLO_DOT;
   ir_value both[] = {lhs, rhs};
@@ -289,16 +307,19 @@ static ir_value mqp_scaled(mqp_run *x, ir_value v) {
   return mq_store(x->rw, q, v);
 }
 
+/* 4-bit storage as 8-bit. */
 static ir_value mqp_bytes(opt_rewriter *rw, ir_value v, const ir_quant *q) {
   return q->storage == mqp_byte(q) ? v : opt_convert(rw, v, mqp_byte(q));
 }
 
+/* The order of checks: types, dimensions, then whether edges can be written out. */
 ir_value mq_multiply(opt_rewriter *rw, const ir_op *op, const mq_product *t) {
   ir_value none = {NULL, 0};
   mqp_edges edges = {.fits = true};
   if (!mqp_types_fit(t)) return none;
   mqp_run x = {.rw = rw, .op = op, .lhs = t->lhs->quant, .rhs = t->rhs->quant, .result = t->result->quant};
   bool convolution = op->opcode == IR_OP_CONVOLUTION, centred = mq_is_centred(x.lhs);
+  assert(op->n_operands == 2);
   bool fits = convolution ? mqp_convolution_dims(&x, t) : mqp_dot_dims(&x, t);
   if (!fits || rw->failed || !mqp_axes_fit(&x)) return none;
   if (convolution && !centred) edges = mqp_find_edges(&x, t->lhs);

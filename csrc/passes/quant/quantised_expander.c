@@ -1,4 +1,6 @@
-/* Arithmetic is that of the interpreter (interp/quant.c): in f32, or f64 where that is the expressed type. */
+/* Quantised types in HLO form, spelt out. Arithmetic is that of the interpreter (interp/quant.c): in f32, or f64
+ * where that is the expressed type. While ops are replaced values keep their quantised types, which say the scales;
+ * all types become storage in the end. */
 #include "quantised_expander.h"
 
 #include "../../interp/quant.h"
@@ -10,12 +12,14 @@ typedef struct qexp_make {
   ir_module *m;
 } qexp_make;
 
+/* As mqa_work, in HLO form. */
 static base_dtype qexp_work(const ir_quant *q) {
   return q->expressed == XLAC_F64 ? XLAC_F64 : XLAC_F32;
 }
 
 /* --- what can be expanded --- */
 
+/* Static shapes, and one scale or one for each index of a dimension. */
 static bool qexp_type_fits(const ir_type *t, bool *any) {
   bool fits = true;
   for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) fits = fits && qexp_type_fits(t->elements[i], any);
@@ -46,6 +50,7 @@ static bool qexp_module_fits(const ir_module *m, bool *any) {
 
 /* --- types --- */
 
+/* Tuples element by element; t itself where nothing is quantised. */
 static const ir_type *qexp_storage(ir_module *m, const ir_type *t) {
   if (ir_is_tensor(t)) return t->quant ? ir_tensor_default(m, (base_dtype)t->dtype, t->rank, t->dims, NULL) : t;
   if (!ir_is_tuple(t)) return t;
@@ -59,6 +64,7 @@ static const ir_type *qexp_storage(ir_module *m, const ir_type *t) {
   return !parts ? NULL : same ? t : ir_tuple(m, t->n_elements, parts);
 }
 
+/* The same data under the storage type. */
 static ir_literal *qexp_literal(ir_module *m, const ir_literal *l) {
   ir_literal *own = base_arena_memdup(&m->arena, l, sizeof *l);
   if (!own || !(own->type = qexp_storage(m, l->type))) return NULL;
@@ -79,6 +85,7 @@ static bool qexp_retype(ir_module *m, ir_op *op) {
   return true;
 }
 
+/* The entry's layout has types of its own. */
 static bool qexp_retype_all(ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m)
   IR_FOR_OPS(op, c)
@@ -105,6 +112,7 @@ static ir_op *qexp_numbers(qexp_make *b, const ir_type *wide, int64_t axis, uint
   return hlo_broadcast(&b->x, c, wide, 1, &axis);
 }
 
+/* n numbers in the module's arena. */
 static double *qexp_list(qexp_make *b, uint32_t n) {
   double *v = BASE_ARRAY(&b->m->arena, double, (size_t)n + 1);
   if (!v) b->x.failed = true;
@@ -113,6 +121,7 @@ static double *qexp_list(qexp_make *b, uint32_t n) {
 
 /* *zero: there is none but 0. */
 static double *qexp_zero_points(qexp_make *b, const ir_quant *q, bool *zero) {
+  assert(q->n > 0);
   double *v = qexp_list(b, q->n);
   *zero = true;
   for (uint32_t i = 0; v && i < q->n; i++) {
@@ -122,12 +131,14 @@ static double *qexp_zero_points(qexp_make *b, const ir_quant *q, bool *zero) {
   return v;
 }
 
+/* The shape of t with elements of `dtype`. */
 static const ir_type *qexp_typed(qexp_make *b, const ir_type *t, base_dtype dtype) {
   const ir_type *made = ir_tensor_default(b->m, dtype, t->rank, t->dims, NULL);
   if (!made) b->x.failed = true;
   return made;
 }
 
+/* NULL in, NULL out. */
 static ir_op *qexp_convert(qexp_make *b, ir_op *a, base_dtype dtype) {
   const ir_type *t = a ? qexp_typed(b, a->type, dtype) : NULL;
   return t ? hlo_make(&b->x, IR_OP_CONVERT, t, 1, &a) : NULL;
@@ -150,6 +161,7 @@ static ir_op *qexp_dequantise(qexp_make *b, ir_op *a) {
   return a && q->expressed != work ? qexp_convert(b, a, (base_dtype)q->expressed) : a;
 }
 
+/* The declared range, or that of the storage type. */
 static void qexp_range(const ir_quant *q, double *low, double *high) {
   const base_dtype_info *t = base_dtype_of((base_dtype)q->storage);
   bool is_signed = t->kind == BASE_KIND_SINT;
@@ -172,6 +184,7 @@ static ir_op *qexp_store(qexp_make *b, const ir_quant *q, ir_op *v) {
   return qexp_convert(b, hlo_unary(&b->x, IR_OP_ROUND_NEAREST_EVEN, v), (base_dtype)q->storage);
 }
 
+/* v / scale + zero point, stored. */
 static ir_op *qexp_quantise(qexp_make *b, const ir_quant *q, ir_op *v) {
   bool zero = true;
   double *points = qexp_zero_points(b, q, &zero);
@@ -208,7 +221,8 @@ static const ir_type *qexp_real_type(qexp_make *b, const ir_op *op) {
   return op->type->quant ? qexp_typed(b, op->type, (base_dtype)op->type->quant->expressed) : op->type;
 }
 
-/* op on real operands, its results quantised again. */
+/* op on real operands, its results quantised again.
+ * The clone keeps op's attributes and called computations. */
 static ir_op *qexp_compute(qexp_make *b, ir_op *op) {
   base_map none;
   base_map_init(&none, b->m->alloc);
@@ -229,7 +243,9 @@ static ir_op *qexp_compute(qexp_make *b, ir_op *op) {
   return op->type->quant ? qexp_quantise(b, op->type->quant, real) : real;
 }
 
+/* Quantising what has that type already is nothing. */
 static ir_op *qexp_expand(qexp_make *b, ir_op *op) {
+  assert(op->n_operands > 0);
   ir_op *a = op->n_operands ? ir_operand(op, 0) : NULL;
   b->x.before = op;
   if (op->opcode == IR_OP_UNIFORM_DEQUANTIZE) return qexp_dequantise(b, a);
@@ -239,6 +255,7 @@ static ir_op *qexp_expand(qexp_make *b, ir_op *op) {
   return ir_quant_equal(a->type->quant, to) ? a : qexp_requantise(b, a, to);
 }
 
+/* Conversions, and what the interpreter computes on real values. */
 static bool qexp_is_for_us(const ir_op *op) {
   return op->opcode == IR_OP_UNIFORM_QUANTIZE || op->opcode == IR_OP_UNIFORM_DEQUANTIZE || interp_quant_applies(op);
 }

@@ -1,4 +1,5 @@
-/* Quantised types in HLO form, spelt out: stored integers, and arithmetic on the real values that they stand for. */
+/* Quantised types in HLO form, spelt out: stored integers, and arithmetic on the real values that they stand for. Run
+ * by the driver before planning, since kernels and the executor know no quantised types. */
 #ifndef XLAC_PASSES_QUANT_QUANTISED_EXPANDER_H
 #define XLAC_PASSES_QUANT_QUANTISED_EXPANDER_H
 

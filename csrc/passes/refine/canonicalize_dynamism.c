@@ -1,8 +1,11 @@
 /* stablehlo-canonicalize-dynamism: ops whose sizes are operands become those whose sizes are attributes, where the
- * operands are constants.
- * Requires: nothing. Preserves: result types, and ops whose sizes are not known. */
+ * operands are constants: dynamic_pad(x, 0, [1], [1], [0]) is pad with edge_padding_low = [1], and so on. Requires:
+ * nothing. Preserves: result types, and ops whose sizes are not known. */
 #include "refine.h"
 
+/* Results must be static where the new op can't have a less specific type than its attributes say.
+ * dynamic_broadcast_in_dim %a, dense<[2, 4]>, dims = [1] : -> tensor<2x4xf32> becomes broadcast_in_dim %a, dims =
+ * [1]; of type tensor<?x4xf32> it would stay, as broadcast_in_dim can't be dynamic. */
 static bool dynamism_is_static(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic;
 }
@@ -20,17 +23,22 @@ static ir_value dynamism_make(opt_rewriter *rw, ir_op *op, ir_opcode opcode, uin
   return v;
 }
 
+/* The replacement has the op's own type, so users need no change. */
 static int dynamism_done(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
+  assert(op->n_results == 1);
   TRY(opt_rewriter_status(rw));
   opt_replace_one(rw, op, v);
   *changed = true;
   return opt_rewriter_status(rw);
 }
 
+/* Operand i as integers, if it is a constant. */
 static bool dynamism_ints(opt_rewriter *rw, ir_op *op, uint32_t i, const int64_t **v, uint32_t *n) {
+  assert(i < op->n_operands);
   return opt_constant_ints(rw, opt_operand(op, i), v, n);
 }
 
+/* The sizes are in the result type; that the operand is constant shows that they agree. */
 static int dynamism_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {"known_expanding_dimensions", "known_nonexpanding_dimensions", NULL};
   const int64_t *sizes = NULL;
@@ -40,6 +48,7 @@ static int dynamism_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, dynamism_make(rw, op, IR_OP_BROADCAST, 1, gone), changed);
 }
 
+/* The shape operand goes: the result type says the same. */
 static int dynamism_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;
@@ -48,6 +57,7 @@ static int dynamism_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, dynamism_make(rw, op, IR_OP_RESHAPE, 1, gone), changed);
 }
 
+/* As for reshapes. */
 static int dynamism_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;
@@ -56,16 +66,19 @@ static int dynamism_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, dynamism_make(rw, op, IR_OP_IOTA, 0, gone), changed);
 }
 
+/* Padding is a flat list of pairs in the operand, n x 2 in the attribute. */
 static int dynamism_conv(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {"padding", NULL};
   const int64_t *padding = NULL;
   uint32_t n = 0;
   if (!dynamism_ints(rw, op, 2, &padding, &n)) return opt_rewriter_status(rw);
   ir_value v = dynamism_make(rw, op, IR_OP_CONVOLUTION, 2, gone);
+  assert(n % 2 == 0);
   opt_set(rw, v, "padding", ir_m_dense_i64(rw->m, 2, (int64_t[]){n / 2, 2}, padding));
   return dynamism_done(rw, op, v, changed);
 }
 
+/* slice_sizes, operand 2, becomes an attribute. */
 int opt_static_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   const int64_t *sizes = NULL;
@@ -76,6 +89,7 @@ int opt_static_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   return dynamism_done(rw, op, v, changed);
 }
 
+/* Operands 2 to 4: low, high, interior. */
 int opt_static_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   static const char *const names[] = {"edge_padding_low", "edge_padding_high", "interior_padding"};
@@ -90,6 +104,7 @@ int opt_static_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- real_dynamic_slice --- */
 
+/* Operands 1 to 3: starts, limits, strides. */
 int opt_static_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const gone[] = {NULL};
   static const char *const names[] = {"start_indices", "limit_indices", "strides"};
@@ -118,6 +133,7 @@ static bool dynamism_slice_sizes(opt_rewriter *rw, ir_op *op, const int64_t **si
   return false;
 }
 
+/* Starts at run time, sizes known: a dynamic_slice, whose starts are scalars. */
 int opt_static_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const int64_t *sizes = NULL;
   uint32_t n = 0;
@@ -139,6 +155,7 @@ int opt_static_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- custom calls --- */
 
+/* Whether the operand is one that says a result's shape. */
 static bool dynamism_is_shape(const opt_shapes *s, uint32_t operand) {
   for (uint32_t i = 0; i < s->n; i++)
     if (s->operands[i] == operand) return true;
@@ -155,6 +172,7 @@ static bool dynamism_results_static(const ir_op *op, const opt_shapes *s) {
   return true;
 }
 
+/* operand_layouts has an entry for each operand, so those of shape operands go too. */
 static void dynamism_layouts(opt_rewriter *rw, ir_op *op, const opt_shapes *s) {
   const ir_mattr *a = ir_mattr_of(op, "operand_layouts");
   if (!a || a->kind != IR_M_ARRAY || a->v.list->n != op->n_operands) return;
@@ -165,6 +183,7 @@ static void dynamism_layouts(opt_rewriter *rw, ir_op *op, const opt_shapes *s) {
   opt_set(rw, (ir_value){op, 0}, "operand_layouts", kept ? ir_m_array(rw->m, n, kept) : NULL);
 }
 
+/* Shape operands are only for refinement: once all results are static nothing needs them. */
 static int dynamism_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   opt_shapes shapes;
   bool known = false;

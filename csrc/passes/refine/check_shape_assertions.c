@@ -1,20 +1,28 @@
 /* stablehlo-check-shape-assertions: custom calls of @shape_assertion that hold go; one that does not is an error with
- * its own message. Requires: constant operands (refine the shapes first). Preserves: all other ops. */
+ * its own message. JAX's shape polymorphism writes them: operand 0 is the condition, others are numbers for the
+ * message, as in "expected a multiple of 4, found {0}". Requires: constant operands (refine the shapes first).
+ * Preserves: all other ops. */
 #include "refine.h"
 
 #include <stdio.h>
 
+/* Upstream's limit.
+ *    stablehlo.custom_call @shape_assertion(%ok, %n) {error_message = "expected a multiple of 4, found {0}", ...}
+ * goes where %ok is the constant true, and fails the pass with n's value in the message where it is false. */
 enum { ASSERTION_MAX_INPUTS = 32 };
 
+/* All messages begin alike, so that users see what the custom call is for. */
 static int assertion_fail(const opt_rewriter *rw, const ir_op *op, const char *what) {
   return opt_rewrite_fail(rw, op, XLAC_E_VERIFY, "shape_assertion %s", what);
 }
 
+/* The condition is i1, numbers are i32 or i64. */
 static bool assertion_is_scalar(const ir_type *t, bool pred) {
   if (!ir_is_tensor(t) || t->rank != 0 || t->quant || t->text) return false;
   return pred ? t->dtype == XLAC_PRED : t->dtype == XLAC_S32 || t->dtype == XLAC_S64;
 }
 
+/* Attributes that the custom call may have. */
 static bool assertion_takes(const char *key) {
   static const char *const known[] = {"api_version",   "backend_config",  "call_target_name",
                                       "error_message", "has_side_effect", NULL};
@@ -23,11 +31,13 @@ static bool assertion_takes(const char *key) {
   return false;
 }
 
+/* "" and {} say nothing. */
 static bool assertion_is_empty(const ir_mattr *a) {
   if (!a) return true;
   return a->kind == IR_M_STRING ? a->str->n == 0 : a->kind == IR_M_DICT && a->v.dict->n == 0;
 }
 
+/* What could change the meaning is refused rather than ignored. */
 static int assertion_check_attributes(const opt_rewriter *rw, const ir_op *op) {
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++)
     if (!assertion_takes(op->mlir->v[i].key->s))
@@ -43,6 +53,7 @@ static int assertion_check_attributes(const opt_rewriter *rw, const ir_op *op) {
 
 /* Numbers in braces name inputs. */
 static int assertion_check_message(const opt_rewriter *rw, const ir_op *op) {
+  assert(op->n_operands >= 1);
   const char *s = ir_m_get_str(op, "error_message");
   for (const char *p = strchr(s, '{'); p; p = strchr(p + 1, '{')) {
     int64_t number = 0;
@@ -57,6 +68,7 @@ static int assertion_check_message(const opt_rewriter *rw, const ir_op *op) {
   return 0;
 }
 
+/* Form first, values after: an assertion that is malformed is an error even where it holds. */
 static int assertion_check(const opt_rewriter *rw, const ir_op *op) {
   if (op->n_operands < 1 || op->n_operands > 1 + ASSERTION_MAX_INPUTS)
     return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_OPERANDS, "shape_assertion has %u operands; expected 1 to %d",
@@ -75,6 +87,7 @@ static int assertion_check(const opt_rewriter *rw, const ir_op *op) {
 
 /* The message with inputs in the place of {0}, {1}, ... */
 static void assertion_text(const char *s, const int64_t *inputs, char *out, size_t size) {
+  assert(size > 0);
   size_t n = 0;
   while (*s && n + 24 < size) {
     int consumed = 0;
@@ -89,6 +102,7 @@ static void assertion_text(const char *s, const int64_t *inputs, char *out, size
   out[n] = 0;
 }
 
+/* Not holding is an error of the program, at the op. */
 static int assertion_holds(opt_rewriter *rw, ir_op *op) {
   const int64_t *value = NULL;
   uint32_t n = 0;
@@ -111,9 +125,11 @@ static int assertion_holds(opt_rewriter *rw, ir_op *op) {
   return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_SHAPE, "%s", text);
 }
 
+/* Switched off, assertions go unchecked; one with results has readers and stays. */
 int opt_check_shape_assertions(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   bool enabled = opt_get(args, "enable-shape-assertions") != 0;
+  assert(m->form == IR_FORM_MLIR);
   int status = 0;
   TRY(opt_rewriter_init(&rw, m, err));
   for (ir_computation *c = m->first; c && status == 0; c = c->next) {

@@ -1,10 +1,13 @@
-/* Result types of ops from what is known of their operands. */
+/* Result types of ops from what is known of their operands: sizes from constant shape operands, else StableHLO's own
+ * inference. Types only ever become more specific, which bounds the work and keeps users valid. */
 #include <stdio.h>
 
 #include "../../ir/stablehlo/stablehlo.h"
 #include "refine.h"
 
+/* Booleans count as 0 and 1. */
 bool opt_constant_ints(opt_rewriter *rw, ir_value v, const int64_t **out, uint32_t *n) {
+  assert(out != NULL && n != NULL);
   bool splat = false;
   const ir_literal *l = opt_constant_of(v, &splat);
   const ir_type *t = opt_type(v);
@@ -22,11 +25,13 @@ bool opt_constant_ints(opt_rewriter *rw, ir_value v, const int64_t **out, uint32
   return true;
 }
 
-/* Ops of StableHLO, CHLO and func take any refinement of their operands; of others only Shardy's do. */
+/* Ops of StableHLO, CHLO and func take any refinement of their operands; of unregistered ops only Shardy's do: others
+ * may insist on the type they have. */
 static bool refine_user_takes(const ir_op *user) {
   return user->opcode != IR_OP_UNREGISTERED || strncmp(user->u.name->s, "sdy.", 4) == 0;
 }
 
+/* Users that demand the old type keep it. */
 void opt_refine_value(opt_rewriter *rw, ir_value v, const ir_type *type, bool *changed) {
   const ir_type *now = opt_type(v), *most = stablehlo_most_specific(rw->m, v.op, now, type);
   if (!most || most == now) return;
@@ -38,7 +43,8 @@ void opt_refine_value(opt_rewriter *rw, ir_value v, const ir_type *type, bool *c
 
 /* --- shapes --- */
 
-/* A result of these sizes; a negative one is unknown. */
+/* A result of these sizes; a negative one is unknown.
+ * Only ops with one result say its sizes so. */
 static void refine_by_dims(opt_rewriter *rw, ir_op *op, uint32_t rank, const int64_t *sizes, bool *changed) {
   int64_t dims[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK];
@@ -52,16 +58,21 @@ static void refine_by_dims(opt_rewriter *rw, ir_op *op, uint32_t rank, const int
   if (by) opt_refine_value(rw, opt_result(op, 0), by, changed);
 }
 
+/* The operand has one size for each dimension of the result. */
 static void refine_by_constant(opt_rewriter *rw, ir_op *op, uint32_t operand, bool *changed) {
+  assert(operand < op->n_operands);
   const int64_t *sizes = NULL;
   uint32_t n = 0;
   if (opt_constant_ints(rw, opt_operand(op, operand), &sizes, &n)) refine_by_dims(rw, op, n, sizes, changed);
 }
 
+/* -1 where it is not known, bounds do not count. */
 static int64_t refine_size(const ir_type *t, uint32_t d) {
+  assert(d < t->rank);
   return ir_dim_is_dynamic(t, d) ? -1 : t->dims[d];
 }
 
+/* The result has the operand's shape. */
 static void refine_by_operand(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   int64_t sizes[IR_MAX_RANK];
@@ -70,6 +81,7 @@ static void refine_by_operand(opt_rewriter *rw, ir_op *op, bool *changed) {
   refine_by_dims(rw, op, t->rank, sizes, changed);
 }
 
+/* Of a complex type, those of a part. */
 static uint32_t refine_bits(const ir_type *t) {
   base_dtype dtype = (base_dtype)t->dtype;
   return base_dtype_of(base_dtype_real_part(dtype))->bits;
@@ -83,6 +95,7 @@ static void refine_bitcast(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- pads and slices --- */
 
+/* size = low + size + high + interior * (size - 1). */
 static void refine_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   const int64_t *low = NULL, *high = NULL, *inner = NULL;
@@ -105,6 +118,7 @@ static void refine_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   refine_by_dims(rw, op, t->rank, sizes, changed);
 }
 
+/* Rounded up. Bounds that are out of range are left to the verifier. */
 static void refine_known_slice(opt_rewriter *rw, ir_op *op, const int64_t *start, const int64_t *limit,
                                const int64_t *stride, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
@@ -130,6 +144,7 @@ static bool refine_slice_sizes(opt_rewriter *rw, const ir_op *op, const int64_t 
   return false;
 }
 
+/* Either all three are known, or limits are starts plus constants with strides of 1. */
 static void refine_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const int64_t *ints[4] = {NULL};
   uint32_t n[4] = {0}, rank = ir_operand_type(op, 0)->rank;
@@ -155,6 +170,7 @@ static int64_t refine_group_size(const ir_op *op) {
   return listed ? groups->type->dims[1] : 0;
 }
 
+/* Gathered dimensions are multiplied by the group's size, scattered ones divided. */
 static void refine_collective(opt_rewriter *rw, ir_op *op, const char *along, bool gather, bool *changed) {
   int64_t group = refine_group_size(op), dim = ir_m_get_int(op, along, 0);
   for (uint32_t i = 0; group > 0 && i < op->n_operands && i < op->n_results; i++) {
@@ -174,6 +190,7 @@ static void refine_collective(opt_rewriter *rw, ir_op *op, const char *along, bo
 
 /* --- inference --- */
 
+/* Errors of inference are not this pass's: the op keeps its types, and the verifier speaks up. */
 static int refine_inferred(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type **types = BASE_ARRAY(&rw->arena, const ir_type *, op->n_results + 1u);
   if (!types) return (rw->failed = true), 0;
@@ -185,6 +202,7 @@ static int refine_inferred(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* Ops whose sizes are operands have a rule of their own, since inference does not look at values. */
 int opt_refine_op(opt_rewriter *rw, ir_op *op, bool *changed) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -230,7 +248,8 @@ int opt_refine_op(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* Custom calls whose shapes are operands: indices_of_shape_operands says for each result which operand. */
 
-/* Depth of tuple types is bounded by their maker. */
+/* Depth of tuple types is bounded by their maker.
+ * Tensors of all results, tuples taken apart. */
 static uint32_t shapes_count(uint32_t n, const ir_type *const *types) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -238,6 +257,7 @@ static uint32_t shapes_count(uint32_t n, const ir_type *const *types) {
   return count;
 }
 
+/* The same tensors as a list; returns its end. */
 static const ir_type **shapes_flatten(uint32_t n, const ir_type *const *types, const ir_type **out) {
   for (uint32_t i = 0; i < n; i++) {
     if (ir_is_tuple(types[i])) {
@@ -258,6 +278,7 @@ static bool shapes_fit(uint32_t rank, const int64_t *sizes, const ir_type *t) {
   return true;
 }
 
+/* One i64 for each tensor of the results. */
 static int shapes_check_attribute(opt_rewriter *rw, const ir_op *op, const ir_mattr *a, uint32_t n) {
   const ir_type *t = a->type;
   if (!t || t->rank != 1 || t->dims[0] != n)
@@ -268,8 +289,10 @@ static int shapes_check_attribute(opt_rewriter *rw, const ir_op *op, const ir_ma
   return 0;
 }
 
+/* The shape is spelled out in the message. */
 static int shapes_check_result(opt_rewriter *rw, const ir_op *op, uint32_t i, uint32_t rank, const int64_t *sizes,
                                const ir_type *t) {
+  assert(rank == 0 || sizes != NULL);
   if (shapes_fit(rank, sizes, t)) return 0;
   char text[200];
   size_t n = 0;
@@ -280,6 +303,7 @@ static int shapes_check_result(opt_rewriter *rw, const ir_op *op, uint32_t i, ui
                           "indices_of_shape_operands: the shape [%s] of result %u does not fit its type", text, i);
 }
 
+/* known only if every shape operand is a constant. */
 static int shapes_read(opt_rewriter *rw, ir_op *op, const ir_type *const *types, opt_shapes *s, bool *known) {
   for (uint32_t i = 0; i < s->n; i++) {
     if (s->operands[i] < 0 || s->operands[i] >= op->n_operands)
@@ -294,6 +318,7 @@ static int shapes_read(opt_rewriter *rw, ir_op *op, const ir_type *const *types,
   return 0;
 }
 
+/* Ops without the attribute have no shape operands, which is no error. */
 int opt_shapes_of(opt_rewriter *rw, ir_op *op, opt_shapes *s, bool *known) {
   const ir_mattr *a = ir_mattr_of(op, "indices_of_shape_operands");
   *known = false;
@@ -313,6 +338,7 @@ int opt_shapes_of(opt_rewriter *rw, ir_op *op, opt_shapes *s, bool *known) {
 
 /* --- refinement --- */
 
+/* A walk over result types, in step with the list of shapes. */
 typedef struct custom_refine {
   opt_rewriter *rw;
   const opt_shapes *shapes;
@@ -321,6 +347,7 @@ typedef struct custom_refine {
 
 static const ir_type *custom_type(custom_refine *x, const ir_type *t);
 
+/* Elements one after the other. */
 static const ir_type *custom_tuple(custom_refine *x, const ir_type *t) {
   const ir_type **parts = BASE_ARRAY(&x->rw->arena, const ir_type *, (size_t)t->n_elements + 1);
   for (uint32_t i = 0; parts && i < t->n_elements; i++)
@@ -332,6 +359,7 @@ static const ir_type *custom_tuple(custom_refine *x, const ir_type *t) {
 static const ir_type *custom_type(custom_refine *x, const ir_type *t) {
   if (ir_is_tuple(t)) return custom_tuple(x, t);
   uint32_t i = x->next++, rank = x->shapes->ranks[i];
+  assert(i < x->shapes->n);
   int64_t dims[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK];
   if (rank > IR_MAX_RANK) return NULL;
@@ -355,6 +383,7 @@ static void custom_refine_result(opt_rewriter *rw, ir_value v, const ir_type *ty
   *changed = true;
 }
 
+/* The wrapper that refine-arguments put between a parameter and its users goes once both sides have one type. */
 int opt_refine_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   opt_shapes shapes;
   bool known = false;

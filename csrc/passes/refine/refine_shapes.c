@@ -20,6 +20,7 @@ int opt_refine_fail(const opt_rewriter *rw, const ir_computation *c, base_code c
   return base_fail_at(rw->err, code, c->line, c->col, "func.func", "@%s %s", c->name->s, message);
 }
 
+/* jax.export names it main; a module of one function needs no name. */
 int opt_refine_target(ir_module *m, ir_computation **out, xlac_error *err) {
   ir_computation *only = NULL, *main = NULL;
   uint32_t n = 0;
@@ -39,6 +40,7 @@ int opt_refine_target(ir_module *m, ir_computation **out, xlac_error *err) {
   return 0;
 }
 
+/* Quantisation parameters are part of the element type. */
 static bool arguments_same_element(const ir_type *a, const ir_type *b) {
   return a->dtype == b->dtype && a->text == b->text && ir_quant_equal(a->quant, b->quant);
 }
@@ -59,6 +61,7 @@ static const char *arguments_problem(const ir_type *from, const ir_type *to) {
   return NULL;
 }
 
+/* All or nothing: types are checked before any parameter changes. */
 static int arguments_check(const opt_rewriter *rw, const ir_computation *c, uint32_t n, const ir_type *const *types) {
   if (n != c->n_params)
     return opt_refine_fail(rw, c, XLAC_E_ARGUMENT_COUNT, "has %u arguments; %u types were given", c->n_params, n);
@@ -71,8 +74,10 @@ static int arguments_check(const opt_rewriter *rw, const ir_computation *c, uint
   return 0;
 }
 
-/* The call that stands between the parameter of the new type and its users, who expect the old one. */
+/* %arg0 : new type; %0 = custom_call @stablehlo.shape_refinement_operand_wrapper(%arg0, sizes) : old type, which
+ * users read. */
 static void arguments_wrap(opt_rewriter *rw, ir_computation *c, ir_op *parameter, const ir_type *type) {
+  assert(ir_is_tensor(type));
   const ir_type *before = parameter->type;
   int64_t sizes[IR_MAX_RANK], one = 1, index = 1;
   for (uint32_t d = 0; d < type->rank; d++) sizes[d] = ir_dim_is_dynamic(type, d) ? INT64_MIN : type->dims[d];
@@ -88,6 +93,7 @@ static void arguments_wrap(opt_rewriter *rw, ir_computation *c, ir_op *parameter
   opt_set_type(rw, (ir_value){parameter, 0}, type);
 }
 
+/* From the last to the first: each wrapper goes to the start of the function, so that they come out in order. */
 int opt_refine_parameters(opt_rewriter *rw, ir_computation *c, uint32_t n, const ir_type *const *types) {
   TRY(arguments_check(rw, c, n, types));
   for (uint32_t i = n; i-- > 0 && !rw->failed;)
@@ -95,7 +101,8 @@ int opt_refine_parameters(opt_rewriter *rw, ir_computation *c, uint32_t n, const
   return opt_rewriter_status(rw);
 }
 
-/* The next type of the list: to the comma that is in no brackets. */
+/* The next type of the list, up to a comma outside of brackets: "tensor<4x8xf32>,tensor<2xi32>". The > of an arrow
+ * closes nothing. */
 static base_slice arguments_next(base_slice *rest) {
   uint32_t depth = 0;
   size_t i = 0;
@@ -112,6 +119,7 @@ static base_slice arguments_next(base_slice *rest) {
   return one;
 }
 
+/* There are at most as many types as characters. */
 int opt_refine_arguments(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   ir_computation *target = NULL;
@@ -124,6 +132,7 @@ int opt_refine_arguments(ir_module *m, const opt_args *args, xlac_error *err) {
   while (status == 0 && rest.n) {
     base_slice text = arguments_next(&rest);
     status = text_parse_mlir_type(m, text.p, text.n, &types[n++], err);
+    assert(n <= rest.n + text.n + 1 || status != 0);
   }
   if (status == 0) status = opt_refine_parameters(&rw, target, n, types);
   opt_rewriter_free(&rw);
@@ -137,6 +146,7 @@ int opt_refine_arguments(ir_module *m, const opt_args *args, xlac_error *err) {
  * Requires: all calls of a function to agree, no recursion. Preserves: what the program computes. */
 
 enum { REFINE_MAX_DEPTH = 500, REFINE_MAX_ELEMENTS = 1 << 16 };
+/* A function that is running calls itself. */
 typedef enum refine_state { REFINE_NEW, REFINE_RUNNING, REFINE_DONE } refine_state;
 
 /* What a function is refined for: arguments without the known integers, and those. */
@@ -146,6 +156,7 @@ typedef struct refine_key {
   const ir_type **types;
 } refine_key;
 
+/* pure: calls whose results are all known can go. */
 typedef struct refine_function {
   uint8_t state;
   bool pure;
@@ -165,6 +176,7 @@ static int refine_body(refine_run *x, ir_computation *c);
 
 /* --- keys --- */
 
+/* A scalar integer, as sizes are passed. */
 static bool refine_is_size(const ir_type *t) {
   bool integer = t->dtype == XLAC_PRED || base_dtype_is_integer((base_dtype)t->dtype);
   return ir_is_tensor(t) && t->rank == 0 && integer && !t->quant && !t->text;
@@ -187,11 +199,13 @@ static bool refine_key_of(refine_run *x, const ir_op *op, bool take_constants, r
   return true;
 }
 
+/* By type and value. */
 static bool refine_same_constant(ir_value a, ir_value b) {
   const ir_mattr *x = ir_mattr_of(a.op, "value"), *y = ir_mattr_of(b.op, "value");
   return opt_type(a) == opt_type(b) && ir_mattr_equal(x, y);
 }
 
+/* Whether two calls ask for the same refinement. A call without known integers agrees with any, as upstream has it. */
 static bool refine_same_key(const refine_key *a, const refine_key *b) {
   if (a->n_types != b->n_types || (a->n_types && memcmp(a->types, b->types, a->n_types * sizeof *a->types) != 0))
     return false;
@@ -203,7 +217,8 @@ static bool refine_same_key(const refine_key *a, const refine_key *b) {
 
 /* --- calls --- */
 
-/* Known integers leave the call, with their attributes. */
+/* Known integers leave the call, with their attributes.
+ * arg_attrs has an entry for each operand. */
 static void refine_drop_operands(refine_run *x, ir_op *op, const refine_key *key) {
   const ir_mattr *attrs = ir_mattr_of(op, "arg_attrs");
   if (attrs && attrs->kind == IR_M_ARRAY && attrs->v.list->n == op->n_operands) {
@@ -217,6 +232,7 @@ static void refine_drop_operands(refine_run *x, ir_op *op, const refine_key *key
   for (uint32_t i = 0; i < key->n_constants; i++) ir_operand_remove(op, key->n_tokens);
 }
 
+/* The constant that the callee returns as result i, if it is an integer. */
 static const ir_mattr *refine_known_result(const ir_computation *callee, uint32_t i) {
   bool splat = false;
   const ir_type *t = opt_type(callee->results[i]);
@@ -245,6 +261,7 @@ static void refine_known_results(refine_run *x, ir_op *op, const ir_computation 
   if (known == op->n_results && x->functions[callee->id].pure && !opt_is_used(rw, op)) opt_erase(rw, op);
 }
 
+/* Composites too are refined through their decomposition, but keep their operands. */
 static int refine_call(refine_run *x, ir_op *op) {
   ir_computation *callee = opt_callee(&x->symbols, op);
   bool call = op->opcode == IR_OP_CALL, changed = false;
@@ -279,6 +296,8 @@ static void refine_cast(refine_run *x, ir_op *op) {
   opt_replace_one(&x->rw, op, opt_operand(op, 0));
 }
 
+/* Regions before the op, since results of the op may follow from theirs. Refinement may replace op by another: then
+ * it is not there any more, and there is nothing left to fold. */
 static int refine_one(refine_run *x, ir_op *op) {
   bool changed = false;
   ir_op *before = op->prev;
@@ -304,6 +323,7 @@ static int refine_body(refine_run *x, ir_computation *c) {
 
 /* --- functions --- */
 
+/* Calls are as pure as what they call. */
 static bool refine_body_is_pure(const refine_run *x, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
     const ir_computation *callee = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
@@ -317,6 +337,7 @@ static bool refine_body_is_pure(const refine_run *x, const ir_computation *c) {
 
 /* The known integers become constants in the function. */
 static void refine_bind(refine_run *x, ir_computation *c, const refine_key *key) {
+  assert(key->n_tokens + key->n_constants <= c->n_params || key->n_constants == 0);
   for (uint32_t i = key->n_constants; i-- > 0 && !x->rw.failed;) {
     ir_op *parameter = c->params[key->n_tokens + i];
     opt_at_start(&x->rw, c);
@@ -328,6 +349,7 @@ static void refine_bind(refine_run *x, ir_computation *c, const refine_key *key)
   }
 }
 
+/* One signature for each function: it is refined in place. */
 static int refine_again(const refine_run *x, const ir_computation *c, const refine_function *f, const refine_key *key) {
   if (!refine_same_key(key, &f->key))
     return opt_refine_fail(&x->rw, c, XLAC_E_VERIFY_CALLED,
@@ -338,6 +360,8 @@ static int refine_again(const refine_run *x, const ir_computation *c, const refi
   return 0;
 }
 
+/* Once for each function and key: the types of the arguments and the constants among them. A second call with another
+ * key is an error (refine_again), since a function has one body. */
 static int refine_function_for(refine_run *x, ir_computation *c, const refine_key *key) {
   assert(c->id < x->n_functions);
   refine_function *f = &x->functions[c->id];
@@ -356,6 +380,7 @@ static int refine_function_for(refine_run *x, ir_computation *c, const refine_ke
   return 0;
 }
 
+/* The driver without patterns removes what nobody needs any more. */
 static int refine_entry(refine_run *x, ir_computation *c) {
   refine_key key = {.n_types = c->n_params};
   x->n_functions = x->rw.m->n_computation_ids;

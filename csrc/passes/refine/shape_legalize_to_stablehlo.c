@@ -1,13 +1,16 @@
-/* shape-legalize-to-stablehlo: shapes computed by shape, tensor and arith ops on index become StableHLO on i32.
+/* shape-legalize-to-stablehlo: shapes computed by shape, tensor and arith ops on index become StableHLO on i32:
+ * shape.shape_of becomes get_dimension_size of each dimension, concatenated; arith.muli a multiply; and so on.
  * Requires: nothing. Preserves: all other ops. Where an index meets what stays an index (a function's argument or
  * result), a builtin.unrealized_conversion_cast stands between; those that meet one another vanish. An op of these
  * dialects that has no counterpart is an error; tensor.cast stays. Sizes beyond 2^31 do not fit. */
 #include "../rewrite/rewrite.h"
 
+/* These dialects are not registered: their ops are told by their names. */
 static bool shape_is_name(const ir_op *op, const char *name) {
   return op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, name) == 0;
 }
 
+/* index or a tensor of index. */
 static bool shape_is_index(const ir_type *t) {
   return t && t->text && strcmp(t->text->s, "index") == 0 && (ir_is_tensor(t) || t->kind == IR_TYPE_OTHER);
 }
@@ -21,7 +24,9 @@ static const ir_type *shape_i32(opt_rewriter *rw, const ir_type *t) {
   return is_i32 || shape_is_index(t) ? opt_tensor(rw, XLAC_S32, t->rank, t->dims) : NULL;
 }
 
+/* A cast back undoes a cast. */
 static ir_value shape_cast(opt_rewriter *rw, ir_value v, const ir_type *type) {
+  assert(type != NULL);
   if (opt_type(v) == type) return v;
   if (v.op && shape_is_name(v.op, "builtin.unrealized_conversion_cast") && opt_type(opt_operand(v.op, 0)) == type)
     return opt_operand(v.op, 0);
@@ -66,14 +71,17 @@ static ir_value shape_element(opt_rewriter *rw, ir_value v, const int64_t *at) {
   return opt_reshape(rw, opt_slice(rw, v, at, limits, ones), opt_tensor(rw, XLAC_S32, 0, NULL));
 }
 
+/* Rewrites op; false: it is not among the forms that have a counterpart. */
 typedef bool shape_fn(opt_rewriter *rw, ir_op *op);
 
+/* The result must be a tensor of index, not !shape.shape. */
 static bool shape_shape_of(opt_rewriter *rw, ir_op *op) {
   ir_value a = opt_operand(op, 0);
   if (!ir_is_tensor(opt_type(a)) || !shape_i32(rw, op->type)) return false;
   return shape_replace(rw, op, opt_extents(rw, a));
 }
 
+/* The product of all sizes. */
 static bool shape_num_elements(opt_rewriter *rw, ir_op *op) {
   ir_value shape = shape_to_i32(rw, opt_operand(op, 0));
   if (!shape.op || opt_type(shape)->rank != 1 || !shape_i32(rw, op->type)) return false;
@@ -83,6 +91,7 @@ static bool shape_num_elements(opt_rewriter *rw, ir_op *op) {
   return shape_replace(rw, op, product);
 }
 
+/* A constant with the attribute's sizes. */
 static bool shape_const_shape(opt_rewriter *rw, ir_op *op) {
   uint32_t n = 0;
   const int64_t *v = ir_m_ints(ir_mattr_of(op, "shape"), &rw->arena, &n);
@@ -111,6 +120,7 @@ static bool shape_broadcast(opt_rewriter *rw, ir_op *op) {
   return shape_replace(rw, op, opt_binary(rw, IR_OP_MAXIMUM, shape_pad(rw, a, n), shape_pad(rw, b, n)));
 }
 
+/* With a constant dimension in range. */
 static bool shape_dim(opt_rewriter *rw, ir_op *op) {
   int64_t d = 0;
   ir_value a = opt_operand(op, 0);
@@ -118,6 +128,7 @@ static bool shape_dim(opt_rewriter *rw, ir_op *op) {
   return d >= 0 && d < opt_type(a)->rank && shape_replace(rw, op, opt_extent(rw, a, (uint32_t)d));
 }
 
+/* With constant places in range. */
 static bool shape_extract(opt_rewriter *rw, ir_op *op) {
   int64_t at[IR_MAX_RANK] = {0};
   ir_value a = shape_to_i32(rw, opt_operand(op, 0));
@@ -127,6 +138,7 @@ static bool shape_extract(opt_rewriter *rw, ir_op *op) {
   return shape_replace(rw, op, shape_element(rw, a, at));
 }
 
+/* Each scalar becomes a tensor of one, and these are concatenated. */
 static bool shape_from_elements(opt_rewriter *rw, ir_op *op) {
   int64_t one = 1;
   if (!ir_is_tensor(op->type) || op->type->rank != 1 || !shape_is_index(op->type)) return false;
@@ -136,6 +148,7 @@ static bool shape_from_elements(opt_rewriter *rw, ir_op *op) {
     ir_value v = shape_to_i32(rw, opt_operand(op, i));
     if (!v.op) return false;
     parts[i] = opt_reshape(rw, v, opt_tensor(rw, XLAC_S32, 1, &one));
+    assert(opt_type(v)->rank == 0 || rw->failed);
   }
   if (!parts || op->n_operands == 0) return false;
   return shape_replace(rw, op, opt_concatenate(rw, op->n_operands, parts, 0, shape_i32(rw, op->type)));
@@ -160,6 +173,7 @@ static bool shape_index_cast(opt_rewriter *rw, ir_op *op) {
   return shape_i32(rw, to) && shape_replace(rw, op, shape_to_i32(rw, a));
 }
 
+/* On index only; arith.muli on tensors of integers is not of shapes. */
 static bool shape_muli(opt_rewriter *rw, ir_op *op) {
   if (!shape_is_index(op->type)) return false;
   ir_value a = shape_to_i32(rw, opt_operand(op, 0)), b = shape_to_i32(rw, opt_operand(op, 1));
@@ -180,13 +194,16 @@ static const struct shape_row {
                   {"arith.index_cast", shape_index_cast, 1},
                   {"arith.muli", shape_muli, 2}};
 
+/* Ops that must not be left. */
 static bool shape_is_illegal(const ir_op *op) {
   const char *name = op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : "";
   if (strncmp(name, "tensor.", 7) == 0) return strcmp(name, "tensor.cast") != 0;
   return strncmp(name, "shape.", 6) == 0 || strcmp(name, "arith.index_cast") == 0 || strcmp(name, "arith.muli") == 0;
 }
 
+/* Only the row of that name can do it. */
 static int shape_legalize(opt_rewriter *rw, ir_op *op) {
+  assert(op->opcode == IR_OP_UNREGISTERED);
   const char *name = op->u.name->s;
   bool done = false;
   opt_at(rw, op);
@@ -213,6 +230,7 @@ static void shape_cast_operands(opt_rewriter *rw, ir_op *op) {
   }
 }
 
+/* Constants and casts that only served ops which are gone. */
 static bool shape_is_left(const opt_rewriter *rw, const ir_op *op) {
   bool ours = shape_is_name(op, "arith.constant") || shape_is_name(op, "builtin.unrealized_conversion_cast");
   return ours && !opt_is_used(rw, op);

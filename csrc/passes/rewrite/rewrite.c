@@ -1,9 +1,14 @@
-/* The cursor, replacement and removal. */
+/* The cursor, replacement and removal; the driver that applies patterns; copies of regions and functions. In MLIR
+ * form what a region or function returns is a list of values beside its ops, not an operand of a terminator:
+ * replacement looks there too. A region may return a value of an enclosing one ("leak"); such regions are listed, so
+ * that replacing a value need not search the module. */
 #include <stdio.h>
 
 #include "rewrite.h"
 
-/* A region that returns what it did not make: it must be looked at when that value is replaced. */
+/* A region that returns what it did not make: it must be looked at when that value is replaced.
+ * For example %x = ...; "stablehlo.case"(%i) ({ stablehlo.return %x }): the branch returns %x, which it did not make.
+ */
 static bool rewrite_leaks(const ir_computation *c) {
   if (!c->owner) return false;
   for (uint32_t i = 0; i < c->n_results; i++)
@@ -11,6 +16,7 @@ static bool rewrite_leaks(const ir_computation *c) {
   return false;
 }
 
+/* Each region once. The list only grows, but for regions that are erased. */
 static void rewrite_note_leak(opt_rewriter *rw, ir_computation *c) {
   if (!rewrite_leaks(c)) return;
   for (uint32_t i = 0; i < rw->n_leaks; i++)
@@ -29,6 +35,7 @@ static void rewrite_note_leak(opt_rewriter *rw, ir_computation *c) {
   rw->leaks[rw->n_leaks++] = c;
 }
 
+/* Finds the leaks there are; a module is entered once and then edited through rw alone. */
 int opt_rewriter_init(opt_rewriter *rw, ir_module *m, xlac_error *err) {
   assert(m->form == IR_FORM_MLIR);
   *rw = (opt_rewriter){.m = m, .err = err};
@@ -45,10 +52,12 @@ void opt_rewriter_free(opt_rewriter *rw) {
   base_arena_free(&rw->arena);
 }
 
+/* The arena's own failure counts too: makers of lists in it do not always look. */
 int opt_rewriter_status(const opt_rewriter *rw) {
   return rw->failed || rw->arena.failed ? base_oom(rw->err, "a pass") : 0;
 }
 
+/* The message says what was expected; where is added here, from the op's place in the text. */
 int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, const char *format, ...) {
   char message[512];
   va_list args;
@@ -60,6 +69,8 @@ int opt_rewrite_fail(const opt_rewriter *rw, const ir_op *op, base_code code, co
   return base_fail_at(rw->err, code, op->line, op->col, name, "%s", message);
 }
 
+/* The location of what is replaced is that of its replacement, so that errors of later passes still name a source
+ * line. */
 void opt_at(opt_rewriter *rw, ir_op *op) {
   rw->into = op->parent;
   rw->before = op;
@@ -72,6 +83,7 @@ void opt_at_end(opt_rewriter *rw, ir_computation *c, const ir_op *origin) {
   rw->origin = origin;
 }
 
+/* Parameters come first among a computation's ops. */
 void opt_at_start(opt_rewriter *rw, ir_computation *c) {
   ir_op *first = c->first;
   while (first && first->opcode == IR_OP_PARAMETER) first = first->next;
@@ -79,6 +91,7 @@ void opt_at_start(opt_rewriter *rw, ir_computation *c) {
   rw->before = first;
 }
 
+/* New ops are appended to the computation, and moved. */
 static void rewrite_place(const opt_rewriter *rw, ir_op *op) {
   if (rw->before) ir_op_move(op, rw->before);
   if (!rw->origin) return;
@@ -87,6 +100,7 @@ static void rewrite_place(const opt_rewriter *rw, ir_op *op) {
   op->col = rw->origin->col;
 }
 
+/* No value and no type is the NULL of a maker that failed. */
 static bool rewrite_whole(uint32_t n, const ir_value *operands, uint32_t n_results, const ir_type *const *types) {
   for (uint32_t i = 0; i < n; i++)
     if (!operands[i].op) return false;
@@ -95,6 +109,8 @@ static bool rewrite_whole(uint32_t n, const ir_value *operands, uint32_t n_resul
   return true;
 }
 
+/* Operands are linked at once, so that uses are right at any time. An operand of NULL is an earlier failure: nothing
+ * is made then. */
 ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const ir_type *const *types, uint32_t n,
                   const ir_value *operands, uint32_t n_regions) {
   assert(rw->into);
@@ -110,14 +126,18 @@ ir_op *opt_make_n(opt_rewriter *rw, ir_opcode opcode, uint32_t n_results, const 
   return op;
 }
 
+/* The case of one result and no regions, which is most ops. */
 ir_value opt_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, uint32_t n, const ir_value *operands) {
   return (ir_value){opt_make_n(rw, opcode, 1, &type, n, operands, 0), 0};
 }
 
+/* Attributes are made in the module's arena and shared freely; setting one never changes another op. */
 void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *value) {
+  assert(key != NULL);
   rw->failed = rw->failed || !v.op || !value || !ir_m_set(v.op, key, value);
 }
 
+/* An op with one result keeps its type in the op itself. */
 void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types) {
   rw->failed = rw->failed || !rewrite_whole(0, NULL, op->n_results, types);
   if (rw->failed || op->n_results == 0) return;
@@ -132,6 +152,7 @@ void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* Arguments are added one by one (opt_region_argument). */
 ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index) {
   assert(!op || index < op->n_called);
   ir_computation *c = op ? ir_computation_new(rw->m, "region", 6) : NULL;
@@ -145,6 +166,7 @@ ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index) {
   return c;
 }
 
+/* Parameters have the location of the cursor, but are not placed by it. */
 ir_value opt_region_argument(opt_rewriter *rw, ir_computation *region, const ir_type *type) {
   rw->failed = rw->failed || !region || !type;
   ir_op *op = rw->failed ? NULL : ir_op_new(region, IR_OP_PARAMETER, type, rw->name, 0, 0);
@@ -178,6 +200,7 @@ static void rewrite_results(opt_rewriter *rw, ir_computation *c, const ir_op *op
   }
 }
 
+/* Uses by ops first, then what regions and functions return, the leaks among them. */
 void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   rw->failed = rw->failed || !rewrite_whole(op->n_results, values, 0, NULL);
   if (rw->failed) return;
@@ -189,22 +212,26 @@ void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   }
   rewrite_results(rw, op->parent, op, values);
   for (uint32_t i = 0; i < rw->n_leaks; i++) rewrite_results(rw, rw->leaks[i], op, values);
+  /* If the replacement comes from outside, the op's own region may leak now. */
   bool outer = false;
   for (uint32_t i = 0; i < op->n_results; i++) outer = outer || values[i].op->parent != op->parent;
   if (outer) rewrite_note_leak(rw, op->parent);
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* Its operands' producers may have lost their last reader: opt_erase has the driver look at them again. */
 void opt_replace_op(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   opt_replace_results(rw, op, values);
   if (!rw->failed) opt_erase(rw, op);
 }
 
+/* For the most frequent case. */
 void opt_replace_one(opt_rewriter *rw, ir_op *op, ir_value value) {
   assert(op->n_results == 1);
   opt_replace_op(rw, op, &value);
 }
 
+/* Order in the list does not matter. */
 static void rewrite_forget_leak(opt_rewriter *rw, const ir_computation *c) {
   for (uint32_t i = 0; i < rw->n_leaks; i++)
     if (rw->leaks[i] == c) rw->leaks[i--] = rw->leaks[--rw->n_leaks];
@@ -224,6 +251,8 @@ static void rewrite_drop_region(opt_rewriter *rw, ir_computation *c) {
   if (op->id < rw->n_marks) rw->marks[op->id] = 0;
 }
 
+/* The cursor moves on if it stood at op; the ops that made its operands are looked at again, since they may be dead
+ * now. */
 void opt_erase(opt_rewriter *rw, ir_op *op) {
   assert(!opt_is_used(rw, op));
   for (uint32_t i = 0; i < op->n_called; i++)
@@ -235,7 +264,9 @@ void opt_erase(opt_rewriter *rw, ir_op *op) {
   ir_op_remove(op);
 }
 
+/* Lists of types are shared and immutable, so one of several is changed in a copy. */
 void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type) {
+  assert(v.op != NULL && v.index < v.op->n_results);
   ir_op *op = v.op;
   if (op->n_results == 1) {
     ir_set_type(op, type);
@@ -253,6 +284,7 @@ void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* Parameters are ops here, numbered by their place: later ones are renumbered. */
 void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index) {
   assert(index < c->n_params);
   opt_erase(rw, c->params[index]);
@@ -263,6 +295,7 @@ void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index) {
   c->n_params--;
 }
 
+/* Uses by ops are answered at once; only ops without any are searched for among what regions return. */
 bool opt_is_used(const opt_rewriter *rw, const ir_op *op) {
   if (op->uses) return true;
   for (uint32_t i = 0; i < op->parent->n_results; i++)
@@ -273,6 +306,7 @@ bool opt_is_used(const opt_rewriter *rw, const ir_op *op) {
   return false;
 }
 
+/* Random ops and collectives are impure: merging or dropping one changes the others' results or hangs them. */
 bool opt_is_pure_alone(const ir_op *op) {
   unsigned impure =
       IR_SIDE_EFFECT | IR_NONDETERMINISTIC | IR_COLLECTIVE | IR_ASYNC_START | IR_ASYNC_UPDATE | IR_ASYNC_DONE;
@@ -282,6 +316,7 @@ bool opt_is_pure_alone(const ir_op *op) {
   return op->opcode != IR_OP_CUSTOM_CALL || !ir_m_get_bool(op, "has_side_effect");
 }
 
+/* Pure through and through: what its regions hold counts. */
 bool opt_is_pure(const ir_op *op) {
   if (!opt_is_pure_alone(op)) return false;
   for (uint32_t i = 0; i < op->n_called; i++) IR_FOR_OPS(inner, op->called[i])
@@ -291,10 +326,13 @@ bool opt_is_pure(const ir_op *op) {
 
 /* The driver: a worklist of ops, and a bound on the work. */
 
-/* Rewrites that a module may take for each op it had: simplification chains are short. */
+/* Rewrites that a module may take for each op it had: simplification chains are short.
+ * A bound rather than a proof of termination, since patterns are many. */
 enum { REWRITE_ROUNDS = 32 };
 
+/* Marks grow with the ids of new ops; the list is twice as long each time. */
 static bool greedy_room(opt_rewriter *rw, uint32_t id) {
+  assert(rw->pending != NULL || rw->n_pending == 0);
   if (id >= rw->n_marks) {
     uint32_t n = rw->m->n_ids + rw->m->n_ids / 2 + 64;
     uint8_t *marks = base_arena_zalloc(&rw->arena, n);
@@ -336,6 +374,8 @@ static void greedy_fill(opt_rewriter *rw) {
     for (ir_op *op = c->last; op; op = op->prev) opt_enqueue(rw, op);
 }
 
+/* Dead ops go first. Ops without results are kept, for some do something (assertions): their purity is not asked for.
+ */
 static int greedy_visit(opt_rewriter *rw, ir_op *op, uint32_t n, const opt_pattern *patterns, bool *changed) {
   bool does_something = op->n_results == 0 && op->n_called == 0 && op->opcode != IR_OP_CUSTOM_CALL;
   if (!does_something && !opt_is_used(rw, op) && opt_is_pure(op)) {
@@ -368,7 +408,9 @@ static int greedy_run(opt_rewriter *rw, uint32_t n, const opt_pattern *patterns)
   return opt_rewriter_status(rw);
 }
 
+/* Afterwards opt_enqueue does nothing again. */
 int opt_rewrite(opt_rewriter *rw, uint32_t n, const opt_pattern *patterns) {
+  assert(n == 0 || patterns != NULL);
   greedy_fill(rw);
   int status = opt_rewriter_status(rw);
   if (status == 0) status = greedy_run(rw, n, patterns);
@@ -387,6 +429,7 @@ typedef struct copied_run {
   base_map copies; /* op to op */
 } copied_run;
 
+/* Values from outside of what is copied stay. */
 static ir_value copied_value(const copied_run *x, ir_value v) {
   if (v.op->opcode == IR_OP_PARAMETER && v.op->parent == x->from) return x->args[v.op->u.number];
   ir_op *copy = base_map_ptr(&x->copies, v.op);
@@ -395,6 +438,7 @@ static ir_value copied_value(const copied_run *x, ir_value v) {
 
 static void copied_ops(copied_run *x, const ir_computation *from);
 
+/* The cursor goes into the new region and comes back. */
 static void copied_region(copied_run *x, ir_op *copy, const ir_op *op, uint32_t index) {
   opt_rewriter *rw = x->rw, at = *rw;
   const ir_computation *from = op->called[index];
@@ -421,6 +465,7 @@ static void copied_region(copied_run *x, ir_op *copy, const ir_op *op, uint32_t 
   rw->origin = at.origin;
 }
 
+/* Attributes are immutable, and shared with the original; names are not copied. */
 static void copied_op(copied_run *x, const ir_op *op) {
   opt_rewriter *rw = x->rw;
   ir_value *operands = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);
@@ -445,6 +490,7 @@ static void copied_ops(copied_run *x, const ir_computation *from) {
   if (op->opcode != IR_OP_PARAMETER && !x->rw->failed) copied_op(x, op);
 }
 
+/* Depth of regions is the text's, which the reader bounds. */
 void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *args, ir_value *results) {
   copied_run x = {.rw = rw, .from = from, .args = args};
   base_map_init(&x.copies, rw->m->alloc);
@@ -455,6 +501,7 @@ void opt_inline(opt_rewriter *rw, const ir_computation *from, const ir_value *ar
   base_map_free(&x.copies);
 }
 
+/* The op's regions see the original operands, and its own operands are the new ones. */
 void opt_copy_op(opt_rewriter *rw, const ir_op *op, const ir_value *operands, ir_value *results) {
   copied_run x = {.rw = rw};
   base_map_init(&x.copies, rw->m->alloc);

@@ -1,12 +1,15 @@
-/* Rewriting modules in MLIR form: a cursor that makes ops, replacement and removal, and a driver that applies patterns
- * until none fits. What a maker returns when memory has run out is an op of NULL, which all makers pass on, so that a
- * pattern looks at rw->failed once, at its end (the driver does it for it). Not thread-safe, like any edit. */
+/* Rewriting modules in MLIR form: a cursor that makes ops, replacement and removal, and a driver that applies
+ * patterns until none fits. What a maker returns when memory has run out is an op of NULL, which all makers pass on,
+ * so that a pattern looks at rw->failed once, at its end (the driver does it for it). Not thread-safe, like any edit.
+ * A pattern for x * 1 -> x: static int times_one(opt_rewriter *rw, ir_op *op, bool *changed) checks op's operands,
+ * calls opt_replace_one(rw, op, opt_operand(op, 0)) and sets *changed. Ops it makes come right before op. */
 #ifndef XLAC_PASSES_REWRITE_REWRITE_H
 #define XLAC_PASSES_REWRITE_REWRITE_H
 
 #include "../../ir/ir.h"
 #include "../pass.h"
 
+/* The state of one rewrite of one module; begin with opt_rewriter_init, end with opt_rewriter_free. */
 struct opt_folder;
 typedef struct opt_rewriter {
   ir_module *m;
@@ -17,7 +20,7 @@ typedef struct opt_rewriter {
   ir_computation *into;
   ir_op *before;
   const ir_op *origin;
-  const struct opt_folder *folder; /* what the patterns that fold may do (mlir_folder.h), or NULL */
+  const struct opt_folder *folder; /* what the patterns that fold may do (simplify/folder.h), or NULL */
   const base_istr *name;           /* of new ops: the printer numbers them */
   /* Regions that give back a value of an outer one, which replacement must look into. */
   ir_computation **leaks;
@@ -78,7 +81,7 @@ bool opt_is_pure(const ir_op *op);
 /* The same of the op alone, whatever its regions hold. */
 bool opt_is_pure_alone(const ir_op *op);
 
-/* --- rewrite_greedy.c --- */
+/* --- the driver: rewrite.c --- */
 
 /* Looks at op and maybe rewrites: makes ops (the cursor is at op), and replaces or erases op or changes it in place.
  * Sets *changed if it did anything. Other ops may be erased only if they are producers of op's operands. */
@@ -94,7 +97,7 @@ XLAC_MUST_USE int opt_rewrite(opt_rewriter *rw, uint32_t n, const opt_pattern *p
 /* For patterns: look at op again. */
 void opt_enqueue(opt_rewriter *rw, ir_op *op);
 
-/* --- mlir_evaluate.c --- */
+/* --- folding: simplify/folder.c --- */
 /* Replaces op, whose operands are constants, by the constant the interpreter gives for it; *changed says so. Leaves it
  * where it has effects, regions or several results, where it can't be run, and where it or an operand has more than
  * max_elements elements (which are not all the same). */
@@ -142,7 +145,7 @@ ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation)
 void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const ir_type *scalar);
 /* A reduction with one op of `opcode` in its body, over the dims given; init is a scalar. */
 ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value init, uint32_t n, const int64_t *dims);
-/* --- rewrite_shape.c: shapes found at run time --- */
+/* --- shapes found at run time: rewrite_make.c --- */
 bool opt_is_static(const ir_type *t);  /* a ranked tensor without dynamic dimensions */
 bool opt_is_bounded(const ir_type *t); /* a ranked tensor, all of whose dynamic dimensions have bounds */
 /* The size of dimension d, a scalar of i32; a constant where the type says it. */
@@ -159,7 +162,7 @@ ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like);
 /* Slice `at` (a scalar of i64) of x along dimension d, without that dimension; and x with `part` at that place. */
 ir_value opt_take(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at);
 ir_value opt_put(opt_rewriter *rw, ir_value x, ir_value part, uint32_t d, ir_value at);
-/* --- rewrite_loop.c --- */
+/* --- loops: rewrite_make.c --- */
 /* A while loop over 0, 1, ... below `limit`, a scalar of i64 that the loop may see. Between begin and end the cursor is
  * in the body, where index and state (n values, of the types of inits) are its arguments; next is the state after a
  * step. */
@@ -173,7 +176,7 @@ typedef struct opt_loop {
 } opt_loop;
 void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n, const ir_value *inits);
 void opt_loop_end(opt_rewriter *rw, opt_loop *loop, const ir_value *next, ir_value *results);
-/* --- rewrite_make.c again --- */
+/* --- constants: rewrite_make.c --- */
 /* The literal of a constant op, or of a value made by one; NULL if it is none. *splat says that it has one element for
  * all. */
 const ir_literal *opt_constant_of(ir_value v, bool *splat);

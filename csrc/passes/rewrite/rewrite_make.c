@@ -1,6 +1,8 @@
-/* Makers of common StableHLO ops. */
+/* Makers of common StableHLO ops, of values whose shape is known at run time only, and of counted loops. A maker
+ * given an operand of NULL returns one: memory has run out before, and rw->failed says so. */
 #include "rewrite.h"
 
+/* The layout goes; bounds of dynamic dimensions (the encoding) stay. */
 const ir_type *opt_with_dtype(opt_rewriter *rw, const ir_type *t, base_dtype dtype) {
   if (!t) return NULL;
   if (t->kind == IR_TYPE_UNRANKED) return ir_unranked(rw->m, dtype, NULL, NULL);
@@ -11,15 +13,19 @@ const ir_type *opt_tensor(opt_rewriter *rw, base_dtype dtype, uint32_t rank, con
   return ir_tensor(rw->m, dtype, rank, dims, NULL, NULL, NULL);
 }
 
+/* Of the operand's type: not for ops that change the element type (is_finite, real). */
 ir_value opt_unary(opt_rewriter *rw, ir_opcode opcode, ir_value a) {
   return opt_make(rw, opcode, opt_type(a), 1, &a);
 }
 
+/* Both operands must have one type; nothing is broadcast. */
 ir_value opt_binary(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value b) {
   ir_value both[] = {a, b};
   return opt_make(rw, opcode, opt_type(a), 2, both);
 }
 
+/* The result has the operands' shape. kind NULL prints no compare_type, which StableHLO then infers from the element
+ * type. */
 ir_value opt_compare(opt_rewriter *rw, const char *direction, const char *kind, ir_value a, ir_value b) {
   ir_value both[] = {a, b};
   ir_value v = opt_make(rw, IR_OP_COMPARE, opt_with_dtype(rw, opt_type(a), XLAC_PRED), 2, both);
@@ -28,15 +34,18 @@ ir_value opt_compare(opt_rewriter *rw, const char *direction, const char *kind, 
   return v;
 }
 
+/* The predicate may be a scalar. */
 ir_value opt_select(opt_rewriter *rw, ir_value pred, ir_value on_true, ir_value on_false) {
   ir_value all[] = {pred, on_true, on_false};
   return opt_make(rw, IR_OP_SELECT, opt_type(on_true), 3, all);
 }
 
+/* Shape and dynamic dimensions stay. */
 ir_value opt_convert(opt_rewriter *rw, ir_value a, base_dtype dtype) {
   return opt_make(rw, IR_OP_CONVERT, opt_with_dtype(rw, opt_type(a), dtype), 1, &a);
 }
 
+/* The literal is the module's, and is not copied. */
 ir_value opt_constant(opt_rewriter *rw, const ir_type *type, const ir_literal *literal, bool splat) {
   ir_value v = opt_make(rw, IR_OP_CONSTANT, type, 0, NULL);
   opt_set(rw, v, "value", literal && type ? ir_m_dense(rw->m, type, literal, splat) : NULL);
@@ -49,12 +58,14 @@ static ir_literal *make_scalar(opt_rewriter *rw, const ir_type *type) {
   return scalar ? ir_literal_new(rw->m, scalar) : NULL;
 }
 
+/* One element in memory however large the type is. */
 ir_value opt_splat(opt_rewriter *rw, const ir_type *type, double value) {
   ir_literal *l = make_scalar(rw, type);
   if (l) base_store_f64((base_dtype)type->dtype, l->data, value);
   return opt_constant(rw, type, l, true);
 }
 
+/* For 64-bit integers that doubles don't hold. */
 ir_value opt_splat_int(opt_rewriter *rw, const ir_type *type, int64_t value) {
   ir_literal *l = make_scalar(rw, type);
   if (l) base_store_i64((base_dtype)type->dtype, l->data, value);
@@ -65,6 +76,8 @@ static bool make_is_static(const ir_type *t) {
   return t && ir_is_tensor(t) && !t->has_dynamic;
 }
 
+/* MLIR's own way to a shape that is not known: shape.shape_of, of a dialect that is not registered here, and a
+ * dynamic broadcast by it. CHLO's lowering produces this form, and later passes know it. */
 ir_value opt_splat_like(opt_rewriter *rw, ir_value like, double value) {
   const ir_type *type = opt_type(like);
   if (!type || make_is_static(type)) return opt_splat(rw, type, value);
@@ -84,7 +97,9 @@ ir_value opt_splat_like(opt_rewriter *rw, ir_value like, double value) {
   return v;
 }
 
+/* Index tables and shapes. */
 ir_value opt_i64s(opt_rewriter *rw, uint32_t n, const int64_t *v) {
+  assert(n == 0 || v != NULL);
   int64_t count = n;
   const ir_type *type = opt_tensor(rw, XLAC_S64, 1, &count);
   ir_value c = opt_make(rw, IR_OP_CONSTANT, type, 0, NULL);
@@ -92,10 +107,12 @@ ir_value opt_i64s(opt_rewriter *rw, uint32_t n, const int64_t *v) {
   return c;
 }
 
+/* Always an op: patterns that care look at the type first. */
 ir_value opt_reshape(opt_rewriter *rw, ir_value a, const ir_type *type) {
   return opt_make(rw, IR_OP_RESHAPE, type, 1, &a);
 }
 
+/* dims[i]: which dimension of the result operand dimension i becomes; NULL for a scalar. */
 ir_value opt_broadcast_in_dim(opt_rewriter *rw, ir_value a, const ir_type *type, const int64_t *dims) {
   ir_value v = opt_make(rw, IR_OP_BROADCAST, type, 1, &a);
   opt_set(rw, v, "broadcast_dimensions", ir_m_i64s(rw->m, a.op ? opt_type(a)->rank : 0, dims));
@@ -103,11 +120,13 @@ ir_value opt_broadcast_in_dim(opt_rewriter *rw, ir_value a, const ir_type *type,
 }
 
 ir_value opt_concatenate(opt_rewriter *rw, uint32_t n, const ir_value *parts, int64_t dim, const ir_type *type) {
+  assert(n > 0);
   ir_value v = opt_make(rw, IR_OP_CONCATENATE, type, n, parts);
   opt_set(rw, v, "dimension", ir_m_i64(rw->m, dim));
   return v;
 }
 
+/* Sizes are rounded up: a stride that does not divide takes the last element it reaches. */
 ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const int64_t *limits, const int64_t *strides) {
   const ir_type *t = opt_type(a);
   int64_t dims[IR_MAX_RANK] = {0};
@@ -125,6 +144,7 @@ ir_value opt_slice(opt_rewriter *rw, ir_value a, const int64_t *starts, const in
   return v;
 }
 
+/* Dimension d of the result is permutation[d] of the operand. */
 ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation) {
   const ir_type *t = opt_type(a);
   int64_t dims[IR_MAX_RANK] = {0};
@@ -141,6 +161,7 @@ ir_value opt_transpose(opt_rewriter *rw, ir_value a, const int64_t *permutation)
   return v;
 }
 
+/* For several inputs a body of two scalars each would be needed; this is for one. */
 void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const ir_type *scalar) {
   opt_rewriter at = *rw;
   ir_computation *body = opt_region(rw, reduce, 0);
@@ -154,6 +175,7 @@ void opt_make_reducer(opt_rewriter *rw, ir_op *reduce, ir_opcode opcode, const i
   rw->origin = at.origin;
 }
 
+/* The kept dimensions, in order. */
 ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value init, uint32_t n, const int64_t *dims) {
   const ir_type *t = opt_type(a);
   int64_t kept[IR_MAX_RANK] = {0};
@@ -176,11 +198,13 @@ ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value ini
   return v;
 }
 
+/* arith.constant, which shape computations use, has the same attribute. */
 static bool make_is_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT ||
          (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "arith.constant") == 0);
 }
 
+/* Elided constants ("dense_resource", "..." in text) have no elements to look at. */
 const ir_literal *opt_constant_of(ir_value v, bool *splat) {
   *splat = false;
   if (!v.op || !make_is_constant(v.op)) return NULL;
@@ -192,7 +216,9 @@ const ir_literal *opt_constant_of(ir_value v, bool *splat) {
 
 /* Makers for values whose shape is known at run time only. */
 
+/* i32 is what get_dimension_size gives. */
 ir_value opt_extent(opt_rewriter *rw, ir_value a, uint32_t d) {
+  assert(!opt_type(a) || d < opt_type(a)->rank);
   const ir_type *scalar = opt_tensor(rw, XLAC_S32, 0, NULL);
   const ir_type *t = opt_type(a);
   if (t && !ir_dim_is_dynamic(t, d) && t->dims[d] <= INT32_MAX) return opt_splat_int(rw, scalar, t->dims[d]);
@@ -201,7 +227,9 @@ ir_value opt_extent(opt_rewriter *rw, ir_value a, uint32_t d) {
   return v;
 }
 
+/* Scalars become one-element tensors and are concatenated; no sizes are an empty tensor. */
 ir_value opt_join_extents(opt_rewriter *rw, uint32_t n, const ir_value *extents) {
+  assert(n <= IR_MAX_RANK);
   int64_t one = 1, count = n;
   const ir_type *cell = opt_tensor(rw, XLAC_S32, 1, &one), *whole = opt_tensor(rw, XLAC_S32, 1, &count);
   ir_value parts[IR_MAX_RANK];
@@ -210,6 +238,7 @@ ir_value opt_join_extents(opt_rewriter *rw, uint32_t n, const ir_value *extents)
   return n == 1 ? parts[0] : opt_concatenate(rw, n, parts, 0, whole);
 }
 
+/* The shape at run time as a tensor of i32 (for shape operands of dynamic ops); static sizes are constants in it. */
 ir_value opt_extents(opt_rewriter *rw, ir_value a) {
   const ir_type *t = opt_type(a);
   ir_value extents[IR_MAX_RANK];
@@ -217,6 +246,7 @@ ir_value opt_extents(opt_rewriter *rw, ir_value a) {
   return opt_join_extents(rw, t ? t->rank : 0, extents);
 }
 
+/* dims NULL: an operand of rank 0. */
 ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, const ir_type *type,
                                const int64_t *dims) {
   ir_value both[] = {a, extents};
@@ -225,6 +255,7 @@ ir_value opt_dynamic_broadcast(opt_rewriter *rw, ir_value a, ir_value extents, c
   return v;
 }
 
+/* tensor<?xf32, #stablehlo.bounds<8>>: at most 8, so memory can be reserved. */
 bool opt_is_bounded(const ir_type *t) {
   if (!t || !ir_is_tensor(t) || !t->has_dynamic) return false;
   for (uint32_t d = 0; d < t->rank; d++)
@@ -236,6 +267,7 @@ bool opt_is_static(const ir_type *t) {
   return t && ir_is_tensor(t) && !t->has_dynamic;
 }
 
+/* One set_dimension_size for each dynamic dimension. */
 ir_value opt_set_extents(opt_rewriter *rw, ir_value a, ir_value like) {
   const ir_type *to = opt_type(like);
   bool dynamic[IR_MAX_RANK] = {false};
@@ -252,6 +284,7 @@ ir_value opt_set_extents(opt_rewriter *rw, ir_value a, ir_value like) {
   return a;
 }
 
+/* Static, unbounded and bounded shapes each have their own way. */
 ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like) {
   const ir_type *t = opt_type(like);
   if (!scalar.op || !t || !ir_is_tensor(t)) {
@@ -267,7 +300,7 @@ ir_value opt_spread_like(opt_rewriter *rw, ir_value scalar, ir_value like) {
 
 /* --- parts along one dimension --- */
 
-/* t with size 1 along dimension d, or without it. */
+/* t with size 1 along dimension d (keep), or without it. Other dynamic dimensions stay dynamic. */
 static const ir_type *part_type(opt_rewriter *rw, const ir_type *t, uint32_t d, bool keep) {
   int64_t dims[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK] = {false};
@@ -280,12 +313,14 @@ static const ir_type *part_type(opt_rewriter *rw, const ir_type *t, uint32_t d, 
   return ir_tensor_mlir(rw->m, (base_dtype)t->dtype, NULL, NULL, rank, dims, dynamic, NULL, NULL);
 }
 
+/* To a type with dynamic dimensions only a dynamic_reshape leads, with the sizes computed. */
 static ir_value part_reshape(opt_rewriter *rw, ir_value v, const ir_type *type, uint32_t n, const ir_value *sizes) {
   if (!type || opt_is_static(type)) return opt_reshape(rw, v, type);
   ir_value both[] = {v, opt_join_extents(rw, n, sizes)};
   return opt_make(rw, IR_OP_STABLEHLO_DYNAMIC_RESHAPE, type, 2, both);
 }
 
+/* real_dynamic_slice takes starts, limits and strides as tensors. */
 static ir_value part_take_dynamic(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at) {
   const ir_type *t = opt_type(x);
   ir_value starts[IR_MAX_RANK], limits[IR_MAX_RANK], kept[IR_MAX_RANK];
@@ -314,6 +349,7 @@ ir_value opt_take(opt_rewriter *rw, ir_value x, uint32_t d, ir_value at) {
   return opt_reshape(rw, v, part_type(rw, t, d, false));
 }
 
+/* at is of i64, and so are the zeros of the other dimensions. */
 ir_value opt_put(opt_rewriter *rw, ir_value x, ir_value part, uint32_t d, ir_value at) {
   const ir_type *t = opt_type(x);
   if (!t || !at.op) return (ir_value){NULL, 0};
@@ -333,8 +369,10 @@ static ir_value loop_i64(opt_rewriter *rw, int64_t v) {
   return opt_splat_int(rw, opt_tensor(rw, XLAC_S64, 0, NULL), v);
 }
 
-/* A region with the state's arguments; index and state may be NULL. */
+/* A region with the state's arguments; index and state may be NULL.
+ * Arguments are the index, then the state. */
 static ir_computation *loop_region(opt_rewriter *rw, opt_loop *loop, uint32_t which) {
+  assert(which < 2);
   ir_computation *c = opt_region(rw, loop->op, which);
   for (uint32_t i = 0; c && i <= loop->n; i++) {
     ir_value v = opt_region_argument(rw, c, loop->op->types[i]);
@@ -346,6 +384,7 @@ static ir_computation *loop_region(opt_rewriter *rw, opt_loop *loop, uint32_t wh
   return rw->failed ? NULL : c;
 }
 
+/* stablehlo.while (%i = 0, state = inits) cond { %i < limit } do { ... the caller's ops ... }. */
 void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n, const ir_value *inits) {
   *loop = (opt_loop){.n = n, .into = rw->into, .before = rw->before, .origin = rw->origin};
   loop->state = BASE_ARRAY(&rw->arena, ir_value, (size_t)n + 1);
@@ -366,6 +405,7 @@ void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n
   if (loop->body) opt_at_end(rw, loop->body, loop->origin);
 }
 
+/* The body returns index + 1 and the next state; the cursor is where it was before opt_loop_begin. */
 void opt_loop_end(opt_rewriter *rw, opt_loop *loop, const ir_value *next, ir_value *results) {
   ir_value *all = BASE_ARRAY(&rw->arena, ir_value, (size_t)loop->n + 1);
   rw->failed = rw->failed || !all;

@@ -18,10 +18,12 @@ typedef struct evaluate_run {
 
 /* --- constants from data --- */
 
+/* Each element is compared with the next: overlapping ranges, one element apart. */
 static bool evaluate_all_same(const char *data, size_t size, int64_t n) {
   return n > 0 && memcmp(data, data + size, (size_t)(n - 1) * size) == 0;
 }
 
+/* An empty constant with data NULL is allowed: nothing is read. */
 ir_value opt_constant_data(opt_rewriter *rw, const ir_type *type, const void *data, bool splat) {
   assert(!type || (ir_is_tensor(type) && !type->has_dynamic));
   if (!type) return (rw->failed = true), (ir_value){NULL, 0};
@@ -34,7 +36,7 @@ ir_value opt_constant_data(opt_rewriter *rw, const ir_type *type, const void *da
 
 /* --- may it be folded? --- */
 
-/* What moves elements about, so that a splat stays one. */
+/* What moves elements about without computing, so that a splat stays one. */
 static bool evaluate_moves(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_BROADCAST:
@@ -50,11 +52,15 @@ static bool evaluate_moves(const ir_op *op) {
   }
 }
 
+/* Types that the interpreter has as they are: no dynamic sizes, quantisation or spelled-out texts. */
 static bool evaluate_is_plain(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic && !t->quant && !t->text && !t->encoding;
 }
 
+/* Whether op is one the interpreter can run here. *splat: all operands are constants of one element; *first_splat:
+ * the first one is. */
 static bool evaluate_fits(const ir_op *op, int64_t max_elements, bool *splat, bool *first_splat) {
+  assert(max_elements >= 0);
   *splat = *first_splat = op->n_operands > 0;
   if (op->n_results != 1 || op->n_called || !opt_is_pure(op) || !evaluate_is_plain(op->type)) return false;
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -71,11 +77,14 @@ static bool evaluate_fits(const ir_op *op, int64_t max_elements, bool *splat, bo
 
 /* --- the module of one op --- */
 
+/* In the module of the one op; a scalar where one element stands for all. */
 static const ir_type *evaluate_type(const evaluate_run *x, const ir_type *t) {
   return x->scalar ? ir_scalar(x->m, (base_dtype)t->dtype) : ir_type_import(x->m, t);
 }
 
+/* Literals are imported: the little module has an arena of its own. */
 static ir_op *evaluate_operand(const evaluate_run *x, uint32_t i) {
+  assert(i < x->op->n_operands);
   bool splat = false;
   const ir_literal *l = opt_constant_of(opt_operand(x->op, i), &splat);
   const ir_type *t = evaluate_type(x, ir_operand_type(x->op, i));
@@ -87,6 +96,7 @@ static ir_op *evaluate_operand(const evaluate_run *x, uint32_t i) {
   return value && ir_m_set(c, "value", value) ? c : NULL;
 }
 
+/* An operand that comes twice is one constant. */
 static bool evaluate_body(evaluate_run *x) {
   base_map map;
   base_map_init(&map, x->m->alloc);
@@ -105,6 +115,7 @@ static bool evaluate_body(evaluate_run *x) {
   return true;
 }
 
+/* func @main() { constants; op; return }. */
 static int evaluate_build(evaluate_run *x, xlac_error *err) {
   TRY(ir_module_create(&x->m, "", x->rw->m->alloc, err));
   x->m->form = IR_FORM_MLIR;
@@ -114,6 +125,7 @@ static int evaluate_build(evaluate_run *x, xlac_error *err) {
   return evaluate_body(x) ? 0 : -XLAC_E_OUT_OF_MEMORY;
 }
 
+/* By way of HLO form, which is what the interpreter reads. */
 static int evaluate_run_it(evaluate_run *x, interp_value **out, xlac_error *err) {
   const stablehlo_to_hlo_options executable = {.executable = true};
   const interp_options options = {.alloc = x->rw->m->alloc};
@@ -124,7 +136,8 @@ static int evaluate_run_it(evaluate_run *x, interp_value **out, xlac_error *err)
   return status;
 }
 
-/* *out stays NULL where the interpreter refuses: such an op is left as it is. */
+/* *out stays NULL where the interpreter refuses: such an op is left as it is.
+ * Only running out of memory is an error of the pass; anything else means that the op is not folded. */
 static int evaluate_value(evaluate_run *x, interp_value **out) {
   xlac_error own = {0};
   int status = evaluate_build(x, &own);
@@ -133,6 +146,7 @@ static int evaluate_value(evaluate_run *x, interp_value **out) {
   return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(x->rw->err, "constant folding") : 0;
 }
 
+/* The constant stands right before op. */
 static int evaluate_replace(opt_rewriter *rw, ir_op *op, const void *data, bool splat, bool *changed) {
   opt_at(rw, op);
   opt_replace_one(rw, op, opt_constant_data(rw, op->type, data, splat));
@@ -140,6 +154,8 @@ static int evaluate_replace(opt_rewriter *rw, ir_op *op, const void *data, bool 
   return opt_rewriter_status(rw);
 }
 
+/* Splats are moved without evaluation; elementwise ops on splats are evaluated on one element; others if both
+ * operands and result are small enough. */
 int opt_fold(opt_rewriter *rw, ir_op *op, int64_t max_elements, bool *changed) {
   bool splat = false, first_splat = false;
   if (!evaluate_fits(op, max_elements, &splat, &first_splat)) return 0;
@@ -165,6 +181,7 @@ static bool folder_is_integral(const ir_type *t) {
   return ir_is_tensor(t) && (t->dtype == XLAC_PRED || base_dtype_is_integer((base_dtype)t->dtype));
 }
 
+/* Predicates count as integers. */
 static bool folder_all_integral(const ir_op *op) {
   bool all = folder_is_integral(op->type);
   for (uint32_t i = 0; all && i < op->n_operands; i++) all = folder_is_integral(ir_operand_type(op, i));
@@ -173,8 +190,10 @@ static bool folder_all_integral(const ir_op *op) {
 
 /* --- sizes that types tell --- */
 
+/* get_dimension_size of a dimension that is static is a constant, whatever the operand. */
 static int folder_dimension_size(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
+  assert(op->n_operands == 1);
   int64_t d = ir_m_get_int(op, "dimension", 0);
   if (!ir_is_tensor(t) || d < 0 || d >= t->rank || ir_dim_is_dynamic(t, (uint32_t)d) || op->type->has_dynamic) return 0;
   opt_at(rw, op);
@@ -186,6 +205,7 @@ static int folder_dimension_size(opt_rewriter *rw, ir_op *op, bool *changed) {
 /* A size that is set to what it is. */
 static int folder_set_size(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
+  assert(op->n_operands == 2);
   int64_t d = ir_m_get_int(op, "dimension", 0);
   bool splat = false;
   const ir_literal *l = opt_constant_of(opt_operand(op, 1), &splat);
@@ -203,7 +223,9 @@ static int folder_splat_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to(rw, op, opt_constant_data(rw, op->type, p, true), changed);
 }
 
+/* Sizes first, which need no constant operands. */
 int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed) {
+  assert(f != NULL);
   opt_at(rw, op); /* not every caller is a pattern */
   if (op->opcode == IR_OP_GET_DIMENSION_SIZE) return folder_dimension_size(rw, op, changed);
   if (op->opcode == IR_OP_SET_DIMENSION_SIZE) return folder_set_size(rw, op, changed);
@@ -216,12 +238,13 @@ int opt_fold_op(opt_rewriter *rw, const opt_folder *f, ir_op *op, bool *changed)
 /* Folding as patterns: ops on constants, and control flow that constants decide. */
 
 static int fold_any(opt_rewriter *rw, ir_op *op, bool *changed) {
+  assert(rw->folder != NULL);
   return opt_fold_op(rw, rw->folder, op, changed);
 }
 
 /* --- reduce --- */
 
-/* A body that gives constants gives them for every element. */
+/* A body that returns constants does so for every element, whatever the inputs are. */
 static int fold_reduce_constant(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_computation *body = op->called[0];
   ir_value *values = BASE_ARRAY(&rw->arena, ir_value, op->n_results + 1u);
@@ -251,6 +274,7 @@ static int fold_reduce_bool(opt_rewriter *rw, ir_op *op, bool *changed) {
     if (ir_operand(inner, i)->parent != body) return 0;
   if (opt_type(in)->dtype != XLAC_PRED || !opt_uniform(in) || !opt_uniform(init) || !opt_is_static(op->type)) return 0;
   if (!opt_is_static(opt_type(in)) || opt_type(in)->count == 0) return 0;
+  /* Any number of equal values, and-ed or or-ed with the initial one; there is at least one element. */
   bool a = *(const uint8_t *)opt_uniform(in), b = *(const uint8_t *)opt_uniform(init);
   uint8_t result = inner->opcode == IR_OP_AND ? a && b : a || b;
   return opt_simplify_to_new(rw, op, opt_constant_data(rw, op->type, &result, true), changed);
@@ -258,6 +282,7 @@ static int fold_reduce_bool(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- control flow --- */
 
+/* The condition is the constant false. */
 static bool fold_never_runs(const ir_op *op) {
   return op->n_called == 2 && op->called[0]->n_results == 1 && opt_is_int(op->called[0]->results[0], 0);
 }
@@ -278,6 +303,7 @@ static int fold_while(opt_rewriter *rw, ir_op *op, bool *changed) {
   pure = pure || (rw->folder->assume_pure && fold_declares_nothing(op));
   if (!used && !pure) return 0;
   ir_value *values = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);
+  assert(op->called[0] && op->called[1]);
   if (!values) return (rw->failed = true), opt_rewriter_status(rw);
   for (uint32_t i = 0; i < op->n_results; i++) {
     values[i] = opt_operand(op, i);
@@ -294,9 +320,11 @@ static int fold_branch(opt_rewriter *rw, ir_op *op, bool *changed) {
   const void *p = opt_uniform(opt_operand(op, 0));
   if (!p || op->n_called == 0) return 0;
   int64_t i = base_load_i64((base_dtype)ir_operand_type(op, 0)->dtype, p);
+  /* The true branch is region 0. A case out of range takes the last branch, as the specification says. */
   if (op->opcode == IR_OP_IF) i = i == 0;
   if (i < 0 || i >= op->n_called) i = op->n_called - 1;
   const ir_computation *region = op->called[i];
+  assert(i >= 0 && i < op->n_called);
   if (region->n_results != op->n_results) return 0;
   for (uint32_t k = 0; k < op->n_results; k++)
     if (opt_type(region->results[k]) != op->types[k]) return 0;
@@ -317,7 +345,8 @@ static int fold_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, v, changed);
 }
 
-/* Neighbours in a concatenation that are splats of one value are one splat. */
+/* Neighbours in a concatenation that are splats of one value are one splat.
+ * The replaced neighbour has the type of both together; a sum beyond int64 leaves the op as it is. */
 static int fold_concat_splats(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t dim = ir_m_get_int(op, "dimension", 0);
   ir_value *parts = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);

@@ -5,6 +5,7 @@
 
 #include "folder.h"
 
+/* Not where the types differ: a more specific type can't replace a less specific one without a cast. */
 int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
   TRY(opt_rewriter_status(rw));
   if (!v.op) return (rw->failed = true), opt_rewriter_status(rw);
@@ -16,17 +17,20 @@ int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
 
 /* Two dictionaries of frontend attributes as one; op's win, but what names the op that survives stays its own. */
 static const ir_mattr *simplify_frontend(opt_rewriter *rw, const ir_mattr *own, const ir_mattr *from) {
+  assert(from != NULL);
   if (!own || own->kind != IR_M_DICT || from->kind != IR_M_DICT) return from;
   const ir_mdict *d = own->v.dict;
   for (uint32_t i = 0; d && i < from->v.dict->n; i++) {
     const char *key = from->v.dict->v[i].key->s;
+    /* xla_metadata_payload identifies an op for profilers. */
     bool identity = strcmp(key, "xla_metadata_payload") == 0 && ir_mdict_get(d, key);
     if (!identity) d = ir_mdict_with(rw->m, d, key, from->v.dict->v[i].value);
   }
   return d ? ir_m_dict(rw->m, d) : NULL;
 }
 
-/* The attributes of op that are not its opcode's own go to `to` too. */
+/* The attributes of op that are not its opcode's own go to `to` too.
+ * Parameters are not touched: their attributes are the function's interface. */
 static void simplify_merge(opt_rewriter *rw, const ir_op *op, ir_op *to) {
   if (to->opcode == IR_OP_PARAMETER) return;
   for (uint32_t i = 0; op->mlir && i < op->mlir->n; i++) {
@@ -48,6 +52,7 @@ int opt_simplify_to_new(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) 
   return opt_simplify_to(rw, op, v, changed);
 }
 
+/* Also of a constant that is spelled out but has equal elements. */
 const void *opt_uniform(ir_value v) {
   bool splat = false;
   const ir_literal *l = opt_constant_of(v, &splat);
@@ -68,7 +73,9 @@ const int64_t *opt_ints(opt_rewriter *rw, const ir_op *op, const char *key, uint
   return ir_m_ints(ir_mattr_of(op, key), &rw->arena, n);
 }
 
+/* As opt_is_used, of one result. */
 bool opt_is_result_used(const opt_rewriter *rw, ir_value v) {
+  assert(v.index < v.op->n_results);
   IR_FOR_USES(use, v.op)
   if (use->index == v.index) return true;
   const ir_computation *home = v.op->parent;
@@ -80,6 +87,7 @@ bool opt_is_result_used(const opt_rewriter *rw, ir_value v) {
   return false;
 }
 
+/* A use by a region's result counts as another one. */
 bool opt_has_one_use(const opt_rewriter *rw, const ir_op *op) {
   if (!op->uses || op->uses->next) return false;
   for (uint32_t i = 0; i < op->parent->n_results; i++)
@@ -90,6 +98,7 @@ bool opt_has_one_use(const opt_rewriter *rw, const ir_op *op) {
   return true;
 }
 
+/* Regions belong to one op: `from` has none left. */
 void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to) {
   if (!to) return;
   assert(from->n_called == to->n_called);
@@ -105,6 +114,7 @@ void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to) {
 
 enum { SIMPLIFY_MAX_PATTERNS = 192 };
 
+/* Appends one file's patterns; the order is that in which they are tried. */
 static uint32_t simplify_add(opt_pattern *all, uint32_t n, const opt_pattern *more) {
   for (; more->fn; more++) {
     assert(n < SIMPLIFY_MAX_PATTERNS);
@@ -113,6 +123,7 @@ static uint32_t simplify_add(opt_pattern *all, uint32_t n, const opt_pattern *mo
   return n;
 }
 
+/* Equal constants become one at the end, as MLIR's driver leaves them. */
 static int simplify_run(ir_module *m, const opt_folder *folder, bool simplify, bool fold, xlac_error *err) {
   opt_pattern all[SIMPLIFY_MAX_PATTERNS];
   uint32_t n = 0;
@@ -137,6 +148,7 @@ static int simplify_run(ir_module *m, const opt_folder *folder, bool simplify, b
   return status;
 }
 
+/* Options of upstream's passes, by their names. */
 static opt_folder simplify_options(const opt_args *args) {
   return (opt_folder){.assume_pure = opt_get(args, "assume-no-undeclared-side-effects") != 0,
                       .no_floats = opt_get(args, "optimize-float") == 0,

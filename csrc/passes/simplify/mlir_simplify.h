@@ -13,7 +13,9 @@ extern const opt_pattern opt_sdy_collective_patterns[], opt_sdy_reshard_patterns
     opt_sdy_computation_patterns[];
 
 /* --- mlir_simplify.c --- */
-/* op's one result becomes v, where the types are the same. */
+/* op's one result becomes v, where the types are the same.
+ * Patterns end with one of these three, which differ in what becomes of attributes that the op carries beside its own
+ * (sharding, frontend attributes): they belong to the value, and should survive the op. */
 XLAC_MUST_USE int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);
 /* The same, and the op that gives v gets the attributes of op that are not its opcode's own. */
 XLAC_MUST_USE int opt_simplify_into(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed);
@@ -34,12 +36,11 @@ bool opt_is_result_used(const opt_rewriter *rw, ir_value v);
 /* `to`, which has as many, gets the regions of `from`, which is then to be erased. */
 void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to);
 
-/* --- mlir_cse.c --- */
+/* --- stablehlo/cse_stablehlo.c --- */
 /* Whether op's regions may use only what is in them. */
 bool opt_is_isolated(const ir_op *op);
 /* Ops that compute the same become one; only constants where asked for. */
 XLAC_MUST_USE int opt_merge_same(opt_rewriter *rw, bool constants_only);
-/* --- mlir_hoist.c --- */
 /* Equal constants become one, at the front of the function or isolated region they are in. */
 XLAC_MUST_USE int opt_hoist_constants(opt_rewriter *rw);
 

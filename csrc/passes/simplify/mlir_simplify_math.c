@@ -1,10 +1,13 @@
-/* Simplification of arithmetic, comparisons and selections. */
+/* Simplification of arithmetic, comparisons and selections. Integer identities hold always; of floats only those that
+ * keep every bit: x * 1.0, x - 0.0 and x + -0.0 are x, but x + 0.0 is not (-0.0 + 0.0 is 0.0), and x * 0.0 is not 0.0
+ * (NaN). */
 #include "mlir_simplify.h"
 
 #include "folder.h"
 
 /* --- neutral elements --- */
 
+/* Predicates count: add and multiply are or and and on them. */
 static bool simplify_math_is_integral(const ir_type *t) {
   return ir_is_tensor(t) && !t->quant && (t->dtype == XLAC_PRED || base_dtype_is_integer((base_dtype)t->dtype));
 }
@@ -25,12 +28,14 @@ static bool simplify_math_is_full(ir_value v) {
   if (!p || !simplify_math_is_integral(t)) return false;
   if (t->dtype == XLAC_PRED) return *p != 0;
   uint32_t bits = base_dtype_of((base_dtype)t->dtype)->bits;
+  /* Stored values are read as int64: -1 for signed types, the largest number for unsigned ones. */
   int64_t full = base_dtype_is_signed((base_dtype)t->dtype) || bits == 64 ? -1 : ((int64_t)1 << bits) - 1;
   return opt_is_int(v, full);
 }
 
 /* The constant goes to the right. */
 static int simplify_math_commute(opt_rewriter *rw, ir_op *op, bool *changed) {
+  assert(op->n_operands == 2);
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   (void)rw;
   if (a.op->opcode != IR_OP_CONSTANT || b.op->opcode == IR_OP_CONSTANT) return 0;
@@ -40,12 +45,14 @@ static int simplify_math_commute(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* Neutral elements are looked for on the right only: constants are brought there first. */
 static int simplify_math_add(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0) || simplify_math_is_float(b, -0.0)) return opt_simplify_into(rw, op, a, changed);
   return simplify_math_commute(rw, op, changed);
 }
 
+/* x - x is 0 for integers; of floats it could be NaN. */
 static int simplify_math_subtract(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0) || simplify_math_is_float(b, 0.0)) return opt_simplify_into(rw, op, a, changed);
@@ -53,6 +60,7 @@ static int simplify_math_subtract(opt_rewriter *rw, ir_op *op, bool *changed) {
   return same ? opt_simplify_to_new(rw, op, opt_splat_int(rw, op->type, 0), changed) : 0;
 }
 
+/* 0 absorbs integers. */
 static int simplify_math_multiply(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0)) return opt_simplify_into(rw, op, b, changed);
@@ -60,6 +68,7 @@ static int simplify_math_multiply(opt_rewriter *rw, ir_op *op, bool *changed) {
   return simplify_math_commute(rw, op, changed);
 }
 
+/* Constants are operand 1 by now (simplify_math_commute). */
 static int simplify_math_and(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0)) return opt_simplify_into(rw, op, b, changed);
@@ -74,6 +83,7 @@ static int simplify_math_or(opt_rewriter *rw, ir_op *op, bool *changed) {
   return simplify_math_commute(rw, op, changed);
 }
 
+/* Only static shapes: a splat needs one. */
 static int simplify_math_xor(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (opt_is_int(b, 0)) return opt_simplify_to(rw, op, a, changed);
@@ -85,9 +95,11 @@ static int simplify_math_xor(opt_rewriter *rw, ir_op *op, bool *changed) {
 /* --- comparisons --- */
 
 static bool simplify_math_word_in(const char *word, const char *a, const char *b, const char *c) {
+  assert(word != NULL);
   return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
+/* The direction with operands exchanged; EQ and NE are their own. */
 static const char *simplify_math_mirrored(const char *direction) {
   static const char *const pairs[][2] = {{"GE", "LE"}, {"GT", "LT"}, {"LE", "GE"}, {"LT", "GT"}};
   for (uint32_t i = 0; i < 4; i++)
@@ -95,6 +107,7 @@ static const char *simplify_math_mirrored(const char *direction) {
   return direction;
 }
 
+/* The constant goes to the right. */
 static int simplify_math_swap_compare(opt_rewriter *rw, ir_op *op, const char *direction, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   opt_set(rw, (ir_value){op, 0}, "comparison_direction",
@@ -113,6 +126,7 @@ static bool simplify_math_is_identity(const ir_op *op, const char *direction) {
   return strcmp(direction, "NE") == 0 ? opt_is_int(b, 0) : strcmp(direction, "EQ") == 0 && opt_is_int(b, 1);
 }
 
+/* On floats x == x may be false, so only integers are simplified. */
 static int simplify_math_compare(opt_rewriter *rw, ir_op *op, bool *changed) {
   const char *direction = ir_m_get_str(op, "comparison_direction"), *kind = ir_m_get_str(op, "compare_type");
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
@@ -129,13 +143,16 @@ static int simplify_math_compare(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- selections --- */
 
+/* Both sides equal, or a predicate that is known for all elements. */
 static int simplify_math_select_operand(opt_rewriter *rw, ir_op *op, bool *changed) {
+  assert(op->n_operands == 3);
   ir_value t = opt_operand(op, 1), f = opt_operand(op, 2);
   if (opt_same_value(t, f)) return opt_simplify_to(rw, op, t, changed);
   const unsigned char *pred = opt_uniform(opt_operand(op, 0));
   return pred ? opt_simplify_to(rw, op, *pred ? t : f, changed) : 0;
 }
 
+/* select(!p, a, b) is select(p, b, a), also where the negation is broadcast first. */
 static int simplify_math_select_not(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_op *by = ir_operand(op, 0);
   ir_value pred = {NULL, 0};
@@ -153,16 +170,19 @@ static int simplify_math_select_not(opt_rewriter *rw, ir_op *op, bool *changed) 
   return opt_simplify_to_new(rw, op, opt_make(rw, IR_OP_SELECT, op->type, 3, all), changed);
 }
 
+/* All three operands constants: by the folder, within its bounds. */
 static int simplify_math_select_constants(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_fold(rw, op, rw->folder->max_elements, changed);
 }
 
 /* --- conversions and parts --- */
 
+/* To the type it has: opt_simplify_into asks for that. */
 static int simplify_math_convert(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_into(rw, op, opt_operand(op, 0), changed);
 }
 
+/* complex(real(x), imag(x)) is x. */
 static int simplify_math_complex(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *real = ir_operand(op, 0), *imag = ir_operand(op, 1);
   if (real->opcode != IR_OP_REAL || imag->opcode != IR_OP_IMAG) return 0;
@@ -170,6 +190,7 @@ static int simplify_math_complex(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to(rw, op, opt_operand(real, 0), changed);
 }
 
+/* real(complex(a, b)) is a; imag(complex(a, b)) is b. */
 static int simplify_math_part(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *whole = ir_operand(op, 0);
   if (whole->opcode != IR_OP_COMPLEX) return 0;

@@ -1,4 +1,5 @@
-/* Simplification of slices, concatenations, pads, updates and gathers. */
+/* Simplification of slices, concatenations, pads, updates and gathers: ops that only move elements. Dynamic
+ * dimensions are left alone wherever a size is needed. */
 #include "mlir_simplify.h"
 
 /* --- slice --- */
@@ -10,6 +11,7 @@ static bool movement_parts(const ir_op *concat, int64_t dim, int64_t start, int6
   *first = *last = concat->n_operands;
   for (uint32_t i = 0; i < concat->n_operands; i++) {
     const ir_type *t = ir_operand_type(concat, i);
+    assert(dim >= 0 && dim < t->rank);
     if (ir_dim_is_dynamic(t, (uint32_t)dim)) return false;
     if (at + t->dims[dim] > start && *first == concat->n_operands) {
       *first = i;
@@ -21,7 +23,9 @@ static bool movement_parts(const ir_op *concat, int64_t dim, int64_t start, int6
   return *first < *last;
 }
 
+/* The parts [first, last) as one value; a single part is itself. */
 static ir_value movement_join(opt_rewriter *rw, const ir_op *concat, uint32_t first, uint32_t last, int64_t dim) {
+  assert(first < last && last <= concat->n_operands);
   ir_value *parts = BASE_ARRAY(&rw->arena, ir_value, (size_t)(last - first));
   int64_t dims[IR_MAX_RANK];
   if (!parts) return (rw->failed = true), (ir_value){NULL, 0};
@@ -48,6 +52,7 @@ static int movement_slice_concat(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t from[IR_MAX_RANK] = {0}, to[IR_MAX_RANK] = {0};
   if (!start || !limit || n != op->type->rank || dim < 0 || dim >= n) return 0;
   if (!movement_parts(concat, dim, start[dim], limit[dim], &first, &last, &offset)) return 0;
+  /* Several parts are worth a new concatenation only where the old one goes. */
   if (last - first == concat->n_operands || (last - first > 1 && !opt_has_one_use(rw, concat))) return 0;
   memcpy(from, start, n * sizeof *from);
   memcpy(to, limit, n * sizeof *to);
@@ -60,6 +65,7 @@ static int movement_slice_concat(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, v, changed);
 }
 
+/* A slice of everything has the operand's type. */
 static int movement_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (opt_is_static(op->type)) TRY(opt_simplify_into(rw, op, opt_operand(op, 0), changed));
   return *changed ? 0 : movement_slice_concat(rw, op, changed);
@@ -71,11 +77,13 @@ static int64_t movement_index(const ir_type *t, const void *p) {
   return v < 0 && base_dtype_is_unsigned((base_dtype)t->dtype) ? INT64_MAX : v;
 }
 
+/* dynamic_slice and gather move a start that would reach beyond the end back, and a negative one to 0. */
 static int64_t movement_clamp(int64_t v, int64_t most) {
   return v < 0 ? 0 : v > most ? most : v;
 }
 
-/* A slice at a known place. */
+/* A slice at a known place.
+ * With constant starts, clamped as the op would. */
 static int movement_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   uint32_t n = 0;
@@ -94,6 +102,7 @@ static int movement_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- concatenate --- */
 
+/* Operands without elements along the dimension add nothing; one is kept if all are so. */
 static int movement_concat_empty(opt_rewriter *rw, ir_op *op, int64_t dim, bool *changed) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -111,6 +120,7 @@ static int movement_concat_empty(opt_rewriter *rw, ir_op *op, int64_t dim, bool 
   return opt_rewriter_status(rw);
 }
 
+/* Part i is a concatenation along the same dimension that nobody else reads. */
 static bool movement_is_inner(const opt_rewriter *rw, const ir_op *op, uint32_t i, int64_t dim) {
   const ir_op *inner = ir_operand(op, i);
   return inner->opcode == IR_OP_CONCATENATE && opt_has_one_use(rw, inner) && ir_m_get_int(inner, "dimension", 0) == dim;
@@ -137,6 +147,7 @@ static int movement_concat_flatten(opt_rewriter *rw, ir_op *op, int64_t dim, boo
   return opt_simplify_to_new(rw, op, opt_concatenate(rw, n, parts, dim, op->type), changed);
 }
 
+/* One simplification at a time: the driver comes back. */
 static int movement_concatenate(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t dim = ir_m_get_int(op, "dimension", 0);
   if (op->n_operands == 1) return opt_simplify_to(rw, op, opt_operand(op, 0), changed);
@@ -147,6 +158,7 @@ static int movement_concatenate(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- pad, dynamic_update_slice --- */
 
+/* No padding at all; or padding of nothing, which is the padding value everywhere. */
 static int movement_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   static const char *const names[] = {"edge_padding_low", "edge_padding_high", "interior_padding"};
   const ir_type *t = ir_operand_type(op, 0);
@@ -161,7 +173,9 @@ static int movement_pad(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, opt_broadcast_in_dim(rw, opt_operand(op, 1), op->type, NULL), changed);
 }
 
+/* Of nothing the operand stays; of everything (all starts 0, same type) the update does. */
 static int movement_update(opt_rewriter *rw, ir_op *op, bool *changed) {
+  assert(op->n_operands >= 2);
   ir_value a = opt_operand(op, 0), update = opt_operand(op, 1);
   if (!opt_is_static(opt_type(update))) return 0;
   if (opt_type(update)->count == 0) return opt_simplify_into(rw, op, a, changed);
@@ -172,18 +186,21 @@ static int movement_update(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- gather --- */
 
+/* Whether the list has x. */
 static bool movement_in(const int64_t *v, uint32_t n, int64_t x) {
   for (uint32_t i = 0; i < n; i++)
     if (v[i] == x) return true;
   return false;
 }
 
+/* The starts of the one window, by dimension; the others begin at 0. */
 static bool movement_gather_offsets(const ir_op *op, const int64_t *map, uint32_t n_map, int64_t *start) {
   bool splat = false;
   const ir_type *t = ir_operand_type(op, 1);
   const ir_literal *l = opt_constant_of(opt_operand(op, 1), &splat);
   if (!l || !l->data || t->rank > 1 || t->count != n_map) return false;
   size_t size = base_dtype_bytes((base_dtype)t->dtype);
+  assert(n_map <= IR_MAX_RANK);
   for (uint32_t i = 0; i < n_map; i++)
     start[map[i]] = movement_index(t, (const char *)l->data + (splat ? 0 : i * size));
   return true;

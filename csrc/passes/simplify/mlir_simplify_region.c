@@ -1,4 +1,5 @@
-/* Simplification of ops with regions (reduce, sort, while, case), and of tuples. */
+/* Simplification of ops with regions (reduce, sort, while, case), and of tuples. Results, operands and region
+ * arguments that nobody needs go together: the op is made again without them, and the regions move to the new op. */
 #include "mlir_simplify.h"
 
 /* --- reduce --- */
@@ -7,6 +8,7 @@
 static int region_reduce_outer(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_computation *body = op->called[0];
   if (body->n_results != op->n_results) return 0;
+  assert(op->n_called == 1);
   for (uint32_t i = 0; i < op->n_results; i++)
     if (body->results[i].op->parent == body || opt_type(body->results[i]) != op->types[i]) return 0;
   ir_value *values = base_arena_memdup(&rw->arena, body->results, op->n_results * sizeof *values);
@@ -16,7 +18,8 @@ static int region_reduce_outer(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_rewriter_status(rw);
 }
 
-/* Over no dimensions the inputs are the results; over none of the elements, the initial values. */
+/* Over no dimensions the inputs are the results; over none of the elements, the initial values.
+ * A reduction of an empty tensor is the initial value everywhere. */
 static int region_reduce_nothing(opt_rewriter *rw, ir_op *op, bool *changed) {
   uint32_t n = 0, pairs = op->n_results;
   opt_ints(rw, op, "dimensions", &n);
@@ -35,7 +38,8 @@ static int region_reduce_nothing(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_rewriter_status(rw);
 }
 
-/* Marks, by op id, what of the body the used results need. False where an inner region is in the way. */
+/* Marks, by op id, what of the body the used results need, walking backwards from these. False where an inner region
+ * or an impure op is in the way. */
 static bool region_mark(const opt_rewriter *rw, const ir_op *op, uint8_t *needed) {
   const ir_computation *body = op->called[0];
   for (uint32_t i = 0; i < op->n_results; i++)
@@ -76,6 +80,7 @@ typedef struct region_subset {
   uint8_t *gone;                          /* by the region's argument */
 } region_subset;
 
+/* Room for all results and operands; what stays is filled in by the caller. */
 static bool region_subset_make(opt_rewriter *rw, const ir_op *op, region_subset *s) {
   *s = (region_subset){.types = BASE_ARRAY(&rw->arena, const ir_type *, op->n_results + 1u),
                        .operands = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1),
@@ -88,6 +93,7 @@ static bool region_subset_make(opt_rewriter *rw, const ir_op *op, region_subset 
 
 /* The results of op that stay are those of v, in their order; the others are `values` already (or unused: NULL). */
 static void region_replace(opt_rewriter *rw, ir_op *op, ir_op *v, region_subset *s, const uint8_t *drop) {
+  /* Results that stay are numbered anew. */
   uint32_t at = 0;
   for (uint32_t i = 0; i < op->n_results; i++)
     if (!drop[i]) s->values[i] = (ir_value){v, at++};
@@ -97,6 +103,7 @@ static void region_replace(opt_rewriter *rw, ir_op *op, ir_op *v, region_subset 
   if (!rw->failed) opt_erase(rw, op);
 }
 
+/* An input goes with the result of its number. If a result that stays reads the input of one that goes, all stay. */
 static int region_reduce_drop(opt_rewriter *rw, ir_op *op, const uint8_t *needed, region_subset *s, bool *changed) {
   ir_computation *body = op->called[0];
   uint32_t pairs = op->n_results, kept = 0;
@@ -119,6 +126,7 @@ static int region_reduce_drop(opt_rewriter *rw, ir_op *op, const uint8_t *needed
     s->returned[s->n++] = body->results[i];
   }
   ir_op *v = region_narrow(rw, op, 2 * kept, s->operands, kept, s->types);
+  assert(s->n == kept);
   TRY(opt_rewriter_status(rw));
   opt_set_results(rw, body, kept, s->returned);
   region_sweep(rw, body, needed, s->gone);
@@ -127,6 +135,7 @@ static int region_reduce_drop(opt_rewriter *rw, ir_op *op, const uint8_t *needed
   return opt_rewriter_status(rw);
 }
 
+/* The body is walked only if some result is unused. */
 static int region_reduce_unused(opt_rewriter *rw, ir_op *op, bool *changed) {
   region_subset s;
   bool unused = false;
@@ -146,6 +155,7 @@ static int region_reduce(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- sort --- */
 
+/* -1 is the last dimension; spelled out for those who read the attribute. */
 static int region_sort_dimension(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (op->n_results == 0 || ir_m_get_int(op, "dimension", -1) != -1 || !ir_is_tensor(op->type) || !op->type->rank)
     return 0;
@@ -160,9 +170,11 @@ static bool region_is_returned(const ir_computation *c, const ir_op *op) {
   return false;
 }
 
+/* The comparator reads parameters 2i and 2i + 1 for input i. */
 static bool region_sort_needs(const opt_rewriter *rw, ir_op *op, uint32_t i) {
   const ir_computation *c = op->called[0];
   const ir_op *a = c->params[2 * i], *b = c->params[2 * i + 1];
+  assert(2 * i + 1 < c->n_params);
   return a->uses || b->uses || region_is_returned(c, a) || region_is_returned(c, b) ||
          opt_is_result_used(rw, opt_result(op, i));
 }
@@ -194,7 +206,9 @@ static int region_sort_unused(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- while --- */
 
+/* The body returns the argument itself, or the value the loop began with; types must agree in all four places. */
 static bool region_is_invariant(const ir_op *op, uint32_t i) {
+  assert(i < op->called[1]->n_results);
   const ir_computation *body = op->called[1];
   ir_value back = body->results[i], in = opt_operand(op, i);
   if (opt_type(in) != op->types[i] || body->params[i]->type != op->types[i]) return false;
@@ -202,6 +216,7 @@ static bool region_is_invariant(const ir_op *op, uint32_t i) {
   return opt_same_value(back, in) || (back.op == body->params[i]);
 }
 
+/* Both regions take the whole state, and the body returns it. */
 static bool region_is_loop(const ir_op *op) {
   uint32_t n = op->n_operands;
   if (op->n_called != 2 || op->n_results != n) return false;
@@ -222,6 +237,7 @@ static int region_while(opt_rewriter *rw, ir_op *op, bool *changed) {
     s.returned[s.n++] = op->called[1]->results[i];
   }
   if (s.n == n || s.n == 0) return 0;
+  /* One at least stays: a while without state has no results to tell it by. */
   ir_computation *regions[] = {op->called[0], op->called[1]};
   for (uint32_t i = 0; i < n && !rw->failed; i++) {
     if (!s.gone[i]) continue;
@@ -243,6 +259,7 @@ static int region_while(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- tuples, custom calls --- */
 
+/* get_tuple_element(tuple(a, b), 1) is b. */
 static int region_element(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *tuple = ir_operand(op, 0);
   int64_t i = ir_m_get_int(op, "index", 0);
@@ -250,6 +267,7 @@ static int region_element(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to(rw, op, opt_operand(tuple, (uint32_t)i), changed);
 }
 
+/* tuple(get_tuple_element(t, 0), get_tuple_element(t, 1), ...) is t if these are all of t's elements. */
 static int region_tuple(opt_rewriter *rw, ir_op *op, bool *changed) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_op *element = ir_operand(op, i);
@@ -259,7 +277,7 @@ static int region_tuple(opt_rewriter *rw, ir_op *op, bool *changed) {
   return op->n_operands ? opt_simplify_to(rw, op, opt_operand(ir_operand(op, 0), 0), changed) : 0;
 }
 
-/* mhlo's way to write a typed backend configuration. */
+/* mhlo's way to write a typed backend configuration is StableHLO's with api_version 4. */
 static int region_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_mattr *config = ir_mattr_of(op, "mhlo.backend_config"), *now = ir_mattr_of(op, "backend_config");
   const ir_mattr *version = ir_mattr_of(op, "api_version");

@@ -1,12 +1,14 @@
 /* canonicalize on reshards: one right after another, and one whose value another reshard has already made, maybe of
- * another shape. */
+ * another shape. Source: Shardy's canonicalization.cc (ReshardOfReshard, and its reshard CSE through reshapes). */
 #include "../../ir/sdy/sdy.h"
 #include "mlir_simplify.h"
 
+/* The sharding that a reshard makes. */
 static const sdy_sharding *sdyr_target(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "sharding"), SDY_SHARDING);
 }
 
+/* Only where nobody else reads the first: else both are needed. */
 static int sdyr_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *in = ir_operand(op, 0);
   if (in->opcode != IR_OP_SDY_RESHARD || !opt_has_one_use(rw, in)) return 0;
@@ -25,6 +27,7 @@ static bool sdyr_is_view(const ir_op *op) {
   return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_TRANSPOSE;
 }
 
+/* What a chain of views begins with. */
 static ir_value sdyr_root(ir_value v) {
   while (sdyr_is_view(v.op)) v = opt_operand(v.op, 0);
   return v;
@@ -55,9 +58,11 @@ typedef struct sdyr_stride {
   int64_t stride;
 } sdyr_stride;
 
-/* Of all axes, the smallest stride first; NULL when out of memory. */
+/* Of all axes, the smallest stride first; NULL when out of memory.
+ * On 8x4 with [{"x"}, {"y"}] of sizes 2 and 2: y every 2 elements, x every 16. */
 static sdyr_stride *sdyr_strides(opt_rewriter *rw, const sdy_sharding *s, const ir_type *type, const sdy_mesh *mesh,
                                  uint32_t *n) {
+  assert(s->n_dims == type->rank);
   uint32_t total = 0;
   for (uint32_t d = 0; d < s->n_dims; d++) total += s->dims[d].axes.n;
   sdyr_stride *v = BASE_ARRAY(&rw->arena, sdyr_stride, (size_t)total + 1);
@@ -82,6 +87,7 @@ static bool sdyr_same_parts(opt_rewriter *rw, const sdy_sharding *a, const ir_ty
                             const ir_type *y) {
   if (sdy_sharding_equal(a, b) && x == y) return true;
   if (!a->mesh_name || a->mesh_name != b->mesh_name || !sdy_axes_equal(a->replicated, b->replicated)) return false;
+  /* Then each device has the same run of elements, whatever the shape. */
   if (!opt_is_static(x) || !opt_is_static(y) || x->encoding || y->encoding) return false;
   const sdy_mesh *mesh = sdy_mesh_of(rw->m, a);
   if (!mesh || a->n_dims != x->rank || b->n_dims != y->rank) return false;
@@ -93,6 +99,7 @@ static bool sdyr_same_parts(opt_rewriter *rw, const sdy_sharding *a, const ir_ty
   return true;
 }
 
+/* In one region only; a search backwards, for there are no numbers of places. */
 static bool sdyr_is_before(const ir_op *a, const ir_op *b) {
   if (a->parent != b->parent) return false;
   for (const ir_op *op = b->prev; op; op = op->prev)
@@ -106,6 +113,7 @@ typedef struct sdyr_search {
   uint32_t n, cap;
 } sdyr_search;
 
+/* false: out of memory, which ends the search without a result. */
 static bool sdyr_push(opt_rewriter *rw, sdyr_search *s, ir_value v) {
   if (s->n == s->cap) {
     uint32_t cap = s->cap ? s->cap * 2 : 16;
@@ -119,7 +127,8 @@ static bool sdyr_push(opt_rewriter *rw, sdyr_search *s, ir_value v) {
   return true;
 }
 
-/* A reshard before op that has made what op makes for `target`, of any shape; NULL: none. */
+/* A reshard before op that has made what op makes for `target`, of any shape; NULL: none.
+ * Through reshapes, which keep the flat order; transpositions are undone on the target's side. */
 static ir_op *sdyr_find(opt_rewriter *rw, const ir_op *op, const sdy_sharding *target, ir_value root) {
   sdyr_search s = {NULL, 0, 0};
   bool ok = sdyr_push(rw, &s, root);
@@ -142,6 +151,7 @@ static ir_value sdyr_view_again(opt_rewriter *rw, ir_value root, ir_value v, ir_
   uint32_t n = 0;
   for (; v.op != root.op && n < 64; v = opt_operand(v.op, 0)) path[n++] = v.op;
   while (n-- > 0) {
+    assert(n < 64);
     ir_value to;
     rw->into = from.op->parent;
     rw->before = from.op->next;
@@ -152,12 +162,14 @@ static ir_value sdyr_view_again(opt_rewriter *rw, ir_value root, ir_value v, ir_
   return from;
 }
 
+/* Chains longer than the table of sdyr_view_again are left alone. */
 static bool sdyr_is_short(ir_value root, ir_value v) {
   uint32_t n = 0;
   for (; v.op != root.op && n <= 64; v = opt_operand(v.op, 0)) n++;
   return n <= 64;
 }
 
+/* The value is looked for where its views begin. */
 static int sdyr_again(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value in = opt_operand(op, 0), root = sdyr_root(in);
   if (!root.op->uses || (!root.op->uses->next && root.op == in.op) || !sdyr_is_short(root, in)) return 0;

@@ -1,15 +1,17 @@
 /* canonicalize on Shardy's ops: collectives that do nothing or undo one another go, those that follow one another
- * become one, and manual computations lose arguments that nobody reads, or go where they are no different from what is
- * around them. */
+ * become one, and manual computations lose arguments that nobody reads, or go where they are no different from what
+ * is around them. Source: Shardy's canonicalization.cc and the canonicalisers of its ops. */
 #include "../../ir/sdy/sdy.h"
 #include "mlir_simplify.h"
 
 /* --- parts --- */
 
+/* An attribute of axes by dimension. */
 static const sdy_axis_lists *sdyc_lists(const ir_op *op, const char *key) {
   return sdy_of(ir_mattr_of(op, key), SDY_AXIS_LISTS);
 }
 
+/* An attribute that is one list of axes; empty where it is missing. */
 static sdy_axes sdyc_axes(const ir_op *op, const char *key) {
   const sdy_axes *a = sdy_of(ir_mattr_of(op, key), SDY_AXES);
   return a ? *a : (sdy_axes){0, NULL};
@@ -19,6 +21,7 @@ static const sdy_sharding *sdyc_out(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
 }
 
+/* A collective along no axes. */
 static bool sdyc_all_empty(const sdy_axis_lists *lists) {
   for (uint32_t i = 0; i < lists->n; i++)
     if (lists->v[i].n) return false;
@@ -27,6 +30,7 @@ static bool sdyc_all_empty(const sdy_axis_lists *lists) {
 
 /* The op becomes its operand. */
 static int sdyc_drop(opt_rewriter *rw, ir_op *op, ir_value to, bool *changed) {
+  assert(op->n_results == 1);
   opt_replace_one(rw, op, to);
   *changed = true;
   return opt_rewriter_status(rw);
@@ -63,11 +67,13 @@ static int sdyc_reduce_nothing(opt_rewriter *rw, ir_op *op, bool *changed) {
   return sdyc_drop_if(rw, op, sdyc_axes(op, "reduction_axes").n == 0, changed);
 }
 
+/* From a sharding to the same one. */
 static int sdyc_permute_nothing(opt_rewriter *rw, ir_op *op, bool *changed) {
   const sdy_sharding *from = sdy_shown(rw->m, opt_operand(op, 0));
   return sdyc_drop_if(rw, op, from && sdy_sharding_equivalent(from, sdyc_out(op)), changed);
 }
 
+/* Collectives are not pure to the driver, but an all_to_all that nobody reads can go. */
 static int sdyc_unused_exchange(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (opt_is_used(rw, op)) return 0;
   opt_erase(rw, op);
@@ -77,6 +83,7 @@ static int sdyc_unused_exchange(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- one after the other --- */
 
+/* all_slice(all_gather(x)) along the same axes is x. */
 static int sdyc_slice_of_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *in = ir_operand(op, 0);
   if (in->opcode != IR_OP_SDY_ALL_GATHER) return 0;
@@ -84,6 +91,7 @@ static int sdyc_slice_of_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
   return same ? sdyc_drop(rw, op, opt_operand(in, 0), changed) : 0;
 }
 
+/* The sum of one value and zeros is the value. */
 static int sdyc_sum_of_replicated(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *in = ir_operand(op, 0);
   if (in->opcode != IR_OP_SDY_REPLICATED_TO_UNREDUCED) return 0;
@@ -93,6 +101,7 @@ static int sdyc_sum_of_replicated(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* All axes of lists, in the order of the mesh. */
 static sdy_axes sdyc_flatten(opt_rewriter *rw, const sdy_axis_lists *lists, const sdy_mesh *mesh) {
+  assert(mesh != NULL);
   uint32_t n = 0;
   for (uint32_t i = 0; i < lists->n; i++) n += lists->v[i].n;
   sdy_axis *v = BASE_ARRAY(&rw->arena, sdy_axis, (size_t)n + 1);
@@ -104,6 +113,7 @@ static sdy_axes sdyc_flatten(opt_rewriter *rw, const sdy_axis_lists *lists, cons
   return (sdy_axes){sdy_axes_sort_and_merge(v, n, mesh), v};
 }
 
+/* all_reduce of shards padded with zeros puts the shards side by side: an all_gather. */
 static int sdyc_sum_of_sharded(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *in = ir_operand(op, 0);
   if (in->opcode != IR_OP_SDY_SHARDED_TO_UNREDUCED) return 0;
@@ -117,6 +127,7 @@ static int sdyc_sum_of_sharded(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- all-to-all after all-to-all --- */
 
+/* Two exchanges that touch a common dimension depend on their order. */
 static bool sdyc_share_dims(const sdy_params *a, const sdy_params *b) {
   for (uint32_t i = 0; i < a->n; i++)
     for (uint32_t k = 0; k < b->n; k++) {
@@ -126,7 +137,7 @@ static bool sdyc_share_dims(const sdy_params *a, const sdy_params *b) {
   return false;
 }
 
-/* By the dimensions they come from. */
+/* By the dimensions they come from, as the verifier wants them. */
 static const sdy_params *sdyc_join_params(ir_module *m, const sdy_params *a, const sdy_params *b) {
   sdy_param *v = BASE_ARRAY(&m->arena, sdy_param, (size_t)a->n + b->n + 1);
   if (!v) return NULL;
@@ -139,6 +150,7 @@ static const sdy_params *sdyc_join_params(ir_module *m, const sdy_params *a, con
   return sdy_params_make(m, a->n + b->n, v);
 }
 
+/* all_to_all(all_to_all(x)) with no dimension in common is one all_to_all. */
 static int sdyc_exchange_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *in = ir_operand(op, 0);
   if (in->opcode != IR_OP_SDY_ALL_TO_ALL || !opt_has_one_use(rw, in)) return 0;
@@ -152,6 +164,8 @@ static int sdyc_exchange_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- all-slice after all-reduce: reduce-scatter --- */
 
+/* all_slice after all_reduce: each device sums all and keeps a part, which is what reduce_scatter does. scatter: the
+ * sliced axes that are summed over; rest: those that are not, which stay an all_slice after it. */
 typedef struct sdyc_fusion {
   sdy_axes *scatter, *rest; /* by dimension */
   uint32_t n;
@@ -161,6 +175,7 @@ typedef struct sdyc_fusion {
 
 /* Every user is an all-slice along the same axes, and op is the first. */
 static bool sdyc_is_first_slice(opt_rewriter *rw, const ir_op *reduce, const ir_op *op) {
+  assert(reduce->opcode == IR_OP_SDY_ALL_REDUCE);
   uint32_t uses = 0;
   IR_FOR_USES(use, reduce) {
     uses++;
@@ -183,6 +198,7 @@ static bool sdyc_split_axes(opt_rewriter *rw, sdyc_fusion *f, const sdy_axis_lis
   f->rest = BASE_ARRAY(&rw->m->arena, sdy_axes, (size_t)f->n + 1);
   rw->failed = !used || !f->scatter || !f->rest;
   if (rw->failed) return false;
+  /* Every summed axis must be scattered, or the sum would be incomplete. */
   uint32_t left = summed.n;
   for (uint32_t d = 0; d < f->n; d++) {
     sdy_axes a = sliced->v[d];
@@ -209,6 +225,7 @@ static bool sdyc_scattered(opt_rewriter *rw, sdyc_fusion *f, const ir_op *reduce
   sdy_dim *dims = BASE_ARRAY(&rw->m->arena, sdy_dim, (size_t)f->n + 1);
   rw->failed = !s || !dims;
   if (rw->failed || !mesh) return false;
+  assert(f->scatter != NULL);
   for (uint32_t d = 0; d < f->n; d++) {
     sdy_axes have = from && d < from->n_dims ? from->dims[d].axes : (sdy_axes){0, NULL};
     sdy_axis *v = BASE_ARRAY(&rw->m->arena, sdy_axis, (size_t)have.n + f->scatter[d].n + 1);
@@ -224,6 +241,7 @@ static bool sdyc_scattered(opt_rewriter *rw, sdyc_fusion *f, const ir_op *reduce
   return true;
 }
 
+/* All slices of the sum become the one reduce_scatter (and slice of the rest). */
 static int sdyc_slice_of_sum(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_op *reduce = ir_operand(op, 0);
   sdyc_fusion f = {.n = 0};
@@ -256,7 +274,9 @@ const opt_pattern opt_sdy_collective_patterns[] = {
 
 /* --- manual computations --- */
 
+/* i counts what is left, old what there was. */
 static int sdyc_unused_arguments(opt_rewriter *rw, ir_op *op, bool *changed) {
+  assert(op->n_called == 1);
   ir_computation *c = op->called[0];
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_sharding **left = BASE_ARRAY(&rw->arena, const sdy_sharding *, (size_t)in->n + 1);
@@ -288,12 +308,14 @@ static int64_t sdyc_manual_size(opt_rewriter *rw, const ir_op *op, const sdy_sha
   return size;
 }
 
+/* Only parameters: the body returns arguments or values from outside. */
 static bool sdyc_is_hollow(const ir_op *op) {
   IR_FOR_OPS(inner, op->called[0])
   if (inner->opcode != IR_OP_PARAMETER) return false;
   return true;
 }
 
+/* Any of the results has a data-flow edge. */
 static bool sdyc_has_edge(const ir_op *op) {
   IR_FOR_USES(use, op)
   if (use->user->opcode == IR_OP_SDY_DATA_FLOW_EDGE) return true;
@@ -308,6 +330,8 @@ static bool sdyc_has_edges(const ir_op *op) {
   return any;
 }
 
+/* A computation without manual axes of a size above 1 is its body; one without operands and results may go only where
+ * it does nothing. */
 static int sdyc_plain_computation(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_computation *c = op->called[0];
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
@@ -321,6 +345,7 @@ static int sdyc_plain_computation(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (!args || !results) return (rw->failed = true), opt_rewriter_status(rw);
   for (uint32_t i = 0; i < op->n_operands; i++) args[i] = opt_operand(op, i);
   opt_inline(rw, c, args, results);
+  assert(c->n_results == op->n_results || rw->failed);
   opt_replace_op(rw, op, results);
   *changed = true;
   return opt_rewriter_status(rw);

@@ -1,13 +1,16 @@
-/* Simplification of broadcasts, reshapes, transpositions, iotas, and of tensors without elements. */
+/* Simplification of broadcasts, reshapes, transpositions, iotas, and of tensors without elements; and of dynamic ops
+ * whose result type says all. Quantised types are left alone where scales could belong to a dimension that moves. */
 #include "../refine/refine.h"
 #include "mlir_simplify.h"
 
+/* 0, 1, ..., n - 1. */
 static bool shape_is_iota(const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (v[i] != i) return false;
   return true;
 }
 
+/* Not descending: dimensions keep their order. */
 static bool shape_is_sorted(const int64_t *v, uint32_t n) {
   for (uint32_t i = 1; i < n; i++)
     if (v[i] < v[i - 1]) return false;
@@ -16,12 +19,13 @@ static bool shape_is_sorted(const int64_t *v, uint32_t n) {
 
 /* --- broadcast_in_dim --- */
 
+/* As many elements, so none is repeated. */
 static bool shape_same_count(const ir_op *op) {
   const ir_type *t = ir_operand_type(op, 0);
   return opt_is_static(t) && opt_is_static(op->type) && t->count == op->type->count;
 }
 
-/* Same elements in the same order, or in another. */
+/* A broadcast that repeats nothing: the operand itself, a reshape, or a transposition. */
 static int shape_broadcast_moves(opt_rewriter *rw, ir_op *op, bool *changed) {
   uint32_t n = 0;
   const int64_t *dims = opt_ints(rw, op, "broadcast_dimensions", &n);
@@ -36,7 +40,8 @@ static int shape_broadcast_moves(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, opt_transpose(rw, a, permutation), changed);
 }
 
-/* A broadcast of a broadcast, unless the inner one is a reshape. */
+/* A broadcast of a broadcast, unless the inner one is a reshape.
+ * dims o inner_dims: where the innermost operand's dimensions end up. */
 static int shape_broadcast_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *inner = ir_operand(op, 0);
   uint32_t n = 0, n_inner = 0;
@@ -48,11 +53,13 @@ static int shape_broadcast_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (shape_same_count(inner) && shape_is_sorted(inner_dims, n_inner)) return 0;
   for (uint32_t i = 0; i < n_inner; i++) merged[i] = dims[inner_dims[i]];
   ir_value v = opt_broadcast_in_dim(rw, opt_operand(inner, 0), op->type, merged);
+  assert(n_inner <= IR_MAX_RANK);
   return opt_simplify_to_new(rw, op, v, changed);
 }
 
 /* --- reshape, transpose, reverse --- */
 
+/* reshape(reshape(x)) is reshape(x). */
 static int shape_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0);
   if (opt_type(a) == op->type) return opt_simplify_into(rw, op, a, changed);
@@ -60,6 +67,7 @@ static int shape_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, opt_reshape(rw, opt_operand(a.op, 0), op->type), changed);
 }
 
+/* first[permutation[i]]: the composition of both. */
 static int shape_transpose_twice(opt_rewriter *rw, ir_op *op, const int64_t *permutation, uint32_t n, bool *changed) {
   const ir_op *inner = ir_operand(op, 0);
   uint32_t n_inner = 0;
@@ -78,12 +86,14 @@ static bool shape_keeps_order(const ir_type *t, const int64_t *permutation, uint
   int64_t last = -1;
   for (uint32_t i = 0; i < n; i++) {
     if (t->dims[permutation[i]] == 1) continue;
+    assert(i < n);
     if (permutation[i] < last) return false;
     last = permutation[i];
   }
   return true;
 }
 
+/* The identity, a composition, or a reshape where memory stays as it is. */
 static int shape_transpose(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0);
   uint32_t n = 0;
@@ -96,6 +106,7 @@ static int shape_transpose(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, opt_reshape(rw, a, op->type), changed);
 }
 
+/* Of a splat, or along dimensions of one element. */
 static int shape_reverse(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0);
   uint32_t n = 0;
@@ -110,6 +121,7 @@ static int shape_reverse(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- iota --- */
 
+/* One line, broadcast: only `dim` counts. */
 static int shape_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t dim = ir_m_get_int(op, "iota_dimension", 0);
   const ir_type *t = op->type;
@@ -123,6 +135,7 @@ static int shape_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- no elements --- */
 
+/* Plain types only: a literal of it can be made. */
 static bool shape_is_empty(const ir_type *t) {
   return opt_is_static(t) && t->count == 0 && !t->quant && !t->text && !t->encoding;
 }
@@ -136,7 +149,8 @@ static ir_value shape_empty(opt_rewriter *rw, const ir_type *t) {
   return opt_constant(rw, t, ir_literal_new(rw->m, t), false);
 }
 
-/* Results and operands without elements are constants. */
+/* Results and operands without elements are constants.
+ * Constants of nothing, so that what computed them can go. */
 static int shape_no_elements(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (op->opcode == IR_OP_CONSTANT || op->opcode == IR_OP_PARAMETER || !shape_is_stablehlo(op) || !opt_is_pure(op))
     return 0;
@@ -175,6 +189,7 @@ const opt_pattern opt_shape_patterns[] = {
 
 /* Simplification of dynamic ops: those whose result type says all, and compositions. */
 
+/* Ops of a tensor and a shape. */
 static ir_value dynamic_make(opt_rewriter *rw, ir_opcode opcode, const ir_type *type, ir_value a, ir_value shape) {
   ir_value both[] = {a, shape};
   return opt_make(rw, opcode, type, 2, both);
@@ -188,6 +203,7 @@ static bool dynamic_is_iota(const int64_t *v, uint32_t n) {
 
 /* --- dynamic_broadcast_in_dim --- */
 
+/* Both types known: the shape operand says nothing more. */
 static int dynamic_broadcast_static(opt_rewriter *rw, ir_op *op, bool *changed) {
   uint32_t n = 0;
   const int64_t *dims = opt_ints(rw, op, "broadcast_dimensions", &n);
@@ -196,6 +212,7 @@ static int dynamic_broadcast_static(opt_rewriter *rw, ir_op *op, bool *changed) 
   return opt_simplify_to_new(rw, op, opt_broadcast_in_dim(rw, a, op->type, dims), changed);
 }
 
+/* The outer shape counts. */
 static int dynamic_broadcast_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_op *inner = ir_operand(op, 0);
   uint32_t n = 0, n_inner = 0;
@@ -210,12 +227,14 @@ static int dynamic_broadcast_twice(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to_new(rw, op, v, changed);
 }
 
+/* shape.shape_of(v), of a dialect that is not registered. */
 static bool dynamic_is_shape_of(const ir_op *op, ir_value v) {
   return op->opcode == IR_OP_UNREGISTERED && op->n_operands == 1 && strcmp(op->u.name->s, "shape.shape_of") == 0 &&
          opt_same_value(opt_operand(op, 0), v);
 }
 
-/* Broadcasts that expand nothing. */
+/* Broadcasts that expand nothing: to the operand's own shape, to the shape it was reshaped to, or along dimensions
+ * that are declared not to expand. */
 static int dynamic_broadcast_none(opt_rewriter *rw, ir_op *op, bool *changed) {
   uint32_t n = 0, n_kept = 0;
   const int64_t *dims = opt_ints(rw, op, "broadcast_dimensions", &n);
@@ -228,11 +247,13 @@ static int dynamic_broadcast_none(opt_rewriter *rw, ir_op *op, bool *changed) {
     return opt_simplify_to_new(rw, op, v, changed);
   }
   if (n == 0 || n_kept != n) return 0;
+  assert(n == op->type->rank);
   return opt_simplify_to_new(rw, op, opt_make(rw, IR_OP_CONVERT, op->type, 1, &a), changed);
 }
 
 /* --- dynamic_iota, dynamic_reshape --- */
 
+/* Static, or one line of the size along `dim`, broadcast. */
 static int dynamic_iota(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t dim = ir_m_get_int(op, "iota_dimension", 0);
   ir_value shape = opt_operand(op, 0);
@@ -259,6 +280,7 @@ static bool dynamic_keeps_shape(const ir_op *op) {
   return op->n_operands == 1 && op->n_results == 1 && ir_opcode_has(op->opcode, IR_ELEMENTWISE);
 }
 
+/* To a static type, of a reshape, or to the shape that the operand has had since an earlier reshape. */
 static int dynamic_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value a = opt_operand(op, 0), shape = opt_operand(op, 1);
   if (op->type->quant) return 0;
@@ -281,6 +303,7 @@ static int dynamic_shape_of(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_simplify_to(rw, op, opt_operand(a, 1), changed);
 }
 
+/* A size that the type says. */
 static int dynamic_size(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *t = ir_operand_type(op, 0);
   int64_t d = ir_m_get_int(op, "dimension", 0);

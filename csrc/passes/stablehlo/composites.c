@@ -1,4 +1,5 @@
-/* Composites: ops wrapped in them, and calls in their place. */
+/* Composites: ops wrapped in them, and calls in their place. stablehlo.composite "add" %a, %b {decomposition =
+ * @add.impl} names an operation and the function that computes it for those who do not know the name. */
 #include <stdio.h>
 
 #include "symbols.h"
@@ -7,6 +8,9 @@
  * Requires: nothing. Preserves: all other ops; ops with regions that use values from outside, which a function could
  * not see; what an async_start starts. */
 
+/* With op-names=stablehlo.abs:
+ *    %0 = stablehlo.abs %a   ->   %0 = stablehlo.composite "stablehlo.abs" %a {decomposition = @stablehlo.abs.impl}
+ * and a private function @stablehlo.abs.impl that returns stablehlo.abs of its argument. */
 typedef struct wrap_run {
   opt_rewriter rw;
   base_slice names;
@@ -15,12 +19,15 @@ typedef struct wrap_run {
   base_map taken; /* names of functions */
 } wrap_run;
 
+/* "" for what has no registered name, which matches nothing. */
 static const char *wrap_name(const ir_op *op) {
   const ir_mlir_info *mlir = ir_opcode_info(op->opcode)->mlir;
   return op->opcode == IR_OP_UNREGISTERED || op->opcode == IR_OP_PARAMETER || !mlir ? "" : mlir->name;
 }
 
+/* Comma-separated, blanks around names allowed. */
 static bool wrap_is_listed(base_slice list, const char *name) {
+  assert(name != NULL);
   size_t n = strlen(name);
   for (const char *p = list.p, *end = list.p + list.n; n && p < end;) {
     const char *comma = memchr(p, ',', (size_t)(end - p));
@@ -52,6 +59,7 @@ static bool wrap_is_closed(const ir_op *op, const ir_computation *c) {
   return true;
 }
 
+/* Regions become part of the function, which sees its arguments only. */
 static bool wrap_can(const ir_op *op) {
   const ir_op *owner = op->parent->owner;
   if (owner && owner->opcode == IR_OP_ASYNC_START) return false; /* which must hold just such an op */
@@ -60,7 +68,7 @@ static bool wrap_can(const ir_op *op) {
   return true;
 }
 
-/* "stablehlo.add.impl", with a number where that is taken. */
+/* A private function "stablehlo.add.impl", with a number where that is taken. */
 static ir_computation *wrap_function(wrap_run *w, const char *name) {
   ir_module *m = w->rw.m;
   char text[128];
@@ -79,7 +87,7 @@ static ir_computation *wrap_function(wrap_run *w, const char *name) {
   }
 }
 
-/* The op moves into a function of its own, with the values that its regions need. */
+/* A copy of the op in a function of its own, whose parameters are the op's operands. */
 static ir_op *wrap_body(wrap_run *w, const ir_op *op, ir_computation *f) {
   opt_rewriter *rw = &w->rw;
   ir_value *args = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + op->n_results + 1);
@@ -94,10 +102,12 @@ static ir_op *wrap_body(wrap_run *w, const ir_op *op, ir_computation *f) {
   return rw->failed ? NULL : f->last;
 }
 
+/* The op's attributes are composite_attributes of the composite, and stay on the op inside. */
 static void wrap_op(wrap_run *w, ir_op *op) {
   opt_rewriter *rw = &w->rw;
   ir_module *m = rw->m;
   const char *name = wrap_name(op);
+  assert(*name != 0);
   ir_computation *f = wrap_function(w, name);
   ir_value *values = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + op->n_results + 1);
   rw->failed = rw->failed || !f || !values || !wrap_body(w, op, f);
@@ -113,6 +123,7 @@ static void wrap_op(wrap_run *w, ir_op *op) {
   if (!rw->failed) opt_replace_op(rw, op, values);
 }
 
+/* Ids tell the functions that are made on the way: they are larger. */
 static int wrap_all(wrap_run *w) {
   ir_module *m = w->rw.m;
   IR_FOR_COMPUTATIONS(c, m) {
@@ -157,7 +168,9 @@ static bool composite_is_listed(base_slice list, const char *name) {
   return false;
 }
 
+/* Attributes of the composite other than the function it calls are dropped, as upstream does. */
 static int composite_to_call(opt_rewriter *rw, ir_op *op) {
+  assert(op->opcode == IR_OP_COMPOSITE);
   ir_value *values = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + op->n_results + 1);
   rw->failed = rw->failed || !values;
   TRY(opt_rewriter_status(rw));
@@ -170,6 +183,7 @@ static int composite_to_call(opt_rewriter *rw, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Composites with regions keep their own decomposition and are left. */
 int opt_composite_to_call(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   base_slice except = opt_get_text(args, "except");

@@ -1,6 +1,6 @@
-/* cse: ops that compute the same value become one.
- * Requires: nothing. Preserves: effects, random ops, calls, collectives, and ops that differ in any attribute. An op of
- * a region may give way to one of an outer region, unless the region must not see outside. */
+/* cse: ops that compute the same value become one; and constants to the front of their function. Requires: nothing.
+ * Preserves: effects, random ops, calls, collectives, and ops that differ in any attribute. An op of a region may
+ * give way to one of an outer region, unless the region must not see outside. */
 #include "../simplify/mlir_simplify.h"
 
 /* An op that may stand for later ones; `next` is the one of the same hash before it, plus 1. */
@@ -11,6 +11,8 @@ typedef struct mcse_entry {
 } mcse_entry;
 BASE_VEC(mcse_entries, mcse_entry);
 
+/* A scoped hash table: entries are a stack, each linked to the one before it of the same hash, so that leaving a
+ * region pops what it added. */
 typedef struct mcse_run {
   opt_rewriter *rw;
   bool constants_only;
@@ -25,11 +27,13 @@ static bool mcse_may(const mcse_run *x, const ir_op *op) {
   return opt_is_pure(op) && op->opcode != IR_OP_CREATE_TOKEN && !ir_is_token(op->type);
 }
 
+/* Multiplication by 2^64 over the golden ratio. */
 static uint64_t mcse_mix(uint64_t h, uint64_t v) {
   h = (h ^ v) * 0x9E3779B97F4A7C15u;
   return h ^ (h >> 29);
 }
 
+/* Never 0, which the map has for "none". */
 static uint64_t mcse_hash(const ir_op *op) {
   uint64_t h = mcse_mix(op->opcode, op->n_results);
   for (uint32_t i = 0; i < op->n_results; i++) h = mcse_mix(h, base_key(op->types[i]));
@@ -39,6 +43,7 @@ static uint64_t mcse_hash(const ir_op *op) {
   return h ? h : 1;
 }
 
+/* Same op, types, operands and all attributes, locations and names aside. */
 static bool mcse_same(const ir_op *a, const ir_op *b) {
   if (a->opcode != b->opcode || a->n_results != b->n_results || a->n_operands != b->n_operands) return false;
   if (a->opcode == IR_OP_UNREGISTERED && a->u.name != b->u.name) return false;
@@ -49,7 +54,9 @@ static bool mcse_same(const ir_op *a, const ir_op *b) {
   return ir_mdict_equal(a->mlir, b->mlir);
 }
 
+/* Entries up to `visible` are outside of an isolated region. */
 static ir_op *mcse_find(const mcse_run *x, const ir_op *op, uint64_t hash) {
+  assert(hash != 0);
   uint64_t at = 0;
   base_map_get(&x->heads, hash, &at);
   for (; at > x->visible; at = x->entries.items[at - 1].next)
@@ -57,7 +64,9 @@ static ir_op *mcse_find(const mcse_run *x, const ir_op *op, uint64_t hash) {
   return NULL;
 }
 
+/* Entries of one hash are chained, the newest first. */
 static void mcse_add(mcse_run *x, ir_op *op, uint64_t hash) {
+  assert(op->n_results > 0);
   uint64_t head = 0;
   base_map_get(&x->heads, hash, &head);
   mcse_entry e = {op, hash, (uint32_t)head};
@@ -67,11 +76,13 @@ static void mcse_add(mcse_run *x, ir_op *op, uint64_t hash) {
 
 static void mcse_region(mcse_run *x, ir_computation *c, bool isolated);
 
+/* MLIR's IsolatedFromAbove, of ops here. */
 bool opt_is_isolated(const ir_op *op) {
   return op->opcode == IR_OP_ASYNC_START || op->opcode == IR_OP_SCAN || op->opcode == IR_OP_SDY_NAMED_COMPUTATION ||
          op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
 }
 
+/* Regions first: they do not see the op itself. */
 static void mcse_op(mcse_run *x, ir_op *op) {
   bool isolated = opt_is_isolated(op);
   for (uint32_t i = 0; i < op->n_called; i++)
@@ -104,6 +115,7 @@ static void mcse_region(mcse_run *x, ir_computation *c, bool isolated) {
   x->visible = visible;
 }
 
+/* Functions see nothing of one another. */
 int opt_merge_same(opt_rewriter *rw, bool constants_only) {
   mcse_run x = {.rw = rw, .constants_only = constants_only};
   base_map_init(&x.heads, rw->m->alloc);
@@ -114,6 +126,7 @@ int opt_merge_same(opt_rewriter *rw, bool constants_only) {
   return opt_rewriter_status(rw);
 }
 
+/* Within a block and the blocks around it. */
 int opt_cse_mlir(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   opt_rewriter rw;
@@ -135,14 +148,17 @@ typedef struct hoist_run {
   hoist_ops kept;        /* those of `front` */
 } hoist_run;
 
+/* The value of a constant op; NULL of others. */
 static const ir_mattr *hoist_value(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT ? ir_mattr_of(op, "value") : NULL;
 }
 
+/* Type and value; other attributes of the later one are lost, as in MLIR's folder. */
 static bool hoist_same(const ir_op *a, const ir_op *b) {
   return a->types[0] == b->types[0] && ir_mattr_equal(hoist_value(a), hoist_value(b));
 }
 
+/* By way of a dictionary of one entry, which knows how to hash any attribute. */
 static uint64_t hoist_hash(hoist_run *x, const ir_op *op) {
   const ir_mdict *d = ir_mdict_with(x->rw->m, NULL, "value", hoist_value(op));
   uint64_t hash = d ? (ir_mdict_hash(d) ^ base_key(op->types[0])) : 0;
@@ -154,11 +170,13 @@ static uint64_t hoist_hash(hoist_run *x, const ir_op *op) {
 static ir_op *hoist_find(const hoist_run *x, const ir_op *op, uint64_t hash) {
   uint64_t at = 0;
   if (!base_map_get(&x->by_value, hash, &at)) return NULL;
+  assert(at > 0);
   for (uint32_t i = (uint32_t)at - 1; i < x->kept.n; i++)
     if (hoist_same(x->kept.items[i], op)) return x->kept.items[i];
   return NULL;
 }
 
+/* After the parameters. */
 static ir_op *hoist_first_op(const ir_computation *c) {
   ir_op *op = c->first;
   while (op && op->opcode == IR_OP_PARAMETER) op = op->next;
@@ -225,6 +243,7 @@ static void hoist_region(hoist_run *x, ir_computation *c) {
   }
 }
 
+/* Regions of ordinary ops share the function's constants. */
 int opt_hoist_constants(opt_rewriter *rw) {
   hoist_run x = {.rw = rw};
   IR_FOR_COMPUTATIONS(c, rw->m)

@@ -1,5 +1,6 @@
-/* Passes at the border of StableHLO: after the import of HLO, before the export to it, and for dialects without signs.
- */
+/* Passes at the border of StableHLO: after the import of HLO, before the export to it, and for dialects without
+ * signs. HLO has one result an op, hence tuples, and bodies that see nothing outside; StableHLO has neither
+ * restriction. */
 #include "../rewrite/rewrite.h"
 #include "../simplify/mlir_simplify.h"
 
@@ -8,8 +9,10 @@
  * computed.
  * Requires: nothing. Preserves: what the program computes. Source: XLA's pass of that name. */
 
+/* More than any program has; nested tuples can be exponentially large in their text. */
 enum { TIDY_LEAVES = 4096, TIDY_DEPTH = 64 };
 
+/* The tensors of a (nested) tuple, in depth-first order. */
 typedef struct tidy_leaves {
   opt_rewriter *rw;
   uint32_t n;
@@ -17,6 +20,7 @@ typedef struct tidy_leaves {
   const ir_type **types; /* or NULL */
 } tidy_leaves;
 
+/* false: there is no more room. */
 static bool tidy_add(tidy_leaves *x, const ir_type *type, ir_value v) {
   if (x->n == TIDY_LEAVES) return false;
   if (x->values) x->values[x->n] = v;
@@ -56,6 +60,8 @@ static bool tidy_has_tuple(const ir_op *op) {
   return op->n_results == 1 && op->type->kind == IR_TYPE_TUPLE;
 }
 
+/* %t = custom_call(%tuple) : tuple<A, B> becomes %a, %b = custom_call(%x, %y), packed again for those who read the
+ * tuple. */
 static int tidy_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (!tidy_has_tuple(op) || op->n_called) return 0;
   tidy_leaves in = {.rw = rw, .values = BASE_ARRAY(&rw->arena, ir_value, TIDY_LEAVES)};
@@ -70,6 +76,7 @@ static int tidy_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (!to || !results) return (rw->failed = true), opt_rewriter_status(rw);
   to->mlir = op->mlir;
   uint32_t at = 0;
+  assert(out.n <= TIDY_LEAVES && in.n <= TIDY_LEAVES);
   for (uint32_t i = 0; i < op->n_results; i++) results[i] = tidy_pack(rw, op->types[i], to, &at);
   TRY(opt_rewriter_status(rw));
   opt_replace_op(rw, op, results);
@@ -77,10 +84,12 @@ static int tidy_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   return opt_rewriter_status(rw);
 }
 
+/* Reshapes that HLO had for a layout. */
 static int tidy_reshape(opt_rewriter *rw, ir_op *op, bool *changed) {
   return ir_operand_type(op, 0) == op->type ? opt_simplify_into(rw, op, opt_operand(op, 0), changed) : 0;
 }
 
+/* Of the general patterns those on loops and tuples. */
 int opt_tidy_import(ir_module *m, const opt_args *args, xlac_error *err) {
   static const opt_pattern own[] = {{IR_OP_CUSTOM_CALL, tidy_custom_call}, {IR_OP_RESHAPE, tidy_reshape}};
   opt_pattern all[32] = {own[0], own[1]};
@@ -102,8 +111,10 @@ int opt_tidy_import(ir_module *m, const opt_args *args, xlac_error *err) {
  * spread out, broadcasts that also permute get a transpose, and bodies of reductions have their own constants.
  * Requires: nothing. Preserves: what the program computes. Source: XLA's pass of that name. */
 
+/* XLA's own bound. */
 enum { PREPARE_ELEMENTS = 32 };
 
+/* dense<0.0> : tensor<64x64xf32> is a broadcast of one element, which HLO's text and its folding are happier with. */
 static int prepare_constant(opt_rewriter *rw, ir_op *op) {
   const ir_mattr *value = ir_mattr_of(op, "value");
   const ir_type *t = op->type;
@@ -128,6 +139,7 @@ static void prepare_order(uint32_t n, const int64_t *dims, int64_t *order) {
   }
 }
 
+/* HLO's broadcast dimensions ascend: the operand is transposed first. dims = [1, 0] becomes a transpose and [0, 1]. */
 static int prepare_broadcast(opt_rewriter *rw, ir_op *op) {
   uint32_t n = 0;
   const int64_t *dims = ir_m_ints(ir_mattr_of(op, "broadcast_dimensions"), &rw->arena, &n);
@@ -137,6 +149,7 @@ static int prepare_broadcast(opt_rewriter *rw, ir_op *op) {
   int64_t *order = BASE_ARRAY(&rw->arena, int64_t, (size_t)n + 1), *to = BASE_ARRAY(&rw->arena, int64_t, (size_t)n + 1);
   if (!order || !to) return (rw->failed = true), opt_rewriter_status(rw);
   prepare_order(n, dims, order);
+  assert(n > 0);
   for (uint32_t i = 0; i < n; i++) to[i] = dims[order[i]];
   opt_at(rw, op);
   ir_value turned = opt_transpose(rw, opt_operand(op, 0), order);
@@ -154,6 +167,7 @@ typedef struct prepare_body {
   base_map copies;
 } prepare_body;
 
+/* A copy of an outer constant at the body's start, one for each. */
 static ir_value prepare_inner(prepare_body *x, ir_value v) {
   if (!v.op || v.op->opcode != IR_OP_CONSTANT || v.op->parent == x->body) return v;
   ir_op *copy = base_map_ptr(&x->copies, v.op);
@@ -165,6 +179,7 @@ static ir_value prepare_inner(prepare_body *x, ir_value v) {
   return x->rw->failed ? v : made;
 }
 
+/* Ops whose bodies HLO keeps as computations of their own, which see no outer values. */
 static bool prepare_takes_constants(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_REDUCE:
@@ -196,6 +211,7 @@ static int prepare_bodies(opt_rewriter *rw, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Inner regions first; depth is the reader's bound again. */
 static int prepare_computation(opt_rewriter *rw, ir_computation *c, uint32_t depth) {
   IR_FOR_OPS_SAFE(op, c) {
     for (uint32_t i = 0; i < op->n_called && depth < 256; i++)
@@ -225,6 +241,7 @@ int opt_prepare_export(ir_module *m, const opt_args *args, xlac_error *err) {
  * text and this IR write as signed ones. For dialects that keep the sign in their ops.
  * Requires: nothing. Preserves: bits; what ops compute may change, as comparisons and divisions read a sign now. */
 
+/* The signed type of as many bits; types that are no unsigned integers stay. */
 static base_dtype signless_dtype(unsigned dtype) {
   static const uint8_t pairs[][2] = {{XLAC_U1, XLAC_S1},  {XLAC_U2, XLAC_S2},   {XLAC_U4, XLAC_S4},
                                      {XLAC_U8, XLAC_S8},  {XLAC_U16, XLAC_S16}, {XLAC_U32, XLAC_S32},
@@ -252,7 +269,9 @@ static const ir_type *signless_parts(opt_rewriter *rw, const ir_type *t) {
   return ir_function_type(rw->m, t->n_inputs, t->n_elements - t->n_inputs, parts, parts + t->n_inputs);
 }
 
+/* Types with a text of their own (index, quantised ones) stay. */
 static const ir_type *signless_type(opt_rewriter *rw, const ir_type *t) {
+  assert(t != NULL);
   if (t->kind == IR_TYPE_TUPLE || t->kind == IR_TYPE_FUTURE || t->kind == IR_TYPE_FUNCTION)
     return signless_parts(rw, t);
   base_dtype dtype = signless_dtype(t->dtype);
@@ -278,6 +297,7 @@ static void signless_value(opt_rewriter *rw, ir_op *op) {
   opt_set(rw, (ir_value){op, 0}, "value", l ? ir_m_dense(rw->m, t, l, a->splat) : NULL);
 }
 
+/* Results only: operands are others' results. */
 static void signless_op(opt_rewriter *rw, ir_op *op) {
   for (uint32_t i = 0; i < op->n_results && !rw->failed; i++) {
     const ir_type *t = signless_type(rw, op->types[i]);
@@ -292,6 +312,7 @@ int opt_convert_to_signless(ir_module *m, const opt_args *args, xlac_error *err)
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
   IR_FOR_COMPUTATIONS(c, m) {
+    /* Function types that are spelled out; a declaration has nothing else. */
     if (c->function_type) c->function_type = signless_type(&rw, c->function_type);
     rw.failed = rw.failed || (c->declaration && c->kind == IR_FUNCTION && !c->function_type);
     for (ir_op *op = c->first; op && !rw.failed; op = op->next) signless_op(&rw, op);

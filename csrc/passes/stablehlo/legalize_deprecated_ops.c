@@ -1,9 +1,12 @@
-/* stablehlo.einsum and unary_einsum: diagonals and sums within an operand, a dot_general, a transpose.
- * "ab,bc->ac": letters name dimensions, "..." the leading ones that all share. Equations beyond that stay as they are.
- */
+/* stablehlo-legalize-deprecated-ops: einsum and unary_einsum, torch_index_select, broadcast, create_token, dot and
+ * cross-replica-sum become ops that stay.
+ * stablehlo.einsum and unary_einsum: diagonals and sums within an operand, a dot_general, a transpose. "ab,bc->ac":
+ * letters name dimensions, "..." the leading ones that all share. Equations beyond that stay as they are. */
 #include "legalize_deprecated_ops.h"
 
-/* A value whose dimensions have labels: letters, or negative numbers for those of "...", counted from the last. */
+/* A value whose dimensions have labels: letters, or negative numbers for those of "...", counted from the last.
+ * "ab,bc->ca" of tensor<2x3xf32> and tensor<3x4xf32>: dot_general with contracting_dims = [1] x [0] gives "ac", and a
+ * transpose with dims = [1, 0] "ca". */
 typedef struct einsum_term {
   ir_value v;
   uint32_t rank;
@@ -34,6 +37,7 @@ static bool einsum_labels(const char **p, const char *end, uint32_t rank, uint32
   return rank > IR_MAX_RANK || t->rank == rank;
 }
 
+/* The first dimension with that label, or -1. */
 static int einsum_find(const einsum_term *t, int label) {
   for (uint32_t d = 0; d < t->rank; d++)
     if (t->labels[d] == label) return (int)d;
@@ -48,7 +52,10 @@ static uint32_t einsum_dots(const einsum_term *t) {
   return n;
 }
 
+/* Reads einsum_config: as many terms as operands, "->", and the result's term. Types that arithmetic below does not
+ * know (quantised, index) are left alone. */
 static bool einsum_read(const ir_op *op, uint32_t n, einsum_term *terms, einsum_term *out) {
+  assert(n >= 1 && n <= 2);
   const ir_mattr *a = ir_mattr_of(op, "einsum_config");
   if (!a || a->kind != IR_M_STRING) return false;
   const char *p = a->str->s, *end = p + a->str->n;
@@ -91,7 +98,9 @@ static bool einsum_fits(const ir_op *op, uint32_t n, const einsum_term *terms, c
   return true;
 }
 
+/* Dimension d is not there any more. */
 static void einsum_drop(einsum_term *t, uint32_t d) {
+  assert(d < t->rank);
   t->rank--;
   for (uint32_t i = d; i < t->rank; i++) t->labels[i] = t->labels[i + 1];
 }
@@ -104,8 +113,10 @@ static void einsum_sum(opt_rewriter *rw, einsum_term *t, uint32_t d) {
   einsum_drop(t, d);
 }
 
-/* Keeps the diagonal of dimensions d and e, as d; their sizes are static. */
+/* Keeps the diagonal of dimensions d and e, as d; their sizes are static and equal: everything off the diagonal
+ * becomes zero (select by iota == iota), and e is summed over. */
 static void einsum_diagonal(opt_rewriter *rw, einsum_term *t, uint32_t d, uint32_t e) {
+  assert(d < e && e < t->rank);
   const ir_type *type = opt_type(t->v);
   if (!type) return;
   const int64_t side[] = {type->dims[d], type->dims[e]}, at[] = {d, e};
@@ -126,7 +137,8 @@ static void einsum_diagonal(opt_rewriter *rw, einsum_term *t, uint32_t d, uint32
   einsum_sum(rw, t, e);
 }
 
-/* Repeated labels become one; those that neither the result nor `other` has are summed over. */
+/* Repeated labels become one; those that neither the result nor `other` has are summed over.
+ * Sums are made in the result's element type, as a product's are. */
 static void einsum_tidy(opt_rewriter *rw, einsum_term *t, const einsum_term *other, const einsum_term *out,
                         base_dtype dtype) {
   bool any = false;
@@ -144,12 +156,14 @@ static void einsum_tidy(opt_rewriter *rw, einsum_term *t, const einsum_term *oth
   }
 }
 
-/* The result's dimensions of `which` that meet a condition, appended with their sizes. */
+/* The product's dimensions as they are appended, in the order that dot_general gives them: batch, free of the left
+ * side, free of the right one. */
 typedef struct einsum_shape {
   int64_t dims[IR_MAX_RANK];
   bool dynamic[IR_MAX_RANK];
 } einsum_shape;
 
+/* Dimension d of `from` becomes the last one of t, which has the shape s so far. */
 static bool einsum_push(einsum_term *t, einsum_shape *s, const einsum_term *from, uint32_t d) {
   const ir_type *type = opt_type(from->v);
   if (t->rank == IR_MAX_RANK) return false;
@@ -206,9 +220,11 @@ static void einsum_arrange(opt_rewriter *rw, const ir_op *op, einsum_term *t, co
   if (t->v.op && opt_type(t->v) != op->type) t->v = opt_make(rw, IR_OP_CONVERT, op->type, 1, &t->v);
 }
 
+/* The deprecated op goes in any case once its equation is understood. */
 int opt_einsum(opt_rewriter *rw, ir_op *op, bool *changed) {
   einsum_term terms[2], out, result;
   uint32_t n = op->n_operands;
+  assert(op->n_results == 1);
   base_dtype dtype = (base_dtype)op->type->dtype;
   assert(n <= 2);
   if (!einsum_read(op, n, terms, &out) || !einsum_fits(op, n, terms, &out)) return 0;
@@ -226,10 +242,14 @@ int opt_einsum(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* stablehlo.torch_index_select: a gather of whole slices along one dimension. */
 
+/* Of torch_index_select(x, index): the ranks of both, dim = the dimension of x that index picks from, batch = how
+ * many leading dimensions both share. */
 typedef struct select_plan {
   uint32_t rank, index_rank, dim, batch;
 } select_plan;
 
+/* #stablehlo.gather: dim is collapsed and indexed, leading dimensions are batching ones, all others offsets. The
+ * index vector is one implicit number (index_vector_dim = its rank). */
 static const ir_mattr *select_numbers(opt_rewriter *rw, const select_plan *s) {
   int64_t offset[IR_MAX_RANK], batch[IR_MAX_RANK], dim = s->dim, added = (int64_t)s->index_rank - s->batch;
   uint32_t n = 0;
@@ -279,6 +299,7 @@ static bool select_start(const ir_op *op, select_plan *s) {
   return true;
 }
 
+/* Slices are whole but for the indexed and batching dimensions, of which one element is taken. */
 int opt_torch_index_select(opt_rewriter *rw, ir_op *op, bool *changed) {
   select_plan s;
   int64_t sizes[IR_MAX_RANK];
@@ -310,9 +331,11 @@ static ir_value deprecated_extents(opt_rewriter *rw, const ir_op *op, ir_value x
     sizes[i] = opt_splat_int(rw, opt_tensor(rw, XLAC_S32, 0, NULL), more[i]);
   }
   for (uint32_t d = 0; d < rank; d++) sizes[n + d] = opt_extent(rw, x, d);
+  assert(n + rank <= IR_MAX_RANK);
   return opt_join_extents(rw, n + rank, sizes);
 }
 
+/* New dimensions come first, so the operand's are the last ones. */
 static int deprecated_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value x = opt_operand(op, 0);
   const ir_type *from = opt_type(x), *to = op->type;
@@ -329,6 +352,7 @@ static int deprecated_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* create_token is after_all of nothing. */
 static int deprecated_token(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value v = opt_make(rw, IR_OP_AFTER_ALL, op->type, 0, NULL);
   if (v.op) opt_replace_one(rw, op, v);
@@ -336,6 +360,7 @@ static int deprecated_token(opt_rewriter *rw, ir_op *op, bool *changed) {
   return 0;
 }
 
+/* #stablehlo.dot<...>, its fields in the order of the text. */
 const ir_mattr *opt_dot_dims(opt_rewriter *rw, uint32_t n_batch, const int64_t *lhs_batch, const int64_t *rhs_batch,
                              uint32_t n_contract, const int64_t *lhs_contract, const int64_t *rhs_contract) {
   const struct {
@@ -365,6 +390,7 @@ static bool deprecated_dot_fits(const ir_type *rhs) {
   return q->axis == -1 || q->axis > 0;
 }
 
+/* dot contracts the last dimension of the left side with the first of the right. */
 static int deprecated_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value both[] = {opt_operand(op, 0), opt_operand(op, 1)};
   const ir_type *lhs = opt_type(both[0]);
@@ -394,6 +420,7 @@ static int deprecated_cross_replica_sum(opt_rewriter *rw, ir_op *op, bool *chang
   return 0;
 }
 
+/* Of the deprecated ops some must not be left; the words are MLIR's. */
 static int deprecated_check(const opt_rewriter *rw, bool fail_on_unused) {
   IR_FOR_COMPUTATIONS(c, rw->m) {
     IR_FOR_OPS(op, c) {
@@ -409,6 +436,7 @@ static int deprecated_check(const opt_rewriter *rw, bool fail_on_unused) {
   return 0;
 }
 
+/* The driver runs the patterns to a fixed point, for einsum makes ops that others lower. */
 int opt_legalize_deprecated(ir_module *m, bool fail_on_unused, xlac_error *err) {
   static const opt_pattern patterns[] = {{IR_OP_STABLEHLO_BROADCAST, deprecated_broadcast},
                                          {IR_OP_CREATE_TOKEN, deprecated_token},

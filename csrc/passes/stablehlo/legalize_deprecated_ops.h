@@ -1,4 +1,5 @@
-/* The parts of stablehlo-legalize-deprecated-ops. */
+/* stablehlo-legalize-deprecated-ops, and what others use of it: the lowering of einsum and torch_index_select, and
+ * dot_general's dimension numbers. */
 #ifndef XLAC_PASSES_STABLEHLO_LEGALIZE_DEPRECATED_OPS_H
 #define XLAC_PASSES_STABLEHLO_LEGALIZE_DEPRECATED_OPS_H
 

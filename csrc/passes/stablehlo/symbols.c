@@ -1,6 +1,8 @@
-/* Functions by name. */
+/* Functions by name, and the passes that are about nothing else: symbol-dce and inline. Names are interned, so maps
+ * are by pointer. */
 #include "symbols.h"
 
+/* Functions only; meshes have a table of their own. */
 int opt_symbols_make(opt_symbols *s, const ir_module *m, xlac_error *err) {
   base_map_init(&s->by_name, m->alloc);
   IR_FOR_COMPUTATIONS(c, m) {
@@ -16,16 +18,19 @@ void opt_symbols_free(opt_symbols *s) {
 }
 
 ir_computation *opt_symbol(const opt_symbols *s, const base_istr *name, bool body) {
+  assert(name != NULL);
   ir_computation *c = base_map_ptr(&s->by_name, name);
   return c && body && c->declaration ? NULL : c;
 }
 
+/* Other ops that name functions (custom calls) do not call them. */
 static const ir_mattr *callee_of(const ir_op *op) {
   if (op->opcode == IR_OP_CALL) return ir_mattr_of(op, "callee");
   if (op->opcode == IR_OP_COMPOSITE) return ir_mattr_of(op, "decomposition");
   return NULL;
 }
 
+/* Nested symbols (@a::@b) name nothing here. */
 ir_computation *opt_callee(const opt_symbols *s, const ir_op *op) {
   const ir_mattr *a = callee_of(op);
   if (!a || a->kind != IR_M_SYMBOL || a->v.list->n != 1) return NULL;
@@ -59,6 +64,7 @@ void opt_for_symbols(const ir_op *op, void (*fn)(void *ctx, const base_istr *nam
 /* symbol-dce: removes private functions that no public one reaches.
  * Requires: nothing. Preserves: public functions, and whatever at module level is no function. */
 
+/* A worklist from the public functions; regions are marked like functions, since removal goes by computation. */
 typedef struct symbol_dce {
   opt_symbols symbols;
   uint8_t *live; /* by computation id */
@@ -66,17 +72,21 @@ typedef struct symbol_dce {
   uint32_t n;
 } symbol_dce;
 
+/* Each once, so `pending` has room for all. NULL: a name that no function has. */
 static void symbol_dce_mark(symbol_dce *d, ir_computation *c) {
+  assert(d->pending != NULL);
   if (!c || d->live[c->id]) return;
   d->live[c->id] = 1;
   d->pending[d->n++] = c;
 }
 
+/* A declaration is live if it is named. */
 static void symbol_dce_name(void *ctx, const base_istr *name) {
   symbol_dce *d = ctx;
   symbol_dce_mark(d, opt_symbol(&d->symbols, name, false));
 }
 
+/* Regions of what is live, and functions that any attribute of an op names. */
 static void symbol_dce_walk(symbol_dce *d) {
   while (d->n) {
     const ir_computation *c = d->pending[--d->n];
@@ -97,6 +107,7 @@ static void symbol_dce_sweep(const symbol_dce *d, ir_module *m) {
   if (!m->entry) m->entry = m->first;
 }
 
+/* The list holds each computation at most once. */
 int opt_symbol_dce(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   symbol_dce d = {.n = 0};
@@ -130,10 +141,12 @@ typedef struct minline {
   int64_t max_ops;
 } minline;
 
+/* A bound of the recursion below; deeper chains of calls keep a call. */
 enum { MINLINE_MAX_DEPTH = 500 };
 
 static int minline_function(minline *x, ir_computation *c, uint32_t depth);
 
+/* no_inline on the call or on the function. */
 static bool minline_is_candidate(const minline *x, const ir_op *op, ir_computation **callee) {
   if (op->opcode != IR_OP_CALL || ir_m_get_bool(op, "no_inline")) return false;
   *callee = opt_callee(&x->symbols, op);
@@ -153,11 +166,13 @@ static int minline_too_large(minline *x, const ir_op *op, const ir_computation *
 /* What a call adds to *n. */
 static int minline_measure_call(minline *x, const ir_op *op, ir_computation *callee, uint32_t depth, int64_t *n) {
   if (x->state[callee->id] == 0) TRY(minline_measure(x, callee, depth + 1));
+  assert(x->total >= 0);
   if (x->state[callee->id] != 2) return 0;
   bool fits = base_add_i64(*n, x->sizes[callee->id], n) && *n <= x->max_ops - x->total;
   return fits ? 0 : minline_too_large(x, op, callee);
 }
 
+/* Parameters are not copied. */
 static int minline_measure_ops(minline *x, const ir_computation *c, uint32_t depth, int64_t *n) {
   IR_FOR_OPS(op, c) {
     ir_computation *callee = NULL;
@@ -168,6 +183,8 @@ static int minline_measure_ops(minline *x, const ir_computation *c, uint32_t dep
   return 0;
 }
 
+/* How much it comes to: the same walk as that which inlines, only counting. Two calls of a function whose body has
+ * two calls, and so on, is exponential in the text, so the size is known before anything is copied. */
 static int minline_measure(minline *x, const ir_computation *c, uint32_t depth) {
   int64_t n = 0;
   if (depth > MINLINE_MAX_DEPTH) return 0;
@@ -181,6 +198,7 @@ static int minline_measure(minline *x, const ir_computation *c, uint32_t depth) 
 
 /* --- doing it --- */
 
+/* Callees first: a body is copied with its own calls inlined. */
 static int minline_call(minline *x, ir_op *op, ir_computation *callee, uint32_t depth) {
   if (x->state[callee->id] == 0) TRY(minline_function(x, callee, depth + 1));
   if (x->state[callee->id] != 2) return 0; /* recursion, or too deep a chain of calls */
@@ -188,11 +206,13 @@ static int minline_call(minline *x, ir_op *op, ir_computation *callee, uint32_t 
   x->rw.failed = x->rw.failed || !values;
   for (uint32_t i = 0; values && i < op->n_operands; i++) values[i] = opt_operand(op, i);
   opt_at(&x->rw, op);
+  assert(op->n_operands == callee->n_params);
   if (values) opt_inline(&x->rw, callee, values, values + op->n_operands);
   if (values) opt_replace_op(&x->rw, op, values + op->n_operands);
   return opt_rewriter_status(&x->rw);
 }
 
+/* Regions first: a call inside is inlined before the op around it is looked at. */
 static int minline_ops(minline *x, ir_computation *c, uint32_t depth) {
   IR_FOR_OPS_SAFE(op, c) {
     ir_computation *callee = NULL;
@@ -202,6 +222,7 @@ static int minline_ops(minline *x, ir_computation *c, uint32_t depth) {
   return 0;
 }
 
+/* state 1 while it runs: a call back to it is recursion, and stays. */
 static int minline_function(minline *x, ir_computation *c, uint32_t depth) {
   if (depth > MINLINE_MAX_DEPTH) return 0;
   x->state[c->id] = 1;
@@ -210,10 +231,12 @@ static int minline_function(minline *x, ir_computation *c, uint32_t depth) {
   return 0;
 }
 
+/* Functions that were there at the beginning. */
 static bool minline_is_next(const minline *x, const ir_computation *c, uint32_t n) {
   return c->kind == IR_FUNCTION && !c->declaration && c->id < n && x->state[c->id] == 0;
 }
 
+/* Measured for all functions first, so that an error leaves the module as it was. */
 static int minline_all(minline *x, ir_module *m) {
   uint32_t n = m->n_computation_ids;
   x->state = base_arena_zalloc(&x->rw.arena, (size_t)n + 1);
@@ -228,6 +251,7 @@ static int minline_all(minline *x, ir_module *m) {
   return 0;
 }
 
+/* Private functions that have lost their last call go at the end. */
 int opt_inline_functions(ir_module *m, const opt_args *args, xlac_error *err) {
   minline x = {.max_ops = opt_get(args, "max-ops")};
   TRY(opt_rewriter_init(&x.rw, m, err));

@@ -28,13 +28,16 @@
 #define COMPARE_LOOPS(suffix, T)               \
   COMPARE_LOOP(compare_eq_##suffix, T, x == y) \
   COMPARE_LOOP(compare_ne_##suffix, T, x != y) \
+  COMPARE_ORDERS(suffix, T)
+#define COMPARE_ORDERS(suffix, T)              \
   COMPARE_LOOP(compare_ge_##suffix, T, x >= y) \
   COMPARE_LOOP(compare_gt_##suffix, T, x > y)  \
   COMPARE_LOOP(compare_le_##suffix, T, x <= y) \
   COMPARE_LOOP(compare_lt_##suffix, T, x < y)
-#define COMPARE_NAMES(suffix)                                     \
-  {compare_eq_##suffix, compare_ne_##suffix, compare_ge_##suffix, \
+#define COMPARE_NAMES_OF(equal, suffix)                           \
+  {compare_eq_##equal,  compare_ne_##equal,  compare_ge_##suffix, \
    compare_gt_##suffix, compare_le_##suffix, compare_lt_##suffix}
+#define COMPARE_NAMES(suffix) COMPARE_NAMES_OF(suffix, suffix)
 
 COMPARE_LOOPS(f32, float)
 COMPARE_LOOPS(f64, double)
@@ -42,10 +45,10 @@ COMPARE_LOOPS(s8, int8_t)
 COMPARE_LOOPS(s16, int16_t)
 COMPARE_LOOPS(s32, int32_t)
 COMPARE_LOOPS(s64, int64_t)
-COMPARE_LOOPS(u8, uint8_t)
-COMPARE_LOOPS(u16, uint16_t)
-COMPARE_LOOPS(u32, uint32_t)
-COMPARE_LOOPS(u64, uint64_t)
+COMPARE_ORDERS(u8, uint8_t) /* equal are the same bits, signed or not */
+COMPARE_ORDERS(u16, uint16_t)
+COMPARE_ORDERS(u32, uint32_t)
+COMPARE_ORDERS(u64, uint64_t)
 COMPARE_LOOP(compare_eq_c64, math_c64, (x.re == y.re) & (x.im == y.im))
 COMPARE_LOOP(compare_ne_c64, math_c64, (x.re != y.re) | (x.im != y.im))
 COMPARE_LOOP(compare_eq_c128, math_c128, (x.re == y.re) & (x.im == y.im))
@@ -70,8 +73,8 @@ TOTAL_LOOPS(total64, int64_t, uint64_t, INT64_MAX)
 /* By log2 of the size, then direction. */
 static interp_loop_fn *const compare_signed[4][6] = {COMPARE_NAMES(s8), COMPARE_NAMES(s16), COMPARE_NAMES(s32),
                                                      COMPARE_NAMES(s64)};
-static interp_loop_fn *const compare_unsigned[4][6] = {COMPARE_NAMES(u8), COMPARE_NAMES(u16), COMPARE_NAMES(u32),
-                                                       COMPARE_NAMES(u64)};
+static interp_loop_fn *const compare_unsigned[4][6] = {COMPARE_NAMES_OF(s8, u8), COMPARE_NAMES_OF(s16, u16),
+                                                       COMPARE_NAMES_OF(s32, u32), COMPARE_NAMES_OF(s64, u64)};
 static interp_loop_fn *const compare_total[4][6] = {COMPARE_NAMES(total8), COMPARE_NAMES(total16),
                                                     COMPARE_NAMES(total32), COMPARE_NAMES(total64)};
 static interp_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_NAMES(f64)};

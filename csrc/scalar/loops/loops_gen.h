@@ -1,11 +1,13 @@
 /* No include guard: makes the loops of one element type from the columns of ops.def.
  * The includer defines LOOPS (the table's name), LOOP(code) (a function's name), T, and redefines the ON_ columns it
  * wants as
- * `, (expression)`; for integers U, W, S too. All but the columns are undefined at the end. */
+ * `, (expression)`; for integers U, W, S too. A column may be `, (expression), shared`: its functions are those of
+ * another type, LOOP_TWIN(code). All but the columns are undefined at the end. */
 
-#define LOOP_PICK(code, arity, expr, name, ...) name
-#define LOOP_ROW(...) LOOP_PICK(__VA_ARGS__, LOOP_EXPR, LOOP_NONE, )(__VA_ARGS__)
+#define LOOP_PICK(code, arity, expr, shared, name, ...) name
+#define LOOP_ROW(...) LOOP_PICK(__VA_ARGS__, LOOP_SHARED, LOOP_EXPR, LOOP_NONE, )(__VA_ARGS__)
 #define LOOP_NONE(code, arity)
+#define LOOP_SHARED(code, arity, expr, shared)
 
 #define LOOP_IN_1 const T *in_x = in[0];
 #define LOOP_IN_2 LOOP_IN_1 const T *in_y = in[1];
@@ -34,7 +36,9 @@
 #include "../../ir/ops.def"
 #undef OP
 #undef LOOP_EXPR
+#undef LOOP_SHARED
 
+#define LOOP_SHARED(code, arity, expr, shared) [IR_OP_##code] = LOOP_TWIN(code),
 #define LOOP_EXPR(code, arity, expr) [IR_OP_##code] = LOOP(code),
 #define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)
 interp_loop_table LOOPS = {
@@ -42,6 +46,8 @@ interp_loop_table LOOPS = {
 };
 #undef OP
 #undef LOOP_EXPR
+#undef LOOP_SHARED
+#undef LOOP_TWIN
 #undef LOOP_PICK
 #undef LOOP_ROW
 #undef LOOP_NONE

@@ -66,8 +66,11 @@
 #undef S
 #undef W
 
+/* What ON_INT says is of the bits alone: unsigned numbers take the loops of the signed ones. */
+#undef ON_INT
 #undef ON_SINT
 #undef ON_UINT
+#define ON_INT(...) , (__VA_ARGS__), shared
 #define ON_SINT(...)
 #define ON_UINT(...) , (__VA_ARGS__)
 
@@ -76,6 +79,7 @@
 #define S int8_t
 #define W uint32_t
 #define LOOP(code) LOOPS_SUFFIX(u8_##code)
+#define LOOP_TWIN(code) LOOPS_SUFFIX(s8_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_u8)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
@@ -86,6 +90,7 @@
 #define U uint16_t
 #define S int16_t
 #define LOOP(code) LOOPS_SUFFIX(u16_##code)
+#define LOOP_TWIN(code) LOOPS_SUFFIX(s16_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_u16)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
@@ -96,6 +101,7 @@
 #define U uint32_t
 #define S int32_t
 #define LOOP(code) LOOPS_SUFFIX(u32_##code)
+#define LOOP_TWIN(code) LOOPS_SUFFIX(s32_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_u32)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
@@ -108,6 +114,7 @@
 #define S int64_t
 #define W uint64_t
 #define LOOP(code) LOOPS_SUFFIX(u64_##code)
+#define LOOP_TWIN(code) LOOPS_SUFFIX(s64_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_u64)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"

@@ -1,11 +1,15 @@
 /* How a value goes from one sharding to another by collectives: what the files of sdy-reshard-to-collectives share.
- * The state is the difference of the two shardings: by dimension, the axes that the value has and the result has not at
- * that place, and the other way round, with what both begin with left out. It shrinks to nothing. */
+ * The state is the difference of the two shardings: by dimension, the axes that the value has and the result has not
+ * at that place, and the other way round, with what both begin with left out. It shrinks to nothing. From [{"a",
+ * "b"}, {}] to [{"a"}, {"b"}] the state is in = [["b"], []], out = [[], ["b"]]: one all_to_all moves "b". Axes are
+ * split beforehand so that any two of them are equal or apart (rtc_align). Errors stick in x->failed, and mean that
+ * memory has run out. */
 #ifndef XLAC_SHARD_COLLECTIVES_COLLECTIVES_H
 #define XLAC_SHARD_COLLECTIVES_COLLECTIVES_H
 
 #include "../common/common.h"
 
+/* A growable list in the reshard's arena. */
 typedef struct rtc_list {
   sdy_axis *v;
   uint32_t n, cap;
@@ -17,6 +21,8 @@ typedef struct rtc_place {
   uint32_t dim, index;
 } rtc_place;
 
+/* One reshard. v is the value as far as it has come; in, out and now are lists by dimension. capacity: into how many
+ * more parts a dimension may be cut, while a step deals axes out. */
 typedef struct rtc {
   opt_rewriter *rw;
   base_arena *arena; /* of one reshard */
@@ -34,7 +40,7 @@ typedef struct rtc {
   uint32_t n_places;
 } rtc;
 
-/* --- collectives_list.c --- */
+/* --- lists: list.c --- */
 void rtc_insert(rtc *x, rtc_list *list, uint32_t at, sdy_axis a);
 void rtc_erase(rtc_list *list, uint32_t at);
 static inline void rtc_push(rtc *x, rtc_list *list, sdy_axis a) {
@@ -65,7 +71,7 @@ typedef struct rtc_taken {
 } rtc_taken;
 void rtc_distribute(rtc *x, rtc_list *available, bool each, bool front, rtc_taken *taken);
 
-/* --- collectives_slice.c, collectives_permute.c, collectives_move.c: the steps --- */
+/* --- the steps: steps.c --- */
 void rtc_all_slice(rtc *x);
 void rtc_collective_permute(rtc *x);
 void rtc_all_to_alls(rtc *x, bool out_of_order);

@@ -1,6 +1,8 @@
-/* Short lists of axes, splitting them alike, and dealing them out. */
+/* Short lists of axes, splitting them alike, and dealing them out to dimensions by capacity. Linear searches
+ * throughout: a mesh has a few axes, and sub-axes are few for each. */
 #include "collectives.h"
 
+/* Grows by doubling; the arena is emptied after the reshard. */
 void rtc_insert(rtc *x, rtc_list *list, uint32_t at, sdy_axis a) {
   assert(at <= list->n);
   if (list->n == list->cap) {
@@ -25,6 +27,7 @@ void rtc_erase(rtc_list *list, uint32_t at) {
   memmove(list->v + at, list->v + at + 1, (list->n - at) * sizeof *list->v);
 }
 
+/* ["x":(1)2] and "x":(2)2 of an axis of size 4 become ["x"]. */
 void rtc_append(rtc *x, rtc_list *list, sdy_axis a) {
   if (list->n && sdy_axis_can_merge(list->v[list->n - 1], a))
     list->v[list->n - 1] = sdy_axis_merge(list->v[list->n - 1], a, x->mesh);
@@ -55,11 +58,14 @@ static uint32_t rtc_first_overlap(const rtc_list *sorted, sdy_axis a) {
   return i;
 }
 
+/* Whether other number i lies inside of a, or cuts it. */
 static bool rtc_must_split(const rtc_list *others, uint32_t i, sdy_axis a) {
   return i < others->n && sdy_axis_coexists(others->v[i], a) && !sdy_axis_contains(others->v[i], a) &&
          sdy_axis_overlaps(others->v[i], a);
 }
 
+/* others is sorted, so those that overlap a are neighbours, and each part that is left goes on with the next of them.
+ */
 static void rtc_align_one(rtc *x, rtc_list *list, const rtc_list *others) {
   for (uint32_t i = 0; i < list->n && !x->failed;) {
     sdy_axis a = list->v[i], part;
@@ -77,13 +83,16 @@ static void rtc_align_one(rtc *x, rtc_list *list, const rtc_list *others) {
   }
 }
 
+/* Both lists are left with axes that are equal or apart, if it is called in both directions. */
 void rtc_align(rtc *x, rtc_list *lists, rtc_list *others) {
   if (others->n == 0) return;
   sdy_axes_sort(others->v, others->n, x->mesh);
   for (uint32_t d = 0; d < x->rank; d++) rtc_align_one(x, &lists[d], others);
 }
 
+/* `current` has merged sub-axes, `axes` has not: the end of a merged axis is cut off piece by piece. */
 void rtc_pop(rtc *x, rtc_list *current, const rtc_list *axes, uint32_t from) {
+  assert(from <= axes->n);
   (void)x;
   for (uint32_t i = axes->n; i-- > from && current->n;) {
     sdy_axis left;
@@ -96,7 +105,9 @@ void rtc_pop(rtc *x, rtc_list *current, const rtc_list *axes, uint32_t from) {
 
 /* --- capacity --- */
 
+/* Sizes must divide one another: a capacity of 4 takes "x" of 2 whole, of "y" of 8 the major half, and nothing of 3. */
 bool rtc_within(const rtc *x, sdy_axis a, int64_t *capacity, sdy_axis *within, sdy_axis *rest) {
+  assert(*capacity >= 0);
   int64_t size = sdy_axis_size(a, x->mesh);
   *rest = (sdy_axis){0};
   *within = a;
@@ -111,6 +122,8 @@ bool rtc_within(const rtc *x, sdy_axis a, int64_t *capacity, sdy_axis *within, s
   return true;
 }
 
+/* Where each axis of the result belongs; the first place if it were there twice. Made again after each step that
+ * changes x->out. */
 void rtc_find_places(rtc *x) {
   uint32_t n = 0;
   for (uint32_t d = 0; d < x->rank; d++) n += x->out[d].n;
@@ -128,6 +141,8 @@ const rtc_place *rtc_place_of(const rtc *x, sdy_axis a) {
   return NULL;
 }
 
+/* An axis that is larger than a dimension has room for is split: what fits is used now, the rest stays first in the
+ * list. */
 void rtc_distribute(rtc *x, rtc_list *available, bool each, bool front, rtc_taken *taken) {
   rtc_list split = {NULL, 0, 0};
   for (uint32_t d = 0; d < x->rank && !x->failed; d++) {
@@ -140,6 +155,7 @@ void rtc_distribute(rtc *x, rtc_list *available, bool each, bool front, rtc_take
         continue;
       }
       rtc_erase(list, i);
+      assert(at <= x->in[d].n);
       rtc_insert(x, &x->in[d], at++, within);
       rtc_push(x, &x->in_set, within);
       if (taken) {

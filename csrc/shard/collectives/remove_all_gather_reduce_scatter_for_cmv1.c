@@ -3,15 +3,18 @@
  * Preserves: what the program computes. */
 #include "../common/common.h"
 
+/* The collective's operand takes its place; shardings of the op then say what the partitioner is to make. */
 static int exk_drop(opt_rewriter *rw, ir_op *op) {
   opt_replace_one(rw, op, opt_operand(op, 0));
   return opt_rewriter_status(rw);
 }
 
+/* With another reader the collective would be done anyway. */
 static bool exk_used_once(opt_rewriter *rw, ir_op *op) {
   return op->n_results == 1 && shc_count_uses(rw, (ir_value){op, 0}, 2) == 1;
 }
 
+/* One or the other: an op that takes gathered operands keeps its reduce-scatter. */
 static int exk_dot(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   bool gathered = false;

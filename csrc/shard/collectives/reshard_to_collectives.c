@@ -1,6 +1,8 @@
 /* sdy-reshard-to-collectives: reshards become all_slice, collective_permute, all_to_all and all_gather, in this order
- * as far as each is needed. All-reduces and reduce-scatters have other sources. Requires: nothing. Preserves: what the
- * program computes. Reshards between meshes that differ in more than the order of their devices stay. */
+ * as far as each is needed. All-reduces and reduce-scatters have other sources. Slices come first and gathers last so
+ * that what is moved in between is as small as can be.
+ * Requires: nothing. Preserves: what the program computes. Reshards between meshes that differ in more than the order
+ * of their devices stay. */
 #include "collectives.h"
 
 typedef struct exc_pass {
@@ -9,6 +11,7 @@ typedef struct exc_pass {
   bool keep; /* reshards that change nothing */
 } exc_pass;
 
+/* No dimension is sharded. */
 static bool exc_is_replicated(const sdy_sharding *s) {
   for (uint32_t i = 0; i < s->n_dims; i++)
     if (s->dims[i].axes.n) return false;
@@ -22,6 +25,7 @@ static ir_value exc_behind_barriers(ir_value v) {
 
 /* --- one reshard --- */
 
+/* The axes of a sharding as lists that can grow. */
 static bool exc_lists(rtc *x, const sdy_sharding *s, rtc_list **out) {
   rtc_list *lists = base_arena_zalloc(x->arena, ((size_t)s->n_dims + 1) * sizeof *lists);
   for (uint32_t d = 0; lists && d < s->n_dims; d++)
@@ -30,6 +34,7 @@ static bool exc_lists(rtc *x, const sdy_sharding *s, rtc_list **out) {
   return lists && !x->failed;
 }
 
+/* Appends the axes of all dimensions. */
 static void exc_all(rtc *x, const rtc_list *lists, rtc_list *out) {
   for (uint32_t d = 0; d < x->rank; d++)
     for (uint32_t i = 0; i < lists[d].n; i++) rtc_push(x, out, lists[d].v[i]);
@@ -39,6 +44,7 @@ static void exc_all(rtc *x, const rtc_list *lists, rtc_list *out) {
 static bool exc_start(rtc *x) {
   rtc_list all_in = {NULL, 0, 0}, all_out = {NULL, 0, 0};
   x->rank = x->from->n_dims;
+  assert(x->from->n_dims == x->to->n_dims);
   x->capacity = BASE_ARRAY(x->arena, int64_t, (size_t)x->rank + 1);
   if (!x->capacity || !exc_lists(x, x->from, &x->in) || !exc_lists(x, x->to, &x->out) ||
       !exc_lists(x, x->from, &x->now))
@@ -72,6 +78,8 @@ static bool exc_is_good(const rtc *x) {
   return size == 1 && !x->other_order;
 }
 
+/* Two rounds are enough: what the first leaves out of order the second moves. Axes whose sizes share no divisor can't
+ * be exchanged at all, which is the error. */
 static int exc_insert(exc_pass *p, ir_op *op, rtc *x) {
   bool ok = exc_start(x);
   for (int round = 0; round < 2 && ok && !exc_is_done(x); round++) {
@@ -91,6 +99,7 @@ static int exc_insert(exc_pass *p, ir_op *op, rtc *x) {
   return opt_rewriter_status(&p->rw);
 }
 
+/* The same axes; the order of devices may differ. */
 static bool exc_same_devices(const sdy_mesh *a, const sdy_mesh *b) {
   return sdy_mesh_is_maximal(a) == sdy_mesh_is_maximal(b) &&
          sdy_mesh_equal(&(sdy_mesh){.n_axes = a->n_axes, .axes = a->axes},
@@ -111,7 +120,9 @@ static int exc_stay(exc_pass *p, ir_op *op, const sdy_sharding *from, const sdy_
                           "no collectives lead from one of these shardings to the other: their ranks or meshes differ");
 }
 
+/* A fully replicated side has no mesh that matters: it takes the other's. */
 static int exc_reshard(exc_pass *p, ir_op *op) {
+  assert(op->n_operands == 1);
   ir_module *m = p->rw.m;
   const sdy_sharding *to = sdy_get((ir_value){op, 0});
   ir_value v = exc_behind_barriers(opt_operand(op, 0));

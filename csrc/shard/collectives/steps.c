@@ -1,11 +1,14 @@
 /* The steps of a reshard, one collective each, in the order they are tried: all_slice, collective_permute, all_to_all
- * and all_gather. Each takes what it can from the difference of the two shardings (struct in collectives.h) and makes
+ * and all_gather. Each takes what it can from the difference of the two shardings (rtc in collectives.h) and makes
  * its op. */
 #include "collectives.h"
 
 /* all_slice: axes that the value lacks come as far as dimensions have room for them: where they belong, or where an
  * all_to_all will later take them from. */
 
+/* From [{"x"}, {}] to [{}, {"x", "y"}]: an all_slice gives [{"x", "y"}, {}], an all_to_all 0->1 the rest. From there
+ * to [{"y"}, {}]: an all_to_all of "y" 1->0, then an all_gather of "x". Slicing first keeps what is moved small,
+ * gathering last too. */
 static int64_t rtc_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t r = a % b;
@@ -20,6 +23,7 @@ typedef struct rtc_borrowed {
   uint32_t target, from, to;
 } rtc_borrowed;
 
+/* The place of a in the list; the length where it is not there. */
 static uint32_t rtc_index(const rtc_list *list, sdy_axis a) {
   uint32_t i = 0;
   while (i < list->n && !sdy_axis_equal(list->v[i], a)) i++;
@@ -44,6 +48,9 @@ static bool rtc_suffix_fits(const rtc *x, uint32_t source, const rtc_borrowed *b
   return true;
 }
 
+/* Source dimensions that the result does not shard, whose last axis goes to a dimension that has nothing yet: the
+ * axes that follow it there are sliced here, while the tensor is whole, so that one all_to_all moves them all. The
+ * dimension must divide by them. */
 static bool rtc_borrow(rtc *x, uint32_t source, rtc_borrowed *b) {
   const rtc_list *in = &x->in[source];
   if (in->n == 0 || x->out[source].n) return false;
@@ -62,7 +69,8 @@ static bool rtc_borrow(rtc *x, uint32_t source, rtc_borrowed *b) {
   return true;
 }
 
-/* Slices at sources of later all_to_alls. */
+/* Slices at sources of later all_to_alls.
+ * Returns whether any axis was sliced. */
 static bool rtc_slice_ahead(rtc *x, rtc_list *sliced) {
   bool any = false;
   for (uint32_t d = 0; d < x->rank; d++) {
@@ -98,6 +106,7 @@ static bool rtc_slice_here(rtc *x, uint32_t d, rtc_list *sliced, rtc_list *avail
     any = true;
     rtc_append(x, &sliced[d], within);
     rtc_append(x, &x->now[d], within);
+    /* At the front with nothing before it: the axis is where it belongs, and done. */
     if (in->n == 0 && i == 0) {
       rtc_erase(out, 0);
     } else {
@@ -112,6 +121,8 @@ static bool rtc_slice_here(rtc *x, uint32_t d, rtc_list *sliced, rtc_list *avail
   return any;
 }
 
+/* capacity: what the result's number of parts has beyond the value's, so that slicing never cuts finer than the
+ * result. */
 void rtc_all_slice(rtc *x) {
   rtc_list *sliced = base_arena_zalloc(x->arena, ((size_t)x->rank + 1) * sizeof *sliced);
   rtc_list available = {NULL, 0, 0};
@@ -159,6 +170,8 @@ static bool rtc_order_is_bad(const rtc *x, uint32_t d, rtc_wish *w) {
   return false;
 }
 
+/* An axis in the way at the front, or an order that moves of ends can't bring about, or an axis to be gathered for
+ * which another of a fitting size is to be sliced. */
 static bool rtc_should_permute(rtc *x) {
   rtc_wish w = {.seen = base_arena_zalloc(x->arena, (size_t)x->rank + 1)};
   x->failed = x->failed || !w.seen;
@@ -202,6 +215,8 @@ static void rtc_left_in(rtc *x, uint32_t d, int64_t used, rtc_list *available) {
   in->n = 0;
 }
 
+/* Every dimension keeps its number of parts: the result's axes first, then what others have no room for, then what
+ * was there. After it only ends of lists differ. */
 static void rtc_permute(rtc *x) {
   rtc_list *left = base_arena_zalloc(x->arena, ((size_t)x->rank + 1) * sizeof *left);
   rtc_list out = {NULL, 0, 0}, in = {NULL, 0, 0};
@@ -210,6 +225,7 @@ static void rtc_permute(rtc *x) {
   x->in_set.n = 0;
   for (uint32_t d = 0; d < x->rank && !x->failed; d++) {
     int64_t whole = x->capacity[d] = rtc_size(x, &x->in[d]);
+    assert(whole > 0);
     rtc_pop(x, &x->now[d], &x->in[d], 0);
     rtc_place_out(x, d);
     for (uint32_t i = 0; i < x->out[d].n; i++) rtc_push(x, &out, x->out[d].v[i]);
@@ -225,6 +241,7 @@ static void rtc_permute(rtc *x) {
     for (uint32_t i = 0; i < x->in[d].n; i++) rtc_append(x, &x->now[d], x->in[d].v[i]);
 }
 
+/* A change of the order of devices is a permutation too, and is made here even where no axis moves. */
 void rtc_collective_permute(rtc *x) {
   bool permute = rtc_should_permute(x);
   if (permute) rtc_permute(x);
@@ -235,6 +252,7 @@ void rtc_collective_permute(rtc *x) {
 
 /* all_to_all: the last axes of a dimension go to the end of another. all_gather: the last axes of dimensions go. */
 
+/* x->now as an attribute, on the mesh of the source until a permutation has brought the devices into order. */
 const sdy_sharding *rtc_sharding(rtc *x) {
   const sdy_sharding *mesh = x->other_order ? x->from : x->to;
   sdy_dim *dims = BASE_ARRAY(x->arena, sdy_dim, (size_t)x->rank + 1);
@@ -252,7 +270,9 @@ const sdy_sharding *rtc_sharding(rtc *x) {
   return made;
 }
 
+/* The value at hand becomes the op's result, and the next step goes on from there. */
 void rtc_make(rtc *x, ir_opcode opcode, const char *key, const ir_mattr *own) {
+  assert(x->v.op != NULL);
   const sdy_sharding *s = rtc_sharding(x);
   if (!s || (key && !own)) {
     x->failed = true;
@@ -287,6 +307,7 @@ static uint32_t rtc_movable(const rtc *x, uint32_t from, int64_t *to) {
   return i;
 }
 
+/* The axes from `from` on are the very next ones of the target. */
 static bool rtc_is_next(const rtc_list *in, uint32_t from, const rtc_list *out) {
   if (in->n - from > out->n) return false;
   for (uint32_t i = from; i < in->n; i++)
@@ -300,6 +321,7 @@ static bool rtc_move(rtc *x, uint32_t from, bool out_of_order) {
   uint32_t begin = rtc_movable(x, from, &target);
   if (target < 0) return false;
   uint32_t to = (uint32_t)target;
+  assert(to < x->rank && to != from);
   rtc_list *in = &x->in[from], axes = {NULL, 0, 0};
   if (!out_of_order && !rtc_is_next(in, begin, &x->out[to])) return false;
   rtc_pop(x, &x->now[from], in, begin);
@@ -321,6 +343,7 @@ static bool rtc_move(rtc *x, uint32_t from, bool out_of_order) {
   return !x->failed;
 }
 
+/* out_of_order: also axes that are not the next ones of their target, once no others can be moved. */
 void rtc_all_to_alls(rtc *x, bool out_of_order) {
   for (uint32_t d = 0; d < x->rank && !x->failed; d++)
     while (rtc_move(x, d, out_of_order)) continue;
@@ -328,6 +351,7 @@ void rtc_all_to_alls(rtc *x, bool out_of_order) {
 
 /* --- all_gather --- */
 
+/* The longest end of each dimension that the result has nowhere; all dimensions in one op. */
 void rtc_all_gather(rtc *x) {
   rtc_list *gathered = base_arena_zalloc(x->arena, ((size_t)x->rank + 1) * sizeof *gathered);
   bool any = false;

@@ -1,18 +1,20 @@
-/* What the passes of import and export share. */
+/* What the passes of shard share: walks over shardings and ops, the call graph, copies of functions, names of
+ * symbols, uses of values, reshapes of shards. Functions return 0 or a status, or bool (false: out of memory); what
+ * they make is the module's unless an arena is passed. */
 #ifndef XLAC_SHARD_COMMON_COMMON_H
 #define XLAC_SHARD_COMMON_COMMON_H
 
 #include "../../ir/sdy/sdy.h"
 #include "../../passes/stablehlo/symbols.h"
 
-/* --- common_map.c: every sharding of a module, one after the other --- */
+/* --- every sharding of a module, one after the other --- */
 /* What becomes of a sharding: itself, another one, or NULL when out of memory. */
 typedef const sdy_sharding *shc_map_fn(void *ctx, const sdy_sharding *s);
 /* In the order of the text: arguments of a function, its results, its ops with their regions. A sharding that several
  * have is asked for once. */
 XLAC_MUST_USE int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err);
 
-/* --- common_funcs.c: functions --- */
+/* --- functions: common_funcs.c --- */
 /* Callees after callers (`callers_first`) or before them, as MLIR orders the nodes of its call graph. In the arena;
  * NULL when out of memory. Declarations are left out. */
 ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, bool callers_first, base_arena *arena,
@@ -49,7 +51,7 @@ XLAC_MUST_USE bool shc_result_shardings(const ir_computation *f, const sdy_shard
 /* "sdy.original_func_name", else its own name. */
 const base_istr *shc_original_name(const ir_computation *f);
 
-/* --- common_values.c --- */
+/* --- values: common_values.c --- */
 /* Uses of op's results become uses of values, but those by values' own ops. */
 void shc_replace_but_own(opt_rewriter *rw, ir_op *op, const ir_value *values);
 /* Uses of one value, but those by `except` (may be NULL). */
@@ -72,14 +74,14 @@ XLAC_MUST_USE int shc_walk(ir_computation *c, bool after, shc_op_fn *fn, void *c
 XLAC_MUST_USE int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void *ctx);
 /* Whether the module has such an op anywhere. */
 bool shc_has(const ir_module *m, ir_opcode opcode);
-/* --- common_reshape.c --- */
+/* --- reshapes: common_reshape.c --- */
 /* Whether devices that each reshape their shard have the shards of the whole reshape. The shardings divide. */
 bool shc_reshape_is_local(base_arena *arena, const sdy_mesh *mesh, uint32_t rank_in, const int64_t *in,
                           const sdy_sharding *s_in, uint32_t rank_out, const int64_t *out, const sdy_sharding *s_out);
 /* Whether a reshape of static shapes keeps every element in its place when dimensions are padded at their ends. */
 bool shc_reshape_keeps(const ir_type *in, const int64_t *padded_in, const ir_type *out, const int64_t *padded_out);
-/* --- common_values.c again --- */
-/* For passes that may turn what a program brought along into something wrong. */
+/* --- verification --- */
+/* Verifies the module again, after passes that can invalidate what a user wrote in attributes. */
 XLAC_MUST_USE int shc_verify(ir_module *m, xlac_error *err);
 /* The same where the program has ops that must fit the shardings of their operands: collectives of Shardy, manual
  * computations. */

@@ -19,6 +19,7 @@ typedef struct shc_order {
   bool failed;
 } shc_order;
 
+/* The calls in c and its regions, in text order; counted only where `to` is NULL. */
 static void shc_collect(shc_order *o, const ir_computation *c, ir_computation **to, uint32_t *n) {
   IR_FOR_OPS(op, c) {
     ir_computation *callee = op->opcode == IR_OP_CALL ? opt_callee(o->symbols, op) : NULL;
@@ -31,6 +32,7 @@ static void shc_collect(shc_order *o, const ir_computation *c, ir_computation **
   }
 }
 
+/* Enters a function that was not seen yet. Marked on entry, so that recursion ends. */
 static void shc_visit(shc_order *o, ir_computation *c) {
   if (o->seen[c->id] || c->declaration || o->failed) return;
   uint32_t n = 0, k = 0;
@@ -60,6 +62,7 @@ static void shc_follow(shc_order *o, ir_computation *from) {
   }
 }
 
+/* An explicit stack: call chains can be longer than the C stack is deep. */
 ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, bool callers_first, base_arena *arena,
                                uint32_t *n) {
   size_t most = (size_t)m->n_computations + 1;
@@ -79,9 +82,11 @@ ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, b
     o.list[o.n - 1 - i] = c;
   }
   *n = o.n;
+  assert(o.n <= m->n_computations);
   return o.failed ? NULL : o.list;
 }
 
+/* `only`: a sole function counts as main, whatever its name. */
 ir_computation *shc_main(const ir_module *m, bool only) {
   ir_computation *first = NULL, *named = NULL;
   uint32_t n = 0;
@@ -107,7 +112,9 @@ int shc_no_main(const ir_module *m, xlac_error *err) {
 
 /* --- places, copies --- */
 
+/* Order in the list is order in the text. */
 void shc_move(ir_computation *c, ir_computation *before) {
+  assert(!before || before->module == c->module);
   ir_module *m = c->module;
   if (before == c || c->next == before) return;
   *(c->prev ? &c->prev->next : &m->first) = c->next;
@@ -119,6 +126,7 @@ void shc_move(ir_computation *c, ir_computation *before) {
   m->verified = IR_UNVERIFIED;
 }
 
+/* All of them, named or not: what needed them has them inlined. */
 void shc_drop_meshes(ir_module *m) {
   for (ir_computation *c = m->first, *next = NULL; c; c = next) {
     next = c->next;
@@ -129,6 +137,7 @@ void shc_drop_meshes(ir_module *m) {
   if (!m->entry) m->entry = m->first;
 }
 
+/* Attributes, locations and names of arguments are shared with the original: they are immutable. */
 ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, const base_istr *name) {
   ir_module *m = rw->m;
   ir_computation *to = name ? ir_computation_new(m, name->s, name->n) : NULL;
@@ -160,6 +169,7 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
   return rw->failed ? NULL : to;
 }
 
+/* Functions' attributes beside those of arguments and results. */
 bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value) {
   const ir_mdict *d = ir_mdict_with(f->module, f->mlir, key, value);
   if (d) f->mlir = d;
@@ -169,6 +179,7 @@ bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value)
 
 /* --- names --- */
 
+/* Mesh symbols count by their sym_name: the computation that holds a mesh op has a name of its own. */
 bool shc_names_init(shc_names *s, ir_module *m) {
   s->m = m;
   s->next = 0;
@@ -185,7 +196,9 @@ void shc_names_free(shc_names *s) {
   base_map_free(&s->taken);
 }
 
+/* `next` is not reset, so the numbers of different stems interleave, as MLIR's symbol renaming does. */
 const base_istr *shc_fresh(shc_names *s, const char *stem, size_t n) {
+  assert(stem != NULL);
   uint64_t taken;
   const base_istr *name = ir_intern(s->m, stem, n);
   while (name && base_map_get(&s->taken, base_key(name), &taken)) {
@@ -200,6 +213,7 @@ const base_istr *shc_fresh(shc_names *s, const char *stem, size_t n) {
   return name && base_map_set(&s->taken, base_key(name), 1) ? name : NULL;
 }
 
+/* sdy-flatten-call-graph leaves the name of what it copied in this attribute. */
 const base_istr *shc_original_name(const ir_computation *f) {
   const ir_mattr *a = ir_mdict_get(f->mlir, "sdy.original_func_name");
   return a && a->kind == IR_M_STRING ? a->str : f->name;
@@ -211,6 +225,7 @@ static const sdy_sharding *shc_signature_sharding(const ir_computation *f, bool 
   return results ? sdy_get_result(f, i) : sdy_get((ir_value){f->params[i], 0});
 }
 
+/* *out NULL: there is none, which is not the same as a list of empty shardings. */
 static bool shc_signature_shardings(const ir_computation *f, bool results, const sdy_shardings **out) {
   ir_module *m = f->module;
   uint32_t n = results ? f->n_results : f->n_params;
@@ -246,7 +261,9 @@ bool shc_result_shardings(const ir_computation *f, const sdy_shardings **out) {
 
 /* --- bodies --- */
 
+/* The function itself becomes the region: nothing is copied, its kind and owner change and its attributes go. */
 bool shc_take_body(ir_op *op, ir_computation *f) {
+  assert(op->n_called == 1 && f->kind == IR_FUNCTION);
   ir_module *m = f->module;
   f->kind = IR_REGION;
   f->owner = op;
@@ -260,7 +277,9 @@ bool shc_take_body(ir_op *op, ir_computation *f) {
   return f->return_name != NULL;
 }
 
+/* The other way: the region itself becomes a function, the last of the module. */
 ir_computation *shc_give_body(ir_op *op, const base_istr *name) {
+  assert(op->n_called == 1);
   ir_computation *f = op->called[0];
   f->kind = IR_FUNCTION;
   f->owner = NULL;

@@ -21,7 +21,10 @@ static bool shc_group_add(shc_group *g) {
   return true;
 }
 
+/* 8x3 padded to 9x3 and 24 padded to 27 keep: both grow by whole rows at the end. Groups of dimensions are walked as
+ * in the rule of a reshape, and each must grow alike on both sides. */
 bool shc_reshape_keeps(const ir_type *in, const int64_t *padded_in, const ir_type *out, const int64_t *padded_out) {
+  assert(!in->has_dynamic && !out->has_dynamic);
   shc_group a = {.t = in, .padded = padded_in}, b = {.t = out, .padded = padded_out};
   if (in->count == 0 || out->count == 0) return false;
   while (a.next < in->rank || b.next < out->rank) {
@@ -47,6 +50,7 @@ typedef struct shc_digits {
   uint32_t n;
 } shc_digits;
 
+/* Sharded digits by axis, major first, then the digits within the shard by falling stride: a normal form. */
 static int shc_digit_order(const void *a, const void *b) {
   const shc_digit *x = a, *y = b;
   if (!x->name != !y->name) return x->name ? -1 : 1;
@@ -61,6 +65,7 @@ static bool shc_digits_meet(const shc_digit *a, const shc_digit *b) {
   return a->name ? b->name && strcmp(a->name->s, b->name->s) == 0 && a->pre * a->size == b->pre : !b->name;
 }
 
+/* Digits of size 1 say nothing, and neighbours that meet are one: then equal placements have equal lists. */
 static void shc_digits_normal(shc_digits *d) {
   uint32_t n = 0;
   qsort(d->v, d->n, sizeof *d->v, shc_digit_order);
@@ -86,6 +91,7 @@ static bool shc_digits_of(base_arena *arena, uint32_t rank, const int64_t *dims,
   for (uint32_t d = rank; out->v && d-- > 0;) {
     sdy_axes axes = s && d < s->n_dims ? s->dims[d].axes : (sdy_axes){0, NULL};
     int64_t own = dims[d] / sdy_axes_size(axes, mesh);
+    assert(own > 0 || dims[d] == 0);
     out->v[out->n++] = (shc_digit){NULL, 0, own, stride};
     stride *= own;
     for (uint32_t i = axes.n; i-- > 0;) {
@@ -98,6 +104,8 @@ static bool shc_digits_of(base_arena *arena, uint32_t rank, const int64_t *dims,
   return out->v != NULL;
 }
 
+/* Both sides are written as digits of the element's linear place; if these are the same, each device has the same
+ * elements before and after. */
 bool shc_reshape_is_local(base_arena *arena, const sdy_mesh *mesh, uint32_t rank_in, const int64_t *in,
                           const sdy_sharding *s_in, uint32_t rank_out, const int64_t *out, const sdy_sharding *s_out) {
   shc_digits a, b;

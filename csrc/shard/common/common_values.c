@@ -1,16 +1,21 @@
-/* Values: replacing uses, counting them, and walks over ops. */
+/* Values: replacing uses, counting them, walks over ops, and every sharding of a module through one function. What a
+ * region or function returns is a use too, but lies in the computation's result list and not in an op's operands; a
+ * region may return values from outside of it, which the rewriter lists as leaks. */
 #include "../../ir/stablehlo/stablehlo.h"
 #include "common.h"
 
+/* An op's results are values of their own. */
 static bool shc_same_value(ir_value a, ir_value b) {
   return a.op == b.op && a.index == b.index;
 }
 
+/* A value may be returned more than once. */
 static void shc_replace_returned(ir_computation *c, ir_value from, ir_value to) {
   for (uint32_t i = 0; i < c->n_results; i++)
     if (shc_same_value(c->results[i], from)) c->results[i] = to;
 }
 
+/* As MLIR's replaceAllUsesExcept. A value of NULL, from a maker that had no memory, makes the rewriter fail. */
 void shc_replace_value(opt_rewriter *rw, ir_value from, ir_value to, const ir_op *except) {
   rw->failed = rw->failed || !to.op;
   if (rw->failed || shc_same_value(from, to)) return;
@@ -28,6 +33,7 @@ static void shc_replace_all_returned(ir_computation *c, const ir_op *op, const i
     if (c->results[i].op == op) c->results[i] = values[c->results[i].index];
 }
 
+/* For ops that are made from the value they replace, such as edges: `values[i].op` itself keeps its operand. */
 void shc_replace_but_own(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   for (uint32_t i = 0; i < op->n_results; i++) rw->failed = rw->failed || !values[i].op;
   if (rw->failed) return;
@@ -41,6 +47,7 @@ void shc_replace_but_own(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   rw->m->verified = IR_UNVERIFIED;
 }
 
+/* After an op; of an argument, at the start of its block. */
 void shc_at_value(opt_rewriter *rw, ir_value v) {
   if (v.op->opcode == IR_OP_PARAMETER) {
     opt_at_start(rw, v.op->parent);
@@ -57,7 +64,9 @@ static uint32_t shc_count_returned(const ir_computation *c, ir_value v) {
   return n;
 }
 
+/* Stops counting once `most` is reached: callers ask "one or more?", and lists of uses can be long. */
 uint32_t shc_count_uses(const opt_rewriter *rw, ir_value v, uint32_t most) {
+  assert(most > 0);
   uint32_t n = 0;
   for (const ir_use *u = v.op->uses; u && n < most; u = u->next) n += u->index == v.index;
   n += shc_count_returned(v.op->parent, v);
@@ -66,6 +75,7 @@ uint32_t shc_count_uses(const opt_rewriter *rw, ir_value v, uint32_t most) {
   return n < most ? n : most;
 }
 
+/* `after`: inner ops first. */
 static int shc_walk_regions(ir_op *op, bool after, shc_op_fn *fn, void *ctx) {
   for (uint32_t i = 0; i < op->n_called; i++)
     if (op->called[i]->owner == op) TRY(shc_walk(op->called[i], after, fn, ctx));
@@ -84,6 +94,7 @@ int shc_walk(ir_computation *c, bool after, shc_op_fn *fn, void *ctx) {
   return 0;
 }
 
+/* Functions in the order they have in the module; regions belong to their ops. */
 int shc_walk_module(ir_module *m, bool after, shc_op_fn *fn, void *ctx) {
   IR_FOR_COMPUTATIONS(c, m)
   if (c->kind == IR_FUNCTION && !c->owner) TRY(shc_walk(c, after, fn, ctx));
@@ -97,6 +108,7 @@ bool shc_has(const ir_module *m, ir_opcode opcode) {
   return false;
 }
 
+/* Passes of this room call it where the module's text, or a user's attributes, may have led to something invalid. */
 int shc_verify(ir_module *m, xlac_error *err) {
   m->verified = false;
   return stablehlo_verify(m, err);
@@ -119,6 +131,7 @@ typedef struct shc_mapper {
   bool failed;
 } shc_mapper;
 
+/* `done` makes a shared sharding become one shared result, and calls fn once for each. */
 static const sdy_sharding *shc_map_one(shc_mapper *p, const sdy_sharding *s) {
   const sdy_sharding *to = base_map_ptr(&p->done, s);
   if (to) return to;
@@ -128,6 +141,7 @@ static const sdy_sharding *shc_map_one(shc_mapper *p, const sdy_sharding *s) {
 }
 
 static const sdy_shardings *shc_map_list(shc_mapper *p, const sdy_shardings *list) {
+  assert(list != NULL);
   const sdy_shardings *known = base_map_ptr(&p->done, list);
   if (known) return known;
   const sdy_sharding **v = NULL;
@@ -173,6 +187,7 @@ static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char
   return to ? to : d;
 }
 
+/* Attributes of arguments and results: the sharding is the entry "sdy.sharding" of a dictionary. */
 static void shc_map_signature(shc_mapper *p, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir, NULL);
   for (uint32_t i = 0; i < ir_function_results(f) && !p->failed; i++) {
@@ -189,6 +204,8 @@ static int shc_map_op(void *ctx, ir_op *op) {
   return p->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
+/* Every sharding of a module: on ops, arguments, results, and inside the dialect's own attributes. fn gives the
+ * sharding itself where nothing changes. */
 int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
   shc_mapper p = {.m = m, .fn = fn, .ctx = ctx};
   base_map_init(&p.done, m->alloc);

@@ -1,10 +1,13 @@
-/* Notes as JSON. */
+/* What propagation did, and what is left to move, as JSON; and the way back: a sharding that a person chose is
+ * written into the program. Values are listed once, in text order, under the names that the module's text gives them;
+ * all other lists name values by their place in that list. */
 #include "../../text/mlir/mlir.h"
 #include "../common/common.h"
 #include "../propagate/propagate.h"
 #include "../round_trip/round_trip.h"
 #include "explain.h"
 
+/* What is being written, and where values are in it. Arrays by slot and id are the caller's. */
 typedef struct tell {
   ir_module *m;
   base_text *out;
@@ -16,6 +19,7 @@ typedef struct tell {
   bool first;
 } tell;
 
+/* JSON strings: quotes, backslashes and control characters are escaped; UTF-8 goes through as it is. */
 static void tell_string(base_text *o, const char *s, size_t n) {
   base_putc(o, '"');
   for (size_t i = 0; i < n; i++) {
@@ -29,12 +33,14 @@ static void tell_string(base_text *o, const char *s, size_t n) {
   base_putc(o, '"');
 }
 
+/* A comma before every element of a list but the first. */
 static void tell_next(tell *e) {
   if (!e->first) BASE_PUT(e->out, ",\n  ");
   e->first = false;
 }
 
-/* The file and line that an op comes from; nested locations go down to the first file. */
+/* The file and line that an op comes from; nested locations go down to the first file.
+ * loc("f"("model.py":12:3)) is "model.py:12". */
 static void tell_source(base_text *o, const ir_mattr *loc) {
   for (uint32_t depth = 0; loc && loc->kind == IR_M_LOC && depth < 64; depth++) {
     const ir_mloc *l = loc->v.loc;
@@ -54,12 +60,14 @@ static void tell_source(base_text *o, const ir_mattr *loc) {
   BASE_PUT(o, "null");
 }
 
+/* Ops by their MLIR names; what a dialect unknown here calls itself for others. */
 static const char *tell_opcode(const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER) return op->parent->kind == IR_FUNCTION ? "argument" : "block argument";
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
   return op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : info ? info->name : "";
 }
 
+/* As the module's text has it, or null. */
 static void tell_sharding(tell *e, const sdy_sharding *s) {
   const ir_mattr *a = s ? sdy_attr(e->m, SDY_SHARDING, s) : NULL;
   if (!a) {
@@ -74,8 +82,10 @@ static void tell_sharding(tell *e, const sdy_sharding *s) {
 }
 
 /* Where the value is: in which function, by how many ops with regions around it, and in which named computation, which
- * is what becomes of a call of a function. */
+ * is what becomes of a call of a function.
+ * {"function": "main", "main": true, "depth": 1, "inside": 0} for an op in the body of a loop of main. */
 static void tell_scope(tell *e, const ir_op *op) {
+  assert(op->parent != NULL);
   const ir_computation *c = op->parent;
   const ir_op *named = NULL;
   uint32_t depth = 0;
@@ -87,6 +97,7 @@ static void tell_scope(tell *e, const ir_op *op) {
   base_putf(e->out, "%u", named ? named->id + 1 : 0);
 }
 
+/* The text, and for tensors the bytes of an element and the sizes; null for a dynamic one. */
 static void tell_type(tell *e, const ir_type *t) {
   base_text text;
   base_text_init(&text, e->out->alloc);
@@ -106,11 +117,13 @@ static void tell_type(tell *e, const ir_type *t) {
   base_putc(e->out, ']');
 }
 
+/* Places of operands; ops without a place (meshes) are left out. */
 static void tell_operands(tell *e, const ir_op *op) {
   BASE_PUT(e->out, ", \"operands\": [");
   bool first = true;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_use *use = &op->operands[i];
+    assert(use->op->id < e->m->n_ids);
     uint32_t place = e->op_places[use->op->id];
     if (!place) continue;
     base_putf(e->out, "%s%u", first ? "" : ", ", place - 1 + use->index);
@@ -119,8 +132,12 @@ static void tell_operands(tell *e, const ir_op *op) {
   base_putc(e->out, ']');
 }
 
+/* Called for each value in text order. Ops that were added after the table was made have no slot, and are left out.
+ * %0 = stablehlo.abs %a is {"name": "%0", "opcode": "stablehlo.abs", "line": 3, ..., "type": "tensor<8xf32>",
+ * "itemsize": 4, "shape": [8], "operands": [0], "sharding": "#sdy.sharding<@m, [{\"x\"}]>"}. */
 static int tell_value(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   tell *e = ctx;
+  assert(v.op->id < e->m->n_ids && v.index < v.op->n_results);
   (void)err;
   if (v.op->opcode == IR_OP_SDY_MESH || (e->s && v.op->id >= e->s->n_ids)) return 0;
   uint32_t slot = e->s ? shard_slot_of(e->s, v.op, v.index) : 0;
@@ -154,6 +171,8 @@ static void tell_results(tell *e) {
   BASE_PUT(e->out, "],\n ");
 }
 
+/* {"results": ..., "values": [...  and leaves the object open for what follows.
+ * op_places are needed while values are listed only: operands come before their readers in the text. */
 static int tell_values(tell *e, xlac_error *err) {
   size_t bytes = ((size_t)e->m->n_ids + 1) * sizeof *e->op_places;
   e->op_places = base_malloc(e->m->alloc, bytes);
@@ -167,13 +186,16 @@ static int tell_values(tell *e, xlac_error *err) {
   return status;
 }
 
+/* "x" or, for a sub-axis, "x:(1)2". */
 static void tell_axis(base_text *o, sdy_axis a) {
+  assert(a.name != NULL);
   base_putc(o, '"');
   base_put(o, a.name->s, a.name->n);
   if (a.size) base_putf(o, ":(%lld)%lld", (long long)a.pre, (long long)a.size);
   base_putc(o, '"');
 }
 
+/* The value of a slot; null for results of functions, which are no values. */
 static void tell_place(tell *e, uint32_t slot) {
   uint32_t place = slot == SHARD_NO_SLOT || slot >= e->s->n_values ? 0 : e->places[slot];
   if (place)
@@ -182,6 +204,7 @@ static void tell_place(tell *e, uint32_t slot) {
     BASE_PUT(e->out, "null");
 }
 
+/* The letters of the attribute's text: i to z, then z_1, z_2, ... */
 static void tell_factor(base_text *o, uint32_t factor) {
   if (factor < 18)
     base_putf(o, "\"%c\"", 'i' + (int)factor);
@@ -189,6 +212,7 @@ static void tell_factor(base_text *o, uint32_t factor) {
     base_putf(o, "\"z_%u\"", factor - 17);
 }
 
+/* op NULL: between what the main function returns and its results. */
 static void tell_op(tell *e, const ir_op *op) {
   if (!op) {
     BASE_PUT(e->out, "\"op\": null, \"opcode\": \"func.return\", \"line\": 0");
@@ -201,6 +225,8 @@ static void tell_op(tell *e, const ir_op *op) {
   tell_source(e->out, op->loc);
 }
 
+/* Every axis that a value got, in the order in which it happened.
+ * A step is one visit of an op; the axes that it brought to several tensors share its number. */
 static void tell_steps(tell *e, const shard_trace *t) {
   BASE_PUT(e->out, "],\n \"steps\": [");
   e->first = true;
@@ -222,6 +248,7 @@ static void tell_steps(tell *e, const shard_trace *t) {
   }
 }
 
+/* Where axes were written by the program's author. */
 static void tell_origins(tell *e, const shard_trace *t) {
   static const char *const names[] = {
       "argument", "result", "constraint", "manual computation's operand", "manual computation's result", "op"};
@@ -229,6 +256,7 @@ static void tell_origins(tell *e, const shard_trace *t) {
   e->first = true;
   for (uint32_t i = 0; i < t->origins.n; i++) {
     const shard_origin *o = &t->origins.items[i];
+    assert(o->source < sizeof names / sizeof *names);
     tell_next(e);
     BASE_PUT(e->out, "{\"value\": ");
     tell_place(e, o->slot);
@@ -239,6 +267,8 @@ static void tell_origins(tell *e, const shard_trace *t) {
   }
 }
 
+/* Axes that did not go on, and what was in their way.
+ * The strings are for people; `reason` in shard_clash is the number behind them. */
 static void tell_conflicts(tell *e, const shard_trace *t) {
   static const char *const reasons[] = {"another dimension has it",         "it is kept free there",
                                         "it is still to be added up there", "the dimension is closed there",
@@ -247,6 +277,7 @@ static void tell_conflicts(tell *e, const shard_trace *t) {
   e->first = true;
   for (uint32_t i = 0; i < t->conflicts.n; i++) {
     const shard_conflict *c = &t->conflicts.items[i];
+    assert(c->reason < sizeof reasons / sizeof *reasons);
     tell_next(e);
     BASE_PUT(e->out, "{");
     tell_op(e, c->op);
@@ -264,6 +295,8 @@ static void tell_conflicts(tell *e, const shard_trace *t) {
   BASE_PUT(e->out, "]}\n");
 }
 
+/* At the end of propagation, while the table of values is there: values are told with the shardings they have now.
+ * The table's own arena serves for places: it is gone with the table. */
 static int tell_done(void *ctx, shard_trace *trace, const shard_state *s, ir_computation *main, xlac_error *err) {
   (void)main;
   tell e = {.m = s->m, .out = ctx, .s = s};
@@ -276,6 +309,7 @@ static int tell_done(void *ctx, shard_trace *trace, const shard_state *s, ir_com
   return e.out->failed ? base_oom(err, "an explanation") : 0;
 }
 
+/* Options as the default pipeline has them. */
 int shard_explain(ir_module *m, base_text *out, xlac_error *err) {
   shard_options o = {.strategy = SHARD_AGGRESSIVE, .by_op = true, .by_user = true, .keep_rules = true};
   shard_trace trace;
@@ -294,6 +328,7 @@ static bool tell_moves_data(const ir_op *op) {
   return op->opcode == IR_OP_SDY_RESHARD || (sdy_is_collective(op) && !renames);
 }
 
+/* Into how many parts the sharding cuts a tensor; 1 without one. */
 static int64_t tell_moves_shards(const ir_module *m, const sdy_sharding *s) {
   const sdy_mesh *mesh = s ? sdy_mesh_of(m, s) : NULL;
   int64_t n = 1;
@@ -302,10 +337,13 @@ static int64_t tell_moves_shards(const ir_module *m, const sdy_sharding *s) {
 }
 
 /* The bytes that a device must send, at least: for a ring of k devices that gather, (k - 1)/k of the larger of the two
- * local arrays; twice that to add up; what it holds to permute; nothing to slice. */
+ * local arrays; twice that to add up; what it holds to permute; nothing to slice.
+ * A tensor of 1024 bytes cut into 4: to gather it a device sends 768; to add up a local array of 1024 bytes over 4
+ * devices, 1536. */
 static int64_t tell_moves_bytes(const ir_module *m, const ir_op *op, const sdy_sharding *from, const sdy_sharding *to) {
   int64_t whole = ir_type_bytes(op->type), before = tell_moves_shards(m, from), after = tell_moves_shards(m, to);
   int64_t larger = whole / (before < after ? before : after);
+  assert(before >= 1 && after >= 1);
   const sdy_mesh *mesh = to ? sdy_mesh_of(m, to) : NULL;
   const sdy_axes *axes = sdy_of(ir_mattr_of(op, "reduction_axes"), SDY_AXES);
   int64_t k = axes && mesh ? sdy_axes_size(*axes, mesh) : before > after ? before / after : after / before;
@@ -325,6 +363,7 @@ static int64_t tell_moves_bytes(const ir_module *m, const ir_op *op, const sdy_s
   }
 }
 
+/* Counts places as tell_value does, so that "value" is the place in "values". */
 static int tell_moves_op(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   tell *e = ctx;
   (void)err;
@@ -348,6 +387,7 @@ static int tell_moves_op(void *ctx, ir_value v, const char *name, size_t n, xlac
   return 0;
 }
 
+/* Two walks over the same names: all values, then those that move data. */
 int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err) {
   tell e = {.m = m, .out = out};
   TRY(tell_values(&e, err));
@@ -359,8 +399,10 @@ int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err) {
   return out->failed ? base_oom(err, "a list of reshards") : 0;
 }
 
-/* Writing a sharding down on a value, as a program's author would. */
+/* --- annotating --- */
 
+/* Writing a sharding down on a value, as a program's author would: on arguments and results as attributes, on all
+ * other values as constraints. */
 typedef struct note_place {
   base_slice name, function; /* function: "": the main one, or the only one that has such a value */
   const ir_computation *main;
@@ -369,12 +411,15 @@ typedef struct note_place {
   uint32_t lines[2];  /* of the first ones */
 } note_place;
 
+/* The function that the op is in, however deep. */
 static const ir_computation *note_function(const ir_op *op) {
   const ir_computation *c = op->parent;
   while (c->owner) c = c->owner->parent;
   return c;
 }
 
+/* Names are those of the text, which regions side by side use again: the number found decides whether one was meant.
+ * `found` is a candidate until note_check has seen the counts. */
 static int note_find(void *ctx, ir_value v, const char *name, size_t n, xlac_error *err) {
   note_place *p = ctx;
   (void)err;
@@ -400,6 +445,8 @@ static note_place note_read_name(const ir_module *m, const char *value) {
   return p;
 }
 
+/* One in the main function is enough, for names without a function.
+ * Lines of two candidates go into the message, so that the user sees which ones are meant. */
 static int note_check(const note_place *p, const char *value, xlac_error *err) {
   if (p->n_main == 1 || p->n == 1) return 0;
   if (p->n == 0) {
@@ -427,7 +474,9 @@ static int64_t note_result(const char *name, size_t n) {
   return i;
 }
 
+/* The entry function's results have attributes beside its type. NULL takes the sharding away. */
 static int note_on_result(ir_module *m, int64_t i, const sdy_sharding *s, xlac_error *err) {
+  assert(i >= 0);
   ir_computation *f = shc_main(m, true);
   if (!f || i >= f->n_results)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the main function has no result %lld", (long long)i);
@@ -436,7 +485,8 @@ static int note_on_result(ir_module *m, int64_t i, const sdy_sharding *s, xlac_e
   return d && ir_set_result_attrs(f, (uint32_t)i, d) ? 0 : base_oom(err, "a sharding");
 }
 
-/* All that read v read a constraint on it. */
+/* All that read v read a constraint on it.
+ * Right after the value, so that it comes before all its readers. */
 static int note_constraint(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
   shc_at_value(rw, v);
   ir_value c = opt_make(rw, IR_OP_SDY_SHARDING_CONSTRAINT, opt_type(v), 1, &v);
@@ -445,7 +495,9 @@ static int note_constraint(opt_rewriter *rw, ir_value v, const sdy_sharding *s) 
   return opt_rewriter_status(rw);
 }
 
+/* s NULL: what the value has is taken away. A constraint that is named itself is changed, not constrained again. */
 static int note_on_value(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
+  assert(v.op != NULL);
   bool argument = v.op->opcode == IR_OP_PARAMETER && v.op->parent->kind == IR_FUNCTION && !v.op->parent->owner;
   const ir_mattr *a = s ? sdy_attr(rw->m, SDY_SHARDING, s) : NULL;
   if (s && !a) return base_oom(rw->err, "a sharding");
@@ -456,6 +508,7 @@ static int note_on_value(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
   return opt_rewriter_status(rw);
 }
 
+/* "" is no sharding; anything else must be the text of one. */
 static int note_read(ir_module *m, const char *text, size_t n, const sdy_sharding **out, xlac_error *err) {
   const ir_mattr *a = NULL;
   *out = NULL;
@@ -466,6 +519,7 @@ static int note_read(ir_module *m, const char *text, size_t n, const sdy_shardin
               : base_fail(err, XLAC_E_BAD_ARGUMENT, "\"%.*s\" is no #sdy.sharding<...>", n < 80 ? (int)n : 80, text);
 }
 
+/* The text is read before anything is changed; what does not fit the value's type the verifier says at the end. */
 int shard_annotate(ir_module *m, const char *value, const char *sharding, xlac_error *err) {
   opt_rewriter rw;
   const sdy_sharding *s = NULL;

@@ -1,4 +1,6 @@
-/* Taking notes. */
+/* Taking notes: origins before propagation, records of what an op did, clashes; and what sdy-sink-data-flow-edges and
+ * sdy-apply-sharding-constraints do with notes. The forms are Shardy's debug attributes (sdy.sharding_origins,
+ * sdy.propagation_edges), of which the records are a superset. */
 #include <stdio.h>
 
 #include "../common/common.h"
@@ -23,6 +25,7 @@ void shard_trace_free(shard_trace *t) {
   base_map_free(&t->first_origin);
 }
 
+/* Steps go on counting over several runs of propagation on one module. */
 uint32_t shard_trace_first_step(const ir_module *m) {
   int64_t last = -1;
   IR_FOR_COMPUTATIONS(c, m) {
@@ -37,6 +40,8 @@ uint32_t shard_trace_first_step(const ir_module *m) {
 
 /* --- origins --- */
 
+/* The first origin of an axis in a slot stays: who wrote it first is what is asked. Lists by slot are linked by
+ * index. */
 static void trace_add_origin(shard_trace *t, shard_origin o) {
   uint64_t first = 0;
   (void)base_map_get(&t->first_origin, o.slot, &first);
@@ -47,6 +52,7 @@ static void trace_add_origin(shard_trace *t, shard_origin o) {
     t->failed = true;
 }
 
+/* The exact axis first; else one that contains it or is contained, as when an axis was split after it was noted. */
 const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_axis axis) {
   uint64_t first = 0;
   const shard_origin *related = NULL;
@@ -59,13 +65,17 @@ const shard_origin *shard_trace_origin(const shard_trace *t, uint32_t slot, sdy_
   return related;
 }
 
+/* All axes of a sharding have the same origin in the slot. */
 static void trace_origins_of(shard_trace *t, uint32_t slot, const sdy_sharding *s, shard_source source, uint32_t index,
                              uint32_t id) {
+  assert(source <= SHARD_FROM_OP);
   for (uint32_t d = 0; s && slot != SHARD_NO_SLOT && d < s->n_dims; d++)
     for (uint32_t i = 0; i < s->dims[d].axes.n; i++)
       trace_add_origin(t, (shard_origin){slot, s->dims[d].axes.v[i], (uint8_t)source, index, id, 0});
 }
 
+/* An operand's axes are the computation's input both in the body and outside of it.
+ * The body sees the operand under its own name (the block argument), so both get the origin. */
 static void trace_manual(shard_trace *t, const shard_state *s, const ir_op *op, uint32_t id) {
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);
@@ -87,6 +97,8 @@ typedef struct trace_naming {
   uint32_t id;
 } trace_naming;
 
+/* constraint_0, mc_0, ...: names that origins refer to, also written on the ops where origins are asked for.
+ * Both the constraint and the value that it constrains get the origin, as users may look at either. */
 static int trace_name_op(void *ctx, ir_op *op) {
   trace_naming *x = ctx;
   if (op->opcode != x->opcode) return 0;
@@ -107,11 +119,13 @@ static int trace_name_op(void *ctx, ir_op *op) {
   return 0;
 }
 
+/* Inner ops first, as Shardy numbers them. */
 static void trace_named_ops(shard_trace *t, shard_state *s, ir_opcode opcode) {
   trace_naming x = {t, s, opcode, 0};
   if (shc_walk_module(s->m, true, trace_name_op, &x) != 0) t->failed = true;
 }
 
+/* Constraints, then manual computations, then functions: the first to name an axis of a value is its origin. */
 void shard_trace_begin(shard_trace *t, shard_state *s) {
   bool constraints = false, manual = false;
   IR_FOR_COMPUTATIONS(c, s->m) {
@@ -146,12 +160,15 @@ typedef struct trace_note {
   shard_record r;
 } trace_note;
 
+/* By name; whole axes have no size, as in the attribute. */
 static sdy_axis trace_axis(const sdy_mesh *mesh, shard_axis a) {
+  assert(a.axis < mesh->n_axes);
   bool whole = a.pre == 1 && a.size == mesh->axes[a.axis].size;
   return (sdy_axis){mesh->axes[a.axis].name, whole ? 0 : a.pre, whole ? 0 : a.size};
 }
 
-/* The first tensor that had these axes along the factor before. */
+/* The first tensor that had these axes along the factor before.
+ * Before this visit, that is: shard_part_before. */
 static bool trace_source(const shard_projection *p, uint32_t factor, shard_axes axes, uint32_t *from) {
   for (uint32_t t = 0; t < p->n_tensors; t++) {
     const shard_part *part = shard_part_of(&p->tensors[t], factor);
@@ -162,6 +179,7 @@ static bool trace_source(const shard_projection *p, uint32_t factor, shard_axes 
   return false;
 }
 
+/* Each axis once for a tensor: two factors can bring parts that make one axis. */
 static void trace_add(trace_note *n, shard_axis axis) {
   shard_trace *t = n->t;
   n->r.axis = trace_axis(n->p->mesh, axis);
@@ -170,6 +188,7 @@ static void trace_add(trace_note *n, shard_axis axis) {
   if (!BASE_VEC_PUSH(t->alloc, &t->records, n->r)) t->failed = true;
 }
 
+/* What was noted and is part of a merged axis now. Order within a step does not matter: it is sorted when written. */
 static void trace_forget(trace_note *n, shard_axis axis) {
   shard_records *all = &n->t->records;
   sdy_axis gone = trace_axis(n->p->mesh, axis);
@@ -180,7 +199,9 @@ static void trace_forget(trace_note *n, shard_axis axis) {
   }
 }
 
-/* A dimension's new axes, factor by factor. Parts of one axis that two factors got are one again. */
+/* A dimension's new axes, factor by factor. Parts of one axis that two factors got are one again.
+ * For example a dimension of factors i and j, sharded by "x" of size 4: i has "x":(1)2, j "x":(2)2, and the note says
+ * "x". */
 static void trace_dim(trace_note *n, const shard_part *parts, uint32_t n_parts) {
   bool any = false;
   shard_axis before = {0, 1, 1};
@@ -188,6 +209,7 @@ static void trace_dim(trace_note *n, const shard_part *parts, uint32_t n_parts) 
     const shard_part *part = &parts[i];
     if (!part->grown || part->axes.n == 0) continue;
     shard_axis last = part->axes.v[part->axes.n - 1], merged = last;
+    assert(part->factor < n->p->rule->sizes.n);
     if (any && before.axis == last.axis && before.pre * before.size == last.pre) {
       trace_forget(n, before);
       merged = (shard_axis){last.axis, before.pre, before.size * last.size};
@@ -204,6 +226,7 @@ static void trace_dim(trace_note *n, const shard_part *parts, uint32_t n_parts) 
   }
 }
 
+/* Parts are by dimension, so dimensions are counted along the rule's map. */
 static void trace_tensor(trace_note *n, uint32_t i) {
   const sdy_tensor_map *map = shard_map_of(n->p->rule, i);
   const shard_part *at = n->p->tensors[i].parts;
@@ -217,6 +240,8 @@ static void trace_tensor(trace_note *n, uint32_t i) {
   }
 }
 
+/* Origins spread with the axes: the target's is that of the source.
+ * One step for one visit, whichever tensors it updated. */
 void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op, uint32_t op_index,
                       const uint32_t *slots, int level, int64_t user_priority, uint8_t strategy) {
   trace_note n = {.t = t, .s = s, .p = p, .slots = slots};
@@ -228,6 +253,7 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
                        .user_priority = user_priority,
                        .strategy = strategy};
   uint32_t begin = t->records.n;
+  assert(level >= 0);
   for (uint32_t i = 0; i < p->n_tensors; i++)
     if (p->updated[i]) trace_tensor(&n, i);
   if (!t->with_origins) return; /* they follow from the steps */
@@ -243,6 +269,7 @@ void shard_trace_note(shard_trace *t, const shard_state *s, const shard_projecti
   }
 }
 
+/* Rounds find the same conflict again; it is noted once for an op, factor, tensor and axis. */
 static bool trace_knows(const shard_trace *t, uint32_t last, const shard_conflict *c) {
   for (uint32_t i = last; i; i = t->conflicts.items[i - 1].earlier) {
     const shard_conflict *old = &t->conflicts.items[i - 1];
@@ -251,10 +278,12 @@ static bool trace_knows(const shard_trace *t, uint32_t last, const shard_conflic
   return false;
 }
 
+/* A clash is met once a sweep until nothing changes any more: known ones are not noted again. */
 void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_projection *p, ir_op *op,
                          const uint32_t *slots, int level, int64_t user_priority) {
   for (uint32_t i = 0; op && i < p->n_clashes; i++) {
     const shard_clash *clash = &p->clashes[i];
+    assert(clash->tensor < p->n_tensors);
     uint64_t last = 0;
     (void)base_map_get(&t->last_conflict, op->id, &last);
     shard_conflict c = {.op = op,
@@ -273,9 +302,8 @@ void shard_trace_clashes(shard_trace *t, const shard_state *s, const shard_proje
   }
 }
 
-/* Notes on data flow edges go to the ops that own the edges, and constraints that were applied before propagation note
- * it.
- */
+/* --- sinking notes: those of data flow edges go to the ops that own the edges; constraints that were applied before
+ * propagation get theirs --- */
 
 /* The notes of the edges of n owners under `key`, those that have any, as op's attribute `to`. */
 static bool sink_notes(ir_op *op, uint32_t n, const ir_value *owners, const char *key, const char *to) {
@@ -292,6 +320,7 @@ static bool sink_notes(ir_op *op, uint32_t n, const ir_value *owners, const char
   return array && ir_m_set(op, to, array);
 }
 
+/* An op's results, or the arguments of its computation, for which it owns edges. */
 static bool sink_owners(opt_rewriter *rw, ir_op *op, bool results, ir_value **owners, uint32_t *n) {
   bool computation = op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || op->opcode == IR_OP_SDY_NAMED_COMPUTATION;
   *n = results ? op->n_results : computation ? op->called[0]->n_params : 0;
@@ -301,6 +330,7 @@ static bool sink_owners(opt_rewriter *rw, ir_op *op, bool results, ir_value **ow
   return *owners != NULL;
 }
 
+/* What edges noted becomes lists on the op, an entry for each result or block argument. */
 int shard_sink_notes(opt_rewriter *rw, ir_op *op, bool origins, bool edges) {
   for (int results = 0; results < 2 && (origins || edges); results++) {
     ir_value *owners = NULL;
@@ -317,6 +347,7 @@ int shard_sink_notes(opt_rewriter *rw, ir_op *op, bool origins, bool edges) {
 
 /* --- applied constraints: their axes came from the result to the operand, a step each --- */
 
+/* As if the constraint had been propagated through: a step from its result to its operand, edges sorted by axis. */
 static bool sink_note_constraint(ir_op *op, int64_t step) {
   ir_module *m = op->parent->module;
   const sdy_sharding *s = sdy_of(ir_mattr_of(op, "sharding"), SDY_SHARDING);
@@ -346,6 +377,7 @@ typedef struct sink_constraints {
   uint32_t n_ids;
 } sink_constraints;
 
+/* Those with a rule from before are none that this run has applied. */
 static int sink_constraint(void *ctx, ir_op *op) {
   sink_constraints *x = ctx;
   if (op->opcode != IR_OP_SDY_SHARDING_CONSTRAINT || !ir_mattr_of(op, "sdy.sharding_rule")) return 0;

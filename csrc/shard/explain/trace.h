@@ -1,5 +1,7 @@
-/* What propagation did, noted down as it does it: which axis came to which value, from which other value, through which
- * op and factor, at which step; and which axes were in each other's way. */
+/* What propagation did, noted down as it does it: which axis came to which value, from which other value, through
+ * which op and factor, at which step; and which axes were in each other's way. A trace lives as long as the run that
+ * it is passed to (shard_propagate_traced) and its `done`; ops in it are the module's, and may be gone from it
+ * afterwards. Errors stick in `failed`: propagation itself does not stop for them. */
 #ifndef XLAC_SHARD_EXPLAIN_TRACE_H
 #define XLAC_SHARD_EXPLAIN_TRACE_H
 
@@ -22,7 +24,7 @@ typedef struct shard_record {
 BASE_VEC(shard_records, shard_record);
 
 /* While propagation runs little is written down, for that is what notes cost it: which looks at ops changed something,
- * and, by the state, what changed. Records are made of that when they are asked for: propagate_replay.c. */
+ * and, by the state, what changed. Records are made of that when they are asked for: shard_replay. */
 typedef struct shard_look {
   ir_op *op;         /* or NULL, as in a record */
   uint32_t op_index; /* as in a record */
@@ -43,6 +45,7 @@ typedef struct shard_gone_use {
 } shard_gone_use;
 BASE_VEC(shard_gone_uses, shard_gone_use);
 
+/* Why an axis could not go on, in the order in which the reasons are tried. */
 typedef enum shard_reason {
   SHARD_OTHER_FACTOR, /* another dimension of `tensor` has the axis, or a part of it */
   SHARD_REPLICATED,   /* the tensor keeps the axis free */

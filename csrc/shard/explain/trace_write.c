@@ -1,4 +1,6 @@
-/* Notes as attributes, in the form that Shardy gives them. */
+/* Notes as attributes, in the form that Shardy gives them: sdy.propagation_edges lists for an op, step by step, which
+ * axis went from which of its tensors to which others; sdy.sharding_origins names for each axis where it was first
+ * written. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -6,7 +8,9 @@
 
 /* --- edges --- */
 
-/* The edges of one op (or function result) come together, by step, then by the axis's name. */
+/* The edges of one op (or function result) come together, by step, then by the axis's name.
+ * As Shardy writes it: sdy.propagation_edges = #sdy.propagation_edges<[{step-0 = [{"x" = operand-0 ->
+ * [result-0]}]}]>. */
 static int write_order(const void *x, const void *y) {
   const shard_record *a = *(const shard_record *const *)x, *b = *(const shard_record *const *)y;
   uint32_t i = a->op ? a->op->id : 0, j = b->op ? b->op->id : 0;
@@ -21,6 +25,7 @@ static int write_order(const void *x, const void *y) {
   return a->step < b->step ? -1 : a->step > b->step;
 }
 
+/* Within an op, the order of the attribute. */
 static int write_by_step(const void *x, const void *y) {
   const shard_record *a = *(const shard_record *const *)x, *b = *(const shard_record *const *)y;
   if (a->step != b->step) return a->step < b->step ? -1 : 1;
@@ -41,8 +46,10 @@ static sdy_edge_value write_value(const shard_record *r, uint32_t tensor) {
   return (sdy_edge_value){result, result ? tensor - r->n_operands : tensor};
 }
 
-/* v[0..n): records of one step, sorted by axis and source. */
+/* v[0..n): records of one step, sorted by axis and source.
+ * Records of one axis and source are one edge with several targets. Returns the number of edges; 0: out of memory. */
 static uint32_t write_step(base_arena *a, const shard_record **v, uint32_t n, sdy_step *step) {
+  assert(n > 0);
   sdy_edge *edges = BASE_ARRAY(a, sdy_edge, n);
   sdy_edge_value *to = BASE_ARRAY(a, sdy_edge_value, n);
   *step = (sdy_step){v[0]->step, 0, edges};
@@ -59,7 +66,9 @@ static uint32_t write_step(base_arena *a, const shard_record **v, uint32_t n, sd
   return step->n;
 }
 
+/* Of records that differ only in their step the earliest counts: later rounds send the same axis again. */
 static const ir_mattr *write_edges(const shard_state *s, base_arena *a, const shard_record **v, uint32_t n) {
+  assert(n > 0);
   uint32_t kept = 0; /* of equal edges the first */
   for (uint32_t i = 0; i < n; i++)
     if (kept == 0 || !write_same_edge(v[kept - 1], v[i])) v[kept++] = v[i];
@@ -75,12 +84,15 @@ static const ir_mattr *write_edges(const shard_state *s, base_arena *a, const sh
   return edges ? sdy_attr(s->m, SDY_EDGES, edges) : NULL;
 }
 
+/* Function results, beside the type.
+ * NULL: making the value has failed. */
 static bool write_set_result(ir_computation *c, uint32_t i, const char *key, const ir_mattr *value) {
   ir_module *m = c->module;
   const ir_mdict *d = value ? ir_mdict_with(m, ir_result_attrs(c, i), key, value) : NULL;
   return d && ir_set_result_attrs(c, i, d);
 }
 
+/* Sorted by op, so that each op gets all of its records in one attribute, in the order of steps. */
 int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_computation *main, xlac_error *err) {
   base_arena arena;
   base_arena_init(&arena, t->alloc);
@@ -102,12 +114,14 @@ int shard_trace_write_edges(const shard_trace *t, const shard_state *s, ir_compu
 
 /* --- origins --- */
 
+/* As tell_axis has it, without quotes. */
 static size_t write_axis(char *buf, size_t size, sdy_axis a) {
   int n = a.size ? snprintf(buf, size, "%s:(%lld)%lld", a.name->s, (long long)a.pre, (long long)a.size)
                  : snprintf(buf, size, "%s", a.name->s);
   return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
 }
 
+/* Shardy's names: "input: 0", "output: 1", "constraint_0", "mc_0_input: 2". */
 static size_t write_origin(char *buf, size_t size, const shard_origin *o) {
   int n = 0;
   if (o->source == SHARD_FROM_CONSTRAINT)
@@ -166,8 +180,10 @@ static void write_self(const shard_state *s, uint32_t slot, char *buf, size_t si
   }
 }
 
+/* Ops with one place for a sharding have a dictionary; others a list of them, one for each result. */
 static bool write_on_op(const shard_trace *t, const shard_state *s, uint32_t slot) {
   ir_op *op = s->slots[slot].op;
+  assert(op != NULL && op->n_results > 0);
   char self[96];
   write_self(s, slot, self, sizeof self);
   const ir_mattr *value = write_dict(t, s, slot, self);
@@ -186,6 +202,7 @@ static bool write_on_op(const shard_trace *t, const shard_state *s, uint32_t slo
   return array && ir_m_set(op, "sdy.sharding_origins", array);
 }
 
+/* A value that a function returns tells its origins on the result too. */
 static bool write_on_results(const shard_trace *t, const shard_state *s, uint32_t slot) {
   for (uint32_t i = s->return_first[slot]; i < s->return_first[slot + 1]; i++) {
     const shard_return *r = &s->returns[i];
@@ -197,6 +214,7 @@ static bool write_on_results(const shard_trace *t, const shard_state *s, uint32_
   return true;
 }
 
+/* sdy.sharding_origins = {x = "self", y = "input: 1"}: "self" where the value is that input itself. */
 int shard_trace_write_origins(const shard_trace *t, const shard_state *s, xlac_error *err) {
   for (uint32_t slot = 0; slot < s->n_values; slot++) {
     uint64_t first = 0;

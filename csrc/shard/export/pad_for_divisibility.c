@@ -1,16 +1,27 @@
-/* sdy-pad-for-divisibility: dimensions that their shards do not divide get more elements at their ends, before they are
- * cut, and lose them when they are gathered. What stands there does not matter, but where a product sums over it: there
- * it is zero. Ops that would mix it with the rest are an error.
+/* sdy-pad-for-divisibility: dimensions that their shards do not divide get more elements at their ends, before they
+ * are cut, and lose them when they are gathered. What stands there does not matter, but where a product sums over it:
+ * there it is zero. Ops that would mix it with the rest are an error. For example 10 elements over 4 devices:
+ * all_slice becomes a pad to 12 and an all_slice into 3 each; all_gather gives 12, of which a slice keeps 10.
  * Requires: collectives where shardings change (sdy-reshard-to-collectives). Preserves: what the program computes.
- * Source: Shardy's answers (2026-06) for slices, gathers, products and ops element by element. */
+ * Source: Shardy's answers (2026-06) for slices, gathers, products and ops element by element.
+ * One walk in program order: when an op is looked at its operands have their padded types, and local_note_facts has
+ * kept the types that all values had before. */
 #include "../local/local.h"
 
+/* The example in text, on <["x"=4]>:
+ *    %1 = stablehlo.pad %a, 0.0, low = [0], high = [2], interior = [0] : (tensor<10xf32>) -> tensor<12xf32>
+ *    %2 = sdy.all_slice [{"x"}] %1 out_sharding=<@m, [{"x"}]> : tensor<12xf32>
+ *    %3 = stablehlo.abs %2 : tensor<12xf32>
+ *    %4 = sdy.all_gather [{"x"}] %3 out_sharding=<@m, [{}]> : tensor<12xf32>
+ *    %5 = stablehlo.slice %4 [0:10] : tensor<10xf32> */
 typedef struct pad_pass {
   local_pass p;
   base_map zeros; /* values (their op) whose padding is zero */
 } pad_pass;
 
+/* The next multiple of the number of shards. */
 static int64_t pad_up(int64_t size, int64_t shards) {
+  assert(size >= 0);
   int64_t over = shards > 1 ? size % shards : 0;
   return over ? size + shards - over : size;
 }
@@ -27,25 +38,31 @@ static const ir_type *pad_type(pad_pass *x, const ir_type *t, const sdy_sharding
   return changed ? local_shape(&x->p, t, t->rank, dims) : t;
 }
 
+/* Padding that this pass has made itself is zero, and stays so through collectives that only move it. */
 static bool pad_is_zero(const pad_pass *x, ir_value v) {
   uint64_t seen;
   return base_map_get(&x->zeros, base_key(v.op), &seen);
 }
 
+/* By op: all results of one op are padded alike. */
 static void pad_note_zero(pad_pass *x, ir_value v) {
   if (v.op && !base_map_set(&x->zeros, base_key(v.op), 1)) x->p.rw.failed = true;
 }
 
+/* A sharding for an op that is made; nothing where making it has failed. */
 static void pad_give(pad_pass *x, ir_value v, const sdy_sharding *s) {
   if (v.op && s && !sdy_set(v, s)) x->p.rw.failed = true;
 }
 
 /* --- what is affected --- */
 
+/* Types are interned, so a type that does not grow is the same one. */
 static bool pad_grows(pad_pass *x, const local_fact *f) {
+  assert(f != NULL);
   return pad_type(x, f->type, f->s) != f->type;
 }
 
+/* Ops of which no operand or result grows are left alone, regions of control flow too. */
 static bool pad_touches(pad_pass *x, const ir_op *op) {
   bool any = false;
   for (uint32_t i = 0; i < op->n_operands && !any; i++) any = pad_grows(x, local_operand(&x->p, op, i));
@@ -68,13 +85,17 @@ static int pad_retype(pad_pass *x, ir_op *op) {
 
 /* --- making and dropping padding --- */
 
+/* A scalar of the element type. */
 static ir_value pad_zero(pad_pass *x, const ir_type *like) {
+  assert(like != NULL);
   return opt_splat(&x->p.rw, opt_tensor(&x->p.rw, (base_dtype)like->dtype, 0, NULL), 0);
 }
 
+/* v padded with zeros at the ends of its dimensions up to the type `to`, with the sharding of v. */
 static ir_value pad_make(pad_pass *x, ir_value v, const ir_type *to) {
   opt_rewriter *rw = &x->p.rw;
   const ir_type *t = opt_type(v);
+  assert(t->rank == to->rank);
   int64_t none[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0};
   for (uint32_t d = 0; d < t->rank; d++) high[d] = to->dims[d] - t->dims[d];
   ir_value both[] = {v, pad_zero(x, t)};
@@ -119,6 +140,7 @@ static ir_value pad_gather_whole(pad_pass *x, ir_value v, const ir_type *was, co
   opt_set(rw, made, "gathering_axes", sdy_attr(rw->m, SDY_AXIS_LISTS, sdy_axis_lists_make(rw->m, t->rank, lists)));
   opt_set(rw, made, "out_sharding", to ? sdy_attr(rw->m, SDY_SHARDING, to) : NULL);
   if (!cuts || rw->failed) return made;
+  /* Only dimensions that were padded are cut back. */
   made = opt_slice(rw, made, starts, limits, strides);
   pad_give(x, made, to);
   return made;
@@ -141,6 +163,7 @@ static int pad_gather_first(pad_pass *x, ir_op *op, const sdy_sharding *from, co
   return 0;
 }
 
+/* The types: t is what the operand has now, f->type what it was, `to` what shards of the result's sharding divide. */
 static int pad_all_slice(pad_pass *x, ir_op *op) {
   opt_rewriter *rw = &x->p.rw;
   const sdy_sharding *out = sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
@@ -167,6 +190,7 @@ static int pad_all_slice(pad_pass *x, ir_op *op) {
 static ir_value pad_slice_again(pad_pass *x, ir_value v, const sdy_sharding *to, const sdy_axes *lists) {
   opt_rewriter *rw = &x->p.rw;
   const ir_type *t = opt_type(v), *padded = t ? pad_type(x, t, to) : NULL;
+  /* The cut dimensions may need other padding for other axes. */
   if (padded && padded != t) v = pad_make(x, v, padded);
   ir_value made = opt_make(rw, IR_OP_SDY_ALL_SLICE, padded, 1, &v);
   opt_set(rw, made, "slicing_axes", sdy_attr(rw->m, SDY_AXIS_LISTS, sdy_axis_lists_make(rw->m, to->n_dims, lists)));
@@ -181,6 +205,7 @@ static int pad_all_gather(pad_pass *x, ir_op *op) {
   const sdy_sharding *out = sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING), *to = out;
   const local_fact *f = local_operand(&x->p, op, 0);
   const ir_type *before = op->type, *t = opt_type(opt_operand(op, 0));
+  assert(out && t->rank <= IR_MAX_RANK);
   int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK] = {0};
   sdy_axes lists[IR_MAX_RANK], again[IR_MAX_RANK];
   bool zero = pad_is_zero(x, opt_operand(op, 0)), cuts = false, whole[IR_MAX_RANK] = {false}, any = false;
@@ -217,6 +242,8 @@ static int pad_all_gather(pad_pass *x, ir_op *op) {
 
 /* --- all_to_all: a gather and a slice, where a dimension that it moves is padded --- */
 
+/* Padding sits at the end of the global dimension, in the last shard. Moving axes would leave it in the middle, so
+ * the dimensions are gathered whole, cut to their data, and sliced again. */
 static int pad_all_to_all(pad_pass *x, ir_op *op) {
   opt_rewriter *rw = &x->p.rw;
   const sdy_params *params = sdy_of(ir_mattr_of(op, "params"), SDY_PARAMS);
@@ -241,6 +268,7 @@ static int pad_all_to_all(pad_pass *x, ir_op *op) {
 
 /* --- slices: what begins at 0 may just take more --- */
 
+/* [0:9] of 10 elements over 4 devices: the result is padded to 12, and so is the operand, of which [0:12] is taken. */
 static int pad_slice(pad_pass *x, ir_op *op) {
   opt_rewriter *rw = &x->p.rw;
   const local_fact *f = local_result(&x->p, op, 0);
@@ -268,9 +296,11 @@ static int pad_slice(pad_pass *x, ir_op *op) {
 
 /* --- products: zeros along what is summed over --- */
 
-/* Which elements are the original ones. */
+/* Which elements are the original ones.
+ * iota(d) < original size, for each padded dimension of `dims`, and-ed. An op of NULL where none of them is padded. */
 static ir_value pad_mask(pad_pass *x, const ir_type *padded, const ir_type *original, const sdy_sharding *s, uint32_t n,
                          const int64_t *dims) {
+  assert(padded->rank == original->rank);
   opt_rewriter *rw = &x->p.rw;
   ir_value mask = {NULL, 0};
   const ir_type *index = local_shape(&x->p, opt_tensor(rw, XLAC_S32, 0, NULL), padded->rank, padded->dims);
@@ -290,6 +320,7 @@ static ir_value pad_mask(pad_pass *x, const ir_type *padded, const ir_type *orig
   return mask;
 }
 
+/* select(mask, v, 0): only where what stands in the padding is not known to be zero. */
 static int pad_zero_operand(pad_pass *x, ir_op *op, uint32_t i, uint32_t n, const int64_t *dims) {
   opt_rewriter *rw = &x->p.rw;
   ir_value v = opt_operand(op, i);
@@ -307,6 +338,7 @@ static int pad_zero_operand(pad_pass *x, ir_op *op, uint32_t i, uint32_t n, cons
   return opt_rewriter_status(rw);
 }
 
+/* Both sides are made zero along contracting dimensions: NaN * 0 of garbage on one side would be NaN. */
 static int pad_dot_general(pad_pass *x, ir_op *op) {
   static const char *const sides[] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions"};
   for (uint32_t i = 0; i < 2; i++) {
@@ -359,6 +391,7 @@ static bool pad_keeps_places(pad_pass *x, const ir_op *op) {
       }
       return true;
     }
+    /* A reduced dimension must not be padded: its padding would be reduced with the data. */
     case IR_OP_REDUCE:
       for (uint32_t i = 0; i < op->n_operands / 2; i++) {
         uint32_t n = 0;
@@ -373,6 +406,7 @@ static bool pad_keeps_places(pad_pass *x, const ir_op *op) {
   }
 }
 
+/* See shc_reshape_keeps: only the outermost dimension of a group may grow. */
 static bool pad_reshape_keeps(pad_pass *x, const ir_op *op) {
   const local_fact *f = local_result(&x->p, op, 0);
   const ir_type *a = opt_type(opt_operand(op, 0)), *was = local_operand(&x->p, op, 0)->type;
@@ -400,6 +434,7 @@ static int pad_pad(pad_pass *x, ir_op *op) {
   return a && ir_m_set(op, "edge_padding_high", a) ? pad_retype(x, op) : base_oom(x->p.rw.err, "padding");
 }
 
+/* Ops with ways of their own first, then those that keep every element in its place, else the error. */
 static int pad_op(pad_pass *x, ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER || !pad_touches(x, op)) return 0;
   switch (op->opcode) {
@@ -429,6 +464,7 @@ static int pad_op(pad_pass *x, ir_op *op) {
 
 /* --- the pass --- */
 
+/* The message is Shardy's. sdy-update-non-divisible-input-output-shardings makes signatures divisible. */
 static int pad_signature(pad_pass *x, const ir_computation *f) {
   static const char *const words = "has a non-divisible sharding. Shardy expects function IO to be divisible.";
   xlac_error *err = x->p.rw.err;
@@ -444,7 +480,8 @@ static int pad_signature(pad_pass *x, const ir_computation *f) {
   return 0;
 }
 
-/* Regions nest no deeper than the verifier allows. */
+/* Regions nest no deeper than the verifier allows.
+ * Arguments of regions get the types that the ops around them now give. */
 static int pad_region(pad_pass *x, ir_computation *c) {
   for (uint32_t i = 0; i < c->n_params; i++)
     if (pad_grows(x, local_result(&x->p, c->params[i], 0))) TRY(pad_retype(x, c->params[i]));
@@ -457,6 +494,8 @@ static int pad_region(pad_pass *x, ir_computation *c) {
   return 0;
 }
 
+/* What is returned must fit the signature, whose types have been made divisible already: a result that has changed
+ * here would need a reshard that knows how to cut it back, and only earlier passes insert those. */
 static int pad_function(pad_pass *x, ir_computation *f) {
   const ir_type **before = BASE_ARRAY(&x->p.rw.arena, const ir_type *, (size_t)f->n_results + 1);
   if (!before) return base_oom(x->p.rw.err, "padding");
@@ -473,6 +512,7 @@ static int pad_function(pad_pass *x, ir_computation *f) {
   return 0;
 }
 
+/* Facts are noted before anything grows: rules of ops speak of the types that were. */
 static int pad_all(pad_pass *x) {
   TRY(local_note_facts(&x->p));
   for (ir_computation *c = x->p.rw.m->first; c; c = c->next) {
@@ -483,6 +523,7 @@ static int pad_all(pad_pass *x) {
   return opt_rewriter_status(&x->p.rw);
 }
 
+/* Verified in the end: ops that were retyped in ways that do not go together are found there. */
 int shard_pad(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   pad_pass x = {.p = {.channel = 1}};

@@ -11,6 +11,8 @@ typedef struct perm_mesh {
   const base_istr *name;
 } perm_mesh;
 BASE_VEC(perm_meshes, perm_mesh);
+/* The explicit-reshard machinery (reshard/explicit.h) with other choices: shardings are given up along permutation
+ * factors rather than made compatible. */
 typedef struct perm_pass {
   explicit_pass e;
   shc_names names;    /* of symbols, for new meshes */
@@ -24,6 +26,11 @@ typedef struct perm_pass {
 
 enum { PERM_MAX_DEVICES = 1 << 20 };
 
+/* 10 elements over 4 devices, a reverse of the only dimension:
+ *    padded to 12, 3 each    [0 1 2] [3 4 5] [6 7 8] [9 . .]
+ *    the last 2 to the next  [. . 0] [1 2 3] [4 5 6] [7 8 9]
+ *    mirrored and reversed   [9 8 7] [6 5 4] [3 2 1] [0 . .]
+ *    cut to 10               [9 8 7] [6 5 4] [3 2 1] [0] */
 typedef struct permrev {
   perm_pass *p;
   ir_op *op;
@@ -40,7 +47,9 @@ typedef struct permrev {
   const base_istr **manual; /* axes of those, in the order of the mesh */
 } permrev;
 
+/* How many parts dimension d is in. */
 static int64_t permrev_shards(const permrev *x, uint32_t d) {
+  assert(d < x->s->n_dims);
   return sdy_axes_size(x->s->dims[d].axes, x->mesh);
 }
 
@@ -60,6 +69,7 @@ static bool permrev_read(permrev *x, const int64_t *reversed, uint32_t n) {
   return true;
 }
 
+/* Whether the axis shards a dimension that gets padding: only such ones need the exchange between neighbours. */
 static bool permrev_shards_padded(const permrev *x, const base_istr *name) {
   for (uint32_t d = 0; d < x->type->rank; d++)
     for (uint32_t i = 0; x->padded[d] && i < x->s->dims[d].axes.n; i++)
@@ -67,11 +77,13 @@ static bool permrev_shards_padded(const permrev *x, const base_istr *name) {
   return false;
 }
 
+/* In mesh order, as manual_axes must be. */
 static void permrev_find_manual(permrev *x) {
   for (uint32_t i = 0; i < x->mesh->n_axes; i++)
     if (permrev_shards_padded(x, x->mesh->axes[i].name)) x->manual[x->n_manual++] = x->mesh->axes[i].name;
 }
 
+/* The list is as short as the mesh has axes. */
 static bool permrev_is_manual(const permrev *x, const base_istr *name) {
   for (uint32_t i = 0; i < x->n_manual; i++)
     if (x->manual[i] == name) return true;
@@ -80,14 +92,18 @@ static bool permrev_is_manual(const permrev *x, const base_istr *name) {
 
 /* --- devices: places in the mesh, row-major --- */
 
-/* How far apart neighbours along the axis stand. */
+/* How far apart neighbours along the axis stand: the product of the sizes of all axes minor to it, and for a sub-axis
+ * of what is minor to it in its own axis.
+ * On <["a"=2, "b"=4]> "a" has the stride 4, "b" 1, and "b":(1)2 has 2. */
 static int64_t permrev_stride(const sdy_mesh *mesh, sdy_axis a) {
+  assert(sdy_mesh_find(mesh, a.name) >= 0);
   int64_t stride = 1;
   for (int i = sdy_mesh_find(mesh, a.name) + 1; i < (int)mesh->n_axes; i++) stride *= mesh->axes[i].size;
   int at = sdy_mesh_find(mesh, a.name);
   return stride * (mesh->axes[at].size / sdy_axis_end(a, mesh));
 }
 
+/* A mesh without ids has its devices in order. */
 static int64_t permrev_device(const sdy_mesh *mesh, int64_t place) {
   return mesh->n_ids ? mesh->ids[place] : place;
 }
@@ -100,6 +116,7 @@ static const sdy_mesh *permrev_mirrored(const permrev *x) {
   bool in_order = true;
   if (!ids || !mesh) return NULL;
   for (int64_t i = 0; i < x->n_devices; i++) {
+    /* The digit k of an axis of size n becomes n - 1 - k. */
     int64_t place = i;
     for (uint32_t k = 0; k < x->n_axes; k++) {
       int64_t stride = permrev_stride(x->mesh, x->axes[k]), size = sdy_axis_size(x->axes[k], x->mesh);
@@ -112,7 +129,8 @@ static const sdy_mesh *permrev_mirrored(const permrev *x) {
   return mesh;
 }
 
-/* The name of a mesh op that is like it; a new one at the front where there is none. NULL when out of memory. */
+/* The name of a mesh op that is like it; a new one at the front where there is none. NULL when out of memory.
+ * From the last to the first: meshes made here come after those of the program, and are the likely ones. */
 static const base_istr *permrev_named(permrev *x, const sdy_mesh *mesh) {
   perm_pass *p = x->p;
   ir_module *m = p->e.rw.m;
@@ -137,6 +155,7 @@ static const base_istr *permrev_named(permrev *x, const sdy_mesh *mesh) {
 
 /* --- ops --- */
 
+/* Out of memory, which is all that can go wrong once the rewrite has begun. */
 static void permrev_fail(permrev *x) {
   x->p->e.rw.failed = true;
 }
@@ -147,6 +166,7 @@ static ir_value permrev_sharded(permrev *x, ir_value v, const sdy_sharding *s) {
   return v;
 }
 
+/* With zeros at the ends. They come back to the ends after the reverse, where the slice takes them off. */
 static ir_value permrev_pad(permrev *x, ir_value v) {
   opt_rewriter *rw = &x->p->e.rw;
   int64_t high[IR_MAX_RANK] = {0}, none[IR_MAX_RANK] = {0};
@@ -163,6 +183,7 @@ static ir_value permrev_pad(permrev *x, ir_value v) {
 
 /* v from `from` to `to` along d, all of other dimensions. */
 static ir_value permrev_part(permrev *x, ir_value v, uint32_t d, int64_t from, int64_t to, const sdy_sharding *s) {
+  assert(from <= to);
   int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK];
   const ir_type *t = opt_type(v);
   for (uint32_t i = 0; t && i < t->rank; i++) {
@@ -173,7 +194,9 @@ static ir_value permrev_part(permrev *x, ir_value v, uint32_t d, int64_t from, i
   return t ? permrev_sharded(x, opt_slice(&x->p->e.rw, v, starts, limits, strides), s) : v;
 }
 
-/* Every device but the last along the dimension, and the one after it. NULL when out of memory. */
+/* Every device but the last along the dimension, and the one after it. NULL when out of memory.
+ * Counting up in the digits of the axes, minor first; a carry out of the major one: the last device, which has no
+ * next. */
 static const ir_mattr *permrev_pairs(permrev *x, uint32_t d) {
   sdy_axes axes = x->s->dims[d].axes;
   ir_module *m = x->p->e.rw.m;
@@ -194,12 +217,14 @@ static const ir_mattr *permrev_pairs(permrev *x, uint32_t d) {
   return v ? ir_m_dense_i64(m, 2, dims, v) : NULL;
 }
 
-/* The last `n` elements along d of every device go before the first of the next. */
+/* The last `n` elements along d of every device go before the first of the next.
+ * The first device along the dimension receives nothing, and collective_permute gives it zeros. */
 static ir_value permrev_shift(permrev *x, ir_value v, uint32_t d, int64_t n, const sdy_sharding *local) {
   opt_rewriter *rw = &x->p->e.rw;
   const ir_type *t = opt_type(v);
   if (!t) return v;
   int64_t rest = t->dims[d] - n;
+  assert(rest >= 0);
   ir_value last = rest ? permrev_part(x, v, d, rest, t->dims[d], local) : v;
   ir_value moved = opt_make(rw, IR_OP_COLLECTIVE_PERMUTE, opt_type(last), 1, &last);
   opt_set(rw, moved, "source_target_pairs", permrev_pairs(x, d));
@@ -228,6 +253,7 @@ static const sdy_sharding *permrev_local(permrev *x) {
   return to;
 }
 
+/* Local along manual axes, global along all others. */
 static const ir_type *permrev_local_type(permrev *x) {
   int64_t dims[IR_MAX_RANK] = {0};
   for (uint32_t d = 0; d < x->type->rank; d++) {
@@ -239,6 +265,7 @@ static const ir_type *permrev_local_type(permrev *x) {
   return opt_tensor(&x->p->e.rw, (base_dtype)x->type->dtype, x->type->rank, dims);
 }
 
+/* The body of the manual computation: one shift for each padded dimension, of as many elements as were padded. */
 static void permrev_fill(permrev *x, ir_op *manual) {
   opt_rewriter *rw = &x->p->e.rw;
   const sdy_sharding *local = permrev_local(x);
@@ -271,6 +298,8 @@ static ir_value permrev_exchange(permrev *x, ir_value v) {
   return made;
 }
 
+/* Padding at the ends moves to the beginnings (exchange), so that the reverse puts it at the ends again, where a
+ * slice drops it. */
 static void permrev_rewrite(permrev *x) {
   opt_rewriter *rw = &x->p->e.rw;
   ir_op *op = x->op;
@@ -298,6 +327,7 @@ static void permrev_rewrite(permrev *x) {
   if (!rw->failed) explicit_replace(&x->p->e, result, cut);
 }
 
+/* The mirrored mesh needs a name of its own, so the mesh must have one. */
 static bool permrev_has_mesh(permrev *x) {
   if (x->s->mesh_name) return true;
   explicit_pass *e = &x->p->e;
@@ -326,6 +356,7 @@ static bool perm_reverse(perm_pass *p, ir_op *op) {
     explicit_fail(e, base_oom(e->err, "sdy-resolve-permutation-factors"));
     return true;
   }
+  /* More padding than one neighbour can take: whole tensors then. */
   if (!permrev_read(&x, reversed, n)) return false;
   permrev_find_manual(&x);
   if (x.n_axes == 0 || !permrev_has_mesh(&x)) return true;
@@ -340,6 +371,7 @@ static bool perm_reverse(perm_pass *p, ir_op *op) {
 
 /* --- The pass --- */
 
+/* Only StableHLO's ops have permutation factors to resolve; ops of the dialect are left to other passes. */
 static bool permfac_is_stablehlo(const ir_op *op) {
   const ir_mlir_info *info = op->opcode == IR_OP_PARAMETER ? NULL : ir_opcode_info(op->opcode)->mlir;
   return info && strncmp(info->name, "stablehlo.", 10) == 0;
@@ -370,6 +402,7 @@ static bool permfac_slice_stays(explicit_op *x, uint32_t d) {
 
 /* No tensor keeps axes along the factor. */
 static void permfac_clear(explicit_op *x, uint32_t factor, bool *updated) {
+  assert(factor < x->rule->sizes.n);
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
     shard_part *part = shard_part_of(&x->p.tensors[t], factor);
     if (!part || (part->axes.n == 0 && part->overflow.n == 0)) continue;
@@ -378,6 +411,8 @@ static void permfac_clear(explicit_op *x, uint32_t factor, bool *updated) {
   }
 }
 
+/* All other ops: the tensors lose the axes of permutation factors, with reshards before and after the op.
+ * A slice that leaves every device a part of its own is left as it is. */
 static void permfac_replicate(explicit_pass *e, ir_op *op) {
   explicit_op x;
   if (!explicit_prepare(&x, e, op, false, false)) return;
@@ -396,8 +431,10 @@ static void permfac_replicate(explicit_pass *e, ir_op *op) {
   if (any) explicit_insert(&x, updated);
 }
 
-/* The sizes that shards divide. */
+/* The sizes that shards divide.
+ * Whether any dimension grows. */
 static bool permfac_padded(explicit_pass *e, const ir_type *t, const sdy_sharding *s, int64_t *dims) {
+  assert(t->kind == IR_TYPE_TENSOR);
   const sdy_mesh *mesh = s && s->n_dims == t->rank ? explicit_mesh(e, s) : NULL;
   bool grows = false;
   for (uint32_t d = 0; d < t->rank; d++) {
@@ -424,6 +461,7 @@ static bool permfac_reshape_stays(explicit_pass *e, const ir_op *op) {
   return !mesh || shc_reshape_is_local(&e->rw.arena, mesh, in->rank, a, s, out->rank, b, to);
 }
 
+/* A reshape that would move elements between devices is done on whole tensors. */
 static void permfac_reshape(explicit_pass *e, ir_op *op) {
   explicit_op x;
   if (permfac_reshape_stays(e, op) || !explicit_prepare(&x, e, op, false, false)) return;
@@ -437,6 +475,7 @@ static void permfac_reshape(explicit_pass *e, ir_op *op) {
   explicit_insert(&x, updated);
 }
 
+/* exchange (enable-halo-exchange): reversals exchange data between devices; without it they get whole tensors too. */
 static void permfac_visit(perm_pass *p, ir_op *op, bool exchange) {
   if (!permfac_is_stablehlo(op)) return;
   explicit_pass *e = &p->e;
@@ -459,6 +498,7 @@ static void permfac_walk(perm_pass *p, ir_computation *c, bool exchange) {
   }
 }
 
+/* Once for the module: every reverse looks for a mesh like its own, mirrored. */
 static bool permfac_find_meshes(perm_pass *p, ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
@@ -468,6 +508,7 @@ static bool permfac_find_meshes(perm_pass *p, ir_module *m) {
   return true;
 }
 
+/* Functions as they stand in the module; those with an owner are regions, which the walk enters. */
 int shard_resolve_permutation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool exchange = opt_get(args, "enable-halo-exchange");
   perm_pass p = {.meshes = {.n = 0}};

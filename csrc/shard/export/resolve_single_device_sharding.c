@@ -5,7 +5,12 @@
  * Shardy's description of the pass and its tests (2026-08-22). */
 #include "../common/common.h"
 
+/* %1 = stablehlo.abs %a on <@one, []>, where @one = <[], device_ids=[1]> and @m = <["x"=2]>, becomes
+ *    %0 = stablehlo.convert (stablehlo.partition_id) : i64;  %2 = stablehlo.compare EQ, %0, 1
+ *    %3 = stablehlo.if(%2) { stablehlo.return (stablehlo.abs %a) } { stablehlo.return zeros }
+ *    %4 = sdy.all_reduce {"x"} %3 out_sharding=<@m, [{}]> */
 BASE_VEC(single_ops, ir_op *);
+/* by_replica: devices are told apart by replica_id rather than partition_id. */
 typedef struct single_pass {
   opt_rewriter rw;
   bool by_replica;
@@ -15,15 +20,18 @@ typedef struct single_pass {
   single_ops ops;
 } single_pass;
 
+/* Messages are about the op's sharding, so they stand at the op. */
 static int single_fail(single_pass *x, const ir_op *op, const char *what) {
   return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_SHARDING, "%s", what);
 }
 
 /* --- which ops --- */
 
+/* A maximal mesh has one device id and no axes: #sdy.mesh<[], device_ids=[3]>. */
 static bool single_device(const single_pass *x, const sdy_sharding *s, int64_t *id) {
   const sdy_mesh *mesh = s ? sdy_mesh_of(x->rw.m, s) : NULL;
   if (!mesh || !sdy_mesh_is_maximal(mesh)) return false;
+  assert(mesh->n_ids == 1);
   *id = mesh->ids[0];
   return true;
 }
@@ -49,6 +57,7 @@ static int single_device_of(single_pass *x, ir_op *op, bool *found, int64_t *on)
   return 0;
 }
 
+/* Collected first: the walk must not see the ops that are made. */
 static int single_collect(void *ctx, ir_op *op) {
   single_pass *x = ctx;
   bool found;
@@ -61,6 +70,7 @@ static int single_collect(void *ctx, ir_op *op) {
 
 /* --- the two branches --- */
 
+/* partition_id == device, or replica_id == device; ids are u32, device ids 64 bits. */
 static ir_value single_guard(single_pass *x, int64_t on) {
   opt_rewriter *rw = &x->rw;
   ir_opcode own = x->by_replica ? IR_OP_REPLICA_ID : IR_OP_PARTITION_ID;
@@ -76,7 +86,9 @@ static ir_value single_input(const single_pass *x, ir_value v) {
   return to_one ? opt_operand(v.op, 0) : v;
 }
 
+/* The branch that the device takes: a copy of the op, without its sharding, which the others do not share. */
 static void single_run(single_pass *x, ir_op *op, ir_computation *c) {
+  assert(op->n_results > 0);
   opt_rewriter *rw = &x->rw;
   ir_value *operands = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);
   ir_value *results = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_results + 1);
@@ -94,6 +106,7 @@ static void single_run(single_pass *x, ir_op *op, ir_computation *c) {
   opt_set_results(rw, c, op->n_results, results);
 }
 
+/* The other branch: zeros, which do not change a sum; tokens are made anew. */
 static int single_zeros(single_pass *x, ir_op *op, ir_computation *c) {
   opt_rewriter *rw = &x->rw;
   ir_value *results = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_results + 1);
@@ -136,6 +149,7 @@ static void single_sum(single_pass *x, ir_op *op, uint32_t i, ir_value part) {
   rw->before = before;
 }
 
+/* An operand can come twice: it is erased once. */
 static void single_drop_reshards(single_pass *x, const ir_use *operands, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     ir_op *reshard = operands[i].op;
@@ -148,6 +162,7 @@ static void single_drop_reshards(single_pass *x, const ir_use *operands, uint32_
   }
 }
 
+/* The operands are copied aside: erasing the op drops its list, and reshards before it may then be unused. */
 static int single_resolve(single_pass *x, ir_op *op) {
   opt_rewriter *rw = &x->rw;
   bool found;
@@ -181,6 +196,8 @@ static int single_resolve(single_pass *x, ir_op *op) {
 
 /* --- the pass --- */
 
+/* The first mesh that has axes, and all of these: the sum over them is the sum over all devices. A module whose only
+ * meshes are maximal has nothing to sum over and stays. */
 static bool single_find_mesh(single_pass *x) {
   ir_module *m = x->rw.m;
   IR_FOR_COMPUTATIONS(c, m) {
@@ -201,6 +218,7 @@ static bool single_find_mesh(single_pass *x) {
   return true;
 }
 
+/* All ops are found before the first is changed. */
 static int single_all(single_pass *x) {
   if (!single_find_mesh(x)) return base_oom(x->rw.err, "ops on one device");
   if (!x->mesh) return 0;
@@ -209,6 +227,8 @@ static int single_all(single_pass *x) {
   return 0;
 }
 
+/* One program is numbered either way: a device with both a replica and a partition number has no single id to
+ * compare. */
 int shard_resolve_single_device(ir_module *m, const opt_args *args, xlac_error *err) {
   single_pass x = {.by_replica = opt_get(args, "replica-count") > 1};
   if (x.by_replica && opt_get(args, "partition-count") > 1)

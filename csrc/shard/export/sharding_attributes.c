@@ -9,12 +9,14 @@ typedef struct exp_close {
   bool wrong; /* a dimension has a priority and nothing to say */
 } exp_close;
 
+/* Explicit replication goes as well: closed dimensions say the same. */
 static bool exp_is_closed(const sdy_sharding *s) {
   for (uint32_t i = 0; i < s->n_dims; i++)
     if (s->dims[i].open) return false;
   return s->replicated.n == 0;
 }
 
+/* A closed empty dimension may have no priority (the verifier): such ones are found once, and reported at the end. */
 static const sdy_sharding *exp_close_map(void *ctx, const sdy_sharding *s) {
   exp_close *x = ctx;
   ir_module *m = x->m;
@@ -31,6 +33,7 @@ static const sdy_sharding *exp_close_map(void *ctx, const sdy_sharding *s) {
   return to;
 }
 
+/* Priorities of dimensions that say nothing would be invalid now: the verifier reports the first. */
 int shard_close_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   exp_close x = {.m = m};
@@ -45,6 +48,7 @@ int shard_close_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
 /* --- attributes --- */
 
 typedef bool exp_drops_fn(const ir_mentry *e);
+/* Dictionaries are shared between ops, so each is done once. */
 typedef struct exp_drop {
   ir_module *m;
   exp_drops_fn *drops;
@@ -52,6 +56,7 @@ typedef struct exp_drop {
   bool failed;
 } exp_drop;
 
+/* NULL, rather than an empty dictionary, where nothing is left. */
 static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
   ir_mdict *to = d ? base_map_ptr(&x->done, d) : NULL;
   if (to) return to->n ? to : NULL;
@@ -69,15 +74,18 @@ static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
     to->n = i;
   }
   if (to && !base_map_set(&x->done, base_key(d), base_key(to))) x->failed = true;
+  assert(!to || to->n < d->n);
   return to ? to->n ? to : NULL : d;
 }
 
+/* A dictionary that loses nothing is the same one afterwards. */
 static int exp_drop_op(void *ctx, ir_op *op) {
   exp_drop *x = ctx;
   op->mlir = exp_drop_from(x, op->mlir);
   return x->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
+/* Arguments and results have attributes of their own. Most dictionaries lose nothing and are kept. */
 static void exp_drop_signature(exp_drop *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = exp_drop_from(x, f->params[i]->mlir);
   for (uint32_t i = 0; i < ir_function_results(f); i++) {
@@ -86,6 +94,7 @@ static void exp_drop_signature(exp_drop *x, ir_computation *f) {
   }
 }
 
+/* signatures: attributes of functions' arguments and results too. */
 static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac_error *err) {
   exp_drop x = {.m = m, .drops = drops};
   base_map_init(&x.done, m->alloc);
@@ -98,6 +107,7 @@ static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac
   return ok ? 0 : base_oom(err, "attributes of a module");
 }
 
+/* Rules that users wrote say custom=true, and stay: later passes have no other way to know them. */
 static bool exp_is_made_rule(const ir_mentry *e) {
   const sdy_rule *rule = sdy_of(e->value, SDY_RULE);
   return rule && !rule->custom && strcmp(e->key->s, "sdy.sharding_rule") == 0;
@@ -108,6 +118,7 @@ int shard_drop_rules(ir_module *m, const opt_args *args, xlac_error *err) {
   return exp_drop_all(m, false, exp_is_made_rule, err);
 }
 
+/* What shard_trace_write_edges and shard_trace_write_origins have left. */
 static bool exp_is_debug(const ir_mentry *e) {
   static const char *const names[] = {"sdy.propagation_edges",          "sdy.block_arg_propagation_edges",
                                       "sdy.result_propagation_edges",   "sdy.sharding_origins",
@@ -124,12 +135,14 @@ int shard_drop_debug(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* --- groups --- */
 
+/* They have no results, so nothing else changes. */
 static int exp_drop_group(void *ctx, ir_op *op) {
   if (op->opcode != IR_OP_SDY_SHARDING_GROUP) return 0;
   opt_erase(ctx, op);
   return 0;
 }
 
+/* Their work was done when propagation began. */
 int shard_drop_groups(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   opt_rewriter rw;
@@ -158,6 +171,7 @@ int shard_drop_sharding_and_mesh(ir_module *m, const opt_args *args, xlac_error 
 
 static int exp_to_reshard(void *ctx, ir_op *op) {
   (void)ctx;
+  assert(op != NULL);
   if (op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT) op->opcode = IR_OP_SDY_RESHARD; /* of the same attributes */
   return 0;
 }

@@ -6,6 +6,9 @@
 
 #include "../common/common.h"
 
+/* Messages are Shardy's words, so that users find them in its documents.
+ * A dot of [{}, {"x"}] and [{"x"}, {}] gives partial sums on every device along "x". Its result may say
+ * unreduced={"x"}, or a reshard or all-reduce may add them up; a result that says neither has lost an axis. */
 typedef struct exunr {
   ir_module *m;
   opt_symbols symbols;
@@ -20,12 +23,15 @@ typedef struct exunr_at {
 } exunr_at;
 enum { EXUNR_NEVER = -1 };
 
+/* Sums are what is meant where nothing is said. */
 static const char *exunr_word(int kind) {
   return kind == SDY_MAX ? "max" : kind == SDY_MIN ? "min" : "sum";
 }
 
 static int exunr_fail(const exunr *x, exunr_at at, const char *format, ...) BASE_PRINTF(3, 4);
+/* The name of the op is in the message, as MLIR's emitOpError has it. */
 static int exunr_fail(const exunr *x, exunr_at at, const char *format, ...) {
+  assert(at.op || at.c);
   char text[sizeof x->err->message];
   va_list args;
   va_start(args, format);
@@ -40,15 +46,18 @@ static int exunr_fail(const exunr *x, exunr_at at, const char *format, ...) {
 
 /* --- shardings, whatever barriers are in between --- */
 
+/* A barrier passes its operand on: it neither makes nor drops sums. */
 static ir_value exunr_behind(ir_value v) {
   while (v.op->opcode == IR_OP_SDY_PROPAGATION_BARRIER) v = opt_operand(v.op, 0);
   return v;
 }
 
+/* The sharding that holds for v, wherever it is written: at its edge, its op, or its function. */
 static const sdy_sharding *exunr_of(const exunr *x, ir_value v) {
   return sdy_shown(x->m, exunr_behind(v));
 }
 
+/* Shardy calls these blessed operations. */
 static bool exunr_is_reshard(const ir_op *op) {
   return op->opcode == IR_OP_SDY_RESHARD || op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT;
 }
@@ -60,6 +69,7 @@ static const sdy_sharding *exunr_operand(const exunr *x, ir_value v) {
 
 /* --- the same axes on both sides --- */
 
+/* NULL: no sharding, no unreduced axes. */
 static bool exunr_has(const sdy_sharding *s, sdy_axis axis) {
   for (uint32_t i = 0; s && i < s->unreduced.n; i++)
     if (sdy_axis_equal(s->unreduced.v[i], axis)) return true;
@@ -79,6 +89,8 @@ static const base_istr *exunr_odd(const sdy_sharding *a, const sdy_sharding *b) 
   return odd;
 }
 
+/* Operands against the callee's arguments, results against its results. A reshard in between does the reduction, so
+ * what stands behind one is not compared. */
 static int exunr_call(const exunr *x, const ir_op *op) {
   const ir_computation *f = opt_callee(&x->symbols, op);
   exunr_at at = {op, NULL};
@@ -96,6 +108,7 @@ static int exunr_call(const exunr *x, const ir_op *op) {
   return 0;
 }
 
+/* A value that a reshard gives may differ from what the region declares; anything else may not. */
 static int exunr_returned(const exunr *x, const ir_computation *c, uint32_t i, const sdy_sharding *result) {
   if (!result || exunr_is_reshard(exunr_behind(c->results[i]).op)) return 0;
   const base_istr *odd = exunr_odd(exunr_of(x, c->results[i]), result);
@@ -122,12 +135,14 @@ static int exunr_returns(const exunr *x, const ir_computation *c) {
 
 /* --- from operands to results --- */
 
+/* The operands, or the results, of one op. */
 typedef struct exunr_side {
   uint32_t n;
   const sdy_sharding **v; /* NULL: none */
   sdy_axes axes;          /* unreduced in any of them */
 } exunr_side;
 
+/* Axes of all on the side, some of them several times: they are used as a set. */
 static int exunr_gather(exunr *x, exunr_side *side) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < side->n; i++) n += side->v[i] ? side->v[i]->unreduced.n : 0;
@@ -153,6 +168,8 @@ static const sdy_mesh *exunr_mesh(const exunr *x, const exunr_side *sides) {
   return found;
 }
 
+/* Sub-axes overlap without being equal.
+ * "x" overlaps "x":(1)2. */
 static bool exunr_overlap(sdy_axes a, sdy_axes b) {
   for (uint32_t i = 0; i < b.n; i++)
     if (sdy_axes_overlap(a, b.v[i])) return true;
@@ -168,6 +185,7 @@ static const sdy_sharding *exunr_other_kind(const exunr_side *side, sdy_axes axe
   return NULL;
 }
 
+/* An axis that is unreduced before and after must be due for the same kind of sum. */
 static int exunr_kept(const exunr *x, exunr_at at, const exunr_side *sides) {
   for (uint32_t i = 0; i < sides[0].n; i++)
     for (uint32_t k = 0; k < sides[1].n; k++) {
@@ -185,6 +203,7 @@ static int exunr_transition(exunr *x, const ir_op *op, exunr_side *sides, int in
   TRY(exunr_gather(x, &sides[0]));
   TRY(exunr_gather(x, &sides[1]));
   const sdy_mesh *mesh = exunr_mesh(x, sides);
+  assert(sides[0].axes.v && sides[1].axes.v);
   if (!mesh || sides[0].axes.n + sides[1].axes.n == 0) return 0;
   size_t room = (size_t)sides[0].axes.n + sides[1].axes.n + 1;
   sdy_axis *more = BASE_ARRAY(&x->arena, sdy_axis, room), *less = BASE_ARRAY(&x->arena, sdy_axis, room);
@@ -209,6 +228,7 @@ static int exunr_transition(exunr *x, const ir_op *op, exunr_side *sides, int in
   return exunr_kept(x, at, sides);
 }
 
+/* The kind of reduction that a body does, the same for all its results, or EXUNR_NEVER. */
 static int exunr_body_kind(const ir_op *op) {
   const ir_computation *c = op->n_called ? op->called[0] : NULL;
   int kind = EXUNR_NEVER;
@@ -224,8 +244,10 @@ static int exunr_body_kind(const ir_op *op) {
   return kind;
 }
 
-/* n_operands: how many of them count. */
+/* Of the op's operands the first n_operands count: initial values of a reduce do not. behind_reshards: a reshard's
+ * result counts as what it is, rather than as anything. */
 static int exunr_flow(exunr *x, ir_op *op, uint32_t n_operands, bool behind_reshards, int introduced, int removed) {
+  assert(n_operands <= op->n_operands);
   exunr_side sides[2] = {{.n = n_operands}, {.n = op->n_results}};
   for (uint32_t k = 0; k < 2; k++) {
     sides[k].v = BASE_ARRAY(&x->arena, const sdy_sharding *, (size_t)sides[k].n + 1);
@@ -241,6 +263,7 @@ static int exunr_flow(exunr *x, ir_op *op, uint32_t n_operands, bool behind_resh
 
 /* --- ops --- */
 
+/* By default sums may be left to be done (dot_general does) and may not get lost. */
 static int exunr_op(exunr *x, ir_op *op) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -273,6 +296,7 @@ static int exunr_walk(exunr *x, ir_computation *c) {
   return exunr_returns(x, c);
 }
 
+/* Ops are checked against their operands, calls against signatures, functions against what they return. */
 int shard_verify_unreduced(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   exunr x = {.m = m, .err = err};

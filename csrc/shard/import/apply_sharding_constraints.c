@@ -6,14 +6,17 @@
 #include "edges.h"
 #include "../rules/rule.h"
 
+/* Reshards are none: they say what to do, not what to wish for. */
 static bool imp_is_constraint(const ir_op *op) {
   return op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT;
 }
 
+/* A manual computation constrains its operands to its in_shardings. */
 static bool imp_constrains(const ir_op *op) {
   return imp_is_constraint(op) || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
 }
 
+/* The sharding that the user of this use asks for, or NULL. */
 static const sdy_sharding *imp_constraint_of(const ir_use *use) {
   const ir_op *op = use->user;
   if (imp_is_constraint(op)) return sdy_of(ir_mattr_of(op, "sharding"), SDY_SHARDING);
@@ -22,6 +25,7 @@ static const sdy_sharding *imp_constraint_of(const ir_use *use) {
   return use->slot < in->n ? in->v[use->slot] : NULL;
 }
 
+/* Two constraints that differ: neither is applied to the value, and both stay to be resolved by reshards. */
 static bool imp_is_constrained_otherwise(ir_value v, const sdy_sharding *s) {
   IR_FOR_USES(use, v.op) {
     const sdy_sharding *other = use->index == v.index ? imp_constraint_of(use) : NULL;
@@ -37,6 +41,7 @@ static bool imp_is_constrained(ir_value v, const ir_op *except) {
   return false;
 }
 
+/* An open dimension asks for less than it says: it may be sharded further, so that applying it would lose freedom. */
 static bool imp_is_closed(const sdy_sharding *s) {
   for (uint32_t i = 0; i < s->n_dims; i++)
     if (s->dims[i].open) return false;
@@ -49,15 +54,18 @@ static bool imp_is_shardable(ir_value v) {
   return v.op->opcode != IR_OP_PARAMETER || !v.op->parent->owner || sdy_owner(v, &owner);
 }
 
+/* Shardy's shouldApply: a value that has a sharding keeps it, since the user wrote that. */
 static bool imp_should_apply(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
   return imp_is_shardable(v) && !sdy_shown(rw->m, v) && imp_is_closed(s) && !imp_is_constrained_otherwise(v, s);
 }
 
+/* The value has an edge of its own, or is an edge. */
 static bool imp_is_on_edge(ir_value v) {
   ir_value owner;
   return v.op->opcode == IR_OP_SDY_DATA_FLOW_EDGE || (sdy_owner(v, &owner) && sdy_edge_op(owner));
 }
 
+/* So that the constraint dominates all uses that will go through it. */
 static void imp_move_after(opt_rewriter *rw, ir_op *op, ir_value v) {
   shc_at_value(rw, v);
   if (rw->before == op) return;
@@ -66,6 +74,7 @@ static void imp_move_after(opt_rewriter *rw, ir_op *op, ir_value v) {
 
 /* A constraint for a manual computation's operand. */
 static ir_op *imp_make_constraint(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
+  assert(s != NULL);
   shc_at_value(rw, v);
   ir_value c = opt_make(rw, IR_OP_SDY_SHARDING_CONSTRAINT, opt_type(v), 1, &v);
   opt_set(rw, c, "sharding", sdy_attr(rw->m, SDY_SHARDING, s));
@@ -86,6 +95,7 @@ static bool imp_give_unreduced(opt_rewriter *rw, ir_value v, const sdy_sharding 
 
 /* Shardy leaves the rule of a constraint that it has applied on it. */
 static bool imp_note_rule(opt_rewriter *rw, ir_op *op) {
+  assert(op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || imp_is_constraint(op));
   const sdy_rule *rule = NULL;
   shard_maker maker;
   if (!imp_is_constraint(op) || ir_mattr_of(op, "sdy.sharding_rule")) return true;
@@ -97,6 +107,7 @@ static bool imp_note_rule(opt_rewriter *rw, ir_op *op) {
 
 /* op asks for v to be sharded so. */
 static void imp_apply(opt_rewriter *rw, ir_op *op, ir_value v, const sdy_sharding *s) {
+  assert(s != NULL);
   if (rw->failed || !imp_should_apply(rw, v, s)) return;
   if (!imp_is_on_edge(v)) {
     rw->failed = !imp_note_rule(rw, op) || !sdy_show(v, s);
@@ -120,8 +131,11 @@ static ir_op *imp_only_constraint(opt_rewriter *rw, ir_value v) {
   return imp_is_constraint(v.op->uses->user) ? v.op->uses->user : NULL;
 }
 
-/* The last constraint of the chain that begins with head, of at least two; NULL where chains do not count. */
+/* The last constraint of the chain that begins with head, of at least two; NULL where chains do not count.
+ * A chain: c1 = constraint(v), c2 = constraint(c1), ..., each read by the next alone. Later readers of v are meant to
+ * read the last one, as in v -> replicated -> sharded, where the user gathers and shards again. */
 static ir_op *imp_tail(opt_rewriter *rw, ir_op *head) {
+  assert(imp_is_constraint(head));
   ir_value in = opt_operand(head, 0);
   if (imp_is_constraint(in.op) || (imp_is_shardable(in) && sdy_shown(rw->m, in)) || imp_is_constrained(in, head))
     return NULL;
@@ -130,6 +144,7 @@ static ir_op *imp_tail(opt_rewriter *rw, ir_op *head) {
   return tail == head || imp_is_constrained((ir_value){tail, 0}, NULL) ? NULL : tail;
 }
 
+/* The ops behind op in its region, by id. */
 static void imp_mark_after(const ir_op *op, uint8_t *after) {
   for (op = op->next; op; op = op->next) after[op->id] = 1;
 }
@@ -154,6 +169,7 @@ static void imp_reroute(opt_rewriter *rw, ir_op *head, ir_op *tail) {
 
 /* --- the walk --- */
 
+/* Post-order, and chains before their head is applied: rerouting changes which values are constrained otherwise. */
 static int imp_constraints_op(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   if (imp_is_constraint(op)) {
@@ -167,6 +183,7 @@ static int imp_constraints_op(void *ctx, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* With notes: ops that had no rule before and have one after are the constraints that were applied. */
 int shard_apply_constraints(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));

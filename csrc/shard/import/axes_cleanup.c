@@ -1,4 +1,5 @@
-/* Axes in normal form before propagation: manual axes in mesh order, no axes of size 1. */
+/* Axes in normal form before propagation: manual axes in mesh order, no axes of size 1. Rules and projections then
+ * need no special cases for them. */
 #include "../common/common.h"
 
 /* sdy-manual-axes-cleanup: the manual axes of a computation come in the order of the mesh, and those that one of its
@@ -29,6 +30,7 @@ static const sdy_mesh *imp_common_mesh(const ir_module *m, const sdy_shardings *
   return mesh;
 }
 
+/* Insertion sort by position in the mesh; a computation has a few manual axes. */
 static int imp_sort_names(imp_manual *x, ir_op *op, const sdy_names *axes, const sdy_mesh *mesh) {
   const base_istr **v = BASE_ARRAY(&x->rw->arena, const base_istr *, (size_t)axes->n + 1);
   bool changed = false;
@@ -75,11 +77,13 @@ static const sdy_sharding *imp_with_manual(imp_manual *x, const sdy_sharding *s,
   return to;
 }
 
+/* Tokens have no dimensions to replicate, so their shardings stay as they are. */
 static int imp_fill_list(imp_manual *x, ir_op *op, const char *key, const sdy_shardings *list, bool results,
                          sdy_axes manual, const sdy_sharding *like, const sdy_mesh *mesh) {
   const sdy_sharding **v = BASE_ARRAY(&x->rw->arena, const sdy_sharding *, (size_t)list->n + 1);
   bool changed = false;
   if (!v) return imp_manual_oom(x);
+  assert(list->n <= (results ? op->n_results : op->n_operands));
   for (uint32_t i = 0; i < list->n; i++) {
     const ir_type *type = results ? op->types[i] : ir_operand_type(op, i);
     v[i] = ir_is_tensor(type) ? imp_with_manual(x, list->v[i], manual, like, mesh) : list->v[i];
@@ -91,6 +95,7 @@ static int imp_fill_list(imp_manual *x, ir_op *op, const char *key, const sdy_sh
   return a && ir_m_set(op, key, a) ? 0 : imp_manual_oom(x);
 }
 
+/* The body of a computation without operands and results may only be its terminator. */
 static bool imp_has_body(const ir_op *op) {
   IR_FOR_OPS(inner, op->called[0]) {
     if (inner->opcode != IR_OP_PARAMETER) return true;
@@ -98,12 +103,15 @@ static bool imp_has_body(const ir_op *op) {
   return false;
 }
 
+/* Example, on <["a"=2, "b"=2]>: manual_axes={"b", "a"} and in_shardings=[[{"a"}]] become manual_axes={"a", "b"} and
+ * [[{"a"}], replicated={"b"}]. */
 static int imp_manual_op(void *ctx, ir_op *op) {
   imp_manual *x = ctx;
   if (op->opcode != IR_OP_SDY_MANUAL_COMPUTATION) return 0;
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);
   const sdy_names *axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
+  assert(in && out && axes);
   if (in->n == 0 && out->n == 0) {
     if (axes->n == 0 || !imp_has_body(op)) return 0;
     return opt_rewrite_fail(x->rw, op, XLAC_E_VERIFY_STRUCTURE,
@@ -139,6 +147,7 @@ typedef struct imp_size_one {
   ir_module *m;
 } imp_size_one;
 
+/* *changed is set, never cleared: several lists are done one after the other. */
 static bool imp_drop_ones(ir_module *m, sdy_axes *a, const sdy_mesh *mesh, bool *changed) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < a->n; i++) n += sdy_axis_size(a->v[i], mesh) != 1;
@@ -153,6 +162,7 @@ static bool imp_drop_ones(ir_module *m, sdy_axes *a, const sdy_mesh *mesh, bool 
   return true;
 }
 
+/* A sub-axis is never of size 1 (the verifier), so whole axes are all there is to look for. */
 static const sdy_sharding *imp_size_one_map(void *ctx, const sdy_sharding *s) {
   ir_module *m = ((imp_size_one *)ctx)->m;
   const sdy_mesh *mesh = sdy_mesh_of(m, s);
@@ -171,6 +181,7 @@ static const sdy_sharding *imp_size_one_map(void *ctx, const sdy_sharding *s) {
   return changed ? to : s;
 }
 
+/* Most programs have no such axis, and are left untouched without a walk over their shardings. */
 static bool imp_has_ones(const ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;

@@ -1,5 +1,6 @@
-/* The call graph while shardings are propagated: a copy of a function for each call before, equal copies merged after.
- */
+/* The call graph while shardings are propagated: a copy of a function for each call before, equal copies merged
+ * after. Copies are named as MLIR's symbol table would rename them (f, f_0, f_1, ...) and remember the function they
+ * are copies of in sdy.original_func_name. */
 #include "../common/common.h"
 #include "../round_trip/round_trip.h"
 
@@ -7,8 +8,10 @@
  * that it calls, so that shardings may differ from call to call.
  * Requires: no function calls itself, by others neither. Preserves: what the program computes. */
 
+/* Bounds of what recursion or an exponential call tree could make: f0 calls f1 twice, which calls f2 twice, ... */
 enum { IMP_FLATTEN_DEPTH = 256, IMP_FLATTEN_COPIES = 1 << 20 };
 
+/* bodies: only the bodies of manual computations that travelled as functions (round_trip), for XLA's import. */
 typedef struct imp_flatten {
   opt_rewriter rw;
   opt_symbols symbols;
@@ -35,7 +38,10 @@ static int imp_flatten_inner(void *ctx, ir_op *op) {
   return imp_set_callee(x, op, name);
 }
 
+/* The copy is made under the empty name, its inner calls are copied, and only then is its own name taken: names are
+ * numbered in post-order, as in Shardy. */
 static int imp_flatten_copy(imp_flatten *x, const ir_op *call, const ir_computation *f, const base_istr **name) {
+  assert(f != NULL && !f->declaration);
   if (++x->depth > IMP_FLATTEN_DEPTH || ++x->copies > IMP_FLATTEN_COPIES)
     return opt_rewrite_fail(&x->rw, call, XLAC_E_TOO_LARGE,
                             "calls nest too deep, are recursive, or would make too many copies of functions");
@@ -54,6 +60,7 @@ static int imp_flatten_copy(imp_flatten *x, const ir_op *call, const ir_computat
   return 0;
 }
 
+/* The first call of a function, in text order of callees first, keeps the original. */
 static int imp_flatten_call(void *ctx, ir_op *op) {
   imp_flatten *x = ctx;
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
@@ -68,6 +75,7 @@ static int imp_flatten_call(void *ctx, ir_op *op) {
   return imp_set_callee(x, op, name);
 }
 
+/* Callees before callers: a function's own calls are flattened before it is copied. */
 static int imp_flatten_all(imp_flatten *x) {
   uint32_t n = 0;
   ir_computation **list = shc_functions(x->rw.m, &x->symbols, false, &x->rw.arena, &n);
@@ -100,6 +108,8 @@ int shard_flatten_call_graph(ir_module *m, const opt_args *args, xlac_error *err
  * again. With dedup-functions-fully shardings may differ, and the one that most calls agree with stays.
  * Requires: nothing. Preserves: all else. */
 
+/* Rows are groups of functions that count as one: those of one origin (and manual axes), with or without the same
+ * argument and result shardings. */
 typedef struct exp_unflatten {
   opt_rewriter rw;
   opt_symbols symbols;
@@ -112,20 +122,24 @@ typedef struct exp_unflatten {
   base_map shape_of, root_of; /* a function to its row + 1 */
 } exp_unflatten;
 
+/* NULL: no sharding anywhere in the list. */
 static bool exp_same_lists(const sdy_shardings *a, const sdy_shardings *b) {
   return a == b || (a && b && sdy_equal(SDY_SHARDINGS, a, b));
 }
 
+/* Noted on functions that were bodies of manual computations. */
 static const sdy_names *exp_manual_axes(const ir_computation *f) {
   return sdy_of(ir_mdict_get(f->mlir, "sdy.func_manual_axes"), SDY_MANUAL_AXES);
 }
 
+/* Copies of one function remember its name. */
 static bool exp_same_origin(const ir_computation *a, const ir_computation *b) {
   const sdy_names *x = exp_manual_axes(a), *y = exp_manual_axes(b);
   bool same_axes = x == y || (x && y && sdy_equal(SDY_MANUAL_AXES, x, y));
   return same_axes && sdy_name_equal(shc_original_name(a), shc_original_name(b));
 }
 
+/* *ok false: out of memory, and the answer means nothing. */
 static bool exp_same_shardings(const ir_computation *a, const ir_computation *b, bool *ok) {
   const sdy_shardings *x, *y, *z, *w;
   *ok = *ok && shc_argument_shardings(a, &x) && shc_argument_shardings(b, &y) && shc_result_shardings(a, &z) &&
@@ -142,10 +156,12 @@ static uint32_t exp_row_of(ir_computation *f, bool shardings, base_map *rows, ir
   for (; i < *n && *ok; i++)
     if (exp_same_origin(list[i], f) && (!shardings || exp_same_shardings(list[i], f, ok))) break;
   if (i == *n) list[(*n)++] = f;
+  assert(i < *n);
   *ok = *ok && base_map_set(rows, base_key(f), i);
   return i;
 }
 
+/* Makes the rows in the order of calls; in the default mode the first function of a row is the one that stays. */
 static int exp_count_call(void *ctx, ir_op *op) {
   exp_unflatten *x = ctx;
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
@@ -164,11 +180,13 @@ static int exp_choose_call(void *ctx, ir_op *op) {
   uint32_t root = exp_row_of(f, false, &x->root_of, x->roots, &x->n_roots, &ok);
   uint32_t mine = exp_row_of(f, true, &x->shape_of, x->shapes, &x->n_shapes, &ok);
   uint32_t best = exp_row_of(x->roots[root], true, &x->shape_of, x->shapes, &x->n_shapes, &ok);
+  assert(mine < x->n_shapes && best < x->n_shapes);
   x->calls[mine]++;
   if (x->calls[mine] > x->calls[best]) x->roots[root] = f;
   return ok ? 0 : base_oom(x->rw.err, "sdy-unflatten-call-graph");
 }
 
+/* Functions that nobody calls any more are left to symbol-dce. */
 static int exp_redirect_call(void *ctx, ir_op *op) {
   exp_unflatten *x = ctx;
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
@@ -181,6 +199,7 @@ static int exp_redirect_call(void *ctx, ir_op *op) {
   return ok ? 0 : base_oom(x->rw.err, "sdy-unflatten-call-graph");
 }
 
+/* The attributes that flattening left are removed from all functions, merged or not. */
 static int exp_unflatten_all(exp_unflatten *x) {
   ir_module *m = x->rw.m;
   size_t most = (size_t)m->n_computations + 1;

@@ -1,4 +1,5 @@
-/* Constants: one for each use while shardings are propagated, equal ones merged after. */
+/* Constants: one for each use while shardings are propagated, equal ones merged after. Without the first pass two
+ * uses of one constant would propagate shardings to each other through it, which no data flow asks for. */
 #include "../common/common.h"
 #include "../rules/rule.h"
 
@@ -7,8 +8,10 @@
  * Scalars are left as they are: they are never sharded.
  * Requires: nothing. Preserves: what the program computes. */
 
+/* Marks of an op: its results are a constant expression; a broadcast of a scalar. */
 enum { IMP_CONSTANT = 1, IMP_SCALAR = 2, IMP_ON_LIST = 4 };
 
+/* Tables are the rewriter's arena's; marks and lists are made again for each body. */
 typedef struct imp_split {
   opt_rewriter rw;
   opt_symbols symbols;
@@ -28,11 +31,14 @@ static int imp_split_oom(imp_split *x) {
   return base_oom(x->rw.err, "sdy-constant-or-scalar-splitter");
 }
 
+/* Ops made since have none. */
 static uint8_t imp_mark(const imp_split *x, const ir_op *op) {
   return op->id < x->n_marks ? x->marks[op->id] : 0;
 }
 
+/* The old array stays in the arena: doubling wastes no more than the last one holds. */
 static bool imp_push(imp_split *x, ir_op ***list, uint32_t *n, uint32_t *cap, ir_op *op) {
+  assert(*n <= *cap);
   if (*n == *cap) {
     uint32_t to = *cap ? *cap * 2 : 32;
     ir_op **grown = BASE_ARRAY(&x->rw.arena, ir_op *, to);
@@ -45,6 +51,7 @@ static bool imp_push(imp_split *x, ir_op ***list, uint32_t *n, uint32_t *cap, ir
   return true;
 }
 
+/* Scalars are never sharded, so they need no copies. */
 static bool imp_is_scalar(ir_value v) {
   const ir_type *t = opt_type(v);
   return ir_is_tensor(t) && t->rank == 0;
@@ -52,7 +59,9 @@ static bool imp_is_scalar(ir_value v) {
 
 /* --- what is a constant expression --- */
 
-/* It is one if its operands are. */
+/* Whether the op is a constant expression if its operands are: pure elementwise ops, broadcasts, reshapes and slices
+ * of static shape, and calls of functions (named computations) that hold nothing else. Constraints and reshards say
+ * that somebody cares how the value is sharded, so they end an expression. */
 static bool imp_keeps_constant(const imp_split *x, const ir_op *op) {
   uint64_t seen;
   if (op->opcode == IR_OP_CALL) {
@@ -67,6 +76,7 @@ static bool imp_keeps_constant(const imp_split *x, const ir_op *op) {
   return (moves || shard_is_elementwise(op)) && shc_is_static(op->type);
 }
 
+/* Marks are found operands first; iota and constants are where it begins. */
 static bool imp_is_constant(const imp_split *x, const ir_op *op) {
   if (op->opcode == IR_OP_SDY_CONSTANT || op->opcode == IR_OP_IOTA) return true;
   if (!imp_keeps_constant(x, op)) return false;
@@ -75,6 +85,7 @@ static bool imp_is_constant(const imp_split *x, const ir_op *op) {
   return true;
 }
 
+/* NULL: op is in no named computation. */
 static const ir_op *imp_named_around(const ir_op *op) {
   for (op = op->parent->owner; op; op = op->parent->owner)
     if (op->opcode == IR_OP_SDY_NAMED_COMPUTATION) return op;
@@ -91,6 +102,7 @@ static int imp_copy_inner_call(void *ctx, ir_op *op) {
 
 /* A copied call calls a copy of the function, with all that this calls. */
 static int imp_copy_callee(imp_split *x, ir_op *call) {
+  assert(call->opcode == IR_OP_CALL);
   ir_module *m = x->rw.m;
   const ir_computation *f = opt_callee(&x->symbols, call);
   const base_istr *original = f ? shc_original_name(f) : NULL;
@@ -107,12 +119,14 @@ static int imp_copy_callee(imp_split *x, ir_op *call) {
   return ir_m_set(call, "callee", symbol) ? 0 : imp_split_oom(x);
 }
 
+/* Values that were not copied stand for themselves. */
 static ir_value imp_copied(const imp_split *x, ir_value v) {
   ir_op *copy = base_map_ptr(&x->copies, v.op);
   return copy ? (ir_value){copy, v.index} : v;
 }
 
-/* The op's copy, right before it, and copies of its groups. */
+/* The op's copy, right before it, and copies of its groups.
+ * A sharding group that holds the original holds the copy too: membership is by value. */
 static int imp_copy_op(imp_split *x, ir_op *op) {
   opt_rewriter *rw = &x->rw;
   ir_value *operands = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_operands + 1);
@@ -138,7 +152,9 @@ static bool imp_wants_copy(const imp_split *x, ir_value v) {
   return v.op->opcode != IR_OP_PARAMETER && !imp_is_scalar(v) && !base_map_ptr(&x->copies, v.op);
 }
 
-/* Copies all of the expression that gives v: operands first, in their order. */
+/* Copies all of the expression that gives v: operands first, in their order.
+ * An explicit stack, since expressions can be longer than the C stack is deep; `copies` gives each op of the
+ * expression one copy however often it is used within. */
 static int imp_copy_expression(imp_split *x, ir_value v, ir_value *out) {
   *out = v;
   if (imp_is_scalar(v)) return 0;
@@ -160,10 +176,12 @@ static int imp_copy_expression(imp_split *x, ir_value v, ir_value *out) {
   return 0;
 }
 
+/* Constants and scalars: what every reader gets a copy of. */
 static bool imp_is_split(const imp_split *x, ir_value v) {
   return (imp_mark(x, v.op) & (IMP_CONSTANT | IMP_SCALAR)) != 0;
 }
 
+/* Every operand by itself: add(c, c) gets two copies, as in Shardy. */
 static int imp_split_operands(imp_split *x, ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_value v = opt_operand(op, i), copy;
@@ -174,6 +192,7 @@ static int imp_split_operands(imp_split *x, ir_op *op) {
   return 0;
 }
 
+/* What a region returns is a use like any other. */
 static int imp_split_results(imp_split *x, ir_computation *c) {
   for (uint32_t i = 0; i < c->n_results; i++) {
     ir_value copy;
@@ -186,6 +205,7 @@ static int imp_split_results(imp_split *x, ir_computation *c) {
 
 /* --- the walk --- */
 
+/* The function (and the named computation around op) is more than a constant expression: calls of it are none. */
 static int imp_note_other(imp_split *x, const ir_op *op) {
   const ir_op *named = imp_named_around(op);
   bool ok = base_map_set(&x->functions, base_key(shc_original_name(x->f)), 1);
@@ -193,7 +213,9 @@ static int imp_note_other(imp_split *x, const ir_op *op) {
   return ok ? 0 : imp_split_oom(x);
 }
 
+/* Ops of the expression itself are not split from their operands; they are copied as a whole at each use outside. */
 static int imp_split_op(imp_split *x, ir_op *op) {
+  assert(x->f != NULL);
   if (op->opcode == IR_OP_SDY_SHARDING_GROUP || op->opcode == IR_OP_PARAMETER || op->id >= x->n_marks) return 0;
   if (imp_is_constant(x, op)) {
     x->marks[op->id] = IMP_CONSTANT;
@@ -207,7 +229,8 @@ static int imp_split_op(imp_split *x, ir_op *op) {
   return imp_split_operands(x, op);
 }
 
-/* Depth is bounded by the verifier. */
+/* Depth is bounded by the verifier.
+ * Named computations are split on their own before (imp_split_named), as functions are. */
 static int imp_split_region(imp_split *x, ir_computation *c) {
   IR_FOR_OPS_SAFE(op, c) {
     TRY(imp_split_op(x, op));
@@ -230,6 +253,8 @@ static int imp_drop_unused(imp_split *x, ir_op *op) {
   return opt_rewriter_status(&x->rw);
 }
 
+/* Originals that have only copies left go: scalars in text order, then constants from the last to the first, so that
+ * users go before what they use. */
 static int imp_split_body(imp_split *x, ir_computation *c) {
   x->n_constants = x->n_scalars = 0;
   x->n_marks = x->rw.m->n_ids;
@@ -245,12 +270,14 @@ static int imp_split_named(void *ctx, ir_op *op) {
   return op->opcode == IR_OP_SDY_NAMED_COMPUTATION ? imp_split_body(ctx, op->called[0]) : 0;
 }
 
+/* stablehlo.constant is merged by every pass that folds; sdy.constant is not. */
 static int imp_own_constant(void *ctx, ir_op *op) {
   (void)ctx;
   if (op->opcode == IR_OP_CONSTANT) op->opcode = IR_OP_SDY_CONSTANT;
   return 0;
 }
 
+/* Callees first: whether a call is a constant expression is known when its caller is looked at. */
 static int imp_split_all(imp_split *x) {
   uint32_t n = 0;
   ir_computation **list = shc_functions(x->rw.m, &x->symbols, false, &x->rw.arena, &n);
@@ -301,11 +328,13 @@ typedef struct exp_merge {
   uint32_t n, cap;
 } exp_merge;
 
+/* Broadcasts of scalars are what the splitter copied as scalars. */
 static bool exp_is_merged(const ir_op *op) {
   if (op->opcode == IR_OP_SDY_CONSTANT || op->opcode == IR_OP_CONSTANT) return true;
   return op->opcode == IR_OP_BROADCAST && ir_is_tensor(ir_operand_type(op, 0)) && ir_operand_type(op, 0)->rank == 0;
 }
 
+/* Shardings are in the attributes that are compared, so differently sharded constants stay apart. */
 static bool exp_same(const ir_op *a, const ir_op *b) {
   bool constants = a->n_operands == 0 && b->n_operands == 0; /* StableHLO's and Shardy's are one */
   if ((a->opcode != b->opcode && !constants) || a->parent != b->parent || a->type != b->type ||
@@ -314,6 +343,7 @@ static bool exp_same(const ir_op *a, const ir_op *b) {
   return a->n_operands == 0 || (a->operands[0].op == b->operands[0].op && a->operands[0].index == b->operands[0].index);
 }
 
+/* The first 64 bytes of a constant are enough to tell most apart, and large ones would be slow to hash. */
 static uint64_t exp_hash(const ir_op *op) {
   uint64_t h = ir_mdict_hash(op->mlir) + op->n_operands + (uint64_t)(uintptr_t)op->parent * 31 +
                (uint64_t)(uintptr_t)op->type * 17;
@@ -326,12 +356,15 @@ static uint64_t exp_hash(const ir_op *op) {
   return h ^ h >> 32;
 }
 
+/* Open addressing, by the low bits; the table is never full (exp_grow). */
 static void exp_put(exp_row *rows, uint32_t cap, exp_row row) {
+  assert(cap != 0 && (cap & (cap - 1)) == 0);
   uint32_t i = (uint32_t)row.hash & (cap - 1);
   while (rows[i].op) i = (i + 1) & (cap - 1);
   rows[i] = row;
 }
 
+/* At most half full, so that probing ends after a step or two. */
 static bool exp_grow(exp_merge *x) {
   if (x->n * 2 < x->cap) return true;
   uint32_t cap = x->cap ? x->cap * 2 : 64;
@@ -344,11 +377,13 @@ static bool exp_grow(exp_merge *x) {
   return true;
 }
 
+/* The first of equal ones stays, and it comes before all the others in its block. */
 static int exp_merge_op(void *ctx, ir_op *op) {
   exp_merge *x = ctx;
   if (!exp_is_merged(op)) return 0;
   if (!exp_grow(x)) return base_oom(x->rw->err, "sdy-constant-or-scalar-merger");
   uint64_t hash = exp_hash(op);
+  assert(x->n < x->cap);
   for (uint32_t i = (uint32_t)hash & (x->cap - 1); x->rows[i].op; i = (i + 1) & (x->cap - 1)) {
     if (x->rows[i].hash != hash || !exp_same(x->rows[i].op, op)) continue;
     opt_replace_one(x->rw, op, (ir_value){x->rows[i].op, 0});

@@ -1,5 +1,7 @@
 /* Data-flow edges in and out: four passes that make the ops which hold the sharding of an edge, and take them away
- * again. */
+ * again. An edge is a set of values that must be sharded alike because they are the same value at different times:
+ * the init of a while, its region arguments, what its body returns and its result. sdy.data_flow_edge reads the
+ * edge's owner and is read by all that read the owner before, so that propagation sees one value. */
 #include "../common/common.h"
 #include "edges.h"
 
@@ -7,13 +9,16 @@
  * sdy.data_flow_edge, which holds its one sharding.
  * Requires: no edges yet. Preserves: all else. */
 
+/* The edge takes over the owner's sharding: while it is there, it holds it. */
 static ir_value imp_make_edge(opt_rewriter *rw, ir_value owner, const sdy_sharding *s) {
   ir_value edge = opt_make(rw, IR_OP_SDY_DATA_FLOW_EDGE, opt_type(owner), 1, &owner);
   if (s) opt_set(rw, edge, "sharding", sdy_attr(rw->m, SDY_SHARDING, s));
   return edge;
 }
 
+/* %arg is read through %e = sdy.data_flow_edge %arg. Dynamic shapes and tokens are not sharded and get none. */
 static void imp_argument_edges(opt_rewriter *rw, ir_op *op) {
+  assert(op->n_called == 1);
   ir_computation *c = op->called[0];
   opt_at_start(rw, c);
   for (uint32_t i = 0; i < c->n_params && !rw->failed; i++) {
@@ -25,6 +30,7 @@ static void imp_argument_edges(opt_rewriter *rw, ir_op *op) {
   }
 }
 
+/* Right after the op, in the order of its results, each reader now reads the edge. */
 static void imp_result_edges(opt_rewriter *rw, ir_op *op) {
   ir_value *values = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_results + 1);
   rw->failed = rw->failed || !values;
@@ -38,6 +44,7 @@ static void imp_result_edges(opt_rewriter *rw, ir_op *op) {
   if (!rw->failed) shc_replace_but_own(rw, op, values);
 }
 
+/* Arguments before results, as Shardy numbers them. */
 int shard_add_edges(opt_rewriter *rw, ir_op *op) {
   if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || op->opcode == IR_OP_SDY_NAMED_COMPUTATION)
     imp_argument_edges(rw, op);
@@ -64,12 +71,14 @@ int shard_add_data_flow_edges(ir_module *m, const opt_args *args, xlac_error *er
  * result of a call.
  * Requires: no such edges yet. Preserves: all else. */
 
+/* The edge takes the sharding that the value has now; the value keeps its own until the edge is sunk. */
 static ir_value imp_make_func_edge(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
   ir_value edge = opt_make(rw, IR_OP_SDY_FUNC_DATA_FLOW_EDGE, opt_type(v), 1, &v);
   if (edge.op && s && !sdy_set(edge, s)) rw->failed = true;
   return edge;
 }
 
+/* The main function's arguments have no callers in the module, so they need no edges. */
 static void imp_func_edges(opt_rewriter *rw, ir_computation *f) {
   opt_at_start(rw, f);
   for (uint32_t i = 0; i < f->n_params && !rw->failed; i++) {
@@ -95,6 +104,7 @@ static int imp_call_edges(void *ctx, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Verified again where edges were there before: a value with two is an error that the verifier words. */
 int shard_add_func_data_flow_edges(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   bool had_edges = shc_has(m, IR_OP_SDY_FUNC_DATA_FLOW_EDGE); /* then some may have two now */
@@ -114,7 +124,8 @@ int shard_add_func_data_flow_edges(ir_module *m, const opt_args *args, xlac_erro
 /* sdy-sink-data-flow-edges: what sdy.data_flow_edge ops hold goes back to the ops that own the edges, and they go.
  * Requires: nothing. Preserves: all else. */
 
-/* The shardings of n owners that edges hold, edges[i] NULL where there is none; *out NULL where none holds one. */
+/* The shardings of n owners that edges hold, edges[i] NULL where there is none; *out NULL where none holds one.
+ * The lists of an op are all or nothing: as soon as one edge has a sharding the others get an open one. */
 static bool exp_edge_shardings(ir_module *m, uint32_t n, ir_op *const *edges, const ir_value *owners,
                                const sdy_sharding ***out) {
   const sdy_sharding *like = NULL;
@@ -135,7 +146,9 @@ static int exp_sink_oom(opt_rewriter *rw) {
   return base_oom(rw->err, "sdy-sink-data-flow-edges");
 }
 
+/* A manual computation's in_shardings are as seen from outside: manual axes come back in front of the free ones. */
 static int exp_sink_arguments(opt_rewriter *rw, ir_op *op) {
+  assert(op->n_called == 1);
   ir_computation *c = op->called[0];
   const sdy_names *axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
   const sdy_shardings *old = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
@@ -149,6 +162,7 @@ static int exp_sink_arguments(opt_rewriter *rw, ir_op *op) {
   }
   if (!exp_edge_shardings(rw->m, c->n_params, edges, owners, &list)) return exp_sink_oom(rw);
   if (!list) return 0;
+  assert(c->n_params > 0);
   for (uint32_t i = 0; axes && old && i < old->n && i < c->n_params; i++)
     if (!(list[i] = sdy_with_free_axes(rw->m, old->v[i], list[i], axes))) return exp_sink_oom(rw);
   const ir_mattr *a = sdy_attr(rw->m, SDY_SHARDINGS, sdy_shardings_make(rw->m, c->n_params, list));
@@ -164,6 +178,7 @@ static int exp_sink_results(opt_rewriter *rw, ir_op *op) {
   for (uint32_t i = 0; i < op->n_results; i++) owners[i] = (ir_value){op, i};
   IR_FOR_USES(use, op)
   if (use->user->opcode == IR_OP_SDY_DATA_FLOW_EDGE) edges[use->index] = use->user;
+  /* An edge has one operand, the result it stands for. */
   if (!exp_edge_shardings(rw->m, op->n_results, edges, owners, &list)) return exp_sink_oom(rw);
   if (!list) return 0;
   const sdy_shardings *made = sdy_shardings_make(rw->m, op->n_results, list);
@@ -208,6 +223,7 @@ int shard_sink_data_flow_edges(ir_module *m, const opt_args *args, xlac_error *e
  * for, and they go.
  * Requires: nothing. Preserves: all else. */
 
+/* An edge that lost its sharding leaves an open one: the value must not keep what is no longer true. */
 static int exp_sink_func_edge(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   if (op->opcode != IR_OP_SDY_FUNC_DATA_FLOW_EDGE) return 0;

@@ -7,7 +7,10 @@
 #include "../common/common.h"
 #include "../rules/rule.h"
 
-/* The lists that a gather and a scatter call by different names, in the order of the attribute. */
+/* The lists that a gather and a scatter call by different names, in the order of the attribute.
+ * Example: indices = concatenate(iota dim=0 : 8x1, j : 8x1) dim 1, start_index_map = [0, 1], collapsed_slice_dims =
+ * [0, 1] on an operand of 8x4 becomes indices = j, start_index_map = [1], collapsed_slice_dims = [1] and batching
+ * dimension 0 on both sides. */
 typedef struct shbatch_names {
   const char *dims, *struct_name, *window, *collapsed, *batching, *indices_batching, *map;
 } shbatch_names;
@@ -41,6 +44,7 @@ static bool shbatch_uniform(ir_value v, int64_t *out) {
   return true;
 }
 
+/* The guard of numpy-style indexing: select(i < 0, i + n, i). An iota is never negative, so it is i. */
 static bool shbatch_is_below_zero(ir_value pred, ir_value *compared) {
   int64_t bound = 1;
   if (pred.op->opcode != IR_OP_COMPARE || strcmp(ir_m_get_str(pred.op, "comparison_direction"), "LT") != 0)
@@ -50,7 +54,8 @@ static bool shbatch_is_below_zero(ir_value pred, ir_value *compared) {
 }
 
 /* What v is a copy of, along dimension 0, if it is its own place; `n` is the size of that dimension. NULL op: no
- * further. */
+ * further.
+ * Reshapes that keep dimension 0, and clamps to [0, n - 1], change no place. */
 static ir_value shbatch_source(ir_value v, int64_t n) {
   static const ir_value none = {NULL, 0};
   const ir_op *op = v.op;
@@ -69,6 +74,7 @@ static ir_value shbatch_source(ir_value v, int64_t n) {
   }
 }
 
+/* Broadcasts that keep dimension 0 where it is and add others. */
 static ir_value shbatch_broadcast_source(opt_rewriter *rw, ir_value v, int64_t n) {
   static const ir_value none = {NULL, 0};
   uint32_t n_dims = 0;
@@ -77,8 +83,10 @@ static ir_value shbatch_broadcast_source(opt_rewriter *rw, ir_value v, int64_t n
   return dims && n_dims && dims[0] == 0 && shc_is_static(t) && t->rank && t->dims[0] == n ? opt_operand(v.op, 0) : none;
 }
 
+/* How far the computation of an index is followed; halved at each branch, so that the whole search is bounded. */
 enum { SHBATCH_STEPS = 64 };
 
+/* The iota's type must hold n - 1: an i8 iota of 300 elements wraps around. (n <= 2^(bits - 1).) */
 static bool shbatch_is_place(opt_rewriter *rw, ir_value v, int64_t n, uint32_t steps) {
   for (; steps && v.op; steps--) {
     const ir_op *op = v.op;
@@ -101,6 +109,7 @@ static bool shbatch_is_place(opt_rewriter *rw, ir_value v, int64_t n, uint32_t s
 
 /* Component `at` of the indices is the place along dimension 0. */
 static bool shbatch_component(opt_rewriter *rw, ir_value indices, int64_t vector_dim, uint32_t at) {
+  assert(vector_dim > 0);
   const ir_op *op = indices.op;
   int64_t n = opt_type(indices)->dims[0];
   if (op->opcode != IR_OP_CONCATENATE) return shbatch_is_place(rw, indices, n, SHBATCH_STEPS);
@@ -112,7 +121,9 @@ static bool shbatch_component(opt_rewriter *rw, ir_value indices, int64_t vector
 
 /* --- indices without the component --- */
 
+/* Elements from .. to (exclusive) of one dimension, all of the others. */
 static ir_value shbatch_part(opt_rewriter *rw, ir_value v, int64_t dim, int64_t from, int64_t to) {
+  assert(dim >= 0 && from < to);
   const ir_type *t = opt_type(v);
   int64_t starts[IR_MAX_RANK] = {0}, limits[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK] = {0};
   for (uint32_t d = 0; d < t->rank; d++) {
@@ -123,7 +134,9 @@ static ir_value shbatch_part(opt_rewriter *rw, ir_value v, int64_t dim, int64_t 
   return opt_slice(rw, v, starts, limits, strides);
 }
 
+/* The type has one element less along `dim` than `t`. */
 static ir_value shbatch_joined(opt_rewriter *rw, const ir_type *t, uint32_t n, const ir_value *parts, int64_t dim) {
+  assert(n >= 1);
   int64_t dims[IR_MAX_RANK] = {0};
   if (n == 1) return parts[0];
   memcpy(dims, t->dims, t->rank * sizeof *dims);
@@ -131,6 +144,7 @@ static ir_value shbatch_joined(opt_rewriter *rw, const ir_type *t, uint32_t n, c
   return opt_concatenate(rw, n, parts, dim, opt_tensor(rw, (base_dtype)t->dtype, t->rank, dims));
 }
 
+/* A concatenation of single columns loses one of its operands; anything else is sliced before and after the column. */
 static ir_value shbatch_without(opt_rewriter *rw, ir_value indices, int64_t dim, uint32_t at) {
   const ir_type *t = opt_type(indices);
   const ir_op *op = indices.op;
@@ -158,12 +172,14 @@ typedef struct shbatch_lists {
   int64_t vector_dim;
 } shbatch_lists;
 
+/* Where dimension 0 is in the list; n: nowhere. */
 static uint32_t shbatch_find_zero(const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (v[i] == 0) return i;
   return n;
 }
 
+/* false: the op has batching dimensions already, and is left alone. */
 static bool shbatch_read(opt_rewriter *rw, const ir_op *op, shbatch_lists *x) {
   x->dims = ir_mattr_of(op, x->names->dims);
   if (!x->dims || x->dims->kind != IR_M_STRUCT) return false;
@@ -176,7 +192,9 @@ static bool shbatch_read(opt_rewriter *rw, const ir_op *op, shbatch_lists *x) {
   return n_batching == 0;
 }
 
+/* The list without dimension 0. */
 static const ir_mattr *shbatch_less_zero(ir_module *m, const int64_t *v, uint32_t n) {
+  assert(n <= IR_MAX_RANK);
   int64_t rest[IR_MAX_RANK];
   uint32_t k = 0;
   for (uint32_t i = 0; i < n && k < IR_MAX_RANK; i++)
@@ -207,6 +225,8 @@ static const ir_mattr *shbatch_dims(ir_module *m, const shbatch_lists *x) {
   return ir_m_struct(m, "stablehlo", names->struct_name, n, fields);
 }
 
+/* Conditions: dimension 0 of operand and indices are equally long, it is indexed and collapsed, there are other
+ * components, and this one is the place itself. */
 static int shbatch_op(opt_rewriter *rw, ir_op *op, bool *changed) {
   bool scatter = op->opcode == IR_OP_SCATTER;
   uint32_t slot = scatter ? op->n_operands / 2 : 1;

@@ -1,4 +1,5 @@
-/* Small passes on functions: their order, and the shardings of arguments, results and calls. */
+/* Small passes on functions: their order, and the shardings of arguments, results and calls. Shardings of function
+ * results are attributes of the function, beside those of the values that its body returns. */
 #include "../common/common.h"
 
 /* sdy-pre-order-funcs: functions come before those they call.
@@ -26,6 +27,7 @@ typedef struct imp_calls {
   xlac_error *err;
 } imp_calls;
 
+/* A call with a sharding of its own keeps it: a reshard after the call will make up the difference. */
 static int imp_call_shardings(void *ctx, ir_op *op) {
   imp_calls *x = ctx;
   const sdy_shardings *list;
@@ -47,6 +49,7 @@ int shard_func_to_call(ir_module *m, const opt_args *args, xlac_error *err) {
 /* sdy-propagate-to-func-results: results of functions but the main one have the shardings of what is returned.
  * Requires: nothing. Preserves: all else. */
 
+/* The main function's results are the user's to annotate; those of others follow what is returned. */
 int shard_to_func_results(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   const ir_computation *entry = shc_main(m, true);
@@ -63,12 +66,14 @@ int shard_to_func_results(ir_module *m, const opt_args *args, xlac_error *err) {
  * first axis that is only a part of one, and all after it.
  * Requires: nothing. Preserves: all else. */
 
+/* How many axes a dimension keeps: all of a closed one, else those before the first sub-axis. */
 static uint32_t exp_whole_axes(const sdy_dim *d) {
   uint32_t n = 0;
   while (n < d->axes.n && (!d->open || !d->axes.v[n].size)) n++;
   return n;
 }
 
+/* s itself where nothing changes; the copy is the module's. */
 static const sdy_sharding *exp_without_sub_axes(ir_module *m, const sdy_sharding *s) {
   sdy_dim *dims = NULL;
   for (uint32_t i = 0; i < s->n_dims; i++) {
@@ -82,6 +87,7 @@ static const sdy_sharding *exp_without_sub_axes(ir_module *m, const sdy_sharding
   return dims ? to : s;
 }
 
+/* Of the main function only: what is inside may keep sub-axes, callers outside can't name them. */
 int shard_drop_sub_axes(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   ir_computation *f = shc_main(m, true);
@@ -104,6 +110,7 @@ int shard_drop_sub_axes(ir_module *m, const opt_args *args, xlac_error *err) {
  * it, the last of them maybe split.
  * Requires: nothing. Preserves: all else. */
 
+/* Euclid's greatest common divisor; gcd(a, 0) is a. */
 static int64_t exp_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t r = a % b;
@@ -113,8 +120,10 @@ static int64_t exp_gcd(int64_t a, int64_t b) {
   return a;
 }
 
-/* The axes that divide `size`; NULL when out of memory. */
+/* Keeps the axes that divide `size`: of [{"x", "y"}] with x=4, y=4 on 24 elements remain "x" and "y":(1)2. The
+ * priority goes, as everywhere in propagation's results. false when out of memory. */
 static bool exp_even_dim(ir_module *m, sdy_dim *d, int64_t size, const sdy_mesh *mesh) {
+  assert(size >= 0);
   sdy_axis *v = BASE_ARRAY(&m->arena, sdy_axis, (size_t)d->axes.n + 1);
   uint32_t n = 0;
   if (!v) return false;
@@ -133,11 +142,13 @@ static bool exp_even_dim(ir_module *m, sdy_dim *d, int64_t size, const sdy_mesh 
   return true;
 }
 
+/* d's shards have equal parts of a dimension of that size. */
 static bool exp_divides(const sdy_dim *d, int64_t size, const sdy_mesh *mesh) {
   return size % sdy_axes_size(d->axes, mesh) == 0;
 }
 
-/* s where it is even; NULL when out of memory. */
+/* s where it is even; NULL when out of memory.
+ * Types and shardings that do not belong together (dynamic shapes, tuples) are left for others to refuse. */
 static const sdy_sharding *exp_even(ir_module *m, const sdy_sharding *s, const ir_type *type) {
   const sdy_mesh *mesh = sdy_mesh_of(m, s);
   sdy_dim *dims = NULL;
@@ -158,6 +169,7 @@ static bool exp_even_value(ir_module *m, ir_value v) {
   return !s || to == s || (to && sdy_set(v, to));
 }
 
+/* Arguments, then results; a declaration has no types of values to look at. */
 static bool exp_even_function(ir_module *m, ir_computation *f) {
   bool ok = true;
   for (uint32_t i = 0; i < f->n_params && ok; i++) ok = exp_even_value(m, (ir_value){f->params[i], 0});
@@ -169,11 +181,13 @@ static bool exp_even_function(ir_module *m, ir_computation *f) {
   return ok;
 }
 
+/* Arguments of manual computations: the sharding is in a list on the op, written through its owner. */
 static bool exp_even_owner(ir_module *m, ir_value owner) {
   const sdy_sharding *s = sdy_get_owner(m, owner), *to = s ? exp_even(m, s, opt_type(owner)) : NULL;
   return !s || to == s || (to && sdy_set_owner(owner, to));
 }
 
+/* Manual computations and calls have signatures too. */
 static int exp_even_op(void *ctx, ir_op *op) {
   ir_module *m = ctx;
   bool manual = op->opcode == IR_OP_SDY_MANUAL_COMPUTATION, ok = true;

@@ -1,4 +1,5 @@
-/* Meshes: written in place or named, and the passes that turn one into the other. */
+/* Meshes: written in place or named, and the passes that turn one into the other. Named meshes are sdy.mesh ops, each
+ * in a computation of its own that stands for the symbol. */
 #include <stdio.h>
 
 #include "../common/common.h"
@@ -15,6 +16,7 @@ typedef struct imp_mesh {
 } imp_mesh;
 BASE_VEC(imp_mesh_list, imp_mesh);
 
+/* New mesh ops go after the last one that was there, so that meshes stay together at the front of the module. */
 typedef struct imp_meshes {
   ir_module *m;
   shc_names names;
@@ -22,6 +24,7 @@ typedef struct imp_meshes {
   ir_computation *last; /* the mesh op that new ones go after; NULL: to the front */
 } imp_meshes;
 
+/* A linear search: programs have a handful of meshes. */
 static const imp_mesh *imp_mesh_like(const imp_meshes *x, const sdy_mesh *mesh, bool foreign) {
   for (uint32_t i = 0; i < x->rows.n; i++) {
     const imp_mesh *row = &x->rows.items[i];
@@ -41,7 +44,8 @@ static bool imp_mesh_note(imp_meshes *x, imp_mesh row) {
   return BASE_VEC_PUSH(x->m->alloc, &x->rows, row);
 }
 
-/* A mesh op for `mesh`. NULL when out of memory. */
+/* A mesh op for `mesh`. NULL when out of memory.
+ * Names are Shardy's: maximal_mesh_<device>, empty_mesh, else mesh, mesh_0, ... */
 static const base_istr *imp_mesh_make(imp_meshes *x, const sdy_mesh *mesh, bool foreign) {
   char stem[48] = "mesh";
   if (sdy_mesh_is_maximal(mesh)) snprintf(stem, sizeof stem, "maximal_mesh_%lld", (long long)mesh->ids[0]);
@@ -50,6 +54,7 @@ static const base_istr *imp_mesh_make(imp_meshes *x, const sdy_mesh *mesh, bool 
   ir_computation *c = name ? ir_computation_new(x->m, name->s, name->n) : NULL;
   ir_op *op = c && none ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
   if (!op) return NULL;
+  assert(c->n_params == 0);
   c->kind = IR_SYMBOL;
   shc_move(c, x->last ? x->last->next : x->m->first);
   x->last = c;
@@ -59,6 +64,7 @@ static const base_istr *imp_mesh_make(imp_meshes *x, const sdy_mesh *mesh, bool 
   return ok ? name : NULL;
 }
 
+/* By name now: an inlined mesh and a name together would be two answers. */
 static const sdy_sharding *imp_mesh_rename(ir_module *m, const sdy_sharding *s, const base_istr *name) {
   sdy_sharding *to = base_arena_memdup(&m->arena, s, sizeof *s);
   if (!to) return NULL;
@@ -67,7 +73,9 @@ static const sdy_sharding *imp_mesh_rename(ir_module *m, const sdy_sharding *s, 
   return to;
 }
 
+/* A mesh written in place is looked up among all there are, named ones of the program too. */
 static const sdy_sharding *imp_mesh_map(void *ctx, const sdy_sharding *s) {
+  assert(s->mesh_name || s->mesh);
   imp_meshes *x = ctx;
   if (s->mesh_name) {
     const base_istr *renamed = imp_mesh_renamed(x, s->mesh_name);
@@ -132,6 +140,7 @@ static int imp_groups_mesh(imp_meshes *x, const ir_mattr *mesh, const base_istr 
   return *out ? 0 : base_oom(err, "sdy-lift-inlined-meshes");
 }
 
+/* #stablehlo.replica_group_mesh_axes: replica groups said by axes of a mesh, which may be written in place too. */
 static int imp_groups_lift(imp_meshes *x, ir_op *op, xlac_error *err) {
   const ir_mattr *groups = ir_mattr_of(op, "replica_groups");
   const ir_mattr *mesh = groups && groups->kind == IR_M_STRUCT ? ir_m_field(groups, "mesh") : NULL;
@@ -180,6 +189,7 @@ static const ir_mattr *imp_mesh_words(ir_module *m, const sdy_mesh *mesh) {
   return ir_m_dict(m, ir_mdict_make(m, n ? 2 : 1, entries));
 }
 
+/* Only meshes that do not say so yet: the pass can run twice. */
 static bool imp_meshes_describe(ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     if (!imp_is_mesh(c) || ir_mattr_of(c->first, "stablehlo.mesh")) continue;
@@ -206,6 +216,7 @@ int shard_lift_inlined_meshes(ir_module *m, const opt_args *args, xlac_error *er
  * Requires: nothing else that names meshes; replica groups would be left without theirs, which is an error. Preserves:
  * all else. */
 
+/* A name that no mesh has stays: the verifier names the place. */
 static const sdy_sharding *exp_inline_map(void *ctx, const sdy_sharding *s) {
   ir_module *m = ctx;
   const sdy_mesh *mesh = s->mesh_name ? sdy_mesh_named(m, s->mesh_name) : NULL;

@@ -1,11 +1,18 @@
-/* Calls as named computations while shardings are propagated, and named computations as functions and calls after. */
+/* Calls as named computations while shardings are propagated, and named computations as functions and calls after. %r
+ * = call @f(%x) becomes %r = sdy.named_computation<"f">(%x) (%arg) { body of @f }, with the shardings of f's
+ * arguments as in_shardings: propagation then flows through the body as through any region, and can differ from call
+ * to call. */
 #include "edges.h"
 
 /* sdy-import-func-calls: calls become named computations. The first call of a function takes its body, others a copy;
  * functions that were called are gone then.
  * Requires: no function calls itself, by others neither. Preserves: what the program computes. */
 
-/* What calls need to know of a function, whose body may have gone to the first of them. */
+/* What calls need to know of a function, whose body may have gone to the first of them.
+ * In text, with the edges that propagation needs at both ends:
+ *    %0 = sdy.named_computation<"f">(%a) (%b: tensor<8xf32>) {
+ *      %2 = sdy.data_flow_edge %b;  %3 = stablehlo.abs %2;  sdy.return %3
+ *    };  %1 = sdy.data_flow_edge %0 */
 typedef struct imp_callee {
   ir_computation *f;
   const base_istr *name;
@@ -25,7 +32,8 @@ static int imp_inline_oom(imp_inline *x) {
   return base_oom(x->rw.err, "sdy-import-func-calls");
 }
 
-/* The call's attributes that are not its own, and what the function says of arguments. */
+/* The call's attributes that are not its own, and what the function says of arguments.
+ * The call's sharding becomes out_shardings; attributes that calls alone have go. */
 static int imp_named_attrs(imp_inline *x, ir_op *to, const ir_op *call, const imp_callee *c) {
   static const char *const gone[] = {"callee", "arg_attrs", "no_inline", "res_attrs", "sdy.sharding"};
   ir_module *m = x->rw.m;
@@ -42,11 +50,14 @@ static int imp_named_attrs(imp_inline *x, ir_op *to, const ir_op *call, const im
   return ok ? 0 : imp_inline_oom(x);
 }
 
+/* The function becomes a region and is not in the module's list of functions any more; no op is copied. */
 static int imp_take_body(imp_inline *x, ir_op *op, imp_callee *c) {
+  assert(!c->taken);
   c->taken = true;
   return shc_take_body(op, c->f) ? 0 : imp_inline_oom(x);
 }
 
+/* A later call of a function whose body is the region of the first call already: f is that region now. */
 static int imp_copy_body(imp_inline *x, ir_op *op, const ir_computation *from) {
   opt_rewriter *rw = &x->rw;
   ir_computation *to = opt_region(rw, op, 0);
@@ -64,7 +75,9 @@ static int imp_copy_body(imp_inline *x, ir_op *op, const ir_computation *from) {
   return opt_rewriter_status(rw);
 }
 
+/* The op stands where the call stood, with one region that takes the callee's body. */
 static ir_op *imp_make_named(imp_inline *x, ir_op *call) {
+  assert(call->opcode == IR_OP_CALL);
   ir_value *operands = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)call->n_operands + 1);
   if (!operands) return NULL;
   for (uint32_t i = 0; i < call->n_operands; i++) operands[i] = opt_operand(call, i);
@@ -72,6 +85,7 @@ static ir_op *imp_make_named(imp_inline *x, ir_op *call) {
   return opt_make_n(&x->rw, IR_OP_SDY_NAMED_COMPUTATION, call->n_results, call->types, call->n_operands, operands, 1);
 }
 
+/* Callees are done before their callers, so a callee that is not done yet calls itself. */
 static int imp_inline_call(void *ctx, ir_op *op) {
   imp_inline *x = ctx;
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
@@ -90,6 +104,7 @@ static int imp_inline_call(void *ctx, ir_op *op) {
   return opt_rewriter_status(&x->rw);
 }
 
+/* Noted before any body moves: shardings and attributes are the function's, and go with it. */
 static int imp_note_callee(imp_inline *x, ir_computation *f) {
   imp_callee *c = BASE_NEW(&x->rw.arena, imp_callee);
   if (!c) return imp_inline_oom(x);
@@ -100,6 +115,7 @@ static int imp_note_callee(imp_inline *x, ir_computation *f) {
   return ok ? 0 : imp_inline_oom(x);
 }
 
+/* Callees first, so that a body that is copied has no calls left in it. */
 static int imp_inline_all(imp_inline *x) {
   uint32_t n = 0;
   ir_computation **list = shc_functions(x->rw.m, &x->symbols, false, &x->rw.arena, &n);
@@ -116,6 +132,7 @@ static int imp_edges_of_named(void *ctx, ir_op *op) {
   return op->opcode == IR_OP_SDY_NAMED_COMPUTATION ? shard_add_edges(ctx, op) : 0;
 }
 
+/* Edges that were there may have been those of calls, which are not there any more: the verifier says so. */
 int shard_import_func_calls(ir_module *m, const opt_args *args, xlac_error *err) {
   imp_inline x = {.rw = {.m = m}};
   bool had_edges = shc_has(m, IR_OP_SDY_DATA_FLOW_EDGE);
@@ -155,6 +172,7 @@ static void exp_drop_edge(exp_named *x, ir_value v) {
   if (edge) opt_replace_one(&x->rw, edge, v);
 }
 
+/* Private, since nothing outside of the module knows the name; the original name lets calls be merged again. */
 static bool exp_function_attrs(ir_module *m, ir_computation *f, const ir_op *op) {
   const base_istr *name = ir_mattr_of(op, "name")->str;
   const ir_mattr *thread = ir_mattr_of(op, "execution_thread");
@@ -163,6 +181,7 @@ static bool exp_function_attrs(ir_module *m, ir_computation *f, const ir_op *op)
   return ok && (!thread || shc_set_function(f, "execution_thread", thread));
 }
 
+/* Edges on arguments go: a function's argument holds its own sharding. */
 static int exp_make_function(exp_named *x, ir_op *op, const base_istr **name) {
   ir_module *m = x->rw.m;
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
@@ -170,6 +189,7 @@ static int exp_make_function(exp_named *x, ir_op *op, const base_istr **name) {
   *name = shc_fresh(&x->names, stem->s, stem->n);
   if (!*name) return exp_named_oom(x);
   ir_computation *f = shc_give_body(op, *name);
+  assert(f->kind == IR_FUNCTION && f->n_params == op->n_operands);
   if (!exp_function_attrs(m, f, op)) return exp_named_oom(x);
   for (uint32_t i = 0; i < f->n_params; i++) {
     ir_value v = {f->params[i], 0};
@@ -198,6 +218,7 @@ static int exp_named_list(void *ctx, ir_op *op) {
   return BASE_VEC_PUSH(x->rw.m->alloc, &x->ops, op) ? 0 : exp_named_oom(x);
 }
 
+/* First the edges' shardings go into the op's lists, then these become the function's and the call's. */
 static int exp_named_op(exp_named *x, ir_op *op) {
   const base_istr *name;
   TRY(shard_sink_edges(&x->rw, op));

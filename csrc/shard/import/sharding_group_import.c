@@ -5,6 +5,10 @@
 
 #include "../common/common.h"
 
+/* A row for each sdy.sharding_group op. first: the row in which its value comes first; manual: the innermost manual
+ * computation around the op, or NULL.
+ * %a in group 7, %b in 7 and in 9: 7 and 9 have %b in common, so there is one group, number 0, with %a and %b once
+ * each. */
 typedef struct imp_group {
   ir_op *op;
   int64_t id;
@@ -22,12 +26,14 @@ typedef struct imp_groups {
   uint32_t n;
 } imp_groups;
 
+/* Inside of a manual computation shapes are local ones, so a group can't have members on both sides. */
 static const ir_op *imp_manual_around(const ir_op *op) {
   for (op = op->parent->owner; op; op = op->parent->owner)
     if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION) return op;
   return NULL;
 }
 
+/* With the manual computation around it: groups must not reach into one from outside. */
 static int imp_note_group(void *ctx, ir_op *op) {
   imp_groups *x = ctx;
   if (op->opcode != IR_OP_SDY_SHARDING_GROUP) return 0;
@@ -35,12 +41,14 @@ static int imp_note_group(void *ctx, ir_op *op) {
   return BASE_VEC_PUSH(x->rw.m->alloc, &x->rows, row) ? 0 : base_oom(x->rw.err, "sharding groups");
 }
 
+/* qsort is not stable: text order is a key of its own in all three comparisons. */
 static int imp_compare_groups(const void *a, const void *b) {
   const imp_group *x = a, *y = b;
   if (x->id != y->id) return x->id < y->id ? -1 : 1;
   return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Element types may differ; sizes and which are dynamic may not. */
 static bool imp_same_shape(const ir_type *a, const ir_type *b) {
   if (a->rank != b->rank) return false;
   for (uint32_t d = 0; d < a->rank; d++)
@@ -48,7 +56,8 @@ static bool imp_same_shape(const ir_type *a, const ir_type *b) {
   return true;
 }
 
-/* Rows sorted by number: all of one number are of one place and shape. */
+/* Rows sorted by number: all of one number are of one place and shape.
+ * The words are Shardy's. After the first check all members of a group are compared in pairs of neighbours. */
 static int imp_check_groups(imp_groups *x) {
   for (uint32_t i = 1; i < x->rows.n; i++) {
     const imp_group *a = &x->rows.items[i - 1], *b = &x->rows.items[i];
@@ -64,11 +73,14 @@ static int imp_check_groups(imp_groups *x) {
   return 0;
 }
 
+/* Union-find with path halving. */
 static uint32_t imp_root(imp_groups *x, uint32_t i) {
+  assert(i < x->n);
   while (x->parent[i] != i) i = x->parent[i] = x->parent[x->parent[i]];
   return i;
 }
 
+/* Ids have 32 bits and the verifier bounds results, so that the key is unique for a value. */
 static uint64_t imp_value_key(const ir_op *group) {
   return (uint64_t)group->operands[0].op->id << 16 ^ (uint64_t)group->operands[0].index;
 }
@@ -94,6 +106,7 @@ static bool imp_join_groups(imp_groups *x) {
     if (!first || first->first != row->first) first = row;
     if (!imp_number(x, first->id, &a) || !imp_number(x, row->id, &b)) return false;
     a = imp_root(x, a);
+    assert(a < x->n);
     x->parent[imp_root(x, b)] = a;
   }
   return true;
@@ -149,6 +162,7 @@ static bool imp_renumber(imp_groups *x) {
   return ok;
 }
 
+/* Three orders of the rows: as noted for values, by number for the check, by value for the union. */
 static int imp_unite_groups(imp_groups *x) {
   TRY(shc_walk_module(x->rw.m, true, imp_note_group, x));
   if (x->rows.n == 0) return 0;

@@ -1,10 +1,17 @@
-/* The dialect's collectives as StableHLO's, for sdy-convert-global-to-local. */
+/* The dialect's collectives as StableHLO's, for sdy-convert-global-to-local: groups of devices along axes;
+ * all_gather, all_reduce, all_slice and reduce_scatter; all_to_all and collective_permute. Where an op of the dialect
+ * concerns several dimensions at once, and StableHLO's one, parts are brought together along one dimension by
+ * reshapes and transposes. */
 #include <stdlib.h>
 
 #include "local.h"
 
 /* Groups of devices along axes, as StableHLO's collectives have them. */
 
+/* Channels are counted over the module, after those that the program has already; type 1 is device to device.
+ * Devices are numbered row-major over the mesh: on <["x"=2, "y"=2]> device 2 is x = 1, y = 0. A group along axes has
+ * one device for each place along them, in major to minor order, and there is one group for each place along all
+ * others. */
 const ir_mattr *local_channel(local_pass *p) {
   ir_module *m = p->rw.m;
   ir_mentry fields[] = {{ir_intern(m, "handle", 6), ir_m_i64(m, p->channel++)},
@@ -14,13 +21,16 @@ const ir_mattr *local_channel(local_pass *p) {
   return ir_m_struct(m, "stablehlo", "channel_handle", 2, fields);
 }
 
+/* For qsort; subtraction could overflow. */
 static int local_by_value(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
 }
 
-/* The places where one axis is cut, ascending, from 1 to its end: at most 2n + 2. */
+/* The places where one axis is cut, ascending, from 1 to its end: at most 2n + 2. An axis of 8 with "x":(2)2 among
+ * `all` is cut at 1, 2, 4, 8. */
 static uint32_t local_cuts(const sdy_mesh *mesh, uint32_t axis, sdy_axes all, int64_t *v) {
+  assert(axis < mesh->n_axes);
   uint32_t n = 0, kept = 0;
   v[n++] = 1;
   v[n++] = mesh->axes[axis].size;
@@ -35,6 +45,8 @@ static uint32_t local_cuts(const sdy_mesh *mesh, uint32_t axis, sdy_axes all, in
   return kept;
 }
 
+/* Each axis of the mesh is cut wherever one of `all` begins or ends, and the pieces are listed major to minor. Groups
+ * of devices can then be counted piece by piece, whatever sub-axes the ops name. */
 sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all) {
   size_t most = (size_t)mesh->n_axes + 2 * (size_t)all.n + 2;
   sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, most);
@@ -43,19 +55,22 @@ sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all) {
   p->rw.failed = p->rw.failed || !v || !cuts;
   for (uint32_t i = 0; !p->rw.failed && i < mesh->n_axes; i++) {
     uint32_t k = local_cuts(mesh, i, all, cuts);
+    assert(k >= 1);
     if (k == 1) v[n++] = (sdy_axis){mesh->axes[i].name, 0, 0}; /* of size 1 */
     for (uint32_t c = 0; c + 1 < k; c++) v[n++] = sdy_axis_span(mesh->axes[i].name, cuts[c], cuts[c + 1], mesh);
   }
   return (sdy_axes){p->rw.failed ? 0 : n, v};
 }
 
+/* Exactly this axis or sub-axis, not a part of one. */
 static bool local_has_axis(sdy_axes all, sdy_axis a) {
   for (uint32_t i = 0; i < all.n; i++)
     if (sdy_axis_equal(all.v[i], a)) return true;
   return false;
 }
 
-/* #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]> */
+/* #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>
+ * The axes as they are; the mesh by name where it has one. */
 static const ir_mattr *local_mesh_axes(local_pass *p, const sdy_sharding *on, sdy_axes axes) {
   ir_module *m = p->rw.m;
   const ir_mattr **list = BASE_ARRAY(&p->rw.arena, const ir_mattr *, (size_t)axes.n + 1);
@@ -74,10 +89,12 @@ static const ir_mattr *local_mesh_axes(local_pass *p, const sdy_sharding *on, sd
   return ir_m_struct(m, "stablehlo", "replica_group_mesh_axes", 2, fields);
 }
 
-/* Devices that differ only along the axes are a group, in the order of the axes; groups are in the mesh's order. */
+/* Devices that differ only along the axes are a group, in the order of the axes; groups are in the mesh's order. On
+ * <["x"=2, "y"=2]>, groups along "y" are [[0, 1], [2, 3]], along "x" [[0, 2], [1, 3]]. */
 static const ir_mattr *local_dense_groups(local_pass *p, const sdy_mesh *mesh, sdy_axes axes, int64_t devices,
                                           int64_t size) {
   sdy_axes parts = local_ordered(p, mesh, axes);
+  assert(size > 0 && devices % size == 0);
   int64_t *v = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)devices + 1);
   if (!v || p->rw.failed) return NULL;
   for (int64_t place = 0; place < devices; place++) {
@@ -96,11 +113,13 @@ static const ir_mattr *local_dense_groups(local_pass *p, const sdy_mesh *mesh, s
       member = member * n + place / at % n;
     }
     v[group * size + member] = mesh->n_ids ? mesh->ids[place] : place;
+    assert(group * size + member < devices || p->rw.failed);
   }
   int64_t dims[] = {devices / size, size};
   return ir_m_dense_i64(p->rw.m, 2, dims, v);
 }
 
+/* Dense groups name every device, hence the limit; mesh_axes names axes instead. */
 const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding *on, sdy_axes axes, int64_t *size) {
   const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, on);
   int64_t devices = mesh ? sdy_mesh_size(mesh) : 0;
@@ -117,26 +136,19 @@ const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding 
 
 /* The dialect's collectives as StableHLO's. */
 
+/* Every collective of the dialect says the sharding that it results in. */
 static const sdy_sharding *loccol_out(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
 }
 
-/* After local_groups and the like: what has gone wrong. */
-static int loccol_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "collectives");
-}
-
-static int loccol_done(local_pass *p, ir_op *op, ir_value v) {
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
-}
-
+/* How a reduction combines: sum unless the op says max or min. */
 static ir_opcode loccol_combiner(const ir_op *op) {
   int64_t kind = ir_m_get_int(op, "reduction_op", SDY_SUM);
   return kind == SDY_MAX ? IR_OP_MAXIMUM : kind == SDY_MIN ? IR_OP_MINIMUM : IR_OP_ADD;
 }
 
+/* global: use_global_device_ids, which collectives with partitions as devices need; all_to_all has no such attribute.
+ */
 static void loccol_attributes(local_pass *p, ir_value v, const ir_mattr *groups, bool global) {
   opt_set(&p->rw, v, "replica_groups", groups);
   opt_set(&p->rw, v, "channel_handle", local_channel(p));
@@ -145,6 +157,7 @@ static void loccol_attributes(local_pass *p, ir_value v, const ir_mattr *groups,
 
 /* --- all_gather --- */
 
+/* One StableHLO all_gather along `dim`, over groups of `size` devices. */
 static ir_value loccol_gather(local_pass *p, ir_value v, uint32_t dim, const ir_mattr *groups, int64_t size) {
   opt_rewriter *rw = &p->rw;
   const ir_type *t = opt_type(v);
@@ -152,25 +165,27 @@ static ir_value loccol_gather(local_pass *p, ir_value v, uint32_t dim, const ir_
   if (!t) return v;
   local_copy(dims, t->dims, t->rank);
   dims[dim] *= size;
+  assert(dim < t->rank);
   ir_value out = opt_make(rw, IR_OP_ALL_GATHER, local_shape(p, t, t->rank, dims), 1, &v);
   opt_set(rw, out, "all_gather_dim", ir_m_i64(rw->m, dim));
   loccol_attributes(p, out, groups, true);
   return out;
 }
 
+/* One gather after another, the minor dimension first, as Shardy does with per-dim-all-gather. */
 static int loccol_gather_each(local_pass *p, ir_op *op, const sdy_axis_lists *lists) {
   ir_value v = opt_operand(op, 0);
   for (uint32_t d = lists->n; d-- > 0;) {
     int64_t size = 1;
     if (lists->v[d].n == 0) continue;
     const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[d], &size);
-    if (!groups) return loccol_status(p);
+    if (!groups) return local_status(p);
     v = loccol_gather(p, v, d, groups, size);
   }
-  return loccol_done(p, op, v);
+  return local_done(p, op, v);
 }
 
-/* Axes of all dimensions, one after the other; how many devices each dimension has. */
+/* Axes of all dimensions, one after the other; how many devices each dimension has, in sizes. */
 static sdy_axes loccol_join(local_pass *p, const sdy_mesh *mesh, uint32_t n, const sdy_axes *lists, int64_t *sizes) {
   uint32_t total = 0, at = 0;
   for (uint32_t d = 0; d < n; d++) total += lists[d].n;
@@ -198,8 +213,10 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   local_copy(dims + 1, t->dims, rank);
   v = opt_reshape(rw, v, local_shape(p, t, rank + 1, dims));
   const ir_mattr *groups = rw->failed ? NULL : local_groups(p, op, loccol_out(op), all, &group);
-  if (!groups) return loccol_status(p);
+  if (!groups) return local_status(p);
   v = loccol_gather(p, v, 0, groups, group);
+  /* The gathered dimension is split into one for each dimension of `lists`, which a transpose puts in front of its
+   * own. */
   for (uint32_t d = 0, f = 0; d < rank; d++) {
     if (lists->v[d].n) {
       dims[f] = sizes[d];
@@ -211,9 +228,10 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   v = opt_reshape(rw, v, local_shape(p, t, rank + n_split, dims));
   v = rw->failed ? v : opt_transpose(rw, v, permutation);
   for (uint32_t d = 0; d < rank; d++) dims[d] = t->dims[d] * (lists->v[d].n ? sizes[d] : 1);
-  return loccol_done(p, op, opt_reshape(rw, v, local_shape(p, t, rank, dims)));
+  return local_done(p, op, opt_reshape(rw, v, local_shape(p, t, rank, dims)));
 }
 
+/* One dimension needs no detour, and more dimensions than the IR has room for can't take it. */
 int local_all_gather(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "gathering_axes"), SDY_AXIS_LISTS);
   uint32_t n = 0;
@@ -223,11 +241,12 @@ int local_all_gather(local_pass *p, ir_op *op) {
 
 /* --- all_reduce, all_slice --- */
 
+/* An all_reduce of v with the op's combiner, of result type `type`. */
 static int loccol_reduce(local_pass *p, ir_op *op, ir_value v, const ir_type *type, sdy_axes axes, ir_value *out) {
   opt_rewriter *rw = &p->rw;
   int64_t size = 1;
   const ir_mattr *groups = local_groups(p, op, loccol_out(op), axes, &size);
-  if (!groups) return loccol_status(p);
+  if (!groups) return local_status(p);
   ir_op *made = opt_make_n(rw, IR_OP_ALL_REDUCE, 1, &type, 1, &v, 1);
   *out = (ir_value){made, 0};
   loccol_attributes(p, *out, groups, true);
@@ -235,22 +254,25 @@ static int loccol_reduce(local_pass *p, ir_op *op, ir_value v, const ir_type *ty
   return opt_rewriter_status(rw);
 }
 
+/* The sharding does not change, so the type is that of the operand's shard. */
 int local_all_reduce(local_pass *p, ir_op *op) {
   const sdy_axes *axes = sdy_of(ir_mattr_of(op, "reduction_axes"), SDY_AXES);
   const ir_type *type = NULL;
   ir_value v;
   TRY(local_type(p, op, local_result(p, op, 0), &type));
   TRY(loccol_reduce(p, op, opt_operand(op, 0), type, *axes, &v));
-  return loccol_done(p, op, v);
+  return local_done(p, op, v);
 }
 
+/* Without communication: each device takes its part of what it has. */
 static int loccol_cut(local_pass *p, ir_op *op, const sdy_axes *lists, ir_value v) {
   const ir_type *type = NULL;
   TRY(local_type(p, op, local_result(p, op, 0), &type));
   v = local_cut(p, op, sdy_mesh_of(p->rw.m, loccol_out(op)), lists, v, type);
-  return v.op ? loccol_done(p, op, v) : loccol_status(p);
+  return v.op ? local_done(p, op, v) : local_status(p);
 }
 
+/* Nothing is sent: each device cuts its own part out of what it has. */
 int local_all_slice(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "slicing_axes"), SDY_AXIS_LISTS);
   return loccol_cut(p, op, lists->v, opt_operand(op, 0));
@@ -258,6 +280,7 @@ int local_all_slice(local_pass *p, ir_op *op) {
 
 /* --- reduce_scatter --- */
 
+/* One StableHLO reduce_scatter along `dim`. */
 static ir_value loccol_scatter(local_pass *p, ir_op *op, ir_value v, const ir_type *type, uint32_t dim,
                                const ir_mattr *groups) {
   opt_rewriter *rw = &p->rw;
@@ -287,8 +310,9 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
   }
   for (uint32_t i = 0; i < n; i++)
     if (!shard_has(permutation, k, i)) permutation[k++] = i;
+  assert(n <= 2 * IR_MAX_RANK);
   const ir_mattr *groups = local_groups(p, op, loccol_out(op), all, &group);
-  if (!groups) return loccol_status(p);
+  if (!groups) return local_status(p);
   v = opt_reshape(rw, v, local_shape(p, t, n, dims));
   v = rw->failed ? v : opt_transpose(rw, v, permutation);
   dims[0] = total;
@@ -296,9 +320,11 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
   v = opt_reshape(rw, v, local_shape(p, t, type->rank + 1, dims));
   dims[0] = 1;
   v = loccol_scatter(p, op, v, local_shape(p, t, type->rank + 1, dims), 0, groups);
-  return loccol_done(p, op, opt_reshape(rw, v, type));
+  return local_done(p, op, opt_reshape(rw, v, type));
 }
 
+/* Several dimensions: one op by way of a joined dimension (an option), else an all-reduce of which each device cuts
+ * its part. */
 int local_reduce_scatter(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "reduce_scatter_axes"), SDY_AXIS_LISTS);
   const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, loccol_out(op));
@@ -312,37 +338,29 @@ int local_reduce_scatter(local_pass *p, ir_op *op) {
     n++;
     last = d;
   }
-  if (p->rw.failed) return loccol_status(p);
+  if (p->rw.failed) return local_status(p);
   if (n == 1) {
+    /* `last` is the only dimension with axes */
     const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[last], &size);
-    return groups ? loccol_done(p, op, loccol_scatter(p, op, opt_operand(op, 0), type, last, groups))
-                  : loccol_status(p);
+    return groups ? local_done(p, op, loccol_scatter(p, op, opt_operand(op, 0), type, last, groups)) : local_status(p);
   }
   if (p->combine && type->rank + n <= IR_MAX_RANK) return loccol_scatter_joined(p, op, lists, all, sizes, type);
   ir_value v;
   TRY(loccol_reduce(p, op, opt_operand(op, 0), t, all, &v));
   v = local_cut(p, op, mesh, lists->v, v, type);
-  return v.op ? loccol_done(p, op, v) : loccol_status(p);
+  return v.op ? local_done(p, op, v) : local_status(p);
 }
 
 /* all_to_all and collective_permute as StableHLO's. */
 
-static int locmov_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "collectives");
-}
-
-static int locmov_done(local_pass *p, ir_op *op, ir_value v) {
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
-}
-
+/* The sharding that the op names for its result. */
 static const sdy_sharding *locmov_out(const ir_op *op) {
   return sdy_of(ir_mattr_of(op, "out_sharding"), SDY_SHARDING);
 }
 
 /* --- all_to_all --- */
 
+/* One StableHLO all_to_all: v is split into n along `split`, and the parts received are joined along `join`. */
 static ir_value locmov_exchange(local_pass *p, ir_value v, const ir_type *type, int64_t split, int64_t join, int64_t n,
                                 const ir_mattr *groups) {
   opt_rewriter *rw = &p->rw;
@@ -355,24 +373,28 @@ static ir_value locmov_exchange(local_pass *p, ir_value v, const ir_type *type, 
   return out;
 }
 
+/* A shard is split evenly among the devices of a group. */
 static int locmov_divides(local_pass *p, const ir_op *op, const ir_type *t, int64_t dim, int64_t n) {
+  assert(n > 0);
   if (!ir_dim_is_dynamic(t, (uint32_t)dim) && t->dims[dim] % n == 0) return 0;
   return local_fail(p, op, "dimension %lld of a shard has size %lld, which %lld devices can't divide among them",
                     (long long)dim, (long long)t->dims[dim], (long long)n);
 }
 
+/* Axes move from dimension `from` to dimension `to`: `from` grows by their size and `to` shrinks by it. */
 static int locmov_one(local_pass *p, ir_op *op, const sdy_param *param) {
   ir_value v = opt_operand(op, 0);
   const ir_type *t = opt_type(v);
   int64_t dims[IR_MAX_RANK] = {0}, n = 1;
   const ir_mattr *groups = local_groups(p, op, locmov_out(op), param->axes, &n);
-  if (!groups) return locmov_status(p);
+  if (!groups) return local_status(p);
   TRY(locmov_divides(p, op, t, param->to, n));
+  assert(param->from < t->rank && param->to < t->rank && param->from != param->to);
   local_copy(dims, t->dims, t->rank);
   dims[param->from] *= n;
   dims[param->to] /= n;
   v = locmov_exchange(p, v, local_shape(p, t, t->rank, dims), param->to, param->from, n, groups);
-  return locmov_done(p, op, v);
+  return local_done(p, op, v);
 }
 
 /* Several exchanges as one, along a first dimension that holds the parts of all. */
@@ -383,6 +405,7 @@ typedef struct locmov_many {
   sdy_axes all;
 } locmov_many;
 
+/* Insertion sort by target dimension; the order of axes in the joined groups follows it. */
 static bool locmov_sort(local_pass *p, const sdy_params *params, const sdy_mesh *mesh, locmov_many *x) {
   uint32_t total = 0, at = 0;
   x->n = params->n;
@@ -443,6 +466,8 @@ static ir_value locmov_join(local_pass *p, const locmov_many *x, ir_value v, con
   return opt_reshape(&p->rw, v, local_shape(p, t, x->rank, joined));
 }
 
+/* A combined dimension of all parts is exchanged with itself (split and joined along dimension 0), so that one
+ * all_to_all serves all pairs of dimensions. */
 static int locmov_several(local_pass *p, ir_op *op, const sdy_params *params) {
   opt_rewriter *rw = &p->rw;
   const sdy_mesh *mesh = sdy_mesh_of(rw->m, locmov_out(op));
@@ -454,15 +479,16 @@ static int locmov_several(local_pass *p, ir_op *op, const sdy_params *params) {
   if (!locmov_sort(p, params, mesh, &x)) return base_oom(rw->err, "collectives");
   TRY(locmov_split(p, op, &x, &v, dims));
   const ir_mattr *groups = local_groups(p, op, locmov_out(op), x.all, &size);
-  if (!groups) return locmov_status(p);
+  if (!groups) return local_status(p);
   shape[0] = size;
   local_copy(shape + 1, dims + x.n, t->rank);
   v = opt_reshape(rw, v, local_shape(p, t, t->rank + 1, shape));
   v = locmov_exchange(p, v, opt_type(v), 0, 0, size, groups);
   v = opt_reshape(rw, v, local_shape(p, t, x.n + t->rank, dims));
-  return locmov_done(p, op, locmov_join(p, &x, v, t, dims));
+  return local_done(p, op, locmov_join(p, &x, v, t, dims));
 }
 
+/* With one dimension pair it is StableHLO's op; with several it takes transposes. */
 int local_all_to_all(local_pass *p, ir_op *op) {
   const sdy_params *params = sdy_of(ir_mattr_of(op, "params"), SDY_PARAMS);
   return params->n == 1 ? locmov_one(p, op, &params->v[0]) : locmov_several(p, op, params);
@@ -470,6 +496,7 @@ int local_all_to_all(local_pass *p, ir_op *op) {
 
 /* --- collective_permute --- */
 
+/* Whether the list has exactly this axis. */
 static bool locmov_listed(const sdy_axis *v, uint32_t n, sdy_axis a) {
   for (uint32_t i = 0; i < n; i++)
     if (sdy_axis_equal(v[i], a)) return true;
@@ -491,6 +518,7 @@ static sdy_axes locmov_order(local_pass *p, const sdy_sharding *s, sdy_axes part
   return (sdy_axes){v ? n : 0, v};
 }
 
+/* All axes that either sharding has on a dimension. */
 static sdy_axes locmov_axes_of(local_pass *p, const sdy_sharding *a, const sdy_sharding *b) {
   const sdy_sharding *both[] = {a, b};
   uint32_t n = 0;
@@ -517,6 +545,7 @@ static const ir_mattr *locmov_pairs(local_pass *p, const ir_op *op, const sdy_sh
   int64_t *pairs = BASE_ARRAY(&p->rw.arena, int64_t, 2 * (size_t)n + 1);
   if (!device || !pairs) return NULL;
   for (uint32_t i = 0; i < n; i++) device[wanted[i]] = i;
+  /* Shard numbers count all parts of all axes, so they are a permutation of the devices. */
   for (uint32_t i = 0; i < n; i++) {
     pairs[2 * i] = i;
     pairs[2 * i + 1] = device[had[i]];
@@ -525,6 +554,7 @@ static const ir_mattr *locmov_pairs(local_pass *p, const ir_op *op, const sdy_sh
   return ir_m_dense_i64(p->rw.m, 2, dims, pairs);
 }
 
+/* Each device sends its shard to the device that has the same shard number afterwards. */
 int local_collective_permute(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   const sdy_sharding *to = locmov_out(op), *from = local_operand(p, op, 0)->s;
@@ -534,9 +564,9 @@ int local_collective_permute(local_pass *p, ir_op *op) {
     return local_fail(p, op, "the meshes before and after are unknown, or of different sizes");
   ir_value v = opt_operand(op, 0);
   const ir_mattr *pairs = locmov_pairs(p, op, from, to);
-  if (!pairs) return locmov_status(p);
+  if (!pairs) return local_status(p);
   ir_value made = opt_make(rw, IR_OP_COLLECTIVE_PERMUTE, opt_type(v), 1, &v);
   opt_set(rw, made, "source_target_pairs", pairs);
   opt_set(rw, made, "channel_handle", local_channel(p));
-  return locmov_done(p, op, made);
+  return local_done(p, op, made);
 }

@@ -5,6 +5,12 @@
  * demands. */
 #include "local.h"
 
+/* Ops with a local form of their own; all others keep their attributes and get the types of their shards.
+ * On <["x"=2, "y"=2]>, for a : tensor<8x4xf32> with [{"x"}, {}]:
+ *    %1 = stablehlo.abs %a : tensor<8x4xf32>                             %1 = stablehlo.abs %a : tensor<4x4xf32>
+ *    %2 = sdy.all_gather [{"x"}, {}] %1 : tensor<8x4xf32>   becomes      %2 = stablehlo.all_gather(%1), dim 0,
+ *                                                                          replica_groups [[0, 2], [1, 3]]
+ * The devices along "x" are those that differ in x alone: 0 and 2 have y = 0, 1 and 3 have y = 1. */
 static local_fn *locpass_special(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_SDY_ALL_GATHER:
@@ -49,7 +55,8 @@ static local_fn *locpass_special(const ir_op *op) {
   }
 }
 
-/* Ops that are the same on a shard, as far as anybody can see. */
+/* Ops that are the same on a shard, as far as anybody can see.
+ * Calls too: functions are converted like @main, with the shardings of their signatures. */
 static bool locpass_is_generic(const ir_op *op) {
   if (op->opcode == IR_OP_UNREGISTERED || op->opcode == IR_OP_CALL) return true;
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
@@ -58,14 +65,17 @@ static bool locpass_is_generic(const ir_op *op) {
 
 static int locpass_region(local_pass *p, ir_computation *c);
 
+/* Only regions the op owns: functions are reached by themselves. */
 static int locpass_regions(local_pass *p, ir_op *op) {
   for (uint32_t i = 0; i < op->n_called; i++)
     if (op->called[i]->owner == op) TRY(locpass_region(p, op->called[i]));
   return 0;
 }
 
-/* Its body runs on each device as it is: it takes the place of the op. */
+/* Its body runs on each device as it is: it takes the place of the op.
+ * in_shardings and operands must agree, since nothing may move between devices here. */
 static int locpass_manual(local_pass *p, ir_op *op) {
+  assert(op->n_called == 1 && op->called[0]->n_params == op->n_operands);
   opt_rewriter *rw = &p->rw;
   ir_computation *body = op->called[0];
   TRY(locpass_region(p, body));
@@ -83,7 +93,8 @@ static int locpass_manual(local_pass *p, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
-/* What looks at sizes wants to know them. */
+/* What looks at sizes wants to know them.
+ * Dynamic and unranked types may be there, as long as nobody shards them. */
 static int locpass_check(local_pass *p, const ir_op *op) {
   bool sharded = sdy_is_collective(op), known = true;
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
@@ -97,7 +108,9 @@ static int locpass_check(local_pass *p, const ir_op *op) {
   return local_fail(p, op, "only tensors whose sizes are known can be sharded here");
 }
 
+/* Order matters for errors: what has no local form is refused before anything of it is changed. */
 static int locpass_op(local_pass *p, ir_op *op) {
+  assert(op->opcode != IR_OP_PARAMETER);
   if (op->opcode == IR_OP_SDY_MANUAL_COMPUTATION) return locpass_manual(p, op);
   local_fn *special = locpass_special(op);
   if (special) {
@@ -144,6 +157,7 @@ static int locpass_results(local_pass *p, const ir_computation *f, const ir_type
   return 0;
 }
 
+/* The types of what is returned are kept, for the shardings that the signature declares are of these. */
 static int locpass_function(local_pass *p, ir_computation *f) {
   const ir_type **before = BASE_ARRAY(&p->rw.arena, const ir_type *, (size_t)f->n_results + 1);
   if (!before) return base_oom(p->rw.err, "local types");
@@ -152,6 +166,7 @@ static int locpass_function(local_pass *p, ir_computation *f) {
   return locpass_results(p, f, before);
 }
 
+/* Facts first, for the whole module: calls need the shardings of functions that come later. */
 static int locpass_all(local_pass *p) {
   TRY(local_note_facts(p));
   for (ir_computation *c = p->rw.m->first; c; c = c->next)
@@ -159,6 +174,7 @@ static int locpass_all(local_pass *p) {
   return opt_rewriter_status(&p->rw);
 }
 
+/* Verified at the end: shardings that do not go together show up as types that do not. */
 int shard_convert_to_local(ir_module *m, const opt_args *args, xlac_error *err) {
   local_pass p = {.per_dim = opt_get(args, "per-dim-all-gather"),
                   .combine = opt_get(args, "combine-multi-dimension-reduce-scatter"),

@@ -1,6 +1,8 @@
-/* Gather and scatter on shards. Along a dimension that is sharded and indexed, indices are counted from where the shard
- * begins: a gather makes zeros of what is elsewhere, which an all-reduce then adds up; a scatter leaves out what does
- * not fall into the shard. */
+/* Gather and scatter on shards. Along a dimension that is sharded and indexed, indices are counted from where the
+ * shard begins: a gather makes zeros of what is elsewhere, which an all-reduce then adds up; a scatter leaves out
+ * what does not fall into the shard, as its semantics say of indices that are out of bounds. For a gather of rows
+ * from 8x3 with rows sharded by 4: i' = clamp(i, 0, 7) - 2 * shard; where i' is in [0, 1] the row is this device's,
+ * elsewhere zero. */
 #include "local.h"
 
 typedef struct locgat {
@@ -16,11 +18,7 @@ typedef struct locgat {
   int64_t dims[IR_MAX_RANK]; /* sharded, one element a slice */
 } locgat;
 
-static int locgat_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
-}
-
+/* Indices are compared as integers of their own type. */
 static ir_value locgat_compare(locgat *x, const char *direction, ir_value a, ir_value b) {
   return opt_compare(&x->p->rw, direction, NULL, a, b);
 }
@@ -35,21 +33,24 @@ static ir_value locgat_add(locgat *x, ir_value a, int64_t b, base_dtype dtype) {
 static int locgat_bounds(locgat *x, base_dtype dtype, bool both, ir_value *low, ir_value *high) {
   for (uint32_t i = 0; i < x->n_map; i++) {
     uint32_t d = (uint32_t)x->map[i];
+    assert(d < x->whole->rank);
     if (!shard_has(x->dims, x->n_dims, d)) {
       low[i] = local_scalar(x->p, dtype, 0);
       if (both) high[i] = local_scalar(x->p, dtype, x->whole->dims[d] - 1);
       continue;
     }
     low[i] = local_offset(x->p, x->op, x->mesh, local_axes(x->s, d), x->shard->dims[d]);
-    if (!low[i].op) return locgat_status(x->p);
+    if (!low[i].op) return local_status(x->p);
     low[i] = opt_make(&x->p->rw, IR_OP_CONVERT, opt_tensor(&x->p->rw, dtype, 0, NULL), 1, &low[i]);
     if (both) high[i] = locgat_add(x, low[i], x->shard->dims[d] - 1, dtype);
   }
   return opt_rewriter_status(&x->p->rw);
 }
 
-/* A bound of every component as a tensor like the indices. */
+/* A bound of every component as a tensor like the indices.
+ * Components lie along index_vector_dim; one component alone needs no concatenation. */
 static ir_value locgat_spread(locgat *x, const ir_type *t, const ir_value *bounds) {
+  assert(x->n_map >= 1);
   static const int64_t one = 1;
   opt_rewriter *rw = &x->p->rw;
   base_dtype dtype = (base_dtype)t->dtype;
@@ -61,8 +62,10 @@ static ir_value locgat_spread(locgat *x, const ir_type *t, const ir_value *bound
   return opt_broadcast_in_dim(rw, all, t, &x->vector_dim);
 }
 
-/* Integers of each component as a tensor like the indices. */
+/* Integers of each component as a tensor like the indices.
+ * In the element type of the indices, which may be narrow. */
 static ir_value locgat_constant(locgat *x, const ir_type *t, uint32_t n, const int64_t *v) {
+  assert(n >= 1);
   opt_rewriter *rw = &x->p->rw;
   if (x->vector_dim >= t->rank || n <= 1) return opt_splat_int(rw, t, v[0]);
   int64_t dims = n;
@@ -88,6 +91,7 @@ static ir_value locgat_clamp(locgat *x, ir_value indices) {
   return opt_make(&x->p->rw, IR_OP_CLAMP, t, 3, all);
 }
 
+/* Whether an index component says where slices begin along d. */
 static bool locgat_is_indexed(const locgat *x, int64_t d) {
   return shard_has(x->map, x->n_map, d);
 }
@@ -98,9 +102,10 @@ static int locgat_first(locgat *x, ir_value *mask) {
   ir_value all = {NULL, 0};
   for (uint32_t i = 0; i < x->n_dims; i++) {
     uint32_t d = (uint32_t)x->dims[i];
+    assert(d < x->whole->rank);
     if (locgat_is_indexed(x, d)) continue;
     ir_value at = local_offset(x->p, x->op, x->mesh, local_axes(x->s, d), x->shard->dims[d]);
-    if (!at.op) return locgat_status(x->p);
+    if (!at.op) return local_status(x->p);
     ir_value first = locgat_compare(x, "EQ", at, local_scalar(x->p, XLAC_S64, 0));
     all = all.op ? opt_binary(rw, IR_OP_AND, all, first) : first;
   }
@@ -109,7 +114,9 @@ static int locgat_first(locgat *x, ir_value *mask) {
   return opt_rewriter_status(rw);
 }
 
-/* Indices from the shard's beginning on, and (mask not NULL) which of them fall into it. */
+/* Indices from the shard's beginning on, and (mask not NULL) which of them fall into it.
+ * mask NULL (scatter): indices out of the shard are dropped by the scatter itself, so they need no clamp and no mask.
+ */
 static int locgat_shift(locgat *x, ir_value *indices, ir_value *mask) {
   opt_rewriter *rw = &x->p->rw;
   bool shifts = false;
@@ -129,6 +136,8 @@ static int locgat_shift(locgat *x, ir_value *indices, ir_value *mask) {
 
 /* --- gather --- */
 
+/* The lists that gather and scatter call by different names. false: out of memory, or more components than
+ * dimensions. */
 static bool locgat_read(locgat *x, const char *dims, const char *map, const char *batching) {
   base_arena *arena = &x->p->rw.arena;
   const ir_mattr *a = ir_mattr_of(x->op, dims);
@@ -161,6 +170,7 @@ static ir_value locgat_all(locgat *x, ir_value mask) {
   return opt_reduce(rw, IR_OP_AND, mask, opt_splat_int(rw, opt_tensor(rw, XLAC_PRED, 0, NULL), 1), 1, &x->vector_dim);
 }
 
+/* The mask has one answer a slice: it is spread along the offset dimensions. */
 static ir_value locgat_masked(locgat *x, ir_value v, ir_value mask) {
   opt_rewriter *rw = &x->p->rw;
   const ir_type *t = opt_type(v);
@@ -176,7 +186,8 @@ static ir_value locgat_masked(locgat *x, ir_value v, ir_value mask) {
   return opt_select(rw, mask, v, opt_splat(rw, t, 0));
 }
 
-/* Its one use adds up what each device found. */
+/* Its one use adds up what each device found.
+ * Without the sum the other devices' zeros would be the result; sdy-insert-explicit-reshards makes it. */
 static int locgat_is_summed(locgat *x) {
   const ir_use *use = x->op->uses;
   bool summed = use && !use->next && use->user->opcode == IR_OP_SDY_ALL_REDUCE &&
@@ -193,7 +204,10 @@ static int locgat_is_summed(locgat *x) {
                            "(sdy-insert-explicit-reshards)");
 }
 
+/* Sharded dimensions of which slices take one element are counted from the shard; those that slices take whole are
+ * whole slices of the shard. */
 int local_gather(local_pass *p, ir_op *op) {
+  assert(op->n_operands == 2);
   opt_rewriter *rw = &p->rw;
   const local_fact *operand = local_operand(p, op, 0);
   if (local_is_whole(operand)) return local_retype(p, op);
@@ -207,6 +221,8 @@ int local_gather(local_pass *p, ir_op *op) {
     if (sizes[d] == 1 && sdy_axes_size(local_axes(x.s, d), x.mesh) > 1 && !shard_has(x.batching, x.n_batching, d))
       x.dims[x.n_dims++] = d;
   TRY(locgat_slice_sizes(&x, sizes, n));
+  /* Shifting by a constant keeps an order, but clamping first may not make it strict; the attribute is spelled out as
+   * in Shardy's output. */
   if (!ir_mattr_of(op, "indices_are_sorted") && !ir_m_set(op, "indices_are_sorted", ir_m_bool(rw->m, false)))
     return base_oom(rw->err, "local ops");
   if (x.n_dims == 0) return local_retype(p, op);
@@ -220,14 +236,15 @@ int local_gather(local_pass *p, ir_op *op) {
   rw->before = op->next;
   rw->origin = op;
   ir_value v = {op, 0}, masked = locgat_masked(&x, v, mask);
-  if (!masked.op || rw->failed) return locgat_status(p);
+  if (!masked.op || rw->failed) return local_status(p);
   shc_replace_value(rw, v, masked, masked.op);
   return opt_rewriter_status(rw);
 }
 
 /* --- scatter --- */
 
-/* What leaves everything as it is when it is combined with it. */
+/* What leaves everything as it is when it is combined with it.
+ * Of the reductions that shard_scatter_reduction knows; and/or are on booleans. */
 static ir_value locgat_identity(locgat *x, ir_opcode opcode) {
   opt_rewriter *rw = &x->p->rw;
   base_dtype dtype = (base_dtype)x->whole->dtype;
@@ -269,20 +286,22 @@ static sdy_axes locgat_summed_axes(locgat *x, const local_fact *updates) {
   return (sdy_axes){v ? n : 0, v};
 }
 
-/* Of devices that each have some of the updates, one starts with the input and the others with nothing. */
+/* Of devices that each have some of the updates, one starts with the input and the others with nothing.
+ * Shard 0 along the summed axes starts with the input: a sum over the devices then counts it once. */
 static int locgat_lead(locgat *x, sdy_axes axes) {
+  assert(axes.n > 0);
   static const int64_t zero = 0, one = 1;
   opt_rewriter *rw = &x->p->rw;
   ir_value identity = locgat_identity(x, shard_scatter_reduction(x->op));
   if (!identity.op)
     return rw->failed
-               ? locgat_status(x->p)
+               ? local_status(x->p)
                : local_fail(x->p, x->op,
                             "updates are sharded, and nothing leaves an element as it is when it is combined with it");
   uint32_t n = 0;
   const int64_t *at = local_shard_indices(x->p, x->op, x->mesh, axes, &n);
   uint8_t *table = at ? base_arena_alloc(&rw->arena, (size_t)n + 1) : NULL;
-  if (!table) return locgat_status(x->p);
+  if (!table) return local_status(x->p);
   for (uint32_t i = 0; i < n; i++) table[i] = at[i] == 0;
   int64_t dims = n;
   ir_value device = local_device(x->p);
@@ -296,6 +315,7 @@ static int locgat_lead(locgat *x, sdy_axes axes) {
   return opt_rewriter_status(rw);
 }
 
+/* The message is Shardy's. */
 static int locgat_indexed_dims(locgat *x) {
   uint32_t n_inserted = 0;
   const int64_t *inserted =
@@ -314,9 +334,11 @@ static int locgat_indexed_dims(locgat *x) {
   return 0;
 }
 
+/* Updates may be sharded along batch dimensions, the input along indexed ones, or both. */
 int local_scatter(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   uint32_t n = op->n_operands / 2;
+  assert(op->n_operands == 2 * n + 1 && n > 0);
   const local_fact *input = local_operand(p, op, 0), *updates = local_operand(p, op, n + 1);
   if (local_is_whole(input) && local_is_whole(updates)) return local_retype(p, op);
   locgat x = {.p = p, .op = op, .s = input->s, .whole = input->type, .shard = opt_type(opt_operand(op, 0))};

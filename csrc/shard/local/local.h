@@ -1,7 +1,11 @@
 /* sdy-convert-global-to-local: what its files share. Programs become what one device runs: values get the types of
  * their shards, collectives of the dialect become StableHLO's, and ops that depend on where a shard lies compute it
- * from the device's id. The pass goes through the ops in the order of the text; what values were is written down first.
- */
+ * from the device's id. The pass goes through the ops in the order of the text; what values were is written down
+ * first. With [{"x"}, {}] on <["x"=4]>, %0 : tensor<8x3xf32> becomes tensor<2x3xf32>, and sdy.all_gather [{"x"}, {}]
+ * a stablehlo.all_gather over replica_groups [[0, 1, 2, 3]].
+ * Errors: functions of status return it; makers return an op of NULL, and p->rw says whether memory has run out or
+ * p->rw.err what was refused. The program is the same text for all devices (SPMD): what differs is computed from
+ * partition_id. */
 #ifndef XLAC_SHARD_LOCAL_LOCAL_H
 #define XLAC_SHARD_LOCAL_LOCAL_H
 
@@ -17,6 +21,8 @@ typedef struct local_facts {
   const local_fact *operands, *results;
 } local_facts;
 
+/* per_dim, combine and mesh_axes are options of the pass: a gather for each dimension; one reduce_scatter for several
+ * dimensions; replica groups as axes of a mesh. by_replica: devices are replicas rather than partitions. */
 typedef struct local_pass {
   opt_rewriter rw;
   const local_facts *facts; /* by op id */
@@ -25,9 +31,11 @@ typedef struct local_pass {
   bool per_dim, combine, mesh_axes, by_replica;
 } local_pass;
 
+/* Tables by device id are constants in the program, so there is a limit to them. */
 enum { LOCAL_MAX_DEVICES = 1 << 20 };
 
-/* --- local_state.c --- */
+/* --- facts, types and places: state.c --- */
+/* Writes down the type and sharding of every operand and result, before any op is changed. */
 XLAC_MUST_USE int local_note_facts(local_pass *p);
 static inline const local_fact *local_operand(const local_pass *p, const ir_op *op, uint32_t i) {
   assert(op->id < p->n_ids && i < op->n_operands);
@@ -39,12 +47,17 @@ static inline const local_fact *local_result(const local_pass *p, const ir_op *o
 }
 /* The type of a shard. Fails at op where the sharding does not divide it. */
 XLAC_MUST_USE int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out);
+/* Why a maker gave nothing: what p->rw.err says was refused, or that memory has run out. Never 0. */
+XLAC_MUST_USE int local_status(const local_pass *p);
+/* v takes the place of op's only result, and op goes; v of NULL: making it has failed. */
+XLAC_MUST_USE int local_done(local_pass *p, ir_op *op, ir_value v);
 /* Gives op's results their local types; everything else stays. */
 XLAC_MUST_USE int local_retype(local_pass *p, ir_op *op);
 /* Sizes; none of a scalar, which has no list of them. */
 static inline void local_copy(int64_t *to, const int64_t *from, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] = from[i];
 }
+/* Whether every device has all of the value. */
 static inline bool local_is_whole(const local_fact *f) {
   return sdy_sharding_is_replicated(f->s);
 }
@@ -52,6 +65,7 @@ static inline bool local_is_whole(const local_fact *f) {
 static inline sdy_axes local_axes(const sdy_sharding *s, uint32_t d) {
   return s && d < s->n_dims ? s->dims[d].axes : (sdy_axes){0, NULL};
 }
+/* An error at op that says why it has no local form; the status is the return value. */
 int local_fail(local_pass *p, const ir_op *op, const char *format, ...) BASE_PRINTF(3, 4);
 /* Where the shards of all devices stand along axes, by device id; in the scratch arena. NULL: out of memory, or more
  * devices than can be counted (err says which). */
@@ -64,12 +78,14 @@ ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_
 /* The shard of v, which is whole, that `lists` (axes by dimension) and the device's id say. */
 ir_value local_cut(local_pass *p, const ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v,
                    const ir_type *type);
+/* An integer constant as a tensor without dimensions. */
 ir_value local_scalar(local_pass *p, base_dtype dtype, int64_t value);
 /* The smallest number there is, or the largest; infinite for floats. NULL op: none that is fit. */
 ir_value local_extreme(local_pass *p, base_dtype dtype, bool largest);
+/* A type of other sizes and the same elements; NULL where `like` is, or when out of memory. */
 const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, const int64_t *dims);
 
-/* --- local_groups.c --- */
+/* --- groups of devices: collectives.c --- */
 /* replica_groups along axes, and how many devices a group has. */
 const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding *on, sdy_axes axes, int64_t *size);
 const ir_mattr *local_channel(local_pass *p);

@@ -1,19 +1,11 @@
-/* StableHLO ops that are not the same on a shard: those that depend on its place, and those that only some shardings
- * leave right. */
+/* StableHLO ops that are not the same on a shard: those that depend on its place (constants, iotas, pads), and those
+ * that only some shardings leave right (slices, concatenations, windows, products). Where a sharding would need data
+ * of other devices the op is an error that says which pass makes it whole. */
 #include "local.h"
 
-static int locop_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
-}
-
-static int locop_done(local_pass *p, ir_op *op, ir_value v) {
-  if (!v.op) return locop_status(p);
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
-}
-
+/* The type that op's result has on a shard. */
 static int locop_local_result(local_pass *p, const ir_op *op, const ir_type **out) {
+  assert(op->n_results > 0);
   return local_type(p, op, local_result(p, op, 0), out);
 }
 
@@ -29,15 +21,16 @@ int local_constant(local_pass *p, ir_op *op) {
   bool whole = type == f->type, splat = value->kind == IR_M_DENSE && value->splat;
   if (!whole && value->kind != IR_M_DENSE)
     return local_fail(p, op, "the elements of a constant that is sharded are not in the program");
-  if (!whole && splat) return locop_done(p, op, opt_constant_data(rw, type, value->v.literal->data, true));
+  if (!whole && splat) return local_done(p, op, opt_constant_data(rw, type, value->v.literal->data, true));
   ir_value v = opt_make(rw, IR_OP_CONSTANT, f->type, 0, NULL);
   opt_set(rw, v, "value", value);
-  if (whole) return locop_done(p, op, v);
+  if (whole) return local_done(p, op, v);
   sdy_axes lists[IR_MAX_RANK];
   for (uint32_t d = 0; d < type->rank; d++) lists[d] = f->s->dims[d].axes;
-  return locop_done(p, op, rw->failed ? v : local_cut(p, op, sdy_mesh_of(rw->m, f->s), lists, v, type));
+  return local_done(p, op, rw->failed ? v : local_cut(p, op, sdy_mesh_of(rw->m, f->s), lists, v, type));
 }
 
+/* Along a sharded dimension each device counts from where its shard begins. */
 int local_iota(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   const local_fact *f = local_result(p, op, 0);
@@ -48,11 +41,12 @@ int local_iota(local_pass *p, ir_op *op) {
   ir_value v = opt_make(rw, IR_OP_IOTA, type, 0, NULL);
   opt_set(rw, v, "iota_dimension", ir_m_i64(rw->m, dim));
   sdy_axes axes = local_axes(f->s, (uint32_t)dim);
-  if (axes.n == 0) return locop_done(p, op, v);
+  assert(dim >= 0 && dim < type->rank);
+  if (axes.n == 0) return local_done(p, op, v);
   ir_value offset = local_offset(p, op, sdy_mesh_of(rw->m, f->s), axes, type->dims[dim]);
-  if (!offset.op) return locop_status(p);
+  if (!offset.op) return local_status(p);
   offset = opt_convert(rw, offset, (base_dtype)type->dtype);
-  return locop_done(p, op, opt_binary(rw, IR_OP_ADD, v, opt_broadcast_in_dim(rw, offset, type, NULL)));
+  return local_done(p, op, opt_binary(rw, IR_OP_ADD, v, opt_broadcast_in_dim(rw, offset, type, NULL)));
 }
 
 /* --- slices --- */
@@ -66,6 +60,8 @@ static int locop_same_axes(local_pass *p, const ir_op *op, const sdy_sharding *a
                     d);
 }
 
+/* A sharded dimension may only be taken whole; a stride must divide the shard, so that every device begins at 0
+ * again. */
 int local_slice(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   const local_fact *in = local_operand(p, op, 0), *out = local_result(p, op, 0);
@@ -88,7 +84,7 @@ int local_slice(local_pass *p, ir_op *op) {
     starts[d] = from[d];
     limits[d] = sharded ? opt_type(v)->dims[d] : to[d];
   }
-  return locop_done(p, op, opt_slice(rw, v, starts, limits, strides));
+  return local_done(p, op, opt_slice(rw, v, starts, limits, strides));
 }
 
 /* The sizes of a slice are those of its shard; what is cut along a dimension must be whole there. */
@@ -104,6 +100,7 @@ int local_dynamic_slice(local_pass *p, ir_op *op) {
   return sizes && ir_m_set(op, "slice_sizes", sizes) ? 0 : base_oom(p->rw.err, "local ops");
 }
 
+/* The messages are Shardy's. */
 int local_concatenate(local_pass *p, ir_op *op) {
   const local_fact *out = local_result(p, op, 0);
   uint32_t dim = (uint32_t)ir_m_get_int(op, "dimension", 0);
@@ -121,6 +118,7 @@ int local_concatenate(local_pass *p, ir_op *op) {
 
 /* --- windows --- */
 
+/* Number `at` of a list of the op; -1 where it has none, which stands for the default. */
 static int64_t locop_window(local_pass *p, const ir_op *op, const char *key, uint32_t at) {
   uint32_t n = 0;
   const int64_t *v = ir_m_ints(ir_mattr_of(op, key), &p->rw.arena, &n);
@@ -144,7 +142,8 @@ int local_windowed(local_pass *p, ir_op *op) {
 
 /* --- products --- */
 
-/* Sums over sharded dimensions are whole after an all-reduce over their axes only. */
+/* Sums over sharded dimensions are whole after an all-reduce over their axes only. The list of the all-reduce may
+ * have neighbouring axes merged. */
 static int locop_summed(local_pass *p, ir_op *op, sdy_axis *axes, uint32_t n) {
   if (n == 0) return 0;
   const ir_use *use = op->uses;
@@ -162,6 +161,7 @@ static int locop_summed(local_pass *p, ir_op *op, sdy_axis *axes, uint32_t n) {
       "axes (sdy-insert-explicit-reshards)");
 }
 
+/* Appends those that are not there yet: both operands of a product have the contracted axes. */
 static uint32_t locop_add_axes(sdy_axis *v, uint32_t n, sdy_axes more) {
   for (uint32_t i = 0; i < more.n; i++) {
     bool seen = false;
@@ -171,15 +171,19 @@ static uint32_t locop_add_axes(sdy_axis *v, uint32_t n, sdy_axes more) {
   return n;
 }
 
+/* Room for all axes of a sharding. */
 static sdy_axis *locop_room(local_pass *p, const sdy_sharding *s) {
   uint32_t n = 0;
   for (uint32_t d = 0; s && d < s->n_dims; d++) n += s->dims[d].axes.n;
   return BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)n + 1);
 }
 
+/* dims: the left operand's contracting dimensions. The right one's are sharded alike (explicit reshards see to that).
+ */
 static int locop_product(local_pass *p, ir_op *op, uint32_t n_dims, const int64_t *dims) {
   const local_fact *lhs = local_operand(p, op, 0);
   sdy_axis *axes = locop_room(p, lhs->s);
+  assert(n_dims == 0 || dims != NULL);
   uint32_t n = 0;
   if (!axes) return base_oom(p->rw.err, "local ops");
   for (uint32_t i = 0; i < n_dims && !local_is_whole(lhs); i++)
@@ -188,12 +192,14 @@ static int locop_product(local_pass *p, ir_op *op, uint32_t n_dims, const int64_
   return local_retype(p, op);
 }
 
+/* Vectors and matrices only: the last dimension of the left side is the one that is summed over. */
 int local_dot(local_pass *p, ir_op *op) {
   const ir_type *t = local_operand(p, op, 0)->type;
   int64_t last = t->kind == IR_TYPE_TENSOR && t->rank ? (int64_t)t->rank - 1 : 0;
   return locop_product(p, op, sdy_rank(t) ? 1 : 0, &last);
 }
 
+/* The axes on the contracting dimensions are what an all-reduce has to be over; the op itself becomes local. */
 int local_dot_general(local_pass *p, ir_op *op) {
   uint32_t n = 0;
   const ir_mattr *dims = ir_mattr_of(op, "dot_dimension_numbers");
@@ -201,7 +207,8 @@ int local_dot_general(local_pass *p, ir_op *op) {
   return locop_product(p, op, v ? n : 0, v);
 }
 
-/* As many groups as a shard has. */
+/* As many groups as a shard has: feature_group_count 4 over 2 shards of features is 2. More shards than groups leave
+ * one. */
 static int locop_groups(local_pass *p, ir_op *op, const char *key, sdy_axes axes, const sdy_mesh *mesh) {
   int64_t n = ir_m_get_int(op, key, 1), shards = sdy_axes_size(axes, mesh);
   if (n <= 1 || shards == 1) return 0;
@@ -223,6 +230,8 @@ static bool locop_is_pointwise(local_pass *p, const ir_op *op, uint32_t i) {
          locop_window(p, op, "lhs_dilation", i) <= 1;
 }
 
+/* Sums are over the kernel's input features and windows; spatial dimensions may be sharded where windows are one
+ * element. */
 int local_convolution(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   const local_fact *lhs = local_operand(p, op, 0), *rhs = local_operand(p, op, 1), *out = local_result(p, op, 0);
@@ -255,6 +264,8 @@ int local_convolution(local_pass *p, ir_op *op) {
 /* stablehlo.pad of a shard. Where every device pads alike that is a pad; else all pad as much as any does, and each
  * takes its part. */
 
+/* stablehlo.pad of a shard. Where every device pads alike that is a pad; else all pad as much as any does, and each
+ * takes its part by a dynamic_slice at an offset from a table. */
 typedef struct locpad {
   local_pass *p;
   ir_op *op;
@@ -266,11 +277,7 @@ typedef struct locpad {
   bool uniform[IR_MAX_RANK];
 } locpad;
 
-static int locpad_status(local_pass *p) {
-  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
-  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
-}
-
+/* How many elements the shard's data take in the result: with interior padding, gaps in between. */
 static int64_t locpad_spread(const locpad *x, uint32_t d) {
   return x->in->dims[d] ? (x->in->dims[d] - 1) * (x->interior[d] + 1) + 1 : 0;
 }
@@ -280,6 +287,7 @@ static bool locpad_is_own(const locpad *x, uint32_t d, const int64_t *at) {
   int64_t step = x->interior[d] + 1, shards = 1, size = x->out->dims[d];
   for (uint32_t i = 0; i < x->n_devices; i++)
     if (at[i] >= shards) shards = at[i] + 1;
+  /* The data of all shards together, as one run. */
   int64_t all = (shards * x->in->dims[d] - 1) * step + 1;
   for (uint32_t i = 0; i < x->n_devices; i++) {
     int64_t begin = x->low[d] - at[i] * size, own = x->offsets[d][i], end = own + locpad_spread(x, d);
@@ -289,14 +297,16 @@ static bool locpad_is_own(const locpad *x, uint32_t d, const int64_t *at) {
   return true;
 }
 
+/* Where data of shard i begin, relative to the part of the result that its device has; negative: in front of it. */
 static int locpad_offsets(locpad *x, uint32_t d) {
+  assert(d < x->in->rank && x->in->rank == x->out->rank);
   local_pass *p = x->p;
   const sdy_sharding *in = local_operand(p, x->op, 0)->s, *out = local_result(p, x->op, 0)->s;
   if (!sdy_axes_equal(local_axes(in, d), local_axes(out, d)))
     return local_fail(p, x->op, "dimension %u is sharded in different ways before and after: expected a reshard", d);
   const int64_t *at = local_shard_indices(p, x->op, x->mesh, local_axes(in, d), &x->n_devices);
   int64_t *v = at ? BASE_ARRAY(&p->rw.arena, int64_t, (size_t)x->n_devices + 1) : NULL;
-  if (!v) return locpad_status(p);
+  if (!v) return local_status(p);
   x->uniform[d] = true;
   for (uint32_t i = 0; i < x->n_devices; i++) {
     v[i] = at[i] * x->in->dims[d] * (x->interior[d] + 1) + x->low[d] - at[i] * x->out->dims[d];
@@ -310,6 +320,7 @@ static int locpad_offsets(locpad *x, uint32_t d) {
                                               d);
 }
 
+/* A pad of the op's operands, with other edges. */
 static ir_value locpad_make(locpad *x, const ir_type *type, const int64_t *low, const int64_t *high) {
   opt_rewriter *rw = &x->p->rw;
   ir_value both[] = {opt_operand(x->op, 0), opt_operand(x->op, 1)};
@@ -321,6 +332,7 @@ static ir_value locpad_make(locpad *x, const ir_type *type, const int64_t *low, 
   return v;
 }
 
+/* Negative edges cut, as pad allows. */
 static ir_value locpad_alike(locpad *x) {
   int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0};
   for (uint32_t d = 0; d < x->in->rank; d++) {
@@ -330,6 +342,7 @@ static ir_value locpad_alike(locpad *x) {
   return locpad_make(x, x->out, low, high);
 }
 
+/* The padded shard is large enough for the device that needs most on either side. */
 static ir_value locpad_apart(locpad *x) {
   opt_rewriter *rw = &x->p->rw;
   int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0}, dims[IR_MAX_RANK] = {0};
@@ -358,6 +371,8 @@ static ir_value locpad_apart(locpad *x) {
   return v;
 }
 
+/* Where each device stands at the same offset in its part, one pad does for all (locpad_alike); else each device
+ * computes its own offset (locpad_apart). */
 int local_pad(local_pass *p, ir_op *op) {
   const local_fact *in = local_operand(p, op, 0), *out = local_result(p, op, 0);
   if (local_is_whole(in) && local_is_whole(out)) return local_retype(p, op);
@@ -373,8 +388,5 @@ int local_pad(local_pass *p, ir_op *op) {
     TRY(locpad_offsets(&x, d));
     alike = alike && x.uniform[d];
   }
-  ir_value v = alike ? locpad_alike(&x) : locpad_apart(&x);
-  if (!v.op) return locpad_status(p);
-  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
-  return opt_rewriter_status(&p->rw);
+  return local_done(p, op, alike ? locpad_alike(&x) : locpad_apart(&x));
 }

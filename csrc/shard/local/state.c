@@ -1,4 +1,5 @@
-/* What values were, what they become, and where a device's shard lies. */
+/* What values were, what they become, and where a device's shard lies. A device's id is its number in the mesh's
+ * order, or what the mesh's device_ids say of that place. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,12 +15,27 @@ int local_fail(local_pass *p, const ir_op *op, const char *format, ...) {
   return opt_rewrite_fail(&p->rw, op, XLAC_E_LEGALIZE, "%s", text);
 }
 
+/* A refusal is in p->rw.err already; a maker that gives nothing without one has had no memory. */
+int local_status(const local_pass *p) {
+  if (p->rw.err->code && !p->rw.failed) return -(int)p->rw.err->code;
+  return p->rw.failed ? opt_rewriter_status(&p->rw) : base_oom(p->rw.err, "local ops");
+}
+
+int local_done(local_pass *p, ir_op *op, ir_value v) {
+  assert(op->n_results == 1);
+  if (!v.op) return local_status(p);
+  if (!p->rw.failed) opt_replace_one(&p->rw, op, v);
+  return opt_rewriter_status(&p->rw);
+}
+
 /* --- facts --- */
 
+/* The sharding that the value shows: that of its data-flow edge where it has one. */
 static local_fact local_fact_of(local_pass *p, ir_value v) {
   return (local_fact){opt_type(v), sdy_shown(p->rw.m, v)};
 }
 
+/* Types change under way, so global types and shardings are noted before. */
 static bool local_note_op(local_pass *p, local_facts *facts, ir_op *op) {
   local_fact *operands = BASE_ARRAY(&p->rw.arena, local_fact, (size_t)op->n_operands + 1);
   local_fact *results = BASE_ARRAY(&p->rw.arena, local_fact, (size_t)op->n_results + 1);
@@ -30,11 +46,13 @@ static bool local_note_op(local_pass *p, local_facts *facts, ir_op *op) {
   return true;
 }
 
+/* So that new channels do not meet the program's own. */
 static void local_note_channel(local_pass *p, const ir_op *op) {
   const ir_mattr *a = ir_m_field(ir_mattr_of(op, "channel_handle"), "handle");
   if (a && a->kind == IR_M_INTEGER && a->v.i >= p->channel && a->v.i < INT64_MAX) p->channel = a->v.i + 1;
 }
 
+/* Regions' ops too. Ops that the pass makes have no facts: they are local from the start. */
 int local_note_facts(local_pass *p) {
   ir_module *m = p->rw.m;
   p->n_ids = m->n_ids;
@@ -52,11 +70,13 @@ int local_note_facts(local_pass *p) {
 
 /* --- types --- */
 
+/* The element type, quantised or not, is that of `like`; sizes are static. */
 const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, const int64_t *dims) {
   return like ? ir_tensor_mlir(p->rw.m, (base_dtype)like->dtype, like->quant, like->text, rank, dims, NULL, NULL, NULL)
               : NULL;
 }
 
+/* Sizes are divided by the number of shards. Uneven shards are refused: padding is a pass of its own. */
 int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out) {
   const ir_type *t = f->type;
   *out = t;
@@ -66,6 +86,7 @@ int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_typ
   bool changed = false;
   for (uint32_t d = 0; d < t->rank; d++) {
     int64_t shards = sdy_axes_size(f->s->dims[d].axes, mesh);
+    assert(shards > 0);
     dims[d] = t->dims[d];
     if (shards == 1) continue;
     if (ir_dim_is_dynamic(t, d))
@@ -84,6 +105,7 @@ int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_typ
   return *out ? 0 : base_oom(p->rw.err, "local types");
 }
 
+/* Fails where a result's sharding does not divide it. */
 int local_retype(local_pass *p, ir_op *op) {
   const ir_type **types = BASE_ARRAY(&p->rw.arena, const ir_type *, (size_t)op->n_results + 1);
   bool changed = false;
@@ -98,14 +120,17 @@ int local_retype(local_pass *p, ir_op *op) {
 
 /* --- places --- */
 
-/* How far apart neighbours along an axis stand in the mesh. */
+/* How far apart neighbours along an axis stand in the mesh, whose devices count row-major: on <["x"=2, "y"=4]> 4
+ * along "x", 1 along "y", 2 along "y":(1)2. */
 static int64_t local_stride(const sdy_mesh *mesh, sdy_axis a) {
   int at = sdy_mesh_find(mesh, a.name);
+  assert(at >= 0);
   int64_t stride = mesh->axes[at].size / sdy_axis_end(a, mesh);
   for (uint32_t i = (uint32_t)at + 1; i < mesh->n_axes; i++) stride *= mesh->axes[i].size;
   return stride;
 }
 
+/* Mixed-radix numbers: each axis is a digit, major first. */
 const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n) {
   int64_t devices = sdy_mesh_size(mesh);
   *n = (uint32_t)devices;
@@ -123,21 +148,25 @@ const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mes
     int64_t stride = local_stride(mesh, axes.v[i]), size = sdy_axis_size(axes.v[i], mesh);
     for (int64_t place = 0; place < devices; place++) {
       int64_t device = mesh->n_ids ? mesh->ids[place] : place;
+      assert(device >= 0 && device < devices);
       v[device] = v[device] * size + place / stride % size;
     }
   }
   return v;
 }
 
+/* Integers only. */
 ir_value local_scalar(local_pass *p, base_dtype dtype, int64_t value) {
   return opt_splat_int(&p->rw, opt_tensor(&p->rw, dtype, 0, NULL), value);
 }
 
+/* The identity of a maximum or minimum. Floats of 8 bits have no infinity in common, so they have none here. */
 ir_value local_extreme(local_pass *p, base_dtype dtype, bool largest) {
   const ir_type *t = opt_tensor(&p->rw, dtype, 0, NULL);
   bool wide = dtype == XLAC_F16 || dtype == XLAC_BF16 || dtype == XLAC_F32 || dtype == XLAC_F64;
   if (wide) return opt_splat(&p->rw, t, largest ? INFINITY : -INFINITY);
   uint32_t bits = base_dtype_of(dtype)->bits;
+  assert(bits >= 1 && bits <= 64);
   if (base_dtype_is_signed(dtype) && base_dtype_is_integer(dtype)) {
     int64_t most = (int64_t)(UINT64_MAX >> (65 - bits));
     return opt_splat_int(&p->rw, t, largest ? most : -most - 1);
@@ -146,6 +175,7 @@ ir_value local_extreme(local_pass *p, base_dtype dtype, bool largest) {
   return opt_splat_int(&p->rw, t, largest ? (int64_t)(UINT64_MAX >> (64 - bits)) : 0);
 }
 
+/* u32 in StableHLO; as i64 it can be an index of any table. */
 ir_value local_device(local_pass *p) {
   opt_rewriter *rw = &p->rw;
   ir_opcode own = p->by_replica ? IR_OP_REPLICA_ID : IR_OP_PARTITION_ID;
@@ -153,7 +183,9 @@ ir_value local_device(local_pass *p) {
   return opt_convert(rw, id, XLAC_S64);
 }
 
+/* table[device]: a constant in the program, of which each device slices one element. */
 ir_value local_look_up(local_pass *p, ir_value device, uint32_t n, const int64_t *table) {
+  assert(n > 0);
   static const int64_t one = 1;
   opt_rewriter *rw = &p->rw;
   ir_value both[] = {opt_i64s(rw, n, table), device};
@@ -162,6 +194,7 @@ ir_value local_look_up(local_pass *p, ir_value device, uint32_t n, const int64_t
   return opt_reshape(rw, v, opt_tensor(rw, XLAC_S64, 0, NULL));
 }
 
+/* A table with one entry for each device, indexed at run time by the device's number. */
 ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, int64_t size) {
   uint32_t n = 0;
   const int64_t *indices = local_shard_indices(p, op, mesh, axes, &n);
@@ -171,6 +204,7 @@ ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_
   return local_look_up(p, local_device(p), n, table);
 }
 
+/* A dynamic_slice at the shard's place along each dimension of `lists`. */
 ir_value local_cut(local_pass *p, const ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v,
                    const ir_type *type) {
   opt_rewriter *rw = &p->rw;

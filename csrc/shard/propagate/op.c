@@ -4,12 +4,14 @@
 /* The rules of a module's ops while it is propagated through. Programs have few different ones, so equal ones are kept
  * once: a rule that is made and known already is given up again. */
 
+/* Mixing constants are those of splitmix64. */
 static uint64_t rules_hash_ints(uint64_t h, sdy_ints v) {
   h = (h ^ v.n) * UINT64_C(0x9E3779B97F4A7C15);
   for (uint32_t i = 0; i < v.n; i++) h = (h ^ (uint64_t)v.v[i] ^ (h >> 29)) * UINT64_C(0xBF58476D1CE4E5B9);
   return h;
 }
 
+/* Everything that sdy_equal compares of a rule, but `custom`, which rules that are made here never have. */
 static uint64_t rules_hash(const sdy_rule *r) {
   uint64_t h = rules_hash_ints(r->n_operands * UINT64_C(131) + r->n_results, r->sizes);
   for (uint32_t t = 0; t < r->n_operands + r->n_results; t++) {
@@ -22,6 +24,7 @@ static uint64_t rules_hash(const sdy_rule *r) {
 
 /* The rule as it lies in the module, where it is needed if ops are to keep it. */
 static const sdy_rule *rules_keep(shard_driver *d, const sdy_rule *made) {
+  assert(made != NULL);
   uint64_t hash = rules_hash(made), found = 0;
   const sdy_rule *known = base_map_get(&d->kept_rules, hash, &found) ? (const sdy_rule *)(uintptr_t)found : NULL;
   if (known && sdy_equal(SDY_RULE, known, made)) return known;
@@ -31,6 +34,7 @@ static const sdy_rule *rules_keep(shard_driver *d, const sdy_rule *made) {
   return NULL;
 }
 
+/* The rule is made in the maker's arena, of which the mark is taken back: only what is kept goes to the module. */
 const sdy_rule *shard_driver_rule(shard_driver *d, const ir_op *op, const ir_type *type, uint32_t n) {
   const sdy_rule *made = NULL;
   base_arena_mark mark = base_arena_here(&d->maker.arena);
@@ -42,6 +46,7 @@ const sdy_rule *shard_driver_rule(shard_driver *d, const ir_op *op, const ir_typ
   return made;
 }
 
+/* Rules that are one have one attribute too. */
 static const ir_mattr *rules_attr(shard_driver *d, const sdy_rule *rule) {
   const ir_mattr *a = base_map_ptr(&d->rule_attrs, rule);
   if (a) return a;
@@ -49,6 +54,7 @@ static const ir_mattr *rules_attr(shard_driver *d, const sdy_rule *rule) {
   return a && base_map_set(&d->rule_attrs, base_key(rule), base_key(a)) ? a : NULL;
 }
 
+/* Ops that propagation has added have no number in the tables, nor a rule. */
 int shard_store_rules(shard_driver *d, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, d->state.m) {
     IR_FOR_OPS(op, c) {
@@ -69,6 +75,9 @@ int shard_store_rules(shard_driver *d, xlac_error *err) {
 
 /* One op: its tensors' shardings become those of factors, the strategy spreads them, and what has changed goes back. */
 
+/* One look at an op: its tensors' shardings become those of factors, the strategy spreads axes, what has changed goes
+ * back. The tensors are the operands and results of an op with a rule, or the sources and the target of an edge, for
+ * which all tensors are alike (an identity rule). A function's result has no op; `result` says which it is. */
 typedef struct visit_tensors {
   uint32_t n_operands, n;
   uint32_t *slots;                /* operands, then results */
@@ -83,6 +92,7 @@ typedef struct visit_tensors {
   bool quiet;      /* nobody is told: before and after the rounds */
 } visit_tensors;
 
+/* Results are written with a mesh's name: a mesh written in place has none that another tensor could use. */
 static void visit_fail_in_place(shard_driver *d, const ir_op *op) {
   int status = base_fail_at(d->err, XLAC_E_VERIFY_SHARDING, op ? op->line : d->main->line, op ? op->col : d->main->col,
                             op && ir_opcode_info(op->opcode)->mlir ? ir_opcode_info(op->opcode)->mlir->name : "",
@@ -90,7 +100,9 @@ static void visit_fail_in_place(shard_driver *d, const ir_op *op) {
   shard_driver_fail(d, base_hint(d->err, status, "run sdy-lift-inlined-meshes first"));
 }
 
-/* The mesh that all shardings name; NULL where they disagree, or there is none. */
+/* The mesh that all shardings name; NULL where they disagree, or there is none. Meshes of different names are one
+ * where they have the same axes and devices. Empty meshes agree with all; a maximal one (a single device) shards
+ * nothing. */
 static const sdy_mesh *visit_mesh(shard_driver *d, const ir_op *op, visit_tensors *t) {
   shard_state *s = &d->state;
   t->like = NULL;
@@ -115,6 +127,7 @@ static const sdy_mesh *visit_mesh(shard_driver *d, const ir_op *op, visit_tensor
   return t->mesh && !sdy_mesh_is_maximal(t->mesh) ? t->mesh : NULL;
 }
 
+/* No axes anywhere. Such a sharding is no news to a tensor without one, open or not. */
 static bool visit_is_empty(const sdy_sharding *s) {
   if (s->replicated.n || s->unreduced.n) return false;
   for (uint32_t d = 0; d < s->n_dims; d++)
@@ -122,6 +135,7 @@ static bool visit_is_empty(const sdy_sharding *s) {
   return true;
 }
 
+/* Function results have no readers, so nobody is told of them. */
 static void visit_tell(shard_driver *d, const visit_tensors *t, uint32_t slot) {
   if (!t->quiet && d->state.slots[slot].op) shard_notify(d, slot);
 }
@@ -131,6 +145,7 @@ static void visit_group(shard_driver *d, const visit_tensors *t, uint32_t home, 
   shard_state *s = &d->state;
   uint32_t group = s->slots[home].group;
   if (!group) return;
+  assert(group <= s->n_groups);
   for (uint32_t i = 0; i < s->groups[group - 1].n; i++) {
     uint32_t member = s->groups[group - 1].members[i];
     if (member == home) continue;
@@ -139,8 +154,11 @@ static void visit_group(shard_driver *d, const visit_tensors *t, uint32_t home, 
   }
 }
 
-/* true: the sharding of the tensor is another one now. */
+/* true: the sharding of the tensor is another one now.
+ * A sharding equal to the one there is no change: this ends the rounds. A value whose home is SHARD_NO_SLOT can't
+ * hold one, and still counts as changed, as in Shardy. */
 static bool visit_update(shard_driver *d, const visit_tensors *t, const shard_projection *p, uint32_t i) {
+  assert(i < t->n && t->like != NULL);
   const sdy_sharding *to = shard_unproject(p, i, t->like);
   if (!to) {
     shard_driver_fail(d, base_oom(d->err, "propagation"));
@@ -163,9 +181,11 @@ static bool visit_update(shard_driver *d, const visit_tensors *t, const shard_pr
   return true;
 }
 
+/* During a replay everything is computed and nothing is written: the trace takes notes of what would have changed. */
 static void visit_spread(shard_driver *d, ir_op *op, visit_tensors *t, const sdy_rule *rule, const uint8_t *directions,
                          bool conservative, bool elementwise) {
   shard_projection p;
+  assert(rule->n_operands + rule->n_results == t->n);
   if (!shard_project(&p, &d->pool, rule, t->mesh, t->shardings, false)) {
     shard_driver_fail(d, base_oom(d->err, "propagation"));
     return;
@@ -190,7 +210,9 @@ static void visit_spread(shard_driver *d, ir_op *op, visit_tensors *t, const sdy
 
 /* --- the tensors of an op --- */
 
+/* Room for n tensors, of which n_operands are operands (or sources). In the pool, until the next op. */
 static bool visit_room(shard_driver *d, visit_tensors *t, uint32_t n_operands, uint32_t n) {
+  assert(n_operands <= n);
   t->n_operands = n_operands;
   t->n = n;
   t->slots = shard_pool_alloc(&d->pool, (n + 1) * sizeof *t->slots);
@@ -200,7 +222,9 @@ static bool visit_room(shard_driver *d, visit_tensors *t, uint32_t n_operands, u
   return false;
 }
 
+/* Shardings are read at the moment of the visit: earlier visits may have changed them. */
 static void visit_set(shard_driver *d, visit_tensors *t, uint32_t i, uint32_t slot) {
+  assert(i < t->n);
   t->slots[i] = slot;
   t->shardings[i] = shard_now(&d->state, slot);
 }
@@ -215,6 +239,9 @@ static uint32_t visit_latest(const shard_driver *d, const visit_tensors *t) {
   return latest;
 }
 
+/* An op that was looked at without effect is skipped until one of its tensors changes or the strategy or directions
+ * do: `seen` has the tick of that look, seen_how a hash of strategy and directions. An op that had an effect is
+ * looked at again even so, since spreading one factor can make room for another. */
 static void visit_with_rule(shard_driver *d, ir_op *op, visit_tensors *t, const sdy_rule *rule,
                             const uint8_t *directions, bool conservative) {
   uint32_t how = 1 + d->strategy;
@@ -235,6 +262,7 @@ static void visit_with_rule(shard_driver *d, ir_op *op, visit_tensors *t, const 
   d->seen_how[op->id] = how;
 }
 
+/* The op's own attribute wins over the table. The answer is kept, "none" too. */
 static const sdy_rule *visit_rule(shard_driver *d, ir_op *op) {
   if (d->has_rule[op->id]) return d->rules[op->id];
   const ir_mattr *own = ir_mattr_of(op, "sdy.sharding_rule");
@@ -244,12 +272,14 @@ static const sdy_rule *visit_rule(shard_driver *d, ir_op *op) {
   return d->rules[op->id];
 }
 
+/* Blocked factors are few, if any. */
 static bool visit_blocked(const sdy_rule *rule, uint32_t factor) {
   for (uint32_t i = 0; i < rule->blocked.n; i++)
     if (rule->blocked.v[i] == factor) return true;
   return false;
 }
 
+/* An explicit rule may have been made for another op: its counts are compared before it is used. */
 static void visit_op(shard_driver *d, ir_op *op) {
   const sdy_rule *rule = visit_rule(d, op);
   if (!rule || rule->n_operands != op->n_operands || rule->n_results != op->n_results) return;
@@ -272,6 +302,7 @@ static void visit_op(shard_driver *d, ir_op *op) {
 
 /* --- edges, barriers, results: tensors that are all alike --- */
 
+/* way: the same direction for all factors. `type` says the rank; its sizes are the factors'. */
 static void visit_identity(shard_driver *d, ir_op *op, visit_tensors *t, const ir_type *type, shard_direction way) {
   if (!visit_mesh(d, op, t)) return;
   const sdy_rule *rule = op ? d->rules[op->id] : NULL;
@@ -290,6 +321,7 @@ static bool visit_is_static(const ir_type *type) {
   return type->kind == IR_TYPE_TENSOR && !type->has_dynamic;
 }
 
+/* allowed_direction is an enum in the text and a number in bytecode: NONE, FORWARD, BACKWARD, BOTH from 0. */
 static shard_direction visit_allowed(const ir_op *barrier) {
   const ir_mattr *a = ir_mattr_of(barrier, "allowed_direction");
   if (a && a->kind == IR_M_INTEGER) return (shard_direction)(a->v.i & 3);
@@ -299,6 +331,7 @@ static shard_direction visit_allowed(const ir_op *barrier) {
   return strcmp(word, "BOTH") == 0 ? SHARD_BOTH : SHARD_NONE;
 }
 
+/* A barrier's own direction holds at all levels: op priorities do not ask. */
 static void visit_barrier(shard_driver *d, ir_op *op) {
   visit_tensors t = {.quiet = false};
   if (!visit_is_static(op->type) || !visit_room(d, &t, 1, 2)) return;
@@ -307,11 +340,14 @@ static void visit_barrier(shard_driver *d, ir_op *op) {
   visit_identity(d, op, &t, op->type, visit_allowed(op));
 }
 
+/* The slot of what c's terminator returns as number i. */
 static uint32_t visit_returned(const shard_state *s, const ir_computation *c, uint32_t i) {
   return i < c->n_results ? shard_slot_of(s, c->results[i].op, c->results[i].index) : SHARD_NO_SLOT;
 }
 
-/* What flows into the value: the op's operand, what its regions give back. */
+/* The sources of an edge: the op's operand (while, optimization_barrier, arguments of computations), and what its
+ * regions return (while's body, all branches of a case, the bodies of named and manual computations). Tokens are
+ * never here: visit_edge has asked for a tensor. */
 static void visit_sources(shard_driver *d, visit_tensors *t, const ir_op *flow, uint32_t i, bool argument) {
   const shard_state *s = &d->state;
   uint32_t n = 0;
@@ -327,6 +363,8 @@ static void visit_sources(shard_driver *d, visit_tensors *t, const ir_op *flow, 
   t->n = n + 1;
 }
 
+/* The edge of a manual computation sees two sides: an argument's sharding in the body has no manual axes, the
+ * operand's has. The target is translated to the sources' side for the look, and visit_update translates back. */
 static void visit_manual(shard_driver *d, visit_tensors *t, const ir_op *flow, uint32_t i, bool argument) {
   const sdy_names *manual = sdy_of(ir_mattr_of(flow, "manual_axes"), SDY_MANUAL_AXES);
   const sdy_shardings *list = sdy_of(ir_mattr_of(flow, argument ? "in_shardings" : "out_shardings"), SDY_SHARDINGS);
@@ -343,7 +381,10 @@ static void visit_manual(shard_driver *d, visit_tensors *t, const ir_op *flow, u
     t->shardings[t->n_operands] = seen;
 }
 
+/* A data flow edge is an identity of several sources and targets, e.g. a loop's initial value, its body's result and
+ * its argument. It is visited like an op with one operand for each source. */
 static void visit_edge(shard_driver *d, ir_op *op) {
+  assert(op->opcode == IR_OP_SDY_DATA_FLOW_EDGE);
   if (!visit_is_static(op->type)) return;
   const ir_use *input = &op->operands[0];
   bool argument = input->op->opcode == IR_OP_PARAMETER;
@@ -384,6 +425,7 @@ static void visit_func_edge(shard_driver *d, ir_op *op) {
   visit_identity(d, op, &t, op->type, shard_level_direction(d, op, NULL, 0));
 }
 
+/* Function arguments have no rule and no operands: they change only by what their readers ask for. */
 void shard_visit(shard_driver *d, ir_op *op) {
   shard_pool_empty(&d->pool);
   switch (op->opcode) {
@@ -403,6 +445,8 @@ void shard_visit(shard_driver *d, ir_op *op) {
   }
 }
 
+/* The main function's results have shardings of their own; a returned value and its result inform each other before
+ * and after each run, without waking readers. */
 void shard_visit_result(shard_driver *d, ir_computation *main, uint32_t i) {
   const ir_type *type = main->results[i].op->types[main->results[i].index];
   shard_pool_empty(&d->pool);
@@ -413,6 +457,7 @@ void shard_visit_result(shard_driver *d, ir_computation *main, uint32_t i) {
   visit_identity(d, NULL, &t, type, SHARD_BOTH);
 }
 
+/* A function's results are identities of what it returns: their shardings go both ways. */
 void shard_visit_results(shard_driver *d, ir_computation *main) {
   uint32_t first = d->state.first_result[main->id];
   for (uint32_t i = 0; first != SHARD_NO_SLOT && i < main->n_results && d->status == 0; i++)
@@ -436,6 +481,7 @@ static void replay_lend_uses(const shard_trace *t, bool back) {
   for (uint32_t i = 0; i < t->gone.n; i++) t->gone.items[i].use->op = back ? NULL : t->gone.items[i].op;
 }
 
+/* op NULL: a result of the main function. */
 static void replay_look(shard_driver *d, const shard_look *look) {
   if (look->op)
     shard_visit(d, look->op);
@@ -443,12 +489,14 @@ static void replay_look(shard_driver *d, const shard_look *look) {
     shard_visit_result(d, d->main, look->op_index);
 }
 
+/* Two cursors: changes up to the look's are applied before it, and the phase that it belongs to is set. */
 static void replay_looks(shard_driver *d) {
   const shard_trace *t = d->trace;
   shard_changes *log = &d->state.changes;
   uint32_t at = 0, phase = 0;
   for (uint32_t i = 0; i < t->looks.n && d->status == 0; i++) {
     const shard_look *look = &t->looks.items[i];
+    assert(look->changes <= log->n);
     while (at < look->changes) replay_swap(&d->state, &log->items[at++]);
     while (phase < t->phases.n && t->phases.items[phase].look <= i) {
       d->level = t->phases.items[phase].level;
@@ -460,7 +508,10 @@ static void replay_looks(shard_driver *d) {
   while (at < log->n) replay_swap(&d->state, &log->items[at++]);
 }
 
+/* The log of changes is undone, newest first; then the same ops are visited in the same order, now with records.
+ * Recording from the start would slow down every run, and most are never asked to explain. */
 void shard_replay(shard_driver *d) {
+  assert(d->trace != NULL);
   shard_changes *log = &d->state.changes;
   if (d->trace->failed) return; /* the caller says so */
   d->replays = true;

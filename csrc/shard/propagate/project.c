@@ -1,10 +1,12 @@
-/* Axes by number, and the way from dimensions to factors and back. */
+/* Axes by number, and the way from dimensions to factors and back: Shardy's sharding_projection.cc. Numbers make
+ * comparisons cheap: a strategy compares every pair of axes of every op it looks at. */
 #include "project.h"
 
 void shard_pool_init(shard_pool *p, base_alloc alloc) {
   *p = (shard_pool){.alloc = alloc};
 }
 
+/* Blocks that have become too small are linked by their first bytes, which allocations never use: `at` begins at 16. */
 static void pool_drop(shard_pool *p) {
   while (p->old) {
     void *next = NULL;
@@ -14,6 +16,7 @@ static void pool_drop(shard_pool *p) {
   }
 }
 
+/* A pool that was never used has nothing to give back. */
 void shard_pool_free(shard_pool *p) {
   pool_drop(p);
   base_free(p->alloc, p->block);
@@ -26,7 +29,10 @@ void shard_pool_empty(shard_pool *p) {
   p->at = 16;
 }
 
+/* Sixteen-byte aligned. The block grows to what the largest op needs and is then used again, so that a whole run of
+ * propagation allocates a handful of times. */
 void *shard_pool_alloc(shard_pool *p, size_t size) {
+  assert(!p->block || p->at <= p->cap);
   size = (size + 15) & ~(size_t)15;
   if (!p->block || size > p->cap - p->at) {
     size_t cap = p->cap < 16384 ? 16384 : p->cap;
@@ -54,16 +60,21 @@ shard_axis *shard_axes_room(shard_pool *pool, uint32_t n) {
   return shard_pool_alloc(pool, (size_t)n * sizeof(shard_axis));
 }
 
+/* On overlap the shared range is from `high` to `low_end`, and each bound must be a multiple of the one before it;
+ * without, the gap between them must be a factor too. "x":(1)2 and "x":(3)2 can't: 2 and 3 are no common split of 6. */
 bool shard_axis_coexists(shard_axis a, shard_axis b) {
   if (a.axis != b.axis || shard_axis_same(a, b)) return true;
   int64_t low = a.pre < b.pre ? a.pre : b.pre, high = a.pre < b.pre ? b.pre : a.pre;
+  assert(low > 0);
   int64_t end_a = shard_axis_end(a), end_b = shard_axis_end(b);
   int64_t low_end = end_a < end_b ? end_a : end_b, high_end = end_a < end_b ? end_b : end_a;
   if (low_end > high) return low_end % high == 0 && high % low == 0 && high_end % low_end == 0;
   return high % low_end == 0;
 }
 
+/* Narrows *a to what is major to b on the same axis. */
 bool shard_axis_before(shard_axis *a, shard_axis b) {
+  assert(a->size > 0 && b.pre > 0);
   if (a->axis != b.axis) return true;
   if (!shard_axis_coexists(*a, b)) return false;
   if (!shard_axis_overlaps(*a, b)) return true;
@@ -72,12 +83,14 @@ bool shard_axis_before(shard_axis *a, shard_axis b) {
   return true;
 }
 
+/* Each step may narrow the axis further. */
 bool shard_axis_before_all(shard_axis *a, shard_axes others) {
   for (uint32_t i = 0; i < others.n; i++)
     if (!shard_axis_before(a, others.v[i])) return false;
   return true;
 }
 
+/* In order: {x, y} shards otherwise than {y, x}. */
 bool shard_axes_same(shard_axes a, shard_axes b) {
   if (a.n != b.n) return false;
   for (uint32_t i = 0; i < a.n; i++)
@@ -85,6 +98,7 @@ bool shard_axes_same(shard_axes a, shard_axes b) {
   return true;
 }
 
+/* INT64_MAX where it would overflow: larger than any dimension, so it never divides one. */
 int64_t shard_axes_size(shard_axes a) {
   int64_t size = 1;
   for (uint32_t i = 0; i < a.n; i++)
@@ -92,6 +106,7 @@ int64_t shard_axes_size(shard_axes a) {
   return size;
 }
 
+/* Only the last axis of a may be a proper part of b's: what came after it would not be contiguous. */
 shard_prefix shard_axes_prefix(shard_axes a, shard_axes b) {
   if (a.n == 0) return b.n == 0 ? SHARD_EQUAL : SHARD_STRICT_PREFIX;
   if (a.n > b.n) return SHARD_NOT_PREFIX;
@@ -104,6 +119,7 @@ shard_prefix shard_axes_prefix(shard_axes a, shard_axes b) {
 
 /* --- from and to the attribute's lists --- */
 
+/* Verified shardings name axes of their mesh; an axis of size 1 in the text has a size, 0 stands for the whole. */
 static shard_axis project_axis(sdy_axis a, const sdy_mesh *mesh) {
   uint32_t i = 0;
   while (i < mesh->n_axes && mesh->axes[i].name != a.name) i++;
@@ -123,6 +139,7 @@ shard_axes shard_axes_from(shard_pool *pool, sdy_axes from, const sdy_mesh *mesh
   return (shard_axes){from.n, v};
 }
 
+/* A sub-axis that is the whole axis is written as the axis, since the dialect has one form for it. */
 sdy_axes shard_axes_to(shard_pool *pool, shard_axes from, const sdy_mesh *mesh) {
   sdy_axis *v = from.n ? shard_pool_alloc(pool, from.n * sizeof *v) : NULL;
   if (!v) return (sdy_axes){0, NULL};
@@ -159,6 +176,7 @@ static void project_next(project_rest *r) {
   if (++r->at < r->n) r->now = r->v[r->at];
 }
 
+/* Euclid's greatest common divisor; gcd(0, b) is b. */
 static int64_t project_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
@@ -168,7 +186,7 @@ static int64_t project_gcd(int64_t a, int64_t b) {
   return a;
 }
 
-/* All that is left. */
+/* All that is left. The list is used in place while nothing has been split off it. */
 static shard_axes project_all(shard_pool *pool, project_rest *r) {
   shard_axes list = {0, NULL};
   if (r->at >= r->n) return list;
@@ -190,6 +208,8 @@ static int64_t project_take(shard_pool *pool, project_rest *r, int64_t size, sha
   shard_axis *room = shard_axes_room(pool, cap);
   if (!room) return size;
   while (r->at < r->n && n < cap) {
+    /* gcd: as much of the axis as divides the rest of the factor. 1 of an axis that is larger: it can't be split to
+     * fit. */
     int64_t gcd = r->now.size == 1 ? 1 : project_gcd(size, r->now.size);
     if (r->now.size != 1 && gcd <= 1) break;
     if (r->now.size > gcd) {
@@ -207,6 +227,8 @@ static int64_t project_take(shard_pool *pool, project_rest *r, int64_t size, sha
   return size;
 }
 
+/* `after` is 0 until axes overflow a factor; the factor right after the overflow is still there, closed, and those
+ * behind it are absent: they can't be sharded without a gap. */
 static void project_dim(shard_projection *p, sdy_ints factors, shard_axes axes, bool closed, shard_part *parts) {
   project_rest rest = {axes.v, axes.n, 0, axes.n ? axes.v[0] : (shard_axis){0, 1, 1}};
   uint32_t after = 0; /* factors since the axes overflowed */
@@ -228,6 +250,7 @@ static void project_dim(shard_projection *p, sdy_ints factors, shard_axes axes, 
   }
 }
 
+/* A missing sharding is open and empty, or closed where the caller says so. */
 static bool project_tensor(shard_projection *p, uint32_t index, const sdy_sharding *s, bool closed_if_missing) {
   const sdy_tensor_map *map = shard_map_of(p->rule, index);
   shard_tensor *t = &p->tensors[index];
@@ -236,6 +259,7 @@ static bool project_tensor(shard_projection *p, uint32_t index, const sdy_shardi
   t->n_parts = n;
   t->parts = n ? shard_pool_alloc(p->pool, n * sizeof *t->parts) : NULL;
   if (n && !t->parts) return false;
+  assert(map->n_dims == 0 || map->dims != NULL);
   if (n) memset(t->parts, 0, n * sizeof *t->parts);
   shard_part *at = t->parts;
   for (uint32_t d = 0; d < map->n_dims; d++) {
@@ -249,8 +273,10 @@ static bool project_tensor(shard_projection *p, uint32_t index, const sdy_shardi
   return !p->pool->failed;
 }
 
+/* Shardings may have fewer dimensions than the rule says where an explicit rule does not fit: the rest is unsharded. */
 bool shard_project(shard_projection *p, shard_pool *pool, const sdy_rule *rule, const sdy_mesh *mesh,
                    const sdy_sharding *const *shardings, bool closed_if_missing) {
+  assert(pool && rule && mesh);
   uint32_t n = rule->n_operands + rule->n_results;
   *p = (shard_projection){.pool = pool, .mesh = mesh, .rule = rule, .n_tensors = n, .n_operands = rule->n_operands};
   p->tensors = shard_pool_alloc(pool, (n ? n : 1) * sizeof *p->tensors);
@@ -263,6 +289,7 @@ bool shard_project(shard_projection *p, shard_pool *pool, const sdy_rule *rule, 
   return true;
 }
 
+/* Each axis once for a factor and tensor: rounds find the same clash again and again. */
 void shard_clash_note(shard_projection *p, shard_clash clash) {
   for (uint32_t i = 0; i < p->n_clashes; i++) {
     const shard_clash *c = &p->clashes[i];
@@ -282,7 +309,8 @@ void shard_clash_note(shard_projection *p, shard_clash clash) {
 /* --- and back --- */
 
 /* A dimension's axes: those of its factors one after the other, up to the first that is not sharded as far as it goes:
- * what came after it would not be contiguous. */
+ * what came after it would not be contiguous.
+ * A dimension is closed if any of its factors that were reached is. Priorities are not propagated. */
 static void unproject_dim(const shard_projection *p, sdy_ints factors, const shard_part *parts, sdy_dim *out) {
   uint32_t cap = 0;
   bool closed = false;
@@ -299,6 +327,7 @@ static void unproject_dim(const shard_projection *p, sdy_ints factors, const sha
   *out = (sdy_dim){.axes = shard_axes_to(p->pool, list, p->mesh), .open = !closed, .priority = -1};
 }
 
+/* `like` gives the mesh. What no factor carries (replicated, unreduced) goes back as it came. */
 const sdy_sharding *shard_unproject(const shard_projection *p, uint32_t tensor, const sdy_sharding *like) {
   const sdy_tensor_map *map = shard_map_of(p->rule, tensor);
   const shard_tensor *t = &p->tensors[tensor];

@@ -1,5 +1,7 @@
 /* The shardings of one op's tensors as shardings of its rule's factors, and back. All of it lives in a pool that is
- * emptied before each op. */
+ * emptied before each op. With the rule ([ij])->([i, j]) {i=8, j=4} and a mesh of x=4, y=4, an operand [{"x", "y"}]
+ * gives i the axes "x" and the major half of "y", "y":(1)2, which together are its size 8; j gets the rest, "y":(2)2.
+ */
 #ifndef XLAC_SHARD_PROPAGATE_PROJECT_H
 #define XLAC_SHARD_PROPAGATE_PROJECT_H
 
@@ -18,7 +20,9 @@ void shard_pool_free(shard_pool *p);
 void shard_pool_empty(shard_pool *p);
 void *shard_pool_alloc(shard_pool *p, size_t size);
 
-/* An axis by its place in the mesh: from `pre` on, of `size`. The whole axis has pre 1 and its full size. */
+/* An axis by its place in the mesh: from `pre` on, of `size`. The whole axis has pre 1 and its full size.
+ * Sub-axes are as in the text: "x":(pre)size, with `pre` the product of the sizes major to it. [pre, pre * size) as
+ * powers is the range of the axis that it covers. */
 typedef struct shard_axis {
   uint32_t axis;
   int64_t pre, size;
@@ -45,6 +49,7 @@ static inline bool shard_axis_contains(shard_axis a, shard_axis b) {
 static inline bool shard_axis_prefix(shard_axis a, shard_axis b) {
   return shard_axis_contains(b, a) && a.pre == b.pre;
 }
+/* Whether both can be sub-axes of one axis in the same program: their bounds divide each other. */
 bool shard_axis_coexists(shard_axis a, shard_axis b);
 /* The part of *a before b, or before all of them; false: nothing is left. */
 bool shard_axis_before(shard_axis *a, shard_axis b);
@@ -57,6 +62,8 @@ shard_prefix shard_axes_prefix(shard_axes a, shard_axes b);
 
 /* One factor of one tensor. */
 #define SHARD_ABSENT UINT32_MAX
+/* A factor that is not minor-most in its dimension takes axes up to its size, the minor-most one all that are left.
+ * Where the axes can't be split to fit, the rest is `overflow`: it stays where it is, and nothing can be added. */
 typedef struct shard_part {
   uint32_t factor; /* SHARD_ABSENT: a dimension's axes overflowed before it, and it does not count */
   bool closed;     /* takes no more axes */
@@ -76,6 +83,8 @@ typedef struct shard_clash {
   uint8_t reason; /* shard_reason, trace.h */
   shard_axis axis, against;
 } shard_clash;
+/* Of all tensors of an op. `grown` parts have been changed by the strategy and remember what they had, for the trace.
+ */
 typedef struct shard_projection {
   shard_pool *pool;
   const sdy_mesh *mesh;

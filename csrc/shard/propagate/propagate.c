@@ -1,11 +1,13 @@
-/* The driver: a list of ops to look at, filled in text order, until nothing changes; once for each strategy, level and
- * user priority. Each look either changes a sharding, which only ever gets more axes, or leaves all as it is, so that
- * every run ends. */
+/* The driver: a list of ops to look at, filled in text order, until nothing changes; once for each strategy, level
+ * and user priority. Each look either changes a sharding, which only ever gets more axes, or leaves all as it is, so
+ * that every run ends. As MLIR's greedy rewrite driver, in which Shardy's propagation runs, it also removes ops that
+ * nobody needs: that they are gone changes who reads a value, and with that which ops pass shardings on at level 0. */
 #include "../common/common.h"
 #include "propagate.h"
 
 /* --- what can't be propagated through --- */
 
+/* Shardy's own conditions and words (it checks them at the beginning of every propagation pass). */
 static int drive_check_type(const ir_op *op, const ir_type *t, xlac_error *err) {
   const char *name = ir_opcode_info(op->opcode)->mlir ? ir_opcode_info(op->opcode)->mlir->name : "";
   if (t->kind == IR_TYPE_TUPLE)
@@ -30,6 +32,7 @@ static int drive_check_edge(const ir_op *op, xlac_error *err) {
       "leave edges to sdy-add-data-flow-edges");
 }
 
+/* Before anything is changed; parameters have been checked with their function. */
 static int drive_check(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
@@ -41,7 +44,8 @@ static int drive_check(const ir_module *m, xlac_error *err) {
   return 0;
 }
 
-/* The only function, or the one called main. */
+/* The only function, or the one called main.
+ * Whose results are the program's. Where Shardy aborts ("Failed to lookup function: main"), this is an error. */
 static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err) {
   uint32_t n = 0;
   *main = NULL;
@@ -64,7 +68,9 @@ static int drive_main(const ir_module *m, ir_computation **main, xlac_error *err
 /* --- the list --- */
 
 static void drive_fill(shard_driver *d, ir_computation *c);
+/* Ops before their regions' ops, in text order; an op is on the list at most once, so the list never outgrows n_ids. */
 static void drive_fill_op(shard_driver *d, ir_op *op) {
+  assert(d->n_pending < d->pending_cap);
   d->marks[op->id] = 1;
   d->pending[d->n_pending++] = op;
   for (uint32_t i = 0; i < op->n_called; i++)
@@ -76,6 +82,7 @@ static void drive_fill(shard_driver *d, ir_computation *c) {
   if (op->id < d->state.n_ids) drive_fill_op(d, op);
 }
 
+/* The list is a stack: reversed, its first op comes off first. */
 static void drive_seed(shard_driver *d) {
   d->n_pending = 0;
   IR_FOR_COMPUTATIONS(c, d->state.m) {
@@ -94,7 +101,8 @@ static bool drive_is_gone(const shard_driver *d, const ir_op *op) {
   return op->id < d->state.n_ids && d->gone[op->id];
 }
 
-/* Who reads a value still: up to two readers besides `dead` are told apart. */
+/* Who reads a value still: up to two readers besides `dead` are told apart.
+ * Readers that are gone no longer count; `dead` is the op that is about to go. */
 static uint32_t drive_readers(const shard_driver *d, uint32_t slot, const ir_op *dead) {
   const shard_state *s = &d->state;
   const ir_op *other = NULL;
@@ -110,6 +118,7 @@ static uint32_t drive_readers(const shard_driver *d, uint32_t slot, const ir_op 
   return n;
 }
 
+/* The first user is nearly always there, which is cheaper to see than to count readers. */
 static bool drive_unused(const shard_driver *d, const ir_op *op) {
   if (op->uses && !drive_is_gone(d, op->uses->user)) return false; /* nearly always */
   for (uint32_t r = 0; r < op->n_results; r++)
@@ -117,6 +126,8 @@ static bool drive_unused(const shard_driver *d, const ir_op *op) {
   return true;
 }
 
+/* isOpTriviallyDead: no readers and no effects. What the dialect keeps for its own sake stays: constraints, groups,
+ * edges, collectives. */
 static bool drive_dead(const shard_driver *d, const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_PARAMETER:
@@ -131,7 +142,8 @@ static bool drive_dead(const shard_driver *d, const ir_op *op) {
   }
 }
 
-/* The op that makes an operand of a dead op is looked at again if at most one other op reads it. */
+/* The op that makes an operand of a dead op is looked at again if at most one other op reads it.
+ * An operand's maker may be dead now; MLIR's driver adds it if it has no use left but possibly one. */
 static void drive_push_maker(shard_driver *d, const ir_op *dead, ir_op *maker, uint32_t index) {
   if (maker->opcode == IR_OP_PARAMETER || drive_is_gone(d, maker)) return;
   if (drive_readers(d, shard_slot_of(&d->state, maker, index), dead) < 2) shard_push(d, maker);
@@ -139,6 +151,7 @@ static void drive_push_maker(shard_driver *d, const ir_op *dead, ir_op *maker, u
 
 /* An op goes with its regions: the last of them first, and in each the last op first. */
 static void drive_forget(shard_driver *d, ir_op *op) {
+  assert(op->id < d->state.n_ids && !d->gone[op->id]);
   for (uint32_t i = op->n_called; i-- > 0;) {
     ir_computation *c = op->called[i];
     if (c->owner != op) continue;
@@ -154,18 +167,21 @@ static void drive_forget(shard_driver *d, ir_op *op) {
   d->gone[op->id] = 1;
 }
 
+/* Worklists and slots forget the op first. */
 static void drive_erase(shard_driver *d, ir_op *op) {
   drive_forget(d, op);
   opt_erase(&d->rw, op);
   if (d->rw.failed) shard_driver_fail(d, base_oom(d->err, "propagation"));
 }
 
+/* So that a replay knows at which priority, level and strategy a look was made. */
 static void drive_note_phase(shard_driver *d) {
   shard_trace *t = d->trace;
   shard_phase phase = {d->user_priority, d->level, d->strategy, t->looks.n};
   if (!BASE_VEC_PUSH(t->alloc, &t->phases, phase)) t->failed = true;
 }
 
+/* One fixed point. Results of the main function are looked at before and after, not between, as in Shardy. */
 static void drive_run(shard_driver *d) {
   if (d->trace) drive_note_phase(d);
   shard_visit_results(d, d->main);
@@ -184,6 +200,7 @@ static void drive_run(shard_driver *d) {
 
 /* --- schedules --- */
 
+/* basic-then-aggressive runs both to their end at every level. */
 static void drive_strategies(shard_driver *d) {
   if (d->options.strategy != SHARD_AGGRESSIVE) {
     d->strategy = SHARD_BASIC;
@@ -195,6 +212,7 @@ static void drive_strategies(shard_driver *d) {
   }
 }
 
+/* Without op priorities there is one level, the last, at which everything is allowed. */
 static void drive_levels(shard_driver *d) {
   for (d->level = d->options.by_op ? 0 : SHARD_LEVELS - 1; d->level < SHARD_LEVELS && d->status == 0; d->level++)
     drive_strategies(d);
@@ -202,6 +220,7 @@ static void drive_levels(shard_driver *d) {
 
 /* --- before and after --- */
 
+/* Tables are by op id, one more than there are ids so that an empty module's are not empty. */
 static int drive_begin(shard_driver *d, ir_module *m, const shard_options *options, xlac_error *err) {
   d->options = *options;
   d->err = err;
@@ -224,6 +243,7 @@ static int drive_begin(shard_driver *d, ir_module *m, const shard_options *optio
   return ok ? 0 : base_oom(err, "propagation");
 }
 
+/* debug-sharding-origins and debug-propagation-edge-sharding: notes become attributes. */
 static int drive_notes(shard_driver *d, xlac_error *err) {
   if (!d->trace) return 0;
   if (d->trace->failed) return base_oom(err, "propagation's notes");
@@ -232,8 +252,11 @@ static int drive_notes(shard_driver *d, xlac_error *err) {
   return 0;
 }
 
+/* Levels run inside user priorities, as in Shardy: all op priorities and strategies for priority 0, then for 1.
+ * Stored once, in the end. */
 static int drive_schedule(shard_driver *d, ir_module *m, bool told, xlac_error *err) {
   if (d->trace) {
+    /* Changes are logged from here on: a replay starts from the shardings that the module has now. */
     d->state.logs = true;
     d->trace->with_origins = d->options.debug_origins;
     d->trace->step = d->options.debug_edges ? shard_trace_first_step(m) : 0;
@@ -250,6 +273,7 @@ static int drive_schedule(shard_driver *d, ir_module *m, bool told, xlac_error *
   return drive_notes(d, err);
 }
 
+/* Attributes with notes need a trace; explain brings its own (shard_propagate_traced). */
 int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err) {
   shard_trace trace;
   bool notes = options->debug_origins || options->debug_edges;
@@ -259,6 +283,7 @@ int shard_propagate(ir_module *m, const shard_options *options, xlac_error *err)
   return status == 0 ? shc_verify_fitting(m, err) : status;
 }
 
+/* `done` is called before the table is freed and after the module was changed. */
 int shard_propagate_traced(ir_module *m, const shard_options *options, shard_trace *trace, shard_done_fn *done,
                            void *ctx, xlac_error *err) {
   shard_driver d;
@@ -285,12 +310,15 @@ int shard_propagate_traced(ir_module *m, const shard_options *options, shard_tra
  * shardings are in conflict, so all of this is as in Shardy's driver: a list that gives back what came last, an op with
  * all the ops it lies in, readers before makers. */
 
+/* A bound on recursion: MLIR's verifier allows recursive functions, which would never end here. */
 enum { NOTIFY_MAX_CALLS = 256 };
 
+/* The first error stays. */
 void shard_driver_fail(shard_driver *d, int status) {
   if (d->status == 0) d->status = status;
 }
 
+/* `marks` keeps an op from waiting twice. */
 static void notify_push_one(shard_driver *d, ir_op *op) {
   if (d->marks[op->id]) return;
   if (d->n_pending == d->pending_cap) {
@@ -301,6 +329,7 @@ static void notify_push_one(shard_driver *d, ir_op *op) {
   d->pending[d->n_pending++] = op;
 }
 
+/* With the op all ops that it lies in: they may own edges that its value flows through. */
 void shard_push(shard_driver *d, ir_op *op) {
   while (op && op->id < d->state.n_ids) {
     notify_push_one(d, op);
@@ -308,6 +337,7 @@ void shard_push(shard_driver *d, ir_op *op) {
   }
 }
 
+/* The op at work is not put on the list again for its own changes: its strategy has seen them. */
 static void notify_op(shard_driver *d, ir_op *op) {
   if (op != d->current) shard_push(d, op);
 }
@@ -316,12 +346,14 @@ static void notify_readers(shard_driver *d, uint32_t slot);
 
 /* The edge of which operand `n` of op (or what its region gives back as number n) is a source. */
 static ir_op *notify_edge(const shard_driver *d, const ir_op *op, uint32_t n, bool given_back) {
+  assert(op->opcode < IR_OP_COUNT);
   if (!shard_is_flow(op) || n >= op->n_results) return NULL;
   bool computation = op->opcode == IR_OP_SDY_NAMED_COMPUTATION || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
   if (computation && !given_back) return NULL; /* Shardy looks for the edge on the operand itself, where it never is */
   return shard_edge_of(&d->state, shard_slot_of(&d->state, op, n));
 }
 
+/* A function's result goes on to the results of all its calls. */
 static void notify_returned(shard_driver *d, const shard_return *r) {
   ir_computation *c = r->c;
   if (c->owner) {
@@ -335,6 +367,7 @@ static void notify_returned(shard_driver *d, const shard_return *r) {
       notify_readers(d, shard_slot_of(&d->state, callers->calls[i], r->index));
 }
 
+/* An operand of a call goes on as the callee's argument. */
 static void notify_use(shard_driver *d, const ir_use *use) {
   ir_op *user = use->user, *edge = notify_edge(d, user, use->slot, false);
   if (edge) {
@@ -365,9 +398,11 @@ static void notify_readers(shard_driver *d, uint32_t slot) {
   d->depth--;
 }
 
+/* Shardy's order: other targets of the edge first, then the maker of the value, then its readers. */
 void shard_notify(shard_driver *d, uint32_t slot) {
   shard_state *s = &d->state;
   ir_op *op = s->slots[slot].op;
+  assert(op != NULL);
   if (op->opcode == IR_OP_SDY_DATA_FLOW_EDGE) {
     const ir_use *input = &op->operands[0];
     if (input->op->opcode == IR_OP_WHILE) {

@@ -1,4 +1,9 @@
-/* Propagation: the four passes are one driver with four schedules. */
+/* Propagation: the four passes are one driver with four schedules. For each user priority, op priority level and
+ * strategy the driver runs to a fixed point: it takes an op from a list (propagate.c), projects its tensors'
+ * shardings onto the factors of its rule (project.c), lets a strategy spread axes along the factors (strategies.c),
+ * projects back, and puts the neighbours of what has changed on the list. What comes first wins, so the order of all
+ * this is Shardy's. A driver belongs to one thread and one module. Errors stick in `status`; err holds the first one.
+ */
 #ifndef XLAC_SHARD_PROPAGATE_PROPAGATE_H
 #define XLAC_SHARD_PROPAGATE_PROPAGATE_H
 
@@ -18,6 +23,7 @@ typedef struct shard_options {
   bool debug_edges;   /* and by which op and operand it came */
 } shard_options;
 
+/* Op priority levels; schedules.c says what each lets through. */
 enum { SHARD_LEVELS = 5 };
 
 /* A driver at work. */
@@ -59,24 +65,24 @@ XLAC_MUST_USE int shard_propagate_traced(ir_module *m, const shard_options *opti
                                          shard_done_fn *done, void *ctx, xlac_error *err);
 
 /* --- between the driver's files --- */
-/* Looks at one op: propagate_op.c. */
+/* Looks at one op. */
 void shard_visit(shard_driver *d, ir_op *op);
 /* Between what the main function returns and its results' own shardings. */
 void shard_visit_results(shard_driver *d, ir_computation *main);
 void shard_visit_result(shard_driver *d, ir_computation *main, uint32_t i);
-/* Puts all on the list that reads or makes the value of the slot: propagate_notify.c. */
+/* Puts all on the list that reads or makes the value of the slot. */
 void shard_notify(shard_driver *d, uint32_t slot);
 void shard_push(shard_driver *d, ir_op *op);
 /* The rule of an op, or (op NULL) of n operands and a result of that type that are all alike; NULL: none, or failed.
- * In the module: propagate_rules.c. */
+ * In the module. */
 const sdy_rule *shard_driver_rule(shard_driver *d, const ir_op *op, const ir_type *type, uint32_t n);
 /* Rules that were made are written down if they are to be kept; else those that were there go, but custom ones. */
 XLAC_MUST_USE int shard_store_rules(shard_driver *d, xlac_error *err);
-/* Which way an op's factor goes at the driver's level: propagate_level.c. */
+/* Which way an op's factor goes at the driver's level. */
 shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, const sdy_rule *rule, uint32_t factor);
-/* Makes the trace's records of its looks, with the module as it is before shardings are stored: propagate_replay.c. */
+/* Makes the trace's records of its looks, with the module as it is before shardings are stored. */
 void shard_replay(shard_driver *d);
-/* User priorities: propagate_user.c. runs `once` for each. */
+/* User priorities: runs `once` for each. */
 void shard_by_user_priority(shard_driver *d, void (*once)(shard_driver *d));
 void shard_driver_fail(shard_driver *d, int status);
 

@@ -9,6 +9,7 @@
  * with other readers; then all ops, but along factors that need no communication; then everything, except from a
  * broadcast's operand to its result; then everything. Source: Shardy's description of the pass. */
 
+/* Scalars are free to copy, so they may have any number of readers. */
 static bool level_single_use(const shard_state *s, const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_use *use = &op->operands[i];
@@ -19,13 +20,15 @@ static bool level_single_use(const shard_state *s, const ir_op *op) {
   return true;
 }
 
+/* Moves between host and device memory, which are elementwise in all but name. */
 static bool level_is_offload(const ir_op *op) {
   if (op->opcode != IR_OP_CUSTOM_CALL) return false;
   const char *target = ir_m_get_str(op, "call_target_name");
   return strcmp(target, "MoveToDevice") == 0 || strcmp(target, "MoveToHost") == 0;
 }
 
-/* Ops of the first two levels. */
+/* Ops of the first two levels: what they read and what they make is sharded alike at no cost (isPassThroughOp). A
+ * dynamic slice is smaller than its operand, so it asks nothing of it. */
 static shard_direction level_pass_through(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_RESHAPE:
@@ -41,18 +44,22 @@ static shard_direction level_pass_through(const ir_op *op) {
   }
 }
 
+/* Lists of a handful of factors. */
 static bool level_is_in(sdy_ints factors, uint32_t factor) {
   for (uint32_t i = 0; i < factors.n; i++)
     if (factors.v[i] == factor) return true;
   return false;
 }
 
+/* Directions are bits: forward 1, backward 2. */
 static shard_direction level_union(shard_direction a, shard_direction b) {
   return (shard_direction)((int)a | (int)b);
 }
 
-/* `rule` is NULL for edges. */
+/* `rule` is NULL for edges. In a replay level 0 need not ask who else reads the operands: an op that another reader
+ * held back would have changed nothing, so no look of it was recorded. */
 shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, const sdy_rule *rule, uint32_t factor) {
+  assert(d->level >= 0 && d->level <= SHARD_LEVELS);
   if (d->level >= SHARD_LEVELS - 1) return SHARD_BOTH;
   shard_direction all = level_pass_through(op);
   if (d->level == 0 && d->replays) return all; /* else nothing would have changed */
@@ -67,6 +74,7 @@ shard_direction shard_level_direction(const shard_driver *d, const ir_op *op, co
 
 /* User priorities: first what has priority 0, the rest closed and its axes kept free; then priority by priority. */
 
+/* A priority of some dimension of a slot's sharding, and the sharding that the user wrote. */
 typedef struct user_entry {
   int64_t priority;
   uint32_t slot;
@@ -74,16 +82,19 @@ typedef struct user_entry {
 } user_entry;
 BASE_VEC(user_entries, user_entry);
 
+/* Ascending priorities: the least number goes first. */
 static int user_order(const void *x, const void *y) {
   const user_entry *a = x, *b = y;
   if (a->priority != b->priority) return a->priority < b->priority ? -1 : 1;
   return a->slot < b->slot ? -1 : a->slot > b->slot;
 }
 
+/* A dimension without a priority has priority 0. */
 static int64_t user_priority_of(const sdy_dim *dim) {
   return dim->priority < 0 ? 0 : dim->priority;
 }
 
+/* Replicated axes are listed in mesh order. */
 static void user_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh) {
   for (uint32_t i = 1; i < n; i++) { /* lists of a few */
     sdy_axis a = v[i];
@@ -93,9 +104,11 @@ static void user_sort(sdy_axis *v, uint32_t n, const sdy_mesh *mesh) {
   }
 }
 
-/* Dimensions of later priorities become empty and closed; their axes are replicated until their turn comes. */
+/* Dimensions of later priorities become empty and closed; their axes are replicated until their turn comes, so that
+ * earlier rounds can't use them: [{"x"}, {"y"}p1] is [{"x"}, {}] with replicated={"y"} at first. */
 static bool user_begin(shard_driver *d, uint32_t slot) {
   const sdy_sharding *old = d->state.slots[slot].now;
+  assert(old != NULL);
   const sdy_mesh *mesh = shard_state_mesh(&d->state, old);
   uint32_t n = old->replicated.n;
   for (uint32_t i = 0; i < old->n_dims; i++) n += old->dims[i].axes.n;
@@ -120,6 +133,7 @@ static bool user_begin(shard_driver *d, uint32_t slot) {
   return sdy_sharding_equal(old, &to) || shard_state_set(&d->state, slot, &to);
 }
 
+/* Of dimensions with just that priority. */
 static bool user_has(const sdy_sharding *s, int64_t priority, sdy_axis axis) {
   for (uint32_t i = 0; i < s->n_dims; i++) {
     if (user_priority_of(&s->dims[i]) != priority) continue;
@@ -129,8 +143,11 @@ static bool user_has(const sdy_sharding *s, int64_t priority, sdy_axis axis) {
   return false;
 }
 
+/* The dimensions of this priority get back what the user wrote; their axes are not kept free any more. Priorities
+ * themselves are dropped: propagation's results have none. */
 static bool user_restore(shard_driver *d, const user_entry *e) {
   const sdy_sharding *now = d->state.slots[e->slot].now;
+  assert(now->n_dims == e->original->n_dims);
   shard_pool_empty(&d->pool);
   sdy_dim *dims = shard_pool_alloc(&d->pool, (now->n_dims + 1) * sizeof *dims);
   sdy_axis *replicated = shard_pool_alloc(&d->pool, (now->replicated.n + 1) * sizeof *replicated);
@@ -149,7 +166,8 @@ static bool user_restore(shard_driver *d, const user_entry *e) {
   return sdy_sharding_equal(now, &to) || shard_state_set(&d->state, e->slot, &to);
 }
 
-/* All that has a sharding of its own; targets of data flow edges show that of the edge. */
+/* All that has a sharding of its own; targets of data flow edges show that of the edge. One entry for each priority
+ * above 0 that a sharding has. */
 static bool user_collect(shard_driver *d, user_entries *list) {
   for (uint32_t slot = 0; slot < d->state.n_slots; slot++) {
     const sdy_sharding *s = d->state.slots[slot].now;
@@ -166,6 +184,7 @@ static bool user_collect(shard_driver *d, user_entries *list) {
   return true;
 }
 
+/* `once` runs all op levels: user priorities are the outer loop, as in Shardy. */
 void shard_by_user_priority(shard_driver *d, void (*once)(shard_driver *d)) {
   user_entries list = {NULL, 0, 0};
   if (!user_collect(d, &list)) shard_driver_fail(d, base_oom(d->err, "propagation"));
@@ -184,6 +203,7 @@ void shard_by_user_priority(shard_driver *d, void (*once)(shard_driver *d)) {
 
 opt_pass_fn shard_pass_basic, shard_pass_aggressive, shard_pass_op_priority, shard_pass_user_priority;
 
+/* The words of Shardy's option; none is "aggressive", its default. */
 static int propagate_strategy(base_slice word, shard_options *o, xlac_error *err) {
   o->strategy = SHARD_AGGRESSIVE;
   if (word.n == 0 || base_slice_is(word, "aggressive")) return 0;
@@ -196,6 +216,7 @@ static int propagate_strategy(base_slice word, shard_options *o, xlac_error *err
                    word.p);
 }
 
+/* What all propagation passes have in common. */
 static shard_options propagate_options(const opt_args *args) {
   return (shard_options){.keep_rules = opt_get(args, "keep-sharding-rules"),
                          .conservative = opt_get(args, "conservative-propagation"),
@@ -203,6 +224,7 @@ static shard_options propagate_options(const opt_args *args) {
                          .debug_edges = opt_get(args, "debug-propagation-edge-sharding")};
 }
 
+/* A strategy of its own, so it takes no option for one. */
 int shard_pass_basic(ir_module *m, const opt_args *args, xlac_error *err) {
   shard_options o = propagate_options(args);
   o.strategy = SHARD_BASIC;

@@ -1,4 +1,7 @@
-/* The two strategies that carry axes along the factors of one op. */
+/* The two strategies that carry axes along the factors of one op. For each factor both first ask on which axes its
+ * tensors can agree (shard_agree). The basic one then cuts the list where anything at all is in its way in any
+ * tensor; the aggressive one settles conflicts by tensor, the larger tensor's axes first. A tensor's list only ever
+ * grows. */
 #include <stdlib.h>
 
 #include "project.h"
@@ -6,6 +9,7 @@
 
 /* --- agreement --- */
 
+/* The agreement so far: an intersection from the left. */
 typedef struct spread_fold {
   shard_axis *room;
   uint32_t n;
@@ -13,7 +17,9 @@ typedef struct spread_fold {
 } spread_fold;
 
 /* Two lists agree on their common beginning, and on the rest of the longer one where they do not differ. Writes over
- * f->room, which is no longer than what it held or `more`. */
+ * f->room, which is no longer than what it held or `more`.
+ * ["a", "b"] with ["a"] is ["a", "b"] while the list may grow; with ["a", "c"] it is ["a"], and no more is added. A
+ * sub-axis agrees with an axis it is the major part of, at the end of its list only. */
 static void spread_join(spread_fold *f, shard_axes more) {
   uint32_t i = 0;
   for (; i < f->n && i < more.n; i++) {
@@ -56,7 +62,10 @@ static void spread_note_disagreement(shard_projection *p, uint32_t factor, shard
   }
 }
 
+/* In one direction only the sources (operands for forward) may add axes; the others still restrict the list. Order
+ * matters for that reason: sources come first in the fold. */
 shard_axes shard_agree(shard_projection *p, uint32_t factor, shard_direction direction) {
+  assert(factor < p->rule->sizes.n);
   shard_axes none = {0, NULL};
   if (direction == SHARD_NONE) return none;
   uint32_t most = 0;
@@ -81,6 +90,8 @@ shard_axes shard_agree(shard_projection *p, uint32_t factor, shard_direction dir
 
 /* --- what fits --- */
 
+/* The tensor's other factors must not have the axis, whether or not it has this one: a tensor can't use an axis
+ * twice. */
 bool shard_fits_across(const shard_tensor *t, uint32_t factor, shard_axis *a) {
   for (uint32_t i = 0; i < t->n_parts; i++) {
     const shard_part *part = &t->parts[i];
@@ -90,6 +101,7 @@ bool shard_fits_across(const shard_tensor *t, uint32_t factor, shard_axis *a) {
   return true;
 }
 
+/* Of sizes, which are positive. */
 static int64_t spread_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
@@ -99,6 +111,8 @@ static int64_t spread_gcd(int64_t a, int64_t b) {
   return a;
 }
 
+/* before: the size of the axes in front of *a in the factor; what *a may take is the rest of the factor's size. An
+ * axis that is there already always fits. */
 bool shard_fits_within(const shard_tensor *t, const shard_part *part, int64_t before, int64_t factor_size,
                        shard_axis *a) {
   if (!shard_axis_before_all(a, t->replicated) || !shard_axis_before_all(a, t->unreduced)) return false;
@@ -121,6 +135,7 @@ bool shard_fits_within(const shard_tensor *t, const shard_part *part, int64_t be
   return false;
 }
 
+/* `was` is what the part had before the strategy began, however often it grows. */
 bool shard_expand(shard_part *part, shard_axes axes) {
   if (shard_axes_prefix(part->axes, axes) != SHARD_STRICT_PREFIX) return false;
   if (!part->grown) part->was = part->axes;
@@ -169,6 +184,7 @@ static bool spread_blames(const spread_cut *c, const shard_tensor *t, shard_axis
   return true;
 }
 
+/* One clash is enough: the first tensor to blame. */
 static void spread_note(const spread_cut *c, shard_axis a, int64_t before) {
   for (uint32_t i = 0; i < c->p->n_tensors; i++) {
     shard_clash clash = {.factor = c->factor, .tensor = i, .axis = a};
@@ -179,6 +195,8 @@ static void spread_note(const spread_cut *c, shard_axis a, int64_t before) {
   }
 }
 
+/* conservative: a sub-axis ends the list before it rather than after, since nothing may be sharded by part of an
+ * axis. */
 static shard_axes spread_truncate(const spread_cut *c, shard_axes axes, spread_fits *fits, bool conservative) {
   int64_t before = 1;
   for (uint32_t i = 0; i < axes.n; i++) {
@@ -201,6 +219,7 @@ static shard_axes spread_truncate(const spread_cut *c, shard_axes axes, spread_f
 
 /* --- basic --- */
 
+/* Narrows *a by all tensors in turn; the order does not matter, since each takes away from the end. */
 static bool spread_fits_all(const spread_cut *c, shard_axis *a, int64_t before) {
   for (uint32_t i = 0; i < c->p->n_tensors; i++) {
     const shard_tensor *t = &c->p->tensors[i];
@@ -211,6 +230,7 @@ static bool spread_fits_all(const spread_cut *c, shard_axis *a, int64_t before) 
   return true;
 }
 
+/* A factor that was spread takes part in what the next ones find: tensors are updated factor by factor. */
 void shard_spread_basic(shard_projection *p, const uint8_t *directions, bool conservative) {
   for (uint32_t f = 0; f < p->rule->sizes.n; f++) {
     spread_cut cut = {.p = p, .factor = f, .size = p->rule->sizes.v[f]};
@@ -226,6 +246,7 @@ void shard_spread_basic(shard_projection *p, const uint8_t *directions, bool con
 
 /* --- aggressive --- */
 
+/* What decides which factor takes an axis that several want. */
 typedef struct spread_rank {
   int64_t size; /* of the largest tensor that has these axes; -1: none */
   int64_t shards;
@@ -233,6 +254,8 @@ typedef struct spread_rank {
   uint32_t factor;
 } spread_rank;
 
+/* Larger sources first; of elementwise ops then the more sharded factor; then the earlier tensor, then the earlier
+ * factor. */
 static int spread_order(const void *x, const void *y) {
   const spread_rank *a = x, *b = y;
   if (a->size != b->size) return a->size > b->size ? -1 : 1;
@@ -241,6 +264,8 @@ static int spread_order(const void *x, const void *y) {
   return a->factor < b->factor ? -1 : a->factor > b->factor;
 }
 
+/* A source is a tensor whose own axes begin with, or are as long as, what was agreed on; the size of a tensor is the
+ * product of its factors' sizes, so a size beyond int64 counts as the largest. */
 static void spread_ranks(const shard_projection *p, const shard_axes *axes, bool elementwise, spread_rank *ranks) {
   uint32_t n = p->rule->sizes.n;
   for (uint32_t f = 0; f < n; f++) ranks[f] = (spread_rank){-1, elementwise ? shard_axes_size(axes[f]) : 0, -1, f};
@@ -289,8 +314,10 @@ static shard_axes spread_not_past_results(const shard_projection *p, uint32_t fa
   return axes;
 }
 
+/* By rank: what two factors compete for goes to the one that comes first. */
 static void spread_to(shard_projection *p, uint32_t tensor, const shard_axes *axes, const spread_rank *ranks,
                       bool conservative, bool clipped) {
+  assert(tensor < p->n_tensors);
   shard_tensor *t = &p->tensors[tensor];
   for (uint32_t i = 0; i < p->rule->sizes.n; i++) {
     uint32_t f = ranks[i].factor;
@@ -304,6 +331,7 @@ static void spread_to(shard_projection *p, uint32_t tensor, const shard_axes *ax
   }
 }
 
+/* Results before operands: an elementwise op's operand is then clipped to what its results have taken. */
 void shard_spread_aggressive(shard_projection *p, const uint8_t *directions, bool conservative, bool elementwise) {
   uint32_t n = p->rule->sizes.n;
   shard_axes *axes = shard_pool_alloc(p->pool, (n ? n : 1) * sizeof *axes);

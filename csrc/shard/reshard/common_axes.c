@@ -1,4 +1,7 @@
-/* Which axes an op's tensors get in common, by factor, where the shardings they have do not go together. */
+/* Which axes an op's tensors get in common, by factor, where the shardings they have do not go together. Three ways,
+ * in this order: shardings that go together already stay; of two tensors the better one's is taken; else candidates
+ * (a factor with a list of axes) are taken greedily, the most valuable first. Lists of axes are sets here; all lie in
+ * the pool. */
 #include "explicit.h"
 
 /* Lists of axes as sets. */
@@ -9,16 +12,20 @@ static int explicit_axis_order(shard_axis a, shard_axis b) {
   return a.size < b.size ? -1 : a.size > b.size;
 }
 
+/* The part of a that is minor to b: "x" (of size 8) after "x":(1)2 is "x":(2)4. false: there is none, or the two
+ * can't be parts of one axis. */
 bool explicit_suffix(shard_axis a, shard_axis b, shard_axis *out) {
   *out = a;
   if (!shard_axis_coexists(a, b)) return false;
   if (!shard_axis_overlaps(a, b)) return true;
   int64_t end = shard_axis_end(a), from = shard_axis_end(b);
+  assert(from > 0);
   if (end <= from) return false;
   *out = (shard_axis){a.axis, from, end / from};
   return true;
 }
 
+/* A copy each time: lists are short, and others may share the old one. */
 shard_axes explicit_push(shard_pool *pool, shard_axes a, shard_axis axis) {
   shard_axis *room = shard_axes_room(pool, a.n + 1);
   if (!room) return a;
@@ -32,9 +39,11 @@ shard_axes explicit_push(shard_pool *pool, shard_axes a, shard_axis axis) {
   return (shard_axes){a.n + 1, room};
 }
 
+/* In the pool, so nothing is freed one by one. */
 shard_axes explicit_join(shard_pool *pool, shard_axes a, shard_axes b) {
   if (b.n == 0) return a;
   shard_axis *room = shard_axes_room(pool, a.n + b.n);
+  assert(a.n + b.n > 0);
   if (!room) return a;
   for (uint32_t i = 0; i < a.n + b.n; i++) room[i] = i < a.n ? a.v[i] : b.v[i - a.n];
   return (shard_axes){a.n + b.n, room};
@@ -48,7 +57,9 @@ static const shard_axis *explicit_overlapping(shard_axes b, shard_axis a) {
   return first;
 }
 
+/* An axis that b cuts in the middle leaves the part before and the part after. */
 shard_axes explicit_minus(shard_pool *pool, shard_axes a, shard_axes b) {
+  /* Each of b splits at most one axis in two, so a.n + b.n parts are the most there can be. */
   shard_axis *room = shard_axes_room(pool, a.n + b.n + 1);
   shard_axes out = {0, room};
   if (!room) return out;
@@ -62,6 +73,7 @@ shard_axes explicit_minus(shard_pool *pool, shard_axes a, shard_axes b) {
       }
       shard_axis before = rest, after = rest;
       if (shard_axis_before(&before, *other)) room[out.n++] = before;
+      assert(out.n <= a.n + b.n);
       if (!explicit_suffix(rest, *other, &after)) break;
       rest = after;
     }
@@ -69,6 +81,7 @@ shard_axes explicit_minus(shard_pool *pool, shard_axes a, shard_axes b) {
   return out;
 }
 
+/* Insertion sort; then neighbours that meet are merged by explicit_push. */
 shard_axes explicit_sorted(shard_pool *pool, shard_axes a) {
   shard_axis *room = shard_axes_room(pool, a.n + 1);
   if (!room) return (shard_axes){0, NULL};
@@ -82,6 +95,7 @@ shard_axes explicit_sorted(shard_pool *pool, shard_axes a) {
   return out;
 }
 
+/* Lists of a few axes: no index. */
 bool explicit_overlaps(shard_axes a, shard_axes b) {
   for (uint32_t i = 0; i < a.n; i++)
     for (uint32_t j = 0; j < b.n; j++)
@@ -89,6 +103,8 @@ bool explicit_overlaps(shard_axes a, shard_axes b) {
   return false;
 }
 
+/* At the first axis that meets one of b; the part of it that is major to all of b stays. Returns whether anything
+ * went. */
 bool explicit_truncate(shard_pool *pool, shard_axes *a, shard_axes b) {
   for (uint32_t i = 0; i < a->n; i++) {
     shard_axis axis = a->v[i];
@@ -119,6 +135,8 @@ typedef struct pick_bag {
   uint8_t *waits; /* [factor][on]: `on` comes before it in a dimension, and is not sharded as far as it goes yet */
 } pick_bag;
 
+/* What is cheapest to have sharded is ranked highest: pass-through needs no communication, a reduction one all-
+ * reduce, a permutation an exchange; a factor that must be whole would be gathered again. */
 static int pick_kind_rank(shard_kind kind) {
   switch (kind) {
     case SHARD_PASS:
@@ -132,6 +150,7 @@ static int pick_kind_rank(shard_kind kind) {
   }
 }
 
+/* Ties are settled by the names of axes as strings, not by their place in the mesh, as Shardy does. */
 static int pick_axis_order(const explicit_op *x, shard_axis a, shard_axis b) {
   if (a.axis != b.axis) {
     const base_istr *s = x->mesh->axes[a.axis].name, *t = x->mesh->axes[b.axis].name;
@@ -150,6 +169,8 @@ static int pick_axes_order(const explicit_op *x, shard_axes a, shard_axes b) {
   return 0;
 }
 
+/* The order of value: elements of tensors that are sharded so already, kind, shards gained, then factor and axes so
+ * that the order is total. */
 static bool pick_less(const explicit_op *x, const pick *a, const pick *b) {
   if (a->bytes != b->bytes) return a->bytes < b->bytes;
   int p = pick_kind_rank(explicit_kind(x->rule, a->factor)), q = pick_kind_rank(explicit_kind(x->rule, b->factor));
@@ -159,6 +180,8 @@ static bool pick_less(const explicit_op *x, const pick *a, const pick *b) {
   return pick_axes_order(x, a->axes, b->axes) < 0;
 }
 
+/* A factor that is not the first of its dimension can only be sharded once the one before it is sharded to its full
+ * size; else the dimension's axes would not be contiguous. */
 static void pick_waits(pick_bag *bag) {
   const sdy_rule *rule = bag->x->rule;
   for (uint32_t t = 0; t < rule->n_operands + rule->n_results; t++) {
@@ -169,13 +192,16 @@ static void pick_waits(pick_bag *bag) {
   }
 }
 
+/* Whether the factor waits for no other. */
 static bool pick_is_free(const pick_bag *bag, uint32_t factor) {
+  assert(factor < bag->x->rule->sizes.n);
   uint32_t n = bag->x->rule->sizes.n;
   for (uint32_t i = 0; i < n; i++)
     if (bag->waits[(size_t)factor * n + i]) return false;
   return true;
 }
 
+/* Candidates are distinct; several tensors propose the same ones. */
 static void pick_add(pick_bag *bag, uint32_t factor, shard_axes axes) {
   for (uint32_t i = 0; i < bag->n; i++)
     if (bag->v[i].factor == factor && shard_axes_same(bag->v[i].axes, axes)) return;
@@ -193,6 +219,7 @@ static bool pick_collect(pick_bag *bag) {
   if (!bag->v || !bag->waits) return false;
   memset(bag->waits, 0, (size_t)n * n);
   pick_waits(bag);
+  assert(bag->n == 0);
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
     const shard_tensor *tensor = &x->p.tensors[t];
     for (uint32_t i = 0; i < tensor->n_parts; i++)
@@ -210,6 +237,7 @@ static bool pick_collect(pick_bag *bag) {
   return true;
 }
 
+/* The order of the list does not matter, since the order of value is total. */
 static const pick *pick_best(const pick_bag *bag) {
   const pick *best = NULL;
   for (uint32_t i = 0; i < bag->n; i++)
@@ -217,7 +245,8 @@ static const pick *pick_best(const pick_bag *bag) {
   return best;
 }
 
-/* Once `best` is taken: what is left of a candidate. false: it goes. */
+/* Once `best` is taken: what is left of a candidate. Of the same factor only longer lists remain, and gain what they
+ * add; of others the part before the first axis that `best` has taken. false: it goes. */
 static bool pick_update(explicit_op *x, pick *c, const pick *best) {
   if (c->factor == best->factor) {
     if (shard_axes_prefix(best->axes, c->axes) != SHARD_STRICT_PREFIX) return false;
@@ -225,6 +254,7 @@ static bool pick_update(explicit_op *x, pick *c, const pick *best) {
     return true;
   }
   shard_axes have = x->common[c->factor];
+  assert(c->factor < x->rule->sizes.n);
   if (!explicit_truncate(x->p.pool, &c->axes, best->axes)) {
     c->gain = shard_axes_size(c->axes);
     return true;
@@ -234,6 +264,7 @@ static bool pick_update(explicit_op *x, pick *c, const pick *best) {
   return true;
 }
 
+/* Greedy, and quadratic in the number of candidates, which is that of axes on the op's tensors. */
 void explicit_heuristic(explicit_op *x) {
   uint32_t n = x->rule->sizes.n;
   for (uint32_t f = 0; f < n; f++) x->common[f] = (shard_axes){0, NULL};
@@ -257,6 +288,7 @@ void explicit_heuristic(explicit_op *x) {
 
 /* Which axes all tensors of an op get along each of its factors. */
 
+/* Rules list the factors of each kind; those in no list are pass-through. */
 shard_kind explicit_kind(const sdy_rule *rule, uint32_t factor) {
   const struct {
     sdy_ints list;
@@ -272,6 +304,7 @@ shard_kind explicit_kind(const sdy_rule *rule, uint32_t factor) {
 
 /* The axes that all tensors with the factor have; false: they have different ones. */
 bool explicit_same(const explicit_op *x, uint32_t factor, shard_axes *out) {
+  assert(factor < x->rule->sizes.n);
   bool seen = false;
   *out = (shard_axes){0, NULL};
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
@@ -284,7 +317,8 @@ bool explicit_same(const explicit_op *x, uint32_t factor, shard_axes *out) {
   return true;
 }
 
-/* Shardings that go together already: alike along each factor, apart between factors, none where it must be whole. */
+/* Shardings that go together already: alike along each factor, apart between factors, none where it must be whole.
+ * Fills x->common on the way; only valid where the answer is true. */
 static bool common_compatible(explicit_op *x) {
   shard_axes seen = {0, NULL};
   for (uint32_t f = 0; f < x->rule->sizes.n; f++) {
@@ -304,6 +338,7 @@ static bool common_compatible(explicit_op *x) {
 
 /* --- two tensors, one factor a dimension: the better one's sharding is taken --- */
 
+/* How many tensors have dimensions; the first two of them in `two`. */
 static uint32_t common_non_scalars(const explicit_op *x, uint32_t two[2]) {
   uint32_t n = 0;
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
@@ -314,6 +349,7 @@ static uint32_t common_non_scalars(const explicit_op *x, uint32_t two[2]) {
   return n;
 }
 
+/* Whether any dimension has several factors (reshapes, convolutions). */
 static bool common_has_compound(const sdy_rule *rule) {
   for (uint32_t t = 0; t < rule->n_operands + rule->n_results; t++) {
     const sdy_tensor_map *map = shard_map_of(rule, t);
@@ -323,6 +359,7 @@ static bool common_has_compound(const sdy_rule *rule) {
   return false;
 }
 
+/* Into how many parts a tensor is cut, axes that overflow included. */
 static int64_t common_shards(const shard_tensor *t) {
   int64_t size = 1;
   for (uint32_t i = 0; i < t->n_parts; i++) {
@@ -334,6 +371,7 @@ static int64_t common_shards(const shard_tensor *t) {
   return size;
 }
 
+/* Whether keeping this sharding would exchange data between neighbours. */
 static bool common_permutes(const explicit_op *x, const shard_tensor *t) {
   for (uint32_t i = 0; i < t->n_parts; i++)
     if (t->parts[i].axes.n && explicit_kind(x->rule, t->parts[i].factor) == SHARD_PERMUTATION) return true;
@@ -349,7 +387,10 @@ static bool common_prefers_first(const explicit_op *x, uint32_t a, uint32_t b) {
   return common_shards(first) >= common_shards(second);
 }
 
+/* The better tensor's axes along its factors; along factors that only the other has that one's, as far as they are
+ * free. */
 static void common_unary(explicit_op *x, uint32_t a, uint32_t b) {
+  assert(a < b && b < x->p.n_tensors);
   bool first = common_prefers_first(x, a, b);
   const shard_tensor *best = &x->p.tensors[first ? a : b], *other = &x->p.tensors[first ? b : a];
   shard_axes taken = {0, NULL};
@@ -369,6 +410,7 @@ static void common_unary(explicit_op *x, uint32_t a, uint32_t b) {
 
 /* --- axes of factors that must be whole can shard batch dimensions instead --- */
 
+/* Scalars have no dimensions and do not count. */
 static bool common_in_all(const explicit_op *x, uint32_t factor) {
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
     const sdy_tensor_map *map = shard_map_of(x->rule, t);
@@ -380,6 +422,7 @@ static bool common_in_all(const explicit_op *x, uint32_t factor) {
   return true;
 }
 
+/* Whole axes only, in order, as long as they divide the factor's size per shard. */
 static void common_distribute(explicit_op *x, shard_axes axes) {
   uint32_t at = 0;
   for (uint32_t f = 0; f < x->rule->sizes.n && at < axes.n; f++) {
@@ -394,15 +437,19 @@ static void common_distribute(explicit_op *x, shard_axes axes) {
   }
 }
 
+/* Every tensor is whole along such a factor, so its axes would replicate the work: sharding a batch dimension by them
+ * instead costs nothing where all tensors have it. */
 static void common_replicate(explicit_op *x) {
   for (uint32_t i = 0; i < x->rule->need_replication.n; i++) {
     uint32_t f = (uint32_t)x->rule->need_replication.v[i];
+    assert(f < x->rule->sizes.n);
     shard_axes axes = x->common[f];
     x->common[f] = (shard_axes){0, NULL};
     if (axes.n && common_in_all(x, f)) common_distribute(x, axes);
   }
 }
 
+/* x->common stays NULL where memory has run out; the pool remembers it. */
 void explicit_find_common(explicit_op *x) {
   x->common = shard_pool_alloc(x->p.pool, (x->rule->sizes.n + 1) * sizeof *x->common);
   if (!x->common) return;
@@ -418,7 +465,9 @@ void explicit_find_common(explicit_op *x) {
 
 /* --- what follows from it --- */
 
+/* Unlike propagation's, these lists replace those that were there, longer or shorter. */
 void explicit_apply(explicit_op *x, bool *updated) {
+  assert(x->common != NULL);
   for (uint32_t t = 0; t < x->p.n_tensors; t++) {
     const shard_tensor *tensor = &x->p.tensors[t];
     for (uint32_t i = 0; i < tensor->n_parts; i++) {
@@ -452,6 +501,7 @@ static bool common_is_valid(const explicit_op *x, const sdy_sharding *s) {
   return true;
 }
 
+/* The sharding that tensor t gets. An explicit rule of a user's can ask for one that no verifier accepts. */
 static const sdy_sharding *common_made(explicit_op *x, uint32_t t) {
   const sdy_sharding *s = shard_unproject(&x->p, t, x->like);
   if (s && !common_is_valid(x, s)) {
@@ -469,7 +519,10 @@ static const sdy_sharding *common_made(explicit_op *x, uint32_t t) {
   return kept;
 }
 
+/* Operands are resharded right before the op. A result gets its new sharding in place, and a reshard to the one it
+ * had, which all its readers then read. */
 void explicit_insert(explicit_op *x, const bool *updated) {
+  assert(updated != NULL);
   explicit_pass *e = x->pass;
   ir_op *op = x->op;
   opt_at(&e->rw, op);

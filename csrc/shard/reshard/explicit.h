@@ -1,5 +1,8 @@
-/* Explicit reshards: before propagation's shardings can be partitioned, every op must have shardings that go together.
- * Where they do not, some are chosen, and reshards and all-reduces make up the difference. */
+/* Explicit reshards: before propagation's shardings can be partitioned, every op must have shardings that go
+ * together: along each factor of its rule all tensors have the same axes, and factors that need replication have
+ * none. Where they do not, some are chosen (common_axes.c), and reshards and all-reduces make up the difference
+ * (insert_explicit_reshards.c). Source: Shardy's insert_explicit_reshards.cc. A pass is explicit_begin, any number of
+ * ops, explicit_end; errors stick in `status`, running out of memory also in rw.failed. */
 #ifndef XLAC_SHARD_RESHARD_EXPLICIT_H
 #define XLAC_SHARD_RESHARD_EXPLICIT_H
 
@@ -30,7 +33,7 @@ typedef struct explicit_op {
   shard_axes *common; /* by factor: the axes all tensors get; NULL: undecided */
 } explicit_op;
 
-/* --- pass_explicit.c: for other passes that choose shardings for ops --- */
+/* --- insert_explicit_reshards.c: for other passes that choose shardings for ops --- */
 XLAC_MUST_USE int explicit_begin(explicit_pass *e, ir_module *m, xlac_error *err);
 /* Frees it; what has gone wrong, or 0. */
 XLAC_MUST_USE int explicit_end(explicit_pass *e);
@@ -41,7 +44,7 @@ const sdy_rule *explicit_rule(explicit_pass *e, const ir_op *op);
  * on. */
 XLAC_MUST_USE bool explicit_prepare(explicit_op *x, explicit_pass *e, ir_op *op, bool barriers, bool most_used);
 
-/* --- explicit_axes.c: lists of axes as sets. In the pool. --- */
+/* --- common_axes.c: lists of axes as sets. In the pool. --- */
 /* What is in a and not in b, in a's order. */
 shard_axes explicit_minus(shard_pool *pool, shard_axes a, shard_axes b);
 /* In the order of the mesh; neighbours become one. */
@@ -54,14 +57,16 @@ bool explicit_overlaps(shard_axes a, shard_axes b);
 bool explicit_truncate(shard_pool *pool, shard_axes *a, shard_axes b);
 bool explicit_suffix(shard_axis a, shard_axis b, shard_axis *out);
 
-/* --- explicit_values.c: shardings of values, and ops that change them --- */
+/* --- values.c: shardings of values, and ops that change them --- */
+/* NULL where the value has none: it counts as replicated. */
 const sdy_sharding *explicit_get(explicit_pass *e, ir_value v);
 bool explicit_is_replicated(const sdy_sharding *s); /* also NULL */
+/* Whether two shardings put the same elements on the same devices. */
 bool explicit_equivalent(const sdy_sharding *a, const sdy_sharding *b);
 const sdy_mesh *explicit_mesh(explicit_pass *e, const sdy_sharding *s);
 /* A new op at the cursor: v with another sharding. */
 ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to);
-ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const sdy_sharding *out);
+ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, uint8_t reduction, const sdy_sharding *out);
 /* Uses of `from` become uses of `to`, but for to's own. */
 void explicit_replace(explicit_pass *e, ir_value from, ir_value to);
 void explicit_after(explicit_pass *e, ir_value v); /* the cursor goes right after what gives v */
@@ -73,17 +78,18 @@ typedef struct explicit_use {
   ir_computation *c;
   uint32_t index;
 } explicit_use;
+/* The value that the use reads; and makes it read another one. */
 ir_value explicit_used(explicit_use u);
 void explicit_set(explicit_pass *e, explicit_use u, ir_value v);
 
-/* --- explicit_unreduced.c --- */
+/* --- special.c: unreduced axes --- */
 /* An all-reduce over axes that the source leaves unreduced and the user does not take so. The sharding it has then. */
 const sdy_sharding *explicit_reduce(explicit_pass *e, explicit_use u, const sdy_sharding *source,
                                     const sdy_sharding *user);
 /* Collectives that make axes unreduced, where `to` has such axes. NULL: none were needed. */
 const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sdy_sharding *to);
 
-/* --- explicit_common.c, explicit_candidates.c: which axes all tensors of an op get, in x->common --- */
+/* --- common_axes.c: which axes all tensors of an op get, in x->common --- */
 void explicit_find_common(explicit_op *x);
 void explicit_heuristic(explicit_op *x);
 shard_kind explicit_kind(const sdy_rule *rule, uint32_t factor);
@@ -93,7 +99,7 @@ bool explicit_same(const explicit_op *x, uint32_t factor, shard_axes *out);
 void explicit_apply(explicit_op *x, bool *updated);
 /* Reshards before and after the op. */
 void explicit_insert(explicit_op *x, const bool *updated);
-/* --- explicit_special.c --- */
+/* --- special.c --- */
 /* A reshape whose axes do not fit its factors. */
 void explicit_reshape(explicit_op *x);
 /* A dot whose result would better be resharded than its operands. */

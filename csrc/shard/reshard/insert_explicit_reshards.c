@@ -1,11 +1,19 @@
-/* sdy-insert-explicit-reshards. Source: Shardy's description of the pass, and its answers. */
+/* sdy-insert-explicit-reshards: makes the communication that propagation's shardings imply visible. After it every op
+ * can be run on shards, given reshards and all-reduces between ops. By default only ops that later passes need it for
+ * are changed (dots that gain by it, concatenates, calls, unreduced axes); enable-full-version does it for all.
+ * Source: Shardy's description of the pass, and its answers. Requires: meshes with names. */
 #include "../../passes/stablehlo/symbols.h"
 #include "explicit.h"
 #include "../state/state.h"
 
+/* Full version: %1 = stablehlo.add %a, %b with a and the result [{"x"}] and b [{"y"}] becomes
+ *    %0 = sdy.reshard %b <@m, [{"x"}]>;  %1 = stablehlo.add %a, %0
+ * Of the three tensors two agree, so the third moves. */
 opt_pass_fn shard_pass_explicit;
 
-/* Brings what is used to the sharding its user has. */
+/* Brings what is used to the sharding its user has.
+ * after: the cursor goes right after the value, for uses that are in a region's terminator; else it is where the
+ * caller put it. full: a reshard too, not only what unreduced axes need. A target of NULL is fully replicated. */
 static void explicit_to(explicit_pass *e, explicit_use u, const sdy_sharding *target, bool after, bool full) {
   ir_value v = explicit_used(u);
   const sdy_sharding *now = explicit_get(e, v);
@@ -21,6 +29,7 @@ static void explicit_to(explicit_pass *e, explicit_use u, const sdy_sharding *ta
 
 /* --- ops with data flow: sources get the sharding of the edge's owner --- */
 
+/* The sources of result i of an op with data flow: its operand and what its regions return. */
 static void explicit_result_owner(explicit_pass *e, ir_op *op, uint32_t i, bool full) {
   const sdy_sharding *target = sdy_get((ir_value){op, i}); /* the op's own, not that of an edge after it */
   const sdy_names *manual = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
@@ -31,7 +40,9 @@ static void explicit_result_owner(explicit_pass *e, ir_op *op, uint32_t i, bool 
     if (i < op->called[r]->n_results) explicit_to(e, (explicit_use){NULL, op->called[r], i}, target, true, full);
 }
 
+/* Named and manual computations also bring their operands to their in_shardings. */
 static void explicit_flow(explicit_pass *e, ir_op *op, bool full) {
+  assert(shard_is_flow(op));
   for (uint32_t i = 0; i < op->n_results && e->status == 0; i++) {
     shard_pool_empty(&e->pool);
     explicit_result_owner(e, op, i, full);
@@ -46,10 +57,12 @@ static void explicit_flow(explicit_pass *e, ir_op *op, bool full) {
 
 /* --- calls: operands get the shardings of the function's arguments --- */
 
+/* NULL beyond the function's arguments, which the verifier has reported already. */
 static const sdy_sharding *explicit_argument(const ir_computation *f, uint32_t i) {
   return i < f->n_params ? sdy_get((ir_value){f->params[i], 0}) : NULL;
 }
 
+/* A sharding on the first mesh that a function's arguments have (f), or a call's operands (f NULL). */
 static const sdy_sharding *explicit_first_mesh(explicit_pass *e, const ir_op *call, const ir_computation *f) {
   for (uint32_t i = 0; i < call->n_operands; i++) {
     const sdy_sharding *s =
@@ -60,7 +73,9 @@ static const sdy_sharding *explicit_first_mesh(explicit_pass *e, const ir_op *ca
   return NULL;
 }
 
+/* Where no argument has a sharding but operands have, these are gathered: the function expects whole tensors. */
 static void explicit_call(explicit_pass *e, ir_op *op, bool full) {
+  assert(op->opcode == IR_OP_CALL);
   const ir_mattr *callee = ir_mattr_of(op, "callee");
   const base_istr *name = callee && callee->kind == IR_M_SYMBOL ? callee->v.list->v[0]->str : NULL;
   const base_istr *own = name ? base_intern_find(&e->rw.m->strings, name->s, name->n) : NULL;
@@ -85,7 +100,8 @@ static bool explicit_is_unreduced(const sdy_sharding *s) {
   return s && s->unreduced.n;
 }
 
-/* All-reduces on operands whose unreduced axes the results do not have. */
+/* All-reduces on operands whose unreduced axes the results do not have.
+ * Results of one op share the reduction that made them, so their unreduced axes agree. */
 static void explicit_reduce_operands(explicit_pass *e, ir_op *op) {
   bool any = false;
   for (uint32_t i = 0; i < op->n_operands; i++)
@@ -113,6 +129,7 @@ static void explicit_reduce_operands(explicit_pass *e, ir_op *op) {
   }
 }
 
+/* A barrier stops propagation, and not data: what is before it is what the op reads. */
 static const sdy_sharding *explicit_past_barriers(explicit_pass *e, ir_value v) {
   while (v.op->opcode == IR_OP_SDY_PROPAGATION_BARRIER) v = (ir_value){v.op->operands[0].op, v.op->operands[0].index};
   return explicit_get(e, v);
@@ -133,6 +150,7 @@ static bool explicit_choose_mesh(explicit_op *x, uint32_t n, bool most_used) {
       continue;
     }
     if (sdy_mesh_is_empty(mesh)) continue;
+    /* Compared without device ids. */
     sdy_mesh a = *common, b = *mesh;
     a.n_ids = b.n_ids = 0;
     if (sdy_mesh_is_maximal(common) != sdy_mesh_is_maximal(mesh) || !sdy_mesh_equal(&a, &b)) return false;
@@ -165,6 +183,7 @@ static bool explicit_choose_mesh(explicit_op *x, uint32_t n, bool most_used) {
   return true;
 }
 
+/* Marks the tensors that have axes which no factor of theirs can take. */
 static bool explicit_overflows(const explicit_op *x, bool *updated) {
   bool any = false;
   for (uint32_t t = 0; t < x->p.n_tensors; t++)
@@ -173,7 +192,9 @@ static bool explicit_overflows(const explicit_op *x, bool *updated) {
   return any;
 }
 
+/* Minimal version: dots only, for which the choice between operand and result pays. */
 static void explicit_decide(explicit_op *x, bool full) {
+  assert(x->rule && x->mesh);
   if (!full) {
     if (x->op->opcode == IR_OP_DOT || x->op->opcode == IR_OP_STABLEHLO_DOT) explicit_dot(x);
     return;
@@ -192,7 +213,9 @@ static void explicit_decide(explicit_op *x, bool full) {
   explicit_insert(x, updated);
 }
 
-/* The axes along which the op adds up. */
+/* The axes along which the op adds up.
+ * Where nothing was decided (x->common NULL), what the operands have in common, and only to complete a result that
+ * has unreduced axes already. */
 static shard_axes explicit_reduced(explicit_op *x, const sdy_sharding *first) {
   shard_axes all = {0, NULL};
   if (!x->common && !explicit_is_unreduced(first)) return all;
@@ -210,6 +233,7 @@ static shard_axes explicit_reduced(explicit_op *x, const sdy_sharding *first) {
   return all;
 }
 
+/* One all-reduce for each result, over all axes of reduction factors but those the result leaves unreduced. */
 static void explicit_reduce_results(explicit_op *x) {
   explicit_pass *e = x->pass;
   if (x->op->n_results == 0 || e->status) return;
@@ -224,10 +248,11 @@ static void explicit_reduce_results(explicit_op *x) {
     ir_value v = {x->op, i};
     const sdy_sharding *s = explicit_get(e, v);
     if (!s) s = sdy_sharding_empty(e->rw.m, x->like, sdy_rank(x->op->types[i]), false);
-    if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), s));
+    if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), SDY_SUM, s));
   }
 }
 
+/* Users' own rules (custom) say how an op behaves that Shardy can't look into; its operands are not touched. */
 const sdy_rule *explicit_rule(explicit_pass *e, const ir_op *op) {
   const sdy_rule *rule = sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE);
   if (!rule) explicit_fail(e, shard_rule_make(&e->maker, op, &rule, e->err));
@@ -235,7 +260,9 @@ const sdy_rule *explicit_rule(explicit_pass *e, const ir_op *op) {
   return rule;
 }
 
+/* Tensors without a static shape count as empty when sizes are compared. Missing shardings count as closed. */
 bool explicit_prepare(explicit_op *x, explicit_pass *e, ir_op *op, bool barriers, bool most_used) {
+  assert(op->opcode != IR_OP_PARAMETER);
   *x = (explicit_op){.pass = e, .op = op, .rule = explicit_rule(e, op)};
   if (!x->rule) return false;
   uint32_t n = op->n_operands + op->n_results;
@@ -258,6 +285,7 @@ bool explicit_prepare(explicit_op *x, explicit_pass *e, ir_op *op, bool barriers
   return false;
 }
 
+/* Barriers are looked through here; passes that share explicit_prepare choose for themselves. */
 static void explicit_ruled(explicit_pass *e, ir_op *op, bool full) {
   explicit_op x;
   if (!explicit_prepare(&x, e, op, true, true)) return;
@@ -267,6 +295,8 @@ static void explicit_ruled(explicit_pass *e, ir_op *op, bool full) {
 
 /* --- the walk --- */
 
+/* Concatenates are resharded in the minimal version too, if any operand differs from the result: XLA's partitioner
+ * would otherwise gather them. */
 static bool explicit_is_full(explicit_pass *e, const ir_op *op) {
   if (e->full || op->opcode == IR_OP_CALL) return true;
   if (op->opcode != IR_OP_CONCATENATE) return false;
@@ -278,6 +308,7 @@ static bool explicit_is_full(explicit_pass *e, const ir_op *op) {
   return false;
 }
 
+/* A reshard into unreduced axes becomes the collectives that make them; any other stays for later passes. */
 static void explicit_visit(explicit_pass *e, ir_op *op) {
   shard_pool_empty(&e->pool);
   bool full = explicit_is_full(e, op);
@@ -312,6 +343,7 @@ static void explicit_walk(explicit_pass *e, ir_computation *c) {
   }
 }
 
+/* Function results: before the return, each value is brought to the sharding that the signature declares. */
 static void explicit_returns(explicit_pass *e, ir_computation *c) {
   for (uint32_t i = 0; i < c->n_results && e->status == 0; i++) {
     shard_pool_empty(&e->pool);
@@ -320,6 +352,7 @@ static void explicit_returns(explicit_pass *e, ir_computation *c) {
   }
 }
 
+/* The maker's rules go to `scratch`, since they are needed for one op only. */
 int explicit_begin(explicit_pass *e, ir_module *m, xlac_error *err) {
   memset(e, 0, sizeof *e);
   TRY(opt_rewriter_init(&e->rw, m, err));
@@ -332,8 +365,10 @@ int explicit_begin(explicit_pass *e, ir_module *m, xlac_error *err) {
   return 0;
 }
 
+/* The first error stands, whichever step it came from. */
 int explicit_end(explicit_pass *e) {
   if (e->status == 0) e->status = opt_rewriter_status(&e->rw);
+  assert(e->rw.m != NULL);
   base_arena_free(&e->scratch);
   base_map_free(&e->functions);
   shard_maker_free(&e->maker);
@@ -342,6 +377,7 @@ int explicit_end(explicit_pass *e) {
   return e->status;
 }
 
+/* Functions by name first: calls look up their callees' signatures. */
 int shard_pass_explicit(ir_module *m, const opt_args *args, xlac_error *err) {
   explicit_pass e;
   TRY(explicit_begin(&e, m, err));

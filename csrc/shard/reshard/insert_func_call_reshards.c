@@ -1,5 +1,7 @@
-/* sdy-insert-func-call-reshards: a call has the shardings of its function's results; uses that expect what the call had
- * before get it by a reshard.
+/* sdy-insert-func-call-reshards: a call has the shardings of its function's results; uses that expect what the call
+ * had before get it by a reshard.
+ * %0 = call @f(%a) {sharding A} where @f returns B becomes %0 = call @f(%a) {sharding B}, %1 = sdy.reshard %0 to A,
+ * and all that read %0 read %1.
  * Requires: nothing. Preserves: all else. */
 #include "../common/common.h"
 #include "explicit.h"
@@ -21,7 +23,9 @@ static bool exp_closed_like(ir_module *m, const sdy_shardings *like, const sdy_s
   return true;
 }
 
+/* No reshard where the two shardings are equivalent; the call takes the function's spelling even so. */
 static int exp_call_reshards(exp_calls *x, ir_op *op, const sdy_shardings *list) {
+  assert(op->opcode == IR_OP_CALL && op->n_results > 0);
   opt_rewriter *rw = &x->rw;
   shc_at_value(rw, (ir_value){op, 0});
   ir_op *after = rw->before;
@@ -39,6 +43,7 @@ static int exp_call_reshards(exp_calls *x, ir_op *op, const sdy_shardings *list)
   return opt_rewriter_status(rw);
 }
 
+/* A function without shardings returns whole tensors: closed and without axes. */
 static int exp_call_op(void *ctx, ir_op *op) {
   exp_calls *x = ctx;
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;

@@ -1,19 +1,24 @@
-/* Ops with reshard rules of their own, and axes whose sums are still to be made. */
+/* Ops with reshard rules of their own: dots whose result is better moved than its operands, reshapes whose axes do
+ * not fit their factors; and axes whose sums are still to be made (unreduced). */
 #include "explicit.h"
 
-/* Two ops with ways of their own. */
+/* --- dots --- */
 
-/* --- a dot whose result conflicts with an operand in one dimension, and is what its contracted dimensions would give:
- * sharding it as the operand and moving it afterwards is cheaper --- */
-
+/* A dot whose result conflicts with an operand in one dimension, and has there what the contracted dimensions give:
+ * sharding it as the operand and moving it afterwards is cheaper. With lhs [{"x"}, {"y"}], rhs [{"y"}, {}] and result
+ * [{"y"}, {}] the dot is done with result [{"x"}, {}], and the all-reduce over "y" and reshard can become a reduce-
+ * scatter. conflict: the factor; wanted: the operand's axes along it; reduced: axes of contracted dimensions; free:
+ * axes of factors that one operand alone has. */
 typedef struct special_dot {
   uint32_t conflict;
   bool found;
   shard_axes wanted, reduced, free;
 } special_dot;
 
-/* false: no such dot. */
+/* Adds what factor f says to *s. false: the op is no such dot, since its operands differ along f, or there is a
+ * second conflict, or the result is larger than the operand. */
 static bool special_factor(explicit_op *x, uint32_t f, special_dot *s) {
+  assert(x->p.n_tensors == 3);
   const shard_part *lhs = shard_part_of(&x->p.tensors[0], f), *rhs = shard_part_of(&x->p.tensors[1], f);
   const shard_part *out = shard_part_of(&x->p.tensors[2], f);
   int64_t size = 0;
@@ -38,6 +43,8 @@ static bool special_factor(explicit_op *x, uint32_t f, special_dot *s) {
   return true;
 }
 
+/* All factors must agree but one, along which the operands agree with one another and the result does not: then only
+ * the result is resharded, which is the smaller tensor to move. */
 void explicit_dot(explicit_op *x) {
   explicit_pass *e = x->pass;
   ir_value result = {x->op, 0};
@@ -61,6 +68,7 @@ void explicit_dot(explicit_op *x) {
 
 /* --- a reshape whose axes do not divide its factors: the axes of the more sharded side are dealt out again --- */
 
+/* Of shard counts. */
 static int64_t special_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t t = a % b;
@@ -73,6 +81,7 @@ static int64_t special_gcd(int64_t a, int64_t b) {
 /* Puts axes, or parts of them, into the first factors that they divide; what fits nowhere overflows the last one. */
 static void special_deal(explicit_op *x, shard_tensor *t, shard_axes axes) {
   shard_pool *pool = x->p.pool;
+  assert(t->n_parts == 0 || t->parts != NULL);
   int64_t *left = shard_pool_alloc(pool, (t->n_parts + 1) * sizeof *left);
   if (!left) return;
   shard_part *last = NULL;
@@ -107,6 +116,8 @@ static void special_deal(explicit_op *x, shard_tensor *t, shard_axes axes) {
   }
 }
 
+/* How many parts the tensor is cut into; axes of a verified sharding are distinct, so the product is at most the
+ * number of devices. */
 static int64_t special_shards(const shard_tensor *t) {
   int64_t size = 1;
   for (uint32_t i = 0; i < t->n_parts; i++)
@@ -114,6 +125,7 @@ static int64_t special_shards(const shard_tensor *t) {
   return size;
 }
 
+/* All axes of the tensor, major to minor in the order of its factors. */
 static shard_axes special_all(explicit_op *x, const shard_tensor *t) {
   shard_axes all = {0, NULL};
   for (uint32_t f = 0; f < x->rule->sizes.n; f++) {
@@ -125,6 +137,7 @@ static shard_axes special_all(explicit_op *x, const shard_tensor *t) {
   return all;
 }
 
+/* The common beginning; the last axis may be the major part of the other list's. */
 static shard_axes special_common(shard_pool *pool, shard_axes a, shard_axes b) {
   shard_axes out = {0, NULL};
   for (uint32_t i = 0; i < a.n && i < b.n; i++) {
@@ -137,7 +150,10 @@ static shard_axes special_common(shard_pool *pool, shard_axes a, shard_axes b) {
   return out;
 }
 
+/* Both sides are given the axes of the more sharded one, and projected back: what factors can really take, and both
+ * sides can, is common. */
 void explicit_reshape(explicit_op *x) {
+  assert(x->p.n_tensors == 2);
   shard_pool *pool = x->p.pool;
   shard_tensor *in = &x->p.tensors[0], *out = &x->p.tensors[1];
   shard_axes all = special_all(x, special_shards(in) >= special_shards(out) ? in : out);
@@ -166,6 +182,7 @@ void explicit_reshape(explicit_op *x) {
 
 /* Unreduced axes: a value whose parts on those axes are still to be added up. */
 
+/* A sharding's unreduced axes by number, on `mesh`. */
 static shard_axes unreduced_of(explicit_pass *e, const sdy_sharding *s, const sdy_mesh *mesh) {
   return s ? shard_axes_from(&e->pool, s->unreduced, mesh) : (shard_axes){0, NULL};
 }
@@ -176,14 +193,17 @@ static void unreduced_fail_meshes(explicit_pass *e, const explicit_use *u) {
                                 "", "a value with unreduced axes is used with a sharding on another mesh"));
 }
 
+/* The sharding with other unreduced axes; in the pool. */
 static const sdy_sharding *unreduced_replace(explicit_pass *e, const sdy_sharding *s, sdy_axes axes) {
   sdy_sharding *to = shard_pool_alloc(&e->pool, sizeof *to);
   if (!to) return s;
   *to = *s;
   to->unreduced = axes;
+  if (axes.n == 0) to->reduction = SDY_SUM;
   return to;
 }
 
+/* Axes that the source leaves unreduced and the user does not want so are reduced in between. */
 const sdy_sharding *explicit_reduce(explicit_pass *e, explicit_use u, const sdy_sharding *source,
                                     const sdy_sharding *user) {
   if (!source || source->unreduced.n == 0) return source;
@@ -199,12 +219,15 @@ const sdy_sharding *explicit_reduce(explicit_pass *e, explicit_use u, const sdy_
   if (reduce.n == 0) return source;
   sdy_axes left = shard_axes_to(&e->pool, explicit_minus(&e->pool, from, reduce), mesh);
   const sdy_sharding *out = unreduced_replace(e, source, left);
-  explicit_set(e, u, explicit_all_reduce(e, explicit_used(u), shard_axes_to(&e->pool, reduce, mesh), out));
+  sdy_axes axes = shard_axes_to(&e->pool, reduce, mesh);
+  explicit_set(e, u, explicit_all_reduce(e, explicit_used(u), axes, source->reduction, out));
   return out;
 }
 
 /* --- to unreduced axes: from replicated ones, and from ones that shard a dimension --- */
 
+/* Axes become unreduced without communication: one that replicates the tensor by keeping its value on one device and
+ * zeros on the others, one that shards a dimension by padding the shard with zeros. */
 typedef struct unreduced_plan {
   const sdy_mesh *mesh;
   const sdy_sharding *in, *out;
@@ -226,7 +249,10 @@ static shard_axes unreduced_tail(explicit_pass *e, shard_axes in, shard_axes out
   return explicit_join(&e->pool, tail, (shard_axes){in.n - out.n, in.v + out.n});
 }
 
+/* Axes at the end of a dimension that are to be unreduced stay for the collective; any other difference needs a
+ * reshard before. */
 static void unreduced_dim(explicit_pass *e, unreduced_plan *p, uint32_t d) {
+  assert(d < p->in->n_dims && d < p->out->n_dims);
   shard_axes in = shard_axes_from(&e->pool, p->in->dims[d].axes, p->mesh);
   shard_axes out = shard_axes_from(&e->pool, p->out->dims[d].axes, p->mesh);
   p->dims[d] = p->out->dims[d];
@@ -243,6 +269,7 @@ static void unreduced_dim(explicit_pass *e, unreduced_plan *p, uint32_t d) {
   p->dims[d] = p->in->dims[d];
 }
 
+/* The two collectives have the same form: axes, and the sharding that results. */
 static ir_value unreduced_make(explicit_pass *e, ir_opcode opcode, ir_value v, const ir_mattr *axes,
                                const sdy_sharding *out) {
   const sdy_sharding *kept = sdy_sharding_make(e->rw.m, out);
@@ -254,6 +281,7 @@ static ir_value unreduced_make(explicit_pass *e, ir_opcode opcode, ir_value v, c
   return v;
 }
 
+/* Axes of `more` that shard nothing now. */
 static ir_value unreduced_from_replicated(explicit_pass *e, unreduced_plan *p, ir_value v, const sdy_sharding **last) {
   shard_axes axes = explicit_minus(&e->pool, p->more, p->all_sharded);
   if (axes.n == 0) return v;
@@ -272,6 +300,8 @@ static ir_value unreduced_from_replicated(explicit_pass *e, unreduced_plan *p, i
   return unreduced_make(e, IR_OP_SDY_REPLICATED_TO_UNREDUCED, v, sdy_attr(e->rw.m, SDY_AXES, kept), out);
 }
 
+/* A reshard where dimensions differ otherwise, then from replicated, then from sharded. *last is what the value has
+ * now. */
 static const sdy_sharding *unreduced_run(explicit_pass *e, explicit_use u, unreduced_plan *p) {
   ir_value input = explicit_used(u), v = input;
   const sdy_sharding *last = NULL;
@@ -294,6 +324,8 @@ static const sdy_sharding *unreduced_run(explicit_pass *e, explicit_use u, unred
   return last;
 }
 
+/* Only ever adds unreduced axes; to lose some as well would need a sum in between, which the program does not ask
+ * for. */
 const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sdy_sharding *to) {
   const sdy_sharding *in = explicit_get(e, explicit_used(u));
   if (!in || !to || to->unreduced.n == 0 || in->n_dims != to->n_dims) return NULL;
@@ -306,6 +338,12 @@ const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sd
   shard_axes before = unreduced_of(e, in, mesh), after = unreduced_of(e, to, mesh);
   p.more = explicit_minus(&e->pool, after, before);
   if (p.more.n == 0) return NULL;
+  if (to->reduction != SDY_SUM) {
+    explicit_fail(
+        e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line, u.op ? u.op->col : u.c->col, "",
+                        "a value is used with new unreduced axes of another reduction than sum"));
+    return NULL;
+  }
   if (explicit_minus(&e->pool, before, after).n) {
     explicit_fail(
         e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, u.op ? u.op->line : u.c->line, u.op ? u.op->col : u.c->col, "",

@@ -1,12 +1,15 @@
-/* Shardings of values, and the ops that change them. */
+/* Shardings of values, and the ops that change them. A value's sharding may be held by the data-flow edge that reads
+ * it; an argument of a region shows that of its edge or of the op around it. */
 #include "explicit.h"
 #include "../state/state.h"
 
+/* The first failure is the one that is told. */
 void explicit_fail(explicit_pass *e, int status) {
   if (e->status == 0) e->status = status;
 }
 
-/* The only reader, where it is a data flow edge. */
+/* The only reader, where it is a data flow edge.
+ * Values that loops carry have their sharding at the edge that reads them. */
 static ir_op *explicit_edge(explicit_pass *e, ir_value v) {
   (void)e;
   ir_op *edge = NULL;
@@ -18,7 +21,9 @@ static ir_op *explicit_edge(explicit_pass *e, ir_value v) {
   return edge;
 }
 
+/* While regions show the edge of the result of the same number; arguments of other regions have no sharding. */
 static const sdy_sharding *explicit_of_argument(explicit_pass *e, ir_value v) {
+  assert(v.op->opcode == IR_OP_PARAMETER && v.op->parent->owner);
   ir_op *owner = v.op->parent->owner;
   uint64_t i = (uint64_t)v.op->u.number;
   const ir_op *edge = NULL;
@@ -48,11 +53,13 @@ bool explicit_is_replicated(const sdy_sharding *s) {
   return true;
 }
 
+/* By name where both have one: equal meshes of different names count as different, as in Shardy. */
 static bool explicit_same_mesh(const sdy_sharding *a, const sdy_sharding *b) {
   if (a->mesh_name && b->mesh_name) return sdy_name_equal(a->mesh_name, b->mesh_name);
   return !a->mesh_name && !b->mesh_name && sdy_mesh_equal(a->mesh, b->mesh);
 }
 
+/* Open or closed, priorities and replicated axes say nothing of where elements are. NULL counts as replicated. */
 bool explicit_equivalent(const sdy_sharding *a, const sdy_sharding *b) {
   if (explicit_is_replicated(a)) return explicit_is_replicated(b);
   if (!b || a->n_dims != b->n_dims || !explicit_same_mesh(a, b)) return false;
@@ -65,6 +72,7 @@ const sdy_mesh *explicit_mesh(explicit_pass *e, const sdy_sharding *s) {
   return sdy_mesh_of(e->rw.m, s);
 }
 
+/* `to` may lie in the pool: the attribute has a copy in the module. */
 static ir_value explicit_make(explicit_pass *e, ir_opcode opcode, ir_value v, const char *key, const sdy_sharding *to) {
   const sdy_sharding *kept = to ? sdy_sharding_make(e->rw.m, to) : NULL;
   ir_value out = opt_make(&e->rw, opcode, v.op->types[v.index], 1, &v);
@@ -85,6 +93,7 @@ static bool explicit_has_bare_priority(const sdy_sharding *s, uint32_t *dim) {
   return false;
 }
 
+/* The verifier would find this later, with less to say about where it came from. */
 ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to) {
   uint32_t dim = 0;
   if (to && explicit_has_bare_priority(to, &dim)) {
@@ -95,13 +104,15 @@ ir_value explicit_reshard(explicit_pass *e, ir_value v, const sdy_sharding *to) 
   return explicit_make(e, IR_OP_SDY_RESHARD, v, "sharding", to);
 }
 
+/* Whether the sharding uses the axis, for a dimension or explicitly replicated. */
 static bool explicit_names(const sdy_sharding *s, sdy_axis axis) {
   for (uint32_t d = 0; d < s->n_dims; d++)
     if (sdy_axes_overlap(s->dims[d].axes, axis)) return true;
   return sdy_axes_overlap(s->replicated, axis);
 }
 
-ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const sdy_sharding *out) {
+/* The check is the verifier's, made here since the op that it would name is one the user has not written. */
+ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, uint8_t reduction, const sdy_sharding *out) {
   for (uint32_t i = 0; i < axes.n; i++) {
     if (!explicit_names(out, axes.v[i])) continue;
     explicit_fail(e, base_fail_at(e->err, XLAC_E_VERIFY_SHARDING, v.op->line, v.op->col, "sdy.all_reduce",
@@ -115,9 +126,11 @@ ir_value explicit_all_reduce(explicit_pass *e, ir_value v, sdy_axes axes, const 
     explicit_fail(e, base_oom(e->err, "explicit reshards"));
   else if (made.op != v.op)
     opt_set(&e->rw, made, "reduction_axes", sdy_attr(e->rw.m, SDY_AXES, kept));
+  if (made.op != v.op && reduction != SDY_SUM) opt_set(&e->rw, made, "reduction_op", ir_m_i32(e->rw.m, reduction));
   return made;
 }
 
+/* Right after what makes v; for an argument at the start of its block. */
 void explicit_after(explicit_pass *e, ir_value v) {
   if (v.op->opcode == IR_OP_PARAMETER) {
     opt_at_start(&e->rw, v.op->parent);
@@ -128,7 +141,9 @@ void explicit_after(explicit_pass *e, ir_value v) {
   e->rw.origin = v.op;
 }
 
+/* The new op reads `from` itself: its operand was replaced with all others, and is put back. */
 void explicit_replace(explicit_pass *e, ir_value from, ir_value to) {
+  assert(from.index < from.op->n_results);
   ir_value *all = BASE_ARRAY(&e->rw.arena, ir_value, from.op->n_results);
   if (!all) {
     explicit_fail(e, base_oom(e->err, "explicit reshards"));
@@ -141,10 +156,12 @@ void explicit_replace(explicit_pass *e, ir_value from, ir_value to) {
 }
 
 ir_value explicit_used(explicit_use u) {
+  assert(u.op ? u.index < u.op->n_operands : u.index < u.c->n_results);
   if (!u.op) return u.c->results[u.index];
   return (ir_value){u.op->operands[u.index].op, u.op->operands[u.index].index};
 }
 
+/* u.op NULL: one of a function's results. */
 void explicit_set(explicit_pass *e, explicit_use u, ir_value v) {
   if (u.op) {
     ir_set_operand(u.op, u.index, v);

@@ -18,16 +18,19 @@ typedef struct rt_dedup {
   base_map named; /* meshes that ops name by themselves, as groups of devices may */
 } rt_dedup;
 
+/* XLA's importer names axes "_axis_0", ... */
 static bool rt_made_up(const sdy_mesh *mesh) {
   return mesh->n_axes && mesh->axes[0].name->s[0] == '_';
 }
 
+/* Axes of size 1 say nothing of devices. */
 static uint32_t rt_real_axes(const sdy_mesh *mesh) {
   uint32_t n = 0;
   for (uint32_t i = 0; i < mesh->n_axes; i++) n += mesh->axes[i].size > 1;
   return n;
 }
 
+/* The same devices in the same order, however they are cut into axes. */
 static bool rt_same_devices(const sdy_mesh *a, const sdy_mesh *b) {
   if (!a->n_axes != !b->n_axes || a->n_ids != b->n_ids || sdy_mesh_size(a) != sdy_mesh_size(b)) return false;
   return a->n_ids == 0 || memcmp(a->ids, b->ids, a->n_ids * sizeof *a->ids) == 0;
@@ -43,6 +46,7 @@ static uint32_t rt_sizes(const sdy_mesh *mesh, int64_t *out) {
 
 /* Where a piece of the mesh's devices is: it goes from `pre` on for `size` in axis `at`. */
 static sdy_axis rt_next_piece(const sdy_mesh *mesh, uint32_t *at, int64_t *pre, int64_t size) {
+  assert(*at < mesh->n_axes && size > 1);
   while (mesh->axes[*at].size == 1) ++*at;
   sdy_axis axis = {.name = mesh->axes[*at].name};
   if (size < mesh->axes[*at].size) axis = (sdy_axis){axis.name, *pre, size};
@@ -54,8 +58,11 @@ static sdy_axis rt_next_piece(const sdy_mesh *mesh, uint32_t *at, int64_t *pre, 
   return axis;
 }
 
-/* The axes of `row` in terms of those of its main mesh; false: they do not go together (or no memory, *failed). */
+/* The axes of `row` in terms of those of its main mesh: both are cut into common pieces, and each piece has a name in
+ * either. With <["a"=4, "b"=2]> as main, <["x"=8]> is x = ["a", "b"]; with <["x"=8]> as main a = ["x":(1)4], b =
+ * ["x":(4)2]. false: they do not go together (or no memory, *failed). */
 static bool rt_map_mesh(rt_dedup *x, rt_same *row, bool *failed) {
+  assert(row->main != NULL);
   int64_t a[RT_MAX_AXES], b[RT_MAX_AXES], cut[RT_MAX_AXES], pre = 1, main_pre = 1;
   uint32_t n = rt_common_cut(rt_sizes(row->mesh, a), a, rt_sizes(row->main, b), b, cut), at = 0, main_at = 0;
   row->axes = base_arena_zalloc(&x->m->arena, ((size_t)row->mesh->n_axes + 1) * sizeof *row->axes);
@@ -75,6 +82,7 @@ static bool rt_map_mesh(rt_dedup *x, rt_same *row, bool *failed) {
   return !*failed;
 }
 
+/* The row of a mesh that goes; NULL for one that stays. */
 static const rt_same *rt_same_of(const rt_dedup *x, const base_istr *name) {
   for (uint32_t i = 0; i < x->rows.n; i++)
     if (x->rows.items[i].name == name) return x->rows.items[i].main ? &x->rows.items[i] : NULL;
@@ -88,6 +96,7 @@ static uint32_t rt_same_axis(const rt_same *row, sdy_axis old, sdy_axis *v, uint
   sdy_axes parts = at < 0 ? (sdy_axes){0, NULL} : row->axes[at];
   for (uint32_t i = 0; i < parts.n && left > 1; i++) {
     int64_t size = sdy_axis_size(parts.v[i], row->main);
+    assert(size > 0);
     if (before >= size) {
       if (before % size) return UINT32_MAX;
       before /= size;
@@ -103,6 +112,7 @@ static uint32_t rt_same_axis(const rt_same *row, sdy_axis old, sdy_axis *v, uint
   return n;
 }
 
+/* Replaces the list by one on the main mesh. false: it can't be said there. */
 static bool rt_same_axes(rt_dedup *x, const rt_same *row, sdy_axes *axes) {
   sdy_axis v[4 * RT_MAX_AXES];
   uint32_t n = 0;
@@ -113,6 +123,7 @@ static bool rt_same_axes(rt_dedup *x, const rt_same *row, sdy_axes *axes) {
   return sdy_axes_make(x->m, (sdy_axes){n, v}, axes);
 }
 
+/* Called for each sharding of the module once (shc_map). */
 static const sdy_sharding *rt_same_sharding(void *ctx, const sdy_sharding *s) {
   rt_dedup *x = ctx;
   const rt_same *row = s->mesh_name ? rt_same_of(x, s->mesh_name) : NULL;
@@ -138,6 +149,7 @@ static const base_istr *rt_manual_mesh(const ir_op *op) {
   return NULL;
 }
 
+/* Manual axes are whole axes: parts of one axis are named once. */
 static int rt_same_manual(void *ctx, ir_op *op) {
   rt_dedup *x = ctx;
   if (op->opcode != IR_OP_SDY_MANUAL_COMPUTATION) return 0;
@@ -157,6 +169,7 @@ static int rt_same_manual(void *ctx, ir_op *op) {
   return !row || (to && ir_m_set(op, "manual_axes", sdy_attr(x->m, SDY_MANUAL_AXES, to))) ? 0 : -XLAC_E_OUT_OF_MEMORY;
 }
 
+/* A row for each mesh op, in text order. */
 static bool rt_find_meshes(rt_dedup *x) {
   IR_FOR_COMPUTATIONS(c, x->m) {
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
@@ -167,8 +180,10 @@ static bool rt_find_meshes(rt_dedup *x) {
   return true;
 }
 
-/* The row that stays for the devices of row i. */
+/* The row that stays for the devices of row i: names that people chose before those made up, then the most axes, then
+ * the first in the text. */
 static const rt_same *rt_main_of(const rt_dedup *x, uint32_t i) {
+  assert(i < x->rows.n);
   const rt_same *best = NULL;
   for (uint32_t k = 0; k < x->rows.n; k++) {
     const rt_same *row = &x->rows.items[k];
@@ -180,6 +195,7 @@ static const rt_same *rt_main_of(const rt_dedup *x, uint32_t i) {
   return best;
 }
 
+/* A mesh that can't be mapped stays, with the shardings on it. */
 static bool rt_map_meshes(rt_dedup *x) {
   for (uint32_t i = 0; i < x->rows.n; i++) {
     rt_same *row = &x->rows.items[i];
@@ -194,6 +210,7 @@ static bool rt_map_meshes(rt_dedup *x) {
   return true;
 }
 
+/* Out of memory is noted by m = NULL, for the callback has no status. */
 static void rt_note_named(void *ctx, const base_istr *name) {
   rt_dedup *x = ctx;
   if (!base_map_set(&x->named, base_key(name), 1)) x->m = NULL;
@@ -205,6 +222,7 @@ static const sdy_sharding *rt_note_sharding(void *ctx, const sdy_sharding *s) {
   return !s->mesh_name || base_map_set(&x->named, base_key(s->mesh_name), 1) ? s : NULL;
 }
 
+/* Only duplicates go, and only where no symbol reference outside shardings names them. */
 static int rt_drop_meshes(rt_dedup *x, xlac_error *err) {
   ir_module *m = x->m;
   uint64_t named;
@@ -224,6 +242,7 @@ static int rt_drop_meshes(rt_dedup *x, xlac_error *err) {
   return 0;
 }
 
+/* Manual axes first: names of axes in them are those of the mesh that is about to go. */
 int shard_dedup_meshes(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   rt_dedup x = {.m = m};

@@ -6,12 +6,17 @@
  * reshard, and barriers, go: the partitioner needs no telling.
  * Requires: data flow edges and groups are gone. Preserves: what the program computes. */
 
+/* On <["x"=2, "y"=4]>, as XLA's partitioner reads them in the end:
+ *    [{"y"}, {}]       {devices=[4,1,2]<=[2,4]T(1,0) last_tile_dim_replicate}
+ *    [{"y", "x"}, {}]  {devices=[8,1]<=[2,4]T(1,0)} */
 typedef struct rt_lower {
   opt_rewriter rw;
   bool keep;
 } rt_lower;
 
+/* The new op has the sharding as a list of one, which the next pass turns into text. */
 static int rt_lower_move(rt_lower *x, ir_op *op, bool constraint) {
+  assert(op->n_results == 1);
   opt_rewriter *rw = &x->rw;
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
   const sdy_shardings *list = s ? sdy_shardings_make(rw->m, 1, &s) : NULL;
@@ -25,6 +30,7 @@ static int rt_lower_move(rt_lower *x, ir_op *op, bool constraint) {
   return opt_rewriter_status(rw);
 }
 
+/* sdy.constant kept constants apart for propagation, which is over. */
 static int rt_lower_op(void *ctx, ir_op *op) {
   rt_lower *x = ctx;
   switch (op->opcode) {
@@ -70,7 +76,8 @@ typedef struct rt_export {
   bool failed;
 } rt_export;
 
-/* The dictionary with XLA's sharding instead of sdy's. */
+/* The dictionary with XLA's sharding instead of sdy's.
+ * Text of shardings within manual axes depends on these, so only others are remembered. */
 static const ir_mdict *rt_export_dict(rt_export *x, const ir_mdict *d) {
   const ir_mattr *a = ir_mdict_get(d, "sdy.sharding");
   const sdy_names *manual = sdy_of(ir_mdict_get(d, "xla.sdy.manual_axes"), SDY_MANUAL_AXES);
@@ -86,6 +93,7 @@ static const ir_mdict *rt_export_dict(rt_export *x, const ir_mdict *d) {
   return d ? ir_mdict_with(x->m, d, "mhlo.sharding", text) : NULL;
 }
 
+/* The dictionary as it was where memory has run out. */
 static const ir_mdict *rt_export_or_fail(rt_export *x, const ir_mdict *d) {
   if (!d) return NULL;
   const ir_mdict *to = rt_export_dict(x, d);
@@ -93,7 +101,8 @@ static const ir_mdict *rt_export_or_fail(rt_export *x, const ir_mdict *d) {
   return to ? to : d;
 }
 
-/* What StableHLO has no op for carries its attributes within. */
+/* Custom calls that stand for ops of CHLO (erf, topk) carry their attributes in a dictionary of their own, where the
+ * HLO exporter looks for the sharding. */
 static bool rt_export_inner(rt_export *x, ir_op *op) {
   const ir_mattr *a = ir_mattr_of(op, "mhlo.sharding"), *inner = ir_mattr_of(op, "mhlo.attributes");
   if (!a || !inner || inner->kind != IR_M_DICT || (!rt_calls(op, "mhlo.erf") && !rt_calls(op, "mhlo.topk")))
@@ -102,10 +111,12 @@ static bool rt_export_inner(rt_export *x, ir_op *op) {
   return d && ir_m_set(op, "mhlo.sharding", NULL) && ir_m_set(op, "mhlo.attributes", ir_m_dict(x->m, d));
 }
 
+/* The ops with regions that HLO has. */
 static bool rt_is_control_flow(const ir_op *op) {
   return op->opcode == IR_OP_WHILE || op->opcode == IR_OP_CONDITIONAL || op->opcode == IR_OP_IF;
 }
 
+/* {replicated} on loops and branches keeps XLA's sharding propagation from inventing one. */
 static int rt_export_op(void *ctx, ir_op *op) {
   rt_export *x = ctx;
   op->mlir = rt_export_or_fail(x, op->mlir);
@@ -116,6 +127,7 @@ static int rt_export_op(void *ctx, ir_op *op) {
   return x->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
+/* Signature first, then the body. */
 static void rt_export_function(rt_export *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = rt_export_or_fail(x, f->params[i]->mlir);
   for (uint32_t i = 0; i < ir_function_results(f) && !x->failed; i++) {
@@ -125,11 +137,13 @@ static void rt_export_function(rt_export *x, ir_computation *f) {
   if (!x->failed && shc_walk(f, false, rt_export_op, x) != 0) x->failed = true;
 }
 
+/* Replica groups name meshes (opt_for_symbols). */
 static void rt_export_note(void *ctx, const base_istr *name) {
   rt_export *x = ctx;
   x->failed = x->failed || !base_map_set(&x->named, base_key(name), 1);
 }
 
+/* mhlo.sharding says devices by number; meshes that nothing names any more are dropped. */
 static void rt_export_meshes(rt_export *x) {
   ir_module *m = x->m;
   uint64_t named;
@@ -144,6 +158,7 @@ static void rt_export_meshes(rt_export *x) {
   if (!m->entry) m->entry = m->first;
 }
 
+/* Regions have no functions of their own here: the walk of their function enters them. */
 static int rt_export_shardings(ir_module *m, bool control_flow, xlac_error *err) {
   rt_export x = {.m = m, .control_flow = control_flow};
   base_map_init(&x.named, m->alloc);

@@ -1,10 +1,14 @@
-/* Shardings of sdy as XLA's, and the axes that XLA's tiles stand for. */
+/* Shardings of sdy as XLA's, and the axes that XLA's tiles stand for. XLA says how many tiles each dimension has and
+ * which devices have them: {devices=[2,4]<=[2,4]T(1,0)} or a list of devices. On <["x"=4, "y"=2]>, [{"y"}, {"x"}] is
+ * {devices=[2,4]<=[4,2]T(1,0)}: the mesh in its own order, transposed into the order of the tiles. */
 #include "../../text/text.h"
 #include "round_trip.h"
 
 /* Tiles as axes: where the sizes of the tiles and those of the device order are cut into the same pieces, each piece is
  * an axis. Device lists count as an order when they are one: sizes and strides that fill the devices. */
 
+/* [8, 3] and [4, 6] have the common cut [4, 2, 3]; [2, 3] and [3, 2] have none, since 2 and 3 do not divide each
+ * other. */
 uint32_t rt_common_cut(uint32_t n, const int64_t *a, uint32_t k, const int64_t *b, int64_t *out) {
   uint32_t i = 0, j = 0, cut = 0;
   int64_t x = 1, y = 1;
@@ -15,6 +19,7 @@ uint32_t rt_common_cut(uint32_t n, const int64_t *a, uint32_t k, const int64_t *
     int64_t common = x < y ? x : y;
     if (common <= 1 || x % common || y % common || cut == RT_MAX_AXES) return 0;
     out[cut++] = common;
+    assert(x % common == 0 && y % common == 0);
     x /= common;
     y /= common;
   }
@@ -28,7 +33,9 @@ typedef struct rt_order {
   uint32_t group[RT_MAX_AXES]; /* the dimension of the iota */
 } rt_order;
 
+/* <=[reshape]T(perm): dimension i of the tiles is dimension perm[i] of the iota. */
 static void rt_order_from_iota(const ir_sharding *s, rt_order *o) {
+  assert(s->n_reshape <= RT_MAX_AXES);
   o->n = s->n_reshape;
   for (uint32_t i = 0; i < o->n; i++) {
     o->group[i] = s->perm ? (uint32_t)s->perm[i] : i;
@@ -64,6 +71,7 @@ static bool rt_order_from_list(const ir_sharding *s, rt_order *o) {
   if (s->n_devices == 0 || !rt_order_runs(s, o)) return false;
   for (uint32_t i = 0; i < o->n / 2; i++) {
     uint32_t j = o->n - 1 - i;
+    /* From minor-first to major-first. */
     int64_t size = o->sizes[i], stride = o->strides[i];
     o->sizes[i] = o->sizes[j];
     o->strides[i] = o->strides[j];
@@ -96,7 +104,11 @@ static void rt_tiles_sort(rt_tiles *t) {
     }
 }
 
+/* {devices=[4,1,2]<=[2,4]T(1,0)}: pieces of size 4 and 2 in the order of tiles, and group says from which dimension
+ * of the iota each comes: the 4 from dimension 1, the 2 from dimension 0. */
 bool rt_analyze(const ir_sharding *s, rt_tiles *out) {
+  /* V2 strings name the order of devices as an iota that is reshaped and transposed; V1 lists are recognised as such.
+   */
   rt_order order = {.n = 0};
   int64_t cut[RT_MAX_AXES];
   if (s->n_dims == 0 || s->n_dims > RT_MAX_AXES || s->n_reshape > RT_MAX_AXES) return false;
@@ -105,11 +117,13 @@ bool rt_analyze(const ir_sharding *s, rt_tiles *out) {
   else if (!rt_order_from_list(s, &order))
     return false;
   uint32_t n = rt_common_cut(s->n_dims, s->dims, order.n, order.sizes, cut);
+  /* From the minor end: which dimension and which device run each piece belongs to, moving on where one is used up. */
   uint32_t dim = s->n_dims - 1, part = 0, place = order.n;
   int64_t tile = 1, devices = 1;
   out->n = n;
   for (uint32_t i = n; i-- > 0;) {
     while (dim > 0 && s->dims[dim] == 1) dim--;
+    assert(place > 0 && dim < s->n_dims);
     while (place > 1 && order.sizes[place - 1] == 1) place--;
     out->v[i].dim = dim;
     out->v[i].part = part++;
@@ -146,6 +160,7 @@ typedef struct rt_pieces {
 } rt_pieces;
 enum { RT_REPLICATED, RT_DIM, RT_MANUAL, RT_UNREDUCED };
 
+/* Inserts a cut into the ascending list. false: too many. */
 static bool rt_cut_at(int64_t *cuts, uint32_t *n, int64_t at) {
   uint32_t i = *n;
   for (uint32_t k = 0; k < *n; k++)
@@ -157,6 +172,7 @@ static bool rt_cut_at(int64_t *cuts, uint32_t *n, int64_t at) {
   return true;
 }
 
+/* Cuts at both ends of the parts of `axis` that the list names. */
 static bool rt_cut_list(sdy_axes list, const sdy_mesh_axis *axis, const sdy_mesh *mesh, int64_t *cuts, uint32_t *n) {
   for (uint32_t i = 0; i < list.n; i++) {
     if (!sdy_name_equal(list.v[i].name, axis->name)) continue;
@@ -166,6 +182,7 @@ static bool rt_cut_list(sdy_axes list, const sdy_mesh_axis *axis, const sdy_mesh
   return true;
 }
 
+/* The mesh's axes, cut wherever an axis that the sharding names begins or ends; all replicated at first. */
 static bool rt_cut_mesh(const sdy_sharding *s, const sdy_mesh *mesh, rt_pieces *p) {
   p->n = 0;
   for (uint32_t a = 0; a < mesh->n_axes; a++) {
@@ -177,6 +194,7 @@ static bool rt_cut_mesh(const sdy_sharding *s, const sdy_mesh *mesh, rt_pieces *
     if (!ok || p->n + n > RT_MAX_AXES) return false;
     for (uint32_t i = 0; i + 1 < n; i++) {
       p->v[p->n].axis = (sdy_axis){axis->name, cuts[i], cuts[i + 1] / cuts[i]};
+      assert(cuts[i + 1] > cuts[i]);
       p->v[p->n++].kind = RT_REPLICATED;
     }
   }
@@ -190,12 +208,14 @@ static int64_t rt_take(rt_pieces *p, const base_istr *name, int64_t pre, int64_t
     sdy_axis a = p->v[i].axis;
     if (!sdy_name_equal(a.name, name) || a.pre < pre || a.pre * a.size > end || p->v[i].kind != RT_REPLICATED) continue;
     p->v[i].kind = kind;
+    assert(p->n_order < RT_MAX_AXES);
     p->order[p->n_order++] = i;
     size *= a.size;
   }
   return size;
 }
 
+/* The pieces of all axes of a list, in its order; their product. */
 static int64_t rt_take_list(rt_pieces *p, sdy_axes list, const sdy_mesh *mesh, uint8_t kind) {
   int64_t size = 1;
   for (uint32_t i = 0; i < list.n; i++)
@@ -203,6 +223,7 @@ static int64_t rt_take_list(rt_pieces *p, sdy_axes list, const sdy_mesh *mesh, u
   return size;
 }
 
+/* What is left is replicated. */
 static int64_t rt_take_rest(rt_pieces *p) {
   int64_t size = 1;
   for (uint32_t i = 0; i < p->n; i++) {
@@ -215,6 +236,7 @@ static int64_t rt_take_rest(rt_pieces *p) {
 
 /* --- text --- */
 
+/* Numbers with commas. */
 static void rt_put_i64s(base_text *o, const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) base_putf(o, i ? ",%lld" : "%lld", (long long)v[i]);
 }
@@ -250,6 +272,7 @@ static void rt_put_devices(base_text *o, const sdy_mesh *mesh, const rt_pieces *
   }
 }
 
+/* sizes: of the manual, unreduced and replicated parts, which are the last tile dimensions. */
 static void rt_put_kinds(base_text *o, const int64_t *sizes) {
   static const char *const words[] = {"manual", "unreduced", "replicated"};
   bool first = true;
@@ -262,6 +285,8 @@ static void rt_put_kinds(base_text *o, const int64_t *sizes) {
   if (!first) base_putc(o, '}');
 }
 
+/* Tiles by dimension, then the sizes of what is manual, unreduced and replicated. Where one of these is all devices a
+ * word says it. */
 static void rt_put_tiled(base_text *o, const sdy_sharding *s, const sdy_mesh *mesh, const sdy_names *manual,
                          rt_pieces *p) {
   static const char *const whole[] = {"{manual}", "{unreduced}", "{replicated}"};
@@ -288,6 +313,8 @@ static void rt_put_tiled(base_text *o, const sdy_sharding *s, const sdy_mesh *me
   base_putc(o, '}');
 }
 
+/* A maximal mesh is one device; a mesh without axes, or none, shards nothing. false: more pieces than there is room
+ * for. */
 static bool rt_put_sharding(base_text *o, const ir_module *m, const sdy_sharding *s, const sdy_names *manual) {
   const sdy_mesh *mesh = sdy_mesh_of(m, s);
   rt_pieces pieces;
@@ -307,7 +334,8 @@ static bool rt_put_sharding(base_text *o, const ir_module *m, const sdy_sharding
   return true;
 }
 
-/* XLA's normal form of a text. */
+/* XLA's normal form of a text.
+ * Parsed and printed again, so that equal shardings have equal text (iota forms are preferred to lists). */
 static const ir_mattr *rt_normal(ir_module *m, const base_text *text) {
   const ir_sharding *s = NULL;
   xlac_error ignored = {0};
@@ -328,6 +356,7 @@ const ir_mattr *rt_to_hlo(ir_module *m, const sdy_sharding *s, const sdy_names *
   return made;
 }
 
+/* Several results are a tuple sharding, {{...}, {...}}. */
 const ir_mattr *rt_list_to_hlo(ir_module *m, const sdy_shardings *list, const sdy_names *manual) {
   base_text text;
   bool ok = true;

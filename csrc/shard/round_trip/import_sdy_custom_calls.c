@@ -12,8 +12,10 @@ static int rt_ops_oom(const opt_rewriter *rw) {
 
 /* --- custom calls --- */
 
-/* unspecified_dims=[1,2]: open. */
+/* unspecified_dims=[1,2]: open.
+ * "unspecified_dims=[1,2]" in the backend configuration (JAX's unconstrained dimensions): those stay open. */
 static int rt_open_dims(opt_rewriter *rw, const ir_op *op, sdy_dim *dims, uint32_t n) {
+  assert(n == 0 || dims != NULL);
   static const char key[] = "unspecified_dims=[";
   const char *p = strstr(ir_m_get_str(op, "backend_config"), key);
   for (p = p ? p + sizeof key - 1 : ""; *p && *p != ']'; p += *p == ',') {
@@ -29,12 +31,14 @@ static int rt_open_dims(opt_rewriter *rw, const ir_op *op, sdy_dim *dims, uint32
   return 0;
 }
 
+/* The words are XLA's. */
 static int rt_need_one(opt_rewriter *rw, const ir_op *op, bool result) {
   if (op->n_operands == 1 && (!result || op->n_results == 1)) return 0;
   return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_STRUCTURE, "expected CustomCallOp with exactly one %s",
                           op->n_operands == 1 ? "result" : "operand");
 }
 
+/* The unspecified dimensions that the backend config names are opened again. */
 static int rt_constraint(opt_rewriter *rw, ir_op *op) {
   TRY(rt_need_one(rw, op, true));
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
@@ -46,6 +50,7 @@ static int rt_constraint(opt_rewriter *rw, ir_op *op) {
   sdy_dim *dims = BASE_ARRAY(&rw->m->arena, sdy_dim, (size_t)s->n_dims + 1);
   if (!dims) return rt_ops_oom(rw);
   if (s->n_dims) memcpy(dims, s->dims, s->n_dims * sizeof *dims);
+  assert(op->n_operands == 1);
   TRY(rt_open_dims(rw, op, dims, s->n_dims));
   to.dims = dims;
   ir_value in = opt_operand(op, 0);
@@ -66,6 +71,7 @@ static int rt_front_int(opt_rewriter *rw, const ir_op *op, const char *key, int6
   return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE, "expected CustomCallOp with the number %s", key);
 }
 
+/* allowed_direction as a number: none, forward, backward, both. */
 static int rt_barrier(opt_rewriter *rw, ir_op *op) {
   int64_t way = 0;
   TRY(rt_need_one(rw, op, true));
@@ -79,6 +85,7 @@ static int rt_barrier(opt_rewriter *rw, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Like the op that it becomes, the call must not be used. */
 static int rt_group(opt_rewriter *rw, ir_op *op) {
   int64_t id = 0;
   TRY(rt_need_one(rw, op, false));
@@ -92,6 +99,7 @@ static int rt_group(opt_rewriter *rw, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* The three targets that stand for ops of sdy; others are left alone. */
 static int rt_custom_call(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   opt_at(rw, op);
@@ -100,6 +108,7 @@ static int rt_custom_call(void *ctx, ir_op *op) {
   return rt_calls(op, "xla.sdy.ShardingGroup") ? rt_group(rw, op) : 0;
 }
 
+/* fn for all ops of all functions, inner ones first, with a rewriter as context. */
 static int rt_walk(ir_module *m, shc_op_fn *fn, xlac_error *err) {
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
@@ -115,6 +124,7 @@ int shard_import_custom_calls(ir_module *m, const opt_args *args, xlac_error *er
 
 /* --- constants --- */
 
+/* sdy.constant is not folded, nor merged with others, until propagation is over. */
 static int rt_constant(void *ctx, ir_op *op) {
   (void)ctx;
   if (op->opcode == IR_OP_CONSTANT) op->opcode = IR_OP_SDY_CONSTANT;
@@ -135,12 +145,14 @@ typedef struct rt_free {
   base_map seen; /* op to the first of its results' constraints (an array by result) */
 } rt_free;
 
+/* Whether op is in a region of the loop, at any depth. */
 static bool rt_is_within(const ir_op *op, const ir_op *loop) {
   for (const ir_op *at = op; at; at = at->parent->owner)
     if (at->parent->owner == loop) return true;
   return false;
 }
 
+/* A sharding that says nothing yet. */
 static bool rt_is_open(const sdy_sharding *s) {
   bool open = s->replicated.n == 0 && s->unreduced.n == 0;
   for (uint32_t i = 0; i < s->n_dims; i++)
@@ -148,7 +160,9 @@ static bool rt_is_open(const sdy_sharding *s) {
   return open;
 }
 
-/* What v is inside: itself, or its constraint. */
+/* What v is inside: itself, or its constraint.
+ * An open constraint before the loop: the sharding outside does not bind what the loop makes of the value. One
+ * constraint a value, however often the loop reads it. */
 static ir_value rt_seen_as(rt_free *x, ir_value v) {
   ir_value *known = base_map_ptr(&x->seen, v.op);
   if (!known) {
@@ -159,6 +173,7 @@ static ir_value rt_seen_as(rt_free *x, ir_value v) {
     }
   }
   if (known[v.index].op) return known[v.index];
+  assert(v.index < v.op->n_results);
   const sdy_sharding *s = sdy_shown(x->rw->m, v);
   known[v.index] = v;
   if (!s || s->n_dims == 0 || rt_is_open(s)) return v;
@@ -169,6 +184,7 @@ static ir_value rt_seen_as(rt_free *x, ir_value v) {
   return known[v.index].op ? known[v.index] : v;
 }
 
+/* Operands and what inner regions return. */
 static int rt_free_op(void *ctx, ir_op *op) {
   rt_free *x = ctx;
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -183,6 +199,7 @@ static int rt_free_op(void *ctx, ir_op *op) {
   return opt_rewriter_status(x->rw);
 }
 
+/* Its regions' operands and what they return, one constraint for each value from outside. */
 static int rt_open_loop(void *ctx, ir_op *op) {
   if (op->opcode != IR_OP_WHILE) return 0;
   rt_free x = {.rw = ctx, .loop = op};

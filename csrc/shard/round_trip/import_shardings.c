@@ -9,6 +9,8 @@
 #include "round_trip.h"
 
 BASE_VEC(rt_devices, int64_t);
+/* axes: the sizes of the mesh found so far, refined with every sharding; maximal: devices that single-device
+ * shardings name. */
 typedef struct rt_import {
   opt_rewriter rw;
   base_map read; /* the string of an mhlo.sharding to its ir_sharding */
@@ -23,7 +25,8 @@ static int rt_import_oom(rt_import *x) {
   return base_oom(x->rw.err, "xla-sdy-import-shardings");
 }
 
-/* Reads a value's mhlo.sharding; *out NULL where it has none. */
+/* Reads a value's mhlo.sharding; *out NULL where it has none.
+ * Each distinct string is parsed once. The parser's message goes into the error at op. */
 static int rt_read(rt_import *x, const ir_op *op, const ir_mdict *d, const ir_sharding **out) {
   const ir_mattr *a = ir_mdict_get(d, "mhlo.sharding");
   xlac_error inner = {0};
@@ -39,12 +42,14 @@ static int rt_read(rt_import *x, const ir_op *op, const ir_mdict *d, const ir_sh
 
 /* --- the mesh --- */
 
+/* Each device once. */
 static int rt_note_maximal(rt_import *x, int64_t device) {
   for (uint32_t i = 0; i < x->maximal.n; i++)
     if (x->maximal.items[i] == device) return 0;
   return BASE_VEC_PUSH(x->rw.m->alloc, &x->maximal, device) ? 0 : rt_import_oom(x);
 }
 
+/* The common cut of all shardings so far and this one: [8] and [2, 4] give axes of 2 and 4. */
 static int rt_note_one(rt_import *x, const ir_op *op, const ir_sharding *s) {
   rt_tiles tiles;
   int64_t sizes[RT_MAX_AXES], cut[RT_MAX_AXES];
@@ -55,6 +60,7 @@ static int rt_note_one(rt_import *x, const ir_op *op, const ir_sharding *s) {
                             "the devices of an mhlo.sharding are in no order that axes of a mesh could have");
   for (uint32_t i = 0; i < tiles.n; i++) sizes[i] = tiles.v[i].size;
   uint32_t n = x->n_axes ? rt_common_cut(tiles.n, sizes, x->n_axes, x->axes, cut) : tiles.n;
+  assert(tiles.n <= RT_MAX_AXES);
   if (n == 0)
     return opt_rewrite_fail(
         &x->rw, op, XLAC_E_VERIFY_ATTRIBUTE,
@@ -64,6 +70,7 @@ static int rt_note_one(rt_import *x, const ir_op *op, const ir_sharding *s) {
   return 0;
 }
 
+/* A tuple's elements are noted one by one. */
 static int rt_note(rt_import *x, const ir_op *op, const ir_mdict *d) {
   const ir_sharding *s = NULL;
   TRY(rt_read(x, op, d, &s));
@@ -77,6 +84,7 @@ static int rt_note_op(void *ctx, ir_op *op) {
   return rt_note(ctx, op, op->mlir);
 }
 
+/* Arguments, results, then all ops: only what names devices counts. */
 static int rt_note_function(rt_import *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_note(x, f->params[i], f->params[i]->mlir));
   for (uint32_t i = 0; i < f->n_results; i++) TRY(rt_note(x, f->results[i].op, ir_result_attrs(f, i)));
@@ -88,6 +96,7 @@ static int rt_by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
+/* Names are XLA's; a leading underscore tells dedup-meshes that nobody chose them. */
 static sdy_mesh *rt_mesh_of_axes(rt_import *x) {
   ir_module *m = x->rw.m;
   sdy_mesh *mesh = BASE_NEW(&m->arena, sdy_mesh);
@@ -103,12 +112,14 @@ static sdy_mesh *rt_mesh_of_axes(rt_import *x) {
   return mesh;
 }
 
+/* The same name as sdy-lift-inlined-meshes would give. */
 static const base_istr *rt_maximal_name(ir_module *m, int64_t device) {
   char name[40];
   int n = snprintf(name, sizeof name, "maximal_mesh_%lld", (long long)device);
   return ir_intern(m, name, (size_t)n);
 }
 
+/* The mesh of all axes first, then those of single devices by number, all before the functions. */
 static int rt_make_meshes(rt_import *x) {
   ir_module *m = x->rw.m;
   ir_computation *first = m->first;
@@ -130,10 +141,12 @@ static int rt_make_meshes(rt_import *x) {
 
 /* --- the shardings --- */
 
-/* Pieces of the mesh that are one local axis, after those in v. */
+/* Pieces of the mesh that are one local axis, after those in v. at, pre: the mesh axis at hand and how much of it is
+ * taken. */
 static uint32_t rt_take_axes(const rt_import *x, uint32_t *at, int64_t *pre, int64_t size, sdy_axis *v, uint32_t n) {
   while (size > 1 && *at < x->n_axes) {
     int64_t whole = x->axes[*at], piece = whole / *pre;
+    assert(whole % *pre == 0);
     if (piece > size) piece = size;
     sdy_axis axis = {.name = x->mesh->axes[*at].name};
     if (piece < whole) axis = (sdy_axis){axis.name, *pre, piece};
@@ -148,8 +161,10 @@ static uint32_t rt_take_axes(const rt_import *x, uint32_t *at, int64_t *pre, int
   return n;
 }
 
-/* The axes of dimension `dim`, major first. */
+/* The axes of dimension `dim`, major first. Local axes are in the order of devices; `part` counts from the minor end.
+ */
 static bool rt_dim_axes(const rt_import *x, const rt_tiles *t, uint32_t dim, sdy_axes *out) {
+  assert(t->n <= RT_MAX_AXES);
   sdy_axis all[2 * RT_MAX_AXES], list[2 * RT_MAX_AXES];
   uint32_t first[RT_MAX_AXES], count[RT_MAX_AXES], at = 0, n = 0, k = 0;
   int64_t pre = 1;
@@ -165,6 +180,8 @@ static bool rt_dim_axes(const rt_import *x, const rt_tiles *t, uint32_t dim, sdy
   return sdy_axes_make(x->rw.m, (sdy_axes){k, list}, out);
 }
 
+/* Unknown shardings are open, all others closed. Replicated, manual and unreduced parts of the tiles name no
+ * dimension. */
 static const sdy_sharding *rt_tiled(rt_import *x, const ir_sharding *from, uint32_t rank, sdy_sharding *s) {
   rt_tiles tiles = {.n = 0};
   sdy_dim *dims = BASE_ARRAY(&x->rw.m->arena, sdy_dim, (size_t)rank + 1);
@@ -179,6 +196,7 @@ static const sdy_sharding *rt_tiled(rt_import *x, const ir_sharding *from, uint3
   return sdy_sharding_make(x->rw.m, s);
 }
 
+/* NULL: out of memory; rt_note_one has refused what can't be converted. */
 static const sdy_sharding *rt_convert(rt_import *x, const ir_sharding *from, uint32_t rank) {
   sdy_sharding s = {.mesh_name = x->mesh_name};
   if (from->kind == IR_SHARDING_MAXIMAL) {
@@ -204,6 +222,7 @@ static int rt_import_value(rt_import *x, const ir_op *op, const ir_type *type, c
   return 0;
 }
 
+/* One sharding stands for a single result; several need a tuple. */
 static int rt_import_op(void *ctx, ir_op *op) {
   rt_import *x = ctx;
   const ir_sharding *s = NULL;
@@ -220,6 +239,7 @@ static int rt_import_op(void *ctx, ir_op *op) {
   return list && sdy_set_list(op, list) && ir_m_set(op, "mhlo.sharding", NULL) ? 0 : rt_import_oom(x);
 }
 
+/* mhlo.sharding goes wherever it was converted. */
 static int rt_import_function(rt_import *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++)
     TRY(rt_import_value(x, f->params[i], f->params[i]->type, &f->params[i]->mlir));
@@ -231,12 +251,14 @@ static int rt_import_function(rt_import *x, ir_computation *f) {
   return shc_walk(f, false, rt_import_op, x);
 }
 
+/* Regions have shardings too, but no signature. */
 static int rt_for_functions(rt_import *x, int (*fn)(rt_import *x, ir_computation *f)) {
   IR_FOR_COMPUTATIONS(c, x->rw.m)
   if (c->kind == IR_FUNCTION && !c->owner) TRY(fn(x, c));
   return 0;
 }
 
+/* Two walks: the mesh must be known before the first sharding is converted. */
 int shard_import_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   rt_import x = {.n_axes = 0};

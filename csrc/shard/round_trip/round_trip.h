@@ -1,11 +1,14 @@
 /* Shardings on their way through HLO: as JAX sends programs to XLA, in frontend attributes and custom calls, and in
- * XLA's own words in mhlo.sharding. Names and meanings are those of XLA's passes. */
+ * XLA's own words in mhlo.sharding. Names and meanings are those of XLA's passes. HLO has no dialects, so what sdy
+ * says travels in three ways: attributes as text in mhlo.frontend_attributes (xla.sdy.sharding =
+ * "#sdy.sharding<...>"), ops as custom calls (@Sharding, @xla.sdy.ShardingGroup, ...), and manual computations as
+ * calls of functions between custom calls. The import passes read all of it back. */
 #ifndef XLAC_SHARD_ROUND_TRIP_ROUND_TRIP_H
 #define XLAC_SHARD_ROUND_TRIP_ROUND_TRIP_H
 
 #include "../common/common.h"
 
-/* --- round_trip_attrs.c: the dictionary mhlo.frontend_attributes of an op, argument or module --- */
+/* --- shardy_attrs.c: the dictionary mhlo.frontend_attributes of an op, argument or module --- */
 /* The string under `key`, or NULL. */
 const base_istr *rt_front(const ir_mdict *d, const char *key);
 /* d with the string under `key` set (NULL: removed, and the dictionary with it when nothing is left). false when out of
@@ -32,8 +35,10 @@ XLAC_MUST_USE bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_m
 ir_op *rt_make_custom_call(opt_rewriter *rw, const char *target, uint32_t n_results, const ir_type *const *types,
                            uint32_t n, const ir_value *operands);
 
-/* --- round_trip_tiles.c: XLA's tiles as axes --- */
+/* --- hlo_sharding.c: XLA's tiles as axes --- */
+/* Sizes above 1 multiply to at most 2^63, so there are at most 63 pieces of the tiles, and as many of the devices. */
 enum { RT_MAX_AXES = 2 * 63 };
+/* {devices=[2,2]<=[4]} is two axes of size 2, one for each tile dimension. */
 typedef struct rt_tiles {
   uint32_t n; /* local axes, in the order of devices */
   struct {
@@ -46,12 +51,12 @@ XLAC_MUST_USE bool rt_analyze(const ir_sharding *s, rt_tiles *out);
 /* The finest cut that both lists of sizes have; 0: none. `out` has RT_MAX_AXES. */
 uint32_t rt_common_cut(uint32_t n, const int64_t *a, uint32_t k, const int64_t *b, int64_t *out);
 
-/* --- round_trip_to_hlo.c --- */
+/* --- hlo_sharding.c: as XLA's text --- */
 /* XLA's text for a sharding within the manual axes (NULL: none). NULL when out of memory. */
 const ir_mattr *rt_to_hlo(ir_module *m, const sdy_sharding *s, const sdy_names *manual);
 const ir_mattr *rt_list_to_hlo(ir_module *m, const sdy_shardings *list, const sdy_names *manual);
 
-/* --- import_flatten.c --- */
+/* --- import/call_graph.c --- */
 /* Copies what is called several times so that every call has a function of its own; `bodies`: of manual computations
  * only, with all that they call. */
 XLAC_MUST_USE int shard_flatten_calls(ir_module *m, bool bodies, xlac_error *err);

@@ -1,4 +1,7 @@
-/* Manual computations (JAX's shard_map) as calls between custom calls, and back. */
+/* Manual computations (JAX's shard_map) as calls between custom calls, and back. HLO has calls and custom calls only:
+ * %1 = custom-call @xla.sdy.GlobalToLocalShape(%0) {in_shardings} %2 = call @xla.sdy.manual_computation_body(%1) %3 =
+ * custom-call @xla.sdy.LocalToGlobalShape(%2) {out_shardings}
+ * The two custom calls change types between global and local shapes and carry the attributes of the computation. */
 #include "round_trip.h"
 
 /* Manual computations as calls. xla-sdy-round-trip-shard-map-export: between custom calls that keep its shardings, so
@@ -19,13 +22,16 @@ static int rt_manual_oom(rt_manual *x) {
   return base_oom(x->rw.err, "manual computations on their way to HLO");
 }
 
+/* Collected first, since every one of them becomes other ops. */
 static int rt_manual_find(void *ctx, ir_op *op) {
   rt_manual *x = ctx;
   if (op->opcode != IR_OP_SDY_MANUAL_COMPUTATION) return 0;
   return BASE_VEC_PUSH(x->rw.m->alloc, &x->ops, op) ? 0 : rt_manual_oom(x);
 }
 
+/* The body becomes a function called `stem`, stem_0, ...; visibility NULL leaves it public. */
 static ir_computation *rt_manual_function(rt_manual *x, ir_op *op, const char *stem, const char *visibility) {
+  assert(op->opcode == IR_OP_SDY_MANUAL_COMPUTATION && op->n_called == 1);
   ir_module *m = x->rw.m;
   const base_istr *name = shc_fresh(&x->names, stem, strlen(stem));
   if (!name) return NULL;
@@ -35,6 +41,7 @@ static ir_computation *rt_manual_function(rt_manual *x, ir_op *op, const char *s
   return ok ? f : NULL;
 }
 
+/* A call of f; NULL when out of memory. */
 static ir_op *rt_manual_call(rt_manual *x, ir_computation *f, uint32_t n, const ir_value *operands) {
   ir_module *m = x->rw.m;
   const ir_type **types = BASE_ARRAY(&x->rw.arena, const ir_type *, (size_t)f->n_results + 1);
@@ -45,6 +52,8 @@ static ir_op *rt_manual_call(rt_manual *x, ir_computation *f, uint32_t n, const 
 
 /* --- for the round trip --- */
 
+/* The attribute `from` as text in the frontend attribute `to`, and the manual axes; has_side_effect keeps XLA from
+ * removing the call. */
 static bool rt_manual_words(rt_manual *x, ir_op *call, const ir_op *op, const char *from, const char *to) {
   ir_module *m = x->rw.m;
   const ir_mattr *list = rt_words(m, ir_mattr_of(op, from)), *axes = rt_words(m, ir_mattr_of(op, "manual_axes"));
@@ -52,9 +61,12 @@ static bool rt_manual_words(rt_manual *x, ir_op *call, const ir_op *op, const ch
          rt_front_set(m, &call->mlir, to, list) && rt_front_set(m, &call->mlir, "xla.sdy.manual_axes", axes);
 }
 
+/* inlineable="false" keeps XLA's inliner from dissolving the body, without which nothing could come back. No operands
+ * (or results): no custom call on that side. */
 static int rt_manual_keep(rt_manual *x, ir_op *op) {
   ir_computation *f = rt_manual_function(x, op, "xla.sdy.manual_computation_body", NULL);
   uint32_t n = op->n_operands > op->n_results ? op->n_operands : op->n_results;
+  assert(f == NULL || f->n_params == op->n_operands);
   ir_value *v = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)n + 1);
   const ir_type **types = BASE_ARRAY(&x->rw.arena, const ir_type *, (size_t)op->n_operands + 1);
   if (!f || !v || !types) return rt_manual_oom(x);
@@ -83,6 +95,7 @@ static int rt_manual_keep(rt_manual *x, ir_op *op) {
 
 /* --- for the partitioner --- */
 
+/* Any sharding of the computation, for its mesh. */
 static const sdy_sharding *rt_manual_first(const ir_op *op) {
   const sdy_shardings *in = sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS);
   const sdy_shardings *out = sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS);
@@ -97,16 +110,20 @@ static const sdy_names *rt_manual_axes(rt_manual *x, const ir_op *op, bool own) 
   for (const ir_op *at = own ? op : op->parent->owner; at && depth < 64; at = at->parent->owner)
     if (at->opcode == IR_OP_SDY_MANUAL_COMPUTATION) around[depth++] = at;
   while (depth-- > 0) {
+    assert(around[depth]->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
     const sdy_names *axes = sdy_of(ir_mattr_of(around[depth], "manual_axes"), SDY_MANUAL_AXES);
     for (uint32_t i = 0; axes && i < axes->n && n < RT_MAX_AXES; i++) v[n++] = axes->v[i];
   }
   return sdy_names_make(x->rw.m, n, v);
 }
 
+/* Closed and without axes: replicated within what is manual. */
 static const sdy_sharding *rt_manual_closed(ir_module *m, const sdy_sharding *like, uint32_t rank) {
   return sdy_sharding_empty(m, like, rank, false);
 }
 
+/* Marking a body: every op in it, and in what it calls, gets shardings on one mesh and the manual axes, which the
+ * next pass turns into XLA's {manual} subgroups. */
 typedef struct rt_marking {
   rt_manual *x;
   const sdy_sharding *like;
@@ -140,6 +157,7 @@ static int rt_mark_op(void *ctx, ir_op *op) {
   return callee && !callee->declaration ? rt_mark_function(k, callee) : 0;
 }
 
+/* Shardings that are there stay. Depth bounds recursion. */
 static int rt_mark_function(rt_marking *k, ir_computation *f) {
   ir_module *m = k->x->rw.m;
   if (k->depth == 64) return base_fail(k->x->rw.err, XLAC_E_TOO_LARGE, "calls nest too deep, or are recursive");
@@ -160,6 +178,7 @@ static int rt_mark_function(rt_marking *k, ir_computation *f) {
   return status;
 }
 
+/* Nothing to mark where no axis is manual. */
 static int rt_manual_mark(rt_manual *x, ir_op *op) {
   const sdy_sharding *first = rt_manual_first(op);
   const sdy_names *axes = first ? rt_manual_axes(x, op, true) : NULL;
@@ -170,12 +189,14 @@ static int rt_manual_mark(rt_manual *x, ir_op *op) {
 
 /* Attaches a sharding and, where there are any, manual axes. */
 static bool rt_manual_attach(ir_module *m, ir_op *op, const sdy_sharding *s, const sdy_names *axes) {
+  assert(axes != NULL);
   const sdy_shardings *list = s ? sdy_shardings_make(m, 1, &s) : NULL;
   if (!list || !ir_m_set(op, "sdy.sharding", sdy_attr(m, SDY_SHARDINGS, list))) return false;
   return axes->n == 0 || ir_m_set(op, "xla.sdy.manual_axes", sdy_attr(m, SDY_MANUAL_AXES, axes));
 }
 
-/* v copied into sharding `s` among the axes `outer`, and from there by `target` into `t` among `inner`. */
+/* v copied into sharding `s` among the axes `outer`, and from there by `target` (SPMDFullToShardShape or its inverse)
+ * into `t` among `inner`. GSPMD reads the pair as "reshard, then reinterpret each shard as a whole tensor". */
 static ir_value rt_manual_move(rt_manual *x, ir_value v, const char *target, const ir_type *type, const sdy_sharding *s,
                                const sdy_names *outer, const sdy_sharding *t, const sdy_names *inner) {
   ir_module *m = x->rw.m;
@@ -188,6 +209,7 @@ static ir_value rt_manual_move(rt_manual *x, ir_value v, const char *target, con
   return (ir_value){moved, 0};
 }
 
+/* A computation's shardings, and the manual axes around it without and with its own. */
 typedef struct rt_sides {
   const sdy_shardings *in, *out;
   const sdy_names *outer, *inner;
@@ -212,6 +234,7 @@ static int rt_manual_signature(rt_manual *x, ir_computation *f, const rt_sides *
   return ok ? 0 : rt_manual_oom(x);
 }
 
+/* The call's results have local types, and shardings without the manual axes. */
 static int rt_manual_list(rt_manual *x, ir_op *call, const rt_sides *s) {
   ir_module *m = x->rw.m;
   const sdy_sharding **v = BASE_ARRAY(&x->rw.arena, const sdy_sharding *, (size_t)s->out->n + 1);
@@ -224,6 +247,7 @@ static int rt_manual_list(rt_manual *x, ir_op *call, const rt_sides *s) {
   return ok ? 0 : rt_manual_oom(x);
 }
 
+/* A computation without operands and results names no mesh, so there is nothing to cut: its ops just move out. */
 static int rt_manual_inline(rt_manual *x, ir_op *op) {
   ir_value *args = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)op->n_operands + 1);
   ir_value *results = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)op->n_results + 1);
@@ -235,12 +259,14 @@ static int rt_manual_inline(rt_manual *x, ir_op *op) {
   return opt_rewriter_status(&x->rw);
 }
 
+/* Tokens pass through as they are. */
 static int rt_manual_spread(rt_manual *x, ir_op *op) {
   ir_module *m = x->rw.m;
   if (!rt_manual_first(op)) return rt_manual_inline(x, op);
   rt_sides s = {sdy_of(ir_mattr_of(op, "in_shardings"), SDY_SHARDINGS),
                 sdy_of(ir_mattr_of(op, "out_shardings"), SDY_SHARDINGS), rt_manual_axes(x, op, false),
                 rt_manual_axes(x, op, true)};
+  assert(s.in && s.out && s.in->n == op->n_operands && s.out->n == op->n_results);
   uint32_t n = op->n_operands > op->n_results ? op->n_operands : op->n_results;
   ir_value *v = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)n + 1);
   if (!s.outer || !s.inner || !v) return rt_manual_oom(x);
@@ -270,11 +296,13 @@ static int rt_manual_spread(rt_manual *x, ir_op *op) {
 
 /* --- passes --- */
 
+/* Inner computations come before those around them. */
 static int rt_manual_each(rt_manual *x, int (*fn)(rt_manual *x, ir_op *op)) {
   for (uint32_t i = 0; i < x->ops.n; i++) TRY(fn(x, x->ops.items[i]));
   return 0;
 }
 
+/* Marking reads manual axes of computations around, so all are marked before any is taken apart. */
 static int rt_manual_run(ir_module *m, bool round_trip, bool keep, xlac_error *err) {
   rt_manual x = {.keep = keep};
   TRY(opt_rewriter_init(&x.rw, m, err));
@@ -306,6 +334,10 @@ int shard_export_map(ir_module *m, const opt_args *args, xlac_error *err) {
  * that they run under.
  * Requires: every body is called once (shard_flatten_calls). Preserves: what the program computes. */
 
+/* xla-sdy-round-trip-shard-map-import: a call of @xla.sdy.manual_computation_body between @xla.sdy.GlobalToLocalShape
+ * and @xla.sdy.LocalToGlobalShape becomes the manual computation it was. Functions that bodies call note the manual
+ * axes that they run under.
+ * Requires: every body is called once (shard_flatten_calls). Preserves: what the program computes. */
 BASE_VEC(rt_axis_names, const base_istr *);
 BASE_VEC(rt_found_calls, ir_op *);
 typedef struct rt_map {
@@ -320,6 +352,7 @@ static int rt_map_oom(rt_map *x) {
   return base_oom(x->rw.err, "xla-sdy-round-trip-shard-map-import");
 }
 
+/* XLA's words. */
 static int rt_map_fail(rt_map *x, const ir_op *call, const char *what, const char *target) {
   return opt_rewrite_fail(&x->rw, call, XLAC_E_VERIFY_STRUCTURE, "'func.call' op expected %s @%s to be %s CustomCallOp",
                           what, ir_mattr_of(call, "callee")->v.list->v[0]->str->s, target);
@@ -334,6 +367,7 @@ static int rt_map_before(rt_map *x, const ir_op *call, ir_op **out) {
   return rt_map_fail(x, call, "at least one operand of", "produced by a xla.sdy.GlobalToLocalShape");
 }
 
+/* Any user that is the custom call: XLA may have left tuples or constants beside it. */
 static int rt_map_after(rt_map *x, const ir_op *call, ir_op **out) {
   *out = NULL;
   IR_FOR_USES(use, call)
@@ -342,11 +376,13 @@ static int rt_map_after(rt_map *x, const ir_op *call, ir_op **out) {
   return rt_map_fail(x, call, "the first use of", "a xla.sdy.LocalToGlobalShape");
 }
 
+/* What the two custom calls say; NULL where one of them is missing. */
 typedef struct rt_map_words {
   const sdy_shardings *in, *out;
   const sdy_names *axes;
 } rt_map_words;
 
+/* axes: of either custom call the one that has any. */
 static int rt_map_read(rt_map *x, const ir_op *op, const char *key, const sdy_shardings **list,
                        const sdy_names **axes) {
   const void *found = NULL, *names = NULL;
@@ -362,6 +398,7 @@ static int rt_map_read(rt_map *x, const ir_op *op, const char *key, const sdy_sh
   return 0;
 }
 
+/* Lists that are missing are empty. */
 static bool rt_map_set(ir_module *m, ir_op *op, const rt_map_words *w) {
   const sdy_shardings *in = w->in ? w->in : sdy_shardings_make(m, 0, NULL);
   const sdy_shardings *out = w->out ? w->out : sdy_shardings_make(m, 0, NULL);
@@ -371,7 +408,9 @@ static bool rt_map_set(ir_module *m, ir_op *op, const rt_map_words *w) {
          ir_m_set(op, "manual_axes", sdy_attr(m, SDY_MANUAL_AXES, axes));
 }
 
+/* The function's ops become the region's; no op is copied. */
 static int rt_map_take(rt_map *x, ir_op *op, ir_computation *f) {
+  assert(op->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
   x->rw.m->verified = IR_UNVERIFIED;
   return shc_take_body(op, f) && base_map_set(&x->taken, base_key(f), 1) ? 0 : rt_map_oom(x);
 }
@@ -389,6 +428,7 @@ static int rt_map_make(rt_map *x, ir_op *call, ir_op *before, ir_op *after, ir_o
   return *made ? 0 : rt_map_oom(x);
 }
 
+/* The custom call before may have other readers where XLA has merged equal ones. */
 static int rt_map_erase(rt_map *x, ir_op *call, ir_op *before, ir_op *after, ir_op *made) {
   uint32_t n = after ? after->n_results : 0;
   ir_value *values = BASE_ARRAY(&x->rw.arena, ir_value, (size_t)n + 1);
@@ -401,11 +441,13 @@ static int rt_map_erase(rt_map *x, ir_op *call, ir_op *before, ir_op *after, ir_
   return opt_rewriter_status(&x->rw);
 }
 
+/* A call none of whose results is read had results without elements, which XLA has replaced by constants. */
 static int rt_map_call(rt_map *x, ir_op *call) {
   ir_op *before = NULL, *after = NULL, *made = NULL;
   rt_map_words w = {NULL, NULL, NULL};
   ir_computation *f = opt_callee(&x->symbols, call);
   uint64_t taken;
+  assert(f != NULL);
   if (call->n_results && !opt_is_used(&x->rw, call)) { /* all of its results have no elements */
     opt_erase(&x->rw, call);
     return opt_rewriter_status(&x->rw);
@@ -422,6 +464,7 @@ static int rt_map_call(rt_map *x, ir_op *call) {
   return rt_map_erase(x, call, before, after, made);
 }
 
+/* Calls of bodies, by the name that the export gave them. */
 static int rt_map_find(void *ctx, ir_op *op) {
   rt_map *x = ctx;
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
@@ -430,6 +473,7 @@ static int rt_map_find(void *ctx, ir_op *op) {
 
 /* --- what is left --- */
 
+/* A custom call that is left and read by something stood beside no body: the program was changed in between. */
 static int rt_map_stray(void *ctx, ir_op *op) {
   rt_map *x = ctx;
   if (!rt_calls(op, "xla.sdy.GlobalToLocalShape") && !rt_calls(op, "xla.sdy.LocalToGlobalShape")) return 0;
@@ -440,6 +484,7 @@ static int rt_map_stray(void *ctx, ir_op *op) {
   return opt_rewriter_status(&x->rw);
 }
 
+/* Bodies whose calls went with unused results. */
 static void rt_map_drop_bodies(ir_module *m) {
   for (ir_computation *c = m->first, *next = NULL; c; c = next) {
     next = c->next;
@@ -452,12 +497,14 @@ static void rt_map_drop_bodies(ir_module *m) {
 
 /* --- manual axes of functions --- */
 
+/* Appends to the axes that are manual at hand. */
 static int rt_map_note(rt_map *x, const sdy_names *axes) {
   for (uint32_t i = 0; axes && i < axes->n; i++)
     if (!BASE_VEC_PUSH(x->rw.m->alloc, &x->under, axes->v[i])) return rt_map_oom(x);
   return 0;
 }
 
+/* Depth-first, with a stack of axes: what a computation adds goes when its body is done. */
 static int rt_map_under(rt_map *x, ir_computation *c) {
   ir_module *m = x->rw.m;
   IR_FOR_OPS(op, c) {
@@ -473,10 +520,12 @@ static int rt_map_under(rt_map *x, ir_computation *c) {
     for (uint32_t i = 0; i < op->n_called; i++)
       if (op->called[i]->owner == op) TRY(rt_map_under(x, op->called[i]));
     x->under.n = kept;
+    assert(x->under.n == kept);
   }
   return 0;
 }
 
+/* Symbols are looked up again after bodies have become regions. */
 static int rt_map_all(rt_map *x) {
   uint32_t n = 0;
   ir_computation **list = shc_functions(x->rw.m, &x->symbols, false, &x->rw.arena, &n);

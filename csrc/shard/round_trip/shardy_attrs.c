@@ -1,9 +1,13 @@
-/* Shardings that travel through HLO as text in frontend attributes: the passes that write them and read them back. */
+/* Shardings that travel through HLO as text in frontend attributes: the passes that write them and read them back,
+ * and the helpers that other passes of the round trip share. An op with sdy.sharding =
+ * #sdy.sharding_per_value<[<@mesh, [{"x"}]>]> gets mhlo.frontend_attributes = {xla.sdy.sharding =
+ * "#sdy.sharding_per_value<[<@mesh, [{\"x\"}]>]>"}. */
 #include "../../text/mlir/mlir.h"
 #include "round_trip.h"
 
 /* Frontend attributes, and small makers. */
 
+/* The frontend attributes of an op, argument or module; NULL where there are none. */
 static const ir_mdict *rt_front_dict(const ir_mdict *d) {
   const ir_mattr *a = ir_mdict_get(d, "mhlo.frontend_attributes");
   return a && a->kind == IR_M_DICT ? a->v.dict : NULL;
@@ -14,7 +18,9 @@ const base_istr *rt_front(const ir_mdict *d, const char *key) {
   return a && a->kind == IR_M_STRING ? a->str : NULL;
 }
 
+/* Dictionaries are immutable: both the inner and the outer one are made anew. */
 bool rt_front_set(ir_module *m, const ir_mdict **d, const char *key, const ir_mattr *value) {
+  assert(d != NULL);
   const ir_mdict *old = rt_front_dict(*d);
   if (!value && !old) return true;
   const ir_mdict *inner = ir_mdict_with(m, old, key, value);
@@ -25,6 +31,7 @@ bool rt_front_set(ir_module *m, const ir_mdict **d, const char *key, const ir_ma
   return to != NULL;
 }
 
+/* What rt_front_read reads back. */
 const ir_mattr *rt_words(ir_module *m, const ir_mattr *a) {
   if (!a || a->kind == IR_M_STRING) return a;
   base_text text;
@@ -37,6 +44,7 @@ const ir_mattr *rt_words(ir_module *m, const ir_mattr *a) {
 
 /* What a string that was escaped once more stands for, as HLO's text may leave it: \" and \\ without the backslash. */
 static size_t rt_unescape(const char *s, size_t n, char *out) {
+  assert(out != NULL);
   size_t k = 0;
   for (size_t i = 0; i < n; i++) {
     if (s[i] == '\\' && i + 1 < n && (s[i + 1] == '"' || s[i + 1] == '\\')) i++;
@@ -52,6 +60,7 @@ static int rt_front_fail(opt_rewriter *rw, const ir_op *op, const char *key, con
   return base_fail(rw->err, XLAC_E_VERIFY_ATTRIBUTE, format, key, what, detail);
 }
 
+/* The text is unescaped once more, since HLO's text has been through two escapings. */
 int rt_front_read(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key, const ir_mattr **out) {
   const base_istr *text = rt_front(d, key);
   xlac_error inner = {0};
@@ -64,6 +73,7 @@ int rt_front_read(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const ch
   return rt_front_fail(rw, op, key, "attribute of MLIR: ", inner.message);
 }
 
+/* The text of the attribute is parsed, so what users wrote there may be anything. */
 int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, const char *key, sdy_kind kind,
                       const void **out) {
   const ir_mattr *a = NULL;
@@ -75,6 +85,7 @@ int rt_front_read_sdy(opt_rewriter *rw, const ir_op *op, const ir_mdict *d, cons
   return rt_front_fail(rw, op, key, "#sdy.", sdy_kind_name(kind));
 }
 
+/* JAX's host callbacks, on CPU and GPU; the list is XLA's. */
 bool rt_is_callback(const ir_op *op) {
   static const char *const names[] = {"xla_python_cpu_callback", "xla_ffi_python_cpu_callback",
                                       "xla_python_gpu_callback", "xla_ffi_python_gpu_callback"};
@@ -83,10 +94,12 @@ bool rt_is_callback(const ir_op *op) {
   return false;
 }
 
+/* The export may have appended a number, and XLA's clones add suffixes. */
 bool rt_is_body(const base_istr *name) {
   return strstr(name->s, "xla.sdy.manual_computation_body") != NULL;
 }
 
+/* A symbol is a computation with one op here. */
 bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_computation *before) {
   const base_istr *none = ir_intern(m, "", 0);
   ir_computation *c = name && none ? ir_computation_new(m, name->s, name->n) : NULL;
@@ -100,6 +113,7 @@ bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_
 
 ir_op *rt_make_custom_call(opt_rewriter *rw, const char *target, uint32_t n_results, const ir_type *const *types,
                            uint32_t n, const ir_value *operands) {
+  assert(target != NULL);
   ir_op *op = opt_make_n(rw, IR_OP_CUSTOM_CALL, n_results, types, n, operands, 0);
   if (!op || !ir_m_set(op, "call_target_name", ir_m_string(rw->m, target, strlen(target)))) return NULL;
   return op;
@@ -116,7 +130,8 @@ static int rt_out_oom(const opt_rewriter *rw) {
 
 /* --- ops --- */
 
-/* A custom call in op's place, with its attributes but its own. */
+/* A custom call in op's place, with its attributes but its own.
+ * Attributes other than `own` stay on the call. */
 static ir_op *rt_out_call(opt_rewriter *rw, ir_op *op, const char *target, const char *own) {
   ir_value in = opt_operand(op, 0);
   opt_at(rw, op);
@@ -127,6 +142,7 @@ static ir_op *rt_out_call(opt_rewriter *rw, ir_op *op, const char *target, const
   return call;
 }
 
+/* A group has no results, and nothing reads it. */
 static int rt_out_replace(opt_rewriter *rw, ir_op *op, ir_op *call) {
   if (call->n_results)
     opt_replace_one(rw, op, (ir_value){call, 0});
@@ -135,7 +151,9 @@ static int rt_out_replace(opt_rewriter *rw, ir_op *op, ir_op *call) {
   return opt_rewriter_status(rw);
 }
 
+/* has_side_effect where axes are unreduced: XLA would take the call for a copy and drop it. */
 static int rt_out_constraint(opt_rewriter *rw, ir_op *op) {
+  assert(op->n_results == 1);
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
   ir_op *call = rt_out_call(rw, op, "Sharding", "sharding");
   const sdy_shardings *list = call ? sdy_shardings_make(rw->m, 1, &s) : NULL;
@@ -153,6 +171,7 @@ static int rt_out_number(opt_rewriter *rw, ir_op *op, const char *target, const 
   return ok ? rt_out_replace(rw, op, call) : rt_out_oom(rw);
 }
 
+/* Other ops keep their attributes, which the next pass writes as text. */
 static int rt_out_op(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   switch (op->opcode) {
@@ -170,6 +189,7 @@ static int rt_out_op(void *ctx, ir_op *op) {
   }
 }
 
+/* Inner ops first, so that an op is replaced after what it contains. */
 int shard_round_trip_export_ops(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   (void)args;
@@ -182,6 +202,7 @@ int shard_round_trip_export_ops(ir_module *m, const opt_args *args, xlac_error *
 
 /* --- attributes --- */
 
+/* Arguments have attributes of their own in HLO too. */
 static int rt_out_argument(opt_rewriter *rw, ir_op *p) {
   const sdy_sharding *s = sdy_get((ir_value){p, 0});
   if (!s) return 0;
@@ -189,6 +210,7 @@ static int rt_out_argument(opt_rewriter *rw, ir_op *p) {
   return text && rt_front_set(rw->m, &p->mlir, "xla.sdy.sharding", text) ? 0 : rt_out_oom(rw);
 }
 
+/* Results have none, so each with a sharding goes through a custom call before the return. */
 static int rt_out_result(opt_rewriter *rw, ir_computation *f, uint32_t i) {
   const sdy_sharding *s = sdy_get_result(f, i);
   ir_value v = f->results[i];
@@ -205,6 +227,7 @@ static int rt_out_result(opt_rewriter *rw, ir_computation *f, uint32_t i) {
   return 0;
 }
 
+/* The rule goes from the op; the sharding stays, for xla-sdy-stablehlo-export-shardings. */
 static int rt_out_attrs(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   const ir_mattr *list = ir_mattr_of(op, "sdy.sharding"), *rule = ir_mattr_of(op, "sdy.sharding_rule");
@@ -216,13 +239,15 @@ static int rt_out_attrs(void *ctx, ir_op *op) {
   return ok ? 0 : rt_out_oom(rw);
 }
 
+/* Signature first, then ops, inner ones after those around them. */
 static int rt_out_function(opt_rewriter *rw, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_out_argument(rw, f->params[i]));
   for (uint32_t i = 0; i < f->n_results; i++) TRY(rt_out_result(rw, f, i));
   return shc_walk(f, false, rt_out_attrs, rw);
 }
 
-/* {mesh = #sdy.mesh<["x"=2]>}, as a string. */
+/* {mesh = #sdy.mesh<["x"=2]>}, as a string.
+ * All meshes on the module, by name: shardings name them. */
 static int rt_out_meshes(opt_rewriter *rw) {
   ir_module *m = rw->m;
   const ir_mdict *all = ir_mdict_make(m, 0, NULL);
@@ -237,6 +262,7 @@ static int rt_out_meshes(opt_rewriter *rw) {
   return text && rt_front_set(m, &m->mlir, "xla.sdy.meshes", text) ? 0 : rt_out_oom(rw);
 }
 
+/* Functions first: they use the meshes that are written last. */
 int shard_export_attrs(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
   int status = 0;
@@ -266,6 +292,7 @@ static int rt_back_oom(rt_back *x) {
 
 /* --- meshes --- */
 
+/* Mesh ops come back before everything else, in the order of the dictionary, which is that of names. */
 static int rt_back_meshes(rt_back *x) {
   ir_module *m = x->rw.m;
   const ir_mattr *a = NULL;
@@ -281,7 +308,8 @@ static int rt_back_meshes(rt_back *x) {
   return rt_front_set(m, &m->mlir, "xla.sdy.meshes", NULL) ? 0 : rt_back_oom(x);
 }
 
-/* Lists for the whole signature of the main function, on the module. */
+/* Lists for the whole signature of the main function, on the module: XLA had made tuples of its arguments or results.
+ */
 static int rt_back_signature(rt_back *x, const char *key, bool results) {
   ir_module *m = x->rw.m;
   ir_computation *f = shc_main(m, false);
@@ -291,6 +319,7 @@ static int rt_back_signature(rt_back *x, const char *key, bool results) {
   const sdy_shardings *list = found;
   if (!list) return 0;
   uint32_t n = results ? f->n_results : f->n_params;
+  assert(list->v != NULL || list->n == 0);
   if (list->n != n)
     return base_fail(x->rw.err, XLAC_E_VERIFY_ATTRIBUTE, "%s has %u shardings for %u values of the main function", key,
                      list->n, n);
@@ -302,6 +331,7 @@ static int rt_back_signature(rt_back *x, const char *key, bool results) {
 
 /* --- functions --- */
 
+/* mhlo.sharding says the same in XLA's words, and goes. */
 static int rt_back_argument(rt_back *x, ir_op *p) {
   const void *found = NULL;
   ir_module *m = x->rw.m;
@@ -312,6 +342,7 @@ static int rt_back_argument(rt_back *x, ir_op *p) {
   return ir_m_set(p, "mhlo.sharding", NULL) ? 0 : rt_back_oom(x);
 }
 
+/* Ops that XLA passes on unchanged. */
 static bool rt_back_keeps_sharding(const ir_op *op) {
   return op->opcode == IR_OP_SEND || op->opcode == IR_OP_RECV || op->opcode == IR_OP_AFTER_ALL ||
          rt_calls(op, "Sharding") || rt_is_callback(op);
@@ -351,7 +382,9 @@ static ir_op *rt_back_combine(const ir_op *call) {
   return call->n_results == 2 && n == 2 && user && rt_calls(user, "X64Combine") ? user : NULL;
 }
 
+/* An open constraint in the call's place: the sharding was a function's result's, and not this value's. */
 static bool rt_back_open(rt_back *x, ir_op *call, const sdy_sharding *s, ir_value *out) {
+  assert(call->n_operands > 0);
   sdy_sharding open = *s;
   sdy_dim *dims = base_arena_memdup(&x->rw.m->arena, s->dims, s->n_dims * sizeof *dims);
   if (s->n_dims && !dims) return false;
@@ -394,6 +427,7 @@ static int rt_back_result(rt_back *x, ir_computation *f, ir_op *call) {
   return opt_rewriter_status(&x->rw);
 }
 
+/* Results after the walk: their custom calls are found by it. */
 static int rt_back_function(rt_back *x, ir_computation *f) {
   ir_module *m = x->rw.m;
   for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_back_argument(x, f->params[i]));
@@ -409,6 +443,7 @@ static int rt_back_function(rt_back *x, ir_computation *f) {
   return 0;
 }
 
+/* The module's attributes first: shardings in functions name the meshes. */
 static int rt_back_all(rt_back *x) {
   TRY(rt_back_meshes(x));
   TRY(rt_back_signature(x, "xla.sdy.tuple_args_shardings", false));

@@ -1,4 +1,7 @@
-/* Rules of custom calls, by target. */
+/* Rules of custom calls, by target. Which targets have a rule, and which, is Shardy's list
+ * (op_sharding_rule_registry.cc); a target that is not in it has none, and nothing is propagated through the call.
+ * Operands are tensors 0, 1, ..., results follow. Targets are called with varying numbers of operands, so each rule
+ * checks them before it reads. */
 #include "rule.h"
 
 /* Batch dimensions in front are alike in all tensors; false: there are not two more. */
@@ -10,12 +13,14 @@ static bool custom_batch(shard_maker *b, const ir_type *t, uint32_t n_operands, 
 
 /* One factor on up to three tensors. */
 static void custom_map(shard_maker *b, int64_t size, shard_kind kind, int64_t d0, int64_t d1, int64_t d2) {
+  assert(b->n_tensors == 3);
   uint32_t f = shard_new_factor(b, size, kind, false);
   shard_map(b, 0, d0, f);
   shard_map(b, 1, d1, f);
   shard_map(b, 2, d2, f);
 }
 
+/* Eigh: v, w = eigh(a). Rows and columns of a pass on to the vectors, the columns to the eigenvalues too. */
 static bool custom_eigh(shard_maker *b) {
   if (b->op->n_operands != 1) return false;
   const ir_type *t = shard_tensor_type(b, 0);
@@ -26,6 +31,7 @@ static bool custom_eigh(shard_maker *b) {
   return true;
 }
 
+/* Qr: (packed, taus) = qr(a). The factorisation needs whole matrices; only batch dimensions pass through. */
 static bool custom_qr(shard_maker *b) {
   if (b->op->n_operands != 1) return false;
   const ir_type *t = shard_tensor_type(b, 0);
@@ -37,6 +43,7 @@ static bool custom_qr(shard_maker *b) {
   return true;
 }
 
+/* ProductOfElementaryHouseholderReflectors(a, taus): whole matrices again. */
 static bool custom_householder(shard_maker *b) {
   if (b->op->n_operands != 2) return false;
   const ir_type *t = shard_tensor_type(b, 0);
@@ -48,6 +55,7 @@ static bool custom_householder(shard_maker *b) {
   return true;
 }
 
+/* mhlo.topk: values and indices have the operand's dimensions but the last, along which a whole row is needed. */
 static bool custom_top_k(shard_maker *b) {
   if (b->op->n_operands != 1 || b->op->n_results != 2) return false;
   const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
@@ -58,6 +66,8 @@ static bool custom_top_k(shard_maker *b) {
   return true;
 }
 
+/* ApproxTopK and PartialReduce: (operand, iota, initial value, initial index) -> (values, indices), tensors 0 to 5.
+ * The reduced dimension has one factor on the inputs and another one, which must be whole, on the outputs. */
 static bool custom_approximate(shard_maker *b) {
   if (b->op->n_operands != 4 || b->op->n_results != 2) return false;
   const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
@@ -76,7 +86,8 @@ static bool custom_approximate(shard_maker *b) {
   return true;
 }
 
-/* The state of a generator is replicated, and so is what it is put together from. */
+/* X64Combine puts two u32 halves together elementwise. The state of a random bit generator is one such value: it must
+ * be replicated, and so must its halves. */
 static bool custom_combine(shard_maker *b) {
   bool state = false;
   IR_FOR_USES(use, b->op) state = state || use->user->opcode == IR_OP_RNG_BIT_GENERATOR;
@@ -88,6 +99,7 @@ static bool custom_combine(shard_maker *b) {
 static const struct {
   const char *target;
   shard_rule_fn *fn;
+  /* Sorted by target, for people; the search is linear, since programs have few custom calls. */
 } custom_rules[] = {
     {"ApproxTopK", custom_approximate},
     {"Cholesky", shard_rule_pointwise},
@@ -117,6 +129,7 @@ static const struct {
     {"xla.megascale.provide_metadata", shard_rule_pointwise},
 };
 
+/* Targets that are not known have no rule and stop propagation. */
 bool shard_rule_custom_call(shard_maker *b) {
   const char *target = ir_m_get_str(b->op, "call_target_name");
   for (size_t i = 0; i < sizeof custom_rules / sizeof *custom_rules; i++)

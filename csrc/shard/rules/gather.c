@@ -1,7 +1,11 @@
-/* Rules of gather and scatter, which are one: `input` is what is read from or written to (an operand, and for a scatter
- * the result too), `slices` what is read or written. */
+/* Rules of gather and scatter, which are one: `input` is what is read from or written to (an operand, and for a
+ * scatter the result too), `slices` what is read or written (a gather's result, a scatter's updates). Dimensions of
+ * the slices are either offsets into the input, whole or in part, or batch dimensions, which the indices have too. */
 #include "rule.h"
 
+/* Rows of an 8x4 by indices 5x1 give ([k, j], [i, l])->([i, j]) {i=5, j=4, k=8, l=1} reduction={k}
+ * need_replication={l}: i counts the slices, j goes through them, k is indexed (a device finds the rows of its shard
+ * and the rest is summed in), and l, the vector of an index, has to be whole. */
 typedef struct shgather_shape {
   const ir_type *input, *slices, *indices;
   bool scatter;
@@ -11,6 +15,8 @@ typedef struct shgather_shape {
   uint32_t n_offset, n_collapsed, n_batching, n_indices_batching;
 } shgather_shape;
 
+/* A factor on a dimension of the input, the indices and the slices (SHARD_NO_DIM: not there). A variadic scatter has
+ * n inputs, the indices, n updates and n results, which all get it alike. */
 static void shgather_add(shard_maker *b, const shgather_shape *g, int64_t input, int64_t indices, int64_t slices,
                          int64_t size, shard_kind kind, bool blocked) {
   uint32_t f = shard_new_factor(b, size, kind, blocked);
@@ -46,13 +52,18 @@ static void shgather_batch(shard_maker *b, const shgather_shape *g, int64_t indi
   int64_t input = SHARD_NO_DIM;
   for (uint32_t i = 0; i < g->n_indices_batching && i < g->n_batching; i++)
     if (g->indices_batching[i] == indices && input == SHARD_NO_DIM) input = g->batching[i];
+  /* Without batching dimensions several indices may write to the same element: shards add up if the body is a known
+   * reduction, and must not be split otherwise. */
   shard_kind kind = SHARD_PASS;
   if (g->scatter && input == SHARD_NO_DIM)
     kind = shard_scatter_reduction(b->op) != IR_OP_INVALID ? SHARD_REDUCTION : SHARD_REPLICATION;
   shgather_add(b, g, input, indices, slices, shard_dim(g->slices, slices), kind, false);
 }
 
+/* `input` walks over the input's dimensions that the slices have, in order; `batch` over those of the indices but
+ * index_vector_dim. The factors of collapsed (inserted) dimensions come last, then that of the index vector. */
 static void shgather_factors(shard_maker *b, const shgather_shape *g) {
+  assert(g->input && g->indices && g->slices);
   int64_t input = 0, batch = 0;
   for (uint32_t d = 0; d < shard_rank(g->slices); d++) {
     if (shard_has(g->offset, g->n_offset, d)) {
@@ -73,6 +84,7 @@ static void shgather_factors(shard_maker *b, const shgather_shape *g) {
                  SHARD_REPLICATION, false);
 }
 
+/* Scatter is its mirror, so both fill one description. */
 bool shard_rule_gather(shard_maker *b) {
   const ir_mattr *dims = ir_mattr_of(b->op, "dimension_numbers");
   shgather_shape g = {.input = shard_tensor_type(b, 0),
@@ -87,9 +99,11 @@ bool shard_rule_gather(shard_maker *b) {
   return true;
 }
 
+/* Operands: inputs, indices, updates, as many updates as inputs. */
 bool shard_rule_scatter(shard_maker *b) {
   uint32_t n = b->op->n_operands / 2;
   if (n == 0 || b->op->n_results < n) return false;
+  assert(b->op->n_operands == 2 * n + 1);
   const ir_mattr *dims = ir_mattr_of(b->op, "scatter_dimension_numbers");
   shgather_shape g = {.scatter = true,
                       .n_inputs = n,
@@ -105,6 +119,7 @@ bool shard_rule_scatter(shard_maker *b) {
   return true;
 }
 
+/* The reductions that StableHLO's all_reduce can do again over shards; and/or only on booleans, as in Shardy. */
 static bool shgather_combines(const ir_op *op, const ir_type *t) {
   switch (op->opcode) {
     case IR_OP_ADD:
@@ -124,10 +139,12 @@ static bool shgather_is_param(const ir_computation *c, const ir_use *use, uint32
   return i < c->n_params && use->op == c->params[i];
 }
 
+/* The body must be result i = op(old i, new i) or op(new i, old i), with the same op for all i. */
 ir_opcode shard_scatter_reduction(const ir_op *scatter) {
   uint32_t n = scatter->n_operands / 2;
   const ir_computation *c = scatter->n_called ? scatter->called[0] : NULL;
   if (!c || c->n_params != 2 * n || c->n_results != n || n == 0) return IR_OP_INVALID;
+  assert(c->n_results == n);
   ir_opcode opcode = IR_OP_INVALID;
   for (uint32_t i = 0; i < n; i++) {
     const ir_op *op = c->results[i].op;

@@ -1,6 +1,7 @@
-/* Rules of contractions and solvers. */
+/* Rules of contractions, solvers, collectives of StableHLO, convolutions and what goes over windows. */
 #include "rule.h"
 
+/* stablehlo.dot: vectors or matrices; the last dimension of the left side is contracted with the first of the right. */
 bool shard_rule_dot(shard_maker *b) {
   const ir_type *lhs = shard_tensor_type(b, 0), *rhs = shard_tensor_type(b, 1);
   bool rows = shard_rank(lhs) == 2, columns = shard_rank(rhs) == 2;
@@ -10,11 +11,13 @@ bool shard_rule_dot(shard_maker *b) {
   return true;
 }
 
+/* Pairs of dimensions, lhs[i] with rhs[i]. */
 typedef struct dots_dims {
   const int64_t *lhs, *rhs;
   uint32_t n;
 } dots_dims;
 
+/* Both lists have one length in verified ops; the lesser one is safe for all. */
 static dots_dims dots_read(shard_maker *b, const ir_mattr *a, const char *lhs, const char *rhs) {
   uint32_t n = 0, m = 0;
   dots_dims d = {shard_field_ints(b, a, lhs, &n), shard_field_ints(b, a, rhs, &m), 0};
@@ -22,6 +25,8 @@ static dots_dims dots_read(shard_maker *b, const ir_mattr *a, const char *lhs, c
   return d;
 }
 
+/* Batch dimensions, then free ones of the left side, then of the right, which is the order they have in the result;
+ * the contracting dimensions last. */
 bool shard_rule_dot_general(shard_maker *b) {
   const ir_mattr *a = ir_mattr_of(b->op, "dot_dimension_numbers");
   dots_dims batch = dots_read(b, a, "lhs_batching_dimensions", "rhs_batching_dimensions");
@@ -41,6 +46,7 @@ bool shard_rule_dot_general(shard_maker *b) {
   return true;
 }
 
+/* The factorisation needs whole matrices; batch dimensions pass through. */
 bool shard_rule_cholesky(shard_maker *b) {
   const ir_type *t = shard_tensor_type(b, 0);
   for (uint32_t d = 0; d < shard_rank(t); d++)
@@ -48,6 +54,8 @@ bool shard_rule_cholesky(shard_maker *b) {
   return true;
 }
 
+/* Solves op(a) x = b, or x op(a) = b. Only batch dimensions pass through; which of a's dimensions is the contracted
+ * one depends on the side and on whether a is transposed. */
 bool shard_rule_triangular_solve(shard_maker *b) {
   const ir_type *a = shard_tensor_type(b, 0), *rhs = shard_tensor_type(b, 1);
   int64_t rank = shard_rank(a);
@@ -71,6 +79,8 @@ bool shard_rule_triangular_solve(shard_maker *b) {
   return true;
 }
 
+/* The transformed dimensions, the last n, must be whole. The last one is blocked too where a real transform changes
+ * its size: its shards would not correspond. */
 bool shard_rule_fft(shard_maker *b) {
   const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
   uint32_t n = 0, rank = shard_rank(in);
@@ -84,6 +94,7 @@ bool shard_rule_fft(shard_maker *b) {
   return true;
 }
 
+/* Scale, offset, mean and variance have one dimension: the feature's. */
 bool shard_rule_batch_norm_inference(shard_maker *b) {
   const ir_type *t = shard_tensor_type(b, 0);
   int64_t feature = ir_m_get_int(b->op, "feature_index", 0);
@@ -96,6 +107,7 @@ bool shard_rule_batch_norm_inference(shard_maker *b) {
   return true;
 }
 
+/* Every device needs the whole state, but may make its own part of the bits. */
 bool shard_rule_rng_bit_generator(shard_maker *b) {
   if (b->op->n_results != 2) return false;
   const ir_type *state = shard_tensor_type(b, 0), *out = shard_result_type(b, 1);
@@ -107,11 +119,15 @@ bool shard_rule_rng_bit_generator(shard_maker *b) {
 
 /* --- collectives of StableHLO: the dimension they change has a factor on either side --- */
 
+/* One factor for the operands, another for the results: sharding either means communication. */
 static void dots_sides(shard_maker *b, int64_t dim) {
+  assert(b->op->n_operands > 0 && b->op->n_results > 0);
   shard_all_operands(b, dim, shard_dim(shard_tensor_type(b, 0), dim), SHARD_REPLICATION);
   shard_all_results(b, dim, shard_dim(shard_result_type(b, 0), dim), SHARD_REPLICATION);
 }
 
+/* Dimensions that the collective leaves as they are pass through; those that it changes need replication on either
+ * side. */
 static bool dots_collective(shard_maker *b, int64_t one, int64_t other) {
   if (b->op->n_operands == 0) return false;
   const ir_type *t = shard_tensor_type(b, 0);
@@ -132,6 +148,7 @@ bool shard_rule_reduce_scatter(shard_maker *b) {
   return dots_collective(b, dim, dim);
 }
 
+/* Where the split and the concatenated dimension are the same one, it has one pair of factors. */
 bool shard_rule_all_to_all(shard_maker *b) {
   return dots_collective(b, ir_m_get_int(b->op, "split_dimension", 0), ir_m_get_int(b->op, "concat_dimension", 0));
 }
@@ -149,6 +166,7 @@ static bool windows_is_plain(shard_maker *b, int64_t d) {
   return !(d < n && sizes[d] != 1);
 }
 
+/* Neighbouring shards overlap where a window has several elements, so that they exchange halos. */
 bool shard_rule_reduce_window(shard_maker *b) {
   const ir_type *t = shard_result_type(b, 0);
   for (uint32_t d = 0; d < shard_rank(t); d++) {
@@ -158,6 +176,7 @@ bool shard_rule_reduce_window(shard_maker *b) {
   return true;
 }
 
+/* Tensor 1 is the source: one element for each window, so its dimension has a factor of its own. */
 bool shard_rule_select_and_scatter(shard_maker *b) {
   const ir_type *t = shard_result_type(b, 0), *source = shard_tensor_type(b, 1);
   for (uint32_t d = 0; d < shard_rank(t); d++) {
@@ -176,7 +195,8 @@ typedef struct windows_spatial {
   int64_t left;          /* of the input's size, not in a factor yet */
 } windows_spatial;
 
-/* The input's dimension can be split over windows (the output's size) or within them (the kernel's). */
+/* The input's dimension can be split over windows (the output's size: shards exchange halos) or within them (the
+ * kernel's: partial sums). Sizes are capped by what is left of the input's size; a factor of 1 says nothing. */
 static void windows_factor(shard_maker *b, windows_spatial *s, int64_t size, bool within) {
   if (size > s->left) size = s->left;
   if (size <= 1) return;
@@ -187,6 +207,7 @@ static void windows_factor(shard_maker *b, windows_spatial *s, int64_t size, boo
   s->left /= size;
 }
 
+/* Of the two factors the larger comes first, as the major one: Shardy's addSpatialDims. */
 static void windows_spatial_dims(shard_maker *b, const ir_mattr *dims) {
   uint32_t n = 0, n_rhs = 0, n_out = 0;
   const int64_t *lhs = shard_field_ints(b, dims, "input_spatial_dimensions", &n);
@@ -201,6 +222,7 @@ static void windows_spatial_dims(shard_maker *b, const ir_mattr *dims) {
   }
 }
 
+/* The order of factors is Shardy's: batch groups, batch, spatial, feature groups, input features, output features. */
 bool shard_rule_convolution(shard_maker *b) {
   const ir_mattr *dims = ir_mattr_of(b->op, "dimension_numbers");
   const ir_type *rhs = shard_tensor_type(b, 1), *out = shard_result_type(b, 0);
@@ -213,6 +235,7 @@ bool shard_rule_convolution(shard_maker *b) {
   int64_t batches = ir_m_get_int(b->op, "batch_group_count", 1),
           features = ir_m_get_int(b->op, "feature_group_count", 1);
   if (batches > 1) shard_two(b, batch, kernel_out, out_feature, batches, SHARD_PASS);
+  assert(batches > 0 && features > 0);
   shard_two(b, batch, SHARD_NO_DIM, out_batch, shard_dim(out, out_batch), SHARD_PASS);
   if (!b->conservative) windows_spatial_dims(b, dims);
   if (features > 1) shard_two(b, feature, kernel_out, out_feature, features, SHARD_PASS);

@@ -1,11 +1,17 @@
-/* Op sharding rules: which dimensions of an op's operands and results are split together. A rule gives every dimension
- * a list of factors, major to minor; dimensions with a factor in common are sharded alike along it. Source: Shardy's
- * definition of the attribute and its table of rules (2026-06); reference: docs/design/sharding.md. */
+/* Op sharding rules: which dimensions of an op's operands and results are split together. A rule gives every
+ * dimension a list of factors, major to minor; dimensions with a factor in common are sharded alike along it. Source:
+ * Shardy's definition of the attribute and its table of rules (2026-06); reference: docs/design/sharding.md. For
+ * example, a dot_general of 8x32 by 32x16 has the rule ([i, k], [k, j])->([i, j]) {i=8, j=16, k=32} reduction={k}: i
+ * and j are pass-through factors, and sharding k leaves partial sums. A reshape 8x4 -> 32 has ([i, j])->([ij]) {i=8,
+ * j=4}. A rule function describes one op to a shard_maker, factor by factor in the order that Shardy adds them: the
+ * order numbers the factors, so it is visible in printed rules and in ties between factors. */
 #ifndef XLAC_SHARD_RULES_RULE_H
 #define XLAC_SHARD_RULES_RULE_H
 
 #include "../../ir/sdy/sdy.h"
 
+/* What sharding a factor costs: Shardy's FactorType. Propagation asks for it by level, explicit reshards by
+ * preference. */
 typedef enum shard_kind {
   SHARD_PASS,        /* no communication when all tensors are sharded alike */
   SHARD_REDUCTION,   /* sharded: the result needs a sum over the axes */
@@ -18,6 +24,7 @@ typedef struct shard_factor {
   uint8_t kind; /* shard_kind */
   bool blocked; /* no propagation along it */
 } shard_factor;
+/* One factor on one dimension of one tensor. */
 typedef struct shard_link {
   uint32_t slot; /* a dimension of a tensor: firsts[tensor] + dim */
   uint32_t factor;
@@ -26,7 +33,9 @@ BASE_VEC(shard_factors, shard_factor);
 BASE_VEC(shard_links, shard_link);
 BASE_VEC(shard_counts, uint32_t);
 
-/* Makes rules one after the other; its scratch memory is used again. Tensors are numbered operands first. */
+/* Makes rules one after the other; its scratch memory is used again. Tensors are numbered operands first.
+ * Errors are sticky: once memory has run out `failed` is set and all that follows does nothing, so a rule function
+ * checks nothing. One maker serves a whole module; each rule begins it afresh. */
 typedef struct shard_maker {
   ir_module *m;
   bool conservative; /* leave out what could give shards that do not divide */
@@ -53,6 +62,7 @@ XLAC_MUST_USE int shard_rule_identity(shard_maker *b, const ir_type *type, uint3
 bool shard_is_elementwise(const ir_op *op);
 
 /* --- for the rules themselves: rule.c --- */
+/* In place of a dimension: the tensor does not have the factor. */
 enum { SHARD_NO_DIM = -1 };
 /* A new factor, on no dimension yet; its index. */
 uint32_t shard_new_factor(shard_maker *b, int64_t size, shard_kind kind, bool blocked);
@@ -67,6 +77,7 @@ void shard_all_results(shard_maker *b, int64_t dim, int64_t size, shard_kind kin
 /* Of an op with one operand, or two, and one result. */
 void shard_one(shard_maker *b, int64_t in, int64_t out, int64_t size, shard_kind kind, bool blocked);
 void shard_two(shard_maker *b, int64_t lhs, int64_t rhs, int64_t out, int64_t size, shard_kind kind);
+/* The type of operand `tensor`, or of result tensor - n_operands. */
 const ir_type *shard_tensor_type(const shard_maker *b, uint32_t tensor);
 static inline const ir_type *shard_result_type(const shard_maker *b, uint32_t i) {
   return b->op->types[i];
@@ -77,10 +88,12 @@ uint32_t shard_rank(const ir_type *t);            /* 0 of what is no tensor */
 const int64_t *shard_ints(shard_maker *b, const char *key, uint32_t *n);
 const int64_t *shard_field_ints(shard_maker *b, const ir_mattr *a, const char *key, uint32_t *n);
 int64_t shard_field_int(const ir_mattr *a, const char *key);
+/* Whether x is among the n integers of v. */
 bool shard_has(const int64_t *v, uint32_t n, int64_t x);
 
 /* Each fills the maker with its op's factors; false: the op has no rule. */
 typedef bool shard_rule_fn(shard_maker *b);
+/* Rule functions are in rules/, by what ops have in common: simple.c, products.c, gather.c, custom_call.c. */
 shard_rule_fn shard_rule_pointwise, shard_rule_all_gather, shard_rule_all_to_all, shard_rule_batch_norm_inference,
     shard_rule_bitcast_convert, shard_rule_broadcast, shard_rule_cholesky, shard_rule_concatenate,
     shard_rule_convolution, shard_rule_custom_call, shard_rule_dot, shard_rule_dot_general, shard_rule_dynamic_slice,

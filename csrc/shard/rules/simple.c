@@ -1,6 +1,7 @@
-/* Rules that go dimension by dimension. */
+/* Rules that go dimension by dimension, and the rule of a reshape. */
 #include "rule.h"
 
+/* ([i, j], [i, j])->([i, j]): one factor a dimension on every tensor that has the dimension. */
 bool shard_rule_pointwise(shard_maker *b) {
   const ir_type *t = shard_result_type(b, 0);
   if (t->kind != IR_TYPE_TENSOR) return false;
@@ -21,11 +22,13 @@ static void simple_pairs(shard_maker *b, const ir_type *in, const ir_type *out, 
   }
 }
 
+/* A dimension that is sliced in part must be whole on every device, since the offset is known at run time only. */
 bool shard_rule_dynamic_slice(shard_maker *b) {
   simple_pairs(b, shard_tensor_type(b, 0), shard_result_type(b, 0), SHARD_REPLICATION, true);
   return true;
 }
 
+/* Padding moves elements across shard boundaries: neighbours exchange them. */
 bool shard_rule_pad(shard_maker *b) {
   simple_pairs(b, shard_tensor_type(b, 0), shard_result_type(b, 0), SHARD_PERMUTATION, b->conservative);
   return true;
@@ -55,6 +58,8 @@ bool shard_rule_dynamic_update_slice(shard_maker *b) {
   return true;
 }
 
+/* Dimensions the operand does not have are the result's alone. An operand's dimension of size 1 that is expanded is
+ * not split with the result's: it gets a unit factor. */
 bool shard_rule_broadcast(shard_maker *b) {
   const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
   uint32_t n = 0;
@@ -72,6 +77,7 @@ bool shard_rule_broadcast(shard_maker *b) {
   return true;
 }
 
+/* Result dimension d is operand dimension permutation[d]. */
 bool shard_rule_transpose(shard_maker *b) {
   uint32_t n = 0;
   const int64_t *permutation = shard_ints(b, "permutation", &n);
@@ -80,6 +86,7 @@ bool shard_rule_transpose(shard_maker *b) {
   return true;
 }
 
+/* A reversed dimension's first shard becomes the last one: devices exchange whole shards. */
 bool shard_rule_reverse(shard_maker *b) {
   const ir_type *t = shard_result_type(b, 0);
   uint32_t n = 0;
@@ -110,6 +117,8 @@ static bool simple_is_shift(const ir_op *op) {
   return all || (same && any);
 }
 
+/* Concatenation needs whole operands along its dimension, unless it is a rotation such as concatenate(slice(x, 1:n),
+ * slice(x, 0:1)), for which neighbours exchange their edges. */
 bool shard_rule_concatenate(shard_maker *b) {
   const ir_type *t = shard_result_type(b, 0);
   int64_t dim = ir_m_get_int(b->op, "dimension", 0);
@@ -122,6 +131,7 @@ bool shard_rule_concatenate(shard_maker *b) {
   return true;
 }
 
+/* Propagation along the sorted dimension is blocked only where no other one could be sharded instead. */
 bool shard_rule_sort(shard_maker *b) {
   if (b->op->n_operands == 0) return false;
   const ir_type *t = shard_tensor_type(b, 0);
@@ -133,6 +143,7 @@ bool shard_rule_sort(shard_maker *b) {
   return true;
 }
 
+/* i32 <-> 4xi8: the extra minor dimension holds the parts of one element, which stay together. */
 bool shard_rule_bitcast_convert(shard_maker *b) {
   const ir_type *in = shard_tensor_type(b, 0), *out = shard_result_type(b, 0);
   const ir_type *shape = shard_rank(in) < shard_rank(out) ? in : out;
@@ -145,7 +156,10 @@ bool shard_rule_bitcast_convert(shard_maker *b) {
   return true;
 }
 
+/* Inputs, then as many initial values, which are scalars and have no dimensions. The results have the dimensions that
+ * are not reduced. */
 bool shard_rule_reduce(shard_maker *b) {
+  assert(b->op->n_operands % 2 == 0);
   uint32_t inputs = b->op->n_operands / 2, n = 0;
   if (inputs == 0) return false;
   const ir_type *in = shard_tensor_type(b, 0);
@@ -164,12 +178,18 @@ bool shard_rule_reduce(shard_maker *b) {
 /* The rule of a reshape: common factors of the two shapes, major to minor, as long as they have any. Where the next
  * sizes have no common divisor both sides get factors of their own until their products are equal again. */
 
+/* The rule of a reshape: common factors of the two shapes, major to minor, as long as they have any. Where the next
+ * sizes have no common divisor both sides get factors of their own until their products are equal again. 8x12 ->
+ * 4x24: gcd(8, 4) = 4 is shared; of 8 remain 2, which 24 has too; of 24 remain 12, which is the other dimension:
+ * ([ij, k])->([i, jk]) {i=4, j=2, k=12}. 3x4 -> 2x6 has nothing in common at first: 3 and 2 are factors of one side
+ * each. */
 typedef struct reshape_side {
   const ir_type *t;
   uint32_t dim;
   int64_t sizes, factors; /* products so far: of the dimensions begun, of the factors made */
 } reshape_side;
 
+/* Of what is left of both dimensions. */
 static int64_t reshape_gcd(int64_t a, int64_t b) {
   while (b) {
     int64_t r = a % b;
@@ -198,10 +218,12 @@ static void reshape_end(reshape_side *s) {
 
 /* The side that is behind takes what brings the two together, or at least leaves the common divisor for later. */
 static int64_t reshape_catch_up(int64_t next, int64_t gcd, int64_t behind, int64_t ahead) {
+  assert(behind > 0 && behind < ahead && gcd > 0);
   if (ahead % behind == 0 && next % (ahead / behind) == 0) return ahead / behind;
   return next > gcd ? next / gcd : next;
 }
 
+/* A factor that only the operand has, or only the result. */
 static void reshape_in(shard_maker *b, reshape_side *s, int64_t size) {
   shard_one(b, s->dim, SHARD_NO_DIM, size, SHARD_PASS, false);
   s->factors *= size;
@@ -212,7 +234,11 @@ static void reshape_out(shard_maker *b, reshape_side *s, int64_t size) {
   s->factors *= size;
 }
 
+/* Both sides are walked from major to minor. The side whose factors multiply to less catches up with a factor of its
+ * own; where both stand level, the greatest common divisor of what is left of the two dimensions is one factor for
+ * both. */
 static void reshape_step(shard_maker *b, reshape_side *in, reshape_side *out) {
+  assert(in->sizes % in->factors == 0 && out->sizes % out->factors == 0);
   int64_t next_in = in->sizes / in->factors, next_out = out->sizes / out->factors;
   int64_t gcd = reshape_gcd(next_in, next_out);
   if (in->factors < out->factors) {
@@ -229,6 +255,7 @@ static void reshape_step(shard_maker *b, reshape_side *in, reshape_side *out) {
   }
 }
 
+/* No rule for tensors without elements, whose products say nothing, nor for dynamic shapes. */
 bool shard_rule_reshape(shard_maker *b) {
   reshape_side in = {shard_tensor_type(b, 0), 0, 1, 1}, out = {shard_result_type(b, 0), 0, 1, 1};
   if (in.t->kind != IR_TYPE_TENSOR || out.t->kind != IR_TYPE_TENSOR || in.t->count == 0 || in.t->has_dynamic ||

@@ -1,6 +1,11 @@
-/* Making the table of values. Uses are listed as MLIR keeps them: the last made first, a block's return before them. */
+/* Making the table of values. Uses are listed as MLIR keeps them: the last made first, a block's return before them.
+ * The order is part of the result: it decides which op propagation looks at next, and with that who wins where
+ * shardings are in conflict. Tables are filled in two passes, counting and then writing, so that each is one array. */
 #include "state.h"
 
+/* Shardy's ShardableDataFlowOpInterface: ops whose results and region arguments have one sharding each along an edge.
+ * A while's value i is one sharding in four places: the operand, the condition's and the body's argument, and the
+ * result; what the body returns is a source of the same edge. */
 bool shard_is_flow(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_WHILE:
@@ -15,6 +20,7 @@ bool shard_is_flow(const ir_op *op) {
 }
 
 bool shard_has_one_use(const shard_state *s, uint32_t slot) {
+  assert(slot < s->n_values);
   uint32_t n = s->return_first[slot + 1] - s->return_first[slot];
   for (uint32_t i = s->use_first[slot]; i < s->use_first[slot + 1] && n < 2; i++)
     n += s->uses[i]->op == s->slots[slot].op;
@@ -23,6 +29,7 @@ bool shard_has_one_use(const shard_state *s, uint32_t slot) {
 
 /* --- counting and filling --- */
 
+/* Numbers the slots. Declarations get none for their results: they have no body that could return anything. */
 static void state_number(shard_state *s) {
   IR_FOR_COMPUTATIONS(c, s->m) {
     IR_FOR_OPS(op, c) {
@@ -39,6 +46,7 @@ static void state_number(shard_state *s) {
   }
 }
 
+/* The shardings as the module has them. Each value is its own home until state_edges has seen the edges. */
 static void state_read(shard_state *s) {
   IR_FOR_COMPUTATIONS(c, s->m) {
     IR_FOR_OPS(op, c) {
@@ -54,6 +62,7 @@ static void state_read(shard_state *s) {
   }
 }
 
+/* Counts uses and returns of each value, then turns the counts into the offsets at which their lists begin. */
 static void state_uses(shard_state *s) {
   uint32_t n = 0, k = 0;
   for (uint32_t slot = 0; slot < s->n_values; slot++) s->use_first[slot] = s->return_first[slot] = 0;
@@ -100,7 +109,11 @@ static ir_op *state_edge_user(const shard_state *s, uint32_t slot) {
   return user->opcode == IR_OP_SDY_DATA_FLOW_EDGE ? user : NULL;
 }
 
+/* Named and manual computations own edges for their arguments and for their results, and these are different edges.
+ * The arguments of a while's regions are targets of the edge of the result of the same number. A case has no
+ * arguments. */
 uint32_t shard_owner_of_param(const shard_state *s, const ir_op *param) {
+  assert(param->opcode == IR_OP_PARAMETER);
   const ir_op *owner = param->parent->owner;
   if (!owner) return SHARD_NO_SLOT;
   uint64_t i = (uint64_t)param->u.number;
@@ -110,6 +123,8 @@ uint32_t shard_owner_of_param(const shard_state *s, const ir_op *param) {
   return SHARD_NO_SLOT;
 }
 
+/* A function's argument and an ordinary result hold their own sharding. What belongs to an edge holds it in the edge
+ * op, or, where the pass that makes edges has not run, in the owner's result (or argument) itself. */
 static uint32_t state_home(const shard_state *s, uint32_t slot) {
   const ir_op *op = s->slots[slot].op;
   uint32_t owner = slot;
@@ -124,6 +139,7 @@ static uint32_t state_home(const shard_state *s, uint32_t slot) {
   return edge ? shard_slot_of(s, edge, 0) : owner;
 }
 
+/* First all edges, then the homes, which depend on them: an edge may come after the values it stands for. */
 static bool state_edges(shard_state *s) {
   for (uint32_t slot = 0; slot < s->n_values; slot++) {
     const ir_op *op = s->slots[slot].op;
@@ -147,6 +163,7 @@ static int state_arguments(shard_state *s, xlac_error *err) {
     const sdy_names *manual = sdy_of(ir_mattr_of(owner, "manual_axes"), SDY_MANUAL_AXES);
     for (uint32_t i = 0; list && i < list->n && i < c->n_params && !pool.failed; i++) {
       const sdy_sharding *in = manual ? shard_manual_inside(&pool, list->v[i], manual) : list->v[i];
+      assert(c->params[i]->opcode == IR_OP_PARAMETER);
       const sdy_sharding *kept = in ? sdy_sharding_make(s->m, in) : NULL;
       if (!kept) pool.failed = true;
       s->slots[shard_slot_of(s, c->params[i], 0)].now = kept;
@@ -159,6 +176,7 @@ static int state_arguments(shard_state *s, xlac_error *err) {
 
 /* --- calls --- */
 
+/* Functions by name, and the calls of each. Modules without calls, which most are, pay for neither table. */
 static int state_calls(shard_state *s, xlac_error *err) {
   base_map_init(&s->functions, s->m->alloc);
   bool any = false;
@@ -188,6 +206,8 @@ static int state_calls(shard_state *s, xlac_error *err) {
   return 0;
 }
 
+/* Names are interned by module, so a pointer comparison nearly always answers; a symbol whose string came from
+ * elsewhere is looked up by its text. */
 ir_computation *shard_callee(const shard_state *s, const ir_op *call) {
   const ir_mattr *a = ir_mattr_of(call, "callee");
   const base_istr *name = NULL;
@@ -199,6 +219,7 @@ ir_computation *shard_callee(const shard_state *s, const ir_op *call) {
   return own ? base_map_ptr(&s->functions, own) : NULL;
 }
 
+/* On failure the caller frees the table, which it may since all of it is zero at first. */
 int shard_state_make(shard_state *s, ir_module *m, xlac_error *err) {
   memset(s, 0, sizeof *s);
   s->m = m;
@@ -244,11 +265,13 @@ void shard_state_free(shard_state *s) {
 /* Shardings that values have had, in the module: equal ones once. Programs have few different ones, and what comes
  * after propagation looks at each of them once. */
 
+/* Hashing of shardings: multiplication by 2^64 over the golden ratio, and a shift that brings high bits down. */
 static uint64_t keep_mix(uint64_t h, uint64_t v) {
   h = (h ^ v) * UINT64_C(0x9E3779B97F4A7C15);
   return h ^ (h >> 29);
 }
 
+/* Names are interned, so their addresses stand for them. */
 static uint64_t keep_axes(uint64_t h, sdy_axes axes) {
   h = keep_mix(h, axes.n);
   for (uint32_t i = 0; i < axes.n; i++) {
@@ -258,6 +281,7 @@ static uint64_t keep_axes(uint64_t h, sdy_axes axes) {
   return h;
 }
 
+/* Everything that sdy_sharding_equal compares must be in here or be ignored: equal shardings have equal hashes. */
 static uint64_t keep_hash(const sdy_sharding *s) {
   uint64_t h = keep_mix(s->n_dims, s->mesh_name ? base_key(s->mesh_name) : base_key(s->mesh));
   for (uint32_t d = 0; d < s->n_dims; d++) {
@@ -268,14 +292,18 @@ static uint64_t keep_hash(const sdy_sharding *s) {
 }
 
 const sdy_sharding *shard_state_keep(shard_state *s, const sdy_sharding *to) {
+  assert(to != NULL);
   uint64_t hash = keep_hash(to);
   uint64_t found = 0;
   const sdy_sharding *known = base_map_get(&s->kept, hash, &found) ? (const sdy_sharding *)(uintptr_t)found : NULL;
   if (known && sdy_sharding_equal(known, to)) return known;
+  /* A collision of hashes replaces the entry: then a later equal sharding is copied again, which is only a waste. */
   known = sdy_sharding_make(s->m, to);
   return known && base_map_set(&s->kept, hash, base_key(known)) ? known : NULL;
 }
 
+/* Only plain ops with one result can share the list attribute. Arguments keep a sharding and not a list, and ops of
+ * the dialect that have a sharding attribute of their own (sdy_own_key) are written by sdy_set. */
 bool shard_state_write(shard_state *s, ir_value v, const sdy_sharding *to) {
   if (v.op->opcode == IR_OP_PARAMETER || v.op->n_results != 1 || sdy_own_key(v.op) || sdy_is_op(v.op))
     return sdy_set(v, to);

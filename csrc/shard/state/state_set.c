@@ -4,6 +4,7 @@
 #include "../../passes/rewrite/rewrite.h"
 #include "state.h"
 
+/* Looked up by name once a run: symbol tables are searched linearly. */
 const sdy_mesh *shard_state_mesh(shard_state *s, const sdy_sharding *of) {
   if (!of->mesh_name) return of->mesh;
   for (uint32_t i = 0; i < s->meshes.n; i++)
@@ -13,10 +14,13 @@ const sdy_mesh *shard_state_mesh(shard_state *s, const sdy_sharding *of) {
   return e.mesh;
 }
 
+/* Ticks are 31 bits, since a slot keeps a flag beside them. state_put refuses more changes than that. */
 enum { STATE_LAST_TICK = INT32_MAX };
 
-/* false: more changes than can be counted. */
+/* Every change goes through here: it is logged where the trace wants to go back, and gets the next tick. false: out
+ * of memory, or more changes than a tick can count. */
 static bool state_put(shard_state *s, uint32_t slot, const sdy_sharding *to) {
+  assert(slot < s->n_slots && to != NULL);
   if (s->tick >= STATE_LAST_TICK) return false;
   if (s->logs && !BASE_VEC_PUSH(s->m->alloc, &s->changes, ((shard_change){s->slots[slot].now, slot}))) return false;
   s->slots[slot].now = to;
@@ -25,7 +29,8 @@ static bool state_put(shard_state *s, uint32_t slot, const sdy_sharding *to) {
   return true;
 }
 
-/* Values whose shardings are in one list of their op: all have one as soon as one of them has. */
+/* Values whose shardings are in one list of their op: all have one as soon as one of them has.
+ * `params`: ops are the arguments of a region, which its owner lists; else ops[0] is an op with several results. */
 static bool state_open_rest(shard_state *s, const ir_op *const *ops, uint32_t n, bool params,
                             const sdy_sharding *like) {
   for (uint32_t i = 0; i < n; i++) {
@@ -38,6 +43,8 @@ static bool state_open_rest(shard_state *s, const ir_op *const *ops, uint32_t n,
   return true;
 }
 
+/* The module can only say a list of shardings for all results of an op, so the first one that is set makes the others
+ * open and unsharded, as in Shardy (setShardings). Function arguments are apart: each has its own attribute. */
 bool shard_state_set(shard_state *s, uint32_t slot, const sdy_sharding *to) {
   slot = shard_home(s, slot);
   if (slot == SHARD_NO_SLOT) return true;
@@ -54,18 +61,21 @@ bool shard_state_set(shard_state *s, uint32_t slot, const sdy_sharding *to) {
 
 /* --- manual computations --- */
 
+/* Names are compared by pointer first: they are interned, but the attribute may come from another module. */
 static bool state_is_manual(const base_istr *name, const sdy_names *manual) {
   for (uint32_t i = 0; i < manual->n; i++)
     if (manual->v[i] == name || sdy_name_equal(manual->v[i], name)) return true;
   return false;
 }
 
+/* Manual axes come before free ones in every dimension, so one index separates the two. */
 static uint32_t state_first_free(sdy_axes axes, const sdy_names *manual) {
   uint32_t i = 0;
   while (i < axes.n && state_is_manual(axes.v[i].name, manual)) i++;
   return i;
 }
 
+/* Lists that are no dimension's (replicated, unreduced) may have manual axes anywhere. */
 static sdy_axes state_free_axes(shard_pool *pool, sdy_axes axes, const sdy_names *manual) {
   sdy_axis *v = axes.n ? shard_pool_alloc(pool, axes.n * sizeof *v) : NULL;
   sdy_axes out = {0, v};
@@ -74,6 +84,7 @@ static sdy_axes state_free_axes(shard_pool *pool, sdy_axes axes, const sdy_names
   return out;
 }
 
+/* A copy whose dimensions may be written to: *dims are those of the copy. */
 static sdy_sharding *state_copy(shard_pool *pool, const sdy_sharding *of, sdy_dim **dims) {
   sdy_sharding *s = shard_pool_alloc(pool, sizeof *s);
   *dims = shard_pool_alloc(pool, (of->n_dims ? of->n_dims : 1) * sizeof **dims);
@@ -84,6 +95,7 @@ static sdy_sharding *state_copy(shard_pool *pool, const sdy_sharding *of, sdy_di
   return s;
 }
 
+/* With manual_axes = {"x"}, [{"x", "y"}, {}] outside is [{"y"}, {}] inside: the body sees local shapes along "x". */
 const sdy_sharding *shard_manual_inside(shard_pool *pool, const sdy_sharding *outer, const sdy_names *manual) {
   if (manual->n == 0) return outer;
   sdy_dim *dims = NULL;
@@ -98,8 +110,11 @@ const sdy_sharding *shard_manual_inside(shard_pool *pool, const sdy_sharding *ou
   return s;
 }
 
+/* The inverse: inner's axes follow the manual ones of `outer`. [{"y"}] inside and [{"x"}] outside give [{"x", "y"}].
+ * Replicated and unreduced axes are those of outside, since propagation changes neither. */
 const sdy_sharding *shard_manual_outside(shard_pool *pool, const sdy_sharding *outer, const sdy_sharding *inner,
                                          const sdy_names *manual) {
+  assert(outer->n_dims == inner->n_dims || outer->n_dims == 0 || inner->n_dims == 0);
   sdy_dim *dims = NULL;
   sdy_sharding *s = state_copy(pool, inner, &dims);
   if (!s) return NULL;
@@ -138,6 +153,7 @@ static bool state_store_arguments(shard_state *s, const ir_computation *c, shard
 
 /* An op's results at once. */
 static bool state_store_results(shard_state *s, ir_op *op, shard_pool *pool) {
+  assert(op->n_results > 0 && op->id < s->n_ids);
   uint32_t first = shard_slot_of(s, op, 0);
   if (op->n_results == 1) return shard_state_write(s, (ir_value){op, 0}, s->slots[first].now);
   const sdy_sharding **list = shard_pool_alloc(pool, op->n_results * sizeof *list);
@@ -147,6 +163,7 @@ static bool state_store_results(shard_state *s, ir_op *op, shard_pool *pool) {
   return made && sdy_set_list(op, made);
 }
 
+/* Whether any of n slots from `first` on was set since the table was made. */
 static bool state_changed(const shard_state *s, uint32_t first, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (s->slots[first + i].changed) return true;
@@ -175,6 +192,7 @@ static int state_check_manual(const shard_state *s, const ir_op *op, xlac_error 
   return 0;
 }
 
+/* The arguments of named and manual computations are one list on the op, written once after all of them were seen. */
 static bool state_store_computation(shard_state *s, ir_computation *c, shard_pool *pool) {
   bool args = c->owner && c->n_params &&
               (c->owner->opcode == IR_OP_SDY_NAMED_COMPUTATION || c->owner->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
@@ -194,6 +212,7 @@ static bool state_store_computation(shard_state *s, ir_computation *c, shard_poo
   return true;
 }
 
+/* The only place where propagation's result becomes part of the program. */
 int shard_state_store(shard_state *s, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, s->m) {
     IR_FOR_OPS(op, c)
@@ -215,6 +234,7 @@ typedef struct groups_member {
   ir_op *op; /* the sdy.sharding_group */
 } groups_member;
 
+/* By group, and within one by text order: qsort is not stable, so the order is a key of its own. */
 static int groups_order(const void *x, const void *y) {
   const groups_member *a = x, *b = y;
   if (a->id != b->id) return a->id < b->id ? -1 : 1;
@@ -239,12 +259,15 @@ static groups_member *groups_list(ir_module *m, base_arena *arena, uint32_t *n) 
   return list;
 }
 
+/* The end of the run of members of one group that begins at `from`. */
 static uint32_t groups_end(const groups_member *list, uint32_t n, uint32_t from) {
+  assert(from < n);
   uint32_t to = from;
   while (to < n && list[to].id == list[from].id) to++;
   return to;
 }
 
+/* Groups are numbered by ascending group id, which is how the module's list comes sorted. */
 int shard_state_groups(shard_state *s, xlac_error *err) {
   uint32_t n = 0;
   groups_member *list = groups_list(s->m, &s->arena, &n);
@@ -253,6 +276,7 @@ int shard_state_groups(shard_state *s, xlac_error *err) {
   for (uint32_t from = 0, to = 0; from < n; from = to) {
     to = groups_end(list, n, from);
     shard_group *g = &s->groups[s->n_groups++];
+    assert(s->n_groups <= n && to > from);
     g->members = BASE_ARRAY(&s->arena, uint32_t, to - from);
     if (!g->members) return base_oom(err, "sharding groups");
     for (uint32_t i = from; i < to; i++) {
@@ -293,6 +317,7 @@ static const sdy_sharding *groups_sharding(opt_rewriter *rw, shard_pool *pool, c
   return inside;
 }
 
+/* No axes, and every dimension open: such a sharding asks for nothing, and is not in conflict with any other. */
 static bool groups_says_nothing(const sdy_sharding *s) {
   if (!s) return true;
   for (uint32_t d = 0; d < s->n_dims; d++)
@@ -340,7 +365,10 @@ static bool groups_open(opt_rewriter *rw, ir_op *op, const sdy_sharding *like) {
   return !rw->failed;
 }
 
+/* Members that agree all get the common sharding now; where they differ, a constraint between each and its readers
+ * takes the membership over, which Shardy does with a warning (saveShardingGroupsForPropagation). */
 static int groups_join_one(opt_rewriter *rw, shard_pool *pool, const groups_member *list, uint32_t n) {
+  assert(n > 0);
   bool differ = false;
   shard_pool_empty(pool);
   const sdy_sharding *common = groups_common(rw, pool, list, n, &differ);
@@ -352,6 +380,7 @@ static int groups_join_one(opt_rewriter *rw, shard_pool *pool, const groups_memb
   return 0;
 }
 
+/* Members sorted by group, so that each group is one run of the list. */
 int shard_groups_join(ir_module *m, xlac_error *err) {
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));

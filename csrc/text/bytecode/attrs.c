@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+/* Bounds on what one attribute may have: elements of a tensor that stands for a list, attributes of an op, fields of
+ * a struct. */
 enum { BC_MAX_LIST = 1 << 16, BC_MAX_ATTRS = 40, BC_MAX_FIELDS = 16 };
 
 /* The attributes that an op gets; each key comes once. */
@@ -51,6 +53,7 @@ static int bc_as_symbol(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* VHLO writes symbols as strings; StableHLO wants them as symbols: ["f", "g"] as [@f, @g]. */
 static int bc_as_symbols(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   if (a->kind != IR_M_ARRAY) return BC_BAD(c, "expected a list of symbols");
   uint32_t n = a->v.list->n;
@@ -66,6 +69,7 @@ static bool bc_is_enum(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_ENUM && strcmp(a->name, name) == 0;
 }
 
+/* By StableHLO's name of it, as bc_struct made it. */
 static bool bc_is_struct(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_STRUCT && strcmp(a->name, name) == 0;
 }
@@ -90,10 +94,12 @@ static bool bc_is_layout(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_DENSE && a->type->rank == 1 && a->type->text && strcmp(a->type->text->s, "index") == 0;
 }
 
+/* A list of such: the tiles of one layout. */
 static bool bc_is_tiling(const ir_mattr *a, const char *name) {
   return bc_is_list_of(a, bc_is_layout, name);
 }
 
+/* What is an array in StableHLO is a tensor of i64 in VHLO. */
 static bool bc_is_i64_tensor(const ir_mattr *a) {
   return a->kind == IR_M_DENSE && !a->type->text && !a->type->quant && a->type->dtype == XLAC_S64;
 }
@@ -206,6 +212,7 @@ static int bc_piece(bc_cursor *c, const ir_field_info *f, const ir_mattr *a, uin
   return fits ? 0 : BC_BAD(c, "attribute %s is of the wrong kind", f->name);
 }
 
+/* A field of a struct that VHLO has as an attribute of its own. A dot algorithm that is none leaves the struct out. */
 static int bc_add_piece(bc_cursor *c, bc_pieces *p, const ir_field_info *f, const ir_mattr *a, uint64_t index) {
   const ir_struct_info *info = ir_struct_find("stablehlo", 9, p->spec->sub, strlen(p->spec->sub));
   ptrdiff_t i = f - info->fields;
@@ -214,6 +221,7 @@ static int bc_add_piece(bc_cursor *c, bc_pieces *p, const ir_field_info *f, cons
   return bc_piece(c, f, a, index, &p->fields[i]);
 }
 
+/* A zero, or an empty list: what a field is where nobody set it. */
 static bool bc_says_nothing(const ir_mattr *a) {
   if (a->kind == IR_M_INTEGER) return a->v.i == 0;
   return a->kind == IR_M_DENSE_ARRAY && a->v.literal->type->count == 0;

@@ -31,6 +31,7 @@ static int bc_string_attr(bc_cursor *c, const base_istr **out) {
   return 0;
 }
 
+/* An entry that must be a location. */
 static int bc_loc_attr(bc_cursor *c, const ir_mattr **out) {
   return bc_attr_of(c, IR_M_LOC, "a location", out);
 }
@@ -217,6 +218,7 @@ static int bc_dense_strings(bc_cursor *c, const ir_mattr **out) {
   return 0;
 }
 
+/* A type that stands where an attribute is wanted: TypeAttr. */
 static int bc_type_as_attr(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   TRY(bc_type(c, &type));
@@ -324,6 +326,7 @@ static int bc_wrapped_type(bc_cursor *c, uint64_t code, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/* MLIR's own types, by the codes of BuiltinDialectBytecode.cpp. Floats first, as they have no parts. */
 int bc_builtin_type(bc_cursor *c, const ir_type **out) {
   bc_cursor at = *c;
   uint64_t code = 0;

@@ -164,6 +164,7 @@ typedef struct bc_row {
   uint16_t first, last; /* StableHLO versions */
   const char *attrs;    /* names with blanks between */
 } bc_row;
+/* NULL where VHLO has no such op. */
 const bc_row *bc_row_by_name(const char *name, size_t n);
 /* The row of `opcode` in a version; NULL when that version has none. */
 const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version);
@@ -178,6 +179,7 @@ unsigned bc_float_code(base_dtype t);
 base_dtype bc_float_of(uint64_t code);
 /* The name of the enum that an attribute code stands for ("precision"), or NULL; and the code of a name, or 0. */
 const char *bc_enum_of(uint64_t code);
+/* And back; 0 where it is none of VHLO's enums. */
 uint64_t bc_enum_code(const char *name);
 
 /* What an optional attribute is when it is not written. */
@@ -189,11 +191,13 @@ typedef enum bc_default_kind {
   BC_D_WORD,
   BC_D_ACCURACY
 } bc_default_kind;
+/* A value that StableHLO leaves out and VHLO always says. */
 typedef struct bc_default {
   uint8_t kind;
   int64_t number;   /* NUMBER, and the elements of a SPLAT */
   const char *word; /* of an enum */
 } bc_default;
+/* Its kind is BC_D_NONE where the attribute has no default. */
 bc_default bc_default_of(unsigned opcode, const ir_mattr_spec *spec);
 /* Whether `a`, in StableHLO's form, says no more than its absence would. */
 bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a);
@@ -231,6 +235,7 @@ typedef struct bc_op_name {
   const base_istr *full; /* of other dialects: "sdy.mesh" */
 } bc_op_name;
 
+/* A row of the table of dialects. */
 typedef struct bc_dialect_name {
   base_slice name;
   uint8_t known; /* bc_dialect */
@@ -278,9 +283,11 @@ typedef struct bc_cursor {
 int bc_fail(const bc_cursor *c, base_code code, const char *format, ...) BASE_PRINTF(3, 4);
 #define BC_BAD(c, ...) bc_fail((c), XLAC_E_BAD_PROTO, __VA_ARGS__)
 int bc_no_memory(bc_reader *r);
+/* Bytes up to the end of the section or entry. */
 static inline size_t bc_left(const bc_cursor *c) {
   return (size_t)(c->end - c->p);
 }
+/* At the beginning of a section. */
 static inline bc_cursor bc_cursor_on(bc_reader *r, base_slice s) {
   return (bc_cursor){r, (const uint8_t *)s.p, (const uint8_t *)s.p + s.n};
 }
@@ -294,6 +301,7 @@ XLAC_MUST_USE int bc_signed(bc_cursor *c, int64_t *out);
 XLAC_MUST_USE int bc_flagged(bc_cursor *c, uint64_t *out, bool *flag);
 /* A count of things that take at least `each` bytes of what is left (0: any). */
 XLAC_MUST_USE int bc_count(bc_cursor *c, size_t each, uint32_t *out);
+/* The next n bytes as they are; they live as long as the file's. */
 XLAC_MUST_USE int bc_bytes(bc_cursor *c, size_t n, base_slice *out);
 /* A length and that many bytes; *out points into the file. */
 XLAC_MUST_USE int bc_blob(bc_cursor *c, base_slice *out);
@@ -312,6 +320,7 @@ XLAC_MUST_USE int bc_read_container(bc_reader *r);
 /* entry.c: attributes and types by number, each read once Reads the attribute unless that has been done. Cycles, too
  * deep nesting and too large trees are errors. */
 XLAC_MUST_USE int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out);
+/* The next number as the entry that it numbers. */
 XLAC_MUST_USE int bc_attr(bc_cursor *c, const ir_mattr **out);
 /* An attribute of this kind; `what` names it in the error. */
 XLAC_MUST_USE int bc_attr_of(bc_cursor *c, ir_mattr_kind kind, const char *what, const ir_mattr **out);
@@ -330,6 +339,7 @@ XLAC_MUST_USE int bc_made(const bc_cursor *c, const void *made);
 
 /* builtin.c, vhlo.c, tensor.c Each reads an entry from its code on. */
 XLAC_MUST_USE int bc_builtin_attr(bc_cursor *c, const ir_mattr **out);
+/* What an entry of each dialect holds. The cursor stands at the entry's first byte. */
 XLAC_MUST_USE int bc_builtin_type(bc_cursor *c, const ir_type **out);
 XLAC_MUST_USE int bc_vhlo_attr(bc_cursor *c, const ir_mattr **out);
 XLAC_MUST_USE int bc_vhlo_type(bc_cursor *c, const ir_type **out);

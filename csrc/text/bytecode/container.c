@@ -10,6 +10,9 @@
 
 /* ---- The numbers, strings and sections of MLIR bytecode. */
 
+/*   byte 217: type 12 of 9
+ *
+ * The place is the cursor's, counted from the beginning of the file. */
 int bc_fail(const bc_cursor *c, base_code code, const char *format, ...) {
   char what[400];
   va_list args;
@@ -20,6 +23,7 @@ int bc_fail(const bc_cursor *c, base_code code, const char *format, ...) {
   return base_fail(c->r->err, code, "byte %zu: %s", (size_t)(c->p - c->r->base), what);
 }
 
+/* All that reads bytecode says it in these words. */
 int bc_no_memory(bc_reader *r) {
   return base_oom(r->err, "reading bytecode");
 }
@@ -52,6 +56,9 @@ int bc_varint(bc_cursor *c, uint64_t *out) {
   return 0;
 }
 
+/*   0, -1, 1, -2 are 0, 1, 2, 3
+ *
+ * Zigzag, so that small negative numbers are short. */
 int bc_signed(bc_cursor *c, int64_t *out) {
   uint64_t v = 0;
   TRY(bc_varint(c, &v));
@@ -59,6 +66,7 @@ int bc_signed(bc_cursor *c, int64_t *out) {
   return 0;
 }
 
+/* A number and a flag in its lowest bit. */
 int bc_flagged(bc_cursor *c, uint64_t *out, bool *flag) {
   TRY(bc_varint(c, out));
   *flag = *out & 1;
@@ -77,6 +85,7 @@ int bc_count(bc_cursor *c, size_t each, uint32_t *out) {
   return 0;
 }
 
+/* Nothing is copied. */
 int bc_bytes(bc_cursor *c, size_t n, base_slice *out) {
   if (n > bc_left(c)) return BC_BAD(c, "expected %zu bytes, found %zu", n, bc_left(c));
   *out = (base_slice){(const char *)c->p, n};
@@ -84,6 +93,7 @@ int bc_bytes(bc_cursor *c, size_t n, base_slice *out) {
   return 0;
 }
 
+/*   length, bytes */
 int bc_blob(bc_cursor *c, base_slice *out) {
   uint64_t n = 0;
   TRY(bc_varint(c, &n));
@@ -112,6 +122,7 @@ int bc_section(bc_cursor *c, uint8_t *id, base_slice *out) {
   return bc_bytes(c, n, out);
 }
 
+/* The string of that number; no string ends in a zero. */
 int bc_string(bc_cursor *c, uint64_t index, base_slice *out) {
   assert(c->r->strings || c->r->n_strings == 0);
   if (index >= c->r->n_strings) return BC_BAD(c, "string %llu of %u", (unsigned long long)index, c->r->n_strings);
@@ -185,6 +196,7 @@ static int bc_read_strings(bc_reader *r) {
 
 /* --- dialects and op names --- */
 
+/* Entries of any other dialect can only be read where they are text. */
 static bc_dialect bc_known_dialect(base_slice name) {
   if (base_slice_is(name, "builtin")) return BC_BUILTIN;
   if (base_slice_is(name, "vhlo")) return BC_VHLO;
@@ -225,6 +237,7 @@ static int bc_other_op(bc_reader *r, bc_op_name *op) {
   return 0;
 }
 
+/* Words with blanks between, as ops.def has them. */
 static uint32_t bc_count_words(const char *names) {
   base_slice word = {0};
   uint32_t n = 0;
@@ -258,6 +271,7 @@ static int bc_read_op_name(bc_cursor *c, uint32_t dialect) {
   return 0;
 }
 
+/* The number of a dialect, in range. */
 static int bc_dialect_at(bc_cursor *c, uint32_t *out) {
   uint64_t v = 0;
   TRY(bc_varint(c, &v));
@@ -282,6 +296,7 @@ static int bc_read_op_names(bc_cursor *c) {
   return 0;
 }
 
+/*   number of dialects, each one's name and version; then the names of their ops, dialect by dialect */
 static int bc_read_dialects(bc_reader *r) {
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_DIALECT]);
   TRY(bc_count(&c, 1, &r->n_dialects));
@@ -316,6 +331,9 @@ static int bc_read_places(bc_cursor *c, bc_cursor *data, uint32_t n, bc_entry *e
   return 0;
 }
 
+/*   number of attributes, number of types; then for each dialect: how many, and each one's size
+ *
+ * Only places are noted here. An entry is read when something refers to it, since entries refer to later ones. */
 static int bc_read_entries(bc_reader *r) {
   bc_cursor c = bc_cursor_on(r, r->sections[BC_S_OFFSETS]);
   bc_cursor data = bc_cursor_on(r, r->sections[BC_S_ENTRIES]);
@@ -406,6 +424,7 @@ static int bc_read_sections(bc_cursor *c) {
   return 0;
 }
 
+/* Sections in the order in which one needs another. */
 int bc_read_container(bc_reader *r) {
   assert(r->m && r->base <= r->end);
   bc_cursor c = {r, r->base, r->end};

@@ -24,6 +24,7 @@ static int bc_attr_text(bc_cursor *c, const ir_mattr **out) {
   return BC_BAD(c, "an attribute's text can't be read: %.*s", text.n < 80 ? (int)text.n : 80, text.p);
 }
 
+/* An entry of a dialect without an encoding is the text of the type. */
 static int bc_type_text(bc_cursor *c, const ir_type **out) {
   base_slice text = {0};
   TRY(bc_entry_text(c, &text));
@@ -119,6 +120,8 @@ static void bc_add_weight(bc_reader *r, uint64_t weight) {
   r->weight = r->weight > bc_max_weight ? r->weight : r->weight + weight;
 }
 
+/* An attribute of a few bytes can stand for a tree that no memory holds, since entries are shared; so what is read
+ * is weighed by the parts that it would have, were it written out. */
 int bc_weigh(bc_cursor *c, uint64_t parts) {
   bc_add_weight(c->r, parts);
   return c->r->weight <= bc_max_weight ? 0 : bc_fail(c, XLAC_E_TOO_LARGE, "an attribute or type has too many parts");
@@ -136,18 +139,21 @@ int bc_attr_at(bc_cursor *c, uint64_t index, const ir_mattr **out) {
   return 0;
 }
 
+/* The entry that the next number stands for. */
 int bc_attr(bc_cursor *c, const ir_mattr **out) {
   uint64_t index = 0;
   TRY(bc_varint(c, &index));
   return bc_attr_at(c, index, out);
 }
 
+/* The same, which must be of this kind; `what` says so in the error. */
 int bc_attr_of(bc_cursor *c, ir_mattr_kind kind, const char *what, const ir_mattr **out) {
   bc_cursor at = *c;
   TRY(bc_attr(c, out));
   return (*out)->kind == kind ? 0 : BC_BAD(&at, "expected %s", what);
 }
 
+/*   0    none      index << 1 | 1    that one */
 int bc_optional_attr(bc_cursor *c, const ir_mattr **out) {
   uint64_t index = 0;
   bool present = false;
@@ -156,6 +162,7 @@ int bc_optional_attr(bc_cursor *c, const ir_mattr **out) {
   return present ? bc_attr_at(c, index, out) : 0;
 }
 
+/*   n, then n numbers */
 int bc_attrs(bc_cursor *c, uint32_t *n, const ir_mattr ***out) {
   TRY(bc_count(c, 1, n));
   *out = BASE_ARRAY(&c->r->scratch, const ir_mattr *, *n + 1u);
@@ -164,6 +171,7 @@ int bc_attrs(bc_cursor *c, uint32_t *n, const ir_mattr ***out) {
   return 0;
 }
 
+/* Read once, then found again; its weight counts each time. */
 int bc_type_at(bc_cursor *c, uint64_t index, const ir_type **out) {
   bc_reader *r = c->r;
   if (index >= r->n_types) return BC_BAD(c, "type %llu of %u", (unsigned long long)index, r->n_types);
@@ -174,12 +182,14 @@ int bc_type_at(bc_cursor *c, uint64_t index, const ir_type **out) {
   return 0;
 }
 
+/* The type that the next number stands for. */
 int bc_type(bc_cursor *c, const ir_type **out) {
   uint64_t index = 0;
   TRY(bc_varint(c, &index));
   return bc_type_at(c, index, out);
 }
 
+/*   n, then n numbers */
 int bc_types(bc_cursor *c, uint32_t *n, const ir_type ***out) {
   TRY(bc_count(c, 1, n));
   *out = BASE_ARRAY(&c->r->scratch, const ir_type *, *n + 1u);
@@ -188,6 +198,7 @@ int bc_types(bc_cursor *c, uint32_t *n, const ir_type ***out) {
   return 0;
 }
 
+/*   n, then n zigzag numbers */
 int bc_ints(bc_cursor *c, uint32_t *n, int64_t **out) {
   TRY(bc_count(c, 1, n));
   *out = BASE_ARRAY(&c->r->scratch, int64_t, *n + 1u);

@@ -232,6 +232,7 @@ static int bc_read_ops(bc_ir *ir, bc_cursor *c, ir_computation *to, uint64_t n) 
 
 /* ---- The head of one op: its name, attributes, types and operands, everything but its regions. */
 
+/* NULL for an empty one, as in ops that have no attributes. */
 int bc_attr_dict(bc_cursor *c, const ir_mdict **out) {
   assert(out);
   const ir_mattr *a;
@@ -339,6 +340,7 @@ static int bc_op_attributes(bc_cursor *c, bc_op *op, uint8_t mask) {
   return 0;
 }
 
+/* The types of the results, which is how many there are. */
 static int bc_op_results(bc_cursor *c, bc_op *op) {
   TRY(bc_types(c, &op->n_results, &op->types));
   return op->n_results > UINT16_MAX ? BC_BAD(c, "an op of %u results", op->n_results) : 0;

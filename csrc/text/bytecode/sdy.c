@@ -46,6 +46,7 @@ static int bc_sdy_list(bc_cursor *c, size_t size, uint32_t *n, void **out) {
   return *out ? 0 : bc_no_memory(c->r);
 }
 
+/*   n, then n zigzag numbers */
 static int bc_sdy_ints(bc_cursor *c, sdy_ints *out) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *out->v, &out->n, &list));
@@ -79,6 +80,7 @@ static int bc_sdy_axes(bc_cursor *c, sdy_axes *out) {
 
 /* --- one for each kind that is an attribute here --- */
 
+/*   #sdy<manual_axes{"x", "y"}> */
 static int bc_sdy_manual_axes(bc_cursor *c, void *out) {
   sdy_names *to = out;
   void *list;
@@ -93,6 +95,7 @@ static int bc_sdy_manual_axes(bc_cursor *c, void *out) {
   return 0;
 }
 
+/*   ["x"=2, "y"=4]: n, then n entries of name and size */
 static int bc_sdy_mesh_axes(bc_cursor *c, sdy_mesh *to) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *to->axes, &to->n_axes, &list));
@@ -178,11 +181,13 @@ static int bc_sdy_sharding(bc_cursor *c, void *out) {
   return bc_sdy_axes(c, &to->replicated);
 }
 
+/* The code for a sharding with unreduced axes: the sharding's parts, then these axes. */
 static int bc_sdy_unreduced(bc_cursor *c, void *out) {
   TRY(bc_sdy_sharding(c, out));
   return bc_sdy_axes(c, &((sdy_sharding *)out)->unreduced);
 }
 
+/*   #sdy.sharding_per_value<[<@mesh, [{"x"}]>, <@mesh, [{}]>]> */
 static int bc_sdy_shardings(bc_cursor *c, void *out) {
   sdy_shardings *to = out;
   void *list;
@@ -201,6 +206,7 @@ static int bc_sdy_axis_list(bc_cursor *c, void *out) {
   return bc_sdy_axes(c, out);
 }
 
+/*   [{"x"}, {"y", "z"}] */
 static int bc_sdy_axis_lists(bc_cursor *c, void *out) {
   sdy_axis_lists *to = out;
   void *list;
@@ -215,6 +221,7 @@ static int bc_sdy_axis_lists(bc_cursor *c, void *out) {
   return 0;
 }
 
+/* An all-to-all's: axes, from which dimension, to which. */
 static int bc_sdy_param(bc_cursor *c, void *out) {
   sdy_param *to = out;
   TRY(bc_sdy_axes(c, &to->axes));
@@ -222,6 +229,7 @@ static int bc_sdy_param(bc_cursor *c, void *out) {
   return bc_signed(c, &to->to);
 }
 
+/*   [{"x"}: 0->2, {"y"}: 1->3] */
 static int bc_sdy_params(bc_cursor *c, void *out) {
   sdy_params *to = out;
   void *list;
@@ -238,6 +246,7 @@ static int bc_sdy_params(bc_cursor *c, void *out) {
 
 /* --- sharding rules --- */
 
+/*   [i, jk] of a sharding rule: for each dimension its factors, by their numbers */
 static int bc_sdy_tensor_map(bc_cursor *c, sdy_tensor_map *to) {
   void *list;
   TRY(bc_sdy_list(c, sizeof *to->dims, &to->n_dims, &list));
@@ -254,6 +263,7 @@ static int bc_sdy_tensor_map(bc_cursor *c, sdy_tensor_map *to) {
   return 0;
 }
 
+/* The maps of all operands, or of all results. */
 static int bc_sdy_maps(bc_cursor *c, uint32_t *n, const sdy_tensor_map **out) {
   void *list;
   TRY(bc_sdy_list(c, sizeof **out, n, &list));

@@ -34,6 +34,7 @@ const ir_mattr_spec *bc_sdy_next_spec(const ir_mlir_info *op, const ir_mattr_spe
 
 /* sdy.c: reading. The properties of an op, added to its attributes. */
 XLAC_MUST_USE int bc_sdy_attr(bc_cursor *c, const ir_mattr **out);
+/* The inherent attributes of an op of sdy, in the order in which its row has them. */
 XLAC_MUST_USE int bc_sdy_properties(bc_cursor *c, const ir_mlir_info *op, const ir_mdict **attrs);
 
 #endif

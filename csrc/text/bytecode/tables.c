@@ -5,6 +5,7 @@
  * that reading goes by. */
 #include "bytecode.h"
 
+/* Ops of VHLO: name, opcode, first and last version, attributes in their order. */
 static const bc_row bc_rows[] = {
 #define ROW(name, code, first, last, attrs) {name, IR_OP_##code, first, last, attrs},
 #include "vhlo_ops.def"
@@ -40,6 +41,7 @@ const bc_row *bc_row_by_opcode(unsigned opcode, unsigned version) {
   return NULL;
 }
 
+/* Words have one blank between. */
 bool bc_next_word(const char **list, base_slice *word) {
   assert(*list);
   if (!**list) return false;
@@ -51,12 +53,15 @@ bool bc_next_word(const char **list, base_slice *word) {
 
 /* --- types and enums --- */
 
+/* Few enough for a search from the beginning. A type without a version is one that VHLO has no code for (u1, complex
+ * numbers): its code 0 in the table means nothing. */
 base_dtype bc_scalar_of(uint64_t code) {
   for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
     if (bc_scalar_since((base_dtype)t) && base_dtype_table[t].vhlo == code) return (base_dtype)t;
   return BASE_DTYPE_INVALID;
 }
 
+/*   f8E4M3    BC_V(1, 7) */
 unsigned bc_scalar_since(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
   return BC_V(info->vhlo_major, info->vhlo_minor);
@@ -67,12 +72,14 @@ unsigned bc_float_code(base_dtype t) {
   return base_dtype_of(t)->builtin;
 }
 
+/* Code 0 is an integer's, so no float is asked for by it. */
 base_dtype bc_float_of(uint64_t code) {
   for (int t = BASE_DTYPE_INVALID + 1; code && t < BASE_DTYPE_COUNT; t++)
     if (base_dtype_table[t].builtin == code) return (base_dtype)t;
   return BASE_DTYPE_INVALID;
 }
 
+/* VHLO's codes of enum attributes, and StableHLO's names of these enums. */
 static const char *const bc_enums[BC_V_COUNT] = {
     [BC_V_COMPARISON_DIRECTION] = "comparison_direction",
     [BC_V_COMPARISON_TYPE] = "comparison_type",
@@ -85,6 +92,7 @@ static const char *const bc_enums[BC_V_COUNT] = {
     [BC_V_ACCURACY_MODE] = "result_accuracy_mode",
 };
 
+/* NULL for a code that is no enum's. */
 const char *bc_enum_of(uint64_t code) {
   return code < BC_V_COUNT ? bc_enums[code] : NULL;
 }
@@ -146,6 +154,7 @@ static bool bc_is_empty(const ir_mattr *a) {
   }
 }
 
+/* A bool is a number here: false is 0. */
 static bool bc_is_number(const ir_mattr *a, int64_t number) {
   if (a->kind == IR_M_INTEGER) return a->v.i == number;
   return a->kind == IR_M_BOOL && a->v.b == (number != 0);
@@ -171,6 +180,7 @@ static bool bc_is_word(const ir_mattr *a, const char *word) {
   return true;
 }
 
+/* All of it DEFAULT and zero. */
 static bool bc_is_default_accuracy(const ir_mattr *a) {
   if (a->kind != IR_M_STRUCT) return false;
   const ir_mattr *mode = ir_m_field(a, "mode"), *ulps = ir_m_field(a, "ulps");
@@ -179,6 +189,7 @@ static bool bc_is_default_accuracy(const ir_mattr *a) {
          (!rtol || rtol->v.f == 0);
 }
 
+/* Whether StableHLO's text would leave the attribute out. */
 bool bc_is_default(unsigned opcode, const ir_mattr_spec *spec, const ir_mattr *a) {
   assert(a);
   bc_default d = bc_default_of(opcode, spec);
@@ -212,6 +223,7 @@ static const ir_field_info *bc_field_in(const char *name, base_slice field) {
   return NULL;
 }
 
+/* The attribute of the op whose struct has this field: VHLO spreads the fields of some structs over the op. */
 const ir_mattr_spec *bc_struct_of_field(unsigned opcode, base_slice field, const ir_field_info **info) {
   const ir_mlir_info *op = ir_opcode_info(opcode)->mlir;
   for (const ir_mattr_spec *spec = op ? op->attrs : NULL; spec && spec->name; spec++)

@@ -26,8 +26,7 @@ static int bc_encoding_text(bc_cursor *c, const ir_mattr *encoding, const base_i
   base_text t;
   base_text_init(&t, c->r->m->alloc);
   text_put_mlir_attr(&t, encoding);
-  size_t skip = t.n && t.s[0] == '#';
-  *out = t.failed ? NULL : ir_intern(c->r->m, t.s + skip, t.n - skip);
+  *out = t.failed ? NULL : ir_intern(c->r->m, t.s, t.n);
   base_text_free(&t);
   return *out ? 0 : bc_no_memory(c->r);
 }
@@ -69,6 +68,7 @@ int bc_make_tensor(bc_cursor *c, const ir_type *element, uint32_t rank, const in
   return bc_made(c, *out);
 }
 
+/*   tensor<*xf32> */
 int bc_make_unranked(bc_cursor *c, const ir_type *element, const ir_type **out) {
   base_dtype dtype;
   const ir_quant *quant;
@@ -102,6 +102,7 @@ int bc_make_complex(bc_cursor *c, const ir_type *element, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/*   memref<2x?xf32>, which xlac keeps as text */
 int bc_make_memref(bc_cursor *c, const ir_type *element, uint32_t rank, const int64_t *dims, const ir_type **out) {
   base_text t;
   base_text_init(&t, c->r->m->alloc);
@@ -278,6 +279,7 @@ int bc_float_bits(bc_cursor *c, const ir_type *type, const ir_mattr **out) {
   return 0;
 }
 
+/* A type, then the number's bits. */
 int bc_float(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   TRY(bc_type(c, &type));

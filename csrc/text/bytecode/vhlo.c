@@ -90,6 +90,7 @@ static int bc_i64s(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* One zigzag number as an i64 attribute. */
 static int bc_i64(bc_cursor *c, const ir_mattr **out) {
   int64_t v = 0;
   TRY(bc_signed(c, &v));
@@ -118,6 +119,7 @@ static int bc_accuracy(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "result_accuracy", v, out);
 }
 
+/*   "x":(2)4    pre-size and size of a part of an axis */
 static int bc_pair_of_sizes(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2];
   TRY(bc_i64(c, &v[0]));
@@ -145,6 +147,7 @@ static int bc_mesh_groups(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "replica_group_mesh_axes", v, out);
 }
 
+/*   "x"=2 */
 static int bc_mesh_axis(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[2];
   TRY(bc_attr_of(c, IR_M_STRING, "an axis's name", &v[0]));
@@ -160,12 +163,14 @@ static int bc_mesh(bc_cursor *c, const ir_mattr **out) {
   return bc_struct(c, "mesh", v, out);
 }
 
+/*   #stablehlo.bounds<?, 5> */
 static int bc_bounds(bc_cursor *c, const ir_mattr **out) {
   const ir_mattr *v[1];
   TRY(bc_i64s(c, &v[0]));
   return bc_struct(c, "type_extensions", v, out);
 }
 
+/* Only 0 and 1 are written. */
 static int bc_bool(bc_cursor *c, const ir_mattr **out) {
   bc_cursor at = *c;
   uint64_t v = 0;
@@ -175,6 +180,7 @@ static int bc_bool(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
+/* The number of a string. */
 static int bc_vhlo_string(bc_cursor *c, const ir_mattr **out) {
   const base_istr *s;
   TRY(bc_read_string(c, &s));
@@ -191,6 +197,7 @@ static int bc_vhlo_tensor(bc_cursor *c, const ir_mattr **out) {
   return bc_dense(c, type, data, out);
 }
 
+/* The number of a type. */
 static int bc_vhlo_type_attr(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
   TRY(bc_type(c, &type));
@@ -199,6 +206,7 @@ static int bc_vhlo_type_attr(bc_cursor *c, const ir_mattr **out) {
 }
 
 typedef int bc_attr_reader(bc_cursor *c, const ir_mattr **out);
+/* By VHLO's code of the attribute, which has been read. Enums are not here: see bc_enum_of. */
 static bc_attr_reader *const bc_attr_readers[BC_V_COUNT] = {
     [BC_V_ARRAY] = bc_list,          [BC_V_BOOL] = bc_bool,
     [BC_V_DICT] = bc_pairs,          [BC_V_FLOAT] = bc_float,
@@ -328,6 +336,7 @@ static int bc_vhlo_shaped(bc_cursor *c, uint64_t code, const ir_type **out) {
   return bc_make_tensor(c, element, rank, dims, encoding, out);
 }
 
+/*   (a, b) -> c: a list of types, then another */
 static int bc_vhlo_function(bc_cursor *c, const ir_type **out) {
   uint32_t n = 0, n_results = 0;
   const ir_type **inputs, **results;
@@ -337,6 +346,7 @@ static int bc_vhlo_function(bc_cursor *c, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/*   tuple<a, b>      !stablehlo.future<a> */
 static int bc_vhlo_list_type(bc_cursor *c, uint64_t code, const ir_type **out) {
   assert(code == BC_VT_TUPLE || code == BC_VT_FUTURE);
   uint32_t n = 0;
@@ -352,6 +362,7 @@ static int bc_vhlo_plain(bc_cursor *c, const char *text, const ir_type **out) {
   return bc_made(c, *out);
 }
 
+/*   complex<f32>      tensor<*xf32> */
 static int bc_vhlo_of(bc_cursor *c, uint64_t code, const ir_type **out) {
   const ir_type *element;
   TRY(bc_type(c, &element));

@@ -8,6 +8,7 @@
 
 /* ---- The marks that the writer of bytecode puts down, and the pools of what they number. */
 
+/* All that writes bytecode says it in these words. */
 int bc_write_memory(bc_writer *w) {
   return base_oom(w->err, "writing bytecode");
 }
@@ -93,16 +94,19 @@ static int bc_pool_bytes(bc_writer *w, bc_pool *pool, const char *s, size_t n, u
   return bc_pool_add(w, pool, 0, false, from, out);
 }
 
+/* The string's number; equal strings have one. */
 int bc_pool_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   return bc_pool_bytes(w, &w->strings, s, n, out);
 }
 
+/* The dialect's number. */
 int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   uint32_t string = 0;
   TRY(bc_pool_string(w, s, n, &string)); /* names of dialects lie among the strings */
   return bc_pool_bytes(w, &w->dialects, s, n, out);
 }
 
+/* A mark of the string; equal strings have one number. */
 int bc_mark_string(bc_writer *w, const base_istr *s) {
   uint32_t string = 0;
   TRY(bc_pool_string(w, s->s, s->n, &string));
@@ -196,6 +200,7 @@ static void bc_render_number(const bc_writer *w, base_text *out, unsigned mark, 
   }
 }
 
+/* Marks that bytes follow. */
 static bool bc_has_data(unsigned mark) {
   return mark == BC_MARK_BLOB || mark == BC_MARK_TEXT || mark == BC_MARK_BITS || mark == BC_MARK_NARROW;
 }
@@ -360,6 +365,7 @@ static void bc_put_made(const bc_writer *w, base_text *out, unsigned id, bc_sect
   base_text_free(&data);
 }
 
+/* The marks that are left when all entries have been taken out of them: the program itself. */
 static void bc_ir_section(const bc_writer *w, base_text *out) {
   bc_render(w, out, w->marks.s, w->marks.s + w->marks.n);
 }
@@ -369,6 +375,7 @@ static void bc_no_groups(const bc_writer *w, base_text *out) {
   (void)w;
   bc_put_varint(out, 0);
 }
+/* For sections that are there but empty. */
 static void bc_nothing(const bc_writer *w, base_text *out) {
   (void)w;
   (void)out;
@@ -440,6 +447,7 @@ static int bc_write_all(bc_writer *w, base_text *out) {
   return out->failed ? bc_write_memory(w) : 0;
 }
 
+/* Pools are told apart by a letter in front of their keys, so that all share one table. */
 static void bc_writer_open(bc_writer *w) {
   base_arena_init(&w->scratch, w->alloc);
   base_interner_init(&w->keys, &w->scratch);
@@ -463,6 +471,7 @@ static void bc_writer_close(bc_writer *w) {
   base_arena_free(&w->scratch);
 }
 
+/* `version` is the oldest StableHLO that is to read it; NULL for the default. */
 int text_write_bytecode(base_text *out, const ir_module *m, const char *version, xlac_error *err) {
   bc_writer w = {.m = m, .err = err, .alloc = m->alloc};
   TRY(bc_read_version(&w, version ? version : BC_DEFAULT_VERSION));

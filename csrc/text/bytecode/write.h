@@ -68,10 +68,12 @@ typedef struct bc_writer {
 
 /* write.c */
 void bc_mark(bc_writer *w, unsigned mark, uint64_t number);
+/* n elements of `width` bytes, by reference: p must live until the file is written. */
 void bc_mark_data(bc_writer *w, unsigned mark, const void *p, uint64_t n, unsigned width);
 void bc_mark_copy(bc_writer *w, const void *p, size_t n); /* a blob, copied */
 /* Numbers what has been marked since `from`, and takes the marks back. */
 XLAC_MUST_USE int bc_pool_add(bc_writer *w, bc_pool *pool, uint32_t dialect, bool custom, size_t from, uint32_t *out);
+/* Numbers of strings and dialects, in the order of first use. */
 XLAC_MUST_USE int bc_pool_string(bc_writer *w, const char *s, size_t n, uint32_t *out);
 XLAC_MUST_USE int bc_pool_dialect(bc_writer *w, const char *s, size_t n, uint32_t *out);
 XLAC_MUST_USE int bc_mark_string(bc_writer *w, const base_istr *s);
@@ -88,6 +90,7 @@ XLAC_MUST_USE int bc_mark_attr(bc_writer *w, bool builtin, const ir_mattr *a);
 XLAC_MUST_USE int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t);
 /* The low bits of v as an integer of that width. */
 void bc_mark_int(bc_writer *w, unsigned width, uint64_t v);
+/* An attribute of a dictionary. Keys are sorted before they are written. */
 typedef struct bc_pair {
   const char *key;
   size_t n;

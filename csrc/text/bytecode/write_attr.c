@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+/* `builtin`: as MLIR's own attribute; else as VHLO's. The same attribute may be written both ways. */
 int bc_mark_attr(bc_writer *w, bool builtin, const ir_mattr *a) {
   uint32_t attr = 0;
   TRY(bc_add_attr(w, builtin, a, &attr));
@@ -18,6 +19,7 @@ static int bc_add_builtin(bc_writer *w, size_t from, uint32_t *out) {
   return bc_pool_add(w, &w->attrs, w->builtin, true, from, out);
 }
 
+/* Takes what was marked since `from` as an entry of VHLO. */
 static int bc_add_vhlo(bc_writer *w, size_t from, uint32_t *out) {
   return bc_pool_add(w, &w->attrs, w->vhlo, true, from, out);
 }
@@ -32,6 +34,7 @@ static int bc_add_key(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   return bc_add_builtin(w, from, out);
 }
 
+/* Names in dictionaries and symbols are string attributes. */
 static int bc_mark_key(bc_writer *w, const base_istr *s) {
   uint32_t key = 0;
   TRY(bc_add_key(w, s->s, s->n, &key));
@@ -41,6 +44,7 @@ static int bc_mark_key(bc_writer *w, const base_istr *s) {
 
 /* --- locations --- */
 
+/* NULL is an unknown location. */
 static int bc_mark_loc(bc_writer *w, const ir_mattr *loc) {
   uint32_t v = 0;
   TRY(bc_add_loc(w, loc, &v));
@@ -97,6 +101,7 @@ int bc_add_loc(bc_writer *w, const ir_mattr *loc, uint32_t *out) {
 
 /* --- data --- */
 
+/* Narrow integers are one byte, all others zigzag. */
 void bc_mark_int(bc_writer *w, unsigned width, uint64_t v) {
   assert(width > 0);
   if (width < 64) v &= (UINT64_C(1) << width) - 1;
@@ -173,6 +178,7 @@ static int bc_mark_bool(bc_writer *w, bool builtin, bool v) {
   return 0;
 }
 
+/*   code, n, then n numbers of attributes */
 static int bc_mark_array(bc_writer *w, bool builtin, const ir_mattrs *list) {
   bc_mark(w, BC_MARK_VARINT, builtin ? BC_B_ARRAY : BC_V_ARRAY);
   bc_mark(w, BC_MARK_VARINT, list->n);
@@ -194,6 +200,7 @@ static int bc_mark_dict(bc_writer *w, bool builtin, const ir_mdict *d) {
   return 0;
 }
 
+/*   @name */
 int bc_mark_symbol_of(bc_writer *w, const base_istr *name) {
   uint32_t symbol = 0;
   size_t from = w->marks.n;
@@ -232,6 +239,7 @@ int bc_add_enum(bc_writer *w, const char *name, const char *word, uint32_t *out)
   return bc_add_vhlo(w, from, out);
 }
 
+/* Any attribute of integers: a dense array, a dense tensor. */
 static int bc_mark_ints_of(bc_writer *w, const ir_mattr *a) {
   uint32_t n = 0;
   const int64_t *v = ir_m_ints(a, &w->scratch, &n);
@@ -240,6 +248,7 @@ static int bc_mark_ints_of(bc_writer *w, const ir_mattr *a) {
   return 0;
 }
 
+/* 0 for a field that is not there. */
 static void bc_mark_i64_of(bc_writer *w, const ir_mattr *a) {
   bc_mark(w, BC_MARK_SIGNED, a && a->kind == IR_M_INTEGER ? (uint64_t)a->v.i : 0);
 }
@@ -265,6 +274,9 @@ static int bc_mark_axis_ref(bc_writer *w, const ir_mattr *a) {
   return part ? bc_mark_attr(w, false, part) : 0;
 }
 
+/*   #stablehlo.mesh<axes = [...], device_ids = dense<...>>
+ *
+ * Device numbers may be left out. */
 static int bc_mark_mesh(bc_writer *w, const ir_mattr *a) {
   const ir_mattr *axes = ir_m_field(a, "axes"), *ids = ir_m_field(a, "device_ids");
   uint32_t v = 0;
@@ -364,6 +376,7 @@ static bool bc_is_builtin_only(const ir_mattr *a) {
   return a->kind == IR_M_UNIT || (a->kind == IR_M_STRING && a->type) || (a->kind == IR_M_SYMBOL && a->v.list->n > 1);
 }
 
+/* Units, symbols and strings with a type: VHLO has none of these. */
 static int bc_mark_builtin_only(bc_writer *w, const ir_mattr *a) {
   if (a->kind == IR_M_UNIT) return bc_mark(w, BC_MARK_VARINT, BC_B_UNIT), 0;
   if (a->kind == IR_M_SYMBOL) return bc_mark_symbol(w, a->v.list);
@@ -409,6 +422,7 @@ int bc_add_attr(bc_writer *w, bool builtin, const ir_mattr *a, uint32_t *out) {
 
 /* --- made up --- */
 
+/* These make attributes that no op of the module has: what VHLO says and StableHLO leaves out. */
 int bc_add_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t string = 0;
@@ -418,12 +432,14 @@ int bc_add_string(bc_writer *w, const char *s, size_t n, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* A VHLO bool. */
 int bc_add_bool(bc_writer *w, bool v, uint32_t *out) {
   size_t from = w->marks.n;
   TRY(bc_mark_bool(w, false, v));
   return bc_add_vhlo(w, from, out);
 }
 
+/*   3 : i64 */
 int bc_add_i64(bc_writer *w, int64_t v, uint32_t *out) {
   const ir_type i64 = {.kind = IR_TYPE_ELEMENT, .dtype = XLAC_S64};
   const ir_mattr a = {.kind = IR_M_INTEGER, .type = &i64, .v = {.i = v}};
@@ -440,6 +456,7 @@ int bc_add_i64s(bc_writer *w, uint32_t rank, const int64_t *dims, uint32_t n, in
   return bc_add_vhlo(w, from, out);
 }
 
+/*   dense<false> : tensor<nxi1>, as one byte; no byte where n is 0 */
 int bc_add_bools(bc_writer *w, uint32_t n, uint32_t *out) {
   const int64_t dims[1] = {n};
   const ir_type type = {.kind = IR_TYPE_TENSOR, .dtype = XLAC_PRED, .rank = 1, .dims = dims};
@@ -463,6 +480,7 @@ int bc_add_words(bc_writer *w, uint32_t n, const char *name, const char *word, u
   return bc_add_vhlo(w, from, out);
 }
 
+/*   code, 0 */
 int bc_add_empty(bc_writer *w, uint64_t code, uint32_t *out) {
   size_t from = w->marks.n;
   bc_mark(w, BC_MARK_VARINT, code);
@@ -470,6 +488,7 @@ int bc_add_empty(bc_writer *w, uint64_t code, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* atol, rtol and ulps 0, mode DEFAULT. */
 int bc_add_accuracy(bc_writer *w, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t mode = 0;
@@ -492,6 +511,7 @@ int bc_add_none(bc_writer *w, uint32_t *out) {
   return bc_add_vhlo(w, from, out);
 }
 
+/* By bytes, a prefix before what it is a prefix of. */
 static int bc_compare_pairs(const void *a, const void *b) {
   const bc_pair *x = a, *y = b;
   size_t n = x->n < y->n ? x->n : y->n;

@@ -41,6 +41,7 @@ int bc_find_casts(bc_writer *w) {
   return ok ? 0 : bc_write_memory(w);
 }
 
+/* Whether anything but an op of sdy uses this result, which is then used through a cast. */
 static bool bc_cast_is_needed(const bc_writer *w, const ir_op *op, uint32_t i) {
   uint64_t v;
   return bc_cast_is_own(op) && base_map_get(&w->casts, bc_cast_key(op, i), &v);
@@ -54,6 +55,7 @@ static uint32_t bc_cast_results(const bc_writer *w, const ir_op *op, uint32_t n)
   return casts;
 }
 
+/* Of the first n parameters: each cast takes a number between the parameters and the ops. */
 static uint32_t bc_cast_params(const bc_writer *w, const ir_computation *c, uint32_t n) {
   assert(n <= c->n_params);
   uint32_t casts = 0;
@@ -136,6 +138,7 @@ static int bc_mark_cast(bc_writer *w, const ir_mattr *loc, ir_value v, bool to_o
   return 0;
 }
 
+/* VHLO's types to builtin's, for the operands that an op of VHLO gives. */
 int bc_mark_casts_before(bc_writer *w, const ir_op *op) {
   for (uint32_t i = 0; sdy_is_op(op) && i < op->n_operands; i++) {
     ir_value v = {op->operands[i].op, op->operands[i].index};
@@ -144,12 +147,14 @@ int bc_mark_casts_before(bc_writer *w, const ir_op *op) {
   return 0;
 }
 
+/* And back, for results that ops of VHLO use. */
 int bc_mark_casts_after(bc_writer *w, const ir_op *op) {
   for (uint32_t i = 0; sdy_is_op(op) && i < op->n_results; i++)
     if (bc_cast_is_needed(w, op, i)) TRY(bc_mark_cast(w, op->loc, (ir_value){(ir_op *)(uintptr_t)op, i}, false));
   return 0;
 }
 
+/* A region of an sdy op has arguments of builtin's types. */
 int bc_mark_casts_of_params(bc_writer *w, const ir_computation *c) {
   for (uint32_t i = 0; bc_cast_inside(c) && i < c->n_params; i++)
     if (bc_cast_is_needed(w, c->params[i], 0))
@@ -157,6 +162,7 @@ int bc_mark_casts_of_params(bc_writer *w, const ir_computation *c) {
   return 0;
 }
 
+/* What the region of an sdy op returns must be of builtin's types. */
 int bc_mark_casts_of_return(bc_writer *w, const ir_computation *c) {
   for (uint32_t i = 0; bc_cast_inside(c) && i < c->n_results; i++)
     if (!bc_cast_is_own(c->results[i].op)) TRY(bc_mark_cast(w, c->return_loc, c->results[i], true));

@@ -5,6 +5,7 @@
 #include "../../ir/sdy/sdy.h"
 #include "write.h"
 
+/* Attributes of one op's own; no op has as many. */
 enum { BC_MAX_OWN = 40 };
 
 /* The head of an op to be written: numbers of pools. */
@@ -20,6 +21,7 @@ typedef struct bc_out_op {
   uint32_t made_properties; /* of a dialect with an encoding of its own */
 } bc_out_op;
 
+/* The number of an op's name. `registered`: xlac knows that the dialect has it. */
 int bc_op_name_of(bc_writer *w, uint32_t dialect, bool registered, const char *s, size_t n, uint32_t *out) {
   size_t from = w->marks.n;
   uint32_t string = 0;
@@ -335,6 +337,8 @@ static int bc_add_module_properties(bc_writer *w, const bc_out_op *op, uint32_t 
   return bc_pool_add(w, &w->properties, 0, false, from, out);
 }
 
+/* builtin.module is itself an op in the file: one region, one block, no arguments. Newer containers have its name
+ * and visibility as properties, older ones in the dictionary. */
 static int bc_mark_module_head(bc_writer *w) {
   bc_out_op op = {0};
   ir_mdict *rest;

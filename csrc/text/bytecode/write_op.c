@@ -4,6 +4,7 @@
  * StableHLO's VhloOps.td and Version.h for those. */
 #include "write.h"
 
+/* The api_version of custom calls whose backend_config is a dictionary. */
 enum { BC_TYPED_FFI = 4 };
 
 /* NULL where the op does not have it. */

@@ -26,6 +26,7 @@ static int bc_sdy_mark_made(bc_writer *w, size_t from) {
   return 0;
 }
 
+/*   n, then n zigzag numbers */
 static void bc_sdy_mark_ints(bc_writer *w, sdy_ints list) {
   bc_mark(w, BC_MARK_VARINT, list.n);
   for (uint32_t i = 0; i < list.n; i++) bc_mark(w, BC_MARK_SIGNED, (uint64_t)list.v[i]);
@@ -40,6 +41,7 @@ static int bc_sdy_mark_axes(bc_writer *w, sdy_axes axes) {
 
 /* --- one for each kind --- */
 
+/* Axes' names as MLIR's own strings. */
 static int bc_sdy_put_manual_axes(bc_writer *w, const sdy_names *names) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_MANUAL_AXES);
   bc_mark(w, BC_MARK_VARINT, names->n);
@@ -80,6 +82,7 @@ static int bc_sdy_put_axis(bc_writer *w, const sdy_axis *axis) {
   return 0;
 }
 
+/*   {"x", ?}p1: axes, whether closed, priority << 1 | 1 (0: none) */
 static int bc_sdy_put_dim(bc_writer *w, const sdy_dim *dim) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_DIM);
   TRY(bc_sdy_mark_axes(w, dim->axes));
@@ -102,6 +105,7 @@ static int bc_sdy_put_sharding(bc_writer *w, const sdy_sharding *s) {
   return s->unreduced.n ? bc_sdy_mark_axes(w, s->unreduced) : 0;
 }
 
+/* The code tells whether any of them has unreduced axes, which older readers do not know. */
 static int bc_sdy_put_shardings(bc_writer *w, const sdy_shardings *list) {
   bool unreduced = false;
   for (uint32_t i = 0; i < list->n; i++) unreduced = unreduced || list->v[i]->unreduced.n;
@@ -111,11 +115,13 @@ static int bc_sdy_put_shardings(bc_writer *w, const sdy_shardings *list) {
   return 0;
 }
 
+/*   {"x", "y"} */
 static int bc_sdy_put_axis_list(bc_writer *w, const sdy_axes *axes) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_AXES);
   return bc_sdy_mark_axes(w, *axes);
 }
 
+/*   [{"x"}, {"y", "z"}] */
 static int bc_sdy_put_axis_lists(bc_writer *w, const sdy_axis_lists *lists) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_AXIS_LISTS);
   bc_mark(w, BC_MARK_VARINT, lists->n);
@@ -123,6 +129,7 @@ static int bc_sdy_put_axis_lists(bc_writer *w, const sdy_axis_lists *lists) {
   return 0;
 }
 
+/*   {"x"}: 0->2 */
 static int bc_sdy_put_param(bc_writer *w, const sdy_param *p) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_PARAM);
   TRY(bc_sdy_mark_axes(w, p->axes));
@@ -131,6 +138,7 @@ static int bc_sdy_put_param(bc_writer *w, const sdy_param *p) {
   return 0;
 }
 
+/*   [{"x"}: 0->2, {"y"}: 1->3] */
 static int bc_sdy_put_params(bc_writer *w, const sdy_params *list) {
   bc_mark(w, BC_MARK_VARINT, BC_SDY_PARAMS);
   bc_mark(w, BC_MARK_VARINT, list->n);
@@ -138,6 +146,7 @@ static int bc_sdy_put_params(bc_writer *w, const sdy_params *list) {
   return 0;
 }
 
+/*   [i, jk]: for each dimension an entry of its factors */
 static int bc_sdy_put_map(bc_writer *w, const sdy_tensor_map *map) {
   assert(map->dims || map->n_dims == 0);
   bc_mark(w, BC_MARK_VARINT, BC_SDY_TENSOR_MAP);
@@ -151,6 +160,7 @@ static int bc_sdy_put_map(bc_writer *w, const sdy_tensor_map *map) {
   return 0;
 }
 
+/* The maps of all operands, or of all results. */
 static int bc_sdy_mark_maps(bc_writer *w, uint32_t n, const sdy_tensor_map *maps) {
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) {
@@ -177,6 +187,7 @@ static int bc_sdy_put_rule(bc_writer *w, const sdy_rule *rule) {
 
 /* --- any --- */
 
+/* One entry's marks, by its kind. What has no encoding has gone as text (bc_sdy_is_text). */
 static int bc_sdy_put(bc_writer *w, sdy_kind kind, const void *what) {
   assert(what);
   switch (kind) {
@@ -232,6 +243,7 @@ static int bc_sdy_add_text(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   return copy ? bc_add_foreign(w, &w->attrs, copy, n, out) : bc_write_memory(w);
 }
 
+/* The attribute's number. Parts are entries of their own, so this recurs, to a bounded depth. */
 int bc_add_sdy(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   size_t from = w->marks.n;
   if (bc_sdy_is_text(a)) return bc_sdy_add_text(w, a, out);

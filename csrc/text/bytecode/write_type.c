@@ -3,6 +3,7 @@
  * Types that are made here on the stack (elements of tensors, parts of complex numbers) serve only for their marks. */
 #include "write.h"
 
+/* `builtin`: as MLIR's own type; else as VHLO's. */
 int bc_mark_type(bc_writer *w, bool builtin, const ir_type *t) {
   uint32_t type = 0;
   TRY(bc_add_type(w, builtin, t, &type));
@@ -59,6 +60,7 @@ static int bc_mark_scalar(bc_writer *w, bool builtin, base_dtype t) {
   return 0;
 }
 
+/* The bits of a double, as a number. */
 static uint64_t bc_f64_bits(double v) {
   uint64_t bits = 0;
   memcpy(&bits, &v, sizeof bits);
@@ -166,12 +168,14 @@ static int bc_mark_other(bc_writer *w, bool builtin, const base_istr *text) {
 
 /* --- shapes and lists --- */
 
+/* The element type of a tensor, which is no type of its own in the module. */
 static int bc_mark_element(bc_writer *w, bool builtin, const ir_type *t) {
   const ir_type element = {
       .kind = t->text ? IR_TYPE_OTHER : IR_TYPE_ELEMENT, .dtype = t->dtype, .quant = t->quant, .text = t->text};
   return bc_mark_type(w, builtin, &element);
 }
 
+/* Whether a dimension has a bound, for which VHLO has an encoding: #stablehlo.bounds<?, 5>. */
 static bool bc_has_bounds(const ir_type *t) {
   for (uint32_t i = 0; i < t->rank; i++)
     if (ir_dim_is_dynamic(t, i) && t->dims[i] != IR_UNBOUNDED) return true;
@@ -206,6 +210,7 @@ static int bc_mark_tensor(bc_writer *w, bool builtin, const ir_type *t) {
   return bc_mark_element(w, builtin, t);
 }
 
+/*   n, then n numbers of types */
 static int bc_mark_types(bc_writer *w, bool builtin, uint32_t n, const ir_type *const *types) {
   bc_mark(w, BC_MARK_VARINT, n);
   for (uint32_t i = 0; i < n; i++) TRY(bc_mark_type(w, builtin, types[i]));

@@ -35,6 +35,7 @@ bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t 
   return true;
 }
 
+/* The copy of the text goes with it. */
 void text_lexer_close(text_lexer *lx, base_alloc alloc) {
   base_free(alloc, (void *)lx->text);
   *lx = (text_lexer){0};
@@ -175,6 +176,9 @@ static const char *one_escape(const char *s, const char *e, char **out) {
   return s;
 }
 
+/*   a\n\x41\'    a, newline, A, '
+ *
+ * What string literals of C have. `out` has room for as many bytes as the escaped text; -1 where an escape is none. */
 ptrdiff_t text_unescape(const char *s, const char *e, char *out) {
   char *at = out;
   while (s < e) {

@@ -21,6 +21,7 @@ extern const uint8_t text_class[256];
 /* Zero bytes after the text: a zero byte ends every scan, so that scans need no other bound. */
 enum { TEXT_PADDING = 64 };
 
+/* A place in a text. The padding of zeros lets a reader look a few bytes ahead without asking for the end. */
 typedef struct text_lexer {
   const char *p;    /* start of the next token */
   const char *text; /* the copy, from its first byte to `end`, then TEXT_PADDING zeros */
@@ -38,6 +39,7 @@ static inline bool text_is(char c, unsigned classes) {
 /* Copies the text. false when out of memory. Leaves the cursor on the first token. text_lexer_close frees the copy
  * with the same allocator. */
 bool text_lexer_open(text_lexer *lx, base_alloc alloc, const char *text, size_t n);
+/* Frees the copy. */
 void text_lexer_close(text_lexer *lx, base_alloc alloc);
 /* Line and column of `at`, from 1. Amortised constant time when asked in text order. `at` lies in the copy, its end
  * included. */

@@ -29,6 +29,7 @@ typedef struct text_printer {
   int status;                   /* the first failure but for memory */
   base_arena arena;             /* orders and tables of this run */
   base_map type_places;         /* type -> place of its text in out */
+  struct text_digests *digests; /* what stands for the bodies of computations; NULL: their text */
   uint32_t *canonical_names;    /* by op id: its number plus one, or 0 */
   uint32_t n_canonical;         /* names given out in the computation being printed */
   uint32_t *frames;             /* new row of each row of StackFrames, 0 dropped; NULL: rows keep their numbers */
@@ -39,9 +40,13 @@ typedef struct text_printer {
   base_map chains;              /* async op -> its start, low bit set when the chain is sugar */
 } text_printer;
 
+/* print_module.c: the header line; what the others look up about callers. */
+void text_write_header(text_printer *p, const ir_module *m);
+bool text_survey_module(text_printer *p);
 /* print_module.c `m` may be any module, or NULL where an attribute is printed alone. text_printer_finish frees what
  * this makes. */
 void text_printer_init(text_printer *p, base_text *out, const ir_module *m, const text_print_options *options);
+/* How many bytes the canonical modes may print of one module, since bodies are printed wherever they are called. */
 size_t text_canonical_limit(const text_printer *p);
 XLAC_MUST_USE int text_printer_finish(text_printer *p, xlac_error *err);
 
@@ -52,6 +57,9 @@ void text_write_body(text_printer *p, const ir_computation *c);
 /* print_sources.c: renumbers the source tables by first use in text order, which sets p->frames, and writes them. */
 void text_number_sources(text_printer *p);
 void text_write_sources(text_printer *p);
+
+/* print_fingerprint.c: a number in the place of the body. */
+void text_write_digest(text_printer *p, const ir_computation *c);
 
 /* print_computation.c */
 void text_write_op(text_printer *p, const ir_op *op);

@@ -42,6 +42,7 @@ void text_put_escaped(base_text *out, const char *s, size_t n) {
   }
 }
 
+/* NULL is printed as "". */
 void text_put_quoted(base_text *out, const base_istr *s) {
   base_putc(out, '"');
   if (s) text_put_escaped(out, s->s, s->n);
@@ -75,6 +76,7 @@ static bool reads_back_raw(const base_istr *s) {
   return true;
 }
 
+/* In quotes but as it is, where the reader gets the same string from that. */
 void text_put_raw_quoted(base_text *out, const base_istr *s) {
   if (!reads_back_raw(s)) {
     text_put_quoted(out, s);
@@ -85,6 +87,7 @@ void text_put_raw_quoted(base_text *out, const base_istr *s) {
   base_putc(out, '"');
 }
 
+/* JSON's four blanks. */
 static size_t skip_json_blanks(const char *s, size_t n, size_t i) {
   while (i < n && (s[i] == ' ' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')) i++;
   return i;
@@ -117,6 +120,7 @@ bool text_is_json_dict(const char *s, size_t n) {
   return depth == 0 && skip_json_blanks(s, n, i) == n;
 }
 
+/*   1,0,2 */
 void text_put_ints(base_text *out, const int64_t *v, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     if (i) base_putc(out, ',');
@@ -124,6 +128,7 @@ void text_put_ints(base_text *out, const int64_t *v, uint32_t n) {
   }
 }
 
+/*   {1,0}      {} for NULL */
 void text_put_index(base_text *out, const ir_ints *index) {
   base_putc(out, '{');
   if (index) text_put_ints(out, index->v, index->n);
@@ -142,6 +147,7 @@ void text_put_double(base_text *out, double v) {
   }
 }
 
+/*   true      false */
 static void put_bool(base_text *out, bool b) {
   if (b)
     BASE_PUT(out, "true");
@@ -149,6 +155,7 @@ static void put_bool(base_text *out, bool b) {
     BASE_PUT(out, "false");
 }
 
+/* A word without quotes. */
 static void put_bare(base_text *out, const base_istr *s) {
   if (s) base_put(out, s->s, s->n);
 }
@@ -161,6 +168,7 @@ static void put_key(base_text *out, const base_istr *key) {
     text_put_quoted(out, key);
 }
 
+/*   {high,default} */
 static void put_name_list(base_text *out, const ir_names *names) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < names->n; i++) {
@@ -170,6 +178,7 @@ static void put_name_list(base_text *out, const ir_names *names) {
   base_putc(out, '}');
 }
 
+/*   {true,false} */
 static void put_bool_list(base_text *out, const ir_ints *bools) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < bools->n; i++) {
@@ -179,6 +188,7 @@ static void put_bool_list(base_text *out, const ir_ints *bools) {
   base_putc(out, '}');
 }
 
+/*   {{0,1},{2,3}} */
 static void put_int_lists(base_text *out, const ir_int_lists *lists) {
   base_putc(out, '{');
   for (uint32_t i = 0; lists && i < lists->n; i++) {
@@ -188,6 +198,7 @@ static void put_int_lists(base_text *out, const ir_int_lists *lists) {
   base_putc(out, '}');
 }
 
+/*   {f32[2]{0}, s32[]} */
 static void put_type_list(base_text *out, const ir_types *types) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < types->n; i++) {
@@ -199,6 +210,7 @@ static void put_type_list(base_text *out, const ir_types *types) {
 
 /* --- windows and convolutions --- */
 
+/* Parts of a window, in the order in which they are printed. */
 typedef enum window_part {
   WINDOW_SIZE,
   WINDOW_STRIDE,
@@ -209,6 +221,7 @@ typedef enum window_part {
   WINDOW_PARTS
 } window_part;
 
+/* A part that is the default in all dimensions is left out. */
 static bool is_default_window_part(const ir_window_dim *d, window_part part) {
   switch (part) {
     case WINDOW_STRIDE:
@@ -226,6 +239,7 @@ static bool is_default_window_part(const ir_window_dim *d, window_part part) {
   }
 }
 
+/* One dimension's share of a part: 3, or 0_1 of a padding. */
 static void put_window_part(base_text *out, const ir_window_dim *d, window_part part) {
   switch (part) {
     case WINDOW_SIZE:
@@ -392,6 +406,9 @@ static void put_accuracy(base_text *out, const ir_accuracy *a) {
   BASE_PUT(out, "}}");
 }
 
+/*   backend_config={"a":1}      backend_config="text"
+ *
+ * JSON goes without quotes, as XLA prints it. */
 static void put_config(base_text *out, const ir_config_text *c) {
   if (c->raw || text_is_json_dict(c->text->s, c->text->n))
     put_bare(out, c->text);
@@ -399,6 +416,7 @@ static void put_config(base_text *out, const ir_config_text *c) {
     text_put_quoted(out, c->text);
 }
 
+/*   {{0}: (1, {})} */
 static void put_aliasing(base_text *out, const ir_aliasing *a) {
   base_putc(out, '{');
   for (uint32_t i = 0; i < a->n; i++) {
@@ -413,6 +431,7 @@ static void put_aliasing(base_text *out, const ir_aliasing *a) {
   base_putc(out, '}');
 }
 
+/*   {kind="sharding", entry={replicated}, exit={maximal device=0}} */
 static void put_domain(base_text *out, const ir_domain *d, bool metadata) {
   BASE_PUT(out, "{kind=");
   text_put_quoted(out, d->kind);
@@ -458,6 +477,7 @@ static void write_called_value(text_printer *p, const ir_op *op, unsigned key) {
     text_write_name(p, op->called[slot]->name);
 }
 
+/*   {%a, %b} */
 static void write_control_preds(text_printer *p, const ir_op *op) {
   base_putc(p->out, '{');
   for (uint32_t i = 0; i < op->n_control_preds; i++) {
@@ -474,6 +494,7 @@ void text_write_metadata(text_printer *p, const ir_metadata *m) {
   base_putc(p->out, '}');
 }
 
+/* Every kind of attribute, without its key. */
 void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
   base_text *out = p->out;
   switch (a->kind) {

@@ -4,6 +4,7 @@
  *     %a = f32[] parameter(0)
  *     ROOT %add = f32[] add(%a, %b)
  *   }, execution_thread="t" */
+#include "../../base/heed.h"
 #include "print.h"
 
 /* ---- Decides how async chains print: "add-start(x, y)" sugar when the wrapped computation is nothing but one op on
@@ -99,6 +100,7 @@ static size_t shown_length(const text_printer *p, const base_istr *name) {
   return dot ? (size_t)(dot - name->s) : name->n;
 }
 
+/*   %name, or name where the mode prints no signs */
 void text_write_name(text_printer *p, const base_istr *name) {
   assert(name);
   if (p->percent) base_putc(p->out, '%');
@@ -199,6 +201,7 @@ int text_print_op(base_text *out, const ir_op *op, const text_print_options *opt
   return text_printer_finish(&p, err);
 }
 
+/* Two blanks a level. */
 static void write_indent(text_printer *p) {
   for (uint32_t i = 0; i < p->indent; i++) BASE_PUT(p->out, "  ");
 }
@@ -276,6 +279,8 @@ static void write_ops(text_printer *p, const ir_computation *c, bool as_schedule
   p->named = named;
 }
 
+/* Whether a fusion calls this computation. Looks through the whole module: for printing one computation alone, where
+ * no survey has been made. */
 static bool is_fused(const ir_computation *c) {
   IR_FOR_COMPUTATIONS(other, c->module) {
     IR_FOR_OPS(op, other) {
@@ -309,9 +314,14 @@ void text_write_computation(text_printer *p, const ir_computation *c) {
 
 /* A body inside an op: neither name nor signature, but for the modes that show a signature. */
 void text_write_body(text_printer *p, const ir_computation *c) {
+  if (p->digests) {
+    text_write_digest(p, c);
+    return;
+  }
   if (p->nesting >= TEXT_MAX_NESTING) p->status = XLAC_E_TOO_DEEP;
   if (p->out->n - p->start > text_canonical_limit(p)) p->status = XLAC_E_TOO_LARGE;
-  if (p->status) return;
+  if (base_heed_tick(c->n_ops)) p->out->failed = true; /* a body may be written out very often */
+  if (p->status || p->out->failed) return;
   assert(p->bodies);
   p->nesting++;
   write_indent(p);
@@ -322,6 +332,7 @@ void text_write_body(text_printer *p, const ir_computation *c) {
   p->nesting--;
 }
 
+/* One computation alone, without header and without what it calls. */
 int text_print_computation(base_text *out, const ir_computation *c, const text_print_options *options,
                            xlac_error *err) {
   text_printer p;

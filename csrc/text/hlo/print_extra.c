@@ -5,6 +5,7 @@
  * Source: HloInstruction::PrintExtraAttributes and the PrintExtraAttributesImpl of each subclass. */
 #include "print.h"
 
+/*   , key= */
 static void write_key(text_printer *p, const char *key) {
   BASE_PUT(p->out, ", ");
   base_puts(p->out, key);
@@ -13,10 +14,12 @@ static void write_key(text_printer *p, const char *key) {
 
 /* --- defaults --- */
 
+/* Whether the attribute is this word. */
 static bool is_name(const ir_attr *a, const char *name) {
   return a->v.str && strcmp(a->v.str->s, name) == 0;
 }
 
+/*   operand_precision={default,default} is not printed */
 static bool is_default_precision(const ir_names *names) {
   for (uint32_t i = 0; i < names->n; i++) {
     if (strcmp(names->v[i]->s, "default") != 0) return false;
@@ -39,6 +42,7 @@ static bool is_default_comparison(const ir_op *op, const ir_attr *type) {
   }
 }
 
+/* Numbers that XLA does not print. */
 static bool is_default_int(const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_FEATURE_GROUP_COUNT:
@@ -51,6 +55,7 @@ static bool is_default_int(const ir_attr *a) {
   }
 }
 
+/* Words that XLA does not print. */
 static bool is_default_name(const ir_op *op, const ir_attr *a) {
   switch (a->key) {
     case IR_ATTR_TYPE:
@@ -70,6 +75,7 @@ static bool is_default_name(const ir_op *op, const ir_attr *a) {
   }
 }
 
+/* The main thread, and empty strings. A custom call's target is always printed. */
 static bool is_default_string(const ir_attr *a) {
   if (a->key == IR_ATTR_ASYNC_THREAD) return !a->v.str || is_name(a, "main");
   return a->key != IR_ATTR_CUSTOM_CALL_TARGET && (!a->v.str || a->v.str->n == 0);
@@ -141,6 +147,7 @@ static bool is_called_key(unsigned key) {
   return ir_attr_table[key].kind == IR_KIND_CALLED || key == IR_ATTR_IS_COMPOSITE;
 }
 
+/* Some modes leave out what the program does not depend on. */
 static bool is_hidden_by_mode(const text_printer *p, unsigned key) {
   switch (key) {
     case IR_ATTR_INFEED_CONFIG:
@@ -171,6 +178,8 @@ void text_write_own_attributes(text_printer *p, const ir_op *op) {
 
 /* --- called computations --- */
 
+/* A conditional on a truth value names its computations true_ and false_computation, one on a number
+ * branch_computations. */
 static bool is_conditional_on_pred(const ir_op *op) {
   const ir_type *t = op->n_operands ? ir_operand_type(op, 0) : NULL;
   return op->n_called == 2 && t && ir_is_tensor(t) && t->dtype == XLAC_PRED;
@@ -276,6 +285,7 @@ static bool is_shown_common(const text_printer *p, const ir_attr *a) {
   }
 }
 
+/* What any op may have: sharding, metadata and such. */
 static void write_common(text_printer *p, const ir_op *op, ir_attr_key key) {
   const ir_attr *a = ir_attr_find(op, key);
   if (!a || !is_shown_common(p, a)) return;
@@ -299,12 +309,14 @@ static const uint8_t common_bits[IR_ATTR_COUNT] = {
     [IR_ATTR_BACKEND_CONFIG] = 1 << 6,
 };
 
+/* Which of these the op has, as bits, so that ops without any (most) are quickly done. */
 static unsigned common_attributes(const ir_op *op) {
   unsigned bits = 0;
   for (uint32_t i = 0; i < op->n_attrs; i++) bits |= common_bits[op->attrs[i].key];
   return bits;
 }
 
+/* In the order in which XLA prints them, whatever the order in which they were set. */
 static void write_if_there(text_printer *p, const ir_op *op, unsigned there, ir_attr_key key) {
   assert(common_bits[key]);
   if (there & common_bits[key]) write_common(p, op, key);

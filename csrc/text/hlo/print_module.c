@@ -64,7 +64,8 @@ void text_printer_init(text_printer *p, base_text *out, const ir_module *m, cons
     out->failed = true;
 }
 
-/* Grows with the module. Thirty computations of which each calls the one before twice would otherwise print 2^30 bodies. */
+/* Grows with the module. Thirty computations of which each calls the one before twice would otherwise print 2^30
+ * bodies. */
 size_t text_canonical_limit(const text_printer *p) {
   assert(p->module);
   return TEXT_MAX_CANONICAL + (size_t)TEXT_MAX_PER_OP * p->module->n_ids;
@@ -230,19 +231,20 @@ static bool mark_sugar(text_printer *p, const text_op_vec *starts) {
   return true;
 }
 
-static bool survey_module(text_printer *p) {
+/* What must be known of the whole module before its first line is printed: who calls what, and which async
+ * computations are printed as the op that they hold. */
+bool text_survey_module(text_printer *p) {
   text_op_vec starts = {0};
   bool ok = survey_callers(p, &starts) && mark_sugar(p, &starts);
   BASE_VEC_FREE(p->out->alloc, &starts);
   return ok;
 }
 
-/* Fingerprints keep the order of the module, where callees come first as well unless an edit changed that. */
-static bool is_callee_first(text_printer *p) {
-  uint8_t *seen = BASE_ARRAY(&p->arena, uint8_t, (size_t)p->module->n_computation_ids + 1);
+/* Unless an edit changed that. */
+static bool is_callee_first(const ir_module *m, base_arena *arena) {
+  uint8_t *seen = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
   if (!seen) return false;
-  memset(seen, 0, (size_t)p->module->n_computation_ids + 1);
-  IR_FOR_COMPUTATIONS(c, p->module) {
+  IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
       for (uint32_t i = 0; i < op->n_called; i++) {
         if (!seen[op->called[i]->id]) return false;
@@ -253,20 +255,22 @@ static bool is_callee_first(text_printer *p) {
   return true;
 }
 
-/* Callees before callers in post-order from the entry, as HloModule::MakeComputationPostOrder; fingerprints print in
- * the order of the module's list where that is such an order. */
-static ir_computation **module_order(text_printer *p, uint32_t *n) {
-  ir_computation **order = ir_computation_order(p->module, &p->arena, n);
-  if (!order || !p->essential_constants || !is_callee_first(p)) return order;
+/* Callees before callers in post-order from the entry, as HloModule::MakeComputationPostOrder; fingerprints and
+ * protos have the order of the module's list where that is such an order. */
+ir_computation **text_module_order(const ir_module *m, base_arena *arena, uint32_t *n) {
+  ir_computation **order = ir_computation_order(m, arena, n);
+  if (!order || !is_callee_first(m, arena)) return order;
   uint32_t i = 0;
-  IR_FOR_COMPUTATIONS(c, p->module) order[i++] = c;
+  IR_FOR_COMPUTATIONS(c, m) order[i++] = c;
   assert(i == *n);
   return order;
 }
 
+/* In the order of the calls, the entry last. What is printed inside another's op is left out. */
 static void write_computations(text_printer *p) {
   uint32_t n = 0;
-  ir_computation **order = module_order(p, &n);
+  ir_computation **order = p->essential_constants ? text_module_order(p->module, &p->arena, &n)
+                                                  : ir_computation_order(p->module, &p->arena, &n);
   if (!order) {
     p->out->failed = true;
     return;
@@ -278,24 +282,27 @@ static void write_computations(text_printer *p) {
   }
 }
 
-/* The header line, the source tables, and every computation that does not stand inside its async start as sugar. */
-static void write_module(text_printer *p) {
-  const ir_module *m = p->module;
+void text_write_header(text_printer *p, const ir_module *m) {
   for (uint32_t i = 0; i < p->indent; i++) BASE_PUT(p->out, "  ");
   BASE_PUT(p->out, "HloModule ");
   if (p->ids) base_put(p->out, m->name->s, m->name->n);
   write_config(p, m);
+}
+
+static void write_module(text_printer *p) {
+  text_write_header(p, p->module);
   text_number_sources(p);
   text_write_sources(p);
   BASE_PUT(p->out, "\n\n");
   write_computations(p);
 }
 
+/* Prints what it can: text_check_hlo is for callers that must know whether the text says all. */
 int text_print_hlo(base_text *out, const ir_module *m, const text_print_options *options, xlac_error *err) {
   assert(out && m && m->entry);
   text_printer p;
   text_printer_init(&p, out, m, options);
-  if (survey_module(&p))
+  if (text_survey_module(&p))
     write_module(&p);
   else
     out->failed = true;
@@ -320,12 +327,14 @@ static bool op_has_text(const ir_op *op) {
   return plain && (!op->mlir || op->mlir->n == 0);
 }
 
+/* The name that the op has in MLIR, where HLO has none for it. */
 static int refuse_op(const ir_op *op, xlac_error *err) {
   const ir_mlir_info *info = ir_op_table[op->opcode].mlir;
   const char *name = op->opcode == IR_OP_UNREGISTERED ? op->u.name->s : info ? info->name : ir_opcode_text(op->opcode);
   return base_fail_at(err, XLAC_E_BAD_EXECUTABLE, op->line, op->col, op->name->s, "HLO text has no op for %s", name);
 }
 
+/* Programs in the executable form may hold ops and types that only MLIR has. */
 int text_check_hlo(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {

@@ -9,6 +9,7 @@
  * written in many ways; XLA keeps the shortest, with dimensions of size one dropped and those that stay neighbours
  * merged. */
 
+/*   [2,4]T(1,0)      dims {2, 4}, perm {1, 0} */
 typedef struct iota_form {
   uint32_t n;
   int64_t dims[IR_MAX_RANK];
@@ -27,6 +28,7 @@ static void drop_iota_dim(iota_form *f, int64_t d) {
   f->n = n;
 }
 
+/* A dimension of size 1 orders nothing. One is kept of a list of one device. */
 static void drop_unit_dims(iota_form *f) {
   for (uint32_t d = f->n; d-- > 0;) {
     if (f->dims[d] == 1 && f->n > 1) drop_iota_dim(f, d);
@@ -47,6 +49,7 @@ static void merge_neighbours(iota_form *f) {
   }
 }
 
+/* Of at most IR_MAX_RANK numbers, which fit the bits of a word. */
 static bool is_permutation(const int64_t *perm, uint32_t n) {
   uint64_t seen = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -84,6 +87,7 @@ uint32_t text_put_iota_dims(base_text *out, const int64_t *dims, const int64_t *
   return f.n;
 }
 
+/*   <=[8]      <=[4,2]T(1,0) */
 void text_put_iota(base_text *out, const int64_t *dims, const int64_t *perm, uint32_t n) {
   BASE_PUT(out, "<=");
   (void)text_put_iota_dims(out, dims, perm, n);
@@ -99,7 +103,8 @@ typedef struct mesh_part {
   int64_t size, stride;
 } mesh_part;
 
-/* The sub-axis of size `size` whose more major part has the size `pre`: 'b':(2)4 of an axis of 16 has the axis's stride times 16 / (2 * 4). */
+/* The sub-axis of size `size` whose more major part has the size `pre`: 'b':(2)4 of an axis of 16 has the axis's stride
+ * times 16 / (2 * 4). */
 static mesh_part mesh_part_of(const ir_mesh_groups *m, uint32_t axis, int64_t pre, int64_t size) {
   assert(axis < m->n_axes && m->sizes[axis] % (pre * size) == 0);
   return (mesh_part){size, m->strides[axis] * (m->sizes[axis] / (pre * size))};
@@ -203,12 +208,14 @@ static bool put_expanded(base_text *out, const ir_mesh_groups *m) {
   return ok;
 }
 
+/*   'x' */
 static void put_axis(base_text *out, base_slice name) {
   base_putc(out, '\'');
   base_put(out, name.p, name.n);
   base_putc(out, '\'');
 }
 
+/*   mesh['x'=2,'y'=4] */
 static void put_mesh_axes(base_text *out, const ir_mesh_groups *m) {
   BASE_PUT(out, "mesh[");
   for (uint32_t i = 0; i < m->n_axes; i++) {
@@ -275,12 +282,14 @@ static void put_field(base_text *out, size_t start, const char *name) {
   base_putc(out, '=');
 }
 
+/* An empty string is left out. `start` as in put_field. */
 static void put_string_field(base_text *out, size_t start, const char *name, const base_istr *s) {
   if (!s || s->n == 0) return;
   put_field(out, start, name);
   text_put_quoted(out, s);
 }
 
+/* Zero is left out. */
 static void put_number_field(base_text *out, size_t start, const char *name, int64_t v) {
   if (v == 0) return;
   put_field(out, start, name);
@@ -366,12 +375,14 @@ static void put_expanded_groups(base_text *out, const ir_groups *g) {
   base_putc(out, '}');
 }
 
+/*   [2,4] */
 static void put_tile_dims(base_text *out, const int64_t *dims, uint32_t n) {
   base_putc(out, '[');
   text_put_ints(out, dims, n);
   base_putc(out, ']');
 }
 
+/*   {{0,1},{2,3}} */
 static void put_group_lists(base_text *out, const ir_int_lists *lists) {
   base_putc(out, '{');
   for (uint32_t i = 0; lists && i < lists->n; i++) {
@@ -398,6 +409,7 @@ void text_put_groups(base_text *out, const ir_groups *g, bool expand) {
 
 /* --- shardings --- */
 
+/* The word for a kind of subgroup in last_tile_dims={...}. */
 static const char *subgroup_name(uint8_t kind) {
   switch (kind) {
     case IR_SHARDING_MANUAL:
@@ -431,6 +443,7 @@ static void put_tiling(base_text *out, const ir_sharding *s) {
   base_putc(out, '}');
 }
 
+/* What stands first in the braces. */
 static void put_sharding_kind(base_text *out, const ir_sharding *s) {
   switch (s->kind) {
     case IR_SHARDING_REPLICATED:
@@ -467,6 +480,7 @@ static void put_sharding_metadata(base_text *out, const ir_sharding *s) {
   base_putc(out, '}');
 }
 
+/*   {devices=[2,1]<=[2] shard_as 3 metadata={...}} */
 static void put_leaf_sharding(base_text *out, const ir_sharding *s, bool metadata) {
   assert(s->kind <= IR_SHARDING_TUPLE && s->group <= 2);
   base_putc(out, '{');
@@ -498,6 +512,7 @@ static void put_sharding_at(base_text *out, const ir_sharding *s, bool metadata,
   base_putc(out, '}');
 }
 
+/*   {{replicated}, {maximal device=0}} of a tuple */
 void text_put_sharding(base_text *out, const ir_sharding *s, bool metadata) {
   put_sharding_at(out, s, metadata, 0);
 }

@@ -2,6 +2,7 @@
  * become one, and the rest are numbered in the order the ops first use them, as when XLA reads the text. */
 #include "print.h"
 
+/* Tables are printed with those rows alone that the printed ops refer to, in the order of first use. */
 typedef struct new_location {
   uint32_t row; /* of the module's table, from 0 */
   uint32_t file, function;
@@ -12,6 +13,7 @@ typedef struct new_frame {
   uint32_t location, parent; /* new rows, from 1; parent 0: none */
 } new_frame;
 
+/* The new tables, and maps from what a row says to its new number. */
 typedef struct text_sources {
   const ir_source_tables *from;
   const base_istr **files, **functions; /* new rows in order */
@@ -53,6 +55,7 @@ static uint64_t location_hash(const ir_location *l, uint32_t file, uint32_t func
   return low << 32 | base_hash((const char *)parts, sizeof parts / 2);
 }
 
+/* Rows of one file that say the same place become one. */
 static bool is_same_place(const ir_location *a, const ir_location *b) {
   return a->line == b->line && a->end_line == b->end_line && a->column == b->column && a->end_column == b->end_column;
 }
@@ -108,6 +111,7 @@ static void number_stack(text_printer *p, uint32_t row) {
   }
 }
 
+/* Room for as many rows as the module has: no table grows. */
 static bool alloc_sources(text_printer *p) {
   const ir_source_tables *from = &p->module->sources;
   text_sources *s = BASE_NEW(&p->arena, text_sources);
@@ -160,11 +164,13 @@ static void write_names(base_text *out, const char *title, const base_istr **nam
   }
 }
 
+/* The name comes with its blank or brace. */
 static void write_source_field(base_text *out, const char *name, int64_t v) {
   base_puts(out, name);
   base_put_i64(out, v);
 }
 
+/*   1 {file_name_id=1 function_name_id=1 line=3 end_line=3 column=4 end_column=9} */
 static void write_locations(base_text *out, const text_sources *s) {
   BASE_PUT(out, "\nFileLocations\n");
   for (uint32_t i = 0; i < s->n_locations; i++) {
@@ -180,6 +186,8 @@ static void write_locations(base_text *out, const text_sources *s) {
   }
 }
 
+/*   StackFrames
+ *   1 {file_location_id=1 parent_frame_id=1} */
 void text_write_sources(text_printer *p) {
   const text_sources *s = p->sources;
   base_text *out = p->out;

@@ -52,6 +52,7 @@ static void put_number_suffix(base_text *out, const char *tag, int64_t v, int64_
   base_putc(out, ')');
 }
 
+/*   #(s32)      the type of pointers or of indices in a layout */
 static void put_dtype_suffix(base_text *out, char tag, base_dtype t) {
   if (t == BASE_DTYPE_INVALID) return;
   base_putc(out, tag);
@@ -126,6 +127,7 @@ static void put_tensor_type(base_text *out, const ir_type *t, bool layouts, unsi
   if (layouts && t->layout) put_type_layout(out, t->layout, depth);
 }
 
+/*   (f32[2], s32[]) */
 static void put_type_elements(base_text *out, const ir_type *t, bool layouts, unsigned depth) {
   base_putc(out, '(');
   for (uint32_t i = 0; i < t->n_elements; i++) {
@@ -136,6 +138,7 @@ static void put_type_elements(base_text *out, const ir_type *t, bool layouts, un
   base_putc(out, ')');
 }
 
+/* Too deep a nesting fails the text: no reader gives one. */
 static void print_type_at(base_text *out, const ir_type *t, bool layouts, unsigned depth) {
   assert(t);
   if (depth > MAX_TYPE_DEPTH) {
@@ -169,6 +172,7 @@ static void print_type_at(base_text *out, const ir_type *t, bool layouts, unsign
   }
 }
 
+/* The one that all others use; text_write_type remembers what it printed. */
 void text_put_type(base_text *out, const ir_type *t, bool layouts) {
   print_type_at(out, t, layouts, 0);
 }
@@ -203,6 +207,7 @@ void text_write_type(text_printer *p, const ir_type *t) {
 /* Empty arrays print a pair of braces for every outer index; more than MAX_EMPTY_BRACES of them are elided. */
 enum { MAX_SMALL = 10, MAX_LITERAL_DEPTH = 64, MAX_EMPTY_BRACES = 1 << 24, COMMENT_RANK = 4 };
 
+/* Where the printer of a literal is. */
 typedef struct literal_cursor {
   base_text *out;
   const ir_type *type;
@@ -210,6 +215,7 @@ typedef struct literal_cursor {
   size_t step;
 } literal_cursor;
 
+/* An element's bytes as a number. */
 static uint64_t load_bits(const char *p, size_t bytes) {
   uint64_t bits = 0;
   assert(bytes <= sizeof bits);
@@ -315,6 +321,7 @@ static bool has_too_many_braces(const ir_type *t) {
   return false;
 }
 
+/*   {1, 2}      { { 1, 2 }, { 3, 4 } }      5 */
 static void put_array(base_text *out, const ir_literal *l) {
   const ir_type *t = l->type;
   literal_cursor c = {out, t, l->data, base_dtype_bytes((base_dtype)t->dtype)};
@@ -356,6 +363,7 @@ void text_put_literal(base_text *out, const ir_literal *l, bool layouts) {
   put_literal_at(out, l, 0);
 }
 
+/* Those that are printed even where large constants are elided. */
 bool text_literal_is_small(const ir_literal *l) {
   return ir_is_tensor(l->type) && l->type->count <= MAX_SMALL;
 }

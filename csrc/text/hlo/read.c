@@ -95,6 +95,9 @@ static void describe_token(const text_reader *r, char out[64]) {
   snprintf(out + n, 64 - n, p < e ? "...'" : "'");
 }
 
+/*   expected '(' before the operands, found '%x'
+ *
+ * A comment that never ends hides all that follows, so it is named instead. */
 int text_expected(text_reader *r, base_code code, const char *what) {
   char found[64];
   describe_token(r, found);
@@ -103,15 +106,19 @@ int text_expected(text_reader *r, base_code code, const char *what) {
   return text_fail(r, r->lx.p, code, "expected %s, found %s", what, found);
 }
 
+/* For lists in messages; cut where `list` is full. */
 void text_append_word(char *list, size_t size, const char *word) {
   size_t n = strlen(list);
   snprintf(list + n, size - n, "%s%s", n ? ", " : "", word);
 }
 
+/* All that reads HLO text says it in these words. */
 int text_no_memory(text_reader *r) {
   return base_oom(r->err, "the module");
 }
 
+/* Counts memory that a short text could ask for without end (a shape of a million elements); the budget grows with
+ * the text. */
 int text_charge(text_reader *r, const char *at, size_t bytes) {
   if (bytes <= r->budget) {
     r->budget -= bytes;
@@ -131,6 +138,7 @@ int text_deeper(text_reader *r) {
 
 /* --- the smallest readers --- */
 
+/*   expected '(' before the operands */
 int text_want(text_reader *r, char c, const char *what) {
   assert(c && r->lx.p <= r->lx.end);
   if (text_eat(&r->lx, c)) return 0;
@@ -158,6 +166,7 @@ int text_read_int(text_reader *r, int64_t *out) {
   return 0;
 }
 
+/* The words true and false, and nothing longer. */
 int text_read_bool(text_reader *r, bool *out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   bool is_true = e - p == 4 && memcmp(p, "true", 4) == 0;
@@ -214,6 +223,7 @@ int text_read_string(text_reader *r, const base_istr **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* From a brace to the one that closes it, as it is: JSON, and other tools' words. */
 int text_read_braces(text_reader *r, const base_istr **out) {
   const char *p = r->lx.p;
   if (*p != '{') return text_expected(r, XLAC_E_SYNTAX, "'{'");
@@ -225,6 +235,7 @@ int text_read_braces(text_reader *r, const base_istr **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* Lists of numbers are collected on r->ints, and taken off it when they are complete. */
 int text_push_int(text_reader *r, int64_t v) {
   return BASE_VEC_PUSH(r->alloc, &r->ints, v) ? 0 : text_no_memory(r);
 }
@@ -244,6 +255,7 @@ int text_read_ints(text_reader *r, char open, char separator, char close, uint32
   return text_want(r, close, "after a list of integers");
 }
 
+/* What was collected since `from`, as the module's. */
 const ir_ints *text_make_ints(text_reader *r, uint32_t from) {
   assert(from <= r->ints.n);
   uint32_t n = r->ints.n - from;
@@ -251,6 +263,7 @@ const ir_ints *text_make_ints(text_reader *r, uint32_t from) {
   return ir_ints_make(r->m, n, r->ints.items + from);
 }
 
+/*   {1,0,2} */
 int text_read_int_list(text_reader *r, const ir_ints **out) {
   uint32_t from;
   TRY(text_read_ints(r, '{', ',', '}', &from));
@@ -281,6 +294,7 @@ int text_read_int_lists(text_reader *r, const ir_int_lists **out) {
   return 0;
 }
 
+/* The same as an array; NULL for an empty list, and *ok false when out of memory. */
 const int64_t *text_take_ints(text_reader *r, uint32_t from, bool *ok) {
   assert(from <= r->ints.n);
   uint32_t n = r->ints.n - from;
@@ -306,6 +320,7 @@ static bool begins_module(const text_reader *r, bool *has_header) {
   return e > p + percent && *ahead.p == '{';
 }
 
+/* A text of computations without "HloModule" has a name made up. */
 static int name_after_entry(text_reader *r) {
   r->bytes.n = 0;
   BASE_PUT(&r->bytes, "module_");
@@ -371,6 +386,9 @@ int text_parse_type(ir_module *m, const char *text, size_t n, const ir_type **ou
   return status;
 }
 
+/*   {devices=[2]<=[2]}
+ *
+ * The whole text must be the sharding. */
 int text_parse_sharding(ir_module *m, const char *text, size_t n, const ir_sharding **out, xlac_error *err) {
   text_reader r;
   const ir_sharding *sharding = NULL;

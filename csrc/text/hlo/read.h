@@ -55,6 +55,7 @@ typedef struct text_type_memo {
   uint32_t n;
   const ir_type *type;
 } text_type_memo;
+/* Types that were read, by their text: programs repeat a few. */
 enum { TEXT_TYPE_MEMOS = 512 };
 
 BASE_VEC(text_ops, ir_op *);

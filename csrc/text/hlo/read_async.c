@@ -39,6 +39,7 @@ bool text_async_flat_equal(const ir_type *flat, const ir_type *nested) {
   return true;
 }
 
+/* ((operands), outcome, contexts...) */
 static bool is_start_type(const ir_type *t) {
   return t && ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0]);
 }

@@ -41,6 +41,7 @@ static bool is_own(const text_reader *r, const text_attr_scope *s, unsigned key)
   return ir_opcode_takes(s->opcode, (ir_attr_key)key, NULL) && fits_conditional(s, key);
 }
 
+/* Whether an op of this opcode may have the attribute. */
 bool text_takes_attr(const text_reader *r, const text_attr_scope *s, unsigned key) {
   assert(key < IR_ATTR_COUNT && s->opcode > IR_OP_INVALID && s->opcode < IR_OP_COUNT);
   return is_common(key) || is_own(r, s, key);
@@ -117,6 +118,7 @@ int text_read_attrs(text_reader *r, text_attr_scope *s) {
   return 0;
 }
 
+/* An attribute may stand once. */
 static bool was_seen(const text_attr_scope *s, unsigned key) {
   return s->seen[key / 64] >> (key % 64) & 1;
 }
@@ -162,6 +164,7 @@ int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_
   return *out ? 0 : text_no_memory(r);
 }
 
+/*   {high,default} */
 static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir_names **out) {
   uint32_t first = r->pointers.n;
   TRY(text_want(r, '{', "before a list of words"));
@@ -209,6 +212,7 @@ static int put_called(text_reader *r, const text_attr_scope *s, uint32_t slot, i
   return 0;
 }
 
+/*   {%a, %b} */
 static int read_called_list(text_reader *r, const text_attr_scope *s) {
   uint32_t n = 0;
   TRY(text_want(r, '{', "before a list of computations"));
@@ -254,6 +258,7 @@ static int read_predecessors(text_reader *r) {
 
 /* --- values --- */
 
+/*   {true,false} */
 static int read_bools(text_reader *r, const ir_ints **out) {
   uint32_t first = r->ints.n;
   TRY(text_want(r, '{', "before a list of true and false"));
@@ -422,6 +427,7 @@ static int know_computations(text_reader *r) {
   return 0;
 }
 
+/* For the text of one attribute: names of the op's computation, as if they had been read. */
 static int know_ops(text_reader *r, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
     text_symbol *y = text_symbol_of(r, op->name->s, op->name->n);
@@ -484,6 +490,7 @@ static int check_new_calls(text_reader *r, base_map *seen, const ir_op *op, cons
   return 0;
 }
 
+/* Control dependencies that are set on an op must leave an order in which all can run. */
 static int check_preds(text_reader *r, base_map *seen, const ir_op *op) {
   bool found = false;
   for (uint32_t i = 0; i < r->ops.n; i++) TRY(follows_op(r, seen, r->ops.items[i], op, &found));
@@ -534,6 +541,7 @@ static int set_preds(text_reader *r, ir_op *op) {
   return 0;
 }
 
+/* Keys whose value is a list of computations; others name one. */
 static bool is_called_list(unsigned key) {
   return key == IR_ATTR_BRANCH_COMPUTATIONS || key == IR_ATTR_CALLED_COMPUTATIONS;
 }
@@ -561,6 +569,7 @@ static int set_from_text(text_reader *r, ir_op *op, unsigned key) {
   return 0;
 }
 
+/* One attribute from text, for tools that set attributes by name; the op is changed only if this succeeds. */
 int text_parse_attr(ir_op *op, const char *key, size_t key_n, const char *text, size_t n, xlac_error *err) {
   assert(op->parent);
   ir_module *m = op->parent->module;

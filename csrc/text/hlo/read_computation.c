@@ -85,6 +85,7 @@ int text_read_body(text_reader *r, const char *name, size_t n, const char *at, i
   return 0;
 }
 
+/*   -> */
 static bool eat_arrow_token(text_reader *r) {
   if (r->lx.p[0] != '-' || r->lx.p[1] != '>') return false;
   r->lx.p += 2;

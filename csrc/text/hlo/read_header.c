@@ -79,6 +79,7 @@ static int read_aliases(text_reader *r, header_aliases *list) {
   return text_want(r, '}', "after input_output_alias entries");
 }
 
+/* In the order of outputs, which is the order of the print. */
 static int compare_aliases(const void *a, const void *b) {
   return compare_paths(((const ir_alias *)a)->output, ((const ir_alias *)b)->output);
 }
@@ -122,11 +123,13 @@ static int read_alias_attr(text_reader *r) {
 
 /* --- buffer_donor --- */
 
+/* Says what is missing and how a donor is written. */
 static int expect_donor(text_reader *r, const char *what) {
   int status = text_expected(r, XLAC_E_BAD_HEADER, what);
   return base_hint(r->err, status, "a donor is (parameter, {its index})");
 }
 
+/*   { (0, {}), (1, {0}) } */
 static int read_donors(text_reader *r, header_donors *list) {
   TRY(text_want(r, '{', "before buffer_donor entries"));
   while (*r->lx.p != '}') {
@@ -142,6 +145,7 @@ static int read_donors(text_reader *r, header_donors *list) {
   return text_want(r, '}', "after buffer_donor entries");
 }
 
+/* By parameter, then by path within it. */
 static int compare_donors(const void *a, const void *b) {
   const ir_donor *x = a, *y = b;
   if (x->parameter != y->parameter) return x->parameter < y->parameter ? -1 : 1;
@@ -225,6 +229,7 @@ static int read_passthrough(text_reader *r) {
 static int read_scheduled(text_reader *r) {
   return text_read_bool(r, &r->m->config.is_scheduled);
 }
+/* One reader for each key of the header. */
 static int read_replicas(text_reader *r) {
   return text_read_int(r, &r->m->config.replica_count);
 }
@@ -258,6 +263,7 @@ static const struct {
                     {"num_partitions", read_partitions},
                     {"frontend_attributes", read_module_dict},
                     {"origin_recovery_table", read_recovery}};
+/* Few enough to look through for each key. */
 enum { N_HEADER_ATTRS = sizeof header_attrs / sizeof *header_attrs };
 
 /* `seen` has a bit for each row of header_attrs. */

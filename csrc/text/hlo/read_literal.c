@@ -25,6 +25,7 @@ typedef struct array_state {
 
 /* --- numbers --- */
 
+/*   300 is out of range for s8 */
 static int out_of_range(text_reader *r, const char *at, const char *end, base_dtype t) {
   int n = end - at < 60 ? (int)(end - at) : 60;
   return text_fail(r, at, XLAC_E_BAD_LITERAL, "%.*s is out of range for %s", n, at, base_dtype_of(t)->text);
@@ -38,6 +39,7 @@ static bool integer_fits(base_dtype t, int64_t v) {
   return v >= -(INT64_C(1) << (bits - 1)) && v < INT64_C(1) << (bits - 1);
 }
 
+/* Machines are little-endian, so the low bytes come first. */
 static void store_integer(base_dtype t, void *to, size_t size, int64_t v) {
   assert(size <= sizeof v && !base_dtype_is_float(t));
   if (t == XLAC_PRED) v = v != 0;
@@ -248,6 +250,7 @@ static int store_next(text_reader *r, array_state *s) {
   return 0;
 }
 
+/* Counts subarrays in the dimension that it closes over. */
 static int open_brace(text_reader *r, array_state *s) {
   const ir_type *t = s->type;
   assert(s->level <= t->rank);
@@ -384,6 +387,7 @@ static int finish_tuple(text_reader *r, uint32_t first, const ir_literal **out) 
   return *out ? 0 : text_no_memory(r);
 }
 
+/* Parts of a tuple literal, until it is complete. */
 static int push_literal(text_reader *r, const ir_literal *l) {
   return BASE_VEC_PUSH(r->alloc, &r->literals, l) ? 0 : text_no_memory(r);
 }
@@ -409,6 +413,7 @@ static int read_tuple_literal(text_reader *r, const ir_type *type, const ir_lite
   return finish_tuple(r, first, out);
 }
 
+/*   {1, 2}      ({1, 2}, 3) of a tuple */
 int text_read_literal(text_reader *r, const ir_type *type, const ir_literal **out) {
   if (ir_is_tuple(type)) return read_tuple_literal(r, type, out);
   const ir_type *whole = literal_type(r->m, type);

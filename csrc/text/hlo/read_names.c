@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+/* Slots of a new table; a power of two, as all its sizes. */
 enum { FIRST_SYMBOLS = 256 };
 
 /* Whether the word is a dtype, and where it can't be a name. No dtype's name is longer than 13 bytes. */
@@ -51,6 +52,8 @@ static text_symbol *add_symbol(text_reader *r, uint32_t hash, const char *s, siz
   return y;
 }
 
+/* The symbol of a name, made if it is new; NULL when out of memory. Open addressing: the next slot where one is
+ * taken. */
 text_symbol *text_symbol_of(text_reader *r, const char *s, size_t n) {
   assert((r->cap & (r->cap - 1)) == 0);
   uint32_t hash = base_hash(s, n);
@@ -172,6 +175,7 @@ static int take_known_names(text_reader *r) {
   return 0;
 }
 
+/* A name that looks like one of those that are made up ("add.anon") must not be made up again. */
 int text_take_name(text_reader *r, const text_symbol *y) {
   if (!r->uniquer || !is_anonymous(y->name) || ir_uniquer_take(r->uniquer, y->name)) return 0;
   return text_no_memory(r);

@@ -95,6 +95,7 @@ static int read_operand(text_reader *r, ir_computation *c) {
   return BASE_VEC_PUSH(r->alloc, &r->ops, op) ? 0 : text_no_memory(r);
 }
 
+/*   (f32[2]{0} %a, %b) */
 int text_read_operands(text_reader *r, ir_computation *c) {
   TRY(text_want(r, '(', "before the operands"));
   for (;;) {
@@ -118,7 +119,8 @@ int text_check_counts(text_reader *r, const text_draft *d) {
                    arity, arity == 1 ? "" : "s", d->n_operands);
 }
 
-/* Counts are wrong where the opcode is, attributes where the op begins. */
+/* What XLA's parser refuses itself, before any verifier. Counts are wrong where the opcode is, attributes where the op
+ * begins. */
 int text_check_op(text_reader *r, const text_draft *d, const ir_op *op) {
   xlac_error why = {0};
   if (ir_check_form(op, &why) == 0) return 0;
@@ -250,6 +252,7 @@ static int read_opcode(text_reader *r, text_draft *d) {
 
 /* --- what stands in parentheses --- */
 
+/*   parameter(0) */
 static int read_parameter(text_reader *r, text_draft *d) {
   TRY(text_want(r, '(', "before a parameter's number"));
   const char *at = r->lx.p;
@@ -300,6 +303,7 @@ static int push_default(text_reader *r, text_draft *d, ir_attr a) {
   return BASE_VEC_PUSH(r->alloc, &r->attrs, a) ? 0 : text_no_memory(r);
 }
 
+/* Whether the text had this attribute. */
 static bool given(const text_draft *d, unsigned key) {
   return d->attrs.seen[key / 64] >> (key % 64) & 1;
 }

@@ -265,6 +265,7 @@ static int read_named(text_reader *r, const char *open, ir_sharding *s) {
   return s->named_text ? 0 : text_no_memory(r);
 }
 
+/* A sharding by names of axes begins with a mesh. */
 static bool at_mesh(const text_reader *r) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
@@ -308,6 +309,7 @@ static int read_tuple_sharding(text_reader *r, const ir_sharding **out) {
   return s->elements || !s->n_elements ? 0 : text_no_memory(r);
 }
 
+/*   {replicated}      {{replicated}, {maximal device=0}}      {} of an empty tuple */
 int text_read_sharding(text_reader *r, const ir_sharding **out) {
   const char *open = r->lx.p;
   TRY(text_want(r, '{', "before a sharding"));

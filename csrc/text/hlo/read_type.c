@@ -6,6 +6,7 @@
  * layouts are interned by the module: equal shapes are one pointer. */
 #include "read.h"
 
+/* Tiles of one layout: XLA's own have one or two. */
 enum { MAX_TILES = 64 };
 
 /* Whether the word at p is followed by c, blanks aside. Looks ahead on a copy of the lexer; the cursor stays. */
@@ -129,6 +130,7 @@ static bool eat_suffix(text_reader *r, const char *word) {
   return true;
 }
 
+/* How many parts of a layout were collected. */
 typedef struct suffixes {
   uint32_t n_tiles, n_splits;
 } suffixes;
@@ -258,6 +260,7 @@ static int read_tensor(text_reader *r, base_dtype dtype, const char *at, const i
   return *out ? 0 : text_fail(r, at, why.code ? (base_code)why.code : XLAC_E_OUT_OF_MEMORY, "%s", why.message);
 }
 
+/*   (f32[2]{0}, s32[]) */
 static int read_tuple(text_reader *r, const ir_type **out) {
   uint32_t first = r->types.n;
   TRY(text_deeper(r));
@@ -276,6 +279,7 @@ static int read_tuple(text_reader *r, const ir_type **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/*   b(f32[2]{0}) */
 static int read_buffer(text_reader *r, const ir_type **out) {
   const ir_type *inner;
   TRY(text_deeper(r));

@@ -41,6 +41,7 @@ static int read_alias(text_reader *r, ir_alias *a) {
 
 BASE_VEC(alias_list, ir_alias);
 
+/*   { {0}: (1, {}), {1}: (2, {}) } */
 static int read_alias_list(text_reader *r, alias_list *list) {
   TRY(text_want(r, '{', "before a list of aliases"));
   while (*r->lx.p != '}') {
@@ -96,6 +97,7 @@ static const struct {
 };
 enum { N_METADATA = sizeof metadata_fields / sizeof *metadata_fields };
 
+/* Fields that are 32 bits wide in XLA's messages. */
 static int read_int32(text_reader *r, int64_t *out) {
   const char *at = r->lx.p;
   TRY(text_read_int(r, out));
@@ -179,6 +181,7 @@ typedef struct numbered_entry {
 } numbered_entry;
 BASE_VEC(entry_list, numbered_entry);
 
+/* By bytes; equal keys in the order of the text. */
 static int compare_keys(const void *a, const void *b) {
   const numbered_entry *x = a, *y = b;
   assert(x->e.key && y->e.key);
@@ -215,12 +218,14 @@ static int read_dict_key(text_reader *r, const base_istr **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/*   key="value"      key={...} */
 static int read_entry(text_reader *r, ir_dict_entry *e) {
   TRY(read_dict_key(r, &e->key));
   e->raw = *r->lx.p == '{';
   return e->raw ? text_read_braces(r, &e->value) : text_read_string(r, &e->value);
 }
 
+/*   {a="1",b="2"} */
 static int read_entries(text_reader *r, entry_list *list) {
   TRY(text_want(r, '{', "before a dictionary"));
   if (*r->lx.p != '}') {
@@ -257,6 +262,7 @@ static int read_statistic(text_reader *r, ir_dict_entry *e) {
   return e->value ? 0 : text_no_memory(r);
 }
 
+/*   {visualizing_index=0,flops=12.5} */
 static int read_statistics_list(text_reader *r, int64_t *index, entry_list *list) {
   const char *at;
   base_slice key;
@@ -429,6 +435,7 @@ int text_read_origin(text_reader *r, const base_istr **out) {
  * module in a string. XLA sorts the entries and prints the modules anew, indented; that text is what the module keeps.
  */
 
+/*   {"name" {0}}      {} */
 int text_read_original_array(text_reader *r, text_original_array *out) {
   *out = (text_original_array){0};
   TRY(text_want(r, '{', "before an original array"));
@@ -504,6 +511,8 @@ static int read_recovery_module(text_reader *r, const base_istr **out) {
   return status;
 }
 
+/*   {"lost" {0}} : {"found"},
+ *       "module text" */
 static int read_recovery_entries(text_reader *r, recovery_list *list) {
   TRY(text_want(r, '{', "before a recovery table"));
   while (*r->lx.p != '}') {
@@ -543,6 +552,7 @@ static void put_named(base_text *out, text_original_array a) {
   text_put_original_array(out, &a);
 }
 
+/* The table as it is printed: sorted, equals once. */
 static void put_entries(base_text *out, const recovery_list *list) {
   assert(list->n > 0);
   BASE_PUT(out, "{\n");

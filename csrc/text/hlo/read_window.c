@@ -56,7 +56,9 @@ static int read_pads(text_reader *r, bool interior) {
 
 /* Where the numbers of each part of a window stand in r->ints. */
 enum { W_SIZE, W_STRIDE, W_PAD, W_LHS_DILATE, W_RHS_DILATE, W_REVERSAL, W_PARTS };
+/* Keys of a window's parts. */
 static const char *const window_parts[W_PARTS] = {"size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reversal"};
+/* What was read of each part: where in r->ints it begins, and how many numbers. */
 typedef struct window_text {
   uint32_t at[W_PARTS], n[W_PARTS];
   bool given[W_PARTS];

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+/* Bounds on what a sharding's devices are taken apart into, and on how many are looked at one by one. */
 enum { MAX_PARTS = 2 * IR_MAX_RANK, MAX_EXPANDED = 1 << 20 };
 
 /* Drops the dimensions of size one.
@@ -184,6 +185,7 @@ static int transpose_list(text_reader *r, assignment *a, const int64_t *dims, ui
   return 0;
 }
 
+/* Ascending. */
 static int compare_devices(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
@@ -257,6 +259,7 @@ static void merge_kinds(const ir_sharding *s, const uint8_t *kinds, uint32_t n_k
     if (s->dims[data + i] == 1) m->perm[m->n_perm++] = data + i;
 }
 
+/* A transposition that moves nothing. */
 static bool is_identity(const uint32_t *perm, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (perm[i] != i) return false;

@@ -12,7 +12,8 @@ BASE_VEC(proto_types, const ir_type *);
 BASE_VEC(proto_pointers, const void *);
 
 /* Everything that reading a module carries along. Lists of unknown length grow on the stacks and are copied out;
- * each user sets them back to where they were. */
+ * each user sets them back to where they were. One module being read. The lists at the end are stacks, too: whoever
+ * pushes onto them takes it off again. */
 typedef struct proto_reader {
   proto_source s;
   ir_module *m;

@@ -1,6 +1,10 @@
 /* Attributes of an instruction from its fields: basic values, origins, a function for each kind of message, and the
  * plain ones by table (tables.c).
  *
+ *   field 14, of dimensions   packed 1, 0             dimensions={1,0}
+ *   field 15, a Window        message of dimensions   window={size=2x2 stride=2x2}
+ *   field 51, 2               3                       algorithm=dot_f16_f16_f16
+ *
  * Reading an attribute fills an ir_attr; its key becomes IR_ATTR_NONE where the instruction says nothing of it.
  * Since proto3 does not write zeros, 0, false and "" mean absence unless the op must have the attribute. */
 #include <stdlib.h>
@@ -17,6 +21,7 @@ int proto_intern(proto_reader *r, const char *s, size_t n, const base_istr **out
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* NULL in *out for an empty or missing field: the two are the same in a message. */
 int proto_read_str(proto_reader *r, proto_message in, uint32_t number, const base_istr **out) {
   base_slice s = proto_bytes(&r->s, in, number);
   *out = NULL;
@@ -32,6 +37,7 @@ int proto_read_ints(proto_reader *r, proto_message in, uint32_t number, const ir
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* The list as an array of the module's, for structs that keep their own length. */
 int proto_read_array(proto_reader *r, proto_message in, uint32_t number, uint32_t *n, const int64_t **out) {
   const ir_ints *ints;
   TRY(proto_read_ints(r, in, number, &ints));
@@ -180,6 +186,9 @@ static int put_origin(proto_reader *r, base_text *out, proto_message origin, con
   return out->failed ? proto_no_memory(&r->s) : 0;
 }
 
+/*   origin={{"x" {0}}, {"y"}}     field 88: original_value
+ *
+ * Kept as the text that HLO prints, since nothing here looks into it. */
 int proto_read_origin_value(proto_reader *r, proto_message in, const ir_op *op, ir_attr *a) {
   proto_message origin;
   base_text text;
@@ -228,6 +237,8 @@ static bool names_each_dim(int64_t a, int64_t b, const int64_t *spatial, uint32_
   return true;
 }
 
+/* Whether input, kernel and output each name every one of their dimensions once; labels of others could not be
+ * printed. */
 static bool names_conv_dims(const ir_conv_dims *c) {
   return names_each_dim(c->input_batch, c->input_feature, c->input_spatial, c->n_spatial) &&
          names_each_dim(c->kernel_input_feature, c->kernel_output_feature, c->kernel_spatial, c->n_spatial) &&
@@ -425,6 +436,9 @@ static int read_accuracy_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
+/*   domain={kind="sharding", entry={...}, exit={...}}     fields 54, 55
+ *
+ * Any other kind of domain has no place in a message. */
 static int read_domain_value(proto_reader *r, proto_message in, ir_attr *a) {
   ir_domain *d = BASE_NEW(&r->m->arena, ir_domain);
   proto_message entry, exit;
@@ -650,6 +664,7 @@ static int read_groups_attr(proto_reader *r, proto_message in, ir_op *op) {
   return present ? set_attr(r, op, &a) : 0;
 }
 
+/* A field of a message of its own is there or not, whatever is in it. */
 static bool is_present(const proto_reader *r, proto_message in, const proto_attr *row) {
   return proto_count(&r->s, in, row->field, PROTO_LENGTH) > 0;
 }

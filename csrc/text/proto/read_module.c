@@ -23,6 +23,7 @@ static int compare_alias_outputs(const void *a, const void *b) {
   return compare_index_paths(((const ir_alias *)a)->output, ((const ir_alias *)b)->output);
 }
 
+/* By parameter, then by path within it. */
 static int compare_donor_places(const void *a, const void *b) {
   assert(((const ir_donor *)a)->index && ((const ir_donor *)b)->index);
   const ir_donor *x = a, *y = b;
@@ -271,6 +272,7 @@ static int read_proto_recovery(proto_reader *r) {
 
 /* --- the module --- */
 
+/* XLA's ids are unique in a module; the order of the messages need not be theirs. */
 static int compare_computation_ids(const void *a, const void *b) {
   const base_map_slot *x = a, *y = b;
   return ((int64_t)x->key > (int64_t)y->key) - ((int64_t)x->key < (int64_t)y->key);

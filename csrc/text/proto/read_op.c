@@ -1,5 +1,11 @@
-/* Instructions and computations from their messages. Computations and instructions are made in the order in which they
- * stand, users after what they use, and then put in the order of their ids, which is the order they were made in. */
+/* Instructions and computations from their messages.
+ *
+ * HloInstructionProto: 1 name, 2 opcode, 3 shape, 7 metadata, 8 literal, 35 id, 36 operands' ids, 37 control
+ * predecessors' ids, 38 called computations' ids, and a field or more for each attribute.
+ *
+ * Computations and instructions are made in the order in which they stand, users after what they use, and then put
+ * in the order of their ids, which is the order they were made in. An id that nothing has had before it is an error,
+ * so that no cycle can be read. */
 #include "../../ir/verify/check.h"
 #include "../../ir/names.h"
 #include "read.h"
@@ -78,6 +84,8 @@ static int set_proto_operands(proto_reader *r, proto_message in, ir_op *op, uint
   return 0;
 }
 
+/* Computations are read before what calls them, so each id must be known by now. `from` is where in the list of
+ * numbers that was read the op's ids begin. */
 static int set_proto_called(proto_reader *r, proto_message in, ir_op *op, uint32_t from) {
   assert(r->s.numbers.n >= from + op->n_called);
   for (uint32_t i = 0; i < op->n_called; i++) {
@@ -128,6 +136,7 @@ static int make_proto_op(proto_reader *r, proto_message in, ir_computation *c, i
   return set_proto_preds(r, in, op);
 }
 
+/* A constant without a literal is one whose data was elided, "constant({...})" in text; only an array may be. */
 static int read_constant_value(proto_reader *r, proto_message in, ir_op *op) {
   proto_message m;
   if (proto_count(&r->s, in, 8, PROTO_LENGTH) == 0) { /* left out by whoever wrote this */
@@ -200,6 +209,8 @@ typedef struct numbered_op {
   void *what;
 } numbered_op;
 
+/* By id; ops of one id (in a broken message) in the order in which they were read, so that errors are the same each
+ * time. */
 static int compare_numbered(const void *a, const void *b) {
   const numbered_op *x = a, *y = b;
   if (x->id != y->id) return x->id < y->id ? -1 : 1;

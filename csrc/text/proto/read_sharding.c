@@ -344,6 +344,7 @@ static int read_sharding_list(proto_reader *r, proto_message in, ir_sharding *s)
   return s->elements || !s->n_elements ? 0 : proto_no_memory(&r->s);
 }
 
+/* Who asked for the sharding: any number of OpMetadata, field 7. */
 static int read_sharding_metadata(proto_reader *r, proto_message in, ir_sharding *s) {
   uint32_t at = in.first, n = proto_count(&r->s, in, 7, PROTO_LENGTH);
   proto_field f;
@@ -360,6 +361,7 @@ static int read_sharding_metadata(proto_reader *r, proto_message in, ir_sharding
   return 0;
 }
 
+/*   {maximal device=3} */
 static int read_maximal(proto_reader *r, proto_message in, ir_sharding *s) {
   uint32_t from;
   TRY(proto_list(&r->s, in, 4, &from));
@@ -441,6 +443,12 @@ static int read_group_lists(proto_reader *r, proto_message in, uint32_t number, 
   return 0;
 }
 
+/* Four ways to say replica groups, the newest first:
+ *
+ *   92  IotaReplicaGroupList        [2,4]<=[8]
+ *   93  MeshAxesReplicaGroupList    mesh axes
+ *   87  CollectiveDeviceList        {{0,1},{2,3}} within a message
+ *   49  ReplicaGroup, repeated      {{0,1},{2,3}}, as older XLA wrote them */
 int proto_read_groups(proto_reader *r, proto_message op, const ir_groups **out, bool *present) {
   static const uint8_t fields[] = {92, 93, 87};
   proto_message list;

@@ -4,6 +4,7 @@
  * numbers of a layout's lists stay on the reader's stack until the layout is interned. */
 #include "read.h"
 
+/* Tiles and splits of one layout: XLA's own have one or two. */
 enum { MAX_PROTO_PARTS = 64 };
 
 /* Arrays of a layout while it is being read; ir_layout_intern copies them. */
@@ -35,6 +36,8 @@ static int read_proto_tiles(proto_reader *r, proto_message in, layout_parts *par
   return 0;
 }
 
+/* SplitConfigProto, field 17: a dimension and where it is cut. The numbers stay in the reader's list until the
+ * layout is made. */
 static int read_proto_splits(proto_reader *r, proto_message in, layout_parts *parts, uint32_t *n) {
   uint32_t at = in.first;
   proto_field f;
@@ -152,6 +155,7 @@ static int read_tensor_shape(proto_reader *r, proto_message in, int64_t number, 
   return 0;
 }
 
+/* All shapes of a repeated field are appended to r->types, from *from on; the caller takes them off again. */
 int proto_read_types(proto_reader *r, proto_message in, uint32_t number, uint32_t *from) {
   uint32_t at = in.first;
   proto_field f;
@@ -180,6 +184,7 @@ static int read_tuple_shape(proto_reader *r, proto_message in, const ir_type **o
   return 0;
 }
 
+/*   b(f32[4])     the one shape within, field 4 */
 static int read_buffer_shape(proto_reader *r, proto_message in, const ir_type **out) {
   uint32_t from;
   TRY(proto_read_types(r, in, 4, &from));
@@ -207,6 +212,7 @@ int proto_read_type(proto_reader *r, proto_message in, const ir_type **out) {
   }
 }
 
+/* A shape that must be there. */
 int proto_read_type_in(proto_reader *r, proto_message in, uint32_t number, const ir_type **out) {
   proto_message shape;
   if (proto_count(&r->s, in, number, PROTO_LENGTH) == 0)
@@ -227,6 +233,7 @@ static int wrong_amount(proto_reader *r, proto_message in, const ir_type *t, uin
                     (unsigned long long)found);
 }
 
+/* The memory of a literal of this type, in the module. */
 static int new_array(proto_reader *r, const ir_type *t, ir_literal **out) {
   *out = ir_literal_new(r->m, t);
   return *out ? 0 : proto_no_memory(&r->s);
@@ -332,6 +339,7 @@ static int read_literal_parts(proto_reader *r, proto_message in, const ir_type *
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
+/* One literal, or a part of a tuple's: `t` is what the place wants it to be. */
 static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, const ir_literal **out) {
   char text[160];
   base_proto_values how;
@@ -352,6 +360,7 @@ static int read_literal_of(proto_reader *r, proto_message in, const ir_type *t, 
   return 0;
 }
 
+/* LiteralProto: its shape is field 1, its elements stand in a field that depends on the element type. */
 int proto_read_literal(proto_reader *r, proto_message in, const ir_literal **out) {
   const ir_type *t;
   TRY(proto_read_type_in(r, in, 1, &t));

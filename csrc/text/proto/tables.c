@@ -6,6 +6,7 @@
 
 /* Words of enums by their numbers; "" where a number has no word in HLO text. */
 static const char *const proto_distributions[] = {"rng_invalid", "rng_uniform", "rng_normal", NULL};
+/* Words of enums by their numbers in xla's messages. An empty word is a number that HLO's text leaves out. */
 static const char *const proto_rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
 static const char *const proto_dot_algorithms[] = {"unset",
                                                    "dot_any_f8_any_f8_f32",
@@ -138,6 +139,7 @@ static const proto_attr proto_attrs[] = {
     ROW(BACKEND_CONFIG, 0, 0, 0, 43, MESSAGE, NULL),
 #undef ROW
 };
+/* A row for one opcode stands before the row for all others. */
 enum { N_PROTO_ATTRS = sizeof proto_attrs / sizeof *proto_attrs };
 
 /* Some ninety rows: a search from the beginning is fast enough for a format that is read once. */
@@ -157,6 +159,7 @@ int proto_word_number(const char *const *words, const base_istr *word) {
   return -1;
 }
 
+/* NULL for a number that is no word's. */
 const char *proto_number_word(const char *const *words, int64_t number) {
   assert(words);
   for (int64_t i = 0; words[i]; i++)
@@ -166,23 +169,27 @@ const char *proto_number_word(const char *const *words, int64_t number) {
 
 /* --- element types --- */
 
+/* The number of xla.PrimitiveType; every element type has one. */
 int64_t proto_dtype_number(base_dtype t) {
   assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT && base_dtype_of(t)->proto);
   return base_dtype_of(t)->proto;
 }
 
+/* BASE_DTYPE_INVALID for numbers of what is no element type: tuples, tokens, opaque values. */
 base_dtype proto_dtype_of(int64_t number) {
   for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
     if (base_dtype_table[t].proto == number) return (base_dtype)t;
   return BASE_DTYPE_INVALID;
 }
 
+/* The field of LiteralProto that holds elements of type t, and how they stand there. */
 uint32_t proto_literal_field(base_dtype t, base_proto_values *how) {
   assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT && base_dtype_of(t)->proto_field);
   *how = (base_proto_values)base_dtype_of(t)->proto_values;
   return base_dtype_of(t)->proto_field;
 }
 
+/* Fields of OpMetadata: number, whether it is a string, and where it is kept. */
 const proto_metadata_field proto_metadata_fields[] = {
 #define ROW(number, is_string, member) {number, is_string, offsetof(ir_metadata, member)}
     ROW(1, true, op_type),

@@ -4,7 +4,8 @@
 
 #include "../../ir/ir.h"
 
-/* How a plain value stands in its field. */
+/* How a plain value stands in its field. Enums of words are numbers in a message (fft_type=IFFT is 1); a list of one
+ * is how HLO's text has what a message has as a plain number, such as the dimension of a sort. */
 typedef enum proto_form {
   PROTO_FORM_NONE,
   PROTO_FORM_INT,     /* a number */
@@ -21,7 +22,8 @@ typedef enum proto_form {
 } proto_form;
 
 /* One attribute: its field, within message `inner` of message `outer` of the instruction (0: none). `only`: of this
- * opcode (0: of any; rows with an opcode stand before those without). */
+ * opcode (0: of any; rows with an opcode stand before those without). `outer` and `inner` are fields of messages in
+ * which the field lies, 0 for none; `only` is the one opcode that the row is for, 0 for all. */
 typedef struct proto_attr {
   uint16_t key, only;
   uint8_t outer, inner, field, form;
@@ -38,7 +40,9 @@ const char *proto_number_word(const char *const *words, int64_t number);
 
 /* xla.PrimitiveType. Numbers of types that are no dtype stand in the enum below. */
 int64_t proto_dtype_number(base_dtype t);
+/* And back; BASE_DTYPE_INVALID for a number that is no element type's. */
 base_dtype proto_dtype_of(int64_t number);
+/* Numbers of xla.PrimitiveType that are no element types. */
 enum { PROTO_TUPLE = 13, PROTO_OPAQUE = 14, PROTO_TOKEN = 17, PROTO_BUFFER = 34 };
 /* How a literal's elements are kept, and in which field of LiteralProto. */
 uint32_t proto_literal_field(base_dtype t, base_proto_values *how);

@@ -1,6 +1,12 @@
 /* Splits messages into fields, and writes fields. Format: the Protocol Buffers encoding reference.
  *
- *   tag: varint of number << 3 | wire type       then: varint | 8 bytes | length and bytes | 4 bytes */
+ *   tag: varint of number << 3 | wire type       then: varint | 8 bytes | length and bytes | 4 bytes
+ *
+ *   08 96 01           field 1, VARINT: 150
+ *   12 03 61 62 63     field 2, LENGTH: "abc", or a message of these bytes: the schema knows which
+ *   1D 00 00 80 3F     field 3, FIXED32: 1.0f
+ *
+ * Lists of numbers may come packed (one field of LENGTH) or one by one; both are read, packed is written. */
 #include "wire.h"
 
 #include <stdio.h>
@@ -11,6 +17,9 @@ void proto_source_close(proto_source *s) {
   BASE_VEC_FREE(s->alloc, &s->numbers);
 }
 
+/*   byte 1234: a shape (field 3) is missing
+ *
+ * The place is counted from the beginning of the whole message, wherever it is nested. */
 int proto_fail(proto_source *s, const uint8_t *at, base_code code, const char *format, ...) {
   char what[512];
   va_list args;
@@ -21,6 +30,7 @@ int proto_fail(proto_source *s, const uint8_t *at, base_code code, const char *f
   return base_fail(s->err, code, "byte %zu: %s", (size_t)(at - s->base), what);
 }
 
+/* All that reads messages says it in these words. */
 int proto_no_memory(proto_source *s) {
   return base_oom(s->err, "reading a module");
 }
@@ -110,6 +120,7 @@ static int push_fields(proto_source *s, const uint8_t *p, size_t n) {
   return 0;
 }
 
+/* The depth is counted while messages are opened, so that no message can make the reader run out of stack. */
 static int deeper(proto_source *s, const uint8_t *at) {
   if (++s->depth <= s->max_depth) return 0;
   return proto_fail(s, at, XLAC_E_TOO_DEEP, "messages nest deeper than %u levels", s->max_depth);
@@ -124,6 +135,7 @@ int proto_open(proto_source *s, const uint8_t *p, size_t n, proto_message *out) 
   return 0;
 }
 
+/* Only a field of wire type LENGTH can be a message. */
 int proto_open_field(proto_source *s, proto_field f, proto_message *out) {
   assert(f.wire == PROTO_LENGTH);
   return proto_open(s, f.p, (size_t)f.value, out);
@@ -148,6 +160,7 @@ void proto_close(proto_source *s, proto_message m) {
 
 /* --- asking --- */
 
+/* The next field of this number at or behind *at, which is moved past it. In the order of the message. */
 bool proto_next(const proto_source *s, proto_message m, uint32_t number, proto_wire_type wire, uint32_t *at,
                 proto_field *out) {
   assert(*at >= m.first);
@@ -172,6 +185,7 @@ bool proto_find(const proto_source *s, proto_message m, uint32_t number, proto_w
   return false;
 }
 
+/* How often the field is there, by this wire type: one of another type is not the field that is meant. */
 uint32_t proto_count(const proto_source *s, proto_message m, uint32_t number, proto_wire_type wire) {
   uint32_t n = 0;
   for (uint32_t i = m.first; i < m.first + m.n; i++)
@@ -185,6 +199,7 @@ int64_t proto_int(const proto_source *s, proto_message m, uint32_t number) {
   return proto_find(s, m, number, PROTO_VARINT, &f) ? (int64_t)f.value : 0;
 }
 
+/* 0 where the field is missing, as for all numbers of a message. The last one counts where there are several. */
 double proto_double(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   double v = 0;
@@ -192,6 +207,7 @@ double proto_double(const proto_source *s, proto_message m, uint32_t number) {
   return v;
 }
 
+/* The same of 32 bits. */
 float proto_float(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   float v = 0;
@@ -201,6 +217,7 @@ float proto_float(const proto_source *s, proto_message m, uint32_t number) {
   return v;
 }
 
+/* Points into the message: it lives as long as the source. */
 base_slice proto_bytes(const proto_source *s, proto_message m, uint32_t number) {
   proto_field f;
   if (!proto_find(s, m, number, PROTO_LENGTH, &f)) return (base_slice){NULL, 0};
@@ -236,6 +253,7 @@ static size_t encode_varint(uint64_t v, char out[10]) {
   return n;
 }
 
+/*   300    0xAC 0x02 */
 void proto_put_varint(base_text *out, uint64_t v) {
   char bytes[10];
   size_t n = encode_varint(v, bytes);
@@ -243,6 +261,7 @@ void proto_put_varint(base_text *out, uint64_t v) {
   base_put(out, bytes, n);
 }
 
+/*   field 3, LENGTH    3 << 3 | 2 = 0x1A */
 static void put_tag(base_text *out, uint32_t number, proto_wire_type wire) {
   assert(number > 0);
   proto_put_varint(out, (uint64_t)number << 3 | wire);
@@ -254,6 +273,7 @@ void proto_put_int_always(base_text *out, uint32_t number, int64_t v) {
   proto_put_varint(out, (uint64_t)v);
 }
 
+/* A zero is what a missing field means, and is left out. */
 void proto_put_int(base_text *out, uint32_t number, int64_t v) {
   if (v != 0) proto_put_int_always(out, number, v);
 }
@@ -272,6 +292,7 @@ void proto_put_double(base_text *out, uint32_t number, double v) {
   put_fixed(out, bits, 8);
 }
 
+/* Compared by bits: -0 is no zero, and is written. */
 void proto_put_float(base_text *out, uint32_t number, float v) {
   uint32_t bits;
   memcpy(&bits, &v, sizeof bits);
@@ -280,6 +301,7 @@ void proto_put_float(base_text *out, uint32_t number, float v) {
   put_fixed(out, bits, 4);
 }
 
+/* Tag, length, bytes. */
 void proto_put_bytes(base_text *out, uint32_t number, const char *p, size_t n) {
   if (n == 0) return;
   put_tag(out, number, PROTO_LENGTH);
@@ -287,6 +309,7 @@ void proto_put_bytes(base_text *out, uint32_t number, const char *p, size_t n) {
   base_put(out, p, n);
 }
 
+/* Packed: one field of varints without tags. */
 void proto_put_list(base_text *out, uint32_t number, const int64_t *v, uint32_t n) {
   if (n == 0) return;
   size_t begin = proto_begin(out, number);

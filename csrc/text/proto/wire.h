@@ -11,6 +11,7 @@
 
 #include "../../base/str.h"
 
+/* The lower three bits of a tag. All other numbers are refused. */
 typedef enum proto_wire_type {
   PROTO_VARINT = 0,
   PROTO_FIXED64 = 1,
@@ -18,7 +19,8 @@ typedef enum proto_wire_type {
   PROTO_FIXED32 = 5
 } proto_wire_type;
 
-/* A field as it stands on the wire, value still undecoded where it has a length. */
+/* A field as it stands on the wire, value still undecoded where it has a length. Split off, not understood: what the
+ * bytes mean is up to whoever asks for the field. */
 typedef struct proto_field {
   uint32_t number;
   uint8_t wire;     /* proto_wire_type */
@@ -26,7 +28,7 @@ typedef struct proto_field {
   const uint8_t *p; /* where the value begins */
 } proto_field;
 
-/* A run of fields on the stack of its source. */
+/* A run of fields on the stack of its source. Its fields lie on the source's stack, in the order of the message. */
 typedef struct proto_message {
   uint32_t first, n;
 } proto_message;
@@ -34,7 +36,9 @@ typedef struct proto_message {
 BASE_VEC(proto_fields, proto_field);
 BASE_VEC(proto_numbers, int64_t);
 
-/* Bytes being read. Open messages lie on one stack and are closed in the opposite order. */
+/* Bytes being read. Open messages lie on one stack and are closed in the opposite order. The bytes being read.
+ * Messages that are open have their fields on the one stack, so that reading allocates little; `numbers` is the same
+ * for lists. */
 typedef struct proto_source {
   const uint8_t *base, *end;
   base_alloc alloc;
@@ -44,6 +48,7 @@ typedef struct proto_source {
   xlac_error *err;
 } proto_source;
 
+/* Frees the lists; the bytes are the caller's. */
 void proto_source_close(proto_source *s);
 /* Fails with the offset of `at` in the message. */
 int proto_fail(proto_source *s, const uint8_t *at, base_code code, const char *format, ...) BASE_PRINTF(4, 5);
@@ -56,6 +61,7 @@ XLAC_MUST_USE int proto_open(proto_source *s, const uint8_t *p, size_t n, proto_
 XLAC_MUST_USE int proto_open_sub(proto_source *s, proto_message in, uint32_t number, proto_message *out);
 /* One occurrence. */
 XLAC_MUST_USE int proto_open_field(proto_source *s, proto_field f, proto_message *out);
+/* Gives back the room of the fields of `m`. Messages are closed in the reverse order of their opening. */
 void proto_close(proto_source *s, proto_message m);
 
 /* The next field of that number and wire type at or after index *at, which moves past it. */

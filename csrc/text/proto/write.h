@@ -11,6 +11,7 @@
 #include "tables.h"
 #include "wire.h"
 
+/* One module being written. */
 typedef struct proto_writer {
   base_text *out;
   const ir_module *m;
@@ -29,10 +30,12 @@ typedef struct proto_writer {
 XLAC_MUST_USE int proto_write_module(base_text *out, const ir_module *m, uint32_t depth, xlac_error *err);
 /* write_type.c */
 void proto_write_type(base_text *out, uint32_t number, const ir_type *t);
+/* A literal as the field `number`. */
 void proto_write_literal(base_text *out, uint32_t number, const ir_literal *l);
 /* write_op.c */
 XLAC_MUST_USE int proto_write_sharding(proto_writer *w, uint32_t number, const ir_sharding *s);
 XLAC_MUST_USE int proto_write_groups(proto_writer *w, const ir_op *op);
+/* OpMetadata as the field `number`. */
 void proto_write_metadata(proto_writer *w, uint32_t number, const ir_metadata *m);
 /* write_text.c: what the IR keeps as text */
 XLAC_MUST_USE int proto_write_named_sharding(proto_writer *w, const base_istr *text);
@@ -41,6 +44,7 @@ XLAC_MUST_USE int proto_write_origin(proto_writer *w, const base_istr *text);
 XLAC_MUST_USE int proto_write_recovery_table(proto_writer *w, const base_istr *text);
 /* write_op.c */
 XLAC_MUST_USE int proto_write_op(proto_writer *w, const ir_op *op);
+/* The id of an op: its computation's number in the upper 32 bits, its own in the lower, as XLA numbers them. */
 int64_t proto_op_id(const proto_writer *w, const ir_op *op);
 void proto_write_dict(base_text *out, uint32_t number, const ir_dict *d);
 

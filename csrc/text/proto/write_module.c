@@ -15,6 +15,7 @@ static void write_program_shape(base_text *out, const ir_computation *c) {
   proto_end(out, at);
 }
 
+/* HloComputationProto, field 3 of the module: name, instructions, shape of the program, id, the root's id, thread. */
 static int write_proto_computation(proto_writer *w, const ir_computation *c) {
   uint32_t n = 0;
   size_t at = proto_begin(w->out, 3);
@@ -108,6 +109,7 @@ static void write_alias_entries(base_text *out, const ir_config *c) {
   proto_end(out, at);
 }
 
+/* Tables of strings that other fields give rows of. */
 static void write_name_rows(base_text *out, uint32_t number, const base_istr **names, uint32_t n) {
   assert(names || n == 0);
   for (uint32_t i = 0; i < n; i++) {
@@ -143,9 +145,10 @@ static void write_tables(base_text *out, const ir_source_tables *t) {
   proto_end(out, at);
 }
 
+/* Callees before callers, as the reader wants them. */
 static int write_all_computations(proto_writer *w) {
   uint32_t n = 0;
-  ir_computation **order = ir_computation_order(w->m, &w->arena, &n);
+  ir_computation **order = text_module_order(w->m, &w->arena, &n);
   if (!order) return base_oom(w->err, "writing a module");
   for (uint32_t i = 0; i < n; i++) TRY(write_proto_computation(w, order[i]));
   return 0;
@@ -184,6 +187,7 @@ int proto_write_module(base_text *out, const ir_module *m, uint32_t depth, xlac_
   return status;
 }
 
+/* 2^31 - 1 bytes are what protobuf's own readers take. */
 int text_print_proto(base_text *out, const ir_module *m, xlac_error *err) {
   size_t start = out->n;
   TRY(proto_write_module(out, m, 0, err));

@@ -95,6 +95,7 @@ static int write_sharding_fields(proto_writer *w, const ir_sharding *s) {
   return 0;
 }
 
+/* OpSharding as the field `number`. */
 int proto_write_sharding(proto_writer *w, uint32_t number, const ir_sharding *s) {
   size_t at = proto_begin(w->out, number);
   TRY(write_sharding_fields(w, s));
@@ -134,6 +135,7 @@ int64_t proto_op_id(const proto_writer *w, const ir_op *op) {
   return (int64_t)w->computation_numbers[op->parent->id] << 32 | w->op_numbers[op->id];
 }
 
+/* FrontendAttributes: a map, whose entries are messages of key (1) and value (2). */
 void proto_write_dict(base_text *out, uint32_t number, const ir_dict *d) {
   size_t at = proto_begin(out, number);
   for (uint32_t i = 0; i < d->n; i++) {
@@ -161,6 +163,7 @@ static void write_window_value(base_text *out, const ir_window *v) {
   proto_end(out, at);
 }
 
+/*   dim_labels=b01f_01io->b01f     ConvolutionDimensionNumbers, field 16 */
 static void write_conv_value(base_text *out, const ir_conv_dims *c) {
   size_t at = proto_begin(out, 16);
   proto_put_int(out, 3, c->kernel_input_feature);
@@ -184,12 +187,14 @@ static void write_three(base_text *out, uint32_t number, int64_t a, int64_t b, i
   proto_end(out, at);
 }
 
+/*   padding=0_1x2_3_1     PaddingConfig, field 21: one message a dimension */
 static void write_padding_value(base_text *out, const ir_padding *p) {
   size_t at = proto_begin(out, 21);
   for (uint32_t i = 0; i < p->n; i++) write_three(out, 1, p->v[i].low, p->v[i].high, p->v[i].interior);
   proto_end(out, at);
 }
 
+/*   output_to_operand_aliasing={{0}: (1, {})}     field 74, one message each */
 static void write_aliasing_value(base_text *out, const ir_aliasing *list) {
   for (uint32_t i = 0; i < list->n; i++) {
     const ir_alias *a = &list->v[i];
@@ -201,6 +206,7 @@ static void write_aliasing_value(base_text *out, const ir_aliasing *list) {
   }
 }
 
+/*   statistics={visualizing_index=0,flops=12.5}     field 82 */
 static void write_statistics_value(base_text *out, const ir_dict *d) {
   size_t at = proto_begin(out, 82);
   proto_put_int(out, 1, d->visualizing_index);
@@ -215,6 +221,10 @@ static void write_statistics_value(base_text *out, const ir_dict *d) {
   proto_end(out, at);
 }
 
+/*   result_accuracy={mode=highest}     field 1, an enum
+ *   result_accuracy={tolerance={atol=0,rtol=0,ulps=2}}     field 2, a message
+ *
+ * The enum is written even where it is 0, since it is one of a choice, of which one must be there. */
 static void write_accuracy_value(base_text *out, const ir_accuracy *a) {
   size_t at = proto_begin(out, 91);
   if (a->mode) {
@@ -229,11 +239,13 @@ static void write_accuracy_value(base_text *out, const ir_accuracy *a) {
   proto_end(out, at);
 }
 
+/* constrain_layout, field 56, says that the shapes of field 57 are there. */
 static void write_constraints(base_text *out, const ir_types *types) {
   proto_put_int(out, 56, 1);
   for (uint32_t i = 0; i < types->n; i++) proto_write_type(out, 57, types->v[i]);
 }
 
+/*   slice={[0:4:1]}     SliceDimensions, field 17: start, limit, stride */
 static void write_slice_value(base_text *out, const ir_slice *s) {
   for (uint32_t i = 0; i < s->n; i++) write_three(out, 17, s->v[i].start, s->v[i].limit, s->v[i].stride);
 }
@@ -246,6 +258,7 @@ static void write_slice_sizes(base_text *out, const ir_int_lists *lists) {
   proto_end(out, at);
 }
 
+/*   source_target_pairs={{0,1},{1,0}}     SourceTarget, field 52 */
 static void write_pairs(base_text *out, const ir_int_lists *lists) {
   for (uint32_t i = 0; i < lists->n; i++) {
     assert(lists->v[i]->n == 2);
@@ -311,6 +324,7 @@ static int write_message_value(proto_writer *w, const ir_op *op, const ir_attr *
 
 /* --- plain ones --- */
 
+/*   operand_precision={high,default}     packed numbers of the enum */
 static int write_words(proto_writer *w, const ir_op *op, const proto_attr *row, const ir_names *names) {
   size_t at = proto_begin(w->out, row->field);
   for (uint32_t i = 0; i < names->n; i++) {
@@ -383,6 +397,7 @@ static int write_wanted(proto_writer *w, const ir_op *op) {
   return 0;
 }
 
+/* Operands and control predecessors, by their ids. */
 static void write_ids(proto_writer *w, uint32_t number, uint32_t n, ir_op *const *ops) {
   if (n == 0) return;
   size_t at = proto_begin(w->out, number);

@@ -4,6 +4,8 @@
 #include "write.h"
 #include "../hlo/read.h"
 
+/* Modules within modules: an entry of the recovery table may hold one, which may have a table. The texts are read
+ * with HLO's reader into a module made for the purpose, w->scratch, and written from there. */
 enum { MAX_RECOVERY_NESTING = 16 };
 
 /* The reader of text keeps these verbatim and unchecked, so that they may be anything in braces. */
@@ -273,6 +275,7 @@ static int write_origin_tree(proto_writer *w, text_reader *r) {
   return 0;
 }
 
+/* The text that HLO prints, read again and taken apart: {"x" {0}}, {"y"}. A synthetic call is a flag, field 2. */
 int proto_write_origin(proto_writer *w, const base_istr *text) {
   text_reader r;
   size_t at = proto_begin(w->out, 88);
@@ -323,6 +326,7 @@ static int write_recovery_entries(proto_writer *w, text_reader *r) {
   return 0;
 }
 
+/* Field 20 of the module; see write_recovery_entries for the text. */
 int proto_write_recovery_table(proto_writer *w, const base_istr *text) {
   text_reader r;
   size_t at = proto_begin(w->out, 20);

@@ -1,5 +1,8 @@
 /* Shapes, layouts and literals to their messages.
  *
+ *   f32[2,3]{1,0}     element_type F32, dimensions [2, 3], layout {minor_to_major [1, 0]}
+ *   (s32[], pred[])   element_type TUPLE, two tuple_shapes
+ *
  * Literals go in the order of their layout; XLA reads them so. What is narrower than a byte goes in a byte each. */
 #include "write.h"
 

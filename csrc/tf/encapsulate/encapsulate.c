@@ -25,16 +25,20 @@ typedef struct tf_cutter {
   xlac_error *err;
 } tf_cutter;
 
+/* Fails for want of memory. */
 static int tf_cut_oom(const tf_cutter *c) {
+  assert(c->part);
   return base_oom(c->err, "cutting a part out of a graph");
 }
 
-/* An output of a node as one key; outputs are not negative here but for sides of control edges (0 and 1). */
+/* An output of a node as one key; outputs are not negative here but for sides of control edges (0 and 1). For the
+ * maps of inputs, outputs and control edges, which are looked up edge by edge. */
 static uint64_t tf_value_key(uint32_t node, int32_t output) {
   return (uint64_t)node << 32 | (uint32_t)output;
 }
 
-/* *inner is set for nodes of the part only. */
+/* *inner is set for nodes of the part only. The map is made before anything else is asked; its values are set once
+ * the inputs are counted. */
 static bool tf_is_inner(const tf_cutter *c, uint32_t node, uint32_t *inner) {
   uint64_t found = 0;
   if (!base_map_get(&c->inner, node, &found)) return false;
@@ -42,7 +46,8 @@ static bool tf_is_inner(const tf_cutter *c, uint32_t node, uint32_t *inner) {
   return true;
 }
 
-/* The number of a value in a list where each is once. */
+/* The number of a value in a list where each is once. New values go to the end of the list, so that numbers are in
+ * the order of the edges. */
 static int tf_number_value(tf_cutter *c, base_map *known, tf_value_ids *list, tf_value_id v) {
   assert(v.output >= 0);
   uint64_t key = tf_value_key(v.node, v.output), found = 0;
@@ -51,7 +56,8 @@ static int tf_number_value(tf_cutter *c, base_map *known, tf_value_ids *list, tf
   return fine ? 0 : tf_cut_oom(c);
 }
 
-/* Nodes that must run before the part, or after it, each once a side. The source and the sink stand for no node. */
+/* Nodes that must run before the part, or after it, each once a side. The source and the sink stand for no node.
+ * `side`: 0 for those before the part, 1 for those after it; a node may be on both. */
 static int tf_note_control(tf_cutter *c, tf_vertex_ids *list, uint32_t node, uint32_t side) {
   assert(side <= 1);
   uint64_t key = tf_value_key(node, (int32_t)side), found = 0;
@@ -62,14 +68,16 @@ static int tf_note_control(tf_cutter *c, tf_vertex_ids *list, uint32_t node, uin
 
 /* --- what crosses the border --- */
 
-/* By edge id. */
+/* By edge id. For qsort: edges are listed node by node, and wanted as they stand in the graph. */
 static int tf_compare_crossing(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
 }
 
-/* An edge with both ends inside does not cross. A crossing edge has one end inside and is listed once. */
+/* An edge with both ends inside does not cross. A crossing edge has one end inside and is listed once. Once over
+ * the edges of the set's nodes: the rest of the graph, which may be a thousand times as large, is not looked at. */
 static int tf_list_crossing(tf_cutter *c) {
+  assert(c->crossing.n == 0);
   uint32_t inner = 0;
   for (uint32_t i = 0; i < c->n; i++) {
     const tf_node *n = &c->g->nodes.items[c->nodes[i]];
@@ -84,7 +92,8 @@ static int tf_list_crossing(tf_cutter *c) {
   return 0;
 }
 
-/* In the order of the edges, which is that of TensorFlow's arguments and results. */
+/* In the order of the edges, which is that of TensorFlow's arguments and results. A value that several nodes of
+ * the part take is one input, and one that several nodes outside take is one output. */
 static int tf_note_crossing(tf_cutter *c) {
   uint32_t inner = 0;
   TRY(tf_list_crossing(c));
@@ -117,7 +126,7 @@ static int tf_add_end_node(tf_cutter *c, tf_value_id v, bool arg) {
   return tf_graph_add_end(&c->part->graph, c->arena, key, tf_output_type(from, (uint32_t)v.output), arg, c->err);
 }
 
-/* Node i of the set becomes node TF_SINK + 1 + inputs + i. */
+/* Node i of the set becomes node TF_SINK + 1 + inputs + i. In the order of the set, which is that of the graph. */
 static int tf_copy_nodes(tf_cutter *c) {
   for (uint32_t i = 0; i < c->n; i++)
     TRY(tf_graph_add_node(&c->part->graph, &c->g->nodes.items[c->nodes[i]], NULL, c->err));
@@ -153,12 +162,13 @@ static int tf_copy_edges(tf_cutter *c) {
 
 /* --- constants first, resources last --- */
 
-/* Where an argument goes; other nodes stay. */
+/* Where an argument goes; other nodes stay. Arguments are the nodes behind the graph's two ends. */
 static uint32_t tf_moved_node(uint32_t node, uint32_t n_args, const uint32_t *place) {
   return node > TF_SINK && node <= TF_SINK + n_args ? TF_SINK + 1 + place[node - TF_SINK - 1] : node;
 }
 
-/* place[i] is the new number of argument i. */
+/* place[i] is the new number of argument i. Arguments are nodes, so the edges follow; nothing else refers to them
+ * by number. */
 static int tf_permute_inputs(tf_cutter *c, const uint32_t *place) {
   tf_graph *g = &c->part->graph;
   uint32_t n = c->inputs.n;
@@ -182,14 +192,15 @@ static int tf_permute_inputs(tf_cutter *c, const uint32_t *place) {
   return 0;
 }
 
-/* 0: must be known to compile; 1: other tensors; 2: resources. */
+/* 0: must be known to compile; 1: other tensors; 2: resources. `marks`: by node of the part, what must be a
+ * constant. */
 static unsigned tf_input_class(const tf_part *part, const uint8_t *marks, uint32_t i) {
   const tf_node *arg = &part->graph.nodes.items[TF_SINK + 1 + i];
   if (tf_output_type(arg, 0) == TF_RESOURCE) return 2;
   return marks[TF_SINK + 1 + i] ? 0 : 1;
 }
 
-/* Stable within each class. */
+/* Stable within each class. Constants first and resources last, so that both are found by their counts. */
 static int tf_order_inputs(tf_cutter *c, tf_bodies *bodies) {
   uint32_t n = c->inputs.n, next = 0;
   uint32_t *place = base_malloc(c->alloc, (n + (size_t)1) * sizeof *place);
@@ -211,7 +222,8 @@ static int tf_order_inputs(tf_cutter *c, tf_bodies *bodies) {
 
 /* --- the whole --- */
 
-/* Copies of the lists, in the arena, that the part's users see. */
+/* Copies of the lists, in the arena, that the part's users see. `outer` has, by node of the part, which node of
+ * the graph it is; TF_NO_EDGE for arguments and results. */
 static int tf_give_lists(tf_cutter *c) {
   tf_part *part = c->part;
   uint32_t *outer = BASE_ARRAY(c->arena, uint32_t, part->graph.nodes.n);
@@ -239,6 +251,8 @@ static int tf_give_lists(tf_cutter *c) {
   return 0;
 }
 
+/* The set is in the map twice: at first so that crossing edges are known, and then, when inputs are counted, with
+ * the new numbers. Nodes of the new graph: its two ends, the inputs, the set, the outputs. */
 static int tf_build_part(tf_cutter *c, tf_bodies *bodies) {
   assert(c->part->graph.nodes.n == TF_SINK + 1);
   for (uint32_t i = 0; i < c->n; i++) {
@@ -274,6 +288,7 @@ int tf_cut_out(tf_part *out, base_arena *arena, tf_bodies *bodies, const tf_grap
   return status;
 }
 
+/* The lists are the arena's. */
 void tf_part_free(tf_part *part) {
   if (part->graph.def) tf_graph_free(&part->graph);
 }

@@ -314,7 +314,8 @@ static int tf_put_function_body(tf_encapsulator *w, const tf_caller *c, const ba
   return 0;
 }
 
-/* `names` is cleared for each function: arguments need be unlike within one only. */
+/* `names` is cleared for each function: arguments need be unlike within one only. `args` has room for the names of
+ * both, arguments first. */
 static int tf_put_function(tf_encapsulator *w, const tf_caller *c) {
   size_t n = c->part.n_inputs + (size_t)c->part.n_outputs + 1;
   const base_istr **args = base_malloc(w->alloc, n * sizeof *args);
@@ -339,6 +340,8 @@ static void tf_put_rest(tf_encapsulator *w) {
     if (f.number != 1) base_put(w->out, from, (size_t)(at - from));
 }
 
+/* Nodes first, with a cluster's call where its first node was; then what else the graph has; then the clusters as
+ * functions, in a library of their own. */
 static int tf_put_encapsulated(tf_encapsulator *w) {
   assert(w->clusters.n <= w->nodes.n);
   uint32_t n = w->p->graph.nodes.n, *seen = BASE_ARRAY(&w->arena, uint32_t, w->clusters.n + (size_t)1);

@@ -45,6 +45,7 @@ tf_role tf_role_of(const base_istr *op) {
   return TF_ROLE_OTHER;
 }
 
+/* Nodes and edges only: names and attributes belong to the graph's definition. */
 void tf_graph_free(tf_graph *g) {
   BASE_VEC_FREE(g->alloc, &g->nodes);
   BASE_VEC_FREE(g->alloc, &g->edges);
@@ -141,6 +142,7 @@ typedef struct tf_order_state {
   uint32_t *rank; /* of each node, by name */
 } tf_order_state;
 
+/* A node by its name, to sort by. */
 typedef struct tf_named {
   const base_istr *name;
   uint32_t id;

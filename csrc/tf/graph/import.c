@@ -142,6 +142,7 @@ static int tf_list_users(tf_importer *im) {
 
 /* --- the ready nodes: a heap, the smallest place on top --- */
 
+/* The heap gives the node with the least number first, which fixes the order among nodes that are ready. */
 static void tf_heap_push(tf_importer *im, uint32_t v) {
   assert(im->n_heap < im->def->n_nodes);
   uint32_t at = im->n_heap++;

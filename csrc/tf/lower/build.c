@@ -17,6 +17,7 @@ const tfl_row *tfl_row_of(const char *op) {
   return NULL;
 }
 
+/* What users ask for (xlac.has_lowering). */
 bool tfl_has_op(const char *op) {
   return tfl_row_of(op) != NULL;
 }
@@ -56,7 +57,8 @@ static bool build_has_effect(const tf_node *n) {
 }
 
 /* Marks what results and effects are computed from. Control edges do not count: what must only run before has
- * either an effect, and is marked for it, or none. */
+ * either an effect, and is marked for it, or none. `needed` is by node, all zero before. A graph may be deep, so
+ * the nodes to look at lie on a stack in memory. */
 static int build_mark(const tfl_build *b, const tf_graph *g, uint8_t *needed) {
   struct {
     uint32_t *items;
@@ -82,7 +84,9 @@ static int build_mark(const tfl_build *b, const tf_graph *g, uint8_t *needed) {
   return fine ? 0 : base_oom(b->err, "lowering");
 }
 
+/* By node: which argument or result it is. Its attribute says so, or else the order of the nodes. */
 int tfl_number_ends(const tf_graph *g, base_arena *arena, uint32_t **numbers, xlac_error *err) {
+  assert(numbers);
   uint32_t args = 0, rets = 0;
   *numbers = BASE_ARRAY(arena, uint32_t, (size_t)g->nodes.n + 1);
   if (!*numbers) return base_oom(err, "lowering");
@@ -134,6 +138,7 @@ static int build_check_outputs(tfl_op *x) {
   return 0;
 }
 
+/* Its value is the caller's, and must be of the type that the node has. */
 static int build_arg(tfl_op *x, uint32_t id) {
   assert(x->n_out == 1);
   uint32_t number = x->frame->numbers[id];
@@ -210,8 +215,10 @@ static int build_values(tfl_build *b, tfl_frame *f) {
   return 0;
 }
 
-/* `needed` is cleared and has a byte for each node; `order` has room for all. */
+/* `needed` is cleared and has a byte for each node; `order` has room for all. Reverse post order: producers first. An
+ * input that a cycle leaves for later is TFL_NONE. */
 static int build_nodes(tfl_build *b, tfl_frame *f, uint32_t *order, uint8_t *needed) {
+  assert(order && needed);
   uint32_t n = 0;
   TRY(build_mark(b, f->graph, needed));
   TRY(tf_reverse_post_order(f->graph, order, &n, b->err));
@@ -244,8 +251,11 @@ int tfl_lower_graph(tfl_build *b, const tf_graph *graph, const base_istr *functi
   return status;
 }
 
+/* The body in place of a call: its frame ends with it. The function must take as many arguments as are given, but
+ * may give more results than are wanted. */
 int tfl_lower_body(tfl_op *x, const tf_callee *callee, uint32_t n_args, const tfl_value *args, uint32_t n_rets,
                    tfl_value *rets) {
+  assert(callee && x->frame);
   const tf_graph *body = NULL;
   int shown = callee->name.n < 100 ? (int)callee->name.n : 100;
   if (!callee->function) return tfl_fail(x, "the function '%.*s' does not exist", shown, callee->name.p);

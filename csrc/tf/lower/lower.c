@@ -100,6 +100,8 @@ static int lower_output(tfl_build *b, uint32_t i, tfl_value *v, lower_ends *ends
   return 0;
 }
 
+/* Only resources that were inputs and got a new value have an update: what the graph made itself is gone at the
+ * end. */
 static int lower_update(tfl_build *b, tfl_resource *r, lower_ends *ends) {
   assert(r->written && r->input >= 0);
   tfl_update *u = &b->out->updates[b->out->n_updates];
@@ -228,6 +230,7 @@ int tfl_lower(tfl_lowered *out, tf_bodies *bodies, const tf_graph *graph, uint32
   return status;
 }
 
+/* The module too, where nobody has taken it. */
 void tfl_lowered_free(tfl_lowered *l) {
   assert(l != NULL);
   if (l->module) ir_module_destroy(l->module);

@@ -8,6 +8,7 @@
 
 enum { TFL_MOST_DIMS = 32 };
 
+/* Sizes are known, all of them: what is compiled has static shapes. */
 typedef struct tfl_shape {
   base_dtype dtype;
   uint32_t rank;
@@ -22,6 +23,7 @@ typedef struct tfl_input {
   bool unset;       /* a resource: the variable has no value yet, and shape says nothing */
 } tfl_input;
 
+/* One of three: a result of main, an input as it is, or data that are known. */
 typedef struct tfl_output {
   tfl_shape shape;
   const void *data; /* known already (in the arena), or NULL */
@@ -29,12 +31,14 @@ typedef struct tfl_output {
   int32_t input;    /* it is input number `input` unchanged (a handle, too); -1 otherwise */
 } tfl_output;
 
+/* The variable behind an input, and its new value. */
 typedef struct tfl_update {
   uint32_t input; /* a resource, which gets main's result `result` as its new value */
   uint32_t result;
   tfl_shape shape;
 } tfl_update;
 
+/* Owns the module and, in its arena, all else. */
 typedef struct tfl_lowered {
   base_arena arena;
   ir_module *module; /* main's parameters are the inputs in `params`; all its results are tensors. Owned. */

@@ -6,12 +6,14 @@
 #include "../../passes/stablehlo/legalize_deprecated_ops.h"
 #include "build.h"
 
-/* What a maker gives after a failure. */
+/* What a maker gives after a failure. Makers give it and take it: a row need not ask after each step whether it
+ * has worked, since x->status says so in the end. */
 static ir_value make_nothing(void) {
   return (ir_value){NULL, 0};
 }
 
-/* NULL after a failure, which the makers of rewrite.h take. */
+/* NULL after a failure, which the makers of rewrite.h take. Equal types are one object in a module, so that types
+ * are compared as pointers. */
 const ir_type *tfl_type(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dims) {
   assert(rank == 0 || dims != NULL);
   xlac_error why = {.code = 0};
@@ -25,24 +27,28 @@ const ir_type *tfl_type(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_
   return t;
 }
 
-/* The double is rounded to the type; integers above 2^53 need opt_splat_int. */
+/* The double is rounded to the type; integers above 2^53 need opt_splat_int. A constant of rank 0. */
 ir_value tfl_scalar(tfl_op *x, base_dtype dtype, double v) {
   return opt_splat(x->rw, tfl_type(x, dtype, 0, NULL), v);
 }
 
+/* A constant of the type of `like`, every element v. */
 ir_value tfl_like(tfl_op *x, ir_value like, double v) {
   return opt_splat(x->rw, opt_type(like), v);
 }
 
+/* The same of any shape. */
 ir_value tfl_full(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dims, double v) {
   return opt_splat(x->rw, tfl_type(x, dtype, rank, dims), v);
 }
 
+/* TensorFlow's Cast, as a convert of StableHLO: floats to integers are cut off towards zero. */
 ir_value tfl_cast(tfl_op *x, ir_value v, base_dtype dtype) {
   return !v.op || opt_type(v)->dtype == dtype ? v : opt_convert(x->rw, v, dtype);
 }
 
-/* Also a check: a row may ask for a shape that the user gave. */
+/* Also a check: a row may ask for a shape that the user gave. The number of elements must stay; a shape that stays
+ * as well gives v itself. */
 ir_value tfl_reshape(tfl_op *x, ir_value v, uint32_t rank, const int64_t *dims) {
   if (!v.op) return v;
   const ir_type *t = tfl_type(x, (base_dtype)opt_type(v)->dtype, rank, dims);
@@ -65,6 +71,7 @@ static const char *make_dims_text(char *buf, size_t size, uint32_t rank, const i
   return buf;
 }
 
+/* Fails with both shapes. */
 static int make_misfit(tfl_op *x, uint32_t rank_a, const int64_t *a, uint32_t rank_b, const int64_t *b) {
   assert(rank_a == 0 || a != NULL);
   char one[120], other[120];
@@ -72,9 +79,10 @@ static int make_misfit(tfl_op *x, uint32_t rank_a, const int64_t *a, uint32_t ra
                   make_dims_text(other, sizeof other, rank_b, b));
 }
 
-/* Sizes are compared from the last dimension on; 1 gives way, a missing one, too. */
+/* Sizes are compared from the last dimension on; 1 gives way, a missing one, too. dims has TFL_MOST_DIMS places. */
 int tfl_broadcast_dims(tfl_op *x, uint32_t rank_a, const int64_t *a, uint32_t rank_b, const int64_t *b, uint32_t *rank,
                        int64_t *dims) {
+  assert(rank && dims);
   *rank = rank_a > rank_b ? rank_a : rank_b;
   if (*rank > TFL_MOST_DIMS) return tfl_fail(x, "%u dimensions: at most %d work", *rank, TFL_MOST_DIMS);
   for (uint32_t d = 0; d < *rank; d++) {
@@ -85,8 +93,8 @@ int tfl_broadcast_dims(tfl_op *x, uint32_t rank_a, const int64_t *a, uint32_t ra
   return 0;
 }
 
-/* Dimensions of size 1 that grow are dropped before: broadcast_in_dim may expand them, but what reads it is simpler
- * without. */
+/* Dimensions of size 1 that grow are dropped before: broadcast_in_dim may expand them, but what reads it is
+ * simpler without. v's dimensions are the last ones of the result; each must be as large, or 1. */
 ir_value tfl_broadcast(tfl_op *x, ir_value v, uint32_t rank, const int64_t *dims) {
   const ir_type *from = opt_type(v);
   int64_t kept[TFL_MOST_DIMS], map[TFL_MOST_DIMS];
@@ -118,6 +126,7 @@ void tfl_broadcast_pair(tfl_op *x, ir_value *a, ir_value *b) {
   *b = tfl_broadcast(x, *b, rank, dims);
 }
 
+/* A list along dimension `dim` of `like`, the same everywhere else: biases, scales. */
 ir_value tfl_along(tfl_op *x, ir_value v, ir_value like, uint32_t dim) {
   int64_t at = dim;
   if (!v.op || !like.op) return make_nothing();
@@ -127,12 +136,14 @@ ir_value tfl_along(tfl_op *x, ir_value v, ir_value like, uint32_t dim) {
   return opt_broadcast_in_dim(x->rw, v, opt_with_dtype(x->rw, t, (base_dtype)opt_type(v)->dtype), &at);
 }
 
+/* A scalar in every place of `like`. */
 ir_value tfl_spread(tfl_op *x, ir_value scalar, ir_value like) {
   assert(!scalar.op || opt_type(scalar)->count == 1);
   if (!like.op) return make_nothing();
   return tfl_broadcast(x, scalar, opt_type(like)->rank, opt_type(like)->dims);
 }
 
+/* numpy's broadcasting, then the op of StableHLO, which has none. */
 ir_value tfl_binary(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
   tfl_broadcast_pair(x, &a, &b);
   return opt_binary(x->rw, opcode, a, b);
@@ -153,6 +164,7 @@ ir_value tfl_compare(tfl_op *x, const char *direction, ir_value a, ir_value b) {
 
 /* --- data --- */
 
+/* 0, 1, 2, ... along dimension `dim`, the same along the others. */
 ir_value tfl_iota(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t dim) {
   assert(dim < rank);
   ir_value v = opt_make(x->rw, IR_OP_IOTA, tfl_type(x, dtype, rank, dims), 0, NULL);
@@ -160,6 +172,7 @@ ir_value tfl_iota(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dim
   return v;
 }
 
+/* One dimension from `from` up to `to`, all of the others. */
 ir_value tfl_slice(tfl_op *x, ir_value v, uint32_t dim, int64_t from, int64_t to) {
   int64_t starts[TFL_MOST_DIMS] = {0}, limits[TFL_MOST_DIMS], strides[TFL_MOST_DIMS];
   if (!v.op) return v;
@@ -175,6 +188,7 @@ ir_value tfl_slice(tfl_op *x, ir_value v, uint32_t dim, int64_t from, int64_t to
   return opt_slice(x->rw, v, starts, limits, strides);
 }
 
+/* All parts must agree in every other dimension; one part is its own result. */
 ir_value tfl_concat(tfl_op *x, uint32_t n, const ir_value *parts, uint32_t dim) {
   assert(!parts[0].op || dim < opt_type(parts[0])->rank || n == 1);
   int64_t dims[TFL_MOST_DIMS], size = 0;
@@ -194,23 +208,27 @@ ir_value tfl_concat(tfl_op *x, uint32_t n, const ir_value *parts, uint32_t dim) 
   return opt_concatenate(x->rw, n, parts, dim, tfl_type(x, (base_dtype)t->dtype, t->rank, dims));
 }
 
-/* permutation[d] is the dimension of v that becomes dimension d. */
+/* permutation[d] is the dimension of v that becomes dimension d. Nothing is made where nothing moves. */
 ir_value tfl_transpose(tfl_op *x, ir_value v, const int64_t *permutation) {
   bool moves = false;
   for (uint32_t d = 0; v.op && d < opt_type(v)->rank; d++) moves = moves || permutation[d] != d;
   return moves ? opt_transpose(x->rw, v, permutation) : v;
 }
 
+/* The order within these dimensions, each at most once. */
 ir_value tfl_reverse(tfl_op *x, ir_value v, uint32_t n, const int64_t *dims) {
+  assert(n == 0 || dims);
   if (n == 0) return v;
   ir_value r = opt_unary(x->rw, IR_OP_REVERSE, v);
   opt_set(x->rw, r, "dimensions", ir_m_i64s(x->rw->m, n, dims));
   return r;
 }
 
-/* Sizes are checked here, with overflow, since padding comes from attributes and inputs of the user's. */
+/* Sizes are checked here, with overflow, since padding comes from attributes and inputs of the user's. `interior`
+ * may be NULL. Negative paddings cut off; the scalar is what is put in. */
 ir_value tfl_pad(tfl_op *x, ir_value v, ir_value scalar, const int64_t *low, const int64_t *high,
                  const int64_t *interior) {
+  assert(low && high);
   static const int64_t none[TFL_MOST_DIMS] = {0};
   int64_t dims[TFL_MOST_DIMS];
   if (!v.op || !scalar.op) return make_nothing();
@@ -235,14 +253,17 @@ ir_value tfl_pad(tfl_op *x, ir_value v, ir_value scalar, const int64_t *low, con
   return p;
 }
 
+/* Over these dimensions, which go; init is the op's neutral element. */
 ir_value tfl_reduce(tfl_op *x, ir_opcode opcode, ir_value v, double init, uint32_t n, const int64_t *dims) {
   assert(n == 0 || dims != NULL);
   if (!v.op) return v;
   return opt_reduce(x->rw, opcode, v, tfl_scalar(x, (base_dtype)opt_type(v)->dtype, init), n, dims);
 }
 
-/* Starts that are out of range are moved by the op itself, so that the slice fits. */
+/* Starts that are out of range are moved by the op itself, so that the slice fits. Sizes must be within v's;
+ * starts are scalars of one integer type. */
 ir_value tfl_dynamic_slice(tfl_op *x, ir_value v, const ir_value *starts, const int64_t *sizes) {
+  assert(starts && sizes);
   ir_value all[TFL_MOST_DIMS + 1] = {v};
   if (!v.op) return v;
   const ir_type *t = opt_type(v);
@@ -256,17 +277,20 @@ ir_value tfl_dynamic_slice(tfl_op *x, ir_value v, const ir_value *starts, const 
   return s;
 }
 
-/* `part` has v's rank and is nowhere larger. */
+/* `part` has v's rank and is nowhere larger. Here too starts that are out of range are moved. */
 ir_value tfl_dynamic_update(tfl_op *x, ir_value v, ir_value part, const ir_value *starts) {
+  assert(starts);
   ir_value all[TFL_MOST_DIMS + 2] = {v, part};
   if (!v.op) return v;
   for (uint32_t d = 0; d < opt_type(v)->rank; d++) all[d + 2] = starts[d];
   return opt_make(x->rw, IR_OP_DYNAMIC_UPDATE_SLICE, opt_type(v), opt_type(v)->rank + 2, all);
 }
 
-/* Free dimensions: those of `t` that are in neither list, appended to dims. */
+/* Free dimensions: those of `t` that are in neither list, appended to dims. `rank`: how many dims has already;
+ * gives how many it has then. */
 static uint32_t make_free_dims(const ir_type *t, const int64_t *batch, uint32_t n_batch, const int64_t *contract,
                                uint32_t n_contract, int64_t *dims, uint32_t rank) {
+  assert(dims && rank <= 2 * TFL_MOST_DIMS);
   for (uint32_t d = 0; d < t->rank; d++) {
     bool taken = false;
     for (uint32_t i = 0; i < n_batch; i++) taken = taken || batch[i] == d;
@@ -277,7 +301,7 @@ static uint32_t make_free_dims(const ir_type *t, const int64_t *batch, uint32_t 
 }
 
 /* The result's dimensions: batch, a's free ones, b's free ones. Sizes of the pairs must agree; callers have
- * checked. */
+ * checked. dtype: of the sum, which may be wider than the elements. */
 ir_value tfl_dot_general(tfl_op *x, ir_value a, ir_value b, const tfl_dot *d, base_dtype dtype) {
   assert(d->n_batch + d->n_contract <= TFL_MOST_DIMS);
   int64_t dims[2 * TFL_MOST_DIMS];
@@ -296,7 +320,8 @@ ir_value tfl_dot_general(tfl_op *x, ir_value a, ir_value b, const tfl_dot *d, ba
 
 /* --- numbers --- */
 
-/* PRED: false and true; integers: two's complement; floats: the infinities. */
+/* PRED: false and true; integers: two's complement; floats: the infinities. The least or the greatest of a type,
+ * for maxima and minima to begin with. */
 static ir_value make_limit(tfl_op *x, base_dtype t, bool low) {
   const base_dtype_info *info = base_dtype_of(t);
   double infinity = low ? -__builtin_inf() : __builtin_inf();
@@ -311,19 +336,22 @@ static ir_value make_limit(tfl_op *x, base_dtype t, bool low) {
 }
 
 ir_value tfl_lowest(tfl_op *x, base_dtype dtype) {
+  assert(dtype != BASE_DTYPE_INVALID);
   return make_limit(x, dtype, true);
 }
 
 ir_value tfl_highest(tfl_op *x, base_dtype dtype) {
+  assert(dtype != BASE_DTYPE_INVALID);
   return make_limit(x, dtype, false);
 }
 
-/* TensorFlow's CPU kernels add half and bfloat16 in float. */
+/* TensorFlow's CPU kernels add half and bfloat16 in float. So sums are made in float and rounded once at the end. */
 base_dtype tfl_sum_dtype(base_dtype dtype) {
   return base_dtype_is_float(dtype) && base_dtype_of(dtype)->bits < 32 ? XLAC_F32 : dtype;
 }
 
-/* A NULL region, after a failure, leaves the cursor where it is; tfl_leave works all the same. */
+/* A NULL region, after a failure, leaves the cursor where it is; tfl_leave works all the same. Ops are made at the
+ * end of the region from now on, until tfl_leave puts the cursor back. */
 tfl_cursor tfl_enter(tfl_op *x, ir_computation *region) {
   tfl_cursor back = {x->rw->into, x->rw->before};
   if (region) {
@@ -334,6 +362,7 @@ tfl_cursor tfl_enter(tfl_op *x, ir_computation *region) {
 }
 
 void tfl_leave(tfl_op *x, tfl_cursor back) {
+  assert(x->rw);
   x->rw->into = back.into;
   x->rw->before = back.before;
 }

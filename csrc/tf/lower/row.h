@@ -8,6 +8,7 @@
 #include "../../passes/rewrite/rewrite.h"
 #include "lower.h"
 
+/* What an output of a node can be while a graph is lowered. */
 typedef enum tfl_kind {
   TFL_NONE,   /* nothing: the node was not lowered, or the variable has no value */
   TFL_TENSOR, /* a tensor */
@@ -175,6 +176,7 @@ ir_value tfl_reduce(tfl_op *x, ir_opcode opcode, ir_value v, double init, uint32
 /* starts: rank scalars of one integer type. */
 ir_value tfl_dynamic_slice(tfl_op *x, ir_value v, const ir_value *starts, const int64_t *sizes);
 ir_value tfl_dynamic_update(tfl_op *x, ir_value v, ir_value part, const ir_value *starts);
+/* Dimension numbers of a product: pairs that stay (batch) and pairs that are summed over (contract). */
 typedef struct tfl_dot {
   uint32_t n_batch, n_contract;
   int64_t a_batch[TFL_MOST_DIMS], b_batch[TFL_MOST_DIMS], a_contract[TFL_MOST_DIMS], b_contract[TFL_MOST_DIMS];

@@ -3,7 +3,8 @@
  * missing. */
 #include "tensor.h"
 
-/* Quantised types are the integers that hold them. What is not in the list is INVALID, 0. */
+/* Quantised types are the integers that hold them. What is not in the list is INVALID, 0. References count as what
+ * they refer to. */
 base_dtype tfl_dtype_of(unsigned tf_type) {
   static const uint8_t types[TF_TYPE_END] = {
 #define TF_TYPE(name, number, word, element) [number] = element,
@@ -14,8 +15,11 @@ base_dtype tfl_dtype_of(unsigned tf_type) {
   return base < TF_TYPE_END ? (base_dtype)types[base] : BASE_DTYPE_INVALID;
 }
 
-/* Fields of TensorShapeProto: 2 dim (in it 1 size), 3 unknown_rank. */
+/* Fields of TensorShapeProto: 2 dim (in it 1 size), 3 unknown_rank. -1 is a size that is not known. dims has
+ * TFL_MOST_DIMS places, of which those beyond *rank stay as they are. A message of no bytes is a scalar's shape,
+ * as protocol buffers leave out what is empty. */
 int tfl_read_shape(base_slice message, bool *known, uint32_t *rank, int64_t *dims, xlac_error *err) {
+  assert(known && rank && dims);
   const char *at = message.p;
   *known = true;
   *rank = 0;
@@ -45,6 +49,7 @@ typedef struct tensor_list {
 /* Field and wire type: float_val 5, double_val 6, int_val 7, scomplex_val 9, int64_val 10, bool_val 11,
  * dcomplex_val 12, half_val 13, uint32_val 16, uint64_val 17, float8_val 18. Narrow integers are all in int_val. */
 static tensor_list tensor_list_of(base_dtype t) {
+  assert(t != BASE_DTYPE_INVALID);
   uint8_t size = (uint8_t)base_dtype_bytes(t);
   switch (t) {
     case XLAC_F32:
@@ -71,7 +76,8 @@ static tensor_list tensor_list_of(base_dtype t) {
   }
 }
 
-/* Wraps one element in a message of its own, so that tf_raw_next reads it: field 1 of that wire type. */
+/* Wraps one element in a message of its own, so that tf_raw_next reads it: field 1 of that wire type. *at moves
+ * behind the element; false at a malformed one, or one that is cut off. */
 bool tfl_next_packed(const char **at, const char *end, uint8_t wire, uint64_t *v) {
   assert(wire == 0 || wire == 1 || wire == 5);
   size_t left = (size_t)(end - *at), n = 0;
@@ -108,8 +114,10 @@ static bool tensor_put(tensor_fill *t, uint64_t v) {
   return true;
 }
 
-/* All fields of the list's number, packed or single, in order. */
+/* All fields of the list's number, packed or single, in order. False for more elements than there is room for, or
+ * malformed ones. */
 static bool tensor_listed(base_slice message, tensor_fill *t) {
+  assert(t->data && t->n == 0);
   const char *at = message.p, *end = message.p + message.n;
   for (tf_raw_field f; tf_raw_next(&at, end, &f);) {
     if (f.number != t->list.field) continue;
@@ -141,6 +149,7 @@ static void tensor_repeat(tensor_fill *t) {
   for (int64_t i = have; i < want; i++) memcpy(t->data + (size_t)i * size, t->data + (size_t)(have - 1) * size, size);
 }
 
+/* `data` has room for count elements. tensor_content counts where it has any bytes; a list is read otherwise. */
 static int tensor_elements(base_slice message, base_dtype t, int64_t count, void *data, xlac_error *err) {
   assert(count >= 0);
   tf_raw_field content;
@@ -161,8 +170,10 @@ static int tensor_elements(base_slice message, base_dtype t, int64_t count, void
 }
 
 /* Memory is bounded by what the shape says, and that by 2^59 bytes: a message of a few bytes may ask for much,
- * which then fails as any allocation does. */
+ * which then fails as any allocation does. *data is in the arena, and one byte longer than needed, so that an
+ * empty tensor has an address as well. */
 int tfl_read_tensor(base_slice message, base_arena *arena, tfl_shape *shape, void **data, xlac_error *err) {
+  assert(arena && shape && data);
   tf_raw_field f;
   bool known = true;
   int64_t count = 1;

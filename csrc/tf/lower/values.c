@@ -7,7 +7,7 @@
 
 /* --- attributes --- */
 
-/* The node's value, or the op's default. */
+/* The node's value, or the op's default. As the bytes of an AttrValue; p NULL after a failure. */
 static base_slice attr_value_of(tfl_op *x, const char *name) {
   assert(x->node->op != NULL);
   base_slice v = tf_attr_or_default(x->node->op, x->node->def->attrs, base_slice_of(name));
@@ -28,6 +28,8 @@ int64_t tfl_attr_int(tfl_op *x, const char *name) {
   return v;
 }
 
+/* Each of these fails for an attribute that is missing or of another kind, and then gives a zero of its kind: rows
+ * read all their attributes first, and ask x->status once. */
 bool tfl_attr_bool(tfl_op *x, const char *name) {
   bool v = false;
   base_slice value = attr_value_of(x, name);
@@ -42,6 +44,7 @@ float tfl_attr_float(tfl_op *x, const char *name) {
   return v;
 }
 
+/* Borrowed from the graph. */
 base_slice tfl_attr_str(tfl_op *x, const char *name) {
   base_slice v = {"", 0}, value = attr_value_of(x, name);
   if (value.p && value.n && !tf_attr_string(value, &v)) attr_wrong(x, name, "a string");
@@ -49,6 +52,7 @@ base_slice tfl_attr_str(tfl_op *x, const char *name) {
 }
 
 bool tfl_attr_is(tfl_op *x, const char *name, const char *word) {
+  assert(word);
   return base_slice_is(tfl_attr_str(x, name), word);
 }
 
@@ -63,7 +67,8 @@ base_dtype tfl_attr_dtype(tfl_op *x, const char *name) {
   return t;
 }
 
-/* Field 3 of the list: packed, or one by one. Counts where out is NULL. */
+/* Field 3 of the list: packed, or one by one. Counts where out is NULL. So it is called twice: to count, and to
+ * fill what was allocated for the count. */
 static uint32_t attr_list_ints(base_slice list, int64_t *out) {
   uint32_t n = 0;
   const char *at = list.p;
@@ -80,6 +85,7 @@ static uint32_t attr_list_ints(base_slice list, int64_t *out) {
 
 /* The list is in the arena; *v is NULL where it is empty. */
 int tfl_attr_ints(tfl_op *x, const char *name, const int64_t **v, uint32_t *n) {
+  assert(v && n);
   base_slice value = attr_value_of(x, name);
   tf_raw_field f;
   *v = NULL;
@@ -94,8 +100,10 @@ int tfl_attr_ints(tfl_op *x, const char *name, const int64_t **v, uint32_t *n) {
   return 0;
 }
 
-/* *dims has room for TFL_MOST_DIMS whatever the rank. */
+/* *dims has room for TFL_MOST_DIMS whatever the rank. *known is false where the rank is not known; sizes may be
+ * -1. */
 int tfl_attr_shape(tfl_op *x, const char *name, bool *known, const int64_t **dims, uint32_t *rank) {
+  assert(known && dims && rank);
   base_slice value = attr_value_of(x, name), shape = {NULL, 0};
   *known = false;
   *rank = 0;
@@ -110,7 +118,10 @@ int tfl_attr_shape(tfl_op *x, const char *name, bool *known, const int64_t **dim
 
 /* --- inputs and outputs --- */
 
+/* Fails with the node's name, and that of the function it is in. Where memory is out, values are missing for that
+ * reason, and that is what is said. */
 int tfl_fail(tfl_op *x, const char *format, ...) {
+  assert(x->node && x->node->op);
   char what[400];
   va_list args;
   if (x->status) return x->status;
@@ -134,6 +145,7 @@ static const char *value_kind_text(const tfl_value *v) {
 
 /* Fails where input i is missing or of another kind. */
 static bool value_must_be(tfl_op *x, uint32_t i, tfl_kind kind) {
+  assert(kind <= TFL_LIST);
   const tfl_value expected = {.kind = (uint8_t)kind};
   if (i >= x->n_in) {
     tfl_fail(x, "it has %u inputs, needs number %u", x->n_in, i);
@@ -145,7 +157,8 @@ static bool value_must_be(tfl_op *x, uint32_t i, tfl_kind kind) {
 }
 
 /* Small data becomes a constant where it is used, so that values known in one region need not be passed into
- * another. The attribute is made once and shared. Larger data is made once, by whoever first asked for it. */
+ * another. The attribute is made once and shared. Larger data is made once, by whoever first asked for it.
+ * v->data: what is known of it. v->v may have no op then, if nobody has made a constant of it yet. */
 ir_value tfl_use_value(tfl_build *b, tfl_value *v) {
   bool as_constant = v->data && (!v->v.op || v->type->count <= TFL_SMALL);
   assert(v->kind == TFL_TENSOR);
@@ -160,12 +173,14 @@ ir_value tfl_use_value(tfl_build *b, tfl_value *v) {
   return c;
 }
 
+/* Without op after a failure. */
 ir_value tfl_use(tfl_op *x, tfl_value *v) {
   if (v->kind == TFL_TENSOR) return tfl_use_value(x->b, v);
   tfl_fail(x, "a value is %s, expected a tensor", value_kind_text(v));
   return (ir_value){NULL, 0};
 }
 
+/* Input i as a value to compute with. */
 ir_value tfl_in(tfl_op *x, uint32_t i) {
   return value_must_be(x, i, TFL_TENSOR) ? tfl_use_value(x->b, x->in[i]) : (ir_value){NULL, 0};
 }
@@ -176,13 +191,15 @@ const ir_type *tfl_in_type(tfl_op *x, uint32_t i) {
   return value_must_be(x, i, TFL_TENSOR) ? x->in[i]->type : &none;
 }
 
-/* Handles are numbers of tfl_build.resources. */
+/* Handles are numbers of tfl_build.resources. NULL after a failure. */
 tfl_resource *tfl_in_resource(tfl_op *x, uint32_t i) {
   return value_must_be(x, i, TFL_HANDLE) ? x->b->resources.items[x->in[i]->number] : NULL;
 }
 
-/* *data NULL where it is not known. */
+/* *data NULL where it is not known. Values that follow from known ones are worked out here, by the interpreter,
+ * and kept. */
 static int value_data(tfl_op *x, uint32_t i, const void **data) {
+  assert(data);
   *data = NULL;
   if (!value_must_be(x, i, TFL_TENSOR)) return x->status;
   return x->status = tfl_evaluate(x->b, x->in[i], data);
@@ -197,6 +214,7 @@ int tfl_data(tfl_op *x, uint32_t i, const void **data) {
   return tfl_fail(x, "input %u must be known when it is compiled: it depends on values", i);
 }
 
+/* As 64-bit integers in the arena, whatever the element type. */
 static int value_ints(tfl_op *x, uint32_t i, const void *data, const int64_t **v, uint32_t *n) {
   assert(data != NULL);
   const ir_type *t = tfl_in_type(x, i);
@@ -209,6 +227,7 @@ static int value_ints(tfl_op *x, uint32_t i, const void *data, const int64_t **v
   return 0;
 }
 
+/* Fails where the input is not known: shapes and axes must be. */
 int tfl_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n) {
   const void *data = NULL;
   *v = NULL;
@@ -220,11 +239,13 @@ int tfl_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n) {
   return value_ints(x, i, data, v, n);
 }
 
+/* False, and no failure, where it is not known. */
 bool tfl_try_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n) {
   const void *data = NULL;
   return value_data(x, i, &data) == 0 && data && value_ints(x, i, data, v, n) == 0;
 }
 
+/* A single one. */
 int tfl_int(tfl_op *x, uint32_t i, int64_t *v) {
   const int64_t *list = NULL;
   uint32_t n = 0;
@@ -235,7 +256,9 @@ int tfl_int(tfl_op *x, uint32_t i, int64_t *v) {
   return 0;
 }
 
+/* A single number of any type, as a double. */
 int tfl_number(tfl_op *x, uint32_t i, double *v) {
+  assert(v);
   const void *data = NULL;
   *v = 0;
   TRY(tfl_data(x, i, &data));
@@ -246,8 +269,9 @@ int tfl_number(tfl_op *x, uint32_t i, double *v) {
 }
 
 /* Looks through the graph, not the values: [batch, 4] packed from an unknown batch and a known 4 has a known
- * element 1. */
+ * element 1. Element i of input k, which is a list; the rest of the list need not be known. */
 bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v) {
+  assert(v);
   const tf_graph *g = x->frame->graph;
   const void *data = NULL;
   int32_t output = 0;
@@ -264,6 +288,7 @@ bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v) {
   return data != NULL;
 }
 
+/* Negative axes count from the end. */
 int tfl_axis(tfl_op *x, int64_t axis, uint32_t rank, uint32_t *out) {
   assert(out != NULL);
   *out = 0;
@@ -280,6 +305,7 @@ base_dtype tfl_out_dtype(const tfl_op *x, uint32_t i) {
   return i < x->n_out ? tfl_dtype_of(tf_output_type(x->node, i)) : BASE_DTYPE_INVALID;
 }
 
+/* As an output: nothing is known of its elements. */
 tfl_value tfl_tensor(const tfl_op *x, ir_value v) {
   assert(v.op != NULL || x->status != 0 || x->rw->failed);
   return (tfl_value){.kind = TFL_TENSOR, .fixed = x->fixed, .type = opt_type(v), .v = v, .input = -1};
@@ -287,16 +313,18 @@ tfl_value tfl_tensor(const tfl_op *x, ir_value v) {
 
 /* Outputs beyond the node's are left out, for rows that serve several ops. */
 void tfl_out_value(tfl_op *x, uint32_t i, const tfl_value *v) {
+  assert(v);
   if (i < x->n_out) x->out[i] = *v;
 }
 
+/* Output i is v; nothing where v has no op, since the failure is noted already. */
 void tfl_out(tfl_op *x, uint32_t i, ir_value v) {
   if (!v.op || x->status) return;
   tfl_value value = tfl_tensor(x, v);
   tfl_out_value(x, i, &value);
 }
 
-/* Also keeps `input`, so that a graph that hands an input through gives the very input. */
+/* Also keeps `input`, so that a graph that hands an input through gives the very input. Output i is input k. */
 void tfl_out_same(tfl_op *x, uint32_t i, uint32_t k) {
   if (k < x->n_in)
     tfl_out_value(x, i, x->in[k]);
@@ -304,8 +332,9 @@ void tfl_out_same(tfl_op *x, uint32_t i, uint32_t k) {
     tfl_fail(x, "it has %u inputs, needs number %u", x->n_in, k);
 }
 
-/* fixed: later rows may ask for it as for a constant's. */
+/* fixed: later rows may ask for it as for a constant's. The data are copied: a row's own may lie on its stack. */
 void tfl_out_data(tfl_op *x, uint32_t i, base_dtype dtype, uint32_t rank, const int64_t *dims, const void *data) {
+  assert(rank == 0 || dims);
   tfl_value v = {.kind = TFL_TENSOR, .fixed = true, .type = tfl_type(x, dtype, rank, dims), .input = -1};
   if (!v.type) return;
   size_t size = (size_t)v.type->count * base_dtype_bytes(dtype);
@@ -319,7 +348,8 @@ void tfl_out_data(tfl_op *x, uint32_t i, base_dtype dtype, uint32_t rank, const 
   tfl_out_value(x, i, &v);
 }
 
-/* Other types than integers get i64, which the check of outputs then reports. */
+/* Other types than integers get i64, which the check of outputs then reports. Known integers, in the type that the
+ * output has. */
 void tfl_out_ints(tfl_op *x, uint32_t i, uint32_t rank, const int64_t *dims, const int64_t *v) {
   base_dtype t = tfl_out_dtype(x, i);
   size_t n = 1;
@@ -335,19 +365,23 @@ void tfl_out_ints(tfl_op *x, uint32_t i, uint32_t rank, const int64_t *dims, con
   tfl_out_data(x, i, t, rank, dims, data);
 }
 
-/* r may be NULL, after a failure. */
+/* r may be NULL, after a failure. From now on reads of the resource give v; what it is at the end becomes an
+ * update of the module. */
 void tfl_assign_value(tfl_op *x, tfl_resource *r, const tfl_value *v) {
+  assert(v);
   if (!r || x->status) return;
   r->value = *v;
   r->written = true;
 }
 
+/* The same of a value that was computed. */
 void tfl_assign(tfl_op *x, tfl_resource *r, ir_value v) {
   tfl_value value = tfl_tensor(x, v);
   if (v.op) tfl_assign_value(x, r, &value);
 }
 
-/* Its value is TFL_NONE until the row assigns one. */
+/* Its value is TFL_NONE until the row assigns one. A resource that the graph itself makes, such as a stack or a
+ * TensorArray: it is no input, and nothing of it is left at the end. */
 tfl_resource *tfl_new_resource(tfl_op *x, uint32_t i) {
   tfl_resource *r = BASE_NEW(x->arena, tfl_resource);
   tfl_value handle = {.kind = TFL_HANDLE, .input = -1, .number = x->b->resources.n};

@@ -6,12 +6,14 @@
 #include "../../text/proto/wire.h"
 #include "build.h"
 
+/* Fails for a name that is none of the graph's. */
 static int whole_unknown(const char *tensor, xlac_error *err) {
   return base_hint(err, base_fail(err, XLAC_E_UNKNOWN_NAME, "the graph has no tensor '%.200s'", tensor),
                    "a tensor is the name of a node, with a colon and the number of the output unless that is 0");
 }
 
-/* "x:1" -> the node and its output. */
+/* "x:1" -> the node and its output. Nodes 0 and 1 are the graph's ends, which have no names of the user's. A
+ * search, since there are few names to find. */
 static int whole_find(const tf_graph *g, const char *tensor, uint32_t *id, int32_t *output, xlac_error *err) {
   assert(tensor != NULL);
   size_t n = strlen(tensor);
@@ -52,7 +54,9 @@ static tf_node_def *whole_def(tf_graph *g, const base_istr *name, const char *op
   return kept && def && attr && attr->key && def->op ? def : NULL;
 }
 
-/* The node itself is turned into an _Arg; whatever op it had (Placeholder, mostly) is forgotten. */
+/* The node itself is turned into an _Arg; whatever op it had (Placeholder, mostly) is forgotten. Only a node
+ * without inputs and with one output can become an argument: what takes inputs would leave its producers without
+ * use, and who reads another output would read nothing. */
 static int whole_feed(tf_graph *g, const char *tensor, uint32_t number, xlac_error *err) {
   uint32_t id = 0;
   int32_t output = 0;
@@ -68,7 +72,8 @@ static int whole_feed(tf_graph *g, const char *tensor, uint32_t number, xlac_err
   return 0;
 }
 
-/* The new node is named as the user wrote the fetch, so that the report can repeat it. */
+/* The new node is named as the user wrote the fetch, so that the report can repeat it. _Retval takes the type of
+ * what it returns, and lies in the graph's own memory as the other nodes do. */
 static int whole_fetch(tf_graph *g, const char *tensor, uint32_t number, xlac_error *err) {
   uint32_t id = 0, at = 0;
   int32_t output = 0;
@@ -87,7 +92,7 @@ static int whole_fetch(tf_graph *g, const char *tensor, uint32_t number, xlac_er
 
 /* --- all results in main, known ones too --- */
 
-/* Completing main. */
+/* Completing main. `params` has, by parameter of main, which input it is; there is room for every input once. */
 typedef struct whole_ends {
   opt_rewriter rw;
   tfl_lowered *l;
@@ -97,8 +102,10 @@ typedef struct whole_ends {
   uint32_t n_params;
 } whole_ends;
 
-/* The parameter for an input, made where main has none yet. */
+/* The parameter for an input, made where main has none yet. An input that is an output as it is has no parameter
+ * so far: nothing was computed from it. */
 static ir_value whole_input(whole_ends *w, uint32_t input, const tfl_shape *s) {
+  assert(input < w->n_inputs);
   ir_computation *main = w->l->module->entry;
   for (uint32_t i = 0; i < w->n_params; i++)
     if (w->params[i] == input) return (ir_value){main->params[i], 0};
@@ -106,6 +113,9 @@ static ir_value whole_input(whole_ends *w, uint32_t input, const tfl_shape *s) {
   return opt_region_argument(&w->rw, main, opt_tensor(&w->rw, s->dtype, s->rank, s->dims));
 }
 
+/* Gives main its results: the outputs in the order of the fetches, and behind them the new values of variables. An
+ * output is one of four things: a result that main has already, data known from the graph, data of an input that
+ * was given with values, or an input's own parameter. */
 static int whole_results(whole_ends *w, xlac_error *err) {
   assert(w->l->module->entry != NULL);
   tfl_lowered *l = w->l;
@@ -135,17 +145,22 @@ static int whole_results(whole_ends *w, xlac_error *err) {
   return opt_rewriter_status(&w->rw);
 }
 
+/* Begins a list of names in the report, and ends the one before. */
 static void whole_list(base_text *t, const char *key, bool first) {
+  assert(key);
   if (!first) BASE_PUT(t, "], ");
   base_putf(t, "\"%s\": [", key);
 }
 
+/* One name, with its comma. */
 static void whole_item(base_text *t, const char *name, bool first) {
+  assert(name);
   if (!first) BASE_PUT(t, ", ");
   base_put_json(t, name, strlen(name));
 }
 
-/* JSON; names are escaped. */
+/* JSON; names are escaped. Which inputs became parameters, which fetches results, and which variables get new
+ * values, each in main's order. */
 static void whole_report(const whole_ends *w, base_text *t, uint32_t n_fetches, const char *const *fetches) {
   base_putc(t, '{');
   whole_list(t, "parameters", true);
@@ -157,10 +172,12 @@ static void whole_report(const whole_ends *w, base_text *t, uint32_t n_fetches, 
   BASE_PUT(t, "]}");
 }
 
-/* The module is the caller's on success, and is freed with *l otherwise. */
+/* The module is the caller's on success, and is freed with *l otherwise. `l` must have its arena; everything in it
+ * is freed by the caller, also after a failure. */
 static int whole_lower(ir_module **out, base_text *report, tf_graph *graph, tf_bodies *bodies, tfl_lowered *l,
                        uint32_t n_inputs, const tfl_named *inputs, uint32_t n_fetches, const char *const *fetches,
                        xlac_error *err) {
+  assert(graph && bodies && l->module == NULL);
   whole_ends w = {.l = l, .n_inputs = n_inputs, .inputs = inputs};
   tfl_input *plain = BASE_ARRAY(&graph->def->arena, tfl_input, (size_t)n_inputs + 1);
   if (!plain) return base_oom(err, "lowering");
@@ -177,9 +194,11 @@ static int whole_lower(ir_module **out, base_text *report, tf_graph *graph, tf_b
   return 0;
 }
 
-/* The graph has been changed after a failure, too. */
+/* The graph has been changed after a failure, too. Feeds and fetches are written into the graph, so it can't be
+ * lowered twice. */
 int tfl_lower_whole(ir_module **out, base_text *report, tf_graph *graph, uint32_t n_inputs, const tfl_named *inputs,
                     uint32_t n_fetches, const char *const *fetches, xlac_error *err) {
+  assert(out && report);
   tf_bodies bodies;
   tfl_lowered l = {.module = NULL};
   for (uint32_t i = 0; i < n_inputs; i++) TRY(whole_feed(graph, inputs[i].tensor, i, err));

@@ -4,6 +4,7 @@
 
 #include "lower.h"
 
+/* An input by the name of its tensor. */
 typedef struct tfl_named {
   const char *tensor; /* "x" or "x:0": of a node without data inputs, which has one output */
   tfl_input input;

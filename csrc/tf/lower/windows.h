@@ -30,8 +30,9 @@ XLAC_MUST_USE int tfl_pad_spans(tfl_op *x, const tfl_layout *l, tfl_span *spans)
  * being 1; absent and empty is 1 everywhere. */
 XLAC_MUST_USE int tfl_spatial_attr(tfl_op *x, const char *name, const tfl_layout *l, int64_t *out);
 
-/* --- windows_make.c --- */
+/* --- nn/windows.c --- */
 
+/* A window over an array: a number for each of its dimensions. */
 typedef struct tfl_window {
   uint32_t rank;
   int64_t size[TFL_MOST_DIMS], stride[TFL_MOST_DIMS], low[TFL_MOST_DIMS], high[TFL_MOST_DIMS];
@@ -47,6 +48,7 @@ ir_value tfl_scatter_to_largest(tfl_op *x, ir_value v, ir_value source, const tf
 typedef struct tfl_conv_dims {
   uint32_t batch, feature, spatial[TFL_MOST_SPATIAL];
 } tfl_conv_dims;
+/* What the ops of convolution share, read from their attributes. */
 typedef struct tfl_conv {
   uint32_t n;
   tfl_conv_dims lhs, rhs, out;
@@ -61,7 +63,7 @@ ir_value tfl_convolution(tfl_op *x, ir_value lhs, ir_value rhs, const tfl_conv *
 XLAC_MUST_USE int tfl_attr_floats(tfl_op *x, base_slice value, const float **v, uint32_t *n);
 XLAC_MUST_USE int tfl_attr_strings(tfl_op *x, const char *name, const base_slice **v, uint32_t *n);
 
-/* --- indexed.c --- */
+/* --- tensors/indexed.c --- */
 
 /* Whole slices of v: the elements of indices are places along dimension `dim`; the first `batch` dimensions of both go
  * together. Their shape takes the place of dim in the result. */

@@ -1,10 +1,15 @@
-/* Nodes that call functions: their bodies run by the same executor, so that ops with effects and ops of the host work
- * within. */
+/* Nodes that call functions: their bodies run by the same executor, so that ops with effects and ops of the host
+ * work within.
+ *
+ * A body is made ready once for each set of attributes it is called with, and kept by the session. Depth is
+ * bounded by TFS_MOST_DEPTH, which tfs_run_program checks: functions may call themselves. */
 #include "run.h"
 
-/* Runs a body on args; results are the caller's. */
+/* Runs a body on args; results are the caller's. Fills `results` also in part where it fails, for the caller to
+ * drop; they must be nothing at first. */
 static int tfs_call_body(tfs_call *c, const tf_callee *callee, uint32_t n_args, const tfs_value *args,
                          uint32_t n_results, tfs_value *results) {
+  assert(callee && (results || n_results == 0));
   tfs_context *ctx = tfs_context_of(c->run);
   tfs_program *p = NULL;
   TRY(tfs_body_program(ctx->session, callee, &p, c->err));
@@ -20,10 +25,15 @@ static int tfs_call_body(tfs_call *c, const tf_callee *callee, uint32_t n_args, 
 }
 
 static void tfs_drop_all(uint32_t n, tfs_value *values) {
+  assert(values || n == 0);
   for (uint32_t i = 0; i < n; i++) tfs_drop(&values[i]);
 }
 
+/* The state lies in the node's outputs from the beginning: what is there when it fails is dropped by who runs the
+ * node. The inputs are moved and not copied, so that a body may write lists and arrays in place from the first
+ * turn on. */
 static int tfs_run_while(tfs_call *c, const tf_callees *callees) {
+  assert(callees->kind == TF_CALL_WHILE);
   tfs_context *ctx = tfs_context_of(c->run);
   tfs_value *state = c->out; /* a While has as many outputs as inputs */
   if (c->n_in != c->n_out || callees->n < 2)
@@ -55,7 +65,7 @@ static int tfs_run_while(tfs_call *c, const tf_callees *callees) {
   return status;
 }
 
-/* Which branch an If or a Case takes. */
+/* Which branch an If or a Case takes. A Case beyond its branches takes the last one, as TensorFlow does. */
 static int tfs_choose(tfs_call *c, const tf_callees *callees, uint32_t *out) {
   int64_t i = 0;
   bool yes = false;
@@ -71,7 +81,7 @@ static int tfs_choose(tfs_call *c, const tf_callees *callees, uint32_t *out) {
   return 0;
 }
 
-/* The functions that the node calls, found once. */
+/* The functions that the node calls, found once. Freed with the unit. */
 static int tfs_callees_of(tfs_call *c, const tf_callees **out) {
   tf_callees *found = c->unit->callees;
   if (!found) {
@@ -87,6 +97,7 @@ static int tfs_callees_of(tfs_call *c, const tf_callees **out) {
   return 0;
 }
 
+/* The first input of an If or a Case chooses and is not passed on. */
 int tfs_run_functions(tfs_call *c) {
   const tf_callees *callees = NULL;
   uint32_t chosen = 0;

@@ -1,21 +1,32 @@
-/* Lists of tensors. */
+/* Lists of tensors: what TensorLists, TensorArrays and stacks share.
+ *
+ * A list has places for elements, NULL for those that were never written; such a one reads as zeros where its
+ * shape and type are known. Lists are values in TensorFlow, so one is written in place only while nobody else
+ * holds it (tfs_own_list); arrays and stacks are things, and always are. */
 #include "list.h"
 
+/* A limit, since the size comes from a tensor's value, which may be anything. */
 enum { TFS_MOST_ELEMENTS = 1 << 26 };
 
+/* Whether a shape input stands for an unknown rank: the scalar -1. */
 static bool tfs_says_nothing(const interp_value *v) {
+  assert(v);
   return v->rank == 0 && v->count == 1 && tfs_int_at(v, 0) == -1;
 }
 
+/* The rank may be known where sizes are not: -1 each. */
 int tfs_set_element_shape(tfs_call *c, tfs_object *o, uint32_t i) {
+  assert(o->kind == TFS_LIST || o->kind == TFS_ARRAY);
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
   o->rank_known = !tfs_says_nothing(v);
   return o->rank_known ? tfs_dims_in(c, i, &o->rank, o->dims) : 0;
 }
 
-/* Sizes that are unknown get those of `other`. */
+/* Sizes that are unknown get those of `other`. *known says whether rank and dims mean anything yet; afterwards it
+ * is true. dims has IR_MAX_RANK places. */
 static int tfs_merge_dims(tfs_call *c, bool *known, uint32_t *rank, int64_t *dims, uint32_t n, const int64_t *other) {
+  assert(n <= IR_MAX_RANK && *rank <= IR_MAX_RANK);
   if (*known && *rank != n) return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "an element has %u dimensions, not %u", n, *rank);
   for (uint32_t d = 0; d < n; d++) {
     if (!*known || dims[d] < 0)
@@ -29,7 +40,9 @@ static int tfs_merge_dims(tfs_call *c, bool *known, uint32_t *rank, int64_t *dim
   return 0;
 }
 
+/* The first element that was written is enough: all have one shape, or stacking them fails. */
 int tfs_element_dims(tfs_call *c, const tfs_object *o, int32_t i, uint32_t *rank, int64_t *dims) {
+  assert(o->rank <= IR_MAX_RANK);
   bool known = o->rank_known;
   *rank = known ? o->rank : 0;
   if (*rank) memcpy(dims, o->dims, *rank * sizeof *dims);
@@ -53,7 +66,9 @@ int tfs_element_dims(tfs_call *c, const tfs_object *o, int32_t i, uint32_t *rank
   return all ? 0 : tfs_fail(c, XLAC_E_EVAL, "the shape of an element that was never written is not known");
 }
 
+/* Elements are held by both. Gradients and the like are not copied: they belong to the one array. */
 tfs_object *tfs_copy_list(const tfs_object *o) {
+  assert(!o->of_variants);
   tfs_object *copy = tfs_object_new(o->alloc, (tfs_object_kind)o->kind);
   if (!copy) return NULL;
   copy->dtype = o->dtype;
@@ -69,6 +84,7 @@ tfs_object *tfs_copy_list(const tfs_object *o) {
   return copy;
 }
 
+/* Taking input 0 out of c->in is what makes its count of holders 1 for good. */
 int tfs_own_list(tfs_call *c, tfs_object **out) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_LIST, &o));
@@ -82,7 +98,9 @@ int tfs_own_list(tfs_call *c, tfs_object **out) {
   return *out ? 0 : tfs_oom(c);
 }
 
+/* Shrinking releases what is beyond. */
 int tfs_resize(tfs_call *c, tfs_object *o, int64_t n) {
+  assert(o->n <= o->cap);
   if (n < 0 || n > TFS_MOST_ELEMENTS)
     return tfs_fail(c, XLAC_E_TOO_LARGE, "a list of %lld elements: at most %d work", (long long)n, TFS_MOST_ELEMENTS);
   while (o->n > n) interp_release(o->items[--o->n]);
@@ -91,6 +109,7 @@ int tfs_resize(tfs_call *c, tfs_object *o, int64_t n) {
   return 0;
 }
 
+/* shape_input: the input that says a shape, or -1. *out is held by the caller. */
 int tfs_element(tfs_call *c, const tfs_object *o, int64_t i, int32_t shape_input, interp_value **out) {
   uint32_t rank = 0;
   int64_t dims[IR_MAX_RANK];
@@ -109,7 +128,9 @@ int tfs_element(tfs_call *c, const tfs_object *o, int64_t i, int32_t shape_input
   return *out ? 0 : tfs_oom(c);
 }
 
+/* A caller's memory may change after the call, so it is copied; the executor's own is held. */
 int tfs_put_element(tfs_call *c, tfs_object *o, int64_t i, interp_value *v) {
+  assert(v);
   if (i < 0 || i >= o->n) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
   if (o->dtype != BASE_DTYPE_INVALID && o->dtype != v->dtype)
     return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "the list's elements are %s, not %s",
@@ -121,6 +142,8 @@ int tfs_put_element(tfs_call *c, tfs_object *o, int64_t i, interp_value *v) {
   return 0;
 }
 
+/* For arrays of gradients. Sums are computed in double and rounded to the element's type; the old element may be
+ * held elsewhere, so it is not added to in place. */
 int tfs_add_to_element(tfs_call *c, tfs_object *o, int64_t i, const interp_value *by) {
   if (!by) return 0;
   if (i < 0 || i >= o->n) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n);
@@ -141,14 +164,18 @@ int tfs_add_to_element(tfs_call *c, tfs_object *o, int64_t i, const interp_value
   return 0;
 }
 
+/* NULL when out of memory. The view holds v. */
 interp_value *tfs_row(tfs_call *c, interp_value *v, int64_t i) {
+  assert(v->rank > 0 && i >= 0 && i < v->dims[0]);
   interp_value *row = tfs_reshaped(c->alloc, v, v->rank - 1, v->dims + 1);
   if (row) row->data = (char *)v->data + (size_t)i * interp_bytes(row);
   return row;
 }
 
+/* Elements go one behind the other into `to`, which has a row for each; each must have just a row's type and size. */
 static int tfs_copy_rows(tfs_call *c, const tfs_object *o, const interp_value *indices, int32_t shape_input,
                          interp_value *to) {
+  assert(to->rank > 0);
   size_t row = to->dims[0] ? interp_bytes(to) / (size_t)to->dims[0] : 0;
   for (int64_t k = 0; k < to->dims[0]; k++) {
     int64_t i = indices ? tfs_int_at(indices, k) : k;
@@ -162,6 +189,7 @@ static int tfs_copy_rows(tfs_call *c, const tfs_object *o, const interp_value *i
   return 0;
 }
 
+/* An empty list needs its shape from elsewhere, and its type from the output. */
 int tfs_stack_elements(tfs_call *c, const tfs_object *o, const interp_value *indices, int32_t shape_input,
                        interp_value **out) {
   uint32_t rank = 0;

@@ -1,4 +1,5 @@
-/* Lists of tensors: what TensorLists, TensorArrays and stacks share. list.c */
+/* Lists of tensors: what TensorLists, TensorArrays and stacks share (list.c), and lists whose elements are
+ * variants (host_variants.c). All fail with a message that does not name the node: tfs_blame adds that. */
 #ifndef XLAC_TF_SESSION_LIST_H
 #define XLAC_TF_SESSION_LIST_H
 

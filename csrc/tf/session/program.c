@@ -1,7 +1,14 @@
-/* Makes programs of graphs. */
+/* Makes programs of graphs: which nodes are one unit, what each unit waits for, where its values go, and in which
+ * frame (loop of TensorFlow's first control flow) it runs.
+ *
+ * The graph stays as it is; units refer to its nodes. Parts that are compiled (clusters, and nodes that the host
+ * has no op for) are cut out of it, so that they can be lowered by themselves; an input of a part may be any value
+ * of the graph, hence the map from values to outputs of parts. */
 #include "../cluster/cluster.h"
 #include "run.h"
 
+/* A value's way, or an order of two units: from output `output` of unit `from` to input `slot` of unit `to`,
+ * TF_CONTROL for the latter. */
 typedef struct tfs_wire {
   uint32_t from;
   int32_t output;
@@ -11,6 +18,8 @@ typedef struct tfs_wire {
 BASE_VEC(tfs_wires, tfs_wire);
 BASE_VEC(tfs_frame_list, tfs_static_frame);
 
+/* What is needed only while the program is made. Arrays by node are the arena's, and stay for as long as the
+ * program. */
 typedef struct tfs_builder {
   tfs_program *p;
   tfs_session *session;
@@ -30,20 +39,26 @@ typedef struct tfs_builder {
 } tfs_builder;
 
 static int tfs_build_oom(const tfs_builder *b) {
+  assert(b->p);
   return base_oom(b->err, "preparing a graph");
 }
 
+/* The graph's source and sink are no nodes that run. */
 static bool tfs_is_live(const tfs_builder *b, uint32_t node) {
+  assert(node < b->g->nodes.n);
   return node > TF_SINK && (!b->live || b->live[node]);
 }
 
+/* One number for a value: its node and which output. */
 static uint64_t tfs_value_key(tf_value_id v) {
   return (uint64_t)v.node << 32 | (uint32_t)v.output;
 }
 
 /* --- units --- */
 
+/* Makes a compiled unit of these nodes. `cut` is set before anything can fail, for tf_part_free to find the part. */
 static int tfs_cut_unit(tfs_builder *b, tfs_unit *u, uint32_t n, const uint32_t *nodes) {
+  assert(n > 0);
   u->kind = TFS_UNIT_COMPUTE;
   u->cut = true;
   TRY(tf_cut_out(&u->part, &b->p->arena, &b->session->pass->bodies, b->g, n, nodes, b->err));
@@ -54,7 +69,10 @@ static int tfs_cut_unit(tfs_builder *b, tfs_unit *u, uint32_t n, const uint32_t 
   return 0;
 }
 
+/* A unit of one node. The ends of a function's graph (_Arg, _Retval) are told from nodes of that name by having no
+ * text of their own; arguments and results are numbered in the order of the nodes. */
 static int tfs_make_unit(tfs_builder *b, uint32_t id) {
+  assert(b->p->n_units < b->g->nodes.n);
   const tf_node *node = &b->g->nodes.items[id];
   tfs_unit *u = &b->p->units[b->p->n_units];
   bool ours = node->def->bytes.p == NULL; /* not a node of the graph but one end of it */
@@ -79,7 +97,9 @@ static int tfs_make_unit(tfs_builder *b, uint32_t id) {
   return u->host ? 0 : tfs_cut_unit(b, u, 1, &id);
 }
 
+/* A unit of a cluster's nodes. */
 static int tfs_make_group(tfs_builder *b, uint32_t group, uint32_t n, const uint32_t *nodes) {
+  assert(n > 0 && group < b->n_groups);
   tfs_unit *u = &b->p->units[b->p->n_units];
   for (uint32_t i = 0; i < n; i++) b->unit_of[nodes[i]] = b->p->n_units;
   b->p->n_units++;
@@ -87,7 +107,8 @@ static int tfs_make_group(tfs_builder *b, uint32_t group, uint32_t n, const uint
   return tfs_cut_unit(b, u, n, nodes);
 }
 
-/* Nodes by group, a unit for each group and for each other node, by their first nodes. */
+/* Nodes by group, a unit for each group and for each other node, by their first nodes. The members of all groups
+ * lie in one array, sorted by counting: count[k] is where group k begins. */
 static int tfs_make_units(tfs_builder *b) {
   uint32_t n = b->g->nodes.n, *count = BASE_ARRAY(&b->p->arena, uint32_t, (size_t)b->n_groups + 1);
   uint32_t *members = BASE_ARRAY(&b->p->arena, uint32_t, n);
@@ -114,7 +135,10 @@ static int tfs_make_units(tfs_builder *b) {
 
 /* --- frames --- */
 
+/* The frame that an Enter opens, known by its name; made where there is none yet. `parent` is the frame that the
+ * Enter runs in. Number 0 is the outermost, which has no name. */
 static int tfs_find_frame(tfs_builder *b, const tf_node *enter, uint32_t parent, uint32_t *out) {
+  assert(enter->role == TF_ROLE_ENTER && parent < b->frames.n);
   base_slice text = {"", 0};
   (void)tf_attr_string(tf_attr_or_default(enter->op, enter->def->attrs, BASE_SLICE("frame_name")), &text);
   const base_istr *name = base_intern(&b->g->def->strings, text.p, text.n);
@@ -132,7 +156,9 @@ static int tfs_find_frame(tfs_builder *b, const tf_node *enter, uint32_t parent,
   return 0;
 }
 
-/* Of each node the frame that it runs in: an Enter runs outside of the one it opens, an Exit within. */
+/* Of each node the frame that it runs in: an Enter runs outside of the one it opens, an Exit within. Breadth first
+ * from the source along all edges; a node gets the frame of the first edge that reaches it. Where edges disagree,
+ * the graph is wrong, which tfs_arrive says when it runs. */
 static int tfs_find_node_frames(tfs_builder *b) {
   uint32_t n = b->g->nodes.n, *queue = BASE_ARRAY(&b->p->arena, uint32_t, n), n_queue = 1;
   if (!queue) return tfs_build_oom(b);
@@ -154,6 +180,7 @@ static int tfs_find_node_frames(tfs_builder *b) {
   return 0;
 }
 
+/* A cluster's unit is placed once for each of its nodes, all in one frame. */
 static int tfs_place_unit(tfs_builder *b, uint32_t id) {
   const tf_node *node = &b->g->nodes.items[id];
   tfs_unit *u = &b->p->units[b->unit_of[id]];
@@ -165,6 +192,8 @@ static int tfs_place_unit(tfs_builder *b, uint32_t id) {
   return 0;
 }
 
+/* Each unit gets a local number in its frame and places for its inputs there, so that an iteration is one block of
+ * memory. A merge waits for its control inputs only: any one value makes it run. */
 static int tfs_make_frames(tfs_builder *b) {
   tfs_static_frame root = {.name = NULL};
   b->frame_parent = base_malloc(b->alloc, sizeof *b->frame_parent);
@@ -199,7 +228,9 @@ static int tfs_make_frames(tfs_builder *b) {
 
 /* --- edges --- */
 
+/* Values of nodes that are not there can only come from a wrong group or a wrong set of live nodes. */
 static int tfs_wire_value(tfs_builder *b, tf_value_id v, uint32_t to, uint32_t slot) {
+  assert(to < b->p->n_units);
   uint64_t output = (uint32_t)v.output;
   if (!tfs_is_live(b, v.node)) return base_fail(b->err, XLAC_E_INTERNAL, "a value of a node that is not there");
   uint32_t from = b->unit_of[v.node];
@@ -209,7 +240,9 @@ static int tfs_wire_value(tfs_builder *b, tf_value_id v, uint32_t to, uint32_t s
   return BASE_VEC_PUSH(b->alloc, &b->wires, w) ? 0 : tfs_build_oom(b);
 }
 
+/* One edge for two units, however many their nodes have: `mark` remembers which unit a unit was last wired to. */
 static int tfs_wire_control(tfs_builder *b, uint32_t node, uint32_t to) {
+  assert(to < b->p->n_units);
   if (!tfs_is_live(b, node)) return 0;
   uint32_t from = b->unit_of[node];
   if (from == to || b->mark[from] == to) return 0;
@@ -219,6 +252,7 @@ static int tfs_wire_control(tfs_builder *b, uint32_t node, uint32_t to) {
   return BASE_VEC_PUSH(b->alloc, &b->wires, w) ? 0 : tfs_build_oom(b);
 }
 
+/* The inputs of a unit that is one node. */
 static int tfs_wire_node(tfs_builder *b, const tf_node *node, uint32_t to) {
   TF_EACH_IN(b->g, node, k) {
     const tf_edge *e = &b->g->edges.items[k];
@@ -230,6 +264,7 @@ static int tfs_wire_node(tfs_builder *b, const tf_node *node, uint32_t to) {
   return 0;
 }
 
+/* Parts know their own inputs, in the order in which the compiled code takes them. */
 static int tfs_wire_units(tfs_builder *b) {
   for (uint32_t k = 0; k < b->p->n_units; k++) b->mark[k] = TF_NO_EDGE;
   for (uint32_t k = 0; k < b->p->n_units; k++) {
@@ -269,6 +304,7 @@ static int tfs_sort_wires(tfs_builder *b) {
 
 /* --- the whole --- */
 
+/* In this order: edges count what units wait for, and frames copy that. */
 static int tfs_build(tfs_builder *b) {
   b->unit_of = BASE_ARRAY(&b->p->arena, uint32_t, b->g->nodes.n);
   b->frame_of = BASE_ARRAY(&b->p->arena, uint32_t, b->g->nodes.n);
@@ -288,6 +324,7 @@ static int tfs_build(tfs_builder *b) {
 
 int tfs_program_build(tfs_program *out, tfs_session *session, const tf_graph *g, const uint8_t *live,
                       const uint32_t *group_of, uint32_t n_groups, const base_istr *const *names, xlac_error *err) {
+  assert(n_groups == 0 || (group_of && names));
   tfs_builder b = {.p = out, .session = session, .g = g, .live = live, .group_of = group_of, .n_groups = n_groups};
   b.names = names;
   b.alloc = session->alloc;
@@ -303,6 +340,8 @@ int tfs_program_build(tfs_program *out, tfs_session *session, const tf_graph *g,
   return status;
 }
 
+/* Also of one whose making failed: units are zeroed before they are counted. Depth is that of clusters, which have
+ * no clusters within. */
 void tfs_program_free(tfs_program *p) {
   base_alloc alloc = p->session->alloc;
   for (uint32_t k = 0; k < p->n_units; k++) {
@@ -323,6 +362,7 @@ void tfs_program_free(tfs_program *p) {
   base_free(alloc, p->pass);
 }
 
+/* Numbers come in the order of the nodes, so that a program of one graph is always the same. */
 int tfs_number_clusters(const tf_pass *pass, uint32_t *group_of, uint32_t *n_groups, const base_istr **names,
                         xlac_error *err) {
   base_map groups;
@@ -345,8 +385,10 @@ int tfs_number_clusters(const tf_pass *pass, uint32_t *group_of, uint32_t *n_gro
 
 /* --- bodies of functions, clusters node by node --- */
 
-/* Results, what has effects, and all that these need. */
+/* Results, what has effects, and all that these need. `live` is by node, set to 1 where it is needed. Arguments
+ * stay, needed or not: calls count them. */
 static int tfs_mark_needed(const tf_graph *g, uint8_t *live, xlac_error *err) {
+  assert(g->nodes.n > TF_SINK);
   uint32_t *stack = base_malloc(g->alloc, g->nodes.n * sizeof *stack), n = 0;
   if (!stack) return base_oom(err, "preparing a function");
   memset(live, 0, g->nodes.n);
@@ -370,7 +412,8 @@ static int tfs_mark_needed(const tf_graph *g, uint8_t *live, xlac_error *err) {
   return 0;
 }
 
-/* A program of g; where pass is there, it has clustered g and is the program's then. */
+/* A program of g; where pass is there, it has clustered g and is the program's then. On failure the pass stays the
+ * caller's. */
 static int tfs_build_body(tfs_session *s, const tf_graph *g, tf_pass *pass, tfs_program **out, xlac_error *err) {
   size_t n = g->nodes.n;
   uint32_t n_groups = 0, *group_of = base_malloc(s->alloc, n * sizeof *group_of);
@@ -395,6 +438,7 @@ static int tfs_build_body(tfs_session *s, const tf_graph *g, tf_pass *pass, tfs_
   return 0;
 }
 
+/* Functions are clustered like graphs, with the flags of the session's pass, when they are first called. */
 static int tfs_cluster_body(tfs_session *s, const tf_callee *callee, tfs_program **out, xlac_error *err) {
   tf_pass *pass = base_malloc(s->alloc, sizeof *pass);
   if (!pass) return base_oom(err, "preparing a function");
@@ -407,6 +451,7 @@ static int tfs_cluster_body(tfs_session *s, const tf_callee *callee, tfs_program
   return status;
 }
 
+/* The program goes on the session's list before the map, so that it is freed in any case. */
 int tfs_body_program(tfs_session *s, const tf_callee *callee, tfs_program **out, xlac_error *err) {
   uint64_t known = 0;
   if (!callee->function)
@@ -426,7 +471,9 @@ int tfs_body_program(tfs_session *s, const tf_callee *callee, tfs_program **out,
   return 0;
 }
 
+/* When a cluster can't be compiled, or it is not worth while. */
 int tfs_unit_nodes(tfs_session *s, tfs_unit *unit, tfs_program **out, xlac_error *err) {
+  assert(unit->cut);
   if (!unit->nodes) TRY(tfs_build_body(s, &unit->part.graph, NULL, &unit->nodes, err));
   *out = unit->nodes;
   return 0;

@@ -13,7 +13,8 @@ typedef struct tfs_compiled tfs_compiled;
 typedef struct tfs_call tfs_call;
 
 /* One node being run by the host. The function takes what it likes of `in`, and fills `out`; what stays in `in` is
- * dropped by who called. Errors need not name the node. */
+ * dropped by who called. Errors need not name the node. The arrays in and out are the run's, and last only for
+ * this unit. */
 struct tfs_call {
   struct tfs_run *run;
   tfs_unit *unit;
@@ -24,6 +25,7 @@ struct tfs_call {
   xlac_error *err;
 };
 typedef int tfs_host_fn(tfs_call *c);
+/* A row of host.def: `arg` tells ops apart that share a function. */
 typedef struct tfs_host_op {
   const char *op;
   tfs_host_fn *fn;
@@ -32,6 +34,7 @@ typedef struct tfs_host_op {
 /* The row of host.def, or NULL: the op is compiled by itself. */
 const tfs_host_op *tfs_host_find(const tf_node *node);
 
+/* Who runs a unit. ARG and RESULT are the ends of the graph: a feed or an argument, a fetch or a result. */
 typedef enum tfs_unit_kind {
   TFS_UNIT_HOST,    /* a node that the host runs */
   TFS_UNIT_CALL,    /* a node that calls functions, which run node by node */
@@ -40,17 +43,21 @@ typedef enum tfs_unit_kind {
   TFS_UNIT_RESULT
 } tfs_unit_kind;
 
+/* Where a value of a unit goes. */
 typedef struct tfs_out {
   int32_t output; /* TF_CONTROL */
   uint32_t unit;  /* who gets it */
   int32_t slot;   /* TF_CONTROL, or which input */
 } tfs_out;
 
+/* Counts and times for the report, of all runs. */
 typedef struct tfs_unit_stats {
   uint64_t runs, dead, compiles, hits, compiled_runs, fallen_back;
   double compile_seconds, run_seconds;
 } tfs_unit_stats;
 
+/* A node, or nodes that run as one. Which fields mean something depends on the kind. Everything but `stats` and
+ * what is found out once (compiled, nodes, why, callees, constant, random) stays as tfs_program_build made it. */
 struct tfs_unit {
   const base_istr *name; /* of the node, of the cluster */
   const tf_node *node;   /* NULL for a cluster */
@@ -79,6 +86,7 @@ struct tfs_unit {
   tfs_unit_stats stats;
 };
 
+/* A loop of the graph, by its name: what each running frame of it is made of. */
 typedef struct tfs_static_frame {
   const base_istr *name; /* NULL for the outermost */
   uint32_t n_units, n_slots, n_enters;
@@ -86,6 +94,8 @@ typedef struct tfs_static_frame {
   uint32_t *first_wait; /* by local place: what it waits for */
 } tfs_static_frame;
 
+/* Owned by a step, by the session (functions' bodies) or by a unit (its cluster's nodes). Immutable once it is
+ * built, but for what its units find out. */
 struct tfs_program {
   tfs_session *session;
   const tf_graph *graph;

@@ -1,7 +1,10 @@
-/* What a step has run, compiled and fallen back from, as JSON. */
+/* What a step has run, compiled and fallen back from, as JSON: "units" of the step's own program, "inside" those of
+ * clusters that ran node by node and of functions. */
 #include "run.h"
 
+/* One unit as an object. Of a part, the nodes are counted without its ends. */
 static void tfs_put_unit(base_text *t, const tfs_unit *u) {
+  assert(u->kind <= TFS_UNIT_RESULT);
   static const char *const kinds[] = {"host", "function", "compiled", "feed", "fetch"};
   const tfs_unit_stats *s = &u->stats;
   const char *op = u->node ? u->node->op->name->s : "";
@@ -23,6 +26,7 @@ static void tfs_put_unit(base_text *t, const tfs_unit *u) {
   base_putc(t, '}');
 }
 
+/* All units but feeds and fetches; *first: no comma yet. */
 static void tfs_put_program(base_text *t, const tfs_program *p, bool *first) {
   for (uint32_t k = 0; k < p->n_units; k++) {
     const tfs_unit *u = &p->units[k];
@@ -52,6 +56,7 @@ static void tfs_put_strings(base_text *t, const tfs_step *step) {
   BASE_PUT(t, "], ");
 }
 
+/* Functions are listed for the whole session: their programs are shared by its steps. */
 void tfs_step_report(const tfs_step *step, base_text *out) {
   tfs_step_view v = tfs_step_look(step);
   bool first = true;

@@ -1,18 +1,21 @@
-/* Running clustered graphs: variables, what is compiled, steps. One thread at a time for a session and its steps. */
+/* Running clustered graphs: variables, what is compiled, steps. One thread at a time for a session and its steps:
+ * nothing here locks, api/session.c does. */
 #ifndef XLAC_TF_SESSION_SESSION_H
 #define XLAC_TF_SESSION_SESSION_H
 
-#include "../../cpu/executable.h"
+#include "../../runtime/devices.h"
 #include "program.h"
 
+/* cpu.runtime may be NULL: the session makes its own. */
 typedef struct tfs_options {
-  cpu_options cpu;
-  bool compile_at_once; /* each signature when it is first seen, and always: TensorFlow's must_compile */
-  bool always_defer;    /* clusters are never compiled: tf_xla_always_defer_compilation */
-  uint64_t seed;        /* of random ops that have none; 0: from the system */
+  rt_build_options build;
+  rt_device_set *devices; /* whose first runs it; NULL: a set of its own */
+  bool compile_at_once;   /* each signature when it is first seen, and always: TensorFlow's must_compile */
+  bool always_defer;      /* clusters are never compiled: tf_xla_always_defer_compilation */
+  uint64_t seed;          /* of random ops that have none; 0: from the system */
 } tfs_options;
 
-/* What a call has changed, to be put back when it fails. */
+/* What a call has changed, to be put back when it fails. Either a variable's or a generator's: `random` tells. */
 typedef struct tfs_saved {
   tfs_object *variable;
   interp_value *value; /* before the call; may be NULL */
@@ -22,12 +25,13 @@ typedef struct tfs_saved {
 BASE_VEC(tfs_saved_list, tfs_saved);
 BASE_VEC(tfs_object_list, tfs_object *);
 
+/* Everything is allocated by the pass's allocator. */
 struct tfs_session {
   tf_pass *pass;
   base_alloc alloc;
   tfs_options options;
-  cpu_runtime *runtime;
-  base_map variable_of; /* interned container, name -> place in variables */
+  rt_device_set *devices; /* a reference */
+  base_map variable_of;   /* interned container, name -> place in variables */
   tfs_object_list variables;
   tfs_saved_list saved;
   uint64_t call;       /* its number; calls of functions within are part of it */
@@ -53,6 +57,7 @@ void tfs_begin_call(tfs_session *s);
 void tfs_end_call(tfs_session *s, bool failed);
 
 /* --- step.c: a graph pruned to what some results need --- */
+/* What an array for a feed must be. */
 typedef struct tfs_feed_info {
   const char *name;
   base_dtype dtype;
@@ -62,6 +67,7 @@ typedef struct tfs_feed_info {
   int64_t dims[IR_MAX_RANK]; /* -1: any */
 } tfs_feed_info;
 typedef struct tfs_step tfs_step;
+/* For the report. */
 typedef struct tfs_step_view {
   const tfs_program *program;
   uint64_t runs, failures;
@@ -77,7 +83,7 @@ const tfs_feed_info *tfs_step_feed(const tfs_step *step, uint32_t i); /* NULL pa
 bool tfs_step_gives_strings(const tfs_step *step, uint32_t i, bool *past);
 /* args are borrowed, one for each feed; results, one for each fetch, are the caller's and share memory with nothing. A
  * call that fails leaves variables as they were. */
-XLAC_MUST_USE int tfs_step_run(tfs_step *step, const interp_options *options, interp_value *const *args,
+XLAC_MUST_USE int tfs_step_run(tfs_step *step, const rt_call_options *options, interp_value *const *args,
                                interp_value **results, xlac_error *err);
 /* What was run, compiled and fallen back, as JSON. report.c */
 void tfs_step_report(const tfs_step *step, base_text *out);

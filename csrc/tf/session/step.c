@@ -1,4 +1,7 @@
-/* A step: the graph pruned to what the fetches and targets need, with feeds in place of what they give. */
+/* A step: the graph pruned to what the fetches and targets need, with feeds in place of what they give.
+ *
+ * Feeds become arguments of the pruned graph and fetches its results, so that it runs like a function's body.
+ * Clusters keep their names, and those that lose nodes are compiled without them. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -7,6 +10,7 @@
 #include "run.h"
 #include "strings.h"
 
+/* Values of feeds and fetches are of the session's graph, which the step's own copies nodes from. */
 struct tfs_step {
   tfs_session *session;
   tf_graph graph;
@@ -21,6 +25,8 @@ struct tfs_step {
   double seconds;
 };
 
+/* What is needed only while a step is made; arrays are by node of the session's graph, but group_of by node of the
+ * new one. */
 typedef struct tfs_pruner {
   tfs_step *step;
   const tf_graph *g;
@@ -38,9 +44,11 @@ static int tfs_step_oom(xlac_error *err) {
 
 /* --- names --- */
 
-/* "node", "node:1". A target may be "^node", and has output TF_CONTROL. */
+/* "node", "node:1". A target may be "^node", and has output TF_CONTROL. Fails for names that are no values. A node
+ * that clustering has replaced stands for what is in its place. `what` begins the message. */
 static int tfs_find_value(const tfs_session *s, const char *what, const char *name, bool target, tf_value_id *out,
                           xlac_error *err) {
+  assert(what && name);
   const char *colon = strrchr(name, ':');
   char node[1024];
   size_t n = colon ? (size_t)(colon - name) : strlen(name), skip = target && name[0] == '^';
@@ -63,10 +71,12 @@ static int tfs_find_value(const tfs_session *s, const char *what, const char *na
 
 /* --- which nodes --- */
 
+/* One number for a value, as the map of feeds has it. */
 static uint64_t tfs_key_of(uint32_t node, int32_t output) {
   return (uint64_t)node << 32 | (uint32_t)output;
 }
 
+/* Whether a feed gives this value. */
 static bool tfs_is_fed(const tfs_pruner *p, uint32_t node, int32_t output) {
   uint64_t feed = 0;
   return base_map_get(&p->feed_of, tfs_key_of(node, output), &feed);
@@ -81,12 +91,15 @@ static bool tfs_edge_counts(const tfs_pruner *p, const tf_edge *e) {
   return !(placeholder && tfs_is_fed(p, e->src, 0));
 }
 
+/* The stack has room for every node, since each is put on it once. */
 static void tfs_need(tfs_pruner *p, uint32_t node) {
+  assert(node < p->g->nodes.n);
   if (p->live[node]) return;
   p->live[node] = 1;
   p->stack[p->n_stack++] = node;
 }
 
+/* All that the needed nodes take, but nothing behind a value that is fed. */
 static void tfs_mark_live(tfs_pruner *p) {
   while (p->n_stack > 0) {
     const tf_node *n = &p->g->nodes.items[p->stack[--p->n_stack]];
@@ -99,12 +112,15 @@ static void tfs_mark_live(tfs_pruner *p) {
 
 /* --- the pruned graph --- */
 
+/* An argument or a result of the new graph, of the value's type and its node's name. */
 static int tfs_add_end(tfs_pruner *p, const tf_value_id *v, bool arg) {
+  assert(v->output >= 0);
   const tf_node *from = &p->g->nodes.items[v->node];
   unsigned type = tf_output_type(from, (uint32_t)v->output);
   return tf_graph_add_end(&p->step->graph, &p->step->arena, from->name, type, arg, p->err);
 }
 
+/* In the order of the old graph, so that programs are the same whatever the fetches' order. */
 static int tfs_copy_live_nodes(tfs_pruner *p) {
   for (uint32_t i = TF_SINK + 1; i < p->g->nodes.n; i++) {
     if (!p->live[i]) continue;
@@ -114,13 +130,14 @@ static int tfs_copy_live_nodes(tfs_pruner *p) {
   return 0;
 }
 
-/* Where a value comes from in the pruned graph. */
+/* Where a value comes from in the pruned graph. Feeds are the first nodes of the new graph, in order. */
 static tf_value_id tfs_new_value(const tfs_pruner *p, uint32_t node, int32_t output) {
   uint64_t feed = 0;
   if (base_map_get(&p->feed_of, tfs_key_of(node, output), &feed)) return (tf_value_id){TF_SINK + 1 + (uint32_t)feed, 0};
   return (tf_value_id){p->new_id[node], output};
 }
 
+/* Then the fetches', which are its last nodes. */
 static int tfs_copy_live_edges(tfs_pruner *p) {
   tf_graph *into = &p->step->graph;
   for (uint32_t k = 0; k < p->g->edges.n; k++) {
@@ -137,7 +154,9 @@ static int tfs_copy_live_edges(tfs_pruner *p) {
   return tf_graph_connect_ends(into, p->err);
 }
 
+/* Feeds, nodes, fetches, in this order: their places among the nodes are relied on. */
 static int tfs_prune(tfs_pruner *p) {
+  assert(p->step->graph.def == NULL);
   tfs_step *s = p->step;
   TRY(tf_graph_begin(&s->graph, p->g->def, p->err));
   for (uint32_t i = 0; i < s->n_feeds; i++) TRY(tfs_add_end(p, &s->feeds[i], true));
@@ -151,7 +170,9 @@ static int tfs_prune(tfs_pruner *p) {
 
 /* --- making a step --- */
 
+/* What an array for it must be; and notes it as fed. Strings come as bytes. */
 static int tfs_describe_feed(tfs_pruner *p, uint32_t i, const char *name) {
+  assert(i < p->step->n_feeds);
   tfs_step *s = p->step;
   const tf_node *n = &p->g->nodes.items[s->feeds[i].node];
   unsigned type = tf_base_type(tf_output_type(n, (uint32_t)s->feeds[i].output));
@@ -173,6 +194,7 @@ static int tfs_describe_feed(tfs_pruner *p, uint32_t i, const char *name) {
   return base_map_set(&p->feed_of, key, i) ? 0 : tfs_step_oom(p->err);
 }
 
+/* Feeds first: what is needed for the fetches depends on them. */
 static int tfs_resolve(tfs_pruner *p, const char *const *feeds, const char *const *fetches, uint32_t n_targets,
                        const char *const *targets) {
   tfs_step *s = p->step;
@@ -195,6 +217,7 @@ static int tfs_resolve(tfs_pruner *p, const char *const *feeds, const char *cons
   return tfs_prune(p);
 }
 
+/* The step's own are the arena's; the rest is freed by tfs_step_create. */
 static int tfs_step_rooms(tfs_pruner *p) {
   tfs_step *s = p->step;
   size_t n = p->g->nodes.n, all = n + s->n_feeds + s->n_fetches;
@@ -216,8 +239,10 @@ static int tfs_step_rooms(tfs_pruner *p) {
   return 0;
 }
 
+/* A failure leaves nothing behind. */
 int tfs_step_create(tfs_step **out, tfs_session *s, uint32_t n_feeds, const char *const *feeds, uint32_t n_fetches,
                     const char *const *fetches, uint32_t n_targets, const char *const *targets, xlac_error *err) {
+  assert(s->pass);
   tfs_step *step = base_malloc(s->alloc, sizeof *step);
   if (!step) return tfs_step_oom(err);
   *step = (tfs_step){.session = s, .n_feeds = n_feeds, .n_fetches = n_fetches};
@@ -237,6 +262,7 @@ int tfs_step_create(tfs_step **out, tfs_session *s, uint32_t n_feeds, const char
   return 0;
 }
 
+/* The program goes before the graph that it refers to. */
 void tfs_step_free(tfs_step *step) {
   if (!step) return;
   if (step->built) tfs_program_free(&step->program);
@@ -249,13 +275,16 @@ const tfs_feed_info *tfs_step_feed(const tfs_step *step, uint32_t i) {
   return i < step->n_feeds ? &step->feed_infos[i] : NULL;
 }
 
+/* Borrowed: for the report. */
 tfs_step_view tfs_step_look(const tfs_step *step) {
   return (tfs_step_view){&step->program, step->runs, step->failures, step->seconds};
 }
 
 /* --- running --- */
 
+/* Sizes that the placeholder leaves open fit anything. Of strings the last dimension is their bytes. */
 static int tfs_check_feed(const tfs_feed_info *f, const interp_value *v, xlac_error *err) {
+  assert(f->rank <= IR_MAX_RANK);
   if (v->kind != INTERP_ARRAY || v->dtype != f->dtype)
     return base_fail(err, XLAC_E_ARGUMENT_TYPE, "feed '%.200s' needs an array of %s, not of %s", f->name,
                      base_dtype_of(f->dtype)->text,
@@ -271,7 +300,8 @@ static int tfs_check_feed(const tfs_feed_info *f, const interp_value *v, xlac_er
   return 0;
 }
 
-/* An array that is the caller's alone. */
+/* An array that is the caller's alone. Moved where nobody else holds it; else copied, because the caller may write
+ * to it. */
 static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, interp_value **out, xlac_error *err) {
   interp_value *t = v->kind == TFS_TENSOR ? v->tensor : tfs_is_object(v, TFS_VARIABLE) ? v->object->value : NULL;
   if (tfs_is_object(v, TFS_STRINGS)) {
@@ -293,6 +323,7 @@ static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, inter
   return *out ? 0 : base_oom(err, "giving a result");
 }
 
+/* By the type that the graph says, before anything runs. */
 bool tfs_step_gives_strings(const tfs_step *step, uint32_t i, bool *past) {
   *past = i >= step->n_fetches;
   if (*past) return false;
@@ -300,7 +331,7 @@ bool tfs_step_gives_strings(const tfs_step *step, uint32_t i, bool *past) {
   return tf_base_type(tf_output_type(n, (uint32_t)step->fetches[i].output)) == TF_STRING;
 }
 
-/* Arrays are borrowed; strings are made of them. */
+/* Arrays are borrowed; strings are made of them. values: nothing at first, one for each feed. */
 static int tfs_give_feeds(const tfs_step *step, interp_value *const *args, tfs_value *values, xlac_error *err) {
   for (uint32_t i = 0; i < step->n_feeds; i++) {
     tfs_object *strings = NULL;
@@ -313,17 +344,19 @@ static int tfs_give_feeds(const tfs_step *step, interp_value *const *args, tfs_v
   return 0;
 }
 
-static int tfs_run_step(tfs_step *step, const interp_options *options, const tfs_value *args, tfs_value *values,
+/* Runs with the step's own allocator, so that results outlive the call. */
+static int tfs_run_step(tfs_step *step, const rt_call_options *options, const tfs_value *args, tfs_value *values,
                         interp_value **results, xlac_error *err) {
   tfs_context ctx = {.session = step->session, .options = *options, .err = err};
-  ctx.options.alloc = step->session->alloc;
   TRY(tfs_run_program(&ctx, &step->program, args, values));
   for (uint32_t i = 0; i < step->n_fetches; i++) TRY(tfs_give_result(step, i, &values[i], &results[i], err));
   return 0;
 }
 
-int tfs_step_run(tfs_step *step, const interp_options *options, interp_value *const *args, interp_value **results,
+/* Between begin and end of a call, changes of variables are noted, and undone where it fails. */
+int tfs_step_run(tfs_step *step, const rt_call_options *options, interp_value *const *args, interp_value **results,
                  xlac_error *err) {
+  assert(args || step->n_feeds == 0);
   struct timespec from, to;
   size_t n = (size_t)step->n_feeds + step->n_fetches + 1;
   for (uint32_t i = 0; i < step->n_feeds; i++) TRY(tfs_check_feed(&step->feed_infos[i], args[i], err));

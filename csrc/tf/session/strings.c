@@ -1,7 +1,10 @@
-/* Tensors of strings. */
+/* Tensors of strings. An object has slices and, in the same block behind them, the bytes: strings never change, so
+ * several tensors may share an object. */
 #include "strings.h"
 
+/* The sizes must have been checked (tfs_check_dims): their product must not overflow. */
 tfs_object *tfs_strings_new(base_alloc alloc, uint32_t rank, const int64_t *dims, size_t bytes, char **to) {
+  assert(rank <= IR_MAX_RANK);
   int64_t count = 1;
   tfs_object *o = tfs_object_new(alloc, TFS_STRINGS);
   if (!o) return NULL;
@@ -21,6 +24,7 @@ tfs_object *tfs_strings_new(base_alloc alloc, uint32_t rank, const int64_t *dims
   return o;
 }
 
+/* Zeros at the end of a string are its padding, and lost: NumPy's bytes are the same. */
 int tfs_strings_from_array(base_alloc alloc, const interp_value *v, tfs_object **out, xlac_error *err) {
   char *to = NULL;
   *out = NULL;
@@ -38,7 +42,9 @@ int tfs_strings_from_array(base_alloc alloc, const interp_value *v, tfs_object *
   return 0;
 }
 
+/* As wide as the longest, and at least one byte, as NumPy has it. NULL also where the array would be too large. */
 interp_value *tfs_strings_to_array(base_alloc alloc, const tfs_object *o) {
+  assert(o->kind == TFS_STRINGS);
   int64_t dims[IR_MAX_RANK + 1], width = 1, all = 0;
   for (int64_t i = 0; i < o->n_strings; i++)
     if ((int64_t)o->strings[i].n > width) width = (int64_t)o->strings[i].n;
@@ -53,7 +59,9 @@ interp_value *tfs_strings_to_array(base_alloc alloc, const tfs_object *o) {
   return v;
 }
 
+/* %g, as TensorFlow's logging does. */
 void tfs_print_element(base_text *t, const interp_value *v, int64_t i) {
+  assert(i >= 0 && i < v->count);
   base_dtype type = (base_dtype)v->dtype;
   const char *p = (const char *)v->data + (size_t)i * base_dtype_bytes(type);
   if (base_dtype_is_float(type))

@@ -1,5 +1,5 @@
-/* Tensors of strings. As arrays they are u8 with one dimension more: a string's bytes, zeros behind them, as NumPy has
- * it. */
+/* Tensors of strings. As arrays they are u8 with one dimension more: a string's bytes, zeros behind them, as NumPy
+ * has it. Strings that end in zero bytes lose those on the way; within the executor they are kept. */
 #ifndef XLAC_TF_SESSION_STRINGS_H
 #define XLAC_TF_SESSION_STRINGS_H
 

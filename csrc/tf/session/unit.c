@@ -6,6 +6,7 @@
 #include "../lower/lower.h"
 #include "run.h"
 
+/* The numbers of TensorFlow's policy, but for the last two, which bound what a signature may take. */
 enum {
   TFS_COMPILE_THRESHOLD = 2, /* requests of one signature */
   TFS_MEGAMORPHIC_COMPILES = 10,
@@ -14,14 +15,19 @@ enum {
   TFS_MOST_KNOWN_NUMBERS = 16
 };
 
+/* Where an output of the unit comes from: a result of the executable, an input as it is, or a value that was known
+ * at compile time. */
 typedef struct tfs_compiled_out {
   int32_t result, input; /* as in tfl_output */
   interp_value *known;   /* where it is neither */
 } tfs_compiled_out;
+/* The variable behind input `input` gets result `result`. */
 typedef struct tfs_compiled_update {
   uint32_t input, result;
 } tfs_compiled_update;
 
+/* One signature of a unit: types, shapes and the known values of its inputs, and what was compiled for it.
+ * `failed` ones are never tried again. */
 struct tfs_compiled {
   tfs_compiled *next;
   uint64_t hash, uses;
@@ -29,7 +35,7 @@ struct tfs_compiled {
   size_t n;
   uint32_t requests;
   bool ready, failed;
-  cpu_executable *exe; /* NULL where nothing is left to compute */
+  rt_executable *exe; /* NULL where nothing is left to compute */
   uint32_t n_params, n_outputs, n_updates;
   uint32_t *params; /* inputs that the executable takes */
   tfs_compiled_out *outputs;
@@ -40,17 +46,19 @@ struct tfs_compiled {
 static void tfs_compiled_clear(tfs_compiled *e, base_alloc alloc) {
   for (uint32_t i = 0; e->outputs && i < e->n_outputs; i++) interp_release(e->outputs[i].known);
   base_free(alloc, e->outputs);
-  cpu_executable_free(e->exe);
+  rt_executable_destroy(e->exe);
   e->outputs = NULL;
   e->exe = NULL;
 }
 
 static void tfs_compiled_drop(tfs_compiled *e, base_alloc alloc) {
+  assert(e);
   tfs_compiled_clear(e, alloc);
   base_free(alloc, e->signature);
   base_free(alloc, e);
 }
 
+/* All signatures of a unit. */
 void tfs_compiled_free(tfs_compiled *list, base_alloc alloc) {
   for (tfs_compiled *next = NULL; list; list = next) {
     next = list->next;
@@ -58,6 +66,7 @@ void tfs_compiled_free(tfs_compiled *list, base_alloc alloc) {
   }
 }
 
+/* Also those that were never compiled. */
 uint32_t tfs_count_signatures(const tfs_unit *u) {
   uint32_t n = 0;
   for (const tfs_compiled *e = u->compiled; e; e = e->next) n++;
@@ -66,12 +75,15 @@ uint32_t tfs_count_signatures(const tfs_unit *u) {
 
 /* --- what the inputs are --- */
 
+/* By the type of the part's argument: a handle of a variable, and not a reference to it. */
 static bool tfs_input_is_resource(const tfs_unit *u, uint32_t i) {
+  assert(i < u->part.n_inputs);
   return tf_output_type(&u->part.graph.nodes.items[TF_SINK + 1 + i], 0) == TF_RESOURCE;
 }
 
 /* The array behind input i: a tensor, a variable's value (NULL where it has none). */
 static int tfs_array_of(tfs_call *c, uint32_t i, interp_value **out) {
+  assert(i < c->n_in);
   const tfs_value *v = &c->in[i];
   *out = NULL;
   if (v->kind == TFS_TENSOR) {
@@ -85,8 +97,10 @@ static int tfs_array_of(tfs_call *c, uint32_t i, interp_value **out) {
   return tfs_fail(c, XLAC_E_EVAL, "variable '%.100s' has no value yet", v->object->name->s);
 }
 
-/* Its value is part of what is compiled. */
+/* Its value is part of what is compiled. Constants come first among a part's inputs. Where a unit needs more,
+ * small inputs count as known; large ones would make a signature of each value. */
 static bool tfs_is_known(const tfs_unit *u, uint32_t i, const interp_value *v) {
+  assert(i < u->n_in);
   if (i < u->part.n_constants) return true;
   if (!u->needs_data || tfs_input_is_resource(u, i)) return false;
   return v->count <= (base_dtype_is_integer((base_dtype)v->dtype) ? TFS_MOST_KNOWN : TFS_MOST_KNOWN_NUMBERS);
@@ -96,6 +110,7 @@ static void tfs_put_bytes(base_text *t, const void *p, size_t n) {
   base_put(t, p, n);
 }
 
+/* The signature as bytes, in the order of the inputs: 0xFF for the rank of what is not set. */
 static int tfs_sign(tfs_call *c, base_text *t) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     interp_value *v = NULL;
@@ -109,6 +124,8 @@ static int tfs_sign(tfs_call *c, base_text *t) {
   return t->failed ? tfs_oom(c) : 0;
 }
 
+/* The entry of that signature, new where there is none. A list will do: there are few, and beyond some the unit
+ * counts as megamorphic. */
 static int tfs_find_compiled(tfs_call *c, base_text *t, tfs_compiled **out) {
   uint64_t hash = 0xCBF29CE484222325u;
   for (size_t i = 0; i < t->n; i++) hash = (hash ^ (uint8_t)t->s[i]) * 0x100000001B3u;
@@ -133,6 +150,8 @@ static int tfs_find_compiled(tfs_call *c, base_text *t, tfs_compiled **out) {
 
 /* --- whether to compile --- */
 
+/* A cluster is compiled when it first runs, and later for signatures that come again; one that is given ever new
+ * signatures is given up. Single nodes always are, since nobody else can run them. */
 static bool tfs_wants_compiling(const tfs_session *s, tfs_unit *u, const tfs_compiled *e) {
   uint64_t runs = u->stats.runs + 1;
   if (!u->is_cluster || s->options.compile_at_once) return true;
@@ -145,6 +164,7 @@ static bool tfs_wants_compiling(const tfs_session *s, tfs_unit *u, const tfs_com
 
 /* --- compiling --- */
 
+/* Data are borrowed: lowering copies what it keeps. */
 static int tfs_describe_inputs(tfs_call *c, tfl_input *inputs) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     interp_value *v = NULL;
@@ -160,8 +180,9 @@ static int tfs_describe_inputs(tfs_call *c, tfl_input *inputs) {
   return 0;
 }
 
-/* What is needed of it beside the module, in one block. */
+/* What is needed of it beside the module, in one block. Known outputs become tensors of the unit's own. */
 static int tfs_keep_lowered(tfs_call *c, tfs_compiled *e, const tfl_lowered *low) {
+  assert(e->outputs == NULL);
   size_t outputs = (low->n_outputs + (size_t)1) * sizeof *e->outputs, updates = low->n_updates * sizeof *e->updates;
   char *block = base_malloc(c->alloc, outputs + updates + low->n_params * sizeof *e->params);
   if (!block) return tfs_oom(c);
@@ -187,12 +208,14 @@ static int tfs_keep_lowered(tfs_call *c, tfs_compiled *e, const tfl_lowered *low
   return 0;
 }
 
+/* Whether anything is left for an executable to do. */
 static bool tfs_computes(const tfs_compiled *e) {
   bool any = e->n_updates > 0;
   for (uint32_t i = 0; i < e->n_outputs; i++) any = any || e->outputs[i].result >= 0;
   return any;
 }
 
+/* Takes the module out of `low`. */
 static int tfs_compile_lowered(tfs_call *c, tfs_compiled *e, tfl_lowered *low) {
   TRY(tfs_keep_lowered(c, e, low));
   if (!tfs_computes(e)) return 0;
@@ -203,6 +226,7 @@ static int tfs_compile_lowered(tfs_call *c, tfs_compiled *e, tfl_lowered *low) {
 
 /* *again: it fails because it must know more of its inputs. */
 static int tfs_lower_unit(tfs_call *c, tfs_compiled *e, bool *again) {
+  assert(c->unit->cut);
   tfs_session *s = tfs_context_of(c->run)->session;
   tfl_input *inputs = base_malloc(c->alloc, (c->n_in + (size_t)1) * sizeof *inputs);
   if (!inputs) return tfs_oom(c);
@@ -218,7 +242,9 @@ static int tfs_lower_unit(tfs_call *c, tfs_compiled *e, bool *again) {
   return status;
 }
 
+/* Times are counted for failures, too; a failed entry is empty again. */
 static int tfs_compile_unit(tfs_call *c, tfs_compiled *e, bool *again) {
+  assert(!e->ready);
   struct timespec from, to;
   clock_gettime(CLOCK_MONOTONIC, &from);
   int status = tfs_lower_unit(c, e, again);
@@ -232,6 +258,7 @@ static int tfs_compile_unit(tfs_call *c, tfs_compiled *e, bool *again) {
 
 /* --- running --- */
 
+/* An input that is an output is passed on as a handle where the output is one, and else by its value. */
 static int tfs_give_outputs(tfs_call *c, const tfs_compiled *e, interp_value *const *results) {
   uint32_t first = c->unit->part.graph.nodes.n - c->n_out;
   for (uint32_t i = 0; i < c->n_out; i++) {
@@ -251,6 +278,7 @@ static int tfs_give_outputs(tfs_call *c, const tfs_compiled *e, interp_value *co
   return 0;
 }
 
+/* After the outputs were made: those may be values of before. */
 static int tfs_give_updates(tfs_call *c, const tfs_compiled *e, interp_value *const *results) {
   tfs_session *s = tfs_context_of(c->run)->session;
   for (uint32_t i = 0; i < e->n_updates; i++) {
@@ -262,7 +290,9 @@ static int tfs_give_updates(tfs_call *c, const tfs_compiled *e, interp_value *co
   return 0;
 }
 
+/* *out is the caller's. Arguments are borrowed: variables keep their values during the run. */
 static int tfs_run_executable(tfs_call *c, const tfs_compiled *e, interp_value **out) {
+  assert(e->exe);
   const tfs_context *ctx = tfs_context_of(c->run);
   interp_value **args = base_malloc(c->alloc, (e->n_params + (size_t)1) * sizeof *args);
   int status = args ? 0 : tfs_oom(c);
@@ -270,12 +300,14 @@ static int tfs_run_executable(tfs_call *c, const tfs_compiled *e, interp_value *
     status = tfs_array_of(c, e->params[i], &args[i]);
     if (status == 0 && !args[i]) status = tfs_fail(c, XLAC_E_EVAL, "a variable has no value yet");
   }
-  if (status == 0) status = cpu_execute(e->exe, &ctx->options, e->n_params, args, out, c->err);
+  if (status == 0) status = rt_run_values(e->exe, &ctx->options, e->n_params, args, out, NULL, c->err);
   base_free(c->alloc, args);
   return status;
 }
 
+/* One result comes bare, several as a tuple. */
 static int tfs_run_compiled(tfs_call *c, tfs_compiled *e) {
+  assert(e->ready);
   interp_value *out = NULL;
   if (e->exe) TRY(tfs_run_executable(c, e, &out));
   interp_value *const *results = out && out->kind == INTERP_TUPLE ? out->elements : &out;
@@ -287,6 +319,7 @@ static int tfs_run_compiled(tfs_call *c, tfs_compiled *e) {
   return status;
 }
 
+/* The cluster's nodes, each by the host or compiled by itself. */
 static int tfs_run_by_nodes(tfs_call *c) {
   tfs_context *ctx = tfs_context_of(c->run);
   tfs_program *p = NULL;
@@ -295,6 +328,7 @@ static int tfs_run_by_nodes(tfs_call *c) {
   return tfs_run_program(ctx, p, c->in, c->out);
 }
 
+/* The first reason is kept, for the report. */
 static void tfs_note_why(tfs_call *c, tfs_compiled *e) {
   e->failed = true;
   if (c->unit->why || !c->err) return;
@@ -303,6 +337,8 @@ static void tfs_note_why(tfs_call *c, tfs_compiled *e) {
   if (c->unit->why) memcpy(c->unit->why, c->err->message, n + 1);
 }
 
+/* A cluster that can't be signed or compiled runs by nodes; what is no cluster fails, and so does everything when
+ * memory is out. */
 static int tfs_run_signed(tfs_call *c, bool *again) {
   tfs_session *s = tfs_context_of(c->run)->session;
   tfs_compiled *e = NULL;
@@ -322,7 +358,9 @@ static int tfs_run_signed(tfs_call *c, bool *again) {
   return e->ready ? tfs_run_compiled(c, e) : tfs_run_by_nodes(c);
 }
 
+/* Once more where lowering asked for values of inputs: from then on they are part of the signature. */
 int tfs_run_compute(tfs_call *c) {
+  assert(c->unit->kind == TFS_UNIT_COMPUTE);
   bool again = false;
   int status = tfs_run_signed(c, &again);
   if (!again) return status;

@@ -6,6 +6,7 @@
 #include "../../base/str.h"
 #include "../../interp/interp.h"
 
+/* NONE and DEAD differ: a dead value makes its users dead, none is an error where one is needed. */
 typedef enum tfs_kind {
   TFS_NONE,   /* nothing: control only */
   TFS_DEAD,   /* of a branch that is not taken */
@@ -13,6 +14,7 @@ typedef enum tfs_kind {
   TFS_OBJECT
 } tfs_kind;
 
+/* What is no array of numbers. */
 typedef enum tfs_object_kind {
   TFS_VARIABLE, /* a handle of one, or a reference to it */
   TFS_STRINGS,  /* a tensor of strings */
@@ -24,6 +26,7 @@ typedef enum tfs_object_kind {
 
 /* Reference counted, within the lock of its session. */
 typedef struct tfs_object tfs_object;
+/* Which fields mean something depends on the kind, as the headings say; the others are 0. */
 struct tfs_object {
   uint32_t refs;
   uint8_t kind;  /* tfs_object_kind */
@@ -55,6 +58,7 @@ struct tfs_object {
   bool of_variants;
 };
 
+/* Passed by value; who has one counts as a holder, unless it is said to be borrowed. */
 typedef struct tfs_value {
   uint8_t kind; /* tfs_kind */
   union {

@@ -98,7 +98,7 @@ static bool mutation_is_caught(mutate_fn *mutate) {
   const xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .threads = 1, .no_blas = true,
                                         .no_passes = true};
   if (xlac_module_parse(&m, text, strlen(text), NULL, &err) || xlac_compile(m, &options, &exe, &err) ||
-      !mutation_site_of(cpu_executable_program(exe->cpu), &site)) {
+      !mutation_site_of(exe->rt->plan, &site)) {
     printf("no plan: %s\n", err.message);
     return false;
   }

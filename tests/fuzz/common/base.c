@@ -40,7 +40,10 @@ _Noreturn void fuzz_report(const char *what, const xlac_error *err) {
 
 bool fuzz_failed(int status, const xlac_error *err) {
   if (status == 0) return false;
-  if (err->code != -status || !err->message[0]) fuzz_report("an error without code or message", err);
+  if (err->code != -status || !err->message[0]) {
+    fprintf(stderr, "status %d\n", status);
+    fuzz_report("an error without code or message", err);
+  }
   if (!xlac_error_name(err->code)) fuzz_report("an error of no known code", err);
   if (strcmp(xlac_error_name(err->code), "INTERNAL") == 0) fuzz_report("an internal error", err);
   return true;

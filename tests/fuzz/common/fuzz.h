@@ -111,8 +111,8 @@ void fuzz_mutate_bytes(fuzz_file *buf, const fuzz_file *other, uint64_t *state);
 
 /* Where FUZZ_FINDINGS names a folder, the process that calls this stays behind to see how its child fares: what aborts
  * is kept there, number.input and number.log, and another child goes on behind it. Both numbers are looked at again
- * later. */
-void fuzz_search_begin(uint64_t *runs, uint64_t *state);
+ * later. With FUZZ_MUTATED the n_files inputs that are not mutated are passed over. */
+void fuzz_search_begin(uint64_t *runs, uint64_t *state, uint64_t n_files);
 /* Notes where the child is, which ends behind FUZZ_COUNT inputs where that is given. */
 void fuzz_search_note(const fuzz_file *input);
 

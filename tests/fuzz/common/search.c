@@ -17,6 +17,7 @@ typedef struct search_place {
 
 static search_place *place;
 static const uint64_t *search_runs, *search_state;
+static uint64_t search_first; /* runs before the first */
 
 static void save(const char *folder, uint64_t number) {
   char path[4096];
@@ -36,15 +37,14 @@ static void redirect(const char *folder, uint64_t number) {
   close(fd);
 }
 
-void fuzz_search_begin(uint64_t *runs, uint64_t *state) {
+void fuzz_search_begin(uint64_t *runs, uint64_t *state, uint64_t n_files) {
   const char *folder = getenv("FUZZ_FINDINGS");
   if (!folder) return;
   search_runs = runs;
   search_state = state;
   place = mmap(NULL, sizeof *place, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) exit(3);
-  const char *skip = getenv("FUZZ_SKIP");
-  *runs = skip ? strtoull(skip, NULL, 10) : 0;
+  search_first = *runs = getenv("FUZZ_MUTATED") ? n_files : 0;
   place->state = *state;
   for (uint64_t number = 0;; number++) {
     pid_t child = fork();
@@ -59,7 +59,8 @@ void fuzz_search_begin(uint64_t *runs, uint64_t *state) {
     if (waitpid(child, &status, 0) != child) exit(3);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) exit(0);
     save(folder, number);
-    printf("finding %llu after %llu inputs\n", (unsigned long long)number, (unsigned long long)place->runs);
+    printf("finding %llu after %llu inputs\n", (unsigned long long)number,
+           (unsigned long long)(place->runs - search_first));
     fflush(stdout);
     *runs = place->runs + 1;
     place->state += UINT64_C(0x9E3779B97F4A7C15);
@@ -69,8 +70,9 @@ void fuzz_search_begin(uint64_t *runs, uint64_t *state) {
 void fuzz_search_note(const fuzz_file *input) {
   if (!place) return;
   const char *count = getenv("FUZZ_COUNT");
-  if (count && *search_runs >= strtoull(count, NULL, 10)) {
-    printf("%llu runs\n", (unsigned long long)*search_runs);
+  uint64_t done = *search_runs - search_first;
+  if (count && done >= strtoull(count, NULL, 10)) {
+    printf("%llu runs\n", (unsigned long long)done);
     fuzz_print_counts();
     exit(0);
   }

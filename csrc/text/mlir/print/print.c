@@ -6,6 +6,7 @@
  *   } */
 #include "print.h"
 
+/* Keys are compared by letters: an attribute's key may come from another module's table of strings. */
 static bool mprint_is(const base_istr *key, const char *s) {
   return strcmp(key->s, s) == 0;
 }
@@ -85,10 +86,6 @@ static void mprint_pretty_function(mprint *p, const ir_computation *c) {
 
 /* --- functions, generic --- */
 
-static void mprint_dict_or_empty(mprint *p, const ir_mdict *d) {
-  mprint_dict(p, d);
-}
-
 /* Absent where no argument has any: then MLIR has no such property. */
 static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
   bool any = false;
@@ -97,11 +94,14 @@ static void mprint_argument_attrs(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "arg_attrs = [");
   for (uint32_t i = 0; i < c->n_params; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    mprint_dict_or_empty(p, c->params[i]->mlir);
+    mprint_dict(p, c->params[i]->mlir);
   }
   BASE_PUT(p->out, "], ");
 }
 
+/*   , res_attrs = [{jax.result_info = "x"}, {}]
+ *
+ * Nothing where no result has any, as MLIR prints it. */
 static void mprint_result_attr_list(mprint *p, const ir_computation *c) {
   bool any = false;
   uint32_t n = ir_function_results(c);
@@ -110,11 +110,15 @@ static void mprint_result_attr_list(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, ", res_attrs = [");
   for (uint32_t i = 0; i < n; i++) {
     if (i) BASE_PUT(p->out, ", ");
-    mprint_dict_or_empty(p, mprint_result_attrs(c, i));
+    mprint_dict(p, mprint_result_attrs(c, i));
   }
   base_putc(p->out, ']');
 }
 
+/*   (tensor<2xf32>, tensor<i32>) -> tensor<2xf32>      () -> (tensor<f32>, tensor<f32>)      () -> ()
+ *
+ * One result stands without parentheses, but for a function type, whose arrow would be read as this one's. A
+ * function that has kept its type, since its body does not show it, prints that. */
 static void mprint_signature(mprint *p, const ir_computation *c) {
   if (c->function_type) {
     mprint_type(p->out, c->function_type);
@@ -174,6 +178,8 @@ static void mprint_member(mprint *p, const ir_computation *c) {
 
 /* --- modules --- */
 
+/* What stands on the module's own level: functions, and ops with a symbol (meshes). Regions are printed by their
+ * owners. */
 static bool mprint_is_member(const ir_computation *c) {
   return c->kind == IR_FUNCTION || c->kind == IR_SYMBOL;
 }
@@ -227,6 +233,8 @@ static void mprint_module(mprint *p, const ir_module *m) {
   base_putc(p->out, '\n');
 }
 
+/* The first pass, for locations: numbers of aliases depend on all locations of the module, so they must be known
+ * before the first is printed. */
 static void mprint_visit_module(mprint *p, const ir_module *m) {
   mprint_loc_visit(p, m->loc, false);
   IR_FOR_COMPUTATIONS(c, m) {
@@ -268,6 +276,12 @@ static int mprint_end(mprint *p, int status, xlac_error *err) {
   return failed ? base_oom(err, "MLIR text") : 0;
 }
 
+/* The parts of a text in their order:
+ *
+ *   #loc = loc(unknown)                     aliases that block arguments use
+ *   module @m attributes {...} { ... }
+ *   #loc1 = loc("a.py":3:4)                 all other aliases
+ *   {-# dialect_resources: {...} #-}        the data of dense_resource<...> */
 int text_print_mlir(base_text *out, const ir_module *m, const mlir_print_options *options, xlac_error *err) {
   mprint p = mprint_begin(out, options, m->alloc);
   int status = mprint_name_values(&p, m, NULL, err);
@@ -289,6 +303,8 @@ static const ir_computation *mprint_function_of(const ir_op *op) {
   return c;
 }
 
+/* Values have the names that they have in the whole function. In the generic form numbering runs through the whole
+ * module. */
 int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options *options, xlac_error *err) {
   const ir_module *m = op->parent->module;
   mprint p = mprint_begin(out, options, m->alloc);
@@ -297,6 +313,7 @@ int text_print_mlir_op(base_text *out, const ir_op *op, const mlir_print_options
   return mprint_end(&p, status, err);
 }
 
+/* What text_name_mlir_values passes along: the printer that knows the names, and whom to tell them. */
 typedef struct mprint_naming {
   mprint *p;
   text_name_fn *fn;
@@ -328,6 +345,7 @@ static int mprint_tell_values(const mprint_naming *x, const ir_computation *c) {
   return 0;
 }
 
+/* For those who speak of values by the names of the printed text (../../../shard/explain). Nothing is printed. */
 int text_name_mlir_values(const ir_module *m, text_name_fn *fn, void *ctx, xlac_error *err) {
   base_text name;
   base_text_init(&name, m->alloc);

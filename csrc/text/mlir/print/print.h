@@ -89,6 +89,7 @@ typedef struct mprint {
 void mprint_float(base_text *o, base_dtype t, uint64_t bits, double v);
 /* An element at p of an array. */
 void mprint_element(base_text *o, base_dtype t, const void *p);
+/* As f64's elements and attributes: 1.000000e+00. */
 void mprint_f64(base_text *o, double v);
 /* Hexadecimal digits of the bytes. */
 void mprint_hex(base_text *o, const void *bytes, size_t n);
@@ -100,9 +101,11 @@ void mprint_quoted(base_text *o, const char *s, size_t n);
 void mprint_keyword(base_text *o, const base_istr *s);
 /* With its '@'. */
 void mprint_symbol(base_text *o, const char *s, size_t n);
+/* The indentation of the current depth. */
 void mprint_spaces(mprint *p);
 
 /* --- print_type.c --- */
+/* tensor<2xf32>; and the element type alone: f32, !quant.uniform<...>. */
 void mprint_type(base_text *o, const ir_type *t);
 void mprint_element_type(base_text *o, const ir_type *t);
 /* With commas between. */
@@ -117,12 +120,14 @@ void mprint_attr_short(mprint *p, const ir_mattr *a);
 void mprint_attr_bare(mprint *p, const ir_mattr *a);
 /* "name = value", or the name alone where the value is unit. */
 void mprint_entry(mprint *p, const ir_mentry *e);
+/* {a = 1 : i64, b} */
 void mprint_dict(mprint *p, const ir_mdict *d);
 void mprint_dense_array(mprint *p, const ir_mattr *a); /* the elements with commas between */
 void mprint_struct(mprint *p, const ir_mattr *a);      /* from '<' on */
 /* Whether dimension numbers can be written as [b, 0, f]x[i, 0, o]->[b, 0, f]; else they are as raw. */
 bool mprint_conv_is_plain(mprint *p, const ir_mattr *a);
 void mprint_conv_dims(mprint *p, const ir_mattr *a);
+/* dense<...>, dense_resource<name>, without the type behind it. */
 void mprint_dense(mprint *p, const ir_mattr *a);
 void mprint_resources(mprint *p); /* {-# ... #-} */
 /* The integers of an attribute, as ir_m_ints. */
@@ -152,6 +157,7 @@ void mprint_value(mprint *p, ir_value v);
 static inline ir_value mprint_operand(const ir_op *op, uint32_t i) {
   return (ir_value){op->operands[i].op, op->operands[i].index};
 }
+/* %a, %b: operands [from, to), with commas between. Then their types, and the op's type as a function of them. */
 void mprint_operands(mprint *p, const ir_op *op, uint32_t from, uint32_t to);
 void mprint_operand_types(mprint *p, const ir_op *op);
 void mprint_function_type(mprint *p, const ir_op *op); /* (a, b) -> c */
@@ -183,6 +189,7 @@ bool mprint_foreign(mprint *p, const ir_op *op);
 bool mprint_foreign_name(base_text *o, const ir_op *op);
 
 /* --- print_form.c, print_directive.c --- */
+/* By the form of the opcode's row in ops.def: "%0 , %1 , dims = $dimensions {} : type". See print_form.c. */
 void mprint_form(mprint *p, const ir_op *op, const char *form);
 /* The attributes that a <word> prints; NULL at the end. */
 const char *const *mprint_directive_attrs(const char *word, size_t n);

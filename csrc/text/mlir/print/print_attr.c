@@ -21,6 +21,7 @@ static void mprint_put_element(mprint *p, const ir_mattr *a, int64_t i) {
   mprint_element(p->out, l->type->dtype, (const char *)l->data + (size_t)i * base_dtype_bytes(l->type->dtype));
 }
 
+/* Element i of a dense of strings, in quotes. */
 static void mprint_put_string(mprint *p, const ir_mattr *a, int64_t i) {
   assert(i < (int64_t)a->v.list->n);
   const base_istr *s = a->v.list->v[i]->str;
@@ -86,6 +87,9 @@ static void mprint_dense_body(mprint *p, const ir_mattr *a) {
     mprint_nested(p, a, mprint_put_element);
 }
 
+/*   dense<"a"> : tensor<2x!t>      dense<["a", "b"]> : tensor<2x!t>
+ *
+ * Equal strings are printed as a splat, whatever they were read from. */
 static void mprint_dense_strings(mprint *p, const ir_mattr *a) {
   const ir_mattrs *list = a->v.list;
   if (!list || list->n == 0) return;
@@ -198,6 +202,7 @@ static void mprint_fields(mprint *p, const ir_mattr *a, const ir_struct_info *in
   }
 }
 
+/* 0 where the struct has no such field, which is its default. */
 static int64_t mprint_field_i64(const ir_mattr *a, const char *name) {
   const ir_mattr *v = ir_m_field(a, name);
   return v && v->kind == IR_M_INTEGER ? v->v.i : 0;
@@ -207,6 +212,7 @@ static int64_t mprint_field_i64(const ir_mattr *a, const char *name) {
 typedef struct mprint_conv_side {
   const char *first, *second, *spatial, *letters;
 } mprint_conv_side;
+/* Input, kernel, output; the letters are those of the two numbered dimensions, in the order of the fields. */
 static const mprint_conv_side mprint_conv_sides[3] = {
     {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions", "bf"},
     {"kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions", "io"},
@@ -231,6 +237,8 @@ static bool mprint_side_is_plain(mprint *p, const ir_mattr *a, const mprint_conv
   return true;
 }
 
+/* Fields that are no permutation (in a module that breaks the rules) are printed as they are: #stablehlo.conv<raw
+ * ...>. */
 bool mprint_conv_is_plain(mprint *p, const ir_mattr *a) {
   bool plain = true;
   for (int i = 0; i < 3; i++) plain = plain && mprint_side_is_plain(p, a, &mprint_conv_sides[i]);
@@ -329,6 +337,7 @@ void mprint_struct(mprint *p, const ir_mattr *a) {
   base_putc(p->out, '>');
 }
 
+/* Integers of this type are printed without it in lists, and with it elsewhere: [1, 2], but a = 1 : i64. */
 static bool mprint_is_i64(const ir_type *t) {
   return t->kind == IR_TYPE_ELEMENT && t->dtype == XLAC_S64 && !t->quant && !t->text;
 }
@@ -358,6 +367,7 @@ static bool mprint_float_attr(base_text *o, const ir_mattr *a) {
   return o->n > from + 1 && o->s[from + 1] == 'x';
 }
 
+/*   [1, "a", @f] */
 static void mprint_list(mprint *p, const ir_mattrs *list) {
   base_putc(p->out, '[');
   for (uint32_t i = 0; list && i < list->n; i++) {
@@ -367,6 +377,9 @@ static void mprint_list(mprint *p, const ir_mattrs *list) {
   base_putc(p->out, ']');
 }
 
+/*   a = 1 : i64      b       "odd key" = true
+ *
+ * A unit is its key alone. */
 void mprint_entry(mprint *p, const ir_mentry *e) {
   mprint_keyword(p->out, e->key);
   if (e->value->kind == IR_M_UNIT) return;
@@ -383,6 +396,7 @@ void mprint_dict(mprint *p, const ir_mdict *d) {
   base_putc(p->out, '}');
 }
 
+/*   @f      @outer::@inner */
 static void mprint_symbol_path(base_text *o, const ir_mattrs *path) {
   for (uint32_t i = 0; path && i < path->n; i++) {
     if (i) BASE_PUT(o, "::");
@@ -472,6 +486,8 @@ static void mprint_typed(mprint *p, const ir_mattr *a, bool in_list) {
   if (!(in_list && f64 && !hex) && a->type) mprint_colon_type(o, a->type);
 }
 
+/* Every kind of attribute, by the syntax that MLIR's parser reads back as the same kind. `in_list`: i64 without its
+ * type. */
 static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
   assert(a);
   base_text *o = p->out;
@@ -532,6 +548,7 @@ static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
   }
 }
 
+/* As in a dictionary; as in a list; and as forms want it, where the syntax about it says the type already. */
 void mprint_attr(mprint *p, const ir_mattr *a) {
   mprint_attr_in(p, a, false);
 }
@@ -540,6 +557,10 @@ void mprint_attr_short(mprint *p, const ir_mattr *a) {
   mprint_attr_in(p, a, true);
 }
 
+/*   3            not 3 : i64
+ *   [1, 2]       not array<i64: 1, 2>
+ *   HIGH         not #stablehlo<precision HIGH>
+ *   <a = 1>      not #stablehlo.name<a = 1> */
 void mprint_attr_bare(mprint *p, const ir_mattr *a) {
   base_text *o = p->out;
   switch ((ir_mattr_kind)a->kind) {

@@ -17,6 +17,7 @@ static void mprint_number_list(mprint *p, const int64_t *v, uint32_t n) {
   base_putc(p->out, ']');
 }
 
+/*   [0, 2] */
 static void mprint_dims(mprint *p, const ir_mattr *a) {
   uint32_t n;
   const int64_t *v = mprint_ints(p, a, &n);
@@ -189,6 +190,7 @@ static void mprint_convolution(mprint *p, const ir_op *op, const char *form) {
   base_putc(p->out, '}');
 }
 
+/* Whether two values are not the same: an op and which of its results. */
 static bool mprint_ints_differ(const ir_value *a, const ir_use *b) {
   return a->op != b->op || a->index != b->index;
 }
@@ -221,6 +223,7 @@ bool mprint_reduce_is_compact(const ir_op *op) {
          strcmp(c->return_name->s, "func.return") == 0;
 }
 
+/* Of a region that holds one op beside its arguments. */
 static const ir_op *mprint_only_op(const ir_computation *c) {
   const ir_op *op = c->first;
   while (op->opcode == IR_OP_PARAMETER) op = op->next;
@@ -366,6 +369,8 @@ static bool mprint_while_is_sayable(const ir_op *op) {
   return true;
 }
 
+/* The verifier may not have seen the module: an op whose attributes, regions or types are not what its form counts
+ * on is printed in the generic form, which can say everything. */
 bool mprint_is_sayable(mprint *p, const ir_op *op) {
   const ir_mattr *dims;
   switch (op->opcode) {
@@ -387,12 +392,30 @@ bool mprint_is_sayable(mprint *p, const ir_op *op) {
 }
 
 #define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* What a directive of a form prints. */
 typedef struct mprint_directive_info {
   const char *word;
   mprint_directive_fn *print;
   const char *const *attrs; /* that it prints */
 } mprint_directive_info;
 
+/* What each directive prints, with the attributes that are then no longer to be printed in the dictionary:
+ *
+ *   <constant>          dense<1.0> : tensor<4xf32>
+ *   <call>              @f(%a, %b)
+ *   <custom_call>       @target(%a, %b)
+ *   <barrier>           %a, %b : tensor<f32>, tensor<i32>
+ *   <precision_format>  e5m10
+ *   <precision>         precision = [HIGH, DEFAULT]
+ *   <dot>               batching_dims = [0] x [0], contracting_dims = [1] x [0], precision = [HIGH, HIGH]
+ *   <slice>             [0:4, 2:8:2]
+ *   <convolution>       dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[0, 1]]}
+ *   <reduce>            (%a init: %z) applies stablehlo.add across dimensions = [0]
+ *   <while>             (%i = %zero) : tensor<i32> cond { ... } do { ... }
+ *   <scan>              (%x) inits (%c) dimension=0 { ... } : type
+ *   <top_k>             (%a, k = 5) : type
+ *   <regions>           ({ ... }, { ... })
+ *   <sdy_...>           see ../sdy/print.c */
 static const mprint_directive_info mprint_directives[] = {
     {"<constant>", mprint_constant, NAMES("value")},
     {"<call>", mprint_call, NAMES("callee")},
@@ -416,6 +439,7 @@ static const mprint_directive_info mprint_directives[] = {
     {"<regions>", mprint_regions, NULL},
 };
 
+/* NULL for a word that is none. The list is short, and a form has one directive or none. */
 static const mprint_directive_info *mprint_directive_find(const char *word, size_t n) {
   base_slice s = {word, n};
   for (size_t i = 0; i < sizeof mprint_directives / sizeof *mprint_directives; i++)
@@ -428,6 +452,7 @@ const char *const *mprint_directive_attrs(const char *word, size_t n) {
   return d ? d->attrs : NULL;
 }
 
+/* Forms come from ops.def, so an unknown word is a mistake there. */
 void mprint_directive(mprint *p, const ir_op *op, const char *form, const char *word, size_t n) {
   const mprint_directive_info *d = mprint_directive_find(word, n);
   assert(d);

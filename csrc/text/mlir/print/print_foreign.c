@@ -11,6 +11,7 @@ static bool mprint_other_is(const ir_type *t, const char *text) {
   return t->kind == IR_TYPE_OTHER && strcmp(t->text->s, text) == 0;
 }
 
+/* i1 itself, no tensor of it. */
 static bool mprint_is_bool(const ir_type *t) {
   return t->kind == IR_TYPE_ELEMENT && t->dtype == XLAC_PRED && !t->quant;
 }
@@ -40,6 +41,7 @@ static bool mprint_choice_fits(const ir_mattr *a, const char *const *words) {
   return a->kind == IR_M_INTEGER && a->v.i >= 0 && a->v.i < n;
 }
 
+/* Whether an attribute of kind "shape" can be written [1, 2]: a dense<...> of index and rank 1. */
 static bool mprint_extents_fit(mprint *p, const ir_mattr *a) {
   uint32_t n;
   if (a->kind != IR_M_DENSE || a->type->rank != 1 || !a->type->text || strcmp(a->type->text->s, "index") != 0)
@@ -107,6 +109,7 @@ static bool mprint_result_is_implied(const ir_op *op, const mlir_foreign *f) {
   }
 }
 
+/* Whether all operands from `from` on are of this type, so that it need be said but once. */
 static bool mprint_operands_are(const ir_op *op, uint32_t from, const ir_type *t) {
   for (uint32_t i = from; i < op->n_operands; i++)
     if (!mprint_same_type(ir_operand_type(op, i), t)) return false;
@@ -143,6 +146,7 @@ static bool mprint_foreign_fits(mprint *p, const ir_op *op, const mlir_foreign *
 
 /* --- the items --- */
 
+/*   [1, 2, 3] */
 static void mprint_extents(mprint *p, const ir_mattr *a) {
   uint32_t n;
   const int64_t *v = mprint_ints(p, a, &n);
@@ -181,6 +185,7 @@ static void mprint_foreign_attr(mprint *p, const ir_op *op, const mlir_foreign_i
   }
 }
 
+/* Whether the form prints this attribute, which is then left out of the dictionary. */
 static bool mprint_form_has(const char *form, const base_istr *key) {
   mlir_foreign_item item;
   while (mlir_foreign_next(&form, &item))
@@ -200,6 +205,7 @@ static void mprint_foreign_rest(mprint *p, const ir_op *op, const char *form) {
   if (some) base_putc(p->out, '}');
 }
 
+/*   %0:2 = shape.assuming %w -> (tensor<f32>, tensor<i32>) { ... } */
 static void mprint_assuming(mprint *p, const ir_op *op) {
   if (op->n_results) {
     BASE_PUT(p->out, " -> (");
@@ -241,6 +247,7 @@ static void mprint_foreign_operands(mprint *p, const ir_op *op, base_slice which
   *next = to;
 }
 
+/* `which` is "*", all operands' types, or a digit, one operand's. */
 static void mprint_foreign_types(mprint *p, const ir_op *op, base_slice which) {
   base_putc(p->out, ' ');
   if (*which.p == '*') {
@@ -317,6 +324,7 @@ bool mprint_foreign_name(base_text *o, const ir_op *op) {
 
 /* ---- Ops of other dialects: their properties, and the pretty forms of check's and interpreter's. */
 
+/* By the prefix with its dot: "shape." is not "shapes.op". */
 static bool mprint_dialect_is(const base_istr *name, const char *prefix) {
   return strncmp(name->s, prefix, strlen(prefix)) == 0;
 }
@@ -356,6 +364,7 @@ static bool mprint_by_form(mprint *p, const ir_op *op) {
   return true;
 }
 
+/* Ops with regions have a rule of their own or none; others may have a form in foreign.c's table. */
 bool mprint_known(mprint *p, const ir_op *op) {
   if (op->opcode != IR_OP_UNREGISTERED) return false;
   if (op->n_called) return mprint_foreign(p, op);

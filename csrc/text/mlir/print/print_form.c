@@ -27,6 +27,7 @@ static const char *mprint_keyed(const base_slice *item) {
   return dollar ? dollar + 1 : NULL;
 }
 
+/* An item "name=$attr" of the form prints `attr`; this says whether it is `key`. */
 static bool mprint_keyed_is(const base_slice *item, const base_istr *key) {
   const char *name = mprint_keyed(item);
   return name && (size_t)(item->p + item->n - name) == key->n && memcmp(name, key->s, key->n) == 0;

@@ -5,6 +5,7 @@
 
 #include "print.h"
 
+/* What stands for a location that was never set: MLIR has no op without one. */
 static const ir_mloc mprint_unknown_loc = {.kind = IR_LOC_UNKNOWN};
 static const ir_mattr mprint_unknown = {.kind = IR_M_LOC, .v.loc = &mprint_unknown_loc};
 
@@ -13,6 +14,7 @@ static const ir_mattr *mprint_some_loc(const ir_mattr *a) {
   return a && a->kind == IR_M_LOC && a->v.loc ? a : &mprint_unknown;
 }
 
+/* Unknown locations get the alias #loc too, as in MLIR. */
 static bool mprint_is_unknown(const ir_mattr *a) {
   return mprint_some_loc(a)->v.loc->kind == IR_LOC_UNKNOWN;
 }
@@ -46,6 +48,7 @@ static uint64_t mprint_loc_hash(const mprint_loc *row) {
   return h;
 }
 
+/* Names of two locations; either may be NULL, for none. */
 static bool mprint_same_name(const base_istr *a, const base_istr *b) {
   return a == b || (a && b && a->n == b->n && memcmp(a->s, b->s, a->n) == 0);
 }
@@ -142,6 +145,8 @@ static mprint_loc **mprint_loc_sorted(mprint *p) {
   return rows;
 }
 
+/* Sorted as MLIR sorts aliases: by depth, so that a definition uses only names that are defined before it, then in
+ * the order in which they were met. */
 void mprint_loc_number(mprint *p) {
   mprint_loc **rows = mprint_loc_sorted(p);
   if (!rows) p->failed = true;
@@ -154,6 +159,7 @@ static void mprint_loc_alias(base_text *o, uint32_t number) {
   if (number) base_put_u64(o, number);
 }
 
+/*   #loc3 = loc(callsite(#loc1 at #loc2)) */
 void mprint_loc_aliases(mprint *p, bool early) {
   mprint_loc **rows = mprint_loc_sorted(p);
   if (!rows) p->failed = true;
@@ -194,6 +200,7 @@ static void mprint_file(base_text *o, const ir_mloc *l) {
   base_put_i64(o, l->end_col);
 }
 
+/*   fused[#loc1, #loc2]      fused<"pass">["a.py":1:2, unknown] */
 static void mprint_fused(mprint *p, const ir_mloc *l) {
   assert(l->kind == IR_LOC_FUSED);
   BASE_PUT(p->out, "fused");
@@ -210,6 +217,7 @@ static void mprint_fused(mprint *p, const ir_mloc *l) {
   base_putc(p->out, ']');
 }
 
+/*   unknown      "a.py":3:4      "name"      "name"(#loc1)      callsite(#loc1 at #loc2)      fused[...] */
 void mprint_loc_body(mprint *p, const ir_mattr *loc) {
   const ir_mloc *l = mprint_some_loc(loc)->v.loc;
   switch ((ir_mloc_kind)l->kind) {
@@ -239,6 +247,7 @@ void mprint_loc_body(mprint *p, const ir_mattr *loc) {
   }
 }
 
+/* Behind an op, a block argument or a module. */
 void mprint_trailing_loc(mprint *p, const ir_mattr *loc, bool alias) {
   if (!p->locations) return;
   BASE_PUT(p->out, " loc(");

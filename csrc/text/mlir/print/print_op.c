@@ -56,6 +56,7 @@ void mprint_operands(mprint *p, const ir_op *op, uint32_t from, uint32_t to) {
   }
 }
 
+/*   tensor<f32>, tensor<i32> */
 void mprint_operand_types(mprint *p, const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     if (i) BASE_PUT(p->out, ", ");
@@ -71,6 +72,7 @@ static void mprint_result_list(base_text *o, uint32_t n, const ir_type *const *t
   if (!bare) base_putc(o, ')');
 }
 
+/*   (tensor<f32>, tensor<i32>) -> tensor<f32>      () -> ()      (tensor<f32>) -> (tensor<f32>, tensor<f32>) */
 void mprint_function_type(mprint *p, const ir_op *op) {
   base_putc(p->out, '(');
   mprint_operand_types(p, op);
@@ -101,6 +103,7 @@ static void mprint_result_types(mprint *p, const ir_computation *c) {
   }
 }
 
+/* What the region returns: %a, %b. */
 static void mprint_result_values(mprint *p, const ir_computation *c) {
   for (uint32_t i = 0; i < c->n_results; i++) {
     if (i) BASE_PUT(p->out, ", ");
@@ -108,6 +111,7 @@ static void mprint_result_values(mprint *p, const ir_computation *c) {
   }
 }
 
+/* Attributes of the return itself, which hardly any program has. */
 static void mprint_return_dict(mprint *p, const ir_computation *c) {
   if (!c->return_mlir || c->return_mlir->n == 0) return;
   base_putc(p->out, ' ');
@@ -149,6 +153,7 @@ static void mprint_plain_return(mprint *p, const ir_computation *c, const char *
   mprint_result_types(p, c);
 }
 
+/* A yield of nothing, which pretty forms leave out. The generic form says every terminator. */
 bool mprint_is_silent_return(const mprint *p, const ir_computation *c) {
   if (p->generic || c->n_results || c->return_mlir || !c->return_name) return false;
   return strcmp(c->return_name->s, "shape.assuming_yield") == 0;
@@ -190,6 +195,7 @@ static void mprint_block_header(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, ":\n");
 }
 
+/* One op a line, two blanks deeper than what is about it; then the return, which is no op here. */
 void mprint_block(mprint *p, const ir_computation *c, bool header) {
   if (header) mprint_block_header(p, c);
   p->indent += 2;
@@ -252,6 +258,9 @@ static void mprint_entries(mprint *p, const ir_op *op, bool inherent, const char
   if (some) base_puts(p->out, close);
 }
 
+/*   stablehlo.add      "my_dialect.op" for what xlac does not know
+ *
+ * Ops without a MLIR name (HLO's own) have their HLO name. */
 static const char *mprint_op_name(const ir_op *op) {
   if (op->opcode == IR_OP_UNREGISTERED) return op->u.name->s;
   const ir_op_info *info = ir_opcode_info(op->opcode);

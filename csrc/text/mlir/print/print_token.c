@@ -18,6 +18,7 @@ typedef struct mprint_decimal {
   int q;
 } mprint_decimal;
 
+/* The sign of a zero is in the bits only. */
 static uint64_t mprint_f64_bits(double v) {
   uint64_t b;
   memcpy(&b, &v, sizeof b);
@@ -136,6 +137,11 @@ static bool mprint_long(base_text *o, mprint_decimal d, int precision, bool nega
   return true;
 }
 
+/* As MLIR writes floats:
+ *
+ *   1.000000e+00       six digits behind the point, where they read back as the same number
+ *   0.333333343        as many digits as the type can need, where six do not
+ *   0x7FC00000         infinities, NaN and what has no point, by their bits */
 void mprint_float(base_text *o, base_dtype t, uint64_t bits, double v) {
   double a = v < 0 ? -v : v;
   bool negative = mprint_f64_bits(v) >> 63;
@@ -161,6 +167,7 @@ void mprint_f64(base_text *o, double v) {
   mprint_float(o, XLAC_F64, mprint_f64_bits(v), v);
 }
 
+/* An element's bytes as a number. */
 static uint64_t mprint_load_bits(base_dtype t, const void *p) {
   uint64_t bits = 0;
   memcpy(&bits, p, base_dtype_bytes(t)); /* little-endian machines only, as all of xlac */
@@ -209,6 +216,10 @@ static bool mprint_plain_char(char c) {
   return (unsigned char)c >= 32 && (unsigned char)c < 127 && c != '"' && c != '\\';
 }
 
+/*   "a\0Ab\22c\\d"
+ *
+ * Runs of plain characters go at once; all others are a backslash and two hexadecimal digits, but for the backslash
+ * itself. */
 void mprint_quoted(base_text *o, const char *s, size_t n) {
   static const char digits[] = "0123456789ABCDEF";
   base_putc(o, '"');
@@ -228,6 +239,7 @@ void mprint_quoted(base_text *o, const char *s, size_t n) {
   base_putc(o, '"');
 }
 
+/* What a bare identifier may begin with. */
 static bool mprint_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -240,6 +252,7 @@ static bool mprint_is_bare(const char *s, size_t n) {
   return true;
 }
 
+/*   name      "odd name" */
 static void mprint_bare_or_quoted(base_text *o, const char *s, size_t n) {
   if (mprint_is_bare(s, n))
     base_put(o, s, n);
@@ -261,6 +274,7 @@ void mprint_symbol(base_text *o, const char *s, size_t n) {
   mprint_bare_or_quoted(o, s, n);
 }
 
+/* In pieces of 32, since texts are printed with few. */
 void mprint_spaces(mprint *p) {
   static const char blanks[] = "                                ";
   for (uint32_t n = p->indent; n;) {

@@ -93,6 +93,7 @@ static void mprint_quant(base_text *o, const ir_quant *q) {
   base_putc(o, '>');
 }
 
+/* A quantised type, a type of which only the text is known (index), or a number type. */
 void mprint_element_type(base_text *o, const ir_type *t) {
   if (t->quant)
     mprint_quant(o, t->quant);
@@ -129,6 +130,10 @@ static void mprint_bounds(base_text *o, const ir_type *t) {
   base_putc(o, '>');
 }
 
+/*   tensor<2x?xf32>      tensor<?xf32, #stablehlo.bounds<5>>      tensor<f32>      tensor<4x!quant.uniform<i8:f32,
+ * 0.5>>
+ *
+ * An encoding that is not bounds is kept as the text that it was. */
 static void mprint_tensor(base_text *o, const ir_type *t) {
   BASE_PUT(o, "tensor<");
   for (uint32_t d = 0; d < t->rank; d++) {
@@ -137,7 +142,7 @@ static void mprint_tensor(base_text *o, const ir_type *t) {
   }
   mprint_element_type(o, t);
   if (t->encoding) {
-    BASE_PUT(o, ", #");
+    BASE_PUT(o, ", ");
     base_put(o, t->encoding->s, t->encoding->n);
   } else if (t->has_dynamic) {
     mprint_bounds(o, t);
@@ -145,6 +150,7 @@ static void mprint_tensor(base_text *o, const ir_type *t) {
   base_putc(o, '>');
 }
 
+/* With commas between. */
 void mprint_types(base_text *o, uint32_t n, const ir_type *const *types) {
   for (uint32_t i = 0; i < n; i++) {
     if (i) BASE_PUT(o, ", ");

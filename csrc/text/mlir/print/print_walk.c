@@ -160,6 +160,7 @@ static bool mprint_push_regions(mprint *p, mprint_scopes *stack, const ir_op *op
   return true;
 }
 
+/* A function's values are named by themselves; those within an op with a symbol belong to its own regions. */
 static bool mprint_push_function(mprint *p, mprint_scopes *stack, const ir_computation *c) {
   mprint_scope s = {.region = c};
   if (c->kind == IR_FUNCTION) return BASE_VEC_PUSH(p->alloc, stack, s);
@@ -258,6 +259,7 @@ static void mprint_visit_op(mprint *p, const ir_op *op) {
   }
 }
 
+/* The function's own location, then its arguments', then those of its ops, in the order of MLIR's printer. */
 void mprint_visit_function(mprint *p, const ir_computation *c) {
   if (c->kind == IR_SYMBOL) {
     if (c->first) mprint_visit_op(p, c->first);

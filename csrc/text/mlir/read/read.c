@@ -32,11 +32,15 @@ static int mlir_found_bytes(const mlir_reader *r) {
   return n;
 }
 
+/*   expected 'to', found 'from'
+ *
+ * What is found is cut to a few bytes. */
 int mlir_expected(mlir_reader *r, const char *what) {
   if (r->lx.p >= r->lx.end) return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "expected %s, found the end of the text", what);
   return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "expected %s, found '%.*s'", what, mlir_found_bytes(r), r->lx.p);
 }
 
+/* All that reads MLIR text says it in these words. */
 int mlir_no_memory(mlir_reader *r) {
   return base_oom(r->err, "reading MLIR text");
 }
@@ -69,6 +73,7 @@ static const char *mlir_missing_at(const mlir_reader *r) {
   return newline && p > r->lx.text ? p : r->lx.p;
 }
 
+/* `punctuation` of one or two characters: "(", "->". */
 int mlir_want(mlir_reader *r, const char *punctuation) {
   if (mlir_eat(r, punctuation)) return 0;
   if (r->lx.p >= r->lx.end)
@@ -77,6 +82,7 @@ int mlir_want(mlir_reader *r, const char *punctuation) {
                    mlir_found_bytes(r), r->lx.p);
 }
 
+/* Bare identifiers: letters, digits, '_', '.', '$'. */
 static inline bool mlir_is_word_byte(char c) {
   return (text_is(c, TEXT_NAME) && c != '-') || c == '$';
 }
@@ -88,12 +94,14 @@ base_slice mlir_word(const mlir_reader *r) {
   return (base_slice){r->lx.p, (size_t)(e - r->lx.p)};
 }
 
+/* Past a word that mlir_word found here. */
 void mlir_skip_word(mlir_reader *r, base_slice word) {
   assert(word.p == r->lx.p);
   r->lx.p += word.n;
   text_skip(&r->lx);
 }
 
+/* Only a whole word: "loc" is not eaten of "location". */
 bool mlir_eat_word(mlir_reader *r, const char *word) {
   base_slice w = mlir_word(r);
   if (!base_slice_is(w, word)) return false;
@@ -142,6 +150,7 @@ static size_t mlir_unescape(const char *s, const char *e, char *out) {
   return n;
 }
 
+/*   "a\22b\0A" */
 int mlir_read_string(mlir_reader *r, const base_istr **out) {
   if (*r->lx.p != '"') return mlir_expected(r, "a string");
   const char *p = r->lx.p, *e = text_string_end(&r->lx, p);
@@ -174,6 +183,7 @@ int mlir_read_symbol_name(mlir_reader *r, const base_istr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   [1, 2, 3]: onto r->ints, from *from on */
 int mlir_read_dims(mlir_reader *r, uint32_t *from) {
   *from = r->ints.n;
   TRY(mlir_want(r, "["));
@@ -449,10 +459,12 @@ static int mlir_read_alone(ir_module *m, const char *text, size_t n, const ir_ty
   return status;
 }
 
+/* The whole text must be the type. */
 int text_parse_mlir_type(ir_module *m, const char *text, size_t n, const ir_type **out, xlac_error *err) {
   return mlir_read_alone(m, text, n, out, NULL, err);
 }
 
+/* The whole text must be the attribute. */
 int text_parse_mlir_attr(ir_module *m, const char *text, size_t n, const ir_mattr **out, xlac_error *err) {
   return mlir_read_alone(m, text, n, NULL, out, err);
 }

@@ -13,6 +13,7 @@
 #include "../foreign.h"
 #include "../../../base/number/number.h"
 
+/* Nesting of types, attributes, locations and regions. */
 enum { MLIR_MAX_DEPTH = 256 };
 
 /* A name of a value in scope: what it names, and what it hid. */
@@ -48,6 +49,7 @@ typedef enum mlir_memo_kind {
   MLIR_MEMO_SDY_SHARDING, /* "<...>" */
   MLIR_MEMO_SDY_SHARDINGS
 } mlir_memo_kind;
+/* A piece of text that was read, and what it gave. */
 typedef struct mlir_memo {
   base_slice text; /* in the reader's text */
   const void *what;
@@ -55,6 +57,7 @@ typedef struct mlir_memo {
 } mlir_memo;
 /* Something made before from the same few entries. */
 enum { MLIR_MEMOS = 512, MLIR_ENTRIES_MEMOS = 128, MLIR_MEMO_ENTRIES = 4 };
+/* The same for what is made of attributes that were read. */
 typedef struct mlir_entries_memo {
   mlir_memo_kind kind;
   uint32_t n;
@@ -81,6 +84,7 @@ BASE_VEC(mlir_numbers, uint32_t);
 
 /* What the first word of a statement means, remembered by its text. */
 typedef enum mlir_word_kind { MLIR_WORD_NONE, MLIR_WORD_OP, MLIR_WORD_FUNC, MLIR_WORD_RETURN } mlir_word_kind;
+/* What is known of an op's name, so that each name is looked up once. */
 typedef struct mlir_op_word {
   base_slice text; /* in the reader's text, or interned */
   uint32_t hash;
@@ -89,6 +93,7 @@ typedef struct mlir_op_word {
   const base_istr *unregistered; /* its whole name, or NULL */
   const mlir_foreign *foreign;   /* its row, or NULL */
 } mlir_op_word;
+/* Sizes of the tables of memos: a slot holds the last that fell into it. */
 enum { MLIR_OP_WORDS = 512 };
 
 /* An interned word of the program, by the address of the constant that spells it. */
@@ -189,6 +194,7 @@ static inline void mlir_leave(mlir_reader *r) {
 /* What was read from this text before, or NULL; *place is where mlir_remember puts it, or NULL. The text must end with
  * a bracket. mlir_remember does nothing unless the text is all that was read. */
 const void *mlir_recall(mlir_reader *r, mlir_memo_kind kind, base_slice text, mlir_memo **place);
+/* `place` is what mlir_recall gave when it found nothing. */
 void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_slice text, const void *what);
 /* Moves past a text that was recalled. */
 void mlir_pass(mlir_reader *r, base_slice text);
@@ -224,6 +230,7 @@ XLAC_MUST_USE int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s);
 XLAC_MUST_USE int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out);
 
 /* --- read_attr.c --- */
+/* Any attribute; a dense<...>; an array<...>, each with the cursor at its first word. */
 XLAC_MUST_USE int mlir_read_attr(mlir_reader *r, const ir_mattr **out);
 /* A struct's body "<a = 1, ...>" or an enum's word. */
 XLAC_MUST_USE int mlir_read_struct(mlir_reader *r, const ir_struct_info *info, const ir_mattr **out);

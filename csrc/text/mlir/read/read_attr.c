@@ -40,6 +40,7 @@ static int mlir_read_entry(mlir_reader *r, uint32_t from) {
   return BASE_VEC_PUSH(r->alloc, &r->entries, e) ? 0 : mlir_no_memory(r);
 }
 
+/*   {a = 1, b}: onto r->entries */
 int mlir_read_entries(mlir_reader *r) {
   uint32_t from = r->entries.n;
   TRY(mlir_want(r, "{"));
@@ -49,6 +50,7 @@ int mlir_read_entries(mlir_reader *r) {
   return mlir_want(r, "}");
 }
 
+/* The dictionary of an op, if it is there. */
 int mlir_read_own_attrs(mlir_reader *r, mlir_op_state *s) {
   if (*r->lx.p != '{') return 0;
   s->dict = r->lx.p;
@@ -76,6 +78,7 @@ int mlir_take_dict(mlir_reader *r, uint32_t from, const ir_mdict **out) {
  * give VHLO a meaning here, but those that hold others are looked into: VHLO holds nothing that is not VHLO. Source:
  * StableHLO's VhloAttrs.td. */
 
+/* Whether it is VHLO's attribute of this name, which is kept as text. */
 static bool mlir_is_vhlo(const ir_mattr *a, const char *name) {
   return a->kind == IR_M_OPAQUE && strncmp(a->str->s, name, strlen(name)) == 0;
 }
@@ -88,6 +91,7 @@ static int mlir_read_vhlo_part(mlir_reader *r, const char *name, const char *wha
   return mlir_is_vhlo(a, name) ? 0 : mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "expected VHLO %s", what);
 }
 
+/*   [#vhlo.integer_v1<1>, ...] */
 static int mlir_read_vhlo_array(mlir_reader *r) {
   TRY(mlir_want(r, "["));
   if (mlir_eat(r, "]")) return 0;
@@ -96,6 +100,7 @@ static int mlir_read_vhlo_array(mlir_reader *r) {
   return mlir_want(r, "]");
 }
 
+/*   {#vhlo.string_v1<"a"> = #vhlo.integer_v1<1>} */
 static int mlir_read_vhlo_dict(mlir_reader *r) {
   TRY(mlir_want(r, "{"));
   if (mlir_eat(r, "}")) return 0;
@@ -168,6 +173,7 @@ int mlir_read_affine(mlir_reader *r, const ir_mattr **out) {
   return 0;
 }
 
+/* As an attribute. */
 static int mlir_read_dict(mlir_reader *r, const ir_mattr **out) {
   uint32_t from = r->entries.n;
   TRY(mlir_read_entries(r));
@@ -346,6 +352,7 @@ int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **ou
   return mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no %s", (int)w.n, w.p, info->name);
 }
 
+/* Fields of structs have a syntax of their own, by their kind: [1, 2]. */
 static int mlir_read_dims_field(mlir_reader *r, const ir_mattr **out) {
   uint32_t from;
   TRY(mlir_read_dims(r, &from));
@@ -354,6 +361,7 @@ static int mlir_read_dims_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   3 */
 static int mlir_read_int_field(mlir_reader *r, const ir_mattr **out) {
   int64_t v;
   TRY(mlir_read_int(r, &v));
@@ -361,6 +369,7 @@ static int mlir_read_int_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   true */
 static int mlir_read_bool_field(mlir_reader *r, const ir_mattr **out) {
   bool yes = mlir_eat_word(r, "true");
   if (!yes && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
@@ -368,6 +377,7 @@ static int mlir_read_bool_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   f32 */
 static int mlir_read_type_field(mlir_reader *r, const ir_mattr **out) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -375,6 +385,7 @@ static int mlir_read_type_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   1.0      1.0 : f32 */
 static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
   double v;
   const char *e = base_parse_f64(r->lx.p, r->lx.end, &v);
@@ -443,6 +454,7 @@ static int mlir_read_field(mlir_reader *r, const ir_struct_info *s, const ir_fie
   return mlir_expected(r, "a field");
 }
 
+/* NULL where the struct has no such field. */
 static const ir_field_info *mlir_field_named(const ir_struct_info *info, base_slice w) {
   for (const ir_field_info *f = info->fields; f->name; f++)
     if (base_slice_is(w, f->name)) return f;
@@ -591,6 +603,7 @@ static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
 
 /* --- words --- */
 
+/* A type where an attribute is wanted. */
 static int mlir_read_type_attr(mlir_reader *r, const ir_mattr **out) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -660,6 +673,7 @@ static int mlir_read_any(mlir_reader *r, const ir_mattr **out) {
   }
 }
 
+/* The depth is bounded, as arrays nest. */
 int mlir_read_attr(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status = mlir_read_any(r, out);

@@ -3,6 +3,7 @@
 #include "read.h"
 #include "../sdy/read.h"
 
+/* The word, or an error that names it. */
 int mlir_want_word(mlir_reader *r, const char *word) {
   assert(word && *word);
   return mlir_eat_word(r, word) ? 0 : mlir_expected(r, word);
@@ -245,6 +246,7 @@ static base_slice mlir_conv_text(const mlir_reader *r) {
   return *e == ']' ? (base_slice){p, (size_t)(e + 1 - p)} : (base_slice){0};
 }
 
+/*   [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] */
 static int mlir_read_new_conv_dims(mlir_reader *r, const ir_mattr **out) {
   mlir_conv_part in, kernel, result;
   TRY(mlir_read_conv_part(r, 'b', 'f', &in));
@@ -296,6 +298,7 @@ static int mlir_read_new_pad(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   pad = [[0, 1], [0, 0]] */
 static int mlir_read_window_pad(mlir_reader *r) {
   base_slice seen = mlir_pad_text(r);
   mlir_memo *place;
@@ -325,6 +328,7 @@ static int mlir_read_new_reverse(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   reverse = [false, true] */
 static int mlir_read_window_reverse(mlir_reader *r) {
   base_slice seen = mlir_list_text(r);
   mlir_memo *place;
@@ -591,6 +595,7 @@ static int mlir_read_call(mlir_reader *r, mlir_op_state *s) {
   return mlir_read_op_type(r, s);
 }
 
+/*   @target(%a, %b) */
 static int mlir_read_custom_call(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));
@@ -600,6 +605,7 @@ static int mlir_read_custom_call(mlir_reader *r, mlir_op_state *s) {
 
 /* --- slice: [0:2, 1:4:2] --- */
 
+/*   [0:4, 2:8:2] */
 static int mlir_read_slice(mlir_reader *r) {
   int64_t parts[3][IR_MAX_RANK];
   uint32_t n = 0;

@@ -151,6 +151,7 @@ static bool mlir_int_in_range(base_dtype t, int64_t v) {
   return v >= low && v < high;
 }
 
+/* Of bits beyond the type's, as MLIR allows them in text, the low ones count. */
 static void mlir_put_int(base_dtype t, void *to, size_t size, int64_t v) {
   assert(size <= sizeof v);
   unsigned bits = base_dtype_of(t)->bits;
@@ -303,6 +304,7 @@ static bool mlir_dense_same_shape(const mlir_dense_state *s) {
 
 /* --- making the attribute --- */
 
+/* Elements that are all the first: a splat, however it was written. */
 static bool mlir_all_alike(const uint8_t *data, int64_t n, size_t size) {
   for (int64_t i = 1; i < n; i++)
     if (memcmp(data, data + (size_t)i * size, size) != 0) return false;

@@ -143,6 +143,7 @@ static int mlir_read_extents(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   3, as an index */
 static int mlir_read_constant_index(mlir_reader *r, const ir_mattr **out) {
   int64_t v;
   TRY(mlir_read_int(r, &v));
@@ -150,6 +151,7 @@ static int mlir_read_constant_index(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   "message" */
 static int mlir_read_msg(mlir_reader *r, const ir_mattr **out) {
   const base_istr *text;
   TRY(mlir_read_string(r, &text));
@@ -157,6 +159,7 @@ static int mlir_read_msg(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/*   true      false */
 static int mlir_read_yes(mlir_reader *r, const ir_mattr **out) {
   bool yes = mlir_eat_word(r, "true");
   if (!yes && !mlir_eat_word(r, "false")) return mlir_expected(r, "true or false");
@@ -186,6 +189,7 @@ static int mlir_read_foreign_value(mlir_reader *r, base_slice kind, const ir_mat
   return mlir_read_unit_word(r, kind, out); /* nneg, exact */
 }
 
+/* One item of the form; its value goes onto r->entries under the item's name. */
 static int mlir_read_foreign_attr(mlir_reader *r, const mlir_foreign_item *item) {
   base_slice kind = item->kind;
   if (mlir_foreign_is_flags(kind)) return mlir_read_flags(r, item->name, mlir_foreign_flags_word(kind));
@@ -204,6 +208,7 @@ static const ir_type *mlir_predicate_type(mlir_reader *r, const ir_type *of) {
   return ir_tensor_mlir(r->m, XLAC_PRED, NULL, NULL, of->rank, of->dims, of->dynamic, of->encoding, r->err);
 }
 
+/* The element type of a tensor, as a type. */
 static const ir_type *mlir_element_type(mlir_reader *r, const ir_type *of) {
   if (of->text) return ir_other_type(r->m, of->text->s, of->text->n);
   return ir_element(r->m, (base_dtype)of->dtype, of->quant);

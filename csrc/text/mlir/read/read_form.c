@@ -31,6 +31,7 @@ static int mlir_read_functional(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/*   : (a, b) -> c */
 int mlir_read_op_type(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, ":"));
   return mlir_read_functional(r, s);
@@ -277,6 +278,7 @@ static int mlir_read_known_attr(mlir_reader *r, base_slice name) {
   return mlir_add_attr(r, key, t == XLAC_F64 ? ir_m_float(r->m, type, v) : ir_m_int(r->m, type, (int64_t)u));
 }
 
+/* An item "$name" of the form. */
 static int mlir_read_attr_item(mlir_reader *r, const mlir_op_state *s, base_slice name) {
   if (s->opcode == IR_OP_UNREGISTERED) return mlir_read_known_attr(r, name);
   const ir_mattr_spec *spec = ir_mattr_spec_find(s->opcode, name.p, name.n);

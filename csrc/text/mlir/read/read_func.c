@@ -169,6 +169,7 @@ static int mlir_read_signature_arg(mlir_reader *r, ir_computation *c) {
   return mlir_read_trailing_loc(r, &p->loc);
 }
 
+/*   (%arg0: tensor<f32> {a = 1}, %arg1: tensor<i32>) */
 static int mlir_read_signature_args(mlir_reader *r, ir_computation *c) {
   TRY(mlir_want(r, "("));
   if (mlir_eat(r, ")")) return 0;
@@ -292,6 +293,7 @@ static int mlir_set_arg_attrs(mlir_reader *r, ir_computation *c, const ir_mattr 
   return 0;
 }
 
+/*   res_attrs = [{a = 1}, {}] */
 static int mlir_set_result_attrs(mlir_reader *r, ir_computation *c, const ir_mattr *list, uint32_t n) {
   if (!list) return 0;
   if (list->kind != IR_M_ARRAY || list->v.list->n != n)

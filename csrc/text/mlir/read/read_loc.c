@@ -100,6 +100,7 @@ static int mlir_read_loc_body(mlir_reader *r, const ir_mattr **out) {
   return mlir_make_loc(r, &(ir_mloc){.kind = IR_LOC_UNKNOWN}, out);
 }
 
+/* The depth is bounded, as locations nest. */
 static int mlir_read_loc_inner(mlir_reader *r, const ir_mattr **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status = mlir_read_loc_body(r, out);
@@ -107,6 +108,7 @@ static int mlir_read_loc_inner(mlir_reader *r, const ir_mattr **out) {
   return status;
 }
 
+/*   loc("a.py":3:4) */
 int mlir_read_loc(mlir_reader *r, const ir_mattr **out) {
   if (!mlir_eat_word(r, "loc")) return mlir_expected(r, "loc");
   TRY(mlir_want(r, "("));

@@ -9,6 +9,7 @@
 
 /* ---- What is checked of every op while it is made: counts, inherent attributes, types of uses. */
 
+/* IR_VARIADIC takes any number. */
 static bool mlir_count_fits(int8_t wanted, uint32_t n) {
   return wanted == IR_VARIADIC || (uint32_t)wanted == n;
 }
@@ -18,6 +19,7 @@ const char *mlir_op_name(const mlir_op_state *s) {
   return s->opcode == IR_OP_UNREGISTERED ? s->unregistered->s : ir_op_table[s->opcode].mlir->name;
 }
 
+/*   'stablehlo.add' op requires 2 operands, but found 1 */
 int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions) {
   assert(s->opcode < IR_OP_COUNT);
   const ir_mlir_info *info = ir_op_table[s->opcode].mlir;
@@ -50,6 +52,7 @@ static bool mlir_list_of(const ir_mattr *a, ir_mattr_kind kind) {
   return true;
 }
 
+/* A list, empty or not, of such attributes. */
 static bool mlir_list_of_named(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
   if (a->kind != IR_M_ARRAY) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++)
@@ -67,6 +70,7 @@ static bool mlir_are_layouts(const ir_mattr *a) {
   return true;
 }
 
+/* array<i64: ...>, array<i1: ...> */
 static bool mlir_dense_array_of(const ir_mattr *a, base_dtype t) {
   return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == t;
 }
@@ -179,6 +183,7 @@ static int mlir_check_attr(mlir_reader *r, const mlir_op_state *s, const ir_matt
                    mlir_constraint_text(spec), more);
 }
 
+/* Those that the op's row names: there if they must be, and of their kind. */
 int mlir_check_attrs(mlir_reader *r, const mlir_op_state *s, const ir_mdict *d) {
   const ir_mlir_info *info = ir_op_table[s->opcode].mlir;
   if (!info) return 0;
@@ -290,6 +295,7 @@ int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s) {
   return 0;
 }
 
+/*   ({ ... }, { ... }) */
 static int mlir_read_region_list(mlir_reader *r, bool isolated) {
   if (!mlir_eat(r, "(")) return 0;
   do TRY(mlir_read_region(r, isolated));
@@ -297,6 +303,7 @@ static int mlir_read_region_list(mlir_reader *r, bool isolated) {
   return mlir_want(r, ")");
 }
 
+/*   : (tensor<f32>) -> tensor<f32> */
 int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_want(r, ":"));
   uint32_t from = r->types.n, inputs, results;

@@ -33,6 +33,7 @@ void mlir_remember(mlir_reader *r, mlir_memo *place, mlir_memo_kind kind, base_s
   if (end.p == r->lx.p) *place = (mlir_memo){text, what, kind};
 }
 
+/* Past a piece of text that was recalled instead of read. */
 void mlir_pass(mlir_reader *r, base_slice text) {
   assert(text.p == r->lx.p && text.n > 0);
   r->lx.p = text.p + text.n;
@@ -74,6 +75,7 @@ static bool mlir_same_entries(const mlir_entries_memo *m, uint32_t n, const ir_m
   return m->n == n;
 }
 
+/* The slot for these entries, with what was made of them, if it was; NULL for more entries than a slot holds. */
 mlir_entries_memo *mlir_recall_entries(mlir_reader *r, mlir_memo_kind kind, uint32_t n, const ir_mentry *e) {
   assert(e || n == 0);
   if (n == 0 || n > MLIR_MEMO_ENTRIES) return NULL;
@@ -156,6 +158,7 @@ static int mlir_take_value_name(mlir_reader *r, base_slice *out) {
   return 0;
 }
 
+/*   %name */
 int mlir_read_value_name(mlir_reader *r, const base_istr **out) {
   base_slice name;
   TRY(mlir_take_value_name(r, &name));
@@ -169,6 +172,7 @@ static const mlir_name *mlir_visible(const mlir_reader *r, uint32_t at) {
   return at > r->isolated_at ? &r->names.items[at - 1] : NULL;
 }
 
+/* Names that are numbers are found by the number, others by their text. */
 const mlir_name *mlir_find_value(const mlir_reader *r, base_slice name) {
   uint32_t number = mlir_number_of(r, name.p, name.n);
   const base_istr *s = number == MLIR_NO_NUMBER ? base_intern_find(&r->m->strings, name.p, name.n) : NULL;

@@ -1,9 +1,10 @@
 /* MLIR types.
  *
- *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>   (a) -> b   !stablehlo.token
- * !quant.uniform<...> Types that xlac computes with are taken apart; any other that MLIR has is kept as its text
- * (IR_TYPE_OTHER). Types are interned by the module. The texts of tensor types are remembered, since programs repeat a
- * few of them. */
+ *   tensor<2x?xf32, #stablehlo.bounds<?, 5>>   f32   index   tuple<a, b>
+ *   (a) -> b   !stablehlo.token   !quant.uniform<i8:f32, 0.5>
+ *
+ * Types that xlac computes with are taken apart; any other that MLIR has is kept as its text (IR_TYPE_OTHER). Types
+ * are interned by the module. The texts of tensor types are remembered, since programs repeat a few of them. */
 #include "read.h"
 
 /* complex<f32> and complex<f64> are dtypes here; other complex types are kept as text. */
@@ -145,18 +146,22 @@ static int mlir_read_encoding(mlir_reader *r, mlir_tensor *t, const base_istr **
     bool bounded = false;
     for (uint32_t i = 0; i < t->rank; i++) bounded = bounded || (t->dynamic[i] && t->dims[i] != IR_UNBOUNDED);
     if (bounded) return 0;
-    *encoding = ir_intern(r->m, saved + 1, (size_t)(r->lx.p - saved - 1));
+    *encoding = ir_intern(r->m, saved, (size_t)(r->lx.p - saved));
     return *encoding ? 0 : mlir_no_memory(r);
   }
   const ir_mattr *a;
   TRY(mlir_read_attr(r, &a));
   if (a->kind == IR_M_OPAQUE && !a->hex) { /* what an alias stands for */
-    *encoding = a->str;
-    return 0;
+    base_text t;
+    base_text_init(&t, r->alloc);
+    text_put_mlir_attr(&t, a);
+    *encoding = t.failed ? NULL : ir_intern(r->m, t.s, t.n);
+    base_text_free(&t);
+    return *encoding ? 0 : mlir_no_memory(r);
   }
   const char *e = r->lx.p;
   while (e > saved && text_is(e[-1], TEXT_SPACE)) e--;
-  *encoding = ir_intern(r->m, *saved == '#' ? saved + 1 : saved, (size_t)(e - saved - (*saved == '#')));
+  *encoding = ir_intern(r->m, saved, (size_t)(e - saved));
   return *encoding ? 0 : mlir_no_memory(r);
 }
 
@@ -203,6 +208,7 @@ static int mlir_read_tensor(mlir_reader *r, const ir_type **out) {
 
 /* --- lists, functions, tuples --- */
 
+/* Types of a list are collected on r->types. */
 static int mlir_push_type(mlir_reader *r) {
   const ir_type *t;
   TRY(mlir_read_type(r, &t));
@@ -221,11 +227,13 @@ static int mlir_read_types_until(mlir_reader *r, const char *close, uint32_t *n)
   return 0;
 }
 
+/*   (tensor<f32>, tensor<i32>) */
 int mlir_read_type_list(mlir_reader *r, uint32_t *n) {
   TRY(mlir_want(r, "("));
   return mlir_read_types_until(r, ")", n);
 }
 
+/*   tensor<f32>      (tensor<f32>, tensor<i32>)      () */
 static int mlir_read_result_types(mlir_reader *r, uint32_t *n) {
   if (*r->lx.p == '(') return mlir_read_type_list(r, n);
   *n = 1;
@@ -244,6 +252,7 @@ int mlir_read_function_type(mlir_reader *r, uint32_t *n_inputs, uint32_t *n_resu
   return mlir_read_result_types(r, n_results);
 }
 
+/*   (a, b) -> c */
 static int mlir_read_function(mlir_reader *r, const ir_type **out) {
   uint32_t from = r->types.n, inputs, results;
   TRY(mlir_read_function_type(r, &inputs, &results));
@@ -353,6 +362,7 @@ static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
+/* The depth is bounded, as types nest. */
 int mlir_read_type(mlir_reader *r, const ir_type **out) {
   TRY(mlir_enter(r, r->lx.p));
   int status;

@@ -10,7 +10,9 @@ static void sdy_comma(base_text *o, uint32_t i) {
   if (i) BASE_PUT(o, ", ");
 }
 
+/*   "x" */
 static void sdy_put_name(base_text *o, const base_istr *name) {
+  assert(name);
   mprint_quoted(o, name->s, name->n);
 }
 
@@ -24,6 +26,7 @@ static void sdy_put_axis(base_text *o, sdy_axis a) {
   base_put_i64(o, a.size);
 }
 
+/*   "x", "y":(2)4 */
 static void sdy_put_axes(base_text *o, sdy_axes a) {
   for (uint32_t i = 0; i < a.n; i++) {
     sdy_comma(o, i);
@@ -31,6 +34,7 @@ static void sdy_put_axes(base_text *o, sdy_axes a) {
   }
 }
 
+/*   {"x", "y"} */
 static void sdy_put_braces(base_text *o, sdy_axes a) {
   base_putc(o, '{');
   sdy_put_axes(o, a);
@@ -100,6 +104,7 @@ static void sdy_put_sharding(base_text *o, const sdy_sharding *s) {
   base_putc(o, '>');
 }
 
+/*   [<@mesh, [{"x"}]>, <@mesh, [{}]>] */
 void sdy_print_list(base_text *o, const sdy_shardings *list) {
   base_putc(o, '[');
   for (uint32_t i = 0; i < list->n; i++) {
@@ -109,6 +114,7 @@ void sdy_print_list(base_text *o, const sdy_shardings *list) {
   base_putc(o, ']');
 }
 
+/* The same in angle brackets, as the attribute has it. */
 static void sdy_put_shardings(base_text *o, const sdy_shardings *list) {
   base_putc(o, '<');
   sdy_print_list(o, list);
@@ -137,6 +143,7 @@ static void sdy_put_map(base_text *o, const sdy_tensor_map *map) {
   base_putc(o, ']');
 }
 
+/*   ([i, j], [j, k]) */
 static void sdy_put_maps(base_text *o, uint32_t n, const sdy_tensor_map *maps) {
   base_putc(o, '(');
   for (uint32_t i = 0; i < n; i++) {
@@ -183,6 +190,7 @@ static void sdy_put_rule(base_text *o, const sdy_rule *rule) {
 
 /* --- lists, parameters, names, edges --- */
 
+/*   [{"x"}, {"y", "z"}] */
 static void sdy_put_axis_lists(base_text *o, const sdy_axis_lists *lists) {
   base_putc(o, '[');
   for (uint32_t i = 0; i < lists->n; i++) {
@@ -201,6 +209,7 @@ static void sdy_put_param(base_text *o, const sdy_param *param) {
   base_put_i64(o, param->to);
 }
 
+/*   [{"x"}: 0->2, {"y"}: 1->3] */
 static void sdy_put_params(base_text *o, const sdy_params *params) {
   base_putc(o, '[');
   for (uint32_t i = 0; i < params->n; i++) {
@@ -210,6 +219,7 @@ static void sdy_put_params(base_text *o, const sdy_params *params) {
   base_putc(o, ']');
 }
 
+/*   {"x", "y"} */
 static void sdy_put_names(base_text *o, const sdy_names *names) {
   base_putc(o, '{');
   for (uint32_t i = 0; i < names->n; i++) {
@@ -219,6 +229,7 @@ static void sdy_put_names(base_text *o, const sdy_names *names) {
   base_putc(o, '}');
 }
 
+/*   operand-0      result-1 */
 static void sdy_put_edge_value(base_text *o, sdy_edge_value v) {
   base_puts(o, v.result ? "result-" : "operand-");
   base_put_i64(o, v.index);
@@ -238,6 +249,7 @@ static void sdy_put_edge(base_text *o, const sdy_edge *e) {
   BASE_PUT(o, "]}");
 }
 
+/*   <[{step-0 = [{...}, {...}]}]> */
 static void sdy_put_edges(base_text *o, const sdy_edges *edges) {
   BASE_PUT(o, "<[");
   for (uint32_t i = 0; i < edges->n; i++) {
@@ -313,6 +325,7 @@ void sdy_print_attr(base_text *o, const ir_mattr *a) {
 
 /* ---- The pretty forms of sdy ops that no string describes. Each prints its own blanks. */
 
+/*   @mesh */
 void sdy_print_name(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   const ir_mattr *name = ir_mattr_of(op, "sym_name");
@@ -346,6 +359,7 @@ static void sdy_print_stripped(mprint *p, const ir_op *op, const char *key) {
   sdy_print_list(p->out, list);
 }
 
+/*   (%a, %b) */
 static void sdy_print_operands(mprint *p, const ir_op *op) {
   base_putc(p->out, '(');
   mprint_operands(p, op, 0, op->n_operands);
@@ -378,6 +392,7 @@ void sdy_print_manual(mprint *p, const ir_op *op, const char *form) {
   sdy_print_body(p, op, form);
 }
 
+/*   <"name">(%a) in_shardings=[...] out_shardings=[...] (%arg0: t) { ... } */
 void sdy_print_named_computation(mprint *p, const ir_op *op, const char *form) {
   const ir_mattr *name = ir_mattr_of(op, "name");
   base_putc(p->out, '<');
@@ -395,6 +410,7 @@ static bool sdy_number_has_word(const ir_op *op, const char *key, int64_t most) 
   return v >= 0 && v <= most;
 }
 
+/* Numbers that no word stands for can only be said in the generic form. */
 bool sdy_is_sayable(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_SDY_MANUAL_COMPUTATION:

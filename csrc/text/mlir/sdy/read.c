@@ -21,6 +21,7 @@ int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size) {
 
 /* --- axes --- */
 
+/*   "x" */
 static int sdy_read_axis_name(mlir_reader *r, const base_istr **out) {
   if (*r->lx.p != '"') return mlir_fail(r, r->lx.p, XLAC_E_SYNTAX, "expected string: the name of an axis");
   return mlir_read_string(r, out);
@@ -215,6 +216,7 @@ static int sdy_read_dims(mlir_reader *r, sdy_sharding *out) {
   return 0;
 }
 
+/*   <@mesh, [{"x"}, {?}], replicated={"y"}> */
 static int sdy_read_sharding(mlir_reader *r, sdy_sharding *out) {
   *out = (sdy_sharding){0};
   TRY(mlir_want(r, "<"));
@@ -243,6 +245,7 @@ int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
   return 0;
 }
 
+/*   <[<@mesh, [{"x"}]>]> */
 static int sdy_read_shardings(mlir_reader *r, sdy_shardings *out) {
   TRY(mlir_want(r, "<"));
   TRY(sdy_read_sharding_list(r, out));
@@ -251,6 +254,7 @@ static int sdy_read_shardings(mlir_reader *r, sdy_shardings *out) {
 
 /* --- lists of axes --- */
 
+/*   [{"x"}, {"y", "z"}] */
 static int sdy_read_axis_lists(mlir_reader *r, sdy_axis_lists *out) {
   sdy_axes *v = NULL;
   uint32_t n = 0;
@@ -275,6 +279,7 @@ static int sdy_read_param(mlir_reader *r, sdy_param *out) {
   return mlir_read_int(r, &out->to);
 }
 
+/*   [{"x"}: 0->2] */
 static int sdy_read_params(mlir_reader *r, sdy_params *out) {
   sdy_param *v = NULL;
   uint32_t n = 0;
@@ -403,6 +408,7 @@ int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   return 0;
 }
 
+/*   #sdy.sharding<...>, with the cursor behind "sdy." */
 int sdy_read_named(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
   assert(*at == '#');
   sdy_kind kind = sdy_kind_find(name.p, name.n);
@@ -498,6 +504,7 @@ int sdy_read_manual(mlir_reader *r, mlir_op_state *s) {
   return sdy_read_body(r, s);
 }
 
+/* Whether the next word is this one, which stays. */
 static bool sdy_word_is(mlir_reader *r, const char *word) {
   return base_slice_is(mlir_word(r), word);
 }

@@ -1,8 +1,10 @@
-/* TensorArrays and stacks: things with a state, that live as long as the call. */
+/* TensorArrays and stacks: things with a state, that live as long as the call. Their handles are the objects
+ * themselves; what a call fails in the midst of goes with it, so nothing needs to be put back. */
 #include "../list.h"
 
 /* --- stacks --- */
 
+/* Any number of elements: max_size is a hint only. */
 int tfs_host_stack_new(tfs_call *c) {
   tfs_object *o = tfs_object_new(c->alloc, TFS_STACK);
   if (!o) return tfs_oom(c);
@@ -10,6 +12,7 @@ int tfs_host_stack_new(tfs_call *c) {
   return tfs_give_object(c, 0, o);
 }
 
+/* The value is the output, too, so that what follows can wait for it. */
 int tfs_host_stack_push(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -20,6 +23,7 @@ int tfs_host_stack_push(tfs_call *c) {
   return tfs_give_tensor(c, 0, interp_retain(v));
 }
 
+/* *v is held by the stack and once more by tfs_element; one of the two holders is given away. */
 int tfs_host_stack_pop(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -33,11 +37,13 @@ int tfs_host_stack_pop(tfs_call *c) {
 
 /* --- TensorArrays: the flow is a scalar that only orders --- */
 
+/* Its value says nothing: 0. */
 static int tfs_give_flow(tfs_call *c, uint32_t k) {
   float zero = 0;
   return tfs_give_tensor(c, k, tfs_new_scalar(c->alloc, XLAC_F32, &zero));
 }
 
+/* All elements are unwritten. */
 int tfs_host_array_new(tfs_call *c) {
   int64_t n = 0;
   TRY(tfs_int_in(c, 0, &n));
@@ -54,11 +60,14 @@ int tfs_host_array_new(tfs_call *c) {
   return tfs_give_flow(c, 1);
 }
 
+/* One way for all ops that write. Arrays of gradients add to what is there. */
 static int tfs_write_array(tfs_call *c, tfs_object *o, int64_t i, interp_value *v) {
+  assert(o->kind == TFS_ARRAY);
   if (i >= o->n && o->grows) TRY(tfs_resize(c, o, i + 1));
   return o->sums ? tfs_add_to_element(c, o, i, v) : tfs_put_element(c, o, i, v);
 }
 
+/* Input 3, the flow, orders and is not looked at. */
 int tfs_host_array_write(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -70,6 +79,7 @@ int tfs_host_array_write(tfs_call *c) {
   return tfs_give_flow(c, 0);
 }
 
+/* An element that was never written reads as zeros where its shape is known. */
 int tfs_host_array_read(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -87,6 +97,7 @@ int tfs_host_count(tfs_call *c) {
   return tfs_give_int(c, 0, o->of_variants ? o->n_parts : o->n);
 }
 
+/* TensorArrayGather: rows for these indices, in their order. */
 int tfs_host_array_gather(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *indices = NULL, *v = NULL;
@@ -96,6 +107,7 @@ int tfs_host_array_gather(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* Rows are views; the array holds them, and so the whole value, until they are written anew. */
 int tfs_host_array_scatter(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *indices = NULL, *v = NULL;
@@ -115,7 +127,8 @@ int tfs_host_array_scatter(tfs_call *c) {
   return tfs_give_flow(c, 0);
 }
 
-/* The array of gradients of an array, one for each source; made when first asked for. */
+/* The array of gradients of an array, one for each source; made when first asked for. `like` is a copy of the
+ * array as it is now: gradients that nobody writes are zeros of its elements' shapes. */
 int tfs_host_array_gradient(tfs_call *c) {
   tfs_object *o = NULL, *g = NULL;
   base_slice source = tfs_attr_str(c, "source");

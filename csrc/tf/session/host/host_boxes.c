@@ -4,19 +4,23 @@
 
 #include "host_kernel.h"
 
+/* A box by its number, with what it is sorted by. */
 typedef struct box_candidate {
   float score;
   int64_t box;
 } box_candidate;
 
+/* For qsort: best first, and of equal ones the first. */
 static int box_order(const void *a, const void *b) {
   const box_candidate *x = a, *y = b;
   if (x->score != y->score) return x->score < y->score ? 1 : -1;
   return x->box < y->box ? -1 : x->box > y->box;
 }
 
-/* What two boxes share, divided by what both cover. Corners come in any order. */
+/* What two boxes share, divided by what both cover. Corners come in any order. Boxes without an area overlap
+ * nothing. */
 static float box_overlap(const interp_value *boxes, int64_t i, int64_t j) {
+  assert(i >= 0 && j >= 0);
   float low[2][2], high[2][2], area[2], common = 1;
   for (int k = 0; k < 2; k++) {
     for (int d = 0; d < 2; d++) {
@@ -34,7 +38,9 @@ static float box_overlap(const interp_value *boxes, int64_t i, int64_t j) {
   return common / (area[0] + area[1] - common);
 }
 
+/* Input i, a single real number. */
 static int box_number_in(tfs_call *c, uint32_t i, float *out) {
+  assert(out);
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
   if (v->count != 1 || !base_dtype_is_float((base_dtype)v->dtype))
@@ -43,6 +49,7 @@ static int box_number_in(tfs_call *c, uint32_t i, float *out) {
   return 0;
 }
 
+/* What the op says, in all its versions. */
 typedef struct box_plan {
   interp_value *boxes, *scores;
   int64_t most, n; /* to keep; kept */
@@ -50,6 +57,7 @@ typedef struct box_plan {
   box_candidate *kept; /* n of them, and behind them the candidates */
 } box_plan;
 
+/* Later versions take as inputs what earlier ones have as attributes, and more. */
 static int box_plan_of(tfs_call *c, box_plan *p) {
   int version = c->unit->host->arg;
   p->least = -FLT_MAX;
@@ -71,7 +79,9 @@ static int box_plan_of(tfs_call *c, box_plan *p) {
   return p->most < 0 ? tfs_fail(c, XLAC_E_BAD_ARGUMENT, "%lld boxes can't be kept", (long long)p->most) : 0;
 }
 
+/* Each is compared with those kept so far, the last one first: neighbours in order are likely neighbours in space. */
 static int box_choose(tfs_call *c, box_plan *p) {
+  assert(!p->kept && p->n == 0);
   int64_t total = p->scores->count, n = 0;
   p->kept = base_malloc(c->alloc, (size_t)(total + 1) * sizeof *p->kept);
   if (!p->kept) return tfs_oom(c);
@@ -116,7 +126,8 @@ int tfs_host_best_boxes(tfs_call *c) {
 
 /* --- other picks --- */
 
-/* DynamicPartition(data, partitions): the rows of each partition. */
+/* DynamicPartition(data, partitions): the rows of each partition. Once over the ids for each partition: there are
+ * few. */
 int tfs_host_partition(tfs_call *c) {
   interp_value *v = NULL, *which = NULL;
   TRY(tfs_tensor_in(c, 0, &v));
@@ -145,8 +156,10 @@ int tfs_host_partition(tfs_call *c) {
   return 0;
 }
 
+/* Counts first, then writes. On failure what was made is the caller's to release. */
 static int pick_hits(tfs_call *c, const interp_value *wanted, base_map *place, interp_value **rows,
                      interp_value **ids) {
+  assert(wanted->rank == 2);
   int64_t width = wanted->dims[1], n = 0;
   uint64_t at = 0;
   for (int64_t i = 0; i < wanted->count; i++) n += base_map_get(place, (uint64_t)tfs_int_at(wanted, i), &at);
@@ -189,7 +202,8 @@ int tfs_host_accidental_hits(tfs_call *c) {
   return tfs_give_tensor(c, 2, weights);
 }
 
-/* ListDiff(x, y): what of x is not in y, and where it was. */
+/* ListDiff(x, y): what of x is not in y, and where it was. A map of y's values; of x all that is not there, as
+ * often as it is. */
 int tfs_host_list_diff(tfs_call *c) {
   interp_value *x = NULL, *y = NULL;
   int64_t n = 0;

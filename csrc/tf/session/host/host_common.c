@@ -1,10 +1,14 @@
-/* What host ops share: their inputs, outputs, attributes, errors. */
+/* What host ops share: their inputs, outputs, attributes, errors. Nothing about a node is taken on trust but the
+ * number of its inputs and outputs, which the import has checked against the op's definition: of which kind a
+ * value is, each op asks. */
 #include <stdio.h>
 
 #include "../../lower/tensor.h"
 #include "../run.h"
 
+/* A search by name, once for each node when a program is made. */
 const tfs_host_op *tfs_host_find(const tf_node *node) {
+  assert(node->op);
   static const struct {
     tfs_host_op row;
     unsigned only; /* where not 0: only where this type comes in or out */
@@ -22,7 +26,9 @@ const tfs_host_op *tfs_host_find(const tf_node *node) {
   return NULL;
 }
 
+/* The message is put together first: its arguments may point into the record. */
 int tfs_fail(tfs_call *c, base_code code, const char *format, ...) {
+  assert(code != 0);
   char what[400];
   va_list args;
   va_start(args, format);
@@ -32,11 +38,14 @@ int tfs_fail(tfs_call *c, base_code code, const char *format, ...) {
 }
 
 int tfs_oom(tfs_call *c) {
+  assert(c->run);
   return base_oom(c->err, "running a graph");
 }
 
 /* --- inputs --- */
 
+/* Borrowed. A variable counts as its value: graphs of the first TensorFlow pass references where tensors are
+ * meant. */
 int tfs_tensor_in(tfs_call *c, uint32_t i, interp_value **out) {
   if (i >= c->n_in) return tfs_fail(c, XLAC_E_ARGUMENT_COUNT, "input %u is missing", i);
   const tfs_value *v = &c->in[i];
@@ -47,6 +56,7 @@ int tfs_tensor_in(tfs_call *c, uint32_t i, interp_value **out) {
   return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "input %u is no tensor of numbers", i);
 }
 
+/* Sizes, indices and numbers of outputs come this way. */
 int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
@@ -56,7 +66,9 @@ int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
   return 0;
 }
 
+/* In the order of tfs_object_kind. */
 int tfs_object_in(tfs_call *c, uint32_t i, tfs_object_kind kind, tfs_object **out) {
+  assert(kind <= TFS_OPTIONAL);
   static const char *const kinds[] = {"a variable",    "strings", "a TensorList",
                                       "a TensorArray", "a stack", "an optional"};
   if (i >= c->n_in || !tfs_is_object(&c->in[i], kind))
@@ -65,6 +77,7 @@ int tfs_object_in(tfs_call *c, uint32_t i, tfs_object_kind kind, tfs_object **ou
   return 0;
 }
 
+/* Of what is no scalar: whether it has elements. That is Python's rule, and TensorFlow's. */
 int tfs_is_true(tfs_call *c, const tfs_value *v, bool *out) {
   const interp_value *t = v->kind == TFS_TENSOR ? v->tensor : tfs_is_object(v, TFS_VARIABLE) ? v->object->value : NULL;
   if (!t) return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "the condition is no tensor of numbers");
@@ -74,6 +87,7 @@ int tfs_is_true(tfs_call *c, const tfs_value *v, bool *out) {
 
 /* --- outputs --- */
 
+/* An output that nobody gets is released. */
 int tfs_give_tensor(tfs_call *c, uint32_t i, interp_value *v) {
   if (!v) return tfs_oom(c);
   if (i < c->n_out)
@@ -92,16 +106,19 @@ int tfs_give_object(tfs_call *c, uint32_t i, tfs_object *o) {
   return 0;
 }
 
+/* References count as what they refer to. */
 base_dtype tfs_out_dtype(const tfs_call *c, uint32_t i) {
   return i < c->n_out ? tfl_dtype_of(tf_base_type(tf_output_type(c->node, i))) : BASE_DTYPE_INVALID;
 }
 
+/* Ops that count or say places let the graph choose s32 or s64. */
 int tfs_index_type(tfs_call *c, uint32_t i, base_dtype *out) {
   *out = tfs_out_dtype(c, i);
   if (i >= c->n_out) *out = XLAC_S32; /* nobody gets it */
   return base_dtype_is_integer(*out) ? 0 : tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "output %u is of no integer type", i);
 }
 
+/* Cut off where the type is narrower. */
 int tfs_give_int(tfs_call *c, uint32_t i, int64_t v) {
   base_dtype type = BASE_DTYPE_INVALID;
   TRY(tfs_index_type(c, i, &type));
@@ -112,10 +129,13 @@ int tfs_give_int(tfs_call *c, uint32_t i, int64_t v) {
 
 /* --- attributes --- */
 
+/* The attribute's text, the op's default, or nothing. */
 static base_slice tfs_attr(const tfs_call *c, const char *name) {
+  assert(name);
   return tf_attr_or_default(c->node->op, c->node->def->attrs, base_slice_of(name));
 }
 
+/* An attribute of another kind counts as absent: the import has checked attributes against the op's definition. */
 int64_t tfs_attr_int(const tfs_call *c, const char *name, int64_t otherwise) {
   int64_t v = otherwise;
   return tf_attr_int(tfs_attr(c, name), &v) ? v : otherwise;
@@ -126,6 +146,7 @@ bool tfs_attr_bool(const tfs_call *c, const char *name) {
   return tf_attr_bool(tfs_attr(c, name), &v) && v;
 }
 
+/* Borrowed from the graph; p is never NULL. */
 base_slice tfs_attr_str(const tfs_call *c, const char *name) {
   base_slice v = {"", 0};
   if (!tf_attr_string(tfs_attr(c, name), &v) || !v.p) v = (base_slice){"", 0};
@@ -139,7 +160,9 @@ base_dtype tfs_attr_dtype(const tfs_call *c, const char *name) {
 
 /* --- shapes --- */
 
+/* A scalar is one size. */
 int tfs_dims_in(tfs_call *c, uint32_t i, uint32_t *rank, int64_t *dims) {
+  assert(rank && dims);
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
   if (v->rank > 1 || !base_dtype_is_integer((base_dtype)v->dtype))
@@ -150,7 +173,9 @@ int tfs_dims_in(tfs_call *c, uint32_t i, uint32_t *rank, int64_t *dims) {
   return 0;
 }
 
+/* Sizes of 0 are left out of the product, so that it bounds each part of a shape. */
 int tfs_check_dims(tfs_call *c, uint32_t rank, const int64_t *dims) {
+  assert(rank <= IR_MAX_RANK + 1);
   int64_t count = 1;
   for (uint32_t d = 0; d < rank; d++) {
     if (dims[d] < 0) return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "size %lld is negative", (long long)dims[d]);
@@ -162,7 +187,9 @@ int tfs_check_dims(tfs_call *c, uint32_t rank, const int64_t *dims) {
 
 /* --- for messages --- */
 
+/* Numbers as C prints them. */
 static void tfs_put_one(base_text *t, const interp_value *v, int64_t i) {
+  assert(i >= 0 && i < v->count);
   const char *p = (const char *)v->data + (size_t)i * base_dtype_bytes((base_dtype)v->dtype);
   if (base_dtype_is_float((base_dtype)v->dtype))
     base_putf(t, "%g", base_load_f64((base_dtype)v->dtype, p));
@@ -170,7 +197,9 @@ static void tfs_put_one(base_text *t, const interp_value *v, int64_t i) {
     base_putf(t, "%lld", (long long)base_load_i64((base_dtype)v->dtype, p));
 }
 
+/* A list however many dimensions there are, as Assert and Print of TensorFlow write it. */
 void tfs_put_summary(base_text *t, const tfs_value *v, int64_t most) {
+  assert(t && v);
   const interp_value *a = v->kind == TFS_TENSOR ? v->tensor : tfs_is_object(v, TFS_VARIABLE) ? v->object->value : NULL;
   bool strings = tfs_is_object(v, TFS_STRINGS);
   int64_t n = a ? a->count : strings ? v->object->n_strings : 0;

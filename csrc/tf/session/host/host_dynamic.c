@@ -1,7 +1,9 @@
 /* Host ops whose results have shapes that depend on values. */
 #include "../run.h"
 
+/* Whether element i is not zero; not a number is not zero. */
 static bool tfs_is_set(const interp_value *v, int64_t i) {
+  assert(i >= 0 && i < v->count);
   base_dtype type = (base_dtype)v->dtype;
   const char *p = (const char *)v->data + (size_t)i * base_dtype_bytes(type);
   if (base_dtype_is_complex(type)) {
@@ -12,7 +14,7 @@ static bool tfs_is_set(const interp_value *v, int64_t i) {
   return base_dtype_is_float(type) ? base_load_f64(type, p) != 0 : base_load_i64(type, p) != 0;
 }
 
-/* The coordinates of what is not zero, in order. */
+/* The coordinates of what is not zero, in order. Counts first, since the result's size is the count. */
 int tfs_host_where(tfs_call *c) {
   interp_value *v = NULL;
   int64_t n = 0, row = 0;
@@ -32,6 +34,7 @@ int tfs_host_where(tfs_call *c) {
 
 /* --- unique --- */
 
+/* Values in the order in which they first come. */
 typedef struct tfs_unique {
   base_map seen; /* bits -> place among the unique ones */
   interp_value *index;
@@ -39,7 +42,10 @@ typedef struct tfs_unique {
   int64_t n;
 } tfs_unique;
 
+/* Equal elements have equal keys: both zeros of a float are one. Elements that are no numbers are told apart by
+ * their bits. */
 static uint64_t tfs_element_key(const interp_value *v, int64_t i) {
+  assert(base_dtype_bytes((base_dtype)v->dtype) <= sizeof(uint64_t));
   size_t size = base_dtype_bytes((base_dtype)v->dtype);
   const char *p = (const char *)v->data + (size_t)i * size;
   uint64_t bits = 0;
@@ -48,7 +54,9 @@ static uint64_t tfs_element_key(const interp_value *v, int64_t i) {
   return bits;
 }
 
+/* `index` gets the place of each element's value; what was made is freed by the caller. */
 static int tfs_find_unique(tfs_call *c, const interp_value *v, tfs_unique *u) {
+  assert(v->rank == 1);
   base_dtype type = BASE_DTYPE_INVALID;
   TRY(tfs_index_type(c, 1, &type));
   u->counts = base_malloc(c->alloc, (size_t)(v->count + 1) * 2 * sizeof *u->counts);
@@ -69,6 +77,7 @@ static int tfs_find_unique(tfs_call *c, const interp_value *v, tfs_unique *u) {
   return 0;
 }
 
+/* Output 2, the counts, is there in some of the ops only. */
 static int tfs_give_unique(tfs_call *c, const interp_value *v, tfs_unique *u) {
   size_t size = base_dtype_bytes((base_dtype)v->dtype);
   interp_value *values = tfs_new_tensor(c->alloc, (base_dtype)v->dtype, 1, &u->n);
@@ -85,6 +94,7 @@ static int tfs_give_unique(tfs_call *c, const interp_value *v, tfs_unique *u) {
   return tfs_give_tensor(c, 2, counts);
 }
 
+/* Unique, UniqueV2 (arg 1, with an axis), and those with counts. */
 int tfs_host_unique(tfs_call *c) {
   interp_value *v = NULL, *axis = NULL;
   tfs_unique u = {.n = 0};

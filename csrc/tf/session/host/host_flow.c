@@ -5,18 +5,22 @@
 #include "../../lower/tensor.h"
 #include "../run.h"
 
+/* A feed takes the place of the node, so one that runs was not fed. */
 int tfs_host_placeholder(tfs_call *c) {
   return base_hint(c->err, tfs_fail(c, XLAC_E_ARGUMENT_COUNT, "it needs a value: nothing feeds it"),
                    "add '%.100s' to feeds", c->node->name->s);
 }
 
+/* NoOp and the like: only their order counts. */
 int tfs_host_nothing(tfs_call *c) {
   (void)c;
   return 0;
 }
 
-/* Moves input i to output k; what is a reference there and no reference here is read. */
+/* Moves input i to output k; what is a reference there and no reference here is read. Moving instead of keeping
+ * leaves one holder, so that what comes next may write in place. */
 static int tfs_move(tfs_call *c, uint32_t i, uint32_t k) {
+  assert(i < c->n_in && k < c->n_out);
   bool reference = tfs_is_object(&c->in[i], TFS_VARIABLE) && tf_input_type(c->node, i) != TF_RESOURCE;
   if (!reference || tf_output_type(c->node, k) >= TF_REF) {
     c->out[k] = c->in[i];
@@ -29,18 +33,21 @@ static int tfs_move(tfs_call *c, uint32_t i, uint32_t k) {
   return 0;
 }
 
+/* As many outputs as inputs, or fewer. */
 int tfs_host_same(tfs_call *c) {
   for (uint32_t i = 0; i < c->n_out && i < c->n_in; i++) TRY(tfs_move(c, i, i));
   return 0;
 }
 
+/* The first input alone: what else there is only orders. */
 int tfs_host_pass(tfs_call *c) {
   return tfs_move(c, 0, 0);
 }
 
 /* --- constants --- */
 
-/* Field 8 of a TensorProto: strings; fewer than the shape has are repeated. */
+/* Field 8 of a TensorProto: strings; fewer than the shape has are repeated. *out is set as soon as there is
+ * something to drop. */
 static int tfs_read_strings(tfs_call *c, base_slice message, tfs_object **out) {
   tf_raw_field shape;
   tfs_object *o = tfs_object_new(c->alloc, TFS_STRINGS);
@@ -73,6 +80,7 @@ static int tfs_read_strings(tfs_call *c, base_slice message, tfs_object **out) {
   return 0;
 }
 
+/* All ways that a TensorProto has to write them (tfl_read_tensor). */
 static int tfs_read_numbers(tfs_call *c, base_slice message, tfs_value *out) {
   base_arena arena;
   tfl_shape shape;
@@ -89,6 +97,7 @@ static int tfs_read_numbers(tfs_call *c, base_slice message, tfs_value *out) {
   return status;
 }
 
+/* Read once and kept by the unit: loops meet their constants again and again. */
 int tfs_host_const(tfs_call *c) {
   tfs_value *known = &c->unit->constant;
   base_slice message;
@@ -116,6 +125,7 @@ int tfs_host_const(tfs_call *c) {
 
 /* --- switches and merges --- */
 
+/* Switch (0): false or true; _SwitchN (1): a number, the last output for all beyond. All outputs but one are dead. */
 int tfs_host_switch(tfs_call *c) {
   interp_value *which = NULL;
   TRY(tfs_tensor_in(c, 1, &which));
@@ -127,6 +137,7 @@ int tfs_host_switch(tfs_call *c) {
   return tfs_move(c, 0, (uint32_t)i);
 }
 
+/* The input that is there, and which it was. A merge runs as soon as one is, so there is just one. */
 int tfs_host_merge(tfs_call *c) {
   uint32_t i = 0;
   while (i < c->n_in && c->in[i].kind == TFS_NONE) i++;
@@ -137,6 +148,7 @@ int tfs_host_merge(tfs_call *c) {
 
 /* --- checks --- */
 
+/* The message has what the program gave for it. */
 int tfs_host_assert(tfs_call *c) {
   bool fine = false;
   TRY(tfs_is_true(c, &c->in[0], &fine));
@@ -153,6 +165,7 @@ int tfs_host_assert(tfs_call *c) {
   return status;
 }
 
+/* Fails for what is infinite or no number; else the input is the output. */
 int tfs_host_check_numerics(tfs_call *c) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, 0, &v));

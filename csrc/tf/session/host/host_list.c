@@ -1,6 +1,7 @@
 /* TensorLists: values, written in place where nobody else holds them. */
 #include "../list.h"
 
+/* Empty; dtype INVALID for elements that are no numbers. */
 static int tfs_new_list(tfs_call *c, tfs_object **out) {
   tfs_object *o = tfs_object_new(c->alloc, TFS_LIST);
   if (!o) return tfs_oom(c);
@@ -11,12 +12,13 @@ static int tfs_new_list(tfs_call *c, tfs_object **out) {
 
 /* Gives o as output 0, or frees it after a failure. */
 static int tfs_give_list(tfs_call *c, tfs_object *o, int status) {
+  assert(o);
   if (status == 0) return tfs_give_object(c, 0, o);
   tfs_object_drop(o);
   return status;
 }
 
-/* EmptyTensorList(shape, most), TensorListReserve(shape, n). */
+/* EmptyTensorList(shape, most), TensorListReserve(shape, n). Which of the two the row's arg says. */
 int tfs_host_list_new(tfs_call *c) {
   tfs_object *o = NULL;
   int64_t n = 0;
@@ -34,7 +36,9 @@ int tfs_host_list_new(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
+/* Rows are views of v, which they hold. */
 static int tfs_fill_list(tfs_call *c, tfs_object *o, interp_value *v) {
+  assert(v->rank > 0);
   TRY(tfs_resize(c, o, v->dims[0]));
   for (int64_t i = 0; i < v->dims[0]; i++) {
     interp_value *row = tfs_row(c, v, i);
@@ -46,6 +50,7 @@ static int tfs_fill_list(tfs_call *c, tfs_object *o, interp_value *v) {
   return 0;
 }
 
+/* TensorListFromTensor: a list of rows. */
 int tfs_host_list_from(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -57,6 +62,7 @@ int tfs_host_list_from(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
+/* TensorListStack: one tensor with a row for each element. */
 int tfs_host_list_stack(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -65,6 +71,7 @@ int tfs_host_list_stack(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* TensorListGather: the shape is input 2. */
 int tfs_host_list_gather(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *indices = NULL, *v = NULL;
@@ -74,6 +81,7 @@ int tfs_host_list_gather(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* All other inputs are read before the list is taken from its place, since a failure in between would lose it. */
 int tfs_host_list_set(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -88,6 +96,7 @@ int tfs_host_list_set(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
+/* TensorListGetItem; later versions say a shape besides. */
 int tfs_host_list_get(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -99,6 +108,7 @@ int tfs_host_list_get(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* A list with a limit can be full. */
 int tfs_host_list_push(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -112,6 +122,7 @@ int tfs_host_list_push(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
+/* Outputs: the list, and what was its last element. */
 int tfs_host_list_pop(tfs_call *c) {
   tfs_object *o = NULL;
   interp_value *v = NULL;
@@ -124,6 +135,7 @@ int tfs_host_list_pop(tfs_call *c) {
   return tfs_give_list(c, o, status);
 }
 
+/* Elements beyond are dropped, new ones are unwritten. */
 int tfs_host_list_resize(tfs_call *c) {
   tfs_object *o = NULL;
   int64_t n = 0;
@@ -132,6 +144,7 @@ int tfs_host_list_resize(tfs_call *c) {
   return tfs_give_list(c, o, tfs_resize(c, o, n));
 }
 
+/* -1, a scalar, where nothing is known. */
 int tfs_host_list_shape(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_LIST, &o));
@@ -147,6 +160,7 @@ int tfs_host_list_shape(tfs_call *c) {
 
 /* --- zeros and sums of lists, which gradients of loops need --- */
 
+/* New arrays: the elements may be held elsewhere. */
 int tfs_host_list_zeros(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(tfs_own_list(c, &o));
@@ -161,6 +175,7 @@ int tfs_host_list_zeros(tfs_call *c) {
   return tfs_give_object(c, 0, o);
 }
 
+/* Element by element, over all inputs; an element that one list lacks counts as zero. */
 int tfs_host_list_sum(tfs_call *c) {
   tfs_object *o = NULL, *other = NULL;
   TRY(tfs_own_list(c, &o));

@@ -3,6 +3,7 @@
 
 enum { TFS_MOST_NESTED = 64 }; /* optionals within optionals */
 
+/* OptionalNone, OptionalFromValue (arg 1): also of no values, hence one place more than needed. */
 int tfs_host_optional_new(tfs_call *c) {
   tfs_object *o = tfs_object_new(c->alloc, TFS_OPTIONAL);
   bool holds = c->unit->host->arg == 1;
@@ -25,6 +26,7 @@ int tfs_host_optional_new(tfs_call *c) {
   return status;
 }
 
+/* Whether it was made from values, of which there may be none. */
 int tfs_host_optional_has(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_OPTIONAL, &o));
@@ -32,6 +34,7 @@ int tfs_host_optional_has(tfs_call *c) {
   return tfs_give_tensor(c, 0, tfs_new_scalar(c->alloc, XLAC_PRED, &has));
 }
 
+/* The values stay in the optional. */
 int tfs_host_optional_get(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_OPTIONAL, &o));

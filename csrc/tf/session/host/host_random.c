@@ -10,6 +10,8 @@
 
 enum { TFS_BLOCKS_PER_ELEMENT = 256 };
 
+/* From the session's seed, so that runs can be repeated; else from the system, or from the clock where that has
+ * none to give at once. */
 static uint64_t tfs_any_seed(tfs_session *s) {
   uint64_t seed = 0;
   if (s->options.seed) return s->options.seed + 0x9E3779B97F4A7C15u * ++s->next_seed;
@@ -19,7 +21,8 @@ static uint64_t tfs_any_seed(tfs_session *s) {
   return (uint64_t)t.tv_nsec * 0x9E3779B97F4A7C15u + (uint64_t)t.tv_sec + ++s->next_seed;
 }
 
-/* The generator of a node, noted for the case that the call fails. */
+/* The generator of a node, noted for the case that the call fails. Made when the node first runs; the two seeds
+ * are as TensorFlow has them, and both 0 mean "any". */
 static int tfs_generator(tfs_call *c, tfs_random **out) {
   tfs_session *s = tfs_context_of(c->run)->session;
   tfs_random *r = c->unit->random;
@@ -37,6 +40,7 @@ static int tfs_generator(tfs_call *c, tfs_random **out) {
 
 /* --- bits to numbers --- */
 
+/* From 0 up to 1, without 1: 23 bits as the fraction of a number from 1 up to 2. */
 static float tfs_unit_float(uint32_t x) {
   uint32_t bits = (x & 0x7FFFFFu) | 127u << 23;
   float f = 0;
@@ -44,6 +48,7 @@ static float tfs_unit_float(uint32_t x) {
   return f - 1.0f;
 }
 
+/* The same with 52 bits. */
 static double tfs_unit_double(uint32_t x0, uint32_t x1) {
   uint64_t bits = (uint64_t)(x0 & 0xFFFFFu) << 32 | x1 | (uint64_t)1023 << 52;
   double d = 0;
@@ -51,6 +56,7 @@ static double tfs_unit_double(uint32_t x0, uint32_t x1) {
   return d - 1.0;
 }
 
+/* Box and Muller's way: two uniform numbers to two normal ones. Rounding to float is where TensorFlow rounds. */
 static void tfs_normal_floats(uint32_t x0, uint32_t x1, double out[2]) {
   float u = tfs_unit_float(x0);
   if (u < 1.0e-7f) u = 1.0e-7f;
@@ -59,6 +65,7 @@ static void tfs_normal_floats(uint32_t x0, uint32_t x1, double out[2]) {
   out[1] = (double)(cosf(v) * r);
 }
 
+/* All four words of a block make two numbers. */
 static void tfs_normal_doubles(const uint32_t x[4], double out[2]) {
   double u = tfs_unit_double(x[0], x[1]);
   if (u < 1.0e-7) u = 1.0e-7;
@@ -85,7 +92,9 @@ static unsigned tfs_uniform_block(base_dtype type, const uint32_t x[4], double o
   return 4;
 }
 
+/* Four floats or two doubles from one block; how many. */
 static unsigned tfs_normal_block(base_dtype type, const uint32_t x[4], double out[4]) {
+  assert(out);
   if (type == XLAC_F64) {
     tfs_normal_doubles(x, out);
     return 2;
@@ -95,7 +104,8 @@ static unsigned tfs_normal_block(base_dtype type, const uint32_t x[4], double ou
   return 4;
 }
 
-/* Numbers beyond two deviations are drawn again, from the blocks that only this group has. */
+/* Numbers beyond two deviations are drawn again, from the blocks that only this group has. Ends also where luck
+ * never comes: with zeros. */
 static unsigned tfs_truncated_group(base_dtype type, uint64_t key, rng_counter at, double out[4]) {
   unsigned want = type == XLAC_F64 ? 2 : 4, n = 0;
   uint32_t x[4];
@@ -115,7 +125,10 @@ static unsigned tfs_truncated_group(base_dtype type, uint64_t key, rng_counter a
   return want;
 }
 
+/* kind: 0 uniform, 1 normal, 2 truncated normal. A group of numbers begins where TensorFlow's threads would begin
+ * it. */
 static void tfs_fill_random(interp_value *v, int32_t kind, const tfs_random *r) {
+  assert(kind >= 0 && kind <= 2);
   base_dtype type = (base_dtype)v->dtype;
   size_t size = base_dtype_bytes(type);
   uint64_t step = kind == 2 ? (type == XLAC_F64 ? 2 : 4) * TFS_BLOCKS_PER_ELEMENT / 4 : 1;
@@ -135,6 +148,7 @@ static void tfs_fill_random(interp_value *v, int32_t kind, const tfs_random *r) 
 
 /* --- the ops --- */
 
+/* Not filled yet; the shape is input 0. */
 static int tfs_random_result(tfs_call *c, base_dtype type, interp_value **out) {
   uint32_t rank = 0;
   int64_t dims[IR_MAX_RANK];
@@ -144,6 +158,7 @@ static int tfs_random_result(tfs_call *c, base_dtype type, interp_value **out) {
   return *out ? 0 : tfs_oom(c);
 }
 
+/* The generator moves on by the whole reserve, as guarded_philox_random does, whatever was used of it. */
 int tfs_host_random(tfs_call *c) {
   tfs_random *r = NULL;
   interp_value *v = NULL;
@@ -156,6 +171,7 @@ int tfs_host_random(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* Bits modulo the range: what TensorFlow does, though it is not quite even. */
 int tfs_host_random_int(tfs_call *c) {
   tfs_random *r = NULL;
   interp_value *v = NULL;
@@ -183,6 +199,7 @@ int tfs_host_random_int(tfs_call *c) {
 
 /* Rows change places with later ones, one draw a row. */
 static void tfs_shuffle(const tfs_random *r, int64_t n, int64_t *order) {
+  assert(n > 0);
   uint32_t x[4] = {0};
   for (int64_t i = 0; i < n; i++) order[i] = i;
   for (int64_t i = 0; i + 1 < n; i++) {
@@ -193,6 +210,7 @@ static void tfs_shuffle(const tfs_random *r, int64_t n, int64_t *order) {
   }
 }
 
+/* What has one row or none comes as it is, and draws nothing. */
 int tfs_host_random_shuffle(tfs_call *c) {
   tfs_random *r = NULL;
   interp_value *v = NULL;

@@ -7,6 +7,7 @@
 /* How the rows of a segment become one: the row's arg, in its low bits. */
 enum { SEG_SUM, SEG_MEAN, SEG_SQRT_N, SEG_PROD, SEG_MIN, SEG_MAX, SEG_HOW = 15, SEG_SPARSE = 16, SEG_COUNTED = 32 };
 
+/* What is combined how; filled from the inputs by seg_plan_of. */
 typedef struct seg_plan {
   interp_value *data, *ids, *indices; /* indices: NULL where every row is meant */
   int64_t n, width, n_rows;           /* rows that are combined; elements of a row; rows of data */
@@ -14,11 +15,13 @@ typedef struct seg_plan {
 } seg_plan;
 
 static int seg_list_in(tfs_call *c, uint32_t i, interp_value **out) {
+  assert(out);
   TRY(tfs_tensor_in(c, i, out));
   if ((*out)->rank == 1 && base_dtype_is_integer((base_dtype)(*out)->dtype)) return 0;
   return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is no list of integers", i);
 }
 
+/* Fails unless there is an id for each row that is combined. */
 static int seg_plan_of(tfs_call *c, bool sparse, seg_plan *p) {
   TRY(tfs_tensor_in(c, 0, &p->data));
   if (sparse) TRY(seg_list_in(c, 1, &p->indices));
@@ -35,6 +38,7 @@ static int seg_plan_of(tfs_call *c, bool sparse, seg_plan *p) {
                   (long long)(sparse ? p->indices->count : p->n_rows));
 }
 
+/* Not a number wins, on either side. */
 static double seg_combine(unsigned how, double a, double b) {
   switch (how) {
     case SEG_PROD:
@@ -48,19 +52,25 @@ static double seg_combine(unsigned how, double a, double b) {
   }
 }
 
+/* What the sum of n rows is multiplied by. */
 static double seg_scale(unsigned how, int64_t n) {
+  assert(n >= 0);
   return how == SEG_MEAN ? 1.0 / (double)n : how == SEG_SQRT_N ? 1.0 / sqrt((double)n) : 1.0;
 }
 
+/* Which row of the data is meant by place i. */
 static int seg_row_of(tfs_call *c, const seg_plan *p, int64_t i, int64_t *row) {
+  assert(i >= 0 && i < p->n);
   *row = p->indices ? tfs_int_at(p->indices, i) : i;
   if (*row >= 0 && *row < p->n_rows) return 0;
   return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of %lld rows", (long long)*row, (long long)p->n_rows);
 }
 
-/* Rows from..to, all of one segment. */
+/* Rows from..to, all of one segment. Sums are computed in double; the first row of a segment begins them, since 0
+ * is no beginning for the least of numbers. */
 static int seg_one(tfs_call *c, const seg_plan *p, int64_t from, int64_t to, double *sum, interp_value *out,
                    int64_t segment) {
+  assert(from < to);
   for (int64_t i = from; i < to; i++) {
     int64_t row = 0;
     TRY(seg_row_of(c, p, i, &row));
@@ -74,6 +84,7 @@ static int seg_one(tfs_call *c, const seg_plan *p, int64_t from, int64_t to, dou
   return 0;
 }
 
+/* Ids come in order; ids that are left out keep what seg_result put there. */
 static int seg_all(tfs_call *c, const seg_plan *p, double *sum, interp_value *out) {
   for (int64_t i = 0, to = 0; i < p->n; i = to) {
     int64_t id = tfs_int_at(p->ids, i);
@@ -87,6 +98,7 @@ static int seg_all(tfs_call *c, const seg_plan *p, double *sum, interp_value *ou
 
 /* A result of `rows` rows like those of v, all `start`. */
 static int seg_result(tfs_call *c, const interp_value *v, int64_t rows, double start, interp_value **out) {
+  assert(v->rank > 0);
   int64_t dims[IR_MAX_RANK];
   memcpy(dims, v->dims, v->rank * sizeof *dims);
   dims[0] = rows;
@@ -97,7 +109,8 @@ static int seg_result(tfs_call *c, const interp_value *v, int64_t rows, double s
   return 0;
 }
 
-/* Segment<How>(data, ids), SparseSegment<How>(data, indices, ids[, number of segments]). */
+/* Segment<How>(data, ids), SparseSegment<How>(data, indices, ids[, number of segments]). Without a number of
+ * segments, the last id says how many there are. */
 int tfs_host_segment(tfs_call *c) {
   unsigned arg = (unsigned)c->unit->host->arg;
   seg_plan p = {.how = arg & SEG_HOW};
@@ -116,6 +129,7 @@ int tfs_host_segment(tfs_call *c) {
   return status;
 }
 
+/* Rows of the gradient go back to where the sum had its rows from, each with its share. */
 static int seg_scatter(tfs_call *c, const seg_plan *p, const double *counts, interp_value *out) {
   for (int64_t i = 0; i < p->n; i++) {
     int64_t id = tfs_int_at(p->ids, i), row = tfs_int_at(p->indices, i);
@@ -131,7 +145,8 @@ static int seg_scatter(tfs_call *c, const seg_plan *p, const double *counts, int
   return 0;
 }
 
-/* SparseSegment<How>Grad(gradient, indices, ids, rows of the result). */
+/* SparseSegment<How>Grad(gradient, indices, ids, rows of the result). counts: rows in each segment, which the
+ * shares follow from. */
 int tfs_host_segment_gradient(tfs_call *c) {
   seg_plan p = {.how = (unsigned)c->unit->host->arg};
   interp_value *out = NULL;

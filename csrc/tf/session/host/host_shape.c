@@ -1,7 +1,9 @@
 /* Host ops on shapes: no element is touched. */
 #include "../run.h"
 
+/* The sizes of v as a list. */
 static int tfs_give_dims(tfs_call *c, uint32_t k, const interp_value *v) {
+  assert(v->rank <= IR_MAX_RANK);
   int64_t n = v->rank;
   base_dtype type = BASE_DTYPE_INVALID;
   TRY(tfs_index_type(c, k, &type));
@@ -11,7 +13,7 @@ static int tfs_give_dims(tfs_call *c, uint32_t k, const interp_value *v) {
   return tfs_give_tensor(c, k, out);
 }
 
-/* 0: Shape and ShapeN, 1: Size, 2: Rank; of tensors, and of variables by their handles. */
+/* 0: Shape and ShapeN, 1: Size, 2: Rank; of tensors, and of variables by their handles. Strings have sizes, too. */
 int tfs_host_shape(tfs_call *c) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     interp_value *v = NULL;
@@ -31,6 +33,7 @@ int tfs_host_shape(tfs_call *c) {
   return 0;
 }
 
+/* One size may be -1: what is left. The result is a view. */
 int tfs_host_reshape(tfs_call *c) {
   interp_value *v = NULL;
   int64_t dims[IR_MAX_RANK], known = 1;

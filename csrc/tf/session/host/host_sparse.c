@@ -1,6 +1,7 @@
 /* Sparse tensors: indices [n, rank] in order, values [n], a shape. */
 #include "host_kernel.h"
 
+/* The three tensors that a sparse tensor is. */
 typedef struct sparse_in {
   interp_value *indices, *values;
   uint32_t rank;
@@ -8,6 +9,7 @@ typedef struct sparse_in {
 } sparse_in;
 
 static int sparse_indices(tfs_call *c, uint32_t i, uint32_t rank, interp_value **out) {
+  assert(rank <= IR_MAX_RANK);
   TRY(tfs_tensor_in(c, i, out));
   const interp_value *v = *out;
   if (v->rank == 2 && v->dims[1] == rank && base_dtype_is_integer((base_dtype)v->dtype)) return 0;
@@ -26,7 +28,9 @@ static int sparse_of(tfs_call *c, sparse_in *s) {
                   (long long)s->n);
 }
 
+/* Coordinate d of row `row`, within its size. */
 static int sparse_index(tfs_call *c, const sparse_in *s, int64_t row, uint32_t d, int64_t *out) {
+  assert(row >= 0 && row < s->n && d < s->rank);
   *out = tfs_int_at(s->indices, row * s->rank + d);
   if (*out >= 0 && *out < s->dims[d]) return 0;
   return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld in dimension %u of size %lld", (long long)*out, d,
@@ -35,6 +39,7 @@ static int sparse_index(tfs_call *c, const sparse_in *s, int64_t row, uint32_t d
 
 /* --- SparseReshape(indices, shape, new shape) --- */
 
+/* The new sizes: one may be open, and the number of places stays. */
 static int sparse_new_dims(tfs_call *c, uint32_t rank, const int64_t *dims, uint32_t *to_rank, int64_t *to) {
   int64_t count = 1, known = 1, open = -1;
   TRY(tfs_dims_in(c, 2, to_rank, to));
@@ -54,6 +59,8 @@ static int sparse_new_dims(tfs_call *c, uint32_t rank, const int64_t *dims, uint
                   (long long)known);
 }
 
+/* Coordinates to a place in row-major order, and back to coordinates. Indices that are out of range give places
+ * that are, and no more. */
 int tfs_host_sparse_reshape(tfs_call *c) {
   int64_t dims[IR_MAX_RANK], to[IR_MAX_RANK];
   uint32_t rank = 0, n_to = 0;
@@ -78,11 +85,13 @@ int tfs_host_sparse_reshape(tfs_call *c) {
 
 /* --- SparseFillEmptyRows(indices, values, shape, default) --- */
 
+/* The results on their way. */
 typedef struct sparse_filled {
   interp_value *indices, *values, *empty, *back;
   int64_t *start; /* of each row in the result */
 } sparse_filled;
 
+/* NULLs are fine: a failure may have left some. */
 static void sparse_release(tfs_call *c, sparse_filled *f) {
   interp_release(f->indices);
   interp_release(f->values);
@@ -91,8 +100,9 @@ static void sparse_release(tfs_call *c, sparse_filled *f) {
   base_free(c->alloc, f->start);
 }
 
-/* Counts what each row will have, and where it begins. */
+/* Counts what each row will have, and where it begins. start[i] is a count at first, then where row i begins. */
 static int sparse_count_rows(tfs_call *c, const sparse_in *s, sparse_filled *f, int64_t *total) {
+  assert(s->rank > 0);
   int64_t rows = s->dims[0], row = 0;
   f->start = base_malloc(c->alloc, (size_t)(rows + 1) * sizeof *f->start);
   f->empty = tfs_new_tensor(c->alloc, XLAC_PRED, 1, &rows);
@@ -113,7 +123,9 @@ static int sparse_count_rows(tfs_call *c, const sparse_in *s, sparse_filled *f, 
   return 0;
 }
 
+/* Empty rows get the default in column 0; start[i] moves on as row i is filled. */
 static int sparse_fill(tfs_call *c, const sparse_in *s, const interp_value *otherwise, sparse_filled *f) {
+  assert(otherwise->count == 1);
   int64_t total = 0;
   TRY(sparse_count_rows(c, s, f, &total));
   f->indices = tfs_new_tensor(c->alloc, XLAC_S64, 2, (int64_t[]){total, s->rank});
@@ -135,6 +147,7 @@ static int sparse_fill(tfs_call *c, const sparse_in *s, const interp_value *othe
   return 0;
 }
 
+/* What was made is released in any case: the outputs have holders of their own. */
 int tfs_host_sparse_fill(tfs_call *c) {
   sparse_in s = {.n = 0};
   sparse_filled f = {.start = NULL};
@@ -150,7 +163,8 @@ int tfs_host_sparse_fill(tfs_call *c) {
   return status;
 }
 
-/* SparseFillEmptyRowsGrad(places that values went to, gradient): of the values; of the default, the rest. */
+/* SparseFillEmptyRowsGrad(places that values went to, gradient): of the values; of the default, the rest. What
+ * went to no place of the values went to defaults. */
 int tfs_host_sparse_fill_gradient(tfs_call *c) {
   interp_value *back = NULL, *g = NULL;
   double rest = 0;
@@ -176,7 +190,8 @@ int tfs_host_sparse_fill_gradient(tfs_call *c) {
 
 /* --- products and sums --- */
 
-/* SparseTensorDenseMatMul(indices, values, shape, dense), each maybe transposed. */
+/* SparseTensorDenseMatMul(indices, values, shape, dense), each maybe transposed. Sums in the result's own type,
+ * one product at a time, in the order of the indices. */
 int tfs_host_sparse_mat_mul(tfs_call *c) {
   sparse_in s = {.n = 0};
   interp_value *b = NULL;
@@ -206,8 +221,9 @@ int tfs_host_sparse_mat_mul(tfs_call *c) {
   return status;
 }
 
-/* Which dimensions a list of axes, maybe negative, names. */
+/* Which dimensions a list of axes, maybe negative, names. All of them where the list is empty. */
 static int sparse_axes(tfs_call *c, uint32_t i, uint32_t rank, bool *on) {
+  assert(rank <= IR_MAX_RANK);
   interp_value *axes = NULL;
   TRY(tfs_tensor_in(c, i, &axes));
   for (uint32_t d = 0; d < rank; d++) on[d] = axes->count == 0;
@@ -220,7 +236,8 @@ static int sparse_axes(tfs_call *c, uint32_t i, uint32_t rank, bool *on) {
   return 0;
 }
 
-/* SparseReduceSum and SparseReduceMax (arg 1) (indices, values, shape, axes): dense. */
+/* SparseReduceSum and SparseReduceMax (arg 1) (indices, values, shape, axes): dense. `seen` tells the first value
+ * of a place from a later one; places that have none are 0. */
 int tfs_host_sparse_reduce(tfs_call *c) {
   sparse_in s = {.n = 0};
   bool gone[IR_MAX_RANK], keep = tfs_attr_bool(c, "keep_dims"), most = c->unit->host->arg == 1;

@@ -1,16 +1,20 @@
-/* Ops on strings. */
+/* Ops on strings. Results are made in two steps, since an object has all its bytes in one block: the text of all
+ * strings one after the other, with where each one ends; then the object (str_give). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "../strings.h"
 
+/* Input i, a tensor of strings; borrowed. */
 static int str_in(tfs_call *c, uint32_t i, tfs_object **out) {
   return tfs_object_in(c, i, TFS_STRINGS, out);
 }
 
-/* Strings of o's shape from a text that has them one after the other, string i up to ends[i]. */
+/* Strings of o's shape from a text that has them one after the other, string i up to ends[i]. t may have failed:
+ * that is out of memory. */
 static int str_give(tfs_call *c, uint32_t rank, const int64_t *dims, base_text *t, const size_t *ends) {
+  assert(ends);
   char *to = NULL;
   tfs_object *o = t->failed ? NULL : tfs_strings_new(c->alloc, rank, dims, t->n, &to);
   if (o && t->n) memcpy(to, t->s, t->n);
@@ -24,7 +28,9 @@ static int str_give(tfs_call *c, uint32_t rank, const int64_t *dims, base_text *
 /* Appends string i of the result. */
 typedef void str_one_fn(tfs_call *c, const void *ctx, base_text *t, int64_t i);
 
+/* A tensor of n strings of that shape, each made by `one`. */
 static int str_each(tfs_call *c, uint32_t rank, const int64_t *dims, int64_t n, str_one_fn *one, const void *ctx) {
+  assert(n >= 0 && one);
   base_text t;
   size_t *ends = base_malloc(c->alloc, (size_t)(n + 1) * sizeof *ends);
   if (!ends) return tfs_oom(c);
@@ -41,12 +47,14 @@ static int str_each(tfs_call *c, uint32_t rank, const int64_t *dims, int64_t n, 
 
 /* --- each string by itself --- */
 
+/* A result like input 0, which is the context. */
 static int str_each_of_input(tfs_call *c, str_one_fn *one) {
   tfs_object *o = NULL;
   TRY(str_in(c, 0, &o));
   return str_each(c, o->rank, o->dims, o->n_strings, one, o);
 }
 
+/* Letters of ASCII differ in one bit. */
 static void str_lower(tfs_call *c, const void *ctx, base_text *t, int64_t at) {
   base_slice s = ((const tfs_object *)ctx)->strings[at];
   bool upper = c->unit->host->arg == 1;
@@ -57,10 +65,12 @@ static void str_lower(tfs_call *c, const void *ctx, base_text *t, int64_t at) {
   }
 }
 
+/* In the C locale, whatever the program's is. */
 static bool str_is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* Spaces at both ends. */
 static void str_strip(tfs_call *c, const void *ctx, base_text *t, int64_t i) {
   base_slice s = ((const tfs_object *)ctx)->strings[i];
   (void)c;
@@ -80,6 +90,7 @@ int tfs_host_string_strip(tfs_call *c) {
 
 /* --- numbers --- */
 
+/* In bytes, or in characters: all bytes but those that go on with one. */
 int tfs_host_string_length(tfs_call *c) {
   tfs_object *o = NULL;
   bool bytes = !base_slice_is(tfs_attr_str(c, "unit"), "UTF8_CHAR");
@@ -93,7 +104,9 @@ int tfs_host_string_length(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
+/* The whole string must be the number, but for spaces. Floats may overflow to infinity, integers may not. */
 static int str_number(tfs_call *c, base_slice s, interp_value *v, int64_t i) {
+  assert(i >= 0 && i < v->count);
   char text[64], *end = text;
   base_dtype type = (base_dtype)v->dtype;
   void *to = (char *)v->data + (size_t)i * base_dtype_bytes(type);
@@ -111,6 +124,7 @@ static int str_number(tfs_call *c, base_slice s, interp_value *v, int64_t i) {
   return tfs_fail(c, XLAC_E_EVAL, "'%.*s' is no number", (int)(s.n < 100 ? s.n : 100), s.p);
 }
 
+/* The first string that is none fails it. */
 int tfs_host_string_to_number(tfs_call *c) {
   tfs_object *o = NULL;
   base_dtype type = tfs_attr_dtype(c, "out_type");
@@ -127,8 +141,10 @@ int tfs_host_string_to_number(tfs_call *c) {
   return tfs_give_tensor(c, 0, v);
 }
 
-/* How AsString writes a number: precision, scientific, shortest, width, fill. */
+/* How AsString writes a number: precision, scientific, shortest, width, fill. A format for snprintf; widths and
+ * precisions out of bounds are left out, so that a number fits into str_of_number's room. */
 static void str_number_format(tfs_call *c, bool real, char *format, size_t size) {
+  assert(size >= 40);
   int precision = (int)tfs_attr_int(c, "precision", -1), width = (int)tfs_attr_int(c, "width", -1);
   base_slice fill = tfs_attr_str(c, "fill");
   char kind = tfs_attr_bool(c, "scientific") ? 'e' : tfs_attr_bool(c, "shortest") ? 'g' : 'f';
@@ -141,11 +157,13 @@ static void str_number_format(tfs_call *c, bool real, char *format, size_t size)
     snprintf(format + at, size - (size_t)at, "%s", "lld");
 }
 
+/* The context of str_of_number. */
 typedef struct str_numbers {
   const interp_value *v;
   char format[40];
 } str_numbers;
 
+/* One element by the format; truth values are words. */
 static void str_of_number(tfs_call *c, const void *ctx, base_text *t, int64_t i) {
   const str_numbers *x = ctx;
   base_dtype type = (base_dtype)x->v->dtype;
@@ -163,6 +181,7 @@ static void str_of_number(tfs_call *c, const void *ctx, base_text *t, int64_t i)
   base_putf(t, "%s", number);
 }
 
+/* The fill is a flag of printf's, hence one of these characters. */
 int tfs_host_string_of(tfs_call *c) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, 0, &v));
@@ -176,7 +195,7 @@ int tfs_host_string_of(tfs_call *c) {
 
 /* --- several --- */
 
-/* The shape of all inputs that are no scalars, which is one. */
+/* The shape of all inputs that are no scalars, which is one. Borrowed. Scalars go with any shape. */
 static int str_common(tfs_call *c, const tfs_object **out) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     tfs_object *o = NULL;
@@ -190,9 +209,11 @@ static int str_common(tfs_call *c, const tfs_object **out) {
 }
 
 static base_slice str_at(const tfs_object *o, int64_t i) {
+  assert(i >= 0 && (o->rank == 0 || i < o->n_strings));
   return o->strings[o->rank ? i : 0];
 }
 
+/* The inputs were checked by str_common. */
 static void str_joined(tfs_call *c, const void *separator, base_text *t, int64_t i) {
   const base_slice *between = separator;
   for (uint32_t k = 0; k < c->n_in; k++) {
@@ -202,6 +223,7 @@ static void str_joined(tfs_call *c, const void *separator, base_text *t, int64_t
   }
 }
 
+/* StringJoin: string by string, with the separator between. */
 int tfs_host_string_join(tfs_call *c) {
   const tfs_object *like = NULL;
   base_slice separator = tfs_attr_str(c, "separator");
@@ -224,6 +246,7 @@ int tfs_host_string_equal(tfs_call *c) {
 
 /* --- tf.print: tensors as text, nested, a few elements from both ends of each dimension --- */
 
+/* Numbers or strings. */
 typedef struct str_shown {
   const interp_value *v; /* or */
   const tfs_object *o;
@@ -232,6 +255,7 @@ typedef struct str_shown {
   int64_t most; /* from either end; negative: all */
 } str_shown;
 
+/* Strings in quotes. */
 static void str_show_one(base_text *t, const str_shown *s, int64_t i) {
   if (s->v) {
     tfs_print_element(t, s->v, i);
@@ -244,6 +268,7 @@ static void str_show_one(base_text *t, const str_shown *s, int64_t i) {
 
 /* Dimension d from element `at` on, each of whose places has `size` elements. As deep as the rank, 64 at most. */
 static void str_show(base_text *t, const str_shown *s, uint32_t d, int64_t at, int64_t size) {
+  assert(d <= s->rank);
   if (d == s->rank) {
     str_show_one(t, s, at);
     return;
@@ -266,7 +291,9 @@ static void str_show(base_text *t, const str_shown *s, uint32_t d, int64_t at, i
   base_putc(t, ']');
 }
 
+/* Appends input i. */
 static int str_put_value(tfs_call *c, uint32_t i, int64_t most, base_text *t) {
+  assert(i < c->n_in);
   str_shown s = {.most = most};
   interp_value *v = NULL;
   if (tfs_is_object(&c->in[i], TFS_STRINGS)) {
@@ -284,6 +311,7 @@ static int str_put_value(tfs_call *c, uint32_t i, int64_t most, base_text *t) {
   return 0;
 }
 
+/* StringFormat: each placeholder in the template gives way to the next input. */
 int tfs_host_string_format(tfs_call *c) {
   base_slice text = tfs_attr_str(c, "template"), place = tfs_attr_str(c, "placeholder");
   int64_t most = tfs_attr_int(c, "summarize", 3);

@@ -2,7 +2,9 @@
 #include "../../lower/tensor.h"
 #include "../run.h"
 
+/* By shared_name, or the node's own, and its container. The handle is kept by the unit, as one more holder. */
 static int tfs_name_variable(tfs_call *c) {
+  assert(c->unit->constant.kind == TFS_NONE);
   tfs_session *s = tfs_context_of(c->run)->session;
   base_slice shared = tfs_attr_str(c, "shared_name"), container = tfs_attr_str(c, "container");
   unsigned type = 0;
@@ -23,12 +25,14 @@ static int tfs_name_variable(tfs_call *c) {
   return 0;
 }
 
+/* The handle, whether there is a value or not. */
 int tfs_host_variable(tfs_call *c) {
   if (c->unit->constant.kind == TFS_NONE) TRY(tfs_name_variable(c));
   c->out[0] = tfs_keep(c->unit->constant);
   return 0;
 }
 
+/* The value is held: a later assignment makes a new one instead of changing it. */
 int tfs_host_read(tfs_call *c) {
   tfs_object *v = NULL;
   TRY(tfs_object_in(c, 0, TFS_VARIABLE, &v));
@@ -40,6 +44,7 @@ int tfs_host_read(tfs_call *c) {
 
 /* The value is held, unless it is the caller's memory. */
 static int tfs_store(tfs_call *c, tfs_object *v, interp_value *value) {
+  assert(v->kind == TFS_VARIABLE);
   TRY(tfs_check_variable(v, value, c->err));
   interp_value *kept = tfs_is_lent(value) ? tfs_copy_tensor(c->alloc, value) : interp_retain(value);
   if (!kept) return tfs_oom(c);
@@ -48,11 +53,13 @@ static int tfs_store(tfs_call *c, tfs_object *v, interp_value *value) {
 
 /* A variable by handle or reference; the reference is the output, too. */
 static int tfs_give_reference(tfs_call *c, tfs_object *v) {
+  assert(v->kind == TFS_VARIABLE);
   if (c->n_out == 0) return 0;
   v->refs++;
   return tfs_give_object(c, 0, v);
 }
 
+/* Any shape: validate_shape is not looked at. */
 int tfs_host_assign(tfs_call *c) {
   tfs_object *v = NULL;
   interp_value *value = NULL;
@@ -62,13 +69,16 @@ int tfs_host_assign(tfs_call *c) {
   return tfs_give_reference(c, v);
 }
 
+/* Integers wrap around. */
 static void tfs_add_element(base_dtype type, char *p, const char *a, const char *b, int32_t sign) {
+  assert(sign == 1 || sign == -1);
   if (base_dtype_is_float(type))
     base_store_f64(type, p, base_load_f64(type, a) + sign * base_load_f64(type, b));
   else
     base_store_i64(type, p, (int64_t)((uint64_t)base_load_i64(type, a) + (uint64_t)(sign * base_load_i64(type, b))));
 }
 
+/* AssignAdd, AssignSub: the row's arg is the sign. A new array, as others may hold the old value. */
 int tfs_host_assign_sum(tfs_call *c) {
   tfs_object *v = NULL;
   interp_value *by = NULL, *old = NULL;
@@ -88,6 +98,7 @@ int tfs_host_assign_sum(tfs_call *c) {
   return tfs_give_reference(c, v);
 }
 
+/* Of handles and of references. */
 int tfs_host_is_initialized(tfs_call *c) {
   tfs_object *v = NULL;
   TRY(tfs_object_in(c, 0, TFS_VARIABLE, &v));
@@ -95,6 +106,7 @@ int tfs_host_is_initialized(tfs_call *c) {
   return tfs_give_tensor(c, 0, tfs_new_scalar(c->alloc, XLAC_PRED, &yes));
 }
 
+/* The variable stays, without a value. */
 int tfs_host_destroy(tfs_call *c) {
   tfs_object *v = NULL;
   TRY(tfs_object_in(c, 0, TFS_VARIABLE, &v));

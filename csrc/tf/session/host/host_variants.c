@@ -3,11 +3,14 @@
 
 enum { TFS_MOST_NESTED_LISTS = 64 };
 
+/* False for an input that is not there. */
 bool tfs_has_variants(const tfs_call *c, uint32_t i) {
   return i < c->n_in && tfs_is_object(&c->in[i], TFS_LIST) && c->in[i].object->of_variants;
 }
 
+/* n_parts are in use; `cap` is that of parts here, since such a list has no items. */
 static int variants_resize(tfs_call *c, tfs_object *o, int64_t n) {
+  assert(o->of_variants);
   if (n < 0 || n > (1 << 26)) return tfs_fail(c, XLAC_E_TOO_LARGE, "a list of %lld elements", (long long)n);
   while (o->n_parts > n) tfs_drop(&o->parts[--o->n_parts]);
   if (n > o->cap && !base_vec_grow(o->alloc, (void **)&o->parts, &o->cap, sizeof *o->parts, (size_t)n))
@@ -16,7 +19,8 @@ static int variants_resize(tfs_call *c, tfs_object *o, int64_t n) {
   return 0;
 }
 
-/* A list that only this call holds: input 0, or a copy of it. */
+/* A list that only this call holds: input 0, or a copy of it. The copy holds the same elements. A failure leaves
+ * input 0 where it was. */
 static int variants_own(tfs_call *c, tfs_object **out) {
   tfs_object *o = NULL;
   TRY(tfs_object_in(c, 0, TFS_LIST, &o));
@@ -39,7 +43,9 @@ static int variants_own(tfs_call *c, tfs_object **out) {
   return status;
 }
 
+/* Nesting is bounded, because freeing follows it. */
 static int variants_put(tfs_call *c, tfs_object *o, int64_t i, const tfs_value *v) {
+  assert(o->of_variants);
   uint32_t nested = v->kind == TFS_OBJECT ? v->object->nested + 1 : 1;
   if (i < 0 || i >= o->n_parts)
     return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of a list of %u", (long long)i, o->n_parts);
@@ -52,7 +58,9 @@ static int variants_put(tfs_call *c, tfs_object *o, int64_t i, const tfs_value *
   return 0;
 }
 
+/* Gives o as output 0, or frees it after a failure. */
 static int variants_give(tfs_call *c, tfs_object *o, int status) {
+  assert(o);
   if (status == 0) return tfs_give_object(c, 0, o);
   tfs_object_drop(o);
   return status;
@@ -64,6 +72,7 @@ int tfs_variants_new(tfs_call *c, tfs_object *o, int64_t n) {
   return variants_resize(c, o, n);
 }
 
+/* Input 1 may be the list itself: then somebody else holds it, and o is a copy. */
 int tfs_variants_push(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(variants_own(c, &o));
@@ -74,6 +83,7 @@ int tfs_variants_push(tfs_call *c) {
   return variants_give(c, o, status);
 }
 
+/* The element moves out of the list. */
 int tfs_variants_pop(tfs_call *c) {
   tfs_object *o = NULL;
   TRY(variants_own(c, &o));
@@ -86,6 +96,7 @@ int tfs_variants_pop(tfs_call *c) {
   return variants_give(c, o, 0);
 }
 
+/* The inputs are looked at before the list is taken from its place. */
 int tfs_variants_set(tfs_call *c) {
   tfs_object *o = NULL;
   int64_t i = 0;
@@ -95,6 +106,7 @@ int tfs_variants_set(tfs_call *c) {
   return variants_give(c, o, variants_put(c, o, i, &c->in[2]));
 }
 
+/* The element stays in the list. */
 int tfs_variants_get(tfs_call *c) {
   tfs_object *o = NULL;
   int64_t i = 0;

@@ -1,0 +1,35 @@
+#include "device.h"
+
+#include "executable.h"
+#include "linalg/lapack.h"
+
+static const rt_device_vtable cpu_device_vtable = {.destroy = rt_host_device_destroy,
+                                                   .allocate = rt_host_device_allocate,
+                                                   .release = rt_host_device_release,
+                                                   .stats = rt_host_device_stats,
+                                                   .queue = rt_host_device_queue,
+                                                   .begin = cpu_build_begin};
+
+int cpu_device_create(rt_device **out, uint32_t ordinal, base_alloc alloc, xlac_error *err) {
+  rt_host_device *d = NULL;
+  TRY(rt_host_device_create(&d, sizeof *d, &cpu_device_vtable, "cpu", ordinal, alloc, err));
+  d->device.facts.units = rt_host_cpus(d->host);
+  *out = &d->device;
+  return 0;
+}
+
+/* --- what the interpreter borrows --- */
+
+static int device_open_library(void **out, const char *path, base_alloc alloc, xlac_error *err) {
+  cpu_blas_lazy *blas = NULL;
+  TRY(cpu_blas_lazy_create(&blas, path, alloc, err));
+  *out = blas;
+  return 0;
+}
+
+static void device_close_library(void *library) {
+  cpu_blas_lazy_destroy(library);
+}
+
+const interp_library cpu_interp_library = {
+    .open = device_open_library, .find = cpu_native, .close = device_close_library};

@@ -1,0 +1,181 @@
+#include "devices.h"
+
+#include <stdio.h>
+
+enum { DEVICES_MOST = 256 /* contexts of a kind */ };
+
+/* Only ever added, each by one exchange, so that there is no lock that a fork could catch held. */
+typedef struct devices_entry {
+  struct devices_entry *next; /* the one opened before */
+  rt_device *device;
+  uint32_t index; /* in order of opening */
+} devices_entry;
+
+struct rt_device_set {
+  base_alloc alloc;
+  atomic_uint refs;
+  const rt_device_kind *kinds;
+  devices_entry *_Atomic last;
+  rt_host *home;
+};
+
+static int devices_unknown(const rt_device_set *set, const char *name, xlac_error *err) {
+  char known[200] = "";
+  size_t n = 0;
+  for (const rt_device_kind *k = set->kinds; k->kind && n + 40 < sizeof known; k++)
+    n += (size_t)snprintf(known + n, sizeof known - n, "%s%.30s", n ? ", " : "", k->kind);
+  int status = base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no device '%.60s'", name);
+  return base_hint(err, status, "kinds of devices are %s; %s:1 is a second context of that kind, and %d the last one",
+                   known, set->kinds[0].kind, (int)DEVICES_MOST - 1);
+}
+
+/* A number without sign or spaces, at most three digits long. */
+static bool devices_read_ordinal(const char *s, uint32_t *out) {
+  size_t n = strlen(s);
+  *out = 0;
+  for (size_t i = 0; i < n; i++) {
+    if (s[i] < '0' || s[i] > '9') return false;
+    if (i < 3) *out = *out * 10 + (uint32_t)(s[i] - '0');
+  }
+  return n > 0 && n <= 3 && *out < DEVICES_MOST;
+}
+
+static int devices_read_name(const rt_device_set *set, const char *name, const rt_device_kind **kind, uint32_t *ordinal,
+                             xlac_error *err) {
+  const char *colon = strchr(name, ':');
+  size_t n = colon ? (size_t)(colon - name) : strlen(name);
+  const rt_device_kind *k = set->kinds;
+  *ordinal = 0;
+  while (k->kind && (strlen(k->kind) != n || memcmp(k->kind, name, n) != 0)) k++;
+  if (!k->kind || (colon && !devices_read_ordinal(colon + 1, ordinal))) return devices_unknown(set, name, err);
+  *kind = k;
+  return 0;
+}
+
+/* --- sets --- */
+
+/* The context of that kind and number, among the entries from `e` back. */
+static rt_device *devices_find(const devices_entry *e, const char *kind, uint32_t ordinal) {
+  for (; e; e = e->next)
+    if (e->device->facts.ordinal == ordinal && strcmp(e->device->facts.kind, kind) == 0) return e->device;
+  return NULL;
+}
+
+/* Two who open one at the same time both make it; the one that comes second drops its own. */
+static int devices_add(rt_device_set *set, const rt_device_kind *kind, uint32_t ordinal, rt_device **out,
+                       xlac_error *err) {
+  devices_entry *own = base_malloc(set->alloc, sizeof *own);
+  if (!own) return base_oom(err, "a device");
+  int status = kind->create(&own->device, ordinal, set->alloc, err);
+  if (status) {
+    base_free(set->alloc, own);
+    return status;
+  }
+  own->next = atomic_load(&set->last);
+  do {
+    rt_device *other = devices_find(own->next, kind->kind, ordinal);
+    if (other) {
+      rt_device_release(own->device);
+      base_free(set->alloc, own);
+      *out = other;
+      return 0;
+    }
+    own->index = own->next ? own->next->index + 1 : 0;
+  } while (!atomic_compare_exchange_weak(&set->last, &own->next, own));
+  *out = own->device;
+  return 0;
+}
+
+int rt_device_set_open(rt_device_set *set, const char *name, rt_device **out, xlac_error *err) {
+  const rt_device_kind *kind = set->kinds;
+  uint32_t ordinal = 0;
+  if (name) TRY(devices_read_name(set, name, &kind, &ordinal, err));
+  *out = devices_find(atomic_load(&set->last), kind->kind, ordinal);
+  return *out ? 0 : devices_add(set, kind, ordinal, out, err);
+}
+
+int rt_device_set_create(rt_device_set **out, const rt_device_kind *kinds, base_alloc alloc, xlac_error *err) {
+  rt_device *first = NULL;
+  rt_device_set *set = base_malloc(alloc, sizeof *set);
+  if (!set) return base_oom(err, "a set of devices");
+  memset(set, 0, sizeof *set);
+  set->alloc = alloc;
+  set->kinds = kinds;
+  atomic_init(&set->refs, 1);
+  int status = rt_device_set_open(set, NULL, &first, err);
+  if (status) {
+    rt_device_set_release(set);
+    return status;
+  }
+  assert(first->facts.spaces[0].host_visible);
+  set->home = rt_host_of(first);
+  *out = set;
+  return 0;
+}
+
+rt_device_set *rt_device_set_retain(rt_device_set *set) {
+  atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
+  return set;
+}
+
+void rt_device_set_release(rt_device_set *set) {
+  if (!set || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) != 1) return;
+  for (devices_entry *e = atomic_load(&set->last), *next; e; e = next) {
+    next = e->next;
+    rt_device_release(e->device);
+    base_free(set->alloc, e);
+  }
+  base_free(set->alloc, set);
+}
+
+rt_device *rt_device_set_at(rt_device_set *set, uint32_t index) {
+  const devices_entry *e = atomic_load(&set->last);
+  while (e && e->index != index) e = e->next;
+  return e ? e->device : NULL;
+}
+
+rt_host *rt_device_set_home(const rt_device_set *set) {
+  return set->home;
+}
+
+/* --- the memory of all --- */
+
+/* All kinds there are so far have the host's memory. */
+static base_recycler *devices_memory(const devices_entry *e) {
+  assert(e->device->facts.spaces[0].host_visible);
+  return rt_host_memory(rt_host_of(e->device));
+}
+
+uint64_t rt_device_set_trim(rt_device_set *set, uint64_t keep) {
+  uint64_t freed = 0;
+  for (const devices_entry *e = atomic_load(&set->last); e; e = e->next)
+    freed += base_recycler_trim(devices_memory(e), keep);
+  return freed;
+}
+
+void rt_device_set_limit(rt_device_set *set, uint64_t bytes) {
+  for (const devices_entry *e = atomic_load(&set->last); e; e = e->next) base_recycler_limit(devices_memory(e), bytes);
+}
+
+/* Peaks are added up, too, though they need not have been at the same time. */
+void rt_device_set_memory(rt_device_set *set, base_recycler_info *sum) {
+  base_recycler_get(rt_host_memory(set->home), sum);
+  for (const devices_entry *e = atomic_load(&set->last); e; e = e->next) {
+    base_recycler_info m;
+    if (rt_host_of(e->device) == set->home) continue;
+    base_recycler_get(devices_memory(e), &m);
+    sum->taken += m.taken;
+    sum->reused += m.reused;
+    sum->live += m.live;
+    sum->live_bytes += m.live_bytes;
+    sum->peak_bytes += m.peak_bytes;
+    sum->kept += m.kept;
+    sum->kept_bytes += m.kept_bytes;
+  }
+}
+
+uint32_t rt_device_set_threads(rt_device_set *set) {
+  uint32_t n = 0;
+  for (const devices_entry *e = atomic_load(&set->last); e; e = e->next) n += rt_host_threads(rt_host_of(e->device));
+  return n;
+}

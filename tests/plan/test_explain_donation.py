@@ -1,0 +1,84 @@
+"""What explain("donation") says of an argument is so in a call that gives it away: by the addresses of arguments and results."""
+import re
+import sys
+import pathlib
+import warnings
+
+import numpy as np
+import pytest
+
+import xlac
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+from cpu import donating  # noqa: E402
+from cpu.conftest import leaves  # noqa: E402
+
+
+def call(exe, args, given):
+    """(addresses of the arguments, of the results) of a call that gives away what is asked."""
+    held = [a.copy() for a in args]
+    where = [donating.pointer(h) for h in held]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", xlac.DonationWarning)
+        got = leaves(exe(*(xlac.donate(h) if i in given else h for i, h in enumerate(held))))
+    return where, [donating.pointer(np.asarray(g)) for g in got]
+
+
+def sentences(exe):
+    """{argument: what is said of it}; one leaf to a parameter."""
+    text = exe.explain("donation")
+    return {int(m[1]): m[2] for m in re.finditer(r"^argument (\d+), [^:]*: (.*)$", text, re.M)}
+
+
+def check(text, args, donate):
+    exe = xlac.compile(xlac.parse(text), donate=donate)
+    if exe.steps["why_interpreted"] is not None:
+        assert exe.explain("donation").startswith("no argument can be given away")
+        return 0
+    said = sentences(exe)
+    where, results = call(exe, args, range(len(args)))
+    for i, address in enumerate(where):
+        words = said.get(i, "")
+        takes = re.match(r"result (\d+) is computed over it", words) or re.search(r"result (\d+),? (?:is copied|which is copied|is no new value)", words)
+        if args[i].nbytes == 0:
+            continue
+        if takes:
+            assert results[int(takes[1])] == address, (i, words, text)
+        else:
+            assert address not in results, (i, words, text)
+        if words.startswith("not donated"):
+            again = xlac.compile(xlac.parse(text), donate=(*donate, i))
+            assert re.search(r"result \d+", sentences(again)[i]) or "argument" in sentences(again)[i], (i, words, text)
+    lent, results = call(exe, args, ())
+    assert not set(lent) & set(results), "what is lent is nobody's but the caller's"
+    return len(said)
+
+
+def test_random_modules():
+    said = 0
+    for seed in range(60):
+        case = donating.Case(seed)
+        said += check(case.text, case.args, case.donate)
+    assert said > 30
+
+
+STEP = """HloModule m
+ENTRY e {
+  w = f32[256,64] parameter(0)
+  g = f32[256,64] parameter(1)
+  b = f32[64] parameter(2)
+  k = f32[] constant(0.1)
+  kb = f32[256,64] broadcast(k), dimensions={}
+  d = f32[256,64] multiply(g, kb)
+  n = f32[256,64] subtract(w, d)
+  t = f32[64,256] transpose(n), dimensions={1,0}
+  c = f32[64] negate(b)
+  ROOT r = (f32[256,64], f32[64], f32[64,256]) tuple(n, c, t)
+}
+"""
+
+
+@pytest.mark.parametrize("donate", [(), (0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2)])
+def test_an_update_of_weights(donate):
+    args = [np.ones((256, 64), np.float32), np.ones((256, 64), np.float32), np.ones(64, np.float32)]
+    assert check(STEP, args, donate) >= 2
