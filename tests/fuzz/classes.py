@@ -30,19 +30,19 @@ CLASSES = {
     "R5 chlo on quantised tensors": Generator("mlir", "chlo_quantised.mlir chlo_add.mlir chlo_maximum.mlir", r"interpreted and compiled differ"),
     "R7 a dynamic kernel of a convolution": Generator("mlir", "convolution.mlir", r"placement\.c|of size -92"),
     "R8 several results and unbounded sizes": Generator("mlir", "top_k.mlir while_two.mlir reduce_two.mlir", r"bounded dimensions only"),
-    "R9 types that HLO lacks": Generator("mlir", "reshape.mlir gather.mlir forms.mlir", r"print_type\.c|Assertion.*print"),
+    "R9 types that HLO lacks": Generator("mlir", "identity.mlir", r"print_type\.c|Assertion.*print"),
     "R10 computations called more than once": Generator("proto", "map_two.hlo sized_sort.hlo", r"verify_called|verify_collective|n_called"),
     "R11 names that text cannot hold": Generator("proto", "map_two.hlo", r"the print does not read back"),
     "R12 what no interrupt reaches": Generator("interrupt", "large.hlo", r"without being asked"),
-    "R14 a max_depth without limit": Generator("hlo", "nested_operands.hlo types.hlo", r"stack-overflow"),
-    "R14 a max_depth without limit, MLIR": Generator("mlir", "reshape.mlir", r"stack-overflow"),
+    "R14 a max_depth without limit": Generator("hlo", "map_two.hlo", r"stack-overflow"),
+    "R14 a max_depth without limit, MLIR": Generator("mlir", "identity.mlir", r"stack-overflow"),
     "L1 numbers cut to 32 bits": Generator("hlo", "reduce_precision.hlo", r"loops_other|shift exponent"),
     "L2 lengths of fft": Generator("hlo", "fft_lengths.hlo", r"refuses what runs compiled"),
     "L3 a count of elements that is wrong": Generator("mlir", "reshape.mlir", r"interp/value\.c|OUT_OF_MEMORY"),
     "L4 bytes of odd quantised types": Generator("mlir", "quant.mlir chlo_quantised.mlir", r"bytecode_write_type|read_quant\.c"),
     "L5 to_hlo of quantised programs": Generator("mlir", "quant.mlir chlo_quantised.mlir", r"a translated program is not verified.* is declared as (.*\]); .* give \1"),
     "L6 text that does not read back": Generator("mlir", "mesh_groups.mlir convolution.mlir quant.mlir", r"print does not read back|print, read, print differs"),
-    "L7 bytes that do not read back": Generator("mlir", "forms.mlir chlo_add.mlir reshape.mlir", r"what was written does not read"),
+    "L7 bytes that do not read back": Generator("mlir", "identity.mlir", r"what was written does not read"),
 }
 # Not shown by an input: R13 (bytes that grow with the square of the computations that call one another: the 800 that an input of 64 KB
 # holds take 0.6 MB, less than their ops do; tests/opt asks for 20,000), R6 (the conjugate bit of a torch tensor: tests/python/test_dlpack.py), L8 (NULL for a name in a call of the C API:

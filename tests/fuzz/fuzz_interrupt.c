@@ -93,7 +93,7 @@ static void call_interpreter(xlac_module *m, const fuzz_arguments *args) {
 static void run_all(xlac_module *m, uint64_t *state) {
   fuzz_arguments args;
   fold(m);
-  if (!fuzz_draw_arguments(m, state, &args)) return;
+  if (!fuzz_draw_arguments(m, false, state, &args)) return;
   call_interpreter(m, &args);
   call_compiled(m, &args);
   fuzz_free_arguments(&args);

@@ -25,3 +25,19 @@ def test_a_collective_of_one_participant_that_claims_more_fails_in_all_engines(n
                 lambda: xlac.load(executable.serialize())(a)):
         with pytest.raises(xlac.Error, match=r"run-time dimensions f32\[8\], but its type is \(?.*f32\[(16|4)\]"):
             run()
+
+
+FFT = """func.func @main(%a: tensor<3x8xcomplex<f32>>) -> tensor<3x8xcomplex<f32>> {
+  %0 = "stablehlo.fft"(%a) {fft_length = array<i64: 9>, fft_type = #stablehlo<fft_type KIND>} : (tensor<3x8xcomplex<f32>>) -> tensor<3x8xcomplex<f32>>
+  return %0 : tensor<3x8xcomplex<f32>>
+}"""
+
+
+@pytest.mark.parametrize("kind", ["FFT", "IFFT"])
+def test_a_length_of_fft_that_stablehlo_lets_through_fails_in_all_engines(kind):
+    module = xlac.parse(FFT.replace("KIND", kind))
+    module.verify()
+    a = np.ones((3, 8), np.complex64)
+    for run in (lambda: xlac.interpret(module, a), lambda: xlac.compile(module)(a), lambda: xlac.compile(module, passes=False)(a)):
+        with pytest.raises(xlac.Error, match="fft_length asks for 9"):
+            run()

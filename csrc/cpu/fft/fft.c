@@ -266,6 +266,15 @@ static int fft_add_steps(fft_maker *m) {
   return 0;
 }
 
+/* StableHLO lets lengths through that are not the operand's; the interpreter refuses them. */
+static bool fft_lengths_fit(const fft_maker *m, const ir_type *in, const ir_ints *lengths) {
+  for (uint32_t i = 0; i < lengths->n; i++) {
+    bool half = m->real_out && i + 1 == lengths->n;
+    if (in->dims[in->rank - lengths->n + i] != (half ? lengths->v[i] / 2 + 1 : lengths->v[i])) return false;
+  }
+  return true;
+}
+
 static bool fft_read(fft_maker *m, const ir_op *op) {
   const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
@@ -280,6 +289,7 @@ static bool fft_read(fft_maker *m, const ir_op *op) {
   m->rank = out->rank;
   m->n = lengths->v[lengths->n - 1];
   if (m->rank < m->n_axes || in->rank != m->rank || m->n < 1 || m->n > INT64_MAX / 64) return false;
+  if (!fft_lengths_fit(m, in, lengths)) return false;
   memcpy(m->dims, spectrum->dims, m->rank * sizeof *m->dims);
   m->f->is_double = spectrum->dtype == XLAC_C128;
   return spectrum->dtype == XLAC_C64 || spectrum->dtype == XLAC_C128;

@@ -112,11 +112,11 @@ static xlac_value *draw_value(const draw_plan *p, const xlac_type *type, int dep
   return value;
 }
 
-bool fuzz_draw_arguments(xlac_module *m, uint64_t *state, fuzz_arguments *out) {
+bool fuzz_draw_arguments(xlac_module *m, bool apart, uint64_t *state, fuzz_arguments *out) {
   static const int64_t sizes[] = {1, 2, 3, 3, 4, 4, 5, 8};
   xlac_computation *c = xlac_module_entry(m);
   draw_plan p = {.size = sizes[fuzz_below(state, 8)],
-                 .apart = fuzz_below(state, 3) == 0,
+                 .apart = apart || fuzz_below(state, 3) == 0,
                  .wild = fuzz_below(state, 8) == 0,
                  .state = state};
   out->n = 0;

@@ -184,12 +184,34 @@ static void run_compiled(xlac_module *m, const fuzz_arguments *args, uint64_t *s
   xlac_value_release(got.value);
 }
 
-void fuzz_run_engines(xlac_module *m, uint64_t *state) {
+/* Whether sizes of arguments are known at run time only. */
+static bool has_sizes_of_its_own(xlac_module *m) {
+  xlac_computation *c = xlac_module_entry(m);
+  for (uint32_t i = 0; c && i < xlac_computation_param_count(m, c); i++) {
+    xlac_op_info op;
+    xlac_type_info t;
+    xlac_op *param = xlac_computation_param(m, c, i);
+    if (!param) return false;
+    xlac_op_get(m, param, &op);
+    if (!op.type) continue;
+    xlac_type_get(op.type, &t);
+    for (uint32_t d = 0; t.dynamic && d < t.rank; d++)
+      if (t.dynamic[d]) return true;
+  }
+  return false;
+}
+
+static void run_once(xlac_module *m, bool apart, uint64_t *state) {
   fuzz_arguments args;
-  if (!fuzz_draw_arguments(m, state, &args)) return;
+  if (!fuzz_draw_arguments(m, apart, state, &args)) return;
   fuzz_counts[FUZZ_INTERPRETED]++;
   engine_result want = interpret(m, &args);
   run_compiled(m, &args, state, &want);
   xlac_value_release(want.value);
   fuzz_free_arguments(&args);
+}
+
+void fuzz_run_engines(xlac_module *m, uint64_t *state) {
+  run_once(m, false, state);
+  if (has_sizes_of_its_own(m)) run_once(m, true, state);
 }

@@ -72,8 +72,8 @@ typedef struct fuzz_arguments {
   xlac_value *values[FUZZ_MAX_ARGS];
 } fuzz_arguments;
 /* One for each parameter of the entry; sizes that are known at run time only are drawn for each argument by itself, but
- * are mostly the same. False where a parameter takes none of the values there are. */
-bool fuzz_draw_arguments(xlac_module *m, uint64_t *state, fuzz_arguments *out);
+ * are mostly the same, unless they are to be `apart`. False where a parameter takes none of the values there are. */
+bool fuzz_draw_arguments(xlac_module *m, bool apart, uint64_t *state, fuzz_arguments *out);
 void fuzz_free_arguments(fuzz_arguments *args);
 /* The same with each float changed in its last places; false where there is none. */
 bool fuzz_shake_arguments(const fuzz_arguments *args, fuzz_arguments *out);

@@ -302,7 +302,7 @@ static void run_verified(xlac_module *m, uint64_t *state) {
 bool fuzz_run_stages(const void *data, size_t n, const fuzz_stages *options) {
   xlac_error err = {0};
   xlac_module *m = NULL;
-  static const uint32_t depths[] = {0, 0, 0, 0, 0, 1, 40, 100000, UINT32_MAX};
+  static const uint32_t depths[] = {0, 0, 0, 0, 1, 40, 100000, UINT32_MAX, UINT32_MAX};
   uint64_t state = fuzz_hash(data, n);
   xlac_parse_options parse = {XLAC_OPTIONS(xlac_parse_options), .format = options->format,
                               .allow_unregistered = fuzz_below(&state, 2), .strict = fuzz_below(&state, 2),

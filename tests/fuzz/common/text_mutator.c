@@ -345,7 +345,7 @@ static void text_change_type(fuzz_file *buf, const fuzz_file *other, uint64_t *s
   t = text_types[which];
   static const char *const odd[] = {"tensor<*xf32>", "memref<2xf32>",    "index",
                                     "!shape.shape",  "!stablehlo.token", "tuple<tensor<f32>>"};
-  const char *with = t.mlir && how == 0 ? odd[fuzz_below(state, sizeof odd / sizeof *odd)] : type;
+  const char *with = t.mlir && how < 2 ? odd[fuzz_below(state, sizeof odd / sizeof *odd)] : type;
   text_retype(buf, n, which, fuzz_below(state, 2), t.at, t.n, with);
 }
 
@@ -361,6 +361,37 @@ static void text_change_token(fuzz_file *buf, const fuzz_file *other, uint64_t *
   const text_token *found = text_of_kind(from, kind, state);
   if (!found || found->n > TEXT_MAX_WORD) return;
   fuzz_splice(buf, t->at, t->n, (own ? buf : other)->data + found->at, found->n);
+}
+
+static bool text_is_operand(const text_tokens *t, uint32_t i) {
+  return i > 0 && i + 1 < t->n && strchr("w%", t->items[i].kind) && strchr("(,", t->items[i - 1].kind) &&
+         strchr("),", t->items[i + 1].kind);
+}
+
+/* An operand becomes another op's operand. */
+static void text_change_operand(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+  (void)other;
+  uint32_t found[2], n = 0;
+  for (int tries = 0; tries < 200 && n < 2 && text_here.n; tries++) {
+    uint32_t i = fuzz_below(state, text_here.n);
+    if (text_is_operand(&text_here, i)) found[n++] = i;
+  }
+  if (n < 2) return;
+  const text_token *a = &text_here.items[found[0]], *b = &text_here.items[found[1]];
+  if (b->n <= TEXT_MAX_WORD) fuzz_splice(buf, a->at, a->n, buf->data + b->at, b->n);
+}
+
+/* The type of a number in an attribute: "3 : i64". */
+static void text_change_scalar(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
+  (void)other;
+  for (int tries = 0; tries < 200 && text_here.n > 2; tries++) {
+    uint32_t i = 2 + fuzz_below(state, text_here.n - 2);
+    const text_token *t = &text_here.items[i];
+    if (t->kind != 'w' || t[-1].kind != ':' || t[-2].kind != 'n') continue;
+    const char *with = text_draw_element(true, state);
+    fuzz_splice(buf, t->at, t->n, with, strlen(with));
+    return;
+  }
 }
 
 /* Two names change places: operands, called computations, labels. */
@@ -508,12 +539,14 @@ static void text_change_line(fuzz_file *buf, const fuzz_file *other, uint64_t *s
   free(copy);
 }
 
-/* Thousands of brackets. */
+/* Thousands of brackets, often where a type stands. */
 static void text_nest(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
   (void)other;
   static const char *const opens[] = {"(", "[", "{", "<", "tuple<", "tensor<", "complex<", "((f32[]", "{a="};
   static const uint32_t depths[] = {5, 250, 300, 5000, 50000};
   size_t at = buf->n ? fuzz_random(state) % buf->n : 0;
+  uint32_t n_types = fuzz_below(state, 2) ? text_find_types(buf) : 0;
+  if (n_types) at = text_types[fuzz_below(state, n_types)].at;
   const char *open = opens[fuzz_below(state, sizeof opens / sizeof *opens)];
   uint32_t depth = depths[fuzz_below(state, 5)];
   size_t length = strlen(open), room = (FUZZ_MAX_INPUT - buf->n) / length;
@@ -539,12 +572,12 @@ static const struct {
   text_change *change;
   uint32_t weight;
 } text_changes[] = {
-    {text_change_number, 14},  {text_change_dim, 12}, {text_change_size, 12},
-    {text_make_dynamic, 4},    {text_change_rank, 6}, {text_change_element, 6},
-    {text_change_elements, 6}, {text_change_type, 6}, {text_change_token, 14},
-    {text_swap_tokens, 4},     {text_swap_called, 3}, {text_change_list, 12},
-    {text_drop_result, 3},     {text_change_line, 8}, {text_nest, 1},
-    {text_put_byte, 2},
+    {text_change_number, 14},  {text_change_dim, 12},    {text_change_size, 12},
+    {text_make_dynamic, 8},    {text_change_rank, 6},    {text_change_element, 6},
+    {text_change_elements, 6}, {text_change_type, 6},    {text_change_token, 14},
+    {text_swap_tokens, 4},     {text_swap_called, 3},    {text_change_list, 12},
+    {text_drop_result, 3},     {text_change_line, 8},    {text_nest, 2},
+    {text_put_byte, 2},        {text_change_operand, 8}, {text_change_scalar, 3},
 };
 
 void fuzz_mutate_text(fuzz_file *buf, const fuzz_file *other, uint64_t *state) {
