@@ -125,7 +125,7 @@ static void donation_list_spares(const donation_run *r, const bool *given) {
 
 /* Only for the entry. Without any donation p->over stays NULL, which costs nothing later. */
 void plan_find_donations(plan_build *x) {
-  assert(x->p && x->buffers.n >= x->p->n_arguments);
+  assert(x->p && (x->failed || x->buffers.n >= x->p->n_arguments));
   const ir_config *config = &x->m->config;
   const ir_computation *entry = x->m->entry;
   donation_run r = {.entry = entry, .x = x, .n_results = ir_type_leaves(ir_root(entry)->type)};
