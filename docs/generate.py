@@ -245,7 +245,7 @@ def ffi_header():
         number = int(own or proto)
         numbers[number] = f"  XLAC_FFI_{p[0]} = {number}," + " /* not XLA's */" * bool(own)
     head, rest = text.split("enum {\n  XLAC_FFI_PRED", 1)
-    numbers[max(numbers)] = numbers[max(numbers)].replace(",", "", 1)
+    numbers[max(numbers)] = numbers[max(numbers)].replace(", ", "  ").rstrip(",")  # as clang-format has it
     return head + "enum {\n" + "\n".join(numbers[n] for n in sorted(numbers)) + "\n};" + rest.split("\n};", 1)[1]
 
 

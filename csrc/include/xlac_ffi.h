@@ -64,7 +64,7 @@ enum {
   XLAC_FFI_F4E2M1FN = 32,
   XLAC_FFI_F8E8M0FNU = 33,
   XLAC_FFI_F6E2M3FN = 64, /* not XLA's */
-  XLAC_FFI_F6E3M2FN = 65 /* not XLA's */
+  XLAC_FFI_F6E3M2FN = 65  /* not XLA's */
 };
 
 /* An array, dense, in the layout that the op asks for. Operands are not to be written to. */

@@ -1,6 +1,6 @@
-/* One op against column SHLO of its row of ops.def: counts, attributes, types of operands and results, traits, inferred types, and
- * at last the rule's own function. Each step may rely on those before it. Ops without one are fine: parameters, and
- * dialects that xlac does not know. */
+/* One op against column SHLO of its row of ops.def: counts, attributes, types of operands and results, traits, inferred
+ * types, and at last the rule's own function. Each step may rely on those before it. Ops without one are fine:
+ * parameters, and dialects that xlac does not know. */
 #include <stdio.h>
 
 #include "../sdy/sdy.h"
