@@ -1,3 +1,11 @@
+/* Async chains while a program runs. A start fills a task in the first bytes of its frame and posts it to its
+ * lane; each update posts one more part; the done waits, or runs what no thread has begun by itself
+ * (base_task_help). XLA's async-start, async-update and async-done have the same meaning: an update is where work
+ * may go on, nothing else.
+ *
+ * The frame belongs to the step's buffer, so a task needs no memory of its own. Everything a task touches outlives it,
+ * since the plan keeps the operands, the results and the frame alive until the done. A task has a cpu_run of its
+ * own, with its own error record; it looks at its parent's run only for the wish to stop. */
 #include "async.h"
 
 #include <stdio.h>
@@ -5,6 +13,8 @@
 #include "../interp/blocks.h"
 #include "threaded/list.h"
 
+/* How often a waiting thread looks whether it is interrupted, such as by Ctrl-C in Python: unseen by a user, and
+ * no cost. */
 #define ASYNC_POLL_SECONDS 0.02
 
 static bool task_is_cancelled(const cpu_run *run) {
@@ -15,17 +25,20 @@ static bool task_is_cancelled(const cpu_run *run) {
 
 /* --- the task's side: any thread --- */
 
+/* A run with the task it is for: what task_asked is given as its context. */
 typedef struct task_run {
   cpu_run run;
   const cpu_task *task;
 } task_run;
 
-/* Whoever waits for a task may run it. */
+/* Whether this thread is the one that started the task: whoever waits for a task may run it. */
 static bool task_is_helped(const cpu_task *t) {
   return pthread_equal(pthread_self(), t->owner);
 }
 
-/* Then it is asked as before. */
+/* Whether the task should stop: because a run that it belongs to was cancelled, or because its user wants to
+ * interrupt it. The user's function is called by the user's own thread only: it may need Python's GIL, which a
+ * lane's thread hasn't. */
 static bool task_asked(void *ctx) {
   const task_run *x = ctx;
   const interp_options *outer = &x->task->parent->ctx.options;
@@ -33,7 +46,10 @@ static bool task_asked(void *ctx) {
   return task_is_helped(x->task) && outer->interrupted && outer->interrupted(outer->interrupt_ctx);
 }
 
+/* Makes a run for one part of the task. The tables of the interpreter are set up only where a step needs them,
+ * since that costs more than many tasks do. After success the caller ends them. */
 static int task_begin(task_run *x, cpu_task *t) {
+  assert(t->how && t->parent && t->parent->exe);
   const cpu_start *c = t->how;
   cpu_run *run = &x->run;
   x->task = t;
@@ -52,6 +68,7 @@ static int task_begin(task_run *x, cpu_task *t) {
 
 /* Only share number `part` of the ranges of a step. */
 static int task_run_share(cpu_run *run, const plan_program *p, void *const *pointers, uint32_t part, uint32_t parts) {
+  assert(part < parts);
   run->stop.part = part;
   run->stop.parts = parts;
   base_pool_heed(run->exe->pool, &run->stop);
@@ -61,7 +78,7 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
   return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
 }
 
-/* A start without a program. */
+/* A start without a program of its own: a copy-start is one memcpy a leaf, everything else is the interpreter's. */
 static int task_run_op(cpu_run *run, const cpu_task *t) {
   const plan_step *s = t->start;
   const cpu_start *c = t->how;
@@ -71,6 +88,8 @@ static int task_run_op(cpu_run *run, const cpu_task *t) {
   return 0;
 }
 
+/* Part number `part` of the updates + 1 that there are. A list of n parts is cut at ceil(n * part / parts): every
+ * part of the list is run once, and the last call ends with the last of them. */
 static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
   const plan_step *s = t->start;
   const cpu_start *c = t->how;
@@ -85,6 +104,8 @@ static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
                             (uint32_t)((n * (part + 1) + parts - 1) / parts));
 }
 
+/* The lane's entry point: a cpu_task begins with its base_task. After a part has failed the others do nothing; the
+ * error waits in the task for the done. */
 static void task_run_posted(base_task *base, uint32_t part) {
   cpu_task *t = (cpu_task *)base;
   task_run x;
@@ -102,6 +123,8 @@ static void task_run_posted(base_task *base, uint32_t part) {
 
 /* --- the side of who starts it --- */
 
+/* The table of pointers that the task works with. A nested program has one of its own, behind the task in its
+ * frame; its arguments are the step's inputs, its results the step's outputs. */
 static void task_bind(cpu_task *t, const plan_step *s, void *const *pointers) {
   if (!s->n_nested) {
     t->pointers = pointers;
@@ -118,6 +141,7 @@ static void task_bind(cpu_task *t, const plan_step *s, void *const *pointers) {
   t->pointers = own;
 }
 
+/* The tasks that are started and not done are a doubly linked list, so that a done in any order costs nothing. */
 static void task_link(cpu_run *run, cpu_task *t) {
   t->before = NULL;
   t->after = run->tasks;
@@ -126,11 +150,13 @@ static void task_link(cpu_run *run, cpu_task *t) {
 }
 
 static void task_unlink(cpu_run *run, cpu_task *t) {
+  assert((t->before ? t->before->after : run->tasks) == t);
   *(t->before ? &t->before->after : &run->tasks) = t->after;
   if (t->after) t->after->before = t->before;
 }
 
-/* An error waits for the done, but for a wish to stop. */
+/* Runs the whole task now, on this thread. An error is kept for the done, as it would be if a lane had run it;
+ * only a wish to stop is reported at once. */
 static int task_at_once(cpu_run *run, cpu_task *t) {
   xlac_error *outer = run->ctx.err;
   run->ctx.err = &t->err;
@@ -142,7 +168,9 @@ static int task_at_once(cpu_run *run, cpu_task *t) {
   return t->status;
 }
 
+/* A profile that times single steps wants all work on one thread, and so posts nothing. */
 int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
+  assert(s->kind == PLAN_START && s->chain && s->frame < p->n_buffers);
   const cpu_start *c = cpu_step_code(run->exe, p, s);
   cpu_task *t = pointers[s->frame];
   t->start = s;
@@ -164,7 +192,9 @@ int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, voi
   return 0;
 }
 
+/* The task of the chain that s, an update or a done, belongs to: at the beginning of its start's frame. */
 static cpu_task *task_of(const plan_program *p, const plan_step *s, void *const *pointers) {
+  assert(s->chain && p->steps[s->chain->start].kind == PLAN_START);
   return pointers[p->steps[s->chain->start].frame];
 }
 
@@ -172,6 +202,7 @@ uint32_t cpu_async_serial(const plan_program *p, const plan_step *s, void *const
   return task_of(p, s, pointers)->serial;
 }
 
+/* Work that is in one part was posted whole by the start, and an update of it does nothing. */
 int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   cpu_task *t = task_of(p, s, pointers);
   const cpu_start *c = t->how;
@@ -184,6 +215,8 @@ static int task_interrupted(cpu_run *run, const plan_step *s) {
   return interp_place_error(&run->ctx, s->op, base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
 }
 
+/* Runs the task here if nobody has begun it, else waits in short intervals, so that the wait can be interrupted.
+ * After an interruption the task stays linked: cpu_async_abandon takes it back. */
 static int task_wait(cpu_run *run, const plan_step *s, cpu_task *t) {
   const interp_options *options = &run->ctx.options;
   while (!base_task_help(&t->base) && !base_task_wait(&t->base, ASYNC_POLL_SECONDS))
@@ -204,12 +237,15 @@ static int task_fail(cpu_run *run, const plan_step *s, const cpu_task *t) {
   return t->status;
 }
 
+/* The results are complete after this, or the call fails with the task's own error. */
 int cpu_async_done(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   cpu_task *t = task_of(p, s, pointers);
   if (t->posted) TRY(task_wait(run, s, t));
   return t->status ? task_fail(run, s, t) : 0;
 }
 
+/* Sets the flag before it takes tasks back: parts that are running see it and end early, and only those are waited
+ * for. */
 void cpu_async_abandon(cpu_run *run) {
   atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
   for (cpu_task *t = run->tasks; t; t = t->after) base_task_cancel(&t->base);

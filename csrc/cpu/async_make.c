@@ -8,6 +8,7 @@
 
 enum { START_ENOUGH = 1 << 14 /* elements: some microseconds */ };
 
+/* A program with async starts of its own can't be cut: a done would look for a task that another part has started. */
 static bool start_has_starts(const plan_program *p) {
   for (uint32_t i = 0; i < p->n_steps; i++)
     if (p->steps[i].kind == PLAN_START) return true;
@@ -23,6 +24,8 @@ static bool start_is_divisible(const cpu_executable *exe, const plan_program *p)
   return s->kind == PLAN_KERNEL && cpu_vm_is_divisible(cpu_step_code(exe, p, s));
 }
 
+/* How the chain's updates share the work, from the finest that is possible: ranges of one step, parts of a list,
+ * or none. */
 static cpu_cut start_cut(const cpu_executable *exe, const plan_step *s) {
   if (!s->n_nested || !s->chain->updates || s->chain->over) return CPU_CUT_NOT; /* a part may be begun twice */
   const plan_program *p = s->nested[0];
@@ -30,19 +33,21 @@ static cpu_cut start_cut(const cpu_executable *exe, const plan_step *s) {
   return cpu_code_of(exe, p)->list->n_parts > 1 && !start_has_starts(p) ? CPU_CUT_LIST : CPU_CUT_NOT;
 }
 
-/* The lane of that execution thread, else the next of those for all others. */
+/* The lane of that execution thread, else the next of those for all others, in turn. */
 static cpu_lane *start_lane(cpu_executable *exe, const char *thread) {
   uint32_t others = 0;
   for (uint32_t i = 0; i < exe->n_lanes; i++) {
     if (strcmp(exe->lanes[i].thread, thread) == 0) return &exe->lanes[i];
     others += !exe->lanes[i].thread[0];
   }
+  assert(others > 0 && "start_open_lanes made one for all threads without a name");
   uint32_t turn = exe->next_lane++ % others;
   for (cpu_lane *l = exe->lanes;; l++)
     if (!l->thread[0] && turn-- == 0) return l;
 }
 
-/* As the options say, and one for all threads that they don't name. */
+/* The executable's lanes: as the options say, and one for all threads that they don't name. Only described here; a lane
+ * is opened when a start first gets it (start_lane_open). */
 static int start_open_lanes(cpu_executable *exe, const rt_build_options *options, xlac_error *err) {
   bool others = false;
   exe->lanes = BASE_ARRAY(&exe->arena, cpu_lane, (size_t)options->n_lanes + 1);
@@ -72,6 +77,8 @@ static uint64_t start_bytes(const plan_program *p, const plan_step *s) {
   return sum;
 }
 
+/* Elements or bytes, roughly. A generic start without a program runs a computation by the interpreter: no bound is
+ * known. */
 static uint64_t start_work(const plan_program *p, const plan_step *s) {
   if (s->n_nested) return cpu_program_work(s->nested[0]);
   return s->op->opcode == IR_OP_ASYNC_START ? UINT64_MAX : start_bytes(p, s);
@@ -86,6 +93,8 @@ static int start_note_bytes(cpu_executable *exe, const plan_program *p, const pl
   return 0;
 }
 
+/* Starts with less work than an option says run where they are: handing a task to another thread takes
+ * microseconds. */
 int cpu_start_make(cpu_executable *exe, const rt_build_options *options, const plan_program *p, const plan_step *s,
                    const cpu_start **out, xlac_error *err) {
   cpu_start *c = BASE_NEW(&exe->arena, cpu_start);

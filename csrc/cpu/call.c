@@ -1,11 +1,14 @@
-/* The door: arguments checked and taken apart into leaves, results made. */
+/* The CPU's side of a call. cpu_call works on bare pointers, one a leaf, as the API and the Python extension have
+ * them; cpu_call_values works on the interpreter's values, and makes its result. Both may run on any number of
+ * threads at once: the executable is immutable, and what a call changes is in its cpu_run and its frame. */
 #include "../interp/device.h"
 #include "linalg/lapack.h"
 #include "run.h"
 
 /* --- one call on bare memory --- */
 
-/* Results in the memory of arguments, and all that was copied. */
+/* Tells the executable's owner what was copied, and which results lie in the memory of arguments. Nothing where
+ * all is 0. */
 static void call_count(cpu_run *run) {
   const plan_program *p = cpu_plan_of(run->exe);
   rt_tally *t = &run->tally;
@@ -20,13 +23,17 @@ static void call_count(cpu_run *run) {
   if (t->copies | t->protecting | t->reused) run->exe->count(run->exe->count_ctx, t);
 }
 
+/* NumPy may hand over arrays at any address; kernels need the alignment of C for the element, of its part for
+ * complex. */
 static bool call_is_misaligned(const ir_type *t, const void *p) {
   if (!ir_is_tensor(t)) return false;
   const base_dtype_info *d = base_dtype_of((base_dtype)t->dtype);
   return (uintptr_t)p % (d->kind == BASE_KIND_COMPLEX ? d->bytes / 2u : d->bytes) != 0;
 }
 
-/* Whether an argument may be one that kernels can't read as it is. */
+/* Whether an argument may be one that kernels can't read as it is: misaligned, or of a type whose bytes have spare
+ * bits (a pred that is neither 0 nor 1, an s4 with something in its upper half). The second is a fact of the
+ * program's types. */
 static bool call_is_suspect(const cpu_executable *exe, void *const *arguments) {
   bool suspect = exe->needs_care;
   for (uint32_t i = 0; i < exe->base.n_arguments; i++)
@@ -40,14 +47,15 @@ typedef struct call_copies {
   void **pointers;
 } call_copies;
 
-/* Also what was made in part. */
+/* Frees the copies, also those of a list that was made in part only. */
 static void call_drop_copies(const cpu_run *run, call_copies *c) {
   for (uint32_t i = 0; c->values && i < run->exe->base.n_arguments && c->values[i]; i++) interp_release(c->values[i]);
   base_free(run->exe->alloc, c->values);
   base_free(run->exe->alloc, c->pointers);
 }
 
-/* NULL when out of memory, or interrupted. */
+/* A value that kernels can read, for one argument: a copy where something is wrong with it, else the memory as it
+ * is. NULL when out of memory, or interrupted. */
 static interp_value *call_clean(cpu_run *run, const ir_type *t, void *argument) {
   interp_value *v = ir_is_tensor(t) ? interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, argument, NULL, NULL)
                                     : interp_token(&run->ctx);
@@ -56,7 +64,9 @@ static interp_value *call_clean(cpu_run *run, const ir_type *t, void *argument) 
   return clean;
 }
 
+/* After a failure what was made is still in c, for call_drop_copies. */
 static int call_make_copies(cpu_run *run, void *const *arguments, call_copies *c) {
+  assert(!c->values && !c->pointers);
   const rt_executable *exe = &run->exe->base;
   size_t n = exe->n_arguments + (size_t)1;
   c->values = base_malloc(run->exe->alloc, n * sizeof *c->values);
@@ -71,7 +81,8 @@ static int call_make_copies(cpu_run *run, void *const *arguments, call_copies *c
   return 0;
 }
 
-/* Natives are those of the executable, whose library may be another one than that of the caller's other programs. */
+/* The interpreter's options of a call. Natives are those of the executable, whose library may be another one than
+ * that of the caller's other programs. */
 static void call_set_options(const cpu_executable *exe, const rt_call_options *options, interp_options *out) {
   interp_read_call_options(out, options);
   out->alloc = exe->alloc;
@@ -79,7 +90,8 @@ static void call_set_options(const cpu_executable *exe, const rt_call_options *o
   out->natives_ctx = exe->blas;
 }
 
-/* The interpreter's tables only where some step needs them. */
+/* The call's context. The interpreter's tables are made only where some step needs them: they cost more than a
+ * small program. */
 static int call_begin(cpu_run *run, const rt_call_options *options, xlac_error *err) {
   if (!run->exe->needs_interpreter) {
     memset(&run->ctx, 0, sizeof run->ctx);
@@ -100,6 +112,7 @@ static int call_begin_trace(cpu_run *run, const rt_trace *trace, cpu_profile *pr
   return 0;
 }
 
+/* Writes the profile of a call that succeeded. Of one that failed there is nothing to be said. */
 static void call_end_trace(cpu_run *run, const rt_trace *trace, cpu_profile *profile, int status) {
   profile->ran = run->ran;
   if (status == 0) cpu_profile_put(profile, trace->json);
@@ -150,8 +163,9 @@ static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leave
   return true;
 }
 
-/* An array on a block of the host's. */
+/* An array on a recycled block of the host's, which goes back there with the last reference to the value. */
 static interp_value *call_new_array(const cpu_executable *exe, const ir_type *t) {
+  assert(ir_is_tensor(t));
   int64_t bytes = ir_type_bytes(t);
   void *block = base_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
   if (!block) return NULL;
@@ -173,7 +187,7 @@ static interp_value *call_new_value(const cpu_executable *exe, interp_ctx *ctx, 
   return v;
 }
 
-/* Into the arrays of `result`, which has the root's type. */
+/* Runs the call on the arrays of `args` and into those of `result`, which has the root's type. */
 static int call_values(const cpu_executable *exe, const rt_call_options *options, uint32_t n, interp_value *const *args,
                        interp_value *result, const rt_trace *trace, xlac_error *err) {
   call_leaves arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
@@ -188,7 +202,7 @@ static int call_values(const cpu_executable *exe, const rt_call_options *options
   return status;
 }
 
-/* The result is made first: a call writes to memory that is there. */
+/* The result is made first: a call writes to memory that is there. On failure *out is left as it was. */
 int cpu_call_values(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
                     interp_value **out, const rt_trace *trace, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;

@@ -8,11 +8,13 @@
 #include "../include/xlac_ffi.h"
 #include "own_calls.h"
 
+/* One call. Rows are independent, and are shared between threads; starts[i] .. starts[i + 1] are row i's values. */
 typedef struct csr_job {
   const xlac_ffi_buffer *values, *starts, *columns, *dense, *result;
   int64_t n; /* columns of the dense matrix */
 } csr_job;
 
+/* Element i of a list of s32 or s64 numbers. */
 static int64_t csr_index(const xlac_ffi_buffer *b, int64_t i) {
   return b->dtype == XLAC_FFI_S32 ? ((const int32_t *)b->data)[i] : ((const int64_t *)b->data)[i];
 }
@@ -39,8 +41,10 @@ CSR_ROWS(s32, uint32_t)
 CSR_ROWS(s64, uint64_t)
 #undef CSR_ROWS
 
+/* Rows begin .. end of the product, for one element type. */
 typedef void csr_rows_fn(const csr_job *j, uint64_t begin, uint64_t end);
 
+/* NULL: there is no such product. Signed integers go by the unsigned loops, which have the same bits. */
 static csr_rows_fn *csr_rows_of(uint32_t dtype) {
   static const struct {
     uint32_t dtype;
@@ -52,11 +56,14 @@ static csr_rows_fn *csr_rows_of(uint32_t dtype) {
   return NULL;
 }
 
+/* For parallel_for. */
 static void csr_range(void *ctx, uint64_t begin, uint64_t end) {
+  assert(begin <= end && csr_rows_of(((const csr_job *)ctx)->values->dtype));
   const csr_job *j = ctx;
   csr_rows_of(j->values->dtype)(j, begin, end);
 }
 
+/* Everything that can be said from types and layouts alone. */
 static int csr_check_shapes(xlac_ffi_frame *f) {
   if (f->n_operands != 4 || f->n_results != 1) return f->fail(f, "%s takes 4 operands and gives 1 result", f->target);
   const xlac_ffi_buffer *v = &f->operands[0], *s = &f->operands[1], *c = &f->operands[2], *d = &f->operands[3];
@@ -78,6 +85,7 @@ static int csr_check_shapes(xlac_ffi_frame *f) {
 
 /* Numbers that would lead outside are an error here; jaxlib reads what is there. */
 static int csr_check_indices(xlac_ffi_frame *f, const csr_job *j) {
+  assert(j->starts->dims[0] == j->result->dims[0] + 1 && "csr_check_shapes has seen it");
   int64_t n = j->values->dims[0], rows = j->result->dims[0], at = csr_index(j->starts, 0);
   if (at < 0) return f->fail(f, "row 0 begins at %lld", (long long)at);
   for (int64_t i = 0; i < rows; i++) {

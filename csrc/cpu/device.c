@@ -1,3 +1,5 @@
+/* The CPU's row of the device table: memory, statistics and queues are those of any host device (runtime/host.h),
+ * and builds are this folder's own. */
 #include "device.h"
 
 #include "executable.h"

@@ -4,7 +4,8 @@
 #include "../interp/sizes.h"
 #include "routine.h"
 
-/* A value of type t whose arrays are the step's buffers from *at on. */
+/* A value of type t whose arrays are the step's buffers from *at on, one a leaf; tokens have a buffer, too. NULL
+ * when out of memory. */
 static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t *ids, void *const *pointers,
                                uint32_t *at) {
   if (ir_is_token(t)) {
@@ -22,6 +23,7 @@ static interp_value *eval_wrap(interp_ctx *ctx, const ir_type *t, const uint32_t
   return v;
 }
 
+/* The reverse of eval_wrap: copies the arrays of v, which may be views of other memory, into the step's buffers. */
 static int eval_unwrap(interp_ctx *ctx, const interp_value *v, const uint32_t *ids, void *const *pointers,
                        uint32_t *at) {
   if (v->kind == INTERP_TUPLE) {
@@ -32,7 +34,10 @@ static int eval_unwrap(interp_ctx *ctx, const interp_value *v, const uint32_t *i
   return v->kind == INTERP_ARRAY && v->data != to ? interp_copy_bytes(ctx, to, v->data, interp_bytes(v)) : 0;
 }
 
+/* Runs the op's evaluator and puts what it gives into the step's outputs. `dying` tells the evaluator that it may
+ * reuse the memory of operand 0. */
 static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
+  assert(interp_table[s->op->opcode]);
   interp_ctx *ctx = &run->ctx;
   interp_value *result = NULL;
   uint32_t at = 0;
@@ -49,7 +54,8 @@ static int eval_op(cpu_run *run, const plan_step *s, interp_value **operands, vo
   return status ? interp_place_error(ctx, s->op, status) : 0;
 }
 
-/* What the done of s gives. */
+/* What the done of s gives. Evaluators of starts give all that HLO's start has: copy-start (destination, source,
+ * context), all-gather-start and collective-permute-start (operand, result), all-reduce-start just the result. */
 static int eval_started(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers) {
   const ir_op *op = s->op;
   interp_value *all = NULL, *result = NULL;
@@ -72,7 +78,7 @@ static int eval_started(cpu_run *run, const plan_step *s, interp_value **operand
 
 typedef int eval_fn(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers);
 
-/* Operands as values, for fn. */
+/* Calls fn with the step's operands as values, which are lent: the arrays stay the plan's. */
 static int eval_with(cpu_run *run, const plan_step *s, void *const *pointers, eval_fn *fn) {
   interp_value *few[16], **operands = few;
   uint32_t n = s->op->n_operands, at = 0, made = 0;
@@ -80,6 +86,7 @@ static int eval_with(cpu_run *run, const plan_step *s, void *const *pointers, ev
     return base_oom(run->ctx.err, "an op's operands");
   while (made < n && (operands[made] = eval_wrap(&run->ctx, ir_operand_type(s->op, made), s->in, pointers, &at)))
     made++;
+  assert(at <= s->n_in);
   int status = made == n ? fn(run, s, operands, pointers) : base_oom(run->ctx.err, "an op's operands");
   for (uint32_t i = 0; i < made; i++) interp_release(operands[i]);
   if (operands != few) base_free(run->exe->alloc, operands);
@@ -90,6 +97,7 @@ int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers) 
   return eval_with(run, s, pointers, eval_started);
 }
 
+/* Ops that have no evaluator are errors of the program, found when it runs. */
 int cpu_run_eval(cpu_run *run, const plan_step *s, void *const *pointers) {
   if (!interp_table[s->op->opcode])
     return interp_fail(&run->ctx, s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op->opcode));

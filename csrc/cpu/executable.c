@@ -1,4 +1,6 @@
-/* Executables: what compilation leaves. */
+/* Builds and executables. A build (rt_build) is what rt_device gives while a plan is being made: its plan_target
+ * calls cpu_prepare for each op with an algorithm of its own. Finishing it turns each kernel of the plan into a
+ * cpu_vm, each program into a list (threaded/list.h), and gives the executable, which is immutable from then on. */
 #include "async.h"
 #include "threaded/list.h"
 #include "routine.h"
@@ -8,6 +10,7 @@ const plan_device cpu_plan_device = {.buffer_bytes = sizeof(void *), .task_bytes
 static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p, bool body,
                             xlac_error *err);
 
+/* A copy-start is a memcpy; any other start without a program is evaluated. */
 bool cpu_start_needs_interpreter(const plan_step *s) {
   if (s->n_nested) return cpu_program_needs_interpreter(s->nested[0]);
   return s->op->opcode != IR_OP_COPY_START;
@@ -24,9 +27,12 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
+/* What the step has in cpu_code.steps: a cpu_vm of a kernel, a cpu_start of an async start, NULL of all others.
+ * Nested programs come first, since a start looks at the list of the program it runs. */
 static int executable_ready_step(cpu_executable *exe, const rt_build_options *options, const plan_program *p,
                                  uint32_t step, xlac_error *err) {
   const plan_step *s = &p->steps[step];
+  assert(step < p->n_steps && s->kind <= PLAN_DONE);
   cpu_vm *vm = NULL;
   const cpu_start *start = NULL;
   if (s->kind == PLAN_KERNEL) TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
@@ -42,6 +48,7 @@ static int executable_ready(cpu_executable *exe, const rt_build_options *options
                             xlac_error *err) {
   cpu_code *code = &exe->codes[p->number];
   assert(!p->interpreted && "such steps are routines");
+  assert(p->number < cpu_plan_of(exe)->n_programs);
   if (code->list) return 0;
   code->steps = BASE_ARRAY(&exe->arena, const void *, (size_t)p->n_steps + 1);
   if (!code->steps) return base_oom(err, "an executable");
@@ -49,6 +56,7 @@ static int executable_ready(cpu_executable *exe, const rt_build_options *options
   return cpu_list_make(exe, p, body, &code->list, err);
 }
 
+/* Saturates: UINT64_MAX means that nobody knows. */
 static uint64_t executable_add(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -92,6 +100,7 @@ static void build_free(cpu_build *b) {
   base_free(b->exe->alloc, b);
 }
 
+/* For a build that is given up, before or after a failure. */
 static void cpu_build_abandon(rt_build *base) {
   cpu_build *b = (cpu_build *)base;
   cpu_executable *exe = b->exe;
@@ -107,6 +116,7 @@ static bool executable_lane(const rt_executable *base, uint32_t index, xlac_lane
   return true;
 }
 
+/* "" until something has opened a BLAS. */
 static const char *executable_library(const rt_executable *base) {
   return cpu_blas_describe(cpu_blas_lazy_opened(((const cpu_executable *)base)->blas));
 }
@@ -118,6 +128,7 @@ static const rt_executable_vtable cpu_executable_vtable = {.destroy = cpu_execut
                                                            .library = executable_library,
                                                            .print = cpu_executable_print};
 
+/* Kernels, lists and lanes lie in the arena; the module goes last, since they refer to its ops. */
 void cpu_executable_destroy(rt_executable *base) {
   cpu_executable *exe = (cpu_executable *)base;
   cpu_blas_lazy_destroy(exe->blas);
@@ -165,7 +176,9 @@ static int build_check(const plan_program *plan, xlac_error *err) {
                    plan->computation->name->s);
 }
 
-/* Where the plan is somebody else's, its routines are prepared now. */
+/* The end of a build, whether it succeeds or not: b is freed, and on failure the executable with it. `owned` is
+ * the module where the executable is to keep it. Where the plan is somebody else's (owned is NULL), its routines
+ * are prepared now, and must be those that it was planned with. */
 static int cpu_build_finish(rt_build *base, ir_module *owned, const ir_module *m, const plan_program *plan,
                             rt_executable **out, xlac_error *err) {
   cpu_build *b = (cpu_build *)base;

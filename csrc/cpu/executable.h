@@ -7,6 +7,7 @@
 #include "gemm/blas.h"
 #include "vm/vm.h"
 
+/* Defined in run.h, for the files of this folder. */
 typedef struct cpu_executable cpu_executable;
 
 /* What the CPU keeps in frames. */
@@ -20,14 +21,21 @@ void cpu_executable_destroy(rt_executable *exe);
 uint64_t cpu_program_work(const plan_program *p);
 /* Whether some step is evaluated by the interpreter. */
 bool cpu_program_needs_interpreter(const plan_program *p);
+/* The same of one async start. */
 bool cpu_start_needs_interpreter(const plan_step *s);
 
 /* --- print.c --- */
+/* Appends what runs as what, one line a step or unit, to `out`. Fails only when out of memory. */
 int cpu_executable_print(const rt_executable *exe, base_text *out, xlac_error *err);
 
 /* --- call.c: the table's functions for calls --- */
+/* arguments, results: a pointer to dense memory a leaf, in the order of the entry's parameters and of its root.
+ * Arguments may be misaligned; results must not overlap, but for those that lie in an argument which is given
+ * away. trace: NULL, or what the caller wants to know of the call. Thread-safe. Errors: what steps report,
+ * INTERRUPTED, OUT_OF_MEMORY. */
 int cpu_call(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,
              const rt_trace *trace, xlac_error *err);
+/* The same on values of the interpreter's. *out is a new reference. */
 int cpu_call_values(const rt_executable *exe, const rt_call_options *options, uint32_t n_args,
                     interp_value *const *args, interp_value **out, const rt_trace *trace, xlac_error *err);
 

@@ -1,4 +1,6 @@
-/* map: a computation on scalars for each place of its arrays, in lanes. Scalars beside arrays are repeated. */
+/* map: a computation on scalars for each element of its arrays, in lanes: `map(x, y), to_apply=f` is f(x[i], y[i])
+ * for all i. Operands that are scalars beside arrays
+ * are repeated for a block of lanes once, and then read by every block. */
 #include "body/body_share.h"
 
 enum { MAPR_RANGE = 1 << 13, MAPR_POLL = 1 << 16 };
@@ -10,17 +12,20 @@ typedef struct mapr_data {
   uint32_t repeats_from; /* in a range's memory: a block of lanes of each such operand */
 } mapr_data;
 
+/* One run, as ranges see it. */
 typedef struct mapr_work {
   const mapr_data *x;
   const cpu_routine_run *r;
 } mapr_work;
 
+/* Of one operand's block; rounded to whole cache lines. */
 static int64_t mapr_repeat_bytes(const cpu_body *b) {
   return ((int64_t)b->lanes * CPU_BODY_SLOT + 63) & ~INT64_C(63);
 }
 
 /* Each scalar, as often as there are lanes. */
 static void mapr_repeat(const mapr_work *w, char *memory, const void **in) {
+  assert(w->x->scalars && w->x->body->lanes > 0);
   const cpu_body *b = w->x->body;
   for (uint32_t i = 0; i < b->n_params; i++) {
     if (!w->x->scalars[i]) continue;
@@ -30,6 +35,7 @@ static void mapr_repeat(const mapr_work *w, char *memory, const void **in) {
   }
 }
 
+/* Elements begin .. end, in blocks that are no longer than the time between two looks at whether to stop. */
 static void mapr_range(void *ctx, size_t begin, size_t end) {
   const mapr_work *w = ctx;
   const cpu_body *b = w->x->body;
@@ -55,6 +61,7 @@ static int mapr_run(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Whether the body takes and gives just what the arrays hold: the interpreter converts, this doesn't. */
 static bool mapr_types(const ir_op *op, const cpu_body *b) {
   if (b->n_params != op->n_operands || b->n_params > 256 || b->n_outs != 1 || !ir_is_tensor(op->type)) return false;
   for (uint32_t i = 0; i < b->n_params; i++)
@@ -76,6 +83,7 @@ static int mapr_scalars(const cpu_prepare_run *x, uint32_t *n, const bool **out)
   return 0;
 }
 
+/* Left to the interpreter where the computation is no list of elementwise ops (body/body.h). */
 int cpu_prepare_map(cpu_prepare_run *x) {
   const cpu_body *body = NULL;
   TRY(cpu_body_make(x->op->called[0], x->arena, &body, x->err));

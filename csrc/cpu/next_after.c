@@ -1,4 +1,4 @@
-/* chlo.next_after: the neighbour of each element towards another. */
+/* chlo.next_after: the next number of x's type after each x, towards y, bit by bit as the interpreter has it. */
 #include "../interp/eval/next_after.h"
 #include "routine.h"
 
@@ -10,7 +10,9 @@ typedef struct nexta_work {
   char *to;
 } nexta_work;
 
+/* For base_parallel_for: elements begin .. end. */
 static void nexta_range(void *ctx, size_t begin, size_t end) {
+  assert(begin <= end && base_dtype_is_float(((const nexta_work *)ctx)->t));
   const nexta_work *w = ctx;
   size_t at = begin * base_dtype_bytes(w->t);
   interp_next_after(w->t, (int64_t)(end - begin), w->x + at, w->y + at, w->to + at);

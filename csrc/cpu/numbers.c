@@ -11,13 +11,16 @@ static int numbers_partition(const cpu_routine_run *r) {
   return 0;
 }
 
+/* The extent was known when the program was planned: types here are static. */
 static int numbers_size(const cpu_routine_run *r) {
   const int64_t *size = r->data;
   base_store_i64((base_dtype)r->step->op->type->dtype, r->out[0], *size);
   return 0;
 }
 
+/* replica-id and partition-id depend on the call's options, so they are read when the step runs. */
 int cpu_prepare_number(cpu_prepare_run *x) {
+  assert(ir_is_tensor(x->op->type));
   const ir_op *op = x->op;
   x->out->name = "number";
   x->out->work = 1;

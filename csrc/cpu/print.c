@@ -51,6 +51,7 @@ static void exeput_part(base_text *out, const cpu_executable *exe, const plan_pr
   if (part->step) exeput_step(out, exe, p, part->step);
 }
 
+/* A program that the interpreter runs has no list, and so only its first line. */
 static void exeput_program(base_text *out, const cpu_executable *exe, const plan_program *p) {
   const cpu_list *l = cpu_code_of(exe, p)->list;
   assert(p->number < cpu_plan_of(exe)->n_programs);

@@ -1,7 +1,11 @@
+/* Times of steps. Totals by step are kept for the whole run, single events only up to CPU_PROFILE_EVENTS, so that
+ * a loop of millions of trips can't fill the memory. Lanes' threads add to one profile, so all that changes is
+ * under its lock. */
 #include "threaded/list.h"
 
 #include <time.h>
 
+/* In seconds; monotonic, with nanoseconds in the last digits of the double. */
 static double profile_clock(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -12,6 +16,7 @@ double cpu_profile_now(const cpu_profile *x) {
   return profile_clock() - x->start;
 }
 
+/* Totals lie in two arrays over the steps of all programs: those of program i begin at first[i]. */
 int cpu_profile_begin(cpu_profile *x, base_alloc alloc, const cpu_executable *exe, bool lanes, xlac_error *err) {
   *x = (cpu_profile){.alloc = alloc, .exe = exe, .lanes = lanes};
   pthread_mutex_init(&x->lock, NULL);
@@ -50,6 +55,7 @@ static uint32_t profile_program(cpu_profile *x, const plan_program *p) {
   return x->last;
 }
 
+/* Room for one more event; false where there are enough, or out of memory: both only cut the list of events. */
 static bool profile_room(cpu_profile *x) {
   void *events = x->events;
   if (x->n_events >= CPU_PROFILE_EVENTS) return false;
@@ -59,7 +65,9 @@ static bool profile_room(cpu_profile *x) {
   return true;
 }
 
+/* The time of an async task counts as an event alone: its start's total is the time that the caller spent in it. */
 void cpu_profile_add(cpu_profile *x, const plan_program *p, const plan_step *s, cpu_event e) {
+  assert(s >= p->steps && s < p->steps + p->n_steps);
   e.seconds = cpu_profile_now(x) - e.start;
   pthread_mutex_lock(&x->lock);
   e.program = profile_program(x, p);
@@ -93,7 +101,8 @@ static void profile_put_unit(base_text *out, bool *first, uint32_t program, uint
   *first = false;
 }
 
-/* What runs as one though it is several steps, or is none by itself. */
+/* What runs as one though it is several steps, or is none by itself: [program, first step, steps, "list" or
+ * "group"]. */
 static void profile_put_units(const cpu_profile *x, base_text *out) {
   bool first = true;
   BASE_PUT(out, ", \"units\": [");
@@ -116,6 +125,7 @@ static void profile_put_head(const cpu_profile *x, base_text *out) {
   base_putf(out, ", \"lists\": %llu, \"loops\": %llu}", (unsigned long long)r->lists, (unsigned long long)r->loops);
 }
 
+/* JSON by hand: there are numbers and fixed words in it, nothing that would have to be escaped. */
 void cpu_profile_put(const cpu_profile *x, base_text *out) {
   bool first = true;
   profile_put_head(x, out);

@@ -1,3 +1,5 @@
+/* Which file's algorithm runs an op, by opcode. NULL in the table, or a file that finds a form it doesn't know,
+ * means the interpreter's evaluator (eval.c): every op has some way to run. */
 #include "routine.h"
 
 cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
@@ -41,6 +43,7 @@ static bool routine_is_stoppable(const ir_op *op) {
   return op->opcode != IR_OP_CUSTOM_CALL; /* whose file says */
 }
 
+/* Called in the order of the routines' numbers, so that routines.items[number] is what belongs to a step. */
 int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) {
   cpu_prepare_options *options = ctx;
   cpu_prepare_run x = {.options = options, .op = op, .arena = options->arena, .out = out, .err = err};
@@ -60,6 +63,7 @@ static bool routine_fits(const plan_routine *now, const plan_routine *planned) {
          now->divisible >= planned->divisible && now->calls <= planned->calls;
 }
 
+/* A plan that was made for another executable may be used again: what its routines need may differ by now. */
 static int routine_prepare_again(const plan_step *s, cpu_prepare_options *options, xlac_error *err) {
   plan_routine now = {.number = s->routine->number};
   TRY(cpu_prepare(options, s->op, &now, err));
@@ -97,11 +101,13 @@ int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_e
   return status;
 }
 
+/* Gathers the step's pointers, on the stack where they are few, and calls the routine. */
 int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers) {
   const cpu_routine *code = &run->exe->routines.items[s->routine->number];
   size_t n = (size_t)s->n_in + s->n_out;
   void *few[32], **all = few;
   if (n > 32 && !(all = base_malloc(run->exe->alloc, n * sizeof *all))) return base_oom(run->ctx.err, "a step");
+  assert(s->routine->number < run->exe->routines.n && code->run);
   for (uint32_t i = 0; i < s->n_in; i++) all[i] = pointers[s->in[i]];
   for (uint32_t i = 0; i < s->n_out; i++) all[s->n_in + i] = pointers[s->out[i]];
   cpu_routine_run r = {.run = run,

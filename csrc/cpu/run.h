@@ -4,6 +4,7 @@
 
 #include "profile.h"
 
+/* A lane of the executable's, for async starts. */
 typedef struct cpu_lane {
   const char *thread; /* of execution; "": of any that has no lane of its own */
   uint32_t threads;
@@ -26,6 +27,7 @@ typedef struct cpu_routine {
 } cpu_routine;
 BASE_VEC(cpu_routines, cpu_routine);
 
+/* Immutable once it is built, but for what has a lock of its own (the BLAS that is opened late, the pool, lanes). */
 struct cpu_executable {
   rt_executable base; /* base.plan is the program */
   ir_module *owned;   /* the module, or NULL where it is somebody else's */
@@ -45,7 +47,8 @@ struct cpu_executable {
   void *count_ctx;
 };
 
-/* One call. */
+/* One call, or one part of an async task: all that changes while a program runs, but for its frame. On the stack
+ * of the thread that runs it; other threads see it through a pool's ranges and through tasks. */
 typedef struct cpu_run cpu_run;
 struct cpu_run {
   const cpu_executable *exe;
@@ -61,6 +64,7 @@ struct cpu_run {
   atomic_bool cancelled;  /* what it has started shall stop */
 };
 
+/* The plan of the entry, which is program number 0. */
 static inline const plan_program *cpu_plan_of(const cpu_executable *exe) {
   return exe->base.plan;
 }
@@ -71,6 +75,7 @@ static inline const cpu_blas *cpu_executable_blas(const cpu_executable *exe) {
 static inline const cpu_code *cpu_code_of(const cpu_executable *exe, const plan_program *p) {
   return &exe->codes[p->number];
 }
+/* What was made of step s of p: see cpu_code. */
 static inline const void *cpu_step_code(const cpu_executable *exe, const plan_program *p, const plan_step *s) {
   return exe->codes[p->number].steps[s - p->steps];
 }

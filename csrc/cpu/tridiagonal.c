@@ -8,6 +8,7 @@
 #include "linalg/lapack_inside.h"
 #include "own_calls.h"
 
+/* One call: `batch` systems of n equations and k right sides each, which are independent of each other. */
 typedef struct tridiagonal_job {
   xlac_ffi_frame *frame;
   int64_t batch, n, k;
@@ -51,7 +52,10 @@ typedef struct tridiagonal_job {
 #define TD_EPSILON DBL_EPSILON
 #include "tridiagonal_loops.h"
 
+/* Systems begin .. end, one after another in the same memory: U's three diagonals. Out of memory is noted for the
+ * end, since ranges can't fail. */
 static void tridiagonal_range(void *ctx, uint64_t begin, uint64_t end) {
+  assert(begin <= end);
   tridiagonal_job *j = ctx;
   char *memory = j->frame->allocate(j->frame, (uint64_t)j->n * 3 * j->element);
   if (!memory) {
@@ -85,6 +89,7 @@ static bool tridiagonal_is_row_major(const xlac_ffi_buffer *b) {
   return true;
 }
 
+/* Types, shapes and layouts. jaxlib asks for column-major right sides, as LAPACK has them. */
 static int tridiagonal_check(xlac_ffi_frame *f) {
   if (f->n_operands != 4 || f->n_results != 1) return f->fail(f, "%s takes 4 operands and gives 1 result", f->target);
   const xlac_ffi_buffer *d = &f->operands[1], *b = &f->operands[3], *x = &f->results[0];
@@ -112,6 +117,7 @@ int cpu_own_tridiagonal(xlac_ffi_frame *frame) {
   for (uint32_t i = 0; i + 2 < b->rank; i++) j.batch *= b->dims[i];
   j.element = (size_t)(b->bytes / (uint64_t)b->count);
   atomic_init(&j.failed, false);
+  assert(j.n > 0 && j.k > 0);
   uint64_t grain = (uint64_t)(1 + (1 << 14) / (j.n * (j.k + 8)));
   frame->parallel_for(frame, (uint64_t)j.batch, grain, tridiagonal_range, &j);
   return atomic_load(&j.failed) ? frame->fail(frame, "out of memory for the factors of a tridiagonal matrix") : 0;

@@ -33,6 +33,8 @@ static void TD_NAME(take_exchanged)(const TD_NAME(system) * s, int64_t i, TD_NUM
   }
 }
 
+/* Row i + 1 becomes the pivot row, and what was row i, less a multiple of it, is row i + 1: U gets a second
+ * diagonal there. */
 static void TD_NAME(exchange)(const TD_NAME(system) * s, int64_t i) {
   TD_NUMBER *u = s->u[i].at, *next = s->u[i + 1].at;
   const TD_NUMBER factor = u[0] / s->below[i + 1], old = u[1];
@@ -46,6 +48,7 @@ static void TD_NAME(exchange)(const TD_NAME(system) * s, int64_t i) {
   TD_NAME(take_exchanged)(s, i, factor);
 }
 
+/* Without an exchange: row i stays the pivot row. */
 static void TD_NAME(eliminate)(const TD_NAME(system) * s, int64_t i) {
   TD_NUMBER *u = s->u[i].at, *next = s->u[i + 1].at;
   const TD_NUMBER factor = s->below[i + 1] / u[0];
@@ -107,6 +110,8 @@ static TD_NUMBER TD_NAME(pivot)(const TD_NAME(system) * s, int64_t i, TD_NUMBER 
   return pivot;
 }
 
+/* Factors, then substitutes backwards. One right side of one equation is divided, all others are multiplied with
+ * the inverse pivot. */
 static void TD_NAME(solve)(const TD_NAME(system) * s) {
   const TD_REAL perturb = TD_EPSILON * TD_NAME(factor)(s);
   for (int64_t i = s->n - 1; i >= 0; i--) {
@@ -123,6 +128,7 @@ static void TD_NAME(solve)(const TD_NAME(system) * s) {
   }
 }
 
+/* Systems begin .. end of the batch. memory: n rows of U. */
 static void TD_NAME(items)(const tridiagonal_job *j, char *memory, uint64_t begin, uint64_t end) {
   TD_NAME(system) s = {.n = j->n, .k = j->k, .u = (TD_NAME(row) *)(void *)memory};
   for (uint64_t i = begin; i < end; i++) {

@@ -1,5 +1,14 @@
 /* From a computation to a list of ops on lanes: calls and tuples are gone, a branch is a select of what both sides
- * give. */
+ * give.
+ *
+ *    %less (p0: f32[], p1: f32[], p2: s32[], p3: s32[]) -> pred[]     values 0 to 3: the parameters
+ *      c = f32[] constant(0)                                              4: constant
+ *      a = f32[] add(p0, c)                                               5: add(0, 4)
+ *      ROOT l = pred[] compare(a, p1), direction=LT                       6: compare(5, 1); outs = {6}
+ *
+ * Ops that only rename a value (copy, reshape of one element) have none of their own. What can't be flattened (a
+ * loop, an op on arrays, too many calls) is refused, which is no error: the interpreter evaluates the computation
+ * then. */
 #include "body.h"
 
 #include "../../base/map.h"
@@ -43,10 +52,12 @@ static const bodym_leaves *bodym_value(const bodym_scope *s, const ir_op *op) {
   return &s->values[place];
 }
 
+/* The caller of cpu_body_make gets the error's text; here the code is enough. */
 static int bodym_no_memory(void) {
   return -XLAC_E_OUT_OF_MEMORY;
 }
 
+/* From here on callers only return. */
 static int bodym_refuse(bodym_make *x) {
   x->flat = false;
   return 0;
@@ -64,6 +75,7 @@ static bool bodym_types_are_lanes(const ir_type *t) {
   return true;
 }
 
+/* A value at the end of the list. *id is left alone where there are too many. */
 static int bodym_add(bodym_make *x, cpu_body_value v, uint32_t *id) {
   if (x->values.n >= BODYM_MAX_VALUES) return bodym_refuse(x);
   v.bytes = (uint8_t)base_dtype_bytes((base_dtype)v.dtype);
@@ -77,6 +89,7 @@ static int bodym_room(bodym_make *x, uint32_t n, bodym_leaves *out) {
   return out->v ? 0 : bodym_no_memory();
 }
 
+/* An elementwise op: by its loop, and for one lane by an instruction. */
 static int bodym_loop(bodym_make *x, const ir_op *op, const bodym_scope *scope, uint32_t *id) {
   cpu_body_value v = {.dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .op = op};
   if (op->n_operands == 0 || op->n_operands > 3 || !interp_loop_of(op, &v.loop)) return bodym_refuse(x);
@@ -109,6 +122,7 @@ static bool bodym_is_identity(const ir_op *op) {
 static int bodym_computation(bodym_make *x, const ir_computation *c, const bodym_leaves *args, uint32_t depth,
                              bodym_leaves *out);
 
+/* The leaves of all operands, one operand after another. */
 static int bodym_tuple(bodym_make *x, const ir_op *op, const bodym_scope *scope, bodym_leaves *out) {
   TRY(bodym_room(x, ir_type_leaves(op->type), out));
   uint32_t at = 0;
@@ -120,14 +134,18 @@ static int bodym_tuple(bodym_make *x, const ir_op *op, const bodym_scope *scope,
   return 0;
 }
 
+/* A part of the tuple's list, not a copy. */
 static bodym_leaves bodym_element(const ir_op *op, const bodym_leaves *tuple) {
   int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
   uint32_t at = 0;
+  assert(index >= 0 && index < (int64_t)ir_operand_type(op, 0)->n_elements);
   for (int64_t i = 0; i < index; i++) at += ir_type_leaves(ir_operand_type(op, 0)->elements[i]);
   return (bodym_leaves){ir_type_leaves(op->type), tuple->v + at};
 }
 
+/* A call is the callee's ops in its place, on the operands' values. */
 static int bodym_called(bodym_make *x, const ir_op *op, const bodym_scope *scope, uint32_t depth, bodym_leaves *out) {
+  assert(op->n_called > 0);
   bodym_leaves *args = BASE_ARRAY(&x->scratch, bodym_leaves, (size_t)op->n_operands + 1);
   if (!args) return bodym_no_memory();
   for (uint32_t k = 0; k < op->n_operands; k++) args[k] = *bodym_value(scope, ir_operand(op, k));
@@ -206,6 +224,7 @@ static int bodym_computation(bodym_make *x, const ir_computation *c, const bodym
   return status;
 }
 
+/* Parameters are the first values, in their order; tuples are refused. */
 static int bodym_params(bodym_make *x, const ir_computation *c, bodym_leaves *out) {
   bodym_leaves *args = BASE_ARRAY(&x->scratch, bodym_leaves, (size_t)c->n_params + 1);
   if (!args) return bodym_no_memory();
@@ -219,6 +238,7 @@ static int bodym_params(bodym_make *x, const ir_computation *c, bodym_leaves *ou
 
 /* --- what remains: in the arena --- */
 
+/* See cpu_body.single. */
 static const ir_op *bodym_single(const cpu_body *b) {
   if (b->n_ops != 1 || b->n_outs != 1 || b->n_params != 2) return NULL;
   const cpu_body_value *v = &b->values[b->outs[0]];
@@ -231,18 +251,21 @@ static size_t bodym_round(size_t bytes) {
   return (bytes + 63) & ~(size_t)63;
 }
 
+/* As many lanes as keep all values in a first-level cache, and the bytes that running takes. */
 static void bodym_measure(cpu_body *b) {
   size_t inside = 0;
   for (uint32_t i = b->n_params; i < b->n_values; i++) inside += b->values[i].bytes;
   size_t lanes = BODYM_LANE_BYTES / (inside + 1) / BODYM_MIN_LANES * BODYM_MIN_LANES;
   b->lanes = (uint32_t)(lanes < BODYM_MIN_LANES ? BODYM_MIN_LANES : lanes > BODYM_MAX_LANES ? BODYM_MAX_LANES : lanes);
+  assert(b->lanes >= BODYM_MIN_LANES && b->lanes <= BODYM_MAX_LANES);
   b->lanes_bytes = bodym_round(b->n_values * sizeof(char *));
   for (uint32_t i = b->n_params; i < b->n_values; i++)
     b->lanes_bytes += bodym_round((size_t)b->lanes * b->values[i].bytes);
   b->one_bytes = bodym_round((size_t)b->n_values * CPU_BODY_SLOT) + bodym_round((b->n_ops + 1) * sizeof(list_inst));
 }
 
-/* On one lane an op takes over the one before, where nobody else wants the result of that. */
+/* On one lane an op takes over the one before, where nobody else wants the result of that: two ops of floats are
+ * then one instruction (cpu_list_pair). An op that has taken one over is not taken over itself. */
 static void bodym_pair(const cpu_body *b, cpu_body_value *values, const uint8_t *uses) {
   uint32_t last = UINT32_MAX;
   for (uint32_t i = b->n_params; i < b->n_values; i++) {
@@ -274,6 +297,7 @@ static bool bodym_instructions(bodym_make *x, cpu_body *b, cpu_body_value *value
   return true;
 }
 
+/* NULL when out of memory. */
 static cpu_body *bodym_finish(bodym_make *x, const ir_computation *c, const bodym_leaves *outs, base_arena *arena) {
   cpu_body *b = BASE_NEW(arena, cpu_body);
   if (!b) return NULL;

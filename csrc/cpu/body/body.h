@@ -36,6 +36,7 @@ typedef struct cpu_body {
 
 /* *out is NULL where c does something else than elementwise ops on scalars. Fails when out of memory only. body.c */
 XLAC_MUST_USE int cpu_body_make(const ir_computation *c, base_arena *arena, const cpu_body **out, xlac_error *err);
+/* The type of result j. */
 static inline uint8_t cpu_body_out_dtype(const cpu_body *b, uint32_t j) {
   return b->values[b->outs[j]].dtype;
 }
@@ -47,6 +48,7 @@ typedef struct cpu_body_lanes {
   const cpu_body *body;
   char **at; /* of values */
 } cpu_body_lanes;
+/* memory: b->lanes_bytes, aligned to 64; x borrows it, and there is nothing to free. */
 void cpu_body_lanes_begin(cpu_body_lanes *x, const cpu_body *b, char *memory);
 void cpu_body_lanes_run(cpu_body_lanes *x, int64_t n, const void *const *in, void *const *out);
 
@@ -60,6 +62,7 @@ void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory);
 static inline void cpu_body_one_run(const cpu_body_one *x) {
   cpu_list_insts(x->insts);
 }
+/* Where the element of a value is: of parameter i, number i. */
 static inline char *cpu_body_slot(const cpu_body_one *x, uint32_t value) {
   return x->slots + (size_t)value * CPU_BODY_SLOT;
 }

@@ -1,4 +1,5 @@
-/* Running lowered computations. */
+/* Running lowered computations. The memory is laid out anew by whoever begins: for lanes a table of pointers, then
+ * a block of lanes for each constant and op; for one lane a slot a value, then the instructions. */
 #include "body.h"
 
 #include "../vm/vm_inside.h"
@@ -17,7 +18,9 @@ void cpu_body_lanes_begin(cpu_body_lanes *x, const cpu_body *b, char *memory) {
   }
 }
 
+/* All ops over n lanes, in order. */
 static void bodyr_block(cpu_body_lanes *x, int64_t n) {
+  assert(n > 0 && n <= x->body->lanes);
   const cpu_body *b = x->body;
   for (uint32_t i = b->n_params; i < b->n_values; i++) {
     const cpu_body_value *v = &b->values[i];
@@ -37,6 +40,7 @@ static void bodyr_aim(cpu_body_lanes *x, int64_t at, void *const *out) {
   }
 }
 
+/* In blocks of b->lanes. Results that are a parameter or a constant, or are given twice, are copied at the end. */
 void cpu_body_lanes_run(cpu_body_lanes *x, int64_t n, const void *const *in, void *const *out) {
   const cpu_body *b = x->body;
   for (int64_t at = 0; at < n; at += b->lanes) {
@@ -55,6 +59,7 @@ void cpu_body_lanes_run(cpu_body_lanes *x, int64_t n, const void *const *in, voi
 
 /* --- one --- */
 
+/* The functions of ops that have no instruction of their own (LIST_CALL). */
 static void bodyr_one_loop(const list_inst *i) {
   interp_loop_run(i->data, 1, i->in, i->out);
 }
@@ -64,8 +69,11 @@ static void bodyr_one_simple(const list_inst *i) {
   l->fn(l, 1, i->in, i->out);
 }
 
+/* Value i's instruction; where it does the op before as well, that op's operands are the first two, its other one
+ * the third. */
 static list_inst bodyr_instruction(const cpu_body_one *x, uint32_t i) {
   const cpu_body_value *v = &x->body->values[i], *before = v->takes != UINT32_MAX ? &x->body->values[v->takes] : NULL;
+  assert(v->n_in > 0 && !v->taken);
   list_inst inst = {.code = v->one, .n = 1, .data = &v->loop, .out = cpu_body_slot(x, i)};
   inst.fn = v->loop.work || v->loop.wraps ? bodyr_one_loop : bodyr_one_simple;
   for (uint32_t k = 0; k < 3; k++) inst.in[k] = cpu_body_slot(x, v->in[k < v->n_in ? k : 0]);
@@ -89,9 +97,11 @@ void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory) {
   x->insts[n] = (list_inst){.code = LIST_END};
 }
 
+/* By way of a copy where a result is a parameter: its slot may be written before it is read. */
 void cpu_body_one_feed(const cpu_body_one *x) {
   const cpu_body *b = x->body;
   char few[8][CPU_BODY_SLOT], *all = few[0];
+  assert(b->n_outs <= b->n_params);
   if (!b->passes) {
     for (uint32_t j = 0; j < b->n_outs; j++)
       cpu_body_copy(b->values[j].bytes, cpu_body_slot(x, j), cpu_body_result(x, j));

@@ -4,6 +4,7 @@
 #include "../move/move.h"
 #include "../routine.h"
 
+/* After this returns true, the run heeds no wish to stop for the rest of the step. */
 bool cpu_builtin_is_registered(const cpu_routine_run *r) {
   const interp_options *options = &r->run->ctx.options;
   interp_native native = {.run = NULL};
@@ -14,13 +15,17 @@ bool cpu_builtin_is_registered(const cpu_routine_run *r) {
   return is;
 }
 
+/* Annotations for partitioning and placement: one device runs them as copies, which buffers mostly make
+ * unnecessary. */
 static int builtin_identity(const cpu_routine_run *r) {
+  assert(r->step->n_in == 1 && r->step->n_out == 1);
   const int64_t *bytes = r->data;
   if (cpu_builtin_is_registered(r)) return cpu_run_eval(r->run, r->step, r->pointers);
   cpu_move_bytes(r->run->exe->pool, r->out[0], r->in[0], *bytes);
   return 0;
 }
 
+/* AllocateBuffer promises nothing of its contents; zeros make it the same in every run. */
 static int builtin_zeros(const cpu_routine_run *r) {
   const int64_t *bytes = r->data;
   uint8_t zero = 0;
@@ -29,6 +34,7 @@ static int builtin_zeros(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Prepares `code` for a result of so many bytes. */
 static int builtin_bytes(cpu_prepare_run *x, const char *name, cpu_routine_fn *code) {
   int64_t bytes = x->op->type->count * (int64_t)base_dtype_bytes(x->op->type->dtype);
   x->out->name = name;
@@ -39,11 +45,13 @@ static int builtin_bytes(cpu_prepare_run *x, const char *name, cpu_routine_fn *c
   return x->data ? 0 : base_oom(x->err, "a custom call");
 }
 
+/* Leaves a call to the interpreter where its types are not those that its meaning asks for. */
 int cpu_prepare_builtin_call(cpu_prepare_run *x) {
   static const char *const identities[] = {"LayoutConstraint",         "MoveToDevice", "MoveToHost",
                                            "SPMDFullToShardShape",     "Sharding",     "SPMDShardToFullShape",
                                            "annotate_device_placement"};
   const ir_op *op = x->op;
+  assert(op->opcode == IR_OP_CUSTOM_CALL);
   const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
   if (strcmp(target, "TopK") == 0) return cpu_prepare_topk_call(x);
   if (!ir_is_tensor(op->type)) return 0;

@@ -4,11 +4,14 @@
 #include "../linalg/lapack.h"
 #include "../routine.h"
 
+/* What is known when the op is prepared. */
 typedef struct custom_call_data {
   native_op op;
   interp_native builtin; /* run is NULL where there is none */
 } custom_call_data;
 
+/* What the run's registry has comes first; what it has but no native code for (such as a Python function) is the
+ * interpreter's. */
 static int custom_call_run(const cpu_routine_run *r) {
   const custom_call_data *d = r->data;
   const interp_options *options = &r->run->ctx.options;
@@ -26,7 +29,9 @@ static int custom_call_run(const cpu_routine_run *r) {
   return native_call(&r->run->ctx, &d->op, what, r->run->exe->pool, r->in, r->out, r->scratch);
 }
 
+/* Attributes and layouts are read once here; only the target is looked up again at each call. */
 int cpu_prepare_custom_call(cpu_prepare_run *x) {
+  assert(x->op->opcode == IR_OP_CUSTOM_CALL);
   const char *target = ir_get_str(x->op, IR_ATTR_CUSTOM_CALL_TARGET);
   if (interp_is_builtin_call(target)) return cpu_prepare_builtin_call(x);
   custom_call_data *d = BASE_NEW(x->arena, custom_call_data);

@@ -1,5 +1,9 @@
-/* Fourier transforms: axis by axis, groups of lines side by side on each thread. A long line alone is a matrix:
- * transforms of its columns, a turn, transforms of its rows. Numbers are computed in the precision they have. */
+/* Fourier transforms: axis by axis, groups of lines side by side on each thread. A long line alone is a matrix n1
+ * x n2 (the four-step method): transforms of its columns, a turn by exp(-2 pi i k1 j2 / n), transforms of its
+ * rows. Numbers are computed in the precision they have.
+ *
+ * A step transforms all lines of one axis. Complex transforms may run in place; real ones change the size of a
+ * line, and an inverse real one of several axes works on a copy of its operand, the spectrum. */
 #include "fft_lanes.h"
 #include "../move/move.h"
 #include "../routine.h"
@@ -21,6 +25,7 @@ typedef struct fft_step {
   const void *turn_re, *turn_im;        /* of a long line's matrix */
 } fft_step;
 
+/* A transform, prepared: immutable, in the plan's arena. */
 typedef struct fft_routine {
   fft_lanes_fn *run;
   bool is_double, keeps_spectrum; /* the last step reads a copy in scratch memory, not the result */
@@ -31,6 +36,7 @@ typedef struct fft_routine {
 
 /* --- running --- */
 
+/* One pass over lines, as ranges see it. `in`, `out`: the first block. */
 typedef struct fft_run_step {
   const fft_routine *routine;
   const fft_lanes_job *job;
@@ -43,8 +49,11 @@ typedef struct fft_run_step {
   atomic_bool *failed;
 } fft_run_step;
 
+/* For base_parallel_for: groups of `lanes` neighbouring lines, counted over blocks. Working memory is allocated by
+ * range; its want is noted in *failed. */
 static void fft_groups(void *ctx, size_t begin, size_t end) {
   const fft_run_step *s = ctx;
+  assert(begin <= end && s->lanes > 0 && s->lanes <= FFT_LANES);
   size_t number = s->routine->is_double ? 8 : 4;
   char *raw = base_malloc(s->alloc, (size_t)(s->job->plan->size + 1) * (size_t)s->lanes * 4 * number + 64);
   char *work = (char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
@@ -63,7 +72,9 @@ static void fft_groups(void *ctx, size_t begin, size_t end) {
   base_free(s->alloc, raw);
 }
 
+/* All lines of `outer` blocks, each of s->inner lines. */
 static void fft_run_lines(const cpu_routine_run *r, fft_run_step *s, int64_t outer) {
+  assert(s->inner > 0 && s->lanes > 0 && s->job->plan && outer > 0);
   s->alloc = r->run->exe->alloc;
   s->pool = r->run->exe->pool;
   s->groups = (s->inner + s->lanes - 1) / s->lanes;
@@ -72,8 +83,10 @@ static void fft_run_lines(const cpu_routine_run *r, fft_run_step *s, int64_t out
   base_parallel_for(r->run->exe->pool, (size_t)(outer * s->groups), grain, fft_groups, s);
 }
 
-/* Line after line: columns to scratch memory, rows from there to where the results lie, one column apart. */
+/* Line after line: columns to scratch memory, rows from there to where the results lie, one column apart. Both are
+ * shared between threads, since a single long line is often all there is. */
 static void fft_run_long(const cpu_routine_run *r, const fft_step *s, fft_run_step run, char *scratch) {
+  assert(s->columns && s->rows && scratch);
   int64_t n1 = s->columns->n, n2 = s->rows->n;
   fft_lanes_job columns = {.plan = s->columns, .inverse = s->job.inverse, .scale = 1, .lines = n2};
   fft_lanes_job rows = {.plan = s->rows, .inverse = s->job.inverse, .scale = s->job.scale, .lines = n1};
@@ -93,8 +106,10 @@ static void fft_run_long(const cpu_routine_run *r, const fft_step *s, fft_run_st
   }
 }
 
+/* Step after step; between steps, numbers lie in the result, or in scratch memory where that is of reals. */
 static int fft_execute(const cpu_routine_run *r) {
   const fft_routine *f = r->data;
+  assert(f->n_steps > 0 && f->n_steps <= FFT_MAX_STEPS);
   atomic_bool failed;
   size_t number = f->is_double ? 8 : 4;
   char *spectrum = f->keeps_spectrum ? r->scratch : r->out[0], *scratch = (char *)r->scratch + f->spectrum_bytes;
@@ -115,6 +130,7 @@ static int fft_execute(const cpu_routine_run *r) {
   return atomic_load(&failed) ? base_oom(r->run->ctx.err, "a Fourier transform") : 0;
 }
 
+/* A transform of nothing, as of an operand with a length of 0. */
 static int fft_zeros(const cpu_routine_run *r) {
   const ir_type *t = r->step->op->type;
   cpu_move_fill(r->run->exe->pool, 1, r->out[0], ir_type_bytes(t), "");
@@ -123,6 +139,7 @@ static int fft_zeros(const cpu_routine_run *r) {
 
 /* --- preparing --- */
 
+/* While an op is prepared: what its attributes say, and the routine in the making. */
 typedef struct fft_maker {
   cpu_prepare_run *x;
   fft_routine *f;
@@ -133,7 +150,7 @@ typedef struct fft_maker {
   int64_t scratch;           /* complex numbers that a long line takes */
 } fft_maker;
 
-/* What lines * lanes fit into a thread's cache. */
+/* How many lines go side by side: what fits into a thread's cache, at most FFT_LANES, at least one. */
 static int64_t fft_lanes_for(const fft_lanes_plan *plan, int64_t lines) {
   int64_t lanes = FFT_GROUP_NUMBERS / plan->size;
   if (lanes > FFT_LANES) lanes = FFT_LANES;
@@ -141,7 +158,7 @@ static int64_t fft_lanes_for(const fft_lanes_plan *plan, int64_t lines) {
   return lanes < 1 ? 1 : lanes;
 }
 
-/* The divisor of n nearest to its root, or 1. */
+/* The largest divisor of n up to its root; 1 where n is prime. */
 static int64_t fft_split_of(int64_t n) {
   int64_t best = 1;
   for (int64_t d = 2; d * d <= n; d++)
@@ -149,12 +166,13 @@ static int64_t fft_split_of(int64_t n) {
   return best;
 }
 
-/* n numbers in the routine's precision. */
+/* n numbers in the routine's precision, aligned to a cache line. NULL when out of memory, or too many to count. */
 static void *fft_table(fft_maker *m, int64_t n) {
   size_t bytes = 0;
   return base_mul((size_t)n, m->f->is_double ? 8 : 4, &bytes) ? base_arena_aligned(m->x->arena, bytes + 1, 64) : NULL;
 }
 
+/* Tables are computed in double, and rounded once. */
 static void fft_number_put(const fft_maker *m, void *table, int64_t i, double v) {
   if (m->f->is_double)
     ((double *)table)[i] = v;
@@ -162,6 +180,7 @@ static void fft_number_put(const fft_maker *m, void *table, int64_t i, double v)
     ((float *)table)[i] = (float)v;
 }
 
+/* The roots exp(-2 pi i k / n), k <= n / 2, by which the transform of n / 2 pairs becomes that of n reals. */
 static int fft_make_half(fft_maker *m, fft_step *s) {
   int64_t h = m->n / 2;
   fft_lanes_roots roots;
@@ -176,7 +195,8 @@ static int fft_make_half(fft_maker *m, fft_step *s) {
   return table && made ? 0 : base_oom(m->x->err, "a Fourier transform");
 }
 
-/* A turn's table has n numbers, in two arrays of parts; where results are those of an inverse, conjugates. */
+/* A turn's table has n numbers, in two arrays of parts: at k1 * n2 + j2 the root k1 * j2; where results are those
+ * of an inverse, conjugates. */
 static int fft_make_turn(fft_maker *m, fft_step *s, int64_t n1, int64_t n2) {
   fft_lanes_roots roots;
   void *re = fft_table(m, n1 * n2), *im = fft_table(m, n1 * n2);
@@ -192,7 +212,9 @@ static int fft_make_turn(fft_maker *m, fft_step *s, int64_t n1, int64_t n2) {
   return re && im && made ? 0 : base_oom(m->x->err, "a Fourier transform");
 }
 
+/* The two plans and the turn of a long line; m->scratch grows to what the matrix takes. */
 static int fft_make_long(fft_maker *m, fft_step *s, int64_t n, int64_t n1) {
+  assert(n1 > 1 && n % n1 == 0);
   int64_t n2 = n / n1;
   TRY(fft_make_turn(m, s, n1, n2));
   TRY(fft_lanes_make(n1, m->f->is_double, m->x->arena, &s->columns, m->x->err));
@@ -203,13 +225,16 @@ static int fft_make_long(fft_maker *m, fft_step *s, int64_t n, int64_t n1) {
   return 0;
 }
 
+/* Of the extents from .. to. */
 static int64_t fft_product(const int64_t *dims, uint32_t from, uint32_t to) {
   int64_t n = 1;
   for (uint32_t d = from; d < to; d++) n *= dims[d];
   return n;
 }
 
+/* A step over the lines of one axis, as complex numbers in place; callers change what is different. */
 static fft_step *fft_add_step(fft_maker *m, uint32_t axis) {
+  assert(m->f->n_steps < FFT_MAX_STEPS && axis < m->rank);
   fft_step *s = &m->f->steps[m->f->n_steps++];
   *s = (fft_step){.job = {.inverse = m->inverse, .scale = 1}};
   s->outer = fft_product(m->dims, 0, axis);
@@ -220,7 +245,7 @@ static fft_step *fft_add_step(fft_maker *m, uint32_t axis) {
   return s;
 }
 
-/* Lines of the last axis lie one after another: blocks are lines. */
+/* Lines of the last axis lie one after another: blocks are lines. in_line, out_line: from one line to the next. */
 static void fft_rows_are_lines(fft_step *s, int64_t in_line, int64_t out_line) {
   s->inner = s->job.lines = s->outer;
   s->outer = 1;
@@ -229,6 +254,7 @@ static void fft_rows_are_lines(fft_step *s, int64_t in_line, int64_t out_line) {
   s->job.out = (fft_lanes_place){1, out_line};
 }
 
+/* A long line goes as a matrix only if that is not much longer than wide. */
 static int fft_add_complex(fft_maker *m, uint32_t axis) {
   fft_step *s = fft_add_step(m, axis);
   int64_t n = m->dims[axis], split = n >= FFT_LONG && s->inner == 1 ? fft_split_of(n) : 1;
@@ -239,6 +265,8 @@ static int fft_add_complex(fft_maker *m, uint32_t axis) {
   return 0;
 }
 
+/* The last axis of a real transform. Even lengths go by a complex transform of half the length, of pairs of reals;
+ * odd ones by a complex transform whose imaginary parts are 0. */
 static int fft_add_real(fft_maker *m) {
   fft_step *s = fft_add_step(m, m->rank - 1);
   int64_t half = m->n / 2 + 1;
@@ -255,7 +283,8 @@ static int fft_add_real(fft_maker *m) {
   return 0;
 }
 
-/* The last axis first, but where it gives reals. */
+/* The last axis first, but where it gives reals: RFFT halves the spectrum before the other axes, IRFFT after them.
+ * The factor of an inverse, 1 / (product of all lengths), goes into the last step. */
 static int fft_add_steps(fft_maker *m) {
   bool real = m->real_in || m->real_out;
   if (m->real_in) TRY(fft_add_real(m));
@@ -275,6 +304,7 @@ static bool fft_lengths_fit(const fft_maker *m, const ir_type *in, const ir_ints
   return true;
 }
 
+/* The op's attributes; false where it is of a form that the interpreter should take. */
 static bool fft_read(fft_maker *m, const ir_op *op) {
   const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
@@ -295,6 +325,7 @@ static bool fft_read(fft_maker *m, const ir_op *op) {
   return spectrum->dtype == XLAC_C64 || spectrum->dtype == XLAC_C128;
 }
 
+/* The plans are made when the op is prepared: calls find all roots in tables. */
 int cpu_prepare_fft(cpu_prepare_run *x) {
   fft_routine *f = BASE_NEW(x->arena, fft_routine);
   if (!f) return base_oom(x->err, "a Fourier transform");

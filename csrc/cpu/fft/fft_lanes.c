@@ -1,4 +1,7 @@
-/* Plans of transforms of lines side by side, and the choice of code for this machine. */
+/* Plans of transforms of lines side by side, and the choice of code for this machine. A length that has no prime
+ * factor above 31 is a product of radices, a pass for each (Stockham's order: no bit reversal, results in their
+ * places). Any other length is a convolution with a chirp (Bluestein's algorithm), by transforms of a power of
+ * two. */
 #include "../../base/isa/isa.h"
 #include "fft_lanes.h"
 
@@ -63,6 +66,7 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #undef LOW
 #undef HIGH
 
+/* One function for each instruction set and precision. */
 fft_lanes_fn *fft_lanes_choose(bool is_double) {
 #if defined(__x86_64__)
   if (base_isa_best() >= BASE_ISA_AVX512) return is_double ? fft64_lines_avx512 : fft32_lines_avx512;
@@ -71,7 +75,9 @@ fft_lanes_fn *fft_lanes_choose(bool is_double) {
   return is_double ? fft64_lines_plain : fft32_lines_plain;
 }
 
+/* Up to FFT_LANES_EXACT roots are all computed; more are products of a fine one, k mod 2^shift, and a coarse one. */
 bool fft_lanes_roots_make(fft_lanes_roots *r, int64_t n, base_alloc alloc) {
+  assert(n >= 1);
   int64_t coarse = 0;
   *r = (fft_lanes_roots){.n = n, .fine = n, .alloc = alloc};
   while (n > FFT_LANES_EXACT && r->fine * r->fine > n) r->fine = (r->fine + 1) / 2;
@@ -91,6 +97,7 @@ void fft_lanes_roots_free(fft_lanes_roots *r) {
   base_free(r->alloc, r->at);
 }
 
+/* While a plan is made. `failed`: out of memory; what follows then does nothing. */
 typedef struct fft_lanes_maker {
   fft_lanes_roots roots;
   base_arena *arena;
@@ -105,6 +112,7 @@ static void *fft_lanes_room(fft_lanes_maker *x, int64_t n) {
   return p;
 }
 
+/* Complex number i of a table in the plan's precision. */
 static void fft_lanes_put(const fft_lanes_maker *x, void *to, int64_t i, cplx v) {
   if (x->is_double) {
     memcpy((char *)to + 16 * i, &v, sizeof v);
@@ -114,7 +122,8 @@ static void fft_lanes_put(const fft_lanes_maker *x, void *to, int64_t i, cplx v)
   memcpy((char *)to + 8 * i, part, sizeof part);
 }
 
-/* The pass that takes `radix` off the `rest` that remains at this stride. */
+/* The pass that takes `radix` off the `rest` that remains at this stride, with its twiddles exp(-2 pi i k i stride
+ * / n) for group i and result k. */
 static void fft_lanes_add_pass(fft_lanes_maker *x, fft_lanes_plan *p, uint32_t radix, int64_t rest, int64_t stride) {
   assert(p->n_passes < FFT_LANES_MAX_PASSES && rest % radix == 0);
   fft_lanes_pass *f = &p->passes[p->n_passes++];
@@ -129,7 +138,8 @@ static void fft_lanes_add_pass(fft_lanes_maker *x, fft_lanes_plan *p, uint32_t r
   for (int64_t k = 0; k < radix; k++) fft_lanes_put(x, roots, k, fft_root(k, radix));
 }
 
-/* The largest radices first: 8 while what remains is no power of two that would end in a 2. */
+/* The largest radices first: 8 while what remains is no power of two that would end in a 2 (16 is 4 * 4, not 8 *
+ * 2). 0: the rest has a prime factor that is too large. */
 static uint32_t fft_lanes_radix(int64_t rest) {
   static const uint8_t known[] = {5, 3, 7, 11, 13, 17, 19, 23, 29, 31};
   if (rest % 8 == 0 && rest != 16) return 8;
@@ -140,6 +150,7 @@ static uint32_t fft_lanes_radix(int64_t rest) {
   return 0;
 }
 
+/* Whether n is a product of radices. */
 static bool fft_lanes_is_smooth(int64_t n) {
   while (n > 1) {
     uint32_t radix = fft_lanes_radix(n);
@@ -149,6 +160,7 @@ static bool fft_lanes_is_smooth(int64_t n) {
   return true;
 }
 
+/* Each pass makes lines of partial results `radix` times as many, and `radix` times as short. */
 static void fft_lanes_add_passes(fft_lanes_maker *x, fft_lanes_plan *p) {
   int64_t rest = p->n, stride = 1;
   while (rest > 1 && !x->failed) {
@@ -159,8 +171,10 @@ static void fft_lanes_add_passes(fft_lanes_maker *x, fft_lanes_plan *p) {
   }
 }
 
-/* The chirp exp(-pi i k^2 / n), and its conjugate wrapped round the line for a cyclic convolution. */
+/* The chirp exp(-pi i k^2 / n), and its conjugate wrapped round the line for a cyclic convolution. k^2 is kept
+ * modulo 2n, the chirp's period, so that it neither overflows nor loses bits. */
 static void fft_lanes_put_chirp(fft_lanes_maker *x, void *chirp, int64_t n, cplx *line, int64_t size) {
+  assert(size >= 2 * n - 1);
   uint64_t square = 0, whole = 2 * (uint64_t)n; /* square: k^2 mod 2n */
   if (!fft_lanes_roots_make(&x->roots, 2 * n, x->arena->alloc)) {
     x->failed = true;
@@ -176,7 +190,7 @@ static void fft_lanes_put_chirp(fft_lanes_maker *x, void *chirp, int64_t n, cplx
   fft_lanes_roots_free(&x->roots);
 }
 
-/* line becomes its transform over its length, which `plan` has, of doubles. */
+/* line becomes its transform over its length, which `plan` has, of doubles. false when out of memory. */
 static bool fft_lanes_transform(const fft_lanes_plan *plan, base_alloc alloc, cplx *line) {
   double *work = base_malloc(alloc, ((size_t)plan->size + 1) * 4 * sizeof *work);
   fft_lanes_job job = {
@@ -186,9 +200,11 @@ static bool fft_lanes_transform(const fft_lanes_plan *plan, base_alloc alloc, cp
   return work != NULL;
 }
 
-/* The transform of the conjugate chirp, with the inverse transform's factor, computed in double. */
+/* Bluestein's kernel: the transform of the conjugate chirp, with the inverse transform's factor, computed in
+ * double whatever the plan's precision, and rounded once. */
 static int fft_lanes_add_kernel(fft_lanes_maker *x, fft_lanes_plan *p, int64_t size, xlac_error *err) {
   base_alloc alloc = x->arena->alloc;
+  assert(p->inner && p->inner->n == size && !p->inner->inner);
   const fft_lanes_plan *plan = NULL;
   base_arena scratch;
   base_arena_init(&scratch, alloc);
@@ -206,6 +222,7 @@ static int fft_lanes_add_kernel(fft_lanes_maker *x, fft_lanes_plan *p, int64_t s
   return status ? status : x->failed ? base_oom(err, "a Fourier transform") : 0;
 }
 
+/* Fails only when out of memory; *out may be set then. */
 int fft_lanes_make(int64_t n, bool is_double, base_arena *arena, const fft_lanes_plan **out, xlac_error *err) {
   assert(n >= 1 && n <= INT64_MAX / 64);
   fft_lanes_maker x = {.arena = arena, .is_double = is_double};

@@ -1,5 +1,6 @@
-/* Fourier transforms of several lines side by side. A line's element k stands at k * lanes + lane, real and imaginary
- * parts in arrays of their own, so that every loop runs over neighbours in memory, whatever the length. */
+/* Fourier transforms of several lines side by side. A line's element k stands at k * lanes + lane, real and
+ * imaginary parts in arrays of their own, so that every loop runs over neighbours in memory, whatever the length;
+ * a butterfly is then the same code for all lanes, without shuffles. Internal to fft/. */
 #ifndef XLAC_CPU_FFT_FFT_LANES_H
 #define XLAC_CPU_FFT_FFT_LANES_H
 
@@ -8,6 +9,8 @@
 #include "../../runtime/threads.h"
 #include "../../interp/algorithm/fft.h"
 
+/* Passes: a length below 2^63 has at most 63 factors. LANES: lines at a time. POLL: numbers between two looks at
+ * whether to stop. */
 enum {
   FFT_LANES_MAX_PASSES = 64,
   FFT_LANES_MAX_PRIME = 31,
@@ -16,7 +19,8 @@ enum {
   FFT_LANES_POLL = 1 << 20
 };
 
-/* One pass: m groups of `radix` elements, `stride` lines of partial results side by side. */
+/* One pass: m groups of `radix` elements, `stride` lines of partial results side by side; radix * m * stride is
+ * the length. */
 typedef struct fft_lanes_pass {
   uint32_t radix;
   int64_t m, stride;
@@ -26,6 +30,7 @@ typedef struct fft_lanes_pass {
 
 /* Immutable, in the arena it was made in. */
 typedef struct fft_lanes_plan fft_lanes_plan;
+/* How a length is transformed. Forward: inverses swap real and imaginary parts before and after. */
 struct fft_lanes_plan {
   int64_t n, size; /* size: elements that a line takes in each array, at least n */
   uint32_t n_passes;
@@ -35,8 +40,8 @@ struct fft_lanes_plan {
   const void *chirp, *kernel;
 };
 
-/* exp(-2 pi i k / n) for all k < n. For many of them as products of two of few roots: an ulp or two off, and many times
- * faster. */
+/* exp(-2 pi i k / n) for all k < n. For many of them as products of two of few roots: an ulp or two off, and many
+ * times faster than a sine and a cosine each. Needed only while a plan is made. */
 typedef struct fft_lanes_roots {
   int64_t n, fine;
   int shift;
@@ -50,7 +55,8 @@ static inline cplx fft_lanes_root(const fft_lanes_roots *r, int64_t k) {
   return cplx_mul(r->at[k & (r->fine - 1)], r->at[r->fine + (k >> r->shift)]);
 }
 
-/* is_double: of the numbers it works on, which are float else. */
+/* The plan for lines of length n, in `arena`. is_double: the numbers it works on are double, else float. Fails
+ * only when out of memory. */
 XLAC_MUST_USE int fft_lanes_make(int64_t n, bool is_double, base_arena *arena, const fft_lanes_plan **out,
                                  xlac_error *err);
 

@@ -1,6 +1,7 @@
 /* No include guard: the passes of fft_lanes_kernel.h over numbers q, q + STEP, ... from `from` on, STEP of them at a
  * time as one E. Included for vectors and for single numbers; B(name) is the name of this instance. */
 
+/* A number times root k of w. */
 INLINE void B(turn)(const T *w, int64_t k, E *re, E *im) {
   E r = *re * w[2 * k] - *im * w[2 * k + 1];
   *im = *re * w[2 * k + 1] + *im * w[2 * k];
@@ -11,6 +12,8 @@ INLINE void B(turn)(const T *w, int64_t k, E *re, E *im) {
 #define X(p, i) (*(const E *)(const void *)((p) + (i)))
 #define Y(p, i) (*(E *)(void *)((p) + (i)))
 
+/* The butterfly of 2: sum and difference. Operands are M apart, results S; w: the twiddles, where `turned` (the
+ * first group's are all 1). */
 INLINE void B(pass2)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *yi, int64_t S, int64_t from,
                      bool turned) {
   for (int64_t q = from; q + STEP <= S; q += STEP) {
@@ -21,6 +24,7 @@ INLINE void B(pass2)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *
   }
 }
 
+/* Of 3, by the real and imaginary parts of the cube root of 1: -1/2 and sqrt(3)/2. */
 INLINE void B(pass3)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *yi, int64_t S, int64_t from,
                      bool turned) {
   const T h = (T)0.86602540378443864676;
@@ -35,6 +39,7 @@ INLINE void B(pass3)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *
   }
 }
 
+/* Of 4 in registers: two steps of 2, and a turn by -i that is a swap. */
 INLINE void B(four)(E *r0, E *i0, E *r1, E *i1, E *r2, E *i2, E *r3, E *i3) {
   E sr = *r0 + *r2, si = *i0 + *i2, dr = *r0 - *r2, di = *i0 - *i2;
   E tr = *r1 + *r3, ti = *i1 + *i3, ur = *r1 - *r3, ui = *i1 - *i3;
@@ -54,6 +59,7 @@ INLINE void B(pass4)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *
   }
 }
 
+/* Of 5, with the cosines and sines of 72 and 144 degrees; symmetric pairs share products. */
 INLINE void B(pass5)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *yi, int64_t S, int64_t from,
                      bool turned) {
   const T c1 = (T)0.30901699437494742410, s1 = (T)0.95105651629515357212, c2 = (T)-0.80901699437494742410,
@@ -75,6 +81,7 @@ INLINE void B(pass5)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *
   }
 }
 
+/* Of 8: one step of 2, the turns by eighth roots, then two of 4. */
 INLINE void B(pass8)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *yi, int64_t S, int64_t from,
                      bool turned) {
   const T h = (T)0.70710678118654752440;
@@ -104,7 +111,7 @@ INLINE void B(pass8)(const T *w, const T *xr, const T *xi, int64_t M, T *yr, T *
   }
 }
 
-/* Any radix, by the definition. */
+/* Any radix, by the definition: r * r products, which for radices up to 31 is less than a convolution takes. */
 INLINE void B(pass_any)(const T *w, const T *roots, int64_t r, const T *xr, const T *xi, int64_t M, T *yr, T *yi,
                         int64_t S, int64_t from, bool turned) {
   for (int64_t q = from; q + STEP <= S; q += STEP)
@@ -120,7 +127,7 @@ INLINE void B(pass_any)(const T *w, const T *roots, int64_t r, const T *xr, cons
     }
 }
 
-/* n numbers times those of w, all the same, or one after another in arrays of parts. */
+/* n numbers times w, one number for all; times_each: times those of w one by one, in arrays of parts. */
 INLINE void B(times)(const T *w, T *re, T *im, int64_t n, int64_t from) {
   for (int64_t q = from; q + STEP <= n; q += STEP) B(turn)(w, 0, &Y(re, q), &Y(im, q));
 }

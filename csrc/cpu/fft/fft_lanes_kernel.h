@@ -1,6 +1,7 @@
-/* No include guard: the transforms of fft_lanes.c, included once for float and once for double. The includer defines T,
- * K(name), the vector types V of T and W of whole complex numbers, WIDTH, the numbers in a V, and the SHUFFLEs of both.
- * All of it is inlined into one function for each instruction set. */
+/* No include guard: the transforms of fft_lanes.c, included once for float and once for double. The includer
+ * defines T, K(name), the vector types V of T and W of whole complex numbers, WIDTH, the numbers in a V, and the
+ * SHUFFLEs of both. All of it is inlined into one function for each instruction set, so that the compiler sees the
+ * lanes' vectors at their true width. */
 #define INLINE static inline __attribute__((always_inline))
 
 #define E V
@@ -32,11 +33,12 @@
     K(name##_s)(__VA_ARGS__, (n) - (n) % WIDTH FLAG); \
   } while (0)
 
-/* The two pairs of arrays that passes go between. */
+/* The two pairs of arrays that passes go between, in the work memory of one group of lines. */
 typedef struct K(planes) {
   T *re, *im, *other_re, *other_im;
 } K(planes);
 
+/* What a pass has written is what the next one reads. */
 INLINE void K(swap)(K(planes) * a) {
   T *re = a->re, *im = a->im;
   a->re = a->other_re, a->im = a->other_im;
@@ -53,6 +55,7 @@ INLINE void K(swap)(K(planes) * a) {
     K(name##_s)(__VA_ARGS__, (S) - (S) % WIDTH, turned); \
   } while (0)
 
+/* Pass f of group p: S numbers each of `radix` operands to `radix` results. */
 INLINE void K(group)(const fft_lanes_pass *f, int64_t p, const K(planes) * a, int64_t S, bool turned, bool wide) {
   int64_t M = S * f->m, r = (int64_t)f->radix, at = S * r * p;
   const T *w = (const T *)f->twiddles + 2 * (r - 1) * p, *xr = a->re + S * p, *xi = a->im + S * p;
@@ -78,7 +81,8 @@ INLINE void K(group)(const fft_lanes_pass *f, int64_t p, const K(planes) * a, in
   }
 }
 
-/* The first group's twiddles are all 1. */
+/* All passes, each from one pair of arrays to the other. The first group's twiddles are all 1. Very long lines
+ * look now and then whether to stop. */
 INLINE void K(passes)(const fft_lanes_plan *plan, base_pool *pool, K(planes) * a, int64_t lanes, bool wide) {
   for (uint32_t i = 0; i < plan->n_passes; i++) {
     const fft_lanes_pass *f = &plan->passes[i];
@@ -99,13 +103,15 @@ INLINE void K(times)(const T *w, int64_t n, int64_t size, K(planes) * a, int64_t
   for (int64_t i = n * lanes; i < size * lanes; i++) a->re[i] = a->im[i] = 0;
 }
 
+/* Real and imaginary parts change places: a forward transform of that, mirrored again, is the inverse one. */
 INLINE void K(mirror)(K(planes) * a) {
   T *re = a->re, *other = a->other_re;
   a->re = a->im, a->im = re;
   a->other_re = a->other_im, a->other_im = other;
 }
 
-/* The kernel has the factor of the inverse in it. */
+/* A line's transform, by passes, or as a convolution: times the chirp, transform, times the kernel, transform
+ * back, times the chirp. The kernel has the factor of the inverse in it. */
 INLINE void K(transform)(const fft_lanes_plan *plan, base_pool *pool, K(planes) * a, int64_t lanes, bool wide) {
   const fft_lanes_plan *inner = plan->inner ? plan->inner : plan;
   if (plan->inner) K(times)(plan->chirp, plan->n, inner->n, a, lanes);
@@ -120,7 +126,8 @@ INLINE void K(transform)(const fft_lanes_plan *plan, base_pool *pool, K(planes) 
 
 /* --- lines in and out --- */
 
-/* WIDTH lines, WIDTH / 2 of their numbers: a vector holds so many of one line in memory, of one number here. */
+/* WIDTH lines, WIDTH / 2 of their numbers: a vector holds so many of one line in memory, of one number here. A
+ * transpose in registers, then real and imaginary parts apart. */
 INLINE void K(load_tile)(const T *in, int64_t across, int64_t lanes, T *re, T *im) {
   V line[WIDTH];
   for (int l = 0; l < WIDTH; l++) line[l] = *(const V *)(const void *)(in + 2 * l * across);
@@ -131,6 +138,7 @@ INLINE void K(load_tile)(const T *in, int64_t across, int64_t lanes, T *re, T *i
   }
 }
 
+/* The reverse. */
 INLINE void K(store_tile)(T *out, int64_t across, int64_t lanes, const T *re, const T *im) {
   V line[WIDTH];
   for (int k = 0; k < WIDTH / 2; k++) {
@@ -141,6 +149,8 @@ INLINE void K(store_tile)(T *out, int64_t across, int64_t lanes, const T *re, co
   for (int l = 0; l < WIDTH; l++) *(V *)(void *)(out + 2 * l * across) = line[l];
 }
 
+/* Lines from memory into two arrays of parts: by vectors where lines are neighbours, by tiles where a line's
+ * numbers are, and number by number for all else and what is left. */
 INLINE void K(load)(const T *in, fft_lanes_place at, int64_t n, int64_t lanes, T *re, T *im) {
   int64_t tiled = 0, whole = lanes - lanes % WIDTH;
   if (at.across == 1) {
@@ -165,6 +175,7 @@ INLINE void K(load)(const T *in, fft_lanes_place at, int64_t n, int64_t lanes, T
     }
 }
 
+/* The reverse. */
 INLINE void K(store)(T *out, fft_lanes_place at, int64_t n, int64_t lanes, const T *re, const T *im) {
   int64_t tiled = 0, whole = lanes - lanes % WIDTH;
   if (at.across == 1) {
@@ -189,6 +200,7 @@ INLINE void K(store)(T *out, fft_lanes_place at, int64_t n, int64_t lanes, const
     }
 }
 
+/* Reals as complex numbers. */
 INLINE void K(load_reals)(const T *in, fft_lanes_place at, int64_t n, int64_t lanes, K(planes) * a) {
   for (int64_t k = 0; k < n; k++)
     for (int64_t l = 0; l < lanes; l++) {
@@ -202,7 +214,8 @@ INLINE void K(store_reals)(T *out, fft_lanes_place at, int64_t n, int64_t lanes,
     for (int64_t l = 0; l < lanes; l++) out[k * at.along + l * at.across] = a->re[k * lanes + l];
 }
 
-/* The whole spectrum from its first half. What a real signal's can't have is ignored. */
+/* The whole spectrum from its first half: X[n-k] is the conjugate of X[k]. What a real signal's can't have, an
+ * imaginary part of X[0] and of X[n/2], is ignored. */
 INLINE void K(load_half)(const T *in, fft_lanes_place at, int64_t n, int64_t lanes, K(planes) * a) {
   K(load)(in, at, n / 2 + 1, lanes, a->re, a->im);
   for (int64_t k = n / 2 + 1; k < n; k++)
@@ -216,7 +229,9 @@ INLINE void K(load_half)(const T *in, fft_lanes_place at, int64_t n, int64_t lan
   }
 }
 
-/* Spectrum of the pairs to spectrum of the reals, in the other arrays: h + 1 numbers. */
+/* Spectrum of the pairs to spectrum of the reals, in the other arrays: h + 1 numbers. With Z the transform of
+ * x[2j] + i x[2j+1], even and odd parts are (Z[k] + conj Z[h-k]) / 2 and (Z[k] - conj Z[h-k]) / 2i, and the odd
+ * one is turned by root k. */
 INLINE void K(split)(const T *half, int64_t h, int64_t lanes, K(planes) * a) {
   for (int64_t k = 0; k <= h; k++) {
     int64_t x = k % h * lanes, y = (h - k) % h * lanes, to = k * lanes;
@@ -226,7 +241,8 @@ INLINE void K(split)(const T *half, int64_t h, int64_t lanes, K(planes) * a) {
   K(swap)(a);
 }
 
-/* The other way round, before an inverse transform. The first and the last number are real. */
+/* The other way round, before an inverse transform. The first and the last number are real: imaginary parts that
+ * they have are ignored. Twice the numbers that split would give back; the factor of the inverse has the half. */
 INLINE void K(join)(const T *half, int64_t h, int64_t lanes, K(planes) * a) {
   for (int64_t l = 0; l < lanes; l++) a->im[l] = a->im[h * lanes + l] = 0;
   for (int64_t k = 0; k < h; k++) {
@@ -237,6 +253,7 @@ INLINE void K(join)(const T *half, int64_t h, int64_t lanes, K(planes) * a) {
   K(swap)(a);
 }
 
+/* What is done to results on their way out: the turn of a long line's matrix, and the factor of inverses. */
 INLINE void K(finish)(const fft_lanes_job *job, int64_t line, int64_t n, int64_t lanes, K(planes) * a) {
   const T *wr = job->twiddle_re, *wi = job->twiddle_im, scale = (T)job->scale;
   for (int64_t k = 0; wr && k < n; k++) {
@@ -249,9 +266,11 @@ INLINE void K(finish)(const fft_lanes_job *job, int64_t line, int64_t n, int64_t
   for (int64_t i = 0; i < n * lanes; i++) a->im[i] *= scale;
 }
 
+/* A group of lines from memory to memory: in, as their kind asks, the transform, out. */
 INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, const T *in, T *out, T *work, bool wide) {
   const fft_lanes_plan *plan = job->plan;
   int64_t n = plan->n, each = (plan->size + 1) * lanes;
+  assert(lanes > 0 && lanes <= FFT_LANES && line >= 0);
   K(planes) a = {work, work + each, work + 2 * each, work + 3 * each};
   if (job->kind == FFT_LANES_REAL_IN) {
     K(load_reals)(in, job->in, n, lanes, &a);

@@ -1,3 +1,7 @@
+/* OpenBLAS, opened with dlopen: nothing links with it. It may be SciPy's build from the wheel scipy-openblas32,
+ * whose names all begin with scipy_, or a library of the system's. It is kept to one thread: a product is cut into
+ * pieces here, by its sizes alone, and the pieces go to our pool; so the bits don't depend on how many threads
+ * there are. */
 #include "blas.h"
 
 #include <dlfcn.h>
@@ -17,6 +21,7 @@ typedef void blas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float
 typedef void blas_dgemm_fn(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
                            const double *b, int ldb, double beta, double *c, int ldc);
 
+/* An open library. What it gives is immutable; any number of threads may call it. */
 struct cpu_blas {
   void *library;
   blas_sgemm_fn *sgemm;
@@ -26,7 +31,9 @@ struct cpu_blas {
   char path[];
 };
 
+/* NULL where the library has no such name. */
 static void *blas_symbol(void *library, const char *prefix, const char *name) {
+  assert(library && prefix && name);
   char full[80] = "";
   size_t n = strlen(prefix), m = strlen(name);
   assert(n + m < sizeof full);
@@ -35,7 +42,8 @@ static void *blas_symbol(void *library, const char *prefix, const char *name) {
   return dlsym(library, full);
 }
 
-/* With or without the prefix that SciPy's build gives its names. */
+/* Finds the functions, with or without the prefix that SciPy's build gives its names. A pointer to an object
+ * becomes one to a function by way of memcpy, since ISO C has no cast for that. */
 static bool blas_bind(cpu_blas *b, const char *prefix) {
   void *s = blas_symbol(b->library, prefix, "cblas_sgemm"), *d = blas_symbol(b->library, prefix, "cblas_dgemm");
   void *threads = blas_symbol(b->library, prefix, "openblas_set_num_threads");
@@ -53,6 +61,7 @@ static bool blas_bind(cpu_blas *b, const char *prefix) {
   return true;
 }
 
+/* Whether there is a library at `path` with the functions that products need; it is open then. */
 static bool blas_try(cpu_blas *b, const char *path) {
   /* It stays: loading it again, for the next program with a product, would cost more than all of compiling. */
   b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -63,7 +72,7 @@ static bool blas_try(cpu_blas *b, const char *path) {
   return false;
 }
 
-/* NULL where there is no such library. */
+/* *out is NULL where there is no such library. Fails only when out of memory. */
 static int blas_open_one(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
   size_t n = strlen(path) + 1;
   cpu_blas *b = base_malloc(alloc, sizeof *b + n);
@@ -78,6 +87,8 @@ static int blas_open_one(cpu_blas **out, const char *path, base_alloc alloc, xla
   return 0;
 }
 
+/* `path` first, then names that the loader knows to find. A path that can't be opened is no error: others are
+ * tried. */
 int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
   static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",
                                       "libopenblas.dylib"};
@@ -87,12 +98,14 @@ int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error
   return 0;
 }
 
+/* The library itself stays in the process. */
 void cpu_blas_close(cpu_blas *b, base_alloc alloc) {
   if (!b) return;
   dlclose(b->library);
   base_free(alloc, b);
 }
 
+/* LAPACK's names have an underscore at their end, and the library's prefix at their beginning. */
 cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name) {
   char full[40] = "";
   cpu_blas_fortran_fn *fn = NULL;
@@ -113,6 +126,7 @@ const char *cpu_blas_describe(const cpu_blas *b) {
   return b ? b->config : "";
 }
 
+/* One product at work. Pieces are numbered row of pieces by row of pieces, and batch after batch. */
 typedef struct blas_run {
   const cpu_blas *b;
   const plan_dot *dot;
@@ -126,6 +140,7 @@ typedef struct blas_run {
 static void blas_part(const blas_run *r, int64_t batch, int64_t from, int64_t to, int64_t left, int64_t right) {
   const plan_dot *d = r->dot;
   int64_t size = d->dtype == XLAC_F64 ? 8 : 4;
+  assert(0 <= from && from < to && to <= d->m && 0 <= left && left < right && right <= d->n);
   const char *a = r->a + (batch * d->stride_a + from * (d->transpose_a ? 1 : d->lda)) * size;
   const char *b = r->right + (batch * d->stride_b + left * (d->transpose_b ? d->ldb : 1)) * size;
   char *c = r->c + ((batch * d->m + from) * d->n + left) * size;
@@ -139,6 +154,7 @@ static void blas_part(const blas_run *r, int64_t batch, int64_t from, int64_t to
                 (const float *)(const void *)b, (int)d->ldb, 0, (float *)(void *)c, ldc);
 }
 
+/* A piece in several calls where it is large, so that a run can be interrupted in between. */
 static void blas_piece(const blas_run *r, int64_t batch, int64_t from, int64_t to, int64_t left, int64_t right) {
   int64_t column = (to - from) * r->dot->k, columns = column ? BLAS_CALL_WORK / column + 1 : right - left;
   columns = (columns + 255) & ~(int64_t)255; /* depends on sizes alone, as all cuts do */
@@ -150,6 +166,7 @@ static int64_t blas_min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+/* For base_parallel_for. */
 static void blas_pieces(void *ctx, size_t begin, size_t end) {
   const blas_run *r = ctx;
   for (size_t i = begin; i < end; i++) {
@@ -159,11 +176,12 @@ static void blas_pieces(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* By rows; where these are too few, by columns. */
+/* By rows; where these are too few for more than one piece, by columns. Sizes alone decide. */
 static void blas_cut(blas_run *r) {
   const plan_dot *d = r->dot;
   int64_t row_work = d->n * d->k, rows = row_work > 0 ? BLAS_PIECE_WORK / row_work + 1 : d->m;
   if (rows < BLAS_PIECE_ROWS) rows = BLAS_PIECE_ROWS;
+  assert(d->m > 0 && d->n > 0 && "plan_dot_of takes no empty products");
   r->rows = blas_min(rows, d->m);
   r->columns = d->n;
   int64_t down = (d->m + r->rows - 1) / r->rows;
@@ -175,6 +193,7 @@ static void blas_cut(blas_run *r) {
   r->pieces = down * r->across;
 }
 
+/* Pieces with little work are run several to a range. */
 void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c) {
   blas_run r = {.b = b, .pool = pool, .dot = dot, .a = a, .right = right, .c = c};
   blas_cut(&r);

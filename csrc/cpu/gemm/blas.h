@@ -28,7 +28,7 @@ typedef void cpu_blas_fortran_fn(void);
 cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name);
 /* What dlopen knows the library by. */
 const char *cpu_blas_library(const cpu_blas *b);
-/* "scipy-openblas 0.3.30 ..." or "". */
+/* What the library says of itself: "scipy-openblas 0.3.30 ..."; "" where it says nothing, or b is NULL. */
 const char *cpu_blas_describe(const cpu_blas *b);
 
 #endif

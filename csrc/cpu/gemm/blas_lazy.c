@@ -1,8 +1,11 @@
-/* A BLAS that is opened when something first needs it: loading one takes longer than compiling most programs. */
+/* A BLAS that is opened when something first needs it: loading one takes longer than compiling most programs, and
+ * programs without products never pay for it. Each executable has one of its own; what is opened stays in the
+ * process. */
 #include <pthread.h>
 
 #include "blas.h"
 
+/* `blas` is NULL before it is opened, and also after, where there is no library: `opened` tells the two apart. */
 struct cpu_blas_lazy {
   base_alloc alloc;
   pthread_mutex_t lock;
@@ -30,6 +33,7 @@ void cpu_blas_lazy_destroy(cpu_blas_lazy *l) {
   base_free(l->alloc, l);
 }
 
+/* The lock is held while the library is opened: a second caller waits for the first one's. */
 int cpu_blas_lazy_get(cpu_blas_lazy *l, const cpu_blas **out, xlac_error *err) {
   int status = 0;
   *out = NULL;

@@ -1,4 +1,10 @@
-/* Matrix products: by BLAS where the operands are matrices of f32 or f64 as they lie, else by our own. */
+/* dot: which way a matrix product goes. In order:
+ *
+ *    some rows, B row-major           dot_few.c    reads B as it lies
+ *    very few rows or few terms       dot_thin.c   reads B once
+ *    large, and AVX-512               dot_gemm.c   packs A and B into blocks
+ *    f32 or f64 matrices as they lie  blas.c       where there is a BLAS
+ *    all others, of any type          dot_gemm.c, or dot_small.c where packing costs more than the product */
 #include "../../base/isa/isa.h"
 #include "dot_few.h"
 #include "dot_gemm.h"
@@ -9,7 +15,9 @@ enum {
   DOT_OWN_WORK = 1 << 26 /* and products, from which on packing is worth while */
 };
 
+/* The library was opened when the product was prepared. */
 static int dot_by_blas(const cpu_routine_run *r) {
+  assert(cpu_executable_blas(r->run->exe));
   cpu_blas_dot(cpu_executable_blas(r->run->exe), r->data, r->run->exe->pool, r->in[0], r->in[1], r->out[0]);
   return 0;
 }
@@ -19,8 +27,8 @@ static int dot_by_few(const cpu_routine_run *r) {
   return 0;
 }
 
-/* A product of ours, with copies of the operands in the types it reads at these places of the scratch memory (-1: the
- * operand as it is). */
+/* A product of ours, with copies of the operands in the types it reads at these places of the scratch memory (-1:
+ * the operand as it is). By operand of the op: `exchanged` says that the product has them the other way round. */
 typedef struct dot_own {
   cpu_gemm g;
   bool exchanged;
@@ -28,6 +36,7 @@ typedef struct dot_own {
   base_dtype from[2], to[2];
 } dot_own;
 
+/* Operands of types that packing can't read are converted first, whole, into scratch memory. */
 static int dot_by_own(const cpu_routine_run *r) {
   const dot_own *d = r->data;
   const void *operands[2];
@@ -42,10 +51,12 @@ static int dot_by_own(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Of a dense row-major array, in elements. */
 static void dot_strides_of(const ir_type *t, int64_t *strides) {
   interp_strides(t->rank, t->dims, strides);
 }
 
+/* Whether d is in the list. */
 static bool dot_lists(const ir_ints *dims, uint32_t d) {
   for (uint32_t i = 0; i < dims->n; i++)
     if (dims->v[i] == d) return true;
@@ -63,7 +74,10 @@ static void dot_free_dims(cpu_gemm_dims *out, const ir_type *t, const ir_ints *b
   }
 }
 
+/* The dimensions of the product from HLO's dimension numbers: the result has the batch dimensions first, then the
+ * left operand's free ones, then the right operand's. */
 static void dot_give_dims(const ir_op *op, cpu_gemm *g) {
+  assert(op->n_operands >= 2 && ir_is_tensor(op->type));
   const ir_type *a = ir_operand_type(op, 0), *b = ir_operand_type(op, 1);
   const ir_ints *ab = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *bb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
   const ir_ints *ac = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
@@ -80,7 +94,8 @@ static void dot_give_dims(const ir_op *op, cpu_gemm *g) {
   assert(at == op->type->rank);
 }
 
-/* only_thin: products that read an operand once, which BLAS is no better at; others are then left alone. */
+/* By our own product; without a word where it is too large to count. only_thin: products that read an operand
+ * once, which BLAS is no better at; others are then left alone. */
 static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   const ir_op *op = x->op;
   base_dtype types[2] = {(base_dtype)ir_operand_type(op, 0)->dtype, (base_dtype)ir_operand_type(op, 1)->dtype};
@@ -113,7 +128,8 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   return 0;
 }
 
-/* As a product of matrices where they lie. */
+/* As a product of matrices where they lie: by few rows, else by BLAS. Either is one base_parallel_for, and so
+ * divisible. */
 static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool few) {
   x->out->name = "gemm";
   x->out->divisible = true;
@@ -130,6 +146,8 @@ static bool dot_own_is_better(const plan_dot *dot) {
          dot->k >= DOT_OWN_LEAST && dot->m * dot->n >= DOT_OWN_WORK / dot->k;
 }
 
+/* A BLAS is opened only for a product that none of our own is better at: that takes longer than compiling most
+ * programs. */
 int cpu_prepare_dot(cpu_prepare_run *x) {
   plan_dot dot = {.dtype = 0};
   const cpu_blas *blas = NULL;

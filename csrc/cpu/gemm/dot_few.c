@@ -1,4 +1,6 @@
-/* Products of some rows: strips of two vectors' columns, which the rows of a block of k go through tile by tile. */
+/* Products of some rows (4 to 64). B is gone through in strips of two vectors' columns and blocks of FEW_BLOCK
+ * terms; all rows of A, rearranged so that a tile reads them in order, go through a strip while it is in the
+ * cache. */
 #include "dot_few.h"
 
 #include "../../base/isa/isa.h"
@@ -21,6 +23,7 @@ enum {
   FEW_STRIP_BYTES = 2 * 64  /* of the widest strip's rows */
 };
 
+/* The inner loop: see dot_few_tile.h. */
 typedef void few_fn(int64_t k, const void *a, const void *b, int64_t step, void *c, int64_t line, bool first,
                     int64_t ahead);
 /* Of 8, 4, 2 and 1 rows. */
@@ -29,6 +32,7 @@ typedef struct few_tiles {
   int lanes; /* in a strip */
 } few_tiles;
 
+/* Immutable. A task is `columns` columns of one batch. */
 struct cpu_few {
   plan_dot dot;
   few_tiles tiles;
@@ -92,16 +96,19 @@ static const few_tiles few_table[][2] = {
 #endif
 };
 
+/* Bytes of an element. */
 static int64_t few_size(const plan_dot *d) {
   return d->dtype == XLAC_F64 ? 8 : 4;
 }
 
+/* Within the limits above, and where B is row-major. */
 bool cpu_few_is_better(const plan_dot *d) {
   if (d->transpose_b || d->m < FEW_LEAST_ROWS || d->m > FEW_ROWS || d->n < FEW_LEAST_COLUMNS || d->k < FEW_LEAST_TERMS)
     return false;
   return d->m > FEW_THIN_ROWS || d->n * d->k <= FEW_THIN_BYTES / few_size(d);
 }
 
+/* Tasks are as wide as their share of work asks, and whole strips. */
 const cpu_few *cpu_few_make(const plan_dot *dot, base_arena *arena) {
   cpu_few *f = BASE_NEW(arena, cpu_few);
   if (!f) return NULL;
@@ -114,6 +121,7 @@ const cpu_few *cpu_few_make(const plan_dot *dot, base_arena *arena) {
   return f;
 }
 
+/* One product at work. */
 typedef struct few_run {
   const cpu_few *f;
   base_pool *pool;
@@ -123,15 +131,18 @@ typedef struct few_run {
 
 /* Which tile takes the next of `rows` rows, and how many it takes. */
 static int few_pick(const few_tiles *tiles, int64_t rows, int *taken) {
+  assert(rows > 0);
   int i = 0;
   while (8 >> i > rows || !tiles->of[i]) i++;
   *taken = 8 >> i;
   return i;
 }
 
-/* A block of k of A, in the order in which tiles read it. */
+/* A block of k of A, in the order in which tiles read it: rows in groups of 8, 4, 2 and 1, and in a group term by
+ * term. */
 static void few_take_apart(const cpu_few *f, const char *a, int64_t p, int64_t count, char *to) {
   const plan_dot *d = &f->dot;
+  assert(count > 0 && count <= FEW_BLOCK && d->m <= FEW_ROWS);
   int64_t row = d->transpose_a ? 1 : d->lda, term = d->transpose_a ? d->lda : 1;
   for (int64_t i = 0; i < d->m;) {
     int rows = 0;
@@ -150,7 +161,8 @@ static void few_take_apart(const cpu_few *f, const char *a, int64_t p, int64_t c
   }
 }
 
-/* All rows of A by a strip of B whose rows are `step` elements apart. */
+/* All rows of A by a strip of B whose rows are `step` elements apart; C's are `line` apart. first: the sums begin
+ * at zero. */
 static void few_strip(const cpu_few *f, const char *a, const char *b, int64_t step, char *c, int64_t line,
                       int64_t count, bool first) {
   int64_t size = few_size(&f->dot), ahead = FEW_AHEAD * step;
@@ -163,12 +175,14 @@ static void few_strip(const cpu_few *f, const char *a, const char *b, int64_t st
   }
 }
 
-/* What is left of a row is less than a strip: both it and the result are by way of whole ones. */
+/* What is left of a row is less than a strip: B's columns are copied to a strip that is filled up with zeros, and
+ * the sums come and go by way of whole strips, too. */
 static void few_narrow(const cpu_few *f, const char *a, const char *b, char *c, int64_t columns, int64_t count,
                        bool first) {
   char strip[FEW_BLOCK * FEW_STRIP_BYTES] __attribute__((aligned(64)));
   char sums[FEW_ROWS * FEW_STRIP_BYTES] __attribute__((aligned(64)));
   int64_t size = few_size(&f->dot), bytes = f->tiles.lanes * size, n = f->dot.n, some = columns * size;
+  assert(columns > 0 && columns < f->tiles.lanes && bytes <= FEW_STRIP_BYTES);
   for (int64_t p = 0; p < count; p++) {
     memcpy(strip + p * bytes, b + p * f->dot.ldb * size, (size_t)some);
     memset(strip + p * bytes + some, 0, (size_t)(bytes - some));
@@ -179,6 +193,7 @@ static void few_narrow(const cpu_few *f, const char *a, const char *b, char *c, 
   for (int64_t i = 0; i < f->dot.m; i++) memcpy(c + i * n * size, sums + i * bytes, (size_t)some);
 }
 
+/* Columns from .. to of one batch, a block of k after the other; C collects the sums. */
 static void few_columns(const few_run *r, int64_t batch, int64_t from, int64_t to) {
   const cpu_few *f = r->f;
   const plan_dot *d = &f->dot;
@@ -196,6 +211,7 @@ static void few_columns(const few_run *r, int64_t batch, int64_t from, int64_t t
   }
 }
 
+/* For base_parallel_for. */
 static void few_tasks(void *ctx, size_t begin, size_t end) {
   const few_run *r = ctx;
   const cpu_few *f = r->f;
@@ -205,6 +221,7 @@ static void few_tasks(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* A range is at least FEW_TASK_WORK products. */
 void cpu_few_run(const cpu_few *f, base_pool *pool, const void *a, const void *b, void *c) {
   few_run r = {.f = f, .pool = pool, .a = a, .b = b, .c = c};
   int64_t each = f->dot.m * f->dot.k * f->columns;

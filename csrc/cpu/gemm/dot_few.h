@@ -9,7 +9,7 @@
 #include "../../runtime/threads.h"
 #include "../../plan/plan.h"
 
-/* Whether this is faster for `dot` than packing. */
+/* Whether this is to be taken for `dot`, rather than packing or BLAS. */
 bool cpu_few_is_better(const plan_dot *dot);
 
 /* Immutable; the instructions are those of the CPU where it was made. NULL when out of memory. */

@@ -2,8 +2,9 @@
  * names them, FEW_T is the element, FEW_VEC the vector, FEW_MADD(a, b, s) is s + a * b, FEW_TARGET the function's
  * target. */
 
-/* Sums over k steps: A has `rows` elements a step, B's rows are `step` elements apart, C's `line`. `ahead`: where B's
- * row is fetched that is used later, from the one that is used now. */
+/* Sums over k steps: A has `rows` elements a step, B's rows are `step` elements apart, C's `line`. first: the sums
+ * begin at zero, else at what C has. `ahead`: where B's row is fetched that is used later, in elements from the
+ * one that is used now. */
 #define FEW_TILE(rows)                                                                                     \
   FEW_TARGET static void FEW_NAME(rows)(int64_t k, const void *a_, const void *b_, int64_t step, void *c_, \
                                         int64_t line, bool first, int64_t ahead) {                         \

@@ -1,4 +1,13 @@
-/* Products in blocks: B is packed first, some of it at a time; then tasks of some rows by some columns go through k. */
+/* Products in blocks, after Goto and van de Geijn: B is packed into panels as wide as a tile, some of it at a
+ * time; then tasks of some rows by some columns of C go through k block by block, packing their rows of A as they
+ * need them. The packed block of A and the sums stay in the second-level cache, a panel's part in the first.
+ *
+ *    for chunk of panels of B that fits the scratch memory    gemm_run, gemm_chunk   (pool: pack the panels)
+ *      for task (rows x columns of C)                         gemm_tasks             (pool)
+ *        for block of k                                       gemm_do                pack A
+ *          for panel, for tile                                gemm_tiles             dot_kernel.h
+ *
+ * Everything about the cut is decided in cpu_gemm_prepare, from sizes and types alone. */
 #include "dot_gemm.h"
 
 #include "../../interp/algorithm/matmul.h"
@@ -14,6 +23,7 @@ enum {
   GEMM_GRAIN_BYTES = 1 << 16                     /* and bytes of packing */
 };
 
+/* The product of the extents, 0 where one is; false where it is too large for an int64_t. */
 static bool gemm_count(cpu_gemm_dims *dims) {
   dims->count = 1;
   for (uint32_t d = 0; d < dims->n; d++)
@@ -23,11 +33,13 @@ static bool gemm_count(cpu_gemm_dims *dims) {
   return true;
 }
 
+/* Integers that s16 can hold: of a byte at most, or s16 themselves. */
 static bool gemm_is_small_integer(base_dtype t) {
   return base_dtype_bytes(t) == 1 ? !base_dtype_is_float(t) : t == XLAC_S16;
 }
 
-/* The element types that packing reads for such products: others are converted before. */
+/* The element types that packing reads for such products: others are converted before. bf16 is widened by packing,
+ * 8-bit integers become pairs of s16, and unsigned integers have the bits of signed ones. */
 static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
   if (pairs) return gemm_is_small_integer(t);
   if (packed == XLAC_F32) return t == XLAC_F32 || t == XLAC_BF16;
@@ -36,6 +48,7 @@ static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
   return t == packed;
 }
 
+/* Small products read 4 bytes or more an element: they have no packing that would widen it. */
 void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small) {
   g->small = may_be_small && gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) &&
              cpu_gemm_is_small(g);
@@ -56,6 +69,7 @@ void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t 
   dims->v[dims->n++] = (cpu_gemm_dim){n, a, b, c};
 }
 
+/* A conversion of a whole operand. */
 typedef struct gemm_conversion {
   base_dtype to, from;
   char *dst;
@@ -83,6 +97,7 @@ static void gemm_swap_dims(cpu_gemm_dims *dims) {
   }
 }
 
+/* A and B change places: C's transpose is B's transpose times A's transpose, and C lies in any way. */
 static void gemm_exchange(cpu_gemm *g) {
   cpu_gemm_dims m = g->m;
   uint8_t t = g->a_type;
@@ -99,7 +114,8 @@ static void gemm_exchange(cpu_gemm *g) {
   gemm_swap_dims(&g->k);
 }
 
-/* Results are stored by rows of neighbours; few columns waste most of a tile. */
+/* Whether B is to be the left operand. Results are stored by rows of neighbours, so n should be the dimension
+ * along which C is contiguous; and few columns waste most of a tile, so the larger of the two should be n. */
 static bool gemm_wants_exchange(const cpu_gemm *g) {
   bool m_dense = false, n_dense = false;
   if (g->n.count <= GEMM_FEW || g->m.count <= GEMM_FEW) return g->n.count <= GEMM_FEW && g->m.count > g->n.count;
@@ -108,12 +124,14 @@ static bool gemm_wants_exchange(const cpu_gemm *g) {
   return m_dense && !n_dense;
 }
 
+/* How far a step goes in the array that decides the order: A, or else C. */
 static int64_t gemm_step(const cpu_gemm_dim *d, char which) {
   int64_t v = which == 'a' ? d->a : d->c;
   return v < 0 ? -v : v;
 }
 
-/* Smallest steps innermost, and neighbours that walk all arrays as one dimension become one. */
+/* Smallest steps innermost, and neighbours that walk all arrays as one dimension become one: [8,16] with steps 16
+ * and 1 in all three is one dimension of 128. Insertion sort: there are few, and it is stable. */
 static void gemm_order(cpu_gemm_dims *dims, char which) {
   for (uint32_t i = 1; i < dims->n; i++)
     for (uint32_t j = i; j > 0 && gemm_step(&dims->v[j - 1], which) < gemm_step(&dims->v[j], which); j--) {
@@ -132,12 +150,15 @@ static void gemm_order(cpu_gemm_dims *dims, char which) {
   dims->n = n;
 }
 
+/* To the next multiple. */
 static int64_t gemm_up(int64_t n, int64_t by) {
   return (n + by - 1) / by * by;
 }
 
-/* Smaller tasks where there would be too few for some threads. */
+/* Rows and columns of a task: GEMM_ROWS by a row of sums, and smaller tasks where there would be too few for some
+ * threads. */
 static void gemm_cut(cpu_gemm *g, int64_t work) {
+  assert(g->m.count > 0 && g->n.count > 0 && g->batch.count > 0);
   int64_t width = g->kernel.columns / (g->is_complex ? 2 : 1);
   g->rows = GEMM_ROWS;
   if (g->rows > gemm_up(g->m.count, g->kernel.rows)) g->rows = gemm_up(g->m.count, g->kernel.rows);
@@ -154,6 +175,9 @@ static void gemm_cut(cpu_gemm *g, int64_t work) {
   }
 }
 
+/* In order: count, exchange, order the dimensions, then find which way the product goes: small, thin, or in
+ * blocks. What is packed at a time is at most GEMM_CHUNK where panels are not larger themselves; if they are, and
+ * there are few rows of A, tasks pack what they need (`direct`). */
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   int64_t work = 0, steps = 0;
   if (!gemm_count(&g->batch) || !gemm_count(&g->m) || !gemm_count(&g->n) || !gemm_count(&g->k)) return false;
@@ -198,6 +222,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
 
 /* --- running --- */
 
+/* One product at work. */
 typedef struct gemm_run {
   const cpu_gemm *g;
   base_pool *pool;
@@ -207,21 +232,24 @@ typedef struct gemm_run {
   int64_t across, down;                    /* tasks along n and m */
 } gemm_run;
 
+/* Columns of C in a panel: a complex one takes two lanes. */
 static int64_t gemm_width(const cpu_gemm *g) {
   return g->kernel.columns / (g->is_complex ? 2 : 1);
 }
 
+/* Where a batch begins in an array, in elements from its first. */
 static int64_t gemm_batch_at(const cpu_gemm *g, char which, int64_t batch) {
   int64_t at = 0;
   cpu_gemm_offsets(&g->batch, which, batch, 1, &at);
   return at;
 }
 
-/* What a block of k takes of a panel of B, packed to `to`. */
+/* What a block of k (`count` of it from number p on) takes of a panel of B, packed to `to`. */
 static void gemm_pack_part(const gemm_run *r, int64_t batch, int64_t panel, int64_t p, int64_t count, char *to) {
   const cpu_gemm *g = r->g;
   int64_t columns[64], width = gemm_width(g), from = panel * width;
   int64_t n = g->n.count - from < width ? g->n.count - from : width;
+  assert(n > 0);
   assert(width <= 64);
   cpu_gemm_offsets(&g->n, 'b', from, n, columns);
   cpu_gemm_block block = {
@@ -233,6 +261,7 @@ static void gemm_pack_part(const gemm_run *r, int64_t batch, int64_t panel, int6
   cpu_gemm_pack_b(g, &block, to);
 }
 
+/* For base_parallel_for: whole panels of the chunk. */
 static void gemm_pack_panels(void *ctx, size_t begin, size_t end) {
   const gemm_run *r = ctx;
   for (size_t i = begin; i < end; i++)
@@ -240,7 +269,7 @@ static void gemm_pack_panels(void *ctx, size_t begin, size_t end) {
                    r->packed + (int64_t)i * r->g->panel_bytes);
 }
 
-/* A row of sums to its places in C. */
+/* A row of sums to its places in C, converted: runs of neighbours straight, single elements by way of a buffer. */
 static void gemm_store_row(const cpu_gemm *g, const char *sums, char *to, const int64_t *places, int64_t n) {
   base_dtype t = (base_dtype)g->c_type;
   size_t bytes = base_dtype_bytes(t);
@@ -261,11 +290,13 @@ static void gemm_store_row(const cpu_gemm *g, const char *sums, char *to, const 
   }
 }
 
+/* A range of C. `at` and `to` have the offsets of its rows in A and in C, `places` those of its columns in C. */
 typedef struct gemm_task {
   int64_t batch, row, rows, column, columns;
   int64_t at[GEMM_ROWS], to[GEMM_ROWS], places[GEMM_BLOCK_BYTES / 4];
 } gemm_task;
 
+/* All sums of a task to C. Where its columns are neighbours, which is the rule, a row is one conversion. */
 static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) {
   const cpu_gemm *g = r->g;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch);
@@ -278,7 +309,8 @@ static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) 
     gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns);
 }
 
-/* One block of k: all tiles of the task. */
+/* One block of k: all tiles of the task, panel by panel, so that a panel's part stays in the first-level cache
+ * while all rows go through it. */
 static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t count, const char *a, char *sums) {
   const cpu_gemm *g = r->g;
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->sum), line = g->kernel.columns * size;
@@ -294,7 +326,9 @@ static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t
   }
 }
 
+/* One task. a, sums: GEMM_ROWS rows of GEMM_ROW_BYTES each. */
 static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) {
+  assert(t->rows > 0 && t->rows <= GEMM_ROWS && t->columns > 0);
   const cpu_gemm *g = r->g;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->a_type), p = 0;
   const char *from = r->a + (g->a_at + gemm_batch_at(g, 'a', t->batch)) * bytes;
@@ -309,6 +343,7 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
   gemm_store(r, t, sums);
 }
 
+/* For base_parallel_for: tasks are numbered along n, then along m, then by batch. */
 static void gemm_tasks(void *ctx, size_t begin, size_t end) {
   const gemm_run *r = ctx;
   const cpu_gemm *g = r->g;
@@ -330,8 +365,9 @@ static void gemm_tasks(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* What one filling of the scratch memory serves. */
+/* What one filling of the scratch memory serves: packs it on all threads, then runs the tasks on all threads. */
 static void gemm_chunk(gemm_run *r) {
+  assert(r->batches > 0 && r->n_panels > 0);
   const cpu_gemm *g = r->g;
   int64_t work = g->rows * g->columns * (g->k.count + 1), from = r->panel * gemm_width(g);
   int64_t columns = r->n_panels * gemm_width(g);
@@ -345,6 +381,7 @@ static void gemm_chunk(gemm_run *r) {
                     gemm_tasks, r);
 }
 
+/* Chunks are whole batches where one fits, else parts of a batch. */
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   c = (char *)c + g->c_at * (int64_t)base_dtype_bytes((base_dtype)g->c_type);
   gemm_run r = {.g = g, .pool = pool, .a = a, .b = b, .c = c, .packed = scratch};

@@ -1,7 +1,14 @@
-/* Our own matrix products, of any element type and of operands that lie in any way: dots that BLAS cannot take, and
- * convolutions. Operands are packed as they are needed, so that no transposed or converted copy is ever made whole.
+/* Our own matrix products, of any element type and of operands that lie in any way: dots that BLAS cannot take,
+ * and convolutions. Operands are packed as they are needed, so that no transposed or converted copy is ever made
+ * whole.
  *
- * Every sum is over k in ascending order, within blocks whose sums are added in turn; blocks depend on types alone. */
+ *  A product is four groups of dimensions, each with its strides in A, B and C. f32[8,32,64] dot f32[8,64,16] over the
+ *  last of the one and the second of the other, in batches of the first, is
+ *
+ *    batch {8: 2048, 1024, 512}   m {32: 64, 0, 16}   n {16: 0, 1, 1}   k {64: 1, 16, 0}
+ *
+ * Every sum is over k in ascending order, within blocks whose sums are added in turn; blocks depend on types
+ * alone. */
 #ifndef XLAC_CPU_GEMM_DOT_GEMM_H
 #define XLAC_CPU_GEMM_DOT_GEMM_H
 
@@ -19,14 +26,17 @@ enum {
 typedef struct cpu_gemm_dim {
   int64_t n, a, b, c;
 } cpu_gemm_dim;
+/* A group of dimensions (batch, m, n or k), the outermost first. Number i of the group is an index into all of
+ * them. */
 typedef struct cpu_gemm_dims {
   uint32_t n;
   int64_t count; /* product of the extents */
   cpu_gemm_dim v[GEMM_MAX_DIMS];
 } cpu_gemm_dims;
 
-/* The inner loop for one packed type and CPU. A step of k is one element of that type, a pair of 16-bit integers, or
- * half a complex number. */
+/* The inner loop for one packed type and CPU: c += a * b over `steps` steps of k, or c = a * b where it is the
+ * first block. A step is one element of the packed type, a pair of 16-bit integers, or half a complex number. a
+ * and c have rows GEMM_ROW_BYTES apart; b is the panel's part. */
 typedef void cpu_gemm_tile(int64_t steps, const char *a, const char *b, char *c, bool first);
 typedef struct cpu_gemm_kernel {
   cpu_gemm_tile *tile;
@@ -35,7 +45,8 @@ typedef struct cpu_gemm_kernel {
 /* For sums of type t (F32, F64, S32, S64); pairs: S32 sums of S16 products. The best for this CPU. */
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 
-/* C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]. */
+/* C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]. To be filled in: dimensions (cpu_gemm_add), then
+ * types (cpu_gemm_types), first elements; then cpu_gemm_prepare, after which it is immutable. */
 typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
@@ -50,14 +61,15 @@ typedef struct cpu_gemm {
   bool direct;                            /* a panel would be large: tasks pack of it what they need next */
 } cpu_gemm;
 
-/* Fills the types, once the dimensions are there: in a_type and b_type those that the operands are to be converted to
- * before. */
+/* Fills the types, once the dimensions are there: in a_type and b_type those that the operands are to be converted
+ * to before (cpu_gemm_convert), where they are not theirs. may_be_small: products of little work may go without
+ * packing. */
 void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small);
 void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n);
 /* Appends a dimension unless it has one element. */
 void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t c);
-/* Chooses which operand is A, merges dimensions, cuts blocks. *exchanged: a and b changed places. false where it is too
- * large to count. */
+/* Chooses which operand is A, merges dimensions, cuts blocks. *exchanged: a and b changed places, and so must the
+ * pointers that cpu_gemm_run is given. false where it is too large to count. */
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged);
 /* scratch: g->scratch_bytes. Deterministic for any pool. */
 void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);

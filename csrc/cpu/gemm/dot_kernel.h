@@ -1,9 +1,10 @@
-/* No include guard: the tile of one sum type and instruction set. Define GEMM_NAME, GEMM_TARGET, GEMM_VEC (a vector),
- * GEMM_SUM (its element), GEMM_SPREAD(p) (the step of A at p in all lanes), GEMM_MADD(s, x, y) (s + x * y), and
- * GEMM_ROWS4/6/12 for so many rows of two vectors. Sums are written out one by one: not every compiler keeps an array
- * of them in registers. */
+/* No include guard: the tile of one sum type and instruction set. Define GEMM_NAME, GEMM_TARGET, GEMM_VEC (a
+ * vector), GEMM_SUM (its element), GEMM_SPREAD(p) (the step of A at p in all lanes), GEMM_MADD(s, x, y) (s + x *
+ * y), and GEMM_EACH(X), which is X(0) X(1) ... for each row of two vectors. Sums are written out one by one: not
+ * every compiler keeps an array of them in registers. */
 GEMM_TARGET static void GEMM_NAME(int64_t steps, const char *a, const char *b, char *c, bool first) {
   GEMM_VEC b0, b1;
+/* For row r: its two sums, one step of them, the sums of earlier blocks of k, and their way back to memory. */
 #define GEMM_ZERO(r) GEMM_VEC s##r##0 = {0}, s##r##1 = {0};
 #define GEMM_STEP(r)                                    \
   {                                                     \
@@ -11,6 +12,7 @@ GEMM_TARGET static void GEMM_NAME(int64_t steps, const char *a, const char *b, c
     s##r##0 = GEMM_MADD(s##r##0, x, b0);                \
     s##r##1 = GEMM_MADD(s##r##1, x, b1);                \
   }
+/* Earlier blocks' sums are added after the block, not before: blocks' sums are added in turn. */
 #define GEMM_LOAD(r)                                                    \
   {                                                                     \
     GEMM_VEC old0, old1;                                                \

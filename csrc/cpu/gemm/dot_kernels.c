@@ -1,4 +1,6 @@
-/* The tiles of all types, for plain x86-64 (or any other CPU), AVX2 with FMA, and AVX-512. */
+/* The tiles of all types, for plain x86-64 (or any other CPU), AVX2 with FMA, and AVX-512: dot_kernel.h once for
+ * each. Rows are as many as leave registers for two vectors of B and one number of A: 4 of 16 registers on any
+ * CPU, 6 of 16 with AVX2, 12 of 32 with AVX-512. */
 #include "../../base/isa/isa.h"
 #include "dot_gemm.h"
 
@@ -67,6 +69,7 @@ static inline tile_4u32 tile_pairs(tile_4u32 s, tile_4u32 x, tile_4u32 y) {
 #undef GEMM_EACH
 
 #if defined(__x86_64__)
+/* Integers are unsigned, so that they wrap. */
 typedef uint32_t tile_8u32 __attribute__((vector_size(32)));
 typedef uint64_t tile_4u64 __attribute__((vector_size(32)));
 typedef uint32_t tile_16u32 __attribute__((vector_size(64)));
@@ -155,6 +158,7 @@ typedef uint64_t tile_8u64 __attribute__((vector_size(64)));
 
 enum { TILE_KINDS = 5, TILE_LEVELS = 4 };
 
+/* By base_isa, then by type: f32, f64, s32, s64, pairs of 16 bits. {tile, rows, columns in lanes}. */
 static const cpu_gemm_kernel tile_table[TILE_LEVELS][TILE_KINDS] = {
     {{tile_f32_any, 4, 8}, {tile_f64_any, 4, 4}, {tile_s32_any, 4, 8}, {tile_s64_any, 4, 4}, {tile_pairs_any, 4, 8}},
 #if defined(__x86_64__)
@@ -177,6 +181,7 @@ static const cpu_gemm_kernel tile_table[TILE_LEVELS][TILE_KINDS] = {
 };
 
 static int tile_level(void) {
+  assert((int)base_isa_best() < TILE_LEVELS);
   return (int)base_isa_best();
 }
 

@@ -1,11 +1,17 @@
-/* Packing: A in rows whose elements are neighbours along k, B in panels whose elements are neighbours along n. */
+/* Packing: A in rows whose elements are neighbours along k, B in panels whose elements are neighbours along n. A
+ * tile then reads both from the first byte to the last. Narrow types are widened on the way (bf16 to f32, 8-bit
+ * integers to 16 bits). Offsets of lines (rows of A, columns of B) come in a list; k is walked by runs of its
+ * innermost dimension. */
 #include "dot_gemm.h"
 
+/* A complex number of doubles. */
 typedef struct pack_pair16 {
   uint64_t half[2];
 } pack_pair16;
 
+/* One division a dimension for the first, then counting. */
 void cpu_gemm_offsets(const cpu_gemm_dims *dims, char which, int64_t from, int64_t n, int64_t *out) {
+  assert(dims->n <= GEMM_MAX_DIMS && from >= 0);
   int64_t at[GEMM_MAX_DIMS] = {0}, step[GEMM_MAX_DIMS], offset = 0;
   for (uint32_t d = dims->n; d-- > 0; from /= dims->v[d].n) {
     const cpu_gemm_dim *x = &dims->v[d];
@@ -24,7 +30,8 @@ void cpu_gemm_offsets(const cpu_gemm_dims *dims, char which, int64_t from, int64
   }
 }
 
-/* A walk along k by runs of the innermost dimension. */
+/* A walk along k by runs of the innermost dimension, in A or in B. at: the indexes of the present run's first
+ * element; rest: what is left of the block after it. */
 typedef struct pack_walk {
   const cpu_gemm_dims *dims;
   bool left; /* A's offsets, else B's */
@@ -32,10 +39,12 @@ typedef struct pack_walk {
   int64_t offset, length; /* of the run */
 } pack_walk;
 
+/* Along dimension d, in elements of the array. */
 static int64_t pack_step(const pack_walk *w, uint32_t d) {
   return w->left ? w->dims->v[d].a : w->dims->v[d].b;
 }
 
+/* A walk over `count` numbers of k from number `from` on; pack_next goes to its first run. */
 static void pack_begin(pack_walk *w, const cpu_gemm_dims *dims, bool left, int64_t from, int64_t count) {
   *w = (pack_walk){.dims = dims, .left = left, .rest = count};
   if (count == 0) return;
@@ -46,6 +55,7 @@ static void pack_begin(pack_walk *w, const cpu_gemm_dims *dims, bool left, int64
   w->step = dims->n ? pack_step(w, dims->n - 1) : 0;
 }
 
+/* The next run, at w->offset and w->length long; false at the end. */
 static bool pack_next(pack_walk *w) {
   const cpu_gemm_dims *dims = w->dims;
   uint32_t d = dims->n;
@@ -65,7 +75,8 @@ static bool pack_next(pack_walk *w) {
   return true;
 }
 
-/* n elements of k, `step` apart, of each line; the first is number p of the block. */
+/* n elements of k, `step` apart, of each line, whose offsets `lines` has; the first is number p of the block.
+ * columns: of a panel; 0 for rows. */
 typedef void pack_fn(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to,
                      int columns);
 
@@ -74,11 +85,13 @@ enum { PACK_WIDE = 32 }; /* columns of the widest panels of 4-byte elements */
 enum { PACK_AHEAD = 8 }; /* rows of B */
 enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far apart in memory */
 
-/* The next line is elsewhere: the CPU does not guess where. */
+/* The next line is elsewhere: the CPU's prefetcher does not guess where. */
 static inline void pack_fetch(const void *from, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch((const char *)from + i);
 }
 
+/* Lines of A to packed rows. Where k is not contiguous, strips of it are read from all lines, which may share
+ * cache lines. */
 #define PACK_ROWS(name, S, D, VALUE)                                                                                  \
   static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
                    int columns) {                                                                                     \
@@ -99,14 +112,16 @@ static inline void pack_fetch(const void *from, size_t bytes) {
     }                                                                                                                 \
   }
 
-/* How many columns from number c on are neighbours in memory. */
+/* How many columns from number c on are neighbours in memory, up to n. */
 static int pack_run(const int64_t *lines, int c, int n) {
   int run = 1;
   while (c + run < n && lines[c + run] == lines[c] + run) run++;
   return run;
 }
 
-/* GROUP elements of k stand side by side: 2 where the kernel takes pairs. */
+/* Columns of B to a panel. GROUP elements of k stand side by side: 2 where the kernel takes pairs. Columns that
+ * are neighbours in memory are copied row by row; others in strips along k, each of which stays in a few cache
+ * lines. */
 #define PACK_COLUMNS(name, S, D, GROUP, VALUE)                                                                        \
   static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
                    int columns) {                                                                                     \
@@ -134,7 +149,13 @@ static int pack_run(const int64_t *lines, int c, int n) {
     }                                                                                                                 \
   }
 
-/* A complex number is a 2 by 2 block, which makes of its product with a row (re, im) the product's two parts. */
+/* A complex number re + im i is a 2 by 2 block, which makes of its product with a row (re, im) the product's two
+ * parts:
+ *
+ *      re  im
+ *     -im  re
+ *
+ * so that the tile of the real type does complex products with k and n twice as long. */
 #define PACK_COMPLEX(name, T)                                                                                         \
   static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
                    int columns) {                                                                                     \
@@ -176,6 +197,7 @@ static pack_fn *const pack_rows[PACK_WAYS] = {pack_rows_2,  pack_rows_4,  pack_r
 static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_2,  pack_columns_4,  pack_columns_8,   pack_columns_bf16,
                                                  pack_columns_s8, pack_columns_u8, pack_columns_c64, pack_columns_c128};
 
+/* By the type of the array: cpu_gemm_types has seen to it that it is one that packing reads. */
 static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
   size_t bytes = base_dtype_bytes(t);
   if (g->is_complex) return bytes == 8 ? PACK_C64 : PACK_C128;
@@ -187,6 +209,7 @@ static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
 
 void cpu_gemm_pack_a(const cpu_gemm *g, const cpu_gemm_block *block, int padded, char *to) {
   pack_fn *fn = pack_rows[pack_way_of(g, (base_dtype)g->a_type)];
+  assert(block->n_lines <= padded && padded <= GEMM_ROWS && block->count <= g->k_block);
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->a_type);
   pack_walk w;
   int64_t p = 0;
@@ -200,6 +223,7 @@ void cpu_gemm_pack_a(const cpu_gemm *g, const cpu_gemm_block *block, int padded,
   for (int l = block->n_lines; l < padded; l++) memset(to + (size_t)l * GEMM_ROW_BYTES, 0, GEMM_BLOCK_BYTES);
 }
 
+/* A panel of B, or a block's part of it. One that is not full, or has half a pair at its end, is zeroed first. */
 void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to) {
   pack_fn *fn = pack_columns[pack_way_of(g, (base_dtype)g->b_type)];
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type), p = 0;

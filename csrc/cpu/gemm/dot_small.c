@@ -1,15 +1,17 @@
-/* Products so small that packing them would cost more than they do. They are summed in the interpreter's order and to
- * its bits. */
+/* Products so small that packing them would cost more than they do: two nested loops over offsets that are listed
+ * before. They are summed in the interpreter's order and to its bits, and run on the caller's thread. */
 #include "dot_gemm.h"
 
 enum { SMALL_EXTENT = 512, SMALL_WORK = 4096, SMALL_BATCH = 256 };
 
+/* Extents are bounded, so that the lists of offsets are on the stack; work is, so that one thread is enough. */
 bool cpu_gemm_is_small(const cpu_gemm *g) {
   int64_t m = g->m.count, n = g->n.count, k = g->k.count;
   if (m > SMALL_EXTENT || n > SMALL_EXTENT || k > SMALL_EXTENT || g->batch.count > SMALL_BATCH) return false;
   return m * n * (k ? k : 1) <= SMALL_WORK && m * n * (k ? k : 1) * g->batch.count <= 2 * SMALL_WORK;
 }
 
+/* One batch: offsets of A along m and k, of B along k and n. */
 typedef struct small_run {
   const char *a, *b;
   char *c; /* m x n, dense */
@@ -17,14 +19,15 @@ typedef struct small_run {
   int64_t left_m[SMALL_EXTENT], left_k[SMALL_EXTENT], right_k[SMALL_EXTENT], right_n[SMALL_EXTENT];
 } small_run;
 
-/* Whether the places are 0, step, 2 * step, ... */
+/* Whether the places are 0, step, 2 * step, ...: then they are dense, and need no list. */
 static bool small_even(const int64_t *places, int64_t n, int64_t step) {
   for (int64_t i = 0; i < n; i++)
     if (places[i] != i * step) return false;
   return true;
 }
 
-/* Results of a row side by side; B's rows are gathered first where their elements are no neighbours. */
+/* For each term, a row of B times a number of A is added to each row of sums: results of a row side by side, as
+ * vectors. B's rows are gathered first where their elements are no neighbours. */
 #define SMALL_PRODUCT(name, T)                                                      \
   static void name(const small_run *r) {                                            \
     const T *a = (const T *)(const void *)r->a, *b = (const T *)(const void *)r->b; \
@@ -41,6 +44,7 @@ static bool small_even(const int64_t *places, int64_t n, int64_t step) {
       }                                                                             \
     }                                                                               \
   }
+/* The same of complex numbers, by the four products of their parts. */
 #define SMALL_COMPLEX(name, T)                                                          \
   static void name(const small_run *r) {                                                \
     const T *a = (const T *)(const void *)r->a, *b = (const T *)(const void *)r->b;     \
@@ -64,7 +68,9 @@ SMALL_PRODUCT(small_u64, uint64_t)
 SMALL_COMPLEX(small_c64, float)
 SMALL_COMPLEX(small_c128, double)
 
+/* Integers wrap, so signed ones are summed as unsigned. */
 static void small_product(const small_run *r, base_dtype t) {
+  assert(r->m <= SMALL_EXTENT && r->n <= SMALL_EXTENT && r->k <= SMALL_EXTENT);
   switch (t) {
     case XLAC_F32:
       small_f32(r);
@@ -87,6 +93,7 @@ static void small_product(const small_run *r, base_dtype t) {
   }
 }
 
+/* Batch by batch: into C where it is dense and of the type of sums, else by way of sums on the stack. */
 void cpu_gemm_run_small(const cpu_gemm *g, const void *a, const void *b, void *c) {
   base_dtype packed = (base_dtype)g->packed, t = (base_dtype)g->c_type;
   int64_t size = (int64_t)base_dtype_bytes(packed), bytes = (int64_t)base_dtype_bytes(t);

@@ -28,6 +28,7 @@ typedef struct thin_task {
 } thin_task;
 typedef void thin_fn(const thin_task *t);
 
+/* How an element of B becomes one of the type of sums. */
 #define THIN_SAME(T, v) (v)
 #define THIN_BF16(T, v) thin_bf16(v)
 static inline float thin_bf16(uint16_t v) {
@@ -37,13 +38,14 @@ static inline float thin_bf16(uint16_t v) {
   return f;
 }
 
-/* Rows that are read next: far apart, they are no stream that the CPU would foresee. */
+/* Rows that are read next (four of them, or n): far apart, they are no stream that the CPU would foresee. */
 static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, int64_t n) {
   for (int64_t i = 0; i < 4 && i < n; i++)
     for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch((const char *)rows + i * step + j);
 }
 
-/* Four terms at a time, so that sums are loaded and stored once for them. LOAD(vector, from): a vector's worth of B. */
+/* By rows of B: four terms at a time, so that sums are loaded and stored once for them. LOAD(vector, from): a
+ * vector's worth of B, widened. */
 #define THIN_ROW_BEGIN(T, S)                                      \
   T *s = (T *)(void *)t->sums + i * t->line;                      \
   const T *x = (const T *)(const void *)t->x + i * t->x_line + p; \
@@ -152,6 +154,7 @@ THIN_BY_COLUMNS(thin_columns_f64_avx2, double, double, THIN_SAME, __builtin_fma,
 THIN_BY_COLUMNS(thin_columns_bf16_avx2, float, uint16_t, THIN_BF16, __builtin_fmaf, THIN_AVX2)
 #endif
 
+/* For elements of B of that type. */
 static thin_fn *thin_fn_of(base_dtype b, bool by_columns) {
   static thin_fn *const plain[3][2] = {
       {thin_rows_f32, thin_columns_f32}, {thin_rows_f64, thin_columns_f64}, {thin_rows_bf16, thin_columns_bf16}};
@@ -166,7 +169,8 @@ static thin_fn *thin_fn_of(base_dtype b, bool by_columns) {
   return plain[row][by_columns];
 }
 
-/* B is a matrix with neighbours along n (or along k: *by_columns), its rows (columns) *step apart. */
+/* Whether B is a matrix with neighbours along n, or along k (*by_columns). *step: from one of its rows, or
+ * columns, to the next, in elements. */
 static bool thin_matrix(const cpu_gemm *g, bool *by_columns, int64_t *step) {
   if (g->n.n != 1 || g->k.n > 1 || g->n.v[0].n != g->n.count) return false;
   int64_t n = g->n.v[0].b, k = g->k.n ? g->k.v[0].b : n == 1 ? 0 : 1;
@@ -175,6 +179,7 @@ static bool thin_matrix(const cpu_gemm *g, bool *by_columns, int64_t *step) {
   return n == 1 || k == 1;
 }
 
+/* B must be a matrix of f32, f64 or bf16 that can be read along its rows or columns. */
 bool cpu_gemm_is_thin(const cpu_gemm *g) {
   bool by_columns = false;
   int64_t step = 0;
@@ -186,7 +191,7 @@ bool cpu_gemm_is_thin(const cpu_gemm *g) {
   return g->m.count <= THIN_ROWS || (!by_columns && g->k.count <= THIN_TERMS);
 }
 
-/* Pieces that k is cut into, whose sums are added in their order. */
+/* Pieces that k is cut into, whose sums are added in their order: THIN_PIECES for one large B, else 1. */
 static int64_t thin_pieces(const cpu_gemm *g) {
   bool by_columns = false;
   int64_t step = 0;
@@ -194,7 +199,7 @@ static int64_t thin_pieces(const cpu_gemm *g) {
   return g->k.count >= 64 * THIN_PIECES && g->k.count > THIN_LARGE / g->n.count ? THIN_PIECES : 1;
 }
 
-/* The dense copy of A, then partial sums of pieces. */
+/* The dense copy of A in the type of sums, then the partial sums of all pieces but none where there is one. */
 int64_t cpu_gemm_thin_bytes(const cpu_gemm *g) {
   int64_t n = 0, size = (int64_t)base_dtype_bytes((base_dtype)g->packed), pieces = thin_pieces(g);
   bool fits =
@@ -203,6 +208,7 @@ int64_t cpu_gemm_thin_bytes(const cpu_gemm *g) {
   return fits ? n : -1;
 }
 
+/* One product at work. */
 typedef struct thin_run {
   const cpu_gemm *g;
   const char *a, *b;
@@ -212,13 +218,14 @@ typedef struct thin_run {
   int64_t step, rows, columns, down, across; /* of a task; tasks in a batch */
 } thin_run;
 
+/* Where a batch begins in an array, in elements from its first. */
 static int64_t thin_batch(const cpu_gemm *g, char which, int64_t batch) {
   int64_t at = 0;
   cpu_gemm_offsets(&g->batch, which, batch, 1, &at);
   return at;
 }
 
-/* Rows of A, counted over batches. */
+/* Rows of A, counted over batches, made dense and converted: for base_parallel_for. */
 static void thin_gather(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   const cpu_gemm *g = r->g;
@@ -236,6 +243,7 @@ static void thin_gather(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The sums of a task to their places in C, converted. */
 static void thin_store(const thin_run *r, const thin_task *t, int64_t batch, int64_t row, int64_t column) {
   const cpu_gemm *g = r->g;
   base_dtype sum = (base_dtype)g->packed, to = (base_dtype)g->c_type;
@@ -253,9 +261,11 @@ static void thin_store(const thin_run *r, const thin_task *t, int64_t batch, int
   }
 }
 
+/* For base_parallel_for: tasks are numbered along n, then along m, then by batch. */
 static void thin_tasks(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   const cpu_gemm *g = r->g;
+  assert(r->rows <= THIN_ROWS && r->columns <= THIN_COLUMNS);
   char sums[THIN_ROWS * THIN_COLUMNS * sizeof(double)] __attribute__((aligned(64)));
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed),
           bytes = (int64_t)base_dtype_bytes((base_dtype)g->b_type);
@@ -272,7 +282,8 @@ static void thin_tasks(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Partial sums of a piece of k, for some columns. */
+/* Partial sums of a piece of k, for THIN_WIDE columns: for base_parallel_for. The last piece has what is left of
+ * k. */
 static void thin_partial(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   const cpu_gemm *g = r->g;
@@ -296,6 +307,7 @@ static void thin_partial(void *ctx, size_t begin, size_t end) {
     const T *x = s + p * all;                              \
     for (size_t i = 0; i < end - begin; i++) s[i] += x[i]; \
   }
+/* For base_parallel_for: elements begin .. end of C, the pieces' sums in the order of the pieces. */
 static void thin_add_pieces(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   int64_t all = r->g->m.count * r->g->n.count;
@@ -306,6 +318,7 @@ static void thin_add_pieces(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* One batch of few rows over a large B: pieces of k run side by side. */
 static void thin_in_pieces(thin_run *r, base_pool *pool) {
   const cpu_gemm *g = r->g;
   r->partial = r->x + g->m.count * g->k.count * (int64_t)base_dtype_bytes((base_dtype)g->packed);
@@ -316,6 +329,7 @@ static void thin_in_pieces(thin_run *r, base_pool *pool) {
   thin_store(r, &t, 0, 0, 0);
 }
 
+/* Tasks are narrower where there would be fewer than four. */
 void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   thin_run r = {.g = g, .a = a, .b = b, .c = c, .x = scratch, .rows = THIN_ROWS};
   bool is = thin_matrix(g, &r.by_columns, &r.step);

@@ -1,7 +1,7 @@
 /* ragged-dot of matrices: a product for each group, whose size is known only when it runs. Either rows of the left
- * operand belong to groups, each with a matrix of its own on the right, or the contracted elements do, and each group
- * gives a result. What lies behind the last group counts as zeros. f32 and f64 go to BLAS, the rest to our own product.
- */
+ * operand belong to groups, each with a matrix of its own on the right (result [m, n]), or the contracted elements
+ * do, and each group gives a result ([groups, m, n]). What lies behind the last group counts as zeros; sizes that
+ * are negative count as 0, and those that go too far are cut. f32 and f64 go to BLAS, the rest to our own product. */
 #include "dot_gemm.h"
 #include "../move/move.h"
 #include "../routine.h"
@@ -15,8 +15,10 @@ typedef struct ragdot_data {
   cpu_gemm g;
 } ragdot_data;
 
-/* All of a group: from .. from + count of what is cut. */
+/* All of a group: from .. from + count of what is cut. Copies of the prepared product, with the group's extent in
+ * the place of the whole one's. */
 static void ragdot_group(const cpu_routine_run *r, int64_t group, int64_t from, int64_t count) {
+  assert(count > 0 && from >= 0 && group >= 0);
   const ragdot_data *d = r->data;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)d->dtype);
   const char *a = (const char *)r->in[0] + from * (d->rows ? d->k : d->m) * bytes;
@@ -35,6 +37,7 @@ static void ragdot_group(const cpu_routine_run *r, int64_t group, int64_t from, 
   cpu_gemm_run(&g, r->run->exe->pool, a, b, c, r->scratch);
 }
 
+/* Group after group; each is one product on all threads. */
 static int ragdot_run(const cpu_routine_run *r) {
   const ragdot_data *d = r->data;
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)d->dtype), all = d->rows ? d->m : d->k, at = 0;
@@ -55,11 +58,13 @@ static int ragdot_run(const cpu_routine_run *r) {
 
 /* --- preparing --- */
 
+/* Whether the attribute is the list {v}. */
 static bool ragdot_is(const ir_op *op, ir_attr_key key, int64_t v) {
   const ir_ints *dims = ir_get_ints(op, key);
   return dims->n == 1 && dims->v[0] == v;
 }
 
+/* The two forms that are done here: without batch dimensions, in dense order. All others are the interpreter's. */
 static bool ragdot_of(const ir_op *op, ragdot_data *d) {
   const ir_type *a = ir_operand_type(op, 0), *b = ir_operand_type(op, 1), *sizes = ir_operand_type(op, 2);
   if (!ir_is_tensor(op->type) || a->rank != 2 || sizes->rank != 1 || !base_dtype_is_integer((base_dtype)sizes->dtype))
@@ -84,6 +89,7 @@ static bool ragdot_of(const ir_op *op, ragdot_data *d) {
   return d->m > 0 && d->k > 0 && d->n > 0 && d->m <= INT32_MAX && d->k <= INT32_MAX && d->n <= INT32_MAX;
 }
 
+/* The product of all; a group changes m or k. */
 static void ragdot_by_blas(ragdot_data *d) {
   d->blas = true;
   d->dot = (plan_dot){.dtype = d->dtype, .batch = 1, .m = d->m, .n = d->n, .k = d->k, .ldb = d->n};
@@ -91,7 +97,8 @@ static void ragdot_by_blas(ragdot_data *d) {
   d->dot.lda = d->rows ? d->k : d->m;
 }
 
-/* false where our product would take it in a way that depends on the extent that is cut. */
+/* Prepares our own product of all; a group changes an extent of a copy of it. false where our product would take
+ * it in a way that depends on the extent that is cut: exchanged, thin or small. */
 static bool ragdot_by_own(ragdot_data *d) {
   bool exchanged = false;
   int64_t row = d->rows ? d->k : 1, term = d->rows ? 1 : d->m;

@@ -1,11 +1,15 @@
 /* rng-bit-generator: some blocks of the counter at a time, lane by lane, on all threads. The bits are the
- * interpreter's.
- */
+ * interpreter's (interp/algorithm/random_bits.h): Philox 4x32-10, the default, gives four words a block, ThreeFry
+ * 2x32-20 two. A block depends on the key and its number alone, so any thread can make any of them.
+ *
+ * The state is u64[2] or longer: key, low half of the counter, and Philox's high half. The new state is the
+ * counter after all blocks. */
 #include "rng.h"
 
 #include "../../base/isa/isa.h"
 #include "../../interp/algorithm/random_bits.h"
 
+/* What is known when the op is prepared. */
 typedef struct rng_plan {
   const ir_type *type; /* of the data */
   base_dtype dtype;
@@ -15,6 +19,7 @@ typedef struct rng_plan {
   rng_lanes_fn *lanes;
 } rng_plan;
 
+/* One run, as ranges see it. */
 typedef struct rng_run {
   const rng_plan *p;
   interp_bits bits;
@@ -23,6 +28,8 @@ typedef struct rng_run {
 
 /* --- the generators, lane by lane --- */
 
+/* Ten rounds, the key bumped after each by the Weyl constants; multipliers are those of the paper (Salmon et al.,
+ * 2011). */
 static inline __attribute__((always_inline)) void rng_philox_lanes(uint64_t key, rng_counter from, uint32_t *words) {
   uint32_t *x0 = words, *x1 = x0 + RNG_LANES, *x2 = x1 + RNG_LANES, *x3 = x2 + RNG_LANES;
   uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
@@ -39,6 +46,7 @@ static inline __attribute__((always_inline)) void rng_philox_lanes(uint64_t key,
     }
 }
 
+/* Four rounds: add, rotate, xor. */
 static inline __attribute__((always_inline)) void rng_threefry_four(uint32_t *a, uint32_t *b, unsigned r0, unsigned r1,
                                                                     unsigned r2, unsigned r3) {
   for (int i = 0; i < RNG_LANES; i++) {
@@ -51,6 +59,7 @@ static inline __attribute__((always_inline)) void rng_threefry_four(uint32_t *a,
   }
 }
 
+/* Twenty rounds in five groups, after each of which the key schedule is added. */
 static inline __attribute__((always_inline)) void rng_threefry_lanes(uint64_t key, rng_counter from, uint32_t *words) {
   uint32_t ks[3] = {(uint32_t)key, (uint32_t)(key >> 32), 0}, *a = words, *b = words + RNG_LANES;
   ks[2] = 0x1BD11BDAu ^ ks[0] ^ ks[1];
@@ -68,6 +77,7 @@ static inline __attribute__((always_inline)) void rng_threefry_lanes(uint64_t ke
   }
 }
 
+/* The same code for each instruction set; the compiler vectorises the loops over lanes. */
 static void rng_philox_plain(uint64_t key, rng_counter from, uint32_t *words) {
   rng_philox_lanes(key, from, words);
 }
@@ -83,6 +93,7 @@ __attribute__((target("avx2"))) static void rng_threefry_avx2(uint64_t key, rng_
 }
 #endif
 
+/* philox: else ThreeFry. */
 rng_lanes_fn *cpu_rng_lanes(bool philox) {
 #if defined(__x86_64__)
   if (base_isa_best() >= BASE_ISA_AVX2) return philox ? rng_philox_avx2 : rng_threefry_avx2;
@@ -92,7 +103,9 @@ rng_lanes_fn *cpu_rng_lanes(bool philox) {
 
 /* --- storing: n of the lanes' words one after the other, as elements --- */
 
+/* bits: of an element, which takes the lowest ones of a word. */
 static void rng_store(const rng_plan *p, unsigned bits, char *to, const uint32_t *words, int64_t n) {
+  assert(n >= 0 && p->bytes <= 4);
   if (p->bytes == 4) {
     memcpy(to, words, (size_t)n * 4);
   } else if (p->bytes == 2) {
@@ -105,7 +118,8 @@ static void rng_store(const rng_plan *p, unsigned bits, char *to, const uint32_t
   }
 }
 
-/* Four words a block, in order: also what two elements of 64 bits are, low half first. */
+/* Four words a block, in order: also what two elements of 64 bits are, low half first. The last block may have
+ * more words than there are elements left. */
 static void rng_philox_blocks(const rng_run *r, uint64_t begin, uint64_t end) {
   const rng_plan *p = r->p;
   int64_t each = p->bytes == 8 ? 2 : 4, count = p->type->count;
@@ -125,8 +139,8 @@ static void rng_philox_blocks(const rng_run *r, uint64_t begin, uint64_t end) {
   }
 }
 
-/* n blocks from `block` on, all of one row of pairs: the first words go to one row of elements, the second to the next.
- */
+/* n blocks from `block` on, all of one row of pairs: the first words go to one row of elements, the second to the
+ * next. Along a dimension of odd extent, the last second words go nowhere. */
 static void rng_pair_rows(const rng_run *r, uint64_t block, const rng_lanes w, int64_t at, int64_t n) {
   const interp_bits *s = &r->bits;
   int64_t row = (int64_t)block / s->inner, below = (int64_t)block % s->inner;
@@ -136,7 +150,8 @@ static void rng_pair_rows(const rng_run *r, uint64_t block, const rng_lanes w, i
   if (along + 1 < s->size) rng_store(r->p, s->bits, to + s->inner * bytes, w[1] + at, n);
 }
 
-/* Pairs that lie side by side. A row of odd length ends with a half. */
+/* Pairs that lie side by side, where the halved dimension is the innermost. A row of odd length ends with half a
+ * pair. */
 static void rng_pair_side_by_side(const rng_run *r, uint64_t block, const rng_lanes w, int64_t n) {
   const interp_bits *s = &r->bits;
   for (int64_t i = 0; i < n;) {
@@ -150,6 +165,8 @@ static void rng_pair_side_by_side(const rng_run *r, uint64_t block, const rng_la
   }
 }
 
+/* A block's two words are one element of 64 bits, or two elements that are neighbours along the dimension which is
+ * halved. */
 static void rng_threefry_blocks(const rng_run *r, uint64_t begin, uint64_t end) {
   const interp_bits *s = &r->bits;
   for (uint64_t b = begin; b < end; b += RNG_LANES) {
@@ -172,7 +189,9 @@ static void rng_threefry_blocks(const rng_run *r, uint64_t begin, uint64_t end) 
   }
 }
 
+/* For base_parallel_for: blocks begin .. end. */
 static void rng_piece(void *ctx, size_t begin, size_t end) {
+  assert(begin <= end && end <= ((const rng_run *)ctx)->bits.blocks);
   const rng_run *r = ctx;
   if (r->p->philox)
     rng_philox_blocks(r, begin, end);
@@ -180,6 +199,7 @@ static void rng_piece(void *ctx, size_t begin, size_t end) {
     rng_threefry_blocks(r, begin, end);
 }
 
+/* The state may be written over where it lies: it is read first. */
 static int rng_bits_run(const cpu_routine_run *r) {
   const rng_plan *p = r->data;
   rng_run run = {.p = p, .out = r->out[1]};
@@ -194,6 +214,7 @@ static int rng_bits_run(const cpu_routine_run *r) {
   return 0;
 }
 
+/* Forms that are done here: a state of u64 numbers, integer or float data. All else is the interpreter's. */
 int cpu_prepare_rng_bit_generator(cpu_prepare_run *x) {
   const ir_type *state = ir_operand_type(x->op, 0), *t = x->op->type;
   if (!ir_is_tensor(state) || state->dtype != XLAC_U64 || state->count < 2) return 0;

@@ -6,6 +6,7 @@
 
 enum { RNGO_WORDS = 4 * RNG_LANES, RNGO_TICK = 1 << 11 };
 
+/* What is known when the op is prepared. */
 typedef struct rngo_plan {
   base_dtype type;
   bool normal;
@@ -14,6 +15,7 @@ typedef struct rngo_plan {
   rng_lanes_fn *lanes;
 } rngo_plan;
 
+/* One run, as its ranges see it. */
 typedef struct rngo_run {
   const rngo_plan *p;
   rng_bounds bounds;
@@ -23,11 +25,13 @@ typedef struct rngo_run {
   bool again; /* set by any thread */
 } rngo_run;
 
+/* Number i of 64 bits: two words, the low one first. */
 static uint64_t rngo_bits(const uint32_t *words, int64_t i) {
   return words[2 * i] | (uint64_t)words[2 * i + 1] << 32;
 }
 
-/* false where a number must be drawn again. */
+/* Uniform numbers in [low, high), or normal ones with mean `low` and deviation `high`, in double and rounded once.
+ * false where a uniform one has rounded to `high` and must be drawn again. */
 static bool rngo_floats(const rngo_run *r, const uint32_t *words, int64_t n, char *to) {
   const rng_bounds *b = &r->bounds;
   double v[RNGO_WORDS / 2];
@@ -42,7 +46,9 @@ static bool rngo_floats(const rngo_run *r, const uint32_t *words, int64_t n, cha
   return !again;
 }
 
+/* n numbers from their blocks' words; false where one must be drawn again. */
 static bool rngo_some(const rngo_run *r, const uint32_t *words, int64_t n, char *to) {
+  assert(n > 0 && n <= RNGO_WORDS);
   const rng_bounds *b = &r->bounds;
   int64_t bytes = (int64_t)base_dtype_bytes(b->type);
   if (base_dtype_is_float(b->type)) return rngo_floats(r, words, n, to);
@@ -52,6 +58,7 @@ static bool rngo_some(const rngo_run *r, const uint32_t *words, int64_t n, char 
   return true;
 }
 
+/* For base_parallel_for. Once any thread has set `again`, all that is made will be made anew. */
 static void rngo_blocks(void *ctx, size_t begin, size_t end) {
   rngo_run *r = ctx;
   const rngo_plan *p = r->p;
@@ -68,6 +75,7 @@ static void rngo_blocks(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* The interpreter's way: the next number begins where the one before has ended. */
 static int rngo_one_by_one(rngo_run *r, interp_ctx *ctx) {
   rng_stream s = {.key = r->key, .counter = r->counter};
   size_t bytes = base_dtype_bytes(r->p->type);
@@ -79,8 +87,11 @@ static int rngo_one_by_one(rngo_run *r, interp_ctx *ctx) {
   return 0;
 }
 
+/* Narrow floats round to their upper bound so often that trying is not worth it. The stream goes on after this op:
+ * its counter is the run's. */
 static int rngo_run_op(const cpu_routine_run *x) {
   const rngo_plan *p = x->data;
+  assert(p->each > 0 && p->lanes);
   interp_ctx *ctx = &x->run->ctx;
   rngo_run r = {.p = p, .key = ctx->options.seed, .counter = {ctx->rng_state[0], ctx->rng_state[1]}, .out = x->out[0]};
   uint64_t blocks = ((uint64_t)p->count + (uint64_t)p->each - 1) / (uint64_t)p->each;
@@ -96,6 +107,7 @@ static int rngo_run_op(const cpu_routine_run *x) {
   return 0;
 }
 
+/* `each`: a normal number takes a whole block, a uniform one two words of it, a pred one. */
 int cpu_prepare_rng(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   rngo_plan p = {.type = (base_dtype)op->type->dtype, .count = op->type->count, .lanes = cpu_rng_lanes(true)};

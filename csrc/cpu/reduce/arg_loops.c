@@ -1,9 +1,15 @@
-/* The loops of argmax: lanes each follow the computation over their elements in order. Rows are dealt to lanes that are
- * then compared; what a zero's or a NaN's bits are is looked up at the end. */
+/* The loops of argmax (and argmin, by flipped codes): lanes each follow the computation over their elements in
+ * order. A row's elements are dealt to ARGR_ROW_LANES lanes that are compared at the end; columns are lanes
+ * themselves. What a zero's or a NaN's bits are is looked up at the end: -0 and +0 are equal, so the loop doesn't
+ * know which of them it has kept.
+ *
+ * The computation is the one that JAX gives: keep (v, at) where v > x or v is NaN; of equal values keep the lower
+ * place. */
 #include "arg_reduce.h"
 
 enum { ARGR_ROW_LANES = 16 };
 
+/* Bits as a value, and back, without a cast between pointers. */
 #define ARGR_AS(V, U)                  \
   static inline V argr_as_##V(U b) {   \
     V v;                               \
@@ -37,12 +43,15 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
   return (uint16_t)((v < 0 ? (uint16_t)-v | 0x8000 : (uint16_t)v) ^ (uint16_t)c->flip);
 }
 
+/* By kind of type. number: floats of 32 or 64 bits; whole: integers; half: floats of 16 bits, compared as
+ * integers. */
 #define ARGR_LOAD_number(V, U, c, b) argr_as_##V((U)((b) ^ (U)(c)->flip))
 #define ARGR_LOAD_whole(V, U, c, b) argr_as_##V((U)((b) ^ (U)(c)->flip))
 #define ARGR_LOAD_half(V, U, c, b) argr_half(c, b)
 #define ARGR_BITS_number(V, U, c, v) (U)(argr_bits_##V(v) ^ (U)(c)->flip)
 #define ARGR_BITS_whole(V, U, c, v) (U)(argr_bits_##V(v) ^ (U)(c)->flip)
 #define ARGR_BITS_half(V, U, c, v) argr_half_bits(c, v)
+/* Integers have no NaN, and no second zero: the compiler drops what asks for them. */
 #define ARGR_ISNAN_number(v) ((v) != (v))
 #define ARGR_ISNAN_whole(v) ((void)(v), false)
 #define ARGR_ISNAN_half(v) ((v) == ARGR_NAN)
@@ -50,6 +59,8 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
 #define ARGR_HAS_ZEROS_whole false
 #define ARGR_HAS_ZEROS_half true
 
+/* For values V with bits U, and places I. at, place: element number i of a row and its place. deal: the rest of a
+ * row to the lanes. row, columns: the loops that cpu_arg_loops gives. */
 #define ARGR_LOOPS(name, V, U, KIND, I)                                                                             \
   static inline V name##_at(const argr_row *r, int64_t i) {                                                         \
     U b;                                                                                                            \
@@ -165,6 +176,7 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
       memcpy(r->place + l * (int64_t)sizeof *at, &at[l], sizeof *at);                                               \
     }                                                                                                               \
   }
+/* With places of 32 and of 64 bits. */
 #define ARGR_BOTH(name, V, U, KIND)                                                            \
   ARGR_LOOPS(argr_##name##_s32, V, U, KIND, int32_t)                                           \
   ARGR_LOOPS(argr_##name##_s64, V, U, KIND, int64_t)                                           \
@@ -182,6 +194,7 @@ ARGR_BOTH(u32, uint32_t, uint32_t, whole)
 ARGR_BOTH(s64, int64_t, uint64_t, whole)
 ARGR_BOTH(u64, uint64_t, uint64_t, whole)
 
+/* For types that opt_arg_reduction_of lets through. */
 const argr_loops *cpu_arg_loops(base_dtype value, base_dtype place) {
   bool wide = place == XLAC_S64;
   switch (value) {

@@ -1,4 +1,6 @@
-/* reduce where it is argmax or argmin. Where the places are the index along the dimension, they are not read. */
+/* reduce where it is argmax or argmin: two operands, values and places, and a computation that
+ * opt_arg_reduction_of knows. Where the places are the index along the dimension (an iota), they are not read, and
+ * the step may not even have them. */
 #include "arg_reduce.h"
 
 #include "../../interp/eval/arrays.h"
@@ -16,14 +18,17 @@ typedef struct argr_data {
   int64_t bytes, place_bytes;
 } argr_data;
 
+/* One run, as ranges see it: `row` has what is the same for all rows. */
 typedef struct argr_work {
   const argr_data *x;
   argr_row row;
 } argr_work;
 
+/* For base_parallel_for. A unit is one row, or a block of ARGR_LANES neighbouring columns. */
 static void argr_range(void *ctx, size_t begin, size_t end) {
   const argr_work *w = ctx;
   const argr_data *x = w->x;
+  assert(begin <= end && x->loops && x->blocks > 0);
   for (size_t unit = begin; unit < end; unit++) {
     int64_t outer = (int64_t)unit / x->blocks, lane = (int64_t)unit % x->blocks * ARGR_LANES;
     int64_t from = outer * x->steps * x->inner + lane, to = outer * x->inner + lane;
@@ -39,7 +44,8 @@ static void argr_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* The places are no operand of the step where nobody computes them. */
+/* Inputs are the values, the places, and the two initial values; the places are no operand of the step where
+ * nobody computes them, so the initial values are counted from the end. */
 static int argr_run(const cpu_routine_run *r) {
   const argr_data *x = r->data;
   uint32_t n = r->step->n_in;
@@ -60,6 +66,7 @@ static int argr_run(const cpu_routine_run *r) {
   return 0;
 }
 
+/* The smallest is the largest with flipped signs; of integers with all bits flipped, which reverses their order. */
 static argr_coding argr_coding_of(base_dtype t, bool smallest) {
   argr_coding c = {.infinity = t == XLAC_F16 ? 0x7c00 : 0x7f80};
   uint64_t sign = (uint64_t)1 << (8 * base_dtype_bytes(t) - 1);
@@ -67,9 +74,12 @@ static argr_coding argr_coding_of(base_dtype t, bool smallest) {
   return c;
 }
 
+/* Leaves x->code NULL where the reduction is none of these. outer, steps and inner are the extents before, of and
+ * after the reduced dimension. */
 int cpu_prepare_arg_reduce(cpu_prepare_run *x) {
   opt_arg_reduction a;
   if (!opt_arg_reduction_of(x->op, &a)) return 0;
+  assert(ir_operand_type(x->op, 0)->rank > a.dim);
   const ir_type *t = ir_operand_type(x->op, 0);
   argr_data *data = BASE_NEW(x->arena, argr_data);
   if (!data) return base_oom(x->err, "a reduction");

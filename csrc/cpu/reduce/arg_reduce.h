@@ -1,15 +1,18 @@
-/* argmax and argmin, inside. */
+/* argmax and argmin, inside. arg_reduce.c knows the op and cuts the work; arg_loops.c has the loops for each type
+ * of values and places, which it writes in terms of "the largest": argr_coding makes of the smallest the largest. */
 #ifndef XLAC_CPU_REDUCE_ARG_REDUCE_H
 #define XLAC_CPU_REDUCE_ARG_REDUCE_H
 
 #include "../../ir/ir.h"
 
-/* How an element's bits become a number of which the largest is sought. */
+/* How an element's bits become a number of which the largest is sought: bits XOR flip, read as the type. For f32
+ * argmin, flip is the sign: -x is largest where x is smallest. Floats of 16 bits become s16 with the same order. */
 typedef struct argr_coding {
   uint64_t flip;     /* to seek the smallest; sign of a float, all of an integer */
   uint16_t infinity; /* of floats of 16 bits */
 } argr_coding;
 
+/* One row, or the first of some that lie side by side, with where its results go. Everything is borrowed. */
 typedef struct argr_row {
   argr_coding coding;
   const char *x, *places; /* places NULL: they count from 0 */
@@ -18,7 +21,7 @@ typedef struct argr_row {
   char *value, *place; /* results; of neighbouring rows beside each other */
 } argr_row;
 
-/* One row of stride 1, or `lanes` neighbouring ones. */
+/* The loops of one pair of types: one row of stride 1, or `lanes` neighbouring ones, at most ARGR_LANES. */
 typedef struct argr_loops {
   void (*row)(const argr_row *r);
   void (*columns)(const argr_row *r, int64_t lanes);

@@ -1,6 +1,10 @@
-/* reduce by any computation on scalars, of any number of arrays: each result combines its elements in ascending order,
- * as the interpreter has it, so that nothing depends on threads. Results are lanes; few results of many elements are
- * for reduce_few.c. */
+/* reduce by any computation on scalars, of any number of arrays: each result combines its elements in ascending
+ * order, as the interpreter has it, so that nothing depends on threads. Results are lanes, a block of them at a
+ * time: the accumulators of all are combined with one element of each by one run of the body. Few results of many
+ * elements are for reduce_few.c.
+ *
+ * Where the lanes' elements are neighbours in memory they are read there; else BRED_ROWS steps of them are
+ * gathered first. */
 #include "reduce_body.h"
 
 enum {
@@ -11,13 +15,16 @@ enum {
   BRED_LONG = 4096     /* the interpreter cuts longer reductions by one associative op into parts */
 };
 
-/* What a range of blocks works with. */
+/* What a range of blocks works with, in its part of the step's scratch memory. acc, next: a block of lanes for
+ * each operand's accumulator, before and after a run of the body; tile: gathered elements; in: what the body is
+ * given. */
 typedef struct bred_memory {
   char *body;
   int64_t *at; /* of lanes: element of the operands at step 0 */
   void **acc, **next, **tile, **in;
 } bred_memory;
 
+/* Lays m out at `memory`, and gives the bytes; memory NULL: only these. */
 static int64_t bred_memory_make(const cpu_reduction *x, char *memory, bred_memory *m) {
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
   m->body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes_bytes);
@@ -40,11 +47,13 @@ static int64_t bred_memory_make(const cpu_reduction *x, char *memory, bred_memor
 
 /* --- where elements are --- */
 
+/* Lane by lane, since a lane's elements are often near each other. */
 #define BRED_GATHER(T)                \
   for (int64_t l = 0; l < lanes; l++) \
     for (int64_t t = 0; t < rows; t++) ((T *)to)[t * lanes + l] = ((const T *)from)[at[l] + step[t]]
 
-/* rows x lanes elements, those of a row together. */
+/* rows x lanes elements, those of a row together: element at[l] + step[t] of `from` becomes number t * lanes + l
+ * of `to`. */
 static void bred_gather(size_t bytes, void *to, const void *from, const int64_t *at, int64_t lanes, const int64_t *step,
                         int64_t rows) {
   if (bytes == 4)
@@ -63,14 +72,17 @@ static void bred_gather(size_t bytes, void *to, const void *from, const int64_t 
 
 /* --- lanes --- */
 
+/* What a run of the body gave is what the next one takes. */
 static void bred_swap(bred_memory *m) {
   void **swap = m->acc;
   m->acc = m->next;
   m->next = swap;
 }
 
+/* Results first .. first + n, from their initial values to the last element. */
 static void bred_block(const cpu_reduce_work *w, bred_memory *m, cpu_body_lanes *lanes, int64_t first, int64_t n) {
   const cpu_reduction *x = w->x;
+  assert(n > 0 && n <= x->lanes && first + n <= x->results);
   for (int64_t l = 0; l < n; l++) m->at[l] = cpu_reduce_place(x->n_kept, x->kept, x->kept_stride, first + l);
   bool together = m->at[n - 1] - m->at[0] == n - 1;
   for (uint32_t i = 0; i < x->n; i++) vm_fill(x->bytes[i], w->r->in[x->n + i], n, m->acc[i]);
@@ -94,6 +106,7 @@ static void bred_block(const cpu_reduce_work *w, bred_memory *m, cpu_body_lanes 
     memcpy((char *)w->r->out[i] + first * x->bytes[i], m->acc[i], (size_t)n * x->bytes[i]);
 }
 
+/* For cpu_share_run: blocks of lanes. */
 static void bred_blocks(void *ctx, size_t begin, size_t end) {
   const cpu_reduce_work *w = ctx;
   const cpu_reduction *x = w->x;
@@ -107,8 +120,10 @@ static void bred_blocks(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* Results that are few, or none at all, are no lanes. */
 static int bred_run(const cpu_routine_run *r) {
   const cpu_reduction *x = r->data;
+  assert(x->n > 0 && x->steps >= 0);
   cpu_reduce_work w = {x, r};
   if (x->results == 0) return 0;
   cpu_share_run(&x->share, r->run->exe->pool, x->results <= BRED_FEW ? cpu_reduce_few : bred_blocks, &w);
@@ -117,8 +132,10 @@ static int bred_run(const cpu_routine_run *r) {
 
 /* --- preparing --- */
 
+/* Kept and reduced dimensions, the outermost first. Neighbours that step through memory as one are merged. */
 static void bred_shape(cpu_reduction *x, const ir_type *t, const ir_ints *dims) {
   int64_t strides[IR_MAX_RANK];
+  assert(x->n_kept == 0 && x->n_reduced == 0);
   interp_strides(t->rank, t->dims, strides);
   x->results = x->steps = 1;
   for (uint32_t d = 0; d < t->rank; d++) {
@@ -137,7 +154,8 @@ static void bred_shape(cpu_reduction *x, const ir_type *t, const ir_ints *dims) 
   }
 }
 
-/* Whether operands, parameters and results all have the types of the arrays. */
+/* Whether operands, initial values, parameters and results all have the types of the arrays: mixed ones are the
+ * interpreter's, which converts. */
 static bool bred_types(const ir_op *op, const cpu_body *b, uint32_t n) {
   if (b->n_params != 2 * n || b->n_outs != n) return false;
   for (uint32_t i = 0; i < n; i++) {
@@ -150,7 +168,8 @@ static bool bred_types(const ir_op *op, const cpu_body *b, uint32_t n) {
   return true;
 }
 
-/* What the interpreter does in another way: narrow floats summed in f32, long chains cut into parts. */
+/* What the interpreter does in another way, and is left to it so that the bits stay its: narrow floats summed in
+ * f32, long chains cut into parts. */
 static bool bred_is_special(const cpu_body *b, int64_t steps) {
   if (!b->single) return false;
   base_dtype t = (base_dtype)b->values[0].dtype;
@@ -169,6 +188,8 @@ static bool bred_is_special(const cpu_body *b, int64_t steps) {
   }
 }
 
+/* Fills in the reduction, and the routine's facts. Lanes are chosen so that there are enough blocks for CPU_SHARES
+ * ranges; few results are shared one by one. */
 static int bred_prepare(cpu_prepare_run *x, cpu_reduction *data) {
   uint8_t *bytes = BASE_ARRAY(x->arena, uint8_t, (size_t)data->n + 1);
   bred_memory m;
@@ -194,6 +215,7 @@ static int bred_prepare(cpu_prepare_run *x, cpu_reduction *data) {
   return 0;
 }
 
+/* Most reductions never come here: sums and extremes are kernels (vm/vm_reduce.c). */
 int cpu_prepare_reduce(cpu_prepare_run *x) {
   const cpu_body *body = NULL;
   TRY(cpu_prepare_arg_reduce(x));

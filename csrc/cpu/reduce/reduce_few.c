@@ -1,7 +1,10 @@
-/* reduce to few results: one element after another, as the computation says. Many computations leave the accumulators
- * as they are for most elements, an arg-max for nearly all: so blocks of elements are tried at once, all with the
- * present accumulators. Where none of them would change these, the block is done; else all up to the first that does.
- * Which is what one after another gives, whatever the computation. */
+/* reduce to few results: one element after another, as the computation says. Many computations leave the
+ * accumulators as they are for most elements, an arg-max for nearly all: so blocks of elements are tried at once,
+ * all with the present accumulators. Where none of them would change these, the block is done; else all up to the
+ * first that does. Which is what one after another gives, whatever the computation.
+ *
+ * A guess that fails early costs a block's work for an element or two. After BFEW_PATIENCE of those, elements are
+ * taken one by one for a while, then one more guess is made. */
 #include "reduce_body.h"
 
 enum {
@@ -12,7 +15,8 @@ enum {
   BFEW_POLL = 1 << 16 /* elements between two looks at whether to stop */
 };
 
-/* What computes one result. The accumulators are in the slots of the first parameters. */
+/* What computes one result. The accumulators are in the slots of the first parameters; for a guess they are
+ * repeated in `same`, and what the body gives is in `fresh`. */
 typedef struct bfew_state {
   const cpu_reduction *x;
   const void *const *operands;
@@ -27,6 +31,7 @@ typedef struct bfew_state {
   int64_t rest; /* elements to take one by one */
 } bfew_state;
 
+/* Lays f out at `memory`, and gives the bytes; memory NULL: only these. */
 static int64_t bfew_memory(const cpu_reduction *x, char *memory, bfew_state *f) {
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
   char *one = cpu_share_take(&memory, &used, (int64_t)x->body->one_bytes);
@@ -48,12 +53,13 @@ static int64_t bfew_memory(const cpu_reduction *x, char *memory, bfew_state *f) 
   return used;
 }
 
+/* The layout is the same code that lays the memory out. */
 int64_t cpu_reduce_few_bytes(const cpu_reduction *x) {
   bfew_state f;
   return bfew_memory(x, NULL, &f);
 }
 
-/* The elements that the computation reads. */
+/* The elements that the computation reads: an operand whose parameter it ignores is never looked at. */
 static void bfew_find_reads(bfew_state *f) {
   const cpu_reduction *x = f->x;
   f->n_reads = 0;
@@ -63,7 +69,9 @@ static void bfew_find_reads(bfew_state *f) {
           (cpu_body_read){x->bytes[i], f->operands[i], x->bytes[i], cpu_body_slot(&f->one, x->n + i)};
 }
 
+/* n elements from `at` on, `stride` apart. */
 static void bfew_one_by_one(bfew_state *f, int64_t at, int64_t stride, int64_t n) {
+  assert(at >= 0 && n >= 0);
   for (int64_t k = 0; k < n; k++, at += stride) {
     cpu_body_fetch(f->n_reads, f->reads, at);
     cpu_body_one_run(&f->one);
@@ -72,7 +80,7 @@ static void bfew_one_by_one(bfew_state *f, int64_t at, int64_t stride, int64_t n
   f->repeated = false;
 }
 
-/* Whether the results of a lane are the accumulators. */
+/* Whether the results of a lane are the accumulators, bit by bit. */
 static bool bfew_is_same(const bfew_state *f, int64_t lane) {
   for (uint32_t i = 0; i < f->x->n; i++) {
     size_t bytes = f->x->bytes[i];
@@ -81,7 +89,8 @@ static bool bfew_is_same(const bfew_state *f, int64_t lane) {
   return true;
 }
 
-/* How many of n lanes leave the accumulators as they are. */
+/* How many of n lanes, from the first on, leave the accumulators as they are. Bits are compared: NaN is the same
+ * as itself. */
 static int64_t bfew_count_same(const bfew_state *f, int64_t n) {
   bool all = true;
   for (uint32_t i = 0; i < f->x->n && all; i++) all = memcmp(f->fresh[i], f->same[i], (size_t)n * f->x->bytes[i]) == 0;
@@ -91,8 +100,10 @@ static int64_t bfew_count_same(const bfew_state *f, int64_t n) {
   return lane;
 }
 
-/* Elements from `at` on, which lie together: at most BFEW_GUESS. Returns how many are done. */
+/* Elements from `at` on, which lie together: at most BFEW_GUESS. The first lane that changes an accumulator is
+ * right, too: all before it have changed nothing. Returns how many elements are done, which is at least one. */
 static int64_t bfew_guess(bfew_state *f, int64_t at, int64_t n) {
+  assert(n > 0 && f->rest <= 0);
   const cpu_reduction *x = f->x;
   n = interp_min(n, BFEW_GUESS);
   for (uint32_t i = 0; i < x->n; i++) {
@@ -114,6 +125,7 @@ static int64_t bfew_guess(bfew_state *f, int64_t at, int64_t n) {
   return same + 1;
 }
 
+/* n elements along the innermost reduced dimension; guesses are made only where they are neighbours. */
 static void bfew_row(bfew_state *f, int64_t at, int64_t stride, int64_t n) {
   for (int64_t done = 0; done < n;) {
     int64_t left = n - done, here = at + done * stride;
@@ -129,7 +141,9 @@ static void bfew_row(bfew_state *f, int64_t at, int64_t stride, int64_t n) {
   }
 }
 
+/* One result from its initial values on. A run that is to stop leaves it unwritten. */
 static void bfew_result(const cpu_reduce_work *w, bfew_state *f, int64_t result) {
+  assert(result >= 0 && result < w->x->results);
   const cpu_reduction *x = w->x;
   int64_t from = cpu_reduce_place(x->n_kept, x->kept, x->kept_stride, result);
   int64_t inner = x->n_reduced ? x->reduced[x->n_reduced - 1] : 1;
@@ -149,10 +163,12 @@ static void bfew_result(const cpu_reduce_work *w, bfew_state *f, int64_t result)
     cpu_body_copy(x->bytes[i], (char *)w->r->out[i] + result * x->bytes[i], cpu_body_slot(&f->one, i));
 }
 
+/* One state serves all results of a range. */
 void cpu_reduce_few(void *ctx, size_t begin, size_t end) {
   const cpu_reduce_work *w = ctx;
   bfew_state f = {.x = w->x, .operands = w->r->in};
   (void)bfew_memory(w->x, cpu_share_memory(&w->x->share, w->r->scratch, begin), &f);
   bfew_find_reads(&f);
+  assert(begin <= end && end <= (size_t)w->x->results);
   for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) bfew_result(w, &f, i);
 }

@@ -1,4 +1,10 @@
-/* From programs to lists of instructions. */
+/* From programs to lists of instructions. A step that is a small kernel becomes one instruction for each of its
+ * values; a step that is not ends the present part of the list and runs by itself, or as a group. In a kernel of
+ * one iteration an op is an instruction of its own (list_scalar.c), without a call.
+ *
+ * Operands are cells here: places that are not known before a run. `where` holds the cell of each value of the
+ * present kernel. The body of a loop keeps what is the same in every trip (constants and iotas), written before
+ * the first. */
 #include "list.h"
 
 #include "../vm/vm_inside.h"
@@ -13,6 +19,7 @@ enum {
 BASE_VEC(list_codes, list_code);
 BASE_VEC(list_parts, list_part);
 
+/* A list in the making. */
 typedef struct list_make {
   base_alloc alloc;
   const cpu_executable *exe;
@@ -30,9 +37,11 @@ typedef struct list_make {
 
 /* --- instructions, not bound yet --- */
 
+/* The functions of instructions with code LIST_CALL. This one is for loops that work in another type or wrap. */
 static void list_run_lanes(const list_inst *i) {
   interp_loop_run(i->data, i->n, i->in, i->out);
 }
+/* For all other loops: the loop's function itself. */
 static void list_run_simple(const list_inst *i) {
   const interp_loop *l = i->data;
   l->fn(l, i->n, i->in, i->out);
@@ -61,6 +70,7 @@ static void list_run_fill(const list_inst *i) {
   vm_fill(base_dtype_bytes((base_dtype)v->dtype), i->in[0], i->n, i->out);
 }
 
+/* A row of memory, whose beginning depends on an index: out of an array, and into one. */
 static void list_run_slice(const list_inst *i) {
   const cpu_dynamic_row *row = i->data;
   const char *from = (const char *)i->in[0] + cpu_dynamic_row_at(row, i->in[1]);
@@ -78,15 +88,18 @@ static void list_run_update(const list_inst *i) {
     memmove(to, i->in[0], (size_t)row->bytes);
 }
 
+/* false when out of memory, as in all functions here that give a bool and are not named as a question. */
 static bool list_emit(list_make *x, list_code c) {
   return BASE_VEC_PUSH(x->alloc, &x->codes, c);
 }
 
+/* Bytes for n lanes of v; in multiples of a cache line, but for single elements. */
 static uint32_t list_room(int64_t n, const kernel_value *v) {
   int64_t bytes = n * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
   return (uint32_t)(bytes <= 16 ? 16 : (bytes + 63) & ~(int64_t)63);
 }
 
+/* Scratch memory is used anew by every kernel: the list needs as much as the largest. */
 static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
   list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
   x->scratch += list_room(n, v);
@@ -94,7 +107,8 @@ static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v
   return c;
 }
 
-/* The same at each trip of a loop: written before the first. */
+/* A constant or an iota: in a loop's body the same at each trip, and so written before the first, else in scratch
+ * memory. */
 static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list_cell *out) {
   list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_index}};
   if (v->kind == KERNEL_CONSTANT) {
@@ -112,6 +126,7 @@ static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list
   return BASE_VEC_PUSH(x->alloc, &x->once, c);
 }
 
+/* A load that begins at a computed place. */
 static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v, const list_cell *where,
                          list_cell *out) {
   const kernel *k = s->kernel;
@@ -125,6 +140,7 @@ static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v
   return list_emit(x, c);
 }
 
+/* A load from a fixed place: read where it lies if it is dense, filled if it is one number, else gathered. */
 static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, list_cell *out) {
   const kernel *k = s->kernel;
   bool same = kernel_is_constant(k, v->index), here = k->count == 1 || (!same && kernel_is_dense(k, v->index));
@@ -137,7 +153,8 @@ static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, l
   return list_emit(x, c);
 }
 
-/* The latest instruction takes over what c does with its result, where nobody else wants that. */
+/* The latest instruction takes over what c does with its result, where nobody else wants that: `t = x * y; u = t +
+ * z` is one instruction of three operands. Only ops on f32 and f64 have such pairs. */
 static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
   list_code *before = x->codes.n > x->first ? &x->codes.items[x->codes.n - 1] : NULL;
   if (!before || v->n_in != 2 || v->in[0] == v->in[1] || x->last == UINT32_MAX || x->uses[x->last] != 1) return false;
@@ -153,10 +170,12 @@ static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
   return true;
 }
 
+/* An elementwise op. Constants need no memory: their address is in the instruction. */
 static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cell *where, list_cell *out) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
   const interp_loop *l = &((const cpu_vm *)x->code->steps[x->step])->insts[i].loop;
+  assert(v->kind == KERNEL_OP && v->n_in <= 3);
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
   c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
   if (k->count == 1) c.inst.code = cpu_list_scalar(v->op, l);
@@ -170,8 +189,9 @@ static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cel
   return joined || list_emit(x, c);
 }
 
-/* The store of the last value, which is computed where it is stored; NULL: none is, since another store's value lies in
- * an input, which may be the same memory. */
+/* The store of the last value, which is computed where it is stored; NULL: none is, since another store's value
+ * lies in an input, which may be the same memory. Values before the last are not: what is computed after them may
+ * read an input that the store would overwrite. */
 static const kernel_store *list_direct(const kernel *k) {
   const kernel_store *direct = NULL;
   for (uint32_t i = 0; i < k->n_stores; i++) {
@@ -183,6 +203,7 @@ static const kernel_store *list_direct(const kernel *k) {
   return direct;
 }
 
+/* The instruction of value i, if it needs one, and its cell. */
 static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *where) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
@@ -209,6 +230,7 @@ static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *
   return list_op(x, s, i, where, &where[i]);
 }
 
+/* fixed: the address where `from` is LIST_FIXED. */
 static bool list_copy(list_make *x, const list_cell *from, const void *fixed, list_cell to, int64_t bytes) {
   list_code c = {.inst = {.code = cpu_list_copy(bytes), .fn = list_run_copy, .n = bytes}, .n_in = 1, .out = to};
   c.inst.in[0] = fixed;
@@ -224,7 +246,8 @@ static bool list_store(list_make *x, const plan_step *s, const kernel_store *sto
   return list_copy(x, &where[store->value], v->data, to, s->kernel->count * bytes);
 }
 
-/* What is stored counts twice, so that nobody takes its place; places of loads are uses, too. */
+/* How often values are read, up to 2. What is stored counts twice, so that nobody takes its place; places of loads
+ * are uses, too. */
 static void list_count_uses(list_make *x, const kernel *k) {
   memset(x->uses, 0, sizeof x->uses);
   for (uint32_t i = 0; i < k->n_values; i++) {
@@ -235,9 +258,11 @@ static void list_count_uses(list_make *x, const kernel *k) {
   for (uint32_t i = 0; i < k->n_stores; i++) x->uses[k->stores[i].value] = 2;
 }
 
+/* All of a small kernel: its values in order, then the stores that no value was computed into. */
 static bool list_kernel(list_make *x, const plan_step *s) {
   const kernel *k = s->kernel;
   const kernel_store *direct = list_direct(k);
+  assert(k->n_values <= LIST_MAX_VALUES && !k->reduction);
   list_cell where[LIST_MAX_VALUES];
   memset(where, 0, sizeof where);
   x->scratch = 0;
@@ -251,7 +276,7 @@ static bool list_kernel(list_make *x, const plan_step *s) {
   return true;
 }
 
-/* Kernels whose values all fit into little memory. */
+/* Kernels whose values all fit into little memory, and that need nothing which only the VM can do. */
 static bool list_is_small(const list_make *x, const plan_step *s) {
   if (s->kind != PLAN_KERNEL) return false;
   const kernel *k = s->kernel;
@@ -273,6 +298,7 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
   return bytes <= LIST_MAX_BYTES && kept <= LIST_MAX_KEPT;
 }
 
+/* Ends the present part with the step or the group that follows its instructions; both NULL at the program's end. */
 static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
   if (x->codes.n > x->first && !list_emit(x, (list_code){.inst = {.code = LIST_END}})) return false;
   list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
@@ -283,12 +309,14 @@ static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) 
   return (part.n == 0 && !s && !g) || BASE_VEC_PUSH(x->alloc, &x->parts, part);
 }
 
+/* Whether two buffers begin at the same place. */
 static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
   const plan_buffer *x = &p->buffers[a], *y = &p->buffers[b];
   return a == b || (x->place == y->place && x->number == y->number && x->offset == y->offset);
 }
 
-/* A row that a loop takes out of an array, or puts into one where it lies. *done is false where s is no such step. */
+/* A row that a loop takes out of an array, or puts into one where it lies: `x[i]` of a scan over the leading
+ * dimension, and its result `y[i]`. *done is false where s is no such step. */
 static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
   cpu_dynamic_row row;
   *done = false;
@@ -306,6 +334,7 @@ static bool list_row(list_make *x, const plan_program *p, const plan_step *s, ba
   return c.inst.data && list_emit(x, c);
 }
 
+/* Instructions where the step is small, else a part that ends with it. */
 static bool list_step(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena) {
   bool done = false;
   if (x->body && !list_row(x, p, s, arena, &done)) return false;
@@ -316,6 +345,7 @@ static bool list_step(list_make *x, const plan_program *p, const plan_step *s, b
   return list_copy(x, &from, NULL, to, p->buffers[s->in[0]].bytes);
 }
 
+/* Groups come first: a kernel that could be a list of instructions may still be better off as a part of one. */
 static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
@@ -328,7 +358,7 @@ static bool list_program(list_make *x, const plan_program *p, base_arena *arena)
   return list_end_part(x, NULL, NULL);
 }
 
-/* Instructions run once come first; the parts' numbers move accordingly. */
+/* The list as it stays. Instructions run once come first; the parts' numbers move accordingly. */
 static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
   if (x->once.n && !BASE_VEC_PUSH(x->alloc, &x->once, (list_code){.inst = {.code = LIST_END}})) return false;
   uint32_t once = x->once.n, all = once + x->codes.n;
@@ -345,6 +375,7 @@ static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
   return true;
 }
 
+/* *out is set in any case; after a failure it lies unused in the arena. */
 int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out, xlac_error *err) {
   base_arena *arena = &exe->arena;
   list_make x = {.alloc = arena->alloc, .exe = exe, .code = cpu_code_of(exe, p), .body = body};

@@ -1,5 +1,7 @@
-/* Programs as lists of instructions: in small kernels each op on its few lanes is one call of a function. What is no
- * small kernel is run as a step. Loops bind addresses before the first trip, other programs as they go. */
+/* Programs as lists of instructions: in small kernels each op on its few lanes is one call of a function, and on a
+ * single lane a jump. What is no small kernel is run as a step. Loops bind addresses before the first trip, other
+ * programs as they go. A loop of scalar ops, such as a search or a recurrence, spends nothing on anything but its
+ * ops. */
 #ifndef XLAC_CPU_THREADED_LIST_H
 #define XLAC_CPU_THREADED_LIST_H
 
@@ -14,6 +16,8 @@ enum {
   LIST_OTHERS
 };
 
+/* One instruction, bound: all addresses are there. Instructions lie one after another, and the last one is
+ * LIST_END. */
 typedef struct list_inst list_inst;
 typedef void list_fn(const list_inst *i);
 struct list_inst {
@@ -26,7 +30,7 @@ struct list_inst {
   const kernel *of; /* gathers and indexes */
 };
 
-/* Where an operand is, before it is bound. */
+/* What an operand's address is relative to, before it is bound. */
 typedef enum list_area {
   LIST_BUFFER,  /* the program's buffer `at` */
   LIST_KEPT,    /* `at` bytes into what is written once, before the first trip of a loop */
@@ -39,13 +43,15 @@ typedef struct list_cell {
   int64_t offset; /* bytes */
 } list_cell;
 
+/* One instruction before it is bound, as the executable keeps it. */
 typedef struct list_code {
   list_inst inst;
   uint8_t n_in;
   list_cell in[3], out;
 } list_code;
 
-/* Instructions, those of n_steps steps from step `at` on, then a step or a group of steps, if any. */
+/* Instructions, those of n_steps steps from step `at` on, then a step or a group of steps, if any. first, n: into
+ * the list's codes; the last of them is LIST_END. */
 typedef struct list_part {
   uint32_t first, n;
   uint32_t at, n_steps;
@@ -53,6 +59,8 @@ typedef struct list_part {
   const cpu_group *group;
 } list_part;
 
+/* A program as a list: immutable, in the executable's arena. Whoever runs it binds its instructions in memory of
+ * his own. */
 typedef struct cpu_list {
   uint32_t n_codes, n_once; /* the first n_once are run before the first trip */
   const list_code *codes;
@@ -75,8 +83,8 @@ XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan
 static inline int cpu_list_run(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers) {
   return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
 }
-/* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at next.
- */
+/* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at
+ * next. After a failure the state is undefined, and what was started is abandoned. */
 XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,
                                void *const *now, void *const *next, bool *swapped);
 

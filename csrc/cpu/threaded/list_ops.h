@@ -8,6 +8,7 @@
   OP(add_##s, T, T, (T)((W)x + (W)y))      \
   OP(subtract_##s, T, T, (T)((W)x - (W)y)) \
   OP(multiply_##s, T, T, (T)((W)x * (W)y))
+/* Shifts by the width or more give 0, as HLO has it; clamp is (y, low x, high z), and the low bound comes first. */
 #define LISTS_BITS(OP, s, T, U)                                    \
   OP(and_##s, T, T, x &y)                                          \
   OP(or_##s, T, T, x | y)                                          \
@@ -19,11 +20,13 @@
   OP(clamp_##s, T, T, (y < x ? x : y) > z ? z : y < x ? x : y)     \
   OP(left_##s, T, T, (U)y < 8 * sizeof(T) ? (T)((U)x << (U)y) : 0) \
   OP(logical_##s, T, T, (U)y < 8 * sizeof(T) ? (T)((U)x >> (U)y) : 0)
+/* HLO defines what C doesn't: x / 0 is -1, x % 0 is x, INT_MIN / -1 is INT_MIN, INT_MIN % -1 is 0. */
 #define LISTS_SIGNED(OP, s, T, U)                                                  \
   OP(arithmetic_##s, T, T, x >> ((U)y < 8 * sizeof(T) ? (U)y : 8 * sizeof(T) - 1)) \
   OP(divide_##s, T, T, y == 0 ? (T) - 1 : y == -1 ? (T)(0 - (U)x) : x / y)         \
   OP(remainder_##s, T, T, y == 0 ? x : y == -1 ? 0 : x % y)                        \
   OP(abs_##s, T, T, x < 0 ? (T)(0 - (U)x) : x)
+/* Maximum and minimum keep NaN, and take +0 for the larger zero. */
 #define LISTS_FLOAT(OP, s, T)               \
   OP(divide_##s, T, T, x / y)               \
   OP(abs_##s, T, T, math_abs_##s(x))        \

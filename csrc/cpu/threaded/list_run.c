@@ -1,5 +1,6 @@
-/* Runs lists. Where leaves of a loop's state have two places in turn, there are two bindings: of odd and of even trips.
- */
+/* Runs lists: of programs that run once, and of loops. Where leaves of a loop's state have two places in turn,
+ * there are two bindings: of odd and of even trips, so that a trip copies nothing. A program that runs once binds
+ * some instructions at a time on the stack; a loop binds all of its own once. */
 #include "../async.h"
 #include "list.h"
 
@@ -9,12 +10,16 @@ enum {
   LISTR_FEW = 4096      /* bytes on the stack of a loop; what needs more is allocated once a loop */
 };
 
+/* Where a cell is in this run. */
 static char *listr_address(const list_cell *c, void *const *pointers, char *kept, char *scratch) {
+  assert(c->area != LIST_FIXED);
   if (c->area == LIST_BUFFER) return (char *)pointers[c->at] + c->offset;
   return (c->area == LIST_KEPT ? kept : scratch) + c->at;
 }
 
+/* Operands that an instruction hasn't are set to the first, so that all three can always be read. */
 static void listr_bind(const list_code *c, list_inst *to, void *const *pointers, char *kept, char *scratch) {
+  assert(c->n_in <= 3);
   *to = c->inst;
   for (uint32_t j = 0; j < c->n_in; j++)
     if (c->in[j].area != LIST_FIXED) to->in[j] = listr_address(&c->in[j], pointers, kept, scratch);
@@ -22,6 +27,7 @@ static void listr_bind(const list_code *c, list_inst *to, void *const *pointers,
   to->out = listr_address(&c->out, pointers, kept, scratch);
 }
 
+/* What runs as one is one event of the profile, under its first step. */
 static cpu_event listr_event(const cpu_run *run) {
   return (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth, .lane = run->lane};
 }
@@ -34,6 +40,7 @@ static int listr_group(cpu_run *run, const plan_program *p, const cpu_group *g, 
   return status;
 }
 
+/* What follows a part's instructions. */
 static int listr_step(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers) {
   if (part->group) return listr_group(run, p, part->group, pointers);
   return part->step ? cpu_run_step(run, p, part->step, pointers) : 0;
@@ -41,6 +48,8 @@ static int listr_step(cpu_run *run, const plan_program *p, const list_part *part
 
 /* --- once --- */
 
+/* Binds and runs n instructions, LISTR_SOME at a time on the stack. Outside of loops nothing is bound for a second
+ * time. */
 static void listr_codes(const list_code *codes, uint32_t n, void *const *pointers, char *scratch) {
   list_inst insts[LISTR_SOME + 1];
   for (uint32_t at = 0; at < n; at += LISTR_SOME) {
@@ -51,6 +60,7 @@ static void listr_codes(const list_code *codes, uint32_t n, void *const *pointer
   }
 }
 
+/* A part's instructions, bound on the way. */
 static void listr_once(cpu_run *run, const plan_program *p, const cpu_list *l, const list_part *part,
                        void *const *pointers, char *scratch) {
   const list_code *codes = &l->codes[part->first];
@@ -65,10 +75,12 @@ static void listr_once(cpu_run *run, const plan_program *p, const cpu_list *l, c
   cpu_profile_add(run->profile, p, &p->steps[part->at], e);
 }
 
+/* Steps go straight to their function where nobody watches or interrupts the run. */
 int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t first,
                        uint32_t last) {
   int status = 0;
   assert(l->n_once == 0 && l->kept_bytes == 0);
+  assert(first <= last && last <= l->n_parts);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
   for (uint32_t i = first; i < last && status == 0; i++) {
     const list_part *part = &l->parts[i];
@@ -87,11 +99,14 @@ int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, v
 
 /* --- loops --- */
 
+/* Condition and body bound to one place of the state. */
 typedef struct listr_binding {
   void **condition, **body; /* the programs' buffers */
   list_inst *condition_insts, *body_insts;
 } listr_binding;
 
+/* A loop while it runs: on the stack, or allocated once where it needs more. bindings[1] is there only if `swaps`:
+ * then the state lies alternately at `now` and at `next`. */
 typedef struct listr_loop {
   cpu_run *run;
   const plan_program *condition, *body;
@@ -102,6 +117,7 @@ typedef struct listr_loop {
   unsigned char go_on;
 } listr_loop;
 
+/* The condition's one result is x->go_on. */
 static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame, char *body_frame, void *const *now,
                             void *const *next) {
   listr_binding *b = &x->bindings[which];
@@ -116,6 +132,7 @@ static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame
     listr_bind(&x->body_list->codes[i], &b->body_insts[i], b->body, x->kept, x->scratch);
 }
 
+/* A part's instructions, which are bound. */
 static void listr_insts(cpu_run *run, const plan_program *p, const list_part *part, const list_inst *insts) {
   if (part->n == 0) return;
   run->ran.lists++;
@@ -128,6 +145,7 @@ static void listr_insts(cpu_run *run, const plan_program *p, const list_part *pa
   cpu_profile_add(run->profile, p, &p->steps[part->at], e);
 }
 
+/* All parts of condition or body, once. */
 static int listr_parts(listr_loop *x, const plan_program *p, const cpu_list *l, const list_inst *insts,
                        void *const *pointers) {
   for (uint32_t k = 0; k < l->n_parts; k++) {
@@ -143,7 +161,9 @@ static bool listr_is_plain(const cpu_list *l) {
   return l->n_parts == 1 && l->parts[0].n > 0 && !l->parts[0].step && !l->parts[0].group;
 }
 
-/* The ends of condition and body lead on. */
+/* The ends of condition and body lead on: the condition's end tests the flag and goes to the body, the body's goes
+ * to the condition of the other binding. Where the condition's last op is a comparison, it tests its result
+ * itself. */
 static void listr_chain(listr_loop *x, uint32_t which) {
   listr_binding *b = &x->bindings[which];
   list_inst *test = b->condition_insts + x->condition_list->n_codes - 1;
@@ -158,7 +178,8 @@ static void listr_chain(listr_loop *x, uint32_t which) {
   test[-1].data = test->data;
 }
 
-/* A loop that is one list, without a look at anything between trips. */
+/* A loop that is one list, without a look at anything between trips. *odd follows from where the instructions
+ * ended: in the condition of binding 0 or 1. */
 static int listr_plain(listr_loop *x, uint64_t poll, uint64_t work, uint32_t *odd) {
   const list_inst *at = x->bindings[0].condition_insts, *other = x->bindings[1].condition_insts;
   x->run->ran.loops++;
@@ -168,8 +189,11 @@ static int listr_plain(listr_loop *x, uint64_t poll, uint64_t work, uint32_t *od
   return 0;
 }
 
+/* Trips until the condition says false. *odd: which binding had the last state. The wish to stop is looked at
+ * after every LISTR_POLL of work. */
 static int listr_trips(listr_loop *x, uint32_t *odd) {
   uint64_t work = x->condition_list->work + x->body_list->work;
+  assert(work > 0);
   uint64_t poll = work < LISTR_POLL ? LISTR_POLL / work : 1, left = poll;
   if (listr_is_plain(x->condition_list) && listr_is_plain(x->body_list)) return listr_plain(x, poll, work, odd);
   for (;;) {
@@ -188,7 +212,8 @@ static size_t listr_round(size_t bytes) {
   return (bytes + 63) & ~(size_t)63;
 }
 
-/* The bytes of a binding, which begins at `memory` unless that is NULL. */
+/* The bytes of a binding, which begins at `memory` unless that is NULL: two tables of pointers, two lists of
+ * instructions, each on a cache line of its own. */
 static size_t listr_layout(const listr_loop *x, char *memory, listr_binding *b) {
   size_t sizes[] = {x->condition->n_buffers * sizeof(void *), x->body->n_buffers * sizeof(void *),
                     x->condition_list->n_codes * sizeof(list_inst), x->body_list->n_codes * sizeof(list_inst)};
@@ -203,10 +228,12 @@ static size_t listr_layout(const listr_loop *x, char *memory, listr_binding *b) 
   return at[4];
 }
 
+/* The loop's memory is what is kept, then scratch memory, then one binding or two. */
 int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame, void *const *now,
                  void *const *next, bool *swapped) {
   char few[LISTR_FEW] __attribute__((aligned(64))), *memory = few, *own = NULL;
   listr_loop x = {.run = run, .condition = s->nested[0], .body = s->nested[1]};
+  assert(s->kind == PLAN_WHILE && s->n_nested == 2);
   uint32_t odd = 0;
   x.condition_list = cpu_code_of(run->exe, x.condition)->list;
   x.body_list = cpu_code_of(run->exe, x.body)->list;

@@ -1,4 +1,6 @@
-/* Ops on one lane, without a loop around: which instructions there are, and how they run. */
+/* Ops on one lane, without a loop around: which instructions there are, and how they run. This is threaded code:
+ * each instruction ends with a jump to the code of the next (labels as values, of GCC and clang), so that the CPU
+ * predicts every jump by itself. Nothing is called, and nothing is looked up, between an op and the next. */
 #include "../../base/math/math.h"
 #include "list.h"
 #include "list_ops.h"
@@ -7,6 +9,7 @@
 #define LISTS_NAME_COMPARE(name, T, expr) LISTS_##name,
 #define LISTS_NAME_TEST(name, T, expr) LISTS_TEST_##name,
 #define LISTS_NAME_PAIR(name, T, a, b) LISTS_##name,
+/* Codes, in the order of list_ops.h: what computes a code from another relies on it. */
 enum {
   LISTS_FIRST = LIST_OTHERS - 1,
   LISTS_OPS(LISTS_NAME_OP) LISTS_COMPARES(LISTS_NAME_COMPARE) LISTS_COMPARES(LISTS_NAME_TEST)
@@ -79,6 +82,8 @@ typedef uint64_t lists_8 __attribute__((aligned(1), may_alias));
   *(T *)i->out = *(const T *)i->in[*(const uint8_t *)i->in[0] ? 1 : 2]; \
   LISTS_NEXT;
 
+/* The interpreter of instructions. `again` counts trips down and returns so that its caller can look at
+ * interruptions. */
 bool cpu_list_go(const list_inst **at, uint64_t trips) {
   static const void *const labels[LISTS_COUNT] = {
       [LIST_CALL] = &&call,
@@ -101,6 +106,7 @@ bool cpu_list_go(const list_inst **at, uint64_t trips) {
       [LISTS_WIDEN_pred_s32] = &&pred_s32,
       [LISTS_WIDEN_pred_f32] = &&pred_f32,
   };
+  assert(*at && (*at)->code < LISTS_COUNT);
   const list_inst *i = *at;
   goto *labels[i->code];
 call:
@@ -141,6 +147,7 @@ end:
 /* --- which instruction --- */
 
 enum { LISTS_TYPES = 7 };
+/* The column of type t in lists_rows, or -1. */
 static int lists_column(unsigned t) {
   static const uint8_t types[LISTS_TYPES] = {XLAC_S32, XLAC_U32, XLAC_S64, XLAC_U64, XLAC_F32, XLAC_F64, XLAC_PRED};
   for (int i = 0; i < LISTS_TYPES; i++)
@@ -148,6 +155,7 @@ static int lists_column(unsigned t) {
   return -1;
 }
 
+/* The codes of one op by type. */
 typedef struct lists_row {
   uint16_t opcode;
   uint16_t code[LISTS_TYPES]; /* LIST_CALL: none */
@@ -155,6 +163,7 @@ typedef struct lists_row {
 #define LISTS_INTS(name) LISTS_##name##_s32, LISTS_##name##_u32, LISTS_##name##_s64, LISTS_##name##_u64
 #define LISTS_SIGNS(name) LISTS_##name##_s32, LIST_CALL, LISTS_##name##_s64, LIST_CALL
 #define LISTS_FLOATS(name) LISTS_##name##_f32, LISTS_##name##_f64
+/* What is 0 is LIST_CALL: such an op has no instruction for that type, and runs by the interpreter's loop. */
 static const lists_row lists_rows[] = {
     {IR_OP_ADD, {LISTS_INTS(add), LISTS_FLOATS(add)}},
     {IR_OP_SUBTRACT, {LISTS_INTS(subtract), LISTS_FLOATS(subtract)}},
@@ -175,6 +184,11 @@ static const lists_row lists_rows[] = {
     {IR_OP_SHIFT_RIGHT_ARITHMETIC, {LISTS_SIGNS(arithmetic)}},
 };
 
+_Static_assert(LIST_CALL == 0, "rows leave out what has no instruction");
+_Static_assert(LISTS_eq_f64 == LISTS_eq_s32 + 30 && LISTS_TEST_eq_f64 == LISTS_TEST_eq_s32 + 30, "6 by type");
+_Static_assert(LISTS_add_add_left_f64 == LISTS_add_add_left_f32 + 18, "pairs by type, first, second and side");
+
+/* Comparisons by type, then direction. TOTALORDER of floats is left to the interpreter's loop. */
 static uint32_t lists_compare_of(const ir_op *op, int column) {
   static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
   const char *direction = ir_get_str(op, IR_ATTR_DIRECTION);
@@ -185,6 +199,7 @@ static uint32_t lists_compare_of(const ir_op *op, int column) {
   return LIST_CALL;
 }
 
+/* In the order of the LISTS_WIDEN and LISTS_NARROW codes. Floats to integers are not here: HLO clamps those. */
 static uint32_t lists_convert_of(unsigned from, unsigned to) {
   static const uint8_t types[][2] = {{XLAC_S32, XLAC_F32},  {XLAC_S32, XLAC_F64}, {XLAC_S32, XLAC_S64},
                                      {XLAC_F32, XLAC_F64},  {XLAC_S64, XLAC_S32}, {XLAC_F64, XLAC_F32},
@@ -194,10 +209,12 @@ static uint32_t lists_convert_of(unsigned from, unsigned to) {
   return LIST_CALL;
 }
 
+/* Of three codes, for 1, 4 and 8 bytes, that follow one another. */
 static uint32_t lists_by_size(int64_t bytes, uint32_t one) {
   return bytes == 1 ? one : bytes == 4 ? one + 1 : bytes == 8 ? one + 2 : LIST_CALL;
 }
 
+/* By the types that the loop has: those of the op's operands and result. */
 uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l) {
   int column = lists_column(l->in[0]);
   if (op->opcode == IR_OP_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
@@ -226,6 +243,7 @@ static int lists_paired(uint32_t code) {
   return -1;
 }
 
+/* Codes of pairs stand by type and first op, then by second op and side. */
 uint32_t cpu_list_pair(uint32_t first, uint32_t second, bool right) {
   int a = lists_paired(first), b = lists_paired(second);
   if (a < 0 || b < 0 || a / 3 != b / 3) return LIST_CALL;

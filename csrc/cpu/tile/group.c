@@ -1,4 +1,12 @@
-/* Finding groups: which kernels can go row by row together. */
+/* Finding groups: which kernels can go row by row together. For softmax over [1000,512] these are the kernels
+ *
+ *    m = max(x) by row       [1000]
+ *    e = exp(x - m)          [1000,512]   s = sum(e) by row
+ *    y = e / s               [1000,512]
+ *
+ * whose iterations are all cut into the same 1000 rows. Two steps agree if whatever one writes and the other reads
+ * or writes is either no common memory, or the same rows of one buffer: then a tile of rows may go through all of
+ * them before the next tile begins. */
 #include "group_inside.h"
 
 enum {
@@ -16,7 +24,10 @@ typedef struct rows_cut {
   int64_t parts;
 } rows_cut;
 
+/* How `rows` rows cut the kernel's dimensions from the outermost on; false where the cut would not be by whole
+ * indexes. */
 static bool rows_cut_of(const kernel *k, int64_t rows, rows_cut *cut) {
+  assert(rows > 0 && k->count > 0);
   int64_t before = 1;
   uint32_t d = 0;
   while (d < k->rank && rows % (before * k->extents[d]) == 0 && before < rows) before *= k->extents[d++];
@@ -48,6 +59,8 @@ static bool rows_is_aligned(const kernel *k, const kernel_index *index, int64_t 
   return true;
 }
 
+/* Whether the kernel by itself can run row by row: its stores are dense, it has no scan, its reduction is in one
+ * piece and within rows. */
 static bool rows_kernel_fits(const plan_step *s, int64_t rows) {
   const kernel *k = s->kernel;
   rows_cut cut;
@@ -60,6 +73,7 @@ static bool rows_kernel_fits(const plan_step *s, int64_t rows) {
   return rows_cut_of(k, rows, &cut);
 }
 
+/* 0: scratch memory, or a token. */
 static int64_t rows_elements(const plan_buffer *b) {
   return b->type ? b->type->count : 0;
 }
@@ -113,6 +127,7 @@ static bool rows_agree(const plan_program *p, const plan_step *writer, const pla
   return true;
 }
 
+/* Both ways, since a tile of the later step runs before the next tile of the earlier one; and what both write. */
 static bool rows_steps_agree(const plan_program *p, const plan_step *a, const plan_step *b, int64_t rows) {
   if (!rows_agree(p, b, a, rows) || !rows_agree(p, a, b, rows)) return false;
   for (uint32_t i = 0; i < a->n_out; i++) {
@@ -143,6 +158,7 @@ static int64_t rows_rows(const plan_program *p, uint32_t first) {
   return 0;
 }
 
+/* Whether a step before `last` reads or writes the buffer. */
 static bool rows_is_seen(const plan_program *p, uint32_t first, uint32_t last, uint32_t buffer) {
   for (uint32_t i = first; i < last; i++) {
     const plan_step *s = &p->steps[i];
@@ -241,6 +257,7 @@ int cpu_group_make(const plan_program *p, const cpu_code *code, uint32_t first, 
   g->rows = rows;
   g->tile = GROUP_TILE / row < rows / 4 ? GROUP_TILE / row : rows / 4;
   if (g->tile > GROUP_LANES) g->tile = g->tile / GROUP_LANES * GROUP_LANES;
+  assert(g->tile > 0 && g->n >= 2 && g->first + g->n <= p->n_steps);
   rows_find_inner(p, g);
   rows_find_read(p, code, g);
   *out = g;

@@ -23,8 +23,11 @@ static void *grp_pointer(const grp_run *x, uint32_t buffer, int64_t row, char *s
   return x->pointers[buffer];
 }
 
+/* Rows from .. to of one kernel of the group. The first one has nothing fetched ahead: it is the one that reads
+ * from memory. */
 static void grp_step(const grp_run *x, uint32_t number, int64_t from, int64_t to, char *scratch, cpu_vm_ahead *ahead) {
   const plan_step *s = &x->p->steps[x->g->first + number];
+  assert(number < x->g->n && s->kind == PLAN_KERNEL && from < to);
   const void *few[16], **in = few;
   void *out[KERNEL_MAX_STORES];
   for (uint32_t i = 0; i < s->n_out; i++) out[i] = grp_pointer(x, s->out[i], from, scratch);
@@ -48,10 +51,12 @@ static int64_t grp_least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+/* For base_parallel_for: rows begin .. end, a tile at a time through all steps, with scratch memory on the stack. */
 static void grp_rows(void *ctx, size_t begin, size_t end) {
   const grp_run *x = ctx;
   char *scratch = __builtin_alloca_with_align((size_t)x->g->scratch + 64, 512);
   int64_t last = (int64_t)end;
+  assert(begin <= end && last <= x->g->rows);
   for (int64_t row = (int64_t)begin; row < last; row += x->g->tile) {
     int64_t to = grp_least(row + x->g->tile, last);
     cpu_vm_ahead ahead;

@@ -1,5 +1,11 @@
-/* Kernels made ready: values live in registers of some hundred lanes, in the memory they are loaded from where that is
- * dense, or in registers that are filled once where they are the same at every iteration. */
+/* Kernels made ready to run, and maps. An instruction is an op over a block of some hundred lanes (iterations);
+ * between instructions, values live in registers, which are short arrays on the stack. Values need none where they
+ * are loaded from dense memory (they are read there), or where they are the same at every iteration (a register
+ * that is filled once).
+ *
+ * Making a kernel ready goes through its values several times, each pass deciding one thing: loops, places, sums,
+ * chains and fast loops, outputs, registers, and in the end how many lanes a block has. Nothing of it depends on
+ * the pool, so the bits are the same for any number of threads. */
 #include "../../passes/op_cost.h"
 #include "vm_chain.h"
 #include "vm_fold.h"
@@ -22,7 +28,9 @@ enum {
   VM_GRAIN_WORK = 1 << 16     /* element operations that a thread should have */
 };
 
+/* The same at every iteration: constants, loads from one place, and ops on nothing but such values. */
 static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
+  assert(v->n_in <= 3);
   if (v->kind == KERNEL_COUNT_UP || v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN) return false;
   if (v->kind == KERNEL_LOAD && (v->box || !kernel_is_constant(vm->k, v->index))) return false;
   for (uint32_t j = 0; j < v->n_in; j++)
@@ -30,15 +38,16 @@ static bool vm_is_splat(const cpu_vm *vm, const kernel_value *v) {
   return true;
 }
 
-/* The index of a load that is the same in every row. */
+/* The index of a load that is the same in every row: a bias added to each row of a matrix is one. */
 static bool vm_is_cyclic(const kernel *k, const kernel_index *x) {
   for (uint32_t d = 0; d + 1 < k->rank; d++)
     if (x->strides[d]) return false;
   return true;
 }
 
-/* Whether all loads are dense, the same everywhere or the same in every (short) row, with some of the last: then blocks
- * need not end where rows do. */
+/* Whether all loads are dense, the same everywhere or the same in every (short) row, with some of the last: then
+ * blocks need not end where rows do, since the row is repeated in a register as often as a block needs. With rows
+ * of 10 elements, a block of 256 that ended with its row would be one of 10. */
 static bool vm_is_of_cycles(const kernel *k) {
   uint32_t cyclic = 0;
   if (k->reduction || k->rank < 2 || k->count == 0 || k->n_values > VM_CYCLE_VALUES ||
@@ -54,6 +63,8 @@ static bool vm_is_of_cycles(const kernel *k) {
   return cyclic > 0;
 }
 
+/* Where the lanes of v are to be. Loads that are not dense over all iterations may still be dense, or the same,
+ * along the innermost dimension: blocks that end where rows end then read them where they are. */
 static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   const kernel *k = vm->k;
   if (vm_is_splat(vm, v)) return VM_SPLAT;
@@ -64,6 +75,7 @@ static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   return !vm->rows || stride > 1 || stride < 0 ? VM_REGISTER : stride == 1 ? VM_ROW : VM_ONE;
 }
 
+/* The type of each value's lanes, and of each op its loop, which a kernel's ops always have. */
 static void vm_choose_loops(cpu_vm *vm) {
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
     vm->insts[i].lane = vm->k->values[i].dtype;
@@ -73,6 +85,7 @@ static void vm_choose_loops(cpu_vm *vm) {
   }
 }
 
+/* In order, since a value is a splat only if its operands are. */
 static void vm_choose_places(cpu_vm *vm) {
   const kernel *k = vm->k;
   vm->cycle = vm_is_of_cycles(k) ? k->extents[k->rank - 1] : 0;
@@ -85,20 +98,21 @@ static void vm_choose_places(cpu_vm *vm) {
   }
 }
 
-/* All values that an instruction reads. */
+/* All values that an instruction reads: room for VM_MAX_CHAIN + 1 of them. Returns how many. */
 static uint32_t vm_operands(const vm_inst *inst, uint32_t *out) {
   if (inst->chain) return vm_chain_operands(inst->chain, out);
   memcpy(out, inst->in, inst->n_in * sizeof *out);
   return inst->n_in;
 }
 
-/* What may be seen where an input lies. */
+/* What may be seen where an input lies: loads, and picks, which may show a load. */
 static bool vm_may_be_memory(const cpu_vm *vm, uint32_t v) {
   uint8_t kind = vm->k->values[v].kind;
   return (kind == KERNEL_LOAD && vm->insts[v].place != VM_SPLAT) || kind == KERNEL_PICK;
 }
 
-/* Whether a value after v reads inputs where they lie: an output may be the memory of one. */
+/* Whether a value after v reads inputs where they lie: an output may be the memory of one, and writing v there
+ * block by block would then change what is still to be read of the block. */
 static bool vm_reads_memory_after(const cpu_vm *vm, uint32_t v) {
   for (uint32_t i = v + 1; i < vm->k->n_values; i++) {
     const vm_inst *inst = &vm->insts[i];
@@ -113,7 +127,8 @@ static bool vm_reads_memory_after(const cpu_vm *vm, uint32_t v) {
   return false;
 }
 
-/* Values that are stored where every iteration has an element are computed there. */
+/* Values that are stored where every iteration has an element are computed there, which saves the copy at the end.
+ * The first such store gets the value; lanes must have the output's type. */
 static void vm_choose_outputs(cpu_vm *vm) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_stores; i++) {
@@ -127,6 +142,7 @@ static void vm_choose_outputs(cpu_vm *vm) {
   }
 }
 
+/* By place. Results that are written straight to their output need none, unless stores go past the cache. */
 static bool vm_needs_register(const cpu_vm *vm, const vm_inst *inst) {
   if (inst->place == VM_SPLAT) return !inst->number || inst->n_in > 0 || inst->widens;
   if (inst->place == VM_ONE) return !inst->number || inst->widens;
@@ -139,7 +155,8 @@ static bool vm_is_kept(const vm_inst *inst) {
   return inst->place == VM_SPLAT || inst->place == VM_CYCLE;
 }
 
-/* Where rows of products are summed up, and nobody else needs the products, they are computed by the fold. */
+/* Where rows of products are summed up, and nobody else needs the products, they are computed by the fold: a dot
+ * product of two rows is then one loop over both. */
 static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_stores; i++) {
@@ -159,11 +176,15 @@ static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
   }
 }
 
-/* A register is free again after the last use of what is in it; splats and cycles keep theirs. */
+/* Linear allocation: `last` is the last value that reads each value, and a register is free again after that. What
+ * is stored, summed up in products, or seen through a pick stays until the end, or as long as the pick; splats and
+ * cycles keep their registers, since they are filled only once. An operand that dies gives its register to later
+ * values only, never to the one that is computed from it. false when out of memory. */
 static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   const kernel *k = vm->k;
   uint32_t *last = BASE_ARRAY(scratch, uint32_t, k->n_values), *pool = BASE_ARRAY(scratch, uint32_t, k->n_values);
   uint32_t n_pool = 0;
+  assert(k->n_values > 0 && vm->n_regs == 0);
   if (!last || !pool) return false;
   for (uint32_t i = 0; i < k->n_values; i++) {
     last[i] = i;
@@ -195,7 +216,8 @@ static bool vm_choose_registers(cpu_vm *vm, base_arena *scratch) {
   return true;
 }
 
-/* Narrow floats are summed in f32 and rounded once. false when out of memory. */
+/* How each store that reduces combines. Narrow floats are summed in f32 and rounded once. The fold may be NULL
+ * (integers, logical ops): then it goes by the interpreter's loop, halving lanes. false when out of memory. */
 static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   const kernel *k = vm->k;
   vm->sums = base_arena_zalloc(arena, k->n_stores * sizeof *vm->sums);
@@ -214,13 +236,16 @@ static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   return vm->sums != NULL;
 }
 
-/* An iota by itself, made where it is stored: no register is in use, and nothing has to stay in a cache. */
+/* An iota by itself, made where it is stored: no register is in use, and nothing has to stay in a cache, so blocks
+ * may be long. */
 static bool vm_only_counts(const cpu_vm *vm) {
   const kernel *k = vm->k;
   return k->n_values == 1 && k->values[0].kind == KERNEL_COUNT_UP && vm->insts[0].place == VM_REGISTER &&
          vm->insts[0].to_output && !vm->insts[0].widens && !vm->streams && !k->reduction;
 }
 
+/* As many lanes as keep all registers in the first-level cache, between 64 and VM_MAX_LANES; fewer, down to
+ * VM_MIN_LANES, only where the registers would not fit on the stack. */
 static void vm_choose_lanes(cpu_vm *vm) {
   size_t widest = 1, regs = vm->n_regs ? vm->n_regs : 1;
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
@@ -234,9 +259,11 @@ static void vm_choose_lanes(cpu_vm *vm) {
   while (lanes > VM_MIN_LANES && (lanes + more) * regs * widest > VM_MAX_SCRATCH) lanes /= 2;
   vm->lanes = (uint32_t)lanes;
   vm->reg_bytes = ((lanes + more) * widest + 63) & ~(size_t)63;
+  assert(vm->lanes >= VM_MIN_LANES && vm->reg_bytes % 64 == 0);
   if (vm_only_counts(vm)) vm->lanes = VM_COUNT_LANES;
 }
 
+/* One iteration of few values, as in the conditions of loops: it needs no blocks and no registers. */
 static bool vm_is_scalar(const kernel *k) {
   if (k->count != 1 || k->reduction || k->n_values > VM_MAX_SCALAR) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
@@ -244,7 +271,8 @@ static bool vm_is_scalar(const kernel *k) {
   return true;
 }
 
-/* Whether what is stored is more than a cache keeps until somebody reads it. */
+/* Whether what is stored is more than a cache keeps until somebody reads it. Stores past the cache save reading
+ * each line before it is overwritten. */
 static bool vm_is_streaming(const cpu_vm *vm) {
   const kernel *k = vm->k;
   int64_t bytes = 0;
@@ -261,7 +289,8 @@ static bool vm_is_streaming(const cpu_vm *vm) {
   return false;
 }
 
-/* What goes through memory while several passes are made over each block. */
+/* What goes through memory while several passes are made over each block: large dense loads, whose next block is
+ * fetched during the passes over this one. */
 static void vm_choose_ahead(cpu_vm *vm) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
@@ -274,7 +303,8 @@ static void vm_choose_ahead(cpu_vm *vm) {
   if (vm->n_work < VM_AHEAD_WORK) vm->n_dense = 0;
 }
 
-/* false when out of memory. */
+/* The values that each block looks at: all but those that are filled once or computed by others. false when out of
+ * memory. */
 static bool vm_choose_visits(cpu_vm *vm, base_arena *arena) {
   vm->visits = BASE_ARRAY(arena, uint32_t, vm->k->n_values);
   for (uint32_t i = 0; vm->visits && i < vm->k->n_values; i++)
@@ -282,7 +312,7 @@ static bool vm_choose_visits(cpu_vm *vm, base_arena *arena) {
   return vm->visits != NULL;
 }
 
-/* How often each value is needed. */
+/* How often each value is needed, by other values, stores and initial values. NULL when out of memory. */
 static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
   uint32_t *uses = base_arena_zalloc(scratch, ((size_t)k->n_values + 1) * sizeof *uses);
   for (uint32_t i = 0; uses && i < k->n_values; i++)
@@ -294,7 +324,8 @@ static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
   return uses;
 }
 
-/* false when out of memory. */
+/* Loops that do more than one op at a time. Sums of products come first, then chains, and what is left may become
+ * a fast loop of one or two ops. false when out of memory. */
 static bool vm_choose_loops_of_more(cpu_vm *vm, base_arena *scratch, base_arena *arena) {
   uint32_t *uses = vm_count_uses(vm->k, scratch);
   if (!uses) return false;
@@ -304,6 +335,8 @@ static bool vm_choose_loops_of_more(cpu_vm *vm, base_arena *scratch, base_arena 
   return true;
 }
 
+/* The order matters: lanes' types decide which loops fit, places decide what is in memory, and chains and products
+ * remove values before registers are given out. */
 int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err) {
   assert(k->n_values > 0 && k->n_stores > 0);
   cpu_vm *vm = base_arena_zalloc(arena, sizeof *vm + (size_t)k->n_values * sizeof *vm->insts);
@@ -326,13 +359,16 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   }
   base_arena_free(&scratch);
   if (!ok) return base_oom(err, "a kernel");
+  assert(vm->n_visits <= k->n_values);
   vm_choose_lanes(vm);
   vm_choose_ahead(vm);
   *out = vm;
   return 0;
 }
 
-/* Ranges begin with filling registers, which takes as long as some blocks where rows are repeated in them. */
+/* Iterations of a range for one thread: whole blocks of some 65 thousand element operations. Ranges begin with
+ * filling registers, which takes as long as some blocks where rows are repeated in them, so these get longer
+ * ranges. */
 static int64_t vm_grain(const cpu_vm *vm) {
   int64_t grain = VM_GRAIN_WORK / vm->k->n_values, most = vm->k->count / VM_SHARES;
   if (vm->cycle && grain < VM_CYCLE_BLOCKS * vm->lanes)
@@ -342,6 +378,7 @@ static int64_t vm_grain(const cpu_vm *vm) {
 
 /* --- maps --- */
 
+/* One run of a map, as its ranges see it. */
 typedef struct vm_map {
   const cpu_vm *vm;
   const void *const *in;
@@ -350,7 +387,7 @@ typedef struct vm_map {
   cpu_vm_ahead *ahead; /* what the caller wants to be fetched; or NULL */
 } vm_map;
 
-/* Where a result lies over an operand, its lines are in the cache already. */
+/* Whether this run may go past the cache: where a result lies over an operand, its lines are in the cache already. */
 static bool vm_may_stream(const cpu_vm *vm, const void *const *in, void *const *out) {
   for (uint32_t i = 0; vm->streams && i < vm->k->n_inputs; i++)
     for (uint32_t j = 0; j < vm->k->n_stores; j++)
@@ -358,8 +395,11 @@ static bool vm_may_stream(const cpu_vm *vm, const void *const *in, void *const *
   return vm->streams;
 }
 
+/* Nothing is left to do where the value was computed at its output. Narrow floats that were kept wide are rounded
+ * here. */
 void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
   const kernel_store *s = &b->vm->k->stores[i];
+  assert(i < b->vm->k->n_stores && !s->body);
   base_dtype t = (base_dtype)b->vm->k->values[s->value].dtype, lane = (base_dtype)b->vm->insts[s->value].lane;
   int64_t bytes = (int64_t)base_dtype_bytes(t);
   if (b->vm->insts[s->value].to_output == i + 1 && !b->streams) return;
@@ -372,7 +412,8 @@ void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
     base_convert(t, to, lane, b->values[s->value], (size_t)n);
 }
 
-/* The inputs of the block at `at`, to be fetched while the one before is computed. */
+/* The inputs of the block at `at`, to be fetched while the one before is computed: a share of them in every
+ * instruction. */
 static void vm_look_ahead(const vm_block *b, cpu_vm_ahead *a, int64_t at, int64_t n) {
   const kernel *k = b->vm->k;
   a->n = b->vm->n_dense;
@@ -386,9 +427,11 @@ static void vm_look_ahead(const vm_block *b, cpu_vm_ahead *a, int64_t at, int64_
   a->step = (a->bytes / b->vm->n_work + 64) & ~(int64_t)63;
 }
 
+/* Iterations begin .. end, block by block: for base_parallel_for, and for rows of a group. */
 static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
+  assert(begin <= end && end <= (size_t)vm->k->count);
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
   VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
   cpu_vm_ahead ahead = {0};
@@ -403,7 +446,8 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   if (b.streams) vm_end_stream();
 }
 
-/* One iteration: operands are read where they are, and a loop runs over one lane. */
+/* One iteration: operands are read where they are, and a loop runs over one lane. Stores come last, since an
+ * output may be the memory of an input. */
 static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *out) {
   const kernel *k = vm->k;
   const void *values[VM_MAX_SCALAR];
@@ -427,6 +471,7 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
   }
 }
 
+/* One way to run for each kind of kernel. Small maps don't ask the pool at all. */
 void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
   vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
@@ -442,13 +487,17 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
     base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
 }
 
+/* By the same cuts that the runs make: a kernel of one range would be run by one part alone. */
 bool cpu_vm_is_divisible(const cpu_vm *vm) {
   if (vm->scalar) return false;
   if (vm->scanning) return vm_scan_is_divisible(vm);
   return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
 }
 
+/* Blocks in so many rows, times the instructions of each: vm_compute takes a step of `ahead` after every
+ * instruction. */
 int64_t cpu_vm_passes(const cpu_vm *vm, int64_t rows, int64_t n) {
+  assert(rows > 0 && n >= 0);
   const kernel *k = vm->k;
   int64_t whole = k->reduction && k->reduction->inner == 1 ? k->reduction->reduced
                   : k->rank && (vm->rows || k->reduction)  ? k->extents[k->rank - 1]
@@ -460,6 +509,7 @@ int64_t cpu_vm_passes(const cpu_vm *vm, int64_t rows, int64_t n) {
 void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in,
                      void *const *out, bool last, cpu_vm_ahead *ahead) {
   int64_t row = vm->k->count / rows;
+  assert(rows > 0 && begin >= 0 && begin <= end && end <= rows);
   vm_map m = {vm, in, out, last && vm_may_stream(vm, in, out), ahead};
   assert(vm->k->count % rows == 0);
   if (vm->k->reduction)

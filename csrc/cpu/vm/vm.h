@@ -6,10 +6,13 @@
 #include "../../runtime/threads.h"
 #include "../../kernel/kernel.h"
 
+/* A kernel made ready to run: immutable, in the arena that it was made in, and bound to the kernel, which must
+ * live as long. It is made for the instruction set of the machine that makes it. */
 typedef struct cpu_vm cpu_vm;
 
-/* Lines of memory that will be read soon, fetched some at a time between other work: the CPU foresees no more than what
- * follows in a page, and waits at the beginning of each. */
+/* Lines of memory that will be read soon, fetched some at a time between other work: the CPU foresees no more than
+ * what follows in a page, and waits at the beginning of each. Filled by who knows what comes next; stepped on by
+ * vm_compute. */
 enum { CPU_VM_MAX_AHEAD = 4 };
 typedef struct cpu_vm_ahead {
   uint32_t n;

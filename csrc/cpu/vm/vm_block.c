@@ -1,8 +1,10 @@
-/* Blocks of lanes. */
+/* One block of lanes: where its values lie, and the loops that gather, count, fill and compute them. vm_compute is
+ * the heart of the machine; everything above it serves one of the places that vm_inside.h lists. */
 #include "vm_inside.h"
 
 enum { VM_SHORT_ROW = 32 };
 
+/* n elements that are `stride` apart become neighbours. Elements are moved as integers of their size. */
 #define VM_STRIDED(type)                                    \
   do {                                                      \
     const type *f = from;                                   \
@@ -15,10 +17,12 @@ enum { VM_SHORT_ROW = 32 };
       for (int64_t i = 0; i < n; i++) t[i] = f[i * stride]; \
   } while (0)
 
+/* A complex number of doubles, the largest element. */
 typedef struct vm_16 {
   uint64_t v[2];
 } vm_16;
 
+/* bytes: of an element. */
 static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t stride, void *to) {
   switch (bytes) {
     case 1:
@@ -38,7 +42,8 @@ static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t strid
   }
 }
 
-/* Where an iteration is: its index in each dimension. */
+/* Where iteration number `at` is: its index in each dimension, the last one innermost. A division a dimension, and
+ * so done once a block; from there on indexes are carried. */
 static void vm_locate(const kernel *k, int64_t at, int64_t *index) {
   for (uint32_t d = k->rank; d-- > 0;) {
     index[d] = at % k->extents[d];
@@ -46,13 +51,15 @@ static void vm_locate(const kernel *k, int64_t at, int64_t *index) {
   }
 }
 
+/* In elements, from the beginning of the input. */
 static int64_t vm_offset(const kernel *k, const kernel_index *x, const int64_t *index) {
   int64_t offset = x->offset;
   for (uint32_t d = 0; d < k->rank; d++) offset += x->strides[d] * index[d];
   return offset;
 }
 
-/* What comes next begins where a run along dimension d ended. */
+/* What comes next begins where a run along dimension d ended: the digits of a number whose base changes from place
+ * to place. */
 static void vm_carry_above(const kernel *k, uint32_t d, int64_t *index) {
   for (; index[d] >= k->extents[d]; d--) {
     index[d] = 0;
@@ -61,11 +68,13 @@ static void vm_carry_above(const kernel *k, uint32_t d, int64_t *index) {
   }
 }
 
+/* The same for runs along the innermost dimension. */
 static void vm_carry(const kernel *k, int64_t *index) {
   if (k->rank) vm_carry_above(k, k->rank - 1, index);
 }
 
-/* Of a run from `index` on along the innermost dimension, n long, the part that is in the box. */
+/* Of a run from `index` on along the innermost dimension, n long, the part that is in the box: *from .. *to,
+ * counted from the run's first element. false where it is empty. b NULL is a box that has everything. */
 static bool vm_run_in_box(const kernel *k, const kernel_box *b, const int64_t *index, int64_t n, int64_t *from,
                           int64_t *to) {
   uint32_t inner = k->rank - 1;
@@ -100,6 +109,7 @@ static bool vm_run_in_box(const kernel *k, const kernel_box *b, const int64_t *i
       VM_ROWS_OF(type, row); \
   } while (0)
 
+/* row: elements of one row. down, across: from a row to the next, and from an element to the next, in the input. */
 static void vm_copy_rows(size_t bytes, int64_t rows, int64_t row, const void *from, int64_t down, int64_t across,
                          void *to) {
   switch (bytes) {
@@ -120,7 +130,8 @@ static void vm_copy_rows(size_t bytes, int64_t rows, int64_t row, const void *fr
   }
 }
 
-/* How many whole rows begin at `index` and follow each other along the dimension above, of n elements. */
+/* How many whole rows begin at `index` and follow each other along the dimension above, of n elements. 0 where the
+ * index is within a row, or rows are long enough to be copied one by one. */
 static int64_t vm_rows_at(const kernel *k, const int64_t *index, int64_t n) {
   const uint32_t inner = k->rank - 1;
   if (inner == 0 || index[inner] != 0 || k->extents[inner] > VM_SHORT_ROW) return 0;
@@ -128,11 +139,13 @@ static int64_t vm_rows_at(const kernel *k, const int64_t *index, int64_t n) {
   return rows < left ? rows : left;
 }
 
+/* Run by run along the innermost dimension; several whole short rows at once where there is no box to look at. */
 void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK];
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
   uint32_t inner = k->rank - 1;
   assert(k->rank > 0);
+  assert(at >= 0 && n >= 0 && at + n <= k->count);
   vm_locate(k, at, index);
   while (n > 0) {
     int64_t run = k->extents[inner] - index[inner], first = 0, end = 0, stride = v->index->strides[inner];
@@ -174,7 +187,8 @@ VM_COUNT(float, int32_t)
 VM_COUNT(uint32_t, uint32_t)
 #undef VM_COUNT
 
-/* Where all numbers fit an int32_t. Integers are rounded to f32 once, here as in base_convert. */
+/* The row as s32 or f32, where all its numbers fit an int32_t; false: it isn't done. Integers are rounded to f32
+ * once, here as in base_convert. */
 static bool vm_count_short(base_dtype dtype, int64_t first, int64_t step, int64_t n, char *to) {
   if (n > INT32_MAX || first < INT32_MIN || first > INT32_MAX || step < INT32_MIN || step > INT32_MAX) return false;
   int64_t last = first + (n - 1) * step;
@@ -205,6 +219,7 @@ static void vm_count_row(base_dtype dtype, int64_t first, int64_t step, int64_t 
   }
 }
 
+/* Iota: the index v->index as a number of v's type, row by row. */
 void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to) {
   int64_t index[KERNEL_MAX_RANK], bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
   int64_t step = k->rank ? v->index->strides[k->rank - 1] : 0, row = k->rank ? k->extents[k->rank - 1] : 1;
@@ -228,6 +243,7 @@ void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, 
     for (int64_t i = 0; i < n; i++) t[i] = v; \
   } while (0)
 
+/* n copies of one element. */
 void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
   switch (bytes) {
     case 1:
@@ -247,12 +263,13 @@ void vm_fill(size_t bytes, const void *from, int64_t n, char *to) {
   }
 }
 
-/* What was loaded or computed in v's type, in the type of lanes. */
+/* What was loaded or computed in v's type, in the type of lanes, which is f32 for all narrow floats. */
 static void vm_widen(const kernel_value *v, const void *from, int64_t n, void *to) {
   base_convert(XLAC_F32, to, (base_dtype)v->dtype, from, (size_t)n);
 }
 
-/* One lane of a splat. `to` has room for it where it must be computed. */
+/* One lane of a splat. `to` has room for it where it must be computed; a constant or a load is returned where it
+ * lies. */
 static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
   const kernel_value *v = &b->vm->k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
@@ -271,8 +288,10 @@ static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
   return to;
 }
 
-/* The row, as often as blocks of n lanes reach wherever in it they begin. */
+/* The row, as often as blocks of n lanes reach wherever in it they begin: n + row lanes. Doubling what is there
+ * fills them in a few copies. */
 static void vm_fill_cycle(const vm_block *b, uint32_t i, int64_t n) {
+  assert(b->vm->cycle > 0 && n <= b->vm->lanes);
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
   int64_t row = b->vm->cycle, bytes = (int64_t)base_dtype_bytes((base_dtype)b->vm->insts[i].lane), filled = row;
@@ -284,6 +303,7 @@ static void vm_fill_cycle(const vm_block *b, uint32_t i, int64_t n) {
     memcpy(to + filled * bytes, to, (size_t)((filled < wanted - filled ? filled : wanted - filled) * bytes));
 }
 
+/* Before the first block. A splat that is used as a number only (inst->number) is one lane, not a register full. */
 void vm_fill_splats(const vm_block *b, int64_t n) {
   const kernel *k = b->vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
@@ -299,14 +319,17 @@ void vm_fill_splats(const vm_block *b, int64_t n) {
   }
 }
 
+/* Blocks end where rows end in kernels that read rows where they are. */
 int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end) {
   int64_t n = end - at < vm->lanes ? end - at : vm->lanes;
+  assert(at < end);
   if (!vm->rows) return n;
   int64_t row = vm->k->extents[vm->k->rank - 1], left = row - at % row;
   return n < left ? n : left;
 }
 
-/* A block's iterations; first and last are their indexes, where rows or edges matter. */
+/* A block's iterations at..at+n; first and last are their indexes, where rows or edges matter. in_cycle: where in
+ * its row the block begins, in kernels of VM_CYCLE. */
 typedef struct vm_span {
   int64_t at, n, in_cycle, first[KERNEL_MAX_RANK], last[KERNEL_MAX_RANK];
 } vm_span;
@@ -314,7 +337,9 @@ typedef struct vm_span {
 /* How much of a block is in a box. */
 typedef enum vm_side { VM_OUT, VM_PART, VM_IN } vm_side;
 
-/* Iterations go through all of a dimension where they go on in one before it. */
+/* The smallest box around a block's iterations is compared with b: dimensions inside of one in which the block
+ * goes on are gone through as a whole. VM_PART may be said of a block that is in fact outside; it is then done run
+ * by run. */
 static vm_side vm_side_of(const kernel *k, const kernel_box *b, const vm_span *s) {
   vm_side side = VM_IN;
   bool goes_on = false;
@@ -327,18 +352,20 @@ static vm_side vm_side_of(const kernel *k, const kernel_box *b, const vm_span *s
   return side;
 }
 
+/* Where the input of a load begins for this block, computed places included: they are the same at every iteration. */
 static const char *vm_begin(const vm_block *b, const kernel_value *v) {
   const void *in[3] = {NULL, NULL, NULL};
   for (uint32_t j = 0; j < v->n_in; j++) in[j] = b->values[v->in[j]];
   return vm_input(b->vm->k, v, b->in[v->buffer], in);
 }
 
+/* Where the block's first element lies, of a load that is dense or goes by rows. */
 static const char *vm_memory(const vm_block *b, const kernel_value *v, const vm_span *s) {
   int64_t offset = b->vm->rows ? vm_offset(b->vm->k, v->index, s->first) : v->index->offset + s->at;
   return vm_begin(b, v) + offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
 }
 
-/* A load that needs no gathering. */
+/* A load that needs no gathering: seen where it lies, widened, or one number repeated over the block. */
 static const void *vm_load(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel_value *v = &b->vm->k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
@@ -358,13 +385,15 @@ static const void *vm_load(const vm_block *b, uint32_t i, const vm_span *s) {
   return to;
 }
 
-/* A block that is partly in the box picked for: run by run. */
+/* A block that is partly in the box picked for: all lanes of the second operand, and over them, run by run, those
+ * of the first that are in the box. */
 static void vm_mix(const vm_block *b, uint32_t i, const vm_span *s, char *to) {
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
   size_t bytes = base_dtype_bytes((base_dtype)b->vm->insts[i].lane);
   const char *in = b->values[v->in[0]];
   int64_t index[KERNEL_MAX_RANK], n = s->n;
+  assert(k->rank > 0 && v->kind == KERNEL_PICK);
   memcpy(index, s->first, sizeof index);
   memcpy(to, b->values[v->in[1]], (size_t)n * bytes);
   while (n > 0) {
@@ -380,7 +409,8 @@ static void vm_mix(const vm_block *b, uint32_t i, const vm_span *s, char *to) {
   }
 }
 
-/* A pick is what it picks from, seen where that is, unless the block has some of both. */
+/* A pick is what it picks from, seen where that is, unless the block has some of both. Pads and concatenations are
+ * picks, so most of their blocks cost nothing. */
 static const void *vm_pick(const vm_block *b, uint32_t i, const vm_span *s, char *to) {
   const kernel_value *v = &b->vm->k->values[i];
   vm_side side = vm_side_of(b->vm->k, v->pick, s);
@@ -389,7 +419,7 @@ static const void *vm_pick(const vm_block *b, uint32_t i, const vm_span *s, char
   return to;
 }
 
-/* An op, a gathered load or a counting up: in the value's own type first where it widens. */
+/* An op, a gathered load, a scan or a counting up: in the value's own type first where it widens. */
 static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *wide) {
   const kernel *k = b->vm->k;
   const kernel_value *v = &k->values[i];
@@ -414,7 +444,8 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   if (inst->widens) vm_widen(v, narrow, n, wide);
 }
 
-/* Where the lanes of value i are to be made; NULL: they are there, or nobody needs them. */
+/* Where the lanes of value i are to be made; NULL: they are there, or nobody needs them (a load outside of its
+ * box, which a pick leaves out). In any case b->values[i] is set. */
 static char *vm_lanes_of(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel *k = b->vm->k;
   const vm_inst *inst = &b->vm->insts[i];
@@ -443,6 +474,7 @@ static char *vm_lanes_of(const vm_block *b, uint32_t i, const vm_span *s) {
   return to;
 }
 
+/* One step's worth of the lines that will be read next. */
 static void vm_fetch(cpu_vm_ahead *a) {
   int64_t end = a->at + a->step < a->bytes ? a->at + a->step : a->bytes;
   for (uint32_t i = 0; i < a->n; i++)
@@ -455,6 +487,7 @@ static void vm_fetch(cpu_vm_ahead *a) {
   a->at = end;
 }
 
+/* One instruction after another over the whole block, so that each loop runs over neighbours in the cache. */
 void vm_compute(const vm_block *b, int64_t at, int64_t n) {
   vm_span s;
   assert(n > 0 && n <= b->vm->lanes);

@@ -1,4 +1,11 @@
-/* Finding chains among a kernel's values, and running them. */
+/* Finding chains among a kernel's values, and running them. From the last value backwards, each value that could
+ * end a chain is followed towards its first operand while the value before is used by nobody else:
+ *
+ *  v3 = multiply(v1, v2)       a chain of three links from v1:
+ *  v4 = add(v3, v0)              multiply by v2, add v0, maximum with 0
+ *  v5 = maximum(v4, 0)
+ *
+ * Only for exact numerics, and only where the CPU has AVX2 or more: fast numerics contract instead (vm_fast.c). */
 #include "vm_chain.h"
 
 #include "../../base/isa/isa.h"
@@ -10,12 +17,14 @@ enum {
   CHAIN_MIN_FAR_LINKS = 8
 };
 
+/* One number for the whole block. */
 static bool chain_is_number(const cpu_vm *vm, uint32_t value) {
   return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
 }
 
 /* What op `value` does to its operand number j, or -1. */
 static int chain_kind(const cpu_vm *vm, uint32_t value, uint32_t j) {
+  assert(j < 2 && vm->k->values[value].n_in == 2);
   const kernel_value *v = &vm->k->values[value];
   bool number = chain_is_number(vm, v->in[1 - j]);
   switch (v->op->opcode) {
@@ -34,6 +43,7 @@ static int chain_kind(const cpu_vm *vm, uint32_t value, uint32_t j) {
   }
 }
 
+/* Ops of f32 or f64 on lanes of their own type. */
 static bool chain_may_have(const cpu_vm *vm, uint32_t value) {
   const kernel_value *v = &vm->k->values[value];
   const vm_inst *inst = &vm->insts[value];
@@ -42,7 +52,9 @@ static bool chain_may_have(const cpu_vm *vm, uint32_t value) {
          vm->insts[v->in[0]].lane == inst->lane && vm->insts[v->in[1]].lane == inst->lane;
 }
 
-/* The operand of `value` that the chain goes on with, towards its beginning: 0, 1, or -1: `value` is in no chain. */
+/* The operand of `value` that the chain goes on with, towards its beginning: 0, 1, or -1: `value` is in no chain.
+ * One that is itself a link is preferred (*goes_on); else one that is not a number, and of those what lies in
+ * memory. */
 static int chain_next(const cpu_vm *vm, uint32_t value, const uint32_t *uses, bool *goes_on) {
   const kernel_value *v = &vm->k->values[value];
   int found = -1;
@@ -58,7 +70,8 @@ static int chain_next(const cpu_vm *vm, uint32_t value, const uint32_t *uses, bo
   return found;
 }
 
-/* Whether the operand is one more value that is computed before: it would take up a register for all of the chain. */
+/* Whether the operand is one more value that is computed before: it would take up a register for all of the chain,
+ * which is what chains are there to save. */
 static bool chain_keeps(const cpu_vm *vm, uint32_t y, uint32_t n, const uint32_t *values, const int *operands) {
   if (vm->insts[y].place != VM_REGISTER) return false;
   for (uint32_t i = 0; i < n; i++)
@@ -80,6 +93,7 @@ static uint32_t chain_collect(const cpu_vm *vm, uint32_t last, const uint32_t *u
   return n;
 }
 
+/* NULL where the CPU has too few registers, or no vectors that are wide enough. */
 static vm_chain_fn *chain_fn(bool is_double) {
 #if defined(__x86_64__)
   base_isa isa = base_isa_best();
@@ -90,11 +104,14 @@ static vm_chain_fn *chain_fn(bool is_double) {
   return NULL;
 }
 
+/* Makes the chain that ends with `last`, if it is long enough to be worth it; its other values get the place
+ * VM_INSIDE. false when out of memory. */
 static bool chain_make(cpu_vm *vm, uint32_t last, const uint32_t *uses, base_arena *arena) {
   uint32_t values[VM_MAX_CHAIN];
   int operands[VM_MAX_CHAIN];
   uint32_t n = chain_collect(vm, last, uses, values, operands);
   if (n < (vm->k->count >= CHAIN_FAR ? CHAIN_MIN_FAR_LINKS : VM_MIN_CHAIN)) return true;
+  assert(n <= VM_MAX_CHAIN);
   vm_chain *c = base_arena_zalloc(arena, sizeof *c + n * sizeof *c->of);
   if (!c) return false;
   c->n = n;
@@ -112,6 +129,7 @@ static bool chain_make(cpu_vm *vm, uint32_t last, const uint32_t *uses, base_are
   return true;
 }
 
+/* From the last value on, so that a chain is found from its end and is as long as it can be. */
 bool vm_choose_chains(cpu_vm *vm, const uint32_t *uses, base_arena *arena) {
   if (vm->fast || vm->scalar || !chain_fn(false)) return true;
   for (uint32_t i = vm->k->n_values; i-- > 0;)
@@ -119,19 +137,22 @@ bool vm_choose_chains(cpu_vm *vm, const uint32_t *uses, base_arena *arena) {
   return true;
 }
 
+/* What goes in, then what each link has of its own. */
 uint32_t vm_chain_operands(const vm_chain *c, uint32_t *out) {
   out[0] = c->from;
   for (uint32_t i = 0; i < c->n; i++) out[i + 1] = c->of[i].value;
   return c->n + 1;
 }
 
+/* A link that has the value as a number reads one lane of it; as the chain's beginning, or as lanes, all are read. */
 bool vm_chain_takes_number(const vm_chain *c, uint32_t value) {
   for (uint32_t i = 0; i < c->n; i++)
     if (c->of[i].value == value && !c->of[i].number) return false;
   return c->from != value;
 }
 
-/* A maximum or minimum with a number, by a comparison. */
+/* A maximum or minimum with a number, by a comparison: which one depends on whether the number is NaN or a zero,
+ * since math_max takes +0 before -0 and keeps NaN, and a comparison knows neither. */
 static uint8_t chain_extreme(uint8_t kind, double y) {
   bool most = kind == VM_LINK_MAXIMUM || kind == VM_LINK_MAXIMUM_OF;
   if (y != y) return kind == VM_LINK_MAXIMUM || kind == VM_LINK_MINIMUM ? VM_LINK_UNLESS_NAN : VM_LINK_ALWAYS;
@@ -140,6 +161,7 @@ static uint8_t chain_extreme(uint8_t kind, double y) {
   return y == 0 && !negative ? VM_LINK_MORE : VM_LINK_NO_MORE;
 }
 
+/* Binds the links to where their operands are in this block. */
 void vm_run_chain(const vm_block *b, const vm_chain *c, int64_t n, void *to) {
   vm_step steps[VM_MAX_CHAIN + 1];
   for (uint32_t i = 0; i < c->n; i++) {

@@ -1,6 +1,6 @@
-/* Chains: ops one after another, each alone in using the one before. Their values stay in vector registers from the
- * first to the last, so that nothing but the first operand, the other operands and the result is in memory. The bits
- * are those of the ops one after another. */
+/* Chains: ops one after another, each alone in using the one before, such as the terms of a polynomial. Their
+ * values stay in vector registers from the first to the last, so that nothing but the first operand, the other
+ * operands and the result is in memory. The bits are those of the ops one after another, each rounded. */
 #ifndef XLAC_CPU_VM_VM_CHAIN_H
 #define XLAC_CPU_VM_VM_CHAIN_H
 
@@ -32,6 +32,7 @@ typedef enum vm_link_kind {
   VM_LINK_MINIMUM_OF
 } vm_link_kind;
 
+/* One op of a chain, when the kernel is made ready. */
 typedef struct vm_link {
   uint8_t kind;
   bool number;
@@ -49,6 +50,7 @@ typedef struct vm_step {
 
 /* n lanes from `from`; the last step is the end. */
 typedef void vm_chain_fn(int64_t n, const void *from, uint32_t n_steps, vm_step *steps);
+/* Immutable, like the cpu_vm that has it. */
 struct vm_chain {
   uint32_t from, n; /* the value that goes in; links */
   bool is_double;

@@ -16,6 +16,7 @@ __attribute__((always_inline)) static inline CHAIN(vec) CHAIN(pick)(CHAIN(bits) 
   return (CHAIN(vec))(((CHAIN(bits))y & mask) | ((CHAIN(bits))x & ~mask));
 }
 
+/* Link code: of vector number k, y is what Y gives for it, and the expression of x and y its next value. */
 #define CHAIN_DO(k, Y, expr)                                \
   {                                                         \
     CHAIN(vec) x = a##k, y = Y((const T *)s->from + at, k); \
@@ -24,6 +25,8 @@ __attribute__((always_inline)) static inline CHAIN(vec) CHAIN(pick)(CHAIN(bits) 
   }
 #define CHAIN_LANES(p, k) *(const CHAIN(far) *)((p) + k * CHAIN(lanes))
 #define CHAIN_SAME(p, k) same
+/* Two functions a link: for eight vectors and for one. Each ends with a jump to the next link's code, a tail call
+ * whose arguments stay in their registers. */
 #define CHAIN_LINK(name, SAME, Y, expr)                                                                           \
   static void CHAIN(name)(const vm_step *s, int64_t at, CHAIN_ALL) {                                              \
     SAME CHAIN_DO(0, Y, expr) CHAIN_DO(1, Y, expr) CHAIN_DO(2, Y, expr) CHAIN_DO(3, Y, expr) CHAIN_DO(4, Y, expr) \
@@ -33,6 +36,7 @@ __attribute__((always_inline)) static inline CHAIN(vec) CHAIN(pick)(CHAIN(bits) 
   static void CHAIN(one_##name)(const vm_step *s, int64_t at, CHAIN(vec) a0) {                                    \
     SAME CHAIN_DO(0, Y, expr)((CHAIN(narrow) *)s[1].code)(s + 1, at, a0);                                         \
   }
+/* The number in all lanes; subtracting zeros of the vector type is how GCC and clang both spell a broadcast. */
 #define CHAIN_BY_NUMBER CHAIN(vec) same = *(const T *)s->from - (CHAIN(vec)){0};
 #define CHAIN_BOTH(name, expr)              \
   CHAIN_LINK(name##_v, , CHAIN_LANES, expr) \
@@ -48,6 +52,7 @@ CHAIN_LINK(more, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x > y), 
 CHAIN_LINK(unless_nan, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x == x), y, x))
 CHAIN_LINK(always, CHAIN_BY_NUMBER, CHAIN_SAME, y)
 
+/* The last link: stores, and returns to the loop over the block. */
 static void CHAIN(end)(const vm_step *s, int64_t at, CHAIN_ALL) {
   T *to = (T *)(uintptr_t)s->from + at;
   *(CHAIN(far) *)to = a0;
@@ -70,8 +75,10 @@ static vm_step_fn *const CHAIN(links)[VM_LINKS][2] = {
     CHAIN_ENTRY(no_less),    CHAIN_ENTRY(less),       CHAIN_ENTRY(no_more),    CHAIN_ENTRY(more),
     CHAIN_ENTRY(unless_nan), CHAIN_ENTRY(always),     CHAIN_ENTRY(end)};
 
-/* Lanes that fill no vector are worked on in copies of one vector each. */
+/* Lanes that fill no vector are worked on in copies of one vector each, so that nothing is read or written beyond
+ * the end. */
 static void CHAIN(rest)(int64_t at, int64_t n, const T *x, uint32_t n_steps, const vm_step *given) {
+  assert(n > 0 && n < CHAIN(lanes) && n_steps > 1);
   vm_step steps[VM_MAX_CHAIN + 1];
   T room[VM_MAX_CHAIN + 1][CHAIN(lanes)] __attribute__((aligned(64)));
   T *to = (T *)(uintptr_t)given[n_steps - 1].from;
@@ -88,6 +95,7 @@ static void CHAIN(rest)(int64_t at, int64_t n, const T *x, uint32_t n_steps, con
   memcpy(to + at, room[n_steps - 1], (size_t)n * sizeof(T));
 }
 
+/* Eight vectors at a time, then one, then what is left in a copy. */
 void CHAIN(run)(int64_t n, const void *from, uint32_t n_steps, vm_step *steps) {
   const T *x = from;
   int64_t at = 0;

@@ -1,4 +1,5 @@
-/* Which ops of a kernel run by faster loops. */
+/* Which ops of a kernel run by faster loops: with one operand a number, two ops at once, and in fast numerics
+ * functions with a looser bound. Tables are chosen by what the CPU has; plain CPUs keep the interpreter's loops. */
 #include "../../base/isa/isa.h"
 #include "vm_chain.h"
 #include "vm_fast.h"
@@ -13,6 +14,7 @@ static vm_fast_fn *const *const fast_ones[2][2] = {{vm_loose_one_f32_avx2, vm_lo
 static vm_fast_fn *const *const fast_ints[2] = {vm_fast_int_avx2_table, vm_fast_int_avx512_table};
 #endif
 
+/* Loops of f32 and f64 by the kernel's numerics, or NULL. */
 static const vm_fast_table *fast_table(const cpu_vm *vm, base_dtype t) {
 #if defined(__x86_64__)
   base_isa isa = base_isa_best();
@@ -23,6 +25,7 @@ static const vm_fast_table *fast_table(const cpu_vm *vm, base_dtype t) {
   return NULL;
 }
 
+/* Loops of 32-bit integers, or NULL. */
 static vm_fast_fn *const *fast_int_table(base_dtype t) {
 #if defined(__x86_64__)
   base_isa isa = base_isa_best();
@@ -45,6 +48,7 @@ static vm_fast_fn *fast_one(unsigned opcode, base_dtype t) {
   return NULL;
 }
 
+/* The same for the integer loops (vm_fast_loops_int.h). */
 static int fast_int_number(unsigned opcode, bool swapped) {
   switch (opcode) {
     case IR_OP_ADD:
@@ -69,7 +73,7 @@ static int fast_int_number(unsigned opcode, bool swapped) {
 }
 
 /* The number of an op in the tables, with the special operand (the number, or the outer op's other one) second or,
- * where `swapped`, first. -1: none. */
+ * where `swapped`, first: subtract is 2 (x - y), or 3 swapped (y - x). -1: none. */
 static int fast_number(unsigned opcode, bool swapped) {
   switch (opcode) {
     case IR_OP_ADD:
@@ -89,12 +93,14 @@ static int fast_number(unsigned opcode, bool swapped) {
   }
 }
 
+/* One number for all lanes of a block. */
 static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
   return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
 }
 
-/* op(lanes, number) or op(number, lanes). */
+/* op(lanes, number) or op(number, lanes). Two numbers, or none, are no case for these loops. */
 static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table, vm_fast_fn *const *ints) {
+  assert(vm->k->values[i].n_in == 2 && vm->k->values[i].kind == KERNEL_OP);
   const kernel_value *v = &vm->k->values[i];
   vm_inst *inst = &vm->insts[i];
   bool a = fast_is_number(vm, v->in[0]), b = fast_is_number(vm, v->in[1]);
@@ -107,8 +113,10 @@ static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table, vm_fast
   inst->numbers = 2;
 }
 
-/* An op on two values of which one is an op that nobody else uses: both at once. */
+/* An op on two values of which one is an op that nobody else uses: both at once, as in (x * y) + z. The inner op
+ * gets the place VM_INSIDE. The loop's operands are x, y, z; y and z may be numbers. */
 static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const uint32_t *uses) {
+  assert(table && vm->k->values[i].n_in == 2);
   const kernel_value *v = &vm->k->values[i];
   vm_inst *inst = &vm->insts[i];
   for (uint32_t j = 0; j < 2; j++) {
@@ -132,7 +140,8 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
   }
 }
 
-/* Splats that only loops which take one number use need no lanes. */
+/* Splats that only loops which take one number use need no lanes. All start as such, and lose it with the first
+ * use that wants lanes: a plain loop, a store, the initial value of a reduction, a product that is summed. */
 static void fast_find_numbers(cpu_vm *vm) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) vm->insts[i].number = fast_is_number(vm, i);
@@ -152,6 +161,7 @@ static void fast_find_numbers(cpu_vm *vm) {
     if (vm->sums[i].products) vm->insts[vm->sums[i].in[0]].number = vm->insts[vm->sums[i].in[1]].number = false;
 }
 
+/* After chains: what is in one, or is inside of another op, is left alone. */
 void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {

@@ -5,6 +5,7 @@
 
 #include "vm_inside.h"
 
+/* Sizes of the tables below, whose rows stand in the order that their comments name. */
 enum { VM_FAST_TWO = 10, VM_FAST_THREE = 4, VM_FAST_INT = 9 };
 enum { VM_FAST_EXP, VM_FAST_LOG, VM_FAST_TANH, VM_FAST_LOGISTIC, VM_FAST_SIN, VM_FAST_COS, VM_FAST_RSQRT, VM_FAST_ONE };
 

@@ -1,4 +1,6 @@
-/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX2. */
+/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX2. Each
+ * is included once for every element type, and for floats again with FAST_LOOSE, which gives the tables of fast
+ * numerics. */
 #include "../../base/math/math.h"
 #include "vm_fast.h"
 #include "vm_fold.h"

@@ -1,4 +1,5 @@
-/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX-512. */
+/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX-512:
+ * the same inclusions as in vm_fast_avx2.c, which the two files must keep in step. */
 #include "../../base/math/math.h"
 #include "vm_fast.h"
 #include "vm_fold.h"

@@ -8,6 +8,7 @@
 #define FAST_LANES _Pragma("GCC ivdep")
 #endif
 
+/* Lanes x with a number y. in[1] is read once, before the loop: a result may lie over it. */
 #define FAST_TWO(name, expr)                                            \
   static void FAST(name)(int64_t n, const void *const *in, void *out) { \
     const T *a = in[0], y = *(const T *)in[1];                          \
@@ -36,8 +37,9 @@ static void FAST(divide)(int64_t n, const void *const *in, void *out) {
 FAST_TWO(divide, x / y)
 #endif
 FAST_TWO(into, y / x)
-/* math_max and math_min of lanes with one number: by a single comparison, which takes x where that is NaN, and of zeros
- * the one that wins. NaN as the number is compared with nothing. */
+/* math_max and math_min of lanes with one number: by a single comparison, which takes x where that is NaN, and of
+ * zeros the one that wins. NaN as the number is compared with nothing. Three loops, of which the number chooses
+ * one before the first lane. */
 #define FAST_EXTREME(name, expr, WORSE, WORSE_EQ, ZERO)                 \
   static void FAST(name)(int64_t n, const void *const *in, void *out) { \
     const T *a = in[0], y = *(const T *)in[1];                          \
@@ -65,6 +67,7 @@ FAST_EXTREME(maximum_of, math_max(y, x), <, <=, <)
 FAST_EXTREME(minimum_of, math_min(y, x), >, >=, >)
 #undef FAST_EXTREME
 
+/* Two ops: t = first(x, y), then second(t, z). Y and Z say which operands are lanes (1) or one number (0). */
 #define FAST_THREE(name, Y, Z, first, second)                            \
   static void FAST(name)(int64_t n, const void *const *in, void *out) {  \
     const T *a = in[0], *b = in[1], *c = in[2], one_y = *b, one_z = *c;  \
@@ -79,6 +82,7 @@ FAST_EXTREME(minimum_of, math_min(y, x), >, >=, >)
   FAST_THREE(name##_sv, 0, 1, first, second) \
   FAST_THREE(name##_vs, 1, 0, first, second) \
   FAST_THREE(name##_vv, 1, 1, first, second)
+/* The first op with each second one. */
 #define FAST_SECONDS(name, first)           \
   FAST_KINDS(name##_add, first, t + z)      \
   FAST_KINDS(name##_multiply, first, t *z)  \

@@ -6,6 +6,7 @@
 #define FAST_LANES _Pragma("GCC ivdep")
 #endif
 
+/* Lanes x with a number y; arithmetic wraps. */
 #define FAST_INT(name, expr)                                            \
   static void FAST(name)(int64_t n, const void *const *in, void *out) { \
     const uint32_t *a = in[0], y = *(const uint32_t *)in[1];            \

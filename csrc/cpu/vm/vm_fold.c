@@ -1,3 +1,5 @@
+/* Which folds there are, and those for plain CPUs. Vectors of 64 bytes are written in terms of the compiler's
+ * vector extension, so every instruction set adds the same lanes in the same order. */
 #include "vm_fold.h"
 
 #include "../../base/isa/isa.h"
@@ -26,6 +28,7 @@ static const vm_fold *vm_fold_table(bool f64) {
   return f64 ? vm_fold_f64_plain : vm_fold_f32_plain;
 }
 
+/* Rows of the tables: add, multiply, maximum, minimum. */
 const vm_fold *vm_fold_of(ir_opcode op, base_dtype t) {
   int row = op == IR_OP_ADD ? 0 : op == IR_OP_MULTIPLY ? 1 : op == IR_OP_MAXIMUM ? 2 : op == IR_OP_MINIMUM ? 3 : -1;
   if (row < 0 || (t != XLAC_F32 && t != XLAC_F64)) return NULL;

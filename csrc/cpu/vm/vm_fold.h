@@ -1,4 +1,5 @@
-/* Runs of lanes combined into few: what reductions along the innermost dimension do with a block. */
+/* Runs of lanes combined into few: what reductions along the innermost dimension do with a block. A sum over a row
+ * of f32 is 32 sums side by side, which the last step folds: 32 to 16, to 8, to 4, to 2, to 1. */
 #ifndef XLAC_CPU_VM_VM_FOLD_H
 #define XLAC_CPU_VM_VM_FOLD_H
 
@@ -15,6 +16,7 @@ typedef void vm_fold_last_fn(int64_t valid, void *acc);
 typedef void vm_fold_many_fn(int64_t rows, int64_t n, const void *x, const void *init, void *out);
 /* The same of the products of x[j] and y[j]; NULL for other ops than addition. */
 typedef void vm_fold_products_fn(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
+/* The loops of one op and type. `products` may be NULL, the others not. */
 typedef struct vm_fold {
   vm_fold_fn *some;
   vm_fold_last_fn *last;

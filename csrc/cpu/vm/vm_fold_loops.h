@@ -61,9 +61,11 @@ enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
     *(FOLD(vec) *)first = a, *(FOLD(vec) *)(first + FOLD(half)) = b;               \
     FOLD(name##_end)(n, x, first, acc, valid);                                     \
   }
+/* As expressions, for what is no vector. */
 #define FOLD_ADD(x, y) ((x) + (y))
 #define FOLD_MULTIPLY(x, y) ((x) * (y))
-/* Rows one after the other, each with the initial value to one. */
+/* Rows one after the other, each with the initial value to one element. A row of no elements gives the initial
+ * value. */
 #define FOLD_MANY(name, op)                                                                             \
   static void FOLD(name##_many)(int64_t rows, int64_t n, const void *in, const void *init, void *out) { \
     T first = *(const T *)init, *to = out;                                                              \
@@ -75,7 +77,8 @@ enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
       to[row] = valid ? op(acc[0], first) : first;                                                      \
     }                                                                                                   \
   }
-/* Sums of products. The last ones, which fill no vectors, are computed before. */
+/* Sums of products of two rows. The last ones, which fill no vectors, are computed before, and added as lanes at
+ * the end. */
 #define FOLD_PRODUCTS(name, NEXT)                                                                 \
   static void FOLD(name)(int64_t n, const void *xs, const void *ys, void *acc, int64_t *valid) {  \
     const T *x = xs, *y = ys;                                                                     \

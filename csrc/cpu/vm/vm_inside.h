@@ -1,4 +1,6 @@
-/* The vector VM, inside. */
+/* The vector VM, inside: what an instruction is, what a kernel becomes, and what its files give each other. vm.c
+ * decides, vm_block.c computes one block, vm_reduce.c and vm_scan.c go through kernels whose iterations depend on
+ * each other. */
 #ifndef XLAC_CPU_VM_VM_INSIDE_H
 #define XLAC_CPU_VM_VM_INSIDE_H
 
@@ -9,7 +11,7 @@ enum {
   VM_MAX_LANES = 1024
 };
 
-/* Where a value's lanes are. */
+/* Where a value's lanes are. Chosen for the whole kernel, not block by block. */
 typedef enum vm_place {
   VM_MEMORY,   /* where it is loaded from: dense over all iterations */
   VM_ROW,      /* the same, dense along the innermost dimension: blocks end where rows end */
@@ -20,9 +22,10 @@ typedef enum vm_place {
   VM_INSIDE    /* nowhere: the op that uses it computes it */
 } vm_place;
 
-/* inst->in, of which some are one number, to n lanes of out. */
+/* A faster loop: inst->in, of which some are one number for all lanes (inst->numbers), to n lanes of out. */
 typedef void vm_fast_fn(int64_t n, const void *const *in, void *out);
 
+/* One value as an instruction. What doesn't apply to its kind is zero. */
 typedef struct vm_inst {
   uint8_t place;     /* vm_place */
   uint8_t to_output; /* number of the store, plus one, to whose output it is written straight; 0: to a register */
@@ -40,6 +43,7 @@ typedef struct vm_inst {
   const interp_loop *wide;      /* of ops on wide lanes; or NULL */
 } vm_inst;
 
+/* From vm_fold.h. */
 struct vm_fold;
 
 /* How a store that reduces combines. */
@@ -51,6 +55,7 @@ typedef struct vm_sum {
   uint32_t in[2]; /* products: of these values, instead of what is stored; else NULL */
 } vm_sum;
 
+/* A kernel made ready: immutable, and in the arena of the executable. insts has an instruction for each value. */
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
@@ -72,7 +77,8 @@ struct cpu_vm {
   vm_inst insts[];
 };
 
-/* A run over some range of iterations. */
+/* A run over some range of iterations: on the stack of the thread that runs it, and used for one block after
+ * another. */
 typedef struct vm_block {
   const cpu_vm *vm;
   const void *const *in;
@@ -84,7 +90,8 @@ typedef struct vm_block {
   cpu_vm_ahead *ahead; /* or NULL */
 } vm_block;
 
-/* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. */
+/* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. Small kernels find room
+ * in fixed arrays, others by alloca, of at most VM_MAX_SCRATCH (vm_choose_lanes sees to it). */
 #define VM_BLOCK(name, vm_, in_, out_, n_)                                                          \
   const void *name##_few[64];                                                                       \
   char name##_small[2048] __attribute__((aligned(64)));                                             \
@@ -118,7 +125,8 @@ void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n);
 /* How many iterations from `at` on make the next block: at most `end`. */
 int64_t vm_next_block(const cpu_vm *vm, int64_t at, int64_t end);
 
-/* Where the load begins in its input, which is at `from`, given the values that its place depends on. */
+/* Where the load begins in its input, which is at `from`, given the values that its place depends on. Such places
+ * are clamped to what is in the array, as dynamic-slice has it. */
 static inline const char *vm_input(const kernel *k, const kernel_value *v, const char *from,
                                    const void *const *places) {
   for (uint32_t j = 0; j < v->n_in; j++)

@@ -9,7 +9,8 @@
 #endif
 #define LOOSE_FMA(a, b, c) __builtin_fmaf(a, b, c)
 
-/* e^v for v in [-104, 89]. */
+/* e^v for v in [-104, 89]: v = n log 2 + r, and a polynomial in r. Adding 1.5 * 2^23 rounds v / log 2 to the
+ * integer n, which then is in the low bits of t. */
 MATH_INLINE float LOOSE(exp_bounded)(float v) {
   float t = LOOSE_FMA(v, 0x1.715476p+0f, 0x1.8p23f), n = t - 0x1.8p23f, p = 0x1.6d65fcp-10f;
   float r = LOOSE_FMA(n, -0x1.7f7d1cp-20f, LOOSE_FMA(n, -0x1.62e4p-1f, v));
@@ -24,6 +25,7 @@ MATH_INLINE float LOOSE(exp_bounded)(float v) {
 MATH_INLINE float LOOSE(exp_f32)(float x) {
   return LOOSE(exp_bounded)(math_bound_f32_fma(x, -104, 89));
 }
+/* log(2) * exponent + log1p(f) of the reduced mantissa. Subnormal numbers are scaled by 2^23 first. */
 MATH_INLINE float LOOSE(log_f32)(float x) {
   int32_t k;
   bool small = x < 0x1p-126f;
@@ -40,6 +42,8 @@ MATH_INLINE float LOOSE(log_f32)(float x) {
   v = x > 0 ? v : x == 0 ? -INFINITY : NAN;
   return x == INFINITY ? x : v;
 }
+/* A polynomial below 0.4, where the quotient would cancel; (1 - e^-2a) / (1 + e^-2a) above. The sign is put on
+ * last. */
 MATH_INLINE float LOOSE(tanh_f32)(float x) {
   float a = __builtin_fabsf(x), square = a * a, p = 0x1.33181ep-6f;
   float z = LOOSE(exp_bounded)(math_bound_f32_fma(-2 * a, -20, 0)), far = (1 - z) / (1 + z);
@@ -58,7 +62,8 @@ MATH_INLINE float LOOSE(rsqrt_f32)(float x) {
 MATH_INLINE double LOOSE(rsqrt_f64)(double x) {
   return 1 / __builtin_sqrt(x);
 }
-/* For |x| < 2^15; `quarter`: 1 for the cosine. */
+/* Sine, or with `quarter` 1 the cosine, for |x| < 2^15: x = n pi/2 + r with pi/2 in three parts, then by the
+ * quadrant n + quarter the polynomial of the sine or of the cosine, and the sign. */
 MATH_INLINE float LOOSE(turn)(float x, uint32_t quarter) {
   float t = LOOSE_FMA(x, 0x1.45f306p-1f, 0x1.8p23f), n = t - 0x1.8p23f;
   float r = LOOSE_FMA(n, 0x1.777a5cp-25f, LOOSE_FMA(n, -0x1.921fb6p+0f, x)), z, s = -0x1.9954a8p-13f;

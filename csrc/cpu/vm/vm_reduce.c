@@ -1,10 +1,14 @@
-/* Reductions, several at once, and beside them stores of every iteration's value. Where one element of a result comes
- * from a long run, lanes are partial results that are folded at the end; where many results lie side by side, lanes are
- * results. Long ranges for few results are cut into pieces whose partial results are combined in order. All of this
- * depends on the extents alone, so the bits are the same for any number of threads, and whatever else the kernel
- * stores. */
+/* Reductions, several at once, and beside them stores of every iteration's value. Where one element of a result
+ * comes from a long run (inner == 1), lanes are partial results that are folded at the end; where many results lie
+ * side by side, lanes are results. Long ranges for few results are cut into pieces whose partial results are
+ * combined in order. All of this depends on the extents alone, so the bits are the same for any number of threads,
+ * and whatever else the kernel stores.
+ *
+ * A unit of work is one piece of one row, or one piece of one block of columns; units are what threads share.
+ * Narrow floats are combined in f32 (vm_sum.type) and rounded once. */
 #include "vm_fold.h"
 
+/* One reduction at work, as its ranges see it. */
 typedef struct vmr_run {
   const cpu_vm *vm;
   const void *const *in;
@@ -33,9 +37,11 @@ typedef struct vmr_accs {
 
 enum { VMR_LANES = 1024, VMR_PATIENCE = 16 };
 
-/* Those of r, without room for lanes. */
+/* An accumulator for each store that reduces, without room for lanes yet. Partial results of stores follow each
+ * other in the step's scratch memory. */
 static void vmr_list(const vmr_run *r, vmr_accs *all) {
   const kernel *k = r->vm->k;
+  assert(k->reduction && k->n_stores <= KERNEL_MAX_STORES);
   char *partial = r->partial;
   all->n = 0;
   for (uint32_t i = 0; i < k->n_stores; i++) {
@@ -58,12 +64,14 @@ static size_t vmr_acc_bytes(const vmr_run *r, const vmr_acc *a) {
   return ((bytes < VM_FOLD_BYTES ? VM_FOLD_BYTES : bytes) + 63) & ~(size_t)63;
 }
 
+/* Of all accumulators of a range. */
 static size_t vmr_accs_bytes(const vmr_run *r, const vmr_accs *all) {
   size_t bytes = 0;
   for (uint32_t i = 0; i < all->n; i++) bytes += vmr_acc_bytes(r, &all->of[i]);
   return bytes;
 }
 
+/* memory: vmr_accs_bytes, aligned to 64. */
 static void vmr_give_lanes(const vmr_run *r, vmr_accs *all, char *memory) {
   for (uint32_t i = 0; i < all->n; i++) {
     all->of[i].lanes = memory;
@@ -71,7 +79,8 @@ static void vmr_give_lanes(const vmr_run *r, vmr_accs *all, char *memory) {
   }
 }
 
-/* n lanes of the value in the type of sums: as they are, or in `wide`. */
+/* n lanes of the value in the type of sums: as they are, or converted in `wide`, which has room for a block of
+ * f32. */
 static const void *vmr_widen(const vmr_acc *a, int64_t n, const void *value, char *wide) {
   if (a->lane == a->sum->type) return value;
   base_convert((base_dtype)a->sum->type, wide, a->lane, value, (size_t)n);
@@ -80,11 +89,13 @@ static const void *vmr_widen(const vmr_acc *a, int64_t n, const void *value, cha
 
 /* acc = combine(acc, value) over n lanes, the value's being of the type of lanes. */
 static void vmr_combine(const vmr_acc *a, int64_t n, char *acc, const void *value) {
+  assert(n <= VMR_LANES);
   char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
   const void *in[2] = {acc, vmr_widen(a, n, value, wide)};
   interp_loop_run(&a->sum->combine, n, in, acc);
 }
 
+/* acc = value: the first of what is combined. The initial value comes last, in vmr_deliver. */
 static void vmr_first(const vmr_acc *a, int64_t n, char *acc, const void *value) {
   const void *wide = vmr_widen(a, n, value, acc);
   if (wide != acc) memcpy(acc, wide, (size_t)n * a->bytes);
@@ -92,6 +103,7 @@ static void vmr_first(const vmr_acc *a, int64_t n, char *acc, const void *value)
 
 /* Partial results in `valid` lanes of `from` become one, in lane 0 of acc: halves are combined until one is left. */
 static void vmr_fold(const vmr_acc *a, int64_t valid, char *acc, const char *from) {
+  assert(acc && from);
   while (valid > 1) {
     int64_t low = (valid + 1) / 2;
     const void *in[2] = {from, from + (size_t)low * a->bytes};
@@ -104,10 +116,12 @@ static void vmr_fold(const vmr_acc *a, int64_t valid, char *acc, const char *fro
   if (from != acc) memcpy(acc, from, a->bytes);
 }
 
-/* n results in the type of sums: with the initial value they are the output, else they are partial. */
+/* n results from number `at` on, in the type of sums: with the initial value they are the output, else, where
+ * ranges are cut, they are partial. */
 static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t piece, int64_t at, int64_t n,
                         char *acc) {
   const kernel_reduction *red = r->vm->k->reduction;
+  assert(at >= 0 && at + n <= red->outer * red->inner);
   if (r->pieces > 1) {
     memcpy(a->partial + (size_t)(piece * red->outer * red->inner + at) * a->bytes, acc, (size_t)n * a->bytes);
     return;
@@ -120,7 +134,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, i
     base_convert(a->value, to, (base_dtype)a->sum->type, acc, (size_t)n);
 }
 
-/* Asked at every block; looks at every so many whether the run is to stop. */
+/* Asked at every block; looks at every VMR_PATIENCE of them whether the run is to stop. */
 static bool vmr_stops(const vmr_run *r, int64_t *until) {
   if (--*until) return false;
   *until = VMR_PATIENCE;
@@ -134,7 +148,8 @@ static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
     if (!b->vm->k->stores[i].body) vm_store(b, i, at, n);
 }
 
-/* A block of a row. all: it is the whole row. */
+/* A block of a row into the accumulator's lanes: as a sum of products, by the fold of its op, or lane by lane.
+ * all: it is the whole row, which then is folded where it lies. */
 static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
   if (a->sum->products) {
     a->sum->products(n, b->values[a->sum->in[0]], b->values[a->sum->in[1]], a->lanes, &a->valid);
@@ -160,9 +175,11 @@ static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
   }
 }
 
-/* One result (or part of it) of each store from a run of iterations. */
+/* One result (or a piece of it) of each store from a run of iterations. A run that is to stop ends early; what it
+ * then delivers nobody reads. */
 static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
+  assert(red->inner == 1);
   int64_t o = unit / r->pieces, piece = unit % r->pieces, n = 0, until = VMR_PATIENCE;
   int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
   if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
@@ -182,12 +199,14 @@ static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t 
   }
 }
 
-/* Results side by side. */
+/* Results side by side: for one block of them, each reduced index adds a run of lanes, which may be several blocks
+ * of the kernel where rows end in between. */
 static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
   int64_t block = unit % r->blocks, piece = unit / r->blocks % r->pieces, o = unit / r->blocks / r->pieces;
   int64_t lane = block * r->vm->lanes, n = red->inner - lane < r->vm->lanes ? red->inner - lane : r->vm->lanes;
   int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
+  assert(n > 0 && from < to);
   int64_t until = VMR_PATIENCE;
   for (int64_t i = from; i < to && !vmr_stops(r, &until); i++) {
     int64_t start = (o * red->reduced + i) * red->inner + lane, m = 0;
@@ -216,6 +235,7 @@ static int64_t vmr_lanes(const vmr_run *r) {
   return most < r->vm->lanes ? most : r->vm->lanes;
 }
 
+/* For base_parallel_for. Each range fills its own registers and has its own accumulators, on its stack. */
 static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
   vmr_accs all;
@@ -231,10 +251,12 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Partial results in the order of their pieces, then the initial value. */
+/* Partial results in the order of their pieces, then the initial value. On the caller's thread: there are few
+ * results where a range was cut. */
 static void vmr_pieces(vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
   int64_t n = red->outer * red->inner, pieces = r->pieces;
+  assert(r->partial && pieces > 1);
   vmr_accs all;
   VM_BLOCK(b, r->vm, r->in, r->out, r->vm->lanes);
   vmr_list(r, &all);
@@ -253,7 +275,7 @@ static void vmr_pieces(vmr_run *r) {
   }
 }
 
-/* Nothing to combine: all results are the initial value. */
+/* Nothing to combine: all results are the initial value, as XLA has it for a dimension of extent 0. */
 static void vmr_nothing(const vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
   vmr_accs all;
@@ -268,7 +290,8 @@ static void vmr_nothing(const vmr_run *r) {
   }
 }
 
-/* How the work is cut: into units of one piece of some results, of which so many make a range. */
+/* How the work is cut: into units of one piece of some results, of which so many make a range. Gives the number of
+ * units. */
 static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
   const cpu_vm *vm = r->vm;
   const kernel_reduction *red = vm->k->reduction;
@@ -281,12 +304,14 @@ static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
   return red->outer * r->pieces * r->blocks;
 }
 
+/* Whether the cut gives more than one range. */
 bool vm_reduce_is_divisible(const cpu_vm *vm) {
   vmr_run r = {.vm = vm};
   int64_t grain = 0;
   return vm->k->reduction->reduced > 0 && vmr_cut(&r, &grain) > grain;
 }
 
+/* Where a call runs only one part of the ranges (base_stop.parts), the part that is the last combines all pieces. */
 void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
   vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch};
@@ -303,6 +328,7 @@ void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *c
   if (r.pieces > 1 && !base_pool_is_partial(pool)) vmr_pieces(&r);
 }
 
+/* For groups: rows of results whose reduced range is in one piece. */
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,
                     cpu_vm_ahead *ahead) {
   const kernel_reduction *red = vm->k->reduction;

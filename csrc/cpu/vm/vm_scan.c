@@ -1,18 +1,23 @@
-/* Scans: blocks of a unit (all that one outer index has) go one after another, and hand on the results so far, one for
- * each iteration inside of the scanned dimension. Units are independent. Results are combined in the order of the
- * dimension alone, narrow floats in f32, so the bits are the same however many threads there are. */
+/* Scans: a cumulative sum along a dimension, and others of its kind. Blocks of a unit (all that one outer index
+ * has) go one after another, and hand on the results so far, one for each iteration inside of the scanned
+ * dimension: a cumulative sum over dimension 1 of [2,100,8] has two units of 800 iterations that carry 8 sums.
+ * Units are independent. Results are combined in the order of the dimension alone, narrow floats in f32, so the
+ * bits are the same however many threads there are. */
 #include "vm_inside.h"
 
+/* One run, as its ranges see it. */
 typedef struct vms_run {
   const cpu_vm *vm;
   const void *const *in;
   void *const *out;
 } vms_run;
 
+/* Narrow floats are combined in f32, all other types in their own. */
 base_dtype vm_scan_type(base_dtype t) {
   return base_dtype_is_float(t) && t != XLAC_F64 ? XLAC_F32 : t;
 }
 
+/* The loop that combines, for each scan, and where in a unit's memory it carries its results: `inner` of them. */
 void vm_choose_scans(cpu_vm *vm) {
   vm->scanning = kernel_find_scans(vm->k, &vm->scans);
   for (uint32_t i = 0; vm->scanning && i < vm->k->n_values; i++) {
@@ -29,6 +34,8 @@ void vm_choose_scans(cpu_vm *vm) {
 
 /* --- lanes that follow one another --- */
 
+/* One result carried through n lanes. Each depends on the one before, so there is nothing to vectorise; `step` is
+ * -1 for scans that go back. */
 #define VMS_ROW(name, T, NEXT)                                             \
   static void name(int64_t n, int64_t step, const void *in, void *carry) { \
     T *r = (T *)(uintptr_t)in, a = *(T *)carry;                            \
@@ -47,6 +54,7 @@ VMS_ROW(vms_multiply_f64, double, a *v)
 
 typedef void vms_row_fn(int64_t n, int64_t step, const void *in, void *carry);
 
+/* NULL: by the interpreter's loop, a lane at a time. Signed integers wrap as unsigned ones do. */
 static vms_row_fn *vms_row_of(unsigned opcode, base_dtype t) {
   bool add = opcode == IR_OP_ADD;
   if (!add && opcode != IR_OP_MULTIPLY) return NULL;
@@ -66,8 +74,8 @@ static vms_row_fn *vms_row_of(unsigned opcode, base_dtype t) {
   }
 }
 
-/* Each of n values at `lanes`, in the type of sums, becomes the combination of carry and all up to it, from the last
- * where the scan goes back. */
+/* One result is carried (inner == 1). Each of n values at `lanes`, in the type of sums, becomes the combination of
+ * carry and all up to it, from the last where the scan goes back. */
 static void vms_row(const vm_inst *inst, unsigned opcode, base_dtype sum, bool back, int64_t n, char *lanes,
                     char *carry) {
   size_t bytes = base_dtype_bytes(sum);
@@ -101,10 +109,12 @@ static void vms_columns(const vm_inst *inst, base_dtype sum, const kernel_scans 
   }
 }
 
+/* In the type of sums: directly in `to` where lanes have it, else in a copy. */
 void vm_scan(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to) {
   const kernel_value *v = &b->vm->k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
   base_dtype lane = (base_dtype)inst->lane, sum = vm_scan_type((base_dtype)v->dtype);
+  assert(v->kind == KERNEL_SCAN && b->carry && n > 0);
   const kernel_scans *s = &b->vm->scans;
   char wide[VM_MAX_LANES * sizeof(float)] __attribute__((aligned(64))), *lanes = lane == sum ? to : wide;
   const void *from = b->values[v->in[0]];
@@ -121,6 +131,7 @@ void vm_scan(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to) {
 
 /* --- units --- */
 
+/* A new unit: what is carried begins as the scans' initial values. */
 static void vms_begin(const vm_block *b) {
   const kernel *k = b->vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
@@ -133,14 +144,16 @@ static void vms_begin(const vm_block *b) {
   }
 }
 
-/* The block that ends at `to`. */
+/* The block that ends at `to`, for scans that go back: vm_next_block's mirror image. */
 static int64_t vms_block_before(const cpu_vm *vm, int64_t from, int64_t to) {
+  assert(from < to);
   int64_t n = to - from < vm->lanes ? to - from : vm->lanes;
   if (!vm->rows) return n;
   int64_t row = vm->k->extents[vm->k->rank - 1], left = (to - 1) % row + 1;
   return n < left ? n : left;
 }
 
+/* For base_parallel_for: units begin .. end, each from its first block to its last, or backwards. */
 static void vms_units(void *ctx, size_t begin, size_t end) {
   const vms_run *r = ctx;
   const cpu_vm *vm = r->vm;
@@ -159,10 +172,12 @@ static void vms_units(void *ctx, size_t begin, size_t end) {
   }
 }
 
+/* Units that a thread should have: some 65 thousand element operations. */
 static int64_t vms_grain(const cpu_vm *vm) {
   return (1 << 16) / (vm->scans.span * vm->k->n_values + 1) + 1;
 }
 
+/* Whether there are more units than make one range. */
 bool vm_scan_is_divisible(const cpu_vm *vm) {
   return vm->k->count && vm->k->count / vm->scans.span > vms_grain(vm);
 }
@@ -170,6 +185,7 @@ bool vm_scan_is_divisible(const cpu_vm *vm) {
 void vm_scan_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out) {
   vms_run r = {vm, in, out};
   if (vm->k->count == 0) return;
+  assert(vm->k->count % vm->scans.span == 0);
   int64_t units = vm->k->count / vm->scans.span, grain = vms_grain(vm);
   if (units <= grain)
     vms_units(&r, 0, (size_t)units);

@@ -1,5 +1,6 @@
-/* Stores past the cache: a line that is written whole need not be read first, and pushes out nothing that is still of
- * use. */
+/* Stores past the cache (non-temporal ones): a line that is written whole need not be read first, and pushes out
+ * nothing that is still of use. They are weakly ordered, so each range ends with a fence before its thread says
+ * that it is done. */
 #include "vm_inside.h"
 
 #if defined(__x86_64__)
@@ -7,6 +8,7 @@
 
 enum { STREAM_LINE = 64 };
 
+/* Whole lines are streamed; what comes before the first line boundary and after the last is copied. */
 void vm_stream(void *to, const void *from, size_t n) {
   char *out = to;
   const char *in = from;

@@ -1,7 +1,9 @@
-/* Fast numerics: where a kernel computes with narrow floats, their lanes are f32 from load to store, and only what is
- * stored, or converted to a narrow type on purpose, is rounded. */
+/* Fast numerics: where a kernel computes with narrow floats (bf16, f16, f8), their lanes are f32 from load to
+ * store, and only what is stored, or converted to a narrow type on purpose, is rounded. Strict numerics round
+ * after every op. */
 #include "vm_inside.h"
 
+/* Floats below 32 bits. */
 static bool wide_is_narrow(uint8_t t) {
   return base_dtype_is_float((base_dtype)t) && t != XLAC_F32 && t != XLAC_F64;
 }
@@ -14,7 +16,8 @@ static bool wide_can(const kernel_value *v, const interp_loop *l) {
   return !narrow || l->work == XLAC_F32 || o == IR_OP_CONVERT || o == IR_OP_SELECT || o == IR_OP_COPY;
 }
 
-/* Whether several ops compute narrow floats, and all can do it wide. */
+/* Whether several ops compute narrow floats, and all can do it wide. For a single op, widening is part of its loop
+ * anyway. */
 static bool wide_is_worth_it(const cpu_vm *vm) {
   uint32_t ops = 0;
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
@@ -26,7 +29,9 @@ static bool wide_is_worth_it(const cpu_vm *vm) {
   return ops > 1;
 }
 
+/* A copy of the op's loop for wide lanes. false when out of memory. */
 static bool wide_loop(vm_inst *inst, const kernel_value *v, base_arena *arena) {
+  assert(v->kind == KERNEL_OP);
   interp_loop *l = base_arena_memdup(arena, &inst->loop, sizeof *l);
   bool narrow = inst->widens;
   if (!l) return false;
@@ -41,7 +46,9 @@ static bool wide_loop(vm_inst *inst, const kernel_value *v, base_arena *arena) {
   return true;
 }
 
+/* Values that are computed wide need nothing; loads, constants and conversions to a narrow type are widened after. */
 bool vm_choose_wide(cpu_vm *vm, base_arena *arena) {
+  assert(vm->fast && !vm->scalar);
   if (!wide_is_worth_it(vm)) return true;
   for (uint32_t i = 0; i < vm->k->n_values; i++) {
     const kernel_value *v = &vm->k->values[i];
