@@ -4,7 +4,7 @@
 
 #include "../ir/ir.h"
 
-/* NULL past the end. call_at.c */
+/* NULL past the end. input.c */
 const ir_type *api_argument_type(const xlac_executable *exe, uint32_t leaf);
 const ir_type *api_result_type(const xlac_executable *exe, uint32_t leaf);
 /* Who releases the memory of a buffer that lies in another's, from now on. buffer.c */

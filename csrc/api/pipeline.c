@@ -1,7 +1,10 @@
-/* Passes: the table, and running a pipeline. */
+/* Passes: the table, running a pipeline, and the passes that explain: async chains and shardings. */
 #include "api.h"
-
 #include "../pipeline/pipeline.h"
+#include "../passes/async/explain.h"
+#include "../shard/explain/explain.h"
+
+/* --- Passes: the table, and running a pipeline. --- */
 
 bool xlac_pass_get(uint32_t index, xlac_pass_info *out) {
   for (uint32_t i = 0; opt_pass_table[i].name; i++) {
@@ -52,5 +55,74 @@ int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_op
   const opt_pipeline_options inner = {
       .after = options.after ? call_after : NULL, .ctx = &after, .verify_each = options.verify_each};
   if (status == 0) status = opt_run_pipeline(m->ir, pipeline, strlen(pipeline), &inner, err);
+  return api_done(m, status);
+}
+
+/* --- What async chains hide and what they don't, by the cost model. --- */
+
+static int explain_hlo(ir_module *ir, const xlac_async_model *model, char **json, size_t *n, xlac_error *err) {
+  async_model inner = async_model_default;
+  base_text t;
+  if (model && model->gigaflops > 0) inner.gigaflops = model->gigaflops;
+  if (model && model->memory_gigabytes > 0) inner.memory = model->memory_gigabytes;
+  if (model && model->link_gigabytes > 0) inner.link = model->link_gigabytes;
+  const ir_verify_options lenient = {.xla_compat = true};
+  TRY(ir_verify(ir, &lenient, err));
+  base_text_init(&t, base_alloc_libc);
+  int status = async_put_json(&t, ir, &inner, err);
+  if (status == 0) return api_give_text(&t, json, n, err);
+  base_text_free(&t);
+  return status;
+}
+
+int xlac_module_explain_async(xlac_module *m, const xlac_async_model *model, char **json, size_t *n, xlac_error *err) {
+  ir_module *translated = NULL;
+  const stablehlo_to_hlo_options executable = {.executable = true};
+  api_lock(m);
+  int status = api_check_whole(m->ir, err);
+  if (status == 0 && m->ir->form == IR_FORM_MLIR) status = stablehlo_to_hlo(&translated, m->ir, &executable, err);
+  if (status == 0) status = explain_hlo(translated ? translated : m->ir, model, json, n, err);
+  ir_module_destroy(translated);
+  return api_done(m, status);
+}
+
+/* --- Propagation of shardings with its reasons, and what it leaves to move. --- */
+
+static int sharding_form(const xlac_module *m, xlac_error *err) {
+  if (m->ir->form == IR_FORM_MLIR) return 0;
+  return base_hint(err,
+                   base_fail(err, XLAC_E_BAD_ARGUMENT, "shardings are propagated in StableHLO, this is an HLO module"),
+                   "xlac_module_to_stablehlo makes one of it");
+}
+
+int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = sharding_form(m, err);
+  if (status == 0) status = stablehlo_verify(m->ir, err);
+  if (status == 0) status = shard_explain(m->ir, &t, err);
+  if (status == 0) return api_done(m, api_give_text(&t, text, n, err));
+  base_text_free(&t);
+  return api_done(m, status);
+}
+
+int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err) {
+  TRY(api_lock_edit(m, err));
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  int status = sharding_form(m, err);
+  if (status == 0) status = shard_list_reshards(m->ir, &t, err);
+  if (status == 0) return api_done(m, api_give_text(&t, text, n, err));
+  base_text_free(&t);
+  return api_done(m, status);
+}
+
+int xlac_module_annotate(xlac_module *m, const char *value, const char *sharding, xlac_error *err) {
+  if (value == NULL || sharding == NULL)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "value and sharding must not be NULL");
+  TRY(api_lock_edit(m, err));
+  int status = sharding_form(m, err);
+  if (status == 0) status = shard_annotate(m->ir, value, sharding, err);
   return api_done(m, status);
 }
