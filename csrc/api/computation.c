@@ -1,8 +1,13 @@
-/* Computations: walking, reading, making, editing. */
+/* Computations: walking, reading, making, editing.
+ *
+ * Handles are the inner structs, so they stay valid as long as the module, also after removal: the arena
+ * keeps what was removed, and `live` tells. Functions named _locked run under the module's lock. */
 #include "../ir/names.h"
 #include "api.h"
 
+/* NULL in a module that has no computation yet. */
 xlac_computation *xlac_module_entry(xlac_module *m) {
+  assert(m);
   api_lock(m);
   xlac_computation *c = api_computation_out(m->ir->entry);
   api_unlock(m);
@@ -14,6 +19,7 @@ int api_check_live_computation(const ir_computation *c, xlac_error *err) {
   return base_fail(err, XLAC_E_EDIT, "computation %s has been removed from the module", c->name->s);
 }
 
+/* Any live computation may be the entry; that it is called by nobody is for the verifier. */
 static int set_entry_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
   assert(c->module == m->ir);
   TRY(api_check_live_computation(c, err));
@@ -27,6 +33,7 @@ int xlac_module_set_entry(xlac_module *m, xlac_computation *c, xlac_error *err) 
   return api_done(m, set_entry_locked(m, api_computation(c), err));
 }
 
+/* NULL begins at the first one, and is the end. */
 xlac_computation *xlac_computation_next(xlac_module *m, xlac_computation *c) {
   api_lock(m);
   ir_computation *next = c ? api_computation(c)->next : m->ir->first;
@@ -34,6 +41,7 @@ xlac_computation *xlac_computation_next(xlac_module *m, xlac_computation *c) {
   return api_computation_out(next);
 }
 
+/* By exact name; a name that nobody has interned is nobody's, so most misses cost one lookup. */
 xlac_computation *xlac_computation_find(xlac_module *m, const char *name) {
   xlac_computation *found = NULL;
   api_lock(m);
@@ -57,6 +65,8 @@ static const base_istr *fresh_computation_name(ir_module *ir, const char *name) 
   return s && !taken ? s : ir_fresh_name(ir, name);
 }
 
+/* Empty, without a root: the module can't be printed or run before xlac_computation_set_root. The name is
+ * made legal ("my op" becomes "my_op") and unique. */
 static int create_computation_locked(xlac_computation **out, xlac_module *m, const char *name, xlac_error *err) {
   TRY(api_check_text(name, "the name", err));
   const base_istr *legal = ir_legal_name(m->ir, name, strlen(name));
@@ -72,8 +82,10 @@ int xlac_computation_create(xlac_computation **out, xlac_module *m, const char *
   return api_done(m, create_computation_locked(out, m, name, err));
 }
 
-/* The op that calls c, or NULL. */
+/* The op that calls c, or NULL. Searches the whole module: removal is rare, and computations keep no list
+ * of their callers. */
 static const ir_op *find_caller(const ir_module *ir, const ir_computation *c) {
+  assert(ir && c);
   IR_FOR_COMPUTATIONS(other, ir) {
     IR_FOR_OPS(op, other) {
       for (uint32_t i = 0; i < op->n_called; i++)
@@ -83,6 +95,7 @@ static const ir_op *find_caller(const ir_module *ir, const ir_computation *c) {
   return NULL;
 }
 
+/* Only what nobody calls, and not the entry, can go. */
 static int remove_computation_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
   TRY(api_check_live_computation(c, err));
   if (c == m->ir->entry)
@@ -161,6 +174,7 @@ xlac_op *xlac_computation_root(xlac_module *m, xlac_computation *c) {
   return api_op_out(op);
 }
 
+/* The root decides the computation's result type. */
 static int set_root_locked(ir_computation *c, ir_op *op, xlac_error *err) {
   TRY(api_check_live(op, err));
   if (op->parent != c)
@@ -174,6 +188,7 @@ int xlac_computation_set_root(xlac_module *m, xlac_computation *c, xlac_op *op, 
   return api_done(m, set_root_locked(api_computation(c), api_op(op), err));
 }
 
+/* "main" where HLO's text has no execution_thread. */
 const char *xlac_computation_thread(xlac_module *m, xlac_computation *handle) {
   const ir_computation *c = api_computation(handle);
   api_lock(m);
@@ -182,7 +197,9 @@ const char *xlac_computation_thread(xlac_module *m, xlac_computation *handle) {
   return name;
 }
 
+/* In the text the module was read from, from 1; 0 for what was made or imported. */
 void xlac_computation_position(xlac_module *m, xlac_computation *handle, uint32_t *line, uint32_t *col) {
+  assert(line && col);
   const ir_computation *c = api_computation(handle);
   api_lock(m);
   *line = c->line;
@@ -198,6 +215,7 @@ typedef struct import_map {
   base_map map;
 } import_map;
 
+/* The name itself where it is free, else with a number behind it. NULL when out of memory. */
 static const char *name_for(ir_module *to, const char *name) {
   const base_istr *fresh = ir_fresh_name(to, name);
   return fresh ? fresh->s : NULL;
@@ -213,6 +231,7 @@ static bool clone_op(import_map *im, const ir_op *op, ir_computation *to) {
   return copy && base_map_set(&im->map, base_key(op), base_key(copy));
 }
 
+/* In post-order: operands have their copies before their users ask for them. */
 static bool clone_ops(import_map *im, const ir_computation *from, ir_computation *to) {
   base_arena scratch;
   base_arena_init(&scratch, im->to->alloc);
@@ -224,6 +243,7 @@ static bool clone_ops(import_map *im, const ir_computation *from, ir_computation
   return ok;
 }
 
+/* All that it calls has been imported. The parameters are ops like any, and keep their numbers. */
 static int import_one(import_map *im, const ir_computation *from, xlac_error *err) {
   const char *name = name_for(im->to, from->name->s);
   ir_computation *to = name ? ir_computation_new(im->to, name, strlen(name)) : NULL;
@@ -266,8 +286,8 @@ static int import_reachable(import_map *im, const ir_module *from, const ir_comp
   return status;
 }
 
-/* Both modules are locked in the order of their addresses, so that two imports in opposite directions can't wait for
- * each other. */
+/* Both modules are locked in the order of their addresses, so that two imports in opposite directions
+ * can't wait for each other. On failure neither is locked. */
 static int lock_both(xlac_module *m, xlac_module *from, xlac_error *err) {
   if (m == from) return api_lock_edit(m, err);
   if (from < m) api_lock(from);
@@ -277,8 +297,11 @@ static int lock_both(xlac_module *m, xlac_module *from, xlac_error *err) {
   return status;
 }
 
+/* The copy and its callees get fresh names. If this fails midway, copies made so far stay in the module as
+ * computations that nobody calls. */
 int xlac_computation_import(xlac_computation **out, xlac_module *m, xlac_module *from, xlac_computation *c,
                             xlac_error *err) {
+  assert(out && m && from && c);
   TRY(lock_both(m, from, err));
   ir_computation *entry = m->ir->entry;
   import_map im = {.to = m->ir};

@@ -1,10 +1,14 @@
-/* Running a module in the reference interpreter. */
+/* Running a module in the reference interpreter.
+ *
+ * A module is counted as running while it is interpreted, without holding its lock: other threads may read
+ * it, edits fail. MLIR form is translated first, under the lock, and the translation is nobody else's. */
 #include "../driver/devices.h"
 #include "api.h"
 #include "../interp/parallel/parallel.h"
 #include "../convert/convert.h"
 
-/* Verifies and counts the module as running, so that nobody edits it meanwhile. */
+/* Verifies and counts the module as running, so that nobody edits it meanwhile. Every success is followed
+ * by end_run. */
 static int begin_run(xlac_module *m, xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
@@ -23,6 +27,7 @@ static void end_run(xlac_module *m) {
   api_unlock(m);
 }
 
+/* Pointers stay the caller's for the time of the run. */
 static rt_call_options run_call_options(const xlac_interpret_options *options) {
   return (rt_call_options){.interrupted = options->interrupted,
                            .interrupt_ctx = options->interrupt_ctx,
@@ -35,13 +40,17 @@ static rt_call_options run_call_options(const xlac_interpret_options *options) {
                            .async_seed = options->async_seed};
 }
 
+/* Errors: struct_size, as of all options. */
 int api_read_call_options(rt_call_options *out, const xlac_interpret_options *given, xlac_error *err) {
+  assert(out);
   xlac_interpret_options options;
   TRY(api_read_interpret_options(&options, given, err));
   *out = run_call_options(&options);
   return 0;
 }
 
+/* The library is what custom calls to LAPACK and the like are looked up in: opened for the run, closed
+ * after. */
 static int run_checked(ir_module *ir, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                        xlac_value **out, xlac_error *err) {
   const rt_call_options call = run_call_options(options);
@@ -84,7 +93,8 @@ int xlac_interpret(xlac_module *m, const xlac_interpret_options *given, uint32_t
 
 /* --- Running a module with several participants in the reference interpreter. --- */
 
-/* Verifies and counts the module as running, so that nobody edits it meanwhile. */
+/* Verifies and counts the module as running, so that nobody edits it meanwhile. Unlike begin_run, MLIR
+ * form stays as it is until each program is known. */
 static int parallel_begin(xlac_module *m, xlac_error *err) {
   const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
@@ -106,6 +116,7 @@ static void parallel_end(xlac_module *m) {
   api_unlock(m);
 }
 
+/* By name, "main"; NULL names the entry. */
 static ir_computation *program_of(const ir_module *m, const char *name) {
   if (!name) return m->entry;
   IR_FOR_COMPUTATIONS(c, m) {
@@ -125,12 +136,14 @@ static int program_translate(xlac_module *m, ir_computation *function, ir_module
   return api_done(m, status);
 }
 
+/* What the participants run: n = replicas x partitions programs, replica by replica. */
 typedef struct parallel_programs {
   uint32_t n;
   interp_program *programs;
   ir_module **made; /* by participant: a translation it is the first to use, or NULL */
 } parallel_programs;
 
+/* Programs of one function share one translation. */
 static int program_find(xlac_module *m, parallel_programs *p, const xlac_program *from, uint32_t i, xlac_error *err) {
   ir_computation *c = program_of(m->ir, from[i].name);
   if (!c)
@@ -148,6 +161,7 @@ static int program_find(xlac_module *m, parallel_programs *p, const xlac_program
   return 0;
 }
 
+/* Arguments and infeed are borrowed from the caller's list. */
 static int parallel_find(xlac_module *m, parallel_programs *p, const xlac_program *from, xlac_error *err) {
   for (uint32_t i = 0; i < p->n; i++) {
     TRY(program_find(m, p, from, i, err));
@@ -159,6 +173,8 @@ static int parallel_find(xlac_module *m, parallel_programs *p, const xlac_progra
   return 0;
 }
 
+/* partition_major: StableHLO orders the members of a cross-replica-and-partition group by partition first,
+ * HLO by replica. */
 static int parallel_run_checked(xlac_module *m, const xlac_interpret_options *options, interp_grid *grid, uint32_t n,
                                 const xlac_program *programs, xlac_value **results, xlac_value **outfeeds,
                                 xlac_error *err) {
@@ -186,6 +202,7 @@ static int parallel_run_checked(xlac_module *m, const xlac_interpret_options *op
   return status;
 }
 
+/* results and outfeeds have a place for each participant. */
 int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *given, int64_t replicas, int64_t partitions,
                       const xlac_program *programs, xlac_value **results, xlac_value **outfeeds, xlac_error *err) {
   xlac_interpret_options options;

@@ -10,6 +10,7 @@ int xlac_runtime_create(xlac_runtime **out, xlac_error *err) {
   return 0;
 }
 
+/* Executables, buffers and blocks that are still there keep what they need. */
 void xlac_runtime_destroy(xlac_runtime *rt) {
   rt_device_set_release(api_devices(rt));
 }
@@ -36,6 +37,7 @@ void xlac_runtime_get(xlac_runtime *rt, xlac_runtime_info *out) {
                              .threads = rt_device_set_threads(api_devices(rt))};
 }
 
+/* Aligned to 64 bytes, not cleared; NULL when out of memory. */
 void *xlac_runtime_take(xlac_runtime *rt, size_t bytes) {
   return base_recycler_take(rt_host_memory(rt_device_set_home(api_devices(rt))), bytes);
 }
@@ -51,7 +53,9 @@ void xlac_runtime_give(void *block) {
 
 /* --- devices --- */
 
+/* A snapshot; the first memory space stands for the device's memory. */
 void api_describe_device(rt_device *d, xlac_device_info *out) {
+  assert(d->facts.n_spaces > 0);
   rt_memory_stats stats = {0};
   const rt_space *space = &d->facts.spaces[0];
   if (d->vtable->stats) d->vtable->stats(d, &stats);
@@ -82,6 +86,7 @@ bool xlac_runtime_device(xlac_runtime *rt, uint32_t index, xlac_device_info *out
 
 /* --- Counts of what happens where arrays come in and go out. --- */
 
+/* Relaxed atomics: each count is right, two of them need not be of the same moment. */
 struct xlac_counters {
   atomic_uint refs;
   _Atomic int64_t counts[XLAC_COUNTERS];
@@ -116,6 +121,7 @@ static const struct {
 };
 _Static_assert(sizeof counter_rows / sizeof *counter_rows == XLAC_COUNTERS, "every counter has a row");
 
+/* All zero; one reference. */
 int xlac_counters_create(xlac_counters **out, xlac_error *err) {
   xlac_counters *c = base_malloc(base_alloc_libc, sizeof *c);
   if (!c) return base_oom(err, "making counters");
@@ -134,6 +140,7 @@ void xlac_counters_release(xlac_counters *c) {
   if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1) base_free(base_alloc_libc, c);
 }
 
+/* NULL counters and numbers of newer headers are ignored, so callers need not ask. */
 void xlac_counters_add(xlac_counters *c, uint32_t counter, int64_t n) {
   if (c && counter < XLAC_COUNTERS) atomic_fetch_add_explicit(&c->counts[counter], n, memory_order_relaxed);
 }
