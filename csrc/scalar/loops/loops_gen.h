@@ -3,10 +3,14 @@
  * wants as
  * `, (expression)`; for integers U, W, S too. All but the columns are undefined at the end. */
 
+/* A row's columns expand to `code, arity` and, where it has an expression for the type, `, (expression)`:
+ * LOOP_PICK chooses by their number between a loop and nothing. */
 #define LOOP_PICK(code, arity, expr, name, ...) name
 #define LOOP_ROW(...) LOOP_PICK(__VA_ARGS__, LOOP_EXPR, LOOP_NONE, )(__VA_ARGS__)
+/* An op without an expression for this type: its place in the table stays NULL. */
 #define LOOP_NONE(code, arity)
 
+/* x, y and z are the operands' elements in an expression; their arrays are found once. */
 #define LOOP_IN_1 const T *in_x = in[0];
 #define LOOP_IN_2 LOOP_IN_1 const T *in_y = in[1];
 #define LOOP_IN_3 LOOP_IN_2 const T *in_z = in[2];
@@ -21,6 +25,7 @@
 #define LOOP_LANES _Pragma("GCC ivdep")
 #endif
 
+/* BITS, in expressions of integers, is the width of the type that runs in this one: 4 for s4. */
 #define LOOP_EXPR(code, arity, expr)                                                          \
   static void LOOP(code)(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
     LOOP_IN_##arity T *r = out;                                                               \
@@ -35,6 +40,7 @@
 #undef OP
 #undef LOOP_EXPR
 
+/* The second pass over the table: names of the functions by opcode. */
 #define LOOP_EXPR(code, arity, expr) [IR_OP_##code] = LOOP(code),
 #define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)
 interp_loop_table LOOPS = {
