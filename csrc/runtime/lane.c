@@ -107,8 +107,7 @@ static void lane_run(base_lane *l, base_task *t) {
   if (l->waiting) pthread_cond_broadcast(&l->finished);
 }
 
-/* Until the lane is destroyed; a posted task is always run before that, since destroying waits for idle
- * tasks. */
+/* Until the lane is destroyed, which is after its last task. */
 static void *lane_main(void *arg) {
   base_lane *l = arg;
 #ifdef __linux__
