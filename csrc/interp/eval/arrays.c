@@ -3,6 +3,7 @@
 #include "../blocks.h"
 #include "../../ir/verify/check.h"
 
+/* n may be 0: the pointer is then not NULL, but not to be read through. */
 void *interp_scratch(interp_ctx *ctx, int64_t n, size_t size) {
   size_t bytes = 0;
   assert(n >= 0 && size > 0);
@@ -19,6 +20,7 @@ int interp_deliver(int status, interp_value *r, interp_value **out) {
   return status;
 }
 
+/* Only u64 has values beyond int64. */
 int64_t interp_index(base_dtype t, const void *p) {
   if (t != XLAC_U64) return base_load_i64(t, p);
   uint64_t v;
@@ -37,10 +39,12 @@ interp_value *interp_copy_as(interp_ctx *ctx, const interp_value *v, base_dtype 
   return NULL;
 }
 
+/* No copy where the type is right already. */
 interp_value *interp_as(interp_ctx *ctx, interp_value *v, base_dtype t) {
   return v->dtype == t ? interp_retain(v) : interp_copy_as(ctx, v, t);
 }
 
+/* Rounds once, from the type that an evaluator computed in. */
 int interp_finish(interp_ctx *ctx, base_dtype t, interp_value *result, interp_value **out) {
   if (!result) return interp_failed(ctx);
   if (result->dtype == t) {

@@ -1,4 +1,8 @@
-/* Queued updates. */
+/* Queued updates.
+ *
+ * scatter's result is defined as applying updates one after the other. Updates of different places don't
+ * disturb one another, so they are queued and combined together; the first one whose place is in the queue
+ * already makes the queue run. A hash set of places, emptied by counting a round up, finds that out. */
 #include "combine.h"
 
 enum { COMBINE_QUEUE = 2048, COMBINE_MARK_BITS = 12, COMBINE_MARKS = 1 << COMBINE_MARK_BITS };

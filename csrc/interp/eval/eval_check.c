@@ -28,6 +28,7 @@ typedef struct expect_tally {
   double worst;
 } expect_tally;
 
+/* The bits without the sign, as a number: neighbours in value are neighbours here. */
 static uint64_t expect_magnitude(base_dtype t, const void *p, bool *negative) {
   uint64_t b = 0;
   const base_dtype_info *info = base_dtype_of(t);
@@ -48,12 +49,14 @@ static uint64_t expect_ulps(base_dtype t, const void *p, const void *q) {
   return a > b ? a - b : b - a;
 }
 
+/* -0 equals 0, as in C. */
 static bool expect_same(base_dtype t, const void *p, const void *q) {
   if (!base_dtype_is_float(t)) return memcmp(p, q, base_dtype_bytes(t)) == 0;
   double x = base_load_f64(t, p), y = base_load_f64(t, q);
   return x == y || (isnan(x) && isnan(y));
 }
 
+/* *off: the distance, infinite where only one side is finite. */
 static bool expect_almost(base_dtype t, const void *p, const void *q, double tolerance, double *off) {
   double x = base_load_f64(t, p), y = base_load_f64(t, q);
   if (x == y || (isnan(x) && isnan(y))) return true;

@@ -4,7 +4,7 @@
 
 /* --- dot and scaled-dot. --- */
 
-/* Ends the plan whatever has happened. */
+/* Ends the plan whatever has happened. status: of making the plan. */
 static int dot_planned(interp_ctx *ctx, const ir_op *op, int status, interp_dot_plan *p, interp_value **out) {
   interp_value *r = NULL;
   if (status == 0) {
@@ -19,6 +19,7 @@ static int dot_planned(interp_ctx *ctx, const ir_op *op, int status, interp_dot_
   return status;
 }
 
+/* precision_config is not looked at: products are always in the full type. */
 int interp_eval_dot(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_dot_plan p;
   base_dtype t = interp_product_type(operands[0]->dtype, operands[1]->dtype, op->type->dtype);
@@ -35,9 +36,11 @@ static base_dtype scaled_type(base_dtype x, base_dtype scale) {
   return a > b ? x : scale;
 }
 
-/* x times its scale, each scale serving a block of neighbours along every dimension: both as f64, where products of two
- * floats of up to 24 bits are exact, rounded once to `t`. */
+/* x times its scale, each scale serving a block of neighbours along every dimension: both as f64, where
+ * products of two floats of up to 24 bits are exact, rounded once to `t`. block: how many neighbours share
+ * a scale along a dimension, 32 for MX formats. */
 static int scale_elements(interp_ctx *ctx, const interp_value *x, const interp_value *scale, interp_value *r) {
+  assert(scale->rank == x->rank);
   int64_t at[IR_MAX_RANK] = {0}, strides[IR_MAX_RANK];
   const char *from = x->data;
   char *to = r->data;

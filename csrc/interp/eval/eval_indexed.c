@@ -23,12 +23,14 @@ static int clamped_starts(interp_ctx *ctx, const ir_op *op, interp_value *const 
   return 0;
 }
 
+/* In elements. */
 static int64_t offset_of(uint32_t rank, const int64_t *at, const int64_t *strides) {
   int64_t offset = 0;
   for (uint32_t d = 0; d < rank; d++) offset += at[d] * strides[d];
   return offset;
 }
 
+/* f32[10] from start 8, size 4 gives elements 6 to 9: the start is clamped, as XLA does. */
 int interp_eval_dynamic_slice(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   const ir_ints *sizes = ir_get_ints(op, IR_ATTR_DYNAMIC_SLICE_SIZES);
@@ -44,6 +46,7 @@ int interp_eval_dynamic_slice(interp_ctx *ctx, const ir_op *op, interp_value *co
   return interp_deliver(status, r, out);
 }
 
+/* In place where nobody reads the operand afterwards, which makes loops that fill an array linear. */
 int interp_eval_dynamic_update_slice(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                      interp_value **out) {
   const interp_value *update = operands[1];
@@ -76,6 +79,7 @@ typedef struct gather_copy {
   const char *from;
 } gather_copy;
 
+/* A row of a window, with any strides on both sides. */
 static int gather_row(void *self, int64_t big, int64_t big_stride, int64_t small, int64_t small_stride, int64_t n) {
   const gather_copy *g = self;
   int64_t bytes = (int64_t)g->bytes;
@@ -83,7 +87,9 @@ static int gather_row(void *self, int64_t big, int64_t big_stride, int64_t small
   return 0;
 }
 
-/* The result's dims: offset dims take the window's sizes, the others the indices' batch dims, in order. */
+/* The result's dims: offset dims take the window's sizes, the others the indices' batch dims, in order.
+ * offset_dims are where a window's dimensions lie in the result; collapsed ones and batching ones have
+ * none. */
 static void gather_numbers(const ir_op *op, const interp_window_dims *a, const interp_value *indices, uint32_t big_rank,
                            const int64_t *slices, int64_t *dims) {
   uint32_t batch = 0, big = 0;
@@ -101,7 +107,9 @@ static void gather_numbers(const ir_op *op, const interp_window_dims *a, const i
   (void)big_rank;
 }
 
+/* Windows are clamped into the operand (StableHLO: gather). */
 int interp_eval_gather(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands == 2);
   const interp_value *x = operands[0], *indices = operands[1];
   const ir_ints *sizes = ir_get_ints(op, IR_ATTR_SLICE_SIZES);
   interp_window_dims a = {ir_get_ints(op, IR_ATTR_OFFSET_DIMS),
@@ -130,6 +138,7 @@ int interp_eval_gather(interp_ctx *ctx, const ir_op *op, interp_value *const *op
  * scatter: windows of updates combined into the operands, in the order of the indices. A window that does not fit whole
  * into the operand is skipped, as XLA does. */
 
+/* Queues the row's updates: combine.c. */
 static int scatter_row(void *self, int64_t big, int64_t big_stride, int64_t small, int64_t small_stride, int64_t n) {
   return interp_combine_row(self, big, big_stride, small, small_stride, n);
 }
@@ -173,8 +182,9 @@ static bool is_among(const interp_value *v, uint32_t n, interp_value *const *lis
   return false;
 }
 
-/* The arrays to update, in the computation's types: operands that nobody reads any more, so that a loop of scatters
- * does not copy each time, else copies. Asked for before the computation is prepared, as interp_reuse demands. */
+/* The arrays to update, in the computation's types: operands that nobody reads any more, so that a loop of
+ * scatters does not copy each time, else copies. Asked for before the computation is prepared, as
+ * interp_reuse demands. An operand that is given twice must be copied, or one update would change both. */
 static int scatter_targets(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t n,
                            interp_value **targets) {
   const ir_computation *c = op->called[0];
@@ -189,6 +199,7 @@ static int scatter_targets(interp_ctx *ctx, const ir_op *op, interp_value *const
   return 0;
 }
 
+/* targets, x: arrays in the computation's types; to, from: their data, as interp_combine takes them. */
 static int scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold *f, interp_value *const *operands,
                        interp_value *const *targets, interp_value **x, void **to, void **from) {
   interp_windows w;
@@ -208,7 +219,9 @@ static int scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold *f, interp_
   return status;
 }
 
+/* Operands: n arrays, the indices, n updates. */
 int interp_eval_scatter(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands % 2 == 1 && op->n_called == 1);
   uint32_t n = op->n_operands / 2;
   interp_fold f = {.body = NULL};
   TRY(scatter_check(ctx, op, operands, n));
