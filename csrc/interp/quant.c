@@ -149,7 +149,6 @@ static void quantise_block(void *ctx, int64_t begin, int64_t end) {
 }
 
 static int quantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, interp_value *v, interp_value **out) {
-  assert(q->n >= 1);
   quant_job j = {.to_quant = q};
   TRY(quant_lookup_make(ctx, op, q, v, &j.to));
   quant_range(q, &j.low, &j.high);

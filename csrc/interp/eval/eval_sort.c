@@ -1,5 +1,9 @@
 /* sort. The sorted dimension is brought last, an order of element numbers is found row by row (by keys where the
- * comparator is a plain < or >, else by running it), and the operands are picked in that order. Always stable. */
+ * comparator is a plain < or >, else by running it), and the operands are picked in that order. Always stable.
+ *
+ * `compare(p0, p1), direction=LT` of one operand's elements is most sorts that there are; it needs no
+ * calls of the comparator. -0 and 0 are equal unless the comparison is TOTALORDER; NaN without TOTALORDER
+ * has no place in an order, so such arrays run by the comparator, whatever comes of it. */
 #include "../algorithm/sort_keys.h"
 #include "../algorithm/sort_merge.h"
 #include "../blocks.h"
@@ -22,6 +26,7 @@ typedef struct sort_order {
   bool descending, total;
 } sort_order;
 
+/* Parameters 2 k and 2 k + 1 are elements of operand k; crossed parameters turn the direction round. */
 static bool sort_order_of(const ir_computation *c, sort_order *o) {
   const ir_op *root = ir_root(c);
   if (root->opcode != IR_OP_COMPARE) return false;
@@ -47,6 +52,7 @@ static bool keys_serve(const sort_run *s, const sort_order *o) {
   return !interp_has_nan(t, s->data[o->operand], s->rows * s->length);
 }
 
+/* Row by row; order has element numbers of the whole array. */
 static int sort_by_keys(const sort_run *s, const sort_order *o, int64_t *order) {
   base_dtype t = s->types[o->operand];
   const char *data = s->data[o->operand];
@@ -65,6 +71,7 @@ static int sort_by_keys(const sort_run *s, const sort_order *o, int64_t *order) 
   return status;
 }
 
+/* All rows at once, in lanes. */
 static int sort_by_comparator(const sort_run *s, int64_t *order) {
   interp_sort by = {s->ctx, s->op->called[0], NULL, s->n, s->data, s->types, s->rows, s->length};
   TRY(interp_body_prepare(s->ctx, by.comparator, &by.body));
@@ -75,6 +82,7 @@ static int sort_by_comparator(const sort_run *s, int64_t *order) {
 
 /* Strides of an array of the operands' dims, in the order of `moved`. */
 static void moved_strides(const sort_run *s, const interp_value *x, int64_t *strides) {
+  assert(s->dim < x->rank);
   int64_t own[IR_MAX_RANK];
   uint32_t at = 0;
   interp_strides(x->rank, x->dims, own);
@@ -124,6 +132,7 @@ static int sort_give(const sort_run *s, uint32_t i, const interp_value *operand,
   return status;
 }
 
+/* rows x length elements. */
 static void sort_shape(sort_run *s, const interp_value *x) {
   uint32_t at = 0;
   s->length = x->dims[s->dim];
@@ -136,6 +145,7 @@ static void sort_shape(sort_run *s, const interp_value *x) {
   s->moved[at] = s->length;
 }
 
+/* Every operand is picked in the one order that the comparator gave. */
 static int sort_all(sort_run *s, interp_value *const *operands, interp_value **results) {
   sort_order o;
   for (uint32_t i = 0; i < s->n; i++) {
@@ -154,6 +164,7 @@ static int sort_all(sort_run *s, interp_value *const *operands, interp_value **r
   return status;
 }
 
+/* Operands of one shape; the result is a tuple where there are several. */
 int interp_eval_sort(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   uint32_t n = op->n_operands;
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
@@ -220,6 +231,7 @@ typedef struct topk_row {
   interp_keyed *v;
 } topk_row;
 
+/* Keys such that the first k in ascending order are sought. */
 static void topk_keys(void *ctx, int64_t begin, int64_t end) {
   const topk_row *r = ctx;
   interp_sort_keys(r->x->dtype, r->from + begin * (int64_t)base_dtype_bytes(r->x->dtype), end - begin, false,
@@ -233,6 +245,7 @@ static void topk_heap(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) heap_sink(r->v, r->k, r->k / 2 - 1 - i);
 }
 
+/* Most elements come after the heap's last and are left alone. */
 static void topk_sift(void *ctx, int64_t begin, int64_t end) {
   const topk_row *r = ctx;
   for (int64_t i = r->k + begin; i < r->k + end; i++) {
@@ -242,6 +255,7 @@ static void topk_sift(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* Takes the last of the heap to the end, again and again: ascending keys remain. */
 static void topk_drain(void *ctx, int64_t begin, int64_t end) {
   const topk_row *r = ctx;
   for (int64_t i = r->k - 1 - begin; i > r->k - 1 - end; i--) {
@@ -262,8 +276,10 @@ static int keep_first(interp_ctx *ctx, topk_row *r, int64_t n) {
   return interp_in_heavy_blocks(ctx, r->k - 1, TOPK_SINK, topk_drain, r);
 }
 
+/* values and indices have k as their last size. */
 int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool largest, interp_value *values,
                      interp_value *indices) {
+  assert(x->rank > 0 && k >= 0);
   int64_t n = x->dims[x->rank - 1], bytes = (int64_t)base_dtype_bytes(x->dtype), rows = n > 0 ? x->count / n : 0;
   interp_keyed *v = INTERP_SCRATCH(ctx, interp_keyed, n);
   int status = v ? 0 : interp_failed(ctx);
@@ -283,6 +299,7 @@ int interp_topk_rows(interp_ctx *ctx, const interp_value *x, int64_t k, bool lar
   return status;
 }
 
+/* As chlo.top_k: (values, indices). */
 int interp_eval_topk(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   int64_t dims[IR_MAX_RANK];

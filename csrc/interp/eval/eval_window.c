@@ -35,6 +35,7 @@ static int box_copy(reduce_window_run *r, const interp_window_walk *w, bool out)
   return 0;
 }
 
+/* One window element for all placements of the part that it meets. */
 static int window_step(reduce_window_run *r, const interp_window_walk *w) {
   for (uint32_t i = 0; i < r->n; i++)
     TRY(interp_copy_box(r->ctx, base_dtype_bytes(r->fold->x[i]), w->rank, w->count, r->elements[i], r->x[i]->data,
@@ -51,6 +52,8 @@ static int window_step(reduce_window_run *r, const interp_window_walk *w) {
   return 0;
 }
 
+/* Window elements in row-major order, so that every placement sees its elements in order, as XLA's
+ * evaluator does. */
 static int reduce_window_part(reduce_window_run *r, const ir_window *window, const int64_t *counts,
                               const interp_parts *p, interp_value *const *init) {
   interp_window_walk w;
@@ -65,6 +68,7 @@ static int reduce_window_part(reduce_window_run *r, const ir_window *window, con
   return 0;
 }
 
+/* Buffers for the largest part, which is the first. */
 static int reduce_window_parts(reduce_window_run *r, const ir_window *window, const int64_t *counts,
                                interp_value *const *init) {
   interp_parts p;
@@ -102,7 +106,9 @@ static int reduce_window_all(interp_ctx *ctx, const ir_op *op, interp_fold *f, i
   return reduce_window_parts(&r, window, counts, init);
 }
 
+/* Operands: n arrays, n initial values; all with one window. */
 int interp_eval_reduce_window(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands % 2 == 0);
   uint32_t n = op->n_operands / 2;
   interp_fold f;
   TRY(interp_need_one_size(ctx, op, operands, 0, n));
@@ -148,6 +154,7 @@ static void choice_count(void *numbers, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) ((int64_t *)numbers)[i] = i;
 }
 
+/* choice_free is due in any case. */
 static int choice_alloc(choice_run *r, int64_t lanes) {
   r->numbers = INTERP_SCRATCH(r->ctx, int64_t, r->x->count);
   r->best = interp_scratch(r->ctx, lanes, r->bytes);
@@ -176,6 +183,7 @@ static void choice_merge(choice_run *r, int64_t lanes) {
   }
 }
 
+/* select(old, fresh) true keeps the old element. The elements' numbers go the same way as the elements. */
 static int choice_step(choice_run *r, const interp_window_walk *w) {
   interp_ctx *ctx = r->ctx;
   int64_t dense[IR_MAX_RANK];
@@ -205,6 +213,7 @@ static int choice_part(choice_run *r, const ir_window *window, const int64_t *co
   return 0;
 }
 
+/* Parts of the placements, which are the source's elements. */
 static int choice_parts(choice_run *r, const ir_window *window, const interp_value *source, interp_combine *c) {
   interp_parts p;
   if (!interp_parts_begin(&p, source->rank, source->dims, CHOICE_LANES)) return 0;
@@ -219,6 +228,7 @@ static int choice_parts(choice_run *r, const ir_window *window, const interp_val
 
 static const ir_window scalar_window = {.n = 0};
 
+/* result holds the initial value everywhere. */
 static int select_and_scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold *f, interp_value *const *operands,
                                   const interp_value *x, interp_value *source, interp_value *result) {
   const ir_window *window = ir_get_window(op);
@@ -239,6 +249,8 @@ static int select_and_scatter_run(interp_ctx *ctx, const ir_op *op, interp_fold 
   return status;
 }
 
+/* Operands: array, source, initial value. The gradient of max pooling is its use: select is ge, scatter is
+ * add. */
 int interp_eval_select_and_scatter(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                    interp_value **out) {
   interp_fold f;

@@ -1,4 +1,7 @@
-/* One thread a participant; the caller's waits, polls for interruption, and gathers what they give. */
+/* One thread a participant; the caller's waits, polls for interruption, and gathers what they give.
+ *
+ * Participants are threads with an interpreter each; hub.c is where they meet. A failure of one stops all,
+ * and its error is the run's. */
 #include "parallel.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +28,7 @@ static bool seat_interrupted(void *hub) {
   return interp_hub_stopped(hub);
 }
 
+/* On the participant's thread, with its own error record. */
 static int seat_run(parallel_seat *s) {
   interp_ctx ctx;
   TRY(interp_begin(&ctx, s->module, &s->options, &s->err));
@@ -74,6 +78,7 @@ static int parallel_error(const parallel_seat *seats, uint32_t count, const inte
   return found->status;
 }
 
+/* One tuple for each participant. */
 static int parallel_outfeeds(const interp_hub *hub, uint32_t count, const interp_options *options,
                              interp_value **outfeeds, xlac_error *err) {
   interp_ctx ctx = {.options = *options, .err = err};
@@ -86,6 +91,7 @@ static int parallel_outfeeds(const interp_hub *hub, uint32_t count, const interp
   return 0;
 }
 
+/* Participants whose threads could not be started count as failed, so that the others don't wait for them. */
 static int parallel_run(parallel_seat *seats, uint32_t count, interp_hub *hub, const interp_options *options,
                         const interp_grid *grid, xlac_error *err) {
   uint32_t started = 0;
@@ -121,6 +127,7 @@ static int parallel_verify(const interp_grid *grid, xlac_error *err) {
 
 int interp_run_parallel(const interp_options *options, const interp_grid *grid, interp_value **results,
                         interp_value **outfeeds, xlac_error *err) {
+  assert(options && grid && results);
   interp_options own = *options;
   TRY(parallel_check(grid, err));
   TRY(parallel_verify(grid, err));
@@ -165,6 +172,7 @@ typedef struct nested_run {
   interp_value **results, **infeed;
 } nested_run;
 
+/* programs = [[@a, @b], [@c, @d]]: replicas are rows. */
 static bool nested_grid(const ir_op *op, nested_run *r) {
   const ir_mattr *programs = ir_mattr_of(op, "programs");
   if (!programs || programs->kind != IR_M_ARRAY || programs->v.list->n == 0) return false;
@@ -180,6 +188,7 @@ static bool nested_grid(const ir_op *op, nested_run *r) {
   return true;
 }
 
+/* Operands are dealt out to the programs in order of their parameters. */
 static int nested_programs(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, nested_run *r) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < r->n; i++) {
@@ -218,6 +227,7 @@ static int nested_results(interp_ctx *ctx, const ir_op *op, base_arena *arena, c
   return *out ? 0 : base_oom(ctx->err, "the results of participants");
 }
 
+/* A run of its own: the outer run's hub is not theirs. */
 static int nested_run_all(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, base_arena *arena,
                           nested_run *r, interp_value **out) {
   interp_options options = ctx->options;
@@ -242,6 +252,7 @@ static int nested_eval(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   return status;
 }
 
+/* Ops of dialects that only the interpreter knows, by name. */
 int interp_eval_unregistered(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   base_arena arena;
   if (strcmp(op->u.name->s, "interpreter.probe") == 0) return interp_probe(ctx, op, operands, out);
