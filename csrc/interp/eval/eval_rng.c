@@ -9,6 +9,7 @@
 
 enum { RNG_CHUNK = 2048 };
 
+/* Uniform and normal of floats, uniform of integers and preds. */
 static int rng_check(interp_ctx *ctx, const ir_op *op, bool normal, interp_value *const *operands) {
   if (op->n_operands != 2 || operands[0]->kind != INTERP_ARRAY || operands[1]->kind != INTERP_ARRAY ||
       operands[0]->count != 1 || operands[1]->count != 1 || operands[0]->dtype != op->type->dtype ||
@@ -21,6 +22,7 @@ static int rng_check(interp_ctx *ctx, const ir_op *op, bool normal, interp_value
   return 0;
 }
 
+/* The counter goes on from op to op, so results depend on the order of execution, which the plan fixes. */
 int interp_eval_rng(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   bool normal = strcmp(ir_get_str(op, IR_ATTR_DISTRIBUTION), "rng_normal") == 0;
   TRY(rng_check(ctx, op, normal, operands));
@@ -68,6 +70,7 @@ void interp_bits_store(void *p, base_dtype type, unsigned bits, uint64_t v) {
   memcpy(p, &v, base_dtype_bytes(type));
 }
 
+/* Element i of the data, alone: any element can be computed without those before. */
 static uint64_t bits_philox_at(const interp_bits *s, int64_t i) {
   uint32_t words[4];
   uint64_t u = (uint64_t)i;
@@ -79,6 +82,7 @@ static uint64_t bits_philox_at(const interp_bits *s, int64_t i) {
   return words[u % 4];
 }
 
+/* As bits_philox_at. */
 static uint64_t bits_threefry_at(const interp_bits *s, int64_t i) {
   uint32_t words[2];
   if (s->bits == 64) {
@@ -113,6 +117,7 @@ static uint64_t bits_blocks(const interp_bits *s, bool philox, const ir_type *t)
   return n / (uint64_t)s->size * (uint64_t)s->half;
 }
 
+/* In chunks, with a look at interruptions between them. */
 static int bits_fill(interp_ctx *ctx, const interp_bits *s, bool philox, interp_value *out) {
   size_t bytes = base_dtype_bytes(out->dtype);
   assert(s->bits <= bytes * 8);
@@ -128,6 +133,7 @@ static int bits_fill(interp_ctx *ctx, const interp_bits *s, bool philox, interp_
   return 0;
 }
 
+/* The key stays, the counter has advanced. */
 static interp_value *bits_new_state(interp_ctx *ctx, const interp_value *state, bool philox, rng_counter counter) {
   interp_value *out = interp_array(ctx, state->dtype, state->rank, state->dims);
   if (!out) return NULL;
@@ -139,6 +145,7 @@ static interp_value *bits_new_state(interp_ctx *ctx, const interp_value *state, 
   return out;
 }
 
+/* As the verifier, for programs whose types are dynamic. */
 static int bits_check(interp_ctx *ctx, const ir_op *op, const interp_value *state, const ir_type *t) {
   if (state->kind != INTERP_ARRAY || state->dtype != XLAC_U64 || state->count < 2)
     return interp_fail(ctx, op, XLAC_E_EVAL, "the generator's state must be u64[2] or u64[3]");
@@ -160,6 +167,7 @@ void interp_bits_prepare(interp_bits *s, const ir_type *t, const uint64_t *state
   s->blocks = bits_blocks(s, philox, t);
 }
 
+/* (new state, bits). Pure: the state is an operand, not the run's. */
 int interp_eval_rng_bit_generator(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *state = operands[0];
   TRY(bits_check(ctx, op, state, op->type));
