@@ -118,7 +118,7 @@ API_READ_OPTIONS(session_options)
 XLAC_MUST_USE int api_read_call_options(rt_call_options *out, const xlac_interpret_options *given, xlac_error *err);
 /* buffer_donor of a module that nobody else sees, or that is locked. alias.c */
 XLAC_MUST_USE int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err);
-/* Donors for all leaves of the parameters that the options name. donate.c */
+/* Donors for all leaves of the parameters that the options name. alias.c */
 XLAC_MUST_USE int api_add_donors(ir_module *ir, const xlac_compile_options *options, xlac_error *err);
 /* clusters.c */
 struct tf_pass *api_clusters_pass(xlac_clusters *c);

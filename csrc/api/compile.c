@@ -1,4 +1,8 @@
-/* Compiled programs. */
+/* Compiled programs.
+ *
+ * xlac_compile copies the caller's module under its lock and hands the copy to driver/compile.c's line;
+ * the executable then has nothing to do with the module any more. An executable does not change after it
+ * is made, except for its variants, which have their own lock; any number of threads may run it. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -32,6 +36,7 @@ static double compile_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Called after each pass: the time since the last one ended is this one's. */
 static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_module *m, xlac_error *err) {
   xlac_executable *exe = ctx;
   double now = compile_now();
@@ -44,7 +49,8 @@ static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_mo
   return 0;
 }
 
-/* The line's first step reads the caller's module, which nobody may edit meanwhile. */
+/* The line's first step reads the caller's module, which nobody may edit meanwhile. MLIR form becomes HLO
+ * form on the way. */
 static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
@@ -52,7 +58,9 @@ static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
   return api_done(m, status);
 }
 
+/* Called by the device after each run with what it had to copy, on the thread that ran. */
 static void compile_count(void *ctx, const rt_tally *t) {
+  assert(ctx && t);
   xlac_counters_add(ctx, XLAC_COUNT_COPIES_PLAN, t->copies);
   xlac_counters_add(ctx, XLAC_COUNT_BYTES_COPIED_PLAN, t->bytes);
   xlac_counters_add(ctx, XLAC_COUNT_COPIES_PROTECTION, t->protecting);
@@ -61,6 +69,7 @@ static void compile_count(void *ctx, const rt_tally *t) {
   xlac_counters_add(ctx, XLAC_COUNT_BYTES_REUSED, t->reused_bytes);
 }
 
+/* Nothing points to the caller's options, as variants are built long after they have gone. */
 static rt_build_options compile_build_options(const xlac_executable *exe) {
   return (rt_build_options){.threads = exe->options.threads,
                             .no_blas = exe->options.no_blas,
@@ -70,6 +79,8 @@ static rt_build_options compile_build_options(const xlac_executable *exe) {
                             .count_ctx = exe->counters};
 }
 
+/* The module has been through the passes; what is left to do is the clean-up that new layouts of
+ * parameters allow. Lanes and async work are not repeated: variants run on the caller's thread. */
 int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan, rt_executable **out,
                         xlac_error *err) {
   driver_options line = {.devices = exe->devices,
@@ -81,22 +92,26 @@ int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_opt
   return driver_finish(m, &line, NULL, out, err);
 }
 
-/* What the line calls back for. */
+/* What the line calls back for. Lives as long as the compile call. */
 typedef struct compile_request {
   xlac_executable *exe;
   const xlac_compile_options *options;
 } compile_request;
 
+/* After translation, before anything is expanded: parameters still have the numbers that the caller knows. */
 static int compile_add_donors(void *ctx, ir_module *m, xlac_error *err) {
   return api_add_donors(m, ((const compile_request *)ctx)->options, err);
 }
 
+/* The first pass's clock starts when preparation has ended. */
 static int compile_begin_passes(void *ctx, driver_stage stage, ir_module *m, xlac_error *err) {
   (void)m, (void)err;
   if (stage == DRIVER_PREPARED) ((const compile_request *)ctx)->exe->pass_began = compile_now();
   return 0;
 }
 
+/* What outlives the call: counters, options that shape plans, and the set of devices, an own one where no
+ * runtime is named. */
 static int compile_keep_options(xlac_executable *exe, const xlac_compile_options *options, xlac_error *err) {
   if ((unsigned)options->numerics > XLAC_NUMERICS_FAST)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
@@ -111,7 +126,8 @@ static int compile_keep_options(xlac_executable *exe, const xlac_compile_options
   return 0;
 }
 
-/* Everything that the options say, but what is called back. */
+/* Everything that the options say, but what is called back. Opens the device by name, "cpu:1" say; NULL is
+ * the first kind's context 0. */
 static int compile_line_of(xlac_executable *exe, const xlac_compile_options *options, driver_options *line,
                            xlac_error *err) {
   rt_device *device = NULL;
@@ -129,7 +145,9 @@ static int compile_line_of(xlac_executable *exe, const xlac_compile_options *opt
   return 0;
 }
 
+/* Times in seconds: copying includes translation and preparation, planning includes the device's own work. */
 static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, xlac_error *err) {
+  assert(!exe->rt);
   const opt_pipeline_options watch = {.after = compile_count_pass, .ctx = exe};
   compile_request request = {exe, options};
   driver_times times = {{0}};
@@ -149,6 +167,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   return 0;
 }
 
+/* As compile_module, but ends after the stage and prints it. */
 static int compile_dump(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, const char *stage,
                         base_text *out, xlac_error *err) {
   compile_request request = {exe, options};
@@ -161,7 +180,8 @@ static int compile_dump(xlac_executable *exe, xlac_module *m, const xlac_compile
   return driver_dump(copy, &line, stage, out, err);
 }
 
-/* All but the lock. */
+/* All but the lock. In the reverse order of making. Any part may be missing: this also ends a compilation
+ * that failed. */
 static void compile_free(xlac_executable *exe) {
   api_variants_free(exe->variants);
   rt_executable_destroy(exe->rt);
@@ -171,6 +191,8 @@ static void compile_free(xlac_executable *exe) {
   free(exe);
 }
 
+/* The view of the compiled module borrows its ir from the executable, which the view's users must keep. It
+ * is never edited, so the const that is cast away is not broken. */
 int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executable **out, xlac_error *err) {
   xlac_compile_options options;
   TRY(api_read_compile_options(&options, given, err));
@@ -188,6 +210,7 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executa
   return 0;
 }
 
+/* What a stage left, as text; the executable that it takes is thrown away. */
 int xlac_compile_dump(xlac_module *m, const xlac_compile_options *given, const char *stage, char **text, size_t *n,
                       xlac_error *err) {
   xlac_compile_options options;
@@ -204,10 +227,13 @@ int xlac_compile_dump(xlac_module *m, const xlac_compile_options *given, const c
 }
 
 const rt_executable *api_executable_rt(const xlac_executable *exe) {
+  assert(exe->rt);
   return exe->rt;
 }
 
+/* Every executable has a plan; an interpreted one's says why it is so. */
 const plan_program *api_executable_plan(const xlac_executable *exe) {
+  assert(exe->rt && exe->rt->plan);
   return exe->rt->plan;
 }
 
@@ -231,6 +257,7 @@ void xlac_executable_device(const xlac_executable *exe, xlac_device_info *out) {
   api_describe_device(exe->rt->device, out);
 }
 
+/* Borrowed; to be read, not edited or destroyed. */
 xlac_module *xlac_executable_module(xlac_executable *exe) {
   return &exe->view;
 }
@@ -241,8 +268,10 @@ void xlac_executable_destroy(xlac_executable *exe) {
   compile_free(exe);
 }
 
+/* On values: arguments are the parameters, tuples whole; *out is a new value. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err) {
+  assert(exe && out);
   rt_call_options inner;
   TRY(api_read_call_options(&inner, options, err));
   interp_value *result = NULL;
@@ -251,6 +280,8 @@ int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options
   return 0;
 }
 
+/* On pointers, one a leaf: arguments dense, results with room. Programs that only the interpreter can run
+ * have no such call, since the sizes of their results are unknown before. */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err) {
   rt_call_options inner;
@@ -261,6 +292,7 @@ int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_option
   return rt_call(exe->rt, &inner, arguments, results, err);
 }
 
+/* NULL past the end. The type and the name are the executable's. */
 const xlac_type *xlac_executable_param(const xlac_executable *exe, uint32_t index, const char **name) {
   const ir_computation *entry = exe->rt->module->entry;
   if (index >= entry->n_params) return NULL;
@@ -272,6 +304,7 @@ const xlac_type *xlac_executable_result(const xlac_executable *exe) {
   return api_type_out(ir_root(exe->rt->module->entry)->type);
 }
 
+/* Steps of nested programs (bodies of loops, branches) count once, however often they run. */
 static void compile_count_steps(const plan_program *p, xlac_executable_info *info) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const plan_step *s = &p->steps[i];
@@ -283,13 +316,14 @@ static void compile_count_steps(const plan_program *p, xlac_executable_info *inf
   }
 }
 
-/* Depth is that of a type, which is bounded. */
+/* Depth is that of a type, which is bounded. Leaves that are no tensors take nothing. */
 static int64_t compile_result_bytes(const ir_type *t) {
   int64_t bytes = ir_is_tensor(t) ? ir_type_bytes(t) : 0;
   for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += compile_result_bytes(t->elements[i]);
   return bytes;
 }
 
+/* Bytes of borrowed buffers are not counted: they lie in an argument or result that is. */
 void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) {
   const plan_program *p = exe->rt->plan;
   *out = (xlac_executable_info){.frame_bytes = p->frame_bytes,
@@ -312,10 +346,13 @@ void xlac_executable_get(const xlac_executable *exe, xlac_executable_info *out) 
   compile_count_steps(p, out);
 }
 
+/* The error for a caller whose own allocation for this program failed: says how much the program needs,
+ * and for what. Always fails. */
 int xlac_executable_out_of_memory(const xlac_executable *exe, xlac_error *err) {
   return plan_out_of_memory(exe->rt->plan, err);
 }
 
+/* Passes in the order in which they ran, with seconds; past COMPILE_MAX_PASSES they are not listed. */
 bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char **name, double *seconds) {
   if (index >= exe->n_passes) return false;
   *name = exe->passes[index].name;
@@ -323,6 +360,7 @@ bool xlac_executable_pass(const xlac_executable *exe, uint32_t index, const char
   return true;
 }
 
+/* For people; its form may change. */
 int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);
@@ -330,6 +368,7 @@ int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xla
   return api_give_text(&t, text, n, err);
 }
 
+/* The plan as JSON, for tools. */
 int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);
@@ -340,6 +379,7 @@ int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, x
   return api_give_text(&t, json, n, err);
 }
 
+/* The run's result and its trace come together or not at all. */
 static int compile_run_traced(const xlac_executable *exe, const xlac_interpret_options *options, rt_trace_kind kind,
                               uint32_t n_args, xlac_value *const *args, xlac_value **out, char **json, size_t *n,
                               xlac_error *err) {
@@ -361,11 +401,13 @@ static int compile_run_traced(const xlac_executable *exe, const xlac_interpret_o
   return status;
 }
 
+/* Seconds by step. JSON. */
 int xlac_executable_profile(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                             xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
   return compile_run_traced(exe, options, RT_TRACE_STEPS, n_args, args, out, json, n, err);
 }
 
+/* What each lane did when. JSON. */
 int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                              xlac_value *const *args, xlac_value **out, char **json, size_t *n, xlac_error *err) {
   return compile_run_traced(exe, options, RT_TRACE_LANES, n_args, args, out, json, n, err);

@@ -22,11 +22,14 @@ enum {
 /* A byte that is no text, and line ends of both kinds, which careless copying changes. */
 static const unsigned char container_magic[8] = {0x89, 'X', 'L', 'A', 'C', '\r', '\n', 0x1a};
 
+/* Little-endian on any machine. */
 static void container_put(unsigned char *at, uint64_t v, int bytes) {
+  assert(bytes > 0 && bytes <= 8);
   for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(v >> (8 * i));
 }
 
 static uint64_t container_get(const unsigned char *at, int bytes) {
+  assert(bytes > 0 && bytes <= 8);
   uint64_t v = 0;
   for (int i = 0; i < bytes; i++) v |= (uint64_t)at[i] << (8 * i);
   return v;
@@ -45,7 +48,9 @@ static uint64_t container_sum(const unsigned char *p, size_t n) {
 /* The options of reading what a compiled program prints. */
 static const text_parse_options container_text = {.chlo = true, .halves = true};
 
-/* What is written must be read, so it is loaded once. */
+/* What is written must be read, so it is loaded once. Cheap: with one thread and without BLAS, as only
+ * reading and planning are tried. What the text form can't hold is found here, where the caller can do
+ * something about it, not on another machine. */
 static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xlac_error *err) {
   const xlac_compile_options cheap = {XLAC_OPTIONS(xlac_compile_options), .threads = 1, .no_blas = true};
   xlac_executable *again = NULL;
@@ -62,6 +67,8 @@ static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xl
       "serialize the module instead (Module.to_bytes), and compile it where it is loaded");
 }
 
+/* The bytes are the caller's, freed with xlac_free. The version of xlac is for people: readers go by the
+ * format alone. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
   const xlac_print_options plain = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
@@ -102,6 +109,7 @@ static int container_refuse(xlac_error *err, int status) {
   return base_hint(err, status, "compile the program again, and serialize it with this version of xlac");
 }
 
+/* Nothing of the text is looked at before magic, format, length and checksum agree. */
 static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
   if (n < sizeof container_magic || memcmp(p, container_magic, sizeof container_magic) != 0)
     return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE,
@@ -128,6 +136,8 @@ static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
   return 0;
 }
 
+/* Options of the call win where they narrow (no BLAS, threads); numerics are those it was compiled with,
+ * as passes have used them already. */
 int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options *options, xlac_executable **out,
                          xlac_error *err) {
   const unsigned char *p = bytes;

@@ -1,8 +1,14 @@
 /* Making and editing ops. What text says is read by the readers of HLO text; what an edit makes of the module as a
- * whole is for the verifier to judge, only what would break the data structure itself is refused here. */
+ * whole is for the verifier to judge, only what would break the data structure itself is refused here.
+ *
+ * Every edit follows one pattern: the public function takes the lock, which fails while the module is
+ * being run, and passes the result of a _locked function through api_done, which unlocks. The _locked
+ * function checks that each handle is live before it touches anything, so a failed edit leaves the module
+ * as it was. Edits clear module->verified (ir/edit.c does, or this file). */
 #include "../ir/names.h"
 #include "api.h"
 
+/* "%name what", with the op's place in the text. */
 static int fail_edit(xlac_error *err, const ir_op *op, const char *what) {
   return base_fail_at(err, XLAC_E_EDIT, op->line, op->col, op->name->s, "%s %s", op->name->s, what);
 }
@@ -16,20 +22,24 @@ int api_check_name(const char *name, const char *of, xlac_error *err) {
                    "leading underscores are XLA's own");
 }
 
-/* An empty or missing name is made from the opcode. */
+/* An empty or missing name is made from the opcode. A name in use gets a number: names of ops are unique
+ * in a module. */
 static int pick_name(ir_module *ir, const char *name, ir_opcode opcode, const base_istr **out, xlac_error *err) {
   if (name && *name) TRY(api_check_name(name, "an op", err));
   *out = ir_fresh_name(ir, name && *name ? name : ir_opcode_text(opcode));
   return *out ? 0 : base_oom(err, "naming an op");
 }
 
+/* "f32[2,3]{1,0}", or a tuple "(f32[], s32[4])"; MLIR's types are not read here. */
 static int parse_type(ir_module *ir, const char *text, const ir_type **out, xlac_error *err) {
+  assert(ir && out);
   TRY(api_check_text(text, "the type", err));
   return text_parse_type(ir, text, strlen(text), out, err);
 }
 
 /* --- making --- */
 
+/* What can be said before an op exists: opcode, number of operands, no NULL among the attributes. */
 static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *err) {
   TRY(api_check_text(spec->opcode, "the opcode", err));
   for (uint32_t i = 0; i < spec->n_attrs; i++) {
@@ -47,7 +57,9 @@ static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *e
   return 0;
 }
 
+/* Operands are ops of the same computation, as in HLO; what comes from outside comes by a parameter. */
 static int check_spec_operands(const ir_computation *c, const xlac_op_spec *spec, xlac_error *err) {
+  assert(spec->n_operands == 0 || spec->operands);
   for (uint32_t i = 0; i < spec->n_operands; i++) {
     const ir_op *operand = api_op(spec->operands[i]);
     TRY(api_check_live(operand, err));
@@ -60,6 +72,8 @@ static int check_spec_operands(const ir_computation *c, const xlac_op_spec *spec
   return 0;
 }
 
+/* The attribute texts of the spec are looked for by name: an op's called computations, for one, are stored
+ * elsewhere than in attrs. */
 static int check_required(const ir_op *op, const xlac_op_spec *spec, xlac_error *err) {
   const ir_attr_spec *own = ir_opcode_info(op->opcode)->attrs;
   for (; own && own->key; own++) {
@@ -73,7 +87,9 @@ static int check_required(const ir_op *op, const xlac_op_spec *spec, xlac_error 
   return 0;
 }
 
+/* Operands first: attributes and inference look at them. Without a type in the spec, the type is inferred. */
 static int fill_op(ir_module *ir, ir_op *op, const xlac_op_spec *spec, xlac_error *err) {
+  assert(op->n_operands == spec->n_operands);
   for (uint32_t i = 0; i < spec->n_operands; i++) ir_set_operand(op, i, (ir_value){api_op(spec->operands[i]), 0});
   for (uint32_t i = 0; i < spec->n_attrs; i++) {
     const xlac_attr *a = &spec->attrs[i];
@@ -89,6 +105,7 @@ static int fill_op(ir_module *ir, ir_op *op, const xlac_op_spec *spec, xlac_erro
   return 0;
 }
 
+/* An op that can't be filled is removed again; its name stays interned, which nobody sees. */
 static int create_op_locked(xlac_op **out, xlac_module *m, ir_computation *c, const xlac_op_spec *spec,
                             xlac_error *err) {
   ir_opcode opcode;
@@ -113,6 +130,7 @@ int xlac_op_create(xlac_op **out, xlac_module *m, xlac_computation *c, const xla
   return api_done(m, create_op_locked(out, m, api_computation(c), spec, err));
 }
 
+/* Numbers may be given in any order, but each once; gaps are for the verifier to find. */
 static int create_parameter_locked(xlac_op **out, xlac_module *m, ir_computation *c, int64_t number,
                                    const char *type_text, const char *name_text, xlac_error *err) {
   const ir_type *type;
@@ -141,6 +159,7 @@ int xlac_op_create_parameter(xlac_op **out, xlac_module *m, xlac_computation *c,
 
 static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, uint32_t depth, xlac_error *err);
 
+/* NULL without an error in err: out of memory. */
 static const ir_literal *literal_of_tuple(ir_module *ir, const interp_value *v, uint32_t depth, xlac_error *err) {
   const ir_literal **elements = BASE_ARRAY(&ir->arena, const ir_literal *, v->n_elements + 1u);
   const ir_type **types = BASE_ARRAY(&ir->arena, const ir_type *, v->n_elements + 1u);
@@ -153,6 +172,8 @@ static const ir_literal *literal_of_tuple(ir_module *ir, const interp_value *v, 
   return type ? ir_literal_tuple(ir, type, elements) : NULL;
 }
 
+/* The values are copied into the arena. NULL: out of memory, a token, a tuple nested deeper than 64, or
+ * what err says. */
 static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, uint32_t depth, xlac_error *err) {
   if (depth > 64) return NULL;
   if (v->kind == INTERP_TUPLE) return literal_of_tuple(ir, v, depth, err);
@@ -164,6 +185,7 @@ static const ir_literal *literal_of_value(ir_module *ir, const interp_value *v, 
   return l;
 }
 
+/* The caller may change or release the value afterwards. */
 static int create_constant_locked(xlac_op **out, xlac_module *m, ir_computation *c, const interp_value *value,
                                   const char *name_text, xlac_error *err) {
   const base_istr *name;
@@ -190,6 +212,7 @@ int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, 
 
 /* --- editing --- */
 
+/* Control predecessors are edges, kept from both sides, not an attribute. */
 static int remove_attr(ir_op *op, const char *key, xlac_error *err) {
   if (strcmp(key, "control-predecessors") == 0) {
     while (op->n_control_preds) ir_remove_control_pred(op, op->control_preds[0]);
@@ -205,6 +228,7 @@ static int remove_attr(ir_op *op, const char *key, xlac_error *err) {
                       op->name->s, key);
 }
 
+/* text is as in HLO's text behind `key=`; NULL removes. An attribute that is there is replaced. */
 static int set_attr_locked(ir_op *op, const char *key, const char *text, xlac_error *err) {
   TRY(api_check_text(key, "the attribute's key", err));
   TRY(api_check_live(op, err));
@@ -219,6 +243,7 @@ int xlac_op_set_attr(xlac_module *m, xlac_op *op, const char *key, const char *t
   return api_done(m, set_attr_locked(api_op(op), key, text, err));
 }
 
+/* No look at cycles or types: edits pass through states that only the verifier may judge. */
 static int set_operand_locked(ir_op *op, uint32_t index, ir_op *operand, xlac_error *err) {
   TRY(api_check_live(op, err));
   TRY(api_check_live(operand, err));
@@ -235,6 +260,7 @@ int xlac_op_set_operand(xlac_module *m, xlac_op *op, uint32_t index, xlac_op *op
   return api_done(m, set_operand_locked(api_op(op), index, api_op(operand), err));
 }
 
+/* NULL infers it from operands and attributes. */
 static int set_type_locked(xlac_module *m, ir_op *op, const char *text, xlac_error *err) {
   const ir_type *type = NULL;
   TRY(api_check_live(op, err));
@@ -253,6 +279,8 @@ int xlac_op_set_type(xlac_module *m, xlac_op *op, const char *type, xlac_error *
   return api_done(m, set_type_locked(m, api_op(op), type, err));
 }
 
+/* Names of ops are unique in a module,
+ * as HLO's text needs. A look at all ops costs less than a table that every edit would have to keep. */
 static int rename_op_locked(xlac_module *m, ir_op *op, const char *name, xlac_error *err) {
   TRY(api_check_live(op, err));
   TRY(api_check_name(name, "an op", err));
@@ -274,6 +302,7 @@ int xlac_op_rename(xlac_module *m, xlac_op *op, const char *name, xlac_error *er
   return api_done(m, rename_op_locked(m, api_op(op), name, err));
 }
 
+/* Types must agree but for layouts. The root moves with the uses where op was the root. */
 static int replace_uses_locked(ir_op *op, ir_op *with, xlac_error *err) {
   TRY(api_check_live(op, err));
   TRY(api_check_live(with, err));
@@ -294,6 +323,7 @@ int xlac_op_replace_uses(xlac_module *m, xlac_op *op, xlac_op *with, xlac_error 
   return api_done(m, replace_uses_locked(api_op(op), api_op(with), err));
 }
 
+/* Users go first. Its operands stay, even where nothing else uses them: that is what dce is for. */
 static int remove_op_locked(ir_op *op, xlac_error *err) {
   TRY(api_check_live(op, err));
   if (op->uses) {
@@ -312,6 +342,7 @@ int xlac_op_remove(xlac_module *m, xlac_op *op, xlac_error *err) {
   return api_done(m, remove_op_locked(api_op(op), err));
 }
 
+/* NULL: to the end. Text order matters only where the module is scheduled. */
 static int move_op_locked(ir_op *op, ir_op *before, xlac_error *err) {
   TRY(api_check_live(op, err));
   if (before) TRY(api_check_live(before, err));

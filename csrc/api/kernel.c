@@ -3,6 +3,7 @@
 #include "../driver/kernel.h"
 #include "api.h"
 
+/* Reads and prints: the kernel as the library would write it. */
 int xlac_kernel_text(const char *text, size_t n, char **out, size_t *out_n, xlac_error *err) {
   base_arena arena;
   kernel *k = NULL;
@@ -20,7 +21,10 @@ int xlac_kernel_text(const char *text, size_t n, char **out, size_t *out_n, xlac
   return status;
 }
 
+/* `reference` evaluates expression by expression, the oracle of the vector machine. Sizes of all arrays
+ * are checked before anything runs, whoever wrote the text. */
 int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xlac_error *err) {
+  assert(call);
   base_arena arena;
   kernel *k = NULL;
   ir_module *ops = NULL;
@@ -41,6 +45,7 @@ int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xl
   return status;
 }
 
+/* Of all programs that the plan holds, nested ones too. */
 int xlac_executable_kernels(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);

@@ -4,7 +4,8 @@
 
 #include "../ir/ir.h"
 
-/* NULL past the end. call_at.c */
+/* NULL past the end. input.c Borrowed from the executable's module; leaves are numbered depth first over
+ * all parameters, or over the result. */
 const ir_type *api_argument_type(const xlac_executable *exe, uint32_t leaf);
 const ir_type *api_result_type(const xlac_executable *exe, uint32_t leaf);
 /* Who releases the memory of a buffer that lies in another's, from now on. buffer.c */

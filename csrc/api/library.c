@@ -6,6 +6,7 @@
 
 ir_infer_fn ir_infer_none; /* the INFER column of ops whose result type does not follow */
 
+/* Static text, as are all names here. */
 const char *xlac_version(void) {
   return "0.1.0";
 }
@@ -22,10 +23,12 @@ static const int32_t all_codes[] = {
 #undef ERROR
 };
 
+/* 0 past the end: no code is 0. */
 int32_t xlac_error_code_at(uint32_t index) {
   return index < sizeof all_codes / sizeof all_codes[0] ? all_codes[index] : 0;
 }
 
+/* For texts and lists that functions of the library hand out. */
 void xlac_free(void *memory) {
   base_free(base_alloc_libc, memory);
 }
@@ -36,6 +39,7 @@ uint32_t xlac_dtype_count(void) {
   return BASE_DTYPE_COUNT;
 }
 
+/* Numbers come from callers, who may have others than ours. */
 static const base_dtype_info *dtype_or_null(uint32_t dtype) {
   return dtype > BASE_DTYPE_INVALID && dtype < BASE_DTYPE_COUNT ? base_dtype_of((base_dtype)dtype) : NULL;
 }
@@ -45,10 +49,12 @@ const char *xlac_dtype_text(uint32_t dtype) {
   return info ? info->text : NULL;
 }
 
+/* "bf16", "f8e4m3fn"; 0: unknown. */
 uint32_t xlac_dtype_from_text(const char *text) {
   return text ? (uint32_t)base_dtype_from_text(text, strlen(text)) : 0;
 }
 
+/* In arrays: types narrower than a byte take one each. */
 uint32_t xlac_dtype_bytes(uint32_t dtype) {
   const base_dtype_info *info = dtype_or_null(dtype);
   return info ? info->bytes : 0;
@@ -66,12 +72,14 @@ const char *xlac_dtype_kind(uint32_t dtype) {
   return info ? names[info->kind] : NULL;
 }
 
+/* The name of a dtype of NumPy, or of the package ml_dtypes. */
 const char *xlac_dtype_numpy(uint32_t dtype, bool *of_ml_dtypes) {
   const base_dtype_info *info = dtype_or_null(dtype);
   *of_ml_dtypes = info && !info->numpy_has;
   return info ? info->numpy : NULL;
 }
 
+/* 0, 0: DLPack has no such type. */
 void xlac_dtype_dlpack(uint32_t dtype, uint8_t *code, uint8_t *bits) {
   const base_dtype_info *info = dtype_or_null(dtype);
   *code = info ? info->dlpack_code : 0;
@@ -83,12 +91,14 @@ void xlac_dtype_dlpack(uint32_t dtype, uint8_t *code, uint8_t *bits) {
 uint32_t xlac_opcode_count(void) {
   return IR_OP_COUNT;
 }
+/* HLO's name first ("add"), then MLIR's ("stablehlo.add"). */
 uint32_t xlac_opcode_from_text(const char *text) {
   if (!text) return 0;
   ir_opcode opcode = ir_opcode_from_text(text, strlen(text));
   return opcode ? opcode : ir_opcode_from_mlir(text, strlen(text));
 }
 
+/* Without those that every op has, such as metadata or sharding. */
 static uint32_t own_attr_count(const ir_op_info *info) {
   uint32_t n = 0;
   if (info->attrs)
@@ -119,6 +129,7 @@ bool xlac_opcode_get(uint32_t opcode, xlac_opcode_info *out) {
   return true;
 }
 
+/* Of how a value is written. */
 static const char *const attr_kind_names[] = {
     [IR_KIND_NONE] = "none",
     [IR_KIND_BOOL] = "bool",
@@ -168,6 +179,7 @@ const char *xlac_attr_kind(const char *text) {
   return key == IR_ATTR_NONE ? NULL : attr_kind_names[ir_attr_table[key].kind];
 }
 
+/* Of this thread, for everything that takes long; gives the one before, to be set again afterwards. */
 xlac_interrupt xlac_set_interrupt(xlac_interrupt hook) {
   base_heed before = base_heed_set((base_heed){hook.interrupted, hook.ctx});
   return (xlac_interrupt){before.asked, before.ctx};

@@ -1,4 +1,7 @@
-/* Module handles: making, reading, printing, verifying, header facts. */
+/* Module handles: making, reading, printing, verifying, header facts.
+ *
+ * Reading guesses the format from the first bytes unless told: bytecode and protos by their form, MLIR by
+ * how its text begins, HLO otherwise. Printing in the form that the module has not translates a copy. */
 #include "api.h"
 
 #include "../base/heed.h"
@@ -6,7 +9,10 @@
 #include "../pipeline/for_hlo.h"
 #include "../text/proto/proto.h"
 
+/* A run waits for nobody and nobody for it: an edit that comes during one is an error of the caller's, not
+ * a reason to block. */
 int api_lock_edit(xlac_module *m, xlac_error *err) {
+  assert(m && m->ir);
   api_lock(m);
   if (m->running == 0) return 0;
   api_unlock(m);
@@ -14,7 +20,10 @@ int api_lock_edit(xlac_module *m, xlac_error *err) {
                    "edit a clone, or wait until the run has ended");
 }
 
+/* Where the reader or a pass was stopped by the thread's interrupt hook, ir may lack parts, so it is not
+ * wrapped. */
 int api_wrap(xlac_module **out, ir_module *ir, xlac_error *err) {
+  assert(ir && out);
   xlac_module *m = base_malloc(base_alloc_libc, sizeof *m);
   if (base_heed_stopped()) { /* what there was no memory for may be missing where it is not needed */
     base_free(base_alloc_libc, m);
@@ -38,6 +47,7 @@ int api_check_texts(uint32_t n, const char *const *texts, const char *what, xlac
   return 0;
 }
 
+/* `what` completes "... but %s is for HLO". */
 int api_check_hlo(const ir_module *ir, const char *what, xlac_error *err) {
   if (ir->form == IR_FORM_HLO) return 0;
   return base_hint(
@@ -68,7 +78,8 @@ int api_give_text(base_text *t, char **text, size_t *n, xlac_error *err) {
   return 0;
 }
 
-/* Past blanks and comments to the end of them or of the text. */
+/* Past blanks and comments to the end of them or of the text. Blanks, and comments to the end of the line,
+ * as MLIR has them. */
 static const char *past_blanks(const char *p, const char *end) {
   for (;;) {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;
@@ -77,6 +88,7 @@ static const char *past_blanks(const char *p, const char *end) {
   }
 }
 
+/* Letters, digits and _.$- : a word of either language. */
 static const char *past_name(const char *p, const char *end) {
   while (p < end && ((*p >= '0' && *p <= '9') || ((*p | 32) >= 'a' && (*p | 32) <= 'z') || *p == '_' || *p == '.' ||
                      *p == '$' || *p == '-'))
@@ -110,14 +122,17 @@ static bool looks_like_mlir(const char *text, size_t n) {
   return length > 0 && p < end && *p == '@';
 }
 
+/* Never AUTO. What is none of the others is read as HLO, whose reader then says what is wrong. */
 static int32_t format_of(const char *text, size_t n) {
   if (text_is_bytecode(text, n)) return XLAC_FORMAT_MLIR_BYTECODE;
   if (text_is_proto(text, n)) return XLAC_FORMAT_HLO_PROTO;
   return looks_like_mlir(text, n) ? XLAC_FORMAT_MLIR : XLAC_FORMAT_HLO;
 }
 
+/* Options that a format does not know are not passed on. */
 static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, const xlac_parse_options *options,
                     xlac_error *err) {
+  assert(format != XLAC_FORMAT_AUTO);
   text_parse_options hlo = {.alloc = base_alloc_libc, .max_depth = options->max_depth, .strict = options->strict};
   mlir_parse_options mlir = {
       .alloc = base_alloc_libc, .max_depth = options->max_depth, .allow_unregistered = options->allow_unregistered};
@@ -128,6 +143,7 @@ static int parse_as(int32_t format, ir_module **ir, const char *text, size_t n, 
                                          : text_parse_hlo(ir, text, n, &hlo, err);
 }
 
+/* NULL with n = 0 is the empty text. The text may be freed afterwards: nothing points into it. */
 int xlac_module_parse(xlac_module **out, const char *text, size_t n, const xlac_parse_options *given, xlac_error *err) {
   xlac_parse_options options;
   TRY(api_read_parse_options(&options, given, err));
@@ -151,7 +167,8 @@ bool xlac_module_is_mlir(xlac_module *m) {
   return is;
 }
 
-/* As HLO text has it: what HLO has no op for is expanded, on a copy. */
+/* As HLO text has it: what HLO has no op for is expanded, on a copy. The caller's module stays as it is;
+ * the lock is held. */
 static int translate(ir_module **out, ir_module *m, xlac_error *err) {
   ir_module *copy = NULL;
   if (!opt_is_beyond_hlo(m)) return stablehlo_to_hlo(out, m, NULL, err);
@@ -163,6 +180,7 @@ static int translate(ir_module **out, ir_module *m, xlac_error *err) {
   return status;
 }
 
+/* A new module; the old one stays. */
 int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err) {
   ir_module *ir = NULL;
   api_lock(m);
@@ -177,6 +195,7 @@ int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err)
   return api_wrap(out, ir, err);
 }
 
+/* HLO form, without computations. Names that HLO can't spell are made legal here, as XLA does. */
 int xlac_module_create(xlac_module **out, const char *name, xlac_error *err) {
   ir_module *ir = NULL;
   TRY(api_check_text(name, "the name", err));
@@ -197,6 +216,7 @@ int xlac_module_clone(xlac_module **out, xlac_module *m, xlac_error *err) {
   return api_wrap(out, ir, err);
 }
 
+/* Nobody may use handles of it afterwards; a module that is being run may not be destroyed. */
 void xlac_module_destroy(xlac_module *m) {
   if (m == NULL) return;
   assert(m->running == 0);
@@ -207,6 +227,7 @@ void xlac_module_destroy(xlac_module *m) {
 
 /* --- printing and verifying --- */
 
+/* Also the check of numbers that come from callers. */
 static int inner_print_options(const xlac_print_options *options, text_print_options *out, xlac_error *err) {
   if (options->mode < XLAC_PRINT_DEFAULT || options->mode > XLAC_PRINT_FINGERPRINT)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "print mode %d is unknown", options->mode);
@@ -220,6 +241,7 @@ static int inner_print_options(const xlac_print_options *options, text_print_opt
   return 0;
 }
 
+/* c or op or neither: the part to print. */
 static int print_mlir_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
                            char **text, size_t *n, xlac_error *err) {
   mlir_print_options inner = {.generic = options->generic, .locations = options->locations};
@@ -233,7 +255,7 @@ static int print_mlir_part(xlac_module *m, const ir_computation *c, const ir_op 
   return status;
 }
 
-/* Prints the module, or one part of it. */
+/* Prints the module, or one part of it. In the module's own form. */
 static int print_part(xlac_module *m, const ir_computation *c, const ir_op *op, const xlac_print_options *options,
                       char **text, size_t *n, xlac_error *err) {
   text_print_options inner;
@@ -272,7 +294,7 @@ static int print_translated(xlac_module *m, const xlac_print_options *options, c
   return status;
 }
 
-/* Binary formats have functions of their own. */
+/* Binary formats have functions of their own. AUTO is the module's own form. */
 static int check_print_format(const xlac_print_options *options, xlac_error *err) {
   int32_t format = options->format;
   if (format == XLAC_FORMAT_AUTO || format == XLAC_FORMAT_HLO || format == XLAC_FORMAT_MLIR) return 0;
@@ -294,6 +316,7 @@ int xlac_module_print(xlac_module *m, const xlac_print_options *given, char **te
   return api_done(m, print_module(m, &options, text, n, err));
 }
 
+/* HloModuleProto, as XLA writes it. */
 static int serialize_locked(xlac_module *m, char **bytes, size_t *n, xlac_error *err) {
   base_text t;
   TRY(api_check_hlo(m->ir, "a proto", err));
@@ -311,6 +334,8 @@ int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *
   return api_done(m, serialize_locked(m, bytes, n, err));
 }
 
+/* Portable StableHLO: VHLO bytecode of the version asked for,
+ * "1.17.0"; NULL: the newest that current readers take, too. */
 static int artifact_locked(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);
@@ -341,6 +366,7 @@ int xlac_op_print(xlac_module *m, xlac_op *op, const xlac_print_options *given, 
   return api_done(m, print_part(m, NULL, api_op(op), &options, text, n, err));
 }
 
+/* Structure first: the verifier relies on an entry and on roots. */
 static int verify_locked(xlac_module *m, const xlac_verify_options *options, xlac_error *err) {
   ir_verify_options inner = {.xla_compat = options->xla_compat, .mixed_floats = options->mixed_floats};
   if (m->ir->form == IR_FORM_MLIR) return stablehlo_verify(m->ir, err);
@@ -355,7 +381,11 @@ int xlac_module_verify(xlac_module *m, const xlac_verify_options *given, xlac_er
   return api_done(m, verify_locked(m, &options, err));
 }
 
+/* In HLO form
+ * whatever its ops and computations are called and in whatever order they stand (text_fingerprint); in MLIR form
+ * a hash of the printed text. */
 static int fingerprint_locked(xlac_module *m, uint64_t *out, xlac_error *err) {
+  assert(out);
   const mlir_print_options options = {.generic = false};
   base_text t;
   if (m->ir->form != IR_FORM_MLIR) {
@@ -376,6 +406,7 @@ int xlac_module_fingerprint(xlac_module *m, uint64_t *out, xlac_error *err) {
 
 /* --- header facts --- */
 
+/* n_bytes: of the module's arena, dropped lists and removed ops included. */
 void xlac_module_stats(xlac_module *m, xlac_stats *out) {
   xlac_stats stats = {0};
   api_lock(m);
@@ -388,6 +419,7 @@ void xlac_module_stats(xlac_module *m, xlac_stats *out) {
   *out = stats;
 }
 
+/* The module's memory; a rename leaves the old text where it is. */
 const char *xlac_module_name(xlac_module *m) {
   api_lock(m);
   const char *name = m->ir->name->s;
@@ -422,6 +454,7 @@ void xlac_module_config(xlac_module *m, xlac_config *out) {
   api_unlock(m);
 }
 
+/* In the order of the text; false past the end. */
 bool xlac_module_frontend_attribute(xlac_module *m, uint32_t index, const char **key, const char **value) {
   api_lock(m);
   const ir_dict *d = m->ir->config.frontend_attributes;

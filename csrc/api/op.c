@@ -1,5 +1,11 @@
-/* Ops: walking and reading. */
+/* Ops and types: walking and reading.
+ *
+ * Reading takes the lock for the time of one function; texts and lists handed out are the module's unless
+ * they are said to be the caller's. Handles of removed ops answer what they still know, and say that they
+ * are not live. */
 #include "api.h"
+
+/* --- Ops: walking and reading. --- */
 
 int api_check_live(const ir_op *op, xlac_error *err) {
   if (api_op_live(op)) return 0;
@@ -7,6 +13,7 @@ int api_check_live(const ir_op *op, xlac_error *err) {
                       op->name->s);
 }
 
+/* NULL begins at c's first op, and is the end: text order, which need not be an order of execution. */
 xlac_op *xlac_op_next(xlac_module *m, xlac_computation *c, xlac_op *op) {
   api_lock(m);
   ir_op *next = op ? api_op(op)->next : api_computation(c)->first;
@@ -14,6 +21,7 @@ xlac_op *xlac_op_next(xlac_module *m, xlac_computation *c, xlac_op *op) {
   return api_op_out(next);
 }
 
+/* Interned names are compared by address. */
 static ir_op *find_op_in(const ir_computation *c, const base_istr *name) {
   IR_FOR_OPS(op, c) {
     if (op->name == name) return op;
@@ -21,6 +29,7 @@ static ir_op *find_op_in(const ir_computation *c, const base_istr *name) {
   return NULL;
 }
 
+/* In one computation, or in the whole module where c is NULL. */
 xlac_op *xlac_op_find(xlac_module *m, xlac_computation *c, const char *name) {
   ir_op *found = NULL;
   api_lock(m);
@@ -42,6 +51,7 @@ bool xlac_op_is_live(xlac_module *m, xlac_op *op) {
   return live;
 }
 
+/* More than any elementwise op has; tuples and concatenates have more. */
 #define FEW_OPERANDS 16
 
 /* Whether `use` is the first one of its user: of users with few operands the one of the lowest slot, of others the
@@ -60,8 +70,9 @@ static bool is_first_use(const ir_op *op, const ir_use *use, base_map *seen) {
   return true;
 }
 
-/* Writes up to `cap` distinct users and returns how many there are. */
+/* Writes up to `cap` distinct users and returns how many there are. Call it with cap 0 to count. */
 static uint32_t list_users(const ir_op *op, xlac_op **users, uint32_t cap) {
+  assert(users || cap == 0);
   uint32_t n = 0;
   base_map seen;
   base_map_init(&seen, base_alloc_libc);
@@ -84,6 +95,7 @@ uint32_t xlac_op_users(xlac_module *m, xlac_op *handle, xlac_op **users, uint32_
 /* The type of ops without results. */
 static const ir_type no_results = {.kind = IR_TYPE_TUPLE, .bare = &no_results};
 
+/* What a removed op once had as operands may be gone, so they count as none. */
 void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
   const ir_op *op = api_op(handle);
   api_lock(m);
@@ -106,6 +118,7 @@ void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
   api_unlock(m);
 }
 
+/* NULL past the end. */
 xlac_op *xlac_op_operand(xlac_module *m, xlac_op *handle, uint32_t index) {
   const ir_op *op = api_op(handle);
   api_lock(m);
@@ -114,6 +127,7 @@ xlac_op *xlac_op_operand(xlac_module *m, xlac_op *handle, uint32_t index) {
   return api_op_out(operand);
 }
 
+/* In the op's own order: while has condition, then body. */
 xlac_computation *xlac_op_called(xlac_module *m, xlac_op *handle, uint32_t index) {
   const ir_op *op = api_op(handle);
   api_lock(m);
@@ -132,6 +146,7 @@ xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *handle, uint32_t i
 
 /* --- attributes --- */
 
+/* Attributes that are set, without called computations and control predecessors. */
 const char *xlac_op_attr_key(xlac_module *m, xlac_op *handle, uint32_t index) {
   const ir_op *op = api_op(handle);
   api_lock(m);
@@ -147,7 +162,9 @@ static const ir_attr *find_attr_by_text(const ir_op *op, const char *text) {
   return NULL;
 }
 
+/* `%name`, or `{%a, %b}` with braces. */
 static void put_computation_names(base_text *t, const ir_op *op, uint32_t from, uint32_t to, bool braces) {
+  assert(from <= to && to <= op->n_called);
   if (braces) base_putc(t, '{');
   for (uint32_t i = from; i < to; i++) {
     if (i > from) BASE_PUT(t, ", ");
@@ -157,6 +174,7 @@ static void put_computation_names(base_text *t, const ir_op *op, uint32_t from, 
   if (braces) base_putc(t, '}');
 }
 
+/* Which of two named computations `key` is. */
 static bool called_is(const ir_op *op, const char *key, const char *first, const char *second, uint32_t *slot) {
   if (strcmp(key, first) == 0)
     *slot = 0;
@@ -196,6 +214,7 @@ static bool put_called_names(base_text *t, const ir_op *op, const char *key) {
   return found;
 }
 
+/* `{%a, %b}`; false where there are none. */
 static bool put_control(base_text *t, const ir_op *op) {
   if (op->n_control_preds == 0) return false;
   base_putc(t, '{');
@@ -208,6 +227,7 @@ static bool put_control(base_text *t, const ir_op *op) {
   return true;
 }
 
+/* As HLO's text has it behind `key=`. */
 static bool put_attr(base_text *t, const ir_op *op, const char *key) {
   const ir_attr *a = find_attr_by_text(op, key);
   if (a) {
@@ -218,6 +238,7 @@ static bool put_attr(base_text *t, const ir_op *op, const char *key) {
   return put_called_names(t, op, key);
 }
 
+/* *text is NULL where op has no such attribute, which is no error. */
 int xlac_op_attr(xlac_module *m, xlac_op *op, const char *key, char **text, xlac_error *err) {
   base_text t;
   TRY(api_check_text(key, "the attribute's key", err));
@@ -233,6 +254,7 @@ int xlac_op_attr(xlac_module *m, xlac_op *op, const char *key, char **text, xlac
 
 /* --- constants --- */
 
+/* Text printed without large constants has {...} in their place. */
 static bool literal_is_whole(const ir_literal *l) {
   if (l->elided) return false;
   for (uint32_t i = 0; l->elements && i < l->type->n_elements; i++)
@@ -259,7 +281,8 @@ static int copy_literal(const ir_literal *l, xlac_value **out, xlac_error *err) 
   return status;
 }
 
-/* An element written once stands for all. */
+/* An element written once stands for all. `dense<0.0> : tensor<8x8xf32>`
+ * keeps a single element in the module. */
 static int copy_splat(const ir_type *t, const void *element, xlac_value **out, xlac_error *err) {
   xlac_value_info info;
   TRY(xlac_value_copy(out, t->dtype, t->rank, t->dims, NULL, err));
@@ -270,7 +293,8 @@ static int copy_splat(const ir_type *t, const void *element, xlac_value **out, x
   return 0;
 }
 
-/* In MLIR form the values are an attribute, dense<...>. */
+/* In MLIR form the values are an attribute, dense<...>. What is neither dense nor a resource with its
+ * bytes has no values here. */
 static int copy_dense(const ir_op *op, xlac_value **out, xlac_error *err) {
   const ir_mattr *value = ir_mattr_of(op, "value");
   const ir_literal *l = value && (value->kind == IR_M_DENSE || value->kind == IR_M_RESOURCE) ? value->v.literal : NULL;
@@ -280,6 +304,7 @@ static int copy_dense(const ir_op *op, xlac_value **out, xlac_error *err) {
   return value->splat ? copy_splat(value->type, l->data, out, err) : copy_literal(l, out, err);
 }
 
+/* HLO form has a literal, MLIR form an attribute. */
 static int constant_locked(const ir_op *op, xlac_value **out, xlac_error *err) {
   if (op->opcode != IR_OP_CONSTANT)
     return base_fail_at(err, XLAC_E_BAD_ARGUMENT, op->line, op->col, op->name->s, "%s is a %s, not a constant",
@@ -296,4 +321,40 @@ static int constant_locked(const ir_op *op, xlac_value **out, xlac_error *err) {
 int xlac_op_constant(xlac_module *m, xlac_op *op, xlac_value **out, xlac_error *err) {
   api_lock(m);
   return api_done(m, constant_locked(api_op(op), out, err));
+}
+
+/* --- Types: immutable, so no lock. --- */
+
+_Static_assert((int)XLAC_TYPE_TENSOR == IR_TYPE_TENSOR && (int)XLAC_TYPE_TUPLE == IR_TYPE_TUPLE &&
+                   (int)XLAC_TYPE_TOKEN == IR_TYPE_TOKEN && (int)XLAC_TYPE_OPAQUE == IR_TYPE_OPAQUE &&
+                   (int)XLAC_TYPE_BUFFER == IR_TYPE_BUFFER && (int)XLAC_TYPE_FUTURE == IR_TYPE_FUTURE &&
+                   (int)XLAC_TYPE_UNRANKED == IR_TYPE_UNRANKED && (int)XLAC_TYPE_ELEMENT == IR_TYPE_ELEMENT &&
+                   (int)XLAC_TYPE_FUNCTION == IR_TYPE_FUNCTION && (int)XLAC_TYPE_OTHER == IR_TYPE_OTHER,
+               "public and inner kinds are the same numbers");
+
+void xlac_type_get(const xlac_type *type, xlac_type_info *out) {
+  const ir_type *t = api_type(type);
+  bool tensor = t->kind == IR_TYPE_TENSOR;
+  *out = (xlac_type_info){.kind = t->kind,
+                          .dtype = tensor || t->kind == IR_TYPE_UNRANKED || t->kind == IR_TYPE_ELEMENT ? t->dtype : 0,
+                          .rank = tensor ? t->rank : 0,
+                          .dims = tensor ? t->dims : NULL,
+                          .dynamic = tensor ? t->dynamic : NULL,
+                          .n_elements = t->kind == IR_TYPE_BUFFER ? 1 : t->n_elements};
+}
+
+/* Of a tuple, or the type inside of a buffer; NULL past the end. */
+const xlac_type *xlac_type_element(const xlac_type *type, uint32_t index) {
+  const ir_type *t = api_type(type);
+  if (t->kind == IR_TYPE_BUFFER) return index == 0 ? api_type_out(t->inner) : NULL;
+  return index < t->n_elements ? api_type_out(t->elements[index]) : NULL;
+}
+
+/* The caller's, freed with xlac_free; NULL when out of memory. `layouts` adds {1,0}. */
+char *xlac_type_print(const xlac_type *type, bool layouts) {
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  ir_put_type(&t, api_type(type), layouts);
+  char *text = NULL;
+  return api_give_text(&t, &text, NULL, NULL) == 0 ? text : NULL;
 }

@@ -1,4 +1,8 @@
-/* Reading the option structs of callers that were built with another version of xlac.h. */
+/* Reading the option structs of callers that were built with another version of xlac.h.
+ *
+ * xlac.h's option structs begin with struct_size, which XLAC_OPTIONS fills: a caller built with an older
+ * header has a smaller struct, whose missing members are zero, the default of every member; one built with
+ * a newer header has members we don't know, which must be zero. */
 #include <stddef.h>
 #include <string.h>
 
@@ -29,8 +33,10 @@ static int options_bad_size(const char *name, uint32_t given, uint32_t size, xla
   return base_hint(err, status, "initialise it: %s options = {XLAC_OPTIONS(%s)}", name, name);
 }
 
+/* `own` is filled from the smaller of both sizes. Errors name the struct as the caller wrote it. */
 int api_options_convert(void *own, const void *given, uint32_t size, uint32_t align, const char *name,
                         xlac_error *err) {
+  assert(own && given && size >= OPTIONS_SMALLEST && size <= OPTIONS_LARGEST && size % align == 0);
   uint32_t theirs;
   memcpy(&theirs, given, sizeof theirs);
   if (theirs < OPTIONS_SMALLEST || theirs > OPTIONS_LARGEST || theirs % align)

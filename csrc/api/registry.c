@@ -1,6 +1,9 @@
-/* The registry of custom calls: public functions behind the interpreter's own signature. */
+/* The registry of custom calls: public functions behind the interpreter's own signature.
+ *
+ * A registry may serve many runs at once, but must not change while one uses it. */
 #include "api.h"
 
+/* One for each target that was added; a target added again leaves its old shim unused. */
 typedef struct registry_shim registry_shim;
 struct registry_shim {
   xlac_custom_call fn;
@@ -13,6 +16,7 @@ struct xlac_registry {
   registry_shim *shims; /* owned; the inner registry points to them */
 };
 
+/* Empty: built-in targets need no entry. */
 int xlac_registry_create(xlac_registry **out, xlac_error *err) {
   xlac_registry *r = base_malloc(base_alloc_libc, sizeof *r);
   if (r == NULL) return base_oom(err, "making a registry");
@@ -37,7 +41,9 @@ void xlac_registry_destroy(xlac_registry *r) {
   base_free(base_alloc_libc, r);
 }
 
-/* What the interpreter calls: `results` holds the leaves of the result, zeroed, for the implementation to fill. */
+/* What the interpreter calls: `results` holds the leaves of the result, zeroed, for the implementation to
+ * fill. Tokens among the leaves have no data: NULL. What the function writes into its error's message
+ * becomes part of ours; a message that is not terminated is cut. */
 static int call_shim(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
                      interp_value **results, xlac_error *err) {
   const registry_shim *shim = ctx;
@@ -56,6 +62,7 @@ static int call_shim(void *ctx, const ir_op *op, uint32_t n_operands, interp_val
                       cause.message[0] ? cause.message : "it gave no reason");
 }
 
+/* The shim is linked only when the inner registry has it. */
 int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn, void *ctx, xlac_error *err) {
   TRY(api_check_text(target, "the target", err));
   if (!fn) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the custom call %.100s has no function", target);
@@ -71,6 +78,7 @@ int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn,
   return 0;
 }
 
+/* struct_size and version as in xlac_ffi.h: older ones than ours are refused. */
 int xlac_registry_add_native(xlac_registry *r, const char *target, const struct xlac_ffi_target *native,
                              xlac_error *err) {
   TRY(api_check_text(target, "the target", err));
@@ -83,4 +91,32 @@ int xlac_registry_add_native(xlac_registry *r, const char *target, const struct 
 
 const interp_registry *api_registry(const xlac_registry *r) {
   return r ? r->inner : NULL;
+}
+
+/* --- Probes: public functions over the interpreter's own. --- */
+
+static interp_probes *probes_in(xlac_probes *p) {
+  return (interp_probes *)p;
+}
+
+int xlac_probes_create(xlac_probes **out, xlac_error *err) {
+  interp_probes *p = NULL;
+  TRY(interp_probes_create(&p, base_alloc_libc, err));
+  *out = (xlac_probes *)p;
+  return 0;
+}
+
+void xlac_probes_destroy(xlac_probes *p) {
+  interp_probes_destroy(probes_in(p));
+}
+
+uint32_t xlac_probes_count(xlac_probes *p) {
+  return interp_probes_count(probes_in(p));
+}
+
+int xlac_probes_get(xlac_probes *p, uint32_t i, const char **id, xlac_value **value, xlac_error *err) {
+  uint32_t n = interp_probes_count(probes_in(p));
+  if (i >= n) return base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no number %u among %u probed values", i, n);
+  *value = api_value_out(interp_retain(interp_probes_get(probes_in(p), i, id)));
+  return 0;
 }

@@ -1,4 +1,7 @@
-/* Running clustered graphs. */
+/* Running clustered graphs.
+ *
+ * Sessions of one graph share a lock, since all of them make strings and function bodies in the graph's
+ * memory. So steps of one session, and of its siblings, run one at a time. */
 #include "../tf/session/session.h"
 
 #include <stdlib.h>
@@ -16,6 +19,7 @@ struct xlac_step {
   tfs_step *inner;
 };
 
+/* Held for a whole step. */
 static void session_lock(xlac_session *s) {
   int failed = pthread_mutex_lock(s->lock);
   assert(failed == 0);
@@ -32,7 +36,9 @@ static void session_free(xlac_session *s) {
   free(s);
 }
 
+/* The clusters must outlive it. */
 int xlac_session_create(xlac_session **out, xlac_clusters *c, const xlac_session_options *given, xlac_error *err) {
+  assert(out && c);
   xlac_session_options options;
   TRY(api_read_session_options(&options, given, err));
   if ((unsigned)options.numerics > XLAC_NUMERICS_FAST)
@@ -77,6 +83,7 @@ uint32_t xlac_session_variable_count(xlac_session *s) {
   return n;
 }
 
+/* value may be NULL: the name only. A variable that was never set gives a NULL value, which is no error. */
 static int session_get_variable(const tfs_session *s, uint32_t number, const char **name, xlac_value **value,
                                 xlac_error *err) {
   if (number >= s->variables.n)
@@ -95,6 +102,8 @@ int xlac_session_variable(xlac_session *s, uint32_t number, const char **name, x
   return session_done(s, session_get_variable(s->inner, number, name, value, err));
 }
 
+/* Checked against the variable's type before anything changes. Begin and end of a call bracket the change
+ * as a step's, so that failing leaves the old value. */
 static int session_set_variable(tfs_session *s, const char *name, const interp_value *value, xlac_error *err) {
   tfs_object *v = NULL;
   if (value->kind != INTERP_ARRAY) return base_fail(err, XLAC_E_ARGUMENT_TYPE, "a variable's value is an array");
@@ -121,6 +130,7 @@ int xlac_session_set_variable(xlac_session *s, const char *name, const xlac_valu
 
 /* --- steps --- */
 
+/* Feeds and fetches by tensor name, "x:0", targets by node name; resolved and pruned once, here. */
 int xlac_step_create(xlac_step **out, xlac_session *s, uint32_t n_feeds, const char *const *feeds, uint32_t n_fetches,
                      const char *const *fetches, uint32_t n_targets, const char *const *targets, xlac_error *err) {
   TRY(api_check_texts(n_feeds, feeds, "feed", err));
@@ -147,6 +157,7 @@ void xlac_step_destroy(xlac_step *step) {
   free(step);
 }
 
+/* In the order of the arguments of a run; false past the end. */
 bool xlac_step_feed(const xlac_step *step, uint32_t index, const char **name, uint32_t *dtype) {
   const tfs_feed_info *f = tfs_step_feed(step->inner, index);
   if (!f) return false;
@@ -164,6 +175,7 @@ int xlac_step_run(xlac_step *step, const xlac_interpret_options *options, xlac_v
                                                   (interp_value **)(void *)results, err));
 }
 
+/* What was run, compiled and fallen back, as JSON. */
 int xlac_step_report(xlac_step *step, char **json, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);

@@ -1,7 +1,9 @@
 /* Values: arrays, tuples and tokens as the interpreter has them, made and read by callers. */
 #include "api.h"
 
+/* Zeros count as no bytes, also beside sizes whose product does not fit. */
 int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *dims, size_t *bytes, xlac_error *err) {
+  assert(bytes && (rank == 0 || dims));
   if (dtype == BASE_DTYPE_INVALID || dtype >= BASE_DTYPE_COUNT)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "element type number %u is unknown", dtype);
   if (rank > IR_MAX_RANK) return base_fail(err, XLAC_E_TOO_LARGE, "rank %u is over %d", rank, IR_MAX_RANK);
@@ -18,6 +20,7 @@ int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *dims, size_t *
   return 0;
 }
 
+/* The data must stay unchanged until release(ctx) is called, by whichever thread drops the last reference. */
 int xlac_value_lend(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
                     void (*release)(void *ctx), void *ctx, xlac_error *err) {
   size_t bytes;
@@ -35,6 +38,7 @@ static interp_ctx maker_context(xlac_error *err) {
   return (interp_ctx){.options = {.alloc = base_alloc_libc}, .err = err};
 }
 
+/* data may be NULL: zeros. */
 int xlac_value_copy(xlac_value **out, uint32_t dtype, uint32_t rank, const int64_t *dims, const void *data,
                     xlac_error *err) {
   size_t bytes;
@@ -48,7 +52,9 @@ int xlac_value_copy(xlac_value **out, uint32_t dtype, uint32_t rank, const int64
   return 0;
 }
 
+/* Takes new references to the elements. */
 int xlac_value_tuple(xlac_value **out, uint32_t n, xlac_value *const *elements, xlac_error *err) {
+  assert(out && (n == 0 || elements));
   interp_ctx ctx = maker_context(err);
   /* an element handle is the inner struct under another name, so the arrays of pointers are the same too */
   interp_value *v = interp_tuple(&ctx, n, (interp_value *const *)(const void *)elements);
@@ -65,6 +71,7 @@ int xlac_value_token(xlac_value **out, xlac_error *err) {
   return 0;
 }
 
+/* Pointers are the value's own, good as long as a reference is held. */
 void xlac_value_get(const xlac_value *value, xlac_value_info *out) {
   const interp_value *v = api_value(value);
   *out = (xlac_value_info){.kind = v->kind};
@@ -78,6 +85,7 @@ void xlac_value_get(const xlac_value *value, xlac_value_info *out) {
   out->data = v->data;
 }
 
+/* Borrowed from the tuple; NULL past the end and of what is no tuple. */
 xlac_value *xlac_value_element(const xlac_value *value, uint32_t index) {
   const interp_value *v = api_value(value);
   return v->kind == INTERP_TUPLE && index < v->n_elements ? api_value_out(v->elements[index]) : NULL;

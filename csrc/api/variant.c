@@ -1,4 +1,9 @@
-/* Plans of one program for arguments that lie otherwise, or whose memory is free: made at first sight, and kept. */
+/* Plans of one program for arguments that lie otherwise, or whose memory is free: made at first sight, and kept.
+ *
+ * A plan is made for dense arguments that stay the caller's. A call whose arguments have strides, or give
+ * memory away that no result takes, gets a plan of its own: the compiled module with slices in front of
+ * such parameters (plan_lay_out), planned again. At most VARIANT_MAX of them; further combinations, and
+ * those that can't be planned, are called with dense copies. */
 #include "variant.h"
 
 #include "../plan/plan.h"
@@ -15,6 +20,7 @@ typedef struct variant_plan {
   rt_executable *rt; /* NULL: it can't be made */
 } variant_plan;
 
+/* Only added to, so what was found stays good without the lock. */
 struct api_variants {
   pthread_mutex_t lock;
   uint32_t n;
@@ -42,8 +48,10 @@ void api_variants_free(api_variants *all) {
 
 /* --- what a call asks for --- */
 
-/* The parameter that is leaf `leaf` as a whole, or NULL. */
+/* The parameter that is leaf `leaf` as a whole, or NULL. Leaves inside of tuples are never laid out
+ * otherwise. */
 static ir_op *variant_parameter(const ir_module *m, uint32_t leaf) {
+  assert(m->entry);
   uint32_t at = 0;
   for (uint32_t i = 0; i < m->entry->n_params && at <= leaf; i++) {
     ir_op *p = m->entry->params[i];
@@ -65,13 +73,16 @@ static bool variant_steps(const ir_module *m, uint32_t leaf, const int64_t *stri
   return plan_is_strided(p->type, steps);
 }
 
+/* Donated, but taken by no result: its memory may serve as scratch. */
 static bool variant_is_spare(const plan_program *p, uint32_t leaf) {
   for (uint32_t i = 0; i < p->n_donations; i++)
     if (p->donations[i].argument == leaf) return p->donations[i].result == UINT32_MAX;
   return false;
 }
 
-/* packed[i] is set for arguments that must be copied. False when out of memory. */
+/* packed[i] is set for arguments that must be copied. False when out of memory. *plain: the executable's
+ * own plan serves. The key is a list like 0 2 1 64 1: leaf 0 dense, leaf 1 with strides 1 and 64, leaf 2
+ * given away. */
 static bool variant_key_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed, variant_key *key,
                            bool *plain) {
   const rt_executable *whole = api_executable_rt(exe);
@@ -113,6 +124,7 @@ static int variant_lay_out(const plan_program *p, ir_module *m, const variant_ke
   return 0;
 }
 
+/* Schedule and aliases are the old plan's; keeps and given say what still holds. */
 static int variant_module(const xlac_executable *exe, const variant_key *key, bool *given, plan_donation *keeps,
                           uint32_t *n_keeps, ir_module **out, xlac_error *err) {
   const rt_executable *whole = api_executable_rt(exe);
@@ -147,10 +159,12 @@ static int variant_make(const xlac_executable *exe, const variant_key *key, rt_e
 }
 
 static bool variant_same(const variant_key *a, const variant_key *b) {
+  assert(a && b);
   return a->n == b->n && memcmp(a->items, b->items, a->n * sizeof *a->items) == 0;
 }
 
-/* The plan for the key, which it takes; NULL where there is none. */
+/* The plan for the key, which it takes; NULL where there is none. Made under the lock: another thread that
+ * wants the same one waits for it. A failure is kept, too, so that it is not tried at every call. */
 static const rt_executable *variant_get(const xlac_executable *exe, variant_key *key) {
   api_variants *all = api_executable_variants(exe);
   const rt_executable *found = NULL;
@@ -170,6 +184,7 @@ static const rt_executable *variant_get(const xlac_executable *exe, variant_key 
   return found;
 }
 
+/* Never fails: the worst case is the executable's own plan, with copies. */
 const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed) {
   variant_key key = {NULL, 0, 0};
   const rt_executable *own = api_executable_rt(exe), *found = NULL;
@@ -185,6 +200,7 @@ const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argum
   return found ? found : own;
 }
 
+/* Bytes of leaf `leaf` that a run would use as scratch if it were given away; makes the plan for that. */
 int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf) {
   const plan_program *p = api_executable_plan(exe);
   variant_key key = {NULL, 0, 0};

@@ -5,6 +5,7 @@
 #include "../plan/plan.h"
 #include "../runtime/device.h"
 
+/* Thread-safe. Owned by its executable, freed before it. */
 typedef struct api_variants api_variants;
 
 XLAC_MUST_USE int api_variants_create(api_variants **out, xlac_error *err);

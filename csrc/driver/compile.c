@@ -1,4 +1,7 @@
-/* The compile line, straight down. */
+/* The compile line, straight down.
+ *
+ * compile.h has the stages. Ownership runs through all of it: the module is taken by each function in
+ * turn, also on failure, until an executable or the interpreter has it. */
 #include "compile.h"
 
 #include <time.h>
@@ -33,6 +36,7 @@ static int line_end(compile_line *x, driver_stage stage, ir_module *m) {
   return x->options->look ? x->options->look(x->options->ctx, stage, m, x->err) : 0;
 }
 
+/* Donors first: they name parameters as the caller knows them. */
 static int line_prepare(compile_line *x, ir_module *m) {
   const ir_verify_options lenient = {.xla_compat = true};
   if (x->options->edit) TRY(x->options->edit(x->options->ctx, m, x->err));
@@ -65,7 +69,9 @@ static int line_run_whole(compile_line *x, rt_build *b, ir_module *m, const char
   return status;
 }
 
+/* `why` is static text, and becomes the plan's `why`. */
 static int line_interpret(compile_line *x, rt_device_set *devices, ir_module *m, const char *why, rt_executable **out) {
+  assert(why);
   rt_device *interpreter = NULL;
   rt_build *b = NULL;
   int status = rt_device_set_open(devices, "interp", &interpreter, x->err);
@@ -129,6 +135,7 @@ static int line_finish(compile_line *x, ir_module *m, rt_executable **out) {
 
 int driver_finish(ir_module *translated, const driver_options *options, driver_times *times, rt_executable **out,
                   xlac_error *err) {
+  assert(translated && out);
   compile_line x = {.options = options, .times = times, .began = line_now(), .err = err};
   return line_finish(&x, translated, out);
 }

@@ -1,3 +1,4 @@
+/* A strided array becomes a nest for cpu/move, which knows blocks, transposes and threads. */
 #include "copy.h"
 
 #include "../cpu/move/move.h"
@@ -21,7 +22,9 @@ static bool copy_plan_bytes(cpu_move *m, base_arena *arena, const xlac_buffer_in
   return cpu_move_make(m, arena, 1, IR_MAX_RANK - at, dims + at, to + at, from + at);
 }
 
+/* `room` has three lists of IR_MAX_RANK numbers. False when out of memory. */
 static bool copy_plan(cpu_move *m, base_arena *arena, const xlac_buffer_info *b, int64_t *room) {
+  assert(b->rank <= IR_MAX_RANK);
   if (b->steps == NULL) return copy_plan_bytes(m, arena, b, room, room + IR_MAX_RANK, room + 2 * IR_MAX_RANK);
   int64_t step = 1;
   for (uint32_t d = b->rank; d-- > 0;) {

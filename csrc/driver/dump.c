@@ -1,3 +1,5 @@
+/* A dump is a compilation with a look at one stage: for stages before the plan the line is ended from
+ * `look` by a status of its own, for later ones the executable is printed. */
 #include "dump.h"
 
 #include "../plan/report.h"
@@ -25,6 +27,7 @@ static int dump_fused(base_text *out, const rt_executable *exe, xlac_error *err)
   return plan_explain_fusion(out, exe->plan, err);
 }
 
+/* `// main, step 3: %fusion.1`, then the kernel's text. */
 static void dump_kernel(base_text *out, const plan_program *p, uint32_t i) {
   const plan_step *s = &p->steps[i];
   base_putf(out, "// %s, step %u: %s\n", p->computation->name->s, (unsigned)i, s->op->name->s);

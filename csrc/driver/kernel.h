@@ -4,7 +4,8 @@
 
 #include "../kernel/kernel.h"
 
-/* On the host's memory. BAD_ARGUMENT: it would read or write outside of an array. `arena`: for what it becomes. */
+/* On the host's memory. BAD_ARGUMENT: it would read or write outside of an array. `arena`: for what it
+ * becomes. call->n_in is the kernel's number of inputs, which the caller has checked. */
 XLAC_MUST_USE int driver_run_kernel(const kernel *k, base_arena *arena, const xlac_kernel_call *call, xlac_error *err);
 
 #endif

@@ -61,8 +61,9 @@ int driver_translate(ir_module *m, ir_module **out, xlac_error *err) {
   return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
 }
 
-/* The passes know the types of HLO, all sizes known or bounded, in tuples too; quantised ones are StableHLO's. CHLO's
- * functions are ops like any that go element by element. */
+/* The passes know the types of HLO, all sizes known or bounded, in tuples too; quantised ones are
+ * StableHLO's. CHLO's functions are ops like any that go element by element. One op that the passes don't
+ * know leaves the whole program as it is: slower, but right. */
 static bool prepare_is_hlo(const ir_module *ir) {
   IR_FOR_COMPUTATIONS(c, ir)
   IR_FOR_OPS(op, c) {
@@ -74,6 +75,7 @@ static bool prepare_is_hlo(const ir_module *ir) {
 }
 
 int driver_run_passes(ir_module *m, const driver_options *options, xlac_error *err) {
+  assert(m->form == IR_FORM_HLO);
   const ir_verify_options lenient = {.xla_compat = true};
   const char *passes = options->passes ? options->passes : driver_passes[options->build.fast];
   if (!prepare_is_hlo(m)) return 0;

@@ -1,3 +1,7 @@
+/* Between an async start and its done the program may not depend on when the computation runs. To test
+ * that, a run may put it off: the start gives a tuple with a token where the result will be, and the
+ * computation runs before the step that it is due at, at the latest before its done. Entries of the
+ * present frame form a heap by step; those of callers lie before them and wait. */
 #include "async_order.h"
 
 typedef struct interp_pending {
@@ -6,7 +10,8 @@ typedef struct interp_pending {
   uint32_t at;
 } interp_pending;
 
-/* The end of the chain: NULL where nobody waits. */
+/* The end of the chain: NULL where nobody waits. Start, updates and done form a chain: each is the first
+ * user of the one before. */
 static const ir_op *async_order_done(const ir_op *op) {
   while (op && op->opcode != IR_OP_ASYNC_DONE) op = op->uses ? op->uses->user : NULL;
   return op;
@@ -20,6 +25,8 @@ static uint64_t async_order_draw(const interp_ctx *ctx) {
   return x ^ (x >> 31);
 }
 
+/* False: run it at the start. *at: the step before which it is due. With a hub (parallel runs) order among
+ * participants matters, so all are eager. */
 bool interp_async_waits(interp_ctx *ctx, const ir_op *start, uint32_t *at) {
   if (ctx->options.async_order == INTERP_ASYNC_EAGER || ctx->options.hub || !ctx->slot_of) return false;
   const ir_op *done = async_order_done(start);
@@ -49,10 +56,12 @@ static void async_order_swap(interp_pending *a, interp_pending *b) {
   *a = *b, *b = c;
 }
 
+/* Entry i was appended; swaps it with its parents until they are due no later. */
 static void async_order_up(interp_pending *heap, uint32_t i) {
   for (; i && heap[i].at < heap[(i - 1) / 2].at; i = (i - 1) / 2) async_order_swap(&heap[i], &heap[(i - 1) / 2]);
 }
 
+/* The first entry was replaced by the last one. */
 static void async_order_down(interp_pending *heap, uint32_t n) {
   for (uint32_t i = 0, child; (child = 2 * i + 1) < n; i = child) {
     if (child + 1 < n && heap[child + 1].at < heap[child].at) child++;
@@ -61,6 +70,7 @@ static void async_order_down(interp_pending *heap, uint32_t n) {
   }
 }
 
+/* Holds the tuple, whose inputs are its first element. */
 int interp_async_leave(interp_ctx *ctx, const ir_op *start, uint32_t at, interp_value *tuple) {
   assert(tuple->kind == INTERP_TUPLE && tuple->n_elements >= 2 && tuple->elements[1]->kind == INTERP_TOKEN);
   if (ctx->n_pending == ctx->pending_cap && !async_order_grow(ctx)) return base_oom(ctx->err, "an async op");
@@ -69,6 +79,8 @@ int interp_async_leave(interp_ctx *ctx, const ir_op *start, uint32_t at, interp_
   return 0;
 }
 
+/* The tuple is written in place though others hold it: they are the chain's updates and done, which read
+ * it later. */
 static int async_order_compute(interp_ctx *ctx, const interp_pending *p) {
   const ir_computation *wrapped = ir_async_wrapped(p->start);
   interp_value *inputs = p->tuple->elements[0], *result = NULL;
@@ -80,6 +92,7 @@ static int async_order_compute(interp_ctx *ctx, const interp_pending *p) {
   return 0;
 }
 
+/* Everything that is due at `step` or before, in order; UINT32_MAX: all. */
 int interp_async_run(interp_ctx *ctx, uint32_t step) {
   uint32_t outer = ctx->outer_pending;
   while (ctx->n_pending > outer && ctx->pending[outer].at <= step) {
@@ -93,6 +106,7 @@ int interp_async_run(interp_ctx *ctx, uint32_t step) {
   return 0;
 }
 
+/* After an error: what the frame has not run never will be. */
 void interp_async_drop(interp_ctx *ctx) {
   while (ctx->n_pending > ctx->outer_pending) interp_release(ctx->pending[--ctx->n_pending].tuple);
 }

@@ -1,5 +1,10 @@
 /* Runs computations: ops in the plan's order, every value released after its last use. Nothing recurses but calls, and
- * their depth is limited. */
+ * their depth is limited.
+ *
+ * A computation is run by its plan (plan.c): step i writes slot i, reads the slots of its operands, and
+ * releases the slots that nobody reads afterwards. An op that reads a value last may overwrite it: `dying`
+ * tells the evaluator which of its operands those are, and interp_reuse and interp_take are how it asks.
+ * That is what makes a while loop update its state in place instead of copying it at every iteration. */
 #include <stdio.h>
 
 #include "async_order.h"
@@ -12,6 +17,7 @@
 #define TICKS_PER_POLL (1u << 20) /* element operations: at most some 20 ms of work */
 #define TICKS_PER_OP 32           /* what an op takes beside its elements, in element operations */
 
+/* op may be NULL: an error of no op. Returns the negative code, for the evaluator to return. */
 int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *format, ...) {
   char text[sizeof ctx->err->message];
   va_list args;
@@ -22,6 +28,7 @@ int interp_fail(interp_ctx *ctx, const ir_op *op, base_code code, const char *fo
   return base_fail_at(ctx->err, code, op->line, op->col, op->name->s, "%s", text);
 }
 
+/* Only sums up until a poll is due, so inner loops may call it often. Nonzero: stop, the error is filled. */
 int interp_tick(interp_ctx *ctx, uint64_t work) {
   ctx->ticks += work;
   if (ctx->ticks < TICKS_PER_POLL) return 0;
@@ -30,6 +37,7 @@ int interp_tick(interp_ctx *ctx, uint64_t work) {
   return base_fail(ctx->err, XLAC_E_INTERRUPTED, "the run was interrupted");
 }
 
+/* Of operands beyond the first 64 nothing is known, so they are never reused. */
 interp_value *interp_reuse(interp_ctx *ctx, interp_value *const *operands, uint32_t k) {
   if (k >= 64 || !(ctx->dying >> k & 1) || !interp_is_unique(operands[k])) return NULL;
   return interp_retain(operands[k]);
@@ -56,7 +64,8 @@ int interp_place_error(interp_ctx *ctx, const ir_op *op, int status) {
   return status;
 }
 
-/* The element itself rather than another reference to it, out of a tuple that only this slot holds. */
+/* The element itself rather than another reference to it, out of a tuple that only this slot holds. NULL:
+ * the element must be shared as usual. */
 static interp_value *engine_move_element(const interp_step *s, interp_value *tuple) {
   if (!s->moves_element || !interp_is_unique(tuple)) return NULL;
   interp_value **place = &tuple->elements[ir_get_int(s->op, IR_ATTR_INDEX, 0)], *element = *place;
@@ -64,6 +73,7 @@ static interp_value *engine_move_element(const interp_step *s, interp_value *tup
   return element;
 }
 
+/* operands is scratch of the frame: nested calls have frames of their own. */
 static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slots, uint32_t own,
                        interp_value **operands) {
   const ir_op *op = s->op;
@@ -82,6 +92,7 @@ static int engine_step(interp_ctx *ctx, const interp_step *s, interp_value **slo
   return status ? interp_place_error(ctx, op, status) : 0;
 }
 
+/* Async computations that are due are run before the step; what is left at the end runs for its effects. */
 static int engine_steps(interp_ctx *ctx, const interp_plan *p, interp_value **slots, interp_value **operands) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const interp_step *s = &p->steps[i];
@@ -95,6 +106,8 @@ static int engine_steps(interp_ctx *ctx, const interp_plan *p, interp_value **sl
   return interp_async_run(ctx, UINT32_MAX);
 }
 
+/* One allocation for slots and operands. Whatever happens, all slots are released; the root's reference
+ * goes to *out. */
 static int engine_frame(interp_ctx *ctx, const interp_plan *p, interp_value **out) {
   size_t n = (size_t)p->n_steps + p->max_operands;
   interp_value **slots = base_malloc(ctx->options.alloc, n * sizeof *slots);
@@ -131,6 +144,7 @@ static int engine_call(interp_ctx *ctx, const ir_computation *c, uint32_t n_args
   return status;
 }
 
+/* The limit is on nesting, not on iterations: while calls its body again and again at one depth. */
 int interp_call_move(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, interp_value **args,
                      interp_value **out) {
   assert(n_args == c->n_params);
@@ -168,6 +182,7 @@ int interp_eval_parameter(interp_ctx *ctx, const ir_op *op, interp_value *const 
   return 0;
 }
 
+/* Without any effect in the module, every op whose result nobody reads is left out (plan.c). */
 static bool module_has_effects(const ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
@@ -178,6 +193,7 @@ static bool module_has_effects(const ir_module *m) {
   return false;
 }
 
+/* XLA's first state of rng-get-and-update-state. */
 void interp_seed(interp_ctx *ctx) {
   ctx->rng_state[0] = 0x7012395 + ctx->options.seed; /* seed 0: the state XLA starts from */
   ctx->rng_state[1] = 0;
@@ -199,6 +215,7 @@ int interp_begin(interp_ctx *ctx, const ir_module *m, const interp_options *opti
   return base_oom(err, "a run");
 }
 
+/* Values that the run gave out keep the heap's memory they lie in. */
 void interp_end(interp_ctx *ctx) {
   assert(ctx->n_pending == 0);
   base_free(ctx->options.alloc, ctx->pending);

@@ -1,3 +1,6 @@
+/* Blocks of nearly equal size come and go in loops: a block that is freed is kept, and given to the next
+ * request of the same rounded size. Values may outlive the run, and be released on any thread: the heap
+ * lives until its last block has come back. The lock is held for a few dozen instructions, so it spins. */
 #include "heap.h"
 
 #include <assert.h>
@@ -29,6 +32,7 @@ static void heap_unlock(interp_heap *h) {
   atomic_flag_clear_explicit(&h->lock, memory_order_release);
 }
 
+/* NULL when out of memory. */
 interp_heap *interp_heap_create(base_alloc under) {
   interp_heap *h = base_malloc(under, sizeof *h);
   if (!h) return NULL;
@@ -39,13 +43,15 @@ interp_heap *interp_heap_create(base_alloc under) {
   return h;
 }
 
-/* Steps of an eighth of a power of two: values of nearly one size share blocks, and little is wasted. */
+/* Steps of an eighth of a power of two: values of nearly one size share blocks, and little is wasted. 1000
+ * becomes 1024, 1100 becomes 1152. */
 static size_t heap_round(size_t size) {
   size_t step = (size_t)1 << (60 - __builtin_clzll((unsigned long long)size));
   return (size + step - 1) & ~(step - 1);
 }
 
-/* The latest free block of just this size (it may still be in cache), or NULL. */
+/* The latest free block of just this size (it may still be in cache), or NULL. At most KEEP_BLOCKS to look
+ * at. */
 static heap_head *heap_take_free(interp_heap *h, size_t size) {
   for (uint32_t i = h->n_free; i-- > 0;) {
     heap_head *b = h->free[i];
@@ -58,11 +64,13 @@ static heap_head *heap_take_free(interp_heap *h, size_t size) {
   return NULL;
 }
 
+/* Under the lock. */
 static void heap_drop_free(interp_heap *h) {
   while (h->n_free > 0) base_free(h->under, h->free[--h->n_free]);
   h->free_bytes = 0;
 }
 
+/* NULL when out of memory, also after all kept blocks have been given back. */
 static void *heap_get(interp_heap *h, size_t size) {
   if (size > PTRDIFF_MAX / 2) return NULL;
   size = heap_round(size + sizeof(heap_head));
@@ -89,6 +97,7 @@ static void heap_leave(interp_heap *h) {
   if (last) base_free(h->under, h);
 }
 
+/* The heap itself goes with the last block, once it is closed. */
 static void heap_put(interp_heap *h, void *p) {
   heap_head *b = (heap_head *)p - 1;
   heap_lock(h);
@@ -107,6 +116,7 @@ static void heap_put(interp_heap *h, void *p) {
   heap_leave(h);
 }
 
+/* The run is over: nothing is kept any more. */
 void interp_heap_close(interp_heap *h) {
   if (!h) return;
   heap_lock(h);
@@ -115,6 +125,7 @@ void interp_heap_close(interp_heap *h) {
   heap_leave(h);
 }
 
+/* The allocator's one function: size 0 frees, p NULL allocates, both grow or shrink by copying. */
 static void *heap_call(void *ctx, void *p, size_t size) {
   interp_heap *h = ctx;
   if (size == 0) {

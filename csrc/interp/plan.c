@@ -1,3 +1,5 @@
+/* Plans are made at a computation's first call in a run and kept in the run's arena. Ops that neither the
+ * root nor an effect needs are not in them. */
 #include "plan.h"
 
 #include "quant.h"
@@ -36,7 +38,9 @@ static uint32_t plan_keep_live(interp_ctx *ctx, const ir_computation *c, const i
   return kept;
 }
 
+/* Slots instead of pointers: a value's slot is its step's number. */
 static bool plan_set_operands(interp_ctx *ctx, interp_plan *p, interp_step *s) {
+  assert(s->op && s >= p->steps);
   uint32_t n = s->op->n_operands;
   uint32_t *slots = BASE_ARRAY(&ctx->arena, uint32_t, n);
   if (!slots) return false;
@@ -84,6 +88,7 @@ static bool plan_element_moves(const interp_ctx *ctx, const interp_plan *p, cons
   return true;
 }
 
+/* HLO form only: one result per computation, its root. */
 static interp_plan *plan_of_computation(interp_ctx *ctx, const ir_computation *c) {
   uint32_t n;
   assert(c->n_results == 1 && c->results[0].index == 0);
@@ -108,6 +113,7 @@ static interp_plan *plan_of_computation(interp_ctx *ctx, const ir_computation *c
 }
 
 const interp_plan *interp_plan_of(interp_ctx *ctx, const ir_computation *c) {
+  assert(c->id < c->module->n_computation_ids);
   if (ctx->plans[c->id]) return ctx->plans[c->id];
   interp_plan *p = plan_of_computation(ctx, c);
   if (!p) {

@@ -1,4 +1,7 @@
-/* interpreter.probe: passes its operand on, and keeps it for whoever asked for the run. */
+/* interpreter.probe: passes its operand on, and keeps it for whoever asked for the run.
+ *
+ * A registry of what probes saw, in the order of time, by probe id; shared by all participants of a
+ * parallel run, so it has a lock. Values are copies that share memory with nothing. */
 #include "probe.h"
 
 #include <pthread.h>
@@ -47,6 +50,7 @@ uint32_t interp_probes_count(interp_probes *p) {
   return n;
 }
 
+/* Borrowed: records are never removed before the registry goes. */
 interp_value *interp_probes_get(interp_probes *p, uint32_t i, const char **id) {
   pthread_mutex_lock(&p->lock);
   assert(i < p->records.n);
@@ -56,6 +60,7 @@ interp_value *interp_probes_get(interp_probes *p, uint32_t i, const char **id) {
   return found.value;
 }
 
+/* Takes v, also on failure. */
 int interp_probes_add(interp_probes *p, const base_istr *id, interp_value *v, xlac_error *err) {
   probe_record record = {base_malloc(p->alloc, id->n + 1u), v};
   bool ok = record.id != NULL;
@@ -72,6 +77,7 @@ int interp_probes_add(interp_probes *p, const base_istr *id, interp_value *v, xl
   return base_oom(err, "what a probe saw");
 }
 
+/* What the probe `id` saw at its `iteration`-th time, from 0; NULL where there is none. Borrowed. */
 interp_value *interp_probes_find(interp_probes *p, const base_istr *id, uint64_t iteration) {
   interp_value *found = NULL;
   uint64_t seen = 0;
@@ -82,6 +88,7 @@ interp_value *interp_probes_find(interp_probes *p, const base_istr *id, uint64_t
   return found;
 }
 
+/* StableHLO's interpreter.probe writes the value to a file; here the caller of the run reads it. */
 int interp_probe(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const ir_mattr *id = ir_mattr_of(op, "probe_id");
   if (op->n_operands != 1 || !id || id->kind != IR_M_STRING)

@@ -1,4 +1,9 @@
-/* Arithmetic is that of StableHLO's reference: in f32 (f64 where that is the expressed type), scales rounded to it. */
+/* Arithmetic is that of StableHLO's reference: in f32 (f64 where that is the expressed type), scales rounded to it.
+ *
+ * Quantised values are stored as integers q of a real number (q - zero_point) * scale, with one scale for
+ * all elements, one for each index of an axis, or one for each block. Most ops on them run as on real
+ * numbers: operands are dequantised, the op's twin is evaluated in the expressed type, and the result is
+ * quantised. Only moving ops keep the integers. */
 #include "quant.h"
 
 #include "blocks.h"
@@ -13,6 +18,7 @@ typedef struct quant_lookup {
   int64_t run;           /* elements in a row with the same scale at the innermost, at least 1 */
 } quant_lookup;
 
+/* axis -1: one scale; >= 0: that dimension has its own; -2: blocks. */
 static int quant_lookup_make(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v,
                              quant_lookup *l) {
   memset(l, 0, sizeof *l);
@@ -57,6 +63,7 @@ static uint32_t quant_at(const quant_lookup *l, int64_t i) {
   return (uint32_t)at;
 }
 
+/* Of stored integers: as the type says, or all that the storage type has. s8: -128 to 127. */
 static void quant_range(const ir_quant *q, double *low, double *high) {
   const base_dtype_info *t = base_dtype_of((base_dtype)q->storage);
   bool is_signed = t->kind == BASE_KIND_SINT;
@@ -64,6 +71,7 @@ static void quant_range(const ir_quant *q, double *low, double *high) {
   *high = q->has_range ? (double)q->storage_max : (double)(((uint64_t)1 << (t->bits - is_signed)) - 1);
 }
 
+/* Whether the arithmetic is that of f64. */
 static bool quant_wide(const ir_quant *q) {
   return q->expressed == XLAC_F64;
 }
@@ -85,6 +93,7 @@ static int64_t quant_run_end(const quant_lookup *l, int64_t i, int64_t end) {
   return interp_min(end, (i / l->run + 1) * l->run);
 }
 
+/* Elements [begin, end), run by run of one scale. */
 static void dequantise_block(void *ctx, int64_t begin, int64_t end) {
   const quant_job *j = ctx;
   const ir_quant *q = j->from_quant;
@@ -104,6 +113,7 @@ static void dequantise_block(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* Real numbers in the expressed type. */
 static int dequantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const interp_value *v, interp_value **out) {
   quant_job j = {.from_quant = q, .in = v};
   TRY(quant_lookup_make(ctx, op, q, v, &j.from));
@@ -114,11 +124,13 @@ static int dequantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, const
   return interp_finish(ctx, (base_dtype)q->expressed, r, out);
 }
 
+/* Clamps, then rounds to nearest even; NaN becomes 0. */
 static void quant_store(base_dtype t, void *to, double v, double low, double high) {
   v = v < low ? low : v > high ? high : v;
   base_store_i64(t, to, v != v ? 0 : v >= 0x1p63 ? INT64_MAX : (int64_t)__builtin_rint(v));
 }
 
+/* real / scale + zero_point. */
 static void quantise_block(void *ctx, int64_t begin, int64_t end) {
   const quant_job *j = ctx;
   const ir_quant *q = j->to_quant;
@@ -150,6 +162,7 @@ static int quantise(interp_ctx *ctx, const ir_op *op, const ir_quant *q, interp_
   return interp_deliver(status, r, out);
 }
 
+/* stored * (from.scale / to.scale) + (to.zero - from.zero * ratio), in f32. */
 static void requantise_block(void *ctx, int64_t begin, int64_t end) {
   const quant_job *q = ctx;
   base_dtype from = (base_dtype)q->in->dtype, to = (base_dtype)q->out->dtype;
@@ -179,6 +192,7 @@ static int requantise(interp_ctx *ctx, const ir_op *op, const ir_quant *from, co
   return interp_deliver(interp_in_heavy_blocks(ctx, v->count, QUANT_WORK, requantise_block, &j), r, out);
 }
 
+/* From a real type, or from another quantised one. */
 int interp_eval_uniform_quantize(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const ir_quant *from = ir_operand_type(op, 0)->quant, *to = op->type->quant;
   if (!to) return interp_fail(ctx, op, XLAC_E_EVAL, "the result is not quantised");
@@ -232,6 +246,7 @@ static bool quant_result(const ir_type *t, bool *any) {
   return true;
 }
 
+/* Whether op has a quantised operand or result, and computes with its elements. */
 bool interp_quant_applies(const ir_op *op) {
   bool any = false;
   if (!quant_computes(op->opcode) || !quant_result(op->type, &any)) return false;
@@ -276,6 +291,7 @@ static int quant_compute(interp_ctx *ctx, const ir_op *op, interp_value **real, 
   return status;
 }
 
+/* What the engine calls instead of the op's evaluator where plan.c found interp_quant_applies. */
 int interp_eval_quantised(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value **real = INTERP_SCRATCH(ctx, interp_value *, (int64_t)op->n_operands + 1);
   int status = 0;

@@ -39,6 +39,7 @@ static int run_bad_type(const ir_op *param, const ir_type *t, const interp_value
                    name);
 }
 
+/* Types exactly, sizes up to a dynamic dimension's bound. */
 static int run_check_array(const ir_op *param, const ir_type *t, const interp_value *arg, xlac_error *err) {
   if (arg->dtype != t->dtype) return run_bad_type(param, t, arg, err);
   return interp_dims_fit(t, arg) ? 0 : run_bad_array(param, t, arg, XLAC_E_ARGUMENT_SHAPE, err);
@@ -61,6 +62,7 @@ static int run_check_arg(const ir_op *param, const ir_type *t, const interp_valu
   return 0;
 }
 
+/* "expected 2 arguments (x, y), found 3". */
 static int run_bad_count(const ir_computation *entry, uint32_t n_args, xlac_error *err) {
   char names[300] = "none";
   size_t at = 0;
@@ -90,6 +92,7 @@ typedef struct cleaning {
   uint8_t dirt; /* bits that are not as they should be */
 } cleaning;
 
+/* ORs what differs, so that the loop has no branch. */
 static void look_for_dirt(void *ctx, int64_t begin, int64_t end) {
   cleaning *c = ctx;
   uint8_t dirt = 0;
@@ -102,6 +105,7 @@ static void clean_bytes(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) c->data[i] = clean_byte(c->type, c->data[i]);
 }
 
+/* Misaligned memory counts as unclean. Wider types have no bits that mean nothing. */
 static int is_clean(interp_ctx *ctx, const interp_value *v, bool *clean) {
   const base_dtype_info *t = base_dtype_of((base_dtype)v->dtype);
   cleaning c = {.type = t, .data = v->data};
@@ -118,6 +122,7 @@ static int clean_copy(interp_ctx *ctx, interp_value *copy, const interp_value *v
   return c.type->bits < 8 ? interp_in_blocks(ctx, v->count, clean_bytes, &c) : 0;
 }
 
+/* NULL: out of memory or interrupted, with the error filled. */
 static interp_value *clean_array(interp_ctx *ctx, interp_value *v) {
   bool clean = false;
   if (is_clean(ctx, v, &clean) != 0) return NULL;
@@ -161,6 +166,8 @@ interp_value *interp_own(interp_ctx *ctx, interp_value *v) {
   return v;
 }
 
+/* The clean arguments are this function's references: what the entry uses last it may overwrite, unless
+ * the caller holds it, too. */
 static int run_entry(interp_ctx *ctx, const ir_computation *entry, interp_value *const *args, interp_value **out) {
   uint32_t n = entry->n_params;
   int status = 0;
@@ -185,6 +192,7 @@ int interp_run_in(interp_ctx *ctx, const ir_computation *c, uint32_t n_args, int
   return run_entry(ctx, c, args, out);
 }
 
+/* Verifying costs nothing where the module has not changed since it was verified. */
 int interp_run(ir_module *m, const interp_options *options, uint32_t n_args, interp_value *const *args,
                interp_value **out, xlac_error *err) {
   assert(m->entry);

@@ -1,3 +1,5 @@
+/* Dynamic programs agree about sizes only at run time. These checks make the errors that the verifier
+ * could not: each says operand, dimension and both sizes. */
 #include "sizes.h"
 
 #include <stdio.h>
@@ -6,6 +8,7 @@ bool interp_same_dims(const interp_value *a, const interp_value *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
 }
 
+/* Dynamic dimensions may be smaller than their bound; unbounded ones are any. */
 bool interp_dims_fit(const ir_type *t, const interp_value *v) {
   assert(ir_is_tensor(t) && v->kind == INTERP_ARRAY);
   bool fits = v->rank == t->rank;
@@ -33,6 +36,7 @@ int interp_need_same_dims(interp_ctx *ctx, const ir_op *op, interp_value *const 
                      sizes_text(operands[k], own, sizeof own), with, sizes_text(operands[with], other, sizeof other));
 }
 
+/* Operands first to first + n - 1 all have the dimensions of the first. */
 int interp_need_one_size(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t first, uint32_t n) {
   for (uint32_t i = 1; i < n; i++) TRY(interp_need_same_dims(ctx, op, operands, first + i, first));
   return 0;
@@ -58,6 +62,7 @@ int interp_need_size(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
                      (long long)own, why, (long long)size);
 }
 
+/* Tuples leaf by leaf. */
 static int sizes_check(interp_ctx *ctx, const ir_op *op, const ir_type *t, const interp_value *v) {
   if (ir_is_tuple(t) && v->kind == INTERP_TUPLE) {
     assert(t->n_elements == v->n_elements);
@@ -71,6 +76,8 @@ static int sizes_check(interp_ctx *ctx, const ir_op *op, const ir_type *t, const
                      ir_type_text(t, said, sizeof said));
 }
 
+/* Run after every op: an evaluator that gave another shape than its type would otherwise break a later
+ * one. */
 int interp_check_result(interp_ctx *ctx, const ir_op *op, const interp_value *v) {
   return sizes_check(ctx, op, op->type, v);
 }

@@ -1,4 +1,7 @@
-/* The table of evaluators, from the EVAL column of ops.def. */
+/* The table of evaluators, from the EVAL column of ops.def.
+ *
+ * A row with EVAL(add) declares interp_eval_add and puts it at IR_OP_ADD; that it exists the linker
+ * checks, so no op can have an evaluator by name only. */
 #include "interp.h"
 
 /* Part builds (single folders under test) leave some evaluators out: their entries are then NULL. */

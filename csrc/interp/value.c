@@ -1,5 +1,8 @@
 /* Values of the interpreter: reference-counted arrays, tuples and tokens, each one allocation with its data behind it.
- */
+ *
+ * Kinds of data: own (behind the struct, aligned to 64), lent (somebody else's: an argument, a literal,
+ * foreign memory with a release function), and a view (lent by a base value, to which it holds a
+ * reference). Only own data that one reference holds may be written in place. */
 #include "blocks.h"
 #include "heap.h"
 
@@ -12,7 +15,8 @@ static interp_value *value_oom(interp_ctx *ctx) {
   return NULL;
 }
 
-/* A value with `extra` bytes behind its struct and dims, 64-aligned when `aligned`. NULL when out of memory. */
+/* A value with `extra` bytes behind its struct and dims, 64-aligned when `aligned`. NULL when out of
+ * memory. dims lie between struct and data. */
 static interp_value *value_new(base_alloc alloc, interp_kind kind, uint32_t rank, size_t extra, void **data) {
   size_t head = sizeof(interp_value) + rank * sizeof(int64_t), size;
   if (!base_add(head + DATA_ALIGN, extra, &size)) return NULL;
@@ -29,7 +33,8 @@ static interp_value *value_new(base_alloc alloc, interp_kind kind, uint32_t rank
   return v;
 }
 
-/* Element count of dims in *count and their bytes in *bytes; false on overflow. */
+/* Element count of dims in *count and their bytes in *bytes; false on overflow. An empty array has 0
+ * elements, also where the product of its other sizes does not fit. */
 static bool array_size(base_dtype dtype, uint32_t rank, const int64_t *dims, int64_t *count, size_t *bytes) {
   bool fits = true, empty = false;
   *count = 1;
@@ -42,6 +47,8 @@ static bool array_size(base_dtype dtype, uint32_t rank, const int64_t *dims, int
   return (fits || empty) && base_mul((size_t)*count, base_dtype_bytes(dtype), bytes) && *bytes <= PTRDIFF_MAX;
 }
 
+/* own: with room for its data; else data points to that room's place, which is empty, until the caller
+ * sets it. */
 static interp_value *array_new(base_alloc alloc, base_dtype dtype, uint32_t rank, const int64_t *dims, bool own) {
   int64_t count;
   size_t bytes;
@@ -57,6 +64,7 @@ static interp_value *array_new(base_alloc alloc, base_dtype dtype, uint32_t rank
   return v;
 }
 
+/* Arrays of INTERP_HEAP_MIN bytes and more come from the run's heap, which keeps blocks for the next. */
 static base_alloc array_alloc(const interp_ctx *ctx, base_dtype dtype, uint32_t rank, const int64_t *dims) {
   int64_t count;
   size_t bytes;
@@ -69,6 +77,7 @@ interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, con
   return v ? v : value_oom(ctx);
 }
 
+/* An op whose type leaves a size open must compute it itself. */
 interp_value *interp_array_for(interp_ctx *ctx, const ir_op *op) {
   assert(ir_is_tensor(op->type));
   for (uint32_t d = 0; d < op->type->rank; d++) {
@@ -96,8 +105,10 @@ interp_value *interp_token(interp_ctx *ctx) {
   return v ? v : value_oom(ctx);
 }
 
+/* NULL when out of memory; then release has not been called and the memory stays the caller's. */
 interp_value *interp_lend(base_alloc alloc, base_dtype dtype, uint32_t rank, const int64_t *dims, void *data,
                           void (*release)(void *), void *release_ctx) {
+  assert(dtype < BASE_DTYPE_COUNT);
   interp_value *v = array_new(alloc, dtype, rank, dims, false);
   if (!v) return NULL;
   if (data) v->data = data;
@@ -107,6 +118,7 @@ interp_value *interp_lend(base_alloc alloc, base_dtype dtype, uint32_t rank, con
   return v;
 }
 
+/* n_elements counts what is there, so that releasing it midway is right. */
 static interp_value *literal_tuple(interp_ctx *ctx, const ir_literal *l) {
   uint32_t n = l->type->n_elements;
   void *data;
@@ -134,6 +146,7 @@ interp_value *interp_from_literal(interp_ctx *ctx, const ir_literal *l) {
   return v ? v : value_oom(ctx);
 }
 
+/* The last reference: elements first, then the owner's release, then the base. Depth is that of tuples. */
 void interp_release(interp_value *v) {
   if (!v || atomic_fetch_sub_explicit(&v->refs, 1, memory_order_release) != 1) return;
   atomic_thread_fence(memory_order_acquire);
@@ -143,12 +156,15 @@ void interp_release(interp_value *v) {
   base_free(v->alloc, v);
 }
 
+/* A view counts as unique where the base is held by it alone: then nobody else can see the bytes. */
 bool interp_is_unique(const interp_value *v) {
   if (atomic_load_explicit(&v->refs, memory_order_acquire) != 1) return false;
   const interp_value *owner = v->base ? v->base : v;
   return !owner->lent && (owner == v || atomic_load_explicit(&owner->refs, memory_order_acquire) == 1);
 }
 
+/* A tuple is copied one level deep: its elements are shared. NULL: out of memory or interrupted, v is
+ * gone. */
 interp_value *interp_make_unique(interp_ctx *ctx, interp_value *v) {
   if (v->kind == INTERP_TOKEN || interp_is_unique(v)) return v;
   interp_value *copy = v->kind == INTERP_TUPLE ? interp_tuple(ctx, v->n_elements, v->elements)
@@ -160,6 +176,8 @@ interp_value *interp_make_unique(interp_ctx *ctx, interp_value *v) {
   return NULL;
 }
 
+/* Views of views hold the first base, so chains do not grow. Other element types are fine where sizes
+ * agree (bitcast-convert). */
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims) {
   assert(v->kind == INTERP_ARRAY);
   interp_value *view = array_new(ctx->options.alloc, dtype, rank, dims, false);
@@ -171,6 +189,7 @@ interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, ui
   return view;
 }
 
+/* Sizes of 0 count as 1, so that strides stay meaningful. */
 void interp_strides(uint32_t rank, const int64_t *dims, int64_t *strides) {
   int64_t stride = 1;
   for (uint32_t i = rank; i-- > 0;) {

@@ -1,3 +1,6 @@
+/* How many CPUs are really there: the affinity mask says which ones the scheduler may use (taskset,
+ * cpusets), cgroup quotas how much time of them (docker run --cpus=1.5). A quota of 1.5 CPUs counts as 2
+ * threads. */
 #include "cpus.h"
 
 #include <assert.h>
@@ -24,12 +27,14 @@ static bool read_line(const char *path, char line[LINE_ROOM]) {
   return ok;
 }
 
+/* Names are short words of this file. */
 static bool read_line_in(const char *folder, const char *name, char line[LINE_ROOM]) {
   char path[PATH_ROOM + 32];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   return read_line(path, line);
 }
 
+/* Rounded up; no quota, or nonsense: UINT32_MAX. */
 static uint32_t quota_cpus(long long quota, long long period) {
   if (quota <= 0 || period <= 0) return UINT32_MAX;
   long long cpus = (quota - 1) / period + 1;
@@ -65,13 +70,15 @@ static uint32_t hierarchy_cpus(const char *mount, const char *controller, const 
   }
 }
 
+/* In "cpu,cpuacct" yes, in "cpuset" no. */
 static bool lists_cpu(const char *controllers) {
   for (const char *p = controllers; *p; p += strcspn(p, ","), p += *p == ',')
     if (strncmp(p, "cpu", 3) == 0 && (p[3] == ',' || p[3] == 0)) return true;
   return false;
 }
 
-/* A line is "id:controllers:group"; v2's has no controllers. */
+/* A line is "id:controllers:group"; v2's has no controllers. v1 mounts cpu and cpuacct together
+ * ("/cpu,cpuacct") or by a link ("/cpu"): the smaller answer of both counts. */
 static uint32_t line_cpus(char *line, const char *mount) {
   char *controllers = strchr(line, ':');
   char *group = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -90,6 +97,7 @@ static uint32_t line_cpus(char *line, const char *mount) {
   return joint < single ? joint : single;
 }
 
+/* A process has one line per hierarchy. */
 uint32_t base_cgroup_cpus(const char *membership, const char *mount) {
   assert(membership && mount);
   FILE *f = fopen(membership, "re");
@@ -104,6 +112,7 @@ uint32_t base_cgroup_cpus(const char *membership, const char *mount) {
   return least;
 }
 
+/* Those that the machine has, whoever may use them. */
 static uint32_t online_cpus(void) {
   long n = sysconf(_SC_NPROCESSORS_ONLN);
   return n > 0 ? (uint32_t)n : 1;

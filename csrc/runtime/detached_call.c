@@ -5,6 +5,7 @@
  * had locked stays locked. For that, the place and what it knows of the threads stay for good (some hundred bytes). */
 #include "detached_call.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,7 +34,9 @@ typedef struct aside_item {
   bool over;
 } aside_item;
 
+/* Under the lock, which it gives back. */
 static void aside_leave_place(aside_place *p) {
+  assert(p->holders > 0);
   bool last = --p->holders == 0;
   pthread_mutex_unlock(&p->lock);
   if (!last) return;
@@ -56,6 +59,7 @@ static void aside_cancelled(void *arg) {
   pthread_mutex_unlock(&item->place->lock);
 }
 
+/* Cancellable within `run` only: everywhere else the thread holds locks of ours. */
 static void aside_call(aside_item *item) {
   int before;
   pthread_cleanup_push(aside_cancelled, item);
@@ -66,6 +70,8 @@ static void aside_call(aside_item *item) {
   pthread_cleanup_pop(0);
 }
 
+/* The library is kept loaded by a reference of the thread's own: its code may still run when everybody
+ * else has closed it. */
 static void *aside_main(void *arg) {
   aside_item *item = arg;
   aside_place *p = item->place;
@@ -82,6 +88,7 @@ static void *aside_main(void *arg) {
   return NULL;
 }
 
+/* Detached: nobody may be there to join it. */
 static bool aside_thread(aside_item *item) {
   pthread_attr_t attr;
   sigset_t all, before;
@@ -130,6 +137,7 @@ static int aside_wait_change(aside_place *p) {
   return pthread_cond_timedwait(&p->change, &p->lock, &until);
 }
 
+/* -1: none is. */
 static int aside_find_over(aside_item *const *items, uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
     if (items[i]->over) return (int)i;
@@ -177,6 +185,7 @@ static void aside_abandon(aside_place *p, aside_item **items, uint32_t n) {
   pthread_mutex_unlock(&p->lock);
 }
 
+/* Up to `most` at a time, in order; items end in whatever order. Gives the number of items that are done. */
 static uint64_t aside_items(const cpu_aside *a, aside_place *p, bool *left) {
   aside_item *items[ASIDE_MOST];
   uint32_t n = 0, most = a->threads < 1 ? 1 : a->threads > ASIDE_MOST ? ASIDE_MOST : a->threads;

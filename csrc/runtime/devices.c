@@ -1,3 +1,5 @@
+/* Names are "kind" or "kind:number". A set opens a context at its first mention and keeps it until the set
+ * goes; nothing is closed before, so pointers to contexts need no lock. */
 #include "devices.h"
 
 #include <stdio.h>
@@ -19,6 +21,7 @@ struct rt_device_set {
   rt_host *home;
 };
 
+/* Lists the kinds that there are, as many as fit. */
 static int devices_unknown(const rt_device_set *set, const char *name, xlac_error *err) {
   char known[200] = "";
   size_t n = 0;
@@ -40,6 +43,7 @@ static bool devices_read_ordinal(const char *s, uint32_t *out) {
   return n > 0 && n <= 3 && *out < DEVICES_MOST;
 }
 
+/* Kinds are matched whole: "cp" is none. */
 static int devices_read_name(const rt_device_set *set, const char *name, const rt_device_kind **kind, uint32_t *ordinal,
                              xlac_error *err) {
   const char *colon = strchr(name, ':');
@@ -146,6 +150,7 @@ static base_recycler *devices_memory(const devices_entry *e) {
   return rt_host_memory(rt_host_of(e->device));
 }
 
+/* `keep` bytes for each device, not for all together. */
 uint64_t rt_device_set_trim(rt_device_set *set, uint64_t keep) {
   uint64_t freed = 0;
   for (const devices_entry *e = atomic_load(&set->last); e; e = e->next)

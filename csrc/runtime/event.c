@@ -1,3 +1,6 @@
+/* The state is an atomic word, so that polling takes no lock; the lock guards the list of waiters and the
+ * way from pending to set. Release and acquire on the word order what the work wrote before what a waiter
+ * reads. */
 #include "event.h"
 
 #include <pthread.h>
@@ -44,6 +47,7 @@ rt_event *rt_event_retain(rt_event *e) {
   return e;
 }
 
+/* The list has been taken off the event, or nobody else holds the event. */
 static void event_free_waiters(rt_event *e, event_waiter *first) {
   for (event_waiter *w = first, *next; w; w = next) {
     next = w->next;
@@ -112,7 +116,9 @@ int rt_event_wait(rt_event *e, bool (*interrupted)(void *ctx), void *ctx, xlac_e
   return -e->why.code;
 }
 
+/* The waiter is made before the lock is taken: allocation may be the caller's, and slow. */
 int rt_event_on_ready(rt_event *e, rt_event_fn *fn, void *ctx, xlac_error *err) {
+  assert(fn);
   event_waiter *w = base_malloc(e->alloc, sizeof *w);
   if (!w) return base_oom(err, "a callback of an event");
   *w = (event_waiter){.fn = fn, .ctx = ctx};

@@ -1,3 +1,6 @@
+/* A host has what computing on the CPU shares: memory that is used again, pools of threads by size, lanes
+ * by name and size, and the number of CPUs. Pools and lanes are made at first use and live as long as the
+ * host. */
 #include "host.h"
 
 #include <stdatomic.h>
@@ -45,6 +48,7 @@ rt_host *rt_host_retain(rt_host *h) {
   return h;
 }
 
+/* Nobody runs on them any more: runs hold references to the host. */
 static void host_free_lanes(rt_host *h) {
   host_lane *l = atomic_load(&h->lanes);
   while (l) {
@@ -74,6 +78,7 @@ base_recycler *rt_host_memory(rt_host *h) {
   return h->memory;
 }
 
+/* The first of that size; a second one that a race has made stays unused. */
 static base_pool *host_find(const rt_host *h, uint32_t size) {
   for (host_pool *p = atomic_load(&h->pools); p; p = p->next)
     if (base_pool_size(p->pool) == size) return p->pool;
@@ -129,6 +134,7 @@ int rt_host_lane(rt_host *h, const char *name, uint32_t threads, base_lane **out
   return 0;
 }
 
+/* Started, not merely allowed. */
 uint32_t rt_host_threads(const rt_host *h) {
   uint32_t n = 0;
   for (host_pool *p = atomic_load(&h->pools); p; p = p->next) n += base_pool_started(p->pool);

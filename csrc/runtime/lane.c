@@ -1,3 +1,6 @@
+/* A lane runs tasks on threads of its own, each task's parts in order and by one thread at a time. A task
+ * is in one of three states: at rest, queued, or run by somebody. Threads start when a task is posted and
+ * none is free. */
 #include "lane.h"
 
 #include <pthread.h>
@@ -35,6 +38,7 @@ struct base_lane {
   pthread_t threads[];
 };
 
+/* The process's own: also what a forked child does, for the parent's threads and locks are not there. */
 static void lane_set_up(base_lane *l) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
@@ -52,6 +56,7 @@ static void lane_set_up(base_lane *l) {
   atomic_store(&l->started, 0);
 }
 
+/* False in a child of fork until it first posts. */
 static bool lane_is_ours(const base_lane *l) {
   return atomic_load(&l->process) == (int64_t)getpid();
 }
@@ -102,6 +107,7 @@ static void lane_run(base_lane *l, base_task *t) {
   if (l->waiting) pthread_cond_broadcast(&l->finished);
 }
 
+/* Until the lane is destroyed, which is after its last task. */
 static void *lane_main(void *arg) {
   base_lane *l = arg;
 #ifdef __linux__
@@ -139,6 +145,7 @@ static void lane_start_thread(base_lane *l) {
 
 /* --- lanes --- */
 
+/* No thread is made yet. */
 int base_lane_create(base_lane **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
   if (threads > LANE_MAX_THREADS)
     return base_fail(err, XLAC_E_TOO_LARGE, "a lane of %u threads was asked for; at most %d are allowed",
@@ -154,6 +161,7 @@ int base_lane_create(base_lane **out, uint32_t threads, base_alloc alloc, xlac_e
   return 0;
 }
 
+/* Tasks must be idle. In a forked child there is nobody to stop, only memory to free. */
 void base_lane_destroy(base_lane *l) {
   if (!l) return;
   if (lane_is_ours(l)) {
@@ -203,6 +211,7 @@ void base_task_post(base_task *t) {
   pthread_mutex_unlock(&l->lock);
 }
 
+/* Runs a task that is still queued on this thread: who would wait may as well work. */
 bool base_task_help(base_task *t) {
   base_lane *l = t->lane;
   if (base_task_is_idle(t)) return true;
@@ -216,6 +225,7 @@ bool base_task_help(base_task *t) {
   return idle;
 }
 
+/* As an absolute time, which is what condition variables take. */
 static struct timespec lane_deadline(double seconds) {
   struct timespec t;
   clock_gettime(LANE_CLOCK, &t);
@@ -233,6 +243,7 @@ static void lane_pause(void) {
 #endif
 }
 
+/* Spins for a moment first: short tasks end sooner than a thread can be put to sleep. */
 bool base_task_wait(base_task *t, double seconds) {
   base_lane *l = t->lane;
   for (int i = 0; i < LANE_SPINS && !base_task_is_idle(t); i++) lane_pause();
@@ -247,6 +258,7 @@ bool base_task_wait(base_task *t, double seconds) {
   return base_task_is_idle(t);
 }
 
+/* The part that is being run is waited for; later ones are dropped. */
 void base_task_cancel(base_task *t) {
   base_lane *l = t->lane;
   if (base_task_is_idle(t)) return;

@@ -1,9 +1,14 @@
 /* Depthwise convolution: operands are brought to [batch, spatial..., output feature] order; then, for each element of
- * the window, rows of features are multiplied by the kernel's row and added to the result's. */
+ * the window, rows of features are multiplied by the kernel's row and added to the result's.
+ *
+ * With one input feature per group there is no matrix product to speak of, and the patches of a general
+ * convolution would be mostly copying. In [batch, spatial, feature] order every multiply-add is a row
+ * operation that the compiler vectorises. Sums run in ascending order of window elements. */
 #include "conv_depthwise.h"
 
 typedef void depthwise_row(int64_t n, const void *x, const void *w, void *sum);
 
+/* Signed integers run as unsigned ones, which wrap. */
 #define DEPTHWISE_ROW(name, T)                                           \
   static void name(int64_t n, const void *x, const void *w, void *sum) { \
     const T *a = x, *b = w;                                              \
@@ -28,6 +33,7 @@ DEPTHWISE_COMPLEX_ROW(depthwise_c128, double)
 #undef DEPTHWISE_ROW
 #undef DEPTHWISE_COMPLEX_ROW
 
+/* The type that products are computed in: interp_product_type. */
 static depthwise_row *depthwise_row_of(base_dtype t) {
   switch (t) {
     case XLAC_F32:
@@ -75,7 +81,8 @@ static int depthwise_element(interp_ctx *ctx, const depthwise_run *r, const inte
   }
 }
 
-/* One batch element at a time, so that the walk is over the window's own dims. */
+/* One batch element at a time, so that the walk is over the window's own dims. Padding and holes are never
+ * visited: the walk's boxes hold only places that meet an element. */
 static int depthwise_elements(interp_ctx *ctx, depthwise_run *r) {
   const interp_depthwise *p = r->p;
   int64_t low[IR_MAX_RANK] = {0}, size[IR_MAX_RANK], places[IR_MAX_RANK], in = interp_count(r->n, p->in_size);
@@ -99,6 +106,7 @@ static int depthwise_elements(interp_ctx *ctx, depthwise_run *r) {
 
 /* dims [batch, spatial..., groups, copies] with these strides, and their number. */
 static uint32_t depthwise_dims(const interp_depthwise *p, int64_t batch, const int64_t *spatial, int64_t *dims) {
+  assert(p->window->n + 3 <= IR_MAX_RANK + 2);
   uint32_t n = p->window->n, rank = 0;
   dims[rank++] = batch;
   for (uint32_t d = 0; d < n; d++) dims[rank++] = spatial[d];
@@ -107,6 +115,8 @@ static uint32_t depthwise_dims(const interp_depthwise *p, int64_t batch, const i
   return rank;
 }
 
+/* x is repeated `copies` times along features (stride 0), since each input feature serves so many output
+ * features. */
 static int depthwise_take(interp_ctx *ctx, depthwise_run *r, const interp_value *x, const interp_value *kernel) {
   const interp_depthwise *p = r->p;
   int64_t dims[IR_MAX_RANK + 2], strides[IR_MAX_RANK + 2], size[IR_MAX_RANK];
@@ -123,6 +133,7 @@ static int depthwise_take(interp_ctx *ctx, depthwise_run *r, const interp_value 
   return interp_copy_box(ctx, (size_t)r->bytes, rank, dims, r->w, kernel->data, 0, strides);
 }
 
+/* Back to the result's own order of dimensions. */
 static int depthwise_give(interp_ctx *ctx, const depthwise_run *r, const char *sum, interp_value *result) {
   const interp_depthwise *p = r->p;
   int64_t dims[IR_MAX_RANK + 2], to[IR_MAX_RANK + 2], from[IR_MAX_RANK + 2];
@@ -134,6 +145,7 @@ static int depthwise_give(interp_ctx *ctx, const depthwise_run *r, const char *s
   return interp_strided_copy(ctx, (size_t)r->bytes, rank, dims, result->data, to, sum, from);
 }
 
+/* x, kernel and r have the product's type; r is written whole. */
 int interp_depthwise_run(interp_ctx *ctx, const interp_depthwise *p, const interp_value *x, const interp_value *kernel,
                          interp_value *r) {
   uint32_t n = p->window->n;

@@ -1,4 +1,6 @@
-/* Plain complex arithmetic on pairs of doubles, laid out as c128 elements are. */
+/* Plain complex arithmetic on pairs of doubles, laid out as c128 elements are.
+ *
+ * Not C's own complex type: its product and quotient follow Annex G's rules for infinities, by library calls. */
 #ifndef XLAC_INTERP_ALGORITHM_CPLX_H
 #define XLAC_INTERP_ALGORITHM_CPLX_H
 

@@ -1,6 +1,11 @@
-/* Dimension numbers to offset lists. */
+/* Dimension numbers to offset lists.
+ *
+ * A dot is a batch of matrix products in which rows, columns and sums are lists of dimensions. Each list
+ * becomes a list of element offsets, so the product needs no transposed copies: element (m, k) of the left
+ * operand is at left_m[m] + left_k[k]. */
 #include "dot_plan.h"
 
+/* Dimension d of v, with its stride. */
 static void list_add(interp_dim_list *out, const interp_value *v, const int64_t *strides, int64_t d) {
   assert(d >= 0 && d < v->rank && out->n < IR_MAX_RANK);
   out->dims[out->n] = v->dims[d];
@@ -9,6 +14,7 @@ static void list_add(interp_dim_list *out, const interp_value *v, const int64_t 
   out->count *= v->dims[d];
 }
 
+/* In the order of the attribute's list, which pairs left with right. */
 void interp_dims_listed(const interp_value *v, const ir_ints *list, interp_dim_list *out) {
   int64_t strides[IR_MAX_RANK];
   interp_strides(v->rank, v->dims, strides);
@@ -17,6 +23,7 @@ void interp_dims_listed(const interp_value *v, const ir_ints *list, interp_dim_l
   for (uint32_t i = 0; i < list->n; i++) list_add(out, v, strides, list->v[i]);
 }
 
+/* The free dimensions, in the operand's order, as the result has them. c may be NULL. */
 void interp_dims_other(const interp_value *v, const ir_ints *a, const ir_ints *b, const ir_ints *c,
                        interp_dim_list *out) {
   int64_t strides[IR_MAX_RANK];
@@ -29,6 +36,7 @@ void interp_dims_other(const interp_value *v, const ir_ints *a, const ir_ints *b
   }
 }
 
+/* Where sizes are dynamic the verifier can't know. */
 static int dot_check_pairs(interp_ctx *ctx, const ir_op *op, const interp_dim_list *l, const interp_dim_list *r,
                            const char *what) {
   assert(l->n == r->n);
@@ -39,12 +47,14 @@ static int dot_check_pairs(interp_ctx *ctx, const ir_op *op, const interp_dim_li
   return 0;
 }
 
+/* The next n numbers of one allocation. */
 static int64_t *dot_take(int64_t **at, int64_t n) {
   int64_t *p = *at;
   *at += n;
   return p;
 }
 
+/* Eight lists in one allocation. */
 static int plan_offsets(interp_ctx *ctx, interp_dot_plan *p) {
   int64_t b = p->left_batch.count, m = p->left_free.count, n = p->right_free.count, k = p->left_contracting.count;
   int64_t *at = p->offsets = INTERP_SCRATCH(ctx, int64_t, 2 * (b + m + n + k));
@@ -61,6 +71,8 @@ static int plan_offsets(interp_ctx *ctx, interp_dot_plan *p) {
   return interp_multiples(ctx, n, 1, p->out_n = dot_take(&at, n));
 }
 
+/* `group`: further dimensions of the right operand that are not free (ragged-dot's); may be NULL.
+ * interp_dot_plan_end is due in any case. */
 int interp_dot_plan_begin(interp_ctx *ctx, const ir_op *op, interp_value *left, interp_value *right, base_dtype dtype,
                           const ir_ints *group, interp_dot_plan *p) {
   const ir_ints *lb = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *rb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
@@ -89,6 +101,7 @@ void interp_dot_plan_end(interp_ctx *ctx, interp_dot_plan *p) {
   memset(p, 0, sizeof *p);
 }
 
+/* [batch, left free, right free], as dot_general defines it. */
 uint32_t interp_dot_dims(const interp_dot_plan *p, int64_t *dims) {
   const interp_dim_list *parts[3] = {&p->left_batch, &p->left_free, &p->right_free};
   uint32_t n = 0;
@@ -113,6 +126,7 @@ static void exchange_sides(interp_matmul *mm) {
   mm->out_n = t.out_m;
 }
 
+/* out is dense in that order, in the plan's type. */
 int interp_dot_run(interp_ctx *ctx, const interp_dot_plan *p, void *out) {
   int64_t m = p->left_free.count, n = p->right_free.count, bytes = (int64_t)base_dtype_bytes(p->dtype);
   interp_matmul mm = {.dtype = p->dtype,

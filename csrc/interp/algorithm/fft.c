@@ -1,4 +1,9 @@
-/* Mixed-radix Stockham transforms for lengths of small primes; others by Bluestein's chirp over a power of two. */
+/* Mixed-radix Stockham transforms for lengths of small primes; others by Bluestein's chirp over a power of two.
+ *
+ * A length such as 60 = 4 * 3 * 5 is transformed by passes of radix 4, 3 and 5, each from one buffer to
+ * another (Stockham: no bit reversal). A length with a prime above FFT_MAX_PRIME becomes a convolution
+ * with a chirp, which a power of two computes (Bluestein). Everything in double precision; results of
+ * narrower types are rounded once by the caller. */
 #include "fft.h"
 
 #include <math.h>
@@ -16,7 +21,8 @@ struct fft_plan {
   fft_plan *inner;
 };
 
-/* The angle is brought into [0, pi/4] exactly, so every root is good to an ulp. */
+/* The angle is brought into [0, pi/4] exactly, so every root is good to an ulp. exp(-2 pi i k / n). The
+ * 128-bit product keeps k * 8 exact. */
 cplx fft_root(int64_t k, int64_t n) {
   assert(k >= 0 && k < n);
   unsigned __int128 eighths = (unsigned __int128)k * 8;
@@ -44,7 +50,8 @@ cplx fft_root(int64_t k, int64_t n) {
   }
 }
 
-/* Splits n into factors of at most FFT_MAX_PRIME; false when a larger prime divides it. */
+/* Splits n into factors of at most FFT_MAX_PRIME; false when a larger prime divides it. 4s first, as the
+ * fastest radix, then 2, 3, 5, 7, 9, ...; composite candidates find nothing left to divide. */
 static bool fft_factor(fft_plan *p) {
   int64_t rest = p->n;
   assert(p->n_factors == 0);
@@ -60,12 +67,14 @@ static bool fft_factor(fft_plan *p) {
   return rest == 1;
 }
 
+/* NULL when out of memory, or on overflow. */
 static cplx *fft_numbers(base_alloc alloc, int64_t n) {
   size_t bytes;
   return base_mul((size_t)n, sizeof(cplx), &bytes) ? base_malloc(alloc, bytes) : NULL;
 }
 
-/* The chirp and the transform of its conjugate, wrapped round for the cyclic convolution. */
+/* The chirp and the transform of its conjugate, wrapped round for the cyclic convolution. Squares are
+ * reduced mod 2 n before they become an angle, or large k would lose all precision. */
 static int fft_make_chirp(interp_ctx *ctx, fft_plan *p) {
   int64_t size = 1, n = p->n;
   while (size < 2 * n - 1) size *= 2;
@@ -97,6 +106,7 @@ static int fft_make_roots(interp_ctx *ctx, fft_plan *p) {
   return 0;
 }
 
+/* n >= 1. Plans hold no scratch memory, so one serves many lines. */
 int fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n) {
   base_alloc alloc = ctx->options.alloc;
   xlac_error *err = ctx->err;
@@ -122,10 +132,12 @@ void fft_plan_destroy(fft_plan *p) {
   base_free(p->alloc, p);
 }
 
+/* In numbers, not bytes. */
 size_t fft_scratch(const fft_plan *p) {
   return (size_t)(p->inner ? p->inner->n * 2 : p->n);
 }
 
+/* Multiplying by -i is an exchange of parts. */
 static void fft_radix4(const cplx a[4], cplx b[4]) {
   cplx s = cplx_add(a[0], a[2]), d = cplx_sub(a[0], a[2]), t = cplx_add(a[1], a[3]), u = cplx_sub(a[1], a[3]);
   b[0] = cplx_add(s, t), b[2] = cplx_sub(s, t);
@@ -164,6 +176,7 @@ static int fft_pass(interp_ctx *ctx, const fft_plan *plan, const cplx *x, cplx *
   return 0;
 }
 
+/* x holds the result, whichever buffer the last pass wrote. */
 static int fft_stockham(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch) {
   cplx *from = x, *to = scratch;
   int64_t rest = p->n, stride = 1;
@@ -179,6 +192,7 @@ static int fft_stockham(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scrat
   return 0;
 }
 
+/* x[k] * chirp[k], convolved with the conjugate chirp, times chirp[k]. */
 static int fft_bluestein(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch) {
   int64_t size = p->inner->n;
   assert(size >= 2 * p->n - 1 && !p->inner->inner);
@@ -192,8 +206,10 @@ static int fft_bluestein(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scra
   return 0;
 }
 
-/* The inverse is the forward transform between two conjugations. */
+/* The inverse is the forward transform between two conjugations. Not scaled: an inverse is n times too
+ * large. scratch has room for fft_scratch numbers. */
 int fft_run(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch, bool inverse) {
+  assert(p && x && scratch);
   if (inverse)
     for (int64_t k = 0; k < p->n; k++) x[k] = cplx_conj(x[k]);
   if (p->inner) {

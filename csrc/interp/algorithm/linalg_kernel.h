@@ -28,6 +28,8 @@ static int K(cholesky_load)(interp_ctx *ctx, T *w, const T *a, int64_t n, bool l
   return 0;
 }
 
+/* a is replaced by its factor L (a = L L^H), or by the transposed, conjugated one where `lower` is not
+ * set. A matrix that is not positive definite becomes NaN, as in XLA. w is scratch of the same size. */
 static int K(cholesky_matrix)(interp_ctx *ctx, T *w, T *a, int64_t n, bool lower) {
   TRY(K(cholesky_load)(ctx, w, a, n, lower));
   bool definite = true;
@@ -42,7 +44,8 @@ static int K(cholesky_matrix)(interp_ctx *ctx, T *w, T *a, int64_t n, bool lower
   return 0;
 }
 
-/* Solves t x = b for lower or upper t (n by n), b (n by m) becoming x. */
+/* Solves t x = b for lower or upper t (n by n), b (n by m) becoming x. By substitution, row by row; a unit
+ * diagonal is not read. */
 static int K(solve_matrix)(interp_ctx *ctx, const T *t, T *b, int64_t n, int64_t m, bool lower, bool unit) {
   for (int64_t step = 0; step < n; step++) {
     int64_t i = lower ? step : n - 1 - step;

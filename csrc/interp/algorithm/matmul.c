@@ -1,4 +1,10 @@
-/* The matrix product: blocks of k and n are packed once and swept by all rows. */
+/* The matrix product: blocks of k and n are packed once and swept by all rows.
+ *
+ * A block of up to INTERP_MATMUL_BLOCK values of k and COLUMN_BLOCK columns of the right operand is packed
+ * into panels as wide as the kernel, and all rows of the left operand, packed four at a time, go past it.
+ * Elements are found by offset lists, or by a function where they are computed (convolution). Sums over k
+ * run in ascending order within a block, and blocks are added in order: results do not depend on threads
+ * or instruction sets. */
 #include "matmul.h"
 
 #include "../blocks.h"
@@ -45,6 +51,7 @@ typedef struct matmul_kernels {
 #define MATMUL_COMPLEX 1
 #include "matmul_kernel.h"
 
+/* Signed integers run as unsigned ones: products wrap, as HLO's do. */
 static const matmul_kernels *kernels_of(base_dtype t) {
   switch (t) {
     case XLAC_F32:
@@ -63,6 +70,7 @@ static const matmul_kernels *kernels_of(base_dtype t) {
   }
 }
 
+/* The widest that the three types ask for: f16 x f16 -> f16 sums in f32; s8 x s8 -> s32 in s32. */
 base_dtype interp_product_type(base_dtype left, base_dtype right, base_dtype result) {
   base_dtype all[3] = {left, right, result};
   bool complex_ = false, wide = false, real = false;
@@ -77,7 +85,10 @@ base_dtype interp_product_type(base_dtype left, base_dtype right, base_dtype res
   return wide ? XLAC_S64 : XLAC_S32;
 }
 
+/* Offsets in elements of all index tuples of dims, in row-major order, counted up rather than multiplied
+ * out. out has room for the product of dims. */
 int interp_offsets(interp_ctx *ctx, uint32_t rank, const int64_t *dims, const int64_t *strides, int64_t *out) {
+  assert(rank <= IR_MAX_RANK);
   int64_t n = interp_count(rank, dims), at[IR_MAX_RANK] = {0}, offset = 0;
   for (int64_t i = 0; i < n; i++) {
     out[i] = offset;
@@ -101,10 +112,12 @@ static void offsets_multiply(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; i++) m->out[i] = i * m->step;
 }
 
+/* out[i] = i * step. */
 int interp_multiples(interp_ctx *ctx, int64_t n, int64_t step, int64_t *out) {
   return interp_in_blocks(ctx, n, offsets_multiply, &(offsets_multiples){step, out});
 }
 
+/* Scratch memory for one shape, to be used for a whole batch. */
 int interp_matmul_begin(interp_ctx *ctx, interp_matmul *mm) {
   int columns = kernels_of(mm->dtype)->columns;
   size_t bytes = base_dtype_bytes(mm->dtype);
@@ -118,6 +131,7 @@ int interp_matmul_begin(interp_ctx *ctx, interp_matmul *mm) {
   return interp_failed(ctx);
 }
 
+/* May be called twice. */
 void interp_matmul_end(interp_ctx *ctx, interp_matmul *mm) {
   interp_scratch_free(ctx, mm->packed_left);
   interp_scratch_free(ctx, mm->packed_right);
@@ -130,6 +144,7 @@ void interp_matmul_end(interp_ctx *ctx, interp_matmul *mm) {
 /* Rows [i, i + rows) of the left operand, k in [p0, p0 + count). Missing rows are zeros. */
 static void pack_left(const interp_matmul *mm, const matmul_kernels *f, int64_t i, int rows, int64_t p0,
                       int64_t count) {
+  assert(rows > 0 && rows <= MATMUL_ROWS);
   size_t part = base_dtype_bytes(mm->dtype) / (size_t)f->parts;
   int64_t step = MATMUL_ROWS * f->parts;
   if (rows < MATMUL_ROWS) memset(mm->packed_left, 0, (size_t)(count * step) * part);
@@ -157,7 +172,8 @@ static void pack_right(const interp_matmul *mm, const matmul_kernels *f, int64_t
   }
 }
 
-/* All rows against the packed block of the right operand. */
+/* All rows against the packed block of the right operand. p0 == 0: the tile replaces what out holds; later
+ * blocks add to it. */
 static int matmul_sweep(interp_ctx *ctx, const interp_matmul *mm, const matmul_kernels *f, int64_t j0, int64_t n,
                         int64_t p0, int64_t count) {
   size_t panel = (size_t)count * (size_t)f->columns * base_dtype_bytes(mm->dtype);
@@ -173,6 +189,7 @@ static int matmul_sweep(interp_ctx *ctx, const interp_matmul *mm, const matmul_k
   return 0;
 }
 
+/* out[out_m[i] + out_n[j]] = sum of left * right over k. */
 int interp_matmul_run(interp_ctx *ctx, const interp_matmul *mm) {
   const matmul_kernels *f = kernels_of(mm->dtype);
   assert(mm->m >= 0 && mm->n >= 0 && mm->k >= 0);

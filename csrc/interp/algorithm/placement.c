@@ -1,8 +1,15 @@
-/* Window geometry. All quantities are sizes and positions of verified ops, so they stay well within 64 bits. */
+/* Window geometry. All quantities are sizes and positions of verified ops, so they stay well within 64 bits.
+ *
+ * A window dimension, as HLO prints it (size=3 stride=2 pad=1_1 lhs_dilate=1 rhs_dilate=2), against an
+ * array dimension of n elements. Output position o and window element k meet position o * stride + k *
+ * window_dilation - padding_low of the dilated base, which holds an element where it is a multiple of
+ * base_dilation. Ops over windows ask for one k at a time: which o meet an element with it? That is an
+ * arithmetic progression, found without looking at single positions. */
 #include "placement.h"
 
 #include "../../ir/verify/check.h"
 
+/* Towards minus infinity, unlike C's division. */
 static int64_t floor_div(int64_t a, int64_t b) {
   assert(b > 0);
   return a / b - (a % b < 0);
@@ -22,6 +29,7 @@ static int64_t gcd(int64_t a, int64_t b) {
   return a;
 }
 
+/* How many output positions: 0 where the window is larger than the padded base. */
 int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
   int64_t dilated = n > 0 ? (n - 1) * w->base_dilation + 1 : 0;
   int64_t padded = dilated + w->padding_low + w->padding_high, window = (w->size - 1) * w->window_dilation + 1;
@@ -29,6 +37,7 @@ int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
   return padded < window ? 0 : (padded - window) / w->stride + 1;
 }
 
+/* For all dimensions, with the verifier's checks of overflow. */
 int interp_window_counts(interp_ctx *ctx, const ir_op *op, const ir_window *window, const int64_t *sizes,
                          int64_t *counts) {
   for (uint32_t d = 0; d < window->n; d++) {
@@ -38,6 +47,7 @@ int interp_window_counts(interp_ctx *ctx, const ir_op *op, const ir_window *wind
   return 0;
 }
 
+/* The element at position p of the padded base, or -1 for padding and holes. */
 int64_t interp_window_element(const ir_window_dim *w, int64_t n, int64_t p) {
   p -= w->padding_low;
   if (w->base_dilation == 1) return p >= 0 && p < n ? p : -1; /* divisions are what this costs */
@@ -46,6 +56,9 @@ int64_t interp_window_element(const ir_window_dim *w, int64_t n, int64_t p) {
   return p < n ? p : -1;
 }
 
+/* Output positions in [low, high) that meet an element with window element k: first, first + step, ...;
+ * and the elements that they meet: from, from + from_step, ... With both dilation and stride, only every
+ * base_dilation / gcd-th position meets one. */
 interp_placement interp_window_placement(const ir_window_dim *w, int64_t n, int64_t k, int64_t low, int64_t high) {
   interp_placement r = {.first = 0, .count = 0, .step = 1, .from = 0, .from_step = w->stride};
   int64_t shift = k * w->window_dilation - w->padding_low; /* position = o * stride + shift, before base dilation */
@@ -67,12 +80,14 @@ interp_placement interp_window_placement(const ir_window_dim *w, int64_t n, int6
   return r;
 }
 
+/* The window elements that meet any element at all: the others would find empty boxes. */
 void interp_window_range(const ir_window_dim *w, int64_t n, int64_t count, int64_t *low, int64_t *high) {
   int64_t last = n > 0 ? (n - 1) * w->base_dilation : -1;
   *low = count > 0 ? interp_max(0, ceil_div(w->padding_low - (count - 1) * w->stride, w->window_dilation)) : 0;
   *high = last < 0 || count == 0 ? 0 : interp_min(w->size, floor_div(last + w->padding_low, w->window_dilation) + 1);
 }
 
+/* [low, high): the part of the output that is of interest. */
 void interp_window_walk_begin(interp_window_walk *w, const ir_window *window, const int64_t *n, const int64_t *counts,
                               const int64_t *low, const int64_t *high) {
   w->rank = window->n;
@@ -110,6 +125,7 @@ static bool walk_box(interp_window_walk *w) {
   return true;
 }
 
+/* Window elements in row-major order, those with empty boxes left out. False: the walk is over. */
 bool interp_window_walk_next(interp_window_walk *w) {
   for (;;) {
     if (!w->started) {
@@ -128,6 +144,7 @@ bool interp_window_walk_next(interp_window_walk *w) {
   }
 }
 
+/* Where the part begins and how many elements it has. */
 static void parts_measure(interp_parts *p) {
   int64_t strides[IR_MAX_RANK];
   interp_strides(p->rank, p->dims, strides);
@@ -139,6 +156,8 @@ static void parts_measure(interp_parts *p) {
   }
 }
 
+/* Parts are whole inner dimensions and a piece of one more, so that each is dense and has about `lanes`
+ * elements. False: there is nothing. */
 bool interp_parts_begin(interp_parts *p, uint32_t rank, const int64_t *dims, int64_t lanes) {
   int64_t inner = 1;
   p->rank = rank;
@@ -160,6 +179,7 @@ bool interp_parts_begin(interp_parts *p, uint32_t rank, const int64_t *dims, int
   return true;
 }
 
+/* In row-major order; together they cover the output once. */
 bool interp_parts_next(interp_parts *p) {
   for (uint32_t d = interp_min(p->split + 1, p->rank); d > 0; d--) {
     uint32_t i = d - 1;

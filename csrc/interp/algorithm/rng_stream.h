@@ -1,4 +1,7 @@
-/* The numbers of the op rng (docs/rng.md), one after the other. */
+/* The numbers of the op rng (docs/rng.md), one after the other.
+ *
+ * A stream is a key, a counter, and the words of the present block that have not been used: element i
+ * takes the words that follow those of element i - 1. */
 #ifndef XLAC_INTERP_ALGORITHM_RNG_STREAM_H
 #define XLAC_INTERP_ALGORITHM_RNG_STREAM_H
 
@@ -25,6 +28,7 @@ static inline uint32_t rng_next32(rng_stream *s) {
   return s->words[4 - s->left--];
 }
 
+/* Two words, the low one first. */
 static inline uint64_t rng_next64(rng_stream *s) {
   uint64_t low = rng_next32(s);
   return low | (uint64_t)rng_next32(s) << 32;
@@ -35,7 +39,8 @@ static inline double rng_unit(uint64_t bits) {
   return (double)(bits >> 11) * 0x1p-53;
 }
 
-/* Box-Muller; one draw in two is thrown away so that element i depends on nothing but the stream's position. */
+/* Box-Muller; one draw in two is thrown away so that element i depends on nothing but the stream's
+ * position. 1 - unit is never 0, so the logarithm is finite. */
 static inline double rng_box_muller(double unit, double turn) {
   return sqrt(-2.0 * log(1.0 - unit)) * cos(6.283185307179586 * turn);
 }
@@ -77,6 +82,7 @@ static inline void rng_uniform_float(rng_stream *s, const rng_bounds *b, void *p
   base_store_f64(b->type, p, b->low);
 }
 
+/* Takes as many words as its type and distribution need, and stores one element at p. */
 static inline void rng_element(rng_stream *s, const rng_bounds *b, void *p) {
   if (b->normal) {
     uint64_t unit = rng_next64(s), turn = rng_next64(s);

@@ -1,17 +1,24 @@
-/* Sort keys and a stable merge sort on them. */
+/* Sort keys and a stable merge sort on them.
+ *
+ * An element's key is an unsigned number in the order that is sought, so that sorting compares integers,
+ * without branches on types. Elements carry their places: equal keys keep their order, as the merges take
+ * from the left first. */
 #include "sort_keys.h"
 
 #include "../blocks.h"
 
 enum { INSERTION = 16 };
 
-/* Sign-magnitude bits of a float to unsigned order: negatives are complemented, positives get the top bit. */
+/* Sign-magnitude bits of a float to unsigned order: negatives are complemented, positives get the top bit.
+ * The total order: -NaN < -inf < ... < -0 < 0 < ... < NaN; zeros_equal makes -0 the same as 0. */
 static inline uint64_t float_key(uint64_t bits, unsigned width, bool zeros_equal) {
   uint64_t top = (uint64_t)1 << (width - 1), all = top | (top - 1);
   if (zeros_equal && bits == top) bits = 0;
   return bits & top ? ~bits & all : bits | top;
 }
 
+/* Descending order is the complement of each key, which keeps equal elements in their order, unlike a
+ * reversal. */
 #define KEY_LOOP(T, expression)                      \
   for (int64_t i = 0; i < n; i++) {                  \
     T v;                                             \
@@ -19,6 +26,7 @@ static inline uint64_t float_key(uint64_t bits, unsigned width, bool zeros_equal
     out[i] = (interp_keyed){(expression) ^ flip, i}; \
   }
 
+/* Integers of any width, and floats of one byte. */
 static uint64_t slow_key(base_dtype t, const char *p, bool zeros_equal) {
   if (!base_dtype_is_float(t)) return (uint64_t)base_load_i64(t, p) ^ (uint64_t)1 << 63;
   assert(base_dtype_bytes(t) == 1);
@@ -27,6 +35,7 @@ static uint64_t slow_key(base_dtype t, const char *p, bool zeros_equal) {
   return t == XLAC_F8E8M0FNU ? bits : float_key(bits, base_dtype_of(t)->bits, zeros_equal); /* e8m0 has no sign */
 }
 
+/* at is the element's number in data, from 0. */
 void interp_sort_keys(base_dtype t, const void *data, int64_t n, bool zeros_equal, bool descending, interp_keyed *out) {
   uint64_t flip = descending ? UINT64_MAX : 0;
   switch (t) {
@@ -54,10 +63,12 @@ void interp_sort_keys(base_dtype t, const void *data, int64_t n, bool zeros_equa
 }
 #undef KEY_LOOP
 
+/* Complex numbers have no order. */
 bool interp_sort_keyable(base_dtype t) {
   return !base_dtype_is_complex(t);
 }
 
+/* Comparators by < and > treat NaN as equal to everything, which no key can. */
 bool interp_has_nan(base_dtype t, const void *data, int64_t n) {
   if (!base_dtype_is_float(t)) return false;
   const char *p = data;
@@ -76,6 +87,7 @@ bool interp_has_nan(base_dtype t, const void *data, int64_t n) {
   return false;
 }
 
+/* Stable. */
 static void insertion_sort(interp_keyed *v, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     interp_keyed x = v[i];
@@ -85,7 +97,8 @@ static void insertion_sort(interp_keyed *v, int64_t n) {
   }
 }
 
-/* What both sides surely have left is merged without looking at their ends, then interrupts are looked for. */
+/* What both sides surely have left is merged without looking at their ends, then interrupts are looked
+ * for. Takes from a where keys are equal: stable. */
 static int merge_keyed(interp_ctx *ctx, const interp_keyed *a, int64_t na, const interp_keyed *b, int64_t nb,
                        interp_keyed *out) {
   int64_t i = 0, j = 0;
@@ -108,7 +121,9 @@ static void sort_runs(void *v, int64_t begin, int64_t end) {
     insertion_sort((interp_keyed *)v + i, interp_min(INSERTION, end - i));
 }
 
+/* v is sorted in place; spare has room for n. */
 int interp_sort_keyed(interp_ctx *ctx, interp_keyed *v, interp_keyed *spare, int64_t n) {
+  assert(n >= 0);
   _Static_assert(INTERP_BLOCK % INSERTION == 0, "runs end where blocks do");
   interp_keyed *from = v, *to = spare;
   TRY(interp_in_blocks(ctx, n, sort_runs, v));

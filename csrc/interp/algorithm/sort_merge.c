@@ -1,6 +1,9 @@
 /* Merge sort, bottom up. All merges of one level advance together, one lane each, so that the comparator runs on
  * thousands of pairs at once; where a level has few long merges, each is cut into pieces by searching, again in lanes,
- * which elements of its two runs come first (the "merge path"). */
+ * which elements of its two runs come first (the "merge path").
+ *
+ * Whatever the comparator does, the result is a permutation: a comparator that is no order gives an order
+ * that means nothing, as in XLA. */
 #include "sort_merge.h"
 
 enum { SORT_LANES = 4096, MIN_PIECE = 16 };
@@ -24,7 +27,8 @@ typedef struct merge_run {
   const void **args;
 } merge_run;
 
-/* before[i] = comparator(left[i], right[i]), for element numbers. Parameters that nobody reads are not fetched. */
+/* before[i] = comparator(left[i], right[i]), for element numbers. Parameters that nobody reads are not
+ * fetched. One call of interp_apply for all n pairs. */
 static int merge_compare(merge_run *r, int64_t n) {
   const interp_sort *s = r->s;
   for (uint32_t k = 0; k < 2 * s->n; k++) {
@@ -36,7 +40,8 @@ static int merge_compare(merge_run *r, int64_t n) {
   return interp_apply(s->ctx, s->body, n, r->args, (void *[]){r->before});
 }
 
-/* Sets low[p] to how many of the first `end` outputs of piece p come from run a. */
+/* Sets low[p] to how many of the first `end` outputs of piece p come from run a. Binary search along the
+ * diagonal a + b = end, in all pieces at once. Answers true mean: b's element comes before a's. */
 static int merge_search(merge_run *r) {
   int64_t active = 0;
   for (int64_t p = 0; p < r->n_pieces; p++) {
@@ -91,7 +96,9 @@ static void merge_rest(merge_run *r, const merge_piece *m, int64_t a, int64_t ou
   memcpy(to + (m->a_end - a), from + m->na + b, (size_t)(b_end - b) * sizeof *to);
 }
 
-/* Merges all pieces, an output of each at a step. low and high hold the outputs made and those taken from run a. */
+/* Merges all pieces, an output of each at a step. low and high hold the outputs made and those taken from
+ * run a. Equal elements come from run a: the comparator is asked whether b's element is before a's, so the
+ * sort is stable. */
 static int merge_pieces(merge_run *r) {
   int64_t active = r->n_pieces;
   for (int64_t p = 0; p < active; p++) {
@@ -124,6 +131,7 @@ static int merge_pieces(merge_run *r) {
   return 0;
 }
 
+/* Merges what has been collected, at most SORT_LANES pieces. */
 static int merge_flush(merge_run *r) {
   if (r->n_pieces == 0) return 0;
   TRY(merge_search(r));
@@ -133,6 +141,7 @@ static int merge_flush(merge_run *r) {
   return 0;
 }
 
+/* From runs of `width` to runs of twice that; rows are never mixed. */
 static int merge_level(merge_run *r, int64_t width) {
   const interp_sort *s = r->s;
   int64_t piece = interp_max(MIN_PIECE, s->rows * s->length / SORT_LANES);
@@ -150,6 +159,7 @@ static int merge_level(merge_run *r, int64_t width) {
   return merge_flush(r);
 }
 
+/* False when out of memory; merge_free is due in any case. */
 static bool merge_alloc(merge_run *r) {
   interp_ctx *ctx = r->s->ctx;
   uint32_t sides = 2 * r->s->n;
@@ -176,7 +186,9 @@ static void merge_free(merge_run *r) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) interp_scratch_free(ctx, all[i]);
 }
 
+/* order: rows x length element numbers, row by row in sorted order. */
 int interp_sort_by_body(interp_sort *s, int64_t *order) {
+  assert(s->n > 0);
   int64_t count = s->rows * s->length;
   merge_run r = {.s = s};
   int64_t *spare = INTERP_SCRATCH(s->ctx, int64_t, count), *from = order, *to = spare;

@@ -47,6 +47,7 @@ STRIDED_ROW(row_8, uint64_t)
 STRIDED_ROW(row_16, element16)
 #undef STRIDED_ROW
 
+/* n copies of one element. */
 void interp_fill(size_t bytes, void *to, int64_t n, const void *element) {
   switch (bytes) {
     case 1:
@@ -67,6 +68,7 @@ void interp_fill(size_t bytes, void *to, int64_t n, const void *element) {
   }
 }
 
+/* n elements, strides in elements; both may be negative. */
 void interp_copy_row(size_t bytes, void *to, int64_t to_stride, const void *from, int64_t from_stride, int64_t n) {
   if (to_stride == 1 && from_stride == 1 && (size_t)n * bytes >= STRIDED_SHORT) {
     memcpy(to, from, (size_t)n * bytes);
@@ -95,6 +97,7 @@ void interp_copy_row(size_t bytes, void *to, int64_t to_stride, const void *from
   }
 }
 
+/* spread: to[places[i]] = from[i]; else to[i] = from[places[i]]. */
 static void copy_by_list(size_t bytes, void *to, const void *from, const int64_t *places, int64_t n, bool spread) {
   switch (bytes) {
     case 1:
@@ -191,6 +194,7 @@ static int nest_tick(interp_ctx *ctx, uint64_t *pending, int64_t work) {
   return interp_tick(ctx, all);
 }
 
+/* The innermost dimension as one row. */
 static int nest_row(interp_ctx *ctx, const strided_nest *s, uint64_t *pending, char *to, const char *from) {
   uint32_t d = s->rank - 1;
   int64_t bytes = (int64_t)s->bytes;
@@ -202,6 +206,7 @@ static int nest_row(interp_ctx *ctx, const strided_nest *s, uint64_t *pending, c
   return 0;
 }
 
+/* The two innermost dimensions in squares, so that lines of both sides stay in the cache. */
 static int nest_tiles(interp_ctx *ctx, const strided_nest *s, uint64_t *pending, char *to, const char *from) {
   uint32_t a = s->rank - 2, b = s->rank - 1;
   int64_t bytes = (int64_t)s->bytes;

@@ -110,6 +110,7 @@ static bool windows_start(const interp_windows *w, const int64_t *batch, int64_t
   return true;
 }
 
+/* All rows of one window, an odometer over the outer window dimensions. */
 static int windows_rows(interp_ctx *ctx, const interp_windows *w, int64_t big, int64_t small, interp_row_fn *row,
                         void *self) {
   int64_t at[IR_MAX_RANK] = {0};
@@ -130,6 +131,7 @@ static int windows_rows(interp_ctx *ctx, const interp_windows *w, int64_t big, i
   }
 }
 
+/* Nothing to do where some size is 0, or a window is larger than the array. */
 static bool windows_any(const interp_windows *w) {
   for (uint32_t d = 0; d < w->n_window; d++)
     if (w->window[d] == 0) return false;
@@ -140,6 +142,7 @@ static bool windows_any(const interp_windows *w) {
   return true;
 }
 
+/* Windows in the order of their indices: scatter's result depends on it. */
 static int windows_walk(interp_ctx *ctx, const interp_windows *w, interp_row_fn *row, void *self) {
   int64_t at[IR_MAX_RANK] = {0}, small = 0, index = 0, start;
   for (;;) {

@@ -1,8 +1,12 @@
-/* custom-call: registered targets first, then the few that mean something without any registration. */
+/* custom-call: registered targets first, then the few that mean something without any registration.
+ *
+ * An implementation is one of three: a function on values (Python's, by api/registry.c), a native one on
+ * raw buffers (xlac_ffi.h), or one that is built in. */
 #include "native.h"
 #include "../blocks.h"
 #include "../plan.h"
 #include "../probe.h"
+#include "../algorithm/sort_keys.h"
 
 /* Markers that say where or how a value lives; for one participant they pass it on. */
 static int custom_identity(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
@@ -18,6 +22,7 @@ static int custom_identity(interp_ctx *ctx, const ir_op *op, interp_value *const
   return 0;
 }
 
+/* Memory whose contents nobody may rely on: zeros keep runs the same. */
 static int custom_zeros(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   *out = interp_zeros(ctx, op->type);
@@ -62,6 +67,7 @@ static void custom_leaves(interp_value *v, interp_value **leaves, uint32_t *n) {
   for (uint32_t i = 0; i < v->n_elements; i++) custom_leaves(v->elements[i], leaves, n);
 }
 
+/* NULL where the path leads to no array. */
 static interp_value *custom_at(interp_value *v, const ir_ints *path) {
   for (uint32_t i = 0; path && i < path->n; i++) {
     if (v->kind != INTERP_TUPLE || path->v[i] < 0 || path->v[i] >= v->n_elements) return NULL;
@@ -83,6 +89,7 @@ static int custom_alias(interp_ctx *ctx, const ir_op *op, interp_value *const *o
   return 0;
 }
 
+/* Results are zeroed for the function to fill, which sees their leaves depth first. */
 static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_call_fn *fn, void *fn_ctx,
                              interp_value *const *operands, interp_value **out) {
   assert(fn);
@@ -112,6 +119,7 @@ typedef struct custom_arrays {
   interp_value **values; /* of all leaves */
 } custom_arrays;
 
+/* Tokens have none. */
 static void *custom_data(const interp_value *v) {
   return v->kind == INTERP_ARRAY ? v->data : NULL;
 }
@@ -124,8 +132,10 @@ static void custom_size(native_buffer *b, const interp_value *v) {
   b->shape.bytes = interp_bytes(v);
 }
 
+/* Scratch is for operands and results in other layouts than row-major. */
 static int custom_call_native(interp_ctx *ctx, native_op *n, const interp_native *native, interp_value *const *operands,
                               interp_value *result, custom_arrays *a) {
+  assert(native && native->run);
   uint32_t at = 0;
   for (uint32_t i = 0; i < n->op->n_operands; i++) custom_leaves(operands[i], a->values, &at);
   custom_leaves(result, a->values, &at);
@@ -145,6 +155,7 @@ static int custom_call_native(interp_ctx *ctx, native_op *n, const interp_native
   return status;
 }
 
+/* The op's description is made anew at each call; compiled programs make it once. */
 static int custom_native(interp_ctx *ctx, const ir_op *op, const interp_native *native, interp_value *const *operands,
                          interp_value **out) {
   native_op n;
@@ -190,6 +201,7 @@ static const struct {
      "run it with JAX, or register a function of its own under the target"},
 };
 
+/* Always fails, with the best hint that the target allows. */
 static int custom_unknown(interp_ctx *ctx, const ir_op *op, const char *target) {
   if (strncmp(target, "lapack_", 7) == 0)
     return base_hint(
@@ -222,4 +234,39 @@ int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *cons
   if (ctx->options.natives && ctx->options.natives(ctx->options.natives_ctx, target, &native))
     return custom_native(ctx, op, &native, operands, out);
   return custom_unknown(ctx, op, target);
+}
+
+/* --- custom_topk ---
+ *
+ * The custom-call target "TopK": the k largest elements of each row, descending, and their indices; k is the results'
+ * last dimension. Floats compare by total order, so NaN comes first and 0 before -0; equal elements keep their order.
+ */
+
+/* Dynamic sizes are compared as they are now. */
+static bool topk_fits(const ir_op *op, interp_value *const *operands) {
+  const ir_type *t = op->type;
+  if (op->n_operands != 1 || operands[0]->kind != INTERP_ARRAY || operands[0]->rank == 0) return false;
+  if (base_dtype_is_complex(operands[0]->dtype) || !ir_is_tuple(t) || t->n_elements != 2) return false;
+  for (uint32_t i = 0; i < 2; i++) {
+    const ir_type *e = t->elements[i];
+    if (!ir_is_tensor(e) || e->rank != operands[0]->rank) return false;
+    for (uint32_t d = 0; d < e->rank; d++)
+      if (d + 1 < e->rank ? e->dims[d] != operands[0]->dims[d] : e->dims[d] < 0 || e->dims[d] > operands[0]->dims[d])
+        return false;
+  }
+  const ir_type *values = t->elements[0], *indices = t->elements[1];
+  return values->count == indices->count && values->dtype == operands[0]->dtype &&
+         base_dtype_is_integer(indices->dtype);
+}
+
+int interp_custom_topk(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  if (!topk_fits(op, operands))
+    return interp_fail(ctx, op, XLAC_E_EVAL, "TopK takes [..., n] and gives ([..., k], integer [..., k]) with k <= n");
+  interp_value *result = interp_zeros(ctx, op->type);
+  if (!result) return interp_failed(ctx);
+  int64_t k = result->elements[0]->dims[operands[0]->rank - 1];
+  int status = interp_topk_rows(ctx, operands[0], k, true, result->elements[0], result->elements[1]);
+  if (status != 0) return interp_release(result), status;
+  *out = result;
+  return 0;
 }

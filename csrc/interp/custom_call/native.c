@@ -1,4 +1,8 @@
-/* What a custom call's op says of its buffers: layouts, aliases, configuration. */
+/* What a custom call's op says of its buffers: layouts, aliases, configuration.
+ *
+ * Made once per op, by the interpreter at each call and by compiled programs when they are built. A buffer
+ * whose layout constraint is not row-major is `moved`: it is copied into that layout before the call, or
+ * out of it after. */
 #include "native.h"
 
 /* The numbers that xlac_ffi.h gives are those of dtypes.def. */
@@ -18,7 +22,8 @@ typedef struct native_maker {
   bool failed;
 } native_maker;
 
-/* The op's layouts count where it constrains its operands': then results have the layouts of its type. */
+/* The op's layouts count where it constrains its operands': then results have the layouts of its type.
+ * Row-major where there is no constraint, or one that makes no sense. */
 static const int64_t *native_minor_to_major(native_maker *x, const ir_type *t, const ir_type *constraint, bool *moved) {
   const ir_layout *l = constraint && ir_is_tensor(constraint) ? constraint->layout : NULL;
   int64_t *order = BASE_ARRAY(x->arena, int64_t, (size_t)t->rank + 1);
@@ -34,6 +39,7 @@ static const int64_t *native_minor_to_major(native_maker *x, const ir_type *t, c
   return order;
 }
 
+/* The next buffer; tokens have no shape. Scratch is given out in multiples of 64 bytes. */
 static void native_tensor(native_maker *x, const ir_type *t, const ir_type *constraint) {
   native_buffer *b = &x->n->buffers[x->at++];
   b->shape = (xlac_ffi_buffer){.dtype = XLAC_FFI_TOKEN};
@@ -71,6 +77,7 @@ static uint32_t native_leaf_at(const ir_type *t, const ir_ints *path) {
   return ir_is_tensor(t) ? leaf : UINT32_MAX;
 }
 
+/* An alias shares memory only where both sides are laid out alike. */
 static bool native_same_layout(const xlac_ffi_buffer *a, const xlac_ffi_buffer *b) {
   if (a->dtype != b->dtype || a->rank != b->rank || a->bytes != b->bytes) return false;
   if (a->rank == 0) return true; /* and there may be no arrays of dimensions */
@@ -78,6 +85,7 @@ static bool native_same_layout(const xlac_ffi_buffer *a, const xlac_ffi_buffer *
          memcmp(a->minor_to_major, b->minor_to_major, a->rank * sizeof *a->dims) == 0;
 }
 
+/* aliases[i]: the operand leaf that result leaf i begins as; UINT32_MAX: none. */
 static void native_read_aliases(native_op *n) {
   const ir_attr *a = ir_attr_find(n->op, IR_ATTR_OUTPUT_TO_OPERAND_ALIASING);
   for (uint32_t i = 0; i < n->n_results; i++) n->aliases[i] = UINT32_MAX;
@@ -93,6 +101,7 @@ static void native_read_aliases(native_op *n) {
   }
 }
 
+/* API_VERSION_TYPED_FFI has a dictionary; older versions have opaque text. */
 static int native_read_config(native_op *n, base_arena *arena, xlac_error *err) {
   const ir_attr *a = ir_attr_find(n->op, IR_ATTR_BACKEND_CONFIG);
   const base_istr *text = a && a->v.config ? a->v.config->text : NULL;

@@ -1,5 +1,9 @@
 /* The typed backend_config of a custom call: MLIR's text for a dictionary of numbers, strings, arrays and dictionaries.
- * What else MLIR has is handed on as text. */
+ * What else MLIR has is handed on as text.
+ *
+ * `{axis = 1 : i64, names = ["a"], scale = 2.0 : f32, dims = array<i64: 1, 2>}` becomes a list of typed
+ * attributes, which a native function reads from its frame. Everything read lies in the arena and may not
+ * point into the text. */
 #include "../../base/number/number.h"
 #include "native.h"
 
@@ -14,15 +18,18 @@ typedef struct native_reader {
 } native_reader;
 BASE_VEC(native_attr_list, xlac_ffi_attr);
 
+/* The first reason stays. Always false. */
 static bool native_wrong(native_reader *r, const char *why) {
   if (!r->why) r->why = why;
   return false;
 }
 
+/* Spaces and line ends; MLIR's comments do not occur in attributes as printed. */
 static void native_blank(native_reader *r) {
   while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\t' || *r->p == '\r')) r->p++;
 }
 
+/* Consumes c where it is next, after blanks. */
 static bool native_take(native_reader *r, char c) {
   native_blank(r);
   if (r->p == r->end || *r->p != c) return false;
@@ -34,6 +41,7 @@ static bool native_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
 }
 
+/* Letters, digits and _.$ ; may be empty. */
 static base_slice native_word(native_reader *r) {
   native_blank(r);
   const char *from = r->p;
@@ -41,6 +49,7 @@ static base_slice native_word(native_reader *r) {
   return (base_slice){from, (size_t)(r->p - from)};
 }
 
+/* -1: no such digit. */
 static int native_hex(char c) {
   return c >= '0' && c <= '9'   ? c - '0'
          : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -133,7 +142,8 @@ static bool native_number(native_reader *r, base_dtype *t, int64_t *i, double *f
   return end == r->p && from < r->p ? true : native_wrong(r, "a number can't be read");
 }
 
-/* Element i of a list of numbers, as read by native_number, to memory of type t. */
+/* Element i of a list of numbers, as read by native_number, to memory of type t. Hexadecimal numbers stand
+ * for the bits of floats. */
 static void native_store(base_dtype t, char *to, base_dtype read, int64_t i, double f) {
   size_t bytes = base_dtype_bytes(t);
   if (read == XLAC_F64)
@@ -146,6 +156,7 @@ static void native_store(base_dtype t, char *to, base_dtype read, int64_t i, dou
     base_store_i64(t, to, i);
 }
 
+/* `1 : i32`; without a type, i64 or f64 by how it looks. */
 static bool native_scalar(native_reader *r, xlac_ffi_attr *a) {
   base_dtype read = BASE_DTYPE_INVALID, t = BASE_DTYPE_INVALID;
   if (!native_number(r, &read, &a->i, &a->f)) return false;
@@ -260,6 +271,7 @@ static bool native_dense(native_reader *r, xlac_ffi_attr *a, const char *from) {
   return native_other(r, a, from);
 }
 
+/* By its first character or word. */
 static bool native_value(native_reader *r, xlac_ffi_attr *a) {
   native_blank(r);
   const char *from = r->p;
@@ -282,6 +294,7 @@ static bool native_value(native_reader *r, xlac_ffi_attr *a) {
   return native_other(r, a, from);
 }
 
+/* `name = value`, or a name alone, which is true. */
 static bool native_entry(native_reader *r, xlac_ffi_attr *a) {
   uint64_t n = 0;
   *a = (xlac_ffi_attr){.kind = 0};
@@ -330,6 +343,7 @@ static bool native_dict(native_reader *r, xlac_ffi_attr *a) {
   return entries != NULL;
 }
 
+/* Text that can't be read is no error here: out->bad_attrs says why, and the call fails when it runs. */
 int native_read_attrs(const char *text, size_t n, base_arena *arena, native_op *out, xlac_error *err) {
   native_reader r = {.p = text, .end = text + n, .arena = arena};
   xlac_ffi_attr all = {.kind = 0};

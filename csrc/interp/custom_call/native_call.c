@@ -1,4 +1,8 @@
-/* One call of a native custom call: the frame, copies for layouts that are not row-major, errors. */
+/* One call of a native custom call: the frame, copies for layouts that are not row-major, errors.
+ *
+ * The frame lives on the C stack for the time of a call. What the function allocates through it is freed
+ * after it; what it reports by fail() becomes the op's error. The function may use several threads by
+ * parallel_for, so everything that the frame offers is thread-safe. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -32,6 +36,7 @@ typedef struct native_loop {
   void *ctx;
 } native_loop;
 
+/* size_t to uint64_t and back. */
 static void native_loop_piece(void *ctx, size_t begin, size_t end) {
   const native_loop *l = ctx;
   l->fn(l->ctx, begin, end);
@@ -44,6 +49,7 @@ static void native_parallel_for(xlac_ffi_frame *frame, uint64_t n, uint64_t grai
   if (n) base_parallel_for(r->pool, (size_t)n, grain ? (size_t)grain : 1, native_loop_piece, &l);
 }
 
+/* The first message wins; returns -1 for the function to return. */
 static int native_fail(xlac_ffi_frame *frame, const char *format, ...) {
   native_run *r = frame->inside;
   if (atomic_flag_test_and_set(&r->failed)) return -1;
@@ -54,6 +60,7 @@ static int native_fail(xlac_ffi_frame *frame, const char *format, ...) {
   return -1;
 }
 
+/* Aligned to 64 bytes. The allocator's own pointer is kept in the header's pad. */
 static void *native_allocate(xlac_ffi_frame *frame, uint64_t bytes) {
   native_run *r = frame->inside;
   if (bytes > SIZE_MAX - 256) return NULL;
@@ -66,6 +73,7 @@ static void *native_allocate(xlac_ffi_frame *frame, uint64_t bytes) {
   return b + 1;
 }
 
+/* The function has returned: no thread of its adds blocks any more. */
 static void native_free_blocks(native_run *r) {
   for (native_block *b = atomic_load(&r->blocks), *next = NULL; b; b = next) {
     void *raw = NULL;
@@ -75,6 +83,7 @@ static void native_free_blocks(native_run *r) {
   }
 }
 
+/* Sticky: once true it stays so. */
 static bool native_interrupted(xlac_ffi_frame *frame) {
   native_run *r = frame->inside;
   const interp_options *o = &r->ctx->options;
@@ -93,6 +102,7 @@ typedef struct native_move {
   const int64_t *to_strides, *from_strides;
 } native_move;
 
+/* Rows [begin, end) of dimension 0. */
 static void native_move_piece(void *ctx, size_t begin, size_t end) {
   const native_move *m = ctx;
   interp_ctx quiet = {.ticks = 0}; /* nobody to ask: pieces are short */
@@ -143,6 +153,7 @@ static int native_enter(const native_op *n, const native_run *r, xlac_ffi_buffer
   return 0;
 }
 
+/* Pointers of operands and results: the arrays themselves, or scratch where the layout differs. */
 static void native_set_data(const native_op *n, xlac_ffi_buffer *all, const void *const *in, void *const *out,
                             char *scratch) {
   for (uint32_t i = 0; i < n->n_operands + n->n_results; i++) {
@@ -159,6 +170,7 @@ static void native_set_data(const native_op *n, xlac_ffi_buffer *all, const void
   }
 }
 
+/* An interruption is reported as that, whatever the function returned. */
 static int native_failed(const native_op *n, native_run *r) {
   const ir_op *op = n->op;
   if (r->stopped) return base_fail(r->ctx->err, XLAC_E_INTERRUPTED, "the run was interrupted");
@@ -200,6 +212,7 @@ static int native_run_frame(const native_op *n, const interp_native *native, nat
   return 0;
 }
 
+/* A backend_config that can't be read fails here, at the call, not before. */
 int native_call(interp_ctx *ctx, const native_op *n, const interp_native *native, base_pool *pool,
                 const void *const *in, void *const *out, void *scratch) {
   native_run r; /* the message's bytes are not worth clearing: a call costs little more than a frame */

@@ -31,6 +31,7 @@ void interp_registry_destroy(interp_registry *r) {
   base_free(alloc, r);
 }
 
+/* Borrowed until the next entry is added. */
 static registry_entry *registry_entry_of(const interp_registry *r, const char *target) {
   for (uint32_t i = 0; i < r->entries.n; i++) {
     if (strcmp(r->entries.items[i].target, target) == 0) return &r->entries.items[i];
@@ -38,7 +39,9 @@ static registry_entry *registry_entry_of(const interp_registry *r, const char *t
   return NULL;
 }
 
+/* Replaces an entry of that name. On failure the registry is as it was. */
 static int registry_put(interp_registry *r, const char *target, registry_entry what, xlac_error *err) {
+  assert(target);
   registry_entry *e = registry_entry_of(r, target);
   if (!e) {
     registry_entry fresh = {.target = base_malloc(r->alloc, strlen(target) + 1)};
@@ -65,6 +68,7 @@ int interp_registry_add_native(interp_registry *r, const char *target, interp_na
   return registry_put(r, target, (registry_entry){.native = native}, err);
 }
 
+/* r may be NULL: nothing is registered. */
 interp_custom_call_fn *interp_registry_find(const interp_registry *r, const char *target, void **ctx,
                                             interp_native *native) {
   registry_entry *e = r ? registry_entry_of(r, target) : NULL;

@@ -1,6 +1,11 @@
 /* Called scalar computations on many lanes at once: reducers, comparators, scatter and map bodies. A body is flattened,
  * calls and tuples gone, into a list of loops over registers of a few hundred lanes. What can't be is called lane by
- * lane. */
+ * lane.
+ *
+ * Example: a reducer `p0 = f32[] parameter(0)  p1 = f32[] parameter(1)  ROOT add = f32[] add(p0, p1)`
+ * becomes one step, registers 0 and 1 to register 2. Calls are inlined, tuples are lists of registers, and
+ * broadcasts, reshapes and copies of a scalar are the scalar itself. Blocks are as long as all registers
+ * fit into the first-level cache. */
 #include "../../scalar/loops/loops.h"
 #include "../plan.h"
 
@@ -42,6 +47,7 @@ struct interp_body {
 /* --- flattening. A value is the list of its leaves' registers. Failures: 1 when the body is no list of loops, negative
  * when out of memory. --- */
 
+/* A result, not an error: the body runs lane by lane. */
 #define NOT_FLAT 1
 
 /* A scalar, or an array of one element, which is as good. */
@@ -49,12 +55,14 @@ static bool is_lane(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic && t->count == 1;
 }
 
+/* Gives the new register's number. */
 static int flat_register(interp_body *b, base_dtype t, const void *constant, uint32_t *out) {
   apply_register r = {t, constant, NULL};
   *out = b->registers.n;
   return BASE_VEC_PUSH(b->ctx->options.alloc, &b->registers, r) ? 0 : interp_failed(b->ctx);
 }
 
+/* An elementwise op becomes a step. */
 static int flat_loop(interp_body *b, const ir_op *op, uint32_t *const *values, const uint32_t *operands,
                      uint32_t *leaf) {
   apply_step s = {.op = op};
@@ -71,6 +79,7 @@ static int flat_loop(interp_body *b, const ir_op *op, uint32_t *const *values, c
 static int flat_computation(interp_body *b, const ir_computation *c, uint32_t *const *args, uint32_t depth,
                             uint32_t **out);
 
+/* depth counts calls within calls. */
 static int flat_call(interp_body *b, const interp_step *s, uint32_t *const *values, uint32_t depth, uint32_t **out) {
   uint32_t **args = BASE_ARRAY(&b->arena, uint32_t *, (size_t)s->op->n_operands + 1);
   if (!args) return interp_failed(b->ctx);
@@ -91,6 +100,7 @@ static int flat_tuple(interp_body *b, const interp_step *s, uint32_t *const *val
   return 0;
 }
 
+/* A pointer into the tuple's leaves. */
 static uint32_t *flat_element(const ir_op *op, uint32_t *tuple) {
   int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
   for (int64_t i = 0; i < index; i++) tuple += ir_type_leaves(ir_operand_type(op, 0)->elements[i]);
@@ -115,6 +125,7 @@ static bool is_lane_identity(const ir_op *op) {
   }
 }
 
+/* *out: the registers of op's leaves. */
 static int flat_op(interp_body *b, const interp_step *s, uint32_t **values, uint32_t *const *args, uint32_t depth,
                    uint32_t **out) {
   const ir_op *op = s->op;
@@ -156,6 +167,7 @@ static int flat_computation(interp_body *b, const ir_computation *c, uint32_t *c
   return 0;
 }
 
+/* Parameters must be scalars, each of one register, in order: interp_apply's args. */
 static int flat_body(interp_body *b) {
   const ir_computation *c = b->computation;
   uint32_t **args = BASE_ARRAY(&b->arena, uint32_t *, (size_t)c->n_params + 1);
@@ -171,7 +183,9 @@ static int flat_body(interp_body *b) {
 
 /* --- preparing --- */
 
+/* A scalar, or a flat tuple of scalars. */
 static int body_results(interp_body *b) {
+  assert(b->computation);
   const ir_type *t = ir_root(b->computation)->type;
   b->n_outs = ir_is_tuple(t) ? t->n_elements : 1;
   b->out_types = BASE_ARRAY(&b->arena, base_dtype, (size_t)b->n_outs + 1);
@@ -211,6 +225,7 @@ static const ir_op *body_single(const interp_body *b) {
   return straight || (crossed && ir_opcode_has(s->op->opcode, IR_COMMUTATIVE)) ? s->op : NULL;
 }
 
+/* b keeps ctx: it serves one run, on one thread. */
 int interp_body_prepare(interp_ctx *ctx, const ir_computation *c, interp_body **out) {
   interp_body *b = base_malloc(ctx->options.alloc, sizeof *b);
   if (!b) return base_oom(ctx->err, "a called computation");
@@ -261,7 +276,9 @@ static bool writes_direct(const interp_body *b, uint32_t j, const void *const *a
   return true;
 }
 
+/* n lanes of every step, in order. */
 static void apply_block(interp_body *b, int64_t n) {
+  assert(n > 0 && n <= b->lanes);
   for (uint32_t i = 0; i < b->steps.n; i++) {
     const apply_step *s = &b->steps.items[i];
     const void *in[3] = {b->at[s->in[0]], b->at[s->in[1]], b->at[s->in[2]]};
@@ -269,6 +286,7 @@ static void apply_block(interp_body *b, int64_t n) {
   }
 }
 
+/* Results that can't be written in place are copied from their registers at the end of a block. */
 static int apply_vectorised(interp_body *b, int64_t n, const void *const *args, void *const *outs) {
   uint32_t n_params = b->computation->n_params;
   for (int64_t at = 0; at < n; at += b->lanes) {
@@ -292,6 +310,7 @@ static int apply_vectorised(interp_body *b, int64_t n, const void *const *args, 
 }
 
 static void store_lane(const interp_body *b, const interp_value *result, int64_t lane, void *const *outs) {
+  assert(result->kind != INTERP_TUPLE || result->n_elements == b->n_outs);
   for (uint32_t j = 0; j < b->n_outs; j++) {
     const interp_value *e = result->kind == INTERP_TUPLE ? result->elements[j] : result;
     size_t bytes = base_dtype_bytes((base_dtype)e->dtype);
@@ -300,6 +319,7 @@ static void store_lane(const interp_body *b, const interp_value *result, int64_t
   }
 }
 
+/* One call of the computation; values is scratch for its arguments. */
 static int apply_lane(interp_body *b, int64_t lane, const void *const *args, void *const *outs, interp_value **values) {
   const ir_computation *c = b->computation;
   interp_value *result = NULL;
@@ -319,6 +339,7 @@ static int apply_lane(interp_body *b, int64_t lane, const void *const *args, voi
 }
 
 int interp_apply(interp_ctx *ctx, interp_body *b, int64_t n, const void *const *args, void *const *outs) {
+  assert(n >= 0);
   assert(ctx == b->ctx);
   if (b->vectorised) return apply_vectorised(b, n, args, outs);
   interp_value **values = base_malloc(ctx->options.alloc, ((size_t)b->computation->n_params + 1) * sizeof *values);

@@ -1,4 +1,8 @@
-/* Queued updates. */
+/* Queued updates.
+ *
+ * scatter's result is defined as applying updates one after the other. Updates of different places don't
+ * disturb one another, so they are queued and combined together; the first one whose place is in the queue
+ * already makes the queue run. A hash set of places, emptied by counting a round up, finds that out. */
 #include "combine.h"
 
 enum { COMBINE_QUEUE = 2048, COMBINE_MARK_BITS = 12, COMBINE_MARKS = 1 << COMBINE_MARK_BITS };
@@ -8,12 +12,14 @@ typedef struct combine_mark {
   uint32_t round; /* the mark counts in this round of the queue only, so that emptying the set costs nothing */
 } combine_mark;
 
+/* Then nothing need be computed, only copied in order. */
 bool interp_combine_overwrites(const ir_computation *c) {
   const ir_op *root = ir_root(c);
   return c->n_params == 2 && root->opcode == IR_OP_PARAMETER && root->u.number == 1 &&
          c->params[0]->type->dtype == c->params[1]->type->dtype;
 }
 
+/* targets and updates stay the caller's lists. On failure there is nothing to end. */
 int interp_combine_begin(interp_combine *c, interp_ctx *ctx, interp_fold *fold, bool overwrite, void **targets,
                          void **updates) {
   *c = (interp_combine){.ctx = ctx, .fold = fold, .overwrite = overwrite, .targets = targets, .updates = updates};
@@ -54,6 +60,7 @@ static bool combine_mark_place(interp_combine *c, int64_t place) {
   return true;
 }
 
+/* Places are distinct, so all updates can be computed before any is written. */
 int interp_combine_flush(interp_combine *c) {
   if (c->n_queued == 0) return 0;
   interp_fold *f = c->fold;
@@ -88,6 +95,7 @@ static void combine_in_place(interp_combine *c, int64_t place, int64_t place_ste
   }
 }
 
+/* The order of calls is the order of updates. */
 int interp_combine_row(interp_combine *c, int64_t place, int64_t place_step, int64_t source, int64_t source_step,
                        int64_t n) {
   if (c->overwrite) {

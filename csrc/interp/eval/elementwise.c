@@ -1,5 +1,8 @@
 /* Evaluators of elementwise ops: one for all that have a loop, in place where an operand may be overwritten; and iota
- * and bitcast-convert. */
+ * and bitcast-convert.
+ *
+ * An elementwise op is a loop from scalar/loops over dense arrays of one shape. clamp's bounds and
+ * select's pred may be scalars beside arrays: they are repeated into short buffers, a block at a time. */
 #include "../interp.h"
 #include "../blocks.h"
 #include "../../scalar/loops/loops.h"
@@ -11,10 +14,12 @@
 
 /* The operand that has the result's dims: not clamp's bounds nor select's pred, which may be scalars. */
 static uint32_t full_operand(const ir_op *op) {
+  assert(op->n_operands >= 1);
   return op->opcode == IR_OP_CLAMP || op->opcode == IR_OP_SELECT ? 1 : 0;
 }
 
-/* An operand whose data may become the result's, its type set; or NULL. */
+/* An operand whose data may become the result's, its type set; or NULL. Only an operand whose elements are
+ * as large as the result's can hold it: f32 + f32 yes, a compare's pred no. */
 static interp_value *reuse_operand(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands,
                                    uint32_t full) {
   for (uint32_t k = 0; k < l->n_in; k++) {
@@ -28,7 +33,9 @@ static interp_value *reuse_operand(interp_ctx *ctx, const interp_loop *l, interp
   return NULL;
 }
 
+/* r may be one of the operands: a block is read and written lane by lane. */
 static int run_loop_blocks(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands, interp_value *r) {
+  assert(l->n_in <= 3);
   for (int64_t at = 0; at < r->count; at += BLOCK) {
     const void *in[3];
     int64_t n = r->count - at < BLOCK ? r->count - at : BLOCK;
@@ -76,6 +83,7 @@ static int check_operands(interp_ctx *ctx, const ir_op *op, interp_value *const 
   return 0;
 }
 
+/* All operands have the result's shape, or are the scalars that the op allows. */
 static int eval_loop(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_loop l;
   uint32_t full = full_operand(op);
@@ -97,6 +105,7 @@ static int eval_loop(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   return 0;
 }
 
+/* Names of the EVAL column; what differs between them is the loop that interp_loop_of finds. */
 #define EVAL_BY_LOOP(name)                                                                                      \
   int interp_eval_##name(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) { \
     return eval_loop(ctx, op, operands, out);                                                                   \
@@ -113,6 +122,7 @@ EVAL_BY_LOOP(clamp)
 EVAL_BY_LOOP(reduce_precision)
 EVAL_BY_LOOP(stochastic_convert)
 
+/* To the type it has: nothing to do. */
 int interp_eval_convert(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   if (operands[0]->dtype != op->type->dtype) return eval_loop(ctx, op, operands, out);
   *out = interp_retain(operands[0]);
@@ -140,6 +150,7 @@ static void count_block(void *x, int64_t begin, int64_t end) {
   }
 }
 
+/* A vector 0, 1, ..., n - 1. */
 static int count_up(interp_ctx *ctx, base_dtype t, int64_t n, interp_value **out) {
   interp_value *r = interp_array(ctx, t, 1, &n);
   if (!r) return interp_failed(ctx);
@@ -172,6 +183,7 @@ static void repeat_block(void *ctx, int64_t begin, int64_t end) {
   }
 }
 
+/* iota_dimension=1 of s32[2,3]: 0 1 2 0 1 2. */
 int interp_eval_iota(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   int64_t d = ir_get_int(op, IR_ATTR_IOTA_DIMENSION, 0), inner = 1;
@@ -207,6 +219,7 @@ typedef struct cast_job {
   uint8_t *to;
 } cast_job;
 
+/* s4: elements 1, 2 become the byte 0x21. */
 static void pack_bits(void *x, int64_t begin, int64_t end) {
   const cast_job *job = x;
   unsigned width = job->type->bits, per_byte = 8 / width;
@@ -218,6 +231,7 @@ static void pack_bits(void *x, int64_t begin, int64_t end) {
   }
 }
 
+/* Signed types are sign-extended to their byte. */
 static void unpack_bits(void *x, int64_t begin, int64_t end) {
   const cast_job *job = x;
   unsigned width = job->type->bits, per_byte = 8 / width;
@@ -239,6 +253,7 @@ static void cut_bytes(void *x, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) job->to[i] = (uint8_t)(job->from[i] & mask);
 }
 
+/* From bits to the result's type. */
 static int cast_from_packed(interp_ctx *ctx, const uint8_t *packed, interp_value *r) {
   base_dtype to = (base_dtype)r->dtype;
   cast_job job = {base_dtype_of(to), packed, r->data};
@@ -281,6 +296,7 @@ typedef struct truth_job {
   interp_value *to;
 } truth_job;
 
+/* The lowest bit first. */
 static void truths_of_bits(void *x, int64_t begin, int64_t end) {
   const truth_job *job = x;
   for (int64_t i = begin; i < end; i++) {
@@ -290,6 +306,7 @@ static void truths_of_bits(void *x, int64_t begin, int64_t end) {
   }
 }
 
+/* Signed narrow types are sign-extended, as everywhere. */
 static void bits_of_truths(void *x, int64_t begin, int64_t end) {
   const truth_job *job = x;
   const base_dtype_info *t = job->type;
@@ -302,6 +319,7 @@ static void bits_of_truths(void *x, int64_t begin, int64_t end) {
   }
 }
 
+/* pred[8] and u8[] hold the same bits. */
 static int cast_truths(interp_ctx *ctx, const ir_op *op, const interp_value *v, uint32_t rank, const int64_t *dims,
                        interp_value **out) {
   base_dtype to = (base_dtype)op->type->dtype;
@@ -317,6 +335,8 @@ static int cast_truths(interp_ctx *ctx, const ir_op *op, const interp_value *v, 
   return status;
 }
 
+/* f32[2] to u8[2,4]: a narrower type adds a last dimension, a wider one takes it away. A view where
+ * nothing need be moved. */
 int interp_eval_bitcast_convert(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value *v = operands[0], *r;
   base_dtype from = (base_dtype)v->dtype, to = (base_dtype)op->type->dtype;

@@ -1,14 +1,19 @@
 /* Async ops on one thread: start evaluates at once, or leaves that to a later step (async_order.h); done hands the
- * result over. Also copy-start and copy-done. */
+ * result over. Also copy-start and copy-done.
+ *
+ * HLO's shapes: async-start gives ((operands), result, contexts...), async-done gives the result; copy-
+ * start gives (destination, source, context). */
 #include "../async_order.h"
 
-/* Contexts are opaque words that nobody looks into: zeros. */
+/* Contexts are opaque words that nobody looks into: zeros. Elements from `from` on; on failure those made
+ * so far are in the list. */
 static int async_contexts(interp_ctx *ctx, const ir_type *t, uint32_t from, interp_value **elements) {
   for (uint32_t i = from; i < t->n_elements; i++)
     if (!(elements[i] = interp_zeros(ctx, t->elements[i]))) return interp_failed(ctx);
   return 0;
 }
 
+/* first and second stay the caller's references. */
 int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,
                        interp_value **out) {
   const ir_type *t = op->type;
@@ -29,6 +34,7 @@ int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, in
   return status;
 }
 
+/* Where it waits, the result's place holds a token until the computation has run. */
 int interp_eval_async_start(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const ir_computation *wrapped = ir_async_wrapped(op);
   if (!wrapped) return interp_fail(ctx, op, XLAC_E_EVAL, "async-start wraps no computation");
@@ -47,6 +53,7 @@ int interp_eval_async_start(interp_ctx *ctx, const ir_op *op, interp_value *cons
   return status;
 }
 
+/* A step of the chain that changes nothing. */
 int interp_eval_async_update(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)ctx, (void)op;
   assert(op->n_operands == 1);
@@ -54,6 +61,7 @@ int interp_eval_async_update(interp_ctx *ctx, const ir_op *op, interp_value *con
   return 0;
 }
 
+/* Malformed chains are errors of the program's, as types of async ops are hardly checked before. */
 static int async_element(interp_ctx *ctx, const ir_op *op, const interp_value *v, uint32_t index, interp_value **out) {
   if (v->kind != INTERP_TUPLE || v->n_elements <= index)
     return interp_fail(ctx, op, XLAC_E_EVAL, "%s takes a tuple of more than %u elements", ir_opcode_text(op->opcode),
@@ -62,6 +70,7 @@ static int async_element(interp_ctx *ctx, const ir_op *op, const interp_value *v
   return 0;
 }
 
+/* The computation has run by now: the engine sees to that before this step. */
 int interp_eval_async_done(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   return async_element(ctx, op, operands[0], 1, out);
 }

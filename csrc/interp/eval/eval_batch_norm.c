@@ -1,4 +1,7 @@
-/* batch-norm-training, -inference and -grad. Sums run in f64, results round once. */
+/* batch-norm-training, -inference and -grad. Sums run in f64, results round once.
+ *
+ * The three ops see their operand as [outer, features, inner] and work on one feature at a time. Elements come in
+ * blocks, so the job carries the sums from one to the next. */
 #include <math.h>
 
 #include "../blocks.h"
@@ -12,6 +15,8 @@ typedef struct norm_view {
   double epsilon;
 } norm_view;
 
+/* Also the checks: per-feature operands are vectors as long as the feature dimension, batch-norm-grad's
+ * last operand is shaped like the first. */
 static int norm_view_of(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, norm_view *view) {
   const interp_value *x = operands[0];
   int64_t feature = ir_get_int(op, IR_ATTR_FEATURE_INDEX, 0);
@@ -35,6 +40,7 @@ static int norm_view_of(interp_ctx *ctx, const ir_op *op, interp_value *const *o
   return 0;
 }
 
+/* Element i of v, whatever its float type. */
 static double norm_load(const norm_view *view, const interp_value *v, int64_t i) {
   return base_load_f64(view->type, (const char *)v->data + (size_t)i * view->bytes);
 }
@@ -63,10 +69,12 @@ typedef struct norm_job {
 
 enum { NORM_WORK = 4 /* element operations that an element takes */ };
 
+/* All elements of the job's feature, in blocks. */
 static int norm_run(interp_ctx *ctx, norm_job *j, interp_block_fn *fn) {
   return interp_in_heavy_blocks(ctx, j->view->outer * j->view->inner, NORM_WORK, fn, j);
 }
 
+/* Elements [begin, end) of the feature. */
 static void norm_sum_block(void *ctx, int64_t begin, int64_t end) {
   norm_job *j = ctx;
   for (int64_t i = begin; i < end; i++) j->sum += norm_load(j->view, j->operands[0], norm_at(j->view, j->feature, i));
@@ -90,6 +98,7 @@ static int norm_moments(interp_ctx *ctx, norm_job *j, double *variance) {
   return 0;
 }
 
+/* Writes out; the sums are done. */
 static void norm_apply_block(void *ctx, int64_t begin, int64_t end) {
   const norm_job *j = ctx;
   for (int64_t i = begin; i < end; i++) {
@@ -105,6 +114,7 @@ static int norm_apply(interp_ctx *ctx, norm_job *j, double variance) {
   return norm_run(ctx, j, norm_apply_block);
 }
 
+/* Operands: x, scale, offset, mean, variance. */
 int interp_eval_batch_norm_inference(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                      interp_value **out) {
   assert(op->n_operands == 5);
@@ -132,6 +142,7 @@ static int norm_train_feature(interp_ctx *ctx, norm_job *j, interp_value *const 
   return norm_apply(ctx, j, variance);
 }
 
+/* sum g, and sum g * (x - mean). */
 static void norm_grad_sum(void *ctx, int64_t begin, int64_t end) {
   norm_job *j = ctx;
   for (int64_t i = begin; i < end; i++) {
@@ -188,11 +199,13 @@ static int norm_three(interp_ctx *ctx, const ir_op *op, interp_value *const *ope
   return status;
 }
 
+/* (normalised, mean, variance): the biased variance, over n. */
 int interp_eval_batch_norm_training(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                     interp_value **out) {
   return norm_three(ctx, op, operands, norm_train_feature, out);
 }
 
+/* (gradient of x, of scale, of offset). */
 int interp_eval_batch_norm_grad(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   return norm_three(ctx, op, operands, norm_grad_feature, out);
 }

@@ -28,6 +28,7 @@ typedef struct expect_tally {
   double worst;
 } expect_tally;
 
+/* The bits without the sign, as a number: neighbours in value are neighbours here. */
 static uint64_t expect_magnitude(base_dtype t, const void *p, bool *negative) {
   uint64_t b = 0;
   const base_dtype_info *info = base_dtype_of(t);
@@ -48,12 +49,14 @@ static uint64_t expect_ulps(base_dtype t, const void *p, const void *q) {
   return a > b ? a - b : b - a;
 }
 
+/* -0 equals 0, as in C. */
 static bool expect_same(base_dtype t, const void *p, const void *q) {
   if (!base_dtype_is_float(t)) return memcmp(p, q, base_dtype_bytes(t)) == 0;
   double x = base_load_f64(t, p), y = base_load_f64(t, q);
   return x == y || (isnan(x) && isnan(y));
 }
 
+/* *off: the distance, infinite where only one side is finite. */
 static bool expect_almost(base_dtype t, const void *p, const void *q, double tolerance, double *off) {
   double x = base_load_f64(t, p), y = base_load_f64(t, q);
   if (x == y || (isnan(x) && isnan(y))) return true;
@@ -61,8 +64,9 @@ static bool expect_almost(base_dtype t, const void *p, const void *q, double tol
   return *off <= tolerance;
 }
 
-/* One real number, or one part of a complex one. */
+/* One real number, or one part of a complex one. Updates the tally; true where it is within the rule. */
 static bool expect_part(base_dtype t, const void *p, const void *q, const expect_rule *rule, expect_tally *tally) {
+  assert(rule && tally);
   double off = 0;
   bool good;
   if (rule->kind == EXPECT_EQ) return expect_same(t, p, q);
@@ -76,7 +80,8 @@ static bool expect_part(base_dtype t, const void *p, const void *q, const expect
   return ulps >= rule->min_ulp && ulps <= rule->max_ulp;
 }
 
-/* As upstream, the distance of complex numbers is that of their more distant parts. */
+/* As upstream, the distance of complex numbers is that of their more distant parts. A complex number is
+ * right where both parts are. */
 static bool expect_element(base_dtype t, const char *p, const char *q, const expect_rule *rule, expect_tally *tally) {
   if (!base_dtype_is_complex(t)) return expect_part(t, p, q, rule, tally);
   base_dtype part = base_dtype_real_part(t);
@@ -92,6 +97,7 @@ static bool expect_element(base_dtype t, const char *p, const char *q, const exp
 
 /* --- saying it --- */
 
+/* For messages: an element as HLO would write it. */
 static void expect_show(base_dtype t, const void *p, char *buf, size_t size) {
   int digits = base_dtype_of(t)->bits > 32 ? 17 : 9;
   if (base_dtype_is_complex(t)) {
@@ -108,6 +114,7 @@ static void expect_show(base_dtype t, const void *p, char *buf, size_t size) {
   }
 }
 
+/* "[1,2]": the element's index tuple from its row-major number. */
 static void expect_show_index(const interp_value *v, int64_t flat, char *buf, size_t size) {
   size_t at = (size_t)snprintf(buf, size, "[");
   int64_t rest = v->count;
@@ -139,6 +146,7 @@ static const char *expect_name(const ir_op *op) {
 
 enum { EXPECT_TICK = 1 << 12 /* elements between looks at interruptions */ };
 
+/* Compares all elements; one error tells how many differ, and shows the first. */
 static int expect_sides(interp_ctx *ctx, const ir_op *op, const interp_value *actual, expect_side expected,
                         const expect_rule *rule) {
   base_dtype t = (base_dtype)actual->dtype;
@@ -160,6 +168,7 @@ static int expect_sides(interp_ctx *ctx, const ir_op *op, const interp_value *ac
                      expect_name(op), (long long)tally.bad, (long long)actual->count, where, found, wanted, how);
 }
 
+/* Shapes and types must agree before elements are looked at. */
 static int expect_values(interp_ctx *ctx, const ir_op *op, const interp_value *actual, const interp_value *expected,
                          const expect_rule *rule) {
   bool arrays = actual->kind == INTERP_ARRAY && expected->kind == INTERP_ARRAY;
@@ -170,6 +179,7 @@ static int expect_values(interp_ctx *ctx, const ir_op *op, const interp_value *a
   return expect_sides(ctx, op, actual, side, rule);
 }
 
+/* The expected value is an attribute of the op. */
 static int expect_constant(interp_ctx *ctx, const ir_op *op, const interp_value *actual, const expect_rule *rule) {
   const ir_mattr *a = ir_mattr_of(op, "value");
   bool dense = a && (a->kind == IR_M_DENSE || a->kind == IR_M_RESOURCE) && a->v.literal;
@@ -200,11 +210,13 @@ static int expect_serialized(interp_ctx *ctx, const ir_op *op, const interp_valu
 
 /* --- the ops --- */
 
+/* An integer attribute, or `otherwise`. */
 static uint64_t expect_number(const ir_op *op, const char *name, uint64_t otherwise) {
   const ir_mattr *a = ir_mattr_of(op, name);
   return a && a->kind == IR_M_INTEGER ? (uint64_t)a->v.i : otherwise;
 }
 
+/* The empty tuple. */
 static int expect_no_result(interp_ctx *ctx, interp_value **out) {
   *out = interp_tuple(ctx, 0, NULL);
   return *out ? 0 : base_oom(ctx->err, "a check");
@@ -222,6 +234,7 @@ static int expect_operands(interp_ctx *ctx, const ir_op *op, interp_value *const
   return 0;
 }
 
+/* Ops of the check dialect, by name. The defaults are those of the reference: 1e-4, and 1 ulp. */
 int interp_check(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const char *name = op->u.name->s;
   const ir_mattr *tolerance = ir_mattr_of(op, "tolerance");

@@ -6,7 +6,8 @@
 
 /* --- next_after --- */
 
-/* The bits of the neighbour of b towards `to`; sign and magnitude are in the order of the values. */
+/* The bits of the neighbour of b towards `to`; sign and magnitude are in the order of the values. x is not
+ * NaN and differs from `to`. From zero, the least number with the direction's sign. */
 static uint64_t next_bits(base_dtype t, uint64_t b, double x, double to) {
   unsigned bits = base_dtype_of(t)->bits;
   uint64_t sign = (uint64_t)1 << (bits - 1), magnitude = b & (sign - 1);
@@ -19,6 +20,7 @@ static uint64_t next_bits(base_dtype t, uint64_t b, double x, double to) {
   return next | (b & sign);
 }
 
+/* As C's nextafter: a NaN operand is the result, equal operands give the second. */
 static void next_after_element(base_dtype t, const char *x, const char *y, char *to) {
   size_t bytes = base_dtype_bytes(t);
   double from = base_load_f64(t, x), towards = base_load_f64(t, y);
@@ -66,7 +68,7 @@ int interp_eval_next_after(interp_ctx *ctx, const ir_op *op, interp_value *const
 
 /* --- constants --- */
 
-/* The literal of an elements attribute, or one made of a number. */
+/* The literal of an elements attribute, or one made of a number. NaNs of f32 keep their bits. */
 static int constant_element(interp_ctx *ctx, const ir_op *op, const ir_mattr *a, base_dtype t, void *element) {
   if (a && a->kind == IR_M_INTEGER) return base_store_i64(t, element, a->v.i), 0;
   if (a && a->kind == IR_M_BOOL) return base_store_i64(t, element, a->v.b), 0;
@@ -87,6 +89,7 @@ static int constant_element(interp_ctx *ctx, const ir_op *op, const ir_mattr *a,
   return interp_fail(ctx, op, XLAC_E_EVAL, "the value is no number of type %s", base_dtype_of(t)->text);
 }
 
+/* One element for all. */
 static int constant_filled(interp_ctx *ctx, const ir_op *op, const ir_mattr *a, uint32_t rank, const int64_t *dims,
                            interp_value **out) {
   _Alignas(16) char element[16] = {0};
@@ -97,6 +100,7 @@ static int constant_filled(interp_ctx *ctx, const ir_op *op, const ir_mattr *a, 
   return interp_deliver(interp_fill_array(ctx, r, element), r, out);
 }
 
+/* The operand gives shape and sizes only. */
 int interp_eval_constant_like(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   return constant_filled(ctx, op, ir_mattr_of(op, "value"), operands[0]->rank, operands[0]->dims, out);
 }
@@ -114,6 +118,7 @@ int interp_eval_chlo_constant(interp_ctx *ctx, const ir_op *op, interp_value *co
 
 /* --- broadcasting --- */
 
+/* chlo.broadcast_add's inner op is add; INVALID: not one of these. */
 ir_opcode interp_broadcast_inner(unsigned opcode) {
   switch (opcode) {
 #define INNER(op)                 \
@@ -168,8 +173,10 @@ typedef struct broadcast_plan {
   int64_t dims[IR_MAX_RANK], map[3][IR_MAX_RANK];
 } broadcast_plan;
 
+/* NumPy's rule: sizes agree or are 1. f32[3,1] and f32[4] give [3,4]. */
 static int broadcast_sizes(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_value *const *operands,
                            broadcast_plan *p) {
+  assert(op->n_operands <= 3);
   p->rank = 0;
   for (uint32_t k = 0; k < op->n_operands; k++)
     if (operands[k]->rank > p->rank) p->rank = operands[k]->rank;
@@ -187,6 +194,7 @@ static int broadcast_sizes(interp_ctx *ctx, const ir_op *op, base_arena *arena, 
   return 0;
 }
 
+/* The op that it is once all operands have the result's shape. */
 static int broadcast_run(interp_ctx *ctx, const ir_op *op, const broadcast_plan *p, interp_value *const *spread,
                          interp_value **out) {
   interp_shadow s;
@@ -202,6 +210,7 @@ static int broadcast_run(interp_ctx *ctx, const ir_op *op, const broadcast_plan 
   return status;
 }
 
+/* Operands that have the shape are not copied. */
 int interp_eval_chlo_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   base_arena arena;
   broadcast_plan p;

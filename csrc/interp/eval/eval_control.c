@@ -1,4 +1,7 @@
-/* call, fusion, conditional and while. */
+/* call, fusion, conditional and while.
+ *
+ * What the callee gets by interp_take is its own, where nobody reads the value afterwards: it may
+ * overwrite it. */
 #include "../interp.h"
 
 /* Operands that nobody reads afterwards are the callee's, which may update them in place. */
@@ -23,6 +26,7 @@ static int branch_of(interp_ctx *ctx, const ir_op *op, const interp_value *selec
   return 0;
 }
 
+/* Operand b + 1 is branch b's argument; the other branches' arguments are left alone. */
 int interp_eval_conditional(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   assert(op->n_called >= 1 && op->n_operands == op->n_called + 1);
   uint32_t branch = 0;
@@ -31,7 +35,9 @@ int interp_eval_conditional(interp_ctx *ctx, const ir_op *op, interp_value *cons
   return interp_call_move(ctx, op->called[branch], 1, &arg, out);
 }
 
+/* Borrows the state: the body must find it as it was. */
 static int while_condition(interp_ctx *ctx, const ir_op *op, interp_value *state, bool *go_on) {
+  assert(state);
   interp_value *flag = NULL;
   TRY(interp_call(ctx, op->called[0], 1, &state, &flag));
   bool is_flag = flag->kind == INTERP_ARRAY && flag->dtype == XLAC_PRED && flag->count == 1;

@@ -1,5 +1,9 @@
 /* convolution: a matrix product of [batch x output positions, window positions x input features] patches, found by
- * place as they are packed, with the kernel; one product for each feature or batch group. */
+ * place as they are packed, with the kernel; one product for each feature or batch group.
+ *
+ * Example: 32x28x28x1 images with a 3x3x1x8 kernel are a product of [32*26*26, 9] patches with [9, 8]. The
+ * patches are never stored as a whole: conv_locate says, for each element that the product packs, where it
+ * lies in the input, or that it is padding, which counts as zero. */
 #include "../algorithm/conv_depthwise.h"
 #include "../algorithm/matmul.h"
 #include "../algorithm/placement.h"
@@ -19,8 +23,10 @@ typedef struct conv_plan {
   int64_t *out_m, *out_n, *right_k, *right_n;
 } conv_plan;
 
-/* Places of patch elements: rows are (batch, output position), columns (window position, feature). */
+/* Places of patch elements: rows are (batch, output position), columns (window position, feature). Called
+ * for runs of columns, so positions are counted up, not divided out, after the first. */
 static void conv_locate(const void *ctx, int64_t row, int64_t p0, int64_t count, int64_t *places) {
+  assert(p0 >= 0 && count >= 0);
   const conv_plan *c = ctx;
   if (count == 0) return; /* maybe there are no features to divide by */
   int64_t corner[IR_MAX_RANK], s[IR_MAX_RANK], window = p0 / c->features, feature = p0 % c->features;
@@ -52,7 +58,8 @@ static void conv_locate(const void *ctx, int64_t row, int64_t p0, int64_t count,
   }
 }
 
-/* The op's window with the sizes of the kernel, which the type leaves open where they are dynamic. In scratch. */
+/* The op's window with the sizes of the kernel, which the type leaves open where they are dynamic. In
+ * scratch. Own memory: the op's is shared with other threads. */
 static int conv_window_of(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, conv_plan *c) {
   const ir_window *w = ir_get_window(op);
   ir_window *own = interp_scratch(ctx, 1, sizeof *own + c->n * sizeof *own->v);
@@ -71,7 +78,8 @@ static int conv_window_of(interp_ctx *ctx, const ir_op *op, interp_value *const 
   return 0;
 }
 
-/* Sizes and strides by role. Returns the kernel offset that reversed window dims start from. */
+/* Sizes and strides by role. Returns the kernel offset that reversed window dims start from. A reversed
+ * dimension has its offset at the other end and its stride negative. */
 static int64_t conv_measure(const interp_value *x, const interp_value *kernel, conv_plan *c) {
   int64_t in[IR_MAX_RANK], k[IR_MAX_RANK], start = 0;
   const ir_conv_dims *n = c->dims;
@@ -106,7 +114,8 @@ static int conv_check(interp_ctx *ctx, const ir_op *op, const interp_value *x, c
   return 0;
 }
 
-/* The offset lists of the product, and the steps between groups. */
+/* The offset lists of the product, and the steps between groups. The kernel's offsets by column, the
+ * result's by row. */
 static int conv_lists(interp_ctx *ctx, conv_plan *c, const interp_value *kernel, const interp_value *r, int64_t start) {
   const ir_conv_dims *n = c->dims;
   int64_t k[IR_MAX_RANK], out[IR_MAX_RANK], dims[IR_MAX_RANK], strides[IR_MAX_RANK];
@@ -140,6 +149,7 @@ static int conv_lists(interp_ctx *ctx, conv_plan *c, const interp_value *kernel,
   return 0;
 }
 
+/* One product for each group, over the same lists. */
 static int conv_run(interp_ctx *ctx, conv_plan *c, const interp_value *x, const interp_value *kernel, interp_value *r) {
   int64_t bytes = (int64_t)base_dtype_bytes(r->dtype);
   interp_matmul mm = {.dtype = r->dtype,
@@ -189,7 +199,9 @@ static int conv_run_depthwise(interp_ctx *ctx, const conv_plan *c, const interp_
   return interp_depthwise_run(ctx, &p, x, kernel, r);
 }
 
-/* x and kernel are in the type the products are computed in, which is the result's too. c has its window. */
+/* x and kernel are in the type the products are computed in, which is the result's too. c has its window.
+ * batch_group_count cuts the batch and gives each part its own output features; feature_group_count cuts
+ * the input features. */
 static int conv_eval(interp_ctx *ctx, const ir_op *op, conv_plan *c, const interp_value *x, const interp_value *kernel,
                      interp_value **result) {
   int64_t feature_groups = ir_get_int(op, IR_ATTR_FEATURE_GROUP_COUNT, 1);
@@ -213,6 +225,7 @@ static int conv_eval(interp_ctx *ctx, const ir_op *op, conv_plan *c, const inter
   return status;
 }
 
+/* Computed in interp_product_type, rounded once. */
 int interp_eval_convolution(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   base_dtype t = interp_product_type(operands[0]->dtype, operands[1]->dtype, op->type->dtype);
   interp_value *x = interp_as(ctx, operands[0], t), *kernel = interp_as(ctx, operands[1], t), *r = NULL;

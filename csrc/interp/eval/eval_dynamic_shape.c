@@ -1,4 +1,8 @@
-/* StableHLO's dynamic ops, whose sizes are operands: each as its static twin with the sizes that are known by now. */
+/* StableHLO's dynamic ops, whose sizes are operands: each as its static twin with the sizes that are known by now.
+ *
+ * A dynamic op has its sizes as operands, so the verifier knows ranks only. Each evaluator reads the
+ * sizes, checks what the static op's verifier would have, and hands over to its evaluator by a shadow op
+ * (shadow.h), or builds the result itself. */
 #include "shadow.h"
 
 /* Sizes of a shape operand, as a result of this rank; nonzero when one is negative. */
@@ -13,7 +17,9 @@ static int dynamic_sizes(interp_ctx *ctx, const ir_op *op, const interp_value *s
   return 0;
 }
 
+/* Operand: the shape. */
 int interp_eval_dynamic_iota(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
+  assert(op->n_operands == 1);
   interp_shadow s;
   int64_t dims[IR_MAX_RANK], along = ir_m_get_int(op, "iota_dimension", 0);
   TRY(dynamic_sizes(ctx, op, operands[0], dims));
@@ -27,6 +33,7 @@ int interp_eval_dynamic_iota(interp_ctx *ctx, const ir_op *op, interp_value *con
   return status;
 }
 
+/* known_expanding_dimensions and the like are promises that nothing here needs. */
 int interp_eval_dynamic_broadcast_in_dim(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                          interp_value **out) {
   int64_t dims[IR_MAX_RANK];
@@ -43,6 +50,7 @@ int interp_eval_dynamic_broadcast_in_dim(interp_ctx *ctx, const ir_op *op, inter
   return status;
 }
 
+/* A view: the elements stay where they are. */
 int interp_eval_stablehlo_dynamic_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                           interp_value **out) {
   int64_t dims[IR_MAX_RANK], count = 1;
@@ -56,6 +64,7 @@ int interp_eval_stablehlo_dynamic_reshape(interp_ctx *ctx, const ir_op *op, inte
   return *out ? 0 : interp_failed(ctx);
 }
 
+/* Operands: array, padding value, low, high, interior. The limits keep sums of sizes within 64 bits. */
 int interp_eval_dynamic_pad(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_shadow s;
   uint32_t rank = operands[0]->rank;
@@ -85,6 +94,7 @@ int interp_eval_dynamic_pad(interp_ctx *ctx, const ir_op *op, interp_value *cons
   return status;
 }
 
+/* Operands: array, starts, limits, strides. A slice of no elements is legal, also at the very end. */
 int interp_eval_real_dynamic_slice(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                    interp_value **out) {
   const interp_value *x = operands[0];
@@ -116,12 +126,14 @@ int interp_eval_real_dynamic_slice(interp_ctx *ctx, const ir_op *op, interp_valu
 
 /* --- gather --- */
 
+/* One list of MLIR's dimension_numbers as HLO's attribute. */
 static int gather_attr(interp_ctx *ctx, interp_shadow *s, ir_attr_key key, const ir_mattr *numbers, const char *name) {
   uint32_t n;
   const int64_t *v = ir_m_ints(ir_m_field(numbers, name), &s->arena, &n);
   return interp_shadow_ints(ctx, s, key, n, v);
 }
 
+/* #stablehlo.gather<offset_dims = [1], ...> becomes offset_dims={1} and so on. */
 static int gather_attrs(interp_ctx *ctx, interp_shadow *s, const ir_op *op) {
   const ir_mattr *numbers = ir_mattr_of(op, "dimension_numbers"), *vector;
   if (!numbers) return 0; /* typed attributes already */
@@ -135,6 +147,7 @@ static int gather_attrs(interp_ctx *ctx, interp_shadow *s, const ir_op *op) {
   return 0;
 }
 
+/* slice_sizes is the last operand. */
 int interp_eval_dynamic_gather(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_shadow s;
   int64_t sizes[IR_MAX_RANK];
@@ -153,11 +166,13 @@ int interp_eval_dynamic_gather(interp_ctx *ctx, const ir_op *op, interp_value *c
 
 /* --- convolution --- */
 
+/* 0 where the field is absent. */
 static int64_t conv_number(const ir_mattr *numbers, const char *name) {
   const ir_mattr *a = ir_m_field(numbers, name);
   return a ? a->v.i : 0;
 }
 
+/* NULL where they don't fit the operands' rank. HLO form has them as an attribute already. */
 static const ir_conv_dims *conv_dims_of(const ir_op *op, base_arena *arena, uint32_t rank) {
   const ir_mattr *a = ir_mattr_of(op, "dimension_numbers");
   ir_conv_dims *c = BASE_NEW(arena, ir_conv_dims);
@@ -183,6 +198,7 @@ static int64_t conv_listed(const ir_op *op, base_arena *arena, const char *name,
   return v && d < n ? v[d] : otherwise;
 }
 
+/* Sizes are the kernel's, padding is the last operand: low and high for each spatial dimension. */
 static int conv_window(interp_ctx *ctx, interp_shadow *s, const ir_op *op, const ir_conv_dims *c,
                        interp_value *const *operands) {
   const interp_value *padding = operands[2];

@@ -1,4 +1,7 @@
-/* fft: FFT, IFFT, RFFT and IRFFT over the last dimensions. Computed in f64, rounded once. */
+/* fft: FFT, IFFT, RFFT and IRFFT over the last dimensions. Computed in f64, rounded once.
+ *
+ * One item is the product of the transformed dimensions; the others count items. Real transforms keep half
+ * of the last dimension's spectrum: RFFT of 8 numbers gives 5. */
 #include "../algorithm/fft.h"
 #include "../blocks.h"
 #include "../sizes.h"
@@ -26,6 +29,7 @@ static void fft_job_free(interp_ctx *ctx, fft_job *job) {
   base_free(ctx->options.alloc, job->reals);
 }
 
+/* Lengths of 0 are legal and give empty or zero results. */
 static int fft_job_read(interp_ctx *ctx, const ir_op *op, fft_job *job) {
   const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
@@ -60,11 +64,13 @@ static int fft_job_check(interp_ctx *ctx, const ir_op *op, const fft_job *job, i
   return fits ? 0 : interp_fail(ctx, op, XLAC_E_EVAL, "fft_length and fft_type do not fit the operand's shape");
 }
 
+/* NULL when out of memory, or on overflow. */
 static void *fft_buffer(interp_ctx *ctx, int64_t n, size_t size) {
   size_t bytes;
   return base_mul((size_t)n, size, &bytes) ? base_malloc(ctx->options.alloc, bytes) : NULL;
 }
 
+/* Once for all items. */
 static int fft_job_prepare(interp_ctx *ctx, fft_job *job) {
   int64_t longest = 1;
   size_t scratch = 1;
@@ -80,7 +86,8 @@ static int fft_job_prepare(interp_ctx *ctx, fft_job *job) {
   return job->work && job->line && job->scratch && job->reals ? 0 : base_oom(ctx->err, "a Fourier transform");
 }
 
-/* Complex transforms of the work array along one axis. */
+/* Complex transforms of the work array along one axis. Lines along an axis are gathered, transformed, and
+ * put back. */
 static int fft_axis(interp_ctx *ctx, const fft_job *job, uint32_t axis) {
   int64_t n = job->lengths[axis], inner = 1;
   assert(n > 0 && job->spectrum[axis] == n);
@@ -131,6 +138,7 @@ typedef struct fft_scaling {
   double by;
 } fft_scaling;
 
+/* Only inverses are scaled, by 1 / n. */
 static void fft_scale_block(void *ctx, int64_t begin, int64_t end) {
   const fft_scaling *x = ctx;
   const fft_job *job = x->job;
@@ -138,7 +146,8 @@ static void fft_scale_block(void *ctx, int64_t begin, int64_t end) {
   for (int64_t i = begin; !job->real_out && i < end; i++) job->work[i] = cplx_scale(job->work[i], x->by);
 }
 
-/* One item from its place in the operand to its place in the result. */
+/* One item from its place in the operand to its place in the result. RFFT: last axis first, then the
+ * complex ones; IRFFT the other way round. */
 static int fft_item(interp_ctx *ctx, const fft_job *job, base_dtype in_type, const void *in, base_dtype out_type,
                     void *out) {
   if (job->real_in) {
@@ -157,6 +166,7 @@ static int fft_item(interp_ctx *ctx, const fft_job *job, base_dtype in_type, con
   return interp_convert(ctx, out_type, out, XLAC_C128, job->work, job->n_spectrum);
 }
 
+/* No elements: zeros, as XLA gives. */
 static int fft_all_items(interp_ctx *ctx, fft_job *job, const interp_value *in, interp_value *out) {
   int64_t n_in = job->real_in ? job->n_lengths : job->n_spectrum,
           n_out = job->real_out ? job->n_lengths : job->n_spectrum;

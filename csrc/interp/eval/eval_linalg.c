@@ -1,4 +1,7 @@
-/* cholesky and triangular-solve. Every type computes in f64 (complex ones in c128) and rounds once at the end. */
+/* cholesky and triangular-solve. Every type computes in f64 (complex ones in c128) and rounds once at the end.
+ *
+ * A batch is worked on matrix by matrix: widened, computed, rounded back. The two algorithms are written
+ * once, in linalg_kernel.h, and included for reals and for complex numbers. */
 #include "../algorithm/cplx.h"
 #include "../blocks.h"
 
@@ -51,6 +54,7 @@ typedef struct linalg_form {
 } linalg_form;
 
 static linalg_form linalg_form_of(base_dtype type) {
+  assert(base_dtype_is_float(type) || base_dtype_is_complex(type));
   bool is_complex = base_dtype_is_complex(type);
   base_dtype wide = is_complex ? XLAC_C128 : XLAC_F64;
   return (linalg_form){type, wide, base_dtype_bytes(type), base_dtype_bytes(wide), is_complex};
@@ -62,6 +66,7 @@ static void *linalg_buffer(interp_ctx *ctx, linalg_form form, int64_t n) {
   return base_mul((size_t)n, form.wide_bytes, &bytes) ? base_malloc(ctx->options.alloc, bytes) : NULL;
 }
 
+/* The verifier knows this of static programs. */
 static int linalg_check(interp_ctx *ctx, const ir_op *op, const interp_value *v) {
   if (v->kind != INTERP_ARRAY || v->rank < 2 || !(base_dtype_is_float(v->dtype) || base_dtype_is_complex(v->dtype)))
     return interp_fail(ctx, op, XLAC_E_EVAL, "%s takes matrices of a float or complex type",
@@ -69,6 +74,7 @@ static int linalg_check(interp_ctx *ctx, const ir_op *op, const interp_value *v)
   return 0;
 }
 
+/* lower: which triangle is read, and which kind of factor is given. */
 static int cholesky_batch(interp_ctx *ctx, linalg_form form, const interp_value *a, bool lower, interp_value *out) {
   assert(a->rank >= 2 && out->count == a->count && a->dtype == form.type);
   int64_t n = a->dims[a->rank - 1], size = n * n, batch = size ? a->count / size : 0;
@@ -124,13 +130,14 @@ typedef struct solve_buffers {
   void *wide, *matrix, *sides;
 } solve_buffers;
 
-/* dst is src (rows by columns), transposed or conjugated. */
+/* dst is src (rows by columns), transposed or conjugated. A matrix, transposed or conjugated or both. */
 static int solve_copy(interp_ctx *ctx, linalg_form form, void *dst, const void *src, int64_t rows, int64_t columns,
                       bool transpose, bool conjugate) {
   return form.is_complex ? complex_matrix_copy(ctx, dst, src, rows, columns, transpose, conjugate)
                          : real_matrix_copy(ctx, dst, src, rows, columns, transpose, conjugate);
 }
 
+/* x A = b is solved as A^T x^T = b^T. */
 static int solve_one(interp_ctx *ctx, const solve_plan *p, linalg_form form, const solve_buffers *s, const void *a,
                      const void *b, void *out) {
   TRY(interp_convert(ctx, form.wide, s->wide, form.type, a, p->n * p->n));
@@ -146,6 +153,7 @@ static int solve_one(interp_ctx *ctx, const solve_plan *p, linalg_form form, con
   return interp_convert(ctx, form.type, out, form.wide, s->wide, p->n * p->m);
 }
 
+/* One set of buffers for all matrices. */
 static int solve_batch(interp_ctx *ctx, const solve_plan *p, linalg_form form, const interp_value *a,
                        const interp_value *b, interp_value *out) {
   assert(a->dtype == form.type && b->dtype == form.type && out->count == b->count);

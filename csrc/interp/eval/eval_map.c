@@ -3,6 +3,7 @@
 
 enum { MAP_LANES = 1 << 14 };
 
+/* Scalars are repeated once for a block of lanes; arrays advance. */
 static int map_lanes(interp_ctx *ctx, const ir_op *op, interp_body *body, interp_value *const *operands,
                      interp_value *const *x, interp_value *r, const void **args) {
   for (int64_t at = 0; at < r->count; at += MAP_LANES) {
@@ -48,6 +49,7 @@ static int map_operands(interp_ctx *ctx, const ir_op *op, interp_value *const *o
   return 0;
 }
 
+/* The body is prepared once and applied to blocks of MAP_LANES elements. */
 int interp_eval_map(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const ir_computation *c = op->called[0];
   uint32_t n = op->n_operands, full;

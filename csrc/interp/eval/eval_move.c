@@ -1,9 +1,13 @@
 /* Ops that only move elements: broadcast, concatenate, pad, reverse, slice, transpose. Result sizes follow the
- * operands' actual sizes, which differ from the types' only where a dimension is dynamic. */
+ * operands' actual sizes, which differ from the types' only where a dimension is dynamic.
+ *
+ * All of them are one strided copy: an op says which strides its operand is read with (0 repeats, negative
+ * reverses), or at which strides its result is written. interp_strided_copy does the rest. */
 #include "../../ir/verify/check.h"
 #include "arrays.h"
 #include "../blocks.h"
 
+/* dimensions={1}: operand dimension 0 becomes result dimension 1; the others repeat, with stride 0. */
 int interp_eval_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   const ir_ints *map = ir_get_ints(op, IR_ATTR_DIMENSIONS);
@@ -42,6 +46,7 @@ static int concatenate_total(interp_ctx *ctx, const ir_op *op, interp_value *con
   return 0;
 }
 
+/* Each operand to its place along d. */
 static int concatenate_copy(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t d,
                             interp_value *r) {
   size_t bytes = base_dtype_bytes(r->dtype);
@@ -75,6 +80,8 @@ typedef struct pad_dim {
   int64_t size, first, n, at, step;
 } pad_dim;
 
+/* Negative padding cuts: low=-1 drops the first element. `first` is the first operand element that lands
+ * inside, `at` where. */
 static pad_dim pad_plan(ir_padding_dim p, int64_t n, int64_t size) {
   pad_dim r = {.size = size, .first = 0, .n = 0, .at = 0, .step = 1};
   assert(p.interior >= 0 && n >= 0);
@@ -88,6 +95,7 @@ static pad_dim pad_plan(ir_padding_dim p, int64_t n, int64_t size) {
   return r;
 }
 
+/* The result is filled already; the operand's box goes over it. */
 static int pad_copy(interp_ctx *ctx, const interp_value *x, const pad_dim *plan, interp_value *r) {
   int64_t box[IR_MAX_RANK], to[IR_MAX_RANK], from[IR_MAX_RANK], to_at = 0, from_at = 0;
   int64_t bytes = (int64_t)base_dtype_bytes(x->dtype);
@@ -104,6 +112,7 @@ static int pad_copy(interp_ctx *ctx, const interp_value *x, const pad_dim *plan,
                              (const char *)x->data + from_at * bytes, from);
 }
 
+/* f32[3] padded 1_2_1 has 1 + 3 + 2 + 2 = 8 elements. */
 int interp_eval_pad(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   const ir_attr *a = ir_attr_find(op, IR_ATTR_PADDING);
@@ -121,6 +130,7 @@ int interp_eval_pad(interp_ctx *ctx, const ir_op *op, interp_value *const *opera
   return interp_deliver(status ? status : pad_copy(ctx, x, plan, r), r, out);
 }
 
+/* Starts at the last element of each reversed dimension and goes back. */
 int interp_eval_reverse(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
@@ -138,6 +148,7 @@ int interp_eval_reverse(interp_ctx *ctx, const ir_op *op, interp_value *const *o
   return interp_deliver(status, r, out);
 }
 
+/* Limits beyond a dynamic dimension's present size are cut to it. */
 int interp_eval_slice(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   const ir_attr *a = ir_attr_find(op, IR_ATTR_SLICE);
@@ -158,6 +169,7 @@ int interp_eval_slice(interp_ctx *ctx, const ir_op *op, interp_value *const *ope
   return interp_deliver(status, r, out);
 }
 
+/* Result dimension d is operand dimension dimensions[d]. */
 int interp_eval_transpose(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const interp_value *x = operands[0];
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);

@@ -27,9 +27,12 @@ typedef struct reduce_run {
 } reduce_run;
 
 static char *reduce_element(void *base, base_dtype t, int64_t i) {
+  assert(i >= 0);
   return (char *)base + i * (int64_t)base_dtype_bytes(t);
 }
 
+/* acc = fold(acc, x) in all lanes; where the fold can't write in place, the two accumulator buffers take
+ * turns. */
 static int reduce_step(reduce_run *r, int64_t lanes, void *const *x) {
   bool in_place = interp_fold_in_place(r->fold);
   TRY(interp_fold_apply(r->ctx, r->fold, lanes, r->acc, x, in_place ? r->acc : r->next));
@@ -85,12 +88,14 @@ static int reduce_tiles(reduce_run *r, const reduce_slab *s, void *const *x, int
   return 0;
 }
 
+/* Accumulators to element `to` of the results. */
 static void reduce_store(reduce_run *r, int64_t lanes, void *const *out, int64_t to) {
   for (uint32_t i = 0; i < r->n; i++)
     memcpy(reduce_element(out[i], r->fold->acc[i], to), r->acc[i], (size_t)lanes * base_dtype_bytes(r->fold->acc[i]));
 }
 
-/* Reduces the slab at x into [outer, inner] dense at out. */
+/* Reduces the slab at x into [outer, inner] dense at out. Small inner dimensions are worked on several
+ * outer indices at a time, or lanes would be few. */
 static int reduce_slab_run(reduce_run *r, const reduce_slab *s, void *const *x, void *const *out) {
   int64_t together = s->outer > 1 && s->inner < REDUCE_LANES / 2 ? REDUCE_LANES / s->inner : 1;
   assert(r->init || s->steps > 0);
@@ -133,6 +138,8 @@ static int reduce_segments(reduce_run *r, const reduce_slab *s, void *const *x, 
   return 0;
 }
 
+/* Partial results are a slab of fewer steps, until that is short enough. The initial value takes part
+ * once, in the last round. */
 static int reduce_long(reduce_run *r, reduce_slab s, void *const *x, void *const *out, interp_value *const *init) {
   void **present = NULL;
   int status = 0;
@@ -156,6 +163,7 @@ static int reduce_long(reduce_run *r, reduce_slab s, void *const *x, void *const
   return status;
 }
 
+/* Buffers are as large as this slab needs. */
 static int reduce_run_on(interp_ctx *ctx, interp_fold *fold, const reduce_slab *s, void *const *x,
                          interp_value *const *init, void *const *out) {
   uint32_t n = fold->n;
@@ -191,6 +199,8 @@ typedef struct reduce_dims {
   reduce_slab slab;
 } reduce_dims;
 
+/* dims=[2,3,4] reduced over {1} is the slab outer 2, steps 3, inner 4: no copy. Over {0,2} it is not
+ * simple: reduced and kept dimensions alternate. */
 static void reduce_dims_make(reduce_dims *s, const interp_value *x, const ir_ints *dims) {
   int64_t strides[IR_MAX_RANK];
   int phase = 0; /* 0 before the reduced dims, 1 in them, 2 behind them */
@@ -231,6 +241,7 @@ static interp_value *reduce_gathered(interp_ctx *ctx, const reduce_dims *s, inte
   return NULL;
 }
 
+/* results[i] in the fold's accumulator type. */
 static int reduce_all(interp_ctx *ctx, interp_fold *f, const reduce_dims *s, interp_value **acc, interp_value **x,
                       interp_value **results, void **from, void **to) {
   for (uint32_t i = 0; i < f->n; i++) {
@@ -248,6 +259,7 @@ static int reduce_all(interp_ctx *ctx, interp_fold *f, const reduce_dims *s, int
   return reduce_run_on(ctx, f, &s->slab, from, acc, to);
 }
 
+/* Operands: n arrays, n initial values. */
 int interp_eval_reduce(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   uint32_t n = op->n_operands / 2;
   interp_fold f;

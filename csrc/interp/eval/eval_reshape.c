@@ -66,6 +66,7 @@ static int reshape_unbounded(interp_ctx *ctx, const ir_op *op, interp_value *x, 
   return *out ? 0 : interp_failed(ctx);
 }
 
+/* A view where the counts agree, which is the case in all static programs. */
 int interp_eval_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value *x = operands[0];
   const ir_type *to = op->type;
@@ -95,6 +96,7 @@ int interp_eval_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *o
   return interp_deliver(status, r, out);
 }
 
+/* XLA's op: the sizes are scalars, one operand each, below the type's bounds. */
 int interp_eval_dynamic_reshape(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value *x = operands[0];
   int64_t dims[IR_MAX_RANK], count = 1;
@@ -113,6 +115,7 @@ int interp_eval_dynamic_reshape(interp_ctx *ctx, const ir_op *op, interp_value *
   return *out ? 0 : interp_failed(ctx);
 }
 
+/* The one that the attribute names. */
 static uint32_t the_dimension(const ir_op *op, const interp_value *x) {
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   assert(list->n == 1 && list->v[0] >= 0 && list->v[0] < x->rank);
@@ -120,6 +123,7 @@ static uint32_t the_dimension(const ir_op *op, const interp_value *x) {
   return (uint32_t)list->v[0];
 }
 
+/* The present size, not the bound. */
 int interp_eval_get_dimension_size(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                    interp_value **out) {
   interp_value *r = interp_array(ctx, op->type->dtype, 0, NULL);
@@ -129,6 +133,7 @@ int interp_eval_get_dimension_size(interp_ctx *ctx, const ir_op *op, interp_valu
   return 0;
 }
 
+/* Cuts, or shows zeros where nothing was. */
 int interp_eval_set_dimension_size(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                    interp_value **out) {
   interp_value *x = operands[0];
@@ -211,6 +216,7 @@ static int bitcast_store(interp_ctx *ctx, const ir_type *from, const interp_valu
   return packed ? interp_in_blocks(ctx, x->count, bitcast_pack, &(bitcast_job){from, stored, scratch}) : 0;
 }
 
+/* Elements out of the stored bytes, in the result's layout. */
 static int bitcast_load(interp_ctx *ctx, const ir_type *to, interp_value *r, const uint8_t *stored, uint8_t *scratch) {
   int64_t own[IR_MAX_RANK], physical[IR_MAX_RANK];
   if (base_dtype_of(to->dtype)->bits < 8) {
@@ -222,7 +228,9 @@ static int bitcast_load(interp_ctx *ctx, const ir_type *to, interp_value *r, con
   return interp_strided_copy(ctx, base_dtype_bytes(r->dtype), r->rank, r->dims, r->data, own, stored, physical);
 }
 
+/* Through the bytes that XLA would have in memory: the operand stored in its layout, read in the result's. */
 static int bitcast_copy(interp_ctx *ctx, const ir_op *op, const interp_value *x, interp_value *r) {
+  assert(x->count > 0 && r->count > 0);
   const ir_type *from = ir_operand_type(op, 0);
   int64_t bits = x->count * stored_bits(from);
   if (bits != r->count * stored_bits(op->type) && (bits + 7) / 8 != (r->count * stored_bits(op->type) + 7) / 8)
@@ -237,6 +245,7 @@ static int bitcast_copy(interp_ctx *ctx, const ir_op *op, const interp_value *x,
   return status;
 }
 
+/* Layouts differ in dimensions of size 1 without meaning anything. */
 static bool is_row_major(const ir_type *t) {
   int64_t strides[IR_MAX_RANK], plain[IR_MAX_RANK];
   layout_strides(t, t->dims, strides);
@@ -246,6 +255,7 @@ static bool is_row_major(const ir_type *t) {
   return true;
 }
 
+/* f32[2,3]{1,0} to f32[6] is a view; layouts that differ move elements. */
 int interp_eval_bitcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   interp_value *x = operands[0];
   if (!ir_is_tensor(op->type) || x->kind != INTERP_ARRAY) { /* tuples and buffers of the same shape */

@@ -1,5 +1,8 @@
 /* scan: a computation of (slices of the inputs, carried values) that gives (slices of the outputs, carried values), run
- * along one dimension. */
+ * along one dimension.
+ *
+ * Example: inputs f32[5,3] along dimension 0 and one carried f32[3] run five steps; outputs are stacked to
+ * f32[5,...]. is_reverse runs from the last slice to the first; output i still belongs to slice i. */
 #include "arrays.h"
 
 typedef struct scan_run {
@@ -32,7 +35,8 @@ static interp_value *scan_slice(const scan_run *s, const interp_value *x, int64_
   return NULL;
 }
 
-/* Writes one step's result i into its stack, which the first step makes. */
+/* Writes one step's result i into its stack, which the first step makes. The first step's result fixes the
+ * stack's shape; later ones must have it, too. */
 static int scan_stack(scan_run *s, uint32_t i, const interp_value *v, int64_t at) {
   int64_t dims[IR_MAX_RANK], strides[IR_MAX_RANK], to[IR_MAX_RANK], from[IR_MAX_RANK];
   if (v->kind != INTERP_ARRAY || v->rank + 1 > IR_MAX_RANK || s->dim > v->rank)
@@ -53,8 +57,10 @@ static int scan_stack(scan_run *s, uint32_t i, const interp_value *v, int64_t at
                              to, v->data, from);
 }
 
-/* Sorts one step's results into stacks and the next step's carried values. */
+/* Sorts one step's results into stacks and the next step's carried values. Results of the computation:
+ * outputs, then carried values. */
 static int scan_collect(scan_run *s, interp_value *step, int64_t at) {
+  assert(at >= 0 && at < s->length);
   uint32_t n = s->n_outputs + s->n_carries;
   interp_value **results = step->kind == INTERP_TUPLE ? step->elements : &step;
   if ((step->kind == INTERP_TUPLE ? step->n_elements : 1) != n)
@@ -68,6 +74,7 @@ static int scan_collect(scan_run *s, interp_value *step, int64_t at) {
   return 0;
 }
 
+/* On failure the slices made so far are in args, for the caller to release. */
 static int scan_step(scan_run *s, int64_t at) {
   interp_value *step = NULL;
   for (uint32_t i = 0; i < s->n_inputs; i++)
@@ -97,6 +104,7 @@ static int scan_empty(scan_run *s) {
   return 0;
 }
 
+/* The carried values begin as the last operands. */
 static int scan_steps(scan_run *s, interp_value *const *inits) {
   for (uint32_t i = 0; i < s->n_carries; i++) s->results[s->n_outputs + i] = interp_retain(inits[i]);
   if (s->length == 0) return scan_empty(s);
@@ -114,6 +122,7 @@ static int scan_measure(scan_run *s) {
   return 0;
 }
 
+/* args and results share one allocation. */
 int interp_eval_scan(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   uint32_t n_results = ir_is_tuple(op->type) ? op->type->n_elements : 1,

@@ -1,7 +1,9 @@
 /* shuffle (newer XLA): rotate gives element (i + shift) mod size along each listed dimension; permute takes each
  * element from the coordinates that `indices` holds for it. indices has the operand's dimensions, of size 1 where all
  * share coordinates, and after them a dimension of one coordinate per listed dimension, which may be left out when
- * there is one. */
+ * there is one.
+ *
+ * rotate: f32[4] with shift 1 gives elements 1, 2, 3, 0. Indices are a literal of the op, not an operand. */
 #include "../interp.h"
 
 typedef struct shuffle_walk {
@@ -31,6 +33,7 @@ static int64_t shuffle_coordinate(const shuffle_walk *w, uint32_t k) {
   return v < size ? v : -1;
 }
 
+/* Element by element, by an odometer over the result. */
 static int shuffle_elements(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
   size_t bytes = base_dtype_bytes(w->src->dtype);
   for (int64_t n = 0; n < w->dst->count; n++) {
@@ -50,6 +53,7 @@ static int shuffle_elements(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
   return 0;
 }
 
+/* Sets the index strides, 0 where coordinates are shared. */
 static bool shuffle_indices_fit(shuffle_walk *w) {
   const ir_type *t = w->indices->type;
   uint32_t rank = w->src->rank;
@@ -67,6 +71,7 @@ static bool shuffle_indices_fit(shuffle_walk *w) {
   return true;
 }
 
+/* Everything that an element relies on is checked here, but for the range of indices. */
 static int shuffle_prepare(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
   bool rotate = strcmp(ir_get_str(op, IR_ATTR_MODE), "rotate") == 0;
   const ir_attr *indices = ir_attr_find(op, IR_ATTR_INDICES);

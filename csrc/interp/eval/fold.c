@@ -1,4 +1,7 @@
-/* Prepared reduction computations. */
+/* Prepared reduction computations.
+ *
+ * Most reducers are one op: those run as a C loop without any body. Others run by interp_apply, in the
+ * types of the computation's parameters. */
 #include "fold.h"
 
 /* Sums and products straight in C: what the body would compute, without its overhead. Integers wrap. */
@@ -18,6 +21,8 @@ FOLD_KERNEL(fold_mul_u32, uint32_t, *)
 FOLD_KERNEL(fold_mul_u64, uint64_t, *)
 #undef FOLD_KERNEL
 
+/* Sums and products only: their loops vectorise; min and max go through the scalar loops, which know NaN's
+ * rules. */
 static interp_fold_kernel *fold_kernel(ir_opcode opcode, base_dtype t) {
   if (opcode != IR_OP_ADD && opcode != IR_OP_MULTIPLY) return NULL;
   bool add = opcode == IR_OP_ADD;
@@ -37,6 +42,7 @@ static interp_fold_kernel *fold_kernel(ir_opcode opcode, base_dtype t) {
   }
 }
 
+/* Up to rounding: XLA reserves the right to regroup reductions, too. */
 static bool opcode_is_associative(ir_opcode o) {
   return o == IR_OP_ADD || o == IR_OP_MULTIPLY || o == IR_OP_MAXIMUM || o == IR_OP_MINIMUM || o == IR_OP_AND ||
          o == IR_OP_OR || o == IR_OP_XOR;
@@ -57,6 +63,7 @@ static int fold_types(interp_ctx *ctx, const ir_op *op, const ir_computation *c,
   return 0;
 }
 
+/* bf16 sums are kept in f32: the accumulators' type changes, and operands are converted to it. */
 static void fold_choose_kernel(interp_fold *f, bool widen) {
   ir_opcode opcode = interp_body_opcode(f->body);
   f->associative = opcode_is_associative(opcode) && f->acc[0] == f->x[0];
@@ -66,6 +73,7 @@ static void fold_choose_kernel(interp_fold *f, bool widen) {
   if (f->kernel && narrow) f->acc[0] = f->x[0] = XLAC_F32;
 }
 
+/* On failure there is nothing to end. */
 int interp_fold_begin(interp_ctx *ctx, const ir_op *op, const ir_computation *c, uint32_t n, bool widen,
                       interp_fold *f) {
   memset(f, 0, sizeof *f);
@@ -83,6 +91,7 @@ int interp_fold_begin(interp_ctx *ctx, const ir_op *op, const ir_computation *c,
   return status;
 }
 
+/* May be called on a zeroed fold. */
 void interp_fold_end(interp_ctx *ctx, interp_fold *f) {
   if (f->body) interp_body_free(f->body);
   interp_scratch_free(ctx, f->acc);
@@ -93,6 +102,7 @@ void interp_fold_end(interp_ctx *ctx, interp_fold *f) {
 
 int interp_fold_apply(interp_ctx *ctx, interp_fold *f, int64_t lanes, void *const *acc, void *const *x,
                       void *const *out) {
+  assert(lanes >= 0);
   if (f->kernel) {
     f->kernel(lanes, acc[0], x[0], out[0]);
     return interp_tick(ctx, (uint64_t)lanes);
@@ -127,6 +137,7 @@ void interp_fold_buffers_free(interp_ctx *ctx, uint32_t n, void **buffers) {
   interp_scratch_free(ctx, buffers);
 }
 
+/* NULL, with the error filled, when out of memory. */
 void **interp_fold_buffers(interp_ctx *ctx, uint32_t n, const base_dtype *types, int64_t count) {
   void **p = interp_fold_list(ctx, n);
   for (uint32_t i = 0; p && i < n; i++) {

@@ -1,6 +1,8 @@
+/* Evaluators read an op's attributes, its type and its operands' types. A shadow has just these, made by
+ * hand; it is in no computation, and nothing else of it may be looked at. */
 #include "shadow.h"
 
-/* An operand's producer has nothing but a type. */
+/* An operand's producer has nothing but a type. The types are those of the values: all sizes known. */
 static int shadow_operands(interp_ctx *ctx, interp_shadow *s, uint32_t n, interp_value *const *values) {
   ir_op *producers = BASE_ARRAY(&s->arena, ir_op, (size_t)n + 1);
   ir_type *types = BASE_ARRAY(&s->arena, ir_type, (size_t)n + 1);
@@ -33,8 +35,10 @@ static int shadow_operands(interp_ctx *ctx, interp_shadow *s, uint32_t n, interp
   return 0;
 }
 
+/* The op's own attributes are kept, as far as there is room. */
 int interp_shadow_begin(interp_ctx *ctx, interp_shadow *s, const ir_op *of, ir_opcode opcode, uint32_t n,
                         interp_value *const *values) {
+  assert(of->type);
   base_arena_init(&s->arena, ctx->options.alloc);
   s->op = *of;
   s->op.opcode = (uint16_t)opcode;
@@ -107,6 +111,7 @@ int interp_shadow_name(interp_ctx *ctx, interp_shadow *s, ir_attr_key key, const
   return 0;
 }
 
+/* Nothing may be overwritten: the shadow's operands may be used by others. */
 int interp_shadow_eval(interp_ctx *ctx, interp_shadow *s, interp_value **out) {
   interp_eval_fn *eval = interp_table[s->op.opcode];
   if (!eval) return interp_fail(ctx, &s->op, XLAC_E_EVAL, "%s has no evaluator", ir_opcode_text(s->op.opcode));
@@ -128,6 +133,7 @@ int interp_read_sizes(interp_ctx *ctx, const ir_op *op, const interp_value *from
   return 0;
 }
 
+/* Size 1 repeats, other sizes must be the result's. */
 int interp_spread(interp_ctx *ctx, const ir_op *op, const interp_value *x, const int64_t *map, uint32_t rank,
                   const int64_t *dims, interp_value **out) {
   int64_t own[IR_MAX_RANK], from[IR_MAX_RANK] = {0}, to[IR_MAX_RANK];

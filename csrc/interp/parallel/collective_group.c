@@ -1,8 +1,14 @@
+/* XLA's rules of who is in a group. Without a channel, groups name replicas, and every partition forms its
+ * own groups. With a channel they name partitions for ops that move data, or, for reductions and gathers,
+ * replicas together with all their partitions; with use_global_device_ids they name devices: replica *
+ * partitions + partition. StableHLO spec: cross_replica, cross_partition, cross_replica_and_partition,
+ * flattened_ids. */
 #include "collective_group.h"
 
 /* What the numbers in groups and pairs are. */
 typedef enum group_ids { GROUP_REPLICAS, GROUP_PARTITIONS, GROUP_BOTH, GROUP_FLAT } group_ids;
 
+/* From channel_id, the op and use_global_device_ids. */
 static group_ids group_ids_of(const ir_op *op) {
   if (ir_get_int(op, IR_ATTR_CHANNEL_ID, 0) <= 0) return GROUP_REPLICAS;
   switch (op->opcode) {
@@ -17,23 +23,27 @@ static group_ids group_ids_of(const ir_op *op) {
   }
 }
 
+/* This participant's number in the grid. */
 uint32_t interp_group_us(const interp_ctx *ctx) {
   return (uint32_t)(ctx->options.replica * interp_hub_grid(ctx->options.hub)->partitions + ctx->options.partition);
 }
 
+/* How many numbers there are in that mode. */
 static int64_t group_count(const interp_grid *grid, group_ids mode) {
   return mode == GROUP_PARTITIONS ? grid->partitions
          : mode == GROUP_FLAT     ? grid->replicas * grid->partitions
                                   : grid->replicas;
 }
 
+/* The number that stands for us. */
 static int64_t group_self(const interp_ctx *ctx, group_ids mode) {
   return mode == GROUP_PARTITIONS ? ctx->options.partition
          : mode == GROUP_FLAT     ? (int64_t)interp_group_us(ctx)
                                   : ctx->options.replica;
 }
 
-/* With `partition` for modes whose numbers are replicas. */
+/* With `partition` for modes whose numbers are replicas. The participant that number `id` stands for; -1:
+ * out of range. */
 static int64_t group_participant(const interp_ctx *ctx, group_ids mode, int64_t id, int64_t partition) {
   const interp_grid *grid = interp_hub_grid(ctx->options.hub);
   if (id < 0 || id >= group_count(grid, mode)) return -1;
@@ -48,6 +58,7 @@ int64_t interp_group_peer(const interp_ctx *ctx, const ir_op *op, int64_t id) {
 
 /* --- the numbers of our group --- */
 
+/* Of one group. */
 static int64_t iota_size(const ir_groups *g) {
   return g->n_dims ? g->dims[g->n_dims - 1] : 1;
 }
@@ -66,6 +77,7 @@ static int64_t iota_at(const ir_groups *g, int64_t i) {
   return id;
 }
 
+/* *from: where our group begins in the list. */
 static bool iota_find(const ir_groups *g, int64_t self, int64_t total, int64_t *from) {
   int64_t size = iota_size(g);
   for (int64_t i = 0; size > 0 && i < total; i++) {
@@ -100,7 +112,9 @@ static void group_numbers(const ir_groups *g, int64_t self, int64_t total, int64
   }
 }
 
+/* Members keep the group's order, which decides the order of sums and of parts. */
 static int group_add(interp_ctx *ctx, const ir_op *op, interp_group *g, group_ids mode, int64_t id, int64_t partition) {
+  assert(g->members);
   int64_t p = group_participant(ctx, mode, id, partition);
   if (p < 0)
     return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld of %lld", ir_opcode_text(op->opcode),
@@ -131,6 +145,7 @@ static int group_fill(interp_ctx *ctx, const ir_op *op, interp_group *g, group_i
   return 0;
 }
 
+/* g->named is false where no group names us; then it has no members. */
 int interp_group_of(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_group *g) {
   const interp_grid *grid = interp_hub_grid(ctx->options.hub);
   group_ids mode = group_ids_of(op);

@@ -16,9 +16,10 @@ static int many_place(interp_ctx *ctx, const interp_value *x, uint32_t d, int64_
                              from);
 }
 
-/* Part k of n of x along d. */
+/* Part k of n of x along d. Equal parts: dimension d must be divisible. */
 static int many_part(interp_ctx *ctx, const ir_op *op, const interp_value *x, int64_t d, int64_t k, int64_t n,
                      interp_value **out) {
+  assert(n > 0 && k >= 0 && k < n);
   int64_t dims[IR_MAX_RANK], from[IR_MAX_RANK];
   if (d < 0 || d >= x->rank || x->dims[d] % n != 0)
     return interp_fail(ctx, op, XLAC_E_EVAL, "dimension %lld can't be cut into %lld parts", (long long)d, (long long)n);
@@ -68,10 +69,12 @@ typedef struct many_job {
 } many_job;
 
 static interp_value **many_column(const many_job *j, uint32_t k) {
+  assert(k < j->meeting->n_values);
   for (uint32_t i = 0; i < j->group->n; i++) j->column[i] = j->meeting->values[i * j->meeting->n_values + k];
   return j->column;
 }
 
+/* -1 where op has none. */
 static int64_t many_dimension(const many_job *j) {
   const ir_ints *list = ir_get_ints(j->op, IR_ATTR_DIMENSIONS);
   return list->n == 1 ? list->v[0] : -1;
@@ -105,6 +108,7 @@ static int many_reduce(const many_job *j, uint32_t k, interp_value **out) {
   return interp_deliver(status, r, out);
 }
 
+/* Reduces the whole and cuts our part out: simple rather than fast. */
 static int many_reduce_scatter(const many_job *j, uint32_t k, interp_value **out) {
   interp_value *whole = NULL;
   TRY(many_reduce(j, k, &whole));
@@ -239,6 +243,7 @@ static int many_give(interp_ctx *ctx, const ir_type *t, uint32_t n, interp_value
   return *out ? 0 : interp_failed(ctx);
 }
 
+/* Each result on its own, then the tuple. */
 static int many_run(many_job *j, base_arena *arena, const ir_type *t, interp_value **out) {
   uint32_t n = j->op->opcode == IR_OP_RAGGED_ALL_TO_ALL ? 1 : j->op->n_operands, made = 0;
   if (j->op->opcode == IR_OP_COLLECTIVE_BROADCAST && ir_m_get_bool(j->op, "has_dynamic_root")) n--;
@@ -252,6 +257,7 @@ static int many_run(many_job *j, base_arena *arena, const ir_type *t, interp_val
   return status;
 }
 
+/* A participant that no group names gets zeros from a broadcast; elsewhere that is an error. */
 static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
                         interp_value *const *operands, interp_value **out) {
   interp_group g;
@@ -274,12 +280,14 @@ static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, con
 
 /* --- collective-permute: pairs, not groups; everybody a pair names meets --- */
 
+/* Each member once. */
 static void permute_add(uint32_t *members, uint32_t *n, int64_t p) {
   for (uint32_t i = 0; i < *n; i++)
     if (members[i] == (uint32_t)p) return;
   members[(*n)++] = (uint32_t)p;
 }
 
+/* Who is no target gets zeros, as in XLA. Those that no pair names don't wait for anybody. */
 static int many_permute(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
                         interp_value *const *operands, interp_value **out) {
   const interp_grid *grid = interp_hub_grid(ctx->options.hub);
@@ -319,8 +327,10 @@ static int many_permute(interp_ctx *ctx, const ir_op *op, base_arena *arena, con
   return status;
 }
 
+/* t: the result's type, which for a start op is an element of the op's. */
 int interp_collective_many(interp_ctx *ctx, const ir_op *op, const ir_type *t, interp_value *const *operands,
                            interp_value **out) {
+  assert(ctx->options.hub);
   base_arena arena;
   bool permutes = op->opcode == IR_OP_COLLECTIVE_PERMUTE || op->opcode == IR_OP_COLLECTIVE_PERMUTE_START;
   base_arena_init(&arena, ctx->options.alloc);

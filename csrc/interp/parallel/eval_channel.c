@@ -1,8 +1,11 @@
 /* infeed, outfeed, send and recv. They need a peer, which only a parallel run has; alone they fail, the starts first.
- */
+ *
+ * A send puts its value into the hub and goes on; a recv gives nothing yet, and its done waits. Pairs come
+ * from the frontend attribute that JAX and XLA write, _xla_send_recv_source_target_pairs. */
 #include "hub.h"
 #include "../sizes.h"
 
+/* Always fails. */
 static int channel_no_peer(interp_ctx *ctx, const ir_op *op, const char *what, const char *hint) {
   int status = interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s %s, and the interpreter has none",
                            ir_opcode_text(op->opcode), what);
@@ -22,6 +25,7 @@ static int channel_peer(interp_ctx *ctx, const ir_op *op) {
 
 /* --- the host's queues --- */
 
+/* Programs of other participants may send anything. */
 static bool channel_fits(const ir_type *t, const interp_value *v) {
   if (ir_is_tuple(t)) {
     bool fits = v->kind == INTERP_TUPLE && v->n_elements == t->n_elements;
@@ -32,6 +36,7 @@ static bool channel_fits(const ir_type *t, const interp_value *v) {
   return v->kind == INTERP_ARRAY && v->dtype == t->dtype && interp_dims_fit(t, v);
 }
 
+/* (value, token): the next value that was queued for this participant. */
 int interp_eval_infeed(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   if (!ctx->options.hub) return channel_host(ctx, op);
@@ -47,6 +52,7 @@ int interp_eval_infeed(interp_ctx *ctx, const ir_op *op, interp_value *const *op
   return *out ? 0 : base_oom(ctx->err, "an infeed");
 }
 
+/* The value is kept until the run is over. */
 int interp_eval_outfeed(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   if (!ctx->options.hub) return channel_host(ctx, op);
   TRY(interp_hub_outfeed(ctx, operands[0]));
@@ -82,7 +88,9 @@ static int64_t channel_other(const interp_ctx *ctx, const ir_op *op, int side) {
   return -2;
 }
 
+/* The participant's number. */
 static int64_t channel_us(const interp_ctx *ctx) {
+  assert(ctx->options.hub);
   return ctx->options.replica * interp_hub_grid(ctx->options.hub)->partitions + ctx->options.partition;
 }
 
@@ -117,6 +125,7 @@ int interp_eval_recv(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   return *out ? 0 : interp_failed(ctx);
 }
 
+/* The channel is the done's own, or its start's. */
 int interp_eval_recv_done(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   if (!ctx->options.hub) return channel_peer(ctx, op);

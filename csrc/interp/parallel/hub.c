@@ -1,3 +1,7 @@
+/* Each participant has a seat. It runs until it must wait: for the other members of a meeting, or for a
+ * message. `running` counts those that run; when it comes to 0 while somebody waits, nobody will ever
+ * come, and the run ends with an error that says who waits where for whom. Participants share no state but
+ * the hub's, and all of that under its lock. */
 #include "hub.h"
 
 #include <errno.h>
@@ -37,6 +41,7 @@ struct interp_hub {
   hub_seat seats[];
 };
 
+/* The grid must outlive it. */
 interp_hub *interp_hub_create(base_alloc alloc, const interp_grid *grid) {
   uint32_t n = (uint32_t)(grid->replicas * grid->partitions);
   interp_hub *h = base_malloc(alloc, sizeof *h + n * sizeof *h->seats);
@@ -52,11 +57,13 @@ interp_hub *interp_hub_create(base_alloc alloc, const interp_grid *grid) {
   return h;
 }
 
+/* Values that somebody brought are released; others' places are NULL. */
 static void meeting_free(base_alloc alloc, interp_meeting *m) {
   for (uint32_t i = 0; i < m->n * m->n_values; i++) interp_release(m->values[i]);
   base_free(alloc, m);
 }
 
+/* All participants are through; meetings that a failure left are freed here. */
 void interp_hub_destroy(interp_hub *h) {
   if (!h) return;
   for (interp_meeting *m = h->meetings, *next; m; m = next) next = m->next, meeting_free(h->alloc, m);
@@ -81,13 +88,16 @@ const interp_grid *interp_hub_grid(const interp_hub *h) {
 
 /* --- saying who waits for whom --- */
 
+/* Gives the length written, cut to `room`. */
 static size_t seat_name(const interp_hub *h, uint32_t i, char *to, size_t room) {
   int n = snprintf(to, room, "(replica %lld, partition %lld)", (long long)(i / h->grid->partitions),
                    (long long)(i % h->grid->partitions));
   return n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
 }
 
+/* Gives the new end of the text. */
 static size_t seat_append(char *text, size_t at, size_t room, const char *what) {
+  assert(at < room);
   int n = snprintf(text + at, room - at, "%s", what);
   return n < 0 ? at : at + (size_t)n < room ? at + (size_t)n : room - 1;
 }
@@ -128,10 +138,12 @@ static int hub_deadlock(interp_ctx *ctx, const ir_op *op, const interp_hub *h) {
 
 /* --- waiting; the lock is held --- */
 
+/* Those who wait look at `stopped`. */
 static void hub_wake_all(interp_hub *h) {
   for (uint32_t i = 0; i < h->n; i++) pthread_cond_signal(&h->seats[i].wake);
 }
 
+/* What it waited for is there. */
 static void seat_resume(interp_hub *h, uint32_t i) {
   hub_seat *s = &h->seats[i];
   assert(s->state == SEAT_MEETING || s->state == SEAT_RECEIVING);
@@ -140,6 +152,7 @@ static void seat_resume(interp_hub *h, uint32_t i) {
   pthread_cond_signal(&s->wake);
 }
 
+/* replica * partitions + partition. */
 static uint32_t hub_place(const interp_ctx *ctx) {
   return (uint32_t)(ctx->options.replica * ctx->options.hub->grid->partitions + ctx->options.partition);
 }
@@ -175,6 +188,7 @@ static int hub_block(interp_ctx *ctx, const ir_op *op, seat_state state) {
 
 /* --- meetings --- */
 
+/* One that is open and where our place is empty: a participant that is ahead opens the next. */
 static interp_meeting *meeting_find(interp_hub *h, const ir_op *op, int64_t channel, uint32_t n,
                                     const uint32_t *members, uint32_t place) {
   for (interp_meeting *m = h->meetings; m; m = m->next) {
@@ -184,6 +198,7 @@ static interp_meeting *meeting_find(interp_hub *h, const ir_op *op, int64_t chan
   return NULL;
 }
 
+/* One allocation with its lists. */
 static interp_meeting *meeting_new(interp_hub *h, const ir_op *op, int64_t channel, uint32_t n, const uint32_t *members,
                                    uint32_t n_values) {
   size_t lists = (size_t)n * n_values * sizeof(interp_value *);
@@ -211,6 +226,7 @@ static void meeting_remove(interp_hub *h, interp_meeting *m) {
   *link = m->next;
 }
 
+/* Who comes last completes the meeting and wakes the others. */
 static int hub_meet_locked(interp_ctx *ctx, const ir_op *op, int64_t channel, uint32_t n, const uint32_t *members,
                            uint32_t place, uint32_t n_values, interp_value *const *values, interp_meeting **out) {
   interp_hub *h = ctx->options.hub;
@@ -236,6 +252,7 @@ static int hub_meet_locked(interp_ctx *ctx, const ir_op *op, int64_t channel, ui
 
 int interp_hub_meet(interp_ctx *ctx, const ir_op *op, int64_t channel, uint32_t n_members, const uint32_t *members,
                     uint32_t place, uint32_t n_values, interp_value *const *values, interp_meeting **out) {
+  assert(n_members > 0);
   interp_hub *h = ctx->options.hub;
   assert(place < n_members && members[place] == hub_place(ctx));
   pthread_mutex_lock(&h->lock);
@@ -255,6 +272,7 @@ void interp_hub_leave(interp_ctx *ctx, interp_meeting *m) {
 
 /* --- messages --- */
 
+/* Never waits: messages queue up in order. */
 int interp_hub_send(interp_ctx *ctx, const ir_op *op, int64_t channel, int64_t from, int64_t to, interp_value *v) {
   interp_hub *h = ctx->options.hub;
   hub_message *m = base_malloc(h->alloc, sizeof *m);
@@ -276,6 +294,7 @@ int interp_hub_send(interp_ctx *ctx, const ir_op *op, int64_t channel, int64_t f
   return 0;
 }
 
+/* The first that fits; its reference is the caller's. NULL: none. */
 static interp_value *message_take(interp_hub *h, int64_t channel, int64_t from, int64_t to) {
   for (hub_message **link = &h->first; *link; link = &(*link)->next) {
     hub_message *m = *link;
@@ -289,6 +308,7 @@ static interp_value *message_take(interp_hub *h, int64_t channel, int64_t from, 
   return NULL;
 }
 
+/* Woken without a message, as another one took it, it waits again. */
 int interp_hub_receive(interp_ctx *ctx, const ir_op *op, int64_t channel, int64_t from, int64_t to,
                        interp_value **out) {
   interp_hub *h = ctx->options.hub;
@@ -341,6 +361,7 @@ static void hub_check_stuck(interp_hub *h) {
   }
 }
 
+/* After a failure the others stop at their next poll or wait. */
 void interp_hub_finish(interp_hub *h, uint32_t participant, bool failed) {
   pthread_mutex_lock(&h->lock);
   h->seats[participant].state = failed ? SEAT_FAILED : SEAT_FINISHED;

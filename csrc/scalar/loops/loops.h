@@ -1,12 +1,20 @@
 /* Loops over lanes: every elementwise op as a plain function on dense arrays, found once per op. The evaluators run
  * them on whole arrays, interp_apply on blocks of lanes. Most are generated from the ON_ columns of ops.def, one loop
- * per op and type (loops_gen.h). An output may be one of the inputs, lane for lane; otherwise nothing overlaps. */
+ * per op and type (loops_gen.h). An output may be one of the inputs, lane for lane; otherwise nothing overlaps.
+ *
+ * How a value passes through: a narrow float (bf16) is widened to f32 in blocks, computed there, and
+ * rounded back; an integer narrower than a byte (s4) is computed as a byte and cut to its width;
+ * everything else is read and written as it is. There are three builds of each table, for the plain
+ * instruction set, AVX2 and AVX-512; their results have the same bits, so which one runs is invisible.
+ * Tables are constant: any thread. */
 #ifndef XLAC_SCALAR_LOOPS_LOOPS_H
 #define XLAC_SCALAR_LOOPS_LOOPS_H
 
 #include "../../ir/ir.h"
 
 typedef struct interp_loop interp_loop;
+/* n lanes of `in` to `out`. l says what a loop of several types must know: in, out, bits, and the numbers
+ * of reduce-precision. */
 typedef void interp_loop_fn(const interp_loop *l, int64_t n, const void *const *in, void *out);
 struct interp_loop {
   interp_loop_fn *fn;
@@ -24,7 +32,8 @@ bool interp_loop_of(const ir_op *op, interp_loop *l);
 bool interp_loop_binary(ir_opcode opcode, base_dtype t, interp_loop *l);
 void interp_loop_run(const interp_loop *l, int64_t n, const void *const *in, void *out);
 
-/* The loops of ops.def's expressions by opcode, NULL where a row has none for the type. */
+/* The loops of ops.def's expressions by opcode, NULL where a row has none for the type. A new row in
+ * ops.def with an ON_ column is in all of them at the next build. */
 typedef interp_loop_fn *const interp_loop_table[IR_OP_COUNT];
 extern interp_loop_table interp_loops_f32, interp_loops_f64, interp_loops_f32_avx2, interp_loops_f64_avx2;
 extern interp_loop_table interp_loops_f32_avx512, interp_loops_f64_avx512;

@@ -15,6 +15,7 @@
 #define COMPARE_LANES _Pragma("GCC ivdep")
 #endif
 
+/* The result is a pred: bytes 0 and 1. */
 #define COMPARE_LOOP(name, T, test)                                                     \
   static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
     const T *in_x = in[0], *in_y = in[1];                                               \
@@ -25,6 +26,7 @@
       r[i] = (test);                                                                    \
     }                                                                                   \
   }
+/* Six directions. A comparison with NaN is false but for NE, as IEEE 754 and HLO have it. */
 #define COMPARE_LOOPS(suffix, T)               \
   COMPARE_LOOP(compare_eq_##suffix, T, x == y) \
   COMPARE_LOOP(compare_ne_##suffix, T, x != y) \
@@ -34,6 +36,7 @@
   COMPARE_LOOP(compare_gt_##suffix, T, x > y)  \
   COMPARE_LOOP(compare_le_##suffix, T, x <= y) \
   COMPARE_LOOP(compare_lt_##suffix, T, x < y)
+/* In the order of compare_direction. `equal` is the type whose loops for equality serve this one, too. */
 #define COMPARE_NAMES_OF(equal, suffix)                           \
   {compare_eq_##equal,  compare_ne_##equal,  compare_ge_##suffix, \
    compare_gt_##suffix, compare_le_##suffix, compare_lt_##suffix}
@@ -58,6 +61,7 @@ COMPARE_LOOP(compare_ne_c128, math_c128, (x.re != y.re) | (x.im != y.im))
  * the `bits` low ones, and a negative number's other bits count backwards. */
 #define TOTAL_KEY(T, U, MAX, v) \
   ((T)((U)(v) << (8 * sizeof(T) - l->bits)) ^ (((T)((U)(v) << (8 * sizeof(T) - l->bits)) >> (8 * sizeof(T) - 1)) & MAX))
+/* MAX is the type's largest value: all bits but the sign. */
 #define TOTAL_LOOPS(suffix, T, U, MAX)                                                     \
   COMPARE_LOOP(compare_eq_##suffix, T, TOTAL_KEY(T, U, MAX, x) == TOTAL_KEY(T, U, MAX, y)) \
   COMPARE_LOOP(compare_ne_##suffix, T, TOTAL_KEY(T, U, MAX, x) != TOTAL_KEY(T, U, MAX, y)) \
@@ -81,6 +85,7 @@ static interp_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_
 static interp_loop_fn *const compare_complex[2][2] = {{compare_eq_c64, compare_ne_c64},
                                                       {compare_eq_c128, compare_ne_c128}};
 
+/* -1: no direction, which the verifier refuses. */
 static int compare_direction(const char *text) {
   static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
   for (int i = 0; i < 6; i++) {
@@ -89,7 +94,9 @@ static int compare_direction(const char *text) {
   return -1;
 }
 
+/* f8e8m0fnu has no sign, so its total order is that of its bits. Complex numbers have EQ and NE only. */
 interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool total) {
+  assert(direction && base_dtype_bytes(t) <= 16);
   int d = compare_direction(direction), size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
   if (d < 0) return NULL;
   switch ((base_dtype_kind)base_dtype_of(t)->kind) {

@@ -18,11 +18,14 @@
 #undef ON_FLOAT
 #define ON_FLOAT(...) , (__VA_ARGS__)
 
+/* CPUs with AVX2 have fused multiply-add, with which the functions of base/math give the same bits in less time:
+ * MATH_FUSED(exp) is math_exp or math_exp_fma. */
 #ifdef LOOPS_FUSED
 #undef MATH_FUSED
 #define MATH_FUSED(name) math_##name##_fma
 #endif
 
+/* f32, and all narrower floats by way of it. */
 #define T float
 #define LOOP(code) LOOPS_SUFFIX(f32_##code)
 #define LOOPS LOOPS_SUFFIX(interp_loops_f32)

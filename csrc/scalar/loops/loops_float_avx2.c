@@ -1,4 +1,7 @@
-/* loops_float.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks. */
+/* loops_float.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks.
+ *
+ * Included, not linked: the same text compiled under the target pragmas of isa_avx2_begin.h, with other
+ * names. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx2
 #define LOOPS_FUSED

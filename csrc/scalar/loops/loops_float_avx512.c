@@ -1,4 +1,6 @@
-/* loops_float.c for CPUs with AVX-512. Elsewhere empty tables, which nobody asks. */
+/* loops_float.c for CPUs with AVX-512. Elsewhere empty tables, which nobody asks.
+ *
+ * As loops_float_avx2.c does it. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx512
 #define LOOPS_FUSED

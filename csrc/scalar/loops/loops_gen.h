@@ -4,11 +4,15 @@
  * `, (expression)`; for integers U, W, S too. A column may be `, (expression), shared`: its functions are those of
  * another type, LOOP_TWIN(code). All but the columns are undefined at the end. */
 
+/* A row's columns expand to `code, arity` and, where it has an expression for the type, `, (expression)`, and maybe
+ * `, shared`: LOOP_PICK chooses by their number between a loop, another type's loop and nothing. */
 #define LOOP_PICK(code, arity, expr, shared, name, ...) name
 #define LOOP_ROW(...) LOOP_PICK(__VA_ARGS__, LOOP_SHARED, LOOP_EXPR, LOOP_NONE, )(__VA_ARGS__)
+/* An op without an expression for this type: its place in the table stays NULL. */
 #define LOOP_NONE(code, arity)
 #define LOOP_SHARED(code, arity, expr, shared)
 
+/* x, y and z are the operands' elements in an expression; their arrays are found once. */
 #define LOOP_IN_1 const T *in_x = in[0];
 #define LOOP_IN_2 LOOP_IN_1 const T *in_y = in[1];
 #define LOOP_IN_3 LOOP_IN_2 const T *in_z = in[2];
@@ -23,6 +27,7 @@
 #define LOOP_LANES _Pragma("GCC ivdep")
 #endif
 
+/* BITS, in expressions of integers, is the width of the type that runs in this one: 4 for s4. */
 #define LOOP_EXPR(code, arity, expr)                                                          \
   static void LOOP(code)(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
     LOOP_IN_##arity T *r = out;                                                               \
@@ -38,6 +43,7 @@
 #undef LOOP_EXPR
 #undef LOOP_SHARED
 
+/* The second pass over the table: names of the functions by opcode. */
 #define LOOP_SHARED(code, arity, expr, shared) [IR_OP_##code] = LOOP_TWIN(code),
 #define LOOP_EXPR(code, arity, expr) [IR_OP_##code] = LOOP(code),
 #define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)

@@ -13,6 +13,9 @@
 #include "../../base/math/math_int.h"
 #include "loops.h"
 
+/* Zero- and sign-extension of an element of BITS bits, for expressions that look at the whole number:
+ * shifts, division, comparison. T is the loop's type, U and S the unsigned and signed types of its size, W
+ * the unsigned type in which products can't overflow as signed ints would. */
 #define ZEXT(x) ((U)((U)(x) << (8 * sizeof(T) - (size_t)BITS)) >> (8 * sizeof(T) - (size_t)BITS))
 #define SEXT(x) ((S)(U)((U)(x) << (8 * sizeof(T) - (size_t)BITS)) >> (8 * sizeof(T) - (size_t)BITS))
 
@@ -22,6 +25,7 @@
 #define ON_INT(...) , (__VA_ARGS__)
 #define ON_SINT(...) , (__VA_ARGS__)
 
+/* s8, and s2 and s4 by way of it. */
 #define T int8_t
 #define U uint8_t
 #define S int8_t
@@ -66,7 +70,8 @@
 #undef S
 #undef W
 
-/* What ON_INT says is of the bits alone: unsigned numbers take the loops of the signed ones. */
+/* From here on unsigned types: the column of signed ones is out, that of unsigned ones in. What ON_INT says is of the bits
+ * alone: unsigned numbers take the loops of the signed ones. */
 #undef ON_INT
 #undef ON_SINT
 #undef ON_UINT
@@ -74,6 +79,7 @@
 #define ON_SINT(...)
 #define ON_UINT(...) , (__VA_ARGS__)
 
+/* u8, and u2 and u4 by way of it. */
 #define T uint8_t
 #define U uint8_t
 #define S int8_t
@@ -124,6 +130,7 @@
 
 #undef ON_INT
 #undef ON_UINT
+/* Preds have a column of their own, with their own meaning: add is `or`, not is `!x`. */
 #undef ON_PRED
 #define ON_INT(...)
 #define ON_UINT(...)

@@ -1,4 +1,6 @@
-/* loops_int.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks. */
+/* loops_int.c for CPUs with AVX2. Elsewhere empty tables, which nobody asks.
+ *
+ * The same text under the target pragmas of isa_avx2_begin.h, with other names. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx2
 #include "../../base/isa/isa_avx2_begin.h"

@@ -1,4 +1,6 @@
-/* loops_int.c for CPUs with AVX-512. Elsewhere empty tables, which nobody asks. */
+/* loops_int.c for CPUs with AVX-512. Elsewhere empty tables, which nobody asks.
+ *
+ * As loops_int_avx2.c does it. */
 #if defined(__x86_64__)
 #define LOOPS_SUFFIX(name) name##_avx512
 #include "../../base/isa/isa_avx512_begin.h"

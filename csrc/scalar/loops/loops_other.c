@@ -18,6 +18,8 @@
 
 /* --- select, by element size --- */
 
+/* Both sides are read whatever the pred is, so that the loop becomes a blend of vectors; elements are
+ * bytes moved, of whatever type. */
 #define SELECT_LOOP(name, T, choice)                                                    \
   static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
     const uint8_t *which = in[0];                                                       \
@@ -35,6 +37,7 @@ SELECT_LOOP(select_4, uint32_t, which[i] ? x : y)
 SELECT_LOOP(select_8, uint64_t, which[i] ? x : y)
 SELECT_LOOP(select_16, math_c128, which[i] ? x : y)
 
+/* bytes is an element's size: a power of two up to 16. */
 interp_loop_fn *interp_select_loop(size_t bytes) {
   switch (bytes) {
     case 1:
@@ -53,6 +56,7 @@ interp_loop_fn *interp_select_loop(size_t bytes) {
 
 /* --- one type in, another out --- */
 
+/* One operand of type T, a result of type R. */
 #define PART_LOOP(name, T, R, expr)                                                     \
   static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
     const T *in_x = in[0];                                                              \
@@ -73,6 +77,7 @@ PART_LOOP(real_of_f32, float, float, x)
 PART_LOOP(real_of_f64, double, double, x)
 PART_LOOP(imag_of_f32, float, float, ((void)x, 0))
 PART_LOOP(imag_of_f64, double, double, ((void)x, 0))
+/* x - x is 0 for finite numbers, NaN for the others. */
 PART_LOOP(finite_f32, float, uint8_t, x - x == 0)
 PART_LOOP(finite_f64, double, uint8_t, x - x == 0)
 PART_LOOP(infinite_f32, float, uint8_t, x == INFINITY || x == -INFINITY)
@@ -82,6 +87,7 @@ PART_LOOP(plus_infinite_f64, double, uint8_t, x == INFINITY)
 PART_LOOP(minus_infinite_f32, float, uint8_t, x == -INFINITY)
 PART_LOOP(minus_infinite_f64, double, uint8_t, x == -INFINITY)
 
+/* Two arrays of parts, interleaved. */
 #define COMPLEX_LOOP(name, T, C)                                                        \
   static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
     const T *re = in[0], *im = in[1];                                                   \
@@ -112,6 +118,7 @@ COMPLEX_LOOP(complex_of_f64, double, math_c128)
     return of_bits(sign | a);                                                                                   \
   }                                                                                                             \
   PART_LOOP(reduce_precision_##name, T, T, reduced_##name(x, l->exponent_bits, l->mantissa_bits))
+/* 23 and 52 mantissa bits, 8 and 11 exponent bits: IEEE 754's binary32 and binary64. */
 REDUCE_LOOP(f32, float, uint32_t, base_f32_bits, base_f32_of, 23, 8)
 REDUCE_LOOP(f64, double, uint64_t, base_f64_bits, base_f64_of, 52, 11)
 
@@ -132,6 +139,7 @@ static const part_row part_rows[] = {
     {IR_OP_REDUCE_PRECISION, {reduce_precision_f32, reduce_precision_f64, NULL, NULL}},
 };
 
+/* NULL for other ops, and for types that an op does not have here. */
 interp_loop_fn *interp_part_loop(unsigned opcode, base_dtype t) {
   int column = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_C64 ? 2 : t == XLAC_C128 ? 3 : -1;
   for (size_t i = 0; i < sizeof part_rows / sizeof *part_rows; i++) {
@@ -142,13 +150,15 @@ interp_loop_fn *interp_part_loop(unsigned opcode, base_dtype t) {
 
 /* --- conversions --- */
 
+/* Rounds to nearest even and saturates as base_convert says; copying an array onto itself is nothing. */
 void interp_convert_loop(const interp_loop *l, int64_t n, const void *const *in, void *out) {
   if (out == in[0] && l->out == l->in[0]) return;
   base_convert((base_dtype)l->out, out, (base_dtype)l->in[0], in[0], (size_t)n);
 }
 
-/* |v| to an integer: up when the random fraction is below v's own. */
+/*   v| to an integer: up when the random fraction is below v's own. |v| = 2.3 gives 2 or 3; 3 in three cases of ten. */
 static double stochastic_integer(double magnitude, double random) {
+  assert(!(magnitude < 0));
   double low = math_floor_f64(magnitude);
   return random < magnitude - low ? low + 1 : low;
 }
@@ -167,6 +177,7 @@ static uint32_t stochastic_magnitude(base_dtype t, double a, double random) {
   return random < (a - from) / (to - from) ? low + 1 : low;
 }
 
+/* Zeros, infinities and NaN have nothing to choose: they convert as usual. */
 static uint32_t stochastic_float(base_dtype t, double v, double random) {
   double a = __builtin_fabs(v);
   if (!(a > 0) || a == INFINITY) return base_float_from_f64(t, v);
@@ -174,6 +185,7 @@ static uint32_t stochastic_float(base_dtype t, double v, double random) {
   return v < 0 ? base_float_from_f64(t, -base_float_to_f64(t, bits)) : bits;
 }
 
+/* NaN becomes 0 in integers, as in convert. */
 static void stochastic_store(base_dtype to, void *r, double v, double random) {
   base_dtype part = base_dtype_real_part(to);
   memset(r, 0, base_dtype_bytes(to)); /* imaginary parts */
