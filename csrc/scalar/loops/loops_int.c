@@ -70,8 +70,8 @@
 #undef S
 #undef W
 
-/* From here on unsigned types: the column of signed ones is out, that of unsigned ones in. What ON_INT says is of the bits
- * alone: unsigned numbers take the loops of the signed ones. */
+/* From here on unsigned types: the column of signed ones is out, that of unsigned ones in. What ON_INT says is of the
+ * bits alone: unsigned numbers take the loops of the signed ones. */
 #undef ON_INT
 #undef ON_SINT
 #undef ON_UINT
