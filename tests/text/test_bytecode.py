@@ -133,3 +133,24 @@ def test_quantised_types_keep_to_the_rules_of_the_text(old, new, message):
         return
     with pytest.raises(xlac.ParseError, match=message):
         xlac.parse(bad)
+
+
+OWN_RESULT = """func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>, %i: tensor<i32>) -> tensor<4xf32> {
+  %r = "stablehlo.case"(%i) ({
+    stablehlo.return VALUE : tensor<4xf32>
+  }, {
+    stablehlo.return %a : tensor<4xf32>
+  }) : (tensor<i32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}"""
+
+
+def test_a_region_that_uses_its_own_ops_result_is_refused():
+    """A number of a value is a byte, twice the number and one: %a is 0, %b 1, the result of case 3."""
+    of_a, of_b = (xlac.parse(OWN_RESULT.replace("VALUE", v)).to_bytes(format="mlir-bytecode") for v in ("%a", "%b"))
+    places = [i for i, (x, y) in enumerate(zip(of_a, of_b)) if x != y]
+    assert len(of_a) == len(of_b) and len(places) == 1 and (of_a[places[0]], of_b[places[0]]) == (1, 3)
+    own = bytearray(of_a)
+    own[places[0]] = 7
+    with pytest.raises(xlac.Error, match="value 3 is used before it is there"):
+        xlac.parse(bytes(own))

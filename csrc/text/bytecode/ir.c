@@ -163,8 +163,12 @@ int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir
     op->u.name = from->name->full ? from->name->full : ir_intern(r->m, "stablehlo.cross-replica-sum", 27);
     if (!op->u.name) return bc_no_memory(r);
   }
+  uint32_t first = ir->next;
   TRY(bc_define(ir, c, op));
+  /* Its results have numbers by now, but its own regions can't use them. */
+  for (uint32_t i = 0; i < from->n_results; i++) ir->values.items[first + i].op = NULL;
   if (from->n_regions) TRY(bc_op_regions(ir, c, from, op, op->called));
+  for (uint32_t i = 0; i < from->n_results; i++) ir->values.items[first + i] = (ir_value){op, i};
   *out = op;
   return 0;
 }
