@@ -240,3 +240,17 @@ ENTRY e { p0 = f32[8] parameter(0)
     m.verify(xla_compat=True)
     for pipeline in ("async-unwrap", "convert-async-to-sync{all=true}", "convert-async-pairs"):
         assert "async-start(" in m.run(pipeline, verify_each=True).to_text()
+
+
+@pytest.mark.parametrize("root", "su")
+def test_a_chain_whose_start_or_update_is_the_root_stays(root):
+    """XLA's rules count consumers alone, so such a program verifies."""
+    ops = {"s": "((f32[2]), f32[2], s32[]) async-start(x), calls=w", "u": "((f32[2]), f32[2], s32[]) async-update(s)", "d": "f32[2] async-done(u)"}
+    lines = "\n".join(f"  {'ROOT ' * (name == root)}{name} = {op}" for name, op in ops.items())
+    module = xlac.parse("HloModule m\nw {\n  a = f32[2] parameter(0)\n  ROOT n = f32[2] negate(a)\n}\n"
+                        f"ENTRY e {{\n  x = f32[2] parameter(0)\n{lines}\n}}\n")
+    module.verify()
+    for passes in ("async-unwrap", "convert-async-to-sync"):
+        out = module.run(passes)
+        out.verify()
+        assert "async-start" in out.to_text() or "negate-start" in out.to_text()

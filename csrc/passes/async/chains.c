@@ -524,10 +524,22 @@ static bool async_wraps_half(const ir_op *start) {
          (root->opcode == IR_OP_SEND || root->opcode == IR_OP_RECV || ir_opcode_has(root->opcode, IR_ASYNC_START));
 }
 
+/* Whether a link before the done is what the computation gives, besides: XLA's rules count consumers alone, so a
+ * start with a done may be the root. Such a chain has to stay. */
+static bool async_is_returned(const ir_op *start, const ir_op *done) {
+  const ir_computation *c = done->parent;
+  for (const ir_op *link = done; link != start;) {
+    link = ir_operand(link, 0);
+    for (uint32_t i = 0; i < c->n_results; i++)
+      if (c->results[i].op == link) return true;
+  }
+  return false;
+}
+
 /* Generic chains hold the op itself, pairs the makings of one. */
 ir_op *async_unwrap(async_edit *e, ir_op *done, bool *found) {
   ir_op *start = async_start_of_done(done);
-  *found = start != NULL && !async_wraps_half(start);
+  *found = start != NULL && !async_wraps_half(start) && !async_is_returned(start, done);
   if (!*found) return NULL;
   if (start->opcode == IR_OP_ASYNC_START) return async_unwrap_generic(e, start, done);
   ir_opcode plain = async_plain_of(done->opcode);
