@@ -7,15 +7,19 @@
 #include "../interp/parallel/parallel.h"
 #include "../convert/convert.h"
 
+/* What XLA accepts runs, also where it breaks XLA's own documentation. Free when nothing has changed since last time.
+ */
+static int check_run(ir_module *m, xlac_error *err) {
+  const ir_verify_options lenient = {.xla_compat = true};
+  TRY(api_check_whole(m, err));
+  return ir_verify(m, &lenient, err);
+}
+
 /* Verifies and counts the module as running, so that nobody edits it meanwhile. Every success is followed
  * by end_run. */
 static int begin_run(xlac_module *m, xlac_error *err) {
   api_lock(m);
-  int status = api_check_whole(m->ir, err);
-  /* What XLA accepts runs, also where it breaks XLA's own documentation. Free when nothing has changed since last time.
-   */
-  const ir_verify_options lenient = {.xla_compat = true};
-  if (status == 0) status = ir_verify(m->ir, &lenient, err);
+  int status = check_run(m->ir, err);
   if (status == 0) m->running++;
   return api_done(m, status);
 }
@@ -96,24 +100,14 @@ int xlac_interpret(xlac_module *m, const xlac_interpret_options *given, uint32_t
 /* Verifies and counts the module as running, so that nobody edits it meanwhile. Unlike begin_run, MLIR
  * form stays as it is until each program is known. */
 static int parallel_begin(xlac_module *m, xlac_error *err) {
-  const ir_verify_options lenient = {.xla_compat = true};
   api_lock(m);
   int status = 0;
-  if (m->ir->form == IR_FORM_MLIR) {
-    if (!m->ir->verified) status = stablehlo_verify(m->ir, err);
-  } else {
-    status = api_check_whole(m->ir, err);
-    if (status == 0) status = ir_verify(m->ir, &lenient, err);
-  }
+  if (m->ir->form != IR_FORM_MLIR)
+    status = check_run(m->ir, err);
+  else if (!m->ir->verified)
+    status = stablehlo_verify(m->ir, err);
   if (status == 0) m->running++;
   return api_done(m, status);
-}
-
-static void parallel_end(xlac_module *m) {
-  api_lock(m);
-  assert(m->running > 0);
-  m->running--;
-  api_unlock(m);
 }
 
 /* By name, "main"; NULL names the entry. */
@@ -214,6 +208,6 @@ int xlac_run_parallel(xlac_module *m, const xlac_interpret_options *given, int64
   interp_grid grid = {.replicas = replicas, .partitions = partitions};
   TRY(parallel_begin(m, err));
   int status = parallel_run_checked(m, &options, &grid, (uint32_t)n, programs, results, outfeeds, err);
-  parallel_end(m);
+  end_run(m);
   return status;
 }

@@ -14,7 +14,6 @@
 
 /* Limits of kernels, and sizes from which something is worth it, as measured on CPUs. */
 enum {
-  FUSION_MAX_OPS = 96,   /* in one kernel: registers are many then, and cache lines few */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
   FUSION_MAX_RANK = KERNEL_MAX_RANK,
   FUSION_MAX_CARRY = KERNEL_MAX_CARRY, /* results that a scan carries along */

@@ -4,13 +4,12 @@
  * nobody reads it earlier; nothing else moves, and no step that is no kernel may lie between the two, lest values live
  * longer for it. Each kernel is compared with the last few alone, so all is linear. */
 #include "../kernel/kernel.h"
-#include "fusion.h"
+#include "fusion_inside.h"
 
-/* Limits; ops and stores as in fusion.c and kernel.h. */
+/* Limits; of ops in fusion_inside.h. */
 enum {
   FUSE_LEAST = 2048,               /* iterations: fewer are no work for memory */
   FUSE_STORES = KERNEL_MAX_STORES, /* of a kernel */
-  FUSE_OPS = 96,
   FUSE_READS = 12,
   FUSE_NEAR = 6 /* kernels to compare with */
 };
@@ -161,7 +160,7 @@ static bool fuse_reads_in_place(const fuse_run *x, const ir_op *from, const ir_o
     if (x->f->role[op->id] == FUSION_CHEAP) return false;
     if (fuse_kernel_of(x, op) != root) continue;
     for (uint32_t depth = 0; op != root; depth++) { /* each inner op has one reader, or several of one kind */
-      if (fusion_moves_index(op) || op->type->count != from->type->count || depth == FUSE_OPS) return false;
+      if (fusion_moves_index(op) || op->type->count != from->type->count || depth == FUSION_MAX_OPS) return false;
       op = op->uses ? op->uses->user : root;
     }
     if (fusion_moves_index(root)) return false;
@@ -192,7 +191,7 @@ static const char *fuse_objects(const fuse_run *x, const fuse_pass *a, const fus
   }
   if (!values && !memory) return NULL;
   *why = values ? "it reads the other's value" : "both read the same memory";
-  if (a->n_stores == FUSE_STORES || a->n_ops + b->n_ops > FUSE_OPS) return "the kernel is full";
+  if (a->n_stores == FUSE_STORES || a->n_ops + b->n_ops > FUSION_MAX_OPS) return "the kernel is full";
   bool elements = fuse_stores_elements(x, a) || !b->reduces;
   if (elements && !(fuse_is_in_order(x, a) && fuse_is_in_order(x, b)))
     return "the sum goes through its operand in another order";

@@ -188,7 +188,7 @@ bool interp_is_unique(const interp_value *v);
 interp_value *interp_view(interp_ctx *ctx, interp_value *v, base_dtype dtype, uint32_t rank, const int64_t *dims);
 
 /* A value of type t with all elements zero, tuples and tokens too. NULL, with the error filled, when out of memory or
- * where a size is not known. zeros.c */
+ * where a size is not known. arrays.c */
 interp_value *interp_zeros(interp_ctx *ctx, const ir_type *t);
 /* The result of a start op: (first, second, zeros of op's remaining element types). eval_async.c */
 XLAC_MUST_USE int interp_async_tuple(interp_ctx *ctx, const ir_op *op, interp_value *first, interp_value *second,
@@ -199,7 +199,7 @@ XLAC_MUST_USE int interp_collective_many(interp_ctx *ctx, const ir_op *op, const
 /* Fails with PARTICIPANTS unless op's group is this participant alone. eval_collective.c */
 XLAC_MUST_USE int interp_collective_alone(interp_ctx *ctx, const ir_op *op);
 
-/* The built-in custom-call target "TopK". custom_topk.c */
+/* The built-in custom-call target "TopK". eval_custom_call.c */
 interp_eval_fn interp_custom_topk;
 
 /* Bytes of an array's data. */

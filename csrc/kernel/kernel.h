@@ -133,7 +133,7 @@ bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, in
 /* The same of a load, over the iterations in which it is defined and all places where it may begin. */
 bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);
 
-/* put.c: the text above. false when out of memory. */
+/* print.c: the text above. false when out of memory. */
 void kernel_put(base_text *out, const kernel *k);
 /* parse.c: reads it back, into `arena`, verified. The ops are those of a new module, *ops, which must outlive the
  * kernel. Errors have line and column. */

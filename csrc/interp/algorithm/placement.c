@@ -5,6 +5,7 @@
  * window_dilation - padding_low of the dilated base, which holds an element where it is a multiple of
  * base_dilation. Ops over windows ask for one k at a time: which o meet an element with it? That is an
  * arithmetic progression, found without looking at single positions. */
+#include "../../base/number/gcd.h"
 #include "placement.h"
 
 #include "../../ir/verify/check.h"
@@ -18,15 +19,6 @@ static int64_t floor_div(int64_t a, int64_t b) {
 static int64_t ceil_div(int64_t a, int64_t b) {
   assert(b > 0);
   return a / b + (a % b > 0);
-}
-
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a;
 }
 
 /* How many output positions: 0 where the window is larger than the padded base. */
@@ -66,7 +58,7 @@ interp_placement interp_window_placement(const ir_window_dim *w, int64_t n, int6
   low = interp_max(low, ceil_div(-shift, w->stride));
   high = interp_min(high, floor_div((n - 1) * w->base_dilation - shift, w->stride) + 1);
   if (w->base_dilation > 1) {
-    int64_t common = gcd(w->stride, w->base_dilation);
+    int64_t common = base_gcd(w->stride, w->base_dilation);
     if (shift % common != 0) return r;
     r.step = w->base_dilation / common;
     r.from_step = w->stride / common;

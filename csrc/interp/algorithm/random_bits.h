@@ -1,4 +1,4 @@
-/* What rng-bit-generator's bits are: which block of the counter makes which elements. eval_rng_bits.c */
+/* What rng-bit-generator's bits are: which block of the counter makes which elements. eval_rng.c */
 #ifndef XLAC_INTERP_ALGORITHM_RANDOM_BITS_H
 #define XLAC_INTERP_ALGORITHM_RANDOM_BITS_H
 

@@ -81,7 +81,7 @@ static int sv_verify_names(sv_walk *w, const ir_computation *c) {
   return 0;
 }
 
-/* A function that declares other types than those of what it returns has a type of its own (mlir_read_func.c). */
+/* A function that declares other types than those of what it returns has a type of its own (text/mlir/read). */
 static int sv_verify_return(const ir_computation *f, xlac_error *err) {
   if (!ir_returns_otherwise(f) || f->open_end || f->return_name)
     return 0; /* others than func.return have no such rule */

@@ -71,7 +71,7 @@ typedef struct sv {
 /* 0, or the negative code with v->err filled. */
 typedef int sv_fn(const sv *v);
 
-/* A row of rules.def. */
+/* Column SHLO of a row of ops.def. */
 typedef struct sv_rule {
   const uint32_t *in, *out; /* sets of operand i, result i; the last of the list stands for all further ones */
   uint8_t n_in, n_out;

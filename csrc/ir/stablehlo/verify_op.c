@@ -6,7 +6,7 @@
 #include "../sdy/sdy.h"
 #include "verify.h"
 
-/* --- the table of rules: rules.def as one array by opcode --- */
+/* --- the table of rules: column SHLO of ops.def as one array by opcode --- */
 #define SETS(...) ((const uint32_t[]){__VA_ARGS__})
 #define IN(...) .in = SETS(__VA_ARGS__), .n_in = sizeof(SETS(__VA_ARGS__)) / sizeof(uint32_t),
 #define OUT(...) .out = SETS(__VA_ARGS__), .n_out = sizeof(SETS(__VA_ARGS__)) / sizeof(uint32_t),

@@ -1,6 +1,7 @@
 /* The steps of a reshard, one collective each, in the order they are tried: all_slice, collective_permute, all_to_all
  * and all_gather. Each takes what it can from the difference of the two shardings (rtc in collectives.h) and makes
  * its op. */
+#include "../../base/number/gcd.h"
 #include "collectives.h"
 
 /* all_slice: axes that the value lacks come as far as dimensions have room for them: where they belong, or where an
@@ -9,15 +10,6 @@
 /* From [{"x"}, {}] to [{}, {"x", "y"}]: an all_slice gives [{"x", "y"}, {}], an all_to_all 0->1 the rest. From there
  * to [{"y"}, {}]: an all_to_all of "y" 1->0, then an all_gather of "x". Slicing first keeps what is moved small,
  * gathering last too. */
-static int64_t rtc_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* Axes [from, to) of the result's dimension `target` to be sliced at `source` for an all_to_all; false: none. */
 typedef struct rtc_borrowed {
   uint32_t target, from, to;
@@ -130,7 +122,7 @@ void rtc_all_slice(rtc *x) {
   if (x->failed) return;
   for (uint32_t d = 0; d < x->rank; d++) {
     int64_t in = rtc_size(x, &x->in[d]), out = rtc_size(x, &x->out[d]);
-    x->capacity[d] = out / rtc_gcd(in, out);
+    x->capacity[d] = out / base_gcd(in, out);
   }
   bool any = rtc_slice_ahead(x, sliced);
   for (uint32_t d = 0; d < x->rank; d++) any = rtc_slice_here(x, d, sliced, &available) || any;

@@ -1,5 +1,6 @@
 /* Small passes on functions: their order, and the shardings of arguments, results and calls. Shardings of function
  * results are attributes of the function, beside those of the values that its body returns. */
+#include "../../base/number/gcd.h"
 #include "../common/common.h"
 
 /* sdy-pre-order-funcs: functions come before those they call.
@@ -110,16 +111,6 @@ int shard_drop_sub_axes(ir_module *m, const opt_args *args, xlac_error *err) {
  * it, the last of them maybe split.
  * Requires: nothing. Preserves: all else. */
 
-/* Euclid's greatest common divisor; gcd(a, 0) is a. */
-static int64_t exp_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 /* Keeps the axes that divide `size`: of [{"x", "y"}] with x=4, y=4 on 24 elements remain "x" and "y":(1)2. The
  * priority goes, as everywhere in propagation's results. false when out of memory. */
 static bool exp_even_dim(ir_module *m, sdy_dim *d, int64_t size, const sdy_mesh *mesh) {
@@ -129,7 +120,7 @@ static bool exp_even_dim(ir_module *m, sdy_dim *d, int64_t size, const sdy_mesh 
   if (!v) return false;
   for (uint32_t i = 0; i < d->axes.n; i++) {
     sdy_axis a = d->axes.v[i];
-    int64_t whole = sdy_axis_size(a, mesh), part = exp_gcd(whole, size);
+    int64_t whole = sdy_axis_size(a, mesh), part = base_gcd(whole, size);
     if (part == 1) break;
     if (part != whole) {
       v[n++] = (sdy_axis){a.name, sdy_axis_pre(a), part};

@@ -1,5 +1,6 @@
 /* Axes by number, and the way from dimensions to factors and back: Shardy's sharding_projection.cc. Numbers make
  * comparisons cheap: a strategy compares every pair of axes of every op it looks at. */
+#include "../../base/number/gcd.h"
 #include "project.h"
 
 void shard_pool_init(shard_pool *p, base_alloc alloc) {
@@ -176,16 +177,6 @@ static void project_next(project_rest *r) {
   if (++r->at < r->n) r->now = r->v[r->at];
 }
 
-/* Euclid's greatest common divisor; gcd(0, b) is b. */
-static int64_t project_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a;
-}
-
 /* All that is left. The list is used in place while nothing has been split off it. */
 static shard_axes project_all(shard_pool *pool, project_rest *r) {
   shard_axes list = {0, NULL};
@@ -210,7 +201,7 @@ static int64_t project_take(shard_pool *pool, project_rest *r, int64_t size, sha
   while (r->at < r->n && n < cap) {
     /* gcd: as much of the axis as divides the rest of the factor. 1 of an axis that is larger: it can't be split to
      * fit. */
-    int64_t gcd = r->now.size == 1 ? 1 : project_gcd(size, r->now.size);
+    int64_t gcd = r->now.size == 1 ? 1 : base_gcd(size, r->now.size);
     if (r->now.size != 1 && gcd <= 1) break;
     if (r->now.size > gcd) {
       room[n++] = (shard_axis){r->now.axis, r->now.pre, gcd};

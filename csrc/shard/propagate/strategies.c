@@ -4,6 +4,7 @@
  * grows. */
 #include <stdlib.h>
 
+#include "../../base/number/gcd.h"
 #include "project.h"
 #include "../explain/trace.h"
 
@@ -101,16 +102,6 @@ bool shard_fits_across(const shard_tensor *t, uint32_t factor, shard_axis *a) {
   return true;
 }
 
-/* Of sizes, which are positive. */
-static int64_t spread_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a;
-}
-
 /* before: the size of the axes in front of *a in the factor; what *a may take is the rest of the factor's size. An
  * axis that is there already always fits. */
 bool shard_fits_within(const shard_tensor *t, const shard_part *part, int64_t before, int64_t factor_size,
@@ -121,7 +112,7 @@ bool shard_fits_within(const shard_tensor *t, const shard_part *part, int64_t be
   if (!part->closed && part->overflow.n == 0) {
     if (part->minor_most) return true;
     if (factor_size % before == 0) { /* a factor that is not minor-most is split evenly */
-      int64_t gcd = spread_gcd(factor_size / before, a->size);
+      int64_t gcd = base_gcd(factor_size / before, a->size);
       if (gcd != 1 || a->size == 1) {
         a->size = gcd;
         return true;

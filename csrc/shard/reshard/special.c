@@ -1,5 +1,6 @@
 /* Ops with reshard rules of their own: dots whose result is better moved than its operands, reshapes whose axes do
  * not fit their factors; and axes whose sums are still to be made (unreduced). */
+#include "../../base/number/gcd.h"
 #include "explicit.h"
 
 /* --- dots --- */
@@ -68,16 +69,6 @@ void explicit_dot(explicit_op *x) {
 
 /* --- a reshape whose axes do not divide its factors: the axes of the more sharded side are dealt out again --- */
 
-/* Of shard counts. */
-static int64_t special_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t t = a % b;
-    a = b;
-    b = t;
-  }
-  return a;
-}
-
 /* Puts axes, or parts of them, into the first factors that they divide; what fits nowhere overflows the last one. */
 static void special_deal(explicit_op *x, shard_tensor *t, shard_axes axes) {
   shard_pool *pool = x->p.pool;
@@ -98,7 +89,7 @@ static void special_deal(explicit_op *x, shard_tensor *t, shard_axes axes) {
       used = false;
       for (uint32_t i = 0; i < t->n_parts && !done; i++) {
         if (t->parts[i].factor == SHARD_ABSENT || left[i] <= 1) continue;
-        int64_t gcd = special_gcd(left[i], now.size);
+        int64_t gcd = base_gcd(left[i], now.size);
         if (gcd == 1 && now.size != 1) continue;
         used = true;
         shard_axis part = {now.axis, now.pre, gcd};

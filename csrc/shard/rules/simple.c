@@ -1,4 +1,5 @@
 /* Rules that go dimension by dimension, and the rule of a reshape. */
+#include "../../base/number/gcd.h"
 #include "rule.h"
 
 /* ([i, j], [i, j])->([i, j]): one factor a dimension on every tensor that has the dimension. */
@@ -189,16 +190,6 @@ typedef struct reshape_side {
   int64_t sizes, factors; /* products so far: of the dimensions begun, of the factors made */
 } reshape_side;
 
-/* Of what is left of both dimensions. */
-static int64_t reshape_gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a;
-}
-
 static bool reshape_open(const reshape_side *s) {
   return s->dim < s->t->rank;
 }
@@ -240,7 +231,7 @@ static void reshape_out(shard_maker *b, reshape_side *s, int64_t size) {
 static void reshape_step(shard_maker *b, reshape_side *in, reshape_side *out) {
   assert(in->sizes % in->factors == 0 && out->sizes % out->factors == 0);
   int64_t next_in = in->sizes / in->factors, next_out = out->sizes / out->factors;
-  int64_t gcd = reshape_gcd(next_in, next_out);
+  int64_t gcd = base_gcd(next_in, next_out);
   if (in->factors < out->factors) {
     reshape_in(b, in, reshape_catch_up(next_in, gcd, in->factors, out->factors));
   } else if (in->factors > out->factors) {
