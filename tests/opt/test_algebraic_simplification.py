@@ -58,6 +58,9 @@ def check(body, want):
     (I + const("s32", "-1") + "ROOT r = s32[2,3] or(b, x)", ["constant", "broadcast"]),
     ("x = u8[2,3] parameter(0)\n" + const("u8", "255") + "ROOT r = u8[2,3] and(x, b)", []),
     (P + const("pred", "true") + "ROOT r = pred[2,3] and(x, b)", []),
+    (F + "n = f32[2,3] negate(x)\nt = (f32[2,3], f32[2,3]) tuple(x, n)\ng = f32[2,3] get-tuple-element(t), index=1\nROOT r = f32[2,3] abs(g)", ["negate", "abs"]),
+    (F + "t = (f32[2,3], (f32[2,3])) tuple(x, u)\n".replace("t =", "u = (f32[2,3]) tuple(x)\nt =")
+     + "g = (f32[2,3]) get-tuple-element(t), index=1\nROOT r = f32[2,3] get-tuple-element(g), index=0", ["tuple", "tuple", "get-tuple-element", "get-tuple-element"]),
     (I + "ROOT r = s32[2,3] xor(x, x)", ["constant", "broadcast"]),
     (I + const("s32", "0") + "ROOT r = s32[2,3] shift-left(x, b)", []),
     (F + "n = f32[2,3] negate(x)\nROOT r = f32[2,3] negate(n)", []),

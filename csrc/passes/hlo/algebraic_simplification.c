@@ -38,11 +38,13 @@ bool hs_is(const ir_op *op, double value) {
 
 /* --- the sweep --- */
 
-/* Operands that are one of an op's several results are left out: rules look at ir_operand alone. */
+/* Operands that are one of an op's several results are left out: rules look at ir_operand alone. A tuple is plain to
+ * whom takes an element of it. */
 static bool hs_may(const hs_run *s, const ir_op *op) {
   if (op->n_results != 1 || opt_in_edge(&s->facts, op) || !hlo_is_plain(op->type)) return false;
+  const bool takes = op->opcode == IR_OP_GET_TUPLE_ELEMENT;
   for (uint32_t i = 0; i < op->n_operands; i++)
-    if (!hlo_is_plain(ir_operand_type(op, i)) || op->operands[i].index) return false;
+    if (!(takes || hlo_is_plain(ir_operand_type(op, i))) || op->operands[i].index) return false;
   return (opt_op_facts(&s->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) == 0;
 }
 
