@@ -355,6 +355,8 @@
 #include "kernel/print.c"
 #include "kernel/verify.c"
 #include "fuse/fusion.c"
+#include "fuse/fusion_anew.c"
+#include "fuse/fusion_cost.c"
 #include "fuse/fusion_merge.c"
 #include "fuse/fusion_moves.c"
 #include "fuse/lower.c"
