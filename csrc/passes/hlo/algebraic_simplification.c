@@ -65,7 +65,6 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
     ir_op *with = rules[op->opcode](s, op);
     /* A rule that changes op in place is asked again; so is what is new. Old ops were visited before. */
     if (!with || s->x.failed || with->type != op->type) return;
-    s->x.m->verified = IR_UNVERIFIED;
     if (with == op) continue;
     if (!opt_replace(op, with)) s->x.failed = true;
     if (with->id < ids) return;

@@ -157,7 +157,6 @@ int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err)
       ir_op *with = ok ? norm_expand(&b) : NULL;
       ok = ok && !b.x.failed && with && opt_replace(op, with);
       if (ok) opt_remove(op);
-      m->verified = IR_UNVERIFIED;
     }
   }
   opt_facts_free(&facts);

@@ -44,7 +44,7 @@ static ir_computation *inline_copy_wrapped(inline_run *r, const ir_computation *
   const base_istr *name = ir_fresh_name(r->m, c->name->s);
   ir_computation *copy = name ? ir_computation_new(r->m, name->s, name->n) : NULL;
   if (!copy) return NULL;
-  copy->execution_thread = c->execution_thread;
+  ir_set_execution_thread(copy, c->execution_thread);
   copy->frontend_attributes = c->frontend_attributes;
   copy->hidden = c->hidden;
   copy->line = c->line, copy->col = c->col;

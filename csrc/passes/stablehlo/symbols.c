@@ -99,12 +99,10 @@ static void symbol_dce_walk(symbol_dce *d) {
 
 /* Regions of a dead function are dead too: nobody has marked them. */
 static void symbol_dce_sweep(const symbol_dce *d, ir_module *m) {
-  if (m->entry && !d->live[m->entry->id]) m->entry = NULL;
   for (ir_computation *c = m->last, *before = NULL; c; c = before) {
     before = c->prev;
     if (!d->live[c->id]) ir_computation_remove(c);
   }
-  if (!m->entry) m->entry = m->first;
 }
 
 /* The list holds each computation at most once. */
