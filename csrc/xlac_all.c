@@ -84,6 +84,7 @@
 #include "scalar/loops/loops_int_avx2.c"
 #include "scalar/loops/loops_int_avx512.c"
 #include "scalar/loops/loops_other.c"
+#include "scalar/op.c"
 #include "text/bytecode/attrs.c"
 #include "text/bytecode/builtin.c"
 #include "text/bytecode/container.c"

@@ -11,6 +11,8 @@
 /* What is usual, where a device says nothing of itself. */
 static const rt_compute_facts cost_usual = {.vector_bytes = 32, .cache_bytes = {32 << 10, 1 << 20, 16 << 20}};
 
+enum { COST_TYPES = 8 }; /* of an op that kernels hold: its result and at most three operands */
+
 void fusion_model_make(fusion_model *out, const rt_compute_facts *facts) {
   assert(out);
   *out = (fusion_model){.facts = facts ? *facts : cost_usual, .level = {0.03, 0.06, 0.12, 0.35}};
@@ -23,21 +25,36 @@ void fusion_model_make(fusion_model *out, const rt_compute_facts *facts) {
 
 /* Truth values and narrow numbers go through loops of their own in a machine without code, some of them lane by lane.
  */
-static double cost_type(const fusion_model *m, const ir_type *t, double *bytes) {
-  if (!ir_is_tensor(t)) return 1;
-  double size = (double)base_dtype_bytes((base_dtype)t->dtype);
+static double cost_type(const fusion_model *m, base_dtype t, double *bytes) {
+  double size = (double)base_dtype_bytes(t);
   if (size > *bytes) *bytes = size;
   return size < 4 && !m->facts.native ? FUSION_NARROW : 1;
 }
 
-/* A comparison works on its operands' lanes, so the widest counts. */
-double fusion_op_cost(const fusion_model *m, const ir_op *op) {
-  double bytes = 4, narrow = cost_type(m, op->type, &bytes);
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    double in = cost_type(m, ir_operand_type(op, i), &bytes);
-    if (in > narrow) narrow = in;
+/* A comparison works on its operands' lanes, so the widest counts. types: of the result and of the operands. */
+static double cost_of(const fusion_model *m, ir_opcode opcode, uint32_t n, const base_dtype *types) {
+  double bytes = 4, narrow = 1;
+  for (uint32_t i = 0; i < n; i++) {
+    double slow = cost_type(m, types[i], &bytes);
+    if (slow > narrow) narrow = slow;
   }
-  return m->op * opt_op_weight((ir_opcode)op->opcode) * narrow * bytes / 4;
+  return m->op * opt_op_weight(opcode) * narrow * bytes / 4;
+}
+
+double fusion_op_cost(const fusion_model *m, const ir_op *op) {
+  base_dtype types[COST_TYPES];
+  uint32_t n = 0;
+  if (ir_is_tensor(op->type)) types[n++] = (base_dtype)op->type->dtype;
+  for (uint32_t i = 0; i < op->n_operands && n < COST_TYPES; i++)
+    if (ir_is_tensor(ir_operand_type(op, i))) types[n++] = (base_dtype)ir_operand_type(op, i)->dtype;
+  return cost_of(m, (ir_opcode)op->opcode, n, types);
+}
+
+static double cost_value(const fusion_model *m, const kernel *k, const kernel_value *v) {
+  base_dtype types[COST_TYPES] = {(base_dtype)v->dtype};
+  assert(v->n_in < COST_TYPES);
+  for (uint32_t i = 0; i < v->n_in; i++) types[i + 1] = (base_dtype)k->values[v->in[i]].dtype;
+  return cost_of(m, scalar_opcode(v->op.code), v->n_in + 1u, types);
 }
 
 double fusion_count_cost(const fusion_model *m) {
@@ -75,7 +92,7 @@ double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t 
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind == KERNEL_LOAD) cycles += cost_load(m, k, v, in[v->buffer]);
-    if (v->kind == KERNEL_OP) cycles += (double)k->count * fusion_op_cost(m, v->op);
+    if (v->kind == KERNEL_OP) cycles += (double)k->count * cost_value(m, k, v);
     if (v->kind == KERNEL_SCAN) cycles += (double)k->count * FUSION_GATHER;
     if (v->kind == KERNEL_PICK) cycles += (double)k->count * m->op;
     if (v->kind == KERNEL_COUNT_UP) cycles += (double)k->count * fusion_count_cost(m);
@@ -83,7 +100,7 @@ double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t 
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
     double bytes = (double)k->count * (double)base_dtype_bytes((base_dtype)k->values[s->value].dtype);
-    cycles += s->body ? (double)k->count * m->op : bytes * fusion_write_cost(m, out[i]);
+    cycles += s->by != SCALAR_NONE ? (double)k->count * m->op : bytes * fusion_write_cost(m, out[i]);
   }
   return cycles;
 }

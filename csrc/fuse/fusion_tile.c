@@ -64,7 +64,7 @@ bool fusion_goes_by_rows(const kernel *k, int64_t rows) {
   kernel_scans scans;
   if (rows < TILE_MIN_ROWS || k->count == 0 || k->count % rows || kernel_pieces(k) != 1) return false;
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (!k->stores[i].body && (k->stores[i].index.offset || !kernel_is_dense(k, &k->stores[i].index))) return false;
+    if (!k->stores[i].by && (k->stores[i].index.offset || !kernel_is_dense(k, &k->stores[i].index))) return false;
   if (kernel_find_scans(k, &scans)) return false;
   if (k->reduction) return k->reduction->reduced > 0 && k->reduction->outer % rows == 0;
   return tile_cut_of(k, rows, &cut);

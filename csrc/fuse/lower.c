@@ -165,7 +165,7 @@ static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint3
   uint32_t along = 0;
   bool back = false;
   if (!index || !scalar) return lower_no_memory(x);
-  v.op = fusion_scan(op, &along, &back);
+  v.op.code = (uint8_t)scalar_code_of((ir_opcode)fusion_scan(op, &along, &back)->opcode);
   index->offset = back ? op->type->dims[along] - 1 : 0;
   index->strides[x->place[along]] = back ? -1 : 1;
   v.index = index;
@@ -176,8 +176,10 @@ static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint3
 }
 
 static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .op = op};
-  assert(op->n_operands <= 3);
+  kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .origin = op->id};
+  bool scalar = scalar_op_of(op, &v.op);
+  assert(scalar && op->n_operands <= 3);
+  (void)scalar;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     /* clamp's bounds and select's pred may be scalars beside an array */
     bool spread = ir_operand_type(op, i)->rank == 0 && op->type->rank != 0;
@@ -187,6 +189,14 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
   }
   lower_set_box(x, &v);
   return lower_add(x, op, map, &v, value);
+}
+
+/* The kernel has its own copy of the element. */
+static int lower_constant(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype};
+  assert(op->u.literal && !op->u.literal->elided);
+  v.data = base_arena_memdup(x->arena, op->u.literal->data, base_dtype_bytes((base_dtype)v.dtype));
+  return v.data ? lower_add(x, op, map, &v, value) : lower_no_memory(x);
 }
 
 /* Values of other roots are computed with the kernel's own, but sums, which are known when it is over. */
@@ -205,10 +215,7 @@ int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *v
   if (lower_find(x, op, map, value)) return 0;
   if (!lower_is_inside(x, op)) return lower_load(x, op, map, value);
   if (op->opcode == IR_OP_IOTA) return lower_iota(x, op, map, value);
-  if (op->opcode == IR_OP_CONSTANT) {
-    kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype, .data = op->u.literal->data};
-    return lower_add(x, op, map, &v, value);
-  }
+  if (op->opcode == IR_OP_CONSTANT) return lower_constant(x, op, map, value);
   if (op->opcode == IR_OP_REDUCE_WINDOW) return lower_scan(x, op, map, value);
   if (op->opcode == IR_OP_PAD) return lower_pad(x, op, map, value);
   if (op->opcode == IR_OP_CONCATENATE) return lower_concatenate(x, op, map, value);
@@ -252,7 +259,7 @@ static void lower_add_store(const lower_run *x, kernel *k, kernel_store s, const
   int64_t stride = 1;
   s.buffer = k->n_stores;
   for (uint32_t d = x->space->rank; d-- > 0;) {
-    if (reduced[d] && s.body) continue;
+    if (reduced[d] && s.by) continue;
     s.index.strides[x->place[d]] = stride;
     stride *= x->space->dims[d];
   }
@@ -286,14 +293,15 @@ static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_redu
 
 /* What the root stores: its value at every iteration, or the combination of its operand's. */
 static int lower_root(lower_run *x, const ir_op *root, kernel *k, const lower_map *map, const bool *reduced) {
-  kernel_store s = {.body = fusion_reduction(root)};
+  const ir_op *combiner = fusion_reduction(root);
+  kernel_store s = {.by = combiner ? scalar_code_of((ir_opcode)combiner->opcode) : SCALAR_NONE};
   x->root = root;
-  if (s.body) {
+  if (s.by) {
     const lower_map *scalar = lower_new_map(x, 0);
     if (!scalar) return lower_no_memory(x);
     TRY(lower_value(x, ir_operand(root, 1), scalar, &s.init));
   }
-  TRY(lower_value(x, s.body ? ir_operand(root, 0) : root, map, &s.value));
+  TRY(lower_value(x, s.by ? ir_operand(root, 0) : root, map, &s.value));
   lower_add_store(x, k, s, reduced);
   return 0;
 }
