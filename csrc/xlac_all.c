@@ -361,6 +361,7 @@
 #include "fuse/fusion_moves.c"
 #include "fuse/fusion_tile.c"
 #include "fuse/lower.c"
+#include "fuse/lower_copy.c"
 #include "fuse/lower_edges.c"
 #include "plan/async.c"
 #include "plan/async_order.c"

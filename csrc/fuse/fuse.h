@@ -130,9 +130,18 @@ int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_b
 
 /* --- lower.c: from a fusion to its kernel --- */
 
+/* What a kernel loads: op's value, an array of one result, as it is in memory; or a copy of it that has dimension
+ * `last` last, so that the lanes which read it along that one read neighbours. */
+typedef struct fusion_input {
+  const ir_op *op;
+  int32_t last; /* -1: as it is */
+} fusion_input;
+
 /* The kernel of `root` and of all that are stored with it (merged_next), one output each in that order, in `arena`;
- * *inputs gets the ops whose values it loads, by number of input, each an array of one result. */
+ * *inputs gets what it loads, by number of input. */
 XLAC_MUST_USE int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
-                               const ir_op ***inputs, xlac_error *err);
+                               const fusion_input **inputs, xlac_error *err);
+/* The kernel that makes such a copy of op's value. */
+XLAC_MUST_USE int kernel_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err);
 
 #endif
