@@ -418,7 +418,7 @@ static int build_finish(plan_build *x) {
   TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
   for (uint32_t i = 0; i < p->n_buffers; i++)
     if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
-  return 0;
+  return x->options->no_fusion ? 0 : plan_find_tiles(p, &x->fusion.model, x->arena, x->err);
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,
