@@ -56,8 +56,9 @@ def test_python_callbacks_run_and_their_errors_arrive():
             jax.debug.print("x is {}", x, ordered=True)
             jax.experimental.io_callback(lambda v: seen.append(float(v)), None, x + 1, ordered=True)
             return x * 2
-        print(f(3.), f(4.))
+        results = f(3.), f(4.)
         jax.effects_barrier()
+        print(*results)
         print(seen)
         def wrong(x):
             raise ValueError("this one is odd")
