@@ -203,10 +203,10 @@ static int lower_constant(lower_run *x, const ir_op *op, const lower_map *map, u
 static bool lower_is_inside(const lower_run *x, const ir_op *op) {
   assert(op->id < op->parent->module->n_ids);
   if (op == x->root) return true;
-  uint8_t role = x->f->role[op->id];
+  uint8_t role = x->f->of[op->id].role;
   if (role == FUSION_CHEAP) return true;
   return (role == FUSION_INNER || (role == FUSION_ROOT && op->opcode != IR_OP_REDUCE)) &&
-         x->f->first[x->f->root[op->id]->id] == x->f->first[x->root->id];
+         x->f->of[x->f->of[op->id].root->id].merged_first == x->f->of[x->root->id].merged_first;
 }
 
 /* Depth is at most the number of ops of a fusion, which fusion bounds. */
@@ -309,14 +309,14 @@ static int lower_root(lower_run *x, const ir_op *root, kernel *k, const lower_ma
 /* The root that says over what the kernel iterates: one that reduces, if any does. Sums iterate over their operands,
  * which are what the other stores have an element of each. */
 static const ir_op *lower_shaper(const lower_run *x, const ir_op *first) {
-  for (const ir_op *op = first; op; op = x->f->next[op->id])
+  for (const ir_op *op = first; op; op = x->f->of[op->id].merged_next)
     if (fusion_reduction(op)) return op;
   return first;
 }
 
 /* The iteration space first, then the values of each root, then what is left to do with all of them. */
 static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op ***inputs) {
-  assert(first && (x->f->role[first->id] == FUSION_ROOT || x->f->role[first->id] == FUSION_CHEAP));
+  assert(first && (x->f->of[first->id].role == FUSION_ROOT || x->f->of[first->id].role == FUSION_CHEAP));
   bool reduced[KERNEL_MAX_RANK] = {false};
   const ir_op *shaper = lower_shaper(x, first);
   bool reduces = fusion_reduction(shaper) != NULL;
@@ -336,7 +336,7 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op
   for (uint32_t d = 0; d < x->rank; d++) k->extents[x->place[d]] = x->space->dims[d];
   const lower_map *map = lower_start(x);
   if (!map) return lower_no_memory(x);
-  for (const ir_op *op = first; op; op = x->f->next[op->id]) TRY(lower_root(x, op, k, map, reduced));
+  for (const ir_op *op = first; op; op = x->f->of[op->id].merged_next) TRY(lower_root(x, op, k, map, reduced));
   return lower_finish(x, k, inputs);
 }
 
@@ -349,7 +349,7 @@ int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, ker
   uint32_t stores = 0;
   kernel *k = BASE_NEW(arena, kernel);
   base_arena_init(&scratch, arena->alloc);
-  for (const ir_op *op = root; op; op = f->next[op->id]) stores++;
+  for (const ir_op *op = root; op; op = f->of[op->id].merged_next) stores++;
   if (k) k->stores = BASE_ARRAY(arena, kernel_store, stores);
   int status = !k || !k->stores ? lower_no_memory(&x) : lower_kernel(&x, root, k, inputs);
   base_arena_free(&scratch);

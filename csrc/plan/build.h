@@ -80,6 +80,9 @@ void plan_find_donations(plan_build *x);
 /* --- results.c: where results lie, and the copies that takes --- */
 XLAC_MUST_USE int plan_build_results(plan_build *x, const ir_computation *c);
 
+/* --- tile.c: sets p->tiles, when all buffers have their places --- */
+XLAC_MUST_USE int plan_find_tiles(plan_program *p, const fusion_model *m, base_arena *arena, xlac_error *err);
+
 /* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
 XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);
 
