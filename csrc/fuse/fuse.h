@@ -16,6 +16,7 @@
 #ifndef XLAC_FUSE_FUSE_H
 #define XLAC_FUSE_FUSE_H
 
+#include "../base/str.h"
 #include "../kernel/kernel.h"
 #include "../runtime/device.h"
 
@@ -40,8 +41,8 @@ double fusion_write_cost(const fusion_model *m, int64_t bytes);
 /* Of all of a kernel on one thread. in, out: bytes of memory that it goes through for each input and output: those of
  * the array, or of a tile of it. */
 double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t *in, const int64_t *out);
-/* The same in microseconds, as people are told: at 3 GHz. */
-double fusion_microseconds(double cycles);
+/* As people are told: "12.5 us", at 3 GHz. */
+void fusion_put_time(base_text *out, double cycles);
 
 /* --- fusion.c: which ops are one kernel --- */
 

@@ -79,8 +79,11 @@ static void explain_reader(base_text *out, const explain_facts *x, const ir_op *
 /* The two ways that were weighed, where they were. */
 static void explain_weighed(base_text *out, const fusion_op *f) {
   if (f->stored == 0 && f->anew == 0) return;
-  base_putf(out, " (all in all %.3g us if it is stored, %.3g if each computes it)", fusion_microseconds(f->stored),
-            fusion_microseconds(f->anew));
+  BASE_PUT(out, " (all in all ");
+  fusion_put_time(out, f->stored);
+  BASE_PUT(out, " if it is stored, ");
+  fusion_put_time(out, f->anew);
+  BASE_PUT(out, " if each computes it)");
 }
 
 static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
