@@ -59,6 +59,7 @@ typedef struct vm_sum {
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
+  const cpu_native_kernel *native;               /* or NULL */
   bool fast;                                 /* numerics */
   bool scalar;                               /* one iteration, without counting: no blocks are needed */
   bool scanning;                             /* there are scans */
