@@ -421,6 +421,7 @@
 #include "cpu/move/rearrange.c"
 #include "cpu/native/body.c"
 #include "cpu/native/emit.c"
+#include "cpu/native/functions.c"
 #include "cpu/native/lower.c"
 #include "cpu/native/lower_op.c"
 #include "cpu/native/run.c"

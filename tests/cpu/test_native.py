@@ -1,6 +1,6 @@
 """Machine code for kernels: the assembler's bytes, and native code beside the plain evaluation and the vector VM."""
-import os
 import re
+import runpy
 import shutil
 import subprocess
 
@@ -63,6 +63,16 @@ def test_the_assembler_writes_what_gnu_as_makes_of_its_text(emitted, tmp_path):
     assert [code for code, _ in emitted] == [bytes_of.get(number) for number in range(2, len(emitted) + 2)]
 
 
+# --- functions of floats ---
+
+def test_the_functions_are_those_of_their_definitions():
+    cc = shutil.which("cc") or shutil.which("gcc") or pytest.skip("no C compiler")
+    writer = runpy.run_path(str(ROOT / "csrc" / "cpu" / "native" / "functions.py"))
+    found, missing = writer["programs"](writer["preprocessed"](cc))
+    assert writer["written"](found) == (ROOT / "csrc" / "cpu" / "native" / "functions.def").read_text()
+    assert len(found) >= 50 and ("f8", "SINE") in missing
+
+
 # --- kernels ---
 
 FLOATS = ("f32", "f64", "bf16", "f16")
@@ -85,9 +95,10 @@ def numbers(rng, t, n):
         info = np.iinfo(dtype_of(t))
         a = rng.integers(info.min, info.max, n, dtype=dtype_of(t), endpoint=True)
         a[rng.random(n) < 0.5] //= max(info.max // 16, 1)
-        a[rng.random(n) < 0.1] = rng.choice([info.min, info.max, 0, 1])
+        a[rng.random(n) < 0.1] = rng.choice(np.array([info.min, info.max, 0, 1], a.dtype))
         return a
-    a = (rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4, n)).astype(dtype_of(t))
+    with np.errstate(all="ignore"):
+        a = (rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4, n)).astype(dtype_of(t))
     special = np.array([0, -0.0, 1, -1, 0.5, -2.5, 3.5, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e9, -3e9], "f8")
     pick = rng.random(n) < 0.3
     with np.errstate(all="ignore"):
@@ -122,6 +133,30 @@ def test_every_op_of_a_type_has_the_bits_of_the_reference(t):
     for op in UNARY[kind_of(t)] + (["abs", "sign"] if t[0] == "s" else []):
         for n in SIZES:
             agree(flat(t, n, [f"v1 = {t}[] {op}(v0)"], 1), numbers(rng, t, n))
+
+
+FUNCTIONS = ("ceil cosh erf exponential exponential-minus-one floor log log-plus-one logistic round-nearest-afz round-nearest-even rsqrt sign sine "
+             "cosine tan sinh tanh cbrt atan").split()
+
+
+@pytest.mark.parametrize("t", FLOATS)
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_functions_have_the_bits_of_the_reference(t, op):
+    rng = np.random.default_rng(1)
+    for n in (16, 37, 1000):
+        agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), numbers(rng, t, n))
+
+
+@pytest.mark.parametrize("t", FLOATS)
+def test_extremes_powers_and_clamps_have_the_bits_of_the_reference(t):
+    rng = np.random.default_rng(9)
+    for op in ("maximum", "minimum", "power"):
+        agree(flat(t, 777, [f"v2 = {t}[] {op}(v0, v1)"], 2), numbers(rng, t, 777), numbers(rng, t, 777))
+        for constant in ("0", "-0", "2.5", "nan", "-inf"):
+            for operands in ("v0, v1", "v1, v0"):
+                agree(flat(t, 777, [f"v1 = {t}[] constant({constant})", f"v2 = {t}[] {op}({operands})"], 1), numbers(rng, t, 777))
+    agree(flat(t, 777, [f"v3 = {t}[] clamp(v0, v1, v2)"], 3), *(numbers(rng, t, 777) for _ in range(3)))
+    agree(flat(t, 777, ["v1 = pred[] is-finite(v0)"], 1), numbers(rng, t, 777))
 
 
 @pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])

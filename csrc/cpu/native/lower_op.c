@@ -1,5 +1,6 @@
 /* Elementwise ops as instructions on lanes. Arithmetic of floats and all of integers is written here; functions of
  * floats are replayed from what the generator makes of their one definition (functions.def). */
+#include "functions.h"
 #include "lower_inside.h"
 
 /* One op: its operands' values and types. */
@@ -54,30 +55,50 @@ static uint32_t nat_round(nat_body *b, uint32_t x, nat_type t) {
 
 /* --- floats --- */
 
-static uint32_t nat_float_two(const nat_operands *o, nat_lane lane) {
-  return nat_op2(o->b, lane, o->type.width, o->in[0], o->in[1]);
+static nat_function_type nat_function_type_of(nat_type t) {
+  return t.width == 8 ? NAT_F8 : NAT_F4;
+}
+
+static uint32_t nat_is_finite(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width;
+  uint32_t size = nat_op2(b, NAT_ANDN, w, nat_sign_bit(b, w), o->in[0]);
+  uint32_t infinity = nat_constant(b, w, w == 4 ? 0x7F800000 : 0x7FF0000000000000);
+  return nat_op(b, NAT_FCMP, w, size, infinity, NAT_NONE, 1);
+}
+
+/* A number that is no NaN and no zero is compared as it is. */
+static bool nat_is_plain_number(const nat_body *b, uint32_t x) {
+  const nat_value *v = &b->values[x];
+  uint64_t size = v->width == 4 ? v->bits & 0x7FFFFFFF : v->bits & INT64_MAX;
+  return v->kind == NAT_CONSTANT && size && size <= (v->width == 4 ? 0x7F800000 : 0x7FF0000000000000);
+}
+
+/* The larger or the smaller of x and y. The instruction's result where both are equal or one is NaN is the second
+ * operand, which is right where the first is a plain number. */
+static uint32_t nat_float_extreme(const nat_operands *o, uint32_t x, uint32_t y, bool most) {
+  nat_body *b = o->b;
+  nat_lane lane = most ? NAT_FMAX : NAT_FMIN;
+  if (b->failed) return 0;
+  if (nat_is_plain_number(b, x)) return nat_op2(b, lane, o->type.width, x, y);
+  if (nat_is_plain_number(b, y)) return nat_op2(b, lane, o->type.width, y, x);
+  uint32_t in[3] = {x, y, 0};
+  return nat_function(b, nat_function_type_of(o->type), most ? IR_OP_MAXIMUM : IR_OP_MINIMUM, in);
 }
 
 static uint32_t nat_float_op(const nat_operands *o) {
-  nat_body *b = o->b;
-  uint32_t w = o->type.width;
-  switch (o->op->opcode) {
-    case IR_OP_ADD:
-      return nat_float_two(o, NAT_FADD);
-    case IR_OP_SUBTRACT:
-      return nat_float_two(o, NAT_FSUB);
-    case IR_OP_MULTIPLY:
-      return nat_float_two(o, NAT_FMUL);
-    case IR_OP_DIVIDE:
-      return nat_float_two(o, NAT_FDIV);
-    case IR_OP_SQRT:
-      return nat_op1(b, NAT_FSQRT, w, o->in[0]);
-    case IR_OP_NEGATE:
-      return nat_op2(b, NAT_XOR, w, o->in[0], nat_sign_bit(b, w));
-    case IR_OP_ABS:
-      return nat_op2(b, NAT_ANDN, w, nat_sign_bit(b, w), o->in[0]);
+  ir_opcode opcode = (ir_opcode)o->op->opcode;
+  nat_function_type t = nat_function_type_of(o->type);
+  switch (opcode) {
+    case IR_OP_IS_FINITE:
+      return nat_is_finite(o);
+    case IR_OP_MAXIMUM:
+    case IR_OP_MINIMUM:
+      return nat_float_extreme(o, o->in[0], o->in[1], opcode == IR_OP_MAXIMUM);
+    case IR_OP_CLAMP: /* least, operand, most */
+      return nat_float_extreme(o, nat_float_extreme(o, o->in[1], o->in[0], true), o->in[2], false);
     default:
-      return nat_give_up(o);
+      return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_give_up(o);
   }
 }
 
@@ -317,9 +338,10 @@ static uint32_t nat_convert(const nat_operands *o) {
 /* --- all --- */
 
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
-  (void)k;
-  (void)v;
-  return 1;
+  nat_type t = nat_type_of((base_dtype)k->values[v->in[0]].dtype);
+  if (!nat_is_float(t)) return 1;
+  uint32_t width = nat_function_width(nat_function_type_of(t), (ir_opcode)v->op->opcode);
+  return width ? width : 1;
 }
 
 static uint32_t nat_any_op(const nat_operands *o) {
@@ -336,7 +358,8 @@ static uint32_t nat_any_op(const nat_operands *o) {
       break;
   }
   if (o->type.kind == NAT_PRED) return nat_pred_op(o);
-  if (nat_is_float(o->type)) return nat_round(o->b, nat_float_op(o), o->result);
+  if (nat_is_float(o->type))
+    return nat_is_float(o->result) ? nat_round(o->b, nat_float_op(o), o->result) : nat_float_op(o);
   return o->type.kind == NAT_SIGNED ? nat_signed_op(o) : nat_int_op(o);
 }
 
