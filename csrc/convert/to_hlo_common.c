@@ -161,7 +161,7 @@ static int count_attr(const ir_module *m, const char *name, int64_t *out) {
 
 /* Output {0} of a tuple; {} where the entry gives the one value itself. */
 static int add_alias(to_hlo *t, int64_t output, uint32_t parameter, bool tuple) {
-  assert(output >= 0 && parameter < t->from->entry->n_params);
+  assert(output >= 0 && parameter < t->entry->n_params);
   ir_config *config = &t->to->config;
   ir_alias *more = BASE_ARRAY(&t->to->arena, ir_alias, config->n_aliases + 1u);
   if (!more) return to_hlo_no_memory(t);
@@ -180,7 +180,7 @@ static int add_alias(to_hlo *t, int64_t output, uint32_t parameter, bool tuple) 
 }
 
 static int add_donor(to_hlo *t, uint32_t parameter) {
-  assert(parameter < t->from->entry->n_params);
+  assert(parameter < t->entry->n_params);
   ir_config *config = &t->to->config;
   ir_donor *more = BASE_ARRAY(&t->to->arena, ir_donor, config->n_donors + 1u);
   if (!more) return to_hlo_no_memory(t);

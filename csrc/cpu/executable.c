@@ -221,7 +221,10 @@ static void build_set_up(cpu_build *b, cpu_executable *exe, rt_device *d, const 
   *b = (cpu_build){.options = *options, .exe = exe};
   base_arena_init(&b->base.arena, alloc);
   b->prepare = (cpu_prepare_options){.arena = &b->base.arena, .alloc = alloc};
-  b->target = (plan_target){.device = cpu_plan_device, .prepare = cpu_prepare, .ctx = &b->prepare};
+  b->target = (plan_target){.device = cpu_plan_device,
+                            .compute = &exe->base.device->facts.compute,
+                            .prepare = cpu_prepare,
+                            .ctx = &b->prepare};
   b->base.vtable = &cpu_build_vtable;
   b->base.target = &b->target;
 }

@@ -2,7 +2,7 @@
 #ifndef XLAC_FUSE_LOWER_INSIDE_H
 #define XLAC_FUSE_LOWER_INSIDE_H
 
-#include "lower.h"
+#include "fuse.h"
 
 /* An op's index as functions of the iteration: dimension d is offset[d] + sum over k of coef[d * rank + k] * i_k. */
 typedef struct lower_map {

@@ -1,14 +1,14 @@
-/* Edits that keep use lists, counts and roots right. Every edit clears module->verified.
+/* Edits that keep use lists, counts and roots right, and are counted (ir_edited), so that a verifier knows what it has
+ * seen.
  *
  * The uses of an op form one doubly linked list through the operand slots of its users, whichever of its results they
  * use; `link` points at the pointer that points here, so that a slot leaves its list without knowing the head.
  * Nothing is freed: what is removed stays readable until the module goes. */
 #include "ir.h"
 
-/* What was verified is not any more. */
 static void touch(const ir_op *op) {
   assert(op->parent && op->parent->module);
-  op->parent->module->verified = false;
+  ir_edited(op->parent->module);
 }
 
 /* Nothing to do for a slot that is empty: a new op's, or one of an op that lost its operands. */
@@ -128,15 +128,148 @@ void ir_remove_control_pred(ir_op *op, const ir_op *pred) {
   uint32_t kept = 0;
   for (uint32_t i = 0; i < op->n_control_preds; i++)
     if (op->control_preds[i] != pred) op->control_preds[kept++] = op->control_preds[i];
+  if (kept < op->n_control_preds) touch(op);
   op->parent->module->n_control_edges -= op->n_control_preds - kept;
   op->n_control_preds = kept;
-  touch(op);
 }
 
 void ir_set_type(ir_op *op, const ir_type *t) {
   assert(t && op->n_results == 1);
   op->type = t;
   touch(op);
+}
+
+/* Lists of types are shared and immutable: readers of the old one are not disturbed. */
+bool ir_set_types(ir_op *op, const ir_type *const *types) {
+  if (op->n_results == 0) return true;
+  const ir_type *const *copy =
+      op->n_results == 1 ? &op->type
+                         : base_arena_memdup(&op->parent->module->arena, types, (size_t)op->n_results * sizeof *types);
+  if (!copy) return false;
+  op->type = types[0];
+  op->types = copy;
+  touch(op);
+  return true;
+}
+
+void ir_set_opcode(ir_op *op, ir_opcode opcode) {
+  assert(opcode > IR_OP_INVALID && opcode < IR_OP_COUNT);
+  op->opcode = (uint16_t)opcode;
+  touch(op);
+}
+
+void ir_set_literal(ir_op *op, const ir_literal *literal) {
+  assert(op->opcode == IR_OP_CONSTANT);
+  op->u.literal = literal;
+  touch(op);
+}
+
+void ir_set_name(ir_op *op, const base_istr *name) {
+  assert(name);
+  op->name = name;
+  touch(op);
+}
+
+void ir_set_op_name(ir_op *op, const base_istr *name) {
+  assert(op->opcode == IR_OP_UNREGISTERED);
+  op->u.name = name;
+  touch(op);
+}
+
+/* Most dictionaries that a pass looks at stay as they are: that is no edit. */
+void ir_set_mlir(ir_op *op, const ir_mdict *attrs) {
+  if (op->mlir == attrs) return;
+  op->mlir = attrs;
+  touch(op);
+}
+
+void ir_set_called(ir_op *op, uint32_t index, ir_computation *c) {
+  assert(index < op->n_called);
+  op->called[index] = c;
+  touch(op);
+}
+
+void ir_set_all_called(ir_op *op, uint32_t n, ir_computation **called) {
+  assert(called || n == 0);
+  op->called = called;
+  op->n_called = n;
+  touch(op);
+}
+
+void ir_set_region(ir_op *op, uint32_t index, ir_computation *c) {
+  ir_set_called(op, index, c);
+  c->kind = IR_REGION;
+  c->owner = op;
+}
+
+/* Regions belong to one op. */
+void ir_move_regions(ir_op *from, ir_op *to) {
+  assert(from->n_called == to->n_called);
+  for (uint32_t i = 0; i < from->n_called; i++) ir_set_region(to, i, from->called[i]);
+  from->n_called = 0;
+  touch(from);
+}
+
+/* Anything but a region belongs to no op. */
+void ir_set_kind(ir_computation *c, ir_computation_kind kind) {
+  assert(kind != IR_REGION);
+  c->kind = (uint8_t)kind;
+  c->owner = NULL;
+  ir_edited(c->module);
+}
+
+void ir_set_computation_name(ir_computation *c, const base_istr *name) {
+  assert(name);
+  c->name = name;
+  ir_edited(c->module);
+}
+
+void ir_set_execution_thread(ir_computation *c, const base_istr *thread) {
+  c->execution_thread = thread;
+  ir_edited(c->module);
+}
+
+void ir_set_function_attrs(ir_computation *f, const ir_mdict *attrs) {
+  f->mlir = attrs;
+  ir_edited(f->module);
+}
+
+void ir_set_all_result_attrs(ir_computation *f, const ir_mdict *const *attrs) {
+  f->result_mlir = attrs;
+  ir_edited(f->module);
+}
+
+void ir_set_return_attrs(ir_computation *f, const ir_mdict *attrs) {
+  if (f->return_mlir == attrs) return;
+  f->return_mlir = attrs;
+  ir_edited(f->module);
+}
+
+void ir_set_function_type(ir_computation *f, const ir_type *t) {
+  f->function_type = t;
+  ir_edited(f->module);
+}
+
+void ir_set_module_name(ir_module *m, const base_istr *name) {
+  assert(name);
+  m->name = name;
+  ir_edited(m);
+}
+
+void ir_set_entry(ir_module *m, ir_computation *c) {
+  assert(!c || c->module == m);
+  m->entry = c;
+  ir_edited(m);
+}
+
+void ir_set_module_attrs(ir_module *m, const ir_mdict *attrs) {
+  m->mlir = attrs;
+  ir_edited(m);
+}
+
+ir_config *ir_edit_config(ir_module *m) {
+  ir_edited(m);
+  return &m->config;
 }
 
 /* The array is made anew each time, and the old one left to whoever still reads it. */
@@ -149,7 +282,7 @@ bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_mdict *attrs) {
   for (uint32_t r = 0; r < n; r++) all[r] = ir_result_attrs(f, r);
   all[i] = attrs && attrs->n ? attrs : NULL;
   f->result_mlir = all;
-  f->module->verified = IR_UNVERIFIED;
+  ir_edited(f->module);
   return true;
 }
 
@@ -158,8 +291,35 @@ bool ir_set_root(ir_computation *c, ir_op *op) {
   if (!c->results && !(c->results = BASE_NEW(&c->module->arena, ir_value))) return false;
   c->results[0] = (ir_value){op, 0};
   c->n_results = 1;
-  c->module->verified = false;
+  ir_edited(c->module);
   return true;
+}
+
+void ir_set_result(ir_computation *c, uint32_t i, ir_value v) {
+  assert(i < c->n_results && v.op && v.index < v.op->n_results);
+  c->results[i] = v;
+  ir_edited(c->module);
+}
+
+bool ir_set_results(ir_computation *c, uint32_t n, const ir_value *results) {
+  ir_value *copy = BASE_ARRAY(&c->module->arena, ir_value, (size_t)n + 1);
+  if (!copy) return false;
+  if (n) memcpy(copy, results, n * sizeof *copy);
+  c->results = copy;
+  c->n_results = n;
+  ir_edited(c->module);
+  return true;
+}
+
+/* Parameters are ops, numbered by their place. */
+void ir_parameter_slot_remove(ir_computation *c, uint32_t index) {
+  assert(index < c->n_params && !c->params[index]);
+  for (uint32_t i = index + 1; i < c->n_params; i++) {
+    c->params[i - 1] = c->params[i];
+    c->params[i - 1]->u.number = i - 1;
+  }
+  c->n_params--;
+  ir_edited(c->module);
 }
 
 /* Successors of `from` come after `to` instead. An edge from an op to itself is dropped: it would be a cycle. */
@@ -229,10 +389,9 @@ void ir_op_remove(ir_op *op) {
   unlink_op(op);
 }
 
-/* The module's entry can't go. Callers' op->called must have been changed before. */
+/* Callers' op->called must have been changed before. */
 void ir_computation_remove(ir_computation *c) {
   ir_module *m = c->module;
-  assert(m->entry != c);
   IR_FOR_OPS(op, c) {
     for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
     m->n_control_edges -= op->n_control_preds;
@@ -240,7 +399,21 @@ void ir_computation_remove(ir_computation *c) {
   *(c->prev ? &c->prev->next : &m->first) = c->next;
   *(c->next ? &c->next->prev : &m->last) = c->prev;
   m->n_computations--;
-  m->verified = false;
+  if (m->entry == c) m->entry = m->first;
+  ir_edited(m);
+}
+
+void ir_computation_move(ir_computation *c, ir_computation *before) {
+  assert(!before || before->module == c->module);
+  ir_module *m = c->module;
+  if (before == c || c->next == before) return;
+  *(c->prev ? &c->prev->next : &m->first) = c->next;
+  *(c->next ? &c->next->prev : &m->last) = c->prev;
+  c->next = before;
+  c->prev = before ? before->prev : m->last;
+  *(c->prev ? &c->prev->next : &m->first) = c;
+  *(before ? &before->prev : &m->last) = c;
+  ir_edited(m);
 }
 
 /* The order of a computation is the order of its text; no use changes. Whether operands still come first is the

@@ -40,17 +40,6 @@ static void kput_constant(base_text *out, const kernel_value *v) {
   BASE_PUT(out, ")");
 }
 
-/* What the op has beside its operands, but for what it is never run by. comparison_direction=LT of a compare, and the
- * like. */
-static void kput_attributes(base_text *out, const ir_op *op) {
-  for (const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs; spec && spec->key; spec++) {
-    const ir_attr *a = ir_attr_find(op, (ir_attr_key)spec->key);
-    if (!a) continue;
-    base_putf(out, ", %s=", ir_attr_table[spec->key].text);
-    text_put_attr_value(out, op, a);
-  }
-}
-
 /* One line for each value, which is what lets the reader hand lines to HLO's. */
 static void kput_value(base_text *out, const kernel *k, uint32_t i) {
   assert(i < k->n_values);
@@ -65,7 +54,7 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       kput_box(out, k, " if ", v->pick);
       break;
     case KERNEL_SCAN:
-      base_putf(out, "scan(v%u, v%u) by %s along ", v->in[0], v->in[1], ir_opcode_text(v->op->opcode));
+      base_putf(out, "scan(v%u, v%u) by %s along ", v->in[0], v->in[1], scalar_text((scalar_code)v->op.code));
       kput_index(out, k, v->index);
       break;
     case KERNEL_COUNT_UP:
@@ -76,10 +65,10 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       kput_constant(out, v);
       break;
     case KERNEL_OP:
-      base_putf(out, "%s(", ir_opcode_text(v->op->opcode));
+      base_putf(out, "%s(", scalar_text((scalar_code)v->op.code));
       for (uint32_t j = 0; j < v->n_in; j++) base_putf(out, "%sv%u", j ? ", " : "", v->in[j]);
       BASE_PUT(out, ")");
-      kput_attributes(out, v->op);
+      scalar_put_immediates(out, &v->op);
       break;
   }
   kput_box(out, k, " where ", v->box);
@@ -99,8 +88,7 @@ void kernel_put(base_text *out, const kernel *k) {
     base_putf(out, "store out%u", k->stores[i].buffer);
     kput_index(out, k, &k->stores[i].index);
     base_putf(out, " v%u", k->stores[i].value);
-    if (k->stores[i].body)
-      base_putf(out, " by %s from v%u", ir_opcode_text(k->stores[i].body->opcode), k->stores[i].init);
+    if (k->stores[i].by) base_putf(out, " by %s from v%u", scalar_text(k->stores[i].by), k->stores[i].init);
     BASE_PUT(out, "\n");
   }
 }

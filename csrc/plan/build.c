@@ -171,7 +171,7 @@ static int build_routine(plan_build *x, const ir_op *op) {
 /* A buffer for each root that the kernel stores. */
 static const uint32_t *build_kernel_outputs(plan_build *x, const ir_op *first, uint32_t n) {
   uint32_t *ids = plan_ids(x, n), one = 0;
-  for (uint32_t i = 0; ids && i < n; i++, first = x->fusion.next[first->id]) {
+  for (uint32_t i = 0; ids && i < n; i++, first = x->fusion.of[first->id].merged_next) {
     const uint32_t *id = plan_result_buffers(x, first, 0, &one);
     if (x->failed) return NULL;
     assert(one == 1);
@@ -182,7 +182,7 @@ static const uint32_t *build_kernel_outputs(plan_build *x, const ir_op *first, u
 
 /* One output for each root that is stored with op, in that order. */
 static int build_kernel(plan_build *x, const ir_op *op) {
-  assert(op && x->fusion.role[op->id] != FUSION_NO);
+  assert(op && x->fusion.of[op->id].role != FUSION_NO);
   kernel *k = NULL;
   const ir_op **inputs = NULL;
   TRY(kernel_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
@@ -231,20 +231,21 @@ static bool build_is_view(const ir_op *op) {
 /* A transposition of what is in memory: the interpreter's goes through it in blocks. */
 static bool build_is_transposition(const plan_build *x, const ir_op *op) {
   if (op->opcode != IR_OP_TRANSPOSE) return false;
-  uint8_t role = x->fusion.role[ir_operand(op, 0)->id];
+  uint8_t role = x->fusion.of[ir_operand(op, 0)->id].role;
   return role == FUSION_NO || role == FUSION_ROOT;
 }
 
 /* A kernel that is nothing but a transposition is none. */
 static bool build_is_kernel(const plan_build *x, const ir_op *op) {
-  uint8_t role = x->fusion.role[op->id];
-  return (role == FUSION_ROOT || (role == FUSION_CHEAP && x->fusion.needed[op->id])) && !build_is_transposition(x, op);
+  uint8_t role = x->fusion.of[op->id].role;
+  return (role == FUSION_ROOT || (role == FUSION_CHEAP && x->fusion.of[op->id].needed)) &&
+         !build_is_transposition(x, op);
 }
 
 /* Views and names come before roles: fusion may have called a reshape a root. */
 static int build_op(plan_build *x, const ir_op *op) {
   assert(op->id < x->m->n_ids);
-  uint8_t role = x->fusion.role[op->id];
+  uint8_t role = x->fusion.of[op->id].role;
   if (role == FUSION_INNER) return 0;
   if (build_is_view(op)) {
     x->values[op->id] = x->values[ir_operand(op, 0)->id];
@@ -273,10 +274,10 @@ static int build_op(plan_build *x, const ir_op *op) {
     default:
       break;
   }
-  if (role == FUSION_CHEAP && !x->fusion.needed[op->id]) return 0;
+  if (role == FUSION_CHEAP && !x->fusion.of[op->id].needed) return 0;
   if (build_is_kernel(x, op)) {
-    const ir_op *first = role == FUSION_ROOT ? x->fusion.first[op->id] : op;
-    return x->fusion.turn[first->id] == op ? build_kernel(x, first) : 0;
+    const ir_op *first = role == FUSION_ROOT ? x->fusion.of[op->id].merged_first : op;
+    return x->fusion.of[first->id].anchor == op ? build_kernel(x, first) : 0;
   }
   bool known = false;
   TRY(plan_build_nested(x, op, &known));
@@ -474,7 +475,8 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
   x.marks = base_arena_zalloc(arena, (size_t)m->n_ids + 1);
   x.numbers = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.numbers);
-  if (!x.values || !x.made || !x.marks || !x.numbers || !fusion_make(&x.fusion, m, arena))
+  if (!x.values || !x.made || !x.marks || !x.numbers ||
+      !fusion_make(&x.fusion, m, options->target ? options->target->compute : NULL, arena))
     return base_oom(err, "a plan");
   if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
     return base_oom(err, "a plan");

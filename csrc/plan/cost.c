@@ -7,7 +7,8 @@ plan_cost plan_value_cost(const kernel *k, uint32_t i) {
   assert(i < k->n_values);
   plan_cost none = {0};
   const kernel_value *v = &k->values[i];
-  return v->kind == KERNEL_OP || v->kind == KERNEL_SCAN ? opt_elementwise_cost(v->op->opcode, (double)k->count) : none;
+  bool op = v->kind == KERNEL_OP || v->kind == KERNEL_SCAN;
+  return op ? opt_elementwise_cost(scalar_opcode((scalar_code)v->op.code), (double)k->count) : none;
 }
 
 /* Arithmetic only: bytes are counted for the whole step. */
@@ -33,8 +34,8 @@ plan_cost plan_step_cost(const plan_program *p, const plan_step *s) {
   if (s->kind == PLAN_KERNEL) {
     for (uint32_t i = 0; i < s->kernel->n_values; i++) cost_add(&c, plan_value_cost(s->kernel, i));
     for (uint32_t i = 0; i < s->kernel->n_stores; i++)
-      if (s->kernel->stores[i].body)
-        cost_add(&c, opt_elementwise_cost(s->kernel->stores[i].body->opcode, (double)s->kernel->count));
+      if (s->kernel->stores[i].by)
+        cost_add(&c, opt_elementwise_cost(scalar_opcode(s->kernel->stores[i].by), (double)s->kernel->count));
   } else if (s->kind == PLAN_ROUTINE) {
     c = opt_op_cost(s->op);
   }

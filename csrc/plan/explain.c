@@ -76,33 +76,42 @@ static void explain_reader(base_text *out, const explain_facts *x, const ir_op *
     BASE_PUT(out, ", and in memory since it is a result");
 }
 
+/* The two ways that were weighed, where they were. */
+static void explain_weighed(base_text *out, const fusion_op *f) {
+  if (f->stored == 0 && f->anew == 0) return;
+  base_putf(out, " (all in all %.3g us if it is stored, %.3g if each computes it)", fusion_microseconds(f->stored),
+            fusion_microseconds(f->anew));
+}
+
 static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
-  assert(f->why[op->id]);
-  base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);
-  if (f->first[op->id] != op)
-    base_putf(out, "; one kernel with %s, since %s", f->first[op->id]->name->s, f->one[op->id]);
-  else if (f->one[op->id])
-    base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s", f->one[op->id]);
+  assert(f->of[op->id].why);
+  base_putf(out, "ends a kernel of %u ops, in memory since %s", f->of[op->id].size, f->of[op->id].why);
+  explain_weighed(out, &f->of[op->id]);
+  if (f->of[op->id].merged_first != op)
+    base_putf(out, "; one kernel with %s, since %s", f->of[op->id].merged_first->name->s, f->of[op->id].merge_reason);
+  else if (f->of[op->id].merge_reason)
+    base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s",
+              f->of[op->id].merge_reason);
 }
 
 /* In no kernel: what it is instead, and why. */
 static void explain_other(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
   const plan_step *maker = x->maker[op->id];
-  const bool moves = f->role[op->id] == FUSION_ROOT && maker && maker->kind != PLAN_KERNEL;
+  const bool moves = f->of[op->id].role == FUSION_ROOT && maker && maker->kind != PLAN_KERNEL;
   base_putf(out, "no kernel, %s",
             moves                                                ? "a step of its own: it moves what is in memory"
             : op->opcode == IR_OP_CONSTANT && !x->reader[op->id] ? "a constant"
-            : f->role[op->id] == FUSION_ROOT && !maker           ? "another view of its operand"
+            : f->of[op->id].role == FUSION_ROOT && !maker        ? "another view of its operand"
                                                                  : explain_no_kernel(op));
-  if (f->role[op->id] == FUSION_NO && f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
+  if (f->of[op->id].role == FUSION_NO && f->of[op->id].why) base_putf(out, "; in none since %s", f->of[op->id].why);
 }
 
 /* Ops that only have names in tuples of which nobody takes them live, too, but nothing was made for them. */
 static bool explain_is_left_out(const fusion_plan *f, const explain_facts *x, const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER) return false;
   if (!x->lives[op->id]) return true;
-  if (f->role[op->id] == FUSION_INNER) return !x->maker[f->root[op->id]->id];
-  return f->role[op->id] == FUSION_NO && !x->maker[op->id] && explain_no_kernel(op) == explain_step;
+  if (f->of[op->id].role == FUSION_INNER) return !x->maker[f->of[op->id].root->id];
+  return f->of[op->id].role == FUSION_NO && !x->maker[op->id] && explain_no_kernel(op) == explain_step;
 }
 
 static void explain_op(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
@@ -113,7 +122,7 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
     BASE_PUT(out, "not run: no result comes of it\n");
     return;
   }
-  switch ((fusion_role)f->role[op->id]) {
+  switch ((fusion_role)f->of[op->id].role) {
     case FUSION_NO:
       explain_other(out, f, x, op);
       break;
@@ -124,10 +133,11 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
         explain_other(out, f, x, op);
       break;
     case FUSION_INNER:
-      base_putf(out, "in the kernel that ends at %s", f->root[op->id]->name->s);
+      base_putf(out, "in the kernel that ends at %s", f->of[op->id].root->name->s);
       break;
     case FUSION_CHEAP:
       BASE_PUT(out, "in every kernel that uses it");
+      explain_weighed(out, &f->of[op->id]);
       explain_reader(out, x, op);
       break;
   }

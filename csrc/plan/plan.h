@@ -7,7 +7,7 @@
 #ifndef XLAC_PLAN_PLAN_H
 #define XLAC_PLAN_PLAN_H
 
-#include "../fuse/lower.h"
+#include "../fuse/fuse.h"
 
 /* Where a buffer lies; fixed once the plan is made. */
 typedef enum plan_place {
@@ -127,7 +127,8 @@ typedef struct plan_device {
 /* For whom a plan is made (rt_build.target). */
 typedef struct plan_target {
   plan_device device;
-  plan_prepare_fn *prepare; /* called for each routine, in the order of their numbers */
+  const rt_compute_facts *compute; /* of the device; NULL: nothing is known */
+  plan_prepare_fn *prepare;        /* called for each routine, in the order of their numbers */
   void *ctx;
 } plan_target;
 

@@ -97,7 +97,9 @@ static int bodym_loop(bodym_make *x, const ir_op *op, const bodym_scope *scope, 
     v.in[k] = bodym_value(scope, ir_operand(op, k))->v[0];
     x->values.items[v.in[k]].read = true;
   }
-  v.one = cpu_list_scalar(op, &v.loop);
+  scalar_op s;
+  (void)scalar_op_of(op, &s);
+  v.one = cpu_list_scalar(&s, &v.loop);
   return bodym_add(x, v, id);
 }
 

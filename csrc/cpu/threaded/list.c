@@ -178,7 +178,7 @@ static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cel
   assert(v->kind == KERNEL_OP && v->n_in <= 3);
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
   c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
-  if (k->count == 1) c.inst.code = cpu_list_scalar(v->op, l);
+  if (k->count == 1) c.inst.code = cpu_list_scalar(&v->op, l);
   for (uint32_t j = 0; j < v->n_in; j++) {
     c.in[j] = where[v->in[j]];
     if (c.in[j].area == LIST_FIXED) c.inst.in[j] = k->values[v->in[j]].data;

@@ -146,7 +146,7 @@ end:
 
 /* --- which instruction --- */
 
-enum { LISTS_TYPES = 7 };
+enum { LISTS_F32 = 4, LISTS_F64, LISTS_PRED, LISTS_TYPES };
 /* The column of type t in lists_rows, or -1. */
 static int lists_column(unsigned t) {
   static const uint8_t types[LISTS_TYPES] = {XLAC_S32, XLAC_U32, XLAC_S64, XLAC_U64, XLAC_F32, XLAC_F64, XLAC_PRED};
@@ -157,7 +157,7 @@ static int lists_column(unsigned t) {
 
 /* The codes of one op by type. */
 typedef struct lists_row {
-  uint16_t opcode;
+  uint8_t op;
   uint16_t code[LISTS_TYPES]; /* LIST_CALL: none */
 } lists_row;
 #define LISTS_INTS(name) LISTS_##name##_s32, LISTS_##name##_u32, LISTS_##name##_s64, LISTS_##name##_u64
@@ -165,23 +165,23 @@ typedef struct lists_row {
 #define LISTS_FLOATS(name) LISTS_##name##_f32, LISTS_##name##_f64
 /* What is 0 is LIST_CALL: such an op has no instruction for that type, and runs by the interpreter's loop. */
 static const lists_row lists_rows[] = {
-    {IR_OP_ADD, {LISTS_INTS(add), LISTS_FLOATS(add)}},
-    {IR_OP_SUBTRACT, {LISTS_INTS(subtract), LISTS_FLOATS(subtract)}},
-    {IR_OP_MULTIPLY, {LISTS_INTS(multiply), LISTS_FLOATS(multiply)}},
-    {IR_OP_DIVIDE, {LISTS_INTS(divide), LISTS_FLOATS(divide)}},
-    {IR_OP_REMAINDER, {LISTS_INTS(remainder)}},
-    {IR_OP_ABS, {LISTS_SIGNS(abs), LISTS_FLOATS(abs)}},
-    {IR_OP_NEGATE, {LISTS_INTS(negate), LISTS_FLOATS(negate)}},
-    {IR_OP_AND, {LISTS_INTS(and), 0, 0, LISTS_and_pred}},
-    {IR_OP_OR, {LISTS_INTS(or), 0, 0, LISTS_or_pred}},
-    {IR_OP_XOR, {LISTS_INTS(xor), 0, 0, LISTS_xor_pred}},
-    {IR_OP_NOT, {LISTS_INTS(not), 0, 0, LISTS_not_pred}},
-    {IR_OP_MAXIMUM, {LISTS_INTS(maximum), LISTS_FLOATS(maximum)}},
-    {IR_OP_MINIMUM, {LISTS_INTS(minimum), LISTS_FLOATS(minimum)}},
-    {IR_OP_CLAMP, {LISTS_INTS(clamp), LISTS_FLOATS(clamp)}},
-    {IR_OP_SHIFT_LEFT, {LISTS_INTS(left)}},
-    {IR_OP_SHIFT_RIGHT_LOGICAL, {LISTS_INTS(logical)}},
-    {IR_OP_SHIFT_RIGHT_ARITHMETIC, {LISTS_SIGNS(arithmetic)}},
+    {SCALAR_ADD, {LISTS_INTS(add), LISTS_FLOATS(add)}},
+    {SCALAR_SUBTRACT, {LISTS_INTS(subtract), LISTS_FLOATS(subtract)}},
+    {SCALAR_MULTIPLY, {LISTS_INTS(multiply), LISTS_FLOATS(multiply)}},
+    {SCALAR_DIVIDE, {LISTS_INTS(divide), LISTS_FLOATS(divide)}},
+    {SCALAR_REMAINDER, {LISTS_INTS(remainder)}},
+    {SCALAR_ABS, {LISTS_SIGNS(abs), LISTS_FLOATS(abs)}},
+    {SCALAR_NEGATE, {LISTS_INTS(negate), LISTS_FLOATS(negate)}},
+    {SCALAR_AND, {LISTS_INTS(and), 0, 0, LISTS_and_pred}},
+    {SCALAR_OR, {LISTS_INTS(or), 0, 0, LISTS_or_pred}},
+    {SCALAR_XOR, {LISTS_INTS(xor), 0, 0, LISTS_xor_pred}},
+    {SCALAR_NOT, {LISTS_INTS(not), 0, 0, LISTS_not_pred}},
+    {SCALAR_MAXIMUM, {LISTS_INTS(maximum), LISTS_FLOATS(maximum)}},
+    {SCALAR_MINIMUM, {LISTS_INTS(minimum), LISTS_FLOATS(minimum)}},
+    {SCALAR_CLAMP, {LISTS_INTS(clamp), LISTS_FLOATS(clamp)}},
+    {SCALAR_SHIFT_LEFT, {LISTS_INTS(left)}},
+    {SCALAR_SHIFT_RIGHT_LOGICAL, {LISTS_INTS(logical)}},
+    {SCALAR_SHIFT_RIGHT_ARITHMETIC, {LISTS_SIGNS(arithmetic)}},
 };
 
 _Static_assert(LIST_CALL == 0, "rows leave out what has no instruction");
@@ -189,14 +189,10 @@ _Static_assert(LISTS_eq_f64 == LISTS_eq_s32 + 30 && LISTS_TEST_eq_f64 == LISTS_T
 _Static_assert(LISTS_add_add_left_f64 == LISTS_add_add_left_f32 + 18, "pairs by type, first, second and side");
 
 /* Comparisons by type, then direction. TOTALORDER of floats is left to the interpreter's loop. */
-static uint32_t lists_compare_of(const ir_op *op, int column) {
-  static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  const char *direction = ir_get_str(op, IR_ATTR_DIRECTION);
-  if (base_dtype_is_float(ir_operand_type(op, 0)->dtype) && strcmp(ir_get_str(op, IR_ATTR_TYPE), "TOTALORDER") == 0)
-    return LIST_CALL;
-  for (uint32_t i = 0; i < 6 && column < 6; i++)
-    if (strcmp(direction, names[i]) == 0) return LISTS_eq_s32 + 6 * (uint32_t)column + i;
-  return LIST_CALL;
+static uint32_t lists_compare_of(const scalar_op *op, int column) {
+  bool real = column == LISTS_F32 || column == LISTS_F64;
+  if (column == LISTS_PRED || (real && op->order == SCALAR_ORDER_TOTAL)) return LIST_CALL;
+  return LISTS_eq_s32 + SCALAR_DIRECTIONS * (uint32_t)column + op->direction;
 }
 
 /* In the order of the LISTS_WIDEN and LISTS_NARROW codes. Floats to integers are not here: HLO clamps those. */
@@ -215,14 +211,14 @@ static uint32_t lists_by_size(int64_t bytes, uint32_t one) {
 }
 
 /* By the types that the loop has: those of the op's operands and result. */
-uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l) {
+uint32_t cpu_list_scalar(const scalar_op *op, const interp_loop *l) {
   int column = lists_column(l->in[0]);
-  if (op->opcode == IR_OP_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
-  if (op->opcode == IR_OP_CONVERT) return lists_convert_of(l->in[0], l->out);
+  if (op->code == SCALAR_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
+  if (op->code == SCALAR_CONVERT) return lists_convert_of(l->in[0], l->out);
   if (column < 0) return LIST_CALL;
-  if (op->opcode == IR_OP_COMPARE) return lists_compare_of(op, column);
+  if (op->code == SCALAR_COMPARE) return lists_compare_of(op, column);
   for (size_t i = 0; i < sizeof lists_rows / sizeof *lists_rows; i++)
-    if (lists_rows[i].opcode == op->opcode) return lists_rows[i].code[column];
+    if (lists_rows[i].op == op->code) return lists_rows[i].code[column];
   return LIST_CALL;
 }
 

@@ -66,7 +66,7 @@ static bool rows_kernel_fits(const plan_step *s, int64_t rows) {
   rows_cut cut;
   if (s->kind != PLAN_KERNEL || k->count == 0 || k->count % rows || kernel_pieces(k) != 1) return false;
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (!k->stores[i].body && (k->stores[i].index.offset || !kernel_is_dense(k, &k->stores[i].index))) return false;
+    if (!k->stores[i].by && (k->stores[i].index.offset || !kernel_is_dense(k, &k->stores[i].index))) return false;
   kernel_scans scans;
   if (kernel_find_scans(k, &scans)) return false;
   if (k->reduction) return k->reduction->reduced > 0 && k->reduction->outer % rows == 0;

@@ -46,7 +46,7 @@ static void vmr_list(const vmr_run *r, vmr_accs *all) {
   all->n = 0;
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
-    if (!s->body) continue;
+    if (!s->by) continue;
     const vm_sum *sum = &r->vm->sums[i];
     all->of[all->n++] = (vmr_acc){.store = s,
                                   .sum = sum,
@@ -145,7 +145,7 @@ static bool vmr_stops(const vmr_run *r, int64_t *until) {
 static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
   vm_compute(b, at, n);
   for (uint32_t i = 0; i < b->vm->k->n_stores; i++)
-    if (!b->vm->k->stores[i].body) vm_store(b, i, at, n);
+    if (!b->vm->k->stores[i].by) vm_store(b, i, at, n);
 }
 
 /* A block of a row into the accumulator's lanes: as a sum of products, by the fold of its op, or lane by lane.

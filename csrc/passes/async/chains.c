@@ -233,8 +233,9 @@ bool async_own_callees(async_edit *e, ir_op *op, const base_istr *thread, uint32
     if (c->execution_thread == thread) continue;
     bool shared = c->id >= e->n_computations || e->callers[c->id] > 1;
     if (shared && c->id < e->n_computations) e->callers[c->id]--;
-    if (shared && !(op->called[i] = c = async_copy_computation(e, c, thread, depth + 1))) return false;
-    c->execution_thread = thread;
+    if (shared && !(c = async_copy_computation(e, c, thread, depth + 1))) return false;
+    ir_set_called(op, i, c);
+    ir_set_execution_thread(c, thread);
     if (shared) continue;
     if (depth > 600) return false; /* verified modules nest calls less deeply */
     IR_FOR_OPS(inner, c)
@@ -264,7 +265,7 @@ static ir_computation *async_copy_computation(async_edit *e, const ir_computatio
   if (!order) return NULL;
   copy->frontend_attributes = c->frontend_attributes;
   copy->hidden = c->hidden;
-  copy->execution_thread = thread;
+  ir_set_execution_thread(copy, thread);
   base_map_init(&map, e->m->alloc);
   bool ok = true;
   for (uint32_t i = 0; i < n && ok; i++) {
@@ -287,7 +288,7 @@ static ir_computation *async_wrap_computation(async_edit *e, const ir_op *op, co
   ir_op **params = BASE_ARRAY(&e->facts.arena, ir_op *, (size_t)op->n_operands + 1);
   if (!c || !params) return NULL;
   c->hidden = true;
-  c->execution_thread = thread;
+  ir_set_execution_thread(c, thread);
   c->line = op->line, c->col = op->col;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const base_istr *param = ir_fresh_name(e->m, "async_param");
@@ -337,7 +338,7 @@ ir_op *async_wrap_op(async_edit *e, ir_op *op, const async_how *how) {
   ir_computation *c = t ? async_wrap_computation(e, op, how->thread) : NULL;
   ir_op *start = c ? async_make_link(e, op, IR_OP_ASYNC_START, t, "-start", op->n_operands, 1) : NULL, *at = start;
   if (!start) return NULL;
-  start->called[0] = c;
+  ir_set_called(start, 0, c);
   for (uint32_t i = 0; i < op->n_operands; i++)
     ir_set_operand(start, i, (ir_value){op->operands[i].op, op->operands[i].index});
   if (!async_copy_shared(start, op) || !async_finish_start(e, start, op, how)) return NULL;
@@ -372,7 +373,7 @@ ir_op *async_pair_op(async_edit *e, ir_op *op) {
   if (!start) return NULL;
   for (uint32_t i = 0; i < op->n_operands; i++)
     ir_set_operand(start, i, (ir_value){op->operands[i].op, op->operands[i].index});
-  for (uint32_t i = 0; i < op->n_called; i++) start->called[i] = op->called[i];
+  for (uint32_t i = 0; i < op->n_called; i++) ir_set_called(start, i, op->called[i]);
   for (uint32_t i = 0; i < op->n_attrs; i++)
     if (op->attrs[i].key != IR_ATTR_SHARDING && !ir_attr_set(start, op->attrs[i])) return NULL;
   ir_op *done = async_make_follower(e, op, (ir_opcode)ir_opcode_info(opcode)->done, op->type, "-done", start);
@@ -505,7 +506,7 @@ static ir_op *async_make_plain(async_edit *e, const ir_op *start, ir_op *done, i
   op->line = start->line, op->col = start->col;
   for (uint32_t i = 0; i < start->n_operands; i++)
     ir_set_operand(op, i, (ir_value){start->operands[i].op, start->operands[i].index});
-  for (uint32_t i = 0; i < start->n_called; i++) op->called[i] = start->called[i];
+  for (uint32_t i = 0; i < start->n_called; i++) ir_set_called(op, i, start->called[i]);
   for (uint32_t i = 0; i < start->n_attrs; i++) {
     uint16_t key = start->attrs[i].key;
     bool kept = key != IR_ATTR_SHARDING && key != IR_ATTR_CROSS_PROGRAM_PREFETCH_INDEX;

@@ -437,7 +437,7 @@ int async_schedule_pass(ir_module *m, const opt_args *args, xlac_error *err) {
     for (uint32_t i = 0; i < e.facts.n_order && status == 0; i++) status = lhs_computation(&r, e.facts.order[i]);
     async_costs_end(&r.costs);
   }
-  if (status == 0) m->config.is_scheduled = true;
+  if (status == 0) ir_edit_config(m)->is_scheduled = true;
   async_edit_end(&e);
   return status;
 }

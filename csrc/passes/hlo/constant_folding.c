@@ -127,7 +127,7 @@ static ir_op *fold_constant(const ir_op *op, const ir_type *t, const interp_valu
   ir_op *c = l && name ? ir_op_new(op->parent, IR_OP_CONSTANT, t, name, 0, 0) : NULL;
   if (!c) return NULL;
   if (v->count) memcpy(l->data, v->data, interp_bytes(v));
-  c->u.literal = l;
+  ir_set_literal(c, l);
   ir_op_move(c, (ir_op *)op);
   const ir_attr *metadata = ir_attr_find(op, IR_ATTR_METADATA);
   return !metadata || ir_attr_set(c, *metadata) ? c : NULL;

@@ -177,7 +177,6 @@ int opt_while_loop_invariant_code_motion(ir_module *m, const opt_args *args, xla
     r.failed = !motion_in(&r, &w);
     base_arena_free(&r.scratch);
   }
-  if (n) m->verified = IR_UNVERIFIED;
   opt_facts_free(&r.facts);
   return r.failed || r.x.failed ? base_oom(err, "while-loop-invariant-code-motion") : 0;
 }

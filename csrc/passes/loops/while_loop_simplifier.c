@@ -187,7 +187,7 @@ static ir_op *loop_call_body(simpler_loop *s, ir_op *loop) {
   const ir_attr *metadata = ir_attr_find(loop, IR_ATTR_METADATA);
   s->failed = s->failed || !call;
   if (!call) return NULL;
-  call->called[0] = loop->called[1];
+  ir_set_called(call, 0, loop->called[1]);
   ir_set_operand(call, 0, (ir_value){ir_operand(loop, 0), 0});
   ir_op_move(call, loop);
   s->failed = s->failed || (metadata && !ir_attr_set(call, *metadata));
@@ -234,7 +234,6 @@ int opt_while_loop_simplifier(ir_module *m, const opt_args *args, xlac_error *er
   s.callers = while_count_callers(m, &s.facts.arena);
   s.failed = !s.callers || !loops;
   for (uint32_t i = 0; i < n && !s.failed; i++) loop_simplify(&s, loops[i]);
-  if (n) m->verified = IR_UNVERIFIED;
   opt_facts_free(&s.facts);
   return s.failed || s.x.failed ? base_oom(err, "while-loop-simplifier") : 0;
 }

@@ -31,7 +31,7 @@ static ir_value shape_cast(opt_rewriter *rw, ir_value v, const ir_type *type) {
   if (v.op && shape_is_name(v.op, "builtin.unrealized_conversion_cast") && opt_type(opt_operand(v.op, 0)) == type)
     return opt_operand(v.op, 0);
   ir_value cast = opt_make(rw, IR_OP_UNREGISTERED, type, 1, &v);
-  if (cast.op) cast.op->u.name = ir_intern(rw->m, "builtin.unrealized_conversion_cast", 34);
+  if (cast.op) ir_set_op_name(cast.op, ir_intern(rw->m, "builtin.unrealized_conversion_cast", 34));
   rw->failed = rw->failed || !cast.op || !cast.op->u.name;
   return cast;
 }

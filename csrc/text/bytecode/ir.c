@@ -135,6 +135,25 @@ static int bc_fits_row(const bc_cursor *c, const bc_op *op, unsigned opcode) {
   return 0;
 }
 
+/* There if it must be, and within its range. */
+static int bc_check_attr(const bc_cursor *c, const ir_mlir_info *op, const ir_mattr_spec *spec, const ir_mattr *a) {
+  if (!a && spec->flags & IR_REQUIRED) return BC_BAD(c, "op %s lacks the attribute %s", op->name, spec->name);
+  if (!a || a->kind != IR_M_INTEGER) return 0;
+  bool positive = spec->flags & IR_POSITIVE, natural = spec->flags & IR_NON_NEGATIVE;
+  if (!(positive && a->v.i <= 0) && !(natural && a->v.i < 0)) return 0;
+  return BC_BAD(c, "op %s has %s = %lld; expected a number that is %s", op->name, spec->name, (long long)a->v.i,
+                positive ? "positive" : "not negative");
+}
+
+/* What the op's row says of its attributes, as the reader of text checks it. VHLO has no ranges, and an op of another
+ * dialect may have left out all its properties. */
+static int bc_check_attrs(const bc_cursor *c, const ir_mdict *attrs, unsigned opcode) {
+  const ir_mlir_info *info = ir_opcode_info(opcode)->mlir;
+  for (const ir_mattr_spec *spec = info ? info->attrs : NULL; spec && spec->name; spec++)
+    TRY(bc_check_attr(c, info, spec, ir_mdict_get(attrs, spec->name)));
+  return 0;
+}
+
 /* Ops with the same properties share one dictionary where none has other attributes. */
 static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs) {
   if (from->shared) return *attrs = from->shared->dict, 0;
@@ -153,6 +172,7 @@ int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir
   bc_cursor at = {r, from->at, c->end};
   TRY(bc_fits_row(&at, from, opcode));
   TRY(bc_attrs_of(&at, from, &attrs));
+  TRY(bc_check_attrs(&at, attrs, opcode));
   ir_op *op =
       ir_op_new_n(to, (ir_opcode)opcode, from->n_results, from->types, r->nameless, from->n_operands, from->n_regions);
   if (!op) return bc_no_memory(r);

@@ -523,9 +523,7 @@ static int set_called(text_reader *r, ir_op *op, const text_attr_scope *s, bool 
     called[i] = given || i >= op->n_called ? given : op->called[i];
     if (!called[i]) return text_fail(r, r->lx.text, XLAC_E_EDIT, "set the computation before this one first");
   }
-  op->called = called;
-  op->n_called = total;
-  r->m->verified = false;
+  ir_set_all_called(op, total, called);
   return 0;
 }
 
@@ -537,7 +535,7 @@ static int set_preds(text_reader *r, ir_op *op) {
   r->m->n_control_edges += r->ops.n - op->n_control_preds;
   op->control_preds = preds;
   op->n_control_preds = r->ops.n;
-  r->m->verified = false;
+  ir_edited(r->m);
   return 0;
 }
 
