@@ -327,7 +327,7 @@ static void emit_say(emit_run *e, const emit_step *s) {
   if (s->store != NAT_NONE)
     base_putf(e->c->text, "# store out%u\n", e->b->k->stores[s->store].buffer);
   else if (of->kind == KERNEL_OP)
-    base_putf(e->c->text, "# v%u = %s, %s\n", v->from, ir_opcode_text(of->op->opcode), of->op->name->s);
+    base_putf(e->c->text, "# v%u = %s\n", v->from, scalar_text((scalar_code)of->op.code));
   else
     base_putf(e->c->text, "# v%u\n", v->from);
 }

@@ -31,14 +31,14 @@ typedef struct nat_function_row {
   uint8_t n, widest;
 } nat_function_row;
 
-static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][IR_OP_COUNT] = {
+static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = {
 #define FUNCTION(type, code, widest, ...) \
-  [NAT_##type][IR_OP_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
+  [NAT_##type][SCALAR_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
 #include "functions.def"
 #undef FUNCTION
 };
 
-uint32_t nat_function_width(nat_function_type t, ir_opcode opcode) {
+uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
   return nat_functions[t][opcode].widest;
 }
 
@@ -83,7 +83,7 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
   }
 }
 
-uint32_t nat_function(nat_body *b, nat_function_type t, ir_opcode opcode, const uint32_t *arguments) {
+uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments) {
   const nat_function_row *f = &nat_functions[t][opcode];
   uint32_t values[256];
   assert(f->n > 0);

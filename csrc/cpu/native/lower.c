@@ -92,7 +92,7 @@ static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
   nat_type t = nat_type_of((base_dtype)v->dtype);
   static const kernel_value none = {0};
   int64_t stride = nat_inner_stride(b->k, &s->index);
-  if (s->body || stride != 1) {
+  if (s->by || stride != 1) {
     b->failed = true;
     return;
   }

@@ -6,7 +6,7 @@
 /* One op: its operands' values and types. */
 typedef struct nat_operands {
   nat_body *b;
-  const ir_op *op;
+  scalar_op op;
   nat_type type, result;
   uint32_t in[3];
 } nat_operands;
@@ -83,19 +83,19 @@ static uint32_t nat_float_extreme(const nat_operands *o, uint32_t x, uint32_t y,
   if (nat_is_plain_number(b, x)) return nat_op2(b, lane, o->type.width, x, y);
   if (nat_is_plain_number(b, y)) return nat_op2(b, lane, o->type.width, y, x);
   uint32_t in[3] = {x, y, 0};
-  return nat_function(b, nat_function_type_of(o->type), most ? IR_OP_MAXIMUM : IR_OP_MINIMUM, in);
+  return nat_function(b, nat_function_type_of(o->type), most ? SCALAR_MAXIMUM : SCALAR_MINIMUM, in);
 }
 
 static uint32_t nat_float_op(const nat_operands *o) {
-  ir_opcode opcode = (ir_opcode)o->op->opcode;
+  scalar_code opcode = (scalar_code)o->op.code;
   nat_function_type t = nat_function_type_of(o->type);
   switch (opcode) {
-    case IR_OP_IS_FINITE:
+    case SCALAR_IS_FINITE:
       return nat_is_finite(o);
-    case IR_OP_MAXIMUM:
-    case IR_OP_MINIMUM:
-      return nat_float_extreme(o, o->in[0], o->in[1], opcode == IR_OP_MAXIMUM);
-    case IR_OP_CLAMP: /* least, operand, most */
+    case SCALAR_MAXIMUM:
+    case SCALAR_MINIMUM:
+      return nat_float_extreme(o, o->in[0], o->in[1], opcode == SCALAR_MAXIMUM);
+    case SCALAR_CLAMP: /* least, operand, most */
       return nat_float_extreme(o, nat_float_extreme(o, o->in[1], o->in[0], true), o->in[2], false);
     default:
       return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_give_up(o);
@@ -148,34 +148,34 @@ static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_
 static uint32_t nat_int_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
-  switch (o->op->opcode) {
-    case IR_OP_ADD:
+  switch (o->op.code) {
+    case SCALAR_ADD:
       return nat_op2(b, NAT_IADD, w, x, y);
-    case IR_OP_SUBTRACT:
+    case SCALAR_SUBTRACT:
       return nat_op2(b, NAT_ISUB, w, x, y);
-    case IR_OP_MULTIPLY:
+    case SCALAR_MULTIPLY:
       return w == 1 ? nat_give_up(o) : nat_product(b, w, x, y);
-    case IR_OP_AND:
+    case SCALAR_AND:
       return nat_op2(b, NAT_AND, w, x, y);
-    case IR_OP_OR:
+    case SCALAR_OR:
       return nat_op2(b, NAT_OR, w, x, y);
-    case IR_OP_XOR:
+    case SCALAR_XOR:
       return nat_op2(b, NAT_XOR, w, x, y);
-    case IR_OP_NOT:
+    case SCALAR_NOT:
       return nat_not(b, x);
-    case IR_OP_NEGATE:
+    case SCALAR_NEGATE:
       return nat_op2(b, NAT_ISUB, w, nat_constant(b, w, 0), x);
-    case IR_OP_MAXIMUM:
+    case SCALAR_MAXIMUM:
       return nat_extreme(b, o->type, x, y, true);
-    case IR_OP_MINIMUM:
+    case SCALAR_MINIMUM:
       return nat_extreme(b, o->type, x, y, false);
-    case IR_OP_CLAMP: /* least, operand, most */
+    case SCALAR_CLAMP: /* least, operand, most */
       return nat_extreme(b, o->type, nat_extreme(b, o->type, y, x, true), o->in[2], false);
-    case IR_OP_SHIFT_LEFT:
+    case SCALAR_SHIFT_LEFT:
       return nat_shift_by_lanes(o, NAT_SHLV, NAT_SHL);
-    case IR_OP_SHIFT_RIGHT_LOGICAL:
+    case SCALAR_SHIFT_RIGHT_LOGICAL:
       return nat_shift_by_lanes(o, NAT_SHRV, NAT_SHR);
-    case IR_OP_SHIFT_RIGHT_ARITHMETIC:
+    case SCALAR_SHIFT_RIGHT_ARITHMETIC:
       return nat_shift_by_lanes(o, NAT_SARV, NAT_SAR);
     default:
       return nat_give_up(o);
@@ -186,11 +186,11 @@ static uint32_t nat_int_op(const nat_operands *o) {
 static uint32_t nat_signed_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, x = o->in[0], zero = nat_constant(b, w, 0);
-  if (o->op->opcode == IR_OP_ABS) {
+  if (o->op.code == SCALAR_ABS) {
     if (w < 8) return nat_op1(b, NAT_IABS, w, x);
     return nat_select(b, nat_op2(b, NAT_SGT, w, zero, x), nat_op2(b, NAT_ISUB, w, zero, x), x);
   }
-  if (o->op->opcode == IR_OP_SIGN) /* masks are 0 and -1 */
+  if (o->op.code == SCALAR_SIGN) /* masks are 0 and -1 */
     return nat_op2(b, NAT_ISUB, w, nat_op2(b, NAT_SGT, w, zero, x), nat_op2(b, NAT_SGT, w, x, zero));
   return nat_int_op(o);
 }
@@ -206,20 +206,20 @@ static uint32_t nat_mask_op(nat_body *b, nat_lane lane, uint32_t x, uint32_t y) 
 static uint32_t nat_pred_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t x = o->in[0], y = o->in[1];
-  switch (o->op->opcode) {
-    case IR_OP_ADD:
-    case IR_OP_OR:
-    case IR_OP_MAXIMUM:
+  switch (o->op.code) {
+    case SCALAR_ADD:
+    case SCALAR_OR:
+    case SCALAR_MAXIMUM:
       return nat_mask_op(b, NAT_OR, x, y);
-    case IR_OP_AND:
-    case IR_OP_MULTIPLY:
-    case IR_OP_MINIMUM:
+    case SCALAR_AND:
+    case SCALAR_MULTIPLY:
+    case SCALAR_MINIMUM:
       return nat_mask_op(b, NAT_AND, x, y);
-    case IR_OP_XOR:
+    case SCALAR_XOR:
       return nat_mask_op(b, NAT_XOR, x, y);
-    case IR_OP_NOT:
+    case SCALAR_NOT:
       return nat_not(b, x);
-    case IR_OP_CLAMP:
+    case SCALAR_CLAMP:
       return nat_mask_op(b, NAT_AND, nat_mask_op(b, NAT_OR, y, x), o->in[2]);
     default:
       return nat_give_up(o);
@@ -228,11 +228,9 @@ static uint32_t nat_pred_op(const nat_operands *o) {
 
 /* --- comparisons, selections --- */
 
-enum { NAT_EQ, NAT_NE, NAT_GE, NAT_GT, NAT_LE, NAT_LT, NAT_DIRECTIONS };
-
 static uint32_t nat_compare_int(nat_body *b, nat_type t, int direction, uint32_t x, uint32_t y) {
-  bool negated = direction == NAT_NE || direction == NAT_GE || direction == NAT_LE;
-  bool equal = direction == NAT_EQ || direction == NAT_NE, swapped = direction == NAT_LT || direction == NAT_GE;
+  bool negated = direction == SCALAR_NE || direction == SCALAR_GE || direction == SCALAR_LE;
+  bool equal = direction == SCALAR_EQ || direction == SCALAR_NE, swapped = direction == SCALAR_LT || direction == SCALAR_GE;
   uint32_t r = equal ? nat_op2(b, NAT_IEQ, t.width, x, y) : nat_greater(b, t, swapped ? y : x, swapped ? x : y);
   return negated ? nat_not(b, r) : r;
 }
@@ -240,15 +238,15 @@ static uint32_t nat_compare_int(nat_body *b, nat_type t, int direction, uint32_t
 /* As bits: x == y is not (x xor y), and so on. */
 static uint32_t nat_compare_pred(nat_body *b, int direction, uint32_t x, uint32_t y) {
   switch (direction) {
-    case NAT_EQ:
+    case SCALAR_EQ:
       return nat_not(b, nat_mask_op(b, NAT_XOR, x, y));
-    case NAT_NE:
+    case SCALAR_NE:
       return nat_mask_op(b, NAT_XOR, x, y);
-    case NAT_GE:
+    case SCALAR_GE:
       return nat_mask_op(b, NAT_OR, x, nat_not(b, y));
-    case NAT_GT:
+    case SCALAR_GT:
       return nat_mask_op(b, NAT_ANDN, y, x);
-    case NAT_LE:
+    case SCALAR_LE:
       return nat_mask_op(b, NAT_OR, nat_not(b, x), y);
     default:
       return nat_mask_op(b, NAT_ANDN, x, y);
@@ -257,15 +255,11 @@ static uint32_t nat_compare_pred(nat_body *b, int direction, uint32_t x, uint32_
 
 /* The instruction's predicates: ordered, but for NE. */
 static uint32_t nat_compare(const nat_operands *o) {
-  static const char names[NAT_DIRECTIONS][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  static const uint8_t predicates[NAT_DIRECTIONS] = {0, 4, 13, 14, 2, 1};
-  const char *text = ir_get_str(o->op, IR_ATTR_DIRECTION);
-  int direction = 0;
-  while (direction < NAT_DIRECTIONS && strcmp(text, names[direction]) != 0) direction++;
-  if (direction == NAT_DIRECTIONS) return nat_give_up(o);
+  static const uint8_t predicates[SCALAR_DIRECTIONS] = {0, 4, 13, 14, 2, 1};
+  const int direction = o->op.direction;
   if (o->type.kind == NAT_PRED) return nat_compare_pred(o->b, direction, o->in[0], o->in[1]);
   if (!nat_is_float(o->type)) return nat_compare_int(o->b, o->type, direction, o->in[0], o->in[1]);
-  if (strcmp(ir_get_str(o->op, IR_ATTR_TYPE), "TOTALORDER") == 0) return nat_give_up(o);
+  if (o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
   return nat_op(o->b, NAT_FCMP, o->type.width, o->in[0], o->in[1], NAT_NONE, predicates[direction]);
 }
 
@@ -340,19 +334,19 @@ static uint32_t nat_convert(const nat_operands *o) {
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   nat_type t = nat_type_of((base_dtype)k->values[v->in[0]].dtype);
   if (!nat_is_float(t)) return 1;
-  uint32_t width = nat_function_width(nat_function_type_of(t), (ir_opcode)v->op->opcode);
+  uint32_t width = nat_function_width(nat_function_type_of(t), (scalar_code)v->op.code);
   return width ? width : 1;
 }
 
 static uint32_t nat_any_op(const nat_operands *o) {
-  switch (o->op->opcode) {
-    case IR_OP_COPY:
+  switch (o->op.code) {
+    case SCALAR_COPY:
       return o->in[0];
-    case IR_OP_CONVERT:
+    case SCALAR_CONVERT:
       return nat_convert(o);
-    case IR_OP_COMPARE:
+    case SCALAR_COMPARE:
       return nat_compare(o);
-    case IR_OP_SELECT:
+    case SCALAR_SELECT:
       return nat_select_op(o);
     default:
       break;
