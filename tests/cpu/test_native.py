@@ -259,3 +259,48 @@ def test_arrays_at_any_address_have_the_bits_of_the_reference():
         agree(text, raw[shift:shift + n], raw[n + shift + 1:2 * n + shift + 1])
 
 
+
+
+# --- reductions: the vector VM's tree ---
+
+def with_and_without(text, arrays, turn, threads=1):
+    """The results of native code and those of the vector VM."""
+    results = []
+    for on in (True, False):
+        turn(on)
+        got = kernels.run(text, *arrays, threads=threads)
+        results.append([g.tobytes() for g in (got if isinstance(got, tuple) else (got,))])
+    return results
+
+
+def reduction(t, extents, function, by):
+    """A kernel over [outer, (reduced), inner] of two sums and a store beside them."""
+    outer, reduced, inner = extents
+    dims = [(outer, reduced * inner), (reduced, inner), (inner, 1)]
+    kept = [d for d in range(3) if dims[d][0] > 1]
+    every = "0" + "".join(f" + {dims[d][1]}*i{j}" for j, d in enumerate(kept))
+    result = "0" + "".join(f" + {inner if d == 0 else 1}*i{j}" for j, d in enumerate(kept) if d != 1)
+    return f"""kernel [{",".join(str(dims[d][0]) for d in kept)}] from 2 inputs
+v0 = {t}[] load in0[{every}]
+v1 = {t}[] load in1[{every}]
+v2 = {t}[] {function}
+v3 = {t}[] multiply(v2, v1)
+v4 = {t}[] subtract(v0, v1)
+v5 = {t}[] constant(1)
+over [{outer},({reduced}),{inner}]
+store out0[{result}] v3 by {by} from v5
+store out1[{every}] v4
+store out2[{result}] v4 by add from v5
+"""
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "s32", "s16"])
+@pytest.mark.parametrize("by", ["add", "multiply", "maximum"])
+def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
+    rng = np.random.default_rng(8)
+    for extents in ((1, 1000, 1), (3, 77, 1), (2, 3000, 1), (1, 40, 33), (3, 5, 200), (2, 100, 17), (1, 70000, 1)):
+        n = int(np.prod(extents))
+        a = [rng.integers(0, 5, n).astype(dtype_of(t)) if t in INTS else (rng.standard_normal(n) * 0.1 + 1).astype(dtype_of(t)) for _ in range(2)]
+        text = reduction(t, extents, "xor(v0, v0)" if t in INTS else "exponential(v0)", by)
+        on, off = with_and_without(text, a, without_native, threads=2)
+        assert on == off, text

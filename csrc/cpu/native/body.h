@@ -40,7 +40,8 @@ typedef struct nat_value {
 /* A run of memory that the body reads or writes: lane j of iteration i is `stride` elements after that of i - 1. */
 typedef struct nat_stream {
   uint32_t buffer;
-  bool output, number; /* number: no memory, but an s64 that stands in its pointer's place */
+  bool output;
+  bool sum; /* an output for each iteration of a value that a store combines: `buffer` is the store's number */
   uint8_t width;
   int64_t stride;            /* along the innermost dimension, in elements */
   const kernel_index *index; /* of all dimensions */

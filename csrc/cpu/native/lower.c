@@ -32,7 +32,7 @@ nat_type nat_type_of(base_dtype t) {
 static uint32_t nat_stream_of(nat_body *b, const nat_stream *s) {
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
-    if (t->output == s->output && t->number == s->number && t->buffer == s->buffer && t->width == s->width &&
+    if (t->output == s->output && t->sum == s->sum && t->buffer == s->buffer && t->width == s->width &&
         !s->load->n_in && !t->load->n_in && memcmp(t->index, s->index, sizeof *s->index) == 0)
       return i;
   }
@@ -86,18 +86,26 @@ static uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
   return nat_constant(r->b, t.width, bits);
 }
 
+/* The index of an array with an element for each iteration; NULL when out of memory. */
+static const kernel_index *nat_dense_index(nat_body *b) {
+  kernel_index *x = BASE_NEW(b->arena, kernel_index);
+  int64_t stride = 1;
+  for (uint32_t d = b->k->rank; x && d-- > 0; stride *= b->k->extents[d]) x->strides[d] = stride;
+  return x;
+}
+
 static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
   nat_body *b = r->b;
   const kernel_value *v = &b->k->values[s->value];
   nat_type t = nat_type_of((base_dtype)v->dtype);
   static const kernel_value none = {0};
-  int64_t stride = nat_inner_stride(b->k, &s->index);
-  if (s->by || stride != 1) {
+  const kernel_index *index = s->by ? nat_dense_index(b) : &s->index;
+  if (!index || nat_inner_stride(b->k, index) != 1) {
     b->failed = true;
     return;
   }
-  nat_stream at = {
-      .buffer = s->buffer, .output = true, .width = t.bytes, .stride = stride, .index = &s->index, .load = &none};
+  nat_stream at = {.buffer = s->buffer, .output = true, .width = t.bytes, .stride = 1, .index = index, .load = &none};
+  if (s->by) at.sum = true, at.buffer = (uint32_t)(s - b->k->stores);
   uint32_t value = nat_pack(b, r->values[s->value], t);
   b->stores[b->n_stores++] = (nat_store){value, nat_stream_of(b, &at)};
 }
@@ -135,7 +143,7 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
 bool nat_lower(nat_body *b, const kernel *k, base_arena *arena) {
   uint32_t widest = 1;
   nat_lower_run r = {.b = b};
-  if (k->rank == 0 || k->reduction || !nat_types_fit(k, &widest)) return false;
+  if (k->rank == 0 || !nat_types_fit(k, &widest)) return false;
   r.values = BASE_ARRAY(arena, uint32_t, k->n_values);
   if (!r.values || !nat_begin(b, k, NAT_VECTOR / widest, arena)) return false;
   for (uint32_t i = 0; i < k->n_values && !b->failed; i++) {

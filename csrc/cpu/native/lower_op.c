@@ -230,7 +230,8 @@ static uint32_t nat_pred_op(const nat_operands *o) {
 
 static uint32_t nat_compare_int(nat_body *b, nat_type t, int direction, uint32_t x, uint32_t y) {
   bool negated = direction == SCALAR_NE || direction == SCALAR_GE || direction == SCALAR_LE;
-  bool equal = direction == SCALAR_EQ || direction == SCALAR_NE, swapped = direction == SCALAR_LT || direction == SCALAR_GE;
+  bool equal = direction == SCALAR_EQ || direction == SCALAR_NE,
+       swapped = direction == SCALAR_LT || direction == SCALAR_GE;
   uint32_t r = equal ? nat_op2(b, NAT_IEQ, t.width, x, y) : nat_greater(b, t, swapped ? y : x, swapped ? x : y);
   return negated ? nat_not(b, r) : r;
 }

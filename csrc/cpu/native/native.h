@@ -24,8 +24,10 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
 void cpu_native_store_seal(cpu_native_store *s);
 /* Whether it can run. */
 bool cpu_native_is_ready(const cpu_native_kernel *n);
-/* Iterations begin..end. */
-void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin, int64_t end);
+/* Iterations begin..end. sums: by store, where the value of iteration `begin` goes that the store combines; NULL where
+ * none combines. */
+void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                    int64_t begin, int64_t end);
 
 /* The code of k as text, a line an instruction, each op before its own; false where k is not covered. */
 bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc);

@@ -24,7 +24,7 @@ struct cpu_native_store {
 /* How a run of memory moves: what nat_stream says, without the body. */
 typedef struct cpu_native_stream {
   uint32_t buffer;
-  bool output;
+  bool output, sum;
   uint8_t width;
   int64_t stride;
   const kernel_index *index;

@@ -132,7 +132,10 @@ static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *s
 
 /* --- kernels --- */
 
-enum { NATIVE_MIN_COUNT = 16 /* iterations: below, the VM's way to the first op is the shorter one */ };
+enum {
+  NATIVE_MIN_COUNT = 16, /* iterations: below, the VM's way to the first op is the shorter one */
+  NATIVE_MIN_ROW = 16    /* of a row, which costs a call */
+};
 
 static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
   cpu_native_kernel *n = base_arena_alloc(arena, sizeof *n + b->n_streams * sizeof *n->streams);
@@ -140,13 +143,14 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   *n = (cpu_native_kernel){s, b->k, entry, b->lanes, b->n_streams, nat_has_tail(b)};
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
-    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->width, t->stride, t->index};
+    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, t->width, t->stride, t->index};
   }
   return n;
 }
 
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
-  if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
+  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+  if (!s || s->pages || k->count < NATIVE_MIN_COUNT || short_rows) return NULL;
   base_arena scratch;
   nat_body b;
   cpu_native_kernel *n = NULL;

@@ -367,7 +367,8 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
 }
 
 void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
-  vm->native = native;
+  /* what only moves, or combines loads or their products, the VM does in one pass already */
+  vm->native = vm->n_work ? native : NULL;
 }
 
 /* Iterations of a range for one thread: whole blocks of some 65 thousand element operations. Ranges begin with
@@ -437,7 +438,7 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const cpu_vm *vm = m->vm;
   assert(begin <= end && end <= (size_t)vm->k->count);
   if (cpu_native_is_ready(vm->native)) {
-    cpu_native_run(vm->native, m->in, m->out, (int64_t)begin, (int64_t)end);
+    cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
     return;
   }
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
