@@ -143,7 +143,10 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   *n = (cpu_native_kernel){s, b->k, entry, b->lanes, b->n_streams, nat_has_tail(b)};
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
-    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, t->width, t->stride, t->index};
+    /* what was made for the body goes with it */
+    const kernel_index *index = t->sum ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
+    if (!index) return NULL;
+    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, t->width, t->stride, index};
   }
   return n;
 }
