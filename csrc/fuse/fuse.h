@@ -16,6 +16,7 @@
 #ifndef XLAC_FUSE_FUSE_H
 #define XLAC_FUSE_FUSE_H
 
+#include "../base/str.h"
 #include "../kernel/kernel.h"
 #include "../runtime/device.h"
 
@@ -40,8 +41,8 @@ double fusion_write_cost(const fusion_model *m, int64_t bytes);
 /* Of all of a kernel on one thread. in, out: bytes of memory that it goes through for each input and output: those of
  * the array, or of a tile of it. */
 double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t *in, const int64_t *out);
-/* The same in microseconds, as people are told: at 3 GHz. */
-double fusion_microseconds(double cycles);
+/* As people are told: "12.5 us", at 3 GHz. */
+void fusion_put_time(base_text *out, double cycles);
 
 /* --- fusion.c: which ops are one kernel --- */
 
@@ -129,9 +130,18 @@ int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_b
 
 /* --- lower.c: from a fusion to its kernel --- */
 
+/* What a kernel loads: op's value, an array of one result, as it is in memory; or a copy of it that has dimension
+ * `last` last, so that the lanes which read it along that one read neighbours. */
+typedef struct fusion_input {
+  const ir_op *op;
+  int32_t last; /* -1: as it is */
+} fusion_input;
+
 /* The kernel of `root` and of all that are stored with it (merged_next), one output each in that order, in `arena`;
- * *inputs gets the ops whose values it loads, by number of input, each an array of one result. */
+ * *inputs gets what it loads, by number of input. */
 XLAC_MUST_USE int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
-                               const ir_op ***inputs, xlac_error *err);
+                               const fusion_input **inputs, xlac_error *err);
+/* The kernel that makes such a copy of op's value. */
+XLAC_MUST_USE int kernel_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err);
 
 #endif

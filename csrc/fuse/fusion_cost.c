@@ -105,6 +105,10 @@ double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t 
   return cycles;
 }
 
-double fusion_microseconds(double cycles) {
-  return cycles / 3000;
+void fusion_put_time(base_text *out, double cycles) {
+  double us = cycles / 3000;
+  if (us < 1000)
+    base_putf(out, "%.3g us", us);
+  else
+    base_putf(out, "%.3g ms", us / 1000);
 }

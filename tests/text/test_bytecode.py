@@ -200,3 +200,13 @@ def test_an_artifact_with_another_byte_keeps_to_the_rules_of_the_text(text, mess
                 pass
             assert xlac.parse(printed, format="mlir", allow_unregistered=True).to_text() == printed
     assert any(message in why for why in refused)
+
+
+def test_no_scales_along_a_dimension_of_size_zero():
+    t = "tensor<0x2x!quant.uniform<i8:f32:0, {}>>"
+    text = f"func.func @main(%a: {t}) -> {t} {{\n  %0 = stablehlo.add %a, %a : {t}\n  return %0 : {t}\n}}"
+    module = xlac.parse(text)
+    module.verify()
+    assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
+    for name in ("stablehlo-legalize-quant-to-math", "stablehlo-legalize-quantized-op-to-qdq"):
+        module.run(name).verify()

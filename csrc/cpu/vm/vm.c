@@ -366,6 +366,11 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   return 0;
 }
 
+void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
+  /* what only moves, or combines loads or their products, the VM does in one pass already */
+  vm->native = vm->n_work ? native : NULL;
+}
+
 /* Iterations of a range for one thread: whole blocks of some 65 thousand element operations. Ranges begin with
  * filling registers, which takes as long as some blocks where rows are repeated in them, so these get longer
  * ranges. */
@@ -432,6 +437,10 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
   assert(begin <= end && end <= (size_t)vm->k->count);
+  if (cpu_native_is_ready(vm->native)) {
+    cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
+    return;
+  }
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
   VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
   cpu_vm_ahead ahead = {0};
