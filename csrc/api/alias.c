@@ -57,7 +57,7 @@ static int oom(xlac_error *err) {
  * list is copied into the arena when it grows; what it was before is freed with the module. */
 static int insert_alias(ir_module *ir, ir_alias alias, xlac_error *err) {
   assert(alias.output && alias.index);
-  ir_config *c = &ir->config;
+  ir_config *c = ir_edit_config(ir);
   uint32_t at = 0;
   while (at < c->n_aliases && order_paths(c->aliases[at].output, alias.output) < 0) at++;
   bool same = at < c->n_aliases && order_paths(c->aliases[at].output, alias.output) == 0;
@@ -70,7 +70,6 @@ static int insert_alias(ir_module *ir, ir_alias alias, xlac_error *err) {
     c->n_aliases++;
   }
   c->aliases[at] = alias;
-  ir->verified = false;
   return 0;
 }
 
@@ -100,7 +99,7 @@ static int order_donors(const ir_donor *a, const ir_donor *b) {
 /* Adding what is there already changes nothing. */
 int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err) {
   assert(ir && a && (a->index || a->n_index == 0));
-  ir_config *c = &ir->config;
+  ir_config *c = ir_edit_config(ir);
   ir_donor donor = {a->parameter, ir_ints_make(ir, a->n_index, a->index)};
   if (!donor.index) return oom(err);
   uint32_t at = 0;
@@ -113,7 +112,6 @@ int api_add_donor(ir_module *ir, const xlac_alias *a, xlac_error *err) {
   grown[at] = donor;
   c->donors = grown;
   c->n_donors++;
-  ir->verified = false;
   return 0;
 }
 
@@ -125,9 +123,9 @@ int xlac_module_add_donor(xlac_module *m, const xlac_alias *donor, xlac_error *e
 /* Drops aliases and donors together. The lists stay in the arena, unreachable. */
 int xlac_module_clear_aliases(xlac_module *m, xlac_error *err) {
   TRY(api_lock_edit(m, err));
-  m->ir->config.n_aliases = 0;
-  m->ir->config.n_donors = 0;
-  m->ir->verified = false;
+  ir_config *config = ir_edit_config(m->ir);
+  config->n_aliases = 0;
+  config->n_donors = 0;
   return api_done(m, 0);
 }
 

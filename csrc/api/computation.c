@@ -23,8 +23,7 @@ int api_check_live_computation(const ir_computation *c, xlac_error *err) {
 static int set_entry_locked(xlac_module *m, ir_computation *c, xlac_error *err) {
   assert(c->module == m->ir);
   TRY(api_check_live_computation(c, err));
-  m->ir->entry = c;
-  m->ir->verified = false;
+  ir_set_entry(m->ir, c);
   return 0;
 }
 
@@ -136,7 +135,7 @@ static int rename_computation_locked(xlac_module *m, ir_computation *c, const ch
     if (other != c && other->name == s)
       return base_fail(err, XLAC_E_DUPLICATE_NAME, "there is a computation named %s already", name);
   }
-  c->name = s;
+  ir_set_computation_name(c, s);
   return 0;
 }
 
@@ -227,7 +226,7 @@ static bool clone_op(import_map *im, const ir_op *op, ir_computation *to) {
   const base_istr *fresh = foreign ? ir_fresh_name(im->to, op->name->s) : NULL;
   if (foreign && fresh == NULL) return false;
   ir_op *copy = ir_op_clone(op, to, &im->map);
-  if (copy && foreign) copy->name = fresh;
+  if (copy && foreign) ir_set_name(copy, fresh);
   return copy && base_map_set(&im->map, base_key(op), base_key(copy));
 }
 
@@ -249,8 +248,9 @@ static int import_one(import_map *im, const ir_computation *from, xlac_error *er
   ir_computation *to = name ? ir_computation_new(im->to, name, strlen(name)) : NULL;
   if (!to || !clone_ops(im, from, to)) return base_oom(err, "a copy of a computation");
   if (from->execution_thread) {
-    to->execution_thread = ir_intern(im->to, from->execution_thread->s, from->execution_thread->n);
-    if (!to->execution_thread) return base_oom(err, "a copy of a computation");
+    const base_istr *thread = ir_intern(im->to, from->execution_thread->s, from->execution_thread->n);
+    if (!thread) return base_oom(err, "a copy of a computation");
+    ir_set_execution_thread(to, thread);
   }
   to->hidden = from->hidden;
   ir_op *root = base_map_ptr(&im->map, ir_root(from));
@@ -310,7 +310,8 @@ int xlac_computation_import(xlac_computation **out, xlac_module *m, xlac_module 
   if (status == 0) status = api_check_live_computation(api_computation(c), err);
   if (status == 0) status = import_reachable(&im, from->ir, api_computation(c), err);
   if (status == 0) *out = api_computation_out(base_map_ptr(&im.map, api_computation(c)));
-  m->ir->entry = entry; /* the first computation of a module becomes its entry; an imported one is there to be called */
+  ir_set_entry(m->ir,
+               entry); /* the first computation of a module becomes its entry; an imported one is there to be called */
   base_map_free(&im.map);
   if (m != from) api_unlock(from);
   return api_done(m, status);

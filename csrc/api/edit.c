@@ -4,7 +4,7 @@
  * Every edit follows one pattern: the public function takes the lock, which fails while the module is
  * being run, and passes the result of a _locked function through api_done, which unlocks. The _locked
  * function checks that each handle is live before it touches anything, so a failed edit leaves the module
- * as it was. Edits clear module->verified (ir/edit.c does, or this file). */
+ * as it was. Edits go through ir.h's functions, which count them. */
 #include "../ir/names.h"
 #include "api.h"
 
@@ -199,7 +199,7 @@ static int create_constant_locked(xlac_op **out, xlac_module *m, ir_computation 
   if (literal == NULL) return base_oom(err, "making a constant");
   ir_op *op = ir_op_new(c, IR_OP_CONSTANT, literal->type, name, 0, 0);
   if (op == NULL) return base_oom(err, "making a constant");
-  op->u.literal = literal;
+  ir_set_literal(op, literal);
   *out = api_op_out(op);
   return 0;
 }
@@ -215,13 +215,12 @@ int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, 
 /* Control predecessors are edges, kept from both sides, not an attribute. */
 static int remove_attr(ir_op *op, const char *key, xlac_error *err) {
   if (strcmp(key, "control-predecessors") == 0) {
-    while (op->n_control_preds) ir_remove_control_pred(op, op->control_preds[0]);
+    ir_drop_control_preds(op);
     return 0;
   }
   for (uint32_t i = 0; i < op->n_attrs; i++) {
     if (strcmp(ir_attr_table[op->attrs[i].key].text, key) != 0) continue;
     ir_attr_remove(op, (ir_attr_key)op->attrs[i].key);
-    op->parent->module->verified = false;
     return 0;
   }
   return base_fail_at(err, XLAC_E_BAD_ATTRIBUTE, op->line, op->col, op->name->s, "%s has no attribute %.64s",
@@ -234,7 +233,6 @@ static int set_attr_locked(ir_op *op, const char *key, const char *text, xlac_er
   TRY(api_check_live(op, err));
   if (text == NULL) return remove_attr(op, key, err);
   TRY(text_parse_attr(op, key, strlen(key), text, strlen(text), err));
-  op->parent->module->verified = false;
   return 0;
 }
 
@@ -293,7 +291,7 @@ static int rename_op_locked(xlac_module *m, ir_op *op, const char *name, xlac_er
                             "there is an op named %s already", name);
     }
   }
-  op->name = s;
+  ir_set_name(op, s);
   return 0;
 }
 

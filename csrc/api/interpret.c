@@ -104,7 +104,7 @@ static int parallel_begin(xlac_module *m, xlac_error *err) {
   int status = 0;
   if (m->ir->form != IR_FORM_MLIR)
     status = check_run(m->ir, err);
-  else if (!m->ir->verified)
+  else if (!ir_verified_as(m->ir))
     status = stablehlo_verify(m->ir, err);
   if (status == 0) m->running++;
   return api_done(m, status);
@@ -121,13 +121,9 @@ static ir_computation *program_of(const ir_module *m, const char *name) {
 
 /* A function of a module in MLIR form, as the entry of a module of its own in HLO form. */
 static int program_translate(xlac_module *m, ir_computation *function, ir_module **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true};
-  api_lock(m); /* the entry is the module's own for this long */
-  ir_computation *entry = m->ir->entry;
-  m->ir->entry = function;
-  int status = stablehlo_to_hlo(out, m->ir, &executable, err);
-  m->ir->entry = entry;
-  return api_done(m, status);
+  const stablehlo_to_hlo_options executable = {.executable = true, .entry = function};
+  api_lock(m);
+  return api_done(m, stablehlo_to_hlo(out, m->ir, &executable, err));
 }
 
 /* What the participants run: n = replicas x partitions programs, replica by replica. */

@@ -167,6 +167,13 @@ bool xlac_module_is_mlir(xlac_module *m) {
   return is;
 }
 
+bool xlac_module_is_verified(xlac_module *m) {
+  api_lock(m);
+  bool is = ir_verified_as(m->ir) != IR_UNVERIFIED;
+  api_unlock(m);
+  return is;
+}
+
 /* As HLO text has it: what HLO has no op for is expanded, on a copy. The caller's module stays as it is;
  * the lock is held. */
 static int translate(ir_module **out, ir_module *m, xlac_error *err) {
@@ -202,7 +209,7 @@ int xlac_module_create(xlac_module **out, const char *name, xlac_error *err) {
   TRY(ir_module_create(&ir, name, base_alloc_libc, err));
   if (!ir_is_name(name, strlen(name))) {
     const base_istr *legal = ir_legal_name(ir, name, strlen(name));
-    if (legal) ir->name = legal;
+    if (legal) ir_set_module_name(ir, legal);
     if (!legal) ir_module_destroy(ir);
     if (!legal) return base_oom(err, "naming a module");
   }
@@ -431,7 +438,7 @@ static int set_name_locked(xlac_module *m, const char *name, xlac_error *err) {
   if (m->ir->form == IR_FORM_HLO) TRY(api_check_name(name, "a module", err));
   const base_istr *s = ir_intern(m->ir, name, strlen(name));
   if (s == NULL) return base_oom(err, "naming a module");
-  m->ir->name = s;
+  ir_set_module_name(m->ir, s);
   return 0;
 }
 

@@ -130,9 +130,10 @@ static int variant_module(const xlac_executable *exe, const variant_key *key, bo
   const rt_executable *whole = api_executable_rt(exe);
   ir_module *m = NULL;
   TRY(ir_module_clone(&m, whole->module, err));
-  m->config.is_scheduled = false;
-  m->config.n_aliases = m->config.n_donors = 0;
-  m->config.has_entry_layout = false;
+  ir_config *config = ir_edit_config(m);
+  config->is_scheduled = false;
+  config->n_aliases = config->n_donors = 0;
+  config->has_entry_layout = false;
   int status = variant_lay_out(whole->plan, m, key, given, keeps, n_keeps, err);
   if (status) {
     ir_module_destroy(m);

@@ -21,7 +21,8 @@ typedef struct stablehlo_to_hlo_options {
   /* Keep what HLO has no op for (dynamic ops, CHLO, quantised types, uniform_quantize, composites' calls): for the
    * interpreter. Else such ops are expanded or refused. */
   bool executable;
-  bool return_tuple; /* the entry gives a tuple even of one result */
+  const ir_computation *entry; /* the function to begin with, or NULL: the module's own */
+  bool return_tuple;           /* the entry gives a tuple even of one result */
 } stablehlo_to_hlo_options;
 
 /* A new module in HLO form that computes the same. The entry is @main, else the only public function. Argument and

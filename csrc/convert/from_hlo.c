@@ -222,7 +222,7 @@ int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err) {
   const ir_verify_options compat = {.xla_compat = true};
   *out = NULL;
   if (m->form != IR_FORM_HLO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in MLIR form already");
-  if (!m->verified) TRY(ir_verify(m, &compat, err));
+  if (!ir_verified_as(m)) TRY(ir_verify(m, &compat, err));
   from_hlo t = {.from = m, .err = err, .max_made = from_hlo_limit(m)};
   TRY(ir_module_create(&t.to, m->name->s, m->alloc, err));
   t.to->form = IR_FORM_MLIR;

@@ -358,7 +358,7 @@ int to_hlo_function(to_hlo_op *x, const base_istr *name, ir_computation **out) {
 
 /* The entry, and with it all functions that it calls; what nothing calls is left out. */
 static int to_hlo_module(to_hlo *t) {
-  const ir_computation *entry = t->from->entry;
+  const ir_computation *entry = t->entry;
   if (!entry || entry->kind != IR_FUNCTION || entry->declaration || ir_returns_otherwise(entry))
     return base_hint(t->err, base_fail(t->err, XLAC_E_VERIFY_STRUCTURE, "the module has no function to enter by"),
                      "give it a function @main with a body that func.return ends");
@@ -376,9 +376,10 @@ static int to_hlo_module(to_hlo *t) {
 int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options, xlac_error *err) {
   *out = NULL;
   if (m->form != IR_FORM_MLIR) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in HLO form already");
-  if (!m->verified) TRY(stablehlo_verify(m, err));
+  if (!ir_verified_as(m)) TRY(stablehlo_verify(m, err));
   to_hlo t = {.from = m, .err = err};
   if (options) t.options = *options;
+  t.entry = t.options.entry ? t.options.entry : m->entry;
   TRY(ir_module_create(&t.to, "main", m->alloc, err));
   const base_istr *name = m->named ? to_hlo_name(&t, m->name) : t.to->name;
   if (!name) {
@@ -399,7 +400,7 @@ int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_optio
     return status;
   }
   /* The executable form has types and ops that HLO's rules know nothing of; StableHLO's have checked it already. */
-  if (t.options.executable) t.to->verified = IR_VERIFIED;
+  if (t.options.executable) ir_note_verified(t.to, IR_VERIFIED);
   if (t.options.executable) t.to->unbounded = true;
   if (t.options.executable) t.to->config.is_scheduled = true; /* effects happen in the order of the text */
   *out = t.to;

@@ -18,6 +18,7 @@
  * entries of a region are added when it is entered and are never wrong outside, since ids differ. */
 typedef struct to_hlo {
   ir_module *from, *to;
+  const ir_computation *entry; /* of `from`, or NULL */
   stablehlo_to_hlo_options options;
   xlac_error *err;
   base_map values;

@@ -134,7 +134,7 @@ static int put_metadata(to_hlo *t, const ir_mattr *loc, ir_op *made) {
   if (name && !(d->op_name = ir_intern(t->to, name->s, name->n))) return to_hlo_no_memory(t);
   if (file) {
     if (!(d->source_file = ir_intern(t->to, file->name->s, file->name->n))) return to_hlo_no_memory(t);
-    d->source_line = file->line;
+    d->source_line = (int32_t)file->line; /* of 32 bits there, with a sign */
   }
   ir_attr attr = ir_attr_make(IR_ATTR_METADATA);
   attr.v.metadata = d;
@@ -161,7 +161,7 @@ static int count_attr(const ir_module *m, const char *name, int64_t *out) {
 
 /* Output {0} of a tuple; {} where the entry gives the one value itself. */
 static int add_alias(to_hlo *t, int64_t output, uint32_t parameter, bool tuple) {
-  assert(output >= 0 && parameter < t->from->entry->n_params);
+  assert(output >= 0 && parameter < t->entry->n_params);
   ir_config *config = &t->to->config;
   ir_alias *more = BASE_ARRAY(&t->to->arena, ir_alias, config->n_aliases + 1u);
   if (!more) return to_hlo_no_memory(t);
@@ -180,7 +180,7 @@ static int add_alias(to_hlo *t, int64_t output, uint32_t parameter, bool tuple) 
 }
 
 static int add_donor(to_hlo *t, uint32_t parameter) {
-  assert(parameter < t->from->entry->n_params);
+  assert(parameter < t->entry->n_params);
   ir_config *config = &t->to->config;
   ir_donor *more = BASE_ARRAY(&t->to->arena, ir_donor, config->n_donors + 1u);
   if (!more) return to_hlo_no_memory(t);

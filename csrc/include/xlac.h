@@ -229,6 +229,9 @@ int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *
 int xlac_module_write_artifact(xlac_module *m, const char *version, char **bytes, size_t *n, xlac_error *err);
 /* Checks every rule; the error has line, column and op of the first broken one. options may be NULL. */
 int xlac_module_verify(xlac_module *m, const xlac_verify_options *options, xlac_error *err);
+/* Whether the module was found to be valid, strictly or leniently, and has not been edited since. One that isn't is
+ * verified before it runs or is compiled. */
+bool xlac_module_is_verified(xlac_module *m);
 /* A number that is the same for modules that differ in names, metadata and order of text only. */
 int xlac_module_fingerprint(xlac_module *m, uint64_t *out, xlac_error *err);
 void xlac_module_stats(xlac_module *m, xlac_stats *out);

@@ -1,14 +1,14 @@
-/* Edits that keep use lists, counts and roots right. Every edit clears module->verified.
+/* Edits that keep use lists, counts and roots right, and are counted (ir_edited), so that a verifier knows what it has
+ * seen.
  *
  * The uses of an op form one doubly linked list through the operand slots of its users, whichever of its results they
  * use; `link` points at the pointer that points here, so that a slot leaves its list without knowing the head.
  * Nothing is freed: what is removed stays readable until the module goes. */
 #include "ir.h"
 
-/* What was verified is not any more. */
 static void touch(const ir_op *op) {
   assert(op->parent && op->parent->module);
-  op->parent->module->verified = false;
+  ir_edited(op->parent->module);
 }
 
 /* Nothing to do for a slot that is empty: a new op's, or one of an op that lost its operands. */
@@ -108,35 +108,222 @@ bool ir_set_parameter(ir_op *op, int64_t number) {
   return true;
 }
 
+/* --- control edges --- */
+
+/* Looks through the shorter one of the two lists that would have it: both are walked at once. */
+static ir_control *find_control(const ir_op *pred, const ir_op *succ) {
+  ir_control *a = succ->control_preds, *b = pred->control_succs;
+  for (; a && b; a = a->next, b = b->next_succ) {
+    if (a->pred == pred) return a;
+    if (b->succ == succ) return b;
+  }
+  return NULL;
+}
+
+/* The last one of op's. */
+static void link_control(ir_control *e, ir_op *op, ir_op *pred) {
+  ir_control *first = op->control_preds;
+  *e = (ir_control){.pred = pred, .succ = op, .prev = first ? first->prev : e, .next_succ = pred->control_succs};
+  *(first ? &first->prev->next : &op->control_preds) = e;
+  op->control_preds->prev = e;
+  e->succ_link = &pred->control_succs;
+  if (e->next_succ) e->next_succ->succ_link = &e->next_succ;
+  pred->control_succs = e;
+  op->n_control_preds++;
+  op->parent->module->n_control_edges++;
+  touch(op);
+}
+
 /* A second edge between the same two ops is no edge: XLA keeps none either. */
 bool ir_add_control_pred(ir_op *op, ir_op *pred) {
   assert(pred);
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (op->control_preds[i] == pred) return true;
-  ir_op **preds = BASE_ARRAY(&op->parent->module->arena, ir_op *, (size_t)op->n_control_preds + 1);
-  if (!preds) return false;
-  if (op->n_control_preds) memcpy(preds, op->control_preds, op->n_control_preds * sizeof *preds);
-  preds[op->n_control_preds++] = pred;
-  op->control_preds = preds;
-  op->parent->module->n_control_edges++;
-  touch(op);
+  if (find_control(pred, op)) return true;
+  ir_control *e = BASE_NEW(&op->parent->module->arena, ir_control);
+  if (e) link_control(e, op, pred);
+  return e != NULL;
+}
+
+bool ir_set_control_preds(ir_op *op, uint32_t n, ir_op *const *preds) {
+  ir_control *edges = BASE_ARRAY(&op->parent->module->arena, ir_control, (size_t)n + 1);
+  if (!edges) return false;
+  ir_drop_control_preds(op);
+  for (uint32_t i = 0; i < n; i++)
+    if (!find_control(preds[i], op)) link_control(&edges[i], op, preds[i]);
   return true;
 }
 
-/* Keeps the order of the others, in which they are printed. Nothing happens where there is no such edge. */
-void ir_remove_control_pred(ir_op *op, const ir_op *pred) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (op->control_preds[i] != pred) op->control_preds[kept++] = op->control_preds[i];
-  op->parent->module->n_control_edges -= op->n_control_preds - kept;
-  op->n_control_preds = kept;
+/* The order of the others, in which they are printed, stays. */
+static void remove_control(ir_control *e) {
+  ir_op *op = e->succ;
+  assert(op->n_control_preds > 0 && *e->succ_link == e);
+  if (e->next) e->next->prev = e->prev;
+  if (e == op->control_preds) {
+    op->control_preds = e->next;
+  } else {
+    e->prev->next = e->next;
+    if (!e->next) op->control_preds->prev = e->prev;
+  }
+  *e->succ_link = e->next_succ;
+  if (e->next_succ) e->next_succ->succ_link = e->succ_link;
+  op->n_control_preds--;
+  op->parent->module->n_control_edges--;
   touch(op);
+}
+
+/* Nothing happens where there is no such edge. */
+void ir_remove_control_pred(ir_op *op, const ir_op *pred) {
+  ir_control *e = find_control(pred, op);
+  if (e) remove_control(e);
+}
+
+void ir_drop_control_preds(ir_op *op) {
+  while (op->control_preds) remove_control(op->control_preds);
+}
+
+ir_op *ir_control_pred(const ir_op *op, uint32_t index) {
+  assert(index < op->n_control_preds);
+  const ir_control *e = op->control_preds;
+  while (index--) e = e->next;
+  return e->pred;
 }
 
 void ir_set_type(ir_op *op, const ir_type *t) {
   assert(t && op->n_results == 1);
   op->type = t;
   touch(op);
+}
+
+/* Lists of types are shared and immutable: readers of the old one are not disturbed. */
+bool ir_set_types(ir_op *op, const ir_type *const *types) {
+  if (op->n_results == 0) return true;
+  const ir_type *const *copy =
+      op->n_results == 1 ? &op->type
+                         : base_arena_memdup(&op->parent->module->arena, types, (size_t)op->n_results * sizeof *types);
+  if (!copy) return false;
+  op->type = types[0];
+  op->types = copy;
+  touch(op);
+  return true;
+}
+
+void ir_set_opcode(ir_op *op, ir_opcode opcode) {
+  assert(opcode > IR_OP_INVALID && opcode < IR_OP_COUNT);
+  op->opcode = (uint16_t)opcode;
+  touch(op);
+}
+
+void ir_set_literal(ir_op *op, const ir_literal *literal) {
+  assert(op->opcode == IR_OP_CONSTANT);
+  op->u.literal = literal;
+  touch(op);
+}
+
+void ir_set_name(ir_op *op, const base_istr *name) {
+  assert(name);
+  op->name = name;
+  touch(op);
+}
+
+void ir_set_op_name(ir_op *op, const base_istr *name) {
+  assert(op->opcode == IR_OP_UNREGISTERED);
+  op->u.name = name;
+  touch(op);
+}
+
+/* Most dictionaries that a pass looks at stay as they are: that is no edit. */
+void ir_set_mlir(ir_op *op, const ir_mdict *attrs) {
+  if (op->mlir == attrs) return;
+  op->mlir = attrs;
+  touch(op);
+}
+
+void ir_set_called(ir_op *op, uint32_t index, ir_computation *c) {
+  assert(index < op->n_called);
+  op->called[index] = c;
+  touch(op);
+}
+
+void ir_set_all_called(ir_op *op, uint32_t n, ir_computation **called) {
+  assert(called || n == 0);
+  op->called = called;
+  op->n_called = n;
+  touch(op);
+}
+
+void ir_set_region(ir_op *op, uint32_t index, ir_computation *c) {
+  ir_set_called(op, index, c);
+  c->kind = IR_REGION;
+  c->owner = op;
+}
+
+/* Regions belong to one op. */
+void ir_move_regions(ir_op *from, ir_op *to) {
+  assert(from->n_called == to->n_called);
+  for (uint32_t i = 0; i < from->n_called; i++) ir_set_region(to, i, from->called[i]);
+  from->n_called = 0;
+  touch(from);
+}
+
+/* Anything but a region belongs to no op. */
+void ir_set_kind(ir_computation *c, ir_computation_kind kind) {
+  assert(kind != IR_REGION);
+  c->kind = (uint8_t)kind;
+  c->owner = NULL;
+  ir_edited(c->module);
+}
+
+void ir_set_computation_name(ir_computation *c, const base_istr *name) {
+  assert(name);
+  c->name = name;
+  ir_edited(c->module);
+}
+
+void ir_set_execution_thread(ir_computation *c, const base_istr *thread) {
+  c->execution_thread = thread;
+  ir_edited(c->module);
+}
+
+void ir_set_function_attrs(ir_computation *f, const ir_mdict *attrs) {
+  f->mlir = attrs;
+  ir_edited(f->module);
+}
+
+void ir_set_all_result_attrs(ir_computation *f, const ir_mdict *const *attrs) {
+  f->result_mlir = attrs;
+  ir_edited(f->module);
+}
+
+void ir_set_return_attrs(ir_computation *f, const ir_mdict *attrs) {
+  if (f->return_mlir == attrs) return;
+  f->return_mlir = attrs;
+  ir_edited(f->module);
+}
+
+void ir_set_function_type(ir_computation *f, const ir_type *t) {
+  f->function_type = t;
+  ir_edited(f->module);
+}
+
+void ir_set_module_name(ir_module *m, const base_istr *name) {
+  assert(name);
+  m->name = name;
+  ir_edited(m);
+}
+
+void ir_set_entry(ir_module *m, ir_computation *c) {
+  assert(!c || c->module == m);
+  m->entry = c;
+  ir_edited(m);
+}
+
+void ir_set_module_attrs(ir_module *m, const ir_mdict *attrs) {
+  m->mlir = attrs;
+  ir_edited(m);
+}
+
+ir_config *ir_edit_config(ir_module *m) {
+  ir_edited(m);
+  return &m->config;
 }
 
 /* The array is made anew each time, and the old one left to whoever still reads it. */
@@ -149,7 +336,7 @@ bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_mdict *attrs) {
   for (uint32_t r = 0; r < n; r++) all[r] = ir_result_attrs(f, r);
   all[i] = attrs && attrs->n ? attrs : NULL;
   f->result_mlir = all;
-  f->module->verified = IR_UNVERIFIED;
+  ir_edited(f->module);
   return true;
 }
 
@@ -158,19 +345,43 @@ bool ir_set_root(ir_computation *c, ir_op *op) {
   if (!c->results && !(c->results = BASE_NEW(&c->module->arena, ir_value))) return false;
   c->results[0] = (ir_value){op, 0};
   c->n_results = 1;
-  c->module->verified = false;
+  ir_edited(c->module);
   return true;
+}
+
+void ir_set_result(ir_computation *c, uint32_t i, ir_value v) {
+  assert(i < c->n_results && v.op && v.index < v.op->n_results);
+  c->results[i] = v;
+  ir_edited(c->module);
+}
+
+bool ir_set_results(ir_computation *c, uint32_t n, const ir_value *results) {
+  ir_value *copy = BASE_ARRAY(&c->module->arena, ir_value, (size_t)n + 1);
+  if (!copy) return false;
+  if (n) memcpy(copy, results, n * sizeof *copy);
+  c->results = copy;
+  c->n_results = n;
+  ir_edited(c->module);
+  return true;
+}
+
+/* Parameters are ops, numbered by their place. */
+void ir_parameter_slot_remove(ir_computation *c, uint32_t index) {
+  assert(index < c->n_params && !c->params[index]);
+  for (uint32_t i = index + 1; i < c->n_params; i++) {
+    c->params[i - 1] = c->params[i];
+    c->params[i - 1]->u.number = i - 1;
+  }
+  c->n_params--;
+  ir_edited(c->module);
 }
 
 /* Successors of `from` come after `to` instead. An edge from an op to itself is dropped: it would be a cycle. */
 static bool replace_control(ir_op *from, ir_op *to) {
-  IR_FOR_OPS(op, from->parent) {
-    for (uint32_t i = 0; i < op->n_control_preds; i++) {
-      if (op->control_preds[i] != from) continue;
-      ir_remove_control_pred(op, from);
-      if (op != to && !ir_add_control_pred(op, to)) return false;
-      break;
-    }
+  while (from->control_succs) {
+    ir_op *succ = from->control_succs->succ;
+    remove_control(from->control_succs);
+    if (succ != to && !ir_add_control_pred(succ, to)) return false;
   }
   return true;
 }
@@ -181,7 +392,7 @@ bool ir_replace_uses(ir_op *from, ir_op *to) {
   assert(to->parent->module == from->parent->module);
   assert(from != to && from->n_results <= to->n_results);
   ir_computation *c = from->parent;
-  if (c->module->n_control_edges && !replace_control(from, to)) return false;
+  if (!replace_control(from, to)) return false;
   while (from->uses) {
     ir_use *use = from->uses;
     ir_value v = {to, use->index};
@@ -211,11 +422,9 @@ static void unlink_op(ir_op *op) {
   c->n_ops--;
 }
 
-/* Edges to and from the op. A pass over the whole computation, which is why n_control_edges is counted. */
 static void drop_control(ir_op *op) {
-  IR_FOR_OPS(other, op->parent) ir_remove_control_pred(other, op);
-  op->parent->module->n_control_edges -= op->n_control_preds;
-  op->n_control_preds = 0;
+  while (op->control_succs) remove_control(op->control_succs);
+  ir_drop_control_preds(op);
 }
 
 void ir_op_remove(ir_op *op) {
@@ -223,24 +432,37 @@ void ir_op_remove(ir_op *op) {
   ir_computation *c = op->parent;
   touch(op);
   for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
-  if (c->module->n_control_edges) drop_control(op);
+  drop_control(op);
   if (op->opcode == IR_OP_PARAMETER && op->u.number >= 0 && op->u.number < c->n_params && c->params[op->u.number] == op)
     c->params[op->u.number] = NULL;
   unlink_op(op);
 }
 
-/* The module's entry can't go. Callers' op->called must have been changed before. */
+/* Callers' op->called must have been changed before. */
 void ir_computation_remove(ir_computation *c) {
   ir_module *m = c->module;
-  assert(m->entry != c);
   IR_FOR_OPS(op, c) {
     for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
-    m->n_control_edges -= op->n_control_preds;
+    drop_control(op);
   }
   *(c->prev ? &c->prev->next : &m->first) = c->next;
   *(c->next ? &c->next->prev : &m->last) = c->prev;
   m->n_computations--;
-  m->verified = false;
+  if (m->entry == c) m->entry = m->first;
+  ir_edited(m);
+}
+
+void ir_computation_move(ir_computation *c, ir_computation *before) {
+  assert(!before || before->module == c->module);
+  ir_module *m = c->module;
+  if (before == c || c->next == before) return;
+  *(c->prev ? &c->prev->next : &m->first) = c->next;
+  *(c->next ? &c->next->prev : &m->last) = c->prev;
+  c->next = before;
+  c->prev = before ? before->prev : m->last;
+  *(c->prev ? &c->prev->next : &m->first) = c;
+  *(before ? &before->prev : &m->last) = c;
+  ir_edited(m);
 }
 
 /* The order of a computation is the order of its text; no use changes. Whether operands still come first is the

@@ -30,6 +30,14 @@ typedef struct ir_use {
   struct ir_use *next, **link; /* next use of op; the pointer that points here */
 } ir_use;
 
+/* A control edge: succ runs after pred. It is in two lists: of succ's predecessors, in the order of the text, and of
+ * pred's successors, in no order; so an edge goes without a search. Edit through ir_add_control_pred and its like. */
+typedef struct ir_control {
+  ir_op *pred, *succ;
+  struct ir_control *next, *prev; /* among succ's predecessors; the first one's prev is the last one */
+  struct ir_control *next_succ, **succ_link;
+} ir_control;
+
 /* Most of a module's memory is ops: small things stand together, so that there are no holes. */
 struct ir_op {
   uint16_t opcode; /* ir_opcode */
@@ -52,9 +60,10 @@ struct ir_op {
     const ir_literal *literal; /* CONSTANT in HLO form: its value (MLIR form: the attribute "value") */
     const base_istr *name;     /* UNREGISTERED: "foo.bar" */
   } u;
-  const ir_mdict *mlir; /* MLIR form: all attributes, inherent and discardable, sorted by name; NULL: none */
-  const ir_mattr *loc;  /* MLIR form: its location, or NULL */
-  ir_op **control_preds;
+  const ir_mdict *mlir;      /* MLIR form: all attributes, inherent and discardable, sorted by name; NULL: none */
+  const ir_mattr *loc;       /* MLIR form: its location, or NULL */
+  ir_control *control_preds; /* n_control_preds of them */
+  ir_control *control_succs;
   ir_use *uses; /* head of the list of uses of any result; order unspecified */
   ir_computation *parent;
   ir_op *prev, *next; /* in the computation's order: text order, or creation order */
@@ -164,12 +173,15 @@ struct ir_module {
   ir_computation *entry; /* never NULL in a whole module */
   uint32_t n_computations;
   uint32_t n_ids, n_computation_ids; /* next dense ids */
-  uint32_t n_control_edges;          /* in all, so that edits skip the search where there are none */
+  uint32_t n_control_edges;          /* in all */
   struct ir_mdict_memo *dicts;       /* mattr.c; NULL until one is needed */
   base_map name_counters;            /* ir_fresh_name: stem (interned pointer) to the next suffix to try */
   ir_config config;
   ir_source_tables sources;
-  uint8_t verified; /* an ir_verified; raised by ir_verify, cleared by every edit */
+  /* How often the module was edited, which ir_edited counts, and what it was when the module was found to be verified:
+   * ir_verified_as compares the two. Only grows. */
+  uint64_t edits, verified_at;
+  uint8_t verified; /* an ir_verified: what it was found to be then */
   /* HLO form: an executable's program, which may have dimensions without a bound ("?") as StableHLO has. HLO has none.
    * Such a dimension fits any size; runs check the sizes that there are. */
   bool unbounded;
@@ -182,8 +194,28 @@ struct ir_module {
 /* Safe against removal of `op` itself in the body. */
 #define IR_FOR_OPS_SAFE(op, c) \
   for (ir_op *op = (c)->first, *op##_next = NULL; op && (op##_next = op->next, true); op = op##_next)
+/* What op_ waits for, in the order of the text. The body may not edit these edges. */
+#define IR_FOR_CONTROL_PREDS(edge, op_) for (const ir_control *edge = (op_)->control_preds; edge; edge = edge->next)
 /* Uses of any of op_'s results. The body may not change operands that use op_. */
 #define IR_FOR_USES(use, op_) for (ir_use *use = (op_)->uses; use; use = use->next)
+
+/* --- what was verified: edits since then make it unknown --- */
+/* The one place where an edit is noted. Every function of this header that changes a module calls it, so passes, which
+ * edit through them alone (tests/test_layers.py), have nothing to remember; readers and converters, which fill in a
+ * module that nobody has verified, may write to its fields. */
+static inline void ir_edited(ir_module *m) {
+  m->edits++;
+}
+/* What m has been found to be, if it was not edited since. */
+static inline ir_verified ir_verified_as(const ir_module *m) {
+  assert(m->verified_at <= m->edits);
+  return m->verified_at == m->edits ? (ir_verified)m->verified : IR_UNVERIFIED;
+}
+/* For verifiers, and for who makes a module from a verified one. */
+static inline void ir_note_verified(ir_module *m, ir_verified level) {
+  m->verified = (uint8_t)level;
+  m->verified_at = m->edits;
+}
 
 /* --- making and editing: module.c, edit.c --- */
 /* *out is the caller's, who frees it with ir_module_destroy (NULL is fine). The allocator must outlive the module. */
@@ -207,12 +239,56 @@ void ir_set_operand(ir_op *op, uint32_t slot, ir_value v);
 XLAC_MUST_USE bool ir_add_operand(ir_op *op, ir_value v);
 XLAC_MUST_USE bool ir_add_control_pred(ir_op *op, ir_op *pred);
 void ir_remove_control_pred(ir_op *op, const ir_op *pred);
+/* These instead of those that there are; false when out of memory, with nothing changed. */
+XLAC_MUST_USE bool ir_set_control_preds(ir_op *op, uint32_t n, ir_op *const *preds);
+/* All of them. */
+void ir_drop_control_preds(ir_op *op);
+/* The predecessor at that place. Linear in it. */
+ir_op *ir_control_pred(const ir_op *op, uint32_t index);
 /* Later operands move down one slot. */
 void ir_operand_remove(ir_op *op, uint32_t slot);
 /* Of an op with one result. Users are not looked at. */
 void ir_set_type(ir_op *op, const ir_type *t);
+/* Of all results. `types` is copied; false when out of memory. */
+XLAC_MUST_USE bool ir_set_types(ir_op *op, const ir_type *const *types);
+/* Another op of the same operands, results and attributes. */
+void ir_set_opcode(ir_op *op, ir_opcode opcode);
+/* CONSTANT in HLO form. */
+void ir_set_literal(ir_op *op, const ir_literal *literal);
+void ir_set_name(ir_op *op, const base_istr *name);
+/* UNREGISTERED: what it is, "foo.bar". */
+void ir_set_op_name(ir_op *op, const base_istr *name);
+/* The attributes of MLIR form, or NULL. */
+void ir_set_mlir(ir_op *op, const ir_mdict *attrs);
+void ir_set_called(ir_op *op, uint32_t index, ir_computation *c);
+/* All of them, from now on `called`, which is in the module's arena. */
+void ir_set_all_called(ir_op *op, uint32_t n, ir_computation **called);
+/* c becomes op's region. */
+void ir_set_region(ir_op *op, uint32_t index, ir_computation *c);
+/* `to`, which has room for them, gets all regions of `from`, which is left with none. */
+void ir_move_regions(ir_op *from, ir_op *to);
 /* HLO: makes `op` the one result. */
 XLAC_MUST_USE bool ir_set_root(ir_computation *c, ir_op *op);
+void ir_set_result(ir_computation *c, uint32_t i, ir_value v);
+/* `results` is copied; false when out of memory. */
+XLAC_MUST_USE bool ir_set_results(ir_computation *c, uint32_t n, const ir_value *results);
+/* Later parameters are renumbered; the parameter's op has been removed. */
+void ir_parameter_slot_remove(ir_computation *c, uint32_t index);
+/* An ir_computation_kind; a region's owner is set by ir_set_region. */
+void ir_set_kind(ir_computation *c, ir_computation_kind kind);
+void ir_set_computation_name(ir_computation *c, const base_istr *name);
+void ir_set_execution_thread(ir_computation *c, const base_istr *thread);
+/* MLIR form, of a function: its attributes, those of all results (or NULL), those of the op that returns. */
+void ir_set_function_attrs(ir_computation *f, const ir_mdict *attrs);
+void ir_set_all_result_attrs(ir_computation *f, const ir_mdict *const *attrs);
+void ir_set_return_attrs(ir_computation *f, const ir_mdict *attrs);
+void ir_set_function_type(ir_computation *f, const ir_type *t);
+void ir_set_module_name(ir_module *m, const base_istr *name);
+void ir_set_entry(ir_module *m, ir_computation *c);
+/* MLIR form: the module's attributes, or NULL. */
+void ir_set_module_attrs(ir_module *m, const ir_mdict *attrs);
+/* The header's facts, to be changed. */
+ir_config *ir_edit_config(ir_module *m);
 /* HLO form's one result; NULL where there is none yet. */
 static inline ir_op *ir_root(const ir_computation *c) {
   return c->n_results ? c->results[0].op : NULL;
@@ -260,7 +336,10 @@ XLAC_MUST_USE bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_m
 XLAC_MUST_USE bool ir_replace_uses(ir_op *from, ir_op *to);
 /* Unlinks an op that has no uses and is no result. Its struct stays readable until the module goes. */
 void ir_op_remove(ir_op *op);
-void ir_computation_remove(ir_computation *c); /* and its ops; nobody may call it */
+/* And its ops; nobody may call it. Where it was the entry, the first one that is left is. */
+void ir_computation_remove(ir_computation *c);
+/* Moves c before `before` (NULL: to the end). */
+void ir_computation_move(ir_computation *c, ir_computation *before);
 /* Moves op before `before` (NULL: to the end) of the same computation. */
 void ir_op_move(ir_op *op, ir_op *before);
 /* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands, control predecessors
@@ -301,7 +380,7 @@ struct ir_verify_options {
   bool mixed_floats;
 };
 /* Every rule. On failure err has line, column and op of the first broken rule in text order; verify.c. Non-const:
- * inference interns types, success sets m->verified. */
+ * inference interns types, success is noted (ir_verified_as). */
 XLAC_MUST_USE int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err);
 /* The rules of one op alone. Its operands are there and are as many as its opcode takes, and so are its required
  * attributes. */

@@ -90,7 +90,7 @@ ir_computation *ir_computation_new(ir_module *m, const char *name, size_t name_n
   m->last = c;
   m->n_computations++;
   if (!m->entry) m->entry = c;
-  m->verified = false;
+  ir_edited(m);
   return c;
 }
 
@@ -140,7 +140,7 @@ ir_op *ir_op_new_n(ir_computation *c, ir_opcode opcode, uint32_t n_results, cons
   init_slots(op, n_operands);
   op->id = m->n_ids++;
   link_last(c, op);
-  m->verified = false;
+  ir_edited(m);
   return op;
 }
 
@@ -228,8 +228,8 @@ static bool clone_links(ir_op *c, const ir_op *op, const base_map *map, ir_op *c
     assert(v.op->parent->module == c->parent->module);
     ir_set_operand(c, i, v);
   }
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (!ir_add_control_pred(c, mapped_op(map, ops, op->control_preds[i]))) return false;
+  IR_FOR_CONTROL_PREDS(e, op)
+  if (!ir_add_control_pred(c, mapped_op(map, ops, e->pred))) return false;
   for (uint32_t i = 0; i < op->n_called; i++) c->called[i] = mapped(map, op->called[i]);
   return true;
 }
@@ -383,7 +383,7 @@ static bool clone_body(ir_module *m, const ir_module *from, base_map *map, ir_op
     }
   }
   if (from->entry) m->entry = mapped(map, from->entry);
-  m->verified = from->verified;
+  ir_note_verified(m, ir_verified_as(from));
   m->unbounded = from->unbounded;
   return true;
 }

@@ -28,9 +28,6 @@ unsigned opt_op_facts(const opt_facts *f, const ir_op *op);
 static inline bool opt_in_edge(const opt_facts *f, const ir_op *op) {
   return op->id < f->n_ids ? f->in_edge[op->id] != 0 : op->n_control_preds != 0;
 }
-/* ir_replace_uses and ir_op_remove of an op that is in no control edge, without looking for edges in all ops. */
-XLAC_MUST_USE bool opt_replace(ir_op *from, ir_op *to);
-void opt_remove(ir_op *op);
 bool opt_is_result(const ir_op *op);
 /* false once it has been removed. */
 static inline bool opt_is_linked(const ir_op *op) {
@@ -43,5 +40,8 @@ XLAC_MUST_USE bool opt_sort_ops(ir_computation *c, base_arena *arena);
 /* By computation id, 1 where the entry or a computation of `roots` reaches it. roots: n_roots bytes by id, 0 where the
  * computation is one; may be NULL. In `arena`; NULL when out of memory. */
 uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_roots, base_arena *arena);
+/* By computation id: 1 for those that ops of the opcode call, such as what async starts wrap, which may hold one op
+ * alone. In the arena; NULL: out of memory. */
+uint8_t *opt_called_by(const ir_module *m, base_arena *arena, ir_opcode opcode);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * A pass edits a module in place; who wants the old one clones it first. It may rely on the module being valid, and
  * leaves it valid: use lists, control edges, aliases, donors and (where the module is scheduled) the order of ops
- * included. Every edit clears module->verified. A pass that fails has left the module in some valid state, or out of
- * memory. */
+ * included. Passes edit through ir.h alone, which counts edits. A pass that fails has left the module in some valid
+ * state, or out of memory. */
 #ifndef XLAC_PASSES_PASS_H
 #define XLAC_PASSES_PASS_H
 

@@ -338,19 +338,19 @@ static int pipeline_verify(ir_module *m, bool lenient, xlac_error *err) {
   return ir_verify(m, &options, err);
 }
 
-/* Passes that have changed a module clear its `verified`. Its order is made printable again then, before `after` sees
- * it. */
+/* Where a pass has changed the module, its order is made printable again, before `after` sees it. */
 static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const opt_pipeline_options *options,
                               xlac_error *err) {
-  TRY(pipeline_verify(m, true, err));
-  bool lenient = m->verified < IR_VERIFIED;
+  if (!options || !options->valid) TRY(pipeline_verify(m, true, err));
+  bool lenient = ir_verified_as(m) < IR_VERIFIED;
   for (uint32_t i = 0; i < steps->n; i++) {
     const opt_args *step = &steps->items[i];
     assert(step->pass && step->pass->form == m->form);
+    uint64_t edits = m->edits;
     TRY(step->pass->fn(m, step, err));
-    if (!m->verified && m->form == IR_FORM_HLO) TRY(pipeline_sort(m, err));
+    if (m->edits > edits && m->form == IR_FORM_HLO) TRY(pipeline_sort(m, err));
     if (options && options->after) TRY(options->after(options->ctx, step->pass->name, i, m, err));
-    if (options && options->verify_each && !m->verified) {
+    if (options && options->verify_each && m->edits > edits) {
       int status = pipeline_verify(m, lenient, err);
       if (status != 0) return base_hint(err, status, "pass %u, %s, left the module broken", i + 1, step->pass->name);
     }

@@ -17,6 +17,7 @@ typedef struct opt_pipeline_options {
   int (*after)(void *ctx, const char *pass, uint32_t index, ir_module *m, xlac_error *err);
   void *ctx;
   bool verify_each; /* verify after every pass */
+  bool valid;       /* for passes that run others: the module is known to be valid, so it isn't verified before */
 } opt_pipeline_options;
 
 /* Verifies the module unless it is verified, then runs the passes on it in order. The whole text is checked first, also

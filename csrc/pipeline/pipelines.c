@@ -17,8 +17,8 @@ opt_pass_fn shard_pass_import, shard_pass_propagation, shard_pass_export;
 
 /* The module was verified before the first pass, and passes leave it valid: once is enough. */
 static int pipeline_run(ir_module *m, const char *text, xlac_error *err) {
-  m->verified = IR_VERIFIED;
-  return opt_run_pipeline(m, text, strlen(text), NULL, err);
+  const opt_pipeline_options inside = {.valid = true};
+  return opt_run_pipeline(m, text, strlen(text), &inside, err);
 }
 
 /* Shardy's addImportPipeline; what comes between data-flow edges and propagation depends on dedup-functions-fully,
@@ -119,11 +119,6 @@ int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) 
 
 /* XLA's pipelines around Shardy, as passes that run others. Source: XLA's passes, and its dumps of programs. */
 
-static int rt_run(ir_module *m, const char *text, xlac_error *err) {
-  m->verified = IR_VERIFIED; /* passes leave it so */
-  return opt_run_pipeline(m, text, strlen(text), NULL, err);
-}
-
 /* The patterns of `canonicalize` that compute nothing; what nobody needs goes on the way. XLA's import ends with a
  * canonicaliser too, which must not fold here what propagation should see. */
 static int rt_tidy(ir_module *m, xlac_error *err) {
@@ -145,15 +140,15 @@ static int rt_tidy(ir_module *m, xlac_error *err) {
 
 /* XLA's addSdyRoundTripImportPipeline. */
 static int rt_import_pipeline(ir_module *m, bool constants, bool meshes, xlac_error *err) {
-  TRY(rt_run(m, "symbol-dce,stablehlo-ext-prepare-for-hlo-export", err));
-  if (constants) TRY(rt_run(m, "func.func(xla-sdy-import-constants)", err));
-  TRY(rt_run(m, "stablehlo-ext-canonicalize-from-hlo-import,xla-sdy-round-trip-import-shardy-attrs", err));
+  TRY(pipeline_run(m, "symbol-dce,stablehlo-ext-prepare-for-hlo-export", err));
+  if (constants) TRY(pipeline_run(m, "func.func(xla-sdy-import-constants)", err));
+  TRY(pipeline_run(m, "stablehlo-ext-canonicalize-from-hlo-import,xla-sdy-round-trip-import-shardy-attrs", err));
   TRY(shard_flatten_calls(m, true, err));
-  TRY(rt_run(m,
-             "symbol-dce,xla-sdy-round-trip-shard-map-import,sdy-unflatten-call-graph,symbol-dce,"
-             "xla-sdy-import-sdy-custom-calls,func.func(xla-sdy-open-while-free-vars-sharding)",
-             err));
-  if (meshes) TRY(rt_run(m, "sdy-lift-inlined-meshes,xla-sdy-round-trip-dedup-meshes", err));
+  TRY(pipeline_run(m,
+                   "symbol-dce,xla-sdy-round-trip-shard-map-import,sdy-unflatten-call-graph,symbol-dce,"
+                   "xla-sdy-import-sdy-custom-calls,func.func(xla-sdy-open-while-free-vars-sharding)",
+                   err));
+  if (meshes) TRY(pipeline_run(m, "sdy-lift-inlined-meshes,xla-sdy-round-trip-dedup-meshes", err));
   return rt_tidy(m, err);
 }
 
@@ -163,32 +158,35 @@ int shard_pass_round_trip_import(ir_module *m, const opt_args *args, xlac_error 
 
 int shard_pass_stablehlo_import(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  TRY(rt_run(m, "xla-sdy-import-shardings", err));
+  TRY(pipeline_run(m, "xla-sdy-import-shardings", err));
   return rt_import_pipeline(m, true, false, err);
 }
 
 /* XLA's addSdyRoundTripExportPipeline: attributes as text, and mhlo.sharding beside it. */
 int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error *err) {
-  TRY(rt_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes", err));
-  return rt_run(m,
-                "xla-sdy-round-trip-dedup-meshes,xla-sdy-round-trip-export-ops,xla-sdy-round-trip-shard-map-export,"
-                "xla-sdy-round-trip-export-shardy-attrs,xla-sdy-stablehlo-export-shardings",
-                err);
+  TRY(pipeline_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes",
+                   err));
+  return pipeline_run(
+      m,
+      "xla-sdy-round-trip-dedup-meshes,xla-sdy-round-trip-export-ops,xla-sdy-round-trip-shard-map-export,"
+      "xla-sdy-round-trip-export-shardy-attrs,xla-sdy-stablehlo-export-shardings",
+      err);
 }
 
 /* XLA's addStablehloExportPipeline: all of sdy in terms of mhlo.sharding, for the SPMD partitioner. */
 int shard_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *err) {
   bool keep = opt_get(args, "keep-hlo-sharding-constraints");
-  TRY(rt_run(m,
-             keep ? "xla-sdy-export-ops{keep-hlo-sharding-constraints=true},"
-                    "xla-sdy-stablehlo-round-trip-shard-map-export{create-hlo-sharding-constraints=true},symbol-dce"
-                  : "xla-sdy-export-ops,xla-sdy-stablehlo-round-trip-shard-map-export,symbol-dce",
-             err));
-  return rt_run(m,
-                opt_get(args, "add-missing-sharding-to-control-flow")
-                    ? "xla-sdy-stablehlo-export-shardings{add-missing-sharding-to-control-flow=true}"
-                    : "xla-sdy-stablehlo-export-shardings",
-                err);
+  TRY(pipeline_run(
+      m,
+      keep ? "xla-sdy-export-ops{keep-hlo-sharding-constraints=true},"
+             "xla-sdy-stablehlo-round-trip-shard-map-export{create-hlo-sharding-constraints=true},symbol-dce"
+           : "xla-sdy-export-ops,xla-sdy-stablehlo-round-trip-shard-map-export,symbol-dce",
+      err));
+  return pipeline_run(m,
+                      opt_get(args, "add-missing-sharding-to-control-flow")
+                          ? "xla-sdy-stablehlo-export-shardings{add-missing-sharding-to-control-flow=true}"
+                          : "xla-sdy-stablehlo-export-shardings",
+                      err);
 }
 
 /* The passes that come before the translation to HLO. */

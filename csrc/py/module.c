@@ -274,6 +274,11 @@ static PyObject *module_form(PyObject *self, void *unused) {
   return PyUnicode_FromString(xlac_module_is_mlir(handle(self)) ? "mlir" : "hlo");
 }
 
+static PyObject *module_is_verified(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(xlac_module_is_verified(handle(self)));
+}
+
 /* A proto of XLA's, or StableHLO's bytecode of a version that others can read. */
 static PyObject *module_to_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"format", "version", NULL};
@@ -656,6 +661,7 @@ static PyMethodDef module_methods[] = {
 
 static PyGetSetDef module_getset[] = {
     {"form", module_form, NULL, "'hlo' or 'mlir': whose ops and syntax the module has", NULL},
+    {"is_verified", module_is_verified, NULL, "Whether it was found to be valid and not edited since", NULL},
     {"name", module_name, module_set_name, "The module's name", NULL},
     {"entry", module_entry, module_set_entry, "The entry computation", NULL},
     {"computations", module_computations, NULL, "All computations, in the order of the text", NULL},

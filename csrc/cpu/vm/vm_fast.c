@@ -36,36 +36,36 @@ static vm_fast_fn *const *fast_int_table(base_dtype t) {
 }
 
 /* A function of one value, in fast numerics. */
-static vm_fast_fn *fast_one(unsigned opcode, base_dtype t) {
-  static const uint16_t opcodes[VM_FAST_ONE] = {IR_OP_EXP,  IR_OP_LOG,    IR_OP_TANH, IR_OP_LOGISTIC,
-                                                IR_OP_SINE, IR_OP_COSINE, IR_OP_RSQRT};
+static vm_fast_fn *fast_one(unsigned code, base_dtype t) {
+  static const uint8_t codes[VM_FAST_ONE] = {SCALAR_EXP,  SCALAR_LOG,    SCALAR_TANH, SCALAR_LOGISTIC,
+                                             SCALAR_SINE, SCALAR_COSINE, SCALAR_RSQRT};
 #if defined(__x86_64__)
   base_isa isa = base_isa_best();
   for (int i = 0; i < VM_FAST_ONE && isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64); i++)
-    if (opcodes[i] == opcode) return fast_ones[isa >= BASE_ISA_AVX512][t == XLAC_F64][i];
+    if (codes[i] == code) return fast_ones[isa >= BASE_ISA_AVX512][t == XLAC_F64][i];
 #endif
-  (void)opcodes, (void)opcode, (void)t;
+  (void)codes, (void)code, (void)t;
   return NULL;
 }
 
 /* The same for the integer loops (vm_fast_loops_int.h). */
-static int fast_int_number(unsigned opcode, bool swapped) {
-  switch (opcode) {
-    case IR_OP_ADD:
+static int fast_int_number(unsigned code, bool swapped) {
+  switch (code) {
+    case SCALAR_ADD:
       return 0;
-    case IR_OP_MULTIPLY:
+    case SCALAR_MULTIPLY:
       return 1;
-    case IR_OP_SUBTRACT:
+    case SCALAR_SUBTRACT:
       return 2 + swapped;
-    case IR_OP_AND:
+    case SCALAR_AND:
       return 4;
-    case IR_OP_OR:
+    case SCALAR_OR:
       return 5;
-    case IR_OP_XOR:
+    case SCALAR_XOR:
       return 6;
-    case IR_OP_SHIFT_LEFT:
+    case SCALAR_SHIFT_LEFT:
       return swapped ? -1 : 7;
-    case IR_OP_SHIFT_RIGHT_LOGICAL:
+    case SCALAR_SHIFT_RIGHT_LOGICAL:
       return swapped ? -1 : 8;
     default:
       return -1;
@@ -74,19 +74,19 @@ static int fast_int_number(unsigned opcode, bool swapped) {
 
 /* The number of an op in the tables, with the special operand (the number, or the outer op's other one) second or,
  * where `swapped`, first: subtract is 2 (x - y), or 3 swapped (y - x). -1: none. */
-static int fast_number(unsigned opcode, bool swapped) {
-  switch (opcode) {
-    case IR_OP_ADD:
+static int fast_number(unsigned code, bool swapped) {
+  switch (code) {
+    case SCALAR_ADD:
       return 0;
-    case IR_OP_MULTIPLY:
+    case SCALAR_MULTIPLY:
       return 1;
-    case IR_OP_SUBTRACT:
+    case SCALAR_SUBTRACT:
       return 2 + swapped;
-    case IR_OP_DIVIDE:
+    case SCALAR_DIVIDE:
       return 4 + swapped;
-    case IR_OP_MAXIMUM:
+    case SCALAR_MAXIMUM:
       return swapped ? 8 : 6;
-    case IR_OP_MINIMUM:
+    case SCALAR_MINIMUM:
       return swapped ? 9 : 7;
     default:
       return -1;
@@ -104,7 +104,7 @@ static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table, vm_fast
   const kernel_value *v = &vm->k->values[i];
   vm_inst *inst = &vm->insts[i];
   bool a = fast_is_number(vm, v->in[0]), b = fast_is_number(vm, v->in[1]);
-  int number = ints ? fast_int_number(v->op->opcode, a) : fast_number(v->op->opcode, a);
+  int number = ints ? fast_int_number(v->op.code, a) : fast_number(v->op.code, a);
   if (a == b || number < 0) return;
   inst->fast = ints ? ints[number] : table->two[number];
   inst->n_in = 2;
@@ -125,7 +125,7 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
     if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
     if ((vm->insts[f].fast && vm->insts[f].n_in == 3) || vm->insts[f].chain) continue;
     bool swapped = fast_is_number(vm, first->in[0]);
-    int one = fast_number(first->op->opcode, swapped), two = fast_number(v->op->opcode, j == 1);
+    int one = fast_number(first->op.code, swapped), two = fast_number(v->op.code, j == 1);
     if (one < 0 || one >= VM_FAST_THREE || two < 0 || two >= VM_FAST_THREE) continue;
     uint32_t x = first->in[swapped ? 1 : 0], y = first->in[swapped ? 0 : 1];
     bool y_number = fast_is_number(vm, y), z_number = fast_is_number(vm, z);
@@ -156,7 +156,7 @@ static void fast_find_numbers(cpu_vm *vm) {
   }
   for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (k->stores[i].body) vm->insts[k->stores[i].init].number = false;
+    if (k->stores[i].by) vm->insts[k->stores[i].init].number = false;
   for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
     if (vm->sums[i].products) vm->insts[vm->sums[i].in[0]].number = vm->insts[vm->sums[i].in[1]].number = false;
 }
@@ -169,7 +169,7 @@ void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
     base_dtype lane = (base_dtype)vm->insts[i].lane;
     if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens || vm->insts[i].chain)
       continue;
-    if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op->opcode, lane);
+    if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op.code, lane);
     const vm_fast_table *table = fast_table(vm, lane);
     vm_fast_fn *const *ints = fast_int_table(lane);
     if (v->n_in != 2 || (!table && !ints) || vm->insts[v->in[0]].lane != lane) continue;

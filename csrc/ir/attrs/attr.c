@@ -33,7 +33,7 @@ static bool grow_attrs(ir_op *op) {
 bool ir_attr_set(ir_op *op, ir_attr value) {
   assert(value.key > IR_ATTR_NONE && value.key < IR_ATTR_COUNT);
   assert(value.kind == ir_attr_table[value.key].kind);
-  op->parent->module->verified = false;
+  ir_edited(op->parent->module);
   ir_attr *slot = find_slot(op, value.key);
   if (!slot) {
     if (!grow_attrs(op)) return false;
@@ -47,7 +47,7 @@ bool ir_attr_set(ir_op *op, ir_attr value) {
 void ir_attr_remove(ir_op *op, ir_attr_key key) {
   ir_attr *slot = find_slot(op, key);
   if (!slot) return;
-  op->parent->module->verified = false;
+  ir_edited(op->parent->module);
   memmove(slot, slot + 1, (size_t)(op->attrs + op->n_attrs - slot - 1) * sizeof *slot);
   op->n_attrs--;
 }

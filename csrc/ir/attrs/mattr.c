@@ -354,8 +354,7 @@ bool ir_m_set(ir_op *op, const char *key, const ir_mattr *value) {
   assert(op && key);
   ir_module *m = op->parent->module;
   const ir_mdict *d = ir_mdict_with(m, op->mlir, key, value);
-  if (d) op->mlir = d;
-  m->verified = false;
+  if (d) ir_set_mlir(op, d);
   return d != NULL;
 }
 

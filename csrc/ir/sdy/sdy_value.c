@@ -94,7 +94,7 @@ static bool sdy_set_in_list(ir_value v, const sdy_sharding *s) {
   return sdy_set_list(v.op, to);
 }
 
-/* An edit: m->verified is cleared. */
+/* An edit. */
 bool sdy_set(ir_value v, const sdy_sharding *s) {
   assert(s);
   const char *key = v.op->opcode == IR_OP_PARAMETER ? "sdy.sharding" : sdy_own_key(v.op);

@@ -7,8 +7,8 @@
 /* Checks every op of a module in MLIR form by the constraints of the StableHLO 1.20 specification and CHLO, and the
  * structure of the module (symbols, calls, dominance, terminators' types). The error has line, column and op of the
  * first op that breaks a rule in text order, and the message names the constraint, what was expected and what was
- * found. Sets m->verified. Thread-compatible: one call for a module at a time, since types are interned and
- * m->verified is set. */
+ * found. What was found is noted (ir_note_verified). Thread-compatible: one call for a module at a time, since types
+ * are interned and the result is noted. */
 XLAC_MUST_USE int stablehlo_verify(ir_module *m, xlac_error *err);
 /* Checks one op that is no call and has no regions, whatever state the rest of the module is in. */
 XLAC_MUST_USE int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err);

@@ -129,10 +129,10 @@ static int sv_verify_module(ir_module *m, sv_functions *functions, base_arena *a
   return 0;
 }
 
-/* Remembers the result in m->verified, which edits clear. *m changes in nothing else but types that are interned. */
+/* Remembers the result until the next edit. *m changes in nothing else but types that are interned. */
 int stablehlo_verify(ir_module *m, xlac_error *err) {
   assert(m->form == IR_FORM_MLIR);
-  if (m->verified == IR_VERIFIED) return 0;
+  if (ir_verified_as(m) == IR_VERIFIED) return 0;
   sv_functions functions;
   base_arena arena;
   base_map_init(&functions.by_name, m->alloc);
@@ -142,7 +142,7 @@ int stablehlo_verify(ir_module *m, xlac_error *err) {
   if (arena.failed) status = base_oom(err, "the check of a module");
   base_arena_free(&arena);
   base_map_free(&functions.by_name);
-  if (status == 0) m->verified = IR_VERIFIED;
+  if (status == 0) ir_note_verified(m, IR_VERIFIED);
   return status;
 }
 
@@ -306,10 +306,10 @@ int sv_check_module(ir_module *m, sv_functions *functions, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     TRY(sv_check_parts(c, err));
     if (c->kind != IR_FUNCTION || c->owner) continue;
-    if (base_map_ptr(&functions->by_name, c->name)) return sv_fail_at(c, err, "has the name of another one");
     if (!base_map_set(&functions->by_name, base_key(c->name), base_key(c)))
       return base_oom(err, "the functions' names");
   }
+  TRY(ir_check_symbols(m, err));
   return sv_check_order(m, err);
 }
 

@@ -108,7 +108,7 @@ int ir_verify_op(ir_module *m, const ir_op *op, const ir_verify_options *options
   return own ? ir_check_stamp(op, own(m, op, options, err), err) : 0;
 }
 
-/* m->verified remembers the level that was reached, so that a pass pipeline verifies an unchanged module once. With
+/* The module remembers the level that was reached, so that a pass pipeline verifies an unchanged module once. With
  * mixed_floats nothing is remembered: it is a weaker promise. Stops early when the caller wants the call interrupted.
  */
 int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
@@ -116,7 +116,7 @@ int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   static const ir_verify_options strict = {0};
   if (!options) options = &strict;
   ir_verified level = options->xla_compat ? IR_VERIFIED_LENIENTLY : IR_VERIFIED;
-  if (m->verified >= level) return 0;
+  if (ir_verified_as(m) >= level) return 0;
   TRY(ir_verify_structure(m, err));
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
@@ -126,7 +126,7 @@ int ir_verify(ir_module *m, const ir_verify_options *options, xlac_error *err) {
   }
   TRY(ir_verify_aliases(m, options, err));
   TRY(ir_verify_together(m, options, err));
-  if (!options->mixed_floats) m->verified = (uint8_t)level;
+  if (!options->mixed_floats) ir_note_verified(m, level);
   return 0;
 }
 
@@ -159,7 +159,9 @@ static int note_chains(const ir_module *m, base_map *starts, xlac_error *err) {
  * one. */
 static int check_transfer(const ir_op *op, const base_map *starts, xlac_error *err) {
   assert(op->opcode == IR_OP_SEND || op->opcode == IR_OP_RECV);
-  bool wrapped = op == ir_root(op->parent) && base_map_ptr(starts, op->parent);
+  /* The entry is called by the caller of the program too, where no chain waits. */
+  bool called = op->parent == op->parent->module->entry;
+  bool wrapped = !called && op == ir_root(op->parent) && base_map_ptr(starts, op->parent);
   if (wrapped) return 0;
   unsigned done = ir_opcode_info(op->opcode)->done;
   uint32_t n = ir_use_count(op);

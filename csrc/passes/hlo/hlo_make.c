@@ -37,7 +37,7 @@ ir_op *hlo_scalar(hlo_maker *x, base_dtype dtype, double value) {
   ir_literal *l = c ? ir_literal_new(x->m, t) : NULL;
   if (!l) return x->failed = true, NULL;
   base_store_f64(dtype, l->data, value);
-  c->u.literal = l;
+  ir_set_literal(c, l);
   return c;
 }
 
@@ -79,7 +79,7 @@ ir_op *hlo_sum(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, const in
   if (!zero || !x->sums[a->type->dtype]) return x->failed = true, NULL;
   ir_op *made = hlo_make(x, IR_OP_REDUCE, type, 2, (ir_op *[]){a, zero});
   if (!made) return NULL;
-  made->called[0] = x->sums[a->type->dtype];
+  ir_set_called(made, 0, x->sums[a->type->dtype]);
   if (!ir_set_ints(made, IR_ATTR_DIMENSIONS, n, dims)) x->failed = true;
   return made;
 }

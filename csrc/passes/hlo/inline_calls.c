@@ -44,7 +44,7 @@ static ir_computation *inline_copy_wrapped(inline_run *r, const ir_computation *
   const base_istr *name = ir_fresh_name(r->m, c->name->s);
   ir_computation *copy = name ? ir_computation_new(r->m, name->s, name->n) : NULL;
   if (!copy) return NULL;
-  copy->execution_thread = c->execution_thread;
+  ir_set_execution_thread(copy, c->execution_thread);
   copy->frontend_attributes = c->frontend_attributes;
   copy->hidden = c->hidden;
   copy->line = c->line, copy->col = c->col;
@@ -80,20 +80,16 @@ static bool inline_starts(const ir_op *call, const ir_op *op, ir_op *copy) {
   if (call->n_control_preds == 0 || op->n_control_preds) return true;
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (ir_operand(op, i)->opcode != IR_OP_PARAMETER) return true;
-  for (uint32_t i = 0; i < call->n_control_preds; i++)
-    if (!ir_add_control_pred(copy, call->control_preds[i])) return false;
+  IR_FOR_CONTROL_PREDS(e, call)
+  if (!ir_add_control_pred(copy, e->pred)) return false;
   return true;
 }
 
 /* Ops that waited for the call wait for the callee's last ops: the root and those that nobody in the callee uses. */
-static bool inline_ends(inline_run *r, const ir_op *call, ir_op **copies, uint32_t n) {
-  if (r->m->n_control_edges == 0) return true;
-  IR_FOR_OPS(op, call->parent) {
-    bool waits = false;
-    for (uint32_t i = 0; i < op->n_control_preds && !waits; i++) waits = op->control_preds[i] == call;
-    for (uint32_t i = 0; waits && i < n; i++)
-      if (!copies[i]->uses && !ir_add_control_pred(op, copies[i])) return false;
-  }
+static bool inline_ends(const ir_op *call, ir_op **copies, uint32_t n) {
+  for (const ir_control *e = call->control_succs; e; e = e->next_succ)
+    for (uint32_t i = 0; i < n; i++)
+      if (!copies[i]->uses && !ir_add_control_pred(e->succ, copies[i])) return false;
   return true;
 }
 
@@ -125,7 +121,7 @@ static int inline_body(inline_run *r, ir_op *call, ir_op **order, uint32_t n, ir
     }
     if (order[i] == ir_root(callee)) *result = copy;
   }
-  if (!inline_ends(r, call, copies, n_copies)) return inline_oom(r);
+  if (!inline_ends(call, copies, n_copies)) return inline_oom(r);
   return inline_push(r, copies, n_copies) ? 0 : inline_oom(r);
 }
 
@@ -136,7 +132,7 @@ static int inline_call(inline_run *r, ir_op *call) {
   if (!order) return inline_oom(r);
   TRY(inline_body(r, call, order, n, &result));
   assert(result);
-  while (call->n_control_preds) ir_remove_control_pred(call, call->control_preds[0]);
+  ir_drop_control_preds(call);
   if (!ir_replace_uses(call, result)) return inline_oom(r);
   ir_op_remove(call);
   return 0;
@@ -156,16 +152,6 @@ static int inline_computation(inline_run *r, ir_computation *c) {
 }
 
 /* --- what there is to do, and how much it comes to --- */
-
-/* By computation id. */
-static uint8_t *inline_wrapped(inline_run *r) {
-  uint8_t *wrapped = base_arena_zalloc(&r->arena, (size_t)r->m->n_computation_ids + 1);
-  if (!wrapped) return NULL;
-  IR_FOR_COMPUTATIONS(c, r->m)
-  IR_FOR_OPS(op, c)
-  if (op->opcode == IR_OP_ASYNC_START && op->n_called) wrapped[op->called[0]->id] = 1;
-  return wrapped;
-}
 
 /* What stays, by computation id: the entry, what it never reached (`before`), and what is called otherwise. */
 static uint8_t *inline_staying(inline_run *r, const uint8_t *before) {
@@ -237,7 +223,7 @@ static int inline_all(inline_run *r) {
   ir_computation **order = ir_computation_order(r->m, &r->arena, &n);
   uint8_t *before = opt_reachable(r->m, NULL, 0, &r->arena), *stays = NULL;
   r->sizes = BASE_ARRAY(&r->arena, int64_t, (size_t)n_before + 1);
-  r->wrapped = inline_wrapped(r);
+  r->wrapped = opt_called_by(r->m, &r->arena, IR_OP_ASYNC_START);
   if (!order || !before || !r->sizes || !r->wrapped || !(stays = inline_staying(r, before))) return inline_oom(r);
   TRY(inline_measure(r, order, n, stays));
   for (uint32_t i = 0; i < n; i++)

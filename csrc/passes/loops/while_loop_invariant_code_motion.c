@@ -137,8 +137,8 @@ static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_
   for (uint32_t i = 0; i < n; i++) {
     r->x.before = carried[i];
     ir_op *element = hlo_element(&r->x, w->inside, old + i);
-    if (!element || !opt_replace(carried[i], element)) return false;
-    opt_remove(carried[i]);
+    if (!element || !ir_replace_uses(carried[i], element)) return false;
+    ir_op_remove(carried[i]);
   }
   return true;
 }
@@ -177,7 +177,6 @@ int opt_while_loop_invariant_code_motion(ir_module *m, const opt_args *args, xla
     r.failed = !motion_in(&r, &w);
     base_arena_free(&r.scratch);
   }
-  if (n) m->verified = IR_UNVERIFIED;
   opt_facts_free(&r.facts);
   return r.failed || r.x.failed ? base_oom(err, "while-loop-invariant-code-motion") : 0;
 }

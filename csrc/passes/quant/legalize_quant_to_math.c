@@ -140,7 +140,7 @@ static void mqm_retype_op(mqm_run *x, ir_op *op) {
   bool any = false;
   const ir_mdict *d = mq_storage_dict(x->rw.m, op->mlir);
   x->rw.failed = x->rw.failed || (op->mlir && !d);
-  op->mlir = d;
+  ir_set_mlir(op, d);
   for (uint32_t i = 0; i < op->n_results; i++) any = any || mq_is_quantised(op->types[i]);
   if (!any) return;
   const ir_type **was = base_arena_memdup(&x->rw.arena, op->types, op->n_results * sizeof *was);
@@ -157,10 +157,9 @@ static int mqm_retype(mqm_run *x, ir_module *m) {
     IR_FOR_OPS(op, c)
     if (!x->rw.failed) mqm_retype_op(x, op);
     if (!mq_is_quantised(c->function_type)) continue;
-    c->function_type = mq_storage(m, c->function_type);
+    ir_set_function_type(c, mq_storage(m, c->function_type));
     x->rw.failed = x->rw.failed || !c->function_type;
   }
-  m->verified = IR_UNVERIFIED;
   return opt_rewriter_status(&x->rw);
 }
 
@@ -192,7 +191,7 @@ static void mqm_real(mqm_run *x, ir_op *op) {
   /* Attributes are shared with the old op. */
   ir_op *real = opt_make_n(rw, (ir_opcode)op->opcode, op->n_results, types, op->n_operands, values, 0);
   if (!real) return;
-  real->mlir = op->mlir;
+  ir_set_mlir(real, op->mlir);
   for (uint32_t i = 0; i < op->n_results; i++) {
     const ir_quant *q = mqm_was(x, opt_result(op, i))->quant;
     values[i] = opt_result(real, i);
@@ -210,7 +209,7 @@ static void mqm_guard_weights(mqm_run *x, ir_op *op) {
   const ir_quant *q = mqm_was(x, rhs)->quant;
   ir_value values[] = {opt_operand(op, 0), kept.op ? mq_dequantise(&x->rw, q, kept) : kept};
   ir_value v = opt_make(&x->rw, (ir_opcode)op->opcode, op->type, 2, values);
-  if (v.op) v.op->mlir = op->mlir;
+  if (v.op) ir_set_mlir(v.op, op->mlir);
   mqm_replace(x, op, &v);
 }
 

@@ -37,7 +37,7 @@ static int mqc_quantise(opt_rewriter *rw, ir_op *op) {
   opt_at(rw, real);
   ir_value v = opt_make(rw, (ir_opcode)real->opcode, op->type, real->n_operands, values);
   TRY(opt_rewriter_status(rw));
-  v.op->mlir = real->mlir;
+  ir_set_mlir(v.op, real->mlir);
   /* StableHLO's constraints on quantised ops decide. */
   int status = stablehlo_verify_op(rw->m, v.op, &ignored);
   rw->failed = status == -XLAC_E_OUT_OF_MEMORY;
@@ -88,7 +88,7 @@ static int mqr_op(opt_rewriter *rw, ir_op *op) {
   for (uint32_t i = 0; i < op->n_results; i++) types[i] = mq_expressed(rw->m, op->types[i]);
   ir_op *real = opt_make_n(rw, (ir_opcode)op->opcode, op->n_results, types, op->n_operands, values, 0);
   TRY(opt_rewriter_status(rw));
-  real->mlir = op->mlir;
+  ir_set_mlir(real, op->mlir);
   for (uint32_t i = 0; i < op->n_results; i++) {
     values[i] = opt_result(real, i);
     if (op->types[i]->quant) values[i] = opt_make(rw, IR_OP_UNIFORM_QUANTIZE, op->types[i], 1, &values[i]);

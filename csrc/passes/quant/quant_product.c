@@ -285,7 +285,7 @@ static ir_value mqp_product(mqp_run *x, ir_value lhs, ir_value rhs, const ir_typ
   bool plain = x->op->opcode == IR_OP_STABLEHLO_DOT;
   ir_value both[] = {lhs, rhs};
   ir_value v = opt_make(x->rw, plain ? IR_OP_DOT : (ir_opcode)x->op->opcode, type, 2, both);
-  if (v.op) v.op->mlir = x->op->mlir;
+  if (v.op) ir_set_mlir(v.op, x->op->mlir);
   if (plain) mqp_general(x, v);
   return v;
 }

@@ -80,7 +80,11 @@ static ir_literal *qexp_literal(ir_module *m, const ir_literal *l) {
 static bool qexp_retype(ir_module *m, ir_op *op) {
   const ir_type *t = qexp_storage(m, op->type);
   if (!t || t == op->type) return t != NULL;
-  if (op->opcode == IR_OP_CONSTANT && !(op->u.literal = qexp_literal(m, op->u.literal))) return false;
+  if (op->opcode == IR_OP_CONSTANT) {
+    const ir_literal *stored = qexp_literal(m, op->u.literal);
+    if (!stored) return false;
+    ir_set_literal(op, stored);
+  }
   ir_set_type(op, t);
   return true;
 }
@@ -90,9 +94,10 @@ static bool qexp_retype_all(ir_module *m) {
   IR_FOR_COMPUTATIONS(c, m)
   IR_FOR_OPS(op, c)
   if (!qexp_retype(m, op)) return false;
-  for (uint32_t i = 0; i < m->config.n_entry_params; i++)
-    if (!(m->config.entry_params[i] = qexp_storage(m, m->config.entry_params[i]))) return false;
-  if (m->config.entry_result && !(m->config.entry_result = qexp_storage(m, m->config.entry_result))) return false;
+  ir_config *config = ir_edit_config(m);
+  for (uint32_t i = 0; i < config->n_entry_params; i++)
+    if (!(config->entry_params[i] = qexp_storage(m, config->entry_params[i]))) return false;
+  if (config->entry_result && !(config->entry_result = qexp_storage(m, config->entry_result))) return false;
   return true;
 }
 
@@ -108,7 +113,7 @@ static ir_op *qexp_numbers(qexp_make *b, const ir_type *wide, int64_t axis, uint
   ir_literal *l = c ? ir_literal_new(b->m, thin) : NULL;
   if (!l) return b->x.failed = true, NULL;
   for (uint32_t i = 0; i < n; i++) base_store_f64(t, (char *)l->data + i * base_dtype_bytes(t), v[i]);
-  c->u.literal = l;
+  ir_set_literal(c, l);
   return hlo_broadcast(&b->x, c, wide, 1, &axis);
 }
 
@@ -121,7 +126,7 @@ static double *qexp_list(qexp_make *b, uint32_t n) {
 
 /* *zero: there is none but 0. */
 static double *qexp_zero_points(qexp_make *b, const ir_quant *q, bool *zero) {
-  assert(q->n > 0);
+  assert(q->n > 0 || q->axis >= 0);
   double *v = qexp_list(b, q->n);
   *zero = true;
   for (uint32_t i = 0; v && i < q->n; i++) {
@@ -277,12 +282,11 @@ int opt_expand_quantised(ir_module *m, xlac_error *err) {
   IR_FOR_OPS_SAFE(op, c) {
     if (!ok || !qexp_is_for_us(op)) continue;
     ir_op *with = qexp_expand(&b, op);
-    ok = !b.x.failed && with && opt_replace(op, with);
+    ok = !b.x.failed && with && ir_replace_uses(op, with);
     if (!ok) continue;
     ir_set_type(with, op->type); /* for those that use it; storage in the end */
-    opt_remove(op);
+    ir_op_remove(op);
   }
   ok = ok && qexp_retype_all(m);
-  m->verified = IR_UNVERIFIED;
   return ok ? 0 : base_oom(err, "quantised types");
 }

@@ -17,7 +17,7 @@ static ir_value dynamism_make(opt_rewriter *rw, ir_op *op, ir_opcode opcode, uin
   for (uint32_t i = 0; i < n; i++) operands[i] = opt_operand(op, i);
   ir_value v = opt_make(rw, opcode, op->type, n, operands);
   if (!v.op) return v;
-  v.op->mlir = op->mlir;
+  ir_set_mlir(v.op, op->mlir);
   for (; *gone; gone++)
     if (ir_mattr_of(v.op, *gone)) rw->failed = rw->failed || !ir_m_set(v.op, *gone, NULL);
   return v;
@@ -148,7 +148,7 @@ int opt_static_dynamic_slice(opt_rewriter *rw, ir_op *op, bool *changed) {
     operands[i + 1] = opt_reshape(rw, one, scalar);
   }
   ir_value v = opt_make(rw, IR_OP_DYNAMIC_SLICE, op->type, n + 1, operands);
-  if (v.op) v.op->mlir = op->mlir;
+  if (v.op) ir_set_mlir(v.op, op->mlir);
   opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, n, sizes));
   return dynamism_done(rw, op, v, changed);
 }

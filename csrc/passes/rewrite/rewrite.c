@@ -141,15 +141,7 @@ void opt_set(opt_rewriter *rw, ir_value v, const char *key, const ir_mattr *valu
 void opt_set_types(opt_rewriter *rw, ir_op *op, const ir_type *const *types) {
   rw->failed = rw->failed || !rewrite_whole(0, NULL, op->n_results, types);
   if (rw->failed || op->n_results == 0) return;
-  const ir_type *const *copy =
-      op->n_results == 1 ? &op->type : base_arena_memdup(&rw->m->arena, types, op->n_results * sizeof *types);
-  if (!copy) {
-    rw->failed = true;
-    return;
-  }
-  op->type = types[0];
-  op->types = copy;
-  rw->m->verified = IR_UNVERIFIED;
+  rw->failed = !ir_set_types(op, types);
 }
 
 /* Arguments are added one by one (opt_region_argument). */
@@ -160,9 +152,7 @@ ir_computation *opt_region(opt_rewriter *rw, ir_op *op, uint32_t index) {
     rw->failed = true;
     return NULL;
   }
-  c->kind = IR_REGION;
-  c->owner = op;
-  op->called[index] = c;
+  ir_set_region(op, index, c);
   return c;
 }
 
@@ -176,26 +166,15 @@ ir_value opt_region_argument(opt_rewriter *rw, ir_computation *region, const ir_
 }
 
 void opt_set_results(opt_rewriter *rw, ir_computation *c, uint32_t n, const ir_value *values) {
-  ir_value *copy = rw->failed || !c ? NULL : BASE_ARRAY(&rw->m->arena, ir_value, (size_t)n + 1);
-  for (uint32_t i = 0; copy && i < n; i++) {
-    copy[i] = values[i];
-    if (!values[i].op) copy = NULL;
-  }
-  if (!copy) {
-    rw->failed = true;
-    return;
-  }
-  c->results = copy;
-  c->n_results = n;
-  rw->m->verified = IR_UNVERIFIED;
-  rewrite_note_leak(rw, c);
+  rw->failed = rw->failed || !c || !rewrite_whole(n, values, 0, NULL) || !ir_set_results(c, n, values);
+  if (!rw->failed) rewrite_note_leak(rw, c);
 }
 
 /* What a region gives back decides about its op, which is looked at again. */
 static void rewrite_results(opt_rewriter *rw, ir_computation *c, const ir_op *op, const ir_value *values) {
   for (uint32_t i = 0; i < c->n_results; i++) {
     if (c->results[i].op != op) continue;
-    c->results[i] = values[c->results[i].index];
+    ir_set_result(c, i, values[c->results[i].index]);
     opt_enqueue(rw, c->owner);
   }
 }
@@ -216,7 +195,6 @@ void opt_replace_results(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   bool outer = false;
   for (uint32_t i = 0; i < op->n_results; i++) outer = outer || values[i].op->parent != op->parent;
   if (outer) rewrite_note_leak(rw, op->parent);
-  rw->m->verified = IR_UNVERIFIED;
 }
 
 /* Its operands' producers may have lost their last reader: opt_erase has the driver look at them again. */
@@ -272,27 +250,20 @@ void opt_set_type(opt_rewriter *rw, ir_value v, const ir_type *type) {
     ir_set_type(op, type);
     return;
   }
-  const ir_type **types = BASE_ARRAY(&rw->m->arena, const ir_type *, op->n_results);
+  const ir_type **types = base_arena_memdup(&rw->arena, op->types, op->n_results * sizeof *types);
   if (!types) {
     rw->failed = true;
     return;
   }
-  memcpy(types, op->types, op->n_results * sizeof *types);
   types[v.index] = type;
-  op->types = types;
-  op->type = types[0];
-  rw->m->verified = IR_UNVERIFIED;
+  if (!ir_set_types(op, types)) rw->failed = true;
 }
 
 /* Parameters are ops here, numbered by their place: later ones are renumbered. */
 void opt_erase_parameter(opt_rewriter *rw, ir_computation *c, uint32_t index) {
   assert(index < c->n_params);
   opt_erase(rw, c->params[index]);
-  for (uint32_t i = index + 1; i < c->n_params; i++) {
-    c->params[i - 1] = c->params[i];
-    c->params[i - 1]->u.number = i - 1;
-  }
-  c->n_params--;
+  ir_parameter_slot_remove(c, index);
 }
 
 /* Uses by ops are answered at once; only ops without any are searched for among what regions return. */
@@ -446,7 +417,7 @@ static void copied_region(copied_run *x, ir_op *copy, const ir_op *op, uint32_t 
   if (!to) return;
   to->declaration = from->declaration;
   to->return_loc = from->return_loc;
-  to->return_mlir = from->return_mlir;
+  ir_set_return_attrs(to, from->return_mlir);
   to->return_name = from->return_name;
   opt_at_end(rw, to, NULL);
   for (uint32_t i = 0; i < from->n_params && !rw->failed; i++) {
@@ -475,7 +446,7 @@ static void copied_op(copied_run *x, const ir_op *op) {
                            : opt_make_n(rw, (ir_opcode)op->opcode, op->n_results, op->types, op->n_operands, operands,
                                         op->n_called);
   if (!copy) return;
-  copy->mlir = op->mlir;
+  ir_set_mlir(copy, op->mlir);
   copy->loc = op->loc;
   copy->line = op->line;
   copy->col = op->col;

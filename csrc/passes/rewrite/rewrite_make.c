@@ -90,7 +90,7 @@ ir_value opt_splat_like(opt_rewriter *rw, ir_value like, double value) {
                      ranked ? NULL : &unknown, NULL, NULL);
   const base_istr *shape_of = ir_intern(rw->m, "shape.shape_of", 14);
   ir_value shape = opt_make(rw, IR_OP_UNREGISTERED, extent, 1, &like);
-  if (shape.op) shape.op->u.name = shape_of;
+  if (shape.op) ir_set_op_name(shape.op, shape_of);
   ir_value both[] = {scalar, shape};
   ir_value v = opt_make(rw, IR_OP_DYNAMIC_BROADCAST_IN_DIM, type, 2, both);
   opt_set(rw, v, "broadcast_dimensions", ir_m_i64s(rw->m, 0, NULL));

@@ -121,7 +121,7 @@ static int evaluate_build(evaluate_run *x, xlac_error *err) {
   x->m->form = IR_FORM_MLIR;
   x->main = ir_computation_new(x->m, "main", 4);
   if (!x->main) return -XLAC_E_OUT_OF_MEMORY;
-  x->main->kind = IR_FUNCTION;
+  ir_set_kind(x->main, IR_FUNCTION);
   return evaluate_body(x) ? 0 : -XLAC_E_OUT_OF_MEMORY;
 }
 

@@ -98,18 +98,6 @@ bool opt_has_one_use(const opt_rewriter *rw, const ir_op *op) {
   return true;
 }
 
-/* Regions belong to one op: `from` has none left. */
-void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to) {
-  if (!to) return;
-  assert(from->n_called == to->n_called);
-  for (uint32_t i = 0; i < from->n_called; i++) {
-    to->called[i] = from->called[i];
-    to->called[i]->owner = to;
-  }
-  from->n_called = 0;
-  rw->m->verified = IR_UNVERIFIED;
-}
-
 /* --- the passes --- */
 
 enum { SIMPLIFY_MAX_PATTERNS = 192 };

@@ -33,8 +33,6 @@ const int64_t *opt_ints(opt_rewriter *rw, const ir_op *op, const char *key, uint
 /* One operand uses op's result 0, and no region gives it back. */
 bool opt_has_one_use(const opt_rewriter *rw, const ir_op *op);
 bool opt_is_result_used(const opt_rewriter *rw, ir_value v);
-/* `to`, which has as many, gets the regions of `from`, which is then to be erased. */
-void opt_move_regions(opt_rewriter *rw, ir_op *from, ir_op *to);
 
 /* --- stablehlo/cse_stablehlo.c --- */
 /* Whether op's regions may use only what is in them. */

@@ -68,8 +68,8 @@ static ir_op *region_narrow(opt_rewriter *rw, ir_op *op, uint32_t n, const ir_va
                             const ir_type *const *types) {
   ir_op *v = opt_make_n(rw, (ir_opcode)op->opcode, n_results, types, n, operands, op->n_called);
   if (!v) return NULL;
-  v->mlir = op->mlir;
-  opt_move_regions(rw, op, v);
+  ir_set_mlir(v, op->mlir);
+  ir_move_regions(op, v);
   return v;
 }
 

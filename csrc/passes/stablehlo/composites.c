@@ -80,9 +80,9 @@ static ir_computation *wrap_function(wrap_run *w, const char *name) {
     if (base_map_ptr(&w->taken, full)) continue;
     ir_computation *c = ir_computation_new(m, text, (size_t)n);
     if (!c || !base_map_set(&w->taken, base_key(full), base_key(c))) return NULL;
-    c->kind = IR_FUNCTION;
-    c->name = full;
-    c->mlir = ir_mdict_with(m, NULL, "sym_visibility", ir_m_string(m, "private", 7));
+    ir_set_kind(c, IR_FUNCTION);
+    ir_set_computation_name(c, full);
+    ir_set_function_attrs(c, ir_mdict_with(m, NULL, "sym_visibility", ir_m_string(m, "private", 7)));
     return c->mlir ? c : NULL;
   }
 }

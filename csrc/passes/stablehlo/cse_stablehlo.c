@@ -248,6 +248,5 @@ int opt_hoist_constants(opt_rewriter *rw) {
   hoist_run x = {.rw = rw};
   IR_FOR_COMPUTATIONS(c, rw->m)
   if (c->kind == IR_FUNCTION && !c->owner && !rw->failed) hoist_isolated(&x, c);
-  rw->m->verified = IR_UNVERIFIED;
   return opt_rewriter_status(rw);
 }

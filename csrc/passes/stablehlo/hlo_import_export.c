@@ -74,7 +74,7 @@ static int tidy_custom_call(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_op *to = opt_make_n(rw, IR_OP_CUSTOM_CALL, out.n, out.types, in.n, in.values, 0);
   ir_value *results = BASE_ARRAY(&rw->arena, ir_value, (size_t)op->n_results + 1);
   if (!to || !results) return (rw->failed = true), opt_rewriter_status(rw);
-  to->mlir = op->mlir;
+  ir_set_mlir(to, op->mlir);
   uint32_t at = 0;
   assert(out.n <= TIDY_LEAVES && in.n <= TIDY_LEAVES);
   for (uint32_t i = 0; i < op->n_results; i++) results[i] = tidy_pack(rw, op->types[i], to, &at);
@@ -205,7 +205,7 @@ static int prepare_bodies(opt_rewriter *rw, ir_op *op) {
       ir_value v = opt_operand(inner, i), to = prepare_inner(&x, v);
       if (to.op != v.op) ir_set_operand(inner, i, to);
     }
-    for (uint32_t i = 0; i < x.body->n_results; i++) x.body->results[i] = prepare_inner(&x, x.body->results[i]);
+    for (uint32_t i = 0; i < x.body->n_results; i++) ir_set_result(x.body, i, prepare_inner(&x, x.body->results[i]));
     base_map_free(&x.copies);
   }
   return opt_rewriter_status(rw);
@@ -285,6 +285,7 @@ static const ir_type *signless_type(opt_rewriter *rw, const ir_type *t) {
 static void signless_value(opt_rewriter *rw, ir_op *op) {
   const ir_mattr *a = ir_mattr_of(op, "value");
   bool constant = op->opcode == IR_OP_CONSTANT || op->opcode == IR_OP_CHLO_CONSTANT ||
+                  op->opcode == IR_OP_SDY_CONSTANT ||
                   (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "arith.constant") == 0);
   if (!constant || !a || a->kind != IR_M_DENSE || !a->v.literal) return;
   const ir_literal *from = a->v.literal;
@@ -313,11 +314,10 @@ int opt_convert_to_signless(ir_module *m, const opt_args *args, xlac_error *err)
   TRY(opt_rewriter_init(&rw, m, err));
   IR_FOR_COMPUTATIONS(c, m) {
     /* Function types that are spelled out; a declaration has nothing else. */
-    if (c->function_type) c->function_type = signless_type(&rw, c->function_type);
+    if (c->function_type) ir_set_function_type(c, signless_type(&rw, c->function_type));
     rw.failed = rw.failed || (c->declaration && c->kind == IR_FUNCTION && !c->function_type);
     for (ir_op *op = c->first; op && !rw.failed; op = op->next) signless_op(&rw, op);
   }
-  m->verified = IR_UNVERIFIED;
   int status = opt_rewriter_status(&rw);
   opt_rewriter_free(&rw);
   return status;

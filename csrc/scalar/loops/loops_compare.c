@@ -36,7 +36,7 @@
   COMPARE_LOOP(compare_gt_##suffix, T, x > y)  \
   COMPARE_LOOP(compare_le_##suffix, T, x <= y) \
   COMPARE_LOOP(compare_lt_##suffix, T, x < y)
-/* In the order of compare_direction. `equal` is the type whose loops for equality serve this one, too. */
+/* In the order of scalar_direction. `equal` is the type whose loops for equality serve this one, too. */
 #define COMPARE_NAMES_OF(equal, suffix)                           \
   {compare_eq_##equal,  compare_ne_##equal,  compare_ge_##suffix, \
    compare_gt_##suffix, compare_le_##suffix, compare_lt_##suffix}
@@ -85,20 +85,10 @@ static interp_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_
 static interp_loop_fn *const compare_complex[2][2] = {{compare_eq_c64, compare_ne_c64},
                                                       {compare_eq_c128, compare_ne_c128}};
 
-/* -1: no direction, which the verifier refuses. */
-static int compare_direction(const char *text) {
-  static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  for (int i = 0; i < 6; i++) {
-    if (strcmp(text, names[i]) == 0) return i;
-  }
-  return -1;
-}
-
 /* f8e8m0fnu has no sign, so its total order is that of its bits. Complex numbers have EQ and NE only. */
-interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool total) {
-  assert(direction && base_dtype_bytes(t) <= 16);
-  int d = compare_direction(direction), size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
-  if (d < 0) return NULL;
+interp_loop_fn *interp_compare_loop(base_dtype t, scalar_direction d, bool total) {
+  assert(d < SCALAR_DIRECTIONS && base_dtype_bytes(t) <= 16);
+  int size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
   switch ((base_dtype_kind)base_dtype_of(t)->kind) {
     case BASE_KIND_SINT:
       return compare_signed[size][d];
@@ -106,7 +96,7 @@ interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool to
     case BASE_KIND_UINT:
       return compare_unsigned[size][d];
     case BASE_KIND_COMPLEX:
-      return d < 2 ? compare_complex[t == XLAC_C128][d] : NULL;
+      return d <= SCALAR_NE ? compare_complex[t == XLAC_C128][d] : NULL;
     case BASE_KIND_FLOAT:
       break;
     case BASE_KIND_NONE:

@@ -23,8 +23,6 @@ ir_computation **shc_functions(const ir_module *m, const opt_symbols *symbols, b
 ir_computation *shc_main(const ir_module *m, bool only);
 /* The error for a module that has no such function, at its first one. */
 int shc_no_main(const ir_module *m, xlac_error *err);
-/* Moves a computation of the module's list before another one (NULL: to the end). */
-void shc_move(ir_computation *c, ir_computation *before);
 /* Removes all mesh ops. */
 void shc_drop_meshes(ir_module *m);
 /* A copy of a function, at the end of the module, with another name; its calls stay. NULL when out of memory. */

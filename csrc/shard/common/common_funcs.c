@@ -112,29 +112,13 @@ int shc_no_main(const ir_module *m, xlac_error *err) {
 
 /* --- places, copies --- */
 
-/* Order in the list is order in the text. */
-void shc_move(ir_computation *c, ir_computation *before) {
-  assert(!before || before->module == c->module);
-  ir_module *m = c->module;
-  if (before == c || c->next == before) return;
-  *(c->prev ? &c->prev->next : &m->first) = c->next;
-  *(c->next ? &c->next->prev : &m->last) = c->prev;
-  c->next = before;
-  c->prev = before ? before->prev : m->last;
-  *(c->prev ? &c->prev->next : &m->first) = c;
-  *(before ? &before->prev : &m->last) = c;
-  m->verified = IR_UNVERIFIED;
-}
-
 /* All of them, named or not: what needed them has them inlined. */
 void shc_drop_meshes(ir_module *m) {
   for (ir_computation *c = m->first, *next = NULL; c; c = next) {
     next = c->next;
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
-    if (m->entry == c) m->entry = NULL;
     ir_computation_remove(c);
   }
-  if (!m->entry) m->entry = m->first;
 }
 
 /* Attributes, locations and names of arguments are shared with the original: they are immutable. */
@@ -144,14 +128,14 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
   ir_value *args = BASE_ARRAY(&rw->arena, ir_value, (size_t)f->n_params + 1);
   ir_value *results = BASE_ARRAY(&rw->arena, ir_value, (size_t)f->n_results + 1);
   if (!to || !args || !results) return NULL;
-  to->kind = IR_FUNCTION;
-  to->mlir = f->mlir;
-  to->result_mlir = f->result_mlir;
+  ir_set_kind(to, IR_FUNCTION);
+  ir_set_function_attrs(to, f->mlir);
+  ir_set_all_result_attrs(to, f->result_mlir);
   to->loc = f->loc;
   to->return_loc = f->return_loc;
   to->return_line = f->return_line;
   to->return_col = f->return_col;
-  to->return_mlir = f->return_mlir;
+  ir_set_return_attrs(to, f->return_mlir);
   to->return_name = f->return_name;
   to->line = f->line;
   to->col = f->col;
@@ -159,7 +143,7 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
     opt_at_end(rw, to, f->params[i]);
     args[i] = opt_region_argument(rw, to, f->params[i]->type);
     if (!args[i].op) return NULL;
-    args[i].op->mlir = f->params[i]->mlir;
+    ir_set_mlir(args[i].op, f->params[i]->mlir);
     args[i].op->line = f->params[i]->line;
     args[i].op->col = f->params[i]->col;
   }
@@ -172,8 +156,7 @@ ir_computation *shc_copy_function(opt_rewriter *rw, const ir_computation *f, con
 /* Functions' attributes beside those of arguments and results. */
 bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value) {
   const ir_mdict *d = ir_mdict_with(f->module, f->mlir, key, value);
-  if (d) f->mlir = d;
-  f->module->verified = IR_UNVERIFIED;
+  if (d) ir_set_function_attrs(f, d);
   return d != NULL;
 }
 
@@ -265,15 +248,13 @@ bool shc_result_shardings(const ir_computation *f, const sdy_shardings **out) {
 bool shc_take_body(ir_op *op, ir_computation *f) {
   assert(op->n_called == 1 && f->kind == IR_FUNCTION);
   ir_module *m = f->module;
-  f->kind = IR_REGION;
-  f->owner = op;
-  f->mlir = NULL;
-  f->result_mlir = NULL;
+  ir_set_region(op, 0, f);
+  ir_set_function_attrs(f, NULL);
+  ir_set_all_result_attrs(f, NULL);
   f->return_name = ir_intern(m, "sdy.return", 10);
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = NULL;
-  op->called[0] = f;
-  if (m->entry == f) m->entry = shc_main(m, false);
-  if (!m->entry) m->entry = m->first;
+  for (uint32_t i = 0; i < f->n_params; i++) ir_set_mlir(f->params[i], NULL);
+  if (m->entry == f) ir_set_entry(m, shc_main(m, false));
+  if (!m->entry) ir_set_entry(m, m->first);
   return f->return_name != NULL;
 }
 
@@ -281,15 +262,14 @@ bool shc_take_body(ir_op *op, ir_computation *f) {
 ir_computation *shc_give_body(ir_op *op, const base_istr *name) {
   assert(op->n_called == 1);
   ir_computation *f = op->called[0];
-  f->kind = IR_FUNCTION;
-  f->owner = NULL;
-  f->name = name;
-  f->mlir = NULL;
+  ir_set_kind(f, IR_FUNCTION);
+  ir_set_computation_name(f, name);
+  ir_set_function_attrs(f, NULL);
   f->return_name = NULL;
   f->loc = op->loc;
   f->line = op->line;
   f->col = op->col;
-  op->n_called = 0;
-  shc_move(f, NULL);
+  ir_set_all_called(op, 0, NULL);
+  ir_computation_move(f, NULL);
   return f;
 }

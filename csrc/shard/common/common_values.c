@@ -12,7 +12,7 @@ static bool shc_same_value(ir_value a, ir_value b) {
 /* A value may be returned more than once. */
 static void shc_replace_returned(ir_computation *c, ir_value from, ir_value to) {
   for (uint32_t i = 0; i < c->n_results; i++)
-    if (shc_same_value(c->results[i], from)) c->results[i] = to;
+    if (shc_same_value(c->results[i], from)) ir_set_result(c, i, to);
 }
 
 /* As MLIR's replaceAllUsesExcept. A value of NULL, from a maker that had no memory, makes the rewriter fail. */
@@ -25,12 +25,11 @@ void shc_replace_value(opt_rewriter *rw, ir_value from, ir_value to, const ir_op
   }
   shc_replace_returned(from.op->parent, from, to);
   for (uint32_t i = 0; i < rw->n_leaks; i++) shc_replace_returned(rw->leaks[i], from, to);
-  rw->m->verified = IR_UNVERIFIED;
 }
 
 static void shc_replace_all_returned(ir_computation *c, const ir_op *op, const ir_value *values) {
   for (uint32_t i = 0; i < c->n_results; i++)
-    if (c->results[i].op == op) c->results[i] = values[c->results[i].index];
+    if (c->results[i].op == op) ir_set_result(c, i, values[c->results[i].index]);
 }
 
 /* For ops that are made from the value they replace, such as edges: `values[i].op` itself keeps its operand. */
@@ -44,7 +43,6 @@ void shc_replace_but_own(opt_rewriter *rw, ir_op *op, const ir_value *values) {
   }
   shc_replace_all_returned(op->parent, op, values);
   for (uint32_t i = 0; i < rw->n_leaks; i++) shc_replace_all_returned(rw->leaks[i], op, values);
-  rw->m->verified = IR_UNVERIFIED;
 }
 
 /* After an op; of an argument, at the start of its block. */
@@ -110,7 +108,6 @@ bool shc_has(const ir_module *m, ir_opcode opcode) {
 
 /* Passes of this room call it where the module's text, or a user's attributes, may have led to something invalid. */
 int shc_verify(ir_module *m, xlac_error *err) {
-  m->verified = false;
   return stablehlo_verify(m, err);
 }
 
@@ -189,7 +186,7 @@ static const ir_mdict *shc_map_dict(shc_mapper *p, const ir_mdict *d, const char
 
 /* Attributes of arguments and results: the sharding is the entry "sdy.sharding" of a dictionary. */
 static void shc_map_signature(shc_mapper *p, ir_computation *f) {
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = shc_map_dict(p, f->params[i]->mlir, NULL);
+  for (uint32_t i = 0; i < f->n_params; i++) ir_set_mlir(f->params[i], shc_map_dict(p, f->params[i]->mlir, NULL));
   for (uint32_t i = 0; i < ir_function_results(f) && !p->failed; i++) {
     const ir_mdict *old = ir_result_attrs(f, i), *d = shc_map_dict(p, old, NULL);
     if (d != old && !ir_set_result_attrs(f, i, d)) p->failed = true;
@@ -200,7 +197,7 @@ static int shc_map_op(void *ctx, ir_op *op) {
   shc_mapper *p = ctx;
   /* One on a computation, which has lists of its own, says nothing, and is nobody's to change. */
   bool own = op->opcode == IR_OP_SDY_NAMED_COMPUTATION || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION;
-  op->mlir = shc_map_dict(p, op->mlir, own ? "sdy.sharding" : NULL);
+  ir_set_mlir(op, shc_map_dict(p, op->mlir, own ? "sdy.sharding" : NULL));
   return p->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
@@ -215,6 +212,5 @@ int shc_map(ir_module *m, shc_map_fn *fn, void *ctx, xlac_error *err) {
     if (shc_walk(c, false, shc_map_op, &p) != 0) p.failed = true;
   }
   base_map_free(&p.done);
-  m->verified = IR_UNVERIFIED;
   return p.failed ? base_oom(err, "the shardings of a module") : 0;
 }

@@ -533,6 +533,5 @@ int shard_pad(ir_module *m, const opt_args *args, xlac_error *err) {
   int status = pad_all(&x);
   base_map_free(&x.zeros);
   opt_rewriter_free(&x.p.rw);
-  m->verified = IR_UNVERIFIED;
   return status == 0 ? shc_verify(m, err) : status;
 }

@@ -145,8 +145,8 @@ static const base_istr *permrev_named(permrev *x, const sdy_mesh *mesh) {
   ir_computation *c = name ? ir_computation_new(m, name->s, name->n) : NULL;
   ir_op *op = c && none ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
   if (!op) return NULL;
-  c->kind = IR_SYMBOL;
-  shc_move(c, m->first);
+  ir_set_kind(c, IR_SYMBOL);
+  ir_computation_move(c, m->first);
   bool ok = ir_m_set(op, "sym_name", ir_m_string(m, name->s, name->n)) &&
             ir_m_set(op, "mesh", sdy_attr(m, SDY_MESH, mesh)) &&
             BASE_VEC_PUSH(m->alloc, &p->meshes, ((perm_mesh){mesh, name}));

@@ -81,13 +81,13 @@ static const ir_mdict *exp_drop_from(exp_drop *x, const ir_mdict *d) {
 /* A dictionary that loses nothing is the same one afterwards. */
 static int exp_drop_op(void *ctx, ir_op *op) {
   exp_drop *x = ctx;
-  op->mlir = exp_drop_from(x, op->mlir);
+  ir_set_mlir(op, exp_drop_from(x, op->mlir));
   return x->failed ? -XLAC_E_OUT_OF_MEMORY : 0;
 }
 
 /* Arguments and results have attributes of their own. Most dictionaries lose nothing and are kept. */
 static void exp_drop_signature(exp_drop *x, ir_computation *f) {
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = exp_drop_from(x, f->params[i]->mlir);
+  for (uint32_t i = 0; i < f->n_params; i++) ir_set_mlir(f->params[i], exp_drop_from(x, f->params[i]->mlir));
   for (uint32_t i = 0; i < ir_function_results(f); i++) {
     const ir_mdict *old = ir_result_attrs(f, i), *d = exp_drop_from(x, old);
     if (d != old && !ir_set_result_attrs(f, i, d)) x->failed = true;
@@ -100,10 +100,9 @@ static int exp_drop_all(ir_module *m, bool signatures, exp_drops_fn *drops, xlac
   base_map_init(&x.done, m->alloc);
   IR_FOR_COMPUTATIONS(c, m)
   if (signatures && c->kind == IR_FUNCTION && !c->owner) exp_drop_signature(&x, c);
-  IR_FOR_COMPUTATIONS(c, m) c->return_mlir = exp_drop_from(&x, c->return_mlir);
+  IR_FOR_COMPUTATIONS(c, m) ir_set_return_attrs(c, exp_drop_from(&x, c->return_mlir));
   bool ok = shc_walk_module(m, false, exp_drop_op, &x) == 0 && !x.failed;
   base_map_free(&x.done);
-  m->verified = IR_UNVERIFIED;
   return ok ? 0 : base_oom(err, "attributes of a module");
 }
 
@@ -172,13 +171,12 @@ int shard_drop_sharding_and_mesh(ir_module *m, const opt_args *args, xlac_error 
 static int exp_to_reshard(void *ctx, ir_op *op) {
   (void)ctx;
   assert(op != NULL);
-  if (op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT) op->opcode = IR_OP_SDY_RESHARD; /* of the same attributes */
+  if (op->opcode == IR_OP_SDY_SHARDING_CONSTRAINT) ir_set_opcode(op, IR_OP_SDY_RESHARD); /* of the same attributes */
   return 0;
 }
 
 int shard_constraint_to_reshard(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   (void)err;
-  m->verified = IR_UNVERIFIED;
   return shc_walk_module(m, false, exp_to_reshard, NULL);
 }

@@ -164,7 +164,7 @@ static void imp_reroute(opt_rewriter *rw, ir_op *head, ir_op *tail) {
   }
   ir_computation *c = tail->parent; /* what a region returns is used at its end */
   for (uint32_t i = 0; c->kind != IR_FUNCTION && i < c->n_results; i++)
-    if (c->results[i].op == in.op && c->results[i].index == in.index) c->results[i] = (ir_value){tail, 0};
+    if (c->results[i].op == in.op && c->results[i].index == in.index) ir_set_result(c, i, (ir_value){tail, 0});
 }
 
 /* --- the walk --- */

@@ -54,8 +54,8 @@ static int imp_flatten_copy(imp_flatten *x, const ir_op *call, const ir_computat
   *name = shc_fresh(&x->names, f->name->s, f->name->n);
   if (!*name || !base_map_set(&x->symbols.by_name, base_key(*name), base_key(copy)))
     return base_oom(x->rw.err, "a copied function");
-  copy->name = *name;
-  shc_move(copy, NULL);
+  ir_set_computation_name(copy, *name);
+  ir_computation_move(copy, NULL);
   x->depth--;
   return 0;
 }

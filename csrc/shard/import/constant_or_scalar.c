@@ -114,8 +114,8 @@ static int imp_copy_callee(imp_split *x, ir_op *call) {
   const base_istr *name = shc_fresh(&x->names, f->name->s, f->name->n);
   const ir_mattr *symbol = name ? ir_m_symbol(m, name->s, name->n) : NULL;
   if (!symbol || !base_map_set(&x->symbols.by_name, base_key(name), base_key(copy))) return imp_split_oom(x);
-  copy->name = name;
-  shc_move(copy, NULL);
+  ir_set_computation_name(copy, name);
+  ir_computation_move(copy, NULL);
   return ir_m_set(call, "callee", symbol) ? 0 : imp_split_oom(x);
 }
 
@@ -142,7 +142,7 @@ static int imp_copy_op(imp_split *x, ir_op *op) {
     ir_value in = {results[0].op, use->index};
     ir_op *group = opt_make_n(rw, IR_OP_SDY_SHARDING_GROUP, 0, NULL, 1, &in, 0);
     if (!group) return imp_split_oom(x);
-    group->mlir = use->user->mlir;
+    ir_set_mlir(group, use->user->mlir);
   }
   return 0;
 }
@@ -198,7 +198,7 @@ static int imp_split_results(imp_split *x, ir_computation *c) {
     ir_value copy;
     if (!imp_is_split(x, c->results[i])) continue;
     TRY(imp_copy_expression(x, c->results[i], &copy));
-    c->results[i] = copy;
+    ir_set_result(c, i, copy);
   }
   return 0;
 }
@@ -273,7 +273,7 @@ static int imp_split_named(void *ctx, ir_op *op) {
 /* stablehlo.constant is merged by every pass that folds; sdy.constant is not. */
 static int imp_own_constant(void *ctx, ir_op *op) {
   (void)ctx;
-  if (op->opcode == IR_OP_CONSTANT) op->opcode = IR_OP_SDY_CONSTANT;
+  if (op->opcode == IR_OP_CONSTANT) ir_set_opcode(op, IR_OP_SDY_CONSTANT);
   return 0;
 }
 
@@ -283,7 +283,6 @@ static int imp_split_all(imp_split *x) {
   ir_computation **list = shc_functions(x->rw.m, &x->symbols, false, &x->rw.arena, &n);
   if (!list) return imp_split_oom(x);
   TRY(shc_walk_module(x->rw.m, false, imp_own_constant, NULL));
-  x->rw.m->verified = IR_UNVERIFIED;
   for (uint32_t i = 0; i < n; i++) {
     x->f = list[i];
     TRY(shc_walk(list[i], true, imp_split_named, x));

@@ -247,7 +247,6 @@ static int shbatch_op(opt_rewriter *rw, ir_op *op, bool *changed) {
   }
   ir_set_operand(op, slot, rest);
   opt_enqueue(rw, indices.op);
-  rw->m->verified = IR_UNVERIFIED;
   *changed = true;
   return 0;
 }

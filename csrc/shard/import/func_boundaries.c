@@ -14,7 +14,7 @@ int shard_pre_order_funcs(ir_module *m, const opt_args *args, xlac_error *err) {
   TRY(opt_symbols_make(&symbols, m, err));
   base_arena_init(&arena, m->alloc);
   ir_computation **list = shc_functions(m, &symbols, true, &arena, &n);
-  for (uint32_t i = 0; list && i < n; i++) shc_move(list[i], NULL);
+  for (uint32_t i = 0; list && i < n; i++) ir_computation_move(list[i], NULL);
   base_arena_free(&arena);
   opt_symbols_free(&symbols);
   return list ? 0 : base_oom(err, "sdy-pre-order-funcs");

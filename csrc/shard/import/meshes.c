@@ -55,8 +55,8 @@ static const base_istr *imp_mesh_make(imp_meshes *x, const sdy_mesh *mesh, bool 
   ir_op *op = c && none ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
   if (!op) return NULL;
   assert(c->n_params == 0);
-  c->kind = IR_SYMBOL;
-  shc_move(c, x->last ? x->last->next : x->m->first);
+  ir_set_kind(c, IR_SYMBOL);
+  ir_computation_move(c, x->last ? x->last->next : x->m->first);
   x->last = c;
   bool ok = ir_m_set(op, "sym_name", ir_m_string(x->m, name->s, name->n)) &&
             ir_m_set(op, "mesh", sdy_attr(x->m, SDY_MESH, mesh)) &&
@@ -102,10 +102,8 @@ static bool imp_meshes_find(imp_meshes *x) {
     if (!imp_mesh_note(x, note)) return false;
     if (!row) x->last = c;
     if (!row) continue;
-    if (x->m->entry == c) x->m->entry = NULL;
     ir_computation_remove(c);
   }
-  if (!x->m->entry) x->m->entry = x->m->first;
   return true;
 }
 

@@ -42,7 +42,7 @@ static int imp_named_attrs(imp_inline *x, ir_op *to, const ir_op *call, const im
   bool ok = true;
   for (size_t i = 0; ok && i < sizeof gone / sizeof *gone; i++)
     if (ir_mdict_get(d, gone[i])) ok = (d = ir_mdict_with(m, d, gone[i], NULL)) != NULL;
-  to->mlir = d;
+  ir_set_mlir(to, d);
   ok = ok && ir_m_set(to, "name", ir_m_string(m, c->name->s, c->name->n));
   if (ok && c->in) ok = ir_m_set(to, "in_shardings", sdy_attr(m, SDY_SHARDINGS, c->in));
   if (ok && out) ok = ir_m_set(to, "out_shardings", sdy_attr(m, SDY_SHARDINGS, out));
@@ -71,7 +71,7 @@ static int imp_copy_body(imp_inline *x, ir_op *op, const ir_computation *from) {
   opt_set_results(rw, to, from->n_results, results);
   to->return_name = from->return_name;
   to->return_loc = from->return_loc;
-  to->return_mlir = from->return_mlir;
+  ir_set_return_attrs(to, from->return_mlir);
   return opt_rewriter_status(rw);
 }
 
@@ -206,7 +206,7 @@ static bool exp_call_attrs(ir_module *m, ir_op *call, const ir_op *op, const bas
   const ir_mdict *d = op->mlir;
   for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
     if (ir_mdict_get(d, gone[i]) && !(d = ir_mdict_with(m, d, gone[i], NULL))) return false;
-  call->mlir = d;
+  ir_set_mlir(call, d);
   bool ok = ir_m_set(call, "callee", ir_m_symbol(m, name->s, name->n));
   return ok && (!out || sdy_set_list(call, out));
 }

@@ -188,6 +188,5 @@ int shard_convert_to_local(ir_module *m, const opt_args *args, xlac_error *err) 
   TRY(opt_rewriter_init(&p.rw, m, err));
   int status = locpass_all(&p);
   opt_rewriter_free(&p.rw);
-  m->verified = IR_UNVERIFIED;
   return status == 0 ? shc_verify(m, err) : status;
 }

@@ -235,10 +235,8 @@ static int rt_drop_meshes(rt_dedup *x, xlac_error *err) {
                                ? ir_mattr_of(c->first, "sym_name")
                                : NULL;
     if (!name || !rt_same_of(x, name->str) || base_map_get(&x->named, base_key(name->str), &named)) continue;
-    if (m->entry == c) m->entry = NULL;
     ir_computation_remove(c);
   }
-  if (!m->entry) m->entry = m->first;
   return 0;
 }
 

@@ -35,7 +35,7 @@ static int rt_lower_op(void *ctx, ir_op *op) {
   rt_lower *x = ctx;
   switch (op->opcode) {
     case IR_OP_SDY_CONSTANT:
-      op->opcode = IR_OP_CONSTANT;
+      ir_set_opcode(op, IR_OP_CONSTANT);
       return 0;
     case IR_OP_SDY_SHARDING_CONSTRAINT:
     case IR_OP_SDY_RESHARD:
@@ -58,7 +58,6 @@ static int rt_lower_op(void *ctx, ir_op *op) {
 int shard_export_ops(ir_module *m, const opt_args *args, xlac_error *err) {
   rt_lower x = {.keep = opt_get(args, "keep-hlo-sharding-constraints")};
   TRY(opt_rewriter_init(&x.rw, m, err));
-  m->verified = IR_UNVERIFIED;
   int status = shc_walk_module(m, true, rt_lower_op, &x);
   opt_rewriter_free(&x.rw);
   return status;
@@ -119,7 +118,7 @@ static bool rt_is_control_flow(const ir_op *op) {
 /* {replicated} on loops and branches keeps XLA's sharding propagation from inventing one. */
 static int rt_export_op(void *ctx, ir_op *op) {
   rt_export *x = ctx;
-  op->mlir = rt_export_or_fail(x, op->mlir);
+  ir_set_mlir(op, rt_export_or_fail(x, op->mlir));
   if (x->control_flow && rt_is_control_flow(op) && !ir_mattr_of(op, "mhlo.sharding") &&
       !ir_m_set(op, "mhlo.sharding", ir_m_string(x->m, "{replicated}", 12)))
     x->failed = true;
@@ -129,7 +128,7 @@ static int rt_export_op(void *ctx, ir_op *op) {
 
 /* Signature first, then the body. */
 static void rt_export_function(rt_export *x, ir_computation *f) {
-  for (uint32_t i = 0; i < f->n_params; i++) f->params[i]->mlir = rt_export_or_fail(x, f->params[i]->mlir);
+  for (uint32_t i = 0; i < f->n_params; i++) ir_set_mlir(f->params[i], rt_export_or_fail(x, f->params[i]->mlir));
   for (uint32_t i = 0; i < ir_function_results(f) && !x->failed; i++) {
     const ir_mdict *old = ir_result_attrs(f, i), *d = rt_export_or_fail(x, old);
     if (d != old && !ir_set_result_attrs(f, i, d)) x->failed = true;
@@ -152,10 +151,8 @@ static void rt_export_meshes(rt_export *x) {
     next = c->next;
     if (c->kind != IR_SYMBOL || !c->first || c->first->opcode != IR_OP_SDY_MESH) continue;
     if (base_map_get(&x->named, base_key(ir_mattr_of(c->first, "sym_name")->str), &named)) continue;
-    if (m->entry == c) m->entry = NULL;
     ir_computation_remove(c);
   }
-  if (!m->entry) m->entry = m->first;
 }
 
 /* Regions have no functions of their own here: the walk of their function enters them. */

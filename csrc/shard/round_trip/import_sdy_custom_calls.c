@@ -127,13 +127,12 @@ int shard_import_custom_calls(ir_module *m, const opt_args *args, xlac_error *er
 /* sdy.constant is not folded, nor merged with others, until propagation is over. */
 static int rt_constant(void *ctx, ir_op *op) {
   (void)ctx;
-  if (op->opcode == IR_OP_CONSTANT) op->opcode = IR_OP_SDY_CONSTANT;
+  if (op->opcode == IR_OP_CONSTANT) ir_set_opcode(op, IR_OP_SDY_CONSTANT);
   return 0;
 }
 
 int shard_import_constants(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  m->verified = IR_UNVERIFIED;
   return rt_walk(m, rt_constant, err);
 }
 
@@ -194,7 +193,7 @@ static int rt_free_op(void *ctx, ir_op *op) {
   for (uint32_t r = 0; r < op->n_called; r++)
     for (uint32_t i = 0; i < op->called[r]->n_results; i++) {
       ir_value v = op->called[r]->results[i];
-      if (!rt_is_within(v.op, x->loop)) op->called[r]->results[i] = rt_seen_as(x, v);
+      if (!rt_is_within(v.op, x->loop)) ir_set_result(op->called[r], i, rt_seen_as(x, v));
     }
   return opt_rewriter_status(x->rw);
 }
@@ -209,7 +208,7 @@ static int rt_open_loop(void *ctx, ir_op *op) {
     ir_computation *c = op->called[i];
     status = shc_walk(c, false, rt_free_op, &x);
     for (uint32_t k = 0; k < c->n_results && status == 0; k++)
-      if (!rt_is_within(c->results[k].op, op)) c->results[k] = rt_seen_as(&x, c->results[k]);
+      if (!rt_is_within(c->results[k].op, op)) ir_set_result(c, k, rt_seen_as(&x, c->results[k]));
   }
   base_map_free(&x.seen);
   return status < 0 ? status : opt_rewriter_status(x.rw);

@@ -11,9 +11,10 @@
 /* --- shardy_attrs.c: the dictionary mhlo.frontend_attributes of an op, argument or module --- */
 /* The string under `key`, or NULL. */
 const base_istr *rt_front(const ir_mdict *d, const char *key);
-/* d with the string under `key` set (NULL: removed, and the dictionary with it when nothing is left). false when out of
- * memory; *d stays then. */
-XLAC_MUST_USE bool rt_front_set(ir_module *m, const ir_mdict **d, const char *key, const ir_mattr *value);
+/* op's, or the module's, with the string under `key` set (NULL: removed, and the dictionary with it when nothing is
+ * left). false when out of memory, with nothing changed. */
+XLAC_MUST_USE bool rt_front_set(ir_op *op, const char *key, const ir_mattr *value);
+XLAC_MUST_USE bool rt_front_set_module(ir_module *m, const char *key, const ir_mattr *value);
 /* An attribute as the string that MLIR prints for it; strings stay. NULL when out of memory. */
 const ir_mattr *rt_words(ir_module *m, const ir_mattr *a);
 /* Reads the attribute that the string under `key` spells; *out NULL where there is none. `op` is where errors are. */

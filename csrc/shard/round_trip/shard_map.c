@@ -36,7 +36,6 @@ static ir_computation *rt_manual_function(rt_manual *x, ir_op *op, const char *s
   const base_istr *name = shc_fresh(&x->names, stem, strlen(stem));
   if (!name) return NULL;
   ir_computation *f = shc_give_body(op, name);
-  m->verified = IR_UNVERIFIED;
   bool ok = !visibility || shc_set_function(f, "sym_visibility", ir_m_string(m, visibility, strlen(visibility)));
   return ok ? f : NULL;
 }
@@ -57,8 +56,8 @@ static ir_op *rt_manual_call(rt_manual *x, ir_computation *f, uint32_t n, const 
 static bool rt_manual_words(rt_manual *x, ir_op *call, const ir_op *op, const char *from, const char *to) {
   ir_module *m = x->rw.m;
   const ir_mattr *list = rt_words(m, ir_mattr_of(op, from)), *axes = rt_words(m, ir_mattr_of(op, "manual_axes"));
-  return list && axes && ir_m_set(call, "has_side_effect", ir_m_bool(m, true)) &&
-         rt_front_set(m, &call->mlir, to, list) && rt_front_set(m, &call->mlir, "xla.sdy.manual_axes", axes);
+  return list && axes && ir_m_set(call, "has_side_effect", ir_m_bool(m, true)) && rt_front_set(call, to, list) &&
+         rt_front_set(call, "xla.sdy.manual_axes", axes);
 }
 
 /* inlineable="false" keeps XLA's inliner from dissolving the body, without which nothing could come back. No operands
@@ -81,8 +80,7 @@ static int rt_manual_keep(rt_manual *x, ir_op *op) {
     for (uint32_t i = 0; i < op->n_operands; i++) v[i] = (ir_value){in, i};
   }
   ir_op *call = rt_manual_call(x, f, op->n_operands, v);
-  if (!call || !rt_front_set(x->rw.m, &call->mlir, "inlineable", ir_m_string(x->rw.m, "false", 5)))
-    return rt_manual_oom(x);
+  if (!call || !rt_front_set(call, "inlineable", ir_m_string(x->rw.m, "false", 5))) return rt_manual_oom(x);
   for (uint32_t i = 0; i < op->n_results; i++) v[i] = (ir_value){call, i};
   if (op->n_results) {
     ir_op *out = rt_make_custom_call(&x->rw, "xla.sdy.LocalToGlobalShape", op->n_results, op->types, op->n_results, v);
@@ -220,9 +218,9 @@ static int rt_manual_signature(rt_manual *x, ir_computation *f, const rt_sides *
   ir_module *m = x->rw.m;
   const ir_mattr *axes = s->inner->n ? sdy_attr(m, SDY_MANUAL_AXES, s->inner) : NULL;
   bool ok = true;
-  f->result_mlir = NULL;
+  ir_set_all_result_attrs(f, NULL);
   for (uint32_t i = 0; ok && i < f->n_params && i < s->in->n; i++) {
-    f->params[i]->mlir = NULL;
+    ir_set_mlir(f->params[i], NULL);
     ok = sdy_set((ir_value){f->params[i], 0}, sdy_without_axes(m, s->in->v[i], s->inner, true)) &&
          (!axes || ir_m_set(f->params[i], "xla.sdy.manual_axes", axes));
   }
@@ -411,7 +409,6 @@ static bool rt_map_set(ir_module *m, ir_op *op, const rt_map_words *w) {
 /* The function's ops become the region's; no op is copied. */
 static int rt_map_take(rt_map *x, ir_op *op, ir_computation *f) {
   assert(op->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
-  x->rw.m->verified = IR_UNVERIFIED;
   return shc_take_body(op, f) && base_map_set(&x->taken, base_key(f), 1) ? 0 : rt_map_oom(x);
 }
 
@@ -489,10 +486,8 @@ static void rt_map_drop_bodies(ir_module *m) {
   for (ir_computation *c = m->first, *next = NULL; c; c = next) {
     next = c->next;
     if (c->kind != IR_FUNCTION || c->owner || !rt_is_body(c->name)) continue;
-    if (m->entry == c) m->entry = NULL;
     ir_computation_remove(c);
   }
-  if (!m->entry) m->entry = m->first;
 }
 
 /* --- manual axes of functions --- */

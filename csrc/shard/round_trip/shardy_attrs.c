@@ -19,7 +19,7 @@ const base_istr *rt_front(const ir_mdict *d, const char *key) {
 }
 
 /* Dictionaries are immutable: both the inner and the outer one are made anew. */
-bool rt_front_set(ir_module *m, const ir_mdict **d, const char *key, const ir_mattr *value) {
+static bool rt_front_with(ir_module *m, const ir_mdict **d, const char *key, const ir_mattr *value) {
   assert(d != NULL);
   const ir_mdict *old = rt_front_dict(*d);
   if (!value && !old) return true;
@@ -29,6 +29,20 @@ bool rt_front_set(ir_module *m, const ir_mdict **d, const char *key, const ir_ma
   const ir_mdict *to = ir_mdict_with(m, *d, "mhlo.frontend_attributes", a);
   if (to) *d = to;
   return to != NULL;
+}
+
+bool rt_front_set(ir_op *op, const char *key, const ir_mattr *value) {
+  const ir_mdict *d = op->mlir;
+  if (!rt_front_with(op->parent->module, &d, key, value)) return false;
+  ir_set_mlir(op, d);
+  return true;
+}
+
+bool rt_front_set_module(ir_module *m, const char *key, const ir_mattr *value) {
+  const ir_mdict *d = m->mlir;
+  if (!rt_front_with(m, &d, key, value)) return false;
+  ir_set_module_attrs(m, d);
+  return true;
 }
 
 /* What rt_front_read reads back. */
@@ -105,8 +119,8 @@ bool rt_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_
   ir_computation *c = name && none ? ir_computation_new(m, name->s, name->n) : NULL;
   ir_op *op = c ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
   if (!op) return false;
-  c->kind = IR_SYMBOL;
-  shc_move(c, before);
+  ir_set_kind(c, IR_SYMBOL);
+  ir_computation_move(c, before);
   return ir_m_set(op, "sym_name", ir_m_string(m, name->s, name->n)) &&
          ir_m_set(op, "mesh", sdy_attr(m, SDY_MESH, mesh));
 }
@@ -129,6 +143,16 @@ static int rt_out_oom(const opt_rewriter *rw) {
 }
 
 /* --- ops --- */
+
+/* A custom call can't take tensors of index, which StableHLO has for sizes only. */
+static int rt_out_takes(const opt_rewriter *rw, const ir_op *at, const ir_type *type) {
+  assert(type != NULL);
+  if (!type->text || type->quant) return 0;
+  return opt_rewrite_fail(rw, at, XLAC_E_LEGALIZE,
+                          "the sharding of a value of element type %s goes to HLO in a custom call, which takes no "
+                          "such values",
+                          type->text->s);
+}
 
 /* A custom call in op's place, with its attributes but its own.
  * Attributes other than `own` stay on the call. */
@@ -154,6 +178,7 @@ static int rt_out_replace(opt_rewriter *rw, ir_op *op, ir_op *call) {
 /* has_side_effect where axes are unreduced: XLA would take the call for a copy and drop it. */
 static int rt_out_constraint(opt_rewriter *rw, ir_op *op) {
   assert(op->n_results == 1);
+  TRY(rt_out_takes(rw, op, op->type));
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
   ir_op *call = rt_out_call(rw, op, "Sharding", "sharding");
   const sdy_shardings *list = call ? sdy_shardings_make(rw->m, 1, &s) : NULL;
@@ -164,10 +189,10 @@ static int rt_out_constraint(opt_rewriter *rw, ir_op *op) {
 
 /* A group or barrier: its number goes into a frontend attribute. */
 static int rt_out_number(opt_rewriter *rw, ir_op *op, const char *target, const char *own, const char *key) {
+  TRY(rt_out_takes(rw, op, ir_operand_type(op, 0)));
   const ir_mattr *text = rt_words(rw->m, ir_mattr_of(op, own));
   ir_op *call = rt_out_call(rw, op, target, own);
-  bool ok = call && text && ir_m_set(call, "has_side_effect", ir_m_bool(rw->m, true)) &&
-            rt_front_set(rw->m, &call->mlir, key, text);
+  bool ok = call && text && ir_m_set(call, "has_side_effect", ir_m_bool(rw->m, true)) && rt_front_set(call, key, text);
   return ok ? rt_out_replace(rw, op, call) : rt_out_oom(rw);
 }
 
@@ -176,7 +201,7 @@ static int rt_out_op(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   switch (op->opcode) {
     case IR_OP_SDY_CONSTANT:
-      op->opcode = IR_OP_CONSTANT;
+      ir_set_opcode(op, IR_OP_CONSTANT);
       return 0;
     case IR_OP_SDY_SHARDING_CONSTRAINT:
       return rt_out_constraint(rw, op);
@@ -194,7 +219,6 @@ int shard_round_trip_export_ops(ir_module *m, const opt_args *args, xlac_error *
   opt_rewriter rw;
   (void)args;
   TRY(opt_rewriter_init(&rw, m, err));
-  m->verified = IR_UNVERIFIED;
   int status = shc_walk_module(m, true, rt_out_op, &rw);
   opt_rewriter_free(&rw);
   return status;
@@ -207,7 +231,7 @@ static int rt_out_argument(opt_rewriter *rw, ir_op *p) {
   const sdy_sharding *s = sdy_get((ir_value){p, 0});
   if (!s) return 0;
   const ir_mattr *text = rt_words(rw->m, sdy_attr(rw->m, SDY_SHARDING, s));
-  return text && rt_front_set(rw->m, &p->mlir, "xla.sdy.sharding", text) ? 0 : rt_out_oom(rw);
+  return text && rt_front_set(p, "xla.sdy.sharding", text) ? 0 : rt_out_oom(rw);
 }
 
 /* Results have none, so each with a sharding goes through a custom call before the return. */
@@ -217,13 +241,14 @@ static int rt_out_result(opt_rewriter *rw, ir_computation *f, uint32_t i) {
   if (!s) return 0;
   opt_at_end(rw, f, v.op);
   const ir_type *type = opt_type(v);
+  TRY(rt_out_takes(rw, v.op, type));
   ir_op *call = rt_make_custom_call(rw, "xla.sdy.FuncResultSharding", 1, &type, 1, &v);
   const sdy_shardings *list = sdy_shardings_make(rw->m, 1, &s);
   const ir_mattr *text = list ? rt_words(rw->m, sdy_attr(rw->m, SDY_SHARDINGS, list)) : NULL;
   bool ok = call && text && ir_m_set(call, "has_side_effect", ir_m_bool(rw->m, true)) &&
-            rt_front_set(rw->m, &call->mlir, "xla.sdy.sharding", text);
+            rt_front_set(call, "xla.sdy.sharding", text);
   if (!ok) return rt_out_oom(rw);
-  f->results[i] = (ir_value){call, 0};
+  ir_set_result(f, i, (ir_value){call, 0});
   return 0;
 }
 
@@ -231,11 +256,10 @@ static int rt_out_result(opt_rewriter *rw, ir_computation *f, uint32_t i) {
 static int rt_out_attrs(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   const ir_mattr *list = ir_mattr_of(op, "sdy.sharding"), *rule = ir_mattr_of(op, "sdy.sharding_rule");
-  if (list && !rt_front_set(rw->m, &op->mlir, "xla.sdy.sharding", rt_words(rw->m, list))) return rt_out_oom(rw);
+  if (list && !rt_front_set(op, "xla.sdy.sharding", rt_words(rw->m, list))) return rt_out_oom(rw);
   if (!rule) return 0;
   const ir_mattr *text = rt_words(rw->m, rule);
-  bool ok =
-      text && rt_front_set(rw->m, &op->mlir, "xla.sdy.sharding_rule", text) && ir_m_set(op, "sdy.sharding_rule", NULL);
+  bool ok = text && rt_front_set(op, "xla.sdy.sharding_rule", text) && ir_m_set(op, "sdy.sharding_rule", NULL);
   return ok ? 0 : rt_out_oom(rw);
 }
 
@@ -259,7 +283,7 @@ static int rt_out_meshes(opt_rewriter *rw) {
   if (!all) return rt_out_oom(rw);
   if (all->n == 0) return 0;
   const ir_mattr *text = rt_words(m, ir_m_dict(m, all));
-  return text && rt_front_set(m, &m->mlir, "xla.sdy.meshes", text) ? 0 : rt_out_oom(rw);
+  return text && rt_front_set_module(m, "xla.sdy.meshes", text) ? 0 : rt_out_oom(rw);
 }
 
 /* Functions first: they use the meshes that are written last. */
@@ -305,7 +329,7 @@ static int rt_back_meshes(rt_back *x) {
       return base_fail(x->rw.err, XLAC_E_VERIFY_ATTRIBUTE, "xla.sdy.meshes has %s, which is no mesh", e->key->s);
     if (!rt_make_mesh(m, e->key, mesh, first)) return rt_back_oom(x);
   }
-  return rt_front_set(m, &m->mlir, "xla.sdy.meshes", NULL) ? 0 : rt_back_oom(x);
+  return rt_front_set_module(m, "xla.sdy.meshes", NULL) ? 0 : rt_back_oom(x);
 }
 
 /* Lists for the whole signature of the main function, on the module: XLA had made tuples of its arguments or results.
@@ -326,7 +350,7 @@ static int rt_back_signature(rt_back *x, const char *key, bool results) {
   for (uint32_t i = 0; i < n; i++)
     if (results ? !sdy_set_result(f, i, list->v[i]) : !sdy_set((ir_value){f->params[i], 0}, list->v[i]))
       return rt_back_oom(x);
-  return rt_front_set(m, &m->mlir, key, NULL) ? 0 : rt_back_oom(x);
+  return rt_front_set_module(m, key, NULL) ? 0 : rt_back_oom(x);
 }
 
 /* --- functions --- */
@@ -334,10 +358,8 @@ static int rt_back_signature(rt_back *x, const char *key, bool results) {
 /* mhlo.sharding says the same in XLA's words, and goes. */
 static int rt_back_argument(rt_back *x, ir_op *p) {
   const void *found = NULL;
-  ir_module *m = x->rw.m;
   TRY(rt_front_read_sdy(&x->rw, p, p->mlir, "xla.sdy.sharding", SDY_SHARDING, &found));
-  if (found && (!sdy_set((ir_value){p, 0}, found) || !rt_front_set(m, &p->mlir, "xla.sdy.sharding", NULL)))
-    return rt_back_oom(x);
+  if (found && (!sdy_set((ir_value){p, 0}, found) || !rt_front_set(p, "xla.sdy.sharding", NULL))) return rt_back_oom(x);
   if (!ir_mdict_get(p->mlir, "mhlo.sharding")) return 0;
   return ir_m_set(p, "mhlo.sharding", NULL) ? 0 : rt_back_oom(x);
 }
@@ -358,14 +380,14 @@ static int rt_back_op(void *ctx, ir_op *op) {
     return rt_back_oom(x);
   TRY(rt_front_read_sdy(&x->rw, op, op->mlir, "xla.sdy.sharding_rule", SDY_RULE, &rule));
   bool ok = !rule || (ir_m_set(op, "sdy.sharding_rule", sdy_attr(m, SDY_RULE, rule)) &&
-                      rt_front_set(m, &op->mlir, "xla.sdy.sharding_rule", NULL));
+                      rt_front_set(op, "xla.sdy.sharding_rule", NULL));
   if (!ok) return rt_back_oom(x);
   if (rt_calls(op, "xla.sdy.FuncResultSharding")) return BASE_VEC_PUSH(m->alloc, &x->results, op) ? 0 : rt_back_oom(x);
   if (rt_back_keeps_sharding(op)) {
     TRY(rt_front_read_sdy(&x->rw, op, op->mlir, "xla.sdy.sharding", SDY_SHARDINGS, &list));
     if (list && !sdy_set_list(op, list)) return rt_back_oom(x);
   }
-  return rt_front_set(m, &op->mlir, "xla.sdy.sharding", NULL) ? 0 : rt_back_oom(x);
+  return rt_front_set(op, "xla.sdy.sharding", NULL) ? 0 : rt_back_oom(x);
 }
 
 /* --- results --- */

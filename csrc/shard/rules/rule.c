@@ -326,6 +326,5 @@ int shard_pass_rules(ir_module *m, const opt_args *args, xlac_error *err) {
     }
   }
   shard_maker_free(&maker);
-  m->verified = IR_UNVERIFIED;
   return status == 0 ? stablehlo_verify(m, err) : status;
 }
