@@ -75,6 +75,8 @@ static void say_general(void) {
       x86_compare_number(&code, reg, numbers[n]), say();
       x86_and_number(&code, reg, numbers[n]), say();
     }
+    x86_multiply_number(&code, reg, other, numbers[r % 4]), say();
+    x86_add_memory(&code, reg, places[5]), say();
     x86_zero(&code, reg), say();
     x86_push(&code, reg), say();
     x86_pop(&code, reg), say();

@@ -67,6 +67,10 @@ uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream) {
                                 .bits = stream});
 }
 
+uint32_t nat_count(nat_body *b) {
+  return nat_add(b, (nat_value){.kind = NAT_COUNT, .width = 4, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
+}
+
 bool nat_has(nat_lane op, uint32_t width) {
   return nat_instructions[op][__builtin_ctz(width)] != X86_OPS;
 }

@@ -330,6 +330,12 @@ static uint32_t nat_convert(const nat_operands *o) {
   return nat_float_to_s32(o->b, o->in[0], o->type.width);
 }
 
+uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to) {
+  nat_operands o = {.b = b, .type = {NAT_SIGNED, 4, 4}, .result = to, .in = {x, 0, 0}};
+  if (to.kind == NAT_BF16 || to.kind == NAT_F16) return nat_round(b, nat_op1(b, NAT_S4_F, 4, x), to);
+  return nat_convert(&o);
+}
+
 /* --- all --- */
 
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {

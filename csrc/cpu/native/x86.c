@@ -185,6 +185,22 @@ void x86_compare(x86_code *c, unsigned a, unsigned b) {
   x86_two(c, "cmp", 0x39, b, x86_reg(a), true);
 }
 
+void x86_add_memory(x86_code *c, unsigned to, x86_rm from) {
+  x86_two(c, "add", 0x03, to, from, false);
+}
+
+/* With four bytes of the number. */
+void x86_multiply_number(x86_code *c, unsigned to, unsigned from, int32_t number) {
+  x86_inst i = {.n = 0};
+  if (c->text) x86_product_text(c, to, from, number);
+  x86_general(c, &i, number == (int8_t)number ? 0x6B : 0x69, to, x86_reg(from));
+  if (number == (int8_t)number)
+    x86_byte(&i, (uint8_t)number);
+  else
+    x86_four(&i, number);
+  x86_put(c, i.bytes, i.n);
+}
+
 /* In one byte where it fits. digit: which of the eight operations. */
 static void x86_by_number(x86_code *c, const char *mnemonic, unsigned digit, x86_rm to, int32_t number) {
   x86_inst i = {.n = 0};

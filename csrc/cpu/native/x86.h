@@ -89,6 +89,9 @@ void x86_move(x86_code *c, unsigned to, unsigned from);
 void x86_add(x86_code *c, unsigned to, unsigned from);
 void x86_subtract(x86_code *c, unsigned to, unsigned from);
 void x86_compare(x86_code *c, unsigned a, unsigned b);
+/* to = from * number. */
+void x86_multiply_number(x86_code *c, unsigned to, unsigned from, int32_t number);
+void x86_add_memory(x86_code *c, unsigned to, x86_rm from);
 void x86_add_number(x86_code *c, unsigned to, int32_t number);
 void x86_add_to_memory(x86_code *c, x86_rm to, int32_t number);
 void x86_compare_number(x86_code *c, unsigned a, int32_t number);

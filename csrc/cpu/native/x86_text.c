@@ -108,6 +108,10 @@ void x86_number_text(x86_code *c, const char *mnemonic, x86_rm to, int32_t numbe
   base_putf(c->text, ", %d\n", number);
 }
 
+void x86_product_text(x86_code *c, unsigned to, unsigned from, int32_t number) {
+  base_putf(c->text, "  imul %s, %s, %d\n", x86_names[to], x86_names[from], number);
+}
+
 void x86_zero_text(x86_code *c, unsigned reg) {
   static const char *const halves[16] = {"eax", "ecx", "edx",  "ebx",  "esp",  "ebp",  "esi",  "edi",
                                          "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"};
