@@ -286,7 +286,7 @@ def compare(options, folder, names):
     trees = {"xlac": ROOT} | ({"beside": pathlib.Path(options.beside)} if options.beside else {}) | ({} if options.no_xla else {"xla": ROOT})
     workers = {}
     for engine, tree in trees.items():
-        env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tree / "python"), str(ROOT / "benchmarks")]))
+        env = dict(os.environ, XLAC_PROGRAMS=str(folder), PYTHONPATH=os.pathsep.join([str(tree / "python"), str(ROOT / "benchmarks")]))
         workers[engine] = subprocess.Popen([sys.executable, __file__, "--worker", engine, folder, str(options.cpu)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     ratios = {engine: [] for engine in trees}
     for name in names:

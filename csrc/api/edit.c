@@ -215,7 +215,7 @@ int xlac_op_create_constant(xlac_op **out, xlac_module *m, xlac_computation *c, 
 /* Control predecessors are edges, kept from both sides, not an attribute. */
 static int remove_attr(ir_op *op, const char *key, xlac_error *err) {
   if (strcmp(key, "control-predecessors") == 0) {
-    while (op->n_control_preds) ir_remove_control_pred(op, op->control_preds[0]);
+    ir_drop_control_preds(op);
     return 0;
   }
   for (uint32_t i = 0; i < op->n_attrs; i++) {

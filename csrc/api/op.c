@@ -139,7 +139,7 @@ xlac_computation *xlac_op_called(xlac_module *m, xlac_op *handle, uint32_t index
 xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *handle, uint32_t index) {
   const ir_op *op = api_op(handle);
   api_lock(m);
-  ir_op *pred = index < op->n_control_preds ? op->control_preds[index] : NULL;
+  ir_op *pred = index < op->n_control_preds ? ir_control_pred(op, index) : NULL;
   api_unlock(m);
   return api_op_out(pred);
 }
@@ -218,10 +218,10 @@ static bool put_called_names(base_text *t, const ir_op *op, const char *key) {
 static bool put_control(base_text *t, const ir_op *op) {
   if (op->n_control_preds == 0) return false;
   base_putc(t, '{');
-  for (uint32_t i = 0; i < op->n_control_preds; i++) {
-    if (i) BASE_PUT(t, ", ");
+  IR_FOR_CONTROL_PREDS(e, op) {
+    if (e != op->control_preds) BASE_PUT(t, ", ");
     base_putc(t, '%');
-    base_put(t, op->control_preds[i]->name->s, op->control_preds[i]->name->n);
+    base_put(t, e->pred->name->s, e->pred->name->n);
   }
   base_putc(t, '}');
   return true;

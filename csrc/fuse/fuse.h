@@ -8,13 +8,15 @@
  *                                kernel of its one root, or inside every kernel that uses it
  *   fusion_merge                 which roots share a kernel, on the final order of steps
  *   kernel_lower                 the kernel of a root, in the loop IR
- *   fusion_tile                  which kernels, one after another, run tile by tile
+ *   fusion_goes_by_rows, ...     which kernels, one after another, may run tile by tile; the plan, which knows where
+ *                                values lie, puts them together (plan/tile.c)
  *
  * Fusion does not change the module, and no decision changes a bit of a result. Threads: a fusion_plan is filled by one
  * thread, and read by any number afterwards. Functions that can fail do so only when out of memory. */
 #ifndef XLAC_FUSE_FUSE_H
 #define XLAC_FUSE_FUSE_H
 
+#include "../base/str.h"
 #include "../kernel/kernel.h"
 #include "../runtime/device.h"
 
@@ -36,10 +38,11 @@ double fusion_count_cost(const fusion_model *m);
 /* Of reading, or writing, one byte of an array of so many bytes that all of it is gone through. */
 double fusion_read_cost(const fusion_model *m, int64_t bytes);
 double fusion_write_cost(const fusion_model *m, int64_t bytes);
-/* Of all of a kernel on one thread; bytes: of each input. */
-double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t *bytes);
-/* The same in microseconds, as people are told: at 3 GHz. */
-double fusion_microseconds(double cycles);
+/* Of all of a kernel on one thread. in, out: bytes of memory that it goes through for each input and output: those of
+ * the array, or of a tile of it. */
+double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t *in, const int64_t *out);
+/* As people are told: "12.5 us", at 3 GHz. */
+void fusion_put_time(base_text *out, double cycles);
 
 /* --- fusion.c: which ops are one kernel --- */
 
@@ -112,11 +115,33 @@ XLAC_MUST_USE bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order,
 bool fusion_reduces_in_order(const ir_op *op);
 enum { FUSION_SHORT = 64 /* elements that are too few to reduce side by side */ };
 
+/* --- fusion_tile.c: kernels that go through memory together, some rows at a time --- */
+
+/* Whether the kernel by itself can go by so many rows: its stores are dense, it has no scan, its reduction is in one
+ * piece and within rows. */
+bool fusion_goes_by_rows(const kernel *k, int64_t rows);
+/* Whether what the index reads in a row is in the same row of an array of so many elements. k goes by those rows. */
+bool fusion_reads_own_row(const kernel *k, const kernel_index *index, int64_t elements, int64_t rows);
+/* Bytes that kernels must go through in all for tiles to be worth it: less stays in the first cache anyway. */
+int64_t fusion_least_in_tiles(const fusion_model *m);
+/* How many of the rows make a tile, where all kernels together go through so many bytes of each; 0: tiles are not worth
+ * it, or a row is too long for one. */
+int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes);
+
 /* --- lower.c: from a fusion to its kernel --- */
 
+/* What a kernel loads: op's value, an array of one result, as it is in memory; or a copy of it that has dimension
+ * `last` last, so that the lanes which read it along that one read neighbours. */
+typedef struct fusion_input {
+  const ir_op *op;
+  int32_t last; /* -1: as it is */
+} fusion_input;
+
 /* The kernel of `root` and of all that are stored with it (merged_next), one output each in that order, in `arena`;
- * *inputs gets the ops whose values it loads, by number of input, each an array of one result. */
+ * *inputs gets what it loads, by number of input. */
 XLAC_MUST_USE int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
-                               const ir_op ***inputs, xlac_error *err);
+                               const fusion_input **inputs, xlac_error *err);
+/* The kernel that makes such a copy of op's value. */
+XLAC_MUST_USE int kernel_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err);
 
 #endif

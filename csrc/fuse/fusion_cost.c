@@ -78,19 +78,20 @@ double fusion_write_cost(const fusion_model *m, int64_t bytes) {
   return m->level[level] * (level < 2 ? 1 : 1.75);
 }
 
-/* A load whose innermost dimension is neither dense nor the same element takes one element at a time. */
+/* A load whose innermost dimension is neither dense nor the same element takes one element at a time. The first cache's
+ * share is that of the op which reads it. */
 static double cost_load(const fusion_model *m, const kernel *k, const kernel_value *v, int64_t bytes) {
   int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
-  double lanes = (double)k->count;
+  double lanes = (double)k->count, size = (double)base_dtype_bytes((base_dtype)v->dtype);
   if (k->rank && k->extents[k->rank - 1] > 1 && stride != 0 && stride != 1) return lanes * (m->op + FUSION_GATHER);
-  return lanes * (stride ? m->op / 2 : 0) + (double)bytes * (fusion_read_cost(m, bytes) - m->level[0]);
+  return stride ? lanes * size * fusion_read_cost(m, bytes) : lanes * m->op / 4;
 }
 
-double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t *bytes) {
+double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t *in, const int64_t *out) {
   double cycles = 0;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    if (v->kind == KERNEL_LOAD) cycles += cost_load(m, k, v, bytes[v->buffer]);
+    if (v->kind == KERNEL_LOAD) cycles += cost_load(m, k, v, in[v->buffer]);
     if (v->kind == KERNEL_OP) cycles += (double)k->count * cost_value(m, k, v);
     if (v->kind == KERNEL_SCAN) cycles += (double)k->count * FUSION_GATHER;
     if (v->kind == KERNEL_PICK) cycles += (double)k->count * m->op;
@@ -98,12 +99,16 @@ double fusion_kernel_cost(const fusion_model *m, const kernel *k, const int64_t 
   }
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
-    int64_t size = k->count * (int64_t)base_dtype_bytes((base_dtype)k->values[s->value].dtype);
-    cycles += s->by != SCALAR_NONE ? (double)k->count * m->op : (double)size * fusion_write_cost(m, size);
+    double bytes = (double)k->count * (double)base_dtype_bytes((base_dtype)k->values[s->value].dtype);
+    cycles += s->by != SCALAR_NONE ? (double)k->count * m->op : bytes * fusion_write_cost(m, out[i]);
   }
   return cycles;
 }
 
-double fusion_microseconds(double cycles) {
-  return cycles / 3000;
+void fusion_put_time(base_text *out, double cycles) {
+  double us = cycles / 3000;
+  if (us < 1000)
+    base_putf(out, "%.3g us", us);
+  else
+    base_putf(out, "%.3g ms", us / 1000);
 }

@@ -121,19 +121,21 @@ int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t val
   return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
 }
 
-/* The number of the input that is op. */
-int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number) {
+int lower_number_input(lower_run *x, const ir_op *op, int32_t last, uint32_t *number) {
   for (*number = 0; *number < x->inputs.n; ++*number)
-    if (x->inputs.items[*number] == op) return 0;
-  return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
+    if (x->inputs.items[*number].op == op && x->inputs.items[*number].last == last) return 0;
+  fusion_input input = {op, last};
+  return BASE_VEC_PUSH(x->alloc, &x->inputs, input) ? 0 : lower_no_memory(x);
 }
 
 /* Where the load would leave the array outside of the wanted iterations, it is defined in those alone. */
 static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
+  int32_t last = lower_last_of(x, op, map);
+  kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype};
   int64_t least = 0, most = 0;
+  v.index = last < 0 ? lower_index(x, op->type, map) : lower_index_of_copy(x, op->type, (uint32_t)last, map);
   if (!v.index) return lower_no_memory(x);
-  TRY(lower_number_input(x, op, &v.buffer));
+  TRY(lower_number_input(x, op, last, &v.buffer));
   bool everywhere = kernel_load_reach(x->k, &v, &least, &most) && least >= 0 && most < op->type->count;
   if (!everywhere) v.box = x->box;
   return lower_add(x, op, map, &v, value);
@@ -241,7 +243,7 @@ static int lower_collapse(lower_run *x, kernel *k) {
 }
 
 /* Values and inputs leave the scratch vectors for the kernel's arena. */
-static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
+static int lower_finish(lower_run *x, kernel *k, const fusion_input **inputs) {
   assert(x->values.n > 0);
   const ir_type *t = x->space;
   k->count = t->count;
@@ -315,7 +317,7 @@ static const ir_op *lower_shaper(const lower_run *x, const ir_op *first) {
 }
 
 /* The iteration space first, then the values of each root, then what is left to do with all of them. */
-static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op ***inputs) {
+static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const fusion_input **inputs) {
   assert(first && (x->f->of[first->id].role == FUSION_ROOT || x->f->of[first->id].role == FUSION_CHEAP));
   bool reduced[KERNEL_MAX_RANK] = {false};
   const ir_op *shaper = lower_shaper(x, first);
@@ -341,7 +343,7 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op
 }
 
 /* *out may be a kernel in part when this fails; it lies in the arena and goes with that. */
-int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
+int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
                  xlac_error *err) {
   assert(f && root && arena && out && inputs);
   base_arena scratch;

@@ -108,29 +108,83 @@ bool ir_set_parameter(ir_op *op, int64_t number) {
   return true;
 }
 
+/* --- control edges --- */
+
+/* Looks through the shorter one of the two lists that would have it: both are walked at once. */
+static ir_control *find_control(const ir_op *pred, const ir_op *succ) {
+  ir_control *a = succ->control_preds, *b = pred->control_succs;
+  for (; a && b; a = a->next, b = b->next_succ) {
+    if (a->pred == pred) return a;
+    if (b->succ == succ) return b;
+  }
+  return NULL;
+}
+
+/* The last one of op's. */
+static void link_control(ir_control *e, ir_op *op, ir_op *pred) {
+  ir_control *first = op->control_preds;
+  *e = (ir_control){.pred = pred, .succ = op, .prev = first ? first->prev : e, .next_succ = pred->control_succs};
+  *(first ? &first->prev->next : &op->control_preds) = e;
+  op->control_preds->prev = e;
+  e->succ_link = &pred->control_succs;
+  if (e->next_succ) e->next_succ->succ_link = &e->next_succ;
+  pred->control_succs = e;
+  op->n_control_preds++;
+  op->parent->module->n_control_edges++;
+  touch(op);
+}
+
 /* A second edge between the same two ops is no edge: XLA keeps none either. */
 bool ir_add_control_pred(ir_op *op, ir_op *pred) {
   assert(pred);
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (op->control_preds[i] == pred) return true;
-  ir_op **preds = BASE_ARRAY(&op->parent->module->arena, ir_op *, (size_t)op->n_control_preds + 1);
-  if (!preds) return false;
-  if (op->n_control_preds) memcpy(preds, op->control_preds, op->n_control_preds * sizeof *preds);
-  preds[op->n_control_preds++] = pred;
-  op->control_preds = preds;
-  op->parent->module->n_control_edges++;
-  touch(op);
+  if (find_control(pred, op)) return true;
+  ir_control *e = BASE_NEW(&op->parent->module->arena, ir_control);
+  if (e) link_control(e, op, pred);
+  return e != NULL;
+}
+
+bool ir_set_control_preds(ir_op *op, uint32_t n, ir_op *const *preds) {
+  ir_control *edges = BASE_ARRAY(&op->parent->module->arena, ir_control, (size_t)n + 1);
+  if (!edges) return false;
+  ir_drop_control_preds(op);
+  for (uint32_t i = 0; i < n; i++)
+    if (!find_control(preds[i], op)) link_control(&edges[i], op, preds[i]);
   return true;
 }
 
-/* Keeps the order of the others, in which they are printed. Nothing happens where there is no such edge. */
+/* The order of the others, in which they are printed, stays. */
+static void remove_control(ir_control *e) {
+  ir_op *op = e->succ;
+  assert(op->n_control_preds > 0 && *e->succ_link == e);
+  if (e->next) e->next->prev = e->prev;
+  if (e == op->control_preds) {
+    op->control_preds = e->next;
+  } else {
+    e->prev->next = e->next;
+    if (!e->next) op->control_preds->prev = e->prev;
+  }
+  *e->succ_link = e->next_succ;
+  if (e->next_succ) e->next_succ->succ_link = e->succ_link;
+  op->n_control_preds--;
+  op->parent->module->n_control_edges--;
+  touch(op);
+}
+
+/* Nothing happens where there is no such edge. */
 void ir_remove_control_pred(ir_op *op, const ir_op *pred) {
-  uint32_t kept = 0;
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (op->control_preds[i] != pred) op->control_preds[kept++] = op->control_preds[i];
-  if (kept < op->n_control_preds) touch(op);
-  op->parent->module->n_control_edges -= op->n_control_preds - kept;
-  op->n_control_preds = kept;
+  ir_control *e = find_control(pred, op);
+  if (e) remove_control(e);
+}
+
+void ir_drop_control_preds(ir_op *op) {
+  while (op->control_preds) remove_control(op->control_preds);
+}
+
+ir_op *ir_control_pred(const ir_op *op, uint32_t index) {
+  assert(index < op->n_control_preds);
+  const ir_control *e = op->control_preds;
+  while (index--) e = e->next;
+  return e->pred;
 }
 
 void ir_set_type(ir_op *op, const ir_type *t) {
@@ -324,13 +378,10 @@ void ir_parameter_slot_remove(ir_computation *c, uint32_t index) {
 
 /* Successors of `from` come after `to` instead. An edge from an op to itself is dropped: it would be a cycle. */
 static bool replace_control(ir_op *from, ir_op *to) {
-  IR_FOR_OPS(op, from->parent) {
-    for (uint32_t i = 0; i < op->n_control_preds; i++) {
-      if (op->control_preds[i] != from) continue;
-      ir_remove_control_pred(op, from);
-      if (op != to && !ir_add_control_pred(op, to)) return false;
-      break;
-    }
+  while (from->control_succs) {
+    ir_op *succ = from->control_succs->succ;
+    remove_control(from->control_succs);
+    if (succ != to && !ir_add_control_pred(succ, to)) return false;
   }
   return true;
 }
@@ -341,7 +392,7 @@ bool ir_replace_uses(ir_op *from, ir_op *to) {
   assert(to->parent->module == from->parent->module);
   assert(from != to && from->n_results <= to->n_results);
   ir_computation *c = from->parent;
-  if (c->module->n_control_edges && !replace_control(from, to)) return false;
+  if (!replace_control(from, to)) return false;
   while (from->uses) {
     ir_use *use = from->uses;
     ir_value v = {to, use->index};
@@ -371,11 +422,9 @@ static void unlink_op(ir_op *op) {
   c->n_ops--;
 }
 
-/* Edges to and from the op. A pass over the whole computation, which is why n_control_edges is counted. */
 static void drop_control(ir_op *op) {
-  IR_FOR_OPS(other, op->parent) ir_remove_control_pred(other, op);
-  op->parent->module->n_control_edges -= op->n_control_preds;
-  op->n_control_preds = 0;
+  while (op->control_succs) remove_control(op->control_succs);
+  ir_drop_control_preds(op);
 }
 
 void ir_op_remove(ir_op *op) {
@@ -383,7 +432,7 @@ void ir_op_remove(ir_op *op) {
   ir_computation *c = op->parent;
   touch(op);
   for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
-  if (c->module->n_control_edges) drop_control(op);
+  drop_control(op);
   if (op->opcode == IR_OP_PARAMETER && op->u.number >= 0 && op->u.number < c->n_params && c->params[op->u.number] == op)
     c->params[op->u.number] = NULL;
   unlink_op(op);
@@ -394,7 +443,7 @@ void ir_computation_remove(ir_computation *c) {
   ir_module *m = c->module;
   IR_FOR_OPS(op, c) {
     for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);
-    m->n_control_edges -= op->n_control_preds;
+    drop_control(op);
   }
   *(c->prev ? &c->prev->next : &m->first) = c->next;
   *(c->next ? &c->next->prev : &m->last) = c->prev;

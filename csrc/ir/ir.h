@@ -30,6 +30,14 @@ typedef struct ir_use {
   struct ir_use *next, **link; /* next use of op; the pointer that points here */
 } ir_use;
 
+/* A control edge: succ runs after pred. It is in two lists: of succ's predecessors, in the order of the text, and of
+ * pred's successors, in no order; so an edge goes without a search. Edit through ir_add_control_pred and its like. */
+typedef struct ir_control {
+  ir_op *pred, *succ;
+  struct ir_control *next, *prev; /* among succ's predecessors; the first one's prev is the last one */
+  struct ir_control *next_succ, **succ_link;
+} ir_control;
+
 /* Most of a module's memory is ops: small things stand together, so that there are no holes. */
 struct ir_op {
   uint16_t opcode; /* ir_opcode */
@@ -52,9 +60,10 @@ struct ir_op {
     const ir_literal *literal; /* CONSTANT in HLO form: its value (MLIR form: the attribute "value") */
     const base_istr *name;     /* UNREGISTERED: "foo.bar" */
   } u;
-  const ir_mdict *mlir; /* MLIR form: all attributes, inherent and discardable, sorted by name; NULL: none */
-  const ir_mattr *loc;  /* MLIR form: its location, or NULL */
-  ir_op **control_preds;
+  const ir_mdict *mlir;      /* MLIR form: all attributes, inherent and discardable, sorted by name; NULL: none */
+  const ir_mattr *loc;       /* MLIR form: its location, or NULL */
+  ir_control *control_preds; /* n_control_preds of them */
+  ir_control *control_succs;
   ir_use *uses; /* head of the list of uses of any result; order unspecified */
   ir_computation *parent;
   ir_op *prev, *next; /* in the computation's order: text order, or creation order */
@@ -164,7 +173,7 @@ struct ir_module {
   ir_computation *entry; /* never NULL in a whole module */
   uint32_t n_computations;
   uint32_t n_ids, n_computation_ids; /* next dense ids */
-  uint32_t n_control_edges;          /* in all, so that edits skip the search where there are none */
+  uint32_t n_control_edges;          /* in all */
   struct ir_mdict_memo *dicts;       /* mattr.c; NULL until one is needed */
   base_map name_counters;            /* ir_fresh_name: stem (interned pointer) to the next suffix to try */
   ir_config config;
@@ -185,6 +194,8 @@ struct ir_module {
 /* Safe against removal of `op` itself in the body. */
 #define IR_FOR_OPS_SAFE(op, c) \
   for (ir_op *op = (c)->first, *op##_next = NULL; op && (op##_next = op->next, true); op = op##_next)
+/* What op_ waits for, in the order of the text. The body may not edit these edges. */
+#define IR_FOR_CONTROL_PREDS(edge, op_) for (const ir_control *edge = (op_)->control_preds; edge; edge = edge->next)
 /* Uses of any of op_'s results. The body may not change operands that use op_. */
 #define IR_FOR_USES(use, op_) for (ir_use *use = (op_)->uses; use; use = use->next)
 
@@ -228,6 +239,12 @@ void ir_set_operand(ir_op *op, uint32_t slot, ir_value v);
 XLAC_MUST_USE bool ir_add_operand(ir_op *op, ir_value v);
 XLAC_MUST_USE bool ir_add_control_pred(ir_op *op, ir_op *pred);
 void ir_remove_control_pred(ir_op *op, const ir_op *pred);
+/* These instead of those that there are; false when out of memory, with nothing changed. */
+XLAC_MUST_USE bool ir_set_control_preds(ir_op *op, uint32_t n, ir_op *const *preds);
+/* All of them. */
+void ir_drop_control_preds(ir_op *op);
+/* The predecessor at that place. Linear in it. */
+ir_op *ir_control_pred(const ir_op *op, uint32_t index);
 /* Later operands move down one slot. */
 void ir_operand_remove(ir_op *op, uint32_t slot);
 /* Of an op with one result. Users are not looked at. */

@@ -228,8 +228,8 @@ static bool clone_links(ir_op *c, const ir_op *op, const base_map *map, ir_op *c
     assert(v.op->parent->module == c->parent->module);
     ir_set_operand(c, i, v);
   }
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (!ir_add_control_pred(c, mapped_op(map, ops, op->control_preds[i]))) return false;
+  IR_FOR_CONTROL_PREDS(e, op)
+  if (!ir_add_control_pred(c, mapped_op(map, ops, e->pred))) return false;
   for (uint32_t i = 0; i < op->n_called; i++) c->called[i] = mapped(map, op->called[i]);
   return true;
 }

@@ -50,7 +50,7 @@ static void push_op(op_walk *w, ir_op *op) {
 /* What is pushed last is walked first: control predecessors, last to first, then operands, first to last. */
 static void push_needs(op_walk *w, ir_op *op) {
   for (uint32_t i = op->n_operands; i-- > 0;) push_op(w, op->operands[i].op);
-  for (uint32_t i = 0; i < op->n_control_preds; i++) push_op(w, op->control_preds[i]);
+  IR_FOR_CONTROL_PREDS(e, op) push_op(w, e->pred);
 }
 
 /* An op met while still open closes a cycle, which only a broken module has; it is put out once all the same. */

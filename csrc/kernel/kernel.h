@@ -27,7 +27,7 @@
 #ifndef XLAC_KERNEL_KERNEL_H
 #define XLAC_KERNEL_KERNEL_H
 
-#include "../scalar/loops/loops.h"
+#include "../scalar/program.h"
 
 enum {
   KERNEL_MAX_RANK = 12,
@@ -137,8 +137,9 @@ bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, in
 /* The same of a load, over the iterations in which it is defined and all places where it may begin. */
 bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);
 
-/* print.c: the text above. false when out of memory. */
+/* print.c: the text above, and that of scalar programs. `out` notes a failure of memory. */
 void kernel_put(base_text *out, const kernel *k);
+void kernel_put_program(base_text *out, const scalar_program *p);
 /* parse.c: reads it back, into `arena`, verified. Errors have line and column. */
 XLAC_MUST_USE int kernel_parse(kernel **out, base_arena *arena, const char *text, size_t n, xlac_error *err);
 /* verify.c: what must hold of every kernel, whatever made it; an error names the value. */

@@ -31,13 +31,21 @@ static void kput_load(base_text *out, const kernel *k, const kernel_value *v) {
 }
 
 /* By the HLO printer, which spells every element type so that it reads back to the same bits. */
-static void kput_constant(base_text *out, const kernel_value *v) {
-  assert(v->data);
-  const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = v->dtype, .count = 1};
-  const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)v->data};
+static void kput_constant(base_text *out, uint8_t dtype, const void *data) {
+  assert(data);
+  const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = dtype, .count = 1};
+  const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)data};
   BASE_PUT(out, "constant(");
   text_put_literal(out, &literal, false);
   BASE_PUT(out, ")");
+}
+
+/* add(v0, v1), and what the op has beside its operands: direction=LT of a compare, and the like. */
+static void kput_op(base_text *out, const scalar_op *op, uint32_t n_in, const uint32_t *in) {
+  base_putf(out, "%s(", scalar_text((scalar_code)op->code));
+  for (uint32_t j = 0; j < n_in; j++) base_putf(out, "%sv%u", j ? ", " : "", in[j]);
+  BASE_PUT(out, ")");
+  scalar_put_immediates(out, op);
 }
 
 /* One line for each value, which is what lets the reader hand lines to HLO's. */
@@ -62,13 +70,10 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       kput_index(out, k, v->index);
       break;
     case KERNEL_CONSTANT:
-      kput_constant(out, v);
+      kput_constant(out, v->dtype, v->data);
       break;
     case KERNEL_OP:
-      base_putf(out, "%s(", scalar_text((scalar_code)v->op.code));
-      for (uint32_t j = 0; j < v->n_in; j++) base_putf(out, "%sv%u", j ? ", " : "", v->in[j]);
-      BASE_PUT(out, ")");
-      scalar_put_immediates(out, &v->op);
+      kput_op(out, &v->op, v->n_in, v->in);
       break;
   }
   kput_box(out, k, " where ", v->box);
@@ -91,4 +96,24 @@ void kernel_put(base_text *out, const kernel *k) {
     if (k->stores[i].by) base_putf(out, " by %s from v%u", scalar_text(k->stores[i].by), k->stores[i].init);
     BASE_PUT(out, "\n");
   }
+}
+
+void kernel_put_program(base_text *out, const scalar_program *p) {
+  assert(out && p);
+  BASE_PUT(out, "program (");
+  for (uint32_t i = 0; i < p->n_params; i++)
+    base_putf(out, "%s%s[]", i ? ", " : "", base_dtype_table[p->values[i].dtype].text);
+  BASE_PUT(out, ")\n");
+  for (uint32_t i = p->n_params; i < p->n_values; i++) {
+    const scalar_value *v = &p->values[i];
+    base_putf(out, "v%u = %s[] ", i, base_dtype_table[v->dtype].text);
+    if (v->constant)
+      kput_constant(out, v->dtype, v->element);
+    else
+      kput_op(out, &v->op, v->n_in, v->in);
+    BASE_PUT(out, "\n");
+  }
+  BASE_PUT(out, "give (");
+  for (uint32_t j = 0; j < p->n_outs; j++) base_putf(out, "%sv%u", j ? ", " : "", p->outs[j]);
+  BASE_PUT(out, ")\n");
 }

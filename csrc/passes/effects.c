@@ -34,7 +34,7 @@ unsigned opt_op_facts(const opt_facts *f, const ir_op *op) {
 static void facts_of_edges(opt_facts *f, const ir_computation *c) {
   IR_FOR_OPS(op, c) {
     if (op->n_control_preds) f->in_edge[op->id] = 1;
-    for (uint32_t i = 0; i < op->n_control_preds; i++) f->in_edge[op->control_preds[i]->id] = 1;
+    IR_FOR_CONTROL_PREDS(e, op) f->in_edge[e->pred->id] = 1;
   }
 }
 
@@ -59,27 +59,6 @@ int opt_facts_make(opt_facts *f, const ir_module *m, xlac_error *err) {
 
 void opt_facts_free(opt_facts *f) {
   base_arena_free(&f->arena);
-}
-
-/* ir_replace_uses looks for edges in all ops of the computation wherever the module has one: for this op there are
- * none. */
-bool opt_replace(ir_op *from, ir_op *to) {
-  assert(from->parent == to->parent);
-  ir_module *m = from->parent->module;
-  uint32_t edges = m->n_control_edges;
-  m->n_control_edges = 0;
-  bool ok = ir_replace_uses(from, to);
-  m->n_control_edges = edges;
-  return ok;
-}
-
-void opt_remove(ir_op *op) {
-  ir_module *m = op->parent->module;
-  assert(op->n_control_preds == 0 && opt_is_linked(op));
-  uint32_t edges = m->n_control_edges;
-  m->n_control_edges = 0;
-  ir_op_remove(op);
-  m->n_control_edges = edges;
 }
 
 bool opt_is_result(const ir_op *op) {

@@ -85,7 +85,7 @@ static void order_edges(order_run *r) {
   for (uint32_t i = 0; i < r->n; i++) {
     const ir_op *op = r->order[i];
     for (uint32_t k = 0; k < op->n_operands; k++) order_edge(r, ir_operand(op, k), op);
-    for (uint32_t k = 0; k < op->n_control_preds; k++) order_edge(r, op->control_preds[k], op);
+    IR_FOR_CONTROL_PREDS(e, op) order_edge(r, e->pred, op);
     if (!order_is_kept(r, op)) continue;
     if (kept) order_edge(r, kept, op);
     kept = op;

@@ -29,13 +29,17 @@ static const char *explain_no_kernel(const ir_op *op) {
  * proposes, so what is in memory is told of the plan. Arrays by op id, NULL where the plan has no such step. */
 typedef struct explain_facts {
   const plan_step **maker, **reader;
-  bool *lives; /* a result comes of it, or a step is made for it */
+  bool *lives;  /* a result comes of it, or a step is made for it */
+  bool *copied; /* for kernels that read it along another dimension than its last */
 } explain_facts;
 
 /* The first reader is enough for a reason. */
 static void explain_find(explain_facts *x, const plan_program *p) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const plan_step *s = &p->steps[i];
+    const bool copies = s->kind == PLAN_KERNEL && !p->buffers[s->out[0]].type;
+    x->copied[s->op->id] = x->copied[s->op->id] || copies;
+    if (copies) continue;
     x->maker[s->op->id] = s;
     for (uint32_t j = 0; j < s->n_out; j++)
       if (p->buffers[s->out[j]].op) x->maker[p->buffers[s->out[j]].op->id] = s;
@@ -79,8 +83,11 @@ static void explain_reader(base_text *out, const explain_facts *x, const ir_op *
 /* The two ways that were weighed, where they were. */
 static void explain_weighed(base_text *out, const fusion_op *f) {
   if (f->stored == 0 && f->anew == 0) return;
-  base_putf(out, " (all in all %.3g us if it is stored, %.3g if each computes it)", fusion_microseconds(f->stored),
-            fusion_microseconds(f->anew));
+  BASE_PUT(out, " (all in all ");
+  fusion_put_time(out, f->stored);
+  BASE_PUT(out, " if it is stored, ");
+  fusion_put_time(out, f->anew);
+  BASE_PUT(out, " if each computes it)");
 }
 
 static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
@@ -141,6 +148,7 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
       explain_reader(out, x, op);
       break;
   }
+  if (x->copied[op->id]) BASE_PUT(out, "; copied for those who read it across its rows, many times");
   BASE_PUT(out, "\n");
 }
 
@@ -148,12 +156,13 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
 static bool explain_ops(base_text *out, const plan_program *p) {
   base_alloc alloc = p->computation->module->alloc;
   size_t n = (size_t)p->computation->module->n_ids + 1;
-  size_t bytes = n * (2 * sizeof(const plan_step *) + sizeof(const ir_op *) + sizeof(bool));
+  size_t bytes = n * (2 * sizeof(const plan_step *) + sizeof(const ir_op *) + 2 * sizeof(bool));
   const plan_step **both = base_malloc(alloc, bytes);
   if (!both) return false;
   memset(both, 0, bytes);
   const ir_op **stack = (const ir_op **)(void *)(both + 2 * n);
-  explain_facts x = {both, both + n, (bool *)(stack + n)};
+  bool *flags = (bool *)(stack + n);
+  explain_facts x = {both, both + n, flags, flags + n};
   explain_find(&x, p);
   explain_find_living(&x, p, stack);
   IR_FOR_OPS(op, p->computation) explain_op(out, p->fusion, &x, op);

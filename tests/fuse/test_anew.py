@@ -103,7 +103,8 @@ def test_the_two_ways_that_were_weighed_are_told_with_what_they_take():
     """The smaller figure is that of the way that was taken."""
     for op in ("multiply(x, cb)", "power(x, cb)"):
         text = said(compiled(CHAIN.replace("OP", op) + "ROOT y = f32[900] negate(s)"), "w")
-        stored, anew = map(float, re.search(r"all in all (\S+) us if it is stored, (\S+) if each computes it", text).groups())
+        found = re.search(r"all in all (\S+) (.s) if it is stored, (\S+) (.s) if each computes it", text).groups()
+        stored, anew = (float(n) * {"us": 1, "ms": 1000}[unit] for n, unit in (found[:2], found[2:]))
         assert (anew <= stored) == text.startswith("in every kernel")
 
 

@@ -180,8 +180,18 @@ func.func @main(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
 }"""
 
 
+NAMED = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.negate %a : tensor<8xf32>
+  %1 = sdy.named_computation<"foo">(%0) (%b: tensor<8xf32>) {
+    %2 = stablehlo.abs %b : tensor<8xf32>
+    sdy.return %2 : tensor<8xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}"""
+
+
 @pytest.mark.parametrize("text, message", [
-    (FUNCTIONS, "redefinition of symbol named"), (CONVOLUTION, "expected a number that is positive"), (BOUNDED, "so it can't have a bound"),
+    (NAMED, "is outside of a region that is isolated from above"), (FUNCTIONS, "redefinition of symbol named"), (CONVOLUTION, "expected a number that is positive"), (BOUNDED, "so it can't have a bound"),
     (SHARDED, "lacks the attribute")])
 def test_an_artifact_with_another_byte_keeps_to_the_rules_of_the_text(text, message):
     """Each byte by each other one: what is read prints as text that reads back. Among the errors is the one that the text's reader has, too."""
@@ -200,3 +210,13 @@ def test_an_artifact_with_another_byte_keeps_to_the_rules_of_the_text(text, mess
                 pass
             assert xlac.parse(printed, format="mlir", allow_unregistered=True).to_text() == printed
     assert any(message in why for why in refused)
+
+
+def test_no_scales_along_a_dimension_of_size_zero():
+    t = "tensor<0x2x!quant.uniform<i8:f32:0, {}>>"
+    text = f"func.func @main(%a: {t}) -> {t} {{\n  %0 = stablehlo.add %a, %a : {t}\n  return %0 : {t}\n}}"
+    module = xlac.parse(text)
+    module.verify()
+    assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
+    for name in ("stablehlo-legalize-quant-to-math", "stablehlo-legalize-quantized-op-to-qdq"):
+        module.run(name).verify()

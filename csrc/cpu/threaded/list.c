@@ -349,8 +349,9 @@ static bool list_step(list_make *x, const plan_program *p, const plan_step *s, b
 static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
+    const plan_tile *t = plan_tile_at(p, i);
     x->step = i;
-    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, x->code, i, arena, &g, NULL)) return false;
+    if (t && cpu_group_make(p, x->code, t, arena, &g, NULL)) return false;
     if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
     if (g) i += cpu_group_steps(g) - 1;
   }

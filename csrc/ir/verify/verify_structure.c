@@ -46,10 +46,10 @@ static int check_neighbours(const ir_op *op, xlac_error *err) {
       return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "uses %s of another computation",
                             op->operands[i].op->name->s);
   }
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (op->control_preds[i]->parent != op->parent)
-      return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has control predecessor %s of another computation",
-                            op->control_preds[i]->name->s);
+  IR_FOR_CONTROL_PREDS(e, op)
+  if (e->pred->parent != op->parent)
+    return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "has control predecessor %s of another computation",
+                          e->pred->name->s);
   for (uint32_t i = 0; i < op->n_called; i++)
     if (!op->called[i] || op->called[i]->module != op->parent->module)
       return ir_verify_fail(op, XLAC_E_VERIFY_STRUCTURE, err, "calls no computation of this module at place %u", i);
@@ -62,16 +62,19 @@ enum { WALK_UNSEEN = 0, WALK_OPEN = 1, WALK_CLOSED = 2 };
 
 typedef struct walk_frame {
   const void *node;
-  uint32_t next; /* which neighbour comes next */
+  uint32_t next;            /* which operand comes next */
+  const ir_control *waited; /* which control edge, after the operands */
 } walk_frame;
 BASE_VEC(walk_stack, walk_frame);
 
 /* Operands, then control predecessors; NULL after the last. */
-static const ir_op *op_neighbour(const ir_op *op, uint32_t i) {
+static const ir_op *op_neighbour(walk_frame *f) {
+  const ir_op *op = f->node;
   assert(op);
-  if (i < op->n_operands) return op->operands[i].op;
-  i -= op->n_operands;
-  return i < op->n_control_preds ? op->control_preds[i] : NULL;
+  if (f->next < op->n_operands) return op->operands[f->next++].op;
+  const ir_control *e = f->waited;
+  if (e) f->waited = e->next;
+  return e ? e->pred : NULL;
 }
 
 /* Explicit stack: chains of operands are as long as the program. */
@@ -79,11 +82,12 @@ static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_
   assert(start && marks && stack);
   if (marks[start->id] == WALK_CLOSED) return 0;
   stack->n = 0;
-  if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){start, 0}))) return base_oom(err, "a walk over the ops");
+  if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){start, 0, start->control_preds})))
+    return base_oom(err, "a walk over the ops");
   marks[start->id] = WALK_OPEN;
   while (stack->n) {
     walk_frame *top = &stack->items[stack->n - 1];
-    const ir_op *next = op_neighbour(top->node, top->next++);
+    const ir_op *next = op_neighbour(top);
     if (!next) {
       marks[((const ir_op *)top->node)->id] = WALK_CLOSED;
       stack->n--;
@@ -94,7 +98,8 @@ static int walk_ops(const ir_op *start, uint8_t *marks, walk_stack *stack, base_
       return ir_verify_fail(next, XLAC_E_VERIFY_STRUCTURE, err,
                             "depends on itself through its operands or control edges");
     marks[next->id] = WALK_OPEN;
-    if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){next, 0}))) return base_oom(err, "a walk over the ops");
+    if (!BASE_VEC_PUSH(alloc, stack, ((walk_frame){next, 0, next->control_preds})))
+      return base_oom(err, "a walk over the ops");
   }
   return 0;
 }
@@ -136,8 +141,8 @@ static int check_schedule(const ir_module *m, uint8_t *marks, xlac_error *err) {
   if (!m->config.is_scheduled) return 0;
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
-      const ir_op *before;
-      for (uint32_t i = 0; (before = op_neighbour(op, i)) != NULL; i++)
+      walk_frame f = {op, 0, op->control_preds};
+      for (const ir_op *before; (before = op_neighbour(&f)) != NULL;)
         if (before->parent == c && !marks[before->id])
           return ir_verify_fail(op, XLAC_E_VERIFY_SCHEDULE, err, "stands before %s, which it needs", before->name->s);
       marks[op->id] = 1;

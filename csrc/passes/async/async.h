@@ -32,11 +32,6 @@ void async_edit_end(async_edit *e);
 typedef int async_visit_fn(async_edit *e, ir_computation *c, void *ctx);
 XLAC_MUST_USE int async_each(async_edit *e, async_visit_fn *fn, void *ctx);
 int async_oom(const async_edit *e);
-/* Whether op may be in a control edge; ops that passes have made may be in any. */
-static inline bool async_in_edge(const async_edit *e, const ir_op *op) {
-  return op->id < e->facts.n_ids ? e->facts.in_edge[op->id] != 0 : e->m->n_control_edges != 0;
-}
-
 /* How to make a chain. */
 typedef struct async_how {
   const base_istr *thread; /* NULL: main */

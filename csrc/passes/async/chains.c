@@ -184,19 +184,13 @@ static ir_op *async_make_follower(async_edit *e, ir_op *of, ir_opcode opcode, co
   return link;
 }
 
-/* What waited for op waits for done, what op waited for start waits for; op goes.
- * Without control edges the quick way. */
-static bool async_settle(async_edit *e, ir_op *op, ir_op *start, ir_op *done) {
+/* What waited for op waits for done, what op waited for start waits for; op goes. */
+static bool async_settle(ir_op *op, ir_op *start, ir_op *done) {
   assert(start != done);
   if (!async_copy_attr(done, op, IR_ATTR_SHARDING)) return false;
-  if (!async_in_edge(e, op)) {
-    if (!opt_replace(op, done)) return false;
-    opt_remove(op);
-    return true;
-  }
-  for (uint32_t i = 0; i < op->n_control_preds; i++)
-    if (!ir_add_control_pred(start, op->control_preds[i])) return false;
-  while (op->n_control_preds) ir_remove_control_pred(op, op->control_preds[0]);
+  IR_FOR_CONTROL_PREDS(edge, op)
+  if (!ir_add_control_pred(start, edge->pred)) return false;
+  ir_drop_control_preds(op);
   if (!ir_replace_uses(op, done)) return false;
   ir_op_remove(op);
   return true;
@@ -297,7 +291,7 @@ static ir_computation *async_wrap_computation(async_edit *e, const ir_op *op, co
   }
   ir_op *root = ir_op_clone(op, c, NULL);
   if (!root) return NULL;
-  while (root->n_control_preds) ir_remove_control_pred(root, root->control_preds[0]);
+  ir_drop_control_preds(root);
   for (uint32_t i = 0; i < op->n_operands; i++) ir_set_operand(root, i, (ir_value){params[i], 0});
   ir_attr_remove(root, IR_ATTR_SHARDING); /* the done has it; sugar would move it */
   if (thread && !async_own_callees(e, root, thread, 0)) return NULL;
@@ -345,7 +339,7 @@ ir_op *async_wrap_op(async_edit *e, ir_op *op, const async_how *how) {
   for (uint32_t i = 0; i < how->updates && at; i++)
     at = async_make_follower(e, op, IR_OP_ASYNC_UPDATE, t, "-update", at);
   ir_op *done = at ? async_make_follower(e, op, IR_OP_ASYNC_DONE, op->type, "-done", at) : NULL;
-  return done && async_settle(e, op, start, done) ? done : NULL;
+  return done && async_settle(op, start, done) ? done : NULL;
 }
 
 /* --- first-class pairs --- */
@@ -378,7 +372,7 @@ ir_op *async_pair_op(async_edit *e, ir_op *op) {
     if (op->attrs[i].key != IR_ATTR_SHARDING && !ir_attr_set(start, op->attrs[i])) return NULL;
   ir_op *done = async_make_follower(e, op, (ir_opcode)ir_opcode_info(opcode)->done, op->type, "-done", start);
   if (!done || !async_copy_attr(done, op, IR_ATTR_BACKEND_CONFIG)) return NULL;
-  return async_settle(e, op, start, done) ? done : NULL;
+  return async_settle(op, start, done) ? done : NULL;
 }
 
 /* Taking chains apart: the ops themselves stand where the done stood. */
@@ -390,45 +384,23 @@ ir_op *async_start_of_done(const ir_op *done) {
   return start && start->opcode == ir_opcode_info(done->opcode)->start ? start : NULL;
 }
 
-/* Most modules have no control edges, and then the quick way is taken. */
-static bool async_touches_edges(const async_edit *e, const ir_op *start, const ir_op *done) {
-  if (!e->m->n_control_edges) return false;
-  for (const ir_op *op = done; op != start; op = ir_operand(op, 0))
-    if (async_in_edge(e, op)) return true;
-  return async_in_edge(e, start);
-}
-
 /* Never on itself. */
 static bool async_add_preds(ir_op *to, const ir_op *from) {
-  for (uint32_t i = 0; i < from->n_control_preds; i++)
-    if (from->control_preds[i] != to && !ir_add_control_pred(to, from->control_preds[i])) return false;
+  IR_FOR_CONTROL_PREDS(e, from)
+  if (e->pred != to && !ir_add_control_pred(to, e->pred)) return false;
   return true;
-}
-
-/* `op` may be any op: the start and the updates are what is asked for. */
-static bool async_is_link_before(const ir_op *op, const ir_op *start, const ir_op *done) {
-  for (const ir_op *link = ir_operand(done, 0);; link = ir_operand(link, 0)) {
-    if (link == op) return true;
-    if (link == start) return false;
-  }
 }
 
 /* What waited for the start or an update need not wait for the end: it waits for what the start waited for. */
-static bool async_pass_edges_on(const ir_op *start, const ir_op *done) {
-  IR_FOR_OPS(op, start->parent) {
-    for (uint32_t i = 0; i < op->n_control_preds;) {
-      const ir_op *pred = op->control_preds[i];
-      if (!async_is_link_before(pred, start, done)) {
-        i++;
-        continue;
-      }
-      /* The list has changed: from its beginning once more. */
-      ir_remove_control_pred(op, pred);
+static bool async_pass_edges_on(ir_op *start, ir_op *done) {
+  for (ir_op *link = ir_operand(done, 0);; link = ir_operand(link, 0)) {
+    while (link->control_succs) {
+      ir_op *op = link->control_succs->succ;
+      ir_remove_control_pred(op, link);
       if (op != start && !async_add_preds(op, start)) return false;
-      i = 0;
     }
+    if (link == start) return true;
   }
-  return true;
 }
 
 /* The ops from `first` to the done wait for what the chain waited for.
@@ -436,20 +408,20 @@ static bool async_pass_edges_on(const ir_op *start, const ir_op *done) {
 static bool async_take_edges(ir_op *first, ir_op *start, ir_op *done) {
   if (!async_pass_edges_on(start, done)) return false;
   for (ir_op *link = done;; link = ir_operand(link, 0)) {
-    for (ir_op *op = first; op && op != done; op = op->next)
+    for (ir_op *op = link->n_control_preds ? first : NULL; op && op != done; op = op->next)
       if (!async_add_preds(op, link)) return false;
-    while (link->n_control_preds) ir_remove_control_pred(link, link->control_preds[0]);
+    ir_drop_control_preds(link);
     if (link == start) return true;
   }
 }
 
 /* From the done backwards, so that each link has lost its reader. */
-static bool async_remove_chain(ir_op *start, ir_op *done, ir_op *result, bool edges) {
+static bool async_remove_chain(ir_op *start, ir_op *done, ir_op *result) {
   assert(start->parent == done->parent);
-  if (edges ? !ir_replace_uses(done, result) : !opt_replace(done, result)) return false;
+  if (!ir_replace_uses(done, result)) return false;
   for (ir_op *link = done, *next = NULL;; link = next) {
     next = link == start ? NULL : ir_operand(link, 0);
-    edges ? ir_op_remove(link) : opt_remove(link);
+    ir_op_remove(link);
     if (!next) return true;
   }
 }
@@ -483,14 +455,13 @@ static ir_op *async_unwrap_generic(async_edit *e, ir_op *start, ir_op *done) {
   assert(start->n_called == 1);
   ir_computation *c = start->called[0];
   ir_op *first = NULL, *result = async_copy_wrapped(e, start, done, &first);
-  bool edges = async_touches_edges(e, start, done);
   if (!result) return NULL;
   for (ir_op *op = first; op && op != done; op = op->next)
     if (!async_own_callees(e, op, start->parent->execution_thread, 0)) return NULL;
   const ir_attr *sharding = ir_attr_find(done, IR_ATTR_SHARDING);
   if (first && sharding && !ir_attr_find(result, IR_ATTR_SHARDING) && !ir_attr_set(result, *sharding)) return NULL;
-  if (edges && !async_take_edges(first, start, done)) return NULL;
-  if (!async_remove_chain(start, done, result, edges)) return NULL;
+  if (!async_take_edges(first, start, done)) return NULL;
+  if (!async_remove_chain(start, done, result)) return NULL;
   bool called_elsewhere = c->id >= e->n_computations || e->callers[c->id] > 1;
   if (!called_elsewhere) ir_computation_remove(c);
   return result;
@@ -546,8 +517,7 @@ ir_op *async_unwrap(async_edit *e, ir_op *done, bool *found) {
   ir_opcode plain = async_plain_of(done->opcode);
   *found = plain != IR_OP_INVALID;
   if (!*found) return NULL;
-  bool edges = async_touches_edges(e, start, done);
   ir_op *op = async_make_plain(e, start, done, plain);
-  if (!op || (edges && !async_take_edges(op, start, done))) return NULL;
-  return async_remove_chain(start, done, op, edges) ? op : NULL;
+  if (!op || !async_take_edges(op, start, done)) return NULL;
+  return async_remove_chain(start, done, op) ? op : NULL;
 }

@@ -30,10 +30,10 @@ static void async_note_ends(async_report *r) {
 /* The last of what the start waits for; NULL where it waits for nothing. */
 static const ir_op *async_last_need(const async_report *r, const ir_op *start) {
   const ir_op *last = NULL;
-  for (uint32_t i = 0; i < start->n_operands + start->n_control_preds; i++) {
-    const ir_op *op = i < start->n_operands ? ir_operand(start, i) : start->control_preds[i - start->n_operands];
-    if (!last || r->index[op->id] > r->index[last->id]) last = op;
-  }
+  for (uint32_t i = 0; i < start->n_operands; i++)
+    if (!last || r->index[ir_operand(start, i)->id] > r->index[last->id]) last = ir_operand(start, i);
+  IR_FOR_CONTROL_PREDS(e, start)
+  if (!last || r->index[e->pred->id] > r->index[last->id]) last = e->pred;
   return last;
 }
 

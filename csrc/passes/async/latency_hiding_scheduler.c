@@ -72,7 +72,7 @@ static void lhs_edges(lhs_run *r, bool count) {
   for (uint32_t i = 0; i < r->n; i++) {
     const ir_op *op = r->order[i];
     for (uint32_t k = 0; k < op->n_operands; k++) lhs_edge(r, r->index[ir_operand(op, k)->id], i, count);
-    for (uint32_t k = 0; k < op->n_control_preds; k++) lhs_edge(r, r->index[op->control_preds[k]->id], i, count);
+    IR_FOR_CONTROL_PREDS(e, op) lhs_edge(r, r->index[e->pred->id], i, count);
     if (!lhs_keeps_order(r, op)) continue;
     if (effect != UINT32_MAX) lhs_edge(r, effect, i, count);
     effect = i;
@@ -256,15 +256,15 @@ static void lhs_sink_needs(lhs_sink *s, const ir_op *op) {
   const lhs_run *r = s->r;
   for (uint32_t k = 0; k < op->n_operands; k++)
     if (s->held[r->index[ir_operand(op, k)->id]]) lhs_sink_put(s, r->index[ir_operand(op, k)->id]);
-  for (uint32_t k = 0; k < op->n_control_preds; k++)
-    if (s->held[r->index[op->control_preds[k]->id]]) lhs_sink_put(s, r->index[op->control_preds[k]->id]);
+  IR_FOR_CONTROL_PREDS(e, op)
+  if (s->held[r->index[e->pred->id]]) lhs_sink_put(s, r->index[e->pred->id]);
 }
 
 /* A done that waits for another done must not be held: it would go before that one. Its operand is a link, never
  * held. */
 static bool lhs_sink_needs_any(const lhs_sink *s, const ir_op *op) {
   bool any = false;
-  for (uint32_t k = 0; k < op->n_control_preds; k++) any = any || s->held[s->r->index[op->control_preds[k]->id]];
+  IR_FOR_CONTROL_PREDS(e, op) any = any || s->held[s->r->index[e->pred->id]];
   return any;
 }
 

@@ -66,7 +66,7 @@ static void hs_op(hs_run *s, hs_rule *const *rules, ir_op *op) {
     /* A rule that changes op in place is asked again; so is what is new. Old ops were visited before. */
     if (!with || s->x.failed || with->type != op->type) return;
     if (with == op) continue;
-    if (!opt_replace(op, with)) s->x.failed = true;
+    if (!ir_replace_uses(op, with)) s->x.failed = true;
     if (with->id < ids) return;
     op = with;
   }

@@ -155,8 +155,8 @@ int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err)
       if (!ok || wrapped[op->parent->id] || !norm_is_one(op) || !norm_may_expand(&facts, op)) continue;
       ok = norm_prepare(&b, m, op);
       ir_op *with = ok ? norm_expand(&b) : NULL;
-      ok = ok && !b.x.failed && with && opt_replace(op, with);
-      if (ok) opt_remove(op);
+      ok = ok && !b.x.failed && with && ir_replace_uses(op, with);
+      if (ok) ir_op_remove(op);
     }
   }
   opt_facts_free(&facts);

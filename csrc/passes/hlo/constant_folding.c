@@ -154,21 +154,21 @@ static void fold_drop_source(const fold_run *f, ir_op *op) {
   if (!opt_is_linked(op) || op->uses || opt_is_result(op) || opt_in_edge(&f->facts, op)) return;
   ir_op *source = op->opcode == IR_OP_BROADCAST ? ir_operand(op, 0) : NULL;
   if (op->opcode != IR_OP_CONSTANT && !source) return;
-  opt_remove(op);
+  ir_op_remove(op);
   if (source) fold_drop_source(f, source);
 }
 
 /* Sources that nobody else reads go at once: otherwise large constants would pile up until dce. */
 static int fold_replace(fold_run *f, ir_op *op, ir_op *with, xlac_error *err) {
   ir_op **sources = BASE_ARRAY(&f->facts.arena, ir_op *, (size_t)op->n_operands + 1);
-  if (!with || !sources || !opt_replace(op, with)) return base_oom(err, "constant-folding");
+  if (!with || !sources || !ir_replace_uses(op, with)) return base_oom(err, "constant-folding");
   uint32_t n = 0;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     bool repeated = false;
     for (uint32_t k = 0; k < n && !repeated; k++) repeated = sources[k] == ir_operand(op, i);
     if (!repeated && n < 16) sources[n++] = ir_operand(op, i); /* of more, dce takes the rest */
   }
-  opt_remove(op);
+  ir_op_remove(op);
   for (uint32_t i = 0; i < n; i++) fold_drop_source(f, sources[i]);
   return 0;
 }
@@ -180,9 +180,9 @@ static int fold_element(fold_run *f, ir_op *op, xlac_error *err) {
   assert(index >= 0 && index < tuple->type->n_elements);
   if (tuple->opcode != IR_OP_TUPLE || opt_in_edge(&f->facts, op)) return 0;
   if (ir_operand(tuple, (uint32_t)index)->opcode != IR_OP_CONSTANT) return 0;
-  if (!opt_replace(op, ir_operand(tuple, (uint32_t)index))) return base_oom(err, "constant-folding");
-  opt_remove(op);
-  if (!tuple->uses && !opt_is_result(tuple) && !opt_in_edge(&f->facts, tuple)) opt_remove(tuple);
+  if (!ir_replace_uses(op, ir_operand(tuple, (uint32_t)index))) return base_oom(err, "constant-folding");
+  ir_op_remove(op);
+  if (!tuple->uses && !opt_is_result(tuple) && !opt_in_edge(&f->facts, tuple)) ir_op_remove(tuple);
   return 0;
 }
 

@@ -49,8 +49,8 @@ static bool cse_computation(cse_run *run, ir_computation *c) {
     if (!same && !cse_keep(run, hash, op)) return false;
     if (!same) continue;
     assert(same != op && same->type == op->type);
-    if (!opt_replace(op, same)) return false;
-    opt_remove(op);
+    if (!ir_replace_uses(op, same)) return false;
+    ir_op_remove(op);
   }
   return same_classify(&run->classes, c);
 }

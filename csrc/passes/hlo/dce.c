@@ -26,7 +26,7 @@ static void dce_mark_computation(dce_run *d, const ir_computation *c) {
   while (d->n) {
     const ir_op *op = d->pending[--d->n];
     for (uint32_t i = 0; i < op->n_operands; i++) dce_mark(d, op->operands[i].op);
-    for (uint32_t i = 0; i < op->n_control_preds; i++) dce_mark(d, op->control_preds[i]);
+    IR_FOR_CONTROL_PREDS(e, op) dce_mark(d, e->pred);
     if (!ir_opcode_has(op->opcode, IR_ASYNC_START) && !ir_opcode_has(op->opcode, IR_ASYNC_UPDATE)) continue;
     IR_FOR_USES(use, op) dce_mark(d, use->user); /* what is started is waited for */
   }
@@ -39,10 +39,9 @@ static int dce_sweep(dce_run *d, ir_computation *c, xlac_error *err) {
   uint32_t n = 0;
   ir_op **order = ir_post_order(c, &scratch, &n);
   for (uint32_t i = 0; order && i < n; i++)
-    while (!d->live[order[i]->id] && order[i]->n_control_preds)
-      ir_remove_control_pred(order[i], order[i]->control_preds[0]);
+    if (!d->live[order[i]->id]) ir_drop_control_preds(order[i]);
   for (uint32_t i = n; order && i-- > 0;)
-    if (!d->live[order[i]->id]) opt_remove(order[i]);
+    if (!d->live[order[i]->id]) ir_op_remove(order[i]);
   base_arena_free(&scratch);
   return order ? 0 : base_oom(err, "dce");
 }

@@ -314,7 +314,7 @@ static int flat_visit_element(flat_run *r, ir_op *op) {
     l->items[at] = op;
     return ir_set_int(op, IR_ATTR_INDEX, ir_get_int(leaf, IR_ATTR_INDEX, 0)) ? 0 : flat_oom(r);
   }
-  bool ok = opt_in_edge(&r->facts, op) ? ir_replace_uses(op, leaf) : opt_replace(op, leaf);
+  bool ok = opt_in_edge(&r->facts, op) ? ir_replace_uses(op, leaf) : ir_replace_uses(op, leaf);
   return ok ? 0 : flat_oom(r);
 }
 
@@ -365,7 +365,7 @@ static int flat_visit_root(flat_run *r, ir_computation *c) {
   ir_op *end = name ? ir_op_new(c, IR_OP_AFTER_ALL, ir_token(r->m), name, 0, 0) : NULL;
   if (!end || !end->type) return flat_oom(r);
   now = flat_changes(r, c) ? flat_value(r, root, end) : flat_as_was(r, root, end);
-  opt_remove(end);
+  ir_op_remove(end);
   return now && ir_set_root(c, now) ? 0 : flat_oom(r);
 }
 
@@ -374,7 +374,8 @@ static void flat_sweep(flat_run *r, ir_op **order, uint32_t n) {
   for (uint32_t i = n; i-- > 0;) {
     ir_op *op = order[i];
     bool movable = op->opcode == IR_OP_TUPLE || op->opcode == IR_OP_GET_TUPLE_ELEMENT;
-    if (movable && opt_is_linked(op) && !op->uses && !opt_is_result(op) && !opt_in_edge(&r->facts, op)) opt_remove(op);
+    if (movable && opt_is_linked(op) && !op->uses && !opt_is_result(op) && !opt_in_edge(&r->facts, op))
+      ir_op_remove(op);
   }
 }
 
@@ -384,7 +385,7 @@ static void flat_sweep_new(flat_run *r, ir_computation *c) {
     again = false;
     IR_FOR_OPS_SAFE(op, c) {
       if (op->id < r->facts.n_ids || op->uses || opt_is_result(op)) continue;
-      opt_remove(op);
+      ir_op_remove(op);
       again = true;
     }
   }

@@ -80,20 +80,16 @@ static bool inline_starts(const ir_op *call, const ir_op *op, ir_op *copy) {
   if (call->n_control_preds == 0 || op->n_control_preds) return true;
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (ir_operand(op, i)->opcode != IR_OP_PARAMETER) return true;
-  for (uint32_t i = 0; i < call->n_control_preds; i++)
-    if (!ir_add_control_pred(copy, call->control_preds[i])) return false;
+  IR_FOR_CONTROL_PREDS(e, call)
+  if (!ir_add_control_pred(copy, e->pred)) return false;
   return true;
 }
 
 /* Ops that waited for the call wait for the callee's last ops: the root and those that nobody in the callee uses. */
-static bool inline_ends(inline_run *r, const ir_op *call, ir_op **copies, uint32_t n) {
-  if (r->m->n_control_edges == 0) return true;
-  IR_FOR_OPS(op, call->parent) {
-    bool waits = false;
-    for (uint32_t i = 0; i < op->n_control_preds && !waits; i++) waits = op->control_preds[i] == call;
-    for (uint32_t i = 0; waits && i < n; i++)
-      if (!copies[i]->uses && !ir_add_control_pred(op, copies[i])) return false;
-  }
+static bool inline_ends(const ir_op *call, ir_op **copies, uint32_t n) {
+  for (const ir_control *e = call->control_succs; e; e = e->next_succ)
+    for (uint32_t i = 0; i < n; i++)
+      if (!copies[i]->uses && !ir_add_control_pred(e->succ, copies[i])) return false;
   return true;
 }
 
@@ -125,7 +121,7 @@ static int inline_body(inline_run *r, ir_op *call, ir_op **order, uint32_t n, ir
     }
     if (order[i] == ir_root(callee)) *result = copy;
   }
-  if (!inline_ends(r, call, copies, n_copies)) return inline_oom(r);
+  if (!inline_ends(call, copies, n_copies)) return inline_oom(r);
   return inline_push(r, copies, n_copies) ? 0 : inline_oom(r);
 }
 
@@ -136,7 +132,7 @@ static int inline_call(inline_run *r, ir_op *call) {
   if (!order) return inline_oom(r);
   TRY(inline_body(r, call, order, n, &result));
   assert(result);
-  while (call->n_control_preds) ir_remove_control_pred(call, call->control_preds[0]);
+  ir_drop_control_preds(call);
   if (!ir_replace_uses(call, result)) return inline_oom(r);
   ir_op_remove(call);
   return 0;

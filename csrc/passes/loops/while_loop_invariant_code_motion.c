@@ -137,8 +137,8 @@ static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_
   for (uint32_t i = 0; i < n; i++) {
     r->x.before = carried[i];
     ir_op *element = hlo_element(&r->x, w->inside, old + i);
-    if (!element || !opt_replace(carried[i], element)) return false;
-    opt_remove(carried[i]);
+    if (!element || !ir_replace_uses(carried[i], element)) return false;
+    ir_op_remove(carried[i]);
   }
   return true;
 }

@@ -49,7 +49,7 @@ static bool loop_put_constant(simpler_loop *s, const while_state *w, ir_op *tupl
     if (reader->type != constant->type || (!reader->uses && !opt_is_result(reader))) continue;
     if (passes && ir_use_count(reader) == 1) continue;
     ir_op *copy = loop_copy_constant(s, constant, reader);
-    if (!copy || !opt_replace(reader, copy)) return s->failed = true, false;
+    if (!copy || !ir_replace_uses(reader, copy)) return s->failed = true, false;
     if (passes) ir_set_operand(w->root, i, (ir_value){reader, 0});
     changed = true;
   }
@@ -64,7 +64,7 @@ static bool loop_read_before(simpler_loop *s, const while_state *w, uint32_t i) 
     next = use->next;
     if (while_element_of(reader, w->loop) != i || opt_in_edge(&s->facts, reader) || reader->type != was->type) continue;
     if (!reader->uses && !opt_is_result(reader)) continue;
-    if (!opt_replace(reader, was)) s->failed = true;
+    if (!ir_replace_uses(reader, was)) s->failed = true;
     changed = true;
   }
   return changed;
@@ -99,7 +99,7 @@ static void loop_follow(simpler_need *need, const while_state *w) {
     int64_t element = while_element_of(op, w->inside);
     if (element >= 0) loop_need_element(need, w, (uint32_t)element);
     for (uint32_t i = 0; i < op->n_operands; i++) loop_need_op(need, ir_operand(op, i));
-    for (uint32_t i = 0; i < op->n_control_preds; i++) loop_need_op(need, op->control_preds[i]);
+    IR_FOR_CONTROL_PREDS(e, op) loop_need_op(need, e->pred);
   }
 }
 
@@ -136,7 +136,7 @@ static void loop_cut_body(const while_state *w, const simpler_need *need, base_a
   *ok = order != NULL;
   for (uint32_t i = n; order && i-- > 0;) {
     ir_op *op = order[i];
-    if (op != w->root && op != w->inside && !need->seen[op->id] && !op->uses && !opt_is_result(op)) opt_remove(op);
+    if (op != w->root && op != w->inside && !need->seen[op->id] && !op->uses && !opt_is_result(op)) ir_op_remove(op);
   }
 }
 
@@ -203,8 +203,8 @@ static bool loop_take_apart(simpler_loop *s, ir_op *loop) {
   int trips = while_known_trips(loop, &s->facts);
   if (trips < 0) return false;
   ir_op *instead = trips ? loop_call_body(s, loop) : first;
-  if (!instead || !opt_replace(loop, instead)) return s->failed = true;
-  opt_remove(loop);
+  if (!instead || !ir_replace_uses(loop, instead)) return s->failed = true;
+  ir_op_remove(loop);
   return true;
 }
 

@@ -83,7 +83,7 @@ static bool while_move_elements(ir_op *tuple, const ir_type *type, const uint32_
     uint32_t to = moved[ir_get_int(reader, IR_ATTR_INDEX, 0)];
     next = use->next;
     if (to == UINT32_MAX)
-      opt_remove(reader);
+      ir_op_remove(reader);
     else
       ok = ir_set_int(reader, IR_ATTR_INDEX, to) && ok;
   }
@@ -109,10 +109,10 @@ bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *fir
   ir_op *init = type ? while_tuple_before(x, w->loop, type, first) : NULL;
   ir_op *root = init ? while_tuple_before(x, w->root, type, next) : NULL;
   if (!root || !ir_set_root(w->root->parent, root)) return false;
-  opt_remove(w->root);
+  ir_op_remove(w->root);
   w->root = root;
   ir_set_operand(w->loop, 0, (ir_value){init, 0});
-  if (w->init && !w->init->uses && !opt_is_result(w->init)) opt_remove(w->init);
+  if (w->init && !w->init->uses && !opt_is_result(w->init)) ir_op_remove(w->init);
   w->init = init;
   w->n = n;
   bool ok = while_move_elements(w->inside, type, moved) && while_move_elements(w->condition, type, moved);

@@ -126,7 +126,7 @@ static double *qexp_list(qexp_make *b, uint32_t n) {
 
 /* *zero: there is none but 0. */
 static double *qexp_zero_points(qexp_make *b, const ir_quant *q, bool *zero) {
-  assert(q->n > 0);
+  assert(q->n > 0 || q->axis >= 0);
   double *v = qexp_list(b, q->n);
   *zero = true;
   for (uint32_t i = 0; v && i < q->n; i++) {
@@ -282,10 +282,10 @@ int opt_expand_quantised(ir_module *m, xlac_error *err) {
   IR_FOR_OPS_SAFE(op, c) {
     if (!ok || !qexp_is_for_us(op)) continue;
     ir_op *with = qexp_expand(&b, op);
-    ok = !b.x.failed && with && opt_replace(op, with);
+    ok = !b.x.failed && with && ir_replace_uses(op, with);
     if (!ok) continue;
     ir_set_type(with, op->type); /* for those that use it; storage in the end */
-    opt_remove(op);
+    ir_op_remove(op);
   }
   ok = ok && qexp_retype_all(m);
   return ok ? 0 : base_oom(err, "quantised types");

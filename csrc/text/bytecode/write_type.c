@@ -78,7 +78,7 @@ static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
 
 /* The sign of the storage type stands in a flag too. */
 static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
-  assert(q->n > 0);
+  assert(q->n > 0 || q->axis >= 0); /* none along a dimension of size 0 */
   const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = q->storage};
   const ir_type expressed = {.kind = IR_TYPE_ELEMENT, .dtype = q->expressed};
   int64_t low = 0, high = 0;

@@ -480,9 +480,9 @@ static void write_called_value(text_printer *p, const ir_op *op, unsigned key) {
 /*   {%a, %b} */
 static void write_control_preds(text_printer *p, const ir_op *op) {
   base_putc(p->out, '{');
-  for (uint32_t i = 0; i < op->n_control_preds; i++) {
-    if (i) BASE_PUT(p->out, ", ");
-    text_write_name(p, op->control_preds[i]->name);
+  IR_FOR_CONTROL_PREDS(e, op) {
+    if (e != op->control_preds) BASE_PUT(p->out, ", ");
+    text_write_name(p, e->pred->name);
   }
   base_putc(p->out, '}');
 }

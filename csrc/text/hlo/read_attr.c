@@ -470,7 +470,7 @@ static int follows_op(text_reader *r, base_map *seen, const ir_op *from, const i
     const ir_op *op = r->pointers.items[--r->pointers.n];
     *found = *found || op == wanted;
     for (uint32_t i = 0; i < op->n_operands; i++) TRY(push_new(r, seen, op->operands[i].op));
-    for (uint32_t i = 0; i < op->n_control_preds; i++) TRY(push_new(r, seen, op->control_preds[i]));
+    IR_FOR_CONTROL_PREDS(e, op) TRY(push_new(r, seen, e->pred));
   }
   return 0;
 }
@@ -527,18 +527,6 @@ static int set_called(text_reader *r, ir_op *op, const text_attr_scope *s, bool 
   return 0;
 }
 
-/* The module counts its control edges, so that passes can skip looking for them; keep that count right. */
-static int set_preds(text_reader *r, ir_op *op) {
-  assert(r->m->n_control_edges >= op->n_control_preds);
-  ir_op **preds = base_arena_memdup(&r->m->arena, r->ops.items, r->ops.n * sizeof *preds);
-  if (!preds) return text_no_memory(r);
-  r->m->n_control_edges += r->ops.n - op->n_control_preds;
-  op->control_preds = preds;
-  op->n_control_preds = r->ops.n;
-  ir_edited(r->m);
-  return 0;
-}
-
 /* Keys whose value is a list of computations; others name one. */
 static bool is_called_list(unsigned key) {
   return key == IR_ATTR_BRANCH_COMPUTATIONS || key == IR_ATTR_CALLED_COMPUTATIONS;
@@ -561,7 +549,7 @@ static int set_from_text(text_reader *r, ir_op *op, unsigned key) {
   if (r->lx.p != r->lx.end) return text_expected(r, XLAC_E_SYNTAX, "nothing more");
   TRY(check_cycles(r, op, &s));
   if (kind == IR_KIND_CALLED) return set_called(r, op, &s, is_called_list(key));
-  if (kind == IR_KIND_OPS) return set_preds(r, op);
+  if (kind == IR_KIND_OPS) return ir_set_control_preds(op, r->ops.n, r->ops.items) ? 0 : text_no_memory(r);
   if (a.key != IR_ATTR_NONE) return ir_attr_set(op, a) ? 0 : text_no_memory(r);
   ir_attr_remove(op, (ir_attr_key)key); /* an empty value is none */
   return 0;

@@ -340,13 +340,7 @@ static int attach_lists(text_reader *r, const text_draft *d, ir_op *op, uint32_t
     if (!op->attrs) return text_no_memory(r);
     op->n_attrs = op->attr_cap = (uint8_t)n_attrs;
   }
-  if (n_preds) {
-    op->control_preds =
-        base_arena_memdup(arena, r->ops.items + d->attrs.first_pred, n_preds * sizeof *op->control_preds);
-    if (!op->control_preds) return text_no_memory(r);
-    op->n_control_preds = n_preds;
-    r->m->n_control_edges += n_preds;
-  }
+  if (n_preds && !ir_set_control_preds(op, n_preds, r->ops.items + d->attrs.first_pred)) return text_no_memory(r);
   return 0;
 }
 

@@ -397,11 +397,11 @@ static int write_wanted(proto_writer *w, const ir_op *op) {
   return 0;
 }
 
-/* Operands and control predecessors, by their ids. */
-static void write_ids(proto_writer *w, uint32_t number, uint32_t n, ir_op *const *ops) {
-  if (n == 0) return;
-  size_t at = proto_begin(w->out, number);
-  for (uint32_t i = 0; i < n; i++) proto_put_varint(w->out, (uint64_t)proto_op_id(w, ops[i]));
+/* By their ids. */
+static void write_predecessors(proto_writer *w, const ir_op *op) {
+  if (op->n_control_preds == 0) return;
+  size_t at = proto_begin(w->out, 37);
+  IR_FOR_CONTROL_PREDS(e, op) proto_put_varint(w->out, (uint64_t)proto_op_id(w, e->pred));
   proto_end(w->out, at);
 }
 
@@ -415,7 +415,7 @@ static void write_references(proto_writer *w, const ir_op *op) {
       proto_put_varint(w->out, (uint64_t)proto_op_id(w, op->operands[i].op));
     proto_end(w->out, at);
   }
-  write_ids(w, 37, op->n_control_preds, op->control_preds);
+  write_predecessors(w, op);
   if (op->n_called == 0) return;
   size_t at = proto_begin(w->out, 38);
   for (uint32_t i = 0; i < op->n_called; i++)
