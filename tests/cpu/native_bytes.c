@@ -35,6 +35,7 @@ static bool fits(x86_op op, bool wide, bool memory) {
   if (op == X86_INSERTHI || op == X86_PERMD || op == X86_PERMQ) return wide;
   if ((op == X86_PINSRB || op == X86_PINSRW || op == X86_MOVHPD || mask || store) && !memory) return false;
   if (op == X86_BROADCASTSD && !wide) return false;
+  if (op == X86_PTEST) return true;
   return row->shape != X86_SHIFT || !memory;
 }
 

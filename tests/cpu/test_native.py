@@ -147,6 +147,17 @@ def test_functions_have_the_bits_of_the_reference(t, op):
         agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), numbers(rng, t, n))
 
 
+@pytest.mark.parametrize("t", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("op", ["sine", "cosine", "tan"])
+def test_angles_of_any_size_have_the_bits_of_the_reference(t, op):
+    rng = np.random.default_rng(1)
+    for n in (16, 37, 1000):
+        with np.errstate(all="ignore"):
+            x = (rng.standard_normal(n) * rng.choice([1, 100, 1e8, 1e30], n)).astype(dtype_of(t))
+        x[::7], x[3] = 0, -0.0
+        agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), x)
+
+
 @pytest.mark.parametrize("t", FLOATS)
 def test_extremes_powers_and_clamps_have_the_bits_of_the_reference(t):
     rng = np.random.default_rng(9)

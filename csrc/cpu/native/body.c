@@ -86,6 +86,12 @@ uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y
   return nat_add(b, v);
 }
 
+uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far) {
+  if (b->failed) return 0;
+  nat_value v = {.kind = NAT_FAR, .width = 4, .number = (uint8_t)which, .n_in = 3, .in = {near, x, far}};
+  return nat_add(b, v);
+}
+
 /* Packs of a register's two halves; where it is half full at most, both are the same. */
 static uint32_t nat_halve(nat_body *b, uint32_t x, bool saturates) {
   uint32_t width = b->values[x].width, full = b->lanes * width == NAT_VECTOR;

@@ -29,7 +29,8 @@ typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
   NAT_LOAD,     /* lanes from stream number `bits` */
   NAT_COUNT,    /* the number of the iteration in the run, as s32 */
-  NAT_OP        /* an instruction */
+  NAT_OP,       /* an instruction */
+  NAT_FAR       /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
 typedef struct nat_value {
@@ -82,6 +83,8 @@ uint32_t nat_count(nat_body *b);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
 bool nat_has(nat_lane op, uint32_t width);
+/* near, which is function `which` of x, an f32, but in lanes where `far` is set. */
+uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
 static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {
   return nat_op(b, op, width, x, NAT_NONE, NAT_NONE, 0);
 }

@@ -7,6 +7,8 @@
  * the body again, with masked loads and stores. */
 #include "emit.h"
 
+#include "functions.h"
+
 enum {
   EMIT_REGISTERS = 16,
   EMIT_FRAME = 4096,                        /* bytes: a slot a vector */
@@ -14,7 +16,9 @@ enum {
   EMIT_MASK_4 = 1,
   EMIT_MASK_8 = 2, /* ... of these the masks of the last vector */
   EMIT_COUNT = 3,  /* the numbers of the present iterations */
-  EMIT_FIRST_SLOT = 4,
+  EMIT_SAVED = 4,  /* all registers, around a call */
+  EMIT_FIRST_SLOT = EMIT_SAVED + EMIT_REGISTERS,
+  EMIT_CALLS = 64, /* of far functions */
   EMIT_POINTERS = 11,
   EMIT_MASK_REGISTER = 15
 };
@@ -38,8 +42,16 @@ typedef struct emit_place {
   uint32_t next; /* step of its next use, or NAT_NONE */
 } emit_place;
 
+/* A call that is hardly ever needed: behind the code. */
+typedef struct emit_call {
+  uint32_t jump, back; /* where it is jumped to, and goes on */
+  uint8_t x, to, which;
+} emit_call;
+
 typedef struct emit_run {
   const nat_body *b;
+  uint32_t n_calls;
+  emit_call calls[EMIT_CALLS];
   x86_code *c;
   emit_place *places; /* by value */
   emit_step *steps;
@@ -355,6 +367,43 @@ static void emit_op(emit_run *e, const emit_step *s) {
     x86_vector(e->c, (x86_op)v->op, wide, to, first, last, number);
 }
 
+/* The near value, unless the mask has a lane. */
+static void emit_far(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  bool wide = e->b->lanes * 4 >= NAT_VECTOR;
+  unsigned near = emit_pin(e, v->in[0]), x = emit_pin(e, v->in[1]), far = emit_pin(e, v->in[2]);
+  unsigned to = emit_take(e, s->value);
+  x86_vector(e->c, X86_MOVUPS, wide, to, 0, x86_reg(near), 0);
+  x86_vector(e->c, X86_PTEST, wide, far, 0, x86_reg(far), 0);
+  if (e->n_calls == EMIT_CALLS) {
+    e->failed = true;
+    return;
+  }
+  uint32_t jump = x86_jump_on(e->c, X86_IF_NOT_EQUAL);
+  e->calls[e->n_calls++] = (emit_call){jump, x86_target(e->c), (uint8_t)x, (uint8_t)to, v->number};
+  emit_release(e, s, v->in, v->n_in);
+}
+
+/* All registers that the callee may change are saved; it reads and writes them where they are. */
+static void emit_far_call(emit_run *e, const emit_call *call) {
+  static const uint8_t kept[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8, X86_R9, X86_R10, X86_R11};
+  enum { KEPT = sizeof kept };
+  x86_code *c = e->c;
+  x86_land(c, call->jump);
+  for (unsigned r = 0; r < EMIT_REGISTERS; r++) emit_move(e, NAT_VECTOR, r, emit_slot(EMIT_SAVED + r), true);
+  for (unsigned i = 0; i < KEPT; i++) x86_push(c, kept[i]);
+  x86_lea(c, X86_RDI, x86_at(X86_RSP, (int32_t)(KEPT * 8 + (EMIT_SAVED + call->x) * NAT_VECTOR)));
+  x86_lea(c, X86_RSI, x86_at(X86_RSP, (int32_t)(KEPT * 8 + (EMIT_SAVED + call->to) * NAT_VECTOR)));
+  x86_zero(c, X86_RDX);
+  x86_add_number(c, X86_RDX, call->which);
+  x86_zero(c, X86_RCX);
+  x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
+  x86_call(c, (uintptr_t)nat_far_run);
+  for (unsigned i = KEPT; i-- > 0;) x86_pop(c, kept[i]);
+  for (unsigned r = 0; r < EMIT_REGISTERS; r++) emit_move(e, NAT_VECTOR, r, emit_slot(EMIT_SAVED + r), false);
+  x86_jump_back(c, X86_ALWAYS, call->back);
+}
+
 static void emit_store(emit_run *e, const emit_step *s) {
   const nat_store *store = &e->b->stores[s->store];
   uint32_t value = store->value;
@@ -407,6 +456,8 @@ static void emit_section(emit_run *e) {
     emit_say(e, s);
     if (s->store != NAT_NONE)
       emit_store(e, s);
+    else if (e->b->values[s->value].kind == NAT_FAR)
+      emit_far(e, s);
     else if (e->b->values[s->value].kind == NAT_OP)
       emit_op(e, s);
     if (e->steady) emit_keep(e, s->value);
@@ -461,7 +512,7 @@ static void emit_plan_body(emit_run *e, const uint8_t *needed) {
   for (uint32_t s = 0; s < b->n_stores; s++) late |= (b->values[b->stores[s].value].kind == NAT_LOAD) ? 1 : 0;
   e->n_steps = 0;
   for (uint32_t i = 0; i < b->n_values; i++) {
-    if (!needed[i] || b->values[i].steady || b->values[i].kind != NAT_OP) continue;
+    if (!needed[i] || b->values[i].steady || b->values[i].kind < NAT_OP) continue;
     emit_add_step(e, i, NAT_NONE);
     for (uint32_t s = 0; !late && s < b->n_stores; s++) {
       uint32_t of = b->stores[s].value;
@@ -606,6 +657,7 @@ static bool emit_all(emit_run *e, uint8_t *needed) {
   emit_find_uses(e);
   if (nat_has_tail(e->b)) emit_tail(e);
   emit_leave(e);
+  for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_far_call(e, &e->calls[i]);
   return !e->failed && !e->c->failed;
 }
 

@@ -255,6 +255,15 @@ void x86_pop(x86_code *c, unsigned reg) {
   x86_stack(c, "pop", 0x58, reg);
 }
 
+void x86_call(x86_code *c, uintptr_t function) {
+  x86_inst i = {.bytes = {0x48, 0xB8}, .n = 2};
+  for (int k = 0; k < 8; k++) x86_byte(&i, (unsigned)((uint64_t)function >> 8 * k & 255));
+  x86_byte(&i, 0xFF);
+  x86_byte(&i, 0xD0);
+  if (c->text) x86_call_text(c, function);
+  x86_put(c, i.bytes, i.n);
+}
+
 void x86_end(x86_code *c) {
   static const uint8_t zero[] = {0xC5, 0xF8, 0x77}, back[] = {0xC3};
   if (c->text) x86_plain_text(c, "vzeroupper", X86_NONE);
@@ -277,8 +286,13 @@ uint32_t x86_target(x86_code *c) {
 /* With 32 bits of displacement. */
 static void x86_jump(x86_code *c, x86_condition if_, int32_t distance) {
   x86_inst i = {.n = 0};
-  x86_byte(&i, 0x0F);
-  x86_byte(&i, 0x80 | if_);
+  if (if_ == X86_ALWAYS) {
+    x86_byte(&i, 0xE9);
+    distance += if_ == X86_ALWAYS && distance ? 1 : 0; /* a byte shorter */
+  } else {
+    x86_byte(&i, 0x0F);
+    x86_byte(&i, 0x80 | if_);
+  }
   x86_four(&i, distance);
   x86_put(c, i.bytes, i.n);
 }
@@ -291,7 +305,7 @@ void x86_jump_back(x86_code *c, x86_condition if_, uint32_t target) {
     x86_jump(c, if_, distance - 4);
     return;
   }
-  uint8_t few[2] = {(uint8_t)(0x70 | if_), (uint8_t)distance};
+  uint8_t few[2] = {if_ == X86_ALWAYS ? 0xEB : (uint8_t)(0x70 | if_), (uint8_t)distance};
   x86_put(c, few, sizeof few);
 }
 

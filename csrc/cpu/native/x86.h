@@ -99,10 +99,14 @@ void x86_and_number(x86_code *c, unsigned to, int32_t number);
 void x86_zero(x86_code *c, unsigned to);
 void x86_push(x86_code *c, unsigned reg);
 void x86_pop(x86_code *c, unsigned reg);
+/* Through rax. */
+void x86_call(x86_code *c, uintptr_t function);
 void x86_end(x86_code *c); /* vzeroupper, ret */
 
 /* --- jumps --- */
 typedef enum x86_condition {
+  X86_ALWAYS = 11, /* in place of a condition that nothing here needs */
+  X86_IF_NOT_EQUAL = 5,
   X86_IF_EQUAL = 4,
   X86_IF_LESS = 12,
   X86_IF_NOT_LESS,

@@ -118,12 +118,20 @@ void x86_zero_text(x86_code *c, unsigned reg) {
   base_putf(c->text, "  xor %s, %s\n", halves[reg], halves[reg]);
 }
 
+void x86_call_text(x86_code *c, uintptr_t function) {
+  base_putf(c->text, "  movabs rax, %lld\n  call rax\n", (long long)function);
+}
+
 void x86_plain_text(x86_code *c, const char *mnemonic, unsigned reg) {
   base_putf(c->text, "  %s%s%s\n", mnemonic, reg == X86_NONE ? "" : " ", reg == X86_NONE ? "" : x86_names[reg]);
 }
 
 static const char *x86_condition_name(x86_condition if_) {
   switch (if_) {
+    case X86_ALWAYS:
+      return "jmp";
+    case X86_IF_NOT_EQUAL:
+      return "jne";
     case X86_IF_EQUAL:
       return "je";
     case X86_IF_LESS:
