@@ -62,16 +62,22 @@ static bool lanes_may_aim(const scalar_program *p, const void *const *in, void *
   return true;
 }
 
-/* All ops over n lanes, in order. */
-static void lanes_block(scalar_lanes_run *x, int64_t n) {
+/* All ops over n lanes, in order. Most loops need nothing done before or after. */
+static void lanes_block(const scalar_lanes_run *x, int64_t n) {
   const scalar_program *p = x->code->program;
+  const scalar_value *values = p->values;
+  const interp_loop *loops = x->code->loops;
+  char *const *at = x->at;
   assert(n > 0 && n <= x->code->lanes);
-  for (uint32_t i = p->n_params; i < p->n_values; i++) {
-    const scalar_value *v = &p->values[i];
-    const void *in[3] = {NULL, NULL, NULL};
+  for (uint32_t i = p->n_params, end = p->n_values; i < end; i++) {
+    const scalar_value *v = &values[i];
+    const interp_loop *l = &loops[i];
     if (!v->n_in) continue;
-    for (uint32_t k = 0; k < v->n_in; k++) in[k] = x->at[v->in[k]];
-    interp_loop_run(&x->code->loops[i], n, in, x->at[i]);
+    const void *in[3] = {at[v->in[0]], at[v->in[1]], at[v->in[2]]}; /* what there is not is value 0 */
+    if (l->work || l->wraps)
+      interp_loop_run(l, n, in, at[i]);
+    else
+      l->fn(l, n, in, at[i]);
   }
 }
 
