@@ -608,3 +608,4 @@
 #include "pjrt/queue.c"
 #include "pjrt/topology.c"
 #include "pjrt/transfer.c"
+#include "pjrt/xla_ffi.c"

@@ -69,7 +69,8 @@ const ir_op *fusion_reduction(const ir_op *op) {
   return op->opcode == IR_OP_REDUCE ? fusion_combiner(op) : NULL;
 }
 
-/* The computation must be one op on its two parameters, in either order, all of the operand's element type. */
+/* The computation must be one op on its two parameters, in either order, all of the operand's element type. StableHLO
+ * lets reducers take arrays, which kernels do not. */
 const ir_op *fusion_combiner(const ir_op *op) {
   interp_loop l;
   if (op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
@@ -80,7 +81,8 @@ const ir_op *fusion_combiner(const ir_op *op) {
   const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
   bool params = a->opcode == IR_OP_PARAMETER && b->opcode == IR_OP_PARAMETER && a != b;
   bool same = body->type->dtype == t->dtype && op->type->dtype == t->dtype && a->type->dtype == t->dtype;
-  return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
+  bool scalars = ir_is_scalar(ir_operand_type(op, 1)) && ir_is_scalar(body->type);
+  return params && same && scalars && interp_loop_of(body, &l) ? body : NULL;
 }
 
 /* Whether any op waits for an async operation. */

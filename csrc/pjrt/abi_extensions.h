@@ -119,7 +119,7 @@ _Static_assert(sizeof(void *) != 8 ||
 
 /* The first of them; the list never changes. extensions.c */
 extern const PJRT_Layouts_Extension pjrt_first_extension;
-/* What the FFI extension does: ffi.c */
+/* What the FFI extension does: ffi.c, xla_ffi.c */
 PJRT_Error *pjrt_ffi_type_register(PJRT_FFI_Type_Register_Args *args);
 PJRT_Error *pjrt_ffi_user_data_add(PJRT_FFI_UserData_Add_Args *args);
 PJRT_Error *pjrt_ffi_register_handler(PJRT_FFI_Register_Handler_Args *args);

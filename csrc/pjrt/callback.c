@@ -66,21 +66,21 @@ int pjrt_registry_make(xlac_registry **out, pjrt_callbacks *callbacks, xlac_erro
   TRY(xlac_registry_create(&r, err));
   const xlac_ffi_target target = {
       .struct_size = sizeof target, .version = XLAC_FFI_VERSION, .run = callback_run, .user = callbacks};
-  for (int i = 0; i < CALLBACK_TARGETS; i++) {
-    int status = xlac_registry_add_native(r, callback_targets[i], &target, err);
-    if (status == 0) continue;
+  int status = pjrt_ffi_add_handlers(r, err);
+  for (int i = 0; status == 0 && i < CALLBACK_TARGETS; i++)
+    status = xlac_registry_add_native(r, callback_targets[i], &target, err);
+  if (status)
     xlac_registry_destroy(r);
-    return status;
-  }
-  *out = r;
-  return 0;
+  else
+    *out = r;
+  return status;
 }
 
 /* --- whether a program has such calls --- */
 
 static bool callback_is_target(const char *text) {
   for (int i = 0; i < CALLBACK_TARGETS; i++)
-    if (strstr(text, callback_targets[i])) return true;
+    if (strcmp(text, callback_targets[i]) == 0) return true;
   return false;
 }
 
@@ -91,7 +91,9 @@ static bool callback_is_call(xlac_module *m, xlac_op *op) {
   xlac_op_get(m, op, &info);
   if (strcmp(info.opcode, "custom-call") != 0) return false;
   if (xlac_op_attr(m, op, "custom_call_target", &text, &err) || !text) return false;
-  bool is = callback_is_target(text);
+  size_t n = strlen(text); /* in quotes */
+  if (n >= 2) text[n - 1] = '\0';
+  bool is = n >= 2 && (callback_is_target(text + 1) || pjrt_ffi_has_handler(text + 1));
   xlac_free(text);
   return is;
 }

@@ -34,9 +34,11 @@ static PJRT_Error *client_read_number(const PJRT_NamedValue *v, int64_t least, i
   return NULL;
 }
 
-static PJRT_Error *client_read_platform(const PJRT_NamedValue *v, char out[16]) {
-  if (v->type != PJRT_VALUE_STRING || v->value_size == 0 || v->value_size > 15)
-    return pjrt_fail(PJRT_INVALID_ARGUMENT, "client option platform_name: a name of at most 15 letters is expected");
+/* A terminated text of fewer than `size` bytes. */
+static PJRT_Error *client_read_text(const PJRT_NamedValue *v, char *out, size_t size) {
+  if (v->type != PJRT_VALUE_STRING || v->value_size == 0 || v->value_size >= size)
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "client option %.*s: a text of 1 to %zu bytes is expected",
+                     (int)v->name_size, v->name, size - 1);
   memcpy(out, v->string_value, v->value_size);
   out[v->value_size] = '\0';
   return NULL;
@@ -44,7 +46,8 @@ static PJRT_Error *client_read_platform(const PJRT_NamedValue *v, char out[16]) 
 
 static PJRT_Error *client_read_option(pjrt_client_options *o, const PJRT_NamedValue *v) {
   int64_t n = 0;
-  if (client_named(v, "platform_name")) return client_read_platform(v, o->platform);
+  if (client_named(v, "platform_name")) return client_read_text(v, o->platform, sizeof o->platform);
+  if (client_named(v, "blas")) return client_read_text(v, o->blas, sizeof o->blas);
   if (client_named(v, "num_devices")) {
     PJRT_TRY(client_read_number(v, 1, PJRT_DEVICES_MAX, &n));
     o->devices = (uint32_t)n;

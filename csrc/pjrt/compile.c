@@ -26,6 +26,7 @@ static void program_options_of(const pjrt_client_options *client, const pjrt_com
                                xlac_compile_options *out) {
   *out = (xlac_compile_options){XLAC_OPTIONS(xlac_compile_options),
                                 .threads = o->threads >= 0 ? (uint32_t)o->threads : client->threads,
+                                .blas_path = client->blas[0] ? client->blas : NULL,
                                 .no_fusion = o->no_fusion,
                                 .no_passes = o->no_passes,
                                 .runtime = rt,

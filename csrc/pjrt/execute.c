@@ -134,7 +134,9 @@ static int execute_now(void *ctx, xlac_error *err) {
   xlac_interpret_options options = execute_defaults;
   xlac_registry *registry = NULL;
   int status = x->e->calls ? pjrt_registry_make(&registry, &x->callbacks, err) : 0;
+  const char *blas = x->device->client->options.blas;
   options.registry = registry;
+  options.blas_path = blas[0] ? blas : NULL;
   if (status == 0) status = x->e->values ? execute_values(x, &options, err) : execute_compiled(x, &options, err);
   if (registry) xlac_registry_destroy(registry);
   execute_leave(x, false);

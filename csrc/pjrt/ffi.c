@@ -1,4 +1,4 @@
-/* What callers attach to a run, and the custom calls that they bring. */
+/* What callers attach to a run. */
 #include "abi_extensions.h"
 #include "pjrt.h"
 
@@ -39,11 +39,4 @@ PJRT_Error *pjrt_ffi_type_register(PJRT_FFI_Type_Register_Args *args) {
   for (size_t i = 0; i < args->type_name_size; i++) hash = (hash ^ (unsigned char)args->type_name[i]) * 0x100000001b3u;
   args->type_id = (int64_t)(hash >> 1 | 1);
   return NULL;
-}
-
-/* --- handlers --- */
-
-PJRT_Error *pjrt_ffi_register_handler(PJRT_FFI_Register_Handler_Args *args) {
-  (void)args;
-  return pjrt_fail(PJRT_UNIMPLEMENTED, "custom calls with XLA's FFI");
 }

@@ -110,6 +110,7 @@ struct PJRT_Device {
 /* Of what a client is made, from the options of its creation; unknown ones are left alone. */
 typedef struct pjrt_client_options {
   char platform[16]; /* decides what JAX lowers */
+  char blas[1024];   /* path of an OpenBLAS; "": the usual names */
   uint32_t devices;
   uint32_t threads; /* of one program; 0: as many as there are CPUs to use */
   bool synchronous; /* runs are over when Execute returns */
@@ -304,7 +305,7 @@ PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_exe
 /* On the devices of its assignment; takes the caller's reference, also where it fails. compile.c */
 PJRT_Error *pjrt_executable_load(PJRT_LoadedExecutable **out, PJRT_Client *c, PJRT_Executable *e);
 
-/* --- custom calls that are the client's: ffi.c, callback.c --- */
+/* --- custom calls that are the client's: ffi.c, callback.c, xla_ffi.c --- */
 
 /* What callers attach to a run: FFI user data. */
 enum { PJRT_USER_DATA_MAX = 16 };
@@ -327,6 +328,9 @@ typedef struct pjrt_callbacks {
 /* Copies what the context says of callables; NULL: none. */
 PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, PJRT_ExecuteContext *context);
 void pjrt_callbacks_free(pjrt_callbacks *b);
+/* Handlers that were made for XLA. xla_ffi.c */
+bool pjrt_ffi_has_handler(const char *target);
+XLAC_MUST_USE int pjrt_ffi_add_handlers(xlac_registry *r, xlac_error *err);
 /* Whether the module calls what only the client knows: a run then needs a registry. */
 bool pjrt_needs_registry(xlac_module *m);
 /* A registry for one run: the callables, which must outlive it, and all handlers that were registered. */

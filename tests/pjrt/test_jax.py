@@ -1,5 +1,6 @@
 """An unchanged JAX on the plugin: scripts in processes of their own, since a process has its platforms for good."""
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -56,9 +57,9 @@ def test_python_callbacks_run_and_their_errors_arrive():
             jax.debug.print("x is {}", x, ordered=True)
             jax.experimental.io_callback(lambda v: seen.append(float(v)), None, x + 1, ordered=True)
             return x * 2
-        results = f(3.), f(4.)
+        a, b = f(3.), f(4.)
         jax.effects_barrier()
-        print(*results)
+        print(a, b)
         print(seen)
         def wrong(x):
             raise ValueError("this one is odd")
@@ -115,3 +116,57 @@ def test_compiled_programs_tell_their_text_memory_and_options():
             print("No such compile option: 'no_such'" in str(e))
     """)
     assert out == ["True 4000", "True"]
+
+
+HANDLER = r"""
+#include <string.h>
+#include "xla/ffi/api/c_api.h"
+static XLA_FFI_Error *fail(XLA_FFI_CallFrame *f, const char *text) {
+  XLA_FFI_Error_Create_Args args = {XLA_FFI_Error_Create_Args_STRUCT_SIZE, NULL, text, XLA_FFI_Error_Code_INVALID_ARGUMENT};
+  return f->api->XLA_FFI_Error_Create(&args);
+}
+/* attributes, sorted: add (i64 array), factor (f32), what (text) */
+XLA_FFI_Error *scale(XLA_FFI_CallFrame *f) {
+  if (f->extension_start && f->extension_start->type == XLA_FFI_Extension_Metadata) { /* XLA asks when it is registered */
+    XLA_FFI_Metadata *m = ((XLA_FFI_Metadata_Extension *)f->extension_start)->metadata;
+    m->api_version.major_version = XLA_FFI_API_MAJOR;
+    m->api_version.minor_version = XLA_FFI_API_MINOR;
+    return NULL;
+  }
+  if (f->stage != XLA_FFI_ExecutionStage_EXECUTE || f->args.size != 1 || f->rets.size != 1 || f->attrs.size != 3) return fail(f, "a strange frame");
+  const char *names[] = {"add", "factor", "what"};
+  for (int i = 0; i < 3; i++)
+    if (f->attrs.names[i]->len != strlen(names[i]) || memcmp(f->attrs.names[i]->ptr, names[i], strlen(names[i]))) return fail(f, "strange names");
+  XLA_FFI_Array *add = f->attrs.attrs[0];
+  XLA_FFI_Scalar *factor = f->attrs.attrs[1];
+  XLA_FFI_ByteSpan *what = f->attrs.attrs[2];
+  if (add->dtype != XLA_FFI_DataType_S64 || factor->dtype != XLA_FFI_DataType_F32) return fail(f, add->dtype == XLA_FFI_DataType_S64 ? "strange factor" : "strange add");
+  if (what->len != 2) return fail(f, "what is not go");
+  XLA_FFI_Buffer *x = f->args.args[0], *y = f->rets.rets[0];
+  for (int64_t i = 0; i < x->dims[0]; i++)
+    ((float *)y->data)[i] = ((float *)x->data)[i] * *(float *)factor->value + ((int64_t *)add->data)[add->size - 1];
+  return NULL;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="there is no C compiler")
+@pytest.mark.parametrize("environment", [{}, {"JAX_PLATFORMS": "cpu", "XLAC_JAX_AS_CPU": "1"}])
+def test_handlers_made_for_xla_are_called(tmp_path, environment):
+    import jaxlib
+    (tmp_path / "scale.c").write_text(HANDLER)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "scale.so", tmp_path / "scale.c", f"-I{jaxlib.__path__[0]}/include"], check=True)
+    out = run(f"""
+        import ctypes, jax, jax.numpy as jnp, numpy as np
+        jax.ffi.register_ffi_target("scale", jax.ffi.pycapsule(ctypes.CDLL("{tmp_path}/scale.so").scale), platform="cpu")
+        @jax.jit
+        def f(x):
+            return jax.ffi.ffi_call("scale", jax.ShapeDtypeStruct(x.shape, x.dtype))(x, factor=np.float32(2.5), add=np.array([1, 7]), what="go")
+        y = f(jnp.arange(3.))
+        print(y, y.device)
+        try:
+            jax.ffi.ffi_call("scale", jax.ShapeDtypeStruct((1,), "float32"))(jnp.ones(1), factor=np.float32(1), add=np.array([1]), what="stop").block_until_ready()
+        except jax.errors.JaxRuntimeError as e:
+            print("what is not go" in str(e) or e)
+    """, **environment)
+    assert out == ["[ 7.   9.5 12. ] XlacDevice(id=0)", "True"]

@@ -180,8 +180,18 @@ func.func @main(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
 }"""
 
 
+NAMED = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.negate %a : tensor<8xf32>
+  %1 = sdy.named_computation<"foo">(%0) (%b: tensor<8xf32>) {
+    %2 = stablehlo.abs %b : tensor<8xf32>
+    sdy.return %2 : tensor<8xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}"""
+
+
 @pytest.mark.parametrize("text, message", [
-    (FUNCTIONS, "redefinition of symbol named"), (CONVOLUTION, "expected a number that is positive"), (BOUNDED, "so it can't have a bound"),
+    (NAMED, "is outside of a region that is isolated from above"), (FUNCTIONS, "redefinition of symbol named"), (CONVOLUTION, "expected a number that is positive"), (BOUNDED, "so it can't have a bound"),
     (SHARDED, "lacks the attribute")])
 def test_an_artifact_with_another_byte_keeps_to_the_rules_of_the_text(text, message):
     """Each byte by each other one: what is read prints as text that reads back. Among the errors is the one that the text's reader has, too."""

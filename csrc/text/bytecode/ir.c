@@ -88,6 +88,12 @@ static int bc_new_region(bc_ir *ir, ir_op *owner, ir_computation **out) {
   return 0;
 }
 
+/* Ops whose regions may not use values from around them, whether the artifact says so or not. */
+static bool bc_is_isolated(unsigned opcode) {
+  return opcode == IR_OP_SDY_MANUAL_COMPUTATION || opcode == IR_OP_SDY_NAMED_COMPUTATION || opcode == IR_OP_SCAN ||
+         opcode == IR_OP_ASYNC_START;
+}
+
 /* Regions of isolated ops lie in sections of their own, so that a reader may skip them. Values of an isolated op's
  * regions are numbered from 0 again: `scope` moves to where they begin. */
 int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions) {
@@ -98,6 +104,7 @@ int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_com
   if (ir->depth >= r->max_depth) return bc_fail(c, XLAC_E_TOO_DEEP, "regions are nested over %u deep", r->max_depth);
   ir->depth++;
   if (op->isolated) ir->scope = ir->values.n;
+  if (op->isolated || bc_is_isolated(op->name->opcode)) ir->floor = ir->values.n;
   for (uint32_t i = 0; i < op->n_regions; i++) {
     if (owner) TRY(bc_new_region(ir, owner, &regions[i]));
     if (sections && inner.p == inner.end) {
@@ -111,6 +118,7 @@ int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_com
   }
   if (inner.p != inner.end) return BC_BAD(&inner, "the section of an op's regions goes on");
   ir->scope = outer.scope;
+  ir->floor = outer.floor;
   ir->depth = outer.depth;
   assert(ir->scope <= ir->values.n);
   return 0;
@@ -380,6 +388,8 @@ static int bc_op_operands(bc_ir *ir, bc_cursor *c, bc_op *op) {
     TRY(bc_varint(c, &v));
     if (v >= ir->values.n - ir->scope)
       return BC_BAD(c, "value %llu of %u", (unsigned long long)v, ir->values.n - ir->scope);
+    if (ir->scope + v < ir->floor)
+      return BC_BAD(c, "value %llu is outside of a region that is isolated from above", (unsigned long long)v);
     op->operands[i] = ir->values.items[ir->scope + v];
     if (!op->operands[i].op) return BC_BAD(c, "value %llu is used before it is there", (unsigned long long)v);
   }
