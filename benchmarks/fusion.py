@@ -3,8 +3,8 @@
   python benchmarks/fusion.py [--rounds 5] [--only NAME ...] [--beside TREE] [--half 0|1] [--no-xla]
 
 Needs the `test` extra (JAX writes the programs). Each engine is a process of its own, all take turns, and the least of the rounds counts.
---beside names another checkout, built in place, to be measured in the same run. Ratios above 1: this checkout is faster. --half: the
-programs were split by coin; one half was looked at while fusion was written, the other only afterwards."""
+--beside names another checkout, built in place, to be measured in the same run. Ratios above 1: this checkout is faster. --half 1: the
+programs that were not looked at while fusion was written."""
 import argparse
 import json
 import math

@@ -91,6 +91,7 @@ uint64_t cpu_program_work(const plan_program *p) {
 typedef struct cpu_build {
   rt_build base;
   plan_target target;
+  rt_compute_facts compute; /* the device's, with what this build's kernels become */
   cpu_prepare_options prepare;
   rt_build_options options;
   cpu_executable *exe;
@@ -166,7 +167,6 @@ static int executable_build(cpu_executable *exe, const rt_build_options *options
   TRY(rt_host_pool(exe->host, options->threads, &exe->pool, err));
   exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
   if (!exe->codes) return base_oom(err, "an executable");
-  TRY(cpu_native_store_create(exe->alloc, &exe->native, err));
   TRY(executable_ready(exe, options, plan, false, err));
   cpu_native_store_seal(exe->native);
   return executable_note_facts(exe, m, plan, err);
@@ -221,10 +221,9 @@ static void build_set_up(cpu_build *b, cpu_executable *exe, rt_device *d, const 
   *b = (cpu_build){.options = *options, .exe = exe};
   base_arena_init(&b->base.arena, alloc);
   b->prepare = (cpu_prepare_options){.arena = &b->base.arena, .alloc = alloc};
-  b->target = (plan_target){.device = cpu_plan_device,
-                            .compute = &exe->base.device->facts.compute,
-                            .prepare = cpu_prepare,
-                            .ctx = &b->prepare};
+  b->compute = d->facts.compute;
+  b->target =
+      (plan_target){.device = cpu_plan_device, .compute = &b->compute, .prepare = cpu_prepare, .ctx = &b->prepare};
   b->base.vtable = &cpu_build_vtable;
   b->base.target = &b->target;
 }
@@ -239,6 +238,8 @@ int cpu_build_begin(rt_device *d, const rt_build_options *options, rt_build **ou
   }
   build_set_up(b, exe, d, options);
   int status = options->no_blas ? 0 : cpu_blas_lazy_create(&exe->blas, options->blas_path, alloc, err);
+  if (status == 0) status = cpu_native_store_create(alloc, &exe->native, err);
+  b->compute.native = exe->native && !exe->fast; /* fast numerics are the vector VM's */
   if (status) {
     cpu_build_abandon(&b->base);
     return status;
