@@ -2,6 +2,7 @@
  * `look` by a status of its own, for later ones the executable is printed. */
 #include "dump.h"
 
+#include "../cpu/native/native.h"
 #include "../plan/report.h"
 #include "../text/text.h"
 
@@ -78,6 +79,21 @@ static int dump_kernels(base_text *out, const rt_executable *exe, xlac_error *er
   return driver_put_kernels(out, exe->plan) ? 0 : base_oom(err, "the text of kernels");
 }
 
+/* Each kernel, and below it its machine code. */
+static int dump_assembly(base_text *out, const rt_executable *exe, xlac_error *err) {
+  plan_list list;
+  bool ok = plan_list_programs(base_alloc_libc, exe->plan, &list);
+  for (uint32_t i = 0; ok && i < list.n; i++)
+    for (uint32_t j = 0; j < list.items[i]->n_steps; j++) {
+      if (list.items[i]->steps[j].kind != PLAN_KERNEL) continue;
+      dump_kernel(out, list.items[i], j);
+      if (!cpu_native_put(out, list.items[i]->steps[j].kernel, base_alloc_libc)) BASE_PUT(out, "# by the vector VM\n");
+      base_putc(out, '\n');
+    }
+  BASE_VEC_FREE(base_alloc_libc, &list);
+  return ok ? 0 : base_oom(err, "the code of kernels");
+}
+
 static int dump_plan(base_text *out, const rt_executable *exe, xlac_error *err) {
   (void)err;
   plan_put(out, exe->plan);
@@ -94,10 +110,11 @@ static int dump_executable(base_text *out, const rt_executable *exe, xlac_error 
 /* --- stages --- */
 
 static const dump_stage dump_stages[] = {
-    {"translated", DRIVER_TRANSLATED, NULL},   {"prepared", DRIVER_PREPARED, NULL},
-    {"optimised", DRIVER_OPTIMISED, NULL},     {"fused", DRIVER_PLANNED, dump_fused},
-    {"kernels", DRIVER_PLANNED, dump_kernels}, {"programs", DRIVER_PLANNED, dump_programs},
-    {"plan", DRIVER_PLANNED, dump_plan},       {"executable", DRIVER_PLANNED, dump_executable}};
+    {"translated", DRIVER_TRANSLATED, NULL},        {"prepared", DRIVER_PREPARED, NULL},
+    {"optimised", DRIVER_OPTIMISED, NULL},          {"fused", DRIVER_PLANNED, dump_fused},
+    {"kernels", DRIVER_PLANNED, dump_kernels},      {"programs", DRIVER_PLANNED, dump_programs},
+    {"assembly", DRIVER_PLANNED, dump_assembly},    {"plan", DRIVER_PLANNED, dump_plan},
+    {"executable", DRIVER_PLANNED, dump_executable}};
 
 /* NULL: there is no such stage. */
 static const dump_stage *dump_find(const char *name) {
@@ -125,7 +142,7 @@ static int dump_edit(void *ctx, ir_module *m, xlac_error *err) {
 static int dump_unknown(const char *stage, xlac_error *err) {
   int status = base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no stage '%.60s'", stage);
   return base_hint(err, status,
-                   "stages are translated, prepared, optimised, fused, kernels, programs, plan, executable");
+                   "stages are translated, prepared, optimised, fused, kernels, programs, assembly, plan, executable");
 }
 
 int driver_dump(ir_module *translated, const driver_options *options, const char *stage, base_text *out,

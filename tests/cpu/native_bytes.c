@@ -35,6 +35,7 @@ static bool fits(x86_op op, bool wide, bool memory) {
   if (op == X86_INSERTHI || op == X86_PERMD || op == X86_PERMQ) return wide;
   if ((op == X86_PINSRB || op == X86_PINSRW || op == X86_MOVHPD || mask || store) && !memory) return false;
   if (op == X86_BROADCASTSD && !wide) return false;
+  if (op == X86_PTEST) return true;
   return row->shape != X86_SHIFT || !memory;
 }
 
@@ -75,6 +76,8 @@ static void say_general(void) {
       x86_compare_number(&code, reg, numbers[n]), say();
       x86_and_number(&code, reg, numbers[n]), say();
     }
+    x86_multiply_number(&code, reg, other, numbers[r % 4]), say();
+    x86_add_memory(&code, reg, places[5]), say();
     x86_zero(&code, reg), say();
     x86_push(&code, reg), say();
     x86_pop(&code, reg), say();

@@ -147,6 +147,17 @@ def test_functions_have_the_bits_of_the_reference(t, op):
         agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), numbers(rng, t, n))
 
 
+@pytest.mark.parametrize("t", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("op", ["sine", "cosine", "tan"])
+def test_angles_of_any_size_have_the_bits_of_the_reference(t, op):
+    rng = np.random.default_rng(1)
+    for n in (16, 37, 1000):
+        with np.errstate(all="ignore"):
+            x = (rng.standard_normal(n) * rng.choice([1, 100, 1e8, 1e30], n)).astype(dtype_of(t))
+        x[::7], x[3] = 0, -0.0
+        agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), x)
+
+
 @pytest.mark.parametrize("t", FLOATS)
 def test_extremes_powers_and_clamps_have_the_bits_of_the_reference(t):
     rng = np.random.default_rng(9)
@@ -304,3 +315,46 @@ def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
         text = reduction(t, extents, "xor(v0, v0)" if t in INTS else "exponential(v0)", by)
         on, off = with_and_without(text, a, without_native, threads=2)
         assert on == off, text
+
+
+# --- loads that are not neighbours, and iotas ---
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
+@pytest.mark.parametrize("stride", [2, 3, 4, 7, 16, -1, -2, -5])
+def test_loads_at_a_distance_have_the_bits_of_the_reference(t, stride):
+    rng = np.random.default_rng(stride % 31)
+    op = "or" if t == "pred" else "multiply" if t in FLOATS else "xor"
+    for rows, n in ((1, 37), (4, 50), (3, 64)):
+        size = rows * n * abs(stride) + 1
+        first = (n - 1) * -stride if stride < 0 else 0
+        text = f"""kernel [{rows},{n}] from 2 inputs
+v0 = {t}[] load in0[{first} + {n * abs(stride)}*i0 + {stride}*i1]
+v1 = {t}[] load in1[0 + {n}*i0 + 1*i1]
+v2 = {t}[] {op}(v0, v1)
+store out0[0 + {n}*i0 + 1*i1] v2
+"""
+        agree(text, numbers(rng, t, size), numbers(rng, t, rows * n))
+
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS])
+@pytest.mark.parametrize("index", ["7 + 2*i0 + 1*i1", "-3 + -1*i1", "5 + 9*i0", "100 + 3*i0 + -4*i1"])
+def test_iotas_have_the_bits_of_the_reference(t, index):
+    op = "divide" if t in FLOATS else "xor"
+    for rows, n in ((3, 17), (5, 64)):
+        text = f"""kernel [{rows},{n}] from 1 input
+v0 = {t}[] load in0[0 + {n}*i0 + 1*i1]
+v1 = {t}[] index[{index}]
+v2 = {t}[] {op}(v0, v1)
+store out0[0 + {n}*i0 + 1*i1] v2
+"""
+        agree(text, numbers(np.random.default_rng(1), t, rows * n))
+
+
+def test_the_assembly_of_a_program_names_its_ops():
+    text = xlac.compile_stage("""HloModule m
+ENTRY e {
+  x = f32[1000] parameter(0)
+  y = f32[1000] multiply(x, x)
+  ROOT z = f32[1000] exponential(y)
+}""", "assembly")
+    assert "# v2 = exponential" in text and "vmulps ymm0, ymm0, ymm0" in text and "vfmadd" in text and "vmaskmovps" in text

@@ -67,6 +67,10 @@ uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream) {
                                 .bits = stream});
 }
 
+uint32_t nat_count(nat_body *b) {
+  return nat_add(b, (nat_value){.kind = NAT_COUNT, .width = 4, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
+}
+
 bool nat_has(nat_lane op, uint32_t width) {
   return nat_instructions[op][__builtin_ctz(width)] != X86_OPS;
 }
@@ -79,6 +83,12 @@ uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y
   v.n_in = (uint8_t)(1 + (y != NAT_NONE) + (z != NAT_NONE));
   v.steady = true;
   for (uint32_t j = 0; j < v.n_in; j++) v.steady = v.steady && b->values[v.in[j]].steady;
+  return nat_add(b, v);
+}
+
+uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far) {
+  if (b->failed) return 0;
+  nat_value v = {.kind = NAT_FAR, .width = 4, .number = (uint8_t)which, .n_in = 3, .in = {near, x, far}};
   return nat_add(b, v);
 }
 

@@ -10,7 +10,13 @@
 #include "../../kernel/kernel.h"
 #include "x86.h"
 
-enum { NAT_VECTOR = 32 /* bytes of a register */, NAT_MAX_VALUES = 4096, NAT_MAX_STREAMS = 32, NAT_NONE = UINT32_MAX };
+enum {
+  NAT_VECTOR = 32, /* bytes of a register */
+  NAT_MAX_VALUES = 4096,
+  NAT_MAX_STREAMS = 32,
+  NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */
+  NAT_NONE = UINT32_MAX
+};
 
 typedef enum nat_lane {
 #define LANE(name, b, w, d, q) NAT_##name,
@@ -22,8 +28,9 @@ typedef enum nat_lane {
 typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
   NAT_LOAD,     /* lanes from stream number `bits` */
-  NAT_COUNT,    /* 0, 1, 2 ... lanes - 1 plus the number of the iteration in its row, as s32 */
-  NAT_OP        /* an instruction */
+  NAT_COUNT,    /* the number of the iteration in the run, as s32 */
+  NAT_OP,       /* an instruction */
+  NAT_FAR       /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
 typedef struct nat_value {
@@ -41,7 +48,8 @@ typedef struct nat_value {
 typedef struct nat_stream {
   uint32_t buffer;
   bool output;
-  bool sum; /* an output for each iteration of a value that a store combines: `buffer` is the store's number */
+  bool number; /* no memory: what stands in place of its pointer is an s32, the index of an iota */
+  bool sum;    /* an output for each iteration of a value that a store combines: `buffer` is the store's number */
   uint8_t width;
   int64_t stride;            /* along the innermost dimension, in elements */
   const kernel_index *index; /* of all dimensions */
@@ -71,9 +79,12 @@ typedef struct nat_body {
 bool nat_begin(nat_body *b, const kernel *k, uint32_t lanes, base_arena *arena);
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
+uint32_t nat_count(nat_body *b);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
 bool nat_has(nat_lane op, uint32_t width);
+/* near, which is function `which` of x, an f32, but in lanes where `far` is set. */
+uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
 static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {
   return nat_op(b, op, width, x, NAT_NONE, NAT_NONE, 0);
 }

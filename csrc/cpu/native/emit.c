@@ -7,13 +7,18 @@
  * the body again, with masked loads and stores. */
 #include "emit.h"
 
+#include "functions.h"
+
 enum {
   EMIT_REGISTERS = 16,
   EMIT_FRAME = 4096,                        /* bytes: a slot a vector */
   EMIT_SLOTS = EMIT_FRAME / NAT_VECTOR - 1, /* the first has the caller's stack pointer, and ... */
   EMIT_MASK_4 = 1,
   EMIT_MASK_8 = 2, /* ... of these the masks of the last vector */
-  EMIT_FIRST_SLOT = 3,
+  EMIT_COUNT = 3,  /* the numbers of the present iterations */
+  EMIT_SAVED = 4,  /* all registers, around a call */
+  EMIT_FIRST_SLOT = EMIT_SAVED + EMIT_REGISTERS,
+  EMIT_CALLS = 64, /* of far functions */
   EMIT_POINTERS = 11,
   EMIT_MASK_REGISTER = 15
 };
@@ -37,8 +42,16 @@ typedef struct emit_place {
   uint32_t next; /* step of its next use, or NAT_NONE */
 } emit_place;
 
+/* A call that is hardly ever needed: behind the code. */
+typedef struct emit_call {
+  uint32_t jump, back; /* where it is jumped to, and goes on */
+  uint8_t x, to, which;
+} emit_call;
+
 typedef struct emit_run {
   const nat_body *b;
+  uint32_t n_calls;
+  emit_call calls[EMIT_CALLS];
   x86_code *c;
   emit_place *places; /* by value */
   emit_step *steps;
@@ -52,20 +65,31 @@ typedef struct emit_run {
   uint32_t said;      /* the kernel's value that the text is at */
 } emit_run;
 
+/* Whether it is a load whose lanes are not neighbours. */
+static bool emit_is_gather(const emit_run *e, const nat_value *v) {
+  return v->kind == NAT_LOAD && !v->steady && e->b->streams[v->bits].stride != 1;
+}
+
 static uint32_t emit_bytes(const emit_run *e, uint32_t value) {
   return e->b->values[value].width * e->b->lanes;
 }
 
 /* --- memory --- */
 
+/* Where the stream's pointer is among the arguments. */
+static x86_rm emit_pointer(uint32_t stream) {
+  return x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, at) + stream * sizeof(void *)));
+}
+
 /* Element 0 of the present vector in the stream's run. */
 static x86_rm emit_stream(emit_run *e, uint32_t stream) {
   const nat_stream *s = &e->b->streams[stream];
   unsigned base = X86_RAX;
+  if (s->number) return emit_pointer(stream);
   if (stream < EMIT_POINTERS)
     base = emit_pointers[stream];
   else
-    x86_load(e->c, X86_RAX, x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, at) + stream * sizeof(void *))));
+    x86_load(e->c, X86_RAX, emit_pointer(stream));
   if (s->stride == 0) return x86_at(base, 0);
   assert(s->stride == 1);
   return (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = s->width};
@@ -118,7 +142,8 @@ static uint16_t emit_new_slot(emit_run *e) {
  * memory of an input. */
 static bool emit_lies_there(const emit_run *e, uint32_t value) {
   const nat_value *v = &e->b->values[value];
-  return v->kind == NAT_CONSTANT || e->places[value].slot || (v->kind == NAT_LOAD && (!e->stored || v->steady));
+  return v->kind == NAT_CONSTANT || v->kind == NAT_COUNT || e->places[value].slot ||
+         (v->kind == NAT_LOAD && !emit_is_gather(e, v) && (!e->stored || v->steady));
 }
 
 static void emit_evict(emit_run *e, unsigned reg) {
@@ -157,6 +182,39 @@ static void emit_steady_load(emit_run *e, const nat_value *v, unsigned reg) {
   x86_vector(e->c, (x86_op)by_width[v->width], true, reg, 0, emit_stream(e, (uint32_t)v->bits), 0);
 }
 
+/* Lanes from..from + n, each where it lies in memory, to the low half of reg. at: of lane 0. */
+static void emit_gather_half(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t from, uint32_t n) {
+  x86_code *c = e->c;
+  if (s->width < 4) x86_vector(c, X86_XORB, false, reg, reg, x86_reg(reg), 0);
+  for (uint32_t j = 0; j < n; j++) {
+    x86_rm m = at;
+    m.disp += (int32_t)((from + j) * s->stride * s->width);
+    if (s->width < 4)
+      x86_vector(c, s->width == 1 ? X86_PINSRB : X86_PINSRW, false, reg, reg, m, j);
+    else if (j == 0)
+      x86_vector(c, s->width == 4 ? X86_MOVSS : X86_MOVQ, false, reg, 0, m, 0);
+    else if (s->width == 4)
+      x86_vector(c, X86_INSERTPS, false, reg, reg, m, j << 4);
+    else
+      x86_vector(c, X86_MOVHPD, false, reg, reg, m, 0);
+  }
+}
+
+/* A load whose lanes are apart. */
+static void emit_gather(emit_run *e, const nat_value *v, unsigned reg) {
+  const nat_stream *s = &e->b->streams[v->bits];
+  uint32_t half = 16 / s->width, lanes = e->b->lanes;
+  x86_multiply_number(e->c, X86_RAX, X86_RCX, (int32_t)(s->stride * s->width));
+  x86_add_memory(e->c, X86_RAX, emit_pointer((uint32_t)v->bits));
+  x86_rm at = x86_at(X86_RAX, 0);
+  emit_gather_half(e, s, reg, at, 0, lanes < half ? lanes : half);
+  if (lanes <= half) return;
+  e->pinned |= (uint16_t)(1u << reg);
+  unsigned high = emit_take(e, NAT_NONE);
+  emit_gather_half(e, s, high, at, half, half);
+  x86_vector(e->c, X86_INSERTHI, true, reg, reg, x86_reg(high), 1);
+}
+
 /* The value in a register, which it keeps as long as there is room. */
 static unsigned emit_in_register(emit_run *e, uint32_t value) {
   const nat_value *v = &e->b->values[value];
@@ -167,8 +225,12 @@ static unsigned emit_in_register(emit_run *e, uint32_t value) {
     emit_move(e, emit_bytes(e, value) < 16 ? 16 : emit_bytes(e, value), reg, emit_slot(p->slot), false);
   else if (v->kind == NAT_CONSTANT)
     emit_move(e, emit_bytes(e, value) < 16 ? 16 : emit_bytes(e, value), reg, emit_constant(e, v), false);
+  else if (v->kind == NAT_COUNT)
+    emit_move(e, NAT_VECTOR, reg, emit_slot(EMIT_COUNT), false);
   else if (v->steady)
     emit_steady_load(e, v, reg);
+  else if (emit_is_gather(e, v))
+    emit_gather(e, v, reg);
   else if (e->masked)
     emit_masked(e, v->width, reg, emit_stream(e, (uint32_t)v->bits), false);
   else
@@ -189,7 +251,7 @@ static bool emit_can_read(const emit_run *e, const x86_row *row, bool wide, uint
   const emit_place *p = &e->places[value];
   if (p->reg < EMIT_REGISTERS || row->lane == 32) return false;
   if (p->slot || v->kind == NAT_CONSTANT) return true;
-  if (v->kind != NAT_LOAD || v->steady || e->masked || !last) return false;
+  if (v->kind != NAT_LOAD || v->steady || e->masked || !last || emit_is_gather(e, v)) return false;
   return emit_memory_bytes(e, row, wide) == emit_bytes(e, value);
 }
 
@@ -305,6 +367,43 @@ static void emit_op(emit_run *e, const emit_step *s) {
     x86_vector(e->c, (x86_op)v->op, wide, to, first, last, number);
 }
 
+/* The near value, unless the mask has a lane. */
+static void emit_far(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  bool wide = e->b->lanes * 4 >= NAT_VECTOR;
+  unsigned near = emit_pin(e, v->in[0]), x = emit_pin(e, v->in[1]), far = emit_pin(e, v->in[2]);
+  unsigned to = emit_take(e, s->value);
+  x86_vector(e->c, X86_MOVUPS, wide, to, 0, x86_reg(near), 0);
+  x86_vector(e->c, X86_PTEST, wide, far, 0, x86_reg(far), 0);
+  if (e->n_calls == EMIT_CALLS) {
+    e->failed = true;
+    return;
+  }
+  uint32_t jump = x86_jump_on(e->c, X86_IF_NOT_EQUAL);
+  e->calls[e->n_calls++] = (emit_call){jump, x86_target(e->c), (uint8_t)x, (uint8_t)to, v->number};
+  emit_release(e, s, v->in, v->n_in);
+}
+
+/* All registers that the callee may change are saved; it reads and writes them where they are. */
+static void emit_far_call(emit_run *e, const emit_call *call) {
+  static const uint8_t kept[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8, X86_R9, X86_R10, X86_R11};
+  enum { KEPT = sizeof kept };
+  x86_code *c = e->c;
+  x86_land(c, call->jump);
+  for (unsigned r = 0; r < EMIT_REGISTERS; r++) emit_move(e, NAT_VECTOR, r, emit_slot(EMIT_SAVED + r), true);
+  for (unsigned i = 0; i < KEPT; i++) x86_push(c, kept[i]);
+  x86_lea(c, X86_RDI, x86_at(X86_RSP, (int32_t)(KEPT * 8 + (EMIT_SAVED + call->x) * NAT_VECTOR)));
+  x86_lea(c, X86_RSI, x86_at(X86_RSP, (int32_t)(KEPT * 8 + (EMIT_SAVED + call->to) * NAT_VECTOR)));
+  x86_zero(c, X86_RDX);
+  x86_add_number(c, X86_RDX, call->which);
+  x86_zero(c, X86_RCX);
+  x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
+  x86_call(c, (uintptr_t)nat_far_run);
+  for (unsigned i = KEPT; i-- > 0;) x86_pop(c, kept[i]);
+  for (unsigned r = 0; r < EMIT_REGISTERS; r++) emit_move(e, NAT_VECTOR, r, emit_slot(EMIT_SAVED + r), false);
+  x86_jump_back(c, X86_ALWAYS, call->back);
+}
+
 static void emit_store(emit_run *e, const emit_step *s) {
   const nat_store *store = &e->b->stores[s->store];
   uint32_t value = store->value;
@@ -357,6 +456,8 @@ static void emit_section(emit_run *e) {
     emit_say(e, s);
     if (s->store != NAT_NONE)
       emit_store(e, s);
+    else if (e->b->values[s->value].kind == NAT_FAR)
+      emit_far(e, s);
     else if (e->b->values[s->value].kind == NAT_OP)
       emit_op(e, s);
     if (e->steady) emit_keep(e, s->value);
@@ -411,7 +512,7 @@ static void emit_plan_body(emit_run *e, const uint8_t *needed) {
   for (uint32_t s = 0; s < b->n_stores; s++) late |= (b->values[b->stores[s].value].kind == NAT_LOAD) ? 1 : 0;
   e->n_steps = 0;
   for (uint32_t i = 0; i < b->n_values; i++) {
-    if (!needed[i] || b->values[i].steady || b->values[i].kind != NAT_OP) continue;
+    if (!needed[i] || b->values[i].steady || b->values[i].kind < NAT_OP) continue;
     emit_add_step(e, i, NAT_NONE);
     for (uint32_t s = 0; !late && s < b->n_stores; s++) {
       uint32_t of = b->stores[s].value;
@@ -458,8 +559,7 @@ static void emit_enter(emit_run *e) {
   x86_and_number(c, X86_RSP, -NAT_VECTOR);
   x86_store(c, x86_at(X86_RSP, 0), X86_RAX);
   x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
-  for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++)
-    x86_load(c, emit_pointers[i], x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, at) + i * sizeof(void *))));
+  for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++) x86_load(c, emit_pointers[i], emit_pointer(i));
 }
 
 static void emit_leave(emit_run *e) {
@@ -468,10 +568,32 @@ static void emit_leave(emit_run *e) {
   x86_end(e->c);
 }
 
+static bool emit_counts(const nat_body *b) {
+  for (uint32_t i = 0; i < b->n_values; i++)
+    if (b->values[i].kind == NAT_COUNT) return true;
+  return false;
+}
+
+/* The numbers of the first iterations, and those of the next ones: between sections all registers are free. */
+static void emit_count_start(emit_run *e) {
+  static const int32_t first[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  if (!emit_counts(e->b)) return;
+  emit_move(e, NAT_VECTOR, 0, x86_constant((int32_t)x86_add_constant(e->c, first, sizeof first)), false);
+  emit_move(e, NAT_VECTOR, 0, emit_slot(EMIT_COUNT), true);
+}
+static void emit_count_on(emit_run *e) {
+  const int32_t n = (int32_t)e->b->lanes, by[8] = {n, n, n, n, n, n, n, n};
+  if (!emit_counts(e->b)) return;
+  emit_move(e, NAT_VECTOR, 0, emit_slot(EMIT_COUNT), false);
+  x86_vector(e->c, X86_PADDD, true, 0, 0, x86_constant((int32_t)x86_add_constant(e->c, by, sizeof by)), 0);
+  emit_move(e, NAT_VECTOR, 0, emit_slot(EMIT_COUNT), true);
+}
+
 /* While a whole vector is left. */
 static void emit_loop(emit_run *e) {
   x86_code *c = e->c;
   int32_t lanes = (int32_t)e->b->lanes;
+  emit_count_start(e);
   x86_zero(c, X86_RCX);
   x86_add_number(c, X86_RDX, -lanes);
   x86_compare(c, X86_RCX, X86_RDX);
@@ -479,6 +601,7 @@ static void emit_loop(emit_run *e) {
   x86_align(c, 32);
   uint32_t loop = x86_target(c);
   emit_section(e);
+  emit_count_on(e);
   x86_add_number(c, X86_RCX, lanes);
   x86_compare(c, X86_RCX, X86_RDX);
   x86_jump_back(c, X86_IF_NOT_MORE, loop);
@@ -493,7 +616,10 @@ static uint32_t emit_widths(const nat_body *b) {
   return widths;
 }
 
+/* Masks are of neighbours. */
 bool nat_has_tail(const nat_body *b) {
+  for (uint32_t i = 0; i < b->n_streams; i++)
+    if (b->streams[i].stride != 0 && b->streams[i].stride != 1) return false;
   return (emit_widths(b) & 3) == 0 && b->lanes <= 8;
 }
 
@@ -531,6 +657,7 @@ static bool emit_all(emit_run *e, uint8_t *needed) {
   emit_find_uses(e);
   if (nat_has_tail(e->b)) emit_tail(e);
   emit_leave(e);
+  for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_far_call(e, &e->calls[i]);
   return !e->failed && !e->c->failed;
 }
 

@@ -1,6 +1,8 @@
 /* The table of functions, and how one becomes a part of a body. */
 #include "functions.h"
 
+#include "../../base/math/math.h"
+
 /* What a step does beside the operations on lanes. */
 enum {
 #define LANE(name, b, w, d, q) NAT_STEP_##name = NAT_##name,
@@ -94,4 +96,9 @@ uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, cons
     values[i] = s->op == NAT_STEP_ARGUMENT ? arguments[s->number] : nat_function_step(b, s, in);
   }
   return values[f->n - 1];
+}
+
+void nat_far_run(const float *x, float *r, int64_t which, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    r[i] = which == 0 ? math_sin_f32(x[i]) : which == 1 ? math_cos_f32(x[i]) : math_tan_f32(x[i]);
 }

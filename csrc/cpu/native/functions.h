@@ -12,4 +12,7 @@ uint32_t nat_function_width(nat_function_type t, scalar_code opcode);
 /* Its value for the arguments; there is such a function. */
 uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments);
 
+/* sin, cos and tan (which: 0, 1, 2) of n numbers of any size, for what NEAR has no way to. */
+void nat_far_run(const float *x, float *r, int64_t which, int64_t n);
+
 #endif

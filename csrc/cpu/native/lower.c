@@ -32,8 +32,8 @@ nat_type nat_type_of(base_dtype t) {
 static uint32_t nat_stream_of(nat_body *b, const nat_stream *s) {
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
-    if (t->output == s->output && t->sum == s->sum && t->buffer == s->buffer && t->width == s->width &&
-        !s->load->n_in && !t->load->n_in && memcmp(t->index, s->index, sizeof *s->index) == 0)
+    if (t->output == s->output && t->sum == s->sum && t->number == s->number && t->buffer == s->buffer &&
+        t->width == s->width && !s->load->n_in && !t->load->n_in && memcmp(t->index, s->index, sizeof *s->index) == 0)
       return i;
   }
   if (b->n_streams == NAT_MAX_STREAMS) {
@@ -68,9 +68,29 @@ static uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   nat_body *b = r->b;
   nat_type t = nat_type_of((base_dtype)v->dtype);
   int64_t stride = nat_inner_stride(b->k, v->index);
-  if (v->box || v->n_in || (stride != 0 && stride != 1)) return b->failed = true, 0;
+  if (v->box || v->n_in || stride > NAT_MAX_STRIDE || stride < -NAT_MAX_STRIDE) return b->failed = true, 0;
   nat_stream s = {.buffer = v->buffer, .width = t.bytes, .stride = stride, .index = v->index, .load = v};
   return nat_unpack(b, nat_load(b, t.bytes, nat_stream_of(b, &s)), t);
+}
+
+/* An iota, by s32 arithmetic: all its numbers must be such, and exact as f32 where the type is a narrow float. */
+static uint32_t nat_lower_count(nat_lower_run *r, const kernel_value *v) {
+  nat_body *b = r->b;
+  nat_type t = nat_type_of((base_dtype)v->dtype);
+  int64_t least = 0, most = 0, stride = nat_inner_stride(b->k, v->index);
+  int64_t limit = t.kind == NAT_BF16 || t.kind == NAT_F16 ? 1 << 24 : INT32_MAX;
+  if (!kernel_reach(b->k, v->index, &least, &most) || least < -limit || most > limit || stride != (int32_t)stride ||
+      b->lanes > 8)
+    return b->failed = true, 0;
+  static const kernel_value none = {0};
+  nat_stream s = {.number = true, .width = 4, .index = v->index, .load = &none};
+  uint32_t x = nat_load(b, 4, nat_stream_of(b, &s));
+  if (stride) {
+    uint32_t n = nat_count(b);
+    if (stride != 1) n = nat_op2(b, NAT_IMUL, 4, n, nat_constant(b, 4, (uint64_t)stride));
+    x = nat_op2(b, NAT_IADD, 4, n, x);
+  }
+  return nat_from_s32(b, x, t);
 }
 
 static uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
@@ -133,6 +153,8 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
       return nat_lower_load(r, v);
     case KERNEL_CONSTANT:
       return nat_lower_constant(r, v);
+    case KERNEL_COUNT_UP:
+      return nat_lower_count(r, v);
     case KERNEL_OP:
       return nat_lower_op(r, v);
     default:

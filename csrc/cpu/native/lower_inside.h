@@ -27,6 +27,8 @@ typedef struct nat_lower_run {
 /* --- lower_op.c --- */
 /* The widest lanes that the op needs inside, 0 where it has no way here. */
 uint32_t nat_op_width(const kernel *k, const kernel_value *v);
+/* The s32 as a number of another type. */
+uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to);
 /* The op's value; where it has none, the body fails. */
 uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v);
 

@@ -86,6 +86,19 @@ static uint32_t nat_float_extreme(const nat_operands *o, uint32_t x, uint32_t y,
   return nat_function(b, nat_function_type_of(o->type), most ? SCALAR_MAXIMUM : SCALAR_MINIMUM, in);
 }
 
+/* Of sin, cos and tan, which are inlined for numbers below 2^27: 0, 1, 2; else -1. */
+static int nat_turn(scalar_code code) {
+  return code == SCALAR_SINE ? 0 : code == SCALAR_COSINE ? 1 : code == SCALAR_TAN ? 2 : -1;
+}
+
+static uint32_t nat_turn_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t size = nat_op2(b, NAT_AND, 4, o->in[0], nat_constant(b, 4, 0x7FFFFFFF));
+  uint32_t far = nat_op2(b, NAT_SGT, 4, size, nat_constant(b, 4, 0x4D000000 - 1));
+  uint32_t near = nat_function(b, NAT_NEAR, (scalar_code)o->op.code, o->in);
+  return nat_far(b, (unsigned)nat_turn((scalar_code)o->op.code), near, o->in[0], far);
+}
+
 static uint32_t nat_float_op(const nat_operands *o) {
   scalar_code opcode = (scalar_code)o->op.code;
   nat_function_type t = nat_function_type_of(o->type);
@@ -97,6 +110,10 @@ static uint32_t nat_float_op(const nat_operands *o) {
       return nat_float_extreme(o, o->in[0], o->in[1], opcode == SCALAR_MAXIMUM);
     case SCALAR_CLAMP: /* least, operand, most */
       return nat_float_extreme(o, nat_float_extreme(o, o->in[1], o->in[0], true), o->in[2], false);
+    case SCALAR_SINE:
+    case SCALAR_COSINE:
+    case SCALAR_TAN:
+      return t == NAT_F4 ? nat_turn_op(o) : nat_give_up(o);
     default:
       return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_give_up(o);
   }
@@ -330,12 +347,19 @@ static uint32_t nat_convert(const nat_operands *o) {
   return nat_float_to_s32(o->b, o->in[0], o->type.width);
 }
 
+uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to) {
+  nat_operands o = {.b = b, .type = {NAT_SIGNED, 4, 4}, .result = to, .in = {x, 0, 0}};
+  if (to.kind == NAT_BF16 || to.kind == NAT_F16) return nat_round(b, nat_op1(b, NAT_S4_F, 4, x), to);
+  return nat_convert(&o);
+}
+
 /* --- all --- */
 
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   nat_type t = nat_type_of((base_dtype)k->values[v->in[0]].dtype);
   if (!nat_is_float(t)) return 1;
-  uint32_t width = nat_function_width(nat_function_type_of(t), (scalar_code)v->op.code);
+  bool turns = t.width == 4 && nat_turn((scalar_code)v->op.code) >= 0;
+  uint32_t width = nat_function_width(turns ? NAT_NEAR : nat_function_type_of(t), (scalar_code)v->op.code);
   return width ? width : 1;
 }
 

@@ -26,7 +26,9 @@ typedef struct cpu_native_stream {
   uint32_t buffer;
   bool output, sum;
   uint8_t width;
-  int64_t stride;
+  bool number;
+  int64_t stride; /* of loads 0, 1 or, where lanes are apart, another one */
+  int64_t step;   /* what its pointer, or its number, moves by an iteration */
   const kernel_index *index;
 } cpu_native_stream;
 

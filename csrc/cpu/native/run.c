@@ -17,7 +17,8 @@ static void nat_row_point(cpu_native_rows *r, const void *const *in, void *const
     const cpu_native_stream *s = &r->n->streams[i];
     int64_t offset = s->index->offset;
     for (uint32_t d = 0; d + 1 < k->rank; d++) offset += s->index->strides[d] * r->index[d];
-    uintptr_t first = s->sum      ? (uintptr_t)sums[s->buffer] - (uintptr_t)begin * s->width
+    uintptr_t first = s->number   ? 0
+                      : s->sum    ? (uintptr_t)sums[s->buffer] - (uintptr_t)begin * s->width
                       : s->output ? (uintptr_t)out[s->buffer]
                                   : (uintptr_t)in[s->buffer];
     r->at[i] = first + (uintptr_t)(offset * s->width);
@@ -37,22 +38,32 @@ static void nat_row_advance(cpu_native_rows *r) {
   }
 }
 
+/* n elements that are `step` bytes apart, to the same distances. */
+static void nat_row_copy(char *to, const char *from, int64_t n, int64_t step, size_t width) {
+  for (int64_t i = 0; i < n; i++) memcpy(to + i * step, from + i * step, width);
+}
+
 /* Fewer iterations than a vector has, where the code does whole ones alone: on a copy of what they read, and what they
  * write is copied back. */
 static void nat_row_few(const cpu_native_rows *r, const nat_arguments *a, int64_t n) {
-  char lanes[NAT_MAX_STREAMS][NAT_VECTOR] __attribute__((aligned(NAT_VECTOR)));
+  char lanes[NAT_MAX_STREAMS][NAT_VECTOR * NAT_MAX_STRIDE] __attribute__((aligned(NAT_VECTOR)));
   nat_arguments few = {.n = r->n->lanes};
+  char *first[NAT_MAX_STREAMS];
   assert(n > 0 && n < r->n->lanes);
   for (uint32_t i = 0; i < r->n->n_streams; i++) {
     const cpu_native_stream *s = &r->n->streams[i];
-    few.at[i] = s->stride ? lanes[i] : a->at[i];
+    few.at[i] = a->at[i];
     if (!s->stride) continue;
-    memset(lanes[i], 0, NAT_VECTOR);
-    if (!s->output) memcpy(lanes[i], a->at[i], (size_t)n * s->width);
+    first[i] = lanes[i] + (s->step < 0 ? (1 - (int64_t)r->n->lanes) * s->step : 0);
+    few.at[i] = first[i];
+    memset(lanes[i], 0, (size_t)(r->n->lanes * (s->step < 0 ? -s->step : s->step)));
+    if (!s->output) nat_row_copy(first[i], a->at[i], n, s->step, s->width);
   }
   r->code(&few);
-  for (uint32_t i = 0; i < r->n->n_streams; i++)
-    if (r->n->streams[i].output) memcpy((void *)(uintptr_t)a->at[i], lanes[i], (size_t)n * r->n->streams[i].width);
+  for (uint32_t i = 0; i < r->n->n_streams; i++) {
+    const cpu_native_stream *s = &r->n->streams[i];
+    if (s->output) nat_row_copy((char *)(uintptr_t)a->at[i], first[i], n, s->step, s->width);
+  }
 }
 
 /* Iterations from..from + n of the present row. */
@@ -60,12 +71,12 @@ static void nat_row_run(const cpu_native_rows *r, int64_t from, int64_t n) {
   nat_arguments a = {.n = n};
   int64_t whole = r->n->tail ? n : n - n % r->n->lanes;
   for (uint32_t i = 0; i < r->n->n_streams; i++)
-    a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * r->n->streams[i].stride * r->n->streams[i].width));
+    a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * r->n->streams[i].step));
   a.n = whole;
   if (whole) r->code(&a);
   if (whole == n) return;
   for (uint32_t i = 0; i < r->n->n_streams; i++)
-    a.at[i] = (const char *)a.at[i] + whole * r->n->streams[i].stride * r->n->streams[i].width;
+    a.at[i] = (const void *)((uintptr_t)a.at[i] + (uintptr_t)(whole * r->n->streams[i].step));
   nat_row_few(r, &a, n - whole);
 }
 

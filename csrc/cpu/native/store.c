@@ -146,7 +146,9 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
     /* what was made for the body goes with it */
     const kernel_index *index = t->sum ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
     if (!index) return NULL;
-    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, t->width, t->stride, index};
+    int64_t step = t->number ? index->strides[b->k->rank - 1] : t->stride * t->width;
+    uint8_t width = t->number ? 1 : t->width;
+    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, width, t->number, t->stride, step, index};
   }
   return n;
 }

@@ -185,6 +185,22 @@ void x86_compare(x86_code *c, unsigned a, unsigned b) {
   x86_two(c, "cmp", 0x39, b, x86_reg(a), true);
 }
 
+void x86_add_memory(x86_code *c, unsigned to, x86_rm from) {
+  x86_two(c, "add", 0x03, to, from, false);
+}
+
+/* With four bytes of the number. */
+void x86_multiply_number(x86_code *c, unsigned to, unsigned from, int32_t number) {
+  x86_inst i = {.n = 0};
+  if (c->text) x86_product_text(c, to, from, number);
+  x86_general(c, &i, number == (int8_t)number ? 0x6B : 0x69, to, x86_reg(from));
+  if (number == (int8_t)number)
+    x86_byte(&i, (uint8_t)number);
+  else
+    x86_four(&i, number);
+  x86_put(c, i.bytes, i.n);
+}
+
 /* In one byte where it fits. digit: which of the eight operations. */
 static void x86_by_number(x86_code *c, const char *mnemonic, unsigned digit, x86_rm to, int32_t number) {
   x86_inst i = {.n = 0};
@@ -239,6 +255,15 @@ void x86_pop(x86_code *c, unsigned reg) {
   x86_stack(c, "pop", 0x58, reg);
 }
 
+void x86_call(x86_code *c, uintptr_t function) {
+  x86_inst i = {.bytes = {0x48, 0xB8}, .n = 2};
+  for (int k = 0; k < 8; k++) x86_byte(&i, (unsigned)((uint64_t)function >> 8 * k & 255));
+  x86_byte(&i, 0xFF);
+  x86_byte(&i, 0xD0);
+  if (c->text) x86_call_text(c, function);
+  x86_put(c, i.bytes, i.n);
+}
+
 void x86_end(x86_code *c) {
   static const uint8_t zero[] = {0xC5, 0xF8, 0x77}, back[] = {0xC3};
   if (c->text) x86_plain_text(c, "vzeroupper", X86_NONE);
@@ -261,8 +286,13 @@ uint32_t x86_target(x86_code *c) {
 /* With 32 bits of displacement. */
 static void x86_jump(x86_code *c, x86_condition if_, int32_t distance) {
   x86_inst i = {.n = 0};
-  x86_byte(&i, 0x0F);
-  x86_byte(&i, 0x80 | if_);
+  if (if_ == X86_ALWAYS) {
+    x86_byte(&i, 0xE9);
+    distance += if_ == X86_ALWAYS && distance ? 1 : 0; /* a byte shorter */
+  } else {
+    x86_byte(&i, 0x0F);
+    x86_byte(&i, 0x80 | if_);
+  }
   x86_four(&i, distance);
   x86_put(c, i.bytes, i.n);
 }
@@ -275,7 +305,7 @@ void x86_jump_back(x86_code *c, x86_condition if_, uint32_t target) {
     x86_jump(c, if_, distance - 4);
     return;
   }
-  uint8_t few[2] = {(uint8_t)(0x70 | if_), (uint8_t)distance};
+  uint8_t few[2] = {if_ == X86_ALWAYS ? 0xEB : (uint8_t)(0x70 | if_), (uint8_t)distance};
   x86_put(c, few, sizeof few);
 }
 

@@ -89,6 +89,9 @@ void x86_move(x86_code *c, unsigned to, unsigned from);
 void x86_add(x86_code *c, unsigned to, unsigned from);
 void x86_subtract(x86_code *c, unsigned to, unsigned from);
 void x86_compare(x86_code *c, unsigned a, unsigned b);
+/* to = from * number. */
+void x86_multiply_number(x86_code *c, unsigned to, unsigned from, int32_t number);
+void x86_add_memory(x86_code *c, unsigned to, x86_rm from);
 void x86_add_number(x86_code *c, unsigned to, int32_t number);
 void x86_add_to_memory(x86_code *c, x86_rm to, int32_t number);
 void x86_compare_number(x86_code *c, unsigned a, int32_t number);
@@ -96,10 +99,14 @@ void x86_and_number(x86_code *c, unsigned to, int32_t number);
 void x86_zero(x86_code *c, unsigned to);
 void x86_push(x86_code *c, unsigned reg);
 void x86_pop(x86_code *c, unsigned reg);
+/* Through rax. */
+void x86_call(x86_code *c, uintptr_t function);
 void x86_end(x86_code *c); /* vzeroupper, ret */
 
 /* --- jumps --- */
 typedef enum x86_condition {
+  X86_ALWAYS = 11, /* in place of a condition that nothing here needs */
+  X86_IF_NOT_EQUAL = 5,
   X86_IF_EQUAL = 4,
   X86_IF_LESS = 12,
   X86_IF_NOT_LESS,

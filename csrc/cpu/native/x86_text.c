@@ -108,10 +108,18 @@ void x86_number_text(x86_code *c, const char *mnemonic, x86_rm to, int32_t numbe
   base_putf(c->text, ", %d\n", number);
 }
 
+void x86_product_text(x86_code *c, unsigned to, unsigned from, int32_t number) {
+  base_putf(c->text, "  imul %s, %s, %d\n", x86_names[to], x86_names[from], number);
+}
+
 void x86_zero_text(x86_code *c, unsigned reg) {
   static const char *const halves[16] = {"eax", "ecx", "edx",  "ebx",  "esp",  "ebp",  "esi",  "edi",
                                          "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"};
   base_putf(c->text, "  xor %s, %s\n", halves[reg], halves[reg]);
+}
+
+void x86_call_text(x86_code *c, uintptr_t function) {
+  base_putf(c->text, "  movabs rax, %lld\n  call rax\n", (long long)function);
 }
 
 void x86_plain_text(x86_code *c, const char *mnemonic, unsigned reg) {
@@ -120,6 +128,10 @@ void x86_plain_text(x86_code *c, const char *mnemonic, unsigned reg) {
 
 static const char *x86_condition_name(x86_condition if_) {
   switch (if_) {
+    case X86_ALWAYS:
+      return "jmp";
+    case X86_IF_NOT_EQUAL:
+      return "jne";
     case X86_IF_EQUAL:
       return "je";
     case X86_IF_LESS:

@@ -437,7 +437,7 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
   assert(begin <= end && end <= (size_t)vm->k->count);
-  if (cpu_native_is_ready(vm->native)) {
+  if (cpu_native_is_ready(vm->native) && !m->streams) { /* which has no stores past the cache yet */
     cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
     return;
   }
