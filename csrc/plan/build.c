@@ -204,7 +204,7 @@ static int build_copy(plan_build *x, const fusion_input *input, uint32_t *buffer
 }
 
 /* The buffers of what the kernel loads. */
-static int build_inputs(plan_build *x, uint32_t n, const fusion_input *inputs, const uint32_t **out) {
+static int build_kernel_inputs(plan_build *x, uint32_t n, const fusion_input *inputs, const uint32_t **out) {
   uint32_t *in = plan_ids(x, n);
   *out = in;
   for (uint32_t i = 0; in && i < n; i++) {
@@ -223,7 +223,7 @@ static int build_kernel(plan_build *x, const ir_op *op) {
   TRY(kernel_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
   assert(kernel_verify(k, x->err) == 0);
   plan_step s = {.kind = PLAN_KERNEL, .op = op, .kernel = k, .n_in = k->n_inputs, .frame = UINT32_MAX};
-  TRY(build_inputs(x, k->n_inputs, inputs, &s.in));
+  TRY(build_kernel_inputs(x, k->n_inputs, inputs, &s.in));
   s.n_out = k->n_stores;
   s.out = build_kernel_outputs(x, op, s.n_out);
   int64_t scratch = kernel_scratch_bytes(k);
