@@ -1,5 +1,5 @@
-"""Native code beside the vector VM (XLAC_NATIVE=0) and, where jaxlib is installed, XLA:CPU, on programs of its own: paired, one thread,
-minimum of several rounds. python benchmarks/native.py [names]"""
+"""Native code beside the vector VM (XLAC_NATIVE=0), on programs of its own: times of calls and of compilation from a module, paired, one
+thread, minimum of several rounds. python benchmarks/native.py [names]"""
 import os
 import sys
 import time
@@ -126,21 +126,6 @@ def rotary(rows=1000, n=128):
 
 
 PROGRAMS = {f.__name__: f for f in (adam, gelu, layer_norm, softmax, distances, stencil, rotary)}
-
-
-def peer(text):
-    """XLA:CPU on one thread, or NULL where it isn't there."""
-    try:
-        import jax
-        from jax._src.lib import xla_client
-        from jax._src import compiler
-        module = xla_client._xla.hlo_module_from_text(text)
-        stablehlo = xla_client._xla.mlir.hlo_to_stablehlo(module.as_serialized_hlo_module_proto())
-        client = jax.devices("cpu")[0].client
-        return client.compile_and_load(stablehlo, client.devices()[:1], xla_client.CompileOptions()), client
-    except Exception as why:  # noqa: BLE001
-        print("no XLA:", repr(why)[:120], file=sys.stderr)
-        return None
 
 
 def least(run, seconds=0.02):

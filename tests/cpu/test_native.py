@@ -200,7 +200,7 @@ def test_shifts_by_a_number_have_the_bits_of_the_reference(by):
 
 def test_rows_with_steady_values_and_broadcasts_have_the_bits_of_the_reference():
     rng = np.random.default_rng(7)
-    for rows, n in ((3, 17), (5, 64), (40, 5), (2, 129)):
+    for rows, n in ((3, 101), (5, 128), (40, 5), (2, 203)):
         text = f"""kernel [{rows},{n}] from 4 inputs
 v0 = f32[] load in0[0 + {n}*i0 + 1*i1]
 v1 = f32[] load in1[0 + 1*i0]
@@ -309,7 +309,7 @@ store out2[{result}] v4 by add from v5
 @pytest.mark.parametrize("by", ["add", "multiply", "maximum"])
 def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
     rng = np.random.default_rng(8)
-    for extents in ((1, 1000, 1), (3, 77, 1), (2, 3000, 1), (1, 40, 33), (3, 5, 200), (2, 100, 17), (1, 70000, 1)):
+    for extents in ((1, 1000, 1), (3, 77, 1), (2, 3000, 1), (1, 40, 133), (3, 5, 200), (2, 100, 117), (1, 70000, 1)):
         n = int(np.prod(extents))
         a = [rng.integers(0, 5, n).astype(dtype_of(t)) if t in INTS else (rng.standard_normal(n) * 0.1 + 1).astype(dtype_of(t)) for _ in range(2)]
         text = reduction(t, extents, "xor(v0, v0)" if t in INTS else "exponential(v0)", by)
@@ -324,7 +324,7 @@ def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
 def test_loads_at_a_distance_have_the_bits_of_the_reference(t, stride):
     rng = np.random.default_rng(stride % 31)
     op = "or" if t == "pred" else "multiply" if t in FLOATS else "xor"
-    for rows, n in ((1, 37), (4, 50), (3, 64)):
+    for rows, n in ((1, 97), (4, 101), (3, 128)):
         size = rows * n * abs(stride) + 1
         first = (n - 1) * -stride if stride < 0 else 0
         text = f"""kernel [{rows},{n}] from 2 inputs
@@ -340,7 +340,7 @@ store out0[0 + {n}*i0 + 1*i1] v2
 @pytest.mark.parametrize("index", ["7 + 2*i0 + 1*i1", "-3 + -1*i1", "5 + 9*i0", "100 + 3*i0 + -4*i1"])
 def test_iotas_have_the_bits_of_the_reference(t, index):
     op = "divide" if t in FLOATS else "xor"
-    for rows, n in ((3, 17), (5, 64)):
+    for rows, n in ((3, 101), (5, 128)):
         text = f"""kernel [{rows},{n}] from 1 input
 v0 = {t}[] load in0[0 + {n}*i0 + 1*i1]
 v1 = {t}[] index[{index}]

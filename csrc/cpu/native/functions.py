@@ -491,12 +491,12 @@ def returned(world, p, name, names):
 
 def live(steps, last):
     """The steps that the last one needs, renumbered."""
-    needed, todo = set(), [last]
-    while todo:
-        i = todo.pop()
+    needed, waiting = set(), [last]
+    while waiting:
+        i = waiting.pop()
         if i not in needed:
             needed.add(i)
-            todo += steps[i][2]
+            waiting += steps[i][2]
     order = sorted(needed)
     place = {old: new for new, old in enumerate(order)}
     return [(steps[i][0], steps[i][1], [place[j] for j in steps[i][2]], *steps[i][3:]) for i in order]

@@ -134,7 +134,7 @@ static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *s
 
 enum {
   NATIVE_MIN_COUNT = 16, /* iterations: below, the VM's way to the first op is the shorter one */
-  NATIVE_MIN_ROW = 16    /* of a row, which costs a call */
+  NATIVE_MIN_ROW = 96    /* of a row, which costs a call: the VM has ways to put shorter ones side by side */
 };
 
 static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
