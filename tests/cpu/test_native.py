@@ -358,3 +358,17 @@ ENTRY e {
   ROOT z = f32[1000] exponential(y)
 }""", "assembly")
     assert "# v2 = exponential" in text and "vmulps ymm0, ymm0, ymm0" in text and "vfmadd" in text and "vmaskmovps" in text
+
+
+COVERED = {"f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"], "f64": ["exponential", "log", "tanh", "logistic", "floor", "minimum"],
+           "bf16": ["exponential", "sine", "add"], "f16": ["tanh", "multiply"], "s32": ["multiply", "shift-left", "abs"], "u64": ["maximum"]}
+
+
+@pytest.mark.parametrize("t", COVERED)
+def test_what_is_said_to_be_native_code_is(t):
+    for op in COVERED[t]:
+        operands = "x, x" if op in (*BINARY["float"], *BINARY["int"], "power") else "x"
+        text = f"HloModule m\nENTRY e {{\n  x = {t}[1000] parameter(0)\n  ROOT y = {t}[1000] {op}({operands})\n}}"
+        assert "by the vector VM" not in xlac.compile_stage(text, "assembly"), op
+    other = "HloModule m\nENTRY e {\n  x = f64[1000] parameter(0)\n  ROOT y = f64[1000] sine(x)\n}"
+    assert "by the vector VM" in xlac.compile_stage(other, "assembly")

@@ -9,11 +9,11 @@ static const uint8_t nat_instructions[NAT_LANES][4] = {
 };
 _Static_assert(X86_OPS < 256, "instructions are bytes");
 
-enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 64 };
+enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
 
 bool nat_begin(nat_body *b, const kernel *k, uint32_t lanes, base_arena *arena) {
   *b = (nat_body){.arena = arena, .k = k, .lanes = lanes, .n_found = 4 * NAT_FEW};
-  while (b->n_found < 32 * k->n_values && b->n_found < NAT_TABLE) b->n_found *= 2;
+  while (b->n_found < 128 * k->n_values && b->n_found < NAT_TABLE) b->n_found *= 2;
   b->values = BASE_ARRAY(arena, nat_value, b->n_found / 2);
   b->found = base_arena_alloc(arena, b->n_found * sizeof *b->found);
   b->failed = !b->values || !b->found;
