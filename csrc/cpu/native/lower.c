@@ -3,6 +3,7 @@
  *
  * How a kernel's value is represented: f32 and f64 as they are; bf16 and f16 as f32 lanes that hold such numbers,
  * rounded after each op; integers of 8 to 64 bits in lanes of their size; a pred as a mask. */
+#include "../../base/isa/isa.h"
 #include "lower_inside.h"
 
 /* What the type's lanes are, or width 0 where native code has none. */
@@ -142,6 +143,9 @@ static bool nat_types_fit(const kernel *k, uint32_t *widest) {
     if (t.width > *widest) *widest = t.width;
     uint32_t inside = v->kind == KERNEL_OP ? nat_op_width(k, v) : 1;
     if (inside == 0) return false;
+    /* Functions keep the units busy whether values lie in registers or not, and the vector VM's lanes are twice as
+     * many there. */
+    if (inside > 1 && base_isa_best() >= BASE_ISA_AVX512) return false;
     if (inside > *widest) *widest = inside;
   }
   return true;
