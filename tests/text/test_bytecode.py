@@ -154,3 +154,26 @@ def test_a_region_that_uses_its_own_ops_result_is_refused():
     own[places[0]] = 7
     with pytest.raises(xlac.Error, match="value 3 is used before it is there"):
         xlac.parse(bytes(own))
+
+
+CONVOLUTION = """func.func @main(%a: tensor<1x4x4x1xf32>, %b: tensor<2x2x1x1xf32>) -> tensor<1x3x3x1xf32> {{
+  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {{}} {{batch_group_count = {n} : i64, feature_group_count = {k} : i64}}
+    : (tensor<1x4x4x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x3x3x1xf32>
+  return %0 : tensor<1x3x3x1xf32>
+}}"""
+
+
+@pytest.mark.parametrize("which", ["n", "k"])
+def test_numbers_are_in_the_range_that_text_asks_for(which):
+    """batch_group_count = 0 and feature_group_count = 0, made by changing one byte of an artifact."""
+    def artifact(number):
+        return xlac.parse(CONVOLUTION.format(**{"n": 11, "k": 11, which: number})).to_bytes(format="mlir-bytecode")
+    one, other = artifact(27), artifact(28)
+    assert len(one) == len(other)
+    places = [i for i in range(len(one)) if one[i] != other[i]]
+    assert len(places) == 1 and other[places[0]] - one[places[0]] == 4  # a varint that keeps the sign apart
+    with pytest.raises(xlac.ParseError, match="_group_count is 0; expected a positive number"):
+        xlac.parse(one[:places[0]] + b"\1" + one[places[0] + 1:])
+    with pytest.raises(xlac.ParseError, match="whose value is positive"):
+        xlac.parse(CONVOLUTION.format(**{"n": 11, "k": 11, which: 0}))

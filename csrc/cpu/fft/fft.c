@@ -306,12 +306,12 @@ static bool fft_lengths_fit(const fft_maker *m, const ir_type *in, const ir_ints
 
 /* The op's attributes; false where it is of a form that the interpreter should take. */
 static bool fft_read(fft_maker *m, const ir_op *op) {
-  const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
+  const ir_fft kind = (ir_fft)ir_get_word(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
   const ir_type *in = ir_operand_type(op, 0), *out = op->type, *spectrum = out;
-  m->real_in = strcmp(kind, "RFFT") == 0;
-  m->real_out = strcmp(kind, "IRFFT") == 0;
-  m->inverse = m->real_out || strcmp(kind, "IFFT") == 0;
+  m->real_in = kind == IR_FFT_RFFT;
+  m->real_out = kind == IR_FFT_IRFFT;
+  m->inverse = m->real_out || kind == IR_FFT_IFFT;
   if (!lengths || lengths->n == 0 || lengths->n >= FFT_MAX_STEPS || !ir_is_tensor(in) || !ir_is_tensor(out))
     return false;
   if (m->real_out) spectrum = in;

@@ -210,7 +210,7 @@ static int linalg_solve(const cpu_routine_run *r) {
 /* How sides are cut depends on sizes alone: the bits are the same for any number of threads. */
 int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   linalg_plan p = {.side = 'R'};
-  const char *form = ir_get_str(x->op, IR_ATTR_TRANSPOSE_A);
+  const ir_transpose form = (ir_transpose)ir_get_word(x->op, IR_ATTR_TRANSPOSE_A);
   if (!linalg_matrix(x->op->type, &p) || ir_operand_type(x->op, 0)->dtype != p.dtype) return 0;
   cpu_blas_fortran_fn *fn = NULL;
   TRY(linalg_find(x, p.dtype, "trsm", &fn));
@@ -221,7 +221,7 @@ int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   p.n = left ? p.rows : p.columns;
   assert(p.batch == 0 || p.n > 0);
   p.uplo = ir_get_bool(x->op, IR_ATTR_LOWER, false) ? 'U' : 'L';
-  p.trans = strcmp(form, "ADJOINT") == 0 ? 'C' : strcmp(form, "TRANSPOSE") == 0 ? 'T' : 'N';
+  p.trans = form == IR_TRANSPOSE_ADJOINT ? 'C' : form == IR_TRANSPOSE_YES ? 'T' : 'N';
   p.diag = ir_get_bool(x->op, IR_ATTR_UNIT_DIAGONAL, false) ? 'U' : 'N';
   int64_t sides = left ? p.columns : p.rows;
   /* As many sides as make a piece worth a call, and no more than there are. */

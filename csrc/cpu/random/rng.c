@@ -223,7 +223,7 @@ int cpu_prepare_rng_bit_generator(cpu_prepare_run *x) {
   unsigned kind = base_dtype_of(data->dtype)->kind;
   if (kind == BASE_KIND_PRED || kind == BASE_KIND_COMPLEX) return 0;
   rng_plan p = {.type = data, .dtype = data->dtype, .bytes = base_dtype_bytes(data->dtype), .n_state = state->count};
-  p.philox = strcmp(ir_get_str(x->op, IR_ATTR_ALGORITHM), "rng_three_fry") != 0;
+  p.philox = ir_get_word(x->op, IR_ATTR_ALGORITHM) != IR_RNG_THREE_FRY;
   p.lanes = cpu_rng_lanes(p.philox);
   x->out->name = p.philox ? "philox" : "threefry";
   x->out->work = (uint64_t)data->count * 4;

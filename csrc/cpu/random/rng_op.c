@@ -111,7 +111,7 @@ static int rngo_run_op(const cpu_routine_run *x) {
 int cpu_prepare_rng(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   rngo_plan p = {.type = (base_dtype)op->type->dtype, .count = op->type->count, .lanes = cpu_rng_lanes(true)};
-  p.normal = strcmp(ir_get_str(op, IR_ATTR_DISTRIBUTION), "rng_normal") == 0;
+  p.normal = ir_get_word(op, IR_ATTR_DISTRIBUTION) == IR_DISTRIBUTION_NORMAL;
   if (op->n_operands != 2 || base_dtype_is_complex(p.type) || (p.normal && !base_dtype_is_float(p.type))) return 0;
   for (uint32_t i = 0; i < 2; i++) {
     const ir_type *t = ir_operand_type(op, i);

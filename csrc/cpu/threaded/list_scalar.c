@@ -190,13 +190,10 @@ _Static_assert(LISTS_add_add_left_f64 == LISTS_add_add_left_f32 + 18, "pairs by 
 
 /* Comparisons by type, then direction. TOTALORDER of floats is left to the interpreter's loop. */
 static uint32_t lists_compare_of(const ir_op *op, int column) {
-  static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  const char *direction = ir_get_str(op, IR_ATTR_DIRECTION);
-  if (base_dtype_is_float(ir_operand_type(op, 0)->dtype) && strcmp(ir_get_str(op, IR_ATTR_TYPE), "TOTALORDER") == 0)
+  int direction = ir_get_word(op, IR_ATTR_DIRECTION);
+  if (base_dtype_is_float(ir_operand_type(op, 0)->dtype) && ir_get_word(op, IR_ATTR_TYPE) == IR_COMPARISON_TOTALORDER)
     return LIST_CALL;
-  for (uint32_t i = 0; i < 6 && column < 6; i++)
-    if (strcmp(direction, names[i]) == 0) return LISTS_eq_s32 + 6 * (uint32_t)column + i;
-  return LIST_CALL;
+  return column < 6 ? LISTS_eq_s32 + 6 * (uint32_t)column + (uint32_t)direction : LIST_CALL;
 }
 
 /* In the order of the LISTS_WIDEN and LISTS_NARROW codes. Floats to integers are not here: HLO clamps those. */

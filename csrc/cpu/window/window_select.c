@@ -274,18 +274,19 @@ static int select_run_all(const cpu_routine_run *r) {
 
 /* The comparison that a computation makes of its parameters, in their order. */
 static select_choice select_choice_of(const ir_computation *c, base_dtype t) {
-  static const char *const words[SELECT_CHOICES] = {"GE", "GT", "LE", "LT"};
+  static const uint8_t directions[SELECT_CHOICES] = {IR_DIRECTION_GE, IR_DIRECTION_GT, IR_DIRECTION_LE,
+                                                     IR_DIRECTION_LT};
   const ir_op *body = ir_root(c);
   if (c->n_params != 2 || body->opcode != IR_OP_COMPARE || ir_operand(body, 0) != c->params[0] ||
       ir_operand(body, 1) != c->params[1] || !ir_is_scalar(body->type))
     return SELECT_CHOICES;
-  const char *type = ir_get_str(body, IR_ATTR_TYPE), *direction = ir_get_str(body, IR_ATTR_DIRECTION);
+  int direction = ir_get_word(body, IR_ATTR_DIRECTION);
   for (uint32_t i = 0; i < 2; i++)
     if (!ir_is_scalar(c->params[i]->type) || c->params[i]->type->dtype != t) return SELECT_CHOICES;
   /* That order has its own answer for NaN and zeros. */
-  if (strcmp(type, "TOTALORDER") == 0) return SELECT_CHOICES;
+  if (ir_get_word(body, IR_ATTR_TYPE) == IR_COMPARISON_TOTALORDER) return SELECT_CHOICES;
   for (unsigned i = 0; i < SELECT_CHOICES; i++)
-    if (strcmp(direction, words[i]) == 0) return (select_choice)i;
+    if (direction == directions[i]) return (select_choice)i;
   return SELECT_CHOICES;
 }
 

@@ -31,11 +31,11 @@ static void fft_job_free(interp_ctx *ctx, fft_job *job) {
 
 /* Lengths of 0 are legal and give empty or zero results. */
 static int fft_job_read(interp_ctx *ctx, const ir_op *op, fft_job *job) {
-  const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
+  const ir_fft kind = (ir_fft)ir_get_word(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
-  job->real_in = strcmp(kind, "RFFT") == 0;
-  job->real_out = strcmp(kind, "IRFFT") == 0;
-  job->inverse = job->real_out || strcmp(kind, "IFFT") == 0;
+  job->real_in = kind == IR_FFT_RFFT;
+  job->real_out = kind == IR_FFT_IRFFT;
+  job->inverse = job->real_out || kind == IR_FFT_IFFT;
   if (lengths->n == 0 || lengths->n > FFT_MAX_AXES)
     return interp_fail(ctx, op, XLAC_E_EVAL, "fft_length must have 1 to %d numbers", FFT_MAX_AXES);
   job->n_lengths = job->n_spectrum = 1;

@@ -69,9 +69,10 @@ static interp_loop_fn *const *expression_table(base_dtype t) {
  * so it must see narrow floats as they are. */
 static interp_loop_fn *compare_loop_of(const ir_op *op, interp_loop *l) {
   base_dtype t = (base_dtype)l->in[0];
-  bool total = base_dtype_is_float(t) && strcmp(ir_get_str(op, IR_ATTR_TYPE), "TOTALORDER") == 0;
+  bool total = base_dtype_is_float(t) && ir_get_word(op, IR_ATTR_TYPE) == IR_COMPARISON_TOTALORDER;
   if (is_narrow(t) && !total) l->work = XLAC_F32;
-  return interp_compare_loop(l->work ? (base_dtype)l->work : t, ir_get_str(op, IR_ATTR_DIRECTION), total);
+  return interp_compare_loop(l->work ? (base_dtype)l->work : t, (ir_direction)ir_get_word(op, IR_ATTR_DIRECTION),
+                             total);
 }
 
 /* Sets work and wraps; in, out and bits are set. An op of its own kind first, then a loop from the op

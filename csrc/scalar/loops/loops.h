@@ -51,7 +51,7 @@ extern interp_loop_table interp_loops_pred, interp_loops_c64, interp_loops_c128;
 extern interp_loop_fn *const interp_loops_turn[3], *const interp_loops_turn_avx2[3], *const interp_loops_turn_avx512[3];
 
 /* loops_compare.c: NULL for what the verifier refuses. `total` is TOTALORDER. */
-interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool total);
+interp_loop_fn *interp_compare_loop(base_dtype t, ir_direction direction, bool total);
 /* loops_other.c */
 interp_loop_fn *interp_select_loop(size_t bytes);
 interp_loop_fn *interp_part_loop(unsigned opcode,

@@ -85,20 +85,10 @@ static interp_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_
 static interp_loop_fn *const compare_complex[2][2] = {{compare_eq_c64, compare_ne_c64},
                                                       {compare_eq_c128, compare_ne_c128}};
 
-/* -1: no direction, which the verifier refuses. */
-static int compare_direction(const char *text) {
-  static const char names[6][3] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  for (int i = 0; i < 6; i++) {
-    if (strcmp(text, names[i]) == 0) return i;
-  }
-  return -1;
-}
-
 /* f8e8m0fnu has no sign, so its total order is that of its bits. Complex numbers have EQ and NE only. */
-interp_loop_fn *interp_compare_loop(base_dtype t, const char *direction, bool total) {
-  assert(direction && base_dtype_bytes(t) <= 16);
-  int d = compare_direction(direction), size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
-  if (d < 0) return NULL;
+interp_loop_fn *interp_compare_loop(base_dtype t, ir_direction d, bool total) {
+  assert(d <= IR_DIRECTION_LT && base_dtype_bytes(t) <= 16);
+  int size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
   switch ((base_dtype_kind)base_dtype_of(t)->kind) {
     case BASE_KIND_SINT:
       return compare_signed[size][d];

@@ -152,10 +152,7 @@ bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
 /* StableHLO has the version of a custom call's interface as a number. */
 static int bc_as_number(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) {
   assert(a->kind == IR_M_ENUM);
-  const ir_enum_info *info = ir_enum_find("stablehlo", 9, a->name, strlen(a->name));
-  int64_t v = 0;
-  while (info->words[v] && strcmp(info->words[v], a->str->s) != 0) v++;
-  *out = ir_m_i32(c->r->m, v);
+  *out = ir_m_i32(c->r->m, a->v.i);
   return bc_made(c, *out);
 }
 
@@ -178,7 +175,11 @@ static int bc_convert(bc_cursor *c, const ir_mattr_spec *spec, const ir_mattr *a
       *out = a->v.b ? ir_m_unit(c->r->m) : NULL;
       return a->v.b ? bc_made(c, *out) : 0;
     default:
-      if (bc_fits(spec, a)) return 0;
+      if (bc_fits(spec, a)) {
+        const char *lacks = ir_mattr_spec_lacks(spec, a);
+        return lacks ? BC_BAD(c, "attribute %s is %lld; expected a %s number", spec->name, (long long)a->v.i, lacks)
+                     : 0;
+      }
       if (spec->constraint == IR_MC_I32 && bc_is_enum(a, "custom_call_api_version")) return bc_as_number(c, a, out);
       /* A version of a composite, written out as its default, is wider than one that somebody wrote. */
       if (spec->constraint == IR_MC_I32 && a->kind == IR_M_INTEGER && bc_is_number_of(a, XLAC_S64) && a->v.i == 0)
