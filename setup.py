@@ -1,4 +1,5 @@
-"""Builds xlac._core: one shared object of every C file under csrc/. Metadata is in pyproject.toml.
+"""Builds xlac._core, one shared object of every C file under csrc/ but the plugin's, and xlac/_pjrt.so, the PJRT plugin: the same core with
+csrc/pjrt in place of csrc/py. Each file is compiled once and linked twice. Metadata is in pyproject.toml.
 
 Switches, by environment: XLAC_DEBUG=1 (-O0 with asserts and symbols), XLAC_SANITIZE=1 (address and undefined-behaviour sanitizers),
 XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time), XLAC_DEV=1 (file by file, as in place:
@@ -37,7 +38,7 @@ LEVELS = {
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
     **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
     **dict.fromkeys((f"ir/{part}/" for part in ("verify", "stablehlo", "sdy")), SMALL),
-    **dict.fromkeys(("api/", "text/bytecode/"), SMALL),
+    **dict.fromkeys(("api/", "pjrt/", "text/bytecode/"), SMALL),
     **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
     **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
     "py/": SMALL,
@@ -58,8 +59,9 @@ def cpus():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def sources():
-    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "csrc").glob("*/**/*.c"))]
+def sources(*without):
+    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "csrc").glob("*/**/*.c"))
+            if path.relative_to(ROOT / "csrc").parts[0] not in without]
 
 
 def level(file):
@@ -122,8 +124,25 @@ def link_flags():
     return flags + ["--coverage"] * switch("COVERAGE")
 
 
+def only_symbol(name):
+    """The library exports this and nothing else."""
+    if sys.platform == "darwin":
+        return [f"-Wl,-exported_symbol,_{name}"]
+    return [f"-Wl,--version-script={ROOT / 'csrc/pjrt/exports.map'}"]
+
+
 class BuildExt(build_ext):
-    """Compiles the files of an extension at the same time, in groups or one by one, then links what it finds compiled."""
+    """Compiles the files of an extension at the same time, in groups or one by one, then links what it finds compiled. What an extension
+    before it has compiled is not compiled again."""
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.compiled = {}
+
+    def get_ext_filename(self, fullname):
+        """The plugin is no extension of Python's: it is loaded by its path."""
+        name = super().get_ext_filename(fullname)
+        return os.path.join(os.path.dirname(name), "_pjrt.so") if fullname.split(".")[-1] == "_pjrt" else name
 
     def pieces(self, files):
         """(what to compile, flags of its own)"""
@@ -135,9 +154,12 @@ class BuildExt(build_ext):
         compile_one, jobs = self.compiler.compile, int(os.environ.get("XLAC_JOBS", 0)) or cpus()
 
         def compile_all(files, *, extra_postargs, **kwargs):
+            pieces = self.pieces(files)
+            new = [piece for piece in pieces if piece[0] not in self.compiled]
             with ThreadPoolExecutor(jobs) as pool:
-                parts = list(pool.map(lambda piece: compile_one([piece[0]], extra_postargs=extra_postargs + piece[1], **kwargs), self.pieces(files)))
-            return [obj for part in parts for obj in part]
+                parts = pool.map(lambda piece: compile_one([piece[0]], extra_postargs=extra_postargs + piece[1], **kwargs), new)
+                self.compiled.update(zip((piece[0] for piece in new), parts))
+            return [obj for piece in pieces for obj in self.compiled[piece[0]]]
 
         self.compiler.compile = compile_all
         try:
@@ -158,16 +180,18 @@ class BuildPy(build_py):
                 shutil.copyfile(ROOT / "csrc" / "include" / name, target / name)
 
 
+def extension(name, files, link):
+    return Extension(
+        name,
+        files,
+        depends=[str(p.relative_to(ROOT)) for p in sorted((ROOT / "csrc").rglob("*.*")) if p.suffix in (".h", ".def", ".map")],
+        include_dirs=["csrc/include", numpy.get_include()],
+        extra_compile_args=compile_flags(),
+        extra_link_args=link_flags() + link,
+    )
+
+
 setup(
     cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
-    ext_modules=[
-        Extension(
-            "xlac._core",
-            sources(),
-            depends=[str(p.relative_to(ROOT)) for p in sorted((ROOT / "csrc").rglob("*.*")) if p.suffix in (".h", ".def")],
-            include_dirs=["csrc/include", numpy.get_include()],
-            extra_compile_args=compile_flags(),
-            extra_link_args=link_flags(),
-        )
-    ],
+    ext_modules=[extension("xlac._core", sources("pjrt"), []), extension("xlac._pjrt", sources("py"), only_symbol("GetPjrtApi"))],
 )

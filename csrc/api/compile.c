@@ -426,6 +426,8 @@ int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, x
   base_text t;
   base_text_init(&t, base_alloc_libc);
   int status = plan_explain_fusion(&t, exe->rt->plan, err);
+  BASE_PUT(&t, "\nwhat runs, in this order (predictions are of one thread):\n");
+  if (status == 0) status = rt_executable_print(exe->rt, &t, err);
   if (status) {
     base_text_free(&t);
     return status;

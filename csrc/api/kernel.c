@@ -7,16 +7,14 @@
 int xlac_kernel_text(const char *text, size_t n, char **out, size_t *out_n, xlac_error *err) {
   base_arena arena;
   kernel *k = NULL;
-  ir_module *ops = NULL;
   base_text t;
   base_arena_init(&arena, base_alloc_libc);
-  int status = kernel_parse(&k, &ops, &arena, text, n, err);
+  int status = kernel_parse(&k, &arena, text, n, err);
   if (status == 0) {
     base_text_init(&t, base_alloc_libc);
     kernel_put(&t, k);
     status = api_give_text(&t, out, out_n, err);
   }
-  ir_module_destroy(ops);
   base_arena_free(&arena);
   return status;
 }
@@ -27,9 +25,8 @@ int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xl
   assert(call);
   base_arena arena;
   kernel *k = NULL;
-  ir_module *ops = NULL;
   base_arena_init(&arena, base_alloc_libc);
-  int status = kernel_parse(&k, &ops, &arena, text, n, err);
+  int status = kernel_parse(&k, &arena, text, n, err);
   if (status == 0 && call->n_in != k->n_inputs)
     status = base_fail(err, XLAC_E_ARGUMENT_COUNT, "the kernel has %u inputs, not %u", k->n_inputs, call->n_in);
   for (uint32_t i = 0; status == 0 && i < k->n_stores; i++)
@@ -40,7 +37,6 @@ int xlac_kernel_run(const char *text, size_t n, const xlac_kernel_call *call, xl
     status = kernel_eval(k, base_alloc_libc, call->in, call->in_bytes, call->out, call->out_bytes, err);
   else if (status == 0)
     status = driver_run_kernel(k, &arena, call, err);
-  ir_module_destroy(ops);
   base_arena_free(&arena);
   return status;
 }

@@ -134,7 +134,7 @@ static int put_metadata(to_hlo *t, const ir_mattr *loc, ir_op *made) {
   if (name && !(d->op_name = ir_intern(t->to, name->s, name->n))) return to_hlo_no_memory(t);
   if (file) {
     if (!(d->source_file = ir_intern(t->to, file->name->s, file->name->n))) return to_hlo_no_memory(t);
-    d->source_line = file->line;
+    d->source_line = (int32_t)file->line; /* of 32 bits there, with a sign */
   }
   ir_attr attr = ir_attr_make(IR_ATTR_METADATA);
   attr.v.metadata = d;

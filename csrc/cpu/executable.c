@@ -35,7 +35,10 @@ static int executable_ready_step(cpu_executable *exe, const rt_build_options *op
   assert(step < p->n_steps && s->kind <= PLAN_DONE);
   cpu_vm *vm = NULL;
   const cpu_start *start = NULL;
-  if (s->kind == PLAN_KERNEL) TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
+  if (s->kind == PLAN_KERNEL) {
+    TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
+    cpu_vm_set_native(vm, exe->fast ? NULL : cpu_native_make(exe->native, s->kernel, &exe->arena));
+  }
   for (uint32_t j = 0; j < s->n_nested; j++)
     TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
   if (s->kind == PLAN_START) TRY(cpu_start_make(exe, options, p, s, &start, err));
@@ -133,6 +136,7 @@ void cpu_executable_destroy(rt_executable *base) {
   cpu_executable *exe = (cpu_executable *)base;
   cpu_blas_lazy_destroy(exe->blas);
   BASE_VEC_FREE(exe->alloc, &exe->routines);
+  cpu_native_store_destroy(exe->native);
   base_arena_free(&exe->arena);
   ir_module_destroy(exe->owned);
   base_free(exe->alloc, exe);
@@ -162,7 +166,9 @@ static int executable_build(cpu_executable *exe, const rt_build_options *options
   TRY(rt_host_pool(exe->host, options->threads, &exe->pool, err));
   exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
   if (!exe->codes) return base_oom(err, "an executable");
+  TRY(cpu_native_store_create(exe->alloc, &exe->native, err));
   TRY(executable_ready(exe, options, plan, false, err));
+  cpu_native_store_seal(exe->native);
   return executable_note_facts(exe, m, plan, err);
 }
 
@@ -215,7 +221,10 @@ static void build_set_up(cpu_build *b, cpu_executable *exe, rt_device *d, const 
   *b = (cpu_build){.options = *options, .exe = exe};
   base_arena_init(&b->base.arena, alloc);
   b->prepare = (cpu_prepare_options){.arena = &b->base.arena, .alloc = alloc};
-  b->target = (plan_target){.device = cpu_plan_device, .prepare = cpu_prepare, .ctx = &b->prepare};
+  b->target = (plan_target){.device = cpu_plan_device,
+                            .compute = &exe->base.device->facts.compute,
+                            .prepare = cpu_prepare,
+                            .ctx = &b->prepare};
   b->base.vtable = &cpu_build_vtable;
   b->base.target = &b->target;
 }

@@ -20,16 +20,16 @@ typedef struct mapr_work {
 
 /* Of one operand's block; rounded to whole cache lines. */
 static int64_t mapr_repeat_bytes(const cpu_body *b) {
-  return ((int64_t)b->lanes * CPU_BODY_SLOT + 63) & ~INT64_C(63);
+  return ((int64_t)b->lanes->lanes * SCALAR_BYTES + 63) & ~INT64_C(63);
 }
 
 /* Each scalar, as often as there are lanes. */
 static void mapr_repeat(const mapr_work *w, char *memory, const void **in) {
-  assert(w->x->scalars && w->x->body->lanes > 0);
+  assert(w->x->scalars && w->x->body->lanes->lanes > 0);
   const cpu_body *b = w->x->body;
-  for (uint32_t i = 0; i < b->n_params; i++) {
+  for (uint32_t i = 0; i < b->program->n_params; i++) {
     if (!w->x->scalars[i]) continue;
-    vm_fill(b->values[i].bytes, w->r->in[i], b->lanes, memory);
+    vm_fill(b->program->values[i].bytes, w->r->in[i], b->lanes->lanes, memory);
     in[i] = memory;
     memory += mapr_repeat_bytes(b);
   }
@@ -40,18 +40,18 @@ static void mapr_range(void *ctx, size_t begin, size_t end) {
   const mapr_work *w = ctx;
   const cpu_body *b = w->x->body;
   const bool *scalars = w->x->scalars;
-  int64_t block = scalars ? b->lanes : MAPR_POLL;
+  int64_t block = scalars ? b->lanes->lanes : MAPR_POLL;
   const void *few[16], **in = few;
   char *memory = cpu_share_memory(&w->x->share, w->r->scratch, begin);
-  cpu_body_lanes lanes;
-  if (b->n_params > 16) in = __builtin_alloca(b->n_params * sizeof *in);
-  cpu_body_lanes_begin(&lanes, b, memory);
+  scalar_lanes_run lanes;
+  if (b->program->n_params > 16) in = __builtin_alloca(b->program->n_params * sizeof *in);
+  scalar_lanes_begin(&lanes, b->lanes, memory);
   if (scalars) mapr_repeat(w, memory + w->x->repeats_from, in);
   for (int64_t at = (int64_t)begin; at < (int64_t)end && !base_pool_stopping(w->r->run->exe->pool); at += block) {
-    void *out = (char *)w->r->out[0] + at * b->values[b->outs[0]].bytes;
-    for (uint32_t i = 0; i < b->n_params; i++)
-      if (!scalars || !scalars[i]) in[i] = (const char *)w->r->in[i] + at * b->values[i].bytes;
-    cpu_body_lanes_run(&lanes, interp_min(block, (int64_t)end - at), in, &out);
+    void *out = (char *)w->r->out[0] + at * b->program->values[b->program->outs[0]].bytes;
+    for (uint32_t i = 0; i < b->program->n_params; i++)
+      if (!scalars || !scalars[i]) in[i] = (const char *)w->r->in[i] + at * b->program->values[i].bytes;
+    scalar_lanes_go(&lanes, 0, interp_min(block, (int64_t)end - at), in, &out);
   }
 }
 
@@ -63,10 +63,12 @@ static int mapr_run(const cpu_routine_run *r) {
 
 /* Whether the body takes and gives just what the arrays hold: the interpreter converts, this doesn't. */
 static bool mapr_types(const ir_op *op, const cpu_body *b) {
-  if (b->n_params != op->n_operands || b->n_params > 256 || b->n_outs != 1 || !ir_is_tensor(op->type)) return false;
-  for (uint32_t i = 0; i < b->n_params; i++)
-    if (ir_operand_type(op, i)->dtype != b->values[i].dtype) return false;
-  return cpu_body_out_dtype(b, 0) == op->type->dtype;
+  if (b->program->n_params != op->n_operands || b->program->n_params > 256 || b->program->n_outs != 1 ||
+      !ir_is_tensor(op->type))
+    return false;
+  for (uint32_t i = 0; i < b->program->n_params; i++)
+    if (ir_operand_type(op, i)->dtype != b->program->values[i].dtype) return false;
+  return scalar_out_dtype(b->program, 0) == op->type->dtype;
 }
 
 /* Which operands are scalars beside arrays. *n says how many. */
@@ -93,13 +95,13 @@ int cpu_prepare_map(cpu_prepare_run *x) {
   data->body = body;
   uint32_t n_scalars = 0;
   TRY(mapr_scalars(x, &n_scalars, &data->scalars));
-  int64_t bytes = ((int64_t)body->lanes_bytes + 63) & ~INT64_C(63);
+  int64_t bytes = ((int64_t)body->lanes->bytes + 63) & ~INT64_C(63);
   data->repeats_from = (uint32_t)bytes;
   bytes += n_scalars * mapr_repeat_bytes(body);
   x->out->scratch_bytes = cpu_share_make(&data->share, x->op->type->count, MAPR_RANGE, bytes);
   x->out->name = "map";
   x->data = data;
-  x->out->work = (uint64_t)x->op->type->count * (body->n_ops + 1);
+  x->out->work = (uint64_t)x->op->type->count * (body->program->n_ops + 1);
   x->out->stoppable = true;
   x->code = mapr_run;
   return 0;

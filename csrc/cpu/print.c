@@ -1,10 +1,18 @@
 /* What the CPU runs of a plan, for people: instructions that are one list, kernels that are one tile, steps. */
 #include <stdio.h>
 
+#include "../plan/cost.h"
 #include "../plan/report.h"
 #include "async.h"
 #include "routine.h"
 #include "threaded/list.h"
+
+/* What the cost model says; nothing where it says nothing. */
+static void exeput_time(base_text *out, double cycles) {
+  if (cycles <= 0) return;
+  BASE_PUT(out, ", predicted ");
+  fusion_put_time(out, cycles);
+}
 
 /* Who runs a step, and where that is decided beforehand. */
 static void exeput_how(base_text *out, const cpu_executable *exe, const plan_program *p, const plan_step *s) {
@@ -12,7 +20,10 @@ static void exeput_how(base_text *out, const cpu_executable *exe, const plan_pro
                                       "call",      "start",   "update", "done"};
   _Static_assert(sizeof kinds / sizeof *kinds == PLAN_DONE + 1, "a word for each kind of step");
   base_putf(out, "%s", s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind]);
-  if (s->kind == PLAN_KERNEL) base_putf(out, ", %lld iterations", (long long)s->kernel->count);
+  if (s->kind == PLAN_KERNEL) {
+    base_putf(out, ", %lld iterations", (long long)s->kernel->count);
+    exeput_time(out, plan_kernel_cycles(p, s));
+  }
   if (s->kind != PLAN_START) return;
   const cpu_start *start = cpu_step_code(exe, p, s);
   if (start->at_once)
@@ -37,6 +48,18 @@ static void exeput_steps(base_text *out, uint32_t first, uint32_t n, const char 
   base_putf(out, " %s\n", what);
 }
 
+/* A tile of the plan, with what its steps would take one by one. */
+static void exeput_group(base_text *out, const plan_program *p, const plan_tile *t) {
+  double one_by_one = 0;
+  for (uint32_t i = t->first; i < t->first + t->n; i++) one_by_one += plan_kernel_cycles(p, &p->steps[i]);
+  base_putf(out, "  %u-%u group of %u kernels, tile by tile: %lld of %lld rows at a time", t->first,
+            t->first + t->n - 1, t->n, (long long)t->at_a_time, (long long)t->rows);
+  exeput_time(out, plan_tile_cycles(p, t));
+  BASE_PUT(out, ", one by one ");
+  fusion_put_time(out, one_by_one);
+  base_putf(out, "; it ends there since %s\n", t->ends);
+}
+
 /* As list_run.c runs it: instructions, then a group, then a step, each where there is one. */
 static void exeput_part(base_text *out, const cpu_executable *exe, const plan_program *p, const list_part *part) {
   char what[80];
@@ -45,8 +68,9 @@ static void exeput_part(base_text *out, const cpu_executable *exe, const plan_pr
     exeput_steps(out, part->at, part->n_steps, what);
   }
   if (part->group) {
-    snprintf(what, sizeof what, "group of %u kernels, tile by tile", (unsigned)cpu_group_steps(part->group));
-    exeput_steps(out, cpu_group_first(part->group), cpu_group_steps(part->group), what);
+    const plan_tile *t = plan_tile_at(p, cpu_group_first(part->group));
+    assert(t && t->n == cpu_group_steps(part->group));
+    exeput_group(out, p, t);
   }
   if (part->step) exeput_step(out, exe, p, part->step);
 }

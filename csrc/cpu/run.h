@@ -32,13 +32,14 @@ struct cpu_executable {
   rt_executable base; /* base.plan is the program */
   ir_module *owned;   /* the module, or NULL where it is somebody else's */
   base_alloc alloc;
-  base_arena arena;      /* plan, kernels */
-  bool fast;             /* numerics */
-  cpu_code *codes;       /* by number of the program */
-  cpu_routines routines; /* by their number */
-  cpu_blas_lazy *blas;   /* NULL: none */
-  rt_host *host;         /* the device's */
-  base_pool *pool;       /* the host's */
+  base_arena arena;         /* plan, kernels */
+  bool fast;                /* numerics */
+  cpu_code *codes;          /* by number of the program */
+  cpu_routines routines;    /* by their number */
+  cpu_native_store *native; /* machine code of kernels; NULL: there is none */
+  cpu_blas_lazy *blas;      /* NULL: none */
+  rt_host *host;            /* the device's */
+  base_pool *pool;          /* the host's */
   uint32_t n_lanes, next_lane;
   cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;

@@ -2,6 +2,7 @@
  * `look` by a status of its own, for later ones the executable is printed. */
 #include "dump.h"
 
+#include "../cpu/native/native.h"
 #include "../plan/report.h"
 #include "../text/text.h"
 
@@ -45,8 +46,52 @@ bool driver_put_kernels(base_text *out, const plan_program *plan) {
   return ok;
 }
 
+/* The called computations of routines that are scalar programs. Whether the device runs them as such is its own. */
+static int dump_called(base_text *out, const plan_program *p, uint32_t i, xlac_error *err) {
+  const plan_step *s = &p->steps[i];
+  base_arena arena;
+  base_arena_init(&arena, base_alloc_libc);
+  int status = 0;
+  for (uint32_t j = 0; j < s->op->n_called && status == 0; j++) {
+    const scalar_program *program = NULL;
+    status = scalar_program_make(s->op->called[j], &arena, &program, err);
+    if (!program) continue;
+    base_putf(out, "// %s, step %u: %s of %s\n", p->computation->name->s, (unsigned)i, s->op->called[j]->name->s,
+              s->op->name->s);
+    kernel_put_program(out, program);
+    base_putc(out, '\n');
+  }
+  base_arena_free(&arena);
+  return status;
+}
+
+static int dump_programs(base_text *out, const rt_executable *exe, xlac_error *err) {
+  plan_list list;
+  int status = plan_list_programs(base_alloc_libc, exe->plan, &list) ? 0 : base_oom(err, "the text of programs");
+  for (uint32_t i = 0; status == 0 && i < list.n; i++)
+    for (uint32_t j = 0; status == 0 && j < list.items[i]->n_steps; j++)
+      if (list.items[i]->steps[j].kind == PLAN_ROUTINE) status = dump_called(out, list.items[i], j, err);
+  BASE_VEC_FREE(base_alloc_libc, &list);
+  return status;
+}
+
 static int dump_kernels(base_text *out, const rt_executable *exe, xlac_error *err) {
   return driver_put_kernels(out, exe->plan) ? 0 : base_oom(err, "the text of kernels");
+}
+
+/* Each kernel, and below it its machine code. */
+static int dump_assembly(base_text *out, const rt_executable *exe, xlac_error *err) {
+  plan_list list;
+  bool ok = plan_list_programs(base_alloc_libc, exe->plan, &list);
+  for (uint32_t i = 0; ok && i < list.n; i++)
+    for (uint32_t j = 0; j < list.items[i]->n_steps; j++) {
+      if (list.items[i]->steps[j].kind != PLAN_KERNEL) continue;
+      dump_kernel(out, list.items[i], j);
+      if (!cpu_native_put(out, list.items[i]->steps[j].kernel, base_alloc_libc)) BASE_PUT(out, "# by the vector VM\n");
+      base_putc(out, '\n');
+    }
+  BASE_VEC_FREE(base_alloc_libc, &list);
+  return ok ? 0 : base_oom(err, "the code of kernels");
 }
 
 static int dump_plan(base_text *out, const rt_executable *exe, xlac_error *err) {
@@ -67,7 +112,8 @@ static int dump_executable(base_text *out, const rt_executable *exe, xlac_error 
 static const dump_stage dump_stages[] = {
     {"translated", DRIVER_TRANSLATED, NULL},        {"prepared", DRIVER_PREPARED, NULL},
     {"optimised", DRIVER_OPTIMISED, NULL},          {"fused", DRIVER_PLANNED, dump_fused},
-    {"kernels", DRIVER_PLANNED, dump_kernels},      {"plan", DRIVER_PLANNED, dump_plan},
+    {"kernels", DRIVER_PLANNED, dump_kernels},      {"programs", DRIVER_PLANNED, dump_programs},
+    {"assembly", DRIVER_PLANNED, dump_assembly},    {"plan", DRIVER_PLANNED, dump_plan},
     {"executable", DRIVER_PLANNED, dump_executable}};
 
 /* NULL: there is no such stage. */
@@ -95,7 +141,8 @@ static int dump_edit(void *ctx, ir_module *m, xlac_error *err) {
 
 static int dump_unknown(const char *stage, xlac_error *err) {
   int status = base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no stage '%.60s'", stage);
-  return base_hint(err, status, "stages are translated, prepared, optimised, fused, kernels, plan, executable");
+  return base_hint(err, status,
+                   "stages are translated, prepared, optimised, fused, kernels, programs, assembly, plan, executable");
 }
 
 int driver_dump(ir_module *translated, const driver_options *options, const char *stage, base_text *out,

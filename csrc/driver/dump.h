@@ -5,9 +5,9 @@
 #include "compile.h"
 
 /* The line up to the stage of that name, and what it leaves: "translated", "prepared" and "optimised" are the module as
- * HLO text, "fused" says which ops are one kernel and why, "kernels" are the kernels' text, "plan" the steps, and
- * "executable" what the device makes of them. options->look is not called. Takes the copy, also on failure.
- * BAD_ARGUMENT: there is no such stage. */
+ * HLO text, "fused" says which ops are one kernel and why, "kernels" are the kernels' text, "programs" the
+ * scalar programs of called computations, "plan" the steps, and "executable" what the device makes of them.
+ * options->look is not called. Takes the copy, also on failure. BAD_ARGUMENT: there is no such stage. */
 XLAC_MUST_USE int driver_dump(ir_module *translated, const driver_options *options, const char *stage, base_text *out,
                               xlac_error *err);
 /* The kernels of a plan and of the programs its steps run, each after a comment with its step. false: out of memory. */

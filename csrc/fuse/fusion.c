@@ -14,7 +14,6 @@
 
 /* Limits of kernels, and sizes from which something is worth it, as measured on CPUs. */
 enum {
-  FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included */
   FUSION_MAX_RANK = KERNEL_MAX_RANK,
   FUSION_MAX_CARRY = KERNEL_MAX_CARRY, /* results that a scan carries along */
   FUSION_ROWS = 8,                     /* of a scan: fewer are ... */
@@ -29,8 +28,7 @@ static bool fusion_is_static(const ir_type *t) {
   return ir_is_tensor(t) && !t->has_dynamic && t->rank <= FUSION_MAX_RANK && !t->quant;
 }
 
-/* A constant of one element, of any rank: broadcast, it is an immediate of the kernel. */
-static bool fusion_is_scalar_constant(const ir_op *op) {
+bool fusion_is_scalar_constant(const ir_op *op) {
   return op->opcode == IR_OP_CONSTANT && op->u.literal && !op->u.literal->elided && op->type->count == 1;
 }
 
@@ -71,7 +69,8 @@ const ir_op *fusion_reduction(const ir_op *op) {
   return op->opcode == IR_OP_REDUCE ? fusion_combiner(op) : NULL;
 }
 
-/* The computation must be one op on its two parameters, in either order, all of the operand's element type. */
+/* The computation must be one op on its two parameters, in either order, all of the operand's element type. StableHLO
+ * lets reducers take arrays, which kernels do not. */
 const ir_op *fusion_combiner(const ir_op *op) {
   interp_loop l;
   if (op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
@@ -82,7 +81,8 @@ const ir_op *fusion_combiner(const ir_op *op) {
   const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
   bool params = a->opcode == IR_OP_PARAMETER && b->opcode == IR_OP_PARAMETER && a != b;
   bool same = body->type->dtype == t->dtype && op->type->dtype == t->dtype && a->type->dtype == t->dtype;
-  return params && same && ir_operand_type(op, 1)->dtype == t->dtype && interp_loop_of(body, &l) ? body : NULL;
+  bool scalars = ir_is_scalar(ir_operand_type(op, 1)) && ir_is_scalar(body->type);
+  return params && same && scalars && interp_loop_of(body, &l) ? body : NULL;
 }
 
 /* Whether any op waits for an async operation. */
@@ -93,81 +93,28 @@ static bool fusion_has_chains(const ir_module *m) {
   return false;
 }
 
-/* One array for each fact, by op id, zeroed. False when out of memory. */
-bool fusion_make(fusion_plan *f, const ir_module *m, base_arena *arena) {
+/* An entry for each op, zeroed. False when out of memory. */
+bool fusion_make(fusion_plan *f, const ir_module *m, const rt_compute_facts *facts, base_arena *arena) {
   assert(f && m && arena);
   size_t n = (size_t)m->n_ids + 1;
-  f->role = base_arena_zalloc(arena, n);
-  f->needed = base_arena_zalloc(arena, n * sizeof *f->needed);
-  f->root = base_arena_zalloc(arena, n * sizeof *f->root);
-  f->why = base_arena_zalloc(arena, n * sizeof *f->why);
-  f->size = base_arena_zalloc(arena, n * sizeof *f->size);
-  f->edges = base_arena_zalloc(arena, n);
-  f->scans = base_arena_zalloc(arena, n);
-  f->plain = base_arena_zalloc(arena, n * sizeof *f->plain);
-  f->spread = base_arena_zalloc(arena, n * sizeof *f->spread);
-  f->first = base_arena_zalloc(arena, n * sizeof *f->first);
-  f->next = base_arena_zalloc(arena, n * sizeof *f->next);
-  f->turn = base_arena_zalloc(arena, n * sizeof *f->turn);
-  f->one = base_arena_zalloc(arena, n * sizeof *f->one);
+  f->of = base_arena_zalloc(arena, n * sizeof *f->of);
   bool chains = fusion_has_chains(m);
   f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
-  bool stores = f->scans && f->plain && f->edges && f->spread && f->first && f->next && f->turn && f->one;
-  return f->role && f->needed && f->root && f->why && f->size && stores && (f->waits || !chains);
+  fusion_model_make(&f->model, facts);
+  return f->of && (f->waits || !chains);
 }
 
-/* Each element is read several times. */
-static bool fusion_expands(const ir_op *op) {
+bool fusion_expands(const ir_op *op) {
   return op->opcode == IR_OP_BROADCAST && op->type->count != ir_operand_type(op, 0)->count;
 }
 
-/* Cheap: nothing is computed, and what is behind it is short. `weight` counts what is behind. */
-static bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
+bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
   *weight = 1;
   while (op->opcode == IR_OP_BROADCAST && *weight < FUSION_MAX_CHEAP) {
     op = ir_operand(op, 0);
     ++*weight;
   }
   return *weight > 1 ? *weight < FUSION_MAX_CHEAP : op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op);
-}
-
-/* One instruction a lane. */
-static bool fusion_is_simple(ir_opcode opcode) {
-  switch (opcode) {
-    case IR_OP_ADD:
-    case IR_OP_SUBTRACT:
-    case IR_OP_MULTIPLY:
-    case IR_OP_MAXIMUM:
-    case IR_OP_MINIMUM:
-    case IR_OP_NEGATE:
-    case IR_OP_ABS:
-    case IR_OP_CONVERT:
-      return true;
-    default:
-      return false;
-  }
-}
-
-/* Whether the value is in memory whatever becomes of its users, if several kernels read it. */
-static bool fusion_stays_in_memory(const ir_op *op) {
-  while (op->opcode == IR_OP_RESHAPE) op = ir_operand(op, 0);
-  return fusion_reduction(op) != NULL || !fusion_is_candidate(op);
-}
-
-/* A part of an array that is in memory, or one simple op on one array that is in memory, and on what cheap ops spread:
- * to compute it anew reads no more than to read it would, and nobody has to write it. */
-static bool fusion_is_light(const ir_op *op) {
-  const ir_op *array = NULL;
-  uint32_t weight = 0;
-  if (op->opcode == IR_OP_SLICE) return fusion_stays_in_memory(ir_operand(op, 0));
-  if (!fusion_is_simple((ir_opcode)op->opcode)) return false;
-  for (uint32_t i = 0; i < op->n_operands; i++) {
-    const ir_op *from = ir_operand(op, i);
-    if (fusion_is_cheap(from, &weight)) continue;
-    if ((array && array != from) || !fusion_stays_in_memory(from)) return false;
-    array = from;
-  }
-  return array && base_dtype_bytes((base_dtype)array->type->dtype) <= base_dtype_bytes((base_dtype)op->type->dtype);
 }
 
 /* What the users of an op say: the root that all of them belong to, or why the op must be in memory. */
@@ -183,7 +130,7 @@ typedef struct fusion_users {
 static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
   const ir_op *user = use->user;
   if (user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0) return true; /* where it is read is computed */
-  return f->role[user->id] == FUSION_NO || (user->opcode == IR_OP_REDUCE && use->slot != 0);
+  return f->of[user->id].role == FUSION_NO || (user->opcode == IR_OP_REDUCE && use->slot != 0);
 }
 
 /* Whether the user wants the value at all. */
@@ -192,18 +139,18 @@ static bool fusion_reads(const fusion_plan *f, const ir_use *use) {
   return !(f->skips_places && use->slot == 1 && opt_arg_reduction_of(use->user, &a) && a.counts);
 }
 
-static const char fusion_several[] = "several kernels read it";
+static const char fusion_several[] = "several kernels read it", fusion_indexes[] = "it is read at several indexes";
 
 /* Why the user can't take the op into its kernel; NULL where it can. */
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
-  uint8_t role = f->role[user->id];
-  if (f->role[user->id] != FUSION_NO && user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0)
+  uint8_t role = f->of[user->id].role;
+  if (f->of[user->id].role != FUSION_NO && user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0)
     return "it is read at a place that is computed";
   if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
 
   if (fusion_expands(user)) return "a broadcast would compute it many times";
-  if (fusion_moves_index(user) && n_users > 1) return "it is read at several indexes";
+  if (fusion_moves_index(user) && n_users > 1) return fusion_indexes;
   if (role == FUSION_CHEAP) return fusion_several;
   return NULL;
 }
@@ -219,7 +166,7 @@ static void fusion_look_at_users(const fusion_plan *f, const ir_op *op, fusion_u
     u->outside = u->outside || (fusion_is_outside(f, use) && fusion_reads(f, use));
     if (u->why) continue;
     u->why = fusion_user_objects(f, use, uses);
-    ir_op *root = f->root[user->id];
+    ir_op *root = f->of[user->id].root;
     if (!u->why && u->root && u->root != root) u->why = fusion_several;
     u->root = root;
   }
@@ -243,10 +190,10 @@ static bool fusion_brings_work(const ir_op *op) {
 /* Why an op with edges is in no kernel, that of `root` if there is one. */
 static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, const ir_op *root) {
   IR_FOR_USES(use, op)
-  if (root && (f->spread[use->user->id] || fusion_splits(use->user)))
+  if (root && (f->of[use->user->id].splits_dim || fusion_splits(use->user)))
     return "its edges are not those of a dimension of the kernel";
   if (op->type->count < FUSION_EDGES) return "it has too few elements for edges in a kernel";
-  uint32_t edges = (root ? f->edges[root->id] : 0) + (op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1);
+  uint32_t edges = (root ? f->of[root->id].edges : 0) + (op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1);
   return edges > FUSION_MAX_EDGES ? "the kernel has edges enough" : NULL;
 }
 
@@ -272,11 +219,11 @@ static const char *fusion_scan_objects(const fusion_plan *f, const ir_op *op, co
   if (outer < FUSION_ROWS && op->type->count > FUSION_ALONE) return "its rows are too few to be shared among threads";
   if (!root) return NULL;
   if (fusion_reduction(root)) return "a kernel that sums up has no scans";
-  if (f->scans[root->id] && f->scans[root->id] != *code) return "the kernel has scans along another way";
+  if (f->of[root->id].scans && f->of[root->id].scans != *code) return "the kernel has scans along another way";
   if (op->type->count != root->type->count || op->type->rank != root->type->rank)
     return "it is not of the kernel's shape";
   IR_FOR_USES(use, op)
-  if (!f->plain[use->user->id] || fusion_moves_index(use->user))
+  if (!f->of[use->user->id].identity_map || fusion_moves_index(use->user))
     return "its elements are not those of the kernel in their order";
   return NULL;
 }
@@ -293,13 +240,32 @@ static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op
                                                               : NULL;
   bool can_end = fusion_has_edges(op) || scan;
   if (!objection && (!*why || (can_end && fusion_brings_work(op)))) {
-    if (scan) f->scans[kernel ? kernel->id : op->id] = scan;
+    if (scan) f->of[kernel ? kernel->id : op->id].scans = scan;
     return false;
   }
-  f->role[op->id] = FUSION_NO;
-  f->root[op->id] = NULL;
-  f->why[op->id] = objection ? objection : *why;
+  f->of[op->id].role = FUSION_NO;
+  f->of[op->id].root = NULL;
+  f->of[op->id].why = objection ? objection : *why;
   return true;
+}
+
+/* Kernels that read op, as far as is known by now: those of several indexes count apart. */
+static uint32_t fusion_count_readers(const fusion_plan *f, const ir_op *op) {
+  const ir_op *seen[4];
+  uint32_t n = 0;
+  IR_FOR_USES(use, op) {
+    const ir_op *reader = fusion_moves_index(use->user) ? use->user : f->of[use->user->id].root;
+    bool again = false;
+    for (uint32_t i = 0; i < n && !again; i++) again = seen[i] == reader;
+    if (!again && n < 4) seen[n++] = reader;
+  }
+  return n;
+}
+
+/* Whether each of the kernels that read op is to compute it: nobody else reads it then. */
+static bool fusion_goes_anew(fusion_plan *f, const ir_op *op, const fusion_users *u) {
+  if (u->outside || (u->why != fusion_several && u->why != fusion_indexes)) return false;
+  return fusion_is_better_anew(&f->model, op, fusion_count_readers(f, op), &f->of[op->id]);
 }
 
 /* Sets role, root and reason of op from its users, which have been decided. */
@@ -308,44 +274,38 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   fusion_users u = {NULL, NULL, false, 0};
   uint32_t weight = 0;
   if (fusion_reduction(op)) {
-    f->role[op->id] = FUSION_ROOT;
-    f->root[op->id] = op;
-    f->why[op->id] = "a reduction ends a kernel";
-    f->size[op->id] = 1;
+    f->of[op->id].role = FUSION_ROOT;
+    f->of[op->id].root = op;
+    f->of[op->id].why = "a reduction ends a kernel";
+    f->of[op->id].size = 1;
     return;
   }
   if (!fusion_is_candidate(op)) return;
   fusion_look_at_users(f, op, &u);
-  f->root[op->id] = op;
-  if (fusion_is_cheap(op, &weight) || (u.why == fusion_several && !u.outside && fusion_is_light(op))) {
-    f->role[op->id] = FUSION_CHEAP;
-    f->needed[op->id] = u.outside;
-    f->why[op->id] = u.why;
+  f->of[op->id].root = op;
+  if (fusion_is_cheap(op, &weight) || fusion_goes_anew(f, op, &u)) {
+    f->of[op->id].role = FUSION_CHEAP;
+    f->of[op->id].needed = u.outside;
+    f->of[op->id].why = u.why;
     return;
   }
-  if (!u.why && u.root && f->size[u.root->id] >= FUSION_MAX_OPS) u.why = "the kernel is full";
+  if (!u.why && u.root && f->of[u.root->id].size >= FUSION_MAX_OPS) u.why = "the kernel is full";
   if (!u.why && !u.root) u.why = "nobody reads it";
   if (!u.why && f->waits && f->waits[u.root->id] != f->waits[op->id])
     u.why = "an async operation is waited for in between";
   if (fusion_stays_soft(f, op, &u.why, u.root)) return;
-  f->role[op->id] = u.why ? FUSION_ROOT : FUSION_INNER;
-  f->why[op->id] = u.why;
-  if (!u.why) f->root[op->id] = u.root;
+  f->of[op->id].role = u.why ? FUSION_ROOT : FUSION_INNER;
+  f->of[op->id].why = u.why;
+  if (!u.why) f->of[op->id].root = u.root;
   if (fusion_has_edges(op))
-    f->edges[f->root[op->id]->id] += op->opcode == IR_OP_PAD ? 1 : (uint8_t)(op->n_operands - 1);
-  f->plain[op->id] = true;
+    f->of[f->of[op->id].root->id].edges += op->opcode == IR_OP_PAD ? 1 : (uint8_t)(op->n_operands - 1);
+  f->of[op->id].identity_map = true;
   IR_FOR_USES(use, op)
-  if (!u.why && (!f->plain[use->user->id] || fusion_moves_index(use->user))) f->plain[op->id] = false;
+  if (!u.why && (!f->of[use->user->id].identity_map || fusion_moves_index(use->user)))
+    f->of[op->id].identity_map = false;
   IR_FOR_USES(use, op)
-  if (!u.why && (f->spread[use->user->id] || fusion_splits(use->user))) f->spread[op->id] = true;
-  f->size[f->root[op->id]->id]++;
-}
-
-/* A kernel for each root. Merging comes later, in fusion_merge.c. */
-static void fusion_keep_apart(fusion_plan *f, ir_op *op) {
-  f->first[op->id] = f->turn[op->id] = op;
-  f->next[op->id] = NULL;
-  f->one[op->id] = NULL;
+  if (!u.why && (f->of[use->user->id].splits_dim || fusion_splits(use->user))) f->of[op->id].splits_dim = true;
+  f->of[f->of[op->id].root->id].size++;
 }
 
 /* keep, reduce, keep: at most two changes along the dimensions. */
@@ -365,21 +325,14 @@ bool fusion_reduces_in_order(const ir_op *op) {
   return changes <= 2 && !(outer && count < FUSION_SHORT);
 }
 
-/* Sets every entry of the computation's ops anew, so that it may be run again after a change. */
+/* Sets every entry of the computation's ops anew, so that it may be run again after a change: a kernel for each root,
+ * which merging comes after. */
 void fusion_decide(fusion_plan *f, const ir_computation *c, uint32_t n, ir_op *const *order) {
   assert(f && c && (order || n == 0));
   assert(n <= c->n_ops);
   (void)c;
-  for (uint32_t i = 0; i < n; i++) {
-    f->role[order[i]->id] = FUSION_NO;
-    f->size[order[i]->id] = 0;
-    f->needed[order[i]->id] = false;
-    f->spread[order[i]->id] = false;
-    f->edges[order[i]->id] = f->scans[order[i]->id] = 0;
-    f->plain[order[i]->id] = false;
-    f->root[order[i]->id] = NULL;
-    fusion_keep_apart(f, order[i]);
-  }
+  for (uint32_t i = 0; i < n; i++)
+    f->of[order[i]->id] = (fusion_op){.role = FUSION_NO, .merged_first = order[i], .anchor = order[i]};
   for (uint32_t i = 0, waits = 0; f->waits && i < n; i++) {
     f->waits[order[i]->id] = waits;
     waits += ir_opcode_has(order[i]->opcode, IR_ASYNC_DONE);

@@ -53,14 +53,14 @@ static bool fuse_is_name(const ir_op *op) {
 
 /* The first root of the kernel that computes op, or NULL. */
 static ir_op *fuse_kernel_of(const fuse_run *x, const ir_op *op) {
-  uint8_t role = x->f->role[op->id];
-  return role == FUSION_ROOT || role == FUSION_INNER ? x->f->first[x->f->root[op->id]->id] : NULL;
+  uint8_t role = x->f->of[op->id].role;
+  return role == FUSION_ROOT || role == FUSION_INNER ? x->f->of[x->f->of[op->id].root->id].merged_first : NULL;
 }
 
 /* Where in the order the value of op is computed. */
 static uint32_t fuse_place(const fuse_run *x, const ir_op *op) {
   const ir_op *first = fuse_kernel_of(x, op);
-  return x->at[first ? x->f->turn[first->id]->id : op->id];
+  return x->at[first ? x->f->of[first->id].anchor->id : op->id];
 }
 
 /* Whether somebody reads op before or at `place` who is in neither of the two kernels. Depth is bounded by that of
@@ -70,8 +70,8 @@ static bool fuse_is_read_by(const fuse_run *x, const ir_op *op, uint32_t place, 
     const ir_op *user = use->user, *kernel = fuse_kernel_of(x, user);
     if (!x->at[user->id]) continue;
     if (kernel && (kernel == a || kernel == b)) continue;
-    if (x->f->role[user->id] == FUSION_CHEAP) {
-      if (x->f->needed[user->id] && x->at[user->id] <= place) return true;
+    if (x->f->of[user->id].role == FUSION_CHEAP) {
+      if (x->f->of[user->id].needed && x->at[user->id] <= place) return true;
       if (fuse_is_read_by(x, user, place, a, b)) return true;
       continue;
     }
@@ -94,17 +94,17 @@ static void fuse_add_read(fuse_pass *p, const ir_op *op) {
 
 /* Behind cheap ops is what they are computed from. Depth is bounded by theirs. */
 static void fuse_add_source(const fuse_run *x, fuse_pass *p, const ir_op *op, const ir_op *root) {
-  uint8_t role = x->f->role[op->id];
+  uint8_t role = x->f->of[op->id].role;
   if (role == FUSION_CHEAP)
     for (uint32_t k = 0; k < op->n_operands; k++) fuse_add_source(x, p, ir_operand(op, k), root);
-  else if (!(role == FUSION_INNER && x->f->root[op->id] == root))
+  else if (!(role == FUSION_INNER && x->f->of[op->id].root == root))
     fuse_add_read(p, op);
 }
 
 /* Adds what op reads to the pass of its root. */
 static void fuse_look_at(const fuse_run *x, const ir_op *op) {
   if (!fuse_kernel_of(x, op)) return;
-  const ir_op *root = x->f->root[op->id];
+  const ir_op *root = x->f->of[op->id].root;
   fuse_pass *p = &x->pass[x->at[root->id] - 1];
   if (!p->first) return;
   for (uint32_t k = 0; k < op->n_operands; k++) fuse_add_source(x, p, ir_operand(op, k), root);
@@ -113,15 +113,15 @@ static void fuse_look_at(const fuse_run *x, const ir_op *op) {
 
 /* first NULL: the kernel is not worth merging. */
 static fuse_pass fuse_pass_of(const fuse_run *x, ir_op *root) {
-  assert(x->f->role[root->id] == FUSION_ROOT);
-  fuse_pass p = {.n_stores = 1, .n_ops = x->f->size[root->id], .space = root->type};
+  assert(x->f->of[root->id].role == FUSION_ROOT);
+  fuse_pass p = {.n_stores = 1, .n_ops = x->f->of[root->id].size, .space = root->type};
   if (fusion_reduction(root)) {
     p.reduces = true;
     p.space = ir_operand_type(root, 0);
     p.dims = ir_get_ints(root, IR_ATTR_DIMENSIONS);
   }
   bool moves = fusion_moves_index(root) || root->opcode == IR_OP_IOTA;
-  moves = moves || x->f->scans[root->id];
+  moves = moves || x->f->of[root->id].scans;
   p.first = moves || p.space->count < FUSE_LEAST ? NULL : root;
   return p;
 }
@@ -141,23 +141,28 @@ static bool fuse_same_space(const fuse_pass *a, const fuse_pass *b) {
 
 /* A kernel that stores every element, too, goes through them in their order. */
 static bool fuse_is_in_order(const fuse_run *x, const fuse_pass *p) {
-  for (const ir_op *op = p->first; op; op = x->f->next[op->id])
+  for (const ir_op *op = p->first; op; op = x->f->of[op->id].merged_next)
     if (fusion_reduction(op) && !fusion_reduces_in_order(op)) return false;
   return true;
 }
 
 /* Whether some store has an element for every iteration. */
 static bool fuse_stores_elements(const fuse_run *x, const fuse_pass *p) {
-  for (const ir_op *op = p->first; op; op = x->f->next[op->id])
+  for (const ir_op *op = p->first; op; op = x->f->of[op->id].merged_next)
     if (!fusion_reduction(op)) return true;
   return false;
 }
 
-/* Whether the kernel of `root` reads `from` only where it iterates: by elementwise ops that nothing moves. */
+/* Whether the kernel of `root` reads `from` only where it iterates: by elementwise ops that nothing moves, some of
+ * which other kernels may compute, too. Depth is bounded by that of cheap ops. */
 static bool fuse_reads_in_place(const fuse_run *x, const ir_op *from, const ir_op *root) {
   IR_FOR_USES(use, from) {
     const ir_op *op = use->user;
-    if (x->f->role[op->id] == FUSION_CHEAP) return false;
+    if (x->f->of[op->id].role == FUSION_CHEAP) {
+      if (fusion_moves_index(op) || op->type->count != from->type->count || !fuse_reads_in_place(x, op, root))
+        return false;
+      continue;
+    }
     if (fuse_kernel_of(x, op) != root) continue;
     for (uint32_t depth = 0; op != root; depth++) { /* each inner op has one reader, or several of one kind */
       if (fusion_moves_index(op) || op->type->count != from->type->count || depth == FUSION_MAX_OPS) return false;
@@ -170,7 +175,7 @@ static bool fuse_reads_in_place(const fuse_run *x, const ir_op *from, const ir_o
 
 /* op is one of the roots that the kernel stores. */
 static bool fuse_has(const fuse_run *x, const fuse_pass *p, const ir_op *op) {
-  return x->f->role[op->id] == FUSION_ROOT && x->f->first[op->id] == p->first;
+  return x->f->of[op->id].role == FUSION_ROOT && x->f->of[op->id].merged_first == p->first;
 }
 
 /* Why b, the later one, can't be in one kernel with a although it reads what a reads or computes: NULL where it can,
@@ -213,21 +218,21 @@ static bool fuse_can_rise(const fuse_run *x, const fuse_pass *a, const fuse_pass
 /* a can stand where b does. */
 static bool fuse_can_sink(const fuse_run *x, const fuse_pass *a, const fuse_pass *b) {
   uint32_t place = fuse_place(x, b->first);
-  for (const ir_op *op = a->first; op; op = x->f->next[op->id])
+  for (const ir_op *op = a->first; op; op = x->f->of[op->id].merged_next)
     if (fuse_is_read_by(x, op, place, a->first, b->first)) return false;
   return true;
 }
 
 /* b's root becomes the last of a's list; a's pass then stands for both. */
 static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises, const char *why) {
-  assert(!x->f->next[b->first->id] && a->n_stores < FUSE_STORES);
+  assert(!x->f->of[b->first->id].merged_next && a->n_stores < FUSE_STORES);
   fusion_plan *f = x->f;
-  ir_op *last = a->first, *turn = f->turn[(rises ? a->first : b->first)->id];
-  while (f->next[last->id]) last = f->next[last->id];
-  f->next[last->id] = b->first;
-  f->first[b->first->id] = a->first;
-  f->turn[a->first->id] = turn;
-  f->one[b->first->id] = why;
+  ir_op *last = a->first, *turn = f->of[(rises ? a->first : b->first)->id].anchor;
+  while (f->of[last->id].merged_next) last = f->of[last->id].merged_next;
+  f->of[last->id].merged_next = b->first;
+  f->of[b->first->id].merged_first = a->first;
+  f->of[a->first->id].anchor = turn;
+  f->of[b->first->id].merge_reason = why;
   a->n_stores++;
   a->n_ops += b->n_ops;
   a->reduces = a->reduces || b->reduces;
@@ -253,7 +258,7 @@ static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
     }
     objection = no;
   }
-  x->f->one[b->first->id] = objection;
+  x->f->of[b->first->id].merge_reason = objection;
   return false;
 }
 
@@ -274,7 +279,7 @@ bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order, uint32_t *num
   fuse_run x = {.f = f, .n = n, .order = order, .at = numbers};
   bool worth = false;
   for (uint32_t i = 0, roots = 0; i < n && !worth; i++) {
-    roots += f->role[order[i]->id] == FUSION_ROOT && fuse_pass_of(&x, order[i]).first;
+    roots += f->of[order[i]->id].role == FUSION_ROOT && fuse_pass_of(&x, order[i]).first;
     worth = roots > 1;
   }
   if (!worth) return true;
@@ -284,8 +289,8 @@ bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order, uint32_t *num
   for (uint32_t i = 0; i < n; i++) {
     const ir_op *op = order[i];
     numbers[op->id] = i + 1;
-    x.steps[i + 1] = x.steps[i] + (f->role[op->id] == FUSION_NO && !fuse_is_name(op));
-    if (f->role[op->id] == FUSION_ROOT) x.pass[i] = fuse_pass_of(&x, order[i]);
+    x.steps[i + 1] = x.steps[i] + (f->of[op->id].role == FUSION_NO && !fuse_is_name(op));
+    if (f->of[op->id].role == FUSION_ROOT) x.pass[i] = fuse_pass_of(&x, order[i]);
   }
   for (uint32_t i = 0; i < n; i++) fuse_look_at(&x, order[i]);
   fuse_all(&x);

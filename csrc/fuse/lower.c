@@ -121,19 +121,21 @@ int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t val
   return BASE_VEC_PUSH(x->alloc, &x->done, e) ? 0 : lower_no_memory(x);
 }
 
-/* The number of the input that is op. */
-int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number) {
+int lower_number_input(lower_run *x, const ir_op *op, int32_t last, uint32_t *number) {
   for (*number = 0; *number < x->inputs.n; ++*number)
-    if (x->inputs.items[*number] == op) return 0;
-  return BASE_VEC_PUSH(x->alloc, &x->inputs, op) ? 0 : lower_no_memory(x);
+    if (x->inputs.items[*number].op == op && x->inputs.items[*number].last == last) return 0;
+  fusion_input input = {op, last};
+  return BASE_VEC_PUSH(x->alloc, &x->inputs, input) ? 0 : lower_no_memory(x);
 }
 
 /* Where the load would leave the array outside of the wanted iterations, it is defined in those alone. */
 static int lower_load(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype, .index = lower_index(x, op->type, map)};
+  int32_t last = lower_last_of(x, op, map);
+  kernel_value v = {.kind = KERNEL_LOAD, .dtype = op->type->dtype};
   int64_t least = 0, most = 0;
+  v.index = last < 0 ? lower_index(x, op->type, map) : lower_index_of_copy(x, op->type, (uint32_t)last, map);
   if (!v.index) return lower_no_memory(x);
-  TRY(lower_number_input(x, op, &v.buffer));
+  TRY(lower_number_input(x, op, last, &v.buffer));
   bool everywhere = kernel_load_reach(x->k, &v, &least, &most) && least >= 0 && most < op->type->count;
   if (!everywhere) v.box = x->box;
   return lower_add(x, op, map, &v, value);
@@ -165,7 +167,7 @@ static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint3
   uint32_t along = 0;
   bool back = false;
   if (!index || !scalar) return lower_no_memory(x);
-  v.op = fusion_scan(op, &along, &back);
+  v.op.code = (uint8_t)scalar_code_of((ir_opcode)fusion_scan(op, &along, &back)->opcode);
   index->offset = back ? op->type->dims[along] - 1 : 0;
   index->strides[x->place[along]] = back ? -1 : 1;
   v.index = index;
@@ -176,8 +178,10 @@ static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint3
 }
 
 static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
-  kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .op = op};
-  assert(op->n_operands <= 3);
+  kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .origin = op->id};
+  bool scalar = scalar_op_of(op, &v.op);
+  assert(scalar && op->n_operands <= 3);
+  (void)scalar;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     /* clamp's bounds and select's pred may be scalars beside an array */
     bool spread = ir_operand_type(op, i)->rank == 0 && op->type->rank != 0;
@@ -189,14 +193,22 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
   return lower_add(x, op, map, &v, value);
 }
 
+/* The kernel has its own copy of the element. */
+static int lower_constant(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype};
+  assert(op->u.literal && !op->u.literal->elided);
+  v.data = base_arena_memdup(x->arena, op->u.literal->data, base_dtype_bytes((base_dtype)v.dtype));
+  return v.data ? lower_add(x, op, map, &v, value) : lower_no_memory(x);
+}
+
 /* Values of other roots are computed with the kernel's own, but sums, which are known when it is over. */
 static bool lower_is_inside(const lower_run *x, const ir_op *op) {
   assert(op->id < op->parent->module->n_ids);
   if (op == x->root) return true;
-  uint8_t role = x->f->role[op->id];
+  uint8_t role = x->f->of[op->id].role;
   if (role == FUSION_CHEAP) return true;
   return (role == FUSION_INNER || (role == FUSION_ROOT && op->opcode != IR_OP_REDUCE)) &&
-         x->f->first[x->f->root[op->id]->id] == x->f->first[x->root->id];
+         x->f->of[x->f->of[op->id].root->id].merged_first == x->f->of[x->root->id].merged_first;
 }
 
 /* Depth is at most the number of ops of a fusion, which fusion bounds. */
@@ -205,10 +217,7 @@ int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *v
   if (lower_find(x, op, map, value)) return 0;
   if (!lower_is_inside(x, op)) return lower_load(x, op, map, value);
   if (op->opcode == IR_OP_IOTA) return lower_iota(x, op, map, value);
-  if (op->opcode == IR_OP_CONSTANT) {
-    kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype, .data = op->u.literal->data};
-    return lower_add(x, op, map, &v, value);
-  }
+  if (op->opcode == IR_OP_CONSTANT) return lower_constant(x, op, map, value);
   if (op->opcode == IR_OP_REDUCE_WINDOW) return lower_scan(x, op, map, value);
   if (op->opcode == IR_OP_PAD) return lower_pad(x, op, map, value);
   if (op->opcode == IR_OP_CONCATENATE) return lower_concatenate(x, op, map, value);
@@ -234,7 +243,7 @@ static int lower_collapse(lower_run *x, kernel *k) {
 }
 
 /* Values and inputs leave the scratch vectors for the kernel's arena. */
-static int lower_finish(lower_run *x, kernel *k, const ir_op ***inputs) {
+static int lower_finish(lower_run *x, kernel *k, const fusion_input **inputs) {
   assert(x->values.n > 0);
   const ir_type *t = x->space;
   k->count = t->count;
@@ -252,7 +261,7 @@ static void lower_add_store(const lower_run *x, kernel *k, kernel_store s, const
   int64_t stride = 1;
   s.buffer = k->n_stores;
   for (uint32_t d = x->space->rank; d-- > 0;) {
-    if (reduced[d] && s.body) continue;
+    if (reduced[d] && s.by) continue;
     s.index.strides[x->place[d]] = stride;
     stride *= x->space->dims[d];
   }
@@ -286,14 +295,15 @@ static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_redu
 
 /* What the root stores: its value at every iteration, or the combination of its operand's. */
 static int lower_root(lower_run *x, const ir_op *root, kernel *k, const lower_map *map, const bool *reduced) {
-  kernel_store s = {.body = fusion_reduction(root)};
+  const ir_op *combiner = fusion_reduction(root);
+  kernel_store s = {.by = combiner ? scalar_code_of((ir_opcode)combiner->opcode) : SCALAR_NONE};
   x->root = root;
-  if (s.body) {
+  if (s.by) {
     const lower_map *scalar = lower_new_map(x, 0);
     if (!scalar) return lower_no_memory(x);
     TRY(lower_value(x, ir_operand(root, 1), scalar, &s.init));
   }
-  TRY(lower_value(x, s.body ? ir_operand(root, 0) : root, map, &s.value));
+  TRY(lower_value(x, s.by ? ir_operand(root, 0) : root, map, &s.value));
   lower_add_store(x, k, s, reduced);
   return 0;
 }
@@ -301,14 +311,14 @@ static int lower_root(lower_run *x, const ir_op *root, kernel *k, const lower_ma
 /* The root that says over what the kernel iterates: one that reduces, if any does. Sums iterate over their operands,
  * which are what the other stores have an element of each. */
 static const ir_op *lower_shaper(const lower_run *x, const ir_op *first) {
-  for (const ir_op *op = first; op; op = x->f->next[op->id])
+  for (const ir_op *op = first; op; op = x->f->of[op->id].merged_next)
     if (fusion_reduction(op)) return op;
   return first;
 }
 
 /* The iteration space first, then the values of each root, then what is left to do with all of them. */
-static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op ***inputs) {
-  assert(first && (x->f->role[first->id] == FUSION_ROOT || x->f->role[first->id] == FUSION_CHEAP));
+static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const fusion_input **inputs) {
+  assert(first && (x->f->of[first->id].role == FUSION_ROOT || x->f->of[first->id].role == FUSION_CHEAP));
   bool reduced[KERNEL_MAX_RANK] = {false};
   const ir_op *shaper = lower_shaper(x, first);
   bool reduces = fusion_reduction(shaper) != NULL;
@@ -328,12 +338,12 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const ir_op
   for (uint32_t d = 0; d < x->rank; d++) k->extents[x->place[d]] = x->space->dims[d];
   const lower_map *map = lower_start(x);
   if (!map) return lower_no_memory(x);
-  for (const ir_op *op = first; op; op = x->f->next[op->id]) TRY(lower_root(x, op, k, map, reduced));
+  for (const ir_op *op = first; op; op = x->f->of[op->id].merged_next) TRY(lower_root(x, op, k, map, reduced));
   return lower_finish(x, k, inputs);
 }
 
 /* *out may be a kernel in part when this fails; it lies in the arena and goes with that. */
-int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const ir_op ***inputs,
+int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
                  xlac_error *err) {
   assert(f && root && arena && out && inputs);
   base_arena scratch;
@@ -341,7 +351,7 @@ int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, ker
   uint32_t stores = 0;
   kernel *k = BASE_NEW(arena, kernel);
   base_arena_init(&scratch, arena->alloc);
-  for (const ir_op *op = root; op; op = f->next[op->id]) stores++;
+  for (const ir_op *op = root; op; op = f->of[op->id].merged_next) stores++;
   if (k) k->stores = BASE_ARRAY(arena, kernel_store, stores);
   int status = !k || !k->stores ? lower_no_memory(&x) : lower_kernel(&x, root, k, inputs);
   base_arena_free(&scratch);

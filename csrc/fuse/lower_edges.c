@@ -15,7 +15,7 @@ int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uin
   const lower_map *scalar = lower_new_map(x, 0);
   int64_t stride = 1;
   if (!v.index || !bases || !scalar) return lower_no_memory(x);
-  TRY(lower_number_input(x, from, &v.buffer));
+  TRY(lower_number_input(x, from, -1, &v.buffer));
   for (uint32_t d = from->type->rank; d-- > 0; stride *= from->type->dims[d]) {
     int64_t last = from->type->dims[d] - op->type->dims[d];
     if (last == 0) continue;

@@ -2,7 +2,7 @@
 #ifndef XLAC_FUSE_LOWER_INSIDE_H
 #define XLAC_FUSE_LOWER_INSIDE_H
 
-#include "lower.h"
+#include "fuse.h"
 
 /* An op's index as functions of the iteration: dimension d is offset[d] + sum over k of coef[d * rank + k] * i_k. */
 typedef struct lower_map {
@@ -18,7 +18,7 @@ typedef struct lower_entry {
 
 BASE_VEC(lower_entries, lower_entry);
 BASE_VEC(lower_values, kernel_value);
-BASE_VEC(lower_inputs, const ir_op *);
+BASE_VEC(lower_inputs, fusion_input);
 BASE_VEC(lower_boxes, kernel_box *);
 
 typedef struct lower_run {
@@ -47,14 +47,20 @@ void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *o
                int64_t step);
 /* The map as an index into row-major memory of type t. */
 kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map);
-/* The number of the input that is op. */
-XLAC_MUST_USE int lower_number_input(lower_run *x, const ir_op *op, uint32_t *number);
+/* The number of the input that is op; last: as in fusion_input. */
+XLAC_MUST_USE int lower_number_input(lower_run *x, const ir_op *op, int32_t last, uint32_t *number);
 /* Adds v, which is op's; and notes that a value that is there is. */
 XLAC_MUST_USE int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v,
                             uint32_t *value);
 XLAC_MUST_USE int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t value);
 /* op's value at the map. */
 XLAC_MUST_USE int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
+
+/* --- lower_copy.c: operands that are copied beforehand --- */
+/* The dimension of op that the kernel's lanes go along, where they should read a copy that has it last; else -1. */
+int32_t lower_last_of(const lower_run *x, const ir_op *op, const lower_map *map);
+/* lower_index of such a copy. */
+kernel_index *lower_index_of_copy(lower_run *x, const ir_type *t, uint32_t last, const lower_map *map);
 
 /* --- lower_edges.c: values that are there in some iterations only, or from a place that is computed --- */
 XLAC_MUST_USE int lower_pad(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);

@@ -635,8 +635,8 @@ typedef struct xlac_executable_info {
 int xlac_compile(xlac_module *m, const xlac_compile_options *options, xlac_executable **out, xlac_error *err);
 void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NULL is fine */
 /* Compiles up to a stage, and gives as text what that leaves: "translated", "prepared" or "optimised" (the module),
- * "fused" (which ops are one kernel, and why), "kernels", "plan", "executable" (what the device runs). Freed with
- * xlac_free; n may be NULL. BAD_ARGUMENT: there is no such stage. */
+ * "fused" (which ops are one kernel, and why), "kernels", "programs" (of called computations), "plan", "executable"
+ * (what the device runs). Freed with xlac_free; n may be NULL. BAD_ARGUMENT: there is no such stage. */
 int xlac_compile_dump(xlac_module *m, const xlac_compile_options *options, const char *stage, char **text, size_t *n,
                       xlac_error *err);
 /* The device that runs it: the interpreter where that runs the program whole. */

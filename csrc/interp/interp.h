@@ -149,9 +149,9 @@ int interp_tick(interp_ctx *ctx, uint64_t work);
 /* --- applying a called computation to elements: apply.c ---
  * Reducers, comparators, scatter and map bodies work on scalars. interp_apply runs `c` elementwise on n lanes at once:
  * args[i] is an array of n scalars of parameter i's type (dims ignored, dense), outs[j] receives the n results of
- * result j (a tuple root's elements, or the one root). Bodies of elementwise ops, constants, tuples, gte, broadcasts of
- * scalars are run vectorised; any other body is run lane by lane through interp_call; the results are the same.
- * outs[j] may be one of args, as a whole; otherwise nothing overlaps. */
+ * result j (a tuple root's elements, or the one root). A body that is a scalar program (scalar/program.h) runs on
+ * blocks of lanes; any other body is run lane by lane through interp_call; the results are the same. outs[j] may be one
+ * of args, as a whole; otherwise nothing overlaps. */
 typedef struct interp_body interp_body; /* a computation prepared for this, once per op evaluation */
 XLAC_MUST_USE int interp_body_prepare(interp_ctx *ctx, const ir_computation *c, interp_body **out);
 void interp_body_free(interp_body *b);

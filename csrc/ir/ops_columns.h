@@ -13,6 +13,7 @@
 #undef ON_UINT
 #undef ON_PRED
 #undef ON_COMPLEX
+#undef SCALAR
 #undef COST
 #undef DOC
 #undef MLIR
@@ -32,6 +33,7 @@
 #define ON_UINT(...)
 #define ON_PRED(...)
 #define ON_COMPLEX(...)
+#define SCALAR(...)
 #define COST(kind)
 #define DOC(text)
 #define MLIR(...)

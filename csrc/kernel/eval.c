@@ -112,7 +112,7 @@ static void keval_store(const keval_run *x, uint32_t i) {
   const char *value = x->values + (size_t)s->value * KEVAL_BYTES;
   int64_t at = keval_at(x, &s->index);
   char wide[KEVAL_BYTES] __attribute__((aligned(16)));
-  if (!s->body) {
+  if (!s->by) {
     memcpy((char *)x->out[s->buffer] + at * (int64_t)base_dtype_bytes(t), value, base_dtype_bytes(t));
     return;
   }
@@ -144,14 +144,14 @@ static void keval_begin_sums(keval_run *x) {
   const kernel *k = x->k;
   assert(k->reduction);
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (k->stores[i].body) x->needed[k->stores[i].init] = 1;
+    if (k->stores[i].by) x->needed[k->stores[i].init] = 1;
   for (uint32_t i = k->n_values; i-- > 0;)
     for (uint32_t j = 0; x->needed[i] && j < k->values[i].n_in; j++) x->needed[k->values[i].in[j]] = 1;
   for (uint32_t i = 0; i < k->n_values; i++)
     if (x->needed[i]) keval_value(x, i);
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
-    for (int64_t j = 0; s->body && j < keval_sums(k); j++)
+    for (int64_t j = 0; s->by && j < keval_sums(k); j++)
       base_convert(x->reduces[i].type, x->reduces[i].sums + j * KEVAL_BYTES, (base_dtype)k->values[s->init].dtype,
                    x->values + (size_t)s->init * KEVAL_BYTES, 1);
   }
@@ -160,7 +160,7 @@ static void keval_begin_sums(keval_run *x) {
 /* Stores of no reduction never come here. */
 static void keval_end_sums(const keval_run *x, uint32_t i) {
   const kernel_store *s = &x->k->stores[i];
-  assert(s->body);
+  assert(s->by);
   base_dtype t = (base_dtype)x->k->values[s->value].dtype;
   char *to = (char *)x->out[s->buffer];
   for (int64_t j = 0; j < keval_sums(x->k); j++)
@@ -173,10 +173,10 @@ static bool keval_prepare_sums(keval_run *x, base_arena *scratch, bool *known) {
   for (uint32_t i = 0; i < x->k->n_stores; i++) {
     const kernel_store *s = &x->k->stores[i];
     base_dtype t = (base_dtype)x->k->values[s->value].dtype;
-    if (!s->body) continue;
+    if (!s->by) continue;
     x->reduces[i].type = keval_sum_type(t);
     x->reduces[i].sums = base_arena_aligned(scratch, (size_t)keval_sums(x->k) * KEVAL_BYTES + 1, 16);
-    *known = *known && interp_loop_binary((ir_opcode)s->body->opcode, x->reduces[i].type, &x->reduces[i].combine);
+    *known = *known && interp_loop_binary(s->by, x->reduces[i].type, &x->reduces[i].combine);
     if (!x->reduces[i].sums) return false;
   }
   return true;
@@ -191,7 +191,7 @@ static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) 
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind != KERNEL_SCAN) continue;
-    *known = *known && interp_loop_binary((ir_opcode)v->op->opcode, keval_sum_type(v->dtype), &x->loops[i]);
+    *known = *known && interp_loop_binary((scalar_code)v->op.code, keval_sum_type(v->dtype), &x->loops[i]);
     size_t carries = (size_t)(k->count / x->scans.span * x->scans.inner);
     if (!(x->carries[i] = base_arena_aligned(scratch, carries * KEVAL_BYTES, 16))) return false;
   }
@@ -209,7 +209,7 @@ static int keval_prepare(keval_run *x, base_arena *scratch, xlac_error *err) {
       !keval_prepare_scans(x, scratch, &ok))
     return base_oom(err, "a kernel's evaluation");
   for (uint32_t i = 0; i < k->n_values; i++)
-    if (k->values[i].kind == KERNEL_OP) ok = ok && interp_loop_of(k->values[i].op, &x->loops[i]);
+    if (k->values[i].kind == KERNEL_OP) ok = ok && kernel_loop_of(k, i, &x->loops[i]);
   assert(ok); /* the verifier has seen to that */
   return ok ? 0 : base_fail(err, XLAC_E_INTERNAL, "a kernel that is not verified");
 }
@@ -230,7 +230,7 @@ int kernel_eval(const kernel *k, base_alloc alloc, const void *const *in, const 
     if (k->reduction) keval_begin_sums(&x);
     keval_iterations(&x);
     for (uint32_t i = 0; i < k->n_stores; i++)
-      if (k->stores[i].body) keval_end_sums(&x, i);
+      if (k->stores[i].by) keval_end_sums(&x, i);
   }
   base_arena_free(&scratch);
   return status;
@@ -271,7 +271,7 @@ int kernel_check_memory(const kernel *k, const int64_t *in_bytes, uint32_t n_out
     base_dtype t = (base_dtype)k->values[s->value].dtype;
     if (s->buffer >= n_out)
       return base_fail(err, XLAC_E_BAD_ARGUMENT, "a kernel stores to out%u of %u", s->buffer, n_out);
-    if (s->body && keval_sums(k) > out_bytes[s->buffer] / (int64_t)base_dtype_bytes(t))
+    if (s->by && keval_sums(k) > out_bytes[s->buffer] / (int64_t)base_dtype_bytes(t))
       return base_fail(err, XLAC_E_BAD_ARGUMENT, "a kernel has %lld results, and out%u has no room for them",
                        (long long)keval_sums(k), s->buffer);
     int64_t least = 0, most = 0;

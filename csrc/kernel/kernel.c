@@ -118,8 +118,16 @@ int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s) {
 int64_t kernel_scratch_bytes(const kernel *k) {
   int64_t bytes = 0;
   for (uint32_t i = 0; i < k->n_stores && kernel_pieces(k) > 1; i++)
-    if (k->stores[i].body) bytes += kernel_partial_bytes(k, &k->stores[i]);
+    if (k->stores[i].by) bytes += kernel_partial_bytes(k, &k->stores[i]);
   return bytes;
+}
+
+bool kernel_loop_of(const kernel *k, uint32_t i, interp_loop *l) {
+  const kernel_value *v = &k->values[i];
+  uint8_t in[3] = {0, 0, 0};
+  assert(v->kind == KERNEL_OP && v->n_in <= 3);
+  for (uint32_t j = 0; j < v->n_in; j++) in[j] = k->values[v->in[j]].dtype;
+  return scalar_loop_of(&v->op, v->n_in, in, v->dtype, l);
 }
 
 /* All scans of a kernel go one way (kverify_scan), so the first tells of all. */

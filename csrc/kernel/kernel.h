@@ -27,7 +27,7 @@
 #ifndef XLAC_KERNEL_KERNEL_H
 #define XLAC_KERNEL_KERNEL_H
 
-#include "../scalar/loops/loops.h"
+#include "../scalar/program.h"
 
 enum {
   KERNEL_MAX_RANK = 12,
@@ -42,7 +42,7 @@ typedef enum kernel_kind {
   KERNEL_CONSTANT,
   KERNEL_PICK, /* in[0] where the iteration is in the box `pick`, in[1] elsewhere */
   KERNEL_SCAN, /* in[1] combined with the values of in[0] from the first to this one along a dimension */
-  KERNEL_OP    /* an elementwise op on values: the loop of its row in ops.def */
+  KERNEL_OP    /* an op on values */
 } kernel_kind;
 
 /* offset + sum of strides[d] * i_d, in elements. */
@@ -71,7 +71,8 @@ typedef struct kernel_value {
   const kernel_box *box;    /* the iterations in which it is defined; NULL: all */
   const kernel_box *pick;   /* PICK */
   const void *data;         /* CONSTANT: one element */
-  const ir_op *op;          /* SCAN: combines two values; OP: for its attributes, and for explanations */
+  scalar_op op;             /* OP; SCAN: combines two values */
+  uint32_t origin;          /* OP: id of the op of HLO that it is, for explanations alone */
 } kernel_value;
 
 /* One output of the kernel. */
@@ -79,8 +80,8 @@ typedef struct kernel_store {
   uint32_t value;
   uint32_t buffer; /* number of the output */
   kernel_index index;
-  const ir_op *body; /* combines two values: the store reduces; NULL: each iteration has an element of its own */
-  uint32_t init;     /* where it reduces: a value that is the same at every iteration */
+  scalar_code by; /* combines two values: the store reduces; SCALAR_NONE: each iteration has an element of its own */
+  uint32_t init;  /* where it reduces: a value that is the same at every iteration */
 } kernel_store;
 
 /* What all stores that reduce share: the kernel's dimensions are then outer kept ones, reduced ones, inner kept ones;
@@ -91,7 +92,8 @@ typedef struct kernel_reduction {
   int64_t outer, reduced, inner;
 } kernel_reduction;
 
-/* Plain data in its owner's arena; indexes, boxes and constants that it points to live there too. */
+/* Plain data in its owner's arena; indexes, boxes and constants that it points to live there too. Nothing of it is the
+ * IR's. */
 typedef struct kernel {
   uint32_t rank;
   int64_t extents[KERNEL_MAX_RANK], count; /* count: of iterations */
@@ -109,6 +111,8 @@ void kernel_collapse(kernel *k, uint32_t n, kernel_index *const *indexes, uint32
 bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b);
 /* The clamped value of type t at `from`, times the stride. */
 int64_t kernel_base_at(const kernel_base *base, base_dtype t, const void *from);
+/* The loop of value i, an op; false where it has none on the types of its operands. */
+bool kernel_loop_of(const kernel *k, uint32_t i, interp_loop *l);
 /* Whether the index walks memory in the order of the iteration, without gaps: element number i at offset + i. */
 bool kernel_is_dense(const kernel *k, const kernel_index *index);
 /* The same element at every iteration. */
@@ -133,12 +137,11 @@ bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, in
 /* The same of a load, over the iterations in which it is defined and all places where it may begin. */
 bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);
 
-/* print.c: the text above. false when out of memory. */
+/* print.c: the text above, and that of scalar programs. `out` notes a failure of memory. */
 void kernel_put(base_text *out, const kernel *k);
-/* parse.c: reads it back, into `arena`, verified. The ops are those of a new module, *ops, which must outlive the
- * kernel. Errors have line and column. */
-XLAC_MUST_USE int kernel_parse(kernel **out, ir_module **ops, base_arena *arena, const char *text, size_t n,
-                               xlac_error *err);
+void kernel_put_program(base_text *out, const scalar_program *p);
+/* parse.c: reads it back, into `arena`, verified. Errors have line and column. */
+XLAC_MUST_USE int kernel_parse(kernel **out, base_arena *arena, const char *text, size_t n, xlac_error *err);
 /* verify.c: what must hold of every kernel, whatever made it; an error names the value. */
 XLAC_MUST_USE int kernel_verify(const kernel *k, xlac_error *err);
 /* The same, and where the fault is: in which value or store. */

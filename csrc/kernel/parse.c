@@ -359,18 +359,6 @@ static int kread_lines(kread_run *x, const char *text, size_t n) {
   return x->hlo.failed ? kread_no_memory(x) : 0;
 }
 
-/* Its parameter stays in the module beside it: only its type and name are used. */
-static int kread_make_foreign(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v) {
-  const kread_value *read = &x->values.items[i];
-  ir_op *op = ir_op_new(ops[i]->parent, read->foreign, ops[i]->type, ops[i]->name, read->n_in, 0);
-  if (!op) return kread_no_memory(x);
-  for (uint32_t j = 0; j < read->n_in; j++) ir_set_operand(op, j, (ir_value){ops[read->in[j]], 0});
-  v->op = op;
-  v->n_in = read->n_in;
-  memcpy(v->in, read->in, sizeof v->in);
-  return 0;
-}
-
 static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v) {
   assert(i < x->values.n);
   const kread_value *read = &x->values.items[i];
@@ -385,20 +373,21 @@ static int kread_take_op(kread_run *x, ir_op **ops, uint32_t i, kernel_value *v)
                       .index = read->index,
                       .bases = read->bases,
                       .box = read->box,
-                      .pick = read->pick,
-                      .op = read->kind == KERNEL_SCAN ? op : NULL};
-  if (read->kind != KERNEL_OP) {
+                      .pick = read->pick};
+  if (read->kind == KERNEL_SCAN) v->op.code = (uint8_t)scalar_code_of((ir_opcode)op->opcode);
+  if (read->foreign != IR_OP_INVALID) v->op.code = (uint8_t)scalar_code_of(read->foreign);
+  if (read->kind != KERNEL_OP || read->foreign != IR_OP_INVALID) {
     v->n_in = read->n_in;
     memcpy(v->in, read->in, sizeof v->in);
     return 0;
   }
-  if (read->foreign != IR_OP_INVALID) return kread_make_foreign(x, ops, i, v);
   if (op->opcode == IR_OP_CONSTANT) {
     v->kind = KERNEL_CONSTANT;
-    v->data = op->u.literal && !op->u.literal->elided ? op->u.literal->data : NULL;
-    return 0;
+    if (!op->u.literal || op->u.literal->elided) return 0; /* which the kernel's verifier refuses */
+    v->data = base_arena_memdup(x->arena, op->u.literal->data, base_dtype_bytes((base_dtype)v->dtype));
+    return v->data ? 0 : kread_no_memory(x);
   }
-  v->op = op;
+  if (!scalar_op_of(op, &v->op)) v->op.code = SCALAR_NONE; /* which the kernel's verifier refuses */
   v->n_in = (uint8_t)op->n_operands;
   for (uint32_t j = 0; j < op->n_operands; j++) {
     int64_t number = -1;
@@ -422,7 +411,7 @@ static int kread_take_ops(kread_run *x, const ir_module *m) {
   for (uint32_t i = 0; i < x->values.n && i < found; i++) TRY(kread_take_op(x, ops, i, &values[i]));
   if (found != n || m->entry->next || m->entry->prev) return kread_fail(x, "a kernel has one value on a line");
   for (uint32_t i = 0; i < x->k->n_stores; i++)
-    if (x->reduces[i]) x->k->stores[i].body = ops[next++];
+    if (x->reduces[i]) x->k->stores[i].by = scalar_code_of((ir_opcode)ops[next++]->opcode);
   x->k->n_values = x->values.n;
   x->k->values = values;
   x->k->reduction = x->reduction;
@@ -455,19 +444,17 @@ static int kread_all(kread_run *x, ir_module **ops, const char *text, size_t n) 
   return kread_verify(x);
 }
 
-/* On failure no module is left; *out is then not to be used. */
-int kernel_parse(kernel **out, ir_module **ops, base_arena *arena, const char *text, size_t n, xlac_error *err) {
-  assert(out && ops && arena && (text || n == 0));
+/* *out is not to be used after a failure. */
+int kernel_parse(kernel **out, base_arena *arena, const char *text, size_t n, xlac_error *err) {
+  assert(out && arena && (text || n == 0));
+  ir_module *ops = NULL;
   kread_run x = {.arena = arena, .alloc = arena->alloc, .err = err, .k = BASE_NEW(arena, kernel)};
   base_text_init(&x.hlo, x.alloc);
-  *ops = NULL;
   if (x.k) x.k->stores = base_arena_zalloc(arena, KERNEL_MAX_STORES * sizeof *x.k->stores);
-  int status = x.k && x.k->stores ? kread_all(&x, ops, text, n) : kread_no_memory(&x);
+  int status = x.k && x.k->stores ? kread_all(&x, &ops, text, n) : kread_no_memory(&x);
   base_text_free(&x.hlo);
   BASE_VEC_FREE(x.alloc, &x.values);
+  ir_module_destroy(ops);
   *out = x.k;
-  if (status == 0) return 0;
-  ir_module_destroy(*ops);
-  *ops = NULL;
   return status;
 }

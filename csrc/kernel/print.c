@@ -31,24 +31,21 @@ static void kput_load(base_text *out, const kernel *k, const kernel_value *v) {
 }
 
 /* By the HLO printer, which spells every element type so that it reads back to the same bits. */
-static void kput_constant(base_text *out, const kernel_value *v) {
-  assert(v->data);
-  const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = v->dtype, .count = 1};
-  const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)v->data};
+static void kput_constant(base_text *out, uint8_t dtype, const void *data) {
+  assert(data);
+  const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = dtype, .count = 1};
+  const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)data};
   BASE_PUT(out, "constant(");
   text_put_literal(out, &literal, false);
   BASE_PUT(out, ")");
 }
 
-/* What the op has beside its operands, but for what it is never run by. comparison_direction=LT of a compare, and the
- * like. */
-static void kput_attributes(base_text *out, const ir_op *op) {
-  for (const ir_attr_spec *spec = ir_opcode_info(op->opcode)->attrs; spec && spec->key; spec++) {
-    const ir_attr *a = ir_attr_find(op, (ir_attr_key)spec->key);
-    if (!a) continue;
-    base_putf(out, ", %s=", ir_attr_table[spec->key].text);
-    text_put_attr_value(out, op, a);
-  }
+/* add(v0, v1), and what the op has beside its operands: direction=LT of a compare, and the like. */
+static void kput_op(base_text *out, const scalar_op *op, uint32_t n_in, const uint32_t *in) {
+  base_putf(out, "%s(", scalar_text((scalar_code)op->code));
+  for (uint32_t j = 0; j < n_in; j++) base_putf(out, "%sv%u", j ? ", " : "", in[j]);
+  BASE_PUT(out, ")");
+  scalar_put_immediates(out, op);
 }
 
 /* One line for each value, which is what lets the reader hand lines to HLO's. */
@@ -65,7 +62,7 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       kput_box(out, k, " if ", v->pick);
       break;
     case KERNEL_SCAN:
-      base_putf(out, "scan(v%u, v%u) by %s along ", v->in[0], v->in[1], ir_opcode_text(v->op->opcode));
+      base_putf(out, "scan(v%u, v%u) by %s along ", v->in[0], v->in[1], scalar_text((scalar_code)v->op.code));
       kput_index(out, k, v->index);
       break;
     case KERNEL_COUNT_UP:
@@ -73,13 +70,10 @@ static void kput_value(base_text *out, const kernel *k, uint32_t i) {
       kput_index(out, k, v->index);
       break;
     case KERNEL_CONSTANT:
-      kput_constant(out, v);
+      kput_constant(out, v->dtype, v->data);
       break;
     case KERNEL_OP:
-      base_putf(out, "%s(", ir_opcode_text(v->op->opcode));
-      for (uint32_t j = 0; j < v->n_in; j++) base_putf(out, "%sv%u", j ? ", " : "", v->in[j]);
-      BASE_PUT(out, ")");
-      kput_attributes(out, v->op);
+      kput_op(out, &v->op, v->n_in, v->in);
       break;
   }
   kput_box(out, k, " where ", v->box);
@@ -99,8 +93,27 @@ void kernel_put(base_text *out, const kernel *k) {
     base_putf(out, "store out%u", k->stores[i].buffer);
     kput_index(out, k, &k->stores[i].index);
     base_putf(out, " v%u", k->stores[i].value);
-    if (k->stores[i].body)
-      base_putf(out, " by %s from v%u", ir_opcode_text(k->stores[i].body->opcode), k->stores[i].init);
+    if (k->stores[i].by) base_putf(out, " by %s from v%u", scalar_text(k->stores[i].by), k->stores[i].init);
     BASE_PUT(out, "\n");
   }
+}
+
+void kernel_put_program(base_text *out, const scalar_program *p) {
+  assert(out && p);
+  BASE_PUT(out, "program (");
+  for (uint32_t i = 0; i < p->n_params; i++)
+    base_putf(out, "%s%s[]", i ? ", " : "", base_dtype_table[p->values[i].dtype].text);
+  BASE_PUT(out, ")\n");
+  for (uint32_t i = p->n_params; i < p->n_values; i++) {
+    const scalar_value *v = &p->values[i];
+    base_putf(out, "v%u = %s[] ", i, base_dtype_table[v->dtype].text);
+    if (v->constant)
+      kput_constant(out, v->dtype, v->element);
+    else
+      kput_op(out, &v->op, v->n_in, v->in);
+    BASE_PUT(out, "\n");
+  }
+  BASE_PUT(out, "give (");
+  for (uint32_t j = 0; j < p->n_outs; j++) base_putf(out, "%sv%u", j ? ", " : "", p->outs[j]);
+  BASE_PUT(out, ")\n");
 }

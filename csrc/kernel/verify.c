@@ -26,17 +26,15 @@ static int kverify_defined(const kernel *k, uint32_t i, uint32_t j, const kernel
                    k->values[i].in[j]);
 }
 
-/* The interpreter's loop for the op says which types it takes and gives. */
+/* There is a loop for the op, on the types of its operands. */
 static int kverify_op(const kernel *k, uint32_t i, xlac_error *err) {
   assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   interp_loop l;
-  if (!v->op || !interp_loop_of(v->op, &l)) return kverify_fail(err, i, "is no elementwise op on these types");
-  if (l.n_in != v->n_in || l.out != v->dtype) return kverify_fail(err, i, "is not of its op's type");
   for (uint32_t j = 0; j < v->n_in; j++)
-    if (v->in[j] >= i || k->values[v->in[j]].dtype != l.in[j])
-      return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u, which is none of its type before it", i,
-                       v->in[j]);
+    if (j > 2 || v->in[j] >= i)
+      return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u, which is not before it", i, v->in[j]);
+  if (!kernel_loop_of(k, i, &l)) return kverify_fail(err, i, "is no elementwise op on these types");
   for (uint32_t j = 0; j < v->n_in; j++) TRY(kverify_defined(k, i, j, v->box, err));
   return 0;
 }
@@ -98,7 +96,7 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_value *v = &k->values[i];
   base_dtype t = (base_dtype)v->dtype;
   interp_loop l;
-  if (v->n_in != 2 || !v->op || !v->index || v->box || k->reduction)
+  if (v->n_in != 2 || !v->index || v->box || k->reduction)
     return kverify_fail(err, i, "is no scan of two values in all iterations of a kernel that sums up nothing else");
   for (uint32_t j = 0; j < 2; j++)
     if (v->in[j] >= i || k->values[v->in[j]].dtype != v->dtype || k->values[v->in[j]].box)
@@ -106,7 +104,7 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
                        v->in[j]);
   if (!kverify_is_constant(k, v->in[1]))
     return kverify_fail(err, i, "begins with what is not the same at every iteration");
-  if (!interp_loop_binary((ir_opcode)v->op->opcode, t, &l))
+  if (!interp_loop_binary((scalar_code)v->op.code, t, &l))
     return kverify_fail(err, i, "combines by what is no op on two of its type");
   if (k->count == 0) return 0;
   if (!kverify_is_along(k, v->index))
@@ -239,18 +237,18 @@ static int kverify_reduction(const kernel *k, xlac_error *err) {
   if (r->outer < 0 || r->reduced < 0 || r->inner < 0 || !base_mul_i64(r->outer, r->reduced, &count) ||
       !base_mul_i64(count, r->inner, &count) || count != k->count || !base_mul_i64(r->outer, r->inner, &count))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction does not cover its iterations");
-  for (uint32_t i = 0; i < k->n_stores; i++) some = some || k->stores[i].body;
+  for (uint32_t i = 0; i < k->n_stores; i++) some = some || k->stores[i].by;
   return some ? 0 : base_fail(err, XLAC_E_VERIFY, "a kernel has a reduction, and no store that reduces");
 }
 
 /* A store that reduces. The op must combine two values of the type that is stored, and `init` be one value for all
  * iterations. */
 static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *err) {
-  assert(s->body);
+  assert(s->by);
   base_dtype t = (base_dtype)k->values[s->value].dtype;
   interp_loop l;
   if (!k->reduction) return base_fail(err, XLAC_E_VERIFY, "a kernel's store reduces, and there is no \"over\"");
-  if (!interp_loop_binary((ir_opcode)s->body->opcode, t, &l))
+  if (!interp_loop_binary(s->by, t, &l))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction combines %s by what is no op on two of them",
                      base_dtype_of(t)->text);
   if (s->init >= k->n_values || k->values[s->init].dtype != t || !kverify_is_constant(k, s->init))
@@ -278,8 +276,8 @@ static int kverify_store(const kernel *k, uint32_t i, xlac_error *err) {
 /* Backends write outputs from the first element to the last, in vectors. */
 static int kverify_store_order(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_store *s = &k->stores[i];
-  if (s->body) TRY(kverify_reducing(k, s, err));
-  bool ok = k->count == 0 || (s->body ? kverify_reduced_index(k, &s->index) : kernel_is_dense(k, &s->index));
+  if (s->by) TRY(kverify_reducing(k, s, err));
+  bool ok = k->count == 0 || (s->by ? kverify_reduced_index(k, &s->index) : kernel_is_dense(k, &s->index));
   return ok ? 0 : base_fail(err, XLAC_E_VERIFY, "store %u of a kernel does not go through its output in order", i);
 }
 

@@ -108,3 +108,14 @@ uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_root
   }
   return seen;
 }
+
+uint8_t *opt_called_by(const ir_module *m, base_arena *arena, ir_opcode opcode) {
+  uint8_t *called = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
+  if (!called) return NULL;
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      for (uint32_t i = 0; op->opcode == opcode && i < op->n_called; i++) called[op->called[i]->id] = 1;
+    }
+  }
+  return called;
+}

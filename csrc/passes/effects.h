@@ -40,5 +40,8 @@ XLAC_MUST_USE bool opt_sort_ops(ir_computation *c, base_arena *arena);
 /* By computation id, 1 where the entry or a computation of `roots` reaches it. roots: n_roots bytes by id, 0 where the
  * computation is one; may be NULL. In `arena`; NULL when out of memory. */
 uint8_t *opt_reachable(const ir_module *m, const uint8_t *roots, uint32_t n_roots, base_arena *arena);
+/* By computation id: 1 for those that ops of the opcode call, such as what async starts wrap, which may hold one op
+ * alone. In the arena; NULL: out of memory. */
+uint8_t *opt_called_by(const ir_module *m, base_arena *arena, ir_opcode opcode);
 
 #endif

@@ -2,7 +2,7 @@
 #include "op_cost.h"
 
 /* The COST column of ops.def. */
-enum { COST_DEFAULT, COST_FUNCTION, COST_MOVE };
+enum { COST_DEFAULT, COST_FUNCTION, COST_MOVE, COST_SLOW };
 
 static const uint8_t cost_kinds[IR_OP_COUNT] = {
 #include "../ir/ops_columns.h"
@@ -37,9 +37,14 @@ opt_cost opt_elementwise_cost(ir_opcode code, double elements) {
   opt_cost c = {0};
   if (cost_kinds[code] == COST_FUNCTION)
     c.transcendentals = elements;
-  else if (cost_kinds[code] == COST_DEFAULT && ir_opcode_has(code, IR_ELEMENTWISE))
+  else if (cost_kinds[code] != COST_MOVE && ir_opcode_has(code, IR_ELEMENTWISE))
     c.flops = elements;
   return c;
+}
+
+double opt_op_weight(ir_opcode code) {
+  static const double weights[] = {[COST_DEFAULT] = 1, [COST_FUNCTION] = 16, [COST_MOVE] = 1, [COST_SLOW] = 4};
+  return weights[cost_kinds[code]];
 }
 
 /* A multiplication and an addition for each element of the result and of the summed dimensions. */

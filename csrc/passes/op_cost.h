@@ -14,5 +14,7 @@ typedef struct opt_cost {
 opt_cost opt_op_cost(const ir_op *op);
 /* Of an elementwise op on so many elements. */
 opt_cost opt_elementwise_cost(ir_opcode code, double elements);
+/* How long one lane of it takes, where an addition takes 1. */
+double opt_op_weight(ir_opcode code);
 
 #endif

@@ -171,7 +171,7 @@ static int build_routine(plan_build *x, const ir_op *op) {
 /* A buffer for each root that the kernel stores. */
 static const uint32_t *build_kernel_outputs(plan_build *x, const ir_op *first, uint32_t n) {
   uint32_t *ids = plan_ids(x, n), one = 0;
-  for (uint32_t i = 0; ids && i < n; i++, first = x->fusion.next[first->id]) {
+  for (uint32_t i = 0; ids && i < n; i++, first = x->fusion.of[first->id].merged_next) {
     const uint32_t *id = plan_result_buffers(x, first, 0, &one);
     if (x->failed) return NULL;
     assert(one == 1);
@@ -180,20 +180,50 @@ static const uint32_t *build_kernel_outputs(plan_build *x, const ir_op *first, u
   return ids;
 }
 
+/* The buffer of the copy, which is made by a step of its own before the first kernel that loads it. */
+static int build_copy(plan_build *x, const fusion_input *input, uint32_t *buffer) {
+  for (uint32_t i = 0; i < x->copies.n; i++)
+    if (x->copies.items[i].of.op == input->op && x->copies.items[i].of.last == input->last) {
+      *buffer = x->copies.items[i].buffer;
+      return 0;
+    }
+  plan_step s = {.kind = PLAN_KERNEL, .op = input->op, .n_in = 1, .n_out = 1, .frame = UINT32_MAX};
+  kernel *k = NULL;
+  TRY(kernel_lower_copy(input, x->arena, &k, x->err));
+  assert(kernel_verify(k, x->err) == 0);
+  uint32_t *ids = plan_ids(x, 2);
+  plan_buffer b = {.place = PLAN_FRAME, .bytes = ir_type_bytes(input->op->type), .op = input->op};
+  plan_copy made = {*input, *buffer = plan_new_buffer(x, b)};
+  if (x->failed || !BASE_VEC_PUSH(x->alloc, &x->copies, made)) return build_no_memory(x);
+  ids[0] = x->leaves.items[x->values[input->op->id].at];
+  ids[1] = *buffer;
+  s.kernel = k;
+  s.in = ids;
+  s.out = ids + 1;
+  return plan_add_step(x, s);
+}
+
+/* The buffers of what the kernel loads. */
+static int build_kernel_inputs(plan_build *x, uint32_t n, const fusion_input *inputs, const uint32_t **out) {
+  uint32_t *in = plan_ids(x, n);
+  *out = in;
+  for (uint32_t i = 0; in && i < n; i++) {
+    assert(x->values[inputs[i].op->id].n == 1);
+    in[i] = x->leaves.items[x->values[inputs[i].op->id].at];
+    if (inputs[i].last >= 0) TRY(build_copy(x, &inputs[i], &in[i]));
+  }
+  return in ? 0 : build_no_memory(x);
+}
+
 /* One output for each root that is stored with op, in that order. */
 static int build_kernel(plan_build *x, const ir_op *op) {
-  assert(op && x->fusion.role[op->id] != FUSION_NO);
+  assert(op && x->fusion.of[op->id].role != FUSION_NO);
   kernel *k = NULL;
-  const ir_op **inputs = NULL;
+  const fusion_input *inputs = NULL;
   TRY(kernel_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
   assert(kernel_verify(k, x->err) == 0);
   plan_step s = {.kind = PLAN_KERNEL, .op = op, .kernel = k, .n_in = k->n_inputs, .frame = UINT32_MAX};
-  uint32_t *in = plan_ids(x, k->n_inputs);
-  for (uint32_t i = 0; in && i < k->n_inputs; i++) {
-    assert(x->values[inputs[i]->id].n == 1);
-    in[i] = x->leaves.items[x->values[inputs[i]->id].at];
-  }
-  s.in = in;
+  TRY(build_kernel_inputs(x, k->n_inputs, inputs, &s.in));
   s.n_out = k->n_stores;
   s.out = build_kernel_outputs(x, op, s.n_out);
   int64_t scratch = kernel_scratch_bytes(k);
@@ -231,20 +261,21 @@ static bool build_is_view(const ir_op *op) {
 /* A transposition of what is in memory: the interpreter's goes through it in blocks. */
 static bool build_is_transposition(const plan_build *x, const ir_op *op) {
   if (op->opcode != IR_OP_TRANSPOSE) return false;
-  uint8_t role = x->fusion.role[ir_operand(op, 0)->id];
+  uint8_t role = x->fusion.of[ir_operand(op, 0)->id].role;
   return role == FUSION_NO || role == FUSION_ROOT;
 }
 
 /* A kernel that is nothing but a transposition is none. */
 static bool build_is_kernel(const plan_build *x, const ir_op *op) {
-  uint8_t role = x->fusion.role[op->id];
-  return (role == FUSION_ROOT || (role == FUSION_CHEAP && x->fusion.needed[op->id])) && !build_is_transposition(x, op);
+  uint8_t role = x->fusion.of[op->id].role;
+  return (role == FUSION_ROOT || (role == FUSION_CHEAP && x->fusion.of[op->id].needed)) &&
+         !build_is_transposition(x, op);
 }
 
 /* Views and names come before roles: fusion may have called a reshape a root. */
 static int build_op(plan_build *x, const ir_op *op) {
   assert(op->id < x->m->n_ids);
-  uint8_t role = x->fusion.role[op->id];
+  uint8_t role = x->fusion.of[op->id].role;
   if (role == FUSION_INNER) return 0;
   if (build_is_view(op)) {
     x->values[op->id] = x->values[ir_operand(op, 0)->id];
@@ -273,10 +304,10 @@ static int build_op(plan_build *x, const ir_op *op) {
     default:
       break;
   }
-  if (role == FUSION_CHEAP && !x->fusion.needed[op->id]) return 0;
+  if (role == FUSION_CHEAP && !x->fusion.of[op->id].needed) return 0;
   if (build_is_kernel(x, op)) {
-    const ir_op *first = role == FUSION_ROOT ? x->fusion.first[op->id] : op;
-    return x->fusion.turn[first->id] == op ? build_kernel(x, first) : 0;
+    const ir_op *first = role == FUSION_ROOT ? x->fusion.of[op->id].merged_first : op;
+    return x->fusion.of[first->id].anchor == op ? build_kernel(x, first) : 0;
   }
   bool known = false;
   TRY(plan_build_nested(x, op, &known));
@@ -417,7 +448,7 @@ static int build_finish(plan_build *x) {
   TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
   for (uint32_t i = 0; i < p->n_buffers; i++)
     if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
-  return 0;
+  return x->options->no_fusion ? 0 : plan_find_tiles(p, &x->fusion.model, x->arena, x->err);
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,
@@ -433,6 +464,7 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   x.steps = (plan_steps){NULL, 0, 0};
   x.leaves = (plan_leaf_ids){NULL, 0, 0};
   x.chains = (plan_open_chains){NULL, 0, 0};
+  x.copies = (plan_copies){NULL, 0, 0};
   x.donations = NULL;
   x.body = body;
   x.depth++;
@@ -458,6 +490,7 @@ int plan_build_program(const plan_build *outer, const ir_computation *c, bool bo
   BASE_VEC_FREE(x.alloc, &x.steps);
   BASE_VEC_FREE(x.alloc, &x.leaves);
   BASE_VEC_FREE(x.alloc, &x.chains);
+  BASE_VEC_FREE(x.alloc, &x.copies);
   *out = *made = x.p;
   return status;
 }
@@ -474,7 +507,8 @@ int plan_make(const ir_module *m, const plan_options *options, base_arena *arena
   x.made = base_arena_zalloc(arena, ((size_t)m->n_computation_ids * 2 + 2) * sizeof *x.made);
   x.marks = base_arena_zalloc(arena, (size_t)m->n_ids + 1);
   x.numbers = base_arena_zalloc(arena, ((size_t)m->n_ids + 1) * sizeof *x.numbers);
-  if (!x.values || !x.made || !x.marks || !x.numbers || !fusion_make(&x.fusion, m, arena))
+  if (!x.values || !x.made || !x.marks || !x.numbers ||
+      !fusion_make(&x.fusion, m, options->target ? options->target->compute : NULL, arena))
     return base_oom(err, "a plan");
   if (!options->no_fusion && !(x.explained = base_arena_memdup(arena, &x.fusion, sizeof x.fusion)))
     return base_oom(err, "a plan");

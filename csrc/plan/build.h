@@ -30,6 +30,13 @@ typedef struct plan_open_chain {
 } plan_open_chain;
 BASE_VEC(plan_open_chains, plan_open_chain);
 
+/* A copy that kernels load (fusion_input). */
+typedef struct plan_copy {
+  fusion_input of;
+  uint32_t buffer;
+} plan_copy;
+BASE_VEC(plan_copies, plan_copy);
+
 /* The making of one program; an inner program's is a copy of the outer one's with lists of its own. */
 typedef struct plan_build {
   const ir_module *m;
@@ -50,6 +57,7 @@ typedef struct plan_build {
   plan_numbers *numbers_given;
   plan_donation *donations; /* of the program, until it is built */
   plan_open_chains chains;
+  plan_copies copies;
   bool body;            /* of a loop: results are the next arguments */
   const uint32_t *over; /* for the program to be built next: what becomes its own `over`; NULL otherwise */
   uint32_t depth;
@@ -79,6 +87,9 @@ void plan_find_donations(plan_build *x);
 
 /* --- results.c: where results lie, and the copies that takes --- */
 XLAC_MUST_USE int plan_build_results(plan_build *x, const ir_computation *c);
+
+/* --- tile.c: sets p->tiles, when all buffers have their places --- */
+XLAC_MUST_USE int plan_find_tiles(plan_program *p, const fusion_model *m, base_arena *arena, xlac_error *err);
 
 /* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
 XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);

@@ -12,4 +12,9 @@ plan_cost plan_value_cost(const kernel *k, uint32_t i);
 /* Of what a step does itself, not of its nested programs. Zero flops for what only moves data. */
 plan_cost plan_step_cost(const plan_program *p, const plan_step *s);
 
+/* What fusion's model predicts, in cycles of one thread: of a kernel by itself; of all kernels of a tile, run as one.
+ */
+double plan_kernel_cycles(const plan_program *p, const plan_step *s);
+double plan_tile_cycles(const plan_program *p, const plan_tile *t);
+
 #endif

@@ -29,13 +29,17 @@ static const char *explain_no_kernel(const ir_op *op) {
  * proposes, so what is in memory is told of the plan. Arrays by op id, NULL where the plan has no such step. */
 typedef struct explain_facts {
   const plan_step **maker, **reader;
-  bool *lives; /* a result comes of it, or a step is made for it */
+  bool *lives;  /* a result comes of it, or a step is made for it */
+  bool *copied; /* for kernels that read it along another dimension than its last */
 } explain_facts;
 
 /* The first reader is enough for a reason. */
 static void explain_find(explain_facts *x, const plan_program *p) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const plan_step *s = &p->steps[i];
+    const bool copies = s->kind == PLAN_KERNEL && !p->buffers[s->out[0]].type;
+    x->copied[s->op->id] = x->copied[s->op->id] || copies;
+    if (copies) continue;
     x->maker[s->op->id] = s;
     for (uint32_t j = 0; j < s->n_out; j++)
       if (p->buffers[s->out[j]].op) x->maker[p->buffers[s->out[j]].op->id] = s;
@@ -76,33 +80,45 @@ static void explain_reader(base_text *out, const explain_facts *x, const ir_op *
     BASE_PUT(out, ", and in memory since it is a result");
 }
 
+/* The two ways that were weighed, where they were. */
+static void explain_weighed(base_text *out, const fusion_op *f) {
+  if (f->stored == 0 && f->anew == 0) return;
+  BASE_PUT(out, " (all in all ");
+  fusion_put_time(out, f->stored);
+  BASE_PUT(out, " if it is stored, ");
+  fusion_put_time(out, f->anew);
+  BASE_PUT(out, " if each computes it)");
+}
+
 static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
-  assert(f->why[op->id]);
-  base_putf(out, "ends a kernel of %u ops, in memory since %s", f->size[op->id], f->why[op->id]);
-  if (f->first[op->id] != op)
-    base_putf(out, "; one kernel with %s, since %s", f->first[op->id]->name->s, f->one[op->id]);
-  else if (f->one[op->id])
-    base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s", f->one[op->id]);
+  assert(f->of[op->id].why);
+  base_putf(out, "ends a kernel of %u ops, in memory since %s", f->of[op->id].size, f->of[op->id].why);
+  explain_weighed(out, &f->of[op->id]);
+  if (f->of[op->id].merged_first != op)
+    base_putf(out, "; one kernel with %s, since %s", f->of[op->id].merged_first->name->s, f->of[op->id].merge_reason);
+  else if (f->of[op->id].merge_reason)
+    base_putf(out, "; a kernel of its own although it could share a pass through memory, since %s",
+              f->of[op->id].merge_reason);
 }
 
 /* In no kernel: what it is instead, and why. */
 static void explain_other(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
   const plan_step *maker = x->maker[op->id];
-  const bool moves = f->role[op->id] == FUSION_ROOT && maker && maker->kind != PLAN_KERNEL;
+  const bool moves = f->of[op->id].role == FUSION_ROOT && maker && maker->kind != PLAN_KERNEL;
   base_putf(out, "no kernel, %s",
             moves                                                ? "a step of its own: it moves what is in memory"
             : op->opcode == IR_OP_CONSTANT && !x->reader[op->id] ? "a constant"
-            : f->role[op->id] == FUSION_ROOT && !maker           ? "another view of its operand"
+            : f->of[op->id].role == FUSION_ROOT && !maker        ? "another view of its operand"
                                                                  : explain_no_kernel(op));
-  if (f->role[op->id] == FUSION_NO && f->why[op->id]) base_putf(out, "; in none since %s", f->why[op->id]);
+  if (f->of[op->id].role == FUSION_NO && f->of[op->id].why) base_putf(out, "; in none since %s", f->of[op->id].why);
 }
 
 /* Ops that only have names in tuples of which nobody takes them live, too, but nothing was made for them. */
 static bool explain_is_left_out(const fusion_plan *f, const explain_facts *x, const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER) return false;
   if (!x->lives[op->id]) return true;
-  if (f->role[op->id] == FUSION_INNER) return !x->maker[f->root[op->id]->id];
-  return f->role[op->id] == FUSION_NO && !x->maker[op->id] && explain_no_kernel(op) == explain_step;
+  if (f->of[op->id].role == FUSION_INNER) return !x->maker[f->of[op->id].root->id];
+  return f->of[op->id].role == FUSION_NO && !x->maker[op->id] && explain_no_kernel(op) == explain_step;
 }
 
 static void explain_op(base_text *out, const fusion_plan *f, const explain_facts *x, const ir_op *op) {
@@ -113,7 +129,7 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
     BASE_PUT(out, "not run: no result comes of it\n");
     return;
   }
-  switch ((fusion_role)f->role[op->id]) {
+  switch ((fusion_role)f->of[op->id].role) {
     case FUSION_NO:
       explain_other(out, f, x, op);
       break;
@@ -124,13 +140,15 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
         explain_other(out, f, x, op);
       break;
     case FUSION_INNER:
-      base_putf(out, "in the kernel that ends at %s", f->root[op->id]->name->s);
+      base_putf(out, "in the kernel that ends at %s", f->of[op->id].root->name->s);
       break;
     case FUSION_CHEAP:
       BASE_PUT(out, "in every kernel that uses it");
+      explain_weighed(out, &f->of[op->id]);
       explain_reader(out, x, op);
       break;
   }
+  if (x->copied[op->id]) BASE_PUT(out, "; copied for those who read it across its rows, many times");
   BASE_PUT(out, "\n");
 }
 
@@ -138,12 +156,13 @@ static void explain_op(base_text *out, const fusion_plan *f, const explain_facts
 static bool explain_ops(base_text *out, const plan_program *p) {
   base_alloc alloc = p->computation->module->alloc;
   size_t n = (size_t)p->computation->module->n_ids + 1;
-  size_t bytes = n * (2 * sizeof(const plan_step *) + sizeof(const ir_op *) + sizeof(bool));
+  size_t bytes = n * (2 * sizeof(const plan_step *) + sizeof(const ir_op *) + 2 * sizeof(bool));
   const plan_step **both = base_malloc(alloc, bytes);
   if (!both) return false;
   memset(both, 0, bytes);
   const ir_op **stack = (const ir_op **)(void *)(both + 2 * n);
-  explain_facts x = {both, both + n, (bool *)(stack + n)};
+  bool *flags = (bool *)(stack + n);
+  explain_facts x = {both, both + n, flags, flags + n};
   explain_find(&x, p);
   explain_find_living(&x, p, stack);
   IR_FOR_OPS(op, p->computation) explain_op(out, p->fusion, &x, op);

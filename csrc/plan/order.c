@@ -40,15 +40,15 @@ static bool low_is_name(const ir_op *op) {
 
 /* Whether the op's value gets memory of its own. */
 static bool low_is_unit(const low_run *x, const ir_op *op) {
-  uint8_t role = x->f->role[op->id];
+  uint8_t role = x->f->of[op->id].role;
   if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT || low_is_name(op)) return false;
-  return role == FUSION_NO || role == FUSION_ROOT || (role == FUSION_CHEAP && x->f->needed[op->id]);
+  return role == FUSION_NO || role == FUSION_ROOT || (role == FUSION_CHEAP && x->f->of[op->id].needed);
 }
 
 /* The op in whose memory the value is, or NULL: an argument's, a constant's, or nobody's. */
 static const ir_op *low_owner(const low_run *x, const ir_op *op) {
   while (!x->unit[op->id]) {
-    uint8_t role = x->f->role[op->id];
+    uint8_t role = x->f->of[op->id].role;
     if (op->opcode == IR_OP_GET_TUPLE_ELEMENT && ir_operand(op, 0)->opcode == IR_OP_TUPLE)
       op = ir_operand(ir_operand(op, 0), (uint32_t)ir_get_int(op, IR_ATTR_INDEX, 0));
     else if (low_is_name(op) || (role == FUSION_CHEAP && op->opcode == IR_OP_BROADCAST))
@@ -81,20 +81,20 @@ static void low_number_units(low_run *x) {
     if (!u) continue;
     x->of[u - 1] = x->ops[i];
     if (x->ops[i]->opcode != IR_OP_TUPLE) x->bytes[u - 1] = low_type_bytes(x->ops[i]->type);
-    x->over[u - 1] = x->f->role[x->ops[i]->id] == FUSION_ROOT && x->ops[i]->opcode != IR_OP_REDUCE;
+    x->over[u - 1] = x->f->of[x->ops[i]->id].role == FUSION_ROOT && x->ops[i]->opcode != IR_OP_REDUCE;
   }
 }
 
 /* The unit that computes op, or 0. */
 static uint32_t low_computer(const low_run *x, const ir_op *op) {
-  bool inner = x->f->role[op->id] == FUSION_INNER;
-  return x->unit[inner ? x->f->root[op->id]->id : op->id];
+  bool inner = x->f->of[op->id].role == FUSION_INNER;
+  return x->unit[inner ? x->f->of[op->id].root->id : op->id];
 }
 
 /* Those that an operand of `reader` is, or is computed from inside of it. Depth is bounded by that of cheap ops. */
 static void low_each_read(low_run *x, uint32_t reader, const ir_op *op,
                           void (*take)(low_run *x, uint32_t reader, uint32_t read)) {
-  if (x->f->role[op->id] == FUSION_CHEAP && !x->unit[op->id]) {
+  if (x->f->of[op->id].role == FUSION_CHEAP && !x->unit[op->id]) {
     for (uint32_t k = 0; k < op->n_operands; k++) low_each_read(x, reader, ir_operand(op, k), take);
     return;
   }

@@ -145,7 +145,7 @@ static bool place_loads_same(const kernel *k, uint32_t input) {
   for (uint32_t i = 0; k->n_stores > 1 && i < k->n_stores; i++) {
     const kernel_value *v = &k->values[k->stores[i].value];
     if (v->kind == KERNEL_PICK || (v->kind == KERNEL_LOAD && v->buffer == input)) return false;
-    if (k->stores[i].body && place_reads(k, v, input)) return false;
+    if (k->stores[i].by && place_reads(k, v, input)) return false;
   }
   return true;
 }
@@ -154,7 +154,7 @@ static bool place_loads_same(const kernel *k, uint32_t input) {
 static bool place_stores_same(const kernel *k, uint32_t output) {
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
-    if (s->buffer == output) return !s->body && s->index.offset == 0 && kernel_is_dense(k, &s->index);
+    if (s->buffer == output) return !s->by && s->index.offset == 0 && kernel_is_dense(k, &s->index);
   }
   return false;
 }

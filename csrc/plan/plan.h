@@ -7,7 +7,7 @@
 #ifndef XLAC_PLAN_PLAN_H
 #define XLAC_PLAN_PLAN_H
 
-#include "../fuse/lower.h"
+#include "../fuse/fuse.h"
 
 /* Where a buffer lies; fixed once the plan is made. */
 typedef enum plan_place {
@@ -98,6 +98,15 @@ typedef struct plan_step {
   const plan_chain *chain; /* START, UPDATE, DONE */
 } plan_step;
 
+/* Kernels one after another that may run some rows at a time: steps first .. first + n - 1, whose iterations are cut
+ * into the same `rows` rows, each row of a value made from the same row of others. Run one by one they give the same.
+ */
+typedef struct plan_tile {
+  uint32_t first, n;
+  int64_t rows, at_a_time; /* at_a_time: rows of a tile */
+  const char *ends;        /* why the step after it is not part of it; static */
+} plan_tile;
+
 /* Why no result is computed over an argument that may be given away. In explanations' words: donation_explain.c. */
 typedef enum plan_donation_why {
   PLAN_DONATION_USED,      /* one is */
@@ -127,7 +136,8 @@ typedef struct plan_device {
 /* For whom a plan is made (rt_build.target). */
 typedef struct plan_target {
   plan_device device;
-  plan_prepare_fn *prepare; /* called for each routine, in the order of their numbers */
+  const rt_compute_facts *compute; /* of the device; NULL: nothing is known */
+  plan_prepare_fn *prepare;        /* called for each routine, in the order of their numbers */
   void *ctx;
 } plan_target;
 
@@ -149,6 +159,8 @@ struct plan_program {
   const uint32_t *interface; /* buffers that are arguments or results */
   const plan_step *steps;
   const fusion_plan *fusion; /* what was decided for the computation's ops; NULL: nothing */
+  uint32_t n_tiles;
+  const plan_tile *tiles; /* in the order of their steps, none of which is in two */
   /* Memory that it shares with its caller. */
   uint32_t n_donations;
   const plan_donation *donations; /* of the entry, by argument */
@@ -212,6 +224,14 @@ XLAC_MUST_USE int plan_check(const plan_program *p, base_alloc alloc, xlac_error
 bool plan_is_async(const ir_op *op);
 /* The type of what such a start's done gives. */
 const ir_type *plan_async_result(const ir_op *start);
+
+/* --- tile.c: kernels that run some rows at a time --- */
+/* The tile that begins with that step, or NULL. */
+const plan_tile *plan_tile_at(const plan_program *p, uint32_t step);
+/* Whether nobody but the tile's steps needs the buffer, which that step of it writes. */
+bool plan_tile_keeps(const plan_program *p, const plan_tile *t, uint32_t step, uint32_t buffer);
+/* Whether all loads of the step, a kernel, from the memory of `buffer` are of the same row, of so many. */
+bool plan_reads_by_rows(const plan_program *p, const plan_step *s, uint32_t buffer, int64_t rows);
 
 /* --- inside --- */
 /* place.c: offsets of all buffers in the frame. `steps` and `buffers` are those of p, which are still to be changed. */

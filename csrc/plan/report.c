@@ -83,19 +83,26 @@ static void report_op(base_text *out, const ir_op *op, plan_cost c) {
   BASE_PUT(out, "}");
 }
 
+/* What all steps are told with: all programs, and the module's ops by id. */
+typedef struct report_run {
+  plan_list list;
+  const ir_op **ops;
+} report_run;
+
 /* The ops that a kernel computes, each with its own part of the cost. */
-static void report_kernel(base_text *out, const plan_program *p, const plan_step *s) {
+static void report_kernel(base_text *out, const report_run *x, const plan_program *p, const plan_step *s) {
   const kernel *k = s->kernel;
   bool first = true;
   BASE_PUT(out, ", \"ops\": [");
   for (uint32_t i = 0; i < k->n_values; i++) {
-    if (k->values[i].kind != KERNEL_OP || !k->values[i].op) continue;
+    if (k->values[i].kind != KERNEL_OP) continue;
     if (!first) BASE_PUT(out, ", ");
     first = false;
-    report_op(out, k->values[i].op, plan_value_cost(k, i));
+    assert(x->ops[k->values[i].origin]);
+    report_op(out, x->ops[k->values[i].origin], plan_value_cost(k, i));
   }
   for (uint32_t i = 0; i < k->n_stores; i++) {
-    if (!k->stores[i].body) continue;
+    if (!k->stores[i].by) continue;
     const ir_op *reduce = p->buffers[s->out[k->stores[i].buffer]].op;
     if (!first) BASE_PUT(out, ", ");
     first = false;
@@ -105,7 +112,7 @@ static void report_kernel(base_text *out, const plan_program *p, const plan_step
 }
 
 /* "in" and "out" are places in "buffers", "nested" in "programs". */
-static void report_step(base_text *out, const plan_list *list, const plan_program *p, const plan_step *s) {
+static void report_step(base_text *out, const report_run *x, const plan_program *p, const plan_step *s) {
   static const char *const kinds[] = {"kernel", "routine", "copy",   "while", "conditional",
                                       "call",   "start",   "update", "done"};
   plan_cost c = plan_step_cost(p, s);
@@ -118,10 +125,11 @@ static void report_step(base_text *out, const plan_list *list, const plan_progra
   if (s->frame != UINT32_MAX) base_putf(out, ", \"scratch\": %u", s->frame);
   report_cost(out, c);
   base_putf(out, ", \"read\": %.0f, \"written\": %.0f", c.read, c.written);
-  if (s->kind == PLAN_KERNEL) report_kernel(out, p, s);
+  if (s->kind == PLAN_KERNEL) report_kernel(out, x, p, s);
   if (s->n_nested) {
     BASE_PUT(out, ", \"nested\": [");
-    for (uint32_t i = 0; i < s->n_nested; i++) base_putf(out, i ? ", %u" : "%u", plan_list_find(list, s->nested[i]));
+    for (uint32_t i = 0; i < s->n_nested; i++)
+      base_putf(out, i ? ", %u" : "%u", plan_list_find(&x->list, s->nested[i]));
     BASE_PUT(out, "]");
   }
   BASE_PUT(out, "}");
@@ -137,7 +145,7 @@ static void report_order(base_text *out, const plan_program *p) {
 }
 
 /* "why_interpreted" is null for programs with steps. */
-static void report_program(base_text *out, const plan_list *list, const plan_program *p) {
+static void report_program(base_text *out, const report_run *x, const plan_program *p) {
   BASE_PUT(out, "{");
   report_name(out, "name", p->computation->name);
   base_putf(out, ", \"frame_bytes\": %lld, \"peak_bytes\": %lld, \"why_interpreted\": ", (long long)p->frame_bytes,
@@ -155,21 +163,26 @@ static void report_program(base_text *out, const plan_list *list, const plan_pro
   BASE_PUT(out, "], \"steps\": [");
   for (uint32_t i = 0; i < p->n_steps; i++) {
     if (i) BASE_PUT(out, ",\n ");
-    report_step(out, list, p, &p->steps[i]);
+    report_step(out, x, p, &p->steps[i]);
   }
   BASE_PUT(out, "]}");
 }
 
 bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p) {
   assert(out && p);
-  plan_list list;
-  bool ok = plan_list_programs(alloc, p, &list);
+  const ir_module *m = p->computation->module;
+  report_run x = {.ops = base_malloc(alloc, ((size_t)m->n_ids + 1) * sizeof *x.ops)};
+  bool ok = plan_list_programs(alloc, p, &x.list) && x.ops;
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (ok) x.ops[op->id] = op;
   BASE_PUT(out, "{\"programs\": [");
-  for (uint32_t i = 0; ok && i < list.n; i++) {
+  for (uint32_t i = 0; ok && i < x.list.n; i++) {
     if (i) BASE_PUT(out, ",\n");
-    report_program(out, &list, list.items[i]);
+    report_program(out, &x, x.list.items[i]);
   }
   BASE_PUT(out, "]}");
-  BASE_VEC_FREE(alloc, &list);
+  BASE_VEC_FREE(alloc, &x.list);
+  base_free(alloc, x.ops);
   return ok;
 }

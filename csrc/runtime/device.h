@@ -43,6 +43,13 @@ typedef struct rt_space {
   uint64_t bytes;    /* how much there is at most; a device may have less to give */
 } rt_space;
 
+/* What deciding about kernels goes by (fuse/). 0: nobody knows. */
+typedef struct rt_compute_facts {
+  uint32_t vector_bytes;   /* of a vector register */
+  uint64_t cache_bytes[3]; /* for data, of the first, the second and the last level: the last is shared by units */
+  bool native;             /* kernels become machine code: values between ops stay in registers */
+} rt_compute_facts;
+
 /* They never change while the device lives. */
 typedef struct rt_device_facts {
   const char *kind;   /* "cpu"; static */
@@ -50,6 +57,7 @@ typedef struct rt_device_facts {
   uint32_t units;     /* that work in parallel: CPUs, multiprocessors */
   bool calls_on_host; /* rt_call runs on the caller's thread; else it enqueues and waits */
   bool whole;         /* it runs modules whole: its builds have no target, and need no optimised program */
+  rt_compute_facts compute;
   uint32_t n_spaces;  /* at least 1 */
   rt_space spaces[RT_MOST_SPACES];
 } rt_device_facts;

@@ -165,8 +165,8 @@ def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=
 def compile_stage(module, stage, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
                   async_work=0):
     """What a stage of `compile` leaves, as text: "translated", "prepared" and "optimised" are the program as HLO, "fused" says which ops are
-    one kernel and why, "kernels" is their text, "plan" the steps, "executable" what the device runs. Other arguments are those of
-    `compile`."""
+    one kernel and why, "kernels" is their text, "programs" the scalar programs of called computations, "assembly" the machine code of kernels, "plan" the steps, "executable" what
+    the device runs. Other arguments are those of `compile`."""
     return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
                               **_run_options(threads, blas, lanes, async_work, device))
 

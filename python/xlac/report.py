@@ -285,8 +285,8 @@ def explain_donation(executable, args):
 
 
 def explain(executable, topic="schedule", *args):
-    """Why the program runs as it does: "fusion" (which ops became one kernel, and why others are in memory), "kernels" (what each
-    kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
+    """Why the program runs as it does: "fusion" (which ops became one kernel, why others are in memory, and what a call runs, with
+    predicted times), "kernels" (what each kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
     costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
     given away, or why none does; with arguments, also why xlac.donate has no effect on one of them)."""
     if topic == "donation":

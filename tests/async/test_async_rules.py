@@ -151,3 +151,19 @@ def test_chains_made_by_hand():
     w = xlac.parse(THREAD).computation("w")
     with pytest.raises(xlac.Error, match="would call itself"):
         w.add("async-start", w.parameters[0], type="((f32[8]), f32[8])", calls=w)
+
+
+def test_the_entry_can_not_be_what_a_chain_waits_for():
+    """A send may stand alone in a computation that a start wraps; the entry is called by the program's caller too."""
+    text = """HloModule m
+ENTRY w { a = f32[8] parameter(0)
+  t = token[] parameter(1)
+  ROOT r = (f32[8], u32[], token[]) send(a, t), channel_id=1 }
+e { a = f32[8] parameter(0)
+  t = token[] parameter(1)
+  s = ((f32[8], token[]), (f32[8], u32[], token[]), u32[]) async-start(a, t), calls=w
+  ROOT d = (f32[8], u32[], token[]) async-done(s) }
+"""
+    with pytest.raises(xlac.VerifyError, match="needs exactly one consumer, its send-done; found 0"):
+        xlac.parse(text).verify(xla_compat=True)
+    xlac.parse(text.replace("ENTRY w", "w").replace("\ne {", "\nENTRY e {")).verify(xla_compat=True)

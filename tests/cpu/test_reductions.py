@@ -5,6 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import xlac
+
 from .conftest import same_numbers
 
 SHAPES = [(7,), (1,), (0,), (3, 0), (5, 300), (300, 5), (64, 64), (2000, 3), (3, 2000), (400, 300), (4, 33, 70), (9, 2, 3, 130), (200000,), (2, 60000),
@@ -86,3 +88,20 @@ ENTRY e {
   ROOT q = f32[5] reduce(x, i), dimensions={1}, to_apply=r
 }""", np.random.default_rng(1).standard_normal((5, 6)).astype(np.float32))
     assert same_numbers(got, want) and exe.steps["interpreted"] == 0
+
+
+@pytest.mark.parametrize("n", [1, 3, 500])
+def test_reducers_of_arrays_of_one_element(n):
+    """StableHLO's verifier lets them pass; kernels take scalars alone."""
+    t = "tensor<1xf32>"
+    module = xlac.parse(f"""func.func @main(%a: tensor<{n}x1xf32>, %b: {t}) -> {t} {{
+  %0 = stablehlo.reduce(%a init: %b) across dimensions = [0] : (tensor<{n}x1xf32>, {t}) -> {t}
+    reducer(%x: {t}, %y: {t}) {{
+      %1 = stablehlo.add %x, %y : {t}
+      stablehlo.return %1 : {t}
+    }}
+  return %0 : {t}
+}}""")
+    a, b = np.arange(n, dtype=np.float32)[:, None], np.array([5], np.float32)
+    same_numbers(xlac.compile(module)(a, b), xlac.interpret(module, a, b))
+    assert xlac.interpret(module, a, b).tolist() == [5 + n * (n - 1) / 2]

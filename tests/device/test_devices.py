@@ -111,7 +111,7 @@ def test_each_stage_of_compiling_can_be_printed_alone(stage, tmp_path):
 def test_an_unknown_stage_is_an_error_that_lists_the_stages():
     with pytest.raises(xlac.Error) as error:
         xlac.compile_stage(CHAIN, "linked")
-    assert "translated, prepared, optimised, fused, kernels, plan, executable" in error.value.hint
+    assert "translated, prepared, optimised, fused, kernels, programs, assembly, plan, executable" in error.value.hint
 
 
 def test_the_passes_show_between_two_stages():

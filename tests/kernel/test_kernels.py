@@ -55,6 +55,38 @@ store out1[0 + 3*i0 + 1*i1] v8
     assert kernels.normal(loose) == text
 
 
+@pytest.mark.parametrize("order", ["", ", type=FLOAT", ", type=TOTALORDER"])
+@pytest.mark.parametrize("direction", ["EQ", "NE", "GE", "GT", "LE", "LT"])
+def test_a_comparison_keeps_its_direction_and_order(direction, order):
+    text = f"""kernel [4] from 2 inputs
+v0 = f32[] load in0[0 + 1*i0]
+v1 = f32[] load in1[0 + 1*i0]
+v2 = pred[] compare(v0, v1), direction={direction}{order}
+store out0[0 + 1*i0] v2
+"""
+    assert kernels.normal(text) == text
+    a, b = np.array([0.0, 1.0, np.nan, -np.nan], "f4"), np.array([-0.0, 2.0, np.nan, np.inf], "f4")
+    (got,) = same(text, a, b)
+    if "TOTAL" not in order:
+        operator = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
+        assert got.tolist() == eval(f"a {operator} b").tolist()  # noqa: S307
+    else:
+        assert got.tolist() == {"EQ": [False, False, True, False], "NE": [True, True, False, True], "GE": [True, False, True, False],
+                                "GT": [True, False, False, False], "LE": [False, True, True, True],
+                                "LT": [False, True, False, True]}[direction]
+
+
+@pytest.mark.parametrize("exponent, mantissa", [(256, 23), (300, 256), (2**31 - 1, 2**31 - 1)])
+def test_bits_that_no_type_has_change_nothing(exponent, mantissa):
+    text = f"""HloModule m
+ENTRY e {{
+  p = f32[4] parameter(0)
+  ROOT r = f32[4] reduce-precision(p), exponent_bits={exponent}, mantissa_bits={mantissa}
+}}"""
+    x = np.array([1.2345678, 3e38, 1e-40, -np.inf], "f4")
+    assert xlac.compile(text)(x).tobytes() == x.tobytes() == xlac.interpret(text, x).tobytes()
+
+
 def assert_fixed_point(executable):
     found = kernels.of(executable)
     for text in found:

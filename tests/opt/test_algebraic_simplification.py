@@ -58,6 +58,9 @@ def check(body, want):
     (I + const("s32", "-1") + "ROOT r = s32[2,3] or(b, x)", ["constant", "broadcast"]),
     ("x = u8[2,3] parameter(0)\n" + const("u8", "255") + "ROOT r = u8[2,3] and(x, b)", []),
     (P + const("pred", "true") + "ROOT r = pred[2,3] and(x, b)", []),
+    (F + "n = f32[2,3] negate(x)\nt = (f32[2,3], f32[2,3]) tuple(x, n)\ng = f32[2,3] get-tuple-element(t), index=1\nROOT r = f32[2,3] abs(g)", ["negate", "abs"]),
+    (F + "t = (f32[2,3], (f32[2,3])) tuple(x, u)\n".replace("t =", "u = (f32[2,3]) tuple(x)\nt =")
+     + "g = (f32[2,3]) get-tuple-element(t), index=1\nROOT r = f32[2,3] get-tuple-element(g), index=0", ["tuple", "tuple", "get-tuple-element", "get-tuple-element"]),
     (I + "ROOT r = s32[2,3] xor(x, x)", ["constant", "broadcast"]),
     (I + const("s32", "0") + "ROOT r = s32[2,3] shift-left(x, b)", []),
     (F + "n = f32[2,3] negate(x)\nROOT r = f32[2,3] negate(n)", []),
@@ -141,3 +144,28 @@ def test_what_must_stay_stays():
     assert left(xlac.parse(source).run("algebraic-simplification")) == ["copy", "negate"]
     edge = "HloModule m\nENTRY e {\nx = f32[4] parameter(0)\na = f32[4] negate(x)\nROOT r = f32[4] negate(a), control-predecessors={a}\n}"
     assert left(xlac.parse(edge).run("algebraic-simplification")) == ["negate", "negate"]
+
+
+@pytest.mark.parametrize("op", ["slice(p), slice={[0:8]}", "reshape(p)", "transpose(p), dimensions={0}", "broadcast(p), dimensions={0}"])
+def test_what_async_starts_wrap_stays_one_op(op):
+    """The same op elsewhere goes."""
+    module = xlac.parse(f"""HloModule m
+w {{ p = f32[8] parameter(0)
+  ROOT r = f32[8] {op} }}
+ENTRY e {{
+  x = f32[8] parameter(0)
+  s = ((f32[8]), f32[8], u32[]) async-start(x), calls=w
+  d = f32[8] async-done(s)
+  ROOT r2 = f32[8] {op.replace("(p)", "(d)")}
+}}""")
+    out = module.run("algebraic-simplification")
+    out.verify()
+    assert out.computation("w").to_text() == module.computation("w").to_text()
+    name = op.split("(")[0]
+    assert left(module) == [name + "-start", name + "-done", name] and left(out.run("dce")) == [name + "-start", name + "-done"]
+
+
+def test_slices_that_async_wrap_wraps_stay_apart():
+    text = "HloModule m\nENTRY e {\nx = f32[16] parameter(0)\na = f32[8] slice(x), slice={[0:15:2]}\nROOT r = f32[1] slice(a), slice={[2:3]}\n}"
+    for pipeline in ("async-wrap,algebraic-simplification,algebraic-simplification", "async-wrap,reassociate"):
+        xlac.parse(text).run(pipeline).verify()

@@ -42,3 +42,17 @@ def test_the_limit_counts_what_all_functions_come_to():
 def test_recursion_stays():
     text = "func.func @f(%a: tensor<f32>) -> tensor<f32> {\n  %0 = call @f(%a) : (tensor<f32>) -> tensor<f32>\n  return %0 : tensor<f32>\n}"
     assert "call @f" in xlac.parse(text, format="mlir").run("inline").to_text()
+
+
+def test_calls_with_edges_of_shardy_stay():
+    """sdy.func_data_flow_edge stands for what passes between a call and its function: without the call it is not valid."""
+    body = "func.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  EDGE\n  %1 = stablehlo.abs %0 : tensor<4xf32>\n  return %1 : tensor<4xf32>\n}\n"
+    main = ("func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %0 = call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n"
+            "  RESULT\n  return %1 : tensor<4xf32>\n}")
+    edge, copy = "sdy.func_data_flow_edge", "stablehlo.negate"
+    for argument, result in ((edge, copy), (copy, edge), (copy, copy)):
+        text = (body.replace("EDGE", f"%0 = {argument} %a : tensor<4xf32>") +
+                main.replace("RESULT", f"%1 = {result} %0 : tensor<4xf32>"))
+        inlined = xlac.parse(text, format="mlir").run("inline")
+        inlined.verify()
+        assert ("call @f" in inlined.to_text()) == (edge in (argument, result))

@@ -316,8 +316,9 @@ def test_cse_sees_outer_ops_and_no_sibling_regions():
     assert text.count("abs") == 1 and text.count("negate") == 2
 
 
-def test_signless():
-    source = body("%c = stablehlo.constant dense<[0, 255]> : tensor<2xui8>\n%r = stablehlo.add %x, %c : tensor<2xui8>\n"
+@pytest.mark.parametrize("constant", ["stablehlo.constant", "sdy.constant"])
+def test_signless(constant):
+    source = body(f"%c = {constant} dense<[0, 255]> : tensor<2xui8>\n%r = stablehlo.add %x, %c : tensor<2xui8>\n"
                   "return %r : tensor<2xui8>", "%x: tensor<2xui8>", "tensor<2xui8>")
     text = run(source, "stablehlo-convert-to-signless")
     assert "ui8" not in text and "dense<[0, -1]> : tensor<2xi8>" in text

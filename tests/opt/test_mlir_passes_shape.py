@@ -77,3 +77,15 @@ def test_what_has_no_counterpart_is_an_error_at_the_op(op, types, result):
     with pytest.raises(xlac.Error, match=f"failed to legalize operation '{op}'") as caught:
         module.run("shape-legalize-to-stablehlo")
     assert caught.value.line == 2 and caught.value.hint and module.to_text() == before
+
+
+def test_what_shardy_says_of_an_index_stays_with_it():
+    """Ops of sdy give their operand back as it is: a cast before them would change its type."""
+    text = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<4xindex> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) -> tensor<4xindex> {
+  %0 = sdy.all_slice [{"x"}] %a out_sharding=<@mesh, [{"x"}]> : tensor<4xindex>
+  return %0 : tensor<4xindex>
+}
+"""
+    module = xlac.parse(text, format="mlir")
+    assert module.run("shape-legalize-to-stablehlo", verify_each=True).to_text() == module.to_text()

@@ -5,6 +5,7 @@ import pathlib
 import re
 import sys
 
+import numpy as np
 import pytest
 
 import xlac
@@ -104,3 +105,44 @@ def test_dead_ops_are_said_not_to_run():
     for op in ("sort s", "negate n", "transpose t", "reshape v", "dot d"):
         assert f"  {op}: not run: no result comes of it\n" in said
     assert "exponential r: ends a kernel" in said and "parameter x: no kernel, an argument" in said
+
+
+def units_said(exe):
+    """(program, first step, steps, what) of each line on what runs."""
+    program, found = None, []
+    for line in str(exe.explain("fusion")).split("\nwhat runs, ")[1].splitlines()[1:]:
+        if not line.startswith("  "):
+            program = re.match(r"program (.*), \d+ bytes of frame", line)[1]
+            continue
+        first, last, what = re.match(r"  (\d+)(?:-(\d+))? (.*)", line).groups()
+        found.append((program, int(first), int(last or first) - int(first) + 1, what))
+    return found
+
+
+def kind(what):
+    """As profiles call it."""
+    word = what.split()[0] if what.startswith(("group", "list")) else what.split(": ")[1].split(",")[0].split(";")[0]
+    return "kernel" if word == "vector VM" else word
+
+
+@pytest.mark.parametrize("text", [SOFTMAX, DOT, PLAIN])
+def test_what_it_says_to_run_is_what_a_profile_times(text):
+    """The same steps at a time, each of them once, and predictions for all kernels."""
+    exe = xlac.compile(xlac.parse(text), threads=1)
+    shapes = re.findall(r"= f32\[([\d,]+)\]\S* parameter", text.split("ENTRY")[1])
+    args = [np.full([int(d) for d in s.split(",")], 0.5, np.float32) for s in shapes]
+    program = json.loads(exe._report())["programs"][0]
+    said = [u for u in units_said(exe) if u[0] == program["name"]]
+    assert sum(n for _, _, n, _ in said) == len(program["steps"])
+    timed = [r for r in exe.profile(*args).steps if r["computation"] == program["name"]]
+    assert sorted(r["by"] for r in timed) == sorted(kind(what) for *_, what in said)
+    assert all("predicted" in what for *_, what in said if "vector VM" in what or "group" in what)
+
+
+def test_a_tile_says_what_it_saves_and_where_it_ends():
+    tiles = [what for *_, what in units_said(xlac.compile(xlac.parse(SOFTMAX))) if "group" in what]
+    assert tiles
+    for what in tiles:
+        units = {"us": 1, "ms": 1000}
+        found = re.search(r"predicted (\S+) (.s), one by one (\S+) (.s); it ends there since \w", what).groups()
+        assert float(found[0]) * units[found[1]] <= float(found[2]) * units[found[3]]

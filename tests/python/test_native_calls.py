@@ -72,11 +72,11 @@ def test_the_frame(lib):
 def test_attributes(lib):
     text = described(hlo(r""" ROOT r = u8[900] custom-call(x), custom_call_target="describe", api_version=API_VERSION_TYPED_FFI,
  backend_config={a = 5 : i32, b = -3 : i64, c = 0.1 : f32, d = 1.5, e = "x\22y\0Az", "f g" = true, h, i = array<i32: 1, -2>, j = array<i64>,
- k = {l = 255 : ui8, m = {}}, n = dense<[1, 2, 3]> : tensor<3xi64>, o = @sym, p = dense<0> : tensor<2x2xi32>, q = 0x7F800000 : f32,
+ k = {l = 255 : ui8, m = {}}, n = dense<[1, 2, 3]> : tensor<3xi64>, o = @sym, p = dense<0> : tensor<2x2xi32>, p2 = dense<5> : tensor<3xi64>, q = 0x7F800000 : f32,
  r = array<f64: 0.5, 2>, s = false, t = 18446744073709551615 : ui64, u = [1, "]"]}"""), X)
     assert text.split("] ")[1:] == ["a=2:4:5;b=2:5:-3;c=3:11:0.10000000149011612;d=3:12:1.5;e=4:0:x\"y\nz;f g=1:1:1;h=1:1:1;"
                                     "i=5:4:2:1,-2,;j=5:5:0:;k=6:0:{l=2:6:255;m=6:0:{};};n=5:5:3:1,2,3,;o=7:0:@sym;"
-                                    "p=7:0:dense<0> : tensor<2x2xi32>;q=3:11:inf;r=5:12:2:0.5,2,;s=1:1:0;t=2:9:-1;u=7:0:[1, \"]\"];"]
+                                    "p=7:0:dense<0> : tensor<2x2xi32>;p2=5:5:3:5,5,5,;q=3:11:inf;r=5:12:2:0.5,2,;s=1:1:0;t=2:9:-1;u=7:0:[1, \"]\"];"]
 
 
 @pytest.mark.parametrize("config", ["{a = }", "{a = 1 : f99}", "{a = 1.5 : i32}", "{= 1}", "{a = 1 b = 2}", "{a = array<i7: 1>}",

@@ -89,3 +89,16 @@ func.func @main(%x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@fake, [{"_x"
 """
     out = ran(text, "xla-sdy-round-trip-dedup-meshes")
     assert "@fake" not in out and '<@mesh, [{"a", "b":(1)2}, {"b":(2)2, ?}]>' in out
+
+
+@pytest.mark.parametrize("pipeline", ["xla-sdy-round-trip-export-shardy-attrs", "xla-sdy-round-trip-export-ops"])
+def test_shardings_of_values_that_no_custom_call_takes_are_refused(pipeline):
+    text = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<4xindex>) -> (tensor<4xindex> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {
+  %0 = sdy.sharding_constraint %a <@mesh, [{"x"}]> : tensor<4xindex>
+  return %0 : tensor<4xindex>
+}
+"""
+    with pytest.raises(xlac.Error, match="of element type index goes to HLO in a custom call, which takes no such values") as caught:
+        xlac.parse(text, format="mlir").run(pipeline)
+    assert caught.value.line

@@ -94,6 +94,15 @@ def test_facts_of_the_module(jaxlib_reads):
         assert part in again, part
 
 
+def test_lines_come_back_with_their_sign():
+    """XLA's are signed, MLIR's are not."""
+    text = "HloModule m\nENTRY e {\n  ROOT a = f32[4] parameter(0), metadata={source_file=\"f.py\" source_line=-32}\n}"
+    again = xlac.parse(text).to_stablehlo().to_hlo().to_text()
+    negate = xlac.parse(text.replace("ROOT a", "a").replace("\n}", "\n  ROOT n = f32[4] negate(a), metadata={source_file=\"f.py\" source_line=-32}\n}"))
+    back = negate.to_stablehlo().to_hlo().to_text()
+    assert "source_line=-32" in back and xlac.parse(back).to_text() == back and xlac.parse(again).to_text() == again
+
+
 def test_tuples_of_the_entry_are_taken_apart(jaxlib_reads):
     text = translated(module("""
         a = f32[2] get-tuple-element(p), index=0

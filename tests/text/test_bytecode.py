@@ -156,24 +156,67 @@ def test_a_region_that_uses_its_own_ops_result_is_refused():
         xlac.parse(bytes(own))
 
 
-CONVOLUTION = """func.func @main(%a: tensor<1x4x4x1xf32>, %b: tensor<2x2x1x1xf32>) -> tensor<1x3x3x1xf32> {{
-  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
-    window = {{}} {{batch_group_count = {n} : i64, feature_group_count = {k} : i64}}
-    : (tensor<1x4x4x1xf32>, tensor<2x2x1x1xf32>) -> tensor<1x3x3x1xf32>
-  return %0 : tensor<1x3x3x1xf32>
-}}"""
+FUNCTIONS = """func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+  return %a : tensor<2xf32>
+}
+func.func private @fa() {
+  return
+}
+func.func private @fb() {
+  return
+}"""
+CONVOLUTION = """func.func @main(%a: tensor<8x4x4x8xf32>, %b: tensor<3x3x4x6xf32>) -> tensor<8x2x2x6xf32> {
+  %0 = stablehlo.convolution(%a, %b) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {}
+    {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<8x4x4x8xf32>, tensor<3x3x4x6xf32>) -> tensor<8x2x2x6xf32>
+  return %0 : tensor<8x2x2x6xf32>
+}"""
+BOUNDED = """func.func @main(%a: tensor<4x?xf32, #stablehlo.bounds<?, 5>>, %b: tensor<4x5xf32>) -> tensor<4x?xf32, #stablehlo.bounds<?, 5>> {
+  return %a : tensor<4x?xf32, #stablehlo.bounds<?, 5>>
+}"""
+SHARDED = """sdy.mesh @mesh = <["x"=2, "y"=2]>
+func.func @main(%a: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = sdy.all_reduce {"x"} %a out_sharding=<@mesh, [{}, {}]> : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}"""
 
 
-@pytest.mark.parametrize("which", ["n", "k"])
-def test_numbers_are_in_the_range_that_text_asks_for(which):
-    """batch_group_count = 0 and feature_group_count = 0, made by changing one byte of an artifact."""
-    def artifact(number):
-        return xlac.parse(CONVOLUTION.format(**{"n": 11, "k": 11, which: number})).to_bytes(format="mlir-bytecode")
-    one, other = artifact(27), artifact(28)
-    assert len(one) == len(other)
-    places = [i for i in range(len(one)) if one[i] != other[i]]
-    assert len(places) == 1 and other[places[0]] - one[places[0]] == 4  # a varint that keeps the sign apart
-    with pytest.raises(xlac.ParseError, match="_group_count is 0; expected a positive number"):
-        xlac.parse(one[:places[0]] + b"\1" + one[places[0] + 1:])
-    with pytest.raises(xlac.ParseError, match="whose value is positive"):
-        xlac.parse(CONVOLUTION.format(**{"n": 11, "k": 11, which: 0}))
+NAMED = """func.func @main(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = stablehlo.negate %a : tensor<8xf32>
+  %1 = sdy.named_computation<"foo">(%0) (%b: tensor<8xf32>) {
+    %2 = stablehlo.abs %b : tensor<8xf32>
+    sdy.return %2 : tensor<8xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}"""
+
+
+@pytest.mark.parametrize("text, message", [
+    (NAMED, "is outside of a region that is isolated from above"), (FUNCTIONS, "redefinition of symbol named"), (CONVOLUTION, "expected a number that is positive"), (BOUNDED, "so it can't have a bound"),
+    (SHARDED, "lacks the attribute")])
+def test_an_artifact_with_another_byte_keeps_to_the_rules_of_the_text(text, message):
+    """Each byte by each other one: what is read prints as text that reads back. Among the errors is the one that the text's reader has, too."""
+    data, refused = xlac.parse(text).to_bytes(format="mlir-bytecode"), set()
+    for i in range(data.index(b"\0") + 1, len(data)):
+        for value in [data[i] ^ 1 << bit for bit in range(8)] + [0, 1, 3, 5, 7, 9, 255]:
+            try:
+                module = xlac.parse(data[:i] + bytes([value]) + data[i + 1:], format="mlir-bytecode", allow_unregistered=True)
+            except xlac.Error as error:
+                refused.add(str(error))
+                continue
+            printed = module.to_text()
+            try:
+                module.verify()
+            except xlac.VerifyError:
+                pass
+            assert xlac.parse(printed, format="mlir", allow_unregistered=True).to_text() == printed
+    assert any(message in why for why in refused)
+
+
+def test_no_scales_along_a_dimension_of_size_zero():
+    t = "tensor<0x2x!quant.uniform<i8:f32:0, {}>>"
+    text = f"func.func @main(%a: {t}) -> {t} {{\n  %0 = stablehlo.add %a, %a : {t}\n  return %0 : {t}\n}}"
+    module = xlac.parse(text)
+    module.verify()
+    assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
+    for name in ("stablehlo-legalize-quant-to-math", "stablehlo-legalize-quantized-op-to-qdq"):
+        module.run(name).verify()

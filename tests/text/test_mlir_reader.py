@@ -85,6 +85,9 @@ def test_signatures():
 @pytest.mark.parametrize("text, place, message, code", [
     ("func.func @f() { return }\nfunc.func @f() { return }", (2, 1), "redefinition of symbol named 'f'", 103),
     ("func.func @f() { return", (1, 24), "expected '}'", 100),
+    ('func.func @f() { return }\nsdy.mesh @f = <["x"=2]>', (2, 1), "redefinition of symbol named 'f'", 103),
+    ('sdy.mesh @f = <["x"=2]>\nfunc.func @f() { return }', (2, 1), "redefinition of symbol named 'f'", 103),
+    ('sdy.mesh @f = <["x"=2]>\nsdy.mesh @f = <["x"=2]>', (2, 1), "redefinition of symbol named 'f'", 103),
     ("module {", (1, 9), "expected '}' at the end of the module", 100),
     ("module {}\n}", (2, 1), "expected an op", 100),
     ("module attributes {a = 1} {}", (1, 19), "dialect-prefixed names, found: 'a'", 104),
@@ -447,3 +450,18 @@ module @m attributes {a.b = [1, "x", {c = #stablehlo<precision HIGHEST>}]} {
 def test_an_empty_generic_module_may_have_a_place():
     text = xlac.parse("module {\n}", format="mlir").to_text(generic=True, locations=True)
     assert " loc(" in text and xlac.parse(text, format="mlir").to_text(generic=True, locations=True) == text
+
+
+@pytest.mark.parametrize("atol", ["0x41DFFFFFFFC00000", "2147483647.0", "0x3FB999999999999A", "1.000000e-01"])
+def test_tolerances_may_be_bits(atol):
+    """A double whose decimal text has no point is printed as its bits, as MLIR does."""
+    text = ("func.func @main(%a: tensor<f32>) -> tensor<f32> {\n  %0 = stablehlo.exponential %a {result_accuracy = #stablehlo.result_accuracy<"
+            f"atol = {atol}, rtol = 0.0, ulps = 4, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>}} : tensor<f32>\n  return %0 : tensor<f32>\n}}")
+    once = read(text).to_text()
+    want = "0x41DFFFFFFFC00000" if atol.startswith(("0x4", "2")) else "1.000000e-01"
+    assert f"atol = {want}," in once and read(once).to_text() == once
+
+
+def test_an_array_of_the_most_elements_is_refused_for_what_it_lacks():
+    with pytest.raises(xlac.Error, match="elements"):
+        read("func.func @main() { %0 = stablehlo.constant dense<[" + ", ".join(["1"] * 70) + "]> : tensor<9223372036854775807xi8>\n return }")

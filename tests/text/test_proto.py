@@ -318,3 +318,83 @@ def test_ops_that_have_no_text_are_refused(what):
     assert changed != data and change_op(data, opcode, lambda f: f) == data
     with pytest.raises(xlac.ParseError, match=message):
         xlac.parse(changed, format="hlo-proto")
+
+
+CHAINS = """HloModule m, is_scheduled=true
+
+%w (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  ROOT %n = f32[8]{0} negate(%p)
+}
+
+ENTRY %e (x: f32[8], y: f32[3]) -> (f32[8], f32[3], f32[9]) {
+  %x = f32[8]{0} parameter(0)
+  %y = f32[3]{0} parameter(1)
+  %s = ((f32[8]{0}), f32[8]{0}, s32[]) async-start(%x), calls=%w
+  %u = ((f32[8]{0}), f32[8]{0}, s32[]) async-update(%s)
+  %d = f32[8]{0} async-done(%u)
+  %t = token[] after-all()
+  %a = f32[3]{0} add-dependency(%y, %t)
+  %z = f32[] constant(0)
+  %q = f32[9]{0} pad(%x, %z), padding=0_1_0
+  ROOT %r = (f32[8]{0}, f32[3]{0}, f32[9]{0}) tuple(%d, %a, %q)
+}
+"""
+
+
+def shape_of(data, opcode):
+    found = []
+    change_op(data, opcode, lambda fields: found.append(next(f for f in fields if f[0] == 3)) or fields)
+    return found[0]
+
+
+def with_shape_of(other):
+    return lambda data, fields: [shape_of(data, other) if f[0] == 3 else f for f in fields]
+
+
+def negative_interior(_, fields):
+    """PaddingConfig is field 21, its dimension 1, the interior of that 3."""
+    minus_one = wire.encode([(2, 0, 1), (3, 0, 2**64 - 1)])
+    return [(21, 2, wire.encode([(1, 2, minus_one)])) if f[0] == 21 else f for f in fields]
+
+
+SHAPES = {"an update of another shape": (b"async-update", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
+          "a start that is no tuple": (b"async-start", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
+          "another shape than its operand": (b"add-dependency", with_shape_of(b"pad"), r"add-dependency has its operand's shape"),
+          "taken from between elements": (b"pad", negative_interior, "interior padding that is negative")}
+
+
+@pytest.mark.parametrize("what", SHAPES)
+def test_shapes_that_the_text_has_not_are_refused(what):
+    opcode, change, message = SHAPES[what]
+    data = xlac.parse(CHAINS).to_bytes("hlo-proto")
+    assert xlac.parse(data, format="hlo-proto").to_text() == xlac.parse(CHAINS).to_text()
+    with pytest.raises(xlac.ParseError, match=message):
+        xlac.parse(change_op(data, opcode, lambda fields: change(data, fields)), format="hlo-proto")
+
+
+def test_an_update_has_its_operands_shape():
+    """The start gives another output than the update passes on."""
+    data = xlac.parse(CHAINS).to_bytes("hlo-proto")
+    other = xlac.parse(CHAINS.replace("f32[8]{0}, s32[])", "f32[8]{0}, u32[])")).to_bytes("hlo-proto")
+    changed = change_op(data, b"async-update", lambda fields: [shape_of(other, b"async-update") if f[0] == 3 else f for f in fields])
+    with pytest.raises(xlac.ParseError, match="an async update has its operand's shape"):
+        xlac.parse(changed, format="hlo-proto")
+
+
+def test_a_schedule_that_is_no_order_is_refused():
+    """Field 7 is the schedule: a map from a computation's id to the ids of its instructions in order."""
+    def backwards(sequence):
+        (_, kind, ids), = wire.decode(sequence)
+        assert kind == 2
+        return wire.encode([(1, 0, i) for i in reversed(wire.varints(ids))])
+
+    def entries(schedule):
+        return wire.encode([(n, k, wire.encode([(m, j, backwards(w) if m == 2 else w) for m, j, w in wire.decode(v)]))
+                            for n, k, v in wire.decode(schedule)])
+
+    data = xlac.parse(CHAINS).to_bytes("hlo-proto")
+    changed = wire.encode([(n, k, entries(v) if n == 7 else v) for n, k, v in wire.decode(data)])
+    assert changed != data
+    with pytest.raises(xlac.Error, match="stands before"):
+        xlac.parse(changed, format="hlo-proto")

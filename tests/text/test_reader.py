@@ -85,3 +85,12 @@ def test_memory_is_linear_and_time_not_quadratic(shape):
     memory = [xlac.parse(text).stats()["bytes"] for text in (small, large)]
     assert memory[1] < 10 * memory[0]
     assert least_cpu(large) < 32 * max(least_cpu(small), 0.002)
+
+
+def test_sizes_in_metadata_are_read():
+    """XLA prints them but does not read them back."""
+    text = ('HloModule m\nENTRY e {\n  ROOT a = f32[] parameter(0), metadata={op_name="x" size_of_generated_code_in_bytes=4 '
+            "size_of_memory_working_set_in_bytes=5000000000}\n}")
+    once = xlac.parse(text).to_text()
+    assert "size_of_generated_code_in_bytes=4 size_of_memory_working_set_in_bytes=5000000000" in once
+    assert xlac.parse(once).to_text() == once

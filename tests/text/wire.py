@@ -42,3 +42,12 @@ def encode(fields):
         out += _put(number << 3 | kind)
         out += _put(value) if kind == 0 else (_put(len(value)) if kind == 2 else b"") + value
     return out
+
+
+def varints(data):
+    """The numbers of a packed list."""
+    found, at = [], 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        found.append(value)
+    return found

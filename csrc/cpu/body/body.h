@@ -1,61 +1,34 @@
-/* Called computations on scalars (reducers, comparators, the bodies of scatter and map) lowered once, when the program
- * is planned, to a list of ops on lanes. Immutable; whoever runs one brings memory for it. Ops run by the loops of the
- * interpreter, so the bits are its.
+/* Called computations on scalars (reducers, comparators, the bodies of scatter and map) as scalar programs, made ready
+ * once, when the program is planned. Immutable; whoever runs one brings memory for it. The bits are the interpreter's.
  *
- * Two ways to run: many lanes at a time (cpu_body_lanes), or one after another where each needs what the one before
+ * Two ways to run: many lanes at a time (scalar_lanes), or one after another where each needs what the one before
  * gave (cpu_body_one), some nanoseconds an op. */
 #ifndef XLAC_CPU_BODY_BODY_H
 #define XLAC_CPU_BODY_BODY_H
 
 #include "../threaded/list.h"
 
-enum { CPU_BODY_SLOT = 16 /* bytes: room for an element of any type */ };
+/* How one lane of a value is computed. */
+typedef struct cpu_body_inst {
+  uint32_t code;  /* of ops: the instruction */
+  uint32_t takes; /* the value whose op it does as well, or UINT32_MAX */
+  bool taken;     /* the value has no instruction of its own */
+} cpu_body_inst;
 
-typedef struct cpu_body_value {
-  uint8_t dtype, bytes;
-  uint8_t n_in; /* of ops */
-  bool read;    /* by an op, or a result */
-  uint32_t in[3];
-  const void *constant; /* one element, or NULL */
-  const ir_op *op;      /* of ops, but for selects that stand for branches */
-  uint32_t one;         /* of ops: the instruction for one lane */
-  uint32_t takes;       /* the value whose op that instruction does as well, or UINT32_MAX */
-  bool taken;           /* it has no instruction of its own */
-  interp_loop loop;     /* of ops */
-} cpu_body_value;
-
-/* Values are the parameters, then constants and ops in an order in which they can be computed. */
 typedef struct cpu_body {
-  uint32_t n_params, n_outs, n_values, n_ops, lanes;
-  const cpu_body_value *values;
-  const uint32_t *outs; /* values */
-  const ir_op *single;  /* the op of a body that is nothing but it on its two parameters (crossed if it commutes) */
-  bool passes;          /* some result is a parameter */
-  size_t lanes_bytes, one_bytes; /* of memory to run it, aligned to 64 */
+  const scalar_program *program;
+  const scalar_lanes *lanes;
+  const cpu_body_inst *insts; /* by value */
+  bool passes;                /* some result is a parameter */
+  size_t one_bytes;           /* of memory to run one lane, aligned to 64 */
 } cpu_body;
 
-/* *out is NULL where c does something else than elementwise ops on scalars. Fails when out of memory only. body.c */
+/* *out is NULL where c is no scalar program, or a long one. Fails when out of memory only. */
 XLAC_MUST_USE int cpu_body_make(const ir_computation *c, base_arena *arena, const cpu_body **out, xlac_error *err);
-/* The type of result j. */
-static inline uint8_t cpu_body_out_dtype(const cpu_body *b, uint32_t j) {
-  return b->values[b->outs[j]].dtype;
-}
-
-/* --- body_run.c --- */
-
-/* n lanes of each parameter to n of each result; nothing overlaps. What is not read may be NULL. */
-typedef struct cpu_body_lanes {
-  const cpu_body *body;
-  char **at; /* of values */
-} cpu_body_lanes;
-/* memory: b->lanes_bytes, aligned to 64; x borrows it, and there is nothing to free. */
-void cpu_body_lanes_begin(cpu_body_lanes *x, const cpu_body *b, char *memory);
-void cpu_body_lanes_run(cpu_body_lanes *x, int64_t n, const void *const *in, void *const *out);
-
-/* One lane. Arguments are put in their slots, results are at out[] after the run, until the next. */
+/* One lane. Arguments are put in their slots; results are at out[] after the run, until the next. */
 typedef struct cpu_body_one {
   const cpu_body *body;
-  char *slots; /* of values, CPU_BODY_SLOT each */
+  char *slots; /* of values, SCALAR_BYTES each */
   list_inst *insts;
 } cpu_body_one;
 void cpu_body_one_begin(cpu_body_one *x, const cpu_body *b, char *memory);
@@ -64,10 +37,10 @@ static inline void cpu_body_one_run(const cpu_body_one *x) {
 }
 /* Where the element of a value is: of parameter i, number i. */
 static inline char *cpu_body_slot(const cpu_body_one *x, uint32_t value) {
-  return x->slots + (size_t)value * CPU_BODY_SLOT;
+  return x->slots + (size_t)value * SCALAR_BYTES;
 }
 static inline char *cpu_body_result(const cpu_body_one *x, uint32_t j) {
-  return cpu_body_slot(x, x->body->outs[j]);
+  return cpu_body_slot(x, x->body->program->outs[j]);
 }
 
 /* Elements of an array on their way into a slot. */

@@ -51,7 +51,7 @@ typedef struct scatb_part {
   const cpu_routine_run *r;
   cpu_body_one one;
   scatb_array *arrays;
-  cpu_body_lanes lanes;
+  scalar_lanes_run lanes;
   void **fresh, **old, **update; /* update: of points that do not lie together */
   const void **in;
   /* Points that wait: where they are in the arrays and in the updates, and marks, by a hash of the place, of the round
@@ -77,13 +77,13 @@ static inline void scatb_one(const scatb_part *p, int64_t big, int64_t small) {
 static void scatb_lanes(scatb_part *p, int64_t big, int64_t small, int64_t n) {
   assert(p->s->lanes && n >= 0);
   const scatb_data *s = p->s;
-  for (int64_t at = 0; at < n; at += s->body->lanes) {
-    int64_t m = interp_min(s->body->lanes, n - at);
+  for (int64_t at = 0; at < n; at += s->body->lanes->lanes) {
+    int64_t m = interp_min(s->body->lanes->lanes, n - at);
     for (uint32_t i = 0; i < s->n; i++) {
       p->in[i] = (const char *)p->r->out[i] + (big + at) * s->bytes[i];
       p->in[s->n + i] = (const char *)p->r->in[s->n + 1 + i] + (small + at) * s->bytes[i];
     }
-    cpu_body_lanes_run(&p->lanes, m, p->in, p->fresh);
+    scalar_lanes_go(&p->lanes, 0, m, p->in, p->fresh);
     for (uint32_t i = 0; i < s->n; i++)
       memcpy((char *)p->r->out[i] + (big + at) * s->bytes[i], p->fresh[i], (size_t)(m * s->bytes[i]));
   }
@@ -167,10 +167,11 @@ static void scatb_flush(scatb_part *p, uint32_t n) {
     const char *updates = p->r->in[s->n + 1 + i];
     p->in[i] = p->old[i];
     p->in[s->n + i] = together ? updates + p->from[0] * s->bytes[i] : p->update[i];
-    if (s->body->values[i].read) scatb_pick(s->bytes[i], p->old[i], p->r->out[i], p->at, n);
-    if (!together && s->body->values[s->n + i].read) scatb_pick(s->bytes[i], p->update[i], updates, p->from, n);
+    if (s->body->program->values[i].read) scatb_pick(s->bytes[i], p->old[i], p->r->out[i], p->at, n);
+    if (!together && s->body->program->values[s->n + i].read)
+      scatb_pick(s->bytes[i], p->update[i], updates, p->from, n);
   }
-  cpu_body_lanes_run(&p->lanes, n, p->in, p->fresh);
+  scalar_lanes_go(&p->lanes, 0, n, p->in, p->fresh);
   for (uint32_t i = 0; i < s->n; i++) scatb_put(s->bytes[i], p->r->out[i], p->fresh[i], p->at, n);
 }
 
@@ -223,7 +224,7 @@ static void scatb_line(scatb_part *p, const char *index, int64_t big, int64_t sm
 static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   int64_t used = 0, lists = (int64_t)(s->n * sizeof(void *));
   char *one = cpu_share_take(&memory, &used, (int64_t)s->body->one_bytes);
-  char *lanes = cpu_share_take(&memory, &used, (int64_t)s->body->lanes_bytes);
+  char *lanes = cpu_share_take(&memory, &used, (int64_t)s->body->lanes->bytes);
   p->arrays = cpu_share_take(&memory, &used, (int64_t)(s->n * sizeof *p->arrays));
   p->fresh = cpu_share_take(&memory, &used, lists);
   p->in = cpu_share_take(&memory, &used, 2 * lists);
@@ -233,7 +234,7 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   p->from = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)sizeof *p->from);
   p->marks = cpu_share_take(&memory, &used, s->points ? (int64_t)sizeof *p->marks << SCATB_MARK_BITS : 0);
   for (uint32_t i = 0; i < s->n; i++) {
-    void *fresh = cpu_share_take(&memory, &used, (int64_t)s->body->lanes * s->bytes[i]);
+    void *fresh = cpu_share_take(&memory, &used, (int64_t)s->body->lanes->lanes * s->bytes[i]);
     void *old = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)s->bytes[i]);
     void *update = cpu_share_take(&memory, &used, SCATB_POINTS * (int64_t)s->bytes[i]);
     if (!memory) continue;
@@ -245,10 +246,10 @@ static int64_t scatb_memory(const scatb_data *s, char *memory, scatb_part *p) {
   p->round = 1;
   if (s->points) memset(p->marks, 0, sizeof *p->marks << SCATB_MARK_BITS);
   cpu_body_one_begin(&p->one, s->body, one);
-  cpu_body_lanes_begin(&p->lanes, s->body, lanes);
+  scalar_lanes_begin(&p->lanes, s->body->lanes, lanes);
   for (uint32_t i = 0; i < s->n; i++)
     p->arrays[i] = (scatb_array){.bytes = s->bytes[i],
-                                 .reads = s->body->values[s->n + i].read,
+                                 .reads = s->body->program->values[s->n + i].read,
                                  .array = p->r->out[i],
                                  .updates = p->r->in[s->n + 1 + i],
                                  .old_slot = cpu_body_slot(&p->one, i),
@@ -280,7 +281,7 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
 /* Everybody reads all indices, so there are parts only where a window is some work; which they are changes no bit. */
 static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
   assert(s->w.count > 0);
-  int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->n_ops + 1);
+  int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->program->n_ops + 1);
   /* Windows that may overlap are one thread's: their updates have an order. */
   if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1 || each < SCATB_MANY) return 1;
   return interp_min(threads, SCATB_PARTS);
@@ -329,12 +330,12 @@ static bool scatb_windows(cpu_prepare_run *x, scatb_data *s) {
 
 /* Whether operands, updates, parameters and results all have the types of the arrays. */
 static bool scatb_types(const ir_op *op, const cpu_body *b, uint32_t n) {
-  if (b->n_params != 2 * n || b->n_outs != n) return false;
+  if (b->program->n_params != 2 * n || b->program->n_outs != n) return false;
   for (uint32_t i = 0; i < n; i++) {
     const ir_type *result = ir_is_tuple(op->type) ? op->type->elements[i] : op->type;
     uint8_t t = ir_operand_type(op, i)->dtype;
-    if (b->values[i].dtype != t || b->values[n + i].dtype != t || cpu_body_out_dtype(b, i) != t || result->dtype != t ||
-        ir_operand_type(op, n + 1 + i)->dtype != t)
+    if (b->program->values[i].dtype != t || b->program->values[n + i].dtype != t ||
+        scalar_out_dtype(b->program, i) != t || result->dtype != t || ir_operand_type(op, n + 1 + i)->dtype != t)
       return false;
   }
   return true;
@@ -357,7 +358,7 @@ static int scatb_prepare(cpu_prepare_run *x, scatb_data *s) {
   for (uint32_t i = 0; i < s->n && i < 64; i++) x->out->in_place |= (uint64_t)1 << i;
   x->out->name = "scatter";
   x->data = s;
-  x->out->work = (uint64_t)s->updates * (s->body->n_ops + 2);
+  x->out->work = (uint64_t)s->updates * (s->body->program->n_ops + 2);
   x->out->stoppable = true;
   x->code = scatb_run;
   return 0;

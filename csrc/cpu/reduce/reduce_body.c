@@ -27,7 +27,7 @@ typedef struct bred_memory {
 /* Lays m out at `memory`, and gives the bytes; memory NULL: only these. */
 static int64_t bred_memory_make(const cpu_reduction *x, char *memory, bred_memory *m) {
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
-  m->body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes_bytes);
+  m->body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes->bytes);
   m->at = cpu_share_take(&memory, &used, x->lanes * (int64_t)sizeof *m->at);
   m->acc = cpu_share_take(&memory, &used, lists);
   m->next = cpu_share_take(&memory, &used, lists);
@@ -80,7 +80,7 @@ static void bred_swap(bred_memory *m) {
 }
 
 /* Results first .. first + n, from their initial values to the last element. */
-static void bred_block(const cpu_reduce_work *w, bred_memory *m, cpu_body_lanes *lanes, int64_t first, int64_t n) {
+static void bred_block(const cpu_reduce_work *w, bred_memory *m, scalar_lanes_run *lanes, int64_t first, int64_t n) {
   const cpu_reduction *x = w->x;
   assert(n > 0 && n <= x->lanes && first + n <= x->results);
   for (int64_t l = 0; l < n; l++) m->at[l] = cpu_reduce_place(x->n_kept, x->kept, x->kept_stride, first + l);
@@ -91,14 +91,15 @@ static void bred_block(const cpu_reduce_work *w, bred_memory *m, cpu_body_lanes 
     if (base_pool_stopping(w->r->run->exe->pool)) return;
     for (int64_t t = 0; t < rows; t++) step[t] = cpu_reduce_place(x->n_reduced, x->reduced, x->reduced_stride, s + t);
     for (uint32_t i = 0; i < x->n && !together; i++)
-      if (x->body->values[x->n + i].read) bred_gather(x->bytes[i], m->tile[i], w->r->in[i], m->at, n, step, rows);
+      if (x->body->program->values[x->n + i].read)
+        bred_gather(x->bytes[i], m->tile[i], w->r->in[i], m->at, n, step, rows);
     for (int64_t t = 0; t < rows; t++) {
       for (uint32_t i = 0; i < x->n; i++) {
         m->in[i] = m->acc[i];
         m->in[x->n + i] = together ? (char *)(uintptr_t)w->r->in[i] + (m->at[0] + step[t]) * x->bytes[i]
                                    : (char *)m->tile[i] + t * n * x->bytes[i];
       }
-      cpu_body_lanes_run(lanes, n, (const void *const *)m->in, m->next);
+      scalar_lanes_go(lanes, 0, n, (const void *const *)m->in, m->next);
       bred_swap(m);
     }
   }
@@ -111,9 +112,9 @@ static void bred_blocks(void *ctx, size_t begin, size_t end) {
   const cpu_reduce_work *w = ctx;
   const cpu_reduction *x = w->x;
   bred_memory m;
-  cpu_body_lanes lanes;
+  scalar_lanes_run lanes;
   (void)bred_memory_make(x, cpu_share_memory(&x->share, w->r->scratch, begin), &m);
-  cpu_body_lanes_begin(&lanes, x->body, m.body);
+  scalar_lanes_begin(&lanes, x->body->lanes, m.body);
   for (int64_t b = (int64_t)begin; b < (int64_t)end; b++) {
     int64_t first = b * x->lanes;
     bred_block(w, &m, &lanes, first, interp_min(x->lanes, x->results - first));
@@ -157,12 +158,12 @@ static void bred_shape(cpu_reduction *x, const ir_type *t, const ir_ints *dims) 
 /* Whether operands, initial values, parameters and results all have the types of the arrays: mixed ones are the
  * interpreter's, which converts. */
 static bool bred_types(const ir_op *op, const cpu_body *b, uint32_t n) {
-  if (b->n_params != 2 * n || b->n_outs != n) return false;
+  if (b->program->n_params != 2 * n || b->program->n_outs != n) return false;
   for (uint32_t i = 0; i < n; i++) {
     const ir_type *result = ir_is_tuple(op->type) ? op->type->elements[i] : op->type;
     uint8_t t = ir_operand_type(op, i)->dtype;
-    if (b->values[i].dtype != t || b->values[n + i].dtype != t || cpu_body_out_dtype(b, i) != t || result->dtype != t ||
-        ir_operand_type(op, n + i)->dtype != t)
+    if (b->program->values[i].dtype != t || b->program->values[n + i].dtype != t ||
+        scalar_out_dtype(b->program, i) != t || result->dtype != t || ir_operand_type(op, n + i)->dtype != t)
       return false;
   }
   return true;
@@ -171,17 +172,16 @@ static bool bred_types(const ir_op *op, const cpu_body *b, uint32_t n) {
 /* What the interpreter does in another way, and is left to it so that the bits stay its: narrow floats summed in
  * f32, long chains cut into parts. */
 static bool bred_is_special(const cpu_body *b, int64_t steps) {
-  if (!b->single) return false;
-  base_dtype t = (base_dtype)b->values[0].dtype;
-  switch (b->single->opcode) {
-    case IR_OP_ADD:
-    case IR_OP_MULTIPLY:
+  base_dtype t = (base_dtype)b->program->values[0].dtype;
+  switch (scalar_program_single(b->program)) {
+    case SCALAR_ADD:
+    case SCALAR_MULTIPLY:
       return steps > BRED_LONG || (base_dtype_is_float(t) && base_dtype_bytes(t) < 4);
-    case IR_OP_MAXIMUM:
-    case IR_OP_MINIMUM:
-    case IR_OP_AND:
-    case IR_OP_OR:
-    case IR_OP_XOR:
+    case SCALAR_MAXIMUM:
+    case SCALAR_MINIMUM:
+    case SCALAR_AND:
+    case SCALAR_OR:
+    case SCALAR_XOR:
       return steps > BRED_LONG;
     default:
       return false;
@@ -198,9 +198,9 @@ static int bred_prepare(cpu_prepare_run *x, cpu_reduction *data) {
   data->bytes = bytes;
   bred_shape(data, ir_operand_type(x->op, 0), ir_get_ints(x->op, IR_ATTR_DIMENSIONS));
   if (bred_is_special(data->body, data->steps)) return 0;
-  int64_t each = cpu_share_work(interp_max(1, data->steps), data->body->n_ops + 1);
-  data->lanes =
-      interp_clamp((data->results / CPU_SHARES + 15) & ~(int64_t)15, 16, interp_min(BRED_LANES, data->body->lanes));
+  int64_t each = cpu_share_work(interp_max(1, data->steps), data->body->program->n_ops + 1);
+  data->lanes = interp_clamp((data->results / CPU_SHARES + 15) & ~(int64_t)15, 16,
+                             interp_min(BRED_LANES, data->body->lanes->lanes));
   if (data->results <= BRED_FEW)
     x->out->scratch_bytes = cpu_share_make(&data->share, data->results, BRED_WORK / each, cpu_reduce_few_bytes(data));
   else

@@ -23,7 +23,7 @@ typedef struct bfew_state {
   cpu_body_one one;
   uint32_t n_reads;
   cpu_body_read *reads;
-  cpu_body_lanes lanes;
+  scalar_lanes_run lanes;
   const void **in; /* accumulators, repeated, then elements */
   void **same, **fresh;
   bool repeated; /* what is in `same` is what the slots have */
@@ -35,21 +35,21 @@ typedef struct bfew_state {
 static int64_t bfew_memory(const cpu_reduction *x, char *memory, bfew_state *f) {
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
   char *one = cpu_share_take(&memory, &used, (int64_t)x->body->one_bytes);
-  char *lanes = cpu_share_take(&memory, &used, (int64_t)x->body->lanes_bytes);
+  char *lanes = cpu_share_take(&memory, &used, (int64_t)x->body->lanes->bytes);
   f->reads = cpu_share_take(&memory, &used, (int64_t)(x->n * sizeof *f->reads));
   f->in = cpu_share_take(&memory, &used, 2 * lists);
   f->same = cpu_share_take(&memory, &used, lists);
   f->fresh = cpu_share_take(&memory, &used, lists);
   for (uint32_t i = 0; i < x->n; i++) {
-    void *same = cpu_share_take(&memory, &used, BFEW_GUESS * CPU_BODY_SLOT);
-    void *fresh = cpu_share_take(&memory, &used, BFEW_GUESS * CPU_BODY_SLOT);
+    void *same = cpu_share_take(&memory, &used, BFEW_GUESS * SCALAR_BYTES);
+    void *fresh = cpu_share_take(&memory, &used, BFEW_GUESS * SCALAR_BYTES);
     if (!memory) continue;
     f->same[i] = same;
     f->fresh[i] = fresh;
   }
   if (!memory) return used;
   cpu_body_one_begin(&f->one, x->body, one);
-  cpu_body_lanes_begin(&f->lanes, x->body, lanes);
+  scalar_lanes_begin(&f->lanes, x->body->lanes, lanes);
   return used;
 }
 
@@ -64,7 +64,7 @@ static void bfew_find_reads(bfew_state *f) {
   const cpu_reduction *x = f->x;
   f->n_reads = 0;
   for (uint32_t i = 0; i < x->n; i++)
-    if (x->body->values[x->n + i].read)
+    if (x->body->program->values[x->n + i].read)
       f->reads[f->n_reads++] =
           (cpu_body_read){x->bytes[i], f->operands[i], x->bytes[i], cpu_body_slot(&f->one, x->n + i)};
 }
@@ -112,7 +112,7 @@ static int64_t bfew_guess(bfew_state *f, int64_t at, int64_t n) {
     f->in[x->n + i] = (const char *)f->operands[i] + at * x->bytes[i];
   }
   f->repeated = true;
-  cpu_body_lanes_run(&f->lanes, n, f->in, f->fresh);
+  scalar_lanes_go(&f->lanes, 0, n, f->in, f->fresh);
   int64_t same = bfew_count_same(f, n);
   if (same >= BFEW_GOOD || same == n)
     f->patience = BFEW_PATIENCE;

@@ -46,7 +46,7 @@ static inline void bsort_copy(int64_t record, char *to, const char *from) {
 }
 
 static bool bsort_reads(const cpu_sort_body *s, uint32_t i) {
-  return s->body->values[2 * i].read || s->body->values[2 * i + 1].read;
+  return s->body->program->values[2 * i].read || s->body->program->values[2 * i + 1].read;
 }
 
 /* The first element of a row. */
@@ -237,7 +237,7 @@ static bsort_compare bsort_compare_make(const bsort_work *w, char *memory) {
   for (uint32_t i = 0; i < w->s->n; i++) {
     if (!bsort_reads(w->s, i)) continue;
     for (uint32_t side = 0; side < 2; side++)
-      if (w->s->body->values[2 * i + side].read)
+      if (w->s->body->program->values[2 * i + side].read)
         c.reads[side][c.n_reads[side]++] =
             (cpu_body_read){w->s->bytes[i], NULL, offset, cpu_body_slot(&c.one, 2 * i + side)};
     offset += w->s->bytes[i];

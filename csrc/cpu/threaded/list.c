@@ -178,7 +178,7 @@ static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cel
   assert(v->kind == KERNEL_OP && v->n_in <= 3);
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
   c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
-  if (k->count == 1) c.inst.code = cpu_list_scalar(v->op, l);
+  if (k->count == 1) c.inst.code = cpu_list_scalar(&v->op, l);
   for (uint32_t j = 0; j < v->n_in; j++) {
     c.in[j] = where[v->in[j]];
     if (c.in[j].area == LIST_FIXED) c.inst.in[j] = k->values[v->in[j]].data;
@@ -349,8 +349,9 @@ static bool list_step(list_make *x, const plan_program *p, const plan_step *s, b
 static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
+    const plan_tile *t = plan_tile_at(p, i);
     x->step = i;
-    if (p->steps[i].kind == PLAN_KERNEL && cpu_group_make(p, x->code, i, arena, &g, NULL)) return false;
+    if (t && cpu_group_make(p, x->code, t, arena, &g, NULL)) return false;
     if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
     if (g) i += cpu_group_steps(g) - 1;
   }

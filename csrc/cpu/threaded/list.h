@@ -106,8 +106,8 @@ bool cpu_list_go(const list_inst **at, uint64_t trips);
 static inline void cpu_list_insts(const list_inst *i) {
   (void)cpu_list_go(&i, 0);
 }
-/* The instruction for op on one lane, or LIST_CALL. */
-uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l);
+/* The instruction for op, whose loop is l, on one lane, or LIST_CALL. */
+uint32_t cpu_list_scalar(const scalar_op *op, const interp_loop *l);
 /* Copies of so many bytes. */
 uint32_t cpu_list_copy(int64_t bytes);
 /* LIST_TEST on the comparison's result in one; LIST_CALL where `compare` is none. */

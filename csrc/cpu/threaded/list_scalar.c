@@ -1,19 +1,43 @@
 /* Ops on one lane, without a loop around: which instructions there are, and how they run. This is threaded code:
  * each instruction ends with a jump to the code of the next (labels as values, of GCC and clang), so that the CPU
- * predicts every jump by itself. Nothing is called, and nothing is looked up, between an op and the next. */
+ * predicts every jump by itself. Nothing is called, and nothing is looked up, between an op and the next. Instructions,
+ * their code and the way from an op to its instruction are made of the rows of ops.def (list_rows.h). */
 #include "../../base/math/math.h"
+#include "../../base/math/math_int.h"
 #include "list.h"
 #include "list_ops.h"
 
-#define LISTS_NAME_OP(name, T, R, expr) LISTS_##name,
+#define LISTS_JOIN_(a, code, s) a##code##_##s
+#define LISTS_JOIN(a, code, s) LISTS_JOIN_(a, code, s)
+#define LISTS_TYPE_(s) LISTS_##s
+#define LISTS_TYPE(s) LISTS_TYPE_(s)
+
+/* Each op as a function, with ops.def's expression for its type: lists_do_ADD_f32. On one lane the CPU's own division
+ * is faster than that of vector loops, by way of f64; quotients are the same. */
+#pragma push_macro("int_quotient")
+#pragma push_macro("int_remainder")
+#undef int_quotient
+#undef int_remainder
+#define int_quotient(x, y) ((x) / (y))
+#define int_remainder(x, y) ((x) % (y))
+#define LISTS_ROW(code, arity, expr)                                  \
+  MATH_INLINE T LISTS_JOIN(lists_do_, code, LISTS_S)(T x, T y, T z) { \
+    (void)x, (void)y, (void)z;                                        \
+    return (T)expr;                                                   \
+  }
+#include "list_rows.h"
+#pragma pop_macro("int_quotient")
+#pragma pop_macro("int_remainder")
+
 #define LISTS_NAME_COMPARE(name, T, expr) LISTS_##name,
 #define LISTS_NAME_TEST(name, T, expr) LISTS_TEST_##name,
 #define LISTS_NAME_PAIR(name, T, a, b) LISTS_##name,
-/* Codes, in the order of list_ops.h: what computes a code from another relies on it. */
+/* Codes. What computes a code from another relies on the order in list_ops.h. */
 enum {
   LISTS_FIRST = LIST_OTHERS - 1,
-  LISTS_OPS(LISTS_NAME_OP) LISTS_COMPARES(LISTS_NAME_COMPARE) LISTS_COMPARES(LISTS_NAME_TEST)
-      LISTS_PAIRS(LISTS_NAME_PAIR) LISTS_COPY_1,
+#define LISTS_ROW(code, arity, expr) LISTS_JOIN(LISTS_, code, LISTS_S),
+#include "list_rows.h"
+  LISTS_COMPARES(LISTS_NAME_COMPARE) LISTS_COMPARES(LISTS_NAME_TEST) LISTS_PAIRS(LISTS_NAME_PAIR) LISTS_COPY_1,
   LISTS_COPY_4,
   LISTS_COPY_8,
   LISTS_SELECT_1,
@@ -34,21 +58,13 @@ enum {
 typedef uint32_t lists_4 __attribute__((aligned(1), may_alias));
 typedef uint64_t lists_8 __attribute__((aligned(1), may_alias));
 
-#define LISTS_LABEL_OP(name, T, R, expr) [LISTS_##name] = &&name,
 #define LISTS_LABEL_COMPARE(name, T, expr) [LISTS_##name] = &&name, [LISTS_TEST_##name] = &&test_##name,
 #define LISTS_LABEL_PAIR(name, T, a, b) [LISTS_##name] = &&name,
 #define LISTS_NEXT goto *labels[(++i)->code]
-/* What the expression does not use is read all the same, which operand 0 always can be. */
 #define LISTS_READ(T, v, j) T v = *(const T *)i->in[j]
-#define LISTS_DO_OP(name, T, R, expr) \
-  name: {                             \
-    LISTS_READ(T, x, 0);              \
-    LISTS_READ(T, y, 1);              \
-    LISTS_READ(T, z, 2);              \
-    (void)x, (void)y, (void)z;        \
-    *(R *)i->out = (R)(expr);         \
-    LISTS_NEXT;                       \
-  }
+#define LISTS_READ_1 LISTS_READ(T, x, 0), y = x, z = x
+#define LISTS_READ_2 LISTS_READ(T, x, 0), y = *(const T *)i->in[1], z = x
+#define LISTS_READ_3 LISTS_READ(T, x, 0), y = *(const T *)i->in[1], z = *(const T *)i->in[2]
 #define LISTS_DO_COMPARE(name, T, expr) \
   name: {                               \
     LISTS_READ(T, x, 0);                \
@@ -90,8 +106,9 @@ bool cpu_list_go(const list_inst **at, uint64_t trips) {
       [LIST_END] = &&end,
       [LIST_TEST] = &&test,
       [LIST_AGAIN] = &&again,
-      LISTS_OPS(LISTS_LABEL_OP) LISTS_COMPARES(LISTS_LABEL_COMPARE) LISTS_PAIRS(LISTS_LABEL_PAIR)[LISTS_COPY_1] =
-          &&copy_1,
+#define LISTS_ROW(code, arity, expr) [LISTS_JOIN(LISTS_, code, LISTS_S)] = &&LISTS_JOIN(do_, code, LISTS_S),
+#include "list_rows.h"
+      LISTS_COMPARES(LISTS_LABEL_COMPARE) LISTS_PAIRS(LISTS_LABEL_PAIR)[LISTS_COPY_1] = &&copy_1,
       [LISTS_COPY_4] = &&copy_4,
       [LISTS_COPY_8] = &&copy_8,
       [LISTS_SELECT_1] = &&select_1,
@@ -124,7 +141,13 @@ again:
 end:
   *at = i;
   return true;
-  LISTS_OPS(LISTS_DO_OP)
+#define LISTS_ROW(code, arity, expr)                              \
+  LISTS_JOIN(do_, code, LISTS_S) : {                              \
+    LISTS_READ_##arity;                                           \
+    *(T *)i->out = LISTS_JOIN(lists_do_, code, LISTS_S)(x, y, z); \
+    LISTS_NEXT;                                                   \
+  }
+#include "list_rows.h"
   LISTS_COMPARES(LISTS_DO_COMPARE)
   LISTS_COMPARES(LISTS_DO_TEST)
   LISTS_PAIRS(LISTS_DO_PAIR)
@@ -146,8 +169,9 @@ end:
 
 /* --- which instruction --- */
 
-enum { LISTS_TYPES = 7 };
-/* The column of type t in lists_rows, or -1. */
+/* In the order of comparisons; preds have none. */
+enum { LISTS_s32, LISTS_u32, LISTS_s64, LISTS_u64, LISTS_f32, LISTS_f64, LISTS_pred, LISTS_TYPES };
+/* The column of type t in lists_codes, or -1. */
 static int lists_column(unsigned t) {
   static const uint8_t types[LISTS_TYPES] = {XLAC_S32, XLAC_U32, XLAC_S64, XLAC_U64, XLAC_F32, XLAC_F64, XLAC_PRED};
   for (int i = 0; i < LISTS_TYPES; i++)
@@ -155,45 +179,22 @@ static int lists_column(unsigned t) {
   return -1;
 }
 
-/* The codes of one op by type. */
-typedef struct lists_row {
-  uint16_t opcode;
-  uint16_t code[LISTS_TYPES]; /* LIST_CALL: none */
-} lists_row;
-#define LISTS_INTS(name) LISTS_##name##_s32, LISTS_##name##_u32, LISTS_##name##_s64, LISTS_##name##_u64
-#define LISTS_SIGNS(name) LISTS_##name##_s32, LIST_CALL, LISTS_##name##_s64, LIST_CALL
-#define LISTS_FLOATS(name) LISTS_##name##_f32, LISTS_##name##_f64
-/* What is 0 is LIST_CALL: such an op has no instruction for that type, and runs by the interpreter's loop. */
-static const lists_row lists_rows[] = {
-    {IR_OP_ADD, {LISTS_INTS(add), LISTS_FLOATS(add)}},
-    {IR_OP_SUBTRACT, {LISTS_INTS(subtract), LISTS_FLOATS(subtract)}},
-    {IR_OP_MULTIPLY, {LISTS_INTS(multiply), LISTS_FLOATS(multiply)}},
-    {IR_OP_DIVIDE, {LISTS_INTS(divide), LISTS_FLOATS(divide)}},
-    {IR_OP_REMAINDER, {LISTS_INTS(remainder)}},
-    {IR_OP_ABS, {LISTS_SIGNS(abs), LISTS_FLOATS(abs)}},
-    {IR_OP_NEGATE, {LISTS_INTS(negate), LISTS_FLOATS(negate)}},
-    {IR_OP_AND, {LISTS_INTS(and), 0, 0, LISTS_and_pred}},
-    {IR_OP_OR, {LISTS_INTS(or), 0, 0, LISTS_or_pred}},
-    {IR_OP_XOR, {LISTS_INTS(xor), 0, 0, LISTS_xor_pred}},
-    {IR_OP_NOT, {LISTS_INTS(not), 0, 0, LISTS_not_pred}},
-    {IR_OP_MAXIMUM, {LISTS_INTS(maximum), LISTS_FLOATS(maximum)}},
-    {IR_OP_MINIMUM, {LISTS_INTS(minimum), LISTS_FLOATS(minimum)}},
-    {IR_OP_CLAMP, {LISTS_INTS(clamp), LISTS_FLOATS(clamp)}},
-    {IR_OP_SHIFT_LEFT, {LISTS_INTS(left)}},
-    {IR_OP_SHIFT_RIGHT_LOGICAL, {LISTS_INTS(logical)}},
-    {IR_OP_SHIFT_RIGHT_ARITHMETIC, {LISTS_SIGNS(arithmetic)}},
+/* The instruction of each op by the type of its operands. What is 0 is LIST_CALL: the op has none for that type, and
+ * runs by its loop. */
+static const uint16_t lists_codes[LISTS_TYPES][SCALAR_CODES] = {
+#define LISTS_ROW(code, arity, expr) [LISTS_TYPE(LISTS_S)][SCALAR_##code] = LISTS_JOIN(LISTS_, code, LISTS_S),
+#include "list_rows.h"
 };
 
-_Static_assert(LIST_CALL == 0, "rows leave out what has no instruction");
+_Static_assert(LIST_CALL == 0, "codes leave out what has no instruction");
 _Static_assert(LISTS_eq_f64 == LISTS_eq_s32 + 30 && LISTS_TEST_eq_f64 == LISTS_TEST_eq_s32 + 30, "6 by type");
-_Static_assert(LISTS_add_add_left_f64 == LISTS_add_add_left_f32 + 18, "pairs by type, first, second and side");
+_Static_assert(LISTS_ADD_ADD_left_f64 == LISTS_ADD_ADD_left_f32 + 18, "pairs by type, first, second and side");
 
 /* Comparisons by type, then direction. TOTALORDER of floats is left to the interpreter's loop. */
-static uint32_t lists_compare_of(const ir_op *op, int column) {
-  int direction = ir_get_word(op, IR_ATTR_DIRECTION);
-  if (base_dtype_is_float(ir_operand_type(op, 0)->dtype) && ir_get_word(op, IR_ATTR_TYPE) == IR_COMPARISON_TOTALORDER)
-    return LIST_CALL;
-  return column < 6 ? LISTS_eq_s32 + 6 * (uint32_t)column + (uint32_t)direction : LIST_CALL;
+static uint32_t lists_compare_of(const scalar_op *op, int column) {
+  bool real = column == LISTS_f32 || column == LISTS_f64;
+  if (column == LISTS_pred || (real && op->order == SCALAR_ORDER_TOTAL)) return LIST_CALL;
+  return LISTS_eq_s32 + SCALAR_DIRECTIONS * (uint32_t)column + op->direction;
 }
 
 /* In the order of the LISTS_WIDEN and LISTS_NARROW codes. Floats to integers are not here: HLO clamps those. */
@@ -212,15 +213,13 @@ static uint32_t lists_by_size(int64_t bytes, uint32_t one) {
 }
 
 /* By the types that the loop has: those of the op's operands and result. */
-uint32_t cpu_list_scalar(const ir_op *op, const interp_loop *l) {
+uint32_t cpu_list_scalar(const scalar_op *op, const interp_loop *l) {
   int column = lists_column(l->in[0]);
-  if (op->opcode == IR_OP_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
-  if (op->opcode == IR_OP_CONVERT) return lists_convert_of(l->in[0], l->out);
+  if (op->code == SCALAR_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
+  if (op->code == SCALAR_CONVERT) return lists_convert_of(l->in[0], l->out);
   if (column < 0) return LIST_CALL;
-  if (op->opcode == IR_OP_COMPARE) return lists_compare_of(op, column);
-  for (size_t i = 0; i < sizeof lists_rows / sizeof *lists_rows; i++)
-    if (lists_rows[i].opcode == op->opcode) return lists_rows[i].code[column];
-  return LIST_CALL;
+  if (op->code == SCALAR_COMPARE) return lists_compare_of(op, column);
+  return lists_codes[column][op->code];
 }
 
 uint32_t cpu_list_copy(int64_t bytes) {
@@ -233,8 +232,8 @@ uint32_t cpu_list_test(uint32_t compare) {
 
 /* 3 * type + op of an op that pairs are made of; -1: none. */
 static int lists_paired(uint32_t code) {
-  static const uint16_t ops[] = {LISTS_add_f32, LISTS_subtract_f32, LISTS_multiply_f32,
-                                 LISTS_add_f64, LISTS_subtract_f64, LISTS_multiply_f64};
+  static const uint16_t ops[] = {LISTS_ADD_f32, LISTS_SUBTRACT_f32, LISTS_MULTIPLY_f32,
+                                 LISTS_ADD_f64, LISTS_SUBTRACT_f64, LISTS_MULTIPLY_f64};
   for (int i = 0; i < 6; i++)
     if (ops[i] == code) return i;
   return -1;
@@ -244,5 +243,5 @@ static int lists_paired(uint32_t code) {
 uint32_t cpu_list_pair(uint32_t first, uint32_t second, bool right) {
   int a = lists_paired(first), b = lists_paired(second);
   if (a < 0 || b < 0 || a / 3 != b / 3) return LIST_CALL;
-  return LISTS_add_add_left_f32 + 6 * (uint32_t)a + 2 * (uint32_t)(b % 3) + right;
+  return LISTS_ADD_ADD_left_f32 + 6 * (uint32_t)a + 2 * (uint32_t)(b % 3) + right;
 }

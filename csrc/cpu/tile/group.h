@@ -1,6 +1,6 @@
-/* Kernels one after another whose iterations are cut into the same rows, each row of a value made from the same row of
- * others: they run row after row (some at a time), so that what one writes the next finds in the cache. Values that
- * nobody reads after the group are never written to the frame. Softmax and normalisations are such. */
+/* The plan's tiles (plan_tile): their kernels run row after row (some at a time), so that what one writes the next
+ * finds in the cache. Values that nobody reads after the group are never written to the frame. Softmax and
+ * normalisations are such. */
 #ifndef XLAC_CPU_TILE_GROUP_H
 #define XLAC_CPU_TILE_GROUP_H
 
@@ -8,9 +8,8 @@
 
 typedef struct cpu_group cpu_group;
 
-/* The group that begins with step `first` of p and takes in at least two steps; NULL in *out where there is none.
- * The code of its kernels is there. */
-XLAC_MUST_USE int cpu_group_make(const plan_program *p, const cpu_code *code, uint32_t first, base_arena *arena,
+/* What the steps of a tile of p run as. The code of its kernels is there. */
+XLAC_MUST_USE int cpu_group_make(const plan_program *p, const cpu_code *code, const plan_tile *t, base_arena *arena,
                                  const cpu_group **out, xlac_error *err);
 uint32_t cpu_group_first(const cpu_group *g);
 uint32_t cpu_group_steps(const cpu_group *g);

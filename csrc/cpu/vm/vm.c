@@ -81,7 +81,7 @@ static void vm_choose_loops(cpu_vm *vm) {
     vm->insts[i].lane = vm->k->values[i].dtype;
     vm->insts[i].edged = vm->k->values[i].box != NULL;
     vm->edges = vm->edges || vm->insts[i].edged || vm->k->values[i].kind == KERNEL_PICK;
-    if (vm->k->values[i].kind == KERNEL_OP) (void)interp_loop_of(vm->k->values[i].op, &vm->insts[i].loop);
+    if (vm->k->values[i].kind == KERNEL_OP) (void)kernel_loop_of(vm->k, i, &vm->insts[i].loop);
   }
 }
 
@@ -134,7 +134,7 @@ static void vm_choose_outputs(cpu_vm *vm) {
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
     vm_inst *inst = &vm->insts[s->value];
-    if (s->body || inst->place != VM_REGISTER || k->values[s->value].kind == KERNEL_PICK || inst->to_output ||
+    if (s->by || inst->place != VM_REGISTER || k->values[s->value].kind == KERNEL_PICK || inst->to_output ||
         !kernel_is_dense(k, &s->index))
       continue;
     if (inst->lane != k->values[s->value].dtype || vm_reads_memory_after(vm, s->value)) continue;
@@ -164,7 +164,7 @@ static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
     const kernel_value *v = &k->values[s->value];
     vm_inst *inst = &vm->insts[s->value];
     vm_sum *sum = &vm->sums[i];
-    bool product = s->body && sum->fold && v->kind == KERNEL_OP && v->op->opcode == IR_OP_MULTIPLY;
+    bool product = s->by && sum->fold && v->kind == KERNEL_OP && v->op.code == SCALAR_MULTIPLY;
     if (!product || uses[s->value] != 1 || inst->place != VM_REGISTER || inst->widens || k->reduction->inner != 1)
       continue;
     if (vm->insts[v->in[0]].lane != sum->type || vm->insts[v->in[1]].lane != sum->type || inst->lane != sum->type)
@@ -222,16 +222,15 @@ static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
   const kernel *k = vm->k;
   vm->sums = base_arena_zalloc(arena, k->n_stores * sizeof *vm->sums);
   for (uint32_t i = 0; vm->sums && i < k->n_stores; i++) {
-    if (!k->stores[i].body) continue;
+    if (!k->stores[i].by) continue;
     base_dtype t = (base_dtype)k->values[k->stores[i].value].dtype;
     bool narrow = base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
-    ir_opcode op = (ir_opcode)k->stores[i].body->opcode;
     vm_sum *sum = &vm->sums[i];
     sum->type = (uint8_t)(narrow ? XLAC_F32 : t);
-    bool found = interp_loop_binary(op, (base_dtype)sum->type, &sum->combine);
+    bool found = interp_loop_binary(k->stores[i].by, (base_dtype)sum->type, &sum->combine);
     assert(found);
     (void)found;
-    sum->fold = vm_fold_of(op, (base_dtype)sum->type);
+    sum->fold = vm_fold_of(k->stores[i].by, (base_dtype)sum->type);
   }
   return vm->sums != NULL;
 }
@@ -280,7 +279,8 @@ static bool vm_is_streaming(const cpu_vm *vm) {
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_value *v = &k->values[k->stores[i].value];
     /* functions take so long that reading the lines costs nothing */
-    if (v->kind == KERNEL_OP && opt_elementwise_cost(v->op->opcode, 1).transcendentals > 0) return false;
+    if (v->kind == KERNEL_OP && opt_elementwise_cost(scalar_opcode((scalar_code)v->op.code), 1).transcendentals > 0)
+      return false;
   }
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (!base_mul_i64(k->count, (int64_t)base_dtype_bytes((base_dtype)k->values[k->stores[i].value].dtype), &bytes) ||
@@ -319,7 +319,7 @@ static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
     for (uint32_t j = 0; j < k->values[i].n_in; j++) uses[k->values[i].in[j]]++;
   for (uint32_t i = 0; uses && i < k->n_stores; i++) {
     uses[k->stores[i].value]++;
-    if (k->stores[i].body) uses[k->stores[i].init]++;
+    if (k->stores[i].by) uses[k->stores[i].init]++;
   }
   return uses;
 }
@@ -366,6 +366,11 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   return 0;
 }
 
+void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
+  /* what only moves, or combines loads or their products, the VM does in one pass already */
+  vm->native = vm->n_work ? native : NULL;
+}
+
 /* Iterations of a range for one thread: whole blocks of some 65 thousand element operations. Ranges begin with
  * filling registers, which takes as long as some blocks where rows are repeated in them, so these get longer
  * ranges. */
@@ -399,7 +404,7 @@ static bool vm_may_stream(const cpu_vm *vm, const void *const *in, void *const *
  * here. */
 void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
   const kernel_store *s = &b->vm->k->stores[i];
-  assert(i < b->vm->k->n_stores && !s->body);
+  assert(i < b->vm->k->n_stores && !s->by);
   base_dtype t = (base_dtype)b->vm->k->values[s->value].dtype, lane = (base_dtype)b->vm->insts[s->value].lane;
   int64_t bytes = (int64_t)base_dtype_bytes(t);
   if (b->vm->insts[s->value].to_output == i + 1 && !b->streams) return;
@@ -432,6 +437,10 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
   assert(begin <= end && end <= (size_t)vm->k->count);
+  if (cpu_native_is_ready(vm->native) && !m->streams) { /* which has no stores past the cache yet */
+    cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
+    return;
+  }
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
   VM_BLOCK(b, vm, m->in, m->out, n < vm->lanes ? n : vm->lanes);
   cpu_vm_ahead ahead = {0};

@@ -4,7 +4,7 @@
 #define XLAC_CPU_VM_VM_H
 
 #include "../../runtime/threads.h"
-#include "../../kernel/kernel.h"
+#include "../native/native.h"
 
 /* A kernel made ready to run: immutable, in the arena that it was made in, and bound to the kernel, which must
  * live as long. It is made for the instruction set of the machine that makes it. */
@@ -23,6 +23,9 @@ typedef struct cpu_vm_ahead {
 
 /* Makes k ready to run; in `arena`. fast: the numerics of that name. */
 XLAC_MUST_USE int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err);
+/* From then on, where the native code is ready, it runs in place of the VM's loops, on the same ranges. native: or
+ * NULL. */
+void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native);
 /* All iterations, on the pool's threads where there are enough (NULL: on the caller's). scratch:
  * kernel_scratch_bytes(k), or NULL for 0. last: nobody reads what is stored for a while. Thread-safe; the results are
  * the same for any pool. */

@@ -27,16 +27,16 @@ static int chain_kind(const cpu_vm *vm, uint32_t value, uint32_t j) {
   assert(j < 2 && vm->k->values[value].n_in == 2);
   const kernel_value *v = &vm->k->values[value];
   bool number = chain_is_number(vm, v->in[1 - j]);
-  switch (v->op->opcode) {
-    case IR_OP_ADD:
+  switch (v->op.code) {
+    case SCALAR_ADD:
       return VM_LINK_ADD_V + number;
-    case IR_OP_MULTIPLY:
+    case SCALAR_MULTIPLY:
       return VM_LINK_MULTIPLY_V + number;
-    case IR_OP_SUBTRACT:
+    case SCALAR_SUBTRACT:
       return (j == 0 ? VM_LINK_SUBTRACT_V : VM_LINK_FROM_V) + number;
-    case IR_OP_MAXIMUM:
+    case SCALAR_MAXIMUM:
       return !number ? -1 : j == 0 ? VM_LINK_MAXIMUM : VM_LINK_MAXIMUM_OF;
-    case IR_OP_MINIMUM:
+    case SCALAR_MINIMUM:
       return !number ? -1 : j == 0 ? VM_LINK_MINIMUM : VM_LINK_MINIMUM_OF;
     default:
       return -1;

@@ -11,7 +11,7 @@ static const vm_fast_table *const fast_tables[2][2][2] = {
     {{&vm_loose_f32_avx2_table, &vm_loose_f64_avx2_table}, {&vm_loose_f32_avx512_table, &vm_loose_f64_avx512_table}}};
 static vm_fast_fn *const *const fast_ones[2][2] = {{vm_loose_one_f32_avx2, vm_loose_one_f64_avx2},
                                                    {vm_loose_one_f32_avx512, vm_loose_one_f64_avx512}};
-static vm_fast_fn *const *const fast_ints[2] = {vm_fast_int_avx2_table, vm_fast_int_avx512_table};
+static vm_fast_two *const fast_ints[2] = {&vm_fast_int_avx2_table, &vm_fast_int_avx512_table};
 #endif
 
 /* Loops of f32 and f64 by the kernel's numerics, or NULL. */
@@ -26,7 +26,7 @@ static const vm_fast_table *fast_table(const cpu_vm *vm, base_dtype t) {
 }
 
 /* Loops of 32-bit integers, or NULL. */
-static vm_fast_fn *const *fast_int_table(base_dtype t) {
+static vm_fast_two *fast_int_table(base_dtype t) {
 #if defined(__x86_64__)
   base_isa isa = base_isa_best();
   if (isa >= BASE_ISA_AVX2 && (t == XLAC_S32 || t == XLAC_U32)) return fast_ints[isa >= BASE_ISA_AVX512];
@@ -36,61 +36,20 @@ static vm_fast_fn *const *fast_int_table(base_dtype t) {
 }
 
 /* A function of one value, in fast numerics. */
-static vm_fast_fn *fast_one(unsigned opcode, base_dtype t) {
-  static const uint16_t opcodes[VM_FAST_ONE] = {IR_OP_EXP,  IR_OP_LOG,    IR_OP_TANH, IR_OP_LOGISTIC,
-                                                IR_OP_SINE, IR_OP_COSINE, IR_OP_RSQRT};
+static vm_fast_fn *fast_one(unsigned code, base_dtype t) {
 #if defined(__x86_64__)
   base_isa isa = base_isa_best();
-  for (int i = 0; i < VM_FAST_ONE && isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64); i++)
-    if (opcodes[i] == opcode) return fast_ones[isa >= BASE_ISA_AVX512][t == XLAC_F64][i];
+  if (isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64))
+    return fast_ones[isa >= BASE_ISA_AVX512][t == XLAC_F64][code];
 #endif
-  (void)opcodes, (void)opcode, (void)t;
+  (void)code, (void)t;
   return NULL;
 }
 
-/* The same for the integer loops (vm_fast_loops_int.h). */
-static int fast_int_number(unsigned opcode, bool swapped) {
-  switch (opcode) {
-    case IR_OP_ADD:
-      return 0;
-    case IR_OP_MULTIPLY:
-      return 1;
-    case IR_OP_SUBTRACT:
-      return 2 + swapped;
-    case IR_OP_AND:
-      return 4;
-    case IR_OP_OR:
-      return 5;
-    case IR_OP_XOR:
-      return 6;
-    case IR_OP_SHIFT_LEFT:
-      return swapped ? -1 : 7;
-    case IR_OP_SHIFT_RIGHT_LOGICAL:
-      return swapped ? -1 : 8;
-    default:
-      return -1;
-  }
-}
-
-/* The number of an op in the tables, with the special operand (the number, or the outer op's other one) second or,
- * where `swapped`, first: subtract is 2 (x - y), or 3 swapped (y - x). -1: none. */
-static int fast_number(unsigned opcode, bool swapped) {
-  switch (opcode) {
-    case IR_OP_ADD:
-      return 0;
-    case IR_OP_MULTIPLY:
-      return 1;
-    case IR_OP_SUBTRACT:
-      return 2 + swapped;
-    case IR_OP_DIVIDE:
-      return 4 + swapped;
-    case IR_OP_MAXIMUM:
-      return swapped ? 8 : 6;
-    case IR_OP_MINIMUM:
-      return swapped ? 9 : 7;
-    default:
-      return -1;
-  }
+/* The number of an op in the table of two ops at once, with the outer op's other operand second or, where `swapped`,
+ * first: subtract is 2 (x - y), or 3 swapped (y - x). -1: none. */
+static int fast_number(unsigned code, bool swapped) {
+  return code == SCALAR_ADD ? 0 : code == SCALAR_MULTIPLY ? 1 : code == SCALAR_SUBTRACT ? 2 + swapped : -1;
 }
 
 /* One number for all lanes of a block. */
@@ -99,14 +58,14 @@ static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
 }
 
 /* op(lanes, number) or op(number, lanes). Two numbers, or none, are no case for these loops. */
-static void fast_two(cpu_vm *vm, uint32_t i, const vm_fast_table *table, vm_fast_fn *const *ints) {
+static void fast_two(cpu_vm *vm, uint32_t i, vm_fast_two *table) {
   assert(vm->k->values[i].n_in == 2 && vm->k->values[i].kind == KERNEL_OP);
   const kernel_value *v = &vm->k->values[i];
   vm_inst *inst = &vm->insts[i];
   bool a = fast_is_number(vm, v->in[0]), b = fast_is_number(vm, v->in[1]);
-  int number = ints ? fast_int_number(v->op->opcode, a) : fast_number(v->op->opcode, a);
-  if (a == b || number < 0) return;
-  inst->fast = ints ? ints[number] : table->two[number];
+  vm_fast_fn *fn = (*table)[v->op.code][a];
+  if (a == b || !fn) return;
+  inst->fast = fn;
   inst->n_in = 2;
   inst->in[0] = v->in[a ? 1 : 0];
   inst->in[1] = v->in[a ? 0 : 1];
@@ -125,8 +84,8 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
     if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
     if ((vm->insts[f].fast && vm->insts[f].n_in == 3) || vm->insts[f].chain) continue;
     bool swapped = fast_is_number(vm, first->in[0]);
-    int one = fast_number(first->op->opcode, swapped), two = fast_number(v->op->opcode, j == 1);
-    if (one < 0 || one >= VM_FAST_THREE || two < 0 || two >= VM_FAST_THREE) continue;
+    int one = fast_number(first->op.code, swapped), two = fast_number(v->op.code, j == 1);
+    if (one < 0 || two < 0) continue;
     uint32_t x = first->in[swapped ? 1 : 0], y = first->in[swapped ? 0 : 1];
     bool y_number = fast_is_number(vm, y), z_number = fast_is_number(vm, z);
     inst->fast = table->three[one][two][!y_number][!z_number];
@@ -156,7 +115,7 @@ static void fast_find_numbers(cpu_vm *vm) {
   }
   for (uint32_t i = 0; i < k->n_stores; i++) vm->insts[k->stores[i].value].number = false;
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (k->stores[i].body) vm->insts[k->stores[i].init].number = false;
+    if (k->stores[i].by) vm->insts[k->stores[i].init].number = false;
   for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
     if (vm->sums[i].products) vm->insts[vm->sums[i].in[0]].number = vm->insts[vm->sums[i].in[1]].number = false;
 }
@@ -169,12 +128,12 @@ void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
     base_dtype lane = (base_dtype)vm->insts[i].lane;
     if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens || vm->insts[i].chain)
       continue;
-    if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op->opcode, lane);
+    if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op.code, lane);
     const vm_fast_table *table = fast_table(vm, lane);
-    vm_fast_fn *const *ints = fast_int_table(lane);
+    vm_fast_two *ints = fast_int_table(lane);
     if (v->n_in != 2 || (!table && !ints) || vm->insts[v->in[0]].lane != lane) continue;
     if (table) fast_three(vm, i, table, uses);
-    if (!vm->insts[i].fast) fast_two(vm, i, table, ints);
+    if (!vm->insts[i].fast) fast_two(vm, i, table ? &table->two : ints);
   }
   fast_find_numbers(vm);
 }

@@ -2,29 +2,10 @@
  * The includer defines T and FAST(name), a function's name; the pragmas around keep what the interpreter's loops keep:
  * nothing is contracted or reordered. For fast numerics it defines FAST_LOOSE(a, b, c) too, a * b + c rounded once, and
  * FAST_TINY and FAST_HUGE, the smallest and largest normal numbers. */
-#if defined(__clang__)
-#define FAST_LANES _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define FAST_LANES _Pragma("GCC ivdep")
-#endif
-
-/* Lanes x with a number y. in[1] is read once, before the loop: a result may lie over it. */
-#define FAST_TWO(name, expr)                                            \
-  static void FAST(name)(int64_t n, const void *const *in, void *out) { \
-    const T *a = in[0], y = *(const T *)in[1];                          \
-    T *r = out;                                                         \
-    FAST_LANES for (int64_t i = 0; i < n; i++) {                        \
-      T x = a[i];                                                       \
-      r[i] = expr;                                                      \
-    }                                                                   \
-  }
-FAST_TWO(add, x + y)
-FAST_TWO(multiply, x *y)
-FAST_TWO(subtract, x - y)
-FAST_TWO(from, y - x)
+#include "vm_fast_rows.h"
 #if defined(FAST_LOOSE)
 /* By the reciprocal, where that is a normal number: then infinities, zeros and NaN are those of the division. */
-static void FAST(divide)(int64_t n, const void *const *in, void *out) {
+static void FAST(DIVIDE_right)(int64_t n, const void *const *in, void *out) {
   const T *a = in[0], y = *(const T *)in[1], by = 1 / y;
   T *r = out, size = by < 0 ? -by : by;
   if (!(size >= FAST_TINY && size <= FAST_HUGE)) {
@@ -33,10 +14,8 @@ static void FAST(divide)(int64_t n, const void *const *in, void *out) {
   }
   FAST_LANES for (int64_t i = 0; i < n; i++) r[i] = a[i] * by;
 }
-#else
-FAST_TWO(divide, x / y)
+#define FAST_HAS_DIVIDE_right 0,
 #endif
-FAST_TWO(into, y / x)
 /* math_max and math_min of lanes with one number: by a single comparison, which takes x where that is NaN, and of
  * zeros the one that wins. NaN as the number is compared with nothing. Three loops, of which the number chooses
  * one before the first lane. */
@@ -61,11 +40,22 @@ FAST_TWO(into, y / x)
       }                                                                 \
     }                                                                   \
   }
-FAST_EXTREME(maximum, math_max(x, y), <, <=, <)
-FAST_EXTREME(minimum, math_min(x, y), >, >=, >)
-FAST_EXTREME(maximum_of, math_max(y, x), <, <=, <)
-FAST_EXTREME(minimum_of, math_min(y, x), >, >=, >)
+FAST_EXTREME(MAXIMUM_right, math_max(x, y), <, <=, <)
+FAST_EXTREME(MINIMUM_right, math_min(x, y), >, >=, >)
+FAST_EXTREME(MAXIMUM_left, math_max(y, x), <, <=, <)
+FAST_EXTREME(MINIMUM_left, math_min(y, x), >, >=, >)
 #undef FAST_EXTREME
+#define FAST_HAS_MAXIMUM_right 0,
+#define FAST_HAS_MINIMUM_right 0,
+#define FAST_HAS_MAXIMUM_left 0,
+#define FAST_HAS_MINIMUM_left 0,
+
+/* All others: by the expressions of ops.def. */
+#undef ON_FLOAT
+#define ON_FLOAT(...) , (__VA_ARGS__)
+#define FAST_SOME FAST_LOOPS
+#include "../../ir/ops.def"
+#undef FAST_SOME
 
 /* Two ops: t = first(x, y), then second(t, z). Y and Z say which operands are lanes (1) or one number (0). */
 #define FAST_THREE(name, Y, Z, first, second)                            \
@@ -108,12 +98,22 @@ FAST_SECONDS(from, y - x)
   }
 #define FAST_ROW(name) \
   {FAST_NAMES(name##_add), FAST_NAMES(name##_multiply), FAST_NAMES(name##_subtract), FAST_NAMES(name##_from)}
-const vm_fast_table FAST(table) = {{FAST(add), FAST(multiply), FAST(subtract), FAST(from), FAST(divide), FAST(into),
-                                    FAST(maximum), FAST(minimum), FAST(maximum_of), FAST(minimum_of)},
-                                   {FAST_ROW(add), FAST_ROW(multiply), FAST_ROW(subtract), FAST_ROW(from)}};
+#define FAST_SOME FAST_ENTRY
+const vm_fast_table FAST(table) = {.two =
+                                       {
+#include "../../ir/ops.def"
+                                       },
+                                   .three = {FAST_ROW(add), FAST_ROW(multiply), FAST_ROW(subtract), FAST_ROW(from)}};
+#undef FAST_SOME
+#define FAST_END
+#include "vm_fast_rows.h"
+#undef FAST_END
 
-#undef FAST_LANES
-#undef FAST_TWO
+#undef FAST_HAS_DIVIDE_right
+#undef FAST_HAS_MAXIMUM_right
+#undef FAST_HAS_MINIMUM_right
+#undef FAST_HAS_MAXIMUM_left
+#undef FAST_HAS_MINIMUM_left
 #undef FAST_THREE
 #undef FAST_KINDS
 #undef FAST_SECONDS

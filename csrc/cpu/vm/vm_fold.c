@@ -29,8 +29,8 @@ static const vm_fold *vm_fold_table(bool f64) {
 }
 
 /* Rows of the tables: add, multiply, maximum, minimum. */
-const vm_fold *vm_fold_of(ir_opcode op, base_dtype t) {
-  int row = op == IR_OP_ADD ? 0 : op == IR_OP_MULTIPLY ? 1 : op == IR_OP_MAXIMUM ? 2 : op == IR_OP_MINIMUM ? 3 : -1;
+const vm_fold *vm_fold_of(scalar_code op, base_dtype t) {
+  int row = op == SCALAR_ADD ? 0 : op == SCALAR_MULTIPLY ? 1 : op == SCALAR_MAXIMUM ? 2 : op == SCALAR_MINIMUM ? 3 : -1;
   if (row < 0 || (t != XLAC_F32 && t != XLAC_F64)) return NULL;
   return &vm_fold_table(t == XLAC_F64)[row];
 }

@@ -28,6 +28,6 @@ extern const vm_fold vm_fold_f32_plain[VM_FOLD_OPS], vm_fold_f64_plain[VM_FOLD_O
 extern const vm_fold vm_fold_f32_avx2[VM_FOLD_OPS], vm_fold_f64_avx2[VM_FOLD_OPS];
 extern const vm_fold vm_fold_f32_avx512[VM_FOLD_OPS], vm_fold_f64_avx512[VM_FOLD_OPS];
 /* Of op on elements of type t, or NULL. */
-const vm_fold *vm_fold_of(ir_opcode op, base_dtype t);
+const vm_fold *vm_fold_of(scalar_code op, base_dtype t);
 
 #endif

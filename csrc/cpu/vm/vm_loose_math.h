@@ -1,7 +1,7 @@
 /* No include guard: elementary functions of fast numerics, for CPUs with fused multiply-add: those of math_f32_fma.h
  * without the pairs. Errors in units in the last place, over all of f32 and f64, are in docs/numerics.md; what is below
  * the smallest normal number may become zero. NaN, infinities and zeros are as in the strict ones. The includer defines
- * LOOSE(name), a function's name, and LOOSE_TABLE_F32, LOOSE_TABLE_F64, tables of loops by VM_FAST_EXP and so on. */
+ * LOOSE(name), a function's name, and LOOSE_TABLE_F32, LOOSE_TABLE_F64, tables of loops by scalar_code. */
 #if defined(__clang__)
 #define LOOSE_LANES _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -120,12 +120,11 @@ LOOSE_LOOP(rsqrt_f64, double)
 LOOSE_TURN(sin, LOOSE(sin_near), math_sin_f32)
 LOOSE_TURN(cos, LOOSE(cos_near), math_cos_f32)
 
-vm_fast_fn *const LOOSE_TABLE_F32[VM_FAST_ONE] = {
-    [VM_FAST_EXP] = LOOSE(loop_exp_f32),    [VM_FAST_LOG] = LOOSE(loop_log_f32),
-    [VM_FAST_TANH] = LOOSE(loop_tanh_f32),  [VM_FAST_LOGISTIC] = LOOSE(loop_logistic_f32),
-    [VM_FAST_SIN] = LOOSE(loop_sin),        [VM_FAST_COS] = LOOSE(loop_cos),
-    [VM_FAST_RSQRT] = LOOSE(loop_rsqrt_f32)};
-vm_fast_fn *const LOOSE_TABLE_F64[VM_FAST_ONE] = {[VM_FAST_RSQRT] = LOOSE(loop_rsqrt_f64)};
+vm_fast_one LOOSE_TABLE_F32 = {[SCALAR_EXP] = LOOSE(loop_exp_f32),    [SCALAR_LOG] = LOOSE(loop_log_f32),
+                               [SCALAR_TANH] = LOOSE(loop_tanh_f32),  [SCALAR_LOGISTIC] = LOOSE(loop_logistic_f32),
+                               [SCALAR_SINE] = LOOSE(loop_sin),       [SCALAR_COSINE] = LOOSE(loop_cos),
+                               [SCALAR_RSQRT] = LOOSE(loop_rsqrt_f32)};
+vm_fast_one LOOSE_TABLE_F64 = {[SCALAR_RSQRT] = LOOSE(loop_rsqrt_f64)};
 
 #undef LOOSE
 #undef LOOSE_TABLE_F32

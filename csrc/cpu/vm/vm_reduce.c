@@ -46,7 +46,7 @@ static void vmr_list(const vmr_run *r, vmr_accs *all) {
   all->n = 0;
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
-    if (!s->body) continue;
+    if (!s->by) continue;
     const vm_sum *sum = &r->vm->sums[i];
     all->of[all->n++] = (vmr_acc){.store = s,
                                   .sum = sum,
@@ -143,15 +143,19 @@ static bool vmr_stops(const vmr_run *r, int64_t *until) {
 
 /* Iterations at..at+n, and what each of them stores. */
 static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
+  if (b->sums) {
+    cpu_native_run(b->vm->native, b->in, b->out, b->sums, at, at + n);
+    return;
+  }
   vm_compute(b, at, n);
   for (uint32_t i = 0; i < b->vm->k->n_stores; i++)
-    if (!b->vm->k->stores[i].body) vm_store(b, i, at, n);
+    if (!b->vm->k->stores[i].by) vm_store(b, i, at, n);
 }
 
 /* A block of a row into the accumulator's lanes: as a sum of products, by the fold of its op, or lane by lane.
  * all: it is the whole row, which then is folded where it lies. */
 static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
-  if (a->sum->products) {
+  if (a->sum->products && !b->sums) {
     a->sum->products(n, b->values[a->sum->in[0]], b->values[a->sum->in[1]], a->lanes, &a->valid);
     return;
   }
@@ -235,12 +239,30 @@ static int64_t vmr_lanes(const vmr_run *r) {
   return most < r->vm->lanes ? most : r->vm->lanes;
 }
 
+/* Bytes of the values that native code leaves for one store: a block of the widest lanes. */
+static size_t vmr_sum_bytes(const cpu_vm *vm) {
+  return ((size_t)vm->lanes * 16 + 63) & ~(size_t)63;
+}
+
+/* Where native code leaves values, in `memory`: there the folds find them. */
+static void vmr_take_native(vm_block *b, char **sums, char *memory) {
+  const kernel *k = b->vm->k;
+  for (uint32_t i = 0; i < k->n_stores; i++, memory += vmr_sum_bytes(b->vm)) {
+    sums[i] = memory;
+    if (k->stores[i].by) b->values[k->stores[i].value] = memory;
+  }
+  b->sums = sums;
+}
+
 /* For base_parallel_for. Each range fills its own registers and has its own accumulators, on its stack. */
 static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
   vmr_accs all;
   VM_BLOCK(b, r->vm, r->in, r->out, vmr_lanes(r));
+  char *sums[KERNEL_MAX_STORES];
   b.ahead = r->ahead;
+  if (cpu_native_is_ready(r->vm->native))
+    vmr_take_native(&b, sums, __builtin_alloca_with_align(r->vm->k->n_stores * vmr_sum_bytes(r->vm), 512));
   vmr_list(r, &all);
   vmr_give_lanes(r, &all, __builtin_alloca_with_align(vmr_accs_bytes(r, &all), 512));
   for (size_t unit = begin; unit < end; unit++) {

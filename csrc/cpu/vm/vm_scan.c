@@ -24,7 +24,7 @@ void vm_choose_scans(cpu_vm *vm) {
     const kernel_value *v = &vm->k->values[i];
     if (v->kind != KERNEL_SCAN) continue;
     base_dtype sum = vm_scan_type((base_dtype)v->dtype);
-    bool found = interp_loop_binary((ir_opcode)v->op->opcode, sum, &vm->insts[i].loop);
+    bool found = interp_loop_binary((scalar_code)v->op.code, sum, &vm->insts[i].loop);
     assert(found);
     (void)found;
     vm->insts[i].carry = vm->carry_bytes;
@@ -55,9 +55,9 @@ VMS_ROW(vms_multiply_f64, double, a *v)
 typedef void vms_row_fn(int64_t n, int64_t step, const void *in, void *carry);
 
 /* NULL: by the interpreter's loop, a lane at a time. Signed integers wrap as unsigned ones do. */
-static vms_row_fn *vms_row_of(unsigned opcode, base_dtype t) {
-  bool add = opcode == IR_OP_ADD;
-  if (!add && opcode != IR_OP_MULTIPLY) return NULL;
+static vms_row_fn *vms_row_of(unsigned code, base_dtype t) {
+  bool add = code == SCALAR_ADD;
+  if (!add && code != SCALAR_MULTIPLY) return NULL;
   switch (t) {
     case XLAC_F32:
       return add ? vms_add_f32 : vms_multiply_f32;
@@ -76,10 +76,10 @@ static vms_row_fn *vms_row_of(unsigned opcode, base_dtype t) {
 
 /* One result is carried (inner == 1). Each of n values at `lanes`, in the type of sums, becomes the combination of
  * carry and all up to it, from the last where the scan goes back. */
-static void vms_row(const vm_inst *inst, unsigned opcode, base_dtype sum, bool back, int64_t n, char *lanes,
+static void vms_row(const vm_inst *inst, unsigned code, base_dtype sum, bool back, int64_t n, char *lanes,
                     char *carry) {
   size_t bytes = base_dtype_bytes(sum);
-  vms_row_fn *fn = vms_row_of(opcode, sum);
+  vms_row_fn *fn = vms_row_of(code, sum);
   if (fn) {
     fn(n, back ? -1 : 1, back ? lanes + (size_t)(n - 1) * bytes : lanes, carry);
     return;
@@ -123,7 +123,7 @@ void vm_scan(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to) {
   else if (from != lanes)
     memcpy(lanes, from, (size_t)n * base_dtype_bytes(sum));
   if (s->inner == 1)
-    vms_row(inst, v->op->opcode, sum, s->back, n, lanes, b->carry + inst->carry);
+    vms_row(inst, v->op.code, sum, s->back, n, lanes, b->carry + inst->carry);
   else
     vms_columns(inst, sum, s, at % s->span, n, lanes, b->carry + inst->carry);
   if (lane != sum) base_convert(lane, to, sum, lanes, (size_t)n);

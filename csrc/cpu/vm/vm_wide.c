@@ -12,8 +12,8 @@ static bool wide_is_narrow(uint8_t t) {
 static bool wide_can(const kernel_value *v, const interp_loop *l) {
   bool narrow = wide_is_narrow(l->out);
   for (uint32_t j = 0; j < l->n_in; j++) narrow = narrow || wide_is_narrow(l->in[j]);
-  unsigned o = v->op->opcode;
-  return !narrow || l->work == XLAC_F32 || o == IR_OP_CONVERT || o == IR_OP_SELECT || o == IR_OP_COPY;
+  unsigned o = v->op.code;
+  return !narrow || l->work == XLAC_F32 || o == SCALAR_CONVERT || o == SCALAR_SELECT || o == SCALAR_COPY;
 }
 
 /* Whether several ops compute narrow floats, and all can do it wide. For a single op, widening is part of its loop
@@ -39,7 +39,7 @@ static bool wide_loop(vm_inst *inst, const kernel_value *v, base_arena *arena) {
     if (wide_is_narrow(l->in[j])) l->in[j] = XLAC_F32;
   if (!narrow && wide_is_narrow(l->out)) {
     l->out = XLAC_F32;
-    if (v->op->opcode == IR_OP_SELECT) l->fn = interp_select_loop(sizeof(float));
+    if (v->op.code == SCALAR_SELECT) l->fn = interp_select_loop(sizeof(float));
   }
   if (!narrow) l->work = BASE_DTYPE_INVALID;
   inst->wide = l;
@@ -56,7 +56,7 @@ bool vm_choose_wide(cpu_vm *vm, base_arena *arena) {
     bool narrow = wide_is_narrow(v->dtype);
     if (narrow) inst->lane = XLAC_F32;
     bool computed =
-        v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || (v->kind == KERNEL_OP && v->op->opcode != IR_OP_CONVERT);
+        v->kind == KERNEL_PICK || v->kind == KERNEL_SCAN || (v->kind == KERNEL_OP && v->op.code != SCALAR_CONVERT);
     inst->widens = narrow && !computed;
     if (v->kind == KERNEL_OP && !wide_loop(inst, v, arena)) return false;
   }

@@ -128,10 +128,12 @@ static bool bsel_fits(const ir_op *op, const cpu_body *select, const cpu_body *s
   const ir_type *in = ir_operand_type(op, 0), *source = ir_operand_type(op, 1);
   uint8_t t = in->dtype;
   /* Two elements each: the choice asks of them, the combination makes one. */
-  if (select->n_params != 2 || select->n_outs != 1 || scatter->n_params != 2 || scatter->n_outs != 1) return false;
-  if (cpu_body_out_dtype(select, 0) != XLAC_PRED || cpu_body_out_dtype(scatter, 0) != t) return false;
+  if (select->program->n_params != 2 || select->program->n_outs != 1 || scatter->program->n_params != 2 ||
+      scatter->program->n_outs != 1)
+    return false;
+  if (scalar_out_dtype(select->program, 0) != XLAC_PRED || scalar_out_dtype(scatter->program, 0) != t) return false;
   for (uint32_t i = 0; i < 2; i++)
-    if (select->values[i].dtype != t || scatter->values[i].dtype != t) return false;
+    if (select->program->values[i].dtype != t || scatter->program->values[i].dtype != t) return false;
   if (source->dtype != t || ir_operand_type(op, 2)->dtype != t || op->type->dtype != t || window->n != in->rank)
     return false;
   for (uint32_t d = 0; d < in->rank; d++)

@@ -126,7 +126,7 @@ static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
   w->opcode = (ir_opcode)body->opcode;
   bool sums = w->opcode == IR_OP_ADD || w->opcode == IR_OP_MULTIPLY;
   w->ordered = sums && (base_dtype_is_float(t) || base_dtype_is_complex(t));
-  return interp_loop_binary(w->opcode, w->type, &w->combine);
+  return interp_loop_binary(scalar_code_of(w->opcode), w->type, &w->combine);
 }
 
 /* Without an answer (x->code stays NULL) the general way is tried. */
@@ -153,7 +153,7 @@ static int window_prepare(cpu_prepare_run *x) {
     x->out->scratch_bytes = w->out_at + op->type->count * 4;
   }
   bool scan = cpu_window_is_scan(w);
-  w->fold = window_is_of_runs(w) ? vm_fold_of(w->opcode, w->type) : NULL;
+  w->fold = window_is_of_runs(w) ? vm_fold_of(scalar_code_of(w->opcode), w->type) : NULL;
   x->out->name = scan ? "scan" : w->fold ? "runs" : "windows";
   x->out->work = (uint64_t)op->type->count * 4;
   for (uint32_t d = 0; d < window->n && !scan; d++) x->out->work *= (uint64_t)window->v[d].size;

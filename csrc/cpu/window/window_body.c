@@ -22,7 +22,7 @@ typedef struct bwin_data {
 /* What a range of parts works with: of the present part all accumulators, those of one box, what they meet, and what
  * comes of it. */
 typedef struct bwin_memory {
-  cpu_body_lanes lanes;
+  scalar_lanes_run lanes;
   void **acc, **some, **met, **next;
   const void **in;
 } bwin_memory;
@@ -37,7 +37,7 @@ typedef struct bwin_work {
 static int64_t bwin_memory_make(const bwin_data *x, char *memory, bwin_memory *m) {
   assert(x->n > 0 && x->lanes >= 0);
   int64_t used = 0, lists = (int64_t)(x->n * sizeof(void *));
-  char *body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes_bytes);
+  char *body = cpu_share_take(&memory, &used, (int64_t)x->body->lanes->bytes);
   void ***all[4] = {&m->acc, &m->some, &m->met, &m->next};
   m->in = cpu_share_take(&memory, &used, 2 * lists);
   for (int k = 0; k < 4; k++) {
@@ -47,7 +47,7 @@ static int64_t bwin_memory_make(const bwin_data *x, char *memory, bwin_memory *m
       if (memory) (*all[k])[i] = p;
     }
   }
-  if (memory) cpu_body_lanes_begin(&m->lanes, x->body, body);
+  if (memory) scalar_lanes_begin(&m->lanes, x->body->lanes, body);
   return used;
 }
 
@@ -93,14 +93,14 @@ static void bwin_step(const bwin_work *w, bwin_memory *m, const interp_window_wa
     m->in[i] = acc[i];
     m->in[x->n + i] = m->met[i];
     /* What the computation never looks at isn't gathered. */
-    if (x->body->values[x->n + i].read)
+    if (x->body->program->values[x->n + i].read)
       bwin_copy(bytes, walk->rank, walk->count, m->met[i], dense, (const char *)w->r->in[i] + walk->operand_at * bytes,
                 walk->operand_strides);
     if (!walk->whole)
       bwin_copy(bytes, walk->rank, walk->count, m->some[i], dense, (char *)m->acc[i] + walk->part_at * bytes,
                 walk->part_strides);
   }
-  cpu_body_lanes_run(&m->lanes, walk->lanes, m->in, m->next);
+  scalar_lanes_go(&m->lanes, 0, walk->lanes, m->in, m->next);
   if (walk->whole) {
     bwin_swap(&m->acc, &m->next);
     return;
@@ -166,12 +166,13 @@ static int64_t bwin_count_parts(bwin_data *x) {
 /* Whether operands, parameters and results all have the types of the arrays, and windows are as many as results. */
 static bool bwin_types(const ir_op *op, const cpu_body *b, const ir_window *window, uint32_t n) {
   /* For n arrays: n accumulators, then n elements; n results. */
-  if (b->n_params != 2 * n || b->n_outs != n || window->n != ir_operand_type(op, 0)->rank) return false;
+  if (b->program->n_params != 2 * n || b->program->n_outs != n || window->n != ir_operand_type(op, 0)->rank)
+    return false;
   for (uint32_t i = 0; i < n; i++) {
     const ir_type *result = ir_is_tuple(op->type) ? op->type->elements[i] : op->type;
     uint8_t t = ir_operand_type(op, i)->dtype;
-    if (b->values[i].dtype != t || b->values[n + i].dtype != t || cpu_body_out_dtype(b, i) != t || result->dtype != t ||
-        ir_operand_type(op, n + i)->dtype != t)
+    if (b->program->values[i].dtype != t || b->program->values[n + i].dtype != t ||
+        scalar_out_dtype(b->program, i) != t || result->dtype != t || ir_operand_type(op, n + i)->dtype != t)
       return false;
     for (uint32_t d = 0; d < window->n; d++)
       if (interp_window_count(&window->v[d], ir_operand_type(op, i)->dims[d]) != result->dims[d]) return false;
@@ -181,9 +182,9 @@ static bool bwin_types(const ir_op *op, const cpu_body *b, const ir_window *wind
 
 /* Narrow floats are summed in f32, which is not for here. */
 static bool bwin_widens(const cpu_body *b) {
-  base_dtype t = (base_dtype)b->values[0].dtype;
-  return b->single && (b->single->opcode == IR_OP_ADD || b->single->opcode == IR_OP_MULTIPLY) &&
-         base_dtype_is_float(t) && base_dtype_bytes(t) < 4;
+  base_dtype t = (base_dtype)b->program->values[0].dtype;
+  scalar_code single = scalar_program_single(b->program);
+  return (single == SCALAR_ADD || single == SCALAR_MULTIPLY) && base_dtype_is_float(t) && base_dtype_bytes(t) < 4;
 }
 
 /* How much memory and how many parts: sizes alone decide. */
@@ -194,7 +195,7 @@ static int bwin_prepare(cpu_prepare_run *x, bwin_data *data) {
   const ir_type *in = ir_operand_type(x->op, 0),
                 *out = ir_is_tuple(x->op->type) ? x->op->type->elements[0] : x->op->type;
   bwin_memory m;
-  int64_t work = data->body->n_ops + 2;
+  int64_t work = data->body->program->n_ops + 2;
   if (!bytes) return base_oom(x->err, "windows");
   for (uint32_t i = 0; i < data->n; i++) bytes[i] = (uint8_t)base_dtype_bytes(ir_operand_type(x->op, i)->dtype);
   data->bytes = bytes;

@@ -246,7 +246,20 @@ static bool native_other(native_reader *r, xlac_ffi_attr *a, const char *from) {
 
 static bool native_dict(native_reader *r, xlac_ffi_attr *a);
 
-/* "dense<[1, 2]> : tensor<2xi64>": an array where it is one list, or one number; else text. */
+/* `size` times the number at r->p. */
+static bool native_splat(native_reader *r, base_dtype t, uint64_t size, xlac_ffi_attr *a) {
+  uint64_t bytes = base_dtype_bytes(t);
+  if (size > ((uint64_t)1 << 32) / (bytes ? bytes : 1)) return native_wrong(r, "an array is too large");
+  if (!native_fill_array(r, '>', t, a)) return false;
+  char *all = base_arena_aligned(r->arena, (size_t)(size * bytes) + 1, 64);
+  r->failed = r->failed || !all;
+  for (uint64_t i = 0; all && i < size; i++) memcpy(all + i * bytes, a->array, bytes);
+  a->array = all;
+  a->n = size;
+  return all != NULL;
+}
+
+/* "dense<[1, 2]> : tensor<2xi64>": an array where it is one list, or one number for all of it; else text. */
 static bool native_dense(native_reader *r, xlac_ffi_attr *a, const char *from) {
   native_reader start = *r;
   bool list = native_take(r, '[');
@@ -261,7 +274,8 @@ static bool native_dense(native_reader *r, xlac_ffi_attr *a, const char *from) {
       const char *after = r->p;
       base_dtype t = native_type((base_slice){x + 1, words.n - (size_t)(x + 1 - words.p)});
       r->p = start.p;
-      if (list && native_take(r, '[') && native_fill_array(r, ']', t, a)) {
+      if (list ? native_take(r, '[') && native_fill_array(r, ']', t, a)
+               : t != BASE_DTYPE_INVALID && native_splat(r, t, (uint64_t)size, a)) {
         r->p = after;
         return true;
       }

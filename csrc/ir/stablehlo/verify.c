@@ -306,10 +306,10 @@ int sv_check_module(ir_module *m, sv_functions *functions, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {
     TRY(sv_check_parts(c, err));
     if (c->kind != IR_FUNCTION || c->owner) continue;
-    if (base_map_ptr(&functions->by_name, c->name)) return sv_fail_at(c, err, "has the name of another one");
     if (!base_map_set(&functions->by_name, base_key(c->name), base_key(c)))
       return base_oom(err, "the functions' names");
   }
+  TRY(ir_check_symbols(m, err));
   return sv_check_order(m, err);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "../sdy/sdy.h"
+#include "../verify/check.h"
 #include "verify.h"
 
 /* --- the table of rules: column SHLO of ops.def as one array by opcode --- */
@@ -183,7 +184,7 @@ static int sv_check_inferred(const sv *v) {
   if (status == -XLAC_E_CANNOT_INFER) return 0;
   if (status != 0) {
     if (v->err) *v->err = local;
-    return status;
+    return ir_check_stamp(v->op, status, v->err); /* a shape that is too large has no place of its own */
   }
   for (uint32_t i = 0; i < v->op->n_results; i++)
     if (!sv_result_fits(v, v->out[i], sv_result(v, i)))

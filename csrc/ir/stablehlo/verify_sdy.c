@@ -229,12 +229,21 @@ int sdyv_check_signature(sdyv *v, const ir_computation *f) {
   return 0;
 }
 
+/* The rules of the dialect's own ops rely on attributes that must be there. A reader of text refuses ops without them;
+ * bytecode and editors can leave them out. */
+static int sdyv_check_attrs(const sdyv *v) {
+  if (!sdy_is_op(v->op)) return 0;
+  sv one = {.m = v->m, .op = v->op, .arena = v->arena, .err = v->err};
+  return sv_check_attrs(&one);
+}
+
 /* Parameters were checked with their function's signature, or their op's lists. */
 int sdyv_check_own(sdyv *v, const ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER) return 0;
   v->op = op;
   base_arena_mark mark = base_arena_here(v->arena);
   TRY(sdyv_check_dict(v));
+  TRY(sdyv_check_attrs(v));
   TRY(sdyv_check_itself(v));
   base_arena_back(v->arena, mark);
   return 0;

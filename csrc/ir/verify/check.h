@@ -45,6 +45,10 @@ XLAC_MUST_USE int ir_check_attrs(const ir_op *op, xlac_error *err);
 /* check_form.c: numbers of operands and of an attribute's items that the opcode needs to have a text. The op calls as
  * many computations as it should (ir_check_called). */
 XLAC_MUST_USE int ir_check_form(const ir_op *op, xlac_error *err);
+/* verify_structure.c: in a scheduled module ops stand after what they need, as they must in its text. */
+XLAC_MUST_USE int ir_check_schedule(const ir_module *m, xlac_error *err);
+/* check_form.c: functions and other symbols of the module (MLIR form) have one name space. */
+XLAC_MUST_USE int ir_check_symbols(const ir_module *m, xlac_error *err);
 /* As many called computations as the opcode needs, each with a root (parameters: ir_check_param_count). */
 XLAC_MUST_USE int ir_check_called(const ir_op *op, xlac_error *err);
 /* At least `least` operands (for variadic opcodes). */

@@ -100,6 +100,34 @@ static int form_check_replication(const ir_op *op, xlac_error *err) {
                    a->v.ints->n, leaves);
 }
 
+/* Edges may be cropped, but nothing is taken from between elements. */
+static int form_check_pad(const ir_op *op, xlac_error *err) {
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_PADDING);
+  for (uint32_t i = 0; a && i < a->v.padding->n; i++)
+    if (a->v.padding->v[i].interior < 0) return form_bad_attr(op, err, "has interior padding that is negative");
+  return 0;
+}
+
+/* The reader of text gives add-dependency the type of its operand. */
+static int form_check_dependency(const ir_op *op, xlac_error *err) {
+  if (op->n_operands != 2) return 0; /* for the verifier */
+  if (!op->type || ir_compatible(op->type, ir_operand_type(op, 0))) return 0;
+  return base_fail(err, XLAC_E_SYNTAX, "add-dependency has its operand's shape %s, not %s",
+                   IR_SHOW(ir_operand_type(op, 0)), IR_SHOW(op->type));
+}
+
+/* ((operands...), outputs, contexts...), which an update hands on as it is. */
+static int form_check_async(const ir_op *op, xlac_error *err) {
+  const ir_type *t = op->type;
+  if (!t || !ir_is_tuple(t) || t->n_elements < 2 || !ir_is_tuple(t->elements[0]))
+    return base_fail(err, XLAC_E_SYNTAX, "an async start's shape is ((operands...), outputs, contexts...), not %s",
+                     t ? IR_SHOW(t) : "nothing");
+  if (op->opcode != IR_OP_ASYNC_UPDATE || op->n_operands != 1) return 0;
+  if (ir_compatible(t, ir_operand_type(op, 0))) return 0;
+  return base_fail(err, XLAC_E_SYNTAX, "an async update has its operand's shape %s, not %s",
+                   IR_SHOW(ir_operand_type(op, 0)), IR_SHOW(t));
+}
+
 static int form_check_by_opcode(const ir_op *op, xlac_error *err) {
   switch ((ir_opcode)op->opcode) {
     case IR_OP_TUPLE:
@@ -137,6 +165,13 @@ static int form_check_by_opcode(const ir_op *op, xlac_error *err) {
                  : 0;
     case IR_OP_SCAN:
       return form_check_scan(op, err);
+    case IR_OP_PAD:
+      return form_check_pad(op, err);
+    case IR_OP_ADD_DEPENDENCY:
+      return form_check_dependency(op, err);
+    case IR_OP_ASYNC_START:
+    case IR_OP_ASYNC_UPDATE:
+      return form_check_async(op, err);
     default:
       return 0;
   }
@@ -149,4 +184,36 @@ int ir_check_form(const ir_op *op, xlac_error *err) {
   }
   TRY(form_check_replication(op, err));
   return form_check_by_opcode(op, err);
+}
+
+/* --- symbols --- */
+
+/* NULL: what is no symbol, or has no name. */
+static const base_istr *form_symbol_name(const ir_computation *c) {
+  if (c->owner) return NULL;
+  if (c->kind == IR_FUNCTION) return c->name;
+  if (c->kind != IR_SYMBOL || !c->first) return NULL;
+  const ir_mattr *name = ir_mattr_of(c->first, "sym_name");
+  return name && name->kind == IR_M_STRING ? name->str : NULL;
+}
+
+static int form_note_symbol(const ir_computation *c, base_map *seen, xlac_error *err) {
+  const base_istr *name = form_symbol_name(c);
+  if (!name) return 0;
+  if (base_map_ptr(seen, name)) {
+    const ir_op *at = c->kind == IR_SYMBOL ? c->first : NULL;
+    return base_fail_at(err, XLAC_E_DUPLICATE_NAME, at ? at->line : c->line, at ? at->col : c->col, name->s,
+                        "redefinition of symbol named '%s'", name->s);
+  }
+  return base_map_set(seen, base_key(name), base_key(c)) ? 0 : base_oom(err, "the symbols' names");
+}
+
+int ir_check_symbols(const ir_module *m, xlac_error *err) {
+  assert(m->form == IR_FORM_MLIR);
+  base_map seen;
+  base_map_init(&seen, m->alloc);
+  int status = 0;
+  for (const ir_computation *c = m->first; c && status == 0; c = c->next) status = form_note_symbol(c, &seen, err);
+  base_map_free(&seen);
+  return status;
 }

@@ -101,6 +101,8 @@ static int check_rng_seed(const ir_op *op, xlac_error *err) {
 }
 
 IR_VERIFY(custom_call) {
+  const ir_attr *literal = ir_attr_find(op, IR_ATTR_LITERAL);
+  if (literal) TRY(ir_verify_layouts(literal->v.literal->type, err));
   TRY(check_layout_constraints(op, err));
   TRY(check_rng_seed(op, err));
   TRY(ir_verify_pins(op, err));

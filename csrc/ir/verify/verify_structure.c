@@ -151,6 +151,16 @@ static int check_schedule(const ir_module *m, uint8_t *marks, xlac_error *err) {
   return 0;
 }
 
+int ir_check_schedule(const ir_module *m, xlac_error *err) {
+  if (!m->config.is_scheduled) return 0;
+  uint8_t *marks = base_malloc(m->alloc, (size_t)m->n_ids + 1);
+  if (!marks) return base_oom(err, "the verifier's marks");
+  memset(marks, 0, (size_t)m->n_ids + 1);
+  int status = check_schedule(m, marks, err);
+  base_free(m->alloc, marks);
+  return status;
+}
+
 /* What can be seen without following pointers further than one step. */
 static int check_local(const ir_module *m, xlac_error *err) {
   IR_FOR_COMPUTATIONS(c, m) {

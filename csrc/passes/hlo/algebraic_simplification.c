@@ -1,7 +1,8 @@
 /* algebraic-simplification: HLO ops become simpler ones with the same bits.
  * Requires: nothing. Preserves: side effects, async chains, ops in control edges, the schedule, all ops whose types are
  * not plain (dynamic, laid out otherwise than row by row). Ops that lose their users stay for dce. Fused computations
- * stay as they are, as in XLA: each of their parameters must have users.
+ * stay as they are, as in XLA: each of their parameters must have users. So do those that async starts wrap, which hold
+ * one op.
  *
  * One sweep, operands before users, so that a rule sees operands that are simple already; work is linear in the ops. */
 #include <math.h>
@@ -37,11 +38,13 @@ bool hs_is(const ir_op *op, double value) {
 
 /* --- the sweep --- */
 
-/* Operands that are one of an op's several results are left out: rules look at ir_operand alone. */
+/* Operands that are one of an op's several results are left out: rules look at ir_operand alone. A tuple is plain to
+ * whom takes an element of it. */
 static bool hs_may(const hs_run *s, const ir_op *op) {
   if (op->n_results != 1 || opt_in_edge(&s->facts, op) || !hlo_is_plain(op->type)) return false;
+  const bool takes = op->opcode == IR_OP_GET_TUPLE_ELEMENT;
   for (uint32_t i = 0; i < op->n_operands; i++)
-    if (!hlo_is_plain(ir_operand_type(op, i)) || op->operands[i].index) return false;
+    if (!(takes || hlo_is_plain(ir_operand_type(op, i))) || op->operands[i].index) return false;
   return (opt_op_facts(&s->facts, op) & (OPT_EFFECT | OPT_RANDOM | OPT_ASYNC)) == 0;
 }
 
@@ -80,26 +83,17 @@ static void hs_computation(hs_run *s, hs_rule *const *rules, const ir_computatio
   base_arena_free(&scratch);
 }
 
-/* By computation id. NULL: out of memory. */
-static uint8_t *hs_fused(const ir_module *m, base_arena *arena) {
-  uint8_t *fused = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
-  if (!fused) return NULL;
-  IR_FOR_COMPUTATIONS(c, m)
-  IR_FOR_OPS(op, c)
-  if (op->opcode == IR_OP_FUSION && op->n_called) fused[op->called[0]->id] = 1;
-  return fused;
-}
-
 /* Facts are of the module before the sweep; ops made since are in no control edge. */
 static int hs_sweep(ir_module *m, const char *pass, size_t n, const hs_row *const *tables, xlac_error *err) {
   hs_run s = {.x = {.m = m}};
   hs_rule *rules[IR_OP_COUNT] = {NULL};
   TRY(opt_facts_make(&s.facts, m, err));
   hs_rules(rules, n, tables);
-  const uint8_t *fused = hs_fused(m, &s.facts.arena);
-  s.x.failed = !fused;
+  const uint8_t *fused = opt_called_by(m, &s.facts.arena, IR_OP_FUSION);
+  const uint8_t *wrapped = opt_called_by(m, &s.facts.arena, IR_OP_ASYNC_START);
+  s.x.failed = !fused || !wrapped;
   IR_FOR_COMPUTATIONS(c, m)
-  if (fused && !fused[c->id]) hs_computation(&s, rules, c);
+  if (!s.x.failed && !fused[c->id] && !wrapped[c->id]) hs_computation(&s, rules, c);
   opt_facts_free(&s.facts);
   return s.x.failed ? base_oom(err, pass) : 0;
 }

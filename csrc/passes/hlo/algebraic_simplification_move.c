@@ -278,7 +278,16 @@ static ir_op *hs_sort(hs_run *s, ir_op *op) {
   return op->n_operands == 1 && n == 1 && op->type->dims[dims[0]] <= 1 ? hs_as(op, ir_operand(op, 0)) : NULL;
 }
 
+/* The element itself: what is left of a call that gave several results and was inlined. Users see what computes it. */
+static ir_op *hs_element(hs_run *s, ir_op *op) {
+  const ir_op *tuple = ir_operand(op, 0);
+  int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
+  if (tuple->opcode != IR_OP_TUPLE || opt_in_edge(&s->facts, tuple) || tuple->operands[index].index) return NULL;
+  return hs_as(op, ir_operand(tuple, (uint32_t)index));
+}
+
 const hs_row hs_move_rules[] = {
+    {IR_OP_GET_TUPLE_ELEMENT, hs_element},
     {IR_OP_RESHAPE, hs_reshape},
     {IR_OP_BROADCAST, hs_broadcast},
     {IR_OP_TRANSPOSE, hs_transpose},

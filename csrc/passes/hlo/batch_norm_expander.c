@@ -141,15 +141,6 @@ static bool norm_is_one(const ir_op *op) {
          op->opcode == IR_OP_BATCH_NORM_GRAD;
 }
 
-/* By computation id. NULL when out of memory. */
-static uint8_t *norm_wrapped(const ir_module *m, base_arena *arena) {
-  uint8_t *wrapped = base_arena_zalloc(arena, (size_t)m->n_computation_ids + 1);
-  IR_FOR_COMPUTATIONS(c, m)
-  IR_FOR_OPS(op, c)
-  if (wrapped && op->opcode == IR_OP_ASYNC_START && op->n_called) wrapped[op->called[0]->id] = 1;
-  return wrapped;
-}
-
 int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   /* One maker for all: it remembers the computations for sums. */
@@ -157,7 +148,7 @@ int opt_batch_norm_expander(ir_module *m, const opt_args *args, xlac_error *err)
   opt_facts facts;
   bool ok = true;
   TRY(opt_facts_make(&facts, m, err));
-  const uint8_t *wrapped = norm_wrapped(m, &facts.arena);
+  const uint8_t *wrapped = opt_called_by(m, &facts.arena, IR_OP_ASYNC_START);
   ok = wrapped != NULL;
   for (uint32_t i = 0; i < facts.n_order && ok; i++) {
     IR_FOR_OPS_SAFE(op, facts.order[i]) {

@@ -153,16 +153,6 @@ static int inline_computation(inline_run *r, ir_computation *c) {
 
 /* --- what there is to do, and how much it comes to --- */
 
-/* By computation id. */
-static uint8_t *inline_wrapped(inline_run *r) {
-  uint8_t *wrapped = base_arena_zalloc(&r->arena, (size_t)r->m->n_computation_ids + 1);
-  if (!wrapped) return NULL;
-  IR_FOR_COMPUTATIONS(c, r->m)
-  IR_FOR_OPS(op, c)
-  if (op->opcode == IR_OP_ASYNC_START && op->n_called) wrapped[op->called[0]->id] = 1;
-  return wrapped;
-}
-
 /* What stays, by computation id: the entry, what it never reached (`before`), and what is called otherwise. */
 static uint8_t *inline_staying(inline_run *r, const uint8_t *before) {
   uint8_t *stays = base_arena_zalloc(&r->arena, (size_t)r->m->n_computation_ids + 1);
@@ -233,7 +223,7 @@ static int inline_all(inline_run *r) {
   ir_computation **order = ir_computation_order(r->m, &r->arena, &n);
   uint8_t *before = opt_reachable(r->m, NULL, 0, &r->arena), *stays = NULL;
   r->sizes = BASE_ARRAY(&r->arena, int64_t, (size_t)n_before + 1);
-  r->wrapped = inline_wrapped(r);
+  r->wrapped = opt_called_by(r->m, &r->arena, IR_OP_ASYNC_START);
   if (!order || !before || !r->sizes || !r->wrapped || !(stays = inline_staying(r, before))) return inline_oom(r);
   TRY(inline_measure(r, order, n, stays));
   for (uint32_t i = 0; i < n; i++)

@@ -126,7 +126,7 @@ static double *qexp_list(qexp_make *b, uint32_t n) {
 
 /* *zero: there is none but 0. */
 static double *qexp_zero_points(qexp_make *b, const ir_quant *q, bool *zero) {
-  assert(q->n > 0);
+  assert(q->n > 0 || q->axis >= 0);
   double *v = qexp_list(b, q->n);
   *zero = true;
   for (uint32_t i = 0; v && i < q->n; i++) {

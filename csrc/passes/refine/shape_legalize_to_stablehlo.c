@@ -3,6 +3,7 @@
  * Requires: nothing. Preserves: all other ops. Where an index meets what stays an index (a function's argument or
  * result), a builtin.unrealized_conversion_cast stands between; those that meet one another vanish. An op of these
  * dialects that has no counterpart is an error; tensor.cast stays. Sizes beyond 2^31 do not fit. */
+#include "../../ir/sdy/sdy.h"
 #include "../rewrite/rewrite.h"
 
 /* These dialects are not registered: their ops are told by their names. */
@@ -219,7 +220,7 @@ static int shape_legalize(opt_rewriter *rw, ir_op *op) {
       "shapes must be ranked tensors of index, indexes constant, and ops among those that have a counterpart");
 }
 
-/* Operands of index in StableHLO's own ops (sizes of dynamic ones) become i32. */
+/* Operands of index in StableHLO's own ops (sizes of dynamic ones) become i32. What sdy says of a value stays with it. */
 static void shape_cast_operands(opt_rewriter *rw, ir_op *op) {
   opt_at(rw, op);
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -254,7 +255,7 @@ int opt_shape_legalize(ir_module *m, const opt_args *args, xlac_error *err) {
       next = op->next;
       if (shape_is_illegal(op))
         status = shape_legalize(&rw, op);
-      else if (op->opcode != IR_OP_UNREGISTERED && op->opcode != IR_OP_CALL)
+      else if (op->opcode != IR_OP_UNREGISTERED && op->opcode != IR_OP_CALL && !sdy_is_op(op))
         shape_cast_operands(&rw, op);
       if (status == 0) status = opt_rewriter_status(&rw);
     }

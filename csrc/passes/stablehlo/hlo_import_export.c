@@ -285,6 +285,7 @@ static const ir_type *signless_type(opt_rewriter *rw, const ir_type *t) {
 static void signless_value(opt_rewriter *rw, ir_op *op) {
   const ir_mattr *a = ir_mattr_of(op, "value");
   bool constant = op->opcode == IR_OP_CONSTANT || op->opcode == IR_OP_CHLO_CONSTANT ||
+                  op->opcode == IR_OP_SDY_CONSTANT ||
                   (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "arith.constant") == 0);
   if (!constant || !a || a->kind != IR_M_DENSE || !a->v.literal) return;
   const ir_literal *from = a->v.literal;

@@ -128,7 +128,7 @@ int opt_symbol_dce(ir_module *m, const opt_args *args, xlac_error *err) {
 
 /* inline: replaces calls of functions by their bodies; private functions nobody calls any more go.
  * Requires: nothing. Preserves: public functions, calls of declarations, calls that recurse, and calls that carry
- * no_inline. */
+ * no_inline, and those between which and their function sdy has edges. */
 
 typedef struct minline {
   opt_rewriter rw;
@@ -144,11 +144,25 @@ enum { MINLINE_MAX_DEPTH = 500 };
 
 static int minline_function(minline *x, ir_computation *c, uint32_t depth);
 
+/* Whether a sdy.func_data_flow_edge stands for how values pass between the call and the function: without the call it
+ * would say nothing, and is not valid. */
+static bool minline_reads_edge(const ir_op *op) {
+  IR_FOR_USES(use, op)
+  if (use->user->opcode == IR_OP_SDY_FUNC_DATA_FLOW_EDGE) return true;
+  return false;
+}
+
+static bool minline_has_edge(const ir_op *call, const ir_computation *callee) {
+  bool edge = minline_reads_edge(call);
+  for (uint32_t i = 0; i < callee->n_params && !edge; i++) edge = minline_reads_edge(callee->params[i]);
+  return edge;
+}
+
 /* no_inline on the call or on the function. */
 static bool minline_is_candidate(const minline *x, const ir_op *op, ir_computation **callee) {
   if (op->opcode != IR_OP_CALL || ir_m_get_bool(op, "no_inline")) return false;
   *callee = opt_callee(&x->symbols, op);
-  return *callee != NULL && !ir_mdict_get((*callee)->mlir, "no_inline");
+  return *callee != NULL && !ir_mdict_get((*callee)->mlir, "no_inline") && !minline_has_edge(op, *callee);
 }
 
 /* --- how much it comes to: the same walk, which only counts --- */

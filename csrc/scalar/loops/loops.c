@@ -36,13 +36,6 @@ static interp_loop_fn *const *float_table(base_dtype t) {
   interp_loop_fn *const *wide[3] = LOOPS_OF(f64), *const * tables[3] = LOOPS_OF(f32);
   return (t == XLAC_F64 ? wide : tables)[best_isa()];
 }
-/* NULL: the loop of ops.def's expression serves. */
-static interp_loop_fn *turn_loop(unsigned opcode, base_dtype t) {
-  interp_loop_fn *const *tables[3] = LOOPS_OF(turn);
-  int which = opcode == IR_OP_SINE ? 0 : opcode == IR_OP_COSINE ? 1 : opcode == IR_OP_TAN ? 2 : -1;
-  return t == XLAC_F32 && which >= 0 ? tables[best_isa()][which] : NULL;
-}
-
 /* The table of the type that t computes in. NULL where t has no arithmetic. */
 static interp_loop_fn *const *expression_table(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
@@ -65,73 +58,103 @@ static interp_loop_fn *const *expression_table(base_dtype t) {
   return NULL;
 }
 
-/* compare and select, whose loops do not follow from opcode and type alone. The total order looks at bits,
- * so it must see narrow floats as they are. */
-static interp_loop_fn *compare_loop_of(const ir_op *op, interp_loop *l) {
-  base_dtype t = (base_dtype)l->in[0];
-  bool total = base_dtype_is_float(t) && ir_get_word(op, IR_ATTR_TYPE) == IR_COMPARISON_TOTALORDER;
-  if (is_narrow(t) && !total) l->work = XLAC_F32;
-  return interp_compare_loop(l->work ? (base_dtype)l->work : t, (ir_direction)ir_get_word(op, IR_ATTR_DIRECTION),
-                             total);
-}
+/* --- which loop: by the SCALAR column of the op's row, else by its expression. Each sets work and wraps where fn is to
+ * be run so; in, out and bits are set. --- */
 
-/* Sets work and wraps; in, out and bits are set. An op of its own kind first, then a loop from the op
- * table. */
-static interp_loop_fn *loop_fn_of(const ir_op *op, interp_loop *l) {
+/* From the table of the type; narrow floats by way of f32, integers below a byte cut to their width. */
+static interp_loop_fn *loop_expression(const scalar_op *op, interp_loop *l) {
   base_dtype t = (base_dtype)l->in[0];
-  switch (op->opcode) {
-    case IR_OP_COMPARE:
-      return compare_loop_of(op, l);
-    case IR_OP_SELECT:
-      return interp_select_loop(base_dtype_bytes(t = (base_dtype)l->out));
-    case IR_OP_COPY:
-    case IR_OP_CONVERT:
-      return interp_convert_loop;
-    case IR_OP_STOCHASTIC_CONVERT:
-      return interp_stochastic_loop;
-    default:
-      break;
-  }
   if (is_narrow(t)) l->work = XLAC_F32;
   l->wraps = base_dtype_is_integer(t) && l->bits < 8;
-  interp_loop_fn *fn = turn_loop(op->opcode, l->work ? (base_dtype)l->work : t);
-  if (!fn) fn = interp_part_loop(op->opcode, l->work ? (base_dtype)l->work : t);
-  return fn ? fn : expression_table(t)[op->opcode];
+  interp_loop_fn *const *table = expression_table(t);
+  return table ? table[op->code] : NULL;
 }
 
-/* What is checked here is what the loops rely on; that shapes agree is the verifier's business. compare's
- * direction and type are part of the loop, so it is looked up once per op, not per call. */
-bool interp_loop_of(const ir_op *op, interp_loop *l) {
-  assert(op && l);
+/* Sine, cosine and tangent of f32; of other types by their expressions. */
+static interp_loop_fn *loop_turn(const scalar_op *op, interp_loop *l) {
+  interp_loop_fn *const *tables[3] = LOOPS_OF(turn), *fn = loop_expression(op, l);
+  if (l->in[0] != XLAC_F32 && l->work != XLAC_F32) return fn;
+  return tables[best_isa()][op->code == SCALAR_SINE ? 0 : op->code == SCALAR_COSINE ? 1 : 2];
+}
+
+/* What gives another type than it takes, but for some types, which have an expression. */
+static interp_loop_fn *loop_part(const scalar_op *op, interp_loop *l) {
+  interp_loop_fn *expression = loop_expression(op, l);
+  interp_loop_fn *fn = interp_part_loop((scalar_code)op->code, l->work ? (base_dtype)l->work : (base_dtype)l->in[0]);
+  l->exponent_bits = op->exponent_bits;
+  l->mantissa_bits = op->mantissa_bits;
+  return fn ? fn : expression;
+}
+
+/* The total order looks at bits, so it must see narrow floats as they are. */
+static interp_loop_fn *loop_compare(const scalar_op *op, interp_loop *l) {
+  base_dtype t = (base_dtype)l->in[0];
+  bool total = base_dtype_is_float(t) && op->order == SCALAR_ORDER_TOTAL;
+  if (is_narrow(t) && !total) l->work = XLAC_F32;
+  return interp_compare_loop(l->work ? (base_dtype)l->work : t, (scalar_direction)op->direction, total);
+}
+
+/* By size alone: elements are bytes moved. */
+static interp_loop_fn *loop_select(const scalar_op *op, interp_loop *l) {
+  (void)op;
+  return interp_select_loop(base_dtype_bytes((base_dtype)l->out));
+}
+
+static interp_loop_fn *loop_convert(const scalar_op *op, interp_loop *l) {
+  (void)op, (void)l;
+  return interp_convert_loop;
+}
+
+static interp_loop_fn *loop_stochastic(const scalar_op *op, interp_loop *l) {
+  (void)op, (void)l;
+  return interp_stochastic_loop;
+}
+
+/* NULL: by the expression. */
+typedef interp_loop_fn *loop_finder(const scalar_op *op, interp_loop *l);
+#include "../../ir/ops_columns.h"
+#undef SCALAR
+#define SCALAR(find) , loop_##find
+#define LOOP_OWN(code, find) [SCALAR_##code] = find,
+#define OP(code, text, arity, columns) SCALAR_ROW(LOOP_OWN, SCALAR_NOTHING, code columns)
+static loop_finder *const loop_finders[SCALAR_CODES] = {
+#include "../../ir/ops.def"
+};
+#undef OP
+#undef LOOP_OWN
+#include "../../ir/ops_columns.h"
+
+/* compare's direction and type are part of the loop, so it is looked up once per op, not per call. */
+bool scalar_loop_of(const scalar_op *op, uint32_t n_in, const uint8_t *in, uint8_t out, interp_loop *l) {
+  assert(op && in && l);
   memset(l, 0, sizeof *l);
-  if (!ir_opcode_has(op->opcode, IR_ELEMENTWISE) || op->n_operands < 1 || op->n_operands > 3) return false;
-  if (!ir_is_tensor(op->type)) return false;
-  l->n_in = (uint8_t)op->n_operands;
-  l->out = op->type->dtype;
+  if (!scalar_types_fit(op, n_in, in, out)) return false;
+  assert(n_in >= 1 && n_in <= 3);
+  l->n_in = (uint8_t)n_in;
+  l->out = out;
+  memcpy(l->in, in, n_in);
+  l->bits = base_dtype_of((base_dtype)in[0])->bits;
+  l->fn = loop_finders[op->code] ? loop_finders[op->code](op, l) : loop_expression(op, l);
+  return l->fn != NULL;
+}
+
+/* That shapes agree is the verifier's business. */
+bool interp_loop_of(const ir_op *op, interp_loop *l) {
+  scalar_op s;
+  uint8_t in[3] = {0, 0, 0};
+  assert(op && l);
+  if (op->n_operands > 3 || !ir_is_tensor(op->type) || !scalar_op_of(op, &s)) return false;
   for (uint32_t k = 0; k < op->n_operands; k++) {
     if (!ir_is_tensor(ir_operand_type(op, k))) return false;
-    l->in[k] = ir_operand_type(op, k)->dtype;
+    in[k] = ir_operand_type(op, k)->dtype;
   }
-  l->bits = base_dtype_of((base_dtype)l->in[0])->bits;
-  if (op->opcode == IR_OP_REDUCE_PRECISION) {
-    l->exponent_bits = (uint8_t)ir_get_int(op, IR_ATTR_EXPONENT_BITS, 8);
-    l->mantissa_bits = (uint8_t)ir_get_int(op, IR_ATTR_MANTISSA_BITS, 23);
-  }
-  l->fn = loop_fn_of(op, l);
-  return l->fn != NULL;
+  return scalar_loop_of(&s, op->n_operands, in, op->type->dtype, l);
 }
 
-/* For sums and the like that exist without an op, in reductions that are known by opcode. */
-bool interp_loop_binary(ir_opcode opcode, base_dtype t, interp_loop *l) {
-  assert(opcode < IR_OP_COUNT && t < BASE_DTYPE_COUNT);
-  memset(l, 0, sizeof *l);
-  l->n_in = 2;
-  l->in[0] = l->in[1] = l->out = (uint8_t)t;
-  l->bits = base_dtype_of(t)->bits;
-  if (is_narrow(t)) l->work = XLAC_F32;
-  l->wraps = base_dtype_is_integer(t) && l->bits < 8;
-  l->fn = expression_table(t)[opcode];
-  return l->fn != NULL;
+/* For sums and the like that exist without an op. */
+bool interp_loop_binary(scalar_code code, base_dtype t, interp_loop *l) {
+  const scalar_op op = {.code = (uint8_t)code};
+  return scalar_loop_of(&op, 2, (const uint8_t[3]){(uint8_t)t, (uint8_t)t}, (uint8_t)t, l);
 }
 
 /* Cuts bytes to the width of t: sign- or zero-extended. s4: 0x0F becomes 0xFF, -1; u4: 0x1F becomes 0x0F. */

@@ -10,7 +10,7 @@
 #ifndef XLAC_SCALAR_LOOPS_LOOPS_H
 #define XLAC_SCALAR_LOOPS_LOOPS_H
 
-#include "../../ir/ir.h"
+#include "../op.h"
 
 typedef struct interp_loop interp_loop;
 /* n lanes of `in` to `out`. l says what a loop of several types must know: in, out, bits, and the numbers
@@ -26,15 +26,17 @@ struct interp_loop {
   uint8_t exponent_bits, mantissa_bits; /* reduce-precision */
 };
 
-/* The loop of an elementwise op on operands of one size; false when the op has none. */
+/* The loop of an op on operands of those types, of which there is room for three; false where it has none on them. */
+bool scalar_loop_of(const scalar_op *op, uint32_t n_in, const uint8_t *in, uint8_t out, interp_loop *l);
+/* The same of an op of HLO, on operands of one size. */
 bool interp_loop_of(const ir_op *op, interp_loop *l);
 /* The loop of a binary op whose operands and result have type t. */
-bool interp_loop_binary(ir_opcode opcode, base_dtype t, interp_loop *l);
+bool interp_loop_binary(scalar_code code, base_dtype t, interp_loop *l);
 void interp_loop_run(const interp_loop *l, int64_t n, const void *const *in, void *out);
 
-/* The loops of ops.def's expressions by opcode, NULL where a row has none for the type. A new row in
+/* The loops of ops.def's expressions by scalar_code, NULL where a row has none for the type. A new row in
  * ops.def with an ON_ column is in all of them at the next build. */
-typedef interp_loop_fn *const interp_loop_table[IR_OP_COUNT];
+typedef interp_loop_fn *const interp_loop_table[SCALAR_CODES];
 extern interp_loop_table interp_loops_f32, interp_loops_f64, interp_loops_f32_avx2, interp_loops_f64_avx2;
 extern interp_loop_table interp_loops_f32_avx512, interp_loops_f64_avx512;
 extern interp_loop_table interp_loops_s8, interp_loops_s16, interp_loops_s32, interp_loops_s64;
@@ -51,10 +53,10 @@ extern interp_loop_table interp_loops_pred, interp_loops_c64, interp_loops_c128;
 extern interp_loop_fn *const interp_loops_turn[3], *const interp_loops_turn_avx2[3], *const interp_loops_turn_avx512[3];
 
 /* loops_compare.c: NULL for what the verifier refuses. `total` is TOTALORDER. */
-interp_loop_fn *interp_compare_loop(base_dtype t, ir_direction direction, bool total);
+interp_loop_fn *interp_compare_loop(base_dtype t, scalar_direction direction, bool total);
 /* loops_other.c */
 interp_loop_fn *interp_select_loop(size_t bytes);
-interp_loop_fn *interp_part_loop(unsigned opcode,
+interp_loop_fn *interp_part_loop(scalar_code code,
                                  base_dtype t); /* ABS, REAL, IMAG, COMPLEX, IS_FINITE, REDUCE_PRECISION */
 interp_loop_fn interp_stochastic_loop;
 interp_loop_fn interp_convert_loop;

@@ -36,7 +36,7 @@
   COMPARE_LOOP(compare_gt_##suffix, T, x > y)  \
   COMPARE_LOOP(compare_le_##suffix, T, x <= y) \
   COMPARE_LOOP(compare_lt_##suffix, T, x < y)
-/* In the order of compare_direction. `equal` is the type whose loops for equality serve this one, too. */
+/* In the order of scalar_direction. `equal` is the type whose loops for equality serve this one, too. */
 #define COMPARE_NAMES_OF(equal, suffix)                           \
   {compare_eq_##equal,  compare_ne_##equal,  compare_ge_##suffix, \
    compare_gt_##suffix, compare_le_##suffix, compare_lt_##suffix}
@@ -86,8 +86,8 @@ static interp_loop_fn *const compare_complex[2][2] = {{compare_eq_c64, compare_n
                                                       {compare_eq_c128, compare_ne_c128}};
 
 /* f8e8m0fnu has no sign, so its total order is that of its bits. Complex numbers have EQ and NE only. */
-interp_loop_fn *interp_compare_loop(base_dtype t, ir_direction d, bool total) {
-  assert(d <= IR_DIRECTION_LT && base_dtype_bytes(t) <= 16);
+interp_loop_fn *interp_compare_loop(base_dtype t, scalar_direction d, bool total) {
+  assert(d < SCALAR_DIRECTIONS && base_dtype_bytes(t) <= 16);
   int size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
   switch ((base_dtype_kind)base_dtype_of(t)->kind) {
     case BASE_KIND_SINT:
@@ -96,7 +96,7 @@ interp_loop_fn *interp_compare_loop(base_dtype t, ir_direction d, bool total) {
     case BASE_KIND_UINT:
       return compare_unsigned[size][d];
     case BASE_KIND_COMPLEX:
-      return d < 2 ? compare_complex[t == XLAC_C128][d] : NULL;
+      return d <= SCALAR_NE ? compare_complex[t == XLAC_C128][d] : NULL;
     case BASE_KIND_FLOAT:
       break;
     case BASE_KIND_NONE:

@@ -43,9 +43,9 @@
 #undef LOOP_EXPR
 #undef LOOP_SHARED
 
-/* The second pass over the table: names of the functions by opcode. */
-#define LOOP_SHARED(code, arity, expr, shared) [IR_OP_##code] = LOOP_TWIN(code),
-#define LOOP_EXPR(code, arity, expr) [IR_OP_##code] = LOOP(code),
+/* The second pass over the table: names of the functions by code. */
+#define LOOP_SHARED(code, arity, expr, shared) [SCALAR_##code] = LOOP_TWIN(code),
+#define LOOP_EXPR(code, arity, expr) [SCALAR_##code] = LOOP(code),
 #define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)
 interp_loop_table LOOPS = {
 #include "../../ir/ops.def"

@@ -124,26 +124,26 @@ REDUCE_LOOP(f64, double, uint64_t, base_f64_bits, base_f64_of, 52, 11)
 
 /* By type: f32, f64, c64, c128. */
 typedef struct part_row {
-  uint16_t opcode;
+  uint8_t code;
   interp_loop_fn *loop[4];
 } part_row;
 static const part_row part_rows[] = {
-    {IR_OP_ABS, {NULL, NULL, abs_of_c64, abs_of_c128}},
-    {IR_OP_REAL, {real_of_f32, real_of_f64, real_of_c64, real_of_c128}},
-    {IR_OP_IMAG, {imag_of_f32, imag_of_f64, imag_of_c64, imag_of_c128}},
-    {IR_OP_COMPLEX, {complex_of_f32, complex_of_f64, NULL, NULL}},
-    {IR_OP_IS_FINITE, {finite_f32, finite_f64, NULL, NULL}},
-    {IR_OP_IS_INF, {infinite_f32, infinite_f64, NULL, NULL}},
-    {IR_OP_IS_POS_INF, {plus_infinite_f32, plus_infinite_f64, NULL, NULL}},
-    {IR_OP_IS_NEG_INF, {minus_infinite_f32, minus_infinite_f64, NULL, NULL}},
-    {IR_OP_REDUCE_PRECISION, {reduce_precision_f32, reduce_precision_f64, NULL, NULL}},
+    {SCALAR_ABS, {NULL, NULL, abs_of_c64, abs_of_c128}},
+    {SCALAR_REAL, {real_of_f32, real_of_f64, real_of_c64, real_of_c128}},
+    {SCALAR_IMAG, {imag_of_f32, imag_of_f64, imag_of_c64, imag_of_c128}},
+    {SCALAR_COMPLEX, {complex_of_f32, complex_of_f64, NULL, NULL}},
+    {SCALAR_IS_FINITE, {finite_f32, finite_f64, NULL, NULL}},
+    {SCALAR_IS_INF, {infinite_f32, infinite_f64, NULL, NULL}},
+    {SCALAR_IS_POS_INF, {plus_infinite_f32, plus_infinite_f64, NULL, NULL}},
+    {SCALAR_IS_NEG_INF, {minus_infinite_f32, minus_infinite_f64, NULL, NULL}},
+    {SCALAR_REDUCE_PRECISION, {reduce_precision_f32, reduce_precision_f64, NULL, NULL}},
 };
 
 /* NULL for other ops, and for types that an op does not have here. */
-interp_loop_fn *interp_part_loop(unsigned opcode, base_dtype t) {
+interp_loop_fn *interp_part_loop(scalar_code code, base_dtype t) {
   int column = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_C64 ? 2 : t == XLAC_C128 ? 3 : -1;
   for (size_t i = 0; i < sizeof part_rows / sizeof *part_rows; i++) {
-    if (part_rows[i].opcode == opcode) return column < 0 ? NULL : part_rows[i].loop[column];
+    if (part_rows[i].code == code) return column < 0 ? NULL : part_rows[i].loop[column];
   }
   return NULL;
 }

@@ -144,6 +144,16 @@ static int rt_out_oom(const opt_rewriter *rw) {
 
 /* --- ops --- */
 
+/* A custom call can't take tensors of index, which StableHLO has for sizes only. */
+static int rt_out_takes(const opt_rewriter *rw, const ir_op *at, const ir_type *type) {
+  assert(type != NULL);
+  if (!type->text || type->quant) return 0;
+  return opt_rewrite_fail(rw, at, XLAC_E_LEGALIZE,
+                          "the sharding of a value of element type %s goes to HLO in a custom call, which takes no "
+                          "such values",
+                          type->text->s);
+}
+
 /* A custom call in op's place, with its attributes but its own.
  * Attributes other than `own` stay on the call. */
 static ir_op *rt_out_call(opt_rewriter *rw, ir_op *op, const char *target, const char *own) {
@@ -168,6 +178,7 @@ static int rt_out_replace(opt_rewriter *rw, ir_op *op, ir_op *call) {
 /* has_side_effect where axes are unreduced: XLA would take the call for a copy and drop it. */
 static int rt_out_constraint(opt_rewriter *rw, ir_op *op) {
   assert(op->n_results == 1);
+  TRY(rt_out_takes(rw, op, op->type));
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
   ir_op *call = rt_out_call(rw, op, "Sharding", "sharding");
   const sdy_shardings *list = call ? sdy_shardings_make(rw->m, 1, &s) : NULL;
@@ -178,6 +189,7 @@ static int rt_out_constraint(opt_rewriter *rw, ir_op *op) {
 
 /* A group or barrier: its number goes into a frontend attribute. */
 static int rt_out_number(opt_rewriter *rw, ir_op *op, const char *target, const char *own, const char *key) {
+  TRY(rt_out_takes(rw, op, ir_operand_type(op, 0)));
   const ir_mattr *text = rt_words(rw->m, ir_mattr_of(op, own));
   ir_op *call = rt_out_call(rw, op, target, own);
   bool ok = call && text && ir_m_set(call, "has_side_effect", ir_m_bool(rw->m, true)) && rt_front_set(call, key, text);
@@ -229,6 +241,7 @@ static int rt_out_result(opt_rewriter *rw, ir_computation *f, uint32_t i) {
   if (!s) return 0;
   opt_at_end(rw, f, v.op);
   const ir_type *type = opt_type(v);
+  TRY(rt_out_takes(rw, v.op, type));
   ir_op *call = rt_make_custom_call(rw, "xla.sdy.FuncResultSharding", 1, &type, 1, &v);
   const sdy_shardings *list = sdy_shardings_make(rw->m, 1, &s);
   const ir_mattr *text = list ? rt_words(rw->m, sdy_attr(rw->m, SDY_SHARDINGS, list)) : NULL;

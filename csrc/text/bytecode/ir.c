@@ -88,6 +88,12 @@ static int bc_new_region(bc_ir *ir, ir_op *owner, ir_computation **out) {
   return 0;
 }
 
+/* Ops whose regions may not use values from around them, whether the artifact says so or not. */
+static bool bc_is_isolated(unsigned opcode) {
+  return opcode == IR_OP_SDY_MANUAL_COMPUTATION || opcode == IR_OP_SDY_NAMED_COMPUTATION || opcode == IR_OP_SCAN ||
+         opcode == IR_OP_ASYNC_START;
+}
+
 /* Regions of isolated ops lie in sections of their own, so that a reader may skip them. Values of an isolated op's
  * regions are numbered from 0 again: `scope` moves to where they begin. */
 int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions) {
@@ -98,6 +104,7 @@ int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_com
   if (ir->depth >= r->max_depth) return bc_fail(c, XLAC_E_TOO_DEEP, "regions are nested over %u deep", r->max_depth);
   ir->depth++;
   if (op->isolated) ir->scope = ir->values.n;
+  if (op->isolated || bc_is_isolated(op->name->opcode)) ir->floor = ir->values.n;
   for (uint32_t i = 0; i < op->n_regions; i++) {
     if (owner) TRY(bc_new_region(ir, owner, &regions[i]));
     if (sections && inner.p == inner.end) {
@@ -111,6 +118,7 @@ int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_com
   }
   if (inner.p != inner.end) return BC_BAD(&inner, "the section of an op's regions goes on");
   ir->scope = outer.scope;
+  ir->floor = outer.floor;
   ir->depth = outer.depth;
   assert(ir->scope <= ir->values.n);
   return 0;
@@ -135,6 +143,25 @@ static int bc_fits_row(const bc_cursor *c, const bc_op *op, unsigned opcode) {
   return 0;
 }
 
+/* There if it must be, and within its range. */
+static int bc_check_attr(const bc_cursor *c, const ir_mlir_info *op, const ir_mattr_spec *spec, const ir_mattr *a) {
+  if (!a && spec->flags & IR_REQUIRED) return BC_BAD(c, "op %s lacks the attribute %s", op->name, spec->name);
+  if (!a || a->kind != IR_M_INTEGER) return 0;
+  bool positive = spec->flags & IR_POSITIVE, natural = spec->flags & IR_NON_NEGATIVE;
+  if (!(positive && a->v.i <= 0) && !(natural && a->v.i < 0)) return 0;
+  return BC_BAD(c, "op %s has %s = %lld; expected a number that is %s", op->name, spec->name, (long long)a->v.i,
+                positive ? "positive" : "not negative");
+}
+
+/* What the op's row says of its attributes, as the reader of text checks it. VHLO has no ranges, and an op of another
+ * dialect may have left out all its properties. */
+static int bc_check_attrs(const bc_cursor *c, const ir_mdict *attrs, unsigned opcode) {
+  const ir_mlir_info *info = ir_opcode_info(opcode)->mlir;
+  for (const ir_mattr_spec *spec = info ? info->attrs : NULL; spec && spec->name; spec++)
+    TRY(bc_check_attr(c, info, spec, ir_mdict_get(attrs, spec->name)));
+  return 0;
+}
+
 /* Ops with the same properties share one dictionary where none has other attributes. */
 static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs) {
   if (from->shared) return *attrs = from->shared->dict, 0;
@@ -153,6 +180,7 @@ int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir
   bc_cursor at = {r, from->at, c->end};
   TRY(bc_fits_row(&at, from, opcode));
   TRY(bc_attrs_of(&at, from, &attrs));
+  TRY(bc_check_attrs(&at, attrs, opcode));
   ir_op *op =
       ir_op_new_n(to, (ir_opcode)opcode, from->n_results, from->types, r->nameless, from->n_operands, from->n_regions);
   if (!op) return bc_no_memory(r);
@@ -360,6 +388,8 @@ static int bc_op_operands(bc_ir *ir, bc_cursor *c, bc_op *op) {
     TRY(bc_varint(c, &v));
     if (v >= ir->values.n - ir->scope)
       return BC_BAD(c, "value %llu of %u", (unsigned long long)v, ir->values.n - ir->scope);
+    if (ir->scope + v < ir->floor)
+      return BC_BAD(c, "value %llu is outside of a region that is isolated from above", (unsigned long long)v);
     op->operands[i] = ir->values.items[ir->scope + v];
     if (!op->operands[i].op) return BC_BAD(c, "value %llu is used before it is there", (unsigned long long)v);
   }

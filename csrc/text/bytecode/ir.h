@@ -12,6 +12,7 @@ typedef struct bc_ir {
   bc_reader *r;
   bc_values values;
   uint32_t scope; /* where the numbers of the isolated op begin */
+  uint32_t floor; /* of values that may be used: those before it are outside of an isolated region */
   uint32_t next;  /* the number of the region's next value */
   uint32_t depth;
 } bc_ir;

@@ -3,6 +3,7 @@
  *
  * VHLO's module is builtin's; functions are vhlo.func_v1, whose name, type and attributes are VHLO attributes.
  * Everything else that may stand in a module belongs to another dialect, such as sdy.mesh, and becomes a symbol. */
+#include "../../ir/verify/check.h"
 #include "bytecode.h"
 #include "ir.h"
 
@@ -298,5 +299,5 @@ int bc_read_ir(bc_reader *r) {
   BASE_VEC_FREE(r->m->alloc, &ir.values);
   TRY(status);
   bc_choose_entry(r->m);
-  return 0;
+  return ir_check_symbols(r->m, r->err);
 }

@@ -31,22 +31,23 @@ static int bc_encoding_text(bc_cursor *c, const ir_mattr *encoding, const base_i
   return *out ? 0 : bc_no_memory(c->r);
 }
 
-/* Moves bounds into the dimensions they bound; false where some dimension has a bound but a size too, or there is no
- * bound at all. dims changes only where it says true. */
-static bool bc_apply_bounds(bc_cursor *c, const ir_mattr *encoding, uint32_t rank, int64_t *dims) {
+/* Moves bounds into the dimensions they bound; *any is false where the encoding has none. A dimension has a bound or a
+ * size, as StableHLO checks where the type is made. */
+static int bc_apply_bounds(bc_cursor *c, const ir_mattr *encoding, uint32_t rank, int64_t *dims, bool *any) {
   assert(rank <= IR_MAX_RANK);
   uint32_t n = 0;
-  if (encoding->kind != IR_M_STRUCT || strcmp(encoding->name, "type_extensions") != 0) return false;
+  *any = false;
+  if (!encoding || encoding->kind != IR_M_STRUCT || strcmp(encoding->name, "type_extensions") != 0) return 0;
   const int64_t *bounds = ir_m_ints(ir_m_field(encoding, "bounds"), &c->r->scratch, &n);
-  bool any = false;
-  if (!bounds || n != rank) return false;
+  if (!bounds) return 0;
+  if (n != rank) return BC_BAD(c, "%u bounds for a tensor of rank %u", n, rank);
   for (uint32_t i = 0; i < rank; i++) {
-    any = any || bounds[i] >= 0;
-    if (bounds[i] >= 0 && dims[i] >= 0) return false;
+    if (bounds[i] < 0) continue;
+    if (dims[i] >= 0) return BC_BAD(c, "dimension %u has a size, so it can't have a bound", i);
+    dims[i] = bounds[i];
+    *any = true;
   }
-  for (uint32_t i = 0; any && i < rank; i++)
-    if (bounds[i] >= 0) dims[i] = bounds[i];
-  return any;
+  return 0;
 }
 
 /* A dimension without a size is IR_UNBOUNDED unless the encoding bounds it. */
@@ -63,7 +64,9 @@ int bc_make_tensor(bc_cursor *c, const ir_type *element, uint32_t rank, const in
     dynamic[i] = dims[i] < 0;
     sizes[i] = dynamic[i] ? IR_UNBOUNDED : dims[i];
   }
-  if (encoding && !bc_apply_bounds(c, encoding, rank, sizes)) TRY(bc_encoding_text(c, encoding, &encoding_text));
+  bool bounded;
+  TRY(bc_apply_bounds(c, encoding, rank, sizes, &bounded));
+  if (encoding && !bounded) TRY(bc_encoding_text(c, encoding, &encoding_text));
   *out = ir_tensor_mlir(c->r->m, dtype, quant, text, rank, sizes, dynamic, encoding_text, c->r->err);
   return bc_made(c, *out);
 }
@@ -91,12 +94,20 @@ static int bc_other_of(bc_cursor *c, const char *open, const char *dims, const i
   return *out ? 0 : bc_no_memory(c->r);
 }
 
+/* MLIR has complex numbers of integers and floats; xlac keeps those it doesn't compute with as text. */
+static bool bc_is_part(const ir_type *element) {
+  if (element->kind == IR_TYPE_OTHER) return strchr("fibu", element->text->s[0]) != NULL;
+  bool plain = element->kind == IR_TYPE_ELEMENT && !element->quant;
+  return plain && !base_dtype_is_complex((base_dtype)element->dtype);
+}
+
 /* Only complex numbers of f32 and f64 are dtypes. */
 int bc_make_complex(bc_cursor *c, const ir_type *element, const ir_type **out) {
   bool plain = element->kind == IR_TYPE_ELEMENT && !element->quant;
   base_dtype dtype = BASE_DTYPE_INVALID;
   if (plain && element->dtype == XLAC_F32) dtype = XLAC_C64;
   if (plain && element->dtype == XLAC_F64) dtype = XLAC_C128;
+  if (!bc_is_part(element)) return BC_BAD(c, "an element type that complex numbers can't have");
   if (dtype == BASE_DTYPE_INVALID) return bc_other_of(c, "complex<", "", element, out);
   *out = ir_element(c->r->m, dtype, NULL);
   return bc_made(c, *out);

@@ -70,7 +70,7 @@ static uint64_t bc_f64_bits(double v) {
 
 /* The sign of the storage type stands in a flag too. */
 static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
-  assert(q->n > 0);
+  assert(q->n > 0 || q->axis >= 0); /* none along a dimension of size 0 */
   const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = q->storage};
   const ir_type expressed = {.kind = IR_TYPE_ELEMENT, .dtype = q->expressed};
   int64_t low = q->storage_min, high = q->storage_max;

@@ -73,7 +73,7 @@ int text_read_aliasing(text_reader *r, const ir_aliasing **out) {
 /* --- metadata --- */
 
 /* A row for each field: its name in text, what it is, and where it lies in ir_metadata. */
-typedef enum metadata_kind { M_STRING, M_INT, M_FRAME, M_PROFILE } metadata_kind;
+typedef enum metadata_kind { M_STRING, M_INT, M_FRAME, M_PROFILE, M_SIZE } metadata_kind;
 static const struct {
   const char *text;
   uint16_t n;
@@ -93,6 +93,9 @@ static const struct {
     FIELD("scheduling_name", M_STRING, scheduling_name),
     FIELD("metadata_payload", M_STRING, payload),
     FIELD("profile_type", M_PROFILE, profile_type),
+    /* XLA prints these two but does not read them. */
+    FIELD("size_of_generated_code_in_bytes", M_SIZE, size_of_generated_code),
+    FIELD("size_of_memory_working_set_in_bytes", M_SIZE, size_of_memory_working_set),
 #undef FIELD
 };
 enum { N_METADATA = sizeof metadata_fields / sizeof *metadata_fields };
@@ -135,6 +138,8 @@ static int read_metadata_field(text_reader *r, uint32_t field, ir_metadata *m) {
       return text_read_string(r, member);
     case M_INT:
       return read_int32(r, member);
+    case M_SIZE:
+      return text_read_int(r, member);
     case M_PROFILE:
       return read_profile_types(r, member);
     case M_FRAME:

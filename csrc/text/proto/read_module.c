@@ -6,6 +6,7 @@
 
 #include "../hlo/print.h"
 #include "../../ir/names.h"
+#include "../../ir/verify/check.h"
 #include "read.h"
 #include "../hlo/read.h"
 
@@ -331,6 +332,7 @@ int proto_read_module(proto_reader *r) {
   c->is_scheduled = proto_count(&r->s, r->module, 7, PROTO_LENGTH) > 0;
   TRY(read_proto_tables(r));
   TRY(read_proto_computations(r));
+  TRY(ir_check_schedule(r->m, r->s.err));
   TRY(read_proto_entry_layout(r));
   TRY(read_proto_aliases(r));
   TRY(read_proto_donors(r));

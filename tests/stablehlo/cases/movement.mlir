@@ -27,3 +27,10 @@ func.func @f(%a: tensor<2x3xf32>) -> tensor<5xf32> {
   %0 = stablehlo.reshape %a : (tensor<2x3xf32>) -> tensor<5xf32>
   return %0 : tensor<5xf32>
 }
+// -----
+// 3: a shape has more than 2^63 - 1 bytes
+func.func @f(%a: tensor<f32>, %b: tensor<f32>) -> tensor<2x3x5xf32> {
+  %s = stablehlo.constant dense<[2, 9223372036854775807, 5]> : tensor<3xi64>
+  %0 = "stablehlo.rng"(%a, %b, %s) {rng_distribution = #stablehlo<rng_distribution UNIFORM>} : (tensor<f32>, tensor<f32>, tensor<3xi64>) -> tensor<2x3x5xf32>
+  return %0 : tensor<2x3x5xf32>
+}

@@ -339,5 +339,7 @@ XLAC_MUST_USE int mlir_foreign_complete(mlir_reader *r, const mlir_op_state *s, 
 /* func.func from after its name; or its generic form's parts. */
 XLAC_MUST_USE int mlir_read_func(mlir_reader *r, const char *at);
 XLAC_MUST_USE int mlir_read_generic_func(mlir_reader *r, const char *at);
+/* Notes the name of a function or another symbol; an error where the module has it already. */
+XLAC_MUST_USE int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr *name);
 
 #endif

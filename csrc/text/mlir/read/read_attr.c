@@ -243,24 +243,30 @@ static int mlir_make_int(mlir_reader *r, const char *at, const ir_type *type, in
   return *out ? 0 : mlir_no_memory(r);
 }
 
-/* Bits of a float where the type behind says so; else an integer of at most 64 bits. */
-static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir_mattr **out) {
-  uint64_t v = 0;
+/* Cursor at "0x"; at most 64 bits. */
+static int mlir_read_hex_digits(mlir_reader *r, const char *at, uint64_t *v) {
   const char *p = r->lx.p + 2;
   const char *digits = p;
-  for (;; p++) {
+  for (*v = 0;; p++) {
     char c = *p;
     unsigned d = c >= '0' && c <= '9'                 ? (unsigned)(c - '0')
                  : (c | 32) >= 'a' && (c | 32) <= 'f' ? (unsigned)((c | 32) - 'a' + 10)
                                                       : 16;
     if (d == 16) break;
-    if (v >> 60) return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "a hexadecimal number beyond 64 bits");
-    v = v << 4 | d;
+    if (*v >> 60) return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "a hexadecimal number beyond 64 bits");
+    *v = *v << 4 | d;
   }
   if (p == digits) return mlir_expected(r, "hexadecimal digits");
   r->lx.p = p;
   text_skip(&r->lx);
+  return 0;
+}
+
+/* Bits of a float where the type behind says so; else an integer of at most 64 bits. */
+static int mlir_read_hex(mlir_reader *r, const char *at, bool negative, const ir_mattr **out) {
+  uint64_t v;
   const ir_type *type;
+  TRY(mlir_read_hex_digits(r, at, &v));
   TRY(mlir_type_after(r, XLAC_S64, &type));
   if (type->kind == IR_TYPE_ELEMENT && base_dtype_is_float((base_dtype)type->dtype))
     return mlir_make_hex_float(r, type, v, out);
@@ -386,15 +392,22 @@ static int mlir_read_type_field(mlir_reader *r, const ir_mattr **out) {
   return *out ? 0 : mlir_no_memory(r);
 }
 
-/*   1.0      1.0 : f32 */
+/*   1.0      1.0 : f32      0x41DFFFFFFFC00000, the bits of a double */
 static int mlir_read_float_field(mlir_reader *r, const ir_mattr **out) {
-  double v;
-  const char *e = base_parse_f64(r->lx.p, r->lx.end, &v);
-  if (!e) return mlir_expected(r, "a number");
-  r->lx.p = e;
-  text_skip(&r->lx);
+  const char *at = r->lx.p;
   const ir_type *f64 = ir_element(r->m, XLAC_F64, NULL);
-  if (mlir_eat(r, ":")) TRY(mlir_read_type(r, &f64));
+  double v;
+  if (at[0] == '0' && at[1] == 'x') {
+    uint64_t bits;
+    TRY(mlir_read_hex_digits(r, at, &bits));
+    v = base_load_f64(XLAC_F64, &bits);
+  } else {
+    const char *e = base_parse_f64(at, r->lx.end, &v);
+    if (!e) return mlir_expected(r, "a number");
+    r->lx.p = e;
+    text_skip(&r->lx);
+    if (mlir_eat(r, ":")) TRY(mlir_read_type(r, &f64));
+  }
   *out = ir_m_float(r->m, f64, v);
   return *out ? 0 : mlir_no_memory(r);
 }

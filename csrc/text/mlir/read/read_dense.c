@@ -255,7 +255,7 @@ static bool mlir_dense_reserve(mlir_reader *r, mlir_dense_state *s) {
   assert(s->size > 0 && s->stored <= s->capacity);
   if (s->stored < s->capacity) return true;
   int64_t capacity = s->capacity ? s->capacity * 2 : 64;
-  if (s->type->kind == IR_TYPE_TENSOR && s->type->count > 0 && capacity > s->type->count + 1)
+  if (s->type->kind == IR_TYPE_TENSOR && s->type->count > 0 && capacity - 1 > s->type->count)
     capacity = s->type->count + 1;
   if (capacity <= s->stored) capacity = s->stored * 2 + 1;
   uint8_t *data = base_realloc(r->alloc, s->data, (size_t)capacity * s->size);

@@ -225,7 +225,7 @@ static int mlir_read_body(mlir_reader *r, ir_computation *c, const mlir_func_res
 }
 
 /* All symbols of a module share one scope. */
-static int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr *name) {
+int mlir_check_new_symbol(mlir_reader *r, const char *at, const base_istr *name) {
   uint64_t there;
   if (base_map_get(&r->symbols, base_key(name), &there))
     return mlir_fail(r, at, XLAC_E_DUPLICATE_NAME, "redefinition of symbol named '%s'", name->s);

@@ -210,6 +210,8 @@ static int mlir_read_op(mlir_reader *r, mlir_op_state *s, ir_computation *c, boo
   r->into = outer;
   ir_op *op;
   TRY(mlir_finish_op(r, s, c, &op));
+  const ir_mattr *symbol = c->kind == IR_SYMBOL ? ir_mattr_of(op, "sym_name") : NULL;
+  if (symbol && symbol->kind == IR_M_STRING) TRY(mlir_check_new_symbol(r, s->at, symbol->str));
   return mlir_bind_results(r, names, s, op);
 }
 

@@ -1,0 +1,99 @@
+"""The programs of benchmarks/programs beside XLA:CPU in the same process: time of a call, of compiling, and the numbers.
+
+  python benchmarks/unseen.py [--half known|held|all] [--rounds 5] [--only NAME ...] [--check] [--cpu] [--json out.json]
+
+Needs the `test` extra. JAX traces each program; both sides compile the same StableHLO. The half that is held back by a coin
+(benchmarks/programs) is for judging work on the engine, at its end. --check compares the numbers alone, which takes a second a
+program. Columns as in benchmarks/compiled.py."""
+import argparse
+import json
+import pathlib
+import re
+import statistics
+import sys
+import time
+
+import numpy as np
+from compiled import CLOCK, Xla, flat, mean, off_by, ratio, show, times_of
+from programs import load
+
+
+def argument(spec, rng):
+    """An array for "f32[4,8]", "s32[16]<100" (0 to 99) or "f32[8]>0" (from 0.1 to 1.1)."""
+    name, dims, limit = re.fullmatch(r"(\w+)\[([\d,]*)\](>0|<\d+)?", spec).groups()
+    shape = [int(d) for d in dims.split(",") if d]
+    if name[0] in "su":
+        high = int(limit[1:]) if limit else 2**31 - 1
+        return rng.integers(0, high, shape).astype({"s": "int", "u": "uint"}[name[0]] + name[1:])
+    if name[0] == "c":
+        return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(f"complex{name[1:]}")
+    values = rng.uniform(0.1, 1.1, shape) if limit == ">0" else rng.standard_normal(shape)
+    if name == "bf16":
+        import ml_dtypes
+
+        return values.astype(ml_dtypes.bfloat16)
+    return values.astype(f"float{name[1:]}")
+
+
+def lowered(function, arrays):
+    import jax
+
+    jax.config.update("jax_enable_x64", any(a.dtype == np.float64 for a in arrays))
+    return jax.jit(function).lower(*arrays).as_text()
+
+
+def bench(xla, name, function, shapes, rounds):
+    """rounds 0: the numbers alone."""
+    import xlac
+
+    rng = np.random.default_rng(len(name))
+    arrays = [argument(s, rng) for s in shapes]
+    text = lowered(function, arrays)
+    used = [arrays[int(i)] for i in kept(text, len(arrays))]
+    ours, theirs, args = xlac.compile(xlac.parse(text)), xla.compile(text), xla.put(used)
+    row = dict(name=name, off=off_by(flat(ours(*used)), xla.call(theirs, args)), steps=ours.steps)
+    if not rounds:
+        return row
+    compiles = {"xlac": lambda: xlac.compile(xlac.parse(text)), "xla": lambda: xla.compile(text)}
+    calls = {"xlac": lambda: ours(*used), "xla": lambda: xla.call(theirs, args)}
+    return dict(row, compile=times_of(compiles, max(2, rounds // 2), 0), call=times_of(calls, rounds, 0.05))
+
+
+def kept(text, n):
+    """jit drops arguments that nothing reads; the program says how many are left, all of them in our programs."""
+    found = len(re.findall(r"%arg\d+: ", text[text.index("@main("):].split("{\n", 1)[0].split(") ->")[0]))
+    if found != n:
+        raise SystemExit(f"the program reads {found} of its {n} arguments")
+    return range(n)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--half", choices=["known", "held", "all"], default="known")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--check", action="store_true", help="the numbers alone")
+    parser.add_argument("--cpu", action="store_true", help="measure processor time")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    if options.cpu:
+        CLOCK["now"] = time.process_time
+    xla, rows = Xla(), []
+    for name, (function, shapes, held) in sorted(load().items()):
+        if options.only and name not in options.only or not options.only and options.half != "all" and held != (options.half == "held"):
+            continue
+        rows.append(bench(xla, name, function, shapes, 0 if options.check else options.rounds))
+        if options.check:
+            print(f"{name:45s} off {rows[-1]['off']:.1e}   {rows[-1]['steps']['interpreted']} of {rows[-1]['steps']['all']} steps interpreted", flush=True)
+        else:
+            show(rows[-1])
+    if not options.check:
+        for pick, what in ((min, "minimum"), (statistics.median, "median")):
+            print(f"call, {what}: geometric mean of the ratios {mean([ratio(r['call'], pick) for r in rows]):.2f}, slower on "
+                  f"{sum(ratio(r['call'], pick) < 1 for r in rows)} of {len(rows)}, least {min(ratio(r['call'], pick) for r in rows):.2f}")
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

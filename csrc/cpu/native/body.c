@@ -1,0 +1,133 @@
+/* Building bodies: values are found again by their contents, so that what is written twice is computed once. */
+#include "body.h"
+
+/* By width: 1, 2, 4, 8 bytes. */
+static const uint8_t nat_instructions[NAT_LANES][4] = {
+#define LANE(name, b, w, d, q) [NAT_##name] = {b, w, d, q},
+#include "lanes.def"
+#undef LANE
+};
+_Static_assert(X86_OPS < 256, "instructions are bytes");
+
+enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 64 };
+
+bool nat_begin(nat_body *b, const kernel *k, uint32_t lanes, base_arena *arena) {
+  *b = (nat_body){.arena = arena, .k = k, .lanes = lanes, .n_found = 4 * NAT_FEW};
+  while (b->n_found < 32 * k->n_values && b->n_found < NAT_TABLE) b->n_found *= 2;
+  b->values = BASE_ARRAY(arena, nat_value, b->n_found / 2);
+  b->found = base_arena_alloc(arena, b->n_found * sizeof *b->found);
+  b->failed = !b->values || !b->found;
+  if (!b->failed) memset(b->found, 255, b->n_found * sizeof *b->found);
+  return !b->failed;
+}
+
+static bool nat_is_same(const nat_value *a, const nat_value *b) {
+  return a->kind == b->kind && a->width == b->width && a->op == b->op && a->number == b->number &&
+         a->in[0] == b->in[0] && a->in[1] == b->in[1] && a->in[2] == b->in[2] && a->bits == b->bits;
+}
+
+static uint32_t nat_hash(const nat_value *v) {
+  uint64_t h = v->bits * 0x9E3779B97F4A7C15u ^ v->in[0] * 0x85EBCA77u ^ (uint64_t)v->in[1] * 0xC2B2AE3D27D4EB4Fu;
+  h ^= (uint64_t)v->in[2] << 20 ^
+       (uint64_t)(v->op | v->number << 8 | v->width << 16 | v->kind << 24) * 0x27D4EB2F165667C5u;
+  return (uint32_t)(h >> 32 ^ h);
+}
+
+/* The table is never more than half full: it has room for twice the values. */
+static uint32_t nat_add(nat_body *b, nat_value v) {
+  if (b->failed || 2 * (b->n_values + 1) > b->n_found) {
+    b->failed = true;
+    return 0;
+  }
+  uint32_t at = nat_hash(&v) & (b->n_found - 1);
+  for (; b->found[at] != NAT_NONE; at = (at + 1) & (b->n_found - 1))
+    if (nat_is_same(&b->values[b->found[at]], &v)) return b->found[at];
+  b->found[at] = b->n_values;
+  b->values[b->n_values] = v;
+  return b->n_values++;
+}
+
+/* bits: of one lane. */
+uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits) {
+  if (width < 8) bits &= ((uint64_t)1 << 8 * width) - 1;
+  return nat_add(b, (nat_value){.kind = NAT_CONSTANT,
+                                .width = (uint8_t)width,
+                                .steady = true,
+                                .in = {NAT_NONE, NAT_NONE, NAT_NONE},
+                                .bits = bits});
+}
+
+uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream) {
+  if (b->failed) return 0;
+  bool steady = b->streams[stream].stride == 0;
+  return nat_add(b, (nat_value){.kind = NAT_LOAD,
+                                .width = (uint8_t)width,
+                                .steady = steady,
+                                .in = {NAT_NONE, NAT_NONE, NAT_NONE},
+                                .bits = stream});
+}
+
+uint32_t nat_count(nat_body *b) {
+  return nat_add(b, (nat_value){.kind = NAT_COUNT, .width = 4, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
+}
+
+bool nat_has(nat_lane op, uint32_t width) {
+  return nat_instructions[op][__builtin_ctz(width)] != X86_OPS;
+}
+
+uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number) {
+  uint8_t code = nat_instructions[op][__builtin_ctz(width)];
+  if (b->failed) return 0;
+  assert(code != X86_OPS && x < b->n_values);
+  nat_value v = {.kind = NAT_OP, .width = (uint8_t)width, .op = code, .number = (uint8_t)number, .in = {x, y, z}};
+  v.n_in = (uint8_t)(1 + (y != NAT_NONE) + (z != NAT_NONE));
+  v.steady = true;
+  for (uint32_t j = 0; j < v.n_in; j++) v.steady = v.steady && b->values[v.in[j]].steady;
+  return nat_add(b, v);
+}
+
+uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far) {
+  if (b->failed) return 0;
+  nat_value v = {.kind = NAT_FAR, .width = 4, .number = (uint8_t)which, .n_in = 3, .in = {near, x, far}};
+  return nat_add(b, v);
+}
+
+/* Packs of a register's two halves; where it is half full at most, both are the same. */
+static uint32_t nat_halve(nat_body *b, uint32_t x, bool saturates) {
+  uint32_t width = b->values[x].width, full = b->lanes * width == NAT_VECTOR;
+  uint32_t high = full ? nat_op(b, NAT_HIGH, width, x, NAT_NONE, NAT_NONE, 1) : x;
+  if (width == 8) return nat_op(b, NAT_EVEN, 4, x, high, NAT_NONE, 0x88);
+  return nat_op2(b, saturates ? NAT_SPACK : NAT_UPACK, width / 2, x, high);
+}
+
+static uint32_t nat_widen(nat_body *b, uint32_t x, uint32_t width, bool sign) {
+  static const uint8_t with[2][3] = {{NAT_ZX1, NAT_ZX2, NAT_ZX4}, {NAT_SX1, NAT_SX2, NAT_SX4}};
+  return nat_op1(b, (nat_lane)with[sign][__builtin_ctz(b->values[x].width)], width, x);
+}
+
+uint32_t nat_mask(nat_body *b, uint32_t mask, uint32_t width) {
+  if (b->failed) return 0;
+  if (b->values[mask].kind == NAT_CONSTANT) return nat_constant(b, width, b->values[mask].bits ? UINT64_MAX : 0);
+  if (b->values[mask].width < width) return nat_widen(b, mask, width, true);
+  while (!b->failed && b->values[mask].width > width) mask = nat_halve(b, mask, true);
+  return mask;
+}
+
+/* Before packs, which saturate, only the low bits are kept. */
+uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign) {
+  if (b->failed) return 0;
+  if (b->values[x].width < width) return nat_widen(b, x, width, sign);
+  while (!b->failed && b->values[x].width > width) {
+    uint32_t now = b->values[x].width;
+    if (now < 8) x = nat_op2(b, NAT_AND, now, x, nat_constant(b, now, now == 4 ? 0xFFFF : 0xFF));
+    x = nat_halve(b, x, false);
+  }
+  return x;
+}
+
+uint32_t nat_select(nat_body *b, uint32_t mask, uint32_t yes, uint32_t no) {
+  if (b->failed) return 0;
+  uint32_t width = b->values[yes].width;
+  assert(b->values[no].width == width);
+  return nat_op(b, NAT_BLEND, width, no, yes, nat_mask(b, mask, width), 0);
+}

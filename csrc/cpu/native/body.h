@@ -1,0 +1,108 @@
+/* The body of a native kernel: what is done with one vector of iterations that follow each other along the innermost
+ * dimension, as instructions on values, in order. Values are numbered; a value is a vector of `lanes` lanes, 1, 2, 4
+ * or 8 bytes each, so that the widest ones of the body fill a ymm register. A truth value is a mask, all bits of a lane
+ * set or none, as wide as what it was compared from.
+ *
+ * A steady value is the same for all iterations of a row: it is computed before the loop. */
+#ifndef XLAC_CPU_NATIVE_BODY_H
+#define XLAC_CPU_NATIVE_BODY_H
+
+#include "../../kernel/kernel.h"
+#include "x86.h"
+
+enum {
+  NAT_VECTOR = 32, /* bytes of a register */
+  NAT_MAX_VALUES = 4096,
+  NAT_MAX_STREAMS = 32,
+  NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */
+  NAT_NONE = UINT32_MAX
+};
+
+typedef enum nat_lane {
+#define LANE(name, b, w, d, q) NAT_##name,
+#include "lanes.def"
+#undef LANE
+  NAT_LANES
+} nat_lane;
+
+typedef enum nat_kind {
+  NAT_CONSTANT, /* `bits` in every lane */
+  NAT_LOAD,     /* lanes from stream number `bits` */
+  NAT_COUNT,    /* the number of the iteration in the run, as s32 */
+  NAT_OP,       /* an instruction */
+  NAT_FAR       /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
+} nat_kind;
+
+typedef struct nat_value {
+  uint8_t kind, width; /* nat_kind; bytes of a lane */
+  uint8_t op, number;  /* NAT_OP: x86_op and the number in it */
+  uint8_t n_in;
+  bool steady;
+  uint16_t unused; /* 0, so that equal values are equal bytes */
+  uint32_t in[3];
+  uint32_t from; /* value of the kernel that it is for */
+  uint64_t bits;
+} nat_value;
+
+/* A run of memory that the body reads or writes: lane j of iteration i is `stride` elements after that of i - 1. */
+typedef struct nat_stream {
+  uint32_t buffer;
+  bool output;
+  bool number; /* no memory: what stands in place of its pointer is an s32, the index of an iota */
+  bool sum;    /* an output for each iteration of a value that a store combines: `buffer` is the store's number */
+  uint8_t width;
+  int64_t stride;            /* along the innermost dimension, in elements */
+  const kernel_index *index; /* of all dimensions */
+  const kernel_value *load;  /* NULL: an output */
+} nat_stream;
+
+typedef struct nat_store {
+  uint32_t value, stream;
+} nat_store;
+
+/* Made by lower.c, read by emit.c. */
+typedef struct nat_body {
+  base_arena *arena;
+  const kernel *k;
+  uint32_t lanes;
+  uint32_t n_values, n_streams, n_stores;
+  bool failed; /* out of memory, too large, or something that native code has not; then values are numbers without
+                  meaning */
+  nat_value *values;
+  uint32_t *found, n_found; /* a table of values by their contents */
+  nat_stream streams[NAT_MAX_STREAMS];
+  nat_store stores[KERNEL_MAX_STORES];
+} nat_body;
+
+/* --- body.c: each gives the number of a value, an earlier one where that is the same; nothing is done to a body that
+ * has failed --- */
+bool nat_begin(nat_body *b, const kernel *k, uint32_t lanes, base_arena *arena);
+uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
+uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
+uint32_t nat_count(nat_body *b);
+/* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
+uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
+bool nat_has(nat_lane op, uint32_t width);
+/* near, which is function `which` of x, an f32, but in lanes where `far` is set. */
+uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
+static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {
+  return nat_op(b, op, width, x, NAT_NONE, NAT_NONE, 0);
+}
+static inline uint32_t nat_op2(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y) {
+  return nat_op(b, op, width, x, y, NAT_NONE, 0);
+}
+static inline uint32_t nat_shift(nat_body *b, nat_lane op, uint32_t width, uint32_t x, unsigned by) {
+  return nat_op(b, op, width, x, NAT_NONE, NAT_NONE, by);
+}
+/* Integers of one width as those of another: to a narrower one the low bits, to a wider one with the sign or zeros. */
+uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign);
+/* The mask in lanes of another width. */
+uint32_t nat_mask(nat_body *b, uint32_t mask, uint32_t width);
+/* yes where the mask is set, else no; both of one width. */
+uint32_t nat_select(nat_body *b, uint32_t mask, uint32_t yes, uint32_t no);
+
+/* --- lower.c: reads kernels --- */
+/* The body of k; false where it has something that native code has not. */
+bool nat_lower(nat_body *b, const kernel *k, base_arena *arena);
+
+#endif

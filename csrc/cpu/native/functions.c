@@ -1,0 +1,104 @@
+/* The table of functions, and how one becomes a part of a body. */
+#include "functions.h"
+
+#include "../../base/math/math.h"
+
+/* What a step does beside the operations on lanes. */
+enum {
+#define LANE(name, b, w, d, q) NAT_STEP_##name = NAT_##name,
+#include "lanes.def"
+#undef LANE
+  NAT_STEP_ARGUMENT = NAT_LANES, /* `number`: which */
+  NAT_STEP_CONSTANT,
+  NAT_STEP_SELECT, /* mask, yes, no */
+  NAT_STEP_MASK_AND,
+  NAT_STEP_MASK_OR,
+  NAT_STEP_MASK_NOT,
+  NAT_STEP_RESIZE
+};
+
+typedef struct nat_step {
+  uint8_t op, width, number, in[3];
+  uint64_t bits;
+} nat_step;
+
+#define STEP(op, width, number, a, b, c, bits) {NAT_STEP_##op, width, number, {a, b, c}, bits},
+#define FUNCTION(type, code, widest, ...) static const nat_step nat_##type##_##code[] = {__VA_ARGS__};
+#include "functions.def"
+#undef FUNCTION
+#undef STEP
+
+typedef struct nat_function_row {
+  const nat_step *steps;
+  uint8_t n, widest;
+} nat_function_row;
+
+static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = {
+#define FUNCTION(type, code, widest, ...) \
+  [NAT_##type][SCALAR_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
+#include "functions.def"
+#undef FUNCTION
+};
+
+uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
+  return nat_functions[t][opcode].widest;
+}
+
+/* Masks are as wide as the wider operand's. */
+static uint32_t nat_function_mask(nat_body *b, uint8_t op, uint32_t x, uint32_t y) {
+  if (b->failed) return 0;
+  uint32_t wx = b->values[x].width, wy = b->values[y].width, w = wx > wy ? wx : wy;
+  if (op == NAT_STEP_MASK_NOT) return nat_op2(b, NAT_XOR, wx, x, nat_constant(b, wx, UINT64_MAX));
+  return nat_op2(b, op == NAT_STEP_MASK_AND ? NAT_AND : NAT_OR, w, nat_mask(b, x, w), nat_mask(b, y, w));
+}
+
+/* in: the values of the step's operands. */
+static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t *in) {
+  static const uint8_t three[] = {NAT_FMA, NAT_FMS, NAT_FNMA, NAT_FNMS};
+  bool takes_three = memchr(three, s->op, sizeof three) != NULL;
+  switch (s->op) {
+    case NAT_STEP_CONSTANT:
+      return nat_constant(b, s->width, s->bits);
+    case NAT_STEP_SELECT:
+      return nat_select(b, in[0], in[1], in[2]);
+    case NAT_STEP_MASK_AND:
+    case NAT_STEP_MASK_OR:
+    case NAT_STEP_MASK_NOT:
+      return nat_function_mask(b, s->op, in[0], in[1]);
+    case NAT_STEP_RESIZE:
+      return nat_resize(b, in[0], s->width, false);
+    case NAT_STEP_FSQRT:
+    case NAT_STEP_FROUND:
+    case NAT_STEP_SHL:
+    case NAT_STEP_SHR:
+    case NAT_STEP_SAR:
+    case NAT_STEP_F4_F8:
+    case NAT_STEP_F8_F4:
+    case NAT_STEP_S4_F:
+    case NAT_STEP_F4_S4:
+    case NAT_STEP_F8_S4:
+    case NAT_STEP_SX4:
+    case NAT_STEP_ZX4:
+      return nat_shift(b, (nat_lane)s->op, s->width, in[0], s->number);
+    default:
+      return nat_op(b, (nat_lane)s->op, s->width, in[0], in[1], takes_three ? in[2] : NAT_NONE, s->number);
+  }
+}
+
+uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments) {
+  const nat_function_row *f = &nat_functions[t][opcode];
+  uint32_t values[256];
+  assert(f->n > 0);
+  for (uint32_t i = 0; i < f->n; i++) {
+    const nat_step *s = &f->steps[i];
+    uint32_t in[3] = {0, 0, 0};
+    for (uint32_t j = 0; j < 3 && i > 0; j++) in[j] = values[s->in[j]];
+    values[i] = s->op == NAT_STEP_ARGUMENT ? arguments[s->number] : nat_function_step(b, s, in);
+  }
+  return values[f->n - 1];
+}
+
+void nat_far_run(const float *x, float *r, int64_t which, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    r[i] = which == 0 ? math_sin_f32(x[i]) : which == 1 ? math_cos_f32(x[i]) : math_tan_f32(x[i]);
+}

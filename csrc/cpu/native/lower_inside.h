@@ -1,0 +1,35 @@
+/* Lowering, inside. */
+#ifndef XLAC_CPU_NATIVE_LOWER_INSIDE_H
+#define XLAC_CPU_NATIVE_LOWER_INSIDE_H
+
+#include "body.h"
+
+typedef enum nat_type_kind {
+  NAT_NO_TYPE,
+  NAT_PRED,
+  NAT_SIGNED,
+  NAT_UNSIGNED,
+  NAT_FLOAT,
+  NAT_BF16, /* these two: f32 lanes */
+  NAT_F16
+} nat_type_kind;
+typedef struct nat_type {
+  uint8_t kind, width, bytes; /* of a lane; of an element in memory */
+} nat_type;
+nat_type nat_type_of(base_dtype t);
+
+/* One kernel on its way. values: by the kernel's, those of the body, which fails where native code has no way. */
+typedef struct nat_lower_run {
+  nat_body *b;
+  uint32_t *values;
+} nat_lower_run;
+
+/* --- lower_op.c --- */
+/* The widest lanes that the op needs inside, 0 where it has no way here. */
+uint32_t nat_op_width(const kernel *k, const kernel_value *v);
+/* The s32 as a number of another type. */
+uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to);
+/* The op's value; where it has none, the body fails. */
+uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v);
+
+#endif

@@ -1,0 +1,391 @@
+/* Elementwise ops as instructions on lanes. Arithmetic of floats and all of integers is written here; functions of
+ * floats are replayed from what the generator makes of their one definition (functions.def). */
+#include "functions.h"
+#include "lower_inside.h"
+
+/* One op: its operands' values and types. */
+typedef struct nat_operands {
+  nat_body *b;
+  scalar_op op;
+  nat_type type, result;
+  uint32_t in[3];
+} nat_operands;
+
+static uint32_t nat_give_up(const nat_operands *o) {
+  o->b->failed = true;
+  return 0;
+}
+
+static uint32_t nat_ones(nat_body *b, uint32_t width) {
+  return nat_constant(b, width, UINT64_MAX);
+}
+static uint32_t nat_sign_bit(nat_body *b, uint32_t width) {
+  return nat_constant(b, width, (uint64_t)1 << (8 * width - 1));
+}
+static uint32_t nat_not(nat_body *b, uint32_t x) {
+  return b->failed ? 0 : nat_op2(b, NAT_XOR, b->values[x].width, x, nat_ones(b, b->values[x].width));
+}
+static bool nat_is_float(nat_type t) {
+  return t.kind >= NAT_FLOAT;
+}
+
+/* --- rounding to narrow floats --- */
+
+/* An f32 to the nearest bf16, ties to even; NaN is the one that base_narrow_encode gives. */
+static uint32_t nat_round_bf16(nat_body *b, uint32_t x) {
+  uint32_t odd = nat_op2(b, NAT_AND, 4, nat_shift(b, NAT_SHR, 4, x, 16), nat_constant(b, 4, 1));
+  uint32_t up = nat_op2(b, NAT_IADD, 4, nat_op2(b, NAT_IADD, 4, x, nat_constant(b, 4, 0x7FFF)), odd);
+  uint32_t cut = nat_op2(b, NAT_AND, 4, up, nat_constant(b, 4, 0xFFFF0000));
+  uint32_t nan = nat_op2(b, NAT_AND, 4, x, nat_sign_bit(b, 4));
+  nan = nat_op2(b, NAT_OR, 4, nan, nat_constant(b, 4, 0x7FC00000));
+  return nat_select(b, nat_op(b, NAT_FCMP, 4, x, x, NAT_NONE, 3), nan, cut);
+}
+
+static uint32_t nat_round_f16(nat_body *b, uint32_t x) {
+  uint32_t back = nat_op1(b, NAT_F2_F4, 4, nat_op1(b, NAT_F4_F2, 2, x));
+  uint32_t nan = nat_op2(b, NAT_AND, 4, x, nat_sign_bit(b, 4));
+  nan = nat_op2(b, NAT_OR, 4, nan, nat_constant(b, 4, 0x7FC00000));
+  return nat_select(b, nat_op(b, NAT_FCMP, 4, x, x, NAT_NONE, 3), nan, back);
+}
+
+static uint32_t nat_round(nat_body *b, uint32_t x, nat_type t) {
+  if (t.kind == NAT_BF16) return nat_round_bf16(b, x);
+  return t.kind == NAT_F16 ? nat_round_f16(b, x) : x;
+}
+
+/* --- floats --- */
+
+static nat_function_type nat_function_type_of(nat_type t) {
+  return t.width == 8 ? NAT_F8 : NAT_F4;
+}
+
+static uint32_t nat_is_finite(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width;
+  uint32_t size = nat_op2(b, NAT_ANDN, w, nat_sign_bit(b, w), o->in[0]);
+  uint32_t infinity = nat_constant(b, w, w == 4 ? 0x7F800000 : 0x7FF0000000000000);
+  return nat_op(b, NAT_FCMP, w, size, infinity, NAT_NONE, 1);
+}
+
+/* A number that is no NaN and no zero is compared as it is. */
+static bool nat_is_plain_number(const nat_body *b, uint32_t x) {
+  const nat_value *v = &b->values[x];
+  uint64_t size = v->width == 4 ? v->bits & 0x7FFFFFFF : v->bits & INT64_MAX;
+  return v->kind == NAT_CONSTANT && size && size <= (v->width == 4 ? 0x7F800000 : 0x7FF0000000000000);
+}
+
+/* The larger or the smaller of x and y. The instruction's result where both are equal or one is NaN is the second
+ * operand, which is right where the first is a plain number. */
+static uint32_t nat_float_extreme(const nat_operands *o, uint32_t x, uint32_t y, bool most) {
+  nat_body *b = o->b;
+  nat_lane lane = most ? NAT_FMAX : NAT_FMIN;
+  if (b->failed) return 0;
+  if (nat_is_plain_number(b, x)) return nat_op2(b, lane, o->type.width, x, y);
+  if (nat_is_plain_number(b, y)) return nat_op2(b, lane, o->type.width, y, x);
+  uint32_t in[3] = {x, y, 0};
+  return nat_function(b, nat_function_type_of(o->type), most ? SCALAR_MAXIMUM : SCALAR_MINIMUM, in);
+}
+
+/* Of sin, cos and tan, which are inlined for numbers below 2^27: 0, 1, 2; else -1. */
+static int nat_turn(scalar_code code) {
+  return code == SCALAR_SINE ? 0 : code == SCALAR_COSINE ? 1 : code == SCALAR_TAN ? 2 : -1;
+}
+
+static uint32_t nat_turn_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t size = nat_op2(b, NAT_AND, 4, o->in[0], nat_constant(b, 4, 0x7FFFFFFF));
+  uint32_t far = nat_op2(b, NAT_SGT, 4, size, nat_constant(b, 4, 0x4D000000 - 1));
+  uint32_t near = nat_function(b, NAT_NEAR, (scalar_code)o->op.code, o->in);
+  return nat_far(b, (unsigned)nat_turn((scalar_code)o->op.code), near, o->in[0], far);
+}
+
+static uint32_t nat_float_op(const nat_operands *o) {
+  scalar_code opcode = (scalar_code)o->op.code;
+  nat_function_type t = nat_function_type_of(o->type);
+  switch (opcode) {
+    case SCALAR_IS_FINITE:
+      return nat_is_finite(o);
+    case SCALAR_MAXIMUM:
+    case SCALAR_MINIMUM:
+      return nat_float_extreme(o, o->in[0], o->in[1], opcode == SCALAR_MAXIMUM);
+    case SCALAR_CLAMP: /* least, operand, most */
+      return nat_float_extreme(o, nat_float_extreme(o, o->in[1], o->in[0], true), o->in[2], false);
+    case SCALAR_SINE:
+    case SCALAR_COSINE:
+    case SCALAR_TAN:
+      return t == NAT_F4 ? nat_turn_op(o) : nat_give_up(o);
+    default:
+      return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_give_up(o);
+  }
+}
+
+/* --- integers --- */
+
+/* Unsigned numbers as signed ones in the same order. */
+static uint32_t nat_signed_order(nat_body *b, nat_type t, uint32_t x) {
+  return t.kind == NAT_SIGNED ? x : nat_op2(b, NAT_XOR, t.width, x, nat_sign_bit(b, t.width));
+}
+
+static uint32_t nat_greater(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
+  return nat_op2(b, NAT_SGT, t.width, nat_signed_order(b, t, x), nat_signed_order(b, t, y));
+}
+
+static uint32_t nat_extreme(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool most) {
+  bool is_signed = t.kind == NAT_SIGNED;
+  if (t.width < 8)
+    return nat_op2(b, most ? (is_signed ? NAT_SMAX : NAT_UMAX) : is_signed ? NAT_SMIN : NAT_UMIN, t.width, x, y);
+  uint32_t greater = nat_greater(b, t, x, y);
+  return most ? nat_select(b, greater, x, y) : nat_select(b, greater, y, x);
+}
+
+/* 64 bits from products of 32; 8 bits from products of 16, of the even and of the odd bytes. */
+static uint32_t nat_product(nat_body *b, uint32_t w, uint32_t x, uint32_t y) {
+  if (w == 8) {
+    uint32_t a = nat_op2(b, NAT_IMUL_LOW, 8, nat_shift(b, NAT_SHR, 8, x, 32), y);
+    uint32_t c = nat_op2(b, NAT_IMUL_LOW, 8, x, nat_shift(b, NAT_SHR, 8, y, 32));
+    uint32_t high = nat_shift(b, NAT_SHL, 8, nat_op2(b, NAT_IADD, 8, a, c), 32);
+    return nat_op2(b, NAT_IADD, 8, nat_op2(b, NAT_IMUL_LOW, 8, x, y), high);
+  }
+  return nat_op2(b, NAT_IMUL, w, x, y);
+}
+
+/* A shift by the type's width or more leaves zeros, or copies of the sign: as the instructions by lanes have it. */
+static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_lane by_number) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width, bits = 8 * w;
+  const nat_value *y = &b->values[o->in[1]];
+  if (y->kind == NAT_CONSTANT && nat_has(by_number, w)) {
+    bool out = y->bits >= bits;
+    if (out && by_number != NAT_SAR) return nat_constant(b, w, 0);
+    return nat_shift(b, by_number, w, o->in[0], out ? bits - 1 : (unsigned)y->bits);
+  }
+  return nat_has(by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_give_up(o);
+}
+
+static uint32_t nat_int_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
+  switch (o->op.code) {
+    case SCALAR_ADD:
+      return nat_op2(b, NAT_IADD, w, x, y);
+    case SCALAR_SUBTRACT:
+      return nat_op2(b, NAT_ISUB, w, x, y);
+    case SCALAR_MULTIPLY:
+      return w == 1 ? nat_give_up(o) : nat_product(b, w, x, y);
+    case SCALAR_AND:
+      return nat_op2(b, NAT_AND, w, x, y);
+    case SCALAR_OR:
+      return nat_op2(b, NAT_OR, w, x, y);
+    case SCALAR_XOR:
+      return nat_op2(b, NAT_XOR, w, x, y);
+    case SCALAR_NOT:
+      return nat_not(b, x);
+    case SCALAR_NEGATE:
+      return nat_op2(b, NAT_ISUB, w, nat_constant(b, w, 0), x);
+    case SCALAR_MAXIMUM:
+      return nat_extreme(b, o->type, x, y, true);
+    case SCALAR_MINIMUM:
+      return nat_extreme(b, o->type, x, y, false);
+    case SCALAR_CLAMP: /* least, operand, most */
+      return nat_extreme(b, o->type, nat_extreme(b, o->type, y, x, true), o->in[2], false);
+    case SCALAR_SHIFT_LEFT:
+      return nat_shift_by_lanes(o, NAT_SHLV, NAT_SHL);
+    case SCALAR_SHIFT_RIGHT_LOGICAL:
+      return nat_shift_by_lanes(o, NAT_SHRV, NAT_SHR);
+    case SCALAR_SHIFT_RIGHT_ARITHMETIC:
+      return nat_shift_by_lanes(o, NAT_SARV, NAT_SAR);
+    default:
+      return nat_give_up(o);
+  }
+}
+
+/* abs and sign, which only signed integers have. */
+static uint32_t nat_signed_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width, x = o->in[0], zero = nat_constant(b, w, 0);
+  if (o->op.code == SCALAR_ABS) {
+    if (w < 8) return nat_op1(b, NAT_IABS, w, x);
+    return nat_select(b, nat_op2(b, NAT_SGT, w, zero, x), nat_op2(b, NAT_ISUB, w, zero, x), x);
+  }
+  if (o->op.code == SCALAR_SIGN) /* masks are 0 and -1 */
+    return nat_op2(b, NAT_ISUB, w, nat_op2(b, NAT_SGT, w, zero, x), nat_op2(b, NAT_SGT, w, x, zero));
+  return nat_int_op(o);
+}
+
+/* --- truth values: masks of the wider operand's width --- */
+
+static uint32_t nat_mask_op(nat_body *b, nat_lane lane, uint32_t x, uint32_t y) {
+  if (b->failed) return 0;
+  uint32_t w = b->values[x].width > b->values[y].width ? b->values[x].width : b->values[y].width;
+  return nat_op2(b, lane, w, nat_mask(b, x, w), nat_mask(b, y, w));
+}
+
+static uint32_t nat_pred_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t x = o->in[0], y = o->in[1];
+  switch (o->op.code) {
+    case SCALAR_ADD:
+    case SCALAR_OR:
+    case SCALAR_MAXIMUM:
+      return nat_mask_op(b, NAT_OR, x, y);
+    case SCALAR_AND:
+    case SCALAR_MULTIPLY:
+    case SCALAR_MINIMUM:
+      return nat_mask_op(b, NAT_AND, x, y);
+    case SCALAR_XOR:
+      return nat_mask_op(b, NAT_XOR, x, y);
+    case SCALAR_NOT:
+      return nat_not(b, x);
+    case SCALAR_CLAMP:
+      return nat_mask_op(b, NAT_AND, nat_mask_op(b, NAT_OR, y, x), o->in[2]);
+    default:
+      return nat_give_up(o);
+  }
+}
+
+/* --- comparisons, selections --- */
+
+static uint32_t nat_compare_int(nat_body *b, nat_type t, int direction, uint32_t x, uint32_t y) {
+  bool negated = direction == SCALAR_NE || direction == SCALAR_GE || direction == SCALAR_LE;
+  bool equal = direction == SCALAR_EQ || direction == SCALAR_NE,
+       swapped = direction == SCALAR_LT || direction == SCALAR_GE;
+  uint32_t r = equal ? nat_op2(b, NAT_IEQ, t.width, x, y) : nat_greater(b, t, swapped ? y : x, swapped ? x : y);
+  return negated ? nat_not(b, r) : r;
+}
+
+/* As bits: x == y is not (x xor y), and so on. */
+static uint32_t nat_compare_pred(nat_body *b, int direction, uint32_t x, uint32_t y) {
+  switch (direction) {
+    case SCALAR_EQ:
+      return nat_not(b, nat_mask_op(b, NAT_XOR, x, y));
+    case SCALAR_NE:
+      return nat_mask_op(b, NAT_XOR, x, y);
+    case SCALAR_GE:
+      return nat_mask_op(b, NAT_OR, x, nat_not(b, y));
+    case SCALAR_GT:
+      return nat_mask_op(b, NAT_ANDN, y, x);
+    case SCALAR_LE:
+      return nat_mask_op(b, NAT_OR, nat_not(b, x), y);
+    default:
+      return nat_mask_op(b, NAT_ANDN, x, y);
+  }
+}
+
+/* The instruction's predicates: ordered, but for NE. */
+static uint32_t nat_compare(const nat_operands *o) {
+  static const uint8_t predicates[SCALAR_DIRECTIONS] = {0, 4, 13, 14, 2, 1};
+  const int direction = o->op.direction;
+  if (o->type.kind == NAT_PRED) return nat_compare_pred(o->b, direction, o->in[0], o->in[1]);
+  if (!nat_is_float(o->type)) return nat_compare_int(o->b, o->type, direction, o->in[0], o->in[1]);
+  if (o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
+  return nat_op(o->b, NAT_FCMP, o->type.width, o->in[0], o->in[1], NAT_NONE, predicates[direction]);
+}
+
+static uint32_t nat_select_op(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t yes = o->in[1], no = o->in[2];
+  if (o->result.kind == NAT_PRED && !b->failed) {
+    uint32_t w = b->values[o->in[0]].width;
+    yes = nat_mask(b, yes, w), no = nat_mask(b, no, w);
+  }
+  return nat_select(b, o->in[0], yes, no);
+}
+
+/* --- conversions --- */
+
+/* Towards zero; what is too large or too small becomes the largest or the smallest number, NaN 0. */
+static uint32_t nat_float_to_s32(nat_body *b, uint32_t x, uint32_t w) {
+  uint32_t r = nat_op1(b, w == 4 ? NAT_F4_S4 : NAT_F8_S4, 4, x);
+  uint64_t limit = w == 4 ? 0x4F000000 : 0x41E0000000000000;
+  uint32_t large = nat_mask(b, nat_op(b, NAT_FCMP, w, x, nat_constant(b, w, limit), NAT_NONE, 13), 4);
+  uint32_t nan = nat_mask(b, nat_op(b, NAT_FCMP, w, x, x, NAT_NONE, 3), 4);
+  return nat_op2(b, NAT_ANDN, 4, nan, nat_op2(b, NAT_XOR, 4, r, large));
+}
+
+static uint32_t nat_from_int(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t x = o->in[0];
+  bool is_signed = o->type.kind == NAT_SIGNED;
+  if (o->type.width == 8 || (o->type.width == 4 && !is_signed)) return nat_give_up(o);
+  if (o->type.width < 4) x = nat_resize(b, x, 4, is_signed);
+  if (o->result.kind == NAT_FLOAT) return nat_op1(b, NAT_S4_F, o->result.width, x);
+  if (o->type.width > 2) return nat_give_up(o); /* two roundings */
+  return nat_round(b, nat_op1(b, NAT_S4_F, 4, x), o->result);
+}
+
+static uint32_t nat_from_pred(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t w = o->result.width;
+  uint64_t one = !nat_is_float(o->result) ? 1 : w == 8 ? 0x3FF0000000000000 : 0x3F800000;
+  return nat_op2(b, NAT_AND, w, nat_mask(b, o->in[0], w), nat_constant(b, w, one));
+}
+
+static uint32_t nat_to_pred(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width, zero = nat_constant(b, w, 0);
+  if (nat_is_float(o->type)) return nat_op(b, NAT_FCMP, w, o->in[0], zero, NAT_NONE, 4);
+  return nat_not(b, nat_op2(b, NAT_IEQ, w, o->in[0], zero));
+}
+
+static uint32_t nat_float_to_float(const nat_operands *o) {
+  nat_body *b = o->b;
+  uint32_t from = o->type.width, to = o->result.width;
+  if (from == 8 && to == 4 && o->result.kind != NAT_FLOAT) return nat_give_up(o); /* rounds to odd first */
+  uint32_t x = from == to ? o->in[0] : nat_op1(b, from < to ? NAT_F4_F8 : NAT_F8_F4, to, o->in[0]);
+  return o->type.kind == o->result.kind ? x : nat_round(b, x, o->result);
+}
+
+static uint32_t nat_convert(const nat_operands *o) {
+  bool from_float = nat_is_float(o->type), to_float = nat_is_float(o->result);
+  if (o->type.kind == o->result.kind && o->type.width == o->result.width) return o->in[0];
+  if (o->type.kind == NAT_PRED) return nat_from_pred(o);
+  if (o->result.kind == NAT_PRED) return nat_to_pred(o);
+  if (from_float && to_float) return nat_float_to_float(o);
+  if (to_float) return nat_from_int(o);
+  if (!from_float) return nat_resize(o->b, o->in[0], o->result.width, o->type.kind == NAT_SIGNED);
+  if (o->result.kind != NAT_SIGNED || o->result.width != 4) return nat_give_up(o);
+  return nat_float_to_s32(o->b, o->in[0], o->type.width);
+}
+
+uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to) {
+  nat_operands o = {.b = b, .type = {NAT_SIGNED, 4, 4}, .result = to, .in = {x, 0, 0}};
+  if (to.kind == NAT_BF16 || to.kind == NAT_F16) return nat_round(b, nat_op1(b, NAT_S4_F, 4, x), to);
+  return nat_convert(&o);
+}
+
+/* --- all --- */
+
+uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
+  nat_type t = nat_type_of((base_dtype)k->values[v->in[0]].dtype);
+  if (!nat_is_float(t)) return 1;
+  bool turns = t.width == 4 && nat_turn((scalar_code)v->op.code) >= 0;
+  uint32_t width = nat_function_width(turns ? NAT_NEAR : nat_function_type_of(t), (scalar_code)v->op.code);
+  return width ? width : 1;
+}
+
+static uint32_t nat_any_op(const nat_operands *o) {
+  switch (o->op.code) {
+    case SCALAR_COPY:
+      return o->in[0];
+    case SCALAR_CONVERT:
+      return nat_convert(o);
+    case SCALAR_COMPARE:
+      return nat_compare(o);
+    case SCALAR_SELECT:
+      return nat_select_op(o);
+    default:
+      break;
+  }
+  if (o->type.kind == NAT_PRED) return nat_pred_op(o);
+  if (nat_is_float(o->type))
+    return nat_is_float(o->result) ? nat_round(o->b, nat_float_op(o), o->result) : nat_float_op(o);
+  return o->type.kind == NAT_SIGNED ? nat_signed_op(o) : nat_int_op(o);
+}
+
+uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v) {
+  nat_operands o = {.b = r->b, .op = v->op, .result = nat_type_of((base_dtype)v->dtype)};
+  assert(v->kind == KERNEL_OP && v->n_in >= 1);
+  o.type = nat_type_of((base_dtype)r->b->k->values[v->in[0]].dtype);
+  for (uint32_t j = 0; j < v->n_in; j++) o.in[j] = r->values[v->in[j]];
+  return nat_any_op(&o);
+}

@@ -1,0 +1,35 @@
+/* Machine code for kernels: the fast backend of the CPU on x86-64 with AVX2. A kernel that it covers runs as one loop
+ * whose values stay in vector registers; for all others the vector VM remains. The bits are the VM's, which are the
+ * interpreter's.
+ *
+ * Code is collected in a store, one for an executable, and made executable as a whole when all is there: pages are
+ * writable first and executable then, never both. Kernels of the same shape share code. A store is made by one thread;
+ * once it is sealed, its kernels may be run by any number of them. */
+#ifndef XLAC_CPU_NATIVE_NATIVE_H
+#define XLAC_CPU_NATIVE_NATIVE_H
+
+#include "../../kernel/kernel.h"
+
+typedef struct cpu_native_store cpu_native_store;
+/* The code of a kernel, in the arena that it was made in; it refers to the kernel and to the store. */
+typedef struct cpu_native_kernel cpu_native_kernel;
+
+/* NULL in *out where there is to be no native code: on other machines, and where the environment's XLAC_NATIVE is "0"
+ * or XLAC_MAX_ISA "portable". */
+XLAC_MUST_USE int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error *err);
+void cpu_native_store_destroy(cpu_native_store *s); /* or NULL */
+/* Code for k, or NULL where it is not covered, memory is short, or s is NULL. */
+const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena);
+/* No more kernels are made. Where the system refuses, none of them is ready. */
+void cpu_native_store_seal(cpu_native_store *s);
+/* Whether it can run. */
+bool cpu_native_is_ready(const cpu_native_kernel *n);
+/* Iterations begin..end. sums: by store, where the value of iteration `begin` goes that the store combines; NULL where
+ * none combines. */
+void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                    int64_t begin, int64_t end);
+
+/* The code of k as text, a line an instruction, each op before its own; false where k is not covered. */
+bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc);
+
+#endif

@@ -1,0 +1,43 @@
+/* Native kernels, inside. */
+#ifndef XLAC_CPU_NATIVE_NATIVE_INSIDE_H
+#define XLAC_CPU_NATIVE_NATIVE_INSIDE_H
+
+#include "emit.h"
+#include "native.h"
+
+/* What was made of a body, so that an equal one shares it. */
+typedef struct cpu_native_known {
+  uint64_t hash;
+  uint32_t at, n; /* its key in `keys` */
+  uint32_t entry; /* its code */
+} cpu_native_known;
+BASE_VEC(cpu_native_knowns, cpu_native_known);
+
+struct cpu_native_store {
+  base_alloc alloc;
+  x86_bytes code, keys;
+  cpu_native_knowns known;
+  void *pages; /* NULL: it isn't sealed */
+  size_t n_pages;
+};
+
+/* How a run of memory moves: what nat_stream says, without the body. */
+typedef struct cpu_native_stream {
+  uint32_t buffer;
+  bool output, sum;
+  uint8_t width;
+  bool number;
+  int64_t stride; /* of loads 0, 1 or, where lanes are apart, another one */
+  int64_t step;   /* what its pointer, or its number, moves by an iteration */
+  const kernel_index *index;
+} cpu_native_stream;
+
+struct cpu_native_kernel {
+  const cpu_native_store *store;
+  const kernel *k;
+  uint32_t entry, lanes, n_streams;
+  bool tail; /* the code does any number of iterations */
+  cpu_native_stream streams[];
+};
+
+#endif

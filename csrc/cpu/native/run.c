@@ -1,0 +1,99 @@
+/* Running native kernels: row by row along the innermost dimension, each row one call. */
+#include "native_inside.h"
+
+/* One run over a range. */
+typedef struct cpu_native_rows {
+  const cpu_native_kernel *n;
+  nat_code_fn *code;
+  uintptr_t at[NAT_MAX_STREAMS]; /* by stream, where the present row begins, or would */
+  int64_t index[KERNEL_MAX_RANK];
+} cpu_native_rows;
+
+/* Each stream's place at the index, but for the innermost dimension. */
+static void nat_row_point(cpu_native_rows *r, const void *const *in, void *const *out, char *const *sums,
+                          int64_t begin) {
+  const kernel *k = r->n->k;
+  for (uint32_t i = 0; i < r->n->n_streams; i++) {
+    const cpu_native_stream *s = &r->n->streams[i];
+    int64_t offset = s->index->offset;
+    for (uint32_t d = 0; d + 1 < k->rank; d++) offset += s->index->strides[d] * r->index[d];
+    uintptr_t first = s->number   ? 0
+                      : s->sum    ? (uintptr_t)sums[s->buffer] - (uintptr_t)begin * s->width
+                      : s->output ? (uintptr_t)out[s->buffer]
+                                  : (uintptr_t)in[s->buffer];
+    r->at[i] = first + (uintptr_t)(offset * s->width);
+  }
+}
+
+/* To the next row: dimensions that are over begin again. */
+static void nat_row_advance(cpu_native_rows *r) {
+  const kernel *k = r->n->k;
+  for (uint32_t d = k->rank - 1; d-- > 0;) {
+    bool over = ++r->index[d] == k->extents[d];
+    int64_t by = over ? 1 - k->extents[d] : 1;
+    for (uint32_t i = 0; i < r->n->n_streams; i++)
+      r->at[i] += (uintptr_t)(by * r->n->streams[i].index->strides[d] * r->n->streams[i].width);
+    if (!over) return;
+    r->index[d] = 0;
+  }
+}
+
+/* n elements that are `step` bytes apart, to the same distances. */
+static void nat_row_copy(char *to, const char *from, int64_t n, int64_t step, size_t width) {
+  for (int64_t i = 0; i < n; i++) memcpy(to + i * step, from + i * step, width);
+}
+
+/* Fewer iterations than a vector has, where the code does whole ones alone: on a copy of what they read, and what they
+ * write is copied back. */
+static void nat_row_few(const cpu_native_rows *r, const nat_arguments *a, int64_t n) {
+  char lanes[NAT_MAX_STREAMS][NAT_VECTOR * NAT_MAX_STRIDE] __attribute__((aligned(NAT_VECTOR)));
+  nat_arguments few = {.n = r->n->lanes};
+  char *first[NAT_MAX_STREAMS];
+  assert(n > 0 && n < r->n->lanes);
+  for (uint32_t i = 0; i < r->n->n_streams; i++) {
+    const cpu_native_stream *s = &r->n->streams[i];
+    few.at[i] = a->at[i];
+    if (!s->stride) continue;
+    first[i] = lanes[i] + (s->step < 0 ? (1 - (int64_t)r->n->lanes) * s->step : 0);
+    few.at[i] = first[i];
+    memset(lanes[i], 0, (size_t)(r->n->lanes * (s->step < 0 ? -s->step : s->step)));
+    if (!s->output) nat_row_copy(first[i], a->at[i], n, s->step, s->width);
+  }
+  r->code(&few);
+  for (uint32_t i = 0; i < r->n->n_streams; i++) {
+    const cpu_native_stream *s = &r->n->streams[i];
+    if (s->output) nat_row_copy((char *)(uintptr_t)a->at[i], first[i], n, s->step, s->width);
+  }
+}
+
+/* Iterations from..from + n of the present row. */
+static void nat_row_run(const cpu_native_rows *r, int64_t from, int64_t n) {
+  nat_arguments a = {.n = n};
+  int64_t whole = r->n->tail ? n : n - n % r->n->lanes;
+  for (uint32_t i = 0; i < r->n->n_streams; i++)
+    a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * r->n->streams[i].step));
+  a.n = whole;
+  if (whole) r->code(&a);
+  if (whole == n) return;
+  for (uint32_t i = 0; i < r->n->n_streams; i++)
+    a.at[i] = (const void *)((uintptr_t)a.at[i] + (uintptr_t)(whole * r->n->streams[i].step));
+  nat_row_few(r, &a, n - whole);
+}
+
+void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                    int64_t begin, int64_t end) {
+  const kernel *k = n->k;
+  cpu_native_rows r = {.n = n};
+  uintptr_t code = (uintptr_t)n->store->pages + n->entry;
+  memcpy(&r.code, &code, sizeof code);
+  assert(cpu_native_is_ready(n) && k->rank > 0 && begin >= 0 && end <= k->count);
+  int64_t row = k->extents[k->rank - 1], rest = begin / row, from = begin % row;
+  for (uint32_t d = k->rank - 1; d-- > 0; rest /= k->extents[d]) r.index[d] = rest % k->extents[d];
+  nat_row_point(&r, in, out, sums, begin);
+  for (int64_t at = begin; at < end; from = 0) {
+    int64_t m = row - from < end - at ? row - from : end - at;
+    nat_row_run(&r, from, m);
+    at += m;
+    if (at < end) nat_row_advance(&r);
+  }
+}

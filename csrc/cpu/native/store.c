@@ -1,0 +1,210 @@
+/* Where code is kept, from its first byte until it is executable. */
+#include "native_inside.h"
+
+#include "../../base/isa/isa.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <stdlib.h>
+#include <sys/mman.h>
+
+enum { NATIVE_ALIGN = 64 };
+
+/* What the emitter writes is AVX2, FMA and F16C. */
+static bool cpu_native_is_wanted(void) {
+  const char *off = getenv("XLAC_NATIVE");
+  if (off && strcmp(off, "0") == 0) return false;
+  return base_isa_best() >= BASE_ISA_AVX2 && __builtin_cpu_supports("f16c");
+}
+
+int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error *err) {
+  *out = NULL;
+  if (!cpu_native_is_wanted()) return 0;
+  cpu_native_store *s = base_malloc(alloc, sizeof *s);
+  if (!s) return base_oom(err, "native code");
+  *s = (cpu_native_store){.alloc = alloc};
+  *out = s;
+  return 0;
+}
+
+static void store_forget(cpu_native_store *s) {
+  BASE_VEC_FREE(s->alloc, &s->code);
+  BASE_VEC_FREE(s->alloc, &s->keys);
+  BASE_VEC_FREE(s->alloc, &s->known);
+}
+
+void cpu_native_store_destroy(cpu_native_store *s) {
+  if (!s) return;
+  store_forget(s);
+  if (s->pages) munmap(s->pages, s->n_pages);
+  base_free(s->alloc, s);
+}
+
+/* Written first, then turned. */
+void cpu_native_store_seal(cpu_native_store *s) {
+  if (!s || s->pages || s->code.n == 0) return;
+  size_t n = (s->code.n + 4095u) & ~(size_t)4095;
+  void *pages = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages != MAP_FAILED) {
+    memcpy(pages, s->code.items, s->code.n);
+    s->n_pages = n;
+    if (mprotect(pages, n, PROT_READ | PROT_EXEC) == 0)
+      s->pages = pages;
+    else
+      munmap(pages, n);
+  }
+  store_forget(s);
+}
+
+/* --- sharing --- */
+
+static bool store_put(cpu_native_store *s, x86_bytes *to, const void *bytes, size_t n) {
+  if (!BASE_VEC_RESERVE(s->alloc, to, to->n + n)) return false;
+  memcpy(to->items + to->n, bytes, n);
+  to->n += (uint32_t)n;
+  return true;
+}
+
+/* All that decides about the code, at the end of the keys: values but for what they are for, streams, stores. */
+static bool store_put_key(cpu_native_store *s, const nat_body *b) {
+  bool ok = store_put(s, &s->keys, &b->lanes, sizeof b->lanes);
+  for (uint32_t i = 0; ok && i < b->n_values; i++) {
+    nat_value v = b->values[i];
+    v.from = 0;
+    ok = store_put(s, &s->keys, &v, sizeof v);
+  }
+  for (uint32_t i = 0; ok && i < b->n_streams; i++) {
+    const nat_stream *t = &b->streams[i];
+    int64_t facts[3] = {t->width, t->stride, t->output};
+    ok = store_put(s, &s->keys, facts, sizeof facts);
+  }
+  return ok && store_put(s, &s->keys, b->stores, b->n_stores * sizeof *b->stores);
+}
+
+static uint64_t store_hash(const uint8_t *bytes, size_t n) {
+  uint64_t h = n;
+  for (size_t i = 0; i + 8 <= n; i += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + i, sizeof word);
+    h = (h ^ word) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+  }
+  return h;
+}
+
+/* The code of the key that begins at `at`; NAT_NONE where it is new. */
+static uint32_t store_find(const cpu_native_store *s, uint32_t at, uint64_t hash) {
+  uint32_t n = s->keys.n - at;
+  for (uint32_t i = 0; i < s->known.n; i++) {
+    const cpu_native_known *k = &s->known.items[i];
+    if (k->hash == hash && k->n == n && memcmp(s->keys.items + k->at, s->keys.items + at, n) == 0) return k->entry;
+  }
+  return NAT_NONE;
+}
+
+/* New code, from a multiple of NATIVE_ALIGN on. */
+static uint32_t store_emit(cpu_native_store *s, const nat_body *b, base_arena *scratch) {
+  static const uint8_t none[NATIVE_ALIGN] = {0};
+  x86_code c;
+  x86_init(&c, s->alloc);
+  bool ok = nat_emit(b, &c, scratch);
+  if (ok) x86_finish(&c);
+  ok = ok && !c.failed && store_put(s, &s->code, none, -s->code.n & (NATIVE_ALIGN - 1));
+  uint32_t entry = s->code.n;
+  ok = ok && store_put(s, &s->code, c.bytes.items, c.bytes.n);
+  x86_free(&c);
+  return ok ? entry : NAT_NONE;
+}
+
+/* The place of the body's code, or NAT_NONE. */
+static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *scratch) {
+  uint32_t at = s->keys.n;
+  if (!store_put_key(s, b)) return NAT_NONE;
+  uint64_t hash = store_hash(s->keys.items + at, s->keys.n - at);
+  uint32_t entry = store_find(s, at, hash);
+  bool is_new = entry == NAT_NONE;
+  if (is_new) entry = store_emit(s, b, scratch);
+  if (is_new && entry != NAT_NONE &&
+      BASE_VEC_PUSH(s->alloc, &s->known, ((cpu_native_known){hash, at, s->keys.n - at, entry})))
+    return entry;
+  s->keys.n = at;
+  return entry;
+}
+
+/* --- kernels --- */
+
+enum {
+  NATIVE_MIN_COUNT = 16, /* iterations: below, the VM's way to the first op is the shorter one */
+  NATIVE_MIN_ROW = 16    /* of a row, which costs a call */
+};
+
+static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
+  cpu_native_kernel *n = base_arena_alloc(arena, sizeof *n + b->n_streams * sizeof *n->streams);
+  if (!n) return NULL;
+  *n = (cpu_native_kernel){s, b->k, entry, b->lanes, b->n_streams, nat_has_tail(b)};
+  for (uint32_t i = 0; i < b->n_streams; i++) {
+    const nat_stream *t = &b->streams[i];
+    /* what was made for the body goes with it */
+    const kernel_index *index = t->sum ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
+    if (!index) return NULL;
+    int64_t step = t->number ? index->strides[b->k->rank - 1] : t->stride * t->width;
+    uint8_t width = t->number ? 1 : t->width;
+    n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, width, t->number, t->stride, step, index};
+  }
+  return n;
+}
+
+const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
+  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+  if (!s || s->pages || k->count < NATIVE_MIN_COUNT || short_rows) return NULL;
+  base_arena scratch;
+  nat_body b;
+  cpu_native_kernel *n = NULL;
+  base_arena_init(&scratch, s->alloc);
+  if (nat_lower(&b, k, &scratch)) {
+    uint32_t entry = store_code(s, &b, &scratch);
+    if (entry != NAT_NONE) n = cpu_native_of(s, &b, entry, arena);
+  }
+  base_arena_free(&scratch);
+  return n;
+}
+
+bool cpu_native_is_ready(const cpu_native_kernel *n) {
+  return n && n->store->pages;
+}
+#else
+int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error *err) {
+  (void)alloc;
+  (void)err;
+  *out = NULL;
+  return 0;
+}
+void cpu_native_store_destroy(cpu_native_store *s) {
+  assert(!s);
+}
+void cpu_native_store_seal(cpu_native_store *s) {
+  assert(!s);
+}
+const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
+  assert(!s);
+  (void)k;
+  (void)arena;
+  return NULL;
+}
+bool cpu_native_is_ready(const cpu_native_kernel *n) {
+  (void)n;
+  return false;
+}
+#endif
+
+bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
+  base_arena scratch;
+  nat_body b;
+  x86_code c;
+  x86_init(&c, alloc);
+  base_arena_init(&scratch, alloc);
+  c.text = out;
+  bool ok = nat_lower(&b, k, &scratch) && nat_emit(&b, &c, &scratch);
+  base_arena_free(&scratch);
+  x86_free(&c);
+  return ok;
+}

@@ -1,0 +1,176 @@
+/* CompileOptionsProto, as far as a program's compilation depends on it: the device assignment, and the options that
+ * users give with jit(compiler_options=...). Names are a table: ours, and XLA's that change no result. */
+#include <stdlib.h>
+
+#include "pjrt.h"
+#include "wire.h"
+
+/* --- options by name --- */
+
+typedef enum option_kind {
+  OPTION_IGNORED_BOOL,
+  OPTION_IGNORED_INT,
+
+  OPTION_BOOL,
+  OPTION_INT,
+  OPTION_NUMERICS
+} option_kind;
+typedef struct option_row {
+  const char *name;
+  option_kind kind;
+  size_t at; /* in pjrt_compile_options */
+} option_row;
+
+static const option_row option_rows[] = {
+    {"xlac_numerics", OPTION_NUMERICS, offsetof(pjrt_compile_options, fast)},
+    {"xlac_threads", OPTION_INT, offsetof(pjrt_compile_options, threads)},
+    {"xlac_no_fusion", OPTION_BOOL, offsetof(pjrt_compile_options, no_fusion)},
+    {"xlac_no_passes", OPTION_BOOL, offsetof(pjrt_compile_options, no_passes)},
+    /* XLA's say how to compile and what to write, not what a program means. The values of these are looked at. */
+    {"xla_embed_ir_in_executable", OPTION_IGNORED_BOOL, 0},
+    {"xla_dump_max_hlo_modules", OPTION_IGNORED_INT, 0},
+};
+
+/* OptionOverrideProto: one of a text, a truth value, a whole number and a float. */
+typedef struct option_value {
+  uint32_t field; /* 1 to 4; 0: none */
+  const char *text;
+  size_t n;
+  uint64_t bits;
+} option_value;
+
+static bool option_text_is(const option_value *v, const char *text) {
+  return v->field == 1 && v->n == strlen(text) && memcmp(v->text, text, v->n) == 0;
+}
+
+static PJRT_Error *option_read_bool(const option_row *row, const option_value *v, bool *out) {
+  bool yes = v->field == 2 ? v->bits != 0 : option_text_is(v, "True") || option_text_is(v, "true");
+  bool no = v->field == 2 ? v->bits == 0 : option_text_is(v, "False") || option_text_is(v, "false");
+  *out = yes;
+  if (yes || no) return NULL;
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "While setting option %s, '%.*s' is not a valid bool value.", row->name,
+                   (int)v->n, v->field == 1 ? v->text : "");
+}
+
+static PJRT_Error *option_read_int(const option_row *row, const option_value *v, int64_t *out) {
+  char text[24] = "", *end = text;
+  *out = (int64_t)v->bits;
+  if (v->field == 3) return NULL;
+  if (v->field == 1 && v->n > 0 && v->n < sizeof text) {
+    memcpy(text, v->text, v->n);
+    *out = strtoll(text, &end, 10);
+  }
+  if (end != text && !*end) return NULL;
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "While setting option %s, '%.*s' is not a valid int value.", row->name,
+                   (int)v->n, v->field == 1 ? v->text : "");
+}
+
+static PJRT_Error *option_read_numerics(const option_value *v, bool *fast) {
+  *fast = option_text_is(v, "fast");
+  if (*fast || option_text_is(v, "strict")) return NULL;
+  return pjrt_fail(PJRT_INVALID_ARGUMENT,
+                   "While setting option xlac_numerics, '%.*s' is neither \"strict\" nor \"fast\".", (int)v->n,
+                   v->field == 1 ? v->text : "");
+}
+
+static PJRT_Error *option_set(pjrt_compile_options *o, const char *name, size_t n, const option_value *v) {
+  for (size_t i = 0; i < sizeof option_rows / sizeof *option_rows; i++) {
+    const option_row *row = &option_rows[i];
+    void *at = (char *)o + row->at;
+    bool flag;
+    int64_t number;
+    if (strlen(row->name) != n || memcmp(row->name, name, n) != 0) continue;
+    switch (row->kind) {
+      case OPTION_IGNORED_BOOL:
+        return option_read_bool(row, v, &flag);
+      case OPTION_IGNORED_INT:
+        return option_read_int(row, v, &number);
+      case OPTION_BOOL:
+        return option_read_bool(row, v, at);
+      case OPTION_INT:
+        return option_read_int(row, v, at);
+      case OPTION_NUMERICS:
+        return option_read_numerics(v, at);
+    }
+  }
+  if (n > 4 && memcmp(name, "xla_", 4) == 0) return NULL; /* one of the hundreds that no table here has */
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "No such compile option: '%.*s'", (int)n, name);
+}
+
+/* --- messages --- */
+
+static PJRT_Error *options_malformed(void) {
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "the compile options are no CompileOptionsProto");
+}
+
+/* An entry of map<string, OptionOverrideProto>. */
+static PJRT_Error *options_read_override(pjrt_compile_options *o, wire_reader r) {
+  wire_field f, inner;
+  wire_reader name = {NULL, NULL, false};
+  option_value v = {0, NULL, 0, 0};
+  while (wire_next(&r, &f)) {
+    if (f.number == 1) name = f.bytes;
+    while (f.number == 2 && wire_next(&f.bytes, &inner))
+      v = (option_value){inner.number, (const char *)inner.bytes.at, (size_t)(inner.bytes.end - inner.bytes.at),
+                         inner.value};
+  }
+  if (r.bad || !name.at) return options_malformed();
+  return option_set(o, (const char *)name.at, (size_t)(name.end - name.at), &v);
+}
+
+static PJRT_Error *options_add_device(pjrt_compile_options *o, uint64_t id) {
+  if (id >= PJRT_DEVICES_MAX || o->n_devices >= PJRT_DEVICES_MAX)
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "device %lld of the assignment", (long long)id);
+  int32_t *grown = base_realloc(base_alloc_libc, o->devices, (o->n_devices + 1) * sizeof *grown);
+  if (!grown) return pjrt_out_of_memory("a device assignment");
+  o->devices = grown;
+  o->devices[o->n_devices++] = (int32_t)id;
+  return NULL;
+}
+
+/* ComputationDevice: the ids, one by one or packed. */
+static PJRT_Error *options_read_devices(pjrt_compile_options *o, wire_reader r) {
+  wire_field f;
+  while (wire_next(&r, &f)) {
+    if (f.number == 1 && f.wire == 0) PJRT_TRY(options_add_device(o, f.value));
+    while (f.number == 1 && f.wire == 2 && f.bytes.at < f.bytes.end && !f.bytes.bad)
+      PJRT_TRY(options_add_device(o, wire_varint(&f.bytes)));
+    if (f.bytes.bad) r.bad = true;
+  }
+  return r.bad ? options_malformed() : NULL;
+}
+
+static PJRT_Error *options_read_assignment(pjrt_compile_options *o, wire_reader r) {
+  wire_field f;
+  while (wire_next(&r, &f))
+    if (f.number == 3 && f.wire == 2) PJRT_TRY(options_read_devices(o, f.bytes));
+  return r.bad ? options_malformed() : NULL;
+}
+
+/* ExecutableBuildOptionsProto. */
+static PJRT_Error *options_read_build(pjrt_compile_options *o, wire_reader r) {
+  wire_field f;
+  while (wire_next(&r, &f)) {
+    if (f.number == 4 && f.wire == 0) o->n_replicas = (uint32_t)f.value;
+    if (f.number == 5 && f.wire == 0) o->n_partitions = (uint32_t)f.value;
+    if (f.number == 9 && f.wire == 2) PJRT_TRY(options_read_assignment(o, f.bytes));
+  }
+  return r.bad ? options_malformed() : NULL;
+}
+
+PJRT_Error *pjrt_read_compile_options(pjrt_compile_options *out, const char *bytes, size_t n) {
+  wire_field f;
+  const unsigned char *at = (const unsigned char *)bytes;
+  wire_reader r = {at, at + n, false};
+  *out = (pjrt_compile_options){.n_replicas = 1, .n_partitions = 1, .threads = -1};
+  while (n && wire_next(&r, &f)) {
+    if (f.number == 3 && f.wire == 2) PJRT_TRY(options_read_build(out, f.bytes));
+    if (f.number == 7 && f.wire == 2) PJRT_TRY(options_read_override(out, f.bytes));
+  }
+  return r.bad ? options_malformed() : NULL;
+}
+
+void pjrt_compile_options_free(pjrt_compile_options *o) {
+  pjrt_free(o->devices);
+  o->devices = NULL;
+}

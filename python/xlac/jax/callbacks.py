@@ -1,0 +1,76 @@
+"""Python callbacks of JAX programs: what the plugin calls to run a Python object on the arrays of a custom call."""
+import ctypes
+
+import ml_dtypes
+import numpy as np
+
+
+class Buffer(ctypes.Structure):
+    """xlac_ffi_buffer."""
+    _fields_ = [("data", ctypes.c_void_p), ("dims", ctypes.POINTER(ctypes.c_int64)), ("minor_to_major", ctypes.POINTER(ctypes.c_int64)),
+                ("count", ctypes.c_int64), ("bytes", ctypes.c_uint64), ("dtype", ctypes.c_uint32), ("rank", ctypes.c_uint32)]
+
+
+TOKEN = 17
+# By the numbers of xlac_ffi.h.
+DTYPES = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64", 10: "float16",
+          11: "float32", 12: "float64", 15: "complex64", 18: "complex128"}
+ML_DTYPES = {16: "bfloat16", 19: "float8_e5m2", 20: "float8_e4m3fn", 21: "int4", 22: "uint4", 23: "float8_e4m3b11fnuz",
+             24: "float8_e5m2fnuz", 25: "float8_e4m3fnuz", 26: "int2", 27: "uint2", 28: "float8_e4m3", 29: "float8_e3m4",
+             30: "int1", 31: "uint1", 32: "float4_e2m1fn", 33: "float8_e8m0fnu"}
+
+
+def dtype_of(number):
+    return np.dtype(DTYPES[number]) if number in DTYPES else np.dtype(getattr(ml_dtypes, ML_DTYPES[number]))
+
+
+def view(buffer):
+    """The array where it lies: for as long as the call goes on."""
+    dtype, dims = dtype_of(buffer.dtype), tuple(buffer.dims[:buffer.rank])
+    memory = (ctypes.c_char * buffer.bytes).from_address(buffer.data)
+    order = tuple(reversed(buffer.minor_to_major[:buffer.rank]))  # the dimension of the longest steps first
+    return np.frombuffer(memory, dtype).reshape([dims[d] for d in order]).transpose(np.argsort(order) if order else None)
+
+
+def operand(buffer):
+    if buffer.dtype == TOKEN:
+        return None
+    array = view(buffer).copy()  # it may outlive the call
+    array.flags.writeable = False
+    return array
+
+
+def fill(result, value):
+    if result.dtype == TOKEN:
+        return
+    to = view(result)
+    value = np.asarray(value)
+    if value.shape != to.shape or value.dtype != to.dtype:
+        raise RuntimeError(f"Python callback returned {value.dtype}{list(value.shape)}; expected {to.dtype}{list(to.shape)}")
+    to[...] = value
+
+
+def describe(error):
+    """The error first, since the text may be cut; then where it was."""
+    import traceback
+    last = "".join(traceback.format_exception_only(error)).strip()
+    return f"CpuCallback error calling callback: {last}\n{''.join(traceback.format_tb(error.__traceback__))}"
+
+
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_uint32, ctypes.POINTER(Buffer), ctypes.c_uint32, ctypes.POINTER(Buffer),
+                  ctypes.c_void_p, ctypes.c_uint64)
+def call(function, n_operands, operands, n_results, results, error, error_size):
+    try:
+        values = function(*[operand(operands[i]) for i in range(n_operands)])
+        if len(values) != n_results:
+            raise RuntimeError(f"Python callback returned {len(values)} results; expected {n_results}")
+        for i, value in enumerate(values):
+            fill(results[i], value)
+        return 0
+    except BaseException as e:  # nothing may leave by way of C
+        text = describe(e).encode()[:error_size - 1]
+        ctypes.memmove(error, text + b"\0", len(text) + 1)
+        return -1
+
+
+ADDRESS = ctypes.cast(call, ctypes.c_void_p).value

@@ -1,0 +1,54 @@
+"""Registers the PJRT plugin with JAX. JAX calls initialize(); users set environment variables (docs/jax.md).
+
+XLAC_JAX_AS_CPU=1       the plugin takes the place of XLA's CPU: platform "cpu"
+XLAC_JAX_PLATFORM=name  what the plugin calls itself to JAX, which lowers by that name: "cpu" unless this says otherwise
+XLAC_JAX_OPTIONS=a:1;b  options of the client: threads, synchronous, copy_host_arrays, blas (the path of an OpenBLAS)
+"""
+import logging
+import os
+import pathlib
+
+LIBRARY = pathlib.Path(__file__).resolve().parents[1] / "_pjrt.so"
+logger = logging.getLogger(__name__)
+
+
+def on(name):
+    return os.environ.get(name, "") not in ("", "0")
+
+
+def client_options():
+    """Read when the client is made, since the number of devices is a setting of JAX's."""
+    import jax
+    import xlac
+
+    from . import callbacks
+
+    options = {"platform_name": os.environ.get("XLAC_JAX_PLATFORM", "cpu"), "python_call": callbacks.ADDRESS}
+    blas = xlac._openblas()
+    if blas:
+        options["blas"] = blas
+    devices = getattr(jax.config, "jax_num_cpu_devices", -1)
+    if devices > 0:
+        options["num_devices"] = devices
+    for item in filter(None, os.environ.get("XLAC_JAX_OPTIONS", "").split(";")):
+        name, _, value = item.partition(":")
+        options[name] = value or "1"
+    return options
+
+
+def initialize():
+    import jax
+    from jax._src import xla_bridge
+
+    from . import ffi
+
+    if not LIBRARY.exists():
+        logger.warning("xlac was built without its PJRT plugin: %s is not there", LIBRARY)
+        return
+    name = "cpu" if on("XLAC_JAX_AS_CPU") else "xlac"
+    getattr(xla_bridge, "_nonexperimental_plugins", set()).add(name)
+    # Who doesn't ask for xlac goes on with what there was: the least priority. As the CPU it has the CPU's.
+    xla_bridge.register_plugin(name, priority=0 if name == "cpu" else -1, library_path=str(LIBRARY), options=client_options)
+    ffi.install(LIBRARY, name, as_cpu=name == "cpu")
+    if jax.config.jax_platforms == "xlac":  # callbacks get arrays of a CPU, which there must be
+        jax.config.update("jax_platforms", "xlac,cpu")

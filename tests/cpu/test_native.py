@@ -1,0 +1,360 @@
+"""Machine code for kernels: the assembler's bytes, and native code beside the plain evaluation and the vector VM."""
+import re
+import runpy
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import xlac
+from xlac import kernels
+
+from .conftest import HERE
+
+ROOT = HERE.parents[1]
+
+
+@pytest.fixture
+def without_native(monkeypatch):
+    """A call of it turns native code off for what is compiled afterwards, and on again with True."""
+    return lambda on=False: monkeypatch.setenv("XLAC_NATIVE", "1" if on else "0")
+
+
+def agree(text, *arrays, threads=1):
+    """Native code's results are the reference's to the bit."""
+    got, want = kernels.run(text, *arrays, threads=threads), kernels.run(text, *arrays, reference=True)
+    got, want = (got, want) if isinstance(got, tuple) else ((got,), (want,))
+    for g, w in zip(got, want):
+        if g.tobytes() != w.tobytes():
+            wrong = np.flatnonzero(g.ravel().view(f"u{g.itemsize}") != w.ravel().view(f"u{w.itemsize}"))
+            raise AssertionError(f"{text}\n{len(wrong)} of {g.size} differ, first at {wrong[:4]}: {g.ravel()[wrong[:4]]}, not {w.ravel()[wrong[:4]]}")
+
+
+# --- the assembler ---
+
+@pytest.fixture(scope="module")
+def emitted(tmp_path_factory):
+    """(bytes, text) of each instruction that native_bytes.c emits."""
+    cc = shutil.which("cc") or shutil.which("gcc") or pytest.skip("no C compiler")
+    program = tmp_path_factory.mktemp("native") / "bytes"
+    sources = [HERE / "native_bytes.c", *(ROOT / "csrc" / "base" / name for name in ("memory.c", "str.c", "status.c", "heed.c"))]
+    subprocess.run([cc, "-std=gnu11", "-O1", *map(str, sources), "-lm", "-o", str(program)], check=True)
+    lines = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split(" ", 1) for line in lines]
+
+
+def test_the_assembler_writes_the_recorded_bytes(emitted):
+    recorded = (HERE / "native_bytes.txt").read_text().splitlines()
+    assert [" ".join(line) for line in emitted] == recorded
+
+
+def test_the_assembler_writes_what_gnu_as_makes_of_its_text(emitted, tmp_path):
+    assembler = shutil.which("as") or pytest.skip("no assembler")
+    source = tmp_path / "all.s"
+    source.write_text(".intel_syntax noprefix\n" + "".join(text + "\n" for _, text in emitted))
+    listing = subprocess.run([assembler, "-al", str(source), "-o", str(tmp_path / "all.o")], capture_output=True, text=True)
+    if listing.returncode:
+        pytest.skip("an assembler for another machine: " + listing.stderr[:200])
+    bytes_of = {}
+    for line in listing.stdout.splitlines():
+        if found := re.match(r"\s*(\d+)\s+(?:[0-9a-f]{4}\s+)?([0-9A-F]+)\b", line):
+            bytes_of[int(found[1])] = bytes_of.get(int(found[1]), "") + found[2].lower()
+    assert [code for code, _ in emitted] == [bytes_of.get(number) for number in range(2, len(emitted) + 2)]
+
+
+# --- functions of floats ---
+
+def test_the_functions_are_those_of_their_definitions():
+    cc = shutil.which("cc") or shutil.which("gcc") or pytest.skip("no C compiler")
+    writer = runpy.run_path(str(ROOT / "csrc" / "cpu" / "native" / "functions.py"))
+    found, missing = writer["programs"](writer["preprocessed"](cc))
+    assert writer["written"](found) == (ROOT / "csrc" / "cpu" / "native" / "functions.def").read_text()
+    assert len(found) >= 50 and ("f8", "SINE") in missing
+
+
+# --- kernels ---
+
+FLOATS = ("f32", "f64", "bf16", "f16")
+INTS = ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+SIZES = (16, 17, 31, 64, 100, 1003)
+NAMES = {"f32": "f4", "f64": "f8", "f16": "f2", "pred": "?", **{t: t.replace("s", "i")[0] + str(int(t[1:]) // 8) for t in INTS}}
+
+
+def dtype_of(t):
+    if t == "bf16":
+        return np.dtype(pytest.importorskip("ml_dtypes").bfloat16)
+    return np.dtype(NAMES[t])
+
+
+def numbers(rng, t, n):
+    """Ordinary numbers among the special ones of the type."""
+    if t == "pred":
+        return rng.random(n) < 0.5
+    if t in INTS:
+        info = np.iinfo(dtype_of(t))
+        a = rng.integers(info.min, info.max, n, dtype=dtype_of(t), endpoint=True)
+        a[rng.random(n) < 0.5] //= max(info.max // 16, 1)
+        a[rng.random(n) < 0.1] = rng.choice(np.array([info.min, info.max, 0, 1], a.dtype))
+        return a
+    with np.errstate(all="ignore"):
+        a = (rng.standard_normal(n) * 10.0 ** rng.integers(-3, 4, n)).astype(dtype_of(t))
+    special = np.array([0, -0.0, 1, -1, 0.5, -2.5, 3.5, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1e9, -3e9], "f8")
+    pick = rng.random(n) < 0.3
+    with np.errstate(all="ignore"):
+        a[pick] = rng.choice(special, pick.sum()).astype(dtype_of(t))
+    return a
+
+
+def flat(t, n, lines, n_in, result="pred"):
+    """A kernel of one dimension: loads v0.., then the lines, whose last value is stored."""
+    loads = [f"v{i} = {t}[] load in{i}[0 + 1*i0]" for i in range(n_in)]
+    last = n_in + len(lines) - 1
+    return "\n".join([f"kernel [{n}] from {n_in} input{'s' * (n_in > 1)}", *loads, *lines, f"store out0[0 + 1*i0] v{last}"]) + "\n"
+
+
+BINARY = {"float": ["add", "subtract", "multiply", "divide"],
+          "int": ["add", "subtract", "multiply", "maximum", "minimum", "and", "or", "xor", "shift-left", "shift-right-logical",
+                  "shift-right-arithmetic"],
+          "pred": ["and", "or", "xor", "add", "multiply", "maximum", "minimum"]}
+UNARY = {"float": ["negate", "abs", "sqrt"], "int": ["negate", "not"], "pred": ["not"]}
+
+
+def kind_of(t):
+    return "pred" if t == "pred" else "float" if t in FLOATS else "int"
+
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
+def test_every_op_of_a_type_has_the_bits_of_the_reference(t):
+    rng = np.random.default_rng(17)
+    for op in BINARY[kind_of(t)]:
+        for n in SIZES:
+            agree(flat(t, n, [f"v2 = {t}[] {op}(v0, v1)"], 2), numbers(rng, t, n), numbers(rng, t, n))
+    for op in UNARY[kind_of(t)] + (["abs", "sign"] if t[0] == "s" else []):
+        for n in SIZES:
+            agree(flat(t, n, [f"v1 = {t}[] {op}(v0)"], 1), numbers(rng, t, n))
+
+
+FUNCTIONS = ("ceil cosh erf exponential exponential-minus-one floor log log-plus-one logistic round-nearest-afz round-nearest-even rsqrt sign sine "
+             "cosine tan sinh tanh cbrt atan").split()
+
+
+@pytest.mark.parametrize("t", FLOATS)
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_functions_have_the_bits_of_the_reference(t, op):
+    rng = np.random.default_rng(1)
+    for n in (16, 37, 1000):
+        agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), numbers(rng, t, n))
+
+
+@pytest.mark.parametrize("t", ["f32", "bf16", "f16"])
+@pytest.mark.parametrize("op", ["sine", "cosine", "tan"])
+def test_angles_of_any_size_have_the_bits_of_the_reference(t, op):
+    rng = np.random.default_rng(1)
+    for n in (16, 37, 1000):
+        with np.errstate(all="ignore"):
+            x = (rng.standard_normal(n) * rng.choice([1, 100, 1e8, 1e30], n)).astype(dtype_of(t))
+        x[::7], x[3] = 0, -0.0
+        agree(flat(t, n, [f"v1 = {t}[] {op}(v0)", f"v2 = {t}[] add(v1, v0)"], 1), x)
+
+
+@pytest.mark.parametrize("t", FLOATS)
+def test_extremes_powers_and_clamps_have_the_bits_of_the_reference(t):
+    rng = np.random.default_rng(9)
+    for op in ("maximum", "minimum", "power"):
+        agree(flat(t, 777, [f"v2 = {t}[] {op}(v0, v1)"], 2), numbers(rng, t, 777), numbers(rng, t, 777))
+        for constant in ("0", "-0", "2.5", "nan", "-inf"):
+            for operands in ("v0, v1", "v1, v0"):
+                agree(flat(t, 777, [f"v1 = {t}[] constant({constant})", f"v2 = {t}[] {op}({operands})"], 1), numbers(rng, t, 777))
+    agree(flat(t, 777, [f"v3 = {t}[] clamp(v0, v1, v2)"], 3), *(numbers(rng, t, 777) for _ in range(3)))
+    agree(flat(t, 777, ["v1 = pred[] is-finite(v0)"], 1), numbers(rng, t, 777))
+
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
+@pytest.mark.parametrize("direction", ["EQ", "NE", "GE", "GT", "LE", "LT"])
+def test_comparisons_and_what_they_select_have_the_bits_of_the_reference(t, direction):
+    rng = np.random.default_rng(3)
+    for n in SIZES:
+        compare = f"v2 = pred[] compare(v0, v1), direction={direction}"
+        agree(flat(t, n, [compare], 2), numbers(rng, t, n), numbers(rng, t, n))
+        agree(flat(t, n, [compare, f"v3 = {t}[] select(v2, v1, v0)"], 2), numbers(rng, t, n), numbers(rng, t, n))
+
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
+@pytest.mark.parametrize("to", [*FLOATS, *INTS, "pred"])
+def test_conversions_have_the_bits_of_the_reference(t, to):
+    rng = np.random.default_rng(5)
+    for n in (16, 100, 333):
+        agree(flat(t, n, [f"v1 = {to}[] convert(v0)"], 1), numbers(rng, t, n))
+
+
+@pytest.mark.parametrize("by", [0, 1, 7, 15, 31, 32, 63, 64])
+def test_shifts_by_a_number_have_the_bits_of_the_reference(by):
+    rng = np.random.default_rng(6)
+    for t in INTS:
+        if by > np.iinfo(dtype_of(t)).max:
+            continue
+        for op in ("shift-left", "shift-right-logical", "shift-right-arithmetic"):
+            agree(flat(t, 100, [f"v1 = {t}[] constant({by})", f"v2 = {t}[] {op}(v0, v1)"], 1), numbers(rng, t, 100))
+
+
+def test_rows_with_steady_values_and_broadcasts_have_the_bits_of_the_reference():
+    rng = np.random.default_rng(7)
+    for rows, n in ((3, 17), (5, 64), (40, 5), (2, 129)):
+        text = f"""kernel [{rows},{n}] from 4 inputs
+v0 = f32[] load in0[0 + {n}*i0 + 1*i1]
+v1 = f32[] load in1[0 + 1*i0]
+v2 = f32[] load in2[0 + 1*i1]
+v3 = f32[] load in3[0]
+v4 = f32[] multiply(v1, v3)
+v5 = f32[] subtract(v0, v4)
+v6 = f32[] divide(v2, v5)
+store out0[0 + {n}*i0 + 1*i1] v6
+store out1[0 + {n}*i0 + 1*i1] v5
+"""
+        agree(text, *(numbers(rng, "f32", m) for m in (rows * n, rows, n, 1)))
+
+
+def chain(rng, t, n_in, length):
+    """Ops on values that stay alive for long: more than there are registers."""
+    lines = []
+    for i in range(n_in, n_in + length):
+        op = rng.choice(["add", "subtract", "multiply"])
+        near, far = (int(rng.integers(max(i - 3, 0), i)), int(rng.integers(max(i - 40, 0), i)))
+        lines.append(f"v{i} = {t}[] {op}(v{near}, v{far})")
+    return lines
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "s32", "s64", "u16"])
+def test_more_values_than_registers_have_the_bits_of_the_reference(t):
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        n_in, n = int(rng.integers(1, 20)), int(rng.integers(16, 200))
+        arrays = [rng.integers(0, 9, n).astype(dtype_of(t)) if t in INTS else rng.standard_normal(n).astype(dtype_of(t)) for _ in range(n_in)]
+        agree(flat(t, n, chain(rng, t, n_in, int(rng.integers(10, 120))), n_in), *arrays)
+
+
+def test_results_over_their_operands_have_the_bits_of_the_reference(without_native):
+    n = 1037
+    text = f"""HloModule m, input_output_alias={{ {{0}}: (0, {{}}), {{1}}: (1, {{}}) }}
+ENTRY e {{
+  p = f32[{n}] parameter(0)
+  m = f32[{n}] parameter(1)
+  a = f32[{n}] add(p, m)
+  b = f32[{n}] multiply(a, p)
+  c = f32[{n}] subtract(m, b)
+  ROOT t = (f32[{n}], f32[{n}]) tuple(b, c)
+}}"""
+    results = []
+    for on in (True, False):
+        without_native(on)
+        p, m = (np.random.default_rng(2).standard_normal(n).astype("f4") for _ in range(2))
+        results.append([np.asarray(r).tobytes() for r in xlac.compile(text)(xlac.donate(p), xlac.donate(m))])
+    assert results[0] == results[1]
+
+
+def test_threads_give_the_same_bits():
+    rng = np.random.default_rng(4)
+    n = 300_007
+    text = flat("f32", n, ["v2 = f32[] add(v0, v1)", "v3 = f32[] divide(v2, v0)", "v4 = f32[] multiply(v3, v1)"], 2)
+    a, b = numbers(rng, "f32", n), numbers(rng, "f32", n)
+    assert kernels.run(text, a, b, threads=1).tobytes() == kernels.run(text, a, b, threads=3).tobytes()
+    agree(text, a, b, threads=2)
+
+
+def test_arrays_at_any_address_have_the_bits_of_the_reference():
+    n = 203
+    text = flat("f32", n, ["v2 = f32[] subtract(v0, v1)", "v3 = f32[] multiply(v2, v2)"], 2)
+    for shift in range(0, 16, 3):
+        raw = np.random.default_rng(shift).standard_normal(2 * n + 32).astype("f4")
+        agree(text, raw[shift:shift + n], raw[n + shift + 1:2 * n + shift + 1])
+
+
+
+
+# --- reductions: the vector VM's tree ---
+
+def with_and_without(text, arrays, turn, threads=1):
+    """The results of native code and those of the vector VM."""
+    results = []
+    for on in (True, False):
+        turn(on)
+        got = kernels.run(text, *arrays, threads=threads)
+        results.append([g.tobytes() for g in (got if isinstance(got, tuple) else (got,))])
+    return results
+
+
+def reduction(t, extents, function, by):
+    """A kernel over [outer, (reduced), inner] of two sums and a store beside them."""
+    outer, reduced, inner = extents
+    dims = [(outer, reduced * inner), (reduced, inner), (inner, 1)]
+    kept = [d for d in range(3) if dims[d][0] > 1]
+    every = "0" + "".join(f" + {dims[d][1]}*i{j}" for j, d in enumerate(kept))
+    result = "0" + "".join(f" + {inner if d == 0 else 1}*i{j}" for j, d in enumerate(kept) if d != 1)
+    return f"""kernel [{",".join(str(dims[d][0]) for d in kept)}] from 2 inputs
+v0 = {t}[] load in0[{every}]
+v1 = {t}[] load in1[{every}]
+v2 = {t}[] {function}
+v3 = {t}[] multiply(v2, v1)
+v4 = {t}[] subtract(v0, v1)
+v5 = {t}[] constant(1)
+over [{outer},({reduced}),{inner}]
+store out0[{result}] v3 by {by} from v5
+store out1[{every}] v4
+store out2[{result}] v4 by add from v5
+"""
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "s32", "s16"])
+@pytest.mark.parametrize("by", ["add", "multiply", "maximum"])
+def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
+    rng = np.random.default_rng(8)
+    for extents in ((1, 1000, 1), (3, 77, 1), (2, 3000, 1), (1, 40, 33), (3, 5, 200), (2, 100, 17), (1, 70000, 1)):
+        n = int(np.prod(extents))
+        a = [rng.integers(0, 5, n).astype(dtype_of(t)) if t in INTS else (rng.standard_normal(n) * 0.1 + 1).astype(dtype_of(t)) for _ in range(2)]
+        text = reduction(t, extents, "xor(v0, v0)" if t in INTS else "exponential(v0)", by)
+        on, off = with_and_without(text, a, without_native, threads=2)
+        assert on == off, text
+
+
+# --- loads that are not neighbours, and iotas ---
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
+@pytest.mark.parametrize("stride", [2, 3, 4, 7, 16, -1, -2, -5])
+def test_loads_at_a_distance_have_the_bits_of_the_reference(t, stride):
+    rng = np.random.default_rng(stride % 31)
+    op = "or" if t == "pred" else "multiply" if t in FLOATS else "xor"
+    for rows, n in ((1, 37), (4, 50), (3, 64)):
+        size = rows * n * abs(stride) + 1
+        first = (n - 1) * -stride if stride < 0 else 0
+        text = f"""kernel [{rows},{n}] from 2 inputs
+v0 = {t}[] load in0[{first} + {n * abs(stride)}*i0 + {stride}*i1]
+v1 = {t}[] load in1[0 + {n}*i0 + 1*i1]
+v2 = {t}[] {op}(v0, v1)
+store out0[0 + {n}*i0 + 1*i1] v2
+"""
+        agree(text, numbers(rng, t, size), numbers(rng, t, rows * n))
+
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS])
+@pytest.mark.parametrize("index", ["7 + 2*i0 + 1*i1", "-3 + -1*i1", "5 + 9*i0", "100 + 3*i0 + -4*i1"])
+def test_iotas_have_the_bits_of_the_reference(t, index):
+    op = "divide" if t in FLOATS else "xor"
+    for rows, n in ((3, 17), (5, 64)):
+        text = f"""kernel [{rows},{n}] from 1 input
+v0 = {t}[] load in0[0 + {n}*i0 + 1*i1]
+v1 = {t}[] index[{index}]
+v2 = {t}[] {op}(v0, v1)
+store out0[0 + {n}*i0 + 1*i1] v2
+"""
+        agree(text, numbers(np.random.default_rng(1), t, rows * n))
+
+
+def test_the_assembly_of_a_program_names_its_ops():
+    text = xlac.compile_stage("""HloModule m
+ENTRY e {
+  x = f32[1000] parameter(0)
+  y = f32[1000] multiply(x, x)
+  ROOT z = f32[1000] exponential(y)
+}""", "assembly")
+    assert "# v2 = exponential" in text and "vmulps ymm0, ymm0, ymm0" in text and "vfmadd" in text and "vmaskmovps" in text
