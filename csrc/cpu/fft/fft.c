@@ -45,11 +45,11 @@ typedef struct fft_run_step {
   int64_t inner, lanes, groups, in_block, out_block; /* groups: of a block's lines */
   size_t in_bytes, out_bytes;                        /* of what blocks and lines count */
   base_alloc alloc;
-  base_pool *pool;
+  rt_pool *pool;
   atomic_bool *failed;
 } fft_run_step;
 
-/* For base_parallel_for: groups of `lanes` neighbouring lines, counted over blocks. Working memory is allocated by
+/* For rt_parallel_for: groups of `lanes` neighbouring lines, counted over blocks. Working memory is allocated by
  * range; its want is noted in *failed. */
 static void fft_groups(void *ctx, size_t begin, size_t end) {
   const fft_run_step *s = ctx;
@@ -80,7 +80,7 @@ static void fft_run_lines(const cpu_routine_run *r, fft_run_step *s, int64_t out
   s->groups = (s->inner + s->lanes - 1) / s->lanes;
   int64_t work = s->job->plan->size * s->lanes * 8;
   size_t grain = work < FFT_PIECE_WORK ? (size_t)(FFT_PIECE_WORK / work) : 1;
-  base_parallel_for(r->run->exe->pool, (size_t)(outer * s->groups), grain, fft_groups, s);
+  rt_parallel_for(r->run->exe->pool, (size_t)(outer * s->groups), grain, fft_groups, s);
 }
 
 /* Line after line: columns to scratch memory, rows from there to where the results lie, one column apart. Both are

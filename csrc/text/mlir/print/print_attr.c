@@ -535,7 +535,7 @@ static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
       base_put(o, a->str->s, a->str->n);
       return;
     case IR_M_SDY:
-      sdy_print_attr(o, a);
+      mlir_sdy_print_attr(o, a);
       return;
     case IR_M_LOC:
       BASE_PUT(o, "loc(");
@@ -579,7 +579,7 @@ void mprint_attr_bare(mprint *p, const ir_mattr *a) {
       mprint_struct(p, a);
       return;
     case IR_M_SDY:
-      sdy_print_bare(o, (sdy_kind)a->sub, a->v.sdy);
+      mlir_sdy_print_bare(o, (sdy_kind)a->sub, a->v.sdy);
       return;
     default:
       mprint_attr(p, a);

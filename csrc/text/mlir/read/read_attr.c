@@ -578,7 +578,7 @@ static int mlir_read_dialect_enum(mlir_reader *r, base_slice dialect, const char
 /* "#sdy<manual_axes{"x"}>": cursor at '<'. */
 static int mlir_read_sdy_in_brackets(mlir_reader *r, const char *at, const ir_mattr **out) {
   TRY(mlir_want(r, "<"));
-  TRY(sdy_read_named(r, at, mlir_word(r), out));
+  TRY(mlir_sdy_read_named(r, at, mlir_word(r), out));
   return mlir_want(r, ">");
 }
 
@@ -603,7 +603,7 @@ static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
   base_slice name = {dot + 1, w.n - dialect.n - 1};
   if (sdy) {
     r->lx.p = dot + 1;
-    return sdy_read_named(r, at, name, out);
+    return mlir_sdy_read_named(r, at, name, out);
   }
   const ir_struct_info *s = ours ? ir_struct_find(dialect.p, dialect.n, name.p, name.n) : NULL;
   const ir_enum_info *e = ours && !s ? ir_enum_find(dialect.p, dialect.n, name.p, name.n) : NULL;
