@@ -63,7 +63,7 @@ def definitions():
 def test_definitions_are_found():
     found = definitions()
     assert len(found) > 2500
-    assert room_of(found["ir_op_new"]) == "ir" and room_of(found["opt_pass_table"]) == "pipeline"
+    assert room_of(found["ir_op_new"]) == "ir" and room_of(found["pipeline_passes"]) == "pipeline"
 
 
 def test_no_file_names_what_a_room_above_defines():
@@ -73,6 +73,57 @@ def test_no_file_names_what_a_room_above_defines():
             if room_of(path) != "include" and RANK[room_of(found[name])] > RANK[room_of(path)] and path.suffix != ".def":
                 wrong.append(f"{path.relative_to(ROOT)} names {name}, which {found[name].relative_to(ROOT)} defines")
     assert wrong == []
+
+
+# What names that other files can use begin with, and the rooms they live in.
+PREFIXES = {"py": "py", "dl": "py", "PyInit": "py", "xlac": "api", "api": "api", "tf": "tf", "tfl": "tf", "tfs": "tf", "driver": "driver",
+            "pjrt": "pjrt", "GetPjrtApi": "pjrt", "cpu": "cpu", "x86": "cpu", "nat": "cpu", "vm": "cpu", "fft": "cpu", "lapack": "cpu", "plan": "plan", "fusion": "fuse", "lower": "fuse", "kernel": "kernel",
+            "pipeline": "pipeline", "shard": "shard", "local": "shard", "explicit": "shard", "shc": "shard", "rtc": "shard", "trip": "shard",
+            "opt": "passes", "async": "passes", "mq": "passes", "hlo": "passes", "hs": "passes", "while": "passes", "same": "passes",
+            "from": "convert", "to": "convert", "attr": "convert", "convert": "convert", "interp": "interp", "native": "interp",
+            "text": "text", "bc": "text", "mlir": "text", "proto": "text", "mprint": "text", "scalar": "scalar", "rt": "runtime",
+            "ir": "ir", "sv": "ir", "sdy": "ir", "sdyv": "ir", "stablehlo": "ir", "base": "base", "math": "base"}
+# Names that came from another room. The list may only get shorter.
+MISPLACED = {("scalar", "interp"), ("fuse", "kernel")}
+
+
+def test_prefixes_agree_with_rooms():
+    misplaced = {(room_of(path), name.split("_")[0]) for name, path in definitions().items()
+                 if PREFIXES.get(name.split("_")[0]) != room_of(path)}
+    assert misplaced == MISPLACED
+
+
+# Parts (sub-folders) of a room that include each other in a circle. The list may only get shorter.
+KNOWN_CIRCLES = {("interp/algorithm", "interp/eval"), ("ir/attrs", "ir/sdy", "ir/types"), ("ir/infer", "ir/verify"),
+                 ("passes/refine", "passes/simplify", "passes/stablehlo"), ("shard/explain", "shard/propagate", "shard/state"),
+                 ("tf/cluster", "tf/graph")}
+
+
+def part_of(path):
+    return "/".join(path.relative_to(CSRC).parts[:2]) if len(path.relative_to(CSRC).parts) > 2 else None
+
+
+def reached(graph, start):
+    seen, pending = set(), [start]
+    while pending:
+        for part in graph.get(pending.pop(), ()):
+            if part not in seen:
+                seen.add(part)
+                pending.append(part)
+    return seen
+
+
+def test_no_parts_of_a_room_form_another_circle():
+    graph = {}
+    for path in sources():
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', path.read_text(), re.M):
+            target = pathlib.Path(os.path.normpath(path.parent / name))
+            if target.suffix == ".h" and target.exists() and room_of(target) == room_of(path) and part_of(target) and part_of(path):
+                graph.setdefault(part_of(path), set()).add(part_of(target))
+    for part, targets in graph.items():
+        targets.discard(part)
+    circles = {tuple(sorted({part} | {p for p in reached(graph, part) if part in reached(graph, p)})) for part in graph}
+    assert {c for c in circles if len(c) > 1} == KNOWN_CIRCLES
 
 
 def test_only_the_extension_sees_python():

@@ -139,6 +139,6 @@ xlac_compile_options api_executable_options(const xlac_executable *exe);
 /* Borrowed; may be NULL. compile.c */
 xlac_counters *api_executable_counters(const xlac_executable *exe);
 /* The interpreter's side of a registry; NULL for NULL. */
-const interp_registry *api_registry(const xlac_registry *r);
+const rt_registry *api_registry(const xlac_registry *r);
 
 #endif

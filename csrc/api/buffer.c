@@ -331,7 +331,7 @@ enum { BUFFER_COPY_ALONE = 1 << 20 }; /* bytes: fewer are copied without asking 
 int xlac_buffer_copy_to(xlac_buffer *b, xlac_runtime *rt, void *to, xlac_error *err) {
   assert(b && to);
   xlac_buffer_info info;
-  base_pool *pool = NULL;
+  rt_pool *pool = NULL;
   TRY(xlac_buffer_open(b, err));
   xlac_buffer_get(b, &info);
   int status = 0;

@@ -73,10 +73,10 @@ static int run_checked(ir_module *ir, const xlac_interpret_options *options, uin
 /* A module in MLIR form runs as what it means in HLO form; the translation costs little beside a run. */
 static int run_mlir(xlac_module *m, const xlac_interpret_options *options, uint32_t n_args, xlac_value *const *args,
                     xlac_value **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true};
+  const convert_to_hlo_options executable = {.executable = true};
   ir_module *ir = NULL;
   api_lock(m);
-  TRY(api_done(m, stablehlo_to_hlo(&ir, m->ir, &executable, err)));
+  TRY(api_done(m, convert_to_hlo(&ir, m->ir, &executable, err)));
   int status = run_checked(ir, options, n_args, args, out, err);
   ir_module_destroy(ir);
   return status;
@@ -121,9 +121,9 @@ static ir_computation *program_of(const ir_module *m, const char *name) {
 
 /* A function of a module in MLIR form, as the entry of a module of its own in HLO form. */
 static int program_translate(xlac_module *m, ir_computation *function, ir_module **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true, .entry = function};
+  const convert_to_hlo_options executable = {.executable = true, .entry = function};
   api_lock(m);
-  return api_done(m, stablehlo_to_hlo(out, m->ir, &executable, err));
+  return api_done(m, convert_to_hlo(out, m->ir, &executable, err));
 }
 
 /* What the participants run: n = replicas x partitions programs, replica by replica. */

@@ -178,11 +178,11 @@ bool xlac_module_is_verified(xlac_module *m) {
  * the lock is held. */
 static int translate(ir_module **out, ir_module *m, xlac_error *err) {
   ir_module *copy = NULL;
-  if (!opt_is_beyond_hlo(m)) return stablehlo_to_hlo(out, m, NULL, err);
+  if (!pipeline_is_beyond_hlo(m)) return convert_to_hlo(out, m, NULL, err);
   TRY(stablehlo_verify(m, err));
   TRY(ir_module_clone(&copy, m, err));
-  int status = opt_expand_for_hlo(copy, err);
-  if (status == 0) status = stablehlo_to_hlo(out, copy, NULL, err);
+  int status = pipeline_expand_for_hlo(copy, err);
+  if (status == 0) status = convert_to_hlo(out, copy, NULL, err);
   ir_module_destroy(copy);
   return status;
 }
@@ -198,7 +198,7 @@ int xlac_module_to_hlo(xlac_module **out, xlac_module *m, xlac_error *err) {
 int xlac_module_to_stablehlo(xlac_module **out, xlac_module *m, xlac_error *err) {
   ir_module *ir = NULL;
   api_lock(m);
-  TRY(api_done(m, stablehlo_from_hlo(&ir, m->ir, err)));
+  TRY(api_done(m, convert_from_hlo(&ir, m->ir, err)));
   return api_wrap(out, ir, err);
 }
 
@@ -292,7 +292,7 @@ static int print_translated(xlac_module *m, const xlac_print_options *options, c
   ir_module *ir = NULL;
   base_text t;
   TRY(inner_print_options(options, &inner, err));
-  TRY(mlir ? translate(&ir, m->ir, err) : stablehlo_from_hlo(&ir, m->ir, err));
+  TRY(mlir ? translate(&ir, m->ir, err) : convert_from_hlo(&ir, m->ir, err));
   base_text_init(&t, base_alloc_libc);
   int status = mlir ? text_print_hlo(&t, ir, &inner, err) : text_print_mlir(&t, ir, &stable, err);
   ir_module_destroy(ir);

@@ -12,12 +12,12 @@
 /* Static texts. False past the end of the table. */
 bool xlac_pass_get(uint32_t index, xlac_pass_info *out) {
   assert(out);
-  for (uint32_t i = 0; opt_pass_table[i].name; i++) {
+  for (uint32_t i = 0; pipeline_passes[i].name; i++) {
     if (i != index) continue;
-    const opt_option_info *options = opt_pass_table[i].options;
+    const opt_option_info *options = pipeline_passes[i].options;
     uint32_t n = 0;
     while (options && options[n].name) n++;
-    *out = (xlac_pass_info){opt_pass_table[i].name, opt_pass_table[i].doc, n};
+    *out = (xlac_pass_info){pipeline_passes[i].name, pipeline_passes[i].doc, n};
     return true;
   }
   return false;
@@ -27,8 +27,8 @@ bool xlac_pass_get(uint32_t index, xlac_pass_info *out) {
 bool xlac_pass_option(uint32_t index, uint32_t option, const char **name, const char **doc) {
   xlac_pass_info info;
   if (!xlac_pass_get(index, &info) || option >= info.n_options) return false;
-  *name = opt_pass_table[index].options[option].name;
-  *doc = opt_pass_table[index].options[option].doc;
+  *name = pipeline_passes[index].options[option].name;
+  *doc = pipeline_passes[index].options[option].doc;
   return true;
 }
 
@@ -62,7 +62,7 @@ int xlac_module_run(xlac_module *m, const char *pipeline, const xlac_pipeline_op
   after_pass after = {.module = m, .fn = options.after, .ctx = options.ctx};
   const opt_pipeline_options inner = {
       .after = options.after ? call_after : NULL, .ctx = &after, .verify_each = options.verify_each};
-  if (status == 0) status = opt_run_pipeline(m->ir, pipeline, strlen(pipeline), &inner, err);
+  if (status == 0) status = pipeline_run_text(m->ir, pipeline, strlen(pipeline), &inner, err);
   return api_done(m, status);
 }
 
@@ -88,10 +88,10 @@ static int explain_hlo(ir_module *ir, const xlac_async_model *model, char **json
 /* Reads only; MLIR form is looked at through its translation. */
 int xlac_module_explain_async(xlac_module *m, const xlac_async_model *model, char **json, size_t *n, xlac_error *err) {
   ir_module *translated = NULL;
-  const stablehlo_to_hlo_options executable = {.executable = true};
+  const convert_to_hlo_options executable = {.executable = true};
   api_lock(m);
   int status = api_check_whole(m->ir, err);
-  if (status == 0 && m->ir->form == IR_FORM_MLIR) status = stablehlo_to_hlo(&translated, m->ir, &executable, err);
+  if (status == 0 && m->ir->form == IR_FORM_MLIR) status = convert_to_hlo(&translated, m->ir, &executable, err);
   if (status == 0) status = explain_hlo(translated ? translated : m->ir, model, json, n, err);
   ir_module_destroy(translated);
   return api_done(m, status);

@@ -12,7 +12,7 @@ struct registry_shim {
 };
 
 struct xlac_registry {
-  interp_registry *inner;
+  rt_registry *inner;
   registry_shim *shims; /* owned; the inner registry points to them */
 };
 
@@ -21,7 +21,7 @@ int xlac_registry_create(xlac_registry **out, xlac_error *err) {
   xlac_registry *r = base_malloc(base_alloc_libc, sizeof *r);
   if (r == NULL) return base_oom(err, "making a registry");
   r->shims = NULL;
-  int status = interp_registry_create(&r->inner, base_alloc_libc, err);
+  int status = rt_registry_create(&r->inner, base_alloc_libc, err);
   if (status != 0) {
     base_free(base_alloc_libc, r);
     return status;
@@ -32,7 +32,7 @@ int xlac_registry_create(xlac_registry **out, xlac_error *err) {
 
 void xlac_registry_destroy(xlac_registry *r) {
   if (r == NULL) return;
-  interp_registry_destroy(r->inner);
+  rt_registry_destroy(r->inner);
   while (r->shims) {
     registry_shim *next = r->shims->next;
     base_free(base_alloc_libc, r->shims);
@@ -69,7 +69,7 @@ int xlac_registry_add(xlac_registry *r, const char *target, xlac_custom_call fn,
   registry_shim *shim = base_malloc(base_alloc_libc, sizeof *shim);
   if (shim == NULL) return base_oom(err, "registering a custom call");
   *shim = (registry_shim){fn, ctx, r->shims};
-  int status = interp_registry_add(r->inner, target, call_shim, shim, err);
+  int status = rt_registry_add(r->inner, target, call_shim, shim, err);
   if (status != 0) {
     base_free(base_alloc_libc, shim);
     return status;
@@ -85,11 +85,11 @@ int xlac_registry_add_native(xlac_registry *r, const char *target, const struct 
   if (native == NULL || native->struct_size < sizeof *native || native->version < 1 || native->run == NULL)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the custom call %.100s has no function, or is of an unknown version",
                      target);
-  interp_native own = {.run = native->run, .user = native->user};
-  return interp_registry_add_native(r->inner, target, own, err);
+  rt_native own = {.run = native->run, .user = native->user};
+  return rt_registry_add_native(r->inner, target, own, err);
 }
 
-const interp_registry *api_registry(const xlac_registry *r) {
+const rt_registry *api_registry(const xlac_registry *r) {
   return r ? r->inner : NULL;
 }
 

@@ -24,7 +24,7 @@ void xlac_runtime_limit(xlac_runtime *rt, uint64_t bytes) {
 }
 
 void xlac_runtime_get(xlac_runtime *rt, xlac_runtime_info *out) {
-  base_recycler_info m;
+  rt_recycler_info m;
   rt_device_set_memory(api_devices(rt), &m);
   *out = (xlac_runtime_info){.taken = m.taken,
                              .reused = m.reused,
@@ -39,16 +39,16 @@ void xlac_runtime_get(xlac_runtime *rt, xlac_runtime_info *out) {
 
 /* Aligned to 64 bytes, not cleared; NULL when out of memory. */
 void *xlac_runtime_take(xlac_runtime *rt, size_t bytes) {
-  return base_recycler_take(rt_host_memory(rt_device_set_home(api_devices(rt))), bytes);
+  return rt_recycler_take(rt_host_memory(rt_device_set_home(api_devices(rt))), bytes);
 }
 
 void *xlac_runtime_take_headed(xlac_runtime *rt, uint32_t header, size_t bytes) {
-  _Static_assert((int)XLAC_BLOCK_HEADER == (int)BASE_BLOCK_PREFIX, "every block has room for the largest header");
+  _Static_assert((int)XLAC_BLOCK_HEADER == (int)RT_BLOCK_PREFIX, "every block has room for the largest header");
   return header <= XLAC_BLOCK_HEADER ? xlac_runtime_take(rt, bytes) : NULL;
 }
 
 void xlac_runtime_give(void *block) {
-  base_recycler_give(block);
+  rt_recycler_give(block);
 }
 
 /* --- devices --- */

@@ -28,14 +28,14 @@ const attr_pair *attr_pairs(unsigned opcode) {
 /* A search takes the first row that fits. Rows are XLA's names of algorithms; StableHLO can say others, which are
  * refused. */
 const attr_algorithm attr_algorithms[] = {
-    {"dot_any_f8_any_f8_f32", "f8", "f32", 1, false},  {"dot_any_f8_any_f8_f32_fast_accum", "f8", "f32", 1, true},
-    {"dot_any_f8_any_f8_any", "f8", "f8", 1, false},   {"dot_any_f8_any_f8_any_fast_accum", "f8", "f8", 1, true},
-    {"dot_f16_f16_f16", "f16", "f16", 1, false},       {"dot_f16_f16_f32", "f16", "f32", 1, false},
-    {"dot_bf16_bf16_bf16", "bf16", "bf16", 1, false},  {"dot_bf16_bf16_f32", "bf16", "f32", 1, false},
-    {"dot_bf16_bf16_f32_x3", "bf16", "f32", 3, false}, {"dot_bf16_bf16_f32_x6", "bf16", "f32", 6, false},
-    {"dot_bf16_bf16_f32_x9", "bf16", "f32", 9, false}, {"dot_tf32_tf32_f32", "tf32", "f32", 1, false},
-    {"dot_tf32_tf32_f32_x3", "tf32", "f32", 3, false}, {"dot_f32_f32_f32", "f32", "f32", 1, false},
-    {"dot_f64_f64_f64", "f64", "f64", 1, false},       {NULL, NULL, NULL, 0, false},
+    {IR_DOT_F8_F8_F32, "f8", "f32", 1, false},          {IR_DOT_F8_F8_F32_FAST_ACCUM, "f8", "f32", 1, true},
+    {IR_DOT_F8_F8_ANY, "f8", "f8", 1, false},           {IR_DOT_F8_F8_ANY_FAST_ACCUM, "f8", "f8", 1, true},
+    {IR_DOT_F16_F16_F16, "f16", "f16", 1, false},       {IR_DOT_F16_F16_F32, "f16", "f32", 1, false},
+    {IR_DOT_BF16_BF16_BF16, "bf16", "bf16", 1, false},  {IR_DOT_BF16_BF16_F32, "bf16", "f32", 1, false},
+    {IR_DOT_BF16_BF16_F32_X3, "bf16", "f32", 3, false}, {IR_DOT_BF16_BF16_F32_X6, "bf16", "f32", 6, false},
+    {IR_DOT_BF16_BF16_F32_X9, "bf16", "f32", 9, false}, {IR_DOT_TF32_TF32_F32, "tf32", "f32", 1, false},
+    {IR_DOT_TF32_TF32_F32_X3, "tf32", "f32", 3, false}, {IR_DOT_F32_F32_F32, "f32", "f32", 1, false},
+    {IR_DOT_F64_F64_F64, "f64", "f64", 1, false},       {IR_DOT_UNSET, NULL, NULL, 0, false},
 };
 
 /* XLA sets these on custom calls that replace other ops (a convolution by cuDNN has a window and dim_labels). */

@@ -22,7 +22,6 @@ typedef enum attr_pair_kind {
   PAIR_UNIT,      /* nothing and nothing */
   PAIR_F32,       /* 1.0 : f32 and 1 */
   PAIR_WORD,      /* an enum's word, the same in both */
-  PAIR_RNG_WORD,  /* PHILOX and rng_philox */
   PAIR_COUNT,     /* 1 : i64 and nothing */
   PAIR_PRECISION, /* [HIGH, DEFAULT] and {high,default} */
   PAIR_ALGORITHM,
@@ -48,8 +47,8 @@ const attr_pair *attr_pairs(unsigned opcode);
 /* HLO's name for a dot algorithm, and its parts. The types are words as in StableHLO, but "f8" is any 8-bit float
  * and "tf32" a type that exists here by name only. `products` is num_primitive_operations: bf16_bf16_f32_x3 does 3. */
 typedef struct attr_algorithm {
-  const char *word; /* NULL ends */
-  const char *operands, *accumulation;
+  ir_dot algorithm;
+  const char *operands, *accumulation; /* NULL ends */
   int64_t products;
   bool imprecise;
 } attr_algorithm;

@@ -17,21 +17,20 @@
 #include "../ir/stablehlo/stablehlo.h"
 
 /* What a caller may choose of the translation to HLO. Zeros are the strict form, which prints as HLO text. */
-typedef struct stablehlo_to_hlo_options {
+typedef struct convert_to_hlo_options {
   /* Keep what HLO has no op for (dynamic ops, CHLO, quantised types, uniform_quantize, composites' calls): for the
    * interpreter. Else such ops are expanded or refused. */
   bool executable;
   const ir_computation *entry; /* the function to begin with, or NULL: the module's own */
   bool return_tuple;           /* the entry gives a tuple even of one result */
-} stablehlo_to_hlo_options;
+} convert_to_hlo_options;
 
 /* A new module in HLO form that computes the same. The entry is @main, else the only public function. Argument and
  * result attributes become HLO's: mhlo.sharding, tf.aliasing_output, jax.buffer_donor, mhlo.layout_mode, frontend
  * attributes; mhlo.num_partitions and num_replicas the module's counts. m is verified first unless it is. */
-XLAC_MUST_USE int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options,
-                                   xlac_error *err);
+XLAC_MUST_USE int convert_to_hlo(ir_module **out, ir_module *m, const convert_to_hlo_options *options, xlac_error *err);
 /* A new module in MLIR form (StableHLO) that computes the same; ops that StableHLO lacks become custom_calls or
  * compositions, as XLA's own translation does, or are refused by name. */
-XLAC_MUST_USE int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err);
+XLAC_MUST_USE int convert_from_hlo(ir_module **out, ir_module *m, xlac_error *err);
 
 #endif

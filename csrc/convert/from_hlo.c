@@ -218,7 +218,7 @@ static int from_hlo_module(from_hlo *t) {
 
 /* Verified before, leniently as XLA does, so that rules can rely on operands, attributes and types; and after, by
  * StableHLO's rules, since HLO allows more than StableHLO does. */
-int stablehlo_from_hlo(ir_module **out, ir_module *m, xlac_error *err) {
+int convert_from_hlo(ir_module **out, ir_module *m, xlac_error *err) {
   const ir_verify_options compat = {.xla_compat = true};
   *out = NULL;
   if (m->form != IR_FORM_HLO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in MLIR form already");

@@ -28,17 +28,9 @@ static int from_hlo_field(from_hlo_op *x, ir_mentry *e, const char *name, const 
 
 /* --- words --- */
 
-/* "highest" as "HIGHEST": StableHLO writes enums in capitals. */
-static void from_hlo_upper(char *out, size_t size, const char *word) {
-  size_t n = strlen(word);
-  assert(n < size);
-  (void)size;
-  for (size_t i = 0; i <= n; i++) out[i] = (char)(word[i] >= 'a' && word[i] <= 'z' ? word[i] - 32 : word[i]);
-}
-
 /* An enum's value, of the enum that the target op's attribute wants: the pair names the attribute, its spec the
  * enum. */
-static const ir_mattr *from_hlo_word(from_hlo_op *x, const attr_pair *pair, const char *word) {
+static const ir_mattr *from_hlo_word(from_hlo_op *x, const attr_pair *pair, int word) {
   const ir_mattr_spec *spec = ir_mattr_spec_find(x->target, pair->name, strlen(pair->name));
   assert(spec && spec->sub);
   return ir_m_enum(x->t->to, from_hlo_dialect(x->target), spec->sub, word);
@@ -50,9 +42,8 @@ static const ir_mattr *from_hlo_precision(from_hlo_op *x) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_OPERAND_PRECISION);
   const ir_mattr *words[2];
   for (uint32_t i = 0; i < 2; i++) {
-    char word[16] = "DEFAULT";
-    if (a && i < a->v.names->n) from_hlo_upper(word, sizeof word, a->v.names->v[i]->s);
-    if (!(words[i] = ir_m_enum(x->t->to, from_hlo_dialect(x->target), "precision", word))) return NULL;
+    int precision = a && i < a->v.ints->n ? (int)a->v.ints->v[i] : IR_PRECISION_DEFAULT;
+    if (!(words[i] = ir_m_enum(x->t->to, from_hlo_dialect(x->target), "precision", precision))) return NULL;
   }
   return ir_m_array(x->t->to, 2, words);
 }
@@ -72,12 +63,12 @@ static const ir_mattr *from_hlo_number_type(from_hlo_op *x, const char *name) {
  *       lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 3,
  *       allow_imprecise_accumulation = false> */
 static int from_hlo_algorithm(from_hlo_op *x, ir_op *made) {
-  const char *word = ir_get_str(x->op, IR_ATTR_ALGORITHM);
+  const ir_dot algorithm = (ir_dot)ir_get_word(x->op, IR_ATTR_ALGORITHM);
   const attr_algorithm *a = attr_algorithms;
   ir_mentry fields[7];
-  if (*word == 0 || strcmp(word, "unset") == 0) return 0;
-  while (a->word && strcmp(a->word, word) != 0) a++;
-  if (!a->word) return from_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "StableHLO has no algorithm %s", word);
+  if (algorithm == IR_DOT_UNSET) return 0;
+  while (a->operands && a->algorithm != algorithm) a++;
+  assert(a->operands);
   TRY(from_hlo_field(x, &fields[0], "lhs_precision_type", from_hlo_number_type(x, a->operands)));
   TRY(from_hlo_field(x, &fields[1], "rhs_precision_type", from_hlo_number_type(x, a->operands)));
   TRY(from_hlo_field(x, &fields[2], "accumulation_type", from_hlo_number_type(x, a->accumulation)));
@@ -96,15 +87,13 @@ static int from_hlo_accuracy(from_hlo_op *x, ir_op *made) {
   const ir_attr *a = ir_attr_find(x->op, IR_ATTR_RESULT_ACCURACY);
   ir_module *m = x->t->to;
   const ir_type *f64 = ir_element(m, XLAC_F64, NULL);
-  char mode[32] = "TOLERANCE";
   ir_mentry fields[4];
   if (!a) return 0;
   if (!f64) return from_hlo_no_memory(x->t);
-  if (a->v.accuracy->mode) from_hlo_upper(mode, sizeof mode, a->v.accuracy->mode->s);
   TRY(from_hlo_field(x, &fields[0], "atol", ir_m_float(m, f64, a->v.accuracy->atol)));
   TRY(from_hlo_field(x, &fields[1], "rtol", ir_m_float(m, f64, a->v.accuracy->rtol)));
   TRY(from_hlo_field(x, &fields[2], "ulps", ir_m_i64(m, a->v.accuracy->ulps)));
-  TRY(from_hlo_field(x, &fields[3], "mode", ir_m_enum(m, "stablehlo", "result_accuracy_mode", mode)));
+  TRY(from_hlo_field(x, &fields[3], "mode", ir_m_enum(m, "stablehlo", "result_accuracy_mode", a->v.accuracy->mode)));
   return from_hlo_put(x, made, "result_accuracy", ir_m_struct(m, "stablehlo", "result_accuracy", 4, fields));
 }
 
@@ -315,7 +304,6 @@ static const ir_mattr *from_hlo_pair(from_hlo_op *x, const attr_pair *p) {
   ir_module *m = x->t->to;
   const ir_ints *ints = NULL;
   const ir_type *f32 = ir_element(m, XLAC_F32, NULL);
-  char word[32];
   switch ((attr_pair_kind)p->kind) {
     case PAIR_INT:
       return ir_m_i64(m, ir_get_int(op, (ir_attr_key)p->key, 0));
@@ -336,10 +324,7 @@ static const ir_mattr *from_hlo_pair(from_hlo_op *x, const attr_pair *p) {
     case PAIR_F32:
       return f32 ? ir_m_float(m, f32, ir_get_float(op, (ir_attr_key)p->key, 0)) : NULL;
     case PAIR_WORD:
-      return from_hlo_word(x, p, ir_get_str(op, (ir_attr_key)p->key));
-    case PAIR_RNG_WORD:
-      from_hlo_upper(word, sizeof word, ir_get_str(op, (ir_attr_key)p->key) + strlen("rng_"));
-      return from_hlo_word(x, p, word);
+      return from_hlo_word(x, p, ir_get_word(op, (ir_attr_key)p->key));
     case PAIR_PRECISION:
       return from_hlo_precision(x);
     case PAIR_CONV_DIMS:

@@ -159,7 +159,7 @@ int from_hlo_call(from_hlo_op *x) {
 
 /* A call that remembers what kind of fusion it was. To_hlo_ops.c's is_fusion makes it a fusion again. */
 int from_hlo_fusion(from_hlo_op *x) {
-  const char *kind = ir_get_str(x->op, IR_ATTR_KIND);
+  const char *kind = ir_attr_word(IR_OP_FUSION, IR_ATTR_KIND, ir_get_word(x->op, IR_ATTR_KIND));
   ir_op *made;
   TRY(from_hlo_call_op(x, IR_OP_CALL, "callee", &made));
   TRY(from_hlo_put(x, made, "mhlo.fusion_kind", ir_m_string(x->t->to, kind, strlen(kind))));

@@ -77,14 +77,10 @@ int from_hlo_ragged_all_to_all(from_hlo_op *x) {
 
 /* --- parts of a custom call --- */
 
-/* HLO's words in the order of StableHLO's numbers, which begin at 1. Without the attribute: 1, the original. */
+/* Without the attribute the original one. */
 static int from_hlo_api_version(const ir_op *op) {
-  static const char *const words[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                      "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
-  const char *word = ir_get_str(op, IR_ATTR_API_VERSION);
-  for (int i = 0; i < 4; i++)
-    if (strcmp(word, words[i]) == 0) return i + 1;
-  return 1;
+  int version = ir_get_word(op, IR_ATTR_API_VERSION);
+  return version ? version : IR_API_ORIGINAL;
 }
 
 /* A typed FFI call (version 4) has a dictionary, any other a string. HLO keeps the dictionary's MLIR text. */

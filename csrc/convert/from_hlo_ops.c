@@ -179,10 +179,10 @@ int from_hlo_convolution(from_hlo_op *x) {
  *   direction=LT, type=TOTALORDER
  *   comparison_direction = LT, compare_type = TOTALORDER */
 static int from_hlo_compare(from_hlo_op *x, ir_op *made) {
-  const char *type = ir_get_str(x->op, IR_ATTR_TYPE), *direction = ir_get_str(x->op, IR_ATTR_DIRECTION);
+  int type = ir_get_word(x->op, IR_ATTR_TYPE), direction = ir_get_word(x->op, IR_ATTR_DIRECTION);
   ir_module *m = x->t->to;
   TRY(from_hlo_put(x, made, "comparison_direction", ir_m_enum(m, "stablehlo", "comparison_direction", direction)));
-  if (strcmp(type, "TOTALORDER") != 0) return 0;
+  if (type != IR_COMPARISON_TOTALORDER) return 0;
   return from_hlo_put(x, made, "compare_type", ir_m_enum(m, "stablehlo", "comparison_type", type));
 }
 
@@ -194,12 +194,12 @@ static int from_hlo_scan(from_hlo_op *x, ir_op *made) {
   assert(carries >= 0 && carries <= made->n_operands && carries <= made->n_results);
   const int64_t sizes[2][2] = {{made->n_operands - carries, carries}, {made->n_results - carries, carries}};
   const char *names[2] = {"operandSegmentSizes", "resultSegmentSizes"};
-  const char *associative = ir_get_str(x->op, IR_ATTR_IS_ASSOCIATIVE);
+  ir_truth associative = (ir_truth)ir_get_word(x->op, IR_ATTR_IS_ASSOCIATIVE);
   const ir_type *i32 = ir_element(m, XLAC_S32, NULL);
   TRY(from_hlo_put(x, made, "dimension", ir_m_i64(m, dimension)));
   TRY(from_hlo_put(x, made, "is_reverse", ir_m_bool(m, ir_get_bool(x->op, IR_ATTR_IS_REVERSE, false))));
-  if (strcmp(associative, "true") == 0 || strcmp(associative, "false") == 0)
-    TRY(from_hlo_put(x, made, "is_associative", ir_m_bool(m, associative[0] == 't')));
+  if (associative != IR_TRUTH_UNKNOWN)
+    TRY(from_hlo_put(x, made, "is_associative", ir_m_bool(m, associative == IR_TRUTH_TRUE)));
   for (int i = 0; i < 2; i++) {
     const int64_t two = 2;
     const ir_type *type = ir_tensor(m, XLAC_S32, 1, &two, NULL, NULL, NULL);

@@ -373,7 +373,7 @@ static int to_hlo_module(to_hlo *t) {
 }
 
 /* The module keeps its name, made one that HLO can write; a module without a name is "main". */
-int stablehlo_to_hlo(ir_module **out, ir_module *m, const stablehlo_to_hlo_options *options, xlac_error *err) {
+int convert_to_hlo(ir_module **out, ir_module *m, const convert_to_hlo_options *options, xlac_error *err) {
   *out = NULL;
   if (m->form != IR_FORM_MLIR) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the module is in HLO form already");
   if (!ir_verified_as(m)) TRY(stablehlo_verify(m, err));

@@ -19,7 +19,7 @@
 typedef struct to_hlo {
   ir_module *from, *to;
   const ir_computation *entry; /* of `from`, or NULL */
-  stablehlo_to_hlo_options options;
+  convert_to_hlo_options options;
   xlac_error *err;
   base_map values;
   base_map functions;         /* source computation to target computation */

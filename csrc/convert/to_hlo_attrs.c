@@ -27,31 +27,23 @@ int to_hlo_flag(to_hlo_op *x, ir_op *made, const char *name, ir_attr_key key) {
 
 /* --- precision, algorithm, accuracy --- */
 
-/* "HIGHEST" as "highest". Enums have no longer words than the buffer: the verifier knows them all. */
-static const base_istr *lower_word(to_hlo_op *x, const char *word) {
-  char text[32];
-  size_t n = strlen(word);
-  assert(n < sizeof text);
-  for (size_t i = 0; i < n; i++) text[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
-  return ir_intern(x->t->to, text, n);
-}
-
 /*   precision_config = [HIGH, DEFAULT]    operand_precision={high,default}
  *
  * All DEFAULT is left out. */
 int to_hlo_precision(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "precision_config");
+  uint32_t n = a ? a->v.list->n : 0;
   bool any = false;
-  for (uint32_t i = 0; a && i < a->v.list->n; i++) any = any || strcmp(a->v.list->v[i]->str->s, "DEFAULT") != 0;
+  int64_t *words = BASE_ARRAY(&x->t->to->arena, int64_t, (size_t)n + 1);
+  if (!words) return to_hlo_no_memory(x->t);
+  for (uint32_t i = 0; i < n; i++) {
+    words[i] = a->v.list->v[i]->v.i;
+    any = any || words[i] != IR_PRECISION_DEFAULT;
+  }
   if (!any) return 0;
-  ir_names *names = base_arena_alloc(&x->t->to->arena, sizeof *names + a->v.list->n * sizeof *names->v);
-  if (!names) return to_hlo_no_memory(x->t);
-  names->n = a->v.list->n;
-  for (uint32_t i = 0; i < names->n; i++)
-    if (!(names->v[i] = lower_word(x, a->v.list->v[i]->str->s))) return to_hlo_no_memory(x->t);
   ir_attr attr = ir_attr_make(IR_ATTR_OPERAND_PRECISION);
-  attr.v.names = names;
-  return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+  attr.v.ints = ir_ints_make(x->t->to, n, words);
+  return attr.v.ints && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
 /* How attr_algorithms writes the type. */
@@ -60,16 +52,16 @@ static const char *type_word(const ir_type *t) {
   return base_dtype_of((base_dtype)t->dtype)->text;
 }
 
-/* XLA names a set of algorithms: lhs, rhs and accumulation types, then how many products. */
-static const char *algorithm_word(const char *lhs, const char *rhs, const char *acc, int64_t products, bool imprecise) {
+/* XLA names a set of algorithms: lhs, rhs and accumulation types, then how many products. UNSET: none is like this. */
+static ir_dot algorithm_of(const char *lhs, const char *rhs, const char *acc, int64_t products, bool imprecise) {
   bool f8 = strncmp(lhs, "f8", 2) == 0 && strncmp(rhs, "f8", 2) == 0;
   if (f8) lhs = rhs = "f8";
   if (f8 && strcmp(acc, "f32") != 0) acc = "f8";
-  for (const attr_algorithm *a = attr_algorithms; a->word; a++)
+  for (const attr_algorithm *a = attr_algorithms; a->operands; a++)
     if (strcmp(lhs, a->operands) == 0 && strcmp(rhs, lhs) == 0 && strcmp(acc, a->accumulation) == 0 &&
         (f8 ? imprecise == a->imprecise : products == a->products))
-      return a->word;
-  return NULL;
+      return a->algorithm;
+  return IR_DOT_UNSET;
 }
 
 /*   lhs_precision_type = bf16, ..., num_primitive_operations = 3    algorithm=dot_bf16_bf16_f32_x3 */
@@ -78,11 +70,12 @@ static int to_hlo_algorithm(to_hlo_op *x, ir_op *made) {
   if (!a) return 0;
   const ir_mattr *products = ir_m_field(a, "num_primitive_operations"),
                  *imprecise = ir_m_field(a, "allow_imprecise_accumulation");
-  const char *word = algorithm_word(type_word(ir_m_field(a, "lhs_precision_type")->type),
-                                    type_word(ir_m_field(a, "rhs_precision_type")->type),
-                                    type_word(ir_m_field(a, "accumulation_type")->type), products->v.i, imprecise->v.b);
-  if (!word) return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "HLO has no name for this dot algorithm");
-  return ir_set_str(made, IR_ATTR_ALGORITHM, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
+  const ir_dot algorithm = algorithm_of(
+      type_word(ir_m_field(a, "lhs_precision_type")->type), type_word(ir_m_field(a, "rhs_precision_type")->type),
+      type_word(ir_m_field(a, "accumulation_type")->type), products->v.i, imprecise->v.b);
+  if (algorithm == IR_DOT_UNSET)
+    return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "HLO has no name for this dot algorithm");
+  return ir_set_word(made, IR_ATTR_ALGORITHM, algorithm) ? 0 : to_hlo_no_memory(x->t);
 }
 
 /* Only of functions that HLO has an accuracy for; a mode of DEFAULT is left out. */
@@ -91,11 +84,11 @@ static int to_hlo_accuracy(to_hlo_op *x, ir_op *made) {
   if (!a || a->kind != IR_M_STRUCT || !ir_opcode_has(made->opcode, IR_HAS_ACCURACY)) return 0;
   const ir_mattr *mode = ir_m_field(a, "mode"), *atol = ir_m_field(a, "atol"), *rtol = ir_m_field(a, "rtol"),
                  *ulps = ir_m_field(a, "ulps");
-  const char *word = mode ? mode->str->s : "TOLERANCE";
-  if (strcmp(word, "DEFAULT") == 0) return 0;
+  const ir_accuracy_mode word = mode && mode->kind == IR_M_ENUM ? (ir_accuracy_mode)mode->v.i : IR_ACCURACY_TOLERANCE;
+  if (word == IR_ACCURACY_DEFAULT) return 0;
   ir_accuracy *v = BASE_NEW(&x->t->to->arena, ir_accuracy);
   if (!v) return to_hlo_no_memory(x->t);
-  if (strcmp(word, "TOLERANCE") != 0 && !(v->mode = lower_word(x, word))) return to_hlo_no_memory(x->t);
+  v->mode = (uint8_t)word;
   v->atol = atol ? atol->v.f : 0;
   v->rtol = rtol ? rtol->v.f : 0;
   v->ulps = ulps ? ulps->v.i : 0;
@@ -244,20 +237,6 @@ int to_hlo_channel(to_hlo_op *x, ir_op *made) {
 
 /* --- the table --- */
 
-/* The same word in both forms. */
-static int to_hlo_set_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
-  return ir_set_str(made, key, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
-}
-
-/* "THREE_FRY" as "rng_three_fry". */
-static int to_hlo_rng_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
-  char text[32] = "rng_";
-  size_t n = strlen(word);
-  assert(n + 5 < sizeof text);
-  for (size_t i = 0; i <= n; i++) text[4 + i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] + 32 : word[i]);
-  return to_hlo_set_word(x, made, key, text);
-}
-
 /* A count of 1 is HLO's default; a dimension is a list of one in HLO. */
 static int to_hlo_number(to_hlo_op *x, ir_op *made, const attr_pair *p, const ir_mattr *a) {
   ir_attr_key key = (ir_attr_key)p->key;
@@ -291,10 +270,8 @@ static int to_hlo_pair(to_hlo_op *x, ir_op *made, const attr_pair *p) {
       return to_hlo_flag(x, made, p->name, key);
     case PAIR_F32:
       return ir_set_float(made, key, a->v.f) ? 0 : to_hlo_no_memory(x->t);
-    case PAIR_WORD:
-      return to_hlo_set_word(x, made, key, ir_m_get_str(x->op, p->name));
-    case PAIR_RNG_WORD:
-      return to_hlo_rng_word(x, made, key, ir_m_get_str(x->op, p->name));
+    case PAIR_WORD: /* the same number in both forms */
+      return ir_set_word(made, key, ir_m_get_word(x->op, p->name)) ? 0 : to_hlo_no_memory(x->t);
     case PAIR_PRECISION:
       return to_hlo_precision(x, made);
     case PAIR_ALGORITHM:

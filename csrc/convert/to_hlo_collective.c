@@ -214,11 +214,9 @@ static int put_backend_config(to_hlo_op *x, ir_op *made) {
 
 /* Versions 0 and 1 are HLO's default and left out. */
 static int put_api_version(to_hlo_op *x, ir_op *made) {
-  static const char *const words[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
-                                      "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
-  int64_t v = typed_config(x) ? 4 : ir_m_get_int(x->op, "api_version", 1);
-  const char *word = v >= 0 && v < 5 ? words[v] : NULL;
-  return !word || ir_set_str(made, IR_ATTR_API_VERSION, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
+  int64_t v = typed_config(x) ? IR_API_TYPED_FFI : ir_m_get_int(x->op, "api_version", IR_API_ORIGINAL);
+  if (v <= IR_API_ORIGINAL || v > IR_API_TYPED_FFI) return 0;
+  return ir_set_word(made, IR_ATTR_API_VERSION, (int)v) ? 0 : to_hlo_no_memory(x->t);
 }
 
 /* See from_hlo_output_aliases for an example. */

@@ -206,8 +206,8 @@ static ir_op *with_regions(to_hlo_op *x, int *status) {
 }
 
 /* The same word in both forms. */
-static int put_word(to_hlo_op *x, ir_op *made, ir_attr_key key, const char *word) {
-  return ir_set_str(made, key, word, strlen(word)) ? 0 : to_hlo_no_memory(x->t);
+static int put_word(to_hlo_op *x, ir_op *made, ir_attr_key key, int word) {
+  return ir_set_word(made, key, word) ? 0 : to_hlo_no_memory(x->t);
 }
 
 /* StableHLO's one dimension as HLO's list of one. */
@@ -220,9 +220,9 @@ static int one_dim(to_hlo_op *x, ir_op *made, const char *name) {
 
 /* A type that follows from the elements is left out: FLOAT of floats, SIGNED of signed integers. */
 static int compare_attrs(to_hlo_op *x, ir_op *made) {
-  const char *type = ir_m_get_str(x->op, "compare_type");
-  TRY(put_word(x, made, IR_ATTR_DIRECTION, ir_m_get_str(x->op, "comparison_direction")));
-  return strcmp(type, "TOTALORDER") == 0 ? put_word(x, made, IR_ATTR_TYPE, type) : 0;
+  int type = ir_m_get_word(x->op, "compare_type");
+  TRY(put_word(x, made, IR_ATTR_DIRECTION, ir_m_get_word(x->op, "comparison_direction")));
+  return type == IR_COMPARISON_TOTALORDER ? put_word(x, made, IR_ATTR_TYPE, type) : 0;
 }
 
 /* -1 is the last dimension, StableHLO's default. */
@@ -280,23 +280,23 @@ static int rng(to_hlo_op *x) {
 }
 
 /* A function that is called as a fusion by one call alone, as HLO wants it. */
-static bool is_fusion(to_hlo_op *x, const base_istr *callee) {
-  const char *kind = ir_m_get_str(x->op, "mhlo.fusion_kind");
-  const char *const *words = ir_attr_words(IR_OP_FUSION, IR_ATTR_KIND);
-  while (*words && strcmp(*words, kind) != 0) words++;
-  return *words && to_hlo_mentioned_once(x->t, callee);
+static bool is_fusion(to_hlo_op *x, const base_istr *callee, int *kind) {
+  const char *word = ir_m_get_str(x->op, "mhlo.fusion_kind");
+  *kind = ir_word_number(ir_attr_words(IR_OP_FUSION, IR_ATTR_KIND), word, strlen(word));
+  return *kind >= 0 && to_hlo_mentioned_once(x->t, callee);
 }
 
 /* `attr` names the attribute that names the function: "callee" of a call, "decomposition" of a composite. */
 static int call(to_hlo_op *x, const char *attr) {
   ir_computation *callee;
   const base_istr *name = ir_mattr_of(x->op, attr)->v.list->v[0]->str;
-  bool fusion = is_fusion(x, name);
+  int kind;
+  bool fusion = is_fusion(x, name, &kind);
   TRY(to_hlo_function(x, name, &callee));
   ir_op *made = same_op(x, fusion ? IR_OP_FUSION : IR_OP_CALL, 1);
   if (!made) return to_hlo_no_memory(x->t);
   made->called[0] = callee;
-  if (fusion) TRY(put_word(x, made, IR_ATTR_KIND, ir_m_get_str(x->op, "mhlo.fusion_kind")));
+  if (fusion) TRY(put_word(x, made, IR_ATTR_KIND, kind));
   if (x->op->opcode == IR_OP_COMPOSITE) TRY(to_hlo_composite(x, made));
   return to_hlo_results(x, made);
 }

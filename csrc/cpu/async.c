@@ -1,6 +1,6 @@
 /* Async chains while a program runs. A start fills a task in the first bytes of its frame and posts it to its
  * lane; each update posts one more part; the done waits, or runs what no thread has begun by itself
- * (base_task_help). XLA's async-start, async-update and async-done have the same meaning: an update is where work
+ * (rt_task_help). XLA's async-start, async-update and async-done have the same meaning: an update is where work
  * may go on, nothing else.
  *
  * The frame belongs to the step's buffer, so a task needs no memory of its own. Everything a task touches outlives it,
@@ -71,9 +71,9 @@ static int task_run_share(cpu_run *run, const plan_program *p, void *const *poin
   assert(part < parts);
   run->stop.part = part;
   run->stop.parts = parts;
-  base_pool_heed(run->exe->pool, &run->stop);
+  rt_pool_heed(run->exe->pool, &run->stop);
   int status = cpu_list_run(run, cpu_code_of(run->exe, p)->list, p, pointers);
-  base_pool_heed(run->exe->pool, NULL);
+  rt_pool_heed(run->exe->pool, NULL);
   if (status || !run->stop.stopped) return status;
   return base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted");
 }
@@ -104,9 +104,9 @@ static int task_run_part(cpu_run *run, const cpu_task *t, uint32_t part) {
                             (uint32_t)((n * (part + 1) + parts - 1) / parts));
 }
 
-/* The lane's entry point: a cpu_task begins with its base_task. After a part has failed the others do nothing; the
+/* The lane's entry point: a cpu_task begins with its rt_task. After a part has failed the others do nothing; the
  * error waits in the task for the done. */
-static void task_run_posted(base_task *base, uint32_t part) {
+static void task_run_posted(rt_task *base, uint32_t part) {
   cpu_task *t = (cpu_task *)base;
   task_run x;
   if (t->status) return;
@@ -187,8 +187,8 @@ int cpu_async_start(cpu_run *run, const plan_program *p, const plan_step *s, voi
   t->parent = run;
   t->owner = pthread_self();
   task_link(run, t);
-  base_task_init(&t->base, c->lane, task_run_posted);
-  base_task_post(&t->base);
+  rt_task_init(&t->base, c->lane, task_run_posted);
+  rt_task_post(&t->base);
   return 0;
 }
 
@@ -207,7 +207,7 @@ int cpu_async_update(cpu_run *run, const plan_program *p, const plan_step *s, vo
   cpu_task *t = task_of(p, s, pointers);
   const cpu_start *c = t->how;
   (void)run;
-  if (t->posted && c->cut != CPU_CUT_NOT) base_task_post(&t->base);
+  if (t->posted && c->cut != CPU_CUT_NOT) rt_task_post(&t->base);
   return 0;
 }
 
@@ -219,7 +219,7 @@ static int task_interrupted(cpu_run *run, const plan_step *s) {
  * After an interruption the task stays linked: cpu_async_abandon takes it back. */
 static int task_wait(cpu_run *run, const plan_step *s, cpu_task *t) {
   const interp_options *options = &run->ctx.options;
-  while (!base_task_help(&t->base) && !base_task_wait(&t->base, ASYNC_POLL_SECONDS))
+  while (!rt_task_help(&t->base) && !rt_task_wait(&t->base, ASYNC_POLL_SECONDS))
     if (options->interrupted && options->interrupted(options->interrupt_ctx)) return task_interrupted(run, s);
   task_unlink(run, t);
   cpu_units_add(&run->ran, &t->ran);
@@ -248,6 +248,6 @@ int cpu_async_done(cpu_run *run, const plan_program *p, const plan_step *s, void
  * for. */
 void cpu_async_abandon(cpu_run *run) {
   atomic_store_explicit(&run->cancelled, true, memory_order_relaxed);
-  for (cpu_task *t = run->tasks; t; t = t->after) base_task_cancel(&t->base);
+  for (cpu_task *t = run->tasks; t; t = t->after) rt_task_cancel(&t->base);
   run->tasks = NULL;
 }

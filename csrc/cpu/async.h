@@ -8,7 +8,7 @@
 
 /* What compilation makes of a start. */
 typedef struct cpu_start {
-  base_lane *lane;
+  rt_lane *lane;
   uint32_t number;        /* of the lane, among those of the executable */
   bool at_once;           /* by whoever starts it: small, or dependent on what was done before */
   bool needs_interpreter; /* some step is evaluated by it */
@@ -23,7 +23,7 @@ typedef enum cpu_cut {
 
 /* In the first CPU_TASK_BYTES of a start's frame, from its start to its done. */
 typedef struct cpu_task {
-  base_task base;
+  rt_task base;
   const plan_step *start;
   const cpu_start *how;
   void *const

@@ -138,11 +138,11 @@ int cpu_call(const rt_executable *base, const rt_call_options *options, void *co
     arguments = copies.pointers;
   }
   if (status == 0) {
-    char *frame = base_recycler_take(rt_host_memory(exe->host), (size_t)p->frame_bytes);
+    char *frame = rt_recycler_take(rt_host_memory(exe->host), (size_t)p->frame_bytes);
     run.arguments = arguments;
     run.results = results;
     status = frame ? cpu_run_program(&run, p, arguments, results, frame) : plan_out_of_memory(p, err);
-    base_recycler_give(frame);
+    rt_recycler_give(frame);
     if (exe->count) call_count(&run);
   }
   if (copies.values || copies.pointers) call_drop_copies(&run, &copies);
@@ -167,10 +167,10 @@ static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leave
 static interp_value *call_new_array(const cpu_executable *exe, const ir_type *t) {
   assert(ir_is_tensor(t));
   int64_t bytes = ir_type_bytes(t);
-  void *block = base_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
+  void *block = rt_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
   if (!block) return NULL;
-  interp_value *v = interp_lend(exe->alloc, t->dtype, t->rank, t->dims, block, base_recycler_give, block);
-  if (!v) base_recycler_give(block);
+  interp_value *v = interp_lend(exe->alloc, t->dtype, t->rank, t->dims, block, rt_recycler_give, block);
+  if (!v) rt_recycler_give(block);
   return v;
 }
 

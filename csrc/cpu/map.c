@@ -47,7 +47,7 @@ static void mapr_range(void *ctx, size_t begin, size_t end) {
   if (b->program->n_params > 16) in = __builtin_alloca(b->program->n_params * sizeof *in);
   scalar_lanes_begin(&lanes, b->lanes, memory);
   if (scalars) mapr_repeat(w, memory + w->x->repeats_from, in);
-  for (int64_t at = (int64_t)begin; at < (int64_t)end && !base_pool_stopping(w->r->run->exe->pool); at += block) {
+  for (int64_t at = (int64_t)begin; at < (int64_t)end && !rt_pool_stopping(w->r->run->exe->pool); at += block) {
     void *out = (char *)w->r->out[0] + at * b->program->values[b->program->outs[0]].bytes;
     for (uint32_t i = 0; i < b->program->n_params; i++)
       if (!scalars || !scalars[i]) in[i] = (const char *)w->r->in[i] + at * b->program->values[i].bytes;

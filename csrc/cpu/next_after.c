@@ -10,7 +10,7 @@ typedef struct nexta_work {
   char *to;
 } nexta_work;
 
-/* For base_parallel_for: elements begin .. end. */
+/* For rt_parallel_for: elements begin .. end. */
 static void nexta_range(void *ctx, size_t begin, size_t end) {
   assert(begin <= end && base_dtype_is_float(((const nexta_work *)ctx)->t));
   const nexta_work *w = ctx;
@@ -21,7 +21,7 @@ static void nexta_range(void *ctx, size_t begin, size_t end) {
 static int nexta_run(const cpu_routine_run *r) {
   const ir_type *t = r->step->op->type;
   nexta_work w = {(base_dtype)t->dtype, r->in[0], r->in[1], r->out[0]};
-  base_parallel_for(r->run->exe->pool, (size_t)t->count, NEXTA_RANGE, nexta_range, &w);
+  rt_parallel_for(r->run->exe->pool, (size_t)t->count, NEXTA_RANGE, nexta_range, &w);
   return 0;
 }
 

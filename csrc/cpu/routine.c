@@ -38,7 +38,7 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
 };
 
 /* Whatever is left undone, the routine does nothing with it but move it or compute with it: no index, size or address
- * comes from what an earlier base_parallel_for of the same step has made, except inside a later one. */
+ * comes from what an earlier rt_parallel_for of the same step has made, except inside a later one. */
 static bool routine_is_stoppable(const ir_op *op) {
   return op->opcode != IR_OP_CUSTOM_CALL; /* whose file says */
 }

@@ -82,9 +82,9 @@ static int run_interrupted(cpu_run *run, const plan_step *s) {
 static int run_copy_leaf(cpu_run *run, const plan_step *s, void *to, const void *from, int64_t bytes) {
   bool heeds = run->stop.asked && bytes >= RUN_LONG;
   if (to == from || bytes == 0) return 0;
-  if (heeds) base_pool_heed(run->exe->pool, &run->stop);
+  if (heeds) rt_pool_heed(run->exe->pool, &run->stop);
   cpu_move_bytes(run->exe->pool, to, from, bytes);
-  if (heeds) base_pool_heed(run->exe->pool, NULL);
+  if (heeds) rt_pool_heed(run->exe->pool, NULL);
   run_count_copy(run, from, bytes);
   return heeds && run->stop.stopped ? run_interrupted(run, s) : 0;
 }
@@ -216,9 +216,9 @@ int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *
   assert(s->kind <= PLAN_DONE && cpu_step_table[s->kind]);
   cpu_event e;
   if (run->profile) e = (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth++, .lane = run->lane};
-  if (heeds) base_pool_heed(run->exe->pool, &run->stop);
+  if (heeds) rt_pool_heed(run->exe->pool, &run->stop);
   int status = cpu_step_table[s->kind](run, p, s, pointers);
-  if (heeds) base_pool_heed(run->exe->pool, NULL);
+  if (heeds) rt_pool_heed(run->exe->pool, NULL);
   if (heeds && run->stop.stopped) status = run_interrupted(run, s);
   if (run->profile) run_note_event(run, p, s, pointers, &e);
   return status ? status : interp_tick(&run->ctx, run_work(s));

@@ -8,7 +8,7 @@
 typedef struct cpu_lane {
   const char *thread; /* of execution; "": of any that has no lane of its own */
   uint32_t threads;
-  base_lane *lane;
+  rt_lane *lane;
 } cpu_lane;
 
 enum { CPU_TASK_BYTES = 1536 /* the task of an async start, at the beginning of its frame */ };
@@ -39,7 +39,7 @@ struct cpu_executable {
   cpu_native_store *native; /* machine code of kernels; NULL: there is none */
   cpu_blas_lazy *blas;      /* NULL: none */
   rt_host *host;            /* the device's */
-  base_pool *pool;          /* the host's */
+  rt_pool *pool;            /* the host's */
   uint32_t n_lanes, next_lane;
   cpu_lane *lanes; /* NULL: the program has no async starts */
   bool needs_interpreter;
@@ -59,7 +59,7 @@ struct cpu_run {
   interp_ctx ctx;         /* for interpreted steps, errors and interrupts */
   cpu_profile *profile;   /* or NULL */
   uint32_t depth, lane;   /* for the profile: of steps in steps; where it runs */
-  base_stop stop;         /* asked inside long steps; asked is NULL where nobody can interrupt */
+  rt_stop stop;           /* asked inside long steps; asked is NULL where nobody can interrupt */
   struct cpu_task *tasks; /* started and not done, the last first */
   cpu_run *parent;        /* of a task's run: that which started it */
   atomic_bool cancelled;  /* what it has started shall stop */

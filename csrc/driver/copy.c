@@ -34,7 +34,7 @@ static bool copy_plan(cpu_move *m, base_arena *arena, const xlac_buffer_info *b,
   return cpu_move_make(m, arena, base_dtype_bytes((base_dtype)b->dtype), b->rank, b->dims, room, b->steps);
 }
 
-int driver_copy_dense(const xlac_buffer_info *b, base_pool *pool, void *to, xlac_error *err) {
+int driver_copy_dense(const xlac_buffer_info *b, rt_pool *pool, void *to, xlac_error *err) {
   if (b->bytes == 0) return 0;
   if (b->dense) {
     cpu_move_bytes(pool, to, b->data, (int64_t)b->bytes);

@@ -5,6 +5,6 @@
 #include "../runtime/threads.h"
 
 /* Of an array as its buffer describes it, to memory of its own. NULL for pool: by the caller. OUT_OF_MEMORY. */
-XLAC_MUST_USE int driver_copy_dense(const xlac_buffer_info *b, base_pool *pool, void *to, xlac_error *err);
+XLAC_MUST_USE int driver_copy_dense(const xlac_buffer_info *b, rt_pool *pool, void *to, xlac_error *err);
 
 #endif

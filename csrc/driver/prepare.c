@@ -48,10 +48,10 @@ static void prepare_name_parameters(const ir_computation *from, ir_module *to) {
 }
 
 static int prepare_translate(ir_module *m, ir_module **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true};
+  const convert_to_hlo_options executable = {.executable = true};
   ir_module *expanded = NULL;
-  TRY(opt_expand_for_executor(m, &expanded, err));
-  int status = stablehlo_to_hlo(out, expanded ? expanded : m, &executable, err);
+  TRY(pipeline_expand_for_executor(m, &expanded, err));
+  int status = convert_to_hlo(out, expanded ? expanded : m, &executable, err);
   if (expanded) ir_module_destroy(expanded);
   if (status == 0) prepare_name_parameters(m->entry, *out);
   return status;
@@ -79,6 +79,6 @@ int driver_run_passes(ir_module *m, const driver_options *options, xlac_error *e
   const ir_verify_options lenient = {.xla_compat = true};
   const char *passes = options->passes ? options->passes : driver_passes[options->build.fast];
   if (!prepare_is_hlo(m)) return 0;
-  TRY(opt_run_pipeline(m, passes, strlen(passes), options->watch, err));
+  TRY(pipeline_run_text(m, passes, strlen(passes), options->watch, err));
   return ir_verify(m, &lenient, err);
 }

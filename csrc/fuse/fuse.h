@@ -7,7 +7,7 @@
  *   fusion_make, fusion_decide   for each op, whether a kernel ends at it (a root), whether it is computed inside the
  *                                kernel of its one root, or inside every kernel that uses it
  *   fusion_merge                 which roots share a kernel, on the final order of steps
- *   kernel_lower                 the kernel of a root, in the loop IR
+ *   fusion_lower                 the kernel of a root, in the loop IR
  *   fusion_goes_by_rows, ...     which kernels, one after another, may run tile by tile; the plan, which knows where
  *                                values lie, puts them together (plan/tile.c)
  *
@@ -139,7 +139,7 @@ typedef struct fusion_input {
 
 /* The kernel of `root` and of all that are stored with it (merged_next), one output each in that order, in `arena`;
  * *inputs gets what it loads, by number of input. */
-XLAC_MUST_USE int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
+XLAC_MUST_USE int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
                                const fusion_input **inputs, xlac_error *err);
 /* The kernel that makes such a copy of op's value. */
 XLAC_MUST_USE int kernel_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err);

@@ -343,7 +343,7 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const fusio
 }
 
 /* *out may be a kernel in part when this fails; it lies in the arena and goes with that. */
-int kernel_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
+int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
                  xlac_error *err) {
   assert(f && root && arena && out && inputs);
   base_arena scratch;

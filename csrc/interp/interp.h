@@ -7,8 +7,8 @@
 
 #include <stdatomic.h>
 
-#include "../include/xlac_ffi.h"
 #include "../ir/ir.h"
+#include "../runtime/custom_calls.h"
 
 typedef enum interp_kind { INTERP_ARRAY, INTERP_TUPLE, INTERP_TOKEN } interp_kind;
 
@@ -32,19 +32,8 @@ struct interp_value {
   base_alloc alloc;
 };
 
-/* Registered custom calls. Returns 0 or fills err. Results are to be filled in place: result[i], the leaves of op's
- * result type depth first, have dtype, dims and data, all zero, but for those that alias an operand: they hold it. */
-typedef int interp_custom_call_fn(void *ctx, const ir_op *op, uint32_t n_operands, interp_value *const *operands,
-                                  interp_value **result, xlac_error *err);
-typedef struct interp_registry interp_registry;
-/* A native implementation (xlac_ffi.h). Stays where it is while it is used: `user` may point to it. */
-typedef struct interp_native {
-  xlac_ffi_fn *run;
-  void *user;
-  const void *inside[3]; /* of the built-in ones */
-} interp_native;
 /* Built-in natives that the interpreter's user brings. Fills *out, or gives false. Thread-safe. */
-typedef bool interp_find_native_fn(void *ctx, const char *target, interp_native *out);
+typedef bool interp_find_native_fn(void *ctx, const char *target, rt_native *out);
 
 /* What the probes of runs have seen, in order of time: interpreter.probe puts its operand here. Thread-safe. probe.c */
 typedef struct interp_probes interp_probes;
@@ -66,8 +55,8 @@ typedef struct interp_options {
   /* Polled at least every ~50 ms of work; true stops the run with INTERRUPTED. May be NULL. */
   bool (*interrupted)(void *ctx);
   void *interrupt_ctx;
-  const interp_registry *registry; /* NULL: only the built-in custom calls */
-  interp_find_native_fn *natives;  /* asked for targets that are not registered; may be NULL */
+  const rt_registry *registry;    /* NULL: only the built-in custom calls */
+  interp_find_native_fn *natives; /* asked for targets that are not registered; may be NULL */
   void *natives_ctx;
   uint64_t seed; /* of rng and rng-get-and-update-state */
   int64_t replica, partition;
@@ -209,17 +198,6 @@ static inline size_t interp_bytes(const interp_value *v) {
 /* Row-major strides in elements of dims. */
 void interp_strides(uint32_t rank, const int64_t *dims, int64_t *strides);
 
-/* --- the custom-call registry: registry.c --- */
-XLAC_MUST_USE int interp_registry_create(interp_registry **out, base_alloc alloc, xlac_error *err);
-void interp_registry_destroy(interp_registry *r);
-/* Replaces an earlier entry of that name. Not while a run uses the registry. */
-XLAC_MUST_USE int interp_registry_add(interp_registry *r, const char *target, interp_custom_call_fn *fn, void *ctx,
-                                      xlac_error *err);
-XLAC_MUST_USE int interp_registry_add_native(interp_registry *r, const char *target, interp_native native,
-                                             xlac_error *err);
-/* NULL when there is none, or when it is native: then *native is filled. */
-interp_custom_call_fn *interp_registry_find(const interp_registry *r, const char *target, void **ctx,
-                                            interp_native *native);
 /* Whether the interpreter knows what target means without a registration. eval_custom_call.c */
 bool interp_is_builtin_call(const char *target);
 

@@ -156,6 +156,14 @@ ir_opcode ir_opcode_from_mlir(const char *s, size_t n) {
   return IR_OP_INVALID;
 }
 
+/* Of what is no integer nothing is asked. */
+const char *ir_mattr_spec_lacks(const ir_mattr_spec *spec, const ir_mattr *a) {
+  assert(spec && a);
+  if (a->kind != IR_M_INTEGER) return NULL;
+  if ((spec->flags & IR_NON_NEGATIVE) && a->v.i < 0) return "non-negative";
+  return (spec->flags & IR_POSITIVE) && a->v.i <= 0 ? "positive" : NULL;
+}
+
 /* The row's entry for an inherent attribute of that name, or NULL: then it is a discardable one. */
 const ir_mattr_spec *ir_mattr_spec_find(unsigned opcode, const char *name, size_t n) {
   assert(opcode < IR_OP_COUNT);

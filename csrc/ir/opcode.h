@@ -173,10 +173,20 @@ ir_opcode ir_opcode_from_executable(const char *s, size_t n);
 ir_opcode ir_opcode_from_mlir(const char *s, size_t n);
 /* The inherent attribute of this name, or NULL. */
 const ir_mattr_spec *ir_mattr_spec_find(unsigned opcode, const char *name, size_t n);
+/* What the flags NON_NEGATIVE and POSITIVE ask of an integer: NULL where a has it, else "non-negative" or "positive".
+ */
+struct ir_mattr;
+const char *ir_mattr_spec_lacks(const ir_mattr_spec *spec, const struct ir_mattr *a);
 /* Whether the attribute is one of the opcode's own; *flags then set (may be NULL). */
 bool ir_opcode_takes(unsigned opcode, ir_attr_key key, uint16_t *flags);
-/* The words that a NAME or NAMES attribute of the opcode may hold, NULL at the end; NULL where any will do.
- * attr.c. */
+/* The words of a NAME or NAMES attribute of the opcode in HLO's spelling, by their numbers; "" where a number has none,
+ * NULL at the end. attr.c. */
 const char *const *ir_attr_words(unsigned opcode, ir_attr_key key);
+/* One of them; "" where there is no such number. */
+const char *ir_attr_word(unsigned opcode, ir_attr_key key, int64_t number);
+/* The number of a word among `words`, or -1. */
+int ir_word_number(const char *const *words, const char *s, size_t n);
+/* "FFT, IFFT, RFFT or IRFFT" without the "or": the words, for errors. Returns buf. */
+const char *ir_words_text(const char *const *words, char *buf, size_t size);
 
 #endif

@@ -23,7 +23,7 @@
 #define INT(name_, otherwise_, min_, max_, doc_) {name_, OPT_INT, otherwise_, min_, max_, doc_},
 #define TEXT(name_, doc_) {name_, OPT_TEXT, 0, 0, 0, doc_},
 #define PASS(name_, fn_, form_, options_, doc_) {name_, fn_, IR_FORM_##form_, options_, doc_},
-const opt_pass_info opt_pass_table[] = {
+const opt_pass_info pipeline_passes[] = {
 #include "passes.def"
     {.name = NULL}};
 #undef PASS
@@ -33,10 +33,10 @@ const opt_pass_info opt_pass_table[] = {
 #undef OPTIONS
 
 /* A linear search: pipelines are short, and the table has some hundred rows. */
-const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form) {
+const opt_pass_info *pipeline_pass_find(const char *name, size_t n, uint8_t form) {
   assert(name != NULL || n == 0);
   const opt_pass_info *other = NULL;
-  for (const opt_pass_info *p = opt_pass_table; p->name; p++) {
+  for (const opt_pass_info *p = pipeline_passes; p->name; p++) {
     if (strlen(p->name) != n || memcmp(p->name, name, n) != 0) continue;
     if (p->form == form) return p;
     other = p;
@@ -172,10 +172,10 @@ static int pipeline_hint(pipeline_reader *r, const pipeline_guess *g, const char
 /* Counts only passes for the module's form, but guesses among the others where none is near. */
 static int pipeline_unknown_pass(pipeline_reader *r, base_slice name) {
   pipeline_guess g = {.wrong = name};
-  for (const opt_pass_info *p = opt_pass_table; p->name; p++)
+  for (const opt_pass_info *p = pipeline_passes; p->name; p++)
     if (p->form == r->form) pipeline_guess_add(&g, p->name);
   bool other = g.n_best == 0; /* then perhaps one for the other form, which says so where it is written in full */
-  for (const opt_pass_info *p = opt_pass_table; other && p->name; p++)
+  for (const opt_pass_info *p = pipeline_passes; other && p->name; p++)
     if (p->form != r->form) pipeline_guess_near(&g, p->name);
   int n = name.n < 80 ? (int)name.n : 80;
   return pipeline_hint(r, &g, r->form == IR_FORM_HLO ? "passes for HLO" : "passes for StableHLO",
@@ -267,7 +267,7 @@ static int pipeline_wrong_form(pipeline_reader *r, const opt_pass_info *pass, ba
 
 /* Options that are not given have their defaults; one that is given twice, its last value. */
 static int pipeline_pass(pipeline_reader *r, base_slice name) {
-  opt_args step = {.pass = opt_pass_find(name.p, name.n, r->form)};
+  opt_args step = {.pass = pipeline_pass_find(name.p, name.n, r->form)};
   if (!step.pass) return pipeline_unknown_pass(r, name);
   if (step.pass->form != r->form) return pipeline_wrong_form(r, step.pass, name);
   for (uint32_t i = 0; step.pass->options[i].name; i++) {
@@ -359,7 +359,7 @@ static int pipeline_run_steps(ir_module *m, const pipeline_steps *steps, const o
 }
 
 /* Steps hold slices of the text, which lives as long as the call. */
-int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options, xlac_error *err) {
+int pipeline_run_text(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options, xlac_error *err) {
   pipeline_reader r = {.text = text, .p = text, .end = text + n, .alloc = m->alloc, .form = m->form, .err = err};
   int status = pipeline_read(&r);
   if (status == 0) status = pipeline_run_steps(m, &r.steps, options, err);

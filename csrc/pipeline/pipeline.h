@@ -7,9 +7,9 @@
 #include "../passes/pass.h"
 
 /* All passes, from passes.def; ends with a NULL name. */
-extern const opt_pass_info opt_pass_table[];
+extern const opt_pass_info pipeline_passes[];
 /* The pass of that name for modules of `form`; where there is none, one of that name for the other form, else NULL. */
-const opt_pass_info *opt_pass_find(const char *name, size_t n, uint8_t form);
+const opt_pass_info *pipeline_pass_find(const char *name, size_t n, uint8_t form);
 
 typedef struct opt_pipeline_options {
   /* Called after each pass with its name and place; nonzero stops the run with that status (and err filled). May be
@@ -23,7 +23,7 @@ typedef struct opt_pipeline_options {
 /* Verifies the module unless it is verified, then runs the passes on it in order. The whole text is checked first, also
  * that every pass works on the form the module has. Syntax: "a,b{opt=1 other=x}", "builtin.module(a,func.func(b))".
  * options may be NULL. */
-XLAC_MUST_USE int opt_run_pipeline(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options,
-                                   xlac_error *err);
+XLAC_MUST_USE int pipeline_run_text(ir_module *m, const char *text, size_t n, const opt_pipeline_options *options,
+                                    xlac_error *err);
 
 #endif

@@ -13,12 +13,12 @@
 /* The pipelines of Shardy, as passes that run others. Source: the order of its passes in its answers and descriptions.
  */
 
-opt_pass_fn shard_pass_import, shard_pass_propagation, shard_pass_export;
+opt_pass_fn pipeline_pass_import, pipeline_pass_propagation, pipeline_pass_export;
 
 /* The module was verified before the first pass, and passes leave it valid: once is enough. */
 static int pipeline_run(ir_module *m, const char *text, xlac_error *err) {
   const opt_pipeline_options inside = {.valid = true};
-  return opt_run_pipeline(m, text, strlen(text), &inside, err);
+  return pipeline_run_text(m, text, strlen(text), &inside, err);
 }
 
 /* Shardy's addImportPipeline; what comes between data-flow edges and propagation depends on dedup-functions-fully,
@@ -32,7 +32,7 @@ static int pipeline_import(ir_module *m, bool dedup, xlac_error *err) {
   return dedup ? pipeline_run(m, "sdy-apply-sharding-constraints,sdy-sharding-group-import", err) : 0;
 }
 
-int shard_pass_import(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_import(ir_module *m, const opt_args *args, xlac_error *err) {
   return pipeline_import(m, opt_get(args, "dedup-functions-fully"), err);
 }
 
@@ -82,7 +82,7 @@ static int pipeline_export(ir_module *m, const pipeline_export_options *o, xlac_
 }
 
 /* Options by the names that Shardy's pipeline has for them. */
-int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
   pipeline_export_options o = {.keep_rules = opt_get(args, "keep-sharding-rules"),
                                .for_partitioning = opt_get(args, "avoid-export-for-partitioning"),
                                .collectives = opt_get(args, "enable-insert-explicit-collectives"),
@@ -97,7 +97,7 @@ int shard_pass_export(ir_module *m, const opt_args *args, xlac_error *err) {
 /* Shardy's addPropagationPipeline: import, propagation by user priorities, export with even signatures. By default
  * every call is a named computation meanwhile; with dedup-functions-fully edges between calls and functions stand for
  * them. */
-int shard_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_propagation(ir_module *m, const opt_args *args, xlac_error *err) {
   bool dedup = opt_get(args, "dedup-functions-fully");
   TRY(pipeline_import(m, dedup, err));
   if (dedup)
@@ -152,18 +152,18 @@ static int rt_import_pipeline(ir_module *m, bool constants, bool meshes, xlac_er
   return rt_tidy(m, err);
 }
 
-int shard_pass_round_trip_import(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_round_trip_import(ir_module *m, const opt_args *args, xlac_error *err) {
   return rt_import_pipeline(m, opt_get(args, "enable-constant-import"), opt_get(args, "lift-and-dedup-meshes"), err);
 }
 
-int shard_pass_stablehlo_import(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_stablehlo_import(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
   TRY(pipeline_run(m, "xla-sdy-import-shardings", err));
   return rt_import_pipeline(m, true, false, err);
 }
 
 /* XLA's addSdyRoundTripExportPipeline: attributes as text, and mhlo.sharding beside it. */
-int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error *err) {
   TRY(pipeline_run(m, opt_get(args, "keep-meshes-inlined") ? "canonicalize" : "canonicalize,sdy-lift-inlined-meshes",
                    err));
   return pipeline_run(
@@ -174,7 +174,7 @@ int shard_pass_round_trip_export(ir_module *m, const opt_args *args, xlac_error 
 }
 
 /* XLA's addStablehloExportPipeline: all of sdy in terms of mhlo.sharding, for the SPMD partitioner. */
-int shard_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *err) {
+int pipeline_pass_stablehlo_export(ir_module *m, const opt_args *args, xlac_error *err) {
   bool keep = opt_get(args, "keep-hlo-sharding-constraints");
   TRY(pipeline_run(
       m,
@@ -225,24 +225,24 @@ static bool beyond_has(const ir_module *m, beyond_kind kind) {
   return false;
 }
 
-bool opt_is_beyond_hlo(const ir_module *m) {
+bool pipeline_is_beyond_hlo(const ir_module *m) {
   if (m->form != IR_FORM_MLIR) return false;
   return beyond_has(m, BEYOND_CHLO) || beyond_has(m, BEYOND_DEPRECATED) || beyond_has(m, BEYOND_DYNAMIC);
 }
 
 /* In this order: CHLO's expansions may use deprecated ops no more, but dynamic ones. */
-int opt_expand_for_hlo(ir_module *m, xlac_error *err) {
+int pipeline_expand_for_hlo(ir_module *m, xlac_error *err) {
   static const char canonicalize[] = "stablehlo-canonicalize-dynamism";
   const size_t n = sizeof canonicalize - 1;
   if (beyond_has(m, BEYOND_DEPRECATED)) TRY(opt_legalize_deprecated(m, false, err));
   if (beyond_has(m, BEYOND_CHLO)) TRY(opt_legalize_chlo(m, OPT_CHLO_NOT_IN_HLO, err));
-  const opt_pass_info *pass = opt_pass_find(canonicalize, n, IR_FORM_MLIR);
-  if (pass && beyond_has(m, BEYOND_DYNAMIC)) TRY(opt_run_pipeline(m, canonicalize, n, NULL, err));
+  const opt_pass_info *pass = pipeline_pass_find(canonicalize, n, IR_FORM_MLIR);
+  if (pass && beyond_has(m, BEYOND_DYNAMIC)) TRY(pipeline_run_text(m, canonicalize, n, NULL, err));
   return 0;
 }
 
 /* A clone, since the caller's module is what errors and text refer to. */
-int opt_expand_for_executor(ir_module *m, ir_module **out, xlac_error *err) {
+int pipeline_expand_for_executor(ir_module *m, ir_module **out, xlac_error *err) {
   bool any = false;
   *out = NULL;
   if (m->form != IR_FORM_MLIR) return 0;

@@ -220,7 +220,7 @@ static int build_kernel(plan_build *x, const ir_op *op) {
   assert(op && x->fusion.of[op->id].role != FUSION_NO);
   kernel *k = NULL;
   const fusion_input *inputs = NULL;
-  TRY(kernel_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
+  TRY(fusion_lower(&x->fusion, op, x->arena, &k, &inputs, x->err));
   assert(kernel_verify(k, x->err) == 0);
   plan_step s = {.kind = PLAN_KERNEL, .op = op, .kernel = k, .n_in = k->n_inputs, .frame = UINT32_MAX};
   TRY(build_kernel_inputs(x, k->n_inputs, inputs, &s.in));

@@ -82,10 +82,8 @@ bool plan_dot_of(const ir_op *op, plan_dot *dot) {
   const ir_type *a = ir_operand_type(op, 0), *b = ir_operand_type(op, 1);
   bool real = op->type->dtype == XLAC_F32 || op->type->dtype == XLAC_F64;
   if (!real || a->dtype != op->type->dtype || b->dtype != op->type->dtype || op->type->count == 0) return false;
-  const char *algorithm = ir_get_str(op, IR_ATTR_ALGORITHM);
-  if (algorithm[0] && strcmp(algorithm, "dot_f32_f32_f32") != 0 && strcmp(algorithm, "dot_f64_f64_f64") != 0 &&
-      strcmp(algorithm, "unset") != 0)
-    return false;
+  ir_dot algorithm = (ir_dot)ir_get_word(op, IR_ATTR_ALGORITHM);
+  if (algorithm != IR_DOT_UNSET && algorithm != IR_DOT_F32_F32_F32 && algorithm != IR_DOT_F64_F64_F64) return false;
   const ir_ints *ab = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *bb = ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS);
   const ir_ints *ac = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS),
                 *bc = ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS);

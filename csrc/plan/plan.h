@@ -61,10 +61,10 @@ typedef struct plan_routine {
   int64_t scratch_bytes; /* memory it needs while it runs, aligned to PLAN_ALIGN */
   uint64_t in_place; /* bit i: may write leaf i of the result over leaf i of the operands, which then are one memory */
   uint64_t work;     /* elements it goes through, roughly */
-  bool stoppable; /* it may be cut short between pieces of base_parallel_for, and then leaves anything in its results */
-  bool divisible; /* all of its work is one base_parallel_for, whose ranges may be run by several calls
-                     (base_stop.parts); stoppable, too */
-  bool calls;     /* it evaluates called computations, for which the interpreter must be made ready */
+  bool stoppable;   /* it may be cut short between pieces of rt_parallel_for, and then leaves anything in its results */
+  bool divisible;   /* all of its work is one rt_parallel_for, whose ranges may be run by several calls
+                       (rt_stop.parts); stoppable, too */
+  bool calls;       /* it evaluates called computations, for which the interpreter must be made ready */
   bool interpreted; /* it is the interpreter's evaluator, which must be made ready */
 } plan_routine;
 /* The facts of the routine for op; out->number is there, the rest is zero. A device without an algorithm for op gives

@@ -98,7 +98,7 @@ static uint32_t line_cpus(char *line, const char *mount) {
 }
 
 /* A process has one line per hierarchy. */
-uint32_t base_cgroup_cpus(const char *membership, const char *mount) {
+uint32_t rt_cgroup_cpus(const char *membership, const char *mount) {
   assert(membership && mount);
   FILE *f = fopen(membership, "re");
   if (!f) return UINT32_MAX;
@@ -133,8 +133,8 @@ static uint32_t affinity_cpus(void) {
 }
 #endif
 
-uint32_t base_cpu_count(void) {
-  uint32_t affinity = affinity_cpus(), quota = base_cgroup_cpus("/proc/self/cgroup", "/sys/fs/cgroup");
+uint32_t rt_cpu_count(void) {
+  uint32_t affinity = affinity_cpus(), quota = rt_cgroup_cpus("/proc/self/cgroup", "/sys/fs/cgroup");
   uint32_t n = affinity < quota ? affinity : quota;
   return n ? n : 1;
 }

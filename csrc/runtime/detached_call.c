@@ -103,7 +103,7 @@ static bool aside_thread(aside_item *item) {
 }
 
 /* NULL where something is lacking. Not under the lock. */
-static aside_item *aside_start(const cpu_aside *a, aside_place *p, uint64_t number) {
+static aside_item *aside_start(const rt_aside *a, aside_place *p, uint64_t number) {
   aside_item *item = calloc(1, sizeof *item);
   if (!item || !(item->memory = a->begin(a->ctx, number))) {
     free(item);
@@ -145,7 +145,7 @@ static int aside_find_over(aside_item *const *items, uint32_t n) {
 }
 
 /* Waits for some item to be over: its index in `items`, of which there are n. -1: it is to stop. */
-static int aside_wait(const cpu_aside *a, aside_place *p, aside_item *const *items, uint32_t n) {
+static int aside_wait(const rt_aside *a, aside_place *p, aside_item *const *items, uint32_t n) {
   for (;;) {
     int late = 0;
     pthread_mutex_lock(&p->lock);
@@ -186,7 +186,7 @@ static void aside_abandon(aside_place *p, aside_item **items, uint32_t n) {
 }
 
 /* Up to `most` at a time, in order; items end in whatever order. Gives the number of items that are done. */
-static uint64_t aside_items(const cpu_aside *a, aside_place *p, bool *left) {
+static uint64_t aside_items(const rt_aside *a, aside_place *p, bool *left) {
   aside_item *items[ASIDE_MOST];
   uint32_t n = 0, most = a->threads < 1 ? 1 : a->threads > ASIDE_MOST ? ASIDE_MOST : a->threads;
   uint64_t next = 0;
@@ -213,7 +213,7 @@ static uint64_t aside_items(const cpu_aside *a, aside_place *p, bool *left) {
   return next;
 }
 
-uint64_t cpu_aside_run(const cpu_aside *a, bool *left) {
+uint64_t rt_aside_run(const rt_aside *a, bool *left) {
   aside_place *p = calloc(1, sizeof *p);
   *left = false;
   if (!p) return 0;

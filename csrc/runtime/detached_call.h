@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct cpu_aside {
+typedef struct rt_aside {
   uint64_t n;          /* items */
   uint32_t threads;    /* that run at a time */
   const char *library; /* which stays loaded as long as a thread is in it; NULL: none */
@@ -17,10 +17,10 @@ typedef struct cpu_aside {
   void (*end)(void *ctx, uint64_t i, void *memory);
   bool (*stops)(void *ctx); /* asked about a hundred times a second, on the caller's thread */
   void *ctx;
-} cpu_aside;
+} rt_aside;
 
 /* Runs items from 0 on. The number of those that are done: less than n where there was no memory or thread for the next
  * (then none is under way), or where *left: it was to stop. */
-uint64_t cpu_aside_run(const cpu_aside *a, bool *left);
+uint64_t rt_aside_run(const rt_aside *a, bool *left);
 
 #endif

@@ -18,6 +18,7 @@
 
 #include "../base/str.h"
 #include "../ir/ir.h"
+#include "custom_calls.h"
 #include "event.h"
 
 typedef struct rt_device rt_device;
@@ -27,7 +28,6 @@ typedef struct rt_executable rt_executable;
 
 /* Parts of rooms above, which pass through here unseen. */
 struct interp_probes;
-struct interp_registry;
 struct interp_value;
 struct plan_program;
 struct plan_target;
@@ -58,7 +58,7 @@ typedef struct rt_device_facts {
   bool calls_on_host; /* rt_call runs on the caller's thread; else it enqueues and waits */
   bool whole;         /* it runs modules whole: its builds have no target, and need no optimised program */
   rt_compute_facts compute;
-  uint32_t n_spaces;  /* at least 1 */
+  uint32_t n_spaces; /* at least 1 */
   rt_space spaces[RT_MOST_SPACES];
 } rt_device_facts;
 
@@ -73,8 +73,8 @@ typedef struct rt_memory_stats {
 typedef struct rt_call_options {
   bool (*interrupted)(void *ctx); /* asked about every 50 ms, on a thread of the call's; true stops it. May be NULL */
   void *interrupt_ctx;
-  const struct interp_registry *registry; /* custom calls; NULL: the built-in ones */
-  uint64_t seed;                          /* of rng */
+  const rt_registry *registry; /* custom calls; NULL: the built-in ones */
+  uint64_t seed;               /* of rng */
   int64_t replica, partition;
   struct interp_probes *probes; /* NULL: probes pass their operand on */
   uint8_t async_order;          /* an interp_async_order */

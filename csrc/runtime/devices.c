@@ -145,7 +145,7 @@ rt_host *rt_device_set_home(const rt_device_set *set) {
 /* --- the memory of all --- */
 
 /* All kinds there are so far have the host's memory. */
-static base_recycler *devices_memory(const devices_entry *e) {
+static rt_recycler *devices_memory(const devices_entry *e) {
   assert(e->device->facts.spaces[0].host_visible);
   return rt_host_memory(rt_host_of(e->device));
 }
@@ -154,21 +154,21 @@ static base_recycler *devices_memory(const devices_entry *e) {
 uint64_t rt_device_set_trim(rt_device_set *set, uint64_t keep) {
   uint64_t freed = 0;
   for (const devices_entry *e = atomic_load(&set->last); e; e = e->next)
-    freed += base_recycler_trim(devices_memory(e), keep);
+    freed += rt_recycler_trim(devices_memory(e), keep);
   return freed;
 }
 
 void rt_device_set_limit(rt_device_set *set, uint64_t bytes) {
-  for (const devices_entry *e = atomic_load(&set->last); e; e = e->next) base_recycler_limit(devices_memory(e), bytes);
+  for (const devices_entry *e = atomic_load(&set->last); e; e = e->next) rt_recycler_limit(devices_memory(e), bytes);
 }
 
 /* Peaks are added up, too, though they need not have been at the same time. */
-void rt_device_set_memory(rt_device_set *set, base_recycler_info *sum) {
-  base_recycler_get(rt_host_memory(set->home), sum);
+void rt_device_set_memory(rt_device_set *set, rt_recycler_info *sum) {
+  rt_recycler_get(rt_host_memory(set->home), sum);
   for (const devices_entry *e = atomic_load(&set->last); e; e = e->next) {
-    base_recycler_info m;
+    rt_recycler_info m;
     if (rt_host_of(e->device) == set->home) continue;
-    base_recycler_get(devices_memory(e), &m);
+    rt_recycler_get(devices_memory(e), &m);
     sum->taken += m.taken;
     sum->reused += m.reused;
     sum->live += m.live;

@@ -32,7 +32,7 @@ rt_host *rt_device_set_home(const rt_device_set *set);
 /* Of the memory of all of its devices on the host. */
 uint64_t rt_device_set_trim(rt_device_set *set, uint64_t keep);
 void rt_device_set_limit(rt_device_set *set, uint64_t bytes);
-void rt_device_set_memory(rt_device_set *set, base_recycler_info *sum);
+void rt_device_set_memory(rt_device_set *set, rt_recycler_info *sum);
 uint32_t rt_device_set_threads(rt_device_set *set);
 
 #endif

@@ -9,19 +9,19 @@
  */
 typedef struct host_pool {
   struct host_pool *next;
-  base_pool *pool;
+  rt_pool *pool;
 } host_pool;
 
 typedef struct host_lane {
   struct host_lane *next;
-  base_lane *lane;
+  rt_lane *lane;
   char name[];
 } host_lane;
 
 struct rt_host {
   base_alloc alloc;
   atomic_uint refs;
-  base_recycler *memory;
+  rt_recycler *memory;
   host_pool *_Atomic pools;
   host_lane *_Atomic lanes;
   atomic_uint cpus; /* 0: not counted yet */
@@ -33,7 +33,7 @@ int rt_host_create(rt_host **out, base_alloc alloc, xlac_error *err) {
   memset(h, 0, sizeof *h);
   h->alloc = alloc;
   atomic_init(&h->refs, 1);
-  int status = base_recycler_create(&h->memory, alloc, err);
+  int status = rt_recycler_create(&h->memory, alloc, err);
   if (status) {
     base_free(alloc, h);
     return status;
@@ -53,7 +53,7 @@ static void host_free_lanes(rt_host *h) {
   host_lane *l = atomic_load(&h->lanes);
   while (l) {
     host_lane *next = l->next;
-    base_lane_destroy(l->lane);
+    rt_lane_destroy(l->lane);
     base_free(h->alloc, l);
     l = next;
   }
@@ -64,24 +64,24 @@ void rt_host_release(rt_host *h) {
   host_pool *p = atomic_load(&h->pools);
   while (p) {
     host_pool *next = p->next;
-    base_pool_destroy(p->pool);
+    rt_pool_destroy(p->pool);
     base_free(h->alloc, p);
     p = next;
   }
   host_free_lanes(h);
-  base_recycler_release(h->memory);
+  rt_recycler_release(h->memory);
   base_free(h->alloc, h);
 }
 
 /* Blocks keep what they need of it, so they may outlive the host. */
-base_recycler *rt_host_memory(rt_host *h) {
+rt_recycler *rt_host_memory(rt_host *h) {
   return h->memory;
 }
 
 /* The first of that size; a second one that a race has made stays unused. */
-static base_pool *host_find(const rt_host *h, uint32_t size) {
+static rt_pool *host_find(const rt_host *h, uint32_t size) {
   for (host_pool *p = atomic_load(&h->pools); p; p = p->next)
-    if (base_pool_size(p->pool) == size) return p->pool;
+    if (rt_pool_size(p->pool) == size) return p->pool;
   return NULL;
 }
 
@@ -89,17 +89,17 @@ static base_pool *host_find(const rt_host *h, uint32_t size) {
 uint32_t rt_host_cpus(rt_host *h) {
   uint32_t n = atomic_load_explicit(&h->cpus, memory_order_relaxed);
   if (n) return n;
-  n = base_cpu_count();
+  n = rt_cpu_count();
   atomic_store_explicit(&h->cpus, n, memory_order_relaxed);
   return n;
 }
 
-int rt_host_pool(rt_host *h, uint32_t threads, base_pool **out, xlac_error *err) {
+int rt_host_pool(rt_host *h, uint32_t threads, rt_pool **out, xlac_error *err) {
   if (!threads) threads = rt_host_cpus(h);
   if ((*out = host_find(h, threads))) return 0;
   host_pool *own = base_malloc(h->alloc, sizeof *own);
   if (!own) return base_oom(err, "a thread pool");
-  int status = base_pool_create(&own->pool, threads, h->alloc, err);
+  int status = rt_pool_create(&own->pool, threads, h->alloc, err);
   if (status) {
     base_free(h->alloc, own);
     return status;
@@ -112,9 +112,9 @@ int rt_host_pool(rt_host *h, uint32_t threads, base_pool **out, xlac_error *err)
 }
 
 /* Lanes of one name and size are one: programs that name a thread share it. */
-int rt_host_lane(rt_host *h, const char *name, uint32_t threads, base_lane **out, xlac_error *err) {
+int rt_host_lane(rt_host *h, const char *name, uint32_t threads, rt_lane **out, xlac_error *err) {
   host_lane *own = atomic_load(&h->lanes);
-  while (own && (base_lane_size(own->lane) != threads || strcmp(own->name, name) != 0)) own = own->next;
+  while (own && (rt_lane_size(own->lane) != threads || strcmp(own->name, name) != 0)) own = own->next;
   if (own) {
     *out = own->lane;
     return 0;
@@ -122,7 +122,7 @@ int rt_host_lane(rt_host *h, const char *name, uint32_t threads, base_lane **out
   size_t bytes = strlen(name) + 1;
   if (!(own = base_malloc(h->alloc, sizeof *own + bytes))) return base_oom(err, "a lane");
   memcpy(own->name, name, bytes);
-  int status = base_lane_create(&own->lane, threads, h->alloc, err);
+  int status = rt_lane_create(&own->lane, threads, h->alloc, err);
   if (status) {
     base_free(h->alloc, own);
     return status;
@@ -137,7 +137,7 @@ int rt_host_lane(rt_host *h, const char *name, uint32_t threads, base_lane **out
 /* Started, not merely allowed. */
 uint32_t rt_host_threads(const rt_host *h) {
   uint32_t n = 0;
-  for (host_pool *p = atomic_load(&h->pools); p; p = p->next) n += base_pool_started(p->pool);
-  for (host_lane *l = atomic_load(&h->lanes); l; l = l->next) n += base_lane_started(l->lane);
+  for (host_pool *p = atomic_load(&h->pools); p; p = p->next) n += rt_pool_started(p->pool);
+  for (host_lane *l = atomic_load(&h->lanes); l; l = l->next) n += rt_lane_started(l->lane);
   return n;
 }

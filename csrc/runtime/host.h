@@ -14,12 +14,12 @@ typedef struct rt_host rt_host;
 XLAC_MUST_USE int rt_host_create(rt_host **out, base_alloc alloc, xlac_error *err);
 rt_host *rt_host_retain(rt_host *h);
 void rt_host_release(rt_host *h); /* NULL is fine; not from inside a run */
-base_recycler *rt_host_memory(rt_host *h);
+rt_recycler *rt_host_memory(rt_host *h);
 /* The pool of so many threads (0: as many as there are CPUs to use), which all who ask for that many share. Lives as
  * long as the host. */
-XLAC_MUST_USE int rt_host_pool(rt_host *h, uint32_t threads, base_pool **out, xlac_error *err);
+XLAC_MUST_USE int rt_host_pool(rt_host *h, uint32_t threads, rt_pool **out, xlac_error *err);
 /* The lane of that name with so many threads, which all who ask for it share. Lives as long as the host. */
-XLAC_MUST_USE int rt_host_lane(rt_host *h, const char *name, uint32_t threads, base_lane **out, xlac_error *err);
+XLAC_MUST_USE int rt_host_lane(rt_host *h, const char *name, uint32_t threads, rt_lane **out, xlac_error *err);
 /* How many CPUs there are to use: counted once. */
 uint32_t rt_host_cpus(rt_host *h);
 /* Threads that work for it now. */

@@ -39,7 +39,7 @@ void rt_host_device_destroy(rt_device *device) {
 int rt_host_device_allocate(rt_device *d, uint32_t space, size_t bytes, void **out, xlac_error *err) {
   char name[32];
   assert(space == 0);
-  void *block = bytes <= d->facts.spaces[space].bytes ? base_recycler_take(rt_host_memory(rt_host_of(d)), bytes) : NULL;
+  void *block = bytes <= d->facts.spaces[space].bytes ? rt_recycler_take(rt_host_memory(rt_host_of(d)), bytes) : NULL;
   if (block) {
     *out = block;
     return 0;
@@ -51,12 +51,12 @@ int rt_host_device_allocate(rt_device *d, uint32_t space, size_t bytes, void **o
 void rt_host_device_release(rt_device *d, uint32_t space, void *memory) {
   assert(space == 0);
   (void)d, (void)space;
-  base_recycler_give(memory);
+  rt_recycler_give(memory);
 }
 
 void rt_host_device_stats(rt_device *d, rt_memory_stats *out) {
-  base_recycler_info m;
-  base_recycler_get(rt_host_memory(rt_host_of(d)), &m);
+  rt_recycler_info m;
+  rt_recycler_get(rt_host_memory(rt_host_of(d)), &m);
   *out = (rt_memory_stats){.live = m.live, .live_bytes = m.live_bytes, .peak_bytes = m.peak_bytes};
 }
 

@@ -33,9 +33,9 @@ BASE_VEC(hostq_events, rt_event *);
 
 typedef struct host_queue {
   rt_queue queue;
-  base_task task;
+  rt_task task;
   base_alloc alloc;
-  base_lane *lane;
+  rt_lane *lane;
   pid_t process; /* that may count on the pieces: a forked child has none */
   pthread_mutex_t lock;
   hostq_piece *first, **last;
@@ -47,7 +47,7 @@ static host_queue *hostq_of(rt_queue *q) {
   return (host_queue *)q;
 }
 
-static host_queue *hostq_of_task(base_task *t) {
+static host_queue *hostq_of_task(rt_task *t) {
   return (host_queue *)(void *)((char *)t - offsetof(host_queue, task));
 }
 
@@ -95,7 +95,7 @@ static void hostq_end(host_queue *q, hostq_piece *p, int status, xlac_error *err
   if (p->done) rt_event_set(p->done, status ? err : NULL);
 }
 
-static void hostq_run_part(base_task *t, uint32_t part) {
+static void hostq_run_part(rt_task *t, uint32_t part) {
   host_queue *q = hostq_of_task(t);
   hostq_piece *p = hostq_take(q);
   xlac_error err = {.code = 0};
@@ -139,7 +139,7 @@ static void hostq_set_up(host_queue *q) {
   q->first = NULL;
   q->last = &q->first;
   q->failed.code = 0;
-  base_task_init(&q->task, q->lane, hostq_run_part);
+  rt_task_init(&q->task, q->lane, hostq_run_part);
 }
 
 /* A child begins anew: what was enqueued before fork is the parent's. */
@@ -176,7 +176,7 @@ static int hostq_add(host_queue *q, hostq_piece *p, rt_event **done, xlac_error 
   *q->last = p;
   q->last = &p->next;
   pthread_mutex_unlock(&q->lock);
-  base_task_post(&q->task);
+  rt_task_post(&q->task);
   return 0;
 }
 
@@ -234,10 +234,10 @@ static int hostq_record(rt_queue *queue, rt_event **done, xlac_error *err) {
 static void hostq_destroy(rt_queue *queue) {
   host_queue *q = hostq_of(queue);
   hostq_enter_process(q);
-  while (!base_task_help(&q->task) && !base_task_wait(&q->task, 1)) { /* help: there may be no thread to be had */
+  while (!rt_task_help(&q->task) && !rt_task_wait(&q->task, 1)) { /* help: there may be no thread to be had */
   }
   assert(!q->first);
-  base_lane_destroy(q->lane);
+  rt_lane_destroy(q->lane);
   for (uint32_t i = 0; i < q->waits.n; i++) rt_event_release(q->waits.items[i]);
   BASE_VEC_FREE(q->alloc, &q->waits);
   pthread_mutex_destroy(&q->lock);
@@ -257,7 +257,7 @@ int rt_host_queue_create(rt_device *d, base_alloc alloc, rt_queue **out, xlac_er
   if (!q) return base_oom(err, "a queue");
   memset(q, 0, sizeof *q);
   q->alloc = alloc;
-  int status = base_lane_create(&q->lane, 1, alloc, err);
+  int status = rt_lane_create(&q->lane, 1, alloc, err);
   if (status) {
     base_free(alloc, q);
     return status;

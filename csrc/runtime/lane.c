@@ -25,13 +25,13 @@
 enum { LANE_MAX_THREADS = 256, LANE_SPINS = 300 };
 enum { LANE_TASK_RESTS, LANE_TASK_QUEUED, LANE_TASK_RUNS };
 
-struct base_lane {
+struct rt_lane {
   base_alloc alloc;
   uint32_t size, limit;    /* limit: of threads, less than size once the system refused one */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the lane up again after fork */
   pthread_mutex_t lock;
   pthread_cond_t work, finished;
-  base_task *first, *last;
+  rt_task *first, *last;
   uint32_t asleep, waiting; /* threads of the lane, and of those who wait for tasks */
   _Atomic uint32_t started;
   bool stopping;
@@ -39,7 +39,7 @@ struct base_lane {
 };
 
 /* The process's own: also what a forked child does, for the parent's threads and locks are not there. */
-static void lane_set_up(base_lane *l) {
+static void lane_set_up(rt_lane *l) {
   pthread_condattr_t monotonic;
   pthread_condattr_init(&monotonic);
 #if !defined(__APPLE__)
@@ -57,12 +57,12 @@ static void lane_set_up(base_lane *l) {
 }
 
 /* False in a child of fork until it first posts. */
-static bool lane_is_ours(const base_lane *l) {
+static bool lane_is_ours(const rt_lane *l) {
   return atomic_load(&l->process) == (int64_t)getpid();
 }
 
 /* One thread of a forked child sets the lane up again, the others wait for it. */
-static void lane_enter_process(base_lane *l) {
+static void lane_enter_process(rt_lane *l) {
   int64_t me = (int64_t)getpid(), seen = atomic_load(&l->process);
   while (seen != me) {
     if (seen == -me) {
@@ -78,13 +78,13 @@ static void lane_enter_process(base_lane *l) {
 
 /* --- under the lock --- */
 
-static void lane_unlink(base_lane *l, base_task *t) {
+static void lane_unlink(rt_lane *l, rt_task *t) {
   *(t->before ? &t->before->after : &l->first) = t->after;
   *(t->after ? &t->after->before : &l->last) = t->before;
   t->before = t->after = NULL;
 }
 
-static void lane_append(base_lane *l, base_task *t) {
+static void lane_append(rt_lane *l, rt_task *t) {
   t->before = l->last;
   t->after = NULL;
   *(l->last ? &l->last->after : &l->first) = t;
@@ -93,7 +93,7 @@ static void lane_append(base_lane *l, base_task *t) {
 }
 
 /* Its parts one after another. The last touch of t sets it idle. */
-static void lane_run(base_lane *l, base_task *t) {
+static void lane_run(rt_lane *l, rt_task *t) {
   t->state = LANE_TASK_RUNS;
   while (t->run_parts < t->posted) {
     uint32_t part = t->run_parts;
@@ -109,13 +109,13 @@ static void lane_run(base_lane *l, base_task *t) {
 
 /* Until the lane is destroyed, which is after its last task. */
 static void *lane_main(void *arg) {
-  base_lane *l = arg;
+  rt_lane *l = arg;
 #ifdef __linux__
   prctl(PR_SET_NAME, "xlac-lane", 0, 0, 0);
 #endif
   pthread_mutex_lock(&l->lock);
   while (!l->stopping) {
-    base_task *t = l->first;
+    rt_task *t = l->first;
     if (t) {
       lane_unlink(l, t);
       lane_run(l, t);
@@ -130,7 +130,7 @@ static void *lane_main(void *arg) {
 }
 
 /* One more, if none is free. They take no signals: those are for the threads of whoever uses the library. */
-static void lane_start_thread(base_lane *l) {
+static void lane_start_thread(rt_lane *l) {
   uint32_t n = atomic_load(&l->started);
   if (n >= l->limit) return;
   sigset_t all, before;
@@ -146,11 +146,11 @@ static void lane_start_thread(base_lane *l) {
 /* --- lanes --- */
 
 /* No thread is made yet. */
-int base_lane_create(base_lane **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
+int rt_lane_create(rt_lane **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
   if (threads > LANE_MAX_THREADS)
     return base_fail(err, XLAC_E_TOO_LARGE, "a lane of %u threads was asked for; at most %d are allowed",
                      (unsigned)threads, (int)LANE_MAX_THREADS);
-  base_lane *l = base_malloc(alloc, sizeof *l + threads * sizeof *l->threads);
+  rt_lane *l = base_malloc(alloc, sizeof *l + threads * sizeof *l->threads);
   if (!l) return base_oom(err, "a lane");
   memset(l, 0, sizeof *l);
   l->alloc = alloc;
@@ -162,7 +162,7 @@ int base_lane_create(base_lane **out, uint32_t threads, base_alloc alloc, xlac_e
 }
 
 /* Tasks must be idle. In a forked child there is nobody to stop, only memory to free. */
-void base_lane_destroy(base_lane *l) {
+void rt_lane_destroy(rt_lane *l) {
   if (!l) return;
   if (lane_is_ours(l)) {
     pthread_mutex_lock(&l->lock);
@@ -179,23 +179,23 @@ void base_lane_destroy(base_lane *l) {
   base_free(l->alloc, l);
 }
 
-uint32_t base_lane_size(const base_lane *l) {
+uint32_t rt_lane_size(const rt_lane *l) {
   return l->size;
 }
 
-uint32_t base_lane_started(const base_lane *l) {
+uint32_t rt_lane_started(const rt_lane *l) {
   return lane_is_ours(l) ? atomic_load(&l->started) : 0;
 }
 
 /* --- tasks --- */
 
-void base_task_init(base_task *t, base_lane *lane, void (*run)(base_task *t, uint32_t part)) {
-  *t = (base_task){.run = run, .lane = lane};
+void rt_task_init(rt_task *t, rt_lane *lane, void (*run)(rt_task *t, uint32_t part)) {
+  *t = (rt_task){.run = run, .lane = lane};
   atomic_init(&t->idle, true);
 }
 
-void base_task_post(base_task *t) {
-  base_lane *l = t->lane;
+void rt_task_post(rt_task *t) {
+  rt_lane *l = t->lane;
   lane_enter_process(l);
   pthread_mutex_lock(&l->lock);
   assert(!l->stopping);
@@ -212,9 +212,9 @@ void base_task_post(base_task *t) {
 }
 
 /* Runs a task that is still queued on this thread: who would wait may as well work. */
-bool base_task_help(base_task *t) {
-  base_lane *l = t->lane;
-  if (base_task_is_idle(t)) return true;
+bool rt_task_help(rt_task *t) {
+  rt_lane *l = t->lane;
+  if (rt_task_is_idle(t)) return true;
   pthread_mutex_lock(&l->lock);
   if (t->state == LANE_TASK_QUEUED) {
     lane_unlink(l, t);
@@ -244,24 +244,24 @@ static void lane_pause(void) {
 }
 
 /* Spins for a moment first: short tasks end sooner than a thread can be put to sleep. */
-bool base_task_wait(base_task *t, double seconds) {
-  base_lane *l = t->lane;
-  for (int i = 0; i < LANE_SPINS && !base_task_is_idle(t); i++) lane_pause();
-  if (base_task_is_idle(t)) return true;
+bool rt_task_wait(rt_task *t, double seconds) {
+  rt_lane *l = t->lane;
+  for (int i = 0; i < LANE_SPINS && !rt_task_is_idle(t); i++) lane_pause();
+  if (rt_task_is_idle(t)) return true;
   struct timespec deadline = lane_deadline(seconds);
   int status = 0;
   pthread_mutex_lock(&l->lock);
   l->waiting++;
-  while (!base_task_is_idle(t) && status == 0) status = pthread_cond_timedwait(&l->finished, &l->lock, &deadline);
+  while (!rt_task_is_idle(t) && status == 0) status = pthread_cond_timedwait(&l->finished, &l->lock, &deadline);
   l->waiting--;
   pthread_mutex_unlock(&l->lock);
-  return base_task_is_idle(t);
+  return rt_task_is_idle(t);
 }
 
 /* The part that is being run is waited for; later ones are dropped. */
-void base_task_cancel(base_task *t) {
-  base_lane *l = t->lane;
-  if (base_task_is_idle(t)) return;
+void rt_task_cancel(rt_task *t) {
+  rt_lane *l = t->lane;
+  if (rt_task_is_idle(t)) return;
   pthread_mutex_lock(&l->lock);
   if (t->state == LANE_TASK_QUEUED) {
     lane_unlink(l, t);

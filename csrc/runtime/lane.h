@@ -13,38 +13,38 @@
 #include "../base/memory.h"
 #include "../base/status.h"
 
-typedef struct base_lane base_lane;
+typedef struct rt_lane rt_lane;
 
-typedef struct base_task base_task;
-struct base_task {
-  void (*run)(base_task *t, uint32_t part); /* any thread */
-  base_lane *lane;
+typedef struct rt_task rt_task;
+struct rt_task {
+  void (*run)(rt_task *t, uint32_t part); /* any thread */
+  rt_lane *lane;
   /* The rest is the lane's. */
-  base_task *before, *after; /* in its queue */
+  rt_task *before, *after; /* in its queue */
   uint32_t posted, run_parts;
   uint8_t state;
   _Atomic bool idle; /* nothing is posted that has not been run */
 };
 
-XLAC_MUST_USE int base_lane_create(base_lane **out, uint32_t threads, base_alloc alloc, xlac_error *err);
-void base_lane_destroy(base_lane *l); /* when nobody waits for a task; NULL is fine */
-uint32_t base_lane_size(const base_lane *l);
+XLAC_MUST_USE int rt_lane_create(rt_lane **out, uint32_t threads, base_alloc alloc, xlac_error *err);
+void rt_lane_destroy(rt_lane *l); /* when nobody waits for a task; NULL is fine */
+uint32_t rt_lane_size(const rt_lane *l);
 /* Threads started so far. */
-uint32_t base_lane_started(const base_lane *l);
+uint32_t rt_lane_started(const rt_lane *l);
 
 /* Before the first post. */
-void base_task_init(base_task *t, base_lane *lane, void (*run)(base_task *t, uint32_t part));
+void rt_task_init(rt_task *t, rt_lane *lane, void (*run)(rt_task *t, uint32_t part));
 /* One more part of t, which is all zeros before its first. Thread-safe, as all of these. */
-void base_task_post(base_task *t);
-static inline bool base_task_is_idle(const base_task *t) {
+void rt_task_post(rt_task *t);
+static inline bool rt_task_is_idle(const rt_task *t) {
   return atomic_load_explicit(&t->idle, memory_order_acquire);
 }
 /* Runs what is posted of t if no thread has begun it: false, having done nothing, where one has, and true where all of
  * it has been run. */
-bool base_task_help(base_task *t);
+bool rt_task_help(rt_task *t);
 /* Until all that is posted of t has been run: true; or until so many seconds are over: false. */
-bool base_task_wait(base_task *t, double seconds);
+bool rt_task_wait(rt_task *t, double seconds);
 /* Takes t back: what no thread has begun will not be run; a part that is running is waited for. */
-void base_task_cancel(base_task *t);
+void rt_task_cancel(rt_task *t);
 
 #endif

@@ -21,13 +21,13 @@ enum {
 
 /* Before every block. */
 typedef struct recycle_block {
-  base_recycler *owner;
+  rt_recycler *owner;
   struct recycle_block *next; /* in its class's list */
   void *raw;                  /* what the allocator gave, or NULL: mapped */
   uint32_t class;
-  char prefix[BASE_BLOCK_PREFIX] __attribute__((aligned(32)));
+  char prefix[RT_BLOCK_PREFIX] __attribute__((aligned(32)));
 } recycle_block;
-_Static_assert(sizeof(recycle_block) == BASE_BLOCK_ALIGN, "a block follows its header without a gap");
+_Static_assert(sizeof(recycle_block) == RT_BLOCK_ALIGN, "a block follows its header without a gap");
 
 typedef struct recycle_class {
   recycle_block *_Atomic first;
@@ -36,21 +36,21 @@ typedef struct recycle_class {
 
 /* The lock lies on a page that is empty in a child after fork: what another thread held there is held by nobody. Each
  * change of a list is one store, so lists are whole whenever that happens. */
-struct base_recycler {
+struct rt_recycler {
   base_alloc alloc;
   atomic_uint *lock;
   _Atomic uint64_t refs;
   uint64_t time;
-  base_recycler_info info;
+  rt_recycler_info info;
   recycle_class classes[RECYCLE_CLASSES];
 };
 
-static void recycle_lock(base_recycler *r) {
+static void recycle_lock(rt_recycler *r) {
   for (int spins = 0; atomic_exchange_explicit(r->lock, 1, memory_order_acquire); spins++)
     if (spins > RECYCLE_SPINS) sched_yield();
 }
 
-static void recycle_unlock(base_recycler *r) {
+static void recycle_unlock(rt_recycler *r) {
   atomic_store_explicit(r->lock, 0, memory_order_release);
 }
 
@@ -135,15 +135,15 @@ static void recycle_free_lock(base_alloc alloc, atomic_uint *lock) {
 
 /* Large blocks are mapped on huge pages where the system has them; where mapping fails, the allocator is
  * asked. */
-static recycle_block *recycle_new(base_recycler *r, uint32_t class) {
+static recycle_block *recycle_new(rt_recycler *r, uint32_t class) {
   uint64_t bytes = recycle_class_bytes(class);
   recycle_block *b = bytes >= RECYCLE_HUGE ? recycle_map(class) : NULL;
   if (b) {
     b->raw = NULL;
   } else {
-    void *raw = base_malloc(r->alloc, bytes + sizeof *b + BASE_BLOCK_ALIGN);
+    void *raw = base_malloc(r->alloc, bytes + sizeof *b + RT_BLOCK_ALIGN);
     if (!raw) return NULL;
-    b = (recycle_block *)(((uintptr_t)raw + BASE_BLOCK_ALIGN - 1) & ~(uintptr_t)(BASE_BLOCK_ALIGN - 1));
+    b = (recycle_block *)(((uintptr_t)raw + RT_BLOCK_ALIGN - 1) & ~(uintptr_t)(RT_BLOCK_ALIGN - 1));
     b->raw = raw;
   }
   b->owner = r;
@@ -151,7 +151,7 @@ static recycle_block *recycle_new(base_recycler *r, uint32_t class) {
   return b;
 }
 
-static void recycle_free_list(base_recycler *r, recycle_block *b) {
+static void recycle_free_list(rt_recycler *r, recycle_block *b) {
   while (b) {
     recycle_block *next = b->next;
     if (b->raw)
@@ -170,8 +170,8 @@ static uint64_t recycle_usual_limit(void) {
   return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size / 8 : (uint64_t)1 << 30;
 }
 
-int base_recycler_create(base_recycler **out, base_alloc alloc, xlac_error *err) {
-  base_recycler *r = base_malloc(alloc, sizeof *r);
+int rt_recycler_create(rt_recycler **out, base_alloc alloc, xlac_error *err) {
+  rt_recycler *r = base_malloc(alloc, sizeof *r);
   atomic_uint *lock = r ? recycle_make_lock(alloc) : NULL;
   if (!lock) {
     base_free(alloc, r);
@@ -186,12 +186,12 @@ int base_recycler_create(base_recycler **out, base_alloc alloc, xlac_error *err)
   return 0;
 }
 
-base_recycler *base_recycler_retain(base_recycler *r) {
+rt_recycler *rt_recycler_retain(rt_recycler *r) {
   atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
   return r;
 }
 
-void base_recycler_release(base_recycler *r) {
+void rt_recycler_release(rt_recycler *r) {
   if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1) return;
   assert(r->info.live == 0);
   for (uint32_t i = 0; i < RECYCLE_CLASSES; i++) recycle_free_list(r, atomic_load(&r->classes[i].first));
@@ -200,7 +200,7 @@ void base_recycler_release(base_recycler *r) {
 }
 
 /* Under the lock. */
-static recycle_block *recycle_pop(base_recycler *r, uint32_t class) {
+static recycle_block *recycle_pop(rt_recycler *r, uint32_t class) {
   recycle_block *b = atomic_load_explicit(&r->classes[class].first, memory_order_relaxed);
   if (!b) return NULL;
   atomic_store_explicit(&r->classes[class].first, b->next, memory_order_release);
@@ -210,7 +210,7 @@ static recycle_block *recycle_pop(base_recycler *r, uint32_t class) {
 }
 
 /* Under the lock. */
-static void recycle_count_taken(base_recycler *r, uint32_t class) {
+static void recycle_count_taken(rt_recycler *r, uint32_t class) {
   r->classes[class].used = ++r->time;
   r->info.taken++;
   r->info.live++;
@@ -219,7 +219,7 @@ static void recycle_count_taken(base_recycler *r, uint32_t class) {
 }
 
 /* Undoes recycle_count_taken. */
-static void recycle_count_failed(base_recycler *r, uint32_t class) {
+static void recycle_count_failed(rt_recycler *r, uint32_t class) {
   recycle_lock(r);
   r->info.taken--;
   r->info.live--;
@@ -228,7 +228,7 @@ static void recycle_count_failed(base_recycler *r, uint32_t class) {
 }
 
 /* Before giving up, everything that is kept goes back to the system: it may be what is lacking. */
-void *base_recycler_take(base_recycler *r, size_t bytes) {
+void *rt_recycler_take(rt_recycler *r, size_t bytes) {
   uint32_t class = recycle_class_of(bytes);
   if (class >= RECYCLE_CLASSES) return NULL;
   recycle_lock(r);
@@ -237,17 +237,17 @@ void *base_recycler_take(base_recycler *r, size_t bytes) {
   recycle_count_taken(r, class);
   recycle_unlock(r);
   if (!b) b = recycle_new(r, class);
-  if (!b && base_recycler_trim(r, 0)) b = recycle_new(r, class);
+  if (!b && rt_recycler_trim(r, 0)) b = recycle_new(r, class);
   if (!b) {
     recycle_count_failed(r, class);
     return NULL;
   }
-  base_recycler_retain(r);
+  rt_recycler_retain(r);
   return b + 1;
 }
 
 /* Under the lock: the class with something kept that nobody has taken from for longest, the one just given to last. */
-static uint32_t recycle_stalest(const base_recycler *r, uint32_t but) {
+static uint32_t recycle_stalest(const rt_recycler *r, uint32_t but) {
   uint32_t best = but;
   for (uint32_t i = 0; i < RECYCLE_CLASSES; i++) {
     bool kept = atomic_load_explicit(&r->classes[i].first, memory_order_relaxed) != NULL;
@@ -257,7 +257,7 @@ static uint32_t recycle_stalest(const base_recycler *r, uint32_t but) {
 }
 
 /* Under the lock: takes blocks out of the lists until no more than `keep` bytes are kept; they are to be freed. */
-static recycle_block *recycle_shrink(base_recycler *r, uint64_t keep, uint32_t but) {
+static recycle_block *recycle_shrink(rt_recycler *r, uint64_t keep, uint32_t but) {
   recycle_block *out = NULL;
   while (r->info.kept_bytes > keep) {
     recycle_block *b = recycle_pop(r, recycle_stalest(r, but));
@@ -268,10 +268,10 @@ static recycle_block *recycle_shrink(base_recycler *r, uint64_t keep, uint32_t b
   return out;
 }
 
-void base_recycler_give(void *block) {
+void rt_recycler_give(void *block) {
   if (!block) return;
   recycle_block *b = (recycle_block *)block - 1, *surplus = NULL;
-  base_recycler *r = b->owner;
+  rt_recycler *r = b->owner;
   uint64_t bytes = recycle_class_bytes(b->class);
   recycle_lock(r);
   r->info.live--;
@@ -283,11 +283,11 @@ void base_recycler_give(void *block) {
   if (r->info.kept_bytes > r->info.limit_bytes) surplus = recycle_shrink(r, r->info.limit_bytes, b->class);
   recycle_unlock(r);
   recycle_free_list(r, surplus);
-  base_recycler_release(r);
+  rt_recycler_release(r);
 }
 
 /* Freeing happens without the lock. */
-uint64_t base_recycler_trim(base_recycler *r, uint64_t keep) {
+uint64_t rt_recycler_trim(rt_recycler *r, uint64_t keep) {
   recycle_lock(r);
   uint64_t before = r->info.kept_bytes;
   recycle_block *list = recycle_shrink(r, keep, 0);
@@ -297,14 +297,14 @@ uint64_t base_recycler_trim(base_recycler *r, uint64_t keep) {
   return freed;
 }
 
-void base_recycler_limit(base_recycler *r, uint64_t bytes) {
+void rt_recycler_limit(rt_recycler *r, uint64_t bytes) {
   recycle_lock(r);
   r->info.limit_bytes = bytes;
   recycle_unlock(r);
-  (void)base_recycler_trim(r, bytes);
+  (void)rt_recycler_trim(r, bytes);
 }
 
-void base_recycler_get(base_recycler *r, base_recycler_info *out) {
+void rt_recycler_get(rt_recycler *r, rt_recycler_info *out) {
   recycle_lock(r);
   *out = r->info;
   recycle_unlock(r);

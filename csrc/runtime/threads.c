@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #endif
 
-/* A call of base_parallel_for is a job on its caller's stack, hung into the pool's list while it has ranges to give
+/* A call of rt_parallel_for is a job on its caller's stack, hung into the pool's list while it has ranges to give
  * away. The caller works on its own job until no range is left, so every call ends even if no worker ever comes. A
  * worker holds a job only while it is counted in `active`, which changes under the lock; the caller leaves when the job
  * is unlinked and `active` is 0. */
@@ -22,13 +22,13 @@ typedef struct pool_job {
   void (*fn)(void *ctx, size_t begin, size_t end);
   void *ctx;
   size_t n, length, count; /* ranges of `length`, `count` of them */
-  base_stop *stop;         /* or NULL */
+  rt_stop *stop;           /* or NULL */
   _Atomic size_t next;     /* range to give away */
   _Atomic uint32_t active; /* workers on it */
   struct pool_job *after;
 } pool_job;
 
-struct base_pool {
+struct rt_pool {
   base_alloc alloc;
   uint32_t size, limit;    /* limit: of workers, less than size - 1 once the system refused one */
   _Atomic int64_t process; /* whose threads these are; negative while that process sets the pool up again after fork */
@@ -71,21 +71,21 @@ static void run_ranges(pool_job *job) {
  * another. Not a thread-specific key for each pool: a process has about a thousand of these, and programs are more. */
 enum { MAX_NESTED = 8 };
 typedef struct pool_here {
-  const base_pool *pool;
+  const rt_pool *pool;
   const void *inside; /* while a range is run: the pool in a caller, its `threads` in a worker; else NULL */
-  base_stop *stop;    /* the wish to stop that is heeded, or NULL */
+  rt_stop *stop;      /* the wish to stop that is heeded, or NULL */
 } pool_here;
 static _Thread_local pool_here heres[MAX_NESTED]; /* free where both are NULL */
 
 /* NULL where the thread does nothing in the pool. */
-static pool_here *here_in(const base_pool *p) {
+static pool_here *here_in(const rt_pool *p) {
   for (int i = 0; i < MAX_NESTED; i++)
     if (heres[i].pool == p && (heres[i].inside || heres[i].stop)) return &heres[i];
   return NULL;
 }
 
 /* The same, or a free one; NULL where it is in too many other pools. */
-static pool_here *here_or_new(const base_pool *p) {
+static pool_here *here_or_new(const rt_pool *p) {
   pool_here *h = here_in(p);
   for (int i = 0; !h && i < MAX_NESTED; i++)
     if (!heres[i].inside && !heres[i].stop) h = &heres[i];
@@ -93,33 +93,33 @@ static pool_here *here_or_new(const base_pool *p) {
   return h;
 }
 
-static const void *inside_of(const base_pool *p) {
+static const void *inside_of(const rt_pool *p) {
   const pool_here *h = here_in(p);
   return h ? h->inside : NULL;
 }
 
-static base_stop *stop_of(const base_pool *p) {
+static rt_stop *stop_of(const rt_pool *p) {
   const pool_here *h = p ? here_in(p) : NULL;
   return h ? h->stop : NULL;
 }
 
 /* false: there is no room, and the range must not be left to the pool. */
-static bool set_inside(const base_pool *p, const void *inside) {
+static bool set_inside(const rt_pool *p, const void *inside) {
   pool_here *h = here_or_new(p);
   if (h) h->inside = inside;
   return h != NULL;
 }
 
-static void set_stop(const base_pool *p, base_stop *stop) {
+static void set_stop(const rt_pool *p, rt_stop *stop) {
   pool_here *h = here_or_new(p);
   if (h) h->stop = stop; /* else the thread is only not stopped */
 }
 
-static bool is_stopped(const base_stop *stop) {
+static bool is_stopped(const rt_stop *stop) {
   return atomic_load_explicit(&stop->stopped, memory_order_relaxed);
 }
 
-static bool ask(base_stop *stop) {
+static bool ask(rt_stop *stop) {
   if (!is_stopped(stop) && stop->asked(stop->ctx)) atomic_store_explicit(&stop->stopped, true, memory_order_relaxed);
   return is_stopped(stop);
 }
@@ -144,14 +144,14 @@ static void run_inline(pool_job *job) {
 }
 
 /* Under the lock: the first job with ranges left. */
-static pool_job *find_job(const base_pool *p) {
+static pool_job *find_job(const rt_pool *p) {
   pool_job *job = p->jobs;
   while (job && atomic_load_explicit(&job->next, memory_order_relaxed) >= job->count) job = job->after;
   return job;
 }
 
 /* Holding the lock: sleeps until there may be work, at first by looking on for some microseconds without it. */
-static void await_work(base_pool *p) {
+static void await_work(rt_pool *p) {
   uint64_t seen = atomic_load(&p->posted);
   if (p->spins) {
     pthread_mutex_unlock(&p->lock);
@@ -161,7 +161,7 @@ static void await_work(base_pool *p) {
   if (atomic_load(&p->posted) == seen && !p->stopping) pthread_cond_wait(&p->work, &p->lock);
 }
 
-static void help_job(base_pool *p, pool_job *job) {
+static void help_job(rt_pool *p, pool_job *job) {
   atomic_fetch_add(&job->active, 1);
   pthread_mutex_unlock(&p->lock);
   set_stop(p, job->stop);
@@ -172,7 +172,7 @@ static void help_job(base_pool *p, pool_job *job) {
 }
 
 static void *worker_main(void *arg) {
-  base_pool *p = arg;
+  rt_pool *p = arg;
 #ifdef __linux__
   prctl(PR_SET_NAME, "xlac-worker", 0, 0, 0);
 #endif
@@ -192,7 +192,7 @@ static void *worker_main(void *arg) {
 }
 
 /* Under the lock. Workers take no signals: those are for the threads of whoever uses the library. */
-static void start_workers(base_pool *p, size_t wanted) {
+static void start_workers(rt_pool *p, size_t wanted) {
   if (wanted > p->limit) wanted = p->limit;
   uint32_t n = atomic_load(&p->started);
   if (n >= wanted) return;
@@ -210,7 +210,7 @@ static size_t left_of(const pool_job *job) {
   return job->count - atomic_load_explicit(&job->next, memory_order_relaxed);
 }
 
-static void post_job(base_pool *p, pool_job *job) {
+static void post_job(rt_pool *p, pool_job *job) {
   size_t others = left_of(job) - 1;
   pthread_mutex_lock(&p->lock);
   assert(!p->stopping);
@@ -229,7 +229,7 @@ static void post_job(base_pool *p, pool_job *job) {
 
 /* Holding the lock: until a worker leaves a job. Workers don't ask whether to stop, and their ranges may be long: the
  * caller goes on asking while it waits for them. */
-static void await_idle(base_pool *p, pool_job *job) {
+static void await_idle(rt_pool *p, pool_job *job) {
   if (!job->stop || is_stopped(job->stop)) {
     pthread_cond_wait(&p->idle, &p->lock);
     return;
@@ -245,7 +245,7 @@ static void await_idle(base_pool *p, pool_job *job) {
   pthread_mutex_lock(&p->lock);
 }
 
-static void retire_job(base_pool *p, pool_job *job) {
+static void retire_job(rt_pool *p, pool_job *job) {
   pthread_mutex_lock(&p->lock);
   pool_job **at = &p->jobs;
   while (*at != job) at = &(*at)->after;
@@ -261,7 +261,7 @@ static void retire_job(base_pool *p, pool_job *job) {
 
 /* What a process has of a pool before its first thread. After fork the child's copy may be in any state, so nothing of
  * it is used: not even a lock that a vanished thread may hold. */
-static void set_up(base_pool *p) {
+static void set_up(rt_pool *p) {
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->work, NULL);
   pthread_cond_init(&p->idle, NULL);
@@ -271,12 +271,12 @@ static void set_up(base_pool *p) {
   atomic_store(&p->started, 0);
 }
 
-static bool is_ours(const base_pool *p) {
+static bool is_ours(const rt_pool *p) {
   return atomic_load(&p->process) == (int64_t)getpid();
 }
 
 /* One thread of a forked child sets the pool up again, the others wait for it. */
-static void enter_process(base_pool *p) {
+static void enter_process(rt_pool *p) {
   int64_t me = (int64_t)getpid(), seen = atomic_load(&p->process);
   while (seen != me) {
     if (seen == -me) {
@@ -290,12 +290,12 @@ static void enter_process(base_pool *p) {
   }
 }
 
-int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
-  uint32_t cpus = base_cpu_count(), size = threads ? threads : cpus;
+int rt_pool_create(rt_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err) {
+  uint32_t cpus = rt_cpu_count(), size = threads ? threads : cpus;
   if (size > MAX_THREADS)
     return base_fail(err, XLAC_E_TOO_LARGE, "a pool of %u threads was asked for; at most %d are allowed",
                      (unsigned)size, (int)MAX_THREADS);
-  base_pool *p = base_malloc(alloc, sizeof *p + (size - 1) * sizeof *p->threads);
+  rt_pool *p = base_malloc(alloc, sizeof *p + (size - 1) * sizeof *p->threads);
   if (!p) return base_oom(err, "creating a thread pool");
   memset(p, 0, sizeof *p);
   p->alloc = alloc;
@@ -307,7 +307,7 @@ int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_e
   return 0;
 }
 
-static void stop_workers(base_pool *p) {
+static void stop_workers(rt_pool *p) {
   pthread_mutex_lock(&p->lock);
   assert(!p->jobs);
   p->stopping = true;
@@ -321,46 +321,45 @@ static void stop_workers(base_pool *p) {
   pthread_cond_destroy(&p->idle);
 }
 
-void base_pool_destroy(base_pool *p) {
+void rt_pool_destroy(rt_pool *p) {
   if (!p) return;
   assert(!inside_of(p));
   if (is_ours(p)) stop_workers(p);
   base_free(p->alloc, p);
 }
 
-uint32_t base_pool_size(const base_pool *p) {
+uint32_t rt_pool_size(const rt_pool *p) {
   return p->size;
 }
 
-uint32_t base_pool_started(const base_pool *p) {
+uint32_t rt_pool_started(const rt_pool *p) {
   return is_ours(p) ? atomic_load(&p->started) : 0;
 }
 
-void base_pool_heed(base_pool *p, base_stop *stop) {
+void rt_pool_heed(rt_pool *p, rt_stop *stop) {
   set_stop(p, stop);
 }
 
-bool base_pool_stopping(base_pool *p) {
-  base_stop *stop = stop_of(p);
+bool rt_pool_stopping(rt_pool *p) {
+  rt_stop *stop = stop_of(p);
   if (!stop) return false;
   return inside_of(p) == p->threads ? is_stopped(stop) : ask(stop);
 }
 
-bool base_pool_is_partial(base_pool *p) {
-  const base_stop *stop = stop_of(p);
+bool rt_pool_is_partial(rt_pool *p) {
+  const rt_stop *stop = stop_of(p);
   return stop && stop->parts && stop->part + 1 < stop->parts;
 }
 
 /* The ranges of the caller's share. */
 static void take_share(pool_job *job) {
-  const base_stop *stop = job->stop;
+  const rt_stop *stop = job->stop;
   uint64_t count = job->count, parts = stop->parts; /* the first parts have the more */
   atomic_init(&job->next, (size_t)((count * stop->part + parts - 1) / parts));
   job->count = (size_t)((count * (stop->part + 1) + parts - 1) / parts);
 }
 
-void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
-                       void *ctx) {
+void rt_parallel_for(rt_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end), void *ctx) {
   assert(fn);
   if (n == 0) return;
   pool_job job = {.fn = fn, .ctx = ctx, .n = n, .length = range_length(n, grain ? grain : 1)};

@@ -8,41 +8,40 @@
 #include "../base/memory.h"
 #include "../base/status.h"
 
-typedef struct base_pool base_pool;
+typedef struct rt_pool rt_pool;
 
 /* How many CPUs this process may really use: min(affinity mask, ceil(cgroup v1/v2 quota / period)), at least 1. */
-uint32_t base_cpu_count(void);
+uint32_t rt_cpu_count(void);
 
-/* threads == 0 asks for base_cpu_count(). Threads start on first use. NULL and an error when out of memory. */
-XLAC_MUST_USE int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
-void base_pool_destroy(base_pool *p); /* waits for running work */
-uint32_t base_pool_size(const base_pool *p);
+/* threads == 0 asks for rt_cpu_count(). Threads start on first use. NULL and an error when out of memory. */
+XLAC_MUST_USE int rt_pool_create(rt_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
+void rt_pool_destroy(rt_pool *p); /* waits for running work */
+uint32_t rt_pool_size(const rt_pool *p);
 /* Threads started so far (0 for a pool of size 1). */
-uint32_t base_pool_started(const base_pool *p);
+uint32_t rt_pool_started(const rt_pool *p);
 
 /* Calls fn(ctx, begin, end) over disjoint ranges covering [0, n), each a multiple of `grain` long but the last. How
  * ranges are cut depends on n and grain only, never on the number of threads, so results are the same for any pool.
  * Returns when all are done; the caller's thread takes part. Nested calls run inline, and so does all when p is NULL.
  * After fork the child may go on with a pool, except from inside fn. Thread-safe. */
-void base_parallel_for(base_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end),
-                       void *ctx);
+void rt_parallel_for(rt_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, size_t begin, size_t end), void *ctx);
 
-/* A wish to stop, or to do only a part. `asked` is called between ranges, on the thread that called base_parallel_for;
+/* A wish to stop, or to do only a part. `asked` is called between ranges, on the thread that called rt_parallel_for;
  * once it has said true, ranges that have not begun are left out, here and in all later calls under the same wish.
- * Where `parts` is not 0, base_parallel_for runs only its share number `part` of the ranges: all shares together are
+ * Where `parts` is not 0, rt_parallel_for runs only its share number `part` of the ranges: all shares together are
  * the whole. */
-typedef struct base_stop {
+typedef struct rt_stop {
   bool (*asked)(void *ctx);
   void *ctx;
   atomic_bool stopped;
   uint32_t part, parts;
-} base_stop;
-/* Until it is called with NULL, base_parallel_for on p by this thread heeds `stop`. What is stopped has left its work
+} rt_stop;
+/* Until it is called with NULL, rt_parallel_for on p by this thread heeds `stop`. What is stopped has left its work
  * half done: only for those who can bear that. */
-void base_pool_heed(base_pool *p, base_stop *stop);
+void rt_pool_heed(rt_pool *p, rt_stop *stop);
 /* For long ranges to ask, in between: whether what they do is not wanted any more. Any thread; p may be NULL. */
-bool base_pool_stopping(base_pool *p);
+bool rt_pool_stopping(rt_pool *p);
 /* Whether this thread runs a part that is not the last: what takes the results of all parts is left to that. */
-bool base_pool_is_partial(base_pool *p);
+bool rt_pool_is_partial(rt_pool *p);
 
 #endif

@@ -58,13 +58,11 @@ bool scalar_is_commutative(scalar_code code) {
 
 /* --- from HLO and back to its text --- */
 
-/* The place of an attribute's word among those that it may have, or -1. */
-static int sop_word(const ir_op *op, ir_attr_key key) {
-  const char *const *words = ir_attr_words(op->opcode, key), *word = ir_get_str(op, key);
-  for (int i = 0; words[i]; i++)
-    if (strcmp(words[i], word) == 0) return i;
-  return -1;
-}
+_Static_assert((int)SCALAR_EQ == (int)IR_DIRECTION_EQ && (int)SCALAR_LT == (int)IR_DIRECTION_LT, "the attribute's");
+_Static_assert((int)SCALAR_ORDER_FLOAT == (int)IR_COMPARISON_FLOAT &&
+                   (int)SCALAR_ORDER_TOTAL == (int)IR_COMPARISON_TOTALORDER &&
+                   (int)SCALAR_ORDER_UNSIGNED == (int)IR_COMPARISON_UNSIGNED,
+               "the attribute's");
 
 /* More bits than any type has are as good as 255. */
 static uint8_t sop_bits(const ir_op *op, ir_attr_key key) {
@@ -80,10 +78,9 @@ bool scalar_op_of(const ir_op *op, scalar_op *out) {
     out->mantissa_bits = sop_bits(op, IR_ATTR_MANTISSA_BITS);
   }
   if (out->code != SCALAR_COMPARE) return out->code != SCALAR_NONE;
-  int direction = sop_word(op, IR_ATTR_DIRECTION);
-  out->direction = (uint8_t)direction;
-  out->order = (uint8_t)(sop_word(op, IR_ATTR_TYPE) + 1);
-  return direction >= 0;
+  out->direction = (uint8_t)ir_get_word(op, IR_ATTR_DIRECTION);
+  out->order = (uint8_t)ir_get_word(op, IR_ATTR_TYPE);
+  return true;
 }
 
 /* The words are those of the attributes, which the enums follow. */
@@ -95,7 +92,7 @@ void scalar_put_immediates(base_text *out, const scalar_op *op) {
   if (op->code != SCALAR_COMPARE) return;
   assert(op->direction < SCALAR_DIRECTIONS && op->order < SCALAR_ORDERS);
   base_putf(out, ", direction=%s", directions[op->direction]);
-  if (op->order) base_putf(out, ", type=%s", orders[op->order - 1]);
+  if (op->order) base_putf(out, ", type=%s", orders[op->order]);
 }
 
 /* --- types --- */

@@ -99,15 +99,15 @@ void base_put_u64(base_text *t, uint64_t v);
 void base_putf(base_text *t, const char *format, ...);
 char *base_text_cstr(base_text *t);
 
-typedef struct base_pool base_pool;
-uint32_t base_cpu_count(void);
-uint32_t base_cgroup_cpus(const char *membership, const char *mount);
-int base_pool_create(base_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
-void base_pool_destroy(base_pool *p);
-uint32_t base_pool_size(const base_pool *p);
-uint32_t base_pool_started(const base_pool *p);
-uint32_t shim_parallel(base_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested, int work);
-uint64_t shim_storm(base_pool *p, size_t calls, size_t n);
+typedef struct rt_pool rt_pool;
+uint32_t rt_cpu_count(void);
+uint32_t rt_cgroup_cpus(const char *membership, const char *mount);
+int rt_pool_create(rt_pool **out, uint32_t threads, base_alloc alloc, xlac_error *err);
+void rt_pool_destroy(rt_pool *p);
+uint32_t rt_pool_size(const rt_pool *p);
+uint32_t rt_pool_started(const rt_pool *p);
+uint32_t shim_parallel(rt_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested, int work);
+uint64_t shim_storm(rt_pool *p, size_t calls, size_t n);
 """
 
 FLAGS = ["-std=gnu11", "-O2", "-g", "-UNDEBUG", "-Wno-unused-function"]

@@ -94,7 +94,7 @@ static const base_power5 *shim_power5(int q) {
 typedef struct shim_ranges {
   uint8_t *visits;
   uint64_t *ends; /* by begin, or 0 */
-  base_pool *nested;
+  rt_pool *nested;
   _Atomic uint32_t outside; /* ranges that a thread other than the caller ran */
   pthread_t caller;
   int work;
@@ -112,21 +112,21 @@ static void shim_visit(void *ctx, size_t begin, size_t end) {
   }
   if (r->nested) {
     _Atomic uint64_t sum = 0;
-    base_parallel_for(r->nested, 1000, 10, shim_touch, &sum);
+    rt_parallel_for(r->nested, 1000, 10, shim_touch, &sum);
     if (sum != 1000) r->visits[begin] = 99;
   }
 }
 /* Returns how many ranges ran on other threads. */
-static uint32_t shim_parallel(base_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested,
+static uint32_t shim_parallel(rt_pool *p, size_t n, size_t grain, uint8_t *visits, uint64_t *ends, bool nested,
                               int work) {
   shim_ranges r = {.visits = visits, .ends = ends, .nested = nested ? p : NULL, .caller = pthread_self(), .work = work};
-  base_parallel_for(p, n, grain, shim_visit, &r);
+  rt_parallel_for(p, n, grain, shim_visit, &r);
   return r.outside;
 }
 /* Many short calls; returns the number of elements visited. */
-static uint64_t shim_storm(base_pool *p, size_t calls, size_t n) {
+static uint64_t shim_storm(rt_pool *p, size_t calls, size_t n) {
   _Atomic uint64_t sum = 0;
-  for (size_t i = 0; i < calls; ++i) base_parallel_for(p, n, 1, shim_touch, &sum);
+  for (size_t i = 0; i < calls; ++i) rt_parallel_for(p, n, 1, shim_touch, &sum);
   return sum;
 }
 

@@ -8,7 +8,7 @@
 enum { CALLERS = 4, CALLS = 150, N = 1000 };
 
 typedef struct caller {
-  base_pool *pool;
+  rt_pool *pool;
   int plain[N]; /* written without atomics: the pool must order it before the caller reads */
   bool ok;
 } caller;
@@ -20,13 +20,13 @@ static void add(void *ctx, size_t begin, size_t end) {
 static void mark(void *ctx, size_t begin, size_t end) {
   caller *c = ctx;
   _Atomic size_t sum = 0;
-  base_parallel_for(c->pool, 50, 5, add, &sum);
+  rt_parallel_for(c->pool, 50, 5, add, &sum);
   for (size_t i = begin; i < end; ++i) c->plain[i] += (int)sum;
 }
 
 static void *caller_main(void *arg) {
   caller *c = arg;
-  for (int i = 0; i < CALLS; ++i) base_parallel_for(c->pool, N, 37, mark, c);
+  for (int i = 0; i < CALLS; ++i) rt_parallel_for(c->pool, N, 37, mark, c);
   c->ok = true;
   for (int i = 0; i < N; ++i) c->ok &= c->plain[i] == 50 * CALLS;
   return NULL;
@@ -35,17 +35,17 @@ static void *caller_main(void *arg) {
 int main(void) {
   static caller callers[CALLERS];
   pthread_t threads[CALLERS];
-  base_pool *shared, *brief;
-  if (base_pool_create(&shared, 3, base_alloc_libc, NULL) != 0) return 1;
+  rt_pool *shared, *brief;
+  if (rt_pool_create(&shared, 3, base_alloc_libc, NULL) != 0) return 1;
   for (int i = 0; i < CALLERS; ++i) {
     callers[i].pool = shared;
     if (pthread_create(&threads[i], NULL, caller_main, &callers[i]) != 0) return 1;
   }
   for (int i = 0; i < 50; ++i) {
     _Atomic size_t sum = 0;
-    if (base_pool_create(&brief, 2, base_alloc_libc, NULL) != 0) return 1;
-    base_parallel_for(brief, N, 10, add, &sum);
-    base_pool_destroy(brief);
+    if (rt_pool_create(&brief, 2, base_alloc_libc, NULL) != 0) return 1;
+    rt_parallel_for(brief, N, 10, add, &sum);
+    rt_pool_destroy(brief);
     if (sum != N) return 1;
   }
   bool ok = true;
@@ -53,6 +53,6 @@ int main(void) {
     pthread_join(threads[i], NULL);
     ok &= callers[i].ok;
   }
-  base_pool_destroy(shared);
+  rt_pool_destroy(shared);
   return ok ? 0 : 1;
 }

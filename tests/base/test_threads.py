@@ -14,14 +14,14 @@ def make_pool(lib, ffi):
     made = []
 
     def make(threads, alloc=None):
-        out, err = ffi.new("base_pool **"), ffi.new("xlac_error *")
-        assert lib.base_pool_create(out, threads, alloc or lib.base_alloc_libc, err) == 0, ffi.string(err.message)
+        out, err = ffi.new("rt_pool **"), ffi.new("xlac_error *")
+        assert lib.rt_pool_create(out, threads, alloc or lib.base_alloc_libc, err) == 0, ffi.string(err.message)
         made.append(out[0])
         return out[0]
 
     yield make
     for p in made:
-        lib.base_pool_destroy(p)
+        lib.rt_pool_destroy(p)
 
 
 def visit(lib, ffi, pool, n, grain, nested=False, work=0):
@@ -50,17 +50,17 @@ def test_size_one_starts_no_thread(lib, ffi, make_pool):
     p = make_pool(1)
     ranges, outside = visit(lib, ffi, p, 1000, 10)
     assert len(ranges) == 100 and outside == 0
-    assert lib.base_pool_size(p) == 1 and lib.base_pool_started(p) == 0
+    assert lib.rt_pool_size(p) == 1 and lib.rt_pool_started(p) == 0
 
 
 def test_threads_start_on_first_use_and_help(lib, ffi, make_pool):
     p = make_pool(4)
-    assert lib.base_pool_started(p) == 0
+    assert lib.rt_pool_started(p) == 0
     visit(lib, ffi, p, 5, 10)
-    assert lib.base_pool_started(p) == 0, "one range needs nobody else"
+    assert lib.rt_pool_started(p) == 0, "one range needs nobody else"
     visit(lib, ffi, p, 2, 1)
-    assert lib.base_pool_started(p) == 1, "two ranges need one more"
-    assert any(visit(lib, ffi, p, 64, 1, work=200000)[1] for _ in range(20)) and lib.base_pool_started(p) == 3
+    assert lib.rt_pool_started(p) == 1, "two ranges need one more"
+    assert any(visit(lib, ffi, p, 64, 1, work=200000)[1] for _ in range(20)) and lib.rt_pool_started(p) == 3
 
 
 def test_nested_calls_run_inline(lib, ffi, make_pool):
@@ -68,7 +68,7 @@ def test_nested_calls_run_inline(lib, ffi, make_pool):
         p = make_pool(threads)
         for _ in range(20):
             visit(lib, ffi, p, 40, 1, nested=True)
-        assert lib.base_pool_started(p) == threads - 1
+        assert lib.rt_pool_started(p) == threads - 1
 
 
 def test_many_callers_at_once(lib, ffi, make_pool):
@@ -92,13 +92,13 @@ def test_many_callers_at_once(lib, ffi, make_pool):
 
 
 def test_create_and_destroy_often(lib, ffi, make_pool):
-    out = ffi.new("base_pool **")
+    out = ffi.new("rt_pool **")
     for i in range(200):
-        assert lib.base_pool_create(out, 1 + i % 4, lib.base_alloc_libc, ffi.NULL) == 0
+        assert lib.rt_pool_create(out, 1 + i % 4, lib.base_alloc_libc, ffi.NULL) == 0
         if i % 3:
             assert lib.shim_storm(out[0], 3, 10) == 30
-        lib.base_pool_destroy(out[0])
-    lib.base_pool_destroy(ffi.NULL)
+        lib.rt_pool_destroy(out[0])
+    lib.rt_pool_destroy(ffi.NULL)
 
 
 def in_child(body):
@@ -125,20 +125,20 @@ def in_child(body):
 def test_fork(lib, ffi, make_pool):
     p = make_pool(3)
     visit(lib, ffi, p, 100, 1)
-    assert lib.base_pool_started(p) == 2
+    assert lib.rt_pool_started(p) == 2
 
     def child():
-        fresh = lib.base_pool_started(p) == 0
+        fresh = lib.rt_pool_started(p) == 0
         visit(lib, ffi, p, 100, 1)
-        grandchild = in_child(lambda: lib.base_pool_started(p) == 0 and lib.shim_storm(p, 5, 10) == 50)
-        started = lib.base_pool_started(p) == 2
-        lib.base_pool_destroy(p)
+        grandchild = in_child(lambda: lib.rt_pool_started(p) == 0 and lib.shim_storm(p, 5, 10) == 50)
+        started = lib.rt_pool_started(p) == 2
+        lib.rt_pool_destroy(p)
         return fresh and started and grandchild
 
     assert in_child(child)
-    assert in_child(lambda: lib.base_pool_destroy(p) is None), "unused in the child, with no thread to join"
+    assert in_child(lambda: lib.rt_pool_destroy(p) is None), "unused in the child, with no thread to join"
     visit(lib, ffi, p, 100, 1)
-    assert lib.base_pool_started(p) == 2
+    assert lib.rt_pool_started(p) == 2
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -163,19 +163,19 @@ def test_fork_while_others_use_the_pool(lib, ffi, make_pool):
 
 
 def test_errors(lib, ffi):
-    out, err = ffi.new("base_pool **"), ffi.new("xlac_error *")
+    out, err = ffi.new("rt_pool **"), ffi.new("xlac_error *")
     f = ffi.new("shim_faulty *", {"left": 0})
-    assert lib.base_pool_create(out, 2, lib.shim_faulty_alloc(f), err) == -600 and out[0] == ffi.NULL
+    assert lib.rt_pool_create(out, 2, lib.shim_faulty_alloc(f), err) == -600 and out[0] == ffi.NULL
     assert b"thread pool" in ffi.string(err.message)
-    assert lib.base_pool_create(out, 10**6, lib.base_alloc_libc, err) == -601 and out[0] == ffi.NULL
+    assert lib.rt_pool_create(out, 10**6, lib.base_alloc_libc, err) == -601 and out[0] == ffi.NULL
     assert b"1000000" in ffi.string(err.message)
 
 
 def test_cpu_count_respects_affinity(module):
     code = ("import importlib.util as u, os; s = u.spec_from_file_location('xlac_base_shim', %r); "
             "m = u.module_from_spec(s); s.loader.exec_module(m); "
-            "n = m.lib.base_cpu_count(); a = sorted(os.sched_getaffinity(0)); "
-            "os.sched_setaffinity(0, a[:1]); print(n, len(a), m.lib.base_cpu_count())" % module.__file__)
+            "n = m.lib.rt_cpu_count(); a = sorted(os.sched_getaffinity(0)); "
+            "os.sched_setaffinity(0, a[:1]); print(n, len(a), m.lib.rt_cpu_count())" % module.__file__)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     n, allowed, one = map(int, run.stdout.split())
     assert 1 <= n <= allowed and one == 1
@@ -207,11 +207,11 @@ def test_cgroup_quota(lib, tmp_path, membership, files, want):
         path = tmp_path / "mount" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert lib.base_cgroup_cpus(str(tmp_path / "membership").encode(), str(tmp_path / "mount").encode()) == want
+    assert lib.rt_cgroup_cpus(str(tmp_path / "membership").encode(), str(tmp_path / "mount").encode()) == want
 
 
 def test_no_cgroup(lib, tmp_path):
-    assert lib.base_cgroup_cpus(str(tmp_path / "absent").encode(), b"/sys/fs/cgroup") == NONE
+    assert lib.rt_cgroup_cpus(str(tmp_path / "absent").encode(), b"/sys/fs/cgroup") == NONE
 
 
 HERE = pathlib.Path(__file__).parent

@@ -105,7 +105,7 @@ static int compile(const char *path, faulty *f, long fails_at, rt_executable **e
   driver_options options = {.alloc = {faulty_call, f}, .build = {.threads = 1, .no_blas = true}, .no_passes = true};
   ir_module *m = read_hlo(path, options.alloc);
   f->left = fails_at;
-  int status = opt_run_pipeline(m, compile_passes, sizeof compile_passes - 1, &nothing, err);
+  int status = pipeline_run_text(m, compile_passes, sizeof compile_passes - 1, &nothing, err);
   if (status == 0) return driver_finish(m, &options, NULL, exe, err);
   ir_module_destroy(m);
   return status;
@@ -113,20 +113,20 @@ static int compile(const char *path, faulty *f, long fails_at, rt_executable **e
 
 static long calls(const char *path, faulty *f, const rt_executable *exe) {
   const ir_module *m = exe->module;
-  base_recycler *memory = rt_host_memory(rt_host_of(exe->device));
+  rt_recycler *memory = rt_host_memory(rt_host_of(exe->device));
   interp_value **args = arguments(m);
   long n = 0;
   for (;; n++) {
     xlac_error err = {0};
     const rt_call_options options = {.seed = 1};
     interp_value *out = NULL;
-    base_recycler_trim(memory, 0);
+    rt_recycler_trim(memory, 0);
     long live = f->live;
     f->left = n;
     int status = rt_run_values(exe, &options, m->entry->n_params, args, &out, NULL, &err);
     f->left = faulty_never;
     interp_release(out);
-    base_recycler_trim(memory, 0);
+    rt_recycler_trim(memory, 0);
     if (status && !exe->plan->interpreted && n < 2 && !strstr(err.message, "a call")) {
       fail(path, n, "no word on what was too much", &err);
     }
@@ -171,7 +171,7 @@ static void run_passes(const char *pipeline, const char *path) {
     xlac_error err = {0};
     if (read_program(&m, (base_alloc){faulty_call, &f}, &err)) fail(path, n, "unread", &err);
     f.left = n;
-    int status = opt_run_pipeline(m, pipeline, strlen(pipeline), &each, &err);
+    int status = pipeline_run_text(m, pipeline, strlen(pipeline), &each, &err);
     ir_module_destroy(m);
     if (!passed(path, n, status, &f, 0, &err)) continue;
     printf("%s %ld\n", path, n);

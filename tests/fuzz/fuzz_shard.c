@@ -59,7 +59,7 @@ static void print_twice(const ir_module *m) {
 
 static void run(ir_module *m, const char *pipeline) {
   xlac_error err = {0};
-  int status = opt_run_pipeline(m, pipeline, strlen(pipeline), NULL, &err);
+  int status = pipeline_run_text(m, pipeline, strlen(pipeline), NULL, &err);
   if (status != 0 && (err.code == XLAC_E_BAD_PIPELINE || !err.message[0])) report(pipeline, &err);
   base_text text;
   if (status == 0) {

@@ -324,6 +324,19 @@ def test_signless(constant):
     assert "ui8" not in text and "dense<[0, -1]> : tensor<2xi8>" in text
 
 
+@pytest.mark.parametrize("op", ["replica_id", "partition_id"])
+def test_signless_leaves_ids_unsigned_and_their_readers_signless(op):
+    """XLA 0.10.2's pass makes an id of i32 here, which its verifier then refuses."""
+    for source in [
+            body(f"%i = stablehlo.{op} : tensor<ui32>\nreturn %i : tensor<ui32>", "", "tensor<ui32>"),
+            body(f"%i = stablehlo.{op} : tensor<ui32>\n%r = stablehlo.add %i, %x : tensor<ui32>\nreturn %r : tensor<ui32>",
+                 "%x: tensor<ui32>", "tensor<ui32>")]:
+        module = parse(source).run("stablehlo-convert-to-signless", verify_each=True)
+        text = module.to_text()
+        assert f"stablehlo.{op} : tensor<ui32>" in text and "(tensor<ui32>) -> tensor<i32>" in text
+        assert text.count("ui32") == 2 and "-> tensor<i32> {" in text
+
+
 # --- values stay ---
 
 def purify():

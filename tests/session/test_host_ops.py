@@ -136,3 +136,25 @@ def test_feeds_of_the_wrong_shape():
         exe(np.zeros((5, 4)))
     with pytest.raises(xlac.Error, match="rank 2"):
         exe(np.zeros(3))
+
+
+def big_list(name, *values):
+    return const(name, L, shape=f"dim {{ size: {len(values)} }}", value=" ".join(f"int64_val: {v}" for v in values))
+
+
+def test_places_of_sparse_elements_near_the_largest_number_are_refused():
+    text = placeholder("i", L) + big_list("shape", 1 << 31, 1 << 31) + big_list("to", 1 << 62) + node("r", "SparseReshape", "i", "shape", "to")
+    exe = executable(text, ["i"], "r:0")
+    np.testing.assert_array_equal(exe(np.array([[1, 2]], np.int64)), [[(1 << 31) + 2]])
+    for far in ([1 << 40, 0], [(1 << 63) - 1, 5], [-(1 << 63), 0], [1 << 32, -1]):
+        with pytest.raises(xlac.Error, match="out of range"):
+            exe(np.array([far], np.int64))
+
+
+@pytest.mark.parametrize("op", ["SegmentSum", "SegmentMean"])
+def test_segment_ids_near_the_largest_number_are_refused(op):
+    text = placeholder("v", F) + placeholder("i", L) + node("r", op, "v", "i", T=F, Tindices=L)
+    exe = executable(text, ["v", "i"], "r")
+    for last in ((1 << 63) - 1, (1 << 63) - 2, 1 << 62):
+        with pytest.raises(xlac.Error, match="too large|out of memory"):
+            exe(np.ones(2, np.float32), np.array([0, last], np.int64))

@@ -271,6 +271,15 @@ def test_resources():
     assert module.to_text() == text and list(xlac.interpret(module)) == [1, 2]
 
 
+@pytest.mark.parametrize("digits, bad", [("0400000000008Z3F00000040", "Z"), ("04000000000080 F00000040", " "), ("0400000000008é3F0000004", "é")])
+def test_resources_are_of_hexadecimal_digits(digits, bad):
+    text = (f'func.func @main() -> tensor<2xf32> {{\n  %0 = stablehlo.constant dense_resource<r> : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}}\n'
+            f'{{-#\n  dialect_resources: {{\n    builtin: {{\n      r: "0x{digits}"\n    }}\n  }}\n#-}}\n')
+    with pytest.raises(xlac.ParseError, match=f"hexadecimal digits in a resource, found '{bad}'") as error:
+        read(text)
+    assert (error.value.line, error.value.col) == (8, 13 + digits.index(bad))
+
+
 @pytest.mark.parametrize("literal, col, message", [
     ("dense<[1, 2, 3]> : tensor<2xi32>", 32, "inferred shape of elements literal does not match type"),
     ("dense<[[1, 2], [3]]> : tensor<2x2xi32>", 32, "ranks are not consistent"),

@@ -27,11 +27,11 @@ static inline char *cpu_share_memory(const cpu_share *s, void *all, size_t begin
   return (char *)all + (int64_t)begin / s->grain * s->bytes;
 }
 /* All units, on the pool's threads where there is more than one range. */
-static inline void cpu_share_run(const cpu_share *s, base_pool *pool, void (*fn)(void *, size_t, size_t), void *ctx) {
+static inline void cpu_share_run(const cpu_share *s, rt_pool *pool, void (*fn)(void *, size_t, size_t), void *ctx) {
   if (s->units <= s->grain)
     fn(ctx, 0, (size_t)s->units);
   else
-    base_parallel_for(pool, (size_t)s->units, (size_t)s->grain, fn, ctx);
+    rt_parallel_for(pool, (size_t)s->units, (size_t)s->grain, fn, ctx);
 }
 
 /* a * b, or much. */

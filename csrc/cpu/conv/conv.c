@@ -29,7 +29,7 @@ typedef struct conv_own {
 /* The routine. Scratch memory begins with what the products need, which is free again after each. */
 static int conv_by_own(const cpu_routine_run *r) {
   const conv_own *c = r->data;
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   const void *operands[2] = {r->in[0], r->in[1]};
   char *scratch = r->scratch;
   /* The input first, converted on the way where the product wants another type. */

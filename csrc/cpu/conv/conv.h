@@ -31,7 +31,7 @@ typedef struct cpu_conv_pad {
 } cpu_conv_pad;
 
 /* conv_pad.c: a dense copy in the order of the input, zeros where there is no element. */
-void cpu_conv_pad_run(const cpu_conv_pad *p, base_pool *pool, const void *from, void *to);
+void cpu_conv_pad_run(const cpu_conv_pad *p, rt_pool *pool, const void *from, void *to);
 
 /* conv_depthwise.c: one input feature a group. code stays NULL where it is not for such a convolution. */
 int cpu_conv_prepare_depthwise(cpu_prepare_run *x, const cpu_conv *c);

@@ -225,7 +225,7 @@ static int dwconv_all(const cpu_routine_run *r) {
   dwconv_run run = {d, r->in[0], r->in[1], r->out[0]};
   int64_t work = c->out_size[c->n - 1] * (d->by_features ? c->feature_groups : 1);
   for (uint32_t i = 0; i < c->n; i++) work *= c->kernel_size[i];
-  base_parallel_for(r->run->exe->pool, (size_t)d->rows, (size_t)(DEPTHWISE_GRAIN / (work + 1) + 1), dwconv_rows, &run);
+  rt_parallel_for(r->run->exe->pool, (size_t)d->rows, (size_t)(DEPTHWISE_GRAIN / (work + 1) + 1), dwconv_rows, &run);
   return 0;
 }
 

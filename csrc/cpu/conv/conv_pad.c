@@ -55,10 +55,10 @@ static void pad_rows(void *ctx, size_t begin, size_t end) {
   }
 }
 
-void cpu_conv_pad_run(const cpu_conv_pad *p, base_pool *pool, const void *from, void *to) {
+void cpu_conv_pad_run(const cpu_conv_pad *p, rt_pool *pool, const void *from, void *to) {
   conv_pad_run r = {p, from, to};
   assert(p->rank > 0);
   if (p->count == 0) return;
   int64_t length = p->out[p->rank - 1];
-  base_parallel_for(pool, (size_t)(p->count / length), (size_t)(PAD_GRAIN / length + 1), pad_rows, &r);
+  rt_parallel_for(pool, (size_t)(p->count / length), (size_t)(PAD_GRAIN / length + 1), pad_rows, &r);
 }

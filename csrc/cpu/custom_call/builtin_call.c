@@ -7,11 +7,11 @@
 /* After this returns true, the run heeds no wish to stop for the rest of the step. */
 bool cpu_builtin_is_registered(const cpu_routine_run *r) {
   const interp_options *options = &r->run->ctx.options;
-  interp_native native = {.run = NULL};
+  rt_native native = {.run = NULL};
   void *ctx = NULL;
   const char *target = ir_get_str(r->step->op, IR_ATTR_CUSTOM_CALL_TARGET);
-  bool is = options->registry && (interp_registry_find(options->registry, target, &ctx, &native) || native.run);
-  if (is) base_pool_heed(r->run->exe->pool, NULL); /* what is registered may not bear to be cut short */
+  bool is = options->registry && (rt_registry_find(options->registry, target, &ctx, &native) || native.run);
+  if (is) rt_pool_heed(r->run->exe->pool, NULL); /* what is registered may not bear to be cut short */
   return is;
 }
 

@@ -7,7 +7,7 @@
 /* What is known when the op is prepared. */
 typedef struct custom_call_data {
   native_op op;
-  interp_native builtin; /* run is NULL where there is none */
+  rt_native builtin; /* run is NULL where there is none */
 } custom_call_data;
 
 /* What the run's registry has comes first; what it has but no native code for (such as a Python function) is the
@@ -15,13 +15,13 @@ typedef struct custom_call_data {
 static int custom_call_run(const cpu_routine_run *r) {
   const custom_call_data *d = r->data;
   const interp_options *options = &r->run->ctx.options;
-  interp_native native = {.run = NULL};
+  rt_native native = {.run = NULL};
   void *ctx = NULL;
-  const interp_native *what = &d->builtin;
+  const rt_native *what = &d->builtin;
   if (options->registry) {
     /* What is registered may not bear to be cut short: only what is built in heeds a wish to stop. */
-    bool other = interp_registry_find(options->registry, d->op.target, &ctx, &native) != NULL;
-    if (other || native.run) base_pool_heed(r->run->exe->pool, NULL);
+    bool other = rt_registry_find(options->registry, d->op.target, &ctx, &native) != NULL;
+    if (other || native.run) rt_pool_heed(r->run->exe->pool, NULL);
     if (other) return cpu_run_eval(r->run, r->step, r->pointers);
     if (native.run) what = &native;
   }
@@ -37,7 +37,7 @@ int cpu_prepare_custom_call(cpu_prepare_run *x) {
   custom_call_data *d = BASE_NEW(x->arena, custom_call_data);
   if (!d) return base_oom(x->err, "a custom call");
   TRY(native_prepare(x->op, x->arena, &d->op, x->err));
-  if (!cpu_native(x->options->blas, target, &d->builtin)) d->builtin = (interp_native){.run = NULL};
+  if (!cpu_native(x->options->blas, target, &d->builtin)) d->builtin = (rt_native){.run = NULL};
   x->out->name = "custom-call";
   x->data = d;
   x->out->scratch_bytes = d->op.scratch_bytes;

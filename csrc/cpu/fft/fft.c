@@ -45,11 +45,11 @@ typedef struct fft_run_step {
   int64_t inner, lanes, groups, in_block, out_block; /* groups: of a block's lines */
   size_t in_bytes, out_bytes;                        /* of what blocks and lines count */
   base_alloc alloc;
-  base_pool *pool;
+  rt_pool *pool;
   atomic_bool *failed;
 } fft_run_step;
 
-/* For base_parallel_for: groups of `lanes` neighbouring lines, counted over blocks. Working memory is allocated by
+/* For rt_parallel_for: groups of `lanes` neighbouring lines, counted over blocks. Working memory is allocated by
  * range; its want is noted in *failed. */
 static void fft_groups(void *ctx, size_t begin, size_t end) {
   const fft_run_step *s = ctx;
@@ -80,7 +80,7 @@ static void fft_run_lines(const cpu_routine_run *r, fft_run_step *s, int64_t out
   s->groups = (s->inner + s->lanes - 1) / s->lanes;
   int64_t work = s->job->plan->size * s->lanes * 8;
   size_t grain = work < FFT_PIECE_WORK ? (size_t)(FFT_PIECE_WORK / work) : 1;
-  base_parallel_for(r->run->exe->pool, (size_t)(outer * s->groups), grain, fft_groups, s);
+  rt_parallel_for(r->run->exe->pool, (size_t)(outer * s->groups), grain, fft_groups, s);
 }
 
 /* Line after line: columns to scratch memory, rows from there to where the results lie, one column apart. Both are
@@ -306,12 +306,12 @@ static bool fft_lengths_fit(const fft_maker *m, const ir_type *in, const ir_ints
 
 /* The op's attributes; false where it is of a form that the interpreter should take. */
 static bool fft_read(fft_maker *m, const ir_op *op) {
-  const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
+  const ir_fft kind = (ir_fft)ir_get_word(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
   const ir_type *in = ir_operand_type(op, 0), *out = op->type, *spectrum = out;
-  m->real_in = strcmp(kind, "RFFT") == 0;
-  m->real_out = strcmp(kind, "IRFFT") == 0;
-  m->inverse = m->real_out || strcmp(kind, "IFFT") == 0;
+  m->real_in = kind == IR_FFT_RFFT;
+  m->real_out = kind == IR_FFT_IRFFT;
+  m->inverse = m->real_out || kind == IR_FFT_IFFT;
   if (!lengths || lengths->n == 0 || lengths->n >= FFT_MAX_STEPS || !ir_is_tensor(in) || !ir_is_tensor(out))
     return false;
   if (m->real_out) spectrum = in;

@@ -88,8 +88,9 @@ bool fft_lanes_roots_make(fft_lanes_roots *r, int64_t n, base_alloc alloc) {
   }
   r->at = base_malloc(alloc, (size_t)(r->fine + coarse) * sizeof *r->at);
   if (!r->at) return false;
-  for (int64_t k = 0; k < r->fine; k++) r->at[k] = fft_root(k, n);
-  for (int64_t k = 0; k < coarse; k++) r->at[r->fine + k] = k * r->fine < n ? fft_root(k * r->fine, n) : cplx_of(1, 0);
+  for (int64_t k = 0; k < r->fine; k++) r->at[k] = interp_fft_root(k, n);
+  for (int64_t k = 0; k < coarse; k++)
+    r->at[r->fine + k] = k * r->fine < n ? interp_fft_root(k * r->fine, n) : cplx_of(1, 0);
   return true;
 }
 
@@ -135,7 +136,7 @@ static void fft_lanes_add_pass(fft_lanes_maker *x, fft_lanes_plan *p, uint32_t r
   for (int64_t i = 0; i < f->m; i++)
     for (int64_t k = 1; k < radix; k++)
       fft_lanes_put(x, w, i * (radix - 1) + k - 1, fft_lanes_root(&x->roots, i * k * stride));
-  for (int64_t k = 0; k < radix; k++) fft_lanes_put(x, roots, k, fft_root(k, radix));
+  for (int64_t k = 0; k < radix; k++) fft_lanes_put(x, roots, k, interp_fft_root(k, radix));
 }
 
 /* The largest radices first: 8 while what remains is no power of two that would end in a 2 (16 is 4 * 4, not 8 *

@@ -84,7 +84,7 @@ typedef struct fft_lanes_job {
   const void *twiddle_re, *twiddle_im;
   int64_t lines;
   fft_lanes_place in, out;
-  base_pool *pool; /* that may be told to stop: what is written is then undefined. NULL: never */
+  rt_pool *pool; /* that may be told to stop: what is written is then undefined. NULL: never */
 } fft_lanes_job;
 
 /* Transforms `lanes` lines, of which the first has number `line`; in and out point at that one, and may be the same.

@@ -83,11 +83,11 @@ INLINE void K(group)(const fft_lanes_pass *f, int64_t p, const K(planes) * a, in
 
 /* All passes, each from one pair of arrays to the other. The first group's twiddles are all 1. Very long lines
  * look now and then whether to stop. */
-INLINE void K(passes)(const fft_lanes_plan *plan, base_pool *pool, K(planes) * a, int64_t lanes, bool wide) {
+INLINE void K(passes)(const fft_lanes_plan *plan, rt_pool *pool, K(planes) * a, int64_t lanes, bool wide) {
   for (uint32_t i = 0; i < plan->n_passes; i++) {
     const fft_lanes_pass *f = &plan->passes[i];
     int64_t each = f->stride * lanes, some = FFT_LANES_POLL / (each * (int64_t)f->radix) + 1;
-    for (int64_t p = 0; p < f->m && !(plan->n > FFT_LANES_POLL && base_pool_stopping(pool)); p += some)
+    for (int64_t p = 0; p < f->m && !(plan->n > FFT_LANES_POLL && rt_pool_stopping(pool)); p += some)
       for (int64_t q = p; q < f->m && q < p + some; q++) K(group)(f, q, a, each, q != 0, wide);
     K(swap)(a);
   }
@@ -112,12 +112,12 @@ INLINE void K(mirror)(K(planes) * a) {
 
 /* A line's transform, by passes, or as a convolution: times the chirp, transform, times the kernel, transform
  * back, times the chirp. The kernel has the factor of the inverse in it. */
-INLINE void K(transform)(const fft_lanes_plan *plan, base_pool *pool, K(planes) * a, int64_t lanes, bool wide) {
+INLINE void K(transform)(const fft_lanes_plan *plan, rt_pool *pool, K(planes) * a, int64_t lanes, bool wide) {
   const fft_lanes_plan *inner = plan->inner ? plan->inner : plan;
   if (plan->inner) K(times)(plan->chirp, plan->n, inner->n, a, lanes);
   for (int round = 0; round < (plan->inner ? 2 : 1); round++) {
     K(passes)(inner, pool, a, lanes, wide);
-    if (!plan->inner || base_pool_stopping(pool)) return;
+    if (!plan->inner || rt_pool_stopping(pool)) return;
     if (round == 0) K(times)(plan->kernel, inner->n, inner->n, a, lanes);
     K(mirror)(a);
   }
@@ -284,7 +284,7 @@ INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, cons
   }
   if (job->inverse) K(mirror)(&a);
   K(transform)(plan, job->pool, &a, lanes, wide);
-  if (n > FFT_LANES_POLL && base_pool_stopping(job->pool)) return;
+  if (n > FFT_LANES_POLL && rt_pool_stopping(job->pool)) return;
   if (job->inverse) K(mirror)(&a);
   if (job->kind == FFT_LANES_REAL_IN_HALF) K(split)(job->half, n, lanes, &a);
   int64_t results = job->kind == FFT_LANES_REAL_IN ? n / 2 + 1 : job->kind == FFT_LANES_REAL_IN_HALF ? n + 1 : n;

@@ -133,7 +133,7 @@ typedef struct blas_run {
   const char *a, *right;
   char *c;
   int64_t rows, columns, across, pieces; /* of C in a piece; pieces beside each other, and in a batch */
-  base_pool *pool;
+  rt_pool *pool;
 } blas_run;
 
 /* Rows from..to and columns left..right of the product of one batch. */
@@ -158,7 +158,7 @@ static void blas_part(const blas_run *r, int64_t batch, int64_t from, int64_t to
 static void blas_piece(const blas_run *r, int64_t batch, int64_t from, int64_t to, int64_t left, int64_t right) {
   int64_t column = (to - from) * r->dot->k, columns = column ? BLAS_CALL_WORK / column + 1 : right - left;
   columns = (columns + 255) & ~(int64_t)255; /* depends on sizes alone, as all cuts do */
-  for (int64_t at = left; at < right && !(at > left && base_pool_stopping(r->pool)); at += columns)
+  for (int64_t at = left; at < right && !(at > left && rt_pool_stopping(r->pool)); at += columns)
     blas_part(r, batch, from, to, at, at + columns < right ? at + columns : right);
 }
 
@@ -166,7 +166,7 @@ static int64_t blas_min(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* For base_parallel_for. */
+/* For rt_parallel_for. */
 static void blas_pieces(void *ctx, size_t begin, size_t end) {
   const blas_run *r = ctx;
   for (size_t i = begin; i < end; i++) {
@@ -194,10 +194,10 @@ static void blas_cut(blas_run *r) {
 }
 
 /* Pieces with little work are run several to a range. */
-void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c) {
+void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, rt_pool *pool, const void *a, const void *right, void *c) {
   blas_run r = {.b = b, .pool = pool, .dot = dot, .a = a, .right = right, .c = c};
   blas_cut(&r);
   int64_t each = dot->m * dot->n * dot->k / r.pieces + 1;
   size_t grain = each < BLAS_PIECE_WORK ? (size_t)(BLAS_PIECE_WORK / each + 1) : 1;
-  base_parallel_for(pool, (size_t)(dot->batch * r.pieces), grain, blas_pieces, &r);
+  rt_parallel_for(pool, (size_t)(dot->batch * r.pieces), grain, blas_pieces, &r);
 }

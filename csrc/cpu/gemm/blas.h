@@ -22,7 +22,7 @@ XLAC_MUST_USE int cpu_blas_lazy_get(cpu_blas_lazy *l, const cpu_blas **out, xlac
 const cpu_blas *cpu_blas_lazy_opened(cpu_blas_lazy *l);
 
 /* C = A * B for all batches. Pieces depend on the sizes only, so the bits are the same for any number of threads. */
-void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, base_pool *pool, const void *a, const void *right, void *c);
+void cpu_blas_dot(const cpu_blas *b, const plan_dot *dot, rt_pool *pool, const void *a, const void *right, void *c);
 /* The function of that name in Fortran's convention ("dpotrf": the library's dpotrf_), or NULL. */
 typedef void cpu_blas_fortran_fn(void);
 cpu_blas_fortran_fn *cpu_blas_find(const cpu_blas *b, const char *name);

@@ -128,7 +128,7 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   return 0;
 }
 
-/* As a product of matrices where they lie: by few rows, else by BLAS. Either is one base_parallel_for, and so
+/* As a product of matrices where they lie: by few rows, else by BLAS. Either is one rt_parallel_for, and so
  * divisible. */
 static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool few) {
   x->out->name = "gemm";

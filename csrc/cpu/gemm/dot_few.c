@@ -124,7 +124,7 @@ const cpu_few *cpu_few_make(const plan_dot *dot, base_arena *arena) {
 /* One product at work. */
 typedef struct few_run {
   const cpu_few *f;
-  base_pool *pool;
+  rt_pool *pool;
   const char *a, *b;
   char *c;
 } few_run;
@@ -201,7 +201,7 @@ static void few_columns(const few_run *r, int64_t batch, int64_t from, int64_t t
   int64_t size = few_size(d), lanes = f->tiles.lanes;
   const char *a = r->a + batch * d->stride_a * size, *b = r->b + batch * d->stride_b * size;
   char *c = r->c + batch * d->m * d->n * size;
-  for (int64_t p = 0; p < d->k && !(p && base_pool_stopping(r->pool)); p += FEW_BLOCK) {
+  for (int64_t p = 0; p < d->k && !(p && rt_pool_stopping(r->pool)); p += FEW_BLOCK) {
     int64_t count = d->k - p < FEW_BLOCK ? d->k - p : FEW_BLOCK, j = from;
     const char *block = b + p * d->ldb * size;
     few_take_apart(f, a, p, count, apart);
@@ -211,7 +211,7 @@ static void few_columns(const few_run *r, int64_t batch, int64_t from, int64_t t
   }
 }
 
-/* For base_parallel_for. */
+/* For rt_parallel_for. */
 static void few_tasks(void *ctx, size_t begin, size_t end) {
   const few_run *r = ctx;
   const cpu_few *f = r->f;
@@ -222,8 +222,8 @@ static void few_tasks(void *ctx, size_t begin, size_t end) {
 }
 
 /* A range is at least FEW_TASK_WORK products. */
-void cpu_few_run(const cpu_few *f, base_pool *pool, const void *a, const void *b, void *c) {
+void cpu_few_run(const cpu_few *f, rt_pool *pool, const void *a, const void *b, void *c) {
   few_run r = {.f = f, .pool = pool, .a = a, .b = b, .c = c};
   int64_t each = f->dot.m * f->dot.k * f->columns;
-  base_parallel_for(pool, (size_t)(f->dot.batch * f->cuts), (size_t)(FEW_TASK_WORK / each + 1), few_tasks, &r);
+  rt_parallel_for(pool, (size_t)(f->dot.batch * f->cuts), (size_t)(FEW_TASK_WORK / each + 1), few_tasks, &r);
 }

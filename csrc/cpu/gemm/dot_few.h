@@ -15,7 +15,7 @@ bool cpu_few_is_better(const plan_dot *dot);
 /* Immutable; the instructions are those of the CPU where it was made. NULL when out of memory. */
 typedef struct cpu_few cpu_few;
 const cpu_few *cpu_few_make(const plan_dot *dot, base_arena *arena);
-/* One base_parallel_for. */
-void cpu_few_run(const cpu_few *few, base_pool *pool, const void *a, const void *b, void *c);
+/* One rt_parallel_for. */
+void cpu_few_run(const cpu_few *few, rt_pool *pool, const void *a, const void *b, void *c);
 
 #endif

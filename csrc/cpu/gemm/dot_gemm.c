@@ -82,9 +82,9 @@ static void gemm_convert_range(void *ctx, size_t begin, size_t end) {
                end - begin);
 }
 
-void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n) {
+void cpu_gemm_convert(rt_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n) {
   gemm_conversion x = {to, from, dst, src};
-  base_parallel_for(pool, (size_t)n, GEMM_GRAIN_BYTES, gemm_convert_range, &x);
+  rt_parallel_for(pool, (size_t)n, GEMM_GRAIN_BYTES, gemm_convert_range, &x);
 }
 
 /* --- preparing --- */
@@ -225,7 +225,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
 /* One product at work. */
 typedef struct gemm_run {
   const cpu_gemm *g;
-  base_pool *pool;
+  rt_pool *pool;
   const char *a, *b;
   char *c, *packed;
   int64_t batch, batches, panel, n_panels; /* what is packed */
@@ -261,7 +261,7 @@ static void gemm_pack_part(const gemm_run *r, int64_t batch, int64_t panel, int6
   cpu_gemm_pack_b(g, &block, to);
 }
 
-/* For base_parallel_for: whole panels of the chunk. */
+/* For rt_parallel_for: whole panels of the chunk. */
 static void gemm_pack_panels(void *ctx, size_t begin, size_t end) {
   const gemm_run *r = ctx;
   for (size_t i = begin; i < end; i++)
@@ -339,11 +339,11 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
     cpu_gemm_pack_a(g, &block, padded, a);
     gemm_tiles(r, t, p, count, a, sums);
     p += count;
-  } while (p < g->k.count && !base_pool_stopping(r->pool));
+  } while (p < g->k.count && !rt_pool_stopping(r->pool));
   gemm_store(r, t, sums);
 }
 
-/* For base_parallel_for: tasks are numbered along n, then along m, then by batch. */
+/* For rt_parallel_for: tasks are numbered along n, then along m, then by batch. */
 static void gemm_tasks(void *ctx, size_t begin, size_t end) {
   const gemm_run *r = ctx;
   const cpu_gemm *g = r->g;
@@ -375,14 +375,14 @@ static void gemm_chunk(gemm_run *r) {
   r->across = (columns + g->columns - 1) / g->columns;
   r->down = (g->m.count + g->rows - 1) / g->rows;
   if (!g->direct)
-    base_parallel_for(r->pool, (size_t)(r->batches * r->n_panels),
-                      (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1), gemm_pack_panels, r);
-  base_parallel_for(r->pool, (size_t)(r->batches * r->across * r->down), (size_t)(GEMM_GRAIN_WORK / work + 1),
-                    gemm_tasks, r);
+    rt_parallel_for(r->pool, (size_t)(r->batches * r->n_panels), (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1),
+                    gemm_pack_panels, r);
+  rt_parallel_for(r->pool, (size_t)(r->batches * r->across * r->down), (size_t)(GEMM_GRAIN_WORK / work + 1), gemm_tasks,
+                  r);
 }
 
 /* Chunks are whole batches where one fits, else parts of a batch. */
-void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
+void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   c = (char *)c + g->c_at * (int64_t)base_dtype_bytes((base_dtype)g->c_type);
   gemm_run r = {.g = g, .pool = pool, .a = a, .b = b, .c = c, .packed = scratch};
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return;

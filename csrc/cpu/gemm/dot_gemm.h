@@ -65,14 +65,14 @@ typedef struct cpu_gemm {
  * to before (cpu_gemm_convert), where they are not theirs. may_be_small: products of little work may go without
  * packing. */
 void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool may_be_small);
-void cpu_gemm_convert(base_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n);
+void cpu_gemm_convert(rt_pool *pool, base_dtype to, void *dst, base_dtype from, const void *src, int64_t n);
 /* Appends a dimension unless it has one element. */
 void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t c);
 /* Chooses which operand is A, merges dimensions, cuts blocks. *exchanged: a and b changed places, and so must the
  * pointers that cpu_gemm_run is given. false where it is too large to count. */
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged);
 /* scratch: g->scratch_bytes. Deterministic for any pool. */
-void cpu_gemm_run(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);
+void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch);
 
 /* Steps of the tile for `count` elements of k. */
 static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
@@ -86,7 +86,7 @@ void cpu_gemm_run_small(const cpu_gemm *g, const void *a, const void *b, void *c
 /* --- dot_thin.c: asked once dimensions are in order --- */
 bool cpu_gemm_is_thin(const cpu_gemm *g);
 int64_t cpu_gemm_thin_bytes(const cpu_gemm *g); /* scratch memory; negative where too large to count */
-void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch);
+void cpu_gemm_run_thin(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch);
 
 /* --- dot_pack.c --- */
 /* Where the elements of a block lie: first + rows[i] + (steps along the dims of k). */

@@ -225,7 +225,7 @@ static int64_t thin_batch(const cpu_gemm *g, char which, int64_t batch) {
   return at;
 }
 
-/* Rows of A, counted over batches, made dense and converted: for base_parallel_for. */
+/* Rows of A, counted over batches, made dense and converted: for rt_parallel_for. */
 static void thin_gather(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   const cpu_gemm *g = r->g;
@@ -261,7 +261,7 @@ static void thin_store(const thin_run *r, const thin_task *t, int64_t batch, int
   }
 }
 
-/* For base_parallel_for: tasks are numbered along n, then along m, then by batch. */
+/* For rt_parallel_for: tasks are numbered along n, then along m, then by batch. */
 static void thin_tasks(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   const cpu_gemm *g = r->g;
@@ -282,7 +282,7 @@ static void thin_tasks(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Partial sums of a piece of k, for THIN_WIDE columns: for base_parallel_for. The last piece has what is left of
+/* Partial sums of a piece of k, for THIN_WIDE columns: for rt_parallel_for. The last piece has what is left of
  * k. */
 static void thin_partial(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
@@ -307,7 +307,7 @@ static void thin_partial(void *ctx, size_t begin, size_t end) {
     const T *x = s + p * all;                              \
     for (size_t i = 0; i < end - begin; i++) s[i] += x[i]; \
   }
-/* For base_parallel_for: elements begin .. end of C, the pieces' sums in the order of the pieces. */
+/* For rt_parallel_for: elements begin .. end of C, the pieces' sums in the order of the pieces. */
 static void thin_add_pieces(void *ctx, size_t begin, size_t end) {
   const thin_run *r = ctx;
   int64_t all = r->g->m.count * r->g->n.count;
@@ -319,18 +319,18 @@ static void thin_add_pieces(void *ctx, size_t begin, size_t end) {
 }
 
 /* One batch of few rows over a large B: pieces of k run side by side. */
-static void thin_in_pieces(thin_run *r, base_pool *pool) {
+static void thin_in_pieces(thin_run *r, rt_pool *pool) {
   const cpu_gemm *g = r->g;
   r->partial = r->x + g->m.count * g->k.count * (int64_t)base_dtype_bytes((base_dtype)g->packed);
   r->across = (g->n.count + THIN_WIDE - 1) / THIN_WIDE;
-  base_parallel_for(pool, (size_t)(THIN_PIECES * r->across), 1, thin_partial, r);
-  base_parallel_for(pool, (size_t)(g->m.count * g->n.count), THIN_WIDE, thin_add_pieces, r);
+  rt_parallel_for(pool, (size_t)(THIN_PIECES * r->across), 1, thin_partial, r);
+  rt_parallel_for(pool, (size_t)(g->m.count * g->n.count), THIN_WIDE, thin_add_pieces, r);
   thin_task t = {.rows = g->m.count, .columns = g->n.count, .line = g->n.count, .sums = r->partial};
   thin_store(r, &t, 0, 0, 0);
 }
 
 /* Tasks are narrower where there would be fewer than four. */
-void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const void *b, void *c, char *scratch) {
+void cpu_gemm_run_thin(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   thin_run r = {.g = g, .a = a, .b = b, .c = c, .x = scratch, .rows = THIN_ROWS};
   bool is = thin_matrix(g, &r.by_columns, &r.step);
   assert(is);
@@ -341,12 +341,10 @@ void cpu_gemm_run_thin(const cpu_gemm *g, base_pool *pool, const void *a, const 
   r.down = (g->m.count + r.rows - 1) / r.rows;
   r.across = (g->n.count + r.columns - 1) / r.columns;
   int64_t work = r.rows * r.columns * g->k.count;
-  base_parallel_for(pool, (size_t)(g->batch.count * g->m.count), (size_t)(THIN_GRAIN / g->k.count + 1), thin_gather,
-                    &r);
+  rt_parallel_for(pool, (size_t)(g->batch.count * g->m.count), (size_t)(THIN_GRAIN / g->k.count + 1), thin_gather, &r);
   if (thin_pieces(g) > 1) {
     thin_in_pieces(&r, pool);
     return;
   }
-  base_parallel_for(pool, (size_t)(g->batch.count * r.down * r.across), (size_t)(THIN_GRAIN / work + 1), thin_tasks,
-                    &r);
+  rt_parallel_for(pool, (size_t)(g->batch.count * r.down * r.across), (size_t)(THIN_GRAIN / work + 1), thin_tasks, &r);
 }

@@ -45,7 +45,7 @@ static int ragdot_run(const cpu_routine_run *r) {
   uint8_t zero = 0;
   if (!d->rows) cpu_move_fill(r->run->exe->pool, 1, r->out[0], d->groups * d->m * d->n * bytes, &zero);
   for (int64_t i = 0; i < d->groups && at < all; i++) {
-    if (base_pool_stopping(r->run->exe->pool)) return 0;
+    if (rt_pool_stopping(r->run->exe->pool)) return 0;
     int64_t size = base_load_i64((base_dtype)d->size_type, (const char *)r->in[2] + i * size_bytes);
     if (size > all - at || (size < 0 && d->size_type == XLAC_U64)) size = all - at;
     if (size > 0) ragdot_group(r, i, at, size);

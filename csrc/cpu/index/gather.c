@@ -101,7 +101,7 @@ static void gather_range(void *ctx, size_t begin, size_t end) {
 }
 
 /* Few large windows, each by several threads. */
-static void gather_large(const gather_work *x, base_pool *pool) {
+static void gather_large(const gather_work *x, rt_pool *pool) {
   cpu_window_walk walk;
   cpu_window_walk_begin(&walk, &x->g->w, 0);
   for (int64_t i = 0; i < x->g->w.count; i++) {
@@ -115,7 +115,7 @@ static void gather_large(const gather_work *x, base_pool *pool) {
 static int gather_run(const cpu_routine_run *r) {
   const gather_data *g = r->data;
   gather_work x = {g, r->in[0], r->in[1], r->out[0]};
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   if (g->w.count == 0)
     cpu_move_fill(pool, 1, r->out[0], g->bytes, ""); /* no element to clamp to */
   else if (g->w.count < 16 && g->grain == 1)
@@ -123,7 +123,7 @@ static int gather_run(const cpu_routine_run *r) {
   else if (g->w.count <= g->grain)
     gather_range(&x, 0, (size_t)g->w.count);
   else
-    base_parallel_for(pool, (size_t)g->w.count, (size_t)g->grain, gather_range, &x);
+    rt_parallel_for(pool, (size_t)g->w.count, (size_t)g->grain, gather_range, &x);
   return 0;
 }
 

@@ -44,7 +44,7 @@ enum { SCAT_LINE_WORK = 1 << 20 }; /* updates between two looks at whether to st
 /* One run: shared by its threads. */
 typedef struct scat_work {
   const scat_data *s;
-  base_pool *pool;
+  rt_pool *pool;
   const char *index, *small;
   char *big;
   int64_t share; /* bytes of the array for each part */
@@ -60,7 +60,7 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
   /* So many windows at a time that the call can be stopped between. */
   int64_t most = interp_max(1, SCAT_LINE_WORK / interp_max(1, s->updates / s->w.count));
   cpu_window_walk_begin(&walk, &s->w, 0);
-  for (int64_t left = s->w.count; left > 0 && !base_pool_stopping(x->pool);) {
+  for (int64_t left = s->w.count; left > 0 && !rt_pool_stopping(x->pool);) {
     int64_t n = interp_min(most, cpu_window_walk_line(&walk));
     s->code(s, &part, x->index + walk.index, x->big + walk.big, x->small + walk.small, n);
     cpu_window_walk_next(&walk, n);
@@ -71,9 +71,9 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
 /* Everybody reads all indices, so parts are few, and as many as threads where windows are short; which they are changes
  * no bit. Where a window is some element and the
  * array is in the cache, passing over the updates of others costs as much as doing them. */
-static int64_t scat_parts(const scat_data *s, const base_pool *pool) {
+static int64_t scat_parts(const scat_data *s, const rt_pool *pool) {
   assert(s->w.count > 0);
-  int64_t threads = base_pool_size(pool), each = s->updates * s->bytes / s->w.count;
+  int64_t threads = rt_pool_size(pool), each = s->updates * s->bytes / s->w.count;
   if (!s->w.disjoint || s->updates < 1 << 16 || threads == 1) return 1;
   if (each >= 256) return interp_min(each >= 1 << 13 ? 4 * threads : threads, 64);
   return s->whole >= 1 << 24 ? interp_min(threads, 8) : 1;
@@ -82,7 +82,7 @@ static int64_t scat_parts(const scat_data *s, const base_pool *pool) {
 /* The routine: the array's old elements, unless they are there already, then the updates. */
 static int scat_run(const cpu_routine_run *r) {
   const scat_data *s = r->data;
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   scat_work x = {s, pool, r->in[1], r->in[2], r->out[0], 0};
   cpu_move_bytes(pool, r->out[0], r->in[0], s->whole);
   if (s->w.count == 0) return 0;
@@ -91,7 +91,7 @@ static int scat_run(const cpu_routine_run *r) {
   if (parts == 1)
     scat_range(&x, 0, 1);
   else
-    base_parallel_for(pool, (size_t)parts, 1, scat_range, &x);
+    rt_parallel_for(pool, (size_t)parts, 1, scat_range, &x);
   return 0;
 }
 

@@ -270,7 +270,7 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
   p.high = (int64_t)end * x->share;
   (void)scatb_memory(s, (char *)x->r->scratch + (int64_t)begin * s->part_room, &p);
   cpu_window_walk_begin(&walk, &s->w, 0);
-  for (int64_t left = s->w.count; left > 0 && !base_pool_stopping(x->r->run->exe->pool);) {
+  for (int64_t left = s->w.count; left > 0 && !rt_pool_stopping(x->r->run->exe->pool);) {
     int64_t n = interp_min(most, cpu_window_walk_line(&walk));
     scatb_line(&p, (const char *)x->r->in[s->n] + walk.index, walk.big, walk.small, n);
     cpu_window_walk_next(&walk, n);
@@ -279,9 +279,9 @@ static void scatb_range(void *ctx, size_t begin, size_t end) {
 }
 
 /* Everybody reads all indices, so there are parts only where a window is some work; which they are changes no bit. */
-static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
+static int64_t scatb_parts(const scatb_data *s, const rt_pool *pool) {
   assert(s->w.count > 0);
-  int64_t threads = base_pool_size(pool), each = s->updates / s->w.count * (s->body->program->n_ops + 1);
+  int64_t threads = rt_pool_size(pool), each = s->updates / s->w.count * (s->body->program->n_ops + 1);
   /* Windows that may overlap are one thread's: their updates have an order. */
   if (!s->w.disjoint || s->updates < SCATB_LONG || threads == 1 || each < SCATB_MANY) return 1;
   return interp_min(threads, SCATB_PARTS);
@@ -290,7 +290,7 @@ static int64_t scatb_parts(const scatb_data *s, const base_pool *pool) {
 /* The routine: the arrays' old elements, unless they are there already, then the updates. */
 static int scatb_run(const cpu_routine_run *r) {
   const scatb_data *s = r->data;
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   scatb_work x = {s, r, 0};
   for (uint32_t i = 0; i < s->n; i++) cpu_move_bytes(pool, r->out[i], r->in[i], s->count * s->bytes[i]);
   if (s->w.count == 0 || s->updates == 0) return 0;
@@ -299,7 +299,7 @@ static int scatb_run(const cpu_routine_run *r) {
   if (parts == 1)
     scatb_range(&x, 0, 1);
   else
-    base_parallel_for(pool, (size_t)parts, 1, scatb_range, &x);
+    rt_parallel_for(pool, (size_t)parts, 1, scatb_range, &x);
   return 0;
 }
 

@@ -343,15 +343,15 @@ static bool lapack_apart_stops(void *ctx) {
 /* What there is no memory or thread for is done here, where nobody can interrupt it. */
 static int lapack_run_apart(lapack_job *j, const cpu_blas *blas) {
   bool left = false;
-  cpu_aside a = {.n = (uint64_t)j->batch,
-                 .threads = j->frame->n_threads,
-                 .library = cpu_blas_library(blas),
-                 .begin = lapack_apart_begin,
-                 .run = lapack_apart_run,
-                 .end = lapack_apart_end,
-                 .stops = lapack_apart_stops,
-                 .ctx = j};
-  uint64_t done = cpu_aside_run(&a, &left);
+  rt_aside a = {.n = (uint64_t)j->batch,
+                .threads = j->frame->n_threads,
+                .library = cpu_blas_library(blas),
+                .begin = lapack_apart_begin,
+                .run = lapack_apart_run,
+                .end = lapack_apart_end,
+                .stops = lapack_apart_stops,
+                .ctx = j};
+  uint64_t done = rt_aside_run(&a, &left);
   if (left) return j->frame->fail(j->frame, "it was to stop");
   if (done < a.n) lapack_items(j, done, a.n);
   return 0;
@@ -378,10 +378,10 @@ static bool lapack_is_factor(const lapack_routine *r) {
   return strcmp(r->name, "potrf") == 0 || strcmp(r->name, "getrf") == 0;
 }
 
-/* user is the interp_native: inside are the routine's row, its function and the library. The target's name has the
+/* user is the rt_native: inside are the routine's row, its function and the library. The target's name has the
  * type. */
 static int lapack_run(xlac_ffi_frame *frame) {
-  const interp_native *native = frame->user;
+  const rt_native *native = frame->user;
   const lapack_routine *routine = native->inside[0];
   const cpu_blas *blas = native->inside[2];
   const char type = frame->target[7]; /* after "lapack_" */
@@ -413,7 +413,7 @@ static bool lapack_is_target(const char *target) {
 }
 
 /* "lapack_" type routine "_ffi" */
-static bool lapack_find(const cpu_blas *b, const char *target, interp_native *out) {
+static bool lapack_find(const cpu_blas *b, const char *target, rt_native *out) {
   size_t n = strlen(target);
   if (n < 13 || n > 24 || !lapack_is_target(target) || strcmp(target + n - 4, "_ffi") != 0) return false;
   char name[16] = "", type = target[7];
@@ -426,7 +426,7 @@ static bool lapack_find(const cpu_blas *b, const char *target, interp_native *ou
     if (!suits || !(real || is_complex) || strcmp(r->name, name + 1) != 0) continue;
     cpu_blas_fortran_fn *fn = cpu_blas_find(b, name);
     if (!fn) return false;
-    *out = (interp_native){.run = lapack_run, .user = out, .inside = {r, NULL, b}};
+    *out = (rt_native){.run = lapack_run, .user = out, .inside = {r, NULL, b}};
     memcpy(&out->inside[1], &fn, sizeof fn);
     return true;
   }
@@ -441,10 +441,10 @@ static const struct {
 } own_calls[] = {{"tridiagonal_solve_perturbed_ffi", cpu_own_tridiagonal},
                  {"cpu_csr_sparse_dense_ffi", cpu_own_csr_product}};
 
-bool cpu_native(void *ctx, const char *target, interp_native *out) {
+bool cpu_native(void *ctx, const char *target, rt_native *out) {
   const cpu_blas *blas = NULL;
   for (size_t i = 0; i < sizeof own_calls / sizeof *own_calls; i++)
-    if (strcmp(own_calls[i].target, target) == 0) return *out = (interp_native){.run = own_calls[i].run}, true;
+    if (strcmp(own_calls[i].target, target) == 0) return *out = (rt_native){.run = own_calls[i].run}, true;
   if (!lapack_is_target(target) || cpu_blas_lazy_get(ctx, &blas, NULL) != 0) return false;
   return blas && lapack_find(blas, target, out);
 }

@@ -91,7 +91,7 @@ static void linalg_finish_factor(const linalg_plan *p, char *a, bool definite) {
   }
 }
 
-/* Matrices begin to end, each by one thread; for base_parallel_for. */
+/* Matrices begin to end, each by one thread; for rt_parallel_for. */
 static void linalg_factor_items(void *ctx, size_t begin, size_t end) {
   const linalg_run *r = ctx;
   const linalg_plan *p = r->p;
@@ -120,12 +120,12 @@ static void linalg_range_run(void *ctx, size_t begin, size_t end) {
 static void linalg_parallel_for(xlac_ffi_frame *frame, uint64_t n, uint64_t grain,
                                 void (*fn)(void *ctx, uint64_t begin, uint64_t end), void *ctx) {
   linalg_range x = {fn, ctx};
-  base_parallel_for(frame->inside, (size_t)n, (size_t)grain, linalg_range_run, &x);
+  rt_parallel_for(frame->inside, (size_t)n, (size_t)grain, linalg_range_run, &x);
 }
 
 /* Whether the call that this is part of is to stop. */
 static bool linalg_interrupted(xlac_ffi_frame *frame) {
-  return base_pool_stopping(frame->inside);
+  return rt_pool_stopping(frame->inside);
 }
 
 /* Large ones, each by all threads, with a look at whether to stop between panels. */
@@ -151,8 +151,7 @@ static int linalg_factor(const cpu_routine_run *r) {
       .inside = r->run->exe->pool, .parallel_for = linalg_parallel_for, .interrupted = linalg_interrupted};
   if (p->n >= CPU_FACTOR_LEAST && cpu_factor_begin(&f, blas, &frame, type)) return linalg_factor_large(r, &f);
   linalg_run run = {.p = p, .a = r->in[0], .out = r->out[0]};
-  base_parallel_for(r->run->exe->pool, (size_t)p->batch, linalg_grain(p->n * p->n * p->n / 3), linalg_factor_items,
-                    &run);
+  rt_parallel_for(r->run->exe->pool, (size_t)p->batch, linalg_grain(p->n * p->n * p->n / 3), linalg_factor_items, &run);
   return 0;
 }
 
@@ -190,7 +189,7 @@ static void linalg_solve_piece(const linalg_run *r, int64_t item, int64_t piece)
           r->a + (size_t)(item * p->n * p->n) * p->bytes, &lda, r->out + at, &ldb, 1, 1, 1, 1);
 }
 
-/* Pieces begin to end of all items; for base_parallel_for. */
+/* Pieces begin to end of all items; for rt_parallel_for. */
 static void linalg_solve_pieces(void *ctx, size_t begin, size_t end) {
   const linalg_run *r = ctx;
   for (size_t i = begin; i < end; i++) linalg_solve_piece(r, (int64_t)i / r->p->pieces, (int64_t)i % r->p->pieces);
@@ -202,15 +201,15 @@ static int linalg_solve(const cpu_routine_run *r) {
   linalg_run run = {.p = p, .a = r->in[0], .b = r->in[1], .out = r->out[0]};
   if (!p->batch) return 0;
   cpu_move_bytes(r->run->exe->pool, run.out, run.b, p->batch * p->rows * p->columns * (int64_t)p->bytes);
-  base_parallel_for(r->run->exe->pool, (size_t)(p->batch * p->pieces), linalg_grain(p->n * p->n * p->sides),
-                    linalg_solve_pieces, &run);
+  rt_parallel_for(r->run->exe->pool, (size_t)(p->batch * p->pieces), linalg_grain(p->n * p->n * p->sides),
+                  linalg_solve_pieces, &run);
   return 0;
 }
 
 /* How sides are cut depends on sizes alone: the bits are the same for any number of threads. */
 int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   linalg_plan p = {.side = 'R'};
-  const char *form = ir_get_str(x->op, IR_ATTR_TRANSPOSE_A);
+  const ir_transpose form = (ir_transpose)ir_get_word(x->op, IR_ATTR_TRANSPOSE_A);
   if (!linalg_matrix(x->op->type, &p) || ir_operand_type(x->op, 0)->dtype != p.dtype) return 0;
   cpu_blas_fortran_fn *fn = NULL;
   TRY(linalg_find(x, p.dtype, "trsm", &fn));
@@ -221,7 +220,7 @@ int cpu_prepare_triangular_solve(cpu_prepare_run *x) {
   p.n = left ? p.rows : p.columns;
   assert(p.batch == 0 || p.n > 0);
   p.uplo = ir_get_bool(x->op, IR_ATTR_LOWER, false) ? 'U' : 'L';
-  p.trans = strcmp(form, "ADJOINT") == 0 ? 'C' : strcmp(form, "TRANSPOSE") == 0 ? 'T' : 'N';
+  p.trans = form == IR_TRANSPOSE_ADJOINT ? 'C' : form == IR_TRANSPOSE_YES ? 'T' : 'N';
   p.diag = ir_get_bool(x->op, IR_ATTR_UNIT_DIAGONAL, false) ? 'U' : 'N';
   int64_t sides = left ? p.columns : p.rows;
   /* As many sides as make a piece worth a call, and no more than there are. */

@@ -76,7 +76,7 @@ static void bits_block(const bits_work *w, int64_t at, int64_t bits) {
     memcpy(to, stream, (size_t)(bits / 8));
 }
 
-/* Blocks begin to end; for base_parallel_for. */
+/* Blocks begin to end; for rt_parallel_for. */
 static void bits_range(void *ctx, size_t begin, size_t end) {
   const bits_work *w = ctx;
   for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
@@ -89,7 +89,7 @@ static void bits_range(void *ctx, size_t begin, size_t end) {
 static int bits_run(const cpu_routine_run *r) {
   bits_work w = {r->data, r->in[0], r->out[0]};
   int64_t blocks = (w.x->bits + BITS_BLOCK * 8 - 1) / (BITS_BLOCK * 8);
-  base_parallel_for(r->run->exe->pool, (size_t)blocks, BITS_RANGE, bits_range, &w);
+  rt_parallel_for(r->run->exe->pool, (size_t)blocks, BITS_RANGE, bits_range, &w);
   return 0;
 }
 

@@ -331,20 +331,20 @@ static void move_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Bytes begin to end; for base_parallel_for. */
+/* Bytes begin to end; for rt_parallel_for. */
 static void move_bytes_range(void *ctx, size_t begin, size_t end) {
   const move_run *x = ctx;
   memcpy(x->to + begin, x->from + begin, end - begin);
 }
 
-void cpu_move_bytes(base_pool *pool, void *to, const void *from, int64_t n) {
+void cpu_move_bytes(rt_pool *pool, void *to, const void *from, int64_t n) {
   assert(n >= 0);
   move_run x = {NULL, to, from};
   if (to == from || n == 0) return;
   if (n <= MOVE_ALONE)
     memcpy(to, from, (size_t)n);
   else
-    base_parallel_for(pool, (size_t)n, MOVE_PIECE, move_bytes_range, &x);
+    rt_parallel_for(pool, (size_t)n, MOVE_PIECE, move_bytes_range, &x);
 }
 
 /* One fill: shared by its threads. */
@@ -354,23 +354,23 @@ typedef struct move_filling {
   const void *element;
 } move_filling;
 
-/* Elements begin to end; for base_parallel_for. */
+/* Elements begin to end; for rt_parallel_for. */
 static void move_fill_range(void *ctx, size_t begin, size_t end) {
   const move_filling *x = ctx;
   interp_fill(x->bytes, x->to + begin * x->bytes, (int64_t)(end - begin), x->element);
 }
 
-void cpu_move_fill(base_pool *pool, size_t bytes, void *to, int64_t n, const void *element) {
+void cpu_move_fill(rt_pool *pool, size_t bytes, void *to, int64_t n, const void *element) {
   assert(n >= 0 && bytes > 0 && bytes <= MOVE_PIECE);
   move_filling x = {bytes, to, element};
   if (n * (int64_t)bytes <= MOVE_ALONE)
     interp_fill(bytes, to, n, element);
   else
-    base_parallel_for(pool, (size_t)n, MOVE_PIECE / bytes, move_fill_range, &x);
+    rt_parallel_for(pool, (size_t)n, MOVE_PIECE / bytes, move_fill_range, &x);
 }
 
 /* Small copies don't ask the pool: that would cost more than they do. */
-void cpu_move_run(const cpu_move *m, base_pool *pool, void *to, const void *from) {
+void cpu_move_run(const cpu_move *m, rt_pool *pool, void *to, const void *from) {
   move_run x = {m, to, from};
   if (m->kind == CPU_MOVE_NOTHING) return;
   if (m->kind == CPU_MOVE_BLOCK)
@@ -378,5 +378,5 @@ void cpu_move_run(const cpu_move *m, base_pool *pool, void *to, const void *from
   else if (m->bytes <= MOVE_ALONE || m->units <= m->grain)
     move_range(&x, 0, (size_t)m->units);
   else
-    base_parallel_for(pool, (size_t)m->units, (size_t)m->grain, move_range, &x);
+    rt_parallel_for(pool, (size_t)m->units, (size_t)m->grain, move_range, &x);
 }

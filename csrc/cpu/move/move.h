@@ -35,9 +35,9 @@ typedef struct cpu_move {
 bool cpu_move_make(cpu_move *m, base_arena *arena, size_t bytes, uint32_t rank, const int64_t *dims, const int64_t *to,
                    const int64_t *from);
 /* to and from: the elements of index 0. They don't overlap. */
-void cpu_move_run(const cpu_move *m, base_pool *pool, void *to, const void *from);
+void cpu_move_run(const cpu_move *m, rt_pool *pool, void *to, const void *from);
 /* The same, for what is mostly an element: in loops a call for four bytes is half of the time. */
-static inline void cpu_move_few(const cpu_move *m, base_pool *pool, char *to, const char *from) {
+static inline void cpu_move_few(const cpu_move *m, rt_pool *pool, char *to, const char *from) {
   if (m->kind == CPU_MOVE_BLOCK && m->bytes == 4)
     memcpy(to, from, 4);
   else if (m->kind == CPU_MOVE_BLOCK && m->bytes == 8)
@@ -46,9 +46,9 @@ static inline void cpu_move_few(const cpu_move *m, base_pool *pool, char *to, co
     cpu_move_run(m, pool, to, from);
 }
 /* n bytes, by several threads where there are many. They may be the same place, and then stay. */
-void cpu_move_bytes(base_pool *pool, void *to, const void *from, int64_t n);
+void cpu_move_bytes(rt_pool *pool, void *to, const void *from, int64_t n);
 /* n copies of one element, by several threads where there are many. */
-void cpu_move_fill(base_pool *pool, size_t bytes, void *to, int64_t n, const void *element);
+void cpu_move_fill(rt_pool *pool, size_t bytes, void *to, int64_t n, const void *element);
 /* Row-major strides in elements of t's dims. */
 void cpu_move_strides(const ir_type *t, int64_t *strides);
 

@@ -46,7 +46,7 @@ enum { PAD_POLL = 1 << 19 /* elements */ };
 /* One run: shared by its threads. */
 typedef struct pad_run {
   const pad_data *x;
-  base_pool *pool;
+  rt_pool *pool;
   char *to;
   const char *from;
   const void *element;
@@ -70,7 +70,7 @@ static int64_t pad_row_offset(const pad_data *x, int64_t row, int64_t *at, int64
 /* Rows and what lies between them may be any length: how much of n from `at` on is done before the next look at whether
  * to go on, 0 to stop. */
 static int64_t pad_some(const pad_run *p, int64_t at, int64_t n) {
-  if (at > 0 && base_pool_stopping(p->pool)) return 0;
+  if (at > 0 && rt_pool_stopping(p->pool)) return 0;
   return interp_min(n - at, PAD_POLL);
 }
 
@@ -125,14 +125,14 @@ static void pad_range(void *ctx, size_t begin, size_t end) {
 /* The routine. A result without any of the operand is padding alone. */
 static int pad_run_step(const cpu_routine_run *r) {
   const pad_data *x = r->data;
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   pad_run p = {x, pool, r->out[0], r->in[0], r->in[1]};
   if (x->rows == 0)
     cpu_move_fill(pool, x->bytes, p.to, x->total / (int64_t)x->bytes, p.element);
   else if (x->rows <= x->grain)
     pad_range(&p, 0, (size_t)x->rows);
   else
-    base_parallel_for(pool, (size_t)x->rows, (size_t)x->grain, pad_range, &p);
+    rt_parallel_for(pool, (size_t)x->rows, (size_t)x->grain, pad_range, &p);
   return 0;
 }
 

@@ -189,7 +189,7 @@ static void rng_threefry_blocks(const rng_run *r, uint64_t begin, uint64_t end) 
   }
 }
 
-/* For base_parallel_for: blocks begin .. end. */
+/* For rt_parallel_for: blocks begin .. end. */
 static void rng_piece(void *ctx, size_t begin, size_t end) {
   assert(begin <= end && end <= ((const rng_run *)ctx)->bits.blocks);
   const rng_run *r = ctx;
@@ -206,7 +206,7 @@ static int rng_bits_run(const cpu_routine_run *r) {
   uint64_t state[3] = {0, 0, 0};
   memcpy(state, r->in[0], (size_t)(p->n_state < 3 ? p->n_state : 3) * sizeof *state);
   interp_bits_prepare(&run.bits, p->type, state, p->n_state, p->philox);
-  if (p->type->count) base_parallel_for(r->run->exe->pool, (size_t)run.bits.blocks, RNG_GRAIN, rng_piece, &run);
+  if (p->type->count) rt_parallel_for(r->run->exe->pool, (size_t)run.bits.blocks, RNG_GRAIN, rng_piece, &run);
   rng_counter next = rng_advance(run.bits.counter, run.bits.blocks);
   if (r->out[0] != r->in[0]) memcpy(r->out[0], r->in[0], (size_t)p->n_state * sizeof *state);
   memcpy((char *)r->out[0] + 8, &next.low, 8);
@@ -223,7 +223,7 @@ int cpu_prepare_rng_bit_generator(cpu_prepare_run *x) {
   unsigned kind = base_dtype_of(data->dtype)->kind;
   if (kind == BASE_KIND_PRED || kind == BASE_KIND_COMPLEX) return 0;
   rng_plan p = {.type = data, .dtype = data->dtype, .bytes = base_dtype_bytes(data->dtype), .n_state = state->count};
-  p.philox = strcmp(ir_get_str(x->op, IR_ATTR_ALGORITHM), "rng_three_fry") != 0;
+  p.philox = ir_get_word(x->op, IR_ATTR_ALGORITHM) != IR_RNG_THREE_FRY;
   p.lanes = cpu_rng_lanes(p.philox);
   x->out->name = p.philox ? "philox" : "threefry";
   x->out->work = (uint64_t)data->count * 4;

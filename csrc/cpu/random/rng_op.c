@@ -58,7 +58,7 @@ static bool rngo_some(const rngo_run *r, const uint32_t *words, int64_t n, char 
   return true;
 }
 
-/* For base_parallel_for. Once any thread has set `again`, all that is made will be made anew. */
+/* For rt_parallel_for. Once any thread has set `again`, all that is made will be made anew. */
 static void rngo_blocks(void *ctx, size_t begin, size_t end) {
   rngo_run *r = ctx;
   const rngo_plan *p = r->p;
@@ -98,7 +98,7 @@ static int rngo_run_op(const cpu_routine_run *x) {
   r.bounds = rng_bounds_of(p->type, p->normal, x->in[0], x->in[1]);
   bool narrow = base_dtype_is_float(p->type) && base_dtype_bytes(p->type) < 4 && !p->normal;
   r.again = narrow || rng_is_settled(&r.bounds);
-  if (!r.again) base_parallel_for(x->run->exe->pool, (size_t)blocks, RNG_GRAIN, rngo_blocks, &r);
+  if (!r.again) rt_parallel_for(x->run->exe->pool, (size_t)blocks, RNG_GRAIN, rngo_blocks, &r);
   if (r.again)
     TRY(rngo_one_by_one(&r, ctx));
   else
@@ -111,7 +111,7 @@ static int rngo_run_op(const cpu_routine_run *x) {
 int cpu_prepare_rng(cpu_prepare_run *x) {
   const ir_op *op = x->op;
   rngo_plan p = {.type = (base_dtype)op->type->dtype, .count = op->type->count, .lanes = cpu_rng_lanes(true)};
-  p.normal = strcmp(ir_get_str(op, IR_ATTR_DISTRIBUTION), "rng_normal") == 0;
+  p.normal = ir_get_word(op, IR_ATTR_DISTRIBUTION) == IR_DISTRIBUTION_NORMAL;
   if (op->n_operands != 2 || base_dtype_is_complex(p.type) || (p.normal && !base_dtype_is_float(p.type))) return 0;
   for (uint32_t i = 0; i < 2; i++) {
     const ir_type *t = ir_operand_type(op, i);

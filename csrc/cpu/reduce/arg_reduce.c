@@ -24,7 +24,7 @@ typedef struct argr_work {
   argr_row row;
 } argr_work;
 
-/* For base_parallel_for. A unit is one row, or a block of ARGR_LANES neighbouring columns. */
+/* For rt_parallel_for. A unit is one row, or a block of ARGR_LANES neighbouring columns. */
 static void argr_range(void *ctx, size_t begin, size_t end) {
   const argr_work *w = ctx;
   const argr_data *x = w->x;
@@ -62,7 +62,7 @@ static int argr_run(const cpu_routine_run *r) {
   if (units <= (size_t)x->grain)
     argr_range(&w, 0, units);
   else
-    base_parallel_for(r->run->exe->pool, units, (size_t)x->grain, argr_range, &w);
+    rt_parallel_for(r->run->exe->pool, units, (size_t)x->grain, argr_range, &w);
   return 0;
 }
 

@@ -88,7 +88,7 @@ static void bred_block(const cpu_reduce_work *w, bred_memory *m, scalar_lanes_ru
   for (uint32_t i = 0; i < x->n; i++) vm_fill(x->bytes[i], w->r->in[x->n + i], n, m->acc[i]);
   for (int64_t s = 0; s < x->steps; s += BRED_ROWS) {
     int64_t rows = interp_min(BRED_ROWS, x->steps - s), step[BRED_ROWS];
-    if (base_pool_stopping(w->r->run->exe->pool)) return;
+    if (rt_pool_stopping(w->r->run->exe->pool)) return;
     for (int64_t t = 0; t < rows; t++) step[t] = cpu_reduce_place(x->n_reduced, x->reduced, x->reduced_stride, s + t);
     for (uint32_t i = 0; i < x->n && !together; i++)
       if (x->body->program->values[x->n + i].read)

@@ -155,7 +155,7 @@ static void bfew_result(const cpu_reduce_work *w, bfew_state *f, int64_t result)
   for (int64_t s = 0; s < x->steps;) {
     int64_t at = from + cpu_reduce_place(x->n_reduced, x->reduced, x->reduced_stride, s);
     int64_t row = interp_min(BFEW_POLL, inner - s % inner);
-    if (base_pool_stopping(w->r->run->exe->pool)) return;
+    if (rt_pool_stopping(w->r->run->exe->pool)) return;
     bfew_row(f, at, stride, row);
     s += row;
   }

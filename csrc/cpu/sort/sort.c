@@ -162,23 +162,23 @@ static void sort_swap(sort_work *w) {
 }
 
 /* As many parts as threads: a part more is a merge more. Of very long rows some more, so that none takes long. */
-static void sort_long_row(sort_work *w, base_pool *pool) {
+static void sort_long_row(sort_work *w, rt_pool *pool) {
   const sort_data *x = w->x;
-  int64_t parts = 1, threads = base_pool_size(pool);
+  int64_t parts = 1, threads = rt_pool_size(pool);
   while (x->length / parts > SORT_PART_MOST || (parts < threads && x->length / (2 * parts) >= SORT_PART)) parts *= 2;
   for (uint32_t i = x->n_keys; i-- > 0;) {
     w->key = &x->keys[i];
-    base_parallel_for(pool, (size_t)x->length, SORT_RANGE, sort_encode_range, w);
+    rt_parallel_for(pool, (size_t)x->length, SORT_RANGE, sort_encode_range, w);
     w->width = (x->length + parts - 1) / parts;
-    base_parallel_for(pool, (size_t)parts, 1, sort_part_range, w);
+    rt_parallel_for(pool, (size_t)parts, 1, sort_part_range, w);
     for (; w->width < x->length; w->width *= 2) {
       int64_t merges = (x->length + 2 * w->width - 1) / (2 * w->width);
       w->pieces = (4 * parts + merges - 1) / merges;
-      base_parallel_for(pool, (size_t)(merges * w->pieces), 1, sort_merge_range, w);
+      rt_parallel_for(pool, (size_t)(merges * w->pieces), 1, sort_merge_range, w);
       sort_swap(w);
     }
   }
-  base_parallel_for(pool, (size_t)x->length, SORT_RANGE, sort_pick_range, w);
+  rt_parallel_for(pool, (size_t)x->length, SORT_RANGE, sort_pick_range, w);
 }
 
 /* --- what is kept of a long row --- */
@@ -193,15 +193,15 @@ static void sort_select_range(void *ctx, size_t begin, size_t end) {
 
 /* Parts are selected from by themselves. What is taken from them stands one behind the other then, in order of place.
  */
-static void sort_long_row_kept(sort_work *w, base_pool *pool) {
+static void sort_long_row_kept(sort_work *w, rt_pool *pool) {
   const sort_data *x = w->x;
   int64_t bytes = (int64_t)x->kind->bytes, taken[SORT_SLOTS], n = 0;
-  int64_t parts = interp_clamp(base_pool_size(pool), 1, SORT_SLOTS);
+  int64_t parts = interp_clamp(rt_pool_size(pool), 1, SORT_SLOTS);
   w->taken = taken;
   w->width = (x->length + parts - 1) / parts;
   memset(taken, 0, sizeof taken); /* where the call is to stop, parts may be left out */
-  base_parallel_for(pool, (size_t)parts, 1, sort_select_range, w);
-  if (base_pool_stopping(pool)) return;
+  rt_parallel_for(pool, (size_t)parts, 1, sort_select_range, w);
+  if (rt_pool_stopping(pool)) return;
   for (int64_t i = 0; i < parts; n += taken[i++])
     memmove(w->from + n * bytes, w->from + i * w->width * bytes, (size_t)(taken[i] * bytes));
   sort_taken(w, w->at, n, false, w->from, w->to);
@@ -220,7 +220,7 @@ static bool sort_meets_nan(const sort_data *x, const cpu_routine_run *r) {
 
 static int sort_run_step(const cpu_routine_run *r) {
   const sort_data *x = r->data;
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   if (x->by_body || (x->may_fail && sort_meets_nan(x, r))) {
     cpu_sort_body_run(&x->by, r);
     return 0;
@@ -228,7 +228,7 @@ static int sort_run_step(const cpu_routine_run *r) {
   sort_work w = {.x = x, .r = r};
   if (x->rows == 0 || x->length == 0 || x->kept == 0) return 0;
   if (x->length < SORT_LONG) {
-    base_parallel_for(pool, (size_t)x->rows, (size_t)x->grain, sort_rows, &w);
+    rt_parallel_for(pool, (size_t)x->rows, (size_t)x->grain, sort_rows, &w);
     return 0;
   }
   for (int64_t row = 0; row < x->rows; row++) {
@@ -236,7 +236,7 @@ static int sort_run_step(const cpu_routine_run *r) {
     w.from = r->scratch;
     w.to = w.from + x->length * (int64_t)x->kind->bytes;
     (x->kept < x->length ? sort_long_row_kept : sort_long_row)(&w, pool);
-    if (base_pool_stopping(pool)) break;
+    if (rt_pool_stopping(pool)) break;
   }
   return 0;
 }

@@ -219,7 +219,7 @@ static bool bsort_level_run(bsort_compare *c, const bsort_level *l) {
     for (int64_t p = 0; p < l->pieces && l->cut; p++) bsort_bound_piece(c, l, m, p);
     if (l->cut) bsort_hold(l, m);
     for (int64_t p = 0; p < l->pieces; p++) bsort_merge_piece(c, l, m, p);
-    if (m % 64 == 0 && base_pool_stopping(c->r->run->exe->pool)) return false;
+    if (m % 64 == 0 && rt_pool_stopping(c->r->run->exe->pool)) return false;
   }
   return true;
 }
@@ -291,34 +291,34 @@ static void bsort_take_range(void *ctx, size_t begin, size_t end) {
   bsort_take(w->s, w->r, w->row, w->sorted, (int64_t)begin, (int64_t)end);
 }
 
-static void bsort_long_level(bsort_work *w, base_pool *pool) {
+static void bsort_long_level(bsort_work *w, rt_pool *pool) {
   const bsort_level *l = &w->level;
   size_t all = (size_t)(l->merges * l->pieces);
   int64_t each = interp_min(2 * l->width, l->piece);
   size_t grain = (size_t)interp_max(1, BSORT_RANGE / each);
   if (l->cut) {
-    base_parallel_for(pool, all, grain, bsort_bound_range, w);
+    rt_parallel_for(pool, all, grain, bsort_bound_range, w);
     for (int64_t m = 0; m < l->merges; m++) bsort_hold(l, m);
   }
-  base_parallel_for(pool, all, grain, bsort_merge_range, w);
+  rt_parallel_for(pool, all, grain, bsort_merge_range, w);
 }
 
-static void bsort_long_row(bsort_work *w, base_pool *pool) {
+static void bsort_long_row(bsort_work *w, rt_pool *pool) {
   const cpu_sort_body *s = w->s;
   bsort_memory m = bsort_memory_of(s, w->r->scratch);
   char *from = m.a, *to = m.b;
   w->sorted = from;
-  base_parallel_for(pool, (size_t)s->length, BSORT_RANGE * 4, bsort_take_range, w);
+  rt_parallel_for(pool, (size_t)s->length, BSORT_RANGE * 4, bsort_take_range, w);
   for (int64_t width = 1; width < s->length; width *= 2) {
     w->level = bsort_level_make(s, width, from, to, m.bounds);
     bsort_long_level(w, pool);
-    if (base_pool_stopping(pool)) return; /* places are not all there */
+    if (rt_pool_stopping(pool)) return; /* places are not all there */
     char *swap = from;
     from = to;
     to = swap;
   }
   w->sorted = from;
-  base_parallel_for(pool, (size_t)s->kept, BSORT_RANGE * 4, bsort_give_range, w);
+  rt_parallel_for(pool, (size_t)s->kept, BSORT_RANGE * 4, bsort_give_range, w);
 }
 
 /* --- the whole --- */
@@ -338,11 +338,11 @@ int64_t cpu_sort_body_make(cpu_sort_body *s, int64_t length, int64_t rows, int64
 
 void cpu_sort_body_run(const cpu_sort_body *s, const cpu_routine_run *r) {
   bsort_work w = {.s = s, .r = r};
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   if (s->rows == 0 || s->length == 0 || s->kept == 0) return;
   if (s->length < BSORT_LONG) {
     cpu_share_run(&s->share, pool, bsort_rows, &w);
     return;
   }
-  for (w.row = 0; w.row < s->rows && !base_pool_stopping(pool); w.row++) bsort_long_row(&w, pool);
+  for (w.row = 0; w.row < s->rows && !rt_pool_stopping(pool); w.row++) bsort_long_row(&w, pool);
 }

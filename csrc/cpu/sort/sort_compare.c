@@ -17,9 +17,9 @@ static bool compare_constant(const ir_op *op, uint64_t *bits) {
   return true;
 }
 
-static bool compare_is(const ir_op *op, const char *direction) {
-  return op->opcode == IR_OP_COMPARE && strcmp(ir_get_str(op, IR_ATTR_DIRECTION), direction) == 0 &&
-         strcmp(ir_get_str(op, IR_ATTR_TYPE), "TOTALORDER") != 0;
+static bool compare_is(const ir_op *op, ir_direction direction) {
+  return op->opcode == IR_OP_COMPARE && ir_get_word(op, IR_ATTR_DIRECTION) == (int)direction &&
+         ir_get_word(op, IR_ATTR_TYPE) != IR_COMPARISON_TOTALORDER;
 }
 
 /* Sides of `select(test(p), constant, rest)`, which stand one within the other, in either order. */
@@ -32,10 +32,11 @@ static bool compare_side_of(const ir_op *op, compare_side *s) {
     const ir_op *p = ir_operand(test, 0), *q = ir_operand(test, 1);
     if (p->opcode != IR_OP_PARAMETER || (s->parameter >= 0 && s->parameter != p->u.number)) return false;
     s->parameter = p->u.number;
-    if (compare_is(test, "NE") && p == q && !s->nan_equal) {
+    if (compare_is(test, IR_DIRECTION_NE) && p == q && !s->nan_equal) {
       s->nan_equal = true;
       s->nan = value;
-    } else if (compare_is(test, "EQ") && compare_constant(q, &zero) && zero == 0 && value == 0 && !s->zeros_equal) {
+    } else if (compare_is(test, IR_DIRECTION_EQ) && compare_constant(q, &zero) && zero == 0 && value == 0 &&
+               !s->zeros_equal) {
       s->zeros_equal = true;
     } else {
       return false;
@@ -58,12 +59,13 @@ static bool compare_has_keys(base_dtype t) {
 }
 
 /* compare(f(p), f(q)) in one of the given directions, as a key. */
-static bool compare_key_of(const ir_op *op, const char *less, const char *greater, cpu_sort_key *k) {
+static bool compare_key_of(const ir_op *op, ir_direction less, ir_direction greater, cpu_sort_key *k) {
   compare_side a, b;
   if (op->opcode != IR_OP_COMPARE) return false;
-  const char *direction = ir_get_str(op, IR_ATTR_DIRECTION), *type = ir_get_str(op, IR_ATTR_TYPE);
-  bool is_less = strcmp(direction, less) == 0;
-  if (!is_less && strcmp(direction, greater) != 0) return false;
+  const ir_direction direction = (ir_direction)ir_get_word(op, IR_ATTR_DIRECTION);
+  const ir_comparison type = (ir_comparison)ir_get_word(op, IR_ATTR_TYPE);
+  bool is_less = direction == less;
+  if (!is_less && direction != greater) return false;
   if (!compare_side_of(ir_operand(op, 0), &a) || !compare_side_of(ir_operand(op, 1), &b)) return false;
   bool same = a.zeros_equal == b.zeros_equal && a.nan_equal == b.nan_equal && a.nan == b.nan;
   base_dtype t = ir_operand_type(op, 0)->dtype;
@@ -71,11 +73,11 @@ static bool compare_key_of(const ir_op *op, const char *less, const char *greate
   *k = (cpu_sort_key){.operand = (uint32_t)(a.parameter / 2), .dtype = t, .nan = a.nan};
   k->descending = is_less == (a.parameter % 2 == 1);
   if (!base_dtype_is_float(t)) {
-    bool as_is = *type == 0 || strcmp(type, "TOTALORDER") == 0 || t == XLAC_PRED ||
-                 strcmp(type, base_dtype_is_signed(t) ? "SIGNED" : "UNSIGNED") == 0;
+    bool as_is = type == IR_COMPARISON_NONE || type == IR_COMPARISON_TOTALORDER || t == XLAC_PRED ||
+                 type == (base_dtype_is_signed(t) ? IR_COMPARISON_SIGNED : IR_COMPARISON_UNSIGNED);
     return as_is && !a.nan_equal; /* zero is zero */
   }
-  bool total = strcmp(type, "TOTALORDER") == 0;
+  bool total = type == IR_COMPARISON_TOTALORDER;
   if (a.nan_equal && !compare_is_nan(t, a.nan)) return false;
   k->zeros_equal = a.zeros_equal || !total;
   k->nan_equal = a.nan_equal;
@@ -93,10 +95,12 @@ static bool compare_chain(const ir_op *op, cpu_sort_key *k, const ir_op **rest) 
   if (op->opcode != IR_OP_OR) return false;
   for (uint32_t i = 0; i < 2; i++) {
     const ir_op *first = ir_operand(op, i), *both = ir_operand(op, 1 - i);
-    if (both->opcode != IR_OP_AND || !compare_key_of(first, "LT", "GT", k)) continue;
+    if (both->opcode != IR_OP_AND || !compare_key_of(first, IR_DIRECTION_LT, IR_DIRECTION_GT, k)) continue;
     for (uint32_t j = 0; j < 2; j++) {
       cpu_sort_key equal;
-      if (!compare_key_of(ir_operand(both, j), "EQ", "EQ", &equal) || !compare_same_key(k, &equal)) continue;
+      if (!compare_key_of(ir_operand(both, j), IR_DIRECTION_EQ, IR_DIRECTION_EQ, &equal) ||
+          !compare_same_key(k, &equal))
+        continue;
       *rest = ir_operand(both, 1 - j);
       return true;
     }
@@ -107,7 +111,7 @@ static bool compare_chain(const ir_op *op, cpu_sort_key *k, const ir_op **rest) 
 uint32_t cpu_sort_keys_of(const ir_computation *c, cpu_sort_key *keys) {
   const ir_op *op = ir_root(c);
   for (uint32_t n = 0; n < CPU_SORT_KEYS; n++) {
-    if (compare_key_of(op, "LT", "GT", &keys[n])) return n + 1;
+    if (compare_key_of(op, IR_DIRECTION_LT, IR_DIRECTION_GT, &keys[n])) return n + 1;
     if (!compare_chain(op, &keys[n], &op)) return 0;
   }
   return 0;

@@ -16,12 +16,12 @@ typedef struct topk_work {
   const char *from;
   char *values, *places;
   interp_keyed *heaps;
-  base_pool *pool;
+  rt_pool *pool;
 } topk_work;
 
 /* Asked for every step i, of which some thousands take a millisecond. */
 static bool topk_stops(const topk_work *w, int64_t i) {
-  return i % TOPK_POLL == 0 && base_pool_stopping(w->pool);
+  return i % TOPK_POLL == 0 && rt_pool_stopping(w->pool);
 }
 
 static inline bool topk_after(const interp_keyed *a, const interp_keyed *b) {
@@ -99,7 +99,7 @@ static void topk_rows(void *ctx, size_t begin, size_t end) {
   for (int64_t row = (int64_t)begin; row < (int64_t)end; row++) {
     const char *from = w->from + row * x->n * bytes;
     topk_find(w, from, heap);
-    if (base_pool_stopping(w->pool)) return;
+    if (rt_pool_stopping(w->pool)) return;
     for (int64_t i = 0; i < x->k; i++) {
       memcpy(w->values + (row * x->k + i) * bytes, from + heap[i].at * bytes, (size_t)bytes);
       base_store_i64((base_dtype)x->place, w->places + (row * x->k + i) * place_bytes, heap[i].at);
@@ -111,7 +111,7 @@ static int topk_run(const cpu_routine_run *r) {
   const topk_data *x = r->data;
   topk_work w = {x, r->in[0], r->out[0], r->out[1], r->scratch, r->run->exe->pool};
   if (x->rows == 0 || x->k == 0) return 0;
-  base_parallel_for(r->run->exe->pool, (size_t)x->rows, (size_t)x->grain, topk_rows, &w);
+  rt_parallel_for(r->run->exe->pool, (size_t)x->rows, (size_t)x->grain, topk_rows, &w);
   return 0;
 }
 

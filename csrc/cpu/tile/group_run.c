@@ -51,7 +51,7 @@ static int64_t grp_least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/* For base_parallel_for: rows begin .. end, a tile at a time through all steps, with scratch memory on the stack. */
+/* For rt_parallel_for: rows begin .. end, a tile at a time through all steps, with scratch memory on the stack. */
 static void grp_rows(void *ctx, size_t begin, size_t end) {
   const grp_run *x = ctx;
   char *scratch = __builtin_alloca_with_align((size_t)x->g->scratch + 64, 512);
@@ -69,9 +69,9 @@ int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void 
   grp_run x = {g, p, cpu_code_of(run->exe, p), pointers};
   uint64_t work = 1;
   run->ran.groups++;
-  if (run->stop.asked) base_pool_heed(run->exe->pool, &run->stop);
-  base_parallel_for(run->exe->pool, (size_t)g->rows, (size_t)g->tile, grp_rows, &x);
-  if (run->stop.asked) base_pool_heed(run->exe->pool, NULL);
+  if (run->stop.asked) rt_pool_heed(run->exe->pool, &run->stop);
+  rt_parallel_for(run->exe->pool, (size_t)g->rows, (size_t)g->tile, grp_rows, &x);
+  if (run->stop.asked) rt_pool_heed(run->exe->pool, NULL);
   if (run->stop.stopped)
     return interp_place_error(&run->ctx, p->steps[g->first].op,
                               base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));

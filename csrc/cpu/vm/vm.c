@@ -432,7 +432,7 @@ static void vm_look_ahead(const vm_block *b, cpu_vm_ahead *a, int64_t at, int64_
   a->step = (a->bytes / b->vm->n_work + 64) & ~(int64_t)63;
 }
 
-/* Iterations begin .. end, block by block: for base_parallel_for, and for rows of a group. */
+/* Iterations begin .. end, block by block: for rt_parallel_for, and for rows of a group. */
 static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
@@ -481,7 +481,7 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
 }
 
 /* One way to run for each kind of kernel. Small maps don't ask the pool at all. */
-void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
+void cpu_vm_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
   vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
   if (vm->scalar)
@@ -493,7 +493,7 @@ void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *
   else if (count <= grain)
     vm_map_range(&m, 0, (size_t)count);
   else
-    base_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
+    rt_parallel_for(pool, (size_t)count, (size_t)grain, vm_map_range, &m);
 }
 
 /* By the same cuts that the runs make: a kernel of one range would be run by one part alone. */

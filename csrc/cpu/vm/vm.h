@@ -29,8 +29,8 @@ void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native);
 /* All iterations, on the pool's threads where there are enough (NULL: on the caller's). scratch:
  * kernel_scratch_bytes(k), or NULL for 0. last: nobody reads what is stored for a while. Thread-safe; the results are
  * the same for any pool. */
-void cpu_vm_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch, bool last);
-/* Whether several threads or parts of a base_stop can share it. */
+void cpu_vm_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch, bool last);
+/* Whether several threads or parts of a rt_stop can share it. */
 bool cpu_vm_is_divisible(const cpu_vm *vm);
 /* Rows begin..end, of `rows` into which the iterations are cut, on the caller's thread. `rows` divides them, and the
  * outer ones of a reduction, whose kernel_pieces is 1.

@@ -59,7 +59,7 @@ typedef struct vm_sum {
 struct cpu_vm {
   const kernel *k;
   uint32_t n_regs, lanes;
-  const cpu_native_kernel *native;               /* or NULL */
+  const cpu_native_kernel *native;           /* or NULL */
   bool fast;                                 /* numerics */
   bool scalar;                               /* one iteration, without counting: no blocks are needed */
   bool scanning;                             /* there are scans */
@@ -98,7 +98,7 @@ typedef struct vm_block {
   const void *name##_few[64];                                                                       \
   char name##_small[2048] __attribute__((aligned(64)));                                             \
   size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                            \
-  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few, NULL, false, NULL, NULL};              \
+  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few, NULL, false, NULL, NULL};        \
   if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *)); \
   if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
   vm_fill_splats(&name, (n_))
@@ -154,11 +154,11 @@ base_dtype vm_scan_type(base_dtype t);
 void vm_choose_scans(cpu_vm *vm);
 /* Value i, a scan, for iterations at..at+n, which follow (or precede, from the end) those computed before. */
 void vm_scan(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to);
-void vm_scan_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out);
+void vm_scan_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out);
 bool vm_scan_is_divisible(const cpu_vm *vm);
 
 /* --- vm_reduce.c --- */
-void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch);
+void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch);
 bool vm_reduce_is_divisible(const cpu_vm *vm);
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,
                     cpu_vm_ahead *ahead);

@@ -16,7 +16,7 @@ typedef struct vmr_run {
   char *partial;         /* of each reducing store: [pieces][outer * inner] in the type of sums; or NULL */
   int64_t pieces, piece; /* reduced indexes in a piece */
   int64_t blocks;        /* of inner lanes */
-  base_pool *pool;
+  rt_pool *pool;
   cpu_vm_ahead *ahead; /* or NULL */
 } vmr_run;
 
@@ -138,7 +138,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, i
 static bool vmr_stops(const vmr_run *r, int64_t *until) {
   if (--*until) return false;
   *until = VMR_PATIENCE;
-  return base_pool_stopping(r->pool);
+  return rt_pool_stopping(r->pool);
 }
 
 /* Iterations at..at+n, and what each of them stores. */
@@ -254,7 +254,7 @@ static void vmr_take_native(vm_block *b, char **sums, char *memory) {
   b->sums = sums;
 }
 
-/* For base_parallel_for. Each range fills its own registers and has its own accumulators, on its stack. */
+/* For rt_parallel_for. Each range fills its own registers and has its own accumulators, on its stack. */
 static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
   vmr_accs all;
@@ -333,8 +333,8 @@ bool vm_reduce_is_divisible(const cpu_vm *vm) {
   return vm->k->reduction->reduced > 0 && vmr_cut(&r, &grain) > grain;
 }
 
-/* Where a call runs only one part of the ranges (base_stop.parts), the part that is the last combines all pieces. */
-void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out, void *scratch) {
+/* Where a call runs only one part of the ranges (rt_stop.parts), the part that is the last combines all pieces. */
+void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
   vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch};
   assert(vm->lanes <= VMR_LANES && (kernel_pieces(vm->k) == 1 || scratch));
@@ -346,8 +346,8 @@ void vm_reduce(const cpu_vm *vm, base_pool *pool, const void *const *in, void *c
   if (units <= grain)
     vmr_units(&r, 0, (size_t)units);
   else
-    base_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
-  if (r.pieces > 1 && !base_pool_is_partial(pool)) vmr_pieces(&r);
+    rt_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
+  if (r.pieces > 1 && !rt_pool_is_partial(pool)) vmr_pieces(&r);
 }
 
 /* For groups: rows of results whose reduced range is in one piece. */

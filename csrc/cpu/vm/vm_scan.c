@@ -153,7 +153,7 @@ static int64_t vms_block_before(const cpu_vm *vm, int64_t from, int64_t to) {
   return n < left ? n : left;
 }
 
-/* For base_parallel_for: units begin .. end, each from its first block to its last, or backwards. */
+/* For rt_parallel_for: units begin .. end, each from its first block to its last, or backwards. */
 static void vms_units(void *ctx, size_t begin, size_t end) {
   const vms_run *r = ctx;
   const cpu_vm *vm = r->vm;
@@ -182,7 +182,7 @@ bool vm_scan_is_divisible(const cpu_vm *vm) {
   return vm->k->count && vm->k->count / vm->scans.span > vms_grain(vm);
 }
 
-void vm_scan_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void *const *out) {
+void vm_scan_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out) {
   vms_run r = {vm, in, out};
   if (vm->k->count == 0) return;
   assert(vm->k->count % vm->scans.span == 0);
@@ -190,5 +190,5 @@ void vm_scan_run(const cpu_vm *vm, base_pool *pool, const void *const *in, void 
   if (units <= grain)
     vms_units(&r, 0, (size_t)units);
   else
-    base_parallel_for(pool, (size_t)units, (size_t)grain, vms_units, &r);
+    rt_parallel_for(pool, (size_t)units, (size_t)grain, vms_units, &r);
 }

@@ -91,7 +91,7 @@ static void bsel_outer(const bsel_work *w, bsel_place *p, int64_t outer) {
   do {
     int64_t at = bsel_choose(p, o);
     /* Results of a call that stops are not looked at. */
-    if (++n % BSEL_POLL == 0 && base_pool_stopping(w->r->run->exe->pool)) return;
+    if (++n % BSEL_POLL == 0 && rt_pool_stopping(w->r->run->exe->pool)) return;
     if (at >= 0) {
       cpu_body_copy(x->bytes, cpu_body_slot(&p->scatter, 0), to + at * bytes);
       cpu_body_copy(x->bytes, cpu_body_slot(&p->scatter, 1), source);

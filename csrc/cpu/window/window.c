@@ -29,8 +29,8 @@ const ir_op *cpu_window_body(const ir_computation *c) {
 
 /* The operand in the type of the work: as it is, or a copy in scratch memory. *first becomes the initial value in it.
  */
-static const char *window_converted(const cpu_window *w, base_pool *pool, const void *in, const void *init,
-                                    char *scratch, void *first) {
+static const char *window_converted(const cpu_window *w, rt_pool *pool, const void *in, const void *init, char *scratch,
+                                    void *first) {
   base_convert(w->type, first, w->array_type, init, 1);
   if (!w->converted) return in;
   cpu_gemm_convert(pool, w->type, scratch, w->array_type, in, w->in_count);
@@ -39,9 +39,9 @@ static const char *window_converted(const cpu_window *w, base_pool *pool, const 
 
 /* What all routines share: conversion before and after fn, which does the windows. */
 static int window_run(const cpu_routine_run *r,
-                      void (*fn)(const cpu_window *, base_pool *, const char *, const char *, char *)) {
+                      void (*fn)(const cpu_window *, rt_pool *, const char *, const char *, char *)) {
   const cpu_window *w = r->data;
-  base_pool *pool = r->run->exe->pool;
+  rt_pool *pool = r->run->exe->pool;
   char first[16] __attribute__((aligned(16))), *scratch = r->scratch;
   const char *in = window_converted(w, pool, r->in[0], r->in[1], scratch, first);
   char *out = w->converted ? scratch + w->out_at : r->out[0];

@@ -34,13 +34,13 @@ bool cpu_window_is_trivial(const ir_window_dim *w, int64_t in, int64_t out);
 const ir_op *cpu_window_body(const ir_computation *c);
 
 /* window_rows.c: any windows. in, out: of the type `type`; init: one element of it. */
-void cpu_window_rows(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
+void cpu_window_rows(const cpu_window *w, rt_pool *pool, const char *in, const char *init, char *out);
 
 /* window_runs.c: one window for each run of the array, where there is a fold. Sums are associated as reductions are. */
-void cpu_window_runs(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
+void cpu_window_runs(const cpu_window *w, rt_pool *pool, const char *in, const char *init, char *out);
 
 /* window_scan.c: windows that reach from one end of the last dimension to the present element. */
 bool cpu_window_is_scan(const cpu_window *w);
-void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out);
+void cpu_window_scan(const cpu_window *w, rt_pool *pool, const char *in, const char *init, char *out);
 
 #endif

@@ -118,7 +118,7 @@ static void bwin_part(const bwin_work *w, bwin_memory *m, const interp_parts *p)
   interp_window_walk_begin(&walk, x->window, x->in_size, x->out_size, p->low, p->high);
   for (uint64_t k = 0; interp_window_walk_next(&walk); k++) {
     /* Not at every element: that would cost as much as a small step. */
-    if (k % 16 == 0 && base_pool_stopping(w->r->run->exe->pool)) return;
+    if (k % 16 == 0 && rt_pool_stopping(w->r->run->exe->pool)) return;
     bwin_step(w, m, &walk);
   }
   for (uint32_t i = 0; i < x->n; i++)

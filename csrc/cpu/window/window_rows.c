@@ -16,7 +16,7 @@ enum {
 /* One run: shared by its threads. */
 typedef struct rows_run {
   const cpu_window *w;
-  base_pool *pool;
+  rt_pool *pool;
   const char *in, *init;
   char *out;
 } rows_run;
@@ -241,7 +241,7 @@ enum { ROWS_POLL = 1 << 18 /* elements between looks at whether to stop */ };
 static bool rows_stops(const rows_run *r, int64_t work, int64_t *since) {
   if ((*since += work) < ROWS_POLL) return false;
   *since = 0;
-  return base_pool_stopping(r->pool);
+  return rt_pool_stopping(r->pool);
 }
 
 /* The part of each window that lies in the row, clipped at both ends. */
@@ -355,10 +355,10 @@ static void rows_range(void *ctx, size_t begin, size_t end) {
 }
 
 /* Grains go by the elements of all windows of a row. */
-void cpu_window_rows(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
+void cpu_window_rows(const cpu_window *w, rt_pool *pool, const char *in, const char *init, char *out) {
   rows_run r = {w, pool, in, init, out};
   int64_t work = w->out_size[w->last] * w->lanes;
   if (work == 0) return;
   for (uint32_t d = 0; d <= w->last; d++) work = work < ROWS_GRAIN ? work * w->window->v[d].size : work;
-  base_parallel_for(pool, (size_t)w->rows, (size_t)(ROWS_GRAIN / work + 1), rows_range, &r);
+  rt_parallel_for(pool, (size_t)w->rows, (size_t)(ROWS_GRAIN / work + 1), rows_range, &r);
 }

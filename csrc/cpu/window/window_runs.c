@@ -7,14 +7,14 @@ enum { WRUNS_BLOCK = 1024, WRUNS_GRAIN = 1 << 15, WRUNS_POLL = 1 << 16 };
 /* One run: shared by its threads. */
 typedef struct wruns_run {
   const cpu_window *w;
-  base_pool *pool;
+  rt_pool *pool;
   const char *in, *init;
   char *out;
 } wruns_run;
 
 /* A look at whether to go on, now and then. */
 static bool wruns_stops(const wruns_run *r, int64_t i) {
-  return i % WRUNS_POLL == 0 && base_pool_stopping(r->pool);
+  return i % WRUNS_POLL == 0 && rt_pool_stopping(r->pool);
 }
 
 /* Rows begin to end. Short ones are folded many at a time; of a long one the lanes are kept from block to block,
@@ -42,8 +42,8 @@ static void wruns_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-void cpu_window_runs(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
+void cpu_window_runs(const cpu_window *w, rt_pool *pool, const char *in, const char *init, char *out) {
   wruns_run r = {w, pool, in, init, out};
   int64_t length = w->in_size[w->last] + 16;
-  base_parallel_for(pool, (size_t)w->rows, (size_t)(WRUNS_GRAIN / length + 1), wruns_range, &r);
+  rt_parallel_for(pool, (size_t)w->rows, (size_t)(WRUNS_GRAIN / length + 1), wruns_range, &r);
 }

@@ -62,7 +62,7 @@ static scan_fn *scan_of(ir_opcode o, base_dtype t) {
 /* One run: shared by its threads. */
 typedef struct window_scan_run {
   const cpu_window *w;
-  base_pool *pool;
+  rt_pool *pool;
   const char *in, *init;
   char *out;
   scan_fn *fn;    /* NULL: by `lanes` at a time */
@@ -80,7 +80,7 @@ static void scan_lanes(const window_scan_run *r, const char *in, char *out, int6
   int64_t poll = SCAN_POLL / lanes + 1;
   for (int64_t i = 0; i < n; i++, in += step, out += step) {
     const void *both[2] = {before, in};
-    if (i % poll == 0 && base_pool_stopping(r->pool)) return;
+    if (i % poll == 0 && rt_pool_stopping(r->pool)) return;
     interp_loop_run(&w->combine, lanes, both, out);
     before = out;
   }
@@ -90,7 +90,7 @@ static void scan_lanes(const window_scan_run *r, const char *in, char *out, int6
 static void scan_lane(const window_scan_run *r, const char *in, char *out, int64_t step, int64_t n) {
   const void *before = r->init;
   int64_t bytes = (int64_t)r->w->bytes;
-  for (int64_t at = 0; at < n && !base_pool_stopping(r->pool); at += SCAN_POLL) {
+  for (int64_t at = 0; at < n && !rt_pool_stopping(r->pool); at += SCAN_POLL) {
     int64_t some = n - at < SCAN_POLL ? n - at : SCAN_POLL;
     r->fn(some, step, in + at * step * bytes, before, out + at * step * bytes);
     before = out + (at + some - 1) * step * bytes;
@@ -121,7 +121,7 @@ static void scan_units(void *ctx, size_t begin, size_t end) {
 }
 
 /* How lanes are cut changes no sum: each lane is done from one end to the other. */
-void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const char *init, char *out) {
+void cpu_window_scan(const cpu_window *w, rt_pool *pool, const char *in, const char *init, char *out) {
   assert(cpu_window_is_scan(w));
   window_scan_run r = {.w = w, .pool = pool, .in = in, .init = init, .out = out};
   int64_t n = w->in_size[w->last];
@@ -129,5 +129,5 @@ void cpu_window_scan(const cpu_window *w, base_pool *pool, const char *in, const
   r.blocks = r.fn ? w->lanes : (w->lanes + SCAN_LANES - 1) / SCAN_LANES;
   if (r.blocks == 0) return;
   int64_t work = n * (w->lanes / r.blocks + 1);
-  base_parallel_for(pool, (size_t)(w->rows * r.blocks), (size_t)(SCAN_GRAIN / work + 1), scan_units, &r);
+  rt_parallel_for(pool, (size_t)(w->rows * r.blocks), (size_t)(SCAN_GRAIN / work + 1), scan_units, &r);
 }

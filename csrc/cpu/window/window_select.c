@@ -118,7 +118,7 @@ static bool select_bind(select_routine *s, base_dtype t, select_choice c) {
 /* One run: shared by its threads. */
 typedef struct select_run {
   const select_routine *s;
-  base_pool *pool;
+  rt_pool *pool;
   const char *x, *source, *init;
   char *out;
 } select_run;
@@ -192,7 +192,7 @@ static void select_some(const select_run *run, const select_rows *rows, const ch
     for (int64_t k = 0; rows->at[r] >= 0 && k < w->size; k++) {
       interp_placement p = interp_window_placement(w, s->in_size[s->last], k, low, high);
       const char *from = x + (rows->at[r] + p.from * s->in_stride[s->last]) * bytes;
-      if (k % SELECT_POLL == SELECT_POLL - 1 && base_pool_stopping(run->pool)) return;
+      if (k % SELECT_POLL == SELECT_POLL - 1 && rt_pool_stopping(run->pool)) return;
       if (p.count == 0) continue;
       /* Lanes, neighbours along the row, or single ones where base dilation puts them apart. */
       if (s->lanes > 1)
@@ -229,7 +229,7 @@ static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_
   const char *source = r->source + (outer * s->source_each + lane) * own;
   int64_t fills = SELECT_POLL / lanes + 1, poll = select_poll(s);
   for (int64_t i = 0; i < s->in_each / s->lanes; i++) {
-    if (i % fills == 0 && base_pool_stopping(r->pool)) return;
+    if (i % fills == 0 && rt_pool_stopping(r->pool)) return;
     cpu_move_fill(NULL, s->own_bytes, r->out + (at + i * s->lanes) * own, lanes, r->init);
   }
   for (int64_t row = 0, chosen = 0; row < s->rows; row++) {
@@ -239,7 +239,7 @@ static void select_unit(const select_run *r, int64_t outer, int64_t lane, int64_
     select_find_rows(s, row, &rows);
     for (int64_t o = 0; o < n; o += step) {
       int64_t high = n - o < step ? n : o + step;
-      if (chosen++ % poll == 0 && base_pool_stopping(r->pool)) return;
+      if (chosen++ % poll == 0 && rt_pool_stopping(r->pool)) return;
       select_some(r, &rows, r->x + at * (int64_t)s->bytes, o, high, s->lanes > 1 ? lanes : high - o,
                   source + (row * n + o) * s->lanes * own, r->out + at * own);
     }
@@ -267,25 +267,26 @@ static int select_run_all(const cpu_routine_run *r) {
     run.x = r->scratch;
   }
   int64_t work = s->in_each / s->blocks + 1;
-  base_parallel_for(r->run->exe->pool, (size_t)(s->outer * s->blocks), (size_t)(SELECT_GRAIN / work + 1), select_units,
-                    &run);
+  rt_parallel_for(r->run->exe->pool, (size_t)(s->outer * s->blocks), (size_t)(SELECT_GRAIN / work + 1), select_units,
+                  &run);
   return 0;
 }
 
 /* The comparison that a computation makes of its parameters, in their order. */
 static select_choice select_choice_of(const ir_computation *c, base_dtype t) {
-  static const char *const words[SELECT_CHOICES] = {"GE", "GT", "LE", "LT"};
+  static const uint8_t directions[SELECT_CHOICES] = {IR_DIRECTION_GE, IR_DIRECTION_GT, IR_DIRECTION_LE,
+                                                     IR_DIRECTION_LT};
   const ir_op *body = ir_root(c);
   if (c->n_params != 2 || body->opcode != IR_OP_COMPARE || ir_operand(body, 0) != c->params[0] ||
       ir_operand(body, 1) != c->params[1] || !ir_is_scalar(body->type))
     return SELECT_CHOICES;
-  const char *type = ir_get_str(body, IR_ATTR_TYPE), *direction = ir_get_str(body, IR_ATTR_DIRECTION);
+  int direction = ir_get_word(body, IR_ATTR_DIRECTION);
   for (uint32_t i = 0; i < 2; i++)
     if (!ir_is_scalar(c->params[i]->type) || c->params[i]->type->dtype != t) return SELECT_CHOICES;
   /* That order has its own answer for NaN and zeros. */
-  if (strcmp(type, "TOTALORDER") == 0) return SELECT_CHOICES;
+  if (ir_get_word(body, IR_ATTR_TYPE) == IR_COMPARISON_TOTALORDER) return SELECT_CHOICES;
   for (unsigned i = 0; i < SELECT_CHOICES; i++)
-    if (strcmp(direction, words[i]) == 0) return (select_choice)i;
+    if (direction == directions[i]) return (select_choice)i;
   return SELECT_CHOICES;
 }
 

@@ -23,7 +23,7 @@ struct fft_plan {
 
 /* The angle is brought into [0, pi/4] exactly, so every root is good to an ulp. exp(-2 pi i k / n). The
  * 128-bit product keeps k * 8 exact. */
-cplx fft_root(int64_t k, int64_t n) {
+cplx interp_fft_root(int64_t k, int64_t n) {
   assert(k >= 0 && k < n);
   unsigned __int128 eighths = (unsigned __int128)k * 8;
   unsigned octant = (unsigned)(eighths / (uint64_t)n);
@@ -78,8 +78,8 @@ static cplx *fft_numbers(base_alloc alloc, int64_t n) {
 static int fft_make_chirp(interp_ctx *ctx, fft_plan *p) {
   int64_t size = 1, n = p->n;
   while (size < 2 * n - 1) size *= 2;
-  TRY(fft_plan_create(ctx, &p->inner, size));
-  cplx *scratch = fft_numbers(p->alloc, (int64_t)fft_scratch(p->inner));
+  TRY(interp_fft_plan_create(ctx, &p->inner, size));
+  cplx *scratch = fft_numbers(p->alloc, (int64_t)interp_fft_scratch(p->inner));
   p->chirp = fft_numbers(p->alloc, n);
   p->kernel = fft_numbers(p->alloc, size);
   if (!p->chirp || !p->kernel || !scratch)
@@ -88,10 +88,10 @@ static int fft_make_chirp(interp_ctx *ctx, fft_plan *p) {
   for (int64_t i = 0; i < size; i++) p->kernel[i] = cplx_of(0, 0);
   for (int64_t k = 0; k < n && status == 0; k++) {
     if (k % FFT_TICK == 0) status = interp_tick(ctx, FFT_TICK * 32);
-    p->chirp[k] = fft_root((int64_t)((unsigned __int128)k * (uint64_t)k % (uint64_t)(2 * n)), 2 * n);
+    p->chirp[k] = interp_fft_root((int64_t)((unsigned __int128)k * (uint64_t)k % (uint64_t)(2 * n)), 2 * n);
     p->kernel[k] = p->kernel[k ? size - k : 0] = cplx_conj(p->chirp[k]);
   }
-  if (status == 0) status = fft_run(ctx, p->inner, p->kernel, scratch, false);
+  if (status == 0) status = interp_fft_run(ctx, p->inner, p->kernel, scratch, false);
   base_free(p->alloc, scratch);
   return status;
 }
@@ -101,13 +101,13 @@ static int fft_make_roots(interp_ctx *ctx, fft_plan *p) {
   if (!p->roots) return base_oom(ctx->err, "a Fourier transform");
   for (int64_t k = 0; k < p->n; k++) {
     if (k % FFT_TICK == 0) TRY(interp_tick(ctx, FFT_TICK * 32));
-    p->roots[k] = fft_root(k, p->n);
+    p->roots[k] = interp_fft_root(k, p->n);
   }
   return 0;
 }
 
 /* n >= 1. Plans hold no scratch memory, so one serves many lines. */
-int fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n) {
+int interp_fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n) {
   base_alloc alloc = ctx->options.alloc;
   xlac_error *err = ctx->err;
   assert(n >= 1);
@@ -118,14 +118,14 @@ int fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n) {
   bool small = fft_factor(p);
   if (!small) p->n_factors = 0;
   int status = small ? fft_make_roots(ctx, p) : fft_make_chirp(ctx, p);
-  if (status != 0) return fft_plan_destroy(p), status;
+  if (status != 0) return interp_fft_plan_destroy(p), status;
   *out = p;
   return 0;
 }
 
-void fft_plan_destroy(fft_plan *p) {
+void interp_fft_plan_destroy(fft_plan *p) {
   if (!p) return;
-  fft_plan_destroy(p->inner);
+  interp_fft_plan_destroy(p->inner);
   base_free(p->alloc, p->roots);
   base_free(p->alloc, p->chirp);
   base_free(p->alloc, p->kernel);
@@ -133,7 +133,7 @@ void fft_plan_destroy(fft_plan *p) {
 }
 
 /* In numbers, not bytes. */
-size_t fft_scratch(const fft_plan *p) {
+size_t interp_fft_scratch(const fft_plan *p) {
   return (size_t)(p->inner ? p->inner->n * 2 : p->n);
 }
 
@@ -199,16 +199,16 @@ static int fft_bluestein(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scra
   cplx *padded = scratch, *rest = scratch + size;
   for (int64_t k = 0; k < p->n; k++) padded[k] = cplx_mul(x[k], p->chirp[k]);
   for (int64_t k = p->n; k < size; k++) padded[k] = cplx_of(0, 0);
-  TRY(fft_run(ctx, p->inner, padded, rest, false));
+  TRY(interp_fft_run(ctx, p->inner, padded, rest, false));
   for (int64_t k = 0; k < size; k++) padded[k] = cplx_mul(padded[k], p->kernel[k]);
-  TRY(fft_run(ctx, p->inner, padded, rest, true));
+  TRY(interp_fft_run(ctx, p->inner, padded, rest, true));
   for (int64_t k = 0; k < p->n; k++) x[k] = cplx_scale(cplx_mul(padded[k], p->chirp[k]), 1.0 / (double)size);
   return 0;
 }
 
 /* The inverse is the forward transform between two conjugations. Not scaled: an inverse is n times too
- * large. scratch has room for fft_scratch numbers. */
-int fft_run(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch, bool inverse) {
+ * large. scratch has room for interp_fft_scratch numbers. */
+int interp_fft_run(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch, bool inverse) {
   assert(p && x && scratch);
   if (inverse)
     for (int64_t k = 0; k < p->n; k++) x[k] = cplx_conj(x[k]);

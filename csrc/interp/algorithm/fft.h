@@ -9,14 +9,14 @@
 #include "../interp.h"
 
 typedef struct fft_plan fft_plan;
-XLAC_MUST_USE int fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n);
-void fft_plan_destroy(fft_plan *p); /* NULL is fine */
+XLAC_MUST_USE int interp_fft_plan_create(interp_ctx *ctx, fft_plan **out, int64_t n);
+void interp_fft_plan_destroy(fft_plan *p); /* NULL is fine */
 /* exp(-2 pi i k / n), 0 <= k < n. */
-cplx fft_root(int64_t k, int64_t n);
+cplx interp_fft_root(int64_t k, int64_t n);
 /* How many numbers of scratch a run needs. */
-size_t fft_scratch(const fft_plan *p);
+size_t interp_fft_scratch(const fft_plan *p);
 /* Transforms the n numbers at x in place: sum over j of x[j] exp(-2 pi i j k / n), with +2 pi i when inverse; unscaled.
  */
-XLAC_MUST_USE int fft_run(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch, bool inverse);
+XLAC_MUST_USE int interp_fft_run(interp_ctx *ctx, const fft_plan *p, cplx *x, cplx *scratch, bool inverse);
 
 #endif

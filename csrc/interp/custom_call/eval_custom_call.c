@@ -90,7 +90,7 @@ static int custom_alias(interp_ctx *ctx, const ir_op *op, interp_value *const *o
 }
 
 /* Results are zeroed for the function to fill, which sees their leaves depth first. */
-static int custom_registered(interp_ctx *ctx, const ir_op *op, interp_custom_call_fn *fn, void *fn_ctx,
+static int custom_registered(interp_ctx *ctx, const ir_op *op, rt_custom_call_fn *fn, void *fn_ctx,
                              interp_value *const *operands, interp_value **out) {
   assert(fn);
   interp_value *result = interp_zeros(ctx, op->type);
@@ -133,7 +133,7 @@ static void custom_size(native_buffer *b, const interp_value *v) {
 }
 
 /* Scratch is for operands and results in other layouts than row-major. */
-static int custom_call_native(interp_ctx *ctx, native_op *n, const interp_native *native, interp_value *const *operands,
+static int custom_call_native(interp_ctx *ctx, native_op *n, const rt_native *native, interp_value *const *operands,
                               interp_value *result, custom_arrays *a) {
   assert(native && native->run);
   uint32_t at = 0;
@@ -156,7 +156,7 @@ static int custom_call_native(interp_ctx *ctx, native_op *n, const interp_native
 }
 
 /* The op's description is made anew at each call; compiled programs make it once. */
-static int custom_native(interp_ctx *ctx, const ir_op *op, const interp_native *native, interp_value *const *operands,
+static int custom_native(interp_ctx *ctx, const ir_op *op, const rt_native *native, interp_value *const *operands,
                          interp_value **out) {
   native_op n;
   base_arena arena;
@@ -225,8 +225,8 @@ static int custom_unknown(interp_ctx *ctx, const ir_op *op, const char *target) 
 int interp_eval_custom_call(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   const char *target = ir_get_str(op, IR_ATTR_CUSTOM_CALL_TARGET);
   void *fn_ctx = NULL;
-  interp_native native = {.run = NULL};
-  interp_custom_call_fn *fn = interp_registry_find(ctx->options.registry, target, &fn_ctx, &native);
+  rt_native native = {.run = NULL};
+  rt_custom_call_fn *fn = rt_registry_find(ctx->options.registry, target, &fn_ctx, &native);
   if (fn) return custom_registered(ctx, op, fn, fn_ctx, operands, out);
   if (native.run) return custom_native(ctx, op, &native, operands, out);
   interp_eval_fn *builtin = custom_builtin_find(target);

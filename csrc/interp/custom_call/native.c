@@ -107,7 +107,7 @@ static int native_read_config(native_op *n, base_arena *arena, xlac_error *err) 
   const base_istr *text = a && a->v.config ? a->v.config->text : NULL;
   n->opaque = "";
   if (!text) return 0;
-  if (strcmp(ir_get_str(n->op, IR_ATTR_API_VERSION), "API_VERSION_TYPED_FFI") == 0)
+  if (ir_get_word(n->op, IR_ATTR_API_VERSION) == IR_API_TYPED_FFI)
     return native_read_attrs(text->s, text->n, arena, n, err);
   n->opaque = text->s;
   n->opaque_size = text->n;

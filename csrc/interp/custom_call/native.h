@@ -28,7 +28,7 @@ typedef struct native_op {
 XLAC_MUST_USE int native_prepare(const ir_op *op, base_arena *arena, native_op *out, xlac_error *err);
 /* One call. in, out: row-major arrays (NULL for tokens), out being in where alias and memory say so. scratch:
  * scratch_bytes aligned to 64, or NULL where that is 0. pool: may be NULL. The error has the op's place. */
-XLAC_MUST_USE int native_call(interp_ctx *ctx, const native_op *n, const interp_native *native, base_pool *pool,
+XLAC_MUST_USE int native_call(interp_ctx *ctx, const native_op *n, const rt_native *native, rt_pool *pool,
                               const void *const *in, void *const *out, void *scratch);
 
 /* attrs: {name = value, ...} as MLIR writes it. *why says what can't be read. native_attrs.c */

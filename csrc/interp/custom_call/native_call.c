@@ -22,7 +22,7 @@ struct native_block {
 typedef struct native_run {
   xlac_ffi_frame frame;
   interp_ctx *ctx;
-  base_pool *pool;
+  rt_pool *pool;
   _Atomic(native_block *) blocks;
   atomic_flag failed; /* by whom the message is written */
   bool stopped;       /* the function has been told to */
@@ -46,7 +46,7 @@ static void native_parallel_for(xlac_ffi_frame *frame, uint64_t n, uint64_t grai
                                 void (*fn)(void *ctx, uint64_t begin, uint64_t end), void *ctx) {
   const native_run *r = frame->inside;
   native_loop l = {fn, ctx};
-  if (n) base_parallel_for(r->pool, (size_t)n, grain ? (size_t)grain : 1, native_loop_piece, &l);
+  if (n) rt_parallel_for(r->pool, (size_t)n, grain ? (size_t)grain : 1, native_loop_piece, &l);
 }
 
 /* The first message wins; returns -1 for the function to return. */
@@ -88,7 +88,7 @@ static bool native_interrupted(xlac_ffi_frame *frame) {
   native_run *r = frame->inside;
   const interp_options *o = &r->ctx->options;
   /* A wish to stop is said once: maybe it was to the pool, while arrays were brought into their layouts. */
-  r->stopped = r->stopped || base_pool_stopping(r->pool) || (o->interrupted && o->interrupted(o->interrupt_ctx));
+  r->stopped = r->stopped || rt_pool_stopping(r->pool) || (o->interrupted && o->interrupted(o->interrupt_ctx));
   return r->stopped;
 }
 
@@ -116,7 +116,7 @@ static void native_move_piece(void *ctx, size_t begin, size_t end) {
 }
 
 /* Between the row-major array and one in b's layout. */
-static void native_move_array(base_pool *pool, const xlac_ffi_buffer *b, void *to, const void *from, bool into_layout) {
+static void native_move_array(rt_pool *pool, const xlac_ffi_buffer *b, void *to, const void *from, bool into_layout) {
   int64_t plain[IR_MAX_RANK], laid[IR_MAX_RANK], stride = 1;
   if (b->count == 0) return;
   assert(b->rank >= 2 && b->rank <= IR_MAX_RANK);
@@ -131,7 +131,7 @@ static void native_move_array(base_pool *pool, const xlac_ffi_buffer *b, void *t
   int64_t each = b->count / b->dims[0];
   size_t grain = each < NATIVE_MOVE_WORK ? (size_t)(NATIVE_MOVE_WORK / each + 1) : 1;
   if (b->rank == 2 && grain < 64) grain = 64; /* rows: whole tiles */
-  base_parallel_for(pool, (size_t)b->dims[0], grain, native_move_piece, &m);
+  rt_parallel_for(pool, (size_t)b->dims[0], grain, native_move_piece, &m);
 }
 
 /* --- a call --- */
@@ -179,7 +179,7 @@ static int native_failed(const native_op *n, native_run *r) {
                       why);
 }
 
-static int native_run_frame(const native_op *n, const interp_native *native, native_run *r, xlac_ffi_buffer *all,
+static int native_run_frame(const native_op *n, const rt_native *native, native_run *r, xlac_ffi_buffer *all,
                             const void *const *in, void *const *out, void *scratch) {
   native_set_data(n, all, in, out, scratch);
   TRY(native_enter(n, r, all, in));
@@ -188,7 +188,7 @@ static int native_run_frame(const native_op *n, const interp_native *native, nat
                               .n_operands = n->n_operands,
                               .n_results = n->n_results,
                               .n_attrs = n->n_attrs,
-                              .n_threads = r->pool ? base_pool_size(r->pool) : 1,
+                              .n_threads = r->pool ? rt_pool_size(r->pool) : 1,
                               .operands = all,
                               .results = all + n->n_operands,
                               .attrs = n->attrs,
@@ -213,8 +213,8 @@ static int native_run_frame(const native_op *n, const interp_native *native, nat
 }
 
 /* A backend_config that can't be read fails here, at the call, not before. */
-int native_call(interp_ctx *ctx, const native_op *n, const interp_native *native, base_pool *pool,
-                const void *const *in, void *const *out, void *scratch) {
+int native_call(interp_ctx *ctx, const native_op *n, const rt_native *native, rt_pool *pool, const void *const *in,
+                void *const *out, void *scratch) {
   native_run r; /* the message's bytes are not worth clearing: a call costs little more than a frame */
   uint32_t count = n->n_operands + n->n_results;
   xlac_ffi_buffer few[NATIVE_FEW], *all = few;

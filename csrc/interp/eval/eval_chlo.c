@@ -201,9 +201,9 @@ static int broadcast_run(interp_ctx *ctx, const ir_op *op, const broadcast_plan 
   int status = interp_shadow_begin(ctx, &s, op, interp_broadcast_inner(op->opcode), op->n_operands, spread);
   if (!status) status = interp_shadow_result(ctx, &s, (base_dtype)op->type->dtype, p->rank, p->dims);
   if (!status && op->opcode == IR_OP_CHLO_BROADCAST_COMPARE) {
-    const char *kind = ir_m_get_str(op, "compare_type");
-    status = interp_shadow_name(ctx, &s, IR_ATTR_DIRECTION, ir_m_get_str(op, "comparison_direction"));
-    if (!status && kind[0] && strcmp(kind, "NOTYPE")) status = interp_shadow_name(ctx, &s, IR_ATTR_TYPE, kind);
+    int kind = ir_m_get_word(op, "compare_type");
+    interp_shadow_int(&s, IR_ATTR_DIRECTION, ir_m_get_word(op, "comparison_direction"));
+    if (kind != IR_COMPARISON_NONE) interp_shadow_int(&s, IR_ATTR_TYPE, kind);
   }
   if (!status) status = interp_shadow_eval(ctx, &s, out);
   interp_shadow_end(&s);

@@ -22,7 +22,7 @@ typedef struct fft_job {
 } fft_job;
 
 static void fft_job_free(interp_ctx *ctx, fft_job *job) {
-  for (uint32_t i = 0; i < job->n_axes; i++) fft_plan_destroy(job->plans[i]);
+  for (uint32_t i = 0; i < job->n_axes; i++) interp_fft_plan_destroy(job->plans[i]);
   base_free(ctx->options.alloc, job->work);
   base_free(ctx->options.alloc, job->line);
   base_free(ctx->options.alloc, job->scratch);
@@ -31,11 +31,11 @@ static void fft_job_free(interp_ctx *ctx, fft_job *job) {
 
 /* Lengths of 0 are legal and give empty or zero results. */
 static int fft_job_read(interp_ctx *ctx, const ir_op *op, fft_job *job) {
-  const char *kind = ir_get_str(op, IR_ATTR_FFT_TYPE);
+  const ir_fft kind = (ir_fft)ir_get_word(op, IR_ATTR_FFT_TYPE);
   const ir_ints *lengths = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
-  job->real_in = strcmp(kind, "RFFT") == 0;
-  job->real_out = strcmp(kind, "IRFFT") == 0;
-  job->inverse = job->real_out || strcmp(kind, "IFFT") == 0;
+  job->real_in = kind == IR_FFT_RFFT;
+  job->real_out = kind == IR_FFT_IRFFT;
+  job->inverse = job->real_out || kind == IR_FFT_IFFT;
   if (lengths->n == 0 || lengths->n > FFT_MAX_AXES)
     return interp_fail(ctx, op, XLAC_E_EVAL, "fft_length must have 1 to %d numbers", FFT_MAX_AXES);
   job->n_lengths = job->n_spectrum = 1;
@@ -75,9 +75,9 @@ static int fft_job_prepare(interp_ctx *ctx, fft_job *job) {
   int64_t longest = 1;
   size_t scratch = 1;
   for (uint32_t i = 0; i < job->n_axes; i++) {
-    TRY(fft_plan_create(ctx, &job->plans[i], job->lengths[i]));
+    TRY(interp_fft_plan_create(ctx, &job->plans[i], job->lengths[i]));
     if (job->lengths[i] > longest) longest = job->lengths[i];
-    if (fft_scratch(job->plans[i]) > scratch) scratch = fft_scratch(job->plans[i]);
+    if (interp_fft_scratch(job->plans[i]) > scratch) scratch = interp_fft_scratch(job->plans[i]);
   }
   job->work = fft_buffer(ctx, job->n_spectrum, sizeof(cplx));
   job->line = fft_buffer(ctx, longest, sizeof(cplx));
@@ -95,7 +95,7 @@ static int fft_axis(interp_ctx *ctx, const fft_job *job, uint32_t axis) {
   for (int64_t line = 0; line < job->n_spectrum / n; line++) {
     cplx *at = job->work + line / inner * n * inner + line % inner;
     for (int64_t k = 0; k < n; k++) job->line[k] = at[k * inner];
-    TRY(fft_run(ctx, job->plans[axis], job->line, job->scratch, job->inverse));
+    TRY(interp_fft_run(ctx, job->plans[axis], job->line, job->scratch, job->inverse));
     for (int64_t k = 0; k < n; k++) at[k * inner] = job->line[k];
     TRY(interp_tick(ctx, (uint64_t)n * 32));
   }
@@ -108,7 +108,7 @@ static int fft_real_rows(interp_ctx *ctx, const fft_job *job) {
   assert(half == n / 2 + 1);
   for (int64_t row = 0; row < job->n_lengths / n; row++) {
     for (int64_t k = 0; k < n; k++) job->line[k] = cplx_of(job->reals[row * n + k], 0);
-    TRY(fft_run(ctx, job->plans[job->n_axes - 1], job->line, job->scratch, false));
+    TRY(interp_fft_run(ctx, job->plans[job->n_axes - 1], job->line, job->scratch, false));
     memcpy(job->work + row * half, job->line, (size_t)half * sizeof(cplx));
     TRY(interp_tick(ctx, (uint64_t)n * 32));
   }
@@ -126,7 +126,7 @@ static int fft_spectrum_rows(interp_ctx *ctx, const fft_job *job) {
     for (int64_t k = half; k < n; k++) job->line[k] = cplx_conj(from[n - k]);
     job->line[0].im = 0;
     if (n % 2 == 0) job->line[n / 2].im = 0;
-    TRY(fft_run(ctx, job->plans[job->n_axes - 1], job->line, job->scratch, true));
+    TRY(interp_fft_run(ctx, job->plans[job->n_axes - 1], job->line, job->scratch, true));
     for (int64_t k = 0; k < n; k++) job->reals[row * n + k] = job->line[k].re;
     TRY(interp_tick(ctx, (uint64_t)n * 32));
   }

@@ -115,10 +115,10 @@ typedef struct solve_plan {
 } solve_plan;
 
 static solve_plan solve_plan_of(const ir_op *op, const interp_value *b) {
-  const char *form = ir_get_str(op, IR_ATTR_TRANSPOSE_A);
-  bool adjoint = strcmp(form, "ADJOINT") == 0;
+  const ir_transpose form = (ir_transpose)ir_get_word(op, IR_ATTR_TRANSPOSE_A);
+  bool adjoint = form == IR_TRANSPOSE_ADJOINT;
   solve_plan p = {.right = !ir_get_bool(op, IR_ATTR_LEFT_SIDE, false), .conjugate = adjoint};
-  p.transpose = (adjoint || strcmp(form, "TRANSPOSE") == 0) != p.right;
+  p.transpose = (adjoint || form == IR_TRANSPOSE_YES) != p.right;
   p.lower = ir_get_bool(op, IR_ATTR_LOWER, false) != p.transpose;
   p.unit = ir_get_bool(op, IR_ATTR_UNIT_DIAGONAL, false);
   p.rows = b->dims[b->rank - 2], p.columns = b->dims[b->rank - 1];

@@ -24,7 +24,7 @@ static int rng_check(interp_ctx *ctx, const ir_op *op, bool normal, interp_value
 
 /* The counter goes on from op to op, so results depend on the order of execution, which the plan fixes. */
 int interp_eval_rng(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
-  bool normal = strcmp(ir_get_str(op, IR_ATTR_DISTRIBUTION), "rng_normal") == 0;
+  bool normal = ir_get_word(op, IR_ATTR_DISTRIBUTION) == IR_DISTRIBUTION_NORMAL;
   TRY(rng_check(ctx, op, normal, operands));
   interp_value *v = interp_array_for(ctx, op);
   if (!v) return base_oom(ctx->err, "random numbers");
@@ -172,7 +172,7 @@ int interp_eval_rng_bit_generator(interp_ctx *ctx, const ir_op *op, interp_value
   const interp_value *state = operands[0];
   TRY(bits_check(ctx, op, state, op->type));
   const ir_type *t = op->type->elements[1];
-  bool philox = strcmp(ir_get_str(op, IR_ATTR_ALGORITHM), "rng_three_fry") != 0;
+  bool philox = ir_get_word(op, IR_ATTR_ALGORITHM) != IR_RNG_THREE_FRY;
   interp_bits source;
   interp_bits_prepare(&source, t, state->data, state->count, philox);
   rng_counter next = rng_advance(source.counter, source.blocks);

@@ -73,7 +73,7 @@ static bool shuffle_indices_fit(shuffle_walk *w) {
 
 /* Everything that an element relies on is checked here, but for the range of indices. */
 static int shuffle_prepare(interp_ctx *ctx, const ir_op *op, shuffle_walk *w) {
-  bool rotate = strcmp(ir_get_str(op, IR_ATTR_MODE), "rotate") == 0;
+  bool rotate = ir_get_word(op, IR_ATTR_MODE) == IR_SHUFFLE_ROTATE;
   const ir_attr *indices = ir_attr_find(op, IR_ATTR_INDICES);
   w->dimensions = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   for (uint32_t k = 0; k < w->dimensions->n; k++)

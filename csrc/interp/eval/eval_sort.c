@@ -31,17 +31,18 @@ static bool sort_order_of(const ir_computation *c, sort_order *o) {
   const ir_op *root = ir_root(c);
   if (root->opcode != IR_OP_COMPARE) return false;
   const ir_op *a = ir_operand(root, 0), *b = ir_operand(root, 1);
-  const char *direction = ir_get_str(root, IR_ATTR_DIRECTION), *type = ir_get_str(root, IR_ATTR_TYPE);
+  const ir_direction direction = (ir_direction)ir_get_word(root, IR_ATTR_DIRECTION);
+  const ir_comparison type = (ir_comparison)ir_get_word(root, IR_ATTR_TYPE);
   if (a->opcode != IR_OP_PARAMETER || b->opcode != IR_OP_PARAMETER) return false;
   if ((a->u.number ^ b->u.number) != 1) return false;
-  bool less = strcmp(direction, "LT") == 0;
-  if (!less && strcmp(direction, "GT") != 0) return false;
+  bool less = direction == IR_DIRECTION_LT;
+  if (!less && direction != IR_DIRECTION_GT) return false;
   base_dtype t = a->type->dtype;
   o->operand = (uint32_t)a->u.number / 2;
   o->descending = less == (a->u.number % 2 == 1);
-  o->total = strcmp(type, "TOTALORDER") == 0;
-  if (*type == 0 || o->total || !base_dtype_is_integer(t)) return interp_sort_keyable(t);
-  return strcmp(type, base_dtype_is_signed(t) ? "SIGNED" : "UNSIGNED") == 0;
+  o->total = type == IR_COMPARISON_TOTALORDER;
+  if (type == IR_COMPARISON_NONE || o->total || !base_dtype_is_integer(t)) return interp_sort_keyable(t);
+  return type == (base_dtype_is_signed(t) ? IR_COMPARISON_SIGNED : IR_COMPARISON_UNSIGNED);
 }
 
 /* Total order of floats is that of their bits, which keys have for the IEEE-like types only. */

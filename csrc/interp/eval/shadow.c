@@ -99,18 +99,6 @@ void interp_shadow_int(interp_shadow *s, ir_attr_key key, int64_t v) {
   interp_shadow_set(s, a);
 }
 
-int interp_shadow_name(interp_ctx *ctx, interp_shadow *s, ir_attr_key key, const char *word) {
-  size_t n = strlen(word);
-  base_istr *str = base_arena_zalloc(&s->arena, sizeof *str + n + 1);
-  ir_attr a = ir_attr_make(key);
-  if (!str) return base_oom(ctx->err, "an op's twin");
-  str->n = (uint32_t)n;
-  memcpy((char *)str->s, word, n);
-  a.v.str = str;
-  interp_shadow_set(s, a);
-  return 0;
-}
-
 /* Nothing may be overwritten: the shadow's operands may be used by others. */
 int interp_shadow_eval(interp_ctx *ctx, interp_shadow *s, interp_value **out) {
   interp_eval_fn *eval = interp_table[s->op.opcode];

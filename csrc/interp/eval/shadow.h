@@ -29,7 +29,6 @@ void interp_shadow_set(interp_shadow *s, ir_attr a);
 XLAC_MUST_USE int interp_shadow_ints(interp_ctx *ctx, interp_shadow *s, ir_attr_key key, uint32_t n, const int64_t *v);
 void interp_shadow_int(interp_shadow *s, ir_attr_key key, int64_t v);
 /* The word stays the caller's. */
-XLAC_MUST_USE int interp_shadow_name(interp_ctx *ctx, interp_shadow *s, ir_attr_key key, const char *word);
 XLAC_MUST_USE int interp_shadow_eval(interp_ctx *ctx, interp_shadow *s, interp_value **out);
 void interp_shadow_end(interp_shadow *s);
 

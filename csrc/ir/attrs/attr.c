@@ -3,6 +3,8 @@
  * An op has few attributes, so they are a small array without an order that is searched from the front. The kind of a
  * value follows from its key (attrs.def), and a reader that asks for the wrong kind is wrong for all programs: hence
  * asserts and no errors. */
+#include <stdio.h>
+
 #include "../ir.h"
 #include "../opcode.h"
 
@@ -79,9 +81,14 @@ const ir_ints *ir_get_ints(const ir_op *op, ir_attr_key key) {
   return a ? a->v.ints : &empty;
 }
 
-/* For words of enumerations too: callers compare with ir_attr_words' spelling. */
+int ir_get_word(const ir_op *op, ir_attr_key key) {
+  assert(ir_attr_table[key].kind == IR_KIND_NAME);
+  const ir_attr *a = find_slot(op, key);
+  return a ? (int)a->v.i : 0;
+}
+
 const char *ir_get_str(const ir_op *op, ir_attr_key key) {
-  assert(ir_attr_table[key].kind == IR_KIND_STRING || ir_attr_table[key].kind == IR_KIND_NAME);
+  assert(ir_attr_table[key].kind == IR_KIND_STRING);
   const ir_attr *a = find_slot(op, key);
   return a ? a->v.str->s : "";
 }
@@ -125,6 +132,13 @@ bool ir_set_float(ir_op *op, ir_attr_key key, double v) {
   return ir_attr_set(op, a);
 }
 
+bool ir_set_word(ir_op *op, ir_attr_key key, int number) {
+  assert(ir_attr_table[key].kind == IR_KIND_NAME && *ir_attr_word(op->opcode, key, number));
+  ir_attr a = ir_attr_make(key);
+  a.v.i = number;
+  return ir_attr_set(op, a);
+}
+
 /* v may be NULL where n is 0. The numbers are copied. */
 const ir_ints *ir_ints_make(ir_module *m, uint32_t n, const int64_t *v) {
   assert(m && (v || n == 0));
@@ -150,75 +164,51 @@ bool ir_set_str(ir_op *op, ir_attr_key key, const char *s, size_t n) {
   return a.v.str && ir_attr_set(op, a);
 }
 
-/* The words that attributes of kind NAME and NAMES may hold, as XLA 0.10.2's reader has them. A few of them say
- * "invalid", and the verifier refuses those. */
+/* The words that attributes of kind NAME and NAMES may hold, as XLA 0.10.2's reader has them (words.h). A few of them
+ * say "invalid", and the verifier refuses those. */
 
-static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
-static const char *const comparison_types[] = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", NULL};
-static const char *const distributions[] = {"rng_uniform", "rng_normal", "rng_invalid", NULL};
-static const char *const rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
-static const char *const dot_algorithms[] = {"unset",
-                                             "dot_any_f8_any_f8_f32",
-                                             "dot_any_f8_any_f8_f32_fast_accum",
-                                             "dot_any_f8_any_f8_any",
-                                             "dot_any_f8_any_f8_any_fast_accum",
-                                             "dot_f16_f16_f16",
-                                             "dot_f16_f16_f32",
-                                             "dot_bf16_bf16_bf16",
-                                             "dot_bf16_bf16_f32",
-                                             "dot_bf16_bf16_f32_x3",
-                                             "dot_bf16_bf16_f32_x6",
-                                             "dot_bf16_bf16_f32_x9",
-                                             "dot_tf32_tf32_f32",
-                                             "dot_tf32_tf32_f32_x3",
-                                             "dot_f32_f32_f32",
-                                             "dot_f64_f64_f64",
-                                             NULL};
-static const char *const fft_types[] = {"FFT", "IFFT", "RFFT", "IRFFT", NULL};
-static const char *const padding_types[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME", NULL};
-static const char *const schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST", NULL};
-static const char *const api_versions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI", NULL};
-static const char *const fusion_kinds[] = {"kLoop", "kInput", "kOutput", "kCustom", NULL};
-static const char *const precisions[] = {"default", "high", "highest", NULL};
-static const char *const transposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID", NULL};
-static const char *const convolution_kinds[] = {"unset", "fprop", "wgrad", "dgrad", NULL};
-static const char *const truths[] = {"true", "false", NULL};
-static const char *const shuffle_modes[] = {"rotate", "permute", NULL};
+static const char *const dot_words[] = {IR_DOT_WORDS(IR_WORD_OF_HLO) NULL};
 
-/* NULL where any word will do. "algorithm" means other things on rng-bit-generator and on dot, so the opcode counts. */
+static const struct {
+  ir_attr_key key;
+  const char *const *words;
+} word_sets[] = {{IR_ATTR_ALGORITHM, IR_HLO_WORDS(RNG)},         {IR_ATTR_DIRECTION, IR_HLO_WORDS(DIRECTION)},
+                 {IR_ATTR_TYPE, IR_HLO_WORDS(COMPARISON)},       {IR_ATTR_DISTRIBUTION, IR_HLO_WORDS(DISTRIBUTION)},
+                 {IR_ATTR_FFT_TYPE, IR_HLO_WORDS(FFT)},          {IR_ATTR_PADDING_TYPE, IR_HLO_WORDS(PADDING)},
+                 {IR_ATTR_SCHEDULE, IR_HLO_WORDS(SCHEDULE)},     {IR_ATTR_API_VERSION, IR_HLO_WORDS(API)},
+                 {IR_ATTR_KIND, IR_HLO_WORDS(FUSION)},           {IR_ATTR_OPERAND_PRECISION, IR_HLO_WORDS(PRECISION)},
+                 {IR_ATTR_TRANSPOSE_A, IR_HLO_WORDS(TRANSPOSE)}, {IR_ATTR_IS_ASSOCIATIVE, IR_HLO_WORDS(TRUTH)},
+                 {IR_ATTR_MODE, IR_HLO_WORDS(SHUFFLE)},          {IR_ATTR_CONVOLUTION_KIND, IR_HLO_WORDS(CONVOLUTION)}};
+
+/* "algorithm" means other things on rng-bit-generator and on dot, so the opcode counts. */
 const char *const *ir_attr_words(unsigned opcode, ir_attr_key key) {
   assert(opcode < IR_OP_COUNT);
-  switch (key) {
-    case IR_ATTR_DIRECTION:
-      return directions;
-    case IR_ATTR_TYPE:
-      return comparison_types;
-    case IR_ATTR_DISTRIBUTION:
-      return distributions;
-    case IR_ATTR_ALGORITHM:
-      return opcode == IR_OP_RNG_BIT_GENERATOR ? rng_algorithms : dot_algorithms;
-    case IR_ATTR_FFT_TYPE:
-      return fft_types;
-    case IR_ATTR_PADDING_TYPE:
-      return padding_types;
-    case IR_ATTR_SCHEDULE:
-      return schedules;
-    case IR_ATTR_API_VERSION:
-      return api_versions;
-    case IR_ATTR_KIND:
-      return fusion_kinds;
-    case IR_ATTR_OPERAND_PRECISION:
-      return precisions;
-    case IR_ATTR_TRANSPOSE_A:
-      return transposes;
-    case IR_ATTR_IS_ASSOCIATIVE:
-      return truths;
-    case IR_ATTR_CONVOLUTION_KIND:
-      return convolution_kinds;
-    case IR_ATTR_MODE:
-      return shuffle_modes;
-    default:
-      return NULL;
-  }
+  if (key == IR_ATTR_ALGORITHM && opcode != IR_OP_RNG_BIT_GENERATOR) return dot_words;
+  for (size_t i = 0; i < sizeof word_sets / sizeof *word_sets; i++)
+    if (word_sets[i].key == key) return word_sets[i].words;
+  assert(!"every attribute of words has a list of them");
+  return dot_words;
+}
+
+/* A number from outside may be any. */
+const char *ir_attr_word(unsigned opcode, ir_attr_key key, int64_t number) {
+  const char *const *words = ir_attr_words(opcode, key);
+  for (int64_t i = 0; words[i]; i++)
+    if (i == number) return words[i];
+  return "";
+}
+
+int ir_word_number(const char *const *words, const char *s, size_t n) {
+  for (int i = 0; n && words[i]; i++)
+    if (strlen(words[i]) == n && memcmp(words[i], s, n) == 0) return i;
+  return -1;
+}
+
+/* Cut where the buffer ends. */
+const char *ir_words_text(const char *const *words, char *buf, size_t size) {
+  size_t at = 0;
+  buf[0] = 0;
+  for (; *words && at < size; words++)
+    if (**words) at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? ", " : "", *words);
+  return buf;
 }

@@ -4,6 +4,7 @@
 #define XLAC_IR_ATTRS_ATTR_H
 
 #include "../types/type.h"
+#include "words.h"
 
 typedef struct ir_op ir_op;
 typedef struct ir_computation ir_computation;
@@ -24,8 +25,8 @@ typedef enum ir_attr_kind {
   IR_KIND_INT,        /* v.i */
   IR_KIND_FLOAT,      /* v.f */
   IR_KIND_STRING,     /* v.str, printed quoted with C escapes */
-  IR_KIND_NAME,       /* v.str, an enum word printed bare: direction=LT, fft_type=RFFT, algorithm=... */
-  IR_KIND_NAMES,      /* v.names */
+  IR_KIND_NAME,       /* v.i, a word's number (words.h), printed bare: direction=LT, fft_type=RFFT, algorithm=... */
+  IR_KIND_NAMES,      /* v.ints, such numbers */
   IR_KIND_INTS,       /* v.ints, {0,1} */
   IR_KIND_BOOLS,      /* v.ints of 0/1, {true,false} */
   IR_KIND_INT_LISTS,  /* v.lists, {{2,8},{1}} */
@@ -61,11 +62,6 @@ typedef struct ir_int_lists {
   uint32_t n;
   const ir_ints *v[];
 } ir_int_lists;
-
-typedef struct ir_names {
-  uint32_t n;
-  const base_istr *v[];
-} ir_names;
 
 typedef struct ir_types {
   uint32_t n;
@@ -185,7 +181,7 @@ typedef struct ir_dict {
 
 /* result_accuracy={tolerance={atol=0, rtol=1e-5, ulps=2}} or {mode=highest}. */
 typedef struct ir_accuracy {
-  const base_istr *mode; /* "highest" and so on, or NULL: a tolerance */
+  uint8_t mode; /* ir_accuracy_mode */
   double atol, rtol;
   int64_t ulps;
 } ir_accuracy;
@@ -220,7 +216,6 @@ typedef struct ir_attr {
     int64_t i;
     double f;
     const base_istr *str;
-    const ir_names *names;
     const ir_ints *ints;
     const ir_int_lists *lists;
     const ir_type *type;
@@ -269,7 +264,9 @@ int64_t ir_get_int(const ir_op *op, ir_attr_key key, int64_t otherwise);
 bool ir_get_bool(const ir_op *op, ir_attr_key key, bool otherwise);
 double ir_get_float(const ir_op *op, ir_attr_key key, double otherwise);
 const ir_ints *ir_get_ints(const ir_op *op, ir_attr_key key);
-/* The string's bytes (STRING and NAME kinds), or "". */
+/* The word's number, of the enum of the key's words; 0 when absent. */
+int ir_get_word(const ir_op *op, ir_attr_key key);
+/* The string's bytes, or "". */
 const char *ir_get_str(const ir_op *op, ir_attr_key key);
 const ir_window *ir_get_window(const ir_op *op);       /* NULL when absent */
 const ir_conv_dims *ir_get_conv_dims(const ir_op *op); /* NULL when absent */
@@ -279,6 +276,7 @@ const ir_metadata *ir_get_metadata(const ir_op *op);   /* NULL when absent */
 /* Setters by kind, all false when out of memory; the key must be of that kind. Bytes are copied. */
 XLAC_MUST_USE bool ir_set_int(ir_op *op, ir_attr_key key, int64_t v);
 XLAC_MUST_USE bool ir_set_bool(ir_op *op, ir_attr_key key, bool v);
+XLAC_MUST_USE bool ir_set_word(ir_op *op, ir_attr_key key, int number);
 XLAC_MUST_USE bool ir_set_float(ir_op *op, ir_attr_key key, double v);
 XLAC_MUST_USE bool ir_set_ints(ir_op *op, ir_attr_key key, uint32_t n, const int64_t *v);
 XLAC_MUST_USE bool ir_set_str(ir_op *op, ir_attr_key key, const char *s, size_t n);

@@ -39,13 +39,6 @@ static const ir_int_lists *import_lists(importer *im, const ir_int_lists *from) 
   return to;
 }
 
-/* Precisions, for one. */
-static const ir_names *import_names(importer *im, const ir_names *from) {
-  ir_names *to = imported(im, from, sizeof *from + from->n * sizeof *from->v);
-  for (uint32_t i = 0; to && i < to->n; i++) to->v[i] = import_str(im, from->v[i]);
-  return to;
-}
-
 static const ir_type *import_type(importer *im, const ir_type *t) {
   const ir_type *c = ir_type_import(im->m, t);
   im->ok = im->ok && c;
@@ -139,9 +132,7 @@ static const ir_config_text *import_config(importer *im, const ir_config_text *f
 }
 
 static const ir_accuracy *import_accuracy(importer *im, const ir_accuracy *from) {
-  ir_accuracy *to = imported(im, from, sizeof *from);
-  if (to) to->mode = import_str(im, from->mode);
-  return to;
+  return imported(im, from, sizeof *from);
 }
 
 /* Of a domain op both shardings. */
@@ -160,13 +151,10 @@ static void import_value(importer *im, const ir_attr *from, ir_attr *to) {
   assert(from->kind == to->kind);
   switch ((ir_attr_kind)from->kind) {
     case IR_KIND_STRING:
-    case IR_KIND_NAME:
     case IR_KIND_ORIGIN:
       to->v.str = import_str(im, from->v.str);
       break;
     case IR_KIND_NAMES:
-      to->v.names = import_names(im, from->v.names);
-      break;
     case IR_KIND_INTS:
     case IR_KIND_BOOLS:
       to->v.ints = import_ints(im, from->v.ints);
@@ -225,6 +213,7 @@ static void import_value(importer *im, const ir_attr *from, ir_attr *to) {
       break;
     case IR_KIND_BOOL:
     case IR_KIND_INT:
+    case IR_KIND_NAME:
     case IR_KIND_FLOAT:
     case IR_KIND_NONE:
     case IR_KIND_CALLED:

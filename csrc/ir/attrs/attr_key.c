@@ -122,18 +122,13 @@ static void key_literal(base_text *out, const ir_literal *l) {
   if (l->data) base_put(out, l->data, (size_t)ir_type_bytes(l->type));
 }
 
-static void key_names(base_text *out, const ir_names *names) {
-  key_int(out, names->n);
-  for (uint32_t i = 0; i < names->n; i++) key_str(out, names->v[i]);
-}
-
 static void key_types(base_text *out, const ir_types *types) {
   key_int(out, types->n);
   for (uint32_t i = 0; i < types->n; i++) ir_put_type(out, types->v[i], true);
 }
 
 static void key_accuracy(base_text *out, const ir_accuracy *a) {
-  key_str(out, a->mode);
+  key_int(out, a->mode);
   key_double(out, a->atol);
   key_double(out, a->rtol);
   key_int(out, a->ulps);
@@ -152,19 +147,17 @@ static void key_value(base_text *out, const ir_attr *a) {
       key_int(out, a->v.b);
       break;
     case IR_KIND_INT:
+    case IR_KIND_NAME:
       key_int(out, a->v.i);
       break;
     case IR_KIND_FLOAT:
       key_double(out, a->v.f);
       break;
     case IR_KIND_STRING:
-    case IR_KIND_NAME:
     case IR_KIND_ORIGIN:
       key_str(out, a->v.str);
       break;
     case IR_KIND_NAMES:
-      key_names(out, a->v.names);
-      break;
     case IR_KIND_INTS:
     case IR_KIND_BOOLS:
       key_ints(out, a->v.ints->v, a->v.ints->n);

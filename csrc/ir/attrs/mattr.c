@@ -159,11 +159,13 @@ const ir_mattr *ir_m_dense(ir_module *m, const ir_type *type, const ir_literal *
 }
 
 /* The tables' own spelling of dialect and name is kept, so that these compare by pointer. */
-const ir_mattr *ir_m_enum(ir_module *m, const char *dialect, const char *name, const char *word) {
+const ir_mattr *ir_m_enum(ir_module *m, const char *dialect, const char *name, int number) {
   const ir_enum_info *info = ir_enum_find(dialect, strlen(dialect), name, strlen(name));
   ir_mattr *a = mattr_new(m, IR_M_ENUM);
-  assert(info);
+  assert(info && number >= 0 && *info->words[number]);
+  const char *word = info->words[number];
   if (!a || !(a->str = ir_intern(m, word, strlen(word)))) return NULL;
+  a->v.i = number;
   a->dialect = info->dialect;
   a->name = info->name;
   return a;
@@ -346,7 +348,12 @@ bool ir_m_get_bool(const ir_op *op, const char *key) {
 const char *ir_m_get_str(const ir_op *op, const char *key) {
   const ir_mattr *a = ir_mattr_of(op, key);
   if (a && a->kind == IR_M_SYMBOL) a = a->v.list->v[0];
-  return a && (a->kind == IR_M_STRING || a->kind == IR_M_ENUM) ? a->str->s : "";
+  return a && a->kind == IR_M_STRING ? a->str->s : "";
+}
+
+int ir_m_get_word(const ir_op *op, const char *key) {
+  const ir_mattr *a = ir_mattr_of(op, key);
+  return a && a->kind == IR_M_ENUM ? (int)a->v.i : 0;
 }
 
 /* The op's old dictionary stays as it was, as others may share it. */
@@ -598,23 +605,20 @@ static const ir_struct_info mattr_structs[] = {
     {"stablehlo", "replica_group_mesh_axes", FIELDS({"mesh", IR_F_ANY, true, NULL}, {"axes", IR_F_ANY, true, NULL})},
 };
 
-#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 /* Words at the place of their numeric value, which is what bytecode and VHLO store. */
 static const ir_enum_info mattr_enums[] = {
-    {"stablehlo", "precision", WORDS("DEFAULT", "HIGH", "HIGHEST")},
-    {"stablehlo", "result_accuracy_mode", WORDS("DEFAULT", "HIGHEST", "TOLERANCE")},
-    {"stablehlo", "fft_type", WORDS("FFT", "IFFT", "RFFT", "IRFFT")},
-    {"stablehlo", "custom_call_api_version",
-     WORDS("API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-           "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI")},
-    {"stablehlo", "comparison_direction", WORDS("EQ", "NE", "GE", "GT", "LE", "LT")},
-    {"stablehlo", "comparison_type", WORDS("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")},
-    {"stablehlo", "transpose", WORDS("TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")},
-    {"stablehlo", "rng_distribution", WORDS("", "UNIFORM", "NORMAL")},
-    {"stablehlo", "rng_algorithm", WORDS("DEFAULT", "THREE_FRY", "PHILOX")},
-    {"chlo", "comparison_direction", WORDS("EQ", "NE", "GE", "GT", "LE", "LT")},
-    {"chlo", "comparison_type", WORDS("NOTYPE", "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED")},
-    {"chlo", "precision", WORDS("DEFAULT", "HIGH", "HIGHEST")},
+    {"stablehlo", "precision", IR_MLIR_WORDS(PRECISION)},
+    {"stablehlo", "result_accuracy_mode", IR_MLIR_WORDS(ACCURACY)},
+    {"stablehlo", "fft_type", IR_MLIR_WORDS(FFT)},
+    {"stablehlo", "custom_call_api_version", IR_MLIR_WORDS(API)},
+    {"stablehlo", "comparison_direction", IR_MLIR_WORDS(DIRECTION)},
+    {"stablehlo", "comparison_type", IR_MLIR_WORDS(COMPARISON)},
+    {"stablehlo", "transpose", IR_MLIR_WORDS(TRANSPOSE)},
+    {"stablehlo", "rng_distribution", IR_MLIR_WORDS(DISTRIBUTION)},
+    {"stablehlo", "rng_algorithm", IR_MLIR_WORDS(RNG)},
+    {"chlo", "comparison_direction", IR_MLIR_WORDS(DIRECTION)},
+    {"chlo", "comparison_type", IR_MLIR_WORDS(COMPARISON)},
+    {"chlo", "precision", IR_MLIR_WORDS(PRECISION)},
 };
 
 /* n bytes at s, which need not end in a 0, spell the word. */

@@ -23,7 +23,8 @@ typedef enum ir_mattr_kind {
                         element and `splat` where written or stored as a splat */
   IR_M_DENSE_STRING, /* dense<["a", "b"]> : type. v.list */
   IR_M_RESOURCE,     /* dense_resource<key> : type. str is the key; v.literal its data, or NULL when there is none */
-  IR_M_ENUM,   /* #stablehlo<precision HIGHEST> and the bare words of pretty forms: name "precision", str "HIGHEST" */
+  IR_M_ENUM,   /* #stablehlo<precision HIGHEST> and the bare words of pretty forms: name "precision", v.i the word's
+                  number (words.h), str its spelling */
   IR_M_STRUCT, /* #stablehlo.gather<offset_dims = [0], ...>: name "gather", fields in v.dict in ODS order as far as
                   written; see ir_mattr_structs in mattr.c */
   IR_M_OPAQUE, /* any other dialect's attribute: str is the whole text after '#', e.g. mhlo.sharding<...> */
@@ -110,7 +111,7 @@ const ir_mattr *ir_m_i64s(ir_module *m, uint32_t n, const int64_t *v);  /* array
 const ir_mattr *ir_m_bools(ir_module *m, uint32_t n, const int64_t *v); /* array<i1: ...> */
 const ir_mattr *ir_m_dense_i64(ir_module *m, uint32_t rank, const int64_t *dims, const int64_t *v);
 const ir_mattr *ir_m_dense(ir_module *m, const ir_type *type, const ir_literal *l, bool splat);
-const ir_mattr *ir_m_enum(ir_module *m, const char *dialect, const char *name, const char *word);
+const ir_mattr *ir_m_enum(ir_module *m, const char *dialect, const char *name, int number);
 const ir_mattr *ir_m_struct(ir_module *m, const char *dialect, const char *name, uint32_t n, const ir_mentry *fields);
 const ir_mattr *ir_m_loc(ir_module *m, const ir_mloc *loc);
 /* A sorted dictionary; the entries may come in any order. */
@@ -127,7 +128,9 @@ const ir_mattr *ir_m_field(const ir_mattr *a, const char *key);
 const int64_t *ir_m_ints(const ir_mattr *a, base_arena *arena, uint32_t *n);
 int64_t ir_m_get_int(const ir_op *op, const char *key, int64_t otherwise);
 bool ir_m_get_bool(const ir_op *op, const char *key); /* unit and true: true; absent: false */
-/* The bytes of a string, an enum's word or a flat symbol; "" when absent. */
+/* The number of an enum's word; 0 when absent. */
+int ir_m_get_word(const ir_op *op, const char *key);
+/* The bytes of a string or a flat symbol; "" when absent. */
 const char *ir_m_get_str(const ir_op *op, const char *key);
 
 /* --- editing: adds, replaces, or (NULL) removes. false when out of memory. --- */

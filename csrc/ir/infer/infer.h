@@ -53,6 +53,16 @@ XLAC_MUST_USE int ir_infer_precision(base_dtype a, base_dtype b, base_dtype *out
 /* The windowed dims of t, which has as many dimensions as the window. */
 XLAC_MUST_USE int ir_infer_window(const ir_type *t, const ir_window *w, ir_dims *out, xlac_error *err);
 
+/* What ids in a collective's replica_groups count. Without channel_id replicas; with it partitions, where the opcode
+ * knows no use_global_device_ids; with that false, which absent means, replicas of all partitions; with it true
+ * devices, replica * num_partitions + partition. */
+typedef enum ir_group_mode {
+  IR_GROUPS_OF_REPLICAS,
+  IR_GROUPS_OF_PARTITIONS,
+  IR_GROUPS_OF_REPLICAS_IN_PARTITIONS,
+  IR_GROUPS_OF_DEVICES
+} ir_group_mode;
+ir_group_mode ir_group_mode_of(const ir_op *op);
 /* What the verifier needs besides: the number of participants of a collective's groups, and the results of all-gather
  * and reduce-scatter for a number of shards that the verifier takes from the declared type when the module does not fix
  * it. */

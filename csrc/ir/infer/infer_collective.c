@@ -19,20 +19,25 @@ static int64_t first_group_size(const ir_groups *g) {
   return g->lists && g->lists->n ? g->lists->v[0]->n : 0;
 }
 
-/* What ids in replica_groups mean: without channel_id replicas; with it partitions, or by use_global_device_ids=false
- * replicas of all partitions, or by true numbers of replica and partition together. */
+ir_group_mode ir_group_mode_of(const ir_op *op) {
+  if (!ir_attr_find(op, IR_ATTR_CHANNEL_ID)) return IR_GROUPS_OF_REPLICAS;
+  if (!ir_opcode_takes(op->opcode, IR_ATTR_USE_GLOBAL_DEVICE_IDS, NULL)) return IR_GROUPS_OF_PARTITIONS;
+  return ir_get_bool(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS, false) ? IR_GROUPS_OF_DEVICES
+                                                               : IR_GROUPS_OF_REPLICAS_IN_PARTITIONS;
+}
+
+/* Without groups there is one of all. */
 int ir_infer_group_size(const ir_module *m, const ir_op *op, int64_t *out, xlac_error *err) {
   assert(m && op && out);
-  const ir_attr *groups = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS),
-                *global = ir_attr_find(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS);
+  const ir_attr *groups = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
   int64_t size = first_group_size(groups ? groups->v.groups : NULL);
-  bool channel = ir_attr_find(op, IR_ATTR_CHANNEL_ID) != NULL;
-  if (!channel && global && global->v.b)
+  ir_group_mode mode = ir_group_mode_of(op);
+  if (mode == IR_GROUPS_OF_REPLICAS && ir_get_bool(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS, false))
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "use_global_device_ids=true needs a channel_id");
-  if (channel && global && global->v.b && size == 0)
+  if (mode == IR_GROUPS_OF_DEVICES && size == 0)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "use_global_device_ids=true needs replica_groups");
-  if (size == 0) size = channel && !global ? m->config.num_partitions : m->config.replica_count;
-  if (channel && global && !global->v.b && !base_mul_i64(size, m->config.num_partitions, &size))
+  if (size == 0) size = mode == IR_GROUPS_OF_PARTITIONS ? m->config.num_partitions : m->config.replica_count;
+  if (mode == IR_GROUPS_OF_REPLICAS_IN_PARTITIONS && !base_mul_i64(size, m->config.num_partitions, &size))
     return base_fail(err, XLAC_E_TOO_LARGE, "replicas times partitions overflow");
   if (size <= 0) return base_fail(err, XLAC_E_VERIFY_COLLECTIVE, "%s has no participants", ir_opcode_text(op->opcode));
   *out = size;

@@ -189,11 +189,11 @@ int ir_infer_cholesky(ir_module *m, const ir_op *op, const ir_type **out, xlac_e
 
 /* The words are XLA's; ADJOINT conjugates. */
 static int check_transpose_option(const ir_op *op, xlac_error *err) {
-  const char *option = ir_get_str(op, IR_ATTR_TRANSPOSE_A);
-  if (!strcmp(option, "NO_TRANSPOSE") || !strcmp(option, "TRANSPOSE") || !strcmp(option, "ADJOINT")) return 0;
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_TRANSPOSE_A);
+  if (a && a->v.i != IR_TRANSPOSE_INVALID) return 0;
   int status =
       base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "transpose_a must be NO_TRANSPOSE, TRANSPOSE or ADJOINT, but is %s",
-                option[0] ? option : "missing");
+                a ? "TRANSPOSE_INVALID" : "missing");
   return base_hint(err, status, "XLA has no default for transpose_a");
 }
 
@@ -267,22 +267,21 @@ int ir_infer_fft(ir_module *m, const ir_op *op, const ir_type **out, xlac_error 
   const ir_type *t;
   TRY(ir_check_tensor(op, 0, &t, err));
   const ir_ints *length = ir_get_ints(op, IR_ATTR_FFT_LENGTH);
-  const char *type = ir_get_str(op, IR_ATTR_FFT_TYPE);
+  const ir_fft type = (ir_fft)ir_get_word(op, IR_ATTR_FFT_TYPE);
   if (length->n < 1 || length->n > 3 || t->rank < length->n)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
                      "fft_length must have 1 to 3 entries and no more than the rank of %s, but is %s", IR_SHOW(t),
                      IR_SHOW_INTS(length->n, length->v));
-  if (!strcmp(type, "RFFT")) return infer_rfft(m, t, length, out, err);
-  bool inverse_real = !strcmp(type, "IRFFT");
-  if (!inverse_real && strcmp(type, "FFT") && strcmp(type, "IFFT"))
-    return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "fft_type must be FFT, IFFT, RFFT or IRFFT, but is %s", type);
+  if (type == IR_FFT_RFFT) return infer_rfft(m, t, length, out, err);
   if (!base_dtype_is_complex(t->dtype))
-    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes complex numbers, but got %s", type, IR_SHOW(t));
+    return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes complex numbers, but got %s",
+                     ir_attr_word(IR_OP_FFT, IR_ATTR_FFT_TYPE, type), IR_SHOW(t));
   *out = t;
-  if (inverse_real) return infer_irfft(m, t, length, out, err);
+  if (type == IR_FFT_IRFFT) return infer_irfft(m, t, length, out, err);
   for (uint32_t i = 0; i < length->n; i++) {
     uint32_t dim = t->rank - length->n + i;
-    if (!ir_sizes_fit(t->dims[dim], length->v[i])) return fail_fft(type, t, dim, length->v[i], err);
+    if (!ir_sizes_fit(t->dims[dim], length->v[i]))
+      return fail_fft(ir_attr_word(IR_OP_FFT, IR_ATTR_FFT_TYPE, type), t, dim, length->v[i], err);
   }
   return 0;
 }

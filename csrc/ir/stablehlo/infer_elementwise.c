@@ -262,7 +262,7 @@ int sv_infer_dequantize(const sv *v) {
 
 /* (a, b, shape): the size of `shape` is the rank; its values are known only of a constant. */
 int sv_infer_rng(const sv *v) {
-  bool uniform = strcmp(ir_m_get_str(v->op, "rng_distribution"), "UNIFORM") == 0;
+  bool uniform = ir_m_get_word(v->op, "rng_distribution") == IR_DISTRIBUTION_UNIFORM;
   if (!uniform && !(sv_is_float(sv_in(v, 0)) && sv_is_float(sv_in(v, 1))))
     return sv_fail(v, "rng_c2", "has mu of %s and sigma of %s; expected floats", SV_SHOW(sv_in(v, 0)),
                    SV_SHOW(sv_in(v, 1)));

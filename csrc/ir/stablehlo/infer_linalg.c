@@ -25,7 +25,7 @@ int sv_infer_triangular_solve(const sv *v) {
   for (uint32_t i = 0; fits && i + 2 < a->rank; i++) fits = sv_dims_fit(sv_dim(a, i), sv_dim(b, i));
   if (!fits)
     return sv_fail(v, "triangular_solve_c3", "has operands of %s and %s, which don't fit", SV_SHOW(a), SV_SHOW(b));
-  if (strcmp(ir_m_get_str(v->op, "transpose_a"), "TRANSPOSE_INVALID") == 0)
+  if (ir_m_get_word(v->op, "transpose_a") == IR_TRANSPOSE_INVALID)
     return sv_fail(v, NULL, "has transpose_a = TRANSPOSE_INVALID");
   v->out[0] = b;
   return 0;
@@ -35,17 +35,17 @@ int sv_infer_triangular_solve(const sv *v) {
 
 /* fft_c1, c2, c3, c5. RFFT's operand is real and has the lengths themselves; IRFFT's has them but for the last, which
  * is halved; for FFT and IFFT upstream does not compare. */
-static int sv_check_fft(const sv *v, const char *kind, sv_ints length) {
+static int sv_check_fft(const sv *v, ir_fft kind, sv_ints length) {
   const ir_type *t = sv_in(v, 0);
-  bool real = strcmp(kind, "RFFT") == 0;
+  bool real = kind == IR_FFT_RFFT;
   if (length.n < 1 || length.n > 3)
     return sv_fail(v, "fft_c3", "has %u numbers in fft_length; expected 1 to 3", length.n);
   if (real ? !sv_element_is(t, XLAC_F32) && !sv_element_is(t, XLAC_F64) : !base_dtype_is_complex((base_dtype)t->dtype))
-    return sv_fail(v, "fft_c2", "has type %s and an operand of %s; expected %s", kind, SV_SHOW(t),
+    return sv_fail(v, "fft_c2", "has type %s and an operand of %s; expected %s", IR_MLIR_WORDS(FFT)[kind], SV_SHOW(t),
                    real ? "f32 or f64" : "complex numbers");
   if (t->rank < length.n)
     return sv_fail(v, "fft_c1", "has %u numbers in fft_length for an operand of rank %u", length.n, t->rank);
-  uint32_t first = t->rank - length.n, checked = real ? length.n : strcmp(kind, "IRFFT") == 0 ? length.n - 1 : 0;
+  uint32_t first = t->rank - length.n, checked = real ? length.n : kind == IR_FFT_IRFFT ? length.n - 1 : 0;
   for (uint32_t i = 0; i < checked; i++)
     if (!sv_dims_fit(sv_dim(t, first + i), length.v[i]))
       return sv_fail(v, "fft_c5", "has fft_length = %s, which does not fit %s", SV_SHOW_INTS(length), SV_SHOW(t));
@@ -54,7 +54,7 @@ static int sv_check_fft(const sv *v, const char *kind, sv_ints length) {
 
 /* RFFT halves the last dimension to length / 2 + 1 and makes complex numbers; IRFFT is the way back. */
 int sv_infer_fft(const sv *v) {
-  const char *kind = ir_m_get_str(v->op, "fft_type");
+  const ir_fft kind = (ir_fft)ir_m_get_word(v->op, "fft_type");
   const ir_type *t = sv_in(v, 0);
   sv_ints length = sv_attr_ints(v, "fft_length");
   TRY(sv_check_fft(v, kind, length));
@@ -63,10 +63,10 @@ int sv_infer_fft(const sv *v) {
   int64_t last = length.v[length.n - 1], *dim = &s.dims[s.rank - 1];
   sv_element e = sv_element_of(t);
   if (last < 0) return sv_fail(v, "fft_c5", "has fft_length = %s; expected none below 0", SV_SHOW_INTS(length));
-  if (strcmp(kind, "RFFT") == 0) {
+  if (kind == IR_FFT_RFFT) {
     e.dtype = t->dtype == XLAC_F64 ? XLAC_C128 : XLAC_C64;
     if (last != 0) *dim = last / 2 + 1;
-  } else if (strcmp(kind, "IRFFT") == 0) {
+  } else if (kind == IR_FFT_IRFFT) {
     e.dtype = base_dtype_real_part(e.dtype);
     bool fits = (last == 0 && sv_dims_fit(*dim, 0)) || sv_dims_fit(*dim, last / 2 + 1);
     if (!fits)
@@ -305,7 +305,7 @@ int sv_verify_accuracy(const sv *v) {
   if (sv_accuracy_is(a, "atol", -1) || sv_accuracy_is(a, "rtol", -1) || sv_accuracy_is(a, "ulps", -1))
     return sv_fail_attr(v, a, NULL, "has a negative tolerance in result_accuracy");
   const ir_mattr *mode = ir_m_field(a, "mode");
-  if (!mode || mode->kind != IR_M_ENUM || strcmp(mode->str->s, "TOLERANCE") == 0) return 0;
+  if (!mode || mode->kind != IR_M_ENUM || mode->v.i == IR_ACCURACY_TOLERANCE) return 0;
   if (sv_accuracy_is(a, "atol", 0) && sv_accuracy_is(a, "rtol", 0) && sv_accuracy_is(a, "ulps", 0)) return 0;
   return sv_fail_attr(v, a, NULL, "has tolerances with mode %s in result_accuracy; expected zeros", mode->str->s);
 }

@@ -118,9 +118,7 @@ static int sv_check_aliases(const sv *v, const ir_type *result) {
 /* Typed FFI calls have a dictionary, all others a string. */
 static int sv_check_backend_config(const sv *v) {
   const ir_mattr *a = ir_mattr_of(v->op, "backend_config");
-  /* MLIR's text has it as a number. */
-  bool typed = strcmp(ir_m_get_str(v->op, "api_version"), "API_VERSION_TYPED_FFI") == 0 ||
-               ir_m_get_int(v->op, "api_version", 0) == 4;
+  bool typed = ir_m_get_int(v->op, "api_version", IR_API_ORIGINAL) == IR_API_TYPED_FFI; /* MLIR has it as a number */
   if (!a || a->kind == (typed ? IR_M_DICT : IR_M_STRING)) return 0;
   return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
                       "has a backend_config that does not suit its api_version; expected a %s",

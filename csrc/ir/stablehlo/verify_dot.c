@@ -145,7 +145,7 @@ static int sv_check_algorithm(const sv *v) {
     return sv_fail_attr(v, a, "dot_general_i8", "has an algorithm that no hardware is known to have");
   const ir_mattr *precision = ir_mattr_of(v->op, "precision_config");
   for (uint32_t i = 0; precision && i < precision->v.list->n; i++)
-    if (strcmp(precision->v.list->v[i]->str->s, "DEFAULT") != 0)
+    if (precision->v.list->v[i]->v.i != IR_PRECISION_DEFAULT)
       return sv_fail(v, "dot_general_c21", "has an algorithm and precision %s; expected DEFAULT beside an algorithm",
                      precision->v.list->v[i]->str->s);
   return 0;

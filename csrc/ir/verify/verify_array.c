@@ -101,30 +101,29 @@ IR_VERIFY(reduce_precision) {
       (long long)exponent, (long long)mantissa, (long long)INT32_MAX);
 }
 
-/* The comparison types of an element type; the first is the default. */
-static const char *const *types_of(base_dtype t) {
-  static const char *const floats[] = {"FLOAT", "TOTALORDER", NULL}, *const complexes[] = {"FLOAT", NULL},
-                           *const signed_ints[] = {"SIGNED", NULL}, *const unsigned_ints[] = {"UNSIGNED", NULL};
-  if (base_dtype_is_float(t)) return floats;
-  if (base_dtype_is_complex(t)) return complexes;
-  return base_dtype_is_signed(t) ? signed_ints : unsigned_ints;
+/* The comparison type that is usual for an element type. */
+static ir_comparison usual_type_of(base_dtype t) {
+  if (base_dtype_is_float(t) || base_dtype_is_complex(t)) return IR_COMPARISON_FLOAT;
+  return base_dtype_is_signed(t) ? IR_COMPARISON_SIGNED : IR_COMPARISON_UNSIGNED;
 }
 
 /* An omitted type means the default of the element type, which fits always. */
 IR_VERIFY(compare) {
-  const char *type = ir_get_str(op, IR_ATTR_TYPE), *direction = ir_get_str(op, IR_ATTR_DIRECTION);
   const ir_type *t = ir_operand_type(op, 1);
-  const char *const *allowed = types_of(t->dtype);
-  bool known = !type[0];
-  for (const char *const *w = allowed; !known && *w; w++) known = strcmp(*w, type) == 0;
-  if (!known)
-    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has type=%s; expected %s%s for elements of %s", type,
-                          allowed[0], allowed[1] ? " or TOTALORDER" : "", base_dtype_of(t->dtype)->text);
+  const ir_comparison type = (ir_comparison)ir_get_word(op, IR_ATTR_TYPE), usual = usual_type_of(t->dtype);
+  const ir_direction direction = (ir_direction)ir_get_word(op, IR_ATTR_DIRECTION);
+  bool total = base_dtype_is_float(t->dtype);
+  if (type != IR_COMPARISON_NONE && type != usual && !(total && type == IR_COMPARISON_TOTALORDER))
+    return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has type=%s; expected %s%s for elements of %s",
+                          ir_attr_word(IR_OP_COMPARE, IR_ATTR_TYPE, type),
+                          ir_attr_word(IR_OP_COMPARE, IR_ATTR_TYPE, usual), total ? " or TOTALORDER" : "",
+                          base_dtype_of(t->dtype)->text);
   /* XLA's verifier lets an order of complex numbers pass; nothing can evaluate it. */
-  bool ordered = strcmp(direction, "EQ") != 0 && strcmp(direction, "NE") != 0;
+  bool ordered = direction != IR_DIRECTION_EQ && direction != IR_DIRECTION_NE;
   if (ordered && base_dtype_is_complex(t->dtype) && !options->xla_compat)
     return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
-                          "has direction=%s; complex numbers compare only by EQ and NE", direction);
+                          "has direction=%s; complex numbers compare only by EQ and NE",
+                          ir_attr_word(IR_OP_COMPARE, IR_ATTR_DIRECTION, direction));
   return 0;
 }
 
@@ -185,10 +184,10 @@ IR_VERIFY(rng) {
     return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
                           "takes two scalars of the result's element type, but gets %s and %s for %s", IR_SHOW(a),
                           IR_SHOW(b), IR_SHOW(op->type));
-  bool normal = strcmp(ir_get_str(op, IR_ATTR_DISTRIBUTION), "rng_normal") == 0;
+  bool normal = ir_get_word(op, IR_ATTR_DISTRIBUTION) == IR_DISTRIBUTION_NORMAL;
   if (normal ? base_dtype_is_float(a->dtype) : !base_dtype_is_complex(a->dtype)) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't draw %s from %s", base_dtype_of(a->dtype)->text,
-                        ir_get_str(op, IR_ATTR_DISTRIBUTION));
+                        ir_attr_word(IR_OP_RNG, IR_ATTR_DISTRIBUTION, ir_get_word(op, IR_ATTR_DISTRIBUTION)));
 }
 
 /* XLA's verifier also lets a lone array and random preds pass, which no pass of XLA can expand. */
@@ -223,9 +222,9 @@ IR_VERIFY(rng_get_and_update_state) {
  * XLA keeps any number of precisions; there are two operands to say it for. */
 static int check_precisions(const ir_op *op, const ir_verify_options *options, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_OPERAND_PRECISION);
-  if (!a || options->xla_compat || a->v.names->n == 2 || a->v.names->n == 0) return 0;
+  if (!a || options->xla_compat || a->v.ints->n == 2 || a->v.ints->n == 0) return 0;
   return ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err,
-                        "has %u precisions in operand_precision; expected one for each of two operands", a->v.names->n);
+                        "has %u precisions in operand_precision; expected one for each of two operands", a->v.ints->n);
 }
 
 /* The element type is free (XLA's preferred_element_type), but a tensor it must be. */
@@ -433,6 +432,6 @@ IR_VERIFY(shuffle) {
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   TRY(ir_check_tensor(op, 0, &t, err));
   TRY(ir_check_dims_set("dimensions", dims, NULL, t->rank, err));
-  bool rotates = strcmp(ir_get_str(op, IR_ATTR_MODE), "rotate") == 0;
+  bool rotates = ir_get_word(op, IR_ATTR_MODE) == IR_SHUFFLE_ROTATE;
   return rotates ? check_rotation(op, dims, err) : check_permutation_indices(op, t, dims, err);
 }

@@ -2,8 +2,8 @@
  * and over channels. Inference has the shapes.
  *
  * replica_groups={{0,1},{2,3}} lets 0 talk to 1 and 2 to 3. What the ids count depends on two other attributes:
- * replicas without channel_id; partitions with it where the opcode knows no use_global_device_ids; with that false or
- * absent replicas, in each partition; with it true devices, replica * num_partitions + partition. */
+ * ir_group_mode. */
+#include "../infer/infer.h"
 #include "../sdy/mesh_groups.h"
 #include "verify.h"
 
@@ -87,29 +87,18 @@ static int check_listed_groups(const ir_op *op, const ir_int_lists *lists, bool 
   return status;
 }
 
-/* What the ids number, see ir_infer_group_size. */
-typedef enum group_mode { OF_REPLICAS, OF_PARTITIONS, OF_REPLICAS_IN_PARTITIONS, OF_DEVICES } group_mode;
-
-/* Absent use_global_device_ids on an opcode that takes it means false. */
-static group_mode mode_of(const ir_op *op) {
-  const ir_attr *global = ir_attr_find(op, IR_ATTR_USE_GLOBAL_DEVICE_IDS);
-  bool takes_global = ir_opcode_takes(op->opcode, IR_ATTR_USE_GLOBAL_DEVICE_IDS, NULL);
-  if (!ir_attr_find(op, IR_ATTR_CHANNEL_ID)) return OF_REPLICAS;
-  if (!takes_global) return OF_PARTITIONS;
-  return global && global->v.b ? OF_DEVICES : OF_REPLICAS_IN_PARTITIONS;
-}
-
 /* Modules that leave replica_count and num_partitions at 1 are for any number of devices. */
-static int check_participants(const ir_op *op, group_mode mode, int64_t ids, xlac_error *err) {
+static int check_participants(const ir_op *op, ir_group_mode mode, int64_t ids, xlac_error *err) {
   assert(ids >= 0);
   const ir_config *config = &op->parent->module->config;
-  int64_t expected = mode == OF_PARTITIONS ? config->num_partitions : config->replica_count;
-  if (mode == OF_DEVICES && !base_mul_i64(config->replica_count, config->num_partitions, &expected)) expected = -1;
+  int64_t expected = mode == IR_GROUPS_OF_PARTITIONS ? config->num_partitions : config->replica_count;
+  if (mode == IR_GROUPS_OF_DEVICES && !base_mul_i64(config->replica_count, config->num_partitions, &expected))
+    expected = -1;
   if (expected == 1 || expected == ids) return 0;
   return fail_groups(op, err, "they name %lld %s, but the module runs %lld", (long long)ids,
-                     mode == OF_PARTITIONS ? "partitions"
-                     : mode == OF_DEVICES  ? "devices"
-                                           : "replicas",
+                     mode == IR_GROUPS_OF_PARTITIONS ? "partitions"
+                     : mode == IR_GROUPS_OF_DEVICES  ? "devices"
+                                                     : "replicas",
                      (long long)expected);
 }
 
@@ -118,10 +107,10 @@ static int check_groups(const ir_op *op, bool uniform, xlac_error *err) {
   assert(ir_opcode_has(op->opcode, IR_COLLECTIVE));
   const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
   const ir_groups *g = a ? a->v.groups : NULL;
-  group_mode mode = mode_of(op);
+  ir_group_mode mode = ir_group_mode_of(op);
   int64_t ids = 0;
   if (!g || (!g->iota && !g->mesh_text && (!g->lists || g->lists->n == 0))) {
-    if (mode != OF_DEVICES) return 0;
+    if (mode != IR_GROUPS_OF_DEVICES) return 0;
     return fail_groups(op, err, "there are none; with use_global_device_ids=true they must be listed");
   }
   if (g->mesh_text) {

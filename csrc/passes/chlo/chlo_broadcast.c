@@ -138,7 +138,8 @@ static ir_value spread_extent(const spread_plan *s, uint32_t d) {
     if (!size.op || known)
       size = next;
     else
-      size = opt_select(rw, opt_compare(rw, "EQ", NULL, size, opt_splat_like(rw, size, 1)), next, size);
+      size = opt_select(rw, opt_compare(rw, IR_DIRECTION_EQ, IR_COMPARISON_NONE, size, opt_splat_like(rw, size, 1)),
+                        next, size);
   }
   return size.op ? size : opt_splat_int(rw, opt_tensor(rw, XLAC_S32, 0, NULL), 1);
 }
@@ -229,10 +230,10 @@ static bool spread_is_dynamic_nowhere_but_there(const spread_plan *s) {
 /* Only compare has attributes of its own; CHLO's enums become StableHLO's. */
 static void spread_attributes(opt_rewriter *rw, const ir_op *op, ir_value v) {
   if (op->opcode != IR_OP_CHLO_BROADCAST_COMPARE) return;
-  const char *type = ir_m_get_str(op, "compare_type");
-  const char *direction = ir_m_get_str(op, "comparison_direction");
+  const ir_mattr *type = ir_mattr_of(op, "compare_type");
+  int direction = ir_m_get_word(op, "comparison_direction");
   opt_set(rw, v, "comparison_direction", ir_m_enum(rw->m, "stablehlo", "comparison_direction", direction));
-  if (*type) opt_set(rw, v, "compare_type", ir_m_enum(rw->m, "stablehlo", "comparison_type", type));
+  if (type) opt_set(rw, v, "compare_type", ir_m_enum(rw->m, "stablehlo", "comparison_type", (int)type->v.i));
 }
 
 /* Whether the plain op takes such elements: CHLO's own ops say nothing of them. */

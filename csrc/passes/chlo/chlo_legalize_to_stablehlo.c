@@ -224,7 +224,8 @@ static void top_k_order(opt_rewriter *rw, ir_op *sort, base_dtype t) {
   opt_region_argument(rw, c, place);
   opt_region_argument(rw, c, place);
   opt_at_end(rw, c, origin);
-  ir_value greater = opt_compare(rw, "GT", base_dtype_is_float(t) ? "TOTALORDER" : NULL, a, b);
+  ir_value greater =
+      opt_compare(rw, IR_DIRECTION_GT, base_dtype_is_float(t) ? IR_COMPARISON_TOTALORDER : IR_COMPARISON_NONE, a, b);
   opt_set_results(rw, c, 1, &greater);
   rw->into = into;
   rw->before = before;

@@ -59,7 +59,7 @@ static const ir_mattr *ragged_precision(opt_rewriter *rw, const ir_mattr *a) {
   const ir_mattr *words[2] = {NULL, NULL};
   if (a->kind != IR_M_ARRAY || a->v.list->n > 2) return NULL;
   for (uint32_t i = 0; i < a->v.list->n; i++)
-    words[i] = ir_m_enum(rw->m, "stablehlo", "precision", a->v.list->v[i]->str ? a->v.list->v[i]->str->s : "DEFAULT");
+    words[i] = ir_m_enum(rw->m, "stablehlo", "precision", (int)a->v.list->v[i]->v.i);
   return ir_m_array(rw->m, a->v.list->n, words);
 }
 
@@ -112,8 +112,8 @@ static ir_value ragged_mask(const ragged_parts *r, ir_value start, ir_value limi
   ir_value at =
       extents.op ? opt_make(rw, IR_OP_DYNAMIC_IOTA, places, 1, &extents) : opt_make(rw, IR_OP_IOTA, places, 0, NULL);
   opt_set(rw, at, "iota_dimension", ir_m_i64(rw->m, r->ragged));
-  ir_value from = opt_compare(rw, "GE", NULL, at, ragged_spread(r, start, extents, map));
-  ir_value below = opt_compare(rw, "LT", NULL, at, ragged_spread(r, limit, extents, map));
+  ir_value from = opt_compare(rw, IR_DIRECTION_GE, IR_COMPARISON_NONE, at, ragged_spread(r, start, extents, map));
+  ir_value below = opt_compare(rw, IR_DIRECTION_LT, IR_COMPARISON_NONE, at, ragged_spread(r, limit, extents, map));
   ir_value zero = opt_splat(rw, opt_tensor(rw, (base_dtype)r->lhs->dtype, 0, NULL), 0);
   return opt_select(rw, opt_binary(rw, IR_OP_AND, from, below), lhs, opt_spread_like(rw, zero, lhs));
 }

@@ -7,7 +7,7 @@ static bool complex_is_usual(const ir_op *op) {
   const ir_mattr *accuracy = ir_mattr_of(op, "result_accuracy");
   if (!accuracy) return true;
   const ir_mattr *mode = ir_m_field(accuracy, "mode");
-  return mode && mode->str && strcmp(mode->str->s, "DEFAULT") == 0;
+  return mode && mode->kind == IR_M_ENUM && mode->v.i == IR_ACCURACY_DEFAULT;
 }
 
 /* stablehlo.log1p becomes the formula log1p_complex; on floats it stays what it is. */

@@ -449,14 +449,16 @@ static fm_value fm_sum(fm_frame *f) {
 /* Two characters before one: "<=" begins with "<". */
 static fm_value fm_comparison(fm_frame *f) {
   static const struct {
-    const char *text, *direction;
-  } kinds[] = {{"<=", "LE"}, {">=", "GE"}, {"==", "EQ"}, {"!=", "NE"}, {"<", "LT"}, {">", "GT"}};
+    const char *text;
+    ir_direction direction;
+  } kinds[] = {{"<=", IR_DIRECTION_LE}, {">=", IR_DIRECTION_GE}, {"==", IR_DIRECTION_EQ},
+               {"!=", IR_DIRECTION_NE}, {"<", IR_DIRECTION_LT},  {">", IR_DIRECTION_GT}};
   fm_value a = fm_sum(f);
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
     if (!fm_take(f, kinds[i].text)) continue;
     fm_value b = fm_sum(f);
     ir_value x = fm_ops(f, a, b), y = fm_ops(f, b, a);
-    return fm_of(f, opt_compare(f->run->rw, kinds[i].direction, NULL, x, y));
+    return fm_of(f, opt_compare(f->run->rw, kinds[i].direction, IR_COMPARISON_NONE, x, y));
   }
   return a;
 }

@@ -203,7 +203,7 @@ ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
   if (opt_in_edge(&s->facts, dot) || !hs_swaps_sides(dot, permutation)) return NULL;
   /* Operands of two types may be two algorithms, and precision is said by operand. */
   if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;
-  if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_str(dot, IR_ATTR_ALGORITHM)[0]) return NULL;
+  if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_word(dot, IR_ATTR_ALGORITHM) != IR_DOT_UNSET) return NULL;
   ir_op *made = hlo_make(&s->x, IR_OP_DOT, op->type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
   if (made) hs_swap_attrs(s, made, dot);
   return made;

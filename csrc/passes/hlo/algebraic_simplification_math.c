@@ -172,17 +172,17 @@ static ir_op *hs_bitcast_convert(hs_run *s, ir_op *op) {
 
 /* Whether a comparison of a value with itself holds: 1, 0, or -1 where it depends on the value. */
 static int hs_compares_same(const ir_op *op) {
-  const char *d = ir_get_str(op, IR_ATTR_DIRECTION);
+  const ir_direction d = (ir_direction)ir_get_word(op, IR_ATTR_DIRECTION);
   if (!hs_is_integral(ir_operand_type(op, 0))) return -1;
-  return strcmp(d, "EQ") == 0 || strcmp(d, "GE") == 0 || strcmp(d, "LE") == 0;
+  return d == IR_DIRECTION_EQ || d == IR_DIRECTION_GE || d == IR_DIRECTION_LE;
 }
 
 /* A comparison of truth values with true or false. */
 static ir_op *hs_compare(hs_run *s, ir_op *op) {
   ir_op *a = ir_operand(op, 0), *b = ir_operand(op, 1);
   if (a == b && hs_compares_same(op) >= 0) return hlo_splat(&s->x, op->type, hs_compares_same(op));
-  bool ne = strcmp(ir_get_str(op, IR_ATTR_DIRECTION), "NE") == 0,
-       eq = strcmp(ir_get_str(op, IR_ATTR_DIRECTION), "EQ") == 0;
+  bool ne = ir_get_word(op, IR_ATTR_DIRECTION) == IR_DIRECTION_NE,
+       eq = ir_get_word(op, IR_ATTR_DIRECTION) == IR_DIRECTION_EQ;
   if (a->type->dtype != XLAC_PRED) return NULL;
   return (ne && hs_is(b, 0)) || (eq && hs_is(b, 1)) ? hs_as(op, a) : NULL;
 }

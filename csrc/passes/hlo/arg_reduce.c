@@ -9,21 +9,23 @@ static bool arg_is_parameter(const ir_op *op, int64_t number) {
 }
 
 /* compare(parameter a, parameter b) in this direction, as numbers. */
-static bool arg_compares(const ir_op *op, const char *direction, int64_t a, int64_t b) {
-  if (op->opcode != IR_OP_COMPARE || strcmp(ir_get_str(op, IR_ATTR_DIRECTION), direction) != 0) return false;
-  const char *type = ir_get_str(op, IR_ATTR_TYPE);
+static bool arg_compares(const ir_op *op, ir_direction direction, int64_t a, int64_t b) {
+  if (op->opcode != IR_OP_COMPARE || ir_get_word(op, IR_ATTR_DIRECTION) != (int)direction) return false;
+  const ir_comparison type = (ir_comparison)ir_get_word(op, IR_ATTR_TYPE);
   base_dtype t = ir_operand_type(op, 0)->dtype;
-  const char *own = base_dtype_is_float(t) ? "FLOAT" : base_dtype_is_signed(t) ? "SIGNED" : "UNSIGNED";
-  if (*type && strcmp(type, own) != 0) return false;
+  const ir_comparison own = base_dtype_is_float(t)    ? IR_COMPARISON_FLOAT
+                            : base_dtype_is_signed(t) ? IR_COMPARISON_SIGNED
+                                                      : IR_COMPARISON_UNSIGNED;
+  if (type != IR_COMPARISON_NONE && type != own) return false;
   return arg_is_parameter(ir_operand(op, 0), a) && arg_is_parameter(ir_operand(op, 1), b);
 }
 
 /* Floats: "greater, or not a number"; integers: greater. */
-static bool arg_is_better(const ir_op *op, const char *direction) {
+static bool arg_is_better(const ir_op *op, ir_direction direction) {
   if (arg_compares(op, direction, 0, 2)) return !base_dtype_is_float(ir_operand_type(op, 0)->dtype);
   if (op->opcode != IR_OP_OR) return false;
   for (uint32_t i = 0; i < 2; i++)
-    if (arg_compares(ir_operand(op, i), direction, 0, 2) && arg_compares(ir_operand(op, 1 - i), "NE", 0, 0))
+    if (arg_compares(ir_operand(op, i), direction, 0, 2) && arg_compares(ir_operand(op, 1 - i), IR_DIRECTION_NE, 0, 0))
       return true;
   return false;
 }
@@ -32,7 +34,9 @@ static bool arg_is_better(const ir_op *op, const char *direction) {
 static bool arg_is_earlier(const ir_op *op) {
   if (op->opcode != IR_OP_AND) return false;
   for (uint32_t i = 0; i < 2; i++)
-    if (arg_compares(ir_operand(op, i), "EQ", 0, 2) && arg_compares(ir_operand(op, 1 - i), "LT", 1, 3)) return true;
+    if (arg_compares(ir_operand(op, i), IR_DIRECTION_EQ, 0, 2) &&
+        arg_compares(ir_operand(op, 1 - i), IR_DIRECTION_LT, 1, 3))
+      return true;
   return false;
 }
 
@@ -42,7 +46,7 @@ static bool arg_selects(const ir_op *op, int64_t a, int64_t b) {
 }
 
 /* `or` and `and` are commutative, so both orders are looked at. */
-static bool arg_body_goes(const ir_computation *c, const char *direction) {
+static bool arg_body_goes(const ir_computation *c, ir_direction direction) {
   const ir_op *root = ir_root(c);
   if (c->n_params != 4 || root->opcode != IR_OP_TUPLE || root->n_operands != 2) return false;
   const ir_op *value = ir_operand(root, 0), *place = ir_operand(root, 1);
@@ -92,8 +96,8 @@ static bool arg_counts(const ir_op *op, int64_t d) {
 bool opt_arg_reduction_of(const ir_op *op, opt_arg_reduction *r) {
   if (op->opcode != IR_OP_REDUCE || op->n_operands != 4 || op->n_called != 1 || op->n_control_preds) return false;
   const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-  bool largest = arg_body_goes(op->called[0], "GT");
-  if (dims->n != 1 || (!largest && !arg_body_goes(op->called[0], "LT")) || !arg_types_fit(op)) return false;
+  bool largest = arg_body_goes(op->called[0], IR_DIRECTION_GT);
+  if (dims->n != 1 || (!largest && !arg_body_goes(op->called[0], IR_DIRECTION_LT)) || !arg_types_fit(op)) return false;
   *r = (opt_arg_reduction){.smallest = !largest, .dim = (uint32_t)dims->v[0]};
   r->counts = arg_counts(ir_operand(op, 1), dims->v[0]);
   return true;

@@ -122,9 +122,8 @@ const ir_type *opt_with_dtype(opt_rewriter *rw, const ir_type *t, base_dtype dty
 const ir_type *opt_tensor(opt_rewriter *rw, base_dtype dtype, uint32_t rank, const int64_t *dims);
 ir_value opt_unary(opt_rewriter *rw, ir_opcode opcode, ir_value a);
 ir_value opt_binary(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value b);
-/* direction: "EQ", "NE", "GE", "GT", "LE", "LT"; kind: "FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED", or NULL to leave
- * it out. */
-ir_value opt_compare(opt_rewriter *rw, const char *direction, const char *kind, ir_value a, ir_value b);
+/* kind NONE leaves compare_type out. */
+ir_value opt_compare(opt_rewriter *rw, ir_direction direction, ir_comparison kind, ir_value a, ir_value b);
 ir_value opt_select(opt_rewriter *rw, ir_value pred, ir_value on_true, ir_value on_false);
 ir_value opt_convert(opt_rewriter *rw, ir_value a, base_dtype dtype);
 /* stablehlo.constant of a static tensor type; every element is `value` rounded to its type (real part of complex). */

@@ -24,9 +24,9 @@ ir_value opt_binary(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value b) 
   return opt_make(rw, opcode, opt_type(a), 2, both);
 }
 
-/* The result has the operands' shape. kind NULL prints no compare_type, which StableHLO then infers from the element
+/* The result has the operands' shape. NONE prints no compare_type, which StableHLO then infers from the element
  * type. */
-ir_value opt_compare(opt_rewriter *rw, const char *direction, const char *kind, ir_value a, ir_value b) {
+ir_value opt_compare(opt_rewriter *rw, ir_direction direction, ir_comparison kind, ir_value a, ir_value b) {
   ir_value both[] = {a, b};
   ir_value v = opt_make(rw, IR_OP_COMPARE, opt_with_dtype(rw, opt_type(a), XLAC_PRED), 2, both);
   opt_set(rw, v, "comparison_direction", ir_m_enum(rw->m, "stablehlo", "comparison_direction", direction));
@@ -399,7 +399,7 @@ void opt_loop_begin(opt_rewriter *rw, opt_loop *loop, ir_value limit, uint32_t n
   ir_computation *condition = loop->op ? loop_region(rw, loop, 0) : NULL;
   if (!condition) return;
   opt_at_end(rw, condition, loop->origin);
-  ir_value more = opt_compare(rw, "LT", NULL, loop->index, limit);
+  ir_value more = opt_compare(rw, IR_DIRECTION_LT, IR_COMPARISON_NONE, loop->index, limit);
   opt_set_results(rw, condition, 1, &more);
   loop->body = loop_region(rw, loop, 1);
   if (loop->body) opt_at_end(rw, loop->body, loop->origin);

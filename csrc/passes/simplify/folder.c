@@ -127,10 +127,10 @@ static int evaluate_build(evaluate_run *x, xlac_error *err) {
 
 /* By way of HLO form, which is what the interpreter reads. */
 static int evaluate_run_it(evaluate_run *x, interp_value **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true};
+  const convert_to_hlo_options executable = {.executable = true};
   const interp_options options = {.alloc = x->rw->m->alloc};
   ir_module *hlo = NULL;
-  TRY(stablehlo_to_hlo(&hlo, x->m, &executable, err));
+  TRY(convert_to_hlo(&hlo, x->m, &executable, err));
   int status = interp_run(hlo, &options, 0, NULL, out, err);
   ir_module_destroy(hlo);
   return status;

@@ -94,21 +94,16 @@ static int simplify_math_xor(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- comparisons --- */
 
-static bool simplify_math_word_in(const char *word, const char *a, const char *b, const char *c) {
-  assert(word != NULL);
-  return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
-}
-
 /* The direction with operands exchanged; EQ and NE are their own. */
-static const char *simplify_math_mirrored(const char *direction) {
-  static const char *const pairs[][2] = {{"GE", "LE"}, {"GT", "LT"}, {"LE", "GE"}, {"LT", "GT"}};
-  for (uint32_t i = 0; i < 4; i++)
-    if (strcmp(direction, pairs[i][0]) == 0) return pairs[i][1];
-  return direction;
+static ir_direction simplify_math_mirrored(ir_direction direction) {
+  static const uint8_t mirrored[] = {
+      [IR_DIRECTION_EQ] = IR_DIRECTION_EQ, [IR_DIRECTION_NE] = IR_DIRECTION_NE, [IR_DIRECTION_GE] = IR_DIRECTION_LE,
+      [IR_DIRECTION_GT] = IR_DIRECTION_LT, [IR_DIRECTION_LE] = IR_DIRECTION_GE, [IR_DIRECTION_LT] = IR_DIRECTION_GT};
+  return (ir_direction)mirrored[direction];
 }
 
 /* The constant goes to the right. */
-static int simplify_math_swap_compare(opt_rewriter *rw, ir_op *op, const char *direction, bool *changed) {
+static int simplify_math_swap_compare(opt_rewriter *rw, ir_op *op, ir_direction direction, bool *changed) {
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   opt_set(rw, (ir_value){op, 0}, "comparison_direction",
           ir_m_enum(rw->m, "stablehlo", "comparison_direction", simplify_math_mirrored(direction)));
@@ -120,21 +115,22 @@ static int simplify_math_swap_compare(opt_rewriter *rw, ir_op *op, const char *d
 }
 
 /* Predicates against a constant that makes no difference. */
-static bool simplify_math_is_identity(const ir_op *op, const char *direction) {
+static bool simplify_math_is_identity(const ir_op *op, ir_direction direction) {
   ir_value b = opt_operand(op, 1);
   if (opt_type(b)->dtype != XLAC_PRED) return false;
-  return strcmp(direction, "NE") == 0 ? opt_is_int(b, 0) : strcmp(direction, "EQ") == 0 && opt_is_int(b, 1);
+  return direction == IR_DIRECTION_NE ? opt_is_int(b, 0) : direction == IR_DIRECTION_EQ && opt_is_int(b, 1);
 }
 
 /* On floats x == x may be false, so only integers are simplified. */
 static int simplify_math_compare(opt_rewriter *rw, ir_op *op, bool *changed) {
-  const char *direction = ir_m_get_str(op, "comparison_direction"), *kind = ir_m_get_str(op, "compare_type");
+  const ir_direction direction = (ir_direction)ir_m_get_word(op, "comparison_direction");
+  const ir_comparison kind = (ir_comparison)ir_m_get_word(op, "compare_type");
   ir_value a = opt_operand(op, 0), b = opt_operand(op, 1);
   if (simplify_math_is_identity(op, direction)) return opt_simplify_to(rw, op, a, changed);
-  if (!simplify_math_is_integral(opt_type(a)) || (strcmp(kind, "SIGNED") != 0 && strcmp(kind, "UNSIGNED") != 0))
+  if (!simplify_math_is_integral(opt_type(a)) || (kind != IR_COMPARISON_SIGNED && kind != IR_COMPARISON_UNSIGNED))
     return 0;
   if (opt_same_value(a, b) && opt_is_static(op->type)) {
-    bool holds = simplify_math_word_in(direction, "EQ", "GE", "LE");
+    bool holds = direction == IR_DIRECTION_EQ || direction == IR_DIRECTION_GE || direction == IR_DIRECTION_LE;
     return opt_simplify_to_new(rw, op, opt_splat_int(rw, op->type, holds), changed);
   }
   bool swap = a.op->opcode == IR_OP_CONSTANT && b.op->opcode != IR_OP_CONSTANT;

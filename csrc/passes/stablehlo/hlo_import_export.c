@@ -298,8 +298,25 @@ static void signless_value(opt_rewriter *rw, ir_op *op) {
   opt_set(rw, (ir_value){op, 0}, "value", l ? ir_m_dense(rw->m, t, l, a->splat) : NULL);
 }
 
+/* Ids of replicas and partitions are unsigned by definition (the original pass breaks on them): they stay, and who
+ * reads one reads it converted. */
+static void signless_id(opt_rewriter *rw, ir_op *op) {
+  const ir_type *t = signless_type(rw, op->type);
+  opt_at_end(rw, op->parent, op);
+  rw->before = op->next;
+  ir_value id = {op, 0}, v = t && t != op->type ? opt_make(rw, IR_OP_CONVERT, t, 1, &id) : id;
+  rw->failed = rw->failed || !t;
+  if (v.op == op || rw->failed) return;
+  opt_replace_results(rw, op, &v);
+  ir_set_operand(v.op, 0, id);
+}
+
 /* Results only: operands are others' results. */
 static void signless_op(opt_rewriter *rw, ir_op *op) {
+  if (op->opcode == IR_OP_REPLICA_ID || op->opcode == IR_OP_PARTITION_ID) {
+    signless_id(rw, op);
+    return;
+  }
   for (uint32_t i = 0; i < op->n_results && !rw->failed; i++) {
     const ir_type *t = signless_type(rw, op->types[i]);
     rw->failed = !t;

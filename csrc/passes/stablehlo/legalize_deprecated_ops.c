@@ -126,7 +126,7 @@ static void einsum_diagonal(opt_rewriter *rw, einsum_term *t, uint32_t d, uint32
     place[i] = opt_make(rw, IR_OP_IOTA, square, 0, NULL);
     opt_set(rw, place[i], "iota_dimension", ir_m_i64(rw->m, i));
   }
-  ir_value same = opt_compare(rw, "EQ", NULL, place[0], place[1]);
+  ir_value same = opt_compare(rw, IR_DIRECTION_EQ, IR_COMPARISON_NONE, place[0], place[1]);
   const ir_type *mask = opt_with_dtype(rw, type, XLAC_PRED);
   if (type->has_dynamic)
     same = opt_dynamic_broadcast(rw, same, opt_extents(rw, t->v), mask, at);

@@ -312,7 +312,7 @@ static ir_value pad_mask(pad_pass *x, const ir_type *padded, const ir_type *orig
     ir_value end = local_scalar(&x->p, XLAC_S32, original->dims[d]);
     end = opt_broadcast_in_dim(rw, end, index, NULL);
     pad_give(x, end, s);
-    ir_value in = opt_compare(rw, "LT", NULL, at, end);
+    ir_value in = opt_compare(rw, IR_DIRECTION_LT, IR_COMPARISON_NONE, at, end);
     pad_give(x, in, s);
     mask = mask.op ? opt_binary(rw, IR_OP_AND, mask, in) : in;
     pad_give(x, mask, s);

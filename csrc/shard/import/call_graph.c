@@ -66,7 +66,7 @@ static int imp_flatten_call(void *ctx, ir_op *op) {
   ir_computation *f = op->opcode == IR_OP_CALL ? opt_callee(&x->symbols, op) : NULL;
   const base_istr *name;
   uint64_t seen;
-  if (!f || (x->bodies && !rt_is_body(f->name))) return 0;
+  if (!f || (x->bodies && !trip_is_body(f->name))) return 0;
   if (!base_map_get(&x->called, base_key(f), &seen)) {
     if (!base_map_set(&x->called, base_key(f), 1)) return base_oom(x->rw.err, "sdy-flatten-call-graph");
     return x->bodies ? shc_walk(f, true, imp_flatten_inner, x) : 0; /* what it calls may be called by others too */

@@ -47,7 +47,7 @@ static bool shbatch_uniform(ir_value v, int64_t *out) {
 /* The guard of numpy-style indexing: select(i < 0, i + n, i). An iota is never negative, so it is i. */
 static bool shbatch_is_below_zero(ir_value pred, ir_value *compared) {
   int64_t bound = 1;
-  if (pred.op->opcode != IR_OP_COMPARE || strcmp(ir_m_get_str(pred.op, "comparison_direction"), "LT") != 0)
+  if (pred.op->opcode != IR_OP_COMPARE || ir_m_get_word(pred.op, "comparison_direction") != IR_DIRECTION_LT)
     return false;
   *compared = opt_operand(pred.op, 0);
   return shbatch_uniform(opt_operand(pred.op, 1), &bound) && bound <= 0;

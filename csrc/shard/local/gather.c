@@ -19,8 +19,8 @@ typedef struct locgat {
 } locgat;
 
 /* Indices are compared as integers of their own type. */
-static ir_value locgat_compare(locgat *x, const char *direction, ir_value a, ir_value b) {
-  return opt_compare(&x->p->rw, direction, NULL, a, b);
+static ir_value locgat_compare(locgat *x, ir_direction direction, ir_value a, ir_value b) {
+  return opt_compare(&x->p->rw, direction, IR_COMPARISON_NONE, a, b);
 }
 
 /* --- bounds --- */
@@ -106,7 +106,7 @@ static int locgat_first(locgat *x, ir_value *mask) {
     if (locgat_is_indexed(x, d)) continue;
     ir_value at = local_offset(x->p, x->op, x->mesh, local_axes(x->s, d), x->shard->dims[d]);
     if (!at.op) return local_status(x->p);
-    ir_value first = locgat_compare(x, "EQ", at, local_scalar(x->p, XLAC_S64, 0));
+    ir_value first = locgat_compare(x, IR_DIRECTION_EQ, at, local_scalar(x->p, XLAC_S64, 0));
     all = all.op ? opt_binary(rw, IR_OP_AND, all, first) : first;
   }
   if (!all.op) return 0;
@@ -127,8 +127,8 @@ static int locgat_shift(locgat *x, ir_value *indices, ir_value *mask) {
     TRY(locgat_bounds(x, (base_dtype)t->dtype, mask != NULL, low, high));
     ir_value least = locgat_spread(x, t, low), most = mask ? locgat_spread(x, t, high) : least;
     *indices = opt_binary(rw, IR_OP_SUBTRACT, base, least);
-    ir_value above = mask ? locgat_compare(x, "GE", base, least) : base;
-    if (mask) *mask = opt_binary(rw, IR_OP_AND, above, locgat_compare(x, "LE", base, most));
+    ir_value above = mask ? locgat_compare(x, IR_DIRECTION_GE, base, least) : base;
+    if (mask) *mask = opt_binary(rw, IR_OP_AND, above, locgat_compare(x, IR_DIRECTION_LE, base, most));
   }
   TRY(opt_rewriter_status(rw));
   return mask ? locgat_first(x, mask) : 0;

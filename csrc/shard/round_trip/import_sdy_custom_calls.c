@@ -6,7 +6,7 @@
 
 #include "round_trip.h"
 
-static int rt_ops_oom(const opt_rewriter *rw) {
+static int trip_ops_oom(const opt_rewriter *rw) {
   return base_oom(rw->err, "what stood for ops of sdy");
 }
 
@@ -14,7 +14,7 @@ static int rt_ops_oom(const opt_rewriter *rw) {
 
 /* unspecified_dims=[1,2]: open.
  * "unspecified_dims=[1,2]" in the backend configuration (JAX's unconstrained dimensions): those stay open. */
-static int rt_open_dims(opt_rewriter *rw, const ir_op *op, sdy_dim *dims, uint32_t n) {
+static int trip_open_dims(opt_rewriter *rw, const ir_op *op, sdy_dim *dims, uint32_t n) {
   assert(n == 0 || dims != NULL);
   static const char key[] = "unspecified_dims=[";
   const char *p = strstr(ir_m_get_str(op, "backend_config"), key);
@@ -32,15 +32,15 @@ static int rt_open_dims(opt_rewriter *rw, const ir_op *op, sdy_dim *dims, uint32
 }
 
 /* The words are XLA's. */
-static int rt_need_one(opt_rewriter *rw, const ir_op *op, bool result) {
+static int trip_need_one(opt_rewriter *rw, const ir_op *op, bool result) {
   if (op->n_operands == 1 && (!result || op->n_results == 1)) return 0;
   return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_STRUCTURE, "expected CustomCallOp with exactly one %s",
                           op->n_operands == 1 ? "result" : "operand");
 }
 
 /* The unspecified dimensions that the backend config names are opened again. */
-static int rt_constraint(opt_rewriter *rw, ir_op *op) {
-  TRY(rt_need_one(rw, op, true));
+static int trip_constraint(opt_rewriter *rw, ir_op *op) {
+  TRY(trip_need_one(rw, op, true));
   const sdy_sharding *s = sdy_get((ir_value){op, 0});
   if (!s)
     return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE,
@@ -48,10 +48,10 @@ static int rt_constraint(opt_rewriter *rw, ir_op *op) {
                             "xla.sdy.sharding (programs with mhlo.sharding: xla-sdy-import-shardings first)");
   sdy_sharding to = *s;
   sdy_dim *dims = BASE_ARRAY(&rw->m->arena, sdy_dim, (size_t)s->n_dims + 1);
-  if (!dims) return rt_ops_oom(rw);
+  if (!dims) return trip_ops_oom(rw);
   if (s->n_dims) memcpy(dims, s->dims, s->n_dims * sizeof *dims);
   assert(op->n_operands == 1);
-  TRY(rt_open_dims(rw, op, dims, s->n_dims));
+  TRY(trip_open_dims(rw, op, dims, s->n_dims));
   to.dims = dims;
   ir_value in = opt_operand(op, 0);
   ir_value made = opt_make(rw, IR_OP_SDY_SHARDING_CONSTRAINT, op->type, 1, &in);
@@ -61,9 +61,9 @@ static int rt_constraint(opt_rewriter *rw, ir_op *op) {
 }
 
 /* A number, as "12 : i64". */
-static int rt_front_int(opt_rewriter *rw, const ir_op *op, const char *key, int64_t *out) {
+static int trip_front_int(opt_rewriter *rw, const ir_op *op, const char *key, int64_t *out) {
   const ir_mattr *a = NULL;
-  TRY(rt_front_read(rw, op, op->mlir, key, &a));
+  TRY(trip_front_read(rw, op, op->mlir, key, &a));
   if (a && a->kind == IR_M_INTEGER) {
     *out = a->v.i;
     return 0;
@@ -72,10 +72,10 @@ static int rt_front_int(opt_rewriter *rw, const ir_op *op, const char *key, int6
 }
 
 /* allowed_direction as a number: none, forward, backward, both. */
-static int rt_barrier(opt_rewriter *rw, ir_op *op) {
+static int trip_barrier(opt_rewriter *rw, ir_op *op) {
   int64_t way = 0;
-  TRY(rt_need_one(rw, op, true));
-  TRY(rt_front_int(rw, op, "xla.sdy.allowed_direction", &way));
+  TRY(trip_need_one(rw, op, true));
+  TRY(trip_front_int(rw, op, "xla.sdy.allowed_direction", &way));
   if (way < 0 || way > 3)
     return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_ATTRIBUTE, "xla.sdy.allowed_direction is %lld; expected 0 to 3",
                             (long long)way);
@@ -86,30 +86,30 @@ static int rt_barrier(opt_rewriter *rw, ir_op *op) {
 }
 
 /* Like the op that it becomes, the call must not be used. */
-static int rt_group(opt_rewriter *rw, ir_op *op) {
+static int trip_group(opt_rewriter *rw, ir_op *op) {
   int64_t id = 0;
-  TRY(rt_need_one(rw, op, false));
-  TRY(rt_front_int(rw, op, "xla.sdy.sharding_group_id", &id));
+  TRY(trip_need_one(rw, op, false));
+  TRY(trip_front_int(rw, op, "xla.sdy.sharding_group_id", &id));
   if (opt_is_used(rw, op))
     return opt_rewrite_fail(rw, op, XLAC_E_VERIFY_STRUCTURE, "xla.sdy.ShardingGroup CustomCallOp should have no uses.");
   ir_value in = opt_operand(op, 0);
   ir_op *made = opt_make_n(rw, IR_OP_SDY_SHARDING_GROUP, 0, NULL, 1, &in, 0);
-  if (!made || !ir_m_set(made, "group_id", ir_m_i64(rw->m, id))) return rt_ops_oom(rw);
+  if (!made || !ir_m_set(made, "group_id", ir_m_i64(rw->m, id))) return trip_ops_oom(rw);
   opt_erase(rw, op);
   return opt_rewriter_status(rw);
 }
 
 /* The three targets that stand for ops of sdy; others are left alone. */
-static int rt_custom_call(void *ctx, ir_op *op) {
+static int trip_custom_call(void *ctx, ir_op *op) {
   opt_rewriter *rw = ctx;
   opt_at(rw, op);
-  if (rt_calls(op, "Sharding")) return rt_constraint(rw, op);
-  if (rt_calls(op, "xla.sdy.PropagationBarrier")) return rt_barrier(rw, op);
-  return rt_calls(op, "xla.sdy.ShardingGroup") ? rt_group(rw, op) : 0;
+  if (trip_calls(op, "Sharding")) return trip_constraint(rw, op);
+  if (trip_calls(op, "xla.sdy.PropagationBarrier")) return trip_barrier(rw, op);
+  return trip_calls(op, "xla.sdy.ShardingGroup") ? trip_group(rw, op) : 0;
 }
 
 /* fn for all ops of all functions, inner ones first, with a rewriter as context. */
-static int rt_walk(ir_module *m, shc_op_fn *fn, xlac_error *err) {
+static int trip_walk(ir_module *m, shc_op_fn *fn, xlac_error *err) {
   opt_rewriter rw;
   TRY(opt_rewriter_init(&rw, m, err));
   int status = shc_walk_module(m, true, fn, &rw);
@@ -119,13 +119,13 @@ static int rt_walk(ir_module *m, shc_op_fn *fn, xlac_error *err) {
 
 int shard_import_custom_calls(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  return rt_walk(m, rt_custom_call, err);
+  return trip_walk(m, trip_custom_call, err);
 }
 
 /* --- constants --- */
 
 /* sdy.constant is not folded, nor merged with others, until propagation is over. */
-static int rt_constant(void *ctx, ir_op *op) {
+static int trip_constant(void *ctx, ir_op *op) {
   (void)ctx;
   if (op->opcode == IR_OP_CONSTANT) ir_set_opcode(op, IR_OP_SDY_CONSTANT);
   return 0;
@@ -133,26 +133,26 @@ static int rt_constant(void *ctx, ir_op *op) {
 
 int shard_import_constants(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  return rt_walk(m, rt_constant, err);
+  return trip_walk(m, trip_constant, err);
 }
 
 /* --- what loops read from outside --- */
 
-typedef struct rt_free {
+typedef struct trip_free {
   opt_rewriter *rw;
   ir_op *loop;
   base_map seen; /* op to the first of its results' constraints (an array by result) */
-} rt_free;
+} trip_free;
 
 /* Whether op is in a region of the loop, at any depth. */
-static bool rt_is_within(const ir_op *op, const ir_op *loop) {
+static bool trip_is_within(const ir_op *op, const ir_op *loop) {
   for (const ir_op *at = op; at; at = at->parent->owner)
     if (at->parent->owner == loop) return true;
   return false;
 }
 
 /* A sharding that says nothing yet. */
-static bool rt_is_open(const sdy_sharding *s) {
+static bool trip_is_open(const sdy_sharding *s) {
   bool open = s->replicated.n == 0 && s->unreduced.n == 0;
   for (uint32_t i = 0; i < s->n_dims; i++)
     open = open && s->dims[i].open && s->dims[i].axes.n == 0 && s->dims[i].priority < 0;
@@ -162,7 +162,7 @@ static bool rt_is_open(const sdy_sharding *s) {
 /* What v is inside: itself, or its constraint.
  * An open constraint before the loop: the sharding outside does not bind what the loop makes of the value. One
  * constraint a value, however often the loop reads it. */
-static ir_value rt_seen_as(rt_free *x, ir_value v) {
+static ir_value trip_seen_as(trip_free *x, ir_value v) {
   ir_value *known = base_map_ptr(&x->seen, v.op);
   if (!known) {
     known = base_arena_zalloc(&x->rw->arena, v.op->n_results * sizeof *known);
@@ -175,7 +175,7 @@ static ir_value rt_seen_as(rt_free *x, ir_value v) {
   assert(v.index < v.op->n_results);
   const sdy_sharding *s = sdy_shown(x->rw->m, v);
   known[v.index] = v;
-  if (!s || s->n_dims == 0 || rt_is_open(s)) return v;
+  if (!s || s->n_dims == 0 || trip_is_open(s)) return v;
   opt_at(x->rw, x->loop);
   known[v.index] = opt_make(x->rw, IR_OP_SDY_SHARDING_CONSTRAINT, opt_type(v), 1, &v);
   opt_set(x->rw, known[v.index], "sharding",
@@ -184,31 +184,31 @@ static ir_value rt_seen_as(rt_free *x, ir_value v) {
 }
 
 /* Operands and what inner regions return. */
-static int rt_free_op(void *ctx, ir_op *op) {
-  rt_free *x = ctx;
+static int trip_free_op(void *ctx, ir_op *op) {
+  trip_free *x = ctx;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_value v = opt_operand(op, i);
-    if (!rt_is_within(v.op, x->loop)) ir_set_operand(op, i, rt_seen_as(x, v));
+    if (!trip_is_within(v.op, x->loop)) ir_set_operand(op, i, trip_seen_as(x, v));
   }
   for (uint32_t r = 0; r < op->n_called; r++)
     for (uint32_t i = 0; i < op->called[r]->n_results; i++) {
       ir_value v = op->called[r]->results[i];
-      if (!rt_is_within(v.op, x->loop)) ir_set_result(op->called[r], i, rt_seen_as(x, v));
+      if (!trip_is_within(v.op, x->loop)) ir_set_result(op->called[r], i, trip_seen_as(x, v));
     }
   return opt_rewriter_status(x->rw);
 }
 
 /* Its regions' operands and what they return, one constraint for each value from outside. */
-static int rt_open_loop(void *ctx, ir_op *op) {
+static int trip_open_loop(void *ctx, ir_op *op) {
   if (op->opcode != IR_OP_WHILE) return 0;
-  rt_free x = {.rw = ctx, .loop = op};
+  trip_free x = {.rw = ctx, .loop = op};
   base_map_init(&x.seen, x.rw->m->alloc);
   int status = 0;
   for (uint32_t i = 0; i < op->n_called && status == 0; i++) {
     ir_computation *c = op->called[i];
-    status = shc_walk(c, false, rt_free_op, &x);
+    status = shc_walk(c, false, trip_free_op, &x);
     for (uint32_t k = 0; k < c->n_results && status == 0; k++)
-      if (!rt_is_within(c->results[k].op, op)) ir_set_result(c, k, rt_seen_as(&x, c->results[k]));
+      if (!trip_is_within(c->results[k].op, op)) ir_set_result(c, k, trip_seen_as(&x, c->results[k]));
   }
   base_map_free(&x.seen);
   return status < 0 ? status : opt_rewriter_status(x.rw);
@@ -216,5 +216,5 @@ static int rt_open_loop(void *ctx, ir_op *op) {
 
 int shard_open_free_values(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  return rt_walk(m, rt_open_loop, err);
+  return trip_walk(m, trip_open_loop, err);
 }

@@ -8,26 +8,26 @@
 #include "../../text/text.h"
 #include "round_trip.h"
 
-BASE_VEC(rt_devices, int64_t);
+BASE_VEC(trip_devices, int64_t);
 /* axes: the sizes of the mesh found so far, refined with every sharding; maximal: devices that single-device
  * shardings name. */
-typedef struct rt_import {
+typedef struct trip_import {
   opt_rewriter rw;
   base_map read; /* the string of an mhlo.sharding to its ir_sharding */
   uint32_t n_axes;
-  int64_t axes[RT_MAX_AXES];
-  rt_devices maximal;
+  int64_t axes[TRIP_MAX_AXES];
+  trip_devices maximal;
   const sdy_mesh *mesh;
   const base_istr *mesh_name;
-} rt_import;
+} trip_import;
 
-static int rt_import_oom(rt_import *x) {
+static int trip_import_oom(trip_import *x) {
   return base_oom(x->rw.err, "xla-sdy-import-shardings");
 }
 
 /* Reads a value's mhlo.sharding; *out NULL where it has none.
  * Each distinct string is parsed once. The parser's message goes into the error at op. */
-static int rt_read(rt_import *x, const ir_op *op, const ir_mdict *d, const ir_sharding **out) {
+static int trip_read(trip_import *x, const ir_op *op, const ir_mdict *d, const ir_sharding **out) {
   const ir_mattr *a = ir_mdict_get(d, "mhlo.sharding");
   xlac_error inner = {0};
   *out = NULL;
@@ -37,30 +37,30 @@ static int rt_read(rt_import *x, const ir_op *op, const ir_mdict *d, const ir_sh
   if (text_parse_sharding(x->rw.m, a->str->s, a->str->n, out, &inner) != 0)
     return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_ATTRIBUTE, "mhlo.sharding = \"%.100s\" is no sharding: %.200s",
                             a->str->s, inner.message);
-  return base_map_set(&x->read, base_key(a->str), base_key(*out)) ? 0 : rt_import_oom(x);
+  return base_map_set(&x->read, base_key(a->str), base_key(*out)) ? 0 : trip_import_oom(x);
 }
 
 /* --- the mesh --- */
 
 /* Each device once. */
-static int rt_note_maximal(rt_import *x, int64_t device) {
+static int trip_note_maximal(trip_import *x, int64_t device) {
   for (uint32_t i = 0; i < x->maximal.n; i++)
     if (x->maximal.items[i] == device) return 0;
-  return BASE_VEC_PUSH(x->rw.m->alloc, &x->maximal, device) ? 0 : rt_import_oom(x);
+  return BASE_VEC_PUSH(x->rw.m->alloc, &x->maximal, device) ? 0 : trip_import_oom(x);
 }
 
 /* The common cut of all shardings so far and this one: [8] and [2, 4] give axes of 2 and 4. */
-static int rt_note_one(rt_import *x, const ir_op *op, const ir_sharding *s) {
-  rt_tiles tiles;
-  int64_t sizes[RT_MAX_AXES], cut[RT_MAX_AXES];
-  if (s->kind == IR_SHARDING_MAXIMAL) return rt_note_maximal(x, s->device);
+static int trip_note_one(trip_import *x, const ir_op *op, const ir_sharding *s) {
+  trip_tiles tiles;
+  int64_t sizes[TRIP_MAX_AXES], cut[TRIP_MAX_AXES];
+  if (s->kind == IR_SHARDING_MAXIMAL) return trip_note_maximal(x, s->device);
   if (s->kind != IR_SHARDING_TILED) return 0;
-  if (!rt_analyze(s, &tiles))
+  if (!trip_analyze(s, &tiles))
     return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_ATTRIBUTE,
                             "the devices of an mhlo.sharding are in no order that axes of a mesh could have");
   for (uint32_t i = 0; i < tiles.n; i++) sizes[i] = tiles.v[i].size;
-  uint32_t n = x->n_axes ? rt_common_cut(tiles.n, sizes, x->n_axes, x->axes, cut) : tiles.n;
-  assert(tiles.n <= RT_MAX_AXES);
+  uint32_t n = x->n_axes ? trip_common_cut(tiles.n, sizes, x->n_axes, x->axes, cut) : tiles.n;
+  assert(tiles.n <= TRIP_MAX_AXES);
   if (n == 0)
     return opt_rewrite_fail(
         &x->rw, op, XLAC_E_VERIFY_ATTRIBUTE,
@@ -71,33 +71,33 @@ static int rt_note_one(rt_import *x, const ir_op *op, const ir_sharding *s) {
 }
 
 /* A tuple's elements are noted one by one. */
-static int rt_note(rt_import *x, const ir_op *op, const ir_mdict *d) {
+static int trip_note(trip_import *x, const ir_op *op, const ir_mdict *d) {
   const ir_sharding *s = NULL;
-  TRY(rt_read(x, op, d, &s));
+  TRY(trip_read(x, op, d, &s));
   if (!s) return 0;
-  if (s->kind != IR_SHARDING_TUPLE) return rt_note_one(x, op, s);
-  for (uint32_t i = 0; i < s->n_elements; i++) TRY(rt_note_one(x, op, s->elements[i]));
+  if (s->kind != IR_SHARDING_TUPLE) return trip_note_one(x, op, s);
+  for (uint32_t i = 0; i < s->n_elements; i++) TRY(trip_note_one(x, op, s->elements[i]));
   return 0;
 }
 
-static int rt_note_op(void *ctx, ir_op *op) {
-  return rt_note(ctx, op, op->mlir);
+static int trip_note_op(void *ctx, ir_op *op) {
+  return trip_note(ctx, op, op->mlir);
 }
 
 /* Arguments, results, then all ops: only what names devices counts. */
-static int rt_note_function(rt_import *x, ir_computation *f) {
-  for (uint32_t i = 0; i < f->n_params; i++) TRY(rt_note(x, f->params[i], f->params[i]->mlir));
-  for (uint32_t i = 0; i < f->n_results; i++) TRY(rt_note(x, f->results[i].op, ir_result_attrs(f, i)));
-  return shc_walk(f, false, rt_note_op, x);
+static int trip_note_function(trip_import *x, ir_computation *f) {
+  for (uint32_t i = 0; i < f->n_params; i++) TRY(trip_note(x, f->params[i], f->params[i]->mlir));
+  for (uint32_t i = 0; i < f->n_results; i++) TRY(trip_note(x, f->results[i].op, ir_result_attrs(f, i)));
+  return shc_walk(f, false, trip_note_op, x);
 }
 
-static int rt_by_number(const void *a, const void *b) {
+static int trip_by_number(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return x < y ? -1 : x > y;
 }
 
 /* Names are XLA's; a leading underscore tells dedup-meshes that nobody chose them. */
-static sdy_mesh *rt_mesh_of_axes(rt_import *x) {
+static sdy_mesh *trip_mesh_of_axes(trip_import *x) {
   ir_module *m = x->rw.m;
   sdy_mesh *mesh = BASE_NEW(&m->arena, sdy_mesh);
   sdy_mesh_axis *axes = BASE_ARRAY(&m->arena, sdy_mesh_axis, (size_t)x->n_axes + 1);
@@ -113,37 +113,38 @@ static sdy_mesh *rt_mesh_of_axes(rt_import *x) {
 }
 
 /* The same name as sdy-lift-inlined-meshes would give. */
-static const base_istr *rt_maximal_name(ir_module *m, int64_t device) {
+static const base_istr *trip_maximal_name(ir_module *m, int64_t device) {
   char name[40];
   int n = snprintf(name, sizeof name, "maximal_mesh_%lld", (long long)device);
   return ir_intern(m, name, (size_t)n);
 }
 
 /* The mesh of all axes first, then those of single devices by number, all before the functions. */
-static int rt_make_meshes(rt_import *x) {
+static int trip_make_meshes(trip_import *x) {
   ir_module *m = x->rw.m;
   ir_computation *first = m->first;
   shc_names names;
   bool ok = shc_names_init(&names, m);
-  x->mesh = rt_mesh_of_axes(x);
+  x->mesh = trip_mesh_of_axes(x);
   x->mesh_name = ok ? shc_fresh(&names, "mesh", 4) : NULL;
   shc_names_free(&names);
-  ok = x->mesh && x->mesh_name && rt_make_mesh(m, x->mesh_name, x->mesh, first);
-  if (x->maximal.n > 1) qsort(x->maximal.items, x->maximal.n, sizeof *x->maximal.items, rt_by_number);
+  ok = x->mesh && x->mesh_name && trip_make_mesh(m, x->mesh_name, x->mesh, first);
+  if (x->maximal.n > 1) qsort(x->maximal.items, x->maximal.n, sizeof *x->maximal.items, trip_by_number);
   for (uint32_t i = 0; ok && i < x->maximal.n; i++) {
-    const base_istr *name = rt_maximal_name(m, x->maximal.items[i]);
+    const base_istr *name = trip_maximal_name(m, x->maximal.items[i]);
     sdy_mesh one = {.n_ids = 1, .ids = base_arena_memdup(&m->arena, &x->maximal.items[i], sizeof(int64_t))};
     const sdy_mesh *mesh = one.ids ? base_arena_memdup(&m->arena, &one, sizeof one) : NULL;
-    ok = name && mesh && rt_make_mesh(m, name, mesh, first);
+    ok = name && mesh && trip_make_mesh(m, name, mesh, first);
   }
-  return ok ? 0 : rt_import_oom(x);
+  return ok ? 0 : trip_import_oom(x);
 }
 
 /* --- the shardings --- */
 
 /* Pieces of the mesh that are one local axis, after those in v. at, pre: the mesh axis at hand and how much of it is
  * taken. */
-static uint32_t rt_take_axes(const rt_import *x, uint32_t *at, int64_t *pre, int64_t size, sdy_axis *v, uint32_t n) {
+static uint32_t trip_take_axes(const trip_import *x, uint32_t *at, int64_t *pre, int64_t size, sdy_axis *v,
+                               uint32_t n) {
   while (size > 1 && *at < x->n_axes) {
     int64_t whole = x->axes[*at], piece = whole / *pre;
     assert(whole % *pre == 0);
@@ -163,17 +164,17 @@ static uint32_t rt_take_axes(const rt_import *x, uint32_t *at, int64_t *pre, int
 
 /* The axes of dimension `dim`, major first. Local axes are in the order of devices; `part` counts from the minor end.
  */
-static bool rt_dim_axes(const rt_import *x, const rt_tiles *t, uint32_t dim, sdy_axes *out) {
-  assert(t->n <= RT_MAX_AXES);
-  sdy_axis all[2 * RT_MAX_AXES], list[2 * RT_MAX_AXES];
-  uint32_t first[RT_MAX_AXES], count[RT_MAX_AXES], at = 0, n = 0, k = 0;
+static bool trip_dim_axes(const trip_import *x, const trip_tiles *t, uint32_t dim, sdy_axes *out) {
+  assert(t->n <= TRIP_MAX_AXES);
+  sdy_axis all[2 * TRIP_MAX_AXES], list[2 * TRIP_MAX_AXES];
+  uint32_t first[TRIP_MAX_AXES], count[TRIP_MAX_AXES], at = 0, n = 0, k = 0;
   int64_t pre = 1;
   for (uint32_t i = 0; i < t->n; i++) {
     first[i] = n;
-    n = rt_take_axes(x, &at, &pre, t->v[i].size, all, n);
+    n = trip_take_axes(x, &at, &pre, t->v[i].size, all, n);
     count[i] = n - first[i];
   }
-  for (uint32_t part = RT_MAX_AXES; part-- > 0;)
+  for (uint32_t part = TRIP_MAX_AXES; part-- > 0;)
     for (uint32_t i = 0; i < t->n; i++)
       if (t->v[i].dim == dim && t->v[i].part == part)
         for (uint32_t j = 0; j < count[i]; j++) list[k++] = all[first[i] + j];
@@ -182,51 +183,51 @@ static bool rt_dim_axes(const rt_import *x, const rt_tiles *t, uint32_t dim, sdy
 
 /* Unknown shardings are open, all others closed. Replicated, manual and unreduced parts of the tiles name no
  * dimension. */
-static const sdy_sharding *rt_tiled(rt_import *x, const ir_sharding *from, uint32_t rank, sdy_sharding *s) {
-  rt_tiles tiles = {.n = 0};
+static const sdy_sharding *trip_tiled(trip_import *x, const ir_sharding *from, uint32_t rank, sdy_sharding *s) {
+  trip_tiles tiles = {.n = 0};
   sdy_dim *dims = BASE_ARRAY(&x->rw.m->arena, sdy_dim, (size_t)rank + 1);
   bool open = from->kind == IR_SHARDING_UNKNOWN;
-  if (!dims || (from->kind == IR_SHARDING_TILED && !rt_analyze(from, &tiles))) return NULL;
+  if (!dims || (from->kind == IR_SHARDING_TILED && !trip_analyze(from, &tiles))) return NULL;
   for (uint32_t d = 0; d < rank; d++) {
     dims[d] = (sdy_dim){.open = open, .priority = -1};
-    if (!rt_dim_axes(x, &tiles, d, &dims[d].axes)) return NULL;
+    if (!trip_dim_axes(x, &tiles, d, &dims[d].axes)) return NULL;
   }
   s->n_dims = rank;
   s->dims = dims;
   return sdy_sharding_make(x->rw.m, s);
 }
 
-/* NULL: out of memory; rt_note_one has refused what can't be converted. */
-static const sdy_sharding *rt_convert(rt_import *x, const ir_sharding *from, uint32_t rank) {
+/* NULL: out of memory; trip_note_one has refused what can't be converted. */
+static const sdy_sharding *trip_convert(trip_import *x, const ir_sharding *from, uint32_t rank) {
   sdy_sharding s = {.mesh_name = x->mesh_name};
   if (from->kind == IR_SHARDING_MAXIMAL) {
-    s.mesh_name = rt_maximal_name(x->rw.m, from->device);
+    s.mesh_name = trip_maximal_name(x->rw.m, from->device);
     return s.mesh_name ? sdy_sharding_make(x->rw.m, &s) : NULL;
   }
-  return rt_tiled(x, from, rank, &s);
+  return trip_tiled(x, from, rank, &s);
 }
 
 /* An argument's or result's. */
-static int rt_import_value(rt_import *x, const ir_op *op, const ir_type *type, const ir_mdict **d) {
+static int trip_import_value(trip_import *x, const ir_op *op, const ir_type *type, const ir_mdict **d) {
   const ir_sharding *s = NULL;
-  TRY(rt_read(x, op, *d, &s));
+  TRY(trip_read(x, op, *d, &s));
   if (!s) return 0;
   if (s->kind == IR_SHARDING_TUPLE)
     return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_ATTRIBUTE,
                             "mhlo.sharding of one value is a list of shardings; expected one");
-  const sdy_sharding *to = rt_convert(x, s, sdy_rank(type));
+  const sdy_sharding *to = trip_convert(x, s, sdy_rank(type));
   const ir_mdict *with = to ? ir_mdict_with(x->rw.m, *d, "sdy.sharding", sdy_attr(x->rw.m, SDY_SHARDING, to)) : NULL;
   with = with ? ir_mdict_with(x->rw.m, with, "mhlo.sharding", NULL) : NULL;
-  if (!with) return rt_import_oom(x);
+  if (!with) return trip_import_oom(x);
   *d = with;
   return 0;
 }
 
 /* One sharding stands for a single result; several need a tuple. */
-static int rt_import_op(void *ctx, ir_op *op) {
-  rt_import *x = ctx;
+static int trip_import_op(void *ctx, ir_op *op) {
+  trip_import *x = ctx;
   const ir_sharding *s = NULL;
-  TRY(rt_read(x, op, op->mlir, &s));
+  TRY(trip_read(x, op, op->mlir, &s));
   if (!s) return 0;
   bool tuple = s->kind == IR_SHARDING_TUPLE;
   if ((tuple ? s->n_elements : 1) != op->n_results)
@@ -234,25 +235,25 @@ static int rt_import_op(void *ctx, ir_op *op) {
                             tuple ? s->n_elements : 1, op->n_results);
   const sdy_sharding **v = BASE_ARRAY(&x->rw.arena, const sdy_sharding *, (size_t)op->n_results + 1);
   for (uint32_t i = 0; v && i < op->n_results; i++)
-    if (!(v[i] = rt_convert(x, tuple ? s->elements[i] : s, sdy_rank(op->types[i])))) return rt_import_oom(x);
+    if (!(v[i] = trip_convert(x, tuple ? s->elements[i] : s, sdy_rank(op->types[i])))) return trip_import_oom(x);
   const sdy_shardings *list = v ? sdy_shardings_make(x->rw.m, op->n_results, v) : NULL;
-  return list && sdy_set_list(op, list) && ir_m_set(op, "mhlo.sharding", NULL) ? 0 : rt_import_oom(x);
+  return list && sdy_set_list(op, list) && ir_m_set(op, "mhlo.sharding", NULL) ? 0 : trip_import_oom(x);
 }
 
 /* mhlo.sharding goes wherever it was converted. */
-static int rt_import_function(rt_import *x, ir_computation *f) {
+static int trip_import_function(trip_import *x, ir_computation *f) {
   for (uint32_t i = 0; i < f->n_params; i++)
-    TRY(rt_import_value(x, f->params[i], f->params[i]->type, &f->params[i]->mlir));
+    TRY(trip_import_value(x, f->params[i], f->params[i]->type, &f->params[i]->mlir));
   for (uint32_t i = 0; i < f->n_results; i++) {
     const ir_mdict *old = ir_result_attrs(f, i), *d = old;
-    TRY(rt_import_value(x, f->results[i].op, f->results[i].op->types[f->results[i].index], &d));
-    if (d != old && !ir_set_result_attrs(f, i, d)) return rt_import_oom(x);
+    TRY(trip_import_value(x, f->results[i].op, f->results[i].op->types[f->results[i].index], &d));
+    if (d != old && !ir_set_result_attrs(f, i, d)) return trip_import_oom(x);
   }
-  return shc_walk(f, false, rt_import_op, x);
+  return shc_walk(f, false, trip_import_op, x);
 }
 
 /* Regions have shardings too, but no signature. */
-static int rt_for_functions(rt_import *x, int (*fn)(rt_import *x, ir_computation *f)) {
+static int trip_for_functions(trip_import *x, int (*fn)(trip_import *x, ir_computation *f)) {
   IR_FOR_COMPUTATIONS(c, x->rw.m)
   if (c->kind == IR_FUNCTION && !c->owner) TRY(fn(x, c));
   return 0;
@@ -261,13 +262,13 @@ static int rt_for_functions(rt_import *x, int (*fn)(rt_import *x, ir_computation
 /* Two walks: the mesh must be known before the first sharding is converted. */
 int shard_import_shardings(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  rt_import x = {.n_axes = 0};
+  trip_import x = {.n_axes = 0};
   TRY(opt_rewriter_init(&x.rw, m, err));
   base_map_init(&x.read, m->alloc);
-  int status = rt_for_functions(&x, rt_note_function);
+  int status = trip_for_functions(&x, trip_note_function);
   if (status == 0 && (x.n_axes || x.maximal.n)) {
-    status = rt_make_meshes(&x);
-    if (status == 0) status = rt_for_functions(&x, rt_import_function);
+    status = trip_make_meshes(&x);
+    if (status == 0) status = trip_for_functions(&x, trip_import_function);
   }
   base_map_free(&x.read);
   BASE_VEC_FREE(m->alloc, &x.maximal);

@@ -61,8 +61,8 @@ bool shard_rule_triangular_solve(shard_maker *b) {
   int64_t rank = shard_rank(a);
   if (rank < 2) return false;
   for (int64_t d = 0; d < rank - 2; d++) shard_all(b, d, a->dims[d], SHARD_PASS, false);
-  const char *word = ir_m_get_str(b->op, "transpose_a");
-  bool transposed = strcmp(word, "TRANSPOSE") == 0 || strcmp(word, "ADJOINT") == 0;
+  const ir_transpose form = (ir_transpose)ir_m_get_word(b->op, "transpose_a");
+  bool transposed = form == IR_TRANSPOSE_YES || form == IR_TRANSPOSE_ADJOINT;
   bool left = ir_m_get_bool(b->op, "left_side");
   int64_t rows = rank - 2, columns = rank - 1;
   /* a's free and contracting dimensions; x's dimension that is contracted, and the other one. */

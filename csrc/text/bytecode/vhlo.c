@@ -50,7 +50,7 @@ static int bc_enum(bc_cursor *c, const char *name, const ir_mattr **out) {
   uint64_t n = 0;
   while (info->words[n] && n < v) n++;
   if (!info->words[n] || !*info->words[n]) return BC_BAD(&at, "no %s has the number %llu", name, (unsigned long long)v);
-  *out = ir_m_enum(c->r->m, "stablehlo", name, info->words[n]);
+  *out = ir_m_enum(c->r->m, "stablehlo", name, (int)n);
   return bc_made(c, *out);
 }
 

@@ -236,7 +236,7 @@ static bool bc_sdy_is_text(const ir_mattr *a) {
 static int bc_sdy_add_text(bc_writer *w, const ir_mattr *a, uint32_t *out) {
   base_text text;
   base_text_init(&text, w->m->alloc);
-  sdy_print_attr(&text, a);
+  mlir_sdy_print_attr(&text, a);
   char *copy = text.failed ? NULL : base_arena_strndup(&w->scratch, text.s, text.n);
   size_t n = text.n;
   base_text_free(&text);

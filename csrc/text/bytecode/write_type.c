@@ -1,6 +1,7 @@
 /* Types to bytecode: VHLO's for values, MLIR's own for the attributes of the module and for ops of sdy.
  *
  * Types that are made here on the stack (elements of tensors, parts of complex numbers) serve only for their marks. */
+#include "../../ir/types/type_table.h"
 #include "write.h"
 
 /* `builtin`: as MLIR's own type; else as VHLO's. */
@@ -67,27 +68,18 @@ static uint64_t bc_f64_bits(double v) {
   return bits;
 }
 
-/* The range of the storage type, unless the type has a narrower one. */
-static void bc_own_range(const ir_quant *q, int64_t *low, int64_t *high) {
-  unsigned bits = base_dtype_of((base_dtype)q->storage)->bits;
-  bool is_signed = base_dtype_is_signed((base_dtype)q->storage);
-  *low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-  *high = is_signed ? (INT64_C(1) << (bits - 1)) - 1 : (INT64_C(1) << bits) - 1;
-  if (q->has_range) *low = q->storage_min, *high = q->storage_max;
-}
-
 /* The sign of the storage type stands in a flag too. */
 static int bc_mark_quant(bc_writer *w, const ir_quant *q) {
   assert(q->n > 0 || q->axis >= 0); /* none along a dimension of size 0 */
   const ir_type storage = {.kind = IR_TYPE_ELEMENT, .dtype = q->storage};
   const ir_type expressed = {.kind = IR_TYPE_ELEMENT, .dtype = q->expressed};
-  int64_t low = 0, high = 0;
+  int64_t low = q->storage_min, high = q->storage_max;
   if (q->axis == -2) return bc_cant_write(w, "VHLO has no types that are quantised by blocks");
   if (q->axis >= 0) TRY(bc_needs(w, BC_V(0, 18), "types quantised per axis"));
   if (!q->has_range && base_dtype_of((base_dtype)q->storage)->bits > 32)
     return bc_cant_write(w, "a quantised type is stored in at most 32 bits, not as %s",
                          base_dtype_of((base_dtype)q->storage)->text);
-  bc_own_range(q, &low, &high);
+  if (!q->has_range) ir_own_range((base_dtype)q->storage, &low, &high);
   bc_mark(w, BC_MARK_VARINT, q->axis >= 0 ? BC_VT_QUANT_AXIS : BC_VT_QUANT);
   bc_mark(w, BC_MARK_VARINT, base_dtype_is_signed((base_dtype)q->storage));
   TRY(bc_mark_type(w, false, &storage));

@@ -168,12 +168,16 @@ static void put_key(base_text *out, const base_istr *key) {
     text_put_quoted(out, key);
 }
 
-/*   {high,default} */
-static void put_name_list(base_text *out, const ir_names *names) {
+/*   LT     {high,default} */
+static void put_words(base_text *out, unsigned opcode, const ir_attr *a) {
+  if (a->kind == IR_KIND_NAME) {
+    base_puts(out, ir_attr_word(opcode, (ir_attr_key)a->key, a->v.i));
+    return;
+  }
   base_putc(out, '{');
-  for (uint32_t i = 0; i < names->n; i++) {
+  for (uint32_t i = 0; i < a->v.ints->n; i++) {
     if (i) base_putc(out, ',');
-    put_bare(out, names->v[i]);
+    base_puts(out, ir_attr_word(opcode, (ir_attr_key)a->key, a->v.ints->v[i]));
   }
   base_putc(out, '}');
 }
@@ -391,9 +395,9 @@ static void put_statistics(base_text *out, const ir_dict *d) {
 
 /*   {mode=highest}   {tolerance={atol=0.1,rtol=0,ulps=4}} */
 static void put_accuracy(base_text *out, const ir_accuracy *a) {
-  if (a->mode) {
+  if (a->mode != IR_ACCURACY_TOLERANCE) {
     BASE_PUT(out, "{mode=");
-    put_bare(out, a->mode);
+    base_puts(out, IR_HLO_WORDS(ACCURACY)[a->mode]);
     base_putc(out, '}');
     return;
   }
@@ -510,12 +514,12 @@ void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
     case IR_KIND_STRING:
       text_put_quoted(out, a->v.str);
       return;
-    case IR_KIND_NAME:
     case IR_KIND_ORIGIN:
       put_bare(out, a->v.str);
       return;
+    case IR_KIND_NAME:
     case IR_KIND_NAMES:
-      put_name_list(out, a->v.names);
+      put_words(out, op->opcode, a);
       return;
     case IR_KIND_INTS:
       text_put_index(out, a->v.ints);

@@ -14,16 +14,10 @@ static void write_key(text_printer *p, const char *key) {
 
 /* --- defaults --- */
 
-/* Whether the attribute is this word. */
-static bool is_name(const ir_attr *a, const char *name) {
-  return a->v.str && strcmp(a->v.str->s, name) == 0;
-}
-
 /*   operand_precision={default,default} is not printed */
-static bool is_default_precision(const ir_names *names) {
-  for (uint32_t i = 0; i < names->n; i++) {
-    if (strcmp(names->v[i]->s, "default") != 0) return false;
-  }
+static bool is_default_precision(const ir_ints *precisions) {
+  for (uint32_t i = 0; i < precisions->n; i++)
+    if (precisions->v[i] != IR_PRECISION_DEFAULT) return false;
   return true;
 }
 
@@ -33,12 +27,12 @@ static bool is_default_comparison(const ir_op *op, const ir_attr *type) {
   if (!t || !ir_is_tensor(t)) return false;
   switch (base_dtype_of((base_dtype)t->dtype)->kind) {
     case BASE_KIND_SINT:
-      return is_name(type, "SIGNED");
+      return type->v.i == IR_COMPARISON_SIGNED;
     case BASE_KIND_UINT:
     case BASE_KIND_PRED:
-      return is_name(type, "UNSIGNED");
+      return type->v.i == IR_COMPARISON_UNSIGNED;
     default:
-      return is_name(type, "FLOAT");
+      return type->v.i == IR_COMPARISON_FLOAT;
   }
 }
 
@@ -61,15 +55,15 @@ static bool is_default_name(const ir_op *op, const ir_attr *a) {
     case IR_ATTR_TYPE:
       return is_default_comparison(op, a);
     case IR_ATTR_ALGORITHM:
-      return is_name(a, "unset");
+      return op->opcode != IR_OP_RNG_BIT_GENERATOR && a->v.i == IR_DOT_UNSET;
     case IR_ATTR_SCHEDULE:
-      return is_name(a, "SCHEDULE_NONE");
+      return a->v.i == IR_SCHEDULE_NONE;
     case IR_ATTR_API_VERSION:
-      return is_name(a, "API_VERSION_ORIGINAL");
+      return a->v.i == IR_API_ORIGINAL;
     case IR_ATTR_TRANSPOSE_A:
-      return is_name(a, "TRANSPOSE_INVALID");
+      return a->v.i == IR_TRANSPOSE_INVALID;
     case IR_ATTR_PADDING_TYPE:
-      return is_name(a, "PADDING_INVALID");
+      return a->v.i == IR_PADDING_INVALID;
     default:
       return false;
   }
@@ -77,7 +71,7 @@ static bool is_default_name(const ir_op *op, const ir_attr *a) {
 
 /* The main thread, and empty strings. A custom call's target is always printed. */
 static bool is_default_string(const ir_attr *a) {
-  if (a->key == IR_ATTR_ASYNC_THREAD) return !a->v.str || is_name(a, "main");
+  if (a->key == IR_ATTR_ASYNC_THREAD) return !a->v.str || strcmp(a->v.str->s, "main") == 0;
   return a->key != IR_ATTR_CUSTOM_CALL_TARGET && (!a->v.str || a->v.str->n == 0);
 }
 
@@ -93,7 +87,7 @@ static bool is_default_value(const ir_op *op, const ir_attr *a) {
     case IR_KIND_STRING:
       return is_default_string(a);
     case IR_KIND_NAMES:
-      return is_default_precision(a->v.names);
+      return is_default_precision(a->v.ints);
     case IR_KIND_INTS:
       return a->v.ints->n == 0;
     case IR_KIND_INT_LISTS:
@@ -275,7 +269,7 @@ static bool is_shown_common(const text_printer *p, const ir_attr *a) {
     case IR_ATTR_STATISTICS:
       return a->v.dict->n > 0;
     case IR_ATTR_RESULT_ACCURACY:
-      return !a->v.accuracy->mode || strcmp(a->v.accuracy->mode->s, "default") != 0;
+      return a->v.accuracy->mode != IR_ACCURACY_DEFAULT;
     case IR_ATTR_METADATA:
       return p->metadata && is_shown_metadata(a->v.metadata, p);
     case IR_ATTR_BACKEND_CONFIG:

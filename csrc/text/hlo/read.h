@@ -243,7 +243,7 @@ XLAC_MUST_USE int text_read_recovery_table(text_reader *r, const base_istr **out
 XLAC_MUST_USE int text_read_domain(text_reader *r, const ir_domain **out);
 XLAC_MUST_USE int text_read_aliasing(text_reader *r, const ir_aliasing **out);
 /* One of the words attribute `key` may have. */
-XLAC_MUST_USE int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_istr **out);
+XLAC_MUST_USE int text_read_word(text_reader *r, const char *const *words, const char *of, int64_t *out);
 /* A word standing before '=' as in "size=": its symbol, past the '='. */
 XLAC_MUST_USE int text_read_key(text_reader *r, const char **at, base_slice *out);
 

@@ -143,48 +143,36 @@ int text_check_required(text_reader *r, const text_attr_scope *s, const char *at
 
 /* --- words --- */
 
-/* Unknown words are refused by listing the known ones; attributes whose words are not in the tables take any. */
-int text_read_word(text_reader *r, ir_attr_key key, unsigned opcode, const base_istr **out) {
+/* Unknown words are refused by listing the known ones. `of` is whose words they are. */
+int text_read_word(text_reader *r, const char *const *words, const char *of, int64_t *out) {
   const char *p = r->lx.p, *e = text_name_end(p);
   size_t n = (size_t)(e - p);
-  const char *const *words = ir_attr_words(opcode, key);
   if (!text_is(*p, TEXT_ALPHA)) return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "a word");
-  bool known = !words;
-  char all[240] = "";
-  for (const char *const *w = words; !known && *w; w++) known = strlen(*w) == n && memcmp(*w, p, n) == 0;
-  if (!known) {
-    for (const char *const *w = words; *w; w++) text_append_word(all, sizeof all, *w);
-    int status = text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no value of '%s'", (int)(n < 60 ? n : 60), p,
-                           ir_attr_table[key].text);
-    return base_hint(r->err, status, "one of %s", all);
+  *out = ir_word_number(words, p, n);
+  if (*out < 0) {
+    int status = text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no value of '%s'", (int)(n < 60 ? n : 60), p, of);
+    return base_hint(r->err, status, "one of %s", ir_words_text(words, (char[320]){0}, 320));
   }
-  *out = ir_intern(r->m, p, n);
   r->lx.p = e;
   text_skip(&r->lx);
-  return *out ? 0 : text_no_memory(r);
+  return 0;
 }
 
 /*   {high,default} */
-static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir_names **out) {
-  uint32_t first = r->pointers.n;
+static int read_words(text_reader *r, ir_attr_key key, unsigned opcode, const ir_ints **out) {
+  uint32_t first = r->ints.n;
   TRY(text_want(r, '{', "before a list of words"));
   if (*r->lx.p != '}') {
     do {
-      const base_istr *word;
-      TRY(text_read_word(r, key, opcode, &word));
-      if (!BASE_VEC_PUSH(r->alloc, &r->pointers, (const void *)word)) return text_no_memory(r);
+      int64_t word;
+      TRY(text_read_word(r, ir_attr_words(opcode, key), ir_attr_table[key].text, &word));
+      if (!BASE_VEC_PUSH(r->alloc, &r->ints, word)) return text_no_memory(r);
     } while (text_eat(&r->lx, ','));
   }
   TRY(text_want(r, '}', "after a list of words"));
-  assert(r->pointers.n >= first);
-  uint32_t n = r->pointers.n - first;
-  ir_names *names = base_arena_alloc(&r->m->arena, sizeof *names + n * sizeof names->v[0]);
-  if (!names) return text_no_memory(r);
-  names->n = n;
-  if (n) memcpy((void *)names->v, (const void *)(r->pointers.items + first), n * sizeof names->v[0]);
-  r->pointers.n = first;
-  *out = names;
-  return 0;
+  *out = ir_ints_make(r->m, r->ints.n - first, r->ints.items + first);
+  r->ints.n = first;
+  return *out ? 0 : text_no_memory(r);
 }
 
 /* --- computations and ops --- */
@@ -356,9 +344,9 @@ int text_read_value(text_reader *r, text_attr_scope *s, ir_attr *a) {
     case IR_KIND_STRING:
       return text_read_string(r, &a->v.str);
     case IR_KIND_NAME:
-      return text_read_word(r, key, s->opcode, &a->v.str);
+      return text_read_word(r, ir_attr_words(s->opcode, key), ir_attr_table[key].text, &a->v.i);
     case IR_KIND_NAMES:
-      return read_words(r, key, s->opcode, &a->v.names);
+      return read_words(r, key, s->opcode, &a->v.ints);
     case IR_KIND_INTS:
       return text_read_int_list(r, &a->v.ints);
     case IR_KIND_BOOLS:

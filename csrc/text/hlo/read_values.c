@@ -332,12 +332,12 @@ int text_read_accuracy(text_reader *r, const ir_accuracy **out) {
   TRY(text_want(r, '{', "before an accuracy"));
   TRY(text_read_key(r, &at, &key));
   if (base_slice_is(key, "tolerance")) {
+    a->mode = IR_ACCURACY_TOLERANCE;
     TRY(read_tolerance(r, a));
   } else if (base_slice_is(key, "mode")) {
-    const char *p = r->lx.p;
-    TRY(text_read_word(r, IR_ATTR_RESULT_ACCURACY, 0, &a->mode));
-    if (strcmp(a->mode->s, "default") != 0 && strcmp(a->mode->s, "highest") != 0)
-      return text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "an accuracy mode is default or highest");
+    int64_t mode;
+    TRY(text_read_word(r, IR_HLO_WORDS(ACCURACY), "mode", &mode));
+    a->mode = (uint8_t)mode;
   } else {
     return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "an accuracy has a mode or a tolerance");
   }

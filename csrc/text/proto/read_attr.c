@@ -423,12 +423,13 @@ static int read_accuracy_value(proto_reader *r, proto_message in, ir_attr *a) {
   TRY(proto_open_sub(&r->s, in, 91, &m));
   if (proto_count(&r->s, m, 2, PROTO_LENGTH)) {
     TRY(proto_open_sub(&r->s, m, 2, &tolerance));
+    accuracy->mode = IR_ACCURACY_TOLERANCE;
     accuracy->atol = proto_double(&r->s, tolerance, 1);
     accuracy->rtol = proto_double(&r->s, tolerance, 2);
     accuracy->ulps = proto_int(&r->s, tolerance, 3);
     proto_close(&r->s, tolerance);
   } else if (proto_int(&r->s, m, 1) == 1) {
-    TRY(proto_intern(r, "highest", 7, &accuracy->mode));
+    accuracy->mode = IR_ACCURACY_HIGHEST;
   } else {
     a->key = IR_ATTR_NONE;
   }
@@ -516,21 +517,20 @@ int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op,
   }
 }
 
-/* The word of an enum's number. */
-static int read_word_number(proto_reader *r, proto_message in, const proto_attr *row, int64_t number,
-                            const base_istr **out) {
-  assert(row->words);
-  const char *word = proto_number_word(row->words, number);
-  if (word) return proto_intern(r, word, strlen(word), out);
-  return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "%lld is no value of '%s'", (long long)number,
-                    ir_attr_table[row->key].text);
+/* XLA's numbers are those of words.h. */
+static int check_word_number(proto_reader *r, proto_message in, const proto_attr *row, int64_t number) {
+  const char *const *words = ir_attr_words(row->only, (ir_attr_key)row->key);
+  if (*ir_attr_word(row->only, (ir_attr_key)row->key, number)) return 0;
+  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "%lld is no value of '%s'",
+                          (long long)number, ir_attr_table[row->key].text);
+  return base_hint(r->s.err, status, "one of %s, by their numbers", ir_words_text(words, (char[320]){0}, 320));
 }
 
 /* 0 is the enum's default, which is absent unless needed. */
 static int read_enum(proto_reader *r, proto_message in, const proto_attr *row, bool needed, ir_attr *a) {
-  int64_t v = proto_int(&r->s, in, row->field);
-  if (v == 0 && !needed) return a->key = IR_ATTR_NONE, 0;
-  return read_word_number(r, in, row, v, &a->v.str);
+  a->v.i = proto_int(&r->s, in, row->field);
+  if (a->v.i == 0 && !needed) return a->key = IR_ATTR_NONE, 0;
+  return check_word_number(r, in, row, a->v.i);
 }
 
 /* A list that is all defaults says nothing. */
@@ -539,16 +539,14 @@ static int read_enums(proto_reader *r, proto_message in, const proto_attr *row, 
   bool any = false;
   TRY(proto_list(&r->s, in, row->field, &from));
   uint32_t n = r->s.numbers.n - from;
-  ir_names *names = base_arena_alloc(&r->m->arena, sizeof *names + n * sizeof names->v[0]);
-  if (!names) return proto_no_memory(&r->s);
-  names->n = n;
   for (uint32_t i = 0; i < n; i++) {
     int64_t v = r->s.numbers.items[from + i];
     any = any || v;
-    TRY(read_word_number(r, in, row, v, &names->v[i]));
+    TRY(check_word_number(r, in, row, v));
   }
+  a->v.ints = ir_ints_make(r->m, n, r->s.numbers.items + from);
   r->s.numbers.n = from;
-  a->v.names = names;
+  if (!a->v.ints) return proto_no_memory(&r->s);
   if (!any) a->key = IR_ATTR_NONE;
   return 0;
 }
@@ -556,13 +554,14 @@ static int read_enums(proto_reader *r, proto_message in, const proto_attr *row, 
 /* The words of the text form are the only ones allowed. */
 static int read_word(proto_reader *r, proto_message in, const ir_op *op, const proto_attr *row, ir_attr *a) {
   const char *const *words = ir_attr_words(op->opcode, (ir_attr_key)row->key);
-  TRY(proto_read_str(r, in, row->field, &a->v.str));
-  if (!a->v.str) return a->key = IR_ATTR_NONE, 0;
-  assert(words);
-  for (; *words; words++)
-    if (strlen(*words) == a->v.str->n && memcmp(*words, a->v.str->s, a->v.str->n) == 0) return 0;
-  return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "'%.60s' is no value of '%s'", a->v.str->s,
-                    ir_attr_table[row->key].text);
+  const base_istr *word;
+  TRY(proto_read_str(r, in, row->field, &word));
+  if (!word) return a->key = IR_ATTR_NONE, 0;
+  a->v.i = ir_word_number(words, word->s, word->n);
+  if (a->v.i >= 0) return 0;
+  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "'%.60s' is no value of '%s'", word->s,
+                          ir_attr_table[row->key].text);
+  return base_hint(r->s.err, status, "one of %s", ir_words_text(words, (char[320]){0}, 320));
 }
 
 /* Numbers for which 0 says nothing, or the usual. */

@@ -4,139 +4,103 @@
 
 #include <stddef.h>
 
-/* Words of enums by their numbers; "" where a number has no word in HLO text. */
-static const char *const proto_distributions[] = {"rng_invalid", "rng_uniform", "rng_normal", NULL};
-/* Words of enums by their numbers in xla's messages. An empty word is a number that HLO's text leaves out. */
-static const char *const proto_rng_algorithms[] = {"rng_default", "rng_three_fry", "rng_philox", NULL};
-static const char *const proto_dot_algorithms[] = {"unset",
-                                                   "dot_any_f8_any_f8_f32",
-                                                   "dot_any_f8_any_f8_f32_fast_accum",
-                                                   "dot_f16_f16_f16",
-                                                   "dot_f16_f16_f32",
-                                                   "dot_bf16_bf16_bf16",
-                                                   "dot_bf16_bf16_f32",
-                                                   "dot_bf16_bf16_f32_x3",
-                                                   "dot_bf16_bf16_f32_x6",
-                                                   "dot_tf32_tf32_f32",
-                                                   "dot_tf32_tf32_f32_x3",
-                                                   "dot_f32_f32_f32",
-                                                   "dot_f64_f64_f64",
-                                                   "dot_bf16_bf16_f32_x9",
-                                                   "dot_any_f8_any_f8_any",
-                                                   "dot_any_f8_any_f8_any_fast_accum",
-                                                   NULL};
-static const char *const proto_fft_types[] = {"FFT", "IFFT", "RFFT", "IRFFT", NULL};
-static const char *const proto_padding_types[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME", NULL};
-static const char *const proto_schedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST", NULL};
-static const char *const proto_api_versions[] = {"",
-                                                 "API_VERSION_ORIGINAL",
-                                                 "API_VERSION_STATUS_RETURNING",
-                                                 "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                                 "API_VERSION_TYPED_FFI",
-                                                 NULL};
-static const char *const proto_precisions[] = {"default", "high", "highest", "packed_nibble", NULL};
-static const char *const proto_transposes[] = {"TRANSPOSE_INVALID", "NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", NULL};
-static const char *const proto_convolution_kinds[] = {"unset", "fprop", "dgrad", "wgrad", NULL};
-static const char *const proto_truths[] = {"", "true", "false", NULL};
-
-/* ROW(attribute, opcode or 0, field of the message, field within that, field, form, words): 0 for messages that the
+/* ROW(attribute, opcode or 0, field of the message, field within that, field, form): 0 for messages that the
  * field does not lie in. ROW(LHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 3, INTS): field 3 of field 1 of field 90. */
 static const proto_attr proto_attrs[] = {
-#define ROW(key, only, outer, inner, field, form, words) \
-  {IR_ATTR_##key, only, outer, inner, field, PROTO_FORM_##form, words}
-    ROW(ALGORITHM, IR_OP_RNG_BIT_GENERATOR, 0, 0, 70, ENUM, proto_rng_algorithms),
-    ROW(ALGORITHM, 0, 51, 0, 2, ENUM, proto_dot_algorithms),
-    ROW(OPERAND_PRECISION, 0, 51, 0, 1, ENUMS, proto_precisions),
-    ROW(API_VERSION, 0, 0, 0, 77, ENUM, proto_api_versions),
-    ROW(ASYNC_THREAD, 0, 0, 0, 79, STRING, NULL),
-    ROW(BATCH_GROUP_COUNT, 0, 0, 0, 58, INT, NULL),
-    ROW(FEATURE_GROUP_COUNT, 0, 0, 0, 50, INT, NULL),
-    ROW(CHANNEL_ID, 0, 0, 0, 26, INT, NULL),
-    ROW(CONSTRAIN_LAYOUT, 0, 0, 0, 56, BOOL, NULL),
-    ROW(CONVOLUTION_KIND, 0, 0, 0, 97, ENUM, proto_convolution_kinds),
-    ROW(CROSS_PROGRAM_PREFETCH_INDEX, 0, 0, 0, 80, PRESENT, NULL),
-    ROW(CUSTOM_CALL_HAS_SIDE_EFFECT, 0, 0, 0, 65, BOOL, NULL),
-    ROW(CUSTOM_CALL_TARGET, 0, 0, 0, 28, STRING, NULL),
-    ROW(DELTA, 0, 0, 0, 66, INT, NULL),
-    ROW(DIM_LABELS, 0, 0, 0, 16, MESSAGE, NULL),
-    ROW(DIMENSIONS, 0, 0, 0, 14, INTS, NULL),
-    ROW(DIRECTION, 0, 0, 0, 63, WORD, NULL),
-    ROW(DISTRIBUTION, 0, 0, 0, 23, ENUM, proto_distributions),
-    ROW(DOMAIN, 0, 0, 0, 54, MESSAGE, NULL),
-    ROW(DYNAMIC_SLICE_SIZES, 0, 0, 0, 20, INTS, NULL),
-    ROW(EPSILON, 0, 0, 0, 24, FLOAT, NULL),
-    ROW(EXPONENT_BITS, 0, 0, 0, 18, INT, NULL),
-    ROW(MANTISSA_BITS, 0, 0, 0, 19, INT, NULL),
-    ROW(FEATURE_INDEX, 0, 0, 0, 25, INT, NULL),
-    ROW(FFT_LENGTH, 0, 0, 0, 32, INTS, NULL),
-    ROW(FFT_TYPE, 0, 0, 0, 31, ENUM, proto_fft_types),
-    ROW(FRONTEND_ATTRIBUTES, 0, 0, 0, 68, MESSAGE, NULL),
-    ROW(INDEX, 0, 0, 0, 13, INT, NULL),
-    ROW(INDICES_ARE_SORTED, 0, 0, 0, 67, BOOL, NULL),
-    ROW(UNIQUE_INDICES, 0, 0, 0, 69, BOOL, NULL),
-    ROW(INFEED_CONFIG, 0, 0, 0, 27, STRING, NULL),
-    ROW(INFERRED_DIMENSION, 0, 0, 0, 14, ONE, NULL),
-    ROW(IOTA_DIMENSION, 0, 0, 0, 14, ONE, NULL),
-    ROW(IS_ASSOCIATIVE, 0, 0, 0, 96, ENUM, proto_truths),
-    ROW(IS_COMPOSITE, 0, 0, 0, 89, BOOL, NULL),
-    ROW(IS_HOST_TRANSFER, 0, 0, 0, 47, BOOL, NULL),
-    ROW(IS_REVERSE, 0, 0, 0, 94, BOOL, NULL),
-    ROW(IS_STABLE, 0, 0, 0, 60, BOOL, NULL),
-    ROW(K, 0, 0, 0, 81, INT, NULL),
-    ROW(LARGEST, 0, 0, 0, 85, BOOL, NULL),
-    ROW(KIND, 0, 0, 0, 11, WORD, NULL),
-    ROW(LEFT_SIDE, 0, 59, 0, 1, BOOL, NULL),
-    ROW(LOWER, IR_OP_CHOLESKY, 62, 0, 1, BOOL, NULL),
-    ROW(LOWER, 0, 59, 0, 2, BOOL, NULL),
-    ROW(UNIT_DIAGONAL, 0, 59, 0, 3, BOOL, NULL),
-    ROW(TRANSPOSE_A, 0, 59, 0, 4, ENUM, proto_transposes),
-    ROW(LHS_CONTRACTING_DIMS, IR_OP_RAGGED_DOT, 90, 1, 1, INTS, NULL),
-    ROW(RHS_CONTRACTING_DIMS, IR_OP_RAGGED_DOT, 90, 1, 2, INTS, NULL),
-    ROW(LHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 3, INTS, NULL),
-    ROW(RHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 4, INTS, NULL),
-    ROW(LHS_RAGGED_DIMS, 0, 90, 0, 2, INTS, NULL),
-    ROW(RHS_GROUP_DIMS, 0, 90, 0, 3, INTS, NULL),
-    ROW(LHS_CONTRACTING_DIMS, 0, 30, 0, 1, INTS, NULL),
-    ROW(RHS_CONTRACTING_DIMS, 0, 30, 0, 2, INTS, NULL),
-    ROW(LHS_BATCH_DIMS, 0, 30, 0, 3, INTS, NULL),
-    ROW(RHS_BATCH_DIMS, 0, 30, 0, 4, INTS, NULL),
-    ROW(OFFSET_DIMS, 0, 33, 0, 1, INTS, NULL),
-    ROW(COLLAPSED_SLICE_DIMS, 0, 33, 0, 2, INTS, NULL),
-    ROW(START_INDEX_MAP, 0, 33, 0, 3, INTS, NULL),
-    ROW(INDEX_VECTOR_DIM, IR_OP_GATHER, 33, 0, 4, INT, NULL),
-    ROW(OPERAND_BATCHING_DIMS, 0, 33, 0, 5, INTS, NULL),
-    ROW(START_INDICES_BATCHING_DIMS, 0, 33, 0, 6, INTS, NULL),
-    ROW(SLICE_SIZES, 0, 0, 0, 34, INTS, NULL),
-    ROW(UPDATE_WINDOW_DIMS, 0, 48, 0, 1, INTS, NULL),
-    ROW(INSERTED_WINDOW_DIMS, 0, 48, 0, 2, INTS, NULL),
-    ROW(SCATTER_DIMS_TO_OPERAND_DIMS, 0, 48, 0, 3, INTS, NULL),
-    ROW(INDEX_VECTOR_DIM, 0, 48, 0, 4, INT, NULL),
-    ROW(INPUT_BATCHING_DIMS, 0, 48, 0, 5, INTS, NULL),
-    ROW(SCATTER_INDICES_BATCHING_DIMS, 0, 48, 0, 6, INTS, NULL),
-    ROW(LITERAL, 0, 0, 0, 8, MESSAGE, NULL),
-    ROW(METADATA, 0, 0, 0, 7, MESSAGE, NULL),
-    ROW(NUM_CARRIES, 0, 0, 0, 95, INT, NULL),
-    ROW(OPERAND_LAYOUT_CONSTRAINTS, 0, 0, 0, 57, MESSAGE, NULL),
-    ROW(ORIGIN, 0, 0, 0, 88, MESSAGE, NULL),
-    ROW(OUTFEED_CONFIG, 0, 0, 0, 22, STRING, NULL),
-    ROW(OUTFEED_SHAPE, 0, 0, 0, 29, MESSAGE, NULL),
-    ROW(OUTPUT_TO_OPERAND_ALIASING, 0, 0, 0, 74, MESSAGE, NULL),
-    ROW(PADDING, 0, 0, 0, 21, MESSAGE, NULL),
-    ROW(PADDING_TYPE, 0, 0, 0, 75, ENUM, proto_padding_types),
-    ROW(PARAMETER_REPLICATION, 0, 61, 0, 1, INTS, NULL),
-    ROW(REPLICA_GROUPS, 0, 0, 0, 87, MESSAGE, NULL),
-    ROW(RESULT_ACCURACY, 0, 0, 0, 91, MESSAGE, NULL),
-    ROW(SCHEDULE, 0, 0, 0, 76, ENUM, proto_schedules),
-    ROW(SHARDING, 0, 0, 0, 40, MESSAGE, NULL),
-    ROW(SLICE, 0, 0, 0, 17, MESSAGE, NULL),
-    ROW(PERMUTE_SLICE_SIZES, 0, 0, 0, 20, MESSAGE, NULL),
-    ROW(SOURCE_TARGET_PAIRS, 0, 0, 0, 52, MESSAGE, NULL),
-    ROW(SPARSITY_CONFIG, 0, 0, 0, 98, MESSAGE, NULL),
-    ROW(STATISTICS, 0, 0, 0, 82, MESSAGE, NULL),
-    ROW(TYPE, 0, 0, 0, 72, WORD, NULL),
-    ROW(USE_GLOBAL_DEVICE_IDS, 0, 0, 0, 71, BOOL, NULL),
-    ROW(WINDOW, 0, 0, 0, 15, MESSAGE, NULL),
-    ROW(BACKEND_CONFIG, 0, 0, 0, 43, MESSAGE, NULL),
+#define ROW(key, only, outer, inner, field, form) {IR_ATTR_##key, only, outer, inner, field, PROTO_FORM_##form}
+    ROW(ALGORITHM, IR_OP_RNG_BIT_GENERATOR, 0, 0, 70, ENUM),
+    ROW(ALGORITHM, 0, 51, 0, 2, ENUM),
+    ROW(OPERAND_PRECISION, 0, 51, 0, 1, ENUMS),
+    ROW(API_VERSION, 0, 0, 0, 77, ENUM),
+    ROW(ASYNC_THREAD, 0, 0, 0, 79, STRING),
+    ROW(BATCH_GROUP_COUNT, 0, 0, 0, 58, INT),
+    ROW(FEATURE_GROUP_COUNT, 0, 0, 0, 50, INT),
+    ROW(CHANNEL_ID, 0, 0, 0, 26, INT),
+    ROW(CONSTRAIN_LAYOUT, 0, 0, 0, 56, BOOL),
+    ROW(CONVOLUTION_KIND, 0, 0, 0, 97, ENUM),
+    ROW(CROSS_PROGRAM_PREFETCH_INDEX, 0, 0, 0, 80, PRESENT),
+    ROW(CUSTOM_CALL_HAS_SIDE_EFFECT, 0, 0, 0, 65, BOOL),
+    ROW(CUSTOM_CALL_TARGET, 0, 0, 0, 28, STRING),
+    ROW(DELTA, 0, 0, 0, 66, INT),
+    ROW(DIM_LABELS, 0, 0, 0, 16, MESSAGE),
+    ROW(DIMENSIONS, 0, 0, 0, 14, INTS),
+    ROW(DIRECTION, 0, 0, 0, 63, WORD),
+    ROW(DISTRIBUTION, 0, 0, 0, 23, ENUM),
+    ROW(DOMAIN, 0, 0, 0, 54, MESSAGE),
+    ROW(DYNAMIC_SLICE_SIZES, 0, 0, 0, 20, INTS),
+    ROW(EPSILON, 0, 0, 0, 24, FLOAT),
+    ROW(EXPONENT_BITS, 0, 0, 0, 18, INT),
+    ROW(MANTISSA_BITS, 0, 0, 0, 19, INT),
+    ROW(FEATURE_INDEX, 0, 0, 0, 25, INT),
+    ROW(FFT_LENGTH, 0, 0, 0, 32, INTS),
+    ROW(FFT_TYPE, 0, 0, 0, 31, ENUM),
+    ROW(FRONTEND_ATTRIBUTES, 0, 0, 0, 68, MESSAGE),
+    ROW(INDEX, 0, 0, 0, 13, INT),
+    ROW(INDICES_ARE_SORTED, 0, 0, 0, 67, BOOL),
+    ROW(UNIQUE_INDICES, 0, 0, 0, 69, BOOL),
+    ROW(INFEED_CONFIG, 0, 0, 0, 27, STRING),
+    ROW(INFERRED_DIMENSION, 0, 0, 0, 14, ONE),
+    ROW(IOTA_DIMENSION, 0, 0, 0, 14, ONE),
+    ROW(IS_ASSOCIATIVE, 0, 0, 0, 96, ENUM),
+    ROW(IS_COMPOSITE, 0, 0, 0, 89, BOOL),
+    ROW(IS_HOST_TRANSFER, 0, 0, 0, 47, BOOL),
+    ROW(IS_REVERSE, 0, 0, 0, 94, BOOL),
+    ROW(IS_STABLE, 0, 0, 0, 60, BOOL),
+    ROW(K, 0, 0, 0, 81, INT),
+    ROW(LARGEST, 0, 0, 0, 85, BOOL),
+    ROW(KIND, 0, 0, 0, 11, WORD),
+    ROW(LEFT_SIDE, 0, 59, 0, 1, BOOL),
+    ROW(LOWER, IR_OP_CHOLESKY, 62, 0, 1, BOOL),
+    ROW(LOWER, 0, 59, 0, 2, BOOL),
+    ROW(UNIT_DIAGONAL, 0, 59, 0, 3, BOOL),
+    ROW(TRANSPOSE_A, 0, 59, 0, 4, ENUM),
+    ROW(LHS_CONTRACTING_DIMS, IR_OP_RAGGED_DOT, 90, 1, 1, INTS),
+    ROW(RHS_CONTRACTING_DIMS, IR_OP_RAGGED_DOT, 90, 1, 2, INTS),
+    ROW(LHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 3, INTS),
+    ROW(RHS_BATCH_DIMS, IR_OP_RAGGED_DOT, 90, 1, 4, INTS),
+    ROW(LHS_RAGGED_DIMS, 0, 90, 0, 2, INTS),
+    ROW(RHS_GROUP_DIMS, 0, 90, 0, 3, INTS),
+    ROW(LHS_CONTRACTING_DIMS, 0, 30, 0, 1, INTS),
+    ROW(RHS_CONTRACTING_DIMS, 0, 30, 0, 2, INTS),
+    ROW(LHS_BATCH_DIMS, 0, 30, 0, 3, INTS),
+    ROW(RHS_BATCH_DIMS, 0, 30, 0, 4, INTS),
+    ROW(OFFSET_DIMS, 0, 33, 0, 1, INTS),
+    ROW(COLLAPSED_SLICE_DIMS, 0, 33, 0, 2, INTS),
+    ROW(START_INDEX_MAP, 0, 33, 0, 3, INTS),
+    ROW(INDEX_VECTOR_DIM, IR_OP_GATHER, 33, 0, 4, INT),
+    ROW(OPERAND_BATCHING_DIMS, 0, 33, 0, 5, INTS),
+    ROW(START_INDICES_BATCHING_DIMS, 0, 33, 0, 6, INTS),
+    ROW(SLICE_SIZES, 0, 0, 0, 34, INTS),
+    ROW(UPDATE_WINDOW_DIMS, 0, 48, 0, 1, INTS),
+    ROW(INSERTED_WINDOW_DIMS, 0, 48, 0, 2, INTS),
+    ROW(SCATTER_DIMS_TO_OPERAND_DIMS, 0, 48, 0, 3, INTS),
+    ROW(INDEX_VECTOR_DIM, 0, 48, 0, 4, INT),
+    ROW(INPUT_BATCHING_DIMS, 0, 48, 0, 5, INTS),
+    ROW(SCATTER_INDICES_BATCHING_DIMS, 0, 48, 0, 6, INTS),
+    ROW(LITERAL, 0, 0, 0, 8, MESSAGE),
+    ROW(METADATA, 0, 0, 0, 7, MESSAGE),
+    ROW(NUM_CARRIES, 0, 0, 0, 95, INT),
+    ROW(OPERAND_LAYOUT_CONSTRAINTS, 0, 0, 0, 57, MESSAGE),
+    ROW(ORIGIN, 0, 0, 0, 88, MESSAGE),
+    ROW(OUTFEED_CONFIG, 0, 0, 0, 22, STRING),
+    ROW(OUTFEED_SHAPE, 0, 0, 0, 29, MESSAGE),
+    ROW(OUTPUT_TO_OPERAND_ALIASING, 0, 0, 0, 74, MESSAGE),
+    ROW(PADDING, 0, 0, 0, 21, MESSAGE),
+    ROW(PADDING_TYPE, 0, 0, 0, 75, ENUM),
+    ROW(PARAMETER_REPLICATION, 0, 61, 0, 1, INTS),
+    ROW(REPLICA_GROUPS, 0, 0, 0, 87, MESSAGE),
+    ROW(RESULT_ACCURACY, 0, 0, 0, 91, MESSAGE),
+    ROW(SCHEDULE, 0, 0, 0, 76, ENUM),
+    ROW(SHARDING, 0, 0, 0, 40, MESSAGE),
+    ROW(SLICE, 0, 0, 0, 17, MESSAGE),
+    ROW(PERMUTE_SLICE_SIZES, 0, 0, 0, 20, MESSAGE),
+    ROW(SOURCE_TARGET_PAIRS, 0, 0, 0, 52, MESSAGE),
+    ROW(SPARSITY_CONFIG, 0, 0, 0, 98, MESSAGE),
+    ROW(STATISTICS, 0, 0, 0, 82, MESSAGE),
+    ROW(TYPE, 0, 0, 0, 72, WORD),
+    ROW(USE_GLOBAL_DEVICE_IDS, 0, 0, 0, 71, BOOL),
+    ROW(WINDOW, 0, 0, 0, 15, MESSAGE),
+    ROW(BACKEND_CONFIG, 0, 0, 0, 43, MESSAGE),
 #undef ROW
 };
 /* A row for one opcode stands before the row for all others. */
@@ -148,22 +112,6 @@ const proto_attr *proto_attr_of(unsigned opcode, unsigned key) {
     const proto_attr *a = &proto_attrs[i];
     if (a->key == key && (a->only == 0 || a->only == opcode)) return a;
   }
-  return NULL;
-}
-
-/* Gaps have no word and are never found. */
-int proto_word_number(const char *const *words, const base_istr *word) {
-  assert(words && word);
-  for (int i = 0; words[i]; i++)
-    if (words[i][0] && strcmp(words[i], word->s) == 0) return i;
-  return -1;
-}
-
-/* NULL for a number that is no word's. */
-const char *proto_number_word(const char *const *words, int64_t number) {
-  assert(words);
-  for (int64_t i = 0; words[i]; i++)
-    if (i == number) return words[i][0] ? words[i] : NULL;
   return NULL;
 }
 

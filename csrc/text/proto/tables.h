@@ -27,16 +27,11 @@ typedef enum proto_form {
 typedef struct proto_attr {
   uint16_t key, only;
   uint8_t outer, inner, field, form;
-  const char *const *words; /* by number; NULL at the end, "" for a number that is no word */
 } proto_attr;
 
 /* NULL where the attribute has no place in the protocol. Rows are searched from the first: those of one opcode come
  * before those of any. */
 const proto_attr *proto_attr_of(unsigned opcode, unsigned key);
-/* The number of a word, or -1. */
-int proto_word_number(const char *const *words, const base_istr *word);
-/* The word of a number, or NULL. */
-const char *proto_number_word(const char *const *words, int64_t number);
 
 /* xla.PrimitiveType. Numbers of types that are no dtype stand in the enum below. */
 int64_t proto_dtype_number(base_dtype t);

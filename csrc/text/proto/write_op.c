@@ -227,8 +227,8 @@ static void write_statistics_value(base_text *out, const ir_dict *d) {
  * The enum is written even where it is 0, since it is one of a choice, of which one must be there. */
 static void write_accuracy_value(base_text *out, const ir_accuracy *a) {
   size_t at = proto_begin(out, 91);
-  if (a->mode) {
-    proto_put_int_always(out, 1, strcmp(a->mode->s, "highest") == 0);
+  if (a->mode != IR_ACCURACY_TOLERANCE) {
+    proto_put_int_always(out, 1, a->mode);
   } else {
     size_t tolerance = proto_begin(out, 2);
     proto_put_double(out, 1, a->atol);
@@ -325,21 +325,16 @@ static int write_message_value(proto_writer *w, const ir_op *op, const ir_attr *
 /* --- plain ones --- */
 
 /*   operand_precision={high,default}     packed numbers of the enum */
-static int write_words(proto_writer *w, const ir_op *op, const proto_attr *row, const ir_names *names) {
+static void write_words(proto_writer *w, const proto_attr *row, const ir_ints *numbers) {
   size_t at = proto_begin(w->out, row->field);
-  for (uint32_t i = 0; i < names->n; i++) {
-    int number = proto_word_number(row->words, names->v[i]);
-    if (number < 0) return no_place(w, op, names->v[i]->s);
-    proto_put_varint(w->out, (uint64_t)number);
-  }
+  for (uint32_t i = 0; i < numbers->n; i++) proto_put_varint(w->out, (uint64_t)numbers->v[i]);
   proto_end(w->out, at);
-  return 0;
 }
 
 /* By the row's form. */
 static int write_plain_value(proto_writer *w, const ir_op *op, const proto_attr *row, const ir_attr *a) {
   base_text *out = w->out;
-  int number;
+  const char *word;
   switch ((proto_form)row->form) {
     case PROTO_FORM_INT:
       return proto_put_int(out, row->field, a->v.i), 0;
@@ -350,14 +345,14 @@ static int write_plain_value(proto_writer *w, const ir_op *op, const proto_attr 
     case PROTO_FORM_FLOAT:
       return proto_put_float(out, row->field, (float)a->v.f), 0;
     case PROTO_FORM_STRING:
-    case PROTO_FORM_WORD:
       return proto_put_str(out, row->field, a->v.str), 0;
+    case PROTO_FORM_WORD:
+      word = ir_attr_word(op->opcode, (ir_attr_key)a->key, a->v.i);
+      return proto_put_bytes(out, row->field, word, strlen(word)), 0;
     case PROTO_FORM_ENUM:
-      number = proto_word_number(row->words, a->v.str);
-      if (number < 0) return no_place(w, op, a->v.str->s);
-      return proto_put_int(out, row->field, number), 0;
+      return proto_put_int(out, row->field, a->v.i), 0;
     case PROTO_FORM_ENUMS:
-      return write_words(w, op, row, a->v.names);
+      return write_words(w, row, a->v.ints), 0;
     case PROTO_FORM_INTS:
       return proto_put_list(out, row->field, a->v.ints->v, a->v.ints->n), 0;
     case PROTO_FORM_ONE:

@@ -93,7 +93,7 @@ static int slice_begin(tfl_excerpt *s, xlac_error *err) {
 /* *out stays NULL where the interpreter refuses. Errors of conversion and of the interpreter are dropped: the
  * value is then not known, which the caller reports. */
 static int slice_run(tfl_excerpt *s, const ir_op *root, uint32_t index, interp_value **out, xlac_error *err) {
-  const stablehlo_to_hlo_options executable = {.executable = true};
+  const convert_to_hlo_options executable = {.executable = true};
   const interp_options options = {.alloc = s->alloc};
   ir_module *hlo = NULL;
   xlac_error own = {.code = 0};
@@ -102,7 +102,7 @@ static int slice_run(tfl_excerpt *s, const ir_op *root, uint32_t index, interp_v
   *result = (ir_value){base_map_ptr(&s->copies, root), index};
   s->main->results = result;
   s->main->n_results = 1;
-  int status = stablehlo_to_hlo(&hlo, s->m, &executable, &own);
+  int status = convert_to_hlo(&hlo, s->m, &executable, &own);
   if (status == 0) status = interp_run(hlo, &options, 0, NULL, out, &own);
   if (hlo) ir_module_destroy(hlo);
   return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "lowering") : 0;

@@ -154,12 +154,16 @@ ir_value tfl_with(tfl_op *x, ir_opcode opcode, ir_value a, double k) {
 }
 
 /* compare_type by the element type: FLOAT also for complex numbers, of which StableHLO allows EQ and NE. */
-ir_value tfl_compare(tfl_op *x, const char *direction, ir_value a, ir_value b) {
+ir_value tfl_compare(tfl_op *x, ir_direction direction, ir_value a, ir_value b) {
   tfl_broadcast_pair(x, &a, &b);
   if (!a.op || !b.op) return make_nothing();
   base_dtype t = (base_dtype)opt_type(a)->dtype;
   bool is_float = base_dtype_is_float(t) || base_dtype_is_complex(t);
-  return opt_compare(x->rw, direction, is_float ? "FLOAT" : base_dtype_is_signed(t) ? "SIGNED" : "UNSIGNED", a, b);
+  return opt_compare(x->rw, direction,
+                     is_float                  ? IR_COMPARISON_FLOAT
+                     : base_dtype_is_signed(t) ? IR_COMPARISON_SIGNED
+                                               : IR_COMPARISON_UNSIGNED,
+                     a, b);
 }
 
 /* --- data --- */

@@ -163,7 +163,7 @@ ir_value tfl_spread(tfl_op *x, ir_value scalar, ir_value like);
 ir_value tfl_binary(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b);
 /* The same with a constant; of element k of like's type. */
 ir_value tfl_with(tfl_op *x, ir_opcode opcode, ir_value a, double k);
-ir_value tfl_compare(tfl_op *x, const char *direction, ir_value a, ir_value b); /* broadcast too */
+ir_value tfl_compare(tfl_op *x, ir_direction direction, ir_value a, ir_value b); /* broadcast too */
 ir_value tfl_iota(tfl_op *x, base_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t dim);
 ir_value tfl_slice(tfl_op *x, ir_value v, uint32_t dim, int64_t from, int64_t to); /* along one dimension */
 ir_value tfl_concat(tfl_op *x, uint32_t n, const ir_value *parts, uint32_t dim);

@@ -96,7 +96,7 @@ interp_value *tfs_copy_tensor(base_alloc alloc, const interp_value *v);
 /* Whether the memory belongs to a caller, who may change it; the executor's blocks don't. */
 static inline bool tfs_is_lent(const interp_value *v) {
   const interp_value *owner = v->base ? v->base : v;
-  return owner->lent && owner->release != base_recycler_give;
+  return owner->lent && owner->release != rt_recycler_give;
 }
 /* Whether who asks holds all of it: it may be given away, or changed. */
 bool tfs_is_sole(const interp_value *v);

@@ -429,10 +429,7 @@ static void mprint_array_attr(mprint *p, const ir_mattr *a) {
 /* Words of enums that MLIR keeps as plain integers; -1 for others. */
 static int mprint_enum_number(const ir_mattr *a) {
   if (strcmp(a->name, "custom_call_api_version") != 0) return -1;
-  const ir_enum_info *info = ir_enum_find("stablehlo", 9, a->name, strlen(a->name));
-  for (int i = 0; info && info->words[i]; i++)
-    if (a->str && strcmp(info->words[i], a->str->s) == 0) return i;
-  return -1;
+  return (int)a->v.i;
 }
 
 /*   #stablehlo<precision HIGHEST>   #stablehlo.result_accuracy_mode<HIGHEST> */
@@ -538,7 +535,7 @@ static void mprint_attr_in(mprint *p, const ir_mattr *a, bool in_list) {
       base_put(o, a->str->s, a->str->n);
       return;
     case IR_M_SDY:
-      sdy_print_attr(o, a);
+      mlir_sdy_print_attr(o, a);
       return;
     case IR_M_LOC:
       BASE_PUT(o, "loc(");
@@ -582,7 +579,7 @@ void mprint_attr_bare(mprint *p, const ir_mattr *a) {
       mprint_struct(p, a);
       return;
     case IR_M_SDY:
-      sdy_print_bare(o, (sdy_kind)a->sub, a->v.sdy);
+      mlir_sdy_print_bare(o, (sdy_kind)a->sub, a->v.sdy);
       return;
     default:
       mprint_attr(p, a);

@@ -387,7 +387,7 @@ bool mprint_is_sayable(mprint *p, const ir_op *op) {
       dims = ir_mattr_of(op, "dimension_numbers");
       return dims && dims->kind == IR_M_STRUCT && mprint_conv_is_plain(p, dims);
     default:
-      return sdy_is_sayable(op);
+      return mlir_sdy_is_sayable(op);
   }
 }
 
@@ -429,11 +429,11 @@ static const mprint_directive_info mprint_directives[] = {
      NAMES("dimension_numbers", "window_strides", "padding", "lhs_dilation", "rhs_dilation", "window_reversal")},
     {"<reduce>", mprint_reduce, NAMES("dimensions")},
     {"<while>", mprint_while, NULL},
-    {"<sdy_name>", sdy_print_name, NAMES("sym_name")},
-    {"<sdy_direction>", sdy_print_direction, NAMES("allowed_direction")},
-    {"<sdy_reduction>", sdy_print_reduction, NAMES("reduction_op")},
-    {"<sdy_manual>", sdy_print_manual, NAMES("in_shardings", "out_shardings", "manual_axes")},
-    {"<sdy_named>", sdy_print_named_computation, NAMES("name", "in_shardings", "out_shardings")},
+    {"<sdy_name>", mlir_sdy_print_name, NAMES("sym_name")},
+    {"<sdy_direction>", mlir_sdy_print_direction, NAMES("allowed_direction")},
+    {"<sdy_reduction>", mlir_sdy_print_reduction, NAMES("reduction_op")},
+    {"<sdy_manual>", mlir_sdy_print_manual, NAMES("in_shardings", "out_shardings", "manual_axes")},
+    {"<sdy_named>", mlir_sdy_print_named_computation, NAMES("name", "in_shardings", "out_shardings")},
     {"<scan>", mprint_scan, NAMES("dimension", "operandSegmentSizes", "resultSegmentSizes")},
     {"<top_k>", mprint_top_k, NAMES("k", "is_stable")},
     {"<regions>", mprint_regions, NULL},

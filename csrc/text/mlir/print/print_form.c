@@ -52,7 +52,7 @@ static bool mprint_is_plain_accuracy(const ir_mattr *v) {
   const ir_mattr *atol = ir_m_field(v, "atol"), *rtol = ir_m_field(v, "rtol"), *ulps = ir_m_field(v, "ulps");
   const ir_mattr *mode = ir_m_field(v, "mode");
   if ((atol && atol->v.f != 0) || (rtol && rtol->v.f != 0) || (ulps && ulps->v.i != 0)) return false;
-  return !mode || (mode->str && strcmp(mode->str->s, "DEFAULT") == 0);
+  return !mode || (mode->kind == IR_M_ENUM && mode->v.i == IR_ACCURACY_DEFAULT);
 }
 
 /* Attributes at their default are not printed. */
@@ -70,8 +70,7 @@ static bool mprint_is_default(const ir_op *op, const base_istr *key, const ir_ma
     case IR_OP_CUSTOM_CALL:
       if (strcmp(s, "has_side_effect") == 0) return v->kind == IR_M_BOOL && !v->v.b;
       if (strcmp(s, "api_version") == 0)
-        return v->kind == IR_M_ENUM ? strcmp(v->str->s, "API_VERSION_ORIGINAL") == 0
-                                    : v->kind == IR_M_INTEGER && v->v.i == 1;
+        return (v->kind == IR_M_ENUM || v->kind == IR_M_INTEGER) && v->v.i == IR_API_ORIGINAL;
       return (strcmp(s, "called_computations") == 0 || strcmp(s, "output_operand_aliases") == 0) &&
              v->kind == IR_M_ARRAY && (!v->v.list || v->v.list->n == 0);
     default:

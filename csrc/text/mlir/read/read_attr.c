@@ -345,17 +345,18 @@ static int mlir_read_symbol(mlir_reader *r, const ir_mattr **out) {
 
 /* --- structs and enums --- */
 
-/* Reads one word of the enum; tables leave a gap ("") where a number has no word. */
+/* Reads one word of the enum. */
 int mlir_read_enum(mlir_reader *r, const ir_enum_info *info, const ir_mattr **out) {
   assert(info && info->words);
   base_slice w = mlir_word(r);
-  for (const char *const *word = info->words; *word; word++) {
-    if (**word == 0 || !base_slice_is(w, *word)) continue;
-    mlir_skip_word(r, w);
-    *out = ir_m_enum(r->m, info->dialect, info->name, *word);
-    return *out ? 0 : mlir_no_memory(r);
+  int number = ir_word_number(info->words, w.p, w.n);
+  if (number < 0) {
+    int status = mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no %s", (int)w.n, w.p, info->name);
+    return base_hint(r->err, status, "one of %s", ir_words_text(info->words, (char[240]){0}, 240));
   }
-  return mlir_fail(r, r->lx.p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no %s", (int)w.n, w.p, info->name);
+  mlir_skip_word(r, w);
+  *out = ir_m_enum(r->m, info->dialect, info->name, number);
+  return *out ? 0 : mlir_no_memory(r);
 }
 
 /* Fields of structs have a syntax of their own, by their kind: [1, 2]. */
@@ -577,7 +578,7 @@ static int mlir_read_dialect_enum(mlir_reader *r, base_slice dialect, const char
 /* "#sdy<manual_axes{"x"}>": cursor at '<'. */
 static int mlir_read_sdy_in_brackets(mlir_reader *r, const char *at, const ir_mattr **out) {
   TRY(mlir_want(r, "<"));
-  TRY(sdy_read_named(r, at, mlir_word(r), out));
+  TRY(mlir_sdy_read_named(r, at, mlir_word(r), out));
   return mlir_want(r, ">");
 }
 
@@ -602,7 +603,7 @@ static int mlir_read_dialect_attr(mlir_reader *r, const ir_mattr **out) {
   base_slice name = {dot + 1, w.n - dialect.n - 1};
   if (sdy) {
     r->lx.p = dot + 1;
-    return sdy_read_named(r, at, name, out);
+    return mlir_sdy_read_named(r, at, name, out);
   }
   const ir_struct_info *s = ours ? ir_struct_find(dialect.p, dialect.n, name.p, name.n) : NULL;
   const ir_enum_info *e = ours && !s ? ir_enum_find(dialect.p, dialect.n, name.p, name.n) : NULL;

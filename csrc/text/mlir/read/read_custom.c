@@ -737,10 +737,10 @@ int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice d) {
   if (base_slice_is(d, "top_k")) return mlir_read_top_k(r, s);
   if (base_slice_is(d, "scan")) return mlir_read_scan(r, s);
   if (base_slice_is(d, "regions")) return mlir_read_regions(r);
-  if (base_slice_is(d, "sdy_name")) return sdy_read_symbol(r);
-  if (base_slice_is(d, "sdy_direction")) return sdy_read_direction(r);
-  if (base_slice_is(d, "sdy_reduction")) return sdy_read_reduction(r);
-  if (base_slice_is(d, "sdy_manual")) return sdy_read_manual(r, s);
-  if (base_slice_is(d, "sdy_named")) return sdy_read_named_computation(r, s);
+  if (base_slice_is(d, "sdy_name")) return mlir_sdy_read_symbol(r);
+  if (base_slice_is(d, "sdy_direction")) return mlir_sdy_read_direction(r);
+  if (base_slice_is(d, "sdy_reduction")) return mlir_sdy_read_reduction(r);
+  if (base_slice_is(d, "sdy_manual")) return mlir_sdy_read_manual(r, s);
+  if (base_slice_is(d, "sdy_named")) return mlir_sdy_read_named_computation(r, s);
   return mlir_fail(r, s->at, XLAC_E_SYNTAX, "'%s' is read in its generic form only", ir_op_table[s->opcode].mlir->name);
 }

@@ -43,8 +43,12 @@ static int mlir_resource_row(mlir_reader *r, const base_istr *key, mlir_resource
   return 0;
 }
 
-/* The caller frees *out. What is no digit gives some byte: such a resource is not checked further. */
+/* The caller frees *out. */
 static int mlir_hex_bytes(mlir_reader *r, const char *digits, size_t n, uint8_t **out) {
+  for (size_t i = 0; i < 2 * n; i++)
+    if (mlir_hex_digit(digits[i]) < 0)
+      return mlir_fail(r, digits + i, XLAC_E_BAD_LITERAL, "expected hexadecimal digits in a resource, found '%.*s'",
+                       1 + ((unsigned char)digits[i] >= 0xC0), digits + i);
   uint8_t *bytes = base_malloc(r->alloc, n + 1);
   if (!bytes) return mlir_no_memory(r);
   for (size_t i = 0; i < n; i++)

@@ -250,7 +250,7 @@ static int mlir_read_bare(mlir_reader *r, const mlir_op_state *s, const ir_mattr
       return mlir_read_enum(r, info, out);
     }
     case IR_MC_SDY:
-      return sdy_read_bare(r, sdy_kind_find(spec->sub, strlen(spec->sub)), out);
+      return mlir_sdy_read_bare(r, sdy_kind_find(spec->sub, strlen(spec->sub)), out);
     default:
       return mlir_read_attr(r, out);
   }

@@ -172,15 +172,11 @@ static int mlir_check_attr(mlir_reader *r, const mlir_op_state *s, const ir_matt
   const char *op = mlir_op_name(s);
   if (!a) return mlir_fail(r, s->at, XLAC_E_BAD_ATTRIBUTE, "'%s' op requires attribute '%s'", op, spec->name);
   bool holds = mlir_constraint_holds(spec, a);
-  const char *more = "";
-  if (holds && a->kind == IR_M_INTEGER && (spec->flags & IR_NON_NEGATIVE))
-    holds = a->v.i >= 0, more = " whose value is non-negative";
-  if (holds && a->kind == IR_M_INTEGER && (spec->flags & IR_POSITIVE))
-    holds = a->v.i > 0, more = " whose value is positive";
-  if (holds) return 0;
+  const char *lacks = holds ? ir_mattr_spec_lacks(spec, a) : NULL;
+  if (holds && !lacks) return 0;
   return mlir_fail(r, s->dict ? s->dict : s->at, XLAC_E_BAD_ATTRIBUTE,
-                   "'%s' op attribute '%s' failed to satisfy constraint: %s%s", op, spec->name,
-                   mlir_constraint_text(spec), more);
+                   "'%s' op attribute '%s' failed to satisfy constraint: %s%s%s", op, spec->name,
+                   mlir_constraint_text(spec), lacks ? " whose value is " : "", lacks ? lacks : "");
 }
 
 /* Those that the op's row names: there if they must be, and of their kind. */

@@ -105,7 +105,7 @@ static void sdy_put_sharding(base_text *o, const sdy_sharding *s) {
 }
 
 /*   [<@mesh, [{"x"}]>, <@mesh, [{}]>] */
-void sdy_print_list(base_text *o, const sdy_shardings *list) {
+void mlir_sdy_print_list(base_text *o, const sdy_shardings *list) {
   base_putc(o, '[');
   for (uint32_t i = 0; i < list->n; i++) {
     sdy_comma(o, i);
@@ -117,7 +117,7 @@ void sdy_print_list(base_text *o, const sdy_shardings *list) {
 /* The same in angle brackets, as the attribute has it. */
 static void sdy_put_shardings(base_text *o, const sdy_shardings *list) {
   base_putc(o, '<');
-  sdy_print_list(o, list);
+  mlir_sdy_print_list(o, list);
   base_putc(o, '>');
 }
 
@@ -267,7 +267,7 @@ static void sdy_put_edges(base_text *o, const sdy_edges *edges) {
 }
 
 /* `what` is the record of that kind, as sdy_of gives it. */
-void sdy_print_bare(base_text *o, sdy_kind kind, const void *what) {
+void mlir_sdy_print_bare(base_text *o, sdy_kind kind, const void *what) {
   assert(what);
   switch (kind) {
     case SDY_MESH:
@@ -313,20 +313,20 @@ void sdy_print_bare(base_text *o, sdy_kind kind, const void *what) {
 }
 
 /* MLIR puts the name inside the brackets where the body does not begin with one. */
-void sdy_print_attr(base_text *o, const ir_mattr *a) {
+void mlir_sdy_print_attr(base_text *o, const ir_mattr *a) {
   sdy_kind kind = (sdy_kind)a->sub;
   bool angle =
       kind == SDY_MESH || kind == SDY_SHARDING || kind == SDY_SHARDINGS || kind == SDY_RULE || kind == SDY_EDGES;
   base_puts(o, angle ? "#sdy." : "#sdy<");
   base_puts(o, sdy_kind_name(kind));
-  sdy_print_bare(o, kind, a->v.sdy);
+  mlir_sdy_print_bare(o, kind, a->v.sdy);
   if (!angle) base_putc(o, '>');
 }
 
 /* ---- The pretty forms of sdy ops that no string describes. Each prints its own blanks. */
 
 /*   @mesh */
-void sdy_print_name(mprint *p, const ir_op *op, const char *form) {
+void mlir_sdy_print_name(mprint *p, const ir_op *op, const char *form) {
   (void)form;
   const ir_mattr *name = ir_mattr_of(op, "sym_name");
   base_putc(p->out, ' ');
@@ -334,7 +334,7 @@ void sdy_print_name(mprint *p, const ir_op *op, const char *form) {
 }
 
 /*    allowed_direction=FORWARD */
-void sdy_print_direction(mprint *p, const ir_op *op, const char *form) {
+void mlir_sdy_print_direction(mprint *p, const ir_op *op, const char *form) {
   static const char *const words[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
   (void)form;
   BASE_PUT(p->out, " allowed_direction=");
@@ -342,7 +342,7 @@ void sdy_print_direction(mprint *p, const ir_op *op, const char *form) {
 }
 
 /*    max   or nothing for sum */
-void sdy_print_reduction(mprint *p, const ir_op *op, const char *form) {
+void mlir_sdy_print_reduction(mprint *p, const ir_op *op, const char *form) {
   static const char *const words[] = {"", " max", " min"};
   int64_t which = ir_m_get_int(op, "reduction_op", SDY_SUM);
   (void)form;
@@ -356,7 +356,7 @@ static void sdy_print_stripped(mprint *p, const ir_op *op, const char *key) {
   base_putc(p->out, ' ');
   base_puts(p->out, key);
   base_putc(p->out, '=');
-  sdy_print_list(p->out, list);
+  mlir_sdy_print_list(p->out, list);
 }
 
 /*   (%a, %b) */
@@ -383,17 +383,17 @@ static void sdy_print_body(mprint *p, const ir_op *op, const char *form) {
 }
 
 /*   (%0) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%arg1: t) { ... } : (t) -> t */
-void sdy_print_manual(mprint *p, const ir_op *op, const char *form) {
+void mlir_sdy_print_manual(mprint *p, const ir_op *op, const char *form) {
   sdy_print_operands(p, op);
   sdy_print_stripped(p, op, "in_shardings");
   sdy_print_stripped(p, op, "out_shardings");
   BASE_PUT(p->out, " manual_axes=");
-  sdy_print_bare(p->out, SDY_MANUAL_AXES, ir_mattr_of(op, "manual_axes")->v.sdy);
+  mlir_sdy_print_bare(p->out, SDY_MANUAL_AXES, ir_mattr_of(op, "manual_axes")->v.sdy);
   sdy_print_body(p, op, form);
 }
 
 /*   <"name">(%a) in_shardings=[...] out_shardings=[...] (%arg0: t) { ... } */
-void sdy_print_named_computation(mprint *p, const ir_op *op, const char *form) {
+void mlir_sdy_print_named_computation(mprint *p, const ir_op *op, const char *form) {
   const ir_mattr *name = ir_mattr_of(op, "name");
   base_putc(p->out, '<');
   if (name && name->str) mprint_quoted(p->out, name->str->s, name->str->n);
@@ -411,7 +411,7 @@ static bool sdy_number_has_word(const ir_op *op, const char *key, int64_t most) 
 }
 
 /* Numbers that no word stands for can only be said in the generic form. */
-bool sdy_is_sayable(const ir_op *op) {
+bool mlir_sdy_is_sayable(const ir_op *op) {
   switch (op->opcode) {
     case IR_OP_SDY_MANUAL_COMPUTATION:
     case IR_OP_SDY_NAMED_COMPUTATION:

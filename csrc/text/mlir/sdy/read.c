@@ -8,7 +8,7 @@
 #include "../read/read.h"
 
 /* Lists hold 4, 8, 16 ... elements: n alone tells whether there is room. */
-int sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size) {
+int mlir_sdy_more(mlir_reader *r, void **items, uint32_t n, size_t size) {
   assert(size > 0 && (*items || n == 0));
   bool full = n == 0 || (n >= 4 && (n & (n - 1)) == 0);
   if (!full) return 0;
@@ -28,7 +28,7 @@ static int sdy_read_axis_name(mlir_reader *r, const base_istr **out) {
 }
 
 /* "x" or "x":(pre)size. size 0 in the struct means the whole axis. */
-int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
+int mlir_sdy_read_axis(mlir_reader *r, sdy_axis *out) {
   *out = (sdy_axis){0};
   TRY(sdy_read_axis_name(r, &out->name));
   if (!mlir_eat(r, ":")) return 0;
@@ -47,14 +47,14 @@ int sdy_read_axis(mlir_reader *r, sdy_axis *out) {
 }
 
 /* {} is no axes. */
-int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out) {
+int mlir_sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out) {
   sdy_axis *v = NULL;
   uint32_t n = 0;
   TRY(mlir_want(r, "{"));
   if (!mlir_eat(r, "}")) {
     do {
       TRY(SDY_MORE(r, v, n));
-      TRY(sdy_read_axis(r, &v[n++]));
+      TRY(mlir_sdy_read_axis(r, &v[n++]));
     } while (mlir_eat(r, ","));
     TRY(mlir_want(r, "}"));
   }
@@ -65,7 +65,7 @@ int sdy_read_axes_in_braces(mlir_reader *r, sdy_axes *out) {
 /* The same with at least one axis. */
 static int sdy_read_some_axes(mlir_reader *r, sdy_axes *out) {
   const char *at = r->lx.p + 1;
-  TRY(sdy_read_axes_in_braces(r, out));
+  TRY(mlir_sdy_read_axes_in_braces(r, out));
   return out->n ? 0 : mlir_fail(r, at, XLAC_E_SYNTAX, "expected string: the name of an axis");
 }
 
@@ -149,7 +149,7 @@ static int sdy_read_dim(mlir_reader *r, sdy_dim *out) {
       break;
     }
     TRY(SDY_MORE(r, v, n));
-    TRY(sdy_read_axis(r, &v[n++]));
+    TRY(mlir_sdy_read_axis(r, &v[n++]));
   }
   out->axes = (sdy_axes){n, v};
   return sdy_read_priority(r, out);
@@ -228,7 +228,7 @@ static int sdy_read_sharding(mlir_reader *r, sdy_sharding *out) {
 }
 
 /* "[<...>, <...>]" */
-int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
+int mlir_sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
   const sdy_sharding **v = NULL;
   uint32_t n = 0;
   TRY(mlir_want(r, "["));
@@ -236,7 +236,7 @@ int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
     do {
       const ir_mattr *a;
       TRY(SDY_MORE(r, v, n));
-      TRY(sdy_read_bare(r, SDY_SHARDING, &a));
+      TRY(mlir_sdy_read_bare(r, SDY_SHARDING, &a));
       v[n++] = a->v.sdy;
     } while (mlir_eat(r, ","));
     TRY(mlir_want(r, "]"));
@@ -248,7 +248,7 @@ int sdy_read_sharding_list(mlir_reader *r, sdy_shardings *out) {
 /*   <[<@mesh, [{"x"}]>]> */
 static int sdy_read_shardings(mlir_reader *r, sdy_shardings *out) {
   TRY(mlir_want(r, "<"));
-  TRY(sdy_read_sharding_list(r, out));
+  TRY(mlir_sdy_read_sharding_list(r, out));
   return mlir_want(r, ">");
 }
 
@@ -262,7 +262,7 @@ static int sdy_read_axis_lists(mlir_reader *r, sdy_axis_lists *out) {
   if (!mlir_eat(r, "]")) {
     do {
       TRY(SDY_MORE(r, v, n));
-      TRY(sdy_read_axes_in_braces(r, &v[n++]));
+      TRY(mlir_sdy_read_axes_in_braces(r, &v[n++]));
     } while (mlir_eat(r, ","));
     TRY(mlir_want(r, "]"));
   }
@@ -323,11 +323,11 @@ static int sdy_read_struct(mlir_reader *r, sdy_kind kind, void *to) {
     case SDY_SHARDINGS:
       return sdy_read_shardings(r, to);
     case SDY_RULE:
-      return sdy_read_rule(r, to);
+      return mlir_sdy_read_rule(r, to);
     case SDY_AXIS:
-      return sdy_read_axis(r, to);
+      return mlir_sdy_read_axis(r, to);
     case SDY_AXES:
-      return sdy_read_axes_in_braces(r, to);
+      return mlir_sdy_read_axes_in_braces(r, to);
     case SDY_AXIS_LISTS:
       return sdy_read_axis_lists(r, to);
     case SDY_PARAM:
@@ -337,7 +337,7 @@ static int sdy_read_struct(mlir_reader *r, sdy_kind kind, void *to) {
     case SDY_MANUAL_AXES:
       return sdy_read_names(r, to);
     case SDY_EDGES:
-      return sdy_read_edges(r, to);
+      return mlir_sdy_read_edges(r, to);
     case SDY_DIM:
       return sdy_read_dim(r, to);
     case SDY_NONE:
@@ -391,7 +391,7 @@ static int sdy_read_whole(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
 }
 
 /* Shardings are said thousands of times. */
-int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
+int mlir_sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
   if (*r->lx.p == '#') return sdy_read_whole(r, kind, out);
   if ((kind != SDY_SHARDING && kind != SDY_SHARDINGS) || *r->lx.p != '<') return sdy_read_new(r, kind, out);
   mlir_memo_kind memo = kind == SDY_SHARDING ? MLIR_MEMO_SDY_SHARDING : MLIR_MEMO_SDY_SHARDINGS;
@@ -409,19 +409,19 @@ int sdy_read_bare(mlir_reader *r, sdy_kind kind, const ir_mattr **out) {
 }
 
 /*   #sdy.sharding<...>, with the cursor behind "sdy." */
-int sdy_read_named(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
+int mlir_sdy_read_named(mlir_reader *r, const char *at, base_slice name, const ir_mattr **out) {
   assert(*at == '#');
   sdy_kind kind = sdy_kind_find(name.p, name.n);
   if (!kind)
     return mlir_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "unknown attribute `%.*s` in dialect `sdy`", (int)name.n, name.p);
   mlir_skip_word(r, name);
-  return sdy_read_bare(r, kind, out);
+  return mlir_sdy_read_bare(r, kind, out);
 }
 
 /* ---- The pretty forms of sdy ops that no string describes. */
 
 /* The "@mesh" of sdy.mesh. */
-int sdy_read_symbol(mlir_reader *r) {
+int mlir_sdy_read_symbol(mlir_reader *r) {
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));
   return mlir_add_attr(r, "sym_name", ir_m_string(r->m, name->s, name->n));
@@ -440,7 +440,7 @@ static int sdy_read_word_of(mlir_reader *r, const char *key, uint32_t n, const c
 }
 
 /* "allowed_direction=FORWARD" */
-int sdy_read_direction(mlir_reader *r) {
+int mlir_sdy_read_direction(mlir_reader *r) {
   static const char *const words[] = {"NONE", "FORWARD", "BACKWARD", "BOTH"};
   bool found;
   TRY(mlir_want_word(r, "allowed_direction"));
@@ -450,7 +450,7 @@ int sdy_read_direction(mlir_reader *r) {
 }
 
 /* "max", where there is a word. */
-int sdy_read_reduction(mlir_reader *r) {
+int mlir_sdy_read_reduction(mlir_reader *r) {
   static const char *const words[] = {"sum", "max", "min"};
   bool found;
   return sdy_read_word_of(r, "reduction_op", 3, words, &found);
@@ -461,7 +461,7 @@ static int sdy_read_stripped(mlir_reader *r, const char *word) {
   TRY(mlir_want_word(r, word));
   TRY(mlir_want(r, "="));
   sdy_shardings list;
-  TRY(sdy_read_sharding_list(r, &list));
+  TRY(mlir_sdy_read_sharding_list(r, &list));
   return mlir_add_attr(r, word, sdy_attr(r->m, SDY_SHARDINGS, sdy_shardings_make(r->m, list.n, list.v)));
 }
 
@@ -492,14 +492,14 @@ static int sdy_read_body(mlir_reader *r, mlir_op_state *s) {
 }
 
 /*   (%0) in_shardings=[<...>] out_shardings=[<...>] manual_axes={"x"} (%arg1: t) { ... } : (t) -> t */
-int sdy_read_manual(mlir_reader *r, mlir_op_state *s) {
+int mlir_sdy_read_manual(mlir_reader *r, mlir_op_state *s) {
   const ir_mattr *axes;
   TRY(mlir_read_parenthesised(r, s));
   TRY(sdy_read_stripped(r, "in_shardings"));
   TRY(sdy_read_stripped(r, "out_shardings"));
   TRY(mlir_want_word(r, "manual_axes"));
   TRY(mlir_want(r, "="));
-  TRY(sdy_read_bare(r, SDY_MANUAL_AXES, &axes));
+  TRY(mlir_sdy_read_bare(r, SDY_MANUAL_AXES, &axes));
   TRY(mlir_add_attr(r, "manual_axes", axes));
   return sdy_read_body(r, s);
 }
@@ -511,7 +511,7 @@ static bool sdy_word_is(mlir_reader *r, const char *word) {
 
 /*   <"name">(%0) in_shardings=[...] out_shardings=[...] (%arg1: t) { ... } : (t) -> t
  * Shardings may be left out. */
-int sdy_read_named_computation(mlir_reader *r, mlir_op_state *s) {
+int mlir_sdy_read_named_computation(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_want(r, "<"));
   TRY(mlir_read_string(r, &name));

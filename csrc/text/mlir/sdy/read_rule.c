@@ -162,7 +162,7 @@ static int sdy_read_factors(mlir_reader *r, const char *word, sdy_ints *out) {
 }
 
 /* The lists of special factors come in this order, each if there. */
-int sdy_read_rule(mlir_reader *r, sdy_rule *out) {
+int mlir_sdy_read_rule(mlir_reader *r, sdy_rule *out) {
   *out = (sdy_rule){0};
   TRY(mlir_want(r, "<"));
   TRY(sdy_read_maps(r, &out->n_operands, &out->operands));
@@ -195,7 +195,7 @@ static int sdy_read_edge(mlir_reader *r, sdy_edge *out) {
   sdy_edge_value *v = NULL;
   uint32_t n = 0;
   TRY(mlir_want(r, "{"));
-  TRY(sdy_read_axis(r, &out->axis));
+  TRY(mlir_sdy_read_axis(r, &out->axis));
   TRY(mlir_want(r, "="));
   TRY(sdy_read_edge_value(r, &out->from));
   TRY(mlir_want(r, "->"));
@@ -235,7 +235,7 @@ static int sdy_read_step(mlir_reader *r, sdy_step *out) {
 }
 
 /*   <[{step-2 = [{"y" = operand-1 -> [result-0]}]}]> */
-int sdy_read_edges(mlir_reader *r, sdy_edges *out) {
+int mlir_sdy_read_edges(mlir_reader *r, sdy_edges *out) {
   const char *at = r->lx.p;
   char fault[200];
   sdy_step *v = NULL;

@@ -124,7 +124,7 @@ ir_value tfl_truth(tfl_op *x, tfl_value *v) {
   const ir_type *t = v->kind == TFL_TENSOR ? v->type : NULL;
   if (t && t->rank > 0) return tfl_scalar(x, XLAC_PRED, t->count > 0);
   ir_value p = tfl_use(x, v);
-  return !p.op || t->dtype == XLAC_PRED ? p : tfl_compare(x, "NE", p, tfl_like(x, p, 0));
+  return !p.op || t->dtype == XLAC_PRED ? p : tfl_compare(x, IR_DIRECTION_NE, p, tfl_like(x, p, 0));
 }
 
 /* --- If and Case --- */

@@ -192,7 +192,7 @@ static int callm_refine(tfl_op *x, ir_module *m, uint32_t first) {
   }
   BASE_PUT(&t, "},stablehlo-refine-shapes,stablehlo-canonicalize-dynamism");
   int status = x->status ? x->status : t.failed ? base_oom(x->err, "lowering") : 0;
-  if (status == 0 && opt_run_pipeline(m, t.s, t.n, NULL, &why) != 0)
+  if (status == 0 && pipeline_run_text(m, t.s, t.n, NULL, &why) != 0)
     status = tfl_fail(x, "its module does not take inputs of these shapes: %.300s", why.message);
   base_text_free(&t);
   return x->status = status;
@@ -233,7 +233,7 @@ static int callm_read(tfl_op *x, ir_module **out) {
   TRY(x->status);
   int status = text_is_bytecode(bytes.p, bytes.n) ? text_parse_bytecode(out, bytes.p, bytes.n, &binary, &why)
                                                   : text_parse_mlir(out, bytes.p, bytes.n, &text, &why);
-  if (status == 0) status = opt_run_pipeline(*out, plain, sizeof plain - 1, NULL, &why);
+  if (status == 0) status = pipeline_run_text(*out, plain, sizeof plain - 1, NULL, &why);
   return status ? tfl_fail(x, "its module: %.300s", why.message) : 0;
 }
 

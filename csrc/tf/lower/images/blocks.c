@@ -175,7 +175,7 @@ int tfl_row_reverse_sequence(tfl_op *x) {
   int64_t grid[] = {t->dims[batch], t->dims[seq]};
   ir_value place = tfl_iota(x, index, 2, grid, 1), length = tfl_along(x, tfl_in(x, 1), place, 0);
   ir_value from = tfl_with(x, IR_OP_SUBTRACT, opt_binary(x->rw, IR_OP_SUBTRACT, length, place), 1);
-  from = opt_select(x->rw, tfl_compare(x, "LT", place, length), from, place);
+  from = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, place, length), from, place);
   ir_value v = tfl_take(x, tfl_transpose(x, tfl_in(x, 0), turn), from, 1, 1);
   tfl_out(x, 0, tfl_transpose(x, v, back));
   return x->status;

@@ -12,7 +12,7 @@ static ir_value colour_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
 }
 
 /* a <direction> b ? yes : no */
-static ir_value colour_pick(tfl_op *x, const char *direction, ir_value a, ir_value b, ir_value yes, ir_value no) {
+static ir_value colour_pick(tfl_op *x, ir_direction direction, ir_value a, ir_value b, ir_value yes, ir_value no) {
   return opt_select(x->rw, tfl_compare(x, direction, a, b), yes, no);
 }
 
@@ -47,10 +47,10 @@ static void colour_to_hsv(tfl_op *x, colour *c) {
   ir_value at_b = colour_op(x, IR_OP_MULTIPLY, norm, colour_op(x, IR_OP_SUBTRACT, r, g));
   at_g = tfl_with(x, IR_OP_ADD, at_g, 2.0 / 6);
   at_b = tfl_with(x, IR_OP_ADD, at_b, 4.0 / 6);
-  ir_value hue = colour_pick(x, "EQ", r, top, at_r, colour_pick(x, "EQ", g, top, at_g, at_b));
-  hue = colour_pick(x, "GT", range, zero, hue, zero);
-  c->v[0] = colour_pick(x, "LT", hue, zero, colour_op(x, IR_OP_ADD, hue, one), hue);
-  c->v[1] = colour_pick(x, "GT", top, zero, colour_op(x, IR_OP_DIVIDE, range, top), zero);
+  ir_value hue = colour_pick(x, IR_DIRECTION_EQ, r, top, at_r, colour_pick(x, IR_DIRECTION_EQ, g, top, at_g, at_b));
+  hue = colour_pick(x, IR_DIRECTION_GT, range, zero, hue, zero);
+  c->v[0] = colour_pick(x, IR_DIRECTION_LT, hue, zero, colour_op(x, IR_OP_ADD, hue, one), hue);
+  c->v[1] = colour_pick(x, IR_DIRECTION_GT, top, zero, colour_op(x, IR_OP_DIVIDE, range, top), zero);
   c->v[2] = top;
 }
 

@@ -298,7 +298,8 @@ static void crop_place(tfl_op *x, ir_value boxes, int64_t d, int64_t size, int64
   a->at = at;
   if (!at.op) return;
   ir_value zero = tfl_like(x, at, 0), end = tfl_like(x, at, last);
-  a->in = opt_binary(x->rw, IR_OP_AND, tfl_compare(x, "GE", at, zero), tfl_compare(x, "LE", at, end));
+  a->in =
+      opt_binary(x->rw, IR_OP_AND, tfl_compare(x, IR_DIRECTION_GE, at, zero), tfl_compare(x, IR_DIRECTION_LE, at, end));
   ir_value floor = opt_unary(x->rw, nearest ? IR_OP_ROUND_NEAREST_AFZ : IR_OP_FLOOR, at);
   a->way = tfl_binary(x, IR_OP_SUBTRACT, at, floor);
   a->near[0] = tfl_cast(x, floor, XLAC_S32);

@@ -168,8 +168,8 @@ int tfl_row_band_part(tfl_op *x) {
   for (uint32_t i = 1; i < 3; i++) {
     ir_value limit = tfl_in(x, i), off = opt_binary(x->rw, IR_OP_SUBTRACT, i == 1 ? row : col, i == 1 ? col : row);
     if (!limit.op) return x->status;
-    ir_value all = tfl_compare(x, "LT", limit, tfl_like(x, limit, 0));
-    ir_value in = tfl_binary(x, IR_OP_OR, tfl_compare(x, "LE", off, limit), all);
+    ir_value all = tfl_compare(x, IR_DIRECTION_LT, limit, tfl_like(x, limit, 0));
+    ir_value in = tfl_binary(x, IR_OP_OR, tfl_compare(x, IR_DIRECTION_LE, off, limit), all);
     keep = i == 1 ? in : opt_binary(x->rw, IR_OP_AND, keep, in);
   }
   ir_value v = tfl_in(x, 0);
@@ -186,7 +186,8 @@ int tfl_row_tensor_diag(tfl_op *x) {
   if (2 * t->rank > TFL_MOST_DIMS || n > (1 << 20))
     return tfl_fail(x, "a diagonal of %lld elements is too large", (long long)n);
   for (uint32_t d = 0; d < t->rank; d++) dims[d] = dims[t->rank + d] = t->dims[d];
-  ir_value here = tfl_compare(x, "EQ", tfl_iota(x, XLAC_S32, 2, square, 0), tfl_iota(x, XLAC_S32, 2, square, 1));
+  ir_value here =
+      tfl_compare(x, IR_DIRECTION_EQ, tfl_iota(x, XLAC_S32, 2, square, 0), tfl_iota(x, XLAC_S32, 2, square, 1));
   ir_value v = tfl_broadcast(x, tfl_reshape(x, tfl_in(x, 0), 1, &n), 2, square);
   if (!v.op) return x->status;
   tfl_out(x, 0, tfl_reshape(x, opt_select(x->rw, here, v, tfl_like(x, v, 0)), 2 * t->rank, dims));

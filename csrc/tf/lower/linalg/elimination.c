@@ -41,26 +41,27 @@ static ir_value det_pivot(tfl_op *x, ir_value column, ir_value place, ir_value k
   int64_t rows = 1, batch = 0;
   if (!column.op) return column;
   ir_value size = opt_unary(x->rw, IR_OP_ABS, column);
-  size = opt_select(x->rw, tfl_compare(x, "GE", place, k), size, tfl_like(x, size, -1));
+  size = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_GE, place, k), size, tfl_like(x, size, -1));
   ir_value most = tfl_reduce(x, IR_OP_MAXIMUM, size, -1, 1, &rows);
   if (!most.op) return most;
-  ir_value is = tfl_compare(x, "EQ", size, opt_broadcast_in_dim(x->rw, most, opt_type(size), &batch));
+  ir_value is = tfl_compare(x, IR_DIRECTION_EQ, size, opt_broadcast_in_dim(x->rw, most, opt_type(size), &batch));
   ir_value at = opt_select(x->rw, is, place, tfl_like(x, place, 1e9));
   ir_value first = tfl_reduce(x, IR_OP_MINIMUM, at, 1e9, 1, &rows);
-  return first.op ? tfl_compare(x, "EQ", place, opt_broadcast_in_dim(x->rw, first, opt_type(place), &batch)) : first;
+  return first.op ? tfl_compare(x, IR_DIRECTION_EQ, place, opt_broadcast_in_dim(x->rw, first, opt_type(place), &batch))
+                  : first;
 }
 
 /* Column k: bring the pivot up, multiply the determinant by it, clear what is below. Exchanging two rows turns the
  * sign. */
 static det_state det_step(tfl_op *x, const det_plan *p, det_state s, ir_value k) {
   int64_t dims[] = {p->batch, p->n}, rows = 1, batch = 0;
-  ir_value place = tfl_iota(x, XLAC_S64, 2, dims, 1), here = tfl_compare(x, "EQ", place, k);
+  ir_value place = tfl_iota(x, XLAC_S64, 2, dims, 1), here = tfl_compare(x, IR_DIRECTION_EQ, place, k);
   ir_value pivot = det_pivot(x, det_line(x, s.m, here, 2), place, k);
   ir_value row = det_line(x, s.m, pivot, 1), other = det_line(x, s.m, here, 1);
   s.m = det_replace(x, det_replace(x, s.m, pivot, other), here, row);
   if (!row.op || !s.m.op) return s;
   ir_value head = tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, here, row, tfl_like(x, row, 0)), 0, 1, &rows);
-  ir_value moved = tfl_reduce(x, IR_OP_AND, tfl_compare(x, "EQ", pivot, here), 1, 1, &rows);
+  ir_value moved = tfl_reduce(x, IR_OP_AND, tfl_compare(x, IR_DIRECTION_EQ, pivot, here), 1, 1, &rows);
   if (!head.op || !moved.op) return s;
   ir_value turn = opt_select(x->rw, moved, tfl_like(x, head, 1), tfl_like(x, head, -1));
   ir_value factor = opt_binary(x->rw, IR_OP_MULTIPLY, opt_unary(x->rw, IR_OP_SIGN, head), turn);
@@ -69,9 +70,10 @@ static det_state det_step(tfl_op *x, const det_plan *p, det_state s, ir_value k)
   s.size = x->row->arg ? opt_binary(x->rw, IR_OP_ADD, s.size, opt_unary(x->rw, IR_OP_LOG, size))
                        : opt_binary(x->rw, IR_OP_MULTIPLY, s.size, size);
   /* What is below loses its multiple of the row; a column of zeros has none to lose. */
-  ir_value safe = opt_select(x->rw, tfl_compare(x, "EQ", head, tfl_like(x, head, 0)), tfl_like(x, head, 1), head);
+  ir_value safe =
+      opt_select(x->rw, tfl_compare(x, IR_DIRECTION_EQ, head, tfl_like(x, head, 0)), tfl_like(x, head, 1), head);
   ir_value column = det_line(x, s.m, here, 2);
-  column = opt_select(x->rw, tfl_compare(x, "GT", place, k), column, tfl_like(x, column, 0));
+  column = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_GT, place, k), column, tfl_like(x, column, 0));
   row = opt_binary(x->rw, IR_OP_DIVIDE, row, opt_broadcast_in_dim(x->rw, safe, opt_type(row), &batch));
   ir_value taken = opt_binary(x->rw, IR_OP_MULTIPLY, det_spread(x, column, s.m, 1), det_spread(x, row, s.m, 2));
   s.m = opt_binary(x->rw, IR_OP_SUBTRACT, s.m, taken);
@@ -132,13 +134,13 @@ static ir_value gauss_pivot(tfl_op *x, const gauss_plan *p, ir_value column, ir_
   ir_value size = column, place = tfl_iota(x, XLAC_S64, 2, dims, 1);
   if (!column.op) return column;
   size = opt_make(x->rw, IR_OP_ABS, tfl_type(x, p->real, 2, dims), 1, &column);
-  size = opt_select(x->rw, tfl_compare(x, "GE", place, k), size, tfl_like(x, size, -1));
+  size = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_GE, place, k), size, tfl_like(x, size, -1));
   ir_value most = opt_reduce(x->rw, IR_OP_MAXIMUM, size, tfl_scalar(x, p->real, -1), 1, &rows);
   most = opt_broadcast_in_dim(x->rw, most, opt_type(size), &batch);
-  ir_value at = opt_select(x->rw, tfl_compare(x, "EQ", size, most), place, tfl_like(x, place, (double)p->n));
+  ir_value at = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_EQ, size, most), place, tfl_like(x, place, (double)p->n));
   ir_value first = tfl_reduce(x, IR_OP_MINIMUM, at, (double)p->n, 1, &rows);
   first = opt_broadcast_in_dim(x->rw, first, opt_type(place), &batch);
-  return tfl_compare(x, "EQ", place, first);
+  return tfl_compare(x, IR_DIRECTION_EQ, place, first);
 }
 
 /* Row `hot` of m becomes `row`. */
@@ -160,7 +162,7 @@ static ir_value gauss_column(tfl_op *x, const gauss_plan *p, ir_value m, ir_valu
  * singular matrix divides by 0, where TensorFlow's CPU kernel fails. */
 static ir_value gauss_step(tfl_op *x, const gauss_plan *p, ir_value m, ir_value k) {
   int64_t dims[] = {p->batch, p->n}, rows[] = {0, 1}, cols[] = {0, 2}, batch = 0;
-  ir_value here = tfl_compare(x, "EQ", tfl_iota(x, XLAC_S64, 2, dims, 1), k);
+  ir_value here = tfl_compare(x, IR_DIRECTION_EQ, tfl_iota(x, XLAC_S64, 2, dims, 1), k);
   ir_value pivot = gauss_pivot(x, p, gauss_column(x, p, m, k), k);
   ir_value row = gauss_row(x, p, m, pivot), other = gauss_row(x, p, m, here);
   m = gauss_put(x, gauss_put(x, m, pivot, other), here, row);
@@ -234,6 +236,6 @@ int tfl_row_matrix_inverse(tfl_op *x) {
   gauss_plan p;
   TRY(gauss_plan_of(x, &p));
   int64_t dims[] = {p.batch, p.n, p.n};
-  ir_value here = tfl_compare(x, "EQ", tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
+  ir_value here = tfl_compare(x, IR_DIRECTION_EQ, tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
   return gauss_out(x, &p, tfl_cast(x, here, p.dtype), t->rank, t->dims);
 }

@@ -126,7 +126,7 @@ static ir_value matrices_lower(tfl_op *x, ir_value v) {
   if (!v.op) return v;
   const ir_type *t = opt_type(v);
   const int64_t *dims = t->dims + t->rank - 2;
-  ir_value keep = tfl_compare(x, "GE", tfl_iota(x, XLAC_S32, 2, dims, 0), tfl_iota(x, XLAC_S32, 2, dims, 1));
+  ir_value keep = tfl_compare(x, IR_DIRECTION_GE, tfl_iota(x, XLAC_S32, 2, dims, 0), tfl_iota(x, XLAC_S32, 2, dims, 1));
   return opt_select(x->rw, tfl_broadcast(x, keep, t->rank, t->dims), v, tfl_like(x, v, 0));
 }
 
@@ -162,7 +162,7 @@ int tfl_row_triangular_solve(tfl_op *x) {
   opt_set(x->rw, v, "lower", ir_m_bool(m, tfl_attr_bool(x, "lower")));
   opt_set(x->rw, v, "unit_diagonal", ir_m_bool(m, false));
   opt_set(x->rw, v, "transpose_a",
-          ir_m_enum(m, "stablehlo", "transpose", tfl_attr_bool(x, "adjoint") ? "ADJOINT" : "NO_TRANSPOSE"));
+          ir_m_enum(m, "stablehlo", "transpose", tfl_attr_bool(x, "adjoint") ? IR_TRANSPOSE_ADJOINT : IR_TRANSPOSE_NO));
   tfl_out(x, 0, v);
   return x->status;
 }
@@ -197,7 +197,7 @@ static base_dtype matrices_real_of(base_dtype t) {
 }
 
 /* `last` is the last size of the result, which real transforms change. */
-static ir_value matrices_fft(tfl_op *x, ir_value v, const char *kind, base_dtype dtype, const int64_t *length,
+static ir_value matrices_fft(tfl_op *x, ir_value v, ir_fft kind, base_dtype dtype, const int64_t *length,
                              int64_t last) {
   int64_t dims[TFL_MOST_DIMS];
   uint32_t n = (uint32_t)x->row->arg;
@@ -213,7 +213,7 @@ static ir_value matrices_fft(tfl_op *x, ir_value v, const char *kind, base_dtype
 }
 
 /* arg: the number of dimensions that are transformed. */
-static int matrices_complex_fft(tfl_op *x, const char *kind) {
+static int matrices_complex_fft(tfl_op *x, ir_fft kind) {
   const ir_type *t = tfl_in_type(x, 0);
   uint32_t n = (uint32_t)x->row->arg;
   if (t->rank < n) return tfl_fail(x, "a value of rank %u: expected %u dimensions or more", t->rank, n);
@@ -222,11 +222,11 @@ static int matrices_complex_fft(tfl_op *x, const char *kind) {
 }
 
 int tfl_row_fft(tfl_op *x) {
-  return matrices_complex_fft(x, "FFT");
+  return matrices_complex_fft(x, IR_FFT_FFT);
 }
 
 int tfl_row_inverse_fft(tfl_op *x) {
-  return matrices_complex_fft(x, "IFFT");
+  return matrices_complex_fft(x, IR_FFT_IFFT);
 }
 
 /* v with these as its last sizes, cut or filled with zeros. */
@@ -262,7 +262,7 @@ int tfl_row_real_fft(tfl_op *x) {
   TRY(matrices_length(x, &length, half));
   uint32_t n = (uint32_t)x->row->arg;
   base_dtype dtype = matrices_complex_of((base_dtype)tfl_in_type(x, 0)->dtype);
-  tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, length), "RFFT", dtype, length, half[n - 1]));
+  tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, length), IR_FFT_RFFT, dtype, length, half[n - 1]));
   return x->status;
 }
 
@@ -273,6 +273,6 @@ int tfl_row_inverse_real_fft(tfl_op *x) {
   TRY(matrices_length(x, &length, half));
   uint32_t n = (uint32_t)x->row->arg;
   base_dtype dtype = matrices_real_of((base_dtype)tfl_in_type(x, 0)->dtype);
-  tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, half), "IRFFT", dtype, length, length[n - 1]));
+  tfl_out(x, 0, matrices_fft(x, matrices_fit(x, tfl_in(x, 0), n, half), IR_FFT_IRFFT, dtype, length, length[n - 1]));
   return x->status;
 }

@@ -50,7 +50,8 @@ static void tfl_out_batch(tfl_op *x, uint32_t i, ir_value v) {
 /* A constant 0/1 matrix [batch, n, n]. */
 static ir_value tfl_identity(tfl_op *x, base_dtype dtype, int64_t batch, int64_t n) {
   int64_t dims[] = {batch, n, n};
-  return tfl_cast(x, tfl_compare(x, "EQ", tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2)), dtype);
+  return tfl_cast(
+      x, tfl_compare(x, IR_DIRECTION_EQ, tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2)), dtype);
 }
 
 /* [batch, m, k] [batch, k, n] */
@@ -98,12 +99,12 @@ static ir_value tfl_rotate(tfl_op *x, const tfl_pairs *p, ir_value v, uint32_t d
 /* Cosine and sine of the angle that makes `off` zero beside `first` and `second`; no turn where off is 0. */
 static void tfl_angle(tfl_op *x, ir_value first, ir_value second, ir_value off, ir_value *cosine, ir_value *sine) {
   if (!off.op) return;
-  ir_value zero = tfl_like(x, off, 0), one = tfl_like(x, off, 1), none = tfl_compare(x, "EQ", off, zero);
+  ir_value zero = tfl_like(x, off, 0), one = tfl_like(x, off, 1), none = tfl_compare(x, IR_DIRECTION_EQ, off, zero);
   ir_value twice = tfl_with(x, IR_OP_MULTIPLY, opt_select(x->rw, none, one, off), 2);
   ir_value z = orth_op(x, IR_OP_DIVIDE, orth_op(x, IR_OP_SUBTRACT, second, first), twice);
   ir_value root = opt_unary(x->rw, IR_OP_SQRT, tfl_with(x, IR_OP_ADD, orth_op(x, IR_OP_MULTIPLY, z, z), 1));
   ir_value t = orth_op(x, IR_OP_DIVIDE, one, orth_op(x, IR_OP_ADD, opt_unary(x->rw, IR_OP_ABS, z), root));
-  t = opt_select(x->rw, tfl_compare(x, "LT", z, zero), opt_unary(x->rw, IR_OP_NEGATE, t), t);
+  t = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, z, zero), opt_unary(x->rw, IR_OP_NEGATE, t), t);
   t = opt_select(x->rw, none, zero, t);
   *cosine = opt_unary(x->rw, IR_OP_RSQRT, tfl_with(x, IR_OP_ADD, orth_op(x, IR_OP_MULTIPLY, t, t), 1));
   *sine = orth_op(x, IR_OP_MULTIPLY, t, *cosine);
@@ -117,8 +118,10 @@ static ir_value orth_ranks(tfl_op *x, bool descending, ir_value keys) {
   int64_t n = t->dims[1], dims[] = {t->dims[0], n, n}, own[] = {0, 1}, other[] = {0, 2}, last = 2;
   const ir_type *square = tfl_type(x, (base_dtype)t->dtype, 3, dims);
   ir_value a = opt_broadcast_in_dim(x->rw, keys, square, own), b = opt_broadcast_in_dim(x->rw, keys, square, other);
-  ir_value before = tfl_compare(x, descending ? "GT" : "LT", b, a), same = tfl_compare(x, "EQ", b, a);
-  ir_value earlier = tfl_compare(x, "LT", tfl_iota(x, XLAC_S32, 3, dims, 2), tfl_iota(x, XLAC_S32, 3, dims, 1));
+  ir_value before = tfl_compare(x, descending ? IR_DIRECTION_GT : IR_DIRECTION_LT, b, a),
+           same = tfl_compare(x, IR_DIRECTION_EQ, b, a);
+  ir_value earlier =
+      tfl_compare(x, IR_DIRECTION_LT, tfl_iota(x, XLAC_S32, 3, dims, 2), tfl_iota(x, XLAC_S32, 3, dims, 1));
   before = orth_op(x, IR_OP_OR, before, orth_op(x, IR_OP_AND, same, earlier));
   return tfl_reduce(x, IR_OP_ADD, tfl_cast(x, before, XLAC_S32), 0, 1, &last);
 }
@@ -133,7 +136,7 @@ static void tfl_order_columns(tfl_op *x, bool descending, ir_value *keys, ir_val
   ir_value ranks = orth_ranks(x, descending, *keys);
   if (!ranks.op) return;
   ranks = opt_broadcast_in_dim(x->rw, ranks, tfl_type(x, XLAC_S32, 3, dims), map);
-  ir_value hot = tfl_compare(x, "EQ", ranks, tfl_iota(x, XLAC_S32, 3, dims, 2));
+  ir_value hot = tfl_compare(x, IR_DIRECTION_EQ, ranks, tfl_iota(x, XLAC_S32, 3, dims, 2));
   const ir_type *square = tfl_type(x, (base_dtype)t->dtype, 3, dims);
   ir_value spread = opt_broadcast_in_dim(x->rw, *keys, square, map);
   if (!spread.op || !hot.op) return;
@@ -164,14 +167,14 @@ static ir_value eig_diagonal(tfl_op *x, ir_value a, int64_t row, int64_t column,
   ir_value v = tfl_slice(x, tfl_slice(x, a, 1, row, row + n), 2, column, column + n);
   if (!v.op) return v;
   const int64_t *dims = opt_type(v)->dims;
-  ir_value on = tfl_compare(x, "EQ", tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
+  ir_value on = tfl_compare(x, IR_DIRECTION_EQ, tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
   return tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, on, v, tfl_like(x, v, 0)), 0, 1, &last);
 }
 
 /* Goes on while `far` holds somewhere, for some sweeps at most. */
 static ir_value eig_go_on(tfl_op *x, const tfl_pairs *p, ir_value far, ir_value step) {
   double most = (double)(EIG_MOST_SWEEPS * (p->n > 1 ? p->n - 1 : 1));
-  return eig_op(x, IR_OP_AND, tfl_any(x, far), tfl_compare(x, "LT", step, tfl_like(x, step, most)));
+  return eig_op(x, IR_OP_AND, tfl_any(x, far), tfl_compare(x, IR_DIRECTION_LT, step, tfl_like(x, step, most)));
 }
 
 /* Zeros below and to the right. */
@@ -189,7 +192,8 @@ static ir_value eig_symmetric(tfl_op *x, ir_value a, bool lower) {
   if (!a.op) return a;
   const int64_t *dims = opt_type(a)->dims;
   ir_value row = tfl_iota(x, XLAC_S32, 3, dims, 1), column = tfl_iota(x, XLAC_S32, 3, dims, 2);
-  return opt_select(x->rw, tfl_compare(x, lower ? "GE" : "LE", row, column), a, tfl_transpose(x, a, turn));
+  return opt_select(x->rw, tfl_compare(x, lower ? IR_DIRECTION_GE : IR_DIRECTION_LE, row, column), a,
+                    tfl_transpose(x, a, turn));
 }
 
 /* Whether what is beside the diagonal is not small beside all: [batch]. */
@@ -197,11 +201,12 @@ static ir_value eig_far(tfl_op *x, ir_value a) {
   int64_t both[] = {1, 2};
   if (!a.op) return a;
   const int64_t *dims = opt_type(a)->dims;
-  ir_value beside = tfl_compare(x, "NE", tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
+  ir_value beside =
+      tfl_compare(x, IR_DIRECTION_NE, tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
   ir_value size = eig_op(x, IR_OP_MULTIPLY, a, a), all = tfl_reduce(x, IR_OP_ADD, size, 0, 2, both);
   ir_value off = tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, beside, size, tfl_like(x, size, 0)), 0, 2, both);
   double limit = eig_epsilon(a) * eig_epsilon(a) / 16;
-  return tfl_compare(x, "GT", off, tfl_with(x, IR_OP_MULTIPLY, all, limit));
+  return tfl_compare(x, IR_DIRECTION_GT, off, tfl_with(x, IR_OP_MULTIPLY, all, limit));
 }
 
 /* a becomes diagonal, v has the vectors; both with n places. Rotates rows and columns, so that each round makes
@@ -228,7 +233,7 @@ static ir_value eig_mark_padding(tfl_op *x, ir_value keys, ir_value v, int64_t n
   if (!v.op || opt_type(v)->dims[2] == n) return keys;
   int64_t dims[] = {opt_type(v)->dims[0], opt_type(v)->dims[2]};
   ir_value own = tfl_reshape(x, tfl_slice(x, v, 1, n, n + 1), 2, dims);
-  return opt_select(x->rw, tfl_compare(x, "NE", own, tfl_like(x, own, 0)), tfl_like(x, keys, key), keys);
+  return opt_select(x->rw, tfl_compare(x, IR_DIRECTION_NE, own, tfl_like(x, own, 0)), tfl_like(x, keys, key), keys);
 }
 
 /* arg 0: SelfAdjointEigV2, 1: XlaSelfAdjointEig. Eigenvalues rise. Output 1 is empty where vectors are not asked
@@ -269,7 +274,7 @@ static ir_value eig_not_right(tfl_op *x, ir_value first, ir_value second, ir_val
   if (!off.op) return off;
   ir_value limit = opt_unary(x->rw, IR_OP_SQRT, eig_op(x, IR_OP_MULTIPLY, first, second));
   limit = tfl_with(x, IR_OP_MULTIPLY, limit, eig_epsilon(off));
-  return tfl_compare(x, "GT", opt_unary(x->rw, IR_OP_ABS, off), limit);
+  return tfl_compare(x, IR_DIRECTION_GT, opt_unary(x->rw, IR_OP_ABS, off), limit);
 }
 
 /* The state has, beside the number of rounds, how many went by without a turn: n - 1 of these are a whole sweep. */
@@ -287,7 +292,7 @@ static int eig_rotate_columns(tfl_op *x, const tfl_pairs *p, ir_value *w, ir_val
   quiet = opt_select(x->rw, tfl_any(x, turn), tfl_like(x, quiet, 0), quiet);
   step = tfl_with(x, IR_OP_ADD, r.state[1], 1);
   ir_value sweep = tfl_like(x, quiet, (double)(p->n > 1 ? p->n - 1 : 1));
-  ir_value next[] = {eig_go_on(x, p, tfl_compare(x, "LT", quiet, sweep), step), step, quiet,
+  ir_value next[] = {eig_go_on(x, p, tfl_compare(x, IR_DIRECTION_LT, quiet, sweep), step), step, quiet,
                      tfl_rotate(x, p, r.state[3], 2, c, s), tfl_rotate(x, p, r.state[4], 2, c, s)};
   tfl_repeat_end(x, &r, next, all);
   *w = all[3];
@@ -313,7 +318,7 @@ static int eig_svd(tfl_op *x, ir_value a, bool thin, ir_value *s, ir_value *u, i
   TRY(tfl_qr(x, tfl_slice(x, w, 2, 0, n), thin, u, &r));
   ir_value heads = eig_diagonal(x, r, 0, 0, n);
   if (!heads.op || !u->op) return x->status;
-  ir_value below = tfl_compare(x, "LT", heads, tfl_like(x, heads, 0));
+  ir_value below = tfl_compare(x, IR_DIRECTION_LT, heads, tfl_like(x, heads, 0));
   ir_value signs = opt_select(x->rw, below, tfl_like(x, heads, -1), tfl_like(x, heads, 1));
   int64_t all[] = {batch, thin ? n : m}, low[] = {0, 0}, high[] = {0, all[1] - n};
   if (high[1] > 0) signs = tfl_pad(x, signs, tfl_scalar(x, dtype, 1), low, high, NULL);
@@ -375,15 +380,16 @@ static qr_step qr_reflection(tfl_op *x, ir_value r, ir_value k) {
   ir_value v = qr_column(x, r, k);
   if (!v.op) return s;
   ir_value place = tfl_iota(x, XLAC_S64, 2, opt_type(v)->dims, 1);
-  ir_value here = tfl_compare(x, "EQ", place, k), below = tfl_compare(x, "GT", place, k);
+  ir_value here = tfl_compare(x, IR_DIRECTION_EQ, place, k), below = tfl_compare(x, IR_DIRECTION_GT, place, k);
   ir_value tail = qr_masked_sum(x, below, qr_op(x, IR_OP_MULTIPLY, v, v)), head = qr_masked_sum(x, here, v);
   ir_value size = opt_unary(x->rw, IR_OP_SQRT, qr_op(x, IR_OP_ADD, tail, qr_op(x, IR_OP_MULTIPLY, head, head)));
   if (!size.op) return s;
   ir_value zero = tfl_like(x, size, 0);
-  ir_value turned = opt_select(x->rw, tfl_compare(x, "LT", head, zero), opt_unary(x->rw, IR_OP_NEGATE, size), size);
+  ir_value turned =
+      opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, head, zero), opt_unary(x->rw, IR_OP_NEGATE, size), size);
   ir_value first = qr_op(x, IR_OP_ADD, head, turned);
   ir_value square = qr_op(x, IR_OP_ADD, tail, qr_op(x, IR_OP_MULTIPLY, first, first));
-  ir_value none = tfl_compare(x, "EQ", tail, zero);
+  ir_value none = tfl_compare(x, IR_DIRECTION_EQ, tail, zero);
   ir_value safe = opt_select(x->rw, none, tfl_like(x, square, 1), square);
   s.scale = opt_select(x->rw, none, zero, qr_op(x, IR_OP_DIVIDE, tfl_like(x, size, 2), safe));
   first = first.op ? opt_broadcast_in_dim(x->rw, first, opt_type(v), &batch) : first;
@@ -408,7 +414,7 @@ static ir_value qr_reflect(tfl_op *x, ir_value v, qr_step s, bool right) {
 static ir_value qr_upper(tfl_op *x, ir_value r) {
   if (!r.op) return r;
   const int64_t *dims = opt_type(r)->dims;
-  ir_value in = tfl_compare(x, "LE", tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
+  ir_value in = tfl_compare(x, IR_DIRECTION_LE, tfl_iota(x, XLAC_S32, 3, dims, 1), tfl_iota(x, XLAC_S32, 3, dims, 2));
   return opt_select(x->rw, in, r, tfl_like(x, r, 0));
 }
 

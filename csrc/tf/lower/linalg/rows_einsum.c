@@ -64,7 +64,7 @@ static int ein_diagonals(tfl_op *x, ein_term *t) {
       if (type->dims[i] != type->dims[again])
         return tfl_fail(x, "label '%c' stands for %lld and for %lld elements", t->label[i], (long long)type->dims[i],
                         (long long)type->dims[again]);
-      ir_value on = tfl_compare(x, "EQ", tfl_iota(x, XLAC_S32, type->rank, type->dims, i),
+      ir_value on = tfl_compare(x, IR_DIRECTION_EQ, tfl_iota(x, XLAC_S32, type->rank, type->dims, i),
                                 tfl_iota(x, XLAC_S32, type->rank, type->dims, (uint32_t)again));
       t->v = tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, on, t->v, tfl_like(x, t->v, 0)), 0, 1, &dim);
       ein_remove(t, (uint32_t)again);

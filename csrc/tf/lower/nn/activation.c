@@ -18,7 +18,7 @@ static ir_value act_from(tfl_op *x, double k, ir_value v) {
 }
 
 /* v <direction> k */
-static ir_value act_is(tfl_op *x, const char *direction, ir_value v, double k) {
+static ir_value act_is(tfl_op *x, ir_direction direction, ir_value v, double k) {
   return tfl_compare(x, direction, v, tfl_like(x, v, k));
 }
 
@@ -38,20 +38,20 @@ int tfl_row_relu6(tfl_op *x) {
 /* alpha v below 0, whatever alpha's sign. */
 int tfl_row_leaky_relu(tfl_op *x) {
   ir_value v = tfl_in(x, 0), low = tfl_with(x, IR_OP_MULTIPLY, v, tfl_attr_float(x, "alpha"));
-  tfl_out(x, 0, opt_select(x->rw, act_is(x, "GT", v, 0), v, low));
+  tfl_out(x, 0, opt_select(x->rw, act_is(x, IR_DIRECTION_GT, v, 0), v, low));
   return x->status;
 }
 
 /* expm1 keeps small values exact. */
 int tfl_row_elu(tfl_op *x) {
   ir_value v = tfl_in(x, 0);
-  tfl_out(x, 0, opt_select(x->rw, act_is(x, "LT", v, 0), opt_unary(x->rw, IR_OP_EXPM1, v), v));
+  tfl_out(x, 0, opt_select(x->rw, act_is(x, IR_DIRECTION_LT, v, 0), opt_unary(x->rw, IR_OP_EXPM1, v), v));
   return x->status;
 }
 
 int tfl_row_selu(tfl_op *x) {
   ir_value v = tfl_in(x, 0), low = tfl_with(x, IR_OP_MULTIPLY, opt_unary(x->rw, IR_OP_EXPM1, v), selu_scale_alpha);
-  tfl_out(x, 0, opt_select(x->rw, act_is(x, "LT", v, 0), low, tfl_with(x, IR_OP_MULTIPLY, v, selu_scale)));
+  tfl_out(x, 0, opt_select(x->rw, act_is(x, IR_DIRECTION_LT, v, 0), low, tfl_with(x, IR_OP_MULTIPLY, v, selu_scale)));
   return x->status;
 }
 
@@ -62,8 +62,8 @@ int tfl_row_softplus(tfl_op *x) {
   const base_dtype_info *t = base_dtype_of((base_dtype)opt_type(v)->dtype);
   double threshold = -(double)t->mantissa_bits * 0.69314718055994530942 + 2;
   ir_value e = opt_unary(x->rw, IR_OP_EXP, v), middle = opt_unary(x->rw, IR_OP_LOG1P, e);
-  ir_value low = opt_select(x->rw, act_is(x, "LT", v, threshold), e, middle);
-  tfl_out(x, 0, opt_select(x->rw, act_is(x, "GT", v, -threshold), v, low));
+  ir_value low = opt_select(x->rw, act_is(x, IR_DIRECTION_LT, v, threshold), e, middle);
+  tfl_out(x, 0, opt_select(x->rw, act_is(x, IR_DIRECTION_GT, v, -threshold), v, low));
   return x->status;
 }
 
@@ -92,8 +92,8 @@ static bool act_pair(tfl_op *x, ir_value *a, ir_value *b) {
 int tfl_row_relu_grad(tfl_op *x) {
   ir_value dy, v;
   if (!act_pair(x, &dy, &v)) return x->status;
-  ir_value on = act_is(x, "GT", v, 0);
-  if (x->row->arg) on = opt_binary(x->rw, IR_OP_AND, on, act_is(x, "LT", v, x->row->arg));
+  ir_value on = act_is(x, IR_DIRECTION_GT, v, 0);
+  if (x->row->arg) on = opt_binary(x->rw, IR_OP_AND, on, act_is(x, IR_DIRECTION_LT, v, x->row->arg));
   tfl_out(x, 0, opt_select(x->rw, on, dy, tfl_like(x, dy, 0)));
   return x->status;
 }
@@ -102,7 +102,7 @@ int tfl_row_leaky_relu_grad(tfl_op *x) {
   ir_value dy, v;
   if (!act_pair(x, &dy, &v)) return x->status;
   ir_value low = tfl_with(x, IR_OP_MULTIPLY, dy, tfl_attr_float(x, "alpha"));
-  tfl_out(x, 0, opt_select(x->rw, act_is(x, "GT", v, 0), dy, low));
+  tfl_out(x, 0, opt_select(x->rw, act_is(x, IR_DIRECTION_GT, v, 0), dy, low));
   return x->status;
 }
 
@@ -112,7 +112,7 @@ int tfl_row_elu_grad(tfl_op *x) {
   if (!act_pair(x, &dy, &y)) return x->status;
   ir_value low = act_mul(x, tfl_with(x, IR_OP_ADD, y, x->row->arg ? selu_scale_alpha : 1), dy);
   ir_value high = x->row->arg ? tfl_with(x, IR_OP_MULTIPLY, dy, selu_scale) : dy;
-  tfl_out(x, 0, opt_select(x->rw, act_is(x, "LT", y, 0), low, high));
+  tfl_out(x, 0, opt_select(x->rw, act_is(x, IR_DIRECTION_LT, y, 0), low, high));
   return x->status;
 }
 
@@ -232,7 +232,7 @@ static void softmax_losses(tfl_op *x, ir_value logits, ir_value labels, base_dty
   ir_value product = opt_binary(x->rw, IR_OP_MULTIPLY, labels, opt_binary(x->rw, IR_OP_SUBTRACT, log_sum, v));
   if (!labels.op || !product.op) return;
   ir_value zero = tfl_like(x, labels, 0);
-  product = opt_select(x->rw, tfl_compare(x, "EQ", labels, zero), zero, product);
+  product = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_EQ, labels, zero), zero, product);
   tfl_out(x, 0, tfl_cast(x, softmax_sum(x, product), dtype));
   ir_value share = opt_binary(x->rw, IR_OP_DIVIDE, e, softmax_back(x, sum, e));
   tfl_out(x, 1, tfl_cast(x, opt_binary(x->rw, IR_OP_SUBTRACT, share, labels), dtype));
@@ -259,10 +259,10 @@ int tfl_row_sparse_softmax_loss(tfl_op *x) {
   base_dtype dtype = (base_dtype)t->dtype, sum = tfl_sum_dtype(dtype), index = (base_dtype)l->dtype;
   ir_value logits = softmax_in(x, 0), labels = tfl_in(x, 1);
   ir_value places = tfl_iota(x, index, 2, t->dims, 1), one = tfl_full(x, sum, 2, t->dims, 1);
-  ir_value here = opt_compare(x->rw, "EQ", NULL, places, tfl_along(x, labels, places, 0));
+  ir_value here = opt_compare(x->rw, IR_DIRECTION_EQ, IR_COMPARISON_NONE, places, tfl_along(x, labels, places, 0));
   ir_value hot = opt_select(x->rw, here, one, tfl_full(x, sum, 2, t->dims, 0));
-  ir_value low = tfl_compare(x, "LT", labels, tfl_like(x, labels, 0));
-  ir_value high = tfl_compare(x, "GE", labels, tfl_like(x, labels, (double)t->dims[1]));
+  ir_value low = tfl_compare(x, IR_DIRECTION_LT, labels, tfl_like(x, labels, 0));
+  ir_value high = tfl_compare(x, IR_DIRECTION_GE, labels, tfl_like(x, labels, (double)t->dims[1]));
   ir_value bad = opt_binary(x->rw, IR_OP_OR, low, high), nan = tfl_full(x, sum, 2, t->dims, __builtin_nan(""));
   softmax_losses(x, logits, opt_select(x->rw, tfl_along(x, bad, places, 0), nan, hot), dtype);
   return x->status;

@@ -203,9 +203,9 @@ static ir_value tfconv_activate(tfl_op *x, ir_value v, base_slice name) {
   if (base_slice_is(name, "Sigmoid")) return opt_unary(x->rw, IR_OP_LOGISTIC, v);
   ir_value zero = tfl_like(x, v, 0);
   if (base_slice_is(name, "Elu"))
-    return opt_select(x->rw, tfl_compare(x, "GT", v, zero), v, opt_unary(x->rw, IR_OP_EXPM1, v));
+    return opt_select(x->rw, tfl_compare(x, IR_DIRECTION_GT, v, zero), v, opt_unary(x->rw, IR_OP_EXPM1, v));
   if (base_slice_is(name, "LeakyRelu"))
-    return opt_select(x->rw, tfl_compare(x, "GT", v, zero), v,
+    return opt_select(x->rw, tfl_compare(x, IR_DIRECTION_GT, v, zero), v,
                       tfl_with(x, IR_OP_MULTIPLY, v, tfl_attr_float(x, "leakyrelu_alpha")));
   return tfl_fail(x, "fused op '%.*s' is unknown", (int)name.n, name.p), (ir_value){NULL, 0};
 }

@@ -115,7 +115,7 @@ int tfl_row_max_pool_second_gradient(tfl_op *x) {
     int64_t at[TFL_MOST_SPATIAL], rest = k;
     for (uint32_t i = p.l.n; i-- > 0; rest /= p.spans[i].size) at[i] = rest % p.spans[i].size;
     ir_value seen = pool_see(x, &p, v, at), slope = pool_see(x, &p, g, at);
-    ir_value more = k ? tfl_compare(x, "GT", seen, best) : seen;
+    ir_value more = k ? tfl_compare(x, IR_DIRECTION_GT, seen, best) : seen;
     out = k ? opt_select(x->rw, more, slope, out) : slope;
     best = k ? opt_select(x->rw, more, seen, best) : seen;
   }

@@ -30,7 +30,8 @@ static int fq_range_of(tfl_op *x, uint32_t i, fq_range *r) {
   if (!low.op || !high.op) return x->status;
   if (opt_type(low) != opt_type(high)) return tfl_fail(x, "the ends of the range have not the same type");
   ir_value zero = tfl_like(x, low, 0), start = tfl_like(x, low, first), end = tfl_like(x, low, last);
-  r->empty = opt_binary(x->rw, IR_OP_AND, tfl_compare(x, "EQ", low, zero), tfl_compare(x, "EQ", high, zero));
+  r->empty = opt_binary(x->rw, IR_OP_AND, tfl_compare(x, IR_DIRECTION_EQ, low, zero),
+                        tfl_compare(x, IR_DIRECTION_EQ, high, zero));
   r->scale = fq_op(x, IR_OP_DIVIDE, fq_op(x, IR_OP_SUBTRACT, high, low), tfl_like(x, low, last - first));
   r->inverse = fq_op(x, IR_OP_DIVIDE, tfl_like(x, low, last - first), fq_op(x, IR_OP_SUBTRACT, high, low));
   ir_value point = fq_op(x, IR_OP_SUBTRACT, start, fq_op(x, IR_OP_DIVIDE, low, r->scale));
@@ -76,7 +77,7 @@ int tfl_row_fake_quant_gradient(tfl_op *x) {
   if (opt_type(g) != opt_type(v) || (x->row->arg == 2 && opt_type(v)->rank == 0))
     return tfl_fail(x, "the gradient has not the value's type");
   ir_value empty = tfl_broadcast(x, r.empty, opt_type(v)->rank, opt_type(v)->dims), zero = tfl_like(x, g, 0);
-  ir_value below = tfl_compare(x, "LT", v, r.low), above = tfl_compare(x, "GT", v, r.high);
+  ir_value below = tfl_compare(x, IR_DIRECTION_LT, v, r.low), above = tfl_compare(x, IR_DIRECTION_GT, v, r.high);
   ir_value outside = opt_binary(x->rw, IR_OP_OR, below, above);
   tfl_out(x, 0, opt_select(x->rw, empty, g, opt_select(x->rw, outside, zero, g)));
   if (x->row->arg == 0) return x->status;
@@ -135,7 +136,7 @@ static int qb_range(tfl_op *x, ir_value v, int64_t axis, qb_plan *p) {
 /* quantised / end, where they lie on the same side of 0 */
 static ir_value qb_side(tfl_op *x, double quantised, ir_value end) {
   ir_value zero = tfl_like(x, end, 0), q = tfl_like(x, end, quantised);
-  ir_value with = tfl_compare(x, "GT", tfl_with(x, IR_OP_MULTIPLY, end, quantised), zero);
+  ir_value with = tfl_compare(x, IR_DIRECTION_GT, tfl_with(x, IR_OP_MULTIPLY, end, quantised), zero);
   return opt_select(x->rw, with, qb_op(x, IR_OP_DIVIDE, q, end), tfl_like(x, end, FLT_MAX));
 }
 
@@ -143,7 +144,7 @@ static ir_value qb_side(tfl_op *x, double quantised, ir_value end) {
 static void qb_scales(tfl_op *x, qb_plan *p) {
   if (!p->low.op || !p->high.op) return;
   ir_value at_low = qb_side(x, p->least, p->low), at_high = qb_side(x, p->most, p->high);
-  ir_value lower = tfl_compare(x, "LT", at_low, at_high);
+  ir_value lower = tfl_compare(x, IR_DIRECTION_LT, at_low, at_high);
   ir_value least = tfl_like(x, p->low, p->least), most = tfl_like(x, p->low, p->most);
   ir_value by_low = p->least != 0 ? qb_op(x, IR_OP_DIVIDE, p->low, least) : tfl_like(x, p->low, 0);
   ir_value by_high = qb_op(x, IR_OP_DIVIDE, p->high, most);
@@ -190,8 +191,8 @@ int tfl_row_quantize_back_gradient(tfl_op *x) {
   ir_value g = tfl_in(x, 0), v = tfl_in(x, 1), low = tfl_in(x, 2), high = tfl_in(x, 3);
   if (!g.op || !v.op || !low.op || !high.op) return x->status;
   if (opt_type(g) != t) return tfl_fail(x, "the gradient has not the value's type");
-  ir_value in = opt_binary(x->rw, IR_OP_AND, tfl_compare(x, "GE", v, qb_end(x, low, axis, t)),
-                           tfl_compare(x, "LE", v, qb_end(x, high, axis, t)));
+  ir_value in = opt_binary(x->rw, IR_OP_AND, tfl_compare(x, IR_DIRECTION_GE, v, qb_end(x, low, axis, t)),
+                           tfl_compare(x, IR_DIRECTION_LE, v, qb_end(x, high, axis, t)));
   if (!in.op) return x->status;
   tfl_out(x, 0, opt_select(x->rw, in, g, tfl_like(x, g, 0)));
   tfl_out(x, 1, tfl_like(x, low, 0));

@@ -205,7 +205,7 @@ static void windows_region(tfl_op *x, ir_op *op, uint32_t index, bool select) {
   if (!region) return;
   ir_value a = opt_region_argument(x->rw, region, scalar), b = opt_region_argument(x->rw, region, scalar);
   tfl_cursor back = tfl_enter(x, region);
-  ir_value result = select ? tfl_compare(x, "GE", a, b) : opt_binary(x->rw, IR_OP_ADD, a, b);
+  ir_value result = select ? tfl_compare(x, IR_DIRECTION_GE, a, b) : opt_binary(x->rw, IR_OP_ADD, a, b);
   opt_set_results(x->rw, region, 1, &result);
   tfl_leave(x, back);
 }

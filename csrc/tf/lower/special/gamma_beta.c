@@ -36,12 +36,13 @@ static double gamma_epsilon(ir_value v) {
 /* v| > limit */
 static ir_value gamma_abs_above(tfl_op *x, ir_value v, double limit) {
   ir_value size = opt_unary(x->rw, IR_OP_ABS, v);
-  return tfl_compare(x, "GT", size, tfl_like(x, v, limit));
+  return tfl_compare(x, IR_DIRECTION_GT, size, tfl_like(x, v, limit));
 }
 
 /* Goes on while `far` holds somewhere, and not for ever. */
 static ir_value gamma_go_on(tfl_op *x, ir_value far, ir_value step) {
-  return gamma_op(x, IR_OP_AND, tfl_any(x, far), tfl_compare(x, "LT", step, tfl_like(x, step, GAMMA_MOST_STEPS)));
+  return gamma_op(x, IR_OP_AND, tfl_any(x, far),
+                  tfl_compare(x, IR_DIRECTION_LT, step, tfl_like(x, step, GAMMA_MOST_STEPS)));
 }
 
 /* sum of x^n / ((a + 1)...(a + n)). The state: go on, step, n, term, sum, and the derivatives of term and sum by
@@ -55,10 +56,10 @@ static int gamma_series(tfl_op *x, ir_value a, ir_value at, gamma_sum *out) {
   ir_value term = GAMMA_MUL(r.state[3], ratio), sum = GAMMA_ADD(r.state[4], term);
   ir_value term_by_a = GAMMA_SUB(GAMMA_MUL(r.state[5], ratio), GAMMA_DIV(term, n));
   ir_value sum_by_a = GAMMA_ADD(r.state[6], term_by_a);
-  ir_value far = tfl_compare(x, "GT", term, tfl_with(x, IR_OP_MULTIPLY, sum, gamma_epsilon(a)));
+  ir_value far = tfl_compare(x, IR_DIRECTION_GT, term, tfl_with(x, IR_OP_MULTIPLY, sum, gamma_epsilon(a)));
   if (x->row->arg >= GAMMA_DERIVATIVE) {
     ir_value limit = tfl_with(x, IR_OP_MULTIPLY, opt_unary(x->rw, IR_OP_ABS, sum_by_a), gamma_epsilon(a));
-    far = tfl_compare(x, "GT", opt_unary(x->rw, IR_OP_ABS, term_by_a), limit);
+    far = tfl_compare(x, IR_DIRECTION_GT, opt_unary(x->rw, IR_OP_ABS, term_by_a), limit);
   }
   step = tfl_with(x, IR_OP_ADD, r.state[1], 1);
   ir_value next[] = {gamma_go_on(x, far, step), step, n, term, sum, term_by_a, sum_by_a};
@@ -92,7 +93,7 @@ static void gamma_start(tfl_op *x, ir_value a, ir_value at, ir_value y, ir_value
   ir_value q = GAMMA_MUL(GAMMA_ADD(p, y), at), v = GAMMA_DIV(p, q);
   const ir_value all[] = {tfl_scalar(x, XLAC_PRED, 1),
                           tfl_scalar(x, XLAC_S32, 0),
-                          tfl_compare(x, "EQ", one, one),
+                          tfl_compare(x, IR_DIRECTION_EQ, one, one),
                           v,
                           GAMMA_DIV(GAMMA_MUL(v, at), q),
                           one,
@@ -118,7 +119,7 @@ static int gamma_fraction(tfl_op *x, ir_value a, ir_value at, gamma_sum *out) {
   ir_value z = GAMMA_ADD(GAMMA_ADD(tfl_with(x, IR_OP_ADD, at, 1), y), tfl_with(x, IR_OP_MULTIPLY, c, 2));
   gamma_sum num = gamma_step(x, (gamma_sum){s[9], s[10]}, (gamma_sum){s[5], s[6]}, z, c, yc);
   gamma_sum den = gamma_step(x, (gamma_sum){s[11], s[12]}, (gamma_sum){s[7], s[8]}, z, c, yc);
-  ir_value whole = tfl_compare(x, "NE", den.v, zero);
+  ir_value whole = tfl_compare(x, IR_DIRECTION_NE, den.v, zero);
   ir_value v = opt_select(x->rw, whole, GAMMA_DIV(num.v, den.v), s[3]);
   ir_value v_by_a = opt_select(x->rw, whole, GAMMA_DIV(GAMMA_SUB(num.by_a, GAMMA_MUL(v, den.by_a)), den.v), s[4]);
   ir_value far = gamma_abs_above(x, GAMMA_DIV(GAMMA_SUB(s[3], v), v), gamma_epsilon(a));
@@ -150,9 +151,10 @@ static void gamma_sort(tfl_op *x, gamma_plan *p) {
   ir_value one = tfl_like(x, p->a, 1), log_x = opt_unary(x->rw, IR_OP_LOG, p->at);
   p->log_weight = GAMMA_SUB(GAMMA_SUB(GAMMA_MUL(p->a, log_x), p->at), opt_unary(x->rw, IR_OP_LGAMMA, p->a));
   p->weight = opt_unary(x->rw, IR_OP_EXP, p->log_weight);
-  p->large = gamma_op(x, IR_OP_AND, tfl_compare(x, "GT", p->at, one), tfl_compare(x, "GT", p->at, p->a));
+  p->large =
+      gamma_op(x, IR_OP_AND, tfl_compare(x, IR_DIRECTION_GT, p->at, one), tfl_compare(x, IR_DIRECTION_GT, p->at, p->a));
   double least = opt_type(p->a)->dtype == XLAC_F64 ? -log(DBL_MAX) : -log((double)FLT_MAX);
-  ir_value on = tfl_compare(x, "GE", p->log_weight, tfl_like(x, p->a, least));
+  ir_value on = tfl_compare(x, IR_DIRECTION_GE, p->log_weight, tfl_like(x, p->a, least));
   p->fraction_on = gamma_op(x, IR_OP_AND, on, p->large);
   p->series_on = gamma_op(x, IR_OP_AND, on, opt_unary(x->rw, IR_OP_NOT, p->large));
 }
@@ -187,10 +189,14 @@ static int gamma_one_way(tfl_op *x, const gamma_plan *p, bool large, ir_value *o
  * limits. */
 static ir_value gamma_ends(tfl_op *x, const gamma_plan *p, ir_value v) {
   bool upper = x->row->arg == GAMMA_UPPER, lower = x->row->arg == GAMMA_LOWER;
-  ir_value zero = tfl_like(x, p->a, 0), none = tfl_compare(x, "EQ", p->at, zero), nan = tfl_like(x, p->a, NAN);
-  ir_value wrong = gamma_either(x, tfl_compare(x, "LT", p->at, zero), tfl_compare(x, "LE", p->a, zero));
-  wrong = gamma_either(x, wrong, gamma_either(x, tfl_compare(x, "NE", p->a, p->a), tfl_compare(x, "NE", p->at, p->at)));
-  ir_value endless = tfl_compare(x, "EQ", p->at, tfl_like(x, p->a, INFINITY));
+  ir_value zero = tfl_like(x, p->a, 0), none = tfl_compare(x, IR_DIRECTION_EQ, p->at, zero),
+           nan = tfl_like(x, p->a, NAN);
+  ir_value wrong =
+      gamma_either(x, tfl_compare(x, IR_DIRECTION_LT, p->at, zero), tfl_compare(x, IR_DIRECTION_LE, p->a, zero));
+  wrong = gamma_either(
+      x, wrong,
+      gamma_either(x, tfl_compare(x, IR_DIRECTION_NE, p->a, p->a), tfl_compare(x, IR_DIRECTION_NE, p->at, p->at)));
+  ir_value endless = tfl_compare(x, IR_DIRECTION_EQ, p->at, tfl_like(x, p->a, INFINITY));
   if (upper || lower) v = opt_select(x->rw, endless, tfl_like(x, p->a, lower), v);
   if (upper) v = opt_select(x->rw, none, tfl_like(x, p->a, 1), v);
   v = opt_select(x->rw, wrong, nan, v);
@@ -232,7 +238,7 @@ static ir_value beta_op(tfl_op *x, ir_opcode opcode, ir_value a, ir_value b) {
 /* The numerator of step n, from 2 on; m is n / 2 rounded down for odd steps, (n - 1) / 2 for even ones. */
 static ir_value beta_numerator(tfl_op *x, const beta_plan *p, ir_value n) {
   ir_value before = tfl_with(x, IR_OP_SUBTRACT, n, 1), half = tfl_with(x, IR_OP_DIVIDE, before, 2);
-  ir_value even = tfl_compare(x, "EQ", tfl_with(x, IR_OP_REMAINDER, n, 2), tfl_like(x, n, 0));
+  ir_value even = tfl_compare(x, IR_DIRECTION_EQ, tfl_with(x, IR_OP_REMAINDER, n, 2), tfl_like(x, n, 0));
   base_dtype dtype = (base_dtype)opt_type(p->a)->dtype;
   if (!half.op || !even.op) return half;
   ir_value m = tfl_spread(x, tfl_cast(x, half, dtype), p->a), on = tfl_spread(x, even, p->a);
@@ -248,7 +254,7 @@ static ir_value beta_numerator(tfl_op *x, const beta_plan *p, ir_value n) {
 /* v, or `tiny` where it is nearer to 0. */
 static ir_value beta_not_zero(tfl_op *x, const beta_plan *p, ir_value v) {
   ir_value tiny = tfl_like(x, v, p->tiny);
-  return opt_select(x->rw, tfl_compare(x, "LT", opt_unary(x->rw, IR_OP_ABS, v), tiny), tiny, v);
+  return opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, opt_unary(x->rw, IR_OP_ABS, v), tiny), tiny, v);
 }
 
 /* 1 / (1 + n2 / (1 + n3 / (1 + ...))): the first step by hand. */
@@ -264,9 +270,9 @@ static int beta_fraction(tfl_op *x, const beta_plan *p, ir_value *out) {
   d = beta_op(x, IR_OP_DIVIDE, one, d);
   ir_value change = beta_op(x, IR_OP_MULTIPLY, c, d), v = beta_op(x, IR_OP_MULTIPLY, r.state[4], change);
   ir_value off = opt_unary(x->rw, IR_OP_ABS, tfl_with(x, IR_OP_SUBTRACT, change, 1));
-  ir_value far = tfl_any(x, tfl_compare(x, "GE", off, tfl_like(x, off, p->tiny)));
+  ir_value far = tfl_any(x, tfl_compare(x, IR_DIRECTION_GE, off, tfl_like(x, off, p->tiny)));
   n = tfl_with(x, IR_OP_ADD, r.state[1], 1);
-  ir_value go_on = beta_op(x, IR_OP_AND, far, tfl_compare(x, "LT", n, tfl_like(x, n, p->steps)));
+  ir_value go_on = beta_op(x, IR_OP_AND, far, tfl_compare(x, IR_DIRECTION_LT, n, tfl_like(x, n, p->steps)));
   ir_value next[] = {go_on, n, c, d, v};
   tfl_repeat_end(x, &r, next, all);
   *out = all[4];
@@ -294,11 +300,13 @@ int tfl_row_incomplete_beta(tfl_op *x) {
   tfl_broadcast_pair(x, &a, &b);
   if (!a.op || !b.op || !at.op) return x->status;
   ir_value zero = tfl_like(x, a, 0), one = tfl_like(x, a, 1), v = {NULL, 0};
-  ir_value wrong = beta_op(x, IR_OP_OR, tfl_compare(x, "LE", a, zero), tfl_compare(x, "LE", b, zero));
-  ir_value outside = beta_op(x, IR_OP_OR, tfl_compare(x, "LT", at, zero), tfl_compare(x, "GT", at, one));
+  ir_value wrong =
+      beta_op(x, IR_OP_OR, tfl_compare(x, IR_DIRECTION_LE, a, zero), tfl_compare(x, IR_DIRECTION_LE, b, zero));
+  ir_value outside =
+      beta_op(x, IR_OP_OR, tfl_compare(x, IR_DIRECTION_LT, at, zero), tfl_compare(x, IR_DIRECTION_GT, at, one));
   ir_value middle =
       beta_op(x, IR_OP_DIVIDE, tfl_with(x, IR_OP_ADD, a, 1), tfl_with(x, IR_OP_ADD, beta_op(x, IR_OP_ADD, a, b), 2));
-  ir_value soon = tfl_compare(x, "LT", at, middle);
+  ir_value soon = tfl_compare(x, IR_DIRECTION_LT, at, middle);
   if (!soon.op) return x->status;
   beta_plan p = {.tiny = wide == XLAC_F64 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2,
                  .steps = wide == XLAC_F64 ? 600 : 200};
@@ -355,7 +363,7 @@ int tfl_row_bessel_i0e(tfl_op *x) {
   low = bessel_series(x, low, sizeof near / sizeof *near, near);
   high = bessel_series(x, high, sizeof far / sizeof *far, far);
   high = beta_op(x, IR_OP_DIVIDE, high, opt_unary(x->rw, IR_OP_SQRT, v));
-  v = opt_select(x->rw, tfl_compare(x, "LE", v, tfl_like(x, v, 8)), low, high);
+  v = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LE, v, tfl_like(x, v, 8)), low, high);
   tfl_out(x, 0, tfl_cast(x, v, own));
   return x->status;
 }

@@ -27,7 +27,7 @@ static ir_value random_words(tfl_op *x, ir_value state, int64_t n) {
   if (!state.op) return state;
   const ir_type *types[] = {opt_type(state), tfl_type(x, XLAC_U32, 1, &n)};
   ir_op *op = opt_make_n(x->rw, IR_OP_RNG_BIT_GENERATOR, 2, types, 1, &state, 0);
-  opt_set(x->rw, opt_result(op, 0), "rng_algorithm", ir_m_enum(x->rw->m, "stablehlo", "rng_algorithm", "PHILOX"));
+  opt_set(x->rw, opt_result(op, 0), "rng_algorithm", ir_m_enum(x->rw->m, "stablehlo", "rng_algorithm", IR_RNG_PHILOX));
   return opt_result(op, 1);
 }
 
@@ -227,7 +227,7 @@ static void stateful_skip(tfl_op *x, tfl_resource *r, ir_value state, ir_value b
   ir_value low = tfl_slice(x, state, 0, 0, 1), high = tfl_slice(x, state, 0, 1, 2);
   ir_value next = tfl_binary(x, IR_OP_ADD, low, blocks);
   if (!next.op) return;
-  ir_value carry = tfl_cast(x, tfl_compare(x, "LT", next, low), XLAC_U64);
+  ir_value carry = tfl_cast(x, tfl_compare(x, IR_DIRECTION_LT, next, low), XLAC_U64);
   ir_value parts[] = {next, opt_binary(x->rw, IR_OP_ADD, high, carry),
                       tfl_slice(x, state, 0, 2, opt_type(state)->dims[0])};
   tfl_assign(x, r, tfl_cast(x, tfl_concat(x, 3, parts, 0), XLAC_S64));
@@ -316,7 +316,7 @@ static ir_value trunc_words(tfl_op *x, ir_value state, int64_t groups) {
   at =
       opt_binary(x->rw, IR_OP_ADD, at, trunc_word(x, IR_OP_MULTIPLY, tfl_iota(x, XLAC_U64, 2, grid, 0), TRUNC_STRETCH));
   ir_value base = trunc_spread(x, state, 1, at), low = opt_binary(x->rw, IR_OP_ADD, base, at);
-  ir_value carry = tfl_cast(x, tfl_compare(x, "LT", low, base), XLAC_U64);
+  ir_value carry = tfl_cast(x, tfl_compare(x, IR_DIRECTION_LT, low, base), XLAC_U64);
   ir_value high = opt_binary(x->rw, IR_OP_ADD, trunc_spread(x, state, 2, at), carry),
            key = trunc_spread(x, state, 0, at);
   ir_value c[] = {trunc_low(x, low), trunc_high(x, low), trunc_low(x, high), trunc_high(x, high)};
@@ -336,7 +336,8 @@ static ir_value trunc_first(tfl_op *x, ir_value v, ir_value kept, int64_t groups
   int64_t last = 1, column[] = {groups, 1};
   if (!v.op || !count.op) return v;
   for (int i = 0; i < 4; i++) {
-    ir_value here = opt_binary(x->rw, IR_OP_AND, kept, tfl_compare(x, "EQ", count, tfl_like(x, count, i + 1)));
+    ir_value here =
+        opt_binary(x->rw, IR_OP_AND, kept, tfl_compare(x, IR_DIRECTION_EQ, count, tfl_like(x, count, i + 1)));
     parts[i] = tfl_reduce(x, IR_OP_ADD, opt_select(x->rw, here, v, tfl_like(x, v, 0)), 0, 1, &last);
     parts[i] = tfl_reshape(x, parts[i], 2, column);
   }
@@ -355,7 +356,7 @@ int tfl_row_random_truncated(tfl_op *x) {
   ir_value units = tfl_random_unit(x, tfl_reshape(x, words, 1, &all), XLAC_F32);
   ir_value v = tfl_reshape(x, tfl_random_box_muller(x, units, XLAC_F32, all / 2), 2, grid);
   if (!v.op) return x->status;
-  ir_value kept = tfl_compare(x, "LT", opt_unary(x->rw, IR_OP_ABS, v), tfl_like(x, v, 2));
+  ir_value kept = tfl_compare(x, IR_DIRECTION_LT, opt_unary(x->rw, IR_OP_ABS, v), tfl_like(x, v, 2));
   v = tfl_reshape(x, trunc_first(x, v, kept, groups), 1, &flat);
   return tfl_random_give(x, &p, tfl_slice(x, v, 0, 0, p.n));
 }

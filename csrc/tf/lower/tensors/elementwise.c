@@ -17,7 +17,7 @@ int tfl_row_unary(tfl_op *x) {
 int tfl_row_is(tfl_op *x) {
   ir_value v = tfl_in(x, 0);
   if (x->row->arg == IR_OP_COMPARE) /* a NaN is not itself */
-    tfl_out(x, 0, opt_compare(x->rw, "NE", "FLOAT", v, v));
+    tfl_out(x, 0, opt_compare(x->rw, IR_DIRECTION_NE, IR_COMPARISON_FLOAT, v, v));
   else
     tfl_out(x, 0, opt_make(x->rw, (ir_opcode)x->row->arg, opt_with_dtype(x->rw, opt_type(v), XLAC_PRED), 1, &v));
   return x->status;
@@ -97,7 +97,7 @@ int tfl_row_cast(tfl_op *x) {
   if (x->status) return x->status;
   if (from->dtype == to) return tfl_out_same(x, 0, 0), x->status;
   ir_value v = tfl_in(x, 0);
-  tfl_out(x, 0, to == XLAC_PRED ? tfl_compare(x, "NE", v, tfl_like(x, v, 0)) : tfl_cast(x, v, to));
+  tfl_out(x, 0, to == XLAC_PRED ? tfl_compare(x, IR_DIRECTION_NE, v, tfl_like(x, v, 0)) : tfl_cast(x, v, to));
   return x->status;
 }
 
@@ -178,7 +178,8 @@ int tfl_row_binary(tfl_op *x) {
 
 /* The words of comparisons by the row's number. */
 int tfl_row_compare(tfl_op *x) {
-  static const char *const words[] = {"EQ", "NE", "LT", "LE", "GT", "GE"};
+  static const uint8_t words[] = {IR_DIRECTION_EQ, IR_DIRECTION_NE, IR_DIRECTION_LT,
+                                  IR_DIRECTION_LE, IR_DIRECTION_GT, IR_DIRECTION_GE};
   assert(x->row->arg >= 0 && x->row->arg < 6);
   const ir_type *a = tfl_in_type(x, 0), *b = tfl_in_type(x, 1);
   int64_t dims[TFL_MOST_DIMS];
@@ -212,7 +213,7 @@ int tfl_row_no_nan(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
   ir_value zero = tfl_like(x, b, 0), v = opt_binary(x->rw, (ir_opcode)x->row->arg, a, b);
-  tfl_out(x, 0, opt_select(x->rw, tfl_compare(x, "EQ", b, zero), zero, v));
+  tfl_out(x, 0, opt_select(x->rw, tfl_compare(x, IR_DIRECTION_EQ, b, zero), zero, v));
   return x->status;
 }
 
@@ -224,7 +225,7 @@ int tfl_row_x_times(tfl_op *x) {
   ir_value v = x->row->arg == IR_OP_DIVIDE
                    ? opt_binary(x->rw, IR_OP_DIVIDE, a, b)
                    : opt_binary(x->rw, IR_OP_MULTIPLY, a, opt_unary(x->rw, (ir_opcode)x->row->arg, b));
-  tfl_out(x, 0, opt_select(x->rw, tfl_compare(x, "EQ", a, zero), zero, v));
+  tfl_out(x, 0, opt_select(x->rw, tfl_compare(x, IR_DIRECTION_EQ, a, zero), zero, v));
   return x->status;
 }
 
@@ -238,8 +239,9 @@ static bool binary_is_integer(const ir_value v) {
 /* Whether the remainder is not 0 and has the other sign than the divisor. */
 static ir_value binary_needs_step(tfl_op *x, ir_value rest, ir_value b) {
   ir_value zero = tfl_like(x, b, 0);
-  ir_value signs = tfl_compare(x, "NE", tfl_compare(x, "LT", rest, zero), tfl_compare(x, "LT", b, zero));
-  return opt_binary(x->rw, IR_OP_AND, tfl_compare(x, "NE", rest, zero), signs);
+  ir_value signs = tfl_compare(x, IR_DIRECTION_NE, tfl_compare(x, IR_DIRECTION_LT, rest, zero),
+                               tfl_compare(x, IR_DIRECTION_LT, b, zero));
+  return opt_binary(x->rw, IR_OP_AND, tfl_compare(x, IR_DIRECTION_NE, rest, zero), signs);
 }
 
 /* StableHLO's division truncates: one less where a remainder is left and the signs differ. */
@@ -276,7 +278,7 @@ int tfl_row_truncate_div(tfl_op *x) {
   ir_value q = opt_binary(x->rw, IR_OP_DIVIDE, a, b);
   if (q.op && !binary_is_integer(q)) { /* towards zero */
     ir_value down = opt_unary(x->rw, IR_OP_FLOOR, q), up = opt_unary(x->rw, IR_OP_CEIL, q);
-    q = opt_select(x->rw, tfl_compare(x, "LT", q, tfl_like(x, q, 0)), up, down);
+    q = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, q, tfl_like(x, q, 0)), up, down);
   }
   tfl_out(x, 0, q);
   return x->status;
@@ -304,7 +306,7 @@ int tfl_row_approximate_equal(tfl_op *x) {
   ir_value a, b;
   binary_in(x, &a, &b);
   ir_value d = opt_unary(x->rw, IR_OP_ABS, opt_binary(x->rw, IR_OP_SUBTRACT, a, b));
-  tfl_out(x, 0, tfl_compare(x, "LT", d, tfl_like(x, d, tfl_attr_float(x, "tolerance"))));
+  tfl_out(x, 0, tfl_compare(x, IR_DIRECTION_LT, d, tfl_like(x, d, tfl_attr_float(x, "tolerance"))));
   return x->status;
 }
 

@@ -129,11 +129,11 @@ static void reduce_arg_body(tfl_op *x, ir_op *op, const ir_type *value, const ir
   ir_value a = opt_region_argument(x->rw, body, value), i = opt_region_argument(x->rw, body, place);
   ir_value b = opt_region_argument(x->rw, body, value), k = opt_region_argument(x->rw, body, place);
   tfl_cursor back = tfl_enter(x, body);
-  const char *direction = x->row->arg == IR_OP_MAXIMUM ? "GT" : "LT";
-  ir_value same = tfl_compare(x, "EQ", a, b), first = tfl_compare(x, "LT", i, k);
+  ir_direction direction = x->row->arg == IR_OP_MAXIMUM ? IR_DIRECTION_GT : IR_DIRECTION_LT;
+  ir_value same = tfl_compare(x, IR_DIRECTION_EQ, a, b), first = tfl_compare(x, IR_DIRECTION_LT, i, k);
   ir_value better = tfl_compare(x, direction, a, b);
   if (base_dtype_is_float((base_dtype)value->dtype))
-    better = opt_binary(x->rw, IR_OP_OR, better, tfl_compare(x, "NE", a, a));
+    better = opt_binary(x->rw, IR_OP_OR, better, tfl_compare(x, IR_DIRECTION_NE, a, a));
   ir_value take = opt_binary(x->rw, IR_OP_OR, better, opt_binary(x->rw, IR_OP_AND, same, first));
   ir_value results[] = {opt_select(x->rw, better, a, b), opt_select(x->rw, take, i, k)};
   opt_set_results(x->rw, body, 2, results);
@@ -157,7 +157,7 @@ int tfl_row_arg_max(tfl_op *x) {
   base_dtype value = (base_dtype)opt_type(v)->dtype;
   ir_value worst = x->row->arg == IR_OP_MAXIMUM ? tfl_lowest(x, value) : tfl_highest(x, value);
   if (base_dtype_is_float(value)) /* a NaN is never the largest, nor the smallest */
-    v = opt_select(x->rw, opt_compare(x->rw, "NE", "FLOAT", v, v), tfl_spread(x, worst, v), v);
+    v = opt_select(x->rw, opt_compare(x->rw, IR_DIRECTION_NE, IR_COMPARISON_FLOAT, v, v), tfl_spread(x, worst, v), v);
   ir_value all[] = {v, tfl_iota(x, XLAC_S32, t->rank, t->dims, d), worst, tfl_scalar(x, XLAC_S32, 0)};
   const ir_type *types[] = {tfl_type(x, value, rank, kept), tfl_type(x, XLAC_S32, rank, kept)};
   ir_op *op = opt_make_n(x->rw, IR_OP_REDUCE, 2, types, 4, all, 1);

@@ -193,7 +193,8 @@ int tfl_row_lin_space(tfl_op *x) {
   if (!i.op) return x->status;
   ir_value step = tfl_with(x, IR_OP_DIVIDE, opt_binary(x->rw, IR_OP_SUBTRACT, to, from), n > 1 ? (double)(n - 1) : 1);
   ir_value v = tfl_binary(x, IR_OP_ADD, tfl_binary(x, IR_OP_MULTIPLY, i, step), from);
-  if (n > 1) v = opt_select(x->rw, tfl_compare(x, "EQ", i, tfl_like(x, i, (double)(n - 1))), tfl_spread(x, to, v), v);
+  if (n > 1)
+    v = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_EQ, i, tfl_like(x, i, (double)(n - 1))), tfl_spread(x, to, v), v);
   tfl_out(x, 0, v);
   return x->status;
 }
@@ -214,7 +215,7 @@ int tfl_row_one_hot(tfl_op *x) {
   base_dtype wide = t->dtype == XLAC_S64 ? XLAC_S64 : XLAC_S32; /* narrower ones can't count up to any depth */
   ir_value index = tfl_cast(x, tfl_in(x, 0), wide);
   ir_value where = tfl_broadcast(x, tfl_reshape(x, index, t->rank + 1, one), t->rank + 1, dims);
-  ir_value on = tfl_compare(x, "EQ", where, tfl_iota(x, wide, t->rank + 1, dims, at));
+  ir_value on = tfl_compare(x, IR_DIRECTION_EQ, where, tfl_iota(x, wide, t->rank + 1, dims, at));
   tfl_out(x, 0, opt_select(x->rw, on, tfl_spread(x, tfl_in(x, 2), on), tfl_spread(x, tfl_in(x, 3), on)));
   return x->status;
 }
@@ -254,7 +255,7 @@ int tfl_row_invert_permutation(tfl_op *x) {
   if (!body) return opt_rewriter_status(x->rw);
   for (int i = 0; i < 4; i++) args[i] = opt_region_argument(x->rw, body, scalar);
   tfl_cursor back = tfl_enter(x, body);
-  ir_value less = tfl_compare(x, "LT", args[0], args[1]);
+  ir_value less = tfl_compare(x, IR_DIRECTION_LT, args[0], args[1]);
   opt_set_results(x->rw, body, 1, &less);
   tfl_leave(x, back);
   tfl_out(x, 0, (ir_value){op, 1});

@@ -157,7 +157,7 @@ static bool strided_starts(tfl_op *x, uint32_t first, const strided_spec *s, con
     int64_t at = s->dims[d].item;
     ir_value v = tfl_reshape(x, tfl_slice(x, begin, 0, at, at + 1), 0, NULL);
     ir_value from_end = tfl_with(x, IR_OP_ADD, v, (double)sizes[d]);
-    starts[d] = opt_select(x->rw, tfl_compare(x, "LT", v, tfl_like(x, v, 0)), from_end, v);
+    starts[d] = opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, v, tfl_like(x, v, 0)), from_end, v);
   }
   return true;
 }

@@ -251,8 +251,10 @@ static int xla_sort(tfl_op *x, uint32_t n) {
   }
   tfl_cursor back = tfl_enter(x, region);
   base_dtype dtype = (base_dtype)t->dtype;
-  const char *kind = base_dtype_is_float(dtype) ? "TOTALORDER" : base_dtype_is_signed(dtype) ? "SIGNED" : "UNSIGNED";
-  ir_value less = opt_compare(x->rw, "LT", kind, a, b);
+  const ir_comparison kind = base_dtype_is_float(dtype)    ? IR_COMPARISON_TOTALORDER
+                             : base_dtype_is_signed(dtype) ? IR_COMPARISON_SIGNED
+                                                           : IR_COMPARISON_UNSIGNED;
+  ir_value less = opt_compare(x->rw, IR_DIRECTION_LT, kind, a, b);
   opt_set_results(x->rw, region, 1, &less);
   tfl_leave(x, back);
   for (uint32_t i = 0; i < n; i++) tfl_out(x, i, opt_result(op, i));

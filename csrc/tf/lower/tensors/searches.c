@@ -11,7 +11,7 @@ static ir_value search_count(tfl_op *x, ir_value here, base_dtype dtype) {
 
 /* [..., n] and [..., 1] from two lists: how many of the first are before each of the second. By comparing each
  * with each: sorted lists are short, and compiled code does it in one pass. */
-static ir_value search_before(tfl_op *x, const char *direction, ir_value line, ir_value values, base_dtype dtype) {
+static ir_value search_before(tfl_op *x, ir_direction direction, ir_value line, ir_value values, base_dtype dtype) {
   int64_t one[TFL_MOST_DIMS], many[TFL_MOST_DIMS];
   if (!line.op || !values.op) return values;
   const ir_type *s = opt_type(line), *v = opt_type(values);
@@ -29,7 +29,9 @@ int tfl_row_bound(tfl_op *x) {
   const ir_type *s = tfl_in_type(x, 0), *v = tfl_in_type(x, 1);
   if (s->rank != 2 || v->rank != 2 || s->dims[0] != v->dims[0] || s->dtype != v->dtype)
     return tfl_fail(x, "sorted inputs and values are not [batch, n] and [batch, m]");
-  tfl_out(x, 0, search_before(x, x->row->arg ? "LE" : "LT", tfl_in(x, 0), tfl_in(x, 1), tfl_out_dtype(x, 0)));
+  tfl_out(x, 0,
+          search_before(x, x->row->arg ? IR_DIRECTION_LE : IR_DIRECTION_LT, tfl_in(x, 0), tfl_in(x, 1),
+                        tfl_out_dtype(x, 0)));
   return x->status;
 }
 
@@ -45,7 +47,7 @@ int tfl_row_bucketize(tfl_op *x) {
   if (n == 0) return tfl_out(x, 0, tfl_full(x, XLAC_S32, t->rank, dims, 0)), x->status;
   ir_value line = tfl_cast(x, tfl_constant_f32(x, 1, &count, ends), t->dtype == XLAC_F64 ? XLAC_F64 : XLAC_F32);
   ir_value v = base_dtype_is_float((base_dtype)t->dtype) ? tfl_in(x, 0) : tfl_cast(x, tfl_in(x, 0), XLAC_F32);
-  tfl_out(x, 0, search_before(x, "LE", line, v, XLAC_S32));
+  tfl_out(x, 0, search_before(x, IR_DIRECTION_LE, line, v, XLAC_S32));
   return x->status;
 }
 
@@ -59,11 +61,11 @@ int tfl_row_in_top_k(tfl_op *x) {
   ir_value p = tfl_in(x, 0), targets = tfl_in(x, 1), own = tfl_take(x, p, targets, 1, 1);
   ir_value finite = tfl_reduce(
       x, IR_OP_AND, opt_make(x->rw, IR_OP_IS_FINITE, opt_with_dtype(x->rw, t, XLAC_PRED), 1, &p), 1, 1, &(int64_t){1});
-  ir_value above = search_count(x, tfl_compare(x, "GT", p, tfl_along(x, own, p, 0)), index);
+  ir_value above = search_count(x, tfl_compare(x, IR_DIRECTION_GT, p, tfl_along(x, own, p, 0)), index);
   if (!above.op) return x->status;
-  ir_value in = tfl_compare(x, "LT", above, tfl_cast(x, tfl_in(x, 2), index));
-  ir_value low = tfl_compare(x, "GE", targets, tfl_like(x, targets, 0));
-  ir_value high = tfl_compare(x, "LT", targets, tfl_like(x, targets, (double)t->dims[1]));
+  ir_value in = tfl_compare(x, IR_DIRECTION_LT, above, tfl_cast(x, tfl_in(x, 2), index));
+  ir_value low = tfl_compare(x, IR_DIRECTION_GE, targets, tfl_like(x, targets, 0));
+  ir_value high = tfl_compare(x, IR_DIRECTION_LT, targets, tfl_like(x, targets, (double)t->dims[1]));
   in = opt_binary(x->rw, IR_OP_AND, in, opt_binary(x->rw, IR_OP_AND, low, high));
   tfl_out(x, 0, opt_binary(x->rw, IR_OP_AND, in, finite));
   return x->status;
@@ -101,7 +103,7 @@ int tfl_row_to_bool(tfl_op *x) {
   if (t->rank > 0)
     tfl_out_data(x, 0, XLAC_PRED, 0, NULL, &some);
   else if (v.op)
-    tfl_out(x, 0, tfl_compare(x, "NE", v, tfl_like(x, v, 0)));
+    tfl_out(x, 0, tfl_compare(x, IR_DIRECTION_NE, v, tfl_like(x, v, 0)));
   return x->status;
 }
 
@@ -143,7 +145,8 @@ int tfl_row_format_map(tfl_op *x) {
   for (int64_t i = 0; i < n; i++) place[i] = (int32_t)((const char *)memchr(to.p, from.p[i], to.n) - to.p);
   ir_value v = tfl_in(x, 0);
   if (!v.op) return x->status;
-  ir_value up = opt_select(x->rw, tfl_compare(x, "LT", v, tfl_like(x, v, 0)), tfl_with(x, IR_OP_ADD, v, (double)n), v);
+  ir_value up =
+      opt_select(x->rw, tfl_compare(x, IR_DIRECTION_LT, v, tfl_like(x, v, 0)), tfl_with(x, IR_OP_ADD, v, (double)n), v);
   ir_value r = tfl_take(x, tfl_constant_i32(x, 1, &n, place), up, 0, 0);
   tfl_out(x, 0, tfl_cast(x, r, (base_dtype)t->dtype));
   return x->status;

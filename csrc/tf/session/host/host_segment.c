@@ -117,7 +117,9 @@ int tfs_host_segment(tfs_call *c) {
   interp_value *out = NULL;
   int64_t rows = 0;
   TRY(seg_plan_of(c, arg & SEG_SPARSE, &p));
-  if (p.n) rows = tfs_int_at(p.ids, p.n - 1) + 1;
+  if (p.n && !base_add_i64(tfs_int_at(p.ids, p.n - 1), 1, &rows))
+    return tfs_fail(c, XLAC_E_TOO_LARGE, "the last segment id, %lld, is too large",
+                    (long long)tfs_int_at(p.ids, p.n - 1));
   if (arg & SEG_COUNTED) TRY(tfs_int_in(c, 3, &rows));
   if (rows < 0) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "the last segment id is negative");
   TRY(seg_result(c, p.data, rows, p.how == SEG_PROD, &out));

@@ -43,7 +43,7 @@ static int sparse_index(tfs_call *c, const sparse_in *s, int64_t row, uint32_t d
 static int sparse_new_dims(tfs_call *c, uint32_t rank, const int64_t *dims, uint32_t *to_rank, int64_t *to) {
   int64_t count = 1, known = 1, open = -1;
   TRY(tfs_dims_in(c, 2, to_rank, to));
-  for (uint32_t d = 0; d < rank; d++) count *= dims[d];
+  for (uint32_t d = 0; d < rank; d++) count *= dims[d]; /* tfs_check_dims has seen that it fits */
   for (uint32_t d = 0; d < *to_rank; d++) {
     if (to[d] < 0 && open >= 0) return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "two sizes of the new shape are open");
     if (to[d] < 0)
@@ -59,8 +59,21 @@ static int sparse_new_dims(tfs_call *c, uint32_t rank, const int64_t *dims, uint
                   (long long)known);
 }
 
-/* Coordinates to a place in row-major order, and back to coordinates. Indices that are out of range give places
- * that are, and no more. */
+/* The place in row-major order of a row's coordinates. As in TensorFlow, those that are out of range give places that
+ * are, and no more; but such a place must be a number. */
+static int sparse_place(tfs_call *c, const interp_value *from, int64_t row, uint32_t rank, const int64_t *dims,
+                        int64_t *flat) {
+  *flat = 0;
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t at = tfs_int_at(from, row * rank + d);
+    if (!base_mul_i64(*flat, dims[d], flat) || !base_add_i64(*flat, at, flat))
+      return tfs_fail(c, XLAC_E_BAD_ARGUMENT, "index %lld of row %lld is out of range: dimension %u has %lld",
+                      (long long)at, (long long)row, d, (long long)dims[d]);
+  }
+  return 0;
+}
+
+/* Coordinates to a place in row-major order, and back to coordinates. */
 int tfs_host_sparse_reshape(tfs_call *c) {
   int64_t dims[IR_MAX_RANK], to[IR_MAX_RANK];
   uint32_t rank = 0, n_to = 0;
@@ -72,8 +85,10 @@ int tfs_host_sparse_reshape(tfs_call *c) {
   int64_t n = from->dims[0], shape[] = {n, n_to}, list = n_to;
   interp_value *out = tfs_new_tensor(c->alloc, XLAC_S64, 2, shape);
   for (int64_t i = 0; out && i < n; i++) {
-    int64_t flat = 0;
-    for (uint32_t d = 0; d < rank; d++) flat = flat * dims[d] + tfs_int_at(from, i * rank + d);
+    int64_t flat;
+    int status = sparse_place(c, from, i, rank, dims, &flat);
+    if (status) interp_release(out);
+    if (status) return status;
     for (uint32_t d = n_to; d-- > 0; flat = to[d] ? flat / to[d] : 0)
       tfs_put_int(out, i * n_to + d, to[d] ? flat % to[d] : 0);
   }
