@@ -358,7 +358,11 @@ def negative_interior(_, fields):
     return [(21, 2, wire.encode([(1, 2, minus_one)])) if f[0] == 21 else f for f in fields]
 
 
-SHAPES = {"an update of another shape": (b"async-update", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
+def no_padding(_, fields):
+    return [(21, 2, b"") if f[0] == 21 else f for f in fields]
+
+
+SHAPES = {"no padding": (b"pad", no_padding, "has no padding for any dimension"), "an update of another shape": (b"async-update", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
           "a start that is no tuple": (b"async-start", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
           "another shape than its operand": (b"add-dependency", with_shape_of(b"pad"), r"add-dependency has its operand's shape"),
           "taken from between elements": (b"pad", negative_interior, "interior padding that is negative")}

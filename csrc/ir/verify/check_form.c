@@ -103,6 +103,8 @@ static int form_check_replication(const ir_op *op, xlac_error *err) {
 /* Edges may be cropped, but nothing is taken from between elements. */
 static int form_check_pad(const ir_op *op, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_PADDING);
+  bool some = op->n_operands > 0 && ir_is_tensor(ir_operand_type(op, 0)) && ir_operand_type(op, 0)->rank > 0;
+  if (a && a->v.padding->n == 0 && some) return form_bad_attr(op, err, "has no padding for any dimension");
   for (uint32_t i = 0; a && i < a->v.padding->n; i++)
     if (a->v.padding->v[i].interior < 0) return form_bad_attr(op, err, "has interior padding that is negative");
   return 0;
