@@ -220,7 +220,8 @@ static int shape_legalize(opt_rewriter *rw, ir_op *op) {
       "shapes must be ranked tensors of index, indexes constant, and ops among those that have a counterpart");
 }
 
-/* Operands of index in StableHLO's own ops (sizes of dynamic ones) become i32. What sdy says of a value stays with it. */
+/* Operands of index in StableHLO's own ops (sizes of dynamic ones) become i32. What sdy says of a value stays with it.
+ */
 static void shape_cast_operands(opt_rewriter *rw, ir_op *op) {
   opt_at(rw, op);
   for (uint32_t i = 0; i < op->n_operands; i++) {
