@@ -77,7 +77,7 @@ static ir_value single_guard(single_pass *x, int64_t on) {
   ir_value id = opt_make(rw, own, opt_tensor(rw, XLAC_U32, 0, NULL), 0, NULL);
   id = opt_convert(rw, id, XLAC_S64);
   return opt_compare(rw, IR_DIRECTION_EQ, IR_COMPARISON_NONE, id,
-                     opt_splat_int(rw, opt_tensor(rw, XLAC_S64, 0, IR_COMPARISON_NONE), on));
+                     opt_splat_int(rw, opt_tensor(rw, XLAC_S64, 0, NULL), on));
 }
 
 /* What a reshard to one device takes: every device has it all. */
