@@ -1,6 +1,7 @@
 /* The client: its options, its devices by number, and what it says of itself. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "pjrt.h"
 
@@ -115,14 +116,29 @@ PJRT_Error *pjrt_client_create(PJRT_Client_Create_Args *args) {
   return NULL;
 }
 
-/* Waits for what is going on, whoever else still keeps the client. */
+enum { CLIENT_LAST_SECONDS = 2 };
+
+static bool client_is_late(void *ctx) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec > *(const time_t *)ctx;
+}
+
+/* Waits for what is going on, whoever else still keeps the client. Python destroys clients when it ends, and then ends
+ * each thread that asks for its lock, as a queue's does to give an array of Python's back: such a queue never gets to
+ * its end. So the wait is a short one, and a client that is still at work stays in memory for its threads. */
 PJRT_Error *pjrt_client_destroy(PJRT_Client_Destroy_Args *args) {
   PJRT_Client *c = args->client;
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  time_t last = now.tv_sec + CLIENT_LAST_SECONDS;
+  bool late = false;
   for (uint32_t i = 0; c && i < c->n_devices; i++) {
-    xlac_error ignored;
-    if (rt_queue_drain(c->devices[i].work.queue, NULL, NULL, &ignored)) continue; /* its events have told */
+    xlac_error why = {.code = 0};
+    int status = rt_queue_drain(c->devices[i].work.queue, client_is_late, &last, &why);
+    late = late || status == -XLAC_E_INTERRUPTED; /* other errors its events have told */
   }
-  pjrt_client_release(c);
+  if (!late) pjrt_client_release(c);
   return NULL;
 }
 

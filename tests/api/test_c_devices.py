@@ -117,6 +117,6 @@ def test_each_stage_of_compiling_gives_its_text(x, stage):
 def test_a_stage_that_there_is_not_is_refused_with_those_there_are(x):
     m, text = x.parse(SUM), x.ffi.new("char **")
     x.fails(x.lib.xlac_compile_dump(m, x.ffi.NULL, b"linked", text, x.ffi.NULL, x.err), 503)
-    assert "translated, prepared, optimised, fused, kernels, assembly, plan, executable" in x.text(x.err.hint)
+    assert "translated, prepared, optimised, fused, kernels, programs, assembly, plan, executable" in x.text(x.err.hint)
     x.fails(x.lib.xlac_compile_dump(m, x.ffi.NULL, x.ffi.NULL, text, x.ffi.NULL, x.err), 503)
     x.lib.xlac_module_destroy(m)

@@ -1,20 +1,21 @@
 """An unchanged JAX on the plugin: scripts in processes of their own, since a process has its platforms for good."""
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 import textwrap
 
-import plugin
 import pytest
+import xlac
 
 pytest.importorskip("jax")
 
 
 def run(script, **environment):
     """What the script prints."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(plugin.ROOT / "python"), os.environ.get("PYTHONPATH", "")]), "JAX_PLATFORMS": "xlac",
-           **environment}
+    where = str(pathlib.Path(xlac.__file__).resolve().parents[1])  # the package that is tested, installed or in place
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([where, os.environ.get("PYTHONPATH", "")]), "JAX_PLATFORMS": "xlac", **environment}
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

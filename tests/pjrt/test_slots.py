@@ -7,6 +7,7 @@ import subprocess
 
 import plugin
 import pytest
+import xlac
 
 REFERENCE = plugin.ROOT.parent / "shared/reference/pjrt.md"
 
@@ -43,8 +44,8 @@ def test_what_is_absent_answers_unimplemented_with_its_name(p):
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="nm is not here")
 def test_the_library_exports_one_symbol():
-    import conftest
-    names = subprocess.run(["nm", "-D", "--defined-only", conftest.LIBRARY], capture_output=True, text=True, check=True).stdout.split()
+    library = pathlib.Path(xlac.__file__).parent / "_pjrt.so"
+    names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split()
     assert names[2::3] == ["GetPjrtApi"]
 
 

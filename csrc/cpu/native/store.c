@@ -59,7 +59,7 @@ void cpu_native_store_seal(cpu_native_store *s) {
 
 static bool store_put(cpu_native_store *s, x86_bytes *to, const void *bytes, size_t n) {
   if (!BASE_VEC_RESERVE(s->alloc, to, to->n + n)) return false;
-  memcpy(to->items + to->n, bytes, n);
+  if (n) memcpy(to->items + to->n, bytes, n);
   to->n += (uint32_t)n;
   return true;
 }

@@ -149,13 +149,13 @@ def test_views_of_others_memory_tell_the_owner_when_they_are_gone(p, client):
 
 
 def test_an_error_buffer_fails_whoever_needs_it(p, client):
-    import test_running
+    import test_plugin_running
     text, dims = b"it went wrong", (ctypes.c_int64 * 1)(4)
     bad = p.Client_CreateErrorBuffer(client=client, error_code=13, error_message=ctypes.cast(text, ctypes.c_void_p), error_message_size=len(text),
                                      shape_dims=ctypes.addressof(dims), shape_num_dims=1, shape_element_type=11,
                                      memory=p.Device_DefaultMemory(device=p.devices(client)[0]).memory).buffer
     good = p.put(client, np.ones(4, np.float32))[0]
-    exe = p.compile(client, test_running.ADD)
+    exe = p.compile(client, test_plugin_running.ADD)
     (out,), done = p.run(exe, good, bad)
     for event in (done, p.Buffer_ReadyEvent(buffer=bad).event, p.Buffer_ReadyEvent(buffer=out).event):
         with pytest.raises(plugin.Failed, match="it went wrong") as failed:
