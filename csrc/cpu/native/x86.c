@@ -26,7 +26,7 @@ static void x86_put(x86_code *c, const uint8_t *bytes, uint32_t n) {
     c->failed = true;
     return;
   }
-  memcpy(c->bytes.items + c->bytes.n, bytes, n);
+  if (n) memcpy(c->bytes.items + c->bytes.n, bytes, n);
   c->bytes.n += n;
 }
 
@@ -349,7 +349,7 @@ uint32_t x86_add_constant(x86_code *c, const void *bytes, uint32_t n) {
     c->failed = true;
     return 0;
   }
-  memcpy(c->constants.items + at, bytes, n);
+  if (n) memcpy(c->constants.items + at, bytes, n);
   c->constants.n = end;
   return at;
 }
