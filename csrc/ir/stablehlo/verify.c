@@ -34,7 +34,7 @@ static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *func
 
 /* Regions that use nothing from outside may be checked apart, by MLIR even in parallel. */
 static bool sv_is_deferred(const ir_op *op) {
-  return op->n_called && sv_is_isolated(op);
+  return op->n_called && ir_is_isolated(op->opcode);
 }
 
 static int sv_verify_with_regions(sv_walk *w, const ir_op *op);
@@ -243,8 +243,8 @@ static int sv_number_ops(const ir_computation *c, sv_order *order, uint32_t dept
 }
 
 /* False for ops without a rule, unregistered ones among them. */
-bool sv_is_isolated(const ir_op *op) {
-  const sv_rule *r = sv_rule_of(op->opcode);
+bool ir_is_isolated(unsigned opcode) {
+  const sv_rule *r = sv_rule_of(opcode);
   return r && (r->traits & SV_ISOLATED);
 }
 
@@ -254,7 +254,7 @@ static const char *sv_use_error(const ir_op *def, const ir_computation *c, uint3
   bool isolated = false;
   while (c && c != def->parent) {
     inside = c->owner;
-    isolated = isolated || (inside && sv_is_isolated(inside));
+    isolated = isolated || (inside && ir_is_isolated(inside->opcode));
     c = inside ? inside->parent : NULL;
   }
   if (!c) return "uses a value of another region";

@@ -130,7 +130,6 @@ const ir_computation *sv_function(const sv *v, const ir_mattr *symbol);
 /* Whether the op can call f: what another op than func.return gives need not be what f declares. */
 XLAC_MUST_USE int sv_check_callable(const sv *v, const ir_computation *f, const char *id);
 bool sv_symbol_exists(const sv *v, const char *name);
-bool sv_is_isolated(const ir_op *op); /* its regions use nothing from outside */
 
 /* --- types: verify_types.c --- */
 #define SV_DYNAMIC IR_UNBOUNDED

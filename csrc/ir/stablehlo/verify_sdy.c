@@ -98,12 +98,9 @@ static int sdyv_check_group(const sdyv *v) {
   return sdyv_fail(v, "operand #0 must be ranked tensor of any type values, but got '%s'", SV_SHOW(t));
 }
 
-/* A mesh is a symbol of the module and the first of its name. */
+/* A mesh is a symbol of the module; that it is the only one of its name has been checked (ir_check_symbols). */
 static int sdyv_check_mesh_op(const sdyv *v) {
-  const base_istr *name = ir_mattr_of(v->op, "sym_name")->str;
-  if (v->op->parent->kind != IR_SYMBOL) return sdyv_fail(v, "expects parent op 'builtin.module'");
-  if (sdy_mesh_op(v->m, name) == v->op) return 0;
-  return sdyv_fail(v, "redefinition of symbol named '%s'", name->s);
+  return v->op->parent->kind == IR_SYMBOL ? 0 : sdyv_fail(v, "expects parent op 'builtin.module'");
 }
 
 /* What concerns the op without looking at meshes by name, collectives excepted. */

@@ -47,6 +47,8 @@ XLAC_MUST_USE int ir_check_attrs(const ir_op *op, xlac_error *err);
 XLAC_MUST_USE int ir_check_form(const ir_op *op, xlac_error *err);
 /* verify_structure.c: in a scheduled module ops stand after what they need, as they must in its text. */
 XLAC_MUST_USE int ir_check_schedule(const ir_module *m, xlac_error *err);
+/* ir/stablehlo/verify.c: regions of the opcode use nothing from outside (SV_ISOLATED in its row). */
+bool ir_is_isolated(unsigned opcode);
 /* check_form.c: functions and other symbols of the module (MLIR form) have one name space. */
 XLAC_MUST_USE int ir_check_symbols(const ir_module *m, xlac_error *err);
 /* As many called computations as the opcode needs, each with a root (parameters: ir_check_param_count). */

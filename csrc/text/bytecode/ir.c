@@ -3,6 +3,7 @@
  *   op: name  mask  location  [attributes] [properties] [result types] [operands] [use orders] [regions]
  * The mask says which parts there are. Values have no names but numbers, in the order in which they are defined; a
  * region says beforehand how many it has, so that places for them can be kept. */
+#include "../../ir/verify/check.h"
 #include "ir.h"
 #include "sdy.h"
 
@@ -88,12 +89,6 @@ static int bc_new_region(bc_ir *ir, ir_op *owner, ir_computation **out) {
   return 0;
 }
 
-/* Ops whose regions may not use values from around them, whether the artifact says so or not. */
-static bool bc_is_isolated(unsigned opcode) {
-  return opcode == IR_OP_SDY_MANUAL_COMPUTATION || opcode == IR_OP_SDY_NAMED_COMPUTATION || opcode == IR_OP_SCAN ||
-         opcode == IR_OP_ASYNC_START;
-}
-
 /* Regions of isolated ops lie in sections of their own, so that a reader may skip them. Values of an isolated op's
  * regions are numbered from 0 again: `scope` moves to where they begin. */
 int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_computation **regions) {
@@ -104,7 +99,8 @@ int bc_op_regions(bc_ir *ir, bc_cursor *c, const bc_op *op, ir_op *owner, ir_com
   if (ir->depth >= r->max_depth) return bc_fail(c, XLAC_E_TOO_DEEP, "regions are nested over %u deep", r->max_depth);
   ir->depth++;
   if (op->isolated) ir->scope = ir->values.n;
-  if (op->isolated || bc_is_isolated(op->name->opcode)) ir->floor = ir->values.n;
+  /* Whether the artifact says so or not. */
+  if (op->isolated || ir_is_isolated(op->name->opcode)) ir->floor = ir->values.n;
   for (uint32_t i = 0; i < op->n_regions; i++) {
     if (owner) TRY(bc_new_region(ir, owner, &regions[i]));
     if (sections && inner.p == inner.end) {
@@ -166,6 +162,7 @@ static int bc_check_attrs(const bc_cursor *c, const ir_mdict *attrs, unsigned op
 static int bc_attrs_of(bc_cursor *at, const bc_op *from, const ir_mdict **attrs) {
   if (from->shared) return *attrs = from->shared->dict, 0;
   TRY(bc_to_stablehlo(at, from->name->opcode, &from->own, attrs));
+  TRY(bc_check_attrs(at, *attrs, from->name->opcode));
   bc_properties *properties = from->own.properties;
   if (properties && !from->own.discardable) properties->op = from->name, properties->dict = *attrs;
   return 0;
@@ -180,7 +177,6 @@ int bc_add_op(bc_ir *ir, bc_cursor *c, const bc_op *from, ir_computation *to, ir
   bc_cursor at = {r, from->at, c->end};
   TRY(bc_fits_row(&at, from, opcode));
   TRY(bc_attrs_of(&at, from, &attrs));
-  TRY(bc_check_attrs(&at, attrs, opcode));
   ir_op *op =
       ir_op_new_n(to, (ir_opcode)opcode, from->n_results, from->types, r->nameless, from->n_operands, from->n_regions);
   if (!op) return bc_no_memory(r);
