@@ -45,6 +45,10 @@ XLAC_MUST_USE int ir_check_attrs(const ir_op *op, xlac_error *err);
 /* check_form.c: numbers of operands and of an attribute's items that the opcode needs to have a text. The op calls as
  * many computations as it should (ir_check_called). */
 XLAC_MUST_USE int ir_check_form(const ir_op *op, xlac_error *err);
+/* ((operands...), outputs, contexts...): what async starts give and updates hand on. t may be NULL. */
+static inline bool ir_is_start_type(const ir_type *t) {
+  return t && ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0]);
+}
 /* verify_structure.c: in a scheduled module ops stand after what they need, as they must in its text. */
 XLAC_MUST_USE int ir_check_schedule(const ir_module *m, xlac_error *err);
 /* ir/stablehlo/verify.c: regions of the opcode use nothing from outside (SV_ISOLATED in its row). */

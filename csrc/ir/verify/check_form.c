@@ -121,7 +121,7 @@ static int form_check_dependency(const ir_op *op, xlac_error *err) {
 /* ((operands...), outputs, contexts...), which an update hands on as it is. */
 static int form_check_async(const ir_op *op, xlac_error *err) {
   const ir_type *t = op->type;
-  if (!t || !ir_is_tuple(t) || t->n_elements < 2 || !ir_is_tuple(t->elements[0]))
+  if (!ir_is_start_type(t))
     return base_fail(err, XLAC_E_SYNTAX, "an async start's shape is ((operands...), outputs, contexts...), not %s",
                      t ? IR_SHOW(t) : "nothing");
   if (op->opcode != IR_OP_ASYNC_UPDATE || op->n_operands != 1) return 0;

@@ -89,7 +89,7 @@ int ir_verify_async_op(const ir_op *op, const ir_verify_options *options, xlac_e
 /* The type has the form ((operands...), outputs, contexts...). */
 static int check_form(const ir_op *op, xlac_error *err) {
   const ir_type *t = op->type;
-  if (ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0])) return 0;
+  if (ir_is_start_type(t)) return 0;
   return base_hint(err,
                    ir_verify_fail(op, XLAC_E_VERIFY_ASYNC, err,
                                   "has type %s; expected ((operands...), outputs, contexts...)", IR_SHOW(t)),

@@ -6,6 +6,7 @@
  *   %async_wrapped { ROOT %add = f32[8] add(%async_param, %async_param.1) }, execution_thread="t"
  *   %s = ((f32[8], f32[8]), f32[8]) async-start(%x, %y), async_execution_thread="t", calls=%async_wrapped
  * Source: XLA's hlo_parser.cc and HloInstruction::CreateAsyncStart. */
+#include "../../ir/verify/check.h"
 #include "read.h"
 
 #include <stdio.h>
@@ -39,16 +40,11 @@ bool text_async_flat_equal(const ir_type *flat, const ir_type *nested) {
   return true;
 }
 
-/* ((operands), outcome, contexts...) */
-static bool is_start_type(const ir_type *t) {
-  return t && ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0]);
-}
-
 /* Leaves in d->type the nested form, or fails. Only the shape's outline is looked at: the verifier compares the
  * parts. */
 static int settle_start_type(text_reader *r, text_draft *d) {
   const ir_type *t = d->type;
-  if (is_start_type(t)) return 0;
+  if (ir_is_start_type(t)) return 0;
   if (!r->strict && t && ir_is_tuple(t) && t->n_elements > d->n_operands && d->n_operands > 0) {
     d->type = text_async_nested(r, t, d->n_operands);
     return d->type ? 0 : text_no_memory(r);
@@ -206,7 +202,7 @@ static int draft_follower(text_reader *r, text_draft *d, bool update) {
   TRY(check_chain_repeats(r, d, start));
   drop_repeats(r, d);
   if (!update) return 0;
-  if (!r->strict && d->type && !is_start_type(d->type) && text_async_flat_equal(d->type, operand->type))
+  if (!r->strict && d->type && !ir_is_start_type(d->type) && text_async_flat_equal(d->type, operand->type))
     d->type = operand->type;
   TRY(settle_start_type(r, d));
   if (ir_compatible(d->type, operand->type)) return 0;
