@@ -142,6 +142,6 @@ typedef struct fusion_input {
 XLAC_MUST_USE int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out,
                                const fusion_input **inputs, xlac_error *err);
 /* The kernel that makes such a copy of op's value. */
-XLAC_MUST_USE int kernel_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err);
+XLAC_MUST_USE int fusion_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err);
 
 #endif

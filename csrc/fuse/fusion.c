@@ -47,7 +47,7 @@ static bool fusion_is_turning(const ir_op *op) {
 /* `copy` is excluded as its purpose is memory of its own; an op with control predecessors must keep its place. */
 bool fusion_is_candidate(const ir_op *op) {
   assert(op && op->type);
-  interp_loop l;
+  scalar_loop l;
   uint32_t along = 0;
   bool back = false;
   if (fusion_is_turning(op)) return false;
@@ -56,7 +56,7 @@ bool fusion_is_candidate(const ir_op *op) {
     if (!fusion_is_static(ir_operand_type(op, i))) return false;
   if (fusion_moves_index(op) || op->opcode == IR_OP_IOTA || fusion_is_scalar_constant(op)) return true;
   if (op->opcode == IR_OP_REDUCE_WINDOW) return fusion_scan(op, &along, &back) != NULL;
-  return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && interp_loop_of(op, &l);
+  return !ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) && scalar_loop_of_op(op, &l);
 }
 
 /* Associative and commutative on lanes: the order of a reduction is the kernel's to choose. */
@@ -72,7 +72,7 @@ const ir_op *fusion_reduction(const ir_op *op) {
 /* The computation must be one op on its two parameters, in either order, all of the operand's element type. StableHLO
  * lets reducers take arrays, which kernels do not. */
 const ir_op *fusion_combiner(const ir_op *op) {
-  interp_loop l;
+  scalar_loop l;
   if (op->n_operands != 2 || op->n_called != 1 || op->n_control_preds) return NULL;
   const ir_type *t = ir_operand_type(op, 0);
   const ir_op *body = ir_root(op->called[0]);
@@ -82,7 +82,7 @@ const ir_op *fusion_combiner(const ir_op *op) {
   bool params = a->opcode == IR_OP_PARAMETER && b->opcode == IR_OP_PARAMETER && a != b;
   bool same = body->type->dtype == t->dtype && op->type->dtype == t->dtype && a->type->dtype == t->dtype;
   bool scalars = ir_is_scalar(ir_operand_type(op, 1)) && ir_is_scalar(body->type);
-  return params && same && scalars && interp_loop_of(body, &l) ? body : NULL;
+  return params && same && scalars && scalar_loop_of_op(body, &l) ? body : NULL;
 }
 
 /* Whether any op waits for an async operation. */

@@ -64,7 +64,7 @@ kernel_index *lower_index_of_copy(lower_run *x, const ir_type *t, uint32_t last,
 }
 
 /* The iteration is over the copy: dense where it is written. */
-int kernel_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err) {
+int fusion_lower_copy(const fusion_input *input, base_arena *arena, kernel **out, xlac_error *err) {
   const ir_type *t = input->op->type;
   kernel *k = *out = BASE_NEW(arena, kernel);
   kernel_value *v = BASE_NEW(arena, kernel_value);

@@ -10,11 +10,11 @@ typedef struct keval_run {
   const kernel *k;
   const void *const *in;
   void *const *out;
-  interp_loop *loops;
+  scalar_loop *loops;
   char *values; /* KEVAL_BYTES each */
   int64_t index[KERNEL_MAX_RANK];
   struct {
-    interp_loop combine;
+    scalar_loop combine;
     base_dtype type; /* that is summed in */
     char *sums;      /* of each result, KEVAL_BYTES each */
   } reduces[KERNEL_MAX_STORES];
@@ -69,7 +69,7 @@ static void keval_scan(keval_run *x, uint32_t i, char *to) {
   const void *args[3] = {carry, wide, NULL};
   if (keval_at(x, v->index) == 0) base_convert(sum, carry, t, keval_of(x, v->in[1]), 1);
   base_convert(sum, wide, t, keval_of(x, v->in[0]), 1);
-  interp_loop_run(&x->loops[i], 1, args, carry);
+  scalar_loop_run(&x->loops[i], 1, args, carry);
   base_convert(t, to, sum, carry, 1);
 }
 
@@ -100,7 +100,7 @@ static void keval_value(keval_run *x, uint32_t i) {
       break;
     case KERNEL_OP:
       for (uint32_t j = 0; j < v->n_in; j++) args[j] = x->values + (size_t)v->in[j] * KEVAL_BYTES;
-      interp_loop_run(&x->loops[i], 1, args, to);
+      scalar_loop_run(&x->loops[i], 1, args, to);
       break;
   }
 }
@@ -119,7 +119,7 @@ static void keval_store(const keval_run *x, uint32_t i) {
   char *sum = x->reduces[i].sums + at * KEVAL_BYTES;
   const void *args[3] = {sum, wide, NULL};
   base_convert(x->reduces[i].type, wide, t, value, 1);
-  interp_loop_run(&x->reduces[i].combine, 1, args, sum);
+  scalar_loop_run(&x->reduces[i].combine, 1, args, sum);
 }
 
 /* Row-major; from the last to the first where scans go back, which is the same for all else. */
@@ -176,7 +176,7 @@ static bool keval_prepare_sums(keval_run *x, base_arena *scratch, bool *known) {
     if (!s->by) continue;
     x->reduces[i].type = keval_sum_type(t);
     x->reduces[i].sums = base_arena_aligned(scratch, (size_t)keval_sums(x->k) * KEVAL_BYTES + 1, 16);
-    *known = *known && interp_loop_binary(s->by, x->reduces[i].type, &x->reduces[i].combine);
+    *known = *known && scalar_loop_binary(s->by, x->reduces[i].type, &x->reduces[i].combine);
     if (!x->reduces[i].sums) return false;
   }
   return true;
@@ -191,7 +191,7 @@ static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) 
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     if (v->kind != KERNEL_SCAN) continue;
-    *known = *known && interp_loop_binary((scalar_code)v->op.code, keval_sum_type(v->dtype), &x->loops[i]);
+    *known = *known && scalar_loop_binary((scalar_code)v->op.code, keval_sum_type(v->dtype), &x->loops[i]);
     size_t carries = (size_t)(k->count / x->scans.span * x->scans.inner);
     if (!(x->carries[i] = base_arena_aligned(scratch, carries * KEVAL_BYTES, 16))) return false;
   }
@@ -202,7 +202,7 @@ static bool keval_prepare_scans(keval_run *x, base_arena *scratch, bool *known) 
 static int keval_prepare(keval_run *x, base_arena *scratch, xlac_error *err) {
   const kernel *k = x->k;
   bool ok = true;
-  x->loops = BASE_ARRAY(scratch, interp_loop, k->n_values);
+  x->loops = BASE_ARRAY(scratch, scalar_loop, k->n_values);
   x->values = base_arena_aligned(scratch, (size_t)k->n_values * KEVAL_BYTES, 16);
   x->needed = base_arena_zalloc(scratch, k->n_values);
   if (!x->loops || !x->values || !x->needed || !keval_prepare_sums(x, scratch, &ok) ||

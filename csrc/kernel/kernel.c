@@ -122,7 +122,7 @@ int64_t kernel_scratch_bytes(const kernel *k) {
   return bytes;
 }
 
-bool kernel_loop_of(const kernel *k, uint32_t i, interp_loop *l) {
+bool kernel_loop_of(const kernel *k, uint32_t i, scalar_loop *l) {
   const kernel_value *v = &k->values[i];
   uint8_t in[3] = {0, 0, 0};
   assert(v->kind == KERNEL_OP && v->n_in <= 3);

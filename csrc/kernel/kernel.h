@@ -112,7 +112,7 @@ bool kernel_box_has(const kernel *k, const kernel_box *in, const kernel_box *b);
 /* The clamped value of type t at `from`, times the stride. */
 int64_t kernel_base_at(const kernel_base *base, base_dtype t, const void *from);
 /* The loop of value i, an op; false where it has none on the types of its operands. */
-bool kernel_loop_of(const kernel *k, uint32_t i, interp_loop *l);
+bool kernel_loop_of(const kernel *k, uint32_t i, scalar_loop *l);
 /* Whether the index walks memory in the order of the iteration, without gaps: element number i at offset + i. */
 bool kernel_is_dense(const kernel *k, const kernel_index *index);
 /* The same element at every iteration. */

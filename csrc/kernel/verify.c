@@ -30,7 +30,7 @@ static int kverify_defined(const kernel *k, uint32_t i, uint32_t j, const kernel
 static int kverify_op(const kernel *k, uint32_t i, xlac_error *err) {
   assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
-  interp_loop l;
+  scalar_loop l;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (j > 2 || v->in[j] >= i)
       return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u, which is not before it", i, v->in[j]);
@@ -95,7 +95,7 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
   assert(i < k->n_values);
   const kernel_value *v = &k->values[i];
   base_dtype t = (base_dtype)v->dtype;
-  interp_loop l;
+  scalar_loop l;
   if (v->n_in != 2 || !v->index || v->box || k->reduction)
     return kverify_fail(err, i, "is no scan of two values in all iterations of a kernel that sums up nothing else");
   for (uint32_t j = 0; j < 2; j++)
@@ -104,7 +104,7 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
                        v->in[j]);
   if (!kverify_is_constant(k, v->in[1]))
     return kverify_fail(err, i, "begins with what is not the same at every iteration");
-  if (!interp_loop_binary((scalar_code)v->op.code, t, &l))
+  if (!scalar_loop_binary((scalar_code)v->op.code, t, &l))
     return kverify_fail(err, i, "combines by what is no op on two of its type");
   if (k->count == 0) return 0;
   if (!kverify_is_along(k, v->index))
@@ -246,9 +246,9 @@ static int kverify_reduction(const kernel *k, xlac_error *err) {
 static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *err) {
   assert(s->by);
   base_dtype t = (base_dtype)k->values[s->value].dtype;
-  interp_loop l;
+  scalar_loop l;
   if (!k->reduction) return base_fail(err, XLAC_E_VERIFY, "a kernel's store reduces, and there is no \"over\"");
-  if (!interp_loop_binary(s->by, t, &l))
+  if (!scalar_loop_binary(s->by, t, &l))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction combines %s by what is no op on two of them",
                      base_dtype_of(t)->text);
   if (s->init >= k->n_values || k->values[s->init].dtype != t || !kverify_is_constant(k, s->init))

@@ -189,7 +189,7 @@ static int build_copy(plan_build *x, const fusion_input *input, uint32_t *buffer
     }
   plan_step s = {.kind = PLAN_KERNEL, .op = input->op, .n_in = 1, .n_out = 1, .frame = UINT32_MAX};
   kernel *k = NULL;
-  TRY(kernel_lower_copy(input, x->arena, &k, x->err));
+  TRY(fusion_lower_copy(input, x->arena, &k, x->err));
   assert(kernel_verify(k, x->err) == 0);
   uint32_t *ids = plan_ids(x, 2);
   plan_buffer b = {.place = PLAN_FRAME, .bytes = ir_type_bytes(input->op->type), .op = input->op};

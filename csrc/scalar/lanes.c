@@ -21,7 +21,7 @@ static void lanes_measure(scalar_lanes *s) {
 
 const scalar_lanes *scalar_lanes_make(const scalar_program *p, base_arena *arena) {
   scalar_lanes *s = BASE_NEW(arena, scalar_lanes);
-  if (!s || !(s->loops = BASE_ARRAY(arena, interp_loop, (size_t)p->n_values + 1))) return NULL;
+  if (!s || !(s->loops = BASE_ARRAY(arena, scalar_loop, (size_t)p->n_values + 1))) return NULL;
   s->program = p;
   for (uint32_t i = 0; i < p->n_values; i++) {
     const scalar_value *v = &p->values[i];
@@ -66,16 +66,16 @@ static bool lanes_may_aim(const scalar_program *p, const void *const *in, void *
 static void lanes_block(const scalar_lanes_run *x, int64_t n) {
   const scalar_program *p = x->code->program;
   const scalar_value *values = p->values;
-  const interp_loop *loops = x->code->loops;
+  const scalar_loop *loops = x->code->loops;
   char *const *at = x->at;
   assert(n > 0 && n <= x->code->lanes);
   for (uint32_t i = p->n_params, end = p->n_values; i < end; i++) {
     const scalar_value *v = &values[i];
-    const interp_loop *l = &loops[i];
+    const scalar_loop *l = &loops[i];
     if (!v->n_in) continue;
     const void *in[3] = {at[v->in[0]], at[v->in[1]], at[v->in[2]]}; /* what there is not is value 0 */
     if (l->work || l->wraps)
-      interp_loop_run(l, n, in, at[i]);
+      scalar_loop_run(l, n, in, at[i]);
     else
       l->fn(l, n, in, at[i]);
   }

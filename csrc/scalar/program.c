@@ -75,7 +75,7 @@ static int sprog_add(sprog_make *x, scalar_value v, uint32_t *id) {
 /* The same of an op, whose operands are in v: refused where it has no loop on their types. */
 static int sprog_add_op(sprog_make *x, scalar_value v, uint32_t *id) {
   uint8_t in[3] = {0, 0, 0};
-  interp_loop l;
+  scalar_loop l;
   for (uint32_t k = 0; k < v.n_in; k++) in[k] = x->values.items[v.in[k]].dtype;
   return scalar_loop_of(&v.op, v.n_in, in, v.dtype, &l) ? sprog_add(x, v, id) : sprog_refuse(x);
 }
@@ -293,7 +293,7 @@ static int sprog_fail(xlac_error *err, uint32_t i, const char *what) {
 static int sprog_verify_value(const scalar_program *p, uint32_t i, xlac_error *err) {
   const scalar_value *v = &p->values[i];
   uint8_t in[3] = {0, 0, 0};
-  interp_loop l;
+  scalar_loop l;
   if (v->dtype == BASE_DTYPE_INVALID || v->dtype >= BASE_DTYPE_COUNT ||
       v->bytes != base_dtype_bytes((base_dtype)v->dtype))
     return sprog_fail(err, i, "has no element type, or not its size");

@@ -57,7 +57,7 @@ static inline uint8_t scalar_out_dtype(const scalar_program *p, uint32_t j) {
 /* A program made ready: immutable, in its owner's arena. */
 typedef struct scalar_lanes {
   const scalar_program *program;
-  interp_loop *loops; /* by value, of ops */
+  scalar_loop *loops; /* by value, of ops */
   uint32_t lanes;     /* of a block: as many as keep all values in a first-level cache */
   size_t bytes;       /* of memory to run it, aligned to 64 */
 } scalar_lanes;

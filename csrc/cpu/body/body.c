@@ -73,11 +73,11 @@ int cpu_body_make(const ir_computation *c, base_arena *arena, const cpu_body **o
 
 /* The functions of ops that have no instruction of their own (LIST_CALL). */
 static void bodyr_one_loop(const list_inst *i) {
-  interp_loop_run(i->data, 1, i->in, i->out);
+  scalar_loop_run(i->data, 1, i->in, i->out);
 }
 
 static void bodyr_one_simple(const list_inst *i) {
-  const interp_loop *l = i->data;
+  const scalar_loop *l = i->data;
   l->fn(l, 1, i->in, i->out);
 }
 
@@ -86,7 +86,7 @@ static void bodyr_one_simple(const list_inst *i) {
 static list_inst bodyr_instruction(const cpu_body_one *x, uint32_t i) {
   const scalar_value *v = &x->body->program->values[i];
   const cpu_body_inst *own = &x->body->insts[i];
-  const interp_loop *l = &x->body->lanes->loops[i];
+  const scalar_loop *l = &x->body->lanes->loops[i];
   assert(v->n_in > 0 && !own->taken);
   list_inst inst = {.code = own->code, .n = 1, .data = l, .out = cpu_body_slot(x, i)};
   inst.fn = l->work || l->wraps ? bodyr_one_loop : bodyr_one_simple;

@@ -139,7 +139,7 @@ int cpu_prepare_scatter(cpu_prepare_run *x) {
   const ir_op *body = scat_body(x->op, &overwrites);
   scat_data *s = BASE_NEW(x->arena, scat_data);
   if (!s) return base_oom(x->err, "a scatter");
-  if (!overwrites && (!body || !interp_loop_of(body, &s->loop))) return cpu_prepare_scatter_body(x);
+  if (!overwrites && (!body || !scalar_loop_of_op(body, &s->loop))) return cpu_prepare_scatter_body(x);
   s->bytes = (int64_t)base_dtype_bytes(x->op->type->dtype);
   s->whole = x->op->type->count * s->bytes;
   s->updates = ir_operand_type(x->op, 2)->count;

@@ -25,7 +25,7 @@ struct scat_data {
   cpu_window_batch line;
   scat_line_fn *code;
   scat_row_fn *row;
-  interp_loop loop;              /* of the body's op */
+  scalar_loop loop;              /* of the body's op */
   int64_t bytes, whole, updates; /* of an element, of the array; how many updates */
 };
 

@@ -16,12 +16,12 @@ static void scat_row_put(const scat_data *s, char *to, int64_t to_stride, const 
 static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride,
                          int64_t n) {
   if (to_stride == s->bytes && from_stride == s->bytes) {
-    interp_loop_run(&s->loop, n, (const void *const[]){to, from}, to);
+    scalar_loop_run(&s->loop, n, (const void *const[]){to, from}, to);
     return;
   }
   for (int64_t i = 0; i < n; i++, to += to_stride, from += from_stride)
     /* An element at a time, where either side has gaps. */
-    interp_loop_run(&s->loop, 1, (const void *const[]){to, from}, to);
+    scalar_loop_run(&s->loop, 1, (const void *const[]){to, from}, to);
 }
 
 /* Whether a line's indices and updates lie side by side, and all of a dense array is this part's. */

@@ -39,11 +39,11 @@ typedef struct list_make {
 
 /* The functions of instructions with code LIST_CALL. This one is for loops that work in another type or wrap. */
 static void list_run_lanes(const list_inst *i) {
-  interp_loop_run(i->data, i->n, i->in, i->out);
+  scalar_loop_run(i->data, i->n, i->in, i->out);
 }
 /* For all other loops: the loop's function itself. */
 static void list_run_simple(const list_inst *i) {
-  const interp_loop *l = i->data;
+  const scalar_loop *l = i->data;
   l->fn(l, i->n, i->in, i->out);
 }
 static void list_run_gather(const list_inst *i) {
@@ -174,7 +174,7 @@ static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
 static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cell *where, list_cell *out) {
   const kernel *k = s->kernel;
   const kernel_value *v = &k->values[i];
-  const interp_loop *l = &((const cpu_vm *)x->code->steps[x->step])->insts[i].loop;
+  const scalar_loop *l = &((const cpu_vm *)x->code->steps[x->step])->insts[i].loop;
   assert(v->kind == KERNEL_OP && v->n_in <= 3);
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
   c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;

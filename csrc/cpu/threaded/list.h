@@ -26,7 +26,7 @@ struct list_inst {
   const void *in[3]; /* where there are fewer, the first again */
   void *out;
   int64_t n;        /* lanes; of copies bytes */
-  const void *data; /* interp_loop, or kernel_value, or the next instruction */
+  const void *data; /* scalar_loop, or kernel_value, or the next instruction */
   const kernel *of; /* gathers and indexes */
 };
 
@@ -107,7 +107,7 @@ static inline void cpu_list_insts(const list_inst *i) {
   (void)cpu_list_go(&i, 0);
 }
 /* The instruction for op, whose loop is l, on one lane, or LIST_CALL. */
-uint32_t cpu_list_scalar(const scalar_op *op, const interp_loop *l);
+uint32_t cpu_list_scalar(const scalar_op *op, const scalar_loop *l);
 /* Copies of so many bytes. */
 uint32_t cpu_list_copy(int64_t bytes);
 /* LIST_TEST on the comparison's result in one; LIST_CALL where `compare` is none. */

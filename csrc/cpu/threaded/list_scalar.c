@@ -213,7 +213,7 @@ static uint32_t lists_by_size(int64_t bytes, uint32_t one) {
 }
 
 /* By the types that the loop has: those of the op's operands and result. */
-uint32_t cpu_list_scalar(const scalar_op *op, const interp_loop *l) {
+uint32_t cpu_list_scalar(const scalar_op *op, const scalar_loop *l) {
   int column = lists_column(l->in[0]);
   if (op->code == SCALAR_SELECT) return lists_by_size((int64_t)base_dtype_bytes((base_dtype)l->out), LISTS_SELECT_1);
   if (op->code == SCALAR_CONVERT) return lists_convert_of(l->in[0], l->out);

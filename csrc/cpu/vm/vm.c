@@ -227,7 +227,7 @@ static bool vm_choose_sums(cpu_vm *vm, base_arena *arena) {
     bool narrow = base_dtype_is_float(t) && t != XLAC_F32 && t != XLAC_F64;
     vm_sum *sum = &vm->sums[i];
     sum->type = (uint8_t)(narrow ? XLAC_F32 : t);
-    bool found = interp_loop_binary(k->stores[i].by, (base_dtype)sum->type, &sum->combine);
+    bool found = scalar_loop_binary(k->stores[i].by, (base_dtype)sum->type, &sum->combine);
     assert(found);
     (void)found;
     sum->fold = vm_fold_of(k->stores[i].by, (base_dtype)sum->type);
@@ -467,7 +467,7 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
     size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
     const void *args[3] = {NULL, NULL, NULL};
     for (uint32_t j = 0; j < v->n_in; j++) args[j] = values[v->in[j]];
-    if (v->kind == KERNEL_OP) interp_loop_run(&vm->insts[i].loop, 1, args, regs[i]);
+    if (v->kind == KERNEL_OP) scalar_loop_run(&vm->insts[i].loop, 1, args, regs[i]);
     values[i] = v->kind == KERNEL_OP         ? regs[i]
                 : v->kind == KERNEL_CONSTANT ? v->data
                 : v->kind == KERNEL_PICK     ? args[0]

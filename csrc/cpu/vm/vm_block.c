@@ -280,7 +280,7 @@ static const void *vm_splat_lane(const vm_block *b, uint32_t i, void *to) {
     from = vm_input(b->vm->k, v, b->in[v->buffer], in) +
            v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
   if (v->kind == KERNEL_OP) {
-    interp_loop_run(inst->wide ? inst->wide : &inst->loop, 1, in, inst->widens ? narrow : to);
+    scalar_loop_run(inst->wide ? inst->wide : &inst->loop, 1, in, inst->widens ? narrow : to);
     from = inst->widens ? narrow : to;
   }
   if (!inst->widens) return from;
@@ -439,7 +439,7 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
     else if (inst->fast)
       inst->fast(n, in, to);
     else
-      interp_loop_run(inst->wide ? inst->wide : &inst->loop, n, in, to);
+      scalar_loop_run(inst->wide ? inst->wide : &inst->loop, n, in, to);
   }
   if (inst->widens) vm_widen(v, narrow, n, wide);
 }

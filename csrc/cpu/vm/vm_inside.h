@@ -39,8 +39,8 @@ typedef struct vm_inst {
   uint32_t reg, carry; /* carry: of scans, offset in what a unit carries */
   vm_fast_fn *fast;    /* of ops, or NULL */
   const struct vm_chain *chain; /* of ops that end one; or NULL */
-  interp_loop loop;             /* of ops */
-  const interp_loop *wide;      /* of ops on wide lanes; or NULL */
+  scalar_loop loop;             /* of ops */
+  const scalar_loop *wide;      /* of ops on wide lanes; or NULL */
 } vm_inst;
 
 /* From vm_fold.h. */
@@ -48,7 +48,7 @@ struct vm_fold;
 
 /* How a store that reduces combines. */
 typedef struct vm_sum {
-  interp_loop combine; /* in type `type` */
+  scalar_loop combine; /* in type `type` */
   uint8_t type;
   const struct vm_fold *fold; /* of many lanes to few; NULL: by `combine` */
   void (*products)(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);

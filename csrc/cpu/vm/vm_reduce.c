@@ -92,7 +92,7 @@ static void vmr_combine(const vmr_acc *a, int64_t n, char *acc, const void *valu
   assert(n <= VMR_LANES);
   char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
   const void *in[2] = {acc, vmr_widen(a, n, value, wide)};
-  interp_loop_run(&a->sum->combine, n, in, acc);
+  scalar_loop_run(&a->sum->combine, n, in, acc);
 }
 
 /* acc = value: the first of what is combined. The initial value comes last, in vmr_deliver. */
@@ -107,7 +107,7 @@ static void vmr_fold(const vmr_acc *a, int64_t valid, char *acc, const char *fro
   while (valid > 1) {
     int64_t low = (valid + 1) / 2;
     const void *in[2] = {from, from + (size_t)low * a->bytes};
-    interp_loop_run(&a->sum->combine, valid - low, in, acc);
+    scalar_loop_run(&a->sum->combine, valid - low, in, acc);
     if (from != acc && valid - low < low)
       memcpy(acc + (size_t)(low - 1) * a->bytes, from + (size_t)(low - 1) * a->bytes, a->bytes);
     from = acc;
@@ -290,7 +290,7 @@ static void vmr_pieces(vmr_run *r) {
       char *acc = a->partial + (size_t)at * a->bytes;
       for (int64_t i = 1; i < pieces; i++) {
         const void *in[2] = {acc, a->partial + (size_t)(i * n + at) * a->bytes};
-        interp_loop_run(&a->sum->combine, m, in, acc);
+        scalar_loop_run(&a->sum->combine, m, in, acc);
       }
       vmr_deliver(r, &b, a, 0, at, m, acc);
     }

@@ -24,7 +24,7 @@ void vm_choose_scans(cpu_vm *vm) {
     const kernel_value *v = &vm->k->values[i];
     if (v->kind != KERNEL_SCAN) continue;
     base_dtype sum = vm_scan_type((base_dtype)v->dtype);
-    bool found = interp_loop_binary((scalar_code)v->op.code, sum, &vm->insts[i].loop);
+    bool found = scalar_loop_binary((scalar_code)v->op.code, sum, &vm->insts[i].loop);
     assert(found);
     (void)found;
     vm->insts[i].carry = vm->carry_bytes;
@@ -87,7 +87,7 @@ static void vms_row(const vm_inst *inst, unsigned code, base_dtype sum, bool bac
   for (int64_t i = 0; i < n; i++) {
     char *lane = lanes + (size_t)(back ? n - 1 - i : i) * bytes;
     const void *in[2] = {carry, lane};
-    interp_loop_run(&inst->loop, 1, in, carry);
+    scalar_loop_run(&inst->loop, 1, in, carry);
     memcpy(lane, carry, bytes);
   }
 }
@@ -104,7 +104,7 @@ static void vms_columns(const vm_inst *inst, base_dtype sum, const kernel_scans 
     if (s->back) first -= run - 1, column -= run - 1;
     char *carry = carries + (size_t)column * bytes, *lane = lanes + (size_t)(first - at) * bytes;
     const void *in[2] = {carry, lane};
-    interp_loop_run(&inst->loop, run, in, carry);
+    scalar_loop_run(&inst->loop, run, in, carry);
     memcpy(lane, carry, (size_t)run * bytes);
   }
 }

@@ -9,7 +9,7 @@ static bool wide_is_narrow(uint8_t t) {
 }
 
 /* Ops that are the same on f32: those that compute in f32 anyway, and those that only move or convert. */
-static bool wide_can(const kernel_value *v, const interp_loop *l) {
+static bool wide_can(const kernel_value *v, const scalar_loop *l) {
   bool narrow = wide_is_narrow(l->out);
   for (uint32_t j = 0; j < l->n_in; j++) narrow = narrow || wide_is_narrow(l->in[j]);
   unsigned o = v->op.code;
@@ -32,14 +32,14 @@ static bool wide_is_worth_it(const cpu_vm *vm) {
 /* A copy of the op's loop for wide lanes. false when out of memory. */
 static bool wide_loop(vm_inst *inst, const kernel_value *v, base_arena *arena) {
   assert(v->kind == KERNEL_OP);
-  interp_loop *l = base_arena_memdup(arena, &inst->loop, sizeof *l);
+  scalar_loop *l = base_arena_memdup(arena, &inst->loop, sizeof *l);
   bool narrow = inst->widens;
   if (!l) return false;
   for (uint32_t j = 0; j < l->n_in; j++)
     if (wide_is_narrow(l->in[j])) l->in[j] = XLAC_F32;
   if (!narrow && wide_is_narrow(l->out)) {
     l->out = XLAC_F32;
-    if (v->op.code == SCALAR_SELECT) l->fn = interp_select_loop(sizeof(float));
+    if (v->op.code == SCALAR_SELECT) l->fn = scalar_select_loop(sizeof(float));
   }
   if (!narrow) l->work = BASE_DTYPE_INVALID;
   inst->wide = l;

@@ -126,7 +126,7 @@ static bool window_types(cpu_window *w, const ir_op *body, const ir_type *in) {
   w->opcode = (ir_opcode)body->opcode;
   bool sums = w->opcode == IR_OP_ADD || w->opcode == IR_OP_MULTIPLY;
   w->ordered = sums && (base_dtype_is_float(t) || base_dtype_is_complex(t));
-  return interp_loop_binary(scalar_code_of(w->opcode), w->type, &w->combine);
+  return scalar_loop_binary(scalar_code_of(w->opcode), w->type, &w->combine);
 }
 
 /* Without an answer (x->code stays NULL) the general way is tried. */

@@ -18,7 +18,7 @@ typedef struct cpu_window {
   base_dtype type;     /* results are combined in */
   size_t bytes;
   ir_opcode opcode;
-  interp_loop combine;
+  scalar_loop combine;
   const vm_fold *fold; /* where each run of the array has one window; or NULL */
   base_isa isa;        /* of short rows */
   bool ordered;        /* results depend on the order: that of the interpreter is kept */

@@ -87,7 +87,7 @@ static void rows_join(const cpu_window *w, int64_t n, char *to, const char *a, c
   if (fn)
     fn(n, to, a, x, 1);
   else
-    interp_loop_run(&w->combine, n, in, to);
+    scalar_loop_run(&w->combine, n, in, to);
 }
 
 /* acc with x, element by element. */

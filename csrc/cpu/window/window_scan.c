@@ -81,7 +81,7 @@ static void scan_lanes(const window_scan_run *r, const char *in, char *out, int6
   for (int64_t i = 0; i < n; i++, in += step, out += step) {
     const void *both[2] = {before, in};
     if (i % poll == 0 && rt_pool_stopping(r->pool)) return;
-    interp_loop_run(&w->combine, lanes, both, out);
+    scalar_loop_run(&w->combine, lanes, both, out);
     before = out;
   }
 }

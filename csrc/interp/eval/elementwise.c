@@ -20,7 +20,7 @@ static uint32_t full_operand(const ir_op *op) {
 
 /* An operand whose data may become the result's, its type set; or NULL. Only an operand whose elements are
  * as large as the result's can hold it: f32 + f32 yes, a compare's pred no. */
-static interp_value *reuse_operand(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands,
+static interp_value *reuse_operand(interp_ctx *ctx, const scalar_loop *l, interp_value *const *operands,
                                    uint32_t full) {
   for (uint32_t k = 0; k < l->n_in; k++) {
     if (base_dtype_bytes((base_dtype)l->in[k]) != base_dtype_bytes((base_dtype)l->out)) continue;
@@ -34,7 +34,7 @@ static interp_value *reuse_operand(interp_ctx *ctx, const interp_loop *l, interp
 }
 
 /* r may be one of the operands: a block is read and written lane by lane. */
-static int run_loop_blocks(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands, interp_value *r) {
+static int run_loop_blocks(interp_ctx *ctx, const scalar_loop *l, interp_value *const *operands, interp_value *r) {
   assert(l->n_in <= 3);
   for (int64_t at = 0; at < r->count; at += BLOCK) {
     const void *in[3];
@@ -42,14 +42,14 @@ static int run_loop_blocks(interp_ctx *ctx, const interp_loop *l, interp_value *
     for (int k = 0; k < l->n_in; k++) {
       in[k] = (const char *)operands[k]->data + (size_t)at * base_dtype_bytes((base_dtype)l->in[k]);
     }
-    interp_loop_run(l, n, in, (char *)r->data + (size_t)at * base_dtype_bytes((base_dtype)l->out));
+    scalar_loop_run(l, n, in, (char *)r->data + (size_t)at * base_dtype_bytes((base_dtype)l->out));
     TRY(interp_tick(ctx, (uint64_t)n));
   }
   return 0;
 }
 
 /* Blocks of SPREAD lanes, with scalar operands repeated in buffers. */
-static int run_spread(interp_ctx *ctx, const interp_loop *l, interp_value *const *operands, interp_value *r) {
+static int run_spread(interp_ctx *ctx, const scalar_loop *l, interp_value *const *operands, interp_value *r) {
   _Alignas(16) char spread[3][SPREAD * 16];
   const void *in[3];
   bool scalar[3] = {false};
@@ -64,7 +64,7 @@ static int run_spread(interp_ctx *ctx, const interp_loop *l, interp_value *const
       const char *data = operands[k]->data;
       in[k] = scalar[k] ? spread[k] : data + (size_t)at * base_dtype_bytes((base_dtype)l->in[k]);
     }
-    interp_loop_run(l, n, in, (char *)r->data + (size_t)at * base_dtype_bytes((base_dtype)l->out));
+    scalar_loop_run(l, n, in, (char *)r->data + (size_t)at * base_dtype_bytes((base_dtype)l->out));
     TRY(interp_tick(ctx, (uint64_t)n));
   }
   return 0;
@@ -85,10 +85,10 @@ static int check_operands(interp_ctx *ctx, const ir_op *op, interp_value *const 
 
 /* All operands have the result's shape, or are the scalars that the op allows. */
 static int eval_loop(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
-  interp_loop l;
+  scalar_loop l;
   uint32_t full = full_operand(op);
   bool spread = false;
-  if (!interp_loop_of(op, &l)) {
+  if (!scalar_loop_of_op(op, &l)) {
     return interp_fail(ctx, op, XLAC_E_EVAL, "%s has no meaning for element type %s", ir_opcode_text(op->opcode),
                        base_dtype_table[operands[0]->dtype].text);
   }
@@ -105,7 +105,7 @@ static int eval_loop(interp_ctx *ctx, const ir_op *op, interp_value *const *oper
   return 0;
 }
 
-/* Names of the EVAL column; what differs between them is the loop that interp_loop_of finds. */
+/* Names of the EVAL column; what differs between them is the loop that scalar_loop_of_op finds. */
 #define EVAL_BY_LOOP(name)                                                                                      \
   int interp_eval_##name(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) { \
     return eval_loop(ctx, op, operands, out);                                                                   \

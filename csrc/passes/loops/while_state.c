@@ -148,11 +148,11 @@ static bool trips_eval(trips_run *r, const ir_op *op, const trips_scope *s, uint
 static bool trips_eval_loop(trips_run *r, const ir_op *op, const trips_scope *s, uint32_t depth, char *out) {
   char in[3][TRIPS_BYTES] __attribute__((aligned(16)));
   const void *args[3] = {in[0], in[1], in[2]};
-  interp_loop l;
-  if (ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) || !interp_loop_of(op, &l)) return false;
+  scalar_loop l;
+  if (ir_opcode_has(op->opcode, IR_NONDETERMINISTIC) || !scalar_loop_of_op(op, &l)) return false;
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (!trips_eval(r, ir_operand(op, i), s, depth + 1, in[i])) return false;
-  interp_loop_run(&l, 1, args, out);
+  scalar_loop_run(&l, 1, args, out);
   return true;
 }
 

@@ -19,29 +19,29 @@ static base_isa best_isa(void) {
   return isa > BASE_ISA_AVX512 ? BASE_ISA_AVX512 : isa;
 }
 
-#define LOOPS_OF(type) {interp_loops_##type, interp_loops_##type##_avx2, interp_loops_##type##_avx512}
+#define LOOPS_OF(type) {scalar_loops_##type, scalar_loops_##type##_avx2, scalar_loops_##type##_avx512}
 /* By log2 of the size. 0 for bytes up to 3 for eight of them; s2 and s4 are bytes here. */
-static interp_loop_fn *const *signed_table(int size) {
+static scalar_loop_fn *const *signed_table(int size) {
   assert(size >= 0 && size < 4);
-  interp_loop_fn *const *tables[4][3] = {LOOPS_OF(s8), LOOPS_OF(s16), LOOPS_OF(s32), LOOPS_OF(s64)};
+  scalar_loop_fn *const *tables[4][3] = {LOOPS_OF(s8), LOOPS_OF(s16), LOOPS_OF(s32), LOOPS_OF(s64)};
   return tables[size][best_isa()];
 }
-static interp_loop_fn *const *unsigned_table(int size) {
+static scalar_loop_fn *const *unsigned_table(int size) {
   assert(size >= 0 && size < 4);
-  interp_loop_fn *const *tables[4][3] = {LOOPS_OF(u8), LOOPS_OF(u16), LOOPS_OF(u32), LOOPS_OF(u64)};
+  scalar_loop_fn *const *tables[4][3] = {LOOPS_OF(u8), LOOPS_OF(u16), LOOPS_OF(u32), LOOPS_OF(u64)};
   return tables[size][best_isa()];
 }
 /* Narrow floats compute in f32. */
-static interp_loop_fn *const *float_table(base_dtype t) {
-  interp_loop_fn *const *wide[3] = LOOPS_OF(f64), *const * tables[3] = LOOPS_OF(f32);
+static scalar_loop_fn *const *float_table(base_dtype t) {
+  scalar_loop_fn *const *wide[3] = LOOPS_OF(f64), *const * tables[3] = LOOPS_OF(f32);
   return (t == XLAC_F64 ? wide : tables)[best_isa()];
 }
 /* The table of the type that t computes in. NULL where t has no arithmetic. */
-static interp_loop_fn *const *expression_table(base_dtype t) {
+static scalar_loop_fn *const *expression_table(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
   switch ((base_dtype_kind)info->kind) {
     case BASE_KIND_PRED: {
-      interp_loop_fn *const *tables[3] = LOOPS_OF(pred);
+      scalar_loop_fn *const *tables[3] = LOOPS_OF(pred);
       return tables[best_isa()];
     }
     case BASE_KIND_SINT:
@@ -51,7 +51,7 @@ static interp_loop_fn *const *expression_table(base_dtype t) {
     case BASE_KIND_FLOAT:
       return float_table(t);
     case BASE_KIND_COMPLEX:
-      return t == XLAC_C64 ? interp_loops_c64 : interp_loops_c128;
+      return t == XLAC_C64 ? scalar_loops_c64 : scalar_loops_c128;
     case BASE_KIND_NONE:
       break;
   }
@@ -62,56 +62,56 @@ static interp_loop_fn *const *expression_table(base_dtype t) {
  * be run so; in, out and bits are set. --- */
 
 /* From the table of the type; narrow floats by way of f32, integers below a byte cut to their width. */
-static interp_loop_fn *loop_expression(const scalar_op *op, interp_loop *l) {
+static scalar_loop_fn *loop_expression(const scalar_op *op, scalar_loop *l) {
   base_dtype t = (base_dtype)l->in[0];
   if (is_narrow(t)) l->work = XLAC_F32;
   l->wraps = base_dtype_is_integer(t) && l->bits < 8;
-  interp_loop_fn *const *table = expression_table(t);
+  scalar_loop_fn *const *table = expression_table(t);
   return table ? table[op->code] : NULL;
 }
 
 /* Sine, cosine and tangent of f32; of other types by their expressions. */
-static interp_loop_fn *loop_turn(const scalar_op *op, interp_loop *l) {
-  interp_loop_fn *const *tables[3] = LOOPS_OF(turn), *fn = loop_expression(op, l);
+static scalar_loop_fn *loop_turn(const scalar_op *op, scalar_loop *l) {
+  scalar_loop_fn *const *tables[3] = LOOPS_OF(turn), *fn = loop_expression(op, l);
   if (l->in[0] != XLAC_F32 && l->work != XLAC_F32) return fn;
   return tables[best_isa()][op->code == SCALAR_SINE ? 0 : op->code == SCALAR_COSINE ? 1 : 2];
 }
 
 /* What gives another type than it takes, but for some types, which have an expression. */
-static interp_loop_fn *loop_part(const scalar_op *op, interp_loop *l) {
-  interp_loop_fn *expression = loop_expression(op, l);
-  interp_loop_fn *fn = interp_part_loop((scalar_code)op->code, l->work ? (base_dtype)l->work : (base_dtype)l->in[0]);
+static scalar_loop_fn *loop_part(const scalar_op *op, scalar_loop *l) {
+  scalar_loop_fn *expression = loop_expression(op, l);
+  scalar_loop_fn *fn = scalar_part_loop((scalar_code)op->code, l->work ? (base_dtype)l->work : (base_dtype)l->in[0]);
   l->exponent_bits = op->exponent_bits;
   l->mantissa_bits = op->mantissa_bits;
   return fn ? fn : expression;
 }
 
 /* The total order looks at bits, so it must see narrow floats as they are. */
-static interp_loop_fn *loop_compare(const scalar_op *op, interp_loop *l) {
+static scalar_loop_fn *loop_compare(const scalar_op *op, scalar_loop *l) {
   base_dtype t = (base_dtype)l->in[0];
   bool total = base_dtype_is_float(t) && op->order == SCALAR_ORDER_TOTAL;
   if (is_narrow(t) && !total) l->work = XLAC_F32;
-  return interp_compare_loop(l->work ? (base_dtype)l->work : t, (scalar_direction)op->direction, total);
+  return scalar_compare_loop(l->work ? (base_dtype)l->work : t, (scalar_direction)op->direction, total);
 }
 
 /* By size alone: elements are bytes moved. */
-static interp_loop_fn *loop_select(const scalar_op *op, interp_loop *l) {
+static scalar_loop_fn *loop_select(const scalar_op *op, scalar_loop *l) {
   (void)op;
-  return interp_select_loop(base_dtype_bytes((base_dtype)l->out));
+  return scalar_select_loop(base_dtype_bytes((base_dtype)l->out));
 }
 
-static interp_loop_fn *loop_convert(const scalar_op *op, interp_loop *l) {
+static scalar_loop_fn *loop_convert(const scalar_op *op, scalar_loop *l) {
   (void)op, (void)l;
-  return interp_convert_loop;
+  return scalar_convert_loop;
 }
 
-static interp_loop_fn *loop_stochastic(const scalar_op *op, interp_loop *l) {
+static scalar_loop_fn *loop_stochastic(const scalar_op *op, scalar_loop *l) {
   (void)op, (void)l;
-  return interp_stochastic_loop;
+  return scalar_stochastic_loop;
 }
 
 /* NULL: by the expression. */
-typedef interp_loop_fn *loop_finder(const scalar_op *op, interp_loop *l);
+typedef scalar_loop_fn *loop_finder(const scalar_op *op, scalar_loop *l);
 #include "../../ir/ops_columns.h"
 #undef SCALAR
 #define SCALAR(find) , loop_##find
@@ -125,7 +125,7 @@ static loop_finder *const loop_finders[SCALAR_CODES] = {
 #include "../../ir/ops_columns.h"
 
 /* compare's direction and type are part of the loop, so it is looked up once per op, not per call. */
-bool scalar_loop_of(const scalar_op *op, uint32_t n_in, const uint8_t *in, uint8_t out, interp_loop *l) {
+bool scalar_loop_of(const scalar_op *op, uint32_t n_in, const uint8_t *in, uint8_t out, scalar_loop *l) {
   assert(op && in && l);
   memset(l, 0, sizeof *l);
   if (!scalar_types_fit(op, n_in, in, out)) return false;
@@ -139,7 +139,7 @@ bool scalar_loop_of(const scalar_op *op, uint32_t n_in, const uint8_t *in, uint8
 }
 
 /* That shapes agree is the verifier's business. */
-bool interp_loop_of(const ir_op *op, interp_loop *l) {
+bool scalar_loop_of_op(const ir_op *op, scalar_loop *l) {
   scalar_op s;
   uint8_t in[3] = {0, 0, 0};
   assert(op && l);
@@ -152,7 +152,7 @@ bool interp_loop_of(const ir_op *op, interp_loop *l) {
 }
 
 /* For sums and the like that exist without an op. */
-bool interp_loop_binary(scalar_code code, base_dtype t, interp_loop *l) {
+bool scalar_loop_binary(scalar_code code, base_dtype t, scalar_loop *l) {
   const scalar_op op = {.code = (uint8_t)code};
   return scalar_loop_of(&op, 2, (const uint8_t[3]){(uint8_t)t, (uint8_t)t}, (uint8_t)t, l);
 }
@@ -172,7 +172,7 @@ static void wrap_bytes(base_dtype t, int64_t n, void *data) {
 
 /* At most STAGE lanes of which some are narrow floats: through f32 and back. Operands that are not narrow
  * (a select's pred, say) pass as they are. */
-static void run_staged(const interp_loop *l, int64_t n, const void *const *in, void *out) {
+static void run_staged(const scalar_loop *l, int64_t n, const void *const *in, void *out) {
   float stage[4][STAGE];
   const void *wide[3];
   assert(n <= STAGE && l->work == XLAC_F32);
@@ -187,7 +187,7 @@ static void run_staged(const interp_loop *l, int64_t n, const void *const *in, v
 }
 
 /* in[k] holds n elements of type l->in[k], out has room for n of l->out; out may be one of in. */
-void interp_loop_run(const interp_loop *l, int64_t n, const void *const *in, void *out) {
+void scalar_loop_run(const scalar_loop *l, int64_t n, const void *const *in, void *out) {
   assert(l->fn && l->n_in <= 3);
   if (!l->work) {
     l->fn(l, n, in, out);

@@ -17,7 +17,7 @@
 
 /* The result is a pred: bytes 0 and 1. */
 #define COMPARE_LOOP(name, T, test)                                                     \
-  static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+  static void name(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
     const T *in_x = in[0], *in_y = in[1];                                               \
     uint8_t *r = out;                                                                   \
     (void)l;                                                                            \
@@ -75,18 +75,18 @@ TOTAL_LOOPS(total32, int32_t, uint32_t, INT32_MAX)
 TOTAL_LOOPS(total64, int64_t, uint64_t, INT64_MAX)
 
 /* By log2 of the size, then direction. */
-static interp_loop_fn *const compare_signed[4][6] = {COMPARE_NAMES(s8), COMPARE_NAMES(s16), COMPARE_NAMES(s32),
+static scalar_loop_fn *const compare_signed[4][6] = {COMPARE_NAMES(s8), COMPARE_NAMES(s16), COMPARE_NAMES(s32),
                                                      COMPARE_NAMES(s64)};
-static interp_loop_fn *const compare_unsigned[4][6] = {COMPARE_NAMES_OF(s8, u8), COMPARE_NAMES_OF(s16, u16),
+static scalar_loop_fn *const compare_unsigned[4][6] = {COMPARE_NAMES_OF(s8, u8), COMPARE_NAMES_OF(s16, u16),
                                                        COMPARE_NAMES_OF(s32, u32), COMPARE_NAMES_OF(s64, u64)};
-static interp_loop_fn *const compare_total[4][6] = {COMPARE_NAMES(total8), COMPARE_NAMES(total16),
+static scalar_loop_fn *const compare_total[4][6] = {COMPARE_NAMES(total8), COMPARE_NAMES(total16),
                                                     COMPARE_NAMES(total32), COMPARE_NAMES(total64)};
-static interp_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_NAMES(f64)};
-static interp_loop_fn *const compare_complex[2][2] = {{compare_eq_c64, compare_ne_c64},
+static scalar_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_NAMES(f64)};
+static scalar_loop_fn *const compare_complex[2][2] = {{compare_eq_c64, compare_ne_c64},
                                                       {compare_eq_c128, compare_ne_c128}};
 
 /* f8e8m0fnu has no sign, so its total order is that of its bits. Complex numbers have EQ and NE only. */
-interp_loop_fn *interp_compare_loop(base_dtype t, scalar_direction d, bool total) {
+scalar_loop_fn *scalar_compare_loop(base_dtype t, scalar_direction d, bool total) {
   assert(d < SCALAR_DIRECTIONS && base_dtype_bytes(t) <= 16);
   int size = __builtin_ctz((unsigned)base_dtype_bytes(t) | 16);
   switch ((base_dtype_kind)base_dtype_of(t)->kind) {

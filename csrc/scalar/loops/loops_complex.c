@@ -16,13 +16,13 @@
 /* A pair of floats, as in an array of c64. */
 #define T math_c64
 #define LOOP(code) c64_##code
-#define LOOPS interp_loops_c64
+#define LOOPS scalar_loops_c64
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
 
 /* A pair of doubles. */
 #define T math_c128
 #define LOOP(code) c128_##code
-#define LOOPS interp_loops_c128
+#define LOOPS scalar_loops_c128
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"

@@ -28,14 +28,14 @@
 /* f32, and all narrower floats by way of it. */
 #define T float
 #define LOOP(code) LOOPS_SUFFIX(f32_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_f32)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_f32)
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
 #include "loops_turn.h"
 
 #define T double
 #define LOOP(code) LOOPS_SUFFIX(f64_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_f64)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_f64)
 #define LOOP_RESULT(expr) expr
 #include "loops_gen.h"
 

@@ -11,6 +11,6 @@
 #undef LOOPS_FUSED
 #else
 #include "loops.h"
-interp_loop_table interp_loops_f32_avx2 = {NULL}, interp_loops_f64_avx2 = {NULL};
-interp_loop_fn *const interp_loops_turn_avx2[3] = {NULL};
+scalar_loop_table scalar_loops_f32_avx2 = {NULL}, scalar_loops_f64_avx2 = {NULL};
+scalar_loop_fn *const scalar_loops_turn_avx2[3] = {NULL};
 #endif

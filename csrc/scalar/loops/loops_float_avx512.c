@@ -10,6 +10,6 @@
 #undef LOOPS_FUSED
 #else
 #include "loops.h"
-interp_loop_table interp_loops_f32_avx512 = {NULL}, interp_loops_f64_avx512 = {NULL};
-interp_loop_fn *const interp_loops_turn_avx512[3] = {NULL};
+scalar_loop_table scalar_loops_f32_avx512 = {NULL}, scalar_loops_f64_avx512 = {NULL};
+scalar_loop_fn *const scalar_loops_turn_avx512[3] = {NULL};
 #endif

@@ -29,7 +29,7 @@
 
 /* BITS, in expressions of integers, is the width of the type that runs in this one: 4 for s4. */
 #define LOOP_EXPR(code, arity, expr)                                                          \
-  static void LOOP(code)(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+  static void LOOP(code)(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
     LOOP_IN_##arity T *r = out;                                                               \
     const unsigned BITS = l->bits;                                                            \
     (void)BITS;                                                                               \
@@ -47,7 +47,7 @@
 #define LOOP_SHARED(code, arity, expr, shared) [SCALAR_##code] = LOOP_TWIN(code),
 #define LOOP_EXPR(code, arity, expr) [SCALAR_##code] = LOOP(code),
 #define OP(code, text, arity, columns) LOOP_ROW(code, arity columns)
-interp_loop_table LOOPS = {
+scalar_loop_table LOOPS = {
 #include "../../ir/ops.def"
 };
 #undef OP

@@ -1,4 +1,4 @@
-/* The elementwise loops of integers and preds. Types narrower than a byte run as s8 and u8, and interp_loop_run cuts
+/* The elementwise loops of integers and preds. Types narrower than a byte run as s8 and u8, and scalar_loop_run cuts
  * results to their width. For the plain instruction set, and again for wider ones. */
 #ifndef LOOPS_SUFFIX
 #define LOOPS_SUFFIX(name) name
@@ -31,7 +31,7 @@
 #define S int8_t
 #define W uint32_t
 #define LOOP(code) LOOPS_SUFFIX(s8_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_s8)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_s8)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -41,7 +41,7 @@
 #define U uint16_t
 #define S int16_t
 #define LOOP(code) LOOPS_SUFFIX(s16_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_s16)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_s16)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -51,7 +51,7 @@
 #define U uint32_t
 #define S int32_t
 #define LOOP(code) LOOPS_SUFFIX(s32_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_s32)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_s32)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -63,7 +63,7 @@
 #define S int64_t
 #define W uint64_t
 #define LOOP(code) LOOPS_SUFFIX(s64_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_s64)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_s64)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -86,7 +86,7 @@
 #define W uint32_t
 #define LOOP(code) LOOPS_SUFFIX(u8_##code)
 #define LOOP_TWIN(code) LOOPS_SUFFIX(s8_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_u8)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_u8)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -97,7 +97,7 @@
 #define S int16_t
 #define LOOP(code) LOOPS_SUFFIX(u16_##code)
 #define LOOP_TWIN(code) LOOPS_SUFFIX(s16_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_u16)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_u16)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -108,7 +108,7 @@
 #define S int32_t
 #define LOOP(code) LOOPS_SUFFIX(u32_##code)
 #define LOOP_TWIN(code) LOOPS_SUFFIX(s32_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_u32)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_u32)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -121,7 +121,7 @@
 #define W uint64_t
 #define LOOP(code) LOOPS_SUFFIX(u64_##code)
 #define LOOP_TWIN(code) LOOPS_SUFFIX(s64_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_u64)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_u64)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 #undef U
@@ -138,7 +138,7 @@
 
 #define T uint8_t
 #define LOOP(code) LOOPS_SUFFIX(pred_##code)
-#define LOOPS LOOPS_SUFFIX(interp_loops_pred)
+#define LOOPS LOOPS_SUFFIX(scalar_loops_pred)
 #define LOOP_RESULT(expr) (T) expr
 #include "loops_gen.h"
 

@@ -8,7 +8,7 @@
 #include "../../base/isa/isa_end.h"
 #else
 #include "loops.h"
-interp_loop_table interp_loops_s8_avx2 = {NULL}, interp_loops_s16_avx2 = {NULL}, interp_loops_s32_avx2 = {NULL},
-                  interp_loops_s64_avx2 = {NULL}, interp_loops_u8_avx2 = {NULL}, interp_loops_u16_avx2 = {NULL},
-                  interp_loops_u32_avx2 = {NULL}, interp_loops_u64_avx2 = {NULL}, interp_loops_pred_avx2 = {NULL};
+scalar_loop_table scalar_loops_s8_avx2 = {NULL}, scalar_loops_s16_avx2 = {NULL}, scalar_loops_s32_avx2 = {NULL},
+                  scalar_loops_s64_avx2 = {NULL}, scalar_loops_u8_avx2 = {NULL}, scalar_loops_u16_avx2 = {NULL},
+                  scalar_loops_u32_avx2 = {NULL}, scalar_loops_u64_avx2 = {NULL}, scalar_loops_pred_avx2 = {NULL};
 #endif

@@ -21,7 +21,7 @@
 /* Both sides are read whatever the pred is, so that the loop becomes a blend of vectors; elements are
  * bytes moved, of whatever type. */
 #define SELECT_LOOP(name, T, choice)                                                    \
-  static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+  static void name(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
     const uint8_t *which = in[0];                                                       \
     const T *a = in[1], *b = in[2];                                                     \
     T *r = out;                                                                         \
@@ -38,7 +38,7 @@ SELECT_LOOP(select_8, uint64_t, which[i] ? x : y)
 SELECT_LOOP(select_16, math_c128, which[i] ? x : y)
 
 /* bytes is an element's size: a power of two up to 16. */
-interp_loop_fn *interp_select_loop(size_t bytes) {
+scalar_loop_fn *scalar_select_loop(size_t bytes) {
   switch (bytes) {
     case 1:
       return select_1;
@@ -58,7 +58,7 @@ interp_loop_fn *interp_select_loop(size_t bytes) {
 
 /* One operand of type T, a result of type R. */
 #define PART_LOOP(name, T, R, expr)                                                     \
-  static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+  static void name(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
     const T *in_x = in[0];                                                              \
     R *r = out;                                                                         \
     (void)l;                                                                            \
@@ -89,7 +89,7 @@ PART_LOOP(minus_infinite_f64, double, uint8_t, x == -INFINITY)
 
 /* Two arrays of parts, interleaved. */
 #define COMPLEX_LOOP(name, T, C)                                                        \
-  static void name(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+  static void name(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
     const T *re = in[0], *im = in[1];                                                   \
     C *r = out;                                                                         \
     (void)l;                                                                            \
@@ -125,7 +125,7 @@ REDUCE_LOOP(f64, double, uint64_t, base_f64_bits, base_f64_of, 52, 11)
 /* By type: f32, f64, c64, c128. */
 typedef struct part_row {
   uint8_t code;
-  interp_loop_fn *loop[4];
+  scalar_loop_fn *loop[4];
 } part_row;
 static const part_row part_rows[] = {
     {SCALAR_ABS, {NULL, NULL, abs_of_c64, abs_of_c128}},
@@ -140,7 +140,7 @@ static const part_row part_rows[] = {
 };
 
 /* NULL for other ops, and for types that an op does not have here. */
-interp_loop_fn *interp_part_loop(scalar_code code, base_dtype t) {
+scalar_loop_fn *scalar_part_loop(scalar_code code, base_dtype t) {
   int column = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_C64 ? 2 : t == XLAC_C128 ? 3 : -1;
   for (size_t i = 0; i < sizeof part_rows / sizeof *part_rows; i++) {
     if (part_rows[i].code == code) return column < 0 ? NULL : part_rows[i].loop[column];
@@ -151,7 +151,7 @@ interp_loop_fn *interp_part_loop(scalar_code code, base_dtype t) {
 /* --- conversions --- */
 
 /* Rounds to nearest even and saturates as base_convert says; copying an array onto itself is nothing. */
-void interp_convert_loop(const interp_loop *l, int64_t n, const void *const *in, void *out) {
+void scalar_convert_loop(const scalar_loop *l, int64_t n, const void *const *in, void *out) {
   if (out == in[0] && l->out == l->in[0]) return;
   base_convert((base_dtype)l->out, out, (base_dtype)l->in[0], in[0], (size_t)n);
 }
@@ -201,7 +201,7 @@ static void stochastic_store(base_dtype to, void *r, double v, double random) {
 }
 
 /* The random operand is a fraction of 2^width. */
-void interp_stochastic_loop(const interp_loop *l, int64_t n, const void *const *in, void *out) {
+void scalar_stochastic_loop(const scalar_loop *l, int64_t n, const void *const *in, void *out) {
   base_dtype from = (base_dtype)l->in[0], to = (base_dtype)l->out;
   size_t from_bytes = base_dtype_bytes(from), random_bytes = base_dtype_bytes((base_dtype)l->in[1]);
   double unit = __builtin_ldexp(1, -(int)base_dtype_of((base_dtype)l->in[1])->bits);

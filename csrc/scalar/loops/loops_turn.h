@@ -1,7 +1,7 @@
 /* No include guard: sin, cos and tan of f32. Most arguments need no more of pi than math_reduced_f32 takes; blocks that
  * have others take the generated loop, whose bits are the same. loops_float.c defines LOOPS_SUFFIX. */
 #define TURN_LOOP(code, near)                                                                                \
-  static void LOOPS_SUFFIX(turn_##code)(const interp_loop *l, int64_t n, const void *const *in, void *out) { \
+  static void LOOPS_SUFFIX(turn_##code)(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
     for (int64_t at = 0; at < n; at += TURN_BLOCK) {                                                         \
       const float *x = (const float *)in[0] + at;                                                            \
       const void *part = x;                                                                                  \
@@ -30,7 +30,7 @@
 TURN_LOOP(SINE, math_sin_near_f32)
 TURN_LOOP(COSINE, math_cos_near_f32)
 TURN_LOOP(TAN, math_tan_near_f32)
-interp_loop_fn *const LOOPS_SUFFIX(interp_loops_turn)[3] = {LOOPS_SUFFIX(turn_SINE), LOOPS_SUFFIX(turn_COSINE),
+scalar_loop_fn *const LOOPS_SUFFIX(scalar_loops_turn)[3] = {LOOPS_SUFFIX(turn_SINE), LOOPS_SUFFIX(turn_COSINE),
                                                             LOOPS_SUFFIX(turn_TAN)};
 #undef TURN_LOOP
 #undef TURN_LANES
