@@ -254,3 +254,16 @@ def test_a_chain_whose_start_or_update_is_the_root_stays(root):
         out = module.run(passes)
         out.verify()
         assert "async-start" in out.to_text() or "negate-start" in out.to_text()
+
+
+def test_a_chain_whose_result_is_declared_with_other_bounds_stays():
+    m = xlac.parse("""HloModule m, input_output_alias={ {}: (0, {}, must-alias) }
+ENTRY e {
+  p = f32[8] parameter(0)
+  s = ((f32[8]), f32[<=8], s32[]) custom-call-start(p), custom_call_target="inplace", output_to_operand_aliasing={{}: (0, {})}
+  ROOT d = f32[8] custom-call-done(s)
+}""")
+    m.verify()
+    m.run("async-unwrap", in_place=True)
+    m.verify()
+    assert "-done" in m.to_text()

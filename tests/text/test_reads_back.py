@@ -123,3 +123,12 @@ def test_a_scalar_whose_value_the_proto_leaves_out_reads_back():
         xlac.parse(text, strict=True)
     with pytest.raises(xlac.ParseError, match="braces are nested deeper"):
         xlac.parse(text.replace("{...}", "{1}"))
+
+
+def test_profile_types_without_a_name_are_read_unless_reading_is_strict():
+    text = ("HloModule m, entry_computation_layout={(f32[])->f32[]}\n\nENTRY %e (p: f32[]) -> f32[] {\n"
+            "  ROOT %p = f32[] parameter(0), metadata={op_name=\"p\" profile_type={1,106}}\n}\n\n")
+    fixed(text)
+    assert xlac.parse(xlac.parse(text).to_bytes("hlo-proto")).to_text() == text
+    with pytest.raises(xlac.ParseError, match="profile types are 0 to 3"):
+        xlac.parse(text, strict=True)

@@ -508,10 +508,17 @@ static bool async_is_returned(const ir_op *start, const ir_op *done) {
   return false;
 }
 
+/* Whether the chain's result is declared with other bounds, or another layout or memory, than what is computed in it
+ * (the verifier asks for compatible shapes): its readers and aliases are told of the done's, so such a chain stays. */
+static bool async_declares_other(const ir_op *start, const ir_op *done) {
+  return start->opcode == IR_OP_ASYNC_START && ir_root(start->called[0])->type != done->type;
+}
+
 /* Generic chains hold the op itself, pairs the makings of one. */
 ir_op *async_unwrap(async_edit *e, ir_op *done, bool *found) {
   ir_op *start = async_start_of_done(done);
-  *found = start != NULL && !async_wraps_half(start) && !async_is_returned(start, done);
+  *found = start != NULL && !async_wraps_half(start) && !async_is_returned(start, done) &&
+           !async_declares_other(start, done);
   if (!*found) return NULL;
   if (start->opcode == IR_OP_ASYNC_START) return async_unwrap_generic(e, start, done);
   ir_opcode plain = async_plain_of(done->opcode);

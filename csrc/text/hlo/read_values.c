@@ -108,7 +108,8 @@ static int read_int32(text_reader *r, int64_t *out) {
   return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%lld is beyond 32 bits", (long long)*out);
 }
 
-/* {1,2}: kept as text, without blanks. */
+/* {1,2}: kept as text, without blanks. XLA's reader refuses numbers that its enum has no name for, but its messages hold
+ * and its printer writes them, so they are read unless reading is strict. */
 static int read_profile_types(text_reader *r, const base_istr **out) {
   const char *at = r->lx.p;
   uint32_t from;
@@ -116,8 +117,8 @@ static int read_profile_types(text_reader *r, const base_istr **out) {
   r->bytes.n = 0;
   base_putc(&r->bytes, '{');
   for (uint32_t i = from; i < r->ints.n; i++) {
-    if (r->ints.items[i] < 0 || r->ints.items[i] > 4)
-      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "profile types are 0 to 4");
+    if (r->strict && (r->ints.items[i] < 0 || r->ints.items[i] > 3))
+      return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "profile types are 0 to 3");
     if (i > from) base_putc(&r->bytes, ',');
     base_put_i64(&r->bytes, r->ints.items[i]);
   }
