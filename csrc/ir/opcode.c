@@ -151,7 +151,7 @@ ir_attr_key ir_attr_from_text(const char *s, size_t n) {
 ir_opcode ir_opcode_from_mlir(const char *s, size_t n) {
   for (unsigned i = 1; i < IR_OP_COUNT; i++) {
     const ir_mlir_info *info = ir_op_table[i].mlir;
-    if (info && strncmp(info->name, s, n) == 0 && info->name[n] == 0) return (ir_opcode)i;
+    if (info && base_slice_is((base_slice){s, n}, info->name)) return (ir_opcode)i;
   }
   return IR_OP_INVALID;
 }
@@ -169,6 +169,6 @@ const ir_mattr_spec *ir_mattr_spec_find(unsigned opcode, const char *name, size_
   assert(opcode < IR_OP_COUNT);
   const ir_mlir_info *info = ir_op_table[opcode].mlir;
   for (const ir_mattr_spec *spec = info ? info->attrs : NULL; spec && spec->name; spec++)
-    if (strncmp(spec->name, name, n) == 0 && spec->name[n] == 0) return spec;
+    if (base_slice_is((base_slice){name, n}, spec->name)) return spec;
   return NULL;
 }

@@ -67,3 +67,27 @@ def test_ops_on_unknown_sizes():
 }"""
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     np.testing.assert_allclose(run(text, x), np.tanh(x).sum(1), rtol=1e-6)
+
+
+WINDOWS = """func.func @main(%x: tensor<?x4xf32>, %i: tensor<f32>) -> tensor<?x?xf32> {{
+  %w = "stablehlo.reduce_window"(%x, %i) ({{
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }}) {{{}}} : (tensor<?x4xf32>, tensor<f32>) -> tensor<?x?xf32>
+  return %w : tensor<?x?xf32>
+}}"""
+UNKNOWN = -2**63
+
+
+def test_a_window_of_unknown_size_is_an_error_when_it_runs():
+    """StableHLO verifies it: in a convolution the kernel would tell the size."""
+    module = xlac.verify(WINDOWS.format(f"window_dimensions = array<i64: {UNKNOWN}, 2>"))
+    with pytest.raises(xlac.Error, match="the size of the window along dimension 0 is not known"):
+        xlac.interpret(module, np.zeros((3, 4), np.float32), np.float32(0))
+
+
+@pytest.mark.parametrize("name, what", [("window_strides", "stride"), ("base_dilations", "base dilation"), ("window_dilations", "dilation")])
+def test_only_the_size_of_a_window_may_be_unknown(name, what):
+    with pytest.raises(xlac.VerifyError, match=f"a window with {what} {UNKNOWN} in dimension 0"):
+        xlac.verify(WINDOWS.format(f"window_dimensions = array<i64: 2, 2>, {name} = array<i64: {UNKNOWN}, 1>"))

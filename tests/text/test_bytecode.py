@@ -220,3 +220,13 @@ def test_no_scales_along_a_dimension_of_size_zero():
     assert xlac.parse(module.to_bytes(format="mlir-bytecode")).to_text() == module.to_text()
     for name in ("stablehlo-legalize-quant-to-math", "stablehlo-legalize-quantized-op-to-qdq"):
         module.run(name).verify()
+
+
+def test_names_of_ops_may_hold_zeros():
+    """They end where the file says, not at a zero: this one begins as an op's name does."""
+    text = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = stablehlo.subtract %a, %a : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}\n"
+    data = xlac.parse(text).to_bytes("mlir-bytecode", version="1.7.0")
+    assert data.count(b"subtract_v1") == 1
+    for name in (b"add_v1\0\0\0\0\0", b"\0\0\0\0\0\0\0\0\0\0\0", b"subtract_v\0"):
+        with pytest.raises(xlac.ParseError):
+            xlac.parse(data.replace(b"subtract_v1", name))

@@ -132,3 +132,11 @@ def test_profile_types_without_a_name_are_read_unless_reading_is_strict():
     assert xlac.parse(xlac.parse(text).to_bytes("hlo-proto")).to_text() == text
     with pytest.raises(xlac.ParseError, match="profile types are 0 to 3"):
         xlac.parse(text, strict=True)
+
+
+@pytest.mark.parametrize("op", ["stablehlo.select %p, %a, %a : ({f}, tensor<i32>, tensor<i32>) -> tensor<i32>", "stablehlo.add %p, %p : ({f}, {f}) -> ({f})"])
+def test_types_of_functions_are_not_taken_for_that_of_the_op(op):
+    """No op takes them, but text is read before it is verified."""
+    text = "func.func @main(%p: {f}, %a: tensor<i32>) {{\n  %0 = " + op + "\n  return\n}}\n"
+    printed = xlac.parse(text.format(f="() -> tensor<i32>")).to_text()
+    assert xlac.parse(printed).to_text() == printed

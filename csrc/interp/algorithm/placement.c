@@ -29,10 +29,13 @@ int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
   return padded < window ? 0 : (padded - window) / w->stride + 1;
 }
 
-/* For all dimensions, with the verifier's checks of overflow. */
+/* For all dimensions, with the verifier's checks of overflow. The verifier, as StableHLO's, lets pass a window of
+ * unknown size, which only a kernel's size could tell. */
 int interp_window_counts(interp_ctx *ctx, const ir_op *op, const ir_window *window, const int64_t *sizes,
                          int64_t *counts) {
   for (uint32_t d = 0; d < window->n; d++) {
+    if (window->v[d].size == IR_UNBOUNDED)
+      return interp_fail(ctx, op, XLAC_E_EVAL, "the size of the window along dimension %u is not known", d);
     int status = ir_infer_window_size(&window->v[d], sizes[d], &counts[d], ctx->err);
     if (status) return interp_place_error(ctx, op, status);
   }

@@ -623,7 +623,7 @@ static const ir_enum_info mattr_enums[] = {
 
 /* n bytes at s, which need not end in a 0, spell the word. */
 static bool table_word_is(const char *word, const char *s, size_t n) {
-  return strncmp(word, s, n) == 0 && word[n] == 0;
+  return base_slice_is((base_slice){s, n}, word);
 }
 
 /* A scan: the tables are short, and readers ask once for each attribute in the text. */

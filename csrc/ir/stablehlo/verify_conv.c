@@ -24,10 +24,9 @@ static int sv_check_window_count(const sv *v, const char *what, uint32_t n, uint
                       what, expected);
 }
 
-/* A dynamic size of the kernel is not known, so it is not wrong. */
-static int sv_check_window_positive(const sv *v, const char *what, sv_ints list) {
+static int sv_check_window_positive(const sv *v, const char *what, sv_ints list, bool may_be_dynamic) {
   for (uint32_t i = 0; i < list.n; i++)
-    if (list.v[i] != SV_DYNAMIC && list.v[i] <= 0)
+    if (list.v[i] <= 0 && !(may_be_dynamic && list.v[i] == SV_DYNAMIC))
       return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL,
                           "has a window with %s %lld in dimension %u; expected a positive one", what,
                           (long long)list.v[i], i);
@@ -44,10 +43,10 @@ int sv_check_window(const sv *v, const sv_window *w, sv_ints reversal) {
   TRY(sv_check_window_count(v, "window dilations", w->dilation.n, n));
   TRY(sv_check_window_count(v, "paddings", w->padding.n / 2, n));
   TRY(sv_check_window_count(v, "window reversals", reversal.n, n));
-  TRY(sv_check_window_positive(v, "size", w->size));
-  TRY(sv_check_window_positive(v, "stride", w->stride));
-  TRY(sv_check_window_positive(v, "base dilation", w->base_dilation));
-  return sv_check_window_positive(v, "dilation", w->dilation);
+  TRY(sv_check_window_positive(v, "size", w->size, true)); /* of the kernel: not known, so not wrong */
+  TRY(sv_check_window_positive(v, "stride", w->stride, false));
+  TRY(sv_check_window_positive(v, "base dilation", w->base_dilation, false));
+  return sv_check_window_positive(v, "dilation", w->dilation, false);
 }
 
 /* (size - 1) * dilation + 1; what overflows counts as endless. No elements stay none. */

@@ -13,14 +13,20 @@ static const bc_row bc_rows[] = {
 };
 enum { BC_ROWS = sizeof bc_rows / sizeof *bc_rows };
 
+/* n bytes against a name, as strcmp; bytes may be 0 as in any string of a file. */
+static int bc_name_order(const char *row, const char *name, size_t n) {
+  size_t length = strlen(row), least = length < n ? length : n;
+  int order = memcmp(row, name, least);
+  return order ? order : (length > n) - (length < n);
+}
+
 /* Rows are sorted by name ("add_v1"), and searched by halving. */
 const bc_row *bc_row_by_name(const char *name, size_t n) {
   assert(name);
   size_t low = 0, high = BC_ROWS;
   while (low < high) {
     size_t at = (low + high) / 2;
-    int order = strncmp(bc_rows[at].name, name, n);
-    if (order == 0 && bc_rows[at].name[n]) order = 1;
+    int order = bc_name_order(bc_rows[at].name, name, n);
     if (order == 0) return &bc_rows[at];
     if (order < 0) {
       low = at + 1;

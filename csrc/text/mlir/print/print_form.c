@@ -120,9 +120,9 @@ static bool mprint_is_complex_of_parts(const ir_op *op) {
   return true;
 }
 
-/* The result's type alone, where it says that of the operands. */
+/* The result's type alone, where it says that of the operands. A function's type would be read as all of the op's. */
 static void mprint_short_type(mprint *p, const ir_op *op, bool allowed) {
-  if (allowed)
+  if (allowed && op->type->kind != IR_TYPE_FUNCTION)
     mprint_type(p->out, op->type);
   else
     mprint_function_type(p, op);
@@ -130,8 +130,8 @@ static void mprint_short_type(mprint *p, const ir_op *op, bool allowed) {
 
 /* "pred, type", where both values have the result's type. */
 static void mprint_select_type(mprint *p, const ir_op *op) {
-  if (op->n_operands != 3 || !mprint_same_type(ir_operand_type(op, 1), op->type) ||
-      !mprint_same_type(ir_operand_type(op, 2), op->type)) {
+  if (op->n_operands != 3 || ir_operand_type(op, 0)->kind == IR_TYPE_FUNCTION ||
+      !mprint_same_type(ir_operand_type(op, 1), op->type) || !mprint_same_type(ir_operand_type(op, 2), op->type)) {
     mprint_function_type(p, op);
     return;
   }
