@@ -108,8 +108,8 @@ static int read_int32(text_reader *r, int64_t *out) {
   return text_fail(r, at, XLAC_E_BAD_ATTRIBUTE, "%lld is beyond 32 bits", (long long)*out);
 }
 
-/* {1,2}: kept as text, without blanks. XLA's reader refuses numbers that its enum has no name for, but its messages hold
- * and its printer writes them, so they are read unless reading is strict. */
+/* {1,2}: kept as text, without blanks. XLA's reader refuses numbers that its enum has no name for, but its messages
+ * hold and its printer writes them, so they are read unless reading is strict. */
 static int read_profile_types(text_reader *r, const base_istr **out) {
   const char *at = r->lx.p;
   uint32_t from;
