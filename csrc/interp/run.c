@@ -92,12 +92,38 @@ typedef struct cleaning {
   uint8_t dirt; /* bits that are not as they should be */
 } cleaning;
 
-/* ORs what differs, so that the loop has no branch. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("O3")
+#endif
+
+/* Bits that must be zero, ORed: no branch, and one mask for all bytes, so that it goes at the speed of memory. */
+static uint8_t look_above(const uint8_t *data, int64_t n, uint8_t mask) {
+  uint8_t dirt = 0;
+  for (int64_t i = 0; i < n; i++) dirt |= (uint8_t)(data[i] & mask);
+  return dirt;
+}
+
+/* The same of signed numbers, whose high bits are all the sign's: 2 to the power of bits - 1 is added, and then they
+ * must be zero. */
+static uint8_t look_beside(const uint8_t *data, int64_t n, unsigned bits) {
+  uint8_t dirt = 0, half = (uint8_t)(1u << (bits - 1));
+  for (int64_t i = 0; i < n; i++) dirt |= (uint8_t)(data[i] + half);
+  return dirt >> bits;
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+
+/* A pred has one bit that counts. */
 static void look_for_dirt(void *ctx, int64_t begin, int64_t end) {
   cleaning *c = ctx;
-  uint8_t dirt = 0;
-  for (int64_t i = begin; i < end; i++) dirt |= (uint8_t)(c->data[i] ^ clean_byte(c->type, c->data[i]));
-  c->dirt |= dirt;
+  unsigned bits = c->type->kind == BASE_KIND_PRED ? 1 : c->type->bits;
+  const uint8_t *data = c->data + begin;
+  assert(bits < 8 && begin <= end);
+  c->dirt |= c->type->kind == BASE_KIND_SINT ? look_beside(data, end - begin, bits)
+                                             : look_above(data, end - begin, (uint8_t)(0xFFu << bits));
 }
 
 static void clean_bytes(void *ctx, int64_t begin, int64_t end) {

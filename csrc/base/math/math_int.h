@@ -38,14 +38,47 @@ static inline uint64_t int_power(int64_t x, int64_t y) {
       uint32_t: (uint32_t)((x) - int_quotient(x, y) * (y)),                             \
       default: (x) % (y))
 
-static inline unsigned int_clz(uint64_t x, unsigned bits) {
-  return x ? (unsigned)__builtin_clzll(x) - (64 - bits) : bits;
+/* How many bits are set, and how many zeros stand above the highest one, by additions, shifts and masks alone: vector
+ * units have those for lanes of every size, so loops over either are vectors of as many lanes as fit. */
+static inline uint32_t int_popcount_32(uint32_t x) {
+  x -= x >> 1 & 0x55555555;
+  x = (x & 0x33333333) + (x >> 2 & 0x33333333);
+  x = (x + (x >> 4)) & 0x0F0F0F0F;
+  x += x >> 8;
+  return (x + (x >> 16)) & 0x3F;
 }
 
-static inline int int_popcount(uint64_t x) {
+static inline uint64_t int_popcount_64(uint64_t x) {
   x -= x >> 1 & 0x5555555555555555;
   x = (x & 0x3333333333333333) + (x >> 2 & 0x3333333333333333);
-  return (int)(((x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56);
+  x = (x + (x >> 4)) & 0x0F0F0F0F0F0F0F0F;
+  x += x >> 8;
+  x += x >> 16;
+  return (x + (x >> 32)) & 0x7F;
 }
+
+/* With all bits below the highest one set, what is left of the width is the zeros above. */
+static inline uint32_t int_clz_32(uint32_t x, uint32_t bits) {
+  x |= x >> 1;
+  x |= x >> 2;
+  x |= x >> 4;
+  x |= x >> 8;
+  x |= x >> 16;
+  return bits - int_popcount_32(x);
+}
+
+static inline uint64_t int_clz_64(uint64_t x, uint64_t bits) {
+  x |= x >> 1;
+  x |= x >> 2;
+  x |= x >> 4;
+  x |= x >> 8;
+  x |= x >> 16;
+  x |= x >> 32;
+  return bits - int_popcount_64(x);
+}
+
+/* Of unsigned x of any size; of int where smaller ones were promoted. */
+#define int_popcount(x) _Generic((x), uint64_t: int_popcount_64, default: int_popcount_32)(x)
+#define int_clz(x, bits) _Generic((x), uint64_t: int_clz_64, default: int_clz_32)(x, bits)
 
 #endif

@@ -214,11 +214,34 @@ static convert_loop find_odd_loop(base_dtype from) {
 
 /* --- between native types ---
  *
- * NaN becomes 0. */
-static inline double clamped(double v, double least, double most) {
+ * Nobody looks at the processor's floating-point flags, so that choices between floats may be blends of vectors. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("no-trapping-math")
+#endif
+
+/* NaN becomes 0. */
+static inline double clamped_f64(double v, double least, double most) {
   double c = v > least ? v : least;
   c = c < most ? c : most;
   return v == v ? c : 0;
+}
+
+/* The same where the limits are f32s: half the work for vectors. */
+static inline float clamped_f32(float v, float least, float most) {
+  float c = v > least ? v : least;
+  c = c < most ? c : most;
+  return v == v ? c : 0;
+}
+
+/* The largest s32 is no f32, so what is past it is chosen afterwards. */
+static inline int32_t saturated_s32_f32(float v) {
+  float c = v < 0x1p31f ? v : 0; /* and NaN is 0 */
+  int32_t r = (int32_t)(c > -0x1p31f ? c : -0x1p31f);
+  return v >= 0x1p31f ? INT32_MAX : r;
+}
+static inline int32_t saturated_s32_f64(double v) {
+  return (int32_t)clamped_f64(v, INT32_MIN, INT32_MAX);
 }
 
 /* The 64-bit limits are no f64s, so these compare with the powers of two beyond them. */
@@ -261,15 +284,15 @@ static inline uint64_t saturated_u64(double v) {
   LOOP(from, S, U64, u64, (uint64_t)v)
 
 /* Floats saturate; what is narrower than 32 bits goes by way of s32, which vector units have. */
-#define FLOAT_ROW(from, S)                                                    \
-  FLOAT_LOOPS(from, S)                                                        \
-  LOOP(from, S, S8, s8, (int8_t)(int32_t)clamped(v, INT8_MIN, INT8_MAX))      \
-  LOOP(from, S, S16, s16, (int16_t)(int32_t)clamped(v, INT16_MIN, INT16_MAX)) \
-  LOOP(from, S, S32, s32, (int32_t)clamped(v, INT32_MIN, INT32_MAX))          \
-  LOOP(from, S, S64, s64, saturated_s64(v))                                   \
-  LOOP(from, S, U8, u8, (uint8_t)(int32_t)clamped(v, 0, UINT8_MAX))           \
-  LOOP(from, S, U16, u16, (uint16_t)(int32_t)clamped(v, 0, UINT16_MAX))       \
-  LOOP(from, S, U32, u32, (uint32_t)(int64_t)clamped(v, 0, UINT32_MAX))       \
+#define FLOAT_ROW(from, S)                                                        \
+  FLOAT_LOOPS(from, S)                                                            \
+  LOOP(from, S, S8, s8, (int8_t)(int32_t)clamped_##S(v, INT8_MIN, INT8_MAX))      \
+  LOOP(from, S, S16, s16, (int16_t)(int32_t)clamped_##S(v, INT16_MIN, INT16_MAX)) \
+  LOOP(from, S, S32, s32, saturated_s32_##S(v))                                   \
+  LOOP(from, S, S64, s64, saturated_s64(v))                                       \
+  LOOP(from, S, U8, u8, (uint8_t)(int32_t)clamped_##S(v, 0, UINT8_MAX))           \
+  LOOP(from, S, U16, u16, (uint16_t)(int32_t)clamped_##S(v, 0, UINT16_MAX))       \
+  LOOP(from, S, U32, u32, (uint32_t)(int64_t)clamped_f64(v, 0, UINT32_MAX))       \
   LOOP(from, S, U64, u64, saturated_u64(v))
 
 /* A pred is true if any of its bits is set. */
@@ -296,6 +319,10 @@ INTEGER_ROW(U32, u32)
 INTEGER_ROW(U64, u64)
 FLOAT_ROW(F32, f32)
 FLOAT_ROW(F64, f64)
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 
 #define CELL(from, to) [XLAC_##to] = native_##from##_to_##to
 #define ROW(from)                                                                                                    \

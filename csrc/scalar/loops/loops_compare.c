@@ -16,15 +16,16 @@
 #endif
 
 /* The result is a pred: bytes 0 and 1. */
-#define COMPARE_LOOP(name, T, test)                                                     \
-  static void name(const scalar_loop *l, int64_t n, const void *const *in, void *out) { \
-    const T *in_x = in[0], *in_y = in[1];                                               \
-    uint8_t *r = out;                                                                   \
-    (void)l;                                                                            \
-    COMPARE_LANES for (int64_t i = 0; i < n; i++) {                                     \
-      T x = in_x[i], y = in_y[i];                                                       \
-      r[i] = (test);                                                                    \
-    }                                                                                   \
+#define COMPARE_LOOP(name, T, test)                                                        \
+  static void name(const scalar_loop *l, int64_t n, const void *const *in, void *out) {    \
+    const T *in_x = in[0], *in_y = in[1];                                                  \
+    uint8_t *r = out;                                                                      \
+    const unsigned bits = l->bits; /* which r might be, for all that the compiler knows */ \
+    (void)bits;                                                                            \
+    COMPARE_LANES for (int64_t i = 0; i < n; i++) {                                        \
+      T x = in_x[i], y = in_y[i];                                                          \
+      r[i] = (test);                                                                       \
+    }                                                                                      \
   }
 /* Six directions. A comparison with NaN is false but for NE, as IEEE 754 and HLO have it. */
 #define COMPARE_LOOPS(suffix, T)               \
@@ -60,7 +61,7 @@ COMPARE_LOOP(compare_ne_c128, math_c128, (x.re != y.re) | (x.im != y.im))
 /* A float's bits as a signed integer in total order: -NaN, -inf, ..., -0, 0, ..., NaN. The sign stands at the top of
  * the `bits` low ones, and a negative number's other bits count backwards. */
 #define TOTAL_KEY(T, U, MAX, v) \
-  ((T)((U)(v) << (8 * sizeof(T) - l->bits)) ^ (((T)((U)(v) << (8 * sizeof(T) - l->bits)) >> (8 * sizeof(T) - 1)) & MAX))
+  ((T)((U)(v) << (8 * sizeof(T) - bits)) ^ (((T)((U)(v) << (8 * sizeof(T) - bits)) >> (8 * sizeof(T) - 1)) & MAX))
 /* MAX is the type's largest value: all bits but the sign. */
 #define TOTAL_LOOPS(suffix, T, U, MAX)                                                     \
   COMPARE_LOOP(compare_eq_##suffix, T, TOTAL_KEY(T, U, MAX, x) == TOTAL_KEY(T, U, MAX, y)) \
