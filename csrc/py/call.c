@@ -482,12 +482,13 @@ PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size
     call.options.struct_size = sizeof call.options;
     call.args = args;
     call.n = (uint32_t)PyVectorcall_NARGS(nargsf);
-    return call_any(self, &call);
+    PyObject *made = call_any(self, &call);
+    return self->as_buffers ? py_results_as_buffers(py_state_of(object), made) : made;
   }
   PyObject *few[CALL_FEW], **room = few, *result = NULL;
   if (self->n_params > CALL_FEW && (room = PyMem_Malloc(self->n_params * sizeof *room)) == NULL)
     return PyErr_NoMemory();
   if (py_call_parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, room, &call) == 0) result = call_any(self, &call);
   if (room != few) PyMem_Free(room);
-  return result;
+  return self->as_buffers && call.out == NULL ? py_results_as_buffers(py_state_of(object), result) : result;
 }

@@ -37,6 +37,7 @@ typedef struct py_executable {
   PyObject *recorded;          /* the last one's, or NULL */
   bool quick;                  /* over so soon that the GIL is kept */
   bool required;               /* donations that can't be used are errors in every call */
+  bool as_buffers;             /* results are Buffers, not arrays */
 } py_executable;
 
 /* One call as Python asked for it. The defaults are in options; nothing here owns anything. */
@@ -124,6 +125,18 @@ PyObject *py_executable_record(PyObject *object, PyObject *arg);
 PyObject *py_executable_recorded(PyObject *object, void *unused);
 /* A call whose timeline is kept. */
 PyObject *py_call_recorded(py_executable *self, const py_call *call);
+
+/* --- introduce.c --- */
+PyObject *py_executable_module(PyObject *self, void *unused);
+PyObject *py_executable_inputs(PyObject *self, void *unused);
+PyObject *py_executable_outputs(PyObject *self, void *unused);
+PyObject *py_executable_signature(PyObject *self, void *unused);
+PyObject *py_executable_html(PyObject *self, PyObject *unused);
+PyObject *py_executable_copy_module(PyObject *object, PyObject *unused);
+PyObject *py_executable_as_buffers(PyObject *self, void *unused);
+int py_executable_set_as_buffers(PyObject *self, PyObject *value, void *unused);
+/* The result's arrays as Buffers on their memory. Steals `result`; NULL for NULL, and with an exception. */
+PyObject *py_results_as_buffers(py_state *st, PyObject *result);
 
 /* --- executable.c --- */
 PyObject *py_executable_device(PyObject *self, void *unused);

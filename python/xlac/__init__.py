@@ -20,8 +20,26 @@ from .errors import ArgumentError, DeviceError, DonationError, DonationWarning, 
 
 __version__ = _core.version()
 
+
+def _register_pickling():
+    """By copyreg, so that pickle, copy and multiprocessing know; the reducers are imported when the first one is used."""
+    import copyreg
+
+    def later(name):
+        def reduce(thing):
+            from . import pickling
+
+            return getattr(pickling, name)(thing)
+        return reduce
+
+    for kind, name in ((Module, "reduce_module"), (Executable, "reduce_executable"), (Buffer, "reduce_buffer")):
+        copyreg.pickle(kind, later(name))
+
+
+_register_pickling()
+
 __all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
-           "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "VerifyError",
+           "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "TreeExecutable", "VerifyError",
            "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
@@ -31,8 +49,9 @@ FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, strict=False, documented_forms=None):
-    """Reads a program: `src` is its text (str or bytes), a path-like object, an open file, or a Builder; a Module is given back as it
-    is. Every function that takes a program takes these, too. Formats: "hlo", XLA's text; "hlo-proto",
+    """Reads a program: `src` is its text (str or bytes), a path-like object, an open file, or a Builder; what JAX has in its hands
+    (jax.jit(f).lower(...), jax.export's Exported, an MLIR module); a Module is given back as it is. Every function that takes a program
+    takes these, too. Formats: "hlo", XLA's text; "hlo-proto",
     a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
     "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
     them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
@@ -58,11 +77,12 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
     return _core.parse(src, format=format, allow_unregistered=allow_unregistered, strict=strict)
 
 
-def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager"):
+def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager", **named):
     """Runs the entry computation of a program (a Module, or what `parse` takes) in the reference interpreter and returns its result:
     a NumPy array, or a tuple of results.
 
-    Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous. `seed` is
+    Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous; those of a JAX function
+    (see compile) are the function's own. `seed` is
     that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run.
 
     `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
@@ -73,7 +93,27 @@ def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, pr
     dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
     options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _blas_path(None),
                "async_order": async_order}
-    module = parse(module)
+    module, calling = _taken(module)
+    if calling is not None:
+        arrays, options["calling"] = calling.flat(arrays, named), calling
+    elif named:
+        raise ArgumentError(f"interpret has no option {next(iter(named))!r}", Code.BAD_ARGUMENT, hint="arguments by name are for functions of JAX")
+    return _interpret(module, arrays, probes, **options)
+
+
+def _taken(program):
+    """(the Module, how it is called as the JAX function it was lowered from, or None)"""
+    if isinstance(program, (Module, str, bytes)):
+        return parse(program), None
+    from .staged import calling_of, is_staged
+
+    module = parse(program)
+    return module, calling_of(program, len(module.entry.parameters)) if is_staged(program) else None
+
+
+def _interpret(module, arrays, probes, calling=None, **options):
+    if calling is not None:
+        return calling.tree(_interpret(module, arrays, probes, **options))
     if probes is None or isinstance(probes, list):
         return _core.interpret(module, *arrays, probes=probes, **options)
     from .probes import save
@@ -135,8 +175,14 @@ def _openblas_by_import():
 
 
 def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
-            async_work=0):
+            async_work=0, results="numpy"):
     """Compiles a program (a Module, or what `parse` takes) for a device: an Executable, to be called with arrays like `interpret`.
+
+    Of jax.jit(f).lower(...), or an Exported, it makes a TreeExecutable, which takes and returns what the function f does:
+    `xlac.compile(jax.jit(step).lower(params, x))(params, x)`.
+
+    `results` is "numpy" for arrays of NumPy, or "buffer" for Buffers: of every element type, to be given to PyTorch or JAX without a copy,
+    and away (xlac.donate).
 
     `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
     "interp" (the reference interpreter, which runs the program as it is); or one of `devices()`.
@@ -157,9 +203,35 @@ def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=
     `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
-    module = parse(module)
-    return _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
-                         **_run_options(threads, blas, lanes, async_work, device))
+    module, calling = _taken(module)
+    executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
+                               **_run_options(threads, blas, lanes, async_work, device))
+    _log_compiled(module, executable)
+    return _given_back(executable, calling, results)
+
+
+def _given_back(executable, calling, results):
+    """As compile and load give it: with its kind of results, and as a function of JAX where it was one."""
+    if results not in ("numpy", "buffer"):
+        raise ArgumentError(f"results must be \"numpy\" or \"buffer\", found {results!r}", Code.BAD_ARGUMENT)
+    executable._as_buffers = results == "buffer"
+    if calling is None:
+        return executable
+    from .called import TreeExecutable
+
+    return TreeExecutable(executable, calling)
+
+
+def _log_compiled(module, executable):
+    """To the logger named xlac, if anybody has imported logging: who has not can't have asked for it."""
+    logging = _sys.modules.get("logging")
+    if logging is None or not (logger := logging.getLogger("xlac")).isEnabledFor(logging.DEBUG):
+        return
+    steps, seconds = executable.steps, executable._stages
+    logger.debug("compiled %s for %s in %.3f ms: %d steps, %d of them kernels", module.name, executable.device, 1e3 * sum(seconds.values()),
+                 steps["all"], steps["kernels"])
+    if steps["why_interpreted"]:
+        logger.info("the interpreter runs %s, since %s", module.name, steps["why_interpreted"])
 
 
 def compile_stage(module, stage, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
@@ -225,14 +297,21 @@ def _lanes(lanes):
     return (("", 1),) * _count("lanes", lanes, _MOST_LANES)
 
 
-def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_work=0):
+def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_work=0, results="numpy"):
     """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
     found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
-    takes those it was compiled with; `device`, `blas`, `lanes` and `async_work` are as in compile."""
+    takes those it was compiled with; `device`, `blas`, `lanes`, `async_work` and `results` are as in compile. What was a JAX function is one
+    again, a TreeExecutable, and JAX need not be there."""
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
-    return _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
+    calling = None
+    if bytes(source[:8]) == b"XLACTREE":
+        from .called import split
+
+        calling, source = split(source)
+    executable = _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
+    return _given_back(executable, calling, results)
 
 
 def verify(program, *, xla_compat=False):
@@ -338,6 +417,10 @@ def __getattr__(name):
         from .lowering import lower_graph
 
         return lower_graph
+    if name == "TreeExecutable":
+        from .called import TreeExecutable
+
+        return TreeExecutable
     if name in ("kernels", "sharding"):
         import importlib
 

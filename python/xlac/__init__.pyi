@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO, Any, Literal, NamedTuple, SupportsIndex
+from typing import IO, Any, Literal, NamedTuple, Protocol, SupportsIndex, overload
 
 from . import kernels as kernels
 from . import sharding as sharding
@@ -16,6 +16,7 @@ from ._core import from_dlpack as from_dlpack
 from ._core import reset_stats as reset_stats
 from ._core import stats as stats
 from .builder import Builder as Builder
+from .called import TreeExecutable as TreeExecutable
 from .clusters import Clusters as Clusters
 from .clusters import cluster as cluster
 from .codes import Code as Code
@@ -35,7 +36,18 @@ from .opcode import Opcode as Opcode
 
 __version__: str
 FORMATS: tuple[str, ...]
-_Program = Module | Builder | str | bytes | bytearray | memoryview | os.PathLike[str] | IO[str] | IO[bytes]  # only for type checkers
+class _Staged(Protocol):  # jax.stages.Lowered, jax.stages.Compiled, jax.export.Exported
+    @property
+    def in_tree(self) -> Any: ...
+    @property
+    def out_tree(self) -> Any: ...
+
+class _Mlir(Protocol):
+    @property
+    def operation(self) -> Any: ...
+
+_Program = Module | Builder | str | bytes | bytearray | memoryview | os.PathLike[str] | IO[str] | IO[bytes] | _Staged | _Mlir  # only for type checkers
+_Flat = Module | Builder | str | bytes | bytearray | memoryview | os.PathLike[str] | IO[str] | IO[bytes] | _Mlir
 _Lanes = SupportsIndex | dict[str, int] | None
 _Blas = str | os.PathLike[str] | bool | None
 
@@ -44,10 +56,17 @@ def parse(src: _Program, *, format: str = "auto", allow_unregistered: bool = Fal
 def interpret(module: _Program, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
               progress: Callable[[float], object] | None = None,
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None,
-              async_order: str | int = "eager") -> Any: ...
-def compile(module: _Program, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
+              async_order: str | int = "eager", **named: Any) -> Any: ...
+@overload
+def compile(module: _Staged, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
             fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
-            numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
+            numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
+            results: Literal["numpy", "buffer"] = "numpy") -> TreeExecutable: ...
+@overload
+def compile(module: _Flat, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
+            fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
+            numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
+            results: Literal["numpy", "buffer"] = "numpy") -> Executable: ...
 def compile_stage(module: _Program, stage: str, *, device: str | Device = "cpu", threads: SupportsIndex | None = None,
                   blas: _Blas = None, fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
                   numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> str: ...
@@ -63,7 +82,8 @@ class Device(NamedTuple):
     host_visible: bool
 def devices() -> list[Device]: ...
 def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, device: str | Device = "cpu",
-         threads: SupportsIndex | None = None, blas: _Blas = None, lanes: _Lanes = None, async_work: int = 0) -> Executable: ...
+         threads: SupportsIndex | None = None, blas: _Blas = None, lanes: _Lanes = None, async_work: int = 0,
+         results: Literal["numpy", "buffer"] = "numpy") -> Executable: ...
 def diff(program: _Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
          rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0) -> Difference | None: ...
 def verify(program: _Program, *, xla_compat: bool = False) -> Module: ...

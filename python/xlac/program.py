@@ -32,11 +32,15 @@ def source(what):
             return file.read()
     if callable(getattr(what, "read", None)):
         return source_of_file(what)
+    from .staged import is_staged, text_of
+
+    if is_staged(what):
+        return text_of(what)
     from .builder import Builder
 
     if isinstance(what, Builder):
         return what.build()
-    raise TypeError("expected a program: text, bytes, a path (os.PathLike), an open file, a Builder or a Module; found "
+    raise TypeError("expected a program: text, bytes, a path (os.PathLike), an open file, a Builder, a Module, or what JAX has lowered; found "
                     f"{type(what).__name__}")
 
 

@@ -1,0 +1,123 @@
+"""Executables that are called as the JAX function they were lowered from."""
+import json
+import re
+
+from .codes import Code
+from .errors import ArgumentError, Error
+from .introduce import Port, sentence, signature_of
+
+MAGIC = b"XLACTREE"  # of bytes with trees before those of the executable
+
+
+class TreeExecutable:
+    """A compiled JAX function: it takes and returns what the function did, dicts and all. `executable` is what runs; everything but calls
+    is as of that: `cost`, `memory`, `timings`, `steps`, `numerics`, `device`, `module`, `donations`, `plan()`, ... Made by xlac.compile(jax.jit(f).lower(...))."""
+
+    def __init__(self, executable, calling):
+        self.executable, self.calling = executable, calling
+
+    def __call__(self, *args, out=None, seed=0, replica=0, partition=0, progress=None, **named):
+        """`out`, `seed`, `replica`, `partition` and `progress` are options of every call, unless the function has arguments of these
+        names; `out` has the structure of the result."""
+        options = {"out": out, "seed": seed, "replica": replica, "partition": partition, "progress": progress}
+        for name in self.calling.arguments.children[1].keys:
+            if name in options:
+                named[name] = options.pop(name)
+        flat = self.calling.flat(args, named)
+        if options.get("out") is not None:
+            leaves = self.calling.results.flatten(options["out"], "out")
+            options["out"] = leaves[0] if len(leaves) == 1 else tuple(leaves)
+        try:
+            return self.calling.tree(self.executable(*flat, **options))
+        except ArgumentError as error:
+            raise self._named(error) from None
+
+    def _named(self, error):
+        """An error that numbers an argument of the flat program, with the path of the function's instead."""
+        found = re.match(r"argument (\d+) \([^)]*\)", error.message)
+        if found is None or int(found[1]) >= len(self.inputs):
+            return error
+        message = f"argument {self.inputs[int(found[1])].name}{error.message[found.end():]}"
+        return ArgumentError(message, error.code, op=error.op, hint=error.hint)
+
+    def profile(self, *args, repeat=1, warmup=0, **named):
+        """As Executable.profile; `result` of the Profile is the function's."""
+        found = self.executable.profile(*self.calling.flat(args, named), repeat=repeat, warmup=warmup)
+        found.result = self.calling.tree(found.result)
+        return found
+
+    def timeline(self, *args, **named):
+        """As Executable.timeline."""
+        return self.executable.timeline(*self.calling.flat(args, named))
+
+    def run_async(self, *args, **named):
+        """As Executable.run_async: a Future of the program's flat result, a tuple of arrays or one array."""
+        return self.executable.run_async(*self.calling.flat(args, named))
+
+    def explain(self, topic="schedule", *args, **named):
+        """As Executable.explain."""
+        return self.executable.explain(topic, *(self.calling.flat(args, named) if args or named else ()))
+
+    @property
+    def inputs(self):
+        """The leaves of the arguments that the program has parameters for, by their paths in the function's arguments."""
+        return [port._replace(name=path) if path else port for port, path in zip(self.executable.inputs, self._paths())]
+
+    def _paths(self):
+        """Names that JAX gave ("p['w']") where it did, else such as "args[0]['w']"."""
+        positional, named = self.calling.arguments.children
+        paths = [*positional.paths("args"), *named.paths("kwargs")]
+        known = [port.name for port in self.executable.inputs]
+        return [name if name and not name.startswith(("arg", "parameter", "Arg_")) else paths[i] for i, name in zip(self.calling.kept, known)]
+
+    @property
+    def outputs(self):
+        """The leaves of the result, by their paths: "result['w']"."""
+        return [port._replace(name=path) for port, path in zip(self.executable.outputs, self.calling.results.paths("result"))]
+
+    @property
+    def __signature__(self):
+        return signature_of(self.inputs, self.calling)
+
+    def serialize(self):
+        """Bytes for xlac.load, which makes this again, without JAX. Raises Error where the trees have classes that only JAX knows."""
+        head = json.dumps(self.calling.to_json()).encode()
+        return MAGIC + len(head).to_bytes(8, "little") + head + self.executable.serialize()
+
+    def __reduce__(self):
+        from .pickling import load
+
+        return load, (self.serialize(), self.device, self.executable._as_buffers)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name in ("executable", "calling"):
+            raise AttributeError(name)
+        return getattr(self.executable, name)
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *dir(self.executable)})
+
+    def __repr__(self):
+        return f"<xlac.TreeExecutable {sentence(self.inputs, self.outputs)}>"
+
+    def _repr_html_(self):
+        from .introduce import ports_html
+
+        return ports_html(self, self.inputs, self.outputs)
+
+
+def split(data):
+    """(the trees or None, the executable's bytes)"""
+    from .staged import Calling
+
+    data = bytes(data)
+    if not data.startswith(MAGIC):
+        return None, data
+    n = int.from_bytes(data[8:16], "little")
+    try:
+        return Calling.from_json(json.loads(data[16:16 + n])), data[16 + n:]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise Error("the trees of this executable are damaged", Code.BAD_EXECUTABLE) from None
+
+
+__all__ = ["Port", "TreeExecutable", "split"]

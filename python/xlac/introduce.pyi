@@ -1,0 +1,10 @@
+from typing import Any, NamedTuple
+
+class Port(NamedTuple):
+    name: str
+    type: str
+    shape: Any
+    dtype: Any
+    sharding: str | None
+    donated: bool
+    alias: int | None

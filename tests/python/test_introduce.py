@@ -1,0 +1,103 @@
+"""What executables say of themselves, copies and pickles, results as Buffers, and what is read from the environment."""
+import copy
+import inspect
+import logging
+import pathlib
+import pickle
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xlac
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = """
+HloModule two, input_output_alias={ {1}: (0, {}, may-alias) }
+ENTRY main {
+  x.1 = f32[4] parameter(0), sharding={devices=[2]<=[2]}
+  y = (s8[2], bf16[]) parameter(1)
+  a = s8[2] get-tuple-element(y), index=0
+  b = f32[4] add(x.1, x.1)
+  ROOT r = (s8[2], f32[4]) tuple(a, b)
+}
+"""
+NESTED = "HloModule n\nENTRY e {\n  x = f32[3] parameter(0)\n  ROOT t = (f32[3], ((f32[3]), ())) tuple(x, u)\n}"
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+@pytest.mark.parametrize("saved", [False, True])
+def test_ports(device, saved):
+    executable = xlac.compile(TEXT, device=device)
+    executable = xlac.load(executable.serialize(), device=device) if saved else executable
+    x, y = executable.inputs
+    assert (x.name, x.type, x.shape, x.dtype) == ("x.1", "f32[4]", (4,), "f32") and "devices=[2]" in x.sharding
+    assert (y.type, y.shape, y.sharding) == ("(s8[2], bf16[])", [(2,), ()], None)
+    a, b = executable.outputs
+    assert [str(p) for p in (a, b)] == ["a: s8[2]", "b: f32[4]"] and a.alias is None
+    if device == "cpu":
+        assert x.donated and x.alias == 1 and b.donated and b.alias == 0 and not y.donated
+    assert executable.module.entry.root.name == "r" and executable.module is executable.module
+    executable.module.entry["b"].name = "changed"  # a copy: the executable goes on
+    assert executable(np.ones(4, np.float32), (np.ones(2, np.int8), 1))[1].tolist() == [2, 2, 2, 2]
+
+
+def test_signatures():
+    executable = xlac.compile(TEXT)
+    signature = inspect.signature(executable)
+    assert list(signature.parameters) == ["x", "y", "out", "seed", "replica", "partition", "progress"]
+    assert signature.parameters["x"].annotation == "f32[4]" and signature.bind(1, 2, seed=3)
+    assert "x.1" in executable._repr_html_() and "may be given away (output 1)" in executable._repr_html_()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))], ids=["copy", "deepcopy", "pickle"])
+def test_copies(copied):
+    module = xlac.parse(TEXT)
+    again = copied(module)
+    assert again is not module and again.to_text() == module.to_text()
+    mlir = module.to_stablehlo()
+    assert copied(mlir).to_text() == mlir.to_text()
+    executable = xlac.compile(module, results="buffer")
+    results = copied(executable)(np.ones(4, np.float32), (np.ones(2, np.int8), 1))
+    assert isinstance(results[1], xlac.Buffer) and results[1].numpy().tolist() == [2, 2, 2, 2]
+    buffer = xlac.asarray(np.arange(3, dtype=np.int16))
+    other = copied(buffer)
+    assert other.numpy().tolist() == [0, 1, 2] and other.unsafe_pointer() != buffer.unsafe_pointer() and not other.readonly
+    fixed = np.ones(2)
+    fixed.flags.writeable = False
+    assert copied(xlac.asarray(fixed)).readonly
+    error = copied(pytest.raises(xlac.ParseError, xlac.parse, "HloModule m\nx").value)
+    assert error.line == 2 and isinstance(error, xlac.ParseError)
+
+
+def test_results_as_buffers():
+    executable = xlac.compile(TEXT, results="buffer")
+    x, pair = np.ones(4, np.float32), (np.ones(2, np.int8), np.ones((), ml_dtypes.bfloat16))
+    for result in (executable(x, pair), executable(x, pair, seed=3)):
+        assert all(isinstance(part, xlac.Buffer) for part in result)
+    again = executable(xlac.donate(result[1]), pair)
+    assert result[1].is_deleted and again[1].numpy().tolist() == [4, 4, 4, 4]
+    out = (None, np.empty(4, np.float32))
+    assert executable(x, pair, out=out)[1] is out[1]
+    bare = xlac.compile("HloModule m\nENTRY e {\n  x = bf16[] parameter(0)\n  ROOT y = bf16[] negate(x)\n}", results="buffer")
+    assert isinstance(bare(2), xlac.Buffer) and float(bare(2).numpy()) == -2
+    assert isinstance(xlac.compile(TEXT, device="interp", results="buffer")(x, pair)[0], xlac.Buffer)
+    with pytest.raises(ValueError, match='"numpy" or "buffer"'):
+        xlac.compile(TEXT, results="torch")
+
+
+def test_messages_go_to_logging(caplog):
+    caplog.set_level(logging.DEBUG, "xlac")
+    xlac.compile(TEXT)
+    assert re.search(r"compiled two for cpu:0 in .* ms: \d+ steps", caplog.text)
+
+
+def test_every_variable_of_the_environment_is_on_its_page():
+    page = (ROOT / "docs/environment.md").read_text()
+    sources = [*(ROOT / "csrc").rglob("*.[ch]"), *(ROOT / "python").rglob("*.py")]
+    read = {name for path in sources for name in re.findall(r'(?:getenv\(|environ\.get\(|environ\[|\bon\()\s*"(\w+)"', path.read_text())}
+    assert {"XLAC_MAX_ISA", "XLAC_JAX_OPTIONS"} <= read
+    assert read <= set(re.findall(r"`([A-Z_]+)`", page)), read - set(re.findall(r"`([A-Z_]+)`", page))
+    for name in re.findall(r"^\| `(XLAC_[A-Z_]+)`", page, re.M):
+        assert name in read, f"{name} is on the page, and nobody reads it"
