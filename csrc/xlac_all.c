@@ -604,6 +604,7 @@
 #include "pjrt/execute.c"
 #include "pjrt/extensions.c"
 #include "pjrt/ffi.c"
+#include "pjrt/leave.c"
 #include "pjrt/options.c"
 #include "pjrt/queue.c"
 #include "pjrt/topology.c"

@@ -112,6 +112,24 @@ typedef struct PJRT_MemoryDescriptions_Extension {
   PJRT_Error *(*memory_description_kind)(PJRT_MemoryDescription_Kind_Args *args);
 } PJRT_MemoryDescriptions_Extension;
 
+/* --- our own: for the Python package beside the plugin, in python/xlac/jax --- */
+
+enum {
+  PJRT_EXTENSION_XLAC = 0x786c6163
+}; /* no number of the interface's, and clients pass over what they don't know */
+
+/* A word of the package's in which a client lies that it has created, with a reference: see leave.c. */
+typedef _Atomic(PJRT_Client *) PJRT_Xlac_Client_Slot;
+
+PJRT_EXTENSION_ARGS(PJRT_Xlac_Leave_Args, 33, over, PJRT_Xlac_Client_Slot *slot;
+                    int64_t milliseconds; /* it waits for at most so long */
+                    bool over;)           /* the client's work has come to its end, and the slot is empty */
+
+typedef struct PJRT_Xlac_Extension {
+  PJRT_Extension_Base base;
+  PJRT_Error *(*leave)(PJRT_Xlac_Leave_Args *args);
+} PJRT_Xlac_Extension;
+
 _Static_assert(sizeof(void *) != 8 ||
                    (sizeof(PJRT_Layouts_Extension) == 80 && sizeof(PJRT_Shardings_Extension) == 40 &&
                     sizeof(PJRT_FFI_Extension) == 48 && sizeof(PJRT_MemoryDescriptions_Extension) == 40),
@@ -123,5 +141,7 @@ extern const PJRT_Layouts_Extension pjrt_first_extension;
 PJRT_Error *pjrt_ffi_type_register(PJRT_FFI_Type_Register_Args *args);
 PJRT_Error *pjrt_ffi_user_data_add(PJRT_FFI_UserData_Add_Args *args);
 PJRT_Error *pjrt_ffi_register_handler(PJRT_FFI_Register_Handler_Args *args);
+/* What our own does: leave.c */
+PJRT_Error *pjrt_xlac_leave(PJRT_Xlac_Leave_Args *args);
 
 #endif

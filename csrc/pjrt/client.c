@@ -1,7 +1,6 @@
 /* The client: its options, its devices by number, and what it says of itself. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "pjrt.h"
 
@@ -63,6 +62,8 @@ static PJRT_Error *client_read_option(pjrt_client_options *o, const PJRT_NamedVa
     o->copy_host = n != 0;
   } else if (client_named(v, "python_call")) {
     PJRT_TRY(client_read_number(v, INT64_MIN, INT64_MAX, &o->python_call));
+  } else if (client_named(v, "slot")) {
+    PJRT_TRY(client_read_number(v, INT64_MIN, INT64_MAX, &o->slot));
   } else if (client_named(v, "num_nodes")) {
     PJRT_TRY(client_read_number(v, 0, INT64_MAX, &n));
     if (n > 1)
@@ -112,33 +113,19 @@ PJRT_Error *pjrt_client_create(PJRT_Client_Create_Args *args) {
     client_free(c);
     return error;
   }
+  pjrt_client_enter_slot(c);
   args->client = c;
   return NULL;
 }
 
-enum { CLIENT_LAST_SECONDS = 2 };
-
-static bool client_is_late(void *ctx) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec > *(const time_t *)ctx;
-}
-
-/* Waits for what is going on, whoever else still keeps the client. Python destroys clients when it ends, and then ends
- * each thread that asks for its lock, as a queue's does to give an array of Python's back: such a queue never gets to
- * its end. So the wait is a short one, and a client that is still at work stays in memory for its threads. */
+/* What the client still has going on it waits for, for a short while: see leave.c. */
 PJRT_Error *pjrt_client_destroy(PJRT_Client_Destroy_Args *args) {
+  enum { LAST_MILLISECONDS = 2000 };
   PJRT_Client *c = args->client;
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  time_t last = now.tv_sec + CLIENT_LAST_SECONDS;
-  bool late = false;
-  for (uint32_t i = 0; c && i < c->n_devices; i++) {
-    xlac_error why = {.code = 0};
-    int status = rt_queue_drain(c->devices[i].work.queue, client_is_late, &last, &why);
-    late = late || status == -XLAC_E_INTERRUPTED; /* other errors its events have told */
-  }
-  if (!late) pjrt_client_release(c);
+  if (!c) return NULL;
+  bool over = pjrt_client_drain(c, LAST_MILLISECONDS);
+  pjrt_client_leave_slot(c);
+  if (over) pjrt_client_release(c);
   return NULL;
 }
 

@@ -39,14 +39,25 @@ static void execute_place_arguments(execute_run *x, bool queued) {
   }
 }
 
+/* Says which result there is no memory for. */
+static int execute_no_memory(const execute_run *x, uint32_t i, xlac_error *err) {
+  char shape[96];
+  const pjrt_result *r = &x->e->results[i];
+  pjrt_describe_shape(&r->shape, shape);
+  int status = base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory: result %u of %.60s, %s, takes %zu bytes", i,
+                         x->e->name, shape, r->bytes);
+  return base_hint(err, status, "arrays on %s take %lld bytes now; what is donated or deleted makes room",
+                   x->device->description.text, (long long)atomic_load(&x->device->bytes));
+}
+
 /* A result lies in the memory of what was given for it, or in new memory. */
 static int execute_place_results(execute_run *x, xlac_error *err) {
   for (uint32_t i = 0; i < x->e->n_results; i++) {
     const pjrt_result *r = &x->e->results[i];
     if (r->donor != UINT32_MAX && x->at[r->donor].given)
       pjrt_block_move(x->results[i], x->arguments[r->donor]);
-    else
-      TRY(pjrt_block_allocate(x->results[i], x->device, r->bytes, err));
+    else if (pjrt_block_allocate(x->results[i], x->device, r->bytes, NULL))
+      return execute_no_memory(x, i, err);
     x->out[i] = r->shape.dtype ? x->results[i]->data : NULL;
   }
   return 0;
@@ -360,7 +371,7 @@ static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, P
     execute_drop(x, NULL);
     return error;
   }
-  bool here = c->options.synchronous || pjrt_on_queue() ||
+  bool here = c->options.synchronous || atomic_load_explicit(&c->leaving, memory_order_relaxed) || pjrt_on_queue() ||
               (x->e->inline_ && execute_pending(buffers, x->e->n_parameters, NULL) == 0);
   return here ? execute_here(x, buffers, outputs, done) : execute_there(x, buffers, outputs, done);
 }

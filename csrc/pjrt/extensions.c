@@ -1,5 +1,5 @@
-/* The extensions that the plugin has: layouts (all row-major), shardings (all on one device), FFI, and the memories of
- * topologies' devices. The list is constant; the interface just doesn't say so in its types. */
+/* The extensions that the plugin has: layouts (all row-major), shardings (all on one device), FFI, the memories of
+ * topologies' devices, and our own. The list is constant; the interface just doesn't say so in its types. */
 #include "abi_extensions.h"
 #include "pjrt.h"
 
@@ -142,8 +142,9 @@ static PJRT_Error *memory_description_kind(PJRT_MemoryDescription_Kind_Args *arg
 
 /* --- the list, from its end on --- */
 
+static const PJRT_Xlac_Extension extension_xlac = {{sizeof extension_xlac, PJRT_EXTENSION_XLAC, NULL}, pjrt_xlac_leave};
 static const PJRT_MemoryDescriptions_Extension extension_memories = {
-    {sizeof extension_memories, PJRT_EXTENSION_MEMORY_DESCRIPTIONS, NULL},
+    {sizeof extension_memories, PJRT_EXTENSION_MEMORY_DESCRIPTIONS, (PJRT_Extension_Base *)&extension_xlac.base},
     memory_descriptions_of,
     memory_description_kind};
 static const PJRT_FFI_Extension extension_ffi = {

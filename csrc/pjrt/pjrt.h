@@ -117,6 +117,8 @@ typedef struct pjrt_client_options {
   bool copy_host;   /* arrays of the host's are always copied */
   /* Calls a Python object with arrays: see callback.c. 0: nobody can. */
   int64_t python_call;
+  /* Address of a PJRT_Xlac_Client_Slot, for as long as there are clients: see leave.c. 0: there is none. */
+  int64_t slot;
 } pjrt_client_options;
 
 struct PJRT_TopologyDescription {
@@ -132,7 +134,8 @@ struct PJRT_Client {
   pjrt_client_options options;
   xlac_runtime *runtime;
   uint64_t memory_bytes;
-  pjrt_queue copies; /* between the host and buffers that are not ready */
+  atomic_bool leaving; /* nothing is enqueued any more: runs are over when Execute returns */
+  pjrt_queue copies;   /* between the host and buffers that are not ready */
   bool has_copies;
   uint32_t n_devices, n_memories;
   PJRT_Device *devices;
@@ -146,6 +149,11 @@ void pjrt_client_release(PJRT_Client *c);
 /* Reads the options that are known; the text of a wrong one is the error. client.c */
 PJRT_Error *pjrt_read_client_options(pjrt_client_options *out, const PJRT_NamedValue *values, size_t n);
 const char *pjrt_platform_version(void);
+/* Waits for what is enqueued, and for the owners of its memory; false where that takes longer. leave.c */
+bool pjrt_client_drain(PJRT_Client *c, int64_t milliseconds);
+/* Into the slot of its options, with a reference; and out of it, where it is still there. */
+void pjrt_client_enter_slot(PJRT_Client *c);
+void pjrt_client_leave_slot(PJRT_Client *c);
 /* "device"; the number of a kind, or PJRT_MEMORY_KINDS. device.c */
 const char *pjrt_memory_kind_name(uint32_t kind);
 uint32_t pjrt_memory_kind(const char *name, size_t n);

@@ -1,24 +1,11 @@
 """An unchanged JAX on the plugin: scripts in processes of their own, since a process has its platforms for good."""
-import os
-import pathlib
 import shutil
 import subprocess
-import sys
-import textwrap
 
 import pytest
-import xlac
+from jax_script import run
 
 pytest.importorskip("jax")
-
-
-def run(script, **environment):
-    """What the script prints."""
-    where = str(pathlib.Path(xlac.__file__).resolve().parents[1])  # the package that is tested, installed or in place
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([where, os.environ.get("PYTHONPATH", "")]), "JAX_PLATFORMS": "xlac", **environment}
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 def test_a_jitted_function_runs_on_xlac():

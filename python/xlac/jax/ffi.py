@@ -2,21 +2,9 @@
 import ctypes
 import logging
 
-FFI_EXTENSION = 5
+from . import extension
+
 logger = logging.getLogger(__name__)
-
-
-class Extension(ctypes.Structure):
-    """PJRT_Extension_Base, and what the FFI extension has behind it."""
-
-
-Extension._fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("next", ctypes.POINTER(Extension)), ("type_register", ctypes.c_void_p),
-                      ("user_data_add", ctypes.c_void_p), ("register_handler", ctypes.c_void_p)]
-
-
-class Api(ctypes.Structure):
-    """The beginning of PJRT_Api."""
-    _fields_ = [("struct_size", ctypes.c_size_t), ("extensions", ctypes.POINTER(Extension))]
 
 
 class HandlerArgs(ctypes.Structure):
@@ -24,13 +12,10 @@ class HandlerArgs(ctypes.Structure):
                 ("platform", ctypes.c_char_p), ("platform_size", ctypes.c_size_t), ("traits", ctypes.c_int)]
 
 
-def register_function(library):
+def register_function(path):
     """The plugin's register_handler."""
-    library.GetPjrtApi.restype = ctypes.POINTER(Api)
-    extension = library.GetPjrtApi().contents.extensions
-    while extension.contents.type != FFI_EXTENSION:
-        extension = extension.contents.next
-    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(HandlerArgs))(extension.contents.register_handler)
+    register_type, add_user_data, register_handler = extension.find(path, extension.FFI)
+    return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(HandlerArgs))(register_handler)
 
 
 def address(capsule):
@@ -44,7 +29,7 @@ class Handlers:
     """What jaxlib calls for every custom call that is registered for the CPU."""
 
     def __init__(self, path, platform, forward):
-        self.register = register_function(ctypes.CDLL(str(path)))
+        self.register = register_function(path)
         self.platform, self.forward = platform, forward
 
     def __call__(self, name, fn, platform, api_version=0, traits=0):

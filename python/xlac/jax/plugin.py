@@ -16,14 +16,14 @@ def on(name):
     return os.environ.get(name, "") not in ("", "0")
 
 
-def client_options():
-    """Read when the client is made, since the number of devices is a setting of JAX's."""
+def client_options(clients):
+    """Read when a client is made, since the number of devices is a setting of JAX's."""
     import jax
     import xlac
 
     from . import callbacks
 
-    options = {"platform_name": os.environ.get("XLAC_JAX_PLATFORM", "cpu"), "python_call": callbacks.ADDRESS}
+    options = {"platform_name": os.environ.get("XLAC_JAX_PLATFORM", "cpu"), "python_call": callbacks.ADDRESS, "slot": clients.slot()}
     blas = xlac._openblas()
     if blas:
         options["blas"] = blas
@@ -40,15 +40,16 @@ def initialize():
     import jax
     from jax._src import xla_bridge
 
-    from . import ffi
+    from . import ffi, leave
 
     if not LIBRARY.exists():
         logger.warning("xlac was built without its PJRT plugin: %s is not there", LIBRARY)
         return
     name = "cpu" if on("XLAC_JAX_AS_CPU") else "xlac"
     getattr(xla_bridge, "_nonexperimental_plugins", set()).add(name)
+    clients = leave.Clients(LIBRARY)
     # Who doesn't ask for xlac goes on with what there was: the least priority. As the CPU it has the CPU's.
-    xla_bridge.register_plugin(name, priority=0 if name == "cpu" else -1, library_path=str(LIBRARY), options=client_options)
+    xla_bridge.register_plugin(name, priority=0 if name == "cpu" else -1, library_path=str(LIBRARY), options=lambda: client_options(clients))
     ffi.install(LIBRARY, name, as_cpu=name == "cpu")
     if jax.config.jax_platforms == "xlac":  # callbacks get arrays of a CPU, which there must be
         jax.config.update("jax_platforms", "xlac,cpu")
