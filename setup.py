@@ -37,7 +37,7 @@ LEVELS = {
     "tf/lower/": QUICK,  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
     **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
-    **dict.fromkeys((f"ir/{part}/" for part in ("verify", "stablehlo", "sdy")), SMALL),
+    **dict.fromkeys((f"ir/{part}/" for part in ("check", "verify", "stablehlo", "sdy")), SMALL),
     **dict.fromkeys(("api/", "pjrt/", "text/bytecode/"), SMALL),
     **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
     **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),

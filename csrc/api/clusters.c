@@ -8,7 +8,7 @@
 #include "../tf/cluster/cluster.h"
 #include "../tf/encapsulate/encapsulate.h"
 #include "../tf/cluster/explain.h"
-#include "../tf/graph/graph_write.h"
+#include "../tf/cluster/graph_write.h"
 #include "../tf/cluster/resources.h"
 #include "../tf/graph/tf_schema.h"
 #include "api.h"

@@ -3,7 +3,7 @@
  * Regions become computations of their own. HLO's may use nothing from outside of them; StableHLO's may. What a
  * reducer or comparator uses from outside must be constants, which are made again inside; what a while or a branch
  * uses is passed in (to_hlo_control.c). */
-#include "../ir/verify/check.h"
+#include "../ir/check/check.h"
 #include "to_hlo.h"
 
 #include <stdio.h>

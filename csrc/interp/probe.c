@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "eval/arrays.h"
+#include "algorithm/arrays.h"
 
 typedef struct probe_record {
   char *id;

@@ -3,7 +3,7 @@
 #ifndef XLAC_CPU_BODY_BODY_SHARE_H
 #define XLAC_CPU_BODY_BODY_SHARE_H
 
-#include "../../interp/eval/arrays.h"
+#include "../../interp/algorithm/arrays.h"
 #include "body.h"
 #include "../routine.h"
 #include "../vm/vm_inside.h"

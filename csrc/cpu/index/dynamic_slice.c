@@ -1,6 +1,6 @@
 /* dynamic-slice and dynamic-update-slice: a copy whose one side starts where the indices say, clamped so that the box
  * fits. They stand in loops, mostly with a row or an element, so little happens at a run. */
-#include "../../interp/eval/arrays.h"
+#include "../../interp/algorithm/arrays.h"
 #include "../threaded/list.h"
 #include "../move/move.h"
 #include "../routine.h"

@@ -1,6 +1,6 @@
 /* bitcast-convert between types of any width, and bitcast between layouts. Elements narrower than a byte lie one to a
  * byte in memory, but side by side, low ones first, in the bits that are cast. */
-#include "../../interp/eval/arrays.h"
+#include "../../interp/algorithm/arrays.h"
 #include "move.h"
 #include "../routine.h"
 

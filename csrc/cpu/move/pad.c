@@ -1,6 +1,6 @@
 /* pad, with negative and interior padding. The result is made in the order of its memory: padding up to a row of the
  * operand, the row, and so on, so that each byte is written once (where there is interior padding in rows, twice). */
-#include "../../interp/eval/arrays.h"
+#include "../../interp/algorithm/arrays.h"
 #include "move.h"
 #include "../routine.h"
 

@@ -3,7 +3,7 @@
  * the step may not even have them. */
 #include "arg_reduce.h"
 
-#include "../../interp/eval/arrays.h"
+#include "../../interp/algorithm/arrays.h"
 #include "../../passes/hlo/arg_reduce.h"
 #include "../routine.h"
 

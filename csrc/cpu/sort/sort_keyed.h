@@ -2,7 +2,7 @@
 #ifndef XLAC_CPU_SORT_SORT_KEYED_H
 #define XLAC_CPU_SORT_SORT_KEYED_H
 
-#include "../../interp/eval/arrays.h"
+#include "../../interp/algorithm/arrays.h"
 #include "sort.h"
 
 /* How a key is made of an element's bits, without branches. `size` is what is below the top bit. */

@@ -6,7 +6,7 @@
 #ifndef XLAC_INTERP_ALGORITHM_MATMUL_H
 #define XLAC_INTERP_ALGORITHM_MATMUL_H
 
-#include "../eval/arrays.h"
+#include "arrays.h"
 
 enum { INTERP_MATMUL_BLOCK = 512 };
 

@@ -8,7 +8,7 @@
 #include "../../base/number/gcd.h"
 #include "placement.h"
 
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 
 /* Towards minus infinity, unlike C's division. */
 static int64_t floor_div(int64_t a, int64_t b) {

@@ -4,7 +4,7 @@
 #ifndef XLAC_INTERP_ALGORITHM_PLACEMENT_H
 #define XLAC_INTERP_ALGORITHM_PLACEMENT_H
 
-#include "../eval/arrays.h"
+#include "arrays.h"
 
 /* Output positions first, first + step, ... (count of them) meet operand positions from, from + from_step, ... */
 typedef struct interp_placement {

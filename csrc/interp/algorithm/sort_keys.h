@@ -2,7 +2,7 @@
 #ifndef XLAC_INTERP_ALGORITHM_SORT_KEYS_H
 #define XLAC_INTERP_ALGORITHM_SORT_KEYS_H
 
-#include "../eval/arrays.h"
+#include "arrays.h"
 
 typedef struct interp_keyed {
   uint64_t key;

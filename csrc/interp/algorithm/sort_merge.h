@@ -2,7 +2,7 @@
 #ifndef XLAC_INTERP_ALGORITHM_SORT_MERGE_H
 #define XLAC_INTERP_ALGORITHM_SORT_MERGE_H
 
-#include "../eval/arrays.h"
+#include "arrays.h"
 
 typedef struct interp_sort {
   interp_ctx *ctx;

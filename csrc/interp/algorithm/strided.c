@@ -3,7 +3,7 @@
  * dimensions, as tiles that fit in the first-level cache. */
 #include "strided.h"
 
-#include "../eval/arrays.h"
+#include "arrays.h"
 
 #include <stdlib.h>
 

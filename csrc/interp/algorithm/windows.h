@@ -3,7 +3,7 @@
 #ifndef XLAC_INTERP_ALGORITHM_WINDOWS_H
 #define XLAC_INTERP_ALGORITHM_WINDOWS_H
 
-#include "../eval/arrays.h"
+#include "arrays.h"
 
 /* The attributes of one op, by role. */
 typedef struct interp_window_dims {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "arrays.h"
+#include "../algorithm/arrays.h"
 #include "../probe.h"
 
 typedef enum expect_kind { EXPECT_EQ, EXPECT_ALMOST, EXPECT_CLOSE } expect_kind;

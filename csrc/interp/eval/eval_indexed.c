@@ -1,6 +1,6 @@
 /* Boxes and windows at places that are computed at run time: dynamic-slice, dynamic-update-slice, gather and scatter.
  */
-#include "arrays.h"
+#include "../algorithm/arrays.h"
 #include "../blocks.h"
 #include "../algorithm/windows.h"
 #include "combine.h"

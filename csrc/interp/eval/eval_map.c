@@ -1,5 +1,5 @@
 /* map: a computation on scalars for each place of its arrays. As in XLA, scalars may stand beside arrays. */
-#include "arrays.h"
+#include "../algorithm/arrays.h"
 
 enum { MAP_LANES = 1 << 14 };
 

@@ -3,8 +3,8 @@
  *
  * All of them are one strided copy: an op says which strides its operand is read with (0 repeats, negative
  * reverses), or at which strides its result is written. interp_strided_copy does the rest. */
-#include "../../ir/verify/check.h"
-#include "arrays.h"
+#include "../../ir/check/check.h"
+#include "../algorithm/arrays.h"
 #include "../blocks.h"
 
 /* dimensions={1}: operand dimension 0 becomes result dimension 1; the others repeat, with stride 0. */

@@ -1,7 +1,7 @@
 /* Ops that see the same elements under other dimensions: bitcast, reshape, dynamic-reshape, and the sizes of dynamic
  * dimensions. */
-#include "../../ir/verify/check.h"
-#include "arrays.h"
+#include "../../ir/check/check.h"
+#include "../algorithm/arrays.h"
 #include "../blocks.h"
 
 /* v as it would be with every dimension d at dims[d]: cut, or zeros behind what is there. */

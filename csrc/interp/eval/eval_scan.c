@@ -3,7 +3,7 @@
  *
  * Example: inputs f32[5,3] along dimension 0 and one carried f32[3] run five steps; outputs are stacked to
  * f32[5,...]. is_reverse runs from the last slice to the first; output i still belongs to slice i. */
-#include "arrays.h"
+#include "../algorithm/arrays.h"
 
 typedef struct scan_run {
   interp_ctx *ctx;

@@ -6,7 +6,7 @@
 #ifndef XLAC_INTERP_EVAL_FOLD_H
 #define XLAC_INTERP_EVAL_FOLD_H
 
-#include "arrays.h"
+#include "../algorithm/arrays.h"
 
 typedef void interp_fold_kernel(int64_t n, const void *acc, const void *x, void *out);
 

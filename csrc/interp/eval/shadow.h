@@ -3,7 +3,7 @@
 #ifndef XLAC_INTERP_EVAL_SHADOW_H
 #define XLAC_INTERP_EVAL_SHADOW_H
 
-#include "arrays.h"
+#include "../algorithm/arrays.h"
 
 #define SHADOW_ATTRS 12
 

@@ -2,7 +2,7 @@
 #ifndef XLAC_INTERP_PARALLEL_COLLECTIVE_GROUP_H
 #define XLAC_INTERP_PARALLEL_COLLECTIVE_GROUP_H
 
-#include "../eval/arrays.h"
+#include "../algorithm/arrays.h"
 #include "hub.h"
 
 typedef struct interp_group {

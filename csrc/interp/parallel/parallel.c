@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include "hub.h"
 #include "../../ir/verify/verify.h"
-#include "../eval/arrays.h"
+#include "../algorithm/arrays.h"
 #include "../probe.h"
 
 #define STACK_BYTES ((size_t)8 << 20) /* computations nest on it as deep as on a main thread's */

@@ -3,7 +3,7 @@
 #ifndef XLAC_IR_ATTRS_ATTR_H
 #define XLAC_IR_ATTRS_ATTR_H
 
-#include "../types/type.h"
+#include "../types/literal.h"
 #include "words.h"
 
 typedef struct ir_op ir_op;
@@ -203,8 +203,6 @@ typedef struct ir_domain {
   const base_istr *kind;
   const ir_sharding *entry, *exit;
 } ir_domain;
-
-typedef struct ir_literal ir_literal;
 
 /* A key with its value. `kind` follows from the key and says which member of the union is in use; pointers are to
  * immutable values in the module's arena. */

@@ -5,7 +5,7 @@
 #ifndef XLAC_IR_INFER_INFER_H
 #define XLAC_IR_INFER_INFER_H
 
-#include "../verify/check.h"
+#include "../check/check.h"
 
 #include "../ops_columns.h"
 #undef INFER

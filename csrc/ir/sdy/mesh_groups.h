@@ -3,7 +3,7 @@
 #ifndef XLAC_IR_SDY_MESH_GROUPS_H
 #define XLAC_IR_SDY_MESH_GROUPS_H
 
-#include "../attrs/attr.h"
+#include "../../base/str.h"
 
 typedef struct ir_mesh_ref { /* 'b' or 'b':(pre)size */
   uint32_t axis;

@@ -5,7 +5,7 @@
  * follows MLIR's in two places where a plain walk would be simpler: ops with isolated regions come after their
  * neighbours, and symbols are resolved when all else is fine. */
 #include "../../base/heed.h"
-#include "../verify/check.h"
+#include "../check/check.h"
 #include "verify.h"
 #include "verify_sdy.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "../sdy/sdy.h"
-#include "../verify/check.h"
+#include "../check/check.h"
 #include "verify.h"
 
 /* --- the table of rules: column SHLO of ops.def as one array by opcode --- */

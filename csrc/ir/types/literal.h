@@ -2,10 +2,11 @@
 #ifndef XLAC_IR_TYPES_LITERAL_H
 #define XLAC_IR_TYPES_LITERAL_H
 
-#include "../attrs/attr.h"
+#include "type.h"
 
 /* A tensor's elements row-major in logical order whatever the layout, base_dtype_bytes each, aligned to 16; or a tuple.
  */
+typedef struct ir_literal ir_literal;
 struct ir_literal {
   const ir_type *type;
   void *data;                        /* NULL for tuples, elided ones, and where count is 0 */

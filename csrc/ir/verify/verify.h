@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "check.h"
+#include "../check/check.h"
 
 /* The rule of VERIFY(name) in ops.def. Most rules need the op only. */
 #define IR_VERIFY(name)                                                                               \

@@ -6,7 +6,7 @@
 #ifndef XLAC_PASSES_REFINE_REFINE_H
 #define XLAC_PASSES_REFINE_REFINE_H
 
-#include "../stablehlo/symbols.h"
+#include "../rewrite/symbols.h"
 
 /* The function that is refined: the only one, else @main. */
 XLAC_MUST_USE int opt_refine_target(ir_module *m, ir_computation **out, xlac_error *err);

@@ -4,7 +4,7 @@
 #include "../../ir/stablehlo/stablehlo.h"
 #include "../../ir/stablehlo/verify.h"
 #include "../../text/mlir/mlir.h"
-#include "../simplify/folder.h"
+#include "../rewrite/fold.h"
 #include "refine.h"
 
 /* stablehlo-refine-arguments: gives the parameters of @main (or of the only function) more specific types.

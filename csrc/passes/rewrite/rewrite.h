@@ -20,7 +20,7 @@ typedef struct opt_rewriter {
   ir_computation *into;
   ir_op *before;
   const ir_op *origin;
-  const struct opt_folder *folder; /* what the patterns that fold may do (simplify/folder.h), or NULL */
+  const struct opt_folder *folder; /* what the patterns that fold may do (fold.h), or NULL */
   const base_istr *name;           /* of new ops: the printer numbers them */
   /* Regions that give back a value of an outer one, which replacement must look into. */
   ir_computation **leaks;
@@ -97,7 +97,7 @@ XLAC_MUST_USE int opt_rewrite(opt_rewriter *rw, uint32_t n, const opt_pattern *p
 /* For patterns: look at op again. */
 void opt_enqueue(opt_rewriter *rw, ir_op *op);
 
-/* --- folding: simplify/folder.c --- */
+/* --- folding: fold.c --- */
 /* Replaces op, whose operands are constants, by the constant the interpreter gives for it; *changed says so. Leaves it
  * where it has effects, regions or several results, where it can't be run, and where it or an operand has more than
  * max_elements elements (which are not all the same). */
@@ -179,5 +179,7 @@ void opt_loop_end(opt_rewriter *rw, opt_loop *loop, const ir_value *next, ir_val
 /* The literal of a constant op, or of a value made by one; NULL if it is none. *splat says that it has one element for
  * all. */
 const ir_literal *opt_constant_of(ir_value v, bool *splat);
+/* The one element of a constant whose elements are all the same bytes; NULL for others. */
+const void *opt_uniform(ir_value v);
 
 #endif

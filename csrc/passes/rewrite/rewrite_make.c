@@ -214,6 +214,17 @@ const ir_literal *opt_constant_of(ir_value v, bool *splat) {
   return a->v.literal;
 }
 
+/* Also of a constant that is spelled out but has equal elements. */
+const void *opt_uniform(ir_value v) {
+  bool splat = false;
+  const ir_literal *l = opt_constant_of(v, &splat);
+  if (!l || !l->data || opt_type(v)->quant) return NULL;
+  size_t size = base_dtype_bytes((base_dtype)opt_type(v)->dtype);
+  int64_t n = splat ? 1 : l->type->count;
+  bool same = n > 0 && memcmp(l->data, (const char *)l->data + size, (size_t)(n - 1) * size) == 0;
+  return same ? l->data : NULL;
+}
+
 /* Makers for values whose shape is known at run time only. */
 
 /* i32 is what get_dimension_size gives. */

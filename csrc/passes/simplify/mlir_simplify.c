@@ -3,7 +3,7 @@
  * Require: nothing. Preserve: every bit of what the program computes, effects, and the interface of functions. */
 #include "mlir_simplify.h"
 
-#include "folder.h"
+#include "../rewrite/fold.h"
 
 /* Not where the types differ: a more specific type can't replace a less specific one without a cast. */
 int opt_simplify_to(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
@@ -50,17 +50,6 @@ int opt_simplify_into(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
 int opt_simplify_to_new(opt_rewriter *rw, ir_op *op, ir_value v, bool *changed) {
   if (v.op) simplify_merge(rw, op, v.op);
   return opt_simplify_to(rw, op, v, changed);
-}
-
-/* Also of a constant that is spelled out but has equal elements. */
-const void *opt_uniform(ir_value v) {
-  bool splat = false;
-  const ir_literal *l = opt_constant_of(v, &splat);
-  if (!l || !l->data || opt_type(v)->quant) return NULL;
-  size_t size = base_dtype_bytes((base_dtype)opt_type(v)->dtype);
-  int64_t n = splat ? 1 : l->type->count;
-  bool same = n > 0 && memcmp(l->data, (const char *)l->data + size, (size_t)(n - 1) * size) == 0;
-  return same ? l->data : NULL;
 }
 
 bool opt_is_int(ir_value v, int64_t value) {

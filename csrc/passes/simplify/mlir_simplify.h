@@ -24,8 +24,6 @@ XLAC_MUST_USE int opt_simplify_to_new(opt_rewriter *rw, ir_op *op, ir_value v, b
 static inline bool opt_same_value(ir_value a, ir_value b) {
   return a.op == b.op && a.index == b.index;
 }
-/* The one element of a constant whose elements are all the same bytes; NULL for others. */
-const void *opt_uniform(ir_value v);
 /* A uniform constant of integers or predicates of that value. */
 bool opt_is_int(ir_value v, int64_t value);
 /* An integer list among op's attributes; NULL where it is none. */

@@ -3,7 +3,7 @@
  * (NaN). */
 #include "mlir_simplify.h"
 
-#include "folder.h"
+#include "../rewrite/fold.h"
 
 /* --- neutral elements --- */
 

@@ -2,7 +2,7 @@
  * @add.impl} names an operation and the function that computes it for those who do not know the name. */
 #include <stdio.h>
 
-#include "symbols.h"
+#include "../rewrite/symbols.h"
 
 /* stablehlo-wrap-in-composite: ops of the names given become composites of functions that hold nothing but the op.
  * Requires: nothing. Preserves: all other ops; ops with regions that use values from outside, which a function could

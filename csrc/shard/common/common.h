@@ -5,7 +5,7 @@
 #define XLAC_SHARD_COMMON_COMMON_H
 
 #include "../../ir/sdy/sdy.h"
-#include "../../passes/stablehlo/symbols.h"
+#include "../../passes/rewrite/symbols.h"
 
 /* --- every sharding of a module, one after the other --- */
 /* What becomes of a sharding: itself, another one, or NULL when out of memory. */

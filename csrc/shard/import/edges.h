@@ -11,7 +11,7 @@ XLAC_MUST_USE int shard_add_edges(opt_rewriter *rw, ir_op *op);
 /* What op's edges hold as op's own shardings; the edges stay. */
 XLAC_MUST_USE int shard_sink_edges(opt_rewriter *rw, ir_op *op);
 
-/* What propagation has noted on op's edges becomes attributes of op: explain/trace.c. */
+/* What propagation has noted on op's edges becomes attributes of op: propagate/trace.c. */
 XLAC_MUST_USE int shard_sink_notes(opt_rewriter *rw, ir_op *op, bool origins, bool edges);
 /* Notes on constraints that have been applied since `marked` (by op id) said which ops had a rule. */
 XLAC_MUST_USE int shard_note_constraints(ir_module *m, const uint8_t *marked, uint32_t n_ids, xlac_error *err);

@@ -6,19 +6,7 @@
 #define XLAC_SHARD_PROPAGATE_PROJECT_H
 
 #include "../rules/rule.h"
-
-/* A bump allocator that keeps its block. NULL and `failed` when memory has run out. */
-typedef struct shard_pool {
-  base_alloc alloc;
-  char *block;
-  size_t at, cap;
-  void *old; /* blocks that were too small, linked; freed when the pool is emptied */
-  bool failed;
-} shard_pool;
-void shard_pool_init(shard_pool *p, base_alloc alloc);
-void shard_pool_free(shard_pool *p);
-void shard_pool_empty(shard_pool *p);
-void *shard_pool_alloc(shard_pool *p, size_t size);
+#include "../common/pool.h"
 
 /* An axis by its place in the mesh: from `pre` on, of `size`. The whole axis has pre 1 and its full size.
  * Sub-axes are as in the text: "x":(pre)size, with `pre` the product of the sizes major to it. [pre, pre * size) as

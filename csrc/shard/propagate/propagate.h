@@ -9,7 +9,7 @@
 
 #include "../../passes/rewrite/rewrite.h"
 #include "../state/state.h"
-#include "../explain/trace.h"
+#include "trace.h"
 
 typedef enum shard_strategy { SHARD_BASIC, SHARD_AGGRESSIVE, SHARD_BASIC_THEN_AGGRESSIVE } shard_strategy;
 

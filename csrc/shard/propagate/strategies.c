@@ -6,7 +6,7 @@
 
 #include "../../base/number/gcd.h"
 #include "project.h"
-#include "../explain/trace.h"
+#include "trace.h"
 
 /* --- agreement --- */
 

@@ -2,7 +2,7 @@
  * can be run on shards, given reshards and all-reduces between ops. By default only ops that later passes need it for
  * are changed (dots that gain by it, concatenates, calls, unreduced axes); enable-full-version does it for all.
  * Source: Shardy's description of the pass, and its answers. Requires: meshes with names. */
-#include "../../passes/stablehlo/symbols.h"
+#include "../../passes/rewrite/symbols.h"
 #include "explicit.h"
 #include "../state/state.h"
 

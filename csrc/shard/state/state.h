@@ -6,7 +6,8 @@
 #ifndef XLAC_SHARD_STATE_STATE_H
 #define XLAC_SHARD_STATE_STATE_H
 
-#include "../propagate/project.h"
+#include "../../ir/sdy/sdy.h"
+#include "../common/pool.h"
 
 #define SHARD_NO_SLOT UINT32_MAX
 

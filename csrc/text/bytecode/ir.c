@@ -3,7 +3,7 @@
  *   op: name  mask  location  [attributes] [properties] [result types] [operands] [use orders] [regions]
  * The mask says which parts there are. Values have no names but numbers, in the order in which they are defined; a
  * region says beforehand how many it has, so that places for them can be kept. */
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "ir.h"
 #include "sdy.h"
 

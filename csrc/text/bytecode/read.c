@@ -3,7 +3,7 @@
  *
  * VHLO's module is builtin's; functions are vhlo.func_v1, whose name, type and attributes are VHLO attributes.
  * Everything else that may stand in a module belongs to another dialect, such as sdy.mesh, and becomes a symbol. */
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "bytecode.h"
 #include "ir.h"
 

@@ -5,7 +5,7 @@
  * text_printer, changed in the order in which XLA's HloPrintOptions are built: default, then short or canonical,
  * then fingerprint. */
 #include "print.h"
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "../text.h"
 
 BASE_VEC(text_op_vec, ir_op *);

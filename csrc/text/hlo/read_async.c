@@ -6,7 +6,7 @@
  *   %async_wrapped { ROOT %add = f32[8] add(%async_param, %async_param.1) }, execution_thread="t"
  *   %s = ((f32[8], f32[8]), f32[8]) async-start(%x, %y), async_execution_thread="t", calls=%async_wrapped
  * Source: XLA's hlo_parser.cc and HloInstruction::CreateAsyncStart. */
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "read.h"
 
 #include <stdio.h>

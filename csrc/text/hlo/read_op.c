@@ -5,7 +5,7 @@
  * wait on the reader's stacks above the draft's marks. Then the op is made of it, and its type is inferred where
  * XLA's parser infers one. Drafts nest, since an operand may be a whole instruction and an attribute a whole
  * computation. */
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "read.h"
 
 #include <stdio.h>
@@ -108,7 +108,7 @@ int text_read_operands(text_reader *r, ir_computation *c) {
   return text_want(r, ')', "after the operands");
 }
 
-/* ---- Rules of single opcodes that XLA's reader has: what they need to be made at all (ir/verify/check_form.c). */
+/* ---- Rules of single opcodes that XLA's reader has: what they need to be made at all (ir/check/check_form.c). */
 
 /* Fixed arities come from ops.def. Sugar has the wrapped op's operands, or, in updates and dones, the chain. */
 int text_check_counts(text_reader *r, const text_draft *d) {

@@ -6,7 +6,7 @@
 
 #include "../hlo/print.h"
 #include "../../ir/names.h"
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "read.h"
 #include "../hlo/read.h"
 

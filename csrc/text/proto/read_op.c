@@ -6,7 +6,7 @@
  * Computations and instructions are made in the order in which they stand, users after what they use, and then put
  * in the order of their ids, which is the order they were made in. An id that nothing has had before it is an error,
  * so that no cycle can be read. */
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 #include "../../ir/names.h"
 #include "read.h"
 

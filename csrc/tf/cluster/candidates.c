@@ -2,7 +2,7 @@
  * then FindCompilationCandidates, which sends every node through them in the order of ids. */
 #include "allow_list.h"
 #include "../graph/op_def.h"
-#include "../graph/callees.h"
+#include "../graph/functions.h"
 #include "pass.h"
 
 /* --- the allow list --- */

@@ -3,7 +3,7 @@
  * producers: a node that is marked marks all of its inputs, one that is not marks those that its op wants constant
  * (const_args of the op table) and those whose function arguments are found constant, recursively. The marks of a
  * function's arguments are computed once for each call key and kept in tf_bodies. */
-#include "../graph/callees.h"
+#include "../graph/functions.h"
 
 /* Lies in the graph's arena, at the value of tf_bodies.constants. */
 typedef struct tf_const_marks {

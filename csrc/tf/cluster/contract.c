@@ -3,7 +3,7 @@
  * (MarkForCompilationPassImpl::RunEdgeContractionLoop). The result depends on the order of every list here, which
  * is therefore TensorFlow's. */
 #include "pass.h"
-#include "../graph/callees.h"
+#include "../graph/functions.h"
 #include "resources.h"
 
 /* --- the cycle graph --- */

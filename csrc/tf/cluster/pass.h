@@ -4,6 +4,7 @@
 #ifndef XLAC_TF_CLUSTER_PASS_H
 #define XLAC_TF_CLUSTER_PASS_H
 
+#include "../graph/functions.h"
 #include "cycles.h"
 #include "deadness.h"
 #include "flags.h"
@@ -29,28 +30,6 @@ typedef struct tf_verdict {
   const base_istr *op;     /* its op */
   uint8_t inside_why;      /* tf_refusal of that node */
 } tf_verdict;
-
-/* --- graph/functions.c: bodies, imported once --- */
-
-/* Caches by function, shared by candidates, constness and lowering. Keys are tf_call_key, values live in the arena
- * of the GraphDef, but for the graphs, which tf_bodies_free frees. */
-typedef struct tf_bodies {
-  tf_graph_def *def;
-  base_alloc alloc;
-  base_map by_function; /* tf_call_key -> tf_graph * */
-  base_map verdicts;    /* tf_call_key and device -> what was found */
-  base_map constants;   /* tf_call_key -> which arguments must be constants */
-} tf_bodies;
-void tf_bodies_init(tf_bodies *b, tf_graph_def *def);
-void tf_bodies_free(tf_bodies *b);
-/* The function of that name, or NULL. */
-const tf_function *tf_bodies_find(const tf_bodies *b, base_slice name);
-/* Its body; *out NULL where it is malformed (err untouched). */
-XLAC_MUST_USE int tf_body_of(tf_bodies *b, const tf_function *fn, tf_attrs call, const tf_graph **out, xlac_error *err);
-/* Why it is malformed: fails. */
-XLAC_MUST_USE int tf_body_fails(tf_bodies *b, const tf_function *fn, tf_attrs call, xlac_error *err);
-/* What a call of fn with these attributes is known by: one key for all calls where the body leaves nothing open. */
-uint64_t tf_call_key(const tf_function *fn, tf_attrs call);
 
 /* --- candidates.c --- */
 

@@ -1,6 +1,5 @@
 /* Functions of a graph's library: their bodies, imported once and kept, and which of them a node calls. */
-#include "../cluster/pass.h"
-#include "callees.h"
+#include "functions.h"
 
 /* --- bodies --- */
 

@@ -3,7 +3,7 @@
 #define XLAC_TF_LOWER_BUILD_H
 
 #include "row.h"
-#include "../graph/callees.h"
+#include "../graph/functions.h"
 
 enum {
   TFL_MOST_DEPTH = 50, /* of calls of functions, as TensorFlow has it */

@@ -2,7 +2,7 @@
 #ifndef XLAC_TF_SESSION_PROGRAM_H
 #define XLAC_TF_SESSION_PROGRAM_H
 
-#include "../graph/callees.h"
+#include "../graph/functions.h"
 #include "../encapsulate/encapsulate.h"
 #include "value.h"
 

@@ -1,8 +1,8 @@
 /* Graphs back to GraphDefs: the nodes as read, with the marks of clustering. */
-#ifndef XLAC_TF_GRAPH_GRAPH_WRITE_H
-#define XLAC_TF_GRAPH_GRAPH_WRITE_H
+#ifndef XLAC_TF_CLUSTER_GRAPH_WRITE_H
+#define XLAC_TF_CLUSTER_GRAPH_WRITE_H
 
-#include "../cluster/cluster.h"
+#include "cluster.h"
 
 /* Appends the bytes of the GraphDef, its nodes with _XlaCluster and _XlaAlreadyClustered where they are marked. */
 XLAC_MUST_USE int tf_write_clustered(const tf_pass *p, base_text *out, xlac_error *err);

@@ -1,9 +1,9 @@
 /* Constant folding in MLIR form: what the passes that fold share. A folded program gives the same bits, since the
  * values come from the reference interpreter. */
-#ifndef XLAC_PASSES_SIMPLIFY_FOLDER_H
-#define XLAC_PASSES_SIMPLIFY_FOLDER_H
+#ifndef XLAC_PASSES_REWRITE_FOLD_H
+#define XLAC_PASSES_REWRITE_FOLD_H
 
-#include "../rewrite/rewrite.h"
+#include "rewrite.h"
 
 /* What may be folded; of a pass's options. max_elements bounds what is computed and stored at compile time. */
 typedef struct opt_folder {

@@ -1,9 +1,9 @@
 /* What the evaluators of structured ops share: scratch memory, run-time indices, element type changes, box copies. */
-#ifndef XLAC_INTERP_EVAL_ARRAYS_H
-#define XLAC_INTERP_EVAL_ARRAYS_H
+#ifndef XLAC_INTERP_ALGORITHM_ARRAYS_H
+#define XLAC_INTERP_ALGORITHM_ARRAYS_H
 
 #include "../sizes.h"
-#include "../algorithm/strided.h"
+#include "strided.h"
 
 /* n items of `size` bytes each, not zeroed; NULL, with the error filled, when out of memory or on overflow. */
 void *interp_scratch(interp_ctx *ctx, int64_t n, size_t size);

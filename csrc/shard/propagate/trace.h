@@ -2,10 +2,11 @@
  * which op and factor, at which step; and which axes were in each other's way. A trace lives as long as the run that
  * it is passed to (shard_propagate_traced) and its `done`; ops in it are the module's, and may be gone from it
  * afterwards. Errors stick in `failed`: propagation itself does not stop for them. */
-#ifndef XLAC_SHARD_EXPLAIN_TRACE_H
-#define XLAC_SHARD_EXPLAIN_TRACE_H
+#ifndef XLAC_SHARD_PROPAGATE_TRACE_H
+#define XLAC_SHARD_PROPAGATE_TRACE_H
 
 #include "../state/state.h"
+#include "project.h"
 
 /* One axis that a value got. */
 typedef struct shard_record {

@@ -19,8 +19,8 @@
  * Inference accepts implicit broadcasts of elementwise operands ([1] or a scalar beside [n]), as XLA's does; XLA's
  * verifier then refuses them by comparing each operand's dimensions with the result's. XLA's reader ignores the
  * declared type of after-all, add-dependency, send, send-done and recv-done and infers them. */
-#ifndef XLAC_IR_VERIFY_CHECK_H
-#define XLAC_IR_VERIFY_CHECK_H
+#ifndef XLAC_IR_CHECK_CHECK_H
+#define XLAC_IR_CHECK_CHECK_H
 
 #include "../ir.h"
 
@@ -49,7 +49,7 @@ XLAC_MUST_USE int ir_check_form(const ir_op *op, xlac_error *err);
 static inline bool ir_is_start_type(const ir_type *t) {
   return t && ir_is_tuple(t) && t->n_elements >= 2 && ir_is_tuple(t->elements[0]);
 }
-/* verify_structure.c: in a scheduled module ops stand after what they need, as they must in its text. */
+/* ir/verify/verify_structure.c: in a scheduled module ops stand after what they need, as they must in its text. */
 XLAC_MUST_USE int ir_check_schedule(const ir_module *m, xlac_error *err);
 /* ir/stablehlo/verify.c: regions of the opcode use nothing from outside (SV_ISOLATED in its row). */
 bool ir_is_isolated(unsigned opcode);
@@ -106,7 +106,7 @@ static inline bool ir_is_scalar_of(const ir_type *t, base_dtype dtype) {
   return ir_is_scalar(t) && t->dtype == dtype;
 }
 
-/* --- called computations: verify_called.c --- */
+/* --- called computations: check_called.c --- */
 static inline const ir_type *ir_param_type(const ir_computation *c, uint32_t i) {
   assert(i < c->n_params && c->params[i]);
   return c->params[i]->type;

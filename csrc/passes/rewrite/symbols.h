@@ -1,8 +1,8 @@
 /* Functions by their names, and who calls whom: MLIR form calls by symbol. */
-#ifndef XLAC_PASSES_STABLEHLO_SYMBOLS_H
-#define XLAC_PASSES_STABLEHLO_SYMBOLS_H
+#ifndef XLAC_PASSES_REWRITE_SYMBOLS_H
+#define XLAC_PASSES_REWRITE_SYMBOLS_H
 
-#include "../rewrite/rewrite.h"
+#include "rewrite.h"
 
 /* The functions of a module by name (interned). Valid until functions come or go. */
 typedef struct opt_symbols {

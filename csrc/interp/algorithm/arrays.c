@@ -1,7 +1,7 @@
 /* Helpers that the evaluators of structured ops share. */
 #include "arrays.h"
 #include "../blocks.h"
-#include "../../ir/verify/check.h"
+#include "../../ir/check/check.h"
 
 /* n may be 0: the pointer is then not NULL, but not to be read through. */
 void *interp_scratch(interp_ctx *ctx, int64_t n, size_t size) {
