@@ -123,10 +123,10 @@ XLAC_MUST_USE int api_add_donors(ir_module *ir, const xlac_compile_options *opti
 /* clusters.c */
 struct tf_pass *api_clusters_pass(xlac_clusters *c);
 pthread_mutex_t *api_clusters_lock(xlac_clusters *c); /* of all its sessions */
-/* What it runs, on its device, and the plan of that, which each has. compile.c */
+/* What it runs, on its device, and the plan of that, which each has. executable.c */
 const rt_executable *api_executable_rt(const xlac_executable *exe);
 const struct plan_program *api_executable_plan(const xlac_executable *exe);
-/* Whose memory its arrays are made of; borrowed. compile.c */
+/* Whose memory its arrays are made of; borrowed. executable.c */
 xlac_runtime *api_executable_runtime(const xlac_executable *exe);
 /* runtime.c */
 void api_describe_device(rt_device *d, xlac_device_info *out);
@@ -134,9 +134,9 @@ void api_describe_device(rt_device *d, xlac_device_info *out);
 static inline rt_device_set *api_devices(const xlac_runtime *rt) {
   return (rt_device_set *)(uintptr_t)rt;
 }
-/* The options that shape the plan of an executable. compile.c */
+/* The options that shape the plan of an executable. executable.c */
 xlac_compile_options api_executable_options(const xlac_executable *exe);
-/* Borrowed; may be NULL. compile.c */
+/* Borrowed; may be NULL. executable.c */
 xlac_counters *api_executable_counters(const xlac_executable *exe);
 /* The interpreter's side of a registry; NULL for NULL. */
 const rt_registry *api_registry(const xlac_registry *r);

@@ -4,8 +4,9 @@
  * memory away that no result takes, gets a plan of its own: the compiled module with slices in front of
  * such parameters (plan_lay_out), planned again. At most VARIANT_MAX of them; further combinations, and
  * those that can't be planned, are called with dense copies. */
-#include "variant.h"
+#include "executable.h"
 
+#include "../driver/compile.h"
 #include "../plan/plan.h"
 #include "api.h"
 
@@ -143,6 +144,19 @@ static int variant_module(const xlac_executable *exe, const variant_key *key, bo
   return 0;
 }
 
+/* The module has been through the passes; what is left to do is the clean-up that new layouts of
+ * parameters allow. Lanes and async work are not repeated: variants run on the caller's thread. */
+static int variant_compile(const xlac_executable *exe, ir_module *m, const plan_options *plan, rt_executable **out,
+                           xlac_error *err) {
+  driver_options line = {.devices = exe->devices,
+                         .device = exe->rt->device,
+                         .build = api_build_options(exe),
+                         .plan = *plan,
+                         .passes = "algebraic-simplification,cse,dce"};
+  line.no_passes = line.plan.no_fusion = exe->options.no_fusion;
+  return driver_finish(m, &line, NULL, out, err);
+}
+
 static int variant_make(const xlac_executable *exe, const variant_key *key, rt_executable **out, xlac_error *err) {
   const plan_program *p = api_executable_plan(exe);
   bool *given = base_malloc(base_alloc_libc, p->n_arguments + 1u);
@@ -152,7 +166,7 @@ static int variant_make(const xlac_executable *exe, const variant_key *key, rt_e
   int status = given && keeps ? variant_module(exe, key, given, keeps, &n_keeps, &m, err) : base_oom(err, "a plan");
   if (status == 0) {
     plan_options plan = {.has_donations = true, .n_donations = n_keeps, .donations = keeps, .given = given};
-    status = api_compile_variant(exe, m, &plan, out, err);
+    status = variant_compile(exe, m, &plan, out, err);
   }
   base_free(base_alloc_libc, given);
   base_free(base_alloc_libc, keeps);
@@ -167,7 +181,7 @@ static bool variant_same(const variant_key *a, const variant_key *b) {
 /* The plan for the key, which it takes; NULL where there is none. Made under the lock: another thread that
  * wants the same one waits for it. A failure is kept, too, so that it is not tried at every call. */
 static const rt_executable *variant_get(const xlac_executable *exe, variant_key *key) {
-  api_variants *all = api_executable_variants(exe);
+  api_variants *all = exe->variants;
   const rt_executable *found = NULL;
   uint32_t i = 0;
   pthread_mutex_lock(&all->lock);

@@ -13,10 +13,4 @@ void api_variants_free(api_variants *all);
 /* What runs with these arguments, borrowed from exe. packed, by leaf: it must be dense, and is not. */
 const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed);
 
-/* compile.c */
-api_variants *api_executable_variants(const xlac_executable *exe);
-/* Compiles m, which it takes, with exe's options and the plan's. */
-XLAC_MUST_USE int api_compile_variant(const xlac_executable *exe, ir_module *m, const plan_options *plan,
-                                      rt_executable **out, xlac_error *err);
-
 #endif

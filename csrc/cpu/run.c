@@ -33,14 +33,6 @@ static void run_bind_spares(const plan_program *p, void *const *arguments, void 
   }
 }
 
-bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
-  for (uint32_t i = 0; i < s->n_out; i++) {
-    const plan_buffer *b = &p->buffers[s->out[i]];
-    if (b->place != PLAN_RESULT || b->borrowed || b->last != b->first) return false;
-  }
-  return true;
-}
-
 /* A kernel by itself: not in a list of instructions, and not in a group. */
 static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   const void *few[16], **in = few;

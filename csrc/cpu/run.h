@@ -87,7 +87,13 @@ XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *con
                                   char *frame);
 
 /* Whether all that the step writes are results that the program does not read again. */
-bool cpu_run_is_last(const plan_program *p, const plan_step *s);
+static inline bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
+  for (uint32_t i = 0; i < s->n_out; i++) {
+    const plan_buffer *b = &p->buffers[s->out[i]];
+    if (b->place != PLAN_RESULT || b->borrowed || b->last != b->first) return false;
+  }
+  return true;
+}
 /* A step, by its kind: for runs that nobody watches or interrupts. */
 typedef int cpu_step_fn(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers);
 extern cpu_step_fn *const cpu_step_table[];

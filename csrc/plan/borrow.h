@@ -26,4 +26,8 @@ bool plan_borrow(plan_lenders *l, const plan_program *p, plan_buffer *buffers, u
 /* The place of `from`, which dies at the step that writes `to` over it. */
 bool plan_borrow_on(plan_lenders *l, const plan_program *p, plan_buffer *buffers, uint32_t from, uint32_t to);
 
+/* overwrite.c: whether output number `out` of the step may lie over its input number `in`, which is `seen` times among
+ * the inputs; whatever the buffers' lives. */
+bool plan_may_overwrite_input(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out, uint32_t seen);
+
 #endif

@@ -65,7 +65,7 @@ typedef struct plan_build {
   xlac_error *err;
 } plan_build;
 
-/* --- build.c --- */
+/* --- steps.c --- */
 /* x->failed is set when out of memory: callers check once, at the end of what they do. */
 uint32_t plan_new_buffer(plan_build *x, plan_buffer b);
 plan_leaves plan_new_leaves(plan_build *x, const ir_op *op, plan_buffer like);
@@ -78,6 +78,8 @@ const uint32_t *plan_operand_buffers(plan_build *x, const ir_op *op, uint32_t fi
 /* New buffers for op's leaves, with room for `extra` more ids after them. `*n` ids are filled; `extra` more may be. */
 uint32_t *plan_result_buffers(plan_build *x, const ir_op *op, uint32_t extra, uint32_t *n);
 XLAC_MUST_USE int plan_add_step(plan_build *x, plan_step s);
+
+/* --- build.c --- */
 /* Made once for each computation and role (body or not), whoever asks. */
 XLAC_MUST_USE int plan_build_program(const plan_build *outer, const ir_computation *c, bool body, plan_program **out);
 

@@ -123,98 +123,6 @@ static bool place_give(place_run *x, place_spot from, int64_t bytes) {
   return true;
 }
 
-/* Whether an operand of v is the input itself. A sum of products reads these when the other stores have been made. */
-static bool place_reads(const kernel *k, const kernel_value *v, uint32_t input) {
-  for (uint32_t j = 0; v->kind == KERNEL_OP && j < v->n_in; j++) {
-    const kernel_value *from = &k->values[v->in[j]];
-    if (from->kind == KERNEL_PICK || (from->kind == KERNEL_LOAD && from->buffer == input)) return true;
-  }
-  return false;
-}
-
-/* What the kernel reads of input `input` for an iteration is the element of that number. Of a block of iterations all
- * is computed before anything is stored, so that only what is stored as it was loaded must not be written over before.
- */
-static bool place_loads_same(const kernel *k, uint32_t input) {
-  for (uint32_t i = 0; i < k->n_values; i++) {
-    const kernel_value *v = &k->values[i];
-    bool same = v->kind != KERNEL_LOAD || v->buffer != input ||
-                (v->index->offset == 0 && v->n_in == 0 && kernel_is_dense(k, v->index));
-    if (!same) return false;
-  }
-  for (uint32_t i = 0; k->n_stores > 1 && i < k->n_stores; i++) {
-    const kernel_value *v = &k->values[k->stores[i].value];
-    if (v->kind == KERNEL_PICK || (v->kind == KERNEL_LOAD && v->buffer == input)) return false;
-    if (k->stores[i].by && place_reads(k, v, input)) return false;
-  }
-  return true;
-}
-
-/* The output's element of an iteration is the one of that number. */
-static bool place_stores_same(const kernel *k, uint32_t output) {
-  for (uint32_t i = 0; i < k->n_stores; i++) {
-    const kernel_store *s = &k->stores[i];
-    if (s->buffer == output) return !s->by && s->index.offset == 0 && kernel_is_dense(k, &s->index);
-  }
-  return false;
-}
-
-/* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
-static bool place_passes_on(const plan_step *s, uint32_t buffer, uint32_t out) {
-  uint32_t first = s->kind == PLAN_CONDITIONAL;
-  if (first && s->in[0] == buffer) return false;
-  for (uint32_t n = 0; n < s->n_nested; n++) {
-    const plan_program *p = s->nested[n];
-    uint32_t times = 0, at = 0;
-    for (uint32_t i = 0; i < p->n_arguments; i++)
-      if (s->in[first + i] == buffer) times++, at = i;
-    if (times > 1 || (times && (!p->over || p->over[out] != at))) return false;
-    first += p->n_arguments;
-  }
-  return true;
-}
-
-/* Whether output number `out` may lie over input number `in`, which is `seen` times among the inputs. Whether the
- * step allows it, whatever the buffers' lives; `in` and `out` are numbers among the step's. */
-static bool place_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out,
-                                uint32_t seen) {
-  assert(in < s->n_in && out < s->n_out);
-  const plan_buffer *from = &buffers[s->in[in]], *to = &buffers[s->out[out]];
-  if (from->bytes != to->bytes || from->bytes == 0) return false;
-  switch ((plan_step_kind)s->kind) {
-    case PLAN_KERNEL:
-      for (uint32_t i = 0; i < s->n_in; i++)
-        if (s->in[i] == s->in[in] && !place_loads_same(s->kernel, i)) return false;
-      return place_stores_same(s->kernel, out);
-    case PLAN_WHILE:
-      return in == out && seen == 1;
-    case PLAN_ROUTINE:
-      return in == out && in < 64 && seen == 1 && (s->routine->in_place >> in & 1);
-    case PLAN_START:
-      return s->chain->over && s->chain->over[out] == in && seen == 1;
-    case PLAN_CALL:
-    case PLAN_CONDITIONAL:
-      return place_passes_on(s, s->in[in], out);
-    default:
-      return false;
-  }
-}
-
-/* A buffer may be several inputs at once; the one at out's own number is preferred. */
-bool plan_may_overwrite(const plan_step *s, const plan_buffer *buffers, uint32_t in, uint32_t out) {
-  assert(s && buffers);
-  uint32_t seen = 0, at = UINT32_MAX;
-  for (uint32_t i = 0; i < s->n_in; i++) {
-    if (s->in[i] != in) continue;
-    if (i < s->n_out && s->out[i] == out) at = i;
-    if (at == UINT32_MAX) at = i;
-    seen++;
-  }
-  for (uint32_t j = 0; j < s->n_out; j++)
-    if (s->out[j] == out) return at != UINT32_MAX && place_may_overwrite(s, buffers, at, j, seen);
-  return false;
-}
-
 /* The spare that argument `buffer` is, or UINT32_MAX. */
 static uint32_t place_spare_of(const place_run *x, uint32_t buffer) {
   for (uint32_t k = 0; k < x->p->n_spares; k++)
@@ -251,7 +159,7 @@ static int64_t place_room(const place_run *x, uint32_t buffer) {
 }
 
 /* A dying operand whose place output number `out` can have: that of its number, but for kernels, starts, calls and
- * branches. What takes over a place takes all of it: sizes are equal (place_may_overwrite). */
+ * branches. What takes over a place takes all of it: sizes are equal (plan_may_overwrite_input). */
 static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   assert(out < x->steps[step].n_out);
   plan_step *s = &x->steps[step];
@@ -261,7 +169,7 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
     bool elsewhere = x->lenders.of[s->in[i]] != UINT32_MAX;
     bool has_place = from->place == PLAN_FRAME || from->place == PLAN_SPARE || elsewhere || place_is_spare(x, s->in[i]);
     if (!has_place || from->last != plan_end_of(s, step) || x->given[s->in[i]] || !from->type) continue;
-    if (!place_may_overwrite(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
+    if (!plan_may_overwrite_input(s, x->buffers, i, out, x->seen[s->in[i]])) continue;
     if (elsewhere && !plan_borrow_on(&x->lenders, x->p, x->buffers, s->in[i], s->out[out])) continue;
     if (!elsewhere) place_put(x, s->out[out], place_spot_of(x, s->in[i]));
     x->after[s->out[out]] = s->in[i];

@@ -96,7 +96,7 @@ XLAC_MUST_USE int tf_graph_put_node(const tf_graph *g, uint32_t id, const base_i
 bool tf_count_elements(base_slice tensor, int64_t most, int64_t *count);
 XLAC_MUST_USE int tf_clone_constants(tf_graph *g, xlac_error *err);
 
-/* Types of a node's inputs and outputs from its op's arguments and its attributes (tf_types.c). */
+/* Types of a node's inputs and outputs from its op's arguments and its attributes (node_types.c). */
 XLAC_MUST_USE int tf_node_types(tf_graph *g, tf_node *node, tf_attrs attrs, xlac_error *err);
 /* How many values an argument of a node's op stands for; the node's types are known. */
 int64_t tf_arg_values(const tf_node *n, const tf_arg_def *a);

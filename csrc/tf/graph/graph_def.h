@@ -75,9 +75,12 @@ void tf_graph_def_free(tf_graph_def *g);
 bool tf_graph_def_is_text(const void *bytes, size_t n);
 
 /* NULL where there is none. */
-const tf_function *tf_find_function(const tf_graph_def *g, const base_istr *name);
+static inline const tf_function *tf_find_function(const tf_graph_def *g, const base_istr *name) {
+  assert(name != NULL);
+  return base_map_ptr(&g->function_of, name);
+}
 
-/* --- attributes (graph_def.c) --- */
+/* --- attributes (attr_value.c) --- */
 
 /* The value of an attribute; {NULL, 0} where it is absent. */
 base_slice tf_attr_find(tf_attrs attrs, const char *key);

@@ -1,0 +1,31 @@
+/* What an executable is, inside. */
+#ifndef XLAC_API_EXECUTABLE_H
+#define XLAC_API_EXECUTABLE_H
+
+#include "api.h"
+#include "variant.h"
+
+enum { API_MAX_PASSES = 32 };
+
+struct xlac_executable {
+  rt_executable *rt;
+  rt_device_set *devices; /* a reference: those that its variants may need */
+  xlac_module view;       /* of the compiled module */
+  double seconds[XLAC_COMPILE_STAGES];
+  xlac_compile_options options; /* that shape the plan; no pointers */
+  xlac_counters *counters;      /* or NULL */
+  api_variants *variants;
+  char *blas_path; /* or NULL */
+  double pass_began;
+  uint32_t n_passes;
+  struct {
+    const char *name;
+    double seconds;
+  } passes[API_MAX_PASSES];
+};
+
+/* How devices make its programs. Points to nothing of the caller's options, as variants are built long after they have
+ * gone. */
+rt_build_options api_build_options(const xlac_executable *exe);
+
+#endif
