@@ -450,3 +450,15 @@ def test_real_programs_compute_the_same(pipeline):
             n += 1
     if n == 0:
         pytest.skip("no conformance data")
+
+
+def test_inlined_ops_without_a_place_in_a_source_file_get_the_calls():
+    text = """HloModule m
+f { p = f32[] parameter(0)
+  n = f32[] negate(p), metadata={op_name="neg"}
+  ROOT a = f32[] add(n, p), metadata={source_file="own.py" source_line=7} }
+ENTRY e { p = f32[] parameter(0)
+  ROOT c = f32[] call(p), to_apply=f, metadata={op_name="f" source_file="user.py" source_line=3} }"""
+    ops = {op.opcode: str(op.metadata) for op in xlac.parse(text).run("inline-calls").entry.instructions}
+    assert ops["negate"] == '{op_name="neg" source_file="user.py" source_line=3}'
+    assert ops["add"] == '{source_file="own.py" source_line=7}'

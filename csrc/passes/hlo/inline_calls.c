@@ -3,8 +3,8 @@
  * From the callers down: a computation that stays takes in the bodies of what it calls, then what those call, until no
  * call is left; what only calls reached goes as it was. So each op is copied once for each place it ends up at, and the
  * work is that of writing the result, whose size is known before anything is done.
- * Requires: nothing. Preserves: metadata, control edges, the schedule, async chains (a wrapped computation stays as it
- * is). Computations that nobody calls any more go. */
+ * Requires: nothing. Preserves: metadata (ops without a place in a source file get that of the call), control edges,
+ * the schedule, async chains (a wrapped computation stays as it is). Computations that nobody calls any more go. */
 #include "../effects.h"
 #include "../pass.h"
 
@@ -66,13 +66,28 @@ static bool inline_prepare_callees(inline_run *r, const ir_op *op) {
   return copy && base_map_set(&r->map, base_key(op->called[0]), base_key(copy));
 }
 
+/* What a library's functions are made of often has no place in the user's source: the call has. */
+static bool inline_source(const inline_run *r, const ir_op *call, ir_op *copy) {
+  const ir_metadata *at = ir_get_metadata(call), *own = ir_get_metadata(copy);
+  if (!at || !at->source_file || (own && own->source_file)) return true;
+  ir_metadata *m = base_arena_zalloc(&r->m->arena, sizeof *m);
+  if (!m) return false;
+  if (own) *m = *own;
+  m->source_file = at->source_file;
+  m->source_line = at->source_line, m->source_end_line = at->source_end_line;
+  m->source_column = at->source_column, m->source_end_column = at->source_end_column;
+  ir_attr placed = ir_attr_make(IR_ATTR_METADATA);
+  placed.v.metadata = m;
+  return ir_attr_set(copy, placed);
+}
+
 /* update and done may repeat the chain's computation; it is in the map already, as their start came first. */
 static ir_op *inline_op(inline_run *r, const ir_op *op, ir_op *call) {
   if (!inline_prepare_callees(r, op)) return NULL;
   ir_op *copy = ir_op_clone(op, call->parent, &r->map);
   if (!copy || !base_map_set(&r->map, base_key(op), base_key(copy))) return NULL;
   ir_op_move(copy, call);
-  return copy;
+  return inline_source(r, call, copy) ? copy : NULL;
 }
 
 /* What the call waited for, ops without operands of their own come to wait for; others follow those. */
