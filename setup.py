@@ -1,5 +1,5 @@
-"""Builds xlac._core, one shared object of every C file under csrc/ but the plugin's, and xlac/_pjrt.so, the PJRT plugin: the same core with
-csrc/pjrt in place of csrc/py. Each file is compiled once and linked twice. Metadata is in pyproject.toml.
+"""Builds xlac/libxlac.so, the core: every C file under csrc/ but those of csrc/py and csrc/pjrt; and two small libraries that load it from the
+folder they lie in: xlac._core, Python's extension, and xlac/_pjrt.so, the PJRT plugin. Metadata is in pyproject.toml.
 
 Switches, by environment: XLAC_DEBUG=1 (-O0 with asserts and symbols), XLAC_SANITIZE=1 (address and undefined-behaviour sanitizers),
 XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time), XLAC_DEV=1 (file by file, as in place:
@@ -21,6 +21,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
 HEADERS = ("xlac.h", "xlac_ffi.h")
+CORE, SHARED = "xlac.libxlac", sys.platform.startswith("linux")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
 LOOPS, FEW_COPIES, SMALL, QUICK, PLAIN = "-O3", "-O2", "-Os", "-O1", "-O2 -fno-align-functions"
@@ -59,9 +60,10 @@ def cpus():
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def sources(*without):
-    return [path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "csrc").glob("*/**/*.c"))
-            if path.relative_to(ROOT / "csrc").parts[0] not in without]
+def sources(*rooms, without=()):
+    """The C files of those rooms, or of all but those in `without`."""
+    files = {path.relative_to(ROOT).as_posix(): path.relative_to(ROOT / "csrc").parts[0] for path in (ROOT / "csrc").glob("*/**/*.c")}
+    return sorted(file for file, room in files.items() if room not in without and (not rooms or room in rooms))
 
 
 def level(file):
@@ -140,9 +142,9 @@ class BuildExt(build_ext):
         self.compiled = {}
 
     def get_ext_filename(self, fullname):
-        """The plugin is no extension of Python's: it is loaded by its path."""
-        name = super().get_ext_filename(fullname)
-        return os.path.join(os.path.dirname(name), "_pjrt.so") if fullname.split(".")[-1] == "_pjrt" else name
+        """The core and the plugin are no extensions of Python's: they are loaded by their paths."""
+        name, last = super().get_ext_filename(fullname), fullname.split(".")[-1]
+        return name if last == "_core" else os.path.join(os.path.dirname(name), last + ".so")
 
     def pieces(self, files):
         """(what to compile, flags of its own)"""
@@ -161,6 +163,8 @@ class BuildExt(build_ext):
                 self.compiled.update(zip((piece[0] for piece in new), parts))
             return [obj for piece in pieces for obj in self.compiled[piece[0]]]
 
+        if SHARED and ext.name != CORE:
+            ext.extra_link_args.append(self.get_ext_fullpath(CORE))
         self.compiler.compile = compile_all
         try:
             super().build_extension(ext)
@@ -180,18 +184,28 @@ class BuildPy(build_py):
                 shutil.copyfile(ROOT / "csrc" / "include" / name, target / name)
 
 
-def extension(name, files, link):
+def extension(name, files, link=()):
     return Extension(
         name,
         files,
-        depends=[str(p.relative_to(ROOT)) for p in sorted((ROOT / "csrc").rglob("*.*")) if p.suffix in (".h", ".def", ".map")],
+        depends=["setup.py", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "csrc").rglob("*.*")) if p.suffix in (".h", ".def", ".map"))],
         include_dirs=["csrc/include", numpy.get_include()],
         extra_compile_args=compile_flags(),
-        extra_link_args=link_flags() + link,
+        extra_link_args=[*link_flags(), *link],
     )
+
+
+def extensions():
+    """Elsewhere than on Linux each of the two has a core of its own."""
+    if not SHARED:
+        return [extension("xlac._core", sources(without=["pjrt"])),
+                extension("xlac._pjrt", sources(without=["py"]), only_symbol("GetPjrtApi"))]
+    beside = ["-Wl,-rpath,$ORIGIN"]
+    return [extension(CORE, sources(without=["py", "pjrt"]), ["-Wl,-soname,libxlac.so"]), extension("xlac._core", sources("py"), beside),
+            extension("xlac._pjrt", sources("pjrt"), beside + only_symbol("GetPjrtApi"))]
 
 
 setup(
     cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
-    ext_modules=[extension("xlac._core", sources("pjrt"), []), extension("xlac._pjrt", sources("py"), only_symbol("GetPjrtApi"))],
+    ext_modules=extensions(),
 )

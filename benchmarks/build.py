@@ -71,8 +71,8 @@ def main():
     print(f"{'all':12} {len(rows):5} {sum(r[1] for r in rows):7.1f} {sum(r[2] for r in rows) / 1000:7.0f}")
     for file, seconds, size in sorted(rows, key=lambda row: -row[1])[:options.top]:
         print(f"  {file:40} {seconds:6.2f} {size / 1000:7.0f}")
-    for extension in sorted((ROOT / "python/xlac").glob("_core*.so")):
-        print(f"{extension.name}: {extension.stat().st_size / 1e6:.2f} MB")
+    for library in sorted((ROOT / "python/xlac").glob("*.so")):
+        print(f"{library.name}: {library.stat().st_size / 1e6:.2f} MB")
 
 
 def rooms_of(rows):

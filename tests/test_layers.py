@@ -10,7 +10,7 @@ RANK = {room: i for i, room in enumerate(reversed(ROOMS))}
 MOST_FILES = 45
 COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 DEFINITION = re.compile(r"^(?!static|typedef|extern|else|struct \w+ \{)\w[\w\s*]*?\b(\w+)\([^;{}]*\)\s*\{", re.M)
-TABLE = re.compile(r"^(?!static|typedef|extern)const [\w\s*]*?\b(\w+)(?:\[[^\]]*\])?\s*=", re.M)
+TABLE = re.compile(r"^(?!static|typedef|extern)(?:BASE_EXPORT )?const [\w\s*]*?\b(\w+)(?:\[[^\]]*\])?\s*=", re.M)
 
 
 def sources():

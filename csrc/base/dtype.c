@@ -1,5 +1,6 @@
 /* The table of element types, and words to its rows. */
 #include "dtype.h"
+#include "export.h"
 
 #include <assert.h>
 #include <string.h>
@@ -19,7 +20,7 @@
   (BASE_SIGN | ((inf) ? BASE_INF : 0) | ((inf) || (overflow) == (nan) ? BASE_NAN : 0) | \
    ((negative_zero) ? BASE_NEGATIVE_ZERO : 0))
 
-const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT] = {
+BASE_EXPORT const base_dtype_info base_dtype_table[BASE_DTYPE_COUNT] = {
     [BASE_DTYPE_INVALID] = {.text = "invalid"},
 #define DTYPE(name, word, kind_of, width, size, exponent, mantissa, bias_of, ...) \
   [XLAC_##name] = {.text = word,                                                  \
@@ -102,7 +103,7 @@ base_dtype base_dtype_from_mlir(const char *s, size_t n) {
 
 /* --- facts --- */
 
-base_dtype base_dtype_real_part(base_dtype t) {
+BASE_EXPORT base_dtype base_dtype_real_part(base_dtype t) {
   return t == XLAC_C64 ? XLAC_F32 : t == XLAC_C128 ? XLAC_F64 : t;
 }
 

@@ -3,6 +3,7 @@
  * An arena takes chunks that double from 16 kB to 2 MB and hands out their bytes in order; what is larger than half
  * of a chunk gets a chunk of its own. Nothing is freed singly; a mark lets a scratch arena go back. */
 #include "memory.h"
+#include "export.h"
 
 #include "heed.h"
 
@@ -37,7 +38,7 @@ static void *libc_fn(void *ctx, void *ptr, size_t size) {
   return NULL;
 }
 
-const base_alloc base_alloc_libc = {libc_fn, NULL};
+BASE_EXPORT const base_alloc base_alloc_libc = {libc_fn, NULL};
 
 /* Its size is a multiple of 16, so that a chunk's first byte is as aligned as the allocator makes the chunk. */
 struct base_arena_chunk {

@@ -1,6 +1,7 @@
 /* Filling error records. Texts that are too long are cut between characters, so that what a caller prints is UTF-8 if
  * names are. */
 #include "status.h"
+#include "export.h"
 
 #include "heed.h"
 
@@ -55,7 +56,7 @@ static int fill_error(xlac_error *err, base_code code, const char *format, va_li
 }
 
 /* Position and op are emptied: an old error leaves no trace. */
-int base_fail(xlac_error *err, base_code code, const char *format, ...) {
+BASE_EXPORT int base_fail(xlac_error *err, base_code code, const char *format, ...) {
   va_list args;
   va_start(args, format);
   int status = fill_error(err, code, format, args);
@@ -92,7 +93,7 @@ int base_hint(xlac_error *err, int status, const char *format, ...) {
 }
 
 /* Where the caller wished to stop, the failed allocation is that wish. */
-int base_oom(xlac_error *err, const char *what) {
+BASE_EXPORT int base_oom(xlac_error *err, const char *what) {
   assert(what);
   if (base_heed_stopped()) return base_interrupted(err);
   return base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory while %s", what);

@@ -1,5 +1,6 @@
 /* What every device, queue and executable has in common: arguments checked, then the device's own function. */
 #include "device.h"
+#include "../base/export.h"
 
 #include <stdio.h>
 
@@ -52,21 +53,21 @@ void rt_release(rt_device *d, uint32_t space, void *memory) {
 
 /* --- queues --- */
 
-int rt_queue_create(rt_device *d, rt_queue **out, xlac_error *err) {
+BASE_EXPORT int rt_queue_create(rt_device *d, rt_queue **out, xlac_error *err) {
   int status = d->vtable->queue(d, out, err);
   assert(status || (*out)->device == d);
   return status;
 }
 
 /* The device goes last: what ends a queue may need it. */
-void rt_queue_destroy(rt_queue *q) {
+BASE_EXPORT void rt_queue_destroy(rt_queue *q) {
   if (!q) return;
   rt_device *d = q->device;
   q->vtable->destroy(q);
   rt_device_release(d);
 }
 
-int rt_queue_wait_for(rt_queue *q, rt_event *e, xlac_error *err) {
+BASE_EXPORT int rt_queue_wait_for(rt_queue *q, rt_event *e, xlac_error *err) {
   return q->vtable->wait_for(q, e, err);
 }
 
@@ -76,8 +77,8 @@ int rt_queue_copy(rt_queue *q, const rt_copy *copy, rt_event **done, xlac_error 
   return q->vtable->copy(q, copy, done, err);
 }
 
-int rt_queue_host_call(rt_queue *q, int (*fn)(void *ctx, xlac_error *err), void *ctx, rt_event **done,
-                       xlac_error *err) {
+BASE_EXPORT int rt_queue_host_call(rt_queue *q, int (*fn)(void *ctx, xlac_error *err), void *ctx, rt_event **done,
+                                   xlac_error *err) {
   assert(fn);
   return q->vtable->host_call(q, fn, ctx, done, err);
 }
@@ -102,7 +103,7 @@ int rt_queue_record(rt_queue *q, rt_event **done, xlac_error *err) {
 }
 
 /* A record, and a wait for it: the event is nobody else's. */
-int rt_queue_drain(rt_queue *q, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
+BASE_EXPORT int rt_queue_drain(rt_queue *q, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
   rt_event *all = NULL;
   TRY(rt_queue_record(q, &all, err));
   int status = rt_event_wait(all, interrupted, ctx, err);

@@ -1,6 +1,7 @@
 /* Names are "kind" or "kind:number". A set opens a context at its first mention and keeps it until the set
  * goes; nothing is closed before, so pointers to contexts need no lock. */
 #include "devices.h"
+#include "../base/export.h"
 
 #include <stdio.h>
 
@@ -90,7 +91,7 @@ static int devices_add(rt_device_set *set, const rt_device_kind *kind, uint32_t 
   return 0;
 }
 
-int rt_device_set_open(rt_device_set *set, const char *name, rt_device **out, xlac_error *err) {
+BASE_EXPORT int rt_device_set_open(rt_device_set *set, const char *name, rt_device **out, xlac_error *err) {
   const rt_device_kind *kind = set->kinds;
   uint32_t ordinal = 0;
   if (name) TRY(devices_read_name(set, name, &kind, &ordinal, err));

@@ -2,6 +2,7 @@
  * way from pending to set. Release and acquire on the word order what the work wrote before what a waiter
  * reads. */
 #include "event.h"
+#include "../base/export.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +27,7 @@ struct rt_event {
   xlac_error why;              /* of a failed one; never changes after it is set */
 };
 
-int rt_event_create(rt_event **out, base_alloc alloc, xlac_error *err) {
+BASE_EXPORT int rt_event_create(rt_event **out, base_alloc alloc, xlac_error *err) {
   rt_event *e = base_malloc(alloc, sizeof *e);
   if (!e) return base_oom(err, "an event");
   memset(e, 0, sizeof *e);
@@ -40,7 +41,7 @@ int rt_event_create(rt_event **out, base_alloc alloc, xlac_error *err) {
   return 0;
 }
 
-rt_event *rt_event_retain(rt_event *e) {
+BASE_EXPORT rt_event *rt_event_retain(rt_event *e) {
   unsigned before = atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
   assert(before > 0 && "nobody holds what is gone");
   (void)before;
@@ -55,7 +56,7 @@ static void event_free_waiters(rt_event *e, event_waiter *first) {
   }
 }
 
-void rt_event_release(rt_event *e) {
+BASE_EXPORT void rt_event_release(rt_event *e) {
   if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1) return;
   event_free_waiters(e, e->first);
   pthread_mutex_destroy(&e->lock);
@@ -69,7 +70,7 @@ static rt_event_state event_state(const rt_event *e) {
 
 /* Waiters are called without the lock, so that they may ask the event how it stands. A reference is held meanwhile:
  * what they do may drop the last one that others have. */
-void rt_event_set(rt_event *e, const xlac_error *why) {
+BASE_EXPORT void rt_event_set(rt_event *e, const xlac_error *why) {
   assert(!why || why->code);
   rt_event_retain(e);
   pthread_mutex_lock(&e->lock);
@@ -86,7 +87,7 @@ void rt_event_set(rt_event *e, const xlac_error *why) {
   rt_event_release(e);
 }
 
-rt_event_state rt_event_poll(rt_event *e, xlac_error *why) {
+BASE_EXPORT rt_event_state rt_event_poll(rt_event *e, xlac_error *why) {
   rt_event_state state = event_state(e);
   if (state == RT_EVENT_FAILED && why) *why = e->why;
   return state;
@@ -104,7 +105,7 @@ static void event_doze(rt_event *e) {
   pthread_mutex_unlock(&e->lock);
 }
 
-int rt_event_wait(rt_event *e, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
+BASE_EXPORT int rt_event_wait(rt_event *e, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
   while (event_state(e) == RT_EVENT_PENDING) {
     event_doze(e);
     if (event_state(e) == RT_EVENT_PENDING && interrupted && interrupted(ctx))
@@ -117,7 +118,7 @@ int rt_event_wait(rt_event *e, bool (*interrupted)(void *ctx), void *ctx, xlac_e
 }
 
 /* The waiter is made before the lock is taken: allocation may be the caller's, and slow. */
-int rt_event_on_ready(rt_event *e, rt_event_fn *fn, void *ctx, xlac_error *err) {
+BASE_EXPORT int rt_event_on_ready(rt_event *e, rt_event_fn *fn, void *ctx, xlac_error *err) {
   assert(fn);
   event_waiter *w = base_malloc(e->alloc, sizeof *w);
   if (!w) return base_oom(err, "a callback of an event");

@@ -2,7 +2,7 @@
 
     ffi = cffi.FFI()
     ffi.cdef(xlac.include.cdef())
-    lib = ffi.dlopen(xlac.include.library())   # the extension's own image: the modules of Python and of C are the same code
+    lib = ffi.dlopen(xlac.include.library())   # the one that Python uses: its modules are those of C
 """
 import pathlib
 import re
@@ -19,7 +19,8 @@ def library():
     """The shared object that exports the functions of xlac.h."""
     from .. import _core
 
-    return _core.__file__
+    core = pathlib.Path(_core.__file__).with_name("libxlac.so")
+    return str(core) if core.exists() else _core.__file__  # where the extension has a core of its own
 
 
 def cdef():
