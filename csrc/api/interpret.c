@@ -44,9 +44,14 @@ static rt_call_options run_call_options(const xlac_interpret_options *options) {
                            .async_seed = options->async_seed};
 }
 
-/* Errors: struct_size, as of all options. */
+/* Errors: struct_size, as of all options. Options of this library's own size are read where they are: every call comes
+ * by here. */
 int api_read_call_options(rt_call_options *out, const xlac_interpret_options *given, xlac_error *err) {
   assert(out);
+  if (given && given->struct_size == sizeof *given) {
+    *out = run_call_options(given);
+    return 0;
+  }
   xlac_interpret_options options;
   TRY(api_read_interpret_options(&options, given, err));
   *out = run_call_options(&options);

@@ -90,11 +90,11 @@ static void call_set_options(const cpu_executable *exe, const rt_call_options *o
   out->natives_ctx = exe->blas;
 }
 
-/* The call's context. The interpreter's tables are made only where some step needs them: they cost more than a
- * small program. */
+/* The call's context, which is all zeros. The interpreter's tables are made only where some step needs them: they cost
+ * more than a small program. */
 static int call_begin(cpu_run *run, const rt_call_options *options, xlac_error *err) {
+  assert(!run->ctx.plans && !run->ctx.options.registry);
   if (!run->exe->needs_interpreter) {
-    memset(&run->ctx, 0, sizeof run->ctx);
     call_set_options(run->exe, options, &run->ctx.options);
     run->ctx.err = err;
     interp_seed(&run->ctx);
