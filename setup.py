@@ -207,7 +207,7 @@ def extensions():
                 extension("xlac._pjrt", sources(without=["py"]), only_symbol("GetPjrtApi"))]
     beside = ["-Wl,-rpath,$ORIGIN"]
     return [extension(CORE, sources(without=["py", "pjrt"]), ["-Wl,-soname,libxlac.so"]), extension("xlac._core", sources("py"), beside),
-            extension("xlac._pjrt", sources("pjrt"), beside + only_symbol("GetPjrtApi"))]
+            extension("xlac._pjrt", sources("pjrt"), [*beside, *only_symbol("GetPjrtApi"), *["-Wl,-z,defs"] * (not switch("SANITIZE"))])]
 
 
 setup(

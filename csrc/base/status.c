@@ -81,7 +81,7 @@ int base_fail_at(xlac_error *err, base_code code, uint32_t line, uint32_t col, c
   return status;
 }
 
-int base_hint(xlac_error *err, int status, const char *format, ...) {
+BASE_EXPORT int base_hint(xlac_error *err, int status, const char *format, ...) {
   assert(format);
   assert(status < 0);
   if (!err) return status;
