@@ -85,7 +85,7 @@ typedef struct fusion_plan {
 /* An elementwise op with a loop, or one that only moves indexes, on static arrays. */
 bool fusion_is_candidate(const ir_op *op);
 /* The operands are read at other indexes, which a kernel can do: broadcast, slice, reverse, transpose; reshapes of
- * which no dimension is a part of several; pads and concatenations; slices from places that are computed.
+ * which no dimension is a part of several; pads and concatenations; slices and elements from places that are computed.
  * fusion_moves.c */
 bool fusion_moves_index(const ir_op *op);
 /* Those that are no kernels by themselves: a view, or a routine, unless others are in the kernel. */
@@ -94,6 +94,11 @@ bool fusion_is_soft(const ir_op *op);
 bool fusion_has_edges(const ir_op *op);
 /* A reshape that makes several dimensions of one. */
 bool fusion_splits(const ir_op *op);
+/* A gather of single elements from places that a load has room for, by indexes of integers. fusion_gather.c */
+bool fusion_gathers(const ir_op *op);
+/* The dimensions of such a gather's result that are those of its indexes, in their order and without the index
+ * vector's: returns how many. */
+uint32_t fusion_gather_batch(const ir_op *op, uint32_t *to);
 /* Dimension d of a reshape's operand is dimensions from[d] to to[d] - 1 of its result: false where it is not. */
 bool fusion_reshape_groups(const ir_op *op, uint32_t *from, uint32_t *to);
 /* A reduce of one array whose body is one op that a kernel can do lane by lane; that op, or NULL. */

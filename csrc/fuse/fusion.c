@@ -125,11 +125,15 @@ typedef struct fusion_users {
   uint32_t n;
 } fusion_users;
 
-/* The array of a dynamic-slice is read at places that only the run knows, so it must be in memory; a reduction's
- * initial value is read once, before the kernel iterates. */
+/* Where it is read, only the run knows: the array of a dynamic-slice, or of a gather. */
+static bool fusion_is_array_of_places(const ir_use *use) {
+  return use->slot == 0 && (use->user->opcode == IR_OP_DYNAMIC_SLICE || use->user->opcode == IR_OP_GATHER);
+}
+
+/* Such an array must be in memory; a reduction's initial value is read once, before the kernel iterates. */
 static bool fusion_is_outside(const fusion_plan *f, const ir_use *use) {
   const ir_op *user = use->user;
-  if (user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0) return true; /* where it is read is computed */
+  if (fusion_is_array_of_places(use)) return true;
   return f->of[user->id].role == FUSION_NO || (user->opcode == IR_OP_REDUCE && use->slot != 0);
 }
 
@@ -145,12 +149,12 @@ static const char fusion_several[] = "several kernels read it", fusion_indexes[]
 static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, uint32_t n_users) {
   const ir_op *user = use->user;
   uint8_t role = f->of[user->id].role;
-  if (f->of[user->id].role != FUSION_NO && user->opcode == IR_OP_DYNAMIC_SLICE && use->slot == 0)
+  if (f->of[user->id].role != FUSION_NO && fusion_is_array_of_places(use))
     return "it is read at a place that is computed";
   if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
 
   if (fusion_expands(user)) return "a broadcast would compute it many times";
-  if (fusion_moves_index(user) && n_users > 1) return fusion_indexes;
+  if (fusion_moves_index(user) && n_users > 1 && !fusion_gather_of(use)) return fusion_indexes;
   if (role == FUSION_CHEAP) return fusion_several;
   return NULL;
 }
@@ -187,13 +191,22 @@ static bool fusion_brings_work(const ir_op *op) {
   return false;
 }
 
+/* How many picks it is in a kernel: none where each reader wants one operand alone, as gathers do of an index vector.
+ */
+static uint32_t fusion_edges_of(const ir_op *op) {
+  bool picks = false;
+  IR_FOR_USES(use, op) picks = picks || !fusion_gather_of(use);
+  return !picks ? 0 : op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1;
+}
+
 /* Why an op with edges is in no kernel, that of `root` if there is one. */
 static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, const ir_op *root) {
+  if (root && fusion_edges_of(op) == 0) return NULL;
   IR_FOR_USES(use, op)
   if (root && (f->of[use->user->id].splits_dim || fusion_splits(use->user)))
     return "its edges are not those of a dimension of the kernel";
   if (op->type->count < FUSION_EDGES) return "it has too few elements for edges in a kernel";
-  uint32_t edges = (root ? f->of[root->id].edges : 0) + (op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1);
+  uint32_t edges = (root ? f->of[root->id].edges : 0) + fusion_edges_of(op);
   return edges > FUSION_MAX_EDGES ? "the kernel has edges enough" : NULL;
 }
 
@@ -239,7 +252,8 @@ static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op
                           : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
                                                               : NULL;
   bool can_end = fusion_has_edges(op) || scan;
-  if (!objection && (!*why || (can_end && fusion_brings_work(op)))) {
+  bool ends = op->opcode == IR_OP_GATHER ? fusion_gather_has_work(op) : can_end && fusion_brings_work(op);
+  if (!objection && (!*why || ends)) {
     if (scan) f->of[kernel ? kernel->id : op->id].scans = scan;
     return false;
   }
@@ -297,8 +311,7 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   f->of[op->id].role = u.why ? FUSION_ROOT : FUSION_INNER;
   f->of[op->id].why = u.why;
   if (!u.why) f->of[op->id].root = u.root;
-  if (fusion_has_edges(op))
-    f->of[f->of[op->id].root->id].edges += op->opcode == IR_OP_PAD ? 1 : (uint8_t)(op->n_operands - 1);
+  if (fusion_has_edges(op)) f->of[f->of[op->id].root->id].edges += (uint8_t)fusion_edges_of(op);
   f->of[op->id].identity_map = true;
   IR_FOR_USES(use, op)
   if (!u.why && (!f->of[use->user->id].identity_map || fusion_moves_index(use->user)))

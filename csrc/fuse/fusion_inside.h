@@ -23,6 +23,13 @@ bool fusion_is_cheap(const ir_op *op, uint32_t *weight);
 /* Each element is read several times. */
 bool fusion_expands(const ir_op *op);
 
+/* --- fusion_gather.c --- */
+/* Whether the user, or what the use's value is moved to without being changed, reads it as indexes of a gather that a
+ * kernel does, each at the iteration it is for; that gather, or NULL. */
+const ir_op *fusion_gather_of(const ir_use *use);
+/* Whether the indexes are computed for it alone: then it is worth a kernel of its own. */
+bool fusion_gather_has_work(const ir_op *op);
+
 /* --- fusion_anew.c --- */
 /* Whether `readers` readers of op should each compute it anew rather than read it in memory: what both take, in cycles,
  * goes to entry->anew and stored. Asked of ops that somebody has to store otherwise. */

@@ -108,7 +108,8 @@ static void fuse_look_at(const fuse_run *x, const ir_op *op) {
   fuse_pass *p = &x->pass[x->at[root->id] - 1];
   if (!p->first) return;
   for (uint32_t k = 0; k < op->n_operands; k++) fuse_add_source(x, p, ir_operand(op, k), root);
-  if (op->opcode == IR_OP_DYNAMIC_SLICE) p->other_reads = true; /* it may be read where it was put for that alone */
+  /* their arrays may be read where they were put for that alone */
+  if (op->opcode == IR_OP_DYNAMIC_SLICE || op->opcode == IR_OP_GATHER) p->other_reads = true;
 }
 
 /* first NULL: the kernel is not worth merging. */

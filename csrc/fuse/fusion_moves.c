@@ -83,6 +83,8 @@ bool fusion_moves_index(const ir_op *op) {
       return op->type->count > 0 && fusion_reshape_groups(op, from, to);
     case IR_OP_DYNAMIC_SLICE:
       return op->type->count > 0 && moves_by_place(op);
+    case IR_OP_GATHER:
+      return fusion_gathers(op);
     default:
       return false;
   }
@@ -120,5 +122,6 @@ const ir_op *fusion_scan(const ir_op *op, uint32_t *along, bool *back) {
 /* Views (reshape) and copies that a routine does as well. */
 bool fusion_is_soft(const ir_op *op) {
   if (op->opcode == IR_OP_REDUCE_WINDOW) return true;
-  return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_DYNAMIC_SLICE || fusion_has_edges(op);
+  return op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_DYNAMIC_SLICE || op->opcode == IR_OP_GATHER ||
+         fusion_has_edges(op);
 }

@@ -222,6 +222,7 @@ int lower_value(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *v
   if (op->opcode == IR_OP_PAD) return lower_pad(x, op, map, value);
   if (op->opcode == IR_OP_CONCATENATE) return lower_concatenate(x, op, map, value);
   if (op->opcode == IR_OP_DYNAMIC_SLICE) return lower_dynamic_slice(x, op, map, value);
+  if (op->opcode == IR_OP_GATHER) return lower_gather(x, op, map, value);
   if (!fusion_moves_index(op)) return lower_elementwise(x, op, map, value);
   const lower_map *m = lower_operand_map(x, op, map);
   if (!m) return lower_no_memory(x);

@@ -67,4 +67,7 @@ XLAC_MUST_USE int lower_pad(lower_run *x, const ir_op *op, const lower_map *map,
 XLAC_MUST_USE int lower_concatenate(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
 XLAC_MUST_USE int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
 
+/* --- lower_gather.c --- */
+XLAC_MUST_USE int lower_gather(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
+
 #endif

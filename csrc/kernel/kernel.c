@@ -89,6 +89,27 @@ bool kernel_is_constant(const kernel *k, const kernel_index *index) {
   return true;
 }
 
+bool kernel_is_same(const kernel *k, uint32_t i) {
+  bool same[KERNEL_MAX_VALUES];
+  assert(i < k->n_values && k->n_values <= KERNEL_MAX_VALUES);
+  for (uint32_t at = 0; at <= i; at++) {
+    const kernel_value *v = &k->values[at];
+    bool has_index = v->kind == KERNEL_LOAD || v->kind == KERNEL_COUNT_UP;
+    same[at] =
+        v->kind != KERNEL_PICK && v->kind != KERNEL_SCAN && !v->box && (!has_index || kernel_is_constant(k, v->index));
+    for (uint32_t j = 0; j < v->n_in; j++) same[at] = same[at] && same[v->in[j]];
+  }
+  return same[i];
+}
+
+/* Its places are few. */
+bool kernel_is_gather(const kernel *k, const kernel_value *v) {
+  assert(v->kind == KERNEL_LOAD);
+  for (uint32_t j = 0; j < v->n_in; j++)
+    if (!kernel_is_same(k, v->in[j])) return true;
+  return false;
+}
+
 /* Fewer elements than KERNEL_PIECE are not worth a piece of their own; KERNEL_LANES inner elements are one task. */
 enum { KERNEL_PIECE = 1 << 15, KERNEL_MAX_PIECES = 32, KERNEL_LANES = 1024 };
 

@@ -13,7 +13,8 @@
  *
  * The lines of constants and ops are HLO's, on scalars. `index[...]` is the index itself as a number. Edges are boxes
  * of iterations: a value may be there in some iterations only, and a pick takes one of two values by where it is. A
- * load may begin at a place that is computed, `up to` the last that there is:
+ * load may begin at a place that is computed, `up to` the last that there is; where the place is the iteration's own,
+ * it is a gather:
  *
  *   v0 = s32[] load in1[0]
  *   v1 = f32[] load in0[-2 + 1*i1 + 8*v0 up to 7] where 2 <= i1 < 10
@@ -63,7 +64,7 @@ typedef struct kernel_base {
 /* One value of the scalar body. in[] holds numbers of earlier values, n_in of them. */
 typedef struct kernel_value {
   uint8_t kind, dtype, n_in;
-  uint32_t in[3];  /* OP, PICK, SCAN: earlier values; LOAD: integers that are the same at every iteration */
+  uint32_t in[3];  /* OP, PICK, SCAN: earlier values; LOAD: integers that say where, see kernel_is_gather */
   uint32_t buffer; /* LOAD: number of the input */
   const kernel_index
       *index; /* LOAD, COUNT_UP; SCAN: the place in its order, with a stride of 1 or -1 along one dimension */
@@ -131,6 +132,11 @@ typedef struct kernel_scans {
   bool back;
 } kernel_scans;
 bool kernel_find_scans(const kernel *k, kernel_scans *s);
+/* Whether value i is the same at every iteration. Linear in the values before it, without memory: one flag each on the
+ * stack, 16 KB at most. */
+bool kernel_is_same(const kernel *k, uint32_t i);
+/* Whether some place of v, a load, differs between iterations: then each element is found by itself. */
+bool kernel_is_gather(const kernel *k, const kernel_value *v);
 /* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
  * are none. Callers compare *most with what they know of the array. */
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);

@@ -76,8 +76,6 @@ static int kverify_pick(const kernel *k, uint32_t i, xlac_error *err) {
   return 0;
 }
 
-static bool kverify_is_constant(const kernel *k, uint32_t i);
-
 /* The place in a scan's order goes from 0 along one dimension. */
 static bool kverify_is_along(const kernel *k, const kernel_index *x) {
   uint32_t dims = 0;
@@ -102,8 +100,7 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
     if (v->in[j] >= i || k->values[v->in[j]].dtype != v->dtype || k->values[v->in[j]].box)
       return base_fail(err, XLAC_E_VERIFY, "kernel value v%u scans v%u, which is none of its type before it", i,
                        v->in[j]);
-  if (!kverify_is_constant(k, v->in[1]))
-    return kverify_fail(err, i, "begins with what is not the same at every iteration");
+  if (!kernel_is_same(k, v->in[1])) return kverify_fail(err, i, "begins with what is not the same at every iteration");
   if (!scalar_loop_binary((scalar_code)v->op.code, t, &l))
     return kverify_fail(err, i, "combines by what is no op on two of its type");
   if (k->count == 0) return 0;
@@ -121,18 +118,17 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
   return 0;
 }
 
-/* Places are integers that are the same at every iteration. */
+/* Places are integers, there wherever the load is. */
 static int kverify_bases(const kernel *k, uint32_t i, xlac_error *err) {
   const kernel_value *v = &k->values[i];
   if (v->n_in && !v->bases) return kverify_fail(err, i, "has no strides for the values that its place depends on");
   for (uint32_t j = 0; j < v->n_in; j++) {
     base_dtype t = v->in[j] < i ? (base_dtype)k->values[v->in[j]].dtype : BASE_DTYPE_INVALID;
     bool integer = t == XLAC_PRED || base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
-    if (v->in[j] >= i || !integer || v->bases[j].last < 0 || !kverify_is_constant(k, v->in[j]))
+    if (v->in[j] >= i || !integer || v->bases[j].last < 0)
       return base_fail(err, XLAC_E_VERIFY,
-                       "kernel value v%u is loaded from a place by v%u, which is no integer before it that is the same "
-                       "at every iteration",
-                       i, v->in[j]);
+                       "kernel value v%u is loaded from a place by v%u, which is no integer before it", i, v->in[j]);
+    TRY(kverify_defined(k, i, j, v->box, err));
   }
   return 0;
 }
@@ -199,21 +195,6 @@ static int kverify_space(const kernel *k, xlac_error *err) {
   return count == k->count ? 0 : base_fail(err, XLAC_E_VERIFY, "a kernel's count is not that of its extents");
 }
 
-/* Whether the value is the same at every iteration. Linear in the values before i, without memory: one flag each on
- * the stack, 16 KB at most. */
-static bool kverify_is_constant(const kernel *k, uint32_t i) {
-  bool same[KERNEL_MAX_VALUES];
-  assert(i < k->n_values && k->n_values <= KERNEL_MAX_VALUES);
-  for (uint32_t at = 0; at <= i; at++) {
-    const kernel_value *v = &k->values[at];
-    bool has_index = v->kind == KERNEL_LOAD || v->kind == KERNEL_COUNT_UP;
-    same[at] =
-        v->kind != KERNEL_PICK && v->kind != KERNEL_SCAN && !v->box && (!has_index || kernel_is_constant(k, v->index));
-    for (uint32_t j = 0; j < v->n_in; j++) same[at] = same[at] && same[v->in[j]];
-  }
-  return same[i];
-}
-
 /* The output of a reduction is row-major over what it keeps. */
 static bool kverify_reduced_index(const kernel *k, const kernel_index *index) {
   const kernel_reduction *r = k->reduction;
@@ -251,7 +232,7 @@ static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *
   if (!scalar_loop_binary(s->by, t, &l))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction combines %s by what is no op on two of them",
                      base_dtype_of(t)->text);
-  if (s->init >= k->n_values || k->values[s->init].dtype != t || !kverify_is_constant(k, s->init))
+  if (s->init >= k->n_values || k->values[s->init].dtype != t || !kernel_is_same(k, s->init))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction begins with v%u, which is not one %s for all iterations",
                      s->init, base_dtype_of(t)->text);
   return 0;

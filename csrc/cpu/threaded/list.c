@@ -59,6 +59,10 @@ static void list_run_load_at(const list_inst *i) {
   else
     memcpy(i->out, from + v->index->offset * (int64_t)bytes, bytes);
 }
+/* The same from a place of each lane's own. */
+static void list_run_load_each(const list_inst *i) {
+  vm_load_places(vm_find_place_loops(), i->of, i->data, i->in[0], i->in + 1, 0, 0, i->n, i->out);
+}
 static void list_run_index(const list_inst *i) {
   vm_count_up(i->of, i->data, 0, i->n, i->out);
 }
@@ -132,6 +136,7 @@ static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v
   const kernel *k = s->kernel;
   list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_load_at}, .n_in = (uint8_t)(1 + v->n_in)};
   c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[v->buffer]};
+  if (kernel_is_gather(k, v)) c.inst.fn = list_run_load_each;
   for (uint32_t j = 0; j < v->n_in; j++) {
     c.in[1 + j] = where[v->in[j]];
     if (where[v->in[j]].area == LIST_FIXED) c.inst.in[1 + j] = k->values[v->in[j]].data;

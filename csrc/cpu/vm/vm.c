@@ -63,12 +63,19 @@ static bool vm_is_of_cycles(const kernel *k) {
   return cyclic > 0;
 }
 
+/* A load of which some place is not the same at every iteration. */
+static bool vm_gathers(const cpu_vm *vm, const kernel_value *v) {
+  for (uint32_t j = 0; v->kind == KERNEL_LOAD && j < v->n_in; j++)
+    if (vm->insts[v->in[j]].place != VM_SPLAT) return true;
+  return false;
+}
+
 /* Where the lanes of v are to be. Loads that are not dense over all iterations may still be dense, or the same,
  * along the innermost dimension: blocks that end where rows end then read them where they are. */
 static vm_place vm_place_of(const cpu_vm *vm, const kernel_value *v) {
   const kernel *k = vm->k;
   if (vm_is_splat(vm, v)) return VM_SPLAT;
-  if (v->kind != KERNEL_LOAD) return VM_REGISTER;
+  if (v->kind != KERNEL_LOAD || vm_gathers(vm, v)) return VM_REGISTER;
   if (kernel_is_dense(k, v->index)) return VM_MEMORY;
   if (vm->cycle) return VM_CYCLE;
   int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
@@ -93,6 +100,8 @@ static void vm_choose_places(cpu_vm *vm) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     vm->insts[i].place = vm_place_of(vm, v);
+    vm->insts[i].gathers = vm_gathers(vm, v);
+    if (vm->insts[i].gathers && !vm->places) vm->places = vm_find_place_loops();
     vm->insts[i].n_in = v->n_in;
     memcpy(vm->insts[i].in, v->in, sizeof v->in);
   }

@@ -1,6 +1,6 @@
 /* One block of lanes: where its values lie, and the loops that gather, count, fill and compute them. vm_compute is
  * the heart of the machine; everything above it serves one of the places that vm_inside.h lists. */
-#include "vm_inside.h"
+#include "vm_walk.h"
 
 enum { VM_SHORT_ROW = 32 };
 
@@ -16,11 +16,6 @@ enum { VM_SHORT_ROW = 32 };
     else                                                    \
       for (int64_t i = 0; i < n; i++) t[i] = f[i * stride]; \
   } while (0)
-
-/* A complex number of doubles, the largest element. */
-typedef struct vm_16 {
-  uint64_t v[2];
-} vm_16;
 
 /* bytes: of an element. */
 static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t stride, void *to) {
@@ -40,52 +35,6 @@ static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t strid
     default:
       VM_STRIDED(vm_16);
   }
-}
-
-/* Where iteration number `at` is: its index in each dimension, the last one innermost. A division a dimension, and
- * so done once a block; from there on indexes are carried. */
-static void vm_locate(const kernel *k, int64_t at, int64_t *index) {
-  for (uint32_t d = k->rank; d-- > 0;) {
-    index[d] = at % k->extents[d];
-    at /= k->extents[d];
-  }
-}
-
-/* In elements, from the beginning of the input. */
-static int64_t vm_offset(const kernel *k, const kernel_index *x, const int64_t *index) {
-  int64_t offset = x->offset;
-  for (uint32_t d = 0; d < k->rank; d++) offset += x->strides[d] * index[d];
-  return offset;
-}
-
-/* What comes next begins where a run along dimension d ended: the digits of a number whose base changes from place
- * to place. */
-static void vm_carry_above(const kernel *k, uint32_t d, int64_t *index) {
-  for (; index[d] >= k->extents[d]; d--) {
-    index[d] = 0;
-    if (d == 0) return;
-    index[d - 1]++;
-  }
-}
-
-/* The same for runs along the innermost dimension. */
-static void vm_carry(const kernel *k, int64_t *index) {
-  if (k->rank) vm_carry_above(k, k->rank - 1, index);
-}
-
-/* Of a run from `index` on along the innermost dimension, n long, the part that is in the box: *from .. *to,
- * counted from the run's first element. false where it is empty. b NULL is a box that has everything. */
-static bool vm_run_in_box(const kernel *k, const kernel_box *b, const int64_t *index, int64_t n, int64_t *from,
-                          int64_t *to) {
-  uint32_t inner = k->rank - 1;
-  *from = 0;
-  *to = n;
-  if (!b) return true;
-  for (uint32_t d = 0; d < inner; d++)
-    if (index[d] < b->from[d] || index[d] >= b->to[d]) return false;
-  if (b->from[inner] > index[inner]) *from = b->from[inner] - index[inner];
-  if (b->to[inner] - index[inner] < n) *to = b->to[inner] - index[inner];
-  return *from < *to;
 }
 
 /* Whole short rows: rows and columns are so many elements apart. Random numbers of keys come as [n,2] and [n,1], and a
@@ -425,7 +374,9 @@ static void vm_make_lanes(const vm_block *b, uint32_t i, int64_t at, int64_t n, 
   const kernel_value *v = &k->values[i];
   const vm_inst *inst = &b->vm->insts[i];
   char narrow[VM_MAX_LANES * 2] __attribute__((aligned(64))), *to = inst->widens ? narrow : wide;
-  if (v->kind == KERNEL_LOAD) {
+  if (v->kind == KERNEL_LOAD && inst->gathers) {
+    vm_load_each(b, i, at, n, to);
+  } else if (v->kind == KERNEL_LOAD) {
     vm_gather(k, v, vm_begin(b, v), at, n, to);
   } else if (v->kind == KERNEL_SCAN) {
     vm_scan(b, i, at, n, to);

@@ -34,6 +34,7 @@ typedef struct vm_inst {
   uint8_t numbers;     /* bit j: one lane of operand j is enough */
   uint8_t lane;        /* type of the lanes: the value's, or F32 for narrow floats that are kept wide (vm_wide.c) */
   bool edged;          /* not defined in all iterations */
+  bool gathers;        /* a load from places of each iteration's own */
   bool widens;         /* loaded or computed in the value's type, and widened then */
   uint32_t in[3];      /* the values that are read when it is computed: the kernel's, or those of two ops at once */
   uint32_t reg, carry; /* carry: of scans, offset in what a unit carries */
@@ -45,6 +46,8 @@ typedef struct vm_inst {
 
 /* From vm_fold.h. */
 struct vm_fold;
+/* From vm_places.c. */
+typedef struct vm_place_loops vm_place_loops;
 
 /* How a store that reduces combines. */
 typedef struct vm_sum {
@@ -68,11 +71,12 @@ struct cpu_vm {
   bool streams;                              /* so much is stored that none of it should take a place in the cache */
   kernel_scans scans;
   size_t carry_bytes;
-  bool edges;        /* some value is edged, or a pick */
-  bool rows;         /* no block crosses the end of a row (of the innermost dimension) */
-  int64_t cycle;     /* length of the rows of VM_CYCLE; 0: there are none */
-  size_t reg_bytes;  /* of one register */
-  uint32_t n_visits; /* values that each block has to look at */
+  const vm_place_loops *places; /* by which loads find their places, in kernels that gather */
+  bool edges;                   /* some value is edged, or a pick */
+  bool rows;                    /* no block crosses the end of a row (of the innermost dimension) */
+  int64_t cycle;                /* length of the rows of VM_CYCLE; 0: there are none */
+  size_t reg_bytes;             /* of one register */
+  uint32_t n_visits;            /* values that each block has to look at */
   uint32_t *visits;
   vm_sum *sums; /* by store, of kernels with reductions */
   vm_inst insts[];
@@ -142,6 +146,16 @@ static inline const char *vm_input(const kernel *k, const kernel_value *v, const
 void vm_gather(const kernel *k, const kernel_value *v, const char *from, int64_t at, int64_t n, char *to);
 void vm_count_up(const kernel *k, const kernel_value *v, int64_t at, int64_t n, char *to);
 void vm_fill(size_t bytes, const void *from, int64_t n, char *to);
+
+/* --- vm_places.c --- */
+/* The loops of this machine. */
+const vm_place_loops *vm_find_place_loops(void);
+/* The lanes at..at+n of a load whose places are the iterations' own. lanes: those of each place, or one for all where
+ * ones has its bit; n is at most VM_MAX_LANES. */
+void vm_load_places(const vm_place_loops *loops, const kernel *k, const kernel_value *v, const char *from,
+                    const void *const *lanes, uint8_t ones, int64_t at, int64_t n, char *to);
+/* Value i of a block, such a load. */
+void vm_load_each(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to);
 
 /* --- vm_stream.c --- */
 /* n bytes to memory, best 64 bytes at a time; others see them once vm_end_stream was called. */
