@@ -13,15 +13,15 @@ import sys
 from search import ROOT, run_fuzzer
 
 CORPUS = ROOT / "tests" / "fuzz" / "corpus"
-CHUNK, MOST_CHUNKS = 400, 50
-Generator = collections.namedtuple("Generator", "fuzzer files found")
+CHUNK, MOST_CHUNKS = 400, 100
+Generator = collections.namedtuple("Generator", "fuzzer files found environment", defaults=[{}])
 
 OUT_OF_BOUNDS = r"heap-buffer-overflow|SEGV"
 CLASSES = {
     "R1 a scalar operand of map": Generator("hlo", "map_two.hlo", OUT_OF_BOUNDS + r"|refuses what runs compiled"),
-    "R2 reduce of unequal sizes": Generator("mlir", "reduce_two.mlir", OUT_OF_BOUNDS),
+    "R2 reduce of unequal sizes": Generator("mlir", "reduce_two.mlir reduce_two_rows.mlir", OUT_OF_BOUNDS),
     "R2 sort of unequal sizes": Generator("mlir", "sort_two.mlir", OUT_OF_BOUNDS),
-    "R2 reduce_window of unequal sizes": Generator("mlir", "reduce_window_two.mlir", OUT_OF_BOUNDS),
+    "R2 reduce_window of unequal sizes": Generator("mlir", "reduce_window_two.mlir reduce_window_two_rows.mlir", OUT_OF_BOUNDS),
     "R2 scatter of unequal sizes": Generator("mlir", "scatter.mlir scatter_two.mlir", OUT_OF_BOUNDS),
     "R2 gather of unequal sizes": Generator("mlir", "gather.mlir", OUT_OF_BOUNDS + r"|Assertion"),
     "R2 bounded sizes": Generator("hlo", "sized_reduce.hlo sized_sort.hlo sized_scatter.hlo sized_reduce_window.hlo", OUT_OF_BOUNDS),
@@ -30,7 +30,7 @@ CLASSES = {
     "R5 chlo on quantised tensors": Generator("mlir", "chlo_quantised.mlir chlo_add.mlir chlo_maximum.mlir", r"interpreted and compiled differ"),
     "R7 a dynamic kernel of a convolution": Generator("mlir", "convolution.mlir", r"placement\.c|of size -92"),
     "R8 several results and unbounded sizes": Generator("mlir", "top_k.mlir while_two.mlir reduce_two.mlir", r"bounded dimensions only"),
-    "R9 types that HLO lacks": Generator("mlir", "identity.mlir", r"print_type\.c|Assertion.*print"),
+    "R9 types that HLO lacks": Generator("mlir", "identity.mlir", r"print_type\.c|Assertion.*print", {"FUZZ_ANY_KIND": "1"}),
     "R10 computations called more than once": Generator("proto", "map_two.hlo sized_sort.hlo", r"verify_called|verify_collective|n_called"),
     "R11 names that text cannot hold": Generator("proto", "map_two.hlo", r"the print does not read back"),
     "R12 what no interrupt reaches": Generator("interrupt", "large.hlo", r"without being asked"),
@@ -72,7 +72,7 @@ def find(built, name, generator):
     files = [str(CORPUS / f) for f in generator.files.split()]
     for seed in range(1, MOST_CHUNKS + 1):
         folder = built / "findings" / re.sub(r"\W+", "-", name)
-        _, _, kinds = run_fuzzer(built, generator.fuzzer, CHUNK, seed, files, folder)
+        _, _, kinds = run_fuzzer(built, generator.fuzzer, CHUNK, seed, files, folder, environment=generator.environment)
         for places in kinds.values():
             log = (folder / f"{places[0][1]}.log").read_text("latin1")
             found = re.search(generator.found, log)

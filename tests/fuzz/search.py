@@ -60,11 +60,11 @@ def kind_of(log):
     return re.sub(r"0x\w+|-?\d{2,}", "_", what)[:90] + " @ " + where
 
 
-def run_fuzzer(build, name, count, seed, files, folder, only_mutated=False):
+def run_fuzzer(build, name, count, seed, files, folder, only_mutated=False, environment=None):
     """The inputs that were run, what the fuzzer counted, and by kind of finding (input's place, file)."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    environment = {**os.environ, "FUZZ_FINDINGS": str(folder), "FUZZ_COUNT": str(count), **({"FUZZ_MUTATED": "1"} if only_mutated else {})}
+    environment = {**os.environ, **(environment or {}), "FUZZ_FINDINGS": str(folder), "FUZZ_COUNT": str(count), **({"FUZZ_MUTATED": "1"} if only_mutated else {})}
     run = subprocess.run([build / f"fuzz_{name}", str(seed), str(10**8), *files], env=environment, cwd=folder, capture_output=True, text=True)
     if run.returncode:
         raise SystemExit(f"fuzz_{name} ended with {run.returncode}: {run.stderr[-2000:]}")

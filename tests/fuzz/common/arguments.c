@@ -14,7 +14,7 @@ typedef struct draw_plan {
 } draw_plan;
 
 static int64_t draw_size(const draw_plan *p, int64_t bound) {
-  static const int64_t sizes[] = {0, 1, 2, 3, 4, 5, 8, 40};
+  static const int64_t sizes[] = {0, 1, 2, 3, 5, 8, 40, 40}; /* 40: beyond what memory is rounded up to */
   int64_t size = p->apart && fuzz_below(p->state, 2) ? sizes[fuzz_below(p->state, 8)] : p->size;
   return bound >= 0 && size > bound ? bound : size;
 }

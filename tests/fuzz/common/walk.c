@@ -6,7 +6,8 @@ enum { WALK_MAX_DEPTH = 8, WALK_MAX_OPS = 400, SMALL_ELEMENTS = 1 << 14, SMALL_B
 static void walk_type(const xlac_type *t, int depth) {
   xlac_type_info info;
   xlac_type_get(t, &info);
-  if (info.kind < XLAC_TYPE_TENSOR || info.kind > XLAC_TYPE_OTHER) {
+  bool any_kind = getenv("FUZZ_ANY_KIND") != NULL; /* to see what lies behind that fault: classes.py */
+  if (!any_kind && (info.kind < XLAC_TYPE_TENSOR || info.kind > XLAC_TYPE_OTHER)) {
     char *text = xlac_type_print(t, true);
     fprintf(stderr, "%s\n", text ? text : "");
     fuzz_report("a type of a kind that xlac.h does not list", NULL);
