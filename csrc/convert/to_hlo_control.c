@@ -176,10 +176,11 @@ int to_hlo_branches(to_hlo_op *x) {
 /* ---- From MLIR form to HLO form: futures. A future that one async_done of the same block waits for becomes a chain;
  * any other, which HLO can't carry about, is the op itself where it starts. */
 
-/* A chain in HLO is a line within one computation. */
+/* A chain in HLO is a line within one computation. What is given besides is no use, but needs the value. */
 static bool future_waited_for_once(const ir_op *start) {
   const ir_use *use = start->uses;
-  return use && !use->next && use->user->opcode == IR_OP_ASYNC_DONE && use->user->parent == start->parent;
+  return !ir_is_result(start) && use && !use->next && use->user->opcode == IR_OP_ASYNC_DONE &&
+         use->user->parent == start->parent;
 }
 
 /* Nothing but one op on the parameters in order. */

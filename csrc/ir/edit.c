@@ -405,8 +405,8 @@ bool ir_replace_uses(ir_op *from, ir_op *to) {
   return true;
 }
 
-/* For assertions. */
-static inline bool is_result(const ir_op *op) {
+bool ir_is_result(const ir_op *op) {
+  assert(op->parent != NULL);
   for (uint32_t i = 0; i < op->parent->n_results; i++)
     if (op->parent->results[i].op == op) return true;
   return false;
@@ -428,7 +428,7 @@ static void drop_control(ir_op *op) {
 }
 
 void ir_op_remove(ir_op *op) {
-  assert(!op->uses && !is_result(op));
+  assert(!op->uses && !ir_is_result(op));
   ir_computation *c = op->parent;
   touch(op);
   for (uint32_t i = 0; i < op->n_operands; i++) unlink_use(&op->operands[i]);

@@ -334,6 +334,8 @@ XLAC_MUST_USE bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_m
 /* Every use of `from` (operands, control edges and computation results too) becomes a use of `to`'s result of same
  * index. */
 XLAC_MUST_USE bool ir_replace_uses(ir_op *from, ir_op *to);
+/* Whether its computation gives some result of op's: that is no use, but keeps it. */
+bool ir_is_result(const ir_op *op);
 /* Unlinks an op that has no uses and is no result. Its struct stays readable until the module goes. */
 void ir_op_remove(ir_op *op);
 /* And its ops; nobody may call it. Where it was the entry, the first one that is left is. */

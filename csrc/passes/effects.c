@@ -61,13 +61,6 @@ void opt_facts_free(opt_facts *f) {
   base_arena_free(&f->arena);
 }
 
-bool opt_is_result(const ir_op *op) {
-  assert(op->parent != NULL);
-  for (uint32_t i = 0; i < op->parent->n_results; i++)
-    if (op->parent->results[i].op == op) return true;
-  return false;
-}
-
 /* In a schedule every op comes after its operands already. */
 ir_op **opt_op_order(const ir_computation *c, base_arena *arena, uint32_t *n) {
   if (!c->module->config.is_scheduled) return ir_post_order(c, arena, n);

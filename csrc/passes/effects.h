@@ -28,7 +28,6 @@ unsigned opt_op_facts(const opt_facts *f, const ir_op *op);
 static inline bool opt_in_edge(const opt_facts *f, const ir_op *op) {
   return op->id < f->n_ids ? f->in_edge[op->id] != 0 : op->n_control_preds != 0;
 }
-bool opt_is_result(const ir_op *op);
 /* false once it has been removed. */
 static inline bool opt_is_linked(const ir_op *op) {
   return op->prev || op->parent->first == op;

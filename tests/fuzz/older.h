@@ -17,7 +17,8 @@ static inline xlac_interrupt xlac_set_interrupt(xlac_interrupt hook) {
   return hook;
 }
 
-/* That commit crashes where it is asked for a constant of a MLIR program, and what comes later would never be reached. */
+/* That commit crashes where it is asked for a constant of a MLIR program, and what comes later would never be reached.
+ */
 static inline int older_op_constant(xlac_module *m, xlac_op *op, xlac_value **out, xlac_error *err) {
   (void)m, (void)op;
   *out = NULL;

@@ -81,3 +81,14 @@ def test_a_sharding_is_the_outcomes():
     hlo.verify()
     done = next(line for line in hlo.to_text().split("\n") if "slice-done(" in line)
     assert "sharding={replicated}" in done and hlo.to_text().count("sharding") == 1
+
+
+@pytest.mark.parametrize("root", "su")
+def test_a_future_that_is_given_besides_runs_where_it_starts(root):
+    """XLA's rules count consumers, and a result is none."""
+    ops = {"s": "((f32[8]), f32[3], u32[]) slice-start(p), slice={[1:7:2]}", "u": "((f32[8]), f32[3], u32[]) slice-update(s)", "d": "f32[3] slice-done(u)"}
+    lines = "\n".join(f"  {'ROOT ' * (name == root)}{name} = {op}" for name, op in ops.items())
+    again = xlac.verify(f"HloModule m\nENTRY e {{\n  p = f32[8] parameter(0)\n{lines}\n}}\n").to_stablehlo().to_hlo()
+    again.verify()
+    x = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(xlac.interpret(again, x)[1], x[1:7:2])

@@ -499,11 +499,9 @@ static bool async_wraps_half(const ir_op *start) {
 /* Whether a link before the done is what the computation gives, besides: XLA's rules count consumers alone, so a
  * start with a done may be the root. Such a chain has to stay. */
 static bool async_is_returned(const ir_op *start, const ir_op *done) {
-  const ir_computation *c = done->parent;
   for (const ir_op *link = done; link != start;) {
     link = ir_operand(link, 0);
-    for (uint32_t i = 0; i < c->n_results; i++)
-      if (c->results[i].op == link) return true;
+    if (ir_is_result(link)) return true;
   }
   return false;
 }

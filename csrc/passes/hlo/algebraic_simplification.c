@@ -199,7 +199,7 @@ static void hs_swap_attrs(hs_run *s, ir_op *made, const ir_op *dot) {
 ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
   const ir_op *dot = ir_operand(op, 0);
   const ir_ints *permutation = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-  if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || opt_is_result(dot)) return NULL;
+  if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || ir_is_result(dot)) return NULL;
   if (opt_in_edge(&s->facts, dot) || !hs_swaps_sides(dot, permutation)) return NULL;
   /* Operands of two types may be two algorithms, and precision is said by operand. */
   if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;

@@ -151,7 +151,7 @@ static ir_op *fold_tuple(const ir_op *op, const interp_value *v) {
 
 /* Constants and broadcasts that only the folded op used. */
 static void fold_drop_source(const fold_run *f, ir_op *op) {
-  if (!opt_is_linked(op) || op->uses || opt_is_result(op) || opt_in_edge(&f->facts, op)) return;
+  if (!opt_is_linked(op) || op->uses || ir_is_result(op) || opt_in_edge(&f->facts, op)) return;
   ir_op *source = op->opcode == IR_OP_BROADCAST ? ir_operand(op, 0) : NULL;
   if (op->opcode != IR_OP_CONSTANT && !source) return;
   ir_op_remove(op);
@@ -182,7 +182,7 @@ static int fold_element(fold_run *f, ir_op *op, xlac_error *err) {
   if (ir_operand(tuple, (uint32_t)index)->opcode != IR_OP_CONSTANT) return 0;
   if (!ir_replace_uses(op, ir_operand(tuple, (uint32_t)index))) return base_oom(err, "constant-folding");
   ir_op_remove(op);
-  if (!tuple->uses && !opt_is_result(tuple) && !opt_in_edge(&f->facts, tuple)) ir_op_remove(tuple);
+  if (!tuple->uses && !ir_is_result(tuple) && !opt_in_edge(&f->facts, tuple)) ir_op_remove(tuple);
   return 0;
 }
 

@@ -46,7 +46,7 @@ static bool loop_put_constant(simpler_loop *s, const while_state *w, ir_op *tupl
     ir_op *reader = use->user;
     if (while_element_of(reader, tuple) != i || opt_in_edge(&s->facts, reader)) continue;
     bool passes = ir_operand(w->root, i) == reader;
-    if (reader->type != constant->type || (!reader->uses && !opt_is_result(reader))) continue;
+    if (reader->type != constant->type || (!reader->uses && !ir_is_result(reader))) continue;
     if (passes && ir_use_count(reader) == 1) continue;
     ir_op *copy = loop_copy_constant(s, constant, reader);
     if (!copy || !ir_replace_uses(reader, copy)) return s->failed = true, false;
@@ -63,7 +63,7 @@ static bool loop_read_before(simpler_loop *s, const while_state *w, uint32_t i) 
     ir_op *reader = use->user, *was = ir_operand(w->init, i);
     next = use->next;
     if (while_element_of(reader, w->loop) != i || opt_in_edge(&s->facts, reader) || reader->type != was->type) continue;
-    if (!reader->uses && !opt_is_result(reader)) continue;
+    if (!reader->uses && !ir_is_result(reader)) continue;
     if (!ir_replace_uses(reader, was)) s->failed = true;
     changed = true;
   }
@@ -106,7 +106,7 @@ static void loop_follow(simpler_need *need, const while_state *w) {
 /* An element read outside and not used there any more does not count. */
 static void loop_need_read(simpler_need *need, const while_state *w, const ir_op *tuple) {
   IR_FOR_USES(use, tuple) {
-    if (use->user->uses || opt_is_result(use->user))
+    if (use->user->uses || ir_is_result(use->user))
       loop_need_element(need, w, (uint32_t)while_element_of(use->user, tuple));
   }
 }
@@ -136,7 +136,7 @@ static void loop_cut_body(const while_state *w, const simpler_need *need, base_a
   *ok = order != NULL;
   for (uint32_t i = n; order && i-- > 0;) {
     ir_op *op = order[i];
-    if (op != w->root && op != w->inside && !need->seen[op->id] && !op->uses && !opt_is_result(op)) ir_op_remove(op);
+    if (op != w->root && op != w->inside && !need->seen[op->id] && !op->uses && !ir_is_result(op)) ir_op_remove(op);
   }
 }
 

@@ -41,7 +41,7 @@ static bool while_read_by_element(const ir_op *tuple) {
   IR_FOR_USES(use, tuple) {
     if (while_element_of(use->user, tuple) < 0) return false;
   }
-  return !opt_is_result(tuple);
+  return !ir_is_result(tuple);
 }
 
 /* Shardings of tuples list their elements. */
@@ -112,7 +112,7 @@ bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *fir
   ir_op_remove(w->root);
   w->root = root;
   ir_set_operand(w->loop, 0, (ir_value){init, 0});
-  if (w->init && !w->init->uses && !opt_is_result(w->init)) ir_op_remove(w->init);
+  if (w->init && !w->init->uses && !ir_is_result(w->init)) ir_op_remove(w->init);
   w->init = init;
   w->n = n;
   bool ok = while_move_elements(w->inside, type, moved) && while_move_elements(w->condition, type, moved);
