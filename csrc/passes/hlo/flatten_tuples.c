@@ -374,8 +374,7 @@ static void flat_sweep(flat_run *r, ir_op **order, uint32_t n) {
   for (uint32_t i = n; i-- > 0;) {
     ir_op *op = order[i];
     bool movable = op->opcode == IR_OP_TUPLE || op->opcode == IR_OP_GET_TUPLE_ELEMENT;
-    if (movable && opt_is_linked(op) && !op->uses && !ir_is_result(op) && !opt_in_edge(&r->facts, op))
-      ir_op_remove(op);
+    if (movable && opt_is_linked(op) && !op->uses && !ir_is_result(op) && !opt_in_edge(&r->facts, op)) ir_op_remove(op);
   }
 }
 
