@@ -13,6 +13,7 @@ pjrt_block *pjrt_block_create(void) {
 
 static void block_count(PJRT_Device *d, int64_t bytes) {
   int64_t now = atomic_fetch_add_explicit(&d->bytes, bytes, memory_order_relaxed) + bytes;
+  assert(now >= 0 && "what is counted out was counted in");
   if (bytes <= 0) return;
   atomic_fetch_add_explicit(&d->allocations, 1, memory_order_relaxed);
   int64_t peak = atomic_load_explicit(&d->peak_bytes, memory_order_relaxed);
@@ -46,6 +47,7 @@ bool pjrt_block_use(pjrt_block *b) {
 }
 
 static void block_free_memory(pjrt_block *b) {
+  assert(atomic_load(&b->users) == 0);
   if (b->device) block_count(b->device, -(int64_t)b->bytes);
   if (b->release) b->release(b->ctx);
   b->release = NULL;
@@ -62,12 +64,18 @@ void pjrt_block_leave(pjrt_block *b) {
 }
 
 pjrt_block *pjrt_block_keep(pjrt_block *b) {
-  atomic_fetch_add_explicit(&b->lives, 1, memory_order_relaxed);
+  unsigned before = atomic_fetch_add_explicit(&b->lives, 1, memory_order_relaxed);
+  assert(before > 0);
+  (void)before;
   return b;
 }
 
 void pjrt_block_forget(pjrt_block *b) {
-  if (b && atomic_fetch_sub_explicit(&b->lives, 1, memory_order_acq_rel) == 1) pjrt_free(b);
+  unsigned before = b ? atomic_fetch_sub_explicit(&b->lives, 1, memory_order_acq_rel) : 0;
+  assert(!b || before > 0);
+  if (before != 1) return;
+  assert(!b->data && "users keep it, too");
+  pjrt_free(b);
 }
 
 void pjrt_block_move(pjrt_block *to, pjrt_block *from) {

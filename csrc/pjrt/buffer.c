@@ -28,6 +28,7 @@ PJRT_Buffer_Type pjrt_type(uint32_t dtype) {
 /* --- shapes --- */
 
 PJRT_Error *pjrt_shape_bytes(const pjrt_shape *s, size_t *bytes) {
+  assert(s && bytes);
   size_t n = base_dtype_bytes((base_dtype)s->dtype);
   bool fits = s->rank <= IR_MAX_RANK, empty = false;
   for (uint32_t d = 0; fits && d < s->rank; d++) {
@@ -55,6 +56,7 @@ void pjrt_describe_shape(const pjrt_shape *s, char text[96]) {
     snprintf(text, 96, "token");
     return;
   }
+  assert(s->dtype < BASE_DTYPE_COUNT && s->rank <= IR_MAX_RANK);
   int n = snprintf(text, 96, "%s[", base_dtype_of((base_dtype)s->dtype)->text);
   for (uint32_t d = 0; d < s->rank && n > 0 && n < 70; d++)
     n += snprintf(text + n, 96 - (size_t)n, d ? ",%lld" : "%lld", (long long)s->dims[d]);
@@ -64,6 +66,7 @@ void pjrt_describe_shape(const pjrt_shape *s, char text[96]) {
 /* --- their life --- */
 
 PJRT_Buffer *pjrt_buffer_make(PJRT_Memory *m, const pjrt_shape *s, size_t bytes, pjrt_block *block, rt_event *ready) {
+  assert(m && block && s->rank <= IR_MAX_RANK && "the shape was read by pjrt_read_shape, or is a program's");
   PJRT_Buffer *b = base_malloc(base_alloc_libc, sizeof *b + 2 * s->rank * sizeof(int64_t));
   if (!b) return NULL;
   memset(b, 0, sizeof *b);

@@ -19,6 +19,7 @@ PJRT_Event *pjrt_event_make(rt_event *e) {
 PJRT_Error *pjrt_event_destroy(PJRT_Event_Destroy_Args *args) {
   PJRT_Event *e = args->event;
   if (!e || e == &event_ready) return NULL;
+  assert(e->event && "what is over has the constant event");
   rt_event_release(e->event);
   pjrt_free(e);
   return NULL;

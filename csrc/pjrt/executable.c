@@ -8,6 +8,7 @@
 enum { EXECUTABLE_SHORT = 1 << 14 };
 
 PJRT_Executable *pjrt_executable_retain(PJRT_Executable *e) {
+  assert(atomic_load(&e->refs) > 0);
   atomic_fetch_add_explicit(&e->refs, 1, memory_order_relaxed);
   return e;
 }
@@ -121,6 +122,7 @@ static PJRT_Error *executable_make_lists(PJRT_Executable *e) {
     e->types[i] = pjrt_type(s->dtype);
     for (uint32_t d = 0; d < s->rank; d++) *dim++ = s->dims[d];
   }
+  assert(dim < e->dims + n_dims);
   return NULL;
 }
 
@@ -283,6 +285,7 @@ static int executable_wrap_program(PJRT_Executable *e, xlac_error *err) {
     at += wire_put_head(all + at, 1, size);
     memcpy(all + at, shape.at, size);
     at += size;
+    assert(at <= n + size + 64);
   }
   xlac_free(module);
   if (!all) return base_oom(err, "a program's text");

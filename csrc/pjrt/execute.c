@@ -26,6 +26,7 @@ typedef struct execute_run {
 static bool execute_is_ours(pjrt_block *b, bool queued) {
   unsigned before = atomic_load(&b->queued); /* read first: whoever leaves counts himself out of this first */
   unsigned users = atomic_load(&b->users);
+  assert(users > 0 && "this run is one");
   return !b->readonly && users - before == 1 && (queued || before == 0);
 }
 
@@ -33,6 +34,7 @@ static bool execute_is_ours(pjrt_block *b, bool queued) {
 static void execute_place_arguments(execute_run *x, bool queued) {
   for (uint32_t i = 0; i < x->e->n_parameters; i++) {
     pjrt_block *b = x->arguments[i];
+    assert(b && "all arguments are in use");
     bool ours = x->given[i] && execute_is_ours(b, queued);
     x->at[i] = (xlac_argument){x->e->parameters[i].shape.dtype ? b->data : NULL, NULL, ours};
     x->gives = x->gives || ours;
@@ -54,6 +56,8 @@ static int execute_no_memory(const execute_run *x, uint32_t i, xlac_error *err) 
 static int execute_place_results(execute_run *x, xlac_error *err) {
   for (uint32_t i = 0; i < x->e->n_results; i++) {
     const pjrt_result *r = &x->e->results[i];
+    assert(x->results[i] && !x->results[i]->data);
+    assert(r->donor == UINT32_MAX || r->donor < x->e->n_parameters);
     if (r->donor != UINT32_MAX && x->at[r->donor].given)
       pjrt_block_move(x->results[i], x->arguments[r->donor]);
     else if (pjrt_block_allocate(x->results[i], x->device, r->bytes, NULL))
@@ -64,6 +68,7 @@ static int execute_place_results(execute_run *x, xlac_error *err) {
 }
 
 static void execute_count_queued(execute_run *x) {
+  assert(!x->queued);
   x->queued = true;
   for (uint32_t i = 0; i < x->e->n_parameters; i++) atomic_fetch_add(&x->arguments[i]->queued, 1);
   for (uint32_t i = 0; i < x->e->n_results; i++) atomic_fetch_add(&x->results[i]->queued, 1);
@@ -84,6 +89,7 @@ static int execute_compiled(execute_run *x, const xlac_interpret_options *option
 /* --- programs that the interpreter runs whole --- */
 
 static int execute_lend_value(execute_run *x, uint32_t i, xlac_value **out, xlac_error *err) {
+  assert(i < x->e->n_parameters);
   const pjrt_shape *s = &x->e->parameters[i].shape;
   if (s->dtype == BASE_DTYPE_INVALID) return xlac_value_token(out, err);
   return xlac_value_lend(out, s->dtype, s->rank, s->dims, x->at[i].data, NULL, NULL, err);
@@ -127,6 +133,7 @@ static int execute_values(execute_run *x, const xlac_interpret_options *options,
 /* --- one run --- */
 
 static void execute_leave_block(execute_run *x, pjrt_block **b) {
+  assert(!*b || !x->queued || atomic_load(&(*b)->queued) > 0);
   if (*b && x->queued) atomic_fetch_sub(&(*b)->queued, 1);
   pjrt_block_leave(*b);
   *b = NULL;
@@ -158,6 +165,7 @@ static void execute_drop(void *ctx, const xlac_error *why) {
   execute_run *x = ctx;
   execute_leave(x, false);
   for (uint32_t i = 0; i < x->e->n_results; i++) execute_leave_block(x, &x->results[i]);
+  assert(x->done || !why);
   if (x->done) rt_event_set(x->done, why);
   rt_event_release(x->done);
   execute_leave(x, true);

@@ -39,6 +39,7 @@ static void queue_over(void *ctx, const xlac_error *why) {
 }
 
 pjrt_piece *pjrt_piece_make(const pjrt_job *job) {
+  assert(job->run && job->drop);
   pjrt_piece *p = pjrt_alloc(sizeof *p);
   if (p) p->job = *job;
   return p;

@@ -192,6 +192,7 @@ static void *ffi_take(xlac_ffi_frame *frame, size_t n, size_t size) {
 }
 
 static bool ffi_make_buffers(xlac_ffi_frame *frame, uint32_t n, const xlac_ffi_buffer *from, XLA_FFI_List *out) {
+  assert(from || n == 0);
   XLA_FFI_Buffer *buffers = ffi_take(frame, n, sizeof *buffers);
   *out = (XLA_FFI_List){.struct_size = sizeof *out, .size = n};
   out->types = ffi_take(frame, n, sizeof *out->types);
@@ -290,6 +291,7 @@ static int ffi_wait(xlac_ffi_frame *frame, XLA_FFI_Future *future) {
 
 static int ffi_run(xlac_ffi_frame *frame) {
   const ffi_handler *h = frame->user;
+  assert(h && h->run);
   XLA_FFI_ExecutionContext context = {.frame = frame};
   XLA_FFI_CallFrame call = {.struct_size = offsetof(XLA_FFI_CallFrame, future),
                             .api = &ffi_api,
