@@ -136,12 +136,15 @@ xlac_computation *xlac_op_called(xlac_module *m, xlac_op *handle, uint32_t index
   return api_computation_out(c);
 }
 
-xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *handle, uint32_t index) {
-  const ir_op *op = api_op(handle);
+uint32_t xlac_op_control_predecessors(xlac_module *m, xlac_op *handle, xlac_op **before, uint32_t cap) {
+  uint32_t n = 0;
   api_lock(m);
-  ir_op *pred = index < op->n_control_preds ? ir_control_pred(op, index) : NULL;
+  IR_FOR_CONTROL_PREDS(edge, api_op(handle)) {
+    if (n < cap) before[n] = api_op_out(edge->pred);
+    n++;
+  }
   api_unlock(m);
-  return api_op_out(pred);
+  return n;
 }
 
 /* --- attributes --- */

@@ -342,11 +342,12 @@ xlac_op *xlac_op_next(xlac_module *m, xlac_computation *c, xlac_op *op);
 xlac_op *xlac_op_find(xlac_module *m, xlac_computation *c, const char *name);
 bool xlac_op_is_live(xlac_module *m, xlac_op *op);
 void xlac_op_get(xlac_module *m, xlac_op *op, xlac_op_info *out);
-/* Each returns NULL past the end. Users: each op that uses a result of op, once, in no stated order. */
+/* Each returns NULL past the end. */
 xlac_op *xlac_op_operand(xlac_module *m, xlac_op *op, uint32_t index);
 xlac_computation *xlac_op_called(xlac_module *m, xlac_op *op, uint32_t index);
-xlac_op *xlac_op_control_predecessor(xlac_module *m, xlac_op *op, uint32_t index);
-/* Writes up to `cap` users and returns how many there are. */
+/* Writes up to `cap` ops that must run before op, in the order of the text; returns how many there are. */
+uint32_t xlac_op_control_predecessors(xlac_module *m, xlac_op *op, xlac_op **before, uint32_t cap);
+/* The same of users: each op that uses a result of op, once, in no stated order. */
 uint32_t xlac_op_users(xlac_module *m, xlac_op *op, xlac_op **users, uint32_t cap);
 /* The name of attribute number `index` ("dimensions"), in the order of printing; NULL past the end. Called computations
  * and control predecessors are not counted among them. Static. */

@@ -180,13 +180,6 @@ void ir_drop_control_preds(ir_op *op) {
   while (op->control_preds) remove_control(op->control_preds);
 }
 
-ir_op *ir_control_pred(const ir_op *op, uint32_t index) {
-  assert(index < op->n_control_preds);
-  const ir_control *e = op->control_preds;
-  while (index--) e = e->next;
-  return e->pred;
-}
-
 void ir_set_type(ir_op *op, const ir_type *t) {
   assert(t && op->n_results == 1);
   op->type = t;

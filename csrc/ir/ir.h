@@ -243,8 +243,6 @@ void ir_remove_control_pred(ir_op *op, const ir_op *pred);
 XLAC_MUST_USE bool ir_set_control_preds(ir_op *op, uint32_t n, ir_op *const *preds);
 /* All of them. */
 void ir_drop_control_preds(ir_op *op);
-/* The predecessor at that place. Linear in it. */
-ir_op *ir_control_pred(const ir_op *op, uint32_t index);
 /* Later operands move down one slot. */
 void ir_operand_remove(ir_op *op, uint32_t slot);
 /* Of an op with one result. Users are not looked at. */

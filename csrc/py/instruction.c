@@ -252,18 +252,23 @@ static PyObject *list_of_ops(PyObject *self, xlac_op **ops, uint32_t n) {
   return list;
 }
 
+/* The at most `most` ops that `get` writes. Another thread may have edited the module since they were counted. */
+static PyObject *listed_ops(PyObject *self, uint32_t (*get)(xlac_module *, xlac_op *, xlac_op **, uint32_t),
+                            uint32_t most) {
+  xlac_op **ops = PyMem_Calloc((size_t)most + 1, sizeof *ops);
+  if (ops == NULL) return PyErr_NoMemory();
+  uint32_t n = get(owner(self), inner(self), ops, most);
+  PyObject *list = list_of_ops(self, ops, n < most ? n : most);
+  PyMem_Free(ops);
+  return list;
+}
+
 /* Each user once. The count is that of a moment ago: another thread that edits the module is the caller's mistake,
  * but must not overrun the array. */
 static PyObject *instruction_users(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
-  if (!get_live(self, &info)) return NULL;
-  xlac_op **users = PyMem_Calloc((size_t)info.n_users + 1, sizeof *users);
-  if (users == NULL) return PyErr_NoMemory();
-  uint32_t n = xlac_op_users(owner(self), inner(self), users, info.n_users);
-  PyObject *list = list_of_ops(self, users, n < info.n_users ? n : info.n_users);
-  PyMem_Free(users);
-  return list;
+  return get_live(self, &info) ? listed_ops(self, xlac_op_users, info.n_users) : NULL;
 }
 
 /* Computations, in the order of the op's attributes. */
@@ -284,13 +289,8 @@ static PyObject *instruction_called(PyObject *self, void *unused) {
 static PyObject *instruction_control(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
-  PyObject *list = get_live(self, &info) ? PyList_New(0) : NULL;
-  for (uint32_t i = 0; list && i < info.n_control_predecessors; i++) {
-    PyObject *item = wrap_neighbour(self, xlac_op_control_predecessor(owner(self), inner(self), i));
-    if (item == NULL || PyList_Append(list, item) < 0) Py_CLEAR(list);
-    Py_XDECREF(item);
-  }
-  return list;
+  if (!get_live(self, &info)) return NULL;
+  return listed_ops(self, xlac_op_control_predecessors, info.n_control_predecessors);
 }
 
 /* --- attributes: text, by key; xlac.attributes.Attributes makes a mapping of these --- */

@@ -51,9 +51,9 @@ static int sprog_refuse(sprog_make *x) {
   return 0;
 }
 
-/* A scalar, or an array of one element, which is as good. */
+/* One element, of a type that loops have. */
 static bool sprog_is_lane(const ir_type *t) {
-  return ir_is_tensor(t) && !t->has_dynamic && !t->quant && !t->text && t->count == 1;
+  return scalar_is_one(t) && !t->quant && !t->text;
 }
 
 static bool sprog_types_are_lanes(const ir_type *t) {

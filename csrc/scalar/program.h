@@ -38,6 +38,11 @@ typedef struct scalar_program {
   const uint32_t *outs; /* values: the elements of the result, one where it is no tuple */
 } scalar_program;
 
+/* A scalar, or an array of one element, which is as good: what StableHLO's rules let reducers take. */
+static inline bool scalar_is_one(const ir_type *t) {
+  return ir_is_tensor(t) && !t->has_dynamic && t->count == 1;
+}
+
 /* *out is NULL where c, in HLO form, does anything but ops on scalars: whoever wants it run calls it, then. Fails when
  * out of memory. Arrays of one element are as good as scalars. */
 XLAC_MUST_USE int scalar_program_make(const ir_computation *c, base_arena *arena, const scalar_program **out,

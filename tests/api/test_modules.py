@@ -152,8 +152,9 @@ def test_ops(x, m):
     users = x.ffi.new("xlac_op *[4]")
     assert x.lib.xlac_op_users(m, d, users, 4) == 1 and users[0] == x.op(m, "dd")
     assert x.lib.xlac_op_users(m, x.op(m, "x"), x.ffi.NULL, 0) == 2
-    assert x.lib.xlac_op_control_predecessor(m, d, 0) == x.op(m, "r")
-    assert x.lib.xlac_op_control_predecessor(m, d, 1) == x.ffi.NULL
+    assert x.lib.xlac_op_control_predecessors(m, d, users, 4) == 1 and users[0] == x.op(m, "r")
+    assert x.lib.xlac_op_control_predecessors(m, d, x.ffi.NULL, 0) == 1
+    assert x.lib.xlac_op_control_predecessors(m, x.op(m, "x"), users, 4) == 0
     r = x.op(m, "r")
     assert x.lib.xlac_op_called(m, r, 0) == x.lib.xlac_computation_find(m, b"sum")
     assert x.lib.xlac_op_called(m, r, 1) == x.ffi.NULL

@@ -3,6 +3,7 @@
  * Most reducers are one op: those run as a C loop without any body. Others run by interp_apply, in the
  * types of the computation's parameters. */
 #include "fold.h"
+#include "../../scalar/program.h"
 
 /* Sums and products straight in C: what the body would compute, without its overhead. Integers wrap. */
 #define FOLD_KERNEL(name, T, operator)                                     \
@@ -48,11 +49,6 @@ static bool opcode_is_associative(ir_opcode o) {
          o == IR_OP_OR || o == IR_OP_XOR;
 }
 
-/* A scalar, or an array of one element, which StableHLO's rules let reducers take. */
-static bool fold_is_one(const ir_type *t) {
-  return ir_is_tensor(t) && !t->has_dynamic && t->count == 1;
-}
-
 /* The body's parameter types, after checking that its results can be accumulated again. */
 static int fold_types(interp_ctx *ctx, const ir_op *op, const ir_computation *c, interp_fold *f) {
   const ir_type *root = ir_root(c)->type;
@@ -62,7 +58,7 @@ static int fold_types(interp_ctx *ctx, const ir_op *op, const ir_computation *c,
     const ir_type *result = ir_is_tuple(root) ? root->elements[i] : root;
     f->acc[i] = c->params[i]->type->dtype;
     f->x[i] = c->params[f->n + i]->type->dtype;
-    if (!fold_is_one(result) || result->dtype != f->acc[i])
+    if (!scalar_is_one(result) || result->dtype != f->acc[i])
       return interp_fail(ctx, op, XLAC_E_EVAL, "result %u of %s is not of its parameter's type", i, c->name->s);
   }
   return 0;

@@ -204,11 +204,7 @@ static int draft_follower(text_reader *r, text_draft *d, bool update) {
   if (!update) return 0;
   if (!r->strict && d->type && !ir_is_start_type(d->type) && text_async_flat_equal(d->type, operand->type))
     d->type = operand->type;
-  TRY(settle_start_type(r, d));
-  if (ir_compatible(d->type, operand->type)) return 0;
-  char want[160], got[160];
-  return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "an async update has its operand's shape %s, not %s",
-                   ir_type_text(operand->type, want, sizeof want), ir_type_text(d->type, got, sizeof got));
+  return settle_start_type(r, d);
 }
 
 /* Called between reading an instruction and making its op; turns sugar into the generic opcode. Leaves other ops
