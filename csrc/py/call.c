@@ -355,40 +355,29 @@ static void call_forget(call_kept *kept) {
 
 /* --- the run --- */
 
-/* What the run needs, and nothing of Python's: it goes without the GIL. */
-typedef struct call_start {
-  const py_executable *self;
-  void **arguments, **results;
-  xlac_argument *at;
-} call_start;
-
-/* As a py_start_fn; values are another kind of call's. `at` is there where some argument is more than a pointer; then
- * all of them go that way. */
-static int call_start_run(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
-                          xlac_value **out, xlac_error *err) {
-  const call_start *s = what;
-  (void)n, (void)values, (void)out;
-  if (s->at == NULL) return xlac_executable_call(s->self->exe, options, s->arguments, s->results, err);
-  for (uint32_t i = 0; i < s->self->n_arguments; i++) s->at[i].data = s->arguments[i];
-  return xlac_executable_call_at(s->self->exe, options, s->at, s->results, err);
+/* Nothing of Python's: it goes without the GIL. `at` is there where some argument is more than a pointer; then all of
+ * them go that way. */
+static int call_start(const call_state *s, const xlac_interpret_options *options, xlac_error *err) {
+  const py_executable *self = s->self;
+  if (s->at == NULL) return xlac_executable_call(self->exe, options, s->arguments, s->results, err);
+  for (uint32_t i = 0; i < self->n_arguments; i++) s->at[i].data = s->arguments[i];
+  return xlac_executable_call_at(self->exe, options, s->at, s->results, err);
 }
 
 /* Without the GIL where it may last. A quick program keeps the GIL, since giving it away would cost about as much
  * as the run; it can be neither interrupted nor watched. Programs with loops and custom calls are never quick, so
- * no registry is needed. Its error record is not cleared as a whole: it has kilobytes. */
-static int call_run(call_state *s, py_call *call) {
-  call_start start = {s->self, s->arguments, s->results, s->at};
+ * no registry is needed. The error record is not cleared as a whole: it has kilobytes. */
+static int call_run(const call_state *s, py_call *call) {
+  xlac_error err;
+  err.code = 0;
+  err.op[0] = 0;
   if (s->self->quick && call->progress == NULL) {
-    xlac_error err;
-    err.code = 0;
-    err.op[0] = 0;
-    int status = s->at ? call_start_run(&start, &call->options, 0, NULL, NULL, &err)
-                       : xlac_executable_call(s->self->exe, &call->options, s->arguments, s->results, &err);
-    if (status == 0) return 0;
+    if (call_start(s, &call->options, &err) == 0) return 0;
     return py_raise(s->st, &err, PY_ANY), -1;
   }
   py_run run = {.st = s->st, .m = xlac_executable_module(s->self->exe), .progress = call->progress};
-  return py_run_start(&run, &call->options, call_start_run, &start, 0, NULL, NULL);
+  if (py_run_begin(&run, &call->options) < 0) return -1;
+  return py_run_end(&run, call_start(s, &call->options, &err), &err);
 }
 
 /* An array for a result can't be made: where memory is what is missing, the error says for what. -1 with an

@@ -176,23 +176,23 @@ static int give_probes(py_run *run, xlac_probes *probes, PyObject *list) {
 }
 
 /* The registry is made and dropped with the GIL; in between, the run takes it only to poll and for custom calls. */
-int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
-                 xlac_value **values, xlac_value **result) {
-  assert(run->st && start);
-  xlac_error err = {.code = 0};
-  py_custom_calls calls;
-  if (py_custom_calls_begin(run, &calls) < 0) return -1;
+int py_run_begin(py_run *run, xlac_interpret_options *options) {
+  assert(run->st && !run->thread);
+  if (py_custom_calls_begin(run, &run->calls) < 0) return -1;
   options->interrupted = py_run_poll;
   options->interrupt_ctx = run;
-  options->registry = calls.registry;
+  options->registry = run->calls.registry;
   run->started = run->polled = py_run_now();
   run->caller = PyThread_get_thread_ident();
   run->interpreter = PyThreadState_GetInterpreter(PyThreadState_Get());
   py_run_leave(run);
-  int status = start(what, options, n, values, result, &err);
+  return 0;
+}
+
+int py_run_end(py_run *run, int status, const xlac_error *err) {
   py_run_enter(run);
-  py_custom_calls_end(&calls);
-  if (status != 0) return py_run_raise(run, &err), -1;
+  py_custom_calls_end(&run->calls);
+  if (status != 0) return py_run_raise(run, err), -1;
   Py_CLEAR(run->errors);
   return 0;
 }
@@ -202,8 +202,10 @@ PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_f
                         xlac_value **values) {
   assert(run->st && start);
   xlac_value *result = NULL;
-  if (py_run_start(run, options, start, what, n, values, &result) < 0) return NULL;
-  return py_from_value(run->st, result);
+  xlac_error err = {.code = 0};
+  if (py_run_begin(run, options) < 0) return NULL;
+  int status = start(what, options, n, values, &result, &err);
+  return py_run_end(run, status, &err) < 0 ? NULL : py_from_value(run->st, result);
 }
 
 /* A py_start_fn for a module. */

@@ -5,6 +5,15 @@
 
 #include "py.h"
 
+/* The custom calls registered in Python, as a registry for one run. Where they are all native code, runs share one. */
+typedef struct py_custom_call py_custom_call;
+/* Ended by py_custom_calls_end, also where the run has failed. */
+typedef struct py_custom_calls {
+  xlac_registry *registry; /* NULL: there are none */
+  py_custom_call *calls;   /* of this run */
+  PyObject *shared;        /* who owns the registry, or NULL */
+} py_custom_calls;
+
 /* It lies on the stack of the function that began the run, which waits for it. */
 typedef struct py_run {
   py_state *st;
@@ -15,6 +24,7 @@ typedef struct py_run {
   PyObject *progress; /* called with the seconds run so far, or NULL */
   double started, polled;
   PyObject *errors; /* what custom calls raised: pairs of an op's name and an exception; or NULL */
+  py_custom_calls calls;
 } py_run;
 
 /* On the thread that began the run only: takes the GIL with its own thread state. */
@@ -35,10 +45,12 @@ bool py_run_poll(void *run);
 /* Whatever runs programs: xlac_interpret on a module, xlac_executable_run on an executable. */
 typedef int py_start_fn(void *what, const xlac_interpret_options *options, uint32_t n, xlac_value *const *values,
                         xlac_value **out, xlac_error *err);
-/* Runs without the GIL, with the custom calls registered in Python. -1 with an exception. */
-int py_run_start(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
-                 xlac_value **values, xlac_value **result);
-/* The same; the result as NumPy arrays. */
+/* What is between the two runs without the GIL, with the custom calls registered in Python. -1 with an exception; the
+ * second follows on every success of the first. Two functions, so that no frame of ours is between a call and its run.
+ */
+int py_run_begin(py_run *run, xlac_interpret_options *options);
+int py_run_end(py_run *run, int status, const xlac_error *err);
+/* Both, and the result as NumPy arrays. */
 PyObject *py_run_values(py_run *run, xlac_interpret_options *options, py_start_fn *start, void *what, uint32_t n,
                         xlac_value **values);
 /* Keeps the exception that the custom call `op` has raised for py_run_raise, and says it in err. */
@@ -46,14 +58,6 @@ void py_run_keep_error(py_run *run, const char *op, xlac_error *err);
 /* Raises the run's error; what the custom call that it names raised becomes its cause. Gives NULL. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err);
 
-/* The custom calls registered in Python, as a registry for one run. Where they are all native code, runs share one. */
-typedef struct py_custom_call py_custom_call;
-/* Ended by py_custom_calls_end, also where the run has failed. */
-typedef struct py_custom_calls {
-  xlac_registry *registry; /* NULL: there are none */
-  py_custom_call *calls;   /* of this run */
-  PyObject *shared;        /* who owns the registry, or NULL */
-} py_custom_calls;
 /* -1 with an exception. */
 int py_custom_calls_begin(py_run *run, py_custom_calls *out);
 void py_custom_calls_end(py_custom_calls *calls);
