@@ -32,10 +32,12 @@ static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_mo
 
 /* The line's first step reads the caller's module, which nobody may edit meanwhile. MLIR form becomes HLO
  * form on the way. */
-static int compile_copy(xlac_module *m, ir_module **out, xlac_error *err) {
+static int compile_copy(xlac_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned,
+                        xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
-  if (status == 0) status = driver_translate(m->ir, out, err);
+  if (status == 0)
+    status = n_devices ? driver_partition(m->ir, n_devices, out, partitioned, err) : driver_translate(m->ir, out, err);
   return api_done(m, status);
 }
 
@@ -57,6 +59,13 @@ static int compile_begin_passes(void *ctx, driver_stage stage, ir_module *m, xla
   return 0;
 }
 
+/* All devices of a group share the threads, one each at least. */
+static uint32_t compile_threads(const xlac_compile_options *options) {
+  uint32_t all = options->threads ? options->threads : options->n_devices ? rt_cpu_count() : 0;
+  if (options->n_devices < 2) return options->threads;
+  return all > options->n_devices ? all / options->n_devices : 1;
+}
+
 /* What outlives the call: counters, options that shape plans, and the set of devices, an own one where no
  * runtime is named. */
 static int compile_keep_options(xlac_executable *exe, const xlac_compile_options *options, xlac_error *err) {
@@ -64,7 +73,7 @@ static int compile_keep_options(xlac_executable *exe, const xlac_compile_options
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "numerics %d is neither strict (0) nor fast (1)",
                      (int)options->numerics);
   exe->counters = xlac_counters_retain(options->counters);
-  exe->options = (xlac_compile_options){XLAC_OPTIONS(xlac_compile_options), .threads = options->threads,
+  exe->options = (xlac_compile_options){XLAC_OPTIONS(xlac_compile_options), .threads = compile_threads(options),
                                         .no_blas = options->no_blas, .no_fusion = options->no_fusion,
                                         .numerics = options->numerics};
   if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
@@ -102,7 +111,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   driver_options line;
   TRY(compile_line_of(exe, options, &line, err));
   double start = compile_now();
-  TRY(compile_copy(m, &copy, err));
+  TRY(compile_copy(m, options->n_devices, &copy, &line.partitioned, err));
   double copied = compile_now();
   line.look = compile_begin_passes;
   line.ctx = &request;
@@ -122,7 +131,7 @@ static int compile_dump(xlac_executable *exe, xlac_module *m, const xlac_compile
   driver_options line;
   TRY(api_check_text(stage, "the stage", err));
   TRY(compile_line_of(exe, options, &line, err));
-  TRY(compile_copy(m, &copy, err));
+  TRY(compile_copy(m, options->n_devices, &copy, &line.partitioned, err));
   line.ctx = &request;
   return driver_dump(copy, &line, stage, out, err);
 }

@@ -205,7 +205,7 @@ const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argum
   const rt_executable *own = api_executable_rt(exe), *found = NULL;
   const plan_program *p = own->plan;
   bool plain = true;
-  if (!variant_key_of(exe, arguments, packed, &key, &plain) || plain) {
+  if (own->n_devices || !variant_key_of(exe, arguments, packed, &key, &plain) || plain) {
     BASE_VEC_FREE(base_alloc_libc, &key);
     found = own;
   } else {

@@ -33,6 +33,12 @@ cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT] = {
     [IR_OP_MAP] = cpu_prepare_map,
     [IR_OP_TOPK] = cpu_prepare_topk,
     [IR_OP_REDUCE] = cpu_prepare_reduce,
+    [IR_OP_ALL_REDUCE] = cpu_prepare_collective,
+    [IR_OP_REDUCE_SCATTER] = cpu_prepare_collective,
+    [IR_OP_ALL_GATHER] = cpu_prepare_collective,
+    [IR_OP_ALL_TO_ALL] = cpu_prepare_collective,
+    [IR_OP_COLLECTIVE_BROADCAST] = cpu_prepare_collective,
+    [IR_OP_COLLECTIVE_PERMUTE] = cpu_prepare_collective,
     [IR_OP_DYNAMIC_SLICE] = cpu_prepare_dynamic_slice,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cpu_prepare_dynamic_update_slice,
 };

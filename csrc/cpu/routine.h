@@ -41,6 +41,7 @@ typedef int cpu_prepare_fn(cpu_prepare_run *x);
 extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
 
 /* --- one for each file of routines --- */
+cpu_prepare_fn cpu_prepare_collective;
 cpu_prepare_fn cpu_prepare_convolution;
 cpu_prepare_fn cpu_prepare_reduce_window, cpu_prepare_select_and_scatter; /* window*.c */
 cpu_prepare_fn cpu_prepare_window_body, cpu_prepare_select_body;          /* what those leave to them */

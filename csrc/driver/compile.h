@@ -9,6 +9,7 @@
 
 #include "../pipeline/pipeline.h"
 #include "../plan/plan.h"
+#include "../spmd/spmd.h"
 #include "devices.h"
 
 /* What a stage leaves, for whoever looks on. */
@@ -26,6 +27,9 @@ typedef struct driver_options {
   rt_device *device;      /* of these; NULL: the first */
   rt_build_options build;
   plan_options plan; /* whose target is the device's */
+  /* What the module is the local program of: the executable runs it on all of its devices. Taken, also on failure;
+   * NULL: one device. */
+  spmd_program *partitioned;
   bool no_passes;
   const char *passes; /* instead of the usual ones; NULL: those */
   /* Called on the translated copy, before it is prepared: donors of the caller's. May be NULL. */
@@ -49,6 +53,9 @@ XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, dr
                                  xlac_error *err);
 /* The part of the line for which only one may look at m: a copy of it in HLO form, the caller's to destroy. */
 XLAC_MUST_USE int driver_translate(ir_module *m, ir_module **out, xlac_error *err);
+/* The same for n devices: partitions m, and gives the local program's module and what it is the program of. */
+XLAC_MUST_USE int driver_partition(ir_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned,
+                                   xlac_error *err);
 /* The rest of the line on that copy, which is taken also on failure. */
 XLAC_MUST_USE int driver_finish(ir_module *translated, const driver_options *options, driver_times *times,
                                 rt_executable **out, xlac_error *err);

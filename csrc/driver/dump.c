@@ -152,6 +152,7 @@ int driver_dump(ir_module *translated, const driver_options *options, const char
   rt_executable *exe = NULL;
   if (!x.stage) {
     ir_module_destroy(translated);
+    spmd_program_destroy(options->partitioned);
     return dump_unknown(stage, err);
   }
   line.edit = dump_edit;

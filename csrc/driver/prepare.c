@@ -61,6 +61,25 @@ int driver_translate(ir_module *m, ir_module **out, xlac_error *err) {
   return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
 }
 
+int driver_partition(ir_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned, xlac_error *err) {
+  spmd_program *p = NULL;
+  ir_module *local = NULL;
+  TRY(spmd_partition(m, n_devices, &p, err));
+  int status = driver_translate(p->local, &local, err);
+  if (status) {
+    spmd_program_destroy(p);
+    return status;
+  }
+  ir_module_destroy(p->local);
+  p->local = NULL;
+  ir_config *config = ir_edit_config(local);
+  config->replica_count = p->replicas;
+  config->num_partitions = p->partitions;
+  *out = local;
+  *partitioned = p;
+  return 0;
+}
+
 /* The passes know the types of HLO, all sizes known or bounded, in tuples too; quantised ones are
  * StableHLO's. CHLO's functions are ops like any that go element by element. One op that the passes don't
  * know leaves the whole program as it is: slower, but right. */

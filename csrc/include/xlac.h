@@ -612,6 +612,9 @@ typedef struct xlac_compile_options {
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
   xlac_numerics numerics;
   const char *device; /* of the runtime, as for xlac_runtime_open_device; NULL: "cpu" */
+  /* Partitions the program by its shardings, and runs it on so many devices at once, each with its shards; arguments
+   * and results are whole arrays. As many as the program's mesh has; 0: one device, and no partitioning. */
+  uint32_t n_devices, reserved;
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };

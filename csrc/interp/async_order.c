@@ -28,7 +28,8 @@ static uint64_t async_order_draw(const interp_ctx *ctx) {
 /* False: run it at the start. *at: the step before which it is due. With a hub (parallel runs) order among
  * participants matters, so all are eager. */
 bool interp_async_waits(interp_ctx *ctx, const ir_op *start, uint32_t *at) {
-  if (ctx->options.async_order == INTERP_ASYNC_EAGER || ctx->options.hub || !ctx->slot_of) return false;
+  if (ctx->options.async_order == INTERP_ASYNC_EAGER || ctx->options.hub || ctx->options.communicator || !ctx->slot_of)
+    return false;
   const ir_op *done = async_order_done(start);
   uint32_t own = ctx->slot_of[start->id], last = done ? ctx->slot_of[done->id] : 0;
   if (last <= own) last = own + 1; /* run for its effects only: nobody waits */

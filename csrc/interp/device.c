@@ -32,6 +32,7 @@ void interp_read_call_options(interp_options *out, const rt_call_options *call) 
                           .probes = call->probes,
                           .replica = call->replica,
                           .partition = call->partition,
+                          .communicator = call->communicator,
                           .async_order = call->async_order,
                           .async_seed = call->async_seed};
 }

@@ -62,8 +62,9 @@ typedef struct interp_options {
   int64_t replica, partition;
   uint8_t async_order; /* an interp_async_order; runs with a hub are eager */
   uint64_t async_seed;
-  interp_probes *probes;  /* NULL: probes pass their operand on, no more */
-  struct interp_hub *hub; /* where the participants of a parallel run meet (hub.h); else NULL */
+  interp_probes *probes;                /* NULL: probes pass their operand on, no more */
+  struct rt_communicator *communicator; /* where the devices of a group meet (runtime/communicator.h); else NULL */
+  struct interp_hub *hub;               /* where the participants of a parallel run meet (hub.h); else NULL */
 } interp_options;
 
 /* The state of one run; one thread. */

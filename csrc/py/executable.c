@@ -284,18 +284,18 @@ static void executable_forget(executable_request *r) {
 
 /* 0, or -1 with an exception and nothing to free. `stage` counts for dumps only. */
 static int executable_read_request(py_state *st, PyObject *args, PyObject *kwargs, executable_request *r) {
-  static char *names[] = {"module", "threads",    "blas",     "use_blas", "fuse",   "passes", "donate",
-                          "lanes",  "async_work", "numerics", "require",  "device", "stage",  NULL};
+  static char *names[] = {"module",     "threads",  "blas",    "use_blas", "fuse",  "passes",  "donate", "lanes",
+                          "async_work", "numerics", "require", "device",   "stage", "devices", NULL};
   PyObject *module, *donate = NULL, *lanes = NULL;
-  unsigned int threads = 0;
+  unsigned int threads = 0, devices = 0;
   unsigned long long async_work = 0;
   const char *numerics = "strict";
   int blas = 1, fuse = 1, passes = 1;
   *r = (executable_request){.options = {XLAC_OPTIONS(xlac_compile_options)}};
   xlac_compile_options *options = &r->options;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKspzz:compile", names, st->module_type, &module, &threads,
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|$IzpppOOKspzzI:compile", names, st->module_type, &module, &threads,
                                    &options->blas_path, &blas, &fuse, &passes, &donate, &lanes, &async_work, &numerics,
-                                   &r->require, &options->device, &r->stage))
+                                   &r->require, &options->device, &r->stage, &devices))
     return -1;
   if (!executable_numerics(numerics, &options->numerics)) return -1;
   if (py_lanes_take(lanes, options) < 0) return -1;
@@ -306,6 +306,7 @@ static int executable_read_request(py_state *st, PyObject *args, PyObject *kwarg
   r->m = ((py_module *)module)->m;
   options->async_work = async_work;
   options->threads = threads;
+  options->n_devices = devices;
   options->no_blas = !blas;
   options->no_fusion = !fuse;
   options->no_passes = !passes;

@@ -76,8 +76,9 @@ typedef struct rt_call_options {
   const rt_registry *registry; /* custom calls; NULL: the built-in ones */
   uint64_t seed;               /* of rng */
   int64_t replica, partition;
-  struct interp_probes *probes; /* NULL: probes pass their operand on */
-  uint8_t async_order;          /* an interp_async_order */
+  struct rt_communicator *communicator; /* where its collectives meet others (communicator.h); NULL: it is alone */
+  struct interp_probes *probes;         /* NULL: probes pass their operand on */
+  uint8_t async_order;                  /* an interp_async_order */
   uint64_t async_seed;
 } rt_call_options;
 
@@ -239,6 +240,7 @@ struct rt_executable {
   rt_device *device; /* a reference */
   const ir_module *module;
   const struct plan_program *plan; /* what it runs; NULL: there is none */
+  uint32_t n_devices;              /* that run it together, with arguments and results whole; 0: its device alone */
   bool on_values;                  /* it has no leaves of known size: rt_run_values only */
   uint32_t n_arguments, n_results; /* leaves: arrays and tokens of the parameters and of the root, depth first */
   const ir_type *const *argument_types, *const *result_types;

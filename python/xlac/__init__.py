@@ -174,7 +174,7 @@ def _openblas_by_import():
     return found if _os.path.exists(found) else None
 
 
-def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
+def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
             async_work=0, results="numpy"):
     """Compiles a program (a Module, or what `parse` takes) for a device: an Executable, to be called with arrays like `interpret`.
 
@@ -186,6 +186,9 @@ def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=
 
     `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
     "interp" (the reference interpreter, which runs the program as it is); or one of `devices()`.
+
+    `devices` is a number: the program is partitioned by its shardings (of sdy, mhlo.sharding, or what JAX writes) and runs on so many
+    devices at once, each with its shards, in this process; as many as its mesh has. Arguments and results are whole arrays.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
@@ -204,7 +207,7 @@ def compile(module, *, device="cpu", threads=None, blas=None, fuse=True, passes=
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
     module, calling = _taken(module)
-    executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
+    executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, devices=_devices(devices), **_donated(donate),
                                **_run_options(threads, blas, lanes, async_work, device))
     _log_compiled(module, executable)
     return _given_back(executable, calling, results)
@@ -234,12 +237,12 @@ def _log_compiled(module, executable):
         logger.info("the interpreter runs %s, since %s", module.name, steps["why_interpreted"])
 
 
-def compile_stage(module, stage, *, device="cpu", threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
-                  async_work=0):
+def compile_stage(module, stage, *, device="cpu", devices=None, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict",
+                  lanes=None, async_work=0):
     """What a stage of `compile` leaves, as text: "translated", "prepared" and "optimised" are the program as HLO, "fused" says which ops are
     one kernel and why, "kernels" is their text, "programs" the scalar programs of called computations, "assembly" the machine code of kernels, "plan" the steps, "executable" what
     the device runs. Other arguments are those of `compile`."""
-    return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, **_donated(donate),
+    return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=_devices(devices), **_donated(donate),
                               **_run_options(threads, blas, lanes, async_work, device))
 
 
@@ -256,6 +259,16 @@ class Device(_collections.namedtuple("Device", "name kind ordinal units memory m
 def devices():
     """The devices opened so far: "cpu:0", "interp:0", and those that `compile(device=)` has been asked for beside."""
     return [Device(*row) for row in _core.devices()]
+
+
+def _devices(devices):
+    """How many devices: 0 stands for one, without partitioning."""
+    if devices is None:
+        return 0
+    number = _count("devices", devices, 1024)
+    if number == 0:
+        raise ArgumentError("devices must be at least 1, found 0", Code.BAD_ARGUMENT, hint="None compiles for one device")
+    return number
 
 
 def _donated(donate):

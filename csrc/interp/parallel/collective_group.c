@@ -5,6 +5,8 @@
  * flattened_ids. */
 #include "collective_group.h"
 
+#include "../../runtime/communicator.h"
+
 /* What the numbers in groups and pairs are. */
 typedef enum group_ids { GROUP_REPLICAS, GROUP_PARTITIONS, GROUP_BOTH, GROUP_FLAT } group_ids;
 
@@ -23,9 +25,16 @@ static group_ids group_ids_of(const ir_op *op) {
   }
 }
 
+interp_grid interp_group_grid(const interp_ctx *ctx) {
+  const rt_communicator *c = ctx->options.communicator;
+  assert(ctx->options.hub || c);
+  if (ctx->options.hub) return *interp_hub_grid(ctx->options.hub);
+  return (interp_grid){.replicas = c->replicas, .partitions = c->partitions};
+}
+
 /* This participant's number in the grid. */
 uint32_t interp_group_us(const interp_ctx *ctx) {
-  return (uint32_t)(ctx->options.replica * interp_hub_grid(ctx->options.hub)->partitions + ctx->options.partition);
+  return (uint32_t)(ctx->options.replica * interp_group_grid(ctx).partitions + ctx->options.partition);
 }
 
 /* How many numbers there are in that mode. */
@@ -45,7 +54,7 @@ static int64_t group_self(const interp_ctx *ctx, group_ids mode) {
 /* With `partition` for modes whose numbers are replicas. The participant that number `id` stands for; -1:
  * out of range. */
 static int64_t group_participant(const interp_ctx *ctx, group_ids mode, int64_t id, int64_t partition) {
-  const interp_grid *grid = interp_hub_grid(ctx->options.hub);
+  interp_grid own = interp_group_grid(ctx), *grid = &own;
   if (id < 0 || id >= group_count(grid, mode)) return -1;
   if (mode == GROUP_FLAT) return id;
   if (mode == GROUP_PARTITIONS) return ctx->options.replica * grid->partitions + id;
@@ -115,10 +124,11 @@ static void group_numbers(const ir_groups *g, int64_t self, int64_t total, int64
 /* Members keep the group's order, which decides the order of sums and of parts. */
 static int group_add(interp_ctx *ctx, const ir_op *op, interp_group *g, group_ids mode, int64_t id, int64_t partition) {
   assert(g->members);
+  interp_grid grid = interp_group_grid(ctx);
   int64_t p = group_participant(ctx, mode, id, partition);
   if (p < 0)
     return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld of %lld", ir_opcode_text(op->opcode),
-                       (long long)id, (long long)group_count(interp_hub_grid(ctx->options.hub), mode));
+                       (long long)id, (long long)group_count(&grid, mode));
   for (uint32_t i = 0; i < g->n; i++)
     if (g->members[i] == (uint32_t)p)
       return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld twice", ir_opcode_text(op->opcode),
@@ -130,7 +140,7 @@ static int group_add(interp_ctx *ctx, const ir_op *op, interp_group *g, group_id
 
 static int group_fill(interp_ctx *ctx, const ir_op *op, interp_group *g, group_ids mode, uint32_t n,
                       const int64_t *ids) {
-  const interp_grid *grid = interp_hub_grid(ctx->options.hub);
+  interp_grid own = interp_group_grid(ctx), *grid = &own;
   if (mode != GROUP_BOTH) {
     for (uint32_t i = 0; i < n; i++) TRY(group_add(ctx, op, g, mode, ids[i], ctx->options.partition));
     return 0;
@@ -147,7 +157,7 @@ static int group_fill(interp_ctx *ctx, const ir_op *op, interp_group *g, group_i
 
 /* g->named is false where no group names us; then it has no members. */
 int interp_group_of(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_group *g) {
-  const interp_grid *grid = interp_hub_grid(ctx->options.hub);
+  interp_grid own = interp_group_grid(ctx), *grid = &own;
   group_ids mode = group_ids_of(op);
   int64_t total = group_count(grid, mode), all = grid->replicas * grid->partitions;
   const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
@@ -162,4 +172,44 @@ int interp_group_of(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_
   group_numbers(a ? a->v.groups : NULL, group_self(ctx, mode), total, ids, &n);
   g->named = n > 0;
   return group_fill(ctx, op, g, mode, n, ids);
+}
+
+/* --- collective-permute: pairs, not groups --- */
+
+/* The member's place; one that is new is added. */
+static uint32_t pairs_place(interp_group *g, uint32_t participant) {
+  for (uint32_t i = 0; i < g->n; i++)
+    if (g->members[i] == participant) return i;
+  g->members[g->n] = participant;
+  return g->n++;
+}
+
+int interp_group_of_pairs(interp_ctx *ctx, const ir_op *op, base_arena *arena, interp_group *g, uint32_t **sources) {
+  interp_grid grid = interp_group_grid(ctx);
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);
+  size_t most = (size_t)(grid.replicas * grid.partitions);
+  uint32_t us = interp_group_us(ctx);
+  *g = (interp_group){.members = BASE_ARRAY(arena, uint32_t, most)};
+  *sources = BASE_ARRAY(arena, uint32_t, most);
+  if (!g->members || !*sources) return base_oom(ctx->err, "a permute's members");
+  for (size_t i = 0; i < most; i++) (*sources)[i] = UINT32_MAX;
+  for (uint32_t i = 0; a && a->v.lists && i < a->v.lists->n; i++) {
+    const ir_ints *pair = a->v.lists->v[i];
+    uint32_t ends[2];
+    for (int e = 0; e < 2; e++) {
+      int64_t end = interp_group_peer(ctx, op, pair->v[e]);
+      if (end < 0)
+        return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld, which is not there",
+                           ir_opcode_text(op->opcode), (long long)pair->v[e]);
+      ends[e] = pairs_place(g, (uint32_t)end);
+    }
+    (*sources)[ends[1]] = ends[0];
+  }
+  for (uint32_t i = 0; i < g->n; i++) {
+    if (g->members[i] != us) continue;
+    g->place = i;
+    g->named = true;
+  }
+  g->channel = interp_max(0, ir_get_int(op, IR_ATTR_CHANNEL_ID, 0));
+  return 0;
 }

@@ -1,5 +1,6 @@
 /* Collectives of a parallel run: the members of a group bring their operands to a meeting, and each makes its own
  * result of what all have brought. */
+#include "../../runtime/communicator.h"
 #include "../blocks.h"
 #include "collective_group.h"
 
@@ -257,11 +258,92 @@ static int many_run(many_job *j, base_arena *arena, const ir_type *t, interp_val
   return status;
 }
 
+/* --- meeting: in a hub, or in a communicator --- */
+
+typedef struct many_meet {
+  interp_meeting *meeting; /* NULL: none */
+  void *shared;            /* the communicator's */
+  rt_collective what;
+  interp_meeting own; /* a view of what the communicator's members have brought */
+} many_meet;
+
+static rt_participant many_us(const interp_ctx *ctx) {
+  return (rt_participant){interp_group_us(ctx), ctx->options.interrupted, ctx->options.interrupt_ctx};
+}
+
+/* Members bring their lists of values. */
+static int many_meet_shared(interp_ctx *ctx, const ir_op *op, const interp_group *g, base_arena *arena,
+                            interp_value *const *operands, many_meet *x) {
+  uint32_t n = op->n_operands;
+  const void **items = BASE_ARRAY(arena, const void *, (size_t)g->n + 1);
+  interp_value **values = BASE_ARRAY(arena, interp_value *, (size_t)g->n * n + 1);
+  rt_group group = {.n = g->n, .place = g->place, .members = g->members};
+  rt_participant us = many_us(ctx);
+  if (!items || !values) return base_oom(ctx->err, "a meeting");
+  x->what = (rt_collective){.kind = RT_ALL_GATHER, .channel = g->channel, .name = op->name->s, .n = n};
+  TRY(rt_communicator_meet(ctx->options.communicator, &us, &x->what, &group, operands, items, &x->shared, ctx->err));
+  for (uint32_t i = 0; i < g->n; i++)
+    if (n) memcpy(values + (size_t)i * n, items[i], n * sizeof *values);
+  x->own = (interp_meeting){.members = g->members, .n = g->n, .n_values = n, .values = values};
+  x->meeting = &x->own;
+  return 0;
+}
+
+static int many_arrive(interp_ctx *ctx, const ir_op *op, const interp_group *g, base_arena *arena,
+                       interp_value *const *operands, many_meet *x) {
+  *x = (many_meet){.meeting = NULL};
+  if (!ctx->options.hub) return many_meet_shared(ctx, op, g, arena, operands, x);
+  return interp_hub_meet(ctx, op, g->channel, g->n, g->members, g->place, op->n_operands, operands, &x->meeting);
+}
+
+/* A result that is another member's value is copied before that member goes on: its memory is its plan's. Replaces *v,
+ * also on failure by what is to be released. */
+static int many_own(interp_ctx *ctx, base_arena *arena, interp_value **v) {
+  interp_value *copy = NULL;
+  if ((*v)->kind == INTERP_ARRAY) {
+    if (interp_is_unique(*v) && !(*v)->lent) return 0;
+    copy = interp_copy_as(ctx, *v, (base_dtype)(*v)->dtype);
+  } else if ((*v)->kind == INTERP_TUPLE) {
+    uint32_t n = (*v)->n_elements, made = 0;
+    interp_value **parts = BASE_ARRAY(arena, interp_value *, (size_t)n + 1);
+    int status = parts ? 0 : base_oom(ctx->err, "a collective's results");
+    for (; made < n && status == 0; made++) {
+      parts[made] = interp_retain((*v)->elements[made]);
+      status = many_own(ctx, arena, &parts[made]);
+    }
+    copy = status ? NULL : interp_tuple(ctx, n, parts);
+    for (uint32_t i = 0; i < made; i++) interp_release(parts[i]);
+  } else {
+    return 0;
+  }
+  if (!copy) return interp_failed(ctx);
+  interp_release(*v);
+  *v = copy;
+  return 0;
+}
+
+/* Also after a failure: others wait for us, or look at what we brought. */
+static int many_leave(interp_ctx *ctx, base_arena *arena, many_meet *x, int status, interp_value **out) {
+  if (!x->meeting) return status;
+  if (!x->shared) {
+    interp_hub_leave(ctx, x->meeting);
+    return status;
+  }
+  bool made = status == 0;
+  if (made) status = many_own(ctx, arena, out);
+  rt_participant us = many_us(ctx);
+  xlac_error ignored = {.code = 0};
+  int parted = rt_communicator_part(ctx->options.communicator, &us, x->shared, status ? &ignored : ctx->err);
+  if (status == 0) status = parted;
+  if (made && status) interp_release(*out);
+  return status;
+}
+
 /* A participant that no group names gets zeros from a broadcast; elsewhere that is an error. */
 static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
                         interp_value *const *operands, interp_value **out) {
   interp_group g;
-  interp_meeting *meeting = NULL;
+  many_meet meet;
   TRY(interp_group_of(ctx, op, arena, &g));
   if (!g.named) {
     if (op->opcode != IR_OP_COLLECTIVE_BROADCAST)
@@ -271,66 +353,35 @@ static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, con
     *out = interp_zeros(ctx, t);
     return *out ? 0 : interp_failed(ctx);
   }
-  TRY(interp_hub_meet(ctx, op, g.channel, g.n, g.members, g.place, op->n_operands, operands, &meeting));
-  many_job j = {ctx, op, &g, meeting, NULL};
-  int status = many_run(&j, arena, t, out);
-  interp_hub_leave(ctx, meeting);
-  return status;
+  TRY(many_arrive(ctx, op, &g, arena, operands, &meet));
+  many_job j = {ctx, op, &g, meet.meeting, NULL};
+  return many_leave(ctx, arena, &meet, many_run(&j, arena, t, out), out);
 }
 
 /* --- collective-permute: pairs, not groups; everybody a pair names meets --- */
 
-/* Each member once. */
-static void permute_add(uint32_t *members, uint32_t *n, int64_t p) {
-  for (uint32_t i = 0; i < *n; i++)
-    if (members[i] == (uint32_t)p) return;
-  members[(*n)++] = (uint32_t)p;
-}
-
 /* Who is no target gets zeros, as in XLA. Those that no pair names don't wait for anybody. */
 static int many_permute(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
                         interp_value *const *operands, interp_value **out) {
-  const interp_grid *grid = interp_hub_grid(ctx->options.hub);
-  const ir_attr *a = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);
-  uint32_t n = 0, us = interp_group_us(ctx), place = UINT32_MAX, source = UINT32_MAX;
-  uint32_t *members = BASE_ARRAY(arena, uint32_t, (size_t)(grid->replicas * grid->partitions));
-  int64_t from = -1;
-  if (!members) return base_oom(ctx->err, "a permute's members");
-  for (uint32_t i = 0; a && a->v.lists && i < a->v.lists->n; i++) {
-    const ir_ints *pair = a->v.lists->v[i];
-    int64_t ends[2];
-    for (int e = 0; e < 2; e++) {
-      ends[e] = interp_group_peer(ctx, op, pair->v[e]);
-      if (ends[e] < 0)
-        return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "%s names participant %lld, which is not there",
-                           ir_opcode_text(op->opcode), (long long)pair->v[e]);
-      permute_add(members, &n, ends[e]);
-    }
-    if (ends[1] == (int64_t)us) from = ends[0];
-  }
-  for (uint32_t i = 0; i < n; i++) {
-    if (members[i] == us) place = i;
-    if ((int64_t)members[i] == from) source = i;
-  }
-  interp_meeting *meeting = NULL;
-  if (place != UINT32_MAX) {
-    int64_t channel = interp_max(0, ir_get_int(op, IR_ATTR_CHANNEL_ID, 0));
-    TRY(interp_hub_meet(ctx, op, channel, n, members, place, op->n_operands, operands, &meeting));
-  }
+  interp_group g;
+  uint32_t *sources = NULL;
+  many_meet meet = {.meeting = NULL};
+  TRY(interp_group_of_pairs(ctx, op, arena, &g, &sources));
+  if (g.named) TRY(many_arrive(ctx, op, &g, arena, operands, &meet));
+  uint32_t source = g.named ? sources[g.place] : UINT32_MAX;
   int status = 0;
   if (source != UINT32_MAX) {
-    status = many_give(ctx, t, op->n_operands, meeting->values + source * meeting->n_values, out);
+    status = many_give(ctx, t, op->n_operands, meet.meeting->values + source * meet.meeting->n_values, out);
   } else if (!(*out = interp_zeros(ctx, t))) {
     status = interp_failed(ctx);
   }
-  if (meeting) interp_hub_leave(ctx, meeting);
-  return status;
+  return many_leave(ctx, arena, &meet, status, out);
 }
 
 /* t: the result's type, which for a start op is an element of the op's. */
 int interp_collective_many(interp_ctx *ctx, const ir_op *op, const ir_type *t, interp_value *const *operands,
                            interp_value **out) {
-  assert(ctx->options.hub);
+  assert(ctx->options.hub || ctx->options.communicator);
   base_arena arena;
   bool permutes = op->opcode == IR_OP_COLLECTIVE_PERMUTE || op->opcode == IR_OP_COLLECTIVE_PERMUTE_START;
   base_arena_init(&arena, ctx->options.alloc);

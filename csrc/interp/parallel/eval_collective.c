@@ -95,7 +95,7 @@ static int collective_give(interp_ctx *ctx, const ir_type *t, uint32_t n, interp
 /* With one participant a reduction, gather or exchange gives its operands. */
 static int collective_identity(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   bool named;
-  if (ctx->options.hub) return interp_collective_many(ctx, op, op->type, operands, out);
+  if (ctx->options.hub || ctx->options.communicator) return interp_collective_many(ctx, op, op->type, operands, out);
   TRY(collective_alone(ctx, op, &named));
   return collective_give(ctx, op->type, op->n_operands, operands, out);
 }
@@ -120,7 +120,7 @@ int interp_eval_reduce_scatter(interp_ctx *ctx, const ir_op *op, interp_value *c
 int interp_eval_collective_broadcast(interp_ctx *ctx, const ir_op *op, interp_value *const *operands,
                                      interp_value **out) {
   bool named;
-  if (ctx->options.hub) return interp_collective_many(ctx, op, op->type, operands, out);
+  if (ctx->options.hub || ctx->options.communicator) return interp_collective_many(ctx, op, op->type, operands, out);
   TRY(collective_alone(ctx, op, &named));
   if (named) return collective_give(ctx, op->type, op->n_operands, operands, out);
   *out = interp_zeros(ctx, op->type);
@@ -145,7 +145,7 @@ int interp_eval_all_gather_start(interp_ctx *ctx, const ir_op *op, interp_value 
   bool named;
   if (!ir_is_tuple(op->type) || op->type->n_elements < 2) return collective_identity(ctx, op, operands, out);
   interp_value *result = NULL;
-  if (ctx->options.hub) {
+  if (ctx->options.hub || ctx->options.communicator) {
     TRY(interp_collective_many(ctx, op, op->type->elements[1], operands, &result));
   } else {
     TRY(collective_alone(ctx, op, &named));
@@ -254,7 +254,8 @@ static int permute_result(interp_ctx *ctx, const ir_op *op, const ir_type *t, in
                           interp_value **out) {
   const ir_attr *sizes = ir_attr_find(op, IR_ATTR_PERMUTE_SLICE_SIZES);
   bool in_place = sizes && sizes->v.lists && op->n_operands == 4, passes;
-  if (ctx->options.hub && !in_place) return interp_collective_many(ctx, op, t, operands, out);
+  if ((ctx->options.hub || ctx->options.communicator) && !in_place)
+    return interp_collective_many(ctx, op, t, operands, out);
   TRY(permute_self(ctx, op, &passes));
   if (passes && in_place) return permute_in_place(ctx, op, sizes->v.lists, operands, out);
   if (passes) return collective_give(ctx, t, op->n_operands, operands, out);
@@ -324,7 +325,7 @@ static bool ragged_shapes_fit(interp_value *const *operands) {
 /* Rows of the output that no update names keep operand 1's values. */
 int interp_eval_ragged_all_to_all(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   assert(op->n_operands == 6);
-  if (ctx->options.hub) return interp_collective_many(ctx, op, op->type, operands, out);
+  if (ctx->options.hub || ctx->options.communicator) return interp_collective_many(ctx, op, op->type, operands, out);
   TRY(interp_collective_alone(ctx, op));
   if (!ragged_shapes_fit(operands))
     return interp_fail(ctx, op, XLAC_E_EVAL,

@@ -60,7 +60,7 @@ static local_fn *locpass_special(const ir_op *op) {
 static bool locpass_is_generic(const ir_op *op) {
   if (op->opcode == IR_OP_UNREGISTERED || op->opcode == IR_OP_CALL) return true;
   const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
-  return info && strncmp(info->name, "stablehlo.", 10) == 0;
+  return info && (strncmp(info->name, "stablehlo.", 10) == 0 || strncmp(info->name, "chlo.", 5) == 0);
 }
 
 static int locpass_region(local_pass *p, ir_computation *c);

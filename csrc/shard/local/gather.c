@@ -189,19 +189,17 @@ static ir_value locgat_masked(locgat *x, ir_value v, ir_value mask) {
 /* Its one use adds up what each device found.
  * Without the sum the other devices' zeros would be the result; sdy-insert-explicit-reshards makes it. */
 static int locgat_is_summed(locgat *x) {
-  const ir_use *use = x->op->uses;
-  bool summed = use && !use->next && use->user->opcode == IR_OP_SDY_ALL_REDUCE &&
-                shc_count_uses(&x->p->rw, (ir_value){x->op, 0}, 2) == 1;
-  const sdy_axes *over = summed ? sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES) : NULL;
-  for (uint32_t i = 0; over && i < x->n_dims; i++) {
+  sdy_axis room[2 * IR_MAX_RANK];
+  sdy_axes over = local_added(x->p, x->op, room, 2 * IR_MAX_RANK);
+  bool summed = over.n > 0;
+  for (uint32_t i = 0; i < x->n_dims; i++) {
     sdy_axes axes = local_axes(x->s, (uint32_t)x->dims[i]);
-    for (uint32_t k = 0; over && k < axes.n; k++)
-      if (!sdy_axes_overlap(*over, axes.v[k])) over = NULL;
+    for (uint32_t k = 0; k < axes.n; k++) summed = summed && sdy_axes_overlap(over, axes.v[k]);
   }
-  return over ? 0
-              : local_fail(x->p, x->op,
-                           "a dimension that is indexed is sharded: expected one use, an sdy.all_reduce over its axes "
-                           "(sdy-insert-explicit-reshards)");
+  return summed ? 0
+                : local_fail(x->p, x->op,
+                             "a dimension that is indexed is sharded: expected one use, an sdy.all_reduce over its "
+                             "axes (sdy-insert-explicit-reshards)");
 }
 
 /* Sharded dimensions of which slices take one element are counted from the shard; those that slices take whole are

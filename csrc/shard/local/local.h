@@ -51,6 +51,9 @@ XLAC_MUST_USE int local_type(local_pass *p, const ir_op *op, const local_fact *f
 XLAC_MUST_USE int local_status(const local_pass *p);
 /* v takes the place of op's only result, and op goes; v of NULL: making it has failed. */
 XLAC_MUST_USE int local_done(local_pass *p, ir_op *op, ir_value v);
+/* The axes that the only user of op adds up along: an all-reduce's, or a reduce-scatter's of all dimensions; in `room`,
+ * at most `most`. None where there is no such user. */
+sdy_axes local_added(local_pass *p, const ir_op *op, sdy_axis *room, uint32_t most);
 /* Gives op's results their local types; everything else stays. */
 XLAC_MUST_USE int local_retype(local_pass *p, ir_op *op);
 /* Sizes; none of a scalar, which has no list of them. */
@@ -67,7 +70,9 @@ static inline sdy_axes local_axes(const sdy_sharding *s, uint32_t d) {
 }
 /* An error at op that says why it has no local form; the status is the return value. */
 int local_fail(local_pass *p, const ir_op *op, const char *format, ...) BASE_PRINTF(3, 4);
-/* Where the shards of all devices stand along axes, by device id; in the scratch arena. NULL: out of memory, or more
+/* Where the shards of all devices of the mesh stand along axes, by device id: v has room for as many numbers. */
+void local_places(const sdy_mesh *mesh, sdy_axes axes, int64_t *v);
+/* The same in the scratch arena. NULL: out of memory, or more
  * devices than can be counted (err says which). */
 const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n);
 /* New ops: this device's place in a table by device id, a scalar of i64; the id itself. */

@@ -142,19 +142,34 @@ int local_windowed(local_pass *p, ir_op *op) {
 
 /* --- products --- */
 
-/* Sums over sharded dimensions are whole after an all-reduce over their axes only. The list of the all-reduce may
+sdy_axes local_added(local_pass *p, const ir_op *op, sdy_axis *room, uint32_t most) {
+  const ir_use *use = op->uses;
+  bool only = use && !use->next && shc_count_uses(&p->rw, (ir_value){(ir_op *)(uintptr_t)op, 0}, 2) == 1;
+  const sdy_axes *all = only && use->user->opcode == IR_OP_SDY_ALL_REDUCE
+                            ? sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES)
+                            : NULL;
+  const sdy_axis_lists *lists = only && use->user->opcode == IR_OP_SDY_REDUCE_SCATTER
+                                    ? sdy_of(ir_mattr_of(use->user, "reduce_scatter_axes"), SDY_AXIS_LISTS)
+                                    : NULL;
+  uint32_t n = 0;
+  for (uint32_t i = 0; all && i < all->n && n < most; i++) room[n++] = all->v[i];
+  for (uint32_t d = 0; lists && d < lists->n; d++)
+    for (uint32_t i = 0; i < lists->v[d].n && n < most; i++) room[n++] = lists->v[d].v[i];
+  return (sdy_axes){n, room};
+}
+
+/* Sums over sharded dimensions are whole after an all-reduce or a reduce-scatter over their axes only, whose lists may
  * have neighbouring axes merged. */
 static int locop_summed(local_pass *p, ir_op *op, sdy_axis *axes, uint32_t n) {
+  enum { MOST = 2 * IR_MAX_RANK };
+  sdy_axis room[MOST];
   if (n == 0) return 0;
-  const ir_use *use = op->uses;
-  const sdy_axes *reduced = use && !use->next && use->user->opcode == IR_OP_SDY_ALL_REDUCE &&
-                                    shc_count_uses(&p->rw, (ir_value){op, 0}, 2) == 1
-                                ? sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES)
-                                : NULL;
-  if (reduced && sdy_axes_equal(*reduced, (sdy_axes){n, axes})) return 0;
-  const sdy_mesh *mesh = reduced ? sdy_mesh_of(p->rw.m, sdy_get((ir_value){use->user, 0})) : NULL;
+  sdy_axes added = local_added(p, op, room, MOST);
+  const sdy_mesh *mesh = added.n ? sdy_mesh_of(p->rw.m, sdy_get((ir_value){op->uses->user, 0})) : NULL;
   sdy_axis *copy = mesh ? base_arena_memdup(&p->rw.arena, axes, n * sizeof *copy) : NULL;
-  if (copy && sdy_axes_equal(*reduced, (sdy_axes){sdy_axes_sort_and_merge(copy, n, mesh), copy})) return 0;
+  uint32_t n_added = mesh ? sdy_axes_sort_and_merge(room, added.n, mesh) : 0;
+  if (copy && sdy_axes_equal((sdy_axes){n_added, room}, (sdy_axes){sdy_axes_sort_and_merge(copy, n, mesh), copy}))
+    return 0;
   return local_fail(
       p, op,
       "the dimensions that are summed over are sharded: expected one use, an sdy.all_reduce over the same "

@@ -131,18 +131,9 @@ static int64_t local_stride(const sdy_mesh *mesh, sdy_axis a) {
 }
 
 /* Mixed-radix numbers: each axis is a digit, major first. */
-const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n) {
+void local_places(const sdy_mesh *mesh, sdy_axes axes, int64_t *v) {
   int64_t devices = sdy_mesh_size(mesh);
-  *n = (uint32_t)devices;
-  if (devices > LOCAL_MAX_DEVICES) {
-    (void)local_fail(p, op, "a mesh of %lld devices: there may be at most %d", (long long)devices, LOCAL_MAX_DEVICES);
-    return NULL;
-  }
-  int64_t *v = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)devices + 1);
-  if (!v) {
-    p->rw.failed = true;
-    return NULL;
-  }
+  assert(devices <= LOCAL_MAX_DEVICES);
   memset(v, 0, (size_t)devices * sizeof *v);
   for (uint32_t i = 0; i < axes.n; i++) {
     int64_t stride = local_stride(mesh, axes.v[i]), size = sdy_axis_size(axes.v[i], mesh);
@@ -152,6 +143,18 @@ const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mes
       v[device] = v[device] * size + place / stride % size;
     }
   }
+}
+
+const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n) {
+  int64_t devices = sdy_mesh_size(mesh);
+  *n = (uint32_t)devices;
+  if (devices > LOCAL_MAX_DEVICES) {
+    (void)local_fail(p, op, "a mesh of %lld devices: there may be at most %d", (long long)devices, LOCAL_MAX_DEVICES);
+    return NULL;
+  }
+  int64_t *v = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)devices + 1);
+  if (v) local_places(mesh, axes, v);
+  p->rw.failed = p->rw.failed || !v;
   return v;
 }
 

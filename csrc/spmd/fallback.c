@@ -1,0 +1,317 @@
+/* What has no local form is computed whole: its operands are gathered, every device computes all of it, and each takes
+ * its part. So every op has a program, whatever its sharding; what that costs is noted.
+ *
+ * Requires: explicit reshards, that is, along each factor of an op's rule all tensors have the same axes. Then an op is
+ * local where no dimension is sharded along which it moves data or needs it whole; sums over sharded dimensions are
+ * followed by all-reduces. */
+#include "../shard/reshard/explicit.h"
+#include "../shard/common/common.h"
+#include "inside.h"
+
+BASE_VEC(fallback_ops, ir_op *);
+typedef struct fallback_pass {
+  explicit_pass e;
+  spmd_program *p;
+  fallback_ops ops; /* all of them, inner ones first */
+} fallback_pass;
+
+/* --- even shardings --- */
+
+/* The longest beginning of a dimension's axes that cuts it evenly. */
+static uint32_t even_axes(const sdy_dim *d, int64_t size, const sdy_mesh *mesh) {
+  uint32_t n = 0;
+  for (int64_t shards = 1; n < d->axes.n; n++) {
+    shards *= sdy_axis_size(d->axes.v[n], mesh);
+    if (size % shards) break;
+  }
+  return n;
+}
+
+/* s itself where it is even; NULL when out of memory. */
+static const sdy_sharding *even_sharding(ir_module *m, const sdy_sharding *s, const ir_type *t) {
+  const sdy_mesh *mesh = sdy_mesh_of(m, s);
+  sdy_dim dims[IR_MAX_RANK];
+  bool changed = false;
+  if (!mesh || !shc_is_static(t) || s->n_dims != t->rank) return s;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    dims[d] = s->dims[d];
+    uint32_t n = even_axes(&dims[d], t->dims[d], mesh);
+    changed = changed || n < dims[d].axes.n;
+    if (n < dims[d].axes.n) dims[d] = (sdy_dim){{n, dims[d].axes.v}, false, -1};
+  }
+  if (!changed) return s;
+  sdy_sharding own = *s;
+  own.dims = dims;
+  return sdy_sharding_make(m, &own);
+}
+
+/* Manual computations say themselves how they are cut. */
+static int even_op(void *ctx, ir_op *op) {
+  ir_module *m = ctx;
+  if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || sdy_is_collective(op)) return 0;
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    ir_value v = {op, i};
+    const sdy_sharding *s = sdy_get(v), *to = s ? even_sharding(m, s, op->types[i]) : NULL;
+    if (s && to != s && (!to || !sdy_set(v, to))) return -XLAC_E_OUT_OF_MEMORY;
+  }
+  return 0;
+}
+
+int spmd_make_even(ir_module *m, xlac_error *err) {
+  int status = shc_walk_module(m, false, even_op, m);
+  return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "even shardings") : status;
+}
+
+/* --- what is local --- */
+
+/* Ops whose local form does not follow from their rule: there is one (local/), or they flow. */
+static bool fallback_is_known(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_PARAMETER:
+    case IR_OP_CALL:
+    case IR_OP_CONSTANT:
+    case IR_OP_IOTA:
+    case IR_OP_REVERSE: /* on a mirrored mesh */
+    case IR_OP_PARTITION_ID:
+    case IR_OP_REPLICA_ID:
+      return true;
+    default:
+      return sdy_is_op(op) || sdy_is_flow_op(op);
+  }
+}
+
+/* Numbers that a shard alone would draw otherwise, or ops that nobody can look into. */
+static bool fallback_is_whole(const ir_op *op) {
+  return op->opcode == IR_OP_RNG || op->opcode == IR_OP_RNG_BIT_GENERATOR;
+}
+
+static const sdy_sharding *fallback_sharding(fallback_pass *x, const ir_op *op, uint32_t tensor, const ir_type **t) {
+  bool in = tensor < op->n_operands;
+  ir_value v = in ? opt_operand(op, tensor) : (ir_value){(ir_op *)(uintptr_t)op, tensor - op->n_operands};
+  *t = opt_type(v);
+  return explicit_get(&x->e, v);
+}
+
+static bool fallback_is_sharded(fallback_pass *x, const ir_op *op) {
+  const ir_type *t;
+  for (uint32_t i = 0; i < op->n_operands + op->n_results; i++)
+    if (!sdy_sharding_is_replicated(fallback_sharding(x, op, i, &t))) return true;
+  return false;
+}
+
+static bool fallback_has(sdy_ints list, int64_t factor) {
+  for (uint32_t i = 0; i < list.n; i++)
+    if (list.v[i] == factor) return true;
+  return false;
+}
+
+/* Along a dimension of one factor: is it one that may be sharded, and do all that have it agree? Dimensions of several
+ * factors are a reshape's, which is looked at as a whole. */
+static bool fallback_dim_fits(fallback_pass *x, const ir_op *op, const sdy_rule *rule, int64_t factor, sdy_axes axes) {
+  if (fallback_has(rule->need_replication, factor) || fallback_has(rule->permutation, factor)) return false;
+  for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
+    const sdy_tensor_map *map = i < op->n_operands ? &rule->operands[i] : &rule->results[i - op->n_operands];
+    const ir_type *t;
+    const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+    for (uint32_t d = 0; d < map->n_dims; d++) {
+      if (map->dims[d].n != 1 || map->dims[d].v[0] != factor) continue;
+      if (!sdy_axes_equal(s && d < s->n_dims ? s->dims[d].axes : (sdy_axes){0, NULL}, axes)) return false;
+    }
+  }
+  return true;
+}
+
+static bool fallback_reshape_fits(fallback_pass *x, const ir_op *op) {
+  const ir_type *in, *out;
+  const sdy_sharding *from = fallback_sharding(x, op, 0, &in), *to = fallback_sharding(x, op, 1, &out);
+  const sdy_mesh *mesh = explicit_mesh(&x->e, from ? from : to);
+  if (!from) from = sdy_sharding_empty(x->e.rw.m, to, in->rank, false);
+  if (!to) to = sdy_sharding_empty(x->e.rw.m, from, out->rank, false);
+  return from && to && mesh &&
+         shc_reshape_is_local(&x->e.scratch, mesh, in->rank, in->dims, from, out->rank, out->dims, to);
+}
+
+/* Sizes that are known, on one mesh, in even parts, with dimensions that the rule speaks of. */
+static bool fallback_tensor_fits(fallback_pass *x, const ir_op *op, const sdy_rule *rule, uint32_t i,
+                                 const sdy_mesh **mesh) {
+  const ir_type *t;
+  const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+  const sdy_tensor_map *map = i < op->n_operands ? &rule->operands[i] : &rule->results[i - op->n_operands];
+  if (sdy_sharding_is_replicated(s)) return true;
+  const sdy_mesh *own = explicit_mesh(&x->e, s);
+  if (!shc_is_static(t) || !own || s->n_dims != t->rank || (*mesh && *mesh != own)) return false;
+  *mesh = own;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    if (s->dims[d].axes.n == 0) continue;
+    if (t->dims[d] % sdy_axes_size(s->dims[d].axes, own) || d >= map->n_dims || map->dims[d].n == 0) return false;
+    if (op->opcode == IR_OP_RESHAPE) continue;
+    if (map->dims[d].n != 1 || !fallback_dim_fits(x, op, rule, map->dims[d].v[0], s->dims[d].axes)) return false;
+  }
+  return true;
+}
+
+/* --- sums over sharded dimensions --- */
+
+static ir_op *fallback_sum_after(const ir_op *op) {
+  IR_FOR_USES(use, op)
+  if (use->user->opcode == IR_OP_SDY_ALL_REDUCE) return use->user;
+  return NULL;
+}
+
+/* A scalar constant, by its literal; NULL: none that is known. */
+static const ir_literal *fallback_literal(ir_value v) {
+  while (v.op->n_operands == 1 &&
+         (v.op->opcode == IR_OP_BROADCAST || v.op->opcode == IR_OP_RESHAPE || v.op->opcode == IR_OP_SDY_RESHARD))
+    v = opt_operand(v.op, 0);
+  const ir_mattr *a = ir_mattr_of(v.op, "value");
+  bool constant = v.op->opcode == IR_OP_CONSTANT || v.op->opcode == IR_OP_SDY_CONSTANT;
+  return constant && a && a->kind == IR_M_DENSE && a->v.literal && !a->v.literal->elided ? a->v.literal : NULL;
+}
+
+/* Every device begins with the initial value: it may count as often as there are devices only where it changes
+ * nothing. */
+static bool fallback_begins_with_zero(const ir_op *op) {
+  const ir_literal *init = op->opcode == IR_OP_REDUCE ? fallback_literal(opt_operand(op, 1)) : NULL;
+  size_t bytes = base_dtype_bytes((base_dtype)op->types[0]->dtype);
+  if (op->opcode != IR_OP_REDUCE) return true; /* a scatter begins with its operand on one device alone */
+  if (!init || opt_type(opt_operand(op, 1))->dtype != op->types[0]->dtype) return false;
+  for (size_t i = 0; i < bytes; i++)
+    if (((const char *)init->data)[i]) return false;
+  return true;
+}
+
+/* How the partial results of op are combined; -1: by no all-reduce. */
+static int fallback_reduction(const ir_op *op) {
+  bool bits = op->n_results == 1 && ir_is_tensor(op->types[0]) && op->types[0]->dtype == XLAC_PRED;
+  switch (op->opcode) {
+    case IR_OP_DOT:
+    case IR_OP_STABLEHLO_DOT:
+    case IR_OP_CONVOLUTION:
+      return bits ? SDY_MAX : SDY_SUM;
+    case IR_OP_GATHER:
+      return bits ? SDY_MAX : SDY_SUM;
+    case IR_OP_REDUCE:
+    case IR_OP_SCATTER:
+      break;
+    default:
+      return -1;
+  }
+  if (op->n_results != 1) return -1;
+  switch (shard_scatter_reduction(op)) {
+    case IR_OP_ADD:
+      return fallback_begins_with_zero(op) ? bits ? SDY_MAX : SDY_SUM : -1;
+    case IR_OP_MAXIMUM:
+    case IR_OP_OR:
+      return SDY_MAX;
+    case IR_OP_MINIMUM:
+    case IR_OP_AND:
+      return SDY_MIN;
+    default:
+      return -1;
+  }
+}
+
+/* Explicit reshards add up, as Shardy does: what is combined otherwise says so. */
+static bool fallback_combines(fallback_pass *x, const ir_op *op) {
+  ir_op *sum = fallback_sum_after(op);
+  if (!sum) return true;
+  int how = fallback_reduction(op);
+  if (how < 0) return false;
+  if (how == SDY_SUM) return true;
+  const ir_mattr *word = ir_m_i32(x->e.rw.m, how);
+  if (!word || !ir_m_set(sum, "reduction_op", word)) explicit_fail(&x->e, base_oom(x->e.err, "an all-reduce"));
+  return true;
+}
+
+/* A part of a sharded dimension is written: that is one device's, or two's. */
+static bool fallback_updates_whole(fallback_pass *x, const ir_op *op) {
+  const ir_type *t, *update = opt_type(opt_operand(op, 1));
+  const sdy_sharding *s = fallback_sharding(x, op, 0, &t);
+  for (uint32_t d = 0; s && d < s->n_dims && d < t->rank; d++)
+    if (s->dims[d].axes.n && t->dims[d] != update->dims[d]) return false;
+  return true;
+}
+
+/* A rule that the user wrote says that the op is fine on shards. */
+static bool fallback_is_local(fallback_pass *x, ir_op *op) {
+  const sdy_mesh *mesh = NULL;
+  if (fallback_is_known(op) || !fallback_is_sharded(x, op)) return true;
+  if (fallback_is_whole(op)) return false;
+  if (sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE)) return true;
+  const sdy_rule *rule = explicit_rule(&x->e, op);
+  if (!rule) return false;
+  for (uint32_t i = 0; i < op->n_operands + op->n_results; i++)
+    if (!fallback_tensor_fits(x, op, rule, i, &mesh)) return false;
+  if (!fallback_combines(x, op)) return false;
+  if (op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE) return fallback_updates_whole(x, op);
+  return op->opcode != IR_OP_RESHAPE || fallback_reshape_fits(x, op);
+}
+
+/* --- computing whole --- */
+
+static int64_t fallback_gather(fallback_pass *x, ir_op *op) {
+  int64_t bytes = 0;
+  opt_at(&x->e.rw, op);
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const ir_type *t;
+    const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+    if (sdy_sharding_is_replicated(s)) continue;
+    const sdy_sharding *whole = sdy_sharding_empty(x->e.rw.m, s, s->n_dims, false);
+    ir_value v = explicit_reshard(&x->e, opt_operand(op, i), whole);
+    if (x->e.status == 0 && !x->e.rw.failed) ir_set_operand(op, i, v);
+    bytes += ir_type_bytes(t);
+  }
+  return bytes;
+}
+
+/* Partial sums are whole now: the all-reduce behind them goes. */
+static void fallback_drop_sums(fallback_pass *x, ir_op *op) {
+  for (bool found = true; found && !x->e.rw.failed;) {
+    found = false;
+    IR_FOR_USES(use, op) {
+      if (use->user->opcode != IR_OP_SDY_ALL_REDUCE) continue;
+      opt_replace_one(&x->e.rw, use->user, (ir_value){op, use->index});
+      found = true;
+      break;
+    }
+  }
+}
+
+static void fallback_cut(fallback_pass *x, ir_op *op) {
+  fallback_drop_sums(x, op);
+  for (uint32_t i = 0; i < op->n_results; i++) {
+    ir_value v = {op, i};
+    const sdy_sharding *s = sdy_get(v);
+    if (sdy_sharding_is_replicated(s)) continue;
+    const sdy_sharding *whole = sdy_sharding_empty(x->e.rw.m, s, s->n_dims, false);
+    explicit_after(&x->e, v);
+    ir_value cut = explicit_reshard(&x->e, v, s);
+    if (x->e.status || x->e.rw.failed) return;
+    explicit_replace(&x->e, v, cut);
+    if (!whole || !sdy_set(v, whole)) explicit_fail(&x->e, base_oom(x->e.err, "an op that is computed whole"));
+  }
+}
+
+static int fallback_op(fallback_pass *x, ir_op *op) {
+  if (fallback_is_local(x, op)) return x->e.status;
+  int64_t bytes = fallback_gather(x, op);
+  fallback_cut(x, op);
+  if (x->e.status == 0 && !spmd_note(x->p, op, bytes)) explicit_fail(&x->e, base_oom(x->e.err, "a note"));
+  return x->e.status;
+}
+
+static int fallback_list(void *ctx, ir_op *op) {
+  fallback_pass *x = ctx;
+  return BASE_VEC_PUSH(x->e.rw.m->alloc, &x->ops, op) ? 0 : base_oom(x->e.err, "the ops of a program");
+}
+
+/* Ops are listed first, since those that are computed whole take others away. */
+int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err) {
+  fallback_pass x = {.p = p};
+  TRY(explicit_begin(&x.e, m, err));
+  int status = shc_walk_module(m, true, fallback_list, &x);
+  for (uint32_t i = 0; i < x.ops.n && status == 0; i++) status = fallback_op(&x, x.ops.items[i]);
+  BASE_VEC_FREE(m->alloc, &x.ops);
+  if (status) explicit_fail(&x.e, status);
+  return explicit_end(&x.e);
+}

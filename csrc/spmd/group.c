@@ -1,0 +1,425 @@
+/* A group: one executable in front of the local program's, which a call runs on a thread a device.
+ *
+ * Threads and their communicator are a team. A call takes a team, or makes one, and leaves it for the next; so calls
+ * at the same time have teams of their own. The caller is device 0 of his, asks about interruptions there, and waits
+ * for the others afterwards.
+ *
+ * Arguments whose shards are contiguous are read where they lie, and such results written where they go; all others
+ * lie in a block that is taken for the call. A shard that several devices have is written by the first. */
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../interp/sizes.h"
+#include "../runtime/communicator.h"
+#include "../runtime/host.h"
+#include "spmd.h"
+
+enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
+
+typedef struct group_team group_team;
+
+typedef struct group_executable {
+  rt_executable base; /* module: the face; plan: that of each device */
+  base_alloc alloc;
+  base_arena arena;
+  spmd_program *program;
+  ir_module *face;
+  rt_executable *one;
+  rt_recycler *memory;
+  size_t block_bytes;
+  int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
+  _Atomic(group_team *) teams;        /* free ones */
+} group_executable;
+
+/* What one call brings. */
+typedef struct group_job {
+  const rt_call_options *options;
+  void *const *arguments, *const *results;
+  const rt_trace *trace;
+  char *block;
+} group_job;
+
+typedef struct group_seat {
+  group_team *team;
+  uint32_t device;
+  pthread_t thread;
+  void **arguments, **results; /* the local program's */
+} group_seat;
+
+struct group_team {
+  group_team *next;
+  const group_executable *group;
+  pid_t process; /* whose threads these are */
+  rt_communicator *communicator;
+  pthread_mutex_t lock;
+  pthread_cond_t work, over;
+  uint64_t round;   /* counts jobs */
+  uint32_t at_work; /* devices but the caller's */
+  uint32_t n_threads;
+  bool ends;
+  group_job job;
+  group_seat seats[];
+};
+
+/* --- one device --- */
+
+/* Devices but the first heed the run alone; the first asks the caller, too. */
+static bool group_stopped(void *ctx) {
+  return rt_communicator_stopped(((const group_team *)ctx)->communicator);
+}
+
+static bool group_asked(void *ctx) {
+  group_team *t = ctx;
+  const rt_call_options *o = t->job.options;
+  if (rt_communicator_stopped(t->communicator)) return true;
+  if (!o->interrupted || !o->interrupted(o->interrupt_ctx)) return false;
+  xlac_error why = {.code = 0};
+  (void)base_interrupted(&why);
+  rt_communicator_fail(t->communicator, 0, &why);
+  return true;
+}
+
+static void group_bring(const group_executable *g, const group_job *job, group_seat *seat) {
+  const spmd_program *p = g->program;
+  for (uint32_t i = 0; i < p->n_arguments; i++) {
+    const spmd_leaf *leaf = &p->arguments[i];
+    int64_t at = g->argument_at[i][seat->device];
+    char *whole = job->arguments[i];
+    seat->arguments[i] = at < 0 ? (whole ? whole + leaf->offsets[seat->device] * leaf->bytes : NULL) : job->block + at;
+    if (at >= 0) spmd_split(leaf, seat->device, seat->arguments[i], whole);
+  }
+  for (uint32_t i = 0; i < p->n_results; i++) {
+    const spmd_leaf *leaf = &p->results[i];
+    int64_t at = g->result_at[i][seat->device];
+    char *whole = job->results[i];
+    seat->results[i] = at < 0 ? (whole ? whole + leaf->offsets[seat->device] * leaf->bytes : NULL) : job->block + at;
+  }
+}
+
+static void group_deliver(const group_executable *g, const group_job *job, group_seat *seat) {
+  const spmd_program *p = g->program;
+  for (uint32_t i = 0; i < p->n_results; i++)
+    if (g->result_at[i][seat->device] >= 0 && p->results[i].first[seat->device])
+      spmd_join(&p->results[i], seat->device, job->results[i], seat->results[i]);
+}
+
+static void group_run_device(group_team *t, group_seat *seat) {
+  const group_executable *g = t->group;
+  xlac_error err = {.code = 0};
+  rt_call_options own = *t->job.options;
+  own.replica = seat->device / g->program->partitions;
+  own.partition = seat->device % g->program->partitions;
+  own.communicator = t->communicator;
+  own.interrupted = seat->device ? group_stopped : group_asked;
+  own.interrupt_ctx = t;
+  group_bring(g, &t->job, seat);
+  const rt_trace *trace = seat->device ? NULL : t->job.trace;
+  int status = g->one->vtable->call(g->one, &own, seat->arguments, seat->results, trace, &err);
+  if (status)
+    rt_communicator_fail(t->communicator, seat->device, &err);
+  else
+    group_deliver(g, &t->job, seat);
+  rt_communicator_leave(t->communicator, seat->device);
+}
+
+/* --- threads --- */
+
+static void *group_thread(void *ctx) {
+  group_seat *seat = ctx;
+  group_team *t = seat->team;
+  uint64_t seen = 0;
+  pthread_mutex_lock(&t->lock);
+  for (;;) {
+    while (t->round == seen && !t->ends) pthread_cond_wait(&t->work, &t->lock);
+    if (t->ends) break;
+    seen = t->round;
+    pthread_mutex_unlock(&t->lock);
+    group_run_device(t, seat);
+    pthread_mutex_lock(&t->lock);
+    if (--t->at_work == 0) pthread_cond_signal(&t->over);
+  }
+  pthread_mutex_unlock(&t->lock);
+  return NULL;
+}
+
+/* In a forked child there are no threads to end, and locks may be held by nobody: memory stays. */
+static void team_destroy(group_team *t) {
+  if (t->process != getpid()) return;
+  base_alloc alloc = t->group->alloc;
+  pthread_mutex_lock(&t->lock);
+  t->ends = true;
+  pthread_cond_broadcast(&t->work);
+  pthread_mutex_unlock(&t->lock);
+  for (uint32_t i = 1; i <= t->n_threads; i++) pthread_join(t->seats[i].thread, NULL);
+  rt_communicator_destroy(t->communicator);
+  pthread_cond_destroy(&t->work);
+  pthread_cond_destroy(&t->over);
+  pthread_mutex_destroy(&t->lock);
+  base_free(alloc, t);
+}
+
+/* n_threads counts those that run: what there is no thread for ends the team. */
+static int team_start(group_team *t, uint32_t n, xlac_error *err) {
+  for (uint32_t i = 1; i < n; i++) {
+    if (pthread_create(&t->seats[i].thread, NULL, group_thread, &t->seats[i]) != 0)
+      return base_fail(err, XLAC_E_OUT_OF_MEMORY, "the system has no thread for device %u of %u", (unsigned)i,
+                       (unsigned)n);
+    t->n_threads++;
+  }
+  return 0;
+}
+
+/* One block with the lists of pointers of all devices. */
+static group_team *team_allocate(const group_executable *g) {
+  const spmd_program *p = g->program;
+  size_t n = p->n_devices, leaves = (size_t)p->n_arguments + p->n_results;
+  size_t head = sizeof(group_team) + n * sizeof(group_seat);
+  group_team *t = base_malloc(g->alloc, head + n * leaves * sizeof(void *));
+  if (!t) return NULL;
+  memset(t, 0, head);
+  void **pointers = (void **)(void *)((char *)t + head);
+  for (uint32_t i = 0; i < n; i++, pointers += leaves)
+    t->seats[i] = (group_seat){.team = t, .device = i, .arguments = pointers, .results = pointers + p->n_arguments};
+  return t;
+}
+
+static int team_create(const group_executable *g, group_team **out, xlac_error *err) {
+  const spmd_program *p = g->program;
+  group_team *t = team_allocate(g);
+  if (!t) return base_oom(err, "the threads of a group");
+  t->group = g;
+  t->process = getpid();
+  pthread_mutex_init(&t->lock, NULL);
+  pthread_cond_init(&t->work, NULL);
+  pthread_cond_init(&t->over, NULL);
+  int status = rt_communicator_create(&t->communicator, p->replicas, p->partitions, g->alloc, err);
+  if (status == 0) status = team_start(t, p->n_devices, err);
+  if (status)
+    team_destroy(t);
+  else
+    *out = t;
+  return status;
+}
+
+/* Teams are taken by taking the whole list, so that nobody sees one that another has taken and given back. */
+static void team_give(group_executable *g, group_team *t) {
+  t->next = atomic_load(&g->teams);
+  while (!atomic_compare_exchange_weak(&g->teams, &t->next, t)) {
+  }
+}
+
+static int team_take(group_executable *g, group_team **out, xlac_error *err) {
+  group_team *all = atomic_exchange(&g->teams, NULL), *found = NULL;
+  pid_t us = getpid();
+  while (all) {
+    group_team *t = all;
+    all = t->next;
+    if (t->process != us) continue; /* the parent's: its threads are not here */
+    if (!found)
+      found = t;
+    else
+      team_give(g, t);
+  }
+  if (!found) return team_create(g, out, err);
+  *out = found;
+  return 0;
+}
+
+/* --- a call --- */
+
+/* What is not device 0's: until all have come to an end, and meanwhile looking for interruptions. */
+static void team_wait(group_team *t) {
+  struct timespec until;
+  bool asks = t->job.options->interrupted != NULL;
+  pthread_mutex_lock(&t->lock);
+  while (t->at_work) {
+    if (!asks) {
+      pthread_cond_wait(&t->over, &t->lock);
+      continue;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += GROUP_POLL_NS;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    if (pthread_cond_timedwait(&t->over, &t->lock, &until) == 0 || !t->at_work) continue;
+    pthread_mutex_unlock(&t->lock);
+    asks = !group_asked(t);
+    pthread_mutex_lock(&t->lock);
+  }
+  pthread_mutex_unlock(&t->lock);
+}
+
+/* The first failure, and where it was. */
+static int team_error(const group_team *t, xlac_error *err) {
+  uint32_t device = 0;
+  xlac_error why = {.code = 0};
+  if (!rt_communicator_why(t->communicator, &device, &why)) return 0;
+  if (err) {
+    *err = why;
+    if (why.code != XLAC_E_INTERRUPTED && why.code != XLAC_E_PARTICIPANTS)
+      snprintf(err->message, sizeof err->message, "device %u: %.400s", (unsigned)device, why.message);
+  }
+  return -(int)why.code;
+}
+
+static int team_run(group_team *t, const group_job *job, xlac_error *err) {
+  rt_communicator_begin(t->communicator);
+  pthread_mutex_lock(&t->lock);
+  t->job = *job;
+  t->at_work = t->n_threads;
+  t->round++;
+  pthread_cond_broadcast(&t->work);
+  pthread_mutex_unlock(&t->lock);
+  group_run_device(t, &t->seats[0]);
+  team_wait(t);
+  return team_error(t, err);
+}
+
+static int group_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
+                      void *const *results, const rt_trace *trace, xlac_error *err) {
+  group_executable *g = (group_executable *)(uintptr_t)base; /* the list of teams has its own order */
+  group_job job = {options, arguments, results, trace, NULL};
+  group_team *t = NULL;
+  TRY(team_take(g, &t, err));
+  job.block = rt_recycler_take(g->memory, g->block_bytes);
+  int status = job.block ? team_run(t, &job, err) : base_oom(err, "the shards of a call");
+  rt_recycler_give(job.block);
+  team_give(g, t);
+  return status;
+}
+
+/* --- on values --- */
+
+static bool group_leaves(const interp_value *v, void **leaves, uint32_t n, uint32_t *at) {
+  if (v->kind == INTERP_TUPLE) {
+    for (uint32_t i = 0; i < v->n_elements; i++)
+      if (!group_leaves(v->elements[i], leaves, n, at)) return false;
+    return true;
+  }
+  if (*at == n) return false;
+  leaves[(*at)++] = v->kind == INTERP_ARRAY ? v->data : NULL;
+  return true;
+}
+
+/* Results are made first: of zeros, since they are written in parts. */
+static int group_run(const rt_executable *base, const rt_call_options *options, uint32_t n,
+                     interp_value *const *arguments, interp_value **out, const rt_trace *trace, xlac_error *err) {
+  const group_executable *g = (const group_executable *)base;
+  const ir_computation *entry = base->module->entry;
+  interp_ctx maker = {.err = err};
+  uint32_t at = 0, to = 0;
+  TRY(interp_check_args(entry, n, arguments, err));
+  maker.options.alloc = g->alloc;
+  interp_value *result = interp_zeros(&maker, ir_root(entry)->type);
+  if (!result) return interp_failed(&maker);
+  size_t leaves = (size_t)base->n_arguments + base->n_results;
+  void **pointers = base_malloc(g->alloc, leaves * sizeof *pointers);
+  int status = pointers ? 0 : base_oom(err, "a call's arguments");
+  for (uint32_t i = 0; i < n && status == 0; i++) (void)group_leaves(arguments[i], pointers, base->n_arguments, &at);
+  if (status == 0) (void)group_leaves(result, pointers + base->n_arguments, base->n_results, &to);
+  assert(status || (at == base->n_arguments && to == base->n_results));
+  if (status == 0) status = group_call(base, options, pointers, pointers + base->n_arguments, trace, err);
+  base_free(g->alloc, pointers);
+  if (status)
+    interp_release(result);
+  else
+    *out = result;
+  return status;
+}
+
+/* --- the executable --- */
+
+static void group_destroy(rt_executable *base) {
+  group_executable *g = (group_executable *)base;
+  for (group_team *t = atomic_load(&g->teams), *next; t; t = next) next = t->next, team_destroy(t);
+  rt_executable_destroy(g->one);
+  rt_recycler_release(g->memory);
+  spmd_program_destroy(g->program);
+  ir_module_destroy(g->face);
+  base_arena_free(&g->arena);
+  base_free(g->alloc, g);
+}
+
+static bool group_lane(const rt_executable *base, uint32_t index, xlac_lane *out) {
+  return rt_executable_lane(((const group_executable *)base)->one, index, out);
+}
+
+static const char *group_library(const rt_executable *base) {
+  return rt_executable_library(((const group_executable *)base)->one);
+}
+
+static int group_print(const rt_executable *base, base_text *out, xlac_error *err) {
+  return rt_executable_print(((const group_executable *)base)->one, out, err);
+}
+
+static const rt_executable_vtable group_vtable = {.destroy = group_destroy,
+                                                  .call = group_call,
+                                                  .run = group_run,
+                                                  .lane = group_lane,
+                                                  .library = group_library,
+                                                  .print = group_print};
+
+/* Room in the block for what is not a view: of results, what others write already, too. */
+static int group_place(group_executable *g, const spmd_leaf *leaf, bool result, int64_t **out, xlac_error *err) {
+  uint32_t n = g->program->n_devices;
+  int64_t *at = BASE_ARRAY(&g->arena, int64_t, n), bytes = (spmd_shard_bytes(leaf) + GROUP_ALIGN - 1) & -GROUP_ALIGN;
+  if (!at) return base_oom(err, "the shards of a group");
+  for (uint32_t i = 0; i < n; i++) {
+    bool view = leaf->bytes == 0 || (leaf->contiguous && (!result || leaf->first[i]));
+    at[i] = view ? -1 : (int64_t)g->block_bytes;
+    if (!view) g->block_bytes += (size_t)bytes;
+  }
+  *out = at;
+  return 0;
+}
+
+static int group_places(group_executable *g, xlac_error *err) {
+  const spmd_program *p = g->program;
+  g->argument_at = BASE_ARRAY(&g->arena, int64_t *, (size_t)p->n_arguments + 1);
+  g->result_at = BASE_ARRAY(&g->arena, int64_t *, (size_t)p->n_results + 1);
+  if (!g->argument_at || !g->result_at) return base_oom(err, "the shards of a group");
+  for (uint32_t i = 0; i < p->n_arguments; i++) TRY(group_place(g, &p->arguments[i], false, &g->argument_at[i], err));
+  for (uint32_t i = 0; i < p->n_results; i++) TRY(group_place(g, &p->results[i], true, &g->result_at[i], err));
+  return 0;
+}
+
+static int group_prepare(group_executable *g, xlac_error *err) {
+  const rt_executable *one = g->one;
+  const spmd_program *p = g->program;
+  if (one->on_values)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "a program of shapes that are known only when it runs has no shards");
+  assert(one->n_arguments == p->n_arguments && one->n_results == p->n_results);
+  TRY(spmd_face(p, one->module, &g->face, err));
+  TRY(rt_executable_describe(&g->base, g->face, &g->arena, err));
+  g->base.module = g->face;
+  g->base.plan = one->plan;
+  g->base.n_devices = p->n_devices;
+  if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
+  TRY(group_places(g, err));
+  return rt_recycler_create(&g->memory, g->alloc, err);
+}
+
+int spmd_group(spmd_program *p, rt_executable *one, base_alloc alloc, rt_executable **out, xlac_error *err) {
+  group_executable *g = base_malloc(alloc, sizeof *g);
+  if (!g) {
+    rt_executable_destroy(one);
+    spmd_program_destroy(p);
+    return base_oom(err, "a group");
+  }
+  memset(g, 0, sizeof *g);
+  g->base.vtable = &group_vtable;
+  g->base.device = rt_device_retain(one->device);
+  g->alloc = alloc;
+  g->program = p;
+  g->one = one;
+  atomic_init(&g->teams, NULL);
+  base_arena_init(&g->arena, alloc);
+  int status = group_prepare(g, err);
+  if (status)
+    rt_executable_destroy(&g->base);
+  else
+    *out = &g->base;
+  return status;
+}

@@ -1,0 +1,18 @@
+/* What the files of the partitioner share. */
+#ifndef XLAC_SPMD_INSIDE_H
+#define XLAC_SPMD_INSIDE_H
+
+#include "../ir/sdy/sdy.h"
+#include "spmd.h"
+
+/* fallback.c: shortens shardings that do not cut evenly. Before explicit reshards. */
+XLAC_MUST_USE int spmd_make_even(ir_module *m, xlac_error *err);
+/* whole.c: takes all shardings away but those of manual computations. */
+XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);
+/* fallback.c: gathers around ops that have no local form. After explicit reshards. */
+XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err);
+/* Writes down that op is computed whole on every device, for which so many bytes are gathered. False when out of
+ * memory. */
+XLAC_MUST_USE bool spmd_note(spmd_program *p, const ir_op *op, int64_t bytes);
+
+#endif

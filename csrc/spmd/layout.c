@@ -1,0 +1,113 @@
+/* Where shards lie in whole arrays, and copies between the two. */
+#include "../shard/local/local.h"
+#include "spmd.h"
+
+/* The offset of each device's shard; the array has been checked to be cut evenly. */
+static int layout_offsets(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *s, const sdy_mesh *mesh,
+                          xlac_error *err) {
+  int64_t *places = BASE_ARRAY(&p->arena, int64_t, (size_t)p->partitions + 1), stride = 1;
+  if (!places) return base_oom(err, "shards");
+  for (uint32_t d = leaf->rank; d-- > 0; stride *= leaf->dims[d]) {
+    if (s->dims[d].axes.n == 0) continue;
+    local_places(mesh, s->dims[d].axes, places);
+    for (uint32_t i = 0; i < p->n_devices; i++) leaf->offsets[i] += places[i % p->partitions] * leaf->shard[d] * stride;
+  }
+  return 0;
+}
+
+/* Only the outermost dimension that is longer than 1 is cut. */
+static bool layout_is_contiguous(const spmd_leaf *leaf) {
+  uint32_t d = 0;
+  while (d < leaf->rank && leaf->shard[d] == 1) d++;
+  for (d++; d < leaf->rank; d++)
+    if (leaf->shard[d] != leaf->dims[d]) return false;
+  return true;
+}
+
+static void layout_find_first(spmd_leaf *leaf, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    leaf->first[i] = true;
+    for (uint32_t k = 0; k < i && leaf->first[i]; k++) leaf->first[i] = leaf->offsets[k] != leaf->offsets[i];
+  }
+}
+
+int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const ir_type *t, const sdy_sharding *s,
+                   xlac_error *err) {
+  const sdy_mesh *mesh = s ? sdy_mesh_of(m, s) : NULL;
+  memset(leaf, 0, sizeof *leaf);
+  leaf->contiguous = true;
+  leaf->offsets = BASE_ARRAY(&p->arena, int64_t, p->n_devices);
+  leaf->first = BASE_ARRAY(&p->arena, bool, p->n_devices);
+  if (!leaf->offsets || !leaf->first) return base_oom(err, "shards");
+  memset(leaf->offsets, 0, p->n_devices * sizeof *leaf->offsets);
+  if (ir_is_tensor(t) && !t->has_dynamic) {
+    leaf->rank = t->rank;
+    leaf->bytes = (uint32_t)base_dtype_bytes((base_dtype)t->dtype);
+    if (t->rank) memcpy(leaf->dims, t->dims, t->rank * sizeof *leaf->dims);
+    memcpy(leaf->shard, leaf->dims, sizeof leaf->shard);
+    for (uint32_t d = 0; mesh && d < t->rank && d < s->n_dims; d++) {
+      int64_t n = sdy_axes_size(s->dims[d].axes, mesh);
+      assert(n > 0 && t->dims[d] % n == 0);
+      leaf->shard[d] /= n;
+      leaf->split = leaf->split || n > 1;
+    }
+    if (leaf->split) TRY(layout_offsets(leaf, p, s, mesh, err));
+    leaf->contiguous = layout_is_contiguous(leaf);
+  }
+  layout_find_first(leaf, p->n_devices);
+  return 0;
+}
+
+int64_t spmd_shard_bytes(const spmd_leaf *leaf) {
+  int64_t n = leaf->bytes;
+  for (uint32_t d = 0; d < leaf->rank; d++) n *= leaf->shard[d];
+  return n;
+}
+
+/* Rows of the shard: the longest run that is contiguous in the whole, too. */
+typedef struct layout_walk {
+  uint32_t rank;                                        /* dimensions that are walked */
+  int64_t dims[IR_MAX_RANK], strides[IR_MAX_RANK], row; /* strides of the whole, and a row, in bytes */
+} layout_walk;
+
+static layout_walk layout_rows(const spmd_leaf *leaf) {
+  layout_walk w = {.row = leaf->bytes};
+  uint32_t d = leaf->rank;
+  int64_t stride = leaf->bytes;
+  while (d > 0 && leaf->shard[d - 1] == leaf->dims[d - 1]) w.row *= leaf->dims[--d];
+  if (d > 0) w.row *= leaf->shard[d - 1], d--;
+  w.rank = d;
+  for (uint32_t i = leaf->rank; i-- > 0; stride *= leaf->dims[i]) {
+    if (i >= d) continue;
+    w.dims[i] = leaf->shard[i];
+    w.strides[i] = stride;
+  }
+  return w;
+}
+
+/* Rows in the order of the shard; `whole` is where its first element is. */
+static void layout_copy(const spmd_leaf *leaf, char *shard, char *whole, bool to_shard) {
+  layout_walk w = layout_rows(leaf);
+  int64_t at[IR_MAX_RANK] = {0}, rows = 1, offset = 0;
+  for (uint32_t d = 0; d < w.rank; d++) rows *= w.dims[d];
+  for (int64_t i = 0; w.row && i < rows; i++, shard += w.row) {
+    if (to_shard)
+      memcpy(shard, whole + offset, (size_t)w.row);
+    else
+      memcpy(whole + offset, shard, (size_t)w.row);
+    for (uint32_t d = w.rank; d-- > 0;) {
+      offset += w.strides[d];
+      if (++at[d] < w.dims[d]) break;
+      offset -= w.strides[d] * w.dims[d];
+      at[d] = 0;
+    }
+  }
+}
+
+void spmd_split(const spmd_leaf *leaf, uint32_t device, void *shard, const void *whole) {
+  layout_copy(leaf, shard, (char *)(uintptr_t)whole + leaf->offsets[device] * leaf->bytes, true);
+}
+
+void spmd_join(const spmd_leaf *leaf, uint32_t device, void *whole, const void *shard) {
+  layout_copy(leaf, (char *)(uintptr_t)shard, (char *)whole + leaf->offsets[device] * leaf->bytes, false);
+}

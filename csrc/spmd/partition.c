@@ -1,0 +1,196 @@
+/* From a program with shardings to the program of one device.
+ *
+ *   import       what JAX or XLA wrote becomes shardings of sdy on meshes
+ *   propagate    every value gets a sharding
+ *   reshard      the shardings of each op go together; reshards are collectives
+ *   localise     values become shards, collectives StableHLO's
+ *
+ * The way is tried with all shardings, and where a pass has no answer with fewer: programs run whole on every device
+ * at the worst. */
+#include <stdio.h>
+
+#include "../convert/convert.h"
+#include "../ir/sdy/sdy.h"
+#include "../pipeline/pipeline.h"
+#include "../shard/common/common.h"
+#include "inside.h"
+
+static const char PROPAGATE[] = "sdy-propagation-pipeline";
+static const char AGREE[] =
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true}),sdy-resolve-permutation-factors";
+static const char COLLECTIVES[] =
+    "canonicalize{enable-patterns=sdy-reshard},func.func(sdy-reshard-to-collectives),"
+    "canonicalize{enable-patterns=sdy-collective},func.func(sdy-pad-for-divisibility)";
+
+static int part_run(ir_module *m, const char *passes, xlac_error *err) {
+  return pipeline_run_text(m, passes, strlen(passes), NULL, err);
+}
+
+/* --- import --- */
+
+static bool part_has_attribute(const ir_module *m, const char *key) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      if (ir_mattr_of(op, key)) return true;
+    }
+    for (uint32_t i = 0; c->result_mlir && i < c->n_results; i++)
+      if (c->result_mlir[i] && ir_mdict_get(c->result_mlir[i], key)) return true;
+  }
+  return false;
+}
+
+/* Shardings as JAX's Shardy mode sends them through HLO lie in frontend attributes, those of XLA in mhlo.sharding. */
+static int part_import(ir_module *m, xlac_error *err) {
+  if (shc_has(m, IR_OP_SDY_MESH)) return 0;
+  if (part_has_attribute(m, "mhlo.frontend_attributes") ||
+      (m->mlir && ir_mdict_get(m->mlir, "mhlo.frontend_attributes")))
+    return part_run(m, "xla-sdy-round-trip-import-pipeline", err);
+  return part_has_attribute(m, "mhlo.sharding") ? part_run(m, "xla-sdy-stablehlo-import-pipeline", err) : 0;
+}
+
+static int part_copy(ir_module *m, ir_module **out, xlac_error *err) {
+  if (m->form == IR_FORM_MLIR) return ir_module_clone(out, m, err);
+  return convert_from_hlo(out, m, err);
+}
+
+/* --- meshes --- */
+
+static int64_t part_count(const ir_module *m, const char *key) {
+  const ir_mattr *a = m->mlir ? ir_mdict_get(m->mlir, key) : NULL;
+  return a && a->kind == IR_M_INTEGER && a->v.i > 0 ? a->v.i : 1;
+}
+
+/* Devices that the program's meshes speak of; 1 where it has none. All have the same size. */
+static int part_mesh_size(const ir_module *m, int64_t *size, xlac_error *err) {
+  *size = 1;
+  for (const ir_computation *c = m->first; c; c = c->next) IR_FOR_OPS(op, c) {
+      const sdy_mesh *mesh = op->opcode == IR_OP_SDY_MESH ? sdy_of(ir_mattr_of(op, "mesh"), SDY_MESH) : NULL;
+      if (!mesh || sdy_mesh_is_maximal(mesh) || sdy_mesh_is_empty(mesh)) continue;
+      int64_t n = sdy_mesh_size(mesh);
+      if (*size != 1 && n != *size)
+        return base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, op->name->s,
+                            "this mesh has %lld devices, another one %lld: expected meshes of one size", (long long)n,
+                            (long long)*size);
+      *size = n;
+    }
+  return 0;
+}
+
+static int part_grid(spmd_program *p, const ir_module *m, xlac_error *err) {
+  int64_t mesh = 1, replicas = part_count(m, "mhlo.num_replicas");
+  TRY(part_mesh_size(m, &mesh, err));
+  p->replicas = replicas;
+  p->partitions = p->n_devices / replicas;
+  if (p->n_devices % replicas == 0 && (mesh == 1 || mesh == p->partitions)) return 0;
+  int status = base_fail(err, XLAC_E_VERIFY_SHARDING,
+                         "the program is for %lld replicas on a mesh of %lld devices: expected %lld devices, found %u",
+                         (long long)replicas, (long long)mesh, (long long)(mesh * replicas), (unsigned)p->n_devices);
+  return base_hint(err, status, "compile it with devices=%lld", (long long)(mesh * replicas));
+}
+
+/* --- what goes in and out --- */
+
+static int part_leaves(spmd_program *p, const ir_module *m, xlac_error *err) {
+  const ir_computation *f = shc_main(m, true);
+  if (!f) return shc_no_main(m, err);
+  p->n_arguments = f->n_params;
+  p->n_results = f->n_results;
+  p->arguments = BASE_ARRAY(&p->arena, spmd_leaf, (size_t)f->n_params + 1);
+  p->results = BASE_ARRAY(&p->arena, spmd_leaf, (size_t)f->n_results + 1);
+  if (!p->arguments || !p->results) return base_oom(err, "shards");
+  for (uint32_t i = 0; i < f->n_params; i++)
+    TRY(spmd_leaf_make(&p->arguments[i], p, m, f->params[i]->type, sdy_get((ir_value){f->params[i], 0}), err));
+  for (uint32_t i = 0; i < f->n_results; i++)
+    TRY(spmd_leaf_make(&p->results[i], p, m, f->results[i].op->types[f->results[i].index], sdy_get_result(f, i), err));
+  return 0;
+}
+
+/* --- the line --- */
+
+bool spmd_note(spmd_program *p, const ir_op *op, int64_t bytes) {
+  const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
+  const char *name = info ? info->name : op->name->s;
+  spmd_gather note = {base_arena_strndup(&p->arena, name, strlen(name)), op->line, op->col, bytes};
+  return note.op && BASE_VEC_PUSH(p->arena.alloc, &p->gathers, note);
+}
+
+static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
+  char passes[120];
+  TRY(spmd_make_even(m, err));
+  TRY(part_run(m, AGREE, err));
+  TRY(spmd_make_local(p, m, err));
+  TRY(part_run(m, COLLECTIVES, err));
+  TRY(part_leaves(p, m, err));
+  snprintf(passes, sizeof passes, "sdy-convert-global-to-local{partition-count=%lld},sdy-drop-sharding-and-mesh",
+           (long long)p->partitions);
+  return part_run(m, passes, err);
+}
+
+/* m stays as it is on failure, or is taken as the local program. */
+static int part_try(spmd_program *p, const ir_module *m, bool whole, xlac_error *err) {
+  ir_module *copy = NULL;
+  p->gathers.n = 0;
+  TRY(ir_module_clone(&copy, m, err));
+  int status = whole ? spmd_make_whole(copy, err) : part_run(copy, PROPAGATE, err);
+  if (status == 0) status = part_localise(p, copy, err);
+  if (status)
+    ir_module_destroy(copy);
+  else
+    p->local = copy;
+  return status;
+}
+
+/* What the passes have no answer for runs whole on every device. Running out of memory, or of patience, is no answer.
+ */
+static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
+  xlac_error why = {.code = 0}, again = why;
+  int status = part_try(p, m, false, &why);
+  if (status == 0) return 0;
+  bool ends = why.code == XLAC_E_OUT_OF_MEMORY || why.code == XLAC_E_INTERRUPTED;
+  if (!ends && part_try(p, m, true, &again) == 0) {
+    p->whole = base_arena_strndup(&p->arena, why.message, strlen(why.message));
+    return p->whole ? 0 : base_oom(err, "a partitioned program");
+  }
+  if (err) *err = why;
+  return status;
+}
+
+/* m: imported, the program's own copy. */
+static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
+  TRY(part_import(m, err));
+  TRY(part_grid(p, m, err));
+  if (shc_has(m, IR_OP_SDY_MESH)) return part_sharded(p, m, err);
+  TRY(part_leaves(p, m, err));
+  return ir_module_clone(&p->local, m, err);
+}
+
+static int part_check(uint32_t n_devices, xlac_error *err) {
+  if (n_devices >= 1 && n_devices <= SPMD_MOST_DEVICES) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%u devices: expected 1 to %d", (unsigned)n_devices, SPMD_MOST_DEVICES);
+}
+
+int spmd_partition(ir_module *m, uint32_t n_devices, spmd_program **out, xlac_error *err) {
+  ir_module *copy = NULL;
+  TRY(part_check(n_devices, err));
+  spmd_program *p = base_malloc(base_alloc_libc, sizeof *p);
+  if (!p) return base_oom(err, "a partitioned program");
+  memset(p, 0, sizeof *p);
+  base_arena_init(&p->arena, base_alloc_libc);
+  p->n_devices = n_devices;
+  int status = part_copy(m, &copy, err);
+  if (status == 0) status = part_line(p, copy, err);
+  ir_module_destroy(copy);
+  if (status)
+    spmd_program_destroy(p);
+  else
+    *out = p;
+  return status;
+}
+
+void spmd_program_destroy(spmd_program *p) {
+  if (!p) return;
+  ir_module_destroy(p->local);
+  BASE_VEC_FREE(p->arena.alloc, &p->gathers);
+  base_arena_free(&p->arena);
+  base_free(base_alloc_libc, p);
+}

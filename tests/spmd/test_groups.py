@@ -1,0 +1,196 @@
+"""Programs on the devices of a group: whole arrays in and out, errors that name the device, and no end that is not one."""
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import xlac
+
+MESH = 'sdy.mesh @mesh = <["a"=2, "b"=2]>\n'
+
+
+def compiled(body, signature, devices=4, mesh=MESH, **options):
+    return xlac.compile(xlac.parse(f"{mesh}func.func @main{signature} {{\n{body}\n}}", format="mlir"), devices=devices, **options)
+
+
+def sharded(shape, *dims):
+    return f"tensor<{shape}> {{sdy.sharding = #sdy.sharding<@mesh, [{', '.join('{' + d + '}' for d in dims)}]>}}"
+
+
+PRODUCT = ("%0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>\n"
+           "return %0 : tensor<8x6xf32>",
+           f'(%x: {sharded("8x4xf32", chr(34) + "a" + chr(34), chr(34) + "b" + chr(34))}, %y: tensor<4x6xf32>) -> '
+           f'({sharded("8x6xf32", chr(34) + "a" + chr(34), "")})')
+
+
+def operands(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((8, 4), np.float32), rng.standard_normal((4, 6), np.float32)
+
+
+def test_arguments_and_results_are_whole():
+    exe = compiled(*PRODUCT)
+    x, y = operands()
+    for _ in range(3):
+        np.testing.assert_allclose(exe(x, y), x @ y, rtol=1e-5, atol=1e-5)
+
+
+def test_the_local_program_has_shards_and_collectives():
+    module = xlac.parse(f"{MESH}func.func @main{PRODUCT[1]} {{\n{PRODUCT[0]}\n}}", format="mlir")
+    text = xlac.compile_stage(module, "translated", devices=4)
+    assert "f32[4,2]" in text and "all-reduce" in text and "num_partitions=4" in text
+
+
+def test_arguments_that_lie_otherwise():
+    exe = compiled(*PRODUCT)
+    x, y = operands()
+    np.testing.assert_allclose(exe(np.asfortranarray(x), y[:, ::-1]), x @ y[:, ::-1], rtol=1e-5, atol=1e-5)
+    with pytest.raises(xlac.ArgumentError):
+        exe(x[:4], y)
+    with pytest.raises(xlac.ArgumentError):
+        exe(x)
+
+
+def test_bits_do_not_depend_on_threads():
+    body = """%z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : (tensor<64x1000xf32>, tensor<f32>) -> tensor<1000xf32>
+  return %0 : tensor<1000xf32>"""
+    signature = f'(%x: {sharded("64x1000xf32", chr(34) + "a" + chr(34) + ", " + chr(34) + "b" + chr(34), "")}) -> tensor<1000xf32>'
+    x = np.random.default_rng(1).standard_normal((64, 1000), np.float32)
+    results = [compiled(body, signature, threads=threads)(x) for threads in (1, 4, 8) for _ in range(3)]
+    assert len({r.tobytes() for r in results}) == 1
+    np.testing.assert_allclose(results[0], x.sum(0), rtol=1e-4, atol=1e-4)
+
+
+def test_the_interpreter_is_a_device_of_groups_too():
+    x, y = operands()
+    np.testing.assert_allclose(compiled(*PRODUCT, device="interp")(x, y), x @ y, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("devices", [1, 2, 3, 8])
+def test_as_many_devices_as_the_mesh_has(devices):
+    with pytest.raises(xlac.Error, match="expected 4 devices"):
+        compiled(*PRODUCT, devices=devices)
+
+
+@pytest.mark.parametrize("devices", [0, -1, 5000, "four", 1.5])
+def test_numbers_of_devices_that_are_none(devices):
+    with pytest.raises(xlac.ArgumentError, match="devices"):
+        compiled(*PRODUCT, devices=devices)
+
+
+def test_a_program_without_shardings_runs_on_each_device():
+    exe = compiled("%0 = stablehlo.add %x, %x : tensor<3xf32>\n return %0 : tensor<3xf32>", "(%x: tensor<3xf32>) -> tensor<3xf32>", mesh="", devices=3)
+    np.testing.assert_array_equal(exe(np.arange(3, dtype=np.float32)), [0, 2, 4])
+
+
+def test_replicas():
+    text = """HloModule m, replica_count=2, num_partitions=2
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[4] parameter(0) r = u32[] replica-id() f = f32[] convert(r) y = f32[4] broadcast(f), dimensions={} z = f32[4] add(x, y)
+  ROOT s = f32[4] all-reduce(z), replica_groups={{0,1}}, to_apply=add }"""
+    exe = xlac.compile(xlac.parse(text), devices=4)
+    np.testing.assert_array_equal(exe(np.arange(4, dtype=np.float32)), [1, 3, 5, 7])
+
+
+CALL = ("""%0 = stablehlo.custom_call @sharded_test(%x) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}, custom>} : (tensor<8xf32>) -> tensor<8xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+  return %1 : tensor<f32>""", f'(%x: {sharded("8xf32", chr(34) + "a" + chr(34) + ", " + chr(34) + "b" + chr(34))}) -> tensor<f32>')
+
+
+@pytest.fixture
+def custom_call():
+    yield lambda f: xlac.register_custom_call("sharded_test", f)
+    xlac.register_custom_call("sharded_test", None)
+
+
+def test_an_exception_in_one_device_ends_all(custom_call):
+    def fails(x):
+        if x[0] == 4:
+            raise ValueError("not this one")
+        return x
+
+    custom_call(fails)
+    exe = compiled(*CALL)
+    x = np.arange(8, dtype=np.float32)
+    for _ in range(3):
+        with pytest.raises(Exception, match="not this one|device 2"):
+            exe(x)
+    custom_call(lambda x: x * 2)
+    assert exe(x) == 56
+
+
+def test_calls_at_the_same_time():
+    exe = compiled(*PRODUCT)
+    wrong = []
+
+    def many(seed):
+        x, y = operands(seed)
+        for _ in range(20):
+            if not np.allclose(exe(x, y), x @ y, atol=1e-5):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=many, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not wrong and not any(t.is_alive() for t in threads)
+
+
+LOOP = ("""%c = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<8xf32>
+    cond { %n = stablehlo.constant dense<2000000000> : tensor<i32>
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do { %o = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %o : tensor<i32>
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %s = stablehlo.reduce(%v init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+      %b = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<f32>) -> tensor<8xf32>
+      %w = stablehlo.subtract %v, %b : tensor<8xf32>
+      stablehlo.return %j, %w : tensor<i32>, tensor<8xf32>
+    }
+  return %r#1 : tensor<8xf32>""", f'(%x: {sharded("8xf32", chr(34) + "a" + chr(34))}) -> tensor<8xf32>')
+
+
+def test_ctrl_c_ends_all_devices():
+    exe = compiled(*LOOP)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        exe(np.ones(8, np.float32))
+    assert time.monotonic() - began < 20
+    timer.join()
+
+
+def test_devices_that_wait_for_one_another():
+    # Device 0 goes where no other goes, and waits there for all.
+    body = """%id = stablehlo.partition_id : tensor<ui32>
+  %z = stablehlo.constant dense<0> : tensor<ui32>
+  %p = stablehlo.compare EQ, %id, %z : (tensor<ui32>, tensor<ui32>) -> tensor<i1>
+  %r = "stablehlo.if"(%p) ({
+    %s = "stablehlo.all_reduce"(%x) ({ ^bb0(%a: tensor<f32>, %b: tensor<f32>): %c = stablehlo.add %a, %b : tensor<f32>
+      stablehlo.return %c : tensor<f32> }) {replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids} : (tensor<2xf32>) -> tensor<2xf32>
+    stablehlo.return %s : tensor<2xf32>
+  }, { stablehlo.return %x : tensor<2xf32> }) : (tensor<i1>) -> tensor<2xf32>
+  return %r : tensor<2xf32>"""
+    exe = compiled(body, "(%x: tensor<2xf32>) -> tensor<2xf32>", devices=2, mesh="")
+    for _ in range(2):
+        with pytest.raises(xlac.Error, match="device 0 waits in .* for device 1, which has finished"):
+            exe(np.ones(2, np.float32))
+
+
+def test_a_forked_child_has_threads_of_its_own():
+    exe = compiled(*PRODUCT)
+    x, y = operands()
+    exe(x, y)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.allclose(exe(x, y), x @ y, atol=1e-5) else 1)
+    assert os.waitpid(child, 0)[1] == 0
