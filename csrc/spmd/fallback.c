@@ -225,10 +225,12 @@ static bool fallback_combines(fallback_pass *x, const ir_op *op) {
 
 /* A part of a sharded dimension is written: that is one device's, or two's. */
 static bool fallback_updates_whole(fallback_pass *x, const ir_op *op) {
-  const ir_type *t, *update = opt_type(opt_operand(op, 1));
-  const sdy_sharding *s = fallback_sharding(x, op, 0, &t);
-  for (uint32_t d = 0; s && d < s->n_dims && d < t->rank; d++)
-    if (s->dims[d].axes.n && t->dims[d] != update->dims[d]) return false;
+  const ir_type *t, *update;
+  const sdy_sharding *into = fallback_sharding(x, op, 0, &t), *part = fallback_sharding(x, op, 1, &update);
+  for (uint32_t d = 0; d < t->rank; d++) {
+    bool cut = (into && into->dims[d].axes.n) || (part && part->dims[d].axes.n);
+    if (cut && t->dims[d] != update->dims[d]) return false;
+  }
   return true;
 }
 
