@@ -98,10 +98,27 @@ static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, 
     }                                                                                                          \
   }
 
+/* Few terms: lanes are the rows of A, which are turned for it, and each result is one sum in order. */
+#define THIN_BY_FEW_TERMS(T, S, WIDE, MADD)                                                               \
+  T turned[LANES][THIN_ROWS] = {{0}};                                                                     \
+  for (int64_t i = 0; i < t->rows; i++)                                                                   \
+    for (int64_t p = 0; p < t->k; p++) turned[p][i] = ((const T *)(const void *)t->x)[i * t->x_line + p]; \
+  for (int64_t j = 0; j < t->columns; j++) {                                                              \
+    const S *b = (const S *)(const void *)t->b + j * t->step;                                             \
+    T s[THIN_ROWS] = {0};                                                                                 \
+    for (int64_t p = 0; p < t->k; p++)                                                                    \
+      for (int l = 0; l < THIN_ROWS; l++) s[l] = MADD(turned[p][l], WIDE(T, b[p]), s[l]);                 \
+    for (int64_t i = 0; i < t->rows; i++) ((T *)(void *)t->sums)[i * t->line + j] = 0 + s[i];             \
+  }
+
 /* 32 partial sums of each result. */
 #define THIN_BY_COLUMNS(name, T, S, WIDE, MADD, TARGET)                                   \
   TARGET static void name(const thin_task *t) {                                           \
     enum { LANES = 32 };                                                                  \
+    if (t->k < LANES) {                                                                   \
+      THIN_BY_FEW_TERMS(T, S, WIDE, MADD)                                                 \
+      return;                                                                             \
+    }                                                                                     \
     for (int64_t j = 0; j < t->columns; j++)                                              \
       for (int64_t i = 0; i < t->rows; i++) {                                             \
         const S *restrict b = (const S *)(const void *)t->b + j * t->step;                \

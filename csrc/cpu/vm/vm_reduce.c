@@ -15,6 +15,7 @@ typedef struct vmr_run {
   void *const *out;
   char *partial;         /* of each reducing store: [pieces][outer * inner] in the type of sums; or NULL */
   int64_t pieces, piece; /* reduced indexes in a piece */
+  int64_t runs;          /* of results side by side that are lanes of a block; 1: each block is of one */
   int64_t blocks;        /* of inner lanes */
   rt_pool *pool;
   cpu_vm_ahead *ahead; /* or NULL */
@@ -35,7 +36,12 @@ typedef struct vmr_accs {
   vmr_acc of[KERNEL_MAX_STORES];
 } vmr_accs;
 
-enum { VMR_LANES = 1024, VMR_PATIENCE = 16 };
+enum {
+  VMR_LANES = 1024,
+  VMR_PATIENCE = 16,
+  VMR_FEW = 64,  /* results side by side that are no block by themselves ... */
+  VMR_WIDE = 256 /* ... but together with others, up to so many lanes */
+};
 
 /* An accumulator for each store that reduces, without room for lanes yet. Partial results of stores follow each
  * other in the step's scratch memory. */
@@ -60,7 +66,7 @@ static void vmr_list(const vmr_run *r, vmr_accs *all) {
 
 /* Bytes of lanes that an accumulator may need. */
 static size_t vmr_acc_bytes(const vmr_run *r, const vmr_acc *a) {
-  size_t bytes = (size_t)r->vm->lanes * a->bytes;
+  size_t lanes = r->runs > 1 && r->vm->lanes < VMR_WIDE ? VMR_WIDE : r->vm->lanes, bytes = lanes * a->bytes;
   return ((bytes < VM_FOLD_BYTES ? VM_FOLD_BYTES : bytes) + 63) & ~(size_t)63;
 }
 
@@ -232,10 +238,54 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int6
     vmr_deliver(r, b, &all->of[j], piece, o * red->inner + lane, n, all->of[j].lanes);
 }
 
+/* n lanes of a block, which begins `at` iterations after the unit, into the accumulator, whose lanes come round every
+ * `wide`. */
+static void vmr_take_runs(const vm_block *b, const vmr_acc *a, int64_t at, int64_t n, int64_t wide) {
+  assert(wide <= VMR_WIDE);
+  const char *value = b->values[a->store->value];
+  for (int64_t done = 0, m = 0; done < n; done += m) {
+    int64_t lane = (at + done) % wide;
+    m = wide - lane < n - done ? wide - lane : n - done;
+    const char *from = value + (size_t)done * base_dtype_bytes(a->lane);
+    (at + done < wide ? vmr_first : vmr_combine)(a, m, a->lanes + (size_t)lane * a->bytes, from);
+  }
+}
+
+/* Few results side by side: lanes are several runs of them, and so partial results, which are folded by halves in the
+ * end. Sums over many points of 3 coordinates each are blocks of 192 lanes, and not of 3. */
+static void vmr_narrow(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  int64_t o = unit / r->pieces, piece = unit % r->pieces, n = 0, until = VMR_PATIENCE;
+  int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
+  int64_t begin = (o * red->reduced + from) * red->inner, end = (o * red->reduced + to) * red->inner;
+  assert(from < to && r->runs > 1);
+  for (int64_t at = begin; at < end && !vmr_stops(r, &until); at += n) {
+    n = vm_next_block(r->vm, at, end);
+    vmr_compute(b, at, n);
+    for (uint32_t i = 0; i < all->n; i++) vmr_take_runs(b, &all->of[i], at - begin, n, r->runs * red->inner);
+  }
+  for (uint32_t i = 0; i < all->n; i++) {
+    const vmr_acc *a = &all->of[i];
+    for (int64_t runs = r->runs < to - from ? r->runs : to - from, low = 0; runs > 1; runs = low) {
+      low = (runs + 1) / 2;
+      const void *in[2] = {a->lanes, a->lanes + (size_t)(low * red->inner) * a->bytes};
+      scalar_loop_run(&a->sum->combine, (runs - low) * red->inner, in, a->lanes);
+    }
+    vmr_deliver(r, b, a, piece, o * red->inner, red->inner, a->lanes);
+  }
+}
+
+/* How many runs of results are lanes together: as many as there are and fit, by the extents alone. */
+static int64_t vmr_runs_of(const kernel_reduction *red, int64_t piece) {
+  int64_t runs = 1;
+  while (red->inner > 1 && red->inner <= VMR_FEW && 2 * runs * red->inner <= VMR_WIDE && 2 * runs <= piece) runs *= 2;
+  return runs;
+}
+
 /* The most lanes that a block will have. */
 static int64_t vmr_lanes(const vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
-  int64_t most = red->inner == 1 ? red->reduced : red->inner;
+  int64_t most = red->inner == 1 ? red->reduced : r->runs > 1 ? r->piece * red->inner : red->inner;
   return most < r->vm->lanes ? most : r->vm->lanes;
 }
 
@@ -268,6 +318,8 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
   for (size_t unit = begin; unit < end; unit++) {
     if (r->vm->k->reduction->inner == 1)
       vmr_row(r, &b, &all, (int64_t)unit);
+    else if (r->runs > 1)
+      vmr_narrow(r, &b, &all, (int64_t)unit);
     else
       vmr_columns(r, &b, &all, (int64_t)unit);
   }
@@ -320,7 +372,8 @@ static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
   r->pieces = kernel_pieces(vm->k);
   r->piece = (red->reduced + r->pieces - 1) / r->pieces;
   r->pieces = (red->reduced + r->piece - 1) / r->piece; /* none is empty */
-  r->blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  r->runs = vmr_runs_of(red, r->piece);
+  r->blocks = red->inner == 1 || r->runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t each = r->piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
   *grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
   return red->outer * r->pieces * r->blocks;
@@ -356,7 +409,8 @@ void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, 
   const kernel_reduction *red = vm->k->reduction;
   vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .piece = red->reduced, .ahead = ahead};
   assert(red->reduced > 0 && red->outer % rows == 0 && kernel_pieces(vm->k) == 1);
-  r.blocks = red->inner == 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  r.runs = vmr_runs_of(red, r.piece);
+  r.blocks = red->inner == 1 || r.runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t units = red->outer / rows * r.blocks;
   vmr_units(&r, (size_t)(begin * units), (size_t)(end * units));
 }

@@ -1,0 +1,66 @@
+"""Reductions of which few results lie side by side (points of 3 coordinates): the same for any threads and instructions, integers as
+the interpreter has them, floats within rounding. Products of few terms beside them."""
+import numpy as np
+import pytest
+
+import xlac
+
+OPS = {"add": "s32", "maximum": "f32", "and": "u8", "multiply": "f64"}
+
+
+def reduction(op, dtype, dims, over, result):
+    return f"""HloModule m
+c {{ a = {dtype}[] parameter(0)
+  b = {dtype}[] parameter(1)
+  ROOT c = {dtype}[] {op}(a, b) }}
+ENTRY e {{
+  x = {dtype}[{dims}] parameter(0)
+  y = {dtype}[{dims}] maximum(x, x)
+  i = {dtype}[] constant(1)
+  ROOT r = {dtype}[{result}] reduce(y, i), dimensions={{{over}}}, to_apply=c
+}}"""
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("inner", [2, 3, 5, 31, 64])
+@pytest.mark.parametrize(("outer", "reduced"), [(1, 64), (7, 65), (3, 900), (1, 40000)])
+def test_few_results_side_by_side(op, inner, outer, reduced):
+    dtype = OPS[op]
+    rng = np.random.default_rng(inner)
+    x = rng.integers(-9, 9, (outer, reduced, inner))
+    x = rng.choice([-1.0, 1.0], x.shape) if op == "multiply" else x.astype({"s32": np.int32, "f32": np.float32, "u8": np.uint8}[dtype])
+    text = reduction(op, dtype, f"{outer},{reduced},{inner}", 1, f"{outer},{inner}")
+    want = np.asarray(xlac.interpret(xlac.parse(text), x))
+    for threads in (1, 2):
+        assert np.asarray(xlac.compile(xlac.parse(text), threads=threads)(x)).tobytes() == want.tobytes()
+
+
+def test_sums_of_floats_are_the_same_for_any_machine(monkeypatch):
+    x = np.random.default_rng(0).standard_normal((50, 3000, 3)).astype(np.float32)
+    text = reduction("add", "f32", "50,3000,3", 1, "50,3")
+    got = {}
+    for isa in ("portable", "avx2", "avx512"):
+        monkeypatch.setenv("XLAC_MAX_ISA", isa)
+        for threads in (1, 2):
+            got[isa, threads] = np.asarray(xlac.compile(xlac.parse(text), threads=threads)(x)).tobytes()
+    assert len(set(got.values())) == 1
+    assert np.allclose(np.frombuffer(got["avx2", 1], np.float32).reshape(50, 3), 1 + x.astype(np.float64).sum(1), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16"])
+@pytest.mark.parametrize(("m", "k", "n"), [(2000, 8, 8), (333, 5, 3), (700, 31, 7), (64, 1, 2)])
+def test_products_of_few_terms(m, k, n, dtype):
+    rng = np.random.default_rng(k)
+    a, b = rng.integers(-4, 5, (m, k)).astype(float), rng.integers(-4, 5, (k, n)).astype(float)  # whole numbers: sums are exact
+    text = f"""HloModule m
+ENTRY e {{
+  a = f32[{m},{k}] parameter(0)
+  b = f32[{k},{n}] parameter(1)
+  c = {dtype}[{m},{k}] convert(a)
+  d = {dtype}[{k},{n}] convert(b)
+  p = {dtype}[{m},{n}] dot(c, d), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT r = f32[{m},{n}] convert(p)
+}}"""
+    got = np.asarray(xlac.compile(xlac.parse(text))(a.astype(np.float32), b.astype(np.float32)))
+    want = np.asarray(xlac.interpret(xlac.parse(text), a.astype(np.float32), b.astype(np.float32)))
+    assert (got == want).all()
