@@ -40,7 +40,7 @@ _register_pickling()
 
 __all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "TreeExecutable", "VerifyError",
-           "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
+           "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
 _MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
@@ -430,6 +430,10 @@ def __getattr__(name):
         from .lowering import lower_graph
 
         return lower_graph
+    if name == "explore":
+        from .explorer import explore
+
+        return explore
     if name == "TreeExecutable":
         from .called import TreeExecutable
 

@@ -21,6 +21,7 @@ from .clusters import Clusters as Clusters
 from .clusters import cluster as cluster
 from .codes import Code as Code
 from .difference import Difference
+from .explorer import explore as explore
 from .errors import ArgumentError as ArgumentError
 from .errors import DeviceError as DeviceError
 from .errors import DonationError as DonationError

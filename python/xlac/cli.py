@@ -381,6 +381,14 @@ def draw(args):
     write(page(module), args.output)
 
 
+def explore(args):
+    from .explorer import explore as page
+
+    module = opened(args, args.file)
+    arrays = gather_arguments(args, module.entry.parameters, args.seed) if args.profile or args.input else ()
+    write(page(module, *arrays, device=args.device, passes=not args.no_passes), args.output)
+
+
 def explain(args):
     module = opened(args, args.file)
     if args.passes:
@@ -558,6 +566,21 @@ def add_cluster(commands):
     p.set_defaults(command=cluster)
 
 
+def add_explore(commands):
+    p = commands.add_parser("explore", help="look into a program in a browser", description="""Writes one HTML page that loads nothing: the
+        ops by name scopes, calls and kernels, what each pass changed, memory over time, machine code, shardings, donation.""")
+    p.add_argument("file", help="the program; - is standard input")
+    add_read_flags(p)
+    flag(p, "--profile", action="store_true", help="run it, with random inputs where none are given, and colour the page by time")
+    p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run; implies --profile")
+    flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
+    flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs")
+    flag(p, "--device", default="cpu", help="what to compile for (default: cpu)")
+    flag(p, "--no-passes", action="store_true", help="leave the states between passes out, which makes a smaller page")
+    add_output(p, "the HTML file; - is standard output")
+    p.set_defaults(command=explore)
+
+
 def add_simple(commands):
     p = commands.add_parser("verify", help="check programs", description="Parses and verifies HLO programs.")
     p.add_argument("files", nargs="+", metavar="file", help="HLO text; - is standard input")
@@ -594,6 +617,7 @@ def make_parser():
     add_diff(commands)
     add_opt(commands)
     add_explain(commands)
+    add_explore(commands)
     add_shard(commands)
     add_cluster(commands)
     add_simple(commands)

@@ -1,0 +1,52 @@
+"""The states of a program on its way through the compiler, as numbers of lines: what a stage leaves alone takes no room."""
+from .. import _core
+from ..errors import Error
+
+MOST_OPS_BY_PASS = 20_000  # above, only what goes in and comes out
+
+
+class Texts:
+    """Lines, each once, and the stages that are made of them."""
+
+    def __init__(self):
+        self.lines, self.numbers, self.stages = [], {}, []
+
+    def add(self, name, text):
+        """A stage that changed nothing is kept as that."""
+        stage = []
+        for line in text.rstrip("\n").split("\n"):
+            number = self.numbers.get(line)
+            if number is None:
+                number = self.numbers[line] = len(self.lines)
+                self.lines.append(line)
+            stage.append(number)
+        same = bool(self.stages) and self.stages[-1]["lines"] == stage
+        self.stages.append({"name": name, "lines": stage, "same": same})
+
+    def json(self):
+        return {"lines": self.lines, "stages": self.stages}
+
+
+def of(given, executable, text, device, passes):
+    """The program as given, as translated, after each pass, and as it runs. The last is `text`."""
+    texts = Texts()
+    if given is not None:
+        texts.add("as given", given.to_text(elide_large_constants=True))
+    if given is not None and executable is not None and passes and given.stats()["ops"] <= MOST_OPS_BY_PASS:
+        by_pass(texts, given, executable, device)
+    texts.add("as it runs", text)
+    return texts.json()
+
+
+def by_pass(texts, given, executable, device):
+    """Runs again the passes that the compilation ran, with a look at what each leaves."""
+    from .. import compile_stage
+
+    try:
+        prepared = _core.parse(compile_stage(given, "prepared", device=device), format="hlo")
+        texts.add("prepared", prepared.to_text(elide_large_constants=True))
+        names = ",".join(name for name, _ in executable.timings.by_pass)
+        if names:
+            prepared.run(names, after=lambda name, state: texts.add(name, state.to_text(elide_large_constants=True)))
+    except Error:
+        pass  # what was compiled can be shown without the way there

@@ -1,0 +1,242 @@
+"""The explorer's page: what is in it, and, where there is a Chromium, what it shows and does."""
+import base64
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from chromium import Chromium, path
+
+import xlac
+from xlac.explorer import explore, gather, stages
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEMO = ROOT / "python/xlac/demos/transformer_block.hlo"
+LAYERS = """
+HloModule layers, input_output_alias={ {}: (0, {}, may-alias) }
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY main {
+  x = f32[8,8] parameter(0), metadata={op_name="params['w']"}
+  e = f32[8,8] exponential(x), metadata={op_name="jit(f)/layer_0/exp" source_file="model.py" source_line=3}
+  d = f32[8,8] dot(e, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer_0/dot"}
+  zero = f32[] constant(0)
+  r = f32[8] reduce(d, zero), dimensions={1}, to_apply=sum, metadata={op_name="jit(f)/layer_1/<script>alert(1)</script>/sum"}
+  t = f32[8,8] broadcast(r), dimensions={0}, metadata={op_name="jit(f)/layer_1/broadcast"}
+  ROOT y = f32[8,8] add(t, e), metadata={op_name="jit(f)/layer_1/add"}
+}
+"""
+X = np.ones((8, 8), np.float32)
+
+
+def data_of(page):
+    return {name: json.loads(gzip.decompress(base64.b64decode(text)))
+            for name, text in re.findall(r'<script type="application/gzip" id="data-(\w+)">([^<]*)<', page)}
+
+
+def chain(n):
+    lines = ["HloModule big", "ENTRY main {", "  x = f32[64] parameter(0)", "  y0 = f32[64] negate(x)"]
+    for i in range(1, n - 1):
+        root = "ROOT " if i == n - 2 else ""
+        lines.append(f'  {root}y{i} = f32[64] sine(y{i - 1}), metadata={{op_name="jit(f)/layer_{i // 500}/part_{i // 50 % 10}/op{i}"}}')
+    return "\n".join([*lines, "}"])
+
+
+def test_the_data_says_what_the_program_has():
+    parts = data_of(explore(LAYERS, X))
+    main = parts["main"]
+    names = main["ops"]["name"]
+    e, d, y = names.index("e"), names.index("d"), names.index("y")
+    assert main["operands"][d] == [e, names.index("x")] and main["labels"] == {str(names.index("x")): "params['w']"}
+    scopes = main["scopes"]
+    at = main["ops"]["scope"][e]
+    assert scopes["name"][at] == "layer_0" and scopes["name"][scopes["parent"][at]] == "jit(f)"
+    assert main["strings"]["file"][main["ops"]["file"][e]] == "model.py" and main["ops"]["line"][e] == 3
+    assert main["ops"]["bytes"][e] == 256 and main["cost"][str(d)][0] == 2 * 8 ** 3
+    assert main["ports"][0][0][0] == "params['w']" and main["called"] == {str(names.index("r")): ["sum"]}
+    texts = parts["texts"]
+    last = texts["stages"][-1]["lines"]
+    assert texts["lines"][last[main["ops"]["text"][y]]].strip().startswith("ROOT %y = ")
+    assert [stage["name"] for stage in texts["stages"]][:2] == ["as given", "prepared"] and texts["stages"][-1]["name"] == "as it runs"
+    assert sum(row[4] for row in main["profile"]["rows"]) > 0
+    assert any("vexp" in text or "kernel" in text for _, text in parts["kernels"]) and "result" in parts["notes"]["donation"]
+    assert max(parts["memory"]["live"]) == parts["memory"]["sizes"]["peak_bytes"] or parts["memory"]["live"]
+
+
+def test_programs_of_all_kinds(tmp_path):
+    executable = xlac.compile(LAYERS)
+    assert data_of(explore(xlac.load(executable.serialize())))["main"]["name"] == "layers"
+    assert data_of(explore(LAYERS, device="interp"))["main"]["plan"]["why_interpreted"]
+    bad = LAYERS.replace("x = f32[8,8] parameter(0)", "x = f32[8,8] parameter(0), sharding={devices=[2,1]0,1}")
+    assert "sharding" in data_of(explore(bad))["main"]
+    mlir = xlac.parse(LAYERS).to_stablehlo()
+    assert data_of(explore(mlir))["main"]["ops"]["name"]
+    unrunnable = "HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[3] add(x, x)\n}"
+    assert data_of(explore(unrunnable))["main"]["why_not"]
+    graph = 'node { name: "a/x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } } node { name: "a/y" op: "Neg" input: "a/x" attr { key: "T" value { type: DT_FLOAT } } }'
+    main = data_of(explore(xlac.cluster(graph)))["main"]
+    assert main["kind"] == "clusters" and [main["ops"]["name"][o] for o in main["operands"][main["ops"]["name"].index("a/y")]] == ["a/x"]
+
+
+def test_stages_share_their_lines():
+    texts = stages.Texts()
+    texts.add("one", "a\nb\nc\n")
+    texts.add("two", "a\nb\nc\n")
+    texts.add("three", "a\nd\nc\n")
+    assert texts.lines == ["a", "b", "c", "d"] and [stage["same"] for stage in texts.stages] == [False, True, False]
+
+
+def test_scopes_split_outside_brackets():
+    assert gather.scope_path("jit(f)/transpose(jvp(a/b))/mul") == ("jit(f)", "transpose(jvp(a/b))") and gather.scope_path("mul") == ()
+
+
+def test_the_page_is_well_formed_and_loads_nothing():
+    page = explore(LAYERS, X)
+    assert not re.search(r"""(?:src|href)=["'](?!#)|url\((?!#)|@import|https?://(?!www\.w3\.org)""", page)
+    assert "<script>alert" not in page and page.count("<script>") == 1
+    assert "srcdoc" in page._repr_html_() and "characters" in repr(page)
+
+
+def test_the_command(tmp_path):
+    program, out = tmp_path / "layers.hlo", tmp_path / "layers.html"
+    program.write_text(LAYERS)
+    subprocess.run([sys.executable, "-m", "xlac", "explore", program, "--profile", "--random-init-input-literals", "-o", out], check=True)
+    assert data_of(out.read_text())["main"]["profile"]
+
+
+# --- in a browser ---
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if not path():
+        pytest.skip("there is no Chromium")
+    browser = Chromium(tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def show(browser, tmp_path):
+    def show(program, *arrays, **how):
+        explore(program, *arrays).save(tmp_path / "page.html")
+        browser.open(tmp_path / "page.html", **how)
+        return browser
+    yield show
+    assert not browser.problems
+    browser.problems.clear()
+
+
+def click(browser, selector):
+    browser.run(f"document.querySelector({json.dumps(selector)}).dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+    browser.run("new Promise((done) => setTimeout(done, 120))")
+
+
+def press(browser, *keys):
+    for key in keys:
+        browser.run(f"document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: {json.dumps(key)}, bubbles: true}}))")
+
+
+def text(browser, selector):
+    return browser.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+
+ACCESSIBLE = """(() => {
+  const bad = [];
+  for (const e of document.querySelectorAll('button, input, select, [role=button], [role=tab], [role=treeitem], svg[role=img]')) {
+    const name = e.getAttribute('aria-label') || e.innerText || e.textContent || (e.labels && e.labels.length && e.labels[0].textContent);
+    if (!name || !name.trim()) bad.push('no name: ' + e.outerHTML.slice(0, 80));
+  }
+  const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
+  if (new Set(ids).size !== ids.length) bad.push('ids twice');
+  const parse = (c) => c.match(/[\\d.]+/g).map(Number), light = (c) => { const [r, g, b] = parse(c).map((v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const back = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c; } return 'rgb(255,255,255)'; };
+  for (const e of document.querySelectorAll('header *, #side *, #main *, #details *')) {
+    if (!e.childNodes.length || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || e.closest('svg') || !e.getClientRects().length) continue;
+    const a = light(getComputedStyle(e).color), b = light(back(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push(`contrast ${ratio.toFixed(2)}: ${e.outerHTML.slice(0, 80)}`);
+  }
+  if (document.documentElement.scrollWidth > innerWidth + 1) bad.push('wider than the window');
+  if (!document.documentElement.lang || !document.title) bad.push('no language or title');
+  return bad;
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [420, 1400])
+def test_every_panel_is_accessible(show, dark, width):
+    page = show(LAYERS, X, dark=dark, width=width)
+    for tab in ("overview", "graph", "stages", "memory", "kernels", "profile", "notes"):
+        click(page, "#t-" + tab)
+        assert page.run(ACCESSIBLE) == [], tab
+        assert len(text(page, "#p-" + tab)) > 20, tab
+
+
+def test_keyboard_walks_the_tree_and_opens_ops(show):
+    page = show(LAYERS, X)
+    page.run("document.getElementById('tree').focus()")
+    press(page, "Home", "End", "Home", "ArrowDown")
+    labels = page.run("[...document.querySelectorAll('.row')].map((e) => [e.querySelector('.label').textContent, e.ariaLevel, e.ariaExpanded])")
+    assert ["parameters", "1", "false"] in labels
+    k = [label for label, *_ in labels].index("jit(f)")
+    press(page, "Home", *["ArrowDown"] * k, "ArrowRight", "ArrowDown", "ArrowRight", "ArrowDown")
+    assert page.run("document.querySelector('.row[aria-selected=true] .label').textContent") == "e"
+    page.run("new Promise((done) => setTimeout(done, 200))")
+    assert "model.py:3" in text(page, "#details") and "exponential(%x)" in text(page, "#details")
+    press(page, "ArrowLeft", "ArrowLeft")
+    assert "layer_0" in page.run("document.querySelector('.row[aria-selected=true]').innerText")
+    click(page, "#details button:last-child")
+    assert page.run("document.querySelectorAll('#canvas .node').length") >= 2
+
+
+def test_search_and_what_is_around_an_op(show):
+    page = show(LAYERS, X)
+    page.run("(() => { const s = document.getElementById('search'); s.value = 'layer_0 dot'; s.dispatchEvent(new Event('input')); })()")
+    assert text(page, "#status") == "1 op found"
+    click(page, ".row")
+    click(page, "#t-graph")
+    click(page, ".bar-tools button")
+    found = page.run("[...document.querySelectorAll('#canvas .node')].map((e) => e.getAttribute('aria-label'))")
+    assert any(label.startswith("op d, dot") for label in found) and any("params" in label for label in found)
+
+
+def test_diffs_of_passes(show):
+    dead = LAYERS.replace("  zero =", "  nobody = f32[8,8] negate(e)\n  zero =")
+    page = show(dead, X)
+    click(page, "#t-stages")
+    page.run("(() => { const a = document.getElementById('stage-a'); a.value = 0; a.dispatchEvent(new Event('change')); })()")
+    gone = page.run("[...document.querySelectorAll('.diff .del')].map((e) => e.textContent).join()")
+    assert "negate(" in gone
+    assert "go," in text(page, "#p-stages")
+
+
+def test_diff_of_lists(show):
+    page = show(LAYERS)
+    code = (ROOT / "python/xlac/explorer/diff.js").read_text()
+    for a, b in (([1, 2, 3], [1, 3]), ([1, 1, 2], [1, 2, 2]), ([], [1]), ([5, 6, 7, 8], [7, 8, 5, 6]), ([1, 2, 2, 3], [0, 2, 2, 2, 3, 4])):
+        rows = page.run(f"(() => {{ {code}; return diff({a}, {b}); }})()")
+        assert [a[i] for i, _ in rows if i >= 0] == a and [b[j] for _, j in rows if j >= 0] == b
+        assert all(a[i] == b[j] for i, j in rows if i >= 0 and j >= 0)
+
+
+@pytest.mark.parametrize("n", [10, 200, 2000, 100_000])
+def test_large_programs_open_within_a_second_of_cpu(show, n):
+    page = show(chain(n))
+    assert page.busy() < 1, "CPU seconds of the page's thread"
+    assert page.run("document.querySelectorAll('.row').length") < 120
+    click(page, "#t-graph")
+    assert page.run("document.querySelectorAll('#canvas .node').length") > 0
+    page.run("(() => { const s = document.getElementById('search'); s.value = 'op7'; s.dispatchEvent(new Event('input')); })()")
+    assert "found" in text(page, "#status")
+
+
+def test_printing_shows_the_panel_alone(show):
+    page = show(LAYERS, X, media="print")
+    assert page.run("getComputedStyle(document.getElementById('side')).display") == "none"
+    assert page.run("getComputedStyle(document.getElementById('p-profile')).display") == "block"
