@@ -40,7 +40,7 @@ _register_pickling()
 
 __all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "TreeExecutable", "VerifyError",
-           "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes",
+           "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes", "reduce",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
 _MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
@@ -434,11 +434,15 @@ def __getattr__(name):
         from .explorer import explore
 
         return explore
+    if name == "reduce":
+        from .reduction import reduce
+
+        return reduce
     if name == "TreeExecutable":
         from .called import TreeExecutable
 
         return TreeExecutable
-    if name in ("kernels", "sharding"):
+    if name in ("benchmark", "kernels", "reduction", "sharding", "testing"):
         import importlib
 
         return importlib.import_module("." + name, __name__)

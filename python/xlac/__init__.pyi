@@ -2,8 +2,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import IO, Any, Literal, NamedTuple, Protocol, SupportsIndex, overload
 
+from . import benchmark as benchmark
+from . import jax as jax
 from . import kernels as kernels
+from . import reduction as reduction
 from . import sharding as sharding
+from . import testing as testing
 from ._core import Buffer as Buffer
 from ._core import Computation as Computation
 from ._core import Donation as Donation
@@ -34,6 +38,7 @@ from .errors import VerifyError as VerifyError
 from .future import Future as Future
 from .lowering import lower_graph as lower_graph
 from .opcode import Opcode as Opcode
+from .reduction import reduce as reduce
 
 __version__: str
 FORMATS: tuple[str, ...]

@@ -4,6 +4,7 @@ import argparse
 import functools
 import os
 import sys
+import textwrap
 import time
 
 from . import _core, diagnostics
@@ -98,27 +99,45 @@ def opened(args, path):
     return args.program.parse()
 
 
-def verify(args):
-    failed = 0
-    for path in args.files:
-        started = time.perf_counter()
-        try:
-            module = opened(args, path)
-            module.verify(xla_compat=args.xla_compat)
-        except Error as error:
+def verify_one(args, path):
+    """What there is to say of one file, as a row of --json; in words, unless that is asked for."""
+    started, row = time.perf_counter(), {"program": path, "ok": False}
+    try:
+        module = opened(args, path)
+        module.verify(xla_compat=args.xla_compat)
+    except Error as error:
+        if not args.json:
             complain(error, args.program)
-            failed += 1
-            continue
-        except OSError as error:
+        facts = {name: getattr(error, name) for name in ("message", "code", "line", "col", "op", "hint")}
+        return {**row, "error": facts}
+    except OSError as error:
+        if not args.json:
             complain_of_file(error)
-            failed += 1
-            continue
-        stats = module.stats()
-        if not args.quiet:
-            print(f"{args.program.path}: ok: {stats['ops']} ops in {stats['computations']} computations, "
-                  f"{1e3 * (time.perf_counter() - started):.1f} ms")
-    if failed:
+        return {**row, "error": {"message": error.strerror or str(error)}}
+    stats = module.stats()
+    if not args.quiet and not args.json:
+        print(f"{args.program.path}: ok: {stats['ops']} ops in {stats['computations']} computations, "
+              f"{1e3 * (time.perf_counter() - started):.1f} ms")
+    return {**row, "ok": True, "ops": stats["ops"], "computations": stats["computations"]}
+
+
+def verify(args):
+    rows = [verify_one(args, path) for path in args.files]
+    if args.json:
+        print_json(rows)
+    if not all(row["ok"] for row in rows):
         raise Failure
+
+
+def print_json(data):
+    import json
+
+    print(json.dumps(data, default=plain_json))
+
+
+def plain_json(value):
+    """Arrays as lists; types that JSON lacks as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def print_options(args):
@@ -144,7 +163,9 @@ def translate(args):
     write_module(args, opened(args, args.file))
 
 
-def list_passes():
+def list_passes(args):
+    if args.json:
+        return print_json(_core.pass_table())
     for name, row in _core.pass_table().items():
         print(f"{name:<20} {row['doc']}")
         for option, doc in row["options"].items():
@@ -153,7 +174,7 @@ def list_passes():
 
 def opt(args):
     if args.list_passes:
-        return list_passes()
+        return list_passes(args)
     if args.file is None or args.passes is None:
         raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
     module = opened(args, args.file)
@@ -356,6 +377,9 @@ def run(args):
         check_expected(args, result)
     if args.output not in (None, "-"):
         values.save(args.output.removeprefix("@"), result)
+    elif args.json:
+        print_json({"program": args.program.path, "results": [{"name": name, "type": values.type_text(array), "data": array}
+                                                              for name, array in values.leaves(result) if array is not None]})
     elif args.expected is None or args.output == "-" or args.print_literals:
         print(values.as_text(result, whole=args.print_literals))
 
@@ -366,6 +390,12 @@ def diff(args):
     module = opened(args, args.file)
     arguments = gather_arguments(args, module.entry.parameters, args.seed)
     found = find(module, *arguments, a=args.a, b=args.b, rtol=args.rel_error_bound, atol=args.abs_error_bound)
+    if args.json:
+        facts = vars(found) if found else {}
+        print_json({"program": args.program.path, "differs": bool(found), **facts})
+        if found:
+            raise Failure
+        return
     if found:
         print(found)
         raise Failure
@@ -395,11 +425,15 @@ def explain(args):
         module = module.run(args.passes)
     if args.topic == "async":
         model = {name: getattr(args, name) for name in ("gigaflops", "memory_gigabytes", "link_gigabytes")}
-        text = module.explain("async", **model)
+        text, data = module.explain("async", **model), None
     else:
         from . import compile
 
-        text = compile(module).explain(args.topic)
+        executable = compile(module)
+        text = executable.explain(args.topic)
+        data = {"memory": executable.memory, "donation": executable.donations, "schedule": executable.steps}.get(args.topic)
+    if args.json:
+        return print_json({"program": args.program.path, "topic": args.topic, "text": str(text), "data": data})
     write(f"{text}\n", args.output)
 
 
@@ -411,6 +445,8 @@ def demo(args):
 
 
 def ops(args):
+    if args.json:
+        return print_json([{**row, "traits": sorted(row["traits"])} for row in _core.opcode_table() if args.name in (None, row["name"])])
     for row in _core.opcode_table():
         if args.name in (None, row["name"]):
             arity = "any" if row["arity"] < 0 else row["arity"]
@@ -426,6 +462,8 @@ def errors(args):
     wanted = args.code and int("".join(c for c in args.code if c.isdigit()) or 0)
     if args.code and wanted not in table:
         raise ArgumentError(f"there is no error code {args.code!r}", Code.BAD_ARGUMENT)
+    if args.json:
+        return print_json([{"code": code, "name": name, "title": title} for code, (name, title) in table.items() if wanted in (None, code)])
     for code, (name, title) in table.items():
         if wanted in (None, code):
             print(f"XLAC-E{code:04d} {name:<20} {title}")
@@ -460,6 +498,34 @@ def add_print_flags(parser):
 
 def add_output(parser, text):
     parser.add_argument("-o", "--o", "--output", "--output-file", dest="output", metavar="FILE", help=text)
+
+
+def add_json(parser):
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs to read")
+
+
+EXAMPLES = {
+    "run": ("xlac run step.hlo --input=x.npy --input='f32[4]=1 2 3 4' -o result.npz", "xlac run step.hlo --device=interp --seed=1 --expected=result.npz"),
+    "diff": ("xlac diff step.hlo", "xlac diff step.hlo interpreter fast --rel-error-bound=1e-4"),
+    "opt": ("xlac opt step.hlo --passes=inline-calls,cse,dce --stats -o smaller.hlo", "xlac opt --list-passes"),
+    "explain": ("xlac explain memory step.hlo", "xlac explain donation step.hlo --json"),
+    "explore": ("xlac explore step.hlo --profile -o step.html",),
+    "shard": ("xlac shard step.mlir --reshards --remedies", "xlac shard step.mlir --explain=%arg0:1 --svg=step.svg"),
+    "cluster": ("xlac cluster graph.pb --explain=dense/MatMul", "xlac cluster graph.pb --why-not a b --dump=out"),
+    "verify": ("xlac verify *.hlo", "xlac verify step.hlo --json"),
+    "translate": ("xlac translate step.mlir --to=hlo -o step.hlo", "cat step.hlo | xlac translate - --mode=canonical --elide"),
+    "draw": ("xlac draw step.hlo -o step.html",),
+    "ops": ("xlac ops dot",),
+    "errors": ("xlac errors XLAC-E0201",),
+}
+
+
+def add_examples(commands):
+    for name, lines in EXAMPLES.items():
+        parser = commands.choices[name]
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.description = parser.description and "\n".join(textwrap.wrap(" ".join(parser.description.split()), 79))
+        parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def add_run(commands):
@@ -621,6 +687,12 @@ def make_parser():
     add_shard(commands)
     add_cluster(commands)
     add_simple(commands)
+    for name in ("run", "diff", "opt", "explain", "verify", "ops", "errors"):
+        add_json(commands.choices[name])
+    from .commands import add_to
+
+    add_to(commands)
+    add_examples(commands)
     return parser
 
 

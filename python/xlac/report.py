@@ -149,12 +149,18 @@ class Memory(dict):
 
     HEAD = ("op", "type", "bytes", "offset", "steps")
 
-    def __init__(self, sizes, programs):
+    def __init__(self, sizes, programs, places=None):
         super().__init__(sizes)
+        self.find_places = places or dict
         program = programs[0]
         self.steps = [s["op"] for s in program["steps"]]
         self.buffers = [b for b in program["buffers"] if b["place"] == "frame" and "first" in b]
         self.all_buffers, self.frame_programs = program["buffers"], programs
+
+    @functools.cached_property
+    def places(self):
+        """{(computation, op): (name in the framework, file, line)}"""
+        return self.find_places()
 
     @functools.cached_property
     def live(self):
@@ -195,6 +201,13 @@ class Memory(dict):
                 sizes[name] = max(sizes.get(name, 0), b["bytes"]) if b["first"] == step else sizes.get(name, 0) + b["bytes"]
         return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 
+    def to_pprof(self, path):
+        """Writes what is alive at the peak for pprof (go tool pprof FILE): bytes by op, name scopes and source lines."""
+        from .traces import pprof
+
+        with open(path, "wb") as file:
+            file.write(pprof(self, self.places, self.frame_programs[0]["name"]))
+
     def rows(self):
         largest = sorted(self.buffers, key=lambda b: -b["bytes"])
         return [(b.get("op", ""), b.get("type", "scratch"), b["bytes"], b["offset"], f"{b['first']}-{b['last']}") for b in largest[:30]]
@@ -220,7 +233,9 @@ class Memory(dict):
 
 @once("memory")
 def memory(executable):
-    return Memory(executable._sizes, programs_of(executable))
+    from .traces import places
+
+    return Memory(executable._sizes, programs_of(executable), functools.partial(places, executable))
 
 
 # --- timings ---
@@ -345,28 +360,32 @@ class Profile:
     its steps. A loop that is nothing but one list is timed as a whole. `ran` counts kernels, groups, lists and such loops of a call. Times
     of the events, and of the Chrome trace (for chrome://tracing or Perfetto), are those of the call that took `seconds`."""
 
-    HEAD = ("step", "by", "computation", "times", "time", "least", "share", "Gop/s", "GB/s")
+    HEAD = ("step", "by", "computation", "times", "time", "least", "share", "Gop/s", "GB/s", "name in the framework", "source")
 
-    def __init__(self, result, calls, programs, warmup=0):
-        self.result, self.warmup = result, warmup
+    def __init__(self, result, calls, programs, warmup=0, places=None):
+        self.result, self.warmup, self.places = result, warmup, places or {}
         self.all_seconds = [call["ns"] * 1e-9 for call in calls]
         self.min_seconds = min(self.all_seconds)
         self.seconds = statistics.median_low(self.all_seconds)
         found = calls[self.all_seconds.index(self.seconds)]
         self.cut, self.ran, units = found["cut"], found["ran"], Units(found, programs)
         self.events = [(*units.names(p, s), depth, start * 1e-9, ns * 1e-9) for p, s, depth, start, ns in found["events"]]
+        self.event_places = [self.places.get((programs[p]["name"], units.steps(p, s)[-1]["op"])) for p, s, *_ in found["events"]]
         spent = collections.defaultdict(list)
         for call in calls:
             for program, step, _, ns in call["steps"]:
                 spent[program, step].append(ns * 1e-9)
-        self.steps = [self.row(units, program, step, times, spent[program, step]) for program, step, times, _ in found["steps"]]
+        self.steps = [self.row(units, program, step, times, spent[program, step], self.places) for program, step, times, _ in found["steps"]]
         self.steps.sort(key=lambda row: -row["seconds"])
 
     @staticmethod
-    def row(units, program, step, times, spent):
+    def row(units, program, step, times, spent, places):
         op, by, computation = units.names(program, step)
         steps = units.steps(program, step)
-        return {"op": op, "ops": [s["op"] for s in steps], "opcode": steps[0]["opcode"] if len(steps) == 1 else by, "by": by,
+        from .traces import written
+
+        name, source = written(places.get((computation, steps[-1]["op"])))
+        return {"op": op, "op_name": name, "source": source, "ops": [s["op"] for s in steps], "opcode": steps[0]["opcode"] if len(steps) == 1 else by, "by": by,
                 "computation": computation, "times": times, "seconds": statistics.median_low(spent), "min_seconds": min(spent),
                 "flops": times * sum(s["flops"] + s["transcendentals"] for s in steps), "bytes": times * units.bytes(program, step),
                 "nested": any(s.get("nested") for s in steps)}
@@ -375,7 +394,13 @@ class Profile:
         rate = lambda n, row: f"{n / row['seconds'] * 1e-9:.3g}" if n and row["seconds"] else ""  # noqa: E731
         return [(r["op"] if len(r["ops"]) > 1 else f"{r['opcode']} {r['op']}", r["by"], r["computation"], r["times"],
                  seconds_text(r["seconds"]), seconds_text(r["min_seconds"]), f"{100 * r['seconds'] / self.seconds:.1f}%",
-                 rate(r["flops"], r), rate(r["bytes"], r)) for r in self.steps[:limit]]
+                 rate(r["flops"], r), rate(r["bytes"], r), r["op_name"], r["source"].rpartition("/")[2]) for r in self.steps[:limit]]
+
+    def table(self):
+        """The head and the rows, without columns that say nothing."""
+        rows = self.rows()
+        kept = [i for i in range(len(self.HEAD)) if i < 9 or any(row[i] for row in rows)]
+        return [self.HEAD[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
     def summary(self):
         calls = len(self.all_seconds)
@@ -384,13 +409,18 @@ class Profile:
         return f"{seconds_text(self.seconds)} in all" + ("" if self.warmup else ", of one call: a first one takes longer, see repeat and warmup")
 
     def __repr__(self):
-        return f"{self.summary()}\n" + table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7, 8))
+        return f"{self.summary()}\n" + table(*self.table(), right=(3, 4, 5, 6, 7, 8))
 
     def chrome_trace(self):
-        """The Chrome trace, as a str of JSON."""
-        events = [{"name": op, "cat": by, "ph": "X", "ts": round(start * 1e6, 3), "dur": round(seconds * 1e6, 3), "pid": 1, "tid": 1,
-                   "args": {"computation": computation}} for op, by, computation, depth, start, seconds in self.events]
-        return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
+        """The trace for Perfetto and Chrome, as a str of JSON."""
+        from .traces import perfetto
+
+        return perfetto(self)
+
+    def to_perfetto(self, path):
+        """Writes that trace, for ui.perfetto.dev or chrome://tracing: each op with its name in the framework and its source line."""
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(self.chrome_trace())
 
     def save(self, path):
         """Writes the Chrome trace (.json), or the picture (.svg)."""
@@ -405,7 +435,7 @@ class Profile:
         return draw_profile(self, width)
 
     def _repr_html_(self):
-        return self.svg() + html_table(self.HEAD, self.rows(), right=(3, 4, 5, 6, 7, 8))
+        return self.svg() + html_table(*self.table(), right=(3, 4, 5, 6, 7, 8))
 
 
 def profile(executable, *args, repeat=1, warmup=0, **kwargs):
@@ -414,8 +444,10 @@ def profile(executable, *args, repeat=1, warmup=0, **kwargs):
     for name, n, least in (("repeat", repeat, 1), ("warmup", warmup, 0)):
         if not isinstance(n, int) or n < least:
             raise ArgumentError(f"{name} is {n!r}: expected a number of calls, at least {least}", Code.BAD_ARGUMENT)
+    from .traces import places
+
     calls = []
     for _ in range(warmup + repeat):
         result, found = executable._profile(*args, **kwargs)
         calls.append(found)
-    return Profile(result, [json.loads(found) for found in calls[warmup:]], programs_of(executable), warmup)
+    return Profile(result, [json.loads(found) for found in calls[warmup:]], programs_of(executable), warmup, places(executable))

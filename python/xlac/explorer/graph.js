@@ -1,5 +1,5 @@
 // The graph of a group, whose own groups are one node each, or of what is around an op.
-const MOST_NODES = 250, FEW_NODES = 80, NEAR = 3, MOST_NEAR = 60;
+const MOST_NODES = 250, FEW_NODES = 80, MOST_OUTER = 16, NEAR = 3, MOST_NEAR = 60;
 const graph = { mode: "group", group: null, op: -1, box: null, whole: null };
 
 // The representative of each op: which of the items has it. Ops elsewhere have none.
@@ -18,12 +18,22 @@ function drawnOf(group) {
   return [...groups, ...ops].slice(0, FEW_NODES);
 }
 
+// What stands for an op outside of `group`: itself where few are read, else the outermost of its groups that does not hold `group`.
+function standIn(i, above) {
+  let found = i;
+  for (let g = tree.home[i]; g && !above.has(g); g = g.parent) found = g;
+  return found;
+}
+
 function groupGraph(group) {
-  const items = drawnOf(group).slice(), owner = owners(items), seen = new Set(), edges = [], outer = new Map();
+  const items = drawnOf(group).slice(), owner = owners(items), seen = new Set(), edges = [], outer = new Map(), above = new Set(), read = new Set();
+  for (let g = group; g; g = g.parent) above.add(g);
+  D.operands.forEach((list, i) => { if (owner[i] >= 0) for (const o of list) if (owner[o] < 0) read.add(o); });
   const own = (i) => {
     if (owner[i] >= 0) return owner[i];
-    if (!outer.has(i)) { outer.set(i, items.length); items.push(i); }
-    return outer.get(i);
+    const item = read.size > MOST_OUTER ? standIn(i, above) : i;
+    if (!outer.has(item)) { outer.set(item, items.length); items.push(item); }
+    return outer.get(item);
   };
   const link = (a, b) => { const key = a * 1e6 + b; if (a !== b && !seen.has(key)) { seen.add(key); edges.push([a, b]); } };
   D.operands.forEach((list, i) => {

@@ -40,13 +40,21 @@ def of(given, executable, text, device, passes):
 
 def by_pass(texts, given, executable, device):
     """Runs again the passes that the compilation ran, with a look at what each leaves."""
-    from .. import compile_stage
-
+    names = ",".join(name for name, _ in executable.timings.by_pass)
     try:
-        prepared = _core.parse(compile_stage(given, "prepared", device=device), format="hlo")
+        prepared = prepared_module(given, device)
         texts.add("prepared", prepared.to_text(elide_large_constants=True))
-        names = ",".join(name for name, _ in executable.timings.by_pass)
         if names:
             prepared.run(names, after=lambda name, state: texts.add(name, state.to_text(elide_large_constants=True)))
     except Error:
         pass  # what was compiled can be shown without the way there
+
+
+def prepared_module(given, device):
+    """What the passes begin with. Ops of CHLO have no HLO text; then what the program is in HLO form comes near."""
+    from .. import compile_stage
+
+    try:
+        return _core.parse(compile_stage(given, "prepared", device=device), format="hlo")
+    except Error:
+        return given.to_hlo() if given.form == "mlir" else given.clone()

@@ -46,6 +46,9 @@ function stepGroups() {
 const makers = { scope: scopeGroups, call: callGroups, step: stepGroups };
 function regroup(name) {
   tree.root = makers[name]();
+  tree.home = new Array(D.ops.name.length);
+  const settle = (group) => { for (const child of group.children) if (isGroup(child)) { child.parent = child.parent || group; settle(child); } else tree.home[child] = group; };
+  settle(tree.root);
   tree.found = null;
   tree.rows = childRows(tree.root, 1);
   if (tree.rows.length === 1) expand(0);

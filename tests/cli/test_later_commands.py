@@ -1,0 +1,127 @@
+"""bench, reduce, completion, and --json: what programs read."""
+import json
+import subprocess
+import sys
+
+import pytest
+
+import xlac
+from xlac import benchmark, reduction
+from xlac.cli import main
+
+TEXT = """
+HloModule m
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[4,4] parameter(0)
+  y = f32[4,4] parameter(1)
+  t = f32[4,4] tanh(x)
+  m = f32[4,4] multiply(t, y)
+  zero = f32[] constant(0)
+  r = f32[4] reduce(m, zero), dimensions={1}, to_apply=add
+  l = f32[4] log(r)
+  n = f32[4] negate(l)
+  ROOT z = (f32[4], f32[4,4]) tuple(n, m)
+}
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "m.hlo"
+    path.write_text(TEXT)
+    return str(path)
+
+
+def printed(capsys, *argv, status=0):
+    assert main([str(a) for a in argv]) == status
+    return capsys.readouterr().out
+
+
+def test_reduction_leaves_what_fails():
+    smaller = xlac.reduce(TEXT, lambda module: any(op.opcode == "log" for op in module.entry))
+    assert [op.opcode for op in smaller.entry] == ["parameter", "log"]
+    smaller = xlac.reduce(TEXT, lambda module: "tanh" in module.to_text() and "reduce(" in module.to_text())
+    assert sorted(op.opcode for op in smaller.entry) == ["constant", "parameter", "reduce", "tanh"] or len(smaller.entry) == 4
+    assert smaller.verify() is None
+    assert xlac.reduce(xlac.parse(TEXT).to_stablehlo(), lambda module: "log" in module.to_text()).stats()["ops"] == 2
+
+
+def test_reduction_asks_no_more_than_allowed_and_needs_a_failure():
+    asked = []
+    xlac.reduce(TEXT, lambda module: asked.append(1) or "log" in module.to_text(), limit=3)
+    assert len(asked) <= 4
+    with pytest.raises(ValueError, match="does not fail"):
+        xlac.reduce(TEXT, lambda module: False)
+
+
+def test_a_difference_of_engines_is_a_failure():
+    fails = reduction.differs("interpreter", "compiled")
+    assert not fails(xlac.parse(TEXT))
+    exact = reduction.differs("interpreter", "fast", rtol=0, atol=0)
+    if exact(xlac.parse(TEXT)):  # fast numerics may be exact on some machine
+        assert len(xlac.reduce(TEXT, exact).entry) < 10
+
+
+def test_reduce_by_a_command(program, capsys, tmp_path):
+    check = tmp_path / "check.py"
+    check.write_text("import sys\nsys.exit('log' in open(sys.argv[1]).read())\n")
+    found = json.loads(printed(capsys, "reduce", program, "--command", f"{sys.executable} {check} {{}}", "--json"))
+    assert found["after"] == 2 and "log(" in found["text"] and found["tried"] > 1
+    assert main(["reduce", program, "--command", "true"]) == 1
+    assert "does not fail" in capsys.readouterr().err
+
+
+def test_bench(program, capsys):
+    found = json.loads(printed(capsys, "bench", program, "--way", "compiled", "--way", "interpreter", "--repeat", "2", "--json", "--random-init-input-literals"))
+    for way in ("compiled", "interpreter"):
+        row = found["ways"][way]
+        assert 0 < row["min_seconds"] <= row["median_seconds"] and row["samples"] == 2 and row["compile_seconds"] > 0
+    assert "median" in printed(capsys, "bench", program, "--repeat", "1", "--random-init-input-literals")
+    assert main(["bench", program, "--way", "slow", "--random-init-input-literals"]) == 1
+    assert "compiled, fast" in capsys.readouterr().err
+
+
+def test_xla_is_measured_where_it_is():
+    pytest.importorskip("jax")
+    found = benchmark.measure(TEXT, ways=("compiled", "xla"), repeat=2)
+    assert found["xla"]["median_seconds"] > 0, found
+    assert "xla" in repr(found)
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_completion(shell, capsys):
+    text = printed(capsys, "completion", shell)
+    assert "explore" in text and "reduce" in text and ("--repeat" in text or "-l repeat" in text)
+    if shell == "bash":
+        code = text + "\nCOMP_WORDS=(xlac bench --rep); COMP_CWORD=2; _xlac; echo ${COMPREPLY[@]}\nCOMP_WORDS=(xlac expl); COMP_CWORD=1; _xlac; echo ${COMPREPLY[@]}"
+        done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.split("\n")[:2] == ["--repeat", "explain explore"]
+
+
+def test_json_of_the_other_commands(program, capsys, tmp_path):
+    bad = tmp_path / "bad.hlo"
+    bad.write_text(TEXT.replace("f32[4,4] tanh", "f32[5,4] tanh"))
+    good, wrong, gone = json.loads(printed(capsys, "verify", program, bad, tmp_path / "none.hlo", "--json", status=1))
+    assert good["ok"] and good["ops"] == 12 and not wrong["ok"] and wrong["error"]["line"] == 11 and wrong["error"]["code"] == 201
+    assert not gone["ok"] and "No such file" in gone["error"]["message"]
+    assert json.loads(printed(capsys, "diff", program, "--json", "--random-init-input-literals")) == {"program": program, "differs": False}
+    found = json.loads(printed(capsys, "explain", "memory", program, "--json"))
+    assert found["topic"] == "memory" and "peak" in found["text"] and found["data"]["argument_bytes"] == 128
+    assert any(row["name"] == "dot" for row in json.loads(printed(capsys, "ops", "--json")))
+    assert json.loads(printed(capsys, "errors", "XLAC-E0201", "--json"))[0]["name"] == "VERIFY_SHAPE"
+    result = json.loads(printed(capsys, "run", program, "--json", "--random-init-input-literals"))
+    assert [row["type"] for row in result["results"]] == ["f32[4]", "f32[4,4]"] and len(result["results"][1]["data"]) == 4
+    assert "dce" in json.loads(printed(capsys, "opt", "--list-passes", "--json"))
+
+
+def test_help_has_examples(capsys):
+    for command in ("bench", "reduce", "run", "explore", "verify", "opt", "diff", "explain", "shard", "cluster"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        out = capsys.readouterr().out
+        assert "example" in out and f"xlac {command}" in out, command
