@@ -7,6 +7,8 @@
  * however many use it (lower_find). */
 #include "lower_inside.h"
 
+enum { LOWER_ROWS_LEAST = 1024, LOWER_ROWS_VALUES = 128 /* of a kernel that may go by short rows */ };
+
 int lower_no_memory(const lower_run *x) {
   return base_oom(x->err, "a kernel");
 }
@@ -271,7 +273,7 @@ static void lower_add_store(const lower_run *x, kernel *k, kernel_store s, const
 }
 
 /* Outer, reduced, inner dimensions. Inner ones are those that lie innermost in memory where they are kept; and all kept
- * ones where little is reduced, so that lanes are elements of the result. */
+ * ones where little is reduced, so that lanes are elements of the result, unless the kernel goes by rows. */
 static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_reduction *r) {
   const ir_type *t = x->space;
   uint32_t rank = t->rank, next = 0, inner_from = rank;
@@ -279,7 +281,7 @@ static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_redu
   for (uint32_t d = 0; d < rank; d++)
     if (reduced[d]) r->reduced *= t->dims[d];
   while (inner_from > 0 && !reduced[inner_from - 1]) inner_from--;
-  bool all = r->reduced < FUSION_SHORT;
+  bool all = r->reduced < FUSION_SHORT && !x->by_rows;
   for (uint32_t d = 0; d < rank; d++) {
     if (reduced[d] || (all || d >= inner_from)) continue;
     x->place[d] = next++;
@@ -344,11 +346,10 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const fusio
 }
 
 /* *out may be a kernel in part when this fails; it lies in the arena and goes with that. */
-int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
-                 xlac_error *err) {
-  assert(f && root && arena && out && inputs);
+static int lower_once(const fusion_plan *f, const ir_op *root, bool by_rows, base_arena *arena, kernel **out,
+                      const fusion_input **inputs, xlac_error *err) {
   base_arena scratch;
-  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .err = err};
+  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .by_rows = by_rows, .err = err};
   uint32_t stores = 0;
   kernel *k = BASE_NEW(arena, kernel);
   base_arena_init(&scratch, arena->alloc);
@@ -362,4 +363,44 @@ int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, ker
   BASE_VEC_FREE(x.alloc, &x.boxes);
   *out = k;
   return status;
+}
+
+/* Whether k reduces few elements each, which are neighbours in what the root reads, to many results. */
+static bool lower_has_short_rows(const kernel *k, const ir_op *root) {
+  const kernel_reduction *r = k->reduction;
+  if (!r || k->n_stores != 1 || r->outer != 1 || r->reduced < 2 || r->reduced >= FUSION_SHORT ||
+      k->n_values > LOWER_ROWS_VALUES)
+    return false;
+  const ir_ints *dims = ir_get_ints(root, IR_ATTR_DIMENSIONS);
+  uint32_t rank = ir_operand_type(root, 0)->rank, last = 0;
+  for (uint32_t i = 0; i < dims->n; i++) last += (uint32_t)dims->v[i] >= rank - dims->n;
+  return last == dims->n && k->count >= LOWER_ROWS_LEAST;
+}
+
+/* Loads that take their lanes one by one count double, those of short rows once. */
+static uint32_t lower_count_slow(const kernel *k) {
+  uint32_t slow = 0;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_LOAD || kernel_is_constant(k, v->index) || kernel_is_dense(k, v->index)) continue;
+    int64_t stride = k->rank ? v->index->strides[k->rank - 1] : 0;
+    slow += stride != 0 && stride != 1 ? 2 : k->extents[k->rank - 1] < FUSION_SHORT;
+  }
+  return slow;
+}
+
+/* Sums of short rows: lanes are results, which lie far apart in memory, or elements as they lie, whichever has fewer
+ * slow loads. The order in which a result is combined is the same. */
+int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
+                 xlac_error *err) {
+  assert(f && root && arena && out && inputs);
+  kernel *other = NULL;
+  const fusion_input *others = NULL;
+  TRY(lower_once(f, root, false, arena, out, inputs, err));
+  if (!lower_has_short_rows(*out, root) || !lower_count_slow(*out)) return 0;
+  TRY(lower_once(f, root, true, arena, &other, &others, err));
+  if (lower_count_slow(other) >= lower_count_slow(*out)) return 0;
+  *out = other;
+  *inputs = others;
+  return 0;
 }

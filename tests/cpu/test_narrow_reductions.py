@@ -64,3 +64,50 @@ ENTRY e {{
     got = np.asarray(xlac.compile(xlac.parse(text))(a.astype(np.float32), b.astype(np.float32)))
     want = np.asarray(xlac.interpret(xlac.parse(text), a.astype(np.float32), b.astype(np.float32)))
     assert (got == want).all()
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("reduced", [2, 3, 4, 7, 32, 63])
+@pytest.mark.parametrize("rows", [600, 2051])
+def test_short_rows_are_read_as_they_lie(op, reduced, rows):
+    dtype = OPS[op]
+    rng = np.random.default_rng(reduced)
+    x = rng.integers(-9, 9, (rows, reduced))
+    x = rng.choice([-1.0, 1.0], x.shape) if op == "multiply" else x.astype({"s32": np.int32, "f32": np.float32, "u8": np.uint8}[dtype])
+    text = reduction(op, dtype, f"{rows},{reduced}", 1, f"{rows}")
+    want = np.asarray(xlac.interpret(xlac.parse(text), x))
+    for threads in (1, 2):
+        exe = xlac.compile(xlac.parse(text), threads=threads)
+        assert f"over [{rows},({reduced}),1]" in str(exe.explain("kernels"))
+        assert np.asarray(exe(x)).tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("op", ["maximum", "minimum", "add"])
+def test_short_rows_with_zeros_and_nans(op, isa, monkeypatch):
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    x = np.random.default_rng(3).choice(np.array([0.0, -0.0, np.nan, 1.5, np.inf, -np.inf], np.float32), (700, 5), p=[0.3, 0.3, 0.05, 0.2, 0.1, 0.05])
+    text = reduction(op, "f32", "700,5", 1, "700").replace("constant(1)", "constant(-0)")
+    got, want = np.asarray(xlac.compile(xlac.parse(text))(x)), np.asarray(xlac.interpret(xlac.parse(text), x))
+    assert (np.isnan(got) == np.isnan(want)).all() and (np.nan_to_num(got).view(np.int32) == np.nan_to_num(want).view(np.int32)).all()
+
+
+def test_rows_of_products_and_of_what_is_broadcast():
+    """Both sides dense: by rows. One side a vector of the results: by columns. The sums are of whole numbers."""
+    for other, dims in (("900,20", "0,1"), ("900", "0")):
+        text = f"""HloModule m
+c {{ a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }}
+ENTRY e {{
+  x = f32[900,20] parameter(0)
+  y = f32[{other}] parameter(1)
+  z = f32[900,20] broadcast(y), dimensions={{{dims}}}
+  p = f32[900,20] multiply(x, z)
+  i = f32[] constant(0)
+  ROOT r = f32[900] reduce(p, i), dimensions={{1}}, to_apply=c
+}}"""
+        x, y = (np.random.default_rng(1).integers(-5, 5, shape).astype(np.float32) for shape in ((900, 20), tuple(map(int, other.split(",")))))
+        want = (x * (y if y.ndim == 2 else y[:, None])).sum(1)
+        for numerics in ("strict", "fast"):
+            assert (np.asarray(xlac.compile(xlac.parse(text), numerics=numerics)(x, y)) == want).all()

@@ -2,7 +2,7 @@
  * the heart of the machine; everything above it serves one of the places that vm_inside.h lists. */
 #include "vm_walk.h"
 
-enum { VM_SHORT_ROW = 32 };
+enum { VM_SHORT_ROW = 63 };
 
 /* n elements that are `stride` apart become neighbours. Elements are moved as integers of their size. */
 #define VM_STRIDED(type)                                    \
@@ -42,10 +42,14 @@ static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t strid
 #define VM_ROWS_OF(type, width)                               \
   for (int64_t r = 0; r < rows; r++, f += down, t += (width)) \
     for (int64_t c = 0; c < (width); c++) t[c] = f[c * across]
+/* Neighbours, and one element repeated: vectors. */
+#define VM_ROWS_ACROSS(step)                              \
+  for (int64_t r = 0; r < rows; r++, f += down, t += row) \
+    for (int64_t c = 0; c < row; c++) t[c] = f[c * (step)]
 #define VM_ROWS(type)        \
   do {                       \
     const type *f = from;    \
-    type *t = to;            \
+    type *restrict t = to;   \
     if (row == 1)            \
       VM_ROWS_OF(type, 1);   \
     else if (row == 2)       \
@@ -54,6 +58,10 @@ static void vm_copy_run(size_t bytes, int64_t n, const void *from, int64_t strid
       VM_ROWS_OF(type, 3);   \
     else if (row == 4)       \
       VM_ROWS_OF(type, 4);   \
+    else if (across == 0)    \
+      VM_ROWS_ACROSS(0);     \
+    else if (across == 1)    \
+      VM_ROWS_ACROSS(1);     \
     else                     \
       VM_ROWS_OF(type, row); \
   } while (0)

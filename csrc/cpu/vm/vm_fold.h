@@ -14,13 +14,16 @@ typedef void vm_fold_fn(int64_t n, const void *x, void *acc, int64_t *valid);
 typedef void vm_fold_last_fn(int64_t valid, void *acc);
 /* Rows of n elements, one after the other, each with the initial value to one element of out. */
 typedef void vm_fold_many_fn(int64_t rows, int64_t n, const void *x, const void *init, void *out);
-/* The same of the products of x[j] and y[j]; NULL for other ops than addition. */
+/* Rows of n elements, each to one element of out, combined from the first to the last. */
+typedef void vm_fold_rows_fn(int64_t rows, int64_t n, const void *x, void *out);
+/* As vm_fold_fn of the products of x[j] and y[j]; NULL for other ops than addition. */
 typedef void vm_fold_products_fn(int64_t n, const void *x, const void *y, void *acc, int64_t *valid);
 /* The loops of one op and type. `products` may be NULL, the others not. */
 typedef struct vm_fold {
   vm_fold_fn *some;
   vm_fold_last_fn *last;
   vm_fold_many_fn *many;
+  vm_fold_rows_fn *rows;
   vm_fold_products_fn *products, *loose; /* loose: each product and its sum rounded once, where the CPU has that */
 } vm_fold;
 

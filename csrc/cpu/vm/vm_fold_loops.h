@@ -77,6 +77,49 @@ enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
       to[row] = valid ? op(acc[0], first) : first;                                                      \
     }                                                                                                   \
   }
+/* Short rows, each in its order. Very short ones are loops over rows, which become shuffles of vectors; of longer ones
+ * some go along together, so that no sum waits for itself. */
+#define FOLD_ROWS_OF(width, op)              \
+  for (int64_t row = 0; row < rows; row++) { \
+    T s = x[row * (width)];                  \
+    for (int j = 1; j < (width); j++) {      \
+      T next = x[row * (width) + j];         \
+      s = op(s, next);                       \
+    }                                        \
+    to[row] = s;                             \
+  }
+#define FOLD_ROWS(name, op)                                                           \
+  static void FOLD(name##_rows)(int64_t rows, int64_t n, const void *in, void *out) { \
+    enum { TOGETHER = 8 };                                                            \
+    const T *x = in;                                                                  \
+    T *to = out;                                                                      \
+    if (n == 2) {                                                                     \
+      FOLD_ROWS_OF(2, op)                                                             \
+      return;                                                                         \
+    }                                                                                 \
+    if (n == 3) {                                                                     \
+      FOLD_ROWS_OF(3, op)                                                             \
+      return;                                                                         \
+    }                                                                                 \
+    if (n == 4) {                                                                     \
+      FOLD_ROWS_OF(4, op)                                                             \
+      return;                                                                         \
+    }                                                                                 \
+    int64_t row = 0;                                                                  \
+    for (; row + TOGETHER <= rows; row += TOGETHER) {                                 \
+      const T *from = x + row * n;                                                    \
+      T s[TOGETHER];                                                                  \
+      for (int l = 0; l < TOGETHER; l++) s[l] = from[l * n];                          \
+      for (int64_t j = 1; j < n; j++)                                                 \
+        for (int l = 0; l < TOGETHER; l++) s[l] = op(s[l], from[l * n + j]);          \
+      memcpy(to + row, s, sizeof s);                                                  \
+    }                                                                                 \
+    for (; row < rows; row++) {                                                       \
+      T s = x[row * n];                                                               \
+      for (int64_t j = 1; j < n; j++) s = op(s, x[row * n + j]);                      \
+      to[row] = s;                                                                    \
+    }                                                                                 \
+  }
 /* Sums of products of two rows. The last ones, which fill no vectors, are computed before, and added as lanes at
  * the end. */
 #define FOLD_PRODUCTS(name, NEXT)                                                                 \
@@ -112,6 +155,8 @@ FOLD_PRODUCTS(add_loosely, FOLD_NEXT_ONCE)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
 FOLD_MANY(add, FOLD_ADD)
 FOLD_MANY(multiply, FOLD_MULTIPLY)
+FOLD_ROWS(add, FOLD_ADD)
+FOLD_ROWS(multiply, FOLD_MULTIPLY)
 
 /* Extremes as by math_max and math_min: NaN where there is one, and -0 below 0. The largest of the sizes shows a NaN;
  * where the result is zero, the bits of all together show whether both zeros were there. */
@@ -162,17 +207,20 @@ FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
 FOLD_MANY(maximum, math_max)
 FOLD_MANY(minimum, math_min)
+FOLD_ROWS(maximum, math_max)
+FOLD_ROWS(minimum, math_min)
 
 #if defined(FOLD_FMA)
 #define FOLD_ONCE FOLD(add_loosely)
 #else
 #define FOLD_ONCE FOLD(add_products)
 #endif
-#define FOLD_ENTRY(name) {FOLD(name), FOLD(name##_last), FOLD(name##_many), NULL, NULL}
-const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {{FOLD(add), FOLD(add_last), FOLD(add_many), FOLD(add_products), FOLD_ONCE},
-                                         FOLD_ENTRY(multiply),
-                                         FOLD_ENTRY(maximum),
-                                         FOLD_ENTRY(minimum)};
+#define FOLD_ENTRY(name) {FOLD(name), FOLD(name##_last), FOLD(name##_many), FOLD(name##_rows), NULL, NULL}
+const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {
+    {FOLD(add), FOLD(add_last), FOLD(add_many), FOLD(add_rows), FOLD(add_products), FOLD_ONCE},
+    FOLD_ENTRY(multiply),
+    FOLD_ENTRY(maximum),
+    FOLD_ENTRY(minimum)};
 
 #undef FOLD_ENTRY
 #undef FOLD_ONCE
@@ -180,6 +228,8 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {{FOLD(add), FOLD(add_last), FOLD(add_ma
 #undef FOLD_NEXT
 #undef FOLD_PRODUCTS
 #undef FOLD_MANY
+#undef FOLD_ROWS
+#undef FOLD_ROWS_OF
 #undef FOLD_REST
 #undef FOLD_SUM
 #undef FOLD_ADD

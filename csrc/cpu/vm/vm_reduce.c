@@ -238,6 +238,44 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int6
     vmr_deliver(r, b, &all->of[j], piece, o * red->inner + lane, n, all->of[j].lanes);
 }
 
+/* Rows of a block to a result each, in the order of their elements. */
+static void vmr_fold_rows(const vmr_acc *a, int64_t rows, int64_t n, const char *value) {
+  char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64))), next[VMR_LANES * 16] __attribute__((aligned(64)));
+  assert(n > 0 && rows * n <= VMR_LANES);
+  const char *from = vmr_widen(a, rows * n, value, wide);
+  if (a->sum->fold) {
+    a->sum->fold->rows(rows, n, from, a->lanes);
+    return;
+  }
+  for (int64_t j = 0; j < n; j++) {
+    char *to = j ? next : a->lanes;
+    for (int64_t row = 0; row < rows; row++)
+      memcpy(to + (size_t)row * a->bytes, from + (size_t)(row * n + j) * a->bytes, a->bytes);
+    const void *in[2] = {a->lanes, next};
+    if (j) scalar_loop_run(&a->sum->combine, rows, in, a->lanes);
+  }
+}
+
+/* Whether results come from rows so short that a block has several. */
+static bool vmr_is_short(const cpu_vm *vm) {
+  const kernel_reduction *red = vm->k->reduction;
+  return red->inner == 1 && red->outer > 1 && red->reduced < VM_SHORT_RUN && red->reduced <= vm->lanes;
+}
+
+/* Results begin .. end of short rows, as many at a time as fill a block. */
+static void vmr_short(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t begin, int64_t end) {
+  int64_t reduced = r->vm->k->reduction->reduced, some = r->vm->lanes / reduced, until = VMR_PATIENCE;
+  assert(some > 0 && r->pieces == 1 && !r->vm->rows);
+  for (int64_t at = begin, n = 0; at < end && !vmr_stops(r, &until); at += n) {
+    n = some < end - at ? some : end - at;
+    vmr_compute(b, at * reduced, n * reduced);
+    for (uint32_t i = 0; i < all->n; i++) {
+      vmr_fold_rows(&all->of[i], n, reduced, b->values[all->of[i].store->value]);
+      vmr_deliver(r, b, &all->of[i], 0, at, n, all->of[i].lanes);
+    }
+  }
+}
+
 /* n lanes of a block, which begins `at` iterations after the unit, into the accumulator, whose lanes come round every
  * `wide`. */
 static void vmr_take_runs(const vm_block *b, const vmr_acc *a, int64_t at, int64_t n, int64_t wide) {
@@ -285,7 +323,10 @@ static int64_t vmr_runs_of(const kernel_reduction *red, int64_t piece) {
 /* The most lanes that a block will have. */
 static int64_t vmr_lanes(const vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
-  int64_t most = red->inner == 1 ? red->reduced : r->runs > 1 ? r->piece * red->inner : red->inner;
+  int64_t most = vmr_is_short(r->vm) ? r->vm->lanes
+                 : red->inner == 1   ? red->reduced
+                 : r->runs > 1       ? r->piece * red->inner
+                                     : red->inner;
   return most < r->vm->lanes ? most : r->vm->lanes;
 }
 
@@ -315,6 +356,10 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
     vmr_take_native(&b, sums, __builtin_alloca_with_align(r->vm->k->n_stores * vmr_sum_bytes(r->vm), 512));
   vmr_list(r, &all);
   vmr_give_lanes(r, &all, __builtin_alloca_with_align(vmr_accs_bytes(r, &all), 512));
+  if (vmr_is_short(r->vm)) {
+    vmr_short(r, &b, &all, (int64_t)begin, (int64_t)end);
+    return;
+  }
   for (size_t unit = begin; unit < end; unit++) {
     if (r->vm->k->reduction->inner == 1)
       vmr_row(r, &b, &all, (int64_t)unit);
