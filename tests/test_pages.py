@@ -40,10 +40,23 @@ def run_python(code, namespace):
                 assert repr(value).replace("\n", "").replace("       ", " ") == m[2], line
 
 
-def test_the_readmes_tour_runs(monkeypatch):
-    namespace = {}
+def test_the_readmes_example_runs(tmp_path, monkeypatch):
+    pytest.importorskip("jax")
+    monkeypatch.chdir(tmp_path)
     for block in blocks(ROOT / "README.md", "python"):
-        run_python(block, namespace)
+        run_python(block, {})
+    assert (tmp_path / "step.html").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("page", ["tour", "explorer", "environment", "from-jax", "testing"])
+def test_the_examples_of_the_page_run(page, tmp_path, monkeypatch):
+    if page == "from-jax":
+        pytest.importorskip("jax")
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for block in blocks(ROOT / f"docs/{page}.md", "python"):
+        if not block.startswith("def test_"):
+            run_python(block, namespace)
 
 
 def test_the_executors_page_runs():

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import IO, Any, Literal, NamedTuple, Protocol, SupportsIndex, overload
 
 from . import benchmark as benchmark

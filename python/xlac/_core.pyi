@@ -1,5 +1,5 @@
 """The C extension. The package xlac has the public names."""
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from .future import Future
 from typing import Any, Literal, TypedDict, final
 

@@ -228,7 +228,7 @@ def any_pending(values):
 
 def check_donations(executable, args):
     """Raises before anything is given away where memory is donated twice, or donated and lent."""
-    for leaf, parameter, why in executable._gifts(*args):
+    for _leaf, parameter, why in executable._gifts(*args):
         if why is not None and why.startswith("duplicate"):
             raise DonationError(f"argument {parameter} can't be given away: {why}", Code.DONATION_TWICE)
 

@@ -105,7 +105,7 @@ def signature_of(ports, calling):
     """That of the function: an argument that is a tree has the name its leaves begin with."""
     positional, named = calling.arguments.children
     by_leaf, names, leaf = dict(zip(calling.kept, ports)), [], 0
-    for i, child in enumerate(positional.children):
+    for _i, child in enumerate(positional.children):
         heads = {re.match(r"\w*", by_leaf[k].name)[0] for k in range(leaf, leaf + child.leaves) if k in by_leaf}
         leaf += child.leaves
         names.append(heads.pop() if len(heads) == 1 else "")

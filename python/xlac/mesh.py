@@ -5,7 +5,6 @@ import math
 import re
 
 from . import _core
-from .errors import Error
 
 
 def _read(text):

@@ -1,5 +1,4 @@
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 class Mesh:
     axes: tuple[tuple[str, int], ...]

@@ -5,9 +5,9 @@ import json
 
 from .codes import Code
 from .errors import ArgumentError
-from .remedies import Remedy, Trials
+from .remedies import Trials
 from .shard_values import Match, Values, listed, meshes, read_sharding
-from .suspicions import Search, Suspicion
+from .suspicions import Search
 
 BEFORE = ("builtin.module(sdy-import-pipeline,sdy-flatten-call-graph,symbol-dce,sdy-import-func-calls,symbol-dce,"
           "sdy-apply-sharding-constraints,sdy-sharding-group-import,sdy-pre-order-funcs)")

@@ -165,7 +165,7 @@ class Memory(dict):
     @functools.cached_property
     def live(self):
         change = [0] * (len(self.steps) + 1)
-        for offset, size, first, last in self.blocks():
+        for _offset, size, first, last in self.blocks():
             change[first] += size
             change[last + 1] -= size
         out, now = [], 0

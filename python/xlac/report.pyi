@@ -1,5 +1,4 @@
 import os
-from collections.abc import Sequence
 from typing import Any
 
 class Report(str): ...

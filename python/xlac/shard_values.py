@@ -32,7 +32,7 @@ class Values:
 
     def __init__(self, rows, of):
         self.rows, self.of, self.by_name = rows, of, {}
-        for i, row in enumerate(rows):
+        for i, _row in enumerate(rows):
             self.by_name.setdefault(self.plain(i), []).append(i)
 
     def plain(self, i):

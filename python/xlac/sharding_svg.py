@@ -170,7 +170,7 @@ def chips(x, y, value, dims, hues):
         w = 10 + CHAR * len(words)
         fill, edge = hues.get(axes[0].name, ("#ffffff", "#9ca3af")) if axes else ("#ffffff", "#d1d5db")
         body.append(box(x, y, w, LINE - 4, fill, edge, 'rx="3" '))
-        for k, axis in enumerate(axes[1:], 1):
+        for _k, axis in enumerate(axes[1:], 1):
             body.append(box(x + 2, y + LINE - 7, w - 4, 2, hues.get(axis.name, ("", "#9ca3af"))[1], "none"))
         body.append(text(x + 5, y + 12, words))
         x += w + 3

@@ -168,7 +168,7 @@ def differing(text, wanted, path):
     import difflib
 
     lines = difflib.unified_diff(wanted.splitlines(), text.splitlines(), str(path), "now", lineterm="")
-    return f"the program has changed (pytest --update takes it as it is):\n" + "\n".join(list(lines)[:60])
+    return "the program has changed (pytest --update takes it as it is):\n" + "\n".join(list(lines)[:60])
 
 
 def _golden_fixture():

@@ -36,7 +36,7 @@ def written(place):
 def perfetto(profile):
     """A trace as JSON for ui.perfetto.dev and chrome://tracing: a slice for each event, with the op's name in the framework and its source line."""
     events = [{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "xlac"}}, {"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "steps"}}]
-    for (op, by, computation, depth, start, seconds), place in zip(profile.events, profile.event_places):
+    for (op, by, computation, _depth, start, seconds), place in zip(profile.events, profile.event_places):
         name, source = written(place)
         args = {"computation": computation, **({"op_name": name} if name else {}), **({"source": source} if source else {})}
         events.append({"name": op, "cat": by, "ph": "X", "ts": round(start * 1e6, 3), "dur": round(seconds * 1e6, 3), "pid": 1, "tid": 1, "args": args})

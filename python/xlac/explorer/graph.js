@@ -85,7 +85,7 @@ function drawGraph() {
   const size = layout(nodes, found.edges);
   canvas.append(make("svg:defs", {}, make("svg:marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
     make("svg:path", { d: "M0 0L8 4L0 8z", fill: "var(--line)" }))));
-  for (const [a, b] of found.edges) canvas.append(edgeOf(nodes[a], nodes[b]));
+  for (const [a, b] of found.edges) canvas.append(edgeOf(nodes[a], nodes[b], size.routes.get(a * 1e6 + b) || []));
   nodes.forEach((node) => canvas.append(nodeElement(node)));
   canvas.setAttribute("aria-label", `Graph of ${near ? "what is around " + D.ops.name[graph.op] : group.label || "the program"}: ${nodes.length} nodes`);
   graph.whole = { x: -20, y: -20, w: size.width + 40, h: size.height + 40 };
@@ -101,19 +101,24 @@ function nodeOf(item, outer) {
 function nodeElement(node) {
   const group = isGroup(node.item), share = D.weight && D.most ? Math.min(1, weightOf(node.item) / (group ? weightOf(tree.root) || 1 : D.most)) : 0;
   const act = () => group ? enter(node.item) : select(node.item);
-  const rect = make("svg:rect", { x: node.x - node.w / 2, y: node.y - node.h / 2, width: node.w, height: node.h, rx: group ? 8 : 3 });
+  const box = { x: node.x - node.w / 2, y: node.y - node.h / 2, width: node.w, height: node.h, rx: group ? 8 : 3 };
+  const ground = make("svg:rect", { ...box, class: "ground" }), rect = make("svg:rect", box);
   if (share > 0) rect.style.fill = `rgba(var(--heat), ${(0.1 + 0.7 * share).toFixed(2)})`;
   return make("svg:g", { class: `node${group ? " group" : ""}${node.outer ? " outer" : ""}${node.item === graph.op ? " chosen" : ""}`, role: "button", tabindex: 0,
     "aria-label": `${group ? "group" : "op"} ${node.label}, ${node.sub}`, onclick: act,
     onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } },
-    make("svg:title", {}, group ? `${node.item.label}: ${node.item.count} ops; opens` : `${D.ops.name[node.item]}: ${typeOf(node.item)}`), rect,
+    make("svg:title", {}, group ? `${node.item.label}: ${node.item.count} ops; opens` : `${D.ops.name[node.item]}: ${typeOf(node.item)}`), ground, rect,
     make("svg:text", { x: node.x, y: node.y - 3 }, node.label), make("svg:text", { class: "sub", x: node.x, y: node.y + 12 }, node.sub));
 }
 
-function edgeOf(a, b) {
-  const y1 = a.y + a.h / 2, y2 = b.y - b.h / 2, bend = Math.max(14, Math.abs(y2 - y1) / 2);
-  const hot = a.item === graph.op || b.item === graph.op;
-  return make("svg:path", { class: hot ? "edge hot" : "edge", "marker-end": "url(#arrow)", d: `M${a.x} ${y1}C${a.x} ${y1 + bend} ${b.x} ${y2 - bend} ${b.x} ${y2}` });
+function edgeOf(a, b, places) {
+  const hot = a.item === graph.op || b.item === graph.op, points = [{ x: a.x, y: a.y + a.h / 2 }, ...places, { x: b.x, y: b.y - b.h / 2 }];
+  let d = `M${points[0].x} ${points[0].y}`;
+  for (let k = 1; k < points.length; k++) {
+    const p = points[k - 1], q = points[k], bend = Math.max(10, Math.abs(q.y - p.y) / 2);
+    d += `C${p.x} ${p.y + bend} ${q.x} ${q.y - bend} ${q.x} ${q.y}`;
+  }
+  return make("svg:path", { class: hot ? "edge hot" : "edge", "marker-end": "url(#arrow)", d });
 }
 
 function crumbs(group) {

@@ -1,14 +1,37 @@
-// Places for the nodes of a graph, in layers from top to bottom: each node below what it reads, near the middle of its neighbours.
-// nodes: [{w, h}], edges: [[from, to]]; sets x, y (middles) of nodes and returns the size.
+// Places for the nodes of a graph, in layers from top to bottom: each node below what it reads, near the middle of its neighbours. Long edges
+// have a place in each layer they pass, so that they go beside nodes and not behind them.
+// nodes: [{w, h}], edges: [[from, to]]; sets x, y (middles) of nodes and returns the size, and the places that edges pass.
+const MOST_PLACES = 3000, LANE = 12;
 function layout(nodes, edges) {
-  const down = nodes.map(() => []), up = nodes.map(() => []);
-  const forward = acyclic(nodes.length, edges);
-  for (const [a, b] of forward) { down[a].push(b); up[b].push(a); }
-  const rank = ranks(nodes.length, down, up), layers = [];
-  nodes.forEach((_, k) => { (layers[rank[k]] = layers[rank[k]] || []).push(k); });
+  const forward = acyclic(nodes.length, edges), all = nodes.slice(), rank = ranksOf(nodes.length, forward), routes = new Map();
+  const down = all.map(() => []), up = all.map(() => []);
+  const link = (a, b) => { down[a].push(b); up[b].push(a); };
+  for (const [a, b] of forward) {
+    let last = a;
+    const places = [];
+    for (let r = rank[a] + 1; r < rank[b] && all.length < MOST_PLACES; r++) {
+      rank[all.length] = r;
+      places.push(all.length);
+      all.push({ w: LANE, h: 0, x: 0, y: 0 });
+      down.push([]);
+      up.push([]);
+      link(last, all.length - 1);
+      last = all.length - 1;
+    }
+    link(last, b);
+    routes.set(a * 1e6 + b, places.map((k) => all[k]));
+  }
+  const layers = [];
+  all.forEach((_, k) => { (layers[rank[k]] = layers[rank[k]] || []).push(k); });
   order(layers, up, down);
-  place(nodes, layers, up, down);
-  return stack(nodes, layers);
+  place(all, layers, up, down);
+  return { ...stack(all, layers), routes };
+}
+
+function ranksOf(n, forward) {
+  const down = Array.from({ length: n }, () => []), up = Array.from({ length: n }, () => []);
+  for (const [a, b] of forward) { down[a].push(b); up[b].push(a); }
+  return [...ranks(n, down, up)];
 }
 
 // The edges without those that close a circle (groups may read one another), found depth first.
