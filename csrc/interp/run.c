@@ -1,6 +1,7 @@
 /* The door of the interpreter: checks and cleans the arguments, runs the entry, and gives back values that own their
  * data. */
 #include <stdio.h>
+#include <string.h>
 
 #include "blocks.h"
 #include "sizes.h"
@@ -35,8 +36,9 @@ static int run_bad_type(const ir_op *param, const ir_type *t, const interp_value
   const char *name = run_numpy_name(t->dtype);
   int status = run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err);
   if (!name) return base_hint(err, status, "element types are never converted silently");
-  return base_hint(err, status, "element types are never converted silently: pass %s.astype(np.%s)", param->name->s,
-                   name);
+  const char *module = strcmp(name, "bool") == 0 ? "" : "np."; /* NumPy 1.26 has no np.bool */
+  return base_hint(err, status, "element types are never converted silently: pass %s.astype(%s%s)", param->name->s,
+                   module, name);
 }
 
 /* Types exactly, sizes up to a dynamic dimension's bound. */

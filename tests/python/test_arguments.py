@@ -95,8 +95,9 @@ def test_the_hint_names_numpys_type_where_there_is_one(want, name):
         xlac.interpret(module, np.ones(2))
     assert "converted silently" in caught.value.hint and ("astype" in caught.value.hint) == (name is not None)
     if name:
-        assert f"x.astype(np.{name})" in caught.value.hint
-        assert xlac.interpret(module, np.ones(2).astype(getattr(np, name))).dtype == name
+        written = re.search(r"x\.astype\((.*)\)", caught.value.hint)[1]  # also with NumPy 1.26, which has no np.bool
+        assert written == (name if name == "bool" else f"np.{name}")
+        assert xlac.interpret(module, np.ones(2).astype(eval(written))).dtype == name
 
 
 @pytest.mark.parametrize("options, words", [
