@@ -13,7 +13,7 @@ def twice(t):
 
 
 @pytest.mark.parametrize("t", TYPES)
-@pytest.mark.parametrize("row", [1, 2, 3, 4, 5, 31, 32, 33])
+@pytest.mark.parametrize("row", [1, 2, 3, 4, 5, 31, 32, 33, 62, 63, 64, 65])
 def test_columns_repeated_along_short_rows(t, row):
     rng = np.random.default_rng(1)
     for n in (1, 2, 700, 4099):
