@@ -48,9 +48,9 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch):
     assert (tmp_path / "step.html").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("page", ["tour", "explorer", "environment", "from-jax", "testing"])
+@pytest.mark.parametrize("page", ["tour", "explorer", "environment", "from-jax", "memory", "testing"])
 def test_the_examples_of_the_page_run(page, tmp_path, monkeypatch):
-    if page == "from-jax":
+    if page in ("from-jax", "memory"):
         pytest.importorskip("jax")
     monkeypatch.chdir(tmp_path)
     namespace = {}

@@ -269,7 +269,7 @@ static PyType_Slot buffer_slots[] = {
 
 /* Not immutable yet: the exchange table has to become an attribute first. */
 PyType_Spec py_buffer_spec = {
-    .name = "xlac._core.Buffer",
+    .name = "xlac.Buffer",
     .basicsize = sizeof(py_buffer),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = buffer_slots,

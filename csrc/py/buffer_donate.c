@@ -53,7 +53,7 @@ static PyType_Slot donation_slots[] = {
 };
 
 PyType_Spec py_donation_spec = {
-    .name = "xlac._core.Donation",
+    .name = "xlac.Donation",
     .basicsize = sizeof(py_donation),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = donation_slots,

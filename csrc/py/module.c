@@ -620,11 +620,12 @@ PY_DELEGATE(module_repr_html, "xlac.draw", "html")
 
 static PyMethodDef module_methods[] = {
     {"to_text", PY_KEYWORDS(module_to_text),
-     "to_text(format='hlo', *, mode='default', elide_large_constants=False, operand_shapes=False, metadata=True, "
-     "ids=True, "
-     "indent=0)"},
+     "to_text($self, format='auto', *, mode='default', elide_large_constants=False, operand_shapes=False, "
+     "metadata=True, "
+     "ids=True, indent=0, generic=False, locations=False)\n--\n\nThe program as text: byte for byte as XLA or MLIR "
+     "print it."},
     {"verify", PY_KEYWORDS(module_verify),
-     "verify(*, xla_compat=False, mixed_floats=False): raises VerifyError for the first broken rule"},
+     "verify($self, *, xla_compat=False, mixed_floats=False)\n--\n\nRaises VerifyError for the first broken rule."},
     {"to_bytes", PY_KEYWORDS(module_to_bytes),
      "to_bytes(format='hlo-proto', *, version=None): XLA's HloModuleProto, serialized; 'mlir-bytecode': a StableHLO "
      "portable "
@@ -634,8 +635,12 @@ static PyMethodDef module_methods[] = {
      "The same program as a module in MLIR form (of one in HLO form)"},
     {"clone", module_clone, METH_NOARGS, "A deep copy"},
     {"walk", PY_KEYWORDS(module_walk), "Every instruction, computation by computation, callees first"},
-    {"run", PY_KEYWORDS(module_run), "run(pipeline) -> Module: the passes, on a copy"},
-    {"explain", PY_KEYWORDS(module_explain), "explain(topic): \"async\""},
+    {"run", PY_KEYWORDS(module_run),
+     "run($self, pipeline, *, after=None, verify_each=False, in_place=False)\n--\n\n"
+     "Runs passes such as \"dce,cse\" on a copy, or in place, and returns it. after(name, module) is called after each "
+     "pass."},
+    {"explain", PY_KEYWORDS(module_explain),
+     "explain($self, topic='async', **model)\n--\n\nWhat can be said of a program before it runs."},
     {"_async_report", module_async_report, METH_VARARGS, "Async chains as JSON"},
     {"_explain_sharding", module_explain_sharding, METH_NOARGS,
      "_explain_sharding() -> str\n\nPropagates shardings in place and says how, as JSON: what xlac.sharding.propagate "

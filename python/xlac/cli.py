@@ -607,7 +607,7 @@ def add_shard(commands):
          help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
     flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
     flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
-    flag(p, "--warnings", action="store_true", help="print what of the shardings is seldom meant")
+    flag(p, "--warnings", action="store_true", help="warn about shardings that are probably mistakes")
     flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
     add_read_flags(p)
     add_print_flags(p)

@@ -35,8 +35,10 @@ STYLE = """
 .xlac details{margin:6px 0}.xlac summary{font:13px system-ui,sans-serif;cursor:pointer;padding:2px 0}
 .xlac .key{display:inline-block;padding:0 7px;margin:0 5px 3px 0;border:1px solid;border-radius:4px;font-size:11px}
 .xlac svg{display:block;margin:auto}.xlac svg text{font-size:11px;fill:#1f2937;white-space:pre}.xlac svg .o{font-weight:700}.xlac svg .t{fill:#4b5563}
-.xlac svg .b{fill:#111827;font-weight:700}.xlac svg .c{fill:#6b7280;font-size:10px}.xlac svg path{fill:none;stroke:#9ca3af}
+.xlac svg .b{fill:#111827;font-weight:700}.xlac svg .c{fill:#6b7280;font-size:10px}.xlac svg path{fill:none;stroke:#6b7280}
 .xlac svg a{cursor:pointer}.xlac svg a text{fill:#1d4ed8}
+@media (prefers-color-scheme:dark){.xlac,.xlac .pane{color:#e6edf3;background:#0f1318}.xlac .pane{border-color:#30363d}
+.xlac .key{color:#1f2937}.xlac svg path{stroke:#8c959f}}
 """ + "".join(f".xlac .f{i}{{fill:{fill};stroke:{edge};background:{fill};border-color:{edge}}}\n"
               for i, (fill, edge) in enumerate(FAMILIES.values()))
 
@@ -333,8 +335,9 @@ def html(module, max_ops=MAX_OPS):
 
 def page(module):
     """A whole HTML document."""
-    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(module.name)}</title></head>'
-            f'<body style="margin:12px;background:#fff">{html(module)}</body></html>\n')
+    return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(module.name)}</title><meta name="color-scheme" '
+            'content="light dark"><style>body{margin:12px;background:#fff}@media (prefers-color-scheme:dark){body{background:#0f1318}}</style></head>'
+            f'<body>{html(module)}</body></html>\n')
 
 
 # --- Graphviz ---

@@ -5,6 +5,9 @@ import zlib
 from .report import escape, seconds_text, short
 
 MARGIN, FONT = 46, 'font-family="sans-serif" font-size="11"'
+# Text on boxes is black in any case; what is on the ground follows the reader's light or dark colours.
+STYLE = ("<style>.xg{fill:#fff}.xt{fill:#1b1f24}.xl{stroke:#c00}@media (prefers-color-scheme:dark){.xg{fill:#0f1318}.xt{fill:#e6edf3}.xl{stroke:#ff7b72}}"
+         "</style>")
 MOST = 4000  # boxes drawn; the rest is too small to see
 
 
@@ -15,19 +18,26 @@ def colour(name):
     return f"#{int(red * 255):02x}{int(green * 255):02x}{int(blue * 255):02x}"
 
 
+def fitted(name, width):
+    """As much of a name as fits, with an ellipsis where it is cut; nothing where hardly any of it would be left."""
+    room = int((width - 6) / 6.3)
+    return name if len(name) <= room else name[:room - 1] + "\u2026" if room >= 4 else ""
+
+
 def box(x, y, w, h, name, title):
-    label = f'<text x="{x + 3:.1f}" y="{y + h / 2 + 4:.1f}" {FONT}>{escape(name[:int(w / 7)])}</text>' if w > 30 and h > 12 else ""
+    shown = fitted(name, w) if h > 12 else ""
+    label = f'<text x="{x + 3:.1f}" y="{y + h / 2 + 4:.1f}" {FONT}>{escape(shown)}</text>' if shown else ""
     return (f'<g><title>{escape(title)}</title><rect x="{x:.1f}" y="{y:.1f}" width="{max(w, 0.5):.2f}" height="{max(h, 0.5):.2f}" '
             f'fill="{colour(name)}" stroke="#555" stroke-width="0.4"/>{label}</g>')
 
 
 def frame(width, height, parts, what):
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
-            f'aria-label="{escape(what)}"><rect width="{width}" height="{height}" fill="white"/>' + "".join(parts) + "</svg>")
+            f'aria-label="{escape(what)}">{STYLE}<rect width="{width}" height="{height}" class="xg"/>' + "".join(parts) + "</svg>")
 
 
 def text(x, y, words, anchor="start"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" {FONT} text-anchor="{anchor}">{escape(words)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="xt" {FONT} text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def draw(memory, width, height):
@@ -46,7 +56,7 @@ def draw(memory, width, height):
         y = height - MARGIN - high * live / top
         points += [f"{MARGIN + wide * i / steps:.1f},{y:.1f}", f"{MARGIN + wide * (i + 1) / steps:.1f},{y:.1f}"]
     if points:
-        parts.append(f'<polyline points="{" ".join(points)}" fill="none" stroke="#c00" stroke-width="1.5"><title>bytes in use</title></polyline>')
+        parts.append(f'<polyline points="{" ".join(points)}" fill="none" class="xl" stroke-width="1.5"><title>bytes in use</title></polyline>')
     parts += [text(MARGIN, height - 12, "step 0"), text(width - MARGIN, height - 12, f"step {len(memory.steps) - 1}", "end"),
               text(MARGIN - 4, MARGIN + 4, short(top) + "B", "end"), text(MARGIN - 4, height - MARGIN, "0", "end")]
     return frame(width, height, parts, "memory plan")

@@ -77,7 +77,7 @@ def programs_of(executable):
 class Cost(dict):
     """Sums over one call: "flops" (an elementwise op is one an element, a product two), "transcendentals" (elementary functions, not
     counted as flops), "bytes_read" and "bytes_written" by steps. What a loop's condition and body do counts once, since nobody knows
-    how often it turns: `loops` names those. Of a branch the dearest counts. `by_op` has a row for each op, those inside kernels
+    how often it turns: `loops` names those. Of a conditional only the most expensive branch counts. `by_op` has a row for each op, those inside kernels
     too, and `by_step` one for each step."""
 
     HEAD = ("op", "opcode", "computation", "flops", "transcendentals", "read", "written")

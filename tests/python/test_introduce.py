@@ -101,3 +101,20 @@ def test_every_variable_of_the_environment_is_on_its_page():
     assert read <= set(re.findall(r"`([A-Z_]+)`", page)), read - set(re.findall(r"`([A-Z_]+)`", page))
     for name in re.findall(r"^\| `(XLAC_[A-Z_]+)`", page, re.M):
         assert name in read, f"{name} is on the page, and nobody reads it"
+
+
+def test_public_names_and_signatures():
+    assert repr(xlac.Buffer) == "<class 'xlac.Buffer'>" and repr(xlac.Donation) == "<class 'xlac.Donation'>"
+    assert list(inspect.signature(xlac.Module.run).parameters) == ["self", "pipeline", "after", "verify_each", "in_place"]
+    assert "metadata" in inspect.signature(xlac.Module.to_text).parameters and "xla_compat" in inspect.signature(xlac.Module.verify).parameters
+
+
+def test_pictures_follow_the_readers_colours():
+    from xlac.draw import page
+
+    executable = xlac.compile(TEXT)
+    for picture in (page(xlac.parse(TEXT)), executable.memory.svg()):
+        assert "prefers-color-scheme:dark" in picture
+    from xlac.memory_svg import fitted
+
+    assert (fitted("dot_general", 100), fitted("dot_general", 50), fitted("dot_general", 20)) == ("dot_general", "dot_g\u2026", "")
