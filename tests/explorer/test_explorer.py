@@ -85,6 +85,23 @@ def test_programs_of_all_kinds(tmp_path):
     assert main["kind"] == "clusters" and [main["ops"]["name"][o] for o in main["operands"][main["ops"]["name"].index("a/y")]] == ["a/x"]
 
 
+SHARDED = """
+sdy.mesh @mesh = <["data"=2, "model"=2]>
+func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>}, %w: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>}) -> tensor<8x8xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : tensor<8x8xf32>
+  %2 = stablehlo.add %1, %x : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+"""
+
+
+def test_programs_for_several_devices_are_shown_with_their_collectives():
+    parts = data_of(explore(SHARDED))
+    assert "add" in parts["main"]["strings"]["opcode"] and parts["main"]["why_not"]
+    assert any("all" in line for line in parts["sharding"]["reshards"]) and sum(parts["sharding"]["bytes"]) > 0
+
+
 def test_stages_share_their_lines():
     texts = stages.Texts()
     texts.add("one", "a\nb\nc\n")

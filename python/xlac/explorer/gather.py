@@ -257,11 +257,22 @@ def compiled(program, device):
     return module, executable, TreeExecutable(executable, calling) if calling else executable
 
 
+def shown_of(given, executable):
+    """The module whose ops are shown: what runs, else what HLO would make of the program, else the program: shardings over several devices have
+    no HLO before they are partitioned."""
+    if executable is not None:
+        return executable.module
+    try:
+        return given.to_hlo() if given.form == "mlir" else given
+    except Error:
+        return given
+
+
 def of_program(program, arrays, profile, device, passes):
     """(parts, title) for page_of."""
     given, executable, called = compiled(program, device)
-    shown = executable.module if executable is not None else given.to_hlo() if given.form == "mlir" else given
-    text = shown.to_text("hlo", elide_large_constants=True)
+    shown = shown_of(given, executable)
+    text = shown.to_text(elide_large_constants=True)
     ops = of_module(shown, text)
     main = ops.json()
     main.update({"name": shown.name, "kind": "program", "why_not": str(called) if executable is None else None})
