@@ -77,7 +77,7 @@ function setTheme() {
 
 async function start() {
   await open();
-  $("title").textContent = D.name;
+  $("title").textContent = D.name || "(a program without a name)";
   $("summary").textContent = `${D.ops.name.length} ops, ${D.comps.length} ${D.kind === "clusters" ? "clusters" : "computations"}${D.steps ? `, ${D.steps.length} steps` : ""}`;
   const groups = D.kind === "clusters" ? { scope: "name scope", call: "cluster" } : D.steps ? groupings : { scope: "name scope", call: "calls" };
   $("group").append(...Object.entries(groups).map(([value, label]) => make("option", { value }, label)));

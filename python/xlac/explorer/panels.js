@@ -175,7 +175,7 @@ async function notesPanel(panel) {
   if (sharding) {
     const sent = sharding.bytes.reduce((a, b) => a + b, 0);
     out.push(make("h2", {}, `Collectives that the shardings imply: ${sharding.reshards.length}, ${bytesText(sent)}`), make("pre", {}, sharding.reshards.join("\n") || "none"));
-    if (sharding.suspicions.length) out.push(make("h2", {}, "Seldom meant"), make("pre", {}, sharding.suspicions.join("\n")));
+    if (sharding.suspicions.length) out.push(make("h2", {}, "Probably mistakes"), make("pre", {}, sharding.suspicions.join("\n")));
   }
   const marked = Object.entries(D.sharding);
   if (marked.length) out.push(table("Ops with a sharding", ["op", "sharding"], marked.slice(0, 500).map(([i, s]) => [cell(opLink(Number(i))), cell(make("code", {}, D.strings.sharding[s]))])));
