@@ -10,7 +10,7 @@ def flow(params, x):
     mask = jnp.array([True, False])
     def bijector(p):
         return distrax.RationalQuadraticSpline(p, range_min=-3.0, range_max=3.0)
-    coupling = distrax.MaskedCoupling(mask, bijector, lambda y: jnp.tanh(y @ params["w"]).reshape(*y.shape[:-1], 2, 13))
+    coupling = distrax.MaskedCoupling(mask, lambda y: jnp.tanh(y @ params["w"]).reshape(*y.shape[:-1], 2, 13), bijector)
     base = distrax.Independent(distrax.Normal(jnp.zeros(2), jnp.ones(2)), 1)
     return distrax.Transformed(base, distrax.Chain([coupling, distrax.Block(distrax.ScalarAffine(0.1, 0.9), 1)])).log_prob(x)
 
