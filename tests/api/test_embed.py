@@ -1,4 +1,4 @@
-"""docs/embed.c is what the README says it is: thirty lines, and it builds and runs with nothing but a C compiler."""
+"""docs/embed.c is what the tour says it is: thirty lines, and it builds and runs with nothing but a C compiler."""
 import pathlib
 import re
 import shutil
@@ -15,8 +15,8 @@ def test_it_is_short():
     assert len([line for line in lines if line.strip()]) <= 30
 
 
-def readme_command():
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+def tour_command():
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/tour.md").read_text(), re.S)
     return next(block for block in blocks if "docs/embed.c" in block)
 
 
@@ -27,17 +27,17 @@ def setup_flags():
     return names["compile_flags"]()
 
 
-def test_the_readme_builds_with_the_flags_that_decide_about_bits():
+def test_the_tour_builds_with_the_flags_that_decide_about_bits():
     semantic = {flag for flag in setup_flags() if re.match("-f(no-)?(strict|trapping|math|fp)", flag)}
     assert len(semantic) == 4
-    assert semantic | {"-O2"} <= set(readme_command().split())
+    assert semantic | {"-O2"} <= set(tour_command().split())
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_it_runs_as_the_readme_says(tmp_path):
+def test_it_runs_as_the_tour_says(tmp_path):
     for folder in ("docs", "csrc"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    done = subprocess.run(["sh", "-ec", readme_command()], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(["sh", "-ec", tour_command()], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout == "2\n4\n6\n"
 

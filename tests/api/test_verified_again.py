@@ -173,7 +173,7 @@ HLO_READS = {
     "op_get": lambda c: c.x.info(c.m, c.op("x")),
     "op_operand": lambda c: c.call("op_operand", c.m, c.op("n"), 0),
     "op_called": lambda c: c.call("op_called", c.m, c.op("c"), 0),
-    "op_control_predecessor": lambda c: c.call("op_control_predecessor", c.m, c.op("n"), 0),
+    "op_control_predecessors": lambda c: c.call("op_control_predecessors", c.m, c.op("n"), c.x.ffi.NULL, 0),
     "op_users": lambda c: c.call("op_users", c.m, c.op("x"), c.x.ffi.NULL, 0),
     "op_attr_key": lambda c: c.call("op_attr_key", c.m, c.op("r"), 0),
     "op_attr": Calls.attr,

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILES = ["plan/check.c", "plan/place.c", "plan/pack.c", "plan/borrow.c", "kernel/kernel.c", "base/status.c", "base/memory.c", "base/heed.c", "base/dtype.c", "base/str.c"]
+FILES = ["plan/check.c", "plan/place.c", "plan/overwrite.c", "plan/pack.c", "plan/borrow.c", "kernel/kernel.c", "base/status.c", "base/memory.c", "base/heed.c", "base/dtype.c", "base/str.c"]
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")

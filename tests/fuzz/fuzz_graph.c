@@ -6,7 +6,7 @@
 
 #include "../../csrc/tf/cluster/cluster.h"
 #include "../../csrc/tf/cluster/explain.h"
-#include "../../csrc/tf/graph/graph_write.h"
+#include "../../csrc/tf/cluster/graph_write.h"
 #include "../../csrc/tf/cluster/resources.h"
 #include "../../csrc/tf/graph/tf_schema.h"
 #include "common/fuzz.h" /* goes on after findings */
