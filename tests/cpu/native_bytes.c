@@ -23,37 +23,80 @@ static const x86_rm places[] = {{.reg = 3},
                                 {.memory = true, .base = X86_RSP, .index = X86_NONE, .disp = 96},
                                 {.memory = true, .base = X86_R12, .index = X86_NONE, .disp = 4064},
                                 {.memory = true, .base = X86_RBP, .index = X86_R9, .scale = 1, .disp = -128},
-                                {.memory = true, .base = X86_RAX, .index = X86_NONE}};
+                                {.memory = true, .base = X86_RAX, .index = X86_NONE},
+                                {.reg = 21}, /* of AVX-512 alone, as what follows */
+                                {.reg = 30},
+                                {.memory = true, .base = X86_R15, .index = X86_R12, .scale = 2, .disp = 8128},
+                                {.memory = true, .base = X86_RDX, .index = X86_NONE, .disp = -8192},
+                                {.memory = true, .base = X86_R9, .index = X86_NONE, .disp = 60}};
+enum { OLD_PLACES = 8, PLACES = sizeof places / sizeof *places };
 
 /* Whether there is such an instruction: halves are registers of a fixed size, stores go to memory. */
-static bool fits(x86_op op, bool wide, bool memory) {
+static bool fits(x86_op op, unsigned bytes, bool memory) {
   const x86_row *row = &x86_table[op];
-  bool store = row->shape == X86_MR || row->shape == X86_MVR, mask = op == X86_MASKMOVPS || op == X86_MASKMOVPD;
-  if (row->lane == 32 && !wide) return false;
-  if (op >= X86_SHUFPS && op <= X86_MOVHPD && op != X86_INSERTHI && wide) return false;
-  if (op >= X86_MOVQ && op <= X86_MOVSS_TO && (wide || !memory)) return false;
-  if (op == X86_INSERTHI || op == X86_PERMD || op == X86_PERMQ) return wide;
+  x86_shape shape = row->shape;
+  bool store = shape == X86_MR || shape == X86_MVR, mask = op == X86_MASKMOVPS || op == X86_MASKMOVPD;
+  if (row->encoding == X86_MASK || (row->encoding == X86_VEX && code.evex) || (row->encoding == X86_EVEX && !code.evex))
+    return false;
+  if (bytes == 64 && !code.evex) return false;
+  if (op == X86_INSERT16) return bytes > 16;
+  if (op == X86_INSERTHI || op == X86_EXTRACTHI) return bytes == 32;
+  if (op >= X86_SHUFPS && op <= X86_MOVHPD && bytes > 16) return false;
+  if (((op >= X86_MOVQ && op <= X86_MOVSS_TO) || op == X86_EMOVQ || op == X86_EMOVQ_TO) && (bytes > 16 || !memory))
+    return false;
   if ((op == X86_PINSRB || op == X86_PINSRW || op == X86_MOVHPD || mask || store) && !memory) return false;
-  if (op == X86_BROADCASTSD && !wide) return false;
-  if (op == X86_PTEST) return true;
-  return row->shape != X86_SHIFT || !memory;
+  if (op == X86_BROADCASTSD && bytes == 16) return false;
+  return (shape != X86_SHIFT && shape != X86_NARROW && shape != X86_MRI) || !memory || (shape == X86_MRI && !code.evex);
+}
+
+/* Whether one lane in memory can be all lanes of the operand. */
+static bool splats(x86_op op) {
+  const x86_row *row = &x86_table[op];
+  x86_shape s = row->shape;
+  return code.evex && x86_can_splat(row) && s != X86_SHIFT;
+}
+
+static void say_one(x86_op op, unsigned bytes, size_t p, uint8_t splat) {
+  unsigned registers = code.evex ? 32 : 16, to = (unsigned)(p * 5 + 1) % registers,
+           a = (unsigned)(p * 7 + 2) % registers;
+  x86_shape shape = x86_table[op].shape;
+  x86_rm m = places[p];
+  m.splat = splat;
+  if (shape == X86_SHIFT) a = m.reg;
+  if (shape == X86_KVM || shape == X86_KVMI) to = 1 + to % 6;
+  if (shape == X86_FMA)
+    x86_fma(&code, op, bytes, p % 2 ? 2 : 0, to, a, m);
+  else if (shape == X86_BLEND || (shape == X86_KEEP && p % 2))
+    x86_masked(&code, op, bytes, to, a, m, 1 + p % 7, shape == X86_KEEP);
+  else if (shape == X86_MR && p % 2 && x86_table[op].encoding == X86_EVEX && x86_table[op].lane)
+    x86_masked(&code, op, bytes, to, a, m, 1 + p % 7, false);
+  else
+    x86_vector(&code, op, bytes, to, a, m, shape == X86_RVMR ? 11 : 1);
+  say();
 }
 
 static void say_vectors(void) {
   for (int op = 0; op < X86_OPS; op++)
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++)
-      for (int wide = 0; wide < 2; wide++) {
-        unsigned to = (unsigned)(p * 5 + 1) % 16, a = (unsigned)(p * 7 + 2) % 16;
-        x86_rm m = places[p];
-        if (!fits((x86_op)op, wide, m.memory)) continue;
-        if (x86_table[op].shape == X86_SHIFT) a = m.reg;
-        if (x86_table[op].shape == X86_FMA) {
-          x86_fma(&code, (x86_op)op, wide, p % 2 ? 2 : 0, to, a, m);
-        } else {
-          x86_vector(&code, (x86_op)op, wide, to, a, m, x86_table[op].shape == X86_RVMR ? 11 : 1);
-        }
-        say();
+    for (size_t p = 0; p < (code.evex ? PLACES : OLD_PLACES); p++)
+      for (unsigned bytes = 16; bytes <= 64; bytes *= 2) {
+        if (!fits((x86_op)op, bytes, places[p].memory)) continue;
+        say_one((x86_op)op, bytes, p, 0);
+        if (places[p].memory && splats((x86_op)op)) say_one((x86_op)op, bytes, p, x86_table[op].lane);
       }
+}
+
+static void say_masks(void) {
+  for (int op = 0; op < X86_OPS; op++) {
+    x86_shape shape = x86_table[op].shape;
+    if (x86_table[op].encoding != X86_MASK) continue;
+    for (size_t p = 0; p < PLACES; p++) {
+      bool memory = places[p].memory;
+      x86_rm m = places[p];
+      if (shape != X86_KG && !memory) m.reg &= 7;
+      if (memory ? op != X86_KMOV && op != X86_KMOV_TO : shape == X86_MK || m.reg >= 16) continue;
+      x86_on_masks(&code, (x86_op)op, 1 + p % 7, shape == X86_KKK ? 1 + p % 5 : 0, m), say();
+    }
+  }
 }
 
 static void say_general(void) {
@@ -61,7 +104,7 @@ static void say_general(void) {
   static const int32_t numbers[] = {8, -32, 4096, -4096};
   for (size_t r = 0; r < sizeof regs; r++) {
     unsigned reg = regs[r], other = regs[(r + 2) % sizeof regs];
-    for (size_t p = 2; p < sizeof places / sizeof *places; p++) {
+    for (size_t p = 2; p < OLD_PLACES; p++) {
       x86_load(&code, reg, places[p]), say();
       x86_store(&code, places[p], reg), say();
       x86_lea(&code, reg, places[p]), say();
@@ -79,6 +122,7 @@ static void say_general(void) {
     x86_multiply_number(&code, reg, other, numbers[r % 4]), say();
     x86_add_memory(&code, reg, places[5]), say();
     x86_zero(&code, reg), say();
+    x86_low_bits(&code, reg, other), say();
     x86_push(&code, reg), say();
     x86_pop(&code, reg), say();
   }
@@ -89,6 +133,9 @@ int main(void) {
   base_text_init(&text, base_alloc_libc);
   code.text = &text;
   say_vectors();
+  code.evex = true;
+  say_vectors();
+  say_masks();
   say_general();
   x86_free(&code);
   base_text_free(&text);

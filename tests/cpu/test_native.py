@@ -1,18 +1,28 @@
-"""Machine code for kernels: the assembler's bytes, and native code beside the plain evaluation and the vector VM."""
-import re
-import runpy
-import shutil
-import subprocess
-
+"""Machine code for kernels beside the plain evaluation and the vector VM, at each level of instructions that there is code for."""
 import numpy as np
 import pytest
 
 import xlac
 from xlac import kernels
 
-from .conftest import HERE
 
-ROOT = HERE.parents[1]
+LEVELS = {"avx2": ("avx2", "fma", "f16c"), "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl")}
+
+
+def has(level):
+    try:
+        words = open("/proc/cpuinfo").read().split()
+    except OSError:
+        return False
+    return all(flag in words for flag in LEVELS[level])
+
+
+@pytest.fixture(params=LEVELS, autouse=True)
+def level(request, monkeypatch):
+    if not has(request.param):
+        pytest.skip("this machine has no " + request.param)
+    monkeypatch.setenv("XLAC_MAX_ISA", request.param)
+    return request.param
 
 
 @pytest.fixture
@@ -29,48 +39,6 @@ def agree(text, *arrays, threads=1):
         if g.tobytes() != w.tobytes():
             wrong = np.flatnonzero(g.ravel().view(f"u{g.itemsize}") != w.ravel().view(f"u{w.itemsize}"))
             raise AssertionError(f"{text}\n{len(wrong)} of {g.size} differ, first at {wrong[:4]}: {g.ravel()[wrong[:4]]}, not {w.ravel()[wrong[:4]]}")
-
-
-# --- the assembler ---
-
-@pytest.fixture(scope="module")
-def emitted(tmp_path_factory):
-    """(bytes, text) of each instruction that native_bytes.c emits."""
-    cc = shutil.which("cc") or shutil.which("gcc") or pytest.skip("no C compiler")
-    program = tmp_path_factory.mktemp("native") / "bytes"
-    sources = [HERE / "native_bytes.c", *(ROOT / "csrc" / "base" / name for name in ("memory.c", "str.c", "status.c", "heed.c"))]
-    subprocess.run([cc, "-std=gnu11", "-O1", *map(str, sources), "-lm", "-o", str(program)], check=True)
-    lines = subprocess.run([str(program)], capture_output=True, text=True, check=True).stdout.splitlines()
-    return [line.split(" ", 1) for line in lines]
-
-
-def test_the_assembler_writes_the_recorded_bytes(emitted):
-    recorded = (HERE / "native_bytes.txt").read_text().splitlines()
-    assert [" ".join(line) for line in emitted] == recorded
-
-
-def test_the_assembler_writes_what_gnu_as_makes_of_its_text(emitted, tmp_path):
-    assembler = shutil.which("as") or pytest.skip("no assembler")
-    source = tmp_path / "all.s"
-    source.write_text(".intel_syntax noprefix\n" + "".join(text + "\n" for _, text in emitted))
-    listing = subprocess.run([assembler, "-al", str(source), "-o", str(tmp_path / "all.o")], capture_output=True, text=True)
-    if listing.returncode:
-        pytest.skip("an assembler for another machine: " + listing.stderr[:200])
-    bytes_of = {}
-    for line in listing.stdout.splitlines():
-        if found := re.match(r"\s*(\d+)\s+(?:[0-9a-f]{4}\s+)?([0-9A-F]+)\b", line):
-            bytes_of[int(found[1])] = bytes_of.get(int(found[1]), "") + found[2].lower()
-    assert [code for code, _ in emitted] == [bytes_of.get(number) for number in range(2, len(emitted) + 2)]
-
-
-# --- functions of floats ---
-
-def test_the_functions_are_those_of_their_definitions():
-    cc = shutil.which("cc") or shutil.which("gcc") or pytest.skip("no C compiler")
-    writer = runpy.run_path(str(ROOT / "csrc" / "cpu" / "native" / "functions.py"))
-    found, missing = writer["programs"](writer["preprocessed"](cc))
-    assert writer["written"](found) == (ROOT / "csrc" / "cpu" / "native" / "functions.def").read_text()
-    assert len(found) >= 50 and ("f8", "SINE") in missing
 
 
 # --- kernels ---
@@ -350,15 +318,15 @@ store out0[0 + {n}*i0 + 1*i1] v2
         agree(text, numbers(np.random.default_rng(1), t, rows * n))
 
 
-def test_the_assembly_of_a_program_names_its_ops(monkeypatch):
-    monkeypatch.setenv("XLAC_MAX_ISA", "avx2")  # on wider machines functions are the vector VM's
+def test_the_assembly_of_a_program_names_its_ops(level):
     text = xlac.compile_stage("""HloModule m
 ENTRY e {
   x = f32[1000] parameter(0)
   y = f32[1000] multiply(x, x)
   ROOT z = f32[1000] exponential(y)
 }""", "assembly")
-    assert "# v2 = exponential" in text and "vmulps ymm0, ymm0, ymm0" in text and "vfmadd" in text and "vmaskmovps" in text
+    register, tail = {"avx2": ("ymm0", "vmaskmovps"), "avx512": ("zmm0", "{k7}")}[level]
+    assert "# v2 = exponential" in text and f"vmulps {register}, {register}, {register}" in text and "vfmadd" in text and tail in text
 
 
 COVERED = {"f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"], "f64": ["exponential", "log", "tanh", "logistic", "floor", "minimum"],
@@ -366,8 +334,7 @@ COVERED = {"f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"], "f64": ["expo
 
 
 @pytest.mark.parametrize("t", COVERED)
-def test_what_is_said_to_be_native_code_is(t, monkeypatch):
-    monkeypatch.setenv("XLAC_MAX_ISA", "avx2")
+def test_what_is_said_to_be_native_code_is(t):
     for op in COVERED[t]:
         operands = "x, x" if op in (*BINARY["float"], *BINARY["int"], "power") else "x"
         text = f"HloModule m\nENTRY e {{\n  x = {t}[1000] parameter(0)\n  ROOT y = {t}[1000] {op}({operands})\n}}"

@@ -1,18 +1,10 @@
 /* Building bodies: values are found again by their contents, so that what is written twice is computed once. */
 #include "body.h"
 
-/* By width: 1, 2, 4, 8 bytes. */
-static const uint8_t nat_instructions[NAT_LANES][4] = {
-#define LANE(name, b, w, d, q) [NAT_##name] = {b, w, d, q},
-#include "lanes.def"
-#undef LANE
-};
-_Static_assert(X86_OPS < 256, "instructions are bytes");
-
 enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
 
-bool nat_begin(nat_body *b, const kernel *k, uint32_t lanes, base_arena *arena) {
-  *b = (nat_body){.arena = arena, .k = k, .lanes = lanes, .n_found = 4 * NAT_FEW};
+bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena) {
+  *b = (nat_body){.arena = arena, .k = k, .target = target, .lanes = target->vector / widest, .n_found = 4 * NAT_FEW};
   while (b->n_found < 128 * k->n_values && b->n_found < NAT_TABLE) b->n_found *= 2;
   b->values = BASE_ARRAY(arena, nat_value, b->n_found / 2);
   b->found = base_arena_alloc(arena, b->n_found * sizeof *b->found);
@@ -49,7 +41,8 @@ static uint32_t nat_add(nat_body *b, nat_value v) {
 
 /* bits: of one lane. */
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits) {
-  if (width < 8) bits &= ((uint64_t)1 << 8 * width) - 1;
+  assert(width > 0 || bits == 0 || bits == UINT64_MAX);
+  if (width && width < 8) bits &= ((uint64_t)1 << 8 * width) - 1;
   return nat_add(b, (nat_value){.kind = NAT_CONSTANT,
                                 .width = (uint8_t)width,
                                 .steady = true,
@@ -71,15 +64,22 @@ uint32_t nat_count(nat_body *b) {
   return nat_add(b, (nat_value){.kind = NAT_COUNT, .width = 4, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
 }
 
-bool nat_has(nat_lane op, uint32_t width) {
-  return nat_instructions[op][__builtin_ctz(width)] != X86_OPS;
+bool nat_has(const nat_body *b, nat_lane op, uint32_t width) {
+  return b->target->ops[op][__builtin_ctz(width)] != X86_NONE;
+}
+
+/* Whether the instruction's result is a mask in a register of its own. */
+static bool nat_gives_bits(uint8_t op) {
+  const x86_row *row = &x86_table[op];
+  return row->encoding == X86_MASK || row->shape == X86_KVM || row->shape == X86_KVMI;
 }
 
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number) {
-  uint8_t code = nat_instructions[op][__builtin_ctz(width)];
+  uint8_t code = b->target->ops[op][__builtin_ctz(width)];
   if (b->failed) return 0;
-  assert(code != X86_OPS && x < b->n_values);
+  assert(code != X86_NONE && x < b->n_values);
   nat_value v = {.kind = NAT_OP, .width = (uint8_t)width, .op = code, .number = (uint8_t)number, .in = {x, y, z}};
+  if (nat_gives_bits(code)) v.width = 0;
   v.n_in = (uint8_t)(1 + (y != NAT_NONE) + (z != NAT_NONE));
   v.steady = true;
   for (uint32_t j = 0; j < v.n_in; j++) v.steady = v.steady && b->values[v.in[j]].steady;
@@ -94,7 +94,7 @@ uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_
 
 /* Packs of a register's two halves; where it is half full at most, both are the same. */
 static uint32_t nat_halve(nat_body *b, uint32_t x, bool saturates) {
-  uint32_t width = b->values[x].width, full = b->lanes * width == NAT_VECTOR;
+  uint32_t width = b->values[x].width, full = b->lanes * width == b->target->vector;
   uint32_t high = full ? nat_op(b, NAT_HIGH, width, x, NAT_NONE, NAT_NONE, 1) : x;
   if (width == 8) return nat_op(b, NAT_EVEN, 4, x, high, NAT_NONE, 0x88);
   return nat_op2(b, saturates ? NAT_SPACK : NAT_UPACK, width / 2, x, high);
@@ -105,18 +105,8 @@ static uint32_t nat_widen(nat_body *b, uint32_t x, uint32_t width, bool sign) {
   return nat_op1(b, (nat_lane)with[sign][__builtin_ctz(b->values[x].width)], width, x);
 }
 
-uint32_t nat_mask(nat_body *b, uint32_t mask, uint32_t width) {
-  if (b->failed) return 0;
-  if (b->values[mask].kind == NAT_CONSTANT) return nat_constant(b, width, b->values[mask].bits ? UINT64_MAX : 0);
-  if (b->values[mask].width < width) return nat_widen(b, mask, width, true);
-  while (!b->failed && b->values[mask].width > width) mask = nat_halve(b, mask, true);
-  return mask;
-}
-
 /* Before packs, which saturate, only the low bits are kept. */
-uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign) {
-  if (b->failed) return 0;
-  if (b->values[x].width < width) return nat_widen(b, x, width, sign);
+static uint32_t nat_pack_down(nat_body *b, uint32_t x, uint32_t width) {
   while (!b->failed && b->values[x].width > width) {
     uint32_t now = b->values[x].width;
     if (now < 8) x = nat_op2(b, NAT_AND, now, x, nat_constant(b, now, now == 4 ? 0xFFFF : 0xFF));
@@ -125,9 +115,19 @@ uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign) {
   return x;
 }
 
-uint32_t nat_select(nat_body *b, uint32_t mask, uint32_t yes, uint32_t no) {
-  if (b->failed) return 0;
-  uint32_t width = b->values[yes].width;
-  assert(b->values[no].width == width);
-  return nat_op(b, NAT_BLEND, width, no, yes, nat_mask(b, mask, width), 0);
+uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign) {
+  static const uint8_t cut[] = {[2] = NAT_TR2, [4] = NAT_TR4, [8] = NAT_TR8};
+  if (b->failed || b->values[x].width == width) return x;
+  uint32_t now = b->values[x].width;
+  if (now < width) return nat_widen(b, x, width, sign);
+  if (nat_has(b, (nat_lane)cut[now], width)) return nat_op1(b, (nat_lane)cut[now], width, x);
+  return nat_pack_down(b, x, width);
+}
+
+uint32_t nat_narrow_mask(nat_body *b, uint32_t mask, uint32_t width) {
+  while (!b->failed && b->values[mask].width > width) mask = nat_halve(b, mask, true);
+  return mask;
+}
+uint32_t nat_widen_mask(nat_body *b, uint32_t mask, uint32_t width) {
+  return nat_widen(b, mask, width, true);
 }

@@ -1,7 +1,8 @@
 /* The body of a native kernel: what is done with one vector of iterations that follow each other along the innermost
  * dimension, as instructions on values, in order. Values are numbered; a value is a vector of `lanes` lanes, 1, 2, 4
- * or 8 bytes each, so that the widest ones of the body fill a ymm register. A truth value is a mask, all bits of a lane
- * set or none, as wide as what it was compared from.
+ * or 8 bytes each, so that the widest ones of the body fill a register of the target. A truth value is a mask: all bits
+ * of a lane set or none, as wide as what it was compared from; or where the target has registers for masks a bit for
+ * each lane, which is a value of width 0.
  *
  * A steady value is the same for all iterations of a row: it is computed before the loop. */
 #ifndef XLAC_CPU_NATIVE_BODY_H
@@ -11,7 +12,7 @@
 #include "x86.h"
 
 enum {
-  NAT_VECTOR = 32, /* bytes of a register */
+  NAT_VECTOR = 64, /* bytes of the longest register */
   NAT_MAX_VALUES = 4096,
   NAT_MAX_STREAMS = 32,
   NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */
@@ -19,11 +20,23 @@ enum {
 };
 
 typedef enum nat_lane {
-#define LANE(name, b, w, d, q) NAT_##name,
+#define LANE(name, ...) NAT_##name,
+#define SAME LANE
 #include "lanes.def"
+#undef SAME
 #undef LANE
   NAT_LANES
 } nat_lane;
+
+/* What kernels are lowered and emitted for. ops: by lane operation and width (1, 2, 4, 8), or X86_NONE. */
+typedef struct nat_target {
+  uint32_t vector, registers; /* bytes of a register; how many there are */
+  bool masks;                 /* truth values are bits in registers of their own */
+  const uint8_t (*ops)[4];
+} nat_target;
+extern const nat_target nat_avx2, nat_avx512;
+/* The one to use, by base_isa_best; NULL: none. */
+const nat_target *nat_target_of(void);
 
 typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
@@ -64,6 +77,7 @@ typedef struct nat_store {
 typedef struct nat_body {
   base_arena *arena;
   const kernel *k;
+  const nat_target *target;
   uint32_t lanes;
   uint32_t n_values, n_streams, n_stores;
   bool failed; /* out of memory, too large, or something that native code has not; then values are numbers without
@@ -76,13 +90,16 @@ typedef struct nat_body {
 
 /* --- body.c: each gives the number of a value, an earlier one where that is the same; nothing is done to a body that
  * has failed --- */
-bool nat_begin(nat_body *b, const kernel *k, uint32_t lanes, base_arena *arena);
+bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena);
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
 uint32_t nat_count(nat_body *b);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
-bool nat_has(nat_lane op, uint32_t width);
+bool nat_has(const nat_body *b, nat_lane op, uint32_t width);
+/* Masks in lanes. */
+uint32_t nat_narrow_mask(nat_body *b, uint32_t mask, uint32_t width);
+uint32_t nat_widen_mask(nat_body *b, uint32_t mask, uint32_t width);
 /* near, which is function `which` of x, an f32, but in lanes where `far` is set. */
 uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
 static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {
@@ -96,13 +113,27 @@ static inline uint32_t nat_shift(nat_body *b, nat_lane op, uint32_t width, uint3
 }
 /* Integers of one width as those of another: to a narrower one the low bits, to a wider one with the sign or zeros. */
 uint32_t nat_resize(nat_body *b, uint32_t x, uint32_t width, bool sign);
+
+/* --- masks.c: truth values --- */
+uint32_t nat_mask_constant(nat_body *b, bool on);
 /* The mask in lanes of another width. */
 uint32_t nat_mask(nat_body *b, uint32_t mask, uint32_t width);
-/* yes where the mask is set, else no; both of one width. */
+/* By bits: op is AND, OR, XOR or ANDN (not x, and y). */
+uint32_t nat_mask_op(nat_body *b, nat_lane op, uint32_t x, uint32_t y);
+uint32_t nat_mask_not(nat_body *b, uint32_t x);
+/* yes where the mask is set, else no; both of one width, or both masks. */
 uint32_t nat_select(nat_body *b, uint32_t mask, uint32_t yes, uint32_t no);
+/* x where the mask is set, else 0. */
+uint32_t nat_keep(nat_body *b, uint32_t mask, uint32_t x);
+/* Bytes 0 and 1, as preds are in memory, and back. */
+uint32_t nat_mask_of_bytes(nat_body *b, uint32_t x);
+uint32_t nat_bytes_of_mask(nat_body *b, uint32_t mask);
+/* Integers of `width` bytes, compared. */
+uint32_t nat_compare_ints(nat_body *b, uint32_t width, bool is_signed, scalar_direction direction, uint32_t x,
+                          uint32_t y);
 
 /* --- lower.c: reads kernels --- */
 /* The body of k; false where it has something that native code has not. */
-bool nat_lower(nat_body *b, const kernel *k, base_arena *arena);
+bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, base_arena *arena);
 
 #endif

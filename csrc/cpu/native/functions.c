@@ -5,15 +5,14 @@
 
 /* What a step does beside the operations on lanes. */
 enum {
-#define LANE(name, b, w, d, q) NAT_STEP_##name = NAT_##name,
+#define LANE(name, ...) NAT_STEP_##name = NAT_##name,
+#define SAME LANE
 #include "lanes.def"
+#undef SAME
 #undef LANE
   NAT_STEP_ARGUMENT = NAT_LANES, /* `number`: which */
   NAT_STEP_CONSTANT,
   NAT_STEP_SELECT, /* mask, yes, no */
-  NAT_STEP_MASK_AND,
-  NAT_STEP_MASK_OR,
-  NAT_STEP_MASK_NOT,
   NAT_STEP_RESIZE
 };
 
@@ -44,14 +43,6 @@ uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
   return nat_functions[t][opcode].widest;
 }
 
-/* Masks are as wide as the wider operand's. */
-static uint32_t nat_function_mask(nat_body *b, uint8_t op, uint32_t x, uint32_t y) {
-  if (b->failed) return 0;
-  uint32_t wx = b->values[x].width, wy = b->values[y].width, w = wx > wy ? wx : wy;
-  if (op == NAT_STEP_MASK_NOT) return nat_op2(b, NAT_XOR, wx, x, nat_constant(b, wx, UINT64_MAX));
-  return nat_op2(b, op == NAT_STEP_MASK_AND ? NAT_AND : NAT_OR, w, nat_mask(b, x, w), nat_mask(b, y, w));
-}
-
 /* in: the values of the step's operands. */
 static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t *in) {
   static const uint8_t three[] = {NAT_FMA, NAT_FMS, NAT_FNMA, NAT_FNMS};
@@ -62,9 +53,14 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
     case NAT_STEP_SELECT:
       return nat_select(b, in[0], in[1], in[2]);
     case NAT_STEP_MASK_AND:
+      return nat_mask_op(b, NAT_AND, in[0], in[1]);
     case NAT_STEP_MASK_OR:
+      return nat_mask_op(b, NAT_OR, in[0], in[1]);
     case NAT_STEP_MASK_NOT:
-      return nat_function_mask(b, s->op, in[0], in[1]);
+      return nat_mask_not(b, in[0]);
+    case NAT_STEP_IEQ:
+    case NAT_STEP_SGT:
+      return nat_compare_ints(b, s->width, true, s->op == NAT_STEP_IEQ ? SCALAR_EQ : SCALAR_GT, in[0], in[1]);
     case NAT_STEP_RESIZE:
       return nat_resize(b, in[0], s->width, false);
     case NAT_STEP_FSQRT:

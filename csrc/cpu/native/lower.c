@@ -3,7 +3,6 @@
  *
  * How a kernel's value is represented: f32 and f64 as they are; bf16 and f16 as f32 lanes that hold such numbers,
  * rounded after each op; integers of 8 to 64 bits in lanes of their size; a pred as a mask. */
-#include "../../base/isa/isa.h"
 #include "lower_inside.h"
 
 /* What the type's lanes are, or width 0 where native code has none. */
@@ -53,7 +52,7 @@ static int64_t nat_inner_stride(const kernel *k, const kernel_index *x) {
 static uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t) {
   if (t.kind == NAT_BF16) return nat_shift(b, NAT_SHL, 4, nat_resize(b, x, 4, false), 16);
   if (t.kind == NAT_F16) return nat_op1(b, NAT_F2_F4, 4, x);
-  if (t.kind == NAT_PRED) return nat_op2(b, NAT_ISUB, 1, nat_constant(b, 1, 0), x);
+  if (t.kind == NAT_PRED) return nat_mask_of_bytes(b, x);
   return x;
 }
 
@@ -61,7 +60,7 @@ static uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t) {
 static uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
   if (t.kind == NAT_BF16) return nat_resize(b, nat_shift(b, NAT_SHR, 4, x, 16), 2, false);
   if (t.kind == NAT_F16) return nat_op1(b, NAT_F4_F2, 2, x);
-  if (t.kind == NAT_PRED) return nat_op1(b, NAT_IABS, 1, nat_mask(b, x, 1));
+  if (t.kind == NAT_PRED) return nat_bytes_of_mask(b, x);
   return x;
 }
 
@@ -81,7 +80,7 @@ static uint32_t nat_lower_count(nat_lower_run *r, const kernel_value *v) {
   int64_t least = 0, most = 0, stride = nat_inner_stride(b->k, v->index);
   int64_t limit = t.kind == NAT_BF16 || t.kind == NAT_F16 ? 1 << 24 : INT32_MAX;
   if (!kernel_reach(b->k, v->index, &least, &most) || least < -limit || most > limit || stride != (int32_t)stride ||
-      b->lanes > 8)
+      4 * b->lanes > b->target->vector)
     return b->failed = true, 0;
   static const kernel_value none = {0};
   nat_stream s = {.number = true, .width = 4, .index = v->index, .load = &none};
@@ -98,7 +97,7 @@ static uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
   nat_type t = nat_type_of((base_dtype)v->dtype);
   uint64_t bits = 0;
   memcpy(&bits, v->data, t.bytes);
-  if (t.kind == NAT_PRED) bits = bits & 1 ? 255 : 0;
+  if (t.kind == NAT_PRED) return nat_mask_constant(r->b, bits & 1);
   if (t.kind == NAT_BF16 || t.kind == NAT_F16) {
     float wide;
     base_convert(XLAC_F32, &wide, (base_dtype)v->dtype, v->data, 1);
@@ -143,9 +142,6 @@ static bool nat_types_fit(const kernel *k, uint32_t *widest) {
     if (t.width > *widest) *widest = t.width;
     uint32_t inside = v->kind == KERNEL_OP ? nat_op_width(k, v) : 1;
     if (inside == 0) return false;
-    /* Functions keep the units busy whether values lie in registers or not, and the vector VM's lanes are twice as
-     * many there. */
-    if (inside > 1 && base_isa_best() >= BASE_ISA_AVX512) return false;
     if (inside > *widest) *widest = inside;
   }
   return true;
@@ -166,12 +162,12 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
   }
 }
 
-bool nat_lower(nat_body *b, const kernel *k, base_arena *arena) {
+bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, base_arena *arena) {
   uint32_t widest = 1;
   nat_lower_run r = {.b = b};
   if (k->rank == 0 || !nat_types_fit(k, &widest)) return false;
   r.values = BASE_ARRAY(arena, uint32_t, k->n_values);
-  if (!r.values || !nat_begin(b, k, NAT_VECTOR / widest, arena)) return false;
+  if (!r.values || !nat_begin(b, k, target, widest, arena)) return false;
   for (uint32_t i = 0; i < k->n_values && !b->failed; i++) {
     uint32_t first = b->n_values;
     r.values[i] = nat_lower_value(&r, &k->values[i]);

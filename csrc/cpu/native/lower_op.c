@@ -94,7 +94,7 @@ static int nat_turn(scalar_code code) {
 static uint32_t nat_turn_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t size = nat_op2(b, NAT_AND, 4, o->in[0], nat_constant(b, 4, 0x7FFFFFFF));
-  uint32_t far = nat_op2(b, NAT_SGT, 4, size, nat_constant(b, 4, 0x4D000000 - 1));
+  uint32_t far = nat_compare_ints(b, 4, true, SCALAR_GT, size, nat_constant(b, 4, 0x4D000000 - 1));
   uint32_t near = nat_function(b, NAT_NEAR, (scalar_code)o->op.code, o->in);
   return nat_far(b, (unsigned)nat_turn((scalar_code)o->op.code), near, o->in[0], far);
 }
@@ -121,26 +121,17 @@ static uint32_t nat_float_op(const nat_operands *o) {
 
 /* --- integers --- */
 
-/* Unsigned numbers as signed ones in the same order. */
-static uint32_t nat_signed_order(nat_body *b, nat_type t, uint32_t x) {
-  return t.kind == NAT_SIGNED ? x : nat_op2(b, NAT_XOR, t.width, x, nat_sign_bit(b, t.width));
-}
-
-static uint32_t nat_greater(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
-  return nat_op2(b, NAT_SGT, t.width, nat_signed_order(b, t, x), nat_signed_order(b, t, y));
-}
-
 static uint32_t nat_extreme(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool most) {
   bool is_signed = t.kind == NAT_SIGNED;
-  if (t.width < 8)
+  if (nat_has(b, NAT_SMAX, t.width))
     return nat_op2(b, most ? (is_signed ? NAT_SMAX : NAT_UMAX) : is_signed ? NAT_SMIN : NAT_UMIN, t.width, x, y);
-  uint32_t greater = nat_greater(b, t, x, y);
+  uint32_t greater = nat_compare_ints(b, t.width, is_signed, SCALAR_GT, x, y);
   return most ? nat_select(b, greater, x, y) : nat_select(b, greater, y, x);
 }
 
 /* 64 bits from products of 32; 8 bits from products of 16, of the even and of the odd bytes. */
 static uint32_t nat_product(nat_body *b, uint32_t w, uint32_t x, uint32_t y) {
-  if (w == 8) {
+  if (!nat_has(b, NAT_IMUL, w)) {
     uint32_t a = nat_op2(b, NAT_IMUL_LOW, 8, nat_shift(b, NAT_SHR, 8, x, 32), y);
     uint32_t c = nat_op2(b, NAT_IMUL_LOW, 8, x, nat_shift(b, NAT_SHR, 8, y, 32));
     uint32_t high = nat_shift(b, NAT_SHL, 8, nat_op2(b, NAT_IADD, 8, a, c), 32);
@@ -154,12 +145,12 @@ static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_
   nat_body *b = o->b;
   uint32_t w = o->type.width, bits = 8 * w;
   const nat_value *y = &b->values[o->in[1]];
-  if (y->kind == NAT_CONSTANT && nat_has(by_number, w)) {
+  if (y->kind == NAT_CONSTANT && nat_has(b, by_number, w)) {
     bool out = y->bits >= bits;
     if (out && by_number != NAT_SAR) return nat_constant(b, w, 0);
     return nat_shift(b, by_number, w, o->in[0], out ? bits - 1 : (unsigned)y->bits);
   }
-  return nat_has(by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_give_up(o);
+  return nat_has(b, by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_give_up(o);
 }
 
 static uint32_t nat_int_op(const nat_operands *o) {
@@ -204,21 +195,15 @@ static uint32_t nat_signed_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, x = o->in[0], zero = nat_constant(b, w, 0);
   if (o->op.code == SCALAR_ABS) {
-    if (w < 8) return nat_op1(b, NAT_IABS, w, x);
-    return nat_select(b, nat_op2(b, NAT_SGT, w, zero, x), nat_op2(b, NAT_ISUB, w, zero, x), x);
+    if (nat_has(b, NAT_IABS, w)) return nat_op1(b, NAT_IABS, w, x);
+    return nat_select(b, nat_compare_ints(b, w, true, SCALAR_LT, x, zero), nat_op2(b, NAT_ISUB, w, zero, x), x);
   }
-  if (o->op.code == SCALAR_SIGN) /* masks are 0 and -1 */
-    return nat_op2(b, NAT_ISUB, w, nat_op2(b, NAT_SGT, w, zero, x), nat_op2(b, NAT_SGT, w, x, zero));
+  if (o->op.code == SCALAR_SIGN)
+    return nat_extreme(b, o->type, nat_extreme(b, o->type, x, nat_ones(b, w), true), nat_constant(b, w, 1), false);
   return nat_int_op(o);
 }
 
-/* --- truth values: masks of the wider operand's width --- */
-
-static uint32_t nat_mask_op(nat_body *b, nat_lane lane, uint32_t x, uint32_t y) {
-  if (b->failed) return 0;
-  uint32_t w = b->values[x].width > b->values[y].width ? b->values[x].width : b->values[y].width;
-  return nat_op2(b, lane, w, nat_mask(b, x, w), nat_mask(b, y, w));
-}
+/* --- truth values --- */
 
 static uint32_t nat_pred_op(const nat_operands *o) {
   nat_body *b = o->b;
@@ -235,7 +220,7 @@ static uint32_t nat_pred_op(const nat_operands *o) {
     case SCALAR_XOR:
       return nat_mask_op(b, NAT_XOR, x, y);
     case SCALAR_NOT:
-      return nat_not(b, x);
+      return nat_mask_not(b, x);
     case SCALAR_CLAMP:
       return nat_mask_op(b, NAT_AND, nat_mask_op(b, NAT_OR, y, x), o->in[2]);
     default:
@@ -245,27 +230,19 @@ static uint32_t nat_pred_op(const nat_operands *o) {
 
 /* --- comparisons, selections --- */
 
-static uint32_t nat_compare_int(nat_body *b, nat_type t, int direction, uint32_t x, uint32_t y) {
-  bool negated = direction == SCALAR_NE || direction == SCALAR_GE || direction == SCALAR_LE;
-  bool equal = direction == SCALAR_EQ || direction == SCALAR_NE,
-       swapped = direction == SCALAR_LT || direction == SCALAR_GE;
-  uint32_t r = equal ? nat_op2(b, NAT_IEQ, t.width, x, y) : nat_greater(b, t, swapped ? y : x, swapped ? x : y);
-  return negated ? nat_not(b, r) : r;
-}
-
 /* As bits: x == y is not (x xor y), and so on. */
 static uint32_t nat_compare_pred(nat_body *b, int direction, uint32_t x, uint32_t y) {
   switch (direction) {
     case SCALAR_EQ:
-      return nat_not(b, nat_mask_op(b, NAT_XOR, x, y));
+      return nat_mask_not(b, nat_mask_op(b, NAT_XOR, x, y));
     case SCALAR_NE:
       return nat_mask_op(b, NAT_XOR, x, y);
     case SCALAR_GE:
-      return nat_mask_op(b, NAT_OR, x, nat_not(b, y));
+      return nat_mask_op(b, NAT_OR, x, nat_mask_not(b, y));
     case SCALAR_GT:
       return nat_mask_op(b, NAT_ANDN, y, x);
     case SCALAR_LE:
-      return nat_mask_op(b, NAT_OR, nat_not(b, x), y);
+      return nat_mask_op(b, NAT_OR, nat_mask_not(b, x), y);
     default:
       return nat_mask_op(b, NAT_ANDN, x, y);
   }
@@ -276,7 +253,9 @@ static uint32_t nat_compare(const nat_operands *o) {
   static const uint8_t predicates[SCALAR_DIRECTIONS] = {0, 4, 13, 14, 2, 1};
   const int direction = o->op.direction;
   if (o->type.kind == NAT_PRED) return nat_compare_pred(o->b, direction, o->in[0], o->in[1]);
-  if (!nat_is_float(o->type)) return nat_compare_int(o->b, o->type, direction, o->in[0], o->in[1]);
+  if (!nat_is_float(o->type))
+    return nat_compare_ints(o->b, o->type.width, o->type.kind == NAT_SIGNED, (scalar_direction)direction, o->in[0],
+                            o->in[1]);
   if (o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
   return nat_op(o->b, NAT_FCMP, o->type.width, o->in[0], o->in[1], NAT_NONE, predicates[direction]);
 }
@@ -297,9 +276,9 @@ static uint32_t nat_select_op(const nat_operands *o) {
 static uint32_t nat_float_to_s32(nat_body *b, uint32_t x, uint32_t w) {
   uint32_t r = nat_op1(b, w == 4 ? NAT_F4_S4 : NAT_F8_S4, 4, x);
   uint64_t limit = w == 4 ? 0x4F000000 : 0x41E0000000000000;
-  uint32_t large = nat_mask(b, nat_op(b, NAT_FCMP, w, x, nat_constant(b, w, limit), NAT_NONE, 13), 4);
-  uint32_t nan = nat_mask(b, nat_op(b, NAT_FCMP, w, x, x, NAT_NONE, 3), 4);
-  return nat_op2(b, NAT_ANDN, 4, nan, nat_op2(b, NAT_XOR, 4, r, large));
+  uint32_t large = nat_op(b, NAT_FCMP, w, x, nat_constant(b, w, limit), NAT_NONE, 13);
+  uint32_t number = nat_op(b, NAT_FCMP, w, x, x, NAT_NONE, 7);
+  return nat_keep(b, number, nat_select(b, large, nat_constant(b, 4, INT32_MAX), r));
 }
 
 static uint32_t nat_from_int(const nat_operands *o) {
@@ -317,14 +296,14 @@ static uint32_t nat_from_pred(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->result.width;
   uint64_t one = !nat_is_float(o->result) ? 1 : w == 8 ? 0x3FF0000000000000 : 0x3F800000;
-  return nat_op2(b, NAT_AND, w, nat_mask(b, o->in[0], w), nat_constant(b, w, one));
+  return nat_keep(b, o->in[0], nat_constant(b, w, one));
 }
 
 static uint32_t nat_to_pred(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, zero = nat_constant(b, w, 0);
   if (nat_is_float(o->type)) return nat_op(b, NAT_FCMP, w, o->in[0], zero, NAT_NONE, 4);
-  return nat_not(b, nat_op2(b, NAT_IEQ, w, o->in[0], zero));
+  return nat_compare_ints(b, w, false, SCALAR_NE, o->in[0], zero);
 }
 
 static uint32_t nat_float_to_float(const nat_operands *o) {

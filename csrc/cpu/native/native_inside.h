@@ -14,6 +14,7 @@ typedef struct cpu_native_known {
 BASE_VEC(cpu_native_knowns, cpu_native_known);
 
 struct cpu_native_store {
+  const nat_target *target;
   base_alloc alloc;
   x86_bytes code, keys;
   cpu_native_knowns known;

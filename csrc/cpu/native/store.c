@@ -1,27 +1,26 @@
 /* Where code is kept, from its first byte until it is executable. */
 #include "native_inside.h"
 
-#include "../../base/isa/isa.h"
-
 #if defined(__x86_64__) && defined(__linux__)
 #include <stdlib.h>
 #include <sys/mman.h>
 
 enum { NATIVE_ALIGN = 64 };
 
-/* What the emitter writes is AVX2, FMA and F16C, which is older than both and there wherever they are. */
-static bool cpu_native_is_wanted(void) {
+/* The target; NULL: there is to be no native code. FMA and F16C are older than AVX2 and there wherever it is, BMI2
+ * wherever AVX-512 is. */
+static const nat_target *cpu_native_wanted(void) {
   const char *off = getenv("XLAC_NATIVE");
-  if (off && strcmp(off, "0") == 0) return false;
-  return base_isa_best() >= BASE_ISA_AVX2;
+  return off && strcmp(off, "0") == 0 ? NULL : nat_target_of();
 }
 
 int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error *err) {
   *out = NULL;
-  if (!cpu_native_is_wanted()) return 0;
+  const nat_target *target = cpu_native_wanted();
+  if (!target) return 0;
   cpu_native_store *s = base_malloc(alloc, sizeof *s);
   if (!s) return base_oom(err, "native code");
-  *s = (cpu_native_store){.alloc = alloc};
+  *s = (cpu_native_store){.alloc = alloc, .target = target};
   *out = s;
   return 0;
 }
@@ -160,7 +159,7 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
   nat_body b;
   cpu_native_kernel *n = NULL;
   base_arena_init(&scratch, s->alloc);
-  if (nat_lower(&b, k, &scratch)) {
+  if (nat_lower(&b, k, s->target, &scratch)) {
     uint32_t entry = store_code(s, &b, &scratch);
     if (entry != NAT_NONE) n = cpu_native_of(s, &b, entry, arena);
   }
@@ -197,13 +196,15 @@ bool cpu_native_is_ready(const cpu_native_kernel *n) {
 #endif
 
 bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
+  const nat_target *target = nat_target_of();
   base_arena scratch;
   nat_body b;
   x86_code c;
+  if (!target) return false;
   x86_init(&c, alloc);
   base_arena_init(&scratch, alloc);
   c.text = out;
-  bool ok = nat_lower(&b, k, &scratch) && nat_emit(&b, &c, &scratch);
+  bool ok = nat_lower(&b, k, target, &scratch) && nat_emit(&b, &c, &scratch);
   base_arena_free(&scratch);
   x86_free(&c);
   return ok;

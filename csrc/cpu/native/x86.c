@@ -5,8 +5,8 @@
 #include <assert.h>
 
 const x86_row x86_table[X86_OPS] = {
-#define X86(name, mnemonic, prefix, map, w, opcode, shape, commutes, lane, from) \
-  [X86_##name] = {mnemonic, prefix, map, w, opcode, X86_##shape, commutes, lane, from},
+#define X86(name, encoding, mnemonic, prefix, map, w, opcode, shape, commutes, lane, from) \
+  [X86_##name] = {mnemonic, X86_##encoding, prefix, map, w, opcode, X86_##shape, commutes, lane, from},
 #include "x86.def"
 #undef X86
 };
@@ -46,8 +46,9 @@ static void x86_four(x86_inst *i, int32_t number) {
 }
 
 /* ModRM, SIB and displacement. rbp and r13 as a base always have a displacement, rsp and r12 a SIB. `more`: bytes of
- * the instruction that follow, from whose end constants are reached. */
-static void x86_modrm(x86_code *c, x86_inst *i, unsigned reg, x86_rm m, uint32_t more) {
+ * the instruction that follow, from whose end constants are reached. unit: a displacement of one byte counts so many;
+ * 1 but with EVEX. */
+static void x86_modrm(x86_code *c, x86_inst *i, unsigned reg, x86_rm m, uint32_t more, int32_t unit) {
   unsigned r = (reg & 7) << 3;
   if (!m.memory) {
     x86_byte(i, 0xC0 | r | (m.reg & 7));
@@ -57,29 +58,30 @@ static void x86_modrm(x86_code *c, x86_inst *i, unsigned reg, x86_rm m, uint32_t
     if (!BASE_VEC_PUSH(c->alloc, &c->fixups, ((x86_fixup){c->bytes.n + i->n, (uint32_t)m.disp}))) c->failed = true;
     x86_four(i, (int32_t)more);
   } else {
-    bool sib = m.index != X86_NONE || (m.base & 7) == X86_RSP, small = m.disp == (int8_t)m.disp;
+    bool sib = m.index != X86_NONE || (m.base & 7) == X86_RSP;
+    bool small = m.disp % unit == 0 && m.disp / unit == (int8_t)(m.disp / unit);
     unsigned mod = m.disp == 0 && (m.base & 7) != X86_RBP ? 0 : small ? 0x40 : 0x80;
     x86_byte(i, mod | r | (sib ? 4 : m.base & 7));
     unsigned scale = m.scale ? (unsigned)__builtin_ctz(m.scale) << 6 : 0;
     if (sib) x86_byte(i, scale | (m.index == X86_NONE ? 4 << 3 : (m.index & 7) << 3) | (m.base & 7));
-    if (mod == 0x40) x86_byte(i, (uint8_t)m.disp);
+    if (mod == 0x40) x86_byte(i, (uint8_t)(m.disp / unit));
     if (mod == 0x80) x86_four(i, m.disp);
   }
 }
 
-/* The high bits of the registers in m: X and B of a prefix. */
-static unsigned x86_high_index(x86_rm m) {
+/* Bit n of the registers in m: 3 is X and B of a prefix, 4 is EVEX's X of a register. */
+static unsigned x86_index_bit(x86_rm m) {
   return m.memory && m.index != X86_NONE && m.index >= 8;
 }
-static unsigned x86_high_base(x86_rm m) {
-  return m.memory ? m.base != X86_NONE && m.base >= 8 : m.reg >= 8;
+static unsigned x86_base_bit(x86_rm m) {
+  return m.memory ? m.base != X86_NONE && m.base >= 8 : m.reg >> 3 & 1;
 }
 
 /* In two bytes where nothing needs the third. v: the register that only the prefix names; 0 where there is none. */
 static void x86_vex(x86_inst *i, const x86_row *row, unsigned w, bool wide, unsigned reg, unsigned v, x86_rm m) {
-  unsigned r = reg < 8, x = !x86_high_index(m), b = !x86_high_base(m);
+  unsigned r = reg < 8, x = !x86_index_bit(m), b = !x86_base_bit(m);
   unsigned last = (~v & 15) << 3 | (wide ? 4 : 0) | row->prefix;
-  assert(reg < 16 && v < 16);
+  assert(reg < 16 && v < 16 && (m.memory || m.reg < 16));
   if (x && b && !w && row->map == 1) {
     x86_byte(i, 0xC5);
     x86_byte(i, r << 7 | last);
@@ -90,70 +92,120 @@ static void x86_vex(x86_inst *i, const x86_row *row, unsigned w, bool wide, unsi
   }
 }
 
-/* reg, v, m: as they are encoded. */
-static void x86_vector_bytes(x86_code *c, const x86_row *row, unsigned opcode, bool wide, unsigned reg, unsigned v,
+/* Four bytes; all bits of registers are inverted. */
+static void x86_evex(x86_inst *i, const x86_row *row, x86_manner how, unsigned reg, unsigned v, x86_rm m) {
+  unsigned x = m.memory ? x86_index_bit(m) : m.reg >> 4 & 1;
+  bool digit = row->shape == X86_SHIFT, w = row->from == 8 || (!digit && row->w);
+  assert(reg < 32 && v < 32 && how.mask < 8);
+  x86_byte(i, 0x62);
+  x86_byte(i, (~reg >> 3 & 1) << 7 | !x << 6 | !x86_base_bit(m) << 5 | (~reg >> 4 & 1) << 4 | row->map);
+  x86_byte(i, (unsigned)w << 7 | (~v & 15) << 3 | 4 | row->prefix);
+  unsigned length = how.bytes == 64 ? 2 : how.bytes == 32 ? 1 : 0;
+  x86_byte(i, (unsigned)how.zeros << 7 | length << 5 | (unsigned)(m.splat != 0) << 4 | (~v >> 4 & 1) << 3 | how.mask);
+}
+
+/* Bytes that the instruction reads from memory: of a register's, or what a row says. */
+static int32_t x86_unit(const x86_row *row, unsigned bytes, x86_rm m) {
+  if (m.splat) return m.splat;
+  if (row->from == 0) return (int32_t)bytes;
+  bool lanes = row->lane > 0 && row->lane <= 8;
+  return lanes ? (int32_t)(bytes * row->from / row->lane) : row->from;
+}
+
+/* reg, v, m: as they are encoded. number: of the immediate byte, or -1. */
+static void x86_vector_bytes(x86_code *c, const x86_row *row, unsigned opcode, x86_manner how, unsigned reg, unsigned v,
                              x86_rm m, int number) {
   x86_inst i = {.n = 0};
-  x86_vex(&i, row, row->shape == X86_SHIFT ? 0 : row->w, wide, reg, v, m);
+  bool evex = row->encoding == X86_EVEX || (row->encoding == X86_ANY && c->evex);
+  assert(evex || (!how.mask && !m.splat && how.bytes <= 32));
+  if (evex)
+    x86_evex(&i, row, how, reg, v, m);
+  else
+    x86_vex(&i, row, row->shape == X86_SHIFT ? 0 : row->w, how.bytes == 32, reg, v, m);
   x86_byte(&i, opcode);
-  x86_modrm(c, &i, reg, m, number >= 0);
+  x86_modrm(c, &i, reg, m, number >= 0, evex ? x86_unit(row, how.bytes, m) : 1);
   if (number >= 0) x86_byte(&i, (unsigned)number);
   x86_put(c, i.bytes, i.n);
 }
 
-void x86_vector(x86_code *c, x86_op op, bool wide, unsigned to, unsigned a, x86_rm m, unsigned number) {
+static void x86_any_vector(x86_code *c, x86_op op, x86_manner how, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
   int none = -1;
-  assert(op < X86_OPS && row->shape != X86_FMA);
-  if (c->text) x86_vector_text(c, op, wide, to, a, m, number);
-  if ((op == X86_MOVUPS || op == X86_MOVAPS) && !m.memory && m.reg >= 8 && to < 8) { /* the store's form is shorter */
-    x86_vector_bytes(c, row, row->opcode + 1u, wide, m.reg, 0, x86_reg(to), none);
+  assert(op < X86_OPS && row->shape != X86_FMA && row->encoding != X86_MASK);
+  if (c->text) x86_vector_text(c, op, how, to, a, m);
+  if (op == X86_MOVUPS && !c->evex && !m.memory && m.reg >= 8 && to < 8) { /* the store's form is shorter */
+    x86_vector_bytes(c, row, row->opcode + 1u, how, m.reg, 0, x86_reg(to), none);
     return;
   }
   switch ((x86_shape)row->shape) {
     case X86_RVM:
-      x86_vector_bytes(c, row, row->opcode, wide, to, a, m, none);
+    case X86_BLEND:
+    case X86_KVM:
+    case X86_MVR:
+      x86_vector_bytes(c, row, row->opcode, how, to, a, m, none);
       break;
     case X86_RVMI:
-      x86_vector_bytes(c, row, row->opcode, wide, to, a, m, (int)number);
+    case X86_KVMI:
+      x86_vector_bytes(c, row, row->opcode, how, to, a, m, (int)how.number);
       break;
     case X86_RM:
+    case X86_KEEP:
     case X86_MR:
-      x86_vector_bytes(c, row, row->opcode, wide, to, 0, m, none);
+    case X86_NARROW:
+      x86_vector_bytes(c, row, row->opcode, how, to, 0, m, none);
       break;
     case X86_RMI:
     case X86_MRI:
-      x86_vector_bytes(c, row, row->opcode, wide, to, 0, m, (int)number);
+      x86_vector_bytes(c, row, row->opcode, how, to, 0, m, (int)how.number);
       break;
     case X86_SHIFT:
-      x86_vector_bytes(c, row, row->opcode, wide, row->w, to, x86_reg(a), (int)number);
+      x86_vector_bytes(c, row, row->opcode, how, row->w, to, x86_reg(a), (int)how.number);
       break;
     case X86_RVMR:
-      x86_vector_bytes(c, row, row->opcode, wide, to, a, m, (int)(number << 4));
+      x86_vector_bytes(c, row, row->opcode, how, to, a, m, (int)(how.number << 4));
       break;
-    case X86_MVR:
-      x86_vector_bytes(c, row, row->opcode, wide, to, a, m, none);
-      break;
-    case X86_FMA:
+    default:
       break;
   }
 }
 
+void x86_vector(x86_code *c, x86_op op, unsigned bytes, unsigned to, unsigned a, x86_rm m, unsigned number) {
+  x86_any_vector(c, op, (x86_manner){.bytes = bytes, .number = number}, to, a, m);
+}
+
+void x86_masked(x86_code *c, x86_op op, unsigned bytes, unsigned to, unsigned a, x86_rm m, unsigned mask, bool zeros) {
+  assert(mask > 0);
+  x86_any_vector(c, op, (x86_manner){.bytes = bytes, .mask = mask, .zeros = zeros}, to, a, m);
+}
+
 /* 231 is to += a * m, 213 is to = a * to + m. */
-void x86_fma(x86_code *c, x86_op op, bool wide, unsigned result, unsigned to, unsigned a, x86_rm m) {
+void x86_fma(x86_code *c, x86_op op, unsigned bytes, unsigned result, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
   assert(row->shape == X86_FMA && (result == 0 || result == 2));
-  if (c->text) x86_fma_text(c, op, wide, result, to, a, m);
-  x86_vector_bytes(c, row, result == 2 ? row->opcode : row->opcode - 0x10u, wide, to, a, m, -1);
+  if (c->text) x86_fma_text(c, op, bytes, result, to, a, m);
+  unsigned opcode = result == 2 ? row->opcode : row->opcode - 0x10u;
+  x86_vector_bytes(c, row, opcode, (x86_manner){.bytes = bytes}, to, a, m, -1);
+}
+
+/* VEX with 64 bits; of three masks, its length bit is set. */
+void x86_on_masks(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m) {
+  const x86_row *row = &x86_table[op];
+  x86_inst i = {.n = 0};
+  assert(row->encoding == X86_MASK && to < 8 && a < 8);
+  if (c->text) x86_masks_text(c, op, to, a, m);
+  x86_vex(&i, row, row->w, row->shape == X86_KKK, to, a, m);
+  x86_byte(&i, row->opcode);
+  x86_modrm(c, &i, to, m, 0, 1);
+  x86_put(c, i.bytes, i.n);
 }
 
 /* --- general registers --- */
 
 /* REX.W, opcode, ModRM. */
 static void x86_general(x86_code *c, x86_inst *i, unsigned opcode, unsigned reg, x86_rm m) {
-  x86_byte(i, 0x48 | (reg >= 8 ? 4 : 0) | x86_high_index(m) << 1 | x86_high_base(m));
+  x86_byte(i, 0x48 | (reg >= 8 ? 4 : 0) | x86_index_bit(m) << 1 | x86_base_bit(m));
   x86_byte(i, opcode);
-  x86_modrm(c, i, reg, m, 0);
+  x86_modrm(c, i, reg, m, 0, 1);
 }
 
 static void x86_two(x86_code *c, const char *mnemonic, unsigned opcode, unsigned reg, x86_rm m, bool memory_first) {
@@ -238,6 +290,17 @@ void x86_zero(x86_code *c, unsigned to) {
   if (to >= 8) x86_byte(&i, 0x45);
   x86_byte(&i, 0x31);
   x86_byte(&i, 0xC0 | (to & 7) << 3 | (to & 7));
+  x86_put(c, i.bytes, i.n);
+}
+
+/* bzhi */
+void x86_low_bits(x86_code *c, unsigned to, unsigned count) {
+  static const x86_row bzhi = {.map = 2, .w = 1};
+  x86_inst i = {.n = 0};
+  if (c->text) x86_low_bits_text(c, to, count);
+  x86_vex(&i, &bzhi, 1, false, to, count, x86_reg(to));
+  x86_byte(&i, 0xF5);
+  x86_modrm(c, &i, to, x86_reg(to), 0, 1);
   x86_put(c, i.bytes, i.n);
 }
 
@@ -341,21 +404,22 @@ void x86_align(x86_code *c, uint32_t bytes) {
 /* --- constants --- */
 
 uint32_t x86_add_constant(x86_code *c, const void *bytes, uint32_t n) {
-  assert(n > 0 && n % 32 == 0 && c->constants.n % 32 == 0);
-  for (uint32_t at = 0; at + n <= c->constants.n; at += 32)
+  assert(n > 0 && n <= 64 && (n & (n - 1)) == 0);
+  for (uint32_t at = 0; at + n <= c->constants.n; at += n)
     if (memcmp(c->constants.items + at, bytes, n) == 0) return at;
-  uint32_t at = c->constants.n, end = at + n;
+  uint32_t had = c->constants.n, at = (had + n - 1) & ~(n - 1), end = at + n;
   if (!BASE_VEC_RESERVE(c->alloc, &c->constants, (size_t)end)) {
     c->failed = true;
     return 0;
   }
-  if (n) memcpy(c->constants.items + at, bytes, n);
+  if (at > had) memset(c->constants.items + had, 0, at - had);
+  memcpy(c->constants.items + at, bytes, n);
   c->constants.n = end;
   return at;
 }
 
 void x86_finish(x86_code *c) {
-  x86_align(c, 32);
+  x86_align(c, 64);
   uint32_t start = c->bytes.n;
   x86_put(c, c->constants.items, c->constants.n);
   for (uint32_t i = 0; i < c->fixups.n && !c->failed; i++) {

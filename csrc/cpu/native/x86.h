@@ -1,6 +1,6 @@
-/* An assembler for the part of x86-64 that kernels need: VEX-encoded vector instructions from the table x86.def, and
- * the few instructions on general registers that loops are made of. It writes bytes, and where asked the text that GNU
- * as would make the same bytes of (Intel's order of operands).
+/* An assembler for the part of x86-64 that kernels need: vector instructions from the table x86.def, VEX- or
+ * EVEX-encoded, and the few instructions on general registers that loops are made of. It writes bytes, and where asked
+ * the text that GNU as would make the same bytes of (Intel's order of operands).
  *
  * A buffer is one thread's. Running out of memory sets `failed`, and what is emitted after that is lost. */
 #ifndef XLAC_CPU_NATIVE_X86_H
@@ -9,7 +9,7 @@
 #include "../../base/str.h"
 
 typedef enum x86_op {
-#define X86(name, mnemonic, prefix, map, w, opcode, shape, commutes, lane, from) X86_##name,
+#define X86(name, encoding, mnemonic, prefix, map, w, opcode, shape, commutes, lane, from) X86_##name,
 #include "x86.def"
 #undef X86
   X86_OPS
@@ -17,24 +17,40 @@ typedef enum x86_op {
 
 /* Which operands an instruction has, in the order of the text; m: a register or memory. */
 typedef enum x86_shape {
-  X86_RVM,   /* to, a, m */
-  X86_RVMI,  /* to, a, m, number */
-  X86_RM,    /* to, m */
-  X86_RMI,   /* to, m, number */
-  X86_SHIFT, /* to, register, number */
-  X86_RVMR,  /* to, a, m, register */
-  X86_FMA,   /* to, which is an operand too, a, m */
-  X86_MRI,   /* m, from, number */
-  X86_MR,    /* m, from */
-  X86_MVR    /* m, a, from */
+  X86_RVM,    /* to, a, m */
+  X86_RVMI,   /* to, a, m, number */
+  X86_RM,     /* to, m */
+  X86_RMI,    /* to, m, number */
+  X86_SHIFT,  /* to, register, number */
+  X86_RVMR,   /* to, a, m, register */
+  X86_FMA,    /* to, which is an operand too, a, m */
+  X86_MRI,    /* m, from, number */
+  X86_MR,     /* m, from */
+  X86_MVR,    /* m, a, from */
+  X86_NARROW, /* register m, from */
+  X86_BLEND,  /* to, a, m, under a mask */
+  X86_KEEP,   /* to, m, perhaps under a mask */
+  X86_KVM,    /* mask, a, m */
+  X86_KVMI,   /* mask, a, m, number */
+  X86_KKK,    /* masks */
+  X86_KK,     /* mask, mask or memory */
+  X86_MK,     /* memory, mask */
+  X86_KG      /* mask, general register */
 } x86_shape;
+
+typedef enum x86_encoding { X86_ANY, X86_VEX, X86_EVEX, X86_MASK } x86_encoding;
 
 /* A row of x86.def. */
 typedef struct x86_row {
   const char *mnemonic;
-  uint8_t prefix, map, w, opcode, shape, commutes, lane, from;
+  uint8_t encoding, prefix, map, w, opcode, shape, commutes, lane, from;
 } x86_row;
 extern const x86_row x86_table[X86_OPS];
+/* Whether the operand in memory may be one lane for all, where the instruction is EVEX-encoded. */
+static inline bool x86_can_splat(const x86_row *row) {
+  bool reads = row->shape != X86_NARROW && row->shape != X86_MRI && row->shape != X86_MR && row->shape != X86_KEEP;
+  return reads && row->encoding != X86_VEX && row->lane == row->from && (row->lane == 4 || row->lane == 8);
+}
 
 /* General registers by their numbers in the encoding. */
 enum { X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI, X86_R8, X86_R9, X86_R10, X86_R11 };
@@ -45,6 +61,7 @@ enum { X86_R12 = 12, X86_R13, X86_R14, X86_R15, X86_NONE = 255 };
 typedef struct x86_rm {
   bool memory;
   uint8_t reg, base, index, scale; /* index X86_NONE: none */
+  uint8_t splat;                   /* bytes of one lane in memory that all lanes are; 0: a lane each */
   int32_t disp;
 } x86_rm;
 static inline x86_rm x86_reg(unsigned reg) {
@@ -67,6 +84,7 @@ BASE_VEC(x86_bytes, uint8_t);
 typedef struct x86_code {
   base_alloc alloc;
   bool failed;
+  bool evex; /* vector instructions are AVX-512's, on 32 registers of up to 64 bytes */
   x86_bytes bytes, constants;
   x86_fixups fixups;
   base_text *text; /* NULL: none is wanted */
@@ -75,11 +93,16 @@ typedef struct x86_code {
 void x86_init(x86_code *c, base_alloc alloc);
 void x86_free(x86_code *c);
 
-/* A vector instruction on ymm (wide) or xmm registers. to, a: registers; number: the immediate byte, or of X86_RVMR the
- * register. What a shape has not is 0. */
-void x86_vector(x86_code *c, x86_op op, bool wide, unsigned to, unsigned a, x86_rm m, unsigned number);
+/* A vector instruction on registers of so many bytes: 16, 32 or 64. to, a: registers; number: the immediate byte, or of
+ * X86_RVMR the register. What a shape has not is 0. */
+void x86_vector(x86_code *c, x86_op op, unsigned bytes, unsigned to, unsigned a, x86_rm m, unsigned number);
+/* The same under mask register `mask`, 1 to 7, of AVX-512 alone: lanes whose bit is not set are left as they are, or
+ * become zeros; of a blend they are those of a. */
+void x86_masked(x86_code *c, x86_op op, unsigned bytes, unsigned to, unsigned a, x86_rm m, unsigned mask, bool zeros);
+/* An instruction on mask registers: shapes KKK, KK, MK, KG. */
+void x86_on_masks(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m);
 /* The form of an X86_FMA that leaves its result in place of operand x (0) or z (2): 213 or 231. */
-void x86_fma(x86_code *c, x86_op op, bool wide, unsigned result, unsigned to, unsigned a, x86_rm m);
+void x86_fma(x86_code *c, x86_op op, unsigned bytes, unsigned result, unsigned to, unsigned a, x86_rm m);
 
 /* --- general registers, all 64 bits --- */
 void x86_load(x86_code *c, unsigned to, x86_rm from);
@@ -97,6 +120,8 @@ void x86_add_to_memory(x86_code *c, x86_rm to, int32_t number);
 void x86_compare_number(x86_code *c, unsigned a, int32_t number);
 void x86_and_number(x86_code *c, unsigned to, int32_t number);
 void x86_zero(x86_code *c, unsigned to);
+/* The lowest `count` bits of to, fewer than 64; the others become 0. */
+void x86_low_bits(x86_code *c, unsigned to, unsigned count);
 void x86_push(x86_code *c, unsigned reg);
 void x86_pop(x86_code *c, unsigned reg);
 /* Through rax. */
@@ -122,9 +147,9 @@ uint32_t x86_here(const x86_code *c);
 uint32_t x86_target(x86_code *c);
 void x86_align(x86_code *c, uint32_t bytes);
 
-/* n bytes of constants, a multiple of 32, to where they are aligned to 32; gives their place. */
+/* n bytes of constants, a power of 2 of at most 64, to where they are aligned to n; gives their place. */
 uint32_t x86_add_constant(x86_code *c, const void *bytes, uint32_t n);
-/* Puts the constants behind the code, at a multiple of 32. After that nothing is emitted. */
+/* Puts the constants behind the code, at a multiple of 64. After that nothing is emitted. */
 void x86_finish(x86_code *c);
 
 #endif

@@ -4,8 +4,15 @@
 
 #include "x86.h"
 
-void x86_vector_text(x86_code *c, x86_op op, bool wide, unsigned to, unsigned a, x86_rm m, unsigned number);
-void x86_fma_text(x86_code *c, x86_op op, bool wide, unsigned result, unsigned to, unsigned a, x86_rm m);
+/* What an instruction is besides its operands. */
+typedef struct x86_manner {
+  unsigned bytes, number, mask; /* of registers; the immediate byte; mask 0: none */
+  bool zeros;
+} x86_manner;
+void x86_vector_text(x86_code *c, x86_op op, x86_manner how, unsigned to, unsigned a, x86_rm m);
+void x86_masks_text(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m);
+void x86_low_bits_text(x86_code *c, unsigned to, unsigned count);
+void x86_fma_text(x86_code *c, x86_op op, unsigned bytes, unsigned result, unsigned to, unsigned a, x86_rm m);
 void x86_general_text(x86_code *c, const char *mnemonic, unsigned reg, x86_rm m, bool memory_first);
 void x86_number_text(x86_code *c, const char *mnemonic, x86_rm to, int32_t number);
 void x86_product_text(x86_code *c, unsigned to, unsigned from, int32_t number);

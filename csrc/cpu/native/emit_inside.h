@@ -1,0 +1,98 @@
+/* Emission, inside. emit.c plans sections and writes loops; emit_place.c knows where values are and gives registers;
+ * emit_op.c writes what a step is.
+ *
+ * Registers are numbered: vectors from 0 on, masks from EMIT_MASKS on. Slots of the frame have a vector each. */
+#ifndef XLAC_CPU_NATIVE_EMIT_INSIDE_H
+#define XLAC_CPU_NATIVE_EMIT_INSIDE_H
+
+#include "emit.h"
+
+enum {
+  EMIT_MASKS = 32,      /* the first mask register, which instructions take for none */
+  EMIT_FIRST_MASK = 33, /* that values may have */
+  EMIT_LANES_MASK = 39, /* that of the last vector's lanes */
+  EMIT_REGISTERS = 40,  /* of all kinds; no register */
+  EMIT_FRAME_SLOTS = 128,
+  EMIT_MASK_4 = 1, /* slot 0 has the caller's stack pointer; masks of the last vector where masks are vectors */
+  EMIT_MASK_8 = 2,
+  EMIT_COUNT = 3, /* the numbers of the present iterations */
+  EMIT_SAVED = 4, /* all registers, around a call; then the masks */
+  EMIT_SAVED_MASKS = EMIT_SAVED + 32,
+  EMIT_FIRST_SLOT,
+  EMIT_CALLS = 64, /* of far functions */
+  EMIT_POINTERS = 11,
+  EMIT_MASK_REGISTER = 15 /* the mask of the last vector where masks are vectors */
+};
+
+/* A step of a section: a value that is computed, or a store. */
+typedef struct emit_step {
+  uint32_t value, store; /* store: number, or NAT_NONE */
+  uint32_t next[3];      /* by operand: the step that uses it next, or NAT_NONE */
+} emit_step;
+
+/* Where a value is while a section is emitted. */
+typedef struct emit_place {
+  uint8_t reg;   /* or EMIT_REGISTERS */
+  bool resident; /* reg is its own as long as the loop runs */
+  uint16_t slot; /* of the frame; 0: none */
+  uint32_t next; /* step of its next use, or NAT_NONE */
+} emit_place;
+
+/* A call that is hardly ever needed: behind the code. */
+typedef struct emit_call {
+  uint32_t jump, back; /* where it is jumped to, and goes on */
+  uint8_t x, to, which;
+} emit_call;
+
+typedef struct emit_run {
+  const nat_body *b;
+  const nat_target *target;
+  uint32_t n_calls;
+  emit_call calls[EMIT_CALLS];
+  x86_code *c;
+  emit_place *places; /* by value */
+  emit_step *steps;
+  uint32_t n_steps, now;
+  uint32_t held[EMIT_REGISTERS]; /* the value in it, or NAT_NONE */
+  uint64_t pinned;               /* registers that the present instruction reads */
+  uint16_t n_slots;
+  uint8_t n_registers; /* vectors that values may take */
+  uint8_t n_residents; /* that some have for good: the last ones */
+  bool masked, steady, stored, failed;
+  uint8_t mask_width; /* of the mask in its register, where masks are vectors */
+  uint32_t said;      /* the kernel's value that the text is at */
+} emit_run;
+
+/* --- emit_place.c --- */
+extern const uint8_t emit_pointers[EMIT_POINTERS];
+/* Whether it is a load whose lanes are not neighbours. */
+bool emit_is_gather(const emit_run *e, const nat_value *v);
+uint32_t emit_bytes(const emit_run *e, uint32_t value);
+x86_rm emit_slot(const emit_run *e, unsigned slot);
+uint16_t emit_new_slot(emit_run *e);
+/* Where the stream's pointer is among the arguments, and element 0 of the present vector in its run. */
+x86_rm emit_pointer(uint32_t stream);
+x86_rm emit_stream(emit_run *e, uint32_t stream);
+/* A whole vector between a register and a slot or a constant. */
+void emit_move(emit_run *e, uint32_t bytes, unsigned reg, x86_rm m, bool store);
+/* The first n lanes of the last vector. */
+void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store);
+/* A register for the value, or for none (NAT_NONE: a vector). The one whose value is used last is emptied where none is
+ * free. */
+unsigned emit_take(emit_run *e, uint32_t value);
+/* The value in a register that the present instruction reads. */
+unsigned emit_pin(emit_run *e, uint32_t value);
+/* The same as an operand that may be memory. last: it is not used again. */
+x86_rm emit_operand(emit_run *e, const x86_row *row, unsigned bytes, uint32_t value, bool last);
+/* The step's uses are over: operands that have no other give up their registers. */
+void emit_release(emit_run *e, const emit_step *s, const uint32_t *in, uint32_t n);
+/* A steady value to its slot. */
+void emit_keep(emit_run *e, uint32_t value);
+
+/* --- emit_op.c --- */
+void emit_op(emit_run *e, const emit_step *s);
+void emit_far(emit_run *e, const emit_step *s);
+void emit_far_call(emit_run *e, const emit_call *call);
+void emit_store(emit_run *e, const emit_step *s);
+
+#endif

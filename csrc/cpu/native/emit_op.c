@@ -1,0 +1,185 @@
+/* What a step is in instructions. */
+#include "emit_inside.h"
+#include "functions.h"
+
+/* Bytes of the registers that the value's instruction works on. */
+static unsigned emit_length(const emit_run *e, const nat_value *v) {
+  uint32_t lane = x86_table[v->op].lane, most = e->target->vector;
+  uint32_t bytes = e->b->lanes * (lane > v->width ? lane : v->width);
+  return lane == 0 || bytes < 16 ? 16 : bytes > most ? most : bytes;
+}
+
+/* Whether the operand's register may be overwritten. */
+static bool emit_dies(const emit_run *e, const emit_step *s, const nat_value *v, uint32_t j) {
+  const emit_place *p = &e->places[v->in[j]];
+  for (uint32_t i = 0; i < v->n_in; i++)
+    if (i != j && v->in[i] == v->in[j]) return false;
+  return s->next[j] == NAT_NONE && p->reg < EMIT_REGISTERS && !p->resident;
+}
+
+/* The value in a register that may be overwritten: it is not dead, so what is in a register already is copied. */
+static unsigned emit_copy(emit_run *e, uint32_t value, unsigned bytes) {
+  emit_place *p = &e->places[value];
+  if (p->reg == EMIT_REGISTERS) {
+    unsigned reg = emit_pin(e, value);
+    p->reg = EMIT_REGISTERS;
+    e->held[reg] = NAT_NONE;
+    return reg;
+  }
+  e->pinned |= 1ull << p->reg;
+  unsigned to = emit_take(e, NAT_NONE);
+  x86_vector(e->c, X86_MOVUPS, bytes, to, 0, x86_reg(p->reg), 0);
+  return to;
+}
+
+/* x * y + z over whichever operand is not needed any more; over a copy of z where all are. */
+static void emit_fma(emit_run *e, const emit_step *s, const nat_value *v, unsigned bytes) {
+  const x86_row *row = &x86_table[v->op];
+  uint32_t over = 2, a = 0, m = 1;
+  if (!emit_dies(e, s, v, 2)) {
+    if (emit_dies(e, s, v, 0))
+      over = 0, a = 1, m = 2;
+    else if (emit_dies(e, s, v, 1))
+      over = 1, a = 0, m = 2;
+  }
+  bool dies = emit_dies(e, s, v, over);
+  if (over == 2 && e->places[v->in[0]].reg == EMIT_REGISTERS && e->places[v->in[1]].reg < EMIT_REGISTERS) a = 1, m = 0;
+  unsigned to = dies ? emit_pin(e, v->in[over]) : 0, x = emit_pin(e, v->in[a]);
+  x86_rm last = emit_operand(e, row, bytes, v->in[m], s->next[m] == NAT_NONE);
+  if (!dies) to = emit_copy(e, v->in[2], bytes);
+  x86_fma(e->c, (x86_op)v->op, bytes, over == 2 ? 2 : 0, to, x, last);
+  emit_release(e, s, v->in, v->n_in);
+  e->held[to] = s->value;
+  e->places[s->value].reg = (uint8_t)to;
+}
+
+/* Two operands that may change places: what is in no register comes last. */
+static bool emit_swaps(const emit_run *e, const x86_row *row, const nat_value *v) {
+  if (v->n_in != 2 || !row->commutes) return false;
+  bool first = e->places[v->in[0]].reg < EMIT_REGISTERS, second = e->places[v->in[1]].reg < EMIT_REGISTERS;
+  return !first && (second || e->b->values[v->in[0]].kind == NAT_CONSTANT);
+}
+
+/* Masks alone. */
+static void emit_mask_op(emit_run *e, const emit_step *s, const nat_value *v) {
+  unsigned a = emit_pin(e, v->in[0]) - EMIT_MASKS, m = v->n_in > 1 ? emit_pin(e, v->in[1]) - EMIT_MASKS : a;
+  emit_release(e, s, v->in, v->n_in);
+  unsigned to = emit_take(e, s->value) - EMIT_MASKS;
+  x86_on_masks(e->c, (x86_op)v->op, to, v->n_in > 1 ? a : 0, x86_reg(m));
+}
+
+/* Under a mask, which is the last operand: no, yes, mask, or what is kept, mask. */
+static void emit_chosen(emit_run *e, const emit_step *s, const nat_value *v, unsigned bytes) {
+  const x86_row *row = &x86_table[v->op];
+  bool keep = row->shape == X86_KEEP;
+  unsigned mask = emit_pin(e, v->in[keep ? 1 : 2]) - EMIT_MASKS, a = keep ? 0 : emit_pin(e, v->in[0]);
+  uint32_t j = keep ? 0 : 1;
+  x86_rm last = emit_operand(e, row, bytes, v->in[j], s->next[j] == NAT_NONE);
+  emit_release(e, s, v->in, v->n_in);
+  x86_masked(e->c, (x86_op)v->op, bytes, emit_take(e, s->value), a, last, mask, keep);
+}
+
+/* to, and if there are two, a, and the last, which may be memory. */
+static void emit_plain(emit_run *e, const emit_step *s, const nat_value *v, unsigned bytes) {
+  const x86_row *row = &x86_table[v->op];
+  x86_shape shape = (x86_shape)row->shape;
+  uint32_t a = 0, m = v->n_in > 1 ? 1 : 0;
+  if (emit_swaps(e, row, v)) a = 1, m = 0;
+  unsigned number = v->number, first = 0;
+  if (shape == X86_RVMR) number = emit_pin(e, v->in[2]);
+  if (v->n_in > 1) first = emit_pin(e, v->in[a]);
+  bool to_last = shape == X86_MRI || shape == X86_NARROW;
+  x86_rm last = to_last || shape == X86_SHIFT ? x86_reg(emit_pin(e, v->in[m]))
+                                              : emit_operand(e, row, bytes, v->in[m], s->next[m] == NAT_NONE);
+  emit_release(e, s, v->in, v->n_in);
+  unsigned to = emit_take(e, s->value);
+  if (shape == X86_SHIFT)
+    x86_vector(e->c, (x86_op)v->op, bytes, to, last.reg, last, number);
+  else if (to_last)
+    x86_vector(e->c, (x86_op)v->op, bytes, last.reg, 0, x86_reg(to), number);
+  else
+    x86_vector(e->c, (x86_op)v->op, bytes, to >= EMIT_MASKS ? to - EMIT_MASKS : to, first, last, number);
+}
+
+void emit_op(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  const x86_row *row = &x86_table[v->op];
+  unsigned bytes = emit_length(e, v);
+  if (row->encoding == X86_MASK)
+    emit_mask_op(e, s, v);
+  else if (row->shape == X86_FMA)
+    emit_fma(e, s, v, bytes);
+  else if (row->shape == X86_BLEND || row->shape == X86_KEEP)
+    emit_chosen(e, s, v, bytes);
+  else
+    emit_plain(e, s, v, bytes);
+}
+
+/* --- calls --- */
+
+/* The near value, unless the mask has a lane. */
+void emit_far(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  unsigned near = emit_pin(e, v->in[0]), x = emit_pin(e, v->in[1]), far = emit_pin(e, v->in[2]);
+  unsigned to = emit_take(e, s->value), bytes = e->b->lanes * 4 < 16 ? 16 : e->b->lanes * 4;
+  x86_vector(e->c, X86_MOVUPS, bytes, to, 0, x86_reg(near), 0);
+  if (e->target->masks)
+    x86_on_masks(e->c, X86_KORTEST, far - EMIT_MASKS, 0, x86_reg(far - EMIT_MASKS));
+  else
+    x86_vector(e->c, X86_PTEST, bytes, far, 0, x86_reg(far), 0);
+  if (e->n_calls == EMIT_CALLS) {
+    e->failed = true;
+    return;
+  }
+  uint32_t jump = x86_jump_on(e->c, X86_IF_NOT_EQUAL);
+  e->calls[e->n_calls++] = (emit_call){jump, x86_target(e->c), (uint8_t)x, (uint8_t)to, v->number};
+  emit_release(e, s, v->in, v->n_in);
+}
+
+/* All vectors and masks between registers and the frame. */
+static void emit_save(emit_run *e, bool store) {
+  for (unsigned r = 0; r < e->target->registers; r++)
+    emit_move(e, e->target->vector, r, emit_slot(e, EMIT_SAVED + r), store);
+  for (unsigned k = 1; e->target->masks && k < 8; k++) {
+    x86_rm m = emit_slot(e, EMIT_SAVED_MASKS);
+    m.disp += (int32_t)(8 * k);
+    x86_on_masks(e->c, store ? X86_KMOV_TO : X86_KMOV, k, 0, m);
+  }
+}
+
+/* All registers that the callee may change are saved; it reads and writes them where they are. */
+void emit_far_call(emit_run *e, const emit_call *call) {
+  static const uint8_t kept[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8, X86_R9, X86_R10, X86_R11};
+  enum { KEPT = sizeof kept };
+  x86_code *c = e->c;
+  x86_land(c, call->jump);
+  emit_save(e, true);
+  x86_rm x = emit_slot(e, EMIT_SAVED + call->x), to = emit_slot(e, EMIT_SAVED + call->to);
+  x.disp += KEPT * 8, to.disp += KEPT * 8;
+  for (unsigned i = 0; i < KEPT; i++) x86_push(c, kept[i]);
+  x86_lea(c, X86_RDI, x);
+  x86_lea(c, X86_RSI, to);
+  x86_zero(c, X86_RDX);
+  x86_add_number(c, X86_RDX, call->which);
+  x86_zero(c, X86_RCX);
+  x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
+  x86_call(c, (uintptr_t)nat_far_run);
+  for (unsigned i = KEPT; i-- > 0;) x86_pop(c, kept[i]);
+  emit_save(e, false);
+  x86_jump_back(c, X86_ALWAYS, call->back);
+}
+
+/* --- stores --- */
+
+void emit_store(emit_run *e, const emit_step *s) {
+  const nat_store *store = &e->b->stores[s->store];
+  uint32_t value = store->value;
+  unsigned reg = emit_pin(e, value);
+  x86_rm to = emit_stream(e, store->stream);
+  if (e->masked)
+    emit_masked(e, e->b->values[value].width, reg, to, true);
+  else
+    emit_move(e, emit_bytes(e, value), reg, to, true);
+  emit_release(e, s, &value, 1);
+  e->stored = true;
+}

@@ -1,0 +1,275 @@
+/* Where values are while code is emitted, and how they get into registers. */
+#include "emit_inside.h"
+
+/* General registers: rdi the arguments, rcx the iteration, rdx the last at which a whole vector begins, rax for
+ * anything. The others have the pointers of the first streams; from the sixth on they are the caller's, too. */
+const uint8_t emit_pointers[EMIT_POINTERS] = {X86_RSI, X86_R8,  X86_R9,  X86_R10, X86_R11, X86_RBX,
+                                              X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
+
+bool emit_is_gather(const emit_run *e, const nat_value *v) {
+  return v->kind == NAT_LOAD && !v->steady && e->b->streams[v->bits].stride != 1;
+}
+
+uint32_t emit_bytes(const emit_run *e, uint32_t value) {
+  return e->b->values[value].width * e->b->lanes;
+}
+
+static bool emit_is_mask(const emit_run *e, uint32_t value) {
+  return value != NAT_NONE && e->b->values[value].width == 0;
+}
+
+/* --- memory --- */
+
+x86_rm emit_pointer(uint32_t stream) {
+  return x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, at) + stream * sizeof(void *)));
+}
+
+x86_rm emit_stream(emit_run *e, uint32_t stream) {
+  const nat_stream *s = &e->b->streams[stream];
+  unsigned base = X86_RAX;
+  if (s->number) return emit_pointer(stream);
+  if (stream < EMIT_POINTERS)
+    base = emit_pointers[stream];
+  else
+    x86_load(e->c, X86_RAX, emit_pointer(stream));
+  if (s->stride == 0) return x86_at(base, 0);
+  assert(s->stride == 1);
+  return (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = s->width};
+}
+
+x86_rm emit_slot(const emit_run *e, unsigned slot) {
+  return x86_at(X86_RSP, (int32_t)(slot * e->target->vector));
+}
+
+void emit_move(emit_run *e, uint32_t bytes, unsigned reg, x86_rm m, bool store) {
+  x86_op eight = e->c->evex ? X86_EMOVQ : X86_MOVQ, op = bytes >= 16 ? X86_MOVUPS : bytes == 8 ? eight : X86_MOVSS;
+  assert(bytes >= 4);
+  x86_vector(e->c, (x86_op)(op + (store ? 1 : 0)), bytes < 16 ? 16 : bytes, reg, 0, m, 0);
+}
+
+/* The mask of the last vector's lanes, by width, where masks are vectors. */
+static void emit_need_mask(emit_run *e, uint32_t width) {
+  assert(width == 4 || width == 8);
+  if (e->mask_width == width) return;
+  emit_move(e, 32, EMIT_MASK_REGISTER, emit_slot(e, width == 4 ? EMIT_MASK_4 : EMIT_MASK_8), false);
+  e->mask_width = (uint8_t)width;
+}
+
+void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store) {
+  static const uint8_t moves[] = {[1] = X86_MOVDQU8, [2] = X86_MOVDQU16, [4] = X86_MOVDQU32, [8] = X86_MOVDQU64};
+  uint32_t bytes = width * e->b->lanes;
+  if (bytes < 16) bytes = 16;
+  if (e->target->masks) {
+    x86_op op = (x86_op)(moves[width] + (store ? 1 : 0));
+    x86_masked(e->c, op, bytes, reg, 0, m, EMIT_LANES_MASK - EMIT_MASKS, !store);
+    return;
+  }
+  x86_op op = width == 4 ? (store ? X86_MASKMOVPS_TO : X86_MASKMOVPS) : store ? X86_MASKMOVPD_TO : X86_MASKMOVPD;
+  emit_need_mask(e, width);
+  x86_vector(e->c, op, bytes, reg, EMIT_MASK_REGISTER, m, 0);
+}
+
+/* One lane where the instruction splats it, else a vector. */
+static x86_rm emit_constant(emit_run *e, const nat_value *v, bool splat) {
+  uint8_t bytes[NAT_VECTOR];
+  uint32_t n = splat ? v->width : e->target->vector;
+  for (uint32_t i = 0; i < n; i += v->width) memcpy(bytes + i, &v->bits, v->width);
+  x86_rm m = x86_constant((int32_t)x86_add_constant(e->c, bytes, n));
+  if (splat) m.splat = v->width;
+  return m;
+}
+
+/* --- registers --- */
+
+uint16_t emit_new_slot(emit_run *e) {
+  if (e->n_slots == EMIT_FRAME_SLOTS) {
+    e->failed = true;
+    return EMIT_FIRST_SLOT;
+  }
+  return e->n_slots++;
+}
+
+/* Between a register of either kind and the value's slot. */
+static void emit_to_slot(emit_run *e, uint32_t value, unsigned reg, bool store) {
+  x86_rm m = emit_slot(e, e->places[value].slot);
+  uint32_t bytes = emit_bytes(e, value);
+  if (emit_is_mask(e, value))
+    x86_on_masks(e->c, store ? X86_KMOV_TO : X86_KMOV, reg - EMIT_MASKS, 0, m);
+  else
+    emit_move(e, bytes < 16 ? 16 : bytes, reg, m, store);
+}
+
+/* What can be had again from where it lies: loads only as long as nothing was stored, since an output may be the
+ * memory of an input. */
+static bool emit_lies_there(const emit_run *e, uint32_t value) {
+  const nat_value *v = &e->b->values[value];
+  return v->kind == NAT_CONSTANT || v->kind == NAT_COUNT || e->places[value].slot ||
+         (v->kind == NAT_LOAD && !emit_is_gather(e, v) && (!e->stored || v->steady));
+}
+
+static void emit_evict(emit_run *e, unsigned reg) {
+  uint32_t value = e->held[reg];
+  emit_place *p = &e->places[value];
+  assert(p->reg == reg && p->next != NAT_NONE && !p->resident);
+  if (!emit_lies_there(e, value)) {
+    p->slot = emit_new_slot(e);
+    emit_to_slot(e, value, reg, true);
+  }
+  p->reg = EMIT_REGISTERS;
+  e->held[reg] = NAT_NONE;
+}
+
+unsigned emit_take(emit_run *e, uint32_t value) {
+  bool mask = emit_is_mask(e, value);
+  unsigned first = mask ? EMIT_FIRST_MASK : 0, end = mask ? EMIT_LANES_MASK : e->n_registers, best = EMIT_REGISTERS;
+  for (unsigned r = first; r < end; r++) {
+    if (e->pinned >> r & 1) continue;
+    if (e->held[r] == NAT_NONE) {
+      best = r;
+      break;
+    }
+    if (best == EMIT_REGISTERS || e->places[e->held[r]].next > e->places[e->held[best]].next) best = r;
+  }
+  assert(best < EMIT_REGISTERS);
+  if (e->held[best] != NAT_NONE) emit_evict(e, best);
+  e->held[best] = value;
+  if (value != NAT_NONE) e->places[value].reg = (uint8_t)best;
+  return best;
+}
+
+static const uint8_t emit_splat_ops[] = {
+    [1] = X86_BROADCASTB, [2] = X86_BROADCASTW, [4] = X86_BROADCASTSS, [8] = X86_BROADCASTSD};
+
+static void emit_constant_load(emit_run *e, uint32_t value, unsigned reg) {
+  const nat_value *v = &e->b->values[value];
+  if (v->width == 0) {
+    unsigned mask = reg - EMIT_MASKS;
+    x86_on_masks(e->c, v->bits ? X86_KXNOR : X86_KXOR, mask, mask, x86_reg(mask));
+  } else if (e->target->masks) {
+    x86_rm m = emit_constant(e, v, true);
+    m.splat = 0; /* that is what the instruction does */
+    x86_vector(e->c, (x86_op)emit_splat_ops[v->width], e->target->vector, reg, 0, m, 0);
+  } else {
+    uint32_t bytes = emit_bytes(e, value);
+    emit_move(e, bytes < 16 ? 16 : bytes, reg, emit_constant(e, v, false), false);
+  }
+}
+
+static void emit_steady_load(emit_run *e, const nat_value *v, unsigned reg) {
+  x86_rm m = emit_stream(e, (uint32_t)v->bits);
+  x86_vector(e->c, (x86_op)emit_splat_ops[v->width], e->target->vector, reg, 0, m, 0);
+}
+
+/* --- loads whose lanes are apart --- */
+
+/* Lanes from..from + n, each where it lies in memory, to the first 16 bytes of reg. at: of lane 0. */
+static void emit_gather_some(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t from, uint32_t n) {
+  x86_code *c = e->c;
+  if (s->width < 4) x86_vector(c, X86_XORD, 16, reg, reg, x86_reg(reg), 0);
+  for (uint32_t j = 0; j < n; j++) {
+    x86_rm m = at;
+    m.disp += (int32_t)((from + j) * s->stride * s->width);
+    if (s->width < 4)
+      x86_vector(c, s->width == 1 ? X86_PINSRB : X86_PINSRW, 16, reg, reg, m, j);
+    else if (j == 0)
+      emit_move(e, s->width, reg, m, false);
+    else if (s->width == 4)
+      x86_vector(c, X86_INSERTPS, 16, reg, reg, m, j << 4);
+    else
+      x86_vector(c, X86_MOVHPD, 16, reg, reg, m, 0);
+  }
+}
+
+static void emit_gather(emit_run *e, const nat_value *v, unsigned reg) {
+  const nat_stream *s = &e->b->streams[v->bits];
+  uint32_t part = 16 / s->width, lanes = e->b->lanes;
+  x86_multiply_number(e->c, X86_RAX, X86_RCX, (int32_t)(s->stride * s->width));
+  x86_add_memory(e->c, X86_RAX, emit_pointer((uint32_t)v->bits));
+  x86_rm at = x86_at(X86_RAX, 0);
+  emit_gather_some(e, s, reg, at, 0, lanes < part ? lanes : part);
+  if (lanes <= part) return;
+  e->pinned |= 1ull << reg;
+  unsigned more = emit_take(e, NAT_NONE);
+  for (uint32_t from = part; from < lanes; from += part) {
+    emit_gather_some(e, s, more, at, from, part);
+    bool wide = e->target->masks;
+    x86_vector(e->c, wide ? X86_INSERT16 : X86_INSERTHI, e->target->vector, reg, reg, x86_reg(more), from / part);
+  }
+  e->held[more] = NAT_NONE;
+}
+
+/* --- operands --- */
+
+static void emit_load(emit_run *e, uint32_t value, unsigned reg) {
+  const nat_value *v = &e->b->values[value];
+  if (e->places[value].slot)
+    emit_to_slot(e, value, reg, false);
+  else if (v->kind == NAT_CONSTANT)
+    emit_constant_load(e, value, reg);
+  else if (v->kind == NAT_COUNT)
+    emit_move(e, e->target->vector, reg, emit_slot(e, EMIT_COUNT), false);
+  else if (v->steady)
+    emit_steady_load(e, v, reg);
+  else if (emit_is_gather(e, v))
+    emit_gather(e, v, reg);
+  else if (e->masked)
+    emit_masked(e, v->width, reg, emit_stream(e, (uint32_t)v->bits), false);
+  else
+    emit_move(e, emit_bytes(e, value), reg, emit_stream(e, (uint32_t)v->bits), false);
+}
+
+unsigned emit_pin(emit_run *e, uint32_t value) {
+  unsigned reg = e->places[value].reg;
+  if (reg == EMIT_REGISTERS) {
+    reg = emit_take(e, value);
+    emit_load(e, value, reg);
+  }
+  e->pinned |= 1ull << reg;
+  return reg;
+}
+
+/* Whether the operand can be read from memory: it is in no register, and lies there as long as is read. A load that is
+ * used again is better in a register. */
+static bool emit_can_read(const emit_run *e, const x86_row *row, unsigned bytes, uint32_t value, bool last) {
+  const nat_value *v = &e->b->values[value];
+  const emit_place *p = &e->places[value];
+  if (p->reg < EMIT_REGISTERS || row->lane == 32 || row->lane == 64) return false;
+  if (p->slot) return v->width > 0;
+  if (v->kind == NAT_CONSTANT) return !e->target->masks || (x86_can_splat(row) && row->lane == v->width);
+  if (v->kind != NAT_LOAD || v->steady || e->masked || !last || emit_is_gather(e, v)) return false;
+  uint32_t read = row->from && row->from < row->lane ? e->b->lanes * row->from : bytes;
+  return read == emit_bytes(e, value);
+}
+
+x86_rm emit_operand(emit_run *e, const x86_row *row, unsigned bytes, uint32_t value, bool last) {
+  if (!emit_can_read(e, row, bytes, value, last)) return x86_reg(emit_pin(e, value));
+  if (e->places[value].slot) return emit_slot(e, e->places[value].slot);
+  const nat_value *v = &e->b->values[value];
+  return v->kind == NAT_CONSTANT ? emit_constant(e, v, e->target->masks) : emit_stream(e, (uint32_t)v->bits);
+}
+
+void emit_release(emit_run *e, const emit_step *s, const uint32_t *in, uint32_t n) {
+  for (uint32_t j = 0; j < n; j++) {
+    emit_place *p = &e->places[in[j]];
+    p->next = s->next[j];
+    if (p->next != NAT_NONE || p->reg == EMIT_REGISTERS || p->resident) continue;
+    e->held[p->reg] = NAT_NONE;
+    e->pinned &= ~(1ull << p->reg);
+    p->reg = EMIT_REGISTERS;
+  }
+}
+
+void emit_keep(emit_run *e, uint32_t value) {
+  emit_place *p = &e->places[value];
+  unsigned reg = emit_pin(e, value);
+  if (!p->slot) {
+    p->slot = emit_new_slot(e);
+    if (emit_is_mask(e, value))
+      emit_to_slot(e, value, reg, true);
+    else
+      emit_move(e, e->target->vector, reg, emit_slot(e, p->slot), true);
+  }
+  if (p->next != NAT_NONE) return;
+  e->held[reg] = NAT_NONE;
+  p->reg = EMIT_REGISTERS;
+}
