@@ -71,7 +71,7 @@ void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store
 
 /* One lane where the instruction splats it, else a vector. */
 static x86_rm emit_constant(emit_run *e, const nat_value *v, bool splat) {
-  uint8_t bytes[NAT_VECTOR];
+  uint8_t bytes[NAT_VECTOR] = {0};
   uint32_t n = splat ? v->width : e->target->vector;
   for (uint32_t i = 0; i < n; i += v->width) memcpy(bytes + i, &v->bits, v->width);
   x86_rm m = x86_constant((int32_t)x86_add_constant(e->c, bytes, n));
