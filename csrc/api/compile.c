@@ -74,8 +74,8 @@ static int compile_keep_options(xlac_executable *exe, const xlac_compile_options
                      (int)options->numerics);
   exe->counters = xlac_counters_retain(options->counters);
   exe->options = (xlac_compile_options){XLAC_OPTIONS(xlac_compile_options), .threads = compile_threads(options),
-                                        .no_blas = options->no_blas, .no_fusion = options->no_fusion,
-                                        .numerics = options->numerics};
+                                        .n_devices = options->n_devices,    .no_blas = options->no_blas,
+                                        .no_fusion = options->no_fusion,    .numerics = options->numerics};
   if (options->blas_path) exe->blas_path = strdup(options->blas_path); /* without it, the usual names */
   if (!options->runtime) return rt_device_set_create(&exe->devices, driver_device_kinds, base_alloc_libc, err);
   exe->devices = rt_device_set_retain(api_devices(options->runtime));

@@ -67,12 +67,21 @@ static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xl
       "serialize the module instead (Module.to_bytes), and compile it where it is loaded");
 }
 
+/* A group's program is in two parts, its face and what each device runs, which the format does not hold yet. */
+static int container_refuse_group(xlac_executable *exe, xlac_error *err) {
+  uint32_t n = api_executable_options(exe).n_devices;
+  if (n == 0) return 0;
+  return base_hint(err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "an executable of %u devices can't be serialized", n),
+                   "serialize the module instead (Module.to_bytes), and compile it with devices=N where it is loaded");
+}
+
 /* The bytes are the caller's, freed with xlac_free. The version of xlac is for people: readers go by the
  * format alone. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
   const xlac_print_options plain = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
   size_t length = 0, all = 0;
+  TRY(container_refuse_group(exe, err));
   TRY(xlac_module_print(xlac_executable_module(exe), &plain, &text, &length, err));
   unsigned char *out =
       base_add(length, CONTAINER_HEAD + CONTAINER_TAIL, &all) ? base_malloc(base_alloc_libc, all) : NULL;

@@ -1,5 +1,6 @@
 """Programs on the devices of a group: whole arrays in and out, errors that name the device, and no end that is not one."""
 import os
+import pickle
 import signal
 import threading
 import time
@@ -194,3 +195,11 @@ def test_a_forked_child_has_threads_of_its_own():
     if child == 0:
         os._exit(0 if np.allclose(exe(x, y), x @ y, atol=1e-5) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_executables_of_groups_are_not_serialized():
+    """Their program is in two parts, which the format does not hold."""
+    exe = compiled(*PRODUCT)
+    for way in (exe.serialize, lambda: pickle.dumps(exe)):
+        with pytest.raises(xlac.Error, match="an executable of 4 devices can't be serialized"):
+            way()
