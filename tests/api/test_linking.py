@@ -10,7 +10,7 @@ import pytest
 from xlac import include
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "python/xlac/include"
+FOLDER = pathlib.Path(include.__file__).parent  # of the installation that the tests run against
 EMBED = ROOT / "docs/embed.c"
 needs_library = pytest.mark.skipif(not include.library().endswith("libxlac.so"), reason="this build has no libxlac.so")
 
