@@ -146,6 +146,10 @@ class BuildExt(build_ext):
         super().initialize_options()
         self.compiled = {}
 
+    def finalize_options(self):
+        super().finalize_options()
+        self.parallel = None  # -j: the files of one library at a time, whatever it says, and the core first, which the others link with
+
     def get_ext_filename(self, fullname):
         """The core and the plugin are no extensions of Python's: they are loaded by their paths."""
         name, last = super().get_ext_filename(fullname), fullname.split(".")[-1]
