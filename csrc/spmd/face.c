@@ -40,6 +40,7 @@ static const ir_type *face_result(face_maker *f, const ir_type *local) {
 
 static int face_fill(face_maker *f, const ir_module *local) {
   const ir_computation *from = local->entry;
+  assert(local->form == IR_FORM_HLO && from);
   const base_istr *name = ir_intern(f->m, "devices", 7);
   ir_attr target = ir_attr_make(IR_ATTR_CUSTOM_CALL_TARGET);
   target.v.str = ir_intern(f->m, "xlac.devices", 12);

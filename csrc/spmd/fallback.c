@@ -86,6 +86,7 @@ static bool fallback_is_whole(const ir_op *op) {
 }
 
 static const sdy_sharding *fallback_sharding(fallback_pass *x, const ir_op *op, uint32_t tensor, const ir_type **t) {
+  assert(tensor < op->n_operands + op->n_results);
   bool in = tensor < op->n_operands;
   ir_value v = in ? opt_operand(op, tensor) : (ir_value){(ir_op *)(uintptr_t)op, tensor - op->n_operands};
   *t = opt_type(v);
@@ -123,6 +124,7 @@ static bool fallback_dim_fits(fallback_pass *x, const ir_op *op, const sdy_rule 
 
 static bool fallback_reshape_fits(fallback_pass *x, const ir_op *op) {
   const ir_type *in, *out;
+  assert(op->opcode == IR_OP_RESHAPE && op->n_operands == 1);
   const sdy_sharding *from = fallback_sharding(x, op, 0, &in), *to = fallback_sharding(x, op, 1, &out);
   const sdy_mesh *mesh = explicit_mesh(&x->e, from ? from : to);
   if (!from) from = sdy_sharding_empty(x->e.rw.m, to, in->rank, false);
@@ -227,6 +229,7 @@ static bool fallback_combines(fallback_pass *x, const ir_op *op) {
 static bool fallback_updates_whole(fallback_pass *x, const ir_op *op) {
   const ir_type *t, *update;
   const sdy_sharding *into = fallback_sharding(x, op, 0, &t), *part = fallback_sharding(x, op, 1, &update);
+  assert(t->rank == update->rank);
   for (uint32_t d = 0; d < t->rank; d++) {
     bool cut = (into && into->dims[d].axes.n) || (part && part->dims[d].axes.n);
     if (cut && t->dims[d] != update->dims[d]) return false;

@@ -83,6 +83,7 @@ static bool group_asked(void *ctx) {
 
 static void group_bring(const group_executable *g, const group_job *job, group_seat *seat) {
   const spmd_program *p = g->program;
+  assert(seat->device < p->n_devices && job->block);
   for (uint32_t i = 0; i < p->n_arguments; i++) {
     const spmd_leaf *leaf = &p->arguments[i];
     int64_t at = g->argument_at[i][seat->device];
@@ -108,6 +109,7 @@ static void group_deliver(const group_executable *g, const group_job *job, group
 static void group_run_device(group_team *t, group_seat *seat) {
   const group_executable *g = t->group;
   xlac_error err = {.code = 0};
+  assert(seat->team == t && g->program->replicas * g->program->partitions == g->program->n_devices);
   rt_call_options own = *t->job.options;
   own.replica = seat->device / g->program->partitions;
   own.partition = seat->device % g->program->partitions;
@@ -138,6 +140,7 @@ static void *group_thread(void *ctx) {
     pthread_mutex_unlock(&t->lock);
     group_run_device(t, seat);
     pthread_mutex_lock(&t->lock);
+    assert(t->at_work > 0);
     if (--t->at_work == 0) pthread_cond_signal(&t->over);
   }
   pthread_mutex_unlock(&t->lock);
@@ -267,6 +270,7 @@ static int team_error(const group_team *t, xlac_error *err) {
 static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   rt_communicator_begin(t->communicator);
   pthread_mutex_lock(&t->lock);
+  assert(t->at_work == 0 && t->n_threads + 1 == t->group->program->n_devices);
   t->job = *job;
   t->at_work = t->n_threads;
   t->round++;

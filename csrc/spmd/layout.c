@@ -7,6 +7,7 @@ static int layout_offsets(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *
                           xlac_error *err) {
   int64_t *places = BASE_ARRAY(&p->arena, int64_t, (size_t)p->partitions + 1), stride = 1;
   if (!places) return base_oom(err, "shards");
+  assert(sdy_mesh_size(mesh) == p->partitions);
   for (uint32_t d = leaf->rank; d-- > 0; stride *= leaf->dims[d]) {
     if (s->dims[d].axes.n == 0) continue;
     local_places(mesh, s->dims[d].axes, places);
@@ -25,6 +26,7 @@ static bool layout_is_contiguous(const spmd_leaf *leaf) {
 }
 
 static void layout_find_first(spmd_leaf *leaf, uint32_t n) {
+  assert(n > 0 && leaf->offsets[0] >= 0);
   for (uint32_t i = 0; i < n; i++) {
     leaf->first[i] = true;
     for (uint32_t k = 0; k < i && leaf->first[i]; k++) leaf->first[i] = leaf->offsets[k] != leaf->offsets[i];
@@ -88,6 +90,7 @@ static layout_walk layout_rows(const spmd_leaf *leaf) {
 /* Rows in the order of the shard; `whole` is where its first element is. */
 static void layout_copy(const spmd_leaf *leaf, char *shard, char *whole, bool to_shard) {
   layout_walk w = layout_rows(leaf);
+  assert(leaf->bytes > 0); /* tokens have no shards */
   int64_t at[IR_MAX_RANK] = {0}, rows = 1, offset = 0;
   for (uint32_t d = 0; d < w.rank; d++) rows *= w.dims[d];
   for (int64_t i = 0; w.row && i < rows; i++, shard += w.row) {

@@ -116,6 +116,7 @@ bool spmd_note(spmd_program *p, const ir_op *op, int64_t bytes) {
 
 static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[120];
+  assert(m->form == IR_FORM_MLIR && p->partitions > 0);
   TRY(spmd_make_even(m, err));
   TRY(part_run(m, AGREE, err));
   TRY(spmd_make_local(p, m, err));
