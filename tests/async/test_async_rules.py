@@ -42,6 +42,8 @@ BAD = {
     "in a tuple": ("verify", ASYNC, 13, 3, "", START + f"ROOT y = ({S}) tuple(st)"),
     "a done of no chain": ("parse", None, 13, 19, "", "ROOT y = f32[8] async-done(x)"),
     "a done of a done": ("parse", None, 15, 19, "", START + "d = f32[8] async-done(st)\n  ROOT y = f32[8] async-done(d)"),
+    "a pair's done of its done": ("verify", ASYNC, 15, 8, "", "st = f32[8] all-reduce-start(x), to_apply=sum\n  d = f32[8] all-reduce-done(st)\n"
+                                  "  ROOT y = f32[8] all-reduce-done(d)"),
     "an update of another type": ("parse", None, 14, 40, "", START + "u = ((f32[8]), f32[8], u32[], u32[]) async-update(st)\n"
                                   "  ROOT y = f32[8] async-done(u)"),
     "a done of another type": ("verify", SHAPE, 14, 8, "", START + "ROOT y = s32[8] async-done(st)"),

@@ -11,10 +11,11 @@ static bool is_generic(unsigned opcode) {
   return opcode == IR_OP_ASYNC_START || opcode == IR_OP_ASYNC_UPDATE || opcode == IR_OP_ASYNC_DONE;
 }
 
-/* A generic chain may be continued by updates; a first-class one has a start and a done. */
+/* A generic chain may be continued by updates; a first-class one has a start and a done, and both rows name the pair.
+ */
 static bool consumes(unsigned consumer, unsigned producer) {
   if (is_generic(producer)) return consumer == IR_OP_ASYNC_UPDATE || consumer == IR_OP_ASYNC_DONE;
-  return consumer == ir_opcode_info(producer)->done;
+  return ir_opcode_has(producer, IR_ASYNC_START) && consumer == ir_opcode_info(producer)->done;
 }
 
 /* send and recv results may be carried through loops by tuples (pipelined transfers): verify.c. */
