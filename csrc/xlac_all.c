@@ -494,6 +494,7 @@
 #include "cpu/window/window_runs.c"
 #include "cpu/window/window_scan.c"
 #include "cpu/window/window_select.c"
+#include "cuda/driver.c"
 #include "spmd/face.c"
 #include "spmd/fallback.c"
 #include "spmd/group.c"

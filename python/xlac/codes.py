@@ -33,6 +33,7 @@ class Code:
     INTERRUPTED = 402  # the run was interrupted
     PARTICIPANTS = 403  # the program needs more participants than there are
     CHECK = 404  # a check in the program found other values than it expects
+    DEVICE = 405  # a device, its driver or one of its libraries is missing or has failed
     ARGUMENT_COUNT = 500  # the number of arguments is not the number of parameters
     ARGUMENT_TYPE = 501  # an argument's element type is not the parameter's
     ARGUMENT_SHAPE = 502  # an argument's dimensions are not the parameter's

@@ -1,0 +1,125 @@
+/* The CUDA driver and its compiler, found when a program first wants them: xlac is built without CUDA, and these
+ * declarations are our own, of the libraries' published interface. The table of entry points is driver.def.
+ *
+ * Where XLAC_CUDA_DRIVER names a library, that one is taken for libcuda, and NVRTC's entry points are looked for in it
+ * first: so programs run on a driver that simulates (tests/cuda/driver). */
+#ifndef XLAC_CUDA_DRIVER_H
+#define XLAC_CUDA_DRIVER_H
+
+#include "../base/memory.h"
+#include "../base/status.h"
+
+typedef int cuda_result;         /* CUresult; 0: success */
+typedef int cuda_compile_result; /* nvrtcResult; 0: success */
+typedef int cuda_ordinal;        /* CUdevice */
+typedef uint64_t cuda_address;   /* CUdeviceptr */
+typedef struct CUctx_st *cuda_context;
+typedef struct CUstream_st *cuda_stream;
+typedef struct CUevent_st *cuda_event;
+typedef struct CUmod_st *cuda_module;
+typedef struct CUfunc_st *cuda_function;
+typedef struct CUmemPoolHandle_st *cuda_pool;
+typedef struct CUgraph_st *cuda_graph;
+typedef struct CUgraphExec_st *cuda_graph_exec;
+typedef struct _nvrtcProgram *cuda_source;
+
+/* Those of CUresult that are told apart. */
+enum {
+  CUDA_SUCCESS = 0,
+  CUDA_INVALID_VALUE = 1,
+  CUDA_OUT_OF_MEMORY = 2,
+  CUDA_NOT_INITIALISED = 3,
+  CUDA_NO_DEVICE = 100,
+  CUDA_NO_BINARY_FOR_GPU = 209,
+  CUDA_NOT_FOUND = 500,
+  CUDA_NOT_READY = 600,
+  CUDA_ILLEGAL_ADDRESS = 700,
+  CUDA_LAUNCH_FAILED = 719
+};
+
+/* CUdevice_attribute */
+typedef enum cuda_attribute {
+  CUDA_MAX_THREADS_PER_BLOCK = 1,
+  CUDA_MAX_SHARED_PER_BLOCK = 8,
+  CUDA_WARP_SIZE = 10,
+  CUDA_MAX_REGISTERS_PER_BLOCK = 12,
+  CUDA_CLOCK_KHZ = 13,
+  CUDA_MULTIPROCESSORS = 16,
+  CUDA_MEMORY_CLOCK_KHZ = 36,
+  CUDA_MEMORY_BUS_BITS = 37,
+  CUDA_L2_BYTES = 38,
+  CUDA_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+  CUDA_CAPABILITY_MAJOR = 75,
+  CUDA_CAPABILITY_MINOR = 76,
+  CUDA_MAX_SHARED_PER_MULTIPROCESSOR = 81,
+  CUDA_MAX_SHARED_PER_BLOCK_OPTIN = 97,
+  CUDA_POOLS_SUPPORTED = 115
+} cuda_attribute;
+
+/* CUfunction_attribute */
+typedef enum cuda_function_attribute {
+  CUDA_FUNCTION_MAX_THREADS = 0,
+  CUDA_FUNCTION_SHARED_BYTES = 1,
+  CUDA_FUNCTION_LOCAL_BYTES = 3,
+  CUDA_FUNCTION_REGISTERS = 4,
+  CUDA_FUNCTION_MAX_DYNAMIC_SHARED = 8
+} cuda_function_attribute;
+
+/* CUpointer_attribute; CUmemorytype */
+typedef enum cuda_pointer_attribute {
+  CUDA_POINTER_CONTEXT = 1,
+  CUDA_POINTER_MEMORY_TYPE = 2,
+  CUDA_POINTER_DEVICE = 9
+} cuda_pointer_attribute;
+enum { CUDA_MEMORY_HOST = 1, CUDA_MEMORY_DEVICE = 2 };
+
+/* Flags. */
+enum {
+  CUDA_STREAM_NON_BLOCKING = 1, /* of cuStreamCreate: doesn't wait for the stream of number 0 */
+  CUDA_EVENT_NO_TIMING = 2,     /* of cuEventCreate */
+  CUDA_HOST_PORTABLE = 1,       /* of cuMemHostAlloc: pinned for all contexts */
+  CUDA_CAPTURE_THREAD_LOCAL = 1 /* of cuStreamBeginCapture */
+};
+
+/* CUmemPool_attribute: bytes that stay with the pool when streams are waited for, an uint64_t. */
+typedef enum cuda_pool_attribute { CUDA_POOL_RELEASE_THRESHOLD = 4 } cuda_pool_attribute;
+
+/* CUmemPoolProps */
+typedef struct cuda_pool_properties {
+  int allocation;    /* 1: pinned, the only one that there is */
+  int handles;       /* 0: not shared with processes */
+  int location_type; /* 1: a device */
+  int location;      /* its ordinal */
+  void *security;
+  size_t most; /* 0: the system's limit */
+  unsigned short usage;
+  unsigned char reserved[54];
+} cuda_pool_properties;
+
+/* CUgraphExecUpdateResultInfo */
+typedef struct cuda_graph_update {
+  int result;
+  void *error_node, *error_from;
+} cuda_graph_update;
+
+/* The entry points, which are those of one library for all devices of a process. Immutable once opened. */
+typedef struct cuda_driver {
+  void *driver_library, *compiler_library;
+  char compiler_path[512]; /* where NVRTC was found; "" : nowhere */
+#define CUDA_CALL(result, name, parameters) result(*name) parameters;
+#define CUDA_COMPILER(result, name, parameters) result(*name) parameters;
+#include "driver.def"
+  int version; /* of the driver: 1000 * major + 10 * minor */
+  int compiler_major,
+      compiler_minor; /* of NVRTC; 0: there is none, and compiler_missing says where it was looked for */
+  char compiler_missing[1024];
+} cuda_driver;
+
+/* Loads the driver and begins it. NVRTC may be missing: programs that need no kernels run without. Opened libraries
+ * stay in the process. DEVICE where there is no driver, too old a driver or none that works, with the paths that were
+ * tried. */
+XLAC_MUST_USE int cuda_driver_open(cuda_driver *out, xlac_error *err);
+/* The driver's own name and text of its error, behind what was being done: DEVICE, or OUT_OF_MEMORY. 0 is no error. */
+XLAC_MUST_USE int cuda_check(const cuda_driver *d, cuda_result result, const char *doing, xlac_error *err);
+
+#endif
