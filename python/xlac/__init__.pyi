@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Iterable
-from typing import IO, Any, Literal, NamedTuple, Protocol, SupportsIndex, overload
+from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 
 from . import benchmark as benchmark
 from . import jax as jax
@@ -38,42 +38,31 @@ from .errors import VerifyError as VerifyError
 from .future import Future as Future
 from .lowering import lower_graph as lower_graph
 from .opcode import Opcode as Opcode
+from .program import Flat, Program, Staged
 from .reduction import reduce as reduce
 
 __version__: str
 FORMATS: tuple[str, ...]
-class _Staged(Protocol):  # jax.stages.Lowered, jax.stages.Compiled, jax.export.Exported
-    @property
-    def in_tree(self) -> Any: ...
-    @property
-    def out_tree(self) -> Any: ...
-
-class _Mlir(Protocol):
-    @property
-    def operation(self) -> Any: ...
-
-_Program = Module | Builder | str | bytes | bytearray | memoryview | os.PathLike[str] | IO[str] | IO[bytes] | _Staged | _Mlir  # only for type checkers
-_Flat = Module | Builder | str | bytes | bytearray | memoryview | os.PathLike[str] | IO[str] | IO[bytes] | _Mlir
 _Lanes = SupportsIndex | dict[str, int] | None
 _Blas = str | os.PathLike[str] | bool | None
 
-def parse(src: _Program, *, format: str = "auto", allow_unregistered: bool = False,
+def parse(src: Program, *, format: str = "auto", allow_unregistered: bool = False,
           strict: bool = False, documented_forms: bool = ...) -> Module: ...
-def interpret(module: _Program, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
+def interpret(module: Program, *arrays: Any, seed: int = 0, replica: int = 0, partition: int = 0,
               progress: Callable[[float], object] | None = None,
               probes: list[tuple[str, Any]] | str | os.PathLike[str] | None = None,
               async_order: str | int = "eager", **named: Any) -> Any: ...
 @overload
-def compile(module: _Staged, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
+def compile(module: Staged, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
             fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
             numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
             results: Literal["numpy", "buffer"] = "numpy", devices: SupportsIndex | None = None) -> TreeExecutable: ...
 @overload
-def compile(module: _Flat, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
+def compile(module: Flat, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
             fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
             numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
             results: Literal["numpy", "buffer"] = "numpy", devices: SupportsIndex | None = None) -> Executable: ...
-def compile_stage(module: _Program, stage: str, *, device: str | Device = "cpu", threads: SupportsIndex | None = None,
+def compile_stage(module: Program, stage: str, *, device: str | Device = "cpu", threads: SupportsIndex | None = None,
                   blas: _Blas = None, fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
                   numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> str: ...
 class Device(NamedTuple):
@@ -90,13 +79,13 @@ def devices() -> list[Device]: ...
 def load(source: bytes | bytearray | memoryview | str | os.PathLike[str], *, device: str | Device = "cpu",
          threads: SupportsIndex | None = None, blas: _Blas = None, lanes: _Lanes = None, async_work: int = 0,
          results: Literal["numpy", "buffer"] = "numpy") -> Executable: ...
-def diff(program: _Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
+def diff(program: Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
          rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0) -> Difference | None: ...
-def verify(program: _Program, *, xla_compat: bool = False) -> Module: ...
+def verify(program: Program, *, xla_compat: bool = False) -> Module: ...
 def trim(keep: int = 0) -> int: ...
 def memory_stats() -> dict[str, int]: ...
 def set_memory_limit(bytes: int) -> None: ...
-def run_parallel(module: _Program, args: Iterable[Iterable[Any]], *, replicas: int | None = None, partitions: int = 1,
+def run_parallel(module: Program, args: Iterable[Iterable[Any]], *, replicas: int | None = None, partitions: int = 1,
                  programs: Iterable[Any] | None = None, infeed: Iterable[Iterable[Any]] | None = None,
                  outfeed: list[tuple[Any, ...]] | None = None, seed: int = 0) -> list[Any]: ...
 def passes() -> dict[str, dict[str, Any]]: ...

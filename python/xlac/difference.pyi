@@ -1,6 +1,6 @@
 from typing import Any
 
-from . import _Program
+from .program import Program
 
 class Difference:
     op: str
@@ -17,5 +17,5 @@ class Difference:
     note: str
     ways: tuple[str, str]
 
-def diff(program: _Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
+def diff(program: Program, *arrays: Any, a: str | dict[str, Any] = "interpreter", b: str | dict[str, Any] = "compiled",
          rtol: float = 1e-5, atol: float = 1e-6, seed: int = 0) -> Difference | None: ...

@@ -1,6 +1,7 @@
 """Why a JAX function runs as it does: its program compiled by xlac, and what xlac says of it, by the function's Python lines."""
 import collections
 import functools
+import inspect
 
 from ..codes import Code
 from ..errors import ArgumentError
@@ -29,11 +30,14 @@ class Compiled:
 
 def of_arguments(what):
     """what(compiled, args, kwargs, **options) as what(function, **options)(*args, **kwargs)."""
+    taken = [p.replace(kind=p.KEYWORD_ONLY) for p in list(inspect.signature(what).parameters.values())[3:]]
+
     @functools.wraps(what)
     def curried(function, **options):
         def called(*args, **kwargs):
             return what(Compiled(function, args, kwargs), args, kwargs, **options)
         return called
+    curried.__signature__ = inspect.Signature([inspect.Parameter("function", inspect.Parameter.POSITIONAL_OR_KEYWORD), *taken])
     return curried
 
 
