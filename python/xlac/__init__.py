@@ -40,7 +40,7 @@ _register_pickling()
 
 __all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
            "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "TreeExecutable", "VerifyError",
-           "asarray", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes", "reduce",
+           "asarray", "changes", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes", "reduce",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
 _MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
@@ -346,6 +346,17 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
     from .difference import diff as find
 
     return find(program, *arrays, a=a, b=b, rtol=rtol, atol=atol, seed=seed)
+
+
+def changes(old, new):
+    """What two programs that should be one do otherwise, op by op: what two versions of JAX made of a function, say. Printed, a table; false when
+    there is nothing. Calls are inlined and equal ops made one before, so that only what is computed counts; the results are not
+    compared: `xlac.testing.assert_same` runs both.
+
+    Each is what `parse` takes; ParseError and VerifyError if one is no program."""
+    from .comparison import compare
+
+    return compare(old, new)
 
 
 def trim(keep=0):

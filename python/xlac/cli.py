@@ -163,122 +163,6 @@ def translate(args):
     write_module(args, opened(args, args.file))
 
 
-def list_passes(args):
-    if args.json:
-        return print_json(_core.pass_table())
-    for name, row in _core.pass_table().items():
-        print(f"{name:<20} {row['doc']}")
-        for option, doc in row["options"].items():
-            print(f"{'':<20}   {option}: {doc}")
-
-
-def opt(args):
-    if args.list_passes:
-        return list_passes(args)
-    if args.file is None or args.passes is None:
-        raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
-    module = opened(args, args.file)
-
-    def dump(name, state):
-        say(f"// -----// HLO after {name} //----- //\n{state.to_text(**print_options(args))}")
-
-    result = module.run(args.passes, after=dump if args.print_after_all else None, verify_each=args.verify_each)
-    if args.stats:
-        before, after = module.stats(), result.stats()
-        say(f"{before['ops']} ops in {before['computations']} computations -> {after['ops']} in {after['computations']}")
-    write_module(args, result)
-
-
-def shard(args):
-    from . import sharding
-
-    result = sharding.propagate(opened(args, args.file))
-    for question in args.explain:
-        value, colon, dim = question.rpartition(":")
-        if not colon or not dim.isdigit():
-            raise ArgumentError(f"--explain {question} names no dimension", Code.BAD_ARGUMENT, hint='such as --explain %arg0:1 or --explain "line 12:0"')
-        print(result.trace.explain(value, int(dim)))
-        print(result.trace.picture(value))
-    for reshard in result.trace.reshards if args.reshards or args.remedies else ():
-        print(reshard)
-        if args.remedies:
-            print(f"  removed by {result.trace.remedy(reshard) or 'no single annotation that was tried'}")
-    for suspicion in result.trace.suspicions if args.warnings else ():
-        print(suspicion)
-    if args.svg:
-        write(result.to_svg(), args.svg)
-    if not (args.explain or args.reshards or args.remedies or args.svg or args.warnings):
-        write_module(args, result.module)
-
-
-def cluster(args):
-    from .clusters import cluster as run
-
-    if args.list_ops:
-        for line in _core.cluster_op_list().splitlines():
-            print(line, "lowered" if _core.has_lowering(line.partition("\t")[0]) else "", sep="\t")
-        print("\ndevices (device.c; XlaOpRegistry of TensorFlow 2.21, with tf_xla_cpu_global_jit)")
-        for name, row in _core.cluster_devices().items():
-            print(name, row["compilation_device"], row["autoclustering_policy"], *(k for k, v in row.items() if v is True), sep="\t")
-        return
-    if args.file is None:
-        raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
-    with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
-        data = file.read()
-    result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
-    for node in args.explain:
-        print(result.why(node))
-    for pair in args.why_not:
-        print(result.why_not(*pair))
-    if args.output:
-        text = args.output.endswith((".pbtxt", ".txt"))
-        with open(args.output, "wb") as file:
-            file.write(result.to_dot().encode() if args.output.endswith(".dot") else
-                       result.to_text(encapsulated=args.encapsulated).encode() if text else result.to_graphdef(encapsulated=args.encapsulated))
-    if args.dump:
-        print("\n".join(result.dump(args.dump)))
-    if args.run or args.first:
-        run_graph(args, result)
-    if not (args.explain or args.why_not or args.output or args.dump or args.run or args.first):
-        print(repr(result)[6:-1])
-        for name, nodes in result.clusters.items():
-            print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
-
-
-def run_graph(args, clusters):
-    for node in args.first:
-        clusters.executable([], [], [node])()
-    feeds = dict(map(graph_feed, args.feed))
-    step = clusters.executable(list(feeds), args.run)
-    for name, value in zip(args.run, step(feeds)):
-        print(f"{name} {value.dtype}{list(value.shape)} {value.tolist()}")
-    print(step.explain())
-
-
-def graph_feed(text):
-    """x=FILE.npy, x=1.5, x=[[1, 2]]."""
-    import json
-
-    import numpy as np
-
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ArgumentError(f"--feed {text!r} is not NAME=VALUE", Code.BAD_ARGUMENT)
-    try:
-        return name, np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
-    except ValueError as error:
-        raise ArgumentError(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", Code.BAD_ARGUMENT) from None
-
-
-def cluster_flag(text):
-    """min_cluster_size=2, also with TensorFlow's tf_xla_ before it."""
-    name, equals, value = text.partition("=")
-    name = name.removeprefix("--").removeprefix("tf_xla_")
-    if not equals or value.lower() == "true":
-        return name, True
-    return name, False if value.lower() == "false" else int(value) if value.lstrip("-").isdigit() else value
-
-
 def gather_arguments(args, parameters, seed):
     from . import values
 
@@ -385,8 +269,13 @@ def run(args):
 
 
 def diff(args):
+    from .difference import WAYS
     from .difference import diff as find
 
+    if args.b == "compiled" and args.a not in WAYS and os.path.exists(args.a):
+        from .commands import diff_programs
+
+        return diff_programs(args)
     module = opened(args, args.file)
     arguments = gather_arguments(args, module.entry.parameters, args.seed)
     found = find(module, *arguments, a=args.a, b=args.b, rtol=args.rel_error_bound, atol=args.abs_error_bound)
@@ -506,7 +395,7 @@ def add_json(parser):
 
 EXAMPLES = {
     "run": ("xlac run step.hlo --input=x.npy --input='f32[4]=1 2 3 4' -o result.npz", "xlac run step.hlo --device=interp --seed=1 --expected=result.npz"),
-    "diff": ("xlac diff step.hlo", "xlac diff step.hlo interpreter fast --rel-error-bound=1e-4"),
+    "diff": ("xlac diff old.mlir new.mlir", "xlac diff step.hlo", "xlac diff step.hlo interpreter fast --rel-error-bound=1e-4"),
     "opt": ("xlac opt step.hlo --passes=inline-calls,cse,dce --stats -o smaller.hlo", "xlac opt --list-passes"),
     "explain": ("xlac explain memory step.hlo", "xlac explain donation step.hlo --json"),
     "explore": ("xlac explore step.hlo --profile -o step.html",),
@@ -558,10 +447,11 @@ def add_run(commands):
 
 def add_diff(commands):
     ways = "interpreter, compiled, unfused (a kernel for each op), unoptimised (no passes), blasless or fast (numerics)"
-    p = commands.add_parser("diff", help="find the first op that two executors disagree on", description="""Runs every op of a
-        program by two ways, and shows the first one whose values differ: where, by how much, and from what inputs.""")
+    p = commands.add_parser("diff", help="find where two programs, or two executors of one, differ", description="""Runs every op of a
+        program by two ways, and shows the first one whose values differ: where, by how much, and from what inputs. With a second program:
+        the ops that went, came, or read other values, with their source lines, what they cost, and whether the results differ.""")
     p.add_argument("file", help="the program; - is standard input")
-    p.add_argument("a", nargs="?", default="interpreter", metavar="A", help=f"{ways}; default: interpreter")
+    p.add_argument("a", nargs="?", default="interpreter", metavar="A", help=f"another program, or a way: {ways}; default: interpreter")
     p.add_argument("b", nargs="?", default="compiled", metavar="B", help="the same; default: compiled")
     add_read_flags(p)
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run")
@@ -585,51 +475,6 @@ def add_explain(commands):
         flag(p, name, type=float, default=0, help=f"async's model: billions of {what} a second")
     add_output(p, "the output file; - is standard output")
     p.set_defaults(command=explain)
-
-
-def add_opt(commands):
-    p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
-    p.add_argument("file", nargs="?", help="HLO text; - is standard input")
-    flag(p, "--passes", metavar="LIST", help="such as dce,constant-folding{max-elements=1000}")
-    flag(p, "--print-after-all", action="store_true", help="print the program to stderr after each pass")
-    flag(p, "--verify-each", action="store_true", help="verify after each pass")
-    flag(p, "--list-passes", action="store_true", help="print the passes and their options")
-    flag(p, "--stats", action="store_true", help="print the number of ops before and after")
-    add_read_flags(p)
-    add_print_flags(p)
-    p.set_defaults(command=opt)
-
-
-def add_shard(commands):
-    p = commands.add_parser("shard", help="propagate shardings", description="Propagates the shardings of a StableHLO program.")
-    p.add_argument("file", help="StableHLO text; - is standard input")
-    flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
-         help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
-    flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
-    flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
-    flag(p, "--warnings", action="store_true", help="warn about shardings that are probably mistakes")
-    flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
-    add_read_flags(p)
-    add_print_flags(p)
-    p.set_defaults(command=shard)
-
-
-def add_cluster(commands):
-    p = commands.add_parser("cluster", help="cluster a TensorFlow graph",
-                            description="Says which nodes of a GraphDef TensorFlow would compile together with XLA.")
-    p.add_argument("file", nargs="?", help="a GraphDef, binary or text; - is standard input")
-    flag(p, "--format", choices=("auto", "proto", "text"), default="auto", help="of the file (default: auto)")
-    flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
-    flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")
-    flag(p, "--why-not", nargs=2, action="append", default=[], metavar=("A", "B"), help="say why two nodes are not in one cluster")
-    flag(p, "--dump", metavar="DIR", help="write the graph before and after, annotated, and its picture")
-    flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
-    add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
-    flag(p, "--encapsulated", action="store_true", help="write clusters as functions of the library, and nodes that call them")
-    flag(p, "--run", action="append", default=[], metavar="VALUE", help="run the graph, print this value (node or node:output) and what was compiled")
-    flag(p, "--feed", action="append", default=[], metavar="NAME=VALUE", help="a value to run with: a .npy file or JSON")
-    flag(p, "--first", action="append", default=[], metavar="NODE", help="a node to run before, such as an initialiser")
-    p.set_defaults(command=cluster)
 
 
 def add_explore(commands):
@@ -681,17 +526,16 @@ def make_parser():
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_run(commands)
     add_diff(commands)
-    add_opt(commands)
     add_explain(commands)
     add_explore(commands)
-    add_shard(commands)
-    add_cluster(commands)
     add_simple(commands)
-    for name in ("run", "diff", "opt", "explain", "verify", "ops", "errors"):
+    for name in ("run", "diff", "explain", "verify", "ops", "errors"):
         add_json(commands.choices[name])
-    from .commands import add_to
+    from . import commands as more
+    from . import commands_passes
 
-    add_to(commands)
+    commands_passes.add_to(commands)
+    more.add_to(commands)
     add_examples(commands)
     return parser
 

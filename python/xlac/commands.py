@@ -61,6 +61,44 @@ def reduce(args):
     cli.write(smaller.to_text(), args.output)
 
 
+def diff_programs(args):
+    """Two programs: what of the one is not in the other, what each costs, and whether their results are the same on random arguments."""
+    from . import changes
+
+    old, new = cli.opened(args, args.file), cli.opened(args, args.a)
+    found = changes(old, new)
+    said = None if found.signature else other_results(args, found)
+    if args.json:
+        cli.print_json({"programs": [args.file, args.a], "differs": bool(found or said), "signature": found.signature, "results": said, "costs": found.costs,
+                        "changes": [dict(zip(("change", "op", "type", "op_name", "source"), row)) for row in found.rows()]})
+    else:
+        print(found)
+        if found:
+            print(found.cost_text())
+        if not found.signature:
+            print(f"other results: {said}" if said else "the same results on random arguments, within the tolerances of their element types")
+    if found or said:
+        raise cli.Failure
+
+
+def other_results(args, found):
+    """None, or where the results differ."""
+    from .testing import assert_close
+
+    arguments = cli.gather_arguments(args, found.old.entry.parameters, args.seed)
+    try:
+        assert_close(*(run_compiled(module, arguments) for module in (found.new, found.old)))
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+def run_compiled(module, arguments):
+    from . import compile
+
+    return compile(module)(*arguments)
+
+
 # --- completion ---
 
 BASH = """# xlac: completion for bash; in zsh after `autoload -U +X bashcompinit && bashcompinit`

@@ -7,6 +7,8 @@ from .errors import ArgumentError
 
 CALLS = ("call", "fusion")
 MAX_DEPTH = 32
+WAYS = {"interpreter": None, "compiled": {}, "unfused": {"fuse": False}, "unoptimised": {"passes": False}, "blasless": {"blas": False},
+        "fast": {"numerics": "fast"}}
 NOT_VALUES = ("parameter", "constant", "tuple", "get-tuple-element", "after-all")
 
 
@@ -16,13 +18,11 @@ class Way:
     def __init__(self, spec):
         if isinstance(spec, dict):
             self.name, self.options = "compiled" + "".join(f" {k}={v}" for k, v in sorted(spec.items())), spec
-        elif spec in ("interpreter", "compiled", "unfused", "unoptimised", "blasless", "fast"):
-            self.name = spec
-            self.options = {"interpreter": None, "compiled": {}, "unfused": {"fuse": False}, "unoptimised": {"passes": False},
-                            "blasless": {"blas": False}, "fast": {"numerics": "fast"}}[spec]
+        elif spec in WAYS:
+            self.name, self.options = spec, WAYS[spec]
         else:
             raise ArgumentError(f"{spec!r} is no way to run a program", Code.BAD_ARGUMENT,
-                        hint="ways are interpreter, compiled, unfused, unoptimised, blasless, fast, or a dict of options for xlac.compile")
+                        hint=f"ways are {', '.join(WAYS)}, or a dict of options for xlac.compile")
 
     def run(self, module, args):
         from . import compile, interpret

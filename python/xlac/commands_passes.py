@@ -1,0 +1,260 @@
+"""Commands of the command line that run passes over programs and graphs: opt, shard, cluster."""
+import difflib
+import sys
+import time
+
+from . import _core, cli, diagnostics
+from .codes import Code
+from .errors import ArgumentError
+
+
+def list_passes(args):
+    if args.json:
+        return cli.print_json(_core.pass_table())
+    for name, row in _core.pass_table().items():
+        print(f"{name:<20} {row['doc']}")
+        for option, doc in row["options"].items():
+            print(f"{'':<20}   {option}: {doc}")
+
+
+class Watch:
+    """What opt's flags ask about each pass: its state is printed, or what it changed, or how long it took."""
+
+    def __init__(self, args, module):
+        self.args, self.rows = args, []
+        self.text, self.ops = self.text_of(module), module.stats()["ops"]
+        self.started = time.perf_counter()
+
+    def text_of(self, module):
+        return module.to_text(**cli.print_options(self.args))
+
+    def __call__(self, name, state):
+        seconds = time.perf_counter() - self.started
+        text, ops = self.text_of(state), state.stats()["ops"]
+        self.rows.append({"pass": name, "seconds": seconds, "changed": text != self.text, "ops_before": self.ops, "ops": ops})
+        if self.args.print_after_all:
+            cli.say(f"// -----// HLO after {name} //----- //\n{text}")
+        if self.args.print_changed:
+            cli.say(changed_text(name, self.text, text))
+        self.text, self.ops = text, ops
+        self.started = time.perf_counter()  # what is printed between passes is not theirs
+
+    def timing(self):
+        from .report import seconds_text, table
+
+        rows = [(row["pass"], seconds_text(row["seconds"]), f"{row['ops_before']} -> {row['ops']}", "" if row["changed"] else "no change") for row in self.rows]
+        return table(("pass", "time", "ops", ""), rows, right=(1,))
+
+
+def changed_text(name, before, after):
+    """The lines that a pass took away and put in, in colours on a terminal."""
+    if before == after:
+        return f"// -----// {name} changes nothing //----- //"
+    lines = list(difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=2))[2:]
+    if diagnostics.wants_colour(sys.stderr):
+        colours = {"+": "32", "-": "31", "@": "36"}
+        lines = [f"\x1b[{colours[line[0]]}m{line}\x1b[0m" if line[0] in colours else line for line in lines]
+    return "\n".join([f"// -----// changed by {name} //----- //", *lines])
+
+
+def opt(args):
+    if args.list_passes:
+        return list_passes(args)
+    if args.file is None or args.passes is None:
+        raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
+    module = cli.opened(args, args.file)
+    watch = Watch(args, module) if args.print_after_all or args.print_changed or args.timing or args.json else None
+    result = module.clone()  # beforehand, so that copying is no pass's time
+    if watch:
+        watch.started = time.perf_counter()
+    result.run(args.passes, after=watch, verify_each=args.verify_each, in_place=True)
+    before, after = module.stats(), result.stats()
+    if args.timing:
+        cli.say(watch.timing())
+    if args.stats:
+        cli.say(f"{before['ops']} ops in {before['computations']} computations -> {after['ops']} in {after['computations']}")
+    if args.json:
+        cli.print_json({"program": args.program.path, "before": before, "after": after, "passes": watch.rows, **({} if args.output else {"text": watch.text_of(result)})})
+    if args.output or not args.json:
+        cli.write_module(args, result)
+
+
+def value_and_dim(question):
+    value, colon, dim = question.rpartition(":")
+    if not colon or not dim.isdigit():
+        raise ArgumentError(f"--explain {question} names no dimension", Code.BAD_ARGUMENT, hint='such as --explain %arg0:1 or --explain "line 12:0"')
+    return value, int(dim)
+
+
+def shard(args):
+    from . import sharding
+
+    result = sharding.propagate(cli.opened(args, args.file))
+    questions = [value_and_dim(question) for question in args.explain]
+    if args.svg:
+        cli.write(result.to_svg(), args.svg)
+    if args.json:
+        return cli.print_json(shard_facts(args, result, questions))
+    trace = result.trace
+    for value, dim in questions:
+        print(trace.explain(value, dim))
+        print(trace.picture(value))
+    for reshard in trace.reshards if args.reshards or args.remedies else ():
+        print(reshard)
+        if args.remedies:
+            print(f"  removed by {trace.remedy(reshard) or 'no single annotation that was tried'}")
+    for suspicion in trace.suspicions if args.warnings else ():
+        print(suspicion)
+    if not (args.explain or args.reshards or args.remedies or args.svg or args.warnings):
+        cli.write_module(args, result.module)
+
+
+def shard_facts(args, result, questions):
+    """All that was propagated, as --json prints it; remedies only if asked for, since each is found by propagating again."""
+    from dataclasses import asdict
+
+    from . import sharding
+
+    trace = result.trace
+    facts = {"program": args.program.path, "shardings": {name: str(found) for name, found in sharding.shardings(result.module).items()},
+             "reshards": [asdict(reshard) for reshard in trace.reshards], "warnings": [asdict(suspicion) for suspicion in trace.suspicions],
+             "explained": [{"value": value, "dim": dim, "text": str(trace.explain(value, dim))} for value, dim in questions]}
+    if args.remedies:
+        for row, reshard in zip(facts["reshards"], trace.reshards):
+            remedy = trace.remedy(reshard)
+            row["remedy"] = remedy and {"value": remedy.value, "sharding": remedy.sharding, "was": remedy.was, "saves": remedy.saves}
+    if not args.svg and not args.output:
+        facts["text"] = result.module.to_text()
+    return facts
+
+
+def cluster(args):
+    from .clusters import cluster as run
+
+    if args.list_ops:
+        for line in _core.cluster_op_list().splitlines():
+            print(line, "lowered" if _core.has_lowering(line.partition("\t")[0]) else "", sep="\t")
+        print("\ndevices (device.c; XlaOpRegistry of TensorFlow 2.21, with tf_xla_cpu_global_jit)")
+        for name, row in _core.cluster_devices().items():
+            print(name, row["compilation_device"], row["autoclustering_policy"], *(k for k, v in row.items() if v is True), sep="\t")
+        return
+    if args.file is None:
+        raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
+    with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
+        data = file.read()
+    result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
+    if not args.json:
+        for node in args.explain:
+            print(result.why(node))
+        for pair in args.why_not:
+            print(result.why_not(*pair))
+    if args.output:
+        text = args.output.endswith((".pbtxt", ".txt"))
+        with open(args.output, "wb") as file:
+            file.write(result.to_dot().encode() if args.output.endswith(".dot") else
+                       result.to_text(encapsulated=args.encapsulated).encode() if text else result.to_graphdef(encapsulated=args.encapsulated))
+    dumped = result.dump(args.dump) if args.dump else []
+    if args.json:
+        return cli.print_json({"program": args.file, "nodes": result.assignment, "clusters": result.clusters, "files": dumped,
+                               "why": {node: str(result.why(node)) for node in args.explain},
+                               "why_not": [{"nodes": pair, "text": str(result.why_not(*pair))} for pair in args.why_not],
+                               "values": run_graph(args, result) if args.run or args.first else {}})
+    if dumped:
+        print("\n".join(dumped))
+    if args.run or args.first:
+        run_graph(args, result)
+    if not (args.explain or args.why_not or args.output or args.dump or args.run or args.first):
+        print(repr(result)[6:-1])
+        for name, nodes in result.clusters.items():
+            print(f"{name}: {len(nodes)} nodes: {', '.join(nodes[:6])}{', ...' if len(nodes) > 6 else ''}")
+
+
+def run_graph(args, clusters):
+    for node in args.first:
+        clusters.executable([], [], [node])()
+    feeds = dict(map(graph_feed, args.feed))
+    step = clusters.executable(list(feeds), args.run)
+    found = dict(zip(args.run, step(feeds)))
+    if args.json:
+        return found
+    for name, value in found.items():
+        print(f"{name} {value.dtype}{list(value.shape)} {value.tolist()}")
+    print(step.explain())
+
+
+def graph_feed(text):
+    """x=FILE.npy, x=1.5, x=[[1, 2]]."""
+    import json
+
+    import numpy as np
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ArgumentError(f"--feed {text!r} is not NAME=VALUE", Code.BAD_ARGUMENT)
+    try:
+        return name, np.load(value, allow_pickle=False) if value.endswith(".npy") else json.loads(value)
+    except ValueError as error:
+        raise ArgumentError(f"--feed {text!r}: the value is neither a .npy file nor JSON: {error}", Code.BAD_ARGUMENT) from None
+
+
+def cluster_flag(text):
+    """min_cluster_size=2, also with TensorFlow's tf_xla_ before it."""
+    name, equals, value = text.partition("=")
+    name = name.removeprefix("--").removeprefix("tf_xla_")
+    if not equals or value.lower() == "true":
+        return name, True
+    return name, False if value.lower() == "false" else int(value) if value.lstrip("-").isdigit() else value
+
+
+def add_opt(commands):
+    p = commands.add_parser("opt", help="run passes", description="Runs a pipeline of passes and prints the program.")
+    p.add_argument("file", nargs="?", help="HLO text; - is standard input")
+    cli.flag(p, "--passes", metavar="LIST", help="such as dce,constant-folding{max-elements=1000}")
+    cli.flag(p, "--print-after-all", action="store_true", help="print the program to stderr after each pass")
+    cli.flag(p, "--print-changed", action="store_true", help="print to stderr which lines each pass takes away and puts in")
+    cli.flag(p, "--timing", action="store_true", help="print to stderr how long each pass took, and what it left")
+    cli.flag(p, "--verify-each", action="store_true", help="verify after each pass")
+    cli.flag(p, "--list-passes", action="store_true", help="print the passes and their options")
+    cli.flag(p, "--stats", action="store_true", help="print the number of ops before and after")
+    cli.add_read_flags(p)
+    cli.add_print_flags(p)
+    p.set_defaults(command=opt)
+
+
+def add_shard(commands):
+    p = commands.add_parser("shard", help="propagate shardings", description="Propagates the shardings of a StableHLO program.")
+    p.add_argument("file", help="StableHLO text; - is standard input")
+    cli.flag(p, "--explain", action="append", default=[], metavar="VALUE:DIM",
+         help='say why that dimension is sharded as it is: %%arg0:1, %%3:0, "line 12:0"')
+    cli.flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
+    cli.flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
+    cli.flag(p, "--warnings", action="store_true", help="warn about shardings that are probably mistakes")
+    cli.flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
+    cli.add_read_flags(p)
+    cli.add_print_flags(p)
+    p.set_defaults(command=shard)
+
+
+def add_cluster(commands):
+    p = commands.add_parser("cluster", help="cluster a TensorFlow graph",
+                            description="Says which nodes of a GraphDef TensorFlow would compile together with XLA.")
+    p.add_argument("file", nargs="?", help="a GraphDef, binary or text; - is standard input")
+    cli.flag(p, "--format", choices=("auto", "proto", "text"), default="auto", help="of the file (default: auto)")
+    cli.flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
+    cli.flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")
+    cli.flag(p, "--why-not", nargs=2, action="append", default=[], metavar=("A", "B"), help="say why two nodes are not in one cluster")
+    cli.flag(p, "--dump", metavar="DIR", help="write the graph before and after, annotated, and its picture")
+    cli.flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
+    cli.add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
+    cli.flag(p, "--encapsulated", action="store_true", help="write clusters as functions of the library, and nodes that call them")
+    cli.flag(p, "--run", action="append", default=[], metavar="VALUE", help="run the graph, print this value (node or node:output) and what was compiled")
+    cli.flag(p, "--feed", action="append", default=[], metavar="NAME=VALUE", help="a value to run with: a .npy file or JSON")
+    cli.flag(p, "--first", action="append", default=[], metavar="NODE", help="a node to run before, such as an initialiser")
+    p.set_defaults(command=cluster)
+
+
+def add_to(commands):
+    for add in (add_opt, add_shard, add_cluster):
+        add(commands)
+    for name in ("opt", "shard", "cluster"):
+        cli.add_json(commands.choices[name])

@@ -1,0 +1,70 @@
+"""opt's --print-changed, --timing and --json; shard and cluster --json."""
+import json
+import subprocess
+import sys
+
+PROGRAM = """HloModule m
+
+ENTRY e {
+  x = f32[4] parameter(0)
+  a = f32[4] tanh(x)
+  b = f32[4] tanh(x)
+  dead = f32[4] exponential(x)
+  ROOT s = f32[4] add(a, b)
+}
+"""
+SHARDED = """
+sdy.mesh @mesh = <["x"=2]>
+func.func @main(%arg0: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
+                %arg1: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x8xf32> {
+  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+"""
+GRAPH = """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "a" op: "Relu" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "b" op: "Tanh" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+versions { producer: 1882 }
+"""
+
+
+def run(folder, *words, status=0):
+    done = subprocess.run([sys.executable, "-m", "xlac", *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_opt_says_what_each_pass_changed_and_how_long_it_took(tmp_path):
+    (tmp_path / "m.hlo").write_text(PROGRAM)
+    done = run(tmp_path, "opt", "m.hlo", "--passes=cse,dce,dce", "--print-changed", "--timing")
+    assert done.stderr.count("changed by") == 2 and "dce changes nothing" in done.stderr
+    assert any(line.startswith("-") and "exponential" in line for line in done.stderr.splitlines())
+    assert "4 -> 3" in " ".join(done.stderr.split()) and "no change" in done.stderr
+    assert "exponential" not in done.stdout and done.stdout.startswith("HloModule m")
+
+
+def test_opt_as_json(tmp_path):
+    (tmp_path / "m.hlo").write_text(PROGRAM)
+    data = json.loads(run(tmp_path, "opt", "m.hlo", "--passes=dce", "--json").stdout)
+    (row,) = data["passes"]
+    assert row["pass"] == "dce" and row["changed"] and (row["ops_before"], row["ops"]) == (5, 4) and row["seconds"] >= 0
+    assert data["before"]["ops"] == 5 and data["text"].startswith("HloModule m")
+    data = json.loads(run(tmp_path, "opt", "m.hlo", "--passes=dce", "--json", "-o", "out.hlo").stdout)
+    assert "text" not in data and (tmp_path / "out.hlo").read_text().startswith("HloModule m")
+
+
+def test_shard_as_json(tmp_path):
+    (tmp_path / "m.mlir").write_text(SHARDED)
+    data = json.loads(run(tmp_path, "shard", "m.mlir", "--json", "--explain", "%arg0:1", "--remedies").stdout)
+    (reshard,) = data["reshards"]
+    assert reshard["opcode"] == "sdy.all_reduce" and reshard["bytes"] > 0 and "remedy" in reshard
+    assert data["explained"][0]["dim"] == 1 and '"x"' in data["shardings"]["%arg0"] and "sdy.mesh" in data["text"]
+
+
+def test_cluster_as_json(tmp_path):
+    (tmp_path / "g.pbtxt").write_text(GRAPH)
+    data = json.loads(run(tmp_path, "cluster", "g.pbtxt", "--flag=min_cluster_size=1", "--json", "--explain=x", "--why-not", "x", "a",
+                          "--run=b", "--feed=x=[-1.0, 2.0]").stdout)
+    assert data["clusters"] and data["nodes"]["a"] == data["nodes"]["b"] and "Placeholder" in data["why"]["x"]
+    assert data["why_not"][0]["nodes"] == ["x", "a"] and len(data["values"]["b"]) == 2
