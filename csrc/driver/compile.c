@@ -36,17 +36,10 @@ static int line_end(compile_line *x, driver_stage stage, ir_module *m) {
   return x->options->look ? x->options->look(x->options->ctx, stage, m, x->err) : 0;
 }
 
-/* Arguments and results of a group are whole arrays, of which devices have parts: none takes another's memory. */
-static void line_forget_donors(ir_module *m) {
-  ir_config *config = ir_edit_config(m);
-  config->n_aliases = config->n_donors = 0;
-}
-
 /* Donors first: they name parameters as the caller knows them. */
 static int line_prepare(compile_line *x, ir_module *m) {
   const ir_verify_options lenient = {.xla_compat = true};
   if (x->options->edit) TRY(x->options->edit(x->options->ctx, m, x->err));
-  if (x->options->partitioned) line_forget_donors(m);
   TRY(opt_expand_quantised(m, x->err));
   return ir_verify(m, &lenient, x->err);
 }

@@ -61,12 +61,37 @@ int driver_translate(ir_module *m, ir_module **out, xlac_error *err) {
   return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
 }
 
+/* Whether the shard of the output can lie where that of the parameter does; what is no array is the verifier's. */
+static bool prepare_alias_fits(const ir_module *local, const ir_alias *a) {
+  const ir_computation *e = local->entry;
+  const ir_type *out = ir_type_at(ir_root(e)->type, a->output->v, a->output->n), *in = NULL;
+  if (a->operand >= 0 && a->operand < e->n_params)
+    in = ir_type_at(e->params[a->operand]->type, a->index->v, a->index->n);
+  if (!out || !in || !ir_is_tensor(out) || !ir_is_tensor(in)) return true;
+  return ir_type_xla_bytes(out) == ir_type_xla_bytes(in);
+}
+
+/* Arrays of one size may be cut into shards of two sizes: those don't take each other's memory. */
+static int prepare_fit_aliases(ir_module *local, xlac_error *err) {
+  ir_config *config = ir_edit_config(local);
+  ir_alias *kept = BASE_ARRAY(&local->arena, ir_alias, (size_t)config->n_aliases + 1);
+  uint32_t n = 0;
+  if (!kept) return base_oom(err, "the aliases of shards");
+  for (uint32_t i = 0; i < config->n_aliases; i++)
+    if (prepare_alias_fits(local, &config->aliases[i])) kept[n++] = config->aliases[i];
+  config->aliases = kept;
+  config->n_aliases = n;
+  return 0;
+}
+
 int driver_partition(ir_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned, xlac_error *err) {
   spmd_program *p = NULL;
   ir_module *local = NULL;
   TRY(spmd_partition(m, n_devices, &p, err));
   int status = driver_translate(p->local, &local, err);
+  if (status == 0) status = prepare_fit_aliases(local, err);
   if (status) {
+    ir_module_destroy(local);
     spmd_program_destroy(p);
     return status;
   }

@@ -613,7 +613,8 @@ typedef struct xlac_compile_options {
   xlac_numerics numerics;
   const char *device; /* of the runtime, as for xlac_runtime_open_device; NULL: "cpu" */
   /* Partitions the program by its shardings, and runs it on so many devices at once, each with its shards; arguments
-   * and results are whole arrays. As many as the program's mesh has; 0: one device, and no partitioning. */
+   * and results are whole arrays, or shards (xlac_executable_call_shards). As many as the program's mesh has; 0: one
+   * device, and no partitioning. */
   uint32_t n_devices, reserved;
 } xlac_compile_options;
 
@@ -727,6 +728,40 @@ int xlac_executable_plan(const xlac_executable *exe, char **text, size_t *n, xla
 /* All kernels of the plan in the text form below, each after a comment with its step; freed with xlac_free. n may be
  * NULL. */
 int xlac_executable_kernels(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+
+/* --- programs on many devices: executables compiled with n_devices --- */
+
+/* How many devices run it, at once and in this process: device = replica * partitions + partition. All 0 where it was
+ * not compiled for many. */
+typedef struct xlac_group {
+  uint32_t n_devices, n_arguments, n_results; /* of leaves, as xlac_executable_info has them */
+  int64_t replicas, partitions;
+} xlac_group;
+void xlac_executable_group(const xlac_executable *exe, xlac_group *out);
+
+/* What one device has of an argument or result. Lists are of `rank` numbers, borrowed from the executable. */
+typedef struct xlac_shard {
+  uint32_t dtype, rank;
+  const int64_t *whole, *dims, *start; /* sizes of the whole array and of the shard; where in the whole it begins */
+  int64_t bytes;
+  bool first;      /* no device before this one has the same part */
+  bool contiguous; /* it is one block of the whole */
+} xlac_shard;
+/* Of leaf `leaf` of the arguments, or of the results. False past the end, for tokens, and where there are no shards. */
+bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t leaf, uint32_t device, xlac_shard *out);
+/* xlac_executable_call with shards, dense and row-major: n_arguments pointers for device 0, those for device 1, and so
+ * on; the same of results. Devices may share the shards of an argument; those of results overlap nothing, but that of a
+ * donation (xlac_executable_shard_donation) the argument's of the same device, which nobody else has then.
+ * BAD_ARGUMENT: it is not for many devices. PARTICIPANTS: devices wait for one another. */
+int xlac_executable_call_shards(const xlac_executable *exe, const xlac_interpret_options *options,
+                                void *const *arguments, void *const *results, xlac_error *err);
+/* As xlac_executable_donation, for calls with shards. That function says it for whole arrays, of which fewer can be
+ * given away: none that several devices read. */
+bool xlac_executable_shard_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
+/* What partitioning came to, as JSON (docs/executor.md): ops that every device computes whole, why, and what would
+ * help; what moves between devices; how arguments and results are cut. Freed with xlac_free; n may be NULL.
+ * BAD_ARGUMENT: it is not for many devices. */
+int xlac_executable_sharding(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
 
 /* --- kernels alone: what a fusion becomes, as text (docs/executor.md) --- */
 

@@ -92,6 +92,12 @@ static PyObject *executable_fusion(PyObject *object, PyObject *unused) {
   return executable_text(object, xlac_executable_fusion);
 }
 
+/* JSON that xlac.report reads. */
+static PyObject *executable_sharding(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return executable_text(object, xlac_executable_sharding);
+}
+
 /* In the language that xlac.kernels reads. */
 static PyObject *executable_kernels(PyObject *object, PyObject *unused) {
   (void)unused;
@@ -193,7 +199,7 @@ PyObject *py_executable_repr(PyObject *object) {
 PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
     {"explain", PY_KEYWORDS(executable_explain),
-     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\" or \"donation\""},
+     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\", \"donation\" or \"sharding\""},
     {"profile", PY_KEYWORDS(executable_profile),
      "profile(*arrays, repeat=1, warmup=0)\n--\n\nRuns with a clock at every step: a Profile"},
     {"timeline", PY_KEYWORDS(executable_timeline), "What went on when, and on which lane: a Timeline"},
@@ -207,6 +213,7 @@ PyMethodDef py_executable_methods[] = {
     {"_donations", executable_donation_text, METH_NOARGS, "What becomes of arguments that are given away"},
     {"_gifts", executable_gifts, METH_VARARGS, "(leaf, parameter, obstacle or None) of each argument that is marked"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
+    {"_sharding", executable_sharding, METH_NOARGS, "What partitioning came to, as JSON"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_timeline", PY_KEYWORDS(py_executable_run_timeline), "(result, events as JSON)"},
     {"_profile", PY_KEYWORDS(executable_run_profile), "(result, times of all steps as JSON)"},

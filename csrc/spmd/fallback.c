@@ -12,7 +12,9 @@ BASE_VEC(fallback_ops, ir_op *);
 typedef struct fallback_pass {
   explicit_pass e;
   spmd_program *p;
-  fallback_ops ops; /* all of them, inner ones first */
+  fallback_ops ops;     /* all of them, inner ones first */
+  spmd_cause cause;     /* why the op that was looked at last is not local */
+  uint32_t tensor, dim; /* what stands in its way; UINT32_MAX: no single dimension */
 } fallback_pass;
 
 /* --- even shardings --- */
@@ -64,6 +66,12 @@ int spmd_make_even(ir_module *m, xlac_error *err) {
 
 /* --- what is local --- */
 
+/* Always false: the op is not local, for that reason. */
+static bool fallback_why(fallback_pass *x, spmd_cause cause) {
+  x->cause = cause;
+  return false;
+}
+
 /* Ops whose local form does not follow from their rule: there is one (local/), or they flow. */
 static bool fallback_is_known(const ir_op *op) {
   switch (op->opcode) {
@@ -106,17 +114,32 @@ static bool fallback_has(sdy_ints list, int64_t factor) {
   return false;
 }
 
+/* The rule of a library's function says which dimensions it goes through one by one: those that operands and results
+ * share. Nothing is known of the others. */
+static bool fallback_custom_shares(const sdy_rule *rule, int64_t factor) {
+  bool in = false, out = false;
+  for (uint32_t i = 0; i < rule->n_operands + rule->n_results; i++) {
+    const sdy_tensor_map *map = i < rule->n_operands ? &rule->operands[i] : &rule->results[i - rule->n_operands];
+    bool *side = i < rule->n_operands ? &in : &out;
+    for (uint32_t d = 0; d < map->n_dims; d++) *side = *side || fallback_has(map->dims[d], factor);
+  }
+  return in && out && !fallback_has(rule->reduction, factor);
+}
+
 /* Along a dimension of one factor: is it one that may be sharded, and do all that have it agree? Dimensions of several
  * factors are a reshape's, which is looked at as a whole. */
 static bool fallback_dim_fits(fallback_pass *x, const ir_op *op, const sdy_rule *rule, int64_t factor, sdy_axes axes) {
-  if (fallback_has(rule->need_replication, factor) || fallback_has(rule->permutation, factor)) return false;
+  if (fallback_has(rule->need_replication, factor)) return fallback_why(x, SPMD_NEEDS_WHOLE);
+  if (rule->custom && !fallback_custom_shares(rule, factor)) return fallback_why(x, SPMD_NEEDS_WHOLE);
+  if (fallback_has(rule->permutation, factor)) return fallback_why(x, SPMD_MOVES);
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
     const sdy_tensor_map *map = i < op->n_operands ? &rule->operands[i] : &rule->results[i - op->n_operands];
     const ir_type *t;
     const sdy_sharding *s = fallback_sharding(x, op, i, &t);
     for (uint32_t d = 0; d < map->n_dims; d++) {
       if (map->dims[d].n != 1 || map->dims[d].v[0] != factor) continue;
-      if (!sdy_axes_equal(s && d < s->n_dims ? s->dims[d].axes : (sdy_axes){0, NULL}, axes)) return false;
+      if (!sdy_axes_equal(s && d < s->n_dims ? s->dims[d].axes : (sdy_axes){0, NULL}, axes))
+        return fallback_why(x, SPMD_DISAGREES);
     }
   }
   return true;
@@ -141,13 +164,17 @@ static bool fallback_tensor_fits(fallback_pass *x, const ir_op *op, const sdy_ru
   const sdy_tensor_map *map = i < op->n_operands ? &rule->operands[i] : &rule->results[i - op->n_operands];
   if (sdy_sharding_is_replicated(s)) return true;
   const sdy_mesh *own = explicit_mesh(&x->e, s);
-  if (!shc_is_static(t) || !own || s->n_dims != t->rank || (*mesh && *mesh != own)) return false;
+  if (!shc_is_static(t)) return fallback_why(x, SPMD_DYNAMIC);
+  if (!own || s->n_dims != t->rank || (*mesh && *mesh != own)) return fallback_why(x, SPMD_MESHES);
   *mesh = own;
   for (uint32_t d = 0; d < t->rank; d++) {
     if (s->dims[d].axes.n == 0) continue;
-    if (t->dims[d] % sdy_axes_size(s->dims[d].axes, own) || d >= map->n_dims || map->dims[d].n == 0) return false;
+    x->tensor = i, x->dim = d;
+    if (t->dims[d] % sdy_axes_size(s->dims[d].axes, own)) return fallback_why(x, SPMD_UNEVEN);
+    if (d >= map->n_dims || map->dims[d].n == 0) return fallback_why(x, SPMD_NEEDS_WHOLE);
     if (op->opcode == IR_OP_RESHAPE) continue;
-    if (map->dims[d].n != 1 || !fallback_dim_fits(x, op, rule, map->dims[d].v[0], s->dims[d].axes)) return false;
+    if (map->dims[d].n != 1) return fallback_why(x, SPMD_NO_RULE);
+    if (!fallback_dim_fits(x, op, rule, map->dims[d].v[0], s->dims[d].axes)) return false;
   }
   return true;
 }
@@ -232,24 +259,33 @@ static bool fallback_updates_whole(fallback_pass *x, const ir_op *op) {
   assert(t->rank == update->rank);
   for (uint32_t d = 0; d < t->rank; d++) {
     bool cut = (into && into->dims[d].axes.n) || (part && part->dims[d].axes.n);
-    if (cut && t->dims[d] != update->dims[d]) return false;
+    if (!cut || t->dims[d] == update->dims[d]) continue;
+    x->tensor = 0, x->dim = d;
+    return fallback_why(x, SPMD_WRITES_PART);
   }
   return true;
 }
 
-/* A rule that the user wrote says that the op is fine on shards. */
+/* Explicit reshards leave ops with custom rules alone: what fits those is fine on shards. */
+static const sdy_rule *fallback_rule(fallback_pass *x, const ir_op *op) {
+  const sdy_rule *own = sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE);
+  bool counts = own && own->n_operands == op->n_operands && own->n_results == op->n_results;
+  return counts && own->custom ? own : explicit_rule(&x->e, op);
+}
+
 static bool fallback_is_local(fallback_pass *x, ir_op *op) {
   const sdy_mesh *mesh = NULL;
   if (fallback_is_known(op) || !fallback_is_sharded(x, op)) return true;
-  if (fallback_is_whole(op)) return false;
-  if (sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE)) return true;
-  const sdy_rule *rule = explicit_rule(&x->e, op);
-  if (!rule) return false;
+  x->tensor = x->dim = UINT32_MAX;
+  if (fallback_is_whole(op)) return fallback_why(x, SPMD_DRAWS);
+  const sdy_rule *rule = fallback_rule(x, op);
+  if (!rule) return fallback_why(x, SPMD_NO_RULE);
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++)
     if (!fallback_tensor_fits(x, op, rule, i, &mesh)) return false;
-  if (!fallback_combines(x, op)) return false;
+  x->tensor = x->dim = UINT32_MAX;
+  if (!fallback_combines(x, op)) return fallback_why(x, SPMD_UNCOMBINED);
   if (op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE) return fallback_updates_whole(x, op);
-  return op->opcode != IR_OP_RESHAPE || fallback_reshape_fits(x, op);
+  return op->opcode != IR_OP_RESHAPE || fallback_reshape_fits(x, op) || fallback_why(x, SPMD_RESHAPES);
 }
 
 /* --- computing whole --- */
@@ -298,10 +334,14 @@ static void fallback_cut(fallback_pass *x, ir_op *op) {
 }
 
 static int fallback_op(fallback_pass *x, ir_op *op) {
+  spmd_gather note = {.bytes = 0};
   if (fallback_is_local(x, op)) return x->e.status;
-  int64_t bytes = fallback_gather(x, op);
+  note = (spmd_gather){.cause = x->cause, .tensor = x->tensor, .dim = x->dim};
+  note.bytes = fallback_gather(x, op);
   fallback_cut(x, op);
-  if (x->e.status == 0 && !spmd_note(x->p, op, bytes)) explicit_fail(&x->e, base_oom(x->e.err, "a note"));
+  if (x->e.status == 0 &&
+      !(spmd_place_of(x->p, op, &note.at) && BASE_VEC_PUSH(x->p->arena.alloc, &x->p->gathers, note)))
+    explicit_fail(&x->e, base_oom(x->e.err, "a note"));
   return x->e.status;
 }
 

@@ -5,13 +5,15 @@
  * for the others afterwards.
  *
  * Arguments whose shards are contiguous are read where they lie, and such results written where they go; all others
- * lie in a block that is taken for the call. A shard that several devices have is written by the first. */
+ * lie in a block that is taken for the call. A shard that several devices have is written by the first. Calls with
+ * shards hand each device its own pointers as they are. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../interp/sizes.h"
+#include "../plan/plan.h"
 #include "../runtime/communicator.h"
 #include "../runtime/host.h"
 #include "spmd.h"
@@ -38,7 +40,7 @@ typedef struct group_job {
   const rt_call_options *options;
   void *const *arguments, *const *results;
   const rt_trace *trace;
-  char *block;
+  char *block; /* NULL: arguments and results are shards, by device */
 } group_job;
 
 typedef struct group_seat {
@@ -116,12 +118,18 @@ static void group_run_device(group_team *t, group_seat *seat) {
   own.communicator = t->communicator;
   own.interrupted = seat->device ? group_stopped : group_asked;
   own.interrupt_ctx = t;
-  group_bring(g, &t->job, seat);
+  void *const *in = seat->arguments, *const *out = seat->results;
+  if (t->job.block) {
+    group_bring(g, &t->job, seat);
+  } else {
+    in = t->job.arguments + (size_t)seat->device * g->program->n_arguments;
+    out = t->job.results + (size_t)seat->device * g->program->n_results;
+  }
   const rt_trace *trace = seat->device ? NULL : t->job.trace;
-  int status = g->one->vtable->call(g->one, &own, seat->arguments, seat->results, trace, &err);
+  int status = g->one->vtable->call(g->one, &own, in, out, trace, &err);
   if (status)
     rt_communicator_fail(t->communicator, seat->device, &err);
-  else
+  else if (t->job.block)
     group_deliver(g, &t->job, seat);
   rt_communicator_leave(t->communicator, seat->device);
 }
@@ -281,17 +289,39 @@ static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   return team_error(t, err);
 }
 
-static int group_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
-                      void *const *results, const rt_trace *trace, xlac_error *err) {
+static int group_run_job(const rt_executable *base, const group_job *job, xlac_error *err) {
   group_executable *g = (group_executable *)(uintptr_t)base; /* the list of teams has its own order */
-  group_job job = {options, arguments, results, trace, NULL};
   group_team *t = NULL;
   TRY(team_take(g, &t, err));
-  job.block = rt_recycler_take(g->memory, g->block_bytes);
-  int status = job.block ? team_run(t, &job, err) : base_oom(err, "the shards of a call");
-  rt_recycler_give(job.block);
+  int status = team_run(t, job, err);
   team_give(g, t);
   return status;
+}
+
+static int group_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
+                      void *const *results, const rt_trace *trace, xlac_error *err) {
+  const group_executable *g = (const group_executable *)base;
+  group_job job = {options, arguments, results, trace, rt_recycler_take(g->memory, g->block_bytes)};
+  int status = job.block ? group_run_job(base, &job, err) : base_oom(err, "the shards of a call");
+  rt_recycler_give(job.block);
+  return status;
+}
+
+int spmd_group_call_shards(const rt_executable *base, const rt_call_options *options, void *const *arguments,
+                           void *const *results, xlac_error *err) {
+  assert(base->n_devices > 0);
+  group_job job = {.options = options, .arguments = arguments, .results = results};
+  return group_run_job(base, &job, err);
+}
+
+const spmd_program *spmd_group_program(const rt_executable *base) {
+  assert(base->n_devices > 0);
+  return ((const group_executable *)base)->program;
+}
+
+const rt_executable *spmd_group_local(const rt_executable *base) {
+  assert(base->n_devices > 0);
+  return ((const group_executable *)base)->one;
 }
 
 /* --- on values --- */
@@ -389,6 +419,35 @@ static int group_places(group_executable *g, xlac_error *err) {
   return 0;
 }
 
+/* Whether every device may compute its shard of a result over its shard of an argument while both are parts of one
+ * whole array: nobody else reads that part. */
+static bool group_may_give(const spmd_program *p, const plan_donation *d) {
+  if (d->result == UINT32_MAX) return false;
+  const spmd_leaf *from = &p->arguments[d->argument], *to = &p->results[d->result];
+  bool same = from->contiguous && to->contiguous && spmd_shard_bytes(from) == spmd_shard_bytes(to);
+  for (uint32_t i = 0; i < p->n_devices && same; i++)
+    same = from->first[i] && to->first[i] && from->offsets[i] * from->bytes == to->offsets[i] * to->bytes;
+  return same;
+}
+
+/* The plan of each device, but of its donations only those that whole arrays allow. */
+static int group_give(group_executable *g, xlac_error *err) {
+  const plan_program *one = g->one->plan;
+  plan_program *own = BASE_NEW(&g->arena, plan_program);
+  plan_donation *donations = BASE_ARRAY(&g->arena, plan_donation, (size_t)one->n_donations + 1);
+  uint32_t n = 0;
+  if (!own || !donations) return base_oom(err, "a group");
+  for (uint32_t i = 0; i < one->n_donations; i++)
+    if (group_may_give(g->program, &one->donations[i])) donations[n++] = one->donations[i];
+  *own = *one;
+  own->n_donations = n;
+  own->donations = donations;
+  own->n_spares = 0;
+  own->spare_bytes = 0;
+  g->base.plan = own;
+  return 0;
+}
+
 static int group_prepare(group_executable *g, xlac_error *err) {
   const rt_executable *one = g->one;
   const spmd_program *p = g->program;
@@ -398,10 +457,10 @@ static int group_prepare(group_executable *g, xlac_error *err) {
   TRY(spmd_face(p, one->module, &g->face, err));
   TRY(rt_executable_describe(&g->base, g->face, &g->arena, err));
   g->base.module = g->face;
-  g->base.plan = one->plan;
   g->base.n_devices = p->n_devices;
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
   TRY(group_places(g, err));
+  TRY(group_give(g, err));
   return rt_recycler_create(&g->memory, g->alloc, err);
 }
 

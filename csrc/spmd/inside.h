@@ -11,8 +11,10 @@ XLAC_MUST_USE int spmd_make_even(ir_module *m, xlac_error *err);
 XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);
 /* fallback.c: gathers around ops that have no local form. After explicit reshards. */
 XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err);
-/* Writes down that op is computed whole on every device, for which so many bytes are gathered. False when out of
- * memory. */
-XLAC_MUST_USE bool spmd_note(spmd_program *p, const ir_op *op, int64_t bytes);
+/* notes.c: where op stands, in p's arena. False when out of memory. */
+XLAC_MUST_USE bool spmd_place_of(spmd_program *p, const ir_op *op, spmd_place *out);
+/* notes.c: writes down what the program moves between devices: collectives of sdy, and those of its own. Before they
+ * are made local. */
+XLAC_MUST_USE int spmd_note_moves(spmd_program *p, ir_module *m, xlac_error *err);
 
 #endif

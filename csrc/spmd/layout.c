@@ -16,6 +16,22 @@ static int layout_offsets(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *
   return 0;
 }
 
+/* The index of each device's first element in the whole. */
+static int layout_starts(spmd_leaf *leaf, spmd_program *p, xlac_error *err) {
+  leaf->starts = BASE_ARRAY(&p->arena, int64_t, (size_t)p->n_devices * leaf->rank + 1);
+  if (!leaf->starts) return base_oom(err, "shards");
+  for (uint32_t i = 0; i < p->n_devices; i++) {
+    int64_t offset = leaf->offsets[i];
+    for (uint32_t d = leaf->rank; d-- > 0;) {
+      int64_t size = leaf->dims[d] > 0 ? leaf->dims[d] : 1;
+      leaf->starts[(size_t)i * leaf->rank + d] = offset % size;
+      offset /= size;
+    }
+    assert(offset == 0);
+  }
+  return 0;
+}
+
 /* Only the outermost dimension that is longer than 1 is cut. */
 static bool layout_is_contiguous(const spmd_leaf *leaf) {
   uint32_t d = 0;
@@ -57,7 +73,7 @@ int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const i
     leaf->contiguous = layout_is_contiguous(leaf);
   }
   layout_find_first(leaf, p->n_devices);
-  return 0;
+  return layout_starts(leaf, p, err);
 }
 
 int64_t spmd_shard_bytes(const spmd_leaf *leaf) {

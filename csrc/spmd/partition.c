@@ -107,13 +107,6 @@ static int part_leaves(spmd_program *p, const ir_module *m, xlac_error *err) {
 
 /* --- the line --- */
 
-bool spmd_note(spmd_program *p, const ir_op *op, int64_t bytes) {
-  const ir_mlir_info *info = ir_opcode_info(op->opcode)->mlir;
-  const char *name = info ? info->name : op->name->s;
-  spmd_gather note = {base_arena_strndup(&p->arena, name, strlen(name)), op->line, op->col, bytes};
-  return note.op && BASE_VEC_PUSH(p->arena.alloc, &p->gathers, note);
-}
-
 static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[120];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
@@ -121,6 +114,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_run(m, AGREE, err));
   TRY(spmd_make_local(p, m, err));
   TRY(part_run(m, COLLECTIVES, err));
+  TRY(spmd_note_moves(p, m, err));
   TRY(part_leaves(p, m, err));
   snprintf(passes, sizeof passes, "sdy-convert-global-to-local{partition-count=%lld},sdy-drop-sharding-and-mesh",
            (long long)p->partitions);
@@ -130,7 +124,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
 /* m stays as it is on failure, or is taken as the local program. */
 static int part_try(spmd_program *p, const ir_module *m, bool whole, xlac_error *err) {
   ir_module *copy = NULL;
-  p->gathers.n = 0;
+  p->gathers.n = p->moves.n = 0;
   TRY(ir_module_clone(&copy, m, err));
   int status = whole ? spmd_make_whole(copy, err) : part_run(copy, PROPAGATE, err);
   if (status == 0) status = part_localise(p, copy, err);
@@ -161,6 +155,7 @@ static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_import(m, err));
   TRY(part_grid(p, m, err));
   if (shc_has(m, IR_OP_SDY_MESH)) return part_sharded(p, m, err);
+  TRY(spmd_note_moves(p, m, err));
   TRY(part_leaves(p, m, err));
   return ir_module_clone(&p->local, m, err);
 }
@@ -192,6 +187,7 @@ void spmd_program_destroy(spmd_program *p) {
   if (!p) return;
   ir_module_destroy(p->local);
   BASE_VEC_FREE(p->arena.alloc, &p->gathers);
+  BASE_VEC_FREE(p->arena.alloc, &p->moves);
   base_arena_free(&p->arena);
   base_free(base_alloc_libc, p);
 }

@@ -23,17 +23,49 @@ typedef struct spmd_leaf {
   int64_t dims[IR_MAX_RANK], shard[IR_MAX_RANK]; /* of the whole; of each device's */
   bool split, contiguous;                        /* shards are parts; each is one block of the whole */
   int64_t *offsets;                              /* by device: elements before its shard's first one */
+  int64_t *starts;                               /* by device, by dimension: the index of that one in the whole */
   bool *first;                                   /* by device: nobody before it has the same shard */
 } spmd_leaf;
 
-/* An op that every device computes whole, since it has no better form: its place in the text, and the bytes of what is
- * gathered for it. */
-typedef struct spmd_gather {
-  const char *op;
+/* Why an op has no form on shards. In words: report.c. */
+typedef enum spmd_cause {
+  SPMD_NO_RULE,     /* nothing says how its dimensions go together */
+  SPMD_DRAWS,       /* each device would draw other numbers */
+  SPMD_MOVES,       /* it moves elements along a sharded dimension */
+  SPMD_NEEDS_WHOLE, /* it needs all of a sharded dimension at once */
+  SPMD_DISAGREES,   /* its tensors are cut differently along one dimension */
+  SPMD_UNEVEN,      /* a dimension is no multiple of its shards */
+  SPMD_DYNAMIC,     /* a size is known only when it runs */
+  SPMD_MESHES,      /* its tensors are on meshes that differ */
+  SPMD_UNCOMBINED,  /* no all-reduce makes its result of partial ones */
+  SPMD_RESHAPES,    /* elements would go to other devices */
+  SPMD_WRITES_PART, /* a part of a sharded dimension is written */
+  SPMD_CAUSES
+} spmd_cause;
+
+/* An op of the program, for explanations. In the program's arena. */
+typedef struct spmd_place {
+  const char *op, *source; /* "stablehlo.sort"; JSON: "\"model.py:12\"" or null */
   uint32_t line, col;
+} spmd_place;
+
+/* An op that every device computes whole, since it has no better form, and the bytes of what is gathered for it. */
+typedef struct spmd_gather {
+  spmd_place at;
   int64_t bytes;
+  spmd_cause cause;
+  uint32_t tensor, dim; /* operands, then results, and the dimension that stands in the way; UINT32_MAX: no one does */
 } spmd_gather;
 BASE_VEC(spmd_gathers, spmd_gather);
+
+/* An op that moves or adds up data between devices: its kind, the axes of the mesh as text ("" where the program says
+ * groups of devices itself), and the bytes that a device sends at least. */
+typedef struct spmd_move {
+  spmd_place at, reader; /* what it moves the result of, and what first reads it; reader.op NULL: the function's end */
+  const char *kind, *axes;
+  int64_t bytes;
+} spmd_move;
+BASE_VEC(spmd_moves, spmd_move);
 
 /* What partitioning has made of a program. */
 typedef struct spmd_program {
@@ -43,7 +75,8 @@ typedef struct spmd_program {
   int64_t replicas, partitions; /* n_devices in all: device = replica * partitions + partition */
   uint32_t n_arguments, n_results;
   spmd_leaf *arguments, *results;
-  spmd_gathers gathers; /* in the order of the text */
+  spmd_gathers gathers; /* in the order of the text, those within regions first */
+  spmd_moves moves;     /* in the order of the text */
   const char *whole;    /* why the program runs whole on every device; NULL: it does not. In the arena */
 } spmd_program;
 
@@ -64,8 +97,20 @@ void spmd_join(const spmd_leaf *leaf, uint32_t device, void *whole, const void *
  * asked for arguments and results. `local` is the local program in HLO form. */
 XLAC_MUST_USE int spmd_face(const spmd_program *p, const ir_module *local, ir_module **out, xlac_error *err);
 
-/* group.c: takes p and one, the local program's executable, also on failure. */
+/* group.c: takes p and one, the local program's executable, also on failure. What it gives is a group: an executable
+ * whose n_devices is not 0. */
 XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *one, base_alloc alloc, rt_executable **out,
                              xlac_error *err);
+/* Borrowed from a group: what it is the program of, and one device's executable. */
+const spmd_program *spmd_group_program(const rt_executable *group);
+const rt_executable *spmd_group_local(const rt_executable *group);
+/* One call with shards: pointers as rt_call takes them for the local program, whose donations they follow; those of
+ * device 0, then those of device 1, and so on. No shard of a result overlaps another, nor one of an argument but that
+ * of a donation. Errors as rt_call's; PARTICIPANTS. */
+XLAC_MUST_USE int spmd_group_call_shards(const rt_executable *group, const rt_call_options *options,
+                                         void *const *arguments, void *const *results, xlac_error *err);
+
+/* report.c: what partitioning came to, as JSON (docs/executor.md). */
+void spmd_put_report(base_text *out, const spmd_program *p);
 
 #endif

@@ -299,11 +299,45 @@ def explain_donation(executable, args):
     return lines
 
 
+def place_text(row):
+    """Where an op stands: its source where the program knows it, else its line in the program's text."""
+    return row["source"] or (f"line {row['line']}" if row["line"] else "made by the partitioner")
+
+
+def cut_text(leaves):
+    """How arguments or results are cut, one a line."""
+    for i, leaf in enumerate(leaves):
+        cut = "whole on each device" if leaf["shard"] == leaf["dims"] else f"shards of {leaf['shard']}{'' if leaf['view'] else ', which a call copies'}"
+        yield f"  {i}: {leaf['dims']}, {cut}"
+
+
+def gather_text(row):
+    where = "" if row["dim"] is None else f" (dimension {row['dim']} of tensor {row['tensor']})"
+    return f"  {row['op']} at {place_text(row)}: {short(row['bytes'])}B gathered, since {row['why']}{where}; {row['remedy']}"
+
+
+def explain_sharding(executable):
+    found = json.loads(executable._sharding())
+    lines = [f"{found['devices']} devices: {found['replicas']} replicas of {found['partitions']} partitions"]
+    if found["whole"]:
+        lines.append(f"every device computes the whole program, since it could not be partitioned: {found['whole']}")
+    lines += ["computed whole on every device:", *map(gather_text, found["gathers"])] if found["gathers"] else []
+    if found["moves"]:
+        lines.append("moves between devices, with the bytes that a device sends at least:")
+        lines += [f"  {row['kind']}{' along ' + row['axes'] if row['axes'] else ''}: {short(row['bytes'])}B of {row['op']} at {place_text(row)}, for "
+                  + (f"{row['reader']['op']} at {place_text(row['reader'])}" if row["reader"] else "the program's end") for row in found["moves"]]
+    lines += ["arguments:", *cut_text(found["arguments"]), "results:", *cut_text(found["results"])]
+    report = Report("\n".join(lines))
+    report.data = found
+    return report
+
+
 def explain(executable, topic="schedule", *args):
     """Why the program runs as it does: "fusion" (which ops became one kernel, why others are in memory, and what a call runs, with
     predicted times), "kernels" (what each kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
     costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
-    given away, or why none does; with arguments, also why xlac.donate has no effect on one of them)."""
+    given away, or why none does; with arguments, also why xlac.donate has no effect on one of them), "sharding" (of programs compiled
+    with devices=: which ops every device computes whole, why, and what would help; what moves between devices; `.data` has the numbers)."""
     if topic == "donation":
         return Report(explain_donation(executable, args))
     if topic == "fusion":
@@ -315,7 +349,9 @@ def explain(executable, topic="schedule", *args):
         return Report(head + explain_schedule(programs_of(executable)))
     if topic == "memory":
         return Report(str(memory(executable)))
-    raise ArgumentError(f"explain knows no {topic!r}", Code.BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory and donation")
+    if topic == "sharding":
+        return explain_sharding(executable)
+    raise ArgumentError(f"explain knows no {topic!r}", Code.BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory, donation and sharding")
 
 
 # --- profiles ---

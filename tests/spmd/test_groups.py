@@ -197,6 +197,22 @@ def test_a_forked_child_has_threads_of_its_own():
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.parametrize("out", ["", '"a"', '"b"', '"a", "b"'])
+@pytest.mark.parametrize("into", ["", '"a"', '"b"', '"a", "b"'])
+def test_whole_arrays_are_given_away_where_no_other_device_reads_them(into, out):
+    body = "%0 = stablehlo.cosine %x : tensor<4096xf32>\n %1 = stablehlo.add %0, %x : tensor<4096xf32>\n return %1 : tensor<4096xf32>"
+    exe = compiled(body, f"(%x: {sharded('4096xf32', into)[:-1]}, tf.aliasing_output = 0 : i32}}) -> ({sharded('4096xf32', out)})")
+    x = np.random.default_rng(0).standard_normal(4096).astype(np.float32)
+    wanted, given = np.cos(x) + x, x.copy()
+    if into == out == '"a", "b"':
+        found = exe(xlac.donate(given))
+        assert np.shares_memory(found, given)
+    else:
+        with pytest.warns(xlac.errors.DonationWarning):
+            found = exe(xlac.donate(given))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
 def test_executables_of_groups_are_not_serialized():
     """Their program is in two parts, which the format does not hold."""
     exe = compiled(*PRODUCT)

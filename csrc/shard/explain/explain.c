@@ -39,9 +39,9 @@ static void tell_next(tell *e) {
   e->first = false;
 }
 
-/* The file and line that an op comes from; nested locations go down to the first file.
+/* Nested locations go down to the first file.
  * loc("f"("model.py":12:3)) is "model.py:12". */
-static void tell_source(base_text *o, const ir_mattr *loc) {
+void shard_put_source(base_text *o, const ir_mattr *loc) {
   for (uint32_t depth = 0; loc && loc->kind == IR_M_LOC && depth < 64; depth++) {
     const ir_mloc *l = loc->v.loc;
     if (l->kind == IR_LOC_FILE) {
@@ -149,7 +149,7 @@ static int tell_value(void *ctx, ir_value v, const char *name, size_t n, xlac_er
   tell_string(e->out, name, n);
   base_putf(e->out, ", \"opcode\": \"%s\", \"line\": %u, \"col\": %u, \"index\": %u, \"results\": %u, \"source\": ",
             tell_opcode(v.op), v.op->line, v.op->col, v.index, v.op->n_results);
-  tell_source(e->out, v.op->loc);
+  shard_put_source(e->out, v.op->loc);
   tell_scope(e, v.op);
   tell_type(e, opt_type(v));
   tell_operands(e, v.op);
@@ -222,7 +222,7 @@ static void tell_op(tell *e, const ir_op *op) {
   BASE_PUT(e->out, "\"op\": ");
   tell_place(e, slot);
   base_putf(e->out, ", \"opcode\": \"%s\", \"line\": %u, \"source\": ", tell_opcode(op), op->line);
-  tell_source(e->out, op->loc);
+  shard_put_source(e->out, op->loc);
 }
 
 /* Every axis that a value got, in the order in which it happened.
@@ -323,7 +323,7 @@ int shard_explain(ir_module *m, base_text *out, xlac_error *err) {
 /* --- what is left to move --- */
 
 /* What only says how to read the same data moves none. */
-static bool tell_moves_data(const ir_op *op) {
+bool shard_moves_data(const ir_op *op) {
   bool renames = op->opcode == IR_OP_SDY_SHARDED_TO_UNREDUCED || op->opcode == IR_OP_SDY_REPLICATED_TO_UNREDUCED;
   return op->opcode == IR_OP_SDY_RESHARD || (sdy_is_collective(op) && !renames);
 }
@@ -340,7 +340,10 @@ static int64_t tell_moves_shards(const ir_module *m, const sdy_sharding *s) {
  * local arrays; twice that to add up; what it holds to permute; nothing to slice.
  * A tensor of 1024 bytes cut into 4: to gather it a device sends 768; to add up a local array of 1024 bytes over 4
  * devices, 1536. */
-static int64_t tell_moves_bytes(const ir_module *m, const ir_op *op, const sdy_sharding *from, const sdy_sharding *to) {
+int64_t shard_moved_bytes(const ir_module *m, const ir_op *op) {
+  const ir_use *input = &op->operands[0];
+  const sdy_sharding *from = sdy_get((ir_value){input->op, input->index});
+  const sdy_sharding *to = sdy_get((ir_value){(ir_op *)(uintptr_t)op, 0});
   int64_t whole = ir_type_bytes(op->type), before = tell_moves_shards(m, from), after = tell_moves_shards(m, to);
   int64_t larger = whole / (before < after ? before : after);
   assert(before >= 1 && after >= 1);
@@ -369,7 +372,7 @@ static int tell_moves_op(void *ctx, ir_value v, const char *name, size_t n, xlac
   (void)err;
   uint32_t place = e->n_values;
   if (v.op->opcode != IR_OP_SDY_MESH) e->n_values++;
-  if (!tell_moves_data(v.op)) return 0;
+  if (!shard_moves_data(v.op)) return 0;
   const ir_use *input = &v.op->operands[0];
   const sdy_sharding *from = sdy_get((ir_value){input->op, input->index}), *to = sdy_get(v);
   tell_next(e);
@@ -377,8 +380,8 @@ static int tell_moves_op(void *ctx, ir_value v, const char *name, size_t n, xlac
   tell_string(e->out, name, n);
   base_putf(e->out, ", \"opcode\": \"%s\", \"line\": %u, \"col\": %u, \"of\": \"%s\", \"bytes\": %lld, \"source\": ",
             tell_opcode(v.op), input->op->line, input->op->col, tell_opcode(input->op),
-            (long long)tell_moves_bytes(e->m, v.op, from, to));
-  tell_source(e->out, v.op->loc ? v.op->loc : input->op->loc);
+            (long long)shard_moved_bytes(e->m, v.op));
+  shard_put_source(e->out, v.op->loc ? v.op->loc : input->op->loc);
   BASE_PUT(e->out, ", \"from\": ");
   tell_sharding(e, from);
   BASE_PUT(e->out, ", \"to\": ");

@@ -19,6 +19,11 @@ XLAC_MUST_USE int shard_explain(ir_module *m, base_text *out, xlac_error *err);
 /* {"values": as above, "reshards": [{"value", "name", "opcode", "line", "col", "of", "source", "from", "to",
  * "bytes"}]}: every op that moves or adds up data between devices; bytes are those a device sends, at least. */
 XLAC_MUST_USE int shard_list_reshards(ir_module *m, base_text *out, xlac_error *err);
+/* Whether an op of sdy moves or adds up data between devices, and the bytes that a device sends for it, at least. */
+bool shard_moves_data(const ir_op *op);
+int64_t shard_moved_bytes(const ir_module *m, const ir_op *op);
+/* The file and line that an op comes from, as a JSON string; null where its location names none. */
+void shard_put_source(base_text *o, const ir_mattr *loc);
 /* Writes a sharding ("#sdy.sharding<...>"; "": none) down on the value of that name, as the module's text has it
  * ("@f/%3" in a function but main): on an argument, in a constraint (which all readers of another value get then), or
  * ("result 0") on a result of the main function. The module is verified then. */

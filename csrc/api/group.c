@@ -1,0 +1,62 @@
+/* Programs on many devices: what each device has of arguments and results, calls with shards, and what partitioning
+ * came to. */
+#include "executable.h"
+
+#include "../spmd/spmd.h"
+
+static int group_check(const xlac_executable *exe, xlac_error *err) {
+  assert(exe->rt);
+  if (exe->rt->n_devices) return 0;
+  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "the program was compiled for one device"),
+                   "compile it with n_devices, as many as its mesh has");
+}
+
+void xlac_executable_group(const xlac_executable *exe, xlac_group *out) {
+  *out = (xlac_group){.n_devices = 0};
+  if (!exe->rt->n_devices) return;
+  const spmd_program *p = spmd_group_program(exe->rt);
+  *out = (xlac_group){p->n_devices, p->n_arguments, p->n_results, p->replicas, p->partitions};
+}
+
+bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t leaf, uint32_t device, xlac_shard *out) {
+  if (!exe->rt->n_devices) return false;
+  const spmd_program *p = spmd_group_program(exe->rt);
+  if (leaf >= (result ? p->n_results : p->n_arguments) || device >= p->n_devices) return false;
+  const spmd_leaf *l = result ? &p->results[leaf] : &p->arguments[leaf];
+  const ir_type *t = result ? exe->rt->result_types[leaf] : exe->rt->argument_types[leaf];
+  if (l->bytes == 0) return false;
+  *out = (xlac_shard){.dtype = t->dtype,
+                      .rank = l->rank,
+                      .whole = l->dims,
+                      .dims = l->shard,
+                      .start = l->starts + (size_t)device * l->rank,
+                      .bytes = spmd_shard_bytes(l),
+                      .first = l->first[device],
+                      .contiguous = l->contiguous};
+  return true;
+}
+
+int xlac_executable_call_shards(const xlac_executable *exe, const xlac_interpret_options *options,
+                                void *const *arguments, void *const *results, xlac_error *err) {
+  rt_call_options inner;
+  TRY(group_check(exe, err));
+  TRY(api_read_call_options(&inner, options, err));
+  return spmd_group_call_shards(exe->rt, &inner, arguments, results, err);
+}
+
+bool xlac_executable_shard_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out) {
+  if (!exe->rt->n_devices) return false;
+  const plan_program *p = spmd_group_local(exe->rt)->plan;
+  if (index >= p->n_donations) return false;
+  const plan_donation *d = &p->donations[index];
+  *out = (xlac_donation){d->argument, d->result, d->must, d->in_place};
+  return true;
+}
+
+int xlac_executable_sharding(const xlac_executable *exe, char **json, size_t *n, xlac_error *err) {
+  base_text t;
+  TRY(group_check(exe, err));
+  base_text_init(&t, base_alloc_libc);
+  spmd_put_report(&t, spmd_group_program(exe->rt));
+  return api_give_text(&t, json, n, err);
+}

@@ -1,0 +1,74 @@
+"""Programs on many devices through xlac.h: what each device has, calls with shards, donation, and what partitioning came to."""
+import json
+
+PROGRAM = """sdy.mesh @mesh = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>}, %y: tensor<6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}]>})
+    -> (tensor<4x6xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>}, tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %b = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<6xf32>) -> tensor<4x6xf32>
+  %0 = stablehlo.add %x, %b : tensor<4x6xf32>
+  %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4x6xf32>, tensor<4xf32>
+}"""
+
+
+def compiled(x, text, **options):
+    m, out = x.parse(text), x.ffi.new("xlac_executable **")
+    x.check(x.lib.xlac_compile(m, x.options("xlac_compile_options", {"threads": 1, **options}), out, x.err))
+    x.lib.xlac_module_destroy(m)
+    return out[0]
+
+
+def test_shards(x):
+    exe, group, shard = compiled(x, PROGRAM, n_devices=4), x.ffi.new("xlac_group *"), x.ffi.new("xlac_shard *")
+    x.lib.xlac_executable_group(exe, group)
+    assert (group.n_devices, group.n_arguments, group.n_results, group.replicas, group.partitions) == (4, 2, 2, 1, 4)
+    starts = []
+    for device in range(4):
+        assert x.lib.xlac_executable_shard(exe, False, 0, device, shard)
+        assert (shard.rank, list(shard.whole[0:2]), list(shard.dims[0:2]), shard.bytes, shard.first, shard.contiguous) == (2, [4, 6], [2, 3], 24, True, False)
+        starts.append(list(shard.start[0:2]))
+    assert starts == [[0, 0], [0, 3], [2, 0], [2, 3]]
+    firsts = [x.lib.xlac_executable_shard(exe, False, 1, device, shard) and shard.first for device in range(4)]
+    assert firsts == [True, True, False, False] and shard.contiguous
+    assert x.lib.xlac_executable_shard(exe, True, 1, 3, shard) and (list(shard.dims[0:1]), shard.first) == ([4], False)
+    assert not x.lib.xlac_executable_shard(exe, False, 2, 0, shard) and not x.lib.xlac_executable_shard(exe, True, 0, 4, shard)
+    x.lib.xlac_executable_destroy(exe)
+
+
+def test_calls_with_shards(x):
+    donate = x.ffi.new("uint32_t[]", [0])
+    exe, d = compiled(x, PROGRAM, n_devices=4, n_donate=1, donate=donate), x.ffi.new("xlac_donation *")
+    assert x.lib.xlac_executable_shard_donation(exe, 0, d) and (d.argument, d.result, d.in_place) == (0, 0, True)
+    assert not x.lib.xlac_executable_shard_donation(exe, 1, d)
+    assert not x.lib.xlac_executable_donation(exe, 0, d)  # of a whole array, these shards are no blocks
+    whole = [[float(6 * i + j) for j in range(6)] for i in range(4)]
+    shards = [x.ffi.new("float[]", [whole[i][j] for i in range(r, r + 2) for j in range(c, c + 3)]) for r in (0, 2) for c in (0, 3)]
+    halves = [x.ffi.new("float[]", [100.0] * 3), x.ffi.new("float[]", [200.0] * 3)]  # two devices share each
+    sums = [x.ffi.new("float[4]") for _ in range(4)]
+    arguments = x.ffi.new("void *[]", [p for i in range(4) for p in (shards[i], halves[i % 2])])
+    results = x.ffi.new("void *[]", [p for i in range(4) for p in (shards[i], sums[i])])  # the first is given away
+    x.check(x.lib.xlac_executable_call_shards(exe, x.ffi.NULL, arguments, results, x.err))
+    assert list(shards[1]) == [203, 204, 205, 209, 210, 211]
+    for s in sums:
+        assert list(s) == [sum(row) + 900 for row in whole]
+    x.lib.xlac_executable_destroy(exe)
+
+
+def test_what_partitioning_came_to(x):
+    exe, out, n = compiled(x, PROGRAM, n_devices=4), x.ffi.new("char **"), x.ffi.new("size_t *")
+    x.check(x.lib.xlac_executable_sharding(exe, out, n, x.err))
+    found = json.loads(x.take(out[0]))
+    assert found["devices"] == 4 and found["whole"] is None and "all_reduce" in [m["kind"] for m in found["moves"]]
+    x.lib.xlac_executable_destroy(exe)
+
+
+def test_an_executable_of_one_device(x):
+    exe, group, shard = compiled(x, "HloModule m\nENTRY e {\n  ROOT x = f32[2] parameter(0)\n}"), x.ffi.new("xlac_group *"), x.ffi.new("xlac_shard *")
+    x.lib.xlac_executable_group(exe, group)
+    assert group.n_devices == 0 and not x.lib.xlac_executable_shard(exe, False, 0, 0, shard)
+    assert not x.lib.xlac_executable_shard_donation(exe, 0, x.ffi.new("xlac_donation *"))
+    out, data = x.ffi.new("char **"), x.ffi.new("void *[]", [x.ffi.new("float[2]")])
+    x.fails(x.lib.xlac_executable_sharding(exe, out, x.ffi.NULL, x.err), 503)
+    x.fails(x.lib.xlac_executable_call_shards(exe, x.ffi.NULL, data, data, x.err), 503)
+    x.lib.xlac_executable_destroy(exe)
