@@ -107,7 +107,6 @@ void xlac_op_get(xlac_module *m, xlac_op *handle, xlac_op_info *out) {
       .computation = live ? api_computation_out(op->parent) : NULL,
       .id = op->id,
       .n_operands = live ? op->n_operands : 0,
-      .n_users = live ? list_users(op, NULL, 0) : 0,
       .n_called = op->n_called,
       .n_control_predecessors = op->n_control_preds,
       .n_attrs = op->n_attrs,

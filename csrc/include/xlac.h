@@ -331,7 +331,7 @@ typedef struct xlac_op_info {
   const xlac_type *type;         /* of the first result; an empty tuple where there is none */
   xlac_computation *computation; /* NULL once removed */
   uint32_t id;                   /* unique in the module, dense from 0 */
-  uint32_t n_operands, n_users, n_called, n_control_predecessors, n_attrs;
+  uint32_t n_operands, n_called, n_control_predecessors, n_attrs;
   int64_t parameter; /* its number, or -1 */
   uint32_t line, col;
 } xlac_op_info;
@@ -347,7 +347,8 @@ xlac_op *xlac_op_operand(xlac_module *m, xlac_op *op, uint32_t index);
 xlac_computation *xlac_op_called(xlac_module *m, xlac_op *op, uint32_t index);
 /* Writes up to `cap` ops that must run before op, in the order of the text; returns how many there are. */
 uint32_t xlac_op_control_predecessors(xlac_module *m, xlac_op *op, xlac_op **before, uint32_t cap);
-/* The same of users: each op that uses a result of op, once, in no stated order. */
+/* The same of users: each op that uses a result of op, once, in no stated order. Takes time by their number, which is
+ * why xlac_op_info does not have it: ask with cap 0. */
 uint32_t xlac_op_users(xlac_module *m, xlac_op *op, xlac_op **users, uint32_t cap);
 /* The name of attribute number `index` ("dimensions"), in the order of printing; NULL past the end. Called computations
  * and control predecessors are not counted among them. Static. */

@@ -268,7 +268,8 @@ static PyObject *listed_ops(PyObject *self, uint32_t (*get)(xlac_module *, xlac_
 static PyObject *instruction_users(PyObject *self, void *unused) {
   (void)unused;
   xlac_op_info info;
-  return get_live(self, &info) ? listed_ops(self, xlac_op_users, info.n_users) : NULL;
+  if (!get_live(self, &info)) return NULL;
+  return listed_ops(self, xlac_op_users, xlac_op_users(owner(self), inner(self), NULL, 0));
 }
 
 /* Computations, in the order of the op's attributes. */
