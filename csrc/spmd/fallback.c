@@ -266,6 +266,29 @@ static bool fallback_updates_whole(fallback_pass *x, const ir_op *op) {
   return true;
 }
 
+static bool fallback_moves(fallback_pass *x, const ir_op *op) {
+  const sdy_sharding *shardings[3] = {NULL, NULL, NULL};
+  const ir_type *t;
+  bool mover = op->opcode == IR_OP_PAD || op->opcode == IR_OP_CONVOLUTION || op->opcode == IR_OP_REDUCE_WINDOW ||
+               op->opcode == IR_OP_SELECT_AND_SCATTER;
+  for (uint32_t i = 0; mover && i < 3 && i < op->n_operands + op->n_results; i++)
+    shardings[i] = fallback_sharding(x, op, i, &t);
+  const spmd_mover m = {op, shardings, &x->e.scratch};
+  return mover && spmd_reaches(&m, &x->tensor, &x->dim);
+}
+
+/* A product that sums along a sharded dimension: its partial sums are to be added up, and read by nobody before. */
+static bool fallback_sums(fallback_pass *x, const ir_op *op, const sdy_rule *rule) {
+  const ir_type *t;
+  if (op->opcode != IR_OP_DOT && op->opcode != IR_OP_STABLEHLO_DOT && op->opcode != IR_OP_CONVOLUTION) return true;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+    for (uint32_t d = 0; s && d < s->n_dims; d++)
+      if (s->dims[d].axes.n && fallback_has(rule->reduction, rule->operands[i].dims[d].v[0])) return spmd_sums_up(op);
+  }
+  return true;
+}
+
 /* Explicit reshards leave ops with custom rules alone: what fits those is fine on shards. */
 static const sdy_rule *fallback_rule(fallback_pass *x, const ir_op *op) {
   const sdy_rule *own = sdy_of(ir_mattr_of(op, "sdy.sharding_rule"), SDY_RULE);
@@ -282,8 +305,9 @@ static bool fallback_is_local(fallback_pass *x, ir_op *op) {
   if (!rule) return fallback_why(x, SPMD_NO_RULE);
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++)
     if (!fallback_tensor_fits(x, op, rule, i, &mesh)) return false;
+  if (fallback_moves(x, op)) return fallback_why(x, SPMD_MOVES);
   x->tensor = x->dim = UINT32_MAX;
-  if (!fallback_combines(x, op)) return fallback_why(x, SPMD_UNCOMBINED);
+  if (!fallback_sums(x, op, rule) || !fallback_combines(x, op)) return fallback_why(x, SPMD_UNCOMBINED);
   if (op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE) return fallback_updates_whole(x, op);
   return op->opcode != IR_OP_RESHAPE || fallback_reshape_fits(x, op) || fallback_why(x, SPMD_RESHAPES);
 }

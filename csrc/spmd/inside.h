@@ -11,6 +11,20 @@ XLAC_MUST_USE int spmd_make_even(ir_module *m, xlac_error *err);
 XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);
 /* fallback.c: gathers around ops that have no local form. After explicit reshards. */
 XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err);
+/* known.c: what Shardy's passes know nothing of gets a form or a rule that they know. */
+XLAC_MUST_USE int spmd_make_known(ir_module *m, xlac_error *err);
+
+/* movers.c: an op with the shardings of its operands, then of its results; NULL: whole. */
+typedef struct spmd_mover {
+  const ir_op *op;
+  const sdy_sharding *const *shardings;
+  base_arena *arena; /* for lists of its attributes */
+} spmd_mover;
+/* Whether a pad, a convolution or an op of windows reaches into other shards: along which dimension of which tensor. */
+bool spmd_reaches(const spmd_mover *x, uint32_t *tensor, uint32_t *dim);
+/* Whether the one reader of op's partial results is the all-reduce that adds them up. */
+bool spmd_sums_up(const ir_op *op);
+
 /* notes.c: where op stands, in p's arena. False when out of memory. */
 XLAC_MUST_USE bool spmd_place_of(spmd_program *p, const ir_op *op, spmd_place *out);
 /* notes.c: writes down what the program moves between devices: collectives of sdy, and those of its own. Before they

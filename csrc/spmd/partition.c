@@ -111,6 +111,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[120];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
   TRY(spmd_make_even(m, err));
+  TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
   TRY(part_run(m, AGREE, err));
   TRY(spmd_make_local(p, m, err));
   TRY(part_run(m, COLLECTIVES, err));
@@ -154,7 +155,10 @@ static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
 static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_import(m, err));
   TRY(part_grid(p, m, err));
-  if (shc_has(m, IR_OP_SDY_MESH)) return part_sharded(p, m, err);
+  if (shc_has(m, IR_OP_SDY_MESH)) {
+    TRY(spmd_make_known(m, err));
+    return part_sharded(p, m, err);
+  }
   TRY(spmd_note_moves(p, m, err));
   TRY(part_leaves(p, m, err));
   return ir_module_clone(&p->local, m, err);

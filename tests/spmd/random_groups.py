@@ -316,7 +316,7 @@ def plain(text):
 
 
 def check(seed):
-    """"right", or what is the matter."""
+    """"right", or what is the matter: a program that can't be partitioned would run whole on every device."""
     program = Program(seed)
     text = program.text()
     devices = int(np.prod([size for _, size in program.mesh]))
@@ -324,7 +324,10 @@ def check(seed):
     values = [rng.integers(-3, 4, shape).astype(np.float32) for _, shape in program.arguments]
     wanted = xlac.interpret(xlac.parse(plain(text), format="mlir"), *values)
     try:
-        found = xlac.compile(xlac.parse(text, format="mlir"), devices=devices, threads=1)(*values)
+        exe = xlac.compile(xlac.parse(text, format="mlir"), devices=devices, threads=1)
+        if whole := exe.explain("sharding").data["whole"]:
+            return f"whole: {re.sub(r'[0-9]+', 'N', whole[:90])}"
+        found = exe(*values)
     except xlac.Error as error:
         return f"refused: {re.sub(r'[0-9]+', 'N', error.message[:90])}"
     for a, b in zip(found, wanted, strict=True):

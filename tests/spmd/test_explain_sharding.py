@@ -73,3 +73,28 @@ def test_library_functions_are_whole_along_what_their_rule_does_not_share():
         assert (row["op"], row["tensor"], row["dim"]) == ("stablehlo.custom_call", 0, 1)
     finally:
         xlac.register_custom_call("doubled", None)
+
+
+def test_branches_may_return_what_is_sharded_otherwise():
+    body = """%0 = "stablehlo.if"(%p) ({ %s = stablehlo.add %x, %x : tensor<8x8xf32>
+    stablehlo.return %s : tensor<8x8xf32> }, { stablehlo.return %x : tensor<8x8xf32> }) : (tensor<i1>) -> tensor<8x8xf32>
+  %1 = sdy.sharding_constraint %0 <@mesh, [{"b"}, {"a"}]> : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>"""
+    exe = compiled(body, f"({X}, %p: tensor<i1>) -> tensor<8x8xf32>")
+    assert exe.explain("sharding").data["whole"] is None
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    np.testing.assert_array_equal(exe(x, np.array(True)), x + x)
+    np.testing.assert_array_equal(exe(x, np.array(False)), x)
+
+
+def test_functions_of_chlo_are_local():
+    body = """%0 = chlo.square %x : tensor<8x8xf32> -> tensor<8x8xf32>
+  %1 = chlo.erf_inv %0 : tensor<8x8xf32> -> tensor<8x8xf32>
+  %v, %i = chlo.top_k(%1, k = 3) : tensor<8x8xf32> -> (tensor<8x3xf32>, tensor<8x3xi32>)
+  return %v, %i : tensor<8x3xf32>, tensor<8x3xi32>"""
+    exe = compiled(body, '(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {}]>}) -> (tensor<8x3xf32>, tensor<8x3xi32>)')
+    assert exe.explain("sharding").data["gathers"] == []
+    x = np.random.default_rng(0).uniform(0, 0.9, (8, 8)).astype(np.float32)
+    values, numbers = exe(x)
+    np.testing.assert_array_equal(numbers, np.argsort(-x, 1)[:, :3])
+    assert values.shape == (8, 3)
