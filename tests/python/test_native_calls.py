@@ -237,17 +237,6 @@ def test_from_many_threads(lib):
     assert not wrong
 
 
-def test_the_documented_example(tmp_path, capsys, monkeypatch):
-    text = (HERE.parents[1] / "docs/custom-calls.md").read_text()
-    source = tmp_path / "scale.c"
-    source.write_text(text.split("```c\n")[1].split("```")[0])
-    build(tmp_path, source)
-    monkeypatch.chdir(tmp_path)
-    exec(text.split("```python\n")[2].split("```")[0], {})
-    xlac.register_custom_call("scale", None)
-    assert capsys.readouterr().out == "[0.  0.5 1.  1.5]\n"
-
-
 def test_the_header_is_plain_c_and_cpp(tmp_path):
     for compiler, name in ((CC, "a.c"), (shutil.which("c++"), "a.cpp")):
         if compiler is None:
