@@ -25,6 +25,7 @@ CORE, SHARED = "xlac.libxlac", sys.platform.startswith("linux")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
 LOOPS, FEW_COPIES, SMALL, QUICK, PLAIN = "-O3", "-O2", "-Os", "-O1", "-O2 -fno-align-functions"
+VECTORS = FEW_COPIES + " -fvect-cost-model=dynamic" * (not CLANG)  # vectors as at -O3, but loops are not unrolled and copied
 TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
 if not CLANG:  # what is small or called once is inlined all the same
     PLAIN = TEXT + " -fno-align-jumps -fno-align-labels -fno-inline-functions"
@@ -35,6 +36,7 @@ LEVELS = {
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     **dict.fromkeys(("cpu/native/lower", "cpu/native/x86", "cpu/native/emit"), PLAIN),  # a compiler
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
+    "base/number/convert.c": VECTORS,
     **dict.fromkeys(("cpu/", "interp/algorithm/"), LOOPS),  # loops over elements, and what calls them
     **dict.fromkeys(("interp/parallel/", "interp/custom_call/", "kernel/", "pipeline/", "convert/", "text/proto/", "tf/session/",
                      "tf/encapsulate/"), SMALL),

@@ -265,11 +265,21 @@ static inline uint64_t saturated_u64(double v) {
     }                                                                                           \
   }
 
+/* In two exact halves, so that their difference and sum round but once: each becomes the low bits of a power of two,
+ * 2^84 and 2^52, which are taken away again. Vector units have no such conversion. */
+static inline double f64_of_u64(uint64_t v) {
+  uint64_t high = v >> 32 | 0x4530000000000000, low = (v & UINT32_MAX) | 0x4330000000000000;
+  double most, least;
+  memcpy(&most, &high, sizeof most);
+  memcpy(&least, &low, sizeof least);
+  return most - 0x1.00000001p84 + least;
+}
+
 /* What all source types have alike: to pred, f32 and f64. */
 #define FLOAT_LOOPS(from, S)        \
   LOOP(from, S, PRED, u8, v != 0)   \
   LOOP(from, S, F32, f32, (float)v) \
-  LOOP(from, S, F64, f64, (double)v)
+  LOOP(from, S, F64, f64, _Generic(v, uint64_t: f64_of_u64((uint64_t)v), default: (double)v))
 
 /* Integers wrap. */
 #define INTEGER_ROW(from, S)           \

@@ -46,13 +46,11 @@ static void tf_mark_input(tf_input_marks *m, uint32_t i) {
   m->any = true;
 }
 
-static bool tf_word_in(const char *words, base_slice word) {
+static bool tf_word_in(const tf_word *words, base_slice word) {
   assert(words != NULL);
-  for (const char *p = words; *p;) {
-    const char *end = strchr(p, ' ');
-    size_t n = end ? (size_t)(end - p) : strlen(p);
-    if (n == word.n && memcmp(p, word.p, n) == 0) return true;
-    p += n + (end != NULL);
+  while (*words) {
+    base_slice one = tf_next_word(&words);
+    if (one.n == word.n && memcmp(one.p, word.p, one.n) == 0) return true;
   }
   return false;
 }

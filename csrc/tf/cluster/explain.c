@@ -208,15 +208,27 @@ int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_err
 
 /* --- the table --- */
 
+/* A tab, then the words with blanks between. */
+static void tf_put_column(const tf_word *words, base_text *out) {
+  base_putc(out, '\t');
+  for (const tf_word *at = words; *at;) {
+    if (at != words) base_putc(out, ' ');
+    base_slice word = tf_next_word(&at);
+    base_put(out, word.p, word.n);
+  }
+}
+
 /* A tab between columns; "=" in the table means "the same types as on CPUs". */
 void tf_put_op_list(base_text *out) {
   static const char *const uses[] = {"-", "read", "write", "read-write"};
   for (uint32_t i = 0; i < tf_op_row_count(); i++) {
     tf_op_row row = tf_op_row_at(i);
     if (!(row.flags & TF_OP_XLA)) continue;
-    bool same = strcmp(row.types[1], "=") == 0;
-    base_putf(out, "%s\t%s\t%s\t%s\t%s\t", row.name, row.types[0], row.types[same ? 0 : 1], row.const_args,
-              uses[row.resource]);
+    base_puts(out, row.name);
+    tf_put_column(row.types[0], out);
+    tf_put_column(row.types[tf_is_same_types(row.types[1]) ? 0 : 1], out);
+    tf_put_column(row.const_args, out);
+    base_putf(out, "\t%s\t", uses[row.resource]);
     const char *between = "";
     for (const tf_category *c = tf_categories; c->name; c++) {
       if (!tf_category_has_op(c, row.name)) continue;

@@ -1,6 +1,7 @@
 /* Definitions of ops: the table of TensorFlow's own, packed, and OpDef messages of a graph's functions. A row is
- * text in columns ("x:T y:T", "z:T", "T:type"); it is parsed when an op of that name is first met and kept with
- * the graph, since a graph uses few of the ops there are. */
+ * columns of words ("x:T" "y:T", "z:T", "T:type"); they are parsed when an op of that name is first met and kept with
+ * the graph, since a graph uses few of the ops there are. Few words are a row's own, so each is there once
+ * (ops_words.def, made of ops.def): the text of all columns is half as long. */
 #include "op_def.h"
 
 #include "packed_rows.h"
@@ -14,54 +15,96 @@
 #define METADATA TF_OP_METADATA
 #define XLA_ONLY TF_OP_XLA_ONLY
 
-/* The strings: name, inputs, outputs, attributes; of ops that XLA compiles also what follows them in a row. */
-#define OP_TEXT(name, inputs, outputs, attrs) name "\0" inputs "\0" outputs "\0" attrs
-#define XLA_TEXT(name, inputs, outputs, attrs, cpu, gpu, const_args) \
-  OP_TEXT(name, inputs, outputs, attrs) "\0" cpu "\0" gpu "\0" const_args
-#define TF_OP(name, inputs, outputs, attrs, flags) char TF_PACKED_ROW[sizeof(OP_TEXT(name, inputs, outputs, attrs))];
-#define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
-  char TF_PACKED_ROW[sizeof(XLA_TEXT(name, inputs, outputs, attrs, cpu, gpu, const_args))];
-typedef struct tf_op_texts {
-#include "ops.def"
-} tf_op_texts;
-#undef TF_OP
-#undef TF_XLA_OP
-
-#define TF_OP(name, inputs, outputs, attrs, flags) OP_TEXT(name, inputs, outputs, attrs),
-#define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
-  XLA_TEXT(name, inputs, outputs, attrs, cpu, gpu, const_args),
-static const tf_op_texts tf_all_op_texts = {
-#include "ops.def"
+/* The words, each with its zero, one after another: a tf_word is an offset in them, which takes a quarter of a pointer
+ * and no relocation. The empty one at 0 ends a column. */
+#define ROW(first, name, flags, use)
+#define W(number)
+#define END
+#define WORD(number, text) char word_##number[sizeof(text)];
+typedef struct tf_word_texts {
+  char end[1];
+#include "ops_words.def"
+} tf_word_texts;
+#undef WORD
+#define WORD(number, text) text,
+static const tf_word_texts tf_all_words = {
+    "",
+#include "ops_words.def"
 };
-#undef TF_OP
-#undef TF_XLA_OP
+#undef WORD
+#define WORD(number, text)
+_Static_assert(sizeof(tf_word_texts) <= UINT16_MAX, "a tf_word is an offset");
 
-/* A row without its texts: 8 bytes instead of seven pointers that the loader would have to relocate. */
+/* The columns of all rows, one after another. */
+#undef W
+#undef END
+#define W(number) offsetof(tf_word_texts, word_##number),
+#define END 0,
+static const tf_word tf_all_columns[] = {
+#include "ops_words.def"
+};
+_Static_assert(sizeof tf_all_columns / sizeof(tf_word) <= UINT16_MAX, "a row knows where its columns begin");
+#undef W
+#undef END
+#define W(number)
+#define END
+
+/* Names, and the rows without their texts. */
+#undef ROW
+#define ROW(first, name, flags, use) char TF_PACKED_ROW[sizeof(name)];
+typedef struct tf_op_names {
+#include "ops_words.def"
+} tf_op_names;
+#undef ROW
+#define ROW(first, name, flags, use) name,
+static const tf_op_names tf_all_op_names = {
+#include "ops_words.def"
+};
+#undef ROW
+_Static_assert(sizeof(tf_op_names) <= UINT16_MAX, "a name is an offset");
 typedef struct tf_packed_op {
-  uint32_t text; /* in tf_all_op_texts */
+  uint16_t name, columns; /* in tf_all_op_names, in tf_all_columns */
   uint8_t flags, resource;
 } tf_packed_op;
-#define TF_OP(name, inputs, outputs, attrs, flags) {offsetof(tf_op_texts, TF_PACKED_ROW), flags, TF_RESOURCE_NONE},
-#define TF_XLA_OP(name, inputs, outputs, attrs, flags, cpu, gpu, const_args, resource) \
-  {offsetof(tf_op_texts, TF_PACKED_ROW), (flags) | TF_OP_XLA, TF_RESOURCE_##resource},
+#define ROW(first, name, flags, use) {offsetof(tf_op_names, TF_PACKED_ROW), first, flags, TF_RESOURCE_##use},
 static const tf_packed_op tf_packed_ops[] = {
-#include "ops.def"
+#include "ops_words.def"
 };
-#undef TF_OP
-#undef TF_XLA_OP
-#undef OP_TEXT
-#undef XLA_TEXT
+#undef ROW
+#undef WORD
+#undef W
+#undef END
 #undef STATEFUL
 #undef HOST
 #undef METADATA
 #undef XLA_ONLY
 
+static const tf_word tf_no_words[1] = {0};
+
 static const char *tf_packed_op_name(uint32_t i) {
-  return (const char *)&tf_all_op_texts + tf_packed_ops[i].text;
+  return (const char *)&tf_all_op_names + tf_packed_ops[i].name;
 }
 
 uint32_t tf_op_row_count(void) {
   return sizeof tf_packed_ops / sizeof *tf_packed_ops;
+}
+
+base_slice tf_next_word(const tf_word **words) {
+  assert(**words < sizeof tf_all_words);
+  const char *word = (const char *)&tf_all_words + **words;
+  if (**words) ++*words;
+  return base_slice_of(word);
+}
+
+static uint32_t tf_count_words(const tf_word *words) {
+  uint32_t n = 0;
+  while (words[n]) n++;
+  return n;
+}
+
+/* The column after `words`, of the same row. */
+static const tf_word *tf_next_column(const tf_word *words) {
+  return words + tf_count_words(words) + 1;
 }
 
 /* The columns that only compiled ops have are NULL for others. */
@@ -69,14 +112,18 @@ tf_op_row tf_op_row_at(uint32_t i) {
   assert(i < tf_op_row_count());
   tf_op_row row = {
       .name = tf_packed_op_name(i), .flags = tf_packed_ops[i].flags, .resource = tf_packed_ops[i].resource};
-  row.inputs = tf_packed_next(row.name);
-  row.outputs = tf_packed_next(row.inputs);
-  row.attrs = tf_packed_next(row.outputs);
+  row.inputs = tf_all_columns + tf_packed_ops[i].columns;
+  row.outputs = tf_next_column(row.inputs);
+  row.attrs = tf_next_column(row.outputs);
   if (!(row.flags & TF_OP_XLA)) return row;
-  row.types[0] = tf_packed_next(row.attrs);
-  row.types[1] = tf_packed_next(row.types[0]);
-  row.const_args = tf_packed_next(row.types[1]);
+  row.types[0] = tf_next_column(row.attrs);
+  row.types[1] = tf_next_column(row.types[0]);
+  row.const_args = tf_next_column(row.types[1]);
   return row;
+}
+
+bool tf_is_same_types(const tf_word *words) {
+  return *words && base_slice_is(tf_next_word(&words), "=");
 }
 
 /* The order of the table: bytes, then length. */
@@ -105,23 +152,6 @@ bool tf_op_row_find(base_slice name, tf_op_row *out) {
 }
 
 /* --- definitions --- */
-
-/* --- words of a row --- */
-
-/* One blank between words, none around. */
-static uint32_t tf_count_words(const char *s) {
-  uint32_t n = *s != 0;
-  for (; *s; s++) n += *s == ' ';
-  return n;
-}
-
-/* The next word of a text with blanks between; n is 0 at its end. */
-static base_slice tf_next_word(const char **s) {
-  while (**s == ' ') ++*s;
-  const char *from = *s;
-  while (**s && **s != ' ') ++*s;
-  return (base_slice){from, (size_t)(*s - from)};
-}
 
 /* At the first c; false and nothing set where there is none. */
 static bool tf_split_at(base_slice s, char c, base_slice *before, base_slice *after) {
@@ -159,13 +189,13 @@ static tf_arg_def tf_arg_of_word(base_slice word) {
   return arg;
 }
 
-/* A column of arguments, words with blanks between. */
-static int tf_read_args(tf_graph_def *g, const char *text, const tf_arg_def **out, uint32_t *n, xlac_error *err) {
-  assert(text != NULL);
-  *n = tf_count_words(text);
+/* A column of arguments. */
+static int tf_read_args(tf_graph_def *g, const tf_word *words, const tf_arg_def **out, uint32_t *n, xlac_error *err) {
+  assert(words != NULL);
+  *n = tf_count_words(words);
   tf_arg_def *args = BASE_ARRAY(&g->arena, tf_arg_def, *n + 1);
   if (!args) return base_oom(err, "reading a graph");
-  for (uint32_t i = 0; i < *n; i++) args[i] = tf_arg_of_word(tf_next_word(&text));
+  for (uint32_t i = 0; i < *n; i++) args[i] = tf_arg_of_word(tf_next_word(&words));
   *out = args;
   return 0;
 }
@@ -236,12 +266,12 @@ static int tf_keep_default(tf_graph_def *g, tf_attr_def *a, xlac_error *err) {
 }
 
 /* "T:type", "N:int=1": name, kind, default. */
-static int tf_read_attr_defs(tf_graph_def *g, const char *text, tf_op_def *op, xlac_error *err) {
-  op->n_attrs = tf_count_words(text);
+static int tf_read_attr_defs(tf_graph_def *g, const tf_word *words, tf_op_def *op, xlac_error *err) {
+  op->n_attrs = tf_count_words(words);
   tf_attr_def *attrs = BASE_ARRAY(&g->arena, tf_attr_def, op->n_attrs + 1);
   if (!attrs) return base_oom(err, "reading a graph");
   for (uint32_t i = 0; i < op->n_attrs; i++) {
-    base_slice word = tf_next_word(&text), name = word, rest = {NULL, 0};
+    base_slice word = tf_next_word(&words), name = word, rest = {NULL, 0};
     (void)tf_split_at(word, ':', &name, &rest);
     attrs[i] = (tf_attr_def){.name = base_intern(&g->strings, name.p, name.n), .kind = rest};
     (void)tf_split_at(rest, '=', &attrs[i].kind, &attrs[i].written);
@@ -253,13 +283,13 @@ static int tf_read_attr_defs(tf_graph_def *g, const char *text, tf_op_def *op, x
 }
 
 /* "T:float|half Tidx:int32": the types that XLA's kernel takes on one device. */
-static int tf_read_constraints(tf_graph_def *g, const char *text, const tf_constraint **out, uint32_t *n,
+static int tf_read_constraints(tf_graph_def *g, const tf_word *words, const tf_constraint **out, uint32_t *n,
                                xlac_error *err) {
-  *n = tf_count_words(text);
+  *n = tf_count_words(words);
   tf_constraint *list = BASE_ARRAY(&g->arena, tf_constraint, *n + 1);
   if (!list) return base_oom(err, "reading a graph");
   for (uint32_t i = 0; i < *n; i++) {
-    base_slice word = tf_next_word(&text), name = word, types = {NULL, 0};
+    base_slice word = tf_next_word(&words), name = word, types = {NULL, 0};
     (void)tf_split_at(word, ':', &name, &types);
     list[i] = (tf_constraint){base_intern(&g->strings, name.p, name.n), tf_type_set_of(types)};
     if (!list[i].attr) return base_oom(err, "reading a graph");
@@ -274,12 +304,12 @@ static int tf_op_def_of_row(tf_graph_def *g, const tf_op_row *row, tf_op_def *op
   assert(row->name != NULL && op->name != NULL);
   op->flags = row->flags;
   op->resource = row->resource;
-  op->const_args = row->const_args ? row->const_args : "";
+  op->const_args = row->const_args ? row->const_args : tf_no_words;
   TRY(tf_read_args(g, row->inputs, &op->inputs, &op->n_inputs, err));
   TRY(tf_read_args(g, row->outputs, &op->outputs, &op->n_outputs, err));
   TRY(tf_read_attr_defs(g, row->attrs, op, err));
   for (int d = 0; d < 2 && row->types[0]; d++) {
-    bool same = d == 1 && strcmp(row->types[1], "=") == 0;
+    bool same = d == 1 && tf_is_same_types(row->types[1]);
     TRY(tf_read_constraints(g, row->types[same ? 0 : d], &op->on[d], &op->n_on[d], err));
   }
   return 0;
@@ -323,7 +353,7 @@ int tf_op_def_read(tf_graph_def *g, base_slice message, tf_op_def **out, xlac_er
   tf_op_def *op = BASE_NEW(&g->arena, tf_op_def);
   tf_raw_field f;
   if (!op) return base_oom(err, "reading a graph");
-  op->const_args = "";
+  op->const_args = tf_no_words;
   if (!tf_raw_find(message, 1, &f) || f.wire != 2 || f.bytes.n == 0)
     return base_fail(err, XLAC_E_BAD_PROTO, "a function of the library has no name");
   op->name = base_intern(&g->strings, f.bytes.p, f.bytes.n);

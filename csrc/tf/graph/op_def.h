@@ -5,6 +5,9 @@
 #include "graph_def.h"
 #include "tf_types.h"
 
+/* A word of the table; a list of them ends with 0. */
+typedef uint16_t tf_word;
+
 /* One argument of an op: one value, or as many as number_attr or type_list_attr says. */
 typedef struct tf_arg_def {
   base_slice name;
@@ -51,7 +54,7 @@ struct tf_op_def {
   const tf_arg_def *inputs, *outputs;
   const tf_attr_def *attrs;
   const tf_constraint *on[2]; /* by compilation device: CPU, GPU */
-  const char *const_args;     /* names with blanks between */
+  const tf_word *const_args;  /* names */
   uint32_t n_inputs, n_outputs, n_attrs, n_on[2];
   uint8_t flags, resource; /* tf_op_flag, tf_resource_use */
 };
@@ -66,13 +69,18 @@ base_slice tf_attr_or_default(const tf_op_def *op, tf_attrs attrs, base_slice na
 
 /* One row of ops.def. */
 typedef struct tf_op_row {
-  const char *name, *inputs, *outputs, *attrs;
-  const char *types[2], *const_args; /* NULL where XLA has no kernel */
+  const char *name;
+  const tf_word *inputs, *outputs, *attrs;
+  const tf_word *types[2], *const_args; /* NULL where XLA has no kernel */
   uint8_t flags, resource;
 } tf_op_row;
 /* All rows, by name. */
 uint32_t tf_op_row_count(void);
 tf_op_row tf_op_row_at(uint32_t i);
 bool tf_op_row_find(base_slice name, tf_op_row *out);
+/* The next word of a list, and the list goes on; empty at its end, where it stays. */
+base_slice tf_next_word(const tf_word **words);
+/* "=", the GPU's types in a row that has the CPU's for it. */
+bool tf_is_same_types(const tf_word *words);
 
 #endif
