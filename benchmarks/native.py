@@ -1,5 +1,5 @@
 """Native code beside the vector VM (XLAC_NATIVE=0), on programs of its own: times of calls and of compilation from a module, paired, one
-thread, minimum of several rounds. python benchmarks/native.py [names]"""
+thread's CPU, minimum of several rounds. python benchmarks/native.py [names]"""
 import os
 import sys
 import time
@@ -130,11 +130,11 @@ PROGRAMS = {f.__name__: f for f in (adam, gelu, layer_norm, softmax, distances, 
 
 def least(run, seconds=0.02):
     run()
-    start, n = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
+    start, n = time.process_time(), 0
+    while time.process_time() - start < seconds:
         run()
         n += 1
-    return (time.perf_counter() - start) / n
+    return (time.process_time() - start) / n
 
 
 def main(names):

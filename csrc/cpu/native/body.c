@@ -4,7 +4,8 @@
 enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
 
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena) {
-  *b = (nat_body){.arena = arena, .k = k, .target = target, .lanes = target->vector / widest, .n_found = 4 * NAT_FEW};
+  *b = (nat_body){
+      .arena = arena, .k = k, .target = target, .lanes = target->vector / widest, .turns = 1, .n_found = 4 * NAT_FEW};
   while (b->n_found < 128 * k->n_values && b->n_found < NAT_TABLE) b->n_found *= 2;
   b->values = BASE_ARRAY(arena, nat_value, b->n_found / 2);
   b->found = base_arena_alloc(arena, b->n_found * sizeof *b->found);
@@ -62,6 +63,21 @@ uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream) {
 
 uint32_t nat_count(nat_body *b) {
   return nat_add(b, (nat_value){.kind = NAT_COUNT, .width = 4, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
+}
+
+uint32_t nat_fold_from(nat_body *b, uint32_t first) {
+  if (b->failed || b->n_folds == NAT_MAX_FOLDS) return b->failed = true, 0;
+  nat_value v = {.kind = NAT_ACC, .width = b->values[first].width, .in = {NAT_NONE, NAT_NONE, NAT_NONE}};
+  assert(v.width > 0 && b->values[first].kind == NAT_CONSTANT);
+  v.bits = b->n_folds;
+  b->folds[b->n_folds++] = (nat_fold){first, NAT_NONE};
+  return nat_add(b, v);
+}
+
+void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value) {
+  if (b->failed) return;
+  assert(b->values[acc].kind == NAT_ACC && b->values[acc].width == b->values[value].width);
+  b->folds[b->values[acc].bits].value = value;
 }
 
 bool nat_has(const nat_body *b, nat_lane op, uint32_t width) {

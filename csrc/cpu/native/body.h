@@ -8,13 +8,15 @@
 #ifndef XLAC_CPU_NATIVE_BODY_H
 #define XLAC_CPU_NATIVE_BODY_H
 
-#include "../../kernel/kernel.h"
+#include "native.h"
 #include "x86.h"
 
 enum {
   NAT_VECTOR = 64, /* bytes of the longest register */
   NAT_MAX_VALUES = 4096,
   NAT_MAX_STREAMS = 32,
+  NAT_MAX_FOLDS = 3 * KERNEL_MAX_STORES,
+  NAT_MAX_TURNS = 4,   /* vectors of a trip */
   NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */
   NAT_NONE = UINT32_MAX
 };
@@ -42,6 +44,7 @@ typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
   NAT_LOAD,     /* lanes from stream number `bits` */
   NAT_COUNT,    /* the number of the iteration in the run, as s32 */
+  NAT_ACC,      /* what fold number `bits` has combined before this vector */
   NAT_OP,       /* an instruction */
   NAT_FAR       /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
@@ -62,7 +65,7 @@ typedef struct nat_stream {
   uint32_t buffer;
   bool output;
   bool number; /* no memory: what stands in place of its pointer is an s32, the index of an iota */
-  bool sum;    /* an output for each iteration of a value that a store combines: `buffer` is the store's number */
+  bool sum;    /* where a store's values are combined: `buffer` is the store's number */
   uint8_t width;
   int64_t stride;            /* along the innermost dimension, in elements */
   const kernel_index *index; /* of all dimensions */
@@ -71,7 +74,14 @@ typedef struct nat_stream {
 
 typedef struct nat_store {
   uint32_t value, stream;
+  uint32_t result; /* 1: of folds: stored once, when all iterations are over */
 } nat_store;
+
+/* What goes from one vector to the next: it begins as `first`, a constant, and becomes `value`, which is computed from
+ * it. There is one for each of the vectors of a trip. */
+typedef struct nat_fold {
+  uint32_t first, value;
+} nat_fold;
 
 /* Made by lower.c, read by emit.c. */
 typedef struct nat_body {
@@ -79,13 +89,16 @@ typedef struct nat_body {
   const kernel *k;
   const nat_target *target;
   uint32_t lanes;
-  uint32_t n_values, n_streams, n_stores;
-  bool failed; /* out of memory, too large, or something that native code has not; then values are numbers without
-                  meaning */
+  cpu_native_way way;
+  uint32_t n_values, n_streams, n_stores, n_folds;
+  uint32_t turns; /* vectors of a trip: what is combined has an accumulator for each */
+  bool failed;    /* out of memory, too large, or something that native code has not; then values are numbers without
+                     meaning */
   nat_value *values;
   uint32_t *found, n_found; /* a table of values by their contents */
   nat_stream streams[NAT_MAX_STREAMS];
   nat_store stores[KERNEL_MAX_STORES];
+  nat_fold folds[NAT_MAX_FOLDS];
 } nat_body;
 
 /* --- body.c: each gives the number of a value, an earlier one where that is the same; nothing is done to a body that
@@ -94,6 +107,9 @@ bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t 
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
 uint32_t nat_count(nat_body *b);
+/* A fold that begins as `first`, a constant: what it has before the vector; nat_fold_to gives what it has after. */
+uint32_t nat_fold_from(nat_body *b, uint32_t first);
+void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
 bool nat_has(const nat_body *b, nat_lane op, uint32_t width);
@@ -133,7 +149,9 @@ uint32_t nat_compare_ints(nat_body *b, uint32_t width, bool is_signed, scalar_di
                           uint32_t y);
 
 /* --- lower.c: reads kernels --- */
-/* The body of k; false where it has something that native code has not. */
-bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, base_arena *arena);
+/* What is to become of values that k's stores combine: those of one result follow each other, or results do. */
+cpu_native_way nat_best_way(const kernel *k);
+/* The body of k; false where it has something that native code has not, or not in that way. */
+bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena);
 
 #endif

@@ -13,11 +13,11 @@ enum { EMIT_FREE_POINTERS = 5 };
 /* In the text, what the instructions that follow are for. */
 static void emit_say(emit_run *e, const emit_step *s) {
   const nat_value *v = &e->b->values[s->value];
-  if (!e->c->text || (s->store == NAT_NONE && v->from == e->said)) return;
-  e->said = s->store == NAT_NONE ? v->from : NAT_NONE;
+  if (!e->c->text || (s->kind != EMIT_STORE && v->from == e->said)) return;
+  e->said = s->kind == EMIT_STORE ? NAT_NONE : v->from;
   const kernel_value *of = &e->b->k->values[v->from];
-  if (s->store != NAT_NONE)
-    base_putf(e->c->text, "# store out%u\n", e->b->k->stores[s->store].buffer);
+  if (s->kind == EMIT_STORE)
+    base_putf(e->c->text, "# store out%u\n", e->b->k->stores[s->number].buffer);
   else if (of->kind == KERNEL_OP)
     base_putf(e->c->text, "# v%u = %s\n", v->from, scalar_text((scalar_code)of->op.code));
   else
@@ -27,7 +27,7 @@ static void emit_say(emit_run *e, const emit_step *s) {
 static void emit_section(emit_run *e) {
   for (unsigned r = 0; r < EMIT_REGISTERS; r++) e->held[r] = NAT_NONE;
   bool vector_mask = e->masked && !e->target->masks;
-  e->n_registers = (uint8_t)(e->target->registers - vector_mask - e->n_residents);
+  e->n_registers = (uint8_t)(e->target->registers - vector_mask - (e->in_loop ? e->n_residents : 0));
   e->mask_width = 0;
   e->stored = false;
   e->said = NAT_NONE;
@@ -35,8 +35,10 @@ static void emit_section(emit_run *e) {
     const emit_step *s = &e->steps[e->now];
     e->pinned = 0;
     emit_say(e, s);
-    if (s->store != NAT_NONE)
+    if (s->kind == EMIT_STORE)
       emit_store(e, s);
+    else if (s->kind == EMIT_FOLD)
+      emit_fold(e, s);
     else if (e->b->values[s->value].kind == NAT_FAR)
       emit_far(e, s);
     else if (e->b->values[s->value].kind == NAT_OP)
@@ -50,31 +52,41 @@ static void emit_section(emit_run *e) {
 /* Where each operand is used next, from the last step to the first; then e->places has each value's first use. */
 static void emit_find_uses(emit_run *e) {
   for (uint32_t i = 0; i < e->b->n_values; i++) {
+    const nat_value *v = &e->b->values[i];
     emit_place *p = &e->places[i];
-    *p = (emit_place){EMIT_REGISTERS, false, e->b->values[i].steady ? p->slot : 0, NAT_NONE};
+    uint8_t reg = e->in_loop && v->kind == NAT_ACC ? e->homes[v->bits].reg[e->turn] : EMIT_REGISTERS;
+    *p = (emit_place){reg, reg < EMIT_REGISTERS, v->steady ? p->slot : 0, NAT_NONE};
+  }
+  for (uint32_t i = 0; e->in_loop && i < e->n_kept; i++) {
+    e->places[e->kept[i]].reg = e->kept_in[i];
+    e->places[e->kept[i]].resident = true;
   }
   for (uint32_t i = e->n_steps; i-- > 0;) {
     emit_step *s = &e->steps[i];
     const nat_value *v = &e->b->values[s->value];
-    const uint32_t *in = s->store == NAT_NONE ? v->in : &s->value;
-    uint32_t n = s->store == NAT_NONE ? v->n_in : 1;
+    const uint32_t *in = s->kind == EMIT_VALUE ? v->in : &s->value;
+    uint32_t n = s->kind == EMIT_VALUE ? v->n_in : 1;
     for (uint32_t j = 0; j < n; j++) s->next[j] = e->places[in[j]].next;
     for (uint32_t j = 0; j < n; j++) e->places[in[j]].next = i;
   }
 }
 
-/* By value: whether a store needs it, itself or by way of others. NULL when out of memory. */
-static uint8_t *emit_find_needed(const nat_body *b, base_arena *scratch) {
+/* By value: whether a trip needs it, itself or by way of others; or with `results` what is stored when all trips are
+ * over. NULL when out of memory. */
+static uint8_t *emit_find_needed(const nat_body *b, bool results, base_arena *scratch) {
   uint8_t *needed = base_arena_zalloc(scratch, b->n_values + 1);
   if (!needed) return NULL;
-  for (uint32_t i = 0; i < b->n_stores; i++) needed[b->stores[i].value] = 1;
+  for (uint32_t i = 0; i < b->n_stores; i++)
+    if ((b->stores[i].result != 0) == results) needed[b->stores[i].value] = 1;
+  for (uint32_t i = 0; !results && i < b->n_folds; i++) needed[b->folds[i].value] = 1;
   for (uint32_t i = b->n_values; i-- > 0;)
     for (uint32_t j = 0; needed[i] && j < b->values[i].n_in; j++) needed[b->values[i].in[j]] = 1;
   return needed;
 }
 
-static void emit_add_step(emit_run *e, uint32_t value, uint32_t store) {
-  e->steps[e->n_steps++] = (emit_step){.value = value, .store = store, .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
+static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t number) {
+  e->steps[e->n_steps++] =
+      (emit_step){.kind = kind, .value = value, .number = number, .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
 }
 
 /* The last value that reads a load: no store may come before. */
@@ -86,6 +98,14 @@ static uint32_t emit_last_reader(const nat_body *b, const uint8_t *needed) {
   return last;
 }
 
+/* The value's step, and the folds that become it: nothing reads what they had after that. */
+static void emit_plan_value(emit_run *e, uint32_t value) {
+  const nat_body *b = e->b;
+  emit_add_step(e, EMIT_VALUE, value, 0);
+  for (uint32_t f = 0; f < b->n_folds; f++)
+    if (b->folds[f].value == value) emit_add_step(e, EMIT_FOLD, value, f);
+}
+
 /* The loop's steps: stores come as early as they may. A store of a load or of a steady value comes at the end. */
 static void emit_plan_body(emit_run *e, const uint8_t *needed) {
   const nat_body *b = e->b;
@@ -94,17 +114,28 @@ static void emit_plan_body(emit_run *e, const uint8_t *needed) {
   e->n_steps = 0;
   for (uint32_t i = 0; i < b->n_values; i++) {
     if (!needed[i] || b->values[i].steady || b->values[i].kind < NAT_OP) continue;
-    emit_add_step(e, i, NAT_NONE);
+    emit_plan_value(e, i);
     for (uint32_t s = 0; !late && s < b->n_stores; s++) {
       uint32_t of = b->stores[s].value;
-      if (!b->values[of].steady && (of == i ? i >= last : i == last && of < i)) emit_add_step(e, of, s);
+      if (!b->stores[s].result && !b->values[of].steady && (of == i ? i >= last : i == last && of < i))
+        emit_add_step(e, EMIT_STORE, of, s);
     }
   }
   for (uint32_t s = 0; s < b->n_stores; s++) {
     uint32_t of = b->stores[s].value;
     bool done = !late && !b->values[of].steady;
-    if (!done) emit_add_step(e, of, s);
+    if (!done && !b->stores[s].result) emit_add_step(e, EMIT_STORE, of, s);
   }
+}
+
+/* What folds come to. */
+static void emit_plan_results(emit_run *e, const uint8_t *needed) {
+  const nat_body *b = e->b;
+  e->n_steps = 0;
+  for (uint32_t i = 0; i < b->n_values; i++)
+    if (needed[i] && b->values[i].kind >= NAT_OP) emit_add_step(e, EMIT_VALUE, i, 0);
+  for (uint32_t s = 0; s < b->n_stores; s++)
+    if (b->stores[s].result) emit_add_step(e, EMIT_STORE, b->stores[s].value, s);
 }
 
 /* What the loop needs of steady values: computed ones and loads, since a broadcast is no operand of an instruction. */
@@ -112,7 +143,7 @@ static void emit_plan_steady(emit_run *e, const uint8_t *needed) {
   e->n_steps = 0;
   for (uint32_t i = 0; i < e->b->n_values; i++) {
     const nat_value *v = &e->b->values[i];
-    if (needed[i] && v->steady && v->kind != NAT_CONSTANT) emit_add_step(e, i, NAT_NONE);
+    if (needed[i] && v->steady && v->kind != NAT_CONSTANT) emit_add_step(e, EMIT_VALUE, i, 0);
   }
 }
 
@@ -173,23 +204,35 @@ static void emit_count_on(emit_run *e) {
   emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT), true);
 }
 
-/* While a whole vector is left. */
+/* The body's steps for a vector. */
+static void emit_vector(emit_run *e) {
+  e->n_slots = e->n_steady_slots;
+  emit_find_uses(e);
+  emit_section(e);
+  emit_count_on(e);
+}
+
+/* While a whole trip is left. */
 static void emit_loop(emit_run *e) {
   x86_code *c = e->c;
-  int32_t lanes = (int32_t)e->b->lanes;
+  int32_t lanes = (int32_t)(e->b->lanes * e->b->turns);
   emit_count_start(e);
+  e->in_loop = true;
+  emit_load_residents(e);
   x86_zero(c, X86_RCX);
   x86_add_number(c, X86_RDX, -lanes);
   x86_compare(c, X86_RCX, X86_RDX);
   uint32_t none = x86_jump_on(c, X86_IF_MORE);
   x86_align(c, 32);
   uint32_t loop = x86_target(c);
-  emit_section(e);
-  emit_count_on(e);
+  for (e->turn = 0; e->turn < e->b->turns && !e->failed; e->turn++) emit_vector(e);
+  e->turn = 0;
   x86_add_number(c, X86_RCX, lanes);
   x86_compare(c, X86_RCX, X86_RDX);
   x86_jump_back(c, X86_IF_NOT_MORE, loop);
   x86_land(c, none);
+  e->in_loop = false;
+  emit_save_folds(e);
 }
 
 /* The widths of all streams' lanes, as bits. */
@@ -197,6 +240,7 @@ static uint32_t emit_widths(const nat_body *b) {
   uint32_t widths = 0;
   for (uint32_t i = 0; i < b->n_streams; i++)
     if (b->streams[i].stride) widths |= b->streams[i].width;
+  for (uint32_t i = 0; i < b->n_folds; i++) widths |= b->values[b->folds[i].first].width;
   return widths;
 }
 
@@ -220,43 +264,92 @@ static void emit_vector_masks(emit_run *e) {
   }
 }
 
-/* What is left, n - rcx iterations, fewer than lanes: rdx becomes their number, or where masks are vectors minus that.
- */
-static void emit_tail(emit_run *e) {
+/* rdx = the number of iterations that the next vector has, of those that are left: n - rcx. */
+static void emit_tail_lanes(emit_run *e) {
   x86_code *c = e->c;
+  x86_subtract(c, X86_RDX, X86_RCX);
+  if (e->b->turns == 1) return;
+  x86_compare_number(c, X86_RDX, (int32_t)e->b->lanes);
+  uint32_t fewer = x86_jump_on(c, X86_IF_NOT_MORE);
+  x86_zero(c, X86_RDX);
   x86_add_number(c, X86_RDX, (int32_t)e->b->lanes);
+  x86_land(c, fewer);
+}
+
+/* Masks of the first rdx lanes. */
+static void emit_tail_masks(emit_run *e) {
+  x86_code *c = e->c;
+  x86_zero(c, X86_RAX);
   if (e->target->masks) {
-    x86_subtract(c, X86_RDX, X86_RCX);
-  } else {
-    x86_move(c, X86_RAX, X86_RCX);
-    x86_subtract(c, X86_RAX, X86_RDX);
-    x86_move(c, X86_RDX, X86_RAX);
-  }
-  x86_compare_number(c, X86_RDX, 0);
-  uint32_t none = x86_jump_on(c, X86_IF_EQUAL);
-  if (e->target->masks) {
-    x86_zero(c, X86_RAX);
     x86_add_number(c, X86_RAX, -1);
     x86_low_bits(c, X86_RAX, X86_RDX);
     x86_on_masks(c, X86_KMOV_FROM, EMIT_LANES_MASK - EMIT_MASKS, 0, x86_reg(X86_RAX));
   } else {
+    x86_subtract(c, X86_RAX, X86_RDX);
+    x86_move(c, X86_RDX, X86_RAX);
     emit_vector_masks(e);
   }
+}
+
+/* What is left, fewer iterations than a trip: vector by vector, the last one masked as all are. */
+static void emit_tail(emit_run *e) {
+  x86_code *c = e->c;
+  bool several = e->b->turns > 1;
+  x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
+  x86_compare(c, X86_RCX, X86_RDX);
+  uint32_t none = x86_jump_on(c, X86_IF_EQUAL);
+  if (several) {
+    x86_zero(c, X86_RAX);
+    x86_store(c, emit_slot(e, EMIT_TURN), X86_RAX);
+  }
+  uint32_t again = several ? x86_target(c) : 0;
+  emit_tail_lanes(e);
+  emit_tail_masks(e);
   e->masked = true;
-  emit_section(e);
+  e->adrift = several;
+  emit_vector(e);
+  e->masked = e->adrift = false;
+  if (several) {
+    x86_add_to_memory(c, emit_slot(e, EMIT_TURN), (int32_t)e->target->vector);
+    x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
+    x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
+    x86_compare(c, X86_RCX, X86_RDX);
+    x86_jump_back(c, X86_IF_LESS, again);
+  }
   x86_land(c, none);
 }
 
-static bool emit_all(emit_run *e, uint8_t *needed) {
+/* Folds to their results, each vector of a trip's after the other's. */
+static void emit_results(emit_run *e, const uint8_t *needed) {
+  if (e->b->n_folds == 0) return;
+  emit_plan_results(e, needed);
+  for (e->turn = 0; e->turn < e->b->turns && !e->failed; e->turn++) {
+    e->n_slots = e->n_steady_slots;
+    emit_find_uses(e);
+    emit_section(e);
+  }
+  e->turn = 0;
+}
+
+static void emit_place_folds(emit_run *e) {
+  for (uint32_t i = 0; i < e->b->n_folds; i++) {
+    memset(e->homes[i].reg, EMIT_REGISTERS, sizeof e->homes[i].reg);
+    e->homes[i].slot = emit_new_slot(e);
+    for (uint32_t j = 1; j < e->b->turns; j++) (void)emit_new_slot(e);
+  }
+}
+
+static bool emit_all(emit_run *e, uint8_t *needed, uint8_t *at_end, base_arena *scratch) {
   emit_enter(e);
+  emit_place_folds(e);
   emit_steady(e, needed);
-  uint16_t steady_slots = e->n_slots;
+  e->n_steady_slots = e->n_slots;
   emit_plan_body(e, needed);
   emit_find_uses(e);
+  if (!emit_choose_residents(e, scratch)) return false;
   emit_loop(e);
-  e->n_slots = steady_slots;
-  emit_find_uses(e);
   if (nat_has_tail(e->b)) emit_tail(e);
+  emit_results(e, at_end);
   emit_leave(e);
   for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_far_call(e, &e->calls[i]);
   return !e->failed && !e->c->failed;
@@ -264,10 +357,10 @@ static bool emit_all(emit_run *e, uint8_t *needed) {
 
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   emit_run e = {.b = b, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT};
-  uint8_t *needed = emit_find_needed(b, scratch);
+  uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
   e.places = base_arena_zalloc(scratch, b->n_values * sizeof *e.places);
-  e.steps = BASE_ARRAY(scratch, emit_step, (size_t)b->n_values + KERNEL_MAX_STORES);
+  e.steps = BASE_ARRAY(scratch, emit_step, (size_t)b->n_values + KERNEL_MAX_STORES + NAT_MAX_FOLDS);
   c->evex = b->target->masks;
   assert(b->n_values > 0 && c->bytes.n == 0);
-  return needed && e.places && e.steps && emit_all(&e, needed);
+  return needed && at_end && e.places && e.steps && emit_all(&e, needed, at_end, scratch);
 }

@@ -16,7 +16,8 @@ enum {
   EMIT_MASK_4 = 1, /* slot 0 has the caller's stack pointer; masks of the last vector where masks are vectors */
   EMIT_MASK_8 = 2,
   EMIT_COUNT = 3, /* the numbers of the present iterations */
-  EMIT_SAVED = 4, /* all registers, around a call; then the masks */
+  EMIT_TURN = 4,  /* of which vector of a trip the accumulators are, in bytes from the first's */
+  EMIT_SAVED = 5, /* all registers, around a call; then the masks */
   EMIT_SAVED_MASKS = EMIT_SAVED + 32,
   EMIT_FIRST_SLOT,
   EMIT_CALLS = 64, /* of far functions */
@@ -24,10 +25,11 @@ enum {
   EMIT_MASK_REGISTER = 15 /* the mask of the last vector where masks are vectors */
 };
 
-/* A step of a section: a value that is computed, or a store. */
+/* A step of a section: a value that is computed, a store of one, or what a fold becomes. */
+typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD } emit_kind;
 typedef struct emit_step {
-  uint32_t value, store; /* store: number, or NAT_NONE */
-  uint32_t next[3];      /* by operand: the step that uses it next, or NAT_NONE */
+  uint32_t kind, value, number; /* number: of the store, of the fold */
+  uint32_t next[3];             /* by operand: the step that uses it next, or NAT_NONE */
 } emit_step;
 
 /* Where a value is while a section is emitted. */
@@ -44,6 +46,13 @@ typedef struct emit_call {
   uint8_t x, to, which;
 } emit_call;
 
+/* Where a fold is between vectors: by vector of a trip, in registers of its own while there are some in the loop; in
+ * the frame, in slots that follow each other, before and after. */
+typedef struct emit_home {
+  uint8_t reg[NAT_MAX_TURNS]; /* or EMIT_REGISTERS */
+  uint16_t slot;
+} emit_home;
+
 typedef struct emit_run {
   const nat_body *b;
   const nat_target *target;
@@ -55,9 +64,15 @@ typedef struct emit_run {
   uint32_t n_steps, now;
   uint32_t held[EMIT_REGISTERS]; /* the value in it, or NAT_NONE */
   uint64_t pinned;               /* registers that the present instruction reads */
-  uint16_t n_slots;
-  uint8_t n_registers; /* vectors that values may take */
-  uint8_t n_residents; /* that some have for good: the last ones */
+  uint16_t n_slots, n_steady_slots;
+  emit_home homes[NAT_MAX_FOLDS];
+  uint32_t n_kept, kept[EMIT_REGISTERS]; /* values in registers of their own, as long as the loop runs ... */
+  uint8_t kept_in[EMIT_REGISTERS];       /* ... which these are */
+  uint32_t turn;                         /* the vector of the trip */
+  bool in_loop;                          /* registers may be values' own */
+  bool adrift;                           /* which vector of a trip it is, is known when the code runs */
+  uint8_t n_registers;                   /* vectors that values may take */
+  uint8_t n_residents;                   /* that some have for good: the last ones */
   bool masked, steady, stored, failed;
   uint8_t mask_width; /* of the mask in its register, where masks are vectors */
   uint32_t said;      /* the kernel's value that the text is at */
@@ -73,6 +88,10 @@ uint16_t emit_new_slot(emit_run *e);
 /* Where the stream's pointer is among the arguments, and element 0 of the present vector in its run. */
 x86_rm emit_pointer(uint32_t stream);
 x86_rm emit_stream(emit_run *e, uint32_t stream);
+/* Where the fold is: in the frame. */
+x86_rm emit_fold_slot(emit_run *e, uint32_t fold);
+/* The value to the register, from where it lies. */
+void emit_load(emit_run *e, uint32_t value, unsigned reg);
 /* A whole vector between a register and a slot or a constant. */
 void emit_move(emit_run *e, uint32_t bytes, unsigned reg, x86_rm m, bool store);
 /* The first n lanes of the last vector. */
@@ -94,5 +113,13 @@ void emit_op(emit_run *e, const emit_step *s);
 void emit_far(emit_run *e, const emit_step *s);
 void emit_far_call(emit_run *e, const emit_call *call);
 void emit_store(emit_run *e, const emit_step *s);
+void emit_fold(emit_run *e, const emit_step *s);
+
+/* --- emit_keep.c: registers for good --- */
+/* Gives those that the steps leave free to folds, then to what is the same in all trips. false when out of memory. */
+bool emit_choose_residents(emit_run *e, base_arena *scratch);
+/* Before and after the loop. */
+void emit_load_residents(emit_run *e);
+void emit_save_folds(emit_run *e);
 
 #endif

@@ -27,14 +27,24 @@ x86_rm emit_pointer(uint32_t stream) {
 x86_rm emit_stream(emit_run *e, uint32_t stream) {
   const nat_stream *s = &e->b->streams[stream];
   unsigned base = X86_RAX;
+  int32_t ahead = (int32_t)(e->turn * e->b->lanes * s->width);
   if (s->number) return emit_pointer(stream);
   if (stream < EMIT_POINTERS)
     base = emit_pointers[stream];
   else
     x86_load(e->c, X86_RAX, emit_pointer(stream));
-  if (s->stride == 0) return x86_at(base, 0);
+  if (s->stride == 0) return x86_at(base, s->output ? ahead : 0);
   assert(s->stride == 1);
-  return (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = s->width};
+  return (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = s->width, .disp = ahead};
+}
+
+x86_rm emit_fold_slot(emit_run *e, uint32_t fold) {
+  x86_rm m = emit_slot(e, e->homes[fold].slot + e->turn);
+  assert(!e->in_loop || e->homes[fold].reg[e->turn] == EMIT_REGISTERS);
+  if (!e->adrift) return m;
+  x86_load(e->c, X86_RAX, emit_slot(e, EMIT_TURN));
+  m.index = X86_RAX, m.scale = 1;
+  return m;
 }
 
 x86_rm emit_slot(const emit_run *e, unsigned slot) {
@@ -103,7 +113,7 @@ static void emit_to_slot(emit_run *e, uint32_t value, unsigned reg, bool store) 
  * memory of an input. */
 static bool emit_lies_there(const emit_run *e, uint32_t value) {
   const nat_value *v = &e->b->values[value];
-  return v->kind == NAT_CONSTANT || v->kind == NAT_COUNT || e->places[value].slot ||
+  return v->kind == NAT_CONSTANT || v->kind == NAT_COUNT || v->kind == NAT_ACC || e->places[value].slot ||
          (v->kind == NAT_LOAD && !emit_is_gather(e, v) && (!e->stored || v->steady));
 }
 
@@ -119,7 +129,22 @@ static void emit_evict(emit_run *e, unsigned reg) {
   e->held[reg] = NAT_NONE;
 }
 
+/* The register of the fold that becomes the value, where it has one of its own: what it had is not read again. A masked
+ * vector changes only its lanes. */
+static unsigned emit_own_register(emit_run *e, uint32_t value) {
+  const nat_body *b = e->b;
+  for (uint32_t f = 0; e->in_loop && !e->masked && value != NAT_NONE && f < b->n_folds; f++)
+    if (b->folds[f].value == value && e->homes[f].reg[e->turn] < EMIT_REGISTERS) return e->homes[f].reg[e->turn];
+  return EMIT_REGISTERS;
+}
+
 unsigned emit_take(emit_run *e, uint32_t value) {
+  unsigned own = emit_own_register(e, value);
+  if (own < EMIT_REGISTERS) {
+    e->places[value].reg = (uint8_t)own;
+    e->places[value].resident = true;
+    return own;
+  }
   bool mask = emit_is_mask(e, value);
   unsigned first = mask ? EMIT_FIRST_MASK : 0, end = mask ? EMIT_LANES_MASK : e->n_registers, best = EMIT_REGISTERS;
   for (unsigned r = first; r < end; r++) {
@@ -200,12 +225,14 @@ static void emit_gather(emit_run *e, const nat_value *v, unsigned reg) {
 
 /* --- operands --- */
 
-static void emit_load(emit_run *e, uint32_t value, unsigned reg) {
+void emit_load(emit_run *e, uint32_t value, unsigned reg) {
   const nat_value *v = &e->b->values[value];
   if (e->places[value].slot)
     emit_to_slot(e, value, reg, false);
   else if (v->kind == NAT_CONSTANT)
     emit_constant_load(e, value, reg);
+  else if (v->kind == NAT_ACC)
+    emit_move(e, e->target->vector, reg, emit_fold_slot(e, (uint32_t)v->bits), false);
   else if (v->kind == NAT_COUNT)
     emit_move(e, e->target->vector, reg, emit_slot(e, EMIT_COUNT), false);
   else if (v->steady)

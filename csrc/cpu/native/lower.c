@@ -28,8 +28,8 @@ nat_type nat_type_of(base_dtype t) {
 
 /* --- loads and stores --- */
 
-/* The stream of that run of memory: one for each buffer and index. NAT_MAX_STREAMS where there are too many. */
-static uint32_t nat_stream_of(nat_body *b, const nat_stream *s) {
+/* The stream of that run of memory: one for each buffer and index. */
+uint32_t nat_stream_of(nat_body *b, const nat_stream *s) {
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     if (t->output == s->output && t->sum == s->sum && t->number == s->number && t->buffer == s->buffer &&
@@ -48,16 +48,14 @@ static int64_t nat_inner_stride(const kernel *k, const kernel_index *x) {
   return k->rank ? x->strides[k->rank - 1] : 0;
 }
 
-/* Memory's form to that of lanes. */
-static uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t) {
+uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t) {
   if (t.kind == NAT_BF16) return nat_shift(b, NAT_SHL, 4, nat_resize(b, x, 4, false), 16);
   if (t.kind == NAT_F16) return nat_op1(b, NAT_F2_F4, 4, x);
   if (t.kind == NAT_PRED) return nat_mask_of_bytes(b, x);
   return x;
 }
 
-/* And back: preds are bytes 0 and 1. */
-static uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
+uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
   if (t.kind == NAT_BF16) return nat_resize(b, nat_shift(b, NAT_SHR, 4, x, 16), 2, false);
   if (t.kind == NAT_F16) return nat_op1(b, NAT_F4_F2, 2, x);
   if (t.kind == NAT_PRED) return nat_bytes_of_mask(b, x);
@@ -106,28 +104,19 @@ static uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
   return nat_constant(r->b, t.width, bits);
 }
 
-/* The index of an array with an element for each iteration; NULL when out of memory. */
-static const kernel_index *nat_dense_index(nat_body *b) {
-  kernel_index *x = BASE_NEW(b->arena, kernel_index);
-  int64_t stride = 1;
-  for (uint32_t d = b->k->rank; x && d-- > 0; stride *= b->k->extents[d]) x->strides[d] = stride;
-  return x;
-}
-
 static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
   nat_body *b = r->b;
   const kernel_value *v = &b->k->values[s->value];
   nat_type t = nat_type_of((base_dtype)v->dtype);
   static const kernel_value none = {0};
-  const kernel_index *index = s->by ? nat_dense_index(b) : &s->index;
-  if (!index || nat_inner_stride(b->k, index) != 1) {
+  if (nat_inner_stride(b->k, &s->index) != 1) {
     b->failed = true;
     return;
   }
-  nat_stream at = {.buffer = s->buffer, .output = true, .width = t.bytes, .stride = 1, .index = index, .load = &none};
-  if (s->by) at.sum = true, at.buffer = (uint32_t)(s - b->k->stores);
+  nat_stream at = {
+      .buffer = s->buffer, .output = true, .width = t.bytes, .stride = 1, .index = &s->index, .load = &none};
   uint32_t value = nat_pack(b, r->values[s->value], t);
-  b->stores[b->n_stores++] = (nat_store){value, nat_stream_of(b, &at)};
+  b->stores[b->n_stores++] = (nat_store){value, nat_stream_of(b, &at), false};
 }
 
 /* --- values --- */
@@ -162,17 +151,24 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
   }
 }
 
-bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, base_arena *arena) {
+bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena) {
   uint32_t widest = 1;
   nat_lower_run r = {.b = b};
   if (k->rank == 0 || !nat_types_fit(k, &widest)) return false;
   r.values = BASE_ARRAY(arena, uint32_t, k->n_values);
   if (!r.values || !nat_begin(b, k, target, widest, arena)) return false;
+  b->way = way;
   for (uint32_t i = 0; i < k->n_values && !b->failed; i++) {
     uint32_t first = b->n_values;
     r.values[i] = nat_lower_value(&r, &k->values[i]);
     for (uint32_t j = first; j < b->n_values; j++) b->values[j].from = i;
   }
-  for (uint32_t i = 0; i < k->n_stores && !b->failed; i++) nat_lower_store(&r, &k->stores[i]);
+  for (uint32_t i = 0; i < k->n_stores && !b->failed; i++) {
+    const kernel_store *s = &k->stores[i];
+    if (s->by)
+      nat_lower_fold(b, s, r.values[s->value]);
+    else
+      nat_lower_store(&r, s);
+  }
   return !b->failed;
 }

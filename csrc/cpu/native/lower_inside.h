@@ -29,7 +29,19 @@ typedef struct nat_lower_run {
 uint32_t nat_op_width(const kernel *k, const kernel_value *v);
 /* The s32 as a number of another type. */
 uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to);
+/* Of two values of type t. */
+uint32_t nat_combine(nat_body *b, scalar_code by, nat_type t, uint32_t x, uint32_t y);
 /* The op's value; where it has none, the body fails. */
 uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v);
+
+/* --- lower.c --- */
+/* Memory's form to that of lanes, and back: preds are bytes 0 and 1. */
+uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t);
+uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t);
+uint32_t nat_stream_of(nat_body *b, const nat_stream *s);
+
+/* --- lower_fold.c --- */
+/* A store that combines, given its value, by the body's way. */
+void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value);
 
 #endif

@@ -361,6 +361,11 @@ static uint32_t nat_any_op(const nat_operands *o) {
   return o->type.kind == NAT_SIGNED ? nat_signed_op(o) : nat_int_op(o);
 }
 
+uint32_t nat_combine(nat_body *b, scalar_code by, nat_type t, uint32_t x, uint32_t y) {
+  nat_operands o = {.b = b, .op = {.code = (uint8_t)by}, .type = t, .result = t, .in = {x, y, 0}};
+  return b->failed ? 0 : nat_any_op(&o);
+}
+
 uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v) {
   nat_operands o = {.b = r->b, .op = v->op, .result = nat_type_of((base_dtype)v->dtype)};
   assert(v->kind == KERNEL_OP && v->n_in >= 1);

@@ -10,6 +10,8 @@
 
 #include "../../kernel/kernel.h"
 
+enum { CPU_NATIVE_FOLD_BYTES = 128 /* of the lanes that the values of a block are combined to */ };
+
 typedef struct cpu_native_store cpu_native_store;
 /* The code of a kernel, in the arena that it was made in; it refers to the kernel and to the store. */
 typedef struct cpu_native_kernel cpu_native_kernel;
@@ -24,10 +26,24 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
 void cpu_native_store_seal(cpu_native_store *s);
 /* Whether it can run. */
 bool cpu_native_is_ready(const cpu_native_kernel *n);
-/* Iterations begin..end. sums: by store, where the value of iteration `begin` goes that the store combines; NULL where
- * none combines. */
+/* What becomes of the values of iterations that a store combines, in its place in `sums`, of the type of sums: */
+typedef enum cpu_native_way {
+  CPU_NATIVE_VALUES, /* nothing: one after the other they are there, in their own type */
+  CPU_NATIVE_LANES,  /* iteration i goes into lane i % cpu_native_lanes, of which those are written */
+  CPU_NATIVE_COLUMNS /* each goes into what is there */
+} cpu_native_way;
+cpu_native_way cpu_native_way_of(const cpu_native_kernel *n);
+int64_t cpu_native_lanes(const cpu_native_kernel *n);
+/* n numbers, in the type of sums of values of type t, into which others go unchanged. */
+void cpu_native_begin(scalar_code by, base_dtype t, int64_t n, char *to);
+/* Iterations begin..end, of one row where values are combined. sums: by store; NULL where none combines. */
 void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                     int64_t begin, int64_t end);
+
+/* COLUMNS: iterations begin..begin + lanes of one row, and the same of the rows after it, `rows` in all, which go into
+ * the same places. */
+void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                            int64_t begin, int64_t lanes, int64_t rows);
 
 /* The code of k as text, a line an instruction, each op before its own; false where k is not covered. */
 bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc);

@@ -25,7 +25,7 @@ struct cpu_native_store {
 /* How a run of memory moves: what nat_stream says, without the body. */
 typedef struct cpu_native_stream {
   uint32_t buffer;
-  bool output, sum;
+  bool output, sum; /* sum: where the store of that number is combined */
   uint8_t width;
   bool number;
   int64_t stride; /* of loads 0, 1 or, where lanes are apart, another one */
@@ -37,7 +37,9 @@ struct cpu_native_kernel {
   const cpu_native_store *store;
   const kernel *k;
   uint32_t entry, lanes, n_streams;
-  bool tail; /* the code does any number of iterations */
+  uint32_t sums; /* lanes that values are combined to */
+  uint8_t way;   /* cpu_native_way */
+  bool tail;     /* the code does any number of iterations */
   cpu_native_stream streams[];
 };
 

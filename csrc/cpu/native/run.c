@@ -9,19 +9,17 @@ typedef struct cpu_native_rows {
   int64_t index[KERNEL_MAX_RANK];
 } cpu_native_rows;
 
-/* Each stream's place at the index, but for the innermost dimension. */
+/* Each stream's place at the index, but for the innermost dimension, along which the run begins at `from`. */
 static void nat_row_point(cpu_native_rows *r, const void *const *in, void *const *out, char *const *sums,
-                          int64_t begin) {
+                          int64_t from) {
   const kernel *k = r->n->k;
   for (uint32_t i = 0; i < r->n->n_streams; i++) {
     const cpu_native_stream *s = &r->n->streams[i];
     int64_t offset = s->index->offset;
     for (uint32_t d = 0; d + 1 < k->rank; d++) offset += s->index->strides[d] * r->index[d];
-    uintptr_t first = s->number   ? 0
-                      : s->sum    ? (uintptr_t)sums[s->buffer] - (uintptr_t)begin * s->width
-                      : s->output ? (uintptr_t)out[s->buffer]
-                                  : (uintptr_t)in[s->buffer];
-    r->at[i] = first + (uintptr_t)(offset * s->width);
+    uintptr_t first = s->number ? 0 : s->output ? (uintptr_t)out[s->buffer] : (uintptr_t)in[s->buffer];
+    r->at[i] =
+        s->sum ? (uintptr_t)sums[s->buffer] - (uintptr_t)(from * s->step) : first + (uintptr_t)(offset * s->width);
   }
 }
 
@@ -80,20 +78,47 @@ static void nat_row_run(const cpu_native_rows *r, int64_t from, int64_t n) {
   nat_row_few(r, &a, n - whole);
 }
 
+/* Whether there is room for what is combined; lanes are of one row. */
+static inline bool sums_fit(const cpu_native_kernel *n, char *const *sums, int64_t begin, int64_t end) {
+  int64_t row = n->k->extents[n->k->rank - 1];
+  if (n->k->reduction && n->way != CPU_NATIVE_VALUES && begin / row != (end - 1) / row) return false;
+  return sums || !n->k->reduction;
+}
+
+/* At iteration number `begin`; gives its place in its row. */
+static int64_t nat_rows_begin(cpu_native_rows *r, const cpu_native_kernel *n, const void *const *in, void *const *out,
+                              char *const *sums, int64_t begin) {
+  const kernel *k = n->k;
+  uintptr_t code = (uintptr_t)n->store->pages + n->entry;
+  assert(cpu_native_is_ready(n) && k->rank > 0 && begin >= 0 && begin < k->count);
+  *r = (cpu_native_rows){.n = n};
+  memcpy(&r->code, &code, sizeof code);
+  int64_t row = k->extents[k->rank - 1], rest = begin / row, from = begin % row;
+  for (uint32_t d = k->rank - 1; d-- > 0; rest /= k->extents[d]) r->index[d] = rest % k->extents[d];
+  nat_row_point(r, in, out, sums, from);
+  return from;
+}
+
 void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                     int64_t begin, int64_t end) {
-  const kernel *k = n->k;
-  cpu_native_rows r = {.n = n};
-  uintptr_t code = (uintptr_t)n->store->pages + n->entry;
-  memcpy(&r.code, &code, sizeof code);
-  assert(cpu_native_is_ready(n) && k->rank > 0 && begin >= 0 && end <= k->count);
-  int64_t row = k->extents[k->rank - 1], rest = begin / row, from = begin % row;
-  for (uint32_t d = k->rank - 1; d-- > 0; rest /= k->extents[d]) r.index[d] = rest % k->extents[d];
-  nat_row_point(&r, in, out, sums, begin);
+  cpu_native_rows r;
+  assert(end <= n->k->count && sums_fit(n, sums, begin, end));
+  int64_t row = n->k->extents[n->k->rank - 1], from = nat_rows_begin(&r, n, in, out, sums, begin);
   for (int64_t at = begin; at < end; from = 0) {
     int64_t m = row - from < end - at ? row - from : end - at;
     nat_row_run(&r, from, m);
     at += m;
     if (at < end) nat_row_advance(&r);
+  }
+}
+
+void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                            int64_t begin, int64_t lanes, int64_t rows) {
+  cpu_native_rows r;
+  int64_t from = nat_rows_begin(&r, n, in, out, sums, begin);
+  assert(n->way == CPU_NATIVE_COLUMNS && from + lanes <= n->k->extents[n->k->rank - 1]);
+  for (int64_t i = 0; i < rows; i++) {
+    if (i) nat_row_advance(&r);
+    nat_row_run(&r, from, lanes);
   }
 }

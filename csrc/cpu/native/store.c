@@ -76,6 +76,9 @@ static bool store_put_key(cpu_native_store *s, const nat_body *b) {
     int64_t facts[3] = {t->width, t->stride, t->output};
     ok = store_put(s, &s->keys, facts, sizeof facts);
   }
+  uint32_t counts[2] = {b->turns, b->n_folds};
+  ok = ok && store_put(s, &s->keys, counts, sizeof counts) &&
+       store_put(s, &s->keys, b->folds, b->n_folds * sizeof *b->folds);
   return ok && store_put(s, &s->keys, b->stores, b->n_stores * sizeof *b->stores);
 }
 
@@ -139,7 +142,8 @@ enum {
 static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
   cpu_native_kernel *n = base_arena_alloc(arena, sizeof *n + b->n_streams * sizeof *n->streams);
   if (!n) return NULL;
-  *n = (cpu_native_kernel){s, b->k, entry, b->lanes, b->n_streams, nat_has_tail(b)};
+  *n = (cpu_native_kernel){.store = s, .k = b->k, .entry = entry, .lanes = b->lanes, .n_streams = b->n_streams};
+  n->sums = b->lanes * b->turns, n->way = (uint8_t)b->way, n->tail = nat_has_tail(b);
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     /* what was made for the body goes with it */
@@ -152,19 +156,26 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   return n;
 }
 
-const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
-  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
-  if (!s || s->pages || k->count < NATIVE_MIN_COUNT || short_rows) return NULL;
+/* NULL where it has no way, or not that one. */
+static cpu_native_kernel *cpu_native_try(cpu_native_store *s, const kernel *k, cpu_native_way way, base_arena *arena) {
   base_arena scratch;
   nat_body b;
   cpu_native_kernel *n = NULL;
   base_arena_init(&scratch, s->alloc);
-  if (nat_lower(&b, k, s->target, &scratch)) {
+  if (nat_lower(&b, k, s->target, way, &scratch) && (way != CPU_NATIVE_LANES || nat_has_tail(&b))) {
     uint32_t entry = store_code(s, &b, &scratch);
     if (entry != NAT_NONE) n = cpu_native_of(s, &b, entry, arena);
   }
   base_arena_free(&scratch);
   return n;
+}
+
+const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
+  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+  if (!s || s->pages || k->count < NATIVE_MIN_COUNT || short_rows) return NULL;
+  cpu_native_way way = nat_best_way(k);
+  const cpu_native_kernel *n = cpu_native_try(s, k, way, arena);
+  return n || way == CPU_NATIVE_VALUES ? n : cpu_native_try(s, k, CPU_NATIVE_VALUES, arena);
 }
 
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
@@ -195,17 +206,34 @@ bool cpu_native_is_ready(const cpu_native_kernel *n) {
 }
 #endif
 
-bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
-  const nat_target *target = nat_target_of();
+cpu_native_way cpu_native_way_of(const cpu_native_kernel *n) {
+  return (cpu_native_way)n->way;
+}
+
+int64_t cpu_native_lanes(const cpu_native_kernel *n) {
+  return n->sums;
+}
+
+static bool store_put_text(base_text *out, const kernel *k, const nat_target *target, cpu_native_way way,
+                           base_alloc alloc) {
   base_arena scratch;
   nat_body b;
   x86_code c;
-  if (!target) return false;
+  size_t before = out->n;
   x86_init(&c, alloc);
   base_arena_init(&scratch, alloc);
   c.text = out;
-  bool ok = nat_lower(&b, k, target, &scratch) && nat_emit(&b, &c, &scratch);
+  bool ok = nat_lower(&b, k, target, way, &scratch) && (way != CPU_NATIVE_LANES || nat_has_tail(&b)) &&
+            nat_emit(&b, &c, &scratch);
   base_arena_free(&scratch);
   x86_free(&c);
+  if (!ok) out->n = before;
   return ok;
+}
+
+bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
+  const nat_target *target = nat_target_of();
+  if (!target) return false;
+  return store_put_text(out, k, target, nat_best_way(k), alloc) ||
+         store_put_text(out, k, target, CPU_NATIVE_VALUES, alloc);
 }

@@ -95,7 +95,8 @@ typedef struct vm_block {
   char *carry;         /* of scans: results so far */
   bool streams;        /* stores go past the cache */
   cpu_vm_ahead *ahead; /* or NULL */
-  char *const *sums;   /* by store, where native code leaves the values that it combines; NULL: it doesn't run */
+  char **sums;         /* by store, where native code leaves the values that it combines; NULL: it doesn't run */
+  uint8_t way;         /* cpu_native_sums: what it makes of them */
 } vm_block;
 
 /* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. Small kernels find room
@@ -104,7 +105,7 @@ typedef struct vm_block {
   const void *name##_few[64];                                                                       \
   char name##_small[2048] __attribute__((aligned(64)));                                             \
   size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                            \
-  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few, NULL, false, NULL, NULL};        \
+  vm_block name = {(vm_), (in_), (out_), name##_small, name##_few, NULL, false, NULL, NULL, 0};     \
   if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *)); \
   if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
   vm_fill_splats(&name, (n_))

@@ -25,7 +25,7 @@ typedef struct vmr_run {
 typedef struct vmr_acc {
   const kernel_store *store;
   const vm_sum *sum;
-  base_dtype value, lane; /* the types of the stored value and of its lanes */
+  base_dtype value, lane; /* the types of the stored value and of the lanes that there are of it */
   size_t bytes;           /* of a lane in the type of sums */
   char *lanes, *partial;
   int64_t valid;
@@ -43,6 +43,11 @@ enum {
   VMR_WIDE = 256 /* ... but together with others, up to so many lanes */
 };
 
+/* Whether native code does some of the combining itself, and leaves lanes of the type of sums. */
+static bool vmr_is_folded(const cpu_vm *vm) {
+  return cpu_native_is_ready(vm->native) && cpu_native_way_of(vm->native) != CPU_NATIVE_VALUES;
+}
+
 /* An accumulator for each store that reduces, without room for lanes yet. Partial results of stores follow each
  * other in the step's scratch memory. */
 static void vmr_list(const vmr_run *r, vmr_accs *all) {
@@ -50,6 +55,7 @@ static void vmr_list(const vmr_run *r, vmr_accs *all) {
   assert(k->reduction && k->n_stores <= KERNEL_MAX_STORES);
   char *partial = r->partial;
   all->n = 0;
+  bool folded = vmr_is_folded(r->vm);
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
     if (!s->by) continue;
@@ -57,7 +63,7 @@ static void vmr_list(const vmr_run *r, vmr_accs *all) {
     all->of[all->n++] = (vmr_acc){.store = s,
                                   .sum = sum,
                                   .value = (base_dtype)k->values[s->value].dtype,
-                                  .lane = (base_dtype)r->vm->insts[s->value].lane,
+                                  .lane = (base_dtype)(folded ? sum->type : r->vm->insts[s->value].lane),
                                   .bytes = base_dtype_bytes((base_dtype)sum->type),
                                   .partial = partial};
     if (partial) partial += kernel_partial_bytes(k, s);
@@ -133,7 +139,9 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, i
     return;
   }
   char *to = (char *)r->out[a->store->buffer] + (size_t)at * base_dtype_bytes(a->value);
-  vmr_combine(a, n, acc, b->values[a->store->init]);
+  vmr_acc last = *a; /* the initial value is no sum */
+  last.lane = (base_dtype)r->vm->insts[a->store->init].lane;
+  vmr_combine(&last, n, acc, b->values[a->store->init]);
   if (a->value == a->sum->type)
     memcpy(to, acc, (size_t)n * a->bytes);
   else
@@ -159,13 +167,15 @@ static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
 }
 
 /* A block of a row into the accumulator's lanes: as a sum of products, by the fold of its op, or lane by lane.
- * all: it is the whole row, which then is folded where it lies. */
+ * all: it is the whole row, which then is folded where it lies. Native code may leave fewer lanes than the block has,
+ * in which those that come after are combined already. */
 static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
+  if (b->way == CPU_NATIVE_LANES && n > cpu_native_lanes(b->vm->native)) n = cpu_native_lanes(b->vm->native);
   if (a->sum->products && !b->sums) {
     a->sum->products(n, b->values[a->sum->in[0]], b->values[a->sum->in[1]], a->lanes, &a->valid);
     return;
   }
-  const char *value = b->values[a->store->value];
+  const char *value = b->sums ? b->sums[a->store - b->vm->k->stores] : b->values[a->store->value];
   if (a->sum->fold) {
     char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64)));
     a->sum->fold->some(n, vmr_widen(a, n, value, wide), a->lanes, &a->valid);
@@ -209,6 +219,34 @@ static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t 
   }
 }
 
+/* By native code, what is computed goes to the accumulators at once: `done` lanes of which are done. */
+static void vmr_point_columns(const vm_block *b, const vmr_accs *all, int64_t done) {
+  for (uint32_t j = 0; j < all->n; j++) {
+    const vmr_acc *a = &all->of[j];
+    b->sums[a->store - b->vm->k->stores] = a->lanes + (size_t)done * a->bytes;
+  }
+}
+
+/* m lanes of a block into the accumulators, from lane `done` on. */
+static void vmr_take_columns(const vm_block *b, const vmr_accs *all, int64_t done, int64_t m, bool first) {
+  for (uint32_t j = 0; j < all->n; j++) {
+    const vmr_acc *a = &all->of[j];
+    (first ? vmr_first : vmr_combine)(a, m, a->lanes + (size_t)done * a->bytes, b->values[a->store->value]);
+  }
+}
+
+/* n results side by side from `start` on, the first of their iterations, of which each has `rows` as far apart as rows
+ * of the kernel are. */
+static void vmr_run_columns(const vmr_run *r, const vm_block *b, const vmr_accs *all, int64_t start, int64_t n,
+                            int64_t rows) {
+  int64_t row = r->vm->k->reduction->inner;
+  vmr_point_columns(b, all, 0);
+  for (int64_t i = 0, m = 0; i < rows && !rt_pool_stopping(r->pool); i += m) {
+    m = rows - i < VMR_PATIENCE ? rows - i : VMR_PATIENCE;
+    cpu_native_run_columns(b->vm->native, b->in, b->out, b->sums, start + i * row, n, m);
+  }
+}
+
 /* Results side by side: for one block of them, each reduced index adds a run of lanes, which may be several blocks
  * of the kernel where rows end in between. */
 static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
@@ -217,21 +255,18 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int6
   int64_t lane = block * r->vm->lanes, n = red->inner - lane < r->vm->lanes ? red->inner - lane : r->vm->lanes;
   int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
   assert(n > 0 && from < to);
-  int64_t until = VMR_PATIENCE;
-  for (int64_t i = from; i < to && !vmr_stops(r, &until); i++) {
+  int64_t until = VMR_PATIENCE, begin = (o * red->reduced + from) * red->inner + lane;
+  bool folded = b->way == CPU_NATIVE_COLUMNS, whole = folded && r->vm->k->extents[r->vm->k->rank - 1] == red->inner;
+  for (uint32_t j = 0; folded && j < all->n; j++)
+    cpu_native_begin(all->of[j].store->by, all->of[j].value, n, all->of[j].lanes);
+  if (whole) vmr_run_columns(r, b, all, begin, n, to - from);
+  for (int64_t i = from; !whole && i < to && !vmr_stops(r, &until); i++) {
     int64_t start = (o * red->reduced + i) * red->inner + lane, m = 0;
     for (int64_t done = 0; done < n; done += m) {
       m = vm_next_block(r->vm, start + done, start + n);
+      if (folded) vmr_point_columns(b, all, done);
       vmr_compute(b, start + done, m);
-      for (uint32_t j = 0; j < all->n; j++) {
-        const vmr_acc *a = &all->of[j];
-        char *part = a->lanes + (size_t)done * a->bytes;
-        const void *value = b->values[a->store->value];
-        if (i == from)
-          vmr_first(a, m, part, value);
-        else
-          vmr_combine(a, m, part, value);
-      }
+      if (!folded) vmr_take_columns(b, all, done, m, i == from);
     }
   }
   for (uint32_t j = 0; j < all->n; j++)
@@ -343,6 +378,8 @@ static void vmr_take_native(vm_block *b, char **sums, char *memory) {
     if (k->stores[i].by) b->values[k->stores[i].value] = memory;
   }
   b->sums = sums;
+  b->way = (uint8_t)cpu_native_way_of(b->vm->native);
+  assert((int)CPU_NATIVE_FOLD_BYTES == (int)VM_FOLD_BYTES);
 }
 
 /* For rt_parallel_for. Each range fills its own registers and has its own accumulators, on its stack. */

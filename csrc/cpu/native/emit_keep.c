@@ -1,0 +1,98 @@
+/* Registers for good: those that no trip needs have folds, then what is the same in all trips. */
+#include "emit_inside.h"
+
+enum {
+  KEEP_SPARE = 4, /* registers beside living values: an instruction's operands from memory, and its result */
+  KEEP_USES = 1   /* of a value in a trip, from which on it is worth a register */
+};
+
+/* Whether the value takes a register of the trip's from its first step to its last use. */
+static bool keep_lives(const nat_value *v) {
+  return v->width > 0 && !v->steady && v->kind != NAT_CONSTANT && v->kind != NAT_ACC;
+}
+
+/* The most values of a trip that live at once, given each one's first use (emit_find_uses). */
+static uint32_t keep_pressure(const emit_run *e, uint8_t *lives) {
+  uint32_t now = 0, most = 0;
+  for (uint32_t i = 0; i < e->n_steps; i++) {
+    const emit_step *s = &e->steps[i];
+    const nat_value *v = &e->b->values[s->value];
+    const uint32_t *in = s->kind == EMIT_VALUE ? v->in : &s->value;
+    uint32_t n = s->kind == EMIT_VALUE ? v->n_in : 1;
+    if (s->kind == EMIT_VALUE && keep_lives(v) && !lives[s->value]) lives[s->value] = 1, now++;
+    for (uint32_t j = 0; j < n; j++)
+      if (keep_lives(&e->b->values[in[j]]) && !lives[in[j]]) lives[in[j]] = 1, now++;
+    if (now > most) most = now;
+    for (uint32_t j = 0; j < n; j++)
+      if (s->next[j] == NAT_NONE && lives[in[j]]) lives[in[j]] = 0, now--;
+  }
+  return most;
+}
+
+/* Folds first: a register for each vector of the trip, or none. */
+static void keep_folds(emit_run *e, uint32_t *free) {
+  for (uint32_t f = 0; f < e->b->n_folds && *free >= e->b->turns; f++, *free -= e->b->turns)
+    for (uint32_t j = 0; j < e->b->turns; j++)
+      e->homes[f].reg[j] = (uint8_t)(e->target->registers - 1 - e->n_residents++);
+}
+
+/* How often a trip reads each value that is the same in all trips. NULL when out of memory. */
+static uint32_t *keep_count(const emit_run *e, base_arena *scratch) {
+  uint32_t *uses = base_arena_zalloc(scratch, (e->b->n_values + 1) * sizeof *uses);
+  for (uint32_t i = 0; uses && i < e->n_steps; i++) {
+    const nat_value *v = &e->b->values[e->steps[i].value];
+    for (uint32_t j = 0; e->steps[i].kind == EMIT_VALUE && j < v->n_in; j++) {
+      const nat_value *x = &e->b->values[v->in[j]];
+      if (x->width > 0 && (x->steady || x->kind == NAT_CONSTANT)) uses[v->in[j]]++;
+    }
+  }
+  return uses;
+}
+
+/* Those that are read most, the first of equals. */
+static void keep_values(emit_run *e, uint32_t *uses, uint32_t free) {
+  for (; free > 0; free--) {
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < e->b->n_values; i++)
+      if (uses[i] > uses[best]) best = i;
+    if (uses[best] < KEEP_USES) return;
+    uses[best] = 0;
+    e->kept_in[e->n_kept] = (uint8_t)(e->target->registers - 1 - e->n_residents++);
+    e->kept[e->n_kept++] = best;
+  }
+}
+
+bool emit_choose_residents(emit_run *e, base_arena *scratch) {
+  uint8_t *lives = base_arena_zalloc(scratch, e->b->n_values + 1);
+  uint32_t *uses = keep_count(e, scratch);
+  if (!lives || !uses) return false;
+  uint32_t need = keep_pressure(e, lives) + KEEP_SPARE;
+  uint32_t free = need < e->target->registers ? e->target->registers - need : 0;
+  keep_folds(e, &free);
+  keep_values(e, uses, free);
+  return true;
+}
+
+void emit_load_residents(emit_run *e) {
+  for (uint32_t i = 0; i < e->n_kept; i++) emit_load(e, e->kept[i], e->kept_in[i]);
+  for (uint32_t f = 0; f < e->b->n_folds; f++) {
+    uint32_t first = e->b->folds[f].first;
+    for (uint32_t j = 0; j < e->b->turns; j++) {
+      uint8_t reg = e->homes[f].reg[j];
+      e->turn = j;
+      emit_load(e, first, reg < EMIT_REGISTERS ? reg : 0);
+      if (reg == EMIT_REGISTERS) emit_move(e, e->target->vector, 0, emit_fold_slot(e, f), true);
+    }
+  }
+  e->turn = 0;
+}
+
+void emit_save_folds(emit_run *e) {
+  for (uint32_t f = 0; f < e->b->n_folds; f++)
+    for (uint32_t j = 0; j < e->b->turns; j++) {
+      e->turn = j;
+      if (e->homes[f].reg[j] < EMIT_REGISTERS)
+        emit_move(e, e->target->vector, e->homes[f].reg[j], emit_fold_slot(e, f), true);
+    }
+  e->turn = 0;
+}
