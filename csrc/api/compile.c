@@ -162,6 +162,8 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executa
   }
   exe->view.ir = (ir_module *)(uintptr_t)exe->rt->module;
   pthread_mutex_init(&exe->view.lock, NULL);
+  if (exe->rt->n_devices) exe->local.ir = (ir_module *)(uintptr_t)spmd_group_local(exe->rt)->module;
+  pthread_mutex_init(&exe->local.lock, NULL);
   *out = exe;
   return 0;
 }
@@ -185,5 +187,6 @@ int xlac_compile_dump(xlac_module *m, const xlac_compile_options *given, const c
 void xlac_executable_destroy(xlac_executable *exe) {
   if (!exe) return;
   pthread_mutex_destroy(&exe->view.lock);
+  pthread_mutex_destroy(&exe->local.lock);
   compile_free(exe);
 }

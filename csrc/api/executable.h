@@ -11,6 +11,7 @@ struct xlac_executable {
   rt_executable *rt;
   rt_device_set *devices; /* a reference: those that its variants may need */
   xlac_module view;       /* of the compiled module */
+  xlac_module local;      /* of a group: that of each device's program */
   double seconds[XLAC_COMPILE_STAGES];
   xlac_compile_options options; /* that shape the plan; no pointers */
   xlac_counters *counters;      /* or NULL */

@@ -18,6 +18,10 @@ void xlac_executable_group(const xlac_executable *exe, xlac_group *out) {
   *out = (xlac_group){p->n_devices, p->n_arguments, p->n_results, p->replicas, p->partitions};
 }
 
+xlac_module *xlac_executable_local(xlac_executable *exe) {
+  return exe->local.ir ? &exe->local : NULL;
+}
+
 bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t leaf, uint32_t device, xlac_shard *out) {
   if (!exe->rt->n_devices) return false;
   const spmd_program *p = spmd_group_program(exe->rt);

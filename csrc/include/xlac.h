@@ -740,6 +740,9 @@ typedef struct xlac_group {
 } xlac_group;
 void xlac_executable_group(const xlac_executable *exe, xlac_group *out);
 
+/* The program of each device, after the passes: borrowed, not to be edited. NULL where it was not compiled for many. */
+xlac_module *xlac_executable_local(xlac_executable *exe);
+
 /* What one device has of an argument or result. Lists are of `rank` numbers, borrowed from the executable. */
 typedef struct xlac_shard {
   uint32_t dtype, rank;

@@ -30,6 +30,7 @@ int pjrt_block_allocate(pjrt_block *b, PJRT_Device *d, size_t bytes, xlac_error 
   b->release = xlac_runtime_give;
   b->ctx = b->data;
   b->device = d;
+  if (!b->queue) b->queue = &d->work;
   block_count(d, (int64_t)bytes);
   return 0;
 }

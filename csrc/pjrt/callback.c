@@ -55,9 +55,11 @@ static int callback_run(xlac_ffi_frame *frame) {
   if (!index || index->kind != XLAC_FFI_INT || index->i < 0 || index->i >= (int64_t)b->n)
     return frame->fail(frame, "the call brings %u Python callbacks; the program asks for another", b->n);
   callback_python *call = (callback_python *)(uintptr_t)b->call;
-  if (call(b->callables[index->i], frame->n_operands, frame->operands, frame->n_results, frame->results, error,
-           sizeof error) == 0)
-    return 0;
+  bool before = pjrt_set_on_queue(true); /* of a group's run, it may be a thread of the group's */
+  int status = call(b->callables[index->i], frame->n_operands, frame->operands, frame->n_results, frame->results, error,
+                    sizeof error);
+  (void)pjrt_set_on_queue(before);
+  if (status == 0) return 0;
   return frame->fail(frame, "%s", error);
 }
 

@@ -40,10 +40,10 @@ static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *cli
   xlac_executable *exe = NULL;
   xlac_compile_options options;
   uint64_t participants = (uint64_t)o->n_replicas * o->n_partitions;
-  if (participants != 1)
-    return pjrt_fail(PJRT_UNIMPLEMENTED, "a program for %llu devices: xlac's plugin runs programs of one device each",
-                     (unsigned long long)participants);
+  if (participants < 1 || participants > PJRT_DEVICES_MAX)
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "a program for %u replicas of %u devices", o->n_replicas, o->n_partitions);
   program_options_of(client, o, c ? c->runtime : NULL, &options);
+  if (participants > 1) options.n_devices = (uint32_t)participants;
   if (xlac_compile(m, &options, &exe, &err)) return pjrt_error_of(&err);
   return pjrt_executable_make(out, c, exe, o, bytes, n);
 }

@@ -56,11 +56,14 @@ PJRT_Error *pjrt_devices_create(PJRT_Client *c) {
   }
   if (pjrt_queue_init(&c->copies, cpu, &err)) return pjrt_error_of(&err);
   c->has_copies = true;
+  if (pjrt_queue_init(&c->groups, cpu, &err)) return pjrt_error_of(&err);
+  c->has_groups = true;
   return NULL;
 }
 
 void pjrt_devices_destroy(PJRT_Client *c) {
   for (uint32_t i = 0; i < c->n_devices; i++) pjrt_queue_free(&c->devices[i].work);
+  if (c->has_groups) pjrt_queue_free(&c->groups);
   if (c->has_copies) pjrt_queue_free(&c->copies);
   pjrt_free(c->devices);
   pjrt_free(c->device_list);

@@ -27,8 +27,10 @@ void pjrt_executable_release(PJRT_Executable *e) {
   pjrt_free(e->ranks);
   pjrt_free(e->types);
   pjrt_free(e->layouts);
-  pjrt_free(e->no_shardings);
-  pjrt_free(e->no_sizes);
+  for (uint32_t i = 0; e->sharding_sizes && e->shardings && i < e->n_results + e->n_parameters; i++)
+    if (e->sharding_sizes[i]) pjrt_free((char *)(uintptr_t)e->shardings[i]);
+  pjrt_free(e->shardings);
+  pjrt_free(e->sharding_sizes);
   pthread_mutex_destroy(&e->lock);
   pjrt_client_release(e->client);
   pjrt_free(e);
@@ -50,13 +52,22 @@ static PJRT_Error *executable_shape(const xlac_type *t, pjrt_shape *s, size_t *b
   return pjrt_shape_bytes(s, bytes);
 }
 
+/* A shard's, where each device has its part. */
+static PJRT_Error *executable_leaf(const PJRT_Executable *e, bool result, uint32_t i, const xlac_type *t, pjrt_shape *s,
+                                   size_t *bytes) {
+  xlac_shard shard;
+  if (!e->group || !xlac_executable_shard(e->exe, result, i, 0, &shard)) return executable_shape(t, s, bytes);
+  *s = (pjrt_shape){shard.dtype, shard.rank, shard.dims};
+  return pjrt_shape_bytes(s, bytes);
+}
+
 static PJRT_Error *executable_read_parameters(PJRT_Executable *e) {
   while (xlac_executable_param(e->exe, e->n_parameters, NULL)) e->n_parameters++;
   e->parameters = pjrt_alloc((e->n_parameters + 1) * sizeof *e->parameters);
   if (!e->parameters) return pjrt_out_of_memory("a program's parameters");
   for (uint32_t i = 0; i < e->n_parameters; i++)
-    PJRT_TRY(
-        executable_shape(xlac_executable_param(e->exe, i, NULL), &e->parameters[i].shape, &e->parameters[i].bytes));
+    PJRT_TRY(executable_leaf(e, false, i, xlac_executable_param(e->exe, i, NULL), &e->parameters[i].shape,
+                             &e->parameters[i].bytes));
   return NULL;
 }
 
@@ -70,21 +81,31 @@ static PJRT_Error *executable_read_results(PJRT_Executable *e) {
   if (!e->results) return pjrt_out_of_memory("a program's results");
   for (uint32_t i = 0; i < e->n_results; i++) {
     e->results[i].donor = UINT32_MAX;
-    PJRT_TRY(executable_shape(tuple ? xlac_type_element(t, i) : t, &e->results[i].shape, &e->results[i].bytes));
+    PJRT_TRY(
+        executable_leaf(e, true, i, tuple ? xlac_type_element(t, i) : t, &e->results[i].shape, &e->results[i].bytes));
   }
   return NULL;
 }
 
+/* What each device runs. */
+static xlac_module *executable_program(const PJRT_Executable *e) {
+  return e->group ? xlac_executable_local(e->exe) : xlac_executable_module(e->exe);
+}
+
+static bool executable_donation(const PJRT_Executable *e, uint32_t i, xlac_donation *out) {
+  return e->group ? xlac_executable_shard_donation(e->exe, i, out) : xlac_executable_donation(e->exe, i, out);
+}
+
 /* What the module says may be given away, and which results take it. */
 static void executable_read_donations(PJRT_Executable *e) {
-  xlac_module *m = xlac_executable_module(e->exe);
+  xlac_module *m = executable_program(e);
   xlac_alias a;
   xlac_donation d;
   for (uint32_t i = 0; xlac_module_alias(m, i, &a); i++)
     if (a.parameter < e->n_parameters) e->parameters[a.parameter].donated = true;
   for (uint32_t i = 0; xlac_module_donor(m, i, &a); i++)
     if (a.parameter < e->n_parameters) e->parameters[a.parameter].donated = true;
-  for (uint32_t i = 0; !e->values && xlac_executable_donation(e->exe, i, &d); i++) {
+  for (uint32_t i = 0; !e->values && executable_donation(e, i, &d); i++) {
     assert(d.argument < e->n_parameters && "leaves are parameters, none of which is a tuple");
     e->parameters[d.argument].donated = true;
     if (d.result < e->n_results) e->results[d.result].donor = d.argument;
@@ -101,19 +122,21 @@ static PJRT_Error *executable_make_lists(PJRT_Executable *e) {
   e->kinds = pjrt_alloc(n * sizeof(char *));
   e->kind_sizes = pjrt_alloc(n * sizeof *e->kind_sizes);
   e->layouts = pjrt_alloc(n * sizeof(void *));
-  e->no_shardings = pjrt_alloc(n * sizeof(char *));
-  e->no_sizes = pjrt_alloc(n * sizeof *e->no_sizes);
+  e->shardings = pjrt_alloc(n * sizeof(char *));
+  e->sharding_sizes = pjrt_alloc(n * sizeof *e->sharding_sizes);
   e->dims = pjrt_alloc(n_dims * sizeof *e->dims);
   e->ranks = pjrt_alloc(n * sizeof *e->ranks);
   e->types = pjrt_alloc(n * sizeof *e->types);
-  if (!e->no_shardings || !e->no_sizes || !e->kinds || !e->kind_sizes || !e->layouts || !e->dims || !e->ranks ||
+  if (!e->shardings || !e->sharding_sizes || !e->kinds || !e->kind_sizes || !e->layouts || !e->dims || !e->ranks ||
       !e->types)
     return pjrt_out_of_memory("what is known of a program");
-  for (size_t i = 0; i < n; i++) e->no_shardings[i] = "";
   int64_t *dim = e->dims;
   for (uint32_t i = 0; i < e->n_results + e->n_parameters; i++) {
     bool result = i < e->n_results;
     uint32_t kind = result ? e->results[i].memory_kind : e->parameters[i - e->n_results].memory_kind;
+    uint32_t leaf = result ? i : i - e->n_results;
+    e->shardings[i] = "";
+    if (e->group) PJRT_TRY(pjrt_sharding_make(e->exe, result, leaf, &e->shardings[i], &e->sharding_sizes[i]));
     e->kinds[i] = pjrt_memory_kind_name(kind);
     e->kind_sizes[i] = strlen(e->kinds[i]);
     if (!result) continue;
@@ -129,7 +152,7 @@ static PJRT_Error *executable_make_lists(PJRT_Executable *e) {
 static PJRT_Error *executable_name_it(PJRT_Executable *e) {
   uint64_t hash = 0;
   xlac_error err;
-  xlac_module *m = xlac_executable_module(e->exe);
+  xlac_module *m = executable_program(e);
   e->name = xlac_module_name(m);
   if (xlac_module_fingerprint(m, &hash, &err)) return pjrt_error_of(&err);
   snprintf(e->fingerprint, sizeof e->fingerprint, "%016llx", (unsigned long long)hash);
@@ -148,13 +171,14 @@ static PJRT_Error *executable_fill(PJRT_Executable *e, const pjrt_compile_option
   if (e->n_devices && e->n_devices != e->n_replicas * e->n_partitions)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "the device assignment has %u devices, the program %u", e->n_devices,
                      e->n_replicas * e->n_partitions);
+  e->group = e->n_replicas * e->n_partitions > 1;
   xlac_executable_get(e->exe, &e->info);
   e->values = e->info.interpreted != NULL;
   PJRT_TRY(executable_read_parameters(e));
   PJRT_TRY(executable_read_results(e));
   PJRT_TRY(executable_name_it(e));
   executable_read_donations(e);
-  e->calls = pjrt_needs_registry(xlac_executable_module(e->exe));
+  e->calls = pjrt_needs_registry(executable_program(e));
   e->inline_ = !e->calls && e->info.work < EXECUTABLE_SHORT;
   return executable_make_lists(e);
 }
@@ -273,7 +297,7 @@ static int executable_wrap_program(PJRT_Executable *e, xlac_error *err) {
   char *module = NULL;
   size_t n = 0, at = 0;
   unsigned char head[16];
-  TRY(xlac_module_serialize(xlac_executable_module(e->exe), XLAC_FORMAT_HLO_PROTO, &module, &n, err));
+  TRY(xlac_module_serialize(executable_program(e), XLAC_FORMAT_HLO_PROTO, &module, &n, err));
   wire_reader shape = executable_program_shape(module, n);
   size_t size = (size_t)(shape.end - shape.at), config = wire_put_head(head, 1, size) + size;
   unsigned char *all = pjrt_alloc(n + size + 64);

@@ -1,4 +1,7 @@
-/* Runs: arguments are checked and taken, the program is run here or on the device's queue, results come back at once.
+/* Runs: arguments are checked and taken, the program is run here or on a queue, results come back at once.
+ *
+ * The queue is the device's, or the client's for all programs of several devices. These have the arguments and results
+ * of each device, the first device's first: a leaf's number is that of its device times their number, and its own.
  *
  * All memory has its place when a call returns, since clients ask for addresses of what is not ready yet. A run holds
  * its arguments' blocks as a user. What is donated was the buffer's own use, which the run takes over. Where nobody
@@ -9,34 +12,60 @@
 /* All in one allocation, of the thread that runs it. */
 typedef struct execute_run {
   PJRT_Executable *e; /* a reference */
-  PJRT_Device *device;
+  pjrt_queue *queue;
+  uint32_t n_devices, n_arguments, n_results; /* of leaves: those of all devices */
+  PJRT_Device **devices;
   rt_event *done; /* NULL: whoever called waits */
   pjrt_callbacks callbacks;
   pjrt_block **arguments, **results; /* uses */
   bool *given;                       /* arguments that were donated */
   bool gives;                        /* some of them may be written to */
-  bool queued;                       /* it is on the queue, and counted in its blocks */
+  bool queued;                       /* it is on the queue, and counted in the blocks of that queue */
   xlac_argument *at;
   void **out;
 } execute_run;
 
+/* A leaf's device, and what the executable says of it. */
+static PJRT_Device *execute_argument_device(const execute_run *x, uint32_t i) {
+  return x->devices[x->n_devices == 1 ? 0 : i / x->e->n_parameters];
+}
+
+static const pjrt_parameter *execute_parameter(const execute_run *x, uint32_t i) {
+  return &x->e->parameters[x->n_devices == 1 ? i : i % x->e->n_parameters];
+}
+
+static PJRT_Device *execute_result_device(const execute_run *x, uint32_t i) {
+  return x->devices[x->n_devices == 1 ? 0 : i / x->e->n_results];
+}
+
+static const pjrt_result *execute_result(const execute_run *x, uint32_t i) {
+  return &x->e->results[x->n_devices == 1 ? i : i % x->e->n_results];
+}
+
+/* The argument whose memory a result takes, of the same device; UINT32_MAX: none. */
+static uint32_t execute_donor(const execute_run *x, uint32_t i) {
+  uint32_t donor = execute_result(x, i)->donor;
+  if (donor == UINT32_MAX || x->n_devices == 1) return donor;
+  return i / x->e->n_results * x->e->n_parameters + donor;
+}
+
 /* --- memory: before the run --- */
 
 /* Whether nobody but this run, and those before it in its queue, uses a block. */
-static bool execute_is_ours(pjrt_block *b, bool queued) {
+static bool execute_is_ours(const execute_run *x, pjrt_block *b, bool queued) {
   unsigned before = atomic_load(&b->queued); /* read first: whoever leaves counts himself out of this first */
   unsigned users = atomic_load(&b->users);
   assert(users > 0 && "this run is one");
-  return !b->readonly && users - before == 1 && (queued || before == 0);
+  return !b->readonly && users - before == 1 && (before == 0 || (queued && b->queue == x->queue));
 }
 
 /* Where each argument lies, and whether it may be written to. */
 static void execute_place_arguments(execute_run *x, bool queued) {
-  for (uint32_t i = 0; i < x->e->n_parameters; i++) {
+  for (uint32_t i = 0; i < x->n_arguments; i++) {
     pjrt_block *b = x->arguments[i];
     assert(b && "all arguments are in use");
-    bool ours = x->given[i] && execute_is_ours(b, queued);
-    x->at[i] = (xlac_argument){x->e->parameters[i].shape.dtype ? b->data : NULL, NULL, ours};
+    bool ours = x->given[i] && execute_is_ours(x, b, queued);
+    x->at[i] = (xlac_argument){execute_parameter(x, i)->shape.dtype ? b->data : NULL, NULL, ours};
     x->gives = x->gives || ours;
   }
 }
@@ -44,34 +73,40 @@ static void execute_place_arguments(execute_run *x, bool queued) {
 /* Says which result there is no memory for. */
 static int execute_no_memory(const execute_run *x, uint32_t i, xlac_error *err) {
   char shape[96];
-  const pjrt_result *r = &x->e->results[i];
+  const pjrt_result *r = execute_result(x, i);
+  const PJRT_Device *d = execute_result_device(x, i);
   pjrt_describe_shape(&r->shape, shape);
-  int status = base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory: result %u of %.60s, %s, takes %zu bytes", i,
-                         x->e->name, shape, r->bytes);
+  int status = base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory: result %u of %.60s, %s, takes %zu bytes",
+                         i % x->e->n_results, x->e->name, shape, r->bytes);
   return base_hint(err, status, "arrays on %s take %lld bytes now; what is donated or deleted makes room",
-                   x->device->description.text, (long long)atomic_load(&x->device->bytes));
+                   d->description.text, (long long)atomic_load(&d->bytes));
 }
 
 /* A result lies in the memory of what was given for it, or in new memory. */
 static int execute_place_results(execute_run *x, xlac_error *err) {
-  for (uint32_t i = 0; i < x->e->n_results; i++) {
-    const pjrt_result *r = &x->e->results[i];
+  for (uint32_t i = 0; i < x->n_results; i++) {
+    const pjrt_result *r = execute_result(x, i);
+    uint32_t donor = execute_donor(x, i);
     assert(x->results[i] && !x->results[i]->data);
-    assert(r->donor == UINT32_MAX || r->donor < x->e->n_parameters);
-    if (r->donor != UINT32_MAX && x->at[r->donor].given)
-      pjrt_block_move(x->results[i], x->arguments[r->donor]);
-    else if (pjrt_block_allocate(x->results[i], x->device, r->bytes, NULL))
+    assert(donor == UINT32_MAX || donor < x->n_arguments);
+    if (donor != UINT32_MAX && x->at[donor].given)
+      pjrt_block_move(x->results[i], x->arguments[donor]);
+    else if (pjrt_block_allocate(x->results[i], execute_result_device(x, i), r->bytes, NULL))
       return execute_no_memory(x, i, err);
     x->out[i] = r->shape.dtype ? x->results[i]->data : NULL;
   }
   return 0;
 }
 
+static void execute_count_block(const execute_run *x, pjrt_block *b) {
+  if (b->queue == x->queue) atomic_fetch_add(&b->queued, 1);
+}
+
 static void execute_count_queued(execute_run *x) {
   assert(!x->queued);
   x->queued = true;
-  for (uint32_t i = 0; i < x->e->n_parameters; i++) atomic_fetch_add(&x->arguments[i]->queued, 1);
-  for (uint32_t i = 0; i < x->e->n_results; i++) atomic_fetch_add(&x->results[i]->queued, 1);
+  for (uint32_t i = 0; i < x->n_arguments; i++) execute_count_block(x, x->arguments[i]);
+  for (uint32_t i = 0; i < x->n_results; i++) execute_count_block(x, x->results[i]);
 }
 
 /* --- on the run's thread --- */
@@ -80,9 +115,10 @@ static const xlac_interpret_options execute_defaults = {XLAC_OPTIONS(xlac_interp
 
 static int execute_compiled(execute_run *x, const xlac_interpret_options *options, xlac_error *err) {
   const xlac_executable *exe = x->e->exe;
-  if (x->gives) return xlac_executable_call_at(exe, options, x->at, x->out, err);
+  if (x->gives && !x->e->group) return xlac_executable_call_at(exe, options, x->at, x->out, err);
   void **pointers = (void **)x->at; /* in place: shorter ones over longer ones, from the first on */
-  for (uint32_t i = 0; i < x->e->n_parameters; i++) pointers[i] = x->at[i].data;
+  for (uint32_t i = 0; i < x->n_arguments; i++) pointers[i] = x->at[i].data;
+  if (x->e->group) return xlac_executable_call_shards(exe, options, pointers, x->out, err);
   return xlac_executable_call(exe, options, pointers, x->out, err);
 }
 
@@ -133,8 +169,9 @@ static int execute_values(execute_run *x, const xlac_interpret_options *options,
 /* --- one run --- */
 
 static void execute_leave_block(execute_run *x, pjrt_block **b) {
-  assert(!*b || !x->queued || atomic_load(&(*b)->queued) > 0);
-  if (*b && x->queued) atomic_fetch_sub(&(*b)->queued, 1);
+  bool counted = *b && x->queued && (*b)->queue == x->queue;
+  assert(!counted || atomic_load(&(*b)->queued) > 0);
+  if (counted) atomic_fetch_sub(&(*b)->queued, 1);
   pjrt_block_leave(*b);
   *b = NULL;
 }
@@ -142,7 +179,7 @@ static void execute_leave_block(execute_run *x, pjrt_block **b) {
 /* The arguments, but those that are others' memory where these can wait: their owners may need a lock (Python's) that
  * somebody holds who waits for the run. */
 static void execute_leave(execute_run *x, bool all) {
-  for (uint32_t i = 0; i < x->e->n_parameters; i++)
+  for (uint32_t i = 0; i < x->n_arguments; i++)
     if (x->arguments[i] && (all || !x->arguments[i]->readonly)) execute_leave_block(x, &x->arguments[i]);
 }
 
@@ -152,7 +189,7 @@ static int execute_now(void *ctx, xlac_error *err) {
   xlac_interpret_options options = execute_defaults;
   xlac_registry *registry = NULL;
   int status = x->e->calls ? pjrt_registry_make(&registry, &x->callbacks, err) : 0;
-  const char *blas = x->device->client->options.blas;
+  const char *blas = x->devices[0]->client->options.blas;
   options.registry = registry;
   options.blas_path = blas[0] ? blas : NULL;
   if (status == 0) status = x->e->values ? execute_values(x, &options, err) : execute_compiled(x, &options, err);
@@ -164,7 +201,7 @@ static int execute_now(void *ctx, xlac_error *err) {
 static void execute_drop(void *ctx, const xlac_error *why) {
   execute_run *x = ctx;
   execute_leave(x, false);
-  for (uint32_t i = 0; i < x->e->n_results; i++) execute_leave_block(x, &x->results[i]);
+  for (uint32_t i = 0; i < x->n_results; i++) execute_leave_block(x, &x->results[i]);
   assert(x->done || !why);
   if (x->done) rt_event_set(x->done, why);
   rt_event_release(x->done);
@@ -174,19 +211,25 @@ static void execute_drop(void *ctx, const xlac_error *why) {
   pjrt_free(x);
 }
 
-static execute_run *execute_new(PJRT_Executable *e, PJRT_Device *d) {
-  size_t n = e->n_parameters, m = e->n_results;
-  size_t size =
-      sizeof(execute_run) + n * (sizeof(xlac_argument) + sizeof(void *) + sizeof(bool)) + m * 2 * sizeof(void *);
+static execute_run *execute_new(PJRT_Executable *e, uint32_t n_devices, PJRT_Device *const *devices) {
+  size_t n = (size_t)n_devices * e->n_parameters, m = (size_t)n_devices * e->n_results;
+  size_t size = sizeof(execute_run) + n * (sizeof(xlac_argument) + sizeof(void *) + sizeof(bool)) +
+                (m * 2 + n_devices) * sizeof(void *);
   execute_run *x = pjrt_alloc(size);
   if (!x) return NULL;
+  assert(n_devices > 0 && n <= UINT32_MAX && m <= UINT32_MAX);
   x->e = pjrt_executable_retain(e);
-  x->device = d;
+  x->queue = e->group ? &devices[0]->client->groups : &devices[0]->work;
+  x->n_devices = n_devices;
+  x->n_arguments = (uint32_t)n;
+  x->n_results = (uint32_t)m;
   x->at = (xlac_argument *)(x + 1);
   x->arguments = (pjrt_block **)(void *)(x->at + n);
   x->results = x->arguments + n;
   x->out = (void **)(x->results + m);
-  x->given = (bool *)(x->out + m);
+  x->devices = (PJRT_Device **)(x->out + m);
+  x->given = (bool *)(x->devices + n_devices);
+  memcpy(x->devices, devices, n_devices * sizeof *devices);
   return x;
 }
 
@@ -200,12 +243,14 @@ static bool execute_keeps(const PJRT_ExecuteOptions *o, uint32_t i) {
 
 /* Tokens are passed as whatever array the client likes. */
 static PJRT_Error *execute_check_argument(const execute_run *x, uint32_t i, const PJRT_Buffer *b) {
-  const pjrt_shape *s = &x->e->parameters[i].shape;
+  const pjrt_shape *s = &execute_parameter(x, i)->shape;
+  const PJRT_Device *d = execute_argument_device(x, i);
   char want[96], have[96];
+  i %= x->e->n_parameters;
   if (!b) return pjrt_fail(PJRT_INVALID_ARGUMENT, "argument %u of %s is NULL", i, x->e->name);
-  if (b->memory->device != x->device)
+  if (b->memory->device != d)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "argument %u of %s is on %s; the program runs on %s", i, x->e->name,
-                     b->memory->device->description.text, x->device->description.text);
+                     b->memory->device->description.text, d->description.text);
   bool same = s->dtype == BASE_DTYPE_INVALID || (s->dtype == b->dtype && s->rank == b->rank);
   for (uint32_t d = 0; same && d < s->rank; d++) same = s->dims[d] == b->dims[d];
   if (same) return NULL;
@@ -214,33 +259,34 @@ static PJRT_Error *execute_check_argument(const execute_run *x, uint32_t i, cons
   return pjrt_fail(PJRT_INVALID_ARGUMENT, "argument %u of %s is %s; the program takes %s", i, x->e->name, have, want);
 }
 
-/* A buffer that is given away is an argument once. */
+/* A buffer that is given away is an argument once, on its device. */
 static PJRT_Error *execute_check_donation(const execute_run *x, PJRT_Buffer *const *buffers, uint32_t i) {
-  for (uint32_t k = 0; k < x->e->n_parameters; k++) {
+  uint32_t first = i - i % x->e->n_parameters;
+  for (uint32_t k = first; k < first + x->e->n_parameters; k++) {
     if (k == i || buffers[k] != buffers[i]) continue;
     if (x->given[k])
       return pjrt_fail(
           PJRT_INVALID_ARGUMENT,
           "Attempt to donate the same buffer twice in Execute() (flattened argument %u of %s and argument %u). "
           "Toy example for this bug: `f(donate(a), donate(a))`.",
-          i, x->e->name, k);
+          i - first, x->e->name, k - first);
     return pjrt_fail(
         PJRT_INVALID_ARGUMENT,
         "Attempt to donate a buffer which is also used by the same call to Execute() (flattened argument %u "
         "of %s and argument %u). Toy example for this bug: `f(a, donate(a))`.",
-        i, x->e->name, k);
+        i - first, x->e->name, k - first);
   }
   return NULL;
 }
 
 /* Uses all arguments; nothing is taken from anybody yet. */
 static PJRT_Error *execute_use_arguments(execute_run *x, const PJRT_ExecuteOptions *o, PJRT_Buffer *const *buffers) {
-  for (uint32_t i = 0; i < x->e->n_parameters; i++) {
+  for (uint32_t i = 0; i < x->n_arguments; i++) {
     PJRT_TRY(execute_check_argument(x, i, buffers[i]));
     PJRT_TRY(pjrt_buffer_use(buffers[i], &x->arguments[i]));
-    x->given[i] = x->e->parameters[i].donated && !execute_keeps(o, i);
+    x->given[i] = execute_parameter(x, i)->donated && !execute_keeps(o, i % x->e->n_parameters);
   }
-  for (uint32_t i = 0; x->e->gives && i < x->e->n_parameters; i++)
+  for (uint32_t i = 0; x->e->gives && i < x->n_arguments; i++)
     if (x->given[i]) PJRT_TRY(execute_check_donation(x, buffers, i));
   return NULL;
 }
@@ -248,39 +294,49 @@ static PJRT_Error *execute_use_arguments(execute_run *x, const PJRT_ExecuteOptio
 /* From here on the call goes on. Who loses a race for a buffer that somebody else gives away keeps his use: the array
  * was there when he asked. */
 static void execute_take_donated(execute_run *x, PJRT_Buffer *const *buffers) {
-  for (uint32_t i = 0; x->e->gives && i < x->e->n_parameters; i++)
+  for (uint32_t i = 0; x->e->gives && i < x->n_arguments; i++)
     if (x->given[i] && pjrt_buffer_take(buffers[i])) pjrt_block_leave(x->arguments[i]);
 }
 
 /* --- results --- */
 
 static PJRT_Error *execute_make_blocks(execute_run *x) {
-  for (uint32_t i = 0; i < x->e->n_results; i++)
+  for (uint32_t i = 0; i < x->n_results; i++) {
     if (!(x->results[i] = pjrt_block_create())) return pjrt_out_of_memory("the results of a call");
+    x->results[i]->queue = x->queue;
+  }
   return NULL;
 }
 
-static void execute_destroy_outputs(PJRT_Buffer **outputs, uint32_t n) {
+/* Where a result goes: a list a device. */
+static PJRT_Buffer **execute_output(const PJRT_Executable *e, PJRT_Buffer **const *outputs, uint32_t i) {
+  return &outputs[i / e->n_results][i % e->n_results];
+}
+
+static void execute_destroy_outputs(const PJRT_Executable *e, PJRT_Buffer **const *outputs, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    PJRT_Buffer_Destroy_Args args = {.struct_size = sizeof args, .buffer = outputs[i]};
+    PJRT_Buffer **at = execute_output(e, outputs, i);
+    PJRT_Buffer_Destroy_Args args = {.struct_size = sizeof args, .buffer = *at};
     PJRT_Error *none = pjrt_buffer_destroy(&args);
     assert(!none);
     (void)none;
-    outputs[i] = NULL;
+    *at = NULL;
   }
 }
 
 /* Buffers that use the run's blocks, as the run does. */
-static PJRT_Error *execute_make_outputs(const execute_run *x, rt_event *done, PJRT_Buffer **outputs) {
-  for (uint32_t i = 0; i < x->e->n_results; i++) {
-    const pjrt_result *r = &x->e->results[i];
+static PJRT_Error *execute_make_outputs(const execute_run *x, rt_event *done, PJRT_Buffer **const *outputs) {
+  for (uint32_t i = 0; i < x->n_results; i++) {
+    const pjrt_result *r = execute_result(x, i);
+    PJRT_Memory *m = &execute_result_device(x, i)->memories[r->memory_kind];
+    PJRT_Buffer **at = execute_output(x->e, outputs, i);
     bool used = pjrt_block_use(x->results[i]);
     assert(used && "the run uses it");
     (void)used;
-    outputs[i] = pjrt_buffer_make(&x->device->memories[r->memory_kind], &r->shape, r->bytes, x->results[i], done);
-    if (outputs[i]) continue;
+    *at = pjrt_buffer_make(m, &r->shape, r->bytes, x->results[i], done);
+    if (*at) continue;
     pjrt_block_leave(x->results[i]);
-    execute_destroy_outputs(outputs, i);
+    execute_destroy_outputs(x->e, outputs, i);
     return pjrt_out_of_memory("the results of a call");
   }
   return NULL;
@@ -312,9 +368,10 @@ static int execute_failed_event(const xlac_error *why, rt_event **done, xlac_err
 }
 
 /* The run is over when this returns, and dropped. */
-static PJRT_Error *execute_here(execute_run *x, PJRT_Buffer *const *buffers, PJRT_Buffer **outputs, rt_event **done) {
+static PJRT_Error *execute_here(execute_run *x, PJRT_Buffer *const *buffers, PJRT_Buffer **const *outputs,
+                                rt_event **done) {
   xlac_error err;
-  int status = execute_wait(buffers, x->e->n_parameters, &err);
+  int status = execute_wait(buffers, x->n_arguments, &err);
   bool later = status != 0 || x->e->calls;
   execute_take_donated(x, buffers);
   execute_place_arguments(x, false);
@@ -334,14 +391,14 @@ static int execute_push(execute_run *x, pjrt_piece *piece, size_t n, rt_event *c
   execute_place_arguments(x, true);
   TRY(execute_place_results(x, err));
   execute_count_queued(x);
-  return pjrt_piece_push(piece, &x->device->work, n, waits, err);
+  return pjrt_piece_push(piece, x->queue, n, waits, err);
 }
 
 /* The run is enqueued, or its results' event tells why not. */
 static void execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffer *const *buffers, rt_event **waits) {
   xlac_error err;
-  pjrt_queue *q = &x->device->work;
-  size_t n = execute_pending(buffers, x->e->n_parameters, waits);
+  pjrt_queue *q = x->queue;
+  size_t n = execute_pending(buffers, x->n_arguments, waits);
   execute_take_donated(x, buffers);
   pthread_mutex_lock(&q->lock);
   int status = execute_push(x, piece, n, waits, &err);
@@ -351,10 +408,11 @@ static void execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffer *cons
 }
 
 /* The run's own event is there before the run is: once it is enqueued, it may be over, and gone, at any time. */
-static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJRT_Buffer **outputs, rt_event **done) {
+static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJRT_Buffer **const *outputs,
+                                 rt_event **done) {
   xlac_error err;
   const pjrt_job job = {execute_now, execute_drop, x};
-  rt_event **waits = pjrt_alloc((x->e->n_parameters + 1) * sizeof(rt_event *));
+  rt_event **waits = pjrt_alloc(((size_t)x->n_arguments + 1) * sizeof(rt_event *));
   pjrt_piece *piece = pjrt_piece_make(&job);
   int status = waits && piece ? rt_event_create(done, base_alloc_libc, &err) : base_oom(&err, "a call");
   PJRT_Error *error = status ? pjrt_error_of(&err) : execute_make_outputs(x, *done, outputs);
@@ -370,8 +428,8 @@ static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJ
 }
 
 static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, PJRT_Buffer *const *buffers,
-                                 PJRT_Buffer **outputs, rt_event **done) {
-  PJRT_Client *c = x->device->client;
+                                 PJRT_Buffer **const *outputs, rt_event **done) {
+  PJRT_Client *c = x->devices[0]->client;
   PJRT_Error *error = execute_use_arguments(x, o, buffers);
   if (!error) error = execute_make_blocks(x);
   if (!error && x->e->calls) error = pjrt_callbacks_read(&x->callbacks, c, o ? o->context : NULL);
@@ -380,11 +438,11 @@ static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, P
     return error;
   }
   bool here = c->options.synchronous || atomic_load_explicit(&c->leaving, memory_order_relaxed) || pjrt_on_queue() ||
-              (x->e->inline_ && execute_pending(buffers, x->e->n_parameters, NULL) == 0);
+              (x->e->inline_ && execute_pending(buffers, x->n_arguments, NULL) == 0);
   return here ? execute_here(x, buffers, outputs, done) : execute_there(x, buffers, outputs, done);
 }
 
-static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args, PJRT_Device **device) {
+static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args) {
   const PJRT_LoadedExecutable *l = args->executable;
   const PJRT_Executable *e = l->executable;
   if (atomic_load(&l->deleted)) return pjrt_fail(PJRT_INVALID_ARGUMENT, "the executable %s was deleted", e->name);
@@ -394,27 +452,59 @@ static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args,
   if (args->num_args != e->n_parameters)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "%s takes %u arguments; %zu are given", e->name, e->n_parameters,
                      args->num_args);
-  *device = args->execute_device ? args->execute_device : l->devices[0];
-  if ((*device)->client != l->client)
+  if (args->execute_device && args->execute_device->client != l->client)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "%s is to run on a device of another client", e->name);
+  if (args->execute_device && e->group)
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "%s is for %u devices; one is named that is to run it", e->name,
+                     l->n_devices);
   return NULL;
 }
 
-PJRT_Error *pjrt_loaded_executable_execute(PJRT_LoadedExecutable_Execute_Args *args) {
-  PJRT_Device *device = NULL;
-  rt_event *done = NULL;
-  PJRT_TRY(execute_check(args, &device));
-  PJRT_Buffer *const *buffers = args->num_args ? args->argument_lists[0] : NULL;
-  execute_run *x = execute_new(args->executable->executable, device);
-  if (!x) return pjrt_out_of_memory("a call");
-  uint32_t n = x->e->n_results;
-  PJRT_Error *error = execute_start(x, args->options, buffers, args->output_lists[0], &done);
-  if (!error && args->device_complete_events) {
-    args->device_complete_events[0] = pjrt_event_make(done);
-    if (!args->device_complete_events[0]) {
-      execute_destroy_outputs(args->output_lists[0], n);
-      error = pjrt_out_of_memory("an event");
+/* One for each device; none where there is no memory for all. */
+static PJRT_Error *execute_make_events(PJRT_Event **events, uint32_t n, rt_event *done) {
+  for (uint32_t i = 0; i < n; i++) {
+    if ((events[i] = pjrt_event_make(done))) continue;
+    while (i-- > 0) {
+      PJRT_Event_Destroy_Args args = {.struct_size = sizeof args, .event = events[i]};
+      (void)pjrt_event_destroy(&args);
+      events[i] = NULL;
     }
+    return pjrt_out_of_memory("an event");
+  }
+  return NULL;
+}
+
+/* The arguments of all devices in one list. */
+static PJRT_Error *execute_group(execute_run *x, const PJRT_LoadedExecutable_Execute_Args *args, rt_event **done) {
+  size_t n = x->e->n_parameters;
+  PJRT_Buffer **buffers = pjrt_alloc(((size_t)x->n_arguments + 1) * sizeof(PJRT_Buffer *));
+  if (!buffers) {
+    execute_drop(x, NULL);
+    return pjrt_out_of_memory("a call");
+  }
+  for (uint32_t i = 0; n && i < x->n_devices; i++)
+    memcpy(buffers + i * n, args->argument_lists[i], n * sizeof *buffers);
+  PJRT_Error *error = execute_start(x, args->options, buffers, args->output_lists, done);
+  pjrt_free(buffers);
+  return error;
+}
+
+static PJRT_Error *execute_one(execute_run *x, const PJRT_LoadedExecutable_Execute_Args *args, rt_event **done) {
+  PJRT_Buffer *const *buffers = args->num_args ? args->argument_lists[0] : NULL;
+  return execute_start(x, args->options, buffers, args->output_lists, done);
+}
+
+PJRT_Error *pjrt_loaded_executable_execute(PJRT_LoadedExecutable_Execute_Args *args) {
+  const PJRT_LoadedExecutable *l = args->executable;
+  rt_event *done = NULL;
+  PJRT_TRY(execute_check(args));
+  PJRT_Device *const *devices = args->execute_device ? &args->execute_device : l->devices;
+  execute_run *x = execute_new(l->executable, l->n_devices, devices);
+  if (!x) return pjrt_out_of_memory("a call");
+  PJRT_Error *error = l->executable->group ? execute_group(x, args, &done) : execute_one(x, args, &done);
+  if (!error && args->device_complete_events) {
+    error = execute_make_events(args->device_complete_events, l->n_devices, done);
+    if (error) execute_destroy_outputs(l->executable, args->output_lists, l->n_devices * l->executable->n_results);
   }
   rt_event_release(done);
   return error;

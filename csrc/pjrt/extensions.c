@@ -1,4 +1,4 @@
-/* The extensions that the plugin has: layouts (all row-major), shardings (all on one device), FFI, the memories of
+/* The extensions that the plugin has: layouts (all row-major), shardings, FFI, the memories of
  * topologies' devices, and our own. The list is constant; the interface just doesn't say so in its types. */
 #include "abi_extensions.h"
 #include "pjrt.h"
@@ -95,25 +95,24 @@ static PJRT_Error *layout_of_parameters(PJRT_Layouts_PJRT_Executable_GetParamete
   return error;
 }
 
-/* --- shardings: of programs of one device all are replicated, which are no bytes --- */
-
-/* A list of empty texts, as long as is needed. */
-static void sharding_fill(const PJRT_Executable *e, const char *const **texts, const size_t **sizes) {
-  *texts = e->no_shardings;
-  *sizes = e->no_sizes;
-}
+/* --- shardings: no bytes are one, too, of what is whole on each device --- */
 
 static PJRT_Error *sharding_of_parameters(PJRT_Shardings_PJRT_Executable_ParameterShardings_Args *args) {
-  args->num_parameters = args->executable->n_parameters;
-  sharding_fill(args->executable, &args->shardings, &args->sharding_sizes);
+  const PJRT_Executable *e = args->executable;
+  args->num_parameters = e->n_parameters;
+  args->shardings = e->shardings + e->n_results;
+  args->sharding_sizes = e->sharding_sizes + e->n_results;
   return NULL;
 }
 
 /* Without results there is one, for an empty tuple. */
 static PJRT_Error *sharding_of_outputs(PJRT_Shardings_PJRT_Executable_OutputShardings_Args *args) {
-  uint32_t n = args->executable->n_results;
-  args->num_outputs = n ? n : 1;
-  sharding_fill(args->executable, &args->shardings, &args->sharding_sizes);
+  static const char *const whole[] = {""};
+  static const size_t none[] = {0};
+  const PJRT_Executable *e = args->executable;
+  args->num_outputs = e->n_results ? e->n_results : 1;
+  args->shardings = e->n_results ? e->shardings : whole;
+  args->sharding_sizes = e->n_results ? e->sharding_sizes : none;
   return NULL;
 }
 

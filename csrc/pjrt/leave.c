@@ -48,6 +48,7 @@ bool pjrt_client_drain(PJRT_Client *c, int64_t milliseconds) {
   struct timespec last = leave_after(milliseconds);
   for (uint32_t i = 0; i < c->n_devices; i++)
     if (!leave_drain_queue(&c->devices[i].work, &last)) return false;
+  if (c->has_groups && !leave_drain_queue(&c->groups, &last)) return false;
   return !c->has_copies || leave_drain_queue(&c->copies, &last); /* copies wait for runs, never runs for copies */
 }
 

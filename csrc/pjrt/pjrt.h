@@ -78,6 +78,9 @@ void pjrt_piece_watch(pjrt_piece *p);
 XLAC_MUST_USE int pjrt_enqueue(pjrt_queue *q, const pjrt_job *job, rt_event *wait, xlac_error *err);
 /* Whether this thread is at work on a queue, and may not wait for another piece of it. */
 bool pjrt_on_queue(void);
+/* Says so of a thread that works for a piece of work, while it calls what may run programs; gives what was so before.
+ */
+bool pjrt_set_on_queue(bool on);
 
 /* --- devices and memories: client.c, device.c --- */
 
@@ -136,7 +139,8 @@ struct PJRT_Client {
   uint64_t memory_bytes;
   atomic_bool leaving; /* nothing is enqueued any more: runs are over when Execute returns */
   pjrt_queue copies;   /* between the host and buffers that are not ready */
-  bool has_copies;
+  pjrt_queue groups;   /* programs of several devices: one after another, whichever devices they are for */
+  bool has_copies, has_groups;
   uint32_t n_devices, n_memories;
   PJRT_Device *devices;
   PJRT_Device **device_list;
@@ -171,9 +175,10 @@ void pjrt_topology_free(PJRT_TopologyDescription *t);
 
 typedef struct pjrt_block {
   atomic_uint lives, users;
-  atomic_uint queued;   /* of the users, runs on the queue of the device; they are over in its order */
-  atomic_bool readonly; /* nobody may write to it, whoever else uses it */
-  void *data;           /* NULL before it has memory, and once nobody needs it */
+  const pjrt_queue *queue; /* NULL: nobody counts; of a block that others know it stays what it is */
+  atomic_uint queued;      /* of the users, runs on that queue; they are over in its order */
+  atomic_bool readonly;    /* nobody may write to it, whoever else uses it */
+  void *data;              /* NULL before it has memory, and once nobody needs it */
   size_t bytes;
   void (*release)(void *ctx); /* of the memory; NULL: nobody needs to know */
   void *ctx;
@@ -277,6 +282,7 @@ struct PJRT_Executable {
   uint32_t n_parameters, n_results;
   pjrt_parameter *parameters;
   pjrt_result *results;
+  bool group;   /* each device has its shards; else there is one device */
   bool gives;   /* some parameter is donated */
   bool values;  /* it runs on values: the interpreter runs it whole */
   bool calls;   /* it has custom calls that are the client's: runs need a registry */
@@ -289,9 +295,9 @@ struct PJRT_Executable {
   int64_t *dims; /* of all results */
   size_t *ranks;
   PJRT_Buffer_Type *types;
-  void **layouts;            /* the same, under the lock */
-  const char **no_shardings; /* as many empty texts as are asked for */
-  size_t *no_sizes;
+  void **layouts;         /* the same, under the lock */
+  const char **shardings; /* of results, then of parameters: OpSharding; static where there are no bytes: whole */
+  size_t *sharding_sizes;
   char fingerprint[40];
   PJRT_NamedValue costs[3];
 };
@@ -312,6 +318,10 @@ PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_exe
                                  const pjrt_compile_options *o, const char *options, size_t options_size);
 /* On the devices of its assignment; takes the caller's reference, also where it fails. compile.c */
 PJRT_Error *pjrt_executable_load(PJRT_LoadedExecutable **out, PJRT_Client *c, PJRT_Executable *e);
+
+/* How a leaf of a group's arguments or results is cut, as an OpSharding, the caller's to free; *text stays, and *n is
+ * 0, where each device has all of it. sharding.c */
+PJRT_Error *pjrt_sharding_make(const xlac_executable *exe, bool result, uint32_t leaf, const char **text, size_t *n);
 
 /* --- custom calls that are the client's: ffi.c, callback.c, xla_ffi.c --- */
 

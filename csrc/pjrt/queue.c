@@ -12,6 +12,12 @@ bool pjrt_on_queue(void) {
   return queue_at_work;
 }
 
+bool pjrt_set_on_queue(bool on) {
+  bool before = queue_at_work;
+  queue_at_work = on;
+  return before;
+}
+
 int pjrt_queue_init(pjrt_queue *q, rt_device *d, xlac_error *err) {
   TRY(rt_queue_create(d, &q->queue, err));
   pthread_mutex_init(&q->lock, NULL);

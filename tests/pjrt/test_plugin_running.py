@@ -170,7 +170,7 @@ def test_a_program_that_is_none_is_an_error(p, client, text, code):
     (option("invalid_key", "invalid_value"), "No such compile option: 'invalid_key'"),
     (option("xla_embed_ir_in_executable", "invalid_value"), "'invalid_value' is not a valid bool value"),
     (option("xlac_numerics", "sloppy"), "neither"), (b"\x3a\xff", "CompileOptionsProto"),
-    (proto((3, proto((4, 1), (5, 2)))), "for 2 devices"), (proto((3, proto((9, proto((3, proto((1, 7)))))))), "is for device 7"),
+    (proto((3, proto((4, 1), (5, 2)))), "is for device 1; devices are 0 to 0"), (proto((3, proto((9, proto((3, proto((1, 7)))))))), "is for device 7"),
 ])
 def test_compile_options_are_read_and_unknown_ones_refused(p, client, options, text):
     if text is None:

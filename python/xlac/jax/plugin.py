@@ -2,6 +2,7 @@
 
 XLAC_JAX_AS_CPU=1       the plugin takes the place of XLA's CPU: platform "cpu"
 XLAC_JAX_PLATFORM=name  what the plugin calls itself to JAX, which lowers by that name: "cpu" unless this says otherwise
+XLAC_JAX_DEVICES=8      so many virtual devices; without it, JAX's setting jax_num_cpu_devices
 XLAC_JAX_OPTIONS=a:1;b  options of the client: threads, synchronous, copy_host_arrays, blas (the path of an OpenBLAS)
 """
 import logging
@@ -27,9 +28,9 @@ def client_options(clients):
     blas = xlac._openblas()
     if blas:
         options["blas"] = blas
-    devices = getattr(jax.config, "jax_num_cpu_devices", -1)
-    if devices > 0:
-        options["num_devices"] = devices
+    devices = os.environ.get("XLAC_JAX_DEVICES") or getattr(jax.config, "jax_num_cpu_devices", -1)
+    if int(devices) > 0:
+        options["num_devices"] = int(devices)
     for item in filter(None, os.environ.get("XLAC_JAX_OPTIONS", "").split(";")):
         name, _, value = item.partition(":")
         options[name] = value or "1"

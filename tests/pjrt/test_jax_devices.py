@@ -1,0 +1,106 @@
+"""An unchanged JAX on several virtual devices of one process: scripts of their own, since a process has its devices for good."""
+import pytest
+from jax_script import run
+
+pytest.importorskip("jax")
+
+HEAD = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.sharding import NamedSharding, PartitionSpec as P, Mesh, SingleDeviceSharding
+    mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+    a = np.arange(64, dtype=np.float32).reshape(8, 8)
+    def put(value, *spec):
+        return jax.device_put(value, NamedSharding(mesh, P(*spec)))
+"""
+
+
+def on_devices(script, **environment):
+    return run(HEAD + script, **{"XLAC_JAX_DEVICES": "8", **environment})
+
+
+def test_shardings_of_results_are_those_of_the_program():
+    out = on_devices("""
+    x = put(a, "x", "y")
+    y = jax.jit(lambda v: v @ v.T + 1)(x)
+    print(y.sharding.spec, np.array_equal(y, a @ a.T + 1), len(jax.devices()))
+    print([s.data.shape for s in y.addressable_shards][:2], y.addressable_shards[5].index)
+    z = jax.jit(lambda v: v.sum(0))(x)
+    print(z.sharding.spec, np.array_equal(z, a.sum(0)), z.is_fully_replicated)
+    print(jax.jit(lambda v: v, out_shardings=NamedSharding(mesh, P(("y", "x"))))(x).sharding.spec)
+    back = Mesh(np.array(jax.devices())[::-1].reshape(2, 4), ("p", "q"))  # other axes, devices in another order
+    w = jax.jit(lambda v: v * 2, out_shardings=NamedSharding(back, P("q", "p")))(jax.device_put(a, NamedSharding(back, P("p"))))
+    print(w.sharding.spec, np.array_equal(w, a * 2), [s.device.id for s in w.addressable_shards][:3])
+    few = Mesh(np.array(jax.devices())[[3, 5]], "d")
+    v = jax.jit(lambda v: v - v.mean())(jax.device_put(a, NamedSharding(few, P(None, "d"))))
+    print(v.sharding.spec, np.allclose(v, a - a.mean()), sorted(d.id for d in v.devices()))
+    """)
+    assert out == ["P('x',) True 8", "[(2, 8), (2, 8)] (slice(4, 6, None), slice(None, None, None))", "P('y',) True False",
+                   "P(('y', 'x'),)", "P('q', 'p') True [7, 6, 5]", "P(None, 'd') True [3, 5]"]
+
+
+def test_manual_programs_meet_in_collectives():
+    out = on_devices("""
+    from functools import partial
+    x = put(a, "x", "y")
+    f = jax.jit(jax.shard_map(lambda v: jax.lax.psum(v, "x"), mesh=mesh, in_specs=P("x", "y"), out_specs=P(None, "y")))
+    print(f(x).sharding.spec, np.array_equal(f(x), a.reshape(4, 2, 8).sum(0)))
+    g = jax.shard_map(lambda v: jax.lax.ppermute(v, "y", [(0, 1), (1, 0)]), mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y"))
+    print(np.array_equal(jax.jit(g)(x), np.roll(a, 4, 1)))
+    h = jax.shard_map(lambda v: jax.lax.axis_index("x") * jnp.ones_like(v), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    print(np.asarray(jax.jit(h)(a))[:, 0].tolist())
+    print(jax.pmap(lambda v: v - jax.lax.pmean(v, "i"), axis_name="i")(np.arange(8.)).tolist())
+    grad = jax.jit(jax.grad(lambda w: jnp.sum(jnp.tanh(x @ w) ** 2)))
+    w = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+    print(np.allclose(grad(put(w, None, "y")), jax.jit(jax.grad(lambda w: jnp.sum(jnp.tanh(a @ w) ** 2)))(w), rtol=1e-5, atol=1e-5))
+    """)
+    assert out == ["P(None, 'y') True", "True", "[0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]", "[-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]", "True"]
+
+
+def test_shards_are_donated_on_their_devices():
+    out = on_devices("""
+    f = jax.jit(lambda v, w: (v * 2 + w, w.sum()), donate_argnums=0)
+    x, w = put(np.ones((8, 1 << 14), np.float32), "x"), put(np.full((8, 1 << 14), 3, np.float32), "x")
+    x = f(x, w)[0]  # from here on it is not NumPy's memory
+    before = [s.data.unsafe_buffer_pointer() for s in x.addressable_shards]
+    y, total = f(x, w)
+    after = [s.data.unsafe_buffer_pointer() for s in y.addressable_shards]
+    print(x.is_deleted(), before == after, float(total), np.asarray(y).min(), np.asarray(y).max())
+    for _ in range(50):  # steps that are enqueued while those before them run
+        y, total = f(y, w)
+        y = y / 4
+    print(round(float(y.mean()), 5))
+    view = np.asarray(y.addressable_shards[0].data)
+    kept = view.copy()
+    z, _ = f(y, w)
+    print(np.array_equal(view, kept), np.asarray(z)[0, 0])
+    try:
+        f(x, w)
+    except (RuntimeError, ValueError) as e:
+        print("deleted" in str(e))
+    """)
+    assert out == ["True True 393216.0 13.0 13.0", "1.5", "True 6.0", "True"]
+
+
+def test_what_does_not_go_is_an_error():
+    out = on_devices("""
+    x = put(a, "x", "y")
+    one = jax.device_put(a, jax.devices()[3])
+    for wrong in [lambda: jax.jit(lambda v, w: v + w)(x, one), lambda: put(np.ones(6), "x"),
+                  lambda: jax.jit(jax.shard_map(lambda v: 1 / 0, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(a)]:
+        try:
+            wrong()
+            print("no error")
+        except Exception as e:
+            print(type(e).__name__)
+    print(np.array_equal(jax.jit(lambda v: v + 1)(x), a + 1))
+    def odd(v):
+        raise ValueError("an odd shard")
+    try:
+        f = jax.shard_map(lambda v: jax.pure_callback(odd, v, v), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+        jax.block_until_ready(jax.jit(f)(a))
+    except Exception as e:
+        print(type(e).__name__, "an odd shard" in str(e))
+    f = jax.shard_map(lambda v: jax.pure_callback(lambda u: np.asarray(jnp.sort(u) + 1), v, v), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    print(np.array_equal(jax.jit(f)(a), a + 1))  # callbacks that run programs themselves
+    """)
+    assert out == ["ValueError", "IndivisibleError", "ZeroDivisionError", "True", "JaxRuntimeError True", "True"]
