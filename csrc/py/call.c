@@ -420,6 +420,7 @@ static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   if (status == 0) status = call_run(s, call);
   if (blocks) py_out_finish(self, arrays, blocks, status == 0);
   PyMem_Free(blocks);
+  if (status == 0 && call->out) return py_out_given(self, call->out, py_result_of(self, arrays));
   if (status == 0) return py_result_of(self, arrays);
   for (uint32_t i = 0; i < self->n_results; i++) Py_CLEAR(arrays[i]);
   return NULL;

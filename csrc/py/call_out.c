@@ -8,6 +8,8 @@
 
 #include "executable.h"
 
+#include "buffer.h"
+
 /* --- given by the caller --- */
 
 /* A walk over `out` or a result along the nodes of the result's type; `leaf` counts result leaves, from 0. */
@@ -41,16 +43,78 @@ const char *py_array_obstacle(const py_leaf *leaf, PyArrayObject *a) {
   return PyArray_ISCARRAY(a) ? NULL : "it is not contiguous and aligned";
 }
 
+/* --- arrays of other libraries, as NumPy's on the same memory --- */
+
+/* On the memory that a DLPack producer lends without a copy. The base keeps it; NULL with an exception. */
+static PyObject *out_of_dlpack(out_walk *w, void **numpy, PyObject *object) {
+  xlac_buffer *b = py_buffer_from_dlpack(w->st, object, PY_COPY_NEVER, false);
+  PyObject *owner = b ? py_wrap_buffer(w->st, b) : NULL;
+  if (owner == NULL) return NULL;
+  xlac_buffer_info info;
+  xlac_buffer_get(b, &info);
+  npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+  for (uint32_t d = 0; d < info.rank && d < NPY_MAXDIMS; d++)
+    dims[d] = (npy_intp)info.dims[d], strides[d] = (npy_intp)info.strides[d];
+  PyObject *descr = info.rank <= NPY_MAXDIMS ? py_descr(w->st, info.dtype) : NULL;
+  PyObject *array = NULL;
+  if (descr)
+    array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)descr, (int)info.rank, dims, strides, info.data,
+                                 info.readonly ? 0 : NPY_ARRAY_WRITEABLE, NULL);
+  if (array == NULL) {
+    Py_DECREF(owner);
+    return NULL;
+  }
+  if (PyArray_SetBaseObject((PyArrayObject *)array, owner) < 0) Py_CLEAR(array);
+  return array;
+}
+
+/* A new reference to an ndarray on the object's own memory. NULL without an exception: it has none that can be written
+ * to; with one: it says why. Lists and what only has __array__ would be copied, and the copy written. */
+static PyObject *out_view(out_walk *w, void **numpy, PyObject *object) {
+  if (PyArray_Check(object)) return Py_NewRef(object);
+  if (py_is_buffer(w->st, object)) return NULL;
+  if (PyObject_HasAttr(object, w->st->names[PY_NAME_DLPACK])) return out_of_dlpack(w, numpy, object);
+  if (PyObject_HasAttrString(object, "__array_interface__")) return PyArray_FROM_O(object);
+  if (!PyObject_CheckBuffer(object)) return NULL;
+  PyObject *memory = PyMemoryView_FromObject(object), *array = memory ? PyArray_FROM_O(memory) : NULL;
+  Py_XDECREF(memory);
+  return array;
+}
+
+/* Raises for an object that is no array to write to, with the words of its own library where it had any; -1. */
+static int out_refuse_object(out_walk *w, PyObject *object) {
+  PyObject *type = NULL, *value = NULL, *traceback = NULL;
+  char why[400];
+  if (PyErr_Occurred() && (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)))
+    return -1;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *text = value ? PyObject_Str(value) : NULL;
+  const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
+  PyErr_Clear();
+  if (py_is_buffer(w->st, object))
+    PyOS_snprintf(why, sizeof why, "a Buffer does not change; xlac.donate gives its memory to a result");
+  else
+    PyOS_snprintf(why, sizeof why, "a %.100s %s%.200s", Py_TYPE(object)->tp_name,
+                  said ? "can't be written to: " : "has no memory of its own that could be written to",
+                  said ? said : "");
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return out_refuse(w, why);
+}
+
 /* None means "make one", and tokens have no array: both leave NULL. */
 static int out_array(out_walk *w, PyObject *object) {
   void **numpy = py_numpy(w->st);
   const py_leaf *leaf = &w->self->leaves[w->self->n_arguments + w->leaf];
   if (numpy == NULL) return -1;
   if (leaf->descr == NULL || object == Py_None) return w->leaf++, 0;
-  if (!PyArray_Check(object)) return out_refuse(w, "it is no NumPy array");
-  const char *why = py_array_obstacle(leaf, (PyArrayObject *)object);
-  if (why) return out_refuse(w, why);
-  w->arrays[w->leaf++] = Py_NewRef(object);
+  PyObject *view = out_view(w, numpy, object);
+  if (view == NULL || !PyArray_Check(view)) return Py_XDECREF(view), out_refuse_object(w, object);
+  const char *why = py_array_obstacle(leaf, (PyArrayObject *)view);
+  if (why) return Py_DECREF(view), out_refuse(w, why);
+  w->arrays[w->leaf++] = view;
   return 0;
 }
 
@@ -140,23 +204,33 @@ static int out_fill(out_walk *w, PyObject *object, PyObject *made, void **numpy)
   return 0;
 }
 
-/* The result with the caller's arrays in place of those just made. A new reference; NULL with an exception. The
- * structure is new, too: tuples can't be changed. */
-static PyObject *out_replace(out_walk *w, PyObject *made) {
+/* The result with what the caller gave in place of the arrays made, or written to. A new reference; NULL with an
+ * exception. The structure is new, too: tuples can't be changed. */
+static PyObject *out_replace(out_walk *w, PyObject *object, PyObject *made) {
   int32_t kind = w->self->nodes[w->node++];
   if (kind < 0) {
-    PyObject *array = w->arrays[w->leaf++];
-    return Py_NewRef(array ? array : made);
+    const py_leaf *leaf = &w->self->leaves[w->self->n_arguments + w->leaf++];
+    return Py_NewRef(leaf->descr && object != Py_None ? object : made);
   }
   PyObject *tuple = PyTuple_New(kind);
+  bool parts = PyTuple_Check(object) || PyList_Check(object); /* another thread may have changed a list meanwhile */
   for (int32_t i = 0; tuple && i < kind; i++) {
-    PyObject *part = out_replace(w, PyTuple_GET_ITEM(made, i));
+    bool there = parts && i < PySequence_Fast_GET_SIZE(object);
+    PyObject *part = out_replace(w, there ? PySequence_Fast_GET_ITEM(object, i) : Py_None, PyTuple_GET_ITEM(made, i));
     if (part == NULL)
       Py_CLEAR(tuple);
     else
       PyTuple_SET_ITEM(tuple, i, part);
   }
   return tuple;
+}
+
+PyObject *py_out_given(const py_executable *self, PyObject *out, PyObject *result) {
+  assert(out);
+  out_walk w = {.self = self, .st = py_state_of((PyObject *)(uintptr_t)self), .node = self->result_node};
+  PyObject *given = result ? out_replace(&w, out, result) : NULL;
+  Py_XDECREF(result);
+  return given;
 }
 
 /* Two walks over the same nodes, first to copy and then to put together, so that a failure leaves nothing half
@@ -169,7 +243,7 @@ PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result
   out_walk fill = {.self = self, .st = st, .arrays = arrays}, replace = fill;
   fill.node = replace.node = self->result_node;
   int status = arrays && numpy ? py_out_take(self, out, arrays) : (PyErr_NoMemory(), -1);
-  if (status == 0 && out_fill(&fill, out, result, numpy) == 0) replaced = out_replace(&replace, result);
+  if (status == 0 && out_fill(&fill, out, result, numpy) == 0) replaced = out_replace(&replace, out, result);
   for (uint32_t i = 0; arrays && i < self->n_results; i++) Py_XDECREF(arrays[i]);
   PyMem_Free(arrays);
   Py_DECREF(result);

@@ -66,7 +66,10 @@ int py_out_take(const py_executable *self, PyObject *out, PyObject **arrays);
 int py_out_separate(const py_executable *self, py_state *st, PyObject *const *arrays, void *const *arguments,
                     void **results, void **blocks);
 void py_out_finish(const py_executable *self, PyObject *const *arrays, void **blocks, bool ran);
-/* Fills `arrays` from a result that was made without them, and puts them in its place. Steals `result`. */
+/* The result of a call that wrote into `out`, with the caller's own objects for the arrays. Steals result, which may be
+ * NULL with an exception; a new reference, or NULL with an exception. */
+PyObject *py_out_given(const py_executable *self, PyObject *out, PyObject *result);
+/* Fills them from a result that was made without them, and puts them in its place. Steals `result`. */
 PyObject *py_out_copy(const py_executable *self, PyObject *out, PyObject *result);
 
 /* --- call_give.c: no memory twice --- */

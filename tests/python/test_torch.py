@@ -127,3 +127,21 @@ def test_resolved_tensors_are_taken():
     x = torch.tensor([1 + 2j]).conj()
     assert np.asarray(xlac.from_dlpack(x.resolve_conj()))[0] == 1 - 2j
     assert np.asarray(xlac.from_dlpack(x.imag.resolve_neg()))[0] == -2
+
+
+@pytest.mark.parametrize("dtype, hlo", [("float32", "f32"), ("bfloat16", "bf16"), ("float16", "f16"), ("int32", "s32"), ("float8_e4m3fn", "f8e4m3fn"), ("bool", "pred")])
+def test_results_are_written_into_tensors(dtype, hlo):
+    exe = xlac.compile(f"HloModule m\nENTRY e {{\n  x = {hlo}[3] parameter(0)\n  ROOT r = {hlo}[3] copy(x)\n}}")
+    x, out = torch.tensor([1, 0, 1]).to(getattr(torch, dtype)), torch.zeros(3).to(getattr(torch, dtype))
+    where = out.data_ptr()
+    assert exe(x, out=out) is out and out.data_ptr() == where and torch.equal(out.float(), torch.tensor([1.0, 0, 1]))
+
+
+def test_tensors_that_require_a_gradient_are_refused_with_a_hint():
+    exe = xlac.compile("HloModule m\nENTRY e {\n  x = f32[3] parameter(0)\n  ROOT r = f32[3] copy(x)\n}")
+    t = torch.zeros(3, requires_grad=True)
+    with pytest.raises(xlac.ArgumentError, match="out, array 0.*requires? grad.*detach"):
+        exe(torch.ones(3), out=t)
+    with pytest.raises(xlac.ArgumentError, match="detach"):
+        exe(t)
+    assert exe(torch.ones(3), out=t.detach()).tolist() == [1, 1, 1] and t.tolist() == [1, 1, 1]
