@@ -1,0 +1,359 @@
+/* Graphs, by capture. What is enqueued on a stream that captures becomes a node behind the nodes that it is ordered
+ * after; a launch is one piece of work of its stream, whose nodes are ordered among each other by the graph alone, so
+ * that an order which the graph lacks is a race, whatever the order they are run in. Nodes are shared by the graph and
+ * what is made of it. */
+#include "sim.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAPH = 0x47524150, EXEC = 0x45584543 };
+
+typedef struct graph_node {
+  sim_work *work;
+  const char *what, *name;
+  uint32_t references, n_after, *after;
+} graph_node;
+
+typedef struct sim_graph {
+  uint64_t magic;
+  sim_device *device;
+  graph_node **nodes;
+  uint32_t n, number;
+} sim_graph;
+
+typedef struct sim_exec {
+  uint64_t magic;
+  sim_device *device;
+  graph_node **nodes;
+  uint32_t n;
+  sim_order *order;
+  sim_event *last; /* a launch is after the one before, on whatever stream */
+} sim_exec;
+
+typedef struct graph_work {
+  sim_work work;
+  graph_node **nodes;
+  sim_op **ops;
+  const sim_order *order;
+  uint32_t n;
+} graph_work;
+
+static void release_node(graph_node *n) {
+  if (--n->references > 0) return;
+  if (n->work->release != NULL) n->work->release(n->work);
+  free(n->work);
+  free(n->after);
+  free(n);
+}
+
+static void release_nodes(graph_node **nodes, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) release_node(nodes[i]);
+  free(nodes);
+}
+
+static graph_node **share_nodes(graph_node **nodes, uint32_t n) {
+  graph_node **copy = malloc((n + 1) * sizeof *copy);
+  for (uint32_t i = 0; i < n; i++) copy[i] = nodes[i], nodes[i]->references++;
+  return copy;
+}
+
+static void set_after(uint32_t **to, uint32_t *n_to, const uint32_t *from, uint32_t n) {
+  uint32_t *copy = malloc((n + 1) * sizeof *copy);
+  if (n > 0) memcpy(copy, from, n * sizeof *copy);
+  free(*to);
+  *to = copy;
+  *n_to = n;
+}
+
+/* ---- capture; sim.lock held ---- */
+
+int graph_capture(sim_stream *s, sim_work *w, const char *what, const char *name) {
+  sim_graph *g = s->capture;
+  graph_node *node = calloc(1, sizeof *node);
+  *node = (graph_node){.work = w, .what = what, .name = name, .references = 1};
+  set_after(&node->after, &node->n_after, s->after, s->n_after);
+  g->nodes = realloc(g->nodes, (g->n + 1) * sizeof *g->nodes);
+  g->nodes[g->n] = node;
+  set_after(&s->after, &s->n_after, &g->n, 1);
+  g->n++;
+  return SUCCESS;
+}
+
+int graph_capture_record(sim_stream *s, sim_event *e) {
+  e->capture = s->capture;
+  set_after(&e->capture_after, &e->n_capture_after, s->after, s->n_after);
+  return SUCCESS;
+}
+
+int graph_capture_wait(sim_stream *s, sim_event *e) {
+  if (e->capture == NULL) return s->capture_error = CAPTURE_ISOLATION;
+  if (s->capture != NULL && s->capture != e->capture) return s->capture_error = CAPTURE_MERGE;
+  if (s->capture == NULL) s->n_after = 0;
+  s->capture = e->capture;
+  uint32_t n = s->n_after, *both = malloc((n + e->n_capture_after + 1) * sizeof *both);
+  if (n > 0) memcpy(both, s->after, n * sizeof *both);
+  for (uint32_t i = 0; i < e->n_capture_after; i++) {
+    bool there = false;
+    for (uint32_t j = 0; j < n; j++) there |= both[j] == e->capture_after[i];
+    if (!there) both[n++] = e->capture_after[i];
+  }
+  free(s->after);
+  s->after = both;
+  s->n_after = n;
+  return SUCCESS;
+}
+
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode) {
+  sim_device *d;
+  ENTER_DEVICE(cuStreamBeginCapture_v2, &d);
+  if (mode < 0 || mode > 2) return INVALID_VALUE;
+  if (stream == NULL) return CAPTURE_UNSUPPORTED;
+  pthread_mutex_lock(&sim.lock);
+  sim_stream *s = stream_find(stream);
+  int result = s == NULL ? INVALID_HANDLE : s->capture != NULL ? INVALID_VALUE : SUCCESS;
+  if (result == SUCCESS) {
+    sim_graph *g = calloc(1, sizeof *g);
+    *g = (sim_graph){.magic = GRAPH, .device = d};
+    sim.n_graphs++;
+    s->capture = g;
+    s->capture_origin = true;
+    s->capture_error = SUCCESS;
+    s->n_after = 0;
+  }
+  pthread_mutex_unlock(&sim.lock);
+  return result;
+}
+
+static sim_order *order_of(graph_node **nodes, uint32_t n) {
+  uint32_t words = n / 64 + 1;
+  sim_order *o = calloc(1, sizeof *o + (size_t)n * words * sizeof *o->bits);
+  o->n = n;
+  o->words = words;
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < nodes[i]->n_after; k++) {
+      uint32_t a = nodes[i]->after[k];
+      assert(a < i); /* a node is captured behind what it is after */
+      for (uint32_t w = 0; w < words; w++) o->bits[i * words + w] |= o->bits[a * words + w];
+      o->bits[i * words + a / 64] |= 1ull << (a % 64);
+    }
+  return o;
+}
+
+/* All that the capture has on other streams must be ordered before the end of the stream that began it. */
+static bool joined(const sim_stream *s) {
+  const sim_graph *g = s->capture;
+  bool *seen = calloc(g->n + 1, sizeof *seen), all = true;
+  for (uint32_t i = 0; i < s->n_after; i++) seen[s->after[i]] = true;
+  for (uint32_t i = g->n; i-- > 0;) {
+    all &= seen[i];
+    for (uint32_t k = 0; k < g->nodes[i]->n_after && seen[i]; k++) seen[g->nodes[i]->after[k]] = true;
+  }
+  free(seen);
+  return all;
+}
+
+static int end_streams(sim_graph *g) {
+  int error = SUCCESS;
+  for (sim_stream *t = sim.streams; t != NULL; t = t->next) {
+    if (t->capture != g) continue;
+    if (error == SUCCESS) error = t->capture_error;
+    t->capture = NULL;
+    t->capture_origin = false;
+    t->capture_error = SUCCESS;
+    t->n_after = 0;
+  }
+  return error;
+}
+
+static void free_graph(sim_graph *g) {
+  release_nodes(g->nodes, g->n);
+  g->nodes = NULL;
+  g->n = 0;
+  g->magic = 0; /* kept: events may name it */
+  sim.n_graphs--;
+}
+
+EXPORT int cuStreamEndCapture(void *stream, sim_graph **graph) {
+  ENTER_DEVICE(cuStreamEndCapture, NULL);
+  if (graph == NULL) return INVALID_VALUE;
+  *graph = NULL;
+  pthread_mutex_lock(&sim.lock);
+  sim_stream *s = stream_find(stream);
+  int result = s == NULL            ? INVALID_HANDLE
+               : s->capture == NULL ? INVALID_VALUE
+               : !s->capture_origin ? CAPTURE_UNMATCHED
+                                    : SUCCESS;
+  if (result == SUCCESS) {
+    sim_graph *g = s->capture;
+    bool complete = joined(s);
+    int error = end_streams(g);
+    result = error != SUCCESS ? CAPTURE_INVALIDATED : !complete ? CAPTURE_UNJOINED : SUCCESS;
+    if (result == SUCCESS)
+      *graph = g;
+    else
+      free_graph(g);
+  }
+  pthread_mutex_unlock(&sim.lock);
+  return result;
+}
+
+/* CUstreamCaptureStatus: 0 none, 1 active, 2 invalidated. */
+EXPORT int cuStreamIsCapturing(void *stream, int *status) {
+  ENTER_DEVICE(cuStreamIsCapturing, NULL);
+  if (status == NULL) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  sim_stream *s = stream_find(stream);
+  if (s != NULL) *status = s->capture == NULL ? 0 : s->capture_error == SUCCESS ? 1 : 2;
+  pthread_mutex_unlock(&sim.lock);
+  return s != NULL ? SUCCESS : INVALID_HANDLE;
+}
+
+/* ---- graphs that are run ---- */
+
+EXPORT int cuGraphInstantiateWithFlags(sim_exec **exec, sim_graph *g, unsigned long long flags) {
+  ENTER_DEVICE(cuGraphInstantiateWithFlags, NULL);
+  (void)flags;
+  if (exec == NULL || g == NULL || g->magic != GRAPH) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  sim_exec *x = calloc(1, sizeof *x);
+  *x = (sim_exec){.magic = EXEC,
+                  .device = g->device,
+                  .n = g->n,
+                  .nodes = share_nodes(g->nodes, g->n),
+                  .order = order_of(g->nodes, g->n)};
+  x->last = calloc(1, sizeof *x->last);
+  x->last->references = 1;
+  sim.n_graphs++;
+  pthread_mutex_unlock(&sim.lock);
+  *exec = x;
+  return SUCCESS;
+}
+
+/* CUgraphExecUpdateResult: 0 done, 2 other nodes or order, 3 a node of another kind. */
+static int compare_nodes(const sim_exec *x, const sim_graph *g) {
+  if (x->n != g->n) return 2;
+  for (uint32_t i = 0; i < x->n; i++) {
+    const graph_node *a = x->nodes[i], *b = g->nodes[i];
+    if (a->n_after != b->n_after || (a->n_after > 0 && memcmp(a->after, b->after, a->n_after * sizeof *a->after) != 0))
+      return 2;
+    if (a->work->kind != b->work->kind || a->work->execute != b->work->execute) return 3;
+  }
+  return 0;
+}
+
+typedef struct update_result {
+  int result;
+  void *node, *from;
+} update_result;
+
+EXPORT int cuGraphExecUpdate_v2(sim_exec *x, sim_graph *g, update_result *out) {
+  ENTER_DEVICE(cuGraphExecUpdate_v2, NULL);
+  if (x == NULL || x->magic != EXEC || g == NULL || g->magic != GRAPH) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  int result = compare_nodes(x, g);
+  if (result == 0) {
+    release_nodes(x->nodes, x->n);
+    x->nodes = share_nodes(g->nodes, g->n);
+  }
+  pthread_mutex_unlock(&sim.lock);
+  if (out != NULL) *out = (update_result){.result = result};
+  return result == 0 ? SUCCESS : GRAPH_UPDATE_FAILURE;
+}
+
+static int run_node(graph_node *node, sim_op *op) {
+  sim_work *w = node->work;
+  w->op = op;
+  if (w->kind != WORK_CALL) return w->execute(w);
+  pthread_mutex_unlock(&sim.executing);
+  w->function(w->context);
+  pthread_mutex_lock(&sim.executing);
+  return SUCCESS;
+}
+
+/* With a seed, whatever is ready may be next. */
+static uint32_t next_node(const graph_work *w, const bool *done, uint64_t *random) {
+  uint32_t start = 0;
+  if (sim.seed != 0) {
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    start = (uint32_t)((*random >> 33) % w->n);
+  }
+  for (uint32_t k = 0; k < w->n; k++) {
+    uint32_t i = (start + k) % w->n;
+    bool ready = !done[i];
+    for (uint32_t a = 0; a < w->nodes[i]->n_after && ready; a++) ready = done[w->nodes[i]->after[a]];
+    if (ready) return i;
+  }
+  assert(false);
+  return 0;
+}
+
+static int execute_graph(sim_work *work) {
+  graph_work *w = (graph_work *)work;
+  bool *done = calloc(w->n + 1, sizeof *done);
+  uint64_t random = sim.seed ^ work->op->id;
+  int result = SUCCESS;
+  for (uint32_t k = 0; k < w->n && result == SUCCESS; k++) {
+    uint32_t i = next_node(w, done, &random);
+    result = run_node(w->nodes[i], w->ops[i]);
+    done[i] = true;
+  }
+  free(done);
+  return result;
+}
+
+static void release_graph_work(sim_work *work) {
+  graph_work *w = (graph_work *)work;
+  release_nodes(w->nodes, w->n);
+  free(w->ops);
+}
+
+EXPORT int cuGraphLaunch(sim_exec *x, void *stream) {
+  ENTER_DEVICE(cuGraphLaunch, NULL);
+  if (x == NULL || x->magic != EXEC) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  sim_stream *s = stream_find(stream);
+  int result = s == NULL ? INVALID_HANDLE : s->capture != NULL ? NOT_SUPPORTED : SUCCESS;
+  if (result == SUCCESS) {
+    graph_work *w = calloc(1, sizeof *w);
+    *w = (graph_work){.work = {.execute = execute_graph, .release = release_graph_work}, .order = x->order, .n = x->n};
+    w->nodes = share_nodes(x->nodes, x->n);
+    w->ops = calloc(x->n + 1, sizeof *w->ops);
+    stream_wait_event(s, x->last);
+    sim_op *op = stream_add(s, &w->work, "graph", "");
+    for (uint32_t i = 0; i < x->n; i++) w->ops[i] = clock_node(op, x->order, i, x->nodes[i]->what, x->nodes[i]->name);
+    stream_record_event(s, x->last);
+  }
+  pthread_mutex_unlock(&sim.lock);
+  return result;
+}
+
+EXPORT int cuGraphExecDestroy(sim_exec *x) {
+  ENTER_DEVICE(cuGraphExecDestroy, NULL);
+  if (x == NULL || x->magic != EXEC) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  release_nodes(x->nodes, x->n);
+  x->nodes = NULL;
+  x->magic = 0; /* its order is kept: ops name it */
+  sim.n_graphs--;
+  pthread_mutex_unlock(&sim.lock);
+  return SUCCESS;
+}
+
+EXPORT int cuGraphDestroy(sim_graph *g) {
+  ENTER_DEVICE(cuGraphDestroy, NULL);
+  if (g == NULL || g->magic != GRAPH) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  free_graph(g);
+  pthread_mutex_unlock(&sim.lock);
+  return SUCCESS;
+}
+
+EXPORT int cuGraphGetNodes(sim_graph *g, void **nodes, size_t *n) {
+  ENTER_DEVICE(cuGraphGetNodes, NULL);
+  if (g == NULL || g->magic != GRAPH || n == NULL) return INVALID_VALUE;
+  for (size_t i = 0; nodes != NULL && i < *n && i < g->n; i++) nodes[i] = g->nodes[i];
+  if (nodes == NULL || *n > g->n) *n = g->n;
+  return SUCCESS;
+}
