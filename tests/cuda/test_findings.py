@@ -105,6 +105,12 @@ def test_a_copy_that_is_too_long(cuda):
         cuda.cuMemcpyHtoD_v2(a, x.ctypes.data, 44)
 
 
+def test_the_host_touches_device_memory(cuda):
+    a = cuda.array(numpy.arange(10, dtype="f4"))
+    assert numpy.ctypeslib.as_array((ctypes.c_float * 10).from_address(a))[3] == 3
+    assert len(cuda.reports()) == 1 and "the host touches" in cuda.reports()[0] and "of the 40 bytes" in cuda.reports()[0]
+
+
 # ---- life ----
 
 
@@ -389,6 +395,10 @@ def test_the_nth_call_fails(cuda):
         cuda.out("cuMemAlloc_v2", 100)
     b = cuda.out("cuMemAlloc_v2", 100)
     assert cuda.calls()[1] == "cuMemAlloc_v2"
+    cuda.fail("cuMemFree_v2:1:-1")
+    before = cuda.alive()
+    cuda.cuMemFree_v2(b)
+    assert cuda.alive() == before
     cuda.fail("*:2")
     cuda.cuMemFree_v2(a)
     with pytest.raises(CudaError, match="unknown error"):

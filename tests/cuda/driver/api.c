@@ -29,7 +29,8 @@ static struct {
   char failed[64]; /* the entry point that did */
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* NAME:N[:CODE], or NULL for none: the N-th call of NAME, or of any for *, fails with CODE (999: unknown error). */
+/* NAME:N[:CODE], or NULL for none: the N-th call of NAME, or of any for *, fails with CODE (999: unknown error), or
+ * with -1 seems to succeed and does nothing. */
 EXPORT int cudasim_fail(const char *text) {
   pthread_mutex_lock(&faults.lock);
   faults.read = true;

@@ -136,6 +136,34 @@ static void note_kernel(text *table, const char *p) {
   add_text(table, row);
 }
 
+/* ---- faults put into kernels, to show that they are found ---- */
+
+static struct {
+  uint32_t nth, seen;
+} mutation;
+
+/* From the next compilation on, the nth subscript of a kernel (counted from 1, in the order of the text) is one too
+ * large; 0: none. How many subscripts there have been since the last call. Meant for a test that has the process for
+ * itself. */
+EXPORT uint32_t cudasim_mutate(uint32_t nth) {
+  uint32_t seen = mutation.seen;
+  mutation.nth = nth;
+  mutation.seen = 0;
+  return seen;
+}
+
+/* For a bracket: true where it was written in another way. */
+static bool mutate(text *out) {
+  if (++mutation.seen != mutation.nth) return false;
+  add_text(out, "[1 + ");
+  return true;
+}
+
+/* Of a subscript of memory: ((const float *)in0)[i]. Brackets behind names are local arrays and tables. */
+static bool is_subscript(const char *source, const char *p) {
+  return *p == '[' && p > source && p[-1] == ')';
+}
+
 static char *translate(const char *source) {
   text out = {0}, table = {0};
   add_text(&table, "\nCUDA_KERNELS_BEGIN\n");
@@ -144,7 +172,7 @@ static char *translate(const char *source) {
     if (word_is(p, end, "extern")) p = dynamic_shared(&out, p);
     if (p != from) continue;
     if (word_is(p, end, "__global__")) note_kernel(&table, end);
-    add(&out, p, (size_t)(end - p));
+    if (!is_subscript(source, p) || !mutate(&out)) add(&out, p, (size_t)(end - p));
     p = end;
   }
   add_text(&table, "CUDA_KERNELS_END\n");
@@ -337,6 +365,16 @@ static int compile_to(program *p, const char *base, const char *const *extra, ui
   return result;
 }
 
+/* Sources as they were given are kept in the folder XLAC_CUDA_SIM_KEEP, to be looked at. */
+static void keep_source(const program *p) {
+  static uint32_t number;
+  const char *place = getenv("XLAC_CUDA_SIM_KEEP");
+  char path[4200];
+  if (place == NULL || *place == 0) return;
+  snprintf(path, sizeof path, "%.4000s/%d-%u.cu", place, getpid(), __atomic_add_fetch(&number, 1, __ATOMIC_RELAXED));
+  if (write_whole(path, p->source, strlen(p->source)) != 0) report(SUCCESS, "cannot write %s", path);
+}
+
 static int compile_cached(program *p, const char *const *extra, uint32_t n_extra) {
   char base[4096], place[4000], path[4200];
   Dl_info self;
@@ -422,6 +460,7 @@ EXPORT int nvrtcCompileProgram(program *p, int n, const char *const *options) {
     }
   snprintf(define, sizeof define, "-D__CUDA_ARCH__=%d", capability * 10);
   extra[n_extra++] = define;
+  keep_source(p);
   text whole = {0};
   add(&whole, cuda_host_text, (size_t)(cuda_host_end - cuda_host_text));
   add_text(&whole, "\n#line 1 \"");

@@ -26,6 +26,7 @@ EXPORT int cuInit(unsigned flags) {
       sim.devices[i].ordinal = i;
       sim.devices[i].total = (size_t)setting("XLAC_CUDA_SIM_MEMORY", 4L << 30);
     }
+    protect_begin();
     sim.begun = true;
   }
   int result = sim.n_devices > 0 ? SUCCESS : NO_DEVICE;

@@ -266,9 +266,11 @@ static int run_node(graph_node *node, sim_op *op) {
   sim_work *w = node->work;
   w->op = op;
   if (w->kind != WORK_CALL) return w->execute(w);
+  protect_leave();
   pthread_mutex_unlock(&sim.executing);
   w->function(w->context);
   pthread_mutex_lock(&sim.executing);
+  protect_enter();
   return SUCCESS;
 }
 

@@ -62,6 +62,7 @@ static int make(sim_device *d, size_t bytes, memory_kind kind, allocation **out)
   *a = (allocation){.bytes = bytes, .kind = kind, .device = d->ordinal, .owned = true, .number = ++sim.n_allocations};
   int result = map(a, bytes);
   if (result != SUCCESS) return free(a), result;
+  protect_new(a);
   shadow_add(a);
   if (kind == MEMORY_DEVICE) d->used += bytes;
   a->next = sim.allocations;

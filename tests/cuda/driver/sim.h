@@ -7,6 +7,7 @@
  *   clocks.c    which piece of work is ordered before which
  *   shadow.c    which thread of which piece of work read and wrote each cell of memory last
  *   block.c     the threads of a block, as coroutines; barriers and warps
+ *   protect.c   the host does not reach device memory
  *   checks.c    what compiled kernels call before they touch memory
  *   cuda_host.cuh what CUDA C++ means to the host's compiler */
 #ifndef CUDA_DRIVER_SIM_H
@@ -21,6 +22,7 @@
 
 /* CUresult, of the public documentation */
 enum {
+  LEFT_OUT = -1, /* none: the call is to do nothing */
   SUCCESS = 0,
   INVALID_VALUE = 1,
   OUT_OF_MEMORY = 2,
@@ -150,6 +152,14 @@ int shadow_access(address at, uint32_t bytes, access_kind kind);
 /* The same of a range, by a copy or a fill, or by the free of an allocation. */
 int shadow_range(address at, size_t bytes, access_kind kind);
 
+/* ---- protect.c ---- */
+void protect_begin(void);
+/* Of a new allocation, filled. */
+void protect_new(const allocation *a);
+/* Around what is executed, by its thread, under sim.executing. */
+void protect_enter(void);
+void protect_leave(void);
+
 /* ---- state ---- */
 
 typedef struct sim_device {
@@ -184,15 +194,15 @@ extern sim_state sim;
 int api_enter(const char *name);
 /* Also: the library is begun, a context is current, its device works. The device in *out, if wanted. */
 int api_enter_device(const char *name, sim_device **out);
-#define ENTER(name)                         \
-  do {                                      \
-    int result_ = api_enter(#name);         \
-    if (result_ != SUCCESS) return result_; \
+#define ENTER(name)                                                         \
+  do {                                                                      \
+    int result_ = api_enter(#name);                                         \
+    if (result_ != SUCCESS) return result_ == LEFT_OUT ? SUCCESS : result_; \
   } while (0)
-#define ENTER_DEVICE(name, device)                 \
-  do {                                             \
-    int result_ = api_enter_device(#name, device); \
-    if (result_ != SUCCESS) return result_;        \
+#define ENTER_DEVICE(name, device)                                          \
+  do {                                                                      \
+    int result_ = api_enter_device(#name, device);                          \
+    if (result_ != SUCCESS) return result_ == LEFT_OUT ? SUCCESS : result_; \
   } while (0)
 /* A finding: logged, kept, and the text of the error until the next. Returns `error`. */
 int report(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -33,7 +33,9 @@ static void execute(sim_stream *s, sim_work *w) {
   pthread_mutex_unlock(&sim.lock);
   if (sim.seed != 0) dawdle(s);
   pthread_mutex_lock(&sim.executing);
+  protect_enter();
   int result = s->device->sticky != SUCCESS ? SUCCESS : w->execute(w);
+  protect_leave();
   pthread_mutex_unlock(&sim.executing);
   pthread_mutex_lock(&sim.lock);
   if (result != SUCCESS && s->device->sticky == SUCCESS) s->device->sticky = result;
