@@ -27,6 +27,12 @@ def library_path():
     return made.stdout.strip()
 
 
+def xlac_driver():
+    """The driver, which device="cuda" of this process uses, too."""
+    os.environ["XLAC_CUDA_DRIVER"] = library_path()
+    return Driver()
+
+
 class CudaError(Exception):
     def __init__(self, call, code, text):
         super().__init__(f"{call}: {code} ({text})")
