@@ -1,6 +1,7 @@
 """The explorer's page: what is in it, and, where there is a Chromium, what it shows and does."""
 import base64
 import gzip
+import importlib.util
 import json
 import pathlib
 import re
@@ -193,6 +194,24 @@ def test_every_panel_is_accessible(show, dark, width):
         click(page, "#t-" + tab)
         assert page.run(ACCESSIBLE) == [], tab
         assert len(text(page, "#p-" + tab)) > 20, tab
+
+
+def axe():
+    """The rules of axe-core, where a package that brings them is installed: pip install --no-deps axe-playwright-python."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    if found is None:
+        pytest.skip("axe-core is not installed")
+    return (pathlib.Path(found.origin).parent / "axe.min.js").read_text()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [420, 1400])
+def test_axe_finds_nothing(show, dark, width):
+    page = show(LAYERS, X, dark=dark, width=width)
+    page.run(axe() + "; 1")
+    for tab in page.run("[...document.querySelectorAll('[role=tab]')].map((e) => e.id)"):
+        click(page, "#" + tab)
+        assert page.run("axe.run().then((found) => found.violations.map((v) => [v.id, v.nodes[0].html]))") == [], tab
 
 
 def test_keyboard_walks_the_tree_and_opens_ops(show):

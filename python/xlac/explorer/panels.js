@@ -8,7 +8,7 @@ function table(caption, head, rows, right = []) {
   const kept = head.map((_, k) => !rows.length || rows.some((row) => row[k].textContent || row[k].firstElementChild));
   head = head.filter((_, k) => kept[k]);
   rows = rows.map((row) => row.filter((_, k) => kept[k]));
-  return make("div", { class: "scroll" }, make("table", {}, make("caption", {}, caption),
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, make("table", {}, make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...head.map((name) => make("th", { scope: "col", class: right.includes(name) ? "n" : null }, name)))),
     make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row)))));
 }
@@ -34,7 +34,7 @@ function overviewPanel() {
 function portTable() {
   const rows = D.ports.flatMap((side, k) => side.map((port) => [cell(k ? "output" : "input"), cell(make("code", {}, port[0])), cell(make("code", {}, port[1])),
     cell(port[4] || "—"), cell(port[5] ? (k ? "takes an input's memory" : "may be given away") + (port[6] === null ? "" : `: ${k ? "input" : "output"} ${port[6]}`) : "—")]));
-  return table("Parameters and results", ["", "name", "type", "sharding", "donation"], rows);
+  return table("Parameters and results", ["what", "name", "type", "sharding", "donation"], rows);
 }
 
 function opcodeTable() {
@@ -159,7 +159,7 @@ async function kernelsPanel(panel, wanted) {
 function profilePanel() {
   const p = D.profile, most = Math.max(...p.rows.map((row) => row[4]), 1e-12);
   return [make("p", { class: "note" }, `${seconds(p.seconds)} a call, the median of ${p.calls}; ${seconds(p.least)} at least. Rows of loops and calls hold those inside them.`),
-    table("What a call runs, the longest first", ["what", "by", "scope", "source", "times", "time", "least", "share", ""], p.rows.slice(0, 300).map((row) => {
+    table("What a call runs, the longest first", ["what", "by", "scope", "source", "times", "time", "least", "share", "bar"], p.rows.slice(0, 300).map((row) => {
       const i = row[6].length ? row[6][row[6].length - 1] : -1;
       return [cell(row[6].length === 1 ? opLink(i) : row[0]), cell(row[1]), cell(i < 0 ? "" : scopeName(D.ops.scope[i])), cell(i < 0 ? "" : source(i)), number(String(row[3])), number(seconds(row[4])),
         number(seconds(row[5])), number(`${(100 * row[4] / p.seconds).toFixed(1)}%`), cell(make("span", { class: "meter", style: `width:${Math.round(120 * row[4] / most)}px` }))];
