@@ -6,7 +6,6 @@ from . import _core
 __all__ = ["Clusters", "cluster"]
 
 COLOURS = ("#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b3de69", "#fccde5", "#bc80bd", "#ccebc5", "#ffed6f")
-MAX_DRAWN = 400  # nodes in the picture of a notebook
 
 
 def cluster(graphdef, *, format="auto", **flags):
@@ -201,38 +200,11 @@ class Clusters:
         return picture and f"<div style='overflow:auto;max-height:600px'>{picture}</div>"
 
     def svg(self):
-        """The graph as SVG: nodes in rows by how far they are from the inputs, in the colours of their clusters. Where there are
-        more nodes than anyone looks at, it says so instead."""
-        import html
+        """The graph as SVG: nodes below those that they read, in the colours of their clusters. Of a graph of more nodes than anyone looks at,
+        each cluster is one box, and so are other nodes between the same clusters."""
+        from .clusters_svg import draw
 
-        nodes, edges = self._graph.nodes(), self.edges
-        if len(nodes) > MAX_DRAWN:
-            return ("<svg xmlns='http://www.w3.org/2000/svg' width='620' height='30' font-family='sans-serif'><text x='10' y='20' "
-                    f"font-size='12'>no picture: {len(nodes)} nodes, of which at most {MAX_DRAWN} are drawn; to_dot() gives all of them"
-                    "</text></svg>")
-        colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(self.clusters)}
-        level, place, rows = levels(len(nodes), edges), {}, {}
-        for k in range(2, len(nodes)):
-            row = rows.setdefault(level[k], [])
-            place[k] = (20 + 110 * len(row), 20 + 56 * level[k])
-            row.append(k)
-        dashed = " stroke-dasharray='3'"
-        lines = [f"<line x1='{place[a][0] + 50}' y1='{place[a][1] + 28}' x2='{place[b][0] + 50}' y2='{place[b][1]}' stroke='#999'"
-                 f"{dashed if into < 0 else ''}/>" for a, _, b, into in edges if a > 1 and b > 1]
-        boxes = [f"<g><title>{html.escape(label(nodes[k]))}</title><rect x='{x}' y='{y}' width='100' height='28' rx='3' stroke='#666' "
-                 f"fill='{colour.get(nodes[k][3], 'white')}'/><text x='{x + 50}' y='{y + 18}' font-size='10' text-anchor='middle'>"
-                 f"{html.escape(nodes[k][0].rsplit('/', 1)[-1][:16])}</text></g>" for k, (x, y) in place.items()]
-        width, height = 40 + 110 * max(map(len, rows.values()), default=0), 80 + 56 * max(rows, default=0)
-        return (f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' font-family='sans-serif'>"
-                f"{''.join(lines)}{''.join(boxes)}</svg>")
-
-
-def levels(n, edges):
-    """By node, the longest way from an input; edges that go back to an earlier node do not count."""
-    level = [0] * n
-    for src, _, dst, _ in sorted((e for e in edges if 1 < e[0] < e[2]), key=lambda e: e[0]):
-        level[dst] = max(level[dst], level[src] + 1)
-    return level
+        return draw(self._graph.nodes(), self.edges, list(self.clusters))
 
 
 def label(node):

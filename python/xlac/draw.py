@@ -5,7 +5,7 @@ import zlib
 
 from . import _core
 from .dtypes import table
-from .layout import Edge, Node, layout
+from .layout import Edge, Node, connectors, layout
 
 CHAR, LINE = 6.65, 13  # of the monospace font, in pixels
 MAX_OPS = 8000  # drawn in one page
@@ -14,9 +14,9 @@ BIG = 1 << 16  # bytes under which no tensor is called big
 
 # Op families: name, fill, border. The last takes what no other does.
 FAMILIES = {
-    "input": ("#fff7ed", "#ea9a4b"), "constant": ("#f3f4f6", "#9ca3af"), "contraction": ("#dbeafe", "#3b82f6"),
-    "reduction": ("#ede9fe", "#8b5cf6"), "elementwise": ("#fefce8", "#d6b93b"), "data movement": ("#ecfdf5", "#5bb98c"),
-    "control": ("#ffe4e6", "#f06482"), "communication": ("#fce7f3", "#db2777"), "other": ("#ffffff", "#6b7280"),
+    "input": ("#fff7ed", "#c2660f"), "constant": ("#f3f4f6", "#6b7280"), "contraction": ("#dbeafe", "#3b82f6"),
+    "reduction": ("#ede9fe", "#8b5cf6"), "elementwise": ("#fefce8", "#917500"), "data movement": ("#ecfdf5", "#2e8b5f"),
+    "control": ("#ffe4e6", "#d63a5e"), "communication": ("#fce7f3", "#db2777"), "other": ("#ffffff", "#6b7280"),
 }
 MEMBERS = {
     "input": "parameter infeed recv recv-done", "constant": "constant iota",
@@ -36,9 +36,9 @@ STYLE = """
 .xlac .key{display:inline-block;padding:0 7px;margin:0 5px 3px 0;border:1px solid;border-radius:4px;font-size:11px}
 .xlac svg{display:block;margin:auto}.xlac svg text{font-size:11px;fill:#1f2937;white-space:pre}.xlac svg .o{font-weight:700}.xlac svg .t{fill:#4b5563}
 .xlac svg .b{fill:#111827;font-weight:700}.xlac svg .c{fill:#6b7280;font-size:10px}.xlac svg path{fill:none;stroke:#6b7280}
-.xlac svg a{cursor:pointer}.xlac svg a text{fill:#1d4ed8}
+.xlac svg .chip{fill:#fff;stroke:#6b7280}.xlac svg a{cursor:pointer}.xlac svg a text{fill:#1d4ed8}
 @media (prefers-color-scheme:dark){.xlac,.xlac .pane{color:#e6edf3;background:#0f1318}.xlac .pane{border-color:#30363d}
-.xlac .key{color:#1f2937}.xlac svg path{stroke:#8c959f}}
+.xlac .key{color:#1f2937}.xlac svg path{stroke:#8c959f}.xlac svg .chip{fill:#1b222b;stroke:#8c959f}.xlac svg .c{fill:#9aa4b2}}
 """ + "".join(f".xlac .f{i}{{fill:{fill};stroke:{edge};background:{fill};border-color:{edge}}}\n"
               for i, (fill, edge) in enumerate(FAMILIES.values()))
 
@@ -215,7 +215,7 @@ class Picture:
 
     def __init__(self, computation, prefix, families_, big, limit):
         self.prefix, self.families, self.big = prefix, families_, big
-        self.root = computation.root.id
+        self.root, self.name = computation.root.id, f"{computation.name}: {len(computation)} ops"
         ops = read_computation(computation, limit)
         boxes = {id(op): box(op) for op in ops}
         edges = [Edge(boxes[id(source)], boxes[id(op)]) for op in ops
@@ -230,26 +230,10 @@ class Picture:
         return op.is_array and op.bytes >= self.big
 
     def draw_edges(self):
-        ports = {}
-        for edge in sorted((e for e in self.edges if e.path), key=lambda e: e.path[-2].x):
-            ports.setdefault(id(edge.target), []).append(edge)
-        for mine in ports.values():
-            target = mine[0].target
-            spread = min(target.width * 0.7, 18 * (len(mine) - 1))
-            for i, edge in enumerate(mine):
-                yield self.draw_edge(edge, target.x + (spread * (i / (len(mine) - 1) - 0.5) if len(mine) > 1 else 0))
-
-    def draw_edge(self, edge, end_x):
-        origin = edge.source.key if edge.source.kind == "box" else edge.source.key[0]
-        x, y = edge.path[0].x, edge.path[0].y + edge.path[0].height
-        d = [f"M{x:.0f} {y:.0f}"]
-        for node in edge.path[1:]:
-            to_x, to_y = (end_x if node is edge.target else node.x), node.y
-            bend = max((to_y - y) / 2, 8)
-            d.append(f"C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}")
-            x, y = to_x, to_y + node.height
-        wide = ' stroke-width="3"' if self.is_heavy(origin) else ""
-        return f'<path d="{"".join(d)}"{wide}/>'
+        for edge, d, _, _ in connectors(self.edges):
+            origin = edge.source.key if edge.source.kind == "box" else edge.source.key[0]
+            wide = ' stroke-width="3"' if self.is_heavy(origin) else ""
+            yield f'<path d="{d}"{wide}/>'
 
     def draw_box(self, node):
         op = node.key
@@ -274,15 +258,16 @@ class Picture:
         left = node.x - node.width / 2
         title = escape("; ".join(f"{op.name} {op.type}" for op in ops[:40]) + ("; ..." if len(ops) > 40 else ""))
         return (f'<a href="#{self.anchor(ops[0])}"><title>{title}</title>'
-                f'<rect x="{left:.0f}" y="{node.y:.0f}" width="{node.width:.0f}" height="15" rx="7" fill="#fff" '
-                f'stroke="#9ca3af" stroke-dasharray="3 2"/><text class="c" x="{left + 6:.0f}" y="{node.y + 11:.0f}">'
+                f'<rect x="{left:.0f}" y="{node.y:.0f}" width="{node.width:.0f}" height="15" rx="7" class="chip" '
+                f'stroke-dasharray="3 2"/><text class="c" x="{left + 6:.0f}" y="{node.y + 11:.0f}">'
                 f'{escape(chip_text(ops))}</text></a>')
 
     def svg(self):
         draw = {"box": self.draw_box, "chip": self.draw_chip}
         parts = list(self.draw_edges()) + [draw[n.kind](n) for n in self.nodes if n.kind in draw]
         width, height = math.ceil(self.width) + 44, math.ceil(self.height) + 12
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="-6 -6 {width} {height}">'
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="-6 -6 {width} {height}" role="img" aria-label="{escape(self.name)}">'
+                f'<title>{escape(self.name)}</title>'
                 + "\n".join(parts) + "</svg>")
 
 

@@ -5,6 +5,8 @@ with the name of the far node, right above where it is used. So no edge spans mo
 edges need stay linear in number."""
 import dataclasses
 
+from .straight import place_x
+
 MAX_SPAN = 5
 MAX_CHIPS = 12  # above one node; more are one chip together
 GAP_X, GAP_Y = 14, 22
@@ -111,47 +113,6 @@ def order_layers(layers):
                 node.place = (i + 0.5) / len(layer)
 
 
-def separate(layer, wishes):
-    """The positions nearest to `wishes` (in squares) that keep the layer's order and gaps: pool adjacent violators."""
-    blocks = []  # [sum of wishes less offsets, weight, first offset...]
-    offset, offsets = 0.0, []
-    for i, node in enumerate(layer):
-        if i:
-            offset += (layer[i - 1].width + node.width) / 2 + GAP_X
-        offsets.append(offset)
-        weight = node.pull
-        block = [weight * (wishes[i] - offset), weight, 1]
-        while blocks and blocks[-1][0] / blocks[-1][1] > block[0] / block[1]:
-            last = blocks.pop()
-            block = [last[0] + block[0], last[1] + block[1], last[2] + block[2]]
-        blocks.append(block)
-    i = 0
-    for total, weight, count in blocks:
-        for _ in range(count):
-            layer[i].x = total / weight + offsets[i]
-            i += 1
-
-
-def middle(near):
-    """The mean position of those neighbours that pull most: a stream stays straight however much flows into it."""
-    most = max(node.pull for node in near)
-    positions = [node.x for node in near if node.pull == most]
-    return sum(positions) / len(positions)
-
-
-def place_x(layers):
-    for layer in layers:
-        separate(layer, [0.0] * len(layer))
-    for sweep in range(2 * SWEEPS):
-        down = sweep % 2 == 0
-        for layer in layers if down else reversed(layers):
-            wishes = []
-            for node in layer:
-                near = (node.above or node.below) if down else (node.below or node.above)
-                wishes.append(middle(near) if near else node.x)
-            separate(layer, wishes)
-
-
 def place_y(layers):
     y = 0.0
     for layer in layers:
@@ -176,9 +137,35 @@ def layout(nodes, edges, make_chip):
     for node in everything:
         layers[node.layer].append(node)
     order_layers(layers)
-    place_x(layers)
+    place_x(layers, GAP_X)
     height = place_y(layers)
     left = min((n.x - n.width / 2 for n in everything), default=0.0)
     for node in everything:
         node.x -= left
     return everything, max((n.x + n.width / 2 for n in everything), default=0.0), height
+
+
+def connectors(edges):
+    """(edge, the d of its path, and where it ends) of the edges that are drawn; those into one node end side by side, in the order of
+    where they come from."""
+    ports = {}
+    for edge in sorted((e for e in edges if e.path), key=lambda e: e.path[-2].x):
+        ports.setdefault(id(edge.target), []).append(edge)
+    for mine in ports.values():
+        target = mine[0].target
+        spread = min(target.width * 0.7, 18 * (len(mine) - 1))
+        for i, edge in enumerate(mine):
+            end_x = target.x + (spread * (i / (len(mine) - 1) - 0.5) if len(mine) > 1 else 0)
+            yield edge, curve(edge, end_x), end_x, target.y
+
+
+def curve(edge, end_x):
+    """Through the bends of an edge, down to the top of its target."""
+    x, y = edge.path[0].x, edge.path[0].y + edge.path[0].height
+    d = [f"M{x:.0f} {y:.0f}"]
+    for node in edge.path[1:]:
+        to_x, to_y = (end_x if node is edge.target else node.x), node.y
+        bend = max((to_y - y) / 2, 8)
+        d.append(f"C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}")
+        x, y = to_x, to_y + node.height
+    return "".join(d)

@@ -6,12 +6,13 @@ import math
 
 from .codes import Code
 from .errors import ArgumentError
+from .picture import MONO, frame, words
 from .shard_values import listed, meshes, read_sharding
 
 CHAR, LINE = 6.7, 20  # of the monospace font, in pixels
 # Fill and border of an axis, in the order of the mesh; told apart by people who see fewer colours too (after Okabe and Ito).
-COLOURS = [("#cfe3f7", "#0072b2"), ("#fbdcc4", "#d55e00"), ("#cdeee2", "#009e73"), ("#f6dbeb", "#b5508a"), ("#fdf3c8", "#b59b00"),
-           ("#d9f1fb", "#2a9fd6"), ("#e4e0f4", "#6a51a3"), ("#e6e6e6", "#555555")]
+COLOURS = [("#cfe3f7", "#0072b2"), ("#fbdcc4", "#d55e00"), ("#cdeee2", "#009e73"), ("#f6dbeb", "#b5508a"), ("#fdf3c8", "#8a7600"),
+           ("#d9f1fb", "#1b80b0"), ("#e4e0f4", "#6a51a3"), ("#e6e6e6", "#555555")]
 MOST_TILES, MOST_OPS, MOST_DEVICES = 4096, 3000, 1 << 16
 MOVES = ("sdy.reshard", "sdy.all_gather", "sdy.all_slice", "sdy.all_to_all", "sdy.collective_permute", "sdy.all_reduce", "sdy.reduce_scatter")
 
@@ -20,18 +21,16 @@ def colours(mesh):
     return {name: COLOURS[i % len(COLOURS)] for i, (name, _) in enumerate(mesh.axes)}
 
 
-def svg(width, height, body):
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" '
-            'font-family="ui-monospace,Menlo,Consolas,&quot;DejaVu Sans Mono&quot;,monospace" font-size="11">'
-            f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(body)}</svg>\n')
+def svg(width, height, body, what):
+    return frame(width, height, body, what, MONO) + "\n"
 
 
-def text(x, y, words, fill="#1f2937", extra=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" {extra}xml:space="preserve">{html.escape(str(words), quote=False)}</text>'
+text = words
 
 
 def box(x, y, w, h, fill, edge, extra=""):
-    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" fill="{fill}" stroke="{edge}" {extra}/>'
+    paint = f'fill="{fill}" stroke="{edge}"' if fill else 'class="xc"'
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}" {paint} {extra}/>'
 
 
 # --- one sharding ---
@@ -51,8 +50,8 @@ def holders(sharding):
 
 
 def devices_text(devices, room):
-    words = " ".join(map(str, devices))
-    return words if len(words) <= room else words[:max(1, room - 1)] + "…"
+    said = " ".join(map(str, devices))
+    return said if len(said) <= room else said[:max(1, room - 1)] + "…"
 
 
 def tile_colour(place, parts):
@@ -111,20 +110,19 @@ def sharding_picture(sharding, shape=None):
     head, top = [], 14 + (len(sharding.dims) + 1 + bool(sharding.replicated) + bool(sharding.unreduced)) * LINE
     for d, dim in enumerate(sharding.dims):
         size = f"{shape[d]} = {parts[d]} x {local[d]}" if shape else f"{parts[d]} parts"
-        fill, edge = hues[dim.axes[0].name] if dim.axes else ("#ffffff", "#9ca3af")
-        words = f"dimension {d}: {size}  {axes_text(dim)}"
-        head += [box(10, 8 + d * LINE, 10, 12, fill, edge), text(26, 18 + d * LINE, words)]
+        fill, edge = hues[dim.axes[0].name] if dim.axes else (None, None)
+        head += [box(10, 8 + d * LINE, 10, 12, fill, edge), text(26, 18 + d * LINE, f"dimension {d}: {size}  {axes_text(dim)}")]
     rest = [(word, axes) for word, axes in (("replicated", sharding.replicated), ("unreduced", sharding.unreduced)) if axes]
     for i, (word, axes) in enumerate(rest, len(sharding.dims)):
         head.append(text(26, 18 + i * LINE, f"{word}: {' '.join(a.name for a in axes)}"))
-    body = [text(10, top - 8, f"{sharding.mesh}".removeprefix("mesh"), "#6b7280")]
+    body = [text(10, top - 8, f"{sharding.mesh}".removeprefix("mesh"), "xm")]
     for place, devices in sorted(held.items()):
         x, y = 10 + offset(place, parts, across, w, gap), top + offset(place, parts, down, h, gap)
         title = f"tile {list(place)}: devices {', '.join(map(str, devices))}"
-        body.append(f"<g><title>{html.escape(title)}</title>" + box(x, y, w - 2, h - 2, tile_colour(place, parts), "#6b7280") +
-                    text(x + 5, y + 18, devices_text(devices, int((w - 10) / CHAR))) + "</g>")
+        body.append(f"<g><title>{html.escape(title)}</title>" + box(x, y, w - 2, h - 2, tile_colour(place, parts), "#57606a") +
+                    text(x + 5, y + 18, devices_text(devices, int((w - 10) / CHAR)), "xd") + "</g>")
     width = max(20 + extent(parts, across, w, gap), 60 + CHAR * max(60, len(str(sharding.mesh))))
-    return svg(width, top + extent(parts, down, h, gap) + 14, head + body)
+    return svg(width, top + extent(parts, down, h, gap) + 14, head + body, f"tiles of {sharding}")
 
 
 def sharding_table(sharding, shape=None):
@@ -152,54 +150,54 @@ def rows_of(values):
         function = v["function"]
         if v["opcode"] != "block argument":
             operands = dict.fromkeys(values[j]["name"] for j in v["operands"]) if v["index"] == 0 else ()
-            words = f"{v['name']} = {v['opcode'].removeprefix('stablehlo.')} {' '.join(operands)}"
-            yield v["depth"], words if len(words) < 58 else words[:57] + "…", v, i
+            said = f"{v['name']} = {v['opcode'].removeprefix('stablehlo.')} {' '.join(operands)}"
+            yield v["depth"], said if len(said) < 58 else said[:57] + "…", v, i
 
 
 def chips(x, y, value, dims, hues):
     """A box for every dimension, coloured by its first axis, striped by the second; and where they end."""
     kind, body = value["type"], []
     if "shape" not in value:
-        return text(x, y + 13, kind, "#6b7280"), x + CHAR * len(kind)
+        return text(x, y + 13, kind, "xm"), x + CHAR * len(kind)
     element = kind.removeprefix("tensor<" + "".join(f"{'?' if n is None else n}x" for n in value["shape"])).removesuffix(">")
     for i, n in enumerate(value["shape"]):
         size = "?" if n is None else str(n)
         dim = dims[i] if dims else None
         axes = dim.axes if dim else ()
-        words = size + (f" {axes_text(dim)}" if dim and (axes or dim.open) else "")
-        w = 10 + CHAR * len(words)
-        fill, edge = hues.get(axes[0].name, ("#ffffff", "#9ca3af")) if axes else ("#ffffff", "#d1d5db")
+        said = size + (f" {axes_text(dim)}" if dim and (axes or dim.open) else "")
+        w = 10 + CHAR * len(said)
+        fill, edge = hues.get(axes[0].name, (None, None)) if axes else (None, None)
         body.append(box(x, y, w, LINE - 4, fill, edge, 'rx="3" '))
         for _k, axis in enumerate(axes[1:], 1):
-            body.append(box(x + 2, y + LINE - 7, w - 4, 2, hues.get(axis.name, ("", "#9ca3af"))[1], "none"))
-        body.append(text(x + 5, y + 12, words))
+            body.append(box(x + 2, y + LINE - 7, w - 4, 2, hues.get(axis.name, ("", "#57606a"))[1], "none"))
+        body.append(text(x + 5, y + 12, said, "xd" if fill else "xt"))
         x += w + 3
-    return "".join(body) + text(x + 2, y + 12, element, "#6b7280"), x + 8 + CHAR * len(element)
+    return "".join(body) + text(x + 2, y + 12, element, "xm"), x + 8 + CHAR * len(element)
 
 
 def legend(mesh, hues):
-    x, body = 10.0, [text(10, 18, "axes:", "#6b7280")]
+    x, body = 10.0, [text(10, 18, "axes:", "xm")]
     for name, size in mesh.axes:
         x += 42 if not body[1:] else 0
-        words = f"{name} = {size}"
-        body += [box(x, 7, 12 + CHAR * len(words), 15, *hues[name], 'rx="3" '), text(x + 6, 18, words)]
-        x += 20 + CHAR * len(words)
+        said = f"{name} = {size}"
+        body += [box(x, 7, 12 + CHAR * len(said), 15, *hues[name], 'rx="3" '), text(x + 6, 18, said, "xd")]
+        x += 20 + CHAR * len(said)
     return body
 
 
 def row_picture(y, row, known, hues, sent):
     """One row, and where it ends."""
-    depth, words, value, place = row
+    depth, said, value, place = row
     x = 10 + 14 * depth
     moves, body = value["opcode"] in MOVES, []
     if moves:
-        body.append(box(4, y - 2, 6, LINE - 2, "#dc2626", "none"))
-    body.append(text(x, y + 12, words, "#b91c1c" if moves else "#1f2937"))
+        body.append(f'<rect x="4" y="{y - 2:.1f}" width="6" height="{LINE - 2}" class="xr"/>')
+    body.append(text(x, y + 12, said, "xr" if moves else "xt"))
     sharding = read_sharding(value["sharding"], known)
-    drawn, end = chips(max(430.0, x + CHAR * len(words) + 12), y, value, sharding and sharding.dims, hues)
+    drawn, end = chips(max(430.0, x + CHAR * len(said) + 12), y, value, sharding and sharding.dims, hues)
     body.append(drawn)
     if place in sent:
-        body.append(text(end + 8, y + 12, f"{sent[place]} bytes", "#b91c1c"))
+        body.append(text(end + 8, y + 12, f"{sent[place]} bytes", "xr"))
         end += 16 + CHAR * (6 + len(str(sent[place])))
     return "".join(body), end
 
@@ -216,12 +214,12 @@ def module_picture(module):
     for row in rows[:MOST_OPS]:
         if row[2] is None:
             y += LINE / 2
-            drawn, end = text(10, y + 12, row[1], "#6b7280"), 200.0
+            drawn, end = text(10, y + 12, row[1], "xm"), 200.0
         else:
             drawn, end = row_picture(y, row, known, hues, sent)
         body.append(drawn)
         width, y = max(width, end + 12), y + LINE
     if len(rows) > MOST_OPS:
-        body.append(text(10, y + 12, f"and {len(rows) - MOST_OPS} more: {MOST_OPS} rows are drawn", "#6b7280"))
+        body.append(text(10, y + 12, f"and {len(rows) - MOST_OPS} more: {MOST_OPS} rows are drawn", "xm"))
         y += LINE
-    return svg(width, y + 8, body)
+    return svg(width, y + 8, body, f"{module.name}: dimensions in the colours of the mesh axes that shard them")

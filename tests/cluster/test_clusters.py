@@ -1,4 +1,6 @@
 """Clustering of small graphs: what becomes a cluster, what does not, and what is said about it."""
+import xml.dom.minidom
+
 import pytest
 from graphs import add, assign, chain, const, function, node, placeholder, read, unary, variable
 
@@ -198,7 +200,15 @@ def test_pictures():
     assert c.to_dot().startswith("digraph") and "cluster_0" in c.to_dot()
     assert "<svg" in c._repr_html_() and "cluster_0" in c._repr_html_()
     assert repr(c) == "<xlac.Clusters: 1 clusters of 4 nodes, of 5 in all>"
-    assert "no picture: " in clusters(chain(500)).svg() and "no picture" not in c.svg()
+
+
+def test_pictures_of_any_size():
+    """Of large graphs each cluster is one box; nodes and clusters have their names, whole or with an ellipsis and a title."""
+    small, large = clusters(chain(4)).svg(), clusters(chain(5000)).svg()
+    for svg in (small, large):
+        assert xml.dom.minidom.parseString(svg).documentElement.getAttribute("role") == "img" and "prefers-color-scheme" in svg
+    assert ">r3<" in small and "<title>r3" in small
+    assert len(large) < 10_000 and ">5000 nodes<" in large and ">cluster_0<" in large
 
 
 # --- bad input ---
