@@ -77,7 +77,7 @@ def test_no_file_names_what_a_room_above_defines():
 
 # What names that other files can use begin with, and the rooms they live in.
 PREFIXES = {"py": "py", "dl": "py", "PyInit": "py", "xlac": "api", "api": "api", "tf": "tf", "tfl": "tf", "tfs": "tf", "driver": "driver",
-            "pjrt": "pjrt", "GetPjrtApi": "pjrt", "spmd": "spmd", "cuda": "cuda", "cpu": "cpu", "x86": "cpu", "nat": "cpu", "emit": "cpu", "vm": "cpu", "fft": "cpu", "lapack": "cpu", "plan": "plan", "fusion": "fuse", "lower": "fuse", "kernel": "kernel",
+            "pjrt": "pjrt", "GetPjrtApi": "pjrt", "spmd": "spmd", "cuda": "cuda", "cu": "cuda", "cpu": "cpu", "x86": "cpu", "nat": "cpu", "emit": "cpu", "vm": "cpu", "fft": "cpu", "lapack": "cpu", "plan": "plan", "fusion": "fuse", "lower": "fuse", "kernel": "kernel",
             "pipeline": "pipeline", "shard": "shard", "local": "shard", "explicit": "shard", "shc": "shard", "rtc": "shard", "trip": "shard",
             "opt": "passes", "async": "passes", "mq": "passes", "hlo": "passes", "hs": "passes", "while": "passes", "same": "passes",
             "from": "convert", "to": "convert", "attr": "convert", "convert": "convert", "interp": "interp", "native": "interp",

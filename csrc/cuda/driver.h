@@ -21,7 +21,7 @@ typedef struct CUfunc_st *cuda_function;
 typedef struct CUmemPoolHandle_st *cuda_pool;
 typedef struct CUgraph_st *cuda_graph;
 typedef struct CUgraphExec_st *cuda_graph_exec;
-typedef struct _nvrtcProgram *cuda_source;
+typedef struct _nvrtcProgram *cuda_source_handle;
 
 /* Those of CUresult that are told apart. */
 enum {

@@ -145,9 +145,9 @@ rt_host *rt_device_set_home(const rt_device_set *set) {
 
 /* --- the memory of all --- */
 
-/* All kinds there are so far have the host's memory. */
+/* All kinds there are have memory of the host's, if only for what passes through. */
 static rt_recycler *devices_memory(const devices_entry *e) {
-  assert(e->device->facts.spaces[0].host_visible);
+  assert(rt_host_of(e->device));
   return rt_host_memory(rt_host_of(e->device));
 }
 

@@ -42,6 +42,11 @@ int rt_host_device_allocate(rt_device *d, uint32_t space, size_t bytes, void **o
 void rt_host_device_release(rt_device *d, uint32_t space, void *memory);
 void rt_host_device_stats(rt_device *d, rt_memory_stats *out);
 int rt_host_device_queue(rt_device *d, rt_queue **out, xlac_error *err);
+/* host_queue.c: rt_host_queue_create for devices that copy in a way of their own: `copy` of some bytes, on the queue's
+ * thread, which returns when they are copied. */
+typedef int rt_copy_fn(rt_device *d, const rt_copy *c, xlac_error *err);
+XLAC_MUST_USE int rt_host_queue_create_with(rt_device *d, rt_copy_fn *copy, base_alloc alloc, rt_queue **out,
+                                            xlac_error *err);
 /* The host of a device that begins so, borrowed. */
 static inline rt_host *rt_host_of(const rt_device *d) {
   return ((const rt_host_device *)d)->host;

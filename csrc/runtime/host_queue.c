@@ -3,8 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "device.h"
-#include "lane.h"
+#include "host.h"
 
 typedef struct hostq_piece hostq_piece;
 struct hostq_piece {
@@ -15,7 +14,11 @@ struct hostq_piece {
   rt_event **waits; /* references */
   bool records;     /* its event fails with the error of those before it */
   union {
-    rt_copy copy;
+    struct {
+      rt_copy copy;
+      rt_copy_fn *fn;
+      rt_device *device; /* the queue's */
+    } copy;
     struct {
       int (*fn)(void *ctx, xlac_error *err);
       void *ctx;
@@ -36,6 +39,7 @@ typedef struct host_queue {
   rt_task task;
   base_alloc alloc;
   rt_lane *lane;
+  rt_copy_fn *copy;
   pid_t process; /* that may count on the pieces: a forked child has none */
   pthread_mutex_t lock;
   hostq_piece *first, **last;
@@ -110,11 +114,15 @@ static void hostq_run_part(rt_task *t, uint32_t part) {
 /* --- what pieces do --- */
 
 /* The blocks may overlap, or be the same. */
-static int hostq_run_copy(hostq_piece *p, xlac_error *err) {
-  const rt_copy *c = &p->u.copy;
-  (void)err;
-  if (c->bytes && c->to != c->from) memmove(c->to, c->from, c->bytes);
+static int hostq_move(rt_device *d, const rt_copy *c, xlac_error *err) {
+  (void)d, (void)err;
+  memmove(c->to, c->from, c->bytes);
   return 0;
+}
+
+static int hostq_run_copy(hostq_piece *p, xlac_error *err) {
+  const rt_copy *c = &p->u.copy.copy;
+  return c->bytes && c->to != c->from ? p->u.copy.fn(p->u.copy.device, c, err) : 0;
 }
 
 static int hostq_run_host(hostq_piece *p, xlac_error *err) {
@@ -194,7 +202,11 @@ static int hostq_wait_for(rt_queue *queue, rt_event *e, xlac_error *err) {
 static int hostq_copy(rt_queue *queue, const rt_copy *copy, rt_event **done, xlac_error *err) {
   host_queue *q = hostq_of(queue);
   hostq_piece *p = hostq_piece_new(q, 0, hostq_run_copy);
-  if (p) p->u.copy = *copy;
+  if (p) {
+    p->u.copy.copy = *copy;
+    p->u.copy.fn = q->copy;
+    p->u.copy.device = queue->device;
+  }
   return hostq_add(q, p, done, err);
 }
 
@@ -253,10 +265,15 @@ static const rt_queue_vtable host_queue_vtable = {.destroy = hostq_destroy,
 
 int rt_host_queue_create(rt_device *d, base_alloc alloc, rt_queue **out, xlac_error *err) {
   assert(d->facts.spaces[0].host_visible);
+  return rt_host_queue_create_with(d, hostq_move, alloc, out, err);
+}
+
+int rt_host_queue_create_with(rt_device *d, rt_copy_fn *copy, base_alloc alloc, rt_queue **out, xlac_error *err) {
   host_queue *q = base_malloc(alloc, sizeof *q);
   if (!q) return base_oom(err, "a queue");
   memset(q, 0, sizeof *q);
   q->alloc = alloc;
+  q->copy = copy;
   int status = rt_lane_create(&q->lane, 1, alloc, err);
   if (status) {
     base_free(alloc, q);

@@ -1,6 +1,7 @@
 """Every device keeps what csrc/runtime/device.h promises: one suite in C, run on each, also under the sanitizers."""
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -35,14 +36,25 @@ def program(tmp_path_factory):
     return build(tmp_path_factory.mktemp("device") / "conformance")
 
 
-def run(program, *names):
-    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
+def run(program, *names, **more):
+    environment = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"} | more
     return subprocess.run([program, *names], capture_output=True, text=True, timeout=300, env=environment)
 
 
 @pytest.mark.parametrize("device, other", PAIRS)
 def test_the_device_conforms(program, device, other):
     done = run(program, device, other)
+    assert done.returncode == 0 and done.stdout.startswith("15 tests"), done.stdout + done.stderr[-2000:]
+
+
+CUDA_DRIVER = ROOT / "tests" / "cuda" / "driver" / "build"
+
+
+@pytest.mark.skipif(not CUDA_DRIVER.exists() or shutil.which("c++") is None, reason="no compiler for the simulating driver")
+@pytest.mark.parametrize("device, other", [("cuda", "cuda"), ("cuda", "cpu"), ("interp", "cuda")])
+def test_a_gpu_conforms_on_the_driver_that_simulates(program, device, other):
+    path = subprocess.run([CUDA_DRIVER], capture_output=True, text=True, check=True).stdout.strip()
+    done = run(program, device, other, XLAC_CUDA_DRIVER=path)
     assert done.returncode == 0 and done.stdout.startswith("15 tests"), done.stdout + done.stderr[-2000:]
 
 

@@ -1,0 +1,225 @@
+/* One call: arguments that lie on the host are copied to the GPU, the program runs on a stream, results come back. */
+#include <time.h>
+
+#include "../interp/device.h"
+#include "run.h"
+
+/* A leaf of the arguments or results. */
+typedef struct cu_call_leaf {
+  void *host;      /* where the caller has it, if that is the host; else NULL */
+  cuda_address at; /* in GPU memory */
+  bool own;        /* that memory is the call's */
+  size_t bytes;
+} cu_call_leaf;
+
+typedef struct cu_call_state {
+  cuda_run run;
+  cu_call_leaf *leaves; /* arguments, then results */
+  cuda_address *addresses;
+  cuda_address frame;
+} cu_call_state;
+
+static int cu_call_check(cuda_run *run, cuda_result result, const char *doing) {
+  return cuda_check(&run->device->driver, result, doing, run->ctx.err);
+}
+
+/* Elements at an address that they can't have, or with bits that their type has not, are made good on the host. */
+static int cu_call_send(cuda_run *run, const ir_type *t, const cu_call_leaf *leaf) {
+  if (base_dtype_of((base_dtype)t->dtype)->bits >= 8)
+    return cu_call_check(run, run->device->driver.cuMemcpyHtoDAsync_v2(leaf->at, leaf->host, leaf->bytes, run->stream),
+                         "copying an argument");
+  interp_value *v = interp_lend(run->exe->alloc, t->dtype, t->rank, t->dims, leaf->host, NULL, NULL);
+  interp_value *clean = v ? interp_clean(&run->ctx, v) : NULL;
+  int status =
+      clean ? cu_call_check(run,
+                            run->device->driver.cuMemcpyHtoDAsync_v2(leaf->at, clean->data, leaf->bytes, run->stream),
+                            "copying an argument")
+            : base_oom(run->ctx.err, "an argument");
+  if (clean) {
+    int waited = cuda_wait(run->device, run->stream, NULL, NULL, status ? NULL : run->ctx.err);
+    status = status ? status : waited;
+  }
+  interp_release(clean);
+  interp_release(v);
+  return status;
+}
+
+static bool cu_call_is_aligned(const ir_type *t, const void *at) {
+  return (uintptr_t)at % base_dtype_bytes((base_dtype)t->dtype) == 0;
+}
+
+/* GPU memory of the caller's is used where it is. */
+static int cu_call_place(cuda_run *run, const ir_type *t, void *at, cu_call_leaf *leaf) {
+  if (!ir_is_tensor(t)) return 0;
+  leaf->bytes = (size_t)ir_type_bytes(t);
+  if (cuda_is_device_memory(run->device, at) && cu_call_is_aligned(t, at)) {
+    leaf->at = (cuda_address)(uintptr_t)at;
+    return 0;
+  }
+  leaf->host = at;
+  TRY(cuda_take(run->device, leaf->bytes, run->stream, &leaf->at, run->ctx.err));
+  leaf->own = true;
+  return 0;
+}
+
+static int cu_call_arguments(cu_call_state *x, void *const *arguments) {
+  const rt_executable *exe = &x->run.exe->base;
+  for (uint32_t i = 0; i < exe->n_arguments; i++) {
+    TRY(cu_call_place(&x->run, exe->argument_types[i], arguments[i], &x->leaves[i]));
+    if (x->leaves[i].host && x->leaves[i].bytes) TRY(cu_call_send(&x->run, exe->argument_types[i], &x->leaves[i]));
+  }
+  return 0;
+}
+
+/* A result in the memory of an argument that is given away shares its copy, too. */
+static int cu_call_results(cu_call_state *x, void *const *arguments, void *const *results) {
+  const rt_executable *exe = &x->run.exe->base;
+  for (uint32_t i = 0; i < exe->n_results; i++) {
+    cu_call_leaf *leaf = &x->leaves[exe->n_arguments + i];
+    uint32_t over = exe->plan->over ? exe->plan->over[i] : UINT32_MAX;
+    if (over != UINT32_MAX && results[i] == arguments[over] && x->leaves[over].own) {
+      *leaf = x->leaves[over];
+      leaf->own = false;
+      x->run.tally.reused++;
+      x->run.tally.reused_bytes += (int64_t)leaf->bytes;
+    } else {
+      TRY(cu_call_place(&x->run, exe->result_types[i], results[i], leaf));
+    }
+  }
+  return 0;
+}
+
+static int cu_call_give_results(cu_call_state *x) {
+  const rt_executable *exe = &x->run.exe->base;
+  for (uint32_t i = 0; i < exe->n_results; i++) {
+    const cu_call_leaf *leaf = &x->leaves[exe->n_arguments + i];
+    if (leaf->host && leaf->bytes)
+      TRY(cu_call_check(&x->run,
+                        x->run.device->driver.cuMemcpyDtoHAsync_v2(leaf->host, leaf->at, leaf->bytes, x->run.stream),
+                        "copying a result"));
+  }
+  return 0;
+}
+
+/* A GPU without room for the frame says what the plan takes. */
+static int cu_call_take_frame(cu_call_state *x) {
+  const plan_program *p = x->run.exe->base.plan;
+  if (p->frame_bytes == 0) return 0;
+  int status = cuda_take(x->run.device, (size_t)p->frame_bytes, x->run.stream, &x->frame, x->run.ctx.err);
+  return status == -XLAC_E_OUT_OF_MEMORY ? plan_out_of_memory(p, x->run.ctx.err) : status;
+}
+
+static int cu_call_enqueue(cu_call_state *x, void *const *arguments, void *const *results) {
+  const rt_executable *exe = &x->run.exe->base;
+  uint32_t n = exe->n_arguments + exe->n_results;
+  x->leaves = base_arena_zalloc(&x->run.arena, (n + (size_t)1) * sizeof *x->leaves);
+  x->addresses = BASE_ARRAY(&x->run.arena, cuda_address, n + (size_t)1);
+  if (!x->leaves || !x->addresses) return base_oom(x->run.ctx.err, "a call");
+  TRY(cu_call_arguments(x, arguments));
+  TRY(cu_call_results(x, arguments, results));
+  TRY(cu_call_take_frame(x));
+  for (uint32_t i = 0; i < n; i++) x->addresses[i] = x->leaves[i].at;
+  TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->frame));
+  TRY(cuda_run_wait(&x->run)); /* what failed leaves results on the host as they were */
+  return cu_call_give_results(x);
+}
+
+/* Whatever happened, nothing is in flight when the caller goes on. */
+static int cu_call_run(cu_call_state *x, void *const *arguments, void *const *results) {
+  const rt_executable *exe = &x->run.exe->base;
+  int status = cu_call_enqueue(x, arguments, results);
+  for (uint32_t i = 0; x->leaves && i < exe->n_arguments + exe->n_results; i++)
+    if (x->leaves[i].own) cuda_give(x->run.device, x->leaves[i].at, x->run.stream);
+  cuda_give(x->run.device, x->frame, x->run.stream);
+  int waited = cuda_wait(x->run.device, x->run.stream, NULL, NULL, status ? NULL : x->run.ctx.err);
+  return status ? status : waited;
+}
+
+static int cu_call_entered(const cuda_executable *exe, const rt_call_options *options, cu_call_state *x,
+                           void *const *arguments, void *const *results, xlac_error *err) {
+  interp_options own;
+  interp_read_call_options(&own, options);
+  own.alloc = exe->alloc;
+  own.natives = exe->device->library->find;
+  own.natives_ctx = exe->opened;
+  TRY(interp_begin(&x->run.ctx, exe->base.module, &own, err));
+  int status = cuda_stream_take(exe->device, &x->run.stream, err);
+  if (status == 0) {
+    status = cu_call_run(x, arguments, results);
+    cuda_stream_give(exe->device, x->run.stream);
+  }
+  interp_end(&x->run.ctx);
+  return status;
+}
+
+/* What ran; there are no times of steps yet that could be told. */
+static void cu_call_trace(const cu_call_state *x, const rt_trace *trace, double seconds) {
+  base_putf(trace->json, "{\"ns\": %.0f, \"cut\": false, ", 1e9 * seconds);
+  base_putf(trace->json, "\"ran\": {\"kernels\": %llu, \"groups\": 0, \"lists\": 0, \"loops\": %llu}, ",
+            (unsigned long long)x->run.n_kernels, (unsigned long long)x->run.n_loops);
+  BASE_PUT(trace->json, "\"units\": [], \"steps\": [], \"events\": []}");
+}
+
+static double cu_call_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int cuda_call(const rt_executable *base, const rt_call_options *options, void *const *arguments, void *const *results,
+              const rt_trace *trace, xlac_error *err) {
+  const cuda_executable *exe = (const cuda_executable *)base;
+  cu_call_state x = {.run = {.exe = exe, .device = exe->device}};
+  double began = cu_call_now();
+  TRY(cuda_enter(exe->device, err));
+  base_arena_init(&x.run.arena, exe->alloc);
+  int status = cu_call_entered(exe, options, &x, arguments, results, err);
+  base_arena_free(&x.run.arena);
+  cuda_leave(exe->device);
+  if (status == 0 && trace) cu_call_trace(&x, trace, cu_call_now() - began);
+  if (status == 0 && exe->count && (x.run.tally.copies | x.run.tally.reused)) exe->count(exe->count_ctx, &x.run.tally);
+  return status;
+}
+
+/* --- on values --- */
+
+BASE_VEC(cu_call_pointers, void *);
+
+/* Depth is that of a type, which is bounded. */
+static bool cu_call_take_leaves(base_alloc alloc, const interp_value *v, cu_call_pointers *out) {
+  if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, out, v->data);
+  for (uint32_t i = 0; i < v->n_elements; i++)
+    if (!cu_call_take_leaves(alloc, v->elements[i], out)) return false;
+  return true;
+}
+
+static int cu_call_on_values(const cuda_executable *exe, const rt_call_options *options, uint32_t n,
+                             interp_value *const *args, interp_value *result, const rt_trace *trace, xlac_error *err) {
+  cu_call_pointers arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
+  bool ok = true;
+  for (uint32_t i = 0; i < n && ok; i++) ok = cu_call_take_leaves(exe->alloc, args[i], &arguments);
+  ok = ok && cu_call_take_leaves(exe->alloc, result, &results);
+  int status = ok ? cuda_call(&exe->base, options, arguments.items, results.items, trace, err)
+                  : base_oom(err, "a call's arguments");
+  BASE_VEC_FREE(exe->alloc, &arguments);
+  BASE_VEC_FREE(exe->alloc, &results);
+  return status;
+}
+
+/* On failure *out is left as it was. */
+int cuda_call_values(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
+                     interp_value **out, const rt_trace *trace, xlac_error *err) {
+  const cuda_executable *exe = (const cuda_executable *)base;
+  const ir_computation *entry = base->module->entry;
+  interp_ctx maker = {.err = err};
+  maker.options.alloc = exe->alloc;
+  TRY(interp_check_args(entry, n, args, err));
+  interp_value *result = interp_zeros(&maker, ir_root(entry)->type);
+  if (!result) return plan_out_of_memory(base->plan, err);
+  int status = cu_call_on_values(exe, options, n, args, result, trace, err);
+  if (status)
+    interp_release(result);
+  else
+    *out = result;
+  return status;
+}

@@ -1,0 +1,70 @@
+/* The device, inside: its context, streams and memory. */
+#ifndef XLAC_CUDA_CONTEXT_H
+#define XLAC_CUDA_CONTEXT_H
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "../interp/device.h"
+#include "../runtime/host.h"
+#include "driver.h"
+
+enum { CUDA_SPACE_DEVICE, CUDA_SPACE_PINNED };
+
+/* Memory that is out. */
+typedef struct cuda_block {
+  struct cuda_block *next;
+  uintptr_t at;
+  size_t bytes;
+} cuda_block;
+
+BASE_VEC(cuda_streams, cuda_stream);
+enum { CUDA_BLOCK_SLOTS = 1024 };
+
+/* Immutable once made, but for what the lock guards. */
+typedef struct cuda_device {
+  rt_host_device base; /* its host is for work that goes on there */
+  cuda_driver driver;
+  const interp_library *library;
+  cuda_ordinal device;
+  cuda_context context; /* the GPU's primary one */
+  bool retained;
+  cuda_pool pool;
+  cuda_stream memory; /* in whose order memory is given and taken outside of calls */
+  int major, minor;   /* what its code is compiled for */
+  char name[128];
+  pid_t process; /* CUDA does not survive fork */
+  pthread_mutex_t lock;
+  cuda_streams idle;                    /* that no call uses */
+  cuda_block *blocks[CUDA_BLOCK_SLOTS]; /* by address */
+  rt_memory_stats stats;
+} cuda_device;
+
+static inline cuda_device *cuda_device_of(rt_device *d) {
+  return (cuda_device *)d;
+}
+
+/* The device's context is that of this thread until cuda_leave. DEVICE in a forked child. */
+XLAC_MUST_USE int cuda_enter(cuda_device *d, xlac_error *err);
+void cuda_leave(cuda_device *d);
+/* A stream that nobody else uses until it is given back, when its work is over. Entered. */
+XLAC_MUST_USE int cuda_stream_take(cuda_device *d, cuda_stream *out, xlac_error *err);
+void cuda_stream_give(cuda_device *d, cuda_stream stream);
+/* Memory in the order of a stream, not counted. Entered. OUT_OF_MEMORY. */
+XLAC_MUST_USE int cuda_take(cuda_device *d, size_t bytes, cuda_stream stream, cuda_address *out, xlac_error *err);
+void cuda_give(cuda_device *d, cuda_address at, cuda_stream stream); /* 0 is fine */
+/* Waits for the stream's work; `interrupted`, which may be NULL, is asked every 50 ms, and once it says true the rest
+ * is waited for all the same: INTERRUPTED. DEVICE: what the work did wrong. Entered. */
+XLAC_MUST_USE int cuda_wait(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx,
+                            xlac_error *err);
+/* Whether the address is of this process's GPU memory. Entered. */
+bool cuda_is_device_memory(const cuda_device *d, const void *at);
+
+/* --- memory.c: for the device's table --- */
+int cuda_device_allocate(rt_device *d, uint32_t space, size_t bytes, void **out, xlac_error *err);
+void cuda_device_release(rt_device *d, uint32_t space, void *memory);
+void cuda_device_stats(rt_device *d, rt_memory_stats *out);
+/* --- queue.c --- */
+int cuda_queue_create(rt_device *d, rt_queue **out, xlac_error *err);
+
+#endif

@@ -1,0 +1,240 @@
+/* Builds: each kernel of the plan is printed, all are compiled as one text, constants go to the GPU once. */
+#include "routine.h"
+#include "executable.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../plan/report.h"
+
+static const plan_device cuda_plan_device = {.buffer_bytes = 0, .task_bytes = 0};
+
+typedef struct cuda_build {
+  rt_build base;
+  plan_target target;
+  rt_build_options options;
+  cuda_executable *exe;
+} cuda_build;
+
+/* --- kernels --- */
+
+static int cu_executable_print_step(cuda_executable *exe, cuda_source *source, const plan_step *s, cuda_kernel *k,
+                                    xlac_error *err) {
+  base_arena scratch;
+  if (s->kind == PLAN_KERNEL) k->printed = cuda_print_kernel(source, s->kernel, &k->launch);
+  if (s->kind == PLAN_ROUTINE) {
+    base_arena_init(&scratch, exe->alloc);
+    k->printed = cuda_print_routine(source, s->op, &scratch, &k->launch);
+    base_arena_free(&scratch);
+  }
+  return source->body.failed ? base_oom(err, "the text of kernels") : 0;
+}
+
+/* Prints what p's steps need, and lays out its constants behind `bytes`. */
+static int cu_executable_make_program(cuda_executable *exe, cuda_source *source, const plan_program *p, uint64_t *bytes,
+                                      xlac_error *err) {
+  cuda_code *code = &exe->codes[p->number];
+  assert(!p->interpreted && !code->made);
+  code->kernels = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->kernels);
+  code->constants = base_arena_zalloc(&exe->arena, (p->n_buffers + (size_t)1) * sizeof *code->constants);
+  if (!code->kernels || !code->constants) return base_oom(err, "an executable");
+  for (uint32_t i = 0; i < p->n_steps; i++)
+    TRY(cu_executable_print_step(exe, source, &p->steps[i], &code->kernels[i], err));
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    if (p->buffers[i].place != PLAN_CONSTANT) continue;
+    code->constants[i] = *bytes; /* the block's address is added when there is one */
+    *bytes += ((uint64_t)p->buffers[i].bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1);
+  }
+  code->made = true;
+  return 0;
+}
+
+static int cu_executable_find_functions(cuda_executable *exe, const plan_list *list, xlac_error *err) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    const plan_program *p = list->items[i];
+    for (uint32_t j = 0; j < p->n_steps; j++) {
+      cuda_kernel *k = &exe->codes[p->number].kernels[j];
+      char name[24];
+      if (!k->printed) continue;
+      snprintf(name, sizeof name, "k%u", (unsigned)k->launch.number);
+      TRY(cuda_check(&exe->device->driver, exe->device->driver.cuModuleGetFunction(&k->function, exe->module, name),
+                     "finding a kernel in its module", err));
+    }
+  }
+  return 0;
+}
+
+static int cu_executable_load(cuda_executable *exe, const plan_list *list, xlac_error *err) {
+  char *image = NULL;
+  const char *text = base_text_cstr(&exe->source);
+  if (!text) return base_oom(err, "the text of kernels");
+  TRY(cuda_compile(exe->device, text, exe->fast, exe->alloc, &image, err));
+  int status = cuda_check(&exe->device->driver, exe->device->driver.cuModuleLoadData(&exe->module, image),
+                          "loading kernels", err);
+  base_free(exe->alloc, image);
+  return status ? status : cu_executable_find_functions(exe, list, err);
+}
+
+/* --- constants --- */
+
+static int cu_executable_send_constants(cuda_executable *exe, const plan_list *list, xlac_error *err) {
+  cuda_device *d = exe->device;
+  for (uint32_t i = 0; i < list->n; i++) {
+    const plan_program *p = list->items[i];
+    cuda_code *code = &exe->codes[p->number];
+    for (uint32_t j = 0; j < p->n_buffers; j++) {
+      const plan_buffer *b = &p->buffers[j];
+      if (b->place != PLAN_CONSTANT) continue;
+      code->constants[j] += exe->constants;
+      if (b->literal && b->bytes)
+        TRY(cuda_check(
+            &d->driver,
+            d->driver.cuMemcpyHtoDAsync_v2(code->constants[j], b->literal->data, (size_t)b->bytes, d->memory),
+            "copying constants", err));
+    }
+  }
+  return cuda_wait(d, d->memory, NULL, NULL, err);
+}
+
+static int cu_executable_make_entered(cuda_executable *exe, const plan_list *list, uint32_t n_kernels, uint64_t bytes,
+                                      xlac_error *err) {
+  if (n_kernels) TRY(cu_executable_load(exe, list, err));
+  if (bytes) TRY(cuda_take(exe->device, bytes, exe->device->memory, &exe->constants, err));
+  return cu_executable_send_constants(exe, list, err);
+}
+
+static int cu_executable_make_listed(cuda_executable *exe, const plan_list *list, cuda_source *source,
+                                     xlac_error *err) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < list->n; i++) TRY(cu_executable_make_program(exe, source, list->items[i], &bytes, err));
+  cuda_source_put(source, &exe->source);
+  TRY(cuda_enter(exe->device, err));
+  int status = cu_executable_make_entered(exe, list, source->n_kernels, bytes, err);
+  cuda_leave(exe->device);
+  return status;
+}
+
+static int cu_executable_make(cuda_executable *exe, const ir_module *m, const plan_program *plan, xlac_error *err) {
+  cuda_source source;
+  plan_list list;
+  exe->base.plan = plan;
+  TRY(rt_executable_describe(&exe->base, m, &exe->arena, err));
+  assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
+  exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
+  if (!exe->codes || !plan_list_programs(exe->alloc, plan, &list)) return base_oom(err, "an executable");
+  cuda_source_begin(&source, exe->alloc);
+  int status = cu_executable_make_listed(exe, &list, &source, err);
+  cuda_source_free(&source);
+  BASE_VEC_FREE(exe->alloc, &list);
+  return status;
+}
+
+static void cuda_executable_destroy(rt_executable *base) {
+  cuda_executable *exe = (cuda_executable *)base;
+  xlac_error err;
+  if ((exe->module || exe->constants) && cuda_enter(exe->device, &err) == 0) {
+    if (exe->module) exe->device->driver.cuModuleUnload(exe->module);
+    cuda_give(exe->device, exe->constants, exe->device->memory);
+    cuda_leave(exe->device);
+  }
+  if (exe->opened) exe->device->library->close(exe->opened);
+  base_text_free(&exe->source);
+  base_arena_free(&exe->arena);
+  ir_module_destroy(exe->owned);
+  base_free(exe->alloc, exe);
+}
+
+static const rt_executable_vtable cuda_executable_vtable = {
+    .destroy = cuda_executable_destroy, .call = cuda_call, .run = cuda_call_values, .print = cuda_executable_print};
+
+/* --- builds --- */
+
+static void cuda_build_abandon(rt_build *base) {
+  cuda_build *b = (cuda_build *)base;
+  cuda_executable *exe = b->exe;
+  base_arena_free(&base->arena);
+  base_free(exe->alloc, b);
+  rt_executable_destroy(&exe->base);
+}
+
+static int cu_build_check(const plan_program *plan, xlac_error *err) {
+  assert(plan && !plan->interpreted);
+  if (plan->device.buffer_bytes == 0) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "the plan of %s was made for the frames of another device",
+                   plan->computation->name->s);
+}
+
+static int cuda_build_finish(rt_build *base, ir_module *owned, const ir_module *m, const plan_program *plan,
+                             rt_executable **out, xlac_error *err) {
+  cuda_build *b = (cuda_build *)base;
+  cuda_executable *exe = b->exe;
+  exe->owned = owned;
+  exe->arena = base->arena;
+  base_free(exe->alloc, b);
+  exe->base.module = m;
+  int status = cu_build_check(plan, err);
+  if (status == 0) status = cu_executable_make(exe, m, plan, err);
+  if (status)
+    rt_executable_destroy(&exe->base);
+  else
+    *out = &exe->base;
+  return status;
+}
+
+static const rt_build_vtable cuda_build_vtable = {.finish = cuda_build_finish, .abandon = cuda_build_abandon};
+
+/* Ops without a kernel are the interpreter's. Whether there is one, printing says, here for the plan's facts alone: the
+ * text is made when the plan is there. */
+static int cu_build_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) {
+  const cuda_build *b = ctx;
+  base_arena scratch;
+  cuda_source source;
+  cuda_launch launch;
+  base_arena_init(&scratch, b->exe->alloc);
+  cuda_source_begin(&source, b->exe->alloc);
+  bool printed = cuda_print_routine(&source, op, &scratch, &launch);
+  bool failed = source.body.failed;
+  cuda_source_free(&source);
+  base_arena_free(&scratch);
+  plan_eval_routine(op, out);
+  if (printed) out->name = "kernel";
+  if (printed) out->interpreted = out->calls = false;
+  if (printed && !launch.changes) out->in_place = 0;
+  return failed ? base_oom(err, "the text of kernels") : 0;
+}
+
+static void cu_build_set_up(cuda_build *b, cuda_executable *exe, rt_device *device, const rt_build_options *options) {
+  cuda_device *d = cuda_device_of(device);
+  const char *checks = getenv("XLAC_CUDA_CHECK");
+  *exe = (cuda_executable){.alloc = d->base.alloc, .device = d, .fast = options->fast};
+  exe->base = (rt_executable){.vtable = &cuda_executable_vtable, .device = rt_device_retain(device)};
+  exe->base.work = UINT64_MAX;
+  exe->checks = checks && checks[0] == '1';
+  exe->count = options->count;
+  exe->count_ctx = options->count_ctx;
+  base_arena_init(&exe->arena, exe->alloc);
+  base_text_init(&exe->source, exe->alloc);
+  *b = (cuda_build){.options = *options, .exe = exe};
+  b->target = (plan_target){
+      .device = cuda_plan_device, .compute = &device->facts.compute, .prepare = cu_build_prepare, .ctx = b};
+  b->base.vtable = &cuda_build_vtable;
+  b->base.target = &b->target;
+  base_arena_init(&b->base.arena, exe->alloc);
+}
+
+int cuda_build_begin(rt_device *device, const rt_build_options *options, rt_build **out, xlac_error *err) {
+  cuda_device *d = cuda_device_of(device);
+  cuda_build *b = base_malloc(d->base.alloc, sizeof *b);
+  cuda_executable *exe = b ? base_malloc(d->base.alloc, sizeof *exe) : NULL;
+  if (!exe) {
+    base_free(d->base.alloc, b);
+    return base_oom(err, "an executable");
+  }
+  cu_build_set_up(b, exe, device, options);
+  int status = options->no_blas ? 0 : d->library->open(&exe->opened, options->blas_path, exe->alloc, err);
+  if (status)
+    cuda_build_abandon(&b->base);
+  else
+    *out = &b->base;
+  return status;
+}

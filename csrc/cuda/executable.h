@@ -1,0 +1,58 @@
+/* Programs compiled for a GPU: immutable, called from any number of threads at once, each call on a stream of its own.
+ */
+#ifndef XLAC_CUDA_EXECUTABLE_H
+#define XLAC_CUDA_EXECUTABLE_H
+
+#include "../plan/plan.h"
+#include "context.h"
+#include "source.h"
+
+/* What is made of a kernel or a routine of the plan. */
+typedef struct cuda_kernel {
+  bool printed; /* else the reference evaluator runs it on the host */
+  cuda_launch launch;
+  cuda_function function;
+} cuda_kernel;
+
+/* What is made of a program of the plan. */
+typedef struct cuda_code {
+  bool made;
+  cuda_kernel *kernels;    /* by step; of those that are kernels or routines */
+  cuda_address *constants; /* by buffer; of constants */
+} cuda_code;
+
+typedef struct cuda_executable {
+  rt_executable base; /* base.plan is the program */
+  ir_module *owned;   /* the module, or NULL where it is somebody else's */
+  base_alloc alloc;
+  base_arena arena; /* the plan, and what is made of it */
+  cuda_device *device;
+  bool fast;              /* numerics */
+  bool checks;            /* XLAC_CUDA_CHECK: waits after each step, so that an error has its name */
+  cuda_module module;     /* NULL: there are no printed kernels */
+  base_text source;       /* what was compiled */
+  cuda_address constants; /* one block for all; 0: there are none */
+  cuda_code *codes;       /* by number of the program */
+  void *opened;           /* of the device's library for custom calls */
+  void (*count)(void *ctx, const rt_tally *tally);
+  void *count_ctx;
+} cuda_executable;
+
+/* --- executable.c --- */
+int cuda_build_begin(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err);
+
+/* --- compile.c --- */
+/* Machine code of `source` for the device, in memory of alloc's. DEVICE: no NVRTC; INTERNAL: the source has errors. */
+XLAC_MUST_USE int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc alloc, char **image,
+                               xlac_error *err);
+
+/* --- call.c: the table's functions for calls --- */
+int cuda_call(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,
+              const rt_trace *trace, xlac_error *err);
+int cuda_call_values(const rt_executable *exe, const rt_call_options *options, uint32_t n, interp_value *const *args,
+                     interp_value **out, const rt_trace *trace, xlac_error *err);
+
+/* --- print_executable.c --- */
+int cuda_executable_print(const rt_executable *exe, base_text *out, xlac_error *err);
+
+#endif

@@ -1,0 +1,124 @@
+/* Memory of a GPU: blocks of a pool of the driver's, in the order of a stream; and pinned memory of the host's. */
+#include <stdio.h>
+
+#include "context.h"
+
+int cuda_take(cuda_device *d, size_t bytes, cuda_stream stream, cuda_address *out, xlac_error *err) {
+  char doing[80];
+  cuda_address at = 0;
+  cuda_result result = d->driver.cuMemAllocFromPoolAsync(&at, bytes ? bytes : 1, d->pool, stream);
+  if (result == CUDA_OUT_OF_MEMORY) { /* what is free may be in others' blocks until their streams are done */
+    d->driver.cuCtxSynchronize();
+    d->driver.cuMemPoolTrimTo(d->pool, 0);
+    result = d->driver.cuMemAllocFromPoolAsync(&at, bytes ? bytes : 1, d->pool, stream);
+  }
+  if (result == CUDA_SUCCESS) {
+    assert(at % 64 == 0);
+    *out = at;
+    return 0;
+  }
+  snprintf(doing, sizeof doing, "out of memory: %zu bytes of GPU memory", bytes);
+  return cuda_check(&d->driver, result, doing, err);
+}
+
+void cuda_give(cuda_device *d, cuda_address at, cuda_stream stream) {
+  if (at) d->driver.cuMemFreeAsync(at, stream);
+}
+
+/* Pinned memory is the host's: the GPU sees it, too, but calls copy it. */
+bool cuda_is_device_memory(const cuda_device *d, const void *at) {
+  unsigned type = 0;
+  if (!at) return false;
+  return d->driver.cuPointerGetAttribute(&type, CUDA_POINTER_MEMORY_TYPE, (cuda_address)(uintptr_t)at) ==
+             CUDA_SUCCESS &&
+         type == CUDA_MEMORY_DEVICE;
+}
+
+/* --- what is out --- */
+
+static cuda_block **cu_memory_slot(cuda_device *d, uintptr_t at) {
+  return &d->blocks[(at >> 8 ^ at >> 18) % CUDA_BLOCK_SLOTS];
+}
+
+/* Takes b. */
+static void cu_memory_note(cuda_device *d, cuda_block *b, void *at, size_t bytes) {
+  *b = (cuda_block){.at = (uintptr_t)at, .bytes = bytes};
+  pthread_mutex_lock(&d->lock);
+  cuda_block **slot = cu_memory_slot(d, b->at);
+  b->next = *slot;
+  *slot = b;
+  d->stats.live++;
+  d->stats.live_bytes += bytes;
+  if (d->stats.live_bytes > d->stats.peak_bytes) d->stats.peak_bytes = d->stats.live_bytes;
+  pthread_mutex_unlock(&d->lock);
+}
+
+static void cu_memory_forget(cuda_device *d, void *at) {
+  pthread_mutex_lock(&d->lock);
+  cuda_block **slot = cu_memory_slot(d, (uintptr_t)at), *b = NULL;
+  while (*slot && (*slot)->at != (uintptr_t)at) slot = &(*slot)->next;
+  if ((b = *slot)) {
+    *slot = b->next;
+    d->stats.live--;
+    d->stats.live_bytes -= b->bytes;
+  }
+  pthread_mutex_unlock(&d->lock);
+  base_free(d->base.alloc, b);
+}
+
+void cuda_device_stats(rt_device *device, rt_memory_stats *out) {
+  cuda_device *d = cuda_device_of(device);
+  pthread_mutex_lock(&d->lock);
+  *out = d->stats;
+  pthread_mutex_unlock(&d->lock);
+}
+
+/* --- for callers of the device: any stream may use it at once --- */
+
+static int cu_memory_allocate(cuda_device *d, uint32_t space, size_t bytes, void **out, xlac_error *err) {
+  cuda_address at = 0;
+  if (space == CUDA_SPACE_PINNED)
+    return cuda_check(&d->driver, d->driver.cuMemHostAlloc(out, bytes ? bytes : 1, CUDA_HOST_PORTABLE),
+                      "out of memory: pinned memory", err);
+  TRY(cuda_take(d, bytes, d->memory, &at, err));
+  *out = (void *)(uintptr_t)at;
+  int status = cuda_wait(d, d->memory, NULL, NULL, err);
+  if (status) cuda_give(d, at, d->memory);
+  return status;
+}
+
+int cuda_device_allocate(rt_device *device, uint32_t space, size_t bytes, void **out, xlac_error *err) {
+  cuda_device *d = cuda_device_of(device);
+  char name[32];
+  void *at = NULL;
+  rt_device_name(device, name);
+  if (bytes > device->facts.spaces[space].bytes)
+    return base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory: %s has no %zu bytes", name, bytes);
+  cuda_block *b = base_malloc(d->base.alloc, sizeof *b);
+  if (!b) return base_oom(err, "a block of GPU memory");
+  int status = cuda_enter(d, err);
+  if (status == 0) {
+    status = cu_memory_allocate(d, space, bytes, &at, err);
+    cuda_leave(d);
+  }
+  if (status) {
+    base_free(d->base.alloc, b);
+    return status;
+  }
+  cu_memory_note(d, b, at, bytes);
+  *out = at;
+  return 0;
+}
+
+/* A process that can't use the device has none of its memory. */
+void cuda_device_release(rt_device *device, uint32_t space, void *memory) {
+  cuda_device *d = cuda_device_of(device);
+  xlac_error err;
+  cu_memory_forget(d, memory);
+  if (cuda_enter(d, &err)) return;
+  if (space == CUDA_SPACE_PINNED)
+    d->driver.cuMemFreeHost(memory);
+  else
+    cuda_give(d, (cuda_address)(uintptr_t)memory, d->memory);
+  cuda_leave(d);
+}

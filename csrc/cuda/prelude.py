@@ -1,0 +1,308 @@
+"""Writes prelude.def: the functions on elements that printed kernels call, as CUDA C++, from their one definition in C. The C compiler
+preprocesses ops.def, base/math and base/number; each function that an op or a conversion needs becomes a row, with the numbers of those it
+calls. What needs C's complex functions has no row: such ops have no kernel. Run it without arguments after changing one of those;
+tests/cuda compares what it would write."""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+CSRC = HERE.parent
+INTEGERS = {"S8": ("int8_t", "uint8_t", "int8_t", "uint32_t"), "S16": ("int16_t", "uint16_t", "int16_t", "uint32_t"),
+            "S32": ("int32_t", "uint32_t", "int32_t", "uint32_t"), "S64": ("int64_t", "uint64_t", "int64_t", "uint64_t"),
+            "U8": ("uint8_t", "uint8_t", "int8_t", "uint32_t"), "U16": ("uint16_t", "uint16_t", "int16_t", "uint32_t"),
+            "U32": ("uint32_t", "uint32_t", "int32_t", "uint32_t"), "U64": ("uint64_t", "uint64_t", "int64_t", "uint64_t")}
+FLOATS = {"F32": "float", "F64": "double"}
+COMPLEX = {"C64": "math_c64", "C128": "math_c128"}
+TYPES = {**{name: row[0] for name, row in INTEGERS.items()}, "PRED": "uint8_t", **FLOATS, **COMPLEX}
+LIMITS = {"S8": (-1 << 7, (1 << 7) - 1), "S16": (-1 << 15, (1 << 15) - 1), "U8": (0, 255), "U16": (0, 65535), "U32": (0, 4294967295)}
+HEAD = """
+#define INT8_MIN (-128)
+#define INT16_MIN (-32768)
+#define INT32_MIN (-2147483647 - 1)
+#define INT64_MIN (-9223372036854775807LL - 1)
+#define INT8_MAX 127
+#define INT16_MAX 32767
+#define INT32_MAX 2147483647
+#define INT64_MAX 9223372036854775807LL
+#define UINT8_MAX 255
+#define UINT16_MAX 65535
+#define UINT32_MAX 4294967295u
+#define UINT64_MAX 18446744073709551615ull
+#define INFINITY base_f32_of(0x7F800000u)
+#define NAN base_f32_of(0x7FC00000u)
+#define __FP_FAST_FMA 1
+#define __FP_FAST_FMAF 1
+#define XLAC_BASE_DTYPE_H
+#include "base/math/math.h"
+#include "base/math/math_int.h"
+#include "base/math/math.c"
+#undef XLAC_BASE_DTYPE_H
+#include "base/number/convert.c"
+#include "scalar/loops/loops_other.c"
+#include "ir/ops_columns.h"
+#define PICK(code, arity, expr, name, ...) name
+#define ROW(...) PICK(__VA_ARGS__, EXPR, NONE, )(__VA_ARGS__)
+#define NONE(code, arity)
+#undef OP
+#define OP(code, text, arity, columns) ROW(code, arity columns)
+#define GIVEN_1(T) T x
+#define GIVEN_2(T) T x, T y
+#define GIVEN_3(T) T x, T y, T z
+#define ZEXT(x) ((U)((U)(x) << (8 * sizeof(T) - (size_t)BITS)) >> (8 * sizeof(T) - (size_t)BITS))
+#define SEXT(x) ((S)(U)((U)(x) << (8 * sizeof(T) - (size_t)BITS)) >> (8 * sizeof(T) - (size_t)BITS))
+"""
+TAIL = """
+#define NARROW(name, text, bits, bytes, exponent, mantissa, bias, sign_bit, ...) \\
+  float widen_##name(uint32_t v) { return base_narrow_decode(BASE_NARROW(mantissa, bias, sign_bit, __VA_ARGS__), v); } \\
+  uint32_t narrow_##name(float v) { return base_narrow_encode(BASE_NARROW(mantissa, bias, sign_bit, __VA_ARGS__), v); }
+#include "base/dtypes.def"
+float widen_F8E8M0FNU(uint32_t v) { return base_e8m0_decode(v); }
+uint32_t narrow_F8E8M0FNU(float v) { return base_e8m0_encode(v); }
+float odd_F64(double v) { return base_f32_odd(v); }
+float odd_U32(uint32_t v) { return base_f32_odd((double)v); }
+float odd_S32(int32_t v) { return base_f32_odd((double)v); }
+float odd_U64(uint64_t v) { return base_f32_odd(base_f64_odd(v)); }
+float odd_S64(int64_t v) { return odd_f32_of_s64(v); }
+int64_t total_order(uint64_t bits, uint32_t width) {
+  int64_t v = (int64_t)(bits << (64 - width));
+  return v ^ ((v >> 63) & INT64_MAX);
+}
+double copysign_f64(double x, double y) { return x; }
+double lgamma_of(double x, int *s) { return x; }
+int64_t place_signed(int64_t v, int64_t last) { return v < 0 ? 0 : v > last ? last : v; }
+int64_t place_unsigned(uint64_t v, int64_t last) { return v > (uint64_t)last ? last : (int64_t)v; }
+uint64_t bits_of_F32(float x) { return base_f32_bits(x); }
+uint64_t bits_of_F64(double x) { return base_f64_bits(x); }
+float op_ABS_C64(math_c64 x) { return math_abs_c64(x); }
+double op_ABS_C128(math_c128 x) { return math_abs_c128(x); }
+float op_SINE_F32(float x) { return __builtin_fabsf(x) < 0x1p27f ? math_sin_near_f32(x) : math_sin_f32(x); }
+float op_COSINE_F32(float x) { return __builtin_fabsf(x) < 0x1p27f ? math_cos_near_f32(x) : math_cos_f32(x); }
+float op_TAN_F32(float x) { return __builtin_fabsf(x) < 0x1p27f ? math_tan_near_f32(x) : math_tan_f32(x); }
+"""
+# Bits of floats: C++ has no type punning by unions in its letter, but in all compilers of CUDA.
+OWN = {"copysign_f64": "double copysign_f64(double x, double y) {\n  return copysign(x, y);\n}",
+       "lgamma_of": "double lgamma_of(double x, int *) {\n  return lgamma(x);\n}",
+       "base_f32_bits": "uint32_t base_f32_bits(float v) {\n  union { float f; uint32_t u; } x;\n  x.f = v;\n  return x.u;\n}",
+       "base_f32_of": "float base_f32_of(uint32_t b) {\n  union { uint32_t u; float f; } x;\n  x.u = b;\n  return x.f;\n}",
+       "base_f64_bits": "uint64_t base_f64_bits(double v) {\n  union { double f; uint64_t u; } x;\n  x.f = v;\n  return x.u;\n}",
+       "base_f64_of": "double base_f64_of(uint64_t b) {\n  union { uint64_t u; double f; } x;\n  x.u = b;\n  return x.f;\n}"}
+BUILTINS = {"__builtin_fabsf": "fabsf", "__builtin_fabs": "fabs", "__builtin_copysignf": "copysignf", "__builtin_copysign": "copysign",
+            "copysign": "copysign_f64", "lgamma_r": "lgamma_of",
+            "__builtin_ldexp": "ldexp", "__builtin_frexp": "frexp", "__builtin_sqrtf": "sqrtf", "__builtin_sqrt": "sqrt", "__builtin_fmaf": "fmaf", "__builtin_fma": "fma"}
+LIBM = set("fabs fabsf copysign copysignf sqrt sqrtf fma fmaf floor ceil exp log log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh "
+           "asinh acosh atanh cbrt pow fmod fmodf erf erfc tgamma lgamma fmax fmin ldexp frexp hypot rint".split())
+KEYWORDS = set("return if else for while do break continue const static int unsigned long double float bool void char short sizeof struct union "
+               "enum typedef true false switch case default signed int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t "
+               "size_t __int128".split())
+
+
+def convert(to, source):
+    """The value v of one native type as one of another, as base_convert has it."""
+    if to == source:
+        return "v"
+    if to == "PRED":
+        return "v != 0"
+    if to in FLOATS or source not in FLOATS:
+        return f"({TYPES[to]})v"
+    name = source.lower()
+    if to in ("S8", "S16", "U8", "U16"):
+        return f"({TYPES[to]})(int32_t)clamped_{name}(v, {LIMITS[to][0]}, {LIMITS[to][1]})"
+    if to == "U32":
+        return "(uint32_t)(int64_t)clamped_f64(v, 0, 4294967295.0)"
+    return f"saturated_{to.lower()}_{name}(v)" if to == "S32" else f"saturated_{to.lower()}(v)"
+
+
+def source():
+    """What the C compiler is to preprocess: every function that a row may be made of."""
+    text = [HEAD]
+    for name, c in {**FLOATS, **COMPLEX, "PRED": "uint8_t"}.items():
+        column = "ON_FLOAT" if name in FLOATS else "ON_COMPLEX" if name in COMPLEX else "ON_PRED"
+        text.append(f"#undef {column}\n#define {column}(...) , (__VA_ARGS__)\n"
+                    f"#define EXPR(code, arity, expr) {c} op_##code##_{name}(GIVEN_##arity({c})) {{ return {'(uint8_t)' if name == 'PRED' else ''}expr; }}\n"
+                    f'#include "ir/ops.def"\n#undef EXPR\n#undef {column}\n#define {column}(...)')
+    for name, (t, u, s, w) in INTEGERS.items():
+        own, other = ("ON_SINT", "ON_UINT") if name[0] == "S" else ("ON_UINT", "ON_SINT")
+        text.append(f"#undef ON_INT\n#define ON_INT(...) , (__VA_ARGS__)\n#undef {own}\n#define {own}(...) , (__VA_ARGS__)\n"
+                    f"#undef {other}\n#define {other}(...)\n#define T {t}\n#define U {u}\n#define S {s}\n#define W {w}\n"
+                    f"#define EXPR(code, arity, expr) {t} op_##code##_{name}(GIVEN_##arity({t}), uint32_t BITS) {{ return ({t})expr; }}\n"
+                    '#include "ir/ops.def"\n#undef EXPR\n#undef T\n#undef U\n#undef S\n#undef W')
+    natives = [t for t in TYPES if t not in COMPLEX]
+    for a in natives:
+        for b in natives:
+            if a != b:
+                text.append(f"{TYPES[b]} convert_{a}_{b}({TYPES[a]} v) {{ return {convert(b, a)}; }}")
+    return "\n".join(text) + TAIL
+
+
+def preprocessed(cc="cc"):
+    """Without the system's headers: their names stay names."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("math", "complex", "stdint", "stddef", "stdbool", "stdarg", "stdatomic", "string", "assert", "stdio", "immintrin"):
+            (pathlib.Path(folder) / f"{name}.h").write_text("")
+        return subprocess.run([cc, "-E", "-P", "-std=gnu11", "-nostdinc", "-U__x86_64__", "-isystem", folder, "-I", str(CSRC), "-I",
+                               str(CSRC / "base" / "number"), "-I", str(CSRC / "scalar" / "loops"), "-x", "c", "-"], input=source(),
+                              capture_output=True, text=True, check=True).stdout
+
+
+def closing(text, at):
+    depth = 0
+    for i in range(at, len(text)):
+        depth += (text[i] in "({[") - (text[i] in ")}]")
+        if depth == 0:
+            return i
+    raise ValueError(text[at:at + 60])
+
+
+def without_attributes(text):
+    text = re.sub(r"\b__extension__\s*", "", text)
+    while (m := re.search(r"\b(__attribute__|__asm__|_Pragma)\s*\(", text)):
+        text = text[:m.start()] + text[closing(text, m.end() - 1) + 1:]
+    return re.sub(r"#pragma[^\n]*\n", "", text)
+
+
+def chunks(text):
+    """Definitions outside of functions, one after another."""
+    start = i = 0
+    while i < len(text):
+        if text[i] in "({[":
+            opened, i = text[i], closing(text, i)
+            head = text[start:i]
+            if opened == "{" and not re.match(r"\s*(static\s+)?(const\s+)?(typedef|enum|struct|union)\b", head) and "=" not in head.split("{")[0]:
+                yield text[start:i + 1].strip()
+                start = i + 1
+        elif text[i] == ";":
+            yield text[start:i + 1].strip()
+            start = i + 1
+        i += 1
+
+
+def names_of(chunk):
+    """What a chunk defines; nothing for what only declares."""
+    if chunk.startswith("typedef") or re.match(r"(enum|struct|union)\b", chunk):
+        found = re.findall(r"(\w+)\s*;$", chunk)
+        if "enum" in chunk.split("{")[0] and "{" in chunk:
+            found += re.findall(r"[{,]\s*(\w+)", chunk)
+        return found
+    head = chunk.split("{")[0]
+    if "{" in chunk and "=" not in head and "(" in head:
+        return re.findall(r"(\w+)\s*\($", head[:head.index("(") + 1])
+    return re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*=", chunk)[:1]
+
+
+def generic(text, types):
+    """_Generic chosen for the types that the function is on."""
+    while (m := re.search(r"\b_Generic\s*\(", text)):
+        end = closing(text, m.end() - 1)
+        parts, depth, part = [], 0, ""
+        for c in text[m.end():end]:
+            depth += (c in "([{") - (c in ")]}")
+            if c == "," and depth == 0:
+                parts.append(part)
+                part = ""
+            else:
+                part += c
+        rows = dict((p.split(":", 1)[0].strip(), p.split(":", 1)[1].strip()) for p in parts[1:] + [part])
+        choice = next((rows[t] for t in types if t in rows), rows.get("default"))
+        if choice is None:
+            raise ValueError(f"no choice for {types}: {rows}")
+        text = text[:m.start()] + "(" + choice + ")" + text[end + 1:]
+    return text
+
+
+def translated(chunk, name):
+    """C as CUDA C++."""
+    if name in OWN:
+        return OWN[name]
+    m = re.match(r"op_\w+_(\w+)$", name)
+    kind = m.group(1) if m else ""
+    chunk = generic(chunk, INTEGERS[kind][:2] if kind in INTEGERS else [TYPES.get(kind, "")])
+    for old, new in BUILTINS.items():
+        chunk = re.sub(rf"\b{old}\b", new, chunk)
+    chunk = re.sub(r"\b__builtin_isinf\s*\(([^()]*)\)", r"(fabs((double)(\1)) == (double)base_f32_of(0x7F800000u))", chunk)
+    chunk = re.sub(r"\b(__extension__|__inline|inline|extern|restrict)\b\s*", "", chunk)
+    chunk = re.sub(r"\b_Bool\b", "bool", chunk)
+    chunk = re.sub(r"\((math_\w+|base_narrow)\)\s*\{", r"\1{", chunk)
+    return re.sub(r"\bstatic\s+", "", chunk)
+
+
+def is_function(text):
+    return "{" in text and "(" in text.split("{")[0] and "=" not in text.split("{")[0] and not text.startswith(("typedef", "enum"))
+
+
+def definitions():
+    """By name: the translated text, and the names in it."""
+    found, home = {}, {}
+    for chunk in chunks(without_attributes(preprocessed())):
+        names = names_of(chunk)
+        if not names:
+            continue
+        try:
+            text = translated(chunk, names[0])
+        except ValueError:
+            continue
+        found[names[0]] = text
+        for n in names:
+            home.setdefault(n, names[0])
+    return found, home
+
+
+def needs(text, name, home):
+    return [home[w] for w in dict.fromkeys(re.findall(r"\b[A-Za-z_]\w*", text)) if w in home and home[w] != name]
+
+
+def is_strange(text, name, home):
+    """What is not to be had on a GPU: C's complex numbers, and functions that nobody here knows."""
+    if re.search(r"\bcomplex\b|__builtin_|\bvoid\b", text):
+        return True
+    return any(w not in home and w not in LIBM and w not in KEYWORDS and w != "defined" for w in re.findall(r"\b([a-z_]\w*)\s*\(", text))
+
+
+def roots(found):
+    yield from (n for n in found if re.match(r"(op|convert|widen|narrow|odd)_[A-Z0-9]\w*$", n) or n in ("total_order", "place_signed", "place_unsigned", "math_c64", "math_c128", "base_f32_of", "base_f64_of",
+                                                                                        "bits_of_F32", "bits_of_F64", "reduced_f32", "reduced_f64"))
+
+
+def table():
+    """Rows in an order in which each stands behind what it needs: (name, text, needs)."""
+    found, home = definitions()
+    rows, bad = {}, set()
+
+    def visit(name):
+        if name in rows or name in bad:
+            return name in rows
+        text = found[name]
+        needed = needs(text, name, home)
+        if is_strange(text, name, home) or not all([visit(n) for n in needed]):
+            bad.add(name)
+            return False
+        rows[name] = (text, needed)
+        return True
+
+    for name in roots(found):
+        visit(name)
+    return rows, bad
+
+
+def c_string(text):
+    lines = text.split("\n")
+    return "\n    ".join('"' + line.replace("\\", "\\\\").replace('"', '\\"') + '\\n"' for line in lines)
+
+
+def written():
+    rows, _ = table()
+    number = {name: i for i, name in enumerate(rows)}
+    out = ["/* Generated by prelude.py: CUDA_FUNCTION(name, number, \"text\", \"numbers of those it needs\"), each behind what it needs. */"]
+    for name, (text, needed) in rows.items():
+        head = "static __device__ " if is_function(text) else "__device__ " if "=" in text and not text.startswith(("typedef", "enum")) else ""
+        out.append(f"CUDA_FUNCTION({name}, {number[name]},\n    {c_string(head + text)},\n    \"{' '.join(str(number[n]) for n in needed)}\")")
+    return "/* clang-format off */\n" + "\n".join(out) + "\n#undef CUDA_FUNCTION\n/* clang-format on */\n"
+
+
+if __name__ == "__main__":
+    if "--bad" in sys.argv:
+        print(*sorted(n for n in table()[1]), sep="\n")
+    else:
+        (HERE / "prelude.def").write_text(written())

@@ -1,0 +1,42 @@
+/* What a GPU runs of a plan, for people: a line for each step, then the source of the kernels. */
+#include "../plan/report.h"
+#include "executable.h"
+
+static void cu_exeput_how(base_text *out, const plan_step *s, const cuda_kernel *k) {
+  static const char *const kinds[] = {
+      "kernel", "routine on the host", "copy", "while", "conditional", "call", "start", "update", "done"};
+  _Static_assert(sizeof kinds / sizeof *kinds == PLAN_DONE + 1, "a word for each kind of step");
+  if (k->printed)
+    base_putf(out, "kernel k%u, %s: %lld blocks of %u threads", (unsigned)k->launch.number, k->launch.how,
+              (long long)k->launch.grid, (unsigned)k->launch.block);
+  else if (s->kind == PLAN_KERNEL)
+    BASE_PUT(out, "kernel by the reference evaluator on the host: it has no form in CUDA C++");
+  else if (s->kind == PLAN_ROUTINE)
+    base_putf(out, "the interpreter's %s on the host: it has no kernel", ir_opcode_text(s->op->opcode));
+  else
+    base_putf(out, "%s", kinds[s->kind]);
+}
+
+static void cu_exeput_program(base_text *out, const cuda_executable *exe, const plan_program *p) {
+  const cuda_code *code = &exe->codes[p->number];
+  assert(code->made);
+  base_putf(out, "program %s, %lld bytes of frame\n", p->computation->name->s, (long long)p->frame_bytes);
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    const plan_step *s = &p->steps[i];
+    base_putf(out, "  %u %s %s: ", (unsigned)i, ir_opcode_text(s->op->opcode), s->op->name->s);
+    cu_exeput_how(out, s, &code->kernels[i]);
+    for (uint32_t j = 0; j < s->n_nested; j++)
+      base_putf(out, "%s%s", j ? ", " : "; runs ", s->nested[j]->computation->name->s);
+    base_putc(out, '\n');
+  }
+}
+
+int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error *err) {
+  const cuda_executable *exe = (const cuda_executable *)base;
+  plan_list list;
+  bool ok = plan_list_programs(exe->alloc, base->plan, &list);
+  for (uint32_t i = 0; ok && i < list.n; i++) cu_exeput_program(out, exe, list.items[i]);
+  BASE_VEC_FREE(exe->alloc, &list);
+  if (exe->module) base_put(out, exe->source.s, exe->source.n);
+  return ok ? 0 : base_oom(err, "an executable's text");
+}

@@ -1,0 +1,41 @@
+/* Kernels for ops that the plan leaves to the device: printed from the op itself. */
+#ifndef XLAC_CUDA_ROUTINE_H
+#define XLAC_CUDA_ROUTINE_H
+
+#include "print.h"
+
+/* Prints a kernel for op, whose parameters are the leaves of its operands, then those of its results. `scratch` is for
+ * what is needed while that goes on. false, with the source as it was, where there is none. */
+bool cuda_print_routine(cuda_source *s, const ir_op *op, base_arena *scratch, cuda_launch *out);
+
+/* --- inside: a printer prints the kernel's body; false where it has no form --- */
+
+typedef struct cuda_routine {
+  cuda_source *source;
+  cuda_print print; /* without a kernel */
+  const ir_op *op;
+  base_arena *scratch;
+  cuda_launch *launch;
+} cuda_routine;
+typedef bool cuda_routine_printer(cuda_routine *r);
+
+/* print_routine.c */
+/* The loop IR's kernel as the body: NULL where there was no memory for it. */
+bool cuda_routine_kernel(cuda_routine *r, const kernel *k);
+/* "extern "C" ... {", with so many inputs and outputs; and the same with n, the number of the thread, of `count`. */
+void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out);
+void cuda_routine_open(cuda_routine *r, uint32_t n_in, uint32_t n_out, int64_t count);
+void cuda_routine_close(cuda_routine *r, const char *how);
+/* Row-major strides in elements. */
+void cuda_routine_strides(const ir_type *t, int64_t *strides);
+/* "const idx <name><d> = ...;" for each dimension of t, of element number n. */
+void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name);
+
+/* print_kernels.c: by the loop IR */
+cuda_routine_printer cuda_print_move, cuda_print_concatenate, cuda_print_dynamic_slice, cuda_print_reduce;
+/* print_dot.c */
+cuda_routine_printer cuda_print_dot;
+/* print_index.c */
+cuda_routine_printer cuda_print_gather, cuda_print_pad, cuda_print_dynamic_update_slice;
+
+#endif

@@ -1,0 +1,237 @@
+/* Steps one after another on one stream. The host runs ahead of the GPU, but for loops' and branches' conditions and
+ * for what it computes itself. */
+#include "run.h"
+
+int cuda_run_wait(cuda_run *run) {
+  const interp_options *o = &run->ctx.options;
+  return cuda_wait(run->device, run->stream, o->interrupted, o->interrupt_ctx, run->ctx.err);
+}
+
+static int cu_run_check(cuda_run *run, cuda_result result, const char *doing) {
+  return cuda_check(&run->device->driver, result, doing, run->ctx.err);
+}
+
+/* --- steps --- */
+
+static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s, const cuda_address *addresses) {
+  uint32_t n = s->n_in + s->n_out;
+  if (k->launch.grid == 0) return 0;
+  cuda_address *values = BASE_ARRAY(&run->arena, cuda_address, n + 1u);
+  void **parameters = BASE_ARRAY(&run->arena, void *, n + 1u);
+  if (!values || !parameters) return base_oom(run->ctx.err, "a kernel's parameters");
+  for (uint32_t i = 0; i < n; i++) {
+    values[i] = addresses[i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
+    parameters[i] = &values[i];
+  }
+  run->n_kernels++;
+  return cu_run_check(run,
+                      run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block,
+                                                         1, 1, 0, run->stream, parameters, NULL),
+                      "launching a kernel");
+}
+
+static int cu_run_kernel(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  const cuda_kernel *k = &run->exe->codes[p->number].kernels[s - p->steps];
+  return k->printed ? cu_run_launch(run, k, s, addresses) : cuda_run_host_kernel(run, p, s, addresses);
+}
+
+static int cu_run_copy_bytes(cuda_run *run, cuda_address to, cuda_address from, int64_t bytes) {
+  if (to == from || bytes == 0) return 0;
+  run->tally.copies++;
+  run->tally.bytes += bytes;
+  return cu_run_check(run, run->device->driver.cuMemcpyDtoDAsync_v2(to, from, (size_t)bytes, run->stream), "copying");
+}
+
+static int cu_run_copy(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  return cu_run_copy_bytes(run, addresses[s->out[0]], addresses[s->in[0]], p->buffers[s->in[0]].bytes);
+}
+
+/* What changes a part of its operand does so in the result's memory. */
+static int cu_run_routine(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  const cuda_kernel *k = &run->exe->codes[p->number].kernels[s - p->steps];
+  if (!k->printed) return cuda_run_eval(run, p, s, addresses);
+  if (k->launch.changes)
+    TRY(cu_run_copy_bytes(run, addresses[s->out[0]], addresses[s->in[0]], p->buffers[s->in[0]].bytes));
+  return cu_run_launch(run, k, s, addresses);
+}
+
+/* Waits for `bytes` of GPU memory to be known to the host. */
+static int cu_run_read(cuda_run *run, void *to, cuda_address from, size_t bytes) {
+  TRY(cu_run_check(run, run->device->driver.cuMemcpyDtoHAsync_v2(to, from, bytes, run->stream), "reading a condition"));
+  return cuda_run_wait(run);
+}
+
+/* Where the frame of program `nested` begins in the step's own: those of condition and body lie one behind the other.
+ */
+static cuda_address cu_run_nested_frame(const plan_step *s, const cuda_address *addresses, uint32_t nested) {
+  assert(nested < s->n_nested);
+  cuda_address before =
+      nested ? ((uint64_t)s->nested[0]->frame_bytes + PLAN_ALIGN - 1) & ~(uint64_t)(PLAN_ALIGN - 1) : 0;
+  return s->frame == UINT32_MAX ? 0 : addresses[s->frame] + (s->kind == PLAN_WHILE ? before : 0);
+}
+
+/* --- loops --- */
+
+typedef struct cu_run_loop {
+  const plan_step *s;
+  cuda_address *now, *next; /* the state, and the next one */
+  cuda_address condition;   /* one truth value */
+  cuda_address frames[2];
+} cu_run_loop;
+
+/* The state begins as copies of the operands. */
+static int cu_run_enter_loop(cuda_run *run, const plan_program *p, const cuda_address *addresses, cu_run_loop *x) {
+  const plan_step *s = x->s;
+  uint32_t scratch = s->n_in;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    x->now[i] = addresses[s->out[i]];
+    x->next[i] = s->nested[1]->stays[i] ? x->now[i] : addresses[s->out[scratch++]];
+    TRY(cu_run_copy_bytes(run, x->now[i], addresses[s->in[i]], p->buffers[s->in[i]].bytes));
+  }
+  for (uint32_t i = 0; i < 2; i++) x->frames[i] = cu_run_nested_frame(s, addresses, i);
+  return 0;
+}
+
+/* Trip after trip; the two states change places. */
+static int cu_run_trips(cuda_run *run, cu_run_loop *x, bool *swapped) {
+  const plan_step *s = x->s;
+  for (*swapped = false;;) {
+    uint8_t go_on = 0;
+    base_arena_mark mark = base_arena_here(&run->arena);
+    TRY(cuda_run_program(run, s->nested[0], x->now, &x->condition, x->frames[0]));
+    TRY(cu_run_read(run, &go_on, x->condition, sizeof go_on));
+    if (!go_on) return 0;
+    TRY(cuda_run_program(run, s->nested[1], x->now, x->next, x->frames[1]));
+    base_arena_back(&run->arena, mark);
+    TRY(interp_tick(&run->ctx, 1 << 10));
+    cuda_address *was = x->now;
+    x->now = x->next;
+    x->next = was;
+    *swapped = !*swapped;
+  }
+}
+
+/* After an odd number of trips the state lies in the scratch buffers, and is copied back. */
+static int cu_run_loop_in(cuda_run *run, const plan_program *p, const cuda_address *addresses, cu_run_loop *x) {
+  bool swapped = false;
+  TRY(cu_run_enter_loop(run, p, addresses, x));
+  TRY(cu_run_trips(run, x, &swapped));
+  for (uint32_t i = 0; i < x->s->n_in && swapped; i++)
+    TRY(cu_run_copy_bytes(run, x->next[i], x->now[i], p->buffers[x->s->out[i]].bytes));
+  return 0;
+}
+
+static int cu_run_while(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  cu_run_loop x = {.s = s};
+  assert(s->n_nested == 2);
+  run->n_loops++;
+  x.now = BASE_ARRAY(&run->arena, cuda_address, 2u * s->n_in + 1u);
+  if (!x.now) return base_oom(run->ctx.err, "the state of a loop");
+  x.next = x.now + s->n_in;
+  TRY(cuda_take(run->device, sizeof(uint64_t), run->stream, &x.condition, run->ctx.err));
+  int status = cu_run_loop_in(run, p, addresses, &x);
+  cuda_give(run->device, x.condition, run->stream);
+  return status;
+}
+
+/* --- branches, calls --- */
+
+/* Program `nested` on the step's inputs from number `first` on, and into its outputs. */
+static int cu_run_call(cuda_run *run, const plan_step *s, const cuda_address *addresses, uint32_t nested,
+                       uint32_t first) {
+  const plan_program *callee = s->nested[nested];
+  uint32_t n = callee->n_arguments, m = callee->n_results;
+  cuda_address *all = BASE_ARRAY(&run->arena, cuda_address, (size_t)n + m + 1);
+  if (!all) return base_oom(run->ctx.err, "the arguments of a call");
+  assert(first + n <= s->n_in && m <= s->n_out);
+  for (uint32_t i = 0; i < n; i++) all[i] = addresses[s->in[first + i]];
+  for (uint32_t i = 0; i < m; i++) all[n + i] = addresses[s->out[i]];
+  return cuda_run_program(run, callee, all, all + n, cu_run_nested_frame(s, addresses, nested));
+}
+
+/* As XLA has it: of a predicate, true is branch 0; an index out of range means the last branch. */
+static int cu_run_conditional(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  char selector[16] = {0};
+  base_dtype t = (base_dtype)p->buffers[s->in[0]].type->dtype;
+  TRY(cu_run_read(run, selector, addresses[s->in[0]], base_dtype_bytes(t)));
+  int64_t v = base_load_i64(t, selector);
+  if (t == XLAC_PRED) v = v ? 0 : 1;
+  uint32_t branch = v >= 0 && v < s->n_nested ? (uint32_t)v : s->n_nested - 1, first = 1;
+  for (uint32_t i = 0; i < branch; i++) first += s->nested[i]->n_arguments;
+  return cu_run_call(run, s, addresses, branch, first);
+}
+
+/* What starts is over when the next step begins, which is allowed: updates and dones have nothing to do. */
+static int cu_run_start(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  if (s->n_nested) return cu_run_call(run, s, addresses, 0, 0);
+  if (s->op->opcode == IR_OP_COPY_START) return cu_run_copy(run, p, s, addresses);
+  return cuda_run_eval_start(run, p, s, addresses);
+}
+
+static int cu_run_step_kind(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  switch ((plan_step_kind)s->kind) {
+    case PLAN_KERNEL:
+      return cu_run_kernel(run, p, s, addresses);
+    case PLAN_ROUTINE:
+      return cu_run_routine(run, p, s, addresses);
+    case PLAN_COPY:
+      return cu_run_copy(run, p, s, addresses);
+    case PLAN_WHILE:
+      return cu_run_while(run, p, s, addresses);
+    case PLAN_CONDITIONAL:
+      return cu_run_conditional(run, p, s, addresses);
+    case PLAN_CALL:
+      return cu_run_call(run, s, addresses, 0, 0);
+    case PLAN_START:
+      return cu_run_start(run, p, s, addresses);
+    case PLAN_UPDATE:
+    case PLAN_DONE:
+      break;
+  }
+  return 0;
+}
+
+static int cu_run_step(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
+  int status = cu_run_step_kind(run, p, s, addresses);
+  if (status == 0 && run->exe->checks) status = cuda_run_wait(run);
+  if (status == 0) status = interp_tick(&run->ctx, 1 << 6);
+  return status ? interp_place_error(&run->ctx, s->op, status) : 0;
+}
+
+/* --- programs --- */
+
+/* Where each buffer lies. */
+static void cu_run_bind(const cuda_run *run, const plan_program *p, const cuda_address *arguments,
+                        const cuda_address *results, cuda_address frame, cuda_address *addresses) {
+  const cuda_address *constants = run->exe->codes[p->number].constants;
+  for (uint32_t i = 0; i < p->n_buffers; i++) {
+    const plan_buffer *b = &p->buffers[i];
+    switch ((plan_place)b->place) {
+      case PLAN_FRAME:
+        addresses[i] = frame + (uint64_t)b->offset;
+        break;
+      case PLAN_ARGUMENT:
+        addresses[i] = arguments[b->number];
+        break;
+      case PLAN_RESULT:
+        addresses[i] = results[b->number];
+        break;
+      case PLAN_SPARE:
+        addresses[i] = arguments[p->spares[b->number]] + (uint64_t)b->offset;
+        break;
+      case PLAN_CONSTANT:
+        addresses[i] = constants[i];
+        break;
+    }
+  }
+}
+
+int cuda_run_program(cuda_run *run, const plan_program *p, const cuda_address *arguments, const cuda_address *results,
+                     cuda_address frame) {
+  assert(!p->interpreted && run->exe->codes[p->number].made);
+  cuda_address *addresses = BASE_ARRAY(&run->arena, cuda_address, p->n_buffers + (size_t)1);
+  if (!addresses) return base_oom(run->ctx.err, "a program's addresses");
+  cu_run_bind(run, p, arguments, results, frame, addresses);
+  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cu_run_step(run, p, &p->steps[i], addresses));
+  return 0;
+}

@@ -1,0 +1,36 @@
+/* Running a program, inside: what changes while it runs. */
+#ifndef XLAC_CUDA_RUN_H
+#define XLAC_CUDA_RUN_H
+
+#include "executable.h"
+
+/* One call, on one thread, entered. */
+typedef struct cuda_run {
+  const cuda_executable *exe;
+  cuda_device *device;
+  cuda_stream stream;
+  interp_ctx ctx;   /* for interpreted steps, errors and interrupts */
+  base_arena arena; /* of the host: tables of addresses */
+  rt_tally tally;
+  uint64_t n_kernels, n_interpreted, n_loops;
+} cuda_run;
+
+/* --- run.c --- */
+/* Enqueues p's steps, and waits where the host must know something. Addresses are of the GPU's memory, one a leaf. */
+XLAC_MUST_USE int cuda_run_program(cuda_run *run, const plan_program *p, const cuda_address *arguments,
+                                   const cuda_address *results, cuda_address frame);
+/* Waits for what was enqueued; INTERRUPTED where the caller wants no more. */
+XLAC_MUST_USE int cuda_run_wait(cuda_run *run);
+
+/* --- eval.c: on the host, with operands copied there and results back --- */
+/* A step by the interpreter's evaluator. */
+XLAC_MUST_USE int cuda_run_eval(cuda_run *run, const plan_program *p, const plan_step *s,
+                                const cuda_address *addresses);
+/* An async start without a program. */
+XLAC_MUST_USE int cuda_run_eval_start(cuda_run *run, const plan_program *p, const plan_step *s,
+                                      const cuda_address *addresses);
+/* A kernel by the reference evaluator. */
+XLAC_MUST_USE int cuda_run_host_kernel(cuda_run *run, const plan_program *p, const plan_step *s,
+                                       const cuda_address *addresses);
+
+#endif

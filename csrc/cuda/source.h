@@ -1,0 +1,48 @@
+/* CUDA C++ of kernels: what is printed, and the functions of the prelude that it calls.
+ *
+ * A source is written kernel after kernel and then given as one text, which NVRTC compiles without any header: its
+ * beginning declares the integer types, and the functions stand behind those that they call. One thread at a time. */
+#ifndef XLAC_CUDA_SOURCE_H
+#define XLAC_CUDA_SOURCE_H
+
+#include "../base/str.h"
+#include "../kernel/kernel.h"
+
+enum { CUDA_BLOCK_THREADS = 256 };
+
+/* The functions of prelude.def, by number. */
+typedef enum cuda_function_number {
+#define CUDA_FUNCTION(name, number, text, needs) CUDA_FUNCTION_##name = (number),
+#include "prelude.def"
+  CUDA_FUNCTIONS
+} cuda_function_number;
+
+typedef struct cuda_source {
+  base_text body;
+  uint32_t n_kernels;
+  bool needed[CUDA_FUNCTIONS];
+} cuda_source;
+
+/* Empty. `alloc` must outlive it. */
+void cuda_source_begin(cuda_source *s, base_alloc alloc);
+void cuda_source_free(cuda_source *s);
+/* Notes that the function of this name is called; false where there is none. */
+bool cuda_source_needs(cuda_source *s, const char *name);
+/* The whole text, to `out`, which notes a failure of memory. */
+void cuda_source_put(const cuda_source *s, base_text *out);
+
+/* How a printed kernel is launched: its parameters are the addresses of inputs and outputs, in this order. */
+typedef struct cuda_launch {
+  uint32_t number; /* of the source's kernels: its name is "k" and the number */
+  uint32_t block;  /* threads of a block */
+  int64_t grid;    /* blocks; 0: there is nothing to do */
+  bool changes;    /* it changes a part of its first operand, which first is copied to the result's memory */
+  const char *how; /* for explanations: "a thread for each element"; static */
+} cuda_launch;
+
+/* --- print_kernel.c --- */
+/* Prints k behind what is there. False where it has no form in CUDA C++ (the caller has another way), and s is as it
+ * was, but for functions that are noted. Memory that there is none of shows in s->body. */
+bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out);
+
+#endif

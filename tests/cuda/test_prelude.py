@@ -1,0 +1,30 @@
+"""The functions that printed kernels call are made from their one definition in C."""
+import importlib.util
+import pathlib
+import shutil
+
+import pytest
+
+CUDA = pathlib.Path(__file__).resolve().parents[2] / "csrc" / "cuda"
+
+
+def prelude():
+    spec = importlib.util.spec_from_file_location("cuda_prelude", CUDA / "prelude.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_the_table_is_what_would_be_written_now():
+    assert prelude().written() == (CUDA / "prelude.def").read_text()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_each_function_stands_behind_what_it_needs():
+    rows, bad = prelude().table()
+    seen = set()
+    for name, (text, needed) in rows.items():
+        assert set(needed) <= seen and name not in bad
+        seen.add(name)
+    assert {"op_ADD_F32", "op_TANH_F64", "op_POWER_U8", "op_MULTIPLY_C64", "convert_F64_U16", "narrow_BF16"} <= seen and len(seen) > 600
