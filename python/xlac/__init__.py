@@ -280,8 +280,16 @@ def _run_options(threads, blas, lanes, async_work, device):
     """What compile and load have in common, as the core takes it."""
     if not isinstance(device, (str, Device)):
         raise ArgumentError(f"device must be a name, found {device!r}", Code.BAD_ARGUMENT, hint='such as "cpu", "cpu:1" or "interp"')
+    if str(device).startswith("cuda"):
+        _tell_packages()
     return {"device": str(device), "threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas), "use_blas": blas is not False,
             "lanes": _lanes(lanes), "async_work": _count("async_work", async_work, (1 << 63) - 1)}
+
+
+def _tell_packages():
+    """Where nvidia's wheels are, for the CUDA device, which looks for NVRTC there when it is first opened."""
+    if "XLAC_CUDA_PACKAGES" not in _os.environ:
+        _os.environ["XLAC_CUDA_PACKAGES"] = ":".join(_os.path.dirname(folder) for folder in _package_folders("nvidia"))
 
 
 def _count(name, value, most=(1 << 31) - 1):
