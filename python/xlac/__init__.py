@@ -185,7 +185,7 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     and away (xlac.donate).
 
     `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
-    "interp" (the reference interpreter, which runs the program as it is); or one of `devices()`.
+    "interp" (the reference interpreter, which runs the program as it is); "cuda", "cuda:1", ... (GPUs, docs/cuda.md); or one of `devices()`.
 
     `devices` is a number: the program is partitioned by its shardings (of sdy, mhlo.sharding, or what JAX writes) and runs on so many
     devices at once, each with its shards, in this process; as many as its mesh has. Arguments and results are whole arrays.
