@@ -160,7 +160,8 @@ static void copies(world *w) {
   rt_queue *q = NULL;
   rt_event *done = NULL;
   float *a = memory(w->d, 1), *b = memory(w->d, 100), *far = memory(w->other, 200), home[N], own[N], its[N];
-  bool near = w->other == w->d, reaches = near || is_visible(w->other); /* else its memory is no concern of the queue's */
+  bool near = w->other == w->d,
+       reaches = near || is_visible(w->other); /* else its memory is no concern of the queue's */
   OK(rt_queue_create(w->d, &q, ERR));
   const rt_copy within = {b, a, N * sizeof(float), 0, 0}, out = {home, b, N * sizeof(float), RT_HOST, 0};
   const rt_copy away = {reaches ? far : its, b, N * sizeof(float), near ? 0 : RT_HOST, 0};
