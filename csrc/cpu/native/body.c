@@ -80,6 +80,25 @@ void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value) {
   b->folds[b->values[acc].bits].value = value;
 }
 
+bool nat_repeat(nat_body *b, uint32_t turns, base_arena *arena) {
+  uint32_t n = b->n_values;
+  nat_value *all = BASE_ARRAY(arena, nat_value, (size_t)n * turns);
+  assert(turns > 0 && turns <= NAT_MAX_TURNS && n <= NAT_MAX_VALUES);
+  for (uint32_t t = 0; all && t < turns; t++)
+    for (uint32_t i = 0; i < n; i++) {
+      nat_value *v = &all[i + t * n];
+      *v = b->values[i];
+      v->turn = (uint16_t)t;
+      for (uint32_t j = 0; j < v->n_in; j++)
+        if (!b->values[v->in[j]].steady) v->in[j] += t * n;
+    }
+  b->values = all;
+  b->turns = turns;
+  b->n_once = n;
+  b->n_values = n * turns;
+  return all != NULL;
+}
+
 bool nat_has(const nat_body *b, nat_lane op, uint32_t width) {
   return b->target->ops[op][__builtin_ctz(width)] != X86_NONE;
 }

@@ -54,7 +54,7 @@ typedef struct nat_value {
   uint8_t op, number;  /* NAT_OP: x86_op and the number in it */
   uint8_t n_in;
   bool steady;
-  uint16_t unused; /* 0, so that equal values are equal bytes */
+  uint16_t turn; /* the vector of a trip that it is of */
   uint32_t in[3];
   uint32_t from; /* value of the kernel that it is for */
   uint64_t bits;
@@ -91,9 +91,10 @@ typedef struct nat_body {
   uint32_t lanes;
   cpu_native_way way;
   uint32_t n_values, n_streams, n_stores, n_folds;
-  uint32_t turns; /* vectors of a trip: what is combined has an accumulator for each */
-  bool failed;    /* out of memory, too large, or something that native code has not; then values are numbers without
-                     meaning */
+  uint32_t turns;  /* vectors of a trip: what is combined has an accumulator for each */
+  uint32_t n_once; /* values of one vector; see nat_repeat */
+  bool failed;     /* out of memory, too large, or something that native code has not; then values are numbers without
+                      meaning */
   nat_value *values;
   uint32_t *found, n_found; /* a table of values by their contents */
   nat_stream streams[NAT_MAX_STREAMS];
@@ -112,6 +113,9 @@ uint32_t nat_fold_from(nat_body *b, uint32_t first);
 void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
+/* Values for so many vectors of a trip: number i of vector t becomes i + t * n_once. Steady ones stay those of the
+ * first. false when out of memory. */
+bool nat_repeat(nat_body *b, uint32_t turns, base_arena *arena);
 bool nat_has(const nat_body *b, nat_lane op, uint32_t width);
 /* Masks in lanes. */
 uint32_t nat_narrow_mask(nat_body *b, uint32_t mask, uint32_t width);

@@ -8,7 +8,11 @@
  * the body again, with masked loads and stores. */
 #include "emit_inside.h"
 
-enum { EMIT_FREE_POINTERS = 5 };
+enum {
+  EMIT_FREE_POINTERS = 5,
+  EMIT_TOGETHER = 2, /* vectors of a trip where nothing says how many */
+  EMIT_STEPS = 200   /* of vectors whose steps alternate, at most */
+};
 
 /* In the text, what the instructions that follow are for. */
 static void emit_say(emit_run *e, const emit_step *s) {
@@ -29,6 +33,7 @@ static void emit_section(emit_run *e) {
   bool vector_mask = e->masked && !e->target->masks;
   e->n_registers = (uint8_t)(e->target->registers - vector_mask - (e->in_loop ? e->n_residents : 0));
   e->mask_width = 0;
+  if (!e->steady) e->n_slots = e->n_steady_slots;
   e->stored = false;
   e->said = NAT_NONE;
   for (e->now = 0; e->now < e->n_steps && !e->failed; e->now++) {
@@ -54,7 +59,7 @@ static void emit_find_uses(emit_run *e) {
   for (uint32_t i = 0; i < e->b->n_values; i++) {
     const nat_value *v = &e->b->values[i];
     emit_place *p = &e->places[i];
-    uint8_t reg = e->in_loop && v->kind == NAT_ACC ? e->homes[v->bits].reg[e->turn] : EMIT_REGISTERS;
+    uint8_t reg = e->in_loop && v->kind == NAT_ACC ? e->homes[v->bits].reg[v->turn] : EMIT_REGISTERS;
     *p = (emit_place){reg, reg < EMIT_REGISTERS, v->steady ? p->slot : 0, NAT_NONE};
   }
   for (uint32_t i = 0; e->in_loop && i < e->n_kept; i++) {
@@ -84,66 +89,84 @@ static uint8_t *emit_find_needed(const nat_body *b, bool results, base_arena *sc
   return needed;
 }
 
-static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t number) {
-  e->steps[e->n_steps++] =
-      (emit_step){.kind = kind, .value = value, .number = number, .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
+/* Of vector number `turn`, where it is not steady. value: of the first one's. */
+static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t number, uint32_t turn) {
+  if (!e->b->values[value].steady) value += turn * e->b->n_once;
+  e->steps[e->n_steps++] = (emit_step){.kind = (uint8_t)kind,
+                                       .turn = (uint8_t)turn,
+                                       .value = value,
+                                       .number = number,
+                                       .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
 }
 
 /* The last value that reads a load: no store may come before. */
 static uint32_t emit_last_reader(const nat_body *b, const uint8_t *needed) {
   uint32_t last = 0;
-  for (uint32_t i = 0; i < b->n_values; i++)
+  for (uint32_t i = 0; i < b->n_once; i++)
     for (uint32_t j = 0; needed[i] && j < b->values[i].n_in; j++)
       if (b->values[b->values[i].in[j]].kind == NAT_LOAD && !b->values[b->values[i].in[j]].steady) last = i;
   return last;
 }
 
-/* The value's step, and the folds that become it: nothing reads what they had after that. */
-static void emit_plan_value(emit_run *e, uint32_t value) {
+/* A range of the vectors of a trip. */
+typedef struct emit_turns {
+  uint32_t from, end;
+} emit_turns;
+
+/* The value's steps, and the folds that become it: nothing reads what they had after that. */
+static void emit_plan_value(emit_run *e, uint32_t value, emit_turns turns) {
   const nat_body *b = e->b;
-  emit_add_step(e, EMIT_VALUE, value, 0);
-  for (uint32_t f = 0; f < b->n_folds; f++)
-    if (b->folds[f].value == value) emit_add_step(e, EMIT_FOLD, value, f);
+  for (uint32_t t = turns.from; t < turns.end; t++) {
+    emit_add_step(e, EMIT_VALUE, value, 0, t);
+    for (uint32_t f = 0; f < b->n_folds; f++)
+      if (b->folds[f].value == value) emit_add_step(e, EMIT_FOLD, value, f, t);
+  }
 }
 
-/* The loop's steps: stores come as early as they may. A store of a load or of a steady value comes at the end. */
-static void emit_plan_body(emit_run *e, const uint8_t *needed) {
+static void emit_plan_store(emit_run *e, uint32_t store, emit_turns turns) {
+  for (uint32_t t = turns.from; t < turns.end; t++) emit_add_step(e, EMIT_STORE, e->b->stores[store].value, store, t);
+}
+
+/* The loop's steps, value by value those of all the vectors: stores come as early as they may. A store of a load or of
+ * a steady value comes at the end. */
+static void emit_plan_body(emit_run *e, const uint8_t *needed, emit_turns turns) {
   const nat_body *b = e->b;
   uint32_t last = emit_last_reader(b, needed), late = 0;
   for (uint32_t s = 0; s < b->n_stores; s++) late |= (b->values[b->stores[s].value].kind == NAT_LOAD) ? 1 : 0;
   e->n_steps = 0;
-  for (uint32_t i = 0; i < b->n_values; i++) {
+  for (uint32_t i = 0; i < b->n_once; i++) {
     if (!needed[i] || b->values[i].steady || b->values[i].kind < NAT_OP) continue;
-    emit_plan_value(e, i);
+    emit_plan_value(e, i, turns);
     for (uint32_t s = 0; !late && s < b->n_stores; s++) {
       uint32_t of = b->stores[s].value;
       if (!b->stores[s].result && !b->values[of].steady && (of == i ? i >= last : i == last && of < i))
-        emit_add_step(e, EMIT_STORE, of, s);
+        emit_plan_store(e, s, turns);
     }
   }
   for (uint32_t s = 0; s < b->n_stores; s++) {
-    uint32_t of = b->stores[s].value;
-    bool done = !late && !b->values[of].steady;
-    if (!done && !b->stores[s].result) emit_add_step(e, EMIT_STORE, of, s);
+    bool done = !late && !b->values[b->stores[s].value].steady;
+    if (!done && !b->stores[s].result) emit_plan_store(e, s, turns);
   }
+  emit_find_uses(e);
 }
 
 /* What folds come to. */
-static void emit_plan_results(emit_run *e, const uint8_t *needed) {
+static void emit_plan_results(emit_run *e, const uint8_t *needed, uint32_t turn) {
   const nat_body *b = e->b;
   e->n_steps = 0;
-  for (uint32_t i = 0; i < b->n_values; i++)
-    if (needed[i] && b->values[i].kind >= NAT_OP) emit_add_step(e, EMIT_VALUE, i, 0);
+  for (uint32_t i = 0; i < b->n_once; i++)
+    if (needed[i] && b->values[i].kind >= NAT_OP) emit_add_step(e, EMIT_VALUE, i, 0, turn);
   for (uint32_t s = 0; s < b->n_stores; s++)
-    if (b->stores[s].result) emit_add_step(e, EMIT_STORE, b->stores[s].value, s);
+    if (b->stores[s].result) emit_add_step(e, EMIT_STORE, b->stores[s].value, s, turn);
+  emit_find_uses(e);
 }
 
 /* What the loop needs of steady values: computed ones and loads, since a broadcast is no operand of an instruction. */
 static void emit_plan_steady(emit_run *e, const uint8_t *needed) {
   e->n_steps = 0;
-  for (uint32_t i = 0; i < e->b->n_values; i++) {
+  for (uint32_t i = 0; i < e->b->n_once; i++) {
     const nat_value *v = &e->b->values[i];
-    if (needed[i] && v->steady && v->kind != NAT_CONSTANT) emit_add_step(e, EMIT_VALUE, i, 0);
+    if (needed[i] && v->steady && v->kind != NAT_CONSTANT) emit_add_step(e, EMIT_VALUE, i, 0, 0);
   }
 }
 
@@ -188,32 +211,27 @@ static bool emit_counts(const nat_body *b) {
 
 /* The numbers of the first iterations, and those of the next ones: between sections register 0 is free. */
 static void emit_count_start(emit_run *e) {
-  static const int32_t first[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   uint32_t bytes = e->target->vector;
-  if (!emit_counts(e->b)) return;
-  emit_move(e, bytes, 0, x86_constant((int32_t)x86_add_constant(e->c, first, bytes)), false);
-  emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT), true);
+  for (uint32_t t = 0; emit_counts(e->b) && t < e->b->turns; t++) {
+    int32_t first[NAT_VECTOR / 4];
+    for (uint32_t i = 0; i < NAT_VECTOR / 4; i++) first[i] = (int32_t)(i + t * e->b->lanes);
+    emit_move(e, bytes, 0, x86_constant((int32_t)x86_add_constant(e->c, first, bytes)), false);
+    emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT + t), true);
+  }
 }
-static void emit_count_on(emit_run *e) {
-  int32_t by[16];
+static void emit_count_on(emit_run *e, uint32_t vectors) {
+  int32_t by[NAT_VECTOR / 4];
   uint32_t bytes = e->target->vector;
-  if (!emit_counts(e->b)) return;
-  for (uint32_t i = 0; i < 16; i++) by[i] = (int32_t)e->b->lanes;
-  emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT), false);
-  x86_vector(e->c, X86_PADDD, bytes, 0, 0, x86_constant((int32_t)x86_add_constant(e->c, by, bytes)), 0);
-  emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT), true);
-}
-
-/* The body's steps for a vector. */
-static void emit_vector(emit_run *e) {
-  e->n_slots = e->n_steady_slots;
-  emit_find_uses(e);
-  emit_section(e);
-  emit_count_on(e);
+  for (uint32_t i = 0; i < NAT_VECTOR / 4; i++) by[i] = (int32_t)(vectors * e->b->lanes);
+  for (uint32_t t = 0; emit_counts(e->b) && t < vectors; t++) {
+    emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT + t), false);
+    x86_vector(e->c, X86_PADDD, bytes, 0, 0, x86_constant((int32_t)x86_add_constant(e->c, by, bytes)), 0);
+    emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT + t), true);
+  }
 }
 
 /* While a whole trip is left. */
-static void emit_loop(emit_run *e) {
+static void emit_loop(emit_run *e, const uint8_t *needed) {
   x86_code *c = e->c;
   int32_t lanes = (int32_t)(e->b->lanes * e->b->turns);
   emit_count_start(e);
@@ -225,8 +243,11 @@ static void emit_loop(emit_run *e) {
   uint32_t none = x86_jump_on(c, X86_IF_MORE);
   x86_align(c, 32);
   uint32_t loop = x86_target(c);
-  for (e->turn = 0; e->turn < e->b->turns && !e->failed; e->turn++) emit_vector(e);
-  e->turn = 0;
+  for (uint32_t t = 0; t < e->b->turns && !e->failed; t += e->together) {
+    emit_plan_body(e, needed, (emit_turns){t, t + e->together});
+    emit_section(e);
+  }
+  emit_count_on(e, e->b->turns);
   x86_add_number(c, X86_RCX, lanes);
   x86_compare(c, X86_RCX, X86_RDX);
   x86_jump_back(c, X86_IF_NOT_MORE, loop);
@@ -292,7 +313,7 @@ static void emit_tail_masks(emit_run *e) {
 }
 
 /* What is left, fewer iterations than a trip: vector by vector, the last one masked as all are. */
-static void emit_tail(emit_run *e) {
+static void emit_tail(emit_run *e, const uint8_t *needed) {
   x86_code *c = e->c;
   bool several = e->b->turns > 1;
   x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
@@ -307,7 +328,9 @@ static void emit_tail(emit_run *e) {
   emit_tail_masks(e);
   e->masked = true;
   e->adrift = several;
-  emit_vector(e);
+  emit_plan_body(e, needed, (emit_turns){0, 1});
+  emit_section(e);
+  emit_count_on(e, 1);
   e->masked = e->adrift = false;
   if (several) {
     x86_add_to_memory(c, emit_slot(e, EMIT_TURN), (int32_t)e->target->vector);
@@ -321,14 +344,10 @@ static void emit_tail(emit_run *e) {
 
 /* Folds to their results, each vector of a trip's after the other's. */
 static void emit_results(emit_run *e, const uint8_t *needed) {
-  if (e->b->n_folds == 0) return;
-  emit_plan_results(e, needed);
-  for (e->turn = 0; e->turn < e->b->turns && !e->failed; e->turn++) {
-    e->n_slots = e->n_steady_slots;
-    emit_find_uses(e);
+  for (uint32_t t = 0; e->b->n_folds && t < e->b->turns && !e->failed; t++) {
+    emit_plan_results(e, needed, t);
     emit_section(e);
   }
-  e->turn = 0;
 }
 
 static void emit_place_folds(emit_run *e) {
@@ -339,16 +358,29 @@ static void emit_place_folds(emit_run *e) {
   }
 }
 
-static bool emit_all(emit_run *e, uint8_t *needed, uint8_t *at_end, base_arena *scratch) {
+/* How many vectors' steps alternate: as many as leave room for folds and for some of what is the same in all trips.
+ * false when out of memory. */
+static bool emit_choose_together(emit_run *e, const uint8_t *needed, base_arena *scratch) {
+  uint8_t *lives = base_arena_zalloc(scratch, e->b->n_values + 1);
+  uint32_t most = e->target->registers * 3 / 4, pressure = 0;
+  if (!lives) return false;
+  for (e->together = e->b->turns;; e->together /= 2) {
+    emit_plan_body(e, needed, (emit_turns){0, e->together});
+    pressure = emit_pressure(e, lives);
+    if (e->together == 1 || (pressure + e->b->n_folds * e->b->turns <= most && e->n_steps <= EMIT_STEPS)) break;
+  }
+  return emit_choose_residents(e, pressure, scratch);
+}
+
+static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_end, base_arena *scratch) {
   emit_enter(e);
   emit_place_folds(e);
   emit_steady(e, needed);
   e->n_steady_slots = e->n_slots;
-  emit_plan_body(e, needed);
-  emit_find_uses(e);
-  if (!emit_choose_residents(e, scratch)) return false;
-  emit_loop(e);
-  if (nat_has_tail(e->b)) emit_tail(e);
+  if (!emit_choose_together(e, needed, scratch)) return false;
+  if (own->way != CPU_NATIVE_LANES) own->turns = e->together;
+  emit_loop(e, needed);
+  if (nat_has_tail(e->b)) emit_tail(e, needed);
   emit_results(e, at_end);
   emit_leave(e);
   for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_far_call(e, &e->calls[i]);
@@ -356,11 +388,14 @@ static bool emit_all(emit_run *e, uint8_t *needed, uint8_t *at_end, base_arena *
 }
 
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
-  emit_run e = {.b = b, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT};
+  nat_body own = *b; /* with the values of all vectors of a trip */
+  emit_run e = {.b = &own, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT};
   uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
-  e.places = base_arena_zalloc(scratch, b->n_values * sizeof *e.places);
-  e.steps = BASE_ARRAY(scratch, emit_step, (size_t)b->n_values + KERNEL_MAX_STORES + NAT_MAX_FOLDS);
+  uint32_t turns = b->way == CPU_NATIVE_LANES ? b->turns : nat_has_tail(b) ? EMIT_TOGETHER : 1;
   c->evex = b->target->masks;
   assert(b->n_values > 0 && c->bytes.n == 0);
-  return needed && at_end && e.places && e.steps && emit_all(&e, needed, at_end, scratch);
+  if (!needed || !at_end || !nat_repeat(&own, turns, scratch)) return false;
+  e.places = base_arena_zalloc(scratch, own.n_values * sizeof *e.places);
+  e.steps = BASE_ARRAY(scratch, emit_step, own.n_values + turns * (KERNEL_MAX_STORES + NAT_MAX_FOLDS));
+  return e.places && e.steps && emit_all(&e, &own, needed, at_end, scratch);
 }

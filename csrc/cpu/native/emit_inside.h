@@ -15,9 +15,10 @@ enum {
   EMIT_FRAME_SLOTS = 128,
   EMIT_MASK_4 = 1, /* slot 0 has the caller's stack pointer; masks of the last vector where masks are vectors */
   EMIT_MASK_8 = 2,
-  EMIT_COUNT = 3, /* the numbers of the present iterations */
-  EMIT_TURN = 4,  /* of which vector of a trip the accumulators are, in bytes from the first's */
-  EMIT_SAVED = 5, /* all registers, around a call; then the masks */
+  EMIT_COUNT = 3, /* the numbers of the present iterations, by vector of a trip */
+  EMIT_TURN =
+      EMIT_COUNT + NAT_MAX_TURNS, /* of which vector of a trip the accumulators are, in bytes from the first's */
+  EMIT_SAVED,                     /* all registers, around a call; then the masks */
   EMIT_SAVED_MASKS = EMIT_SAVED + 32,
   EMIT_FIRST_SLOT,
   EMIT_CALLS = 64, /* of far functions */
@@ -28,8 +29,9 @@ enum {
 /* A step of a section: a value that is computed, a store of one, or what a fold becomes. */
 typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD } emit_kind;
 typedef struct emit_step {
-  uint32_t kind, value, number; /* number: of the store, of the fold */
-  uint32_t next[3];             /* by operand: the step that uses it next, or NAT_NONE */
+  uint8_t kind, turn;     /* turn: the vector of a trip */
+  uint32_t value, number; /* number: of the store, of the fold */
+  uint32_t next[3];       /* by operand: the step that uses it next, or NAT_NONE */
 } emit_step;
 
 /* Where a value is while a section is emitted. */
@@ -68,7 +70,7 @@ typedef struct emit_run {
   emit_home homes[NAT_MAX_FOLDS];
   uint32_t n_kept, kept[EMIT_REGISTERS]; /* values in registers of their own, as long as the loop runs ... */
   uint8_t kept_in[EMIT_REGISTERS];       /* ... which these are */
-  uint32_t turn;                         /* the vector of the trip */
+  uint32_t together;                     /* vectors of a trip whose steps alternate: so many keep the processor busy */
   bool in_loop;                          /* registers may be values' own */
   bool adrift;                           /* which vector of a trip it is, is known when the code runs */
   uint8_t n_registers;                   /* vectors that values may take */
@@ -87,9 +89,9 @@ x86_rm emit_slot(const emit_run *e, unsigned slot);
 uint16_t emit_new_slot(emit_run *e);
 /* Where the stream's pointer is among the arguments, and element 0 of the present vector in its run. */
 x86_rm emit_pointer(uint32_t stream);
-x86_rm emit_stream(emit_run *e, uint32_t stream);
+x86_rm emit_stream(emit_run *e, uint32_t stream, uint32_t turn);
 /* Where the fold is: in the frame. */
-x86_rm emit_fold_slot(emit_run *e, uint32_t fold);
+x86_rm emit_fold_slot(emit_run *e, uint32_t fold, uint32_t turn);
 /* The value to the register, from where it lies. */
 void emit_load(emit_run *e, uint32_t value, unsigned reg);
 /* A whole vector between a register and a slot or a constant. */
@@ -116,8 +118,12 @@ void emit_store(emit_run *e, const emit_step *s);
 void emit_fold(emit_run *e, const emit_step *s);
 
 /* --- emit_keep.c: registers for good --- */
-/* Gives those that the steps leave free to folds, then to what is the same in all trips. false when out of memory. */
-bool emit_choose_residents(emit_run *e, base_arena *scratch);
+/* What the present steps need of registers beside what is the same in all trips. lives: of all values, zeros, and left
+ * like that. */
+uint32_t emit_pressure(const emit_run *e, uint8_t *lives);
+/* Gives registers that are left by so many to folds, then to what is the same in all trips. false when out of memory.
+ */
+bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch);
 /* Before and after the loop. */
 void emit_load_residents(emit_run *e);
 void emit_save_folds(emit_run *e);

@@ -11,8 +11,7 @@ static bool keep_lives(const nat_value *v) {
   return v->width > 0 && !v->steady && v->kind != NAT_CONSTANT && v->kind != NAT_ACC;
 }
 
-/* The most values of a trip that live at once, given each one's first use (emit_find_uses). */
-static uint32_t keep_pressure(const emit_run *e, uint8_t *lives) {
+uint32_t emit_pressure(const emit_run *e, uint8_t *lives) {
   uint32_t now = 0, most = 0;
   for (uint32_t i = 0; i < e->n_steps; i++) {
     const emit_step *s = &e->steps[i];
@@ -26,7 +25,7 @@ static uint32_t keep_pressure(const emit_run *e, uint8_t *lives) {
     for (uint32_t j = 0; j < n; j++)
       if (s->next[j] == NAT_NONE && lives[in[j]]) lives[in[j]] = 0, now--;
   }
-  return most;
+  return most + KEEP_SPARE;
 }
 
 /* Folds first: a register for each vector of the trip, or none. */
@@ -62,12 +61,10 @@ static void keep_values(emit_run *e, uint32_t *uses, uint32_t free) {
   }
 }
 
-bool emit_choose_residents(emit_run *e, base_arena *scratch) {
-  uint8_t *lives = base_arena_zalloc(scratch, e->b->n_values + 1);
-  uint32_t *uses = keep_count(e, scratch);
-  if (!lives || !uses) return false;
-  uint32_t need = keep_pressure(e, lives) + KEEP_SPARE;
-  uint32_t free = need < e->target->registers ? e->target->registers - need : 0;
+bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch) {
+  uint32_t *uses = keep_count(e, scratch), free = 0;
+  if (!uses) return false;
+  if (pressure < e->target->registers) free = e->target->registers - pressure;
   keep_folds(e, &free);
   keep_values(e, uses, free);
   return true;
@@ -75,24 +72,17 @@ bool emit_choose_residents(emit_run *e, base_arena *scratch) {
 
 void emit_load_residents(emit_run *e) {
   for (uint32_t i = 0; i < e->n_kept; i++) emit_load(e, e->kept[i], e->kept_in[i]);
-  for (uint32_t f = 0; f < e->b->n_folds; f++) {
-    uint32_t first = e->b->folds[f].first;
+  for (uint32_t f = 0; f < e->b->n_folds; f++)
     for (uint32_t j = 0; j < e->b->turns; j++) {
       uint8_t reg = e->homes[f].reg[j];
-      e->turn = j;
-      emit_load(e, first, reg < EMIT_REGISTERS ? reg : 0);
-      if (reg == EMIT_REGISTERS) emit_move(e, e->target->vector, 0, emit_fold_slot(e, f), true);
+      emit_load(e, e->b->folds[f].first, reg < EMIT_REGISTERS ? reg : 0);
+      if (reg == EMIT_REGISTERS) emit_move(e, e->target->vector, 0, emit_fold_slot(e, f, j), true);
     }
-  }
-  e->turn = 0;
 }
 
 void emit_save_folds(emit_run *e) {
   for (uint32_t f = 0; f < e->b->n_folds; f++)
-    for (uint32_t j = 0; j < e->b->turns; j++) {
-      e->turn = j;
+    for (uint32_t j = 0; j < e->b->turns; j++)
       if (e->homes[f].reg[j] < EMIT_REGISTERS)
-        emit_move(e, e->target->vector, e->homes[f].reg[j], emit_fold_slot(e, f), true);
-    }
-  e->turn = 0;
+        emit_move(e, e->target->vector, e->homes[f].reg[j], emit_fold_slot(e, f, j), true);
 }

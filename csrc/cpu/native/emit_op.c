@@ -173,9 +173,9 @@ void emit_far_call(emit_run *e, const emit_call *call) {
 
 void emit_store(emit_run *e, const emit_step *s) {
   const nat_store *store = &e->b->stores[s->number];
-  uint32_t value = store->value;
+  uint32_t value = s->value;
   unsigned reg = emit_pin(e, value);
-  x86_rm to = emit_stream(e, store->stream);
+  x86_rm to = emit_stream(e, store->stream, s->turn);
   if (e->masked)
     emit_masked(e, e->b->values[value].width, reg, to, true);
   else
@@ -187,11 +187,11 @@ void emit_store(emit_run *e, const emit_step *s) {
 /* What a fold becomes. Lanes that a masked vector has not stay as they are. */
 void emit_fold(emit_run *e, const emit_step *s) {
   uint32_t value = s->value;
-  unsigned reg = emit_pin(e, value), home = e->in_loop ? e->homes[s->number].reg[e->turn] : EMIT_REGISTERS;
+  unsigned reg = emit_pin(e, value), home = e->in_loop ? e->homes[s->number].reg[s->turn] : EMIT_REGISTERS;
   if (home == EMIT_REGISTERS && e->masked)
-    emit_masked(e, e->b->values[value].width, reg, emit_fold_slot(e, s->number), true);
+    emit_masked(e, e->b->values[value].width, reg, emit_fold_slot(e, s->number, s->turn), true);
   else if (home == EMIT_REGISTERS)
-    emit_move(e, e->target->vector, reg, emit_fold_slot(e, s->number), true);
+    emit_move(e, e->target->vector, reg, emit_fold_slot(e, s->number, s->turn), true);
   else if (home != reg)
     x86_vector(e->c, X86_MOVUPS, e->target->vector, home, 0, x86_reg(reg), 0);
   emit_release(e, s, &value, 1);

@@ -24,10 +24,10 @@ x86_rm emit_pointer(uint32_t stream) {
   return x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, at) + stream * sizeof(void *)));
 }
 
-x86_rm emit_stream(emit_run *e, uint32_t stream) {
+x86_rm emit_stream(emit_run *e, uint32_t stream, uint32_t turn) {
   const nat_stream *s = &e->b->streams[stream];
   unsigned base = X86_RAX;
-  int32_t ahead = (int32_t)(e->turn * e->b->lanes * s->width);
+  int32_t ahead = (int32_t)(turn * e->b->lanes * s->width);
   if (s->number) return emit_pointer(stream);
   if (stream < EMIT_POINTERS)
     base = emit_pointers[stream];
@@ -38,9 +38,9 @@ x86_rm emit_stream(emit_run *e, uint32_t stream) {
   return (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RCX, .scale = s->width, .disp = ahead};
 }
 
-x86_rm emit_fold_slot(emit_run *e, uint32_t fold) {
-  x86_rm m = emit_slot(e, e->homes[fold].slot + e->turn);
-  assert(!e->in_loop || e->homes[fold].reg[e->turn] == EMIT_REGISTERS);
+x86_rm emit_fold_slot(emit_run *e, uint32_t fold, uint32_t turn) {
+  x86_rm m = emit_slot(e, e->homes[fold].slot + turn);
+  assert(!e->in_loop || e->homes[fold].reg[turn] == EMIT_REGISTERS);
   if (!e->adrift) return m;
   x86_load(e->c, X86_RAX, emit_slot(e, EMIT_TURN));
   m.index = X86_RAX, m.scale = 1;
@@ -133,8 +133,9 @@ static void emit_evict(emit_run *e, unsigned reg) {
  * vector changes only its lanes. */
 static unsigned emit_own_register(emit_run *e, uint32_t value) {
   const nat_body *b = e->b;
-  for (uint32_t f = 0; e->in_loop && !e->masked && value != NAT_NONE && f < b->n_folds; f++)
-    if (b->folds[f].value == value && e->homes[f].reg[e->turn] < EMIT_REGISTERS) return e->homes[f].reg[e->turn];
+  if (!e->in_loop || value == NAT_NONE) return EMIT_REGISTERS;
+  for (uint32_t f = 0, once = value % b->n_once; f < b->n_folds; f++)
+    if (b->folds[f].value == once) return e->homes[f].reg[b->values[value].turn];
   return EMIT_REGISTERS;
 }
 
@@ -181,7 +182,7 @@ static void emit_constant_load(emit_run *e, uint32_t value, unsigned reg) {
 }
 
 static void emit_steady_load(emit_run *e, const nat_value *v, unsigned reg) {
-  x86_rm m = emit_stream(e, (uint32_t)v->bits);
+  x86_rm m = emit_stream(e, (uint32_t)v->bits, 0);
   x86_vector(e->c, (x86_op)emit_splat_ops[v->width], e->target->vector, reg, 0, m, 0);
 }
 
@@ -232,17 +233,17 @@ void emit_load(emit_run *e, uint32_t value, unsigned reg) {
   else if (v->kind == NAT_CONSTANT)
     emit_constant_load(e, value, reg);
   else if (v->kind == NAT_ACC)
-    emit_move(e, e->target->vector, reg, emit_fold_slot(e, (uint32_t)v->bits), false);
+    emit_move(e, e->target->vector, reg, emit_fold_slot(e, (uint32_t)v->bits, v->turn), false);
   else if (v->kind == NAT_COUNT)
-    emit_move(e, e->target->vector, reg, emit_slot(e, EMIT_COUNT), false);
+    emit_move(e, e->target->vector, reg, emit_slot(e, EMIT_COUNT + v->turn), false);
   else if (v->steady)
     emit_steady_load(e, v, reg);
   else if (emit_is_gather(e, v))
     emit_gather(e, v, reg);
   else if (e->masked)
-    emit_masked(e, v->width, reg, emit_stream(e, (uint32_t)v->bits), false);
+    emit_masked(e, v->width, reg, emit_stream(e, (uint32_t)v->bits, v->turn), false);
   else
-    emit_move(e, emit_bytes(e, value), reg, emit_stream(e, (uint32_t)v->bits), false);
+    emit_move(e, emit_bytes(e, value), reg, emit_stream(e, (uint32_t)v->bits, v->turn), false);
 }
 
 unsigned emit_pin(emit_run *e, uint32_t value) {
@@ -272,7 +273,7 @@ x86_rm emit_operand(emit_run *e, const x86_row *row, unsigned bytes, uint32_t va
   if (!emit_can_read(e, row, bytes, value, last)) return x86_reg(emit_pin(e, value));
   if (e->places[value].slot) return emit_slot(e, e->places[value].slot);
   const nat_value *v = &e->b->values[value];
-  return v->kind == NAT_CONSTANT ? emit_constant(e, v, e->target->masks) : emit_stream(e, (uint32_t)v->bits);
+  return v->kind == NAT_CONSTANT ? emit_constant(e, v, e->target->masks) : emit_stream(e, (uint32_t)v->bits, v->turn);
 }
 
 void emit_release(emit_run *e, const emit_step *s, const uint32_t *in, uint32_t n) {
