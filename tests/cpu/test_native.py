@@ -82,8 +82,8 @@ def flat(t, n, lines, n_in, result="pred"):
 
 
 BINARY = {"float": ["add", "subtract", "multiply", "divide"],
-          "int": ["add", "subtract", "multiply", "maximum", "minimum", "and", "or", "xor", "shift-left", "shift-right-logical",
-                  "shift-right-arithmetic"],
+          "int": ["add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "shift-left",
+                  "shift-right-logical", "shift-right-arithmetic"],
           "pred": ["and", "or", "xor", "add", "multiply", "maximum", "minimum"]}
 UNARY = {"float": ["negate", "abs", "sqrt"], "int": ["negate", "not"], "pred": ["not"]}
 
@@ -146,6 +146,29 @@ def test_comparisons_and_what_they_select_have_the_bits_of_the_reference(t, dire
         compare = f"v2 = pred[] compare(v0, v1), direction={direction}"
         agree(flat(t, n, [compare], 2), numbers(rng, t, n), numbers(rng, t, n))
         agree(flat(t, n, [compare, f"v3 = {t}[] select(v2, v1, v0)"], 2), numbers(rng, t, n), numbers(rng, t, n))
+
+
+@pytest.mark.parametrize("t", FLOATS)
+@pytest.mark.parametrize("direction", ["EQ", "NE", "GE", "GT", "LE", "LT"])
+def test_comparisons_in_total_order_have_the_bits_of_the_reference(t, direction):
+    rng = np.random.default_rng(4)
+    for n in SIZES:
+        a, b = numbers(rng, t, n), numbers(rng, t, n)
+        some = rng.random(n) < 0.3
+        with np.errstate(all="ignore"):
+            a[some], b[::3] = -a[some], a[::3]
+        compare = f"v2 = pred[] compare(v0, v1), direction={direction}, type=TOTALORDER"
+        agree(flat(t, n, [compare, f"v3 = {t}[] select(v2, v1, v0)"], 2), a, b)
+
+
+@pytest.mark.parametrize("t", [t for t in INTS if t[1:] != "8"])
+@pytest.mark.parametrize("by", [1, 2, 3, 10, 255, 4096, -1, 0])
+def test_divisions_by_a_number_have_the_bits_of_the_reference(t, by):
+    if by < 0 and t[0] == "u":
+        return
+    for op in ("divide", "remainder"):
+        for n in (33, 500):
+            agree(flat(t, n, [f"v1 = {t}[] constant({by})", f"v2 = {t}[] {op}(v0, v1)"], 1), numbers(np.random.default_rng(by + 1), t, n))
 
 
 @pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
@@ -407,7 +430,8 @@ ENTRY e {
 
 
 COVERED = {"f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"], "f64": ["exponential", "log", "tanh", "logistic", "floor", "minimum"],
-           "bf16": ["exponential", "sine", "add"], "f16": ["tanh", "multiply"], "s32": ["multiply", "shift-left", "abs"], "u64": ["maximum"]}
+           "bf16": ["exponential", "sine", "add"], "f16": ["tanh", "multiply"], "s32": ["multiply", "shift-left", "abs", "divide"],
+           "u16": ["remainder"], "u64": ["maximum"]}
 
 
 @pytest.mark.parametrize("t", COVERED)

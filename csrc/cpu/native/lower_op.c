@@ -74,6 +74,13 @@ static bool nat_is_plain_number(const nat_body *b, uint32_t x) {
   return v->kind == NAT_CONSTANT && size && size <= (v->width == 4 ? 0x7F800000 : 0x7FF0000000000000);
 }
 
+/* By one instruction that knows zeros; where one of both is NaN, their sum is such. */
+static uint32_t nat_range(nat_body *b, uint32_t w, uint32_t x, uint32_t y, bool most) {
+  uint32_t r = nat_op(b, NAT_FRANGE, w, x, y, NAT_NONE, most ? 5 : 4);
+  uint32_t nan = nat_op(b, NAT_FCMP, w, x, y, NAT_NONE, 3);
+  return nat_select(b, nan, nat_op2(b, NAT_FADD, w, x, y), r);
+}
+
 /* The larger or the smaller of x and y. The instruction's result where both are equal or one is NaN is the second
  * operand, which is right where the first is a plain number. */
 static uint32_t nat_float_extreme(const nat_operands *o, uint32_t x, uint32_t y, bool most) {
@@ -82,6 +89,7 @@ static uint32_t nat_float_extreme(const nat_operands *o, uint32_t x, uint32_t y,
   if (b->failed) return 0;
   if (nat_is_plain_number(b, x)) return nat_op2(b, lane, o->type.width, x, y);
   if (nat_is_plain_number(b, y)) return nat_op2(b, lane, o->type.width, y, x);
+  if (nat_has(b, NAT_FRANGE, o->type.width)) return nat_range(b, o->type.width, x, y, most);
   uint32_t in[3] = {x, y, 0};
   return nat_function(b, nat_function_type_of(o->type), most ? SCALAR_MAXIMUM : SCALAR_MINIMUM, in);
 }
@@ -153,6 +161,47 @@ static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_
   return nat_has(b, by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_give_up(o);
 }
 
+/* An integer of up to 32 bits as a float that holds it exactly, with room for quotients: f32 of up to 16 bits, else
+ * f64. */
+static uint32_t nat_exact_float(nat_body *b, nat_type t, uint32_t x) {
+  bool is_signed = t.kind == NAT_SIGNED;
+  const uint64_t two_52 = 0x4330000000000000;
+  if (t.width < 4) return nat_op1(b, NAT_S4_F, 4, nat_resize(b, x, 4, is_signed));
+  if (is_signed) return nat_op1(b, NAT_S4_F, 8, x);
+  uint32_t wide = nat_op2(b, NAT_OR, 8, nat_resize(b, x, 8, false), nat_constant(b, 8, two_52));
+  return nat_op2(b, NAT_FSUB, 8, wide, nat_constant(b, 8, two_52));
+}
+
+/* The quotient towards zero. It is exact: it is away from the next integer by more than it is rounded by. By 0 it is
+ * all ones; the least number by -1 is itself, as the conversion's overflow is. */
+static uint32_t nat_quotient(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
+  uint32_t w = t.width < 4 ? 4 : 8, r = 0;
+  uint32_t q = nat_op2(b, NAT_FDIV, w, nat_exact_float(b, t, x), nat_exact_float(b, t, y));
+  if (w == 4) {
+    r = nat_resize(b, nat_op1(b, NAT_F4_S4, 4, q), t.width, false);
+  } else if (t.kind == NAT_SIGNED) {
+    r = nat_op1(b, NAT_F8_S4, 4, q);
+  } else {
+    uint32_t whole = nat_op(b, NAT_FROUND, 8, q, NAT_NONE, NAT_NONE, 11);
+    r = nat_resize(b, nat_op2(b, NAT_FADD, 8, whole, nat_constant(b, 8, 0x4330000000000000)), 4, false);
+  }
+  uint32_t none = nat_compare_ints(b, t.width, true, SCALAR_EQ, y, nat_constant(b, t.width, 0));
+  return nat_select(b, none, nat_ones(b, t.width), r);
+}
+
+/* What is left has the sign of x; of a division by 0 it is x. */
+static uint32_t nat_division(const nat_operands *o, bool rest) {
+  nat_body *b = o->b;
+  uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
+  if (w == 8 || w == 1 || b->failed) return nat_give_up(o);
+  const nat_value *by = &b->values[y];
+  bool power = by->kind == NAT_CONSTANT && o->type.kind == NAT_UNSIGNED && by->bits && !(by->bits & (by->bits - 1));
+  if (power && rest) return nat_op2(b, NAT_AND, w, x, nat_constant(b, w, by->bits - 1));
+  if (power) return nat_shift(b, NAT_SHR, w, x, (unsigned)__builtin_ctzll(by->bits));
+  uint32_t q = nat_quotient(b, o->type, x, y);
+  return rest ? nat_op2(b, NAT_ISUB, w, x, nat_product(b, w, q, y)) : q;
+}
+
 static uint32_t nat_int_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
@@ -163,6 +212,10 @@ static uint32_t nat_int_op(const nat_operands *o) {
       return nat_op2(b, NAT_ISUB, w, x, y);
     case SCALAR_MULTIPLY:
       return w == 1 ? nat_give_up(o) : nat_product(b, w, x, y);
+    case SCALAR_DIVIDE:
+      return nat_division(o, false);
+    case SCALAR_REMAINDER:
+      return nat_division(o, true);
     case SCALAR_AND:
       return nat_op2(b, NAT_AND, w, x, y);
     case SCALAR_OR:
@@ -248,6 +301,21 @@ static uint32_t nat_compare_pred(nat_body *b, int direction, uint32_t x, uint32_
   }
 }
 
+/* Floats in total order, as integers: the bits, of which those below the sign are turned where it is set. */
+static uint32_t nat_total_key(nat_body *b, uint32_t w, uint32_t x) {
+  uint32_t zero = nat_constant(b, w, 0);
+  uint32_t negative = nat_has(b, NAT_SAR, w) ? nat_shift(b, NAT_SAR, w, x, 8 * w - 1) : nat_op2(b, NAT_SGT, w, zero, x);
+  return nat_op2(b, NAT_XOR, w, x, nat_op2(b, NAT_ANDN, w, nat_sign_bit(b, w), negative));
+}
+
+/* f16 with a signalling NaN would lose that on its way to f32. */
+static uint32_t nat_compare_total(const nat_operands *o) {
+  uint32_t w = o->type.width;
+  if (o->type.kind == NAT_F16) return nat_give_up(o);
+  uint32_t x = nat_total_key(o->b, w, o->in[0]), y = nat_total_key(o->b, w, o->in[1]);
+  return nat_compare_ints(o->b, w, true, (scalar_direction)o->op.direction, x, y);
+}
+
 /* The instruction's predicates: ordered, but for NE. */
 static uint32_t nat_compare(const nat_operands *o) {
   static const uint8_t predicates[SCALAR_DIRECTIONS] = {0, 4, 13, 14, 2, 1};
@@ -256,7 +324,7 @@ static uint32_t nat_compare(const nat_operands *o) {
   if (!nat_is_float(o->type))
     return nat_compare_ints(o->b, o->type.width, o->type.kind == NAT_SIGNED, (scalar_direction)direction, o->in[0],
                             o->in[1]);
-  if (o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
+  if (o->op.order == SCALAR_ORDER_TOTAL) return nat_compare_total(o);
   return nat_op(o->b, NAT_FCMP, o->type.width, o->in[0], o->in[1], NAT_NONE, predicates[direction]);
 }
 
@@ -336,7 +404,8 @@ uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to) {
 
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   nat_type t = nat_type_of((base_dtype)k->values[v->in[0]].dtype);
-  if (!nat_is_float(t)) return 1;
+  bool divides = v->op.code == SCALAR_DIVIDE || v->op.code == SCALAR_REMAINDER;
+  if (!nat_is_float(t)) return !divides || t.kind == NAT_PRED ? 1 : t.width < 4 ? 4 : 8;
   bool turns = t.width == 4 && nat_turn((scalar_code)v->op.code) >= 0;
   uint32_t width = nat_function_width(turns ? NAT_NEAR : nat_function_type_of(t), (scalar_code)v->op.code);
   return width ? width : 1;
