@@ -212,6 +212,13 @@ bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane 
   return rt_executable_lane(exe->rt, index, out);
 }
 
+int xlac_executable_cost(const xlac_executable *exe, xlac_cost *out, xlac_error *err) {
+  plan_cost c = {0};
+  TRY(plan_total_cost(base_alloc_libc, exe->rt->plan, &c, err));
+  *out = (xlac_cost){c.flops, c.transcendentals, c.read, c.written};
+  return 0;
+}
+
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
   base_text t;
   base_text_init(&t, base_alloc_libc);

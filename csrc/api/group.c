@@ -1,5 +1,6 @@
 /* Programs on many devices: what each device has of arguments and results, calls with shards, and what partitioning
  * came to. */
+#include "../ir/sdy/sdy.h"
 #include "executable.h"
 
 #include "../spmd/spmd.h"
@@ -16,6 +17,34 @@ void xlac_executable_group(const xlac_executable *exe, xlac_group *out) {
   if (!exe->rt->n_devices) return;
   const spmd_program *p = spmd_group_program(exe->rt);
   *out = (xlac_group){p->n_devices, p->n_arguments, p->n_results, p->replicas, p->partitions};
+}
+
+/* In either way of writing shardings: on a mesh of one device, or as XLA's text. */
+static bool group_is_single(const ir_module *m, const ir_op *op) {
+  const ir_mattr *a = ir_mattr_of(op, "sdy.sharding");
+  const sdy_shardings *list = a ? sdy_of(a, SDY_SHARDINGS) : NULL;
+  const char *text = ir_m_get_str(op, "mhlo.sharding");
+  for (uint32_t i = 0; list && i < list->n; i++) {
+    const sdy_mesh *mesh = sdy_mesh_of(m, list->v[i]);
+    if (mesh && sdy_mesh_is_maximal(mesh)) return true;
+  }
+  return text && strncmp(text, "{maximal", 8) == 0;
+}
+
+int xlac_module_name_single_calls(xlac_module *m, const char *from, const char *to, xlac_error *err) {
+  TRY(api_check_text(from, "the name", err));
+  TRY(api_check_text(to, "the new name", err));
+  TRY(api_lock_edit(m, err));
+  const ir_mattr *name = ir_m_string(m->ir, to, strlen(to));
+  bool ok = name != NULL;
+  IR_FOR_COMPUTATIONS(c, m->ir) {
+    IR_FOR_OPS(op, c) {
+      const char *target = op->opcode == IR_OP_CUSTOM_CALL ? ir_m_get_str(op, "call_target_name") : NULL;
+      if (ok && target && strcmp(target, from) == 0 && group_is_single(m->ir, op))
+        ok = ir_m_set(op, "call_target_name", name);
+    }
+  }
+  return api_done(m, ok ? 0 : base_oom(err, "a program's calls"));
 }
 
 xlac_module *xlac_executable_local(xlac_executable *exe) {

@@ -718,6 +718,14 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
                          xlac_error *err);
 /* Why ops are in one kernel or not, a line an op; freed with xlac_free. n may be NULL. */
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
+/* What one call costs, by shapes alone: an elementwise op is one flop an element, a product two; elementary functions
+ * count apart; bytes are those of steps, caches aside. A loop's condition and body count once, since nobody knows how
+ * often it turns; of a conditional the dearest branch. Of several devices, each one's. All 0 where the interpreter runs
+ * the program whole. */
+typedef struct xlac_cost {
+  double flops, transcendentals, bytes_read, bytes_written;
+} xlac_cost;
+int xlac_executable_cost(const xlac_executable *exe, xlac_cost *out, xlac_error *err);
 /* The plan as JSON: programs, their buffers and steps with what they cost (docs/executor.md); freed with xlac_free. n
  * may be NULL. */
 int xlac_executable_report(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
@@ -740,6 +748,9 @@ typedef struct xlac_group {
 } xlac_group;
 void xlac_executable_group(const xlac_executable *exe, xlac_group *out);
 
+/* Custom calls of `from` that their shardings put on one device (maximal) are called `to`: in a program of many devices
+ * all come to such a call, and who implements it can tell it from those that are each device's own. */
+int xlac_module_name_single_calls(xlac_module *m, const char *from, const char *to, xlac_error *err);
 /* The program of each device, after the passes: borrowed, not to be edited. NULL where it was not compiled for many. */
 xlac_module *xlac_executable_local(xlac_executable *exe);
 

@@ -7,9 +7,9 @@
 #include "../include/xlac_ffi.h"
 #include "pjrt.h"
 
-/* `error` is filled where it returns nonzero. */
-typedef int callback_python(void *callable, uint32_t n_operands, const xlac_ffi_buffer *operands, uint32_t n_results,
-                            const xlac_ffi_buffer *results, char *error, uint64_t error_size);
+/* `error` is filled where it returns nonzero. `in_place`: the callable writes the results itself. */
+typedef int callback_python(void *callable, uint32_t in_place, uint32_t n_operands, const xlac_ffi_buffer *operands,
+                            uint32_t n_results, const xlac_ffi_buffer *results, char *error, uint64_t error_size);
 
 /* The type that jaxlib registers for what it attaches to calls. */
 #define CALLBACK_TYPE_ID INT64_C(7357244197867843242)
@@ -18,15 +18,20 @@ typedef struct callback_attached {
   uint32_t n;
 } callback_attached;
 
-static const char *const callback_targets[] = {"xla_ffi_python_cpu_callback",
-                                               "xla_ffi_partitioned_python_cpu_callback"};
+#define CALLBACK_TARGET "xla_ffi_python_cpu_callback"
+#define CALLBACK_SINGLE_TARGET "xlac_python_callback_of_one_device"
+#define CALLBACK_BUFFER_TARGET "xla_buffer_python_cpu_callback"
+static const char *const callback_targets[] = {CALLBACK_TARGET, "xla_ffi_partitioned_python_cpu_callback",
+                                               CALLBACK_SINGLE_TARGET, CALLBACK_BUFFER_TARGET};
 enum { CALLBACK_TARGETS = sizeof callback_targets / sizeof *callback_targets };
 
 /* --- what a run brings --- */
 
-PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, PJRT_ExecuteContext *context) {
+PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, uint32_t n_devices,
+                                PJRT_ExecuteContext *context) {
   const callback_attached *found = NULL;
   *out = (pjrt_callbacks){.call = c->options.python_call};
+  if (n_devices > 1 && !(out->meeting = pjrt_meeting_create(n_devices))) return pjrt_out_of_memory("a call");
   if (!context) return NULL;
   pthread_mutex_lock(&context->lock);
   for (uint32_t i = 0; i < context->n; i++)
@@ -42,35 +47,54 @@ PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, PJRT_
 
 void pjrt_callbacks_free(pjrt_callbacks *b) {
   pjrt_free(b->callables);
+  pjrt_meeting_destroy(b->meeting);
   b->callables = NULL;
+  b->meeting = NULL;
 }
 
 /* --- the custom call --- */
 
-static int callback_run(xlac_ffi_frame *frame) {
-  char error[4096] = "";
+static int callback_call(xlac_ffi_frame *frame, char error[MEETING_ERROR]) {
   const pjrt_callbacks *b = frame->user;
   const xlac_ffi_attr *index = xlac_ffi_find(frame, "index");
-  if (!b->call) return frame->fail(frame, "nobody can call Python: the plugin was not registered by xlac's package");
-  if (!index || index->kind != XLAC_FFI_INT || index->i < 0 || index->i >= (int64_t)b->n)
-    return frame->fail(frame, "the call brings %u Python callbacks; the program asks for another", b->n);
+  if (!b->call) {
+    snprintf(error, MEETING_ERROR, "nobody can call Python: the plugin was not registered by xlac's package");
+    return -1;
+  }
+  if (!index || index->kind != XLAC_FFI_INT || index->i < 0 || index->i >= (int64_t)b->n) {
+    snprintf(error, MEETING_ERROR, "the call brings %u Python callbacks; the program asks for another", b->n);
+    return -1;
+  }
   callback_python *call = (callback_python *)(uintptr_t)b->call;
+  bool in_place = strcmp(frame->target, CALLBACK_BUFFER_TARGET) == 0;
   bool before = pjrt_set_on_queue(true); /* of a group's run, it may be a thread of the group's */
-  int status = call(b->callables[index->i], frame->n_operands, frame->operands, frame->n_results, frame->results, error,
-                    sizeof error);
+  int status = call(b->callables[index->i], in_place, frame->n_operands, frame->operands, frame->n_results,
+                    frame->results, error, MEETING_ERROR);
   (void)pjrt_set_on_queue(before);
-  if (status == 0) return 0;
-  return frame->fail(frame, "%s", error);
+  return status;
+}
+
+static int callback_run(xlac_ffi_frame *frame) {
+  char error[MEETING_ERROR] = "";
+  return callback_call(frame, error) ? frame->fail(frame, "%s", error) : 0;
+}
+
+static int callback_run_single(xlac_ffi_frame *frame) {
+  const pjrt_callbacks *b = frame->user;
+  return b->meeting ? pjrt_meeting_call(b->meeting, frame, callback_call) : callback_run(frame);
 }
 
 int pjrt_registry_make(xlac_registry **out, pjrt_callbacks *callbacks, xlac_error *err) {
   xlac_registry *r = NULL;
   TRY(xlac_registry_create(&r, err));
-  const xlac_ffi_target target = {
-      .struct_size = sizeof target, .version = XLAC_FFI_VERSION, .run = callback_run, .user = callbacks};
+  const xlac_ffi_target each = {
+      .struct_size = sizeof each, .version = XLAC_FFI_VERSION, .run = callback_run, .user = callbacks};
+  xlac_ffi_target single = each;
+  single.run = callback_run_single;
   int status = pjrt_ffi_add_handlers(r, err);
   for (int i = 0; status == 0 && i < CALLBACK_TARGETS; i++)
-    status = xlac_registry_add_native(r, callback_targets[i], &target, err);
+    status = xlac_registry_add_native(r, callback_targets[i],
+                                      strcmp(callback_targets[i], CALLBACK_SINGLE_TARGET) == 0 ? &single : &each, err);
   if (status)
     xlac_registry_destroy(r);
   else
@@ -105,4 +129,8 @@ bool pjrt_needs_registry(xlac_module *m) {
     for (xlac_op *op = xlac_op_next(m, c, NULL); op; op = xlac_op_next(m, c, op))
       if (callback_is_call(m, op)) return true;
   return false;
+}
+
+int pjrt_mark_single_calls(xlac_module *m, xlac_error *err) {
+  return xlac_module_name_single_calls(m, CALLBACK_TARGET, CALLBACK_SINGLE_TARGET, err);
 }

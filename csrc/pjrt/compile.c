@@ -44,8 +44,19 @@ static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *cli
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "a program for %u replicas of %u devices", o->n_replicas, o->n_partitions);
   program_options_of(client, o, c ? c->runtime : NULL, &options);
   if (participants > 1) options.n_devices = (uint32_t)participants;
+  if (participants > 1 && pjrt_mark_single_calls(m, &err)) return pjrt_error_of(&err);
   if (xlac_compile(m, &options, &exe, &err)) return pjrt_error_of(&err);
   return pjrt_executable_make(out, c, exe, o, bytes, n);
+}
+
+/* Takes the executable where it fails. */
+static PJRT_Error *program_keep_source(const PJRT_Program *program, PJRT_Executable *e) {
+  if (!e->group || program->format_size != 4) return NULL; /* "mlir" */
+  e->source = pjrt_copy_text(program->code, program->code_size);
+  e->source_size = program->code_size;
+  if (e->source) return NULL;
+  pjrt_executable_release(e);
+  return pjrt_out_of_memory("a program");
 }
 
 static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *client, const PJRT_Program *program,
@@ -55,6 +66,7 @@ static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *cl
   PJRT_Error *error = pjrt_read_compile_options(&o, bytes, n);
   if (!error) error = program_parse(program, &m);
   if (!error) error = program_module(c, client, m, &o, bytes, n, out);
+  if (!error) error = program_keep_source(program, *out);
   xlac_module_destroy(m);
   pjrt_compile_options_free(&o);
   return error;
@@ -195,8 +207,9 @@ PJRT_Error *pjrt_loaded_executable_get_device_assignment(PJRT_LoadedExecutable_G
 
 /* --- saving --- */
 
-/* A saved program: a line with its kind, the lengths of the options and of the program, then both. */
-static const char program_magic[] = "xlac-pjrt-1";
+/* A saved program: a line with its kind, the lengths of the options and of the program, then both. Executables are
+ * saved as the library does; groups as what they were compiled from, which takes milliseconds to compile again. */
+static const char program_magic[] = "xlac-pjrt-1", program_source_magic[] = "xlac-pjrt-source-1";
 enum { PROGRAM_HEAD = 64 };
 
 static void program_drop_bytes(PJRT_SerializedExecutable *e) {
@@ -207,13 +220,14 @@ PJRT_Error *pjrt_executable_serialize(PJRT_Executable_Serialize_Args *args) {
   const PJRT_Executable *e = args->executable;
   xlac_error err;
   char *program = NULL;
-  size_t n = 0;
-  if (xlac_executable_serialize(e->exe, &program, &n, &err)) return pjrt_error_of(&err);
+  size_t n = e->source_size;
+  if (!e->source && xlac_executable_serialize(e->exe, &program, &n, &err)) return pjrt_error_of(&err);
   char *bytes = pjrt_alloc(PROGRAM_HEAD + e->options_size + n);
   if (bytes) {
-    snprintf(bytes, PROGRAM_HEAD, "%s %zu %zu", program_magic, e->options_size, n);
+    const char *magic = e->source ? program_source_magic : program_magic;
+    snprintf(bytes, PROGRAM_HEAD, "%s %zu %zu", magic, e->options_size, n);
     if (e->options_size) memcpy(bytes + PROGRAM_HEAD, e->options, e->options_size);
-    memcpy(bytes + PROGRAM_HEAD + e->options_size, program, n);
+    memcpy(bytes + PROGRAM_HEAD + e->options_size, e->source ? e->source : program, n);
   }
   xlac_free(program);
   if (!bytes) return pjrt_out_of_memory("a saved program");
@@ -241,13 +255,15 @@ static PJRT_Error *program_load_saved(PJRT_Client *c, const char *program, size_
 }
 
 PJRT_Error *pjrt_executable_deserialize_and_load(PJRT_Executable_DeserializeAndLoad_Args *args) {
-  char head[PROGRAM_HEAD + 1] = "", magic[16] = "";
+  char head[PROGRAM_HEAD + 1] = "", magic[24] = "";
   const char *bytes = args->serialized_executable;
   size_t options_size = 0, n = 0, size = args->serialized_executable_size;
   PJRT_Executable *e = NULL;
   if (size >= PROGRAM_HEAD) memcpy(head, bytes, PROGRAM_HEAD);
-  if (sscanf(head, "%15s %zu %zu", magic, &options_size, &n) != 3 || strcmp(magic, program_magic) != 0 ||
-      options_size > size - PROGRAM_HEAD || n != size - PROGRAM_HEAD - options_size)
+  bool read = sscanf(head, "%23s %zu %zu", magic, &options_size, &n) == 3,
+       source = !strcmp(magic, program_source_magic);
+  if (!read || (!source && strcmp(magic, program_magic) != 0) || options_size > size - PROGRAM_HEAD ||
+      n != size - PROGRAM_HEAD - options_size)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "the bytes are no program that this version of xlac's plugin saved");
   const char *options = bytes + PROGRAM_HEAD;
   const char *program = options + options_size;
@@ -255,6 +271,8 @@ PJRT_Error *pjrt_executable_deserialize_and_load(PJRT_Executable_DeserializeAndL
     options = args->overridden_serialized_compile_options;
     options_size = args->overridden_serialized_compile_options_size;
   }
-  PJRT_TRY(program_load_saved(args->client, program, n, options, options_size, &e));
+  const PJRT_Program code = {.code = (char *)(uintptr_t)program, .code_size = n, .format = "mlir", .format_size = 4};
+  PJRT_TRY(source ? program_compile(args->client, &args->client->options, &code, options, options_size, &e)
+                  : program_load_saved(args->client, program, n, options, options_size, &e));
   return pjrt_executable_load(&args->loaded_executable, args->client, e);
 }

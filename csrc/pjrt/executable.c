@@ -17,6 +17,7 @@ void pjrt_executable_release(PJRT_Executable *e) {
   if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1) return;
   xlac_executable_destroy(e->exe);
   pjrt_free(e->options);
+  pjrt_free(e->source);
   pjrt_free(e->devices);
   pjrt_free(e->parameters);
   pjrt_free(e->results);
@@ -173,7 +174,7 @@ static PJRT_Error *executable_fill(PJRT_Executable *e, const pjrt_compile_option
                      e->n_replicas * e->n_partitions);
   e->group = e->n_replicas * e->n_partitions > 1;
   xlac_executable_get(e->exe, &e->info);
-  e->values = e->info.interpreted != NULL;
+  e->values = e->info.interpreted != NULL && !e->group; /* a group calls with shards also then */
   PJRT_TRY(executable_read_parameters(e));
   PJRT_TRY(executable_read_results(e));
   PJRT_TRY(executable_name_it(e));
@@ -338,9 +339,32 @@ PJRT_Error *pjrt_executable_optimized_program(PJRT_Executable_OptimizedProgram_A
   return NULL;
 }
 
+/* Names are those of XLA's cost analysis. */
+static int executable_count_costs(PJRT_Executable *e, xlac_error *err) {
+  static const char *const names[EXECUTABLE_COSTS] = {"flops", "transcendentals", "bytes accessed"};
+  xlac_cost c;
+  TRY(xlac_executable_cost(e->exe, &c, err));
+  const double values[EXECUTABLE_COSTS] = {c.flops, c.transcendentals, c.bytes_read + c.bytes_written};
+  for (int i = 0; i < EXECUTABLE_COSTS; i++)
+    e->costs[i] = (PJRT_NamedValue){.struct_size = sizeof e->costs[i],
+                                    .name = names[i],
+                                    .name_size = strlen(names[i]),
+                                    .type = PJRT_VALUE_FLOAT,
+                                    .float_value = (float)values[i],
+                                    .value_size = 1};
+  e->has_costs = true;
+  return 0;
+}
+
 PJRT_Error *pjrt_executable_get_cost_analysis(PJRT_Executable_GetCostAnalysis_Args *args) {
-  args->num_properties = 0;
-  args->properties = args->executable->costs;
+  PJRT_Executable *e = args->executable;
+  xlac_error err;
+  pthread_mutex_lock(&e->lock);
+  int status = e->has_costs || e->values ? 0 : executable_count_costs(e, &err);
+  pthread_mutex_unlock(&e->lock);
+  if (status) return pjrt_error_of(&err);
+  args->num_properties = e->has_costs ? EXECUTABLE_COSTS : 0;
+  args->properties = e->costs;
   return NULL;
 }
 

@@ -432,7 +432,7 @@ static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, P
   PJRT_Client *c = x->devices[0]->client;
   PJRT_Error *error = execute_use_arguments(x, o, buffers);
   if (!error) error = execute_make_blocks(x);
-  if (!error && x->e->calls) error = pjrt_callbacks_read(&x->callbacks, c, o ? o->context : NULL);
+  if (!error && x->e->calls) error = pjrt_callbacks_read(&x->callbacks, c, x->n_devices, o ? o->context : NULL);
   if (error) {
     execute_drop(x, NULL);
     return error;

@@ -269,6 +269,8 @@ typedef struct pjrt_parameter {
   bool donated; /* the program says that it may be given away */
 } pjrt_parameter;
 
+enum { EXECUTABLE_COSTS = 3 };
+
 struct PJRT_Executable {
   atomic_uint refs;
   PJRT_Client *client; /* a reference; NULL: compiled for a topology */
@@ -277,6 +279,8 @@ struct PJRT_Executable {
   const char *name; /* of the module */
   char *options;    /* as given */
   size_t options_size;
+  char *source; /* of a group: the program as given, by which it is saved; else NULL */
+  size_t source_size;
   uint32_t n_replicas, n_partitions, n_devices;
   int32_t *devices; /* ids, as the assignment has them */
   uint32_t n_parameters, n_results;
@@ -299,7 +303,8 @@ struct PJRT_Executable {
   const char **shardings; /* of results, then of parameters: OpSharding; static where there are no bytes: whole */
   size_t *sharding_sizes;
   char fingerprint[40];
-  PJRT_NamedValue costs[3];
+  PJRT_NamedValue costs[EXECUTABLE_COSTS]; /* under the lock, made when they are first asked for */
+  bool has_costs;
 };
 
 struct PJRT_LoadedExecutable {
@@ -340,15 +345,31 @@ struct PJRT_ExecuteContext {
 typedef struct pjrt_callbacks {
   int64_t call; /* as pjrt_client_options.python_call */
   uint32_t n;
-  void **callables; /* PyObject *, which the client keeps while the run goes on */
+  void **callables;             /* PyObject *, which the client keeps while the run goes on */
+  struct pjrt_meeting *meeting; /* of the devices of a group; NULL: there is one device */
 } pjrt_callbacks;
 
+/* Calls that each device of a group comes to, and one makes for all: meeting.c. One a run; calls on any thread. */
+typedef struct pjrt_meeting pjrt_meeting;
+enum { MEETING_ERROR = 4096 };
+struct xlac_ffi_frame;
+/* Fills error where it returns nonzero. */
+typedef int pjrt_meeting_fn(struct xlac_ffi_frame *frame, char error[MEETING_ERROR]);
+pjrt_meeting *pjrt_meeting_create(uint32_t n_devices); /* NULL when out of memory */
+void pjrt_meeting_destroy(pjrt_meeting *m);            /* NULL is fine */
+/* What a custom call returns: on all devices the same, with the same results. */
+int pjrt_meeting_call(pjrt_meeting *m, struct xlac_ffi_frame *frame, pjrt_meeting_fn *call);
+
 /* Copies what the context says of callables; NULL: none. */
-PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, PJRT_ExecuteContext *context);
+PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, uint32_t n_devices,
+                                PJRT_ExecuteContext *context);
 void pjrt_callbacks_free(pjrt_callbacks *b);
 /* Handlers that were made for XLA. xla_ffi.c */
 bool pjrt_ffi_has_handler(const char *target);
 XLAC_MUST_USE int pjrt_ffi_add_handlers(xlac_registry *r, xlac_error *err);
+/* Calls that the program has on one device, and that all of a group's come to, get a name of their own: before the
+ * program is partitioned. */
+XLAC_MUST_USE int pjrt_mark_single_calls(xlac_module *m, xlac_error *err);
 /* Whether the module calls what only the client knows: a run then needs a registry. */
 bool pjrt_needs_registry(xlac_module *m);
 /* A registry for one run: the callables, which must outlive it, and all handlers that were registered. */

@@ -168,6 +168,61 @@ static void report_program(base_text *out, const report_run *x, const plan_progr
   BASE_PUT(out, "]}");
 }
 
+/* --- what all of it costs --- */
+
+static double total_weight(const plan_cost *c) {
+  return c->flops + 10 * c->transcendentals + c->read + c->written;
+}
+
+static void total_add(plan_cost *sum, const plan_cost *c) {
+  sum->flops += c->flops;
+  sum->transcendentals += c->transcendentals;
+  sum->read += c->read;
+  sum->written += c->written;
+}
+
+typedef struct total_run {
+  plan_list list;
+  plan_cost *of; /* by places in the list */
+  bool *known;
+} total_run;
+
+/* Programs don't call each other in circles, and each is looked at once; as deep as they call each other. */
+static const plan_cost *total_of(total_run *x, const plan_program *p) {
+  uint32_t place = plan_list_find(&x->list, p);
+  plan_cost *sum = &x->of[place];
+  for (uint32_t i = 0; !x->known[place] && i < p->n_steps; i++) {
+    const plan_step *s = &p->steps[i];
+    plan_cost own = plan_step_cost(p, s), dearest = {0};
+    total_add(sum, &own);
+    for (uint32_t k = 0; k < s->n_nested; k++) {
+      const plan_cost *inner = total_of(x, s->nested[k]);
+      if (s->kind != PLAN_CONDITIONAL)
+        total_add(sum, inner);
+      else if (total_weight(inner) > total_weight(&dearest))
+        dearest = *inner;
+    }
+    total_add(sum, &dearest);
+  }
+  x->known[place] = true;
+  return sum;
+}
+
+int plan_total_cost(base_alloc alloc, const plan_program *p, plan_cost *out, xlac_error *err) {
+  total_run x = {.known = NULL};
+  size_t each = sizeof *x.of + sizeof *x.known;
+  if (plan_list_programs(alloc, p, &x.list)) x.of = base_malloc(alloc, x.list.n * each);
+  int status = x.of ? 0 : base_oom(err, "what a program costs");
+  if (x.of) {
+    memset(x.of, 0, x.list.n * each);
+    x.known = (bool *)(x.of + x.list.n);
+    *out = *total_of(&x, p);
+  }
+  BASE_VEC_FREE(alloc, &x.list);
+  base_free(alloc, x.of);
+  return status;
+}
+
 bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p) {
   assert(out && p);
   const ir_module *m = p->computation->module;

@@ -15,6 +15,10 @@ bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out)
 /* The number of p in the list. */
 uint32_t plan_list_find(const plan_list *list, const plan_program *p);
 
+/* What one run of p and all that its steps call costs: a loop's programs once, since nobody knows how often it turns;
+ * of a conditional its dearest branch. OUT_OF_MEMORY. */
+XLAC_MUST_USE int plan_total_cost(base_alloc alloc, const plan_program *p, plan_cost *out, xlac_error *err);
+
 /* {"programs": [{"name", "buffers": [...], "steps": [...]}, ...]}; the first is the entry's. false when out of
  * memory. Borrows p and what it points to during the call. */
 bool plan_put_json(base_text *out, base_alloc alloc, const plan_program *p);

@@ -7,7 +7,8 @@
 
 /* fallback.c: shortens shardings that do not cut evenly. Before explicit reshards. */
 XLAC_MUST_USE int spmd_make_even(ir_module *m, xlac_error *err);
-/* whole.c: takes all shardings away but those of manual computations. */
+/* whole.c: takes all shardings away but those of manual computations, and of what goes into the program and comes out.
+ */
 XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);
 /* fallback.c: gathers around ops that have no local form. After explicit reshards. */
 XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err);

@@ -1,5 +1,5 @@
 /* The last resort: without shardings every device computes everything. Manual computations keep theirs, since they say
- * what their bodies compute. */
+ * what their bodies compute, and so do the program's arguments and results: callers bring and take shards. */
 #include "../passes/rewrite/rewrite.h"
 #include "../shard/common/common.h"
 #include "inside.h"
@@ -41,7 +41,8 @@ int spmd_make_whole(ir_module *m, xlac_error *err) {
   TRY(opt_rewriter_init(&rw, m, err));
   int status = shc_walk_module(m, false, bare_op, &rw);
   for (ir_computation *f = m->first; f && status == 0; f = f->next)
-    if (f->kind == IR_FUNCTION && !f->owner && !(bare_arguments(f) && bare_results(f))) status = -XLAC_E_OUT_OF_MEMORY;
+    if (f->kind == IR_FUNCTION && !f->owner && f != m->entry && !(bare_arguments(f) && bare_results(f)))
+      status = -XLAC_E_OUT_OF_MEMORY;
   int ended = opt_rewriter_status(&rw);
   opt_rewriter_free(&rw);
   if (status == -XLAC_E_OUT_OF_MEMORY) return base_oom(err, "a program without shardings");

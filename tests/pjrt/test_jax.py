@@ -60,6 +60,26 @@ def test_python_callbacks_run_and_their_errors_arrive():
     assert out == ["0.47942555", "x is 3.0", "x is 4.0", "6.0 8.0", "[4.0, 5.0]", "JaxRuntimeError True", "2.0"]
 
 
+def test_callbacks_on_buffers_write_their_results_themselves():
+    out = run("""
+        import jax, jax.numpy as jnp, numpy as np
+        from jax.experimental.buffer_callback import buffer_callback, ExecutionStage
+        def add(ctx, out, x, *, y):
+            assert ctx.stage == ExecutionStage.EXECUTE and out.writeable and not x.writeable
+            np.asarray(out)[...] = np.asarray(x) + np.from_dlpack(y)
+        f = jax.jit(lambda x, y: buffer_callback(add, jax.ShapeDtypeStruct(x.shape, x.dtype))(x, y=y) * 2)
+        print(f(jnp.arange(3.), jnp.ones(3)))
+        def wrong(ctx, out, x):
+            np.asarray(x)[...] = 0
+        try:
+            jax.block_until_ready(jax.jit(buffer_callback(wrong, jax.ShapeDtypeStruct((3,), jnp.float32)))(jnp.arange(3.)))
+        except Exception as e:
+            print(type(e).__name__, "read-only" in str(e))
+        print(sorted(jax.jit(jnp.sin).lower(jnp.ones(8)).compile().cost_analysis().items()))
+    """)
+    assert out == ["[2. 4. 6.]", "JaxRuntimeError True", "[('bytes accessed', 64.0), ('flops', 0.0), ('transcendentals', 8.0)]"]
+
+
 def test_donated_arrays_are_deleted_and_numpy_keeps_its_view():
     out = run("""
         import jax, jax.numpy as jnp, numpy as np

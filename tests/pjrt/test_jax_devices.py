@@ -81,6 +81,43 @@ def test_shards_are_donated_on_their_devices():
     assert out == ["True True 393216.0 13.0 13.0", "1.5", "True 6.0", "True"]
 
 
+def test_callbacks_are_called_once_unless_the_program_is_each_devices_own():
+    out = on_devices("""
+    x = put(a, "x", "y")
+    seen = []
+    @jax.jit
+    def f(v):
+        jax.debug.print("sum {}", v.sum())
+        def loop(i, u):
+            jax.experimental.io_callback(lambda w: seen.append(float(w)), None, u[0, 0] + i, ordered=True)
+            return u + 1
+        return jax.pure_callback(lambda u: u * 2, v, jax.lax.fori_loop(0, 3, loop, v))
+    y = f(x)
+    jax.effects_barrier()
+    print(np.array_equal(y, (a + 3) * 2), seen)
+    def g(v):
+        jax.debug.callback(lambda i: seen.append(int(i)), jax.lax.axis_index("x"))
+        return v
+    jax.block_until_ready(jax.jit(jax.shard_map(g, mesh=mesh, in_specs=P("x", "y"), out_specs=P("x", "y")))(x))
+    jax.effects_barrier()
+    print(sorted(seen[3:]))
+    """)
+    assert out == ["sum 2016.0", "True [0.0, 2.0, 4.0]", "[0, 0, 1, 1, 2, 2, 3, 3]"]
+
+
+def test_costs_text_and_saved_programs():
+    out = on_devices("""
+    from jax.experimental import serialize_executable as save
+    x = put(a, "x", "y")
+    c = jax.jit(lambda v: jnp.sin(v @ v.T)).lower(x).compile()
+    print(sorted(c.cost_analysis()), c.cost_analysis()["transcendentals"], c.memory_analysis().argument_size_in_bytes)
+    print("all-reduce" in c.as_text() or "all-gather" in c.as_text())
+    again = save.deserialize_and_load(*save.serialize(c))
+    print(np.array_equal(again(x), c(x)), again(x).sharding.spec)
+    """)
+    assert out == ["['bytes accessed', 'flops', 'transcendentals'] 16.0 32", "True", "True P('x',)"]
+
+
 def test_what_does_not_go_is_an_error():
     out = on_devices("""
     x = put(a, "x", "y")

@@ -50,6 +50,51 @@ def fill(result, value):
     to[...] = value
 
 
+class InPlace:
+    """What `jax.experimental.buffer_callback` shows of an array: it lies where the program has it, for as long as the call goes on."""
+
+    def __init__(self, buffer, writeable):
+        self._array, self.writeable = view(buffer), writeable
+        self.shape, self.ndim, self.dtype = self._array.shape, self._array.ndim, self._array.dtype
+
+    def __array__(self, dtype=None, copy=None):
+        array = self._array.view()
+        array.flags.writeable = self.writeable
+        return np.array(array, dtype, copy=copy) if copy or (dtype is not None and dtype != self.dtype) else array
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class Context:
+    """An ExecutionContext of a CPU's."""
+
+    @property
+    def stage(self):
+        from jax.experimental import buffer_callback
+        return buffer_callback.ExecutionStage.EXECUTE
+
+    @property
+    def stream(self):
+        import jax
+        raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: XLA FFI GPU context is not available: this runs on a CPU")
+
+
+def run(function, operands, results):
+    values = function(*map(operand, operands))
+    if len(values) != len(results):
+        raise RuntimeError(f"Python callback returned {len(values)} results; expected {len(results)}")
+    for result, value in zip(results, values):
+        fill(result, value)
+
+
+def run_in_place(function, operands, results):
+    function(Context(), *(InPlace(b, False) for b in operands), *(InPlace(b, True) for b in results))
+
+
 def describe(error):
     """The error first, since the text may be cut; then where it was."""
     import traceback
@@ -57,15 +102,11 @@ def describe(error):
     return f"CpuCallback error calling callback: {last}\n{''.join(traceback.format_tb(error.__traceback__))}"
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_uint32, ctypes.POINTER(Buffer), ctypes.c_uint32, ctypes.POINTER(Buffer),
-                  ctypes.c_void_p, ctypes.c_uint64)
-def call(function, n_operands, operands, n_results, results, error, error_size):
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(Buffer), ctypes.c_uint32,
+                  ctypes.POINTER(Buffer), ctypes.c_void_p, ctypes.c_uint64)
+def call(function, in_place, n_operands, operands, n_results, results, error, error_size):
     try:
-        values = function(*[operand(operands[i]) for i in range(n_operands)])
-        if len(values) != n_results:
-            raise RuntimeError(f"Python callback returned {len(values)} results; expected {n_results}")
-        for i, value in enumerate(values):
-            fill(results[i], value)
+        (run_in_place if in_place else run)(function, operands[:n_operands], results[:n_results])
         return 0
     except BaseException as e:  # nothing may leave by way of C
         text = describe(e).encode()[:error_size - 1]

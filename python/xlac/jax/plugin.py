@@ -9,6 +9,7 @@ import logging
 import os
 import pathlib
 
+OLDEST, NEWEST = (0, 9), (0, 10)  # of jaxlib: those that the tests have been run with
 LIBRARY = pathlib.Path(__file__).resolve().parents[1] / "_pjrt.so"
 logger = logging.getLogger(__name__)
 
@@ -37,10 +38,27 @@ def client_options(clients):
     return options
 
 
+def wrong_version(text):
+    """What is to be said of a jaxlib of this version, and whether the plugin goes without it; (None, False) of those that are known to work."""
+    found = tuple(int(part) for part in text.split(".")[:2])
+    known = ".".join(map(str, OLDEST)), ".".join(map(str, NEWEST))
+    if found < OLDEST:
+        return f"xlac's plugin needs jaxlib {known[0]} to {known[1]}, and this is jaxlib {text}: it is not registered (pip install -U jax jaxlib)", True
+    if found > NEWEST:
+        return f"xlac's plugin has been tested with jaxlib {known[0]} to {known[1]}, and this is jaxlib {text}: if it fails, pip install 'jax<{NEWEST[0]}.{NEWEST[1] + 1}'", False
+    return None, False
+
+
 def initialize():
     import jax
+    import jaxlib
     from jax._src import xla_bridge
 
+    text, refused = wrong_version(jaxlib.__version__)
+    if text:
+        logger.warning(text)
+    if refused:
+        return
     from . import ffi, leave
 
     if not LIBRARY.exists():

@@ -1,0 +1,267 @@
+"""JAX on xlac beside JAX on XLA:CPU, all in one run: calls, compilation, steps and memory.
+
+    JAX_PLATFORMS=xlac,cpu python benchmarks/jax_table.py [--programs FILE_OR_FOLDER ...] [--limit 300] [--rounds 3]
+
+calls     microseconds of a jitted function's call until it returns, and until its result is there
+compile   milliseconds from a program to its first result, tracing excluded: each is compiled anew and run once. Programs are StableHLO: lines of a
+          file (tests/oracle/jax_programs.jsonl.xz, which JAX's own tests compiled), or *.stablehlo.mlir of a folder
+steps     milliseconds of longer functions, and of the same program by xlac's own executor, without JAX
+memory    megabytes that a process of its own takes at most, beyond what it took before, to train a small network for 20 steps
+
+The two backends take turns; each figure is the least of the rounds, and ratios are xlac's to XLA's, in the geometric mean."""
+import argparse
+import json
+import lzma
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+CALLS = 1000
+BACKENDS = ("xlac", "cpu")
+NAMES = {"xlac": "xlac", "cpu": "XLA"}
+
+
+def mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+
+def least(rounds, *timed):
+    """The least of each in some rounds, in which they take turns."""
+    best = [math.inf] * len(timed)
+    for _ in range(rounds):
+        best = [min(b, t()) for b, t in zip(best, timed)]
+    return best
+
+
+def clock(function, n=1):
+    start = time.perf_counter()
+    for _ in range(n):
+        out = function()
+    elapsed = (time.perf_counter() - start) / n
+    jax.block_until_ready(out)
+    return elapsed
+
+
+# --- functions ---
+
+def layer(p, x):
+    return jax.nn.gelu(x @ p["w"] + p["b"])
+
+
+def attention(x, w):
+    q, k, v = jnp.split(x @ w, 3, -1)
+    return jax.nn.softmax(q @ k.T / math.sqrt(q.shape[-1])) @ v
+
+
+def train(p, x, y):
+    """A step of gradient descent on a network of three layers."""
+    def loss(p):
+        h = x
+        for w in p[:-1]:
+            h = jnp.tanh(h @ w)
+        return ((h @ p[-1] - y) ** 2).mean()
+    value, gradient = jax.value_and_grad(loss)(p)
+    return [a - 1e-3 * g for a, g in zip(p, gradient)], value
+
+
+def network(batch, width):
+    r = np.random.default_rng(0)
+    p = [r.standard_normal((width, width), np.float32) / np.float32(math.sqrt(width)) for _ in range(3)]
+    return p, r.standard_normal((batch, width), np.float32), r.standard_normal((batch, width), np.float32)
+
+
+def short():
+    f = np.float32
+    x = np.ones((32, 64), f)
+    p = {"w": np.ones((64, 64), f), "b": np.ones(64, f)}
+    yield "one add", lambda a: a + 1, (f(1),)
+    yield "ten arguments", lambda *a: sum(a), tuple(f(i) for i in range(10))
+    yield "layer", layer, (p, x)
+    yield "gradient of a layer", jax.grad(lambda p, x: layer(p, x).sum()), (p, x)
+    yield "attention", attention, (x, np.ones((64, 192), f))
+    yield "loop", lambda v: jax.lax.fori_loop(0, 10, lambda i, u: jnp.sin(u) + i, v), (x,)
+    yield "normal", lambda k: jax.random.normal(k, (64,)), (np.zeros(2, np.uint32),)
+
+
+def long():
+    r = np.random.default_rng(1)
+    wide, image = r.standard_normal((1024, 1024), np.float32), r.standard_normal((8, 56, 56, 32), np.float32)
+    kernel = r.standard_normal((3, 3, 32, 32), np.float32)
+    yield "training step", train, network(256, 512)
+    yield "attention, forth and back", jax.grad(lambda x, w: attention(x, w).sum()), (wide, r.standard_normal((1024, 768), np.float32))
+    yield "layer norm", lambda x: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5), (wide,)
+    yield "convolution", lambda x, k: jax.nn.relu(jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))), (image, kernel)
+    yield "normal, a million", lambda k: jax.random.normal(k, (1 << 20,)), (np.zeros(2, np.uint32),)
+    yield "sort", jnp.sort, (wide,)
+    yield "cumulative sum", lambda x: jnp.cumsum(x, 0), (wide,)
+
+
+# --- sections ---
+
+def on_both(function, arguments):
+    made = {}
+    for backend in BACKENDS:
+        device = jax.devices(backend)[0]
+        with jax.default_device(device):
+            made[backend] = jax.jit(function), jax.device_put(arguments, device)
+            jax.block_until_ready(made[backend][0](*made[backend][1]))
+    return made
+
+
+def caller(jitted, arguments, wait):
+    return (lambda: jax.block_until_ready(jitted(*arguments))) if wait else lambda: jitted(*arguments)
+
+
+def calls(rounds):
+    print(f"\n{'calls':32}{'xlac us':>10}{'XLA us':>10}{'xlac to result':>16}{'XLA to result':>16}")
+    ratios = [], []
+    for name, function, arguments in short():
+        made = on_both(function, arguments)
+        rows = [least(rounds, *(lambda b=b, wait=wait: clock(caller(*made[b], wait), CALLS) for b in BACKENDS)) for wait in (False, True)]
+        for found, (ours, theirs) in zip(ratios, rows):
+            found.append(ours / theirs)
+        print(f"{name:32}{rows[0][0] * 1e6:10.1f}{rows[0][1] * 1e6:10.1f}{rows[1][0] * 1e6:16.1f}{rows[1][1] * 1e6:16.1f}", flush=True)
+    return [("call", mean(ratios[0])), ("call to its result", mean(ratios[1]))]
+
+
+def programs(sources, limit):
+    """(name, text), evenly taken from all there are."""
+    found = []
+    for source in map(pathlib.Path, sources):
+        if source.is_dir():
+            found += [(p.name.removesuffix(".stablehlo.mlir"), p.read_text()) for p in sorted(source.glob("*.stablehlo.mlir"))]
+        else:
+            with lzma.open(source, "rt") if source.suffix == ".xz" else open(source) as lines:
+                found += [(item["test"], item["text"]) for item in map(json.loads, lines)]
+    found = [(name, text) for name, text in found if "num_partitions = 8" not in text]
+    step = max(1, len(found) / limit)
+    return [found[int(i * step)] for i in range(min(limit, len(found)))]
+
+
+def zeros(module):
+    """Arguments for a module's main function; None where some are no arrays of plain numbers."""
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    types = {str(mlir.dtype_to_ir_type(np.dtype(t))): np.dtype(t) for t in
+             ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", jnp.bfloat16)}
+    main = next(op for op in module.body.operations if op.operation.name == "func.func" and op.name.value == "main")
+    arguments = []
+    for given in main.type.inputs:
+        if not isinstance(given, ir.RankedTensorType):
+            return None
+        tensor = ir.RankedTensorType(given)
+        dtype = types.get(str(tensor.element_type))
+        if dtype is None or any(d < 0 for d in tensor.shape):
+            return None
+        arguments.append(np.ones(tensor.shape, dtype))
+    return arguments
+
+
+def first_result(backend, module, arguments):
+    from jax._src import compiler
+    device = jax.devices(backend)[0]
+    options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=np.array([[device.id]]))
+    placed = jax.block_until_ready([jax.device_put(a, device) for a in arguments])
+    start = time.perf_counter()
+    loaded = compiler.backend_compile_and_load(device.client, module, jax._src.lib._jax.DeviceList((device,)), options, [])
+    compiled = time.perf_counter()
+    jax.block_until_ready(loaded.execute_sharded(placed).disassemble_into_single_device_arrays())
+    return time.perf_counter() - start, compiled - start
+
+
+def compilation(sources, limit, rounds):
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+    ratios, alone, left, total = [], [], 0, [0, 0]
+    for _name, text in programs(sources, limit):
+        with mlir.make_ir_context():
+            try:
+                module = ir.Module.parse(text)
+                arguments = zeros(module)
+                if arguments is None:
+                    raise ValueError("arguments")
+                best = [(math.inf, math.inf)] * 2
+                for _ in range(rounds):
+                    best = [tuple(map(min, b, first_result(backend, module, arguments))) for b, backend in zip(best, BACKENDS)]
+            except Exception:  # no such program on one of the two: callbacks, several devices, tokens
+                left += 1
+                continue
+        total = [t + b[0] for t, b in zip(total, best)]
+        ratios.append(best[0][0] / best[1][0])
+        alone.append(best[0][1] / best[1][1])
+    print(f"\ncompile: {len(ratios)} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA")
+    return [("compile to first result", mean(ratios)), ("compile alone", mean(alone))] if ratios else []
+
+
+def steps(rounds):
+    import xlac
+    print(f"\n{'steps':32}{'xlac ms':>10}{'XLA ms':>10}{'xlac without JAX':>20}")
+    ratios, own = [], []
+    for name, function, arguments in long():
+        made = on_both(function, arguments)
+        with jax.default_device(jax.devices("xlac")[0]):
+            executable = xlac.compile(made["xlac"][0].lower(*arguments).as_text())
+        flat = [xlac.asarray(a) for a in jax.tree.leaves(arguments)]
+        found = least(rounds * 3, *(lambda b=b: clock(caller(*made[b], True)) for b in BACKENDS), lambda: clock(lambda: executable(*flat) and None))
+        ratios.append(found[0] / found[1])
+        own.append(found[0] / found[2])
+        print(f"{name:32}{found[0] * 1e3:10.2f}{found[1] * 1e3:10.2f}{found[2] * 1e3:20.2f}", flush=True)
+    return [("step", mean(ratios)), ("step, to xlac without JAX", mean(own))]
+
+
+def status(key):
+    text = pathlib.Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in text.splitlines() if line.startswith(key))) / 1024
+
+
+def train_alone():
+    """In a process of its own: megabytes beyond those at the start."""
+    device = jax.devices()[0]
+    jax.block_until_ready(jax.device_put(np.ones(1), device))
+    before = status("VmRSS")
+    p, x, y = (jax.device_put(a, device) for a in network(1024, 1024))
+    step = jax.jit(train, donate_argnums=0)
+    for _ in range(20):
+        p, value = step(p, x, y)
+    float(value)
+    print(status("VmHWM") - before)
+
+
+def memory():
+    found = []
+    for backend in BACKENDS:
+        env = {**os.environ, "JAX_PLATFORMS": "xlac,cpu" if backend == "xlac" else "cpu"}
+        done = subprocess.run([sys.executable, __file__, "--train"], env=env, capture_output=True, text=True, check=True)
+        found.append(float(done.stdout.split()[-1]))
+    print(f"\nmemory: {found[0]:.0f} MB on xlac, {found[1]:.0f} MB on XLA")
+    return [("peak memory", found[0] / found[1])]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", nargs="*", default=[ROOT / "tests/oracle/jax_programs.jsonl.xz"])
+    parser.add_argument("--limit", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", nargs="*", choices=["calls", "compile", "steps", "memory"], help="some sections")
+    parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.train:
+        return train_alone()
+    sections = {"calls": lambda: calls(args.rounds), "compile": lambda: compilation(args.programs, args.limit, min(args.rounds, 2)),
+                "steps": lambda: steps(args.rounds), "memory": memory}
+    table = [row for name, section in sections.items() if not args.only or name in args.only for row in section()]
+    print(f"\n| xlac to XLA:CPU, jax {jax.__version__} | ratio |\n|---|---|")
+    for name, ratio in table:
+        print(f"| {name} | {ratio:.3f} |")
+
+
+if __name__ == "__main__":
+    main()
