@@ -63,7 +63,7 @@ def compile(module: Flat, *, device: str | Device = "cpu", threads: SupportsInde
             fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
             numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
             results: Literal["numpy", "buffer"] = "numpy", devices: SupportsIndex | None = None) -> Executable: ...
-def compile_stage(module: Program, stage: str, *, device: str | Device = "cpu", threads: SupportsIndex | None = None,
+def compile_stage(module: Program, stage: str, *, device: str | Device = "cpu", devices: SupportsIndex | None = None, threads: SupportsIndex | None = None,
                   blas: _Blas = None, fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
                   numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> str: ...
 class Device(NamedTuple):

@@ -38,6 +38,17 @@ def interpreter(module, arguments):
     return lambda: _core.interpret(module, *arguments)
 
 
+ALIAS = r"(tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)"
+
+
+def stablehlo(module):
+    """Its text without aliases: arguments stay ours, as with xlac's ways."""
+    text = module.to_stablehlo().to_text() if module.form == "hlo" else module.to_text()
+    for around in (r" \{%s\}", r", %s", r"%s, "):
+        text = re.sub(around % ALIAS, "", text)
+    return text
+
+
 def xla(module, arguments):
     """XLA's CPU compiler, by jaxlib. ImportError where there is none."""
     import jax
@@ -46,10 +57,8 @@ def xla(module, arguments):
     from jaxlib import _jax
 
     backend = jex.backend.get_backend("cpu")
-    text = module.to_stablehlo().to_text() if module.form == "hlo" else module.to_text()
-    text = re.sub(r"(, )?(tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = true)", "", text).replace("{, ", "{")  # arguments stay ours, as with xlac's ways
     devices = _jax.DeviceList(tuple(backend.local_devices()[:1]))
-    loaded = backend.compile_and_load(text.encode(), devices, _jax.CompileOptions())
+    loaded = backend.compile_and_load(stablehlo(module).encode(), devices, _jax.CompileOptions())
     placed = [jax.device_put(np.asarray(argument), backend.local_devices()[0]) for argument in arguments]
 
     def call():
@@ -58,10 +67,35 @@ def xla(module, arguments):
     return call
 
 
+IREE_FLAGS = ("--iree-input-type=stablehlo", "--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu",
+              "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3")
+
+
+def iree(module, arguments):
+    """IREE's CPU compiler and runtime, by iree-base-compiler and iree-base-runtime. ImportError where they are not."""
+    import numpy as np
+    from iree import runtime
+    from iree.compiler.api import Output, Session, Source
+
+    session = Session()
+    session.set_flags(*IREE_FLAGS)
+    invocation, output = session.invocation(), Output.open_membuffer()
+    invocation.enable_console_diagnostics()
+    if not invocation.parse_source(Source.wrap_buffer(session, stablehlo(module).encode() + b"\0")) or not invocation.execute():
+        raise RuntimeError("IREE does not compile this program")
+    invocation.output_vm_bytecode(output)
+    config = runtime.Config("local-task")
+    context = runtime.SystemContext(config=config)
+    context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, bytes(output.map_memory())))
+    function = context.modules[list(context.modules)[-1]]["main"]
+    placed = [runtime.asdevicearray(config.device, np.asarray(argument)) for argument in arguments]
+    return lambda: function(*placed)
+
+
 TRIVIAL = "HloModule m\nENTRY e {\n  ROOT x = f32[] constant(0)\n}"
 
 WAYS = {"compiled": xlac_way({}), "fast": xlac_way({"numerics": "fast"}), "unfused": xlac_way({"fuse": False}), "one-thread": xlac_way({"threads": 1}),
-        "interpreter": interpreter, "xla": xla}
+        "interpreter": interpreter, "xla": xla, "iree": iree}
 
 
 class Measurement(dict):
@@ -74,7 +108,7 @@ class Measurement(dict):
 
 
 def measure(program, *arguments, ways=("compiled",), repeat=20, seconds=None, seed=0, **options):
-    """Times a program: a Measurement. `ways` are "compiled", "fast", "unfused", "one-thread", "interpreter" and "xla" (jaxlib's, where it is
+    """Times a program: a Measurement. `ways` are "compiled", "fast", "unfused", "one-thread", "interpreter", "iree" and "xla" (jaxlib's, where it is
     installed). Samples of the ways take turns, so that a busy machine treats them alike. `repeat` samples each, or as many as `seconds` allow. Without
     arguments they are drawn at random, with `seed`. Other options are those of xlac.compile, for "compiled"."""
     from . import parse
@@ -99,7 +133,7 @@ def measure(program, *arguments, ways=("compiled",), repeat=20, seconds=None, se
             found[way] = {"compile_seconds": time.perf_counter() - started}
             calls[way]()
         except (Error, ImportError, AttributeError, TypeError, ValueError, RuntimeError) as error:
-            if way not in ("xla", "interpreter"):
+            if way not in ("xla", "iree", "interpreter"):
                 raise
             found[way] = {"error": f"{type(error).__name__}: {error}".split("\n")[0]}
             calls.pop(way, None)

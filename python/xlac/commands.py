@@ -149,7 +149,7 @@ def add_bench(commands):
     p = commands.add_parser("bench", help="time a program", description="""Times compiling and running a program, alone or beside other ways
         to run it, whose samples take turns.""", epilog="""examples: xlac bench step.hlo; xlac bench step.hlo --way compiled --way xla --json""")
     p.add_argument("file", help="the program; - is standard input")
-    cli.flag(p, "--way", action="append", metavar="WAY", help="compiled (default), fast, unfused, one-thread, interpreter, xla (jaxlib's); may be repeated")
+    cli.flag(p, "--way", action="append", metavar="WAY", help="compiled (default), fast, unfused, one-thread, interpreter, xla (jaxlib's), iree (of iree-base-compiler); may be repeated")
     cli.flag(p, "--repeat", type=int, default=20, help="samples of each (default 20); each of as many calls as fill 2 ms")
     cli.flag(p, "--seconds", type=float, help="stop taking samples after so long")
     cli.flag(p, "--threads", type=int, metavar="N", help="of the compiled program, at most")

@@ -125,3 +125,14 @@ def test_help_has_examples(capsys):
             main([command, "--help"])
         out = capsys.readouterr().out
         assert "example" in out and f"xlac {command}" in out, command
+
+
+def test_programs_for_other_compilers_keep_their_arguments():
+    from xlac.benchmark import measure, stablehlo
+
+    module = xlac.parse("HloModule m, input_output_alias={ {}: (0, {}, may-alias) }, buffer_donor={ (1, {}) }\nENTRY e {\n  x = f32[4] parameter(0)\n"
+                        "  y = f32[4] parameter(1)\n  ROOT r = f32[4] add(x, y)\n}")
+    text = stablehlo(module)
+    assert "alias" not in text and "donor" not in text and xlac.parse(text).verify() is None
+    found = measure(module, ways=("compiled", "iree"), repeat=2)
+    assert "median_seconds" in found["compiled"] and ("error" in found["iree"] or found["iree"]["samples"] == 2)
