@@ -36,7 +36,7 @@ ELSEWHERE = {
     "two-versions": ["old/bin/python"],  # needs an old JAX: the file is kept
 }
 VARIES = {"executor", "tour", "explorer", "clustering", "async", "sharding-block"}  # tests of their own compare what these print, or it is a picture
-NO_JAX = {"tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "custom-calls", "environment", "sharding"}
+NO_JAX = {"tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "cuda", "custom-calls", "environment", "sharding"}
 
 
 def runnable():

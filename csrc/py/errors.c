@@ -11,6 +11,7 @@
 /* Numbers of the library's errors (xlac.codes) that need something special here. */
 typedef enum py_code {
   PY_INTERRUPTED = 402,
+  PY_DEVICE = 405,
   PY_ARGUMENT_COUNT = 500,
   PY_BAD_ARGUMENT = 503,
   PY_OUT_OF_MEMORY = 600
@@ -19,6 +20,7 @@ typedef enum py_code {
 /* The names are those of classes in xlac.errors. 1xx are of reading, 2xx and 3xx of checking, 5xx of arguments. */
 static const char *class_name(int32_t code, py_stage stage) {
   if (code == PY_OUT_OF_MEMORY) return "OutOfMemoryError";
+  if (code == PY_DEVICE) return "DeviceError";
   if (stage == PY_PARSING && code != PY_BAD_ARGUMENT) return "ParseError";
   if (stage == PY_VERIFYING) return "VerifyError";
   if (code >= PY_ARGUMENT_COUNT && code <= PY_BAD_ARGUMENT) return "ArgumentError";

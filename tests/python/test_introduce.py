@@ -5,6 +5,8 @@ import logging
 import pathlib
 import pickle
 import re
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -118,3 +120,10 @@ def test_pictures_follow_the_readers_colours():
     from xlac.memory_svg import fitted
 
     assert (fitted("dot_general", 100), fitted("dot_general", 50), fitted("dot_general", 20)) == ("dot_general", "dot_g\u2026", "")
+
+
+def test_a_device_that_is_not_there_is_a_device_error(monkeypatch):
+    monkeypatch.setenv("XLAC_CUDA_DRIVER", "/nowhere/libcuda.so.1")
+    done = subprocess.run([sys.executable, "-c", "import xlac\ntry:\n    xlac.compile('HloModule m\\nENTRY e { ROOT x = f32[] parameter(0) }', device='cuda')\n"
+                           "except xlac.DeviceError as error:\n    print(error.code == xlac.Code.DEVICE, bool(error.hint))"], capture_output=True, text=True)
+    assert done.stdout == "True True\n", done.stderr
