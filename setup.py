@@ -47,6 +47,7 @@ LEVELS = {
     **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
     **dict.fromkeys((f"ir/{part}/" for part in ("check", "verify", "stablehlo", "sdy")), SMALL),
     **dict.fromkeys(("api/", "pjrt/", "text/bytecode/"), SMALL),
+    "shard/": FEW_COPIES,  # propagation is 5 % slower without copies and alignment
     **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
     **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
     "py/": SMALL,

@@ -187,8 +187,8 @@ static const uint16_t lists_codes[LISTS_TYPES][SCALAR_CODES] = {
 };
 
 _Static_assert(LIST_CALL == 0, "codes leave out what has no instruction");
-_Static_assert(LISTS_eq_f64 == LISTS_eq_s32 + 30 && LISTS_TEST_eq_f64 == LISTS_TEST_eq_s32 + 30, "6 by type");
-_Static_assert(LISTS_ADD_ADD_left_f64 == LISTS_ADD_ADD_left_f32 + 18, "pairs by type, first, second and side");
+_Static_assert(LISTS_eq_f64 == LISTS_eq_s32 + 5 * SCALAR_DIRECTIONS, "6 by type");
+_Static_assert(LISTS_TEST_eq_f64 == LISTS_TEST_eq_s32 + 5 * SCALAR_DIRECTIONS, "6 by type");
 
 /* Comparisons by type, then direction. TOTALORDER of floats is left to the interpreter's loop. */
 static uint32_t lists_compare_of(const scalar_op *op, int column) {
@@ -230,11 +230,17 @@ uint32_t cpu_list_test(uint32_t compare) {
   return compare >= LISTS_eq_s32 && compare <= LISTS_lt_f64 ? compare - LISTS_eq_s32 + LISTS_TEST_eq_s32 : LIST_CALL;
 }
 
-/* 3 * type + op of an op that pairs are made of; -1: none. */
+/* How many ops pairs are made of. */
+#define LISTS_ONE(code, ...) +1
+enum { LISTS_PAIRED = SCALAR_LINKED(LISTS_ONE, ) };
+_Static_assert(LISTS_ADD_ADD_left_f64 == LISTS_ADD_ADD_left_f32 + 2 * LISTS_PAIRED * LISTS_PAIRED,
+               "pairs by type, first, second and side");
+
+/* LISTS_PAIRED * type + op of an op that pairs are made of; -1: none. */
 static int lists_paired(uint32_t code) {
-  static const uint16_t ops[] = {LISTS_ADD_f32, LISTS_SUBTRACT_f32, LISTS_MULTIPLY_f32,
-                                 LISTS_ADD_f64, LISTS_SUBTRACT_f64, LISTS_MULTIPLY_f64};
-  for (int i = 0; i < 6; i++)
+#define LISTS_CODE_OF(code, s) LISTS_##code##_##s,
+  static const uint16_t ops[] = {SCALAR_LINKED(LISTS_CODE_OF, f32) SCALAR_LINKED(LISTS_CODE_OF, f64)};
+  for (int i = 0; i < 2 * LISTS_PAIRED; i++)
     if (ops[i] == code) return i;
   return -1;
 }
@@ -242,6 +248,6 @@ static int lists_paired(uint32_t code) {
 /* Codes of pairs stand by type and first op, then by second op and side. */
 uint32_t cpu_list_pair(uint32_t first, uint32_t second, bool right) {
   int a = lists_paired(first), b = lists_paired(second);
-  if (a < 0 || b < 0 || a / 3 != b / 3) return LIST_CALL;
-  return LISTS_ADD_ADD_left_f32 + 6 * (uint32_t)a + 2 * (uint32_t)(b % 3) + right;
+  if (a < 0 || b < 0 || a / LISTS_PAIRED != b / LISTS_PAIRED) return LIST_CALL;
+  return LISTS_ADD_ADD_left_f32 + 2 * LISTS_PAIRED * (uint32_t)a + 2 * (uint32_t)(b % LISTS_PAIRED) + right;
 }

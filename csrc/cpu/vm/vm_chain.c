@@ -27,20 +27,11 @@ static int chain_kind(const cpu_vm *vm, uint32_t value, uint32_t j) {
   assert(j < 2 && vm->k->values[value].n_in == 2);
   const kernel_value *v = &vm->k->values[value];
   bool number = chain_is_number(vm, v->in[1 - j]);
-  switch (v->op.code) {
-    case SCALAR_ADD:
-      return VM_LINK_ADD_V + number;
-    case SCALAR_MULTIPLY:
-      return VM_LINK_MULTIPLY_V + number;
-    case SCALAR_SUBTRACT:
-      return (j == 0 ? VM_LINK_SUBTRACT_V : VM_LINK_FROM_V) + number;
-    case SCALAR_MAXIMUM:
-      return !number ? -1 : j == 0 ? VM_LINK_MAXIMUM : VM_LINK_MAXIMUM_OF;
-    case SCALAR_MINIMUM:
-      return !number ? -1 : j == 0 ? VM_LINK_MINIMUM : VM_LINK_MINIMUM_OF;
-    default:
-      return -1;
-  }
+  int link = scalar_link_of(v->op.code, j);
+  if (link >= 0) return 2 * link + number;
+  if (!number) return -1;
+  if (v->op.code == SCALAR_MAXIMUM) return j == 0 ? VM_LINK_MAXIMUM : VM_LINK_MAXIMUM_OF;
+  return v->op.code != SCALAR_MINIMUM ? -1 : j == 0 ? VM_LINK_MINIMUM : VM_LINK_MINIMUM_OF;
 }
 
 /* Ops of f32 or f64 on lanes of their own type. */
@@ -155,10 +146,10 @@ bool vm_chain_takes_number(const vm_chain *c, uint32_t value) {
  * since math_max takes +0 before -0 and keeps NaN, and a comparison knows neither. */
 static uint8_t chain_extreme(uint8_t kind, double y) {
   bool most = kind == VM_LINK_MAXIMUM || kind == VM_LINK_MAXIMUM_OF;
-  if (y != y) return kind == VM_LINK_MAXIMUM || kind == VM_LINK_MINIMUM ? VM_LINK_UNLESS_NAN : VM_LINK_ALWAYS;
+  if (y != y) return kind == VM_LINK_MAXIMUM || kind == VM_LINK_MINIMUM ? VM_LINK_unless_nan : VM_LINK_always;
   bool negative = __builtin_signbit(y) != 0;
-  if (most) return y == 0 && negative ? VM_LINK_LESS : VM_LINK_NO_LESS;
-  return y == 0 && !negative ? VM_LINK_MORE : VM_LINK_NO_MORE;
+  if (most) return y == 0 && negative ? VM_LINK_less : VM_LINK_no_less;
+  return y == 0 && !negative ? VM_LINK_more : VM_LINK_no_more;
 }
 
 /* Binds the links to where their operands are in this block. */

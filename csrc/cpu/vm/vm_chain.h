@@ -4,33 +4,34 @@
 #ifndef XLAC_CPU_VM_VM_CHAIN_H
 #define XLAC_CPU_VM_VM_CHAIN_H
 
+#include "../../scalar/links.h"
 #include "vm_inside.h"
 
 enum { VM_MAX_CHAIN = 32, VM_MIN_CHAIN = 3 };
 
-/* What a link does: x is the chain's value, y the lanes (_V) or the number (_N) that it has of its own. */
+/* Links that choose between x and y, which is a number: CHOICE(name, when it is y). What math_max and math_min give
+ * depends on the number (chain_extreme). */
+#define VM_LINK_CHOICES(CHOICE)                              \
+  CHOICE(no_less, x <= y)    /* a maximum */                 \
+  CHOICE(less, x < y)        /* a maximum with -0 */         \
+  CHOICE(no_more, x >= y)    /* a minimum */                 \
+  CHOICE(more, x > y)        /* a minimum with +0 */         \
+  CHOICE(unless_nan, x == x) /* of y that is NaN, but x's */ \
+  CHOICE(always, (y == y) | (y != y))
+/* What a link does: x is the chain's value, y the lanes (_v) or the number (_n) that it has of its own. */
+#define VM_LINK_BOTH(name, code, side, expr, once) VM_LINK_##name##_v, VM_LINK_##name##_n,
+#define VM_LINK_CHOICE(name, when) VM_LINK_##name,
 typedef enum vm_link_kind {
-  VM_LINK_ADD_V,
-  VM_LINK_ADD_N,
-  VM_LINK_MULTIPLY_V,
-  VM_LINK_MULTIPLY_N,
-  VM_LINK_SUBTRACT_V, /* x - y */
-  VM_LINK_SUBTRACT_N,
-  VM_LINK_FROM_V, /* y - x */
-  VM_LINK_FROM_N,
-  VM_LINK_NO_LESS,    /* y where x <= y, else x: a maximum */
-  VM_LINK_LESS,       /* y where x < y: a maximum with -0 */
-  VM_LINK_NO_MORE,    /* y where x >= y: a minimum */
-  VM_LINK_MORE,       /* y where x > y: a minimum with +0 */
-  VM_LINK_UNLESS_NAN, /* x where that is NaN, else y, which is NaN */
-  VM_LINK_ALWAYS,     /* y */
-  VM_LINK_END,        /* stores */
+  SCALAR_LINKS(VM_LINK_BOTH)                   /* two for each scalar_link */
+  VM_LINK_CHOICES(VM_LINK_CHOICE) VM_LINK_END, /* stores */
   VM_LINKS,
-  VM_LINK_MAXIMUM, /* which of those depends on the number, as for all that follow: math_max(x, y) */
+  VM_LINK_MAXIMUM, /* a choice that depends on the number, as for all that follow: math_max(x, y) */
   VM_LINK_MINIMUM,
   VM_LINK_MAXIMUM_OF, /* math_max(y, x) */
   VM_LINK_MINIMUM_OF
 } vm_link_kind;
+#undef VM_LINK_BOTH
+#undef VM_LINK_CHOICE
 
 /* One op of a chain, when the kernel is made ready. */
 typedef struct vm_link {

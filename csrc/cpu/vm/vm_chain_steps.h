@@ -38,19 +38,12 @@ __attribute__((always_inline)) static inline CHAIN(vec) CHAIN(pick)(CHAIN(bits) 
   }
 /* The number in all lanes; subtracting zeros of the vector type is how GCC and clang both spell a broadcast. */
 #define CHAIN_BY_NUMBER CHAIN(vec) same = *(const T *)s->from - (CHAIN(vec)){0};
-#define CHAIN_BOTH(name, expr)              \
-  CHAIN_LINK(name##_v, , CHAIN_LANES, expr) \
+#define CHAIN_BOTH(name, code, side, expr, once) \
+  CHAIN_LINK(name##_v, , CHAIN_LANES, expr)      \
   CHAIN_LINK(name##_n, CHAIN_BY_NUMBER, CHAIN_SAME, expr)
-CHAIN_BOTH(add, x + y)
-CHAIN_BOTH(multiply, x *y)
-CHAIN_BOTH(subtract, x - y)
-CHAIN_BOTH(from, y - x)
-CHAIN_LINK(no_less, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x <= y), y, x))
-CHAIN_LINK(less, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x < y), y, x))
-CHAIN_LINK(no_more, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x >= y), y, x))
-CHAIN_LINK(more, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x > y), y, x))
-CHAIN_LINK(unless_nan, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(x == x), y, x))
-CHAIN_LINK(always, CHAIN_BY_NUMBER, CHAIN_SAME, y)
+#define CHAIN_CHOICE(name, when) CHAIN_LINK(name, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(when), y, x))
+SCALAR_LINKS(CHAIN_BOTH)
+VM_LINK_CHOICES(CHAIN_CHOICE)
 
 /* The last link: stores, and returns to the loop over the block. */
 static void CHAIN(end)(const vm_step *s, int64_t at, CHAIN_ALL) {
@@ -69,11 +62,9 @@ static void CHAIN(one_end)(const vm_step *s, int64_t at, CHAIN(vec) a0) {
 }
 
 static vm_step_fn *const CHAIN(links)[VM_LINKS][2] = {
-#define CHAIN_ENTRY(name) {(vm_step_fn *)CHAIN(name), (vm_step_fn *)CHAIN(one_##name)}
-    CHAIN_ENTRY(add_v),      CHAIN_ENTRY(add_n),      CHAIN_ENTRY(multiply_v), CHAIN_ENTRY(multiply_n),
-    CHAIN_ENTRY(subtract_v), CHAIN_ENTRY(subtract_n), CHAIN_ENTRY(from_v),     CHAIN_ENTRY(from_n),
-    CHAIN_ENTRY(no_less),    CHAIN_ENTRY(less),       CHAIN_ENTRY(no_more),    CHAIN_ENTRY(more),
-    CHAIN_ENTRY(unless_nan), CHAIN_ENTRY(always),     CHAIN_ENTRY(end)};
+#define CHAIN_ENTRY(name, when) {(vm_step_fn *)CHAIN(name), (vm_step_fn *)CHAIN(one_##name)},
+#define CHAIN_ENTRIES(name, code, side, expr, once) CHAIN_ENTRY(name##_v, ) CHAIN_ENTRY(name##_n, )
+    SCALAR_LINKS(CHAIN_ENTRIES) VM_LINK_CHOICES(CHAIN_ENTRY) CHAIN_ENTRY(end, )};
 
 /* Lanes that fill no vector are worked on in copies of one vector each, so that nothing is read or written beyond
  * the end. */
@@ -119,7 +110,9 @@ void CHAIN(run)(int64_t n, const void *from, uint32_t n_steps, vm_step *steps) {
 #undef CHAIN_LINK
 #undef CHAIN_BY_NUMBER
 #undef CHAIN_BOTH
+#undef CHAIN_CHOICE
 #undef CHAIN_ENTRY
+#undef CHAIN_ENTRIES
 #undef CHAIN_LOAD
 #undef CHAIN_BYTES
 #undef CHAIN

@@ -46,12 +46,6 @@ static vm_fast_fn *fast_one(unsigned code, base_dtype t) {
   return NULL;
 }
 
-/* The number of an op in the table of two ops at once, with the outer op's other operand second or, where `swapped`,
- * first: subtract is 2 (x - y), or 3 swapped (y - x). -1: none. */
-static int fast_number(unsigned code, bool swapped) {
-  return code == SCALAR_ADD ? 0 : code == SCALAR_MULTIPLY ? 1 : code == SCALAR_SUBTRACT ? 2 + swapped : -1;
-}
-
 /* One number for all lanes of a block. */
 static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
   return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
@@ -84,7 +78,7 @@ static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const
     if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
     if ((vm->insts[f].fast && vm->insts[f].n_in == 3) || vm->insts[f].chain) continue;
     bool swapped = fast_is_number(vm, first->in[0]);
-    int one = fast_number(first->op.code, swapped), two = fast_number(v->op.code, j == 1);
+    int one = scalar_link_of(first->op.code, swapped), two = scalar_link_of(v->op.code, j);
     if (one < 0 || two < 0) continue;
     uint32_t x = first->in[swapped ? 1 : 0], y = first->in[swapped ? 0 : 1];
     bool y_number = fast_is_number(vm, y), z_number = fast_is_number(vm, z);

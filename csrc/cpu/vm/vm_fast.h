@@ -3,6 +3,7 @@
 #ifndef XLAC_CPU_VM_VM_FAST_H
 #define XLAC_CPU_VM_VM_FAST_H
 
+#include "../../scalar/links.h"
 #include "vm_inside.h"
 
 /* Lanes with a number, which is the second operand or, at [1], the first, of the ops that ops.def has an expression for
@@ -10,11 +11,11 @@
 typedef vm_fast_fn *const vm_fast_two[SCALAR_CODES][2];
 /* Functions of one value, by scalar_code; NULL: none. */
 typedef vm_fast_fn *const vm_fast_one[SCALAR_CODES];
-enum { VM_FAST_THREE = 4 /* x+y x*y x-y y-x */ };
 
 typedef struct vm_fast_table {
   vm_fast_two two;
-  vm_fast_fn *three[VM_FAST_THREE][VM_FAST_THREE][2][2]; /* by first and second op, and whether y and z are lanes */
+  vm_fast_fn
+      *three[SCALAR_LINK_COUNT][SCALAR_LINK_COUNT][2][2]; /* by first and second link, and whether y and z are lanes */
 } vm_fast_table;
 
 extern const vm_fast_table vm_fast_f32_avx2_table, vm_fast_f64_avx2_table;

@@ -57,53 +57,57 @@ FAST_EXTREME(MINIMUM_left, math_min(y, x), >, >=, >)
 #include "../../ir/ops.def"
 #undef FAST_SOME
 
-/* Two ops: t = first(x, y), then second(t, z). Y and Z say which operands are lanes (1) or one number (0). */
-#define FAST_THREE(name, Y, Z, first, second)                            \
-  static void FAST(name)(int64_t n, const void *const *in, void *out) {  \
-    const T *a = in[0], *b = in[1], *c = in[2], one_y = *b, one_z = *c;  \
-    T *r = out;                                                          \
-    FAST_LANES for (int64_t i = 0; i < n; i++) {                         \
-      T x = a[i], y = Y ? b[i] : one_y, z = Z ? c[i] : one_z, t = first; \
-      r[i] = second;                                                     \
-    }                                                                    \
-  }
-#define FAST_KINDS(name, first, second)      \
-  FAST_THREE(name##_ss, 0, 0, first, second) \
-  FAST_THREE(name##_sv, 0, 1, first, second) \
-  FAST_THREE(name##_vs, 1, 0, first, second) \
-  FAST_THREE(name##_vv, 1, 1, first, second)
-/* The first op with each second one. */
-#define FAST_SECONDS(name, first)           \
-  FAST_KINDS(name##_add, first, t + z)      \
-  FAST_KINDS(name##_multiply, first, t *z)  \
-  FAST_KINDS(name##_subtract, first, t - z) \
-  FAST_KINDS(name##_from, first, z - t)
-FAST_SECONDS(add, x + y)
+/* Each link's expressions as functions, as links are made of two. */
 #if defined(FAST_LOOSE)
-FAST_KINDS(multiply_add, x, FAST_LOOSE(t, y, z))
-FAST_KINDS(multiply_multiply, x *y, t *z)
-FAST_KINDS(multiply_subtract, x, FAST_LOOSE(t, y, -z))
-FAST_KINDS(multiply_from, x, FAST_LOOSE(-t, y, z))
-#else
-FAST_SECONDS(multiply, x *y)
-#endif
-FAST_SECONDS(subtract, x - y)
-FAST_SECONDS(from, y - x)
-
-#define FAST_NAMES(name)                  \
-  {                                       \
-    {FAST(name##_ss), FAST(name##_sv)}, { \
-      FAST(name##_vs), FAST(name##_vv)    \
-    }                                     \
+#define SCALAR_ONCE FAST_LOOSE
+#define FAST_DO_ONCE(name, once)                   \
+  MATH_INLINE T FAST(once_##name)(T x, T y, T z) { \
+    return once;                                   \
   }
-#define FAST_ROW(name) \
-  {FAST_NAMES(name##_add), FAST_NAMES(name##_multiply), FAST_NAMES(name##_subtract), FAST_NAMES(name##_from)}
+#define FAST_AFTER_multiply(then, x, y, z) FAST(once_##then)(x, y, z)
+#else
+#define FAST_DO_ONCE(name, once)
+#define FAST_AFTER_multiply(then, x, y, z) FAST_IN_TURN(multiply, then, x, y, z)
+#endif
+#define FAST_DO(name, code, side, expr, once) \
+  MATH_INLINE T FAST(do_##name)(T x, T y) {   \
+    return expr;                              \
+  }                                           \
+  FAST_DO_ONCE(name, once)
+SCALAR_LINKS(FAST_DO)
+#define FAST_IN_TURN(first, then, x, y, z) FAST(do_##then)(FAST(do_##first)(x, y), z)
+#define FAST_AFTER_add(then, x, y, z) FAST_IN_TURN(add, then, x, y, z)
+#define FAST_AFTER_subtract(then, x, y, z) FAST_IN_TURN(subtract, then, x, y, z)
+#define FAST_AFTER_from(then, x, y, z) FAST_IN_TURN(from, then, x, y, z)
+
+/* Two links: t = first(x, y), then second(t, z). Y and Z say which operands are lanes (1) or one number (0). */
+#define FAST_THREE(name, Y, Z, first, then)                             \
+  static void FAST(name)(int64_t n, const void *const *in, void *out) { \
+    const T *a = in[0], *b = in[1], *c = in[2], one_y = *b, one_z = *c; \
+    T *r = out;                                                         \
+    FAST_LANES for (int64_t i = 0; i < n; i++) {                        \
+      T x = a[i], y = Y ? b[i] : one_y, z = Z ? c[i] : one_z;           \
+      r[i] = FAST_AFTER_##first(then, x, y, z);                         \
+    }                                                                   \
+  }
+#define FAST_KINDS(first, then)                      \
+  FAST_THREE(first##_##then##_ss, 0, 0, first, then) \
+  FAST_THREE(first##_##then##_sv, 0, 1, first, then) \
+  FAST_THREE(first##_##then##_vs, 1, 0, first, then) \
+  FAST_THREE(first##_##then##_vv, 1, 1, first, then)
+#define FAST_FIRST(name, code, side, expr, once) SCALAR_LINK_NAMES(FAST_KINDS, name)
+SCALAR_LINKS(FAST_FIRST)
+
+#define FAST_NAMES(first, then)                                                   \
+  [SCALAR_LINK_##then] = {{FAST(first##_##then##_ss), FAST(first##_##then##_sv)}, \
+                          {FAST(first##_##then##_vs), FAST(first##_##then##_vv)}},
+#define FAST_ROW(name, code, side, expr, once) [SCALAR_LINK_##name] = {SCALAR_LINK_NAMES(FAST_NAMES, name)},
 #define FAST_SOME FAST_ENTRY
 const vm_fast_table FAST(table) = {.two =
                                        {
 #include "../../ir/ops.def"
                                        },
-                                   .three = {FAST_ROW(add), FAST_ROW(multiply), FAST_ROW(subtract), FAST_ROW(from)}};
+                                   .three = {SCALAR_LINKS(FAST_ROW)}};
 #undef FAST_SOME
 #define FAST_END
 #include "vm_fast_rows.h"
@@ -116,7 +120,15 @@ const vm_fast_table FAST(table) = {.two =
 #undef FAST_HAS_MINIMUM_left
 #undef FAST_THREE
 #undef FAST_KINDS
-#undef FAST_SECONDS
+#undef FAST_DO
+#undef FAST_DO_ONCE
+#undef FAST_IN_TURN
+#undef FAST_AFTER_add
+#undef FAST_AFTER_multiply
+#undef FAST_AFTER_subtract
+#undef FAST_AFTER_from
+#undef FAST_FIRST
+#undef SCALAR_ONCE
 #undef FAST_NAMES
 #undef FAST_ROW
 #undef FAST_LOOSE

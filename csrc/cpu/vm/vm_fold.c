@@ -28,9 +28,12 @@ static const vm_fold *vm_fold_table(bool f64) {
   return f64 ? vm_fold_f64_plain : vm_fold_f32_plain;
 }
 
-/* Rows of the tables: add, multiply, maximum, minimum. */
 const vm_fold *vm_fold_of(scalar_code op, base_dtype t) {
-  int row = op == SCALAR_ADD ? 0 : op == SCALAR_MULTIPLY ? 1 : op == SCALAR_MAXIMUM ? 2 : op == SCALAR_MINIMUM ? 3 : -1;
-  if (row < 0 || (t != XLAC_F32 && t != XLAC_F64)) return NULL;
-  return &vm_fold_table(t == XLAC_F64)[row];
+#define FOLD_CODE(name, code) SCALAR_##code,
+  static const uint8_t codes[VM_FOLD_OPS] = {VM_FOLDS(FOLD_CODE)};
+#undef FOLD_CODE
+  if (t != XLAC_F32 && t != XLAC_F64) return NULL;
+  for (int i = 0; i < VM_FOLD_OPS; i++)
+    if (codes[i] == op) return &vm_fold_table(t == XLAC_F64)[i];
+  return NULL;
 }

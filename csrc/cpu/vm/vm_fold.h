@@ -5,7 +5,12 @@
 
 #include "vm_inside.h"
 
-enum { VM_FOLD_BYTES = 128, VM_FOLD_OPS = 4 /* add, multiply, maximum, minimum */ };
+/* The ops that fold, one row each: FOLD_OP(name, code). */
+#define VM_FOLDS(FOLD_OP) \
+  FOLD_OP(add, ADD) FOLD_OP(multiply, MULTIPLY) FOLD_OP(maximum, MAXIMUM) FOLD_OP(minimum, MINIMUM)
+#define VM_FOLD_NUMBER(name, code) VM_FOLD_##name,
+enum { VM_FOLDS(VM_FOLD_NUMBER) VM_FOLD_OPS, VM_FOLD_BYTES = 128 };
+#undef VM_FOLD_NUMBER
 
 /* Lane j of acc, of which *valid are in use, becomes its combination with that of x[j], x[j + L], ... where L lanes
  * make VM_FOLD_BYTES. The order depends on n alone, so that every instruction set gives the same bits. */

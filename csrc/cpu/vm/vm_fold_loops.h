@@ -215,13 +215,19 @@ FOLD_ROWS(minimum, math_min)
 #else
 #define FOLD_ONCE FOLD(add_products)
 #endif
-#define FOLD_ENTRY(name) {FOLD(name), FOLD(name##_last), FOLD(name##_many), FOLD(name##_rows), NULL, NULL}
-const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {
-    {FOLD(add), FOLD(add_last), FOLD(add_many), FOLD(add_rows), FOLD(add_products), FOLD_ONCE},
-    FOLD_ENTRY(multiply),
-    FOLD_ENTRY(maximum),
-    FOLD_ENTRY(minimum)};
+/* Products are summed up alone. */
+#define FOLD_PRODUCTS_add FOLD(add_products), FOLD_ONCE
+#define FOLD_PRODUCTS_multiply NULL, NULL
+#define FOLD_PRODUCTS_maximum NULL, NULL
+#define FOLD_PRODUCTS_minimum NULL, NULL
+#define FOLD_ENTRY(name, code) \
+  {FOLD(name), FOLD(name##_last), FOLD(name##_many), FOLD(name##_rows), FOLD_PRODUCTS_##name},
+const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 
+#undef FOLD_PRODUCTS_add
+#undef FOLD_PRODUCTS_multiply
+#undef FOLD_PRODUCTS_maximum
+#undef FOLD_PRODUCTS_minimum
 #undef FOLD_ENTRY
 #undef FOLD_ONCE
 #undef FOLD_FMA

@@ -36,42 +36,34 @@ void vm_choose_scans(cpu_vm *vm) {
 
 /* One result carried through n lanes. Each depends on the one before, so there is nothing to vectorise; `step` is
  * -1 for scans that go back. */
-#define VMS_ROW(name, T, NEXT)                                             \
-  static void name(int64_t n, int64_t step, const void *in, void *carry) { \
-    T *r = (T *)(uintptr_t)in, a = *(T *)carry;                            \
-    for (int64_t i = 0; i < n; i++, r += step) {                           \
-      T v = *r;                                                            \
-      *r = a = NEXT;                                                       \
-    }                                                                      \
-    *(T *)carry = a;                                                       \
-  }
-VMS_ROW(vms_add_f32, float, a + v)
-VMS_ROW(vms_add_f64, double, a + v)
-VMS_ROW(vms_add_u32, uint32_t, a + v)
-VMS_ROW(vms_add_u64, uint64_t, a + v)
-VMS_ROW(vms_multiply_f32, float, a *v)
-VMS_ROW(vms_multiply_f64, double, a *v)
-
 typedef void vms_row_fn(int64_t n, int64_t step, const void *in, void *carry);
-
-/* NULL: by the interpreter's loop, a lane at a time. Signed integers wrap as unsigned ones do. */
-static vms_row_fn *vms_row_of(unsigned code, base_dtype t) {
-  bool add = code == SCALAR_ADD;
-  if (!add && code != SCALAR_MULTIPLY) return NULL;
-  switch (t) {
-    case XLAC_F32:
-      return add ? vms_add_f32 : vms_multiply_f32;
-    case XLAC_F64:
-      return add ? vms_add_f64 : vms_multiply_f64;
-    case XLAC_S32:
-    case XLAC_U32:
-      return add ? vms_add_u32 : NULL;
-    case XLAC_S64:
-    case XLAC_U64:
-      return add ? vms_add_u64 : NULL;
-    default:
-      return NULL;
+#define VMS_LOOP(code, dtype, T, NEXT)                                                     \
+  static void vms_##code##_##dtype(int64_t n, int64_t step, const void *in, void *carry) { \
+    T *r = (T *)(uintptr_t)in, a = *(T *)carry;                                            \
+    for (int64_t i = 0; i < n; i++, r += step) {                                           \
+      T v = *r;                                                                            \
+      *r = a = NEXT;                                                                       \
+    }                                                                                      \
+    *(T *)carry = a;                                                                       \
   }
+/* One row for each op and type that has such a loop. Signed integers wrap as unsigned ones do. */
+#define VMS_ROWS(ROW)             \
+  ROW(ADD, F32, float, a + v)     \
+  ROW(ADD, F64, double, a + v)    \
+  ROW(ADD, U32, uint32_t, a + v)  \
+  ROW(ADD, U64, uint64_t, a + v)  \
+  ROW(MULTIPLY, F32, float, a *v) \
+  ROW(MULTIPLY, F64, double, a *v)
+VMS_ROWS(VMS_LOOP)
+
+/* NULL: by the interpreter's loop, a lane at a time. */
+static vms_row_fn *vms_row_of(unsigned code, base_dtype t) {
+#define VMS_FIND(row, dtype, T, NEXT) \
+  if (code == SCALAR_##row && same == XLAC_##dtype) return vms_##row##_##dtype;
+  base_dtype same = t == XLAC_S32 ? XLAC_U32 : t == XLAC_S64 ? XLAC_U64 : t;
+  VMS_ROWS(VMS_FIND)
+#undef VMS_FIND
+  return NULL;
 }
 
 /* One result is carried (inner == 1). Each of n values at `lanes`, in the type of sums, becomes the combination of

@@ -12,7 +12,7 @@ static const sdyv_where sdyv_at_op = {"", false, false, 0};
 /* --- ops --- */
 
 /* Ops that only say something about a value give it back as it is. */
-static int sdyv_check_one_type(const sdyv *v) {
+static int sdyv_check_one_type(sdyv *v) {
   const ir_type *in = ir_operand_type(v->op, 0);
   if (ir_bare(in) == ir_bare(v->op->type)) return 0;
   return sdyv_fail(v, "requires the same type for all operands and results: %s and %s", SV_SHOW(in),
@@ -56,7 +56,7 @@ static int sdyv_check_edge(sdyv *v) {
 }
 
 /* The same across calls: arguments of functions and results of calls. */
-static int sdyv_check_func_edge(const sdyv *v) {
+static int sdyv_check_func_edge(sdyv *v) {
   const ir_use *in = &v->op->operands[0];
   TRY(sdyv_check_static(v));
   if (sdy_uses_up_to_2((ir_value){in->op, in->index}) != 1)
@@ -69,7 +69,7 @@ static int sdyv_check_func_edge(const sdyv *v) {
 }
 
 /* sdy.constant: a constant that is not shared when shardings differ. */
-static int sdyv_check_constant(const sdyv *v) {
+static int sdyv_check_constant(sdyv *v) {
   const ir_mattr *value = ir_mattr_of(v->op, "value");
   if (!sv_is_static(v->op->type))
     return sdyv_fail(v, "result #0 must be statically shaped tensor of any type values, but got '%s'",
@@ -80,7 +80,7 @@ static int sdyv_check_constant(const sdyv *v) {
 }
 
 /* Directions: NONE, FORWARD, BACKWARD, BOTH; the last would make it no barrier. */
-static int sdyv_check_barrier(const sdyv *v) {
+static int sdyv_check_barrier(sdyv *v) {
   TRY(sdyv_check_one_type(v));
   if (!ir_is_tensor(v->op->type))
     return sdyv_fail(v, "operand #0 must be ranked tensor of any type values, but got '%s'", SV_SHOW(v->op->type));
@@ -92,60 +92,64 @@ static int sdyv_check_barrier(const sdyv *v) {
 }
 
 /* Members of one sharding_group are sharded alike; only ranked tensors can be. */
-static int sdyv_check_group(const sdyv *v) {
+static int sdyv_check_group(sdyv *v) {
   const ir_type *t = ir_operand_type(v->op, 0);
   if (ir_is_tensor(t)) return 0;
   return sdyv_fail(v, "operand #0 must be ranked tensor of any type values, but got '%s'", SV_SHOW(t));
 }
 
 /* A mesh is a symbol of the module; that it is the only one of its name has been checked (ir_check_symbols). */
-static int sdyv_check_mesh_op(const sdyv *v) {
+static int sdyv_check_mesh_op(sdyv *v) {
   return v->op->parent->kind == IR_SYMBOL ? 0 : sdyv_fail(v, "expects parent op 'builtin.module'");
 }
 
-/* What concerns the op without looking at meshes by name, collectives excepted. */
-static int sdyv_check_itself(sdyv *v) {
-  switch (v->op->opcode) {
-    case IR_OP_SDY_MESH:
-      return sdyv_check_mesh_op(v);
-    case IR_OP_SDY_SHARDING_GROUP:
-      return sdyv_check_group(v);
-    case IR_OP_SDY_CONSTANT:
-      return sdyv_check_constant(v);
-    case IR_OP_SDY_PROPAGATION_BARRIER:
-      return sdyv_check_barrier(v);
-    case IR_OP_SDY_MANUAL_COMPUTATION:
-      return sdyv_check_bound(v);
-    case IR_OP_SDY_SHARDING_CONSTRAINT:
-    case IR_OP_SDY_RESHARD:
-    case IR_OP_SDY_DATA_FLOW_EDGE:
-    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
-      return sdyv_check_one_type(v);
-    default:
-      if (!sdy_is_collective(v->op)) return 0;
-      TRY(sdyv_check_one_type(v));
-      return sdyv_check_collective(v);
-  }
+static int sdyv_check_moved(sdyv *v) {
+  TRY(sdyv_check_one_type(v));
+  return sdyv_check_collective(v);
+}
+
+/* The rules of each op of the dialect, NULL where it has none: of the op itself, which look at meshes by name in
+ * collectives alone, and those that wait until all else is fine. */
+typedef struct sdyv_rules {
+  int (*itself)(sdyv *v), (*names)(sdyv *v);
+} sdyv_rules;
+static const sdyv_rules sdyv_rules_by_op[] = {
+#define RULES(name, itself, names) [IR_OP_SDY_##name - IR_OP_SDY_MESH] = {itself, names}
+    RULES(MESH, sdyv_check_mesh_op, NULL),
+    RULES(SHARDING_CONSTRAINT, sdyv_check_one_type, sdyv_check_reshard),
+    RULES(RESHARD, sdyv_check_one_type, sdyv_check_reshard),
+    RULES(MANUAL_COMPUTATION, sdyv_check_bound, sdyv_check_manual),
+    RULES(NAMED_COMPUTATION, NULL, sdyv_check_named),
+    RULES(SHARDING_GROUP, sdyv_check_group, NULL),
+    RULES(CONSTANT, sdyv_check_constant, NULL),
+    RULES(DATA_FLOW_EDGE, sdyv_check_one_type, sdyv_check_edge),
+    RULES(FUNC_DATA_FLOW_EDGE, sdyv_check_one_type, sdyv_check_func_edge),
+    RULES(PROPAGATION_BARRIER, sdyv_check_barrier, NULL),
+    RULES(ALL_GATHER, sdyv_check_moved, NULL),
+    RULES(ALL_SLICE, sdyv_check_moved, NULL),
+    RULES(ALL_TO_ALL, sdyv_check_moved, NULL),
+    RULES(COLLECTIVE_PERMUTE, sdyv_check_moved, NULL),
+    RULES(ALL_REDUCE, sdyv_check_moved, NULL),
+    RULES(REDUCE_SCATTER, sdyv_check_moved, NULL),
+    RULES(SHARDED_TO_UNREDUCED, sdyv_check_moved, NULL),
+    RULES(REPLICATED_TO_UNREDUCED, sdyv_check_moved, NULL),
+#undef RULES
+};
+_Static_assert(sizeof sdyv_rules_by_op / sizeof *sdyv_rules_by_op == IR_OP_CHLO_BROADCAST_ADD - IR_OP_SDY_MESH,
+               "all rows of the dialect, which CHLO's follow");
+
+/* NULL: not of the dialect. */
+static const sdyv_rules *sdyv_rules_of(const ir_op *op) {
+  uint32_t i = (uint32_t)op->opcode - IR_OP_SDY_MESH;
+  return op->opcode >= IR_OP_SDY_MESH && i < sizeof sdyv_rules_by_op / sizeof *sdyv_rules_by_op ? &sdyv_rules_by_op[i]
+                                                                                                : NULL;
 }
 
 int sdyv_check_names(sdyv *v, const ir_op *op) {
   assert(v && op);
+  const sdyv_rules *rules = sdyv_rules_of(op);
   v->op = op;
-  switch (op->opcode) {
-    case IR_OP_SDY_SHARDING_CONSTRAINT:
-    case IR_OP_SDY_RESHARD:
-      return sdyv_check_reshard(v);
-    case IR_OP_SDY_MANUAL_COMPUTATION:
-      return sdyv_check_manual(v);
-    case IR_OP_SDY_NAMED_COMPUTATION:
-      return sdyv_check_named(v);
-    case IR_OP_SDY_DATA_FLOW_EDGE:
-      return sdyv_check_edge(v);
-    case IR_OP_SDY_FUNC_DATA_FLOW_EDGE:
-      return sdyv_check_func_edge(v);
-    default:
-      return 0;
-  }
+  return rules && rules->names ? rules->names(v) : 0;
 }
 
 /* --- attributes on any op --- */
@@ -226,12 +230,14 @@ int sdyv_check_signature(sdyv *v, const ir_computation *f) {
   return 0;
 }
 
-/* The rules of the dialect's own ops rely on attributes that must be there. A reader of text refuses ops without them;
+/* The op by its own rules, which rely on attributes that must be there. A reader of text refuses ops without them;
  * bytecode and editors can leave them out. */
-static int sdyv_check_attrs(const sdyv *v) {
-  if (!sdy_is_op(v->op)) return 0;
+static int sdyv_check_itself(sdyv *v) {
+  const sdyv_rules *rules = sdyv_rules_of(v->op);
+  if (!rules) return 0;
   sv one = {.m = v->m, .op = v->op, .arena = v->arena, .err = v->err};
-  return sv_check_attrs(&one);
+  TRY(sv_check_attrs(&one));
+  return rules->itself ? rules->itself(v) : 0;
 }
 
 /* Parameters were checked with their function's signature, or their op's lists. */
@@ -240,7 +246,6 @@ int sdyv_check_own(sdyv *v, const ir_op *op) {
   v->op = op;
   base_arena_mark mark = base_arena_here(v->arena);
   TRY(sdyv_check_dict(v));
-  TRY(sdyv_check_attrs(v));
   TRY(sdyv_check_itself(v));
   base_arena_back(v->arena, mark);
   return 0;

@@ -130,7 +130,7 @@ static int sdyv_operand_types(const sdyv *v, const ir_type ***out) {
 }
 
 /* An axis that is manual already can't be made manual again. */
-int sdyv_check_bound(const sdyv *v) {
+int sdyv_check_bound(sdyv *v) {
   assert(v->op->opcode == IR_OP_SDY_MANUAL_COMPUTATION);
   const ir_op *op = v->op;
   const sdy_names *axes = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);

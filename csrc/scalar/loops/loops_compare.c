@@ -7,6 +7,7 @@
 #endif
 
 #include "../../base/math/math.h"
+#include "../links.h"
 #include "loops.h"
 
 #if defined(__clang__)
@@ -27,21 +28,12 @@
       r[i] = (test);                                                                       \
     }                                                                                      \
   }
-/* Six directions. A comparison with NaN is false but for NE, as IEEE 754 and HLO have it. */
-#define COMPARE_LOOPS(suffix, T)               \
-  COMPARE_LOOP(compare_eq_##suffix, T, x == y) \
-  COMPARE_LOOP(compare_ne_##suffix, T, x != y) \
-  COMPARE_ORDERS(suffix, T)
-#define COMPARE_ORDERS(suffix, T)              \
-  COMPARE_LOOP(compare_ge_##suffix, T, x >= y) \
-  COMPARE_LOOP(compare_gt_##suffix, T, x > y)  \
-  COMPARE_LOOP(compare_le_##suffix, T, x <= y) \
-  COMPARE_LOOP(compare_lt_##suffix, T, x < y)
-/* In the order of scalar_direction. `equal` is the type whose loops for equality serve this one, too. */
-#define COMPARE_NAMES_OF(equal, suffix)                           \
-  {compare_eq_##equal,  compare_ne_##equal,  compare_ge_##suffix, \
-   compare_gt_##suffix, compare_le_##suffix, compare_lt_##suffix}
-#define COMPARE_NAMES(suffix) COMPARE_NAMES_OF(suffix, suffix)
+/* A comparison with NaN is false but for NE, as IEEE 754 and HLO have it. */
+#define COMPARE_PLAIN(name, code, operator, suffix, T) COMPARE_LOOP(compare_##name##_##suffix, T, x operator y)
+#define COMPARE_LOOPS(suffix, T) SCALAR_COMPARISONS(COMPARE_PLAIN, suffix, T)
+/* In the order of scalar_direction. */
+#define COMPARE_NAME(name, code, operator, suffix) [SCALAR_##code] = compare_##name##_##suffix,
+#define COMPARE_NAMES(suffix) {SCALAR_COMPARISONS(COMPARE_NAME, suffix)}
 
 COMPARE_LOOPS(f32, float)
 COMPARE_LOOPS(f64, double)
@@ -49,10 +41,10 @@ COMPARE_LOOPS(s8, int8_t)
 COMPARE_LOOPS(s16, int16_t)
 COMPARE_LOOPS(s32, int32_t)
 COMPARE_LOOPS(s64, int64_t)
-COMPARE_ORDERS(u8, uint8_t) /* equal are the same bits, signed or not */
-COMPARE_ORDERS(u16, uint16_t)
-COMPARE_ORDERS(u32, uint32_t)
-COMPARE_ORDERS(u64, uint64_t)
+COMPARE_LOOPS(u8, uint8_t)
+COMPARE_LOOPS(u16, uint16_t)
+COMPARE_LOOPS(u32, uint32_t)
+COMPARE_LOOPS(u64, uint64_t)
 COMPARE_LOOP(compare_eq_c64, math_c64, (x.re == y.re) & (x.im == y.im))
 COMPARE_LOOP(compare_ne_c64, math_c64, (x.re != y.re) | (x.im != y.im))
 COMPARE_LOOP(compare_eq_c128, math_c128, (x.re == y.re) & (x.im == y.im))
@@ -63,13 +55,9 @@ COMPARE_LOOP(compare_ne_c128, math_c128, (x.re != y.re) | (x.im != y.im))
 #define TOTAL_KEY(T, U, MAX, v) \
   ((T)((U)(v) << (8 * sizeof(T) - bits)) ^ (((T)((U)(v) << (8 * sizeof(T) - bits)) >> (8 * sizeof(T) - 1)) & MAX))
 /* MAX is the type's largest value: all bits but the sign. */
-#define TOTAL_LOOPS(suffix, T, U, MAX)                                                     \
-  COMPARE_LOOP(compare_eq_##suffix, T, TOTAL_KEY(T, U, MAX, x) == TOTAL_KEY(T, U, MAX, y)) \
-  COMPARE_LOOP(compare_ne_##suffix, T, TOTAL_KEY(T, U, MAX, x) != TOTAL_KEY(T, U, MAX, y)) \
-  COMPARE_LOOP(compare_ge_##suffix, T, TOTAL_KEY(T, U, MAX, x) >= TOTAL_KEY(T, U, MAX, y)) \
-  COMPARE_LOOP(compare_gt_##suffix, T, TOTAL_KEY(T, U, MAX, x) > TOTAL_KEY(T, U, MAX, y))  \
-  COMPARE_LOOP(compare_le_##suffix, T, TOTAL_KEY(T, U, MAX, x) <= TOTAL_KEY(T, U, MAX, y)) \
-  COMPARE_LOOP(compare_lt_##suffix, T, TOTAL_KEY(T, U, MAX, x) < TOTAL_KEY(T, U, MAX, y))
+#define TOTAL_LOOP(name, code, operator, suffix, T, U, MAX) \
+  COMPARE_LOOP(compare_##name##_##suffix, T, TOTAL_KEY(T, U, MAX, x) operator TOTAL_KEY(T, U, MAX, y))
+#define TOTAL_LOOPS(suffix, T, U, MAX) SCALAR_COMPARISONS(TOTAL_LOOP, suffix, T, U, MAX)
 TOTAL_LOOPS(total8, int8_t, uint8_t, INT8_MAX)
 TOTAL_LOOPS(total16, int16_t, uint16_t, INT16_MAX)
 TOTAL_LOOPS(total32, int32_t, uint32_t, INT32_MAX)
@@ -78,8 +66,8 @@ TOTAL_LOOPS(total64, int64_t, uint64_t, INT64_MAX)
 /* By log2 of the size, then direction. */
 static scalar_loop_fn *const compare_signed[4][6] = {COMPARE_NAMES(s8), COMPARE_NAMES(s16), COMPARE_NAMES(s32),
                                                      COMPARE_NAMES(s64)};
-static scalar_loop_fn *const compare_unsigned[4][6] = {COMPARE_NAMES_OF(s8, u8), COMPARE_NAMES_OF(s16, u16),
-                                                       COMPARE_NAMES_OF(s32, u32), COMPARE_NAMES_OF(s64, u64)};
+static scalar_loop_fn *const compare_unsigned[4][6] = {COMPARE_NAMES(u8), COMPARE_NAMES(u16), COMPARE_NAMES(u32),
+                                                       COMPARE_NAMES(u64)};
 static scalar_loop_fn *const compare_total[4][6] = {COMPARE_NAMES(total8), COMPARE_NAMES(total16),
                                                     COMPARE_NAMES(total32), COMPARE_NAMES(total64)};
 static scalar_loop_fn *const compare_float[2][6] = {COMPARE_NAMES(f32), COMPARE_NAMES(f64)};

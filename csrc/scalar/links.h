@@ -1,0 +1,51 @@
+/* Ops that loops of several ops are made of, one row each: pairs (vm_fast_loops.h), chains (vm_chain_steps.h), threaded
+ * code (list_ops.h). On floats each is one instruction of a vector. */
+#ifndef XLAC_SCALAR_LINKS_H
+#define XLAC_SCALAR_LINKS_H
+
+#include "op.h"
+
+/* LINK(name, code, side, expression, once): the op on the value so far, x, which is its operand number `side`, and
+ * another, y. `once` is what it gives of the product x * y and z in fast numerics, where SCALAR_ONCE(a, b, c), which
+ * the includer defines then, is a * b + c rounded once. */
+#define SCALAR_LINKS(LINK)                                  \
+  LINK(add, ADD, 0, x + y, SCALAR_ONCE(x, y, z))            \
+  LINK(multiply, MULTIPLY, 0, x *y, x *y *z)                \
+  LINK(subtract, SUBTRACT, 0, x - y, SCALAR_ONCE(x, y, -z)) \
+  LINK(from, SUBTRACT, 1, y - x, SCALAR_ONCE(-x, y, z))
+/* Their names, for products of both: a macro is not expanded within itself. */
+#define SCALAR_LINK_NAMES(LINK, first) LINK(first, add) LINK(first, multiply) LINK(first, subtract) LINK(first, from)
+
+#define SCALAR_LINK_NUMBER(name, code, side, expr, once) SCALAR_LINK_##name,
+#define SCALAR_LINK_ONE(first, name) +(SCALAR_LINK_##name >= 0)
+typedef enum scalar_link { SCALAR_LINKS(SCALAR_LINK_NUMBER) SCALAR_LINK_COUNT } scalar_link;
+_Static_assert(SCALAR_LINK_COUNT == 0 SCALAR_LINK_NAMES(SCALAR_LINK_ONE, ), "each row has its name in the list");
+
+/* The ops, whichever side: OP(code, what else is given). */
+#define SCALAR_LINKED(OP, ...) OP(ADD, __VA_ARGS__) OP(SUBTRACT, __VA_ARGS__) OP(MULTIPLY, __VA_ARGS__)
+#define SCALAR_LINKED_AGAIN(OP, ...) OP(ADD, __VA_ARGS__) OP(SUBTRACT, __VA_ARGS__) OP(MULTIPLY, __VA_ARGS__)
+
+/* The link of op `code` with the value so far as its operand number `side`; -1: there is none. */
+static inline int scalar_link_of(unsigned code, unsigned side) {
+  static const struct {
+    uint8_t code, side;
+  } rows[] = {
+#define SCALAR_LINK_ROW(name, code, side, expr, once) {SCALAR_##code, side},
+      SCALAR_LINKS(SCALAR_LINK_ROW)
+#undef SCALAR_LINK_ROW
+  };
+  for (int i = 0; i < SCALAR_LINK_COUNT; i++)
+    if (rows[i].code == code && (rows[i].side == side || scalar_is_commutative((scalar_code)code))) return i;
+  return -1;
+}
+
+/* Comparisons: DIRECTION(name, code, operator, what else is given), in the order of scalar_direction. */
+#define SCALAR_COMPARISONS(DIRECTION, ...) \
+  DIRECTION(eq, EQ, ==, __VA_ARGS__)       \
+  DIRECTION(ne, NE, !=, __VA_ARGS__)       \
+  DIRECTION(ge, GE, >=, __VA_ARGS__)       \
+  DIRECTION(gt, GT, >, __VA_ARGS__)        \
+  DIRECTION(le, LE, <=, __VA_ARGS__)       \
+  DIRECTION(lt, LT, <, __VA_ARGS__)
+
+#endif
