@@ -103,6 +103,8 @@ PyObject *py_donate(PyObject *core, PyObject *object) {
   assert(object);
   py_state *st = PyModule_GetState(core);
   if (Py_IS_TYPE(object, st->donation_type)) return Py_NewRef(object);
+  if (!py_is_buffer(st, object) && PyObject_HasAttrString(object, "_xlac_donated"))
+    return PyObject_CallMethod(object, "_xlac_donated", NULL); /* ShardedBuffer */
   PyObject *value = donation_value(st, object);
   py_donation *self = value ? PyObject_GC_New(py_donation, st->donation_type) : NULL;
   if (self == NULL) {

@@ -467,6 +467,7 @@ PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size
   assert(Py_IS_TYPE(object, py_state_of(object)->executable_type));
   py_executable *self = (py_executable *)object;
   py_call call;
+  if (self->as_shards) return py_call_sharded(object, args, PyVectorcall_NARGS(nargsf), kwnames);
   if (kwnames == NULL) {
     memset(&call, 0, sizeof call);
     call.options.struct_size = sizeof call.options;

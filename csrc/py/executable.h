@@ -38,6 +38,7 @@ typedef struct py_executable {
   bool quick;                  /* over so soon that the GIL is kept */
   bool required;               /* donations that can't be used are errors in every call */
   bool as_buffers;             /* results are Buffers, not arrays */
+  bool as_shards;              /* results are ShardedBuffers */
 } py_executable;
 
 /* One call as Python asked for it. The defaults are in options; nothing here owns anything. */
@@ -137,9 +138,17 @@ PyObject *py_executable_signature(PyObject *self, void *unused);
 PyObject *py_executable_html(PyObject *self, PyObject *unused);
 PyObject *py_executable_copy_module(PyObject *object, PyObject *unused);
 PyObject *py_executable_as_buffers(PyObject *self, void *unused);
+PyObject *py_executable_as_shards(PyObject *self, void *unused);
+int py_executable_set_as_shards(PyObject *self, PyObject *value, void *unused);
 int py_executable_set_as_buffers(PyObject *self, PyObject *value, void *unused);
 /* The result's arrays as Buffers on their memory. Steals `result`; NULL for NULL, and with an exception. */
 PyObject *py_results_as_buffers(py_state *st, PyObject *result);
+
+/* --- call_shards.c --- */
+PyObject *py_executable_call_shards(PyObject *object, PyObject *args);
+PyObject *py_executable_shards(PyObject *object, PyObject *unused);
+/* As a vectorcall, by xlac.sharded. */
+PyObject *py_call_sharded(PyObject *object, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 
 /* --- executable.c --- */
 PyObject *py_executable_device(PyObject *self, void *unused);

@@ -59,6 +59,19 @@ PyObject *py_results_as_buffers(py_state *st, PyObject *result) {
   return out;
 }
 
+PyObject *py_executable_as_shards(PyObject *self, void *unused) {
+  (void)unused;
+  return PyBool_FromLong(((py_executable *)self)->as_shards);
+}
+
+/* For xlac.compile: the program is for several devices. */
+int py_executable_set_as_shards(PyObject *self, PyObject *value, void *unused) {
+  (void)unused;
+  int on = value ? PyObject_IsTrue(value) : 0;
+  if (on >= 0) ((py_executable *)self)->as_shards = on != 0;
+  return on < 0 ? -1 : 0;
+}
+
 PyObject *py_executable_as_buffers(PyObject *self, void *unused) {
   (void)unused;
   return PyBool_FromLong(((py_executable *)self)->as_buffers);

@@ -1,5 +1,6 @@
 /* Where shards lie in whole arrays, and copies between the two. */
 #include "../shard/local/local.h"
+#include "../text/mlir/mlir.h"
 #include "spmd.h"
 
 /* The offset of each device's shard; the array has been checked to be cut evenly. */
@@ -30,6 +31,21 @@ static int layout_starts(spmd_leaf *leaf, spmd_program *p, xlac_error *err) {
     assert(offset == 0);
   }
   return 0;
+}
+
+/* As sdy writes it, with its mesh in place of the mesh's name. */
+static int layout_name(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const sdy_sharding *s,
+                       const sdy_mesh *mesh, xlac_error *err) {
+  sdy_sharding own = *s;
+  base_text text;
+  own.mesh_name = NULL;
+  own.mesh = mesh;
+  const ir_mattr *a = sdy_attr((ir_module *)(uintptr_t)m, SDY_SHARDING, &own);
+  base_text_init(&text, p->arena.alloc);
+  if (a) text_put_mlir_attr(&text, a);
+  if (a && !text.failed) leaf->sharding = base_arena_strndup(&p->arena, text.s, text.n);
+  base_text_free(&text);
+  return leaf->sharding ? 0 : base_oom(err, "shards");
 }
 
 /* Only the outermost dimension that is longer than 1 is cut. */
@@ -69,6 +85,7 @@ int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const i
       leaf->shard[d] /= n;
       leaf->split = leaf->split || n > 1;
     }
+    if (mesh && s->n_dims == t->rank) TRY(layout_name(leaf, p, m, s, mesh, err));
     if (leaf->split) TRY(layout_offsets(leaf, p, s, mesh, err));
     leaf->contiguous = layout_is_contiguous(leaf);
   }

@@ -78,8 +78,13 @@ static void report_leaf(base_text *t, const spmd_leaf *leaf) {
   report_sizes(t, "dims", leaf->rank, leaf->dims);
   BASE_PUT(t, ", ");
   report_sizes(t, "shard", leaf->rank, leaf->shard);
-  base_putf(t, ", \"bytes\": %lld, \"view\": %s}", (long long)spmd_shard_bytes(leaf),
+  base_putf(t, ", \"bytes\": %lld, \"view\": %s, \"sharding\": ", (long long)spmd_shard_bytes(leaf),
             leaf->contiguous ? "true" : "false");
+  if (leaf->sharding)
+    base_put_json(t, leaf->sharding, strlen(leaf->sharding));
+  else
+    BASE_PUT(t, "null");
+  base_putc(t, '}');
 }
 
 static void report_leaves(base_text *t, const char *key, uint32_t n, const spmd_leaf *v) {

@@ -24,6 +24,7 @@ typedef struct spmd_leaf {
   bool split, contiguous;                        /* shards are parts; each is one block of the whole */
   int64_t *offsets;                              /* by device: elements before its shard's first one */
   int64_t *starts;                               /* by device, by dimension: the index of that one in the whole */
+  const char *sharding;                          /* as text, with its mesh; NULL: none */
   bool *first;                                   /* by device: nobody before it has the same shard */
 } spmd_leaf;
 

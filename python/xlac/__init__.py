@@ -39,7 +39,7 @@ def _register_pickling():
 _register_pickling()
 
 __all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
-           "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardingError", "TreeExecutable", "VerifyError",
+           "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardedBuffer", "ShardingError", "TreeExecutable", "VerifyError",
            "asarray", "changes", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes", "reduce",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
@@ -182,13 +182,14 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     `xlac.compile(jax.jit(step).lower(params, x))(params, x)`.
 
     `results` is "numpy" for arrays of NumPy, or "buffer" for Buffers: of every element type, to be given to PyTorch or JAX without a copy,
-    and away (xlac.donate).
+    and away (xlac.donate). With `devices`, "sharded" is for ShardedBuffers: a Buffer a device, which the next call takes as they lie.
 
     `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
     "interp" (the reference interpreter, which runs the program as it is); "cuda", "cuda:1", ... (GPUs, docs/cuda.md); or one of `devices()`.
 
     `devices` is a number: the program is partitioned by its shardings (of sdy, mhlo.sharding, or what JAX writes) and runs on so many
-    devices at once, each with its shards, in this process; as many as its mesh has. Arguments and results are whole arrays.
+    devices at once, each with its shards, in this process; as many as its mesh has. Arguments and results are whole arrays, or
+    ShardedBuffers. `explain("sharding")` says what moves between devices, and what each computes whole.
 
     `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
     the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
@@ -215,9 +216,11 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
 
 def _given_back(executable, calling, results):
     """As compile and load give it: with its kind of results, and as a function of JAX where it was one."""
-    if results not in ("numpy", "buffer"):
-        raise ArgumentError(f"results must be \"numpy\" or \"buffer\", found {results!r}", Code.BAD_ARGUMENT)
-    executable._as_buffers = results == "buffer"
+    if results not in ("numpy", "buffer", "sharded"):
+        raise ArgumentError(f"results must be \"numpy\", \"buffer\" or \"sharded\", found {results!r}", Code.BAD_ARGUMENT)
+    if results == "sharded" and not executable._shards()[0]:
+        raise ArgumentError("the program is for one device: its results are not sharded", Code.BAD_ARGUMENT, hint="compile it with devices=")
+    executable._as_buffers, executable._as_shards = results == "buffer", results == "sharded"
     if calling is None:
         return executable
     from .called import TreeExecutable
@@ -441,6 +444,10 @@ def __getattr__(name):
         from .future import Future
 
         return Future
+    if name == "ShardedBuffer":
+        from .sharded import ShardedBuffer
+
+        return ShardedBuffer
     if name == "Opcode":
         from .opcode import Opcode
 

@@ -326,6 +326,9 @@ def explain_sharding(executable):
         lines.append("moves between devices, with the bytes that a device sends at least:")
         lines += [f"  {row['kind']}{' along ' + row['axes'] if row['axes'] else ''}: {short(row['bytes'])}B of {row['op']} at {place_text(row)}, for "
                   + (f"{row['reader']['op']} at {place_text(row['reader'])}" if row["reader"] else "the program's end") for row in found["moves"]]
+    found["resharded"] = {i: {"times": times, "bytes": total} for i, (times, total) in executable._kept.get("resharded", {}).items()}
+    lines += [f"argument {i} came in shards that are cut otherwise {row['times']} times: {short(row['bytes'])}B were cut anew"
+              for i, row in sorted(found["resharded"].items())]
     lines += ["arguments:", *cut_text(found["arguments"]), "results:", *cut_text(found["results"])]
     report = Report("\n".join(lines))
     report.data = found

@@ -35,7 +35,7 @@ def test_moves_have_kind_axes_bytes_and_a_reader():
     assert row["axes"] == "a" and row["bytes"] == 16 and row["op"] == "stablehlo.reduce" and row["line"] == 4
     assert row["reader"]["op"] == "stablehlo.negate" and row["reader"]["line"] == 5
     assert "all_reduce along a: 16B of stablehlo.reduce at line 4, for stablehlo.negate at line 5" in found
-    assert found.data["arguments"] == [{"dims": [8, 8], "shard": [4, 4], "bytes": 64, "view": False}]
+    assert found.data["arguments"] == [{"dims": [8, 8], "shard": [4, 4], "bytes": 64, "view": False, "sharding": '#sdy.sharding<mesh<["a"=2, "b"=2]>, [{"a"}, {"b"}]>'}]
 
 
 def test_collectives_of_the_programs_own():

@@ -1,0 +1,272 @@
+"""Arrays in shards: a Buffer for each device, which calls take and give as they lie.
+
+xlac.compile(module, devices=8, results="sharded") gives ShardedBuffers, and takes them, and whole arrays. Shards that are cut as the
+program wants them go in without a copy; whole arrays are split as views where a shard is one block of them; shards that are cut
+otherwise are cut anew, which is counted as copies on the way in, and by argument in explain("sharding")."""
+import collections
+import json
+import math
+import warnings
+
+import numpy as np
+
+from . import _core
+from .codes import Code
+from .errors import ArgumentError, DonationError, DonationWarning
+
+Leaf = collections.namedtuple("Leaf", "shape shard starts dtype sharding")  # how the program cuts an argument or a result
+Shard = collections.namedtuple("Shard", "device index data")  # index: the slices of the whole that it is; data: a Buffer
+
+
+class Given:
+    """A mark around a ShardedBuffer: its memory may be given away in a call."""
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+class ShardedBuffer:
+    """An array of which each device has a shard, a Buffer. Devices that have the same part may share one. Threads may share it."""
+    __slots__ = ("_leaf", "_buffers", "__weakref__")
+
+    def __init__(self, leaf, buffers):
+        self._leaf, self._buffers = leaf, tuple(buffers)
+
+    @staticmethod
+    def of(array, sharding):
+        """An array cut as a `xlac.sharding.Sharding` says: views of it where shards are blocks of it."""
+        array = np.asarray(array)
+        indices = sharding.indices(array.shape)
+        slices = [indices[device] for device in sorted(indices)]
+        if not slices or any(size % parts for size, parts in zip(array.shape, sharding.parts())):
+            raise ArgumentError(f"an array of shape {array.shape} is not cut evenly by {sharding}", Code.BAD_ARGUMENT)
+        leaf = Leaf(array.shape, sharding.shard_shape(array.shape), tuple(tuple(s.start for s in index) for index in slices), array.dtype, str(sharding))
+        return ShardedBuffer(leaf, split(array, leaf))
+
+    @property
+    def shape(self):
+        return self._leaf.shape
+
+    @property
+    def dtype(self):
+        return self._leaf.dtype
+
+    @property
+    def ndim(self):
+        return len(self._leaf.shape)
+
+    @property
+    def size(self):
+        return math.prod(self._leaf.shape)
+
+    @property
+    def nbytes(self):
+        """Of the whole array; devices together may have more."""
+        return self.size * self._leaf.dtype.itemsize
+
+    @property
+    def sharding(self):
+        """A `xlac.sharding.Sharding`; None where every device has all of it and nothing else is known."""
+        from .mesh import Sharding
+
+        return None if self._leaf.sharding is None else Sharding.parse(self._leaf.sharding)
+
+    @property
+    def shards(self):
+        """A Shard for each device: its number, the slices of the whole that it has, and the Buffer, which NumPy, PyTorch and JAX read without a
+        copy (DLPack), and which xlac.donate gives away."""
+        return [Shard(device, index_of(self._leaf, start), buffer) for device, (start, buffer) in enumerate(zip(self._leaf.starts, self._buffers))]
+
+    @property
+    def is_deleted(self):
+        return any(buffer.is_deleted for buffer in self._buffers)
+
+    def delete(self):
+        """Gives the memory of all shards back now."""
+        for buffer in {id(b): b for b in self._buffers}.values():
+            if not buffer.is_deleted:
+                buffer.delete()
+
+    def numpy(self):
+        """The whole array: a view where one device has all of it, else a copy."""
+        if self._leaf.shard == self._leaf.shape:
+            return self._buffers[0].numpy()
+        whole = np.empty(self._leaf.shape, self._leaf.dtype)
+        for start, buffer in dict(zip(reversed(self._leaf.starts), reversed(self._buffers))).items():
+            whole[index_of(self._leaf, start)] = buffer.numpy()
+        return whole
+
+    def __array__(self, dtype=None, copy=None):
+        whole = self.numpy()
+        if dtype is not None and np.dtype(dtype) != whole.dtype:
+            return whole.astype(dtype)
+        return whole.copy() if copy and self._leaf.shard == self._leaf.shape else whole
+
+    def __len__(self):
+        if not self._leaf.shape:
+            raise TypeError("an array without dimensions has no length")
+        return self._leaf.shape[0]
+
+    def __repr__(self):
+        gone = ", deleted" if self.is_deleted else ""
+        return f"<xlac.ShardedBuffer: {self._leaf.dtype}{list(self._leaf.shape)} on {len(self._buffers)} devices, shards of {list(self._leaf.shard)}{gone}>"
+
+    def _xlac_donated(self):
+        return Given(self)
+
+
+# --- cutting ---
+
+def index_of(leaf, start):
+    return tuple(slice(at, at + n) for at, n in zip(start, leaf.shard))
+
+
+def split(array, leaf):
+    """A Buffer for each device, shared by those that have the same part: a view where that is one block of the array."""
+    made = {}
+    for start in leaf.starts:
+        if start not in made:
+            made[start] = _core.asarray(np.ascontiguousarray(array[index_of(leaf, start)]) if leaf.shape else array)
+    return [made[start] for start in leaf.starts]
+
+
+def overlap(a, n, b, m):
+    """Where [a, a + n) and [b, b + m) overlap; None where they don't."""
+    low, high = max(a, b), min(a + n, b + m)
+    return (low, high) if low < high else None
+
+
+def cut_anew(value, leaf):
+    """The shards of `value` as `leaf` has them, and the bytes that are copied. What fits is taken as it is."""
+    old, made, sources = value._leaf, {}, dict(zip(reversed(value._leaf.starts), reversed(value._buffers)))
+    views, bytes_copied = {start: buffer.numpy() for start, buffer in sources.items()}, 0
+    for start in leaf.starts:
+        if start in made:
+            continue
+        if start in sources and old.shard == leaf.shard:
+            made[start] = sources[start]
+            continue
+        part = np.empty(leaf.shard, leaf.dtype)
+        for other, view in views.items():
+            common = [overlap(a, n, b, m) for a, n, b, m in zip(start, leaf.shard, other, old.shard)]
+            if None not in common:
+                part[tuple(slice(low - a, high - a) for (low, high), a in zip(common, start))] = \
+                    view[tuple(slice(low - b, high - b) for (low, high), b in zip(common, other))]
+        made[start] = _core.asarray(part)
+        bytes_copied += part.nbytes
+    return [made[start] for start in leaf.starts], bytes_copied
+
+
+# --- calls ---
+
+class Layout:
+    """What calls of an executable need to know of its shards."""
+
+    def __init__(self, executable):
+        self.devices, arguments, results, self.over = executable._shards()
+        said = json.loads(executable._sharding())
+        self.arguments = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(arguments, said["arguments"])]
+        self.results = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(results, said["results"])]
+        self.names = [port.name for port in executable.inputs]
+        self.tuple = executable._copy_module().entry.root.bare_type.startswith("(")
+
+
+def layout_of(executable):
+    kept = executable._kept
+    if "shards" not in kept:
+        kept["shards"] = Layout(executable)
+    return kept["shards"]
+
+
+def options_of(layout, args, named):
+    """(arguments in order, seed, whether donations must succeed)."""
+    named = dict(named)
+    seed, donate = named.pop("seed", 0), named.pop("donate", None)
+    for option in ("out", "progress", "replica", "partition"):
+        value = named.pop(option, None)
+        if value is not None and not (isinstance(value, int) and value == 0):
+            raise ArgumentError(f"{option}= is not for calls whose results are shards", Code.BAD_ARGUMENT, hint="donate arguments instead of out=")
+    if donate not in (None, "require"):
+        raise ValueError(f'donate is "require" or None, not {donate!r}')
+    if named:
+        places = {name: i for i, name in enumerate(layout.names)}
+        room = dict(enumerate(args))
+        for name, value in named.items():
+            if name not in places:
+                raise TypeError(f"the program has no parameter {name!r}; its parameters are {tuple(layout.names)!r}")
+            if places[name] in room:
+                raise TypeError(f"argument {name} is given twice")
+            room[places[name]] = value
+        args = [room[i] for i in sorted(room)] if sorted(room) == list(range(len(room))) else ()
+    if len(args) != len(layout.arguments):
+        raise ArgumentError(f"the program takes {len(layout.arguments)} arguments, found {len(args)}", Code.ARGUMENT_COUNT)
+    return args, seed, donate == "require"
+
+
+def whole_of(value, leaf, what):
+    """An array of the leaf's type; only numbers without a type of their own are given one."""
+    array = np.asarray(value.numpy() if isinstance(value, _core.Buffer) else value, leaf.dtype if isinstance(value, (bool, int, float, complex)) else None)
+    if array.dtype != leaf.dtype:
+        raise ArgumentError(f"{what}: expected elements of {leaf.dtype}, found {array.dtype}", Code.ARGUMENT_TYPE)
+    if array.shape != leaf.shape:
+        raise ArgumentError(f"{what}: expected shape {leaf.shape}, found {array.shape}", Code.ARGUMENT_SHAPE)
+    return array
+
+
+def check_sharded(value, leaf, what):
+    if value.dtype != leaf.dtype:
+        raise ArgumentError(f"{what}: expected elements of {leaf.dtype}, found {value.dtype}", Code.ARGUMENT_TYPE)
+    if value.shape != leaf.shape:
+        raise ArgumentError(f"{what}: expected shape {leaf.shape}, found {value.shape}", Code.ARGUMENT_SHAPE)
+
+
+def why_lent(layout, i, value, buffers):
+    """Why the argument can't be given away; None: it can."""
+    if i not in layout.over:
+        return "no result takes its memory; compile(donate=...) or an alias of the program's would do it"
+    if not isinstance(value, ShardedBuffer) or any(a is not b for a, b in zip(buffers, value._buffers)):
+        return "it is cut for this call: only shards as the program wants them can be given away"
+    if len({id(buffer) for buffer in buffers}) < len(buffers):
+        return "devices share one shard"
+    return None
+
+
+def call(executable, *args, **named):
+    """One call: results are ShardedBuffers."""
+    layout = layout_of(executable)
+    args, seed, required = options_of(layout, args, named)
+    columns, donated, resharded, moved = [], [], 0, 0
+    for i, (value, leaf) in enumerate(zip(args, layout.arguments)):
+        what, given = f"argument {i} ({layout.names[i]})", isinstance(value, (Given, _core.Donation))
+        value = value.value if given else value
+        if leaf is None:
+            columns.append([None] * layout.devices)
+            continue
+        if isinstance(value, ShardedBuffer):
+            check_sharded(value, leaf, what)
+            buffers = value._buffers
+            if value._leaf.starts != leaf.starts or value._leaf.shard != leaf.shard:
+                buffers, copied = cut_anew(value, leaf)
+                resharded, moved = resharded + 1, moved + copied
+                note_reshard(executable, i, copied)
+        else:
+            buffers = split(whole_of(value, leaf, what), leaf)
+        if given:
+            why = why_lent(layout, i, value, buffers)
+            if why and required:
+                raise DonationError(f"{what} can't be given away: {why}", Code.DONATION_UNUSABLE)
+            if why:
+                warnings.warn(f"{what} is lent, not given away: {why}", DonationWarning, stacklevel=3)
+            else:
+                donated.append(i)
+        columns.append(buffers)
+    rows = tuple(column[device] for device in range(layout.devices) for column in columns)
+    made = executable._call_shards(rows, tuple(donated), seed, resharded, moved)
+    results = tuple(leaf and ShardedBuffer(leaf, made[i::len(layout.results)]) for i, leaf in enumerate(layout.results))
+    return results if layout.tuple else results[0]
+
+
+def note_reshard(executable, argument, copied):
+    times, total = executable._kept.setdefault("resharded", {}).get(argument, (0, 0))
+    executable._kept["resharded"][argument] = (times + 1, total + copied)
