@@ -187,7 +187,7 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
     "interp" (the reference interpreter, which runs the program as it is); "cuda", "cuda:1", ... (GPUs, docs/cuda.md); or one of `devices()`.
 
-    `devices` is a number: the program is partitioned by its shardings (of sdy, mhlo.sharding, or what JAX writes) and runs on so many
+    `devices` is a number, a `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8: the program is partitioned by its shardings (of sdy, mhlo.sharding, or what JAX writes) and runs on so many
     devices at once, each with its shards, in this process; as many as its mesh has. Arguments and results are whole arrays, or
     ShardedBuffers. `explain("sharding")` says what moves between devices, and what each computes whole.
 
@@ -208,7 +208,8 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
     whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
     module, calling = _taken(module)
-    executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, devices=_devices(devices), **_donated(donate),
+    number, device = _devices(devices, device)
+    executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
                                **_run_options(threads, blas, lanes, async_work, device))
     _log_compiled(module, executable)
     return _given_back(executable, calling, results)
@@ -217,7 +218,7 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
 def _given_back(executable, calling, results):
     """As compile and load give it: with its kind of results, and as a function of JAX where it was one."""
     if results not in ("numpy", "buffer", "sharded"):
-        raise ArgumentError(f"results must be \"numpy\", \"buffer\" or \"sharded\", found {results!r}", Code.BAD_ARGUMENT)
+        raise ArgumentError(f"results must be \"numpy\" or \"buffer\", or \"sharded\" with devices=, found {results!r}", Code.BAD_ARGUMENT)
     if results == "sharded" and not executable._shards()[0]:
         raise ArgumentError("the program is for one device: its results are not sharded", Code.BAD_ARGUMENT, hint="compile it with devices=")
     executable._as_buffers, executable._as_shards = results == "buffer", results == "sharded"
@@ -245,7 +246,8 @@ def compile_stage(module, stage, *, device="cpu", devices=None, threads=None, bl
     """What a stage of `compile` leaves, as text: "translated", "prepared" and "optimised" are the program as HLO, "fused" says which ops are
     one kernel and why, "kernels" is their text, "programs" the scalar programs of called computations, "assembly" the machine code of kernels, "plan" the steps, "executable" what
     the device runs. Other arguments are those of `compile`."""
-    return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=_devices(devices), **_donated(donate),
+    number, device = _devices(devices, device)
+    return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
                               **_run_options(threads, blas, lanes, async_work, device))
 
 
@@ -264,14 +266,29 @@ def devices():
     return [Device(*row) for row in _core.devices()]
 
 
-def _devices(devices):
-    """How many devices: 0 stands for one, without partitioning."""
+def _devices(devices, device):
+    """(how many devices, their name): 0 stands for one, without partitioning."""
     if devices is None:
-        return 0
+        return 0, device
+    if hasattr(devices, "device_ids"):  # a Mesh
+        devices = devices.size
+    elif isinstance(devices, (list, tuple)):
+        devices, device = _listed(devices)
     number = _count("devices", devices, 1024)
     if number == 0:
         raise ArgumentError("devices must be at least 1, found 0", Code.BAD_ARGUMENT, hint="None compiles for one device")
-    return number
+    return number, device
+
+
+def _listed(devices):
+    """How many devices a list has, and the name that all bear: those of a group share its threads and memory."""
+    if not all(isinstance(d, (str, Device)) for d in devices):
+        raise ArgumentError(f"devices must be names, found {devices!r}", Code.BAD_ARGUMENT, hint='such as ["cpu"] * 8')
+    names = sorted({str(d) if ":" in str(d) else f"{d}:0" for d in devices})
+    if len(names) > 1:
+        raise ArgumentError(f"devices must be of one context in a process, found {', '.join(names)}", Code.BAD_ARGUMENT,
+                            hint=f'[{names[0]!r}] * {len(devices)} is a group of {len(devices)} there')
+    return len(devices), names[0] if names else "cpu"
 
 
 def _donated(donate):

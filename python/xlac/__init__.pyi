@@ -38,6 +38,8 @@ from .errors import ShardingError as ShardingError
 from .errors import VerifyError as VerifyError
 from .future import Future as Future
 from .lowering import lower_graph as lower_graph
+from .sharded import ShardedBuffer as ShardedBuffer
+from .mesh import Mesh
 from .opcode import Opcode as Opcode
 from .program import Flat, Program, Staged
 from .reduction import reduce as reduce
@@ -57,13 +59,14 @@ def interpret(module: Program, *arrays: Any, seed: int = 0, replica: int = 0, pa
 def compile(module: Staged, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
             fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
             numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
-            results: Literal["numpy", "buffer", "sharded"] = "numpy", devices: SupportsIndex | None = None) -> TreeExecutable: ...
+            results: Literal["numpy", "buffer", "sharded"] = "numpy", devices: SupportsIndex | Mesh | list[str] | list[Device] | None = None) -> TreeExecutable: ...
 @overload
 def compile(module: Flat, *, device: str | Device = "cpu", threads: SupportsIndex | None = None, blas: _Blas = None,
             fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
             numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0,
-            results: Literal["numpy", "buffer", "sharded"] = "numpy", devices: SupportsIndex | None = None) -> Executable: ...
-def compile_stage(module: Program, stage: str, *, device: str | Device = "cpu", devices: SupportsIndex | None = None, threads: SupportsIndex | None = None,
+            results: Literal["numpy", "buffer", "sharded"] = "numpy", devices: SupportsIndex | Mesh | list[str] | list[Device] | None = None) -> Executable: ...
+def compile_stage(module: Program, stage: str, *, device: str | Device = "cpu", devices: SupportsIndex | Mesh | list[str] | list[Device] | None = None,
+                  threads: SupportsIndex | None = None,
                   blas: _Blas = None, fuse: bool = True, passes: bool = True, donate: int | str | Iterable[int | str] = (),
                   numerics: Literal["strict", "fast"] = "strict", lanes: _Lanes = None, async_work: int = 0) -> str: ...
 class Device(NamedTuple):

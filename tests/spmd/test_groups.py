@@ -77,6 +77,19 @@ def test_as_many_devices_as_the_mesh_has(devices):
         compiled(*PRODUCT, devices=devices)
 
 
+def test_devices_by_list_and_by_mesh():
+    x, y = operands()
+    mesh = xlac.sharding.Mesh({"a": 2, "b": 2})
+    for devices, name in ((["cpu"] * 4, "cpu:0"), (["cpu:2"] * 4, "cpu:2"), ([d for d in xlac.devices() if d.name == "cpu:0"] * 4, "cpu:0"), (mesh, "cpu:0")):
+        exe = compiled(*PRODUCT, devices=devices)
+        assert exe.device == name
+        np.testing.assert_allclose(exe(x, y), x @ y, rtol=1e-5, atol=1e-5)
+    for devices, why in ((["cpu", "cpu:1"] * 2, "one context"), ([], "at least 1"), ([1, 2], "names"), (xlac.sharding.Mesh({"a": 3}), "expected 4 devices"),
+                         (["cpu", "cpu:0", "cpu"], "expected 4 devices"), (["nothing"] * 4, "nothing")):
+        with pytest.raises(xlac.Error, match=why):
+            compiled(*PRODUCT, devices=devices)
+
+
 @pytest.mark.parametrize("devices", [0, -1, 5000, "four", 1.5])
 def test_numbers_of_devices_that_are_none(devices):
     with pytest.raises(xlac.ArgumentError, match="devices"):
