@@ -9,15 +9,15 @@
 #include "../include/xlac_ffi.h"
 #include "pjrt.h"
 
-typedef struct meeting_seat { /* how often a thread has come to an op */
-  struct meeting_seat *next;
+typedef struct joint_seat { /* how often a thread has come to an op */
+  struct joint_seat *next;
   const char *op;
   pthread_t thread;
   uint64_t calls;
-} meeting_seat;
+} joint_seat;
 
-typedef struct meeting_call {
-  struct meeting_call *next;
+typedef struct joint_call {
+  struct joint_call *next;
   const char *op; /* the executable's text, the same for all devices */
   uint64_t number;
   uint32_t came, left;
@@ -25,14 +25,14 @@ typedef struct meeting_call {
   int status;
   char *results; /* one after another */
   char error[MEETING_ERROR];
-} meeting_call;
+} joint_call;
 
 struct pjrt_meeting {
   pthread_mutex_t lock;
   pthread_cond_t over;
   uint32_t n_devices;
-  meeting_seat *seats;
-  meeting_call *calls;
+  joint_seat *seats;
+  joint_call *calls;
 };
 
 pjrt_meeting *pjrt_meeting_create(uint32_t n_devices) {
@@ -45,15 +45,15 @@ pjrt_meeting *pjrt_meeting_create(uint32_t n_devices) {
   return m;
 }
 
-static void meeting_free_call(meeting_call *c) {
+static void joint_free_call(joint_call *c) {
   pjrt_free(c->results);
   pjrt_free(c);
 }
 
 void pjrt_meeting_destroy(pjrt_meeting *m) {
   if (!m) return;
-  for (meeting_seat *s = m->seats, *next; s; s = next) next = s->next, pjrt_free(s);
-  for (meeting_call *c = m->calls, *next; c; c = next) next = c->next, meeting_free_call(c);
+  for (joint_seat *s = m->seats, *next; s; s = next) next = s->next, pjrt_free(s);
+  for (joint_call *c = m->calls, *next; c; c = next) next = c->next, joint_free_call(c);
   pthread_cond_destroy(&m->over);
   pthread_mutex_destroy(&m->lock);
   pjrt_free(m);
@@ -62,21 +62,21 @@ void pjrt_meeting_destroy(pjrt_meeting *m) {
 /* --- under the lock --- */
 
 /* The number of this thread's call; UINT64_MAX when out of memory. */
-static uint64_t meeting_number(pjrt_meeting *m, const char *op) {
+static uint64_t joint_number(pjrt_meeting *m, const char *op) {
   pthread_t self = pthread_self();
-  for (meeting_seat *s = m->seats; s; s = s->next)
+  for (joint_seat *s = m->seats; s; s = s->next)
     if (pthread_equal(s->thread, self) && strcmp(s->op, op) == 0) return s->calls++;
-  meeting_seat *s = pjrt_alloc(sizeof *s);
+  joint_seat *s = pjrt_alloc(sizeof *s);
   if (!s) return UINT64_MAX;
-  *s = (meeting_seat){m->seats, op, self, 1};
+  *s = (joint_seat){m->seats, op, self, 1};
   m->seats = s;
   return 0;
 }
 
-static meeting_call *meeting_find(pjrt_meeting *m, const char *op, uint64_t number) {
-  for (meeting_call *c = m->calls; c; c = c->next)
+static joint_call *joint_find(pjrt_meeting *m, const char *op, uint64_t number) {
+  for (joint_call *c = m->calls; c; c = c->next)
     if (c->number == number && strcmp(c->op, op) == 0) return c;
-  meeting_call *c = pjrt_alloc(sizeof *c);
+  joint_call *c = pjrt_alloc(sizeof *c);
   if (!c) return NULL;
   c->next = m->calls;
   c->op = op;
@@ -85,18 +85,18 @@ static meeting_call *meeting_find(pjrt_meeting *m, const char *op, uint64_t numb
 }
 
 /* The last device that has its results takes the call away. */
-static void meeting_leave(pjrt_meeting *m, meeting_call *c) {
+static void joint_leave(pjrt_meeting *m, joint_call *c) {
   assert(c->left < c->came);
   if (++c->left < m->n_devices) return;
-  meeting_call **at = &m->calls;
+  joint_call **at = &m->calls;
   while (*at != c) at = &(*at)->next;
   *at = c->next;
-  meeting_free_call(c);
+  joint_free_call(c);
 }
 
 /* --- results --- */
 
-static void meeting_keep(meeting_call *c, const xlac_ffi_frame *frame) {
+static void joint_keep(joint_call *c, const xlac_ffi_frame *frame) {
   size_t bytes = 0, at = 0;
   for (uint32_t i = 0; i < frame->n_results; i++) bytes += frame->results[i].bytes;
   c->results = pjrt_alloc(bytes + 1);
@@ -105,7 +105,7 @@ static void meeting_keep(meeting_call *c, const xlac_ffi_frame *frame) {
     if (frame->results[i].bytes) memcpy(c->results + at, frame->results[i].data, frame->results[i].bytes);
 }
 
-static void meeting_copy(const meeting_call *c, const xlac_ffi_frame *frame) {
+static void joint_copy(const joint_call *c, const xlac_ffi_frame *frame) {
   size_t at = 0;
   for (uint32_t i = 0; i < frame->n_results; at += frame->results[i].bytes, i++)
     if (frame->results[i].bytes) memcpy(frame->results[i].data, c->results + at, frame->results[i].bytes);
@@ -113,11 +113,11 @@ static void meeting_copy(const meeting_call *c, const xlac_ffi_frame *frame) {
 
 /* --- the call --- */
 
-static void meeting_make(pjrt_meeting *m, meeting_call *c, xlac_ffi_frame *frame, pjrt_meeting_fn *call) {
+static void joint_make(pjrt_meeting *m, joint_call *c, xlac_ffi_frame *frame, pjrt_meeting_fn *call) {
   pthread_mutex_unlock(&m->lock);
   int status = call(frame, c->error); /* nobody else touches c before it is over */
   c->status = status;
-  if (status == 0) meeting_keep(c, frame);
+  if (status == 0) joint_keep(c, frame);
   pthread_mutex_lock(&m->lock);
   c->over = true;
   pthread_cond_broadcast(&m->over);
@@ -127,15 +127,15 @@ int pjrt_meeting_call(pjrt_meeting *m, xlac_ffi_frame *frame, pjrt_meeting_fn *c
   char error[MEETING_ERROR] = "out of memory: a call of Python";
   int status = -1;
   pthread_mutex_lock(&m->lock);
-  uint64_t number = meeting_number(m, frame->op);
-  meeting_call *c = number == UINT64_MAX ? NULL : meeting_find(m, frame->op, number);
+  uint64_t number = joint_number(m, frame->op);
+  joint_call *c = number == UINT64_MAX ? NULL : joint_find(m, frame->op, number);
   if (c) {
-    if (c->came++ == 0) meeting_make(m, c, frame, call);
+    if (c->came++ == 0) joint_make(m, c, frame, call);
     while (!c->over) pthread_cond_wait(&m->over, &m->lock);
     status = c->status;
     memcpy(error, c->error, sizeof error);
-    if (status == 0) meeting_copy(c, frame);
-    meeting_leave(m, c);
+    if (status == 0) joint_copy(c, frame);
+    joint_leave(m, c);
   }
   pthread_mutex_unlock(&m->lock);
   return status ? frame->fail(frame, "%s", error) : 0;

@@ -118,6 +118,25 @@ def test_costs_text_and_saved_programs():
     assert out == ["['bytes accessed', 'flops', 'transcendentals'] 16.0 32", "True", "True P('x',)"]
 
 
+def test_arrays_go_from_mesh_to_mesh_and_programs_that_run_whole_keep_their_shards():
+    out = on_devices("""
+    other = Mesh(np.array(jax.devices())[[0, 1, 4, 5, 2, 3, 6, 7]].reshape(2, 2, 2), ("p", "q", "r"))
+    for spec in (P("p"), P(None, ("q", "p")), P("r", "q")):
+        b = jax.device_put(put(a, "x"), NamedSharding(other, spec))
+        c = jax.jit(lambda v: v + 1, out_shardings=NamedSharding(Mesh(np.array(jax.devices()).reshape(2, 2, 2), ("p", "q", "r")), spec))(put(a, "y", "x"))
+        print(b.sharding.spec == spec, np.array_equal(b, a), c.sharding.spec == spec, np.array_equal(c, a + 1))
+    from jax.sharding import AxisType
+    explicit = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+    with jax.set_mesh(explicit):
+        v = jax.device_put(a, P("x", "y"))
+        try:
+            print(jax.jit(lambda u: jnp.einsum("ij,kj->ik", u, u, out_sharding=P("x", None, unreduced={"y"})))(v))
+        except Exception as e:
+            print(type(e).__name__, "UNIMPLEMENTED" in str(e), "added up between devices" in str(e))
+    """)
+    assert out == ["True True True True"] * 3 + ["JaxRuntimeError True True"]
+
+
 def test_what_does_not_go_is_an_error():
     out = on_devices("""
     x = put(a, "x", "y")
