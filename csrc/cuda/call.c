@@ -17,7 +17,15 @@ typedef struct cu_call_state {
   cu_call_leaf *leaves; /* arguments, then results */
   cuda_address *addresses;
   cuda_address frame;
+  const rt_trace *trace; /* or NULL */
+  double began;
 } cu_call_state;
+
+static double cu_call_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static int cu_call_check(cuda_run *run, cuda_result result, const char *doing) {
   return cuda_check(&run->device->driver, result, doing, run->ctx.err);
@@ -119,6 +127,7 @@ static int cu_call_enqueue(cu_call_state *x, void *const *arguments, void *const
   TRY(cu_call_results(x, arguments, results));
   TRY(cu_call_take_frame(x));
   for (uint32_t i = 0; i < n; i++) x->addresses[i] = x->leaves[i].at;
+  if (x->trace && x->trace->kind != RT_TRACE_COUNTS) TRY(cuda_profile_begin(&x->run, exe->plan));
   TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->frame));
   TRY(cuda_run_wait(&x->run)); /* what failed leaves results on the host as they were */
   return cu_call_give_results(x);
@@ -132,7 +141,10 @@ static int cu_call_run(cu_call_state *x, void *const *arguments, void *const *re
     if (x->leaves[i].own) cuda_give(x->run.device, x->leaves[i].at, x->run.stream);
   cuda_give(x->run.device, x->frame, x->run.stream);
   int waited = cuda_wait(x->run.device, x->run.stream, NULL, NULL, status ? NULL : x->run.ctx.err);
-  return status ? status : waited;
+  status = status ? status : waited;
+  if (status == 0 && x->trace) cuda_profile_put(&x->run, x->trace, cu_call_now() - x->began);
+  cuda_profile_end(&x->run);
+  return status;
 }
 
 static int cu_call_entered(const cuda_executable *exe, const rt_call_options *options, cu_call_state *x,
@@ -152,31 +164,15 @@ static int cu_call_entered(const cuda_executable *exe, const rt_call_options *op
   return status;
 }
 
-/* What ran; there are no times of steps yet that could be told. */
-static void cu_call_trace(const cu_call_state *x, const rt_trace *trace, double seconds) {
-  base_putf(trace->json, "{\"ns\": %.0f, \"cut\": false, ", 1e9 * seconds);
-  base_putf(trace->json, "\"ran\": {\"kernels\": %llu, \"groups\": 0, \"lists\": 0, \"loops\": %llu}, ",
-            (unsigned long long)x->run.n_kernels, (unsigned long long)x->run.n_loops);
-  BASE_PUT(trace->json, "\"units\": [], \"steps\": [], \"events\": []}");
-}
-
-static double cu_call_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int cuda_call(const rt_executable *base, const rt_call_options *options, void *const *arguments, void *const *results,
               const rt_trace *trace, xlac_error *err) {
   const cuda_executable *exe = (const cuda_executable *)base;
-  cu_call_state x = {.run = {.exe = exe, .device = exe->device}};
-  double began = cu_call_now();
+  cu_call_state x = {.run = {.exe = exe, .device = exe->device}, .trace = trace, .began = cu_call_now()};
   TRY(cuda_enter(exe->device, err));
   base_arena_init(&x.run.arena, exe->alloc);
   int status = cu_call_entered(exe, options, &x, arguments, results, err);
   base_arena_free(&x.run.arena);
   cuda_leave(exe->device);
-  if (status == 0 && trace) cu_call_trace(&x, trace, cu_call_now() - began);
   if (status == 0 && exe->count && (x.run.tally.copies | x.run.tally.reused)) exe->count(exe->count_ctx, &x.run.tally);
   return status;
 }

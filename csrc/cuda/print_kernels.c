@@ -176,6 +176,7 @@ bool cuda_print_reduce(cuda_routine *r) {
   scalar_code by = op->n_operands == 2 ? cu_kernels_single(r) : SCALAR_NONE;
   cu_kernels_make *m = by ? cu_kernels_begin(r, t->rank, 2, 2) : NULL;
   kernel_index *x = cu_kernels_index(r), *nowhere = cu_kernels_index(r);
+  if (!by) return cuda_print_reduce_body(r);
   if (!m || !x || !nowhere || t->dtype != op->type->dtype || ir_operand_type(op, 1)->dtype != t->dtype) return false;
   cuda_routine_strides(t, own);
   for (uint32_t i = 0; i < list->n; i++) reduced[list->v[i]] = true;

@@ -10,6 +10,8 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_CONCATENATE] = cuda_print_concatenate,
     [IR_OP_DYNAMIC_SLICE] = cuda_print_dynamic_slice,
     [IR_OP_REDUCE] = cuda_print_reduce,
+    [IR_OP_REDUCE_WINDOW] = cuda_print_reduce_window,
+    [IR_OP_CONVOLUTION] = cuda_print_convolution,
     [IR_OP_DOT] = cuda_print_dot,
     [IR_OP_GATHER] = cuda_print_gather,
     [IR_OP_PAD] = cuda_print_pad,
@@ -54,9 +56,18 @@ bool cuda_routine_kernel(cuda_routine *r, const kernel *k) {
   return k && cuda_print_kernel(r->source, k, r->launch);
 }
 
-/* Arrays of known sizes; tuples and tokens are for others. */
+/* An array of a known size; or several, where they are as large as the first. */
+static bool cu_routine_gives_arrays(const ir_type *t) {
+  if (!ir_is_tuple(t)) return ir_is_tensor(t) && !t->has_dynamic && t->count > 0;
+  bool plain = t->n_elements > 0;
+  for (uint32_t i = 0; i < t->n_elements && plain; i++)
+    plain = ir_is_tensor(t->elements[i]) && !t->elements[i]->has_dynamic && t->elements[i]->count > 0 &&
+            t->elements[i]->count == t->elements[0]->count;
+  return plain;
+}
+
 static bool cu_routine_is_plain(const ir_op *op) {
-  bool plain = ir_is_tensor(op->type) && !op->type->has_dynamic;
+  bool plain = cu_routine_gives_arrays(op->type);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_type *t = ir_operand_type(op, i);
     plain = plain && ir_is_tensor(t) && !t->has_dynamic;
@@ -70,7 +81,7 @@ bool cuda_print_routine(cuda_source *s, const ir_op *op, base_arena *scratch, cu
   size_t before = s->body.n;
   uint32_t kernels = s->n_kernels;
   *out = (cuda_launch){.number = s->n_kernels, .block = CUDA_BLOCK_THREADS, .how = "a thread for each element"};
-  if (!cu_routine_printers[op->opcode] || !cu_routine_is_plain(op) || op->type->count == 0) return false;
+  if (!cu_routine_printers[op->opcode] || !cu_routine_is_plain(op)) return false;
   bool printed = cu_routine_printers[op->opcode](&r) && !r.print.strange && out->grid < INT32_MAX;
   assert(!printed || s->n_kernels == kernels + 1);
   if (!printed) {

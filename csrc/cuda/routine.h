@@ -33,8 +33,10 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name);
 
 /* print_kernels.c: by the loop IR */
 cuda_routine_printer cuda_print_move, cuda_print_concatenate, cuda_print_dynamic_slice, cuda_print_reduce;
-/* print_dot.c */
-cuda_routine_printer cuda_print_dot;
+/* print_body.c: by computations on scalars */
+cuda_routine_printer cuda_print_reduce_body, cuda_print_reduce_window;
+/* print_conv.c, print_dot.c */
+cuda_routine_printer cuda_print_convolution, cuda_print_dot;
 /* print_index.c */
 cuda_routine_printer cuda_print_gather, cuda_print_pad, cuda_print_dynamic_update_slice;
 

@@ -232,6 +232,9 @@ int cuda_run_program(cuda_run *run, const plan_program *p, const cuda_address *a
   cuda_address *addresses = BASE_ARRAY(&run->arena, cuda_address, p->n_buffers + (size_t)1);
   if (!addresses) return base_oom(run->ctx.err, "a program's addresses");
   cu_run_bind(run, p, arguments, results, frame, addresses);
-  for (uint32_t i = 0; i < p->n_steps; i++) TRY(cu_run_step(run, p, &p->steps[i], addresses));
-  return 0;
+  for (uint32_t i = 0; i < p->n_steps; i++) {
+    TRY(cuda_profile_mark(run, p, i));
+    TRY(cu_run_step(run, p, &p->steps[i], addresses));
+  }
+  return cuda_profile_mark(run, p, p->n_steps);
 }

@@ -12,6 +12,8 @@ typedef struct cuda_run {
   interp_ctx ctx;   /* for interpreted steps, errors and interrupts */
   base_arena arena; /* of the host: tables of addresses */
   rt_tally tally;
+  cuda_event *marks;          /* before each step of `marked`, and behind the last; NULL: nobody wants times */
+  const plan_program *marked; /* the entry */
   uint64_t n_kernels, n_interpreted, n_loops;
 } cuda_run;
 
@@ -21,6 +23,15 @@ XLAC_MUST_USE int cuda_run_program(cuda_run *run, const plan_program *p, const c
                                    const cuda_address *results, cuda_address frame);
 /* Waits for what was enqueued; INTERRUPTED where the caller wants no more. */
 XLAC_MUST_USE int cuda_run_wait(cuda_run *run);
+
+/* --- profile.c --- */
+/* From here on p's steps are timed. Whatever it returns, cuda_profile_end is to be called. */
+XLAC_MUST_USE int cuda_profile_begin(cuda_run *run, const plan_program *p);
+/* Before step number `step`, and behind the last; nothing where p isn't timed. */
+XLAC_MUST_USE int cuda_profile_mark(cuda_run *run, const plan_program *p, uint32_t step);
+/* JSON of a call that took so long, when its stream has been waited for. */
+void cuda_profile_put(const cuda_run *run, const rt_trace *trace, double seconds);
+void cuda_profile_end(cuda_run *run);
 
 /* --- eval.c: on the host, with operands copied there and results back --- */
 /* A step by the interpreter's evaluator. */

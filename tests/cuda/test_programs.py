@@ -233,3 +233,32 @@ def test_reductions_whose_dimensions_lie_apart_are_kernels(dims, left):
     left = ",".join(map(str, left))
     lines = ["x = s32[5,6,7] parameter(0)", "z = s32[] constant(3)", f"ROOT r = s32[{left}] reduce(x, z), dimensions={{{dims}}}, to_apply=r_add"]
     host_free(program(*lines, computations=reducer("add", "s32")), values((5, 6, 7), "s32"))
+
+
+def test_the_place_of_the_largest_is_found_by_a_kernel():
+    body = ("b { a = f32[] parameter(0)\n i = s32[] parameter(1)\n c = f32[] parameter(2)\n j = s32[] parameter(3)\n g = pred[] compare(a, c), direction=GE\n"
+            " m = f32[] select(g, a, c)\n k = s32[] select(g, i, j)\n ROOT t = (f32[], s32[]) tuple(m, k) }\n")
+    lines = ["x = f32[7,9] parameter(0)", "i = s32[7,9] parameter(1)", "low = f32[] constant(-inf)", "z = s32[] constant(0)",
+             "ROOT r = (f32[7], s32[7]) reduce(x, i, low, z), dimensions={1}, to_apply=b"]
+    host_free(program(*lines, computations=body), values((7, 9), "f32"), values((7, 9), "s32"))
+
+
+@pytest.mark.parametrize("window, shape", [("size=1x3x3 pad=0_0x1_1x2_0", (2, 9, 8)), ("size=1x2x3 stride=1x2x3", (2, 4, 2)),
+                                           ("size=2x3x1 rhs_dilate=1x2x1 lhs_dilate=1x2x1", (1, 13, 8))])
+@pytest.mark.parametrize("op, t", [("add", "s32"), ("maximum", "f32")])
+def test_windows_are_kernels(window, shape, op, t):
+    shape = ",".join(map(str, shape))
+    lines = [f"x = {t}[2,9,8] parameter(0)", f"z = {t}[] constant(3)", f"ROOT r = {t}[{shape}] reduce-window(x, z), window={{{window}}}, to_apply=r_{op}"]
+    host_free(program(*lines, computations=reducer(op, t)), values((2, 9, 8), t))
+
+
+@pytest.mark.parametrize("kernel, more, result", [
+    ((3, 3, 4, 6), "window={size=3x3}", (2, 6, 5, 6)), ((3, 2, 4, 6), "window={size=3x2 stride=2x1 pad=1_1x0_2 rhs_dilate=2x1 rhs_reversal=1x0}", (2, 3, 8, 6)),
+    ((2, 2, 1, 8), "window={size=2x2 lhs_dilate=2x2}, feature_group_count=4", (2, 14, 12, 8)), ((3, 3, 4, 6), "window={size=3x3}, batch_group_count=2", (1, 6, 5, 6))])
+@pytest.mark.parametrize("t", ["f32", "bf16", "s32"])
+def test_convolutions_are_kernels(kernel, more, result, t):
+    source = "f32" if t == "bf16" else t
+    text = lambda d: ",".join(map(str, d))
+    lines = [f"p = {source}[2,8,7,4] parameter(0)", f"q = {source}[{text(kernel)}] parameter(1)", f"x = {t}[2,8,7,4] convert(p)", f"y = {t}[{text(kernel)}] convert(q)",
+             f"c = {t}[{text(result)}] convolution(x, y), {more}, dim_labels=b01f_01io->b01f", f"ROOT r = {source}[{text(result)}] convert(c)"]
+    host_free(program(*lines), values((2, 8, 7, 4), source), values(kernel, source, 1), tolerance=0 if t == "s32" else 5e-2 if t == "bf16" else 1e-4)

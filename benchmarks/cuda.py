@@ -1,0 +1,92 @@
+"""Times of kernels on a GPU, by the GPU's clock, beside torch's in the same run: python benchmarks/cuda.py [MEGABYTES ...].
+
+Memory-bound programs are given as a share of what a copy of the same bytes reaches; products in Tflop/s. Each figure is the least of 20 runs behind 5
+that are not counted. On the driver that simulates (XLAC_CUDA_DRIVER) it runs, and its figures mean nothing."""
+import sys
+
+import numpy as np
+
+import xlac
+
+REDUCERS = "".join(f"r_{op} {{ x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] {op}(x, y) }}\n" for op in ("add", "maximum"))
+ROW = 4096
+
+
+def programs(rows):
+    """name: (lines, bytes read and written)"""
+    shape, bytes_ = f"f32[{rows},{ROW}]", 4 * rows * ROW
+    softmax = [f"low = f32[] constant(-inf)", "zero = f32[] constant(0)", f"m = f32[{rows}] reduce(x, low), dimensions={{1}}, to_apply=r_maximum",
+               f"mb = {shape} broadcast(m), dimensions={{0}}", f"d = {shape} subtract(x, mb)", f"e = {shape} exponential(d)",
+               f"s = f32[{rows}] reduce(e, zero), dimensions={{1}}, to_apply=r_add", f"sb = {shape} broadcast(s), dimensions={{0}}",
+               f"ROOT r = {shape} divide(e, sb)"]
+    return {"copy": ([f"ROOT r = {shape} copy(x)"], 2 * bytes_),
+            "elementwise": ([f"t = {shape} tanh(x)", f"ROOT r = {shape} multiply(t, x)"], 2 * bytes_),
+            "transpose": ([f"ROOT r = f32[{ROW},{rows}] transpose(x), dimensions={{1,0}}"], 2 * bytes_),
+            "sum of rows": (["zero = f32[] constant(0)", f"ROOT r = f32[{rows}] reduce(x, zero), dimensions={{1}}, to_apply=r_add"], bytes_),
+            "sum of columns": (["zero = f32[] constant(0)", f"ROOT r = f32[{ROW}] reduce(x, zero), dimensions={{0}}, to_apply=r_add"], bytes_),
+            "softmax": (softmax, 2 * bytes_)}
+
+
+def text(lines, *parameters):
+    return "HloModule m\n" + REDUCERS + "ENTRY e {\n" + "\n".join([*parameters, *lines]) + "\n}\n"
+
+
+def seconds(module, *args):
+    """Of all steps of a call together, without the copies of arguments and results."""
+    profile = xlac.compile(module, device="cuda").profile(*args, repeat=20, warmup=5)
+    return sum(step["min_seconds"] for step in profile.steps)
+
+
+def torch_seconds(function, *args):
+    import torch
+
+    start, end, best = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), float("inf")
+    for i in range(25):
+        start.record()
+        function(*args)
+        end.record()
+        torch.cuda.synchronize()
+        if i >= 5:
+            best = min(best, start.elapsed_time(end) * 1e-3)
+    return best
+
+
+def torch_times(x):
+    """The same of torch, by name; empty where there is none with a GPU."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    if not torch.cuda.is_available():
+        return {}
+    t = torch.from_numpy(x).cuda()
+    functions = {"copy": lambda: t.clone(), "elementwise": lambda: torch.tanh(t) * t, "transpose": lambda: t.t().contiguous(), "sum of rows": lambda: t.sum(1),
+                 "sum of columns": lambda: t.sum(0), "softmax": lambda: torch.softmax(t, 1)}
+    return {name: torch_seconds(f) for name, f in functions.items()}
+
+
+def memory_bound(megabytes):
+    rows = max(1, megabytes * (1 << 20) // (4 * ROW))
+    x = np.random.default_rng(0).standard_normal((rows, ROW), dtype=np.float32)
+    others, copy = torch_times(x), None
+    for name, (lines, bytes_) in programs(rows).items():
+        took = seconds(text(lines, f"x = f32[{rows},{ROW}] parameter(0)"), x)
+        rate = bytes_ / took * 1e-9 if took else 0.0
+        copy = copy or rate
+        beside = f", torch {1e6 * others[name]:.1f} us" if name in others else ""
+        print(f"{megabytes:6d} MB  {name:16s} {1e6 * took:9.1f} us  {rate:7.0f} GB/s  {100 * rate / copy if copy else 0:5.1f} % of a copy{beside}", flush=True)
+
+
+def products(n):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((n, n), dtype=np.float32) for _ in range(2))
+    dot = [f"ROOT r = f32[{n},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"]
+    took = seconds(text(dot, f"x = f32[{n},{n}] parameter(0)", f"y = f32[{n},{n}] parameter(1)"), a, b)
+    print(f"{n:6d}     product          {1e6 * took:9.1f} us  {2 * n**3 / took * 1e-12 if took else 0:7.2f} Tflop/s", flush=True)
+
+
+if __name__ == "__main__":
+    for size in [int(s) for s in sys.argv[1:]] or [64, 256]:
+        memory_bound(size)
+    for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
+        products(size)

@@ -1,0 +1,161 @@
+/* Ops that apply a computation on scalars: reductions of several arrays, windows, scatter of rows. A thread goes
+ * through what belongs to its result in the interpreter's order, so the bits are the interpreter's. */
+#include <stdio.h>
+
+#include "routine.h"
+
+/* --- computations on scalars --- */
+
+/* NULL where it is more than that, or out of memory. */
+static const scalar_program *cu_body_program(cuda_routine *r) {
+  const scalar_program *p = NULL;
+  xlac_error err;
+  if (r->op->n_called != 1 || scalar_program_make(r->op->called[0], r->scratch, &p, &err)) return NULL;
+  return p;
+}
+
+static void cu_body_put_value(cuda_print *x, const scalar_program *p, uint32_t i, const char *name) {
+  const scalar_value *v = &p->values[i];
+  char names[3][32];
+  const char *in[3] = {"", "", ""};
+  uint8_t types[3] = {0, 0, 0};
+  scalar_loop l;
+  if (v->constant) {
+    cuda_print_constant(x, (base_dtype)v->dtype, v->element);
+    return;
+  }
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    snprintf(names[j], sizeof names[j], "%s%u", name, (unsigned)v->in[j]);
+    in[j] = names[j];
+    types[j] = p->values[v->in[j]].dtype;
+  }
+  if (scalar_loop_of(&v->op, v->n_in, types, v->dtype, &l))
+    cuda_print_op(x, &v->op, &l, in);
+  else
+    x->strange = true;
+}
+
+/* "const T <name>0 = <parameter 0>;" and so on, for parameters and all that is made of them. */
+static void cu_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]) {
+  for (uint32_t i = 0; i < p->n_values; i++) {
+    base_dtype t = (base_dtype)p->values[i].dtype;
+    if (base_dtype_is_complex(t)) cuda_print_needs(x, cuda_type(t));
+    base_putf(x->out, "  const %s %s%u = ", cuda_type(t), name, (unsigned)i);
+    if (i < p->n_params)
+      base_puts(x->out, parameters[i]);
+    else
+      cu_body_put_value(x, p, i, name);
+    BASE_PUT(x->out, ";\n");
+  }
+}
+
+/* --- reductions --- */
+
+enum { CU_BODY_MOST = 8 /* arrays reduced at a time */ };
+
+/* Whether the body has the operands' types: n results so far, then n values. */
+static bool cu_body_fits(const cuda_routine *r, const scalar_program *p, uint32_t n) {
+  if (!p || p->n_params != 2 * n || p->n_outs != n || n > CU_BODY_MOST) return false;
+  for (uint32_t i = 0; i < n; i++) {
+    uint8_t t = ir_operand_type(r->op, i)->dtype;
+    if (p->values[i].dtype != t || p->values[n + i].dtype != t || p->values[p->outs[i]].dtype != t) return false;
+    if (ir_operand_type(r->op, n + i)->dtype != t) return false;
+  }
+  return true;
+}
+
+/* "acc0", ... begin as the initial values. */
+static void cu_body_put_inits(cuda_routine *r, const scalar_program *p, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    const char *c = cuda_type((base_dtype)p->values[i].dtype);
+    if (base_dtype_is_complex((base_dtype)p->values[i].dtype)) cuda_print_needs(&r->print, c);
+    base_putf(r->print.out, "  %s acc%u = ((const %s *)in%u)[0];\n", c, (unsigned)i, c, (unsigned)(n + i));
+  }
+}
+
+/* The values at element `from` of each array are combined with what there is. */
+static void cu_body_put_step(cuda_routine *r, const scalar_program *p, uint32_t n) {
+  char parameters[2 * CU_BODY_MOST][64];
+  for (uint32_t i = 0; i < n; i++) {
+    snprintf(parameters[i], sizeof parameters[i], "acc%u", (unsigned)i);
+    snprintf(parameters[n + i], sizeof parameters[n + i], "((const %s *)in%u)[from]",
+             cuda_type((base_dtype)p->values[n + i].dtype), (unsigned)i);
+  }
+  cu_body_put(&r->print, p, "b", parameters);
+  for (uint32_t i = 0; i < n; i++) base_putf(r->print.out, "  acc%u = b%u;\n", (unsigned)i, (unsigned)p->outs[i]);
+}
+
+static void cu_body_put_results(cuda_routine *r, const scalar_program *p, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    base_putf(r->print.out, "  ((%s *)out%u)[n] = acc%u;\n", cuda_type((base_dtype)p->values[i].dtype), (unsigned)i,
+              (unsigned)i);
+}
+
+/* "kept" and "reduced" parts of the place, in the operand's order of dimensions. */
+bool cuda_print_reduce_body(cuda_routine *r) {
+  const ir_op *op = r->op;
+  uint32_t n = op->n_operands / 2, kept = 0;
+  const ir_type *t = ir_operand_type(op, 0), *result = ir_is_tuple(op->type) ? op->type->elements[0] : op->type;
+  const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const scalar_program *p = cu_body_program(r);
+  int64_t own[IR_MAX_RANK];
+  bool reduced[IR_MAX_RANK] = {false};
+  if (!cu_body_fits(r, p, n)) return false;
+  for (uint32_t i = 0; i < list->n; i++) reduced[list->v[i]] = true;
+  cuda_routine_strides(t, own);
+  cuda_routine_open(r, 2 * n, n, result->count);
+  cuda_routine_indexes(r, result, "o");
+  cu_body_put_inits(r, p, n);
+  BASE_PUT(r->print.out, "  const idx start = 0");
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (!reduced[d]) base_putf(r->print.out, " + o%u * %lld", (unsigned)kept++, (long long)own[d]);
+  BASE_PUT(r->print.out, ";\n");
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (reduced[d])
+      base_putf(r->print.out, "  for (idx r%u = 0; r%u < %lld; r%u++)\n", (unsigned)d, (unsigned)d,
+                (long long)t->dims[d], (unsigned)d);
+  BASE_PUT(r->print.out, "  {\n  const idx from = start");
+  for (uint32_t d = 0; d < t->rank; d++)
+    if (reduced[d]) base_putf(r->print.out, " + r%u * %lld", (unsigned)d, (long long)own[d]);
+  BASE_PUT(r->print.out, ";\n");
+  cu_body_put_step(r, p, n);
+  BASE_PUT(r->print.out, "  }\n");
+  cu_body_put_results(r, p, n);
+  cuda_routine_close(r, "a thread for each result");
+  return true;
+}
+
+/* --- windows --- */
+
+/* Padding adds nothing: the initial value is there once, and what lies outside is not looked at. */
+bool cuda_print_reduce_window(cuda_routine *r) {
+  const ir_op *op = r->op;
+  uint32_t n = op->n_operands / 2;
+  const ir_type *t = ir_operand_type(op, 0), *result = ir_is_tuple(op->type) ? op->type->elements[0] : op->type;
+  const ir_attr *window = ir_attr_find(op, IR_ATTR_WINDOW);
+  const scalar_program *p = cu_body_program(r);
+  int64_t own[IR_MAX_RANK];
+  if (!cu_body_fits(r, p, n) || !window || window->v.window->n != t->rank) return false;
+  cuda_routine_strides(t, own);
+  cuda_routine_open(r, 2 * n, n, result->count);
+  cuda_routine_indexes(r, result, "o");
+  cu_body_put_inits(r, p, n);
+  for (uint32_t d = 0; d < t->rank; d++) {
+    const ir_window_dim *w = &window->v.window->v[d];
+    base_putf(r->print.out, "  for (idx w%u = 0; w%u < %lld; w%u++) {\n", d, d, (long long)w->size, d);
+    base_putf(r->print.out, "  const idx p%u = o%u * %lld + w%u * %lld - (idx)%lld;\n", d, d, (long long)w->stride, d,
+              (long long)w->window_dilation, (long long)w->padding_low);
+    base_putf(r->print.out, "  if (p%u < 0 || p%u %% %lld != 0 || p%u / %lld >= %lld) continue;\n", d, d,
+              (long long)w->base_dilation, d, (long long)w->base_dilation, (long long)t->dims[d]);
+  }
+  BASE_PUT(r->print.out, "  {\n  const idx from = 0");
+  for (uint32_t d = 0; d < t->rank; d++)
+    base_putf(r->print.out, " + p%u / %lld * %lld", d, (long long)window->v.window->v[d].base_dilation,
+              (long long)own[d]);
+  BASE_PUT(r->print.out, ";\n");
+  cu_body_put_step(r, p, n);
+  for (uint32_t d = 0; d <= t->rank; d++) BASE_PUT(r->print.out, "  }\n");
+  cu_body_put_results(r, p, n);
+  cuda_routine_close(r, "a thread for each result");
+  return true;
+}

@@ -1,0 +1,71 @@
+"""NVRTC, where its wheel is installed (nvidia-cuda-nvrtc), makes machine code of printed kernels for each architecture; it needs no GPU."""
+import ctypes
+import importlib.util
+import pathlib
+
+import pytest
+
+import gpu
+import test_programs as programs
+import xlac
+
+ARCHITECTURES = ["sm_80", "sm_90", "sm_100", "sm_120"]
+
+
+def nvrtc():
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in sorted(pathlib.Path(folder).glob("*/lib/libnvrtc.so.1[23]")):
+            return ctypes.CDLL(str(path))
+    pytest.skip("the package nvidia-cuda-nvrtc is not installed")
+
+
+def machine_code(library, source, architecture):
+    program, n = ctypes.c_void_p(), ctypes.c_size_t()
+    options = [o.encode() for o in (f"--gpu-architecture={architecture}", "--fmad=false", "--std=c++17", "--device-int128")]
+    assert library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"k.cu", 0, None, None) == 0
+    status = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    library.nvrtcGetProgramLogSize(program, ctypes.byref(n))
+    log = ctypes.create_string_buffer(n.value)
+    library.nvrtcGetProgramLog(program, log)
+    assert status == 0, log.value.decode()[:3000]
+    assert library.nvrtcGetCUBINSize(program, ctypes.byref(n)) == 0 and n.value > 500
+    code = ctypes.create_string_buffer(n.value)
+    assert library.nvrtcGetCUBIN(program, code) == 0
+    library.nvrtcDestroyProgram(ctypes.byref(program))
+    return code.raw
+
+
+def source_of(text):
+    report = str(xlac.compile(text, device="cuda").explain("fusion"))
+    return report[report.index("typedef signed char int8_t;"):]
+
+
+SOURCES = {
+    "elementwise": programs.program("x = f32[64,64] parameter(0)", "a = f32[64,64] tanh(x)", "b = bf16[64,64] convert(a)", "c = bf16[64,64] exponential(b)",
+                                    "ROOT r = f32[64,64] convert(c)"),
+    "rows": programs.program("x = f32[9,2570] parameter(0)", "z = f32[] constant(0)", "e = f32[9,2570] exponential(x)",
+                             "ROOT s = f32[9] reduce(e, z), dimensions={1}, to_apply=r_add", computations=programs.reducer("add", "f32")),
+    "product": programs.program("x = f32[70,33] parameter(0)", "y = f32[33,90] parameter(1)",
+                                "ROOT d = f32[70,90] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "wide": programs.program("x = s64[70] parameter(0)", "y = s64[70] parameter(1)", "p = s64[70] power(x, y)", "ROOT d = s64[70] divide(p, y)")}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_kernels_become_machine_code_for_each_architecture(name):
+    library = nvrtc()
+    gpu.use()
+    source = source_of(SOURCES[name])
+    for architecture in ARCHITECTURES:
+        assert machine_code(library, source, architecture)[:4] == b"\x7fELF"
+
+
+def test_all_functions_of_the_prelude_become_machine_code():
+    from test_prelude import prelude
+
+    rows, _ = prelude().table()
+    head = "".join(f"typedef {c} {t};\n" for c, t in (("signed char", "int8_t"), ("short", "int16_t"), ("int", "int32_t"), ("long long", "int64_t"),
+                                                      ("unsigned char", "uint8_t"), ("unsigned short", "uint16_t"), ("unsigned int", "uint32_t"),
+                                                      ("unsigned long long", "uint64_t")))
+    source = head + "".join(prelude().definition(text) for text, _ in rows.values())
+    machine_code(nvrtc(), source + 'extern "C" __global__ void k(float *p) { p[0] = op_EXP_F32(p[1]); }\n', "sm_90")
