@@ -446,6 +446,7 @@
 #include "cpu/native/lower_fold.c"
 #include "cpu/native/lower_op.c"
 #include "cpu/native/masks.c"
+#include "cpu/native/perf_map.c"
 #include "cpu/native/run.c"
 #include "cpu/native/store.c"
 #include "cpu/native/target.c"

@@ -37,7 +37,9 @@ static int executable_ready_step(cpu_executable *exe, const rt_build_options *op
   const cpu_start *start = NULL;
   if (s->kind == PLAN_KERNEL) {
     TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
-    cpu_vm_set_native(vm, exe->fast ? NULL : cpu_native_make(exe->native, s->kernel, &exe->arena));
+    const cpu_native_kernel *code = exe->fast ? NULL : cpu_native_make(exe->native, s->kernel, &exe->arena);
+    cpu_native_name(exe->native, code, p->computation->name->s, s->op->name->s);
+    cpu_vm_set_native(vm, code);
   }
   for (uint32_t j = 0; j < s->n_nested; j++)
     TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));

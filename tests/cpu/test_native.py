@@ -1,9 +1,15 @@
 """Machine code for kernels beside the plain evaluation and the vector VM, at each level of instructions that there is code for."""
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import xlac
 from xlac import kernels
+
+from . import random_native
 
 
 LEVELS = {"avx2": ("avx2", "fma", "f16c"), "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl")}
@@ -416,6 +422,37 @@ v2 = {t}[] {op}(v0, v1)
 store out0[0 + {n}*i0 + 1*i1] v2
 """
         agree(text, numbers(np.random.default_rng(1), t, rows * n))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_kernels_have_the_bits_of_the_reference(first, monkeypatch):
+    """A sample: python -m tests.cpu.random_native FIRST COUNT goes on."""
+    monkeypatch.setenv("XLAC_NATIVE", "1")
+    for seed in range(first, first + 20):
+        assert not random_native.differs(seed), f"seed {seed}\n{random_native.Kernel(seed).text}"
+
+
+MAPPED = """
+import os, xlac
+kept = xlac.compile("HloModule m\\nENTRY e {\\n  x = f32[1000] parameter(0)\\n  y = f32[1000] multiply(x, x)\\n  ROOT z = f32[1000] exponential(y)\\n}")
+path = f"/tmp/perf-{os.getpid()}.map"
+print(open(path).read() if os.path.exists(path) else "none")
+print(*(line for line in open("/proc/self/maps") if " r-xp 00000000 00:00 0" in line), sep="")
+if os.path.exists(path):
+    os.unlink(path)
+"""
+
+
+@pytest.mark.parametrize("on", ["1", "0"])
+def test_perf_knows_the_names_of_machine_code_where_it_is_to(on, monkeypatch):
+    monkeypatch.setenv("XLAC_PERF_MAP", on)
+    out = subprocess.run([sys.executable, "-c", MAPPED], capture_output=True, text=True, check=True).stdout
+    if on == "0":
+        assert out.startswith("none\n")
+        return
+    begin, size = (int(n, 16) for n in re.match(r"([0-9a-f]+) ([0-9a-f]+) xlac e: z\n", out).groups())
+    pages = [[int(n, 16) for n in m.groups()] for m in re.finditer(r"^([0-9a-f]+)-([0-9a-f]+) r-xp", out, re.M)]
+    assert size > 100 and any(low <= begin and begin + size <= high for low, high in pages), out
 
 
 def test_the_assembly_of_a_program_names_its_ops(level):

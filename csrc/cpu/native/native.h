@@ -22,6 +22,9 @@ XLAC_MUST_USE int cpu_native_store_create(base_alloc alloc, cpu_native_store **o
 void cpu_native_store_destroy(cpu_native_store *s); /* or NULL */
 /* Code for k, or NULL where it is not covered, memory is short, or s is NULL. */
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena);
+/* What tools that look at machine code call it, where they are to know (perf_map.c): a computation's name and an op's.
+ * n: or NULL. */
+void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char *computation, const char *op);
 /* No more kernels are made. Where the system refuses, none of them is ready. */
 void cpu_native_store_seal(cpu_native_store *s);
 /* Whether it can run. */

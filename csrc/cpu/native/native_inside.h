@@ -8,16 +8,25 @@
 /* What was made of a body, so that an equal one shares it. */
 typedef struct cpu_native_known {
   uint64_t hash;
-  uint32_t at, n; /* its key in `keys` */
-  uint32_t entry; /* its code */
+  uint32_t at, n;         /* its key in `keys` */
+  uint32_t entry, n_code; /* its code */
 } cpu_native_known;
 BASE_VEC(cpu_native_knowns, cpu_native_known);
+
+/* Code that has a name. */
+typedef struct cpu_native_named {
+  uint32_t entry, n_code, at; /* at: its text in `texts`, ended by 0 */
+} cpu_native_named;
+BASE_VEC(cpu_native_names, cpu_native_named);
 
 struct cpu_native_store {
   const nat_target *target;
   base_alloc alloc;
   x86_bytes code, keys;
   cpu_native_knowns known;
+  bool maps; /* names are wanted */
+  cpu_native_names names;
+  x86_bytes texts;
   void *pages; /* NULL: it isn't sealed */
   size_t n_pages;
 };
@@ -42,5 +51,10 @@ struct cpu_native_kernel {
   bool tail;     /* the code does any number of iterations */
   cpu_native_stream streams[];
 };
+
+/* --- perf_map.c --- */
+bool nat_map_wanted(void);
+/* The names of code whose first byte is at `pages`. What can't be written is left out. */
+void nat_map_write(const cpu_native_store *s, const void *pages);
 
 #endif

@@ -20,7 +20,7 @@ int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error
   if (!target) return 0;
   cpu_native_store *s = base_malloc(alloc, sizeof *s);
   if (!s) return base_oom(err, "native code");
-  *s = (cpu_native_store){.alloc = alloc, .target = target};
+  *s = (cpu_native_store){.alloc = alloc, .target = target, .maps = nat_map_wanted()};
   *out = s;
   return 0;
 }
@@ -29,6 +29,8 @@ static void store_forget(cpu_native_store *s) {
   BASE_VEC_FREE(s->alloc, &s->code);
   BASE_VEC_FREE(s->alloc, &s->keys);
   BASE_VEC_FREE(s->alloc, &s->known);
+  BASE_VEC_FREE(s->alloc, &s->names);
+  BASE_VEC_FREE(s->alloc, &s->texts);
 }
 
 void cpu_native_store_destroy(cpu_native_store *s) {
@@ -51,6 +53,7 @@ void cpu_native_store_seal(cpu_native_store *s) {
     else
       munmap(pages, n);
   }
+  if (s->pages && s->maps) nat_map_write(s, s->pages);
   store_forget(s);
 }
 
@@ -126,10 +129,24 @@ static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *s
   bool is_new = entry == NAT_NONE;
   if (is_new) entry = store_emit(s, b, scratch);
   if (is_new && entry != NAT_NONE &&
-      BASE_VEC_PUSH(s->alloc, &s->known, ((cpu_native_known){hash, at, s->keys.n - at, entry})))
+      BASE_VEC_PUSH(s->alloc, &s->known, ((cpu_native_known){hash, at, s->keys.n - at, entry, s->code.n - entry})))
     return entry;
   s->keys.n = at;
   return entry;
+}
+
+/* The first name of code that several kernels share is its name. */
+void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char *computation, const char *op) {
+  if (!n || !s->maps) return;
+  for (uint32_t i = 0; i < s->names.n; i++)
+    if (s->names.items[i].entry == n->entry) return;
+  uint32_t at = s->texts.n, n_code = 0;
+  for (uint32_t i = 0; i < s->known.n; i++)
+    if (s->known.items[i].entry == n->entry) n_code = s->known.items[i].n_code;
+  assert(n_code > 0);
+  bool ok = store_put(s, &s->texts, computation, strlen(computation)) && store_put(s, &s->texts, ": ", 2) &&
+            store_put(s, &s->texts, op, strlen(op) + 1);
+  if (!ok || !BASE_VEC_PUSH(s->alloc, &s->names, ((cpu_native_named){n->entry, n_code, at}))) s->texts.n = at;
 }
 
 /* --- kernels --- */
@@ -199,6 +216,11 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
   (void)k;
   (void)arena;
   return NULL;
+}
+void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char *computation, const char *op) {
+  assert(!s && !n);
+  (void)computation;
+  (void)op;
 }
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
   (void)n;

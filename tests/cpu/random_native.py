@@ -1,0 +1,175 @@
+"""Random kernels as machine code at every level of instructions that this machine has, beside the plain evaluation and, where values are
+combined, the vector machine, whose tree native code has. From the repository's root:
+
+  python -m tests.cpu.random_native FIRST COUNT
+
+prints the seeds whose results differ, and how many kernels had machine code of which kind."""
+import os
+import random
+import sys
+from collections import Counter
+
+import ml_dtypes
+import numpy as np
+
+from xlac import kernels
+
+LEVELS = {"avx2": ("avx2", "fma", "f16c"), "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl")}
+FLOATS, INTS = ("f32", "f64", "bf16", "f16"), ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
+NUMPY = {"f32": "f4", "f64": "f8", "f16": "f2", "pred": "?", "bf16": ml_dtypes.bfloat16, **{t: t.replace("s", "i")[0] + str(int(t[1:]) // 8) for t in INTS}}
+UNARY = {"float": ["negate", "abs", "sqrt", "exponential", "tanh", "logistic", "floor", "sign", "rsqrt", "log", "cosine", "erf"],
+         "int": ["negate", "not"], "pred": ["not"]}
+BINARY = {"float": ["add", "subtract", "multiply", "divide", "maximum", "minimum"],
+          "int": ["add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "shift-left", "shift-right-logical",
+                  "shift-right-arithmetic"],
+          "pred": ["and", "or", "xor"]}
+COMBINES = {"float": ["add", "multiply", "maximum", "minimum"], "int": ["add", "multiply", "maximum", "minimum", "and", "or", "xor"],
+            "pred": ["and", "or"]}
+SPECIAL = [0, -0.0, 1, -1, 0.5, np.inf, -np.inf, np.nan, 1e-40, 3e38, -3e9]
+
+
+def kind_of(t):
+    return "pred" if t == "pred" else "float" if t in FLOATS else "int"
+
+
+def numbers(rng, t, n):
+    kind = np.dtype(NUMPY[t])
+    if t == "pred":
+        return rng.random(n) < 0.5
+    if t in INTS:
+        info = np.iinfo(kind)
+        a = rng.integers(info.min, info.max, n, dtype=kind, endpoint=True)
+        a[rng.random(n) < 0.3] //= max(info.max // 8, 1)
+        return a
+    with np.errstate(all="ignore"):
+        a = (rng.standard_normal(n) * 10.0 ** rng.integers(-2, 3, n)).astype(kind)
+        some = rng.random(n) < rng.choice([0, 0.1])
+        a[some] = rng.choice(np.array(SPECIAL), some.sum()).astype(kind)
+    return a
+
+
+class Kernel:
+    """Its text, and how large its inputs are."""
+
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        rank, self.reduces = self.r.choice([1, 2, 2, 3]), self.r.random() < 0.5
+        last = self.r.choice([96, 97, 128, 130, 200, 333, 1000, 2100])
+        self.extents = [self.r.randint(2, 4) for _ in range(rank - 1)] + [last]
+        self.values, self.lines, self.inputs = [], [], []
+        for _ in range(self.r.randint(1, 4)):
+            self.load(self.r.choice([*FLOATS, *FLOATS, *INTS, "pred"]))
+        for _ in range(self.r.randint(1, 25)):
+            self.op()
+        space = ",".join(map(str, self.extents))
+        head = f"kernel [{space}] from {len(self.inputs)} input{'s' * (len(self.inputs) > 1)}\n"
+        self.text = head + "".join(f"v{i} = {line}\n" for i, line in enumerate(self.lines)) + self.stores()
+
+    def add(self, t, line):
+        self.lines.append(f"{t}[] {line}")
+        self.values.append(t)
+        return len(self.values) - 1
+
+    def index(self, dims):
+        stride, terms = 1, []
+        for d in reversed(dims):
+            terms.insert(0, f"{stride}*i{d}")
+            stride *= self.extents[d]
+        return " + ".join(["0", *terms]), stride
+
+    def load(self, t):
+        every = list(range(len(self.extents)))
+        dims = self.r.choice([every, every, every, every[-1:], every[:-1]])
+        text, size = self.index(dims)
+        self.add(t, f"load in{len(self.inputs)}[{text}]")
+        self.inputs.append((t, size))
+
+    def pick(self, t=None):
+        found = [i for i, of in enumerate(self.values) if t is None or of == t]
+        return self.r.choice(found[-8:]) if found else None
+
+    def op(self):
+        x = self.pick()
+        t = self.values[x]
+        what = self.r.random()
+        if what < 0.25:
+            self.add(t, f"{self.r.choice(UNARY[kind_of(t)])}(v{x})")
+        elif what < 0.75:
+            self.add(t, f"{self.r.choice(BINARY[kind_of(t)])}(v{x}, v{self.pick(t)})")
+        elif what < 0.85:
+            to = self.r.choice([*FLOATS, *INTS])
+            self.add(to, f"convert(v{x})")
+        else:
+            order = ", type=TOTALORDER" if t in FLOATS and self.r.random() < 0.3 else ""
+            p = self.add("pred", f"compare(v{x}, v{self.pick(t)}), direction={self.r.choice(['EQ', 'NE', 'LT', 'LE', 'GT', 'GE'])}{order}")
+            self.add(t, f"select(v{p}, v{x}, v{self.pick(t)})")
+
+    def stores(self):
+        every, _ = self.index(list(range(len(self.extents))))
+        if not self.reduces:
+            return "".join(f"store out{i}[{every}] v{v}\n" for i, v in enumerate({len(self.values) - 1, self.pick()}))
+        cut = self.r.randint(0, len(self.extents) - 1)  # dimensions before it are kept; after it, or for columns the last one, too
+        columns = len(self.extents) > 1 and self.r.random() < 0.4
+        cut = min(cut, len(self.extents) - 1 - columns)
+        end = len(self.extents) - columns
+        kept = [*range(cut), *range(end, len(self.extents))]
+        parts = [int(np.prod(self.extents[a:b])) for a, b in ((0, cut), (cut, end), (end, len(self.extents)))]
+        at, _ = self.index(kept)
+        text = f"over [{parts[0]},({parts[1]}),{parts[2]}]\n"
+        first, lines = {}, ""
+        for i in range(self.r.randint(1, 3)):
+            v = self.pick()
+            t = self.values[v]
+            if t not in first:
+                first[t] = f"v{len(self.values) + len(first)} = {t}[] constant({'true' if t == 'pred' else 1})\n"
+            number = len(self.values) + list(first).index(t)
+            lines += f"store out{i}[{at}] v{v} by {self.r.choice(COMBINES[kind_of(t)])} from v{number}\n"
+        return "".join(first.values()) + text + lines
+
+    def arrays(self, seed):
+        rng = np.random.default_rng(seed)
+        return [numbers(rng, t, n) for t, n in self.inputs]
+
+
+def canonical(a):
+    return np.where(np.isnan(a), np.array(np.nan, a.dtype), a) if a.dtype.kind in "fV" else a
+
+
+def run(text, arrays, native, **options):
+    os.environ["XLAC_NATIVE"] = "1" if native else "0"
+    got = kernels.run(text, *arrays, **options)
+    return [canonical(g).tobytes() for g in (got if isinstance(got, tuple) else (got,))]
+
+
+def differs(seed):
+    """Whether machine code gives other bits than the plain evaluation, or the vector machine where values are combined."""
+    kernel = Kernel(seed)
+    arrays = kernel.arrays(seed)
+    want = run(kernel.text, arrays, False) if kernel.reduces else run(kernel.text, arrays, True, reference=True)
+    return run(kernel.text, arrays, True) != want
+
+
+def levels():
+    try:
+        words = set(open("/proc/cpuinfo").read().split())
+    except OSError:
+        return []
+    return [level for level, needs in LEVELS.items() if words.issuperset(needs)]
+
+
+def main(first, count):
+    before, wrong = dict(os.environ), Counter()
+    for level in levels():
+        os.environ["XLAC_MAX_ISA"] = level
+        for seed in range(first, first + count):
+            if differs(seed):
+                wrong[level] += 1
+                print(f"{level}: seed {seed} differs\n{Kernel(seed).text}", flush=True)
+    os.environ.clear()
+    os.environ.update(before)
+    print(f"{count} kernels from seed {first} at {', '.join(levels()) or 'no level'}: {sum(wrong.values())} differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
