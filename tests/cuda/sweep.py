@@ -1,0 +1,142 @@
+"""Programs of many kinds on device="cuda" with the driver that simulates, beside the interpreter: what the driver finds, results that
+differ, and what is left alive are failures. `python tests/cuda/sweep.py SUITE... [--count N] [--seed S] [--order S]`; suites:
+random (modules of arrays), programs (small ones, with loops), hlo and exec (of the conformance data). tests/cuda/run runs all of them."""
+import argparse
+import importlib.util
+import os
+import pathlib
+import sys
+import time
+import traceback
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+TESTS = HERE.parent
+sys.path[:0] = [str(HERE), str(TESTS / "opt"), str(TESTS)]
+SUMS = ("dot", "convolution", "reduce", "cholesky", "triangular", "fft", "batch", "scan", "norm")
+
+
+def leaves(value):
+    return [x for part in value for x in leaves(part)] if isinstance(value, (tuple, list)) else [np.asarray(value)]
+
+
+def wide(x):
+    return x.astype(np.complex128) if x.dtype.kind in "fcV" else x
+
+
+def differs(text, got, want):
+    """None, or where the two differ: to the bit but for the payload of NaNs; sums nearly."""
+    if len(got) != len(want):
+        return f"{len(got)} results, expected {len(want)}"
+    for i, (a, b) in enumerate(zip(got, want)):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"result {i}: {a.dtype}{a.shape}, expected {b.dtype}{b.shape}"
+        if a.tobytes() == b.tobytes() or np.array_equal(wide(a), wide(b), equal_nan=a.dtype.kind in "fcV"):
+            continue
+        scale = np.max(np.abs(wide(b)[np.isfinite(wide(b))]), initial=0.0) if b.dtype.kind in "fcV" else 0
+        if b.dtype.kind in "fcV" and any(word in text for word in SUMS) and np.allclose(wide(a), wide(b), rtol=1e-5, atol=1e-5 * scale, equal_nan=True):
+            continue
+        at = np.argwhere(~((wide(a) == wide(b)) | ((wide(a) != wide(a)) & (wide(b) != wide(b)))))
+        place = tuple(at[0])
+        return f"result {i}: {len(at)} of {a.size} elements differ, the first at {place}: {a[place]!r}, expected {b[place]!r}"
+    return None
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem + "_of_sweep", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_suite(count, seed):
+    made = load(TESTS / "cpu" / "random_modules.py")
+    for s in range(seed, seed + count):
+        module = made.Module(s)
+        yield f"random {s}", module.text, "hlo", module.args
+
+
+def programs_suite(count, seed):
+    made = load(TESTS / "opt" / "programs.py")
+    for s in range(seed, seed + count):
+        yield f"program {s}", made.Program(s, s % 3 == 0).text, "hlo", [np.array([1, 2], np.float32), np.array([3, -4], np.float32)]
+
+
+def every(rows, count, seed):
+    """`count` of them, evenly spread from the `seed`-th on."""
+    step = max(1, len(rows) // max(1, count))
+    return rows[seed % step::step][:count] if count < len(rows) else rows
+
+
+def hlo_suite(count, seed):
+    from conformance import conftest, test_hlo
+    for case in every([r for r in conftest.rows(test_hlo.DATA) if "run" in r], count, seed):
+        yield case["name"], case["input"], "hlo", [test_hlo.unpack(a) for a in case["run"]["args"]]
+
+
+def exec_suite(count, seed):
+    from conformance import conftest, test_stablehlo
+    caselib = load(conftest.data_dir() / "stablehlo" / "caselib.py")
+    for case in every(conftest.rows(test_stablehlo.EXEC), count, seed):
+        pure = caselib.purify(case["text"], case["entry"])
+        if pure is not None:
+            yield case["id"], pure[0], "mlir", []
+
+
+SUITES = {"random": (random_suite, 10000), "programs": (programs_suite, 1000), "hlo": (hlo_suite, 100000), "exec": (exec_suite, 100000)}
+
+
+def check(text, form, args):
+    """None, or why the program is not right on the GPU."""
+    import xlac
+
+    module = xlac.parse(text, allow_unregistered=True, format="mlir") if form == "mlir" else xlac.parse(text)
+    try:
+        want = leaves(xlac.interpret(module, *args))
+    except xlac.Error:
+        return None  # what the interpreter refuses is not for a device
+    try:
+        exe = xlac.compile(module, device="cuda")
+        for _ in range(2):  # again: what the first call leaves must not matter
+            why = differs(text, leaves(exe(*args)), want)
+            if why:
+                return why
+    except xlac.Error as e:
+        return f"{type(e).__name__}: {str(e)[:600]}"
+    return None
+
+
+def run_suite(driver, name, count, seed, show):
+    done, failed, start = 0, [], time.monotonic()
+    for case, text, form, args in SUITES[name][0](count or SUITES[name][1], seed):
+        try:
+            why = check(text, form, args)
+        except Exception:
+            why = traceback.format_exc()
+        found = driver.reports()
+        driver.clear()
+        done += 1
+        if why or found:
+            failed.append(case)
+            show(f"{name}: {case}: {why or ''} {'; '.join(found[:2])}")
+    show(f"{name}: {done} programs, {len(failed)} failed, {time.monotonic() - start:.0f} s; alive: {driver.alive()[:300] or 'nothing'}")
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suites", nargs="*", default=list(SUITES), choices=list(SUITES), metavar="SUITE")
+    parser.add_argument("--count", type=int, help="programs of each suite")
+    parser.add_argument("--seed", type=int, default=1, help="the first random module")
+    parser.add_argument("--order", type=int, default=0, help="blocks, threads and streams in another order")
+    options = parser.parse_args()
+    os.environ["XLAC_CUDA_SIM_SEED"] = str(options.order)
+    from simulator import xlac_driver
+    driver = xlac_driver()
+    failed = sum([run_suite(driver, s, options.count, options.seed, lambda line: print(line, flush=True)) for s in options.suites], [])
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Each call of the driver that running a program makes fails once: an error that says so or a right result, nothing left behind, and the
+next call as if nothing had been."""
+
+import numpy as np
+import pytest
+
+import xlac
+from simulator import xlac_driver
+
+PROGRAM = """
+HloModule m
+sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+body { s = (s32[], f32[64]) parameter(0)
+ i = s32[] get-tuple-element(s), index=0
+ x = f32[64] get-tuple-element(s), index=1
+ one = s32[] constant(1)
+ j = s32[] add(i, one)
+ y = f32[64] multiply(x, x)
+ ROOT r = (s32[], f32[64]) tuple(j, y) }
+condition { s = (s32[], f32[64]) parameter(0)
+ i = s32[] get-tuple-element(s), index=0
+ n = s32[] constant(3)
+ ROOT p = pred[] compare(i, n), direction=LT }
+ENTRY e {
+  x = f32[64] parameter(0)
+  zero = s32[] constant(0)
+  start = (s32[], f32[64]) tuple(zero, x)
+  loop = (s32[], f32[64]) while(start), condition=condition, body=body
+  y = f32[64] get-tuple-element(loop), index=1
+  none = f32[] constant(0)
+  total = f32[] reduce(y, none), dimensions={0}, to_apply=sum
+  ROOT r = (f32[64], f32[]) tuple(y, total)
+}
+"""
+
+
+RELEASES = {"cuMemFreeAsync", "cuMemFreeHost", "cuModuleUnload", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuCtxPushCurrent_v2",
+            "nvrtcDestroyProgram", "cuGraphDestroy", "cuGraphExecDestroy"}
+
+
+@pytest.fixture(scope="module")
+def cuda():
+    return xlac_driver()
+
+
+@pytest.fixture(autouse=True)
+def no_more(cuda):
+    yield
+    cuda.fail(None)
+    cuda.clear()
+
+
+def outcome(exe, x):
+    y, total = exe(x)
+    np.testing.assert_allclose(y, x**8, rtol=1e-5)
+    np.testing.assert_allclose(total, (x**8).sum(), rtol=1e-5)
+
+
+def each_call_fails(cuda, action):
+    """Runs it with the first call failing, with the second, and so on, until there is no n-th; what each failure led to."""
+    seen, n = {}, 0
+    while True:
+        n += 1
+        assert n < 2000
+        before = cuda.alive()
+        cuda.fail(f"*:{n}")
+        try:
+            action()
+            raised = None
+        except xlac.Error as e:
+            raised = str(e)
+            del e
+        failed = cuda.calls()[1]
+        cuda.library.cudasim_fail(f"none:{1 << 40}".encode())  # counts on, fails no more
+        cuda.synchronize()
+        assert cuda.reports() == [], (n, failed)
+        # What a release that failed leaves is lost, and nobody is told.
+        assert cuda.alive() == before or (raised is None and failed in RELEASES), (n, failed, raised)
+        if failed:
+            seen.setdefault(failed, []).append(raised)
+        else:
+            break
+    return seen
+
+
+def test_each_call_of_an_execution(cuda):
+    x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
+    exe = xlac.compile(PROGRAM, device="cuda")
+    outcome(exe, x)
+    seen = each_call_fails(cuda, lambda: outcome(exe, x))
+    assert {"cuLaunchKernel", "cuMemAllocFromPoolAsync"} <= set(seen)
+    assert all(r is not None for r in seen["cuLaunchKernel"]) and any("cuda" in r.lower() for r in seen["cuLaunchKernel"])
+    outcome(exe, x)
+
+
+def test_each_call_of_a_compilation(cuda):
+    x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
+    seen = each_call_fails(cuda, lambda: outcome(xlac.compile(PROGRAM, device="cuda"), x))
+    assert {"cuModuleLoadData", "nvrtcCompileProgram", "cuModuleGetFunction"} <= set(seen)
+    outcome(xlac.compile(PROGRAM, device="cuda"), x)
