@@ -49,18 +49,34 @@ FORMATS = ("auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode")
 
 
 def parse(src, *, format="auto", allow_unregistered=False, strict=False, documented_forms=None):
-    """Reads a program: `src` is its text (str or bytes), a path-like object, an open file, or a Builder; what JAX has in its hands
-    (jax.jit(f).lower(...), jax.export's Exported, an MLIR module); a Module is given back as it is. Every function that takes a program
-    takes these, too. Formats: "hlo", XLA's text; "hlo-proto",
-    a serialized HloModuleProto, as Module.to_bytes writes; "mlir", StableHLO and CHLO as JAX prints them;
-    "mlir-bytecode", a StableHLO portable artifact; "auto" recognises
-    them. `allow_unregistered` keeps MLIR ops of dialects that xlac does not know.
+    """Reads a program.
 
-    HLO is read as XLA's documentation shows it, and as newer XLA has it: the short input_output_alias, flat async shapes, atan,
-    shuffle and collective-reduce. `strict` refuses what XLA 0.10.2 refuses, those too. (`documented_forms`, which asked for them, is
-    deprecated: it is `not strict`.)
+    Parameters
+    ----------
+    src : str, bytes, path-like, file, Builder, Module, or what JAX gives
+        The text or bytes of a program, a path or an open file with them; `jax.jit(f).lower(...)`, jax.export's Exported, an MLIR
+        module. A Module is given back as it is. Every function that takes a program takes these, too.
+    format : {"auto", "hlo", "hlo-proto", "mlir", "mlir-bytecode"}
+        XLA's text; a serialized HloModuleProto, as Module.to_bytes writes; StableHLO and CHLO as JAX prints them; a StableHLO
+        portable artifact. "auto" recognises them.
+    allow_unregistered : bool
+        Keep MLIR ops of dialects that xlac does not know.
+    strict : bool
+        Refuse what XLA 0.10.2 refuses. Otherwise HLO is read as XLA's documentation shows it, and as newer XLA has it: the short
+        input_output_alias, flat async shapes, atan, shuffle and collective-reduce.
+    documented_forms : bool, optional
+        Deprecated: it is `not strict`.
 
-    Raises ParseError with the line and column of what is wrong. The module is not verified yet: call verify()."""
+    Returns
+    -------
+    Module
+        Not verified yet: call its verify().
+
+    Raises
+    ------
+    ParseError
+        With the line and column of what is wrong.
+    """
     if isinstance(src, Module):
         return src
     if not isinstance(src, bytes):
@@ -78,19 +94,41 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager", **named):
-    """Runs the entry computation of a program (a Module, or what `parse` takes) in the reference interpreter and returns its result:
-    a NumPy array, or a tuple of results.
+    """Runs the entry computation of a program in the reference interpreter.
 
-    Arguments are arrays (or tuples of them for tuple parameters), taken without a copy where they are C-contiguous; those of a JAX function
-    (see compile) are the function's own. `seed` is
-    that of `rng`; `progress` is called with the seconds run so far about twenty times a second. Ctrl-C stops the run.
+    Parameters
+    ----------
+    module : program
+        A Module, or what `parse` takes for one.
+    *arrays : array-like, or tuples of them
+        The arguments, taken without a copy where they are C-contiguous; those of a JAX function (see `compile`) are the function's own.
+    seed : int
+        Of `rng` and its relatives.
+    replica, partition : int
+        What replica-id and partition-id give.
+    progress : callable, optional
+        Called with the seconds run so far, about twenty times a second. Ctrl-C stops the run.
+    probes : list or path-like, optional
+        For programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was reached, also when
+        the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of lines probe_id,type,path.
+    async_order : {"eager", "lazy"} or int
+        When the computations of async starts run, all on this thread: at their starts, at their dones, or at steps between that are drawn
+        from the number. Results are the same, but for random ops.
+    **named
+        Arguments by name, of JAX functions.
 
-    `probes` is for programs with `interpreter.probe`: a list, which is extended by (probe_id, array) for each time that one was
-    reached, also when the run fails; or a directory, into which they go as probe1.npy, probe2.npy, ... with an index.csv of
-    lines probe_id,type,path.
+    Returns
+    -------
+    numpy.ndarray, or a tuple of results
+        Of the types that the program declares.
 
-    `async_order` is when the computations of async starts run, all on this thread: "eager" at their starts, "lazy" at their
-    dones, a number at steps between that are drawn from it. Results are the same, but for random ops."""
+    Raises
+    ------
+    ArgumentError
+        An argument does not fit its parameter.
+    Error
+        The run fails; the message names the op.
+    """
     options = {"seed": seed, "replica": replica, "partition": partition, "progress": progress, "blas": _blas_path(None),
                "async_order": async_order}
     module, calling = _taken(module)
@@ -176,37 +214,62 @@ def _openblas_by_import():
 
 def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict", lanes=None,
             async_work=0, results="numpy"):
-    """Compiles a program (a Module, or what `parse` takes) for a device: an Executable, to be called with arrays like `interpret`.
+    """Compiles a program for a device.
 
-    Of jax.jit(f).lower(...), or an Exported, it makes a TreeExecutable, which takes and returns what the function f does:
-    `xlac.compile(jax.jit(step).lower(params, x))(params, x)`.
+    Parameters
+    ----------
+    module : program
+        A Module, or what `parse` takes for one.
+    device : str or Device
+        "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), "interp" (the
+        reference interpreter, which runs the program as it is), "cuda", "cuda:1", ... (GPUs, docs/cuda.md), or one of `devices()`.
+    devices : int, Mesh, or list of str, optional
+        Partition the program by its shardings (of sdy, mhlo.sharding, or what JAX writes) and run it on so many devices at once, each with its
+        shards, in this process; as many as its mesh has: a number, a `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8. Arguments and results
+        are whole arrays, or ShardedBuffers. `explain("sharding")` says what moves between devices, and what each computes whole.
+    threads : int, optional
+        The most a call may use. None: as many CPUs as the process has; 1: no thread but the caller's. Results are the same for any number.
+    blas : path-like or bool, optional
+        The path of an OpenBLAS. None: that of the package scipy-openblas32, else the system's; False: none.
+    fuse, passes : bool
+        Switch off parts of the compiler, to find out which one to blame.
+    donate : int, "require", or an iterable of them
+        Parameters whose arrays may be given away, beside those that the module itself aliases: with `exe(x, out=x)` the result is computed over x
+        where the program allows it (Executable.donations says how). Without out= arguments are never changed. "require" makes it a
+        DonationError when a result is not computed over an argument that may be given away, here and in every call; `explain("donation")`
+        says why.
+    numerics : {"strict", "fast"}
+        "strict": elementwise work has the interpreter's bits. "fast": operations may be contracted and reassociated, elementary functions are
+        off by some ulp, and narrow floats are not rounded between the ops of a kernel; NaN and infinities stay (docs/numerics.md).
+    lanes : int or dict, optional
+        The threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own, beside the one
+        that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to whoever waits for it.
+    async_work : int
+        Operations that go through fewer elements (0: some thousands) are run where they start.
+    results : {"numpy", "buffer", "sharded"}
+        Arrays of NumPy, or Buffers: of every element type, to be given to PyTorch or JAX without a copy, and away (`donate`). With `devices`,
+        "sharded" is for ShardedBuffers: a Buffer a device, which the next call takes as they lie.
 
-    `results` is "numpy" for arrays of NumPy, or "buffer" for Buffers: of every element type, to be given to PyTorch or JAX without a copy,
-    and away (xlac.donate). With `devices`, "sharded" is for ShardedBuffers: a Buffer a device, which the next call takes as they lie.
+    Returns
+    -------
+    Executable
+        To be called with arrays, like `interpret`. Of `jax.jit(f).lower(...)` or an Exported a TreeExecutable, which takes and returns what the
+        function f does.
 
-    `device` is "cpu" (this machine's CPUs), "cpu:1" (a second context on them, which shares no memory and no threads with the first), or
-    "interp" (the reference interpreter, which runs the program as it is); "cuda", "cuda:1", ... (GPUs, docs/cuda.md); or one of `devices()`.
+    Raises
+    ------
+    ParseError, VerifyError
+        The program is malformed, or breaks a rule.
+    ArgumentError
+        An option is of another kind than it must be.
+    DeviceError
+        The device, its driver or one of its libraries is missing.
 
-    `devices` is a number, a `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8: the program is partitioned by its shardings (of sdy, mhlo.sharding, or what JAX writes) and runs on so many
-    devices at once, each with its shards, in this process; as many as its mesh has. Arguments and results are whole arrays, or
-    ShardedBuffers. `explain("sharding")` says what moves between devices, and what each computes whole.
-
-    `threads` is the most a call may use (None: as many CPUs as the process has; 1: no thread but the caller's); results are
-    the same for any number. `blas` is the path of an OpenBLAS (None: that of the package scipy-openblas32, else the
-    system's; False: none). `fuse` and `passes` switch off parts of the compiler, to find out which one to blame.
-
-    `numerics` is "strict" (elementwise work has the interpreter's bits) or "fast": operations may be contracted and reassociated, elementary
-    functions are off by some ulp, and narrow floats are not rounded between the ops of a kernel; NaN and infinities stay
-    (docs/numerics.md).
-
-    `donate` are parameters, by number, whose arrays may be given away, beside those that the module itself aliases: with
-    `exe(x, out=x)` the result is computed over x where the program allows it (Executable.donations says how). Without out=
-    arguments are never changed. `donate="require"`, or "require" among the numbers, makes it a DonationError when a result is not
-    computed over an argument that may be given away, here and in every call; `explain("donation")` says why.
-
-    `lanes` are the threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own,
-    beside the one that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to
-    whoever waits for it. Operations that go through fewer than `async_work` elements (0: some thousands) are run where they start."""
+    Examples
+    --------
+    >>> exe = xlac.compile(jax.jit(step).lower(params, x))
+    >>> new, loss = exe(params, x)
+    """
     module, calling = _taken(module)
     number, device = _devices(devices, device)
     executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
@@ -243,9 +306,28 @@ def _log_compiled(module, executable):
 
 def compile_stage(module, stage, *, device="cpu", devices=None, threads=None, blas=None, fuse=True, passes=True, donate=(), numerics="strict",
                   lanes=None, async_work=0):
-    """What a stage of `compile` leaves, as text: "translated", "prepared" and "optimised" are the program as HLO, "fused" says which ops are
-    one kernel and why, "kernels" is their text, "programs" the scalar programs of called computations, "assembly" the machine code of kernels, "plan" the steps, "executable" what
-    the device runs. Other arguments are those of `compile`."""
+    """What a stage of `compile` leaves, as text.
+
+    Parameters
+    ----------
+    module : program
+        A Module, or what `parse` takes for one.
+    stage : str
+        "translated", "prepared" and "optimised" are the program as HLO; "fused" says which ops are one kernel and why; "kernels" is their text,
+        "programs" the scalar programs of called computations, "assembly" the machine code of kernels, "plan" the steps, "executable" what the
+        device runs.
+    device, devices, threads, blas, fuse, passes, donate, numerics, lanes, async_work
+        As for `compile`.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ArgumentError
+        There is no such stage; and what `compile` raises.
+    """
     number, device = _devices(devices, device)
     return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
                               **_run_options(threads, blas, lanes, async_work, device))
@@ -262,7 +344,12 @@ class Device(_collections.namedtuple("Device", "name kind ordinal units memory m
 
 
 def devices():
-    """The devices opened so far: "cpu:0", "interp:0", and those that `compile(device=)` has been asked for beside."""
+    """The devices opened so far: "cpu:0", "interp:0", and those that `compile(device=)` has been asked for beside.
+
+    Returns
+    -------
+    list of Device
+    """
     return [Device(*row) for row in _core.devices()]
 
 
@@ -339,10 +426,27 @@ def _lanes(lanes):
 
 
 def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_work=0, results="numpy"):
-    """The executable that Executable.serialize() made bytes of: `source` is those bytes, or the path of a file with them. Custom calls are
-    found by name when it runs. Raises Error, saying what is wrong, for what is cut short, damaged or of another format. `threads` None
-    takes those it was compiled with; `device`, `blas`, `lanes`, `async_work` and `results` are as in compile. What was a JAX function is one
-    again, a TreeExecutable, and JAX need not be there."""
+    """The executable that Executable.serialize() made bytes of.
+
+    Parameters
+    ----------
+    source : bytes or path-like
+        Those bytes, or a file with them.
+    threads : int, optional
+        None: those it was compiled with.
+    device, blas, lanes, async_work, results
+        As for `compile`.
+
+    Returns
+    -------
+    Executable
+        Or a TreeExecutable, where it was made of a JAX function; JAX need not be there. Custom calls are found by name when it runs.
+
+    Raises
+    ------
+    Error
+        The bytes are cut short, damaged or of another format; the message says which.
+    """
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()
@@ -356,64 +460,157 @@ def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_wor
 
 
 def verify(program, *, xla_compat=False):
-    """Checks a whole program (a Module, or what `parse` takes) by XLA's rules and returns it as a Module; raises VerifyError with the
-    first rule that is broken. `xla_compat` accepts what XLA accepts against its own documentation. The same as Module.verify()."""
+    """Checks a whole program by XLA's rules. The same as Module.verify().
+
+    Parameters
+    ----------
+    program : program
+        A Module, or what `parse` takes for one.
+    xla_compat : bool
+        Accept what XLA accepts against its own documentation.
+
+    Returns
+    -------
+    Module
+
+    Raises
+    ------
+    VerifyError
+        With the first rule that is broken, its place, and the op.
+    """
     module = parse(program)
     module.verify(xla_compat=xla_compat)
     return module
 
 
 def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
-    """Runs every op of a program by two ways and returns the first op, in the order of the program, whose values differ by more than
-    atol + rtol * |value|, with the place and its inputs; or None. Loops are followed trip by trip, branches and calls entered.
+    """Runs every op of a program by two ways, and finds the first op, in the order of the program, whose values differ.
 
-    `program` is a Module, or what `parse` takes; `arrays` are its arguments; without any, they are drawn at random with `seed`. `a` and `b` are
-    "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of options of
-    `compile`. With bounds of 0 they must agree to the bit, as they do but for sums and products of floats, which are associated in
-    another order."""
+    Loops are followed trip by trip, branches and calls entered. With bounds of 0 the ways must agree to the bit, as they do but for sums and
+    products of floats, which are associated in another order.
+
+    Parameters
+    ----------
+    program : program
+        A Module, or what `parse` takes for one.
+    *arrays : array-like
+        The arguments; without any, they are drawn at random.
+    a, b : str or dict
+        "interpreter", "compiled", "unfused" (a kernel for each op), "unoptimised" (no passes), "blasless", "fast" (numerics), or a dict of
+        options of `compile`.
+    rtol, atol : float
+        Values differ by more than atol + rtol * |value|.
+    seed : int
+        Of arguments that are drawn.
+
+    Returns
+    -------
+    Difference or None
+        The op, its place, its inputs and both values; None where nothing differs.
+    """
     from .difference import diff as find
 
     return find(program, *arrays, a=a, b=b, rtol=rtol, atol=atol, seed=seed)
 
 
 def changes(old, new):
-    """What two programs that should be one do otherwise, op by op: what two versions of JAX made of a function, say. Printed, a table; false when
-    there is nothing. Calls are inlined and equal ops made one before, so that only what is computed counts; the results are not
-    compared: `xlac.testing.assert_same` runs both.
+    """What two programs that should be one do otherwise, op by op: what two versions of JAX made of a function, say.
 
-    Each is what `parse` takes; ParseError and VerifyError if one is no program."""
+    Calls are inlined and equal ops made one before, so that only what is computed counts. The results are not compared:
+    `xlac.testing.assert_same` runs both.
+
+    Parameters
+    ----------
+    old, new : program
+        Modules, or what `parse` takes for one.
+
+    Returns
+    -------
+    Changes
+        False when there is nothing; printed, a table of the ops that went, came, or read other values.
+
+    Raises
+    ------
+    ParseError, VerifyError
+        One of them is no program.
+    """
     from .comparison import compare
 
     return compare(old, new)
 
 
 def trim(keep=0):
-    """Gives memory that waits for the next results and calls back to the system, but for `keep` bytes; returns how much."""
+    """Gives memory that waits for the next results and calls back to the system.
+
+    Parameters
+    ----------
+    keep : int
+        Bytes that may stay.
+
+    Returns
+    -------
+    int
+        The bytes given back.
+    """
     return _core.trim(keep)
 
 
 def memory_stats():
-    """What executables use and keep of memory, as a dict: blocks `taken` so far and how many of them were `reused`; `live` blocks and
-    `live_bytes`, in use by result arrays and running calls; `peak_bytes`, the most in use at a time; `kept` blocks and `kept_bytes`,
-    waiting for the next results, at most `limit_bytes`; `threads` started."""
+    """What executables use and keep of memory.
+
+    Returns
+    -------
+    dict of str to int
+        Blocks `taken` so far and how many of them were `reused`; `live` blocks and `live_bytes`, in use by result arrays and running calls;
+        `peak_bytes`, the most in use at a time; `kept` blocks and `kept_bytes`, waiting for the next results, at most `limit_bytes`; `threads`
+        started.
+    """
     return _core.memory_stats()
 
 
 def set_memory_limit(bytes):
-    """The most memory that is kept for the next results and calls; at first an eighth of the machine's. What is in use is not limited."""
+    """The most memory that is kept for the next results and calls; at first an eighth of the machine's. What is in use is not limited.
+
+    Parameters
+    ----------
+    bytes : int
+    """
     _core.memory_limit(bytes)
 
 
 def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):
-    """Runs several participants of a program (a Module, or what `parse` takes) in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
-    collectives and send one another values. Returns the list of their results, (0, 0), (0, 1), ...
+    """Runs several participants of a program in lock step in the reference interpreter: a grid of `replicas` x `partitions`, which meet in
+    collectives and send one another values. Custom calls written in Python don't run here.
 
-    `args` has one sequence of arguments for each participant (None stands for a token); `replicas` is by default as many as
-    they make. `programs` names the computation that each runs, in one list or one a replica; None is the entry. `infeed` has
-    for each participant the values that its infeeds take; `outfeed`, a list, is extended by what each has fed out.
+    Parameters
+    ----------
+    module : program
+        A Module, or what `parse` takes for one.
+    args : iterable of sequences
+        The arguments of each participant; None stands for a token.
+    replicas : int, optional
+        By default as many as `args` make.
+    partitions : int
+        Of each replica.
+    programs : iterable, optional
+        The name of the computation that each participant runs, in one list or one a replica; None is the entry.
+    infeed : iterable of sequences, optional
+        For each participant the values that its infeeds take.
+    outfeed : list, optional
+        Extended by what each participant has fed out.
+    seed : int
+        Of `rng` and its relatives.
 
-    When participants wait for one another for ever, the error says who waits where. Custom calls written in Python don't run
-    here."""
+    Returns
+    -------
+    list
+        The results of (0, 0), (0, 1), ...
+
+    Raises
+    ------
+    Error
+        A run fails, or participants wait for one another for ever: the error says who waits where.
+    """
     module = parse(module)
     args = [tuple(one) for one in args]
     if replicas is None:
@@ -430,14 +627,27 @@ def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, in
 
 
 def register_custom_call(target, function, *, user=0):
-    """Gives custom-calls of that target an implementation, for interpreted and for compiled programs, from the next run on.
+    """Gives custom-calls of a target an implementation, for interpreted and for compiled programs, from the next run on. Thread-safe.
 
-    A function of Python is called with the operands as arrays (tuples for tuples, None for tokens) and returns what the op's
-    type says. A function in native code, `int f(xlac_ffi_frame *)` of xlac_ffi.h, is called directly, without the GIL: give
-    a function pointer of cffi (`ffi.addressof(lib, "f")`) or ctypes, a cfunc of Numba, a capsule named "xlac_ffi", or an
-    address; what it is given as is kept alive. It finds `user`, an address too, in its frame. It must be thread-safe.
+    Registered names come before the built-in ones.
 
-    None takes the registration back. Registered names come before the built-in ones. Thread-safe."""
+    Parameters
+    ----------
+    target : str
+        The name in the program.
+    function : callable, function pointer, capsule, int or None
+        A function of Python is called with the operands as arrays (tuples for tuples, None for tokens) and returns what the op's type says. A
+        function in native code, `int f(xlac_ffi_frame *)` of xlac_ffi.h, is called directly, without the GIL: give a function pointer of cffi
+        (`ffi.addressof(lib, "f")`) or ctypes, a cfunc of Numba, a capsule named "xlac_ffi", or an address; what it is given as is kept alive. It
+        must be thread-safe. None takes the registration back.
+    user : int
+        An address that native code finds in its frame.
+
+    Raises
+    ------
+    ArgumentError
+        `function` is none of these.
+    """
     address = None
     if function is not None:
         from .custom_calls import address_of
@@ -447,7 +657,13 @@ def register_custom_call(target, function, *, user=0):
 
 
 def passes():
-    """The passes that Module.run knows: {name: {"doc": ..., "options": {name: doc}}}."""
+    """The passes that Module.run knows.
+
+    Returns
+    -------
+    dict
+        {name: {"doc": ..., "options": {name: doc}}}
+    """
     return _core.pass_table()
 
 

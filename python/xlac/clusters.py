@@ -9,19 +9,36 @@ COLOURS = ("#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b
 
 
 def cluster(graphdef, *, format="auto", **flags):
-    """Clusters a GraphDef: its bytes, its text (.pbtxt), the path of a file with either, an open file, or any object with SerializeToString.
+    """Clusters a TensorFlow graph as TensorFlow 2.21 does, which need not be installed.
 
-    Flags have TensorFlow's names without `tf_xla_`: min_cluster_size (4), max_cluster_size, clustering_fuel, ops_to_cluster ("" or names
-    of ops and categories, such as "FUSIBLE" or "PW,MatMul"), cluster_exclude_ops, auto_jit and auto_jit_single_gpu (0: unset),
-    cpu_global_jit (True here), deterministic_cluster_names, disable_deadness_safety_checks_for_debugging,
-    disable_resource_variable_safety_checks_for_debugging; and those of a session: global_jit_level (1 here; -1 off), session_name,
-    session_cpu_global_jit. `default_device` is that of nodes that ask for none. `clone_constants` runs
-    CloneConstantsForBetterClusteringPass first, `cluster_scoping` ClusterScopingPass before, `partially_decluster` PartiallyDeclusterPass
-    after. `devices` registers types of devices, or changes TensorFlow's own: {"TPU": {"compilation_device": "XLA_CPU_JIT" (or
-    "XLA_GPU_JIT"), "autoclustering_policy": "if_enabled_globally" (or "if_explicitly_requested", "always"), "cluster_stack_ops": True,
-    ...}}, with the fields of XlaOpRegistry::DeviceRegistration, False where they are left out.
+    Parameters
+    ----------
+    graphdef : bytes, str, path-like, file, or an object with SerializeToString
+        A GraphDef: its bytes, its text (.pbtxt), or where they are.
+    format : {"auto", "proto", "text"}
+        Of the bytes.
+    **flags
+        TensorFlow's, without `tf_xla_`: min_cluster_size (4), max_cluster_size, clustering_fuel, ops_to_cluster ("" or names of ops and
+        categories, such as "FUSIBLE" or "PW,MatMul"), cluster_exclude_ops, auto_jit and auto_jit_single_gpu (0: unset), cpu_global_jit (True
+        here), deterministic_cluster_names, disable_deadness_safety_checks_for_debugging,
+        disable_resource_variable_safety_checks_for_debugging; and those of a session: global_jit_level (1 here; -1 off), session_name,
+        session_cpu_global_jit. `default_device` is that of nodes that ask for none. `clone_constants` runs
+        CloneConstantsForBetterClusteringPass first, `cluster_scoping` ClusterScopingPass before, `partially_decluster` PartiallyDeclusterPass
+        after. `devices` registers types of devices, or changes TensorFlow's own: {"TPU": {"compilation_device": "XLA_CPU_JIT" (or
+        "XLA_GPU_JIT"), "autoclustering_policy": "if_enabled_globally" (or "if_explicitly_requested", "always"), "cluster_stack_ops": True,
+        ...}}, with the fields of XlaOpRegistry::DeviceRegistration, False where they are left out.
 
-    Raises Error, which names the node, for graphs that are malformed. TensorFlow need not be installed."""
+    Returns
+    -------
+    Clusters
+
+    Raises
+    ------
+    Error
+        The graph is malformed; the message names the node.
+    FileNotFoundError
+        There is no such file.
+    """
     data = read_graph(graphdef)
     return Clusters(_core.cluster(data, format=format, **flags), data, format, flags)
 

@@ -23,13 +23,31 @@ class Lowered(NamedTuple):
 
 
 def lower_graph(graphdef, inputs=(), fetches=(), *, variables=(), format="auto"):
-    """The part of a GraphDef that computes `fetches` ("y", "y:1") as a StableHLO module.
+    """The part of a TensorFlow graph that computes some values, as a StableHLO module.
 
-    `inputs` maps nodes without inputs of their own (placeholders) to types, "f32[2,3]", or to arrays, whose values are then known and
-    may decide shapes. `variables` maps VarHandleOps to their values' types, or to None for a variable that has no value yet. main
-    takes the inputs it uses and gives the fetches, then the new values of the variables that the graph writes.
+    Parameters
+    ----------
+    graphdef : bytes, str, path-like, file, or an object with SerializeToString
+        A GraphDef, as for `cluster`.
+    inputs : dict
+        Nodes without inputs of their own (placeholders) to types, "f32[2,3]", or to arrays, whose values are then known and may decide shapes.
+    fetches : iterable of str
+        What is computed: "y", "y:1".
+    variables : dict
+        VarHandleOps to their values' types, or to None for a variable that has no value yet.
+    format : {"auto", "proto", "text"}
+        Of the graph.
 
-    Raises Error, which names the node, where a node can't be lowered: its op has no lowering, or a shape depends on values."""
+    Returns
+    -------
+    Lowered
+        Its main takes the inputs it uses and gives the fetches, then the new values of the variables that the graph writes.
+
+    Raises
+    ------
+    Error
+        A node can't be lowered, and the message names it: its op has no lowering, or a shape depends on values.
+    """
     named = [described(name, given, False) for name, given in dict(inputs).items()]
     named += [described(name, given, True) for name, given in dict(variables).items()]
     module, report = _core.lower_graph(read_graph(graphdef), format, tuple(named), tuple(fetches))

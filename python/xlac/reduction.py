@@ -156,14 +156,36 @@ def differs(a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
 
 
 def reduce(program, fails, *, limit=2000, progress=None):
-    """The smallest part of a program for which `fails(module)` is still true: a Module in HLO form. `fails` gets Modules that are valid; it must be true
-    of the program itself, else ArgumentError. It is asked at most `limit` times. `progress(asked, ops)` is called before each.
+    """The smallest part of a program that still fails.
 
     First the result is replaced by the op with the least below it that fails; then ops become parameters; then operands stand in for ops.
     Called computations go along as they are: `inline-calls` before may find more.
 
-        xlac.reduce(program, lambda module: "dot" in module.to_text())
-        xlac.reduce(program, xlac.reduction.differs("interpreter", "fast"))
+    Parameters
+    ----------
+    program : program
+        A Module, or what `parse` takes for one.
+    fails : callable
+        Called with Modules that are valid; whether they fail. It must be true of the program itself.
+    limit : int
+        The most Modules to try.
+    progress : callable, optional
+        `progress(asked, ops)`, called before each.
+
+    Returns
+    -------
+    Module
+        In HLO form.
+
+    Raises
+    ------
+    ArgumentError
+        The program itself does not fail.
+
+    Examples
+    --------
+    >>> xlac.reduce(program, lambda module: "dot" in module.to_text())
+    >>> xlac.reduce(program, xlac.reduction.differs("interpreter", "fast"))
     """
     from . import parse
 

@@ -43,11 +43,27 @@ def page_of(parts, title):
 
 
 def explore(program, *arrays, profile=None, device="cpu", passes=True):
-    """A page that shows a program (a Module, what `parse` takes, an Executable, or Clusters) with the scopes, calls and fusions of its ops, what
-    each costs, what every pass changed, memory over time, kernels with their machine code, shardings and donation.
+    """A page that shows a program with the scopes, calls and fusions of its ops, what each costs, what every pass changed, memory over time,
+    kernels with their machine code, shardings and donation.
 
-    With arrays it is run with them, and the page is coloured by what took how long; or give `profile`, the Profile of a run. `passes` False
-    leaves the states between passes out. Returns a Page, which shows itself in a notebook; `.save("page.html")` writes it."""
+    Parameters
+    ----------
+    program : program, Executable or Clusters
+        What is shown.
+    *arrays : array-like
+        Arguments: the program is run with them, and the page is coloured by what took how long.
+    profile : Profile, optional
+        Of a run, instead.
+    device : str
+        What to compile for.
+    passes : bool
+        Keep the states between passes, which takes space.
+
+    Returns
+    -------
+    Page
+        A str of HTML, which shows itself in a notebook; `.save("page.html")` writes it.
+    """
     from ..clusters import Clusters
     from .gather import of_clusters, of_program
 
