@@ -224,8 +224,11 @@ static void build_set_up(cpu_build *b, cpu_executable *exe, rt_device *d, const 
   base_arena_init(&b->base.arena, alloc);
   b->prepare = (cpu_prepare_options){.arena = &b->base.arena, .alloc = alloc};
   b->compute = d->facts.compute;
-  b->target =
-      (plan_target){.device = cpu_plan_device, .compute = &b->compute, .prepare = cpu_prepare, .ctx = &b->prepare};
+  b->target = (plan_target){.device = cpu_plan_device,
+                            .compute = &b->compute,
+                            .prepare = cpu_prepare,
+                            .ctx = &b->prepare,
+                            .skips_places = true};
   b->base.vtable = &cpu_build_vtable;
   b->base.target = &b->target;
 }

@@ -349,7 +349,7 @@ static int build_steps(plan_build *x, const ir_computation *c) {
   if (status == 0) kept = build_needed(x, c, n, order);
   if (status == 0 && !plan_order_async(x, c, kept, order, &scratch)) status = build_no_memory(x);
   if (status == 0 && !x->options->no_fusion) {
-    x->fusion.skips_places = x->options->target && x->options->target->prepare;
+    x->fusion.skips_places = x->options->target && x->options->target->skips_places;
     build_order(kept, order, x->marks, &scratch);
     fusion_decide(&x->fusion, c, kept, order);
     status = plan_order_ops(x->p, &x->fusion, kept, order, x->numbers, &scratch, x->err);

@@ -139,6 +139,7 @@ typedef struct plan_target {
   const rt_compute_facts *compute; /* of the device; NULL: nothing is known */
   plan_prepare_fn *prepare;        /* called for each routine, in the order of their numbers */
   void *ctx;
+  bool skips_places; /* its argmax counts places by itself: an array of them that only counts is not made for it */
 } plan_target;
 
 /* The orders that steps may be in (order.c). */
