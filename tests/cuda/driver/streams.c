@@ -4,6 +4,7 @@
 #include "sim.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -83,9 +84,14 @@ static void unlink_stream(sim_stream *s) {
   clock_free_lane(s->lane);
 }
 
+/* Whoever makes a stream may have blocked all signals, but by one of them device memory is opened (protect.c). */
 static void *run_stream(void *context) {
   sim_stream *s = context;
   bool end = false;
+  sigset_t faults;
+  sigemptyset(&faults);
+  sigaddset(&faults, SIGSEGV);
+  pthread_sigmask(SIG_UNBLOCK, &faults, NULL);
   pthread_mutex_lock(&sim.lock);
   while (!end) {
     while (s->first == NULL) pthread_cond_wait(&sim.changed, &sim.lock);
