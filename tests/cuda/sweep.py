@@ -3,6 +3,7 @@ differ, and what is left alive are failures. `python tests/cuda/sweep.py SUITE..
 random (modules of arrays), programs (small ones, with loops), hlo and exec (of the conformance data). tests/cuda/run runs all of them."""
 import argparse
 import importlib.util
+import mmap
 import os
 import pathlib
 import sys
@@ -107,9 +108,13 @@ def check(text, form, args):
     return None
 
 
-def run_suite(driver, name, count, seed, show):
+def run_suite(driver, name, count, seed, show, begin=0, note=lambda number: None):
+    """What failed of a suite from its case number `begin` on; `note` is told the number of each before it is run."""
     done, failed, start = 0, [], time.monotonic()
-    for case, text, form, args in SUITES[name][0](count or SUITES[name][1], seed):
+    for number, (case, text, form, args) in enumerate(SUITES[name][0](count or SUITES[name][1], seed)):
+        if number < begin:
+            continue
+        note(number)
         try:
             why = check(text, form, args)
         except Exception:
@@ -124,6 +129,23 @@ def run_suite(driver, name, count, seed, show):
     return failed
 
 
+def run_in_processes(name, count, seed):
+    """A suite in a process of its own; one that is killed is a finding, and another goes on behind its case. True where all is well."""
+    show, at, begin, well = lambda line: print(line, flush=True), mmap.mmap(-1, 8), 0, True
+    while True:
+        child = os.fork()
+        if child == 0:
+            from simulator import xlac_driver
+            failed = run_suite(xlac_driver(), name, count, seed, show, begin, lambda number: at.__setitem__(slice(0, 8), number.to_bytes(8, "little")))
+            os._exit(1 if failed else 0)
+        status = os.waitpid(child, 0)[1]
+        well = well and status == 0
+        if not os.WIFSIGNALED(status):
+            return well
+        begin = int.from_bytes(at[:8], "little") + 1
+        show(f"{name}: case number {begin - 1}: killed by signal {os.WTERMSIG(status)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", nargs="*", default=list(SUITES), choices=list(SUITES), metavar="SUITE")
@@ -132,10 +154,7 @@ def main():
     parser.add_argument("--order", type=int, default=0, help="blocks, threads and streams in another order")
     options = parser.parse_args()
     os.environ["XLAC_CUDA_SIM_SEED"] = str(options.order)
-    from simulator import xlac_driver
-    driver = xlac_driver()
-    failed = sum([run_suite(driver, s, options.count, options.seed, lambda line: print(line, flush=True)) for s in options.suites], [])
-    sys.exit(1 if failed else 0)
+    sys.exit(0 if all([run_in_processes(s, options.count, options.seed) for s in options.suites]) else 1)
 
 
 if __name__ == "__main__":
