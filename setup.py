@@ -24,7 +24,7 @@ HEADERS = ("xlac.h", "xlac_ffi.h")
 CORE, SHARED = "xlac.libxlac", sys.platform.startswith("linux")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
-LOOPS, FEW_COPIES, SMALL, QUICK, PLAIN = "-O3", "-O2", "-Os", "-O1", "-O2 -fno-align-functions"
+LOOPS, FEW_COPIES, SMALL, PLAIN = "-O3", "-O2", "-Os", "-O2 -fno-align-functions"
 VECTORS = FEW_COPIES + " -fvect-cost-model=dynamic" * (not CLANG)  # vectors as at -O3, but loops are not unrolled and copied
 TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
 if not CLANG:  # what is small or called once is inlined all the same
@@ -42,11 +42,11 @@ LEVELS = {
                      "tf/encapsulate/"), SMALL),
     "interp/": PLAIN,
     **dict.fromkeys(("scalar/", "runtime/", "base/"), LOOPS),  # functions and conversions of elements are inlined into loops
-    "tf/lower/": QUICK,  # TensorFlow's ops, lowered once a compilation: two thirds of the time to build
+    "tf/lower/": SMALL,  # TensorFlow's ops, lowered once a compilation
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
     **dict.fromkeys((f"shard/{part}/" for part in ("explain", "export", "import", "local", "round_trip")), SMALL),
     **dict.fromkeys((f"ir/{part}/" for part in ("check", "verify", "stablehlo", "sdy")), SMALL),
-    **dict.fromkeys(("api/", "pjrt/", "text/bytecode/"), SMALL),
+    **dict.fromkeys(("api/", "pjrt/", "cuda/", "spmd/", "text/bytecode/"), SMALL),
     "shard/": FEW_COPIES,  # propagation is 5 % slower without copies and alignment
     **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
     **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
