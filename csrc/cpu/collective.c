@@ -8,12 +8,22 @@
 #include "body/body.h"
 #include "routine.h"
 
+/* into[i] = into[i] + more[i], which is what nearly all sums are: without the lanes of a program. */
+typedef void collective_add_fn(int64_t n, void *into, const void *more);
+
 typedef struct collective_routine {
   rt_collective what;
   uint32_t participants;
   const rt_group *groups; /* by participant; n 0: no group names it */
   const cpu_body *body;   /* of sums; else NULL */
+  collective_add_fn *add; /* where the body is just that */
 } collective_routine;
+
+/* What a combination goes by. */
+typedef struct collective_sum {
+  collective_add_fn *add;
+  scalar_lanes_run lanes;
+} collective_sum;
 
 static const ir_type *collective_type(const ir_type *t, uint32_t k) {
   return ir_is_tuple(t) ? t->elements[k] : t;
@@ -21,13 +31,48 @@ static const ir_type *collective_type(const ir_type *t, uint32_t k) {
 
 /* --- running --- */
 
-/* A block of the sum, in lanes. */
+/* Blocks do not overlap: one is of the result, the other an operand's. */
+#define COLLECTIVE_ADD(name, type)                                              \
+  static void name(int64_t n, void *restrict into, const void *restrict more) { \
+    type *restrict to = into;                                                   \
+    const type *restrict from = more;                                           \
+    for (int64_t i = 0; i < n; i++) to[i] += from[i];                           \
+  }
+COLLECTIVE_ADD(collective_add_f32, float)
+COLLECTIVE_ADD(collective_add_f64, double)
+COLLECTIVE_ADD(collective_add_32, uint32_t)
+COLLECTIVE_ADD(collective_add_64, uint64_t)
+
+/* NULL: the sum is something else. */
+static collective_add_fn *collective_add_of(const ir_computation *c) {
+  const ir_op *root = ir_root(c);
+  bool adds = root->opcode == IR_OP_ADD && ir_operand(root, 0) == c->params[0] && ir_operand(root, 1) == c->params[1];
+  if (!adds) return NULL;
+  switch (root->type->dtype) {
+    case XLAC_F32:
+      return collective_add_f32;
+    case XLAC_F64:
+      return collective_add_f64;
+    case XLAC_S32:
+    case XLAC_U32:
+      return collective_add_32;
+    case XLAC_S64:
+    case XLAC_U64:
+      return collective_add_64;
+    default:
+      return NULL;
+  }
+}
+
+/* A block of the sum. */
 static int collective_combine(void *ctx, uint32_t k, int64_t n, void *into, const void *more, xlac_error *err) {
-  scalar_lanes_run *sum = ctx;
+  collective_sum *x = ctx;
+  scalar_lanes_run *sum = &x->lanes;
+  (void)k, (void)err;
+  if (x->add) return x->add(n, into, more), 0;
   const void *in[2] = {into, more};
   void *out[1] = {into};
   int64_t lanes = sum->code->lanes;
-  (void)k, (void)err;
   for (int64_t at = 0; at < n; at += lanes) scalar_lanes_go(sum, at, n - at < lanes ? n : at + lanes, in, out);
   return 0;
 }
@@ -52,7 +97,7 @@ static int collective_run(const cpu_routine_run *r) {
   const collective_routine *c = r->data;
   const interp_options *o = &r->run->ctx.options;
   rt_communicator *meeting = o->communicator;
-  scalar_lanes_run sum;
+  collective_sum sum = {.add = c->add};
   if (!meeting) return cpu_run_eval(r->run, r->step, r->pointers); /* alone: the operands, or an error */
   if ((uint32_t)(meeting->replicas * meeting->partitions) != c->participants)
     return interp_fail(&r->run->ctx, r->step->op, XLAC_E_PARTICIPANTS, "expected %u participants, found %lld x %lld",
@@ -61,7 +106,7 @@ static int collective_run(const cpu_routine_run *r) {
   assert(us.number < c->participants);
   const rt_group *group = &c->groups[us.number];
   if (group->n == 0) return collective_unnamed(r, c);
-  if (c->body) scalar_lanes_begin(&sum, c->body->lanes, r->scratch);
+  if (c->body && !c->add) scalar_lanes_begin(&sum.lanes, c->body->lanes, r->scratch);
   return rt_communicator_run(meeting, &us, &c->what, group, r->in, r->out, collective_combine, &sum, r->run->ctx.err);
 }
 
@@ -187,6 +232,7 @@ static int collective_sum_of(cpu_prepare_run *x, collective_routine *c, bool *kn
   for (uint32_t k = 0; k < c->what.n; k++)
     if (ir_operand_type(x->op, k)->dtype != x->op->called[0]->params[0]->type->dtype) return 0;
   x->out->scratch_bytes = (int64_t)c->body->lanes->bytes;
+  c->add = collective_add_of(x->op->called[0]);
   *known = true;
   return 0;
 }

@@ -19,6 +19,9 @@
 #include "spmd.h"
 
 enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
+/* Elements that a device goes through: where devices do not meet, less is done by the caller for all of them, one after
+ * another, sooner than threads are woken. */
+enum { GROUP_LITTLE = 1 << 14 };
 
 typedef struct group_team group_team;
 
@@ -31,6 +34,7 @@ typedef struct group_executable {
   rt_executable *one;
   rt_recycler *memory;
   size_t block_bytes;
+  bool apart;                         /* devices have little to do, and do not meet: the caller does it all */
   int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
   _Atomic(group_team *) teams;        /* free ones */
 } group_executable;
@@ -173,6 +177,7 @@ static void team_destroy(group_team *t) {
 
 /* n_threads counts those that run: what there is no thread for ends the team. */
 static int team_start(group_team *t, uint32_t n, xlac_error *err) {
+  if (t->group->apart) return 0;
   for (uint32_t i = 1; i < n; i++) {
     if (pthread_create(&t->seats[i].thread, NULL, group_thread, &t->seats[i]) != 0)
       return base_fail(err, XLAC_E_OUT_OF_MEMORY, "the system has no thread for device %u of %u", (unsigned)i,
@@ -275,7 +280,16 @@ static int team_error(const group_team *t, xlac_error *err) {
   return -(int)why.code;
 }
 
+/* On the caller's thread, one device after another. */
+static int team_run_alone(group_team *t, const group_job *job, xlac_error *err) {
+  rt_communicator_begin(t->communicator);
+  t->job = *job;
+  for (uint32_t i = 0; i < t->group->program->n_devices; i++) group_run_device(t, &t->seats[i]);
+  return team_error(t, err);
+}
+
 static int team_run(group_team *t, const group_job *job, xlac_error *err) {
+  if (t->group->apart) return team_run_alone(t, job, err);
   rt_communicator_begin(t->communicator);
   pthread_mutex_lock(&t->lock);
   assert(t->at_work == 0 && t->n_threads + 1 == t->group->program->n_devices);
@@ -448,6 +462,15 @@ static int group_give(group_executable *g, xlac_error *err) {
   return 0;
 }
 
+/* Whether some op waits for other devices, or calls what may. */
+static bool group_meets(const ir_module *m) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (ir_opcode_has(op->opcode, IR_COLLECTIVE | IR_SIDE_EFFECT | IR_ASYNC_START) || op->opcode == IR_OP_CUSTOM_CALL)
+    return true;
+  return false;
+}
+
 static int group_prepare(group_executable *g, xlac_error *err) {
   const rt_executable *one = g->one;
   const spmd_program *p = g->program;
@@ -458,6 +481,7 @@ static int group_prepare(group_executable *g, xlac_error *err) {
   TRY(rt_executable_describe(&g->base, g->face, &g->arena, err));
   g->base.module = g->face;
   g->base.n_devices = p->n_devices;
+  g->apart = one->work <= GROUP_LITTLE && !group_meets(one->module);
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
   TRY(group_places(g, err));
   TRY(group_give(g, err));

@@ -110,6 +110,28 @@ ENTRY e { x = f32[4] parameter(0) r = u32[] replica-id() f = f32[] convert(r) y 
     np.testing.assert_array_equal(exe(np.arange(4, dtype=np.float32)), [1, 3, 5, 7])
 
 
+@pytest.mark.parametrize("dtype, name", [(np.float32, "f32"), (np.float64, "f64"), (np.int32, "i32"), (np.uint32, "ui32"), (np.int64, "i64"), (np.int16, "i16")])
+def test_sums_of_every_width(dtype, name):
+    """Of large arrays, by all devices, and of small ones, by the last to come: in the order of the group."""
+    for n in (5, 70001):
+        body = f"""%0 = "stablehlo.all_reduce"(%x) ({{ ^bb0(%a: tensor<{name}>, %b: tensor<{name}>): %c = stablehlo.add %a, %b : tensor<{name}>
+      stablehlo.return %c : tensor<{name}> }}) {{replica_groups = dense<[[2, 0, 1]]> : tensor<1x3xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}} : (tensor<{n}x{name}>) -> tensor<{n}x{name}>
+    return %0 : tensor<{n}x{name}>"""
+        exe = compiled(body, f"(%x: tensor<{n}x{name}>) -> tensor<{n}x{name}>", devices=3, mesh="")
+        x = (np.random.default_rng(n).standard_normal(n) * 1000).astype(dtype)
+        np.testing.assert_array_equal(exe(x), x + x + x)
+
+
+def test_devices_that_do_not_meet_run_on_the_callers_thread():
+    cut = sharded("8x4xf32", '"a"', '"b"')
+    exe = compiled("%0 = stablehlo.tanh %x : tensor<8x4xf32>\n return %0 : tensor<8x4xf32>", f"(%x: {cut}) -> ({cut})")
+    x, _ = operands()
+    before = set(os.listdir("/proc/self/task"))
+    for _ in range(3):
+        np.testing.assert_allclose(exe(x), np.tanh(x), rtol=1e-5)
+    assert set(os.listdir("/proc/self/task")) <= before
+
+
 CALL = ("""%0 = stablehlo.custom_call @sharded_test(%x) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}, custom>} : (tensor<8xf32>) -> tensor<8xf32>
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
