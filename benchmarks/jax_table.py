@@ -10,6 +10,7 @@ memory    megabytes that a process of its own takes at most, beyond what it took
 
 The two backends take turns; each figure is the least of the rounds, and ratios are xlac's to XLA's, in the geometric mean."""
 import argparse
+import functools
 import json
 import lzma
 import math
@@ -125,7 +126,7 @@ def calls(rounds):
     ratios = [], []
     for name, function, arguments in short():
         made = on_both(function, arguments)
-        rows = [least(rounds, *(lambda b=b, wait=wait: clock(caller(*made[b], wait), CALLS) for b in BACKENDS)) for wait in (False, True)]
+        rows = [least(rounds, *(functools.partial(clock, caller(*made[b], wait), CALLS) for b in BACKENDS)) for wait in (False, True)]
         for found, (ours, theirs) in zip(ratios, rows):
             found.append(ours / theirs)
         print(f"{name:32}{rows[0][0] * 1e6:10.1f}{rows[0][1] * 1e6:10.1f}{rows[1][0] * 1e6:16.1f}{rows[1][1] * 1e6:16.1f}", flush=True)
@@ -201,7 +202,8 @@ def compilation(sources, limit, rounds):
         total = [t + b[0] for t, b in zip(total, best)]
         ratios.append(best[0][0] / best[1][0])
         alone.append(best[0][1] / best[1][1])
-    print(f"\ncompile: {len(ratios)} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA")
+    print(f"\ncompile: {len(ratios)} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA; "
+          f"ratio {mean(ratios):.4f}", flush=True)
     return [("compile to first result", mean(ratios)), ("compile alone", mean(alone))] if ratios else []
 
 
@@ -214,7 +216,8 @@ def steps(rounds):
         with jax.default_device(jax.devices("xlac")[0]):
             executable = xlac.compile(made["xlac"][0].lower(*arguments).as_text())
         flat = [xlac.asarray(a) for a in jax.tree.leaves(arguments)]
-        found = least(rounds * 3, *(lambda b=b: clock(caller(*made[b], True)) for b in BACKENDS), lambda: clock(lambda: executable(*flat) and None))
+        timed = [caller(*made[b], True) for b in BACKENDS] + [functools.partial(executable, *flat)]
+        found = least(rounds * 3, *(functools.partial(clock, call) for call in timed))
         ratios.append(found[0] / found[1])
         own.append(found[0] / found[2])
         print(f"{name:32}{found[0] * 1e3:10.2f}{found[1] * 1e3:10.2f}{found[2] * 1e3:20.2f}", flush=True)

@@ -9,9 +9,8 @@
 XLAC_MUST_USE int spmd_make_even(ir_module *m, xlac_error *err);
 /* meshes.c: reshards between meshes of other axes gather first. After explicit reshards. */
 XLAC_MUST_USE int spmd_split_reshards(ir_module *m, xlac_error *err);
-/* unreduced.c: whether some sharding has unreduced axes; LEGALIZE where an argument's or a result's has. */
-bool spmd_is_unreduced(const ir_module *m);
-XLAC_MUST_USE int spmd_check_ends(const ir_module *m, xlac_error *err);
+/* unreduced.c: LEGALIZE where a sharding of the program's has unreduced axes. Before propagation. */
+XLAC_MUST_USE int spmd_refuse_unreduced(const ir_module *m, xlac_error *err);
 /* whole.c: takes all shardings away but those of manual computations, and of what goes into the program and comes out.
  */
 XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);

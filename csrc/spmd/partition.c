@@ -137,13 +137,13 @@ static int part_try(spmd_program *p, const ir_module *m, bool whole, xlac_error 
   return status;
 }
 
-/* What the passes have no answer for runs whole on every device, but arrays in parts that are to be added up. Running
- * out of memory, or of patience, is no answer. */
+/* What the passes have no answer for runs whole on every device. Running out of memory, or of patience, is no answer.
+ */
 static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
   xlac_error why = {.code = 0}, again = why;
   int status = part_try(p, m, false, &why);
   if (status == 0) return 0;
-  bool ends = why.code == XLAC_E_OUT_OF_MEMORY || why.code == XLAC_E_INTERRUPTED || spmd_is_unreduced(m);
+  bool ends = why.code == XLAC_E_OUT_OF_MEMORY || why.code == XLAC_E_INTERRUPTED;
   if (!ends && part_try(p, m, true, &again) == 0) {
     p->whole = base_arena_strndup(&p->arena, why.message, strlen(why.message));
     return p->whole ? 0 : base_oom(err, "a partitioned program");
@@ -157,7 +157,7 @@ static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_import(m, err));
   TRY(part_grid(p, m, err));
   if (shc_has(m, IR_OP_SDY_MESH)) {
-    TRY(spmd_check_ends(m, err));
+    TRY(spmd_refuse_unreduced(m, err));
     TRY(spmd_make_known(m, err));
     return part_sharded(p, m, err);
   }

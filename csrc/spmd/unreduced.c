@@ -14,15 +14,16 @@ static bool unreduced_has(const ir_mattr *a) {
   return found;
 }
 
-bool spmd_is_unreduced(const ir_module *m) {
+/* An op one of whose shardings has unreduced axes; NULL: there is none. */
+static const ir_op *unreduced_find(const ir_module *m) {
   static const char *const keys[] = {"sdy.sharding", "sharding", "in_shardings", "out_shardings", "out_sharding"};
   IR_FOR_COMPUTATIONS(c, m) {
     IR_FOR_OPS(op, c) {
       for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (unreduced_has(ir_mattr_of(op, keys[i]))) return true;
+        if (unreduced_has(ir_mattr_of(op, keys[i]))) return op;
     }
   }
-  return false;
+  return NULL;
 }
 
 static int unreduced_refuse(const ir_op *at, const char *what, uint32_t i, xlac_error *err) {
@@ -32,7 +33,7 @@ static int unreduced_refuse(const ir_op *at, const char *what, uint32_t i, xlac_
   return base_hint(err, status, "reshard it within the program: what goes in and out is whole or cut");
 }
 
-int spmd_check_ends(const ir_module *m, xlac_error *err) {
+int spmd_refuse_unreduced(const ir_module *m, xlac_error *err) {
   const ir_computation *f = shc_main((ir_module *)(uintptr_t)m, true);
   if (!f) return 0;
   for (uint32_t i = 0; i < f->n_params; i++) {
@@ -43,5 +44,9 @@ int spmd_check_ends(const ir_module *m, xlac_error *err) {
     const sdy_sharding *s = sdy_get_result(f, i);
     if (s && s->unreduced.n) return unreduced_refuse(f->results[i].op, "result", i, err);
   }
-  return 0;
+  const ir_op *inside = unreduced_find(m);
+  if (!inside) return 0;
+  int status = base_fail_at(err, XLAC_E_LEGALIZE, inside->line, inside->col, inside->name->s,
+                            "the sharding has unreduced axes: arrays that still have to be added up between devices");
+  return base_hint(err, status, "use shardings without them: partial sums are then added up where they are made");
 }

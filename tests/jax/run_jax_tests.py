@@ -72,6 +72,7 @@ def failures(found):
     return [name for name, (outcome, _) in found.items() if outcome == "failed"]
 
 
+REASONS = 8  # of a file, on the page
 Row = collections.namedtuple("Row", "file passed lost gained ours theirs")  # numbers, {test: why}, and seconds (NaN: not known)
 
 
@@ -95,10 +96,13 @@ def write_table(path, rows):
     for row in rows:
         reasons = collections.defaultdict(list)
         for name, text in row.lost.items():
-            reasons[re.sub(r"\b(0x[0-9a-f]+|\d+)\b", "N", text)[:140].replace("|", "/").replace("<", "(").replace(">", ")")].append(name.rsplit(".", 1)[-1])
-        lines += [f"**{row.file}**", ""] * bool(reasons)
-        lines += [f"- {len(names)}: {text or 'no message'} ({', '.join(names[:3])}{', ...' * (len(names) > 3)})" for text, names in
-                  sorted(reasons.items(), key=lambda item: -len(item[1]))] + [""] * bool(reasons)
+            reasons[re.sub(r"\b(0x[0-9a-f]+|\d+)\b", "N", text)[:120].replace("|", "/").replace("`", "'")].append(name.rsplit(".", 1)[-1])
+        if not reasons:
+            continue
+        often = sorted(reasons.items(), key=lambda item: -len(item[1]))
+        lines += [f"**{row.file}**", ""]
+        lines += [f"- {len(names)}: `{text or 'no message'}` ({', '.join(names[:3])}{', ...' * (len(names) > 3)})" for text, names in often[:REASONS]]
+        lines += [f"- {sum(len(names) for _, names in often[REASONS:])} others"] * (len(often) > REASONS) + [""]
     path.write_text("\n".join(lines).rstrip() + "\n")
 
 

@@ -4,7 +4,7 @@
     python tests/pjrt/sanitize.py address
 
 The sanitizer watches the rooms pjrt, runtime and api, which are compiled for it; what they call comes from the objects of the build in place
-(python setup.py build_ext --inplace), which must be there. Needs clang, or $SANITIZE_CC."""
+(XLAC_DEV=1 python setup.py build_ext --inplace), which must be there, file by file. Needs clang, or $SANITIZE_CC."""
 import concurrent.futures
 import os
 import pathlib
@@ -39,7 +39,7 @@ def main():
               if path.relative_to(ROOT / "csrc").parts[0] not in (*WATCHED, "py")] if built else []
     missing = [str(path) for path in others if not path.exists()]
     if missing or not others:
-        sys.exit(f"build first, in place: python setup.py build_ext --inplace ({missing[:3]} are not there)")
+        sys.exit(f"build first, in place: XLAC_DEV=1 python setup.py build_ext --inplace ({missing[:3]} are not there)")
     driver = out / "driver"
     subprocess.run([*compiler, *FLAGS[which], *objects, *others, "-o", driver, "-lm", "-lpthread", "-ldl"], check=True)
     env = {**os.environ, "TSAN_OPTIONS": "halt_on_error=0 exitcode=66", "ASAN_OPTIONS": "detect_leaks=1"}

@@ -94,12 +94,13 @@ def test_why_it_was_compiled_again():
         print(f.report())
         row = times.rows[0]
         print(row["name"], row["times"], row["compile"] > 0 and row["trace"] > 0, str(times).splitlines()[0].split())
+        known = len(times.rows)  # jax 0.9 compiles more for the same function
         jax.jit(lambda x: x)(1.)
-        print(len(times.rows))
+        print(len(times.rows) - known)
     """)
     assert out[:2] == ["8 6", "fill: 8 calls, compiled 6 times"]
     reasons = [line.split("): ", 1)[1] for line in out[2:8]]
     assert reasons == ["the first call", "argument 1: 3 before, 4 now, and the argument is static", "argument 0: float32[4, 2] before, float32[3, 2] now",
                        "argument 0: float32[3, 2] before, int32[4, 2] now", "argument ['k']: was not there before, float now",
                        "argument ['k']: float before, int now"]
-    assert out[-2:] == ["fill 6 True ['function', 'compiled', 'trace', 'lower', 'compile']", "1"]
+    assert out[-2:] == ["fill 6 True ['function', 'compiled', 'trace', 'lower', 'compile']", "0"]
