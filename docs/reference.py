@@ -103,7 +103,7 @@ def option(action):
     names = sorted((flag for flag in action.option_strings if "_" not in flag.lstrip("-")), key=lambda flag: (not flag.startswith("--"), flag))
     words = ", ".join(f"`{flag}`" for flag in names) if names else f"`{action.metavar or action.dest}`"
     kind = "" if action.nargs == 0 or not names else f" {' '.join(action.metavar) if isinstance(action.metavar, tuple) else action.metavar or action.dest.upper()}"
-    choices = f"; one of {', '.join(map(str, action.choices))}" if action.choices else ""
+    choices = f"; one of {', '.join(map(str, action.choices))}" if action.choices and not action.metavar else ""
     return f"- {words}{kind}: {escaped(' '.join((action.help or '').replace('%%', '%').split()))}{escaped(choices)}"
 
 

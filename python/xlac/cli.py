@@ -361,20 +361,24 @@ def errors(args):
 # --- the command line itself ---
 
 def flag(parser, name, *more, **kwargs):
-    """A flag that is known with dashes, as in hlo-opt, and with underscores, as in run_hlo_module."""
-    spellings = {name, name.replace("_", "-"), name[:2] + name[2:].replace("-", "_")}
-    parser.add_argument(*more, *sorted(spellings), dest=name[2:].replace("-", "_"), **kwargs)
+    """A flag that is known with dashes, as in hlo-opt, and with underscores, as in run_hlo_module; help shows those with dashes alone."""
+    dest = name[2:].replace("-", "_")
+    spellings = {word for one in (name, *more) for word in (one, one.replace("_", "-"), one[:2] + one[2:].replace("-", "_"))}
+    shown = sorted((word for word in spellings if "_" not in word), key=lambda word: (word.startswith("--"), word != name, word))
+    parser.add_argument(*shown, dest=dest, **kwargs)
+    if hidden := sorted(spellings - set(shown)):
+        parser.add_argument(*hidden, dest=dest, **{**kwargs, "help": argparse.SUPPRESS, "default": argparse.SUPPRESS})
 
 
 def add_read_flags(parser):
-    flag(parser, "--input-format", "--from", choices=tuple(FORMATS), default="auto",
-         help="of the program; stablehlo (mlir) is MLIR text, bytecode a portable artifact, hlo-proto (pb) a serialized module")
+    flag(parser, "--input-format", "--from", choices=tuple(FORMATS), default="auto", metavar="FORMAT",
+         help=f"of the program: {', '.join(FORMATS)}; stablehlo (mlir) is MLIR text, bytecode a portable artifact, hlo-proto (pb) a serialized module")
     parser.add_argument("--strict", action="store_true", help="refuse what XLA 0.10.2 refuses, though XLA documents it")
     flag(parser, "--documented-forms", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_print_flags(parser):
-    flag(parser, "--output-format", "--to", choices=tuple(FORMATS), default="auto",
+    flag(parser, "--output-format", "--to", choices=tuple(FORMATS), default="auto", metavar="FORMAT",
          help="of the output (default: the program's own); hlo-proto (pb) and bytecode are binary")
     flag(parser, "--mode", choices=("default", "short", "canonical", "fingerprint"), default="default",
          help="how to print, as XLA's HloPrintOptions of these names")
