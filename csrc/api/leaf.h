@@ -8,7 +8,7 @@
  * all parameters, or over the result. */
 const ir_type *api_argument_type(const xlac_executable *exe, uint32_t leaf);
 const ir_type *api_result_type(const xlac_executable *exe, uint32_t leaf);
-/* Who releases the memory of a buffer that lies in another's, from now on. buffer.c */
+/* Sets a buffer's new owner: who releases its memory from now on. buffer.c */
 void api_buffer_own(xlac_buffer *b, const xlac_memory *memory);
 
 #endif

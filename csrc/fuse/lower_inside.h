@@ -50,7 +50,7 @@ void lower_set(const lower_run *x, lower_map *m, uint32_t to, const lower_map *o
 kernel_index *lower_index(lower_run *x, const ir_type *t, const lower_map *map);
 /* The number of the input that is op; last: as in fusion_input. */
 XLAC_MUST_USE int lower_number_input(lower_run *x, const ir_op *op, int32_t last, uint32_t *number);
-/* Adds v, which is op's; and notes that a value that is there is. */
+/* lower_add appends v as op's value; lower_note records an existing value as op's. */
 XLAC_MUST_USE int lower_add(lower_run *x, const ir_op *op, const lower_map *map, const kernel_value *v,
                             uint32_t *value);
 XLAC_MUST_USE int lower_note(lower_run *x, const ir_op *op, const lower_map *map, uint32_t value);

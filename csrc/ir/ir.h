@@ -317,8 +317,8 @@ static inline const ir_type *ir_function_result_type(const ir_computation *f, ui
   const ir_type *t = f->function_type;
   return t ? t->elements[t->n_inputs + i] : f->results[i].op->types[f->results[i].index];
 }
-/* Whether the op that ends the body gives something else than the function declares, or is not known: MLIR asks that of
- * func.return only. Nobody may call such a function. */
+/* Whether the terminator's types differ from the declared results, or the terminator is unknown: MLIR checks that for
+ * func.return only. Such a function must not be called. */
 static inline bool ir_returns_otherwise(const ir_computation *f) {
   return f->function_type && !f->declaration;
 }

@@ -123,7 +123,7 @@ bool kernel_is_constant(const kernel *k, const kernel_index *index);
 int64_t kernel_pieces(const kernel *k);
 /* Bytes of partial results of all stores that reduce; 0 where nothing is cut. */
 int64_t kernel_scratch_bytes(const kernel *k);
-/* The same of one store that reduces, rounded up to whole cache lines. */
+/* Bytes of the partial results of one store that reduces, rounded up to whole cache lines. */
 int64_t kernel_partial_bytes(const kernel *k, const kernel_store *s);
 /* The kernel's scans, which are all along one dimension and one way: iterations of all inside of that dimension
  * (inner), of it and all inside (span), and whether they go from its end. false where there are none. */
@@ -140,7 +140,7 @@ bool kernel_is_gather(const kernel *k, const kernel_value *v);
 /* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
  * are none. Callers compare *most with what they know of the array. */
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);
-/* The same of a load, over the iterations in which it is defined and all places where it may begin. */
+/* The least and greatest element that a load reads, over the iterations in which it is defined and all its offsets. */
 bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);
 
 /* print.c: the text above, and that of scalar programs. `out` notes a failure of memory. */

@@ -1,4 +1,4 @@
-/* Places outside of the frame for values of it. */
+/* Puts temporaries into the memory of arguments and results while that is not in use. */
 #ifndef XLAC_PLAN_BORROW_H
 #define XLAC_PLAN_BORROW_H
 

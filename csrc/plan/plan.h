@@ -81,7 +81,7 @@ typedef struct plan_chain {
   /* By result leaf, the operand leaf that it may be written over: nobody else reads that before the done. UINT32_MAX:
    * none; NULL: no result has any. */
   const uint32_t *over;
-  bool here; /* to be run by whoever starts it: what it does depends on what was done before */
+  bool here; /* run on the thread that starts it, since it reads the state that earlier steps left */
 } plan_chain;
 
 typedef struct plan_program plan_program;
@@ -182,7 +182,7 @@ struct plan_program {
 typedef struct plan_options {
   const plan_target *target; /* NULL: one without routines of its own, that keeps nothing in frames */
   bool no_fusion;            /* every op is a step of its own (for tests, and to find the op that differs) */
-  /* Instead of what the module's header says: who is given to which result, as in another plan's donations. */
+  /* Instead of what the module's header says: which arguments are donated to which results, as another plan has it. */
   bool has_donations;
   uint32_t n_donations;
   const plan_donation *donations;

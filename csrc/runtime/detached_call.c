@@ -1,4 +1,4 @@
-/* Threads that may be left behind. The caller and each thread hold the meeting place; whoever goes last removes it.
+/* Calls on detached threads, which a caller can abandon. Both hold the counted rendezvous; the last one frees it.
  *
  * When the process ends, libraries free what their functions still work on. So threads that are still in a call then
  * are cancelled before: a call lets itself be cancelled anywhere, which is for this moment only, since what the library

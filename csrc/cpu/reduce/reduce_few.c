@@ -1,7 +1,7 @@
 /* reduce to few results: one element after another, as the computation says. Many computations leave the
  * accumulators as they are for most elements, an arg-max for nearly all: so blocks of elements are tried at once,
  * all with the present accumulators. Where none of them would change these, the block is done; else all up to the
- * first that does. Which is what one after another gives, whatever the computation.
+ * first that does. Equal to evaluating one after another, for any reducer.
  *
  * A guess that fails early costs a block's work for an element or two. After BFEW_PATIENCE of those, elements are
  * taken one by one for a while, then one more guess is made. */

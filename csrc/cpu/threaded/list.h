@@ -9,10 +9,10 @@
 
 /* Codes of instructions; those from LIST_OTHERS on are ops on one lane (list_scalar.c). */
 enum {
-  LIST_CALL,  /* fn */
-  LIST_END,   /* of a list */
-  LIST_TEST,  /* the end where the pred in[0] is false, else `data` is next */
-  LIST_AGAIN, /* a trip is over, `data` is next */
+  LIST_CALL,      /* fn */
+  LIST_END,       /* of a list */
+  LIST_TEST,      /* the end where the pred in[0] is false, else `data` is next */
+  LIST_LOOP_BACK, /* the end of an iteration: jump to `data` */
   LIST_OTHERS
 };
 

@@ -170,7 +170,7 @@ static void listr_chain(listr_loop *x, uint32_t which) {
   list_inst *again = b->body_insts + x->body_list->n_codes - 1;
   assert(test->code == LIST_END && again->code == LIST_END);
   *test = (list_inst){.code = LIST_TEST, .in = {&x->go_on, NULL, NULL}, .data = b->body_insts + x->body_list->n_once};
-  *again = (list_inst){.code = LIST_AGAIN, .data = x->bindings[x->swaps ? !which : which].condition_insts};
+  *again = (list_inst){.code = LIST_LOOP_BACK, .data = x->bindings[x->swaps ? !which : which].condition_insts};
   if (x->condition_list->n_codes < 2 || test[-1].out != &x->go_on) return;
   uint32_t both = cpu_list_test(test[-1].code);
   if (both == LIST_CALL) return;

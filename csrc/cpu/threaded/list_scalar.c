@@ -105,7 +105,7 @@ bool cpu_list_go(const list_inst **at, uint64_t trips) {
       [LIST_CALL] = &&call,
       [LIST_END] = &&end,
       [LIST_TEST] = &&test,
-      [LIST_AGAIN] = &&again,
+      [LIST_LOOP_BACK] = &&again,
 #define LISTS_ROW(code, arity, expr) [LISTS_JOIN(LISTS_, code, LISTS_S)] = &&LISTS_JOIN(do_, code, LISTS_S),
 #include "list_rows.h"
       LISTS_COMPARES(LISTS_LABEL_COMPARE) LISTS_PAIRS(LISTS_LABEL_PAIR)[LISTS_COPY_1] = &&copy_1,

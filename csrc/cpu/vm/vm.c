@@ -337,7 +337,7 @@ static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
 
 /* Loops that do more than one op at a time. Sums of products come first, then chains, and what is left may become
  * a fast loop of one or two ops. false when out of memory. */
-static bool vm_choose_loops_of_more(cpu_vm *vm, base_arena *scratch, base_arena *arena) {
+static bool vm_select_fused_loops(cpu_vm *vm, base_arena *scratch, base_arena *arena) {
   uint32_t *uses = vm_count_uses(vm->k, scratch);
   if (!uses) return false;
   if (vm->k->reduction) vm_choose_products(vm, uses);
@@ -362,7 +362,7 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     vm_choose_scans(vm);
     ok = !fast || vm->scalar || vm_choose_wide(vm, arena);
     vm_choose_places(vm);
-    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_choose_loops_of_more(vm, &scratch, arena);
+    ok = ok && (!k->reduction || vm_choose_sums(vm, arena)) && vm_select_fused_loops(vm, &scratch, arena);
     for (uint32_t i = 0; i < k->n_values; i++) vm->n_work += vm->insts[i].place == VM_REGISTER;
     vm->streams = vm_is_streaming(vm);
     vm_choose_outputs(vm);

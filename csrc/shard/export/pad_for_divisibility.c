@@ -434,7 +434,7 @@ static int pad_pad(pad_pass *x, ir_op *op) {
   return a && ir_m_set(op, "edge_padding_high", a) ? pad_retype(x, op) : base_oom(x->p.rw.err, "padding");
 }
 
-/* Ops with ways of their own first, then those that keep every element in its place, else the error. */
+/* Ops with rules of their own first, then those that keep every element in its place, else the error. */
 static int pad_op(pad_pass *x, ir_op *op) {
   if (op->opcode == IR_OP_PARAMETER || !pad_touches(x, op)) return 0;
   switch (op->opcode) {

@@ -134,7 +134,7 @@ int text_no_memory(text_reader *r);
 /* Takes `bytes` from the budget, or fails with TOO_LARGE. */
 XLAC_MUST_USE int text_charge(text_reader *r, const char *at, size_t bytes);
 XLAC_MUST_USE int text_deeper(text_reader *r);
-/* c, named in the error by what it is for. */
+/* Consumes character c; `what` names its role in the error message. */
 XLAC_MUST_USE int text_want(text_reader *r, char c, const char *what);
 /* These read one token, and leave *out alone when they fail. */
 XLAC_MUST_USE int text_read_int(text_reader *r, int64_t *out);
