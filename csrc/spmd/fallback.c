@@ -329,17 +329,20 @@ static int64_t fallback_gather(fallback_pass *x, ir_op *op) {
   return bytes;
 }
 
-/* Partial sums are whole now: the all-reduce behind them goes. */
-static void fallback_drop_sums(fallback_pass *x, ir_op *op) {
-  for (bool found = true; found && !x->e.rw.failed;) {
-    found = false;
-    IR_FOR_USES(use, op) {
-      if (use->user->opcode != IR_OP_SDY_ALL_REDUCE) continue;
-      opt_replace_one(&x->e.rw, use->user, (ir_value){op, use->index});
-      found = true;
-      break;
-    }
+/* The all-reduce of op's partial results, also behind reshards, which other passes may have put between. */
+static ir_op *fallback_find_sum(const ir_op *op) {
+  IR_FOR_USES(use, op) {
+    if (use->user->opcode == IR_OP_SDY_ALL_REDUCE) return use->user;
+    ir_op *sum = use->user->opcode == IR_OP_SDY_RESHARD ? fallback_find_sum(use->user) : NULL;
+    if (sum) return sum;
   }
+  return NULL;
+}
+
+/* Partial sums are whole now: the all-reduces behind them go. */
+static void fallback_drop_sums(fallback_pass *x, const ir_op *op) {
+  for (ir_op *sum = fallback_find_sum(op); sum && !x->e.rw.failed; sum = fallback_find_sum(op))
+    opt_replace_one(&x->e.rw, sum, opt_operand(sum, 0));
 }
 
 static void fallback_cut(fallback_pass *x, ir_op *op) {
