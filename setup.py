@@ -2,8 +2,8 @@
 folder they lie in: xlac._core, Python's extension, and xlac/_pjrt.so, the PJRT plugin. Metadata is in pyproject.toml.
 
 Switches, by environment: XLAC_DEBUG=1 (-O0 with asserts and symbols), XLAC_SANITIZE=1 (address and undefined-behaviour sanitizers),
-XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time), XLAC_DEV=1 (file by file, as in place:
-what changed is compiled again by itself)."""
+XLAC_COVERAGE=1 (gcov), XLAC_WERROR=1 (warnings are errors), XLAC_JOBS=n (compilations at a time), XLAC_PORTABLE=1 (for older C
+libraries than that here: wheels), XLAC_DEV=1 (file by file, as in place: what changed is compiled again by itself)."""
 import os
 import pathlib
 import platform
@@ -130,7 +130,7 @@ def link_flags():
     elif not unoptimised():
         flags += ["-Wl,-S" if sys.platform == "darwin" else "-Wl,-s"]  # no symbols but the exported ones
         if sys.platform.startswith("linux"):
-            flags += ["-Wl,-Bsymbolic", "-Wl,-z,noseparate-code", *packed_relocations()]
+            flags += ["-Wl,-Bsymbolic", "-Wl,-z,noseparate-code", *([] if switch("PORTABLE") else packed_relocations())]
     return flags + ["--coverage"] * switch("COVERAGE")
 
 
