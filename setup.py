@@ -151,6 +151,7 @@ class BuildExt(build_ext):
 
     def finalize_options(self):
         super().finalize_options()
+        self.in_place = bool(self.inplace)  # setuptools says no to that while it builds, and copies afterwards
         self.parallel = None  # -j: the files of one library at a time, whatever it says, and the core first, which the others link with
 
     def get_ext_filename(self, fullname):
@@ -160,7 +161,7 @@ class BuildExt(build_ext):
 
     def pieces(self, files):
         """(what to compile, flags of its own)"""
-        if self.inplace or unoptimised() or switch("SANITIZE") or switch("DEV"):
+        if self.in_place or unoptimised() or switch("SANITIZE") or switch("DEV"):
             return [(file, level(file)) for file in files]
         return [write_group(os.path.join(self.build_temp, "groups"), group) for group in groups(files)]
 
