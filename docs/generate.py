@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
-import reference  # noqa: E402
+import api_pages  # noqa: E402
 import rooms  # noqa: E402
 
 
@@ -288,7 +288,7 @@ def one_file():
     return ONE_FILE + "".join(f'#include "{file}"\n' for file in files)
 
 
-PAGES = {"docs/ops.md": ops_page, "docs/errors.md": errors_page, "docs/dtypes.md": dtypes_page, "docs/passes.md": passes_page, "docs/api.md": reference.api_page, "docs/cli.md": reference.cli_page,
+PAGES = {"docs/ops.md": ops_page, "docs/errors.md": errors_page, "docs/dtypes.md": dtypes_page, "docs/passes.md": passes_page, "docs/api.md": api_pages.api_page, "docs/cli.md": api_pages.cli_page,
          "docs/img/rooms.svg": rooms.picture,
          "python/xlac/builder.pyi": builder_stub, "python/xlac/opcode.pyi": opcode_stub, "python/xlac/codes.py": codes_module,
          "csrc/include/xlac_ffi.h": ffi_header, "csrc/xlac_all.c": one_file,

@@ -83,7 +83,7 @@ def ends(memory, width):
     outside = [b for b in memory.all_buffers if b["place"] in ("argument", "result")]
     for b in sorted(outside, key=lambda b: (b["place"], -b["bytes"]))[:MOST_ENDS]:
         is_argument = b["place"] == "argument"
-        first, last = (0, b.get("last", 0)) if is_argument else (b.get("first", steps - 1), steps - 1)
+        first, last = (0, b.get("last", 0)) if is_argument else (b.get("first", steps - 1), b.get("last", steps - 1))
         title = f"{b['place']} {b.get('number', '')} {b.get('op', '')}: {b.get('type', '')}, {b['bytes']} bytes, steps {first} to {last}"
         rows.append((MARGIN + wide * first / steps, wide * (last + 1 - first) / steps, title,
                      f"{b['place']} {b.get('op', '')} {short(b['bytes'])}B"))
@@ -102,7 +102,7 @@ def step_names(memory, width, y):
     """The names of the steps that have room, slanted, so that they need not be cut."""
     steps, wide = max(len(memory.steps), 1), width - 2 * MARGIN
     every = max(1, math.ceil(steps * 14 / wide))
-    return [words(x := MARGIN + wide * (i + 0.5) / steps, y, memory.steps[i], "xm", f'transform="rotate(35 {x:.1f} {y:.1f})" ') for i in range(0, steps, every)]
+    return [words(x := MARGIN + wide * (i + 0.5) / steps, y, memory.steps[i], "xm", f'transform="rotate(35 {x:.1f} {y:.1f})" ') for i in range(0, len(memory.steps), every)]
 
 
 def draw(memory, width, height):

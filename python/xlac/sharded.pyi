@@ -7,7 +7,7 @@ from .mesh import Sharding
 
 class Shard(NamedTuple):
     device: int
-    index: tuple[slice, ...]
+    index: tuple[slice, ...]  # type: ignore[assignment]  # JAX's name for it, though tuples have a method of it
     data: Buffer
 
 @final

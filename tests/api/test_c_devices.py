@@ -48,12 +48,18 @@ def test_devices_are_opened_by_name_and_listed_in_the_order_of_opening(x, runtim
     assert listed(x, runtime) == ["cpu:0", "interp:0", "cpu:1"]
 
 
-@pytest.mark.parametrize("name", [b"", b"cpu:", b"cpu:x", b"cpu:-1", b"cpu:1000000000000", b"cpu:256", b"cuda", b"CPU", b"interp:1:2", b"cpu 1"])
+@pytest.mark.parametrize("name", [b"", b"cpu:", b"cpu:x", b"cpu:-1", b"cpu:1000000000000", b"cpu:256", b"CPU", b"interp:1:2", b"cpu 1"])
 def test_names_of_no_device_are_refused_with_those_there_are(x, runtime, name):
     info = x.ffi.new("xlac_device_info *")
     x.fails(x.lib.xlac_runtime_open_device(runtime, name, info, x.err), 503)
     assert "cpu, interp" in x.text(x.err.hint) and name.decode() in x.text(x.err.message)
     assert listed(x, runtime) == ["cpu:0"]
+
+
+def test_without_a_driver_there_is_no_gpu_and_the_error_says_what_was_tried(x, runtime, monkeypatch):
+    monkeypatch.setenv("XLAC_CUDA_DRIVER", "/nowhere/libcuda.so.1")
+    x.fails(x.lib.xlac_runtime_open_device(runtime, b"cuda", x.ffi.new("xlac_device_info *"), x.err), 405)
+    assert "/nowhere/libcuda.so.1" in x.text(x.err.message) and listed(x, runtime) == ["cpu:0"]
 
 
 def test_each_device_runs_the_program_on_memory_of_its_own(x, runtime):

@@ -72,3 +72,37 @@ def test_an_executable_of_one_device(x):
     x.fails(x.lib.xlac_executable_sharding(exe, out, x.ffi.NULL, x.err), 503)
     x.fails(x.lib.xlac_executable_call_shards(exe, x.ffi.NULL, data, data, x.err), 503)
     x.lib.xlac_executable_destroy(exe)
+
+
+CALLS = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.custom_call @ask(%x) {api_version = 4 : i32, mhlo.sharding = "{maximal device=0}"} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.custom_call @ask(%0) {api_version = 4 : i32} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}"""
+
+
+def test_calls_that_one_device_makes_get_a_name_of_their_own(x):
+    m, out, n = x.parse(CALLS), x.ffi.new("char **"), x.ffi.new("size_t *")
+    x.check(x.lib.xlac_module_verify(m, x.ffi.NULL, x.err))
+    x.check(x.lib.xlac_module_name_single_calls(m, b"ask", b"ask_once", x.err))
+    x.check(x.lib.xlac_module_print(m, x.ffi.NULL, out, n, x.err))
+    text = x.take(out[0])
+    assert text.count("@ask_once(") == text.count("@ask(") == 1 and text.index("@ask_once(") < text.index("@ask(")
+    assert not x.lib.xlac_module_is_verified(m)
+    x.fails(x.lib.xlac_module_name_single_calls(m, x.ffi.NULL, b"ask_once", x.err), 503)
+    x.lib.xlac_module_destroy(m)
+
+
+def test_the_program_of_each_device_and_what_it_costs(x):
+    exe, cost, whole = compiled(x, PROGRAM, n_devices=4), x.ffi.new("xlac_cost *"), compiled(x, PROGRAM)
+    local, out, n = x.lib.xlac_executable_local(exe), x.ffi.new("char **"), x.ffi.new("size_t *")
+    assert x.lib.xlac_executable_local(whole) == x.ffi.NULL
+    x.check(x.lib.xlac_module_print(local, x.ffi.NULL, out, n, x.err))
+    text = x.take(out[0])
+    assert "f32[2,3]" in text and "f32[4,6]" not in text
+    x.check(x.lib.xlac_executable_cost(exe, cost, x.err))
+    of_one = cost.flops
+    x.check(x.lib.xlac_executable_cost(whole, cost, x.err))
+    assert 0 < of_one < cost.flops and cost.transcendentals == 0 and cost.bytes_read >= 4 * 24
+    x.lib.xlac_executable_destroy(exe)
+    x.lib.xlac_executable_destroy(whole)

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 
 import gpu
-import test_programs as programs
+import test_cuda_programs as programs
 import xlac
 
 ARCHITECTURES = ["sm_80", "sm_90", "sm_100", "sm_120"]

@@ -1,4 +1,4 @@
-"""Random modules on device="cuda" have the interpreter's bits: a few here; python tests/cuda/test_random_modules.py FIRST LAST runs as many as wanted."""
+"""Random modules on device="cuda" have the interpreter's bits: a few here; python tests/cuda/test_cuda_random.py FIRST LAST runs as many as wanted."""
 import pathlib
 import sys
 
