@@ -33,6 +33,7 @@ if not CLANG:  # what is small or called once is inlined all the same
 CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and platform.machine() == "x86_64")
 LEVELS = {
     "cpu/call.c": CALLS,
+    **dict.fromkeys(("text/proto/wire", "tf/graph/attr_value", "tf/cluster/cycles"), FEW_COPIES),  # the small loops of clustering
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     **dict.fromkeys(("cpu/native/lower", "cpu/native/x86", "cpu/native/emit"), PLAIN),  # a compiler
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2

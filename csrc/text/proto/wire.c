@@ -39,7 +39,7 @@ int proto_no_memory(proto_source *s) {
 
 /* The byte after the number, or NULL where it does not end or has more than 64 bits. Seven bits a byte, lowest
  * first; *out changes only where it succeeds. */
-static const uint8_t *take_varint(const uint8_t *p, const uint8_t *end, uint64_t *out) {
+static const uint8_t *take_long_varint(const uint8_t *p, const uint8_t *end, uint64_t *out) {
   uint64_t v = 0;
   for (unsigned shift = 0; p < end && shift < 70; shift += 7) {
     uint8_t byte = *p++;
@@ -51,6 +51,13 @@ static const uint8_t *take_varint(const uint8_t *p, const uint8_t *end, uint64_t
     }
   }
   return NULL;
+}
+
+/* Most are of one byte. */
+static inline const uint8_t *take_varint(const uint8_t *p, const uint8_t *end, uint64_t *out) {
+  if (p >= end || *p >= 0x80) return take_long_varint(p, end, out);
+  *out = *p;
+  return p + 1;
 }
 
 /* Little-endian, whatever the machine's order. */

@@ -4,7 +4,7 @@
 /* --- fields --- */
 
 /* NULL where the number is longer than 64 bits or cut short; else the byte after it. */
-static const char *tf_raw_varint(const char *p, const char *end, uint64_t *out) {
+static const char *tf_raw_long_varint(const char *p, const char *end, uint64_t *out) {
   uint64_t v = 0;
   for (unsigned shift = 0; p < end && shift < 64; shift += 7) {
     uint8_t byte = (uint8_t)*p++;
@@ -15,6 +15,13 @@ static const char *tf_raw_varint(const char *p, const char *end, uint64_t *out) 
     }
   }
   return NULL;
+}
+
+/* Most are of one byte. */
+static inline const char *tf_raw_varint(const char *p, const char *end, uint64_t *out) {
+  if (p >= end || (uint8_t)*p >= 0x80) return tf_raw_long_varint(p, end, out);
+  *out = (uint8_t)*p;
+  return p + 1;
 }
 
 /* Little endian, n bytes. */
