@@ -166,6 +166,21 @@ static void cu_print_lines(cuda_print *x, const kernel_scans *scans, cuda_launch
   l->how = "a thread for each line of a scan";
 }
 
+/* The rest of a loop over `step`: one iteration of result n, added up. `first`: as cu_print_add has it. */
+static void cu_print_step(cuda_print *x, const char *first) {
+  const kernel *k = x->k;
+  const kernel_reduction *r = k->reduction;
+  assert(r != NULL);
+  base_putf(x->out, "  const idx m = (n / %lld * %lld + step) * %lld + n %% %lld;\n", (long long)r->inner,
+            (long long)r->reduced, (long long)r->inner, (long long)r->inner);
+  cu_print_indexes(x, "m");
+  cu_print_values(x);
+  cu_print_stores(x);
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (k->stores[i].by) cu_print_add(x, i, first);
+  BASE_PUT(x->out, "  }\n");
+}
+
 /* A thread for each result, in the order of the iterations. */
 static void cu_print_serial(cuda_print *x, cuda_launch *l) {
   const kernel *k = x->k;
@@ -179,14 +194,7 @@ static void cu_print_serial(cuda_print *x, cuda_launch *l) {
       base_putf(x->out, "  %s sum%u = init%u;\n", cuda_type(cu_print_sum_type(x, &k->stores[i])), (unsigned)i,
                 (unsigned)i);
   base_putf(x->out, "  for (idx step = 0; step < %lld; step++) {\n", (long long)r->reduced);
-  base_putf(x->out, "  const idx m = (n / %lld * %lld + step) * %lld + n %% %lld;\n", (long long)r->inner,
-            (long long)r->reduced, (long long)r->inner, (long long)r->inner);
-  cu_print_indexes(x, "m");
-  cu_print_values(x);
-  cu_print_stores(x);
-  for (uint32_t i = 0; i < k->n_stores; i++)
-    if (k->stores[i].by) cu_print_add(x, i, NULL);
-  BASE_PUT(x->out, "  }\n");
+  cu_print_step(x, NULL);
   for (uint32_t i = 0; i < k->n_stores; i++) {
     snprintf(sum, sizeof sum, "sum%u", (unsigned)i);
     if (k->stores[i].by) cu_print_result(x, i, "n", sum);
@@ -233,14 +241,7 @@ static void cu_print_block(cuda_print *x, cuda_launch *l) {
     }
   base_putf(x->out, "  for (idx step = threadIdx.x; step < %lld; step += %lld) {\n", (long long)r->reduced,
             (long long)threads);
-  base_putf(x->out, "  const idx m = (n / %lld * %lld + step) * %lld + n %% %lld;\n", (long long)r->inner,
-            (long long)r->reduced, (long long)r->inner, (long long)r->inner);
-  cu_print_indexes(x, "m");
-  cu_print_values(x);
-  cu_print_stores(x);
-  for (uint32_t i = 0; i < k->n_stores; i++)
-    if (k->stores[i].by) cu_print_add(x, i, "step == threadIdx.x");
-  BASE_PUT(x->out, "  }\n");
+  cu_print_step(x, "step == threadIdx.x");
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (k->stores[i].by) cu_print_tree(x, i, threads);
   BASE_PUT(x->out, "  if (threadIdx.x == 0) {\n");
