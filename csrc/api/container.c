@@ -75,14 +75,26 @@ static int container_refuse_group(xlac_executable *exe, xlac_error *err) {
                    "serialize the module instead (Module.to_bytes), and compile it with devices=N where it is loaded");
 }
 
+/* Constants to the bit: where XLA's digits read back as another number, they are not used. */
+static int container_print(xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
+  const text_print_options exact = {.exact = true};
+  xlac_module *m = xlac_executable_module(exe);
+  base_text t;
+  base_text_init(&t, base_alloc_libc);
+  api_lock(m);
+  int status = api_done(m, text_print_hlo(&t, m->ir, &exact, err));
+  if (status == 0) return api_give_text(&t, text, n, err);
+  base_text_free(&t);
+  return status;
+}
+
 /* The bytes are the caller's, freed with xlac_free. The version of xlac is for people: readers go by the
  * format alone. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
-  const xlac_print_options plain = {XLAC_OPTIONS(xlac_print_options), .mode = XLAC_PRINT_DEFAULT};
   char *text = NULL;
   size_t length = 0, all = 0;
   TRY(container_refuse_group(exe, err));
-  TRY(xlac_module_print(xlac_executable_module(exe), &plain, &text, &length, err));
+  TRY(container_print(exe, &text, &length, err));
   unsigned char *out =
       base_add(length, CONTAINER_HEAD + CONTAINER_TAIL, &all) ? base_malloc(base_alloc_libc, all) : NULL;
   if (!out) {

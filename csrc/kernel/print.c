@@ -36,7 +36,7 @@ static void kput_constant(base_text *out, uint8_t dtype, const void *data) {
   const ir_type scalar = {.kind = IR_TYPE_TENSOR, .dtype = dtype, .count = 1};
   const ir_literal literal = {.type = &scalar, .data = (void *)(uintptr_t)data};
   BASE_PUT(out, "constant(");
-  text_put_literal(out, &literal, false);
+  text_put_literal(out, &literal, true);
   BASE_PUT(out, ")");
 }
 

@@ -65,6 +65,7 @@ typedef struct text_print_options {
   bool no_metadata;
   bool no_ids;     /* HloPrintOptions::set_print_ids(false) */
   uint32_t indent; /* extra levels of two blanks */
+  bool exact;      /* constants read back to the bit, where XLA's own digits do not */
 } text_print_options;
 
 /* Fails for a module in HLO form that its text does not hold: compiled programs keep ops and types of StableHLO's that
@@ -88,7 +89,8 @@ XLAC_MUST_USE int text_print_op(base_text *out, const ir_op *op, const text_prin
 /* For messages and other printers: they append, and being out of memory shows in out->failed only. */
 void text_put_type(base_text *out, const ir_type *t, bool layouts); /* with the comments every fifth tuple element */
 void text_put_sharding(base_text *out, const ir_sharding *s, bool metadata);
-void text_put_literal(base_text *out, const ir_literal *l, bool layouts); /* with its type first, when layouts */
+/* In XLA's digits; `exact`: in digits that read back to the bit where XLA's do not. */
+void text_put_literal(base_text *out, const ir_literal *l, bool exact);
 /* What stands after "key=" for this attribute of op. */
 void text_put_attr_value(base_text *out, const ir_op *op, const ir_attr *a);
 

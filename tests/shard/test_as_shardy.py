@@ -166,6 +166,14 @@ def test_inner_constraints_and_computations_come_first():
     assert [line.split("mc_")[1][0] for line in out.split("\n") if "mc_" in line] == ["0", "1"]
 
 
+@pytest.mark.parametrize("after", ["", ",xla-sdy-stablehlo-export-shardings"])
+def test_a_rule_noted_on_a_dynamic_constraint_is_an_error_of_its_pass(after):
+    dynamic = "tensor<?x?xf32>"
+    text = MESH + function(f' %0 = sdy.sharding_constraint %a <@m, [{{"x"}}, {{}}]> : {dynamic}\n return %0 : {dynamic}', f"%a: {dynamic}", dynamic)
+    with pytest.raises(xlac.Error, match=r"operand - expected a ranked tensor with a static shape"):
+        xlac.parse(text).run("sdy-apply-sharding-constraints" + after)
+
+
 def test_a_constant_that_a_region_returns_moves_out():
     body = (f' %0 = "stablehlo.map"(%a, %b) ({{\n ^bb0(%c: tensor<f32>, %d: tensor<f32>):\n  %1 = stablehlo.constant dense<2.0> : tensor<f32>\n'
             f"  stablehlo.return %1 : tensor<f32>\n }}) {{dimensions = array<i64: 0, 1>}} : ({T}, {T}) -> {T}\n return %0 : {T}")

@@ -268,3 +268,12 @@ def test_documented_forms_is_deprecated():
         xlac.parse(ATAN, documented_forms=True)
     with pytest.warns(DeprecationWarning), pytest.raises(xlac.ParseError):
         xlac.parse(ATAN, documented_forms=False)
+
+
+def test_constants_whose_digits_read_as_another_number_are_serialized_to_the_bit():
+    """XLA prints 2^-127 as 5.9e-39, which it reads as 2^-126 where the type has no number between."""
+    text = "HloModule m\n\nENTRY e {\n  ROOT c = f8e8m0fnu[3] constant({nan, 5.877471754111438e-39, 1.7e38})\n}\n"
+    exe = xlac.compile(text)
+    again = xlac.load(exe.serialize())
+    assert again().tobytes() == exe().tobytes() == b"\xff\x00\xfe"
+    assert "{nan, 5.9e-39, 1.7e+38}" in xlac.parse(text).to_text()

@@ -2,6 +2,7 @@
  * when no other asks for another. What flows along an edge is not restrained so; there the constraint comes right after
  * the value, and all uses go through it. In a chain of constraints, later uses of what the first one constrains go
  * through the last. Requires: nothing. Preserves: what the program computes. */
+#include "../../ir/stablehlo/stablehlo.h"
 #include "../common/common.h"
 #include "edges.h"
 #include "../rules/rule.h"
@@ -183,6 +184,16 @@ static int imp_constraints_op(void *ctx, ir_op *op) {
   return opt_rewriter_status(rw);
 }
 
+/* Such a rule is an error, as it is where sdy-populate-op-sharding-rules writes one. */
+static bool imp_has_noted_dynamic(const ir_module *m, const uint8_t *marked, uint32_t n) {
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (imp_is_constraint(op) && op->type->has_dynamic && ir_mattr_of(op, "sdy.sharding_rule") &&
+      !(op->id < n && marked[op->id]))
+    return true;
+  return false;
+}
+
 /* With notes: ops that had no rule before and have one after are the constraints that were applied. */
 int shard_apply_constraints(ir_module *m, const opt_args *args, xlac_error *err) {
   opt_rewriter rw;
@@ -192,6 +203,7 @@ int shard_apply_constraints(ir_module *m, const opt_args *args, xlac_error *err)
   uint8_t *marked = base_arena_zalloc(&rw.arena, (size_t)n + 1); /* ops with a rule */
   IR_FOR_COMPUTATIONS(c, m) IR_FOR_OPS(op, c) if (marked) marked[op->id] = ir_mattr_of(op, "sdy.sharding_rule") != NULL;
   int status = marked ? shc_walk_module(m, true, imp_constraints_op, &rw) : base_oom(err, "applied constraints");
+  if (status == 0 && imp_has_noted_dynamic(m, marked, n)) status = stablehlo_verify(m, err);
   if (status == 0 && notes) status = shard_note_constraints(m, marked, n, err);
   opt_rewriter_free(&rw);
   return status;

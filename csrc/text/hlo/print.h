@@ -21,7 +21,7 @@ typedef struct text_printer {
   const ir_module *module;
   /* What differs between the modes. */
   bool percent, ids, metadata, backend_config, program_shape, control_deps, canonical, bodies, operand_shapes;
-  bool index_comments, io_config, full_groups, large_constants, essential_constants;
+  bool index_comments, io_config, full_groups, large_constants, essential_constants, exact;
   bool named;                   /* inside a computation: canonical names stand before ops and as operands */
   uint32_t indent;              /* levels of two blanks */
   uint32_t nesting;             /* of bodies written inside ops */

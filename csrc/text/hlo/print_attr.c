@@ -574,7 +574,9 @@ void text_write_attr_value(text_printer *p, const ir_op *op, const ir_attr *a) {
       put_aliasing(out, a->v.aliasing);
       return;
     case IR_KIND_LITERAL:
-      text_put_literal(out, a->v.literal, true);
+      text_put_type(out, a->v.literal->type, true); /* attributes show their literals' types */
+      base_putc(out, ' ');
+      text_put_literal(out, a->v.literal, p->exact);
       return;
     case IR_KIND_DOMAIN:
       put_domain(out, a->v.domain, p->metadata);

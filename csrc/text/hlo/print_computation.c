@@ -132,7 +132,7 @@ static void write_constant_value(text_printer *p, const ir_literal *l) {
   else if (p->essential_constants)
     text_put_essential_literal(p->out, l);
   else if (p->large_constants || text_literal_is_small(l))
-    text_put_literal(p->out, l, false);
+    text_put_literal(p->out, l, p->exact);
   else
     BASE_PUT(p->out, "{...}");
 }

@@ -46,6 +46,7 @@ static void set_mode(text_printer *p, const text_print_options *o) {
   if (o->no_metadata) p->metadata = false;
   if (o->no_ids) p->ids = false;
   p->indent = o->indent;
+  p->exact = o->exact;
 }
 
 /* A failed allocation shows in out->failed, which text_printer_finish looks at; so there is nothing to check here. */

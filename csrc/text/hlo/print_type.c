@@ -3,6 +3,7 @@
  *   f32[2,<=3]{1,0:T(8,128)S(1)}   (f32[], s32[2])   s32[2] {1, 2}   f32[2,2] { { 1, 2 }, { 3, 4 } }
  * A module names few types many times: text_write_type copies the text that it wrote for the same type before. */
 #include "print.h"
+#include "../../base/number/narrow_float.h"
 #include "../../base/number/number.h"
 
 /* Deeper types come from nobody's text; the printer fails rather than overflow its stack. */
@@ -213,6 +214,7 @@ typedef struct literal_cursor {
   const ir_type *type;
   const char *at; /* the next element: they are stored in the order they print */
   size_t step;
+  bool exact;
 } literal_cursor;
 
 /* An element's bytes as a number. */
@@ -223,14 +225,19 @@ static uint64_t load_bits(const char *p, size_t bytes) {
   return bits;
 }
 
-/* The shortest digits that read back as the same bits; NaNs with their payload. */
-static void put_float_bits(base_text *out, base_dtype t, const char *p) {
+/* XLA's digits, which read back as the same bits but for the least f8e8m0fnu: a float without a mantissa is a power of
+ * two, of which XLA prints two digits, and 2^-127 as 5.9e-39 reads as 2^-126. Where the bits count, f32's digits. */
+static void put_float_bits(base_text *out, base_dtype t, const char *p, bool exact) {
   char text[32];
-  base_put(out, text, base_print_float(t, load_bits(p, base_dtype_bytes(t)), text));
+  uint64_t bits = load_bits(p, base_dtype_bytes(t));
+  double v = exact && base_dtype_of(t)->mantissa_bits == 0 ? base_float_to_f64(t, (uint32_t)bits) : 0;
+  bool power = v > 0; /* NaN is none */
+  base_put(out, text,
+           power ? base_print_float(XLAC_F32, base_f32_bits((float)v), text) : base_print_float(t, bits, text));
 }
 
 /* pred prints as a word where it is a scalar, as 0 or 1 in arrays. */
-static void put_literal_element(base_text *out, base_dtype t, const char *p, bool is_scalar) {
+static void put_literal_element(base_text *out, base_dtype t, const char *p, bool is_scalar, bool exact) {
   switch (base_dtype_of(t)->kind) {
     case BASE_KIND_PRED:
       if (!is_scalar)
@@ -245,16 +252,16 @@ static void put_literal_element(base_text *out, base_dtype t, const char *p, boo
       base_put_u64(out, (uint64_t)base_load_i64(t, p));
       return;
     case BASE_KIND_FLOAT:
-      put_float_bits(out, t, p);
+      put_float_bits(out, t, p, exact);
       return;
     default:
       break;
   }
   base_dtype part = base_dtype_real_part(t);
   base_putc(out, '(');
-  put_float_bits(out, part, p);
+  put_float_bits(out, part, p, exact);
   BASE_PUT(out, ", ");
-  put_float_bits(out, part, p + base_dtype_bytes(part));
+  put_float_bits(out, part, p + base_dtype_bytes(part), exact);
   base_putc(out, ')');
 }
 
@@ -263,7 +270,7 @@ static void put_literal_row(literal_cursor *c, int64_t n) {
   assert(n >= 0 && (n == 0 || c->at));
   for (int64_t i = 0; i < n; i++) {
     if (i) BASE_PUT(c->out, ", ");
-    put_literal_element(c->out, (base_dtype)c->type->dtype, c->at, false);
+    put_literal_element(c->out, (base_dtype)c->type->dtype, c->at, false, c->exact);
     c->at += c->step;
   }
 }
@@ -322,13 +329,13 @@ static bool has_too_many_braces(const ir_type *t) {
 }
 
 /*   {1, 2}      { { 1, 2 }, { 3, 4 } }      5 */
-static void put_array(base_text *out, const ir_literal *l) {
+static void put_array(base_text *out, const ir_literal *l, bool exact) {
   const ir_type *t = l->type;
-  literal_cursor c = {out, t, l->data, base_dtype_bytes((base_dtype)t->dtype)};
+  literal_cursor c = {out, t, l->data, base_dtype_bytes((base_dtype)t->dtype), exact};
   if (has_too_many_braces(t) || (t->count > 0 && !l->data)) {
     BASE_PUT(out, "{...}");
   } else if (t->rank == 0) {
-    put_literal_element(out, (base_dtype)t->dtype, c.at, true);
+    put_literal_element(out, (base_dtype)t->dtype, c.at, true, exact);
   } else if (t->rank == 1) {
     base_putc(out, '{');
     put_literal_row(&c, t->dims[0]);
@@ -339,28 +346,23 @@ static void put_array(base_text *out, const ir_literal *l) {
 }
 
 /* Tuples print as ( a, b ); what is elided as {...}, which the reader takes. */
-static void put_literal_at(base_text *out, const ir_literal *l, unsigned depth) {
+static void put_literal_at(base_text *out, const ir_literal *l, bool exact, unsigned depth) {
   if (l->elided || depth > MAX_LITERAL_DEPTH) {
     BASE_PUT(out, "{...}");
   } else if (ir_is_tensor(l->type)) {
-    put_array(out, l);
+    put_array(out, l, exact);
   } else {
     BASE_PUT(out, "( ");
     for (uint32_t i = 0; i < l->type->n_elements; i++) {
       if (i) BASE_PUT(out, ", ");
-      put_literal_at(out, l->elements[i], depth + 1);
+      put_literal_at(out, l->elements[i], exact, depth + 1);
     }
     BASE_PUT(out, " )");
   }
 }
 
-/* `layouts`: the type first, with its layout, as attributes show literals. */
-void text_put_literal(base_text *out, const ir_literal *l, bool layouts) {
-  if (layouts) {
-    text_put_type(out, l->type, true);
-    base_putc(out, ' ');
-  }
-  put_literal_at(out, l, 0);
+void text_put_literal(base_text *out, const ir_literal *l, bool exact) {
+  put_literal_at(out, l, exact, 0);
 }
 
 /* Those that are printed even where large constants are elided. */
@@ -400,7 +402,7 @@ void text_put_essential_literal(base_text *out, const ir_literal *l) {
   else if (is_all(l, 1))
     base_putc(out, '1');
   else if (has_only_integers(l->type, 0))
-    put_literal_at(out, l, 0);
+    put_literal_at(out, l, false, 0);
   else
     BASE_PUT(out, "{...}");
 }
