@@ -12,7 +12,7 @@ enum { CUDA_BLOCK_THREADS = 256 };
 
 /* The functions of prelude.def, by number. */
 typedef enum cuda_function_number {
-#define CUDA_FUNCTION(name, number, text, needs) CUDA_FUNCTION_##name = (number),
+#define CUDA_FUNCTION(name, needs) CUDA_FUNCTION_##name,
 #include "prelude.def"
   CUDA_FUNCTIONS
 } cuda_function_number;
