@@ -373,6 +373,10 @@ ir_computation *ir_async_wrapped(const ir_op *op);
  * whose type does not follow (reshape, constant, custom-call, ...) the error is CANNOT_INFER. infer.c; one function per
  * INFER() in ops.def. */
 XLAC_MUST_USE int ir_infer(ir_module *m, const ir_op *op, const ir_type **out, xlac_error *err);
+/* For readers: where XLA's constructor makes the type of a result, whatever text or proto declares, op gets that type.
+ * infeed: (data, token[]) and recv: (data, u32[], token[]) keep the declared data. What can't be inferred stays as
+ * declared, which the verifier speaks of. false: out of memory. */
+XLAC_MUST_USE bool ir_complete_type(ir_module *m, ir_op *op);
 struct ir_verify_options {
   bool xla_compat; /* accept what XLA 0.10.2 accepts against its own documentation (docs/xla-differences.md) */
   /* Accept any float type for another where XLA does while its passes move precisions about. Such a module can't be

@@ -242,6 +242,16 @@ ENTRY e { p0 = f32[8] parameter(0)
         assert "async-start(" in m.run(pipeline, verify_each=True).to_text()
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_start_wraps_stays_one_op_whoever_else_calls_it(swapped):
+    lines = ["c = f32[8] call(x), to_apply=w", "s = ((f32[8]), f32[8], s32[]) async-start(x), calls=w", "d = f32[8] async-done(s)"]
+    body = "\n  ".join(lines[1:] + lines[:1] if swapped else lines)
+    m = xlac.parse(f"HloModule m\nw {{\n  a = f32[8] parameter(0)\n  ROOT r = f32[8] negate(a)\n}}\n"
+                   f"ENTRY e {{\n  x = f32[8] parameter(0)\n  {body}\n  ROOT t = f32[8] add(c, d)\n}}\n")
+    out = m.run("async-wrap", verify_each=True)
+    assert "negate-start" not in out.to_text() and "call-start" in out.to_text() and "add-start" in out.to_text()
+
+
 @pytest.mark.parametrize("root", "su")
 def test_a_chain_whose_start_or_update_is_the_root_stays(root):
     """XLA's rules count consumers alone, so such a program verifies."""

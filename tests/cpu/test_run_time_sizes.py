@@ -151,3 +151,21 @@ ENTRY e {{
   ROOT y = f32[6] reduce-precision(x), exponent_bits={exponent}, mantissa_bits={mantissa}
 }}"""
     assert np.array_equal(both(text, x)[0].view(np.uint32), x.view(np.uint32))
+
+
+def test_windows_of_unknown_size_are_an_error():
+    """StableHLO's verifier lets a window pass whose size is the number that stands for an unknown one, -2^63."""
+    text = """func.func @main(%a: tensor<8x3xf32>, %b: tensor<8x3xi32>, %x: tensor<f32>, %y: tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>) {
+  %0:2 = "stablehlo.reduce_window"(%a, %b, %x, %y) ({
+  ^bb0(%c: tensor<f32>, %d: tensor<i32>, %e: tensor<f32>, %f: tensor<i32>):
+    %1 = stablehlo.maximum %c, %e : tensor<f32>
+    %2 = stablehlo.maximum %d, %f : tensor<i32>
+    stablehlo.return %1, %2 : tensor<f32>, tensor<i32>
+  }) {window_dimensions = array<i64: 9223372036854775808, 1>, window_strides = array<i64: 2, 1>} :
+      (tensor<8x3xf32>, tensor<8x3xi32>, tensor<f32>, tensor<i32>) -> (tensor<4x3xf32>, tensor<4x3xi32>)
+  return %0#0, %0#1 : tensor<4x3xf32>, tensor<4x3xi32>
+}"""
+    arguments = ONES((8, 3), np.float32), ONES((8, 3), np.int32), np.float32(0), np.int32(0)
+    for run in (xlac.interpret, lambda module, *args: xlac.compile(module)(*args)):
+        with pytest.raises(xlac.Error, match="size of the window along dimension 0 is not known"):
+            run(xlac.parse(text), *arguments)

@@ -402,3 +402,27 @@ def test_a_schedule_that_is_no_order_is_refused():
     assert changed != data
     with pytest.raises(xlac.Error, match="stands before"):
         xlac.parse(changed, format="hlo-proto")
+
+
+TRANSFERS = """HloModule m
+
+ENTRY %e (p: f32[8], t: token[]) -> (s32[4], token[]) {
+  %p = f32[8]{0} parameter(0)
+  %t = token[] parameter(1)
+  %send = (f32[8]{0}, u32[], token[]) send(%p, %t), channel_id=1
+  %send-done = token[] send-done(%send), channel_id=1
+  %recv = (s32[4]{0}, u32[], token[]) recv(%send-done), channel_id=2
+  %recv-done = (s32[4]{0}, token[]) recv-done(%recv), channel_id=2
+  %outfeed = token[] outfeed(%p, %t), outfeed_shape=f32[8]{0}
+  ROOT %r = (s32[4]{0}, token[]) infeed(%outfeed)
+}
+"""
+
+
+@pytest.mark.parametrize("opcode, other", [(b"send", b"recv"), (b"send-done", b"send"), (b"recv-done", b"send"), (b"outfeed", b"parameter")])
+def test_types_that_the_operands_tell_are_what_they_are_whatever_is_declared(opcode, other):
+    """XLA's constructors of these ops make the types themselves, so text and protos that declare others read as if they did not."""
+    data = xlac.parse(TRANSFERS).to_bytes("hlo-proto")
+    changed = change_op(data, opcode, lambda fields: [shape_of(data, other) if f[0] == 3 else f for f in fields])
+    module = xlac.parse(changed, format="hlo-proto")
+    assert changed != data and module.to_text() == xlac.parse(module.to_text()).to_text() == xlac.parse(data, format="hlo-proto").to_text()

@@ -21,8 +21,8 @@ static int64_t ceil_div(int64_t a, int64_t b) {
   return a / b + (a % b > 0);
 }
 
-/* How many output positions: 0 where the window is larger than the padded base. */
 int64_t interp_window_count(const ir_window_dim *w, int64_t n) {
+  if (w->size == IR_UNBOUNDED) return -1;
   int64_t dilated = n > 0 ? (n - 1) * w->base_dilation + 1 : 0;
   int64_t padded = dilated + w->padding_low + w->padding_high, window = (w->size - 1) * w->window_dilation + 1;
   assert(w->size > 0 && w->stride > 0);

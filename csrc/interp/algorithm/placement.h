@@ -12,7 +12,8 @@ typedef struct interp_placement {
   int64_t from, from_step;
 } interp_placement;
 
-/* The number of placements over n operand elements. */
+/* The number of placements over n operand elements: 0 where the window is larger than the padded base, -1 where its
+ * size is not known, which the verifier lets pass. */
 int64_t interp_window_count(const ir_window_dim *w, int64_t n);
 /* The numbers of placements over an array of `sizes`, which only the run knows: fails where the window's numbers are
  * too large for them, or crop more than there is. */

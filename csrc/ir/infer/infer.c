@@ -203,3 +203,34 @@ int ir_infer_tuple_element_1(ir_module *m, const ir_op *op, const ir_type **out,
   *out = t->elements[1];
   return 0;
 }
+
+/* infeed: (data, token[]); recv: (data, u32[], token[]). */
+static const ir_type *received_type(ir_module *m, const ir_op *op) {
+  bool infeed = op->opcode == IR_OP_INFEED;
+  const ir_type *token = ir_token(m), *context = infeed ? token : ir_scalar(m, XLAC_U32);
+  const ir_type *parts[3] = {op->type->elements[0], context, token};
+  return token && context ? ir_tuple(m, infeed ? 2 : 3, parts) : NULL;
+}
+
+bool ir_complete_type(ir_module *m, ir_op *op) {
+  const ir_type *t = op->type;
+  assert(t);
+  switch ((ir_opcode)op->opcode) {
+    case IR_OP_INFEED:
+    case IR_OP_RECV:
+      if (ir_is_tuple(t) && t->n_elements > 0) t = received_type(m, op);
+      break;
+    case IR_OP_ADD_DEPENDENCY:
+    case IR_OP_AFTER_ALL:
+    case IR_OP_OUTFEED:
+    case IR_OP_RECV_DONE:
+    case IR_OP_SEND:
+    case IR_OP_SEND_DONE:
+      if (ir_infer(m, op, &t, NULL) != 0) return true;
+      break;
+    default:
+      return true;
+  }
+  if (t) ir_set_type(op, t);
+  return t != NULL;
+}

@@ -49,7 +49,7 @@ static void async_find_roles(async_edit *e) {
         if (op->opcode == IR_OP_ASYNC_START) {
           roles[id] = ASYNC_ROLE_WRAPPED;
         } else if (async_calls_sequences(op) && roles[c->id] != ASYNC_ROLE_INSIDE) {
-          roles[id] = ASYNC_ROLE_SEQUENCE;
+          if (roles[id] != ASYNC_ROLE_WRAPPED) roles[id] = ASYNC_ROLE_SEQUENCE; /* one op, whoever else calls it */
         } else {
           inside[id] = 1;
         }

@@ -359,40 +359,13 @@ static int infer_type(text_reader *r, const text_draft *d, ir_op *op) {
   return 0;
 }
 
-/* infeed's and recv's results are made of the first element of the type that is written. infeed: (data, token[]);
- * recv: (data, u32[], token[]). */
-static int complete_received(text_reader *r, const text_draft *d, ir_op *op) {
-  bool infeed = op->opcode == IR_OP_INFEED;
-  if (!ir_is_tuple(op->type) || op->type->n_elements == 0)
+/* infeed's and recv's results are made of the first element of the type that is written. */
+static int complete_type(text_reader *r, const text_draft *d, ir_op *op) {
+  bool received = op->opcode == IR_OP_INFEED || op->opcode == IR_OP_RECV;
+  if (received && (!ir_is_tuple(op->type) || op->type->n_elements == 0))
     return text_fail(r, d->at, XLAC_E_SYNTAX, "the result of %s is a tuple that begins with what is received",
                      ir_opcode_text(op->opcode));
-  const ir_type *token = ir_token(r->m), *context = infeed ? token : ir_scalar(r->m, XLAC_U32);
-  const ir_type *parts[3] = {op->type->elements[0], context, token};
-  const ir_type *t = token && context ? ir_tuple(r->m, infeed ? 2 : 3, parts) : NULL;
-  if (!t) return text_no_memory(r);
-  ir_set_type(op, t);
-  return 0;
-}
-
-/* Where the result's type can only be one, XLA makes that one, whatever is written. A failing inference is left to
- * the verifier, which says more. */
-static int complete_type(text_reader *r, const text_draft *d, ir_op *op) {
-  const ir_type *t = NULL;
-  switch ((ir_opcode)op->opcode) {
-    case IR_OP_INFEED:
-    case IR_OP_RECV:
-      return complete_received(r, d, op);
-    case IR_OP_ADD_DEPENDENCY:
-    case IR_OP_AFTER_ALL:
-    case IR_OP_OUTFEED:
-    case IR_OP_RECV_DONE:
-    case IR_OP_SEND:
-    case IR_OP_SEND_DONE:
-      if (ir_infer(r->m, op, &t, NULL) == 0) ir_set_type(op, t);
-      return 0;
-    default:
-      return 0;
-  }
+  return ir_complete_type(r->m, op) ? 0 : text_no_memory(r);
 }
 
 /* Takes operands, attributes and called computations off the stacks. On failure they stay: the whole parse ends. */

@@ -187,6 +187,7 @@ static int read_proto_op(proto_reader *r, proto_message in, ir_computation *c, u
   TRY(proto_read_attrs(r, in, op));
   if (ir_check_attrs(op, &why) != 0 || ir_check_form(op, &why) != 0)
     return proto_fail(&r->s, proto_place(r, in), (base_code)why.code, "'%s': %s", op->name->s, why.message);
+  if (!ir_complete_type(r->m, op)) return proto_no_memory(&r->s);
   if (op->opcode == IR_OP_CONSTANT) TRY(read_constant_value(r, in, op));
   if (op->opcode == IR_OP_PARAMETER) {
     int64_t number = proto_int(&r->s, in, 9);
