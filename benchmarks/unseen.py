@@ -38,7 +38,7 @@ def argument(spec, rng):
 def lowered(function, arrays):
     import jax
 
-    jax.config.update("jax_enable_x64", any(a.dtype == np.float64 for a in arrays))
+    jax.config.update("jax_enable_x64", any(a.dtype in (np.float64, np.int64, np.uint64) for a in arrays))
     return jax.jit(function).lower(*arrays).as_text()
 
 

@@ -36,6 +36,7 @@ static bool fits(x86_op op, unsigned bytes, bool memory) {
   const x86_row *row = &x86_table[op];
   x86_shape shape = row->shape;
   bool store = shape == X86_MR || shape == X86_MVR, mask = op == X86_MASKMOVPS || op == X86_MASKMOVPD;
+  if (row->shape == X86_GATHER) return false; /* say_gathers */
   if (row->encoding == X86_MASK || (row->encoding == X86_VEX && code.evex) || (row->encoding == X86_EVEX && !code.evex))
     return false;
   if (bytes == 64 && !code.evex) return false;
@@ -85,6 +86,21 @@ static void say_vectors(void) {
       }
 }
 
+/* Indexes of all kinds, with and without a displacement of a byte. */
+static void say_gathers(void) {
+  static const uint8_t bases[] = {X86_RSI, X86_R13, X86_RBP, X86_RAX, X86_R12};
+  static const uint8_t indexes[] = {1, 9, 13, 20, 31};
+  for (unsigned p = 0; p < 5; p++)
+    for (unsigned bytes = 16; bytes <= (code.evex ? 64 : 32); bytes *= 2) {
+      unsigned index = code.evex ? indexes[p] : indexes[p % 3];
+      x86_rm m = {.memory = true, .base = bases[p], .index = (uint8_t)index, .places = true, .disp = p % 2 ? 0 : 64};
+      m.scale = 4, x86_gather(&code, X86_GATHERD, bytes, code.evex ? 29 - 6 * p : 2 * p + 2, m, code.evex ? 1 + p : 15),
+      say();
+      m.scale = 8, x86_gather(&code, X86_GATHERQ, bytes, code.evex ? 28 - 5 * p : 3 * p, m, code.evex ? 7 - p : 14),
+      say();
+    }
+}
+
 static void say_masks(void) {
   for (int op = 0; op < X86_OPS; op++) {
     x86_shape shape = x86_table[op].shape;
@@ -106,6 +122,7 @@ static void say_general(void) {
     unsigned reg = regs[r], other = regs[(r + 2) % sizeof regs];
     for (size_t p = 2; p < OLD_PLACES; p++) {
       x86_load(&code, reg, places[p]), say();
+      x86_load_s32(&code, reg, places[p]), say();
       x86_store(&code, places[p], reg), say();
       x86_lea(&code, reg, places[p]), say();
       x86_add_to_memory(&code, places[p], numbers[r % 4]), say();
@@ -133,8 +150,10 @@ int main(void) {
   base_text_init(&text, base_alloc_libc);
   code.text = &text;
   say_vectors();
+  say_gathers();
   code.evex = true;
   say_vectors();
+  say_gathers();
   say_masks();
   say_general();
   x86_free(&code);

@@ -56,7 +56,7 @@ class Kernel:
         rank, self.reduces = self.r.choice([1, 2, 2, 3]), self.r.random() < 0.5
         last = self.r.choice([96, 97, 128, 130, 200, 333, 1000, 2100])
         self.extents = [self.r.randint(2, 4) for _ in range(rank - 1)] + [last]
-        self.values, self.lines, self.inputs = [], [], []
+        self.values, self.lines, self.inputs, self.boxed = [], [], [], set()
         for _ in range(self.r.randint(1, 4)):
             self.load(self.r.choice([*FLOATS, *FLOATS, *INTS, "pred"]))
         for _ in range(self.r.randint(1, 25)):
@@ -84,15 +84,57 @@ class Kernel:
         self.add(t, f"load in{len(self.inputs)}[{text}]")
         self.inputs.append((t, size))
 
+    def gather(self):
+        """From places that are values, along all dimensions or at the same place of a row, of a table that has a row for each or is one."""
+        places = [i for i, t in enumerate(self.values) if t in INTS and i not in self.boxed][-3:]
+        terms, size = [], 1
+        for v in self.r.sample(places, self.r.randint(1, len(places))):
+            last = self.r.choice([2, 7, 40, 200])
+            terms.append(f"{size}*v{v} up to {last}")
+            size *= last + 1
+        along = self.r.choice([[], [], list(range(len(self.extents))), [len(self.extents) - 1], [0]])
+        for d in along:
+            terms.append(f"{size}*i{d}")
+            size *= self.extents[d]
+        t = self.r.choice([*FLOATS, *INTS, "pred"])
+        self.add(t, f"load in{len(self.inputs)}[{' + '.join(['0', *sorted(terms, key=lambda x: 'v' in x)])}]")
+        self.inputs.append((t, size))
+
+    def edge(self):
+        """A value that is there in a box alone, or all over, and another one elsewhere."""
+        x = self.pick()
+        t = self.values[x]
+        low = [self.r.choice([0, 0, 1, e // 3]) for e in self.extents]
+        high = [max(a + 1, self.r.choice([e, e, e - 1, e // 2 + 1])) for a, e in zip(low, self.extents)]
+        if all(a == 0 and b == e for a, b, e in zip(low, high, self.extents)):
+            low[-1] = 1
+        box = ", ".join(f"{a} <= i{d} < {b}" for d, (a, b, e) in enumerate(zip(low, high, self.extents)) if a or b < e)
+        if self.r.random() < 0.7:
+            size, terms, first = 1, [], 0
+            for d in reversed(range(len(self.extents))):
+                terms.insert(0, f"{size}*i{d}")
+                first -= size * low[d]
+                size *= high[d] - low[d]
+            y = self.add(t, f"load in{len(self.inputs)}[{first} + {' + '.join(terms)}] where {box}")
+            self.inputs.append((t, size))
+            self.boxed.add(y)
+        else:
+            y = self.pick(t)
+        self.add(t, f"pick(v{y}, v{x}) if {box}")
+
     def pick(self, t=None):
-        found = [i for i, of in enumerate(self.values) if t is None or of == t]
+        found = [i for i, of in enumerate(self.values) if i not in self.boxed and (t is None or of == t)]
         return self.r.choice(found[-8:]) if found else None
 
     def op(self):
         x = self.pick()
         t = self.values[x]
         what = self.r.random()
-        if what < 0.25:
+        if what < 0.06 and any(t in INTS for t in self.values):
+            self.gather()
+        elif what < 0.12:
+            self.edge()
+        elif what < 0.25:
             self.add(t, f"{self.r.choice(UNARY[kind_of(t)])}(v{x})")
         elif what < 0.75:
             self.add(t, f"{self.r.choice(BINARY[kind_of(t)])}(v{x}, v{self.pick(t)})")

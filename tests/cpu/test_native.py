@@ -479,3 +479,68 @@ def test_what_is_said_to_be_native_code_is(t):
         assert "by the vector VM" not in xlac.compile_stage(text, "assembly"), op
     other = "HloModule m\nENTRY e {\n  x = f64[1000] parameter(0)\n  ROOT y = f64[1000] sine(x)\n}"
     assert "by the vector VM" in xlac.compile_stage(other, "assembly")
+
+
+GATHERS = ["0 + 1*v0 up to 99", "0 + 8*v0 up to 11 + 1*v1 up to 7", "0 + 1*i1 + 300*v0 up to 5", "0 + 300*i0 + 7*i1 + 1*v0 up to 2", "1000 + -3*i1 + 1*v0 up to 40"]
+
+
+@pytest.mark.parametrize("at", GATHERS)
+@pytest.mark.parametrize("t", ["f32", "f64", "s32", "u64"])
+def test_gathers_have_the_bits_of_the_reference(t, at):
+    text = f"""kernel [3,130] from 3 inputs
+v0 = s32[] load in0[0 + 130*i0 + 1*i1]
+v1 = s64[] load in1[0 + 1*i0]
+v2 = {t}[] load in2[{at}]
+v3 = {t}[] multiply(v2, v2)
+store out0[0 + 130*i0 + 1*i1] v3
+"""
+    rng = np.random.default_rng(5)
+    places = [rng.integers(-20, 120, 390, dtype=np.int32), rng.integers(-3, 12, 3)]
+    agree(text, *places, numbers(rng, t, 2000))
+
+
+@pytest.mark.parametrize("t", ["f32", "bf16", "s8", "f64", "pred"])
+def test_slices_from_computed_places_have_the_bits_of_the_reference(t):
+    text = f"""kernel [3,130] from 3 inputs
+v0 = s32[] load in0[0 + 1*i0]
+v1 = {t}[] load in1[0 + 130*i0 + 1*i1]
+v2 = {t}[] load in2[0 + 1*i1 + 130*v0 up to 4]
+v3 = {t}[] load in2[0 + 3*i1 + 130*v0 up to 2]
+v4 = pred[] compare(v1, v2), direction=LT
+v5 = {t}[] select(v4, v2, v3)
+store out0[0 + 130*i0 + 1*i1] v5
+"""
+    rng = np.random.default_rng(6)
+    agree(text, np.array([-1, 3, 9], np.int32), numbers(rng, t, 390), numbers(rng, t, 700))
+
+
+@pytest.mark.parametrize("t", ["f32", "bf16", "u8", "f64", "pred"])
+def test_edges_have_the_bits_of_the_reference(t):
+    """A roll of rows within an array's edges: the first load would begin before the array."""
+    text = f"""kernel [4,131] from 2 inputs
+v0 = {t}[] load in0[-131 + 131*i0 + 1*i1] where 1 <= i0 < 4
+v1 = {t}[] load in1[0 + 1*i1]
+v2 = {t}[] pick(v0, v1) if 1 <= i0 < 4
+v3 = {t}[] load in0[-1 + 131*i0 + 1*i1] where 1 <= i1 < 131
+v4 = {t}[] load in1[5]
+v5 = {t}[] pick(v3, v4) if 1 <= i1 < 131
+v6 = pred[] compare(v2, v5), direction=GE
+v7 = {t}[] select(v6, v5, v2)
+store out0[0 + 131*i0 + 1*i1] v7
+"""
+    rng = np.random.default_rng(7)
+    agree(text, numbers(rng, t, 524), numbers(rng, t, 131))
+
+
+def test_gathers_and_edges_of_programs_are_native_code(level):
+    text = xlac.compile_stage("""HloModule m
+ENTRY e {
+  x = f32[1000] parameter(0)
+  i = s32[500,1] parameter(1)
+  y = f32[500] gather(x, i), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+  z = f32[] constant(0)
+  p = f32[1500] pad(y, z), padding=500_500
+  q = f32[1500] pad(x, z), padding=0_500
+  ROOT s = f32[1500] add(p, q)
+}""", "assembly")
+    assert "vpgatherdd" in text and "by the vector VM" not in text and {"avx2": "vmaskmovps", "avx512": "vmovdqu32"}[level] in text

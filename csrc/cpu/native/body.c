@@ -51,14 +51,17 @@ uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits) {
                                 .bits = bits});
 }
 
-uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream) {
+uint32_t nat_read(nat_body *b, nat_kind kind, uint32_t width, uint32_t stream, uint32_t x, uint32_t mask) {
   if (b->failed) return 0;
-  bool steady = b->streams[stream].stride == 0;
-  return nat_add(b, (nat_value){.kind = NAT_LOAD,
-                                .width = (uint8_t)width,
-                                .steady = steady,
-                                .in = {NAT_NONE, NAT_NONE, NAT_NONE},
-                                .bits = stream});
+  nat_value v = {.kind = (uint8_t)kind, .width = (uint8_t)width, .in = {x, mask, NAT_NONE}, .bits = stream};
+  v.n_in = (uint8_t)((x != NAT_NONE) + (mask != NAT_NONE));
+  v.steady = b->streams[stream].stride == 0;
+  for (uint32_t j = 0; j < v.n_in; j++) v.steady = v.steady && b->values[v.in[j]].steady;
+  return nat_add(b, v);
+}
+
+uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream) {
+  return nat_read(b, NAT_LOAD, width, stream, NAT_NONE, NAT_NONE);
 }
 
 uint32_t nat_count(nat_body *b) {

@@ -42,11 +42,14 @@ const nat_target *nat_target_of(void);
 
 typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
-  NAT_LOAD,     /* lanes from stream number `bits` */
-  NAT_COUNT,    /* the number of the iteration in the run, as s32 */
-  NAT_ACC,      /* what fold number `bits` has combined before this vector */
-  NAT_OP,       /* an instruction */
-  NAT_FAR       /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
+  NAT_LOAD, /* lanes from stream number `bits`, whose run begins in[0] elements later, if that is there (steady, s32) */
+  NAT_COUNT,  /* the number of the iteration in the run, as s32 */
+  NAT_ACC,    /* what fold number `bits` has combined before this vector */
+  NAT_OP,     /* an instruction */
+  NAT_GATHER, /* lanes of stream number `bits`, each at its own place: elements from the run's pointer on, s32 in[0];
+                 where the mask in[1] is set, if there is one */
+  NAT_PART,   /* as NAT_LOAD, where the mask in[0] is set; elsewhere 0, and nothing is read */
+  NAT_FAR     /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
 typedef struct nat_value {
@@ -64,12 +67,13 @@ typedef struct nat_value {
 typedef struct nat_stream {
   uint32_t buffer;
   bool output;
-  bool number; /* no memory: what stands in place of its pointer is an s32, the index of an iota */
-  bool sum;    /* where a store's values are combined: `buffer` is the store's number */
+  bool gathers; /* each lane has a place of its own, along the innermost dimension too; then `stride` is 0 */
+  bool number;  /* no memory: what stands in place of its pointer is an s32, the index of an iota */
+  bool begins;  /* its run begins at a place that is computed */
+  bool sum;     /* where a store's values are combined: `buffer` is the store's number */
   uint8_t width;
   int64_t stride;            /* along the innermost dimension, in elements */
   const kernel_index *index; /* of all dimensions */
-  const kernel_value *load;  /* NULL: an output */
 } nat_stream;
 
 typedef struct nat_store {
@@ -107,6 +111,8 @@ typedef struct nat_body {
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena);
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
+/* Any of these: NAT_LOAD, NAT_GATHER, NAT_PART, with up to two operands, or NAT_NONE. */
+uint32_t nat_read(nat_body *b, nat_kind kind, uint32_t width, uint32_t stream, uint32_t x, uint32_t mask);
 uint32_t nat_count(nat_body *b);
 /* A fold that begins as `first`, a constant: what it has before the vector; nat_fold_to gives what it has after. */
 uint32_t nat_fold_from(nat_body *b, uint32_t first);

@@ -28,6 +28,25 @@ static void emit_say(emit_run *e, const emit_step *s) {
     base_putf(e->c->text, "# v%u\n", v->from);
 }
 
+static void emit_value(emit_run *e, const emit_step *s) {
+  switch ((nat_kind)e->b->values[s->value].kind) {
+    case NAT_OP:
+      emit_op(e, s);
+      break;
+    case NAT_GATHER:
+      emit_gather(e, s);
+      break;
+    case NAT_PART:
+      emit_part(e, s);
+      break;
+    case NAT_FAR:
+      emit_far(e, s);
+      break;
+    default: /* had from where it lies */
+      break;
+  }
+}
+
 static void emit_section(emit_run *e) {
   for (unsigned r = 0; r < EMIT_REGISTERS; r++) e->held[r] = NAT_NONE;
   bool vector_mask = e->masked && !e->target->masks;
@@ -44,10 +63,8 @@ static void emit_section(emit_run *e) {
       emit_store(e, s);
     else if (s->kind == EMIT_FOLD)
       emit_fold(e, s);
-    else if (e->b->values[s->value].kind == NAT_FAR)
-      emit_far(e, s);
-    else if (e->b->values[s->value].kind == NAT_OP)
-      emit_op(e, s);
+    else
+      emit_value(e, s);
     if (e->steady) emit_keep(e, s->value);
   }
 }
@@ -99,12 +116,20 @@ static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t 
                                        .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
 }
 
-/* The last value that reads a load: no store may come before. */
+/* Whether memory is read when the value is computed. */
+static bool emit_reads(const nat_body *b, const nat_value *v) {
+  if (v->steady) return false;
+  if (v->kind == NAT_GATHER || v->kind == NAT_PART) return true;
+  for (uint32_t j = 0; j < v->n_in; j++)
+    if (b->values[v->in[j]].kind == NAT_LOAD && !b->values[v->in[j]].steady) return true;
+  return false;
+}
+
+/* The last value that reads memory: no store may come before. */
 static uint32_t emit_last_reader(const nat_body *b, const uint8_t *needed) {
   uint32_t last = 0;
   for (uint32_t i = 0; i < b->n_once; i++)
-    for (uint32_t j = 0; needed[i] && j < b->values[i].n_in; j++)
-      if (b->values[b->values[i].in[j]].kind == NAT_LOAD && !b->values[b->values[i].in[j]].steady) last = i;
+    if (needed[i] && emit_reads(b, &b->values[i])) last = i;
   return last;
 }
 
@@ -177,6 +202,21 @@ static void emit_steady(emit_run *e, const uint8_t *needed) {
   e->steady = true;
   emit_section(e);
   e->steady = false;
+}
+
+/* Runs that begin at a place that is known by now. */
+static void emit_begin_runs(emit_run *e, const uint8_t *needed) {
+  for (uint32_t i = 0; i < e->b->n_once; i++) {
+    const nat_value *v = &e->b->values[i];
+    if (!needed[i] || v->kind != NAT_LOAD || !v->n_in) continue;
+    if (v->bits >= EMIT_POINTERS) {
+      e->failed = true;
+      return;
+    }
+    unsigned base = emit_pointers[v->bits];
+    x86_load_s32(e->c, X86_RAX, emit_slot(e, e->places[v->in[0]].slot));
+    x86_lea(e->c, base, (x86_rm){.memory = true, .base = (uint8_t)base, .index = X86_RAX, .scale = v->width});
+  }
 }
 
 /* --- the whole --- */
@@ -260,7 +300,7 @@ static void emit_loop(emit_run *e, const uint8_t *needed) {
 static uint32_t emit_widths(const nat_body *b) {
   uint32_t widths = 0;
   for (uint32_t i = 0; i < b->n_streams; i++)
-    if (b->streams[i].stride) widths |= b->streams[i].width;
+    if (b->streams[i].stride || b->streams[i].gathers) widths |= b->streams[i].width;
   for (uint32_t i = 0; i < b->n_folds; i++) widths |= b->values[b->folds[i].first].width;
   return widths;
 }
@@ -376,6 +416,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   emit_enter(e);
   emit_place_folds(e);
   emit_steady(e, needed);
+  emit_begin_runs(e, needed);
   e->n_steady_slots = e->n_slots;
   if (!emit_choose_together(e, needed, scratch)) return false;
   if (own->way != CPU_NATIVE_LANES) own->turns = e->together;
@@ -393,6 +434,7 @@ bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
   uint32_t turns = b->way == CPU_NATIVE_LANES ? b->turns : nat_has_tail(b) ? EMIT_TOGETHER : 1;
   c->evex = b->target->masks;
+  for (uint32_t i = 0; i < b->n_streams; i++) e.gathers = e.gathers || b->streams[i].gathers;
   assert(b->n_values > 0 && c->bytes.n == 0);
   if (!needed || !at_end || !nat_repeat(&own, turns, scratch)) return false;
   e.places = base_arena_zalloc(scratch, own.n_values * sizeof *e.places);

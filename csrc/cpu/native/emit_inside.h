@@ -8,10 +8,11 @@
 #include "emit.h"
 
 enum {
-  EMIT_MASKS = 32,      /* the first mask register, which instructions take for none */
-  EMIT_FIRST_MASK = 33, /* that values may have */
-  EMIT_LANES_MASK = 39, /* that of the last vector's lanes */
-  EMIT_REGISTERS = 40,  /* of all kinds; no register */
+  EMIT_MASKS = 32,       /* the first mask register, which instructions take for none */
+  EMIT_FIRST_MASK = 33,  /* that values may have */
+  EMIT_LANES_MASK = 39,  /* that of the last vector's lanes */
+  EMIT_GATHER_MASK = 38, /* that a gather clears, where there are some */
+  EMIT_REGISTERS = 40,   /* of all kinds; no register */
   EMIT_FRAME_SLOTS = 128,
   EMIT_MASK_4 = 1, /* slot 0 has the caller's stack pointer; masks of the last vector where masks are vectors */
   EMIT_MASK_8 = 2,
@@ -76,6 +77,7 @@ typedef struct emit_run {
   uint8_t n_registers;                   /* vectors that values may take */
   uint8_t n_residents;                   /* that some have for good: the last ones */
   bool masked, steady, stored, failed;
+  bool gathers;       /* some value is one */
   uint8_t mask_width; /* of the mask in its register, where masks are vectors */
   uint32_t said;      /* the kernel's value that the text is at */
 } emit_run;
@@ -83,7 +85,7 @@ typedef struct emit_run {
 /* --- emit_place.c --- */
 extern const uint8_t emit_pointers[EMIT_POINTERS];
 /* Whether it is a load whose lanes are not neighbours. */
-bool emit_is_gather(const emit_run *e, const nat_value *v);
+bool emit_is_apart(const emit_run *e, const nat_value *v);
 uint32_t emit_bytes(const emit_run *e, uint32_t value);
 x86_rm emit_slot(const emit_run *e, unsigned slot);
 uint16_t emit_new_slot(emit_run *e);
@@ -98,6 +100,8 @@ void emit_load(emit_run *e, uint32_t value, unsigned reg);
 void emit_move(emit_run *e, uint32_t bytes, unsigned reg, x86_rm m, bool store);
 /* The first n lanes of the last vector. */
 void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store);
+/* Those of the mask in register `mask`: on the way to reg the others become 0. */
+void emit_under(emit_run *e, uint32_t width, unsigned mask, unsigned reg, x86_rm m, bool store);
 /* A register for the value, or for none (NAT_NONE: a vector). The one whose value is used last is emptied where none is
  * free. */
 unsigned emit_take(emit_run *e, uint32_t value);
@@ -114,6 +118,8 @@ void emit_keep(emit_run *e, uint32_t value);
 void emit_op(emit_run *e, const emit_step *s);
 void emit_far(emit_run *e, const emit_step *s);
 void emit_far_call(emit_run *e, const emit_call *call);
+void emit_gather(emit_run *e, const emit_step *s);
+void emit_part(emit_run *e, const emit_step *s);
 void emit_store(emit_run *e, const emit_step *s);
 void emit_fold(emit_run *e, const emit_step *s);
 

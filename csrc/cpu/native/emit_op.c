@@ -169,6 +169,51 @@ void emit_far_call(emit_run *e, const emit_call *call) {
   x86_jump_back(c, X86_ALWAYS, call->back);
 }
 
+/* --- reads under masks --- */
+
+/* A mask of its own, which the instruction clears: the value's, or that of the vector's lanes. */
+static unsigned emit_gather_mask(emit_run *e, const nat_value *v) {
+  unsigned from = v->n_in > 1 ? emit_pin(e, v->in[1]) : EMIT_REGISTERS, bytes = e->target->vector;
+  if (e->target->masks) {
+    unsigned to = EMIT_GATHER_MASK - EMIT_MASKS, lanes = from < EMIT_REGISTERS ? from : EMIT_LANES_MASK;
+    if (from < EMIT_REGISTERS || e->masked)
+      x86_on_masks(e->c, X86_KMOV, to, 0, x86_reg(lanes - EMIT_MASKS));
+    else
+      x86_on_masks(e->c, X86_KXNOR, to, to, x86_reg(to));
+    return to;
+  }
+  unsigned to = emit_take(e, NAT_NONE);
+  e->pinned |= 1ull << to;
+  if (from < EMIT_REGISTERS)
+    emit_move(e, bytes, to, x86_reg(from), false);
+  else if (e->masked)
+    emit_move(e, bytes, to, emit_slot(e, v->width == 4 ? EMIT_MASK_4 : EMIT_MASK_8), false);
+  else
+    x86_vector(e->c, X86_PCMPEQD, bytes, to, to, x86_reg(to), 0);
+  return to;
+}
+
+/* The result begins as zeros, so that it waits for nothing. */
+void emit_gather(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  uint32_t stream = (uint32_t)v->bits;
+  unsigned base = stream < EMIT_POINTERS ? emit_pointers[stream] : X86_RAX, index = emit_pin(e, v->in[0]);
+  unsigned mask = emit_gather_mask(e, v), to = emit_take(e, s->value), bytes = v->width * e->b->lanes;
+  if (base == X86_RAX) x86_load(e->c, X86_RAX, emit_pointer(stream));
+  x86_vector(e->c, X86_XORD, 16, to, to, x86_reg(to), 0);
+  x86_rm m = {.memory = true, .base = (uint8_t)base, .index = (uint8_t)index, .scale = v->width, .places = true};
+  x86_gather(e->c, v->width == 4 ? X86_GATHERD : X86_GATHERQ, bytes, to, m, mask);
+  emit_release(e, s, v->in, v->n_in);
+}
+
+void emit_part(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  unsigned mask = emit_pin(e, v->in[0]);
+  x86_rm m = emit_stream(e, (uint32_t)v->bits, s->turn);
+  emit_release(e, s, v->in, v->n_in);
+  emit_under(e, v->width, mask, emit_take(e, s->value), m, false);
+}
+
 /* --- stores --- */
 
 void emit_store(emit_run *e, const emit_step *s) {

@@ -6,7 +6,7 @@
 const uint8_t emit_pointers[EMIT_POINTERS] = {X86_RSI, X86_R8,  X86_R9,  X86_R10, X86_R11, X86_RBX,
                                               X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};
 
-bool emit_is_gather(const emit_run *e, const nat_value *v) {
+bool emit_is_apart(const emit_run *e, const nat_value *v) {
   return v->kind == NAT_LOAD && !v->steady && e->b->streams[v->bits].stride != 1;
 }
 
@@ -65,18 +65,21 @@ static void emit_need_mask(emit_run *e, uint32_t width) {
   e->mask_width = (uint8_t)width;
 }
 
-void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store) {
+void emit_under(emit_run *e, uint32_t width, unsigned mask, unsigned reg, x86_rm m, bool store) {
   static const uint8_t moves[] = {[1] = X86_MOVDQU8, [2] = X86_MOVDQU16, [4] = X86_MOVDQU32, [8] = X86_MOVDQU64};
   uint32_t bytes = width * e->b->lanes;
   if (bytes < 16) bytes = 16;
   if (e->target->masks) {
-    x86_op op = (x86_op)(moves[width] + (store ? 1 : 0));
-    x86_masked(e->c, op, bytes, reg, 0, m, EMIT_LANES_MASK - EMIT_MASKS, !store);
+    x86_masked(e->c, (x86_op)(moves[width] + (store ? 1 : 0)), bytes, reg, 0, m, mask - EMIT_MASKS, !store);
     return;
   }
   x86_op op = width == 4 ? (store ? X86_MASKMOVPS_TO : X86_MASKMOVPS) : store ? X86_MASKMOVPD_TO : X86_MASKMOVPD;
-  emit_need_mask(e, width);
-  x86_vector(e->c, op, bytes, reg, EMIT_MASK_REGISTER, m, 0);
+  x86_vector(e->c, op, bytes, reg, mask, m, 0);
+}
+
+void emit_masked(emit_run *e, uint32_t width, unsigned reg, x86_rm m, bool store) {
+  if (!e->target->masks) emit_need_mask(e, width);
+  emit_under(e, width, e->target->masks ? EMIT_LANES_MASK : EMIT_MASK_REGISTER, reg, m, store);
 }
 
 /* One lane where the instruction splats it, else a vector. */
@@ -114,7 +117,7 @@ static void emit_to_slot(emit_run *e, uint32_t value, unsigned reg, bool store) 
 static bool emit_lies_there(const emit_run *e, uint32_t value) {
   const nat_value *v = &e->b->values[value];
   return v->kind == NAT_CONSTANT || v->kind == NAT_COUNT || v->kind == NAT_ACC || e->places[value].slot ||
-         (v->kind == NAT_LOAD && !emit_is_gather(e, v) && (!e->stored || v->steady));
+         (v->kind == NAT_LOAD && !emit_is_apart(e, v) && (!e->stored || v->steady));
 }
 
 static void emit_evict(emit_run *e, unsigned reg) {
@@ -147,7 +150,8 @@ unsigned emit_take(emit_run *e, uint32_t value) {
     return own;
   }
   bool mask = emit_is_mask(e, value);
-  unsigned first = mask ? EMIT_FIRST_MASK : 0, end = mask ? EMIT_LANES_MASK : e->n_registers, best = EMIT_REGISTERS;
+  unsigned first = mask ? EMIT_FIRST_MASK : 0, end = mask ? EMIT_LANES_MASK - e->gathers : e->n_registers,
+           best = EMIT_REGISTERS;
   for (unsigned r = first; r < end; r++) {
     if (e->pinned >> r & 1) continue;
     if (e->held[r] == NAT_NONE) {
@@ -189,7 +193,7 @@ static void emit_steady_load(emit_run *e, const nat_value *v, unsigned reg) {
 /* --- loads whose lanes are apart --- */
 
 /* Lanes from..from + n, each where it lies in memory, to the first 16 bytes of reg. at: of lane 0. */
-static void emit_gather_some(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t from, uint32_t n) {
+static void emit_apart_some(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t from, uint32_t n) {
   x86_code *c = e->c;
   if (s->width < 4) x86_vector(c, X86_XORD, 16, reg, reg, x86_reg(reg), 0);
   for (uint32_t j = 0; j < n; j++) {
@@ -206,18 +210,21 @@ static void emit_gather_some(emit_run *e, const nat_stream *s, unsigned reg, x86
   }
 }
 
-static void emit_gather(emit_run *e, const nat_value *v, unsigned reg) {
+static void emit_apart(emit_run *e, const nat_value *v, unsigned reg) {
   const nat_stream *s = &e->b->streams[v->bits];
   uint32_t part = 16 / s->width, lanes = e->b->lanes;
   x86_multiply_number(e->c, X86_RAX, X86_RCX, (int32_t)(s->stride * s->width));
-  x86_add_memory(e->c, X86_RAX, emit_pointer((uint32_t)v->bits));
+  if (v->bits < EMIT_POINTERS)
+    x86_add(e->c, X86_RAX, emit_pointers[v->bits]);
+  else
+    x86_add_memory(e->c, X86_RAX, emit_pointer((uint32_t)v->bits));
   x86_rm at = x86_at(X86_RAX, 0);
-  emit_gather_some(e, s, reg, at, 0, lanes < part ? lanes : part);
+  emit_apart_some(e, s, reg, at, 0, lanes < part ? lanes : part);
   if (lanes <= part) return;
   e->pinned |= 1ull << reg;
   unsigned more = emit_take(e, NAT_NONE);
   for (uint32_t from = part; from < lanes; from += part) {
-    emit_gather_some(e, s, more, at, from, part);
+    emit_apart_some(e, s, more, at, from, part);
     bool wide = e->target->masks;
     x86_vector(e->c, wide ? X86_INSERT16 : X86_INSERTHI, e->target->vector, reg, reg, x86_reg(more), from / part);
   }
@@ -238,8 +245,8 @@ void emit_load(emit_run *e, uint32_t value, unsigned reg) {
     emit_move(e, e->target->vector, reg, emit_slot(e, EMIT_COUNT + v->turn), false);
   else if (v->steady)
     emit_steady_load(e, v, reg);
-  else if (emit_is_gather(e, v))
-    emit_gather(e, v, reg);
+  else if (emit_is_apart(e, v))
+    emit_apart(e, v, reg);
   else if (e->masked)
     emit_masked(e, v->width, reg, emit_stream(e, (uint32_t)v->bits, v->turn), false);
   else
@@ -264,7 +271,7 @@ static bool emit_can_read(const emit_run *e, const x86_row *row, unsigned bytes,
   if (p->reg < EMIT_REGISTERS || row->lane == 32 || row->lane == 64) return false;
   if (p->slot) return v->width > 0;
   if (v->kind == NAT_CONSTANT) return !e->target->masks || (x86_can_splat(row) && row->lane == v->width);
-  if (v->kind != NAT_LOAD || v->steady || e->masked || !last || emit_is_gather(e, v)) return false;
+  if (v->kind != NAT_LOAD || v->steady || e->masked || !last || emit_is_apart(e, v)) return false;
   uint32_t read = row->from && row->from < row->lane ? e->b->lanes * row->from : bytes;
   return read == emit_bytes(e, value);
 }

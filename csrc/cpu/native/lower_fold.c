@@ -147,10 +147,9 @@ static void fold_set_turns(nat_body *b, nat_type t) {
 }
 
 void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value) {
-  static const kernel_value none = {0};
   nat_type of = nat_type_of((base_dtype)b->k->values[s->value].dtype), t = fold_type(of);
   const kernel_index *index = fold_index(b);
-  nat_stream at = {.output = true, .sum = true, .width = t.bytes, .stride = 1, .index = index, .load = &none};
+  nat_stream at = {.output = true, .sum = true, .width = t.bytes, .stride = 1, .index = index};
   at.buffer = (uint32_t)(s - b->k->stores);
   if (!index || b->failed) {
     b->failed = true;

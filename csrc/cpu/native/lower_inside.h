@@ -40,6 +40,13 @@ uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t);
 uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t);
 uint32_t nat_stream_of(nat_body *b, const nat_stream *s);
 
+/* --- lower_read.c: what loads and edges become --- */
+uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v);
+uint32_t nat_lower_count(nat_lower_run *r, const kernel_value *v);
+uint32_t nat_lower_pick(nat_lower_run *r, const kernel_value *v);
+/* Whether what is read lane by lane is read within arrays where a vector has fewer lanes than all. */
+bool nat_reads_fit(const nat_body *b);
+
 /* --- lower_fold.c --- */
 /* A store that combines, given its value, by the body's way. */
 void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value);

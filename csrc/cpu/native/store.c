@@ -76,7 +76,7 @@ static bool store_put_key(cpu_native_store *s, const nat_body *b) {
   }
   for (uint32_t i = 0; ok && i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
-    int64_t facts[3] = {t->width, t->stride, t->output};
+    int64_t facts[5] = {t->width, t->stride, t->output, t->number, t->gathers};
     ok = store_put(s, &s->keys, facts, sizeof facts);
   }
   uint32_t counts[2] = {b->turns, b->n_folds};
@@ -164,9 +164,10 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     /* what was made for the body goes with it */
-    const kernel_index *index = t->sum ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
+    const kernel_index *index = t->sum || t->number ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
     if (!index) return NULL;
-    int64_t step = t->number ? index->strides[b->k->rank - 1] : t->stride * t->width;
+    int64_t inner = index->strides[b->k->rank - 1];
+    int64_t step = t->number ? inner : (t->gathers ? inner : t->stride) * t->width;
     uint8_t width = t->number ? 1 : t->width;
     n->streams[i] = (cpu_native_stream){t->buffer, t->output, t->sum, width, t->number, t->stride, step, index};
   }

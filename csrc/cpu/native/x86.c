@@ -71,7 +71,7 @@ static void x86_modrm(x86_code *c, x86_inst *i, unsigned reg, x86_rm m, uint32_t
 
 /* Bit n of the registers in m: 3 is X and B of a prefix, 4 is EVEX's X of a register. */
 static unsigned x86_index_bit(x86_rm m) {
-  return m.memory && m.index != X86_NONE && m.index >= 8;
+  return m.memory && m.index != X86_NONE && (m.index >> 3 & 1);
 }
 static unsigned x86_base_bit(x86_rm m) {
   return m.memory ? m.base != X86_NONE && m.base >= 8 : m.reg >> 3 & 1;
@@ -131,7 +131,7 @@ static void x86_vector_bytes(x86_code *c, const x86_row *row, unsigned opcode, x
 static void x86_any_vector(x86_code *c, x86_op op, x86_manner how, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
   int none = -1;
-  assert(op < X86_OPS && row->shape != X86_FMA && row->encoding != X86_MASK);
+  assert(op < X86_OPS && row->shape != X86_FMA && row->shape != X86_GATHER && row->encoding != X86_MASK);
   if (c->text) x86_vector_text(c, op, how, to, a, m);
   if (op == X86_MOVUPS && !c->evex && !m.memory && m.reg >= 8 && to < 8) { /* the store's form is shorter */
     x86_vector_bytes(c, row, row->opcode + 1u, how, m.reg, 0, x86_reg(to), none);
@@ -187,6 +187,15 @@ void x86_fma(x86_code *c, x86_op op, unsigned bytes, unsigned result, unsigned t
   x86_vector_bytes(c, row, opcode, (x86_manner){.bytes = bytes}, to, a, m, -1);
 }
 
+/* The prefix's own register is the mask, or with EVEX the last bit of the index. */
+void x86_gather(x86_code *c, x86_op op, unsigned bytes, unsigned to, x86_rm m, unsigned mask) {
+  const x86_row *row = &x86_table[op];
+  assert(row->shape == X86_GATHER && m.places && to != m.index && (!c->evex || (mask > 0 && mask < 8)));
+  if (c->text) x86_gather_text(c, op, bytes, to, m, mask);
+  unsigned v = c->evex ? m.index & 16 : mask;
+  x86_vector_bytes(c, row, row->opcode, (x86_manner){.bytes = bytes, .mask = c->evex ? mask : 0}, to, v, m, -1);
+}
+
 /* VEX with 64 bits; of three masks, its length bit is set. */
 void x86_on_masks(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
@@ -217,6 +226,9 @@ static void x86_two(x86_code *c, const char *mnemonic, unsigned opcode, unsigned
 
 void x86_load(x86_code *c, unsigned to, x86_rm from) {
   x86_two(c, "mov", 0x8B, to, from, false);
+}
+void x86_load_s32(x86_code *c, unsigned to, x86_rm from) {
+  x86_two(c, "movsxd", 0x63, to, from, false);
 }
 void x86_store(x86_code *c, x86_rm to, unsigned from) {
   x86_two(c, "mov", 0x89, from, to, true);

@@ -35,7 +35,8 @@ typedef enum x86_shape {
   X86_KKK,    /* masks */
   X86_KK,     /* mask, mask or memory */
   X86_MK,     /* memory, mask */
-  X86_KG      /* mask, general register */
+  X86_KG,     /* mask, general register */
+  X86_GATHER  /* to, memory at each lane of an index register, under a mask */
 } x86_shape;
 
 typedef enum x86_encoding { X86_ANY, X86_VEX, X86_EVEX, X86_MASK } x86_encoding;
@@ -49,7 +50,8 @@ extern const x86_row x86_table[X86_OPS];
 /* Whether the operand in memory may be one lane for all, where the instruction is EVEX-encoded. */
 static inline bool x86_can_splat(const x86_row *row) {
   bool reads = row->shape != X86_NARROW && row->shape != X86_MRI && row->shape != X86_MR && row->shape != X86_KEEP;
-  return reads && row->encoding != X86_VEX && row->lane == row->from && (row->lane == 4 || row->lane == 8);
+  return reads && row->shape != X86_GATHER && row->encoding != X86_VEX && row->lane == row->from &&
+         (row->lane == 4 || row->lane == 8);
 }
 
 /* General registers by their numbers in the encoding. */
@@ -62,6 +64,7 @@ typedef struct x86_rm {
   bool memory;
   uint8_t reg, base, index, scale; /* index X86_NONE: none */
   uint8_t splat;                   /* bytes of one lane in memory that all lanes are; 0: a lane each */
+  bool places;                     /* index is a vector register of s32, of places that are each a lane's own */
   int32_t disp;
 } x86_rm;
 static inline x86_rm x86_reg(unsigned reg) {
@@ -99,6 +102,9 @@ void x86_vector(x86_code *c, x86_op op, unsigned bytes, unsigned to, unsigned a,
 /* The same under mask register `mask`, 1 to 7, of AVX-512 alone: lanes whose bit is not set are left as they are, or
  * become zeros; of a blend they are those of a. */
 void x86_masked(x86_code *c, x86_op op, unsigned bytes, unsigned to, unsigned a, x86_rm m, unsigned mask, bool zeros);
+/* Lanes from m, whose index is a vector, where the mask is set: a mask register 1 to 7 with AVX-512, else a vector
+ * register. It is cleared. The mask, the result and the index are different registers. */
+void x86_gather(x86_code *c, x86_op op, unsigned bytes, unsigned to, x86_rm m, unsigned mask);
 /* An instruction on mask registers: shapes KKK, KK, MK, KG. */
 void x86_on_masks(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m);
 /* The form of an X86_FMA that leaves its result in place of operand x (0) or z (2): 213 or 231. */
@@ -106,6 +112,7 @@ void x86_fma(x86_code *c, x86_op op, unsigned bytes, unsigned result, unsigned t
 
 /* --- general registers, all 64 bits --- */
 void x86_load(x86_code *c, unsigned to, x86_rm from);
+void x86_load_s32(x86_code *c, unsigned to, x86_rm from); /* with its sign */
 void x86_store(x86_code *c, x86_rm to, unsigned from);
 void x86_lea(x86_code *c, unsigned to, x86_rm from);
 void x86_move(x86_code *c, unsigned to, unsigned from);

@@ -10,6 +10,7 @@ typedef struct x86_manner {
   bool zeros;
 } x86_manner;
 void x86_vector_text(x86_code *c, x86_op op, x86_manner how, unsigned to, unsigned a, x86_rm m);
+void x86_gather_text(x86_code *c, x86_op op, unsigned bytes, unsigned to, x86_rm m, unsigned mask);
 void x86_masks_text(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m);
 void x86_low_bits_text(x86_code *c, unsigned to, unsigned count);
 void x86_fma_text(x86_code *c, x86_op op, unsigned bytes, unsigned result, unsigned to, unsigned a, x86_rm m);

@@ -125,6 +125,24 @@ void x86_vector_text(x86_code *c, x86_op op, x86_manner how, unsigned to, unsign
   base_putc(t, '\n');
 }
 
+/* The index of lanes of 8 bytes is half as long. */
+void x86_gather_text(x86_code *c, x86_op op, unsigned bytes, unsigned to, x86_rm m, unsigned mask) {
+  base_text *t = c->text;
+  base_putf(t, "  %s ", x86_table[op].mnemonic);
+  x86_put_vector(t, bytes, to);
+  if (c->evex) base_putf(t, "{k%u}", mask);
+  base_putf(t, ", [%s+", x86_names[m.base]);
+  x86_put_vector(t, x86_table[op].from == 8 ? x86_part(bytes, 2) : bytes, m.index);
+  base_putf(t, "*%d", m.scale);
+  if (m.disp) base_putf(t, "%+d", m.disp);
+  base_putc(t, ']');
+  if (!c->evex) {
+    BASE_PUT(t, ", ");
+    x86_put_vector(t, bytes, mask);
+  }
+  base_putc(t, '\n');
+}
+
 void x86_masks_text(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
   base_text *t = c->text;
