@@ -135,8 +135,9 @@ _Static_assert(sizeof(void *) != 8 ||
                     sizeof(PJRT_FFI_Extension) == 48 && sizeof(PJRT_MemoryDescriptions_Extension) == 40),
                "extensions are as long as the interface says");
 
-/* The first of them; the list never changes. extensions.c */
-extern const PJRT_Layouts_Extension pjrt_first_extension;
+/* The first of them; the list never changes. extensions.c has the others */
+extern const PJRT_Layouts_Extension pjrt_first_extension; /* layout.c */
+extern const PJRT_Shardings_Extension pjrt_second_extension;
 /* What the FFI extension does: ffi.c, xla_ffi.c */
 PJRT_Error *pjrt_ffi_type_register(PJRT_FFI_Type_Register_Args *args);
 PJRT_Error *pjrt_ffi_user_data_add(PJRT_FFI_UserData_Add_Args *args);

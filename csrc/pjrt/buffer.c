@@ -43,7 +43,7 @@ PJRT_Error *pjrt_shape_bytes(const pjrt_shape *s, size_t *bytes) {
 }
 
 PJRT_Error *pjrt_read_shape(pjrt_shape *out, PJRT_Buffer_Type type, const int64_t *dims, size_t n) {
-  *out = (pjrt_shape){pjrt_dtype(type), (uint32_t)n, dims};
+  *out = (pjrt_shape){pjrt_dtype(type), (uint32_t)n, dims, NULL};
   if (n > IR_MAX_RANK)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "an array has at most %d dimensions, not %zu", (int)IR_MAX_RANK, n);
   if (out->dtype == BASE_DTYPE_INVALID && type != PJRT_BUFFER_TOKEN)
@@ -78,9 +78,10 @@ PJRT_Buffer *pjrt_buffer_make(PJRT_Memory *m, const pjrt_shape *s, size_t bytes,
   b->rank = s->rank;
   b->bytes = bytes;
   b->minor_to_major = b->dims + s->rank;
+  b->laid_out = !pjrt_layout_is_row_major(s->minor_to_major, s->rank);
   for (uint32_t d = 0; d < s->rank; d++) {
     b->dims[d] = s->dims[d];
-    b->minor_to_major[d] = (int64_t)(s->rank - 1 - d);
+    b->minor_to_major[d] = b->laid_out ? s->minor_to_major[d] : (int64_t)(s->rank - 1 - d);
   }
   return b;
 }
@@ -91,7 +92,8 @@ bool pjrt_buffer_take(PJRT_Buffer *b) {
 
 PJRT_Error *pjrt_buffer_deleted_error(const PJRT_Buffer *b) {
   char text[96];
-  pjrt_describe_shape(&(pjrt_shape){b->dtype, b->rank, b->dims}, text);
+  const pjrt_shape s = pjrt_buffer_shape(b);
+  pjrt_describe_shape(&s, text);
   return pjrt_fail(PJRT_INVALID_ARGUMENT, "Buffer has been deleted or donated: %s", text);
 }
 

@@ -46,12 +46,12 @@ static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *cli
   if (participants > 1) options.n_devices = (uint32_t)participants;
   if (participants > 1 && pjrt_mark_single_calls(m, &err)) return pjrt_error_of(&err);
   if (xlac_compile(m, &options, &exe, &err)) return pjrt_error_of(&err);
-  return pjrt_executable_make(out, c, exe, o, bytes, n);
+  return pjrt_executable_make(out, c, exe, m, o, bytes, n);
 }
 
 /* Takes the executable where it fails. */
 static PJRT_Error *program_keep_source(const PJRT_Program *program, PJRT_Executable *e) {
-  if (!e->group || program->format_size != 4) return NULL; /* "mlir" */
+  if (!(e->group || e->placed) || program->format_size != 4) return NULL; /* "mlir" */
   e->source = pjrt_copy_text(program->code, program->code_size);
   e->source_size = program->code_size;
   if (e->source) return NULL;
@@ -208,7 +208,8 @@ PJRT_Error *pjrt_loaded_executable_get_device_assignment(PJRT_LoadedExecutable_G
 /* --- saving --- */
 
 /* A saved program: a line with its kind, the lengths of the options and of the program, then both. Executables are
- * saved as the library does; groups as what they were compiled from, which takes milliseconds to compile again. */
+ * saved as the library does; groups, and what names layouts and memories, as what they were compiled from, which takes
+ * milliseconds to compile again. */
 static const char program_magic[] = "xlac-pjrt-1", program_source_magic[] = "xlac-pjrt-source-1";
 enum { PROGRAM_HEAD = 64 };
 
@@ -249,7 +250,7 @@ static PJRT_Error *program_load_saved(PJRT_Client *c, const char *program, size_
     program_options_of(&c->options, &o, c->runtime, &compile);
     if (xlac_executable_load(program, n, &compile, &exe, &err)) error = pjrt_error_of(&err);
   }
-  if (!error) error = pjrt_executable_make(out, c, exe, &o, options, options_size);
+  if (!error) error = pjrt_executable_make(out, c, exe, NULL, &o, options, options_size);
   pjrt_compile_options_free(&o);
   return error;
 }

@@ -13,12 +13,18 @@ PJRT_Executable *pjrt_executable_retain(PJRT_Executable *e) {
   return e;
 }
 
+static void executable_free_layout(pjrt_shape *s) {
+  pjrt_free((void *)(uintptr_t)s->minor_to_major);
+}
+
 void pjrt_executable_release(PJRT_Executable *e) {
   if (!e || atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1) return;
   xlac_executable_destroy(e->exe);
   pjrt_free(e->options);
   pjrt_free(e->source);
   pjrt_free(e->devices);
+  for (uint32_t i = 0; e->parameters && i < e->n_parameters; i++) executable_free_layout(&e->parameters[i].shape);
+  for (uint32_t i = 0; e->results && i < e->n_results; i++) executable_free_layout(&e->results[i].shape);
   pjrt_free(e->parameters);
   pjrt_free(e->results);
   pjrt_free(e->optimized);
@@ -43,13 +49,13 @@ static PJRT_Error *executable_shape(const xlac_type *t, pjrt_shape *s, size_t *b
   xlac_type_info info;
   xlac_type_get(t, &info);
   if (info.kind == XLAC_TYPE_TOKEN) {
-    *s = (pjrt_shape){BASE_DTYPE_INVALID, 0, NULL};
+    *s = (pjrt_shape){BASE_DTYPE_INVALID, 0, NULL, NULL};
     *bytes = 0;
     return NULL;
   }
   if (info.kind != XLAC_TYPE_TENSOR)
     return pjrt_fail(PJRT_UNIMPLEMENTED, "the program takes or gives what is neither an array nor a token");
-  *s = (pjrt_shape){info.dtype, info.rank, info.dims};
+  *s = (pjrt_shape){info.dtype, info.rank, info.dims, NULL};
   return pjrt_shape_bytes(s, bytes);
 }
 
@@ -58,7 +64,7 @@ static PJRT_Error *executable_leaf(const PJRT_Executable *e, bool result, uint32
                                    size_t *bytes) {
   xlac_shard shard;
   if (!e->group || !xlac_executable_shard(e->exe, result, i, 0, &shard)) return executable_shape(t, s, bytes);
-  *s = (pjrt_shape){shard.dtype, shard.rank, shard.dims};
+  *s = (pjrt_shape){shard.dtype, shard.rank, shard.dims, NULL};
   return pjrt_shape_bytes(s, bytes);
 }
 
@@ -160,7 +166,8 @@ static PJRT_Error *executable_name_it(PJRT_Executable *e) {
   return NULL;
 }
 
-static PJRT_Error *executable_fill(PJRT_Executable *e, const pjrt_compile_options *o, const char *options, size_t n) {
+static PJRT_Error *executable_fill(PJRT_Executable *e, xlac_module *source, const pjrt_compile_options *o,
+                                   const char *options, size_t n) {
   e->options = pjrt_copy_text(options, n);
   e->devices = pjrt_alloc((o->n_devices + 1) * sizeof *e->devices);
   if (!e->options || !e->devices) return pjrt_out_of_memory("an executable");
@@ -179,12 +186,13 @@ static PJRT_Error *executable_fill(PJRT_Executable *e, const pjrt_compile_option
   PJRT_TRY(executable_read_results(e));
   PJRT_TRY(executable_name_it(e));
   executable_read_donations(e);
+  if (source) PJRT_TRY(pjrt_executable_place(e, source));
   e->calls = pjrt_needs_registry(executable_program(e));
   e->inline_ = !e->calls && e->info.work < EXECUTABLE_SHORT;
   return executable_make_lists(e);
 }
 
-PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_executable *exe,
+PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_executable *exe, xlac_module *source,
                                  const pjrt_compile_options *o, const char *options, size_t options_size) {
   PJRT_Executable *e = pjrt_alloc(sizeof *e);
   if (!e) {
@@ -195,7 +203,7 @@ PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_exe
   e->exe = exe;
   e->client = c ? pjrt_client_retain(c) : NULL;
   pthread_mutex_init(&e->lock, NULL);
-  PJRT_Error *error = executable_fill(e, o, options, options_size);
+  PJRT_Error *error = executable_fill(e, source, o, options, options_size);
   if (error) {
     pjrt_executable_release(e);
     return error;

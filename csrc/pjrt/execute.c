@@ -6,8 +6,21 @@
  * All memory has its place when a call returns, since clients ask for addresses of what is not ready yet. A run holds
  * its arguments' blocks as a user. What is donated was the buffer's own use, which the run takes over. Where nobody
  * else uses the block but runs that are before this one in the queue, results are written over it; where somebody does
- * (a run on another thread, an array of NumPy's), the program is told that it is only lent, and copies. */
+ * (a run on another thread, an array of NumPy's), the program is told that it is only lent, and copies.
+ *
+ * Programs are told how an argument lies that isn't row-major; those that can't be get a copy, and results in another
+ * layout are computed beside it. */
 #include "pjrt.h"
+
+/* An argument or result that is not row-major. */
+typedef struct execute_laid {
+  struct execute_laid *next;
+  uint32_t leaf;
+  bool result;
+  void *lies;        /* of a result: where it goes */
+  void *copy;        /* row-major, while the program runs; NULL: it reads the argument where it lies */
+  int64_t strides[]; /* in bytes, of an argument as it lies */
+} execute_laid;
 
 /* All in one allocation, of the thread that runs it. */
 typedef struct execute_run {
@@ -20,6 +33,7 @@ typedef struct execute_run {
   pjrt_block **arguments, **results; /* uses */
   bool *given;                       /* arguments that were donated */
   bool gives;                        /* some of them may be written to */
+  execute_laid *laid;                /* those that are not row-major; mostly none */
   bool queued;                       /* it is on the queue, and counted in the blocks of that queue */
   xlac_argument *at;
   void **out;
@@ -59,13 +73,21 @@ static bool execute_is_ours(const execute_run *x, pjrt_block *b, bool queued) {
   return !b->readonly && users - before == 1 && (before == 0 || (queued && b->queue == x->queue));
 }
 
+static const execute_laid *execute_laid_argument(const execute_run *x, uint32_t i) {
+  for (const execute_laid *l = x->laid; l; l = l->next)
+    if (!l->result && l->leaf == i) return l;
+  return NULL;
+}
+
 /* Where each argument lies, and whether it may be written to. */
 static void execute_place_arguments(execute_run *x, bool queued) {
   for (uint32_t i = 0; i < x->n_arguments; i++) {
     pjrt_block *b = x->arguments[i];
     assert(b && "all arguments are in use");
-    bool ours = x->given[i] && execute_is_ours(x, b, queued);
-    x->at[i] = (xlac_argument){execute_parameter(x, i)->shape.dtype ? b->data : NULL, NULL, ours};
+    const execute_laid *laid = execute_laid_argument(x, i);
+    bool ours = x->given[i] && !laid && execute_is_ours(x, b, queued);
+    const int64_t *strides = laid ? laid->strides : NULL;
+    x->at[i] = (xlac_argument){execute_parameter(x, i)->shape.dtype ? b->data : NULL, strides, ours};
     x->gives = x->gives || ours;
   }
 }
@@ -113,9 +135,65 @@ static void execute_count_queued(execute_run *x) {
 
 static const xlac_interpret_options execute_defaults = {XLAC_OPTIONS(xlac_interpret_options)};
 
+/* --- what isn't row-major --- */
+
+static int execute_lay_one(execute_run *x, execute_laid *l, xlac_error *err) {
+  const pjrt_shape *s = l->result ? &execute_result(x, l->leaf)->shape : &execute_parameter(x, l->leaf)->shape;
+  const pjrt_shape plain = {s->dtype, s->rank, s->dims, NULL};
+  size_t bytes = l->result ? execute_result(x, l->leaf)->bytes : execute_parameter(x, l->leaf)->bytes;
+  if (!l->result && !x->e->group && !x->e->values) return 0; /* it is read where it lies */
+  if (!(l->copy = base_malloc(base_alloc_libc, bytes + 1))) return base_oom(err, "a row-major copy of an array");
+  if (l->result) {
+    l->lies = x->out[l->leaf];
+    x->out[l->leaf] = l->copy;
+    return 0;
+  }
+  TRY(pjrt_layout_copy(x->devices[0]->client->runtime, &plain, l->strides, x->at[l->leaf].data, NULL, l->copy, err));
+  x->at[l->leaf] = (xlac_argument){l->copy, NULL, false};
+  return 0;
+}
+
+static int execute_lay(execute_run *x, xlac_error *err) {
+  for (execute_laid *l = x->laid; l; l = l->next) TRY(execute_lay_one(x, l, err));
+  return 0;
+}
+
+/* Results go where they are to lie. */
+static int execute_lay_results(const execute_run *x, xlac_error *err) {
+  int64_t strides[IR_MAX_RANK + 1];
+  for (const execute_laid *l = x->laid; l; l = l->next) {
+    if (!l->result) continue;
+    const pjrt_shape *s = &execute_result(x, l->leaf)->shape;
+    const pjrt_shape plain = {s->dtype, s->rank, s->dims, NULL};
+    pjrt_layout_strides(&plain, strides);
+    TRY(pjrt_layout_copy(x->devices[0]->client->runtime, &plain, strides, l->copy, s->minor_to_major, l->lies, err));
+  }
+  return 0;
+}
+
+static PJRT_Error *execute_add_laid(execute_run *x, bool result, uint32_t leaf, const pjrt_shape *s) {
+  execute_laid *l = pjrt_alloc(sizeof *l + s->rank * sizeof(int64_t));
+  if (!l) return pjrt_out_of_memory("the layouts of a call");
+  l->next = x->laid;
+  l->leaf = leaf;
+  l->result = result;
+  pjrt_layout_strides(s, l->strides);
+  x->laid = l;
+  return NULL;
+}
+
+static void execute_free_laid(execute_run *x) {
+  while (x->laid) {
+    execute_laid *next = x->laid->next;
+    pjrt_free(x->laid->copy);
+    pjrt_free(x->laid);
+    x->laid = next;
+  }
+}
+
 static int execute_compiled(execute_run *x, const xlac_interpret_options *options, xlac_error *err) {
   const xlac_executable *exe = x->e->exe;
-  if (x->gives && !x->e->group) return xlac_executable_call_at(exe, options, x->at, x->out, err);
+  if ((x->gives || x->laid) && !x->e->group) return xlac_executable_call_at(exe, options, x->at, x->out, err);
   void **pointers = (void **)x->at; /* in place: shorter ones over longer ones, from the first on */
   for (uint32_t i = 0; i < x->n_arguments; i++) pointers[i] = x->at[i].data;
   if (x->e->group) return xlac_executable_call_shards(exe, options, pointers, x->out, err);
@@ -192,7 +270,10 @@ static int execute_now(void *ctx, xlac_error *err) {
   const char *blas = x->devices[0]->client->options.blas;
   options.registry = registry;
   options.blas_path = blas[0] ? blas : NULL;
+  if (status == 0) status = execute_lay(x, err);
   if (status == 0) status = x->e->values ? execute_values(x, &options, err) : execute_compiled(x, &options, err);
+  if (status == 0) status = execute_lay_results(x, err);
+  execute_free_laid(x);
   if (registry) xlac_registry_destroy(registry);
   execute_leave(x, false);
   return status;
@@ -207,6 +288,7 @@ static void execute_drop(void *ctx, const xlac_error *why) {
   rt_event_release(x->done);
   execute_leave(x, true);
   pjrt_callbacks_free(&x->callbacks);
+  execute_free_laid(x);
   pjrt_executable_release(x->e);
   pjrt_free(x);
 }
@@ -255,7 +337,8 @@ static PJRT_Error *execute_check_argument(const execute_run *x, uint32_t i, cons
   for (uint32_t d = 0; same && d < s->rank; d++) same = s->dims[d] == b->dims[d];
   if (same) return NULL;
   pjrt_describe_shape(s, want);
-  pjrt_describe_shape(&(pjrt_shape){b->dtype, b->rank, b->dims}, have);
+  const pjrt_shape given = pjrt_buffer_shape(b);
+  pjrt_describe_shape(&given, have);
   return pjrt_fail(PJRT_INVALID_ARGUMENT, "argument %u of %s is %s; the program takes %s", i, x->e->name, have, want);
 }
 
@@ -284,6 +367,8 @@ static PJRT_Error *execute_use_arguments(execute_run *x, const PJRT_ExecuteOptio
   for (uint32_t i = 0; i < x->n_arguments; i++) {
     PJRT_TRY(execute_check_argument(x, i, buffers[i]));
     PJRT_TRY(pjrt_buffer_use(buffers[i], &x->arguments[i]));
+    const pjrt_shape s = pjrt_buffer_shape(buffers[i]);
+    if (s.minor_to_major && execute_parameter(x, i)->shape.dtype) PJRT_TRY(execute_add_laid(x, false, i, &s));
     x->given[i] = execute_parameter(x, i)->donated && !execute_keeps(o, i % x->e->n_parameters);
   }
   for (uint32_t i = 0; x->e->gives && i < x->n_arguments; i++)
@@ -304,6 +389,8 @@ static PJRT_Error *execute_make_blocks(execute_run *x) {
   for (uint32_t i = 0; i < x->n_results; i++) {
     if (!(x->results[i] = pjrt_block_create())) return pjrt_out_of_memory("the results of a call");
     x->results[i]->queue = x->queue;
+    const pjrt_shape *s = &execute_result(x, i)->shape;
+    if (s->minor_to_major) PJRT_TRY(execute_add_laid(x, true, i, s));
   }
   return NULL;
 }

@@ -206,6 +206,7 @@ typedef struct pjrt_shape {
   uint32_t dtype; /* of base/dtype.h; 0: a token */
   uint32_t rank;
   const int64_t *dims;
+  const int64_t *minor_to_major; /* the layout; NULL: row-major */
 } pjrt_shape;
 
 struct PJRT_Buffer {
@@ -216,7 +217,8 @@ struct PJRT_Buffer {
   atomic_uint external; /* references: users of the block */
   uint32_t dtype, rank;
   size_t bytes;
-  int64_t *minor_to_major; /* of a row-major layout */
+  bool laid_out;           /* not row-major */
+  int64_t *minor_to_major; /* the layout */
   int64_t dims[];          /* then minor_to_major */
 };
 
@@ -232,6 +234,10 @@ void pjrt_describe_shape(const pjrt_shape *s, char text[96]);
 /* A buffer on a block whose user it becomes; `ready` is retained, and may be NULL. NULL when out of memory: the block
  * is still the caller's. */
 PJRT_Buffer *pjrt_buffer_make(PJRT_Memory *m, const pjrt_shape *s, size_t bytes, pjrt_block *block, rt_event *ready);
+/* Its own, with the layout. */
+static inline pjrt_shape pjrt_buffer_shape(const PJRT_Buffer *b) {
+  return (pjrt_shape){b->dtype, b->rank, b->dims, b->laid_out ? b->minor_to_major : NULL};
+}
 /* Uses its block: INVALID_ARGUMENT where it was deleted or donated. */
 PJRT_Error *pjrt_buffer_use(PJRT_Buffer *b, pjrt_block **out);
 /* Takes the buffer's own use of its block, as deleting does; false where somebody else has. */
@@ -239,6 +245,17 @@ bool pjrt_buffer_take(PJRT_Buffer *b);
 PJRT_Error *pjrt_buffer_deleted_error(const PJRT_Buffer *b);
 /* Where it is to go, by a memory or a device, of which one is given. */
 PJRT_Error *pjrt_place(PJRT_Memory **out, PJRT_Memory *memory, PJRT_Device *device);
+
+/* --- layouts: layout.c --- */
+
+bool pjrt_layout_is_row_major(const int64_t *minor_to_major, uint32_t rank);
+/* In bytes, of a dense array. */
+void pjrt_layout_strides(const pjrt_shape *s, int64_t *strides);
+/* Copies an array with strides to dense memory in that layout, or row-major (NULL). */
+XLAC_MUST_USE int pjrt_layout_copy(xlac_runtime *rt, const pjrt_shape *s, const int64_t *strides, const void *from,
+                                   const int64_t *minor_to_major, void *to, xlac_error *err);
+/* What the client asks for, as a permutation; NULL is row-major. UNIMPLEMENTED: it has tiles, or isn't dense. */
+PJRT_Error *pjrt_layout_read(const PJRT_Buffer_MemoryLayout *layout, const pjrt_shape *s, int64_t *minor_to_major);
 
 /* --- executables: compile.c, executable.c --- */
 
@@ -279,7 +296,7 @@ struct PJRT_Executable {
   const char *name; /* of the module */
   char *options;    /* as given */
   size_t options_size;
-  char *source; /* of a group: the program as given, by which it is saved; else NULL */
+  char *source; /* of a group, and where placed: the program as given, by which it is saved; else NULL */
   size_t source_size;
   uint32_t n_replicas, n_partitions, n_devices;
   int32_t *devices; /* ids, as the assignment has them */
@@ -290,6 +307,7 @@ struct PJRT_Executable {
   bool gives;   /* some parameter is donated */
   bool values;  /* it runs on values: the interpreter runs it whole */
   bool calls;   /* it has custom calls that are the client's: runs need a registry */
+  bool placed;  /* it names layouts or kinds of memory, which only its source tells */
   bool inline_; /* so short that a queue would take longer */
   pthread_mutex_t lock;
   char *optimized; /* made when it is first asked for, under the lock */
@@ -318,9 +336,12 @@ struct PJRT_LoadedExecutable {
 
 PJRT_Executable *pjrt_executable_retain(PJRT_Executable *e);
 void pjrt_executable_release(PJRT_Executable *e);
-/* Describes the compiled program; takes `exe`, also where it fails, and copies the options. executable.c */
-PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_executable *exe,
+/* Describes the compiled program; takes `exe`, also where it fails, and copies the options. `source` is what it was
+ * compiled from, which tells where arguments and results lie; NULL: row-major in the devices' memory. executable.c */
+PJRT_Error *pjrt_executable_make(PJRT_Executable **out, PJRT_Client *c, xlac_executable *exe, xlac_module *source,
                                  const pjrt_compile_options *o, const char *options, size_t options_size);
+/* Where the program says that its arguments and results lie: layouts and kinds of memory. layout.c */
+PJRT_Error *pjrt_executable_place(PJRT_Executable *e, xlac_module *m);
 /* On the devices of its assignment; takes the caller's reference, also where it fails. compile.c */
 PJRT_Error *pjrt_executable_load(PJRT_LoadedExecutable **out, PJRT_Client *c, PJRT_Executable *e);
 

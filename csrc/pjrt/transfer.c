@@ -6,85 +6,6 @@
 /* Less is copied: that takes no longer than keeping the host's array does. */
 enum { TRANSFER_SMALL = 1 << 15 };
 
-/* --- layouts --- */
-
-/* The dimensions of a layout without tiles, the one with the longest steps first. UNIMPLEMENTED: it isn't dense. */
-static PJRT_Error *transfer_order(const PJRT_Buffer_MemoryLayout *layout, const pjrt_shape *s, uint32_t *order) {
-  for (uint32_t d = 0; d < s->rank; d++) order[d] = d;
-  if (!layout) return NULL;
-  if (layout->type == PJRT_LAYOUT_TILED) {
-    const PJRT_Buffer_MemoryLayout_Tiled *t = &layout->tiled;
-    if (t->num_tiles || t->minor_to_major_size != s->rank)
-      return pjrt_fail(PJRT_UNIMPLEMENTED, "a layout with tiles, or of another rank than the array's");
-    uint64_t seen = 0;
-    for (uint32_t d = 0; d < s->rank; d++) {
-      int64_t at = t->minor_to_major[s->rank - 1 - d];
-      if (at < 0 || at >= s->rank)
-        return pjrt_fail(PJRT_INVALID_ARGUMENT, "a layout names dimension %lld", (long long)at);
-      order[d] = (uint32_t)at;
-      seen |= (uint64_t)1 << at;
-    }
-    if ((uint32_t)__builtin_popcountll(seen) != s->rank)
-      return pjrt_fail(PJRT_INVALID_ARGUMENT, "a layout names a dimension twice");
-    return NULL;
-  }
-  const PJRT_Buffer_MemoryLayout_Strides *t = &layout->strides;
-  if (t->num_byte_strides != s->rank)
-    return pjrt_fail(PJRT_INVALID_ARGUMENT, "strides of another rank than the array's");
-  for (uint32_t i = 1; i < s->rank; i++) /* by insertion: ranks are small */
-    for (uint32_t j = i; j > 0 && t->byte_strides[order[j]] > t->byte_strides[order[j - 1]]; j--) {
-      uint32_t other = order[j];
-      order[j] = order[j - 1];
-      order[j - 1] = other;
-    }
-  int64_t step = (int64_t)base_dtype_bytes((base_dtype)s->dtype);
-  for (uint32_t i = s->rank; i-- > 0;) {
-    if (s->dims[order[i]] != 1 && t->byte_strides[order[i]] != step)
-      return pjrt_fail(PJRT_UNIMPLEMENTED, "a layout whose strides leave gaps");
-    step *= s->dims[order[i]];
-  }
-  return NULL;
-}
-
-static bool transfer_row_major(const uint32_t *order, uint32_t rank) {
-  for (uint32_t d = 0; d < rank; d++)
-    if (order[d] != d) return false;
-  return true;
-}
-
-static PJRT_Error *transfer_check_device_layout(const PJRT_Buffer_MemoryLayout *layout, const pjrt_shape *s) {
-  uint32_t order[IR_MAX_RANK + 1];
-  PJRT_TRY(transfer_order(layout, s, order));
-  if (transfer_row_major(order, s->rank)) return NULL;
-  return pjrt_fail(PJRT_UNIMPLEMENTED, "buffers of xlac's are row-major; another layout is asked for");
-}
-
-/* Row-major strides in bytes. */
-static void transfer_strides(const pjrt_shape *s, int64_t *out) {
-  int64_t step = (int64_t)base_dtype_bytes((base_dtype)s->dtype);
-  for (uint32_t d = s->rank; d-- > 0;) {
-    out[d] = step;
-    step *= s->dims[d];
-  }
-}
-
-/* Copies an array with strides to dense memory, its dimensions in `order`. */
-static int transfer_copy(xlac_runtime *rt, const pjrt_shape *s, const int64_t *strides, const uint32_t *order,
-                         const void *from, void *to, xlac_error *err) {
-  int64_t dims[IR_MAX_RANK + 1], steps[IR_MAX_RANK + 1];
-  for (uint32_t d = 0; d < s->rank; d++) {
-    dims[d] = s->dims[order[d]];
-    steps[d] = strides[order[d]];
-  }
-  xlac_buffer *view = NULL;
-  const xlac_layout layout = {.dtype = s->dtype, .rank = s->rank, .dims = dims, .strides = steps, .readonly = true};
-  const xlac_memory memory = {(void *)(uintptr_t)from, NULL, NULL};
-  TRY(xlac_buffer_wrap(&view, NULL, &layout, &memory, err));
-  int status = xlac_buffer_copy_to(view, rt, to, err);
-  xlac_buffer_release(view);
-  return status;
-}
-
 /* --- into buffers --- */
 
 PJRT_Error *pjrt_place(PJRT_Memory **out, PJRT_Memory *memory, PJRT_Device *device) {
@@ -137,9 +58,10 @@ static PJRT_Error *transfer_alias(const void *data, pjrt_block **out, PJRT_Event
   return pjrt_out_of_memory("an event");
 }
 
+/* Whether an array with such strides lies as the shape says. */
 static bool transfer_is_dense(const pjrt_shape *s, size_t bytes, const int64_t *strides) {
   int64_t usual[IR_MAX_RANK + 1];
-  transfer_strides(s, usual);
+  pjrt_layout_strides(s, usual);
   for (uint32_t d = 0; strides && bytes && d < s->rank; d++)
     if (s->dims[d] != 1 && strides[d] != usual[d]) return false;
   return true;
@@ -152,16 +74,12 @@ static bool transfer_is_aligned(const pjrt_shape *s, const void *data) {
 static PJRT_Error *transfer_copy_in(PJRT_Memory *m, const pjrt_shape *s, size_t bytes, const void *data,
                                     const int64_t *strides, pjrt_block **out) {
   xlac_error err;
-  int64_t usual[IR_MAX_RANK + 1];
-  uint32_t order[IR_MAX_RANK + 1];
   PJRT_TRY(transfer_new_block(m, bytes, out));
   if (transfer_is_dense(s, bytes, strides) && bytes < TRANSFER_SMALL) {
     if (bytes) memcpy((*out)->data, data, bytes);
     return NULL;
   }
-  transfer_strides(s, usual);
-  for (uint32_t d = 0; d < s->rank; d++) order[d] = d;
-  if (transfer_copy(m->device->client->runtime, s, strides ? strides : usual, order, data, (*out)->data, &err) == 0)
+  if (pjrt_layout_copy(m->device->client->runtime, s, strides, data, s->minor_to_major, (*out)->data, &err) == 0)
     return NULL;
   pjrt_block_leave(*out);
   return pjrt_error_of(&err);
@@ -169,6 +87,7 @@ static PJRT_Error *transfer_copy_in(PJRT_Memory *m, const pjrt_shape *s, size_t 
 
 PJRT_Error *pjrt_client_buffer_from_host_buffer(PJRT_Client_BufferFromHostBuffer_Args *args) {
   pjrt_shape s;
+  int64_t order[IR_MAX_RANK + 1], usual[IR_MAX_RANK + 1];
   size_t bytes = 0;
   PJRT_Memory *m = NULL;
   pjrt_block *block = NULL;
@@ -176,8 +95,10 @@ PJRT_Error *pjrt_client_buffer_from_host_buffer(PJRT_Client_BufferFromHostBuffer
   PJRT_TRY(pjrt_read_shape(&s, args->type, args->dims, args->num_dims));
   PJRT_TRY(pjrt_shape_bytes(&s, &bytes));
   PJRT_TRY(pjrt_place(&m, args->memory, args->device));
-  PJRT_TRY(transfer_check_device_layout(args->device_layout, &s));
-  const int64_t *strides = args->num_byte_strides == args->num_dims && args->num_dims ? args->byte_strides : NULL;
+  PJRT_TRY(pjrt_layout_read(args->device_layout, &s, order));
+  pjrt_layout_strides(&s, usual);
+  const int64_t *strides = args->num_byte_strides == args->num_dims && args->num_dims ? args->byte_strides : usual;
+  s.minor_to_major = order;
   bool stays = args->host_buffer_semantics == PJRT_HOST_IMMUTABLE_ZERO_COPY ||
                args->host_buffer_semantics == PJRT_HOST_MUTABLE_ZERO_COPY;
   if (stays && bytes >= TRANSFER_SMALL && !m->device->client->options.copy_host &&
@@ -204,12 +125,10 @@ static void transfer_tell_owner(void *ctx) {
 }
 
 /* A copy, row-major, of an array in another layout or badly aligned; the owner is told at once. */
-static PJRT_Error *transfer_copy_view(PJRT_Memory *m, const pjrt_shape *s, size_t bytes, const uint32_t *order,
+static PJRT_Error *transfer_copy_view(PJRT_Memory *m, const pjrt_shape *s, size_t bytes, const int64_t *order,
                                       const void *data, pjrt_block **out) {
-  int64_t dims[IR_MAX_RANK + 1], physical[IR_MAX_RANK + 1], strides[IR_MAX_RANK + 1];
-  for (uint32_t d = 0; d < s->rank; d++) dims[d] = s->dims[order[d]];
-  transfer_strides(&(pjrt_shape){s->dtype, s->rank, dims}, physical);
-  for (uint32_t d = 0; d < s->rank; d++) strides[order[d]] = physical[d];
+  int64_t strides[IR_MAX_RANK + 1];
+  pjrt_layout_strides(&(pjrt_shape){s->dtype, s->rank, s->dims, order}, strides);
   return transfer_copy_in(m, s, bytes, data, strides, out);
 }
 
@@ -218,12 +137,12 @@ PJRT_Error *pjrt_client_create_view_of_device_buffer(PJRT_Client_CreateViewOfDev
   size_t bytes = 0;
   PJRT_Memory *m = NULL, *memory = args->struct_size >= sizeof *args ? args->memory : NULL;
   pjrt_block *block = NULL;
-  uint32_t order[IR_MAX_RANK + 1];
+  int64_t order[IR_MAX_RANK + 1];
   PJRT_TRY(pjrt_read_shape(&s, args->element_type, args->dims, args->num_dims));
   PJRT_TRY(pjrt_shape_bytes(&s, &bytes));
   PJRT_TRY(pjrt_place(&m, memory, args->device));
-  PJRT_TRY(transfer_order(args->layout, &s, order));
-  bool copies = !transfer_row_major(order, s.rank) || !transfer_is_aligned(&s, args->device_buffer_ptr);
+  PJRT_TRY(pjrt_layout_read(args->layout, &s, order));
+  bool copies = !pjrt_layout_is_row_major(order, s.rank) || !transfer_is_aligned(&s, args->device_buffer_ptr);
   transfer_owner *owner = pjrt_alloc(sizeof *owner);
   if (!owner) return pjrt_out_of_memory("a view");
   *owner = (transfer_owner){args->on_delete_callback, args->device_buffer_ptr, args->on_delete_callback_arg};
@@ -250,13 +169,15 @@ PJRT_Error *pjrt_client_create_view_of_device_buffer(PJRT_Client_CreateViewOfDev
 
 PJRT_Error *pjrt_client_create_uninitialized_buffer(PJRT_Client_CreateUninitializedBuffer_Args *args) {
   pjrt_shape s;
+  int64_t order[IR_MAX_RANK + 1];
   size_t bytes = 0;
   PJRT_Memory *m = NULL;
   pjrt_block *block = NULL;
   PJRT_TRY(pjrt_read_shape(&s, args->shape_element_type, args->shape_dims, args->shape_num_dims));
   PJRT_TRY(pjrt_shape_bytes(&s, &bytes));
   PJRT_TRY(pjrt_place(&m, args->memory, args->device));
-  PJRT_TRY(transfer_check_device_layout(args->shape_layout, &s));
+  PJRT_TRY(pjrt_layout_read(args->shape_layout, &s, order));
+  s.minor_to_major = order;
   PJRT_TRY(transfer_new_block(m, bytes, &block));
   if (bytes) memset(block->data, 0, bytes); /* nobody reads what another program left */
   return transfer_give(m, &s, bytes, block, NULL, &args->buffer);
@@ -292,21 +213,18 @@ typedef struct transfer_job {
   size_t offset, bytes;
   uint32_t dtype, rank;
   bool dense;
-  uint32_t order[IR_MAX_RANK + 1];
-  int64_t dims[IR_MAX_RANK + 1];
+  int64_t dims[IR_MAX_RANK + 1], strides[IR_MAX_RANK + 1], order[IR_MAX_RANK + 1];
 } transfer_job;
 
 static int transfer_move(const transfer_job *j, xlac_error *err) {
-  int64_t strides[IR_MAX_RANK + 1];
-  const pjrt_shape s = {j->dtype, j->rank, j->dims};
+  const pjrt_shape s = {j->dtype, j->rank, j->dims, NULL};
   if (!j->from->data && j->bytes) return base_fail(err, XLAC_E_INTERNAL, "a buffer that is ready has no memory");
   void *to = j->into ? j->into->data : j->to;
   if (j->dense) {
     if (j->bytes) memcpy(to, (const char *)j->from->data + j->offset, j->bytes);
     return 0;
   }
-  transfer_strides(&s, strides);
-  return transfer_copy(j->client->runtime, &s, strides, j->order, j->from->data, to, err);
+  return pjrt_layout_copy(j->client->runtime, &s, j->strides, j->from->data, j->order, to, err);
 }
 
 static int transfer_run(void *ctx, xlac_error *err) {
@@ -381,9 +299,12 @@ PJRT_Error *pjrt_buffer_to_host_buffer(PJRT_Buffer_ToHostBuffer_Args *args) {
                      args->dst_size);
   transfer_job_of(b, &job);
   job.to = args->dst;
-  const pjrt_shape s = {b->dtype, b->rank, b->dims};
-  PJRT_TRY(transfer_order(args->host_layout, &s, job.order));
-  job.dense = b->bytes == 0 || transfer_row_major(job.order, b->rank);
+  const pjrt_shape s = pjrt_buffer_shape(b);
+  pjrt_layout_strides(&s, job.strides);
+  if (args->host_layout) { /* without one, the bytes as they are */
+    PJRT_TRY(pjrt_layout_read(args->host_layout, &s, job.order));
+    job.dense = b->bytes == 0 || memcmp(job.order, b->minor_to_major, b->rank * sizeof *job.order) == 0;
+  }
   PJRT_TRY(pjrt_buffer_use(b, &job.from));
   PJRT_Error *error = transfer_start(b, &job, &done);
   return error ? transfer_give_up(done, error) : transfer_event(done, &args->event);
@@ -411,7 +332,7 @@ static PJRT_Error *transfer_share(PJRT_Buffer *b, PJRT_Memory *to, PJRT_Buffer *
   pjrt_block *block;
   PJRT_TRY(pjrt_buffer_use(b, &block));
   block->readonly = true; /* from here on its users are on several queues */
-  const pjrt_shape s = {b->dtype, b->rank, b->dims};
+  const pjrt_shape s = pjrt_buffer_shape(b);
   return transfer_give(to, &s, b->bytes, block, b->ready, out);
 }
 
@@ -429,7 +350,7 @@ static PJRT_Error *transfer_duplicate(PJRT_Buffer *b, PJRT_Memory *to, PJRT_Buff
   job.into = pjrt_block_use(into) ? into : NULL;
   assert(job.into && "it was just made");
   error = transfer_start(b, &job, &done);
-  const pjrt_shape s = {b->dtype, b->rank, b->dims};
+  const pjrt_shape s = pjrt_buffer_shape(b);
   if (error)
     pjrt_block_leave(into);
   else

@@ -1,0 +1,20 @@
+/* How JAX wants the arguments and results of a program to lie: for the PJRT plugin. */
+#ifndef XLAC_API_PLACEMENT_H
+#define XLAC_API_PLACEMENT_H
+
+#include "../base/export.h"
+#include "../include/xlac.h"
+
+/* Of an argument or result of StableHLO's main function. NULL where nothing is said of it, and in HLO; lists and texts
+ * are borrowed until the module is edited. */
+typedef struct api_placement {
+  const char *layout_mode; /* "default", "auto", "{0,1}": mhlo.layout_mode */
+  const char *memory_kind; /* "pinned_host": mhlo.memory_kind */
+  uint32_t rank;           /* how many there are in transpose */
+  const int64_t
+      *transpose; /* of a result that transposes another value: the permutation, as stablehlo.transpose has it */
+} api_placement;
+/* False past the end. Any thread, as xlac_module_alias. */
+BASE_EXPORT bool api_module_placement(xlac_module *m, bool result, uint32_t index, api_placement *out);
+
+#endif
