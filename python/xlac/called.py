@@ -55,8 +55,16 @@ class TreeExecutable:
         return self.executable.run_async(*self.calling.flat(args, named))
 
     def explain(self, topic="schedule", *args, **named):
-        """As Executable.explain."""
-        return self.executable.explain(topic, *(self.calling.flat(args, named) if args or named else ()))
+        """As Executable.explain; what is said of donation names arguments and results as the function has them."""
+        found = self.executable.explain(topic, *(self.calling.flat(args, named) if args or named else ()))
+        return self._with_paths(found) if topic == "donation" else found
+
+    def _with_paths(self, report):
+        """A report on donation with "argument 3, p['w']" for "argument 3, arg3", and "result 2 (result[0]['w'])" for "result 2"."""
+        name = lambda ports, found: ports[int(found[1])].name if int(found[1]) < len(ports) else "?"  # noqa: E731
+        inputs, outputs = self.inputs, self.outputs
+        text = re.sub(r"\bresult (\d+)\b", lambda found: f"{found[0]} ({name(outputs, found)})", report)
+        return type(report)(re.sub(r"(?m)^argument (\d+), [^,\s]+(?=, )", lambda found: f"argument {found[1]}, {name(inputs, found)}", text))
 
     @property
     def inputs(self):

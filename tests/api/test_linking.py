@@ -60,3 +60,4 @@ def test_by_cmake(tmp_path, wanted):
 def test_versions_agree():
     version = re.search(r'(?m)^version = "(.*)"', (ROOT / "pyproject.toml").read_text())[1]
     assert f"Version: {version}\n" in (FOLDER / "xlac.pc").read_text() and f"set(xlac_VERSION {version})" in (FOLDER / "xlacConfig.cmake").read_text()
+    assert f"project(xlac VERSION {version} " in (ROOT / "csrc/CMakeLists.txt").read_text()

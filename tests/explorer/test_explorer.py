@@ -67,6 +67,8 @@ def test_the_data_says_what_the_program_has():
     assert texts["lines"][last[main["ops"]["text"][y]]].strip().startswith("ROOT %y = ")
     assert [stage["name"] for stage in texts["stages"]][:2] == ["as given", "prepared"] and texts["stages"][-1]["name"] == "as it runs"
     assert sum(row[4] for row in main["profile"]["rows"]) > 0
+    events = main["profile"]["events"]
+    assert events == sorted(events, key=lambda e: e[3]) and any(names[e[1]] == "d" for e in events if e[1] >= 0) and all(e[4] >= 0 for e in events)
     assert any("vexp" in text or "kernel" in text for _, text in parts["kernels"]) and "result" in parts["notes"]["donation"]
     assert max(parts["memory"]["live"]) == parts["memory"]["sizes"]["peak_bytes"] or parts["memory"]["live"]
 
@@ -81,9 +83,21 @@ def test_programs_of_all_kinds(tmp_path):
     assert data_of(explore(mlir))["main"]["ops"]["name"]
     unrunnable = "HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[3] add(x, x)\n}"
     assert data_of(explore(unrunnable))["main"]["why_not"]
-    graph = 'node { name: "a/x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } } node { name: "a/y" op: "Neg" input: "a/x" attr { key: "T" value { type: DT_FLOAT } } }'
-    main = data_of(explore(xlac.cluster(graph)))["main"]
-    assert main["kind"] == "clusters" and [main["ops"]["name"][o] for o in main["operands"][main["ops"]["name"].index("a/y")]] == ["a/x"]
+
+
+GRAPH = "".join(f'node {{ name: "{name}" op: "{op}" {" ".join(f"input: {chr(34)}{i}{chr(34)}" for i in inputs)} attr {{ key: "{"dtype" if op == "Placeholder" else "T"}" value {{ type: DT_FLOAT }} }} }}\n'
+                for name, op, inputs in [("a/x", "Placeholder", []), ("a/y", "Neg", ["a/x"]), ("a/z", "Tanh", ["a/y"]), ("a", "Sqrt", ["a/z"]), ("b", "Exp", ["a"]), ("c", "Neg", ["b"])])
+
+
+def test_clusters_say_who_is_in_none_and_why():
+    parts = data_of(explore(xlac.cluster(GRAPH)))
+    main, names = parts["main"], parts["main"]["ops"]["name"]
+    assert main["kind"] == "clusters" and set(names) == {"a", "a/x", "a/y", "a/z", "b", "c"}, "without the graph's source and sink"
+    assert [names[o] for o in main["operands"][names.index("a/y")]] == ["a/x"] and main["operands"][names.index("a/x")] == []
+    assert main["ops"]["scope"][names.index("a")] == main["ops"]["scope"][names.index("a/x")], "a node with the name of a scope is in it"
+    assert main["comps"] == ["not clustered", "cluster_0"] and sum(main["ops"]["comp"]) == 5
+    (why, nodes), = parts["reasons"]["rows"]
+    assert "no candidate" in why and nodes == [names.index("a/x")] and not parts["reasons"]["left"]
 
 
 SHARDED = """
@@ -99,7 +113,10 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data
 
 def test_programs_for_several_devices_are_shown_with_their_collectives():
     parts = data_of(explore(SHARDED))
-    assert "add" in parts["main"]["strings"]["opcode"] and parts["main"]["why_not"]
+    main = parts["main"]
+    assert main["why_not"] and main["partitioned"] and {"add", "all-gather"} <= set(main["strings"]["opcode"]), "what one of the devices runs"
+    names = [stage["name"] for stage in parts["texts"]["stages"]]
+    assert names[0] == "as given" and "sdy-reshard-to-collectives" in names and names[-1] == "as HLO"
     assert any("all" in line for line in parts["sharding"]["reshards"]) and sum(parts["sharding"]["bytes"]) > 0
 
 
@@ -204,10 +221,14 @@ def axe():
     return (pathlib.Path(found.origin).parent / "axe.min.js").read_text()
 
 
+PROGRAMS = {"program": lambda: (LAYERS, X), "sharded": lambda: (SHARDED,), "clusters": lambda: (xlac.cluster(GRAPH),), "executable": lambda: (xlac.compile(LAYERS),)}
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [420, 1400])
-def test_axe_finds_nothing(show, dark, width):
-    page = show(LAYERS, X, dark=dark, width=width)
+@pytest.mark.parametrize("what", PROGRAMS)
+def test_axe_finds_nothing(show, dark, width, what):
+    page = show(*PROGRAMS[what](), dark=dark, width=width)
     page.run(axe() + "; 1")
     for tab in page.run("[...document.querySelectorAll('[role=tab]')].map((e) => e.id)"):
         click(page, "#" + tab)
@@ -220,8 +241,9 @@ def test_keyboard_walks_the_tree_and_opens_ops(show):
     press(page, "Home", "End", "Home", "ArrowDown")
     labels = page.run("[...document.querySelectorAll('.row')].map((e) => [e.querySelector('.label').textContent, e.ariaLevel, e.ariaExpanded])")
     assert ["parameters", "1", "false"] in labels
-    k = [label for label, *_ in labels].index("jit(f)")
-    press(page, "Home", *["ArrowDown"] * k, "ArrowRight", "ArrowDown", "ArrowRight", "ArrowDown")
+    assert ["jit(f)", "1", "true"] in labels, "where most is, is open"
+    k = [label for label, *_ in labels].index("layer_0")
+    press(page, "Home", *["ArrowDown"] * k, "ArrowRight", "ArrowDown")
     assert page.run("document.querySelector('.row[aria-selected=true] .label').textContent") == "e"
     page.run("new Promise((done) => setTimeout(done, 200))")
     assert "model.py:3" in text(page, "#details") and "exponential(%x)" in text(page, "#details")
@@ -270,6 +292,46 @@ def test_large_programs_open_within_a_second_of_cpu(show, n):
     assert page.run("document.querySelectorAll('#canvas .node').length") > 0
     page.run("(() => { const s = document.getElementById('search'); s.value = 'op7'; s.dispatchEvent(new Event('input')); })()")
     assert "found" in text(page, "#status")
+
+
+def colour(page, name):
+    page.run(f"(() => {{ const c = document.getElementById('colour'); c.value = {json.dumps(name)}; c.dispatchEvent(new Event('change')); }})()")
+
+
+def fills(page):
+    """{what a node is: its colour} of the nodes that have one of their own."""
+    return dict(page.run("[...document.querySelectorAll('#canvas .node')].map((e) => [e.getAttribute('aria-label').split(',')[0], e.querySelector('rect:not(.ground)').style.fill]).filter((f) => f[1])"))
+
+
+def test_the_graph_is_coloured_by_time_by_when_and_by_cluster(show):
+    page = show(LAYERS, X)
+    click(page, "#t-graph")
+    assert fills(page), "by time at first"
+    colour(page, "when it runs")
+    by_when = fills(page)
+    assert by_when["op e"] != by_when["op y"] and "begins first" in text(page, "#graph-legend")
+    assert page.run("document.querySelectorAll('.timeline rect').length") == len(data_of(explore(LAYERS, X))["main"]["profile"]["events"])
+    colour(page, "")
+    assert fills(page) == {} and text(page, "#graph-legend") == ""
+    page = show(xlac.cluster(GRAPH))
+    assert "no candidate" in text(page, "#p-clusters")
+    click(page, "#t-graph")
+    assert len(set(fills(page).values())) == 1 and "op b" in fills(page) and not any("a/x" in what for what in fills(page)) and "cluster_0" in text(page, "#graph-legend")
+
+
+def test_an_executable_says_where_passes_are_to_be_seen(show):
+    page = show(xlac.compile(LAYERS))
+    click(page, "#t-stages")
+    assert "explore the program" in text(page, "#p-stages") and "ROOT %y" in text(page, "#p-stages pre")
+
+
+def test_times_come_first_and_words_of_the_graph_can_be_read(show):
+    page = show(LAYERS, X, width=420)
+    heads = page.run("[...document.querySelectorAll('#p-profile th')].map((e) => e.textContent)")
+    assert heads[:3] == ["what", "time", "share"] and page.run("document.querySelectorAll('#p-profile td')[1].getBoundingClientRect().right < innerWidth")
+    page = show(chain(2000), width=420)
+    click(page, "#t-graph")
+    assert page.run("(() => { const c = document.getElementById('canvas'); return 12 * c.clientWidth / c.viewBox.baseVal.width; })()") > 7, "pixels of a letter"
 
 
 def test_printing_shows_the_panel_alone(show):

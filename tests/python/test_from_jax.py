@@ -55,6 +55,11 @@ def test_bare_programs_are_modules(lowered):
         assert isinstance(executable, xlac.Executable) and len(executable.inputs) == 4
 
 
+def test_reports_on_donation_name_what_the_function_has(lowered):
+    text = str(xlac.compile(lowered).explain("donation"))
+    assert "argument 0, params[" in text and "(result[" in text and "arg0" not in text
+
+
 def test_names_are_the_functions(lowered):
     executable = xlac.compile(lowered)
     assert [port.name for port in executable.inputs] == ["params['b']", "params['w']", "x", "scale"]

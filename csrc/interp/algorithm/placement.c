@@ -100,6 +100,7 @@ void interp_window_walk_begin(interp_window_walk *w, const ir_window *window, co
 /* The box of the present window element; false when it is empty. */
 static bool walk_box(interp_window_walk *w) {
   int64_t part[IR_MAX_RANK], own[IR_MAX_RANK], extents[IR_MAX_RANK];
+  extents[0] = 0; /* compilers that don't know interp_strides of rank 0 */
   for (uint32_t d = 0; d < w->rank; d++) extents[d] = w->high[d] - w->low[d];
   interp_strides(w->rank, extents, part);
   interp_strides(w->rank, w->n, own);

@@ -39,7 +39,7 @@ static interp_value *scan_slice(const scan_run *s, const interp_value *x, int64_
  * stack's shape; later ones must have it, too. */
 static int scan_stack(scan_run *s, uint32_t i, const interp_value *v, int64_t at) {
   int64_t dims[IR_MAX_RANK], strides[IR_MAX_RANK], to[IR_MAX_RANK], from[IR_MAX_RANK];
-  if (v->kind != INTERP_ARRAY || v->rank + 1 > IR_MAX_RANK || s->dim > v->rank)
+  if (v->kind != INTERP_ARRAY || v->rank >= IR_MAX_RANK || s->dim > v->rank)
     return interp_fail(s->ctx, s->op, XLAC_E_EVAL, "result %u of %s can't be stacked", i, s->c->name->s);
   uint32_t rank = v->rank + 1;
   for (uint32_t d = 0; d < rank; d++) dims[d] = d < s->dim ? v->dims[d] : d == s->dim ? s->length : v->dims[d - 1];

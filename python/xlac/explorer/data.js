@@ -81,7 +81,34 @@ function measures() {
   return found;
 }
 
+// Colours that are no sum: when an op begins in a call, from early to late, and which cluster a node is in.
+const hueOf = (c) => `hsl(${(c * 137 + 200) % 360} 65% 55%)`;
+function tints() {
+  const found = {};
+  if (D.kind === "clusters") found.cluster = { of: (i) => D.ops.comp[i] || null, colour: (c) => hueOf(c) };
+  const moving = D.strings.opcode.map((name) => /^(all-|reduce-scatter|collective-|ragged-all|send|recv)/.test(name));
+  if (moving.includes(true)) found.collectives = { of: (i) => moving[D.ops.opcode[i]] ? 1 : null, colour: () => "hsl(340 75% 55%)" };
+  if (D.profile && D.profile.events.length > 1) {
+    const first = new Map(), end = Math.max(...D.profile.events.map((e) => e[3] + e[4]));
+    for (const e of D.profile.events) if (e[1] >= 0 && !first.has(e[1])) first.set(e[1], e[3] / end);
+    const stepOf = (i) => D.inside && D.inside[i] && D.inside[i][0] === 0 ? D.steps[D.inside[i][1]][0] : i;
+    found["when it runs"] = { of: (i) => first.get(i) ?? first.get(stepOf(i)) ?? null, colour: (at) => `hsl(${(220 + 160 * at) % 360} 70% 55%)` };
+  }
+  return found;
+}
+
+// The tint of an op, or of a group: the first of those in it for times, and the one that all have for clusters.
+function tintOf(item) {
+  if (!D.tint) return null;
+  if (!isGroup(item)) return D.tint.of(item);
+  if (item.tinted === D.tint) return item.tintAt;
+  const all = item.children.map(tintOf).filter((at) => at !== null);
+  item.tinted = D.tint;
+  return (item.tintAt = !all.length ? null : D.kind === "clusters" ? (all.every((at) => at === all[0]) ? all[0] : null) : Math.min(...all));
+}
+
 function measure(name) {
+  D.tint = D.tints[name] || null;
   const of = name && D.measures[name];
   if (!of) { D.weight = null; D.most = 0; return; }
   const n = D.ops.name.length;
@@ -97,6 +124,8 @@ function measure(name) {
 async function open() {
   D = await part("main");
   D.measures = measures();
+  D.tints = tints();
+  if (D.kind === "clusters") D.measures = {};
   D.byName = new Map();
   D.ops.name.forEach((name, i) => D.byName.set(name, i));
 }

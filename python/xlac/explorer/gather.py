@@ -206,7 +206,16 @@ def profile_of(profile, numbers):
     for row in profile.steps:
         rows.append([row["op"], row["by"], row["computation"], row["times"], row["seconds"], row["min_seconds"],
                      numbers.all(row["computation"], row["ops"]), row["flops"], row["bytes"], row["nested"]])
-    return {"rows": rows, "seconds": profile.seconds, "least": profile.min_seconds, "calls": len(profile.all_seconds)}
+    return {"rows": rows, "seconds": profile.seconds, "least": profile.min_seconds, "calls": len(profile.all_seconds), "events": events_of(profile, numbers)}
+
+
+MOST_EVENTS = 5000
+
+
+def events_of(profile, numbers):
+    """What ran when: [label, op's number or -1, depth, start, seconds] of the first events of one call."""
+    return [[op, numbers.get((computation, op.partition(" ")[0]), -1), depth, start, seconds]
+            for op, _, computation, depth, start, seconds in profile.events[:MOST_EVENTS]]
 
 
 def kernels_of(module, device):
@@ -228,7 +237,7 @@ def str_or_none(x):
 
 def sharding_of(module):
     """Collectives that the shardings of a StableHLO program imply, and what of it is seldom meant."""
-    if module.form != "mlir" or "sdy." not in module.to_text():
+    if not stages.is_sharded(module):
         return None
     from ..propagation import propagate
 
@@ -258,24 +267,29 @@ def compiled(program, device):
 
 
 def shown_of(given, executable):
-    """The module whose ops are shown: what runs, else what HLO would make of the program, else the program: shardings over several devices have
-    no HLO before they are partitioned."""
+    """(the module whose ops are shown, whether it is one device's part): what runs, else what one of several devices would run, else what HLO would make of the program, else
+    the program."""
     if executable is not None:
-        return executable.module
+        return executable.module, False
     try:
-        return given.to_hlo() if given.form == "mlir" else given
+        if stages.is_sharded(given):
+            return given.run(stages.PARTITIONING).to_hlo(), True
     except Error:
-        return given
+        pass
+    try:
+        return given.to_hlo() if given.form == "mlir" else given, False
+    except Error:
+        return given, False
 
 
 def of_program(program, arrays, profile, device, passes):
     """(parts, title) for page_of."""
     given, executable, called = compiled(program, device)
-    shown = shown_of(given, executable)
+    shown, partitioned = shown_of(given, executable)
     text = shown.to_text(elide_large_constants=True)
     ops = of_module(shown, text)
     main = ops.json()
-    main.update({"name": shown.name, "kind": "program", "why_not": str(called) if executable is None else None})
+    main.update({"name": shown.name or shown.entry.name, "kind": "program", "why_not": str(called) if executable is None else None, "partitioned": partitioned})
     parts = {"main": main, "texts": stages.of(given, executable, text, device, passes)}
     if executable is not None:
         numbers = Numbers(ops)
@@ -288,24 +302,41 @@ def of_program(program, arrays, profile, device, passes):
         main["profile"] = profile_of(profile, numbers) if profile is not None else None
         parts["memory"] = memory_of(executable)
         parts["kernels"] = kernels_of(given if given is not None else shown, device)
-        parts["notes"] = {"donation": str(executable.explain("donation")), "fusion": str(executable.explain("fusion"))}
+        parts["notes"] = {"donation": str(called.explain("donation")), "fusion": str(executable.explain("fusion"))}
     sharding = sharding_of(given) if given is not None else None
     if sharding:
         parts["sharding"] = sharding
-    return parts, f"{shown.name} - xlac explorer"
+    return parts, f"{main['name']} - xlac explorer"
+
+
+MOST_REASONS = 3000  # nodes in no cluster that are asked why; each answer walks the graph
+
+
+def reasons_of(clusters, names):
+    """[[why, the numbers of the nodes]] of the nodes in no cluster, the most frequent reason first."""
+    found, outside = {}, [i for i, name in enumerate(names) if name not in clusters.assignment]
+    for i in outside[:MOST_REASONS]:
+        reason = clusters.why(names[i]).partition("): ")[2]
+        found.setdefault(reason, []).append(i)
+    return {"rows": sorted(([why, nodes] for why, nodes in found.items()), key=lambda row: -len(row[1])), "left": max(0, len(outside) - MOST_REASONS)}
 
 
 def of_clusters(clusters):
-    """A TensorFlow graph: nodes are ops, their names' parts scopes, and clusters stand where computations do."""
-    ops, rows, comps, assignment = Ops(), clusters._graph.nodes(), Table(), clusters.assignment
+    """A TensorFlow graph: nodes are ops, their names' parts scopes, and clusters stand where computations do. A node whose name is also that of a
+    scope is in that scope; the graph's source and sink, which every node hangs on, are left out."""
+    ops, comps, assignment = Ops(), Table(), clusters.assignment
+    rows = list(enumerate(clusters._graph.nodes()))[2:]
+    here = {number: i for i, (number, _) in enumerate(rows)}
+    holders = {name.rpartition("/")[0] for _, (name, *_) in rows}
     comps("not clustered")
-    for name, opcode, *_ in rows:
-        path = tuple(name.split("/")[:-1])
+    for _, (name, opcode, *_) in rows:
+        path = name if name in holders else name.rpartition("/")[0]
         ops.add({"name": name, "opcode": ops.strings["opcode"](opcode), "type": ops.strings["type"](""), "comp": comps(assignment.get(name) or "not clustered"),
-                 "scope": ops.scopes(path), "file": ops.strings["file"](""), "line": 0, "text": -1, "bytes": 0})
+                 "scope": ops.scopes(tuple(path.split("/")) if path else ()), "file": ops.strings["file"](""), "line": 0, "text": -1, "bytes": 0})
         ops.operands.append([])
     for source, _, destination, _ in clusters.edges:
-        ops.operands[destination].append(source)
+        if source in here and destination in here:
+            ops.operands[here[destination]].append(here[source])
     ops.comps, ops.roots = comps.rows, [-1] * len(comps.rows)
-    main = {**ops.json(), "name": "clusters", "kind": "clusters", "why_not": None}
-    return {"main": main, "texts": {"lines": [], "stages": []}}, "clusters - xlac explorer"
+    main = {**ops.json(), "name": "TensorFlow graph", "kind": "clusters", "why_not": None}
+    return {"main": main, "texts": {"lines": [], "stages": []}, "reasons": reasons_of(clusters, ops.columns["name"])}, "clusters - xlac explorer"

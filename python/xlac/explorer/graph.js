@@ -81,6 +81,7 @@ function drawGraph() {
   const found = near ? nearGraph(graph.op) : groupGraph(group), missing = near ? 0 : group.children.length - drawnOf(group).length;
   canvas.replaceChildren();
   note.textContent = missing ? `${missing} of ${group.children.length} ops and groups here are not drawn: those that weigh least. Choose an op, and its surroundings are.` : "";
+  $("graph-legend").replaceChildren(...legend());
   const nodes = found.items.map((item, k) => nodeOf(item, found.outer.has(k)));
   const size = layout(nodes, found.edges);
   canvas.append(make("svg:defs", {}, make("svg:marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
@@ -103,6 +104,8 @@ function nodeElement(node) {
   const act = () => group ? enter(node.item) : select(node.item);
   const box = { x: node.x - node.w / 2, y: node.y - node.h / 2, width: node.w, height: node.h, rx: group ? 8 : 3 };
   const ground = make("svg:rect", { ...box, class: "ground" }), rect = make("svg:rect", box);
+  const tint = tintOf(node.item);
+  if (tint !== null) { rect.style.fill = D.tint.colour(tint); rect.style.fillOpacity = 0.4; }
   if (share > 0) rect.style.fill = `rgba(var(--heat), ${(0.1 + 0.7 * share).toFixed(2)})`;
   return make("svg:g", { class: `node${group ? " group" : ""}${node.outer ? " outer" : ""}${node.item === graph.op ? " chosen" : ""}`, role: "button", tabindex: 0,
     "aria-label": `${group ? "group" : "op"} ${node.label}, ${node.sub}`, onclick: act,
@@ -113,12 +116,19 @@ function nodeElement(node) {
 
 function edgeOf(a, b, places) {
   const hot = a.item === graph.op || b.item === graph.op, points = [{ x: a.x, y: a.y + a.h / 2 }, ...places, { x: b.x, y: b.y - b.h / 2 }];
+  if (b.y <= a.y) return backEdge(a, b, hot);
   let d = `M${points[0].x} ${points[0].y}`;
   for (let k = 1; k < points.length; k++) {
     const p = points[k - 1], q = points[k], bend = Math.max(10, Math.abs(q.y - p.y) / 2);
     d += `C${p.x} ${p.y + bend} ${q.x} ${q.y - bend} ${q.x} ${q.y}`;
   }
   return make("svg:path", { class: hot ? "edge hot" : "edge", "marker-end": "url(#arrow)", d });
+}
+
+// Groups may read one another: the way back goes up beside them.
+function backEdge(a, b, hot) {
+  const from = { x: a.x + a.w / 2, y: a.y }, to = { x: b.x + b.w / 2, y: b.y }, out = Math.max(from.x, to.x) + 30 + Math.abs(from.y - to.y) / 12;
+  return make("svg:path", { class: hot ? "edge back hot" : "edge back", "marker-end": "url(#arrow)", d: `M${from.x} ${from.y}C${out} ${from.y} ${out} ${to.y} ${to.x} ${to.y}` });
 }
 
 function crumbs(group) {
@@ -133,10 +143,19 @@ function enter(group) {
   drawGraph();
 }
 
-// Shows all, or as much around the chosen node as can be read.
+function legend() {
+  if (!D.tint) return [];
+  const entry = (at, text) => make("span", {}, make("span", { class: "swatch", style: `background:${D.tint.colour(at)}` }), ` ${text}`);
+  if (D.kind === "clusters") return D.comps.slice(1, 13).map((name, c) => entry(c + 1, name));
+  if (D.tint === D.tints.collectives) return [entry(1, "moves data between devices")];
+  return [entry(0, "begins first"), entry(0.5, "in the middle"), entry(1, "last")];
+}
+
+// Shows all where its words can be read, else as much as can be: around the chosen node, or from the top.
+const READABLE = 1.6, EASY = 1.25;
 function fit(chosen) {
-  const canvas = $("canvas"), w = canvas.clientWidth || 800, h = canvas.clientHeight || 500, scale = Math.max(graph.whole.w / w, graph.whole.h / h, 0.5);
-  const easy = Math.min(scale, chosen ? 1.2 : 2.5), middle = chosen || { x: graph.whole.x + graph.whole.w / 2, y: graph.whole.y + (easy < scale ? easy * h / 2 : graph.whole.h / 2) };
+  const canvas = $("canvas"), w = canvas.clientWidth || 800, h = canvas.clientHeight || 500, scale = Math.max(graph.whole.w / w, graph.whole.h / h, 0.75);
+  const easy = scale <= READABLE ? scale : EASY, middle = chosen || { x: graph.whole.x + graph.whole.w / 2, y: graph.whole.y + (easy < scale ? easy * h / 2 : graph.whole.h / 2) };
   graph.box = { x: middle.x - easy * w / 2, y: middle.y - easy * h / 2, w: easy * w, h: easy * h };
   view();
 }
@@ -155,7 +174,7 @@ function zoom(factor, px = 0.5, py = 0.5) {
 
 function graphPanel() {
   const tool = (text, act) => make("button", { type: "button", onclick: act }, text);
-  const canvas = make("svg:svg", { id: "canvas", role: "group", "aria-label": "Graph" });
+  const canvas = make("svg:svg", { id: "canvas", role: "group", "aria-label": "Graph" }); // dragged by the pointer, zoomed by the wheel
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     const box = canvas.getBoundingClientRect();
@@ -177,5 +196,5 @@ function graphPanel() {
   }), tool("Up", () => graph.group && graph.group.parent && enter(graph.group.parent)), tool("+", () => zoom(1 / 1.3)), tool("−", () => zoom(1.3)),
   tool("Fit", () => { const w = $("canvas").clientWidth, h = $("canvas").clientHeight, s = Math.max(graph.whole.w / w, graph.whole.h / h);
     graph.box = { x: graph.whole.x + graph.whole.w / 2 - s * w / 2, y: graph.whole.y + graph.whole.h / 2 - s * h / 2, w: s * w, h: s * h }; view(); }),
-  make("span", { id: "graph-path" })), make("p", { id: "graph-note", class: "note" }), canvas];
+  make("span", { id: "graph-path" })), make("p", { id: "graph-note", class: "note" }), make("div", { id: "graph-legend", class: "legend" }), canvas];
 }

@@ -1,6 +1,7 @@
 // Puts the page together.
 const panels = [
   ["overview", "Overview", () => true, (panel) => panel.replaceChildren(...overviewPanel())],
+  ["clusters", "Clusters", () => D.kind === "clusters", clustersPanel],
   ["graph", "Graph", () => true, (panel) => { if (!$("canvas")) panel.replaceChildren(...graphPanel()); drawGraph(); }],
   ["stages", "Stages and passes", () => D.kind === "program", stagesPanel],
   ["memory", "Memory", () => $("data-memory"), memoryPanel],
@@ -81,12 +82,12 @@ async function start() {
   $("summary").textContent = `${D.ops.name.length} ops, ${D.comps.length} ${D.kind === "clusters" ? "clusters" : "computations"}${D.steps ? `, ${D.steps.length} steps` : ""}`;
   const groups = D.kind === "clusters" ? { scope: "name scope", call: "cluster" } : D.steps ? groupings : { scope: "name scope", call: "calls" };
   $("group").append(...Object.entries(groups).map(([value, label]) => make("option", { value }, label)));
-  $("colour").append(make("option", { value: "" }, "nothing"), ...Object.keys(D.measures).map((name) => make("option", { value: name }, name)));
-  if (D.profile) $("colour").value = "time";
+  $("colour").append(make("option", { value: "" }, "nothing"), ...[...Object.keys(D.tints), ...Object.keys(D.measures)].map((name) => make("option", { value: name }, name)));
+  $("colour").value = D.profile ? "time" : D.tints.cluster ? "cluster" : D.tints.collectives ? "collectives" : "";
   measure($("colour").value);
   makeTabs();
   const scoped = D.scopes.name.length > 1;
-  $("group").value = scoped ? "scope" : "call";
+  $("group").value = scoped && D.kind !== "clusters" ? "scope" : "call";
   $("group").addEventListener("change", () => { graph.group = null; $("search").value = ""; regroup($("group").value); drawGraph(); });
   $("colour").addEventListener("change", () => { measure($("colour").value); drawTree(); drawGraph(); });
   $("search").addEventListener("input", () => search($("search").value));
@@ -101,7 +102,7 @@ async function start() {
   });
   regroup($("group").value);
   $("details").replaceChildren(make("p", { class: "note" }, "Choose an op or a group: what is known of it stands here. / searches; arrows walk the tree."));
-  tab(D.profile ? "profile" : "overview");
+  tab(D.profile ? "profile" : D.kind === "clusters" ? "clusters" : "overview");
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 start();

@@ -17,7 +17,8 @@ function table(caption, head, rows, right = []) {
 
 function overviewPanel() {
   const out = [];
-  if (D.why_not) out.push(make("p", { class: "note" }, `This program could not be compiled, so it is shown as it is: ${D.why_not}`));
+  if (D.partitioned) out.push(make("p", { class: "note" }, "This program is for several devices. What each of them runs is shown, with the collectives that its shardings need; Stages and passes has the way there."));
+  else if (D.why_not) out.push(make("p", { class: "note" }, `This program could not be compiled, so it is shown as it is: ${D.why_not}`));
   if (D.plan) {
     const plan = D.plan;
     out.push(make("h2", {}, "How it runs"), make("dl", {}, ...Object.entries({ device: plan.device, numerics: plan.numerics,
@@ -41,7 +42,7 @@ function opcodeTable() {
   const count = new Map();
   D.ops.opcode.forEach((code, i) => { const row = count.get(code) || [0, 0, 0]; row[0]++; row[1] += D.ops.bytes[i]; row[2] += D.cost && D.cost[i] ? D.cost[i][0] : 0; count.set(code, row); });
   const rows = [...count].sort((a, b) => b[1][0] - a[1][0]).slice(0, 40).map(([code, [n, bytes, flops]]) => [cell(make("button", { class: "link mono", type: "button",
-    onclick: () => { $("search").value = D.strings.opcode[code]; search($("search").value); } }, D.strings.opcode[code])), number(short(n)), number(bytesText(bytes)), number(short(flops))]);
+    onclick: () => { $("search").value = D.strings.opcode[code]; search($("search").value); } }, D.strings.opcode[code])), number(short(n)), number(bytes ? bytesText(bytes) : ""), number(flops ? short(flops) : "")]);
   return table("Choosing one searches for it", ["opcode", "ops", "bytes of results", "flops"], rows, ["ops", "bytes of results", "flops"]);
 }
 
@@ -61,7 +62,11 @@ async function stagesPanel(panel) {
   const pick = (id, chosen) => make("select", { id, onchange: show }, ...stages.map((stage, k) => make("option", { value: k, selected: k === chosen }, `${k}: ${stage.name}${stage.same ? " (no change)" : ""}`)));
   const all = make("input", { type: "checkbox", id: "stage-all", onchange: show });
   const view = make("div", {}), count = make("span", { role: "status" });
-  const before = pick("stage-a", Math.max(0, stages.length - 2)), after = pick("stage-b", stages.length - 1);
+  if (stages.length === 1) return panel.replaceChildren(make("p", { class: "note" }, "An executable keeps only the program that it runs, which is below. To see what each pass changed, explore the program "
+    + "itself: xlac.explore(jax.jit(f).lower(...), *arguments), or its text."), make("pre", { tabindex: 0 }, stages[0].lines.slice(0, MOST_LINES).map((k) => texts.lines[k]).join("\n")));
+  const form = (stage) => texts.lines[stage.lines[0]].split(" ")[0], changes = stages.map((stage, k) => k > 0 && !stage.same && form(stage) === form(stages[k - 1]));
+  const last = changes.lastIndexOf(true) > 0 ? changes.lastIndexOf(true) : stages.length - 1; // the last whose difference says something
+  const before = pick("stage-a", last - 1), after = pick("stage-b", last);
   const step = (by) => { const k = Math.min(stages.length - 1, Math.max(1, Number(after.value) + by)); after.value = k; before.value = k - 1; show(); };
   panel.replaceChildren(make("div", { class: "bar-tools" }, make("label", { for: "stage-a" }, "From"), before, make("label", { for: "stage-b" }, "to"), after,
     make("button", { type: "button", onclick: () => step(-1) }, "Pass before"), make("button", { type: "button", onclick: () => step(1) }, "Next pass"), all,
@@ -158,15 +163,51 @@ async function kernelsPanel(panel, wanted) {
 
 function profilePanel() {
   const p = D.profile, most = Math.max(...p.rows.map((row) => row[4]), 1e-12);
-  return [make("p", { class: "note" }, `${seconds(p.seconds)} a call, the median of ${p.calls}; ${seconds(p.least)} at least. Rows of loops and calls hold those inside them.`),
-    table("What a call runs, the longest first", ["what", "by", "scope", "source", "times", "time", "least", "share", "bar"], p.rows.slice(0, 300).map((row) => {
+  return [make("p", { class: "note" }, `${seconds(p.seconds)} a call, the median of ${p.calls}; ${seconds(p.least)} at least. Rows of loops and calls hold those inside them.`), ...timelineOf(p),
+    table("What a call runs, the longest first", ["what", "time", "share", "bar", "by", "scope", "source", "times", "least"], p.rows.slice(0, 300).map((row) => {
       const i = row[6].length ? row[6][row[6].length - 1] : -1;
-      return [cell(row[6].length === 1 ? opLink(i) : row[0]), cell(row[1]), cell(i < 0 ? "" : scopeName(D.ops.scope[i])), cell(i < 0 ? "" : source(i)), number(String(row[3])), number(seconds(row[4])),
-        number(seconds(row[5])), number(`${(100 * row[4] / p.seconds).toFixed(1)}%`), cell(make("span", { class: "meter", style: `width:${Math.round(120 * row[4] / most)}px` }))];
-    }), ["times", "time", "least", "share"])];
+      return [cell(row[6].length === 1 ? opLink(i) : row[0]), number(seconds(row[4])), number(`${(100 * row[4] / p.seconds).toFixed(1)}%`),
+        cell(make("span", { class: "meter", style: `width:${Math.max(1, Math.round(60 * row[4] / most))}px` })), cell(row[1]), cell(i < 0 ? "" : scopeName(D.ops.scope[i])),
+        cell(i < 0 ? "" : source(i)), number(String(row[3])), number(seconds(row[5]))];
+    }), ["time", "share", "times", "least"])];
+}
+
+// What ran when in one call: a bar for each step, those inside others below them, as dark as they are long.
+const MOST_BARS = 2000, LANE_HEIGHT = 22;
+function timelineOf(p) {
+  const events = p.events.slice(0, MOST_BARS);
+  if (events.length < 2) return [];
+  const end = Math.max(...events.map((e) => e[3] + e[4])), longest = Math.max(...events.map((e) => e[4])), lanes = 1 + Math.max(...events.map((e) => e[2]));
+  const chart = make("svg:svg", { class: "chart timeline", viewBox: `0 0 1000 ${lanes * LANE_HEIGHT}`, style: `height:${lanes * LANE_HEIGHT}px`, preserveAspectRatio: "none", role: "img",
+    "aria-label": `When ${events.length} steps ran, in ${seconds(end)}; the table has the same by op` },
+  ...events.map((e) => make("svg:rect", { x: 1000 * e[3] / end, y: e[2] * LANE_HEIGHT, width: Math.max(0.4, 1000 * e[4] / end), height: LANE_HEIGHT - 3,
+    style: `fill:rgba(var(--heat),${(0.25 + 0.75 * e[4] / longest).toFixed(2)})`, onclick: () => e[1] >= 0 && reveal(e[1]) }, make("svg:title", {}, `${e[0]}: at ${seconds(e[3])}, ${seconds(e[4])}`))));
+  const tick = (k) => make("span", {}, k ? seconds(end * k / 4) : "0");
+  return [make("h2", {}, "When it ran"), make("p", { class: "note" }, `One call${p.events.length > MOST_BARS ? `, its first ${MOST_BARS} steps` : ""}. Choosing a bar chooses its op; “when it runs” colours the graph by the same.`),
+    chart, make("div", { class: "ticks", "aria-hidden": "true" }, ...[0, 1, 2, 3, 4].map(tick))];
 }
 
 const source = (i) => fileOf(i) ? `${fileOf(i).split("/").pop()}:${D.ops.line[i]}` : "";
+
+// --- clusters ---
+
+async function clustersPanel(panel) {
+  const reasons = await part("reasons"), count = new Array(D.comps.length).fill(0);
+  D.ops.comp.forEach((c) => { count[c]++; });
+  const rows = D.comps.map((name, c) => [cell(make("button", { class: "link mono", type: "button", onclick: () => showCluster(c) }, name)), number(String(count[c])),
+    cell(c ? make("span", { class: "swatch", style: `background:${hueOf(c)}` }) : "")]);
+  const some = (nodes) => make("span", {}, ...nodes.slice(0, 12).flatMap((i, k) => [k ? ", " : "", opLink(i)]), nodes.length > 12 ? ` and ${nodes.length - 12} more` : "");
+  panel.replaceChildren(table("Clusters, and the nodes in none", ["cluster", "nodes", "colour"], rows, ["nodes"]), make("h2", {}, "Why nodes are in no cluster"),
+    table("Reasons, the most frequent first", ["nodes", "why", "which"], reasons.rows.map(([why, nodes]) => [number(String(nodes.length)), cell(why), cell(some(nodes))]), ["nodes"]),
+    reasons.left ? make("p", { class: "note" }, `${reasons.left} nodes more were not asked.`) : "");
+}
+
+function showCluster(c) {
+  $("group").value = "call";
+  regroup("call");
+  tab("graph");
+  enter(tree.root.children.find((group) => group.id === c));
+}
 
 // --- sharding, donation, fusion ---
 
@@ -209,6 +250,7 @@ async function showDetails(item) {
   row("operands", D.operands[item].length ? links(D.operands[item]) : "");
   row("users", usersOf(item).length ? links(usersOf(item)) : "");
   row("calls", (D.called[item] || []).join(", "));
+  if (D.kind === "clusters" && !D.ops.comp[item]) row("why in none", ((await part("reasons")).rows.find(([, nodes]) => nodes.includes(item)) || [""])[0]);
   const text = make("pre", {});
   box.replaceChildren(make("h2", {}, labelOf(item)), make("dl", {}, ...rows), text,
     make("button", { type: "button", onclick: () => { tab("graph"); graph.mode = "near"; graph.op = item; drawGraph(); } }, "Show what is around it"));

@@ -3,6 +3,13 @@ from .. import _core
 from ..errors import Error
 
 MOST_OPS_BY_PASS = 20_000  # above, only what goes in and comes out
+# From a program with shardings to that of each device, with its collectives.
+PARTITIONING = ("sdy-propagation-pipeline,sdy-insert-explicit-reshards{enable-full-version=true},sdy-reshard-to-collectives,"
+                "sdy-convert-global-to-local,sdy-drop-sharding-and-mesh")
+
+
+def is_sharded(module):
+    return module.form == "mlir" and "sdy." in module.to_text()
 
 
 class Texts:
@@ -32,10 +39,19 @@ def of(given, executable, text, device, passes):
     texts = Texts()
     if given is not None:
         texts.add("as given", given.to_text(elide_large_constants=True))
-    if given is not None and executable is not None and passes and given.stats()["ops"] <= MOST_OPS_BY_PASS:
-        by_pass(texts, given, executable, device)
-    texts.add("as it runs", text)
+    if given is not None and passes and given.stats()["ops"] <= MOST_OPS_BY_PASS:
+        by_pass(texts, given, executable, device) if executable is not None else partitioning(texts, given)
+    texts.add("as it runs" if executable is not None else "as HLO", text)
     return texts.json()
+
+
+def partitioning(texts, given):
+    """What the passes make of shardings over several devices."""
+    try:
+        if is_sharded(given):
+            given.run(PARTITIONING, after=lambda name, state: texts.add(name, state.to_text(elide_large_constants=True)))
+    except Error:
+        pass  # the page says why the program could not be compiled
 
 
 def by_pass(texts, given, executable, device):

@@ -29,7 +29,8 @@ function callGroups() {
     D.calls.set(Number(op), targets);
     for (const target of targets) called.add(target);
   }
-  const top = groups.filter((group) => !called.has(group)).reverse();
+  const top = groups.filter((group) => !called.has(group));
+  if (D.kind !== "clusters") top.reverse(); // the entry is the last computation
   return { kind: "root", label: D.name, children: top, count: D.ops.name.length, parent: null };
 }
 
@@ -51,10 +52,22 @@ function regroup(name) {
   settle(tree.root);
   tree.found = null;
   tree.rows = childRows(tree.root, 1);
-  if (tree.rows.length === 1) expand(0);
+  unfold();
   tree.chosen = -1;
   drawTree();
   say();
+}
+
+// The largest groups are open at first, as long as what is in them can be overlooked.
+const MOST_AT_FIRST = 24;
+function unfold() {
+  for (;;) {
+    const open = tree.rows.map((row, k) => [row, k]).filter(([row]) => isGroup(row.item) && !row.open && row.item.count >= 0.5 * tree.root.count);
+    const small = open.find(([row]) => row.item.children.some(isGroup) && tree.rows.length + row.item.children.length <= MOST_AT_FIRST);
+    if (!small) break;
+    expand(small[1]);
+  }
+  if (tree.rows.length === 1 && !tree.rows[0].open) expand(0);
 }
 
 const isGroup = (item) => typeof item !== "number";
@@ -115,6 +128,7 @@ function rowElement(row, k) {
 
 function drawTree() {
   const box = $("tree"), rows = $("rows");
+  box.style.setProperty("--rows", tree.rows.length);
   const first = Math.max(0, Math.floor(box.scrollTop / ROW) - 8), last = Math.min(tree.rows.length, first + Math.ceil(box.clientHeight / ROW) + 20);
   rows.style.height = `${tree.rows.length * ROW}px`;
   rows.replaceChildren(...tree.rows.slice(first, last).map((row, k) => rowElement(row, first + k)));
