@@ -468,3 +468,16 @@ def test_complex_functions_as_jaxlib_expands_them(name, jaxlib_pass):
     z = (a + 1j * b).ravel()
     text, passes = program(name, z), CHLO if name.startswith("chlo") else COMPLEX
     np.testing.assert_allclose(xlac.interpret(expanded(text, passes), z), xlac.interpret(jaxlib_pass(text, passes), z), rtol=4e-15)
+
+
+def test_what_a_deprecated_op_becomes_keeps_its_sharding():
+    text = """sdy.mesh @mesh = <["x"=2, "y"=2]>
+func.func @f(%a: tensor<8x16xf32>, %b: tensor<16x8xf32>) -> (tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}], unreduced={"y"}>}) {
+  %0 = stablehlo.OP %a, %b ATTR : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %1 = sdy.reduce_scatter [{"x"}, {}] %0 out_sharding=<@mesh, [{"x"}, {}], unreduced={"y"}> : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}"""
+    sharding = 'sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}], unreduced={"x", "y"}>]>'
+    for op, attributes in (("dot", f"{{{sharding}}}"), ("einsum", f', config = "ab,bc->ac" {{{sharding}}}')):
+        out = xlac.parse(text.replace("OP", op).replace(" ATTR", attributes if op == "einsum" else " " + attributes)).run("stablehlo-legalize-deprecated-ops", verify_each=True)
+        assert f"dot_general %a, %b, contracting_dims = [1] x [0] {{{sharding}}}".replace("%a", "%arg0").replace("%b", "%arg1") in out.to_text()

@@ -426,3 +426,28 @@ def test_types_that_the_operands_tell_are_what_they_are_whatever_is_declared(opc
     changed = change_op(data, opcode, lambda fields: [shape_of(data, other) if f[0] == 3 else f for f in fields])
     module = xlac.parse(changed, format="hlo-proto")
     assert changed != data and module.to_text() == xlac.parse(module.to_text()).to_text() == xlac.parse(data, format="hlo-proto").to_text()
+
+
+def test_a_start_whose_operands_are_other_than_what_it_wraps_takes_is_written_whole():
+    """Sugar would say that the wrapped op takes the start's operands; such a module reads, and does not verify."""
+    text = """HloModule m
+
+%w (q: f32[8]) -> f32[8] {
+  %q = f32[8]{0} parameter(0)
+  ROOT %n = f32[8]{0} negate(%q)
+}
+
+ENTRY %e (p: f32[8]) -> f32[8] {
+  %p = f32[8]{0} parameter(0)
+  %s = ((f32[8]{0}), f32[8]{0}, s32[]) async-start(%p), calls=%w
+  ROOT %d = f32[8]{0} async-done(%s)
+}
+"""
+    data, other = (xlac.parse(t).to_bytes("hlo-proto") for t in (text, text.replace("(p: f32[8])", "(p: s32[8])").replace("%p = f32", "%p = s32")))
+    assert "negate-start" in xlac.parse(data, format="hlo-proto").to_text()
+    module = xlac.parse(other, format="hlo-proto")
+    again = xlac.parse(module.to_text())
+    assert "async-start" in module.to_text() and again.to_text() == module.to_text()
+    for each in (module, again):
+        with pytest.raises(xlac.VerifyError):
+            each.verify()

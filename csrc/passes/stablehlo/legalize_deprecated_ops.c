@@ -4,6 +4,15 @@
  * letters name dimensions, "..." the leading ones that all share. Equations beyond that stay as they are. */
 #include "legalize_deprecated_ops.h"
 
+/* op's sharding goes with its value, since others (sdy.reduce_scatter, a function's result) were written for it; a
+ * value that has readers already is none that was made here. */
+static void deprecated_replace(opt_rewriter *rw, ir_op *op, ir_value v) {
+  if (rw->failed || !v.op) return;
+  const ir_mattr *sharding = ir_mattr_of(op, "sdy.sharding");
+  if (sharding && !v.op->uses) opt_set(rw, v, "sdy.sharding", sharding);
+  opt_replace_one(rw, op, v);
+}
+
 /* A value whose dimensions have labels: letters, or negative numbers for those of "...", counted from the last.
  * "ab,bc->ca" of tensor<2x3xf32> and tensor<3x4xf32>: dot_general with contracting_dims = [1] x [0] gives "ac", and a
  * transpose with dims = [1, 0] "ca". */
@@ -235,7 +244,7 @@ int opt_einsum(opt_rewriter *rw, ir_op *op, bool *changed) {
   else if (!einsum_product(rw, op, &terms[0], &terms[1], &out, &result))
     return 0;
   einsum_arrange(rw, op, &result, &out);
-  if (!rw->failed) opt_replace_one(rw, op, result.v);
+  deprecated_replace(rw, op, result.v);
   *changed = true;
   return 0;
 }
@@ -311,7 +320,7 @@ int opt_torch_index_select(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value v = opt_make(rw, IR_OP_GATHER, op->type, 2, both);
   opt_set(rw, v, "dimension_numbers", select_numbers(rw, &s));
   opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, s.rank, sizes));
-  if (v.op) opt_replace_one(rw, op, v);
+  deprecated_replace(rw, op, v);
   *changed = true;
   return 0;
 }
@@ -347,7 +356,7 @@ static int deprecated_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
   if (!known) extents = deprecated_extents(rw, op, x);
   if (!known && !extents.op) return 0;
   ir_value v = known ? opt_broadcast_in_dim(rw, x, to, dims) : opt_dynamic_broadcast(rw, x, extents, to, dims);
-  if (v.op) opt_replace_one(rw, op, v);
+  deprecated_replace(rw, op, v);
   *changed = true;
   return 0;
 }
@@ -355,7 +364,7 @@ static int deprecated_broadcast(opt_rewriter *rw, ir_op *op, bool *changed) {
 /* create_token is after_all of nothing. */
 static int deprecated_token(opt_rewriter *rw, ir_op *op, bool *changed) {
   ir_value v = opt_make(rw, IR_OP_AFTER_ALL, op->type, 0, NULL);
-  if (v.op) opt_replace_one(rw, op, v);
+  deprecated_replace(rw, op, v);
   *changed = true;
   return 0;
 }
@@ -400,7 +409,7 @@ static int deprecated_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   opt_set(rw, v, "dot_dimension_numbers", opt_dot_dims(rw, 0, NULL, NULL, 1, &last, &first));
   const ir_mattr *precision = ir_mattr_of(op, "precision_config");
   if (precision) opt_set(rw, v, "precision_config", precision);
-  if (v.op) opt_replace_one(rw, op, v);
+  deprecated_replace(rw, op, v);
   *changed = true;
   return 0;
 }
@@ -415,7 +424,7 @@ static int deprecated_cross_replica_sum(opt_rewriter *rw, ir_op *op, bool *chang
   ir_value v = {reduce, 0};
   opt_set(rw, v, "replica_groups", groups);
   if (reduce) opt_make_reducer(rw, reduce, IR_OP_ADD, opt_tensor(rw, (base_dtype)op->type->dtype, 0, NULL));
-  if (!rw->failed) opt_replace_one(rw, op, v);
+  deprecated_replace(rw, op, v);
   *changed = true;
   return 0;
 }

@@ -62,11 +62,19 @@ static uint32_t count_callers(const ir_computation *c) {
   return n;
 }
 
+/* The parameters that the reader of sugar makes are of the operands' types. */
+static bool is_given_what_it_takes(const ir_op *start, const ir_computation *c) {
+  if (start->n_operands != c->n_params) return false;
+  for (uint32_t i = 0; i < c->n_params; i++)
+    if (!ir_same_bare(ir_operand_type(start, i), c->params[i]->type)) return false;
+  return true;
+}
+
 /* The wrapped computation must also be this start's alone: as sugar it is not printed anywhere else. */
 static bool is_sugar_start(const ir_op *start, const uint32_t *callers) {
   assert(start->opcode == IR_OP_ASYNC_START);
   const ir_computation *c = start->n_called == 1 ? start->called[0] : NULL;
-  if (!c || c == c->module->entry || !is_one_op(c) || start->n_operands != c->n_params) return false;
+  if (!c || c == c->module->entry || !is_one_op(c) || !is_given_what_it_takes(start, c)) return false;
   const ir_op *root = ir_root(c);
   if (!has_sugar_name(root) || root->n_control_preds) return false;
   if (!keeps_attributes(start, root)) return false;
