@@ -26,6 +26,8 @@ CORE, SHARED = "xlac.libxlac", sys.platform.startswith("linux")
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
 LOOPS, FEW_COPIES, SMALL, PLAIN = "-O3", "-O2", "-Os", "-O2 -fno-align-functions"
 VECTORS = FEW_COPIES + " -fvect-cost-model=dynamic" * (not CLANG)  # vectors as at -O3, but loops are not unrolled and copied
+ONE_COPY = LOOPS + " -fno-unswitch-loops -fno-split-loops -fno-version-loops-for-strides" * (not CLANG)
+ONCE = LOOPS + " -fno-inline-functions" * (not CLANG)  # what is not said to be inlined and called from several places is there once
 TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
 if not CLANG:  # what is small or called once is inlined all the same
     PLAIN = TEXT + " -fno-align-jumps -fno-align-labels -fno-inline-functions"
@@ -35,6 +37,8 @@ LEVELS = {
     "cpu/call.c": CALLS,
     **dict.fromkeys(("text/proto/wire", "tf/graph/attr_value", "tf/cluster/cycles"), FEW_COPIES),  # the small loops of clustering
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
+    "cpu/fft/fft_lanes": ONE_COPY,
+    "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
     **dict.fromkeys(("cpu/native/lower", "cpu/native/x86", "cpu/native/emit"), PLAIN),  # a compiler
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
     "base/number/convert.c": VECTORS,

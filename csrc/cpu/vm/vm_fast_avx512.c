@@ -38,16 +38,18 @@
 #include "vm_fast_loops_int.h"
 
 #define T float
-#define U uint32_t
+#define S int32_t
 #define INF 0x7F800000
+#define FOLD_WIDTH 64
 #define FOLD_FMA __builtin_fmaf
 #define FOLD(name) vm_fold_f32_avx512_##name
 #define FOLD_TABLE vm_fold_f32_avx512
 #include "vm_fold_loops.h"
 
 #define T double
-#define U uint64_t
+#define S int64_t
 #define INF 0x7FF0000000000000
+#define FOLD_WIDTH 64
 #define FOLD_FMA __builtin_fma
 #define FOLD(name) vm_fold_f64_avx512_##name
 #define FOLD_TABLE vm_fold_f64_avx512

@@ -6,14 +6,14 @@
 #include "../../base/math/math.h"
 
 #define T float
-#define U uint32_t
+#define S int32_t
 #define INF 0x7F800000
 #define FOLD(name) vm_fold_f32_plain_##name
 #define FOLD_TABLE vm_fold_f32_plain
 #include "vm_fold_loops.h"
 
 #define T double
-#define U uint64_t
+#define S int64_t
 #define INF 0x7FF0000000000000
 #define FOLD(name) vm_fold_f64_plain_##name
 #define FOLD_TABLE vm_fold_f64_plain

@@ -1,46 +1,53 @@
-/* No include guard: the folds of one type (vm_fold.h). The includer defines T, U, an unsigned integer of T's size, INF,
- * the bits of infinity, and FOLD(name), a function's name. Vectors are of 64 bytes whatever the instruction set, two at
- * a time. */
+/* No include guard: the folds of one type (vm_fold.h). The includer defines T, S, an integer of T's size, INF, the
+ * bits of infinity, FOLD(name), a function's name, and FOLD_WIDTH, the bytes of the machine's vectors, if not 16.
+ * Vectors are of 64 bytes whatever the instruction set, two at a time. */
 typedef T FOLD(vec) __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
-typedef U FOLD(bits) __attribute__((vector_size(64), aligned(sizeof(U)), may_alias));
 enum { FOLD(half) = 64 / sizeof(T), FOLD(lanes) = 128 / sizeof(T) };
+/* Comparisons of wider vectors than the machine's are compiled lane by lane, so what compares goes in the machine's. */
+#ifndef FOLD_WIDTH
+#define FOLD_WIDTH 16
+#endif
+typedef T FOLD(part) __attribute__((vector_size(FOLD_WIDTH), aligned(sizeof(T)), may_alias));
+typedef S FOLD(bits) __attribute__((vector_size(FOLD_WIDTH), aligned(sizeof(S)), may_alias));
+enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
 
 /* Lanes of a block into those of what came before, and those into one. */
-#define FOLD_REST(name, op)                                                                                         \
-  static void FOLD(name##_into)(int64_t n, const T *x, T *acc, int64_t *valid) {                                    \
-    int64_t both = n < *valid ? n : *valid;                                                                         \
-    for (int64_t j = 0; j < both; j++) acc[j] = op(acc[j], x[j]);                                                   \
-    if (n <= *valid) return;                                                                                        \
-    memcpy(acc + both, x + both, (size_t)(n - both) * sizeof *acc);                                                 \
-    *valid = n;                                                                                                     \
-  }                                                                                                                 \
-  static void FOLD(name##_last)(int64_t valid, void *lanes) {                                                       \
-    T *acc = lanes;                                                                                                 \
-    if (valid == FOLD(lanes)) {                                                                                     \
-      for (int j = 0; j < FOLD(half); j++) acc[j] = op(acc[j], acc[FOLD(half) + j]);                                \
-      for (int j = 0; j < FOLD(half) / 2; j++) acc[j] = op(acc[j], acc[FOLD(half) / 2 + j]);                        \
-      for (int j = 0; j < FOLD(half) / 4; j++) acc[j] = op(acc[j], acc[FOLD(half) / 4 + j]);                        \
-      valid = FOLD(half) / 4;                                                                                       \
-    }                                                                                                               \
-    for (int64_t low = 0; valid > 1; valid = low) {                                                                 \
-      low = (valid + 1) / 2;                                                                                        \
-      for (int64_t j = 0; j < valid - low; j++) acc[j] = op(acc[j], acc[low + j]);                                  \
-    }                                                                                                               \
-  }                                                                                                                 \
-  /* The first lanes of a run, of n elements in all. */                                                             \
-  __attribute__((always_inline)) static inline void FOLD(name##_end)(int64_t n, const T *x, const T *first, T *acc, \
-                                                                     int64_t *valid) {                              \
-    T part[FOLD(lanes)] __attribute__((aligned(64)));                                                               \
-    int64_t given = FOLD(lanes), done = n - n % FOLD(lanes);                                                        \
-    if (*valid == 0) {                                                                                              \
-      memcpy(acc, first, sizeof part);                                                                              \
-      FOLD(name##_into)(n - done, x + done, acc, &given);                                                           \
-      *valid = given;                                                                                               \
-    } else {                                                                                                        \
-      memcpy(part, first, sizeof part);                                                                             \
-      FOLD(name##_into)(n - done, x + done, part, &given);                                                          \
-      FOLD(name##_into)(FOLD(lanes), part, acc, valid);                                                             \
-    }                                                                                                               \
+#define FOLD_REST(name, op)                                                                                          \
+  static void FOLD(name##_into)(int64_t n, const T *restrict x, T *restrict acc, int64_t *valid) {                   \
+    int64_t both = n < *valid ? n : *valid;                                                                          \
+    for (int64_t j = 0; j < both; j++) acc[j] = op(acc[j], x[j]);                                                    \
+    if (n <= *valid) return;                                                                                         \
+    memcpy(acc + both, x + both, (size_t)(n - both) * sizeof *acc);                                                  \
+    *valid = n;                                                                                                      \
+  }                                                                                                                  \
+  static void FOLD(name##_last)(int64_t valid, void *lanes) {                                                        \
+    T *acc = lanes;                                                                                                  \
+    if (valid == FOLD(lanes)) {                                                                                      \
+      for (int j = 0; j < FOLD(half); j++) acc[j] = op(acc[j], acc[FOLD(half) + j]);                                 \
+      for (int j = 0; j < FOLD(half) / 2; j++) acc[j] = op(acc[j], acc[FOLD(half) / 2 + j]);                         \
+      for (int j = 0; j < FOLD(half) / 4; j++) acc[j] = op(acc[j], acc[FOLD(half) / 4 + j]);                         \
+      valid = FOLD(half) / 4;                                                                                        \
+    }                                                                                                                \
+    for (int64_t low = 0; valid > 1; valid = low) {                                                                  \
+      low = (valid + 1) / 2;                                                                                         \
+      for (int64_t j = 0; j < valid - low; j++) acc[j] = op(acc[j], acc[low + j]);                                   \
+    }                                                                                                                \
+  }                                                                                                                  \
+  /* The first lanes of a run, of n elements in all. */                                                              \
+  __attribute__((always_inline)) static inline void FOLD(name##_end)(int64_t n, const T *restrict x, const T *first, \
+                                                                     T *restrict acc, int64_t *valid) {              \
+    T part[FOLD(lanes)] __attribute__((aligned(64)));                                                                \
+    int64_t given = FOLD(lanes), rest = n % FOLD(lanes);                                                             \
+    x += n - rest;                                                                                                   \
+    if (*valid == 0) {                                                                                               \
+      memcpy(acc, first, sizeof part);                                                                               \
+      for (int64_t j = 0; j < rest; j++) acc[j] = op(acc[j], x[j]);                                                  \
+      *valid = given;                                                                                                \
+    } else {                                                                                                         \
+      memcpy(part, first, sizeof part);                                                                              \
+      FOLD(name##_into)(rest, x, part, &given);                                                                      \
+      FOLD(name##_into)(FOLD(lanes), part, acc, valid);                                                              \
+    }                                                                                                                \
   }
 
 /* Sums and products. */                                                           \
@@ -161,47 +168,41 @@ FOLD_ROWS(multiply, FOLD_MULTIPLY)
 /* Extremes as by math_max and math_min: NaN where there is one, and -0 below 0. The largest of the sizes shows a NaN;
  * where the result is zero, the bits of all together show whether both zeros were there. */
 typedef struct FOLD(extreme) {
-  FOLD(vec) best;
+  FOLD(part) best;
   FOLD(bits) all, size;
 } FOLD(extreme);
-#define FOLD_EXTREME(name, op, BETTER, BITS)                                                                \
-  FOLD_REST(name, op)                                                                                       \
-  __attribute__((always_inline)) static inline void FOLD(name##_one)(FOLD(extreme) * e, const T *from) {    \
-    FOLD(vec) x = *(const FOLD(vec) *)from;                                                                 \
-    FOLD(bits) bits = (FOLD(bits))x, size = bits & ((U) - 1 >> 1), better = (FOLD(bits))(x BETTER e->best); \
-    FOLD(bits) larger = (FOLD(bits))(size > e->size);                                                       \
-    e->best = (FOLD(vec))((bits & better) | ((FOLD(bits))e->best & ~better));                               \
-    e->all = e->all BITS bits;                                                                              \
-    e->size = (size & larger) | (e->size & ~larger);                                                        \
-  }                                                                                                         \
-  static void FOLD(name##_settle)(const FOLD(extreme) * e, T * to) {                                        \
-    U sign = ~((U) - 1 >> 1);                                                                               \
-    for (int j = 0; j < FOLD(half); j++) {                                                                  \
-      U zero = e->all[j] & sign, nan = e->size[j];                                                          \
-      T best = e->best[j];                                                                                  \
-      if (best == 0) memcpy(&best, &zero, sizeof best);                                                     \
-      if (nan > INF) memcpy(&best, &nan, sizeof best);                                                      \
-      to[j] = best;                                                                                         \
-    }                                                                                                       \
-  }                                                                                                         \
-  static void FOLD(name)(int64_t n, const void *in, void *acc, int64_t *valid) {                            \
-    const T *x = in;                                                                                        \
-    T first[FOLD(lanes)] __attribute__((aligned(64)));                                                      \
-    if (n < FOLD(lanes)) {                                                                                  \
-      FOLD(name##_into)(n, x, acc, valid);                                                                  \
-      return;                                                                                               \
-    }                                                                                                       \
-    FOLD(bits) sizes = {0};                                                                                 \
-    FOLD(extreme) a = {*(const FOLD(vec) *)x, *(const FOLD(bits) *)x, sizes}, b = a;                        \
-    b.best = *(const FOLD(vec) *)(x + FOLD(half)), b.all = *(const FOLD(bits) *)(x + FOLD(half));           \
-    a.size = a.all & ((U) - 1 >> 1), b.size = b.all & ((U) - 1 >> 1);                                       \
-    for (int64_t i = FOLD(lanes); i + FOLD(lanes) <= n; i += FOLD(lanes)) {                                 \
-      FOLD(name##_one)(&a, x + i);                                                                          \
-      FOLD(name##_one)(&b, x + i + FOLD(half));                                                             \
-    }                                                                                                       \
-    FOLD(name##_settle)(&a, first);                                                                         \
-    FOLD(name##_settle)(&b, first + FOLD(half));                                                            \
-    FOLD(name##_end)(n, x, first, acc, valid);                                                              \
+#define FOLD_SIGN ((S)1 << (8 * sizeof(S) - 1))
+#define FOLD_CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
+#define FOLD_EXTREME(name, op, BETTER, BITS)                                                               \
+  FOLD_REST(name, op)                                                                                      \
+  __attribute__((always_inline)) static inline void FOLD(name##_one)(FOLD(extreme) * e, const T *from) {   \
+    FOLD(part) x = *(const FOLD(part) *)from;                                                              \
+    FOLD(bits) bits = (FOLD(bits))x, size = bits & ~FOLD_SIGN;                                             \
+    e->best = (FOLD(part))FOLD_CHOOSE((FOLD(bits))(x BETTER e->best), bits, (FOLD(bits))e->best);          \
+    e->all = e->all BITS bits;                                                                             \
+    e->size = FOLD_CHOOSE((FOLD(bits))(size > e->size), size, e->size);                                    \
+  }                                                                                                        \
+  __attribute__((always_inline)) static inline void FOLD(name##_settle)(const FOLD(extreme) * e, T * to) { \
+    FOLD(bits) best = FOLD_CHOOSE((FOLD(bits))(e->best == 0), e->all & FOLD_SIGN, (FOLD(bits))e->best);    \
+    *(FOLD(bits) *)(void *)to = FOLD_CHOOSE((FOLD(bits))(e->size > INF), e->size, best);                   \
+  }                                                                                                        \
+  static void FOLD(name)(int64_t n, const void *in, void *acc, int64_t *valid) {                           \
+    const T *x = in;                                                                                       \
+    T first[FOLD(lanes)] __attribute__((aligned(64)));                                                     \
+    if (n < FOLD(lanes)) {                                                                                 \
+      FOLD(name##_into)(n, x, acc, valid);                                                                 \
+      return;                                                                                              \
+    }                                                                                                      \
+    FOLD(extreme) e[FOLD(parts)];                                                                          \
+    for (int k = 0; k < FOLD(parts); k++) {                                                                \
+      const T *from = x + k * FOLD(each);                                                                  \
+      e[k] = (FOLD(extreme)){*(const FOLD(part) *)from, *(const FOLD(bits) *)(const void *)from, {0}};     \
+      e[k].size = e[k].all & ~FOLD_SIGN;                                                                   \
+    }                                                                                                      \
+    for (int64_t i = FOLD(lanes); i + FOLD(lanes) <= n; i += FOLD(lanes))                                  \
+      for (int k = 0; k < FOLD(parts); k++) FOLD(name##_one)(&e[k], x + i + k * FOLD(each));               \
+    for (int k = 0; k < FOLD(parts); k++) FOLD(name##_settle)(&e[k], first + k * FOLD(each));              \
+    FOLD(name##_end)(n, x, first, acc, valid);                                                             \
   }
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
@@ -241,8 +242,11 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_ADD
 #undef FOLD_MULTIPLY
 #undef FOLD_EXTREME
+#undef FOLD_SIGN
+#undef FOLD_CHOOSE
+#undef FOLD_WIDTH
 #undef FOLD_TABLE
 #undef FOLD
 #undef T
-#undef U
+#undef S
 #undef INF
