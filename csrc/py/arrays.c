@@ -399,6 +399,11 @@ static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, con
 static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const char *what, PyObject *keep,
                           xlac_value **out) {
   assert(PyList_Check(keep));
+  if (object == Py_None) { /* which NumPy takes for a NaN */
+    py_raise_argument(st, "%s is None; expected an array%s%s", what, dtype ? " of " : "",
+                      dtype ? xlac_dtype_text(dtype) : "");
+    return -1;
+  }
   void **numpy = py_numpy(st);
   PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
   if (numpy && array == NULL) raise_not_array(st, what, dtype);

@@ -174,6 +174,29 @@ static Py_ssize_t buffer_length(PyObject *self) {
   return -1;
 }
 
+/* What Python's own operators make of the elements, by NumPy's view of them: steals the view. */
+static PyObject *buffer_with(PyObject *view, PyObject *(*make)(PyObject *)) {
+  PyObject *made = view ? make(view) : NULL;
+  Py_XDECREF(view);
+  return made;
+}
+
+static PyObject *buffer_iter(PyObject *self) {
+  return buffer_with(py_buffer_numpy(self, NULL), PyObject_GetIter);
+}
+static PyObject *buffer_float(PyObject *self) {
+  return buffer_with(py_buffer_numpy(self, NULL), PyNumber_Float);
+}
+static PyObject *buffer_int(PyObject *self) {
+  return buffer_with(py_buffer_numpy(self, NULL), PyNumber_Long);
+}
+
+static PyObject *buffer_subscript(PyObject *self, PyObject *key) {
+  PyObject *view = py_buffer_numpy(self, NULL), *part = view ? PyObject_GetItem(view, key) : NULL;
+  Py_XDECREF(view);
+  return part;
+}
+
 /* "Buffer(f32[2,3])", and what is special about it. */
 static PyObject *buffer_repr(PyObject *self) {
   xlac_buffer_info info = buffer_info_of(self);
@@ -259,6 +282,11 @@ static PyType_Slot buffer_slots[] = {
     {Py_tp_methods, buffer_methods},
     {Py_tp_members, buffer_members},
     {Py_sq_length, (void *)buffer_length},
+    {Py_mp_length, (void *)buffer_length},
+    {Py_mp_subscript, (void *)buffer_subscript},
+    {Py_tp_iter, (void *)buffer_iter},
+    {Py_nb_float, (void *)buffer_float},
+    {Py_nb_int, (void *)buffer_int},
     {Py_bf_getbuffer, (void *)py_buffer_getbuffer},
     {Py_bf_releasebuffer, (void *)py_buffer_releasebuffer},
     {Py_tp_doc,

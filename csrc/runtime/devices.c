@@ -29,6 +29,8 @@ static int devices_unknown(const rt_device_set *set, const char *name, xlac_erro
   for (const rt_device_kind *k = set->kinds; k->kind && n + 40 < sizeof known; k++)
     n += (size_t)snprintf(known + n, sizeof known - n, "%s%.30s", n ? ", " : "", k->kind);
   int status = base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no device '%.60s'", name);
+  if (strncmp(name, "gpu", 3) == 0)
+    return base_hint(err, status, "\"cuda\" is an NVIDIA GPU; kinds of devices are %s", known);
   return base_hint(err, status, "kinds of devices are %s; %s:1 is a second context of that kind, and %d the last one",
                    known, set->kinds[0].kind, (int)DEVICES_MOST - 1);
 }

@@ -79,7 +79,7 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
     """
     if isinstance(src, Module):
         return src
-    if not isinstance(src, bytes):
+    if not isinstance(src, bytes) or src[:1] == b"\xef":
         from .program import source
 
         src = source(src)
@@ -430,8 +430,8 @@ def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_wor
 
     Parameters
     ----------
-    source : bytes or path-like
-        Those bytes, or a file with them.
+    source : bytes, path-like or file
+        Those bytes, or a file with them: its path, or open for bytes.
     threads : int, optional
         None: those it was compiled with.
     device, blas, lanes, async_work, results
@@ -447,6 +447,8 @@ def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_wor
     Error
         The bytes are cut short, damaged or of another format; the message says which.
     """
+    if callable(getattr(source, "read", None)):
+        source = source.read()
     if not isinstance(source, (bytes, bytearray, memoryview)):
         with open(_os.fspath(source), "rb") as file:
             source = file.read()

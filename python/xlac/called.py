@@ -23,7 +23,7 @@ class TreeExecutable:
         for name in self.calling.arguments.children[1].keys:
             if name in options:
                 named[name] = options.pop(name)
-        flat = self.calling.flat(args, named)
+        flat = self._flat(args, named)
         if options.get("out") is not None:
             leaves = self.calling.results.flatten(options["out"], "out")
             options["out"] = leaves[0] if len(leaves) == 1 else tuple(leaves)
@@ -32,31 +32,54 @@ class TreeExecutable:
         except ArgumentError as error:
             raise self._named(error) from None
 
+    def _flat(self, args, named):
+        """The program's arguments. Arguments that JAX lowered by position may be given by the names they have in the function."""
+        children = self.calling.arguments.children[0].children
+        if named and len(args) < len(children):
+            names = self._names()
+            unknown = named.keys() - set(names) - set(self.calling.arguments.children[1].keys)
+            if names.count(None) == 1 and len(unknown) == 1:  # of which the program has no trace, since the function makes nothing of it
+                names[names.index(None)] = unknown.pop()
+            while len(args) < len(children) and names[len(args)] in named:
+                args, named = (*args, named[names[len(args)]]), {name: value for name, value in named.items() if name != names[len(args)]}
+        return self.calling.flat(args, named)
+
+    def _names(self):
+        """The function's names of its arguments by position: what the paths of their leaves begin with. None where JAX does not say."""
+        owners = [i for i, child in enumerate(self.calling.arguments.children[0].children) for _ in range(child.leaves)]
+        names = [None] * len(self.calling.arguments.children[0].children)
+        for leaf, port in zip(self.calling.kept, self.inputs):
+            found = re.match(r"[^\W\d]\w*", port.name)
+            if leaf < len(owners) and found and not re.match(r"args\[", port.name):
+                names[owners[leaf]] = found[0]
+        return names
+
     def _named(self, error):
         """An error that numbers an argument of the flat program, with the path of the function's instead."""
-        found = re.match(r"argument (\d+) \([^)]*\)", error.message)
+        found = re.match(r"argument (\d+) \(([^)]*)\)", error.message)
         if found is None or int(found[1]) >= len(self.inputs):
             return error
-        message = f"argument {self.inputs[int(found[1])].name}{error.message[found.end():]}"
-        return ArgumentError(message, error.code, op=error.op, hint=error.hint)
+        name, flat = self.inputs[int(found[1])].name, found[2]
+        message, hint = f"argument {name}{error.message[found.end():]}", error.hint
+        return ArgumentError(message, error.code, op=error.op, hint=re.sub(rf"(?<!\w){re.escape(flat)}\.", lambda _: f"{name}.", hint))
 
     def profile(self, *args, repeat=1, warmup=0, **named):
         """As Executable.profile; `result` of the Profile is the function's."""
-        found = self.executable.profile(*self.calling.flat(args, named), repeat=repeat, warmup=warmup)
+        found = self.executable.profile(*self._flat(args, named), repeat=repeat, warmup=warmup)
         found.result = self.calling.tree(found.result)
         return found
 
     def timeline(self, *args, **named):
         """As Executable.timeline."""
-        return self.executable.timeline(*self.calling.flat(args, named))
+        return self.executable.timeline(*self._flat(args, named))
 
     def run_async(self, *args, **named):
         """As Executable.run_async: a Future of the program's flat result, a tuple of arrays or one array."""
-        return self.executable.run_async(*self.calling.flat(args, named))
+        return self.executable.run_async(*self._flat(args, named))
 
     def explain(self, topic="schedule", *args, **named):
         """As Executable.explain; what is said of donation names arguments and results as the function has them."""
-        found = self.executable.explain(topic, *(self.calling.flat(args, named) if args or named else ()))
+        found = self.executable.explain(topic, *(self._flat(args, named) if args or named else ()))
         return self._with_paths(found) if topic == "donation" else found
 
     def _with_paths(self, report):

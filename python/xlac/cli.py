@@ -1,8 +1,10 @@
 """The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
 line, 130 Ctrl-C."""
 import argparse
+import difflib
 import functools
 import os
+import re
 import sys
 import textwrap
 import time
@@ -19,6 +21,13 @@ FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto",
 BINARY = ("hlo-proto", "mlir-bytecode")
 
 
+class Held:
+    """What was read from a file, for messages."""
+
+    def __init__(self, path, source):
+        self.path, self.source = "<stdin>" if path == "-" else path, source
+
+
 class Program:
     """A file that holds a program, and the module in it."""
 
@@ -31,6 +40,7 @@ class Program:
         else:
             with open(path, "rb") as file:
                 self.source = file.read()
+        self.source = self.source.removeprefix(b"\xef\xbb\xbf")  # which some editors write
         self.module = None
 
     def parse(self):
@@ -305,6 +315,9 @@ def explore(args):
 
     module = opened(args, args.file)
     arrays = gather_arguments(args, module.entry.parameters, args.seed) if args.profile or args.input else ()
+    if args.output is None and sys.stdout.isatty():
+        args.output = os.path.splitext(os.path.basename("program" if args.file == "-" else args.file))[0] + ".html"
+        say(f"note: a page is no text to show on a terminal: it is in {args.output} (-o names another file)")
     write(page(module, *arrays, device=args.device, passes=not args.no_passes), args.output)
 
 
@@ -428,23 +441,23 @@ def add_run(commands):
     flag(p, "--device", default="cpu", help="cpu: compile it (default); cpu:1: in a second context; interp: the reference interpreter")
     flag(p, "--dump", metavar="STAGE", help="""run nothing; print what a stage of compiling leaves: translated, prepared, optimised (the
         program), fused (which ops are one kernel, and why), kernels, plan, or executable (what the device runs)""")
-    flag(p, "--threads", type=int, metavar="N", help="of the compiled program, at most (default: as many as there are CPUs)")
+    flag(p, "--threads", type=natural, metavar="N", help="of the compiled program, at most (default: as many as there are CPUs)")
     flag(p, "--numerics", choices=("strict", "fast"), help="of the compiled program (default: strict)")
     flag(p, "--probes", metavar="DIR", help="where interpreter.probe puts what it sees, with --device=interp")
     add_read_flags(p)
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="""the next
         arguments: a .npy or .npz file, JSON such as [[1,2],[3,4]], or a type and numbers such as f32[2,2]=1 2 3 4 or 2x2xf32=1 2 3 4""")
     flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
-    flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs and of rng")
+    flag(p, "--seed", "--random_seed", type=natural, default=0, help="of random inputs and of rng")
     add_output(p, "a .npz or .npy file for the result; - prints it")
     p.add_argument("--expected", "--expected_output", metavar="FILE", help="a .npz or .npy file to compare the result with")
-    flag(p, "--rel-error-bound", type=float, default=1e-5, help="relative difference allowed (default 1e-5)")
-    flag(p, "--abs-error-bound", type=float, default=1e-6, help="absolute difference allowed (default 1e-6)")
+    flag(p, "--rel-error-bound", type=amount, default=1e-5, help="relative difference allowed (default 1e-5)")
+    flag(p, "--abs-error-bound", type=amount, default=1e-6, help="absolute difference allowed (default 1e-6)")
     flag(p, "--print-literals", action="store_true", help="print inputs and results, all of their elements")
-    flag(p, "--iterations", type=int, default=1, help="run so many times, each with other random inputs")
+    flag(p, "--iterations", type=count, default=1, help="run so many times, each with other random inputs")
     flag(p, "--passes", help="run these passes first")
-    flag(p, "--replica", type=int, default=0, help="what replica-id gives")
-    flag(p, "--partition", type=int, default=0, help="what partition-id gives")
+    flag(p, "--replica", type=natural, default=0, help="what replica-id gives")
+    flag(p, "--partition", type=natural, default=0, help="what partition-id gives")
     flag(p, "--time", action="store_true", help="print how long compiling and running took")
     p.set_defaults(command=run)
 
@@ -460,9 +473,9 @@ def add_diff(commands):
     add_read_flags(p)
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run")
     flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
-    flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs")
-    flag(p, "--rel-error-bound", type=float, default=1e-5, help="relative difference allowed (default 1e-5)")
-    flag(p, "--abs-error-bound", type=float, default=1e-6, help="absolute difference allowed (default 1e-6)")
+    flag(p, "--seed", "--random_seed", type=natural, default=0, help="of random inputs")
+    flag(p, "--rel-error-bound", type=amount, default=1e-5, help="relative difference allowed (default 1e-5)")
+    flag(p, "--abs-error-bound", type=amount, default=1e-6, help="absolute difference allowed (default 1e-6)")
     p.set_defaults(command=diff)
 
 
@@ -476,7 +489,7 @@ def add_explain(commands):
     flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
     for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
                        ("--link-gigabytes", "bytes that copies and collectives move")):
-        flag(p, name, type=float, default=0, help=f"async's model: billions of {what} a second")
+        flag(p, name, type=amount, default=0, help=f"async's model: billions of {what} a second")
     add_output(p, "the output file; - is standard output")
     p.set_defaults(command=explain)
 
@@ -489,7 +502,7 @@ def add_explore(commands):
     flag(p, "--profile", action="store_true", help="run it, with random inputs where none are given, and colour the page by time")
     p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run; implies --profile")
     flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
-    flag(p, "--seed", "--random_seed", type=int, default=0, help="of random inputs")
+    flag(p, "--seed", "--random_seed", type=natural, default=0, help="of random inputs")
     flag(p, "--device", default="cpu", help="what to compile for (default: cpu)")
     flag(p, "--no-passes", action="store_true", help="leave the states between passes out, which makes a smaller page")
     add_output(p, "the HTML file; - is standard output")
@@ -524,8 +537,43 @@ def add_simple(commands):
     p.set_defaults(command=errors)
 
 
+# What other tools call it: a word that isn't a command here.
+ELSEWHERE = {"convert": "translate", "print": "translate", "parse": "translate", "profile": "bench", "time": "bench", "compile": "run --dump", "optimize": "opt",
+             "check": "verify", "lint": "verify", "bisect": "reduce", "minimize": "reduce", "view": "explore", "show": "explore", "help": "--help"}
+
+
+class Parser(argparse.ArgumentParser):
+    """One that suggests what was meant."""
+
+    def error(self, message):
+        found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if found:
+            choices = [choice.strip(" '") for choice in found[2].split(",")]
+            near = [ELSEWHERE[found[1]]] if "run" in choices and found[1] in ELSEWHERE else difflib.get_close_matches(found[1], choices, 2)
+            message += f"\n  hint: did you mean {' or '.join(near)}?" if near else ""
+        super().error(message)
+
+
+def bounded(kind, least, words):
+    """A type of arguments: a number from `least`."""
+    def read(text):
+        try:
+            number = kind(text)
+        except ValueError:
+            number = None
+        if number is None or not number >= least or (kind is int and number >= 2 ** 63):
+            raise argparse.ArgumentTypeError(f"expected {words}, found {text!r}")
+        return number
+    return read
+
+
+count = bounded(int, 1, "a whole number, at least 1")
+natural = bounded(int, 0, "a whole number, at least 0")
+amount = bounded(float, 0, "a number, at least 0")
+
+
 def make_parser():
-    parser = argparse.ArgumentParser(prog="xlac", description="Reads, verifies, prints, optimises, compiles and runs XLA programs.")
+    parser = Parser(prog="xlac", description="Reads, verifies, prints, optimises, compiles and runs XLA programs.")
     parser.add_argument("--version", action="version", version=f"xlac {_core.version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_run(commands)

@@ -142,6 +142,7 @@ def cluster(args):
         raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
     with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
         data = file.read()
+    args.program = cli.Held(args.file, data)
     result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
     if not args.json:
         for node in args.explain:

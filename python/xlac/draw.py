@@ -1,6 +1,7 @@
 """Pictures of modules: HTML with SVG for notebooks, and Graphviz's language. No JavaScript, nothing loaded from elsewhere."""
 import html as html_text
 import math
+import re
 import zlib
 
 from . import _core
@@ -106,8 +107,8 @@ def constant_text(op):
         op = op.operands[0]
     if op.opcode != "constant" or op.shape != ():
         return None
-    text = op.to_text()
-    return text[text.index("constant(") + 9:].split(")")[0]
+    found = re.search(r"constant\(([^)]*)\)|dense<([^>]*)>", op.to_text())
+    return (found[1] or found[2]) if found else None
 
 
 class Op:
@@ -215,7 +216,7 @@ class Picture:
 
     def __init__(self, computation, prefix, families_, big, limit):
         self.prefix, self.families, self.big = prefix, families_, big
-        self.root, self.name = computation.root.id, f"{computation.name}: {len(computation)} ops"
+        self.root, self.name = computation.root.id if computation.root else None, f"{computation.name}: {len(computation)} ops"
         ops = read_computation(computation, limit)
         boxes = {id(op): box(op) for op in ops}
         edges = [Edge(boxes[id(source)], boxes[id(op)]) for op in ops

@@ -24,12 +24,12 @@ def source(what):
         if looks_like_a_path(what):
             raise ParseError(f"{what!r} is the name of a file, not the text of a program", Code.SYNTAX, 1, 1,
                              hint=f"give a path: pathlib.Path({what!r}), or its text: open({what!r}).read()")
-        return what
+        return what.removeprefix("\ufeff")  # which some editors write
     if isinstance(what, (bytes, bytearray, memoryview)):
-        return bytes(what)
+        return bytes(what).removeprefix(b"\xef\xbb\xbf")
     if isinstance(what, os.PathLike):
         with open(what, "rb") as file:
-            return file.read()
+            return file.read().removeprefix(b"\xef\xbb\xbf")
     if callable(getattr(what, "read", None)):
         return source_of_file(what)
     from .staged import is_staged, text_of
@@ -40,6 +40,10 @@ def source(what):
 
     if isinstance(what, Builder):
         return what.build()
+    if callable(what):
+        name = getattr(what, "__name__", None) or type(what).__name__
+        lower = f"{name}.lower(*arguments)" if callable(getattr(what, "lower", None)) else f"jax.jit({name}).lower(*arguments)"
+        raise TypeError(f"expected a program, found a function: give what JAX lowers it to for arguments of certain shapes, {lower}")
     raise TypeError("expected a program: text, bytes, a path (os.PathLike), an open file, a Builder, a Module, or what JAX has lowered; found "
                     f"{type(what).__name__}")
 

@@ -215,3 +215,32 @@ def test_a_list_that_changes_while_it_is_read():
             items += [Emptying(items), np.ones(4, np.float32) + 1, np.ones(4, np.float32) + 2]
             assert np.array_equal(run(items), np.full(4, 4, np.float32))
             assert items == []
+
+
+SCALAR = "HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] add(x, x)\n}\n"
+
+
+def test_none_is_no_number():
+    """NumPy would make a NaN of it."""
+    for call in (xlac.compile(SCALAR), xlac.compile(SCALAR, device="interp"), lambda x: xlac.interpret(SCALAR, x)):
+        with pytest.raises(xlac.Error, match="None") as info:
+            call(None)
+        assert isinstance(info.value, TypeError)
+
+
+def test_a_function_is_lowered_first():
+    def loss(x):
+        return x
+
+    for use in (xlac.parse, xlac.compile, xlac.explore):
+        with pytest.raises(TypeError, match=r"jax\.jit\(loss\)\.lower\(\*arguments\)"):
+            use(loss)
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError, match=r"loss\.lower\(\*arguments\)"):
+        xlac.compile(jax.jit(loss))
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_program(tmp_path):
+    (tmp_path / "p.hlo").write_text("\ufeff" + SCALAR)
+    for program in ("\ufeff" + SCALAR, ("\ufeff" + SCALAR).encode(), tmp_path / "p.hlo"):
+        assert xlac.parse(program).name == "m"

@@ -274,3 +274,18 @@ def test_another_interpreter_has_its_own_counts():
         pytest.skip("no subinterpreters here")
     assert done.stdout == "fine\n", done.stderr
     assert kept.shape == (1,)
+
+
+def test_python_reads_elements_as_of_an_array():
+    b = xlac.asarray(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert b[1, 2] == 5 and b[0].tolist() == [0, 1, 2] and b[..., 1].shape == (2,) and [row.sum() for row in b] == [3, 12] and len(b) == 2
+    assert np.shares_memory(b[0], b.numpy())
+    one = xlac.asarray(np.float32(2.5))
+    assert float(one) == 2.5 and int(one) == 2 and one[()] == 2.5
+    for wrong, kind in ((lambda: b[2], IndexError), (lambda: float(b), TypeError), (lambda: iter(one), TypeError)):
+        with pytest.raises(kind):
+            wrong()
+    b.delete()
+    for use in (lambda: b[0], lambda: iter(b), lambda: float(b)):
+        with pytest.raises(xlac.Error, match="deleted"):
+            use()

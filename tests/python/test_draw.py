@@ -133,3 +133,11 @@ def test_dot(block):
 def test_page_is_a_document(block):
     page = draw.page(block)
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
+
+
+def test_functions_that_return_several_values_or_none_are_drawn():
+    """In MLIR they have no op that is the root."""
+    text = "func.func public @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {\n  %0 = stablehlo.tanh %x : tensor<2xf32>\n" \
+        "  return %0, %x : tensor<2xf32>, tensor<2xf32>\n}\n"
+    for module in (xlac.parse(text), xlac.parse("func.func public @main() {\n  return\n}\n")):
+        assert "<svg" in module._repr_html_()

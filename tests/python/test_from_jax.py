@@ -154,3 +154,33 @@ def test_an_unknown_object_is_still_a_type_error():
         xlac.compile(object())
     with pytest.raises(xlac.ArgumentError, match="no option 'lr'"):
         xlac.interpret("HloModule m\nENTRY e {\n  ROOT x = f32[] parameter(0)\n}", 1.0, lr=1)
+
+
+def test_arguments_by_position_may_be_named(lowered, wanted):
+    exe = xlac.compile(lowered)
+    for call in (lambda: exe(params=PARAMS, x=X, unused=np.zeros(7), scale=np.float32(2)), lambda: exe(PARAMS, X, np.zeros(7), scale=np.float32(2))):
+        same(call(), wanted)
+
+
+def test_too_many_arguments_may_be_static_ones():
+    lowered = jax.jit(lambda n, x: x * n, static_argnums=0).lower(3, X)
+    with pytest.raises(xlac.ArgumentError, match="static arguments are part of the program"):
+        xlac.compile(lowered)(3, X)
+
+
+def test_hints_name_the_functions_argument():
+    exe = xlac.compile(jax.jit(lambda p: p["w"] * 2).lower({"w": X}))
+    with pytest.raises(xlac.ArgumentError, match=r"pass p\['w'\]\.astype\(np\.float32\)"):
+        exe({"w": X.astype(np.float64)})
+
+
+def test_modules_from_jax_show_themselves(lowered):
+    module = xlac.parse(lowered)
+    assert module.form == "mlir" and "<svg" in module._repr_html_()
+
+
+def test_an_executable_is_loaded_from_an_open_file(lowered, wanted, tmp_path):
+    (tmp_path / "a.xlac").write_bytes(xlac.compile(lowered).serialize())
+    with open(tmp_path / "a.xlac", "rb") as file:
+        found = xlac.load(file)(PARAMS, X, np.zeros(7), scale=np.float32(2))
+    np.testing.assert_allclose(found[0]["w"], wanted[0]["w"])

@@ -1,0 +1,60 @@
+"""What the command line says to a word, a number or a file that it does not expect: never a traceback, and what was meant where that can be guessed."""
+import pytest
+
+from xlac import cli
+
+PROGRAM = "HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] add(x, x)\n}\n"
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.hlo").write_text(PROGRAM)
+    return "p.hlo"
+
+
+def said(capsys, *words):
+    """(exit status, standard error)"""
+    try:
+        status = cli.main(list(words))
+    except SystemExit as end:
+        status = end.code
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words, meant", [
+    (["convert", "p.hlo"], "translate"), (["profile", "p.hlo"], "bench"), (["verfy", "p.hlo"], "verify"), (["explain", "memry", "p.hlo"], "memory"),
+    (["run", "p.hlo", "--numerics", "strickt"], "strict")])
+def test_what_was_meant(capsys, file, words, meant):
+    status, text = said(capsys, *words)
+    assert status == 2 and f"did you mean {meant}" in text
+
+
+@pytest.mark.parametrize("words", [
+    ["bench", "--repeat", "0"], ["bench", "--repeat", "x"], ["bench", "--seconds", "-1"], ["bench", "--threads", "-1"], ["run", "--iterations", "0"],
+    ["run", "--seed", "-1"], ["run", "--threads", "-3"], ["run", "--replica", "-1"], ["run", "--rel-error-bound", "nan"], ["reduce", "--limit", "0"],
+    ["diff", "--seed", str(2 ** 64)], ["explain", "async", "--gigaflops", "-1"]])
+def test_numbers_have_bounds(capsys, file, words):
+    status, text = said(capsys, *words, file)
+    assert status == 2 and "expected a " in text and repr(words[-1]) in text
+
+
+def test_an_error_in_a_graph_names_its_file_and_shows_the_place(capsys, file):
+    status, text = said(capsys, "cluster", file)
+    assert status == 1 and text.startswith("p.hlo:1:1: ") and "HloModule m" in text
+
+
+def test_a_mark_of_byte_order_is_no_part_of_a_program(capsys, file, tmp_path):
+    (tmp_path / "p.hlo").write_bytes(b"\xef\xbb\xbf" + PROGRAM.encode())
+    assert said(capsys, "verify", file)[0] == 0
+
+
+def test_a_page_is_not_written_to_a_terminal(capsys, file, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    status, text = said(capsys, "explore", file, "--no-passes")
+    assert status == 0 and "p.html" in text and (tmp_path / "p.html").read_text().startswith("<!doctype html>")
+
+
+def test_gpu_is_called_cuda(capsys, file):
+    status, text = said(capsys, "run", file, "--device", "gpu")
+    assert status == 1 and '"cuda" is an NVIDIA GPU' in text
