@@ -106,3 +106,11 @@ def test_any_attribute_is_the_encoding_of_a_tensor(encoding):
     printed = xlac.parse(f"func.func private @f(tensor<2xf32, {encoding}>)").to_text()
     assert f"tensor<2xf32, {encoding}>" in printed
     assert xlac.parse(printed).to_text() == printed
+
+
+def test_values_of_the_module_itself_are_told_apart():
+    text = ("%c1 = arith.constant 4 : index\n%c2 = arith.constant 4 : index\n"
+            "func.func @f(%a: index) -> index {\n  %c1 = arith.constant 4 : index\n  return %c1 : index\n}\n")
+    printed = xlac.parse(text).to_text()
+    assert "  %c4 = arith.constant 4 : index\n  %c4_0 = arith.constant 4 : index\n" in printed and "    return %c4 : index\n" in printed
+    assert xlac.parse(printed).to_text() == printed

@@ -74,9 +74,11 @@ static const uint8_t *mprint_result_stems(const ir_op *op) {
 
 /* --- names of other dialects --- */
 
-/* One key for a region and a name of mprint::other_ids. */
+/* One key for a region and a name of mprint::other_ids. Ops of the module itself, each in a computation of its own, are
+ * of one region. */
 static uint64_t mprint_taken_key(const ir_computation *c, uint64_t id) {
-  return (uint64_t)c->id << 32 | id;
+  bool of_module = c->kind == IR_SYMBOL && !c->owner;
+  return (uint64_t)(of_module ? UINT32_MAX : c->id) << 32 | id;
 }
 
 /* Whether the region, or one around it, has the name; how deep regions nest is bounded by who made them. */
