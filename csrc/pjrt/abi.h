@@ -256,6 +256,16 @@ typedef struct PJRT_Api_Version {
   int minor_version;
 } PJRT_Api_Version;
 
+/* What the client calls when it knows where a copy is to go. */
+struct PJRT_Buffer_CopyRawToHostFuture_Callback_Args {
+  size_t struct_size;
+  void *callback_data;
+  PJRT_Error_Code error_code;
+  const char *error_message;
+  size_t error_message_size;
+  void *dst;
+};
+
 /* --- the slots --- */
 
 #define PJRT_ARGS(name, fn, size, last, ...)                                                                       \
@@ -304,8 +314,8 @@ _Static_assert(sizeof(void *) != 8 ||
                    (sizeof(PJRT_Api) == 1144 && sizeof(PJRT_Api_Version) == 24 && sizeof(PJRT_NamedValue) == 56 &&
                     sizeof(PJRT_Program) == 48 && sizeof(PJRT_Buffer_MemoryLayout_Tiled) == 56 &&
                     sizeof(PJRT_Buffer_MemoryLayout_Strides) == 32 && sizeof(PJRT_ExecuteOptions) == 144 &&
-                    sizeof(PJRT_LoadOptions) == 32 && sizeof(PJRT_Error_FunctionTable) == 56 &&
-                    PJRT_SIZE_UP_TO(PJRT_Buffer_MemoryLayout, type) == 76 &&
+                    sizeof(PJRT_LoadOptions) == 32 && sizeof(PJRT_Buffer_CopyRawToHostFuture_Callback_Args) == 48 &&
+                    sizeof(PJRT_Error_FunctionTable) == 56 && PJRT_SIZE_UP_TO(PJRT_Buffer_MemoryLayout, type) == 76 &&
                     PJRT_SIZE_UP_TO(PJRT_ShapeSpec, element_type) == 36),
                "structs are as long as the interface says");
 

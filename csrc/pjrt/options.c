@@ -161,9 +161,9 @@ static PJRT_Error *options_read_build(pjrt_compile_options *o, wire_reader r) {
 PJRT_Error *pjrt_read_compile_options(pjrt_compile_options *out, const char *bytes, size_t n) {
   wire_field f;
   const unsigned char *at = (const unsigned char *)bytes;
-  wire_reader r = {at, at + n, false};
+  wire_reader r = {at, n ? at + n : at, false}; /* nothing may be NULL */
   *out = (pjrt_compile_options){.n_replicas = 1, .n_partitions = 1, .threads = -1};
-  while (n && wire_next(&r, &f)) {
+  while (wire_next(&r, &f)) {
     if (f.number == 3 && f.wire == 2) PJRT_TRY(options_read_build(out, f.bytes));
     if (f.number == 7 && f.wire == 2) PJRT_TRY(options_read_override(out, f.bytes));
   }

@@ -125,3 +125,11 @@ PJRT_Error *pjrt_topology_description_fingerprint(PJRT_TopologyDescription_Finge
   args->fingerprint = hash;
   return NULL;
 }
+
+PJRT_Error *pjrt_topology_description_get_memory_space_kind_ids(
+    PJRT_TopologyDescription_GetMemorySpaceKindIds_Args *args) {
+  static const int ids[PJRT_MEMORY_KINDS] = {0, 1, 2};
+  args->memory_space_kind_ids = ids;
+  args->num_memory_space_kind_ids = PJRT_MEMORY_KINDS;
+  return NULL;
+}

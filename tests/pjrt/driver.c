@@ -1,12 +1,13 @@
 /* Drives the plugin from many threads, without Python: what programs do to it, all at the same time.
  *
- *     driver PLUGIN.so THREADS TURNS
+ *     driver PLUGIN.so THREADS TURNS [DEVICES]
  *
  * Each turn of a thread puts arrays, enqueues a chain of calls some of which are given their arguments, deletes what
  * still runs, reads results by events and callbacks, and passes errors on. At the end nothing may be in use, and after
- * the first tenth of the turns memory may not have grown, whatever the number of turns. Prints what it did; exit status
- * 1 where something was wrong. tests/pjrt/sanitize.py builds it with the plugin's own files under a sanitizer
- * (PJRT_LINKED). */
+ * the first tenth of the turns memory may not have grown, whatever the number of turns. With several devices, each turn
+ * also calls a program of all of them, whose devices meet in a collective, and gives it its arguments. Prints what it
+ * did; exit status 1 where something was wrong. tests/pjrt/sanitize.py builds it with the plugin's own files under a
+ * sanitizer (PJRT_LINKED). */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -17,7 +18,7 @@
 
 #include "../../csrc/pjrt/abi.h"
 
-enum { ELEMENTS = 1 << 14, CHAIN = 6 };
+enum { ELEMENTS = 1 << 14, CHAIN = 6, DEVICES_MAX = 16 };
 
 static const char *const LOOP =
     "module @loop { func.func public @main(%x: tensor<16384xf32>) -> tensor<16384xf32> {\n"
@@ -37,11 +38,23 @@ static const char *const GIVEN =
     "tensor<16384xf32> {\n"
     "  %0 = stablehlo.add %a, %a : tensor<16384xf32>\n"
     "  return %0 : tensor<16384xf32> } }";
+/* Each element plus the largest of all: every device has a part. */
+static const char *const GROUP =
+    "module @group { sdy.mesh @m = <[\"x\"=%d]>\n"
+    "func.func public @main(%%a: tensor<%dxf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>, tf.aliasing_output = 0 : "
+    "i32}) -> (tensor<%dxf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>}) {\n"
+    "  %%z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "  %%0 = stablehlo.reduce(%%a init: %%z) applies stablehlo.maximum across dimensions = [0] : (tensor<%dxf32>, "
+    "tensor<f32>) -> tensor<f32>\n"
+    "  %%1 = stablehlo.broadcast_in_dim %%0, dims = [] : (tensor<f32>) -> tensor<%dxf32>\n"
+    "  %%2 = stablehlo.add %%a, %%1 : tensor<%dxf32>\n"
+    "  return %%2 : tensor<%dxf32> } }";
 
 static const PJRT_Api *api;
 static PJRT_Client *client;
-static PJRT_Device *device;
-static PJRT_LoadedExecutable *loop, *given;
+static PJRT_Device *device, *devices[DEVICES_MAX];
+static int n_devices = 1;
+static PJRT_LoadedExecutable *loop, *given, *group;
 static atomic_int wrong, called_back, expected_back;
 
 /* --- slots --- */
@@ -79,24 +92,52 @@ static bool await(PJRT_Event *e) {
   return good;
 }
 
-static PJRT_LoadedExecutable *compile(const char *text) {
+static PJRT_LoadedExecutable *compile(const char *text, const unsigned char *options, size_t n) {
   PJRT_Program program = {.struct_size = sizeof program,
                           .code = (char *)(uintptr_t)text,
                           .code_size = strlen(text),
                           .format = "mlir",
                           .format_size = 4};
-  ARGS(Client_Compile, .client = client, .program = &program, .compile_options = "");
+  ARGS(Client_Compile, .client = client, .program = &program, .compile_options = (const char *)options,
+       .compile_options_size = n);
   expect(!failed(api->Client_Compile(&args)), "a program is compiled");
   return args.executable;
 }
 
-static PJRT_Buffer *put(const float *data, PJRT_Event **done) {
+/* For all devices, in their order: a CompileOptionsProto whose build options have the number of partitions and the
+ * device assignment. All lengths are below 128. */
+static PJRT_LoadedExecutable *compile_group(void) {
+  char text[2048];
+  unsigned char options[8 * DEVICES_MAX], assignment = (unsigned char)(4 + 4 * n_devices), *at = options;
+  int n = n_devices * ELEMENTS;
+  snprintf(text, sizeof text, GROUP, n_devices, n, n, n, n, n, n);
+  const unsigned char head[] = {3 << 3 | 2, (unsigned char)(assignment + 6),
+                                4 << 3,     1,
+                                5 << 3,     (unsigned char)n_devices,
+                                9 << 3 | 2, assignment,
+                                1 << 3,     1,
+                                2 << 3,     (unsigned char)n_devices};
+  memcpy(at, head, sizeof head);
+  at += sizeof head;
+  for (int i = 0; i < n_devices; i++) {
+    const unsigned char one[] = {3 << 3 | 2, 2, 1 << 3, (unsigned char)i};
+    memcpy(at, one, sizeof one);
+    at += sizeof one;
+  }
+  return compile(text, options, (size_t)(at - options));
+}
+
+static PJRT_Buffer *put_on(PJRT_Device *where, const float *data, PJRT_Event **done) {
   static const int64_t dims[] = {ELEMENTS};
   ARGS(Client_BufferFromHostBuffer, .client = client, .data = data, .type = PJRT_BUFFER_F32, .dims = dims,
-       .num_dims = 1, .host_buffer_semantics = PJRT_HOST_IMMUTABLE_ZERO_COPY, .device = device);
+       .num_dims = 1, .host_buffer_semantics = PJRT_HOST_IMMUTABLE_ZERO_COPY, .device = where);
   expect(!failed(api->Client_BufferFromHostBuffer(&args)), "an array is put");
   *done = args.done_with_host_buffer;
   return args.buffer;
+}
+
+static PJRT_Buffer *put(const float *data, PJRT_Event **done) {
+  return put_on(device, data, done);
 }
 
 /* NULL where the call fails at once. */
@@ -106,6 +147,25 @@ static PJRT_Buffer *run(PJRT_LoadedExecutable *exe, PJRT_Buffer *argument, PJRT_
   ARGS(LoadedExecutable_Execute, .executable = exe, .options = &options, .argument_lists = lists, .num_devices = 1,
        .num_args = 1, .output_lists = outs, .device_complete_events = done);
   return failed(api->LoadedExecutable_Execute(&args)) ? NULL : out;
+}
+
+/* On all devices; the results take the arguments' places. */
+static bool run_group(PJRT_Buffer **buffers, PJRT_Event **done) {
+  PJRT_Buffer *out[DEVICES_MAX] = {NULL}, *in[DEVICES_MAX], *const * arguments[DEVICES_MAX], **outputs[DEVICES_MAX];
+  for (int i = 0; i < n_devices; i++) {
+    in[i] = buffers[i];
+    arguments[i] = &in[i];
+    outputs[i] = &out[i];
+  }
+  PJRT_ExecuteOptions options = {.struct_size = sizeof options};
+  ARGS(LoadedExecutable_Execute, .executable = group, .options = &options, .argument_lists = arguments,
+       .num_devices = (size_t)n_devices, .num_args = 1, .output_lists = outputs, .device_complete_events = done);
+  bool good = !failed(api->LoadedExecutable_Execute(&args));
+  for (int i = 0; good && i < n_devices; i++) {
+    destroy_buffer(buffers[i]);
+    buffers[i] = out[i];
+  }
+  return good;
 }
 
 static void note(PJRT_Error *error, void *ctx) {
@@ -174,6 +234,31 @@ static void turn_viewed(float *in, float *out) {
   expect(await(lent), "the array is given back");
 }
 
+/* A chain of calls of all devices, with work of one device before it and behind it. */
+static void turn_group(float *in, float *out) {
+  PJRT_Event *lent[DEVICES_MAX], *done[CHAIN][DEVICES_MAX], *first;
+  PJRT_Buffer *buffers[DEVICES_MAX];
+  for (int i = 0; i < n_devices; i++) buffers[i] = put_on(devices[i], in, &lent[i]);
+  PJRT_Buffer *moved = run(loop, buffers[0], &first);
+  expect(moved && await(first), "a call");
+  destroy_buffer(buffers[0]);
+  buffers[0] = moved;
+  int n = 0;
+  for (bool good = true; good && n < CHAIN; n += good) {
+    good = run_group(buffers, done[n]);
+    expect(good, "a call on all devices");
+  }
+  float most = in[0] + 20, last = in[0];
+  for (int i = 0; i < n; i++, most += most) last += most;
+  for (int i = 0; i < n_devices; i++) {
+    expect(await(read_back(buffers[i], out)), "a shard is read");
+    expect(out[ELEMENTS - 1] == (i ? last : most), "the result of all devices");
+    destroy_buffer(buffers[i]);
+    expect(await(lent[i]), "the array is given back");
+    for (int k = 0; k < n; k++) expect(await(done[k][i]), "a call ends well");
+  }
+}
+
 /* What failed makes all fail that is computed from it. */
 static void turn_failing(float *out) {
   static const int64_t dims[] = {ELEMENTS};
@@ -199,6 +284,7 @@ static void *thread_main(void *arg) {
   for (int turn = 0; turn < turns; turn++) {
     turn_chain(in, out, turn);
     if (turn % 4 == 0) turn_viewed(in, out);
+    if (n_devices > 1) turn_group(in, out);
     if (turn % 4 == 2) turn_failing(out);
   }
   free(in);
@@ -216,26 +302,38 @@ static void run_threads(int n) {
 /* --- the whole --- */
 
 static int64_t bytes_in_use(void) {
-  ARGS(Device_MemoryStats, .device = device);
-  expect(!failed(api->Device_MemoryStats(&args)), "numbers of memory");
-  return args.bytes_in_use;
+  int64_t all = 0;
+  for (int i = 0; i < n_devices; i++) {
+    ARGS(Device_MemoryStats, .device = devices[i]);
+    expect(!failed(api->Device_MemoryStats(&args)), "numbers of memory");
+    all += args.bytes_in_use;
+  }
+  return all;
 }
 
 static void begin(void) {
-  PJRT_Client_Create_Args create = {.struct_size = sizeof create};
+  const PJRT_NamedValue several = {.struct_size = sizeof several,
+                                   .name = "num_devices",
+                                   .name_size = strlen("num_devices"),
+                                   .type = PJRT_VALUE_INT64,
+                                   .int64_value = n_devices,
+                                   .value_size = 1};
+  PJRT_Client_Create_Args create = {.struct_size = sizeof create, .create_options = &several, .num_options = 1};
   expect(!failed(api->Client_Create(&create)), "a client");
   client = create.client;
-  PJRT_Client_Devices_Args devices = {.struct_size = sizeof devices, .client = client};
-  expect(!failed(api->Client_Devices(&devices)) && devices.num_devices == 1, "a device");
-  device = devices.devices[0];
-  loop = compile(LOOP);
-  given = compile(GIVEN);
+  PJRT_Client_Devices_Args list = {.struct_size = sizeof list, .client = client};
+  expect(!failed(api->Client_Devices(&list)) && list.num_devices == (size_t)n_devices, "devices");
+  memcpy(devices, list.devices, (size_t)n_devices * sizeof *devices);
+  device = devices[0];
+  loop = compile(LOOP, NULL, 0);
+  given = compile(GIVEN, NULL, 0);
+  if (n_devices > 1) group = compile_group();
 }
 
 static void end(void) {
-  PJRT_LoadedExecutable *both[] = {loop, given};
-  for (int i = 0; i < 2; i++) {
-    ARGS(LoadedExecutable_Destroy, .executable = both[i]);
+  PJRT_LoadedExecutable *all[] = {loop, given, group};
+  for (int i = 0; i < 3; i++) {
+    ARGS(LoadedExecutable_Destroy, .executable = all[i]);
     expect(!failed(api->LoadedExecutable_Destroy(&args)), "an executable is destroyed");
   }
   ARGS(Client_Destroy, .client = client);
@@ -257,8 +355,9 @@ static const PJRT_Api *find_api(const char *path) {
 
 int main(int argc, char **argv) {
   int n = argc > 3 ? atoi(argv[2]) : 0, all = argc > 3 ? atoi(argv[3]) : 0;
-  if (n < 1 || n > 64 || all < 10 || !(api = find_api(argv[1]))) {
-    fprintf(stderr, "usage: driver PLUGIN.so THREADS(1-64) TURNS(10-)\n");
+  n_devices = argc > 4 ? atoi(argv[4]) : 1;
+  if (n < 1 || n > 64 || all < 10 || n_devices < 1 || n_devices > DEVICES_MAX || !(api = find_api(argv[1]))) {
+    fprintf(stderr, "usage: driver PLUGIN.so THREADS(1-64) TURNS(10-) [DEVICES(1-16)]\n");
     return 2;
   }
   begin();
@@ -271,7 +370,7 @@ int main(int argc, char **argv) {
   expect(bytes_in_use() == 0, "nothing is in use at the end");
   expect(atomic_load(&called_back) == atomic_load(&expected_back), "all callbacks came");
   /* Memory that is kept for later is at most what all threads have in use at a time. */
-  size_t kept = (size_t)n * CHAIN * ELEMENTS * sizeof(float) + (1 << 16);
+  size_t kept = (size_t)n * CHAIN * ELEMENTS * sizeof(float) * (size_t)n_devices + (1 << 16);
   expect(after < before + kept, "memory does not grow");
   end();
   printf("%d calls, %d callbacks, heap %+ld bytes, %d wrong\n", n * all * CHAIN, atomic_load(&called_back),

@@ -19,8 +19,8 @@ def driver(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("threads, turns", [(16, 20), (2, 2000)])
-def test_calls_from_many_threads(driver, threads, turns):
-    done = subprocess.run([driver, LIBRARY, str(threads), str(turns)], capture_output=True, text=True, timeout=300)
+@pytest.mark.parametrize("threads, turns, devices", [(16, 20, 1), (2, 2000, 1), (4, 40, 4)])
+def test_calls_from_many_threads(driver, threads, turns, devices):
+    done = subprocess.run([driver, LIBRARY, str(threads), str(turns), str(devices)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"{threads * turns * 6} calls, ") and done.stdout.endswith(" 0 wrong\n")
