@@ -139,6 +139,7 @@ static void say_general(void) {
     x86_multiply_number(&code, reg, other, numbers[r % 4]), say();
     x86_add_memory(&code, reg, places[5]), say();
     x86_zero(&code, reg), say();
+    x86_number(&code, reg, 0x123456789ABCDEF0 >> 8 * (r % 2)), say();
     x86_low_bits(&code, reg, other), say();
     x86_push(&code, reg), say();
     x86_pop(&code, reg), say();

@@ -17,9 +17,9 @@ from xlac import kernels
 LEVELS = {"avx2": ("avx2", "fma", "f16c"), "avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl")}
 FLOATS, INTS = ("f32", "f64", "bf16", "f16"), ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64")
 NUMPY = {"f32": "f4", "f64": "f8", "f16": "f2", "pred": "?", "bf16": ml_dtypes.bfloat16, **{t: t.replace("s", "i")[0] + str(int(t[1:]) // 8) for t in INTS}}
-UNARY = {"float": ["negate", "abs", "sqrt", "exponential", "tanh", "logistic", "floor", "sign", "rsqrt", "log", "cosine", "erf"],
-         "int": ["negate", "not"], "pred": ["not"]}
-BINARY = {"float": ["add", "subtract", "multiply", "divide", "maximum", "minimum"],
+UNARY = {"float": ["negate", "abs", "sqrt", "exponential", "tanh", "logistic", "floor", "sign", "rsqrt", "log", "cosine", "erf", "atan", "log-plus-one", "cbrt"],
+         "int": ["negate", "not", "popcnt", "count-leading-zeros"], "pred": ["not"]}
+BINARY = {"float": ["add", "subtract", "multiply", "divide", "maximum", "minimum", "atan2", "power"],
           "int": ["add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "shift-left", "shift-right-logical",
                   "shift-right-arithmetic"],
           "pred": ["and", "or", "xor"]}
@@ -89,11 +89,11 @@ class Kernel:
         places = [i for i, t in enumerate(self.values) if t in INTS and i not in self.boxed][-3:]
         terms, size = [], 1
         for v in self.r.sample(places, self.r.randint(1, len(places))):
-            last = self.r.choice([2, 7, 40, 200])
+            last = self.r.choice([2, 7, 40, 200][:4 - len(terms)])
             terms.append(f"{size}*v{v} up to {last}")
             size *= last + 1
         along = self.r.choice([[], [], list(range(len(self.extents))), [len(self.extents) - 1], [0]])
-        for d in along:
+        for d in along if size < 5000 else []:
             terms.append(f"{size}*i{d}")
             size *= self.extents[d]
         t = self.r.choice([*FLOATS, *INTS, "pred"])

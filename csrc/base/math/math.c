@@ -151,6 +151,8 @@ double math_rsqrt_f64(double x) {
   return __builtin_ldexp(r, -e / 2);
 }
 
+#include "math_called.h"
+
 /* --- erf --- */
 
 /* erf(c), its low part, and erf'(c) at c = i / 16. */

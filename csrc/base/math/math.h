@@ -43,7 +43,6 @@ double math_bessel_i1e_f64(double x);
   MATH_INLINE float math_##name##_f32(float x) { \
     return (float)math_##name##_f64(x);          \
   }
-MATH_ROUNDED(erfc)
 MATH_ROUNDED(lgamma)
 MATH_ROUNDED(digamma)
 MATH_ROUNDED(bessel_i1e)
@@ -78,8 +77,9 @@ MATH_INLINE double math_round_f64(double x) {
   MATH_INLINE double math_##name##_f64(double x) { \
     return name(x);                                \
   }
-MATH_FROM_LIBM(expm1)
-MATH_FROM_LIBM(log1p)
+/* math_called.h */
+double math_expm1_f64(double x);
+double math_log1p_f64(double x);
 #define math_expm1_f64_fma math_expm1_f64
 #define math_log1p_f64_fma math_log1p_f64
 MATH_FROM_LIBM(sin)

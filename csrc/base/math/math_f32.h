@@ -247,14 +247,19 @@ MATH_INLINE float math_round_f32(float x) {
   return __builtin_copysignf(a - r >= 0.5f ? r + 1 : r, x);
 }
 
+/* atan2, error 2^-44, and erfc: math_called.h. */
+double math_angle(double y, double x);
+float math_erfc_f32(float x);
 MATH_INLINE float math_asin_f32(float x) {
-  return (float)asin((double)x);
+  double v = x;
+  return (float)math_angle(v, __builtin_sqrt((1 - v) * (1 + v)));
 }
 MATH_INLINE float math_acos_f32(float x) {
-  return (float)acos((double)x);
+  double v = x;
+  return (float)math_angle(__builtin_sqrt((1 - v) * (1 + v)), v);
 }
 MATH_INLINE float math_atan_f32(float x) {
-  return (float)atan((double)x);
+  return (float)math_angle((double)x, 1.0);
 }
 MATH_INLINE float math_asinh_f32(float x) {
   return (float)asinh((double)x);
@@ -269,7 +274,7 @@ MATH_INLINE float math_cbrt_f32(float x) {
   return (float)cbrt((double)x);
 }
 MATH_INLINE float math_atan2_f32(float y, float x) {
-  return (float)atan2((double)y, (double)x);
+  return (float)math_angle((double)y, (double)x);
 }
 /* e^(y log |x|) with pow's rules for what is no number, zero or negative. */
 MATH_INLINE float math_pow_f32(float x, float y) {

@@ -130,6 +130,14 @@ uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_
   return nat_add(b, v);
 }
 
+uint32_t nat_call(nat_body *b, uintptr_t fn, uint32_t x, uint32_t y) {
+  if (b->failed) return 0;
+  nat_value v = {.kind = NAT_CALL, .width = b->values[x].width, .in = {x, y, NAT_NONE}, .bits = fn};
+  v.n_in = (uint8_t)(1 + (y != NAT_NONE));
+  v.steady = b->values[x].steady && (y == NAT_NONE || b->values[y].steady);
+  return nat_add(b, v);
+}
+
 /* Packs of a register's two halves; where it is half full at most, both are the same. */
 static uint32_t nat_halve(nat_body *b, uint32_t x, bool saturates) {
   uint32_t width = b->values[x].width, full = b->lanes * width == b->target->vector;

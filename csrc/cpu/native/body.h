@@ -49,6 +49,7 @@ typedef enum nat_kind {
   NAT_GATHER, /* lanes of stream number `bits`, each at its own place: elements from the run's pointer on, s32 in[0];
                  where the mask in[1] is set, if there is one */
   NAT_PART,   /* as NAT_LOAD, where the mask in[0] is set; elsewhere 0, and nothing is read */
+  NAT_CALL,   /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
   NAT_FAR     /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
@@ -126,6 +127,8 @@ bool nat_has(const nat_body *b, nat_lane op, uint32_t width);
 /* Masks in lanes. */
 uint32_t nat_narrow_mask(nat_body *b, uint32_t mask, uint32_t width);
 uint32_t nat_widen_mask(nat_body *b, uint32_t mask, uint32_t width);
+/* What the loop `fn` gives of x and perhaps y. */
+uint32_t nat_call(nat_body *b, uintptr_t fn, uint32_t x, uint32_t y);
 /* near, which is function `which` of x, an f32, but in lanes where `far` is set. */
 uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
 static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {

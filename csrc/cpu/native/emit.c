@@ -39,6 +39,9 @@ static void emit_value(emit_run *e, const emit_step *s) {
     case NAT_PART:
       emit_part(e, s);
       break;
+    case NAT_CALL:
+      emit_loop_call(e, s);
+      break;
     case NAT_FAR:
       emit_far(e, s);
       break;
@@ -424,7 +427,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   if (nat_has_tail(e->b)) emit_tail(e, needed);
   emit_results(e, at_end);
   emit_leave(e);
-  for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_far_call(e, &e->calls[i]);
+  for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_call_out(e, &e->calls[i]);
   return !e->failed && !e->c->failed;
 }
 

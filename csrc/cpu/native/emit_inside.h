@@ -22,7 +22,7 @@ enum {
   EMIT_SAVED,                     /* all registers, around a call; then the masks */
   EMIT_SAVED_MASKS = EMIT_SAVED + 32,
   EMIT_FIRST_SLOT,
-  EMIT_CALLS = 64, /* of far functions */
+  EMIT_CALLS = 64,
   EMIT_POINTERS = 11,
   EMIT_MASK_REGISTER = 15 /* the mask of the last vector where masks are vectors */
 };
@@ -43,10 +43,12 @@ typedef struct emit_place {
   uint32_t next; /* step of its next use, or NAT_NONE */
 } emit_place;
 
-/* A call that is hardly ever needed: behind the code. */
+/* A call of a C function, behind the code: of one that is hardly ever needed, or (fn) of an op's loop. */
 typedef struct emit_call {
   uint32_t jump, back; /* where it is jumped to, and goes on */
-  uint8_t x, to, which;
+  uint8_t x, y, to, which;
+  uint64_t live; /* registers that have something */
+  uint64_t fn;
 } emit_call;
 
 /* Where a fold is between vectors: by vector of a trip, in registers of its own while there are some in the loop; in
@@ -117,7 +119,8 @@ void emit_keep(emit_run *e, uint32_t value);
 /* --- emit_op.c --- */
 void emit_op(emit_run *e, const emit_step *s);
 void emit_far(emit_run *e, const emit_step *s);
-void emit_far_call(emit_run *e, const emit_call *call);
+void emit_loop_call(emit_run *e, const emit_step *s);
+void emit_call_out(emit_run *e, const emit_call *call);
 void emit_gather(emit_run *e, const emit_step *s);
 void emit_part(emit_run *e, const emit_step *s);
 void emit_store(emit_run *e, const emit_step *s);

@@ -117,6 +117,26 @@ void emit_op(emit_run *e, const emit_step *s) {
 
 /* --- calls --- */
 
+/* Registers that have a value, or are some value's for good. */
+static uint64_t emit_live(const emit_run *e) {
+  uint64_t live = 0;
+  for (unsigned r = 0; r < EMIT_REGISTERS; r++)
+    if (e->held[r] != NAT_NONE || (r >= e->n_registers && r < e->target->registers)) live |= 1ull << r;
+  return live;
+}
+
+/* A jump to what is written when all else is, and back. */
+static void emit_jump_out(emit_run *e, x86_condition if_, emit_call call) {
+  if (e->n_calls == EMIT_CALLS) {
+    e->failed = true;
+    return;
+  }
+  call.jump = x86_jump_on(e->c, if_);
+  call.back = x86_target(e->c);
+  call.live = emit_live(e);
+  e->calls[e->n_calls++] = call;
+}
+
 /* The near value, unless the mask has a lane. */
 void emit_far(emit_run *e, const emit_step *s) {
   const nat_value *v = &e->b->values[s->value];
@@ -127,19 +147,25 @@ void emit_far(emit_run *e, const emit_step *s) {
     x86_on_masks(e->c, X86_KORTEST, far - EMIT_MASKS, 0, x86_reg(far - EMIT_MASKS));
   else
     x86_vector(e->c, X86_PTEST, bytes, far, 0, x86_reg(far), 0);
-  if (e->n_calls == EMIT_CALLS) {
-    e->failed = true;
-    return;
-  }
-  uint32_t jump = x86_jump_on(e->c, X86_IF_NOT_EQUAL);
-  e->calls[e->n_calls++] = (emit_call){jump, x86_target(e->c), (uint8_t)x, (uint8_t)to, v->number};
+  emit_jump_out(e, X86_IF_NOT_EQUAL,
+                (emit_call){.x = (uint8_t)x, .y = (uint8_t)x, .to = (uint8_t)to, .which = v->number});
   emit_release(e, s, v->in, v->n_in);
 }
 
-/* All vectors and masks between registers and the frame. */
-static void emit_save(emit_run *e, bool store) {
+void emit_loop_call(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  unsigned x = emit_pin(e, v->in[0]), y = v->n_in > 1 ? emit_pin(e, v->in[1]) : x, to = emit_take(e, s->value);
+  emit_jump_out(
+      e, X86_ALWAYS,
+      (emit_call){
+          .x = (uint8_t)x, .y = (uint8_t)y, .to = (uint8_t)to, .which = (uint8_t)(8 * v->width), .fn = v->bits});
+  emit_release(e, s, v->in, v->n_in);
+}
+
+/* Vectors that are live, and all masks, between registers and the frame. */
+static void emit_save(emit_run *e, uint64_t live, bool store) {
   for (unsigned r = 0; r < e->target->registers; r++)
-    emit_move(e, e->target->vector, r, emit_slot(e, EMIT_SAVED + r), store);
+    if (live >> r & 1) emit_move(e, e->target->vector, r, emit_slot(e, EMIT_SAVED + r), store);
   for (unsigned k = 1; e->target->masks && k < 8; k++) {
     x86_rm m = emit_slot(e, EMIT_SAVED_MASKS);
     m.disp += (int32_t)(8 * k);
@@ -148,14 +174,15 @@ static void emit_save(emit_run *e, bool store) {
 }
 
 /* All registers that the callee may change are saved; it reads and writes them where they are. */
-void emit_far_call(emit_run *e, const emit_call *call) {
+void emit_call_out(emit_run *e, const emit_call *call) {
   static const uint8_t kept[] = {X86_RDI, X86_RSI, X86_RDX, X86_RCX, X86_R8, X86_R9, X86_R10, X86_R11};
   enum { KEPT = sizeof kept };
   x86_code *c = e->c;
   x86_land(c, call->jump);
-  emit_save(e, true);
-  x86_rm x = emit_slot(e, EMIT_SAVED + call->x), to = emit_slot(e, EMIT_SAVED + call->to);
-  x.disp += KEPT * 8, to.disp += KEPT * 8;
+  emit_save(e, call->live, true);
+  x86_rm x = emit_slot(e, EMIT_SAVED + call->x), y = emit_slot(e, EMIT_SAVED + call->y),
+         to = emit_slot(e, EMIT_SAVED + call->to);
+  x.disp += KEPT * 8, y.disp += KEPT * 8, to.disp += KEPT * 8;
   for (unsigned i = 0; i < KEPT; i++) x86_push(c, kept[i]);
   x86_lea(c, X86_RDI, x);
   x86_lea(c, X86_RSI, to);
@@ -163,9 +190,14 @@ void emit_far_call(emit_run *e, const emit_call *call) {
   x86_add_number(c, X86_RDX, call->which);
   x86_zero(c, X86_RCX);
   x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
-  x86_call(c, (uintptr_t)nat_far_run);
+  if (call->fn) {
+    x86_lea(c, X86_R8, y);
+    x86_number(c, X86_R9, call->fn);
+  }
+  x86_clear_upper(c);
+  x86_call(c, call->fn ? (uintptr_t)nat_loop_run : (uintptr_t)nat_far_run);
   for (unsigned i = KEPT; i-- > 0;) x86_pop(c, kept[i]);
-  emit_save(e, false);
+  emit_save(e, call->live, false);
   x86_jump_back(c, X86_ALWAYS, call->back);
 }
 

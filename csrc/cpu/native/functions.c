@@ -98,3 +98,10 @@ void nat_far_run(const float *x, float *r, int64_t which, int64_t n) {
   for (int64_t i = 0; i < n; i++)
     r[i] = which == 0 ? math_sin_f32(x[i]) : which == 1 ? math_cos_f32(x[i]) : math_tan_f32(x[i]);
 }
+
+/* Loops of one type read nothing else of what they are given. */
+void nat_loop_run(const void *x, void *r, int64_t bits, int64_t n, const void *y, scalar_loop_fn *fn) {
+  const void *in[3] = {x, y, NULL};
+  const scalar_loop l = {.fn = fn, .bits = (uint8_t)bits};
+  fn(&l, n, in, r);
+}

@@ -2,6 +2,7 @@
 #ifndef XLAC_CPU_NATIVE_FUNCTIONS_H
 #define XLAC_CPU_NATIVE_FUNCTIONS_H
 
+#include "../../scalar/loops/loops.h"
 #include "body.h"
 
 /* NEAR: sin, cos and tan of f32 numbers below 2^27. */
@@ -14,5 +15,8 @@ uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, cons
 
 /* sin, cos and tan (which: 0, 1, 2) of n numbers of any size, for what NEAR has no way to. */
 void nat_far_run(const float *x, float *r, int64_t which, int64_t n);
+
+/* An op's loop on n lanes of x and, where it has two operands, y; bits: of a lane. */
+void nat_loop_run(const void *x, void *r, int64_t bits, int64_t n, const void *y, scalar_loop_fn *fn);
 
 #endif

@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CSRC = HERE.parents[1]
 SOURCE = """
 #include "base/math/math.h"
+#include "base/math/math_called.h"
 #include "ir/ops_columns.h"
 #undef ON_FLOAT
 #define ON_FLOAT(...) , (__VA_ARGS__)

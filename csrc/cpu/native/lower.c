@@ -5,6 +5,8 @@
  * rounded after each op; integers of 8 to 64 bits in lanes of their size; a pred as a mask. */
 #include "lower_inside.h"
 
+enum { NAT_CALL_OPS = 6 };
+
 /* What the type's lanes are, or width 0 where native code has none. */
 nat_type nat_type_of(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
@@ -121,6 +123,14 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
   }
 }
 
+/* A call for each vector takes as long as NAT_CALL_OPS ops that go through memory in the VM. */
+static bool nat_calls_pay(const nat_body *b) {
+  uint32_t calls = 0, ops = 0;
+  for (uint32_t i = 0; i < b->n_values; i++) calls += b->values[i].kind == NAT_CALL;
+  for (uint32_t i = 0; i < b->k->n_values; i++) ops += b->k->values[i].kind == KERNEL_OP;
+  return ops >= calls * (NAT_CALL_OPS + 1);
+}
+
 bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena) {
   uint32_t widest = 1;
   nat_lower_run r = {.b = b};
@@ -140,5 +150,5 @@ bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_nativ
     else
       nat_lower_store(&r, s);
   }
-  return !b->failed && nat_reads_fit(b);
+  return !b->failed && nat_reads_fit(b) && nat_calls_pay(b);
 }

@@ -9,11 +9,28 @@ typedef struct nat_operands {
   scalar_op op;
   nat_type type, result;
   uint32_t in[3];
+  uint32_t n_in;
 } nat_operands;
 
 static uint32_t nat_give_up(const nat_operands *o) {
   o->b->failed = true;
   return 0;
+}
+
+/* What has no instructions: the interpreter's loop, called for each vector. Of one type alone, narrow floats as f32. */
+static uint32_t nat_by_call(const nat_operands *o) {
+  static const uint8_t signed_types[] = {[1] = XLAC_S8, [2] = XLAC_S16, [4] = XLAC_S32, [8] = XLAC_S64};
+  static const uint8_t unsigned_types[] = {[1] = XLAC_U8, [2] = XLAC_U16, [4] = XLAC_U32, [8] = XLAC_U64};
+  uint8_t t = o->type.width == 8 ? XLAC_F64 : XLAC_F32;
+  if (o->type.kind == NAT_SIGNED) t = signed_types[o->type.width];
+  if (o->type.kind == NAT_UNSIGNED) t = unsigned_types[o->type.width];
+  scalar_loop l;
+  const uint8_t in[3] = {t, t, t};
+  bool same = o->type.kind == o->result.kind && o->type.width == o->result.width && o->type.kind != NAT_PRED;
+  if (!same || o->n_in > 2 || o->op.code == SCALAR_REDUCE_PRECISION || !scalar_loop_of(&o->op, o->n_in, in, t, &l) ||
+      l.work || l.wraps)
+    return nat_give_up(o);
+  return nat_call(o->b, (uintptr_t)l.fn, o->in[0], o->n_in > 1 ? o->in[1] : NAT_NONE);
 }
 
 static uint32_t nat_ones(nat_body *b, uint32_t width) {
@@ -121,9 +138,9 @@ static uint32_t nat_float_op(const nat_operands *o) {
     case SCALAR_SINE:
     case SCALAR_COSINE:
     case SCALAR_TAN:
-      return t == NAT_F4 ? nat_turn_op(o) : nat_give_up(o);
+      return t == NAT_F4 ? nat_turn_op(o) : nat_by_call(o);
     default:
-      return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_give_up(o);
+      return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_by_call(o);
   }
 }
 
@@ -158,7 +175,7 @@ static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_
     if (out && by_number != NAT_SAR) return nat_constant(b, w, 0);
     return nat_shift(b, by_number, w, o->in[0], out ? bits - 1 : (unsigned)y->bits);
   }
-  return nat_has(b, by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_give_up(o);
+  return nat_has(b, by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_by_call(o);
 }
 
 /* An integer of up to 32 bits as a float that holds it exactly, with room for quotients: f32 of up to 16 bits, else
@@ -193,13 +210,41 @@ static uint32_t nat_quotient(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
 static uint32_t nat_division(const nat_operands *o, bool rest) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
-  if (w == 8 || w == 1 || b->failed) return nat_give_up(o);
+  if (b->failed) return 0;
   const nat_value *by = &b->values[y];
   bool power = by->kind == NAT_CONSTANT && o->type.kind == NAT_UNSIGNED && by->bits && !(by->bits & (by->bits - 1));
   if (power && rest) return nat_op2(b, NAT_AND, w, x, nat_constant(b, w, by->bits - 1));
   if (power) return nat_shift(b, NAT_SHR, w, x, (unsigned)__builtin_ctzll(by->bits));
+  if (w == 8 || w == 1) return nat_by_call(o);
   uint32_t q = nat_quotient(b, o->type, x, y);
   return rest ? nat_op2(b, NAT_ISUB, w, x, nat_product(b, w, q, y)) : q;
+}
+
+/* Shifts by a number of lanes of any width. */
+static uint32_t nat_right(nat_body *b, uint32_t w, uint32_t x, unsigned by) {
+  uint32_t low = nat_constant(b, 1, (uint64_t)0xFF >> by);
+  if (w > 1) return nat_shift(b, NAT_SHR, w, x, by);
+  return nat_op2(b, NAT_AND, 1, nat_shift(b, NAT_SHR, 2, x, by), low);
+}
+
+/* Ones in 2, 4, 8 bits, side by side; then bytes are added up. */
+static uint32_t nat_count_ones(nat_body *b, uint32_t w, uint32_t x) {
+  const uint64_t twos = 0x5555555555555555, fours = 0x3333333333333333, bytes = 0x0F0F0F0F0F0F0F0F;
+  if (b->failed) return 0;
+  uint32_t odd = nat_op2(b, NAT_AND, w, nat_right(b, w, x, 1), nat_constant(b, w, twos));
+  x = nat_op2(b, NAT_ISUB, w, x, odd);
+  uint32_t high = nat_op2(b, NAT_AND, w, nat_right(b, w, x, 2), nat_constant(b, w, fours));
+  x = nat_op2(b, NAT_IADD, w, nat_op2(b, NAT_AND, w, x, nat_constant(b, w, fours)), high);
+  x = nat_op2(b, NAT_AND, w, nat_op2(b, NAT_IADD, w, x, nat_right(b, w, x, 4)), nat_constant(b, w, bytes));
+  for (unsigned by = 8; by < 8 * w; by *= 2) x = nat_op2(b, NAT_IADD, w, x, nat_right(b, w, x, by));
+  return w == 1 ? x : nat_op2(b, NAT_AND, w, x, nat_constant(b, w, 127));
+}
+
+/* All bits below the highest one are set, and the others counted. */
+static uint32_t nat_leading_zeros(nat_body *b, uint32_t w, uint32_t x) {
+  if (b->failed) return 0;
+  for (unsigned by = 1; by < 8 * w; by *= 2) x = nat_op2(b, NAT_OR, w, x, nat_right(b, w, x, by));
+  return nat_count_ones(b, w, nat_not(b, x));
 }
 
 static uint32_t nat_int_op(const nat_operands *o) {
@@ -211,7 +256,7 @@ static uint32_t nat_int_op(const nat_operands *o) {
     case SCALAR_SUBTRACT:
       return nat_op2(b, NAT_ISUB, w, x, y);
     case SCALAR_MULTIPLY:
-      return w == 1 ? nat_give_up(o) : nat_product(b, w, x, y);
+      return w == 1 ? nat_by_call(o) : nat_product(b, w, x, y);
     case SCALAR_DIVIDE:
       return nat_division(o, false);
     case SCALAR_REMAINDER:
@@ -238,8 +283,12 @@ static uint32_t nat_int_op(const nat_operands *o) {
       return nat_shift_by_lanes(o, NAT_SHRV, NAT_SHR);
     case SCALAR_SHIFT_RIGHT_ARITHMETIC:
       return nat_shift_by_lanes(o, NAT_SARV, NAT_SAR);
+    case SCALAR_POPCNT:
+      return nat_count_ones(b, w, x);
+    case SCALAR_COUNT_LEADING_ZEROS:
+      return nat_leading_zeros(b, w, x);
     default:
-      return nat_give_up(o);
+      return nat_by_call(o);
   }
 }
 
@@ -431,7 +480,7 @@ static uint32_t nat_any_op(const nat_operands *o) {
 }
 
 uint32_t nat_combine(nat_body *b, scalar_code by, nat_type t, uint32_t x, uint32_t y) {
-  nat_operands o = {.b = b, .op = {.code = (uint8_t)by}, .type = t, .result = t, .in = {x, y, 0}};
+  nat_operands o = {.b = b, .op = {.code = (uint8_t)by}, .type = t, .result = t, .in = {x, y, 0}, .n_in = 2};
   return b->failed ? 0 : nat_any_op(&o);
 }
 
@@ -439,6 +488,7 @@ uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v) {
   nat_operands o = {.b = r->b, .op = v->op, .result = nat_type_of((base_dtype)v->dtype)};
   assert(v->kind == KERNEL_OP && v->n_in >= 1);
   o.type = nat_type_of((base_dtype)r->b->k->values[v->in[0]].dtype);
+  o.n_in = v->n_in;
   for (uint32_t j = 0; j < v->n_in; j++) o.in[j] = r->values[v->in[j]];
   return nat_any_op(&o);
 }

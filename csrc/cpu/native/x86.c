@@ -305,6 +305,13 @@ void x86_zero(x86_code *c, unsigned to) {
   x86_put(c, i.bytes, i.n);
 }
 
+void x86_number(x86_code *c, unsigned to, uint64_t number) {
+  x86_inst i = {.bytes = {to >= 8 ? 0x49 : 0x48, (uint8_t)(0xB8 | (to & 7))}, .n = 2};
+  for (int k = 0; k < 8; k++) x86_byte(&i, (unsigned)(number >> 8 * k & 255));
+  if (c->text) x86_wide_text(c, to, number);
+  x86_put(c, i.bytes, i.n);
+}
+
 /* bzhi */
 void x86_low_bits(x86_code *c, unsigned to, unsigned count) {
   static const x86_row bzhi = {.map = 2, .w = 1};
@@ -339,10 +346,15 @@ void x86_call(x86_code *c, uintptr_t function) {
   x86_put(c, i.bytes, i.n);
 }
 
-void x86_end(x86_code *c) {
-  static const uint8_t zero[] = {0xC5, 0xF8, 0x77}, back[] = {0xC3};
+void x86_clear_upper(x86_code *c) {
+  static const uint8_t zero[] = {0xC5, 0xF8, 0x77};
   if (c->text) x86_plain_text(c, "vzeroupper", X86_NONE);
   x86_put(c, zero, sizeof zero);
+}
+
+void x86_end(x86_code *c) {
+  static const uint8_t back[] = {0xC3};
+  x86_clear_upper(c);
   if (c->text) x86_plain_text(c, "ret", X86_NONE);
   x86_put(c, back, sizeof back);
 }

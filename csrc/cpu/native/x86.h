@@ -127,13 +127,16 @@ void x86_add_to_memory(x86_code *c, x86_rm to, int32_t number);
 void x86_compare_number(x86_code *c, unsigned a, int32_t number);
 void x86_and_number(x86_code *c, unsigned to, int32_t number);
 void x86_zero(x86_code *c, unsigned to);
+void x86_number(x86_code *c, unsigned to, uint64_t number);
 /* The lowest `count` bits of to, fewer than 64; the others become 0. */
 void x86_low_bits(x86_code *c, unsigned to, unsigned count);
 void x86_push(x86_code *c, unsigned reg);
 void x86_pop(x86_code *c, unsigned reg);
 /* Through rax. */
 void x86_call(x86_code *c, uintptr_t function);
-void x86_end(x86_code *c); /* vzeroupper, ret */
+/* vzeroupper: without it, code for older processors, as libm's may be, waits for upper halves. */
+void x86_clear_upper(x86_code *c);
+void x86_end(x86_code *c); /* the same, and ret */
 
 /* --- jumps --- */
 typedef enum x86_condition {

@@ -18,6 +18,7 @@ void x86_general_text(x86_code *c, const char *mnemonic, unsigned reg, x86_rm m,
 void x86_number_text(x86_code *c, const char *mnemonic, x86_rm to, int32_t number);
 void x86_product_text(x86_code *c, unsigned to, unsigned from, int32_t number);
 void x86_zero_text(x86_code *c, unsigned reg);
+void x86_wide_text(x86_code *c, unsigned to, uint64_t number);
 void x86_call_text(x86_code *c, uintptr_t function);
 void x86_plain_text(x86_code *c, const char *mnemonic, unsigned reg);
 /* A jump to the place `target` of the code, and a place that the jump at `jump` goes to. */

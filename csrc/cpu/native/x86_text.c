@@ -196,6 +196,10 @@ void x86_zero_text(x86_code *c, unsigned reg) {
   base_putf(c->text, "  xor %s, %s\n", halves[reg], halves[reg]);
 }
 
+void x86_wide_text(x86_code *c, unsigned to, uint64_t number) {
+  base_putf(c->text, "  movabs %s, %lld\n", x86_names[to], (long long)number);
+}
+
 void x86_call_text(x86_code *c, uintptr_t function) {
   base_putf(c->text, "  movabs rax, %lld\n  call rax\n", (long long)function);
 }
