@@ -9,6 +9,8 @@
 #include "verify.h"
 #include "verify_sdy.h"
 
+enum { SV_TWINS = 64 };
+
 /* What the check of a module holds. */
 typedef struct sv_walk {
   ir_module *m;
@@ -17,6 +19,7 @@ typedef struct sv_walk {
   sdyv *sdy;         /* NULL where the module has nothing of the dialect */
   bool names_others; /* ops that name functions or meshes were met */
   xlac_error *err;
+  const ir_op *fine[SV_TWINS]; /* ops that the rules have passed, by sv_twin_place; NULL where there is none */
 } sv_walk;
 
 /* The scratch of one op's check is given back after it, so that a module of any size needs the scratch of its largest
@@ -29,6 +32,42 @@ static int sv_verify_one(ir_module *m, const ir_op *op, const sv_functions *func
   v.out = op->n_results <= 8 ? few : BASE_ARRAY(arena, const ir_type *, op->n_results);
   TRY(v.out ? sv_verify_op(&v) : sv_oom(&v));
   base_arena_back(arena, mark);
+  return 0;
+}
+
+/* Programs repeat themselves, layer by layer. Rules look at an op's types and attributes, which are interned, and at
+ * the module's functions, so what they have passed once they pass again. Other things they look at only where there are
+ * regions, operands that are constants (sv_constant_ints), and in ops of sdy and of unknown dialects. */
+static bool sv_can_have_twins(const ir_op *op) {
+  if (op->n_called || op->opcode == IR_OP_UNREGISTERED || sdy_is_op(op)) return false;
+  for (uint32_t i = 0; i < op->n_operands; i++)
+    if (ir_operand(op, i)->opcode == IR_OP_CONSTANT) return false;
+  return true;
+}
+
+static size_t sv_twin_place(const ir_op *op) {
+  uintptr_t sum = op->opcode * 37u + (uintptr_t)op->type / 16 + (uintptr_t)op->mlir / 16;
+  if (op->n_operands) sum += (uintptr_t)ir_operand_type(op, 0) / 16 * 3;
+  return (sum ^ sum >> 6 ^ sum >> 12) % SV_TWINS;
+}
+
+static bool sv_are_twins(const ir_op *a, const ir_op *b) {
+  if (a->opcode != b->opcode || a->mlir != b->mlir || a->n_operands != b->n_operands || a->n_results != b->n_results)
+    return false;
+  for (uint32_t i = 0; i < a->n_operands; i++)
+    if (ir_operand_type(a, i) != ir_operand_type(b, i)) return false;
+  for (uint32_t i = 0; i < a->n_results; i++)
+    if (a->types[i] != b->types[i]) return false;
+  return true;
+}
+
+/* An op's rules, but for ops that are like one that was fine. */
+static int sv_verify_unless_twin(sv_walk *w, const ir_op *op) {
+  if (!sv_can_have_twins(op)) return sv_verify_one(w->m, op, w->functions, w->arena, w->err);
+  const ir_op **like = &w->fine[sv_twin_place(op)];
+  if (*like && sv_are_twins(*like, op)) return 0;
+  TRY(sv_verify_one(w->m, op, w->functions, w->arena, w->err));
+  *like = op;
   return 0;
 }
 
@@ -59,7 +98,7 @@ static int sv_verify_with_regions(sv_walk *w, const ir_op *op) {
   bool names = op->opcode == IR_OP_CALL;
   if (base_heed_tick(8)) return base_interrupted(w->err);
   if (w->sdy) TRY(sdyv_check_own(w->sdy, op));
-  if (!names) TRY(sv_verify_one(w->m, op, w->functions, w->arena, w->err));
+  if (!names) TRY(sv_verify_unless_twin(w, op));
   w->names_others = w->names_others || names || (w->sdy && sdy_is_op(op));
   for (uint32_t i = 0; i < op->n_called; i++)
     if (op->called[i]->owner == op) TRY(sv_verify_ops(w, op->called[i]));
