@@ -32,3 +32,14 @@ def test_every_opcode_is_in_the_corpus_of_snippets():
     covered = set(snippets.opcodes()) | set(elementwise.FLOAT_EXACT) | set(elementwise.FLOAT_FUNCTIONS)
     missing = {op["name"] for op in generate.op_rows()} - covered
     assert not missing, f"no snippet for {sorted(missing)}"
+
+
+def test_every_error_code_has_an_example_that_meets_it_or_says_why_not():
+    """generate.py, which the page is compared with above, asserts that each example meets its code."""
+    import error_examples
+
+    import xlac
+
+    codes = {name for name in vars(xlac.Code) if name.isupper()}
+    assert set(error_examples.EXAMPLES) == codes
+    assert sum(kind is not None for kind, _, _ in error_examples.EXAMPLES.values()) >= len(codes) - 7

@@ -48,8 +48,8 @@ static int check_declared(text_reader *r, const ir_type *declared, const ir_op *
                    got, want);
 }
 
-/* Whether what begins at the cursor (a shape, if any, taken already) is an op's name and not a nested instruction. A
- * name is followed by ',' or ')', an opcode by '('. */
+/* Whether what begins at the cursor (a shape, if any, taken already) is an op's name and not a nested instruction: an
+ * opcode is followed by '(', a name by ',' or ')' if the text is right. */
 static bool at_operand_name(const text_reader *r) {
   const char *p = r->lx.p;
   if (*p == '%') return true;
@@ -58,7 +58,7 @@ static bool at_operand_name(const text_reader *r) {
   if (ahead.p == p || !text_is(*p, TEXT_ALPHA)) return false;
   if (*ahead.p == ':') ahead.p++;
   text_skip(&ahead);
-  return *ahead.p == ',' || *ahead.p == ')';
+  return *ahead.p != '(';
 }
 
 /* The hint tells a name of another computation from one that does not exist at all. */
