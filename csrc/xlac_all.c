@@ -667,6 +667,7 @@
 #include "pjrt/options.c"
 #include "pjrt/queue.c"
 #include "pjrt/sharding.c"
+#include "pjrt/staging.c"
 #include "pjrt/topology.c"
 #include "pjrt/transfer.c"
 #include "pjrt/xla_ffi.c"
