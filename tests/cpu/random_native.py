@@ -56,6 +56,8 @@ class Kernel:
         rank, self.reduces = self.r.choice([1, 2, 2, 3]), self.r.random() < 0.5
         last = self.r.choice([96, 97, 128, 130, 200, 333, 1000, 2100])
         self.extents = [self.r.randint(2, 4) for _ in range(rank - 1)] + [last]
+        if rank > 1 and self.r.random() < 0.3:  # short rows
+            self.extents[-1], self.extents[-2] = self.r.choice([2, 3, 4, 7, 16, 33, 64, 80]), self.r.choice([50, 64, 97, 300])
         self.values, self.lines, self.inputs, self.boxed = [], [], [], set()
         for _ in range(self.r.randint(1, 4)):
             self.load(self.r.choice([*FLOATS, *FLOATS, *INTS, "pred"]))

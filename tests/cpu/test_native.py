@@ -544,3 +544,40 @@ ENTRY e {
   ROOT s = f32[1500] add(p, q)
 }""", "assembly")
     assert "vpgatherdd" in text and "by the vector VM" not in text and {"avx2": "vmaskmovps", "avx512": "vmovdqu32"}[level] in text
+
+
+SHORT_ROWS = [([700, 3], "1*i0", "1*i1"), ([40, 5, 4], "4*i0 + 1*i2", "1*i1"), ([30000, 3], "1*i0", "3*i0 + 1*i1"), ([9, 11, 7, 3], "7*i0 + 1*i2", "3*i1 + 1*i3")]
+
+
+@pytest.mark.parametrize("sums", [False, True])
+@pytest.mark.parametrize("extents, first, second", SHORT_ROWS)
+def test_short_rows_have_the_bits_of_the_vector_machine(extents, first, second, sums, without_native):
+    """The innermost dimensions become one, and what has gaps in it gathers: enough is computed for that to pay."""
+    strides = [int(np.prod(extents[d + 1:])) for d in range(len(extents))]
+    every, n = " + ".join(f"{s}*i{d}" for d, s in enumerate(strides)), int(np.prod(extents))
+    ops = "".join(f"v{i} = f32[] {op}(v{i - 1}, v{i % 3})\n" for i, op in enumerate(["multiply", "add", "subtract", "add"] * 5, start=3))
+    last = "store out0[0 + " + every + "] v22\n"
+    if sums:
+        kept = " + ".join(f"{s}*i{d + 1}" for d, s in enumerate(strides[1:]))
+        last = f"v23 = f32[] constant(0)\nover [1,({extents[0]}),{strides[0]}]\nstore out0[0 + {kept}] v22 by add from v23\n"
+    text = f"""kernel [{','.join(map(str, extents))}] from 3 inputs
+v0 = f32[] load in0[0 + {every}]
+v1 = f32[] load in1[0 + {first}]
+v2 = f32[] load in2[0 + {second}]
+{ops}{last}"""
+    arrays = [numbers(np.random.default_rng(i), "f32", n) for i in range(3)]
+    got = kernels.run(text, *arrays)
+    without_native()
+    want = kernels.run(text, *arrays)
+    assert np.array_equal(got, want, equal_nan=True)
+
+
+def test_an_empty_part_of_a_row_reads_nothing():
+    """A load whose box is one column lies, for the others, far outside of its array."""
+    text = """kernel [2,100000] from 2 inputs
+v0 = f32[] load in0[0 + 100000*i0 + 1*i1]
+v1 = f32[] load in1[99999 + 1*i0 + 1*i1] where 0 <= i1 < 1
+v2 = f32[] pick(v1, v0) if 0 <= i1 < 1
+store out0[0 + 100000*i0 + 1*i1] v2
+"""
+    agree(text, np.arange(200000, dtype=np.float32), np.arange(100001, dtype=np.float32))

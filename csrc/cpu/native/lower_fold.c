@@ -90,13 +90,12 @@ cpu_native_way nat_best_way(const kernel *k) {
   return r->outer == 1 || r->reduced >= NAT_MIN_RUN ? CPU_NATIVE_LANES : CPU_NATIVE_VALUES;
 }
 
-/* Where values go: an array with an element for each iteration, one with an element for each of a row, or one place.
- * NULL when out of memory. */
+/* Where values go: an array with an element for each iteration, one with an element for each result side by side, or
+ * one place. NULL when out of memory. */
 static const kernel_index *fold_index(nat_body *b) {
   kernel_index *x = BASE_NEW(b->arena, kernel_index);
-  int64_t stride = 1;
-  if (x && b->way == CPU_NATIVE_COLUMNS) x->strides[b->k->rank - 1] = 1;
-  for (uint32_t d = b->k->rank; x && b->way == CPU_NATIVE_VALUES && d-- > 0; stride *= b->k->extents[d])
+  int64_t stride = 1, most = b->way == CPU_NATIVE_VALUES ? b->k->count : b->k->reduction->inner;
+  for (uint32_t d = b->k->rank; x && b->way != CPU_NATIVE_LANES && d-- > 0 && stride < most; stride *= b->k->extents[d])
     x->strides[d] = stride;
   return x;
 }

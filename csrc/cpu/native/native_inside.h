@@ -52,6 +52,11 @@ struct cpu_native_kernel {
   cpu_native_stream streams[];
 };
 
+/* --- flatten.c --- */
+/* k with its last dimensions, which are short, as one: the same iterations in the same order. NULL where there is no
+ * way, or memory is short. */
+const kernel *nat_flatten(const kernel *k, base_arena *arena);
+
 /* --- perf_map.c --- */
 bool nat_map_wanted(void);
 /* The names of code whose first byte is at `pages`. What can't be written is left out. */

@@ -78,9 +78,10 @@ static void nat_row_run(const cpu_native_rows *r, int64_t from, int64_t n) {
   nat_row_few(r, &a, n - whole);
 }
 
-/* Whether there is room for what is combined; lanes are of one row. */
+/* Whether there is room for what is combined; lanes are of one row, columns of one row of results. */
 static inline bool sums_fit(const cpu_native_kernel *n, char *const *sums, int64_t begin, int64_t end) {
   int64_t row = n->k->extents[n->k->rank - 1];
+  if (n->way == CPU_NATIVE_COLUMNS) row = n->k->reduction->inner;
   if (n->k->reduction && n->way != CPU_NATIVE_VALUES && begin / row != (end - 1) / row) return false;
   return sums || !n->k->reduction;
 }

@@ -188,10 +188,20 @@ static cpu_native_kernel *cpu_native_try(cpu_native_store *s, const kernel *k, c
   return n;
 }
 
-const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
+/* k, or where its rows are short, one of the same iterations whose rows are longer; or NULL. */
+static const kernel *store_rows_of(const kernel *k, base_arena *arena) {
   bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
-  if (!s || s->pages || k->count < NATIVE_MIN_COUNT || short_rows) return NULL;
+  return short_rows ? nat_flatten(k, arena) : k;
+}
+
+const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
+  if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
+  const kernel *own = k;
+  k = store_rows_of(own, arena);
+  if (!k) return NULL;
+  bool is_flat = k != own;
   cpu_native_way way = nat_best_way(k);
+  if (way == CPU_NATIVE_LANES && is_flat && k->extents[k->rank - 1] != k->reduction->reduced) way = CPU_NATIVE_VALUES;
   const cpu_native_kernel *n = cpu_native_try(s, k, way, arena);
   return n || way == CPU_NATIVE_VALUES ? n : cpu_native_try(s, k, CPU_NATIVE_VALUES, arena);
 }

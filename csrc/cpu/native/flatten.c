@@ -1,0 +1,265 @@
+/* Kernels whose innermost dimensions are short, as points of 3 coordinates or images of 4 channels are: the last ones
+ * become one that is long enough for vectors. An index that walks it without gaps stays one; any other load becomes a
+ * gather, whose places are the digits of the flat index.
+ *
+ *    x[i0, i1] / n[i0], 2000 by 3:  in0[1*i0] and in1[1*v up to 1999], v = i0 / 3
+ *
+ * A digit is a product with 2^s / divisor, rounded up, and a shift: exact for the numbers below FLAT_MOST. */
+#include "native_inside.h"
+
+enum {
+  FLAT_MOST = 1 << 15, /* iterations of the dimension that is made */
+  FLAT_ENOUGH = 1024,  /* of which no more are looked for */
+  FLAT_EXTRA = 64,     /* values that digits may need */
+  FLAT_LEAST = 96,
+  FLAT_OPS = 8 /* of a kernel for each gather: the VM has ways to read short rows, and pays for each op */
+};
+
+typedef struct flat_run {
+  const kernel *from;
+  kernel *to;
+  base_arena *arena;
+  kernel_value *values;             /* of `to`: digits, then those of `from` */
+  uint32_t first, n_merged, n;      /* dimensions of `from` that become one: from `first` on; values so far */
+  int64_t extents[KERNEL_MAX_RANK]; /* of the merged ones */
+  int64_t split;                    /* how often dimension `first` has its part of them; 1: it is one of them */
+  int64_t divisors[FLAT_EXTRA], moduli[FLAT_EXTRA]; /* of digits: the flat index over the one, of that the rest */
+  uint32_t digits[FLAT_EXTRA], n_digits;
+  bool failed;
+} flat_run;
+
+/* --- which dimensions --- */
+
+/* The first dimension that may be merged: lanes are of one group of a reduction's. */
+static uint32_t flat_lowest(const kernel *k) {
+  int64_t group = !k->reduction             ? k->count
+                  : k->reduction->inner > 1 ? k->reduction->inner
+                                            : k->reduction->reduced,
+          n = 1;
+  uint32_t d = k->rank;
+  while (d > 0 && n < group) n *= k->extents[--d];
+  return n == group ? d : k->rank;
+}
+
+/* The largest divisor of n that is at most `most`. */
+static int64_t flat_divisor(int64_t n, int64_t most) {
+  int64_t best = 1;
+  for (int64_t i = 1; i <= most && i * i <= n; i++) {
+    if (n % i) continue;
+    best = i > best ? i : best;
+    if (n / i <= most) return n / i;
+  }
+  return best;
+}
+
+static bool flat_choose(flat_run *r) {
+  const kernel *k = r->from;
+  int64_t total = 1, enough = k->reduction ? FLAT_MOST : FLAT_ENOUGH;
+  uint32_t lowest = flat_lowest(k), d = k->rank;
+  r->split = 1;
+  while (d > lowest && total < enough && r->split == 1) {
+    int64_t part =
+        k->extents[d - 1] * total <= FLAT_MOST ? k->extents[d - 1] : flat_divisor(k->extents[d - 1], FLAT_MOST / total);
+    if (part == 1) break;
+    r->split = k->extents[--d] / part;
+    total *= part;
+    memmove(r->extents + 1, r->extents, r->n_merged++ * sizeof *r->extents);
+    r->extents[0] = part;
+  }
+  r->first = d;
+  return r->n_merged > 1 && total >= FLAT_LEAST;
+}
+
+/* --- values --- */
+
+static uint32_t flat_add(flat_run *r, kernel_value v) {
+  r->values[r->n] = v;
+  return r->n++;
+}
+
+static uint32_t flat_constant(flat_run *r, uint32_t number) {
+  const void *data = base_arena_memdup(r->arena, &number, sizeof number);
+  r->failed = r->failed || !data;
+  return flat_add(r, (kernel_value){.kind = KERNEL_CONSTANT, .dtype = XLAC_U32, .data = data});
+}
+
+static uint32_t flat_op(flat_run *r, scalar_code code, uint32_t x, uint32_t y) {
+  return flat_add(
+      r, (kernel_value){.kind = KERNEL_OP, .dtype = XLAC_U32, .n_in = 2, .in = {x, y}, .op = {.code = (uint8_t)code}});
+}
+
+static unsigned flat_log2(int64_t n) {
+  unsigned bits = 0;
+  while ((int64_t)1 << bits < n) bits++;
+  return bits;
+}
+
+/* The flat index over `by`, and of that what is left over `modulus`, where that is not 0: one that is there already, or
+ * a new one, which is computed from smaller ones. */
+static uint32_t flat_digit(flat_run *r, int64_t by, int64_t modulus) {
+  for (uint32_t i = 0; i < r->n_digits; i++)
+    if (r->divisors[i] == by && r->moduli[i] == modulus) return r->digits[i];
+  uint32_t v = modulus ? flat_digit(r, by, 0) : r->digits[0];
+  uint32_t whole = modulus & (modulus - 1) ? flat_digit(r, by * modulus, 0) : 0;
+  if (r->failed || r->n + 8 > FLAT_EXTRA) return r->failed = true, 0;
+  unsigned bits = flat_log2(by);
+  if (modulus && !whole) {
+    v = flat_op(r, SCALAR_AND, v, flat_constant(r, (uint32_t)modulus - 1));
+  } else if (modulus) {
+    v = flat_op(r, SCALAR_SUBTRACT, v, flat_op(r, SCALAR_MULTIPLY, whole, flat_constant(r, (uint32_t)modulus)));
+  } else {
+    bool power = by == (int64_t)1 << bits;
+    int64_t factor = (((int64_t)1 << (15 + bits)) + by - 1) / by;
+    if (!power) v = flat_op(r, SCALAR_MULTIPLY, v, flat_constant(r, (uint32_t)factor));
+    v = flat_op(r, SCALAR_SHIFT_RIGHT_LOGICAL, v, flat_constant(r, power ? bits : 15 + bits));
+  }
+  r->divisors[r->n_digits] = by, r->moduli[r->n_digits] = modulus;
+  r->digits[r->n_digits++] = v;
+  return v;
+}
+
+/* --- indexes --- */
+
+/* Merged dimensions from `from` on that the index goes through as one. */
+static uint32_t flat_together(const flat_run *r, const kernel_index *x, uint32_t from, int64_t *extent) {
+  uint32_t d = from;
+  *extent = r->extents[d];
+  for (; d + 1 < r->n_merged; *extent *= r->extents[++d])
+    if (x->strides[r->first + d] != x->strides[r->first + d + 1] * r->extents[d + 1]) break;
+  return d + 1;
+}
+
+/* The index in the new dimensions, but for the last of them. */
+static kernel_index flat_outer(const flat_run *r, const kernel_index *x) {
+  kernel_index y = {.offset = x->offset};
+  for (uint32_t d = 0; d < r->first; d++) y.strides[d] = x->strides[d];
+  if (r->split > 1) y.strides[r->first] = x->strides[r->first] * r->extents[0];
+  return y;
+}
+
+/* false: the index has gaps, and its part along the last dimension is left out. */
+static bool flat_index(const flat_run *r, const kernel_index *x, kernel_index *y) {
+  int64_t extent = 0;
+  *y = flat_outer(r, x);
+  if (flat_together(r, x, 0, &extent) < r->n_merged) return false;
+  y->strides[r->to->rank - 1] = x->strides[r->first + r->n_merged - 1];
+  return true;
+}
+
+/* What a load that has gaps reads: a place for each part without. v->in beyond the given ones are final numbers. */
+static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, kernel_base *bases) {
+  int64_t by = 1, extent = 0, inside[KERNEL_MAX_RANK];
+  for (uint32_t d = r->n_merged; d-- > 0; by *= r->extents[d]) inside[d] = by;
+  for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d = end) {
+    end = flat_together(r, x, d, &extent);
+    int64_t stride = x->strides[r->first + end - 1];
+    if (stride == 0) continue;
+    if (stride < 0 || v->n_in == 3) {
+      r->failed = true;
+      return;
+    }
+    bases[v->n_in] = (kernel_base){stride, extent - 1};
+    v->in[v->n_in++] = flat_digit(r, inside[end - 1], d ? extent : 0);
+  }
+}
+
+/* Boxes that have all of the merged dimensions; NULL and failed else. */
+static const kernel_box *flat_box(flat_run *r, const kernel_box *box) {
+  if (!box) return NULL;
+  kernel_box *to = base_arena_memdup(r->arena, box, sizeof *box);
+  for (uint32_t d = 0; d < r->n_merged; d++)
+    r->failed = r->failed || box->from[r->first + d] != 0 || box->to[r->first + d] != r->from->extents[r->first + d];
+  if (!to || r->failed) return r->failed = true, NULL;
+  for (uint32_t d = r->first; d < r->to->rank; d++) to->from[d] = 0, to->to[d] = r->to->extents[d];
+  return to;
+}
+
+/* --- the whole --- */
+
+/* The first pass makes the digits that loads need, the second the values after them, whose numbers move up. */
+static void flat_value(flat_run *r, uint32_t i, bool digits) {
+  const kernel_value *of = &r->from->values[i];
+  kernel_value v = *of;
+  kernel_base *bases = NULL;
+  for (uint32_t j = 0; j < v.n_in; j++) v.in[j] += r->n;
+  if (v.kind == KERNEL_LOAD || v.kind == KERNEL_COUNT_UP) {
+    kernel_index *x = BASE_NEW(r->arena, kernel_index);
+    if (!x) {
+      r->failed = true;
+      return;
+    }
+    v.index = x;
+    if (!flat_index(r, of->index, x)) {
+      bases = v.kind == KERNEL_LOAD ? BASE_ARRAY(r->arena, kernel_base, 3) : NULL;
+      if (!bases) {
+        r->failed = true;
+        return;
+      }
+      if (v.n_in) memcpy(bases, v.bases, v.n_in * sizeof *bases);
+      v.bases = bases;
+      flat_places(r, of->index, &v, bases);
+    }
+  }
+  if (digits) return;
+  v.box = flat_box(r, v.box);
+  v.pick = v.kind == KERNEL_PICK ? flat_box(r, v.pick) : NULL;
+  r->values[r->n + i] = v;
+}
+
+static void flat_values(flat_run *r) {
+  kernel_index *x = BASE_NEW(r->arena, kernel_index);
+  if (!x) {
+    r->failed = true;
+    return;
+  }
+  x->strides[r->to->rank - 1] = 1;
+  r->digits[0] = flat_add(r, (kernel_value){.kind = KERNEL_COUNT_UP, .dtype = XLAC_U32, .index = x});
+  r->divisors[0] = 1, r->n_digits = 1;
+  for (int pass = 0; pass < 2; pass++)
+    for (uint32_t i = 0; i < r->from->n_values && !r->failed; i++) flat_value(r, i, pass == 0);
+}
+
+static void flat_stores(flat_run *r) {
+  for (uint32_t i = 0; i < r->from->n_stores; i++) {
+    kernel_store *s = &r->to->stores[i];
+    bool whole = flat_index(r, &r->from->stores[i].index, &s->index);
+    r->failed = r->failed || (!whole && !s->by);
+    s->value += r->n;
+    if (s->by) s->init += r->n;
+  }
+}
+
+static bool flat_has_scan(const kernel *k) {
+  for (uint32_t i = 0; i < k->n_values; i++)
+    if (k->values[i].kind == KERNEL_SCAN) return true;
+  return false;
+}
+
+static bool flat_pays(const flat_run *r) {
+  uint32_t ops = 0, gathers = 0;
+  for (uint32_t i = 0; i < r->from->n_values; i++) {
+    const kernel_value *v = &r->from->values[i];
+    ops += v->kind == KERNEL_OP;
+    gathers += v->kind == KERNEL_LOAD && r->values[r->n + i].n_in > v->n_in;
+  }
+  return ops >= FLAT_OPS * gathers;
+}
+
+const kernel *nat_flatten(const kernel *k, base_arena *arena) {
+  flat_run r = {.from = k, .arena = arena};
+  if (k->rank < 2 || k->count == 0 || flat_has_scan(k) || !flat_choose(&r)) return NULL;
+  r.to = base_arena_memdup(arena, k, sizeof *k);
+  r.values = BASE_ARRAY(arena, kernel_value, k->n_values + FLAT_EXTRA);
+  kernel_store *stores = base_arena_memdup(arena, k->stores, k->n_stores * sizeof *stores);
+  if (!r.to || !r.values || !stores) return NULL;
+  r.to->stores = stores;
+  r.to->rank = r.first + (r.split > 1) + 1;
+  if (r.split > 1) r.to->extents[r.first] = r.split;
+  r.to->extents[r.to->rank - 1] = 1;
+  for (uint32_t d = 0; d < r.n_merged; d++) r.to->extents[r.to->rank - 1] *= r.extents[d];
+  flat_values(&r);
+  flat_stores(&r);
+  r.to->values = r.values;
+  r.to->n_values = r.n + k->n_values;
+  return r.failed || !flat_pays(&r) ? NULL : r.to;
+}
