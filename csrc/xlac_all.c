@@ -642,7 +642,7 @@
 #include "api/op.c"
 #include "api/options.c"
 #include "api/pipeline.c"
-#include "api/placement.c"
+#include "api/plugin.c"
 #include "api/registry.c"
 #include "api/runtime.c"
 #include "api/session.c"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../include/xlac_ffi.h"
+#include "../api/plugin.h"
 #include "pjrt.h"
 
 /* `error` is filled where it returns nonzero. `in_place`: the callable writes the results itself. */
@@ -110,25 +111,47 @@ static bool callback_is_target(const char *text) {
   return false;
 }
 
-static bool callback_is_call(xlac_module *m, xlac_op *op) {
+/* An op's target, the caller's to free; NULL: it is no custom call. */
+static char *callback_target(xlac_module *m, xlac_op *op) {
   xlac_op_info info;
   xlac_error err;
   char *text = NULL;
   xlac_op_get(m, op, &info);
-  if (strcmp(info.opcode, "custom-call") != 0) return false;
-  if (xlac_op_attr(m, op, "custom_call_target", &text, &err) || !text) return false;
+  if (strcmp(info.opcode, "custom-call") != 0) return NULL;
+  if (xlac_op_attr(m, op, "custom_call_target", &text, &err) || !text) return NULL;
   size_t n = strlen(text); /* in quotes */
-  if (n >= 2) text[n - 1] = '\0';
-  bool is = n >= 2 && (callback_is_target(text + 1) || pjrt_ffi_has_handler(text + 1));
-  xlac_free(text);
-  return is;
+  assert(n >= 2 && text[0] == '"');
+  memmove(text, text + 1, n - 2);
+  text[n - 2] = '\0';
+  return text;
 }
 
-bool pjrt_needs_registry(xlac_module *m) {
+/* What only a compiler would do something for, jax.debug.inspect_array_sharding's question, is found when it is run. */
+static bool callback_may_stay(const char *target) {
+  return api_knows_custom_call(target) || strcmp(target, "InspectSharding") == 0;
+}
+
+static PJRT_Error *callback_check_op(xlac_module *m, xlac_op *op, bool *needs_registry) {
+  char *target = callback_target(m, op);
+  PJRT_Error *error = NULL;
+  if (target && (callback_is_target(target) || pjrt_ffi_has_handler(target)))
+    *needs_registry = true;
+  else if (target && !callback_may_stay(target))
+    error =
+        pjrt_fail(PJRT_UNIMPLEMENTED,
+                  "no custom call is registered under the target \"%.100s\" in %.60s; register it before the program "
+                  "is compiled: jax.ffi.register_ffi_target(\"%.100s\", handler, platform=\"cpu\")",
+                  target, xlac_module_name(m), target);
+  xlac_free(target);
+  return error;
+}
+
+PJRT_Error *pjrt_check_calls(xlac_module *m, bool *needs_registry) {
+  *needs_registry = false;
   for (xlac_computation *c = xlac_computation_next(m, NULL); c; c = xlac_computation_next(m, c))
     for (xlac_op *op = xlac_op_next(m, c, NULL); op; op = xlac_op_next(m, c, op))
-      if (callback_is_call(m, op)) return true;
-  return false;
+      PJRT_TRY(callback_check_op(m, op, needs_registry));
+  return NULL;
 }
 
 int pjrt_mark_single_calls(xlac_module *m, xlac_error *err) {

@@ -187,7 +187,7 @@ static PJRT_Error *executable_fill(PJRT_Executable *e, xlac_module *source, cons
   PJRT_TRY(executable_name_it(e));
   executable_read_donations(e);
   if (source) PJRT_TRY(pjrt_executable_place(e, source));
-  e->calls = pjrt_needs_registry(executable_program(e));
+  PJRT_TRY(pjrt_check_calls(executable_program(e), &e->calls));
   e->inline_ = !e->calls && e->info.work < EXECUTABLE_SHORT;
   return executable_make_lists(e);
 }

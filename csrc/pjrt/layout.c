@@ -2,7 +2,7 @@
  * order is copied into that one before a program runs, and a result whose layout the program says (mhlo.layout_mode) is
  * copied out of it. A layout is the permutation of its dimensions, the one with the shortest steps first, as in HLO;
  * NULL stands for the row-major one. */
-#include "../api/placement.h"
+#include "../api/plugin.h"
 #include "abi_extensions.h"
 #include "pjrt.h"
 

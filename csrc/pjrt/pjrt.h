@@ -391,8 +391,9 @@ XLAC_MUST_USE int pjrt_ffi_add_handlers(xlac_registry *r, xlac_error *err);
 /* Calls that the program has on one device, and that all of a group's come to, get a name of their own: before the
  * program is partitioned. */
 XLAC_MUST_USE int pjrt_mark_single_calls(xlac_module *m, xlac_error *err);
-/* Whether the module calls what only the client knows: a run then needs a registry. */
-bool pjrt_needs_registry(xlac_module *m);
+/* Whether the module calls what only the client knows: a run then needs a registry. UNIMPLEMENTED: it calls what nobody
+ * knows. */
+PJRT_Error *pjrt_check_calls(xlac_module *m, bool *needs_registry);
 /* A registry for one run: the callables, which must outlive it, and all handlers that were registered. */
 XLAC_MUST_USE int pjrt_registry_make(xlac_registry **out, pjrt_callbacks *callbacks, xlac_error *err);
 

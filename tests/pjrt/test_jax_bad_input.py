@@ -175,3 +175,16 @@ def test_what_is_broken_in_the_cache_on_disk_is_compiled_again(tmp_path):
         data[len(data) // 2] ^= 0xFF
         entry.write_bytes([data, data[:len(data) // 3], b""][n % 3])
     assert run(script, JAX_COMPILATION_CACHE_DIR=str(tmp_path)) == first
+
+
+def test_a_custom_call_that_nobody_registered_is_an_error_of_compiling():
+    out = run("""
+    import jax, jax.numpy as jnp
+    lowered = jax.jit(lambda x: jax.ffi.ffi_call("nobodys_call", jax.ShapeDtypeStruct((3,), jnp.float32))(x)).lower(jnp.ones(3))
+    try:
+        lowered.compile()
+    except jax.errors.JaxRuntimeError as e:
+        print(str(e).split(";")[0], "register_ffi_target" in str(e))
+    print(jax.lax.top_k(jnp.arange(3.), 1)[0])  # one of our own
+    """)
+    assert out == ['UNIMPLEMENTED: no custom call is registered under the target "nobodys_call" in jit__lambda True', "[2.]"]

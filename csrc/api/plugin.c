@@ -1,7 +1,10 @@
-/* How JAX wants the arguments and results of a program to lie: attributes of StableHLO's main function. */
+/* For the PJRT plugin: how JAX wants arguments and results to lie, which attributes of StableHLO's main function say;
+ * and which custom calls are known. */
+#include "plugin.h"
 #include "api.h"
-#include "placement.h"
 
+#include "../driver/devices.h"
+#include "../interp/interp.h"
 #include "../ir/attrs/mattr.h"
 
 static const char *placement_text(const ir_mattr *a) {
@@ -32,4 +35,12 @@ bool api_module_placement(xlac_module *m, bool result, uint32_t index, api_place
   if (found && !result) placement_of_argument(f->params[index], out);
   api_unlock(m);
   return found;
+}
+
+bool api_knows_custom_call(const char *target) {
+  rt_native native;
+  assert(target);
+  if (interp_is_builtin_call(target) || strncmp(target, "lapack_", 7) == 0) return true;
+  return driver_interp_library->find(NULL, target,
+                                     &native); /* no routine of LAPACK, which alone need what was opened */
 }

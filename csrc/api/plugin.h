@@ -1,12 +1,12 @@
-/* How JAX wants the arguments and results of a program to lie: for the PJRT plugin. */
-#ifndef XLAC_API_PLACEMENT_H
-#define XLAC_API_PLACEMENT_H
+/* What the PJRT plugin asks of a program that xlac.h has no function for. */
+#ifndef XLAC_API_PLUGIN_H
+#define XLAC_API_PLUGIN_H
 
 #include "../base/export.h"
 #include "../include/xlac.h"
 
-/* Of an argument or result of StableHLO's main function. NULL where nothing is said of it, and in HLO; lists and texts
- * are borrowed until the module is edited. */
+/* How JAX wants an argument or result of StableHLO's main function to lie. NULL where nothing is said of it, and in
+ * HLO; lists and texts are borrowed until the module is edited. */
 typedef struct api_placement {
   const char *layout_mode; /* "default", "auto", "{0,1}": mhlo.layout_mode */
   const char *memory_kind; /* "pinned_host": mhlo.memory_kind */
@@ -16,5 +16,8 @@ typedef struct api_placement {
 } api_placement;
 /* False past the end. Any thread, as xlac_module_alias. */
 BASE_EXPORT bool api_module_placement(xlac_module *m, bool result, uint32_t index, api_placement *out);
+/* Whether a custom call means something without a registration: ours, and LAPACK's, for which a run may still lack an
+ * OpenBLAS. Any thread. */
+BASE_EXPORT bool api_knows_custom_call(const char *target);
 
 #endif
