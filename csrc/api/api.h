@@ -94,6 +94,17 @@ XLAC_MUST_USE int api_array_bytes(uint32_t dtype, uint32_t rank, const int64_t *
 
 /* Borrowed; may be NULL. buffer.c */
 xlac_counters *api_buffer_counters(const xlac_buffer *b);
+/* Public devices are those whose memory the host doesn't see. */
+static inline rt_device *api_device(const xlac_device *d) {
+  return (rt_device *)(uintptr_t)d;
+}
+static inline const xlac_device *api_device_out(const rt_device *d) {
+  return rt_device_is_host(d) ? NULL : (const xlac_device *)(uintptr_t)d;
+}
+/* Borrowed. buffer.c */
+const xlac_memory *api_buffer_memory(const xlac_buffer *b);
+/* A dense copy in memory of the host's of a device's buffer, of any strides. device_buffer.c */
+XLAC_MUST_USE int api_buffer_fetch(const xlac_buffer_info *b, void *to, xlac_error *err);
 
 /* A caller's option struct of any version as one of this version. `given` may be NULL: all defaults. options.c */
 XLAC_MUST_USE int api_options_convert(void *own, const void *given, uint32_t size, uint32_t align, const char *name,

@@ -21,6 +21,7 @@ struct xlac_buffer {
   _Atomic uint64_t refs, state;
   uint32_t dtype, rank;
   xlac_memory memory;
+  rt_device *device; /* a reference; NULL: the host */
   xlac_counters *counters;
   char *_Atomic taken_by;
   int64_t count;
@@ -131,12 +132,14 @@ int xlac_buffer_wrap(xlac_buffer **out, xlac_counters *counters, const xlac_layo
   xlac_buffer *b = buffer_new(layout, bytes);
   if (!b) return base_oom(err, "making a buffer");
   b->memory = *memory;
+  assert(!layout->device || !rt_device_is_host(api_device(layout->device)));
   int status = buffer_check_span(b, err);
   if (status) {
     base_free(base_alloc_libc, b);
     return status;
   }
   b->aligned = buffer_is_aligned(b);
+  if (layout->device) b->device = rt_device_retain(api_device(layout->device));
   b->counters = xlac_counters_retain(counters);
   buffer_count_live(b, 1);
   *out = b;
@@ -178,6 +181,7 @@ void xlac_buffer_release(xlac_buffer *b) {
     buffer_count_live(b, -1);
     buffer_free_memory(b);
   }
+  rt_device_release(b->device);
   xlac_counters_release(b->counters);
   base_free(base_alloc_libc, atomic_load_explicit(&b->taken_by, memory_order_relaxed));
   base_free(base_alloc_libc, b);
@@ -201,7 +205,8 @@ void xlac_buffer_get(xlac_buffer *b, xlac_buffer_info *out) {
                             .aligned = b->aligned,
                             .readonly = b->readonly,
                             .deleted = deleted,
-                            .views = (uint32_t)state};
+                            .views = (uint32_t)state,
+                            .device = (const xlac_device *)b->device};
 }
 
 /* For results in an argument's memory: the buffer is made first, on borrowed memory, and becomes the owner
@@ -214,6 +219,10 @@ void api_buffer_own(xlac_buffer *b, const xlac_memory *memory) {
 
 xlac_counters *api_buffer_counters(const xlac_buffer *b) {
   return b->counters;
+}
+
+const xlac_memory *api_buffer_memory(const xlac_buffer *b) {
+  return &b->memory;
 }
 
 /* --- errors --- */
@@ -332,11 +341,12 @@ int xlac_buffer_copy_to(xlac_buffer *b, xlac_runtime *rt, void *to, xlac_error *
   assert(b && to);
   xlac_buffer_info info;
   rt_pool *pool = NULL;
+  int status = 0;
   TRY(xlac_buffer_open(b, err));
   xlac_buffer_get(b, &info);
-  int status = 0;
-  if (rt && info.bytes >= BUFFER_COPY_ALONE) status = rt_host_pool(rt_device_set_home(api_devices(rt)), 0, &pool, err);
-  if (status == 0) status = driver_copy_dense(&info, pool, to, err);
+  if (rt && !info.device && info.bytes >= BUFFER_COPY_ALONE)
+    status = rt_host_pool(rt_device_set_home(api_devices(rt)), 0, &pool, err);
+  if (status == 0) status = info.device ? api_buffer_fetch(&info, to, err) : driver_copy_dense(&info, pool, to, err);
   xlac_buffer_close(b);
   return status;
 }
@@ -347,6 +357,7 @@ int xlac_buffer_copy(xlac_buffer **out, xlac_runtime *rt, xlac_buffer *b, xlac_e
   xlac_buffer_info info, copied;
   xlac_buffer *copy = NULL;
   xlac_buffer_get(b, &info);
+  if (info.device) return xlac_buffer_copy_on(out, info.device, rt, b, err);
   TRY(xlac_buffer_create(&copy, rt, api_buffer_counters(b), info.dtype, info.rank, info.dims, err));
   xlac_buffer_get(copy, &copied);
   int status = xlac_buffer_copy_to(b, rt, copied.data, err);

@@ -12,6 +12,7 @@ typedef struct input_leaf {
   xlac_buffer *buffer; /* a reference; NULL: not given yet */
   bool given;
   xlac_memory memory; /* of what is given away */
+  xlac_buffer *moved; /* a copy that the program can read, where it can't read the buffer's memory; or NULL */
 } input_leaf;
 
 /* Of one thread at a time. */
@@ -45,7 +46,8 @@ static void input_drop(input_leaf *l) {
   else
     xlac_buffer_close(l->buffer);
   xlac_buffer_release(l->buffer);
-  *l = (input_leaf){NULL, false, {NULL, NULL, NULL}};
+  xlac_buffer_release(l->moved);
+  *l = (input_leaf){NULL, false, {NULL, NULL, NULL}, NULL};
 }
 
 void xlac_input_destroy(xlac_input *in) {
@@ -88,6 +90,9 @@ int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error 
   if (!info.deleted && !(info.dense && info.aligned))
     return base_fail(err, XLAC_E_DONATION_UNUSABLE,
                      "argument %u can't be given away: layout: it is not contiguous and aligned", leaf);
+  if (info.device && info.device != xlac_executable_memory(in->exe))
+    return base_fail(err, XLAC_E_DONATION_UNUSABLE,
+                     "argument %u can't be given away: it lies in memory of another device than the program's", leaf);
   TRY(xlac_buffer_take(b, &in->leaves[leaf].memory, err));
   in->leaves[leaf].buffer = xlac_buffer_retain(b);
   in->leaves[leaf].given = true;
@@ -115,9 +120,13 @@ static int input_result(input_run *x, uint32_t i, xlac_error *err) {
   xlac_buffer_info info;
   if (!ir_is_tensor(t)) return 0;
   if (from != UINT32_MAX && x->in->leaves[from].given) {
-    xlac_layout layout = {.dtype = t->dtype, .rank = t->rank, .dims = t->dims};
+    xlac_buffer_get(x->in->leaves[from].buffer, &info);
+    xlac_layout layout = {.dtype = t->dtype, .rank = t->rank, .dims = t->dims, .device = info.device};
     const xlac_memory borrowed = {x->in->leaves[from].memory.data, NULL, NULL};
     TRY(xlac_buffer_wrap(&x->buffers[i], counters, &layout, &borrowed, err));
+  } else if (xlac_executable_memory(x->in->exe)) {
+    TRY(xlac_buffer_create_on(&x->buffers[i], xlac_executable_memory(x->in->exe), counters, t->dtype, t->rank, t->dims,
+                              err));
   } else {
     xlac_runtime *rt = api_executable_runtime(x->in->exe);
     TRY(xlac_buffer_create(&x->buffers[i], rt, counters, t->dtype, t->rank, t->dims, err));
@@ -127,15 +136,26 @@ static int input_result(input_run *x, uint32_t i, xlac_error *err) {
   return 0;
 }
 
+/* A lent buffer in memory that the program can't read, or can't read in strides, is copied to where it can. */
+static int input_reach(input_run *x, input_leaf *l, xlac_buffer_info *info, xlac_error *err) {
+  const xlac_device *own = xlac_executable_memory(x->in->exe);
+  if (!info->device || (info->device == own && info->dense && info->aligned)) return 0;
+  assert(!l->given && !l->moved);
+  TRY(xlac_buffer_copy_on(&l->moved, own, api_executable_runtime(x->in->exe), l->buffer, err));
+  xlac_buffer_get(l->moved, info);
+  return 0;
+}
+
 /* Leaves that are tokens need no buffer. */
 static int input_prepare(input_run *x, xlac_error *err) {
   for (uint32_t i = 0; i < x->in->n; i++) {
-    const input_leaf *l = &x->in->leaves[i];
+    input_leaf *l = &x->in->leaves[i];
     xlac_buffer_info info;
     if (!l->buffer && ir_is_tensor(api_argument_type(x->in->exe, i)))
       return base_fail(err, XLAC_E_ARGUMENT_COUNT, "argument %u is missing", i);
     if (!l->buffer) continue;
     xlac_buffer_get(l->buffer, &info);
+    if (!l->given) TRY(input_reach(x, l, &info, err));
     if (l->given)
       x->arguments[i] = (xlac_argument){l->memory.data, NULL, true};
     else
@@ -160,7 +180,7 @@ static void input_settle(input_run *x) {
     if (l->memory.release) l->memory.release(l->memory.ctx);
     xlac_buffer_taken_by(l->buffer, "it was donated to a run");
     xlac_buffer_release(l->buffer);
-    *l = (input_leaf){NULL, false, {NULL, NULL, NULL}};
+    *l = (input_leaf){NULL, false, {NULL, NULL, NULL}, NULL};
   }
 }
 

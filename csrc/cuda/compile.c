@@ -1,9 +1,16 @@
 /* CUDA C++ to machine code by NVRTC. */
 #include <stdio.h>
 
+#include "cache.h"
 #include "executable.h"
 
 enum { CU_COMPILE_OPTIONS = 4 };
+
+/* What becomes of a source. */
+typedef struct cu_compile_image {
+  char *code;
+  size_t bytes;
+} cu_compile_image;
 
 static int cu_compile_check(const cuda_driver *d, cuda_compile_result result, const char *doing, xlac_error *err) {
   if (result == 0) return 0;
@@ -25,7 +32,7 @@ static int cu_compile_failed(const cuda_driver *d, cuda_source_handle program, b
   return status;
 }
 
-static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, base_alloc alloc, char **image,
+static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, base_alloc alloc, cu_compile_image *image,
                            xlac_error *err) {
   size_t n = 0;
   TRY(cu_compile_check(d, d->nvrtcGetCUBINSize(program, &n), "asking for machine code", err));
@@ -35,32 +42,44 @@ static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, bas
   if (status)
     base_free(alloc, code);
   else
-    *image = code;
+    *image = (cu_compile_image){code, n};
   return status;
 }
 
-/* Without contraction a float is what each operation rounds it to, as on the CPU. `wide`: it has integers of 128 bits.
- */
-static int cu_compile_program(const cuda_device *d, cuda_source_handle program, bool fast, bool wide, base_alloc alloc,
-                              char **image, xlac_error *err) {
-  char architecture[48];
-  snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%d", d->major, d->minor);
-  const char *const options[CU_COMPILE_OPTIONS] = {architecture, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
-                                                   "--device-int128"};
-  cuda_compile_result result = d->driver.nvrtcCompileProgram(program, CU_COMPILE_OPTIONS - !wide, options);
-  if (result) return cu_compile_failed(&d->driver, program, alloc, err);
-  return cu_compile_take(&d->driver, program, alloc, image, err);
+/* Without contraction a float is what each operation rounds it to, as on the CPU. The last option, for sources with
+ * integers of 128 bits, may be left out. */
+static int cu_compile_program(const cuda_driver *d, cuda_source_handle program, const char *const *options, bool wide,
+                              base_alloc alloc, cu_compile_image *image, xlac_error *err) {
+  cuda_compile_result result = d->nvrtcCompileProgram(program, CU_COMPILE_OPTIONS - !wide, options);
+  if (result) return cu_compile_failed(d, program, alloc, err);
+  return cu_compile_take(d, program, alloc, image, err);
+}
+
+static int cu_compile_source(const cuda_driver *c, const char *source, const char *const *options, base_alloc alloc,
+                             cu_compile_image *image, xlac_error *err) {
+  cuda_source_handle program = NULL;
+  TRY(cu_compile_check(c, c->nvrtcCreateProgram(&program, source, "xlac.cu", 0, NULL, NULL), "reading kernels", err));
+  int status = cu_compile_program(c, program, options, strstr(source, "__int128") != NULL, alloc, image, err);
+  c->nvrtcDestroyProgram(&program);
+  return status;
 }
 
 int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc alloc, char **image, xlac_error *err) {
-  cuda_source_handle program = NULL;
   const cuda_driver *c = &d->driver;
+  char architecture[48], how[128], path[CUDA_CACHE_PATH];
+  cu_compile_image made = {NULL, 0};
   if (!c->compiler_library)
     return base_hint(
         err, base_fail(err, XLAC_E_DEVICE, "no NVRTC, which compiles kernels: tried %.700s", c->compiler_missing),
         "pip install nvidia-cuda-nvrtc, or name the library in XLAC_NVRTC");
-  TRY(cu_compile_check(c, c->nvrtcCreateProgram(&program, source, "xlac.cu", 0, NULL, NULL), "reading kernels", err));
-  int status = cu_compile_program(d, program, fast, strstr(source, "__int128") != NULL, alloc, image, err);
-  c->nvrtcDestroyProgram(&program);
-  return status;
+  snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%d", d->major, d->minor);
+  const char *const options[CU_COMPILE_OPTIONS] = {architecture, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
+                                                   "--device-int128"};
+  snprintf(how, sizeof how, "%s %s NVRTC %d.%d", architecture, options[1], c->compiler_major, c->compiler_minor);
+  bool kept = cuda_cache_path(source, how, path, sizeof path);
+  if (kept && (*image = cuda_cache_read(path, alloc))) return 0;
+  TRY(cu_compile_source(c, source, options, alloc, &made, err));
+  if (kept) cuda_cache_write(path, made.code, made.bytes);
+  *image = made.code;
+  return 0;
 }

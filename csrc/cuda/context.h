@@ -64,6 +64,8 @@ bool cuda_is_device_memory(const cuda_device *d, const void *at);
 int cuda_device_allocate(rt_device *d, uint32_t space, size_t bytes, void **out, xlac_error *err);
 void cuda_device_release(rt_device *d, uint32_t space, void *memory);
 void cuda_device_stats(rt_device *d, rt_memory_stats *out);
+int cuda_device_copy(rt_device *d, const rt_copy *copy, xlac_error *err);
+int cuda_device_join(rt_device *d, uint64_t stream, xlac_error *err);
 /* --- queue.c --- */
 int cuda_queue_create(rt_device *d, rt_queue **out, xlac_error *err);
 

@@ -92,6 +92,8 @@ static const rt_device_vtable cuda_device_vtable = {.destroy = cuda_device_destr
                                                     .release = cuda_device_release,
                                                     .stats = cuda_device_stats,
                                                     .queue = cuda_queue_create,
+                                                    .copy = cuda_device_copy,
+                                                    .join = cuda_device_join,
                                                     .begin = cuda_build_begin};
 
 /* 0 where the driver doesn't know. */

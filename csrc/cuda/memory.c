@@ -122,3 +122,32 @@ void cuda_device_release(rt_device *device, uint32_t space, void *memory) {
     cuda_give(d, (cuda_address)(uintptr_t)memory, d->memory);
   cuda_leave(d);
 }
+
+/* --- at once --- */
+
+static cuda_result cu_memory_copy(cuda_device *d, const rt_copy *c) {
+  cuda_address to = (cuda_address)(uintptr_t)c->to, from = (cuda_address)(uintptr_t)c->from;
+  if (c->from_space == RT_HOST) return d->driver.cuMemcpyHtoDAsync_v2(to, c->from, c->bytes, d->memory);
+  if (c->to_space == RT_HOST) return d->driver.cuMemcpyDtoHAsync_v2(c->to, from, c->bytes, d->memory);
+  return d->driver.cuMemcpyDtoDAsync_v2(to, from, c->bytes, d->memory);
+}
+
+int cuda_device_copy(rt_device *device, const rt_copy *copy, xlac_error *err) {
+  cuda_device *d = cuda_device_of(device);
+  if (copy->bytes == 0) return 0;
+  TRY(cuda_enter(d, err));
+  int status = cuda_check(&d->driver, cu_memory_copy(d, copy), "copying an array", err);
+  int waited = cuda_wait(d, d->memory, NULL, NULL, status ? NULL : err);
+  cuda_leave(d);
+  return status ? status : waited;
+}
+
+int cuda_device_join(rt_device *device, uint64_t stream, xlac_error *err) {
+  cuda_device *d = cuda_device_of(device);
+  TRY(cuda_enter(d, err));
+  cuda_result result = stream == RT_ALL_STREAMS ? d->driver.cuCtxSynchronize()
+                                                : d->driver.cuStreamSynchronize((cuda_stream)(uintptr_t)stream);
+  int status = cuda_check(&d->driver, result, "waiting for a stream", err);
+  cuda_leave(d);
+  return status;
+}

@@ -64,18 +64,44 @@ static bool cu_body_fits(const cuda_routine *r, const scalar_program *p, uint32_
   return true;
 }
 
+/* A single op on narrow floats is rounded at the end, as the interpreter has it; other computations after each step. */
+static base_dtype cu_body_sum_type(const scalar_program *p, uint32_t i) {
+  base_dtype t = (base_dtype)p->values[i].dtype;
+  return scalar_program_single(p) ? cuda_sum_type(t) : t;
+}
+
 /* "acc0", ... begin as the initial values. */
 static void cu_body_put_inits(cuda_routine *r, const scalar_program *p, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    const char *c = cuda_type((base_dtype)p->values[i].dtype);
-    if (base_dtype_is_complex((base_dtype)p->values[i].dtype)) cuda_print_needs(&r->print, c);
-    base_putf(r->print.out, "  %s acc%u = ((const %s *)in%u)[0];\n", c, (unsigned)i, c, (unsigned)(n + i));
+    base_dtype t = (base_dtype)p->values[i].dtype;
+    char first[64];
+    if (base_dtype_is_complex(t)) cuda_print_needs(&r->print, cuda_type(t));
+    snprintf(first, sizeof first, "((const %s *)in%u)[0]", cuda_type(t), (unsigned)(n + i));
+    base_putf(r->print.out, "  %s acc%u = ", cuda_type(cu_body_sum_type(p, i)), (unsigned)i);
+    cuda_print_convert(&r->print, cu_body_sum_type(p, i), t, first);
+    BASE_PUT(r->print.out, ";\n");
   }
+}
+
+/* The one op, with the element at `from`. */
+static void cu_body_put_single(cuda_routine *r, const scalar_program *p) {
+  base_dtype t = (base_dtype)p->values[0].dtype, sum = cu_body_sum_type(p, 0);
+  char element[64];
+  snprintf(element, sizeof element, "((const %s *)in0)[from]", cuda_type(t));
+  base_putf(r->print.out, "  const %s value = ", cuda_type(sum));
+  cuda_print_convert(&r->print, sum, t, element);
+  BASE_PUT(r->print.out, ";\n  acc0 = ");
+  cuda_print_combine(&r->print, scalar_program_single(p), sum, "acc0", "value");
+  BASE_PUT(r->print.out, ";\n");
 }
 
 /* The values at element `from` of each array are combined with what there is. */
 static void cu_body_put_step(cuda_routine *r, const scalar_program *p, uint32_t n) {
   char parameters[2 * CU_BODY_MOST][64];
+  if (scalar_program_single(p)) {
+    cu_body_put_single(r, p);
+    return;
+  }
   for (uint32_t i = 0; i < n; i++) {
     snprintf(parameters[i], sizeof parameters[i], "acc%u", (unsigned)i);
     snprintf(parameters[n + i], sizeof parameters[n + i], "((const %s *)in%u)[from]",
@@ -86,9 +112,14 @@ static void cu_body_put_step(cuda_routine *r, const scalar_program *p, uint32_t 
 }
 
 static void cu_body_put_results(cuda_routine *r, const scalar_program *p, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
-    base_putf(r->print.out, "  ((%s *)out%u)[n] = acc%u;\n", cuda_type((base_dtype)p->values[i].dtype), (unsigned)i,
-              (unsigned)i);
+  for (uint32_t i = 0; i < n; i++) {
+    base_dtype t = (base_dtype)p->values[i].dtype;
+    char sum[16];
+    snprintf(sum, sizeof sum, "acc%u", (unsigned)i);
+    base_putf(r->print.out, "  ((%s *)out%u)[n] = ", cuda_type(t), (unsigned)i);
+    cuda_print_convert(&r->print, t, cu_body_sum_type(p, i), sum);
+    BASE_PUT(r->print.out, ";\n");
+  }
 }
 
 /* "kept" and "reduced" parts of the place, in the operand's order of dimensions. */

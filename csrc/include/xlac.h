@@ -584,6 +584,16 @@ int xlac_runtime_open_device(xlac_runtime *rt, const char *name, xlac_device_inf
 /* Number `index` of the devices opened so far, "cpu:0" being the first; false past the end. */
 bool xlac_runtime_device(xlac_runtime *rt, uint32_t index, xlac_device_info *out);
 
+/* A device whose memory the host does not see, for buffers: NULL stands for the host. Of a runtime, as long as that or
+ * a buffer or an executable on it lives. */
+typedef struct xlac_device xlac_device;
+/* Opens it as xlac_runtime_open_device does; *out is NULL where its arrays lie in memory of the host's. */
+int xlac_runtime_find_device(xlac_runtime *rt, const char *name, const xlac_device **out, xlac_error *err);
+void xlac_device_get(const xlac_device *d, xlac_device_info *out);
+/* Waits for what another library has enqueued on a stream (a CUstream as a number); XLAC_ALL_STREAMS: on all. */
+#define XLAC_ALL_STREAMS UINT64_MAX
+int xlac_device_join(const xlac_device *d, uint64_t stream, xlac_error *err);
+
 /* A program compiled for a device. Immutable: any number of threads may run one at the same time. */
 typedef struct xlac_executable xlac_executable;
 
@@ -647,6 +657,8 @@ int xlac_compile_dump(xlac_module *m, const xlac_compile_options *options, const
                       xlac_error *err);
 /* The device that runs it: the interpreter where that runs the program whole. */
 void xlac_executable_device(const xlac_executable *exe, xlac_device_info *out);
+/* Where results of calls on buffers lie; NULL: on the host. */
+const xlac_device *xlac_executable_memory(const xlac_executable *exe);
 /* As xlac_interpret. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err);
@@ -870,8 +882,9 @@ typedef struct xlac_memory {
 typedef struct xlac_layout {
   uint32_t dtype, rank;
   const int64_t *dims;
-  const int64_t *strides; /* in bytes, may be 0 or negative; NULL: row-major and dense */
-  bool readonly;          /* nobody may write through this buffer */
+  const int64_t *strides;    /* in bytes, may be 0 or negative; NULL: row-major and dense */
+  bool readonly;             /* nobody may write through this buffer */
+  const xlac_device *device; /* whose memory it is; NULL: the host's */
 } xlac_layout;
 
 typedef struct xlac_buffer_info {
@@ -887,6 +900,7 @@ typedef struct xlac_buffer_info {
   bool aligned; /* data and strides are multiples of the element's natural alignment */
   bool readonly, deleted;
   uint32_t views;
+  const xlac_device *device; /* NULL: data is the host's to read */
 } xlac_buffer_info;
 
 /* A dense one, aligned to 64 bytes, with memory of the runtime's; the contents are undefined. */
@@ -897,7 +911,14 @@ int xlac_buffer_wrap(xlac_buffer **out, xlac_counters *counters, const xlac_layo
                      xlac_error *err);
 /* A dense copy of what b holds. Large ones are made by the runtime's threads. */
 int xlac_buffer_copy(xlac_buffer **out, xlac_runtime *rt, xlac_buffer *b, xlac_error *err);
-/* The same into memory of the caller's: info.bytes of them, that don't overlap with b's. rt may be NULL: one thread. */
+/* A dense one in d's memory; NULL is refused. */
+int xlac_buffer_create_on(xlac_buffer **out, const xlac_device *d, xlac_counters *counters, uint32_t dtype,
+                          uint32_t rank, const int64_t *dims, xlac_error *err);
+/* A dense copy on `to` (NULL: the host), wherever b is. xlac_buffer_copy's is where b is. */
+int xlac_buffer_copy_on(xlac_buffer **out, const xlac_device *to, xlac_runtime *rt, xlac_buffer *b, xlac_error *err);
+/* Says that streams of other libraries may use b's memory: it is freed when all of them are done. */
+void xlac_buffer_share(xlac_buffer *b);
+/* Into memory of the caller's: info.bytes of them, that don't overlap with b's. rt may be NULL: one thread. */
 int xlac_buffer_copy_to(xlac_buffer *b, xlac_runtime *rt, void *to, xlac_error *err);
 xlac_buffer *xlac_buffer_retain(xlac_buffer *b);
 void xlac_buffer_release(xlac_buffer *b); /* NULL is fine */

@@ -77,6 +77,26 @@ xlac_buffer *py_buffer_copied(py_state *st, xlac_buffer *b) {
   return status ? NULL : copy;
 }
 
+xlac_buffer *py_buffer_moved(py_state *st, xlac_buffer *b, const xlac_device *to) {
+  xlac_buffer *copy = NULL;
+  xlac_error err = {.code = 0};
+  int status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = xlac_buffer_copy_on(&copy, to, st->runtime, b, &err);
+  Py_END_ALLOW_THREADS;
+  if (status) py_raise(st, &err, PY_ANY);
+  return status ? NULL : copy;
+}
+
+PyObject *py_buffer_place(xlac_buffer *b) {
+  xlac_buffer_info info;
+  xlac_device_info device;
+  xlac_buffer_get(b, &info);
+  if (info.device == NULL) return PyUnicode_InternFromString("cpu");
+  xlac_device_get(info.device, &device);
+  return PyUnicode_FromString(device.name);
+}
+
 void py_count_in(py_state *st, size_t bytes, bool copied) {
   assert(st->counters);
   xlac_counters_add(st->counters, copied ? XLAC_COUNT_COPIES_IN : XLAC_COUNT_ARRAYS_IN, 1);
@@ -148,10 +168,35 @@ static PyObject *buffer_nbytes(PyObject *self, void *unused) {
   return PyLong_FromSize_t(buffer_info_of(self).bytes);
 }
 
-/* Buffers lie in memory of the CPU's. JAX's and PyTorch's arrays have this attribute, too. */
+/* JAX's and PyTorch's arrays have this attribute, too. */
 static PyObject *buffer_device(PyObject *self, void *unused) {
-  (void)self, (void)unused;
-  return PyUnicode_InternFromString("cpu");
+  (void)unused;
+  return py_buffer_place(((py_buffer *)self)->b);
+}
+
+/* numba's interface, version 3, which says no element types but NumPy's own. Nothing is in flight when somebody has a
+ * Buffer, so there is no stream to wait for. */
+static PyObject *buffer_cuda_interface(PyObject *self, void *unused) {
+  (void)unused;
+  xlac_buffer *b = ((py_buffer *)self)->b;
+  xlac_buffer_info info = buffer_info_of(self);
+  PyObject *descr = info.device && !info.deleted ? py_descr(py_state_of(self), info.dtype) : NULL;
+  PyObject *kind = descr ? PyObject_GetAttrString(descr, "kind") : NULL;
+  PyObject *type =
+      kind && PyUnicode_CompareWithASCIIString(kind, "V") != 0 ? PyObject_GetAttrString(descr, "str") : NULL;
+  Py_XDECREF(kind);
+  Py_XDECREF(descr);
+  if (type == NULL) {
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_AttributeError,
+                      "__cuda_array_interface__ is of Buffers of NumPy's own types in a GPU's memory");
+    return NULL;
+  }
+  xlac_buffer_share(b);
+  return Py_BuildValue("{s:N,s:N,s:N,s:(NO),s:i,s:O}", "shape", buffer_ints(info.rank, info.dims), "strides",
+                       info.dense ? Py_NewRef(Py_None) : buffer_ints(info.rank, info.strides), "typestr", type, "data",
+                       PyLong_FromVoidPtr(info.data), info.readonly ? Py_True : Py_False, "version", 3, "stream",
+                       Py_None);
 }
 
 /* True from the moment the memory is taken; false again where a call that took it could not begin. */
@@ -250,20 +295,21 @@ static PyGetSetDef buffer_getset[] = {
     {"ndim", buffer_ndim, NULL, "How many dimensions.", NULL},
     {"size", buffer_size, NULL, "How many elements.", NULL},
     {"nbytes", buffer_nbytes, NULL, "Bytes of the elements.", NULL},
-    {"device", buffer_device, NULL, "'cpu'.", NULL},
+    {"device", buffer_device, NULL, "Where it lies: 'cpu', or the name of a device, as 'cuda:0'.", NULL},
+    {"__cuda_array_interface__", buffer_cuda_interface, NULL, "For numba and others: of Buffers on a GPU.", NULL},
     {"is_deleted", buffer_is_deleted, NULL, "Whether the memory was donated or deleted.", NULL},
     {"readonly", buffer_readonly, NULL, "Whether nobody may write through this buffer, nor donate it.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef buffer_methods[] = {
-    {"numpy", py_buffer_numpy, METH_NOARGS, "numpy() -> ndarray: a view"},
+    {"numpy", py_buffer_numpy, METH_NOARGS, "numpy() -> ndarray: a view; of a Buffer on a GPU a copy"},
     {"unsafe_pointer", buffer_pointer, METH_NOARGS, "unsafe_pointer() -> int: the first element's address, now"},
     {"delete", buffer_delete, METH_NOARGS, "delete(): gives the memory back now"},
     {"__array__", PY_KEYWORDS(py_buffer_array), "__array__(dtype=None, copy=None) -> ndarray"},
     {"__dlpack__", (PyCFunction)(void (*)(void))py_buffer_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule"},
-    {"__dlpack_device__", py_buffer_dlpack_device, METH_NOARGS, "__dlpack_device__() -> (1, 0): a CPU"},
+    {"__dlpack_device__", py_buffer_dlpack_device, METH_NOARGS, "__dlpack_device__() -> (1, 0): a CPU; (2, n): cuda:n"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -331,6 +377,8 @@ static PyObject *start_constant(py_state *st, py_name name) {
       return PyTuple_Pack(2, n[PY_NAME_MAX_VERSION], n[PY_NAME_COPY]);
     case PY_KEYWORDS_DEVICE:
       return PyTuple_Pack(3, n[PY_NAME_MAX_VERSION], n[PY_NAME_COPY], n[PY_NAME_DL_DEVICE]);
+    case PY_KEYWORDS_STREAM:
+      return PyTuple_Pack(2, n[PY_NAME_MAX_VERSION], n[PY_NAME_STREAM]);
     case PY_DL_VERSION:
       return Py_BuildValue("(ii)", DL_MAJOR, DL_MINOR);
     default:

@@ -32,8 +32,12 @@ PyObject *py_wrap_buffer(py_state *st, xlac_buffer *b);
 py_copy py_copy_of(PyObject *object);
 /* Sets a BufferError with the record's message and hint; NULL. */
 PyObject *py_raise_buffer_error(const xlac_error *err);
-/* A dense copy, without the GIL where it takes long. NULL with an exception. */
+/* A dense copy where b is, without the GIL where it takes long. NULL with an exception. */
 xlac_buffer *py_buffer_copied(py_state *st, xlac_buffer *b);
+/* A dense copy on the device; NULL: on the host. NULL with an exception. */
+xlac_buffer *py_buffer_moved(py_state *st, xlac_buffer *b, const xlac_device *to);
+/* "cpu", or the device's name: what Python calls where b lies. NULL with an exception. */
+PyObject *py_buffer_place(xlac_buffer *b);
 /* Counts an array that crosses the border one way: copied, or where it lies. */
 void py_count_in(py_state *st, size_t bytes, bool copied);
 void py_count_out(py_state *st, size_t bytes, bool copied);

@@ -87,7 +87,8 @@ PyObject *py_move_donation(PyObject *core, PyObject *args) {
     return err.code == PY_BUFFER_DELETED ? py_raise(st, &err, PY_ANY) : Py_NewRef(mark);
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
-  xlac_layout layout = {.dtype = info.dtype, .rank = info.rank, .dims = info.dims, .strides = info.strides};
+  xlac_layout layout = {
+      .dtype = info.dtype, .rank = info.rank, .dims = info.dims, .strides = info.strides, .device = info.device};
   if (xlac_buffer_wrap(&moved, st->counters, &layout, &memory, &err) != 0) {
     xlac_buffer_give_back(b);
     return py_raise(st, &err, PY_ANY);

@@ -230,13 +230,31 @@ static xlac_buffer *any_in(py_state *st, PyObject *object, PyObject *dtype) {
   return b;
 }
 
-/* A Buffer comes back as the same object: nothing about it could change. */
+/* Where the buffer is to lie: where it does unless `name` says otherwise. Steals b; NULL with an exception. */
+static xlac_buffer *any_on(py_state *st, xlac_buffer *b, const char *name) {
+  const xlac_device *to = NULL;
+  xlac_error err = {.code = 0};
+  xlac_buffer_info info;
+  if (b == NULL || name == NULL) return b;
+  xlac_buffer_get(b, &info);
+  xlac_buffer *moved = NULL;
+  if (xlac_runtime_find_device(st->runtime, name, &to, &err) != 0)
+    py_raise(st, &err, PY_ANY);
+  else
+    moved = to == info.device ? xlac_buffer_retain(b) : py_buffer_moved(st, b, to);
+  xlac_buffer_release(b);
+  return moved;
+}
+
+/* A Buffer comes back as the same object where nothing about it would change. */
 PyObject *py_asarray(PyObject *core, PyObject *args, PyObject *kwargs) {
-  static char *names[] = {"", "dtype", NULL};
+  static char *names[] = {"", "dtype", "device", NULL};
   py_state *st = PyModule_GetState(core);
   PyObject *object = NULL, *dtype = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:asarray", names, &object, &dtype)) return NULL;
-  if (dtype == Py_None && py_is_buffer(st, object)) return Py_NewRef(object);
-  xlac_buffer *b = any_in(st, object, dtype);
+  const char *device = NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|Oz:asarray", names, &object, &dtype, &device)) return NULL;
+  bool same = dtype == Py_None && py_is_buffer(st, object);
+  if (same && device == NULL) return Py_NewRef(object);
+  xlac_buffer *b = any_on(st, same ? xlac_buffer_retain(((py_buffer *)object)->b) : any_in(st, object, dtype), device);
   return b ? py_wrap_buffer(st, b) : NULL;
 }

@@ -66,6 +66,14 @@ static PyObject *view_array(void **numpy, PyObject *view, const xlac_buffer_info
                               info->readonly ? 0 : NPY_ARRAY_WRITEABLE, NULL);
 }
 
+/* Memory that the host doesn't see is copied to where it does. */
+static PyObject *view_of_copy(py_state *st, xlac_buffer *b) {
+  xlac_buffer *here = py_buffer_moved(st, b, NULL);
+  PyObject *copy = here ? py_wrap_buffer(st, here) : NULL, *array = copy ? py_buffer_numpy(copy, NULL) : NULL;
+  Py_XDECREF(copy);
+  return array;
+}
+
 /* The facts are read anew once the view is open, since only then is the address sure to stay.
  * PyArray_SetBaseObject steals the view, also on failure. */
 PyObject *py_buffer_numpy(PyObject *self, PyObject *unused) {
@@ -74,6 +82,7 @@ PyObject *py_buffer_numpy(PyObject *self, PyObject *unused) {
   void **numpy = py_numpy(st);
   xlac_buffer_info info;
   xlac_buffer_get(((py_buffer *)self)->b, &info);
+  if (info.device) return view_of_copy(st, ((py_buffer *)self)->b);
   if (numpy && info.rank > NPY_MAXDIMS)
     return PyErr_Format(PyExc_BufferError, "NumPy's arrays have at most %d dimensions", NPY_MAXDIMS);
   PyObject *view = numpy ? view_open(st, ((py_buffer *)self)->b) : NULL;
@@ -121,6 +130,11 @@ static PyObject *view_converted(py_state *st, PyObject *view, PyArray_Descr *wan
 static PyObject *view_as(py_state *st, PyObject *self, PyArray_Descr *wanted, py_copy copy) {
   assert(copy != PY_COPY_WRONG);
   void **numpy = py_numpy(st);
+  xlac_buffer_info info;
+  xlac_buffer_get(((py_buffer *)self)->b, &info);
+  if (info.device && copy == PY_COPY_NEVER)
+    return PyErr_SetString(PyExc_ValueError, "an array of a GPU's memory would be a copy, and copy=False forbids it"),
+           NULL;
   PyObject *view = py_buffer_numpy(self, NULL);
   if (view == NULL) return NULL;
   bool same = wanted == NULL || PyArray_EquivTypes(PyArray_DESCR((PyArrayObject *)view), wanted);
@@ -189,6 +203,7 @@ static bool view_is_fortran(const xlac_buffer_info *info) {
  * compared with all of its bits. */
 static int view_check(const xlac_buffer_info *info, int flags) {
   bool fortran = view_is_fortran(info);
+  if (info->device) return view_refuse("the buffer is in a GPU's memory%s: numpy() copies it", "");
   if ((flags & PyBUF_WRITABLE) && info->readonly) return view_refuse("the buffer is read-only%s", "");
   if ((flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS && !info->dense)
     return view_refuse("the buffer is not C-contiguous%s", "");

@@ -258,6 +258,7 @@ static int call_buffer(call_state *s, uint32_t leaf, PyObject *object) {
   xlac_type_get(want->type, &type);
   if (info.dtype != type.dtype || !call_matches(want, (int)info.rank, (const npy_intp *)info.dims)) return 1;
   if (!info.aligned || (!info.dense && s->call->out)) return 1;
+  if (info.device && (info.device != xlac_executable_memory(s->self->exe) || !info.dense)) return 1;
   s->arguments[leaf] = info.data;
   return info.dense ? 0 : call_place(s, leaf, (const npy_intp *)info.strides, false);
 }
@@ -462,6 +463,13 @@ static PyObject *call_any(py_executable *self, py_call *call) {
   return status > 0 ? py_call_values(self, call) : result;
 }
 
+/* With results as arrays, or as Buffers. */
+static PyObject *call_made(py_executable *self, py_call *call) {
+  if (!self->as_buffers || call->out) return call_any(self, call);
+  if (self->planned && xlac_executable_memory(self->exe)) return py_call_on_device(self, call);
+  return py_results_as_buffers(py_state_of((PyObject *)self), call_any(self, call));
+}
+
 /* Calls without keywords, by far the most, skip all parsing; only what is read is cleared. */
 PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   assert(Py_IS_TYPE(object, py_state_of(object)->executable_type));
@@ -473,13 +481,12 @@ PyObject *py_executable_vectorcall(PyObject *object, PyObject *const *args, size
     call.options.struct_size = sizeof call.options;
     call.args = args;
     call.n = (uint32_t)PyVectorcall_NARGS(nargsf);
-    PyObject *made = call_any(self, &call);
-    return self->as_buffers ? py_results_as_buffers(py_state_of(object), made) : made;
+    return call_made(self, &call);
   }
   PyObject *few[CALL_FEW], **room = few, *result = NULL;
   if (self->n_params > CALL_FEW && (room = PyMem_Malloc(self->n_params * sizeof *room)) == NULL)
     return PyErr_NoMemory();
-  if (py_call_parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, room, &call) == 0) result = call_any(self, &call);
+  if (py_call_parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, room, &call) == 0) result = call_made(self, &call);
   if (room != few) PyMem_Free(room);
-  return self->as_buffers && call.out == NULL ? py_results_as_buffers(py_state_of(object), result) : result;
+  return result;
 }

@@ -271,6 +271,15 @@ static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf
   return obstacle != NULL;
 }
 
+int py_give_refused(const py_executable *self, py_state *st, bool required, uint32_t leaf, uint32_t param,
+                    PyObject *value, const char *why) {
+  void **numpy = py_numpy(st);
+  char text[512];
+  if (numpy == NULL) return -1;
+  if (!why && self->leaves[leaf].descr && give_obstacle(self, numpy, leaf, value, text, sizeof text)) why = text;
+  return why ? give_warn(self, st, required, param, why) : 0;
+}
+
 /* For xlac's report: the same obstacles as in a call, in the same words. */
 PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, uint32_t param, PyObject *value,
                       uint32_t rival) {
@@ -357,6 +366,10 @@ int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf,
   *spare = give_result_of(self, leaf) == UINT32_MAX;
   xlac_buffer_info info = {.deleted = false};
   if (!is_array) xlac_buffer_get(((py_buffer *)value)->b, &info);
+  if (!info.deleted && info.device)
+    return give_warn(
+        self, st, g->required, param,
+        "it lies in a GPU's memory, and results are arrays of the host's; compile with results=\"buffer\"");
   if (!info.deleted && give_obstacle(self, numpy, leaf, value, why, sizeof why))
     return give_warn(self, st, g->required, param, why);
   if (is_array) return give_array(self, g, leaf, param, value, data);

@@ -52,6 +52,11 @@ static PyObject *out_of_dlpack(out_walk *w, void **numpy, PyObject *object) {
   if (owner == NULL) return NULL;
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
+  if (info.device) {
+    Py_DECREF(owner);
+    PyErr_SetString(PyExc_BufferError, "it lies in a GPU's memory");
+    return NULL;
+  }
   npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
   for (uint32_t d = 0; d < info.rank && d < NPY_MAXDIMS; d++)
     dims[d] = (npy_intp)info.dims[d], strides[d] = (npy_intp)info.strides[d];

@@ -22,11 +22,12 @@ typedef struct shards_call {
 static bool shards_fit(const shards_call *c, uint32_t leaf, uint32_t device, const xlac_buffer_info *info) {
   xlac_shard shard;
   bool same = xlac_executable_shard(c->self->exe, false, leaf, device, &shard) && info->dtype == shard.dtype &&
-              info->rank == shard.rank && info->dense && info->aligned;
+              info->rank == shard.rank && info->dense && info->aligned && !info->device;
   for (uint32_t d = 0; same && d < info->rank; d++) same = info->dims[d] == shard.dims[d];
   if (!same)
-    PyErr_Format(PyExc_ValueError, "argument leaf %u: what device %u is given is not its shard, dense and aligned",
-                 leaf, device);
+    PyErr_Format(PyExc_ValueError,
+                 "argument leaf %u: what device %u is given is not its shard, dense, aligned and on the host", leaf,
+                 device);
   return same;
 }
 

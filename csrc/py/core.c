@@ -31,10 +31,10 @@ static PyMethodDef core_functions[] = {
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
      "run_pipeline(module, pipeline, after=None, verify_each=False, in_place=False) -> Module"},
     {"asarray", PY_KEYWORDS(py_asarray),
-     "asarray(x, /, dtype=None) -> Buffer: of a Buffer, an array (NumPy's, or any that speaks DLPack), a list or a "
-     "number; without "
-     "a copy where it can be. dtype is NumPy's or the name of an element type ('bf16'). Raises TypeError for what is "
-     "no array."},
+     "asarray(x, /, dtype=None, device=None) -> Buffer: of a Buffer, an array (NumPy's, or any that speaks DLPack), a "
+     "list or a number; without a copy where it can be. dtype is NumPy's or the name of an element type ('bf16'); "
+     "device is where it is to lie ('cpu', 'cuda:0'), by default where it does. Raises TypeError for what is no "
+     "array."},
     {"from_dlpack", (PyCFunction)(void (*)(void))py_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(x, /, *, device=None, copy=None) -> Buffer: of an object with __dlpack__. copy=None copies only "
      "where it must, "

@@ -6,7 +6,8 @@
 
 enum { DL_MAJOR = 1, DL_MINOR = 3, DL_MINOR_OF_PADDED = 1 /* the first with the flag DL_PADDED */ };
 enum { DL_CPU = 1, DL_CUDA_HOST = 3, DL_ROCM_HOST = 11 }; /* devices whose memory this one's CPUs can read */
-enum { DL_READ_ONLY = 1, DL_COPIED = 2, DL_PADDED = 4 };  /* padded: types narrower than a byte have one each */
+enum { DL_CUDA = 2 };
+enum { DL_READ_ONLY = 1, DL_COPIED = 2, DL_PADDED = 4 }; /* padded: types narrower than a byte have one each */
 
 #define DL_LEGACY_NAME "dltensor"
 #define DL_LEGACY_USED "used_dltensor"
@@ -91,13 +92,18 @@ void dl_narrow_pack(uint32_t bits, uint8_t *bytes, int64_t n);
 /* What the other side asked for in calling __dlpack__. */
 typedef struct dl_wish {
   uint32_t minor;
-  bool versioned;
+  bool versioned, to_cpu, placed; /* placed: it says which device, `device` and `number` */
   py_copy copy;
+  long device, number;
 } dl_wish;
 /* A tensor for somebody else: a dl_versioned or a dl_legacy. NULL with an exception. */
 void *dl_export(py_state *st, xlac_buffer *b, const dl_wish *wish);
 /* Describes b, which has steps. */
 void dl_describe(const xlac_buffer_info *info, dl_type type, dl_tensor *out);
+/* Where that is: DL_CPU and 0, or DL_CUDA and which. */
+int32_t dl_device_of(const xlac_buffer_info *info, int32_t *number);
+/* CUDA's device of that number; NULL with an exception. */
+const xlac_device *dl_device_in(py_state *st, int32_t number);
 /* A tensor that views b: a dl_legacy where there is no version. Without Python. NULL with err. */
 void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint64_t flags, xlac_error *err);
 

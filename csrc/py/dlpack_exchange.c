@@ -19,6 +19,15 @@ static int exchange_from_object(void *object, dl_versioned **out) {
   return 0;
 }
 
+/* Nobody says on which stream a GPU's tensor is being made. -1 with an exception. */
+static int exchange_wait(py_state *st, xlac_buffer *b) {
+  xlac_buffer_info info;
+  xlac_error err = {.code = 0};
+  xlac_buffer_get(b, &info);
+  if (info.device == NULL || xlac_device_join(info.device, XLAC_ALL_STREAMS, &err) == 0) return 0;
+  return py_raise(st, &err, PY_ANY), -1;
+}
+
 /* A new Buffer on a tensor, which is stolen. The module is found by its name in the interpreter that calls. */
 static int exchange_to_object(dl_versioned *tensor, void **out) {
   assert(tensor && out);
@@ -26,6 +35,10 @@ static int exchange_to_object(dl_versioned *tensor, void **out) {
   if (core == NULL) return -1;
   py_state *st = PyModule_GetState(core);
   xlac_buffer *b = dl_import_versioned(st, tensor, PY_COPY_IF_NEEDED);
+  if (b && exchange_wait(st, b) < 0) {
+    xlac_buffer_release(b);
+    b = NULL;
+  }
   PyObject *object = b ? py_wrap_buffer(st, b) : NULL;
   Py_DECREF(core);
   if (object == NULL) return -1;

@@ -157,10 +157,10 @@ static int arrival_refuse(const char *format, ...) {
 /* What the description must have to be read at all: 0, or -1 with an exception. Nothing is computed from sizes
  * yet. */
 static int arrival_check(const dl_tensor *t) {
-  if (t->device != DL_CPU && t->device != DL_CUDA_HOST && t->device != DL_ROCM_HOST)
+  if (t->device != DL_CPU && t->device != DL_CUDA && t->device != DL_CUDA_HOST && t->device != DL_ROCM_HOST)
     return arrival_refuse(
-        "the tensor is on DLPack device (%d, %d), not in memory that the CPU can read; device='cpu' "
-        "asks its producer for a copy",
+        "the tensor is on DLPack device (%d, %d), neither in memory that the CPU can read nor a CUDA GPU's; "
+        "device='cpu' asks its producer for a copy",
         (int)t->device, (int)t->device_number);
   if (t->rank < 0 || t->rank > DL_MAX_RANK)
     return arrival_refuse("the tensor has %d dimensions; there can be 0 to %d", (int)t->rank, DL_MAX_RANK);
@@ -269,6 +269,15 @@ static xlac_buffer *arrival_unpack(const dl_arrival *a, const dl_narrow *n) {
 
 /* --- the buffer --- */
 
+const xlac_device *dl_device_in(py_state *st, int32_t number) {
+  const xlac_device *device = NULL;
+  char name[32];
+  xlac_error err = {.code = 0};
+  PyOS_snprintf(name, sizeof name, "cuda:%d", (int)number);
+  if (xlac_runtime_find_device(st->runtime, name, &device, &err) != 0) py_raise_buffer_error(&err);
+  return device;
+}
+
 /* On the producer's memory, who keeps it on failure. NULL with an exception. Strides become bytes here;
  * xlac_buffer_wrap says what is wrong with the rest, as alignment or sizes beyond 2^63. */
 static xlac_buffer *arrival_wrap(dl_arrival *a) {
@@ -279,7 +288,9 @@ static xlac_buffer *arrival_wrap(dl_arrival *a) {
     if (counts) fits = fits && !__builtin_mul_overflow(a->steps[d], bytes, &a->steps[d]);
   }
   if (!fits) return arrival_refuse("the tensor's strides are beyond the address space"), NULL;
-  xlac_layout layout = {a->dtype, a->rank, a->dims, a->steps, (a->flags & DL_READ_ONLY) != 0};
+  const xlac_device *device = a->tensor->device == DL_CUDA ? dl_device_in(a->st, a->tensor->device_number) : NULL;
+  if (a->tensor->device == DL_CUDA && device == NULL) return NULL;
+  xlac_layout layout = {a->dtype, a->rank, a->dims, a->steps, (a->flags & DL_READ_ONLY) != 0, device};
   xlac_memory memory = {arrival_data(a), a->release, a->ctx};
   xlac_buffer *b = NULL;
   xlac_error err;
@@ -313,6 +324,9 @@ static xlac_buffer *arrival_take(dl_arrival *a) {
   int plain = arrival_read(a) < 0 ? -1 : 1;
   if (plain > 0 && a->copy == PY_COPY_NEVER && (a->flags & DL_COPIED))
     plain = arrival_refuse("the producer made a copy, and copy=False forbids it");
+  if (plain > 0 && a->tensor->type.bits < 8 && a->tensor->device == DL_CUDA)
+    plain = arrival_refuse("elements of %d bits can't be taken from a GPU's memory; device='cpu' asks for a copy",
+                           (int)a->tensor->type.bits);
   if (plain > 0 && a->tensor->type.bits < 8) plain = arrival_narrow(a, &narrow);
   if (plain == 0 && a->copy == PY_COPY_NEVER)
     plain = arrival_refuse(
@@ -390,13 +404,17 @@ static PyObject *from_call(py_state *st, PyObject *object, py_copy copy, bool to
   return PyObject_VectorcallMethod(names[PY_NAME_DLPACK], args, 1, NULL);
 }
 
-/* The device of what the capsule holds; 0 where that can't be read. */
-static int32_t from_device(PyObject *capsule) {
-  if (PyCapsule_IsValid(capsule, DL_LEGACY_NAME))
-    return ((dl_legacy *)PyCapsule_GetPointer(capsule, DL_LEGACY_NAME))->tensor.device;
-  if (!PyCapsule_IsValid(capsule, DL_VERSIONED_NAME)) return 0;
-  dl_versioned *m = PyCapsule_GetPointer(capsule, DL_VERSIONED_NAME);
-  return m->version.major == DL_MAJOR ? m->tensor.device : 0;
+/* The device of what the capsule holds, and its number; 0 where that can't be read. */
+static int32_t from_device(PyObject *capsule, int32_t *number) {
+  const dl_tensor *t = NULL;
+  if (PyCapsule_IsValid(capsule, DL_LEGACY_NAME)) {
+    t = &((dl_legacy *)PyCapsule_GetPointer(capsule, DL_LEGACY_NAME))->tensor;
+  } else if (PyCapsule_IsValid(capsule, DL_VERSIONED_NAME)) {
+    dl_versioned *m = PyCapsule_GetPointer(capsule, DL_VERSIONED_NAME);
+    t = m->version.major == DL_MAJOR ? &m->tensor : NULL;
+  }
+  if (t) *number = t->device_number;
+  return t ? t->device : 0;
 }
 
 /* Memory that a CUDA or ROCm driver has pinned is in this machine and can be read. */
@@ -404,14 +422,43 @@ static bool from_is_elsewhere(int32_t device) {
   return device != 0 && device != DL_CPU && device != DL_CUDA_HOST && device != DL_ROCM_HOST;
 }
 
+/* The capsule again, with its work ordered before the stream that has always been there (1), and that is waited for:
+ * then the tensor is ready for every stream of ours. A producer that takes no stream has all its device waited for.
+ * Steals the capsule. */
+static PyObject *from_stream(py_state *st, PyObject *object, PyObject *capsule, int32_t number) {
+  PyObject *const *names = st->names;
+  PyObject *one = PyLong_FromLong(1), *args[] = {object, names[PY_DL_VERSION], one};
+  const xlac_device *device = dl_device_in(st, number);
+  xlac_error err = {.code = 0};
+  int status = 0;
+  PyObject *again =
+      device && one ? PyObject_VectorcallMethod(names[PY_NAME_DLPACK], args, 1, names[PY_KEYWORDS_STREAM]) : NULL;
+  Py_XDECREF(one);
+  bool joined = again != NULL;
+  if (again == NULL && device && PyErr_ExceptionMatches(PyExc_TypeError)) {
+    PyErr_Clear();
+    again = Py_NewRef(capsule);
+  }
+  Py_DECREF(capsule);
+  if (again == NULL) return NULL;
+  Py_BEGIN_ALLOW_THREADS;
+  status = xlac_device_join(device, joined ? 1 : XLAC_ALL_STREAMS, &err);
+  Py_END_ALLOW_THREADS;
+  if (status == 0) return again;
+  Py_DECREF(again);
+  return py_raise(st, &err, PY_ANY);
+}
+
 /* Asks for a copy on the CPU only where the tensor is elsewhere: producers that know one device only take no
  * dl_device. */
 static xlac_buffer *from_method(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
+  int32_t number = 0;
   PyObject *capsule = from_call(st, object, copy, false);
-  if (capsule && to_cpu && copy != PY_COPY_NEVER && from_is_elsewhere(from_device(capsule))) {
+  if (capsule && to_cpu && copy != PY_COPY_NEVER && from_is_elsewhere(from_device(capsule, &number))) {
     Py_DECREF(capsule);
     capsule = from_call(st, object, copy, true);
   }
+  if (capsule && from_device(capsule, &number) == DL_CUDA) capsule = from_stream(st, object, capsule, number);
   if (capsule == NULL) return NULL;
   xlac_buffer *b = from_capsule(st, capsule, copy);
   Py_DECREF(capsule);
@@ -428,13 +475,16 @@ static xlac_buffer *from_deleted(py_state *st, xlac_buffer *b) {
 }
 
 /* Another of our own: a second object for the same buffer, so that a donation of one is seen by both; or a copy. */
-static xlac_buffer *from_buffer(py_state *st, xlac_buffer *b, py_copy copy) {
+static xlac_buffer *from_buffer(py_state *st, xlac_buffer *b, py_copy copy, bool to_cpu) {
   assert(b && copy != PY_COPY_WRONG);
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
   if (info.deleted) return from_deleted(st, b);
-  xlac_buffer *out = copy == PY_COPY_ALWAYS ? py_buffer_copied(st, b) : xlac_buffer_retain(b);
-  if (out) py_count_in(st, info.bytes, copy == PY_COPY_ALWAYS);
+  bool moves = to_cpu && info.device, copies = copy == PY_COPY_ALWAYS || moves;
+  if (moves && copy == PY_COPY_NEVER)
+    return arrival_refuse("the buffer is in a GPU's memory, and copy=False forbids a copy on the CPU"), NULL;
+  xlac_buffer *out = moves ? py_buffer_moved(st, b, NULL) : copies ? py_buffer_copied(st, b) : xlac_buffer_retain(b);
+  if (out) py_count_in(st, info.bytes, copies);
   if (out) xlac_counters_add(st->counters, XLAC_COUNT_DLPACK_IMPORTS, 1);
   return out;
 }
@@ -500,7 +550,7 @@ xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy,
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
   if (PyArray_CheckExact(object)) return from_array(st, object, copy); /* as its own method, for more types */
-  if (py_is_buffer(st, object)) return from_buffer(st, ((py_buffer *)object)->b, copy);
+  if (py_is_buffer(st, object)) return from_buffer(st, ((py_buffer *)object)->b, copy, to_cpu);
   const dl_exchange *table = dl_exchange_of(st, Py_TYPE(object));
   xlac_buffer *b = NULL;
   if (table && from_check_fit(object) < 0) return NULL;

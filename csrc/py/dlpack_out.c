@@ -30,12 +30,21 @@ static void handed_delete_versioned(dl_versioned *self) {
   handed_delete((dl_handed *)self->ctx);
 }
 
+int32_t dl_device_of(const xlac_buffer_info *info, int32_t *number) {
+  xlac_device_info device = {.ordinal = 0};
+  if (info->device) xlac_device_get(info->device, &device);
+  *number = (int32_t)device.ordinal;
+  return info->device ? DL_CUDA : DL_CPU;
+}
+
 /* Only views of what has elements have an address; steps are NULL for a scalar. Dims and steps are borrowed from
  * the buffer, and not to be written to, though DLPack's type has no const. */
 void dl_describe(const xlac_buffer_info *info, dl_type type, dl_tensor *out) {
   assert(info->rank == 0 || info->steps);
+  int32_t number = 0, device = dl_device_of(info, &number);
   *out = (dl_tensor){.data = info->count ? info->data : NULL,
-                     .device = DL_CPU,
+                     .device = device,
+                     .device_number = number,
                      .rank = (int32_t)info->rank,
                      .type = type,
                      .dims = (int64_t *)(uintptr_t)info->dims,
@@ -56,6 +65,7 @@ void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint6
   }
   xlac_buffer_get(b, &info);
   handed->b = b;
+  xlac_buffer_share(b);
   if (version) {
     handed->tensor.versioned =
         (dl_versioned){.version = *version, .ctx = handed, .deleter = handed_delete_versioned, .flags = flags};
@@ -89,10 +99,15 @@ static bool export_packs(dl_type type, const dl_wish *wish) {
 static void *export_copy(py_state *st, xlac_buffer *b, dl_type type, const dl_wish *wish, xlac_error *err) {
   assert(wish->copy != PY_COPY_NEVER);
   xlac_buffer_info info;
-  xlac_buffer *copy = py_buffer_copied(st, b);
+  bool packs = export_packs(type, wish);
+  xlac_buffer *copy = wish->to_cpu ? py_buffer_moved(st, b, NULL) : py_buffer_copied(st, b);
   if (copy == NULL) return NULL;
   xlac_buffer_get(copy, &info);
-  bool packs = export_packs(type, wish);
+  if (packs && info.device) {
+    xlac_buffer_release(copy);
+    PyErr_SetString(PyExc_BufferError, "elements narrower than a byte can't be packed in a GPU's memory");
+    return NULL;
+  }
   if (packs) dl_narrow_pack(type.bits, info.data, info.count);
   uint64_t flags = DL_COPIED | (type.bits < 8 && !packs ? DL_PADDED : 0);
   dl_version version = {DL_MAJOR, wish->minor};
@@ -113,6 +128,28 @@ static void *export_view(py_state *st, xlac_buffer *b, const xlac_buffer_info *i
   return tensor;
 }
 
+/* Whether it can be where the other side wants it: -1 with an exception. From a GPU it can go to the CPU, as a copy. */
+static int export_place(const xlac_buffer_info *info, dl_wish *wish) {
+  int32_t number = 0, device = dl_device_of(info, &number);
+  if (!wish->placed || (wish->device == device && wish->number == number)) return 0;
+  wish->to_cpu = device != DL_CPU && wish->device == DL_CPU;
+  if (wish->to_cpu) return 0;
+  PyErr_Format(PyExc_BufferError, "the buffer is on the %s, and can't be exported to device (%ld, %ld)",
+               device == DL_CPU ? "CPU" : "GPU", wish->device, wish->number);
+  return -1;
+}
+
+/* What streams mean: none on the CPU. A GPU's Buffers are ready when Python has them, whichever stream it is. */
+static int export_stream(PyObject *self, PyObject *stream) {
+  xlac_buffer_info info;
+  if (stream == Py_None) return 0;
+  xlac_buffer_get(((py_buffer *)self)->b, &info);
+  if (info.device && PyLong_Check(stream) && PyObject_IsTrue(stream)) return 0;
+  PyErr_SetString(PyExc_BufferError, info.device ? "stream is the number of a CUDA stream, -1 or None; 0 could mean two"
+                                                 : "stream must be None for arrays on the CPU");
+  return -1;
+}
+
 /* A buffer that is deleted fails in dl_hand_out or in copying it, whose message says where it went. */
 void *dl_export(py_state *st, xlac_buffer *b, const dl_wish *wish) {
   assert(b && wish->copy != PY_COPY_WRONG);
@@ -123,7 +160,10 @@ void *dl_export(py_state *st, xlac_buffer *b, const dl_wish *wish) {
   dl_type type = dl_type_out(st, info.dtype);
   if (type.bits == 0)
     return PyErr_Format(PyExc_BufferError, "DLPack has no type for %s", xlac_dtype_text(info.dtype)), NULL;
-  const char *obstacle = export_obstacle(&info, type, wish);
+  dl_wish own = *wish;
+  if (export_place(&info, &own) < 0) return NULL;
+  wish = &own;
+  const char *obstacle = own.to_cpu ? "it is in a GPU's memory" : export_obstacle(&info, type, wish);
   if (obstacle && wish->copy == PY_COPY_NEVER && !info.deleted)
     return PyErr_Format(PyExc_BufferError, "the buffer can't be exported without a copy: %s", obstacle), NULL;
   void *tensor = obstacle || wish->copy == PY_COPY_ALWAYS ? export_copy(st, b, type, wish, &err)
@@ -172,19 +212,16 @@ static int export_version(PyObject *object, dl_wish *wish) {
   return 0;
 }
 
-/* 0, or -1 with an exception: there is no other device to export to. */
-static int export_device(PyObject *object) {
-  long type = 0, number = 0;
-  if (object == Py_None) return 0;
-  if (export_pair(object, "dl_device", &type, &number) < 0) return -1;
-  if (type == DL_CPU && number == 0) return 0;
-  PyErr_Format(PyExc_BufferError, "the buffer is on the CPU, and can't be exported to device (%ld, %ld)", type, number);
-  return -1;
+/* 0, or -1 with an exception. */
+static int export_device(PyObject *object, dl_wish *wish) {
+  wish->placed = object != Py_None;
+  return wish->placed ? export_pair(object, "dl_device", &wish->device, &wish->number) : 0;
 }
 
 /* Keywords are mostly interned, so the pointers are compared first. */
-static int export_keyword(py_state *st, PyObject *name, PyObject *value, dl_wish *wish) {
+static int export_keyword(PyObject *self, PyObject *name, PyObject *value, dl_wish *wish) {
   assert(wish);
+  py_state *st = py_state_of(self);
   PyObject *const *names = st->names;
   int which = PY_NAME_MAX_VERSION;
   while (which <= PY_NAME_STREAM && names[which] != name) which++;
@@ -198,11 +235,9 @@ static int export_keyword(py_state *st, PyObject *name, PyObject *value, dl_wish
       wish->copy = py_copy_of(value);
       return wish->copy == PY_COPY_WRONG ? -1 : 0;
     case PY_NAME_DL_DEVICE:
-      return export_device(value);
+      return export_device(value, wish);
     case PY_NAME_STREAM:
-      if (value == Py_None) return 0;
-      PyErr_SetString(PyExc_BufferError, "stream must be None for arrays on the CPU");
-      return -1;
+      return export_stream(self, value);
     default:
       PyErr_Format(PyExc_TypeError, "__dlpack__() got an unexpected keyword argument '%U'", name);
       return -1;
@@ -217,7 +252,7 @@ PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, 
   dl_wish wish = {.copy = PY_COPY_IF_NEEDED};
   if (n) return PyErr_SetString(PyExc_TypeError, "__dlpack__() takes keyword arguments only"), NULL;
   for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
-    if (export_keyword(st, PyTuple_GET_ITEM(kwnames, i), args[i], &wish) < 0) return NULL;
+    if (export_keyword(self, PyTuple_GET_ITEM(kwnames, i), args[i], &wish) < 0) return NULL;
   void *tensor = dl_export(st, ((py_buffer *)self)->b, &wish);
   if (tensor == NULL) return NULL;
   PyObject *capsule = wish.versioned ? PyCapsule_New(tensor, DL_VERSIONED_NAME, capsule_release_versioned)
@@ -226,8 +261,12 @@ PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, 
   return capsule;
 }
 
-/* The pair (1, 0), made once. */
+/* The pair (1, 0), made once; or that of a GPU. */
 PyObject *py_buffer_dlpack_device(PyObject *self, PyObject *unused) {
   (void)unused;
+  xlac_buffer_info info;
+  int32_t number = 0;
+  xlac_buffer_get(((py_buffer *)self)->b, &info);
+  if (info.device) return Py_BuildValue("(ii)", (int)dl_device_of(&info, &number), (int)number);
   return Py_NewRef(py_state_of(self)->names[PY_DL_CPU]);
 }

@@ -98,6 +98,10 @@ typedef struct py_gifts {
  * lent instead (a warning has been given), -1 with an exception. */
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
             void **data, bool *spare);
+/* Whether the value, an ndarray or a Buffer, can't be given away as that leaf, also for the caller's own reason `why`
+ * where there is one: 1, and a warning says so, or -1 with an exception where that is an error. 0: it can. */
+int py_give_refused(const py_executable *self, py_state *st, bool required, uint32_t leaf, uint32_t param,
+                    PyObject *value, const char *why);
 /* For programs that the interpreter runs whole: nothing can be given to them. */
 int py_give_nothing(const py_executable *self, py_state *st, const py_call *call);
 /* (leaf, parameter, why it can't be given away, or None). rival: the leaf in the same memory, or UINT32_MAX. */
@@ -143,6 +147,10 @@ int py_executable_set_as_shards(PyObject *self, PyObject *value, void *unused);
 int py_executable_set_as_buffers(PyObject *self, PyObject *value, void *unused);
 /* The result's arrays as Buffers on their memory. Steals `result`; NULL for NULL, and with an exception. */
 PyObject *py_results_as_buffers(py_state *st, PyObject *result);
+
+/* --- call_device.c --- */
+/* For programs of a device whose memory the host doesn't see: results are Buffers there. */
+PyObject *py_call_on_device(py_executable *self, const py_call *call);
 
 /* --- call_shards.c --- */
 PyObject *py_executable_call_shards(PyObject *object, PyObject *args);

@@ -22,6 +22,7 @@ typedef enum py_name {
   PY_KEYWORDS_VERSION, /* tuples of keywords */
   PY_KEYWORDS_COPY,
   PY_KEYWORDS_DEVICE,
+  PY_KEYWORDS_STREAM,
   PY_DL_VERSION, /* (1, 3) */
   PY_DL_CPU,     /* (1, 0) */
   PY_NAMES

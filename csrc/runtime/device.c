@@ -51,6 +51,15 @@ void rt_release(rt_device *d, uint32_t space, void *memory) {
   if (memory) d->vtable->release(d, space, memory);
 }
 
+int rt_copy_now(rt_device *d, const rt_copy *copy, xlac_error *err) {
+  assert(d->vtable->copy && !rt_device_is_host(d));
+  return d->vtable->copy(d, copy, err);
+}
+
+int rt_join(rt_device *d, uint64_t stream, xlac_error *err) {
+  return d->vtable->join ? d->vtable->join(d, stream, err) : 0;
+}
+
 /* --- queues --- */
 
 BASE_EXPORT int rt_queue_create(rt_device *d, rt_queue **out, xlac_error *err) {

@@ -109,6 +109,7 @@ typedef struct rt_copy {
   uint32_t to_space, from_space; /* of the queue's device; RT_HOST: memory of the host's */
 } rt_copy;
 enum { RT_HOST = UINT32_MAX };
+#define RT_ALL_STREAMS UINT64_MAX
 
 /* How a program is to be built. */
 typedef struct rt_build_options {
@@ -132,6 +133,10 @@ typedef struct rt_device_vtable {
   int (*queue)(rt_device *d, rt_queue **out, xlac_error *err);
   /* Begins to build a program: the caller's, for rt_build_finish. */
   int (*begin)(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err);
+  /* Of devices whose space 0 the host doesn't see; NULL for others. Copies on the caller's thread. */
+  int (*copy)(rt_device *d, const rt_copy *copy, xlac_error *err);
+  /* Waits for the work of another library's stream, or of all (RT_ALL_STREAMS); NULL where there are no streams. */
+  int (*join)(rt_device *d, uint64_t stream, xlac_error *err);
 } rt_device_vtable;
 
 struct rt_device {
@@ -148,8 +153,16 @@ static inline rt_device *rt_device_retain(rt_device *d) {
 void rt_device_release(rt_device *d);
 /* "cpu:0" */
 void rt_device_name(const rt_device *d, char name[32]);
+/* Whether the host reads and writes the memory of arguments and results by their addresses. */
+static inline bool rt_device_is_host(const rt_device *d) {
+  return d->facts.spaces[0].host_visible;
+}
 XLAC_MUST_USE int rt_allocate(rt_device *d, uint32_t space, size_t bytes, void **out, xlac_error *err);
 void rt_release(rt_device *d, uint32_t space, void *memory);
+/* For devices whose memory the host doesn't see; from or to space 0, when nothing else uses the blocks. */
+XLAC_MUST_USE int rt_copy_now(rt_device *d, const rt_copy *copy, xlac_error *err);
+/* Waits for what others have enqueued on the stream of that number, or on all: RT_ALL_STREAMS. */
+XLAC_MUST_USE int rt_join(rt_device *d, uint64_t stream, xlac_error *err);
 
 /* --- queues: work in order --- */
 

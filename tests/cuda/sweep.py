@@ -1,6 +1,7 @@
 """Programs of many kinds on device="cuda" with the driver that simulates, beside the interpreter: what the driver finds, results that
 differ, and what is left alive are failures. `python tests/cuda/sweep.py SUITE... [--count N] [--seed S] [--order S]`; suites:
-random (modules of arrays), programs (small ones, with loops), hlo and exec (of the conformance data). tests/cuda/run runs all of them."""
+random (modules of arrays), programs (small ones, with loops), hlo and exec (of the conformance data), ops (every opcode on every element
+type), bench (the benchmarks' programs with small arrays). tests/cuda/run runs all of them."""
 import argparse
 import importlib.util
 import mmap
@@ -85,11 +86,43 @@ def exec_suite(count, seed):
             yield case["id"], pure[0], "mlir", []
 
 
-SUITES = {"random": (random_suite, 10000), "programs": (programs_suite, 1000), "hlo": (hlo_suite, 100000), "exec": (exec_suite, 100000)}
+def runs(matrix, program):
+    """Whether the verifier allows a program of the matrix and the interpreter has values for it."""
+    import xlac
+
+    batch = matrix.Batch([program])
+    try:
+        xlac.interpret(matrix.read(batch.text()), *batch.args)
+        return True
+    except xlac.Error:
+        return False
 
 
-def check(text, form, args):
-    """None, or why the program is not right on the GPU."""
+def ops_suite(count, seed):
+    sys.path.insert(0, str(TESTS / "oracle"))
+    import matrix
+    import matrix_programs
+
+    for opcode, t in every([(o, t) for t in matrix_programs.TYPES for o in matrix.OPCODES], count, seed):
+        allowed = [p for p in matrix_programs.programs(opcode, t) if runs(matrix, p)]
+        if allowed:  # one module, so that there is one compilation
+            batch = matrix.Batch(allowed)
+            yield f"{opcode} {t}", batch.text(), "hlo", batch.args
+
+
+def bench_suite(count, seed):
+    import reduced
+
+    for name, text, args in reduced.programs(lambda names: every(names, count, seed)):
+        yield name, text, "mlir", args
+
+
+SUITES = {"random": (random_suite, 10000), "programs": (programs_suite, 1000), "hlo": (hlo_suite, 100000), "exec": (exec_suite, 100000),
+          "ops": (ops_suite, 100000), "bench": (bench_suite, 100000)}
+
+
+def check(text, form, args, passes=True):
+    """None, or why the program is not right on the GPU; without passes nothing is folded."""
     import xlac
 
     module = xlac.parse(text, allow_unregistered=True, format="mlir") if form == "mlir" else xlac.parse(text)
@@ -98,7 +131,7 @@ def check(text, form, args):
     except xlac.Error:
         return None  # what the interpreter refuses is not for a device
     try:
-        exe = xlac.compile(module, device="cuda")
+        exe = xlac.compile(module, device="cuda", passes=passes)
         for _ in range(2):  # again: what the first call leaves must not matter
             why = differs(text, leaves(exe(*args)), want)
             if why:
@@ -116,7 +149,7 @@ def run_suite(driver, name, count, seed, show, begin=0, note=lambda number: None
             continue
         note(number)
         try:
-            why = check(text, form, args)
+            why = check(text, form, args) or (check(text, form, args, False) if name == "exec" else None)
         except Exception:
             why = traceback.format_exc()
         found = driver.reports()
