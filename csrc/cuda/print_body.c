@@ -6,8 +6,7 @@
 
 /* --- computations on scalars --- */
 
-/* NULL where it is more than that, or out of memory. */
-static const scalar_program *cu_body_program(cuda_routine *r) {
+const scalar_program *cuda_body_program(cuda_routine *r) {
   const scalar_program *p = NULL;
   xlac_error err;
   if (r->op->n_called != 1 || scalar_program_make(r->op->called[0], r->scratch, &p, &err)) return NULL;
@@ -35,8 +34,7 @@ static void cu_body_put_value(cuda_print *x, const scalar_program *p, uint32_t i
     x->strange = true;
 }
 
-/* "const T <name>0 = <parameter 0>;" and so on, for parameters and all that is made of them. */
-static void cu_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]) {
+void cuda_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]) {
   for (uint32_t i = 0; i < p->n_values; i++) {
     base_dtype t = (base_dtype)p->values[i].dtype;
     if (base_dtype_is_complex(t)) cuda_print_needs(x, cuda_type(t));
@@ -107,7 +105,7 @@ static void cu_body_put_step(cuda_routine *r, const scalar_program *p, uint32_t 
     snprintf(parameters[n + i], sizeof parameters[n + i], "((const %s *)in%u)[from]",
              cuda_type((base_dtype)p->values[n + i].dtype), (unsigned)i);
   }
-  cu_body_put(&r->print, p, "b", parameters);
+  cuda_body_put(&r->print, p, "b", parameters);
   for (uint32_t i = 0; i < n; i++) base_putf(r->print.out, "  acc%u = b%u;\n", (unsigned)i, (unsigned)p->outs[i]);
 }
 
@@ -128,7 +126,7 @@ bool cuda_print_reduce_body(cuda_routine *r) {
   uint32_t n = op->n_operands / 2, kept = 0;
   const ir_type *t = ir_operand_type(op, 0), *result = ir_is_tuple(op->type) ? op->type->elements[0] : op->type;
   const ir_ints *list = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-  const scalar_program *p = cu_body_program(r);
+  const scalar_program *p = cuda_body_program(r);
   int64_t own[IR_MAX_RANK];
   bool reduced[IR_MAX_RANK] = {false};
   if (!cu_body_fits(r, p, n)) return false;
@@ -164,7 +162,7 @@ bool cuda_print_reduce_window(cuda_routine *r) {
   uint32_t n = op->n_operands / 2;
   const ir_type *t = ir_operand_type(op, 0), *result = ir_is_tuple(op->type) ? op->type->elements[0] : op->type;
   const ir_attr *window = ir_attr_find(op, IR_ATTR_WINDOW);
-  const scalar_program *p = cu_body_program(r);
+  const scalar_program *p = cuda_body_program(r);
   int64_t own[IR_MAX_RANK];
   if (!cu_body_fits(r, p, n) || !window || window->v.window->n != t->rank) return false;
   cuda_routine_strides(t, own);

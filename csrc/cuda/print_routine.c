@@ -14,6 +14,8 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_CONVOLUTION] = cuda_print_convolution,
     [IR_OP_DOT] = cuda_print_dot,
     [IR_OP_GATHER] = cuda_print_gather,
+    [IR_OP_SCATTER] = cuda_print_scatter,
+    [IR_OP_SORT] = cuda_print_sort,
     [IR_OP_PAD] = cuda_print_pad,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cuda_print_dynamic_update_slice,
 };

@@ -35,6 +35,12 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name);
 cuda_routine_printer cuda_print_move, cuda_print_concatenate, cuda_print_dynamic_slice, cuda_print_reduce;
 /* print_body.c: by computations on scalars */
 cuda_routine_printer cuda_print_reduce_body, cuda_print_reduce_window;
+/* The op's computation, where that is one on scalars; else, and without memory, NULL. */
+const scalar_program *cuda_body_program(cuda_routine *r);
+/* "const T <name>0 = <parameter 0>;" and so on, for parameters and all that is made of them. */
+void cuda_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]);
+/* print_sort.c, print_scatter.c */
+cuda_routine_printer cuda_print_sort, cuda_print_scatter;
 /* print_conv.c, print_dot.c */
 cuda_routine_printer cuda_print_convolution, cuda_print_dot;
 /* print_index.c */

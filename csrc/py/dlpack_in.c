@@ -274,7 +274,11 @@ const xlac_device *dl_device_in(py_state *st, int32_t number) {
   char name[32];
   xlac_error err = {.code = 0};
   PyOS_snprintf(name, sizeof name, "cuda:%d", (int)number);
-  if (xlac_runtime_find_device(st->runtime, name, &device, &err) != 0) py_raise_buffer_error(&err);
+  if (xlac_runtime_find_device(st->runtime, name, &device, &err) != 0)
+    (void)arrival_refuse(
+        "the tensor is on DLPack device (%d, %d), which xlac has not: %s; device='cpu' asks its "
+        "producer for a copy",
+        DL_CUDA, (int)number, err.message);
   return device;
 }
 

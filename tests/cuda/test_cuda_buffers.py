@@ -103,9 +103,13 @@ def take(capsule):
     return made.tensor, lambda: DELETER(made.deleter)(ctypes.addressof(made))
 
 
+@pytest.fixture(scope="module")
+def driver():
+    return xlac_driver()
+
+
 @pytest.fixture
-def cuda():
-    driver = xlac_driver()
+def cuda(driver):
     driver.clear()
     yield driver
     gc.collect()

@@ -16,10 +16,14 @@ def text(number):
     return f"HloModule m\nENTRY e {{ x = f32[8] parameter(0)\n c = f32[] constant({number})\n b = f32[8] broadcast(c), dimensions={{}}\n ROOT y = f32[8] multiply(x, b) }}"
 
 
+@pytest.fixture(scope="module")
+def driver():
+    return xlac_driver()
+
+
 @pytest.fixture
-def cuda(tmp_path, monkeypatch):
+def cuda(driver, tmp_path, monkeypatch):
     monkeypatch.setenv("XLAC_CUDA_CACHE", str(tmp_path / "a" / "b"))
-    driver = xlac_driver()
     driver.clear()
     yield driver
     driver.fail(None)

@@ -333,9 +333,11 @@ static int compile_to(program *p, const char *base, const char *const *extra, ui
   char in[4200], out[4200], log[4200], final[4200];
   const char *arguments[OPTIONS + 64];
   uint32_t n = 0;
-  snprintf(in, sizeof in, "%s.%d.cpp", base, getpid());
-  snprintf(out, sizeof out, "%s.%d.so", base, getpid());
-  snprintf(log, sizeof log, "%s.%d.log", base, getpid());
+  static uint32_t made; /* threads of a process may compile the same source */
+  uint32_t number = __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
+  snprintf(in, sizeof in, "%s.%d-%u.cpp", base, getpid(), number);
+  snprintf(out, sizeof out, "%s.%d-%u.so", base, getpid(), number);
+  snprintf(log, sizeof log, "%s.%d-%u.log", base, getpid(), number);
   snprintf(final, sizeof final, "%s.so", base);
   const char *cxx = compiler();
   bool clang = strstr(cxx, "clang") != NULL;

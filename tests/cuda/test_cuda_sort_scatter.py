@@ -1,0 +1,137 @@
+"""Sorts and scatters as kernels: the interpreter's bits, in any order of blocks and threads, and what is left to the host."""
+import ctypes
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from simulator import xlac_driver
+
+import xlac
+
+KERNEL = "in shared memory"
+
+
+@pytest.fixture(scope="module")
+def driver():
+    return xlac_driver()
+
+
+@pytest.fixture(params=[0, 9])
+def cuda(driver, request):
+    driver.clear()
+    driver.library.cudasim_seed(ctypes.c_uint64(request.param))
+    yield driver
+    driver.library.cudasim_seed(ctypes.c_uint64(0))
+    assert driver.reports() == []
+
+
+def leaves(value):
+    return [np.asarray(v) for v in value] if isinstance(value, tuple) else [np.asarray(value)]
+
+
+def same(text, *args, how=None):
+    """Equal to the interpreter to the bit; `how` is to be said, or (None) not, of a kernel."""
+    exe = xlac.compile(text, device="cuda", passes=False)
+    got, want = leaves(exe(*args)), leaves(xlac.interpret(text, *args))
+    assert all(a.tobytes() == b.tobytes() and a.dtype == b.dtype for a, b in zip(got, want))
+    said = str(exe.explain("fusion"))
+    assert (how or "on the host") in said
+    return exe
+
+
+def sort(shape, types, along, compare="compare(p0, p1), direction=LT", more=(), stable=True):
+    """Operands p0 and p1, p2 and p3, ... of the comparator; the first's type is types[0]."""
+    parameters = "\n".join(f"  p{2 * i + j} = {t}[] parameter({2 * i + j})" for i, t in enumerate(types) for j in (0, 1))
+    arrays = "\n".join(f"  x{i} = {t}[{shape}] parameter({i})" for i, t in enumerate(types))
+    result = ", ".join(f"{t}[{shape}]" for t in types)
+    result = f"({result})" if len(types) > 1 else result
+    lines = "".join(f"  {line}\n" for line in more)
+    return (f"HloModule m\nless {{\n{parameters}\n{lines}  ROOT c = pred[] {compare}\n}}\nENTRY e {{\n{arrays}\n"
+            f"  ROOT s = {result} sort({', '.join(f'x{i}' for i in range(len(types)))}), dimensions={{{along}}}, is_stable={'true' if stable else 'false'}, to_apply=less\n}}\n")
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 64, 300, 2048])
+def test_lines_of_integers(cuda, n):
+    rng = np.random.default_rng(n)
+    same(sort(f"3,{n}", ["s32"], 1), rng.integers(-9, 9, (3, n)).astype(np.int32), how=KERNEL)
+
+
+@pytest.mark.parametrize("along", [0, 1, 2])
+def test_dimensions_and_operands_that_go_along(cuda, along):
+    rng = np.random.default_rng(along)
+    shape = (5, 6, 7)
+    args = [rng.integers(0, 4, shape).astype(np.uint8), rng.standard_normal(shape), np.arange(210, dtype=np.int64).reshape(shape)]
+    same(sort("5,6,7", ["u8", "f64", "s64"], along, "compare(p0, p1), direction=GT"), *args, how=KERNEL)
+
+
+@pytest.mark.parametrize("t, dtype", [("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("f64", np.float64)])
+def test_floats_in_the_total_order(cuda, t, dtype):
+    special = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, -1.5, 1e-40, 3.0, 3.0]
+    x = np.resize(np.array(special, dtype), (4, 33))
+    same(sort("4,33", [t], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"), x, how=KERNEL)
+
+
+def test_what_is_computed_of_both_sides_alike(cuda):
+    more = ["a = s32[] multiply(p0, p0)", "b = s32[] multiply(p1, p1)"]
+    x = np.random.default_rng(3).integers(-5, 5, (2, 50)).astype(np.int32)
+    same(sort("2,50", ["s32", "s32"], 1, "compare(b, a), direction=LT", more), x, np.arange(100, dtype=np.int32).reshape(2, 50), how=KERNEL)
+
+
+@pytest.mark.parametrize("text", [sort("2,9", ["f32"], 1), sort("2,9", ["f32"], 1, "compare(p0, p1), direction=LE"),
+                                  sort("2,9", ["f32"], 1, "compare(a, p1), direction=LT, type=TOTALORDER", ["a = f32[] negate(p0)"])])
+def test_what_is_no_order_for_sure_is_the_hosts(cuda, text):
+    same(text, np.resize(np.array([3, np.nan, -1, 0.0, -0.0, 2, np.inf], np.float32), (2, 9)))
+
+
+def scatter(t, rows, columns, n, op="add", window=True, index="s32"):
+    """Rows of a matrix, or single elements, at n indices."""
+    numbers = ("update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1" if window else
+               "update_window_dims={}, inserted_window_dims={0,1}, scatter_dims_to_operand_dims={0,1}, index_vector_dim=1")
+    updates = f"{t}[{n},{columns}]" if window else f"{t}[{n}]"
+    indices = f"{index}[{n},{1 if window else 2}]"
+    body = f"ROOT c = {t}[] {op}(a, b)" if op != "set" else f"ROOT c = {t}[] copy(b)"
+    return (f"HloModule m\nf {{ a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n {body} }}\nENTRY e {{\n  x = {t}[{rows},{columns}] parameter(0)\n"
+            f"  i = {indices} parameter(1)\n  u = {updates} parameter(2)\n  ROOT s = {t}[{rows},{columns}] scatter(x, i, u), {numbers}, to_apply=f\n}}\n")
+
+
+@pytest.mark.parametrize("op", ["add", "maximum", "multiply", "set"])
+@pytest.mark.parametrize("t, dtype", [("f32", np.float32), ("bf16", ml_dtypes.bfloat16)])
+def test_rows_in_the_order_of_the_indices(cuda, t, dtype, op):
+    rng = np.random.default_rng(5)
+    x, u = (rng.standard_normal(s).astype(dtype) for s in ((6, 40), (30, 40)))
+    same(scatter(t, 6, 40, 30, op), x, rng.integers(-2, 8, (30, 1)).astype(np.int32), u, how="a thread for each place of a window")
+
+
+@pytest.mark.parametrize("op", ["add", "minimum", "maximum", "and", "or", "xor"])
+@pytest.mark.parametrize("t", ["s32", "u32", "s64", "u64"])
+def test_sums_of_integers_are_atomic(cuda, t, op):
+    rng = np.random.default_rng(7)
+    dtype = np.dtype({"s": "i", "u": "u"}[t[0]] + str(int(t[1:]) // 8))
+    x, u = (rng.integers(0, 2**31, s).astype(dtype) * dtype.type(3) for s in ((5, 7), 700))
+    same(scatter(t, 5, 7, 700, op, window=False), x, rng.integers(-1, 8, (700, 2)).astype(np.int32), u, how="a thread for each update")
+
+
+@pytest.mark.parametrize("index, dtype", [("u8", np.uint8), ("s64", np.int64), ("u64", np.uint64)])
+def test_indices_that_lie_outside_are_left_out(cuda, index, dtype):
+    i = np.array([[0], [3], [255], [4], [2], [0]]).astype(dtype)
+    if index == "s64":
+        i[2] = np.iinfo(np.int64).min
+    if index == "u64":
+        i[2] = np.iinfo(np.uint64).max
+    same(scatter("f32", 4, 3, 6, "add", index=index), np.ones((4, 3), np.float32), i, np.arange(18, dtype=np.float32).reshape(6, 3), how="a thread for each place")
+
+
+def test_windows_that_may_meet_are_the_hosts(cuda):
+    text = """HloModule m
+f { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY e {
+  x = f32[10] parameter(0)
+  i = s32[4,1] parameter(1)
+  u = f32[4,3] parameter(2)
+  ROOT s = f32[10] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f
+}
+"""
+    same(text, np.ones(10, np.float32), np.array([[1], [2], [7], [9]], np.int32), np.arange(12, dtype=np.float32).reshape(4, 3))
