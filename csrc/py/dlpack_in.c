@@ -432,14 +432,18 @@ static bool from_is_elsewhere(int32_t device) {
 static PyObject *from_stream(py_state *st, PyObject *object, PyObject *capsule, int32_t number) {
   PyObject *const *names = st->names;
   PyObject *one = PyLong_FromLong(1), *args[] = {object, names[PY_DL_VERSION], one};
-  const xlac_device *device = dl_device_in(st, number);
+  const xlac_device *device = one ? dl_device_in(st, number) : NULL;
   xlac_error err = {.code = 0};
   int status = 0;
-  PyObject *again =
-      device && one ? PyObject_VectorcallMethod(names[PY_NAME_DLPACK], args, 1, names[PY_KEYWORDS_STREAM]) : NULL;
-  Py_XDECREF(one);
+  if (device == NULL) { /* whoever takes the tensor says so, and gives it back */
+    PyErr_Clear();
+    Py_XDECREF(one);
+    return capsule;
+  }
+  PyObject *again = PyObject_VectorcallMethod(names[PY_NAME_DLPACK], args, 1, names[PY_KEYWORDS_STREAM]);
+  Py_DECREF(one);
   bool joined = again != NULL;
-  if (again == NULL && device && PyErr_ExceptionMatches(PyExc_TypeError)) {
+  if (again == NULL && PyErr_ExceptionMatches(PyExc_TypeError)) {
     PyErr_Clear();
     again = Py_NewRef(capsule);
   }
