@@ -102,6 +102,38 @@ const char *fuzz_compare(const xlac_value *a, const xlac_value *b, bool exact) {
   return NULL;
 }
 
+/* An integer element as a double: near enough to compare by. */
+static double integer_at(const uint8_t *p, uint32_t bytes, bool is_signed) {
+  int64_t v = 0;
+  memcpy(&v, p, bytes);
+  unsigned unused = 64 - 8 * bytes;
+  if (is_signed) return (double)((int64_t)((uint64_t)v << unused) >> unused);
+  return (double)(uint64_t)v;
+}
+
+bool fuzz_is_near(const xlac_value *a, const xlac_value *b) {
+  xlac_value_info x, y;
+  xlac_value_get(a, &x);
+  xlac_value_get(b, &y);
+  bool alike = x.kind == y.kind;
+  for (uint32_t i = 0; alike && x.kind != XLAC_VALUE_ARRAY && i < x.n_elements; i++)
+    alike = x.n_elements == y.n_elements && fuzz_is_near(xlac_value_element(a, i), xlac_value_element(b, i));
+  if (!alike || x.kind != XLAC_VALUE_ARRAY || fuzz_compare(a, b, false) == NULL) return alike;
+  const char *kind = xlac_dtype_kind(x.dtype);
+  bool is_signed = strcmp(kind, "sint") == 0;
+  if (x.dtype != y.dtype || x.bytes != y.bytes || !(is_signed || strcmp(kind, "uint") == 0)) return false;
+  uint32_t step = xlac_dtype_bytes(x.dtype);
+  double scale = 0;
+  for (size_t at = 0; at < x.bytes; at += step)
+    scale = fmax(scale, fabs(integer_at((const uint8_t *)x.data + at, step, is_signed)));
+  for (size_t at = 0; at < x.bytes; at += step) {
+    double p = integer_at((const uint8_t *)x.data + at, step, is_signed);
+    double q = integer_at((const uint8_t *)y.data + at, step, is_signed);
+    if (fabs(p - q) > 1 + 1e-5 * scale) return false;
+  }
+  return true;
+}
+
 bool fuzz_is_finite(const xlac_value *v) {
   xlac_value_info x;
   double d;

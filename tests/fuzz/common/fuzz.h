@@ -82,6 +82,10 @@ bool fuzz_shake_arguments(const fuzz_arguments *args, fuzz_arguments *out);
  * else what differs. `exact`: bit by bit. */
 const char *fuzz_compare(const xlac_value *a, const xlac_value *b, bool exact);
 
+/* Whether two results are the same but for integers that stand for quantised numbers: what was computed in f32 may be
+ * a step, or f32's rounding, off. */
+bool fuzz_is_near(const xlac_value *a, const xlac_value *b);
+
 /* Whether all floats of an array are finite, and far from being too large for sums. */
 bool fuzz_is_finite(const xlac_value *v);
 
