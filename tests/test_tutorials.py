@@ -9,26 +9,10 @@ import pages
 import pytest
 
 ROOT = pages.ROOT
-SAMPLE = """HloModule sample, input_output_alias={ {}: (0, {}, may-alias) }
-
-ENTRY main {
-  x = f32[4] parameter(0)
-  y = f32[4] parameter(1)
-  t = f32[4] tanh(x)
-  e = f32[4] exponential(t)
-  d = f32[4] exponential(y)
-  ROOT s = f32[4] add(e, y)
-}
-"""
-BAD = "HloModule m\nENTRY e {\n  x = f32[2,2] parameter(0)\n  ROOT y = f32[2,3] add(x, x)\n}\n"
-CHECK = '#!/bin/sh\ngrep -q exponential "$1" && exit 1\nexit 0\n'
 INSTALLS = ("pip install", "python -m venv")  # CI does the README's; a test takes no package from a registry
-# What a page takes for granted: files by name, and shell lines that another test runs.
+# What a page takes for granted: files of the checkout or of an old JAX, and shell lines that another test runs. All else a page makes itself.
 FILES = {
-    "tour": {"program.hlo": SAMPLE, "bad.hlo": BAD, "x.npy": None},
-    "executor": {"program.hlo": SAMPLE},
-    "explorer": {"step.hlo": SAMPLE},
-    "testing": {"step.hlo": SAMPLE, "check.sh": CHECK},
+    "clustering-a-model": {"tests/session/graphs.jsonl.xz": ROOT / "tests/session/graphs.jsonl.xz"},
     "two-versions": {"predict-0.7.0.mlir": ROOT / "tests/predict-0.7.0.mlir"},
 }
 ELSEWHERE = {
@@ -36,7 +20,7 @@ ELSEWHERE = {
     "two-versions": ["old/bin/python"],  # needs an old JAX: the file is kept
 }
 VARIES = {"executor", "tour", "explorer", "clustering", "async", "sharding-block"}  # tests of their own compare what these print, or it is a picture
-NO_JAX = {"tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "cuda", "custom-calls", "environment", "sharding"}
+NO_JAX = {"clustering-a-model", "tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "cuda", "custom-calls", "environment", "sharding"}
 
 
 def runnable():
@@ -46,16 +30,9 @@ def runnable():
 
 
 def prepare(page, folder):
-    for name, text in FILES.get(page, {}).items():
-        if text is None:
-            import numpy as np
-
-            np.save(folder / name, np.ones(4, np.float32))
-        elif isinstance(text, pathlib.Path):
-            shutil.copy(text, folder / name)
-        else:
-            (folder / name).write_text(text)
-            (folder / name).chmod(0o755)
+    for name, path in FILES.get(page, {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder / name)
 
 
 @pytest.mark.parametrize("path", list(runnable()), ids=lambda path: path.stem)
