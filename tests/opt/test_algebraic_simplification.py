@@ -169,3 +169,40 @@ def test_slices_that_async_wrap_wraps_stay_apart():
     text = "HloModule m\nENTRY e {\nx = f32[16] parameter(0)\na = f32[8] slice(x), slice={[0:15:2]}\nROOT r = f32[1] slice(a), slice={[2:3]}\n}"
     for pipeline in ("async-wrap,algebraic-simplification,algebraic-simplification", "async-wrap,reassociate"):
         xlac.parse(text).run(pipeline).verify()
+
+
+SCATTER = """HloModule m
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] {op}
+}}
+ENTRY e {{
+  x = f32[{n},70] parameter(0)
+  one = s32[1] constant({{{at}}})
+  two = s32[] constant(2)
+  t = s32[1] broadcast(two), dimensions={{}}
+  i = s32[2] concatenate(one, t), dimensions={{0}}
+  u = f32[{w},60] parameter(1)
+  v = f32[{w},60] negate(u)
+  ROOT r = f32[{n},70] scatter(x, i, v), update_window_dims={{0,1}}, inserted_window_dims={{}}, scatter_dims_to_operand_dims={{0,1}}, index_vector_dim=0, to_apply=f
+}}"""
+
+
+@pytest.mark.parametrize("op", ["add(a, b)", "subtract(a, b)", "copy(b)", "minimum(a, b)"])
+@pytest.mark.parametrize("n, w, at, want", [(80, 75, 3, "concatenate"), (80, 10, 3, "dynamic-update-slice"), (12, 9, 0, "dynamic-update-slice"),
+                                            (80, 75, 6, "scatter"), (80, 75, -1, "scatter")])
+def test_a_scatter_of_one_window_is_no_scatter(n, w, at, want, op):
+    """Where the window is not within the array, nothing is scattered: that is left to the op itself."""
+    text = SCATTER.format(n=n, w=w, at=at, op=op).replace("ROOT r = f32[] copy(b)\n", "") if op != "copy(b)" else SCATTER.format(n=n, w=w, at=at, op=op).replace(
+        "  b = f32[] parameter(1)\n  ROOT r = f32[] copy(b)\n", "  ROOT b = f32[] parameter(1)\n")
+    before = xlac.parse(text)
+    after = before.run("algebraic-simplification,dce")
+    after.verify()
+    rng = np.random.default_rng(0)
+    x, u = rng.standard_normal((n, 70)).astype("f4"), rng.standard_normal((w, 60)).astype("f4")
+    x[:5] = -0.0
+    u[:5] = 0.0
+    assert left(after)[-1] == want and (want == "scatter") == ("scatter" in left(after))
+    wanted = bits(xlac.interpret(before, x, u))
+    assert bits(xlac.interpret(after, x, u)) == wanted and bits(xlac.compile(xlac.parse(text))(x, u)) == wanted

@@ -31,4 +31,7 @@ bool hs_is_integral(const ir_type *t); /* integers and truth values */
 /* The product with its sides changed, for a transposition that changes them back; or NULL. */
 ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op);
 
+/* --- algebraic_simplification_scatter.c --- */
+ir_op *hs_scatter(hs_run *s, ir_op *op);
+
 #endif

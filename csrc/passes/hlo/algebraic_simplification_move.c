@@ -297,6 +297,7 @@ const hs_row hs_move_rules[] = {
     {IR_OP_REVERSE, hs_reverse},
     {IR_OP_DYNAMIC_SLICE, hs_dynamic_slice},
     {IR_OP_DYNAMIC_UPDATE_SLICE, hs_dynamic_update_slice},
+    {IR_OP_SCATTER, hs_scatter},
     {IR_OP_COPY, hs_copy},
     {IR_OP_BITCAST, hs_bitcast},
     {IR_OP_SORT, hs_sort},
