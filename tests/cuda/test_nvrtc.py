@@ -5,8 +5,10 @@ import pathlib
 
 import pytest
 
+import cubins
 import gpu
 import test_cuda_programs as programs
+import test_cuda_sort_scatter as indexed
 import xlac
 
 ARCHITECTURES = ["sm_80", "sm_90", "sm_100", "sm_120"]
@@ -48,7 +50,9 @@ SOURCES = {
                              "ROOT s = f32[9] reduce(e, z), dimensions={1}, to_apply=r_add", computations=programs.reducer("add", "f32")),
     "product": programs.program("x = f32[70,33] parameter(0)", "y = f32[33,90] parameter(1)",
                                 "ROOT d = f32[70,90] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
-    "wide": programs.program("x = s64[70] parameter(0)", "y = s64[70] parameter(1)", "p = s64[70] power(x, y)", "ROOT d = s64[70] divide(p, y)")}
+    "wide": programs.program("x = s64[70] parameter(0)", "y = s64[70] parameter(1)", "p = s64[70] power(x, y)", "ROOT d = s64[70] divide(p, y)"),
+    "sort": indexed.sort("4,3000", ["f32", "s32"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "scatter of rows": indexed.scatter("bf16", 50, 64, 300), "histogram": indexed.scatter("s64", 50, 64, 300, "maximum", window=False)}
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -58,6 +62,16 @@ def test_kernels_become_machine_code_for_each_architecture(name):
     source = source_of(SOURCES[name])
     for architecture in ARCHITECTURES:
         assert machine_code(library, source, architecture)[:4] == b"\x7fELF"
+
+
+def test_standard_kernels_do_not_spill():
+    library = nvrtc()
+    gpu.use()
+    for name, text in SOURCES.items():
+        code, log = cubins.compiled(library, source_of(text).encode(), "sm_90")
+        rows = cubins.kernels(log)
+        assert code[:4] == b"\x7fELF" and rows, name
+        assert all(0 < registers <= 128 and spills == 0 for _, registers, spills, _ in rows), (name, rows)
 
 
 def test_all_functions_of_the_prelude_become_machine_code():
