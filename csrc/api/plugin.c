@@ -44,3 +44,48 @@ bool api_knows_custom_call(const char *target) {
   return driver_interp_library->find(NULL, target,
                                      &native); /* no routine of LAPACK, which alone need what was opened */
 }
+
+static bool inspect_is_call(const ir_op *op, const char *target) {
+  return op->opcode == IR_OP_CUSTOM_CALL && strcmp(ir_m_get_str(op, "call_target_name"), target) == 0;
+}
+
+static int inspect_all(const ir_module *m, const char *target, api_inspection *fn, void *ctx, xlac_error *err) {
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c) {
+      const ir_mattr *config = inspect_is_call(op, target) ? ir_mattr_of(op, "backend_config") : NULL;
+      if (config && config->kind == IR_M_STRING)
+        TRY(fn(ctx, config->str->s, config->str->n, ir_m_get_str(op, "mhlo.sharding"), err));
+    }
+  }
+  return 0;
+}
+
+/* Whether there are any; and takes them out. */
+static bool inspect_find(xlac_module *m, const char *target, bool remove) {
+  bool found = false;
+  IR_FOR_COMPUTATIONS(c, m->ir) {
+    IR_FOR_OPS_SAFE(op, c) {
+      if (!inspect_is_call(op, target)) continue;
+      found = true;
+      if (remove && !op->uses && op != ir_root(c)) ir_op_remove(op);
+    }
+  }
+  return found;
+}
+
+int api_module_inspect(xlac_module *m, const char *target, api_inspection *fn, void *ctx, xlac_error *err) {
+  static const char spread[] = "sdy-propagation-pipeline,xla-sdy-stablehlo-export-shardings";
+  xlac_module *copy = NULL;
+  api_lock(m);
+  bool any = inspect_find(m, target, false);
+  api_unlock(m);
+  if (!any) return 0;
+  if (fn) TRY(xlac_module_clone(&copy, m, err));
+  int status = fn ? xlac_module_run(copy, spread, NULL, err) : 0;
+  if (fn && status == 0) status = inspect_all(copy->ir, target, fn, ctx, err);
+  xlac_module_destroy(copy);
+  if (status) return status;
+  TRY(api_lock_edit(m, err));
+  inspect_find(m, target, true);
+  return api_done(m, 0);
+}

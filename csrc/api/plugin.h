@@ -20,4 +20,10 @@ BASE_EXPORT bool api_module_placement(xlac_module *m, bool result, uint32_t inde
  * OpenBLAS. Any thread. */
 BASE_EXPORT bool api_knows_custom_call(const char *target);
 
+/* How the operand of a custom call is cut once shardings have spread, as XLA writes it ("{devices=[2,1]<=[2]}", ""
+ * where it is whole); with the call's backend_config, which may have any bytes. Nonzero stops. */
+typedef int api_inspection(void *ctx, const char *config, size_t n, const char *sharding, xlac_error *err);
+/* Calls `fn`, which may be NULL, for each call of `target` in StableHLO, and takes those that nobody reads out of m. */
+BASE_EXPORT int api_module_inspect(xlac_module *m, const char *target, api_inspection *fn, void *ctx, xlac_error *err);
+
 #endif

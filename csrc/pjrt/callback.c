@@ -126,17 +126,12 @@ static char *callback_target(xlac_module *m, xlac_op *op) {
   return text;
 }
 
-/* What only a compiler would do something for, jax.debug.inspect_array_sharding's question, is found when it is run. */
-static bool callback_may_stay(const char *target) {
-  return api_knows_custom_call(target) || strcmp(target, "InspectSharding") == 0;
-}
-
 static PJRT_Error *callback_check_op(xlac_module *m, xlac_op *op, bool *needs_registry) {
   char *target = callback_target(m, op);
   PJRT_Error *error = NULL;
   if (target && (callback_is_target(target) || pjrt_ffi_has_handler(target)))
     *needs_registry = true;
-  else if (target && !callback_may_stay(target))
+  else if (target && !api_knows_custom_call(target))
     error =
         pjrt_fail(PJRT_UNIMPLEMENTED,
                   "no custom call is registered under the target \"%.100s\" in %.60s; register it before the program "

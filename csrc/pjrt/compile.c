@@ -34,7 +34,7 @@ static void program_options_of(const pjrt_client_options *client, const pjrt_com
 }
 
 /* A client of NULL compiles for a topology, with a runtime of the executable's own. */
-static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *client, xlac_module *m,
+static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *client, xlac_module *m, bool saved,
                                   const pjrt_compile_options *o, const char *bytes, size_t n, PJRT_Executable **out) {
   xlac_error err;
   xlac_executable *exe = NULL;
@@ -45,6 +45,7 @@ static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *cli
   program_options_of(client, o, c ? c->runtime : NULL, &options);
   if (participants > 1) options.n_devices = (uint32_t)participants;
   if (participants > 1 && pjrt_mark_single_calls(m, &err)) return pjrt_error_of(&err);
+  if (participants > 1 && pjrt_inspect_shardings(m, saved, &err)) return pjrt_error_of(&err);
   if (xlac_compile(m, &options, &exe, &err)) return pjrt_error_of(&err);
   return pjrt_executable_make(out, c, exe, m, o, bytes, n);
 }
@@ -60,12 +61,12 @@ static PJRT_Error *program_keep_source(const PJRT_Program *program, PJRT_Executa
 }
 
 static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *client, const PJRT_Program *program,
-                                   const char *bytes, size_t n, PJRT_Executable **out) {
+                                   bool saved, const char *bytes, size_t n, PJRT_Executable **out) {
   pjrt_compile_options o;
   xlac_module *m = NULL;
   PJRT_Error *error = pjrt_read_compile_options(&o, bytes, n);
   if (!error) error = program_parse(program, &m);
-  if (!error) error = program_module(c, client, m, &o, bytes, n, out);
+  if (!error) error = program_module(c, client, m, saved, &o, bytes, n, out);
   if (!error) error = program_keep_source(program, *out);
   xlac_module_destroy(m);
   pjrt_compile_options_free(&o);
@@ -74,13 +75,13 @@ static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *cl
 
 PJRT_Error *pjrt_client_compile(PJRT_Client_Compile_Args *args) {
   PJRT_Executable *e = NULL;
-  PJRT_TRY(program_compile(args->client, &args->client->options, args->program, args->compile_options,
+  PJRT_TRY(program_compile(args->client, &args->client->options, args->program, false, args->compile_options,
                            args->compile_options_size, &e));
   return pjrt_executable_load(&args->executable, args->client, e);
 }
 
 PJRT_Error *pjrt_compile(PJRT_Compile_Args *args) {
-  return program_compile(args->client, &args->topology->options, args->program, args->compile_options,
+  return program_compile(args->client, &args->topology->options, args->program, false, args->compile_options,
                          args->compile_options_size, &args->executable);
 }
 
@@ -273,7 +274,7 @@ PJRT_Error *pjrt_executable_deserialize_and_load(PJRT_Executable_DeserializeAndL
     options_size = args->overridden_serialized_compile_options_size;
   }
   const PJRT_Program code = {.code = (char *)(uintptr_t)program, .code_size = n, .format = "mlir", .format_size = 4};
-  PJRT_TRY(source ? program_compile(args->client, &args->client->options, &code, options, options_size, &e)
+  PJRT_TRY(source ? program_compile(args->client, &args->client->options, &code, true, options, options_size, &e)
                   : program_load_saved(args->client, program, n, options, options_size, &e));
   return pjrt_executable_load(&args->loaded_executable, args->client, e);
 }

@@ -391,6 +391,9 @@ XLAC_MUST_USE int pjrt_ffi_add_handlers(xlac_registry *r, xlac_error *err);
 /* Calls that the program has on one device, and that all of a group's come to, get a name of their own: before the
  * program is partitioned. */
 XLAC_MUST_USE int pjrt_mark_single_calls(xlac_module *m, xlac_error *err);
+/* Tells jax.debug.inspect_array_sharding's callbacks how arrays are cut, and takes their calls out. In a saved program
+ * nobody is told: its functions were another process's. inspect.c */
+XLAC_MUST_USE int pjrt_inspect_shardings(xlac_module *m, bool saved, xlac_error *err);
 /* Whether the module calls what only the client knows: a run then needs a registry. UNIMPLEMENTED: it calls what nobody
  * knows. */
 PJRT_Error *pjrt_check_calls(xlac_module *m, bool *needs_registry);

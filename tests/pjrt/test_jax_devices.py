@@ -160,3 +160,26 @@ def test_what_does_not_go_is_an_error():
     print(np.array_equal(jax.jit(f)(a), a + 1))  # callbacks that run programs themselves
     """)
     assert out == ["ValueError", "IndivisibleError", "ZeroDivisionError", "True", "JaxRuntimeError True", "True"]
+
+
+def test_shardings_within_a_program_are_told_while_it_is_compiled():
+    out = on_devices("""
+    def tell(name):
+        return lambda s: print(name, s.spec, len(s.device_set))
+    @jax.jit
+    def f(v):
+        y = jnp.sin(v @ v.T)
+        jax.debug.inspect_array_sharding(y, callback=tell("y"))
+        jax.debug.inspect_array_sharding(v, callback=tell("v"))
+        return y.sum(0)
+    for spec in ("x", "y"), (("y", "x"), None), ():
+        print(np.allclose(f(put(a, *spec)), np.sin(a @ a.T).sum(0), atol=1e-3))
+    def bad(sharding):
+        raise ValueError("in the callback")
+    try:
+        jax.jit(lambda v: (jax.debug.inspect_array_sharding(v, callback=bad), v)[1])(put(a, "x"))
+    except jax.errors.JaxRuntimeError as e:
+        print(str(e).split(":")[0])
+    """)
+    assert out == ["y P('x',) 8", "v P('x', 'y') 8", "True", "y P(('y', 'x'),) 8", "v P(('y', 'x'),) 8", "True", "y P() 8", "v P() 8", "True",
+                   "INVALID_ARGUMENT"]
