@@ -21,7 +21,7 @@ typedef struct flat_leaves {
   uint32_t n;
 } flat_leaves;
 
-typedef struct flat_run {
+typedef struct flat_tuples {
   ir_module *m;
   opt_facts facts;
   uint32_t *set_of;    /* by computation id: computations called by one op change together (union-find) */
@@ -32,22 +32,22 @@ typedef struct flat_run {
   base_map counts;     /* type -> its number of leaves */
   bool out_of_memory;
   xlac_error *err;
-} flat_run;
+} flat_tuples;
 
-static int flat_oom(const flat_run *r) {
+static int flat_oom(const flat_tuples *r) {
   return base_oom(r->err, "flatten-tuples");
 }
 
 /* --- which interfaces change --- */
 
 /* Paths are halved on the way. */
-static uint32_t flat_set(flat_run *r, uint32_t id) {
+static uint32_t flat_set(flat_tuples *r, uint32_t id) {
   while (r->set_of[id] != id) id = r->set_of[id] = r->set_of[r->set_of[id]];
   return id;
 }
 
 /* The lesser id stands for the set; one rigid member makes all of them rigid. */
-static void flat_join(flat_run *r, uint32_t a, uint32_t b) {
+static void flat_join(flat_tuples *r, uint32_t a, uint32_t b) {
   assert(a < r->m->n_computation_ids && b < r->m->n_computation_ids);
   a = flat_set(r, a), b = flat_set(r, b);
   r->rigid[a < b ? a : b] |= r->rigid[a < b ? b : a];
@@ -69,13 +69,13 @@ static bool flat_is_caller(const ir_op *op) {
 }
 
 /* An async start wraps one op and nothing beside it, so there is no place to take that op's tuples apart. */
-static void flat_keep_wrapped(flat_run *r, const ir_op *start) {
+static void flat_keep_wrapped(flat_tuples *r, const ir_op *start) {
   IR_FOR_OPS(op, start->called[0])
   for (uint32_t i = 0; i < op->n_called; i++) r->rigid[flat_set(r, op->called[i]->id)] = 1;
 }
 
 /* Other callers (reduce, sort, custom calls) take what they want to take, in the form they want it. */
-static void flat_find_rigid(flat_run *r) {
+static void flat_find_rigid(flat_tuples *r) {
   for (uint32_t i = 0; i < r->m->n_computation_ids; i++) r->set_of[i] = i;
   r->rigid[r->m->entry->id] = 1;
   IR_FOR_COMPUTATIONS(c, r->m) {
@@ -90,12 +90,12 @@ static void flat_find_rigid(flat_run *r) {
   }
 }
 
-static bool flat_changes(flat_run *r, const ir_computation *c) {
+static bool flat_changes(flat_tuples *r, const ir_computation *c) {
   return !r->rigid[flat_set(r, c->id)];
 }
 
 /* Whether op takes and gives flat tuples after the pass. */
-static bool flat_op_changes(flat_run *r, const ir_op *op) {
+static bool flat_op_changes(flat_tuples *r, const ir_op *op) {
   return flat_is_caller(op) && flat_changes(r, op->called[0]);
 }
 
@@ -119,7 +119,7 @@ static void flat_collect(const ir_type *t, const ir_type **out, uint32_t *n) {
 
 /* Leaves of a type; empty tuples have none. A short text can nest tuples so that they double at each level, so counts
  * are kept by type and stop at FLAT_MAX_LEAVES + 1. */
-static uint32_t flat_count(flat_run *r, const ir_type *t) {
+static uint32_t flat_count(flat_tuples *r, const ir_type *t) {
   uint64_t n = 0;
   if (!ir_is_tuple(t)) return 1;
   if (base_map_get(&r->counts, base_key(t), &n)) return (uint32_t)n;
@@ -130,7 +130,7 @@ static uint32_t flat_count(flat_run *r, const ir_type *t) {
 }
 
 /* NULL when out of memory. */
-static const ir_type *flat_type(flat_run *r, const ir_type *t) {
+static const ir_type *flat_type(flat_tuples *r, const ir_type *t) {
   if (flat_is_flat(t)) return t;
   const ir_type **leaves = BASE_ARRAY(&r->facts.arena, const ir_type *, (size_t)flat_count(r, t) + 1);
   uint32_t n = 0;
@@ -140,14 +140,14 @@ static const ir_type *flat_type(flat_run *r, const ir_type *t) {
 }
 
 /* New ops have the type they were made with. */
-static const ir_type *flat_was(const flat_run *r, const ir_op *op) {
+static const ir_type *flat_was(const flat_tuples *r, const ir_op *op) {
   return op->id < r->facts.n_ids && r->was[op->id] ? r->was[op->id] : op->type;
 }
 
 /* --- leaves --- */
 
 /* before NULL: at the end of the computation. */
-static ir_op *flat_new(flat_run *r, ir_opcode opcode, const ir_type *t, const char *stem, uint32_t n, ir_op *before,
+static ir_op *flat_new(flat_tuples *r, ir_opcode opcode, const ir_type *t, const char *stem, uint32_t n, ir_op *before,
                        ir_computation *c) {
   const base_istr *name = ir_fresh_name(r->m, stem);
   ir_op *op = name ? ir_op_new(c, opcode, t, name, n, 0) : NULL;
@@ -156,7 +156,7 @@ static ir_op *flat_new(flat_run *r, ir_opcode opcode, const ir_type *t, const ch
 }
 
 /* Right after the tuple, so that a schedule stays valid for all its readers. Shardings of tuples are split. */
-static ir_op *flat_make_element(flat_run *r, ir_op *tuple, uint32_t index) {
+static ir_op *flat_make_element(flat_tuples *r, ir_op *tuple, uint32_t index) {
   assert(ir_is_tuple(tuple->type) && index < tuple->type->n_elements);
   ir_op *op = flat_new(r, IR_OP_GET_TUPLE_ELEMENT, tuple->type->elements[index], "get-tuple-element", 1, tuple->next,
                        tuple->parent);
@@ -170,10 +170,10 @@ static ir_op *flat_make_element(flat_run *r, ir_op *tuple, uint32_t index) {
   return ir_attr_set(op, a) ? op : NULL;
 }
 
-static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op);
+static flat_leaves *flat_leaves_of(flat_tuples *r, ir_op *op);
 
 /* Operands that are tuples give their own leaves. */
-static bool flat_leaves_of_tuple(flat_run *r, ir_op *op, flat_leaves *out) {
+static bool flat_leaves_of_tuple(flat_tuples *r, ir_op *op, flat_leaves *out) {
   assert(out->items != NULL);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_op *operand = ir_operand(op, i);
@@ -190,7 +190,7 @@ static bool flat_leaves_of_tuple(flat_run *r, ir_op *op, flat_leaves *out) {
 }
 
 /* Of an op that makes a tuple otherwise: by elements, and elements of those where it stays nested. */
-static bool flat_leaves_of_producer(flat_run *r, ir_op *op, flat_leaves *out) {
+static bool flat_leaves_of_producer(flat_tuples *r, ir_op *op, flat_leaves *out) {
   for (uint32_t i = 0; i < op->type->n_elements; i++) {
     if (flat_count(r, op->type->elements[i]) == 0) continue;
     ir_op *element = flat_make_element(r, op, i);
@@ -205,7 +205,7 @@ static bool flat_leaves_of_producer(flat_run *r, ir_op *op, flat_leaves *out) {
 }
 
 /* The leaves of elements before it are skipped. */
-static bool flat_leaves_of_element(flat_run *r, ir_op *op, flat_leaves *out) {
+static bool flat_leaves_of_element(flat_tuples *r, ir_op *op, flat_leaves *out) {
   ir_op *tuple = ir_operand(op, 0);
   const ir_type *t = flat_was(r, tuple);
   int64_t index = ir_get_int(op, IR_ATTR_INDEX, 0);
@@ -221,7 +221,7 @@ static bool flat_leaves_of_element(flat_run *r, ir_op *op, flat_leaves *out) {
 
 /* NULL when out of memory. Recursion goes as deep as tuples nest; chains of tuple and element ops were visited before,
  * in order, so their leaves are there. */
-static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op) {
+static flat_leaves *flat_leaves_of(flat_tuples *r, ir_op *op) {
   assert(op->id < r->facts.n_ids);
   flat_leaves *l = &r->leaves[op->id];
   if (l->items) return l;
@@ -239,7 +239,7 @@ static flat_leaves *flat_leaves_of(flat_run *r, ir_op *op) {
 /* --- putting leaves together again --- */
 
 /* A flat tuple of op's leaves, or op itself if that is what it is. NULL when out of memory. */
-static ir_op *flat_value(flat_run *r, ir_op *op, ir_op *before) {
+static ir_op *flat_value_of(flat_tuples *r, ir_op *op, ir_op *before) {
   const ir_type *t = flat_was(r, op);
   if (!ir_is_tuple(t)) return op;
   bool forwards = op->opcode == IR_OP_GET_TUPLE_ELEMENT;
@@ -254,7 +254,7 @@ static ir_op *flat_value(flat_run *r, ir_op *op, ir_op *before) {
 }
 
 /* A tuple of type t from leaves, nested as t is. */
-static ir_op *flat_nest(flat_run *r, const ir_type *t, ir_op *const *leaves, uint32_t *at, ir_op *before) {
+static ir_op *flat_nest(flat_tuples *r, const ir_type *t, ir_op *const *leaves, uint32_t *at, ir_op *before) {
   if (!ir_is_tuple(t)) return leaves[(*at)++];
   ir_op **elements = BASE_ARRAY(&r->facts.arena, ir_op *, (size_t)t->n_elements + 1);
   if (!elements) return NULL;
@@ -266,7 +266,7 @@ static ir_op *flat_nest(flat_run *r, const ir_type *t, ir_op *const *leaves, uin
 }
 
 /* Whether op still has its old value: elements of ops that make unchanged tuples do, and tuples of such. */
-static bool flat_stays(const flat_run *r, const ir_op *op) {
+static bool flat_stays(const flat_tuples *r, const ir_op *op) {
   bool stays = true;
   if (op->opcode == IR_OP_TUPLE) {
     for (uint32_t i = 0; stays && i < op->n_operands; i++)
@@ -278,7 +278,7 @@ static bool flat_stays(const flat_run *r, const ir_op *op) {
 }
 
 /* What stands for op where its old type is wanted. */
-static ir_op *flat_as_was(flat_run *r, ir_op *op, ir_op *before) {
+static ir_op *flat_as_was(flat_tuples *r, ir_op *op, ir_op *before) {
   const ir_type *t = flat_was(r, op);
   if (!ir_is_tuple(t) || op->id >= r->facts.n_ids || flat_stays(r, op)) return op;
   uint32_t at = 0;
@@ -289,14 +289,14 @@ static ir_op *flat_as_was(flat_run *r, ir_op *op, ir_op *before) {
 /* --- visiting --- */
 
 /* An element read from an op that makes it, at a leaf nobody asked for yet, stays and becomes that leaf. */
-static bool flat_adopts(flat_run *r, ir_op *op) {
+static bool flat_adopts(flat_tuples *r, ir_op *op) {
   ir_op *tuple = ir_operand(op, 0);
   assert(tuple->id < r->facts.n_ids);
   return tuple->opcode != IR_OP_TUPLE && tuple->opcode != IR_OP_GET_TUPLE_ELEMENT && !r->leaves[tuple->id].items;
 }
 
 /* An element that reads a leaf either becomes that leaf or is replaced by it. */
-static int flat_visit_element(flat_run *r, ir_op *op) {
+static int flat_visit_element(flat_tuples *r, ir_op *op) {
   if (ir_is_tuple(flat_was(r, op))) return flat_leaves_of(r, op) ? 0 : flat_oom(r);
   ir_op *tuple = ir_operand(op, 0);
   if (flat_adopts(r, op) && flat_was(r, tuple) == tuple->type && flat_is_flat(tuple->type)) return 0;
@@ -319,9 +319,9 @@ static int flat_visit_element(flat_run *r, ir_op *op) {
 }
 
 /* Loops, branches, calls: flat operands, flat result. */
-static int flat_visit_caller(flat_run *r, ir_op *op) {
+static int flat_visit_caller(flat_tuples *r, ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    ir_op *operand = ir_operand(op, i), *flat = flat_value(r, operand, op);
+    ir_op *operand = ir_operand(op, i), *flat = flat_value_of(r, operand, op);
     if (!flat) return flat_oom(r);
     if (flat != operand) ir_set_operand(op, i, (ir_value){flat, 0});
   }
@@ -332,7 +332,7 @@ static int flat_visit_caller(flat_run *r, ir_op *op) {
 }
 
 /* Ops that take a tuple as it was (custom calls, outfeed, roots of rigid computations) get it as it was. */
-static int flat_visit_other(flat_run *r, ir_op *op) {
+static int flat_visit_other(flat_tuples *r, ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     ir_op *operand = ir_operand(op, i), *same;
     if (!ir_is_tuple(flat_was(r, operand))) continue;
@@ -343,7 +343,7 @@ static int flat_visit_other(flat_run *r, ir_op *op) {
 }
 
 /* Async ops must read one another directly; their results are not taken apart but by elements. */
-static int flat_visit(flat_run *r, ir_op *op) {
+static int flat_visit(flat_tuples *r, ir_op *op) {
   switch (op->opcode) {
     case IR_OP_TUPLE:
       return flat_leaves_of(r, op) ? 0 : flat_oom(r);
@@ -357,20 +357,20 @@ static int flat_visit(flat_run *r, ir_op *op) {
 }
 
 /* `end` goes again: it only marks the place. */
-static int flat_visit_root(flat_run *r, ir_computation *c) {
+static int flat_visit_root(flat_tuples *r, ir_computation *c) {
   ir_op *root = ir_root(c), *now;
   if (!ir_is_tuple(flat_was(r, root))) return 0;
   /* A place at the end for what is made: before nothing. */
   const base_istr *name = ir_fresh_name(r->m, "end");
   ir_op *end = name ? ir_op_new(c, IR_OP_AFTER_ALL, ir_token(r->m), name, 0, 0) : NULL;
   if (!end || !end->type) return flat_oom(r);
-  now = flat_changes(r, c) ? flat_value(r, root, end) : flat_as_was(r, root, end);
+  now = flat_changes(r, c) ? flat_value_of(r, root, end) : flat_as_was(r, root, end);
   ir_op_remove(end);
   return now && ir_set_root(c, now) ? 0 : flat_oom(r);
 }
 
 /* Tuples and elements that the pass left without users. */
-static void flat_sweep(flat_run *r, ir_op **order, uint32_t n) {
+static void flat_sweep(flat_tuples *r, ir_op **order, uint32_t n) {
   for (uint32_t i = n; i-- > 0;) {
     ir_op *op = order[i];
     bool movable = op->opcode == IR_OP_TUPLE || op->opcode == IR_OP_GET_TUPLE_ELEMENT;
@@ -379,7 +379,7 @@ static void flat_sweep(flat_run *r, ir_op **order, uint32_t n) {
 }
 
 /* New ops nobody uses, the same way: they come after all old ones in no particular order, so until none goes. */
-static void flat_sweep_new(flat_run *r, ir_computation *c) {
+static void flat_sweep_new(flat_tuples *r, ir_computation *c) {
   for (bool again = true; again;) {
     again = false;
     IR_FOR_OPS_SAFE(op, c) {
@@ -390,7 +390,7 @@ static void flat_sweep_new(flat_run *r, ir_computation *c) {
   }
 }
 
-static int flat_rewrite(flat_run *r, ir_computation *c) {
+static int flat_rewrite(flat_tuples *r, ir_computation *c) {
   uint32_t n = 0;
   ir_op **order = opt_op_order(c, &r->facts.arena, &n);
   if (!order) return flat_oom(r);
@@ -410,7 +410,7 @@ static int flat_rewrite(flat_run *r, ir_computation *c) {
 }
 
 /* Before anything is changed. */
-static int flat_check_sizes(flat_run *r) {
+static int flat_check_sizes(flat_tuples *r) {
   IR_FOR_COMPUTATIONS(c, r->m) {
     IR_FOR_OPS(op, c) {
       if (flat_count(r, op->type) <= FLAT_MAX_LEAVES) continue;
@@ -422,7 +422,7 @@ static int flat_check_sizes(flat_run *r) {
 }
 
 /* Callees first: a caller finds its callees' roots in their new form. */
-static int flat_all(flat_run *r) {
+static int flat_all(flat_tuples *r) {
   TRY(flat_check_sizes(r));
   base_arena *arena = &r->facts.arena;
   size_t ids = (size_t)r->facts.n_ids + 1, computations = (size_t)r->m->n_computation_ids + 1;
@@ -439,7 +439,7 @@ static int flat_all(flat_run *r) {
 
 int opt_flatten_tuples(ir_module *m, const opt_args *args, xlac_error *err) {
   (void)args;
-  flat_run r = {.m = m, .err = err};
+  flat_tuples r = {.m = m, .err = err};
   TRY(opt_facts_make(&r.facts, m, err));
   base_map_init(&r.counts, m->alloc);
   int status = flat_all(&r);
