@@ -93,7 +93,7 @@ static void cu_value_put_total(cuda_print *x, base_dtype t, const char *operand)
   snprintf(bits, sizeof bits, "bits_of_%s", cuda_dtype_name(t));
   bool wide = t == XLAC_F32 || t == XLAC_F64;
   if (wide) cuda_print_needs(x, bits);
-  base_putf(x->out, "total_order(%s(%s), %u)", wide ? bits : "(uint64_t)", operand, 8u * base_dtype_of(t)->bytes);
+  base_putf(x->out, "total_order(%s(%s), %u)", wide ? bits : "(uint64_t)", operand, (unsigned)base_dtype_of(t)->bits);
 }
 
 static void cu_value_put_compare(cuda_print *x, const scalar_op *op, const scalar_loop *l, const char *const *in) {

@@ -65,6 +65,13 @@ def test_dimensions_and_operands_that_go_along(cuda, along):
     same(sort("5,6,7", ["u8", "f64", "s64"], along, "compare(p0, p1), direction=GT"), *args, how=KERNEL)
 
 
+@pytest.mark.parametrize("t, dtype", [("f4e2m1fn", ml_dtypes.float4_e2m1fn), ("f6e2m3fn", ml_dtypes.float6_e2m3fn)])
+def test_floats_narrower_than_a_byte_have_their_own_sign_bit(cuda, t, dtype):
+    codes = np.arange(1 << (4 if t[1] == "4" else 6), dtype=np.uint8).view(dtype)
+    x = np.random.default_rng(1).permutation(np.concatenate([codes, codes]))
+    same(sort(str(len(x)), [t], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"), x, how=KERNEL)
+
+
 @pytest.mark.parametrize("t, dtype", [("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("f64", np.float64)])
 def test_floats_in_the_total_order(cuda, t, dtype):
     special = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, -1.5, 1e-40, 3.0, 3.0]
