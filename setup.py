@@ -36,6 +36,7 @@ CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and platfor
 LEVELS = {
     "cpu/call.c": CALLS,
     **dict.fromkeys(("text/proto/wire", "tf/graph/attr_value", "tf/cluster/cycles"), FEW_COPIES),  # the small loops of clustering
+    **dict.fromkeys(("text/hlo/lexer", "text/hlo/read", "ir/verify"), FEW_COPIES),  # what every op of a text goes through
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     "cpu/fft/fft_lanes": ONE_COPY,
     "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
