@@ -67,7 +67,7 @@ static bool hs_only_window(const ir_op *op, hs_window *w) {
 
 /* What the body does with an element and its update: an opcode on both, in that order; IR_OP_COPY: the update alone;
  * IR_OP_INVALID: something else. */
-static ir_opcode hs_combiner(const ir_op *op) {
+static ir_opcode hs_scatter_combiner(const ir_op *op) {
   const ir_op *body = ir_root(op->called[0]);
   if (body->opcode == IR_OP_PARAMETER && body == op->called[0]->params[1]) return IR_OP_COPY;
   switch (body->opcode) {
@@ -102,7 +102,7 @@ static ir_op *hs_window_of(hs_run *s, ir_op *x, const ir_type *type, const hs_wi
 }
 
 /* What x has beside the window along dimension d, from..end, and within it along those before. */
-static ir_op *hs_beside(hs_run *s, ir_op *x, const hs_window *w, uint32_t d, int64_t from, int64_t end) {
+static ir_op *hs_window_beside(hs_run *s, ir_op *x, const hs_window *w, uint32_t d, int64_t from, int64_t end) {
   hs_window part = *w;
   part.starts[d] = from, part.sizes[d] = end - from;
   const ir_type *type = ir_tensor_default(s->x.m, (base_dtype)x->type->dtype, x->type->rank, part.sizes, NULL);
@@ -117,9 +117,9 @@ static ir_op *hs_around(hs_run *s, ir_op *x, ir_op *value, hs_window w) {
     int64_t from = w.starts[d], end = from + w.sizes[d], most = x->type->dims[d];
     ir_op *parts[3];
     uint32_t n = 0;
-    if (from > 0) parts[n++] = hs_beside(s, x, &w, d, 0, from);
+    if (from > 0) parts[n++] = hs_window_beside(s, x, &w, d, 0, from);
     parts[n++] = value;
-    if (end < most) parts[n++] = hs_beside(s, x, &w, d, end, most);
+    if (end < most) parts[n++] = hs_window_beside(s, x, &w, d, end, most);
     w.starts[d] = 0, w.sizes[d] = most;
     const ir_type *type = ir_tensor_default(s->x.m, (base_dtype)x->type->dtype, x->type->rank, w.sizes, NULL);
     const int64_t along = d;
@@ -136,7 +136,7 @@ ir_op *hs_scatter(hs_run *s, ir_op *op) {
   if (op->n_operands != 3 || op->n_called != 1 || op->type->rank == 0 || op->type->count == 0 ||
       !hs_only_window(op, &w))
     return NULL;
-  ir_opcode opcode = hs_combiner(op);
+  ir_opcode opcode = hs_scatter_combiner(op);
   if (opcode == IR_OP_INVALID || ir_operand_type(op, 2)->dtype != op->type->dtype) return NULL;
   const ir_type *type = ir_tensor_default(s->x.m, (base_dtype)op->type->dtype, op->type->rank, w.sizes, NULL);
   ir_op *x = ir_operand(op, 0), *value = ir_operand(op, 2), *operands[2 + IR_MAX_RANK];
