@@ -65,7 +65,12 @@ bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t lea
                       .start = l->starts + (size_t)device * l->rank,
                       .bytes = spmd_shard_bytes(l),
                       .first = l->first[device],
-                      .contiguous = l->contiguous};
+                      .contiguous = l->contiguous,
+                      .n_parts = l->n_parts,
+                      .part = l->part ? l->part[device] : 0,
+                      .how = l->reduction == SDY_MAX   ? '>'
+                             : l->reduction == SDY_MIN ? '<'
+                                                       : '+'};
   return true;
 }
 

@@ -771,8 +771,10 @@ typedef struct xlac_shard {
   uint32_t dtype, rank;
   const int64_t *whole, *dims, *start; /* sizes of the whole array and of the shard; where in the whole it begins */
   int64_t bytes;
-  bool first;      /* no device before this one has the same part */
-  bool contiguous; /* it is one block of the whole */
+  bool first;             /* no device before this one has the same part */
+  bool contiguous;        /* it is one block of the whole */
+  uint32_t n_parts, part; /* which of so many arrays it is that are added up to the whole; 1, 0: it has all of it */
+  char how;               /* '+', or the largest '>' or the smallest '<' of them */
 } xlac_shard;
 /* Of leaf `leaf` of the arguments, or of the results. False past the end, for tokens, and where there are no shards. */
 bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t leaf, uint32_t device, xlac_shard *out);

@@ -217,7 +217,23 @@ static PyObject *shards_tuple(uint32_t n, const int64_t *v) {
   return tuple;
 }
 
-/* (whole shape, shard's shape, (start, ...) by device, dtype); None for a token. */
+/* The part that each device has; () where none is to be added to another. */
+static PyObject *shards_parts(const py_executable *self, bool result, uint32_t leaf, uint32_t n_devices) {
+  xlac_shard s = {.n_parts = 1};
+  (void)xlac_executable_shard(self->exe, result, leaf, 0, &s);
+  PyObject *parts = PyTuple_New(s.n_parts > 1 ? n_devices : 0);
+  for (uint32_t d = 0; parts && s.n_parts > 1 && d < n_devices; d++) {
+    (void)xlac_executable_shard(self->exe, result, leaf, d, &s);
+    PyObject *part = PyLong_FromUnsignedLong(s.part);
+    if (part == NULL)
+      Py_CLEAR(parts);
+    else
+      PyTuple_SET_ITEM(parts, d, part);
+  }
+  return parts;
+}
+
+/* (whole shape, shard's shape, (start, ...) by device, dtype, parts, how they are added up); None for a token. */
 static PyObject *shards_leaf(const py_executable *self, bool result, uint32_t leaf, uint32_t n_devices) {
   xlac_shard s;
   if (!xlac_executable_shard(self->exe, result, leaf, 0, &s)) Py_RETURN_NONE;
@@ -232,7 +248,8 @@ static PyObject *shards_leaf(const py_executable *self, bool result, uint32_t le
   }
   PyArray_Descr *descr = self->leaves[result ? self->n_arguments + leaf : leaf].descr;
   PyObject *dtype = descr ? (PyObject *)descr : Py_None;
-  return starts ? Py_BuildValue("NNNO", shards_tuple(s.rank, s.whole), shards_tuple(s.rank, s.dims), starts, dtype)
+  return starts ? Py_BuildValue("NNNONC", shards_tuple(s.rank, s.whole), shards_tuple(s.rank, s.dims), starts, dtype,
+                                shards_parts(self, result, leaf, n_devices), s.how)
                 : NULL;
 }
 

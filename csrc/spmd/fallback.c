@@ -4,7 +4,6 @@
  * Requires: explicit reshards, that is, along each factor of an op's rule all tensors have the same axes. Then an op is
  * local where no dimension is sharded along which it moves data or needs it whole; sums over sharded dimensions are
  * followed by all-reduces. */
-#include "../shard/reshard/explicit.h"
 #include "../shard/common/common.h"
 #include "inside.h"
 
@@ -197,20 +196,22 @@ static const ir_literal *fallback_literal(ir_value v) {
   return constant && a && a->kind == IR_M_DENSE && a->v.literal && !a->v.literal->elided ? a->v.literal : NULL;
 }
 
+bool spmd_is_zero(ir_value v) {
+  const ir_literal *literal = fallback_literal(v);
+  size_t bytes = base_dtype_bytes((base_dtype)opt_type(v)->dtype);
+  for (size_t i = 0; literal && i < bytes; i++)
+    if (((const char *)literal->data)[i]) return false;
+  return literal != NULL;
+}
+
 /* Every device begins with the initial value: it may count as often as there are devices only where it changes
  * nothing. */
 static bool fallback_begins_with_zero(const ir_op *op) {
-  const ir_literal *init = op->opcode == IR_OP_REDUCE ? fallback_literal(opt_operand(op, 1)) : NULL;
-  size_t bytes = base_dtype_bytes((base_dtype)op->types[0]->dtype);
   if (op->opcode != IR_OP_REDUCE) return true; /* a scatter begins with its operand on one device alone */
-  if (!init || opt_type(opt_operand(op, 1))->dtype != op->types[0]->dtype) return false;
-  for (size_t i = 0; i < bytes; i++)
-    if (((const char *)init->data)[i]) return false;
-  return true;
+  return opt_type(opt_operand(op, 1))->dtype == op->types[0]->dtype && spmd_is_zero(opt_operand(op, 1));
 }
 
-/* How the partial results of op are combined; -1: by no all-reduce. */
-static int fallback_reduction(const ir_op *op) {
+int spmd_reduction(const ir_op *op) {
   bool bits = op->n_results == 1 && ir_is_tensor(op->types[0]) && op->types[0]->dtype == XLAC_PRED;
   switch (op->opcode) {
     case IR_OP_DOT:
@@ -244,7 +245,7 @@ static int fallback_reduction(const ir_op *op) {
 static bool fallback_combines(fallback_pass *x, const ir_op *op) {
   ir_op *sum = fallback_sum_after(op);
   if (!sum) return true;
-  int how = fallback_reduction(op);
+  int how = spmd_reduction(op);
   if (how < 0) return false;
   if (how == SDY_SUM) return true;
   const ir_mattr *word = ir_m_i32(x->e.rw.m, how);
@@ -281,6 +282,8 @@ static bool fallback_moves(fallback_pass *x, const ir_op *op) {
 static bool fallback_sums(fallback_pass *x, const ir_op *op, const sdy_rule *rule) {
   const ir_type *t;
   if (op->opcode != IR_OP_DOT && op->opcode != IR_OP_STABLEHLO_DOT && op->opcode != IR_OP_CONVOLUTION) return true;
+  const sdy_sharding *out = fallback_sharding(x, op, op->n_operands, &t);
+  if (out && out->unreduced.n) return true; /* explicit reshards add up what the result has not */
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const sdy_sharding *s = fallback_sharding(x, op, i, &t);
     for (uint32_t d = 0; s && d < s->n_dims; d++)
@@ -314,6 +317,26 @@ static bool fallback_is_local(fallback_pass *x, ir_op *op) {
 
 /* --- computing whole --- */
 
+/* Whole along all dimensions, and in parts as before. */
+static const sdy_sharding *fallback_whole(fallback_pass *x, const sdy_sharding *s, sdy_axes parts) {
+  const sdy_sharding *whole = sdy_sharding_empty(x->e.rw.m, s, s->n_dims, false);
+  if (!whole || parts.n == 0) return whole;
+  sdy_sharding to = *whole;
+  to.unreduced = parts;
+  to.reduction = s->reduction;
+  return sdy_sharding_make(x->e.rw.m, &to);
+}
+
+/* What op's operands are parts along, which its results then are, too. */
+static sdy_axes fallback_parts(fallback_pass *x, const ir_op *op) {
+  const ir_type *t;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+    if (s && s->unreduced.n) return s->unreduced;
+  }
+  return (sdy_axes){0, NULL};
+}
+
 static int64_t fallback_gather(fallback_pass *x, ir_op *op) {
   int64_t bytes = 0;
   opt_at(&x->e.rw, op);
@@ -321,8 +344,7 @@ static int64_t fallback_gather(fallback_pass *x, ir_op *op) {
     const ir_type *t;
     const sdy_sharding *s = fallback_sharding(x, op, i, &t);
     if (sdy_sharding_is_replicated(s)) continue;
-    const sdy_sharding *whole = sdy_sharding_empty(x->e.rw.m, s, s->n_dims, false);
-    ir_value v = explicit_reshard(&x->e, opt_operand(op, i), whole);
+    ir_value v = explicit_reshard(&x->e, opt_operand(op, i), fallback_whole(x, s, s->unreduced));
     if (x->e.status == 0 && !x->e.rw.failed) ir_set_operand(op, i, v);
     bytes += ir_type_bytes(t);
   }
@@ -345,24 +367,45 @@ static void fallback_drop_sums(fallback_pass *x, const ir_op *op) {
     opt_replace_one(&x->e.rw, sum, opt_operand(sum, 0));
 }
 
+/* What the op would have left to add up is added up now: one device has it. */
+static void fallback_part(fallback_pass *x, ir_value v, const sdy_sharding *s, sdy_axes parts) {
+  const sdy_mesh *mesh = explicit_mesh(&x->e, s);
+  sdy_axis *room = BASE_ARRAY(&x->e.rw.m->arena, sdy_axis, 2 * ((size_t)s->unreduced.n + parts.n) + 1);
+  if (!room || !mesh) return explicit_fail(&x->e, base_oom(x->e.err, "an op that is computed whole"));
+  sdy_axes more = {sdy_axes_minus(s->unreduced, parts, mesh, room), room};
+  if (more.n == 0) return;
+  explicit_after(&x->e, v);
+  ir_value made = spmd_make_parts(&x->e, v, s, more);
+  if (x->e.status == 0 && !x->e.rw.failed) explicit_replace(&x->e, v, made);
+}
+
 static void fallback_cut(fallback_pass *x, ir_op *op) {
+  sdy_axes parts = fallback_parts(x, op);
   fallback_drop_sums(x, op);
   for (uint32_t i = 0; i < op->n_results; i++) {
     ir_value v = {op, i};
     const sdy_sharding *s = sdy_get(v);
     if (sdy_sharding_is_replicated(s)) continue;
-    const sdy_sharding *whole = sdy_sharding_empty(x->e.rw.m, s, s->n_dims, false);
+    const sdy_sharding *whole = fallback_whole(x, s, parts);
+    sdy_sharding to = *s;
+    to.unreduced = parts;
     explicit_after(&x->e, v);
-    ir_value cut = explicit_reshard(&x->e, v, s);
+    ir_value cut = explicit_reshard(&x->e, v, &to);
     if (x->e.status || x->e.rw.failed) return;
     explicit_replace(&x->e, v, cut);
     if (!whole || !sdy_set(v, whole)) explicit_fail(&x->e, base_oom(x->e.err, "an op that is computed whole"));
+    if (s->unreduced.n) fallback_part(x, cut, s, parts);
   }
 }
 
 static int fallback_op(fallback_pass *x, ir_op *op) {
   spmd_gather note = {.bytes = 0};
-  if (fallback_is_local(x, op)) return x->e.status;
+  bool whole = false;
+  if (!fallback_is_known(op) || op->opcode == IR_OP_SDY_CONSTANT || op->opcode == IR_OP_CONSTANT ||
+      op->opcode == IR_OP_IOTA)
+    TRY(spmd_settle_parts(&x->e, op, fallback_rule(x, op), &whole));
+  x->cause = SPMD_UNCOMBINED, x->tensor = x->dim = UINT32_MAX;
+  if (!whole && fallback_is_local(x, op)) return x->e.status;
   note = (spmd_gather){.cause = x->cause, .tensor = x->tensor, .dim = x->dim};
   note.bytes = fallback_gather(x, op);
   fallback_cut(x, op);

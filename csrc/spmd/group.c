@@ -95,7 +95,11 @@ static void group_bring(const group_executable *g, const group_job *job, group_s
     int64_t at = g->argument_at[i][seat->device];
     char *whole = job->arguments[i];
     seat->arguments[i] = at < 0 ? (whole ? whole + leaf->offsets[seat->device] * leaf->bytes : NULL) : job->block + at;
-    if (at >= 0) spmd_split(leaf, seat->device, seat->arguments[i], whole);
+    if (at < 0) continue;
+    if (spmd_has_none(leaf, seat->device))
+      memset(seat->arguments[i], 0, (size_t)spmd_shard_bytes(leaf));
+    else
+      spmd_split(leaf, seat->device, seat->arguments[i], whole);
   }
   for (uint32_t i = 0; i < p->n_results; i++) {
     const spmd_leaf *leaf = &p->results[i];
@@ -105,10 +109,26 @@ static void group_bring(const group_executable *g, const group_job *job, group_s
   }
 }
 
+/* Whether the device's result is a part that is added to that of another one, when all are there. */
+static bool group_adds(const spmd_leaf *leaf, uint32_t device) {
+  return leaf->part && leaf->part[device];
+}
+
+/* In the order of the parts, which are those of the devices. */
+static void group_add_parts(const group_executable *g, const group_job *job) {
+  const spmd_program *p = g->program;
+  for (uint32_t i = 0; i < p->n_results; i++)
+    for (uint32_t part = 1; part < p->results[i].n_parts; part++)
+      for (uint32_t d = 0; d < p->n_devices; d++)
+        if (p->results[i].part[d] == part && p->results[i].first[d])
+          spmd_add(&p->results[i], g->base.result_types[i], d, job->results[i], job->block + g->result_at[i][d]);
+}
+
 static void group_deliver(const group_executable *g, const group_job *job, group_seat *seat) {
   const spmd_program *p = g->program;
   for (uint32_t i = 0; i < p->n_results; i++)
-    if (g->result_at[i][seat->device] >= 0 && p->results[i].first[seat->device])
+    if (g->result_at[i][seat->device] >= 0 && p->results[i].first[seat->device] &&
+        !group_adds(&p->results[i], seat->device))
       spmd_join(&p->results[i], seat->device, job->results[i], seat->results[i]);
 }
 
@@ -317,6 +337,7 @@ static int group_call(const rt_executable *base, const rt_call_options *options,
   const group_executable *g = (const group_executable *)base;
   group_job job = {options, arguments, results, trace, rt_recycler_take(g->memory, g->block_bytes)};
   int status = job.block ? group_run_job(base, &job, err) : base_oom(err, "the shards of a call");
+  if (status == 0) group_add_parts(g, &job);
   rt_recycler_give(job.block);
   return status;
 }
@@ -415,7 +436,8 @@ static int group_place(group_executable *g, const spmd_leaf *leaf, bool result, 
   int64_t *at = BASE_ARRAY(&g->arena, int64_t, n), bytes = (spmd_shard_bytes(leaf) + GROUP_ALIGN - 1) & -GROUP_ALIGN;
   if (!at) return base_oom(err, "the shards of a group");
   for (uint32_t i = 0; i < n; i++) {
-    bool view = leaf->bytes == 0 || (leaf->contiguous && (!result || leaf->first[i]));
+    bool own = result ? leaf->first[i] && !group_adds(leaf, i) : !spmd_has_none(leaf, i);
+    bool view = leaf->bytes == 0 || (leaf->contiguous && own);
     at[i] = view ? -1 : (int64_t)g->block_bytes;
     if (!view) g->block_bytes += (size_t)bytes;
   }
@@ -439,6 +461,7 @@ static bool group_may_give(const spmd_program *p, const plan_donation *d) {
   if (d->result == UINT32_MAX) return false;
   const spmd_leaf *from = &p->arguments[d->argument], *to = &p->results[d->result];
   bool same = from->contiguous && to->contiguous && spmd_shard_bytes(from) == spmd_shard_bytes(to);
+  same = same && !from->part && !to->part;
   for (uint32_t i = 0; i < p->n_devices && same; i++)
     same = from->first[i] && to->first[i] && from->offsets[i] * from->bytes == to->offsets[i] * to->bytes;
   return same;

@@ -1,5 +1,6 @@
 /* Where shards lie in whole arrays, and copies between the two. */
 #include "../shard/local/local.h"
+#include "../scalar/loops/loops.h"
 #include "../text/mlir/mlir.h"
 #include "spmd.h"
 
@@ -61,8 +62,25 @@ static void layout_find_first(spmd_leaf *leaf, uint32_t n) {
   assert(n > 0 && leaf->offsets[0] >= 0);
   for (uint32_t i = 0; i < n; i++) {
     leaf->first[i] = true;
-    for (uint32_t k = 0; k < i && leaf->first[i]; k++) leaf->first[i] = leaf->offsets[k] != leaf->offsets[i];
+    for (uint32_t k = 0; k < i && leaf->first[i]; k++)
+      leaf->first[i] = leaf->offsets[k] != leaf->offsets[i] || (leaf->part && leaf->part[k] != leaf->part[i]);
   }
+}
+
+/* Which part each device has, counted along the unreduced axes in the order of the mesh. */
+static int layout_parts(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *s, const sdy_mesh *mesh,
+                        xlac_error *err) {
+  sdy_axis *axes = BASE_ARRAY(&p->arena, sdy_axis, (size_t)s->unreduced.n + 1);
+  int64_t *places = BASE_ARRAY(&p->arena, int64_t, (size_t)p->partitions + 1);
+  leaf->part = BASE_ARRAY(&p->arena, uint32_t, p->n_devices);
+  if (!axes || !places || !leaf->part) return base_oom(err, "shards");
+  memcpy(axes, s->unreduced.v, s->unreduced.n * sizeof *axes);
+  sdy_axes sorted = {sdy_axes_sort_and_merge(axes, s->unreduced.n, mesh), axes};
+  leaf->n_parts = (uint32_t)sdy_axes_size(sorted, mesh);
+  leaf->reduction = s->reduction;
+  local_places(mesh, sorted, places);
+  for (uint32_t i = 0; i < p->n_devices; i++) leaf->part[i] = (uint32_t)places[i % p->partitions];
+  return 0;
 }
 
 int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const ir_type *t, const sdy_sharding *s,
@@ -70,6 +88,7 @@ int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const i
   const sdy_mesh *mesh = s ? sdy_mesh_of(m, s) : NULL;
   memset(leaf, 0, sizeof *leaf);
   leaf->contiguous = true;
+  leaf->n_parts = 1;
   leaf->offsets = BASE_ARRAY(&p->arena, int64_t, p->n_devices);
   leaf->first = BASE_ARRAY(&p->arena, bool, p->n_devices);
   if (!leaf->offsets || !leaf->first) return base_oom(err, "shards");
@@ -87,6 +106,7 @@ int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const i
     }
     if (mesh && s->n_dims == t->rank) TRY(layout_name(leaf, p, m, s, mesh, err));
     if (leaf->split) TRY(layout_offsets(leaf, p, s, mesh, err));
+    if (mesh && s->unreduced.n) TRY(layout_parts(leaf, p, s, mesh, err));
     leaf->contiguous = layout_is_contiguous(leaf);
   }
   layout_find_first(leaf, p->n_devices);
@@ -120,17 +140,26 @@ static layout_walk layout_rows(const spmd_leaf *leaf) {
   return w;
 }
 
+typedef enum layout_way { LAYOUT_SPLITS, LAYOUT_JOINS, LAYOUT_ADDS } layout_way;
+
+static void layout_row(layout_way way, const scalar_loop *sum, size_t bytes, uint32_t each, char *shard, char *whole) {
+  const void *in[2] = {whole, shard};
+  if (way == LAYOUT_SPLITS)
+    memcpy(shard, whole, bytes);
+  else if (way == LAYOUT_JOINS)
+    memcpy(whole, shard, bytes);
+  else
+    scalar_loop_run(sum, (int64_t)(bytes / each), in, whole);
+}
+
 /* Rows in the order of the shard; `whole` is where its first element is. */
-static void layout_copy(const spmd_leaf *leaf, char *shard, char *whole, bool to_shard) {
+static void layout_copy(const spmd_leaf *leaf, char *shard, char *whole, layout_way way, const scalar_loop *sum) {
   layout_walk w = layout_rows(leaf);
   assert(leaf->bytes > 0); /* tokens have no shards */
   int64_t at[IR_MAX_RANK] = {0}, rows = 1, offset = 0;
   for (uint32_t d = 0; d < w.rank; d++) rows *= w.dims[d];
   for (int64_t i = 0; w.row && i < rows; i++, shard += w.row) {
-    if (to_shard)
-      memcpy(shard, whole + offset, (size_t)w.row);
-    else
-      memcpy(whole + offset, shard, (size_t)w.row);
+    layout_row(way, sum, (size_t)w.row, leaf->bytes, shard, whole + offset);
     for (uint32_t d = w.rank; d-- > 0;) {
       offset += w.strides[d];
       if (++at[d] < w.dims[d]) break;
@@ -141,9 +170,21 @@ static void layout_copy(const spmd_leaf *leaf, char *shard, char *whole, bool to
 }
 
 void spmd_split(const spmd_leaf *leaf, uint32_t device, void *shard, const void *whole) {
-  layout_copy(leaf, shard, (char *)(uintptr_t)whole + leaf->offsets[device] * leaf->bytes, true);
+  layout_copy(leaf, shard, (char *)(uintptr_t)whole + leaf->offsets[device] * leaf->bytes, LAYOUT_SPLITS, NULL);
 }
 
 void spmd_join(const spmd_leaf *leaf, uint32_t device, void *whole, const void *shard) {
-  layout_copy(leaf, (char *)(uintptr_t)shard, (char *)whole + leaf->offsets[device] * leaf->bytes, false);
+  layout_copy(leaf, (char *)(uintptr_t)shard, (char *)whole + leaf->offsets[device] * leaf->bytes, LAYOUT_JOINS, NULL);
+}
+
+void spmd_add(const spmd_leaf *leaf, const ir_type *t, uint32_t device, void *whole, const void *shard) {
+  scalar_loop sum;
+  scalar_code code = leaf->reduction == SDY_MAX   ? SCALAR_MAXIMUM
+                     : leaf->reduction == SDY_MIN ? SCALAR_MINIMUM
+                     : t->dtype == XLAC_PRED      ? SCALAR_OR
+                                                  : SCALAR_ADD;
+  bool there = scalar_loop_binary(code, (base_dtype)t->dtype, &sum);
+  assert(there && leaf->part);
+  if (there)
+    layout_copy(leaf, (char *)(uintptr_t)shard, (char *)whole + leaf->offsets[device] * leaf->bytes, LAYOUT_ADDS, &sum);
 }

@@ -110,10 +110,13 @@ static int part_leaves(spmd_program *p, const ir_module *m, xlac_error *err) {
 static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[120];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
+  bool parts = spmd_has_parts(m);
+  if (parts) TRY(spmd_check_even(m, err));
   TRY(spmd_make_even(m, err));
   TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
   TRY(part_run(m, AGREE, err));
   TRY(spmd_make_local(p, m, err));
+  if (parts) TRY(spmd_check_parts(m, err));
   TRY(spmd_split_reshards(m, err));
   TRY(part_run(m, COLLECTIVES, err));
   TRY(spmd_note_moves(p, m, err));
@@ -143,6 +146,10 @@ static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
   xlac_error why = {.code = 0}, again = why;
   int status = part_try(p, m, false, &why);
   if (status == 0) return 0;
+  if (spmd_has_parts(m)) {
+    if (err) *err = why;
+    return base_hint(err, status, "reshard what has unreduced axes, so that it is added up, before it is used so");
+  }
   bool ends = why.code == XLAC_E_OUT_OF_MEMORY || why.code == XLAC_E_INTERRUPTED;
   if (!ends && part_try(p, m, true, &again) == 0) {
     p->whole = base_arena_strndup(&p->arena, why.message, strlen(why.message));
@@ -157,7 +164,7 @@ static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_import(m, err));
   TRY(part_grid(p, m, err));
   if (shc_has(m, IR_OP_SDY_MESH)) {
-    TRY(spmd_refuse_unreduced(m, err));
+    if (spmd_has_parts(m)) TRY(part_run(m, "inline", err)); /* signatures would have to say them, too */
     TRY(spmd_make_known(m, err));
     return part_sharded(p, m, err);
   }

@@ -26,6 +26,8 @@ typedef struct spmd_leaf {
   int64_t *starts;                               /* by device, by dimension: the index of that one in the whole */
   const char *sharding;                          /* as text, with its mesh; NULL: none */
   bool *first;                                   /* by device: nobody before it has the same shard */
+  uint32_t n_parts, *part; /* by device: which of so many parts, to be added up, its shard is; 1, NULL: it has all */
+  uint8_t reduction;       /* sdy_reduction: how they are added up */
 } spmd_leaf;
 
 /* Why an op has no form on shards. In words: report.c. */
@@ -93,6 +95,12 @@ int64_t spmd_shard_bytes(const spmd_leaf *leaf);
 /* Between the whole and one device's shard, which is dense: to the shard (split), or from it (join). */
 void spmd_split(const spmd_leaf *leaf, uint32_t device, void *shard, const void *whole);
 void spmd_join(const spmd_leaf *leaf, uint32_t device, void *whole, const void *shard);
+/* Whether the device has nothing of a whole array: another one has it, for those that would be added to it. */
+static inline bool spmd_has_none(const spmd_leaf *leaf, uint32_t device) {
+  return leaf->part && leaf->part[device] && leaf->reduction == 0;
+}
+/* Adds a device's part to what is in the whole already. t: of its elements. */
+void spmd_add(const spmd_leaf *leaf, const ir_type *t, uint32_t device, void *whole, const void *shard);
 
 /* face.c: a module with the whole program's signature, in HLO form, which stands for the group where modules are
  * asked for arguments and results. `local` is the local program in HLO form. */

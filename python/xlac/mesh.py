@@ -160,10 +160,10 @@ class Sharding:
             raise ValueError(f"a shape of rank {len(shape)} and a sharding of rank {len(self.dims)}")
         return tuple(-(-size // parts) for size, parts in zip(shape, self.parts()))
 
-    def _place(self, coordinates, d):
-        """Which part of dimension d the device at these coordinates of the mesh has."""
+    def _place(self, coordinates, axes):
+        """Which part along the axes the device at these coordinates of the mesh has."""
         at = 0
-        for axis in d.axes:
+        for axis in axes:
             whole, size = self.mesh.shape[axis.name], self._size(axis)
             at = at * size + coordinates[axis.name] // (whole // (axis.pre_size * size)) % size
         return at
@@ -173,9 +173,16 @@ class Sharding:
         local, found = self.shard_shape(shape), {}
         names = [name for name, _ in self.mesh.axes]
         for device, at in zip(self.mesh.devices, itertools.product(*(range(size) for _, size in self.mesh.axes))):
-            starts = [min(size, n * self._place(dict(zip(names, at)), d)) for size, n, d in zip(shape, local, self.dims)]
+            starts = [min(size, n * self._place(dict(zip(names, at)), d.axes)) for size, n, d in zip(shape, local, self.dims)]
             found[device] = tuple(slice(start, min(size, start + n)) for start, n, size in zip(starts, local, shape))
         return found
+
+    def _unreduced_parts(self):
+        """For every device, which of the parts along the unreduced axes it has; {} where there are no such axes."""
+        names = [name for name, _ in self.mesh.axes]
+        axes = sorted(self.unreduced, key=lambda a: (names.index(a.name), a.pre_size))
+        coordinates = itertools.product(*(range(size) for _, size in self.mesh.axes))
+        return {device: self._place(dict(zip(names, at)), axes) for device, at in zip(self.mesh.devices, coordinates)} if axes else {}
 
     def devices(self, shape, index):
         """The devices that have the element at `index`."""

@@ -14,7 +14,10 @@ from . import _core
 from .codes import Code
 from .errors import ArgumentError, DonationError, DonationWarning
 
-Leaf = collections.namedtuple("Leaf", "shape shard starts dtype sharding")  # how the program cuts an argument or a result
+# How the program cuts an argument or a result. parts: which part each device has of what is to be added up, () where nothing is; how: "+", or ">", "<"
+# for the largest or smallest.
+Leaf = collections.namedtuple("Leaf", "shape shard starts dtype parts how sharding")
+COMBINE = {"+": np.add, ">": np.maximum, "<": np.minimum}
 Shard = collections.namedtuple("Shard", "device index data")  # index: the slices of the whole that it is; data: a Buffer
 
 
@@ -41,7 +44,9 @@ class ShardedBuffer:
         slices = [indices[device] for device in sorted(indices)]
         if not slices or any(size % parts for size, parts in zip(array.shape, sharding.parts())):
             raise ArgumentError(f"an array of shape {array.shape} is not cut evenly by {sharding}", Code.BAD_ARGUMENT)
-        leaf = Leaf(array.shape, sharding.shard_shape(array.shape), tuple(tuple(s.start for s in index) for index in slices), array.dtype, str(sharding))
+        parts = sharding._unreduced_parts()
+        leaf = Leaf(array.shape, sharding.shard_shape(array.shape), tuple(tuple(s.start for s in index) for index in slices), array.dtype,
+                    tuple(parts[device] for device in sorted(parts)), "+", str(sharding))
         return ShardedBuffer(leaf, split(array, leaf))
 
     @property
@@ -89,19 +94,21 @@ class ShardedBuffer:
                 buffer.delete()
 
     def numpy(self):
-        """The whole array: a view where one device has all of it, else a copy."""
-        if self._leaf.shard == self._leaf.shape:
+        """The whole array: a view where one device has all of it, else a copy. What is still to be added up between devices is added up."""
+        if self._leaf.shard == self._leaf.shape and not self._leaf.parts:
             return self._buffers[0].numpy()
         whole = np.empty(self._leaf.shape, self._leaf.dtype)
-        for start, buffer in dict(zip(reversed(self._leaf.starts), reversed(self._buffers))).items():
-            whole[index_of(self._leaf, start)] = buffer.numpy()
+        combine = np.logical_or if whole.dtype == bool else COMBINE[self._leaf.how]
+        for (part, start), buffer in sorted(dict(zip(reversed(keys_of(self._leaf)), reversed(self._buffers))).items(), key=lambda x: x[0]):
+            at = index_of(self._leaf, start)
+            whole[at] = combine(whole[at], buffer.numpy()) if part else buffer.numpy()
         return whole
 
     def __array__(self, dtype=None, copy=None):
         whole = self.numpy()
         if dtype is not None and np.dtype(dtype) != whole.dtype:
             return whole.astype(dtype)
-        return whole.copy() if copy and self._leaf.shard == self._leaf.shape else whole
+        return whole.copy() if copy and self._leaf.shard == self._leaf.shape and not self._leaf.parts else whole
 
     def __len__(self):
         if not self._leaf.shape:
@@ -122,13 +129,28 @@ def index_of(leaf, start):
     return tuple(slice(at, at + n) for at, n in zip(start, leaf.shard))
 
 
+def keys_of(leaf):
+    """What each device has: (part, start). Devices of the same have the same elements."""
+    return list(zip(leaf.parts or [0] * len(leaf.starts), leaf.starts))
+
+
 def split(array, leaf):
-    """A Buffer for each device, shared by those that have the same part: a view where that is one block of the array."""
+    """A Buffer for each device, shared by those that have the same part: a view where that is one block of the array. Of what is to be added up
+    the first part is the array, and all others are zeros."""
     made = {}
-    for start in leaf.starts:
-        if start not in made:
-            made[start] = _core.asarray(np.ascontiguousarray(array[index_of(leaf, start)]) if leaf.shape else array)
-    return [made[start] for start in leaf.starts]
+    for part, start in keys_of(leaf):
+        key = (bool(part) and leaf.how == "+", start)
+        if key in made:
+            continue
+        if key[0]:
+            made[key] = _core.asarray(np.zeros(leaf.shard, leaf.dtype))
+        else:
+            made[key] = _core.asarray(np.ascontiguousarray(array[index_of(leaf, start)]) if leaf.shape else array)
+    return [made[bool(part) and leaf.how == "+", start] for part, start in keys_of(leaf)]
+
+
+def is_cut_so(leaf, other):
+    return (leaf.starts, leaf.shard, leaf.parts, leaf.how if leaf.parts else "") == (other.starts, other.shard, other.parts, other.how if other.parts else "")
 
 
 def overlap(a, n, b, m):
@@ -139,6 +161,9 @@ def overlap(a, n, b, m):
 
 def cut_anew(value, leaf):
     """The shards of `value` as `leaf` has them, and the bytes that are copied. What fits is taken as it is."""
+    if value._leaf.parts or leaf.parts:
+        buffers = split(value.numpy(), leaf)
+        return buffers, sum(b.nbytes for b in {id(b): b for b in buffers}.values())
     old, made, sources = value._leaf, {}, dict(zip(reversed(value._leaf.starts), reversed(value._buffers)))
     views, bytes_copied = {start: buffer.numpy() for start, buffer in sources.items()}, 0
     for start in leaf.starts:
@@ -246,7 +271,7 @@ def call(executable, *args, **named):
         if isinstance(value, ShardedBuffer):
             check_sharded(value, leaf, what)
             buffers = value._buffers
-            if value._leaf.starts != leaf.starts or value._leaf.shard != leaf.shard:
+            if not is_cut_so(value._leaf, leaf):
                 buffers, copied = cut_anew(value, leaf)
                 resharded, moved = resharded + 1, moved + copied
                 note_reshard(executable, i, copied)

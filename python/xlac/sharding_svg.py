@@ -45,7 +45,7 @@ def holders(sharding):
     names, found = [name for name, _ in sharding.mesh.axes], {}
     for device, at in zip(sharding.mesh.devices, itertools.product(*(range(size) for _, size in sharding.mesh.axes))):
         coordinates = dict(zip(names, at))
-        found.setdefault(tuple(sharding._place(coordinates, d) for d in sharding.dims), []).append(device)
+        found.setdefault(tuple(sharding._place(coordinates, d.axes) for d in sharding.dims), []).append(device)
     return found
 
 

@@ -1,6 +1,8 @@
 """Random programs with random shardings, run on the devices of a group beside the same program without shardings.
 
-  python tests/spmd/random_groups.py FIRST LAST     # programs by their numbers; exits 1 where one is wrong or refused"""
+  python tests/spmd/random_groups.py FIRST LAST [unreduced]   # programs by their numbers; exits 1 where one is wrong or refused
+
+With `unreduced`, shardings also leave axes to be added up."""
 import collections
 import random
 import re
@@ -24,8 +26,8 @@ def tensor(shape, dtype="f32"):
 class Program:
     """Lines of @main, and the values that there are so far: name and shape, all of f32."""
 
-    def __init__(self, seed):
-        self.r = random.Random(seed)
+    def __init__(self, seed, unreduced=False):
+        self.r, self.unreduced = random.Random(seed), unreduced
         self.mesh = self.r.choice(MESHES)
         self.lines, self.values, self.n = [], [], 0
         self.arguments = [(f"%arg{i}", self.shape()) for i in range(self.r.randint(1, 3))]
@@ -51,7 +53,10 @@ class Program:
         for dim in dims:  # neighbouring sub-axes of one axis would be one axis
             if len(dim) > 1 and any(":" in x for x in dim):
                 del dim[1:]
-        return "[" + ", ".join("{" + ", ".join(dim) + (", ?" if dim else "?") * self.r.randint(0, 1) + "}" for dim in dims) + "]"
+        free = [axis for axis in sorted(axes) if not any(axis.split(":")[0] in used for dim in dims for used in dim) and ":" not in axis]
+        parts = [axis for axis in free if self.r.random() < 0.4] if self.unreduced else []
+        return "[" + ", ".join("{" + ", ".join(dim) + (", ?" if dim else "?") * self.r.randint(0, 1) + "}" for dim in dims) + "]" + \
+            (f", unreduced={{{', '.join(parts)}}}" if parts else "")
 
     def pick(self, rank=None):
         found = [v for v in self.values if rank is None or len(v[1]) >= rank]
@@ -311,13 +316,13 @@ class Program:
 def plain(text):
     """Without shardings: what only says them is its operand."""
     text = re.sub(r"sdy\.(?:sharding_constraint|reshard) (%\S+) <.*> : (tensor\S+)", r"stablehlo.reshape \1 : (\2) -> \2", text)
-    text = re.sub(r" \{sdy\.sharding = #sdy\.sharding<@mesh, \[[^]]*\]>\}", "", text)
+    text = re.sub(r" \{sdy\.sharding = #sdy\.sharding<@mesh, \[[^]]*\][^>]*>\}", "", text)
     return re.sub(r"sdy\.mesh.*\n", "", text)
 
 
-def check(seed):
+def check(seed, unreduced=False):
     """"right", or what is the matter: a program that can't be partitioned would run whole on every device."""
-    program = Program(seed)
+    program = Program(seed, unreduced)
     text = program.text()
     devices = int(np.prod([size for _, size in program.mesh]))
     rng = np.random.default_rng(seed)
@@ -336,10 +341,10 @@ def check(seed):
     return "right"
 
 
-def main(first, last):
+def main(first, last, unreduced=False):
     found = collections.Counter()
     for seed in range(first, last):
-        answer = check(seed)
+        answer = check(seed, unreduced)
         found[answer] += 1
         if answer != "right":
             print(f"program {seed}: {answer}", flush=True)
@@ -349,4 +354,4 @@ def main(first, last):
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), "unreduced" in sys.argv[3:]))

@@ -8,6 +8,12 @@ def test_values_are_those_without_shardings(first):
     assert [s for s in range(first, first + 20) if random_groups.check(s) != "right"] == []
 
 
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_values_are_those_of_unreduced_axes_added_up(first):
+    found = [random_groups.check(s, unreduced=True) for s in range(first, first + 20)]
+    assert all(f == "right" or f.startswith("refused") for f in found) and found.count("right") >= 2
+
+
 @pytest.mark.parametrize("seed", [905, 930])
 def test_what_a_search_has_found(seed):
     assert random_groups.check(seed) == "right"

@@ -278,6 +278,41 @@ int local_all_slice(local_pass *p, ir_op *op) {
   return loccol_cut(p, op, lists->v, opt_operand(op, 0));
 }
 
+/* --- to unreduced axes: without communication --- */
+
+/* Of the devices along the axes the first keeps the value; all others have zeros, which add nothing. A largest or
+ * smallest one does not mind how many have it. */
+int local_replicated_to_unreduced(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const sdy_sharding *out = loccol_out(op);
+  const sdy_axes *axes = sdy_of(ir_mattr_of(op, "axes"), SDY_AXES);
+  ir_value v = opt_operand(op, 0);
+  if (out->reduction != SDY_SUM) return local_done(p, op, v);
+  ir_value place = local_offset(p, op, sdy_mesh_of(rw->m, out), *axes, 1);
+  if (!place.op) return local_status(p);
+  ir_value first = opt_compare(rw, IR_DIRECTION_EQ, IR_COMPARISON_NONE, place, local_scalar(p, XLAC_S64, 0));
+  return local_done(p, op, opt_select(rw, first, v, opt_splat(rw, opt_type(v), 0)));
+}
+
+/* Each shard where it lies in the whole, and zeros around it. */
+int local_sharded_to_unreduced(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "axes"), SDY_AXIS_LISTS);
+  const sdy_mesh *mesh = sdy_mesh_of(rw->m, loccol_out(op));
+  const ir_type *type = NULL, *part = opt_type(opt_operand(op, 0));
+  ir_value all[IR_MAX_RANK + 2];
+  TRY(local_type(p, op, local_result(p, op, 0), &type));
+  assert(lists->n == type->rank && part->rank == type->rank);
+  all[0] = opt_splat(rw, type, 0);
+  all[1] = opt_operand(op, 0);
+  for (uint32_t d = 0; d < type->rank; d++) {
+    sdy_axes axes = lists->v[d];
+    all[d + 2] = axes.n ? local_offset(p, op, mesh, axes, part->dims[d]) : local_scalar(p, XLAC_S64, 0);
+    if (!all[d + 2].op) return local_status(p);
+  }
+  return local_done(p, op, opt_make(rw, IR_OP_DYNAMIC_UPDATE_SLICE, type, type->rank + 2, all));
+}
+
 /* --- reduce_scatter --- */
 
 /* One StableHLO reduce_scatter along `dim`. */

@@ -25,6 +25,10 @@ static local_fn *locpass_special(const ir_op *op) {
       return local_collective_permute;
     case IR_OP_SDY_REDUCE_SCATTER:
       return local_reduce_scatter;
+    case IR_OP_SDY_REPLICATED_TO_UNREDUCED:
+      return local_replicated_to_unreduced;
+    case IR_OP_SDY_SHARDED_TO_UNREDUCED:
+      return local_sharded_to_unreduced;
     case IR_OP_SDY_CONSTANT:
       return local_constant;
     case IR_OP_CONCATENATE:

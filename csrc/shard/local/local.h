@@ -51,8 +51,8 @@ XLAC_MUST_USE int local_type(local_pass *p, const ir_op *op, const local_fact *f
 XLAC_MUST_USE int local_status(const local_pass *p);
 /* v takes the place of op's only result, and op goes; v of NULL: making it has failed. */
 XLAC_MUST_USE int local_done(local_pass *p, ir_op *op, ir_value v);
-/* The axes that the only user of op adds up along: an all-reduce's, or a reduce-scatter's of all dimensions; in `room`,
- * at most `most`. None where there is no such user. */
+/* The axes along which op's results are parts: those that its only user adds up along, an all-reduce or a
+ * reduce-scatter of all dimensions, and those that its sharding leaves unreduced; in `room`, at most `most`. */
 sdy_axes local_added(local_pass *p, const ir_op *op, sdy_axis *room, uint32_t most);
 /* Gives op's results their local types; everything else stays. */
 XLAC_MUST_USE int local_retype(local_pass *p, ir_op *op);
@@ -101,6 +101,7 @@ sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all);
 typedef int local_fn(local_pass *p, ir_op *op);
 local_fn local_all_gather, local_all_reduce, local_all_slice, local_all_to_all, local_collective_permute,
     local_constant, local_reduce_scatter, local_concatenate, local_convolution, local_dot, local_dot_general,
-    local_dynamic_slice, local_gather, local_iota, local_pad, local_scatter, local_slice, local_windowed;
+    local_dynamic_slice, local_gather, local_iota, local_pad, local_replicated_to_unreduced, local_scatter,
+    local_sharded_to_unreduced, local_slice, local_windowed;
 
 #endif

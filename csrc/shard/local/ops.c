@@ -155,6 +155,9 @@ sdy_axes local_added(local_pass *p, const ir_op *op, sdy_axis *room, uint32_t mo
   for (uint32_t i = 0; all && i < all->n && n < most; i++) room[n++] = all->v[i];
   for (uint32_t d = 0; lists && d < lists->n; d++)
     for (uint32_t i = 0; i < lists->v[d].n && n < most; i++) room[n++] = lists->v[d].v[i];
+  const sdy_sharding *out = local_result(p, op, 0)->s, *in = local_operand(p, op, 0)->s;
+  for (uint32_t i = 0; out && i < out->unreduced.n && n < most; i++)
+    if (!in || !sdy_axes_overlap(in->unreduced, out->unreduced.v[i])) room[n++] = out->unreduced.v[i];
   return (sdy_axes){n, room};
 }
 
@@ -165,7 +168,9 @@ static int locop_summed(local_pass *p, ir_op *op, sdy_axis *axes, uint32_t n) {
   sdy_axis room[MOST];
   if (n == 0) return 0;
   sdy_axes added = local_added(p, op, room, MOST);
-  const sdy_mesh *mesh = added.n ? sdy_mesh_of(p->rw.m, sdy_get((ir_value){op->uses->user, 0})) : NULL;
+  const sdy_sharding *out = local_result(p, op, 0)->s;
+  if (added.n && !out) out = sdy_get((ir_value){op->uses->user, 0});
+  const sdy_mesh *mesh = added.n ? sdy_mesh_of(p->rw.m, out) : NULL;
   sdy_axis *copy = mesh ? base_arena_memdup(&p->rw.arena, axes, n * sizeof *copy) : NULL;
   uint32_t n_added = mesh ? sdy_axes_sort_and_merge(room, added.n, mesh) : 0;
   if (copy && sdy_axes_equal((sdy_axes){n_added, room}, (sdy_axes){sdy_axes_sort_and_merge(copy, n, mesh), copy}))

@@ -233,6 +233,14 @@ static shard_axes explicit_reduced(explicit_op *x, const sdy_sharding *first) {
   return all;
 }
 
+/* Whether its one reader adds up along all the axes already: the pass has run before. */
+static bool explicit_is_summed(explicit_op *x, ir_value v, shard_axes axes) {
+  const ir_use *use = v.op->uses;
+  if (!use || use->next || use->user->opcode != IR_OP_SDY_ALL_REDUCE) return false;
+  const sdy_axes *summed = sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES);
+  return summed && sdy_axes_equal(*summed, shard_axes_to(&x->pass->pool, axes, x->mesh));
+}
+
 /* One all-reduce for each result, over all axes of reduction factors but those the result leaves unreduced. */
 static void explicit_reduce_results(explicit_op *x) {
   explicit_pass *e = x->pass;
@@ -246,6 +254,7 @@ static void explicit_reduce_results(explicit_op *x) {
   explicit_after(e, (ir_value){x->op, 0});
   for (uint32_t i = 0; i < x->op->n_results && e->status == 0; i++) {
     ir_value v = {x->op, i};
+    if (x->op->n_results == 1 && explicit_is_summed(x, v, axes)) return;
     const sdy_sharding *s = explicit_get(e, v);
     if (!s) s = sdy_sharding_empty(e->rw.m, x->like, sdy_rank(x->op->types[i]), false);
     if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), SDY_SUM, s));
@@ -312,7 +321,7 @@ static bool explicit_is_full(explicit_pass *e, const ir_op *op) {
 static void explicit_visit(explicit_pass *e, ir_op *op) {
   shard_pool_empty(&e->pool);
   bool full = explicit_is_full(e, op);
-  if (op->opcode == IR_OP_PARAMETER) return;
+  if (op->opcode == IR_OP_PARAMETER || sdy_is_collective(op)) return; /* a collective says itself what it adds up */
   if (shard_is_flow(op)) {
     explicit_flow(e, op, full);
     return;
@@ -324,6 +333,7 @@ static void explicit_visit(explicit_pass *e, ir_op *op) {
   if (op->opcode == IR_OP_SDY_RESHARD) {
     explicit_use input = {op, NULL, 0};
     opt_at(&e->rw, op);
+    (void)explicit_reduce(e, input, explicit_get(e, explicit_used(input)), sdy_get((ir_value){op, 0}));
     if (explicit_unreduce(e, input, sdy_get((ir_value){op, 0}))) {
       opt_replace_one(&e->rw, op, explicit_used(input));
       return;
