@@ -533,6 +533,7 @@
 #include "spmd/movers.c"
 #include "spmd/notes.c"
 #include "spmd/partition.c"
+#include "spmd/parts.c"
 #include "spmd/report.c"
 #include "spmd/unreduced.c"
 #include "spmd/whole.c"

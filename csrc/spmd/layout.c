@@ -68,8 +68,7 @@ static void layout_find_first(spmd_leaf *leaf, uint32_t n) {
 }
 
 /* Which part each device has, counted along the unreduced axes in the order of the mesh. */
-static int layout_parts(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *s, const sdy_mesh *mesh,
-                        xlac_error *err) {
+static int layout_sums(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *s, const sdy_mesh *mesh, xlac_error *err) {
   sdy_axis *axes = BASE_ARRAY(&p->arena, sdy_axis, (size_t)s->unreduced.n + 1);
   int64_t *places = BASE_ARRAY(&p->arena, int64_t, (size_t)p->partitions + 1);
   leaf->part = BASE_ARRAY(&p->arena, uint32_t, p->n_devices);
@@ -106,7 +105,7 @@ int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const i
     }
     if (mesh && s->n_dims == t->rank) TRY(layout_name(leaf, p, m, s, mesh, err));
     if (leaf->split) TRY(layout_offsets(leaf, p, s, mesh, err));
-    if (mesh && s->unreduced.n) TRY(layout_parts(leaf, p, s, mesh, err));
+    if (mesh && s->unreduced.n) TRY(layout_sums(leaf, p, s, mesh, err));
     leaf->contiguous = layout_is_contiguous(leaf);
   }
   layout_find_first(leaf, p->n_devices);

@@ -4,16 +4,17 @@
 #include "../shard/common/common.h"
 #include "inside.h"
 
-static const sdy_axes no_axes = {0, NULL};
+static const sdy_axes parts_none = {0, NULL};
 
-static sdy_axes parts_of(const sdy_sharding *s) {
-  return s ? s->unreduced : no_axes;
+static sdy_axes unreduced_of_value(const sdy_sharding *s) {
+  return s ? s->unreduced : parts_none;
 }
 
 /* --- the check --- */
 
 static bool parts_equal(const sdy_sharding *a, const sdy_sharding *b) {
-  return sdy_axes_equal(parts_of(a), parts_of(b)) && (parts_of(a).n == 0 || a->reduction == b->reduction);
+  return sdy_axes_equal(unreduced_of_value(a), unreduced_of_value(b)) &&
+         (unreduced_of_value(a).n == 0 || a->reduction == b->reduction);
 }
 
 /* What the regions of an op return, and its operands where they flow into them, are parts as its results are. */
@@ -26,7 +27,7 @@ static bool parts_flow(ir_module *m, ir_op *op) {
     same = parts_equal(sdy_shown(m, opt_operand(op, i)), to);
   }
   for (uint32_t i = 0; i < op->n_operands && same && !computes && !loops; i++)
-    same = parts_of(sdy_shown(m, opt_operand(op, i))).n == 0;
+    same = unreduced_of_value(sdy_shown(m, opt_operand(op, i))).n == 0;
   const sdy_names *manual = sdy_of(ir_mattr_of(op, "manual_axes"), SDY_MANUAL_AXES);
   for (uint32_t r = op->opcode == IR_OP_WHILE; r < op->n_called && same; r++)
     for (uint32_t i = 0; i < op->called[r]->n_results && i < op->n_results && same; i++) {
@@ -43,19 +44,20 @@ static bool parts_move(ir_module *m, ir_op *op) {
   if (op->opcode == IR_OP_SDY_REPLICATED_TO_UNREDUCED || op->opcode == IR_OP_SDY_SHARDED_TO_UNREDUCED) return true;
   if (op->opcode != IR_OP_SDY_ALL_REDUCE) return parts_equal(from, to);
   const sdy_axes *summed = sdy_of(ir_mattr_of(op, "reduction_axes"), SDY_AXES);
-  for (uint32_t i = 0; i < parts_of(to).n; i++)
-    if (!sdy_axes_overlap(parts_of(from), to->unreduced.v[i])) return false;
-  for (uint32_t i = 0; i < parts_of(from).n; i++)
-    if (sdy_axes_overlap(*summed, from->unreduced.v[i]) == sdy_axes_overlap(parts_of(to), from->unreduced.v[i]))
+  for (uint32_t i = 0; i < unreduced_of_value(to).n; i++)
+    if (!sdy_axes_overlap(unreduced_of_value(from), to->unreduced.v[i])) return false;
+  for (uint32_t i = 0; i < unreduced_of_value(from).n; i++)
+    if (sdy_axes_overlap(*summed, from->unreduced.v[i]) ==
+        sdy_axes_overlap(unreduced_of_value(to), from->unreduced.v[i]))
       return false;
   return true;
 }
 
 /* Ops that are computed part by part have been settled (unreduced.c). */
 static bool parts_settled(ir_module *m, ir_op *op) {
-  sdy_axes out = op->n_results ? parts_of(sdy_shown(m, (ir_value){op, 0})) : no_axes;
+  sdy_axes out = op->n_results ? unreduced_of_value(sdy_shown(m, (ir_value){op, 0})) : parts_none;
   for (uint32_t i = 0; i < op->n_operands; i++) {
-    sdy_axes in = parts_of(sdy_shown(m, opt_operand(op, i)));
+    sdy_axes in = unreduced_of_value(sdy_shown(m, opt_operand(op, i)));
     for (uint32_t k = 0; k < in.n; k++)
       if (!sdy_axes_overlap(out, in.v[k])) return false;
   }

@@ -12,12 +12,12 @@
 typedef enum part_kind { PART_STOPS, PART_MOVES, PART_ADDS, PART_TIMES } part_kind;
 
 /* An op's rows of data: the first ones and what is past `from`; all others (indices, predicates) are no parts. */
-typedef struct part_row {
+typedef struct sum_row {
   ir_opcode opcode;
   uint8_t kind, from, n; /* n 0: to the last */
-} part_row;
+} sum_row;
 
-static const part_row part_rows[] = {
+static const sum_row sum_rows[] = {
     {IR_OP_RESHAPE, PART_MOVES, 0, 1},     {IR_OP_TRANSPOSE, PART_MOVES, 0, 1},
     {IR_OP_BROADCAST, PART_MOVES, 0, 1},   {IR_OP_SLICE, PART_MOVES, 0, 1},
     {IR_OP_REVERSE, PART_MOVES, 0, 1},     {IR_OP_CONCATENATE, PART_MOVES, 0, 0},
@@ -41,9 +41,9 @@ typedef struct part_pass {
   sdy_axes through, own;   /* of the operands; along which the op itself adds up */
 } part_pass;
 
-static const part_row *part_row_of(const ir_op *op) {
-  for (size_t i = 0; i < sizeof part_rows / sizeof *part_rows; i++)
-    if (part_rows[i].opcode == op->opcode) return &part_rows[i];
+static const sum_row *sum_row_of(const ir_op *op) {
+  for (size_t i = 0; i < sizeof sum_rows / sizeof *sum_rows; i++)
+    if (sum_rows[i].opcode == op->opcode) return &sum_rows[i];
   return NULL;
 }
 
@@ -72,7 +72,7 @@ static bool part_begins_with_zero(const ir_op *op) {
 /* Whether the sum of f(part) is f of the sum of parts. */
 static bool part_goes_through(const part_pass *x) {
   const ir_op *op = x->op;
-  const part_row *row = part_row_of(op);
+  const sum_row *row = sum_row_of(op);
   uint32_t parts = 0, data = 0;
   if (!row || op->n_results != 1 || (x->out->reduction != SDY_SUM && row->kind != PART_MOVES)) return false;
   bool begins = op->opcode == IR_OP_PAD || op->opcode == IR_OP_REDUCE || op->opcode == IR_OP_REDUCE_WINDOW;
