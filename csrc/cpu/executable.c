@@ -2,13 +2,18 @@
  * calls cpu_prepare for each op with an algorithm of its own. Finishing it turns each kernel of the plan into a
  * cpu_vm, each program into a list (threaded/list.h), and gives the executable, which is immutable from then on. */
 #include "async.h"
+#include "loop/loop.h"
 #include "threaded/list.h"
 #include "routine.h"
 
 const plan_device cpu_plan_device = {.buffer_bytes = sizeof(void *), .task_bytes = CPU_TASK_BYTES};
 
-static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p, bool body,
-                            xlac_error *err);
+/* How a program is used. covered: it is part of a loop that is machine code as a whole. */
+typedef struct executable_use {
+  bool body, covered;
+} executable_use;
+static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p,
+                            executable_use use, xlac_error *err);
 
 /* A copy-start is a memcpy; any other start without a program is evaluated. */
 bool cpu_start_needs_interpreter(const plan_step *s) {
@@ -27,14 +32,16 @@ bool cpu_program_needs_interpreter(const plan_program *p) {
   return false;
 }
 
-/* What the step has in cpu_code.steps: a cpu_vm of a kernel, a cpu_start of an async start, NULL of all others.
+/* What the step has in cpu_code.steps: a cpu_vm of a kernel, a cpu_loop of a loop that is machine code, a cpu_start
+ * of an async start, NULL of all others.
  * Nested programs come first, since a start looks at the list of the program it runs. */
 static int executable_ready_step(cpu_executable *exe, const rt_build_options *options, const plan_program *p,
-                                 uint32_t step, xlac_error *err) {
+                                 uint32_t step, bool covered, xlac_error *err) {
   const plan_step *s = &p->steps[step];
   assert(step < p->n_steps && s->kind <= PLAN_DONE);
   cpu_vm *vm = NULL;
   const cpu_start *start = NULL;
+  const cpu_loop *loop = s->kind == PLAN_WHILE && !covered ? cpu_loop_make(exe, s) : NULL;
   if (s->kind == PLAN_KERNEL) {
     TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
     const cpu_native_kernel *code = exe->fast ? NULL : cpu_native_make(exe->native, s->kernel, &exe->arena);
@@ -42,23 +49,24 @@ static int executable_ready_step(cpu_executable *exe, const rt_build_options *op
     cpu_vm_set_native(vm, code);
   }
   for (uint32_t j = 0; j < s->n_nested; j++)
-    TRY(executable_ready(exe, options, s->nested[j], s->kind == PLAN_WHILE && j == 1, err));
+    TRY(executable_ready(exe, options, s->nested[j],
+                         (executable_use){.body = s->kind == PLAN_WHILE && j == 1, .covered = covered || loop}, err));
   if (s->kind == PLAN_START) TRY(cpu_start_make(exe, options, p, s, &start, err));
-  exe->codes[p->number].steps[step] = vm ? (const void *)vm : start;
+  exe->codes[p->number].steps[step] = vm ? (const void *)vm : loop ? (const void *)loop : start;
   return 0;
 }
 
 /* Depth is bounded by the plan's. A program that several steps share is made ready once. */
-static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p, bool body,
-                            xlac_error *err) {
+static int executable_ready(cpu_executable *exe, const rt_build_options *options, const plan_program *p,
+                            executable_use use, xlac_error *err) {
   cpu_code *code = &exe->codes[p->number];
   assert(!p->interpreted && "such steps are routines");
   assert(p->number < cpu_plan_of(exe)->n_programs);
   if (code->list) return 0;
   code->steps = BASE_ARRAY(&exe->arena, const void *, (size_t)p->n_steps + 1);
   if (!code->steps) return base_oom(err, "an executable");
-  for (uint32_t i = 0; i < p->n_steps; i++) TRY(executable_ready_step(exe, options, p, i, err));
-  return cpu_list_make(exe, p, body, &code->list, err);
+  for (uint32_t i = 0; i < p->n_steps; i++) TRY(executable_ready_step(exe, options, p, i, use.covered, err));
+  return cpu_list_make(exe, p, use.body, &code->list, err);
 }
 
 /* Saturates: UINT64_MAX means that nobody knows. */
@@ -169,7 +177,7 @@ static int executable_build(cpu_executable *exe, const rt_build_options *options
   TRY(rt_host_pool(exe->host, options->threads, &exe->pool, err));
   exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
   if (!exe->codes) return base_oom(err, "an executable");
-  TRY(executable_ready(exe, options, plan, false, err));
+  TRY(executable_ready(exe, options, plan, (executable_use){.body = false}, err));
   cpu_native_store_seal(exe->native);
   return executable_note_facts(exe, m, plan, err);
 }

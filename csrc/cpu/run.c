@@ -2,6 +2,7 @@
  * a table of pointers, one for each buffer of its program; binding fills it, and steps know their operands by
  * number. */
 #include "async.h"
+#include "loop/loop.h"
 #include "move/move.h"
 #include "threaded/list.h"
 
@@ -121,9 +122,12 @@ static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, vo
   void **next = now + n;
   int status = run_enter_while(run, p, s, pointers, now, next);
   bool swapped = false;
-  if (status == 0)
-    status =
-        cpu_loop_run(run, s, run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1), now, next, &swapped);
+  char *frames[2] = {run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1)};
+  const cpu_loop *code = cpu_step_code(run->exe, p, s);
+  if (status == 0 && code && cpu_native_loop_is_ready(code->code))
+    status = cpu_loop_run_code(run, code, frames[0], frames[1], now, next);
+  else if (status == 0)
+    status = cpu_loop_run(run, s, frames[0], frames[1], now, next, &swapped);
   for (uint32_t i = 0; i < n && status == 0 && swapped; i++)
     status = run_copy_leaf(run, s, now[i], next[i], p->buffers[s->out[i]].bytes);
   if (now != few) base_free(run->exe->alloc, now);

@@ -40,6 +40,8 @@ static bool fits(x86_op op, unsigned bytes, bool memory) {
   if (row->encoding == X86_MASK || (row->encoding == X86_VEX && code.evex) || (row->encoding == X86_EVEX && !code.evex))
     return false;
   if (bytes == 64 && !code.evex) return false;
+  if (shape == X86_GR) return false; /* say_back */
+  if (op == X86_PEXTRB || op == X86_PEXTRW) return memory && bytes == 16;
   if (op == X86_INSERT16) return bytes > 16;
   if (op == X86_INSERTHI || op == X86_EXTRACTHI) return bytes == 32;
   if (op >= X86_SHUFPS && op <= X86_MOVHPD && bytes > 16) return false;
@@ -101,6 +103,14 @@ static void say_gathers(void) {
     }
 }
 
+/* To general registers. */
+static void say_back(void) {
+  for (unsigned from = 1; from < (code.evex ? 32 : 16); from += 6) {
+    x86_vector(&code, X86_MOVD_BACK, 16, from, 0, x86_reg(from % 16), 0), say();
+    x86_vector(&code, X86_MOVQ_BACK, 16, from, 0, x86_reg(from % 16), 0), say();
+  }
+}
+
 static void say_masks(void) {
   for (int op = 0; op < X86_OPS; op++) {
     x86_shape shape = x86_table[op].shape;
@@ -152,9 +162,11 @@ int main(void) {
   code.text = &text;
   say_vectors();
   say_gathers();
+  say_back();
   code.evex = true;
   say_vectors();
   say_gathers();
+  say_back();
   say_masks();
   say_general();
   x86_free(&code);

@@ -6,7 +6,7 @@ enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena) {
   *b = (nat_body){
       .arena = arena, .k = k, .target = target, .lanes = target->vector / widest, .turns = 1, .n_found = 4 * NAT_FEW};
-  while (b->n_found < 128 * k->n_values && b->n_found < NAT_TABLE) b->n_found *= 2;
+  while ((!k || b->n_found < 128 * k->n_values) && b->n_found < NAT_TABLE) b->n_found *= 2;
   b->values = BASE_ARRAY(arena, nat_value, b->n_found / 2);
   b->found = base_arena_alloc(arena, b->n_found * sizeof *b->found);
   b->failed = !b->values || !b->found;
@@ -27,7 +27,7 @@ static uint32_t nat_hash(const nat_value *v) {
 }
 
 /* The table is never more than half full: it has room for twice the values. */
-static uint32_t nat_add(nat_body *b, nat_value v) {
+uint32_t nat_add(nat_body *b, nat_value v) {
   if (b->failed || 2 * (b->n_values + 1) > b->n_found) {
     b->failed = true;
     return 0;

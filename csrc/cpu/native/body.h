@@ -31,11 +31,12 @@ typedef enum nat_lane {
 } nat_lane;
 
 /* What kernels are lowered and emitted for. ops: by lane operation and width (1, 2, 4, 8), or X86_NONE. */
-typedef struct nat_target {
+typedef struct nat_target nat_target;
+struct nat_target {
   uint32_t vector, registers; /* bytes of a register; how many there are */
   bool masks;                 /* truth values are bits in registers of their own */
   const uint8_t (*ops)[4];
-} nat_target;
+};
 extern const nat_target nat_avx2, nat_avx512;
 /* The one to use, by base_isa_best; NULL: none. */
 const nat_target *nat_target_of(void);
@@ -43,14 +44,16 @@ const nat_target *nat_target_of(void);
 typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
   NAT_LOAD, /* lanes from stream number `bits`, whose run begins in[0] elements later, if that is there (steady, s32) */
-  NAT_COUNT,  /* the number of the iteration in the run, as s32 */
-  NAT_ACC,    /* what fold number `bits` has combined before this vector */
-  NAT_OP,     /* an instruction */
-  NAT_GATHER, /* lanes of stream number `bits`, each at its own place: elements from the run's pointer on, s32 in[0];
-                 where the mask in[1] is set, if there is one */
-  NAT_PART,   /* as NAT_LOAD, where the mask in[0] is set; elsewhere 0, and nothing is read */
-  NAT_CALL,   /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
-  NAT_FAR     /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
+  NAT_COUNT,   /* the number of the iteration in the run, as s32 */
+  NAT_ACC,     /* what fold number `bits` has combined before this vector */
+  NAT_RESULT,  /* of loops (loop.h): what carry number `bits` came to */
+  NAT_OP,      /* an instruction */
+  NAT_LOAD_AT, /* of loops: the lane at place `bits`, whose upper half tells apart what is read at several times */
+  NAT_GATHER,  /* lanes of stream number `bits`, each at its own place: elements from the run's pointer on, s32 in[0];
+                  where the mask in[1] is set, if there is one */
+  NAT_PART,    /* as NAT_LOAD, where the mask in[0] is set; elsewhere 0, and nothing is read */
+  NAT_CALL,    /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
+  NAT_FAR      /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
 typedef struct nat_value {
@@ -109,7 +112,9 @@ typedef struct nat_body {
 
 /* --- body.c: each gives the number of a value, an earlier one where that is the same; nothing is done to a body that
  * has failed --- */
+/* k: NULL of loops. */
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena);
+uint32_t nat_add(nat_body *b, nat_value v);
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
 /* Any of these: NAT_LOAD, NAT_GATHER, NAT_PART, with up to two operands, or NAT_NONE. */

@@ -229,18 +229,18 @@ static uint32_t emit_pushes(const nat_body *b) {
   return n > EMIT_FREE_POINTERS ? n - EMIT_FREE_POINTERS : 0;
 }
 
-static void emit_enter(emit_run *e) {
+void emit_enter(emit_run *e) {
   x86_code *c = e->c;
   for (uint32_t i = 0; i < emit_pushes(e->b); i++) x86_push(c, emit_pointers[EMIT_FREE_POINTERS + i]);
   x86_move(c, X86_RAX, X86_RSP);
-  x86_add_number(c, X86_RSP, -(int32_t)((EMIT_FRAME_SLOTS + 1) * e->target->vector));
+  x86_add_number(c, X86_RSP, -(int32_t)((e->most_slots + 1u) * e->target->vector));
   x86_and_number(c, X86_RSP, -(int32_t)e->target->vector);
   x86_store(c, x86_at(X86_RSP, 0), X86_RAX);
   x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
   for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++) x86_load(c, emit_pointers[i], emit_pointer(i));
 }
 
-static void emit_leave(emit_run *e) {
+void emit_leave(emit_run *e) {
   x86_load(e->c, X86_RSP, x86_at(X86_RSP, 0));
   for (uint32_t i = emit_pushes(e->b); i-- > 0;) x86_pop(e->c, emit_pointers[EMIT_FREE_POINTERS + i]);
   x86_end(e->c);
@@ -433,7 +433,9 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
 
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   nat_body own = *b; /* with the values of all vectors of a trip */
-  emit_run e = {.b = &own, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT};
+  emit_home homes[NAT_MAX_FOLDS];
+  emit_run e = {.b = &own, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT, .homes = homes};
+  e.most_slots = EMIT_FRAME_SLOTS;
   uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
   uint32_t turns = b->way == CPU_NATIVE_LANES ? b->turns : nat_has_tail(b) ? EMIT_TOGETHER : 1;
   c->evex = b->target->masks;

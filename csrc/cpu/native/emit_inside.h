@@ -14,21 +14,22 @@ enum {
   EMIT_GATHER_MASK = 38, /* that a gather clears, where there are some */
   EMIT_REGISTERS = 40,   /* of all kinds; no register */
   EMIT_FRAME_SLOTS = 128,
-  EMIT_MASK_4 = 1, /* slot 0 has the caller's stack pointer; masks of the last vector where masks are vectors */
+  EMIT_LOOP_SLOTS = 1024, /* of a loop, whose slots are of 16 bytes */
+  EMIT_MASK_4 = 1,        /* slot 0 has the caller's stack pointer; masks of the last vector where masks are vectors */
   EMIT_MASK_8 = 2,
   EMIT_COUNT = 3, /* the numbers of the present iterations, by vector of a trip */
   EMIT_TURN =
       EMIT_COUNT + NAT_MAX_TURNS, /* of which vector of a trip the accumulators are, in bytes from the first's */
   EMIT_SAVED,                     /* all registers, around a call; then the masks */
   EMIT_SAVED_MASKS = EMIT_SAVED + 32,
-  EMIT_FIRST_SLOT,
-  EMIT_CALLS = 64,
+  EMIT_FIRST_SLOT = EMIT_SAVED_MASKS + 4, /* of 16 bytes, where slots are that short: eight masks */
+  EMIT_CALLS = 64,                        /* of far functions */
   EMIT_POINTERS = 11,
   EMIT_MASK_REGISTER = 15 /* the mask of the last vector where masks are vectors */
 };
 
 /* A step of a section: a value that is computed, a store of one, or what a fold becomes. */
-typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD } emit_kind;
+typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD, EMIT_EXIT /* of loops */ } emit_kind;
 typedef struct emit_step {
   uint8_t kind, turn;     /* turn: the vector of a trip */
   uint32_t value, number; /* number: of the store, of the fold */
@@ -56,6 +57,7 @@ typedef struct emit_call {
 typedef struct emit_home {
   uint8_t reg[NAT_MAX_TURNS]; /* or EMIT_REGISTERS */
   uint16_t slot;
+  uint32_t acc; /* of loops: the value that is there */
 } emit_home;
 
 typedef struct emit_run {
@@ -69,8 +71,10 @@ typedef struct emit_run {
   uint32_t n_steps, now;
   uint32_t held[EMIT_REGISTERS]; /* the value in it, or NAT_NONE */
   uint64_t pinned;               /* registers that the present instruction reads */
-  uint16_t n_slots, n_steady_slots;
-  emit_home homes[NAT_MAX_FOLDS];
+  uint16_t n_slots, n_steady_slots, most_slots;
+  emit_home *homes;     /* by fold */
+  const uint32_t *into; /* of loops, by value: the fold that becomes it, or NAT_NONE; NULL: b->folds says it */
+  uint32_t exit;        /* of loops: the step up to which folds stay what they were */
   uint32_t n_kept, kept[EMIT_REGISTERS]; /* values in registers of their own, as long as the loop runs ... */
   uint8_t kept_in[EMIT_REGISTERS];       /* ... which these are */
   uint32_t together;                     /* vectors of a trip whose steps alternate: so many keep the processor busy */
@@ -83,6 +87,11 @@ typedef struct emit_run {
   uint8_t mask_width; /* of the mask in its register, where masks are vectors */
   uint32_t said;      /* the kernel's value that the text is at */
 } emit_run;
+
+/* --- emit.c --- */
+/* The frame, and pointers to the first streams in their registers; and back to the caller. */
+void emit_enter(emit_run *e);
+void emit_leave(emit_run *e);
 
 /* --- emit_place.c --- */
 extern const uint8_t emit_pointers[EMIT_POINTERS];
@@ -123,6 +132,7 @@ void emit_loop_call(emit_run *e, const emit_step *s);
 void emit_call_out(emit_run *e, const emit_call *call);
 void emit_gather(emit_run *e, const emit_step *s);
 void emit_part(emit_run *e, const emit_step *s);
+void emit_save(emit_run *e, uint64_t live, bool store); /* vectors that are live, and all masks, to or from the frame */
 void emit_store(emit_run *e, const emit_step *s);
 void emit_fold(emit_run *e, const emit_step *s);
 
@@ -130,6 +140,8 @@ void emit_fold(emit_run *e, const emit_step *s);
 /* What the present steps need of registers beside what is the same in all trips. lives: of all values, zeros, and left
  * like that. */
 uint32_t emit_pressure(const emit_run *e, uint8_t *lives);
+/* Gives `free` registers to what is the same in all trips. false when out of memory. */
+bool emit_choose_kept(emit_run *e, uint32_t free, base_arena *scratch);
 /* Gives registers that are left by so many to folds, then to what is the same in all trips. false when out of memory.
  */
 bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch);

@@ -61,13 +61,16 @@ static void keep_values(emit_run *e, uint32_t *uses, uint32_t free) {
   }
 }
 
+bool emit_choose_kept(emit_run *e, uint32_t free, base_arena *scratch) {
+  uint32_t *uses = keep_count(e, scratch);
+  if (uses) keep_values(e, uses, free);
+  return uses != NULL;
+}
+
 bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch) {
-  uint32_t *uses = keep_count(e, scratch), free = 0;
-  if (!uses) return false;
-  if (pressure < e->target->registers) free = e->target->registers - pressure;
+  uint32_t free = pressure < e->target->registers ? e->target->registers - pressure : 0;
   keep_folds(e, &free);
-  keep_values(e, uses, free);
-  return true;
+  return emit_choose_kept(e, free, scratch);
 }
 
 void emit_load_residents(emit_run *e) {

@@ -168,7 +168,7 @@ void emit_loop_call(emit_run *e, const emit_step *s) {
 }
 
 /* Vectors that are live, and all masks, between registers and the frame. */
-static void emit_save(emit_run *e, uint64_t live, bool store) {
+void emit_save(emit_run *e, uint64_t live, bool store) {
   for (unsigned r = 0; r < e->target->registers; r++)
     if (live >> r & 1) emit_move(e, e->target->vector, r, emit_slot(e, EMIT_SAVED + r), store);
   for (unsigned k = 1; e->target->masks && k < 8; k++) {

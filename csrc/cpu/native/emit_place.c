@@ -95,7 +95,7 @@ static x86_rm emit_constant(emit_run *e, const nat_value *v, bool splat) {
 /* --- registers --- */
 
 uint16_t emit_new_slot(emit_run *e) {
-  if (e->n_slots == EMIT_FRAME_SLOTS) {
+  if (e->n_slots == e->most_slots) {
     e->failed = true;
     return EMIT_FIRST_SLOT;
   }
@@ -137,6 +137,10 @@ static void emit_evict(emit_run *e, unsigned reg) {
 static unsigned emit_own_register(emit_run *e, uint32_t value) {
   const nat_body *b = e->b;
   if (!e->in_loop || value == NAT_NONE) return EMIT_REGISTERS;
+  if (e->into) {
+    const emit_home *h = e->into[value] == NAT_NONE ? NULL : &e->homes[e->into[value]];
+    return h && e->now > e->exit && e->places[h->acc].next == NAT_NONE ? h->reg[0] : EMIT_REGISTERS;
+  }
   for (uint32_t f = 0, once = value % b->n_once; f < b->n_folds; f++)
     if (b->folds[f].value == once) return e->homes[f].reg[b->values[value].turn];
   return EMIT_REGISTERS;
@@ -178,7 +182,7 @@ static void emit_constant_load(emit_run *e, uint32_t value, unsigned reg) {
   } else if (e->target->masks) {
     x86_rm m = emit_constant(e, v, true);
     m.splat = 0; /* that is what the instruction does */
-    x86_vector(e->c, (x86_op)emit_splat_ops[v->width], e->target->vector, reg, 0, m, 0);
+    x86_vector(e->c, (x86_op)emit_splat_ops[v->width], e->target->vector < 32 ? 32 : e->target->vector, reg, 0, m, 0);
   } else {
     uint32_t bytes = emit_bytes(e, value);
     emit_move(e, bytes < 16 ? 16 : bytes, reg, emit_constant(e, v, false), false);

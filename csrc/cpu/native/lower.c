@@ -61,7 +61,7 @@ uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
   return x;
 }
 
-static uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
+uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
   nat_type t = nat_type_of((base_dtype)v->dtype);
   uint64_t bits = 0;
   memcpy(&bits, v->data, t.bytes);

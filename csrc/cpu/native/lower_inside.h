@@ -34,7 +34,11 @@ uint32_t nat_combine(nat_body *b, scalar_code by, nat_type t, uint32_t x, uint32
 /* The op's value; where it has none, the body fails. */
 uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v);
 
+/* The larger or the lesser of two integers. */
+uint32_t nat_extreme(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool most);
+
 /* --- lower.c --- */
+uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v);
 /* Memory's form to that of lanes, and back: preds are bytes 0 and 1. */
 uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t);
 uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t);

@@ -146,7 +146,7 @@ static uint32_t nat_float_op(const nat_operands *o) {
 
 /* --- integers --- */
 
-static uint32_t nat_extreme(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool most) {
+uint32_t nat_extreme(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool most) {
   bool is_signed = t.kind == NAT_SIGNED;
   if (nat_has(b, NAT_SMAX, t.width))
     return nat_op2(b, most ? (is_signed ? NAT_SMAX : NAT_UMAX) : is_signed ? NAT_SMIN : NAT_UMIN, t.width, x, y);

@@ -48,6 +48,26 @@ void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *con
 void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                             int64_t begin, int64_t lanes, int64_t rows);
 
+/* --- loops (loop.h) --- */
+typedef struct cpu_native_loop cpu_native_loop;
+struct nat_loop;
+struct nat_target;
+/* What code is made for; NULL: s makes none. */
+const struct nat_target *cpu_native_store_target(const cpu_native_store *s);
+/* Code for l, in the arena; NULL where there is none, or memory is short. */
+const cpu_native_loop *cpu_native_loop_make(cpu_native_store *s, const struct nat_loop *l, base_arena *arena,
+                                            const char *name);
+bool cpu_native_loop_is_ready(const cpu_native_loop *n);
+/* What is asked from time to time: how much may be done before the next time; 0: the loop is to stop. */
+typedef struct cpu_native_poll {
+  int64_t (*ask)(void *ctx);
+  void *ctx;
+} cpu_native_poll;
+/* Runs it on `n` arrays. false: it was stopped, and what it writes is undefined. */
+bool cpu_native_loop_run(const cpu_native_loop *l, const void *const *arrays, uint32_t n, const cpu_native_poll *poll);
+/* That, for the code alone. */
+int64_t cpu_native_loop_poll(const cpu_native_poll *poll);
+
 /* The code of k as text, a line an instruction, each op before its own; false where k is not covered. */
 bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc);
 

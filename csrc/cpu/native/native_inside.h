@@ -52,6 +52,11 @@ struct cpu_native_kernel {
   cpu_native_stream streams[];
 };
 
+struct cpu_native_loop {
+  const cpu_native_store *store;
+  uint32_t entry;
+};
+
 /* --- flatten.c --- */
 /* k with its last dimensions, which are short, as one: the same iterations in the same order. NULL where there is no
  * way, or memory is short. */

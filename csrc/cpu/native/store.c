@@ -1,4 +1,5 @@
 /* Where code is kept, from its first byte until it is executable. */
+#include "loop.h"
 #include "native_inside.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -106,12 +107,12 @@ static uint32_t store_find(const cpu_native_store *s, uint32_t at, uint64_t hash
   return NAT_NONE;
 }
 
-/* New code, from a multiple of NATIVE_ALIGN on. */
-static uint32_t store_emit(cpu_native_store *s, const nat_body *b, base_arena *scratch) {
+/* New code, from a multiple of NATIVE_ALIGN on: of a body, or of a loop. */
+static uint32_t store_emit(cpu_native_store *s, const nat_body *b, const nat_loop *l, base_arena *scratch) {
   static const uint8_t none[NATIVE_ALIGN] = {0};
   x86_code c;
   x86_init(&c, s->alloc);
-  bool ok = nat_emit(b, &c, scratch);
+  bool ok = l ? nat_loop_emit(l, &c, scratch) : nat_emit(b, &c, scratch);
   if (ok) x86_finish(&c);
   ok = ok && !c.failed && store_put(s, &s->code, none, -s->code.n & (NATIVE_ALIGN - 1));
   uint32_t entry = s->code.n;
@@ -127,7 +128,7 @@ static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *s
   uint64_t hash = store_hash(s->keys.items + at, s->keys.n - at);
   uint32_t entry = store_find(s, at, hash);
   bool is_new = entry == NAT_NONE;
-  if (is_new) entry = store_emit(s, b, scratch);
+  if (is_new) entry = store_emit(s, b, NULL, scratch);
   if (is_new && entry != NAT_NONE &&
       BASE_VEC_PUSH(s->alloc, &s->known, ((cpu_native_known){hash, at, s->keys.n - at, entry, s->code.n - entry})))
     return entry;
@@ -209,6 +210,45 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
   return n && n->store->pages;
 }
+
+/* --- loops --- */
+
+const nat_target *cpu_native_store_target(const cpu_native_store *s) {
+  return s ? s->target : NULL;
+}
+
+const cpu_native_loop *cpu_native_loop_make(cpu_native_store *s, const nat_loop *l, base_arena *arena,
+                                            const char *name) {
+  base_arena scratch;
+  cpu_native_loop *n = BASE_NEW(arena, cpu_native_loop);
+  base_arena_init(&scratch, s->alloc);
+  uint32_t entry = n && !s->pages ? store_emit(s, NULL, l, &scratch) : NAT_NONE;
+  base_arena_free(&scratch);
+  if (entry == NAT_NONE) return NULL;
+  uint32_t at = s->texts.n;
+  if (s->maps && (!store_put(s, &s->texts, name, strlen(name) + 1) ||
+                  !BASE_VEC_PUSH(s->alloc, &s->names, ((cpu_native_named){entry, s->code.n - entry, at}))))
+    s->texts.n = at;
+  *n = (cpu_native_loop){s, entry};
+  return n;
+}
+
+bool cpu_native_loop_is_ready(const cpu_native_loop *n) {
+  return n && n->store->pages;
+}
+
+int64_t cpu_native_loop_poll(const cpu_native_poll *poll) {
+  return poll->ask(poll->ctx);
+}
+
+typedef int64_t store_loop_fn(nat_arguments *a);
+bool cpu_native_loop_run(const cpu_native_loop *l, const void *const *arrays, uint32_t n, const cpu_native_poll *poll) {
+  nat_arguments a = {.n = NAT_LOOP_POLL};
+  assert(n <= NAT_LOOP_ARRAYS && cpu_native_loop_is_ready(l));
+  if (n) memcpy(a.at, arrays, n * sizeof *arrays);
+  a.at[NAT_LOOP_ARRAYS] = poll;
+  return ((store_loop_fn *)(uintptr_t)((char *)l->store->pages + l->entry))(&a) == 0;
+}
 #else
 int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error *err) {
   (void)alloc;
@@ -235,6 +275,26 @@ void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char
 }
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
   (void)n;
+  return false;
+}
+const nat_target *cpu_native_store_target(const cpu_native_store *s) {
+  (void)s;
+  return NULL;
+}
+const cpu_native_loop *cpu_native_loop_make(cpu_native_store *s, const nat_loop *l, base_arena *arena,
+                                            const char *name) {
+  (void)s, (void)l, (void)arena, (void)name;
+  return NULL;
+}
+bool cpu_native_loop_is_ready(const cpu_native_loop *n) {
+  (void)n;
+  return false;
+}
+int64_t cpu_native_loop_poll(const cpu_native_poll *poll) {
+  return poll->ask(poll->ctx);
+}
+bool cpu_native_loop_run(const cpu_native_loop *l, const void *const *arrays, uint32_t n, const cpu_native_poll *poll) {
+  (void)l, (void)arrays, (void)n, (void)poll;
   return false;
 }
 #endif

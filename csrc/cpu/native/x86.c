@@ -152,6 +152,7 @@ static void x86_any_vector(x86_code *c, x86_op op, x86_manner how, unsigned to, 
     case X86_KEEP:
     case X86_MR:
     case X86_NARROW:
+    case X86_GR:
       x86_vector_bytes(c, row, row->opcode, how, to, 0, m, none);
       break;
     case X86_RMI:

@@ -36,6 +36,8 @@ typedef enum x86_shape {
   X86_KK,     /* mask, mask or memory */
   X86_MK,     /* memory, mask */
   X86_KG,     /* mask, general register */
+  X86_GK,     /* general register, mask */
+  X86_GR,     /* general register m, from */
   X86_GATHER  /* to, memory at each lane of an index register, under a mask */
 } x86_shape;
 

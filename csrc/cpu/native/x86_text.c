@@ -7,6 +7,9 @@
 static const char *const x86_names[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
                                           "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 
+static const char *const x86_halves[16] = {"eax", "ecx", "edx",  "ebx",  "esp",  "ebp",  "esi",  "edi",
+                                           "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"};
+
 static void x86_put_vector(base_text *t, unsigned bytes, unsigned reg) {
   base_putc(t, bytes == 64 ? 'z' : bytes == 32 ? 'y' : 'x');
   BASE_PUT(t, "mm");
@@ -103,6 +106,7 @@ static void x86_memory_first(base_text *t, x86_op op, x86_manner how, unsigned t
 static bool x86_is_ambiguous(const x86_code *c, x86_op op, x86_manner how, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
   bool high = to >= 16 || (x86_has_second((x86_shape)row->shape) && a >= 16) || (!m.memory && m.reg >= 16);
+  if (row->shape == X86_GR) return c->evex && to < 16;
   return c->evex && (row->encoding == X86_ANY || op == X86_EMOVQ || op == X86_EMOVQ_TO) && how.bytes < 64 &&
          !how.mask && !m.splat && !high;
 }
@@ -112,7 +116,9 @@ void x86_vector_text(x86_code *c, x86_op op, x86_manner how, unsigned to, unsign
   const x86_shape shape = (x86_shape)row->shape;
   base_text *t = c->text;
   base_putf(t, "  %s%s ", x86_is_ambiguous(c, op, how, to, a, m) ? "{evex} " : "", row->mnemonic);
-  if (shape == X86_MR || shape == X86_MRI || shape == X86_MVR || shape == X86_NARROW)
+  if (shape == X86_GR)
+    base_putf(t, "%s, xmm%u", row->w ? x86_names[m.reg] : x86_halves[m.reg], to);
+  else if (shape == X86_MR || shape == X86_MRI || shape == X86_MVR || shape == X86_NARROW)
     x86_memory_first(t, op, how, to, a, m);
   else
     x86_vector_operands(t, op, how, to, a, m);
@@ -147,7 +153,10 @@ void x86_masks_text(x86_code *c, x86_op op, unsigned to, unsigned a, x86_rm m) {
   const x86_row *row = &x86_table[op];
   base_text *t = c->text;
   base_putf(t, "  %s ", row->mnemonic);
-  if (row->shape != X86_MK) base_putf(t, "k%u, ", to);
+  if (row->shape == X86_GK)
+    base_putf(t, "%s, ", x86_names[to]);
+  else if (row->shape != X86_MK)
+    base_putf(t, "k%u, ", to);
   if (row->shape == X86_KKK) base_putf(t, "k%u, ", a);
   if (row->shape == X86_KG || m.memory)
     x86_put_rm(t, 0, m);
@@ -191,9 +200,7 @@ void x86_product_text(x86_code *c, unsigned to, unsigned from, int32_t number) {
 }
 
 void x86_zero_text(x86_code *c, unsigned reg) {
-  static const char *const halves[16] = {"eax", "ecx", "edx",  "ebx",  "esp",  "ebp",  "esi",  "edi",
-                                         "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"};
-  base_putf(c->text, "  xor %s, %s\n", halves[reg], halves[reg]);
+  base_putf(c->text, "  xor %s, %s\n", x86_halves[reg], x86_halves[reg]);
 }
 
 void x86_wide_text(x86_code *c, unsigned to, uint64_t number) {

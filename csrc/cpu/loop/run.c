@@ -1,0 +1,76 @@
+/* Making code of loops, and running it. */
+#include "../../interp/interp.h"
+#include "scope.h"
+
+static cpu_loop *loop_finish(loop_make *x, cpu_executable *exe, const plan_step *s) {
+  const cpu_native_loop *code = cpu_native_loop_make(exe->native, &x->code, &exe->arena, s->op->name->s);
+  cpu_loop *l = BASE_NEW(&exe->arena, cpu_loop);
+  const loop_memory *arrays = base_arena_memdup(&exe->arena, x->arrays, (x->n_arrays + 1) * sizeof *x->arrays);
+  if (!code || !l || !arrays) return NULL;
+  *l = (cpu_loop){.code = code, .n_arrays = x->n_arrays, .arrays = arrays};
+  return l;
+}
+
+static const cpu_loop *loop_make_in(cpu_executable *exe, const plan_step *s, base_arena *scratch) {
+  const nat_target *target = cpu_native_store_target(exe->native);
+  loop_make x = {.exe = exe, .arena = scratch};
+  loop_memory frames[2] = {{.area = LOOP_CONDITION_FRAME}, {.area = LOOP_BODY_FRAME}};
+  loop_memory *now = BASE_ARRAY(scratch, loop_memory, s->n_in + 1);
+  loop_memory *next = BASE_ARRAY(scratch, loop_memory, s->n_in + 1);
+  loop_scope *pair[2] = {NULL, NULL};
+  const cpu_loop *l = NULL;
+  if (!now || !next) return NULL;
+  for (uint32_t i = 0; i < s->n_in; i++) {
+    now[i] = next[i] = (loop_memory){.area = LOOP_NOW, .at = i};
+    if (!s->nested[1]->stays[i]) next[i].area = LOOP_NEXT;
+  }
+  cpu_loop_scan(&x, s, frames, now, next, pair);
+  if (x.failed) return NULL;
+  if (nat_loop_begin(&x.code, target, scratch)) {
+    cpu_loop_write(&x, NULL, s, pair);
+    x.code.body.n_streams = x.n_arrays;
+    if (!x.failed && nat_loop_settle(&x.code)) l = loop_finish(&x, exe, s);
+  }
+  nat_loop_free(&x.code);
+  return l;
+}
+
+const cpu_loop *cpu_loop_make(cpu_executable *exe, const plan_step *s) {
+  base_arena scratch;
+  if (!cpu_native_store_target(exe->native) || s->n_in == 0) return NULL;
+  base_arena_init(&scratch, exe->alloc);
+  const cpu_loop *l = loop_make_in(exe, s, &scratch);
+  base_arena_free(&scratch);
+  return l;
+}
+
+/* --- running --- */
+
+typedef struct loop_asked {
+  cpu_run *run;
+  int status;
+} loop_asked;
+
+static int64_t loop_ask(void *ctx) {
+  loop_asked *a = ctx;
+  a->status = interp_tick(&a->run->ctx, NAT_LOOP_POLL);
+  return a->status ? 0 : NAT_LOOP_POLL;
+}
+
+int cpu_loop_run_code(cpu_run *run, const cpu_loop *l, char *condition_frame, char *body_frame, void *const *now,
+                      void *const *next) {
+  const void *arrays[NAT_LOOP_ARRAYS];
+  loop_asked asked = {.run = run, .status = 0};
+  cpu_native_poll poll = {loop_ask, &asked};
+  for (uint32_t i = 0; i < l->n_arrays; i++) {
+    const loop_memory *m = &l->arrays[i];
+    const void *const from[] = {[LOOP_NOW] = now[m->area <= LOOP_NEXT ? m->at : 0],
+                                [LOOP_NEXT] = next[m->area <= LOOP_NEXT ? m->at : 0],
+                                [LOOP_CONDITION_FRAME] = condition_frame + m->at,
+                                [LOOP_BODY_FRAME] = body_frame + m->at,
+                                [LOOP_FIXED] = m->fixed};
+    arrays[i] = from[m->area];
+  }
+  run->ran.loops++;
+  return cpu_native_loop_run(l->code, arrays, l->n_arrays, &poll) ? 0 : asked.status;
+}

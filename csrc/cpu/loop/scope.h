@@ -1,0 +1,54 @@
+/* Programs of a loop while code is made of it. */
+#ifndef XLAC_CPU_LOOP_SCOPE_H
+#define XLAC_CPU_LOOP_SCOPE_H
+
+#include "../native/loop.h"
+#include "../threaded/list.h"
+#include "loop.h"
+
+enum {
+  LOOP_CELLS = 16,    /* elements of an array that are values, one by one */
+  LOOP_COUNT = 64,    /* iterations of a kernel, each of which is code of its own */
+  LOOP_VALUES = 1200, /* values of kernels, in all */
+  LOOP_COPIED = 64    /* elements of a copy */
+};
+
+/* One program in its place. A buffer's elements are values of the body (`cells`), or lie in memory. */
+typedef struct loop_scope loop_scope;
+struct loop_scope {
+  const plan_program *p;
+  loop_memory frame;                     /* where its frame begins */
+  const loop_memory *arguments, *spare;  /* by argument: its memory; by result: that of a value that doesn't stay */
+  uint8_t *in_memory;                    /* by buffer */
+  uint32_t *first, *cells;               /* by buffer: its first cell; values */
+  uint32_t *last_argument, *last_result; /* by number: the buffer that was last written there */
+  loop_scope **inner;                    /* by step: of a loop, its condition and, behind that, its body */
+};
+
+typedef struct loop_make {
+  const cpu_executable *exe;
+  base_arena *arena; /* scratch */
+  nat_loop code;
+  uint32_t n_values; /* of all kernels */
+  bool failed;       /* no way, or out of memory */
+  uint32_t n_written, n_arrays;
+  loop_memory written[64], arrays[NAT_LOOP_ARRAYS];
+} loop_make;
+
+static inline bool loop_same_memory(const loop_memory *a, const loop_memory *b) {
+  return a->area == b->area && a->at == b->at && a->fixed == b->fixed;
+}
+/* Where the buffer lies. */
+loop_memory cpu_loop_memory_of(loop_make *x, const loop_scope *s, uint32_t buffer);
+
+/* --- scan.c: which buffers are values and which memory; x->failed where there is no way --- */
+/* Condition and body of step w, whose state lies there. */
+void cpu_loop_scan(loop_make *x, const plan_step *w, const loop_memory *frames, const loop_memory *now,
+                   const loop_memory *next, loop_scope **pair);
+/* Whether a trip changes leaf i of the state. */
+bool cpu_loop_changes(const loop_scope *body, uint32_t i);
+
+/* --- write.c: code of a loop that `outer` has, or, where that is NULL, whose state lies in memory --- */
+void cpu_loop_write(loop_make *x, loop_scope *outer, const plan_step *w, loop_scope *const *pair);
+
+#endif

@@ -1,0 +1,177 @@
+"""Random loops as machine code at every level of instructions that this machine has, beside the interpreter. From the repository's root:
+
+  python -m tests.cpu.random_loops FIRST COUNT
+
+prints the seeds whose results differ, and how many loops were machine code."""
+import os
+import random
+import sys
+from collections import Counter
+
+import numpy as np
+
+import xlac
+
+from .random_native import BINARY, UNARY, kind_of, levels, numbers
+
+TYPES = ["f32", "f32", "f64", "s32", "s32", "s64", "u32", "u8", "s16", "bf16", "f16", "pred"]
+
+
+class Loop:
+    """A module with one loop, perhaps with others in it, over a counter and a few numbers, small arrays and rows of large ones."""
+
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+        self.n, self.computations, self.named = 0, [], 0
+        state = [("s32", ())] + [self.any_type() for _ in range(self.r.randint(1, 5))]
+        self.arguments = [self.shape(t, s) for t, s in state]
+        self.state = state
+        loop = self.loop(state, depth=0)
+        entry = "".join(f" p{i} = {self.shape(t, s)} parameter({i})\n" for i, (t, s) in enumerate(state))
+        tuple_type = "(" + ", ".join(self.arguments) + ")"
+        entry += f" t = {tuple_type} tuple({', '.join(f'p{i}' for i in range(len(state)))})\n ROOT w = {tuple_type} while(t), {loop}\n"
+        self.text = "HloModule random\n" + "\n".join(self.computations) + f"\nENTRY e {{\n{entry}}}\n"
+
+    def any_type(self):
+        return self.r.choice(TYPES), self.r.choice([(), (), (), (3,), (2, 2), (5,), (40,), (8, 3)])
+
+    @staticmethod
+    def shape(t, s):
+        return f"{t}[{','.join(map(str, s))}]"
+
+    def name(self):
+        self.n += 1
+        return f"v{self.n}"
+
+    def add(self, lines, t, s, text):
+        lines.append(f" {(v := self.name())} = {self.shape(t, s)} {text}")
+        return v
+
+    def broadcast(self, lines, t, s, value):
+        return value if s == () else self.add(lines, t, s, f"broadcast({value}), dimensions={{}}")
+
+    def constant(self, lines, t):
+        value = self.r.choice(["true", "false"]) if t == "pred" else self.r.choice([0, 1, 2, 3, 5, 7]) if kind_of(t) == "int" else self.r.choice([0.5, 1.25, -3, 0.1])
+        return self.add(lines, t, (), f"constant({value})")
+
+    def index(self, lines, have):
+        """A scalar integer, perhaps out of any range."""
+        found = [v for v, t, s in have if s == () and t in ("s32", "s64", "u32")]
+        return self.r.choice(found)
+
+    def step(self, lines, have):
+        """One more value of what there is."""
+        v, t, s = self.r.choice(have)
+        kind, what = kind_of(t), self.r.random()
+        same = [w for w, u, z in have if (u, z) == (t, s)]
+        large = [(w, u, z) for w, u, z in have if z and z[0] > 2]
+        if what < 0.15:
+            return self.add(lines, t, s, f"{self.r.choice(UNARY[kind])}({v})"), t, s
+        if what < 0.25 and kind != "pred":
+            p = self.add(lines, "pred", s, f"compare({v}, {self.r.choice(same)}), direction={self.r.choice(['EQ', 'NE', 'LT', 'LE', 'GT', 'GE'])}")
+            return self.add(lines, t, s, f"select({p}, {self.r.choice(same)}, {v})"), t, s
+        if what < 0.32 and s == ():
+            to = self.r.choice(["f32", "s32", "f64", "s32"])
+            return (v, t, s) if to == t or t in ("f64", "u32", "s64", "bf16", "f16") else (self.add(lines, to, s, f"convert({v})"), to, s)
+        if what < 0.48 and large:
+            w, u, z = self.r.choice(large)
+            i, rest = self.index(lines, have), z[1:]
+            t0 = next(u for x, u, _ in have if x == i)
+            zeros = "".join(f", {self.add(lines, t0, (), 'constant(0)')}" for _ in rest)
+            row = self.add(lines, u, (1, *rest), f"dynamic-slice({w}, {i}{zeros}), dynamic_slice_sizes={{{','.join(['1', *map(str, rest)])}}}")
+            return self.add(lines, u, rest, f"reshape({row})"), u, rest
+        if what < 0.6 and large:
+            w, u, z = self.r.choice(large)
+            rows = [x for x, y, q in have if y == u and q == z[1:]]
+            if rows:
+                i = self.index(lines, have)
+                t0 = next(u for x, u, _ in have if x == i)
+                zeros = "".join(f", {self.add(lines, t0, (), 'constant(0)')}" for _ in z[1:])
+                row = self.add(lines, u, (1, *z[1:]), f"reshape({self.r.choice(rows)})")
+                return self.add(lines, u, z, f"dynamic-update-slice({w}, {row}, {i}{zeros})"), u, z
+        if what < 0.68 and len(s) == 1 and s[0] > 1:
+            cut = self.r.randint(1, s[0] - 1)
+            a = self.add(lines, t, (s[0] - cut,), f"slice({v}), slice={{[{cut}:{s[0]}]}}")
+            b = self.add(lines, t, (cut,), f"slice({self.r.choice(same)}), slice={{[0:{cut}]}}")
+            return self.add(lines, t, s, f"concatenate({a}, {b}), dimensions={{0}}"), t, s
+        other = self.r.choice(same) if self.r.random() < 0.6 else self.broadcast(lines, t, s, self.constant(lines, t))
+        first, second = (v, other) if self.r.random() < 0.7 else (other, v)
+        return self.add(lines, t, s, f"{self.r.choice(BINARY[kind])}({first}, {second})"), t, s
+
+    def loop(self, state, depth):
+        """Adds condition and body, whose counter is the first of the state; gives the attributes of a while."""
+        self.named += 1
+        number, types = self.named, "(" + ", ".join(self.shape(t, s) for t, s in state) + ")"
+        lines, have = self.parts(types, state)
+        limit = self.add(lines, "s32", (), f"constant({self.r.randint(0, 12)})")
+        self.computations.append(f"c{number} {{\n" + "\n".join(lines) + f"\n ROOT r = pred[] compare({have[0][0]}, {limit}), direction=LT\n}}")
+        lines, have = self.parts(types, state)
+        begin, counter = list(have), have[0][0]
+        for _ in range(self.r.randint(1, 10)):
+            if depth < 2 and self.r.random() < 0.1:
+                have += self.inner(lines, have, depth)
+            else:
+                have.append(self.step(lines, have))
+        one = self.add(lines, "s32", (), "constant(1)")
+        new = [self.add(lines, "s32", (), f"add({counter}, {one})")]
+        for v, t, s in begin[1:]:
+            fits = [w for w, u, z in have if (u, z) == (t, s)]
+            new.append(v if self.r.random() < 0.2 else self.r.choice(fits[-2:]))
+        self.computations.append(f"b{number} {{\n" + "\n".join(lines) + f"\n ROOT r = {types} tuple({', '.join(new)})\n}}")
+        return f"condition=c{number}, body=b{number}"
+
+    def parts(self, types, state):
+        p = self.name()
+        lines, have = [f" {p} = {types} parameter(0)"], []
+        for i, (t, s) in enumerate(state):
+            have.append((self.add(lines, t, s, f"get-tuple-element({p}), index={i}"), t, s))
+        return lines, have
+
+    def inner(self, lines, have, depth):
+        some = self.r.sample(have, min(len(have), self.r.randint(1, 3)))
+        state = [("s32", ())] + [(t, s) for _, t, s in some]
+        types = "(" + ", ".join(self.shape(t, s) for t, s in state) + ")"
+        zero = self.add(lines, "s32", (), f"constant({self.r.randint(0, 3)})")
+        lines.append(f" {(t := self.name())} = {types} tuple({', '.join([zero, *(v for v, _, _ in some)])})")
+        lines.append(f" {(w := self.name())} = {types} while({t}), {self.loop(state, depth + 1)}")
+        return [(self.add(lines, t, s, f"get-tuple-element({w}), index={i}"), t, s) for i, (t, s) in enumerate(state)]
+
+    def inputs(self, seed):
+        rng = np.random.default_rng(seed)
+        size = lambda s: int(np.prod(s, dtype=int))  # noqa: E731
+        return [numbers(rng, t, size(s)).reshape(s) if i else np.int32(0) for i, (t, s) in enumerate(self.state)]
+
+
+def same(a, b):
+    """Bit for bit, but that all NaNs are one."""
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind not in "fV" and a.dtype.name != "bfloat16":
+        return np.array_equal(a, b)
+    x, y = a.astype("f8"), b.astype("f8")
+    return bool(np.all((np.isnan(x) & np.isnan(y)) | ((x == y) & (np.signbit(x) == np.signbit(y)))))
+
+
+def differs(seed):
+    loop = Loop(seed)
+    inputs = loop.inputs(seed)
+    module = xlac.parse(loop.text)
+    wanted, found = xlac.interpret(module, *inputs), xlac.compile(module)(*inputs)
+    return not all(same(a, b) for a, b in zip(wanted, found))
+
+
+def main(first, count):
+    before, wrong = dict(os.environ), Counter()
+    for level in [*levels(), "off"]:
+        os.environ["XLAC_MAX_ISA" if level != "off" else "XLAC_NATIVE"] = level if level != "off" else "0"
+        for seed in range(first, first + count):
+            if differs(seed):
+                wrong[level] += 1
+                print(f"{level}: seed {seed} differs\n{Loop(seed).text}", flush=True)
+    os.environ.clear()
+    os.environ.update(before)
+    print(f"{count} loops from seed {first} at {', '.join(levels()) or 'no level'} and as lists: {sum(wrong.values())} differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,90 @@
+"""Loops that are machine code as a whole, at every level of instructions that this machine has."""
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import xlac
+
+from . import random_loops
+from .random_native import levels
+
+
+@pytest.fixture(params=[*levels(), "off"], autouse=True)
+def level(request, monkeypatch):
+    if request.param == "off":
+        monkeypatch.setenv("XLAC_NATIVE", "0")
+    else:
+        monkeypatch.setenv("XLAC_MAX_ISA", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_random_loops_have_the_bits_of_the_interpreter(first):
+    """A sample: python -m tests.cpu.random_loops FIRST COUNT goes on."""
+    for seed in range(first, first + 20):
+        assert not random_loops.differs(seed), f"seed {seed}\n{random_loops.Loop(seed).text}"
+
+
+def test_memory_that_an_inner_loop_changes_is_read_anew():
+    """Seed 1257: a row is read where it lies, and a loop in the loop has the same numbers in registers."""
+    assert not random_loops.differs(1257)
+
+
+NESTED = """HloModule nested
+c2 {{ p = (s32[], s32[], s32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] get-tuple-element(p), index=2
+ ROOT r = pred[] compare(i, n), direction=LT }}
+b2 {{ p = (s32[], s32[], s32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ a = s32[] get-tuple-element(p), index=1
+ n = s32[] get-tuple-element(p), index=2
+ o = s32[] constant(1)
+ j = s32[] add(i, o)
+ k = s32[] add(a, i)
+ ROOT r = (s32[], s32[], s32[]) tuple(j, k, n) }}
+c1 {{ p = (s32[], s32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant({n})
+ ROOT r = pred[] compare(i, n), direction=LT }}
+b1 {{ p = (s32[], s32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ a = s32[] get-tuple-element(p), index=1
+ z = s32[] constant(0)
+ t = (s32[], s32[], s32[]) tuple(z, a, i)
+ inner = (s32[], s32[], s32[]) while(t), condition=c2, body=b2
+ b = s32[] get-tuple-element(inner), index=1
+ o = s32[] constant(1)
+ j = s32[] add(i, o)
+ ROOT r = (s32[], s32[]) tuple(j, b) }}
+ENTRY e {{ a = s32[] parameter(0)
+ z = s32[] constant(0)
+ t = (s32[], s32[]) tuple(z, a)
+ ROOT outer = (s32[], s32[]) while(t), condition=c1, body=b1 }}
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 10, 3000])
+def test_a_loop_in_a_loop(n):
+    """3000: so long that it looks whether it is to stop, with all registers in use."""
+    wanted = np.sum(np.arange(n) * (np.arange(n) - 1) // 2)
+    assert [int(v) for v in xlac.compile(NESTED.format(n=n))(np.int32(5))] == [n, int((wanted + 5 + 2**31) % 2**32 - 2**31)]
+
+
+NAMES = f"""
+import os, xlac
+kept = xlac.compile({NESTED.format(n=9)!r})
+path = f"/tmp/perf-{{os.getpid()}}.map"
+print(open(path).read() if os.path.exists(path) else "none")
+if os.path.exists(path):
+    os.unlink(path)
+"""
+
+
+def test_both_loops_are_one_function(level, monkeypatch):
+    monkeypatch.setenv("XLAC_PERF_MAP", "1")
+    out = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, check=True).stdout
+    assert re.sub(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", "", out).split("\n")[0] == ("none" if level == "off" else "xlac outer"), out
