@@ -17,7 +17,7 @@
 
 static const char PROPAGATE[] = "sdy-propagation-pipeline";
 static const char AGREE[] =
-    "func.func(sdy-insert-explicit-reshards{enable-full-version=true}),sdy-resolve-permutation-factors";
+    "func.func(sdy-insert-explicit-reshards{enable-full-version=true again=true}),sdy-resolve-permutation-factors";
 static const char COLLECTIVES[] =
     "canonicalize{enable-patterns=sdy-reshard},func.func(sdy-reshard-to-collectives),"
     "canonicalize{enable-patterns=sdy-collective},func.func(sdy-pad-for-divisibility)";

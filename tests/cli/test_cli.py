@@ -239,8 +239,8 @@ def test_options_that_belong_to_one_device_say_so(files):
     for option in ("--threads=2", "--numerics=fast"):
         good("run", "add.hlo", option, cwd=files)
         assert f"{option.split('=')[0]} needs the compiler" in bad("run", "add.hlo", "--device=interp", option, cwd=files)
-    assert "threads must be a number from 0" in bad("run", "add.hlo", "--threads=-1", cwd=files)
-    assert "--iterations must be 1 or more" in bad("run", "add.hlo", "--iterations=0", cwd=files)
+    assert "--threads: expected a whole number, at least 0, found '-1'" in bad("run", "add.hlo", "--threads=-1", status=2, cwd=files)
+    assert "--iterations: expected a whole number, at least 1, found '0'" in bad("run", "add.hlo", "--iterations=0", status=2, cwd=files)
     assert "kinds of devices are cpu, interp" in bad("run", "add.hlo", "--device=gpu", cwd=files)
 
 

@@ -70,7 +70,7 @@ print(xlac.jax.donation(lambda a: a.sum())(args[0]))
 """)
     cut = out.index("---")
     assert out[0].startswith("step: frame") and "(step.py:" in out[1] and any("step.py:7" in line for line in out[3:cut])
-    assert out[cut + 1:] == ["step:", "  x, f32[64,32]: donated; result 2 is computed over it", "  n, f32[2001]: donated; result 1 is computed over it",
+    assert out[cut + 1:] == ["step:", "  x, f32[64,32]: donated; result 2 (result[2]) is computed over it", "  n, f32[2001]: donated; result 1 (result[1]) is computed over it",
                              "step:", "  x, f32[64,32]: not donated, though a result has its type: donate_argnums would do it",
                              "  n, f32[2001]: not donated, though a result has its type: donate_argnums would do it",
                              "<lambda>: no argument is donated, and no result has an argument's type"]

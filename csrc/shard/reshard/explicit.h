@@ -16,6 +16,7 @@ typedef struct explicit_pass {
   base_arena scratch; /* rules */
   base_map functions; /* interned name to ir_computation */
   bool full;          /* for all ops */
+  bool again;         /* collectives stand already, and say themselves what they add up */
   xlac_error *err;
   int status;
 } explicit_pass;

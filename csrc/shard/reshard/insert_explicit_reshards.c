@@ -254,7 +254,7 @@ static void explicit_reduce_results(explicit_op *x) {
   explicit_after(e, (ir_value){x->op, 0});
   for (uint32_t i = 0; i < x->op->n_results && e->status == 0; i++) {
     ir_value v = {x->op, i};
-    if (x->op->n_results == 1 && explicit_is_summed(x, v, axes)) return;
+    if (e->again && x->op->n_results == 1 && explicit_is_summed(x, v, axes)) return;
     const sdy_sharding *s = explicit_get(e, v);
     if (!s) s = sdy_sharding_empty(e->rw.m, x->like, sdy_rank(x->op->types[i]), false);
     if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), SDY_SUM, s));
@@ -317,11 +317,12 @@ static bool explicit_is_full(explicit_pass *e, const ir_op *op) {
   return false;
 }
 
-/* A reshard into unreduced axes becomes the collectives that make them; any other stays for later passes. */
+/* Where the pass runs again, reshards from unreduced axes are added up here, which the first run left to later passes.
+ * A reshard into unreduced axes becomes the collectives that make them; any other stays for later passes. */
 static void explicit_visit(explicit_pass *e, ir_op *op) {
   shard_pool_empty(&e->pool);
   bool full = explicit_is_full(e, op);
-  if (op->opcode == IR_OP_PARAMETER || sdy_is_collective(op)) return; /* a collective says itself what it adds up */
+  if (op->opcode == IR_OP_PARAMETER || (e->again && sdy_is_collective(op))) return;
   if (shard_is_flow(op)) {
     explicit_flow(e, op, full);
     return;
@@ -333,7 +334,7 @@ static void explicit_visit(explicit_pass *e, ir_op *op) {
   if (op->opcode == IR_OP_SDY_RESHARD) {
     explicit_use input = {op, NULL, 0};
     opt_at(&e->rw, op);
-    (void)explicit_reduce(e, input, explicit_get(e, explicit_used(input)), sdy_get((ir_value){op, 0}));
+    if (e->again) (void)explicit_reduce(e, input, explicit_get(e, explicit_used(input)), sdy_get((ir_value){op, 0}));
     if (explicit_unreduce(e, input, sdy_get((ir_value){op, 0}))) {
       opt_replace_one(&e->rw, op, explicit_used(input));
       return;
@@ -392,6 +393,7 @@ int shard_pass_explicit(ir_module *m, const opt_args *args, xlac_error *err) {
   explicit_pass e;
   TRY(explicit_begin(&e, m, err));
   e.full = opt_get(args, "enable-full-version");
+  e.again = opt_get(args, "again");
   IR_FOR_COMPUTATIONS(c, m) {
     if (c->kind == IR_FUNCTION && !base_map_set(&e.functions, base_key(c->name), base_key(c)))
       explicit_fail(&e, base_oom(err, "explicit reshards"));
