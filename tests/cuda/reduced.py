@@ -23,16 +23,20 @@ def traced(function, make):
     whole is refused, or is too large to be run here."""
     import jax
 
-    for by in (16, 8, 4, 2, 1):
-        arrays = make(by)
-        if by == 1 and sum(a.size for a in arrays) > MOST:
-            return None
-        jax.config.update("jax_enable_x64", any(a.dtype == np.float64 for a in arrays))
-        try:
-            return jax.jit(function, keep_unused=True).lower(*arrays).as_text(), arrays
-        except Exception:
-            continue
-    return None
+    before = jax.config.jax_enable_x64  # other tests of the process rely on what it was
+    try:
+        for by in (16, 8, 4, 2, 1):
+            arrays = make(by)
+            if by == 1 and sum(a.size for a in arrays) > MOST:
+                return None
+            jax.config.update("jax_enable_x64", any(a.dtype == np.float64 for a in arrays))
+            try:
+                return jax.jit(function, keep_unused=True).lower(*arrays).as_text(), arrays
+            except Exception:
+                continue
+        return None
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 def unseen():
