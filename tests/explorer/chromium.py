@@ -81,6 +81,7 @@ class Chromium:
         """Opens a page and waits until it says that it is ready; returns the milliseconds that took, as the page saw it."""
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.send("Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.run("delete document.documentElement.dataset.ready")  # the page before answers until the new one is there
         self.send("Page.navigate", url=f"file://{file}")
         until = time.monotonic() + 60
         while not (ready := self.run("document.documentElement?.dataset.ready")):

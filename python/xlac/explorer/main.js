@@ -11,7 +11,9 @@ const panels = [
 ];
 const done = new Set();
 
+// What comes back is done when the panel is filled.
 function tab(name, wanted) {
+  let filled = null;
   for (const [id, , , fill] of panels) {
     const button = $("t-" + id), panel = $("p-" + id);
     if (!button) continue;
@@ -19,8 +21,9 @@ function tab(name, wanted) {
     button.setAttribute("aria-selected", String(on));
     button.tabIndex = on ? 0 : -1;
     panel.hidden = !on;
-    if (on && (id === "graph" || wanted || !done.has(id))) { done.add(id); fill(panel, wanted); }
+    if (on && (id === "graph" || wanted || !done.has(id))) { done.add(id); filled = fill(panel, wanted); }
   }
+  return filled;
 }
 
 function makeTabs() {
@@ -102,7 +105,7 @@ async function start() {
   });
   regroup($("group").value);
   $("details").replaceChildren(make("p", { class: "note" }, "Choose an op or a group: what is known of it stands here. / searches; arrows walk the tree."));
-  tab(D.profile ? "profile" : D.kind === "clusters" ? "clusters" : "overview");
+  await tab(D.profile ? "profile" : D.kind === "clusters" ? "clusters" : "overview");
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 start();
