@@ -13,7 +13,9 @@ enum {
   LIST_MAX_LANES = 1024,
   LIST_MAX_BYTES = 32 << 10, /* of what a kernel's values take */
   LIST_MAX_KEPT = 16 << 10,  /* of all that is written once */
-  LIST_MAX_VALUES = 128
+  LIST_MAX_VALUES = 128,
+  LIST_CODE_INPUTS = 16,
+  LIST_CODE_WORK = 32 /* lanes times ops from which on a kernel's machine code is faster than calls */
 };
 
 BASE_VEC(list_codes, list_code);
@@ -90,6 +92,17 @@ static void list_run_update(const list_inst *i) {
     memcpy(to, i->in[0], 4);
   else
     memmove(to, i->in[0], (size_t)row->bytes);
+}
+
+/* A kernel that is machine code: data is its step, of is not needed, in[0] the table of pointers, in[1] its cpu_vm. */
+static void list_run_code(const list_inst *i) {
+  const plan_step *s = i->data;
+  void *const *pointers = i->in[0];
+  const void *in[LIST_CODE_INPUTS];
+  void *out[KERNEL_MAX_STORES];
+  for (uint32_t j = 0; j < s->n_in; j++) in[j] = pointers[s->in[j]];
+  for (uint32_t j = 0; j < s->n_out; j++) out[j] = pointers[s->out[j]];
+  cpu_vm_run(i->in[1], NULL, in, out, NULL, false);
 }
 
 /* false when out of memory, as in all functions here that give a bool and are not named as a question. */
@@ -303,6 +316,31 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
   return bytes <= LIST_MAX_BYTES && kept <= LIST_MAX_KEPT;
 }
 
+/* Whether it is better off as machine code: a call of it instead of a call an op. */
+static bool list_is_code(const list_make *x, const plan_step *s) {
+  if (s->kind != PLAN_KERNEL || s->kernel->reduction || s->kernel->count <= 1 || s->n_in > LIST_CODE_INPUTS)
+    return false;
+  const kernel *k = s->kernel;
+  const cpu_vm *vm = x->code->steps[x->step];
+  int64_t ops = 0;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    if (k->values[i].kind == KERNEL_SCAN) return false;
+    ops += k->values[i].kind == KERNEL_OP || k->values[i].kind == KERNEL_PICK;
+  }
+  return vm->native && !vm->scalar && k->count <= LIST_MAX_LANES && ops * k->count >= LIST_CODE_WORK;
+}
+
+static bool list_code_of(list_make *x, const plan_step *s) {
+  list_code c = {.inst = {.fn = list_run_code, .data = s}, .n_in = 2};
+  c.in[0].area = LIST_POINTERS;
+  c.in[1].area = LIST_FIXED;
+  c.inst.in[1] = x->code->steps[x->step];
+  c.out.area = LIST_POINTERS;
+  x->last = UINT32_MAX;
+  x->work += (uint64_t)s->kernel->count / 16 + 1;
+  return list_emit(x, c);
+}
+
 /* Ends the present part with the step or the group that follows its instructions; both NULL at the program's end. */
 static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
   if (x->codes.n > x->first && !list_emit(x, (list_code){.inst = {.code = LIST_END}})) return false;
@@ -344,6 +382,7 @@ static bool list_step(list_make *x, const plan_program *p, const plan_step *s, b
   bool done = false;
   if (x->body && !list_row(x, p, s, arena, &done)) return false;
   if (done) return true;
+  if (x->body && list_is_code(x, s)) return list_code_of(x, s);
   if (s->kind != PLAN_COPY || p->buffers[s->in[0]].bytes > LIST_MAX_BYTES)
     return list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s, NULL);
   list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};

@@ -32,10 +32,11 @@ struct list_inst {
 
 /* What an operand's address is relative to, before it is bound. */
 typedef enum list_area {
-  LIST_BUFFER,  /* the program's buffer `at` */
-  LIST_KEPT,    /* `at` bytes into what is written once, before the first trip of a loop */
-  LIST_SCRATCH, /* ... into what a kernel uses while it runs */
-  LIST_FIXED    /* in[] has the address already */
+  LIST_BUFFER,   /* the program's buffer `at` */
+  LIST_KEPT,     /* `at` bytes into what is written once, before the first trip of a loop */
+  LIST_SCRATCH,  /* ... into what a kernel uses while it runs */
+  LIST_POINTERS, /* the program's table of pointers to buffers */
+  LIST_FIXED     /* in[] has the address already */
 } list_area;
 typedef struct list_cell {
   uint8_t area; /* list_area */

@@ -13,6 +13,7 @@ enum {
 /* Where a cell is in this run. */
 static char *listr_address(const list_cell *c, void *const *pointers, char *kept, char *scratch) {
   assert(c->area != LIST_FIXED);
+  if (c->area == LIST_POINTERS) return (char *)(uintptr_t)pointers;
   if (c->area == LIST_BUFFER) return (char *)pointers[c->at] + c->offset;
   return (c->area == LIST_KEPT ? kept : scratch) + c->at;
 }
