@@ -167,14 +167,19 @@ def test_comparisons_in_total_order_have_the_bits_of_the_reference(t, direction)
         agree(flat(t, n, [compare, f"v3 = {t}[] select(v2, v1, v0)"], 2), a, b)
 
 
-@pytest.mark.parametrize("t", [t for t in INTS if t[1:] != "8"])
-@pytest.mark.parametrize("by", [1, 2, 3, 10, 255, 4096, -1, 0])
+@pytest.mark.parametrize("t", INTS)
+@pytest.mark.parametrize("by", [1, 2, 3, 7, 10, 64, 127, 255, 641, 4096, 715827883, -1, -2, -7, -128, "least", 0])
 def test_divisions_by_a_number_have_the_bits_of_the_reference(t, by):
-    if by < 0 and t[0] == "u":
+    limits = np.iinfo(NAMES[t])
+    by = limits.min if by == "least" else by
+    if not limits.min <= by <= limits.max:
         return
     for op in ("divide", "remainder"):
         for n in (33, 500):
-            agree(flat(t, n, [f"v1 = {t}[] constant({by})", f"v2 = {t}[] {op}(v0, v1)"], 1), numbers(np.random.default_rng(by + 1), t, n))
+            x = numbers(np.random.default_rng(abs(by) + 1), t, n)
+            x[: n // 3] -= x[: n // 3] % np.array(by or 1, x.dtype)  # multiples, and what is next to them
+            x[: n // 6] -= np.array(1, x.dtype)
+            agree(flat(t, n, [f"v1 = {t}[] constant({by})", f"v2 = {t}[] {op}(v0, v1)"], 1), x)
 
 
 @pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])

@@ -189,11 +189,32 @@ static uint32_t nat_exact_float(nat_body *b, nat_type t, uint32_t x) {
   return nat_op2(b, NAT_FSUB, 8, wide, nat_constant(b, 8, two_52));
 }
 
+/* A constant divisor as a number; 0: it is none, or is 0. */
+static int64_t nat_divisor(const nat_body *b, nat_type t, uint32_t y) {
+  const nat_value *v = &b->values[y];
+  unsigned rest = 64 - 8u * t.width;
+  if (v->kind != NAT_CONSTANT) return 0;
+  return t.kind == NAT_SIGNED ? (int64_t)(v->bits << rest) >> rest : (int64_t)(v->bits << rest >> rest);
+}
+
+/* x / y in floats. A constant's inverse is a little larger than it is: enough that multiples of the constant do not
+ * fall short, and not enough to reach the next integer. */
+static uint32_t nat_float_quotient(nat_body *b, nat_type t, uint32_t w, uint32_t x, uint32_t y) {
+  int64_t by = nat_divisor(b, t, y);
+  double inverse = by ? 1.0 / (double)by : 0;
+  float single = (float)(inverse * (1 + 0x1p-20));
+  uint64_t bits = 0;
+  x = nat_exact_float(b, t, x);
+  if (!by) return nat_op2(b, NAT_FDIV, w, x, nat_exact_float(b, t, y));
+  inverse *= 1 + 0x1p-40;
+  memcpy(&bits, w == 4 ? (void *)&single : (void *)&inverse, w);
+  return nat_op2(b, NAT_FMUL, w, x, nat_constant(b, w, bits));
+}
+
 /* The quotient towards zero. It is exact: it is away from the next integer by more than it is rounded by. By 0 it is
  * all ones; the least number by -1 is itself, as the conversion's overflow is. */
 static uint32_t nat_quotient(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
-  uint32_t w = t.width < 4 ? 4 : 8, r = 0;
-  uint32_t q = nat_op2(b, NAT_FDIV, w, nat_exact_float(b, t, x), nat_exact_float(b, t, y));
+  uint32_t w = t.width < 4 ? 4 : 8, r = 0, q = nat_float_quotient(b, t, w, x, y);
   if (w == 4) {
     r = nat_resize(b, nat_op1(b, NAT_F4_S4, 4, q), t.width, false);
   } else if (t.kind == NAT_SIGNED) {
@@ -202,22 +223,43 @@ static uint32_t nat_quotient(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
     uint32_t whole = nat_op(b, NAT_FROUND, 8, q, NAT_NONE, NAT_NONE, 11);
     r = nat_resize(b, nat_op2(b, NAT_FADD, 8, whole, nat_constant(b, 8, 0x4330000000000000)), 4, false);
   }
+  if (b->failed || nat_divisor(b, t, y)) return r;
   uint32_t none = nat_compare_ints(b, t.width, true, SCALAR_EQ, y, nat_constant(b, t.width, 0));
   return nat_select(b, none, nat_ones(b, t.width), r);
+}
+
+/* By 2 to the power `by`, towards zero: what is below zero is moved up first. */
+static uint32_t nat_by_power(nat_body *b, nat_type t, uint32_t x, unsigned by, bool rest) {
+  uint32_t w = t.width, bits = 8 * w, up = x;
+  if (by == 0) return rest ? nat_constant(b, w, 0) : x;
+  uint64_t low = (UINT64_C(1) << by) - 1;
+  if (t.kind == NAT_UNSIGNED)
+    return rest ? nat_op2(b, NAT_AND, w, x, nat_constant(b, w, low)) : nat_shift(b, NAT_SHR, w, x, by);
+  if (by > 1) up = nat_shift(b, NAT_SAR, w, x, bits - 1);
+  up = nat_op2(b, NAT_IADD, w, x, nat_shift(b, NAT_SHR, w, up, bits - by));
+  if (!rest) return nat_shift(b, NAT_SAR, w, up, by);
+  return nat_op2(b, NAT_ISUB, w, x, nat_op2(b, NAT_AND, w, up, nat_constant(b, w, ~low)));
 }
 
 /* What is left has the sign of x; of a division by 0 it is x. */
 static uint32_t nat_division(const nat_operands *o, bool rest) {
   nat_body *b = o->b;
-  uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
+  nat_type t = o->type;
+  uint32_t w = t.width, x = o->in[0], y = o->in[1];
   if (b->failed) return 0;
-  const nat_value *by = &b->values[y];
-  bool power = by->kind == NAT_CONSTANT && o->type.kind == NAT_UNSIGNED && by->bits && !(by->bits & (by->bits - 1));
-  if (power && rest) return nat_op2(b, NAT_AND, w, x, nat_constant(b, w, by->bits - 1));
-  if (power) return nat_shift(b, NAT_SHR, w, x, (unsigned)__builtin_ctzll(by->bits));
-  if (w == 8 || w == 1) return nat_by_call(o);
-  uint32_t q = nat_quotient(b, o->type, x, y);
-  return rest ? nat_op2(b, NAT_ISUB, w, x, nat_product(b, w, q, y)) : q;
+  int64_t by = nat_divisor(b, t, y);
+  if (w == 1) {
+    bool is_signed = t.kind == NAT_SIGNED;
+    t.width = 2, w = 2;
+    x = nat_resize(b, x, 2, is_signed);
+    y = by ? nat_constant(b, 2, (uint64_t)by & 0xFFFF) : nat_resize(b, y, 2, is_signed);
+  }
+  bool power = by > 0 && !(by & (by - 1)) && (t.kind == NAT_UNSIGNED || nat_has(b, NAT_SAR, w));
+  if (b->failed) return 0;
+  if (!power && w == 8) return nat_by_call(o);
+  uint32_t q = power ? nat_by_power(b, t, x, (unsigned)__builtin_ctzll((uint64_t)by), rest) : nat_quotient(b, t, x, y);
+  if (rest && !power) q = nat_op2(b, NAT_ISUB, w, x, nat_product(b, w, q, y));
+  return nat_resize(b, q, o->type.width, false);
 }
 
 /* Shifts by a number of lanes of any width. */
