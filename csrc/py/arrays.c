@@ -234,6 +234,15 @@ PyObject *py_from_value(py_state *st, xlac_value *v) {
 
 /* --- in --- */
 
+bool py_is_masked(PyObject *array) {
+  PyObject *mask = PyObject_GetAttrString(array, "mask"), *any = mask ? PyObject_CallMethod(mask, "any", NULL) : NULL;
+  bool masked = any && PyObject_IsTrue(any) == 1;
+  Py_XDECREF(mask);
+  Py_XDECREF(any);
+  PyErr_Clear();
+  return masked;
+}
+
 /* np.asarray(object, dtype), or np.from_dlpack(object) of what speaks nothing else; dtype may be NULL. */
 static PyObject *as_array(void **numpy, PyObject *object, PyObject *descr) {
   bool dlpack = !PyObject_CheckBuffer(object) && !PyObject_HasAttrString(object, "__array__") &&
@@ -284,6 +293,8 @@ static PyObject *array_of_tensor(py_state *st, void **numpy, PyObject *object) {
 
 /* A new reference to an ndarray of what the object holds. */
 static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
+  if (PyArray_Check(object) && !PyArray_CheckExact(object) && py_is_masked(object))
+    return PyErr_Format(PyExc_ValueError, PY_MASKED_WORDS);
   if (PyArray_Check(object)) return Py_NewRef(object);
   if (!py_is_buffer(st, object) && dl_exchange_of(st, Py_TYPE(object))) return array_of_tensor(st, numpy, object);
   if (dtype && !has_own_dtype(object)) return array_of_numbers(st, numpy, object, dtype);
@@ -357,8 +368,10 @@ static void raise_dtype(py_state *st, PyArrayObject *array, const char *what, co
   PyObject *name = PyObject_Str((PyObject *)PyArray_DESCR(array));
   const char *s = name ? PyUnicode_AsUTF8(name) : NULL;
   PyErr_Clear();
-  PyOS_snprintf(err.message, sizeof err.message, "%s has dtype %s, which is no element type of xlac%s%s", what,
+  PyOS_snprintf(err.message, sizeof err.message, "%s has dtype %s, which is not an element type of xlac%s%s", what,
                 s ? s : "unknown", expected ? "; expected " : "", expected ? expected : "");
+  if (expected && PyArray_DESCR(array)->type_num == NPY_OBJECT)
+    PyOS_snprintf(err.hint, sizeof err.hint, "convert it first, as xlac.asarray(x, \"%s\") does", expected);
   Py_XDECREF(name);
   py_raise(st, &err, PY_ANY);
 }

@@ -4,6 +4,7 @@
  * strides; the buffer then owns a reference to the array. Since a buffer may die on any thread, in a run without
  * the GIL, the reference is released by care (owner_release). */
 #include "buffer.h"
+#include "dlpack.h"
 
 /* --- Python objects as owners of memory --- */
 
@@ -135,6 +136,8 @@ static void *array_refuse(PyArrayObject *a, PyObject *exception, const char *why
 xlac_buffer *py_buffer_of_array(py_state *st, PyObject *array, py_copy copy) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
+  if (!PyArray_CheckExact(array) && py_is_masked(array))
+    return PyErr_SetString(PyExc_ValueError, PY_MASKED_WORDS), NULL;
   PyArrayObject *a = (PyArrayObject *)array;
   uint32_t dtype = array_dtype(a);
   if (dtype == 0 && py_dtype_of(PyArray_DESCR(a)) == 0)
@@ -165,6 +168,10 @@ static PyObject *any_array(PyObject *object, PyObject *dtype, bool *fresh) {
 /* The array that NumPy made of a list is kept as it is: to copy it once more would be a waste. */
 static xlac_buffer *any_buffer(py_state *st, PyObject *object, PyObject *dtype) {
   bool fresh = false;
+  void **numpy = py_numpy(st);
+  if (numpy == NULL) return NULL;
+  if (PyArray_Check(object) && !PyArray_CheckExact(object) && py_is_masked(object))
+    return PyErr_SetString(PyExc_ValueError, PY_MASKED_WORDS), NULL;
   PyObject *array = any_array(object, dtype, &fresh);
   if (array == NULL) return NULL;
   xlac_buffer *b = NULL;
@@ -203,9 +210,25 @@ static bool any_has_array(py_state *st, PyObject *object) {
 /* DLPack first: it takes no copy, and it says which device. Where it fails, NumPy may still know a way. */
 static xlac_buffer *any_dlpack(py_state *st, PyObject *object) {
   xlac_buffer *b = py_buffer_from_dlpack(st, object, PY_COPY_IF_NEEDED, false);
+  PyObject *type, *value, *traceback;
   if (b || !any_has_array(st, object)) return b;
-  PyErr_Clear();
-  return any_buffer(st, object, NULL);
+  PyErr_Fetch(&type, &value, &traceback);
+  b = any_buffer(st, object, NULL);
+  if (b == NULL && PyErr_ExceptionMatches(PyExc_Exception)) return PyErr_Restore(type, value, traceback), NULL;
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return b;
+}
+
+/* With a dtype: NumPy converts. PyTorch's tensors of types that NumPy lacks reach it as Buffers. */
+static xlac_buffer *any_converted(py_state *st, PyObject *object, PyObject *dtype) {
+  if (!dl_exchange_of(st, Py_TYPE(object)) || py_is_buffer(st, object)) return any_buffer(st, object, dtype);
+  xlac_buffer *b = py_buffer_from_dlpack(st, object, PY_COPY_IF_NEEDED, true), *converted = NULL;
+  PyObject *wrapped = b ? py_wrap_buffer(st, b) : NULL;
+  if (wrapped) converted = any_buffer(st, wrapped, dtype);
+  Py_XDECREF(wrapped);
+  return converted;
 }
 
 /* A new reference to the dtype that a name of ours or anything of NumPy's says. Ours come first: 'bf16' is no name
@@ -225,7 +248,7 @@ static xlac_buffer *any_in(py_state *st, PyObject *object, PyObject *dtype) {
   if (dtype == Py_None)
     return any_has(object, st->names[PY_NAME_DLPACK]) ? any_dlpack(st, object) : any_buffer(st, object, NULL);
   PyObject *wanted = any_dtype(st, dtype);
-  xlac_buffer *b = wanted ? any_buffer(st, object, wanted) : NULL;
+  xlac_buffer *b = wanted ? any_converted(st, object, wanted) : NULL;
   Py_XDECREF(wanted);
   return b;
 }

@@ -197,6 +197,7 @@ typedef struct call_state {
  * same. */
 static void *call_lent(const py_leaf *leaf, PyObject *object, void **numpy) {
   if (!PyArray_Check(object) || leaf->descr == NULL) return NULL;
+  if (!PyArray_CheckExact(object) && py_is_masked(object)) return NULL; /* which its conversion refuses */
   PyArrayObject *a = (PyArrayObject *)object;
   PyArray_Descr *d = PyArray_DESCR(a);
   if (d != leaf->descr && (d->type_num != leaf->descr->type_num || !PyArray_ISNBO(d->byteorder))) return NULL;
@@ -232,6 +233,7 @@ static int call_strided(call_state *s, uint32_t leaf, PyObject *object) {
   const py_leaf *want = &s->self->leaves[leaf];
   void **numpy = s->numpy;
   if (!PyArray_Check(object) || want->descr == NULL || s->call->out) return 1;
+  if (!PyArray_CheckExact(object) && py_is_masked(object)) return 1;
   PyArrayObject *a = (PyArrayObject *)object;
   PyArray_Descr *d = PyArray_DESCR(a);
   if (d->type_num != want->descr->type_num || !PyArray_ISNBO(d->byteorder) || !PyArray_ISALIGNED(a)) return 1;

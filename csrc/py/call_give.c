@@ -262,6 +262,7 @@ static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf
   }
   if (PyArray_Check(value)) {
     obstacle = py_array_obstacle(&self->leaves[leaf], (PyArrayObject *)value);
+    if (!obstacle && !PyArray_CheckExact(value) && py_is_masked(value)) obstacle = "it is a masked array";
   } else {
     xlac_buffer_info info;
     xlac_buffer_get(((py_buffer *)value)->b, &info);

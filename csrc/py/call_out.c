@@ -109,6 +109,20 @@ static int out_refuse_object(out_walk *w, PyObject *object) {
   return out_refuse(w, why);
 }
 
+/* The same for an array: with what it is, beside what is wrong with it. */
+static int out_refuse_array(out_walk *w, PyObject *array, const char *why) {
+  PyObject *dtype = PyObject_GetAttrString(array, "dtype"), *shape = PyObject_GetAttrString(array, "shape");
+  PyObject *text = dtype && shape ? PyUnicode_FromFormat("%s (%S of shape %S)", why, dtype, shape) : NULL;
+  const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
+  PyErr_Clear();
+  int status = out_refuse(w, said ? said : why);
+  Py_XDECREF(dtype);
+  Py_XDECREF(shape);
+  Py_XDECREF(text);
+  Py_DECREF(array);
+  return status;
+}
+
 /* None means "make one", and tokens have no array: both leave NULL. */
 static int out_array(out_walk *w, PyObject *object) {
   void **numpy = py_numpy(w->st);
@@ -118,7 +132,8 @@ static int out_array(out_walk *w, PyObject *object) {
   PyObject *view = out_view(w, numpy, object);
   if (view == NULL || !PyArray_Check(view)) return Py_XDECREF(view), out_refuse_object(w, object);
   const char *why = py_array_obstacle(leaf, (PyArrayObject *)view);
-  if (why) return Py_DECREF(view), out_refuse(w, why);
+  if (!why && !PyArray_CheckExact(view) && py_is_masked(view)) why = "its mask would hide results: pass x.data";
+  if (why) return out_refuse_array(w, view, why);
   w->arrays[w->leaf++] = view;
   return 0;
 }

@@ -552,20 +552,55 @@ static int from_check_fit(PyObject *object) {
   return 0;
 }
 
+/* What has no dense memory of plain elements; PyTorch says so itself, but in a RuntimeError with frames of C++. */
+static const struct {
+  const char *name, *what, *hint;
+} from_shapeless[] = {
+    {"is_sparse", "is sparse", "x.to_dense()"},
+    {"is_sparse_csr", "is sparse", "x.to_dense()"},
+    {"is_quantized", "is quantized", "x.dequantize()"},
+    {"is_nested", "is nested", "x.to_padded_tensor(0)"},
+    {"is_meta", "is on the device meta, without memory", "a tensor with elements"},
+};
+
+/* Makes PyTorch's RuntimeError a BufferError of one line. MemoryError and the like stay. */
+static void from_raise_failure(PyObject *object) {
+  if (!PyErr_Occurred() || !PyErr_ExceptionMatches(PyExc_RuntimeError)) return;
+  char line[200];
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *text = value ? PyObject_Str(value) : NULL;
+  const char *said = text ? PyUnicode_AsUTF8(text) : NULL, *name = Py_TYPE(object)->tp_name;
+  PyErr_Clear();
+  PyOS_snprintf(line, sizeof line, "%s", said ? said : "");
+  line[strcspn(line, "\n")] = 0;
+  size_t i = 0, n = sizeof from_shapeless / sizeof *from_shapeless;
+  while (i < n && !from_is(object, from_shapeless[i].name, false)) i++;
+  if (i < n)
+    PyErr_Format(PyExc_BufferError, "the %.100s %s; pass %s", name, from_shapeless[i].what, from_shapeless[i].hint);
+  else
+    PyErr_Format(PyExc_BufferError, "the %.100s can't be exported: %s", name, line);
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+}
+
 /* The ways from fastest to slowest. A table can't be told not to copy, so copy=False goes by the method. */
 xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
   assert(copy != PY_COPY_WRONG);
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;
   if (PyArray_CheckExact(object)) return from_array(st, object, copy); /* as its own method, for more types */
+  if (PyArray_Check(object) && py_is_masked(object)) return PyErr_SetString(PyExc_BufferError, PY_MASKED_WORDS), NULL;
   if (py_is_buffer(st, object)) return from_buffer(st, ((py_buffer *)object)->b, copy, to_cpu);
   const dl_exchange *table = dl_exchange_of(st, Py_TYPE(object));
   xlac_buffer *b = NULL;
   if (table && from_check_fit(object) < 0) return NULL;
-  if (copy == PY_COPY_NEVER) table = NULL;
-  int status = table ? from_table(st, table, object, copy, &b) : 1;
+  int status = table && copy != PY_COPY_NEVER ? from_table(st, table, object, copy, &b) : 1;
+  if (status > 0) b = from_method(st, object, copy, to_cpu);
+  if (b == NULL && table) from_raise_failure(object);
   if (status <= 0) return b;
-  b = from_method(st, object, copy, to_cpu);
   if (b || !PyErr_ExceptionMatches(PyExc_AttributeError) || PyObject_HasAttr(object, st->names[PY_NAME_DLPACK]))
     return b;
   PyErr_Format(PyExc_TypeError, "from_dlpack takes an object with the method __dlpack__, not %.100s",

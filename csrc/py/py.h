@@ -88,6 +88,11 @@ PyObject *py_from_value(py_state *st, xlac_value *v);
 int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *what, PyObject *keep, xlac_value **out);
 /* The same without an expected type: arrays, numbers, tuples. */
 int py_to_any_value(py_state *st, PyObject *object, PyObject *keep, xlac_value **out);
+/* Whether an ndarray hides elements of its own behind a mask, as numpy.ma's do. Programs have no masks: what asks this
+ * refuses such an array with PY_MASKED_WORDS, where it would go on with the elements that are hidden. */
+bool py_is_masked(PyObject *array);
+#define PY_MASKED_WORDS \
+  "its mask hides elements, and programs have no masks: pass x.filled(0), or x.data for all of them"
 /* A new reference to the NumPy dtype of an element type. */
 PyObject *py_descr(py_state *st, uint32_t dtype);
 

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 import xlac  # noqa: E402
 
+NARROW = [name for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz") if hasattr(torch, name)]
 TYPES = ["float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
 
 
@@ -145,3 +146,32 @@ def test_tensors_that_require_a_gradient_are_refused_with_a_hint():
     with pytest.raises(xlac.ArgumentError, match="detach"):
         exe(t)
     assert exe(torch.ones(3), out=t.detach()).tolist() == [1, 1, 1] and t.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("make, hint", [
+    (lambda: torch.ones(3).to_sparse(), "to_dense"), (lambda: torch.ones(3, device="meta"), "without memory"),
+    (lambda: torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8), "dequantize"),
+    (lambda: torch.nested.nested_tensor([torch.ones(3)]), "to_padded_tensor"), (lambda: torch.ones(3, requires_grad=True), "detach"),
+], ids=["sparse", "meta", "quantized", "nested", "gradient"])
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_without_plain_elements_are_refused_in_a_line(make, hint):
+    exe = xlac.compile(copies("f32", 3))
+    for call, kind in ((lambda x: exe(x), xlac.ArgumentError), (xlac.asarray, BufferError), (xlac.from_dlpack, BufferError)):
+        with pytest.raises(kind, match=hint) as error:
+            call(make())
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", *NARROW])
+def test_a_type_is_converted_where_one_is_asked_for(name):
+    x = torch.tensor([0.0, 1, -2]).to(getattr(torch, name))
+    assert xlac.asarray(x, "f32").numpy().tolist() == x.float().tolist() and xlac.asarray(x, np.float64).dtype == np.float64
+
+
+@pytest.mark.parametrize("name", [*TYPES, *NARROW])
+def test_results_as_buffers_become_tensors(name):
+    x = torch.tensor([1, 0, 1]).to(getattr(torch, name))
+    hlo = {"bool": "pred", "complex64": "c64", "complex128": "c128", "bfloat16": "bf16"}.get(name) or name.replace("float8_", "f8")
+    hlo = hlo.replace("uint", "u").replace("int", "s").replace("float", "f")
+    got = torch.from_dlpack(xlac.compile(copies(hlo, 3), results="buffer")(x))
+    assert got.dtype == x.dtype and torch.equal(got.to(torch.complex64), x.to(torch.complex64))
