@@ -15,6 +15,7 @@ import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
@@ -224,7 +225,10 @@ def extensions():
             extension("xlac._pjrt", sources("pjrt"), [*beside, *only_symbol("GetPjrtApi"), *["-Wl,-z,defs"] * (not switch("SANITIZE"))])]
 
 
+# The SPDX expression of PEP 639, which setuptools knows from 77 on; an older one, without build isolation, takes it for a name.
+LICENSE_FIELD = "license_expression" if int(setuptools.__version__.split(".")[0]) >= 77 else "license"
 setup(
+    **{LICENSE_FIELD: "Apache-2.0"},
     cmdclass={"build_ext": BuildExt, "build_py": BuildPy},
     ext_modules=extensions(),
 )
