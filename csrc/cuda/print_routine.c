@@ -16,6 +16,7 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_GATHER] = cuda_print_gather,
     [IR_OP_SCATTER] = cuda_print_scatter,
     [IR_OP_SORT] = cuda_print_sort,
+    [IR_OP_TOPK] = cuda_print_topk,
     [IR_OP_PAD] = cuda_print_pad,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cuda_print_dynamic_update_slice,
 };
@@ -37,6 +38,8 @@ void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out) {
   base_putf(r->print.out, "\nextern \"C\" __global__ void k%u(", (unsigned)r->launch->number);
   for (uint32_t i = 0; i < n_in; i++) base_putf(r->print.out, "%sconst char *in%u", i ? ", " : "", (unsigned)i);
   for (uint32_t i = 0; i < n_out; i++) base_putf(r->print.out, "%schar *out%u", n_in + i ? ", " : "", (unsigned)i);
+  if (r->launch->scratch) BASE_PUT(r->print.out, ", char *scratch");
+  if (r->launch->rounds) BASE_PUT(r->print.out, ", int round");
   BASE_PUT(r->print.out, ") {\n  typedef int64_t idx;\n");
 }
 

@@ -22,7 +22,8 @@ typedef bool cuda_routine_printer(cuda_routine *r);
 /* print_routine.c */
 /* The loop IR's kernel as the body: NULL where there was no memory for it. */
 bool cuda_routine_kernel(cuda_routine *r, const kernel *k);
-/* "extern "C" ... {", with so many inputs and outputs; and the same with n, the number of the thread, of `count`. */
+/* "extern "C" ... {", with so many inputs and outputs, and what the launch says that there is besides, "scratch" and
+ * "round"; and the same with n, the number of the thread, of `count`. */
 void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out);
 void cuda_routine_open(cuda_routine *r, uint32_t n_in, uint32_t n_out, int64_t count);
 void cuda_routine_close(cuda_routine *r, const char *how);
@@ -40,7 +41,11 @@ const scalar_program *cuda_body_program(cuda_routine *r);
 /* "const T <name>0 = <parameter 0>;" and so on, for parameters and all that is made of them. */
 void cuda_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]);
 /* print_sort.c, print_scatter.c */
-cuda_routine_printer cuda_print_sort, cuda_print_scatter;
+cuda_routine_printer cuda_print_sort, cuda_print_topk, cuda_print_scatter;
+/* Merging n numbers, level after level. A level needs "level", the place "p", the numbers so far "from" and the order
+ * "less", and gives the number "self" and the place "at" that it goes to. */
+uint32_t cuda_sort_levels(int64_t n);
+void cuda_sort_put_merge(base_text *out, int64_t n);
 /* print_conv.c, print_dot.c */
 cuda_routine_printer cuda_print_convolution, cuda_print_dot;
 /* print_index.c */

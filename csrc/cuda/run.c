@@ -13,21 +13,32 @@ static int cu_run_check(cuda_run *run, cuda_result result, const char *doing) {
 
 /* --- steps --- */
 
+/* Round after round, each told its number, the low bytes of *round; parameters are copied when they are given. */
+static int cu_run_rounds(cuda_run *run, const cuda_kernel *k, void **parameters, uint64_t *round) {
+  uint32_t rounds = k->launch.rounds ? k->launch.rounds : 1;
+  for (*round = 0; *round < rounds; ++*round) {
+    run->n_kernels++;
+    TRY(cu_run_check(run,
+                     run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block, 1,
+                                                        1, 0, run->stream, parameters, NULL),
+                     "launching a kernel"));
+  }
+  return 0;
+}
+
 static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s, const cuda_address *addresses) {
   uint32_t n = s->n_in + s->n_out;
   if (k->launch.grid == 0) return 0;
-  cuda_address *values = BASE_ARRAY(&run->arena, cuda_address, n + 1u);
-  void **parameters = BASE_ARRAY(&run->arena, void *, n + 1u);
+  cuda_address *values = BASE_ARRAY(&run->arena, cuda_address, n + 2u);
+  void **parameters = BASE_ARRAY(&run->arena, void *, n + 2u);
   if (!values || !parameters) return base_oom(run->ctx.err, "a kernel's parameters");
-  for (uint32_t i = 0; i < n; i++) {
-    values[i] = addresses[i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
-    parameters[i] = &values[i];
-  }
-  run->n_kernels++;
-  return cu_run_check(run,
-                      run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block,
-                                                         1, 1, 0, run->stream, parameters, NULL),
-                      "launching a kernel");
+  for (uint32_t i = 0; i < n + 2; i++) parameters[i] = &values[i];
+  for (uint32_t i = 0; i < n; i++) values[i] = addresses[i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
+  if (k->launch.scratch == 0) return cu_run_rounds(run, k, parameters, &values[n]);
+  TRY(cuda_take(run->device, (size_t)k->launch.scratch, run->stream, &values[n], run->ctx.err));
+  int status = cu_run_rounds(run, k, parameters, &values[n + 1]);
+  cuda_give(run->device, values[n], run->stream);
+  return status;
 }
 
 static int cu_run_kernel(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
@@ -46,12 +57,12 @@ static int cu_run_copy(cuda_run *run, const plan_program *p, const plan_step *s,
   return cu_run_copy_bytes(run, addresses[s->out[0]], addresses[s->in[0]], p->buffers[s->in[0]].bytes);
 }
 
-/* What changes a part of its operand does so in the result's memory. */
+/* What changes a part of its operands does so in the results' memory. */
 static int cu_run_routine(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
   const cuda_kernel *k = &run->exe->codes[p->number].kernels[s - p->steps];
   if (!k->printed) return cuda_run_eval(run, p, s, addresses);
-  if (k->launch.changes)
-    TRY(cu_run_copy_bytes(run, addresses[s->out[0]], addresses[s->in[0]], p->buffers[s->in[0]].bytes));
+  for (uint32_t i = 0; k->launch.changes && i < s->n_out; i++)
+    TRY(cu_run_copy_bytes(run, addresses[s->out[i]], addresses[s->in[i]], p->buffers[s->in[i]].bytes));
   return cu_run_launch(run, k, s, addresses);
 }
 

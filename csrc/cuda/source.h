@@ -36,7 +36,9 @@ typedef struct cuda_launch {
   uint32_t number; /* of the source's kernels: its name is "k" and the number */
   uint32_t block;  /* threads of a block */
   int64_t grid;    /* blocks; 0: there is nothing to do */
-  bool changes;    /* it changes a part of its first operand, which first is copied to the result's memory */
+  uint32_t rounds; /* it is launched so often, with the number of the round as its last parameter; 0: once, without */
+  int64_t scratch; /* bytes of memory of its own, the parameter behind the outputs; 0: none */
+  bool changes;    /* it changes a part of its first operands, which first are copied to the results' memory */
   const char *how; /* for explanations: "a thread for each element"; static */
 } cuda_launch;
 

@@ -1,7 +1,8 @@
 """Programs of many kinds on device="cuda" with the driver that simulates, beside the interpreter: what the driver finds, results that
 differ, and what is left alive are failures. `python tests/cuda/sweep.py SUITE... [--count N] [--seed S] [--order S]`; suites:
 random (modules of arrays), programs (small ones, with loops), hlo and exec (of the conformance data), ops (every opcode on every element
-type), bench (the benchmarks' programs with small arrays). tests/cuda/run runs all of them. With XLAC_CUDA_ON_GPU=1 they run on the machine's GPU."""
+type), bench (the benchmarks' programs with small arrays). tests/cuda/run runs all of them. With XLAC_CUDA_ON_GPU=1 they run on the machine's GPU.
+With --log FILE what is found is in that file too, and a sweep that was stopped goes on from there when it is run again."""
 import argparse
 import importlib.util
 import mmap
@@ -180,14 +181,45 @@ class Gpu:
         return ""
 
 
-def run_in_processes(name, count, seed):
+class Log:
+    """What a sweep says, printed and in a file, whose lines "at SUITE SEED NUMBER" say how far it had come."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def lines(self):
+        return self.path.read_text().splitlines() if self.path and self.path.exists() else []
+
+    def show(self, line):
+        print(line, flush=True)
+        self.put(line)
+
+    def put(self, line):
+        if self.path:
+            with self.path.open("a") as f:
+                f.write(line + "\n")
+
+    def note(self, suite, seed, number):
+        if number % 20 == 0:
+            self.put(f"at {suite} {seed} {number}")
+
+    def begin(self, suite, seed):
+        return max([int(line.split()[-1]) for line in self.lines() if line.startswith(f"at {suite} {seed} ")], default=0)
+
+
+def run_in_processes(name, count, seed, log):
     """A suite in a process of its own; one that is killed is a finding, and another goes on behind its case. True where all is well."""
-    show, at, begin, well = lambda line: print(line, flush=True), mmap.mmap(-1, 8), 0, True
+    show, at, begin, well = log.show, mmap.mmap(-1, 8), log.begin(name, seed), True
+
+    def note(number):
+        at[0:8] = number.to_bytes(8, "little")
+        log.note(name, seed, number)
+
     while True:
         child = os.fork()
         if child == 0:
             from simulator import xlac_driver
-            failed = run_suite(Gpu() if ON_GPU else xlac_driver(), name, count, seed, show, begin, lambda number: at.__setitem__(slice(0, 8), number.to_bytes(8, "little")))
+            failed = run_suite(Gpu() if ON_GPU else xlac_driver(), name, count, seed, show, begin, note)
             os._exit(1 if failed else 0)
         status = os.waitpid(child, 0)[1]
         well = well and status == 0
@@ -203,9 +235,11 @@ def main():
     parser.add_argument("--count", type=int, help="programs of each suite")
     parser.add_argument("--seed", type=int, default=1, help="the first random module")
     parser.add_argument("--order", type=int, default=0, help="blocks, threads and streams in another order")
+    parser.add_argument("--log", type=pathlib.Path)
     options = parser.parse_args()
+    log = Log(options.log)
     os.environ["XLAC_CUDA_SIM_SEED"] = str(options.order)
-    sys.exit(0 if all([run_in_processes(s, options.count, options.seed) for s in options.suites]) else 1)
+    sys.exit(0 if all([run_in_processes(s, options.count, options.seed, log) for s in options.suites]) else 1)
 
 
 if __name__ == "__main__":

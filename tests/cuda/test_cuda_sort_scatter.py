@@ -91,6 +91,46 @@ def test_what_is_no_order_for_sure_is_the_hosts(cuda, text):
     same(text, np.resize(np.array([3, np.nan, -1, 0.0, -0.0, 2, np.inf], np.float32), (2, 9)))
 
 
+LONG = "merging runs"
+
+
+@pytest.mark.parametrize("shape, along", [("4097", 0), ("3,5000", 1), ("4200,2", 0)])
+def test_lines_too_long_for_shared_memory(cuda, shape, along):
+    rng = np.random.default_rng(4)
+    dims = [int(d) for d in shape.split(",")]
+    args = [rng.integers(0, 1000, dims).astype(np.int32), np.arange(np.prod(dims), dtype=np.float32).reshape(dims)]
+    same(sort(shape, ["s32", "f32"], along), *args, how=LONG)
+    floats = np.resize(np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, 2.0, -7.25], np.float32), dims)
+    same(sort(shape, ["f32"], along, "compare(p0, p1), direction=GT, type=TOTALORDER"), floats, how=LONG)
+
+
+@pytest.mark.parametrize("n, crossed", [(200, True), (4500, False)])
+def test_keys_behind_each_other(cuda, n, crossed):
+    more = ["first = pred[] compare(p0, p1), direction=LT", "equal = pred[] compare(p1, p0), direction=EQ",
+            "second = pred[] compare(p2, p3), direction=GT, type=TOTALORDER", f"both = pred[] and({'second, equal' if crossed else 'equal, second'})"]
+    rng = np.random.default_rng(n)
+    args = [rng.integers(0, 9, n).astype(np.int32), rng.integers(0, 5, n).astype(np.float32), np.arange(n, dtype=np.int32)]
+    same(sort(str(n), ["s32", "f32", "s32"], 0, f"or({'both, first' if crossed else 'first, both'})", more), *args, how=LONG if n > 4096 else KERNEL)
+
+
+def test_keys_that_are_other_ones_than_those_that_are_equal_are_the_hosts(cuda):
+    more = ["first = pred[] compare(p0, p1), direction=LT", "equal = pred[] compare(p2, p3), direction=EQ",
+            "second = pred[] compare(p2, p3), direction=LT", "both = pred[] and(equal, second)"]
+    x = np.arange(6, dtype=np.int32)
+    same(sort("6", ["s32", "s32"], 0, "or(first, both)", more), x, x[::-1].copy())
+
+
+@pytest.mark.parametrize("t, dtype, n, k, largest", [("f32", np.float32, 300, 7, True), ("f32", np.float32, 4500, 3, False),
+                                                     ("bf16", ml_dtypes.bfloat16, 9, 9, False), ("u8", np.uint8, 70, 1, True)])
+def test_the_first_of_each_line(cuda, t, dtype, n, k, largest):
+    x = np.random.default_rng(n).integers(0, 40, (3, n)).astype(dtype)
+    if t == "f32":
+        x[:, ::5] = np.resize(np.array([np.nan, -0.0, 0.0, -np.nan, np.inf], np.float32), x[:, ::5].shape)
+    text = (f"HloModule m\nENTRY e {{\n  x = {t}[3,{n}] parameter(0)\n"
+            f"  ROOT t = ({t}[3,{k}], s32[3,{k}]) topk(x), k={k}, largest={'true' if largest else 'false'}\n}}\n")
+    same(text, x, how=LONG if n > 4096 else KERNEL)
+
+
 def scatter(t, rows, columns, n, op="add", window=True, index="s32"):
     """Rows of a matrix, or single elements, at n indices."""
     numbers = ("update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1" if window else
@@ -129,16 +169,71 @@ def test_indices_that_lie_outside_are_left_out(cuda, index, dtype):
     same(scatter("f32", 4, 3, 6, "add", index=index), np.ones((4, 3), np.float32), i, np.arange(18, dtype=np.float32).reshape(6, 3), how="a thread for each place")
 
 
-def test_windows_that_may_meet_are_the_hosts(cuda):
+SORTED = "windows sorted by where they go"
+
+
+@pytest.mark.parametrize("t, dtype", [("f32", np.float32), ("bf16", ml_dtypes.bfloat16), ("c64", np.complex64)])
+def test_many_rows_sorted_by_where_they_go(cuda, t, dtype):
+    rng = np.random.default_rng(8)
+    x, u = (rng.standard_normal(s).astype(dtype) for s in ((6, 5), (300, 5)))
+    same(scatter(t, 6, 5, 300), x, rng.integers(-2, 8, (300, 1)).astype(np.int32), u, how=SORTED)
+    same(scatter(t, 6, 5, 300, "set", window=False), x, rng.integers(-1, 7, (300, 2)).astype(np.int32), u[:, 0].copy(), how=SORTED)
+
+
+@pytest.mark.parametrize("t, how", [("f32", SORTED), ("s32", "a thread for each update")])
+def test_windows_that_may_meet(cuda, t, how):
+    text = f"""HloModule m
+f {{ a = {t}[] parameter(0)
+ b = {t}[] parameter(1)
+ ROOT c = {t}[] add(a, b) }}
+ENTRY e {{
+  x = {t}[10] parameter(0)
+  i = s32[40,1] parameter(1)
+  u = {t}[40,3] parameter(2)
+  ROOT s = {t}[10] scatter(x, i, u), update_window_dims={{1}}, inserted_window_dims={{}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=f
+}}
+"""
+    rng = np.random.default_rng(2)
+    dtype = np.float32 if t == "f32" else np.int32
+    same(text, np.ones(10, dtype), rng.integers(-1, 10, (40, 1)).astype(np.int32), (100 * rng.standard_normal((40, 3))).astype(dtype), how=how)
+
+
+@pytest.mark.parametrize("n, how", [(20, "a thread for each place"), (60, SORTED)])
+def test_arrays_that_are_scattered_together(cuda, n, how):
+    text = f"""HloModule m
+f {{ a = f32[] parameter(0)
+ i = s32[] parameter(1)
+ b = f32[] parameter(2)
+ j = s32[] parameter(3)
+ p = pred[] compare(b, a), direction=GT
+ m = f32[] select(p, b, a)
+ k = s32[] select(p, j, i)
+ ROOT t = (f32[], s32[]) tuple(m, k) }}
+ENTRY e {{
+  x = f32[7] parameter(0)
+  y = s32[7] parameter(1)
+  i = s32[{n}] parameter(2)
+  u = f32[{n}] parameter(3)
+  v = s32[{n}] iota(), iota_dimension=0
+  ROOT s = (f32[7], s32[7]) scatter(x, y, i, u, v), update_window_dims={{}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=1, to_apply=f
+}}
+"""
+    rng = np.random.default_rng(n)
+    same(text, np.zeros(7, np.float32), np.full(7, -1, np.int32), rng.integers(0, 8, n).astype(np.int32), rng.integers(-3, 9, n).astype(np.float32), how=how)
+
+
+def test_batches_of_indices(cuda):
     text = """HloModule m
 f { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT c = f32[] add(a, b) }
 ENTRY e {
-  x = f32[10] parameter(0)
-  i = s32[4,1] parameter(1)
-  u = f32[4,3] parameter(2)
-  ROOT s = f32[10] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=f
+  x = f32[4,6,2] parameter(0)
+  i = s32[4,50,1] parameter(1)
+  u = f32[4,50,2] parameter(2)
+  ROOT s = f32[4,6,2] scatter(x, i, u), update_window_dims={2}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, input_batching_dims={0},
+    scatter_indices_batching_dims={0}, index_vector_dim=2, to_apply=f
 }
 """
-    same(text, np.ones(10, np.float32), np.array([[1], [2], [7], [9]], np.int32), np.arange(12, dtype=np.float32).reshape(4, 3))
+    rng = np.random.default_rng(3)
+    same(text, np.zeros((4, 6, 2), np.float32), rng.integers(0, 7, (4, 50, 1)).astype(np.int32), rng.standard_normal((4, 50, 2)).astype(np.float32), how=SORTED)
