@@ -402,6 +402,7 @@
 #include "cpu/collective.c"
 #include "cpu/conv/conv.c"
 #include "cpu/conv/conv_depthwise.c"
+#include "cpu/conv/conv_direct.c"
 #include "cpu/conv/conv_pad.c"
 #include "cpu/csr_product.c"
 #include "cpu/custom_call/builtin_call.c"

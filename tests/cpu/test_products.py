@@ -1,4 +1,6 @@
 """Dots and convolutions of our own: every type and layout, beside the interpreter."""
+import platform
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -220,6 +222,25 @@ def test_inputs_with_holes(t, window):
 
 def test_an_input_mostly_of_holes_is_not_copied():
     run_conv("f32", "b0f_0io->b0f", 1, 1, 1, (50,), [one(2, stride=100000, base=100000)], fallback=1)
+
+
+HAS_AVX2 = platform.machine() == "x86_64" and " avx2 " in open("/proc/cpuinfo").read()
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+@pytest.mark.parametrize("labels", [NHWC, NCHW, "f01b_i01o->01bf", "0fb1_o1i0->fb10"])
+def test_convolutions_of_few_features(labels, isa, monkeypatch):
+    """Computed row by row: rows of more than a vector, every number of outputs that is computed together, groups, and all windows but those
+    over holes."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    for t in ("f32", "f64"):
+        for window in [w for w in WINDOWS if max(dim["base"] for dim in w) == 1]:
+            run_conv(t, labels, 2, 3, 7, (17, 75), window)
+            run_conv(t, labels, 2, 4, 6, (14, 33), window, groups=2)
+        run_conv(t, "b0f_0io->b0f", 2, 2, 3, (150,), [one(5, low=8, high=8, dilate=4)])
+        run_conv(t, "bf012_oi012->bf012", 2, 1, 2, (6, 5, 40), [one(2), one(3, 2, 1, 1), one(5, 3, 4, 3, dilate=2, reverse=True)])
+        text, _, _ = conv_text(t, NCHW, 1, 2, 2, (20, 20), WINDOWS[0])
+        assert ("direct convolution" in xlac.compile(xlac.parse(text)).plan()) == HAS_AVX2
 
 
 def test_borders_take_no_part_where_weights_are_infinite():

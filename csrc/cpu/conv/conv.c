@@ -320,6 +320,7 @@ int cpu_prepare_convolution(cpu_prepare_run *x) {
   conv_of(x->op, &c);
   if (!conv_is_sound(x->op, &c)) return 0;
   TRY(cpu_conv_prepare_depthwise(x, &c));
+  if (!x->code) TRY(cpu_conv_prepare_direct(x, &c));
   if (x->code) return 0;
   conv_own *own = BASE_NEW(x->arena, conv_own);
   /* Small results are one product: several would cost more to begin than to run. */

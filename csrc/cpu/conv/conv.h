@@ -1,5 +1,5 @@
 /* Convolutions: the input is brought into a padded copy where it needs one, so that windows are plain strides; then a
- * convolution is a matrix product of our own. */
+ * convolution is a matrix product of our own, or, of few features, computed row by row. */
 #ifndef XLAC_CPU_CONV_CONV_H
 #define XLAC_CPU_CONV_CONV_H
 
@@ -35,5 +35,7 @@ void cpu_conv_pad_run(const cpu_conv_pad *p, rt_pool *pool, const void *from, vo
 
 /* conv_depthwise.c: one input feature a group. code stays NULL where it is not for such a convolution. */
 int cpu_conv_prepare_depthwise(cpu_prepare_run *x, const cpu_conv *c);
+/* conv_direct.c: few features. Likewise. */
+int cpu_conv_prepare_direct(cpu_prepare_run *x, const cpu_conv *c);
 
 #endif
