@@ -87,7 +87,6 @@
 #include "scalar/loops/loops_float_avx512.c"
 #include "scalar/loops/loops_int.c"
 #include "scalar/loops/loops_int_avx2.c"
-#include "scalar/loops/loops_int_avx512.c"
 #include "scalar/loops/loops_other.c"
 #include "scalar/op.c"
 #include "scalar/program.c"

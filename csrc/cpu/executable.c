@@ -44,7 +44,7 @@ static int executable_ready_step(cpu_executable *exe, const rt_build_options *op
   const cpu_loop *loop = s->kind == PLAN_WHILE && !covered ? cpu_loop_make(exe, s) : NULL;
   if (s->kind == PLAN_KERNEL) {
     TRY(cpu_vm_make(s->kernel, exe->fast, &exe->arena, &vm, err));
-    const cpu_native_kernel *code = exe->fast ? NULL : cpu_native_make(exe->native, s->kernel, &exe->arena);
+    const cpu_native_kernel *code = cpu_vm_is_looser(vm) ? NULL : cpu_native_make(exe->native, s->kernel, &exe->arena);
     cpu_native_name(exe->native, code, p->computation->name->s, s->op->name->s);
     cpu_vm_set_native(vm, code);
   }
@@ -252,7 +252,7 @@ int cpu_build_begin(rt_device *d, const rt_build_options *options, rt_build **ou
   build_set_up(b, exe, d, options);
   int status = options->no_blas ? 0 : cpu_blas_lazy_create(&exe->blas, options->blas_path, alloc, err);
   if (status == 0) status = cpu_native_store_create(alloc, &exe->native, err);
-  b->compute.native = exe->native && !exe->fast; /* fast numerics are the vector VM's */
+  b->compute.native = exe->native != NULL;
   if (status) {
     cpu_build_abandon(&b->base);
     return status;

@@ -5,18 +5,17 @@
 
 #include "op.h"
 
-/* LINK(name, code, side, expression, once): the op on the value so far, x, which is its operand number `side`, and
- * another, y. `once` is what it gives of the product x * y and z in fast numerics, where SCALAR_ONCE(a, b, c), which
- * the includer defines then, is a * b + c rounded once. */
-#define SCALAR_LINKS(LINK)                                  \
-  LINK(add, ADD, 0, x + y, SCALAR_ONCE(x, y, z))            \
-  LINK(multiply, MULTIPLY, 0, x *y, x *y *z)                \
-  LINK(subtract, SUBTRACT, 0, x - y, SCALAR_ONCE(x, y, -z)) \
-  LINK(from, SUBTRACT, 1, y - x, SCALAR_ONCE(-x, y, z))
+/* LINK(name, code, side, expression): the op on the value so far, x, which is its operand number `side`, and
+ * another, y. */
+#define SCALAR_LINKS(LINK)           \
+  LINK(add, ADD, 0, x + y)           \
+  LINK(multiply, MULTIPLY, 0, x *y)  \
+  LINK(subtract, SUBTRACT, 0, x - y) \
+  LINK(from, SUBTRACT, 1, y - x)
 /* Their names, for products of both: a macro is not expanded within itself. */
 #define SCALAR_LINK_NAMES(LINK, first) LINK(first, add) LINK(first, multiply) LINK(first, subtract) LINK(first, from)
 
-#define SCALAR_LINK_NUMBER(name, code, side, expr, once) SCALAR_LINK_##name,
+#define SCALAR_LINK_NUMBER(name, code, side, expr) SCALAR_LINK_##name,
 #define SCALAR_LINK_ONE(first, name) +(SCALAR_LINK_##name >= 0)
 typedef enum scalar_link { SCALAR_LINKS(SCALAR_LINK_NUMBER) SCALAR_LINK_COUNT } scalar_link;
 _Static_assert(SCALAR_LINK_COUNT == 0 SCALAR_LINK_NAMES(SCALAR_LINK_ONE, ), "each row has its name in the list");
@@ -30,7 +29,7 @@ static inline int scalar_link_of(unsigned code, unsigned side) {
   static const struct {
     uint8_t code, side;
   } rows[] = {
-#define SCALAR_LINK_ROW(name, code, side, expr, once) {SCALAR_##code, side},
+#define SCALAR_LINK_ROW(name, code, side, expr) {SCALAR_##code, side},
       SCALAR_LINKS(SCALAR_LINK_ROW)
 #undef SCALAR_LINK_ROW
   };

@@ -180,7 +180,7 @@ static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
       continue;
     if (vm->insts[v->in[0]].lane != sum->type || vm->insts[v->in[1]].lane != sum->type || inst->lane != sum->type)
       continue;
-    sum->products = vm->fast ? sum->fold->loose : sum->fold->products;
+    sum->products = sum->fold->products;
     if (!sum->products) continue;
     memcpy(sum->in, v->in, sizeof sum->in);
     inst->place = VM_INSIDE;

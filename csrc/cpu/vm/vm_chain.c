@@ -5,7 +5,7 @@
  *  v4 = add(v3, v0)              multiply by v2, add v0, maximum with 0
  *  v5 = maximum(v4, 0)
  *
- * Only for exact numerics, and only where the CPU has AVX2 or more: fast numerics contract instead (vm_fast.c). */
+ * Only where the CPU has AVX2 or more. */
 #include "vm_chain.h"
 
 #include "../../base/isa/isa.h"
@@ -122,7 +122,7 @@ static bool chain_make(cpu_vm *vm, uint32_t last, const uint32_t *uses, base_are
 
 /* From the last value on, so that a chain is found from its end and is as long as it can be. */
 bool vm_choose_chains(cpu_vm *vm, const uint32_t *uses, base_arena *arena) {
-  if (vm->fast || vm->scalar || !chain_fn(false)) return true;
+  if (vm->scalar || !chain_fn(false)) return true;
   for (uint32_t i = vm->k->n_values; i-- > 0;)
     if (chain_may_have(vm, i) && !chain_make(vm, i, uses, arena)) return false;
   return true;

@@ -19,7 +19,7 @@ enum { VM_MAX_CHAIN = 32, VM_MIN_CHAIN = 3 };
   CHOICE(unless_nan, x == x) /* of y that is NaN, but x's */ \
   CHOICE(always, (y == y) | (y != y))
 /* What a link does: x is the chain's value, y the lanes (_v) or the number (_n) that it has of its own. */
-#define VM_LINK_BOTH(name, code, side, expr, once) VM_LINK_##name##_v, VM_LINK_##name##_n,
+#define VM_LINK_BOTH(name, code, side, expr) VM_LINK_##name##_v, VM_LINK_##name##_n,
 #define VM_LINK_CHOICE(name, when) VM_LINK_##name,
 typedef enum vm_link_kind {
   SCALAR_LINKS(VM_LINK_BOTH)                   /* two for each scalar_link */

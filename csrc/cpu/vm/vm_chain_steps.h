@@ -38,8 +38,8 @@ __attribute__((always_inline)) static inline CHAIN(vec) CHAIN(pick)(CHAIN(bits) 
   }
 /* The number in all lanes; subtracting zeros of the vector type is how GCC and clang both spell a broadcast. */
 #define CHAIN_BY_NUMBER CHAIN(vec) same = *(const T *)s->from - (CHAIN(vec)){0};
-#define CHAIN_BOTH(name, code, side, expr, once) \
-  CHAIN_LINK(name##_v, , CHAIN_LANES, expr)      \
+#define CHAIN_BOTH(name, code, side, expr)  \
+  CHAIN_LINK(name##_v, , CHAIN_LANES, expr) \
   CHAIN_LINK(name##_n, CHAIN_BY_NUMBER, CHAIN_SAME, expr)
 #define CHAIN_CHOICE(name, when) CHAIN_LINK(name, CHAIN_BY_NUMBER, CHAIN_SAME, CHAIN(pick)((CHAIN(bits))(when), y, x))
 SCALAR_LINKS(CHAIN_BOTH)
@@ -63,7 +63,7 @@ static void CHAIN(one_end)(const vm_step *s, int64_t at, CHAIN(vec) a0) {
 
 static vm_step_fn *const CHAIN(links)[VM_LINKS][2] = {
 #define CHAIN_ENTRY(name, when) {(vm_step_fn *)CHAIN(name), (vm_step_fn *)CHAIN(one_##name)},
-#define CHAIN_ENTRIES(name, code, side, expr, once) CHAIN_ENTRY(name##_v, ) CHAIN_ENTRY(name##_n, )
+#define CHAIN_ENTRIES(name, code, side, expr) CHAIN_ENTRY(name##_v, ) CHAIN_ENTRY(name##_n, )
     SCALAR_LINKS(CHAIN_ENTRIES) VM_LINK_CHOICES(CHAIN_ENTRY) CHAIN_ENTRY(end, )};
 
 /* Lanes that fill no vector are worked on in copies of one vector each, so that nothing is read or written beyond

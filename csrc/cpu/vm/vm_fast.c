@@ -5,23 +5,20 @@
 #include "vm_fast.h"
 
 #if defined(__x86_64__)
-/* By numerics, whether it is AVX-512, whether it is f64. */
-static const vm_fast_table *const fast_tables[2][2][2] = {
-    {{&vm_fast_f32_avx2_table, &vm_fast_f64_avx2_table}, {&vm_fast_f32_avx512_table, &vm_fast_f64_avx512_table}},
-    {{&vm_loose_f32_avx2_table, &vm_loose_f64_avx2_table}, {&vm_loose_f32_avx512_table, &vm_loose_f64_avx512_table}}};
+/* Those for AVX2 are for AVX-512 too: most kernels are machine code (cpu/native), and what is left waits for memory or
+ * is small. */
+static const vm_fast_table *const fast_tables[2] = {&vm_fast_f32_avx2_table, &vm_fast_f64_avx2_table};
 static vm_fast_fn *const *const fast_ones[2][2] = {{vm_loose_one_f32_avx2, vm_loose_one_f64_avx2},
                                                    {vm_loose_one_f32_avx512, vm_loose_one_f64_avx512}};
 static vm_fast_two *const fast_ints[2] = {&vm_fast_int_avx2_table, &vm_fast_int_avx512_table};
 #endif
 
-/* Loops of f32 and f64 by the kernel's numerics, or NULL. */
-static const vm_fast_table *fast_table(const cpu_vm *vm, base_dtype t) {
+/* Loops of f32 and f64, or NULL. */
+static const vm_fast_table *fast_table(base_dtype t) {
 #if defined(__x86_64__)
-  base_isa isa = base_isa_best();
-  if (isa >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64))
-    return fast_tables[vm->fast][isa >= BASE_ISA_AVX512][t == XLAC_F64];
+  if (base_isa_best() >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64)) return fast_tables[t == XLAC_F64];
 #endif
-  (void)vm, (void)t;
+  (void)t;
   return NULL;
 }
 
@@ -123,11 +120,20 @@ void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
     if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens || vm->insts[i].chain)
       continue;
     if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op.code, lane);
-    const vm_fast_table *table = fast_table(vm, lane);
+    const vm_fast_table *table = fast_table(lane);
     vm_fast_two *ints = fast_int_table(lane);
     if (v->n_in != 2 || (!table && !ints) || vm->insts[v->in[0]].lane != lane) continue;
     if (table) fast_three(vm, i, table, uses);
     if (!vm->insts[i].fast) fast_two(vm, i, table ? &table->two : ints);
   }
   fast_find_numbers(vm);
+}
+
+bool cpu_vm_is_looser(const cpu_vm *vm) {
+  for (uint32_t i = 0; vm->fast && i < vm->k->n_values; i++) {
+    const kernel_value *v = &vm->k->values[i];
+    bool narrow = vm->insts[i].lane != v->dtype;
+    if (narrow || (v->kind == KERNEL_OP && v->n_in == 1 && fast_one(v->op.code, (base_dtype)v->dtype))) return true;
+  }
+  return false;
 }

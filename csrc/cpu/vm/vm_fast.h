@@ -19,10 +19,6 @@ typedef struct vm_fast_table {
 } vm_fast_table;
 
 extern const vm_fast_table vm_fast_f32_avx2_table, vm_fast_f64_avx2_table;
-extern const vm_fast_table vm_fast_f32_avx512_table, vm_fast_f64_avx512_table;
-/* Of fast numerics: products are contracted with sums, a division by a number is a product. */
-extern const vm_fast_table vm_loose_f32_avx2_table, vm_loose_f64_avx2_table;
-extern const vm_fast_table vm_loose_f32_avx512_table, vm_loose_f64_avx512_table;
 /* Of fast numerics (vm_loose_math.h). NULL: the strict one. */
 extern vm_fast_one vm_loose_one_f32_avx2, vm_loose_one_f64_avx2, vm_loose_one_f32_avx512, vm_loose_one_f64_avx512;
 

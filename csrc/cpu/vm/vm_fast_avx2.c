@@ -1,6 +1,5 @@
-/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX2. Each
- * is included once for every element type, and for floats again with FAST_LOOSE, which gives the tables of fast
- * numerics. */
+/* The loops of vm_fast_loops.h, vm_loose_math.h, vm_fast_loops_int.h and vm_fold_loops.h for CPUs with AVX2: each
+ * is included once for every element type. */
 #include "../../base/math/math.h"
 #include "vm_fast.h"
 #include "vm_fold.h"
@@ -16,20 +15,6 @@
 #define FAST(name) vm_fast_f64_avx2_##name
 #include "vm_fast_loops.h"
 
-#define T float
-#define FAST(name) vm_loose_f32_avx2_##name
-#define FAST_LOOSE(a, b, c) __builtin_fmaf(a, b, c)
-#define FAST_TINY 0x1p-126f
-#define FAST_HUGE 0x1.fffffep127f
-#include "vm_fast_loops.h"
-
-#define T double
-#define FAST(name) vm_loose_f64_avx2_##name
-#define FAST_LOOSE(a, b, c) __builtin_fma(a, b, c)
-#define FAST_TINY 0x1p-1022
-#define FAST_HUGE 0x1.fffffffffffffp1023
-#include "vm_fast_loops.h"
-
 #define LOOSE(name) vm_loose_avx2_##name
 #define LOOSE_TABLE_F32 vm_loose_one_f32_avx2
 #define LOOSE_TABLE_F64 vm_loose_one_f64_avx2
@@ -42,7 +27,6 @@
 #define S int32_t
 #define INF 0x7F800000
 #define FOLD_WIDTH 32
-#define FOLD_FMA __builtin_fmaf
 #define FOLD(name) vm_fold_f32_avx2_##name
 #define FOLD_TABLE vm_fold_f32_avx2
 #include "vm_fold_loops.h"
@@ -51,7 +35,6 @@
 #define S int64_t
 #define INF 0x7FF0000000000000
 #define FOLD_WIDTH 32
-#define FOLD_FMA __builtin_fma
 #define FOLD(name) vm_fold_f64_avx2_##name
 #define FOLD_TABLE vm_fold_f64_avx2
 #include "vm_fold_loops.h"

@@ -29,7 +29,7 @@ typedef struct vm_fold {
   vm_fold_last_fn *last;
   vm_fold_many_fn *many;
   vm_fold_rows_fn *rows;
-  vm_fold_products_fn *products, *loose; /* loose: each product and its sum rounded once, where the CPU has that */
+  vm_fold_products_fn *products;
 } vm_fold;
 
 extern const vm_fold vm_fold_f32_plain[VM_FOLD_OPS], vm_fold_f64_plain[VM_FOLD_OPS];

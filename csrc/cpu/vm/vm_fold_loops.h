@@ -129,7 +129,7 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
   }
 /* Sums of products of two rows. The last ones, which fill no vectors, are computed before, and added as lanes at
  * the end. */
-#define FOLD_PRODUCTS(name, NEXT)                                                                 \
+#define FOLD_PRODUCTS(name)                                                                       \
   static void FOLD(name)(int64_t n, const void *xs, const void *ys, void *acc, int64_t *valid) {  \
     const T *x = xs, *y = ys;                                                                     \
     T first[2 * FOLD(lanes)] __attribute__((aligned(64)));                                        \
@@ -143,22 +143,15 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
     FOLD(vec) b = *(const FOLD(vec) *)(x + FOLD(half)) * *(const FOLD(vec) *)(y + FOLD(half));    \
     for (int64_t i = FOLD(lanes); i < whole; i += FOLD(lanes)) {                                  \
       FOLD(vec) p = *(const FOLD(vec) *)(x + i), q = *(const FOLD(vec) *)(y + i);                 \
-      NEXT(a, p, q);                                                                              \
+      a += p * q;                                                                                 \
       p = *(const FOLD(vec) *)(x + i + FOLD(half)), q = *(const FOLD(vec) *)(y + i + FOLD(half)); \
-      NEXT(b, p, q);                                                                              \
+      b += p * q;                                                                                 \
     }                                                                                             \
     *(FOLD(vec) *)first = a, *(FOLD(vec) *)(first + FOLD(half)) = b;                              \
     FOLD(add_end)(FOLD(lanes) + n - whole, first, first, acc, valid);                             \
   }
-#define FOLD_NEXT(a, p, q) a = a + p * q
 FOLD_SUM(add, FOLD_ADD, +)
-FOLD_PRODUCTS(add_products, FOLD_NEXT)
-#if defined(FOLD_FMA)
-#define FOLD_NEXT_ONCE(a, p, q) \
-  for (int j = 0; j < FOLD(half); j++) a[j] = FOLD_FMA(p[j], q[j], a[j])
-FOLD_PRODUCTS(add_loosely, FOLD_NEXT_ONCE)
-#undef FOLD_NEXT_ONCE
-#endif
+FOLD_PRODUCTS(add_products)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
 FOLD_MANY(add, FOLD_ADD)
 FOLD_MANY(multiply, FOLD_MULTIPLY)
@@ -211,16 +204,11 @@ FOLD_MANY(minimum, math_min)
 FOLD_ROWS(maximum, math_max)
 FOLD_ROWS(minimum, math_min)
 
-#if defined(FOLD_FMA)
-#define FOLD_ONCE FOLD(add_loosely)
-#else
-#define FOLD_ONCE FOLD(add_products)
-#endif
 /* Products are summed up alone. */
-#define FOLD_PRODUCTS_add FOLD(add_products), FOLD_ONCE
-#define FOLD_PRODUCTS_multiply NULL, NULL
-#define FOLD_PRODUCTS_maximum NULL, NULL
-#define FOLD_PRODUCTS_minimum NULL, NULL
+#define FOLD_PRODUCTS_add FOLD(add_products)
+#define FOLD_PRODUCTS_multiply NULL
+#define FOLD_PRODUCTS_maximum NULL
+#define FOLD_PRODUCTS_minimum NULL
 #define FOLD_ENTRY(name, code) \
   {FOLD(name), FOLD(name##_last), FOLD(name##_many), FOLD(name##_rows), FOLD_PRODUCTS_##name},
 const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
@@ -230,9 +218,6 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_PRODUCTS_maximum
 #undef FOLD_PRODUCTS_minimum
 #undef FOLD_ENTRY
-#undef FOLD_ONCE
-#undef FOLD_FMA
-#undef FOLD_NEXT
 #undef FOLD_PRODUCTS
 #undef FOLD_MANY
 #undef FOLD_ROWS

@@ -20,15 +20,19 @@ static base_isa best_isa(void) {
 }
 
 #define LOOPS_OF(type) {scalar_loops_##type, scalar_loops_##type##_avx2, scalar_loops_##type##_avx512}
+/* Of integers those for AVX2 are for both: most kernels are machine code, and alone such an op waits for memory. */
+#define INTEGER_LOOPS_OF(type) {scalar_loops_##type, scalar_loops_##type##_avx2, scalar_loops_##type##_avx2}
 /* By log2 of the size. 0 for bytes up to 3 for eight of them; s2 and s4 are bytes here. */
 static scalar_loop_fn *const *signed_table(int size) {
   assert(size >= 0 && size < 4);
-  scalar_loop_fn *const *tables[4][3] = {LOOPS_OF(s8), LOOPS_OF(s16), LOOPS_OF(s32), LOOPS_OF(s64)};
+  scalar_loop_fn *const *tables[4][3] = {INTEGER_LOOPS_OF(s8), INTEGER_LOOPS_OF(s16), INTEGER_LOOPS_OF(s32),
+                                         INTEGER_LOOPS_OF(s64)};
   return tables[size][best_isa()];
 }
 static scalar_loop_fn *const *unsigned_table(int size) {
   assert(size >= 0 && size < 4);
-  scalar_loop_fn *const *tables[4][3] = {LOOPS_OF(u8), LOOPS_OF(u16), LOOPS_OF(u32), LOOPS_OF(u64)};
+  scalar_loop_fn *const *tables[4][3] = {INTEGER_LOOPS_OF(u8), INTEGER_LOOPS_OF(u16), INTEGER_LOOPS_OF(u32),
+                                         INTEGER_LOOPS_OF(u64)};
   return tables[size][best_isa()];
 }
 /* Narrow floats compute in f32. */
@@ -41,7 +45,7 @@ static scalar_loop_fn *const *expression_table(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
   switch ((base_dtype_kind)info->kind) {
     case BASE_KIND_PRED: {
-      scalar_loop_fn *const *tables[3] = LOOPS_OF(pred);
+      scalar_loop_fn *const *tables[3] = INTEGER_LOOPS_OF(pred);
       return tables[best_isa()];
     }
     case BASE_KIND_SINT:

@@ -43,11 +43,7 @@ extern scalar_loop_table scalar_loops_s8, scalar_loops_s16, scalar_loops_s32, sc
 extern scalar_loop_table scalar_loops_u8, scalar_loops_u16, scalar_loops_u32, scalar_loops_u64;
 extern scalar_loop_table scalar_loops_s8_avx2, scalar_loops_s16_avx2, scalar_loops_s32_avx2, scalar_loops_s64_avx2;
 extern scalar_loop_table scalar_loops_u8_avx2, scalar_loops_u16_avx2, scalar_loops_u32_avx2, scalar_loops_u64_avx2;
-extern scalar_loop_table scalar_loops_s8_avx512, scalar_loops_s16_avx512, scalar_loops_s32_avx512;
-extern scalar_loop_table scalar_loops_s64_avx512, scalar_loops_u8_avx512, scalar_loops_u16_avx512;
-extern scalar_loop_table scalar_loops_u32_avx512, scalar_loops_u64_avx512;
-extern scalar_loop_table scalar_loops_pred_avx2, scalar_loops_pred_avx512;
-extern scalar_loop_table scalar_loops_pred, scalar_loops_c64, scalar_loops_c128;
+extern scalar_loop_table scalar_loops_pred_avx2, scalar_loops_pred, scalar_loops_c64, scalar_loops_c128;
 
 /* sin, cos and tan of f32 (loops_turn.h) */
 extern scalar_loop_fn *const scalar_loops_turn[3], *const scalar_loops_turn_avx2[3], *const scalar_loops_turn_avx512[3];
