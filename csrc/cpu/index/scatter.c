@@ -13,8 +13,7 @@ static void scat_box(const scat_data *s, char *big, const char *small) {
   while (cpu_window_next_row(&s->w, at, &to, &from));
 }
 
-/* The window of updates that begins at `small`, into the array at `big`. */
-static inline void scat_window(const scat_data *s, char *big, const char *small) {
+void cpu_scatter_window(const scat_data *s, char *big, const char *small) {
   const cpu_move_dim *dims = s->w.dims;
   if (s->w.n_dims > 1)
     scat_box(s, big, small);
@@ -22,21 +21,6 @@ static inline void scat_window(const scat_data *s, char *big, const char *small)
     s->row(s, big, dims->from, small, dims->to, dims->n);
   else
     s->row(s, big, s->bytes, small, s->bytes, 1);
-}
-
-/* A window belongs to the part in which it begins, though it may reach beyond: there is more than one part only where
- * windows at different places share no element. */
-void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *index, char *big, const char *small,
-                      int64_t n) {
-  assert(part->low <= part->high);
-  int64_t offset;
-  for (int64_t i = 0; i < n; i++) {
-    if (!cpu_window_offset(&s->w, index + i * s->line.index, &offset)) continue;
-    char *to = big + offset + i * s->line.big;
-    /* Somebody else's. */
-    if (to < part->low || to >= part->high) continue;
-    scat_window(s, to, small + i * s->line.small);
-  }
 }
 
 enum { SCAT_LINE_WORK = 1 << 20 }; /* updates between two looks at whether to stop */
@@ -62,7 +46,7 @@ static void scat_range(void *ctx, size_t begin, size_t end) {
   cpu_window_walk_begin(&walk, &s->w, 0);
   for (int64_t left = s->w.count; left > 0 && !rt_pool_stopping(x->pool);) {
     int64_t n = interp_min(most, cpu_window_walk_line(&walk));
-    s->code(s, &part, x->index + walk.index, x->big + walk.big, x->small + walk.small, n);
+    cpu_scatter_line(s, &part, x->index + walk.index, x->big + walk.big, x->small + walk.small, n);
     cpu_window_walk_next(&walk, n);
     left -= n;
   }

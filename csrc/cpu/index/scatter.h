@@ -12,9 +12,10 @@ typedef struct scat_part {
 } scat_part;
 
 typedef struct scat_data scat_data;
-/* n windows along the innermost batch dimension. */
-typedef void scat_line_fn(const scat_data *s, const scat_part *part, const char *index, char *big, const char *small,
-                          int64_t n);
+/* n updates of single elements at places in bytes, negative ones left out; step: between updates. */
+typedef void scat_points_fn(char *big, const int64_t *at, const char *small, int64_t step, int64_t n);
+/* The same, of neighbours at indexes up to limit, in elements. */
+typedef void scat_dense_fn(char *big, const int32_t *at, int64_t limit, const char *small, int64_t n);
 /* n updates of a window; strides in bytes. */
 typedef void scat_row_fn(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride,
                          int64_t n);
@@ -23,15 +24,20 @@ typedef void scat_row_fn(const scat_data *s, char *to, int64_t to_stride, const 
 struct scat_data {
   cpu_windows w;
   cpu_window_batch line;
-  scat_line_fn *code;
   scat_row_fn *row;
+  scat_dense_fn *dense;
+  scat_points_fn *points;        /* where windows are single elements that have a loop */
   scalar_loop loop;              /* of the body's op */
   int64_t bytes, whole, updates; /* of an element, of the array; how many updates */
 };
 
-/* The line for any window. */
-scat_line_fn cpu_scatter_line;
-/* Sets code and row. body: NULL where the update is the new value. */
+/* n windows along the innermost batch dimension. A window belongs to the part in which it begins, though it may reach
+ * beyond: there is more than one part only where windows at different places share no element. */
+void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *index, char *big, const char *small,
+                      int64_t n);
+/* The window of updates at `small`, into the array at `big`. */
+void cpu_scatter_window(const scat_data *s, char *big, const char *small);
+/* Sets row and points. body: NULL where the update is the new value. */
 void cpu_scatter_choose(scat_data *s, const ir_op *body);
 
 #endif
