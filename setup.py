@@ -33,7 +33,7 @@ TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
 if not CLANG:  # what is small or called once is inlined all the same
     PLAIN = TEXT + " -fno-align-jumps -fno-align-labels -fno-inline-functions"
 # Structs of a call are cleared by the C library: gcc's own "rep stos" takes four times as long for some hundred bytes.
-CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and platform.machine() == "x86_64")
+CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and sysconfig.get_platform().endswith("x86_64"))  # of what is built for
 LEVELS = {
     "cpu/call.c": CALLS,
     **dict.fromkeys(("text/proto/wire", "tf/graph/attr_value", "tf/cluster/cycles"), FEW_COPIES),  # the small loops of clustering

@@ -9,7 +9,7 @@ static int group_check(const xlac_executable *exe, xlac_error *err) {
   assert(exe->rt);
   if (exe->rt->n_devices) return 0;
   return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "the program was compiled for one device"),
-                   "compile it with n_devices, as many as its mesh has");
+                   "compile it for several devices (devices=8), as many as its mesh has");
 }
 
 void xlac_executable_group(const xlac_executable *exe, xlac_group *out) {

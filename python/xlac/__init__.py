@@ -38,9 +38,10 @@ def _register_pickling():
 
 _register_pickling()
 
-__all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError", "DonationWarning", "Error",
-           "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardedBuffer", "ShardingError", "TreeExecutable", "VerifyError",
-           "asarray", "changes", "cluster", "compile", "compile_stage", "devices", "diff", "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes", "reduce",
+__all__ = ["ArgumentError", "Buffer", "Builder", "Clusters", "Code", "Computation", "Device", "DeviceError", "Donation", "DonationError",
+           "DonationWarning", "Error", "Executable", "Future", "Instruction", "Module", "Opcode", "OutOfMemoryError", "ParseError", "ShardedBuffer",
+           "ShardingError", "TreeExecutable", "VerifyError", "asarray", "changes", "cluster", "compile", "compile_stage", "devices", "diff",
+           "donate", "explore", "from_dlpack", "interpret", "load", "lower_graph", "memory_stats", "parse", "passes", "reduce",
            "register_custom_call", "reset_stats", "run_parallel", "set_memory_limit", "stats", "trim", "verify"]
 
 _MOST_LANES = 1 << 16  # the core's own limit is lower, and says so
@@ -389,7 +390,8 @@ def _run_options(threads, blas, lanes, async_work, device):
         raise ArgumentError(f"device must be a name, found {device!r}", Code.BAD_ARGUMENT, hint='such as "cpu", "cpu:1" or "interp"')
     if str(device).startswith("cuda"):
         _tell_packages()
-    return {"device": str(device), "threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas), "use_blas": blas is not False,
+    return {"device": str(device), "threads": 0 if threads is None else _count("threads", threads), "blas": _blas_path(blas),
+            "use_blas": blas is not False,
             "lanes": _lanes(lanes), "async_work": _count("async_work", async_work, (1 << 63) - 1)}
 
 

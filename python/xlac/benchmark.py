@@ -94,7 +94,8 @@ def iree(module, arguments):
 
 TRIVIAL = "HloModule m\nENTRY e {\n  ROOT x = f32[] constant(0)\n}"
 
-WAYS = {"compiled": xlac_way({}), "fast": xlac_way({"numerics": "fast"}), "unfused": xlac_way({"fuse": False}), "one-thread": xlac_way({"threads": 1}),
+WAYS = {"compiled": xlac_way({}), "fast": xlac_way({"numerics": "fast"}), "unfused": xlac_way({"fuse": False}),
+        "one-thread": xlac_way({"threads": 1}),
         "interpreter": interpreter, "xla": xla, "iree": iree}
 
 
@@ -102,15 +103,16 @@ class Measurement(dict):
     """{way: {"compile_seconds", "median_seconds", "min_seconds", "samples"}}; what could not be done has "error" alone."""
 
     def __repr__(self):
-        rows = [(way, row["error"], "", "") if "error" in row else (way, *(seconds_text(row[key]) for key in ("compile_seconds", "median_seconds", "min_seconds")))
+        rows = [(way, row["error"], "", "") if "error" in row
+                else (way, *(seconds_text(row[key]) for key in ("compile_seconds", "median_seconds", "min_seconds")))
                 for way, row in self.items()]
         return table(("way", "compile", "median", "least"), rows, right=(1, 2, 3))
 
 
 def measure(program, *arguments, ways=("compiled",), repeat=20, seconds=None, seed=0, **options):
     """Times a program: a Measurement. `ways` are "compiled", "fast", "unfused", "one-thread", "interpreter", "iree" and "xla" (jaxlib's, where it is
-    installed). Samples of the ways take turns, so that a busy machine treats them alike. `repeat` samples each, or as many as `seconds` allow. Without
-    arguments they are drawn at random, with `seed`. Other options are those of xlac.compile, for "compiled"."""
+    installed). Samples of the ways take turns, so that a busy machine treats them alike. `repeat` samples each, or as many as `seconds` allow.
+    Without arguments they are drawn at random, with `seed`. Other options are those of xlac.compile, for "compiled"."""
     from . import parse
     from .codes import Code
     from .errors import ArgumentError, Error

@@ -11,7 +11,8 @@ MAGIC = b"XLACTREE"  # of bytes with trees before those of the executable
 
 class TreeExecutable:
     """A compiled JAX function: it takes and returns what the function did, dicts and all. `executable` is what runs; everything but calls
-    is as of that: `cost`, `memory`, `timings`, `steps`, `numerics`, `device`, `module`, `donations`, `plan()`, ... Made by xlac.compile(jax.jit(f).lower(...))."""
+    is as of that: `cost`, `memory`, `timings`, `steps`, `numerics`, `device`, `module`, `donations`, `plan()`, ... Made by
+    xlac.compile(jax.jit(f).lower(...))."""
 
     def __init__(self, executable, calling):
         self.executable, self.calling = executable, calling

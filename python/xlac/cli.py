@@ -331,9 +331,14 @@ def explain(args):
     else:
         from . import compile
 
-        executable = compile(module)
+        if args.topic == "sharding" and args.devices is None:
+            from .commands_passes import devices_of
+
+            args.devices = devices_of(module)
+        executable = compile(module, devices=args.devices)
         text = executable.explain(args.topic)
-        data = {"memory": executable.memory, "donation": executable.donations, "schedule": executable.steps}.get(args.topic)
+        data = {"memory": executable.memory, "donation": executable.donations, "schedule": executable.steps}.get(args.topic,
+                                                                                                                 getattr(text, "data", None))
     if args.json:
         return print_json({"program": args.program.path, "topic": args.topic, "text": str(text), "data": data})
     write(f"{text}\n", args.output)
@@ -385,7 +390,8 @@ def flag(parser, name, *more, **kwargs):
 
 def add_read_flags(parser):
     flag(parser, "--input-format", "--from", choices=tuple(FORMATS), default="auto", metavar="FORMAT",
-         help=f"of the program: {', '.join(FORMATS)}; stablehlo (mlir) is MLIR text, bytecode a portable artifact, hlo-proto (pb) a serialized module")
+         help=f"of the program: {', '.join(FORMATS)}; stablehlo (mlir) is MLIR text, "
+              f"bytecode a portable artifact, hlo-proto (pb) a serialized module")
     parser.add_argument("--strict", action="store_true", help="refuse what XLA 0.10.2 refuses, though XLA documents it")
     flag(parser, "--documented-forms", action="store_true", help=argparse.SUPPRESS)
 
@@ -411,10 +417,11 @@ def add_json(parser):
 
 
 EXAMPLES = {
-    "run": ("xlac run step.hlo --input=x.npy --input='f32[4]=1 2 3 4' -o result.npz", "xlac run step.hlo --device=interp --seed=1 --expected=result.npz"),
+    "run": ("xlac run step.hlo --input=x.npy --input='f32[4]=1 2 3 4' -o result.npz",
+            "xlac run step.hlo --device=interp --seed=1 --expected=result.npz"),
     "diff": ("xlac diff old.mlir new.mlir", "xlac diff step.hlo", "xlac diff step.hlo interpreter fast --rel-error-bound=1e-4"),
     "opt": ("xlac opt step.hlo --passes=inline-calls,cse,dce --stats -o smaller.hlo", "xlac opt --list-passes"),
-    "explain": ("xlac explain memory step.hlo", "xlac explain donation step.hlo --json"),
+    "explain": ("xlac explain memory step.hlo", "xlac explain donation step.hlo --json", "xlac explain sharding step.mlir"),
     "explore": ("xlac explore step.hlo --profile -o step.html",),
     "shard": ("xlac shard step.mlir --reshards --remedies", "xlac shard step.mlir --explain=%arg0:1 --svg=step.svg"),
     "cluster": ("xlac cluster graph.pb --explain=dense/MatMul", "xlac cluster graph.pb --why-not a b --dump=out"),
@@ -482,11 +489,13 @@ def add_diff(commands):
 def add_explain(commands):
     p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
         hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule, memory and donation: what the
-        compiled program is made of.""")
-    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory", "donation"))
+        compiled program is made of. sharding: of a program for several devices, what moves between them, what each computes whole, and why
+        (docs/sharding.md).""")
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory", "donation", "sharding"))
     p.add_argument("file", help="the program; - is standard input")
     add_read_flags(p)
     flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
+    flag(p, "--devices", type=natural, metavar="N", help="compile for so many devices (default: one; for sharding as many as the program is for)")
     for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
                        ("--link-gigabytes", "bytes that copies and collectives move")):
         flag(p, name, type=amount, default=0, help=f"async's model: billions of {what} a second")
@@ -538,7 +547,8 @@ def add_simple(commands):
 
 
 # What other tools call it: a word that isn't a command here.
-ELSEWHERE = {"convert": "translate", "print": "translate", "parse": "translate", "profile": "bench", "time": "bench", "compile": "run --dump", "optimize": "opt",
+ELSEWHERE = {"convert": "translate", "print": "translate", "parse": "translate", "profile": "bench", "time": "bench", "compile": "run --dump",
+             "optimize": "opt",
              "check": "verify", "lint": "verify", "bisect": "reduce", "minimize": "reduce", "view": "explore", "show": "explore", "help": "--help"}
 
 

@@ -96,7 +96,8 @@ def draw_box(node, colour):
     paint = f'fill="{fill}" stroke="#57606a"' if fill else 'class="xc"'
     kind = "xd" if fill else "xt"
     dash = "" if fill else ' stroke-dasharray="4 2"'
-    return (f'<g><title>{escape(box.title)}</title><rect x="{left:.0f}" y="{node.y:.0f}" width="{node.width:.0f}" height="{node.height:.0f}" rx="4" {paint}'
+    return (f'<g><title>{escape(box.title)}</title><rect x="{left:.0f}" y="{node.y:.0f}" '
+            f'width="{node.width:.0f}" height="{node.height:.0f}" rx="4" {paint}'
             f'{dash}/>{words(left + 6, node.y + LINE, box.head, kind)}{words(left + 6, node.y + 2 * LINE, box.below, kind if fill else "xm")}</g>')
 
 
@@ -112,7 +113,8 @@ def legend(colour):
         wide = CHAR * len(name) + 12
         if x + wide > 900:
             x, y = 10.0, y + 20
-        parts.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="16" rx="4" fill="{fill}" stroke="#57606a"/>{words(x + 6, y + 12, name, "xd")}')
+        parts.append(f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="16" rx="4" fill="{fill}" stroke="#57606a"/>'
+                     f'{words(x + 6, y + 12, name, "xd")}')
         x += wide + 6
     return parts, y + 26
 

@@ -69,7 +69,8 @@ def diff_programs(args):
     found = changes(old, new)
     said = None if found.signature else other_results(args, found)
     if args.json:
-        cli.print_json({"programs": [args.file, args.a], "differs": bool(found or said), "signature": found.signature, "results": said, "costs": found.costs,
+        cli.print_json({"programs": [args.file, args.a], "differs": bool(found or said), "signature": found.signature, "results": said,
+                        "costs": found.costs,
                         "changes": [dict(zip(("change", "op", "type", "op_name", "source"), row)) for row in found.rows()]})
     else:
         print(found)
@@ -149,7 +150,8 @@ def add_bench(commands):
     p = commands.add_parser("bench", help="time a program", description="""Times compiling and running a program, alone or beside other ways
         to run it, whose samples take turns.""", epilog="""examples: xlac bench step.hlo; xlac bench step.hlo --way compiled --way xla --json""")
     p.add_argument("file", help="the program; - is standard input")
-    cli.flag(p, "--way", action="append", metavar="WAY", help="compiled (default), fast, unfused, one-thread, interpreter, xla (jaxlib's), iree (of iree-base-compiler); may be repeated")
+    cli.flag(p, "--way", action="append", metavar="WAY", help="compiled (default), fast, unfused, one-thread, interpreter, xla (jaxlib's), "
+             "iree (of iree-base-compiler); may be repeated")
     cli.flag(p, "--repeat", type=cli.count, default=20, help="samples of each (default 20); each of as many calls as fill 2 ms")
     cli.flag(p, "--seconds", type=cli.amount, help="stop taking samples after so long")
     cli.flag(p, "--threads", type=cli.natural, metavar="N", help="of the compiled program, at most")
@@ -169,10 +171,13 @@ def add_inputs(p):
 def add_reduce(commands):
     p = commands.add_parser("reduce", help="find the smallest part of a program that still fails", description="""Makes a program smaller as long as
         it fails: two ways of running it differ, or a command does not succeed.""",
-                            epilog="""examples: xlac reduce step.hlo --differ interpreter fast -o small.hlo; xlac reduce step.hlo --command './check.sh {}'""")
+                            epilog="examples: xlac reduce step.hlo --differ interpreter fast -o small.hlo; "
+                                    "xlac reduce step.hlo --command './check.sh {}'")
     p.add_argument("file", help="the program; - is standard input")
-    cli.flag(p, "--differ", nargs=2, default=("interpreter", "compiled"), metavar=("A", "B"), help="it fails where these differ, as for diff (default: interpreter compiled)")
-    p.add_argument("--command", dest="command_line", metavar="LINE", help="it fails where this command does not exit with 0; {} stands for the program's file")
+    cli.flag(p, "--differ", nargs=2, default=("interpreter", "compiled"), metavar=("A", "B"),
+             help="it fails where these differ, as for diff (default: interpreter compiled)")
+    p.add_argument("--command", dest="command_line", metavar="LINE",
+                   help="it fails where this command does not exit with 0; {} stands for the program's file")
     cli.flag(p, "--limit", type=cli.count, default=2000, help="the most programs to try (default 2000)")
     cli.flag(p, "--rel-error-bound", type=cli.amount, default=1e-5, help="relative difference allowed (default 1e-5)")
     cli.flag(p, "--abs-error-bound", type=cli.amount, default=1e-6, help="absolute difference allowed (default 1e-6)")
@@ -184,7 +189,8 @@ def add_reduce(commands):
 
 
 def add_completion(commands):
-    p = commands.add_parser("completion", help="print completions for a shell", epilog='examples: source <(xlac completion bash); xlac completion fish | source')
+    p = commands.add_parser("completion", help="print completions for a shell",
+                            epilog='examples: source <(xlac completion bash); xlac completion fish | source')
     p.add_argument("shell", choices=("bash", "zsh", "fish"))
     p.set_defaults(command=completion)
 

@@ -1,5 +1,7 @@
 """Commands of the command line that run passes over programs and graphs: opt, shard, cluster."""
 import difflib
+import math
+import re
 import sys
 import time
 
@@ -15,6 +17,15 @@ def list_passes(args):
         print(f"{name:<20} {row['doc']}")
         for option, doc in row["options"].items():
             print(f"{'':<20}   {option}: {doc}")
+
+
+def devices_of(module):
+    """As many as the program is for: replicas times partitions, where it says so, else times the devices of its mesh."""
+    text = module.to_text() if module.form == "mlir" else module.to_text().partition("\n")[0]
+    asked = {name: int(n) for name, n in re.findall(r"\b(num_partitions|num_replicas|replica_count) ?= ?(\d+)", text)}
+    meshes = [math.prod(map(int, re.findall(r'"=(\d+)', axes))) for axes in re.findall(r"(?m)^\s*sdy\.mesh @\S+ = <\[(.*?)\]", text)]
+    partitions = asked.get("num_partitions", 1)
+    return max(asked.get("num_replicas", 1), asked.get("replica_count", 1)) * (partitions if partitions > 1 else max(meshes, default=1))
 
 
 class Watch:
@@ -42,7 +53,8 @@ class Watch:
     def timing(self):
         from .report import seconds_text, table
 
-        rows = [(row["pass"], seconds_text(row["seconds"]), f"{row['ops_before']} -> {row['ops']}", "" if row["changed"] else "no change") for row in self.rows]
+        rows = [(row["pass"], seconds_text(row["seconds"]), f"{row['ops_before']} -> {row['ops']}", "" if row["changed"] else "no change")
+                for row in self.rows]
         return table(("pass", "time", "ops", ""), rows, right=(1,))
 
 
@@ -74,7 +86,8 @@ def opt(args):
     if args.stats:
         cli.say(f"{before['ops']} ops in {before['computations']} computations -> {after['ops']} in {after['computations']}")
     if args.json:
-        cli.print_json({"program": args.program.path, "before": before, "after": after, "passes": watch.rows, **({} if args.output else {"text": watch.text_of(result)})})
+        cli.print_json({"program": args.program.path, "before": before, "after": after, "passes": watch.rows,
+                        **({} if args.output else {"text": watch.text_of(result)})})
     if args.output or not args.json:
         cli.write_module(args, result)
 
@@ -248,7 +261,8 @@ def add_cluster(commands):
     cli.flag(p, "--list-ops", action="store_true", help="list the ops that XLA compiles, with their types and categories")
     cli.add_output(p, "where the marked graph goes: .pb, .pbtxt or .dot")
     cli.flag(p, "--encapsulated", action="store_true", help="write clusters as functions of the library, and nodes that call them")
-    cli.flag(p, "--run", action="append", default=[], metavar="VALUE", help="run the graph, print this value (node or node:output) and what was compiled")
+    cli.flag(p, "--run", action="append", default=[], metavar="VALUE",
+             help="run the graph, print this value (node or node:output) and what was compiled")
     cli.flag(p, "--feed", action="append", default=[], metavar="NAME=VALUE", help="a value to run with: a .npy file or JSON")
     cli.flag(p, "--first", action="append", default=[], metavar="NODE", help="a node to run before, such as an initialiser")
     p.set_defaults(command=cluster)

@@ -20,7 +20,8 @@ class Op:
         called = {computation.name for computation in instruction.called}
         facts = {k: v for k, v in instruction.attributes.items() if k not in BESIDE and v.strip("{%}").split(", %")[0] not in called}
         if instruction.opcode == "constant":
-            facts["value"] = instruction.to_text().partition(" constant(")[2].partition(", metadata={")[0].partition(", sharding={")[0].removesuffix(")")
+            value = instruction.to_text().partition(" constant(")[2]
+            facts["value"] = value.partition(", metadata={")[0].partition(", sharding={")[0].removesuffix(")")
         metadata = instruction.metadata or ""
         where, file, line = TEXT.search(metadata), FILE.search(metadata), LINE.search(metadata)
         self.name, self.opcode, self.type = instruction.name, instruction.opcode, instruction.bare_type
@@ -114,7 +115,8 @@ class Changes:
         from . import compile
 
         both = [compile(module) for module in (self.old, self.new)]
-        found = {name: tuple(exe.cost[name] for exe in both) for name in ("flops", "transcendentals", "bytes_read", "bytes_written") if name in both[0].cost}
+        found = {name: tuple(exe.cost[name] for exe in both) for name in ("flops", "transcendentals", "bytes_read", "bytes_written")
+                 if name in both[0].cost}
         return {**found, "peak_bytes": tuple(exe.memory["peak_bytes"] for exe in both)}
 
     def rows(self):

@@ -181,7 +181,8 @@ def describe(search, module, computation, op, values, note, where):
         if known is not None:
             inputs += [summary(f"operand {operand.name}", np.asarray(v) if v is not None else None) for v in leaves(known)]
     pick = lambda v: v[place] if v.shape == x.shape else v  # noqa: E731
-    return Difference(op=op.name, opcode=op.opcode, computation=computation.name, line=search.lines.get(op.name, 0), place=((index,) if len(a) > 1 else ()) + place,
+    return Difference(op=op.name, opcode=op.opcode, computation=computation.name, line=search.lines.get(op.name, 0),
+                      place=((index,) if len(a) > 1 else ()) + place,
                       values=(pick(x), pick(y)), largest=largest, count=count, size=x.size, inputs=inputs, where=where, note=note,
                       ways=tuple(way.name for way in search.ways))
 

@@ -267,7 +267,8 @@ class Picture:
         draw = {"box": self.draw_box, "chip": self.draw_chip}
         parts = list(self.draw_edges()) + [draw[n.kind](n) for n in self.nodes if n.kind in draw]
         width, height = math.ceil(self.width) + 44, math.ceil(self.height) + 12
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="-6 -6 {width} {height}" role="img" aria-label="{escape(self.name)}">'
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="-6 -6 {width} {height}" '
+                f'role="img" aria-label="{escape(self.name)}">'
                 f'<title>{escape(self.name)}</title>'
                 + "\n".join(parts) + "</svg>")
 

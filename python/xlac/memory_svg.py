@@ -102,7 +102,8 @@ def step_names(memory, width, y):
     """The names of the steps that have room, slanted, so that they need not be cut."""
     steps, wide = max(len(memory.steps), 1), width - 2 * MARGIN
     every = max(1, math.ceil(steps * 14 / wide))
-    return [words(x := MARGIN + wide * (i + 0.5) / steps, y, memory.steps[i], "xm", f'transform="rotate(35 {x:.1f} {y:.1f})" ') for i in range(0, len(memory.steps), every)]
+    return [words(x := MARGIN + wide * (i + 0.5) / steps, y, memory.steps[i], "xm", f'transform="rotate(35 {x:.1f} {y:.1f})" ')
+            for i in range(0, len(memory.steps), every)]
 
 
 def draw(memory, width, height):
@@ -138,7 +139,8 @@ def draw(memory, width, height):
     if more > 0:
         parts.append(text(MARGIN, y + 10, f"and {more} more arguments and results"))
         y += 17
-    return frame(width, y + 8, parts, f"memory: {short(memory['peak_bytes'])}B in use at most, at {memory.steps[memory.peak_step] if memory.live else 'no step'}")
+    return frame(width, y + 8, parts, f"memory: {short(memory['peak_bytes'])}B in use at most, "
+                 f"at {memory.steps[memory.peak_step] if memory.live else 'no step'}")
 
 
 def draw_profile(profile, width):

@@ -259,7 +259,8 @@ class Sharding:
         maximal = re.fullmatch(r"\{maximal device=(\d+)\}", text)
         if maximal:
             return Sharding(Mesh((), [int(maximal[1])]), [])
-        found = re.fullmatch(r"\{devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))(?: (last_tile_dim\w+)(?:=\{([\w, ]+)\})?)?\}", text)
+        found = re.fullmatch(r"\{devices=\[([\d,]+)\](?:<=\[([\d,]+)\](?:T\(([\d,]+)\))?|([\d,]+))(?: (last_tile_dim\w+)(?:=\{([\w, ]+)\})?)?\}",
+                             text)
         if not found:
             raise ValueError(f"no sharding of a tensor on a mesh: {text}")
         tile = [int(n) for n in found[1].split(",")]

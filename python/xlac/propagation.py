@@ -172,7 +172,8 @@ class Trace:
         place = self._place(value)
         row, home = self.values[place], self._home(place)
         if not 0 <= dim < len(row.get("shape", ())):
-            raise ArgumentError(f"{self._names[place]} has no dimension {dim}: it is {row['type']}", Code.BAD_ARGUMENT, hint="dimensions are counted from 0")
+            raise ArgumentError(f"{self._names[place]} has no dimension {dim}: it is {row['type']}", Code.BAD_ARGUMENT,
+                                hint="dimensions are counted from 0")
         steps, origins, seen, queue = [], [], set(), [(home, dim, None)]
         while queue:
             here, d, axis = queue.pop(0)
@@ -291,8 +292,8 @@ def shardings(module):
 
 def annotate(module, annotations):
     """A copy of a StableHLO module with shardings written down: a dictionary of Sharding, or its text ("#sdy.sharding<@mesh, ...>"), or
-    None for none, by the names of values in the module's text ("%arg0", "%3#1", "@f/%3" in a function but main) or "result 0". Arguments and results get it
-    themselves; of other values all readers get a constraint. Raises Error where a value can't have it."""
+    None for none, by the names of values in the module's text ("%arg0", "%3#1", "@f/%3" in a function but main) or "result 0". Arguments and results
+    get it themselves; of other values all readers get a constraint. Raises Error where a value can't have it."""
     copy = module.clone()
     for value, sharding in annotations.items():
         copy._annotate(value, "" if sharding is None else str(sharding))
@@ -330,8 +331,8 @@ class Propagation:
 
 
 def propagate(module):
-    """Propagates the shardings of a module through it, as Shardy's sdy-propagation-pipeline does, on a copy. The module (or what `parse` takes) is StableHLO with
-    shardings of sdy, or a program as JAX gives it to XLA in either mode, HLO too, which is imported first. Returns a Propagation.
+    """Propagates the shardings of a module through it, as Shardy's sdy-propagation-pipeline does, on a copy. The module (or what `parse` takes) is
+    StableHLO with shardings of sdy, or a program as JAX gives it to XLA in either mode, HLO too, which is imported first. Returns a Propagation.
     Raises Error where shardings can't be propagated. Thread-safe on distinct modules."""
     module = imported(module)
     traced = module.run(BEFORE)

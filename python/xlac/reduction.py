@@ -150,7 +150,8 @@ def differs(a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, seed=0):
             except Error as error:
                 results.append(error)
         broken = [isinstance(result, Error) for result in results]
-        return broken[0] != broken[1] if any(broken) else bool(compare(results[1], [array for _, array in leaves(results[0]) if array is not None], rtol, atol))
+        return broken[0] != broken[1] if any(broken) else bool(compare(results[1], [array for _, array in leaves(results[0]) if array is not None],
+                                                                       rtol, atol))
 
     return fails
 

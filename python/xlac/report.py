@@ -77,8 +77,8 @@ def programs_of(executable):
 class Cost(dict):
     """Sums over one call: "flops" (an elementwise op is one an element, a product two), "transcendentals" (elementary functions, not
     counted as flops), "bytes_read" and "bytes_written" by steps. What a loop's condition and body do counts once, since nobody knows
-    how often it turns: `loops` names those. Of a conditional only the most expensive branch counts. `by_op` has a row for each op, those inside kernels
-    too, and `by_step` one for each step."""
+    how often it turns: `loops` names those. Of a conditional only the most expensive branch counts. `by_op` has a row for each op, those inside
+    kernels too, and `by_step` one for each step."""
 
     HEAD = ("op", "opcode", "computation", "flops", "transcendentals", "read", "written")
 
@@ -307,7 +307,8 @@ def place_text(row):
 def cut_text(leaves):
     """How arguments or results are cut, one a line."""
     for i, leaf in enumerate(leaves):
-        cut = "whole on each device" if leaf["shard"] == leaf["dims"] else f"shards of {leaf['shard']}{'' if leaf['view'] else ', which a call copies'}"
+        copied = "" if leaf["view"] else ", which a call copies"
+        cut = "whole on each device" if leaf["shard"] == leaf["dims"] else f"shards of {leaf['shard']}{copied}"
         yield f"  {i}: {leaf['dims']}, {cut}"
 
 
@@ -318,7 +319,8 @@ def gather_text(row):
 
 def explain_sharding(executable):
     found = json.loads(executable._sharding())
-    lines = [f"{found['devices']} devices: {found['replicas']} replicas of {found['partitions']} partitions"]
+    times = "1 replica" if found["replicas"] == 1 else f"{found['replicas']} replicas"
+    lines = [f"{found['devices']} devices: {times} of {found['partitions']} partitions"]
     if found["whole"]:
         lines.append(f"every device computes the whole program, since it could not be partitioned: {found['whole']}")
     lines += ["computed whole on every device:", *map(gather_text, found["gathers"])] if found["gathers"] else []
@@ -337,8 +339,8 @@ def explain_sharding(executable):
 
 def explain(executable, topic="schedule", *args):
     """Why the program runs as it does: "fusion" (which ops became one kernel, why others are in memory, and what a call runs, with
-    predicted times), "kernels" (what each kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is run, and what it
-    costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
+    predicted times), "kernels" (what each kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is
+    run, and what it costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
     given away, or why none does; with arguments, also why xlac.donate has no effect on one of them), "sharding" (of programs compiled
     with devices=: which ops every device computes whole, why, and what would help; what moves between devices; `.data` has the numbers)."""
     if topic == "donation":
@@ -387,7 +389,8 @@ class Units:
         buffers, last = self.programs[program]["buffers"], step + len(steps) - 1
         made = {b for s in steps for b in s["out"]}
         read = {b for s in steps for b in s["in"]} - made
-        inner = {b for b in made if (buffers[b]["place"] in ("frame", "spare") or buffers[b].get("lent")) and buffers[b].get("last", last + 1) <= last}
+        inner = {b for b in made if (buffers[b]["place"] in ("frame", "spare") or buffers[b].get("lent"))
+                 and buffers[b].get("last", last + 1) <= last}
         kept = made - inner
         return min(total, sum(buffers[b]["bytes"] for b in [*read, *kept]))
 
@@ -424,7 +427,8 @@ class Profile:
         from .traces import written
 
         name, source = written(places.get((computation, steps[-1]["op"])))
-        return {"op": op, "op_name": name, "source": source, "ops": [s["op"] for s in steps], "opcode": steps[0]["opcode"] if len(steps) == 1 else by, "by": by,
+        return {"op": op, "op_name": name, "source": source, "ops": [s["op"] for s in steps], "opcode": steps[0]["opcode"] if len(steps) == 1
+                else by, "by": by,
                 "computation": computation, "times": times, "seconds": statistics.median_low(spent), "min_seconds": min(spent),
                 "flops": times * sum(s["flops"] + s["transcendentals"] for s in steps), "bytes": times * units.bytes(program, step),
                 "nested": any(s.get("nested") for s in steps)}

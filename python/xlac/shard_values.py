@@ -72,7 +72,8 @@ class Values:
             return found[0]
         if not found:
             near = difflib.get_close_matches(text, self.by_name, 3, 0.5)
-            raise ArgumentError(f"{self.of} has no value {text!r}" + (f"; near it are {', '.join(near)}" if near else ""), Code.BAD_ARGUMENT, hint=HINT)
+            raise ArgumentError(f"{self.of} has no value {text!r}" + (f"; near it are {', '.join(near)}" if near else ""), Code.BAD_ARGUMENT,
+                                hint=HINT)
         raise ArgumentError(f"{text!r} is the name of {len(found)} values of {self.of}: {self._some(found)}", Code.BAD_ARGUMENT,
                     hint="say which by the whole name, or by its line")
 
@@ -88,12 +89,15 @@ class Values:
     def _of_line(self, text, line, index):
         found = self.of_line(line)
         if not found:
-            raise ArgumentError(f"no value of {self.of} is defined in line {line}", Code.BAD_ARGUMENT, hint="lines are those of the program as it was read")
+            raise ArgumentError(f"no value of {self.of} is defined in line {line}", Code.BAD_ARGUMENT,
+                                hint="lines are those of the program as it was read")
         same = [i for i in found if self.rows[i]["index"] == index]
         if not same:
-            raise ArgumentError(f"the op in line {line} has {len(found)} results, none is {index}", Code.BAD_ARGUMENT, hint=f'such as "line {line}#0"')
+            raise ArgumentError(f"the op in line {line} has {len(found)} results, none is {index}", Code.BAD_ARGUMENT,
+                                hint=f'such as "line {line}#0"')
         if len(same) > 1:
-            raise ArgumentError(f"{len(same)} values of {self.of} are defined in line {line}: {self._some(same)}", Code.BAD_ARGUMENT, hint="say which by its name")
+            raise ArgumentError(f"{len(same)} values of {self.of} are defined in line {line}: {self._some(same)}", Code.BAD_ARGUMENT,
+                                hint="say which by its name")
         return same[0]
 
 

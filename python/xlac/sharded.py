@@ -14,8 +14,8 @@ from . import _core
 from .codes import Code
 from .errors import ArgumentError, DonationError, DonationWarning
 
-# How the program cuts an argument or a result. parts: which part each device has of what is to be added up, () where nothing is; how: "+", or ">", "<"
-# for the largest or smallest.
+# How the program cuts an argument or a result. parts: which part each device has of what is to be added up, () where nothing is; how: "+", or ">",
+# "<" for the largest or smallest.
 Leaf = collections.namedtuple("Leaf", "shape shard starts dtype parts how sharding")
 COMBINE = {"+": np.add, ">": np.maximum, "<": np.minimum}
 Shard = collections.namedtuple("Shard", "device index data")  # index: the slices of the whole that it is; data: a Buffer
@@ -117,7 +117,8 @@ class ShardedBuffer:
 
     def __repr__(self):
         gone = ", deleted" if self.is_deleted else ""
-        return f"<xlac.ShardedBuffer: {self._leaf.dtype}{list(self._leaf.shape)} on {len(self._buffers)} devices, shards of {list(self._leaf.shard)}{gone}>"
+        kind = f"{self._leaf.dtype}{list(self._leaf.shape)}"
+        return f"<xlac.ShardedBuffer: {kind} on {len(self._buffers)} devices, shards of {list(self._leaf.shard)}{gone}>"
 
     def _xlac_donated(self):
         return Given(self)
@@ -150,7 +151,8 @@ def split(array, leaf):
 
 
 def is_cut_so(leaf, other):
-    return (leaf.starts, leaf.shard, leaf.parts, leaf.how if leaf.parts else "") == (other.starts, other.shard, other.parts, other.how if other.parts else "")
+    return (leaf.starts, leaf.shard, leaf.parts, leaf.how if leaf.parts else "") == (other.starts, other.shard, other.parts, other.how
+                                                                                     if other.parts else "")
 
 
 def overlap(a, n, b, m):
@@ -231,7 +233,8 @@ def options_of(layout, args, named):
 
 def whole_of(value, leaf, what):
     """An array of the leaf's type; only numbers without a type of their own are given one."""
-    array = np.asarray(value.numpy() if isinstance(value, _core.Buffer) else value, leaf.dtype if isinstance(value, (bool, int, float, complex)) else None)
+    array = np.asarray(value.numpy() if isinstance(value, _core.Buffer) else value, leaf.dtype if isinstance(value, (bool, int, float, complex))
+                       else None)
     if array.dtype != leaf.dtype:
         raise ArgumentError(f"{what}: expected elements of {leaf.dtype}, found {array.dtype}", Code.ARGUMENT_TYPE)
     if array.shape != leaf.shape:

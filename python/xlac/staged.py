@@ -17,7 +17,8 @@ class Calling:
         leaves, (positional, named) = [], self.arguments.children
         if len(args) != len(positional.children):
             raise ArgumentError(f"the function was lowered with {len(positional.children)} arguments by position; found {len(args)}",
-                                Code.ARGUMENT_COUNT, hint="static arguments are part of the program: leave them out" if len(args) > len(positional.children) else "")
+                                Code.ARGUMENT_COUNT, hint="static arguments are part of the program: leave them out"
+                                if len(args) > len(positional.children) else "")
         for i, (child, value) in enumerate(zip(positional.children, args)):
             leaves += child.flatten(value, f"argument {i}")
         leaves += named.flatten(kwargs, "the arguments by name,")

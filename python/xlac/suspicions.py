@@ -67,7 +67,8 @@ class Search:
         for mesh, m in self.meshes.items():
             for name, size in m.axes:
                 if size > 1 and (mesh, name) not in used and name not in manual:
-                    yield Suspicion("idle-axis", None, 0, f"nothing is sharded along axis {name!r} of @{mesh}: groups of {size} devices all do the same")
+                    yield Suspicion("idle-axis", None, 0, f"nothing is sharded along axis {name!r} of @{mesh}: "
+                                     f"groups of {size} devices all do the same")
 
     def overruled(self):
         by_name = dict(self.values)
@@ -83,7 +84,8 @@ class Search:
         for first, second in zip(rows, rows[1:]):
             if first.opcode == "sdy.all_gather" and second.of == "sdy.all_gather" and second.opcode in ("sdy.all_slice", "sdy.all_to_all") and \
                     first.before == second.after:
-                yield Suspicion("there-and-back", first.name, first.line, f"{first.bytes} bytes are gathered after {first.of} and cut up again as they were: "
+                yield Suspicion("there-and-back", first.name, first.line,
+                                f"{first.bytes} bytes are gathered after {first.of} and cut up again as they were: "
                                 f"{first.before} -> {first.after} -> {second.after}")
 
     def run(self):

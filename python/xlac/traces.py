@@ -35,11 +35,13 @@ def written(place):
 
 def perfetto(profile):
     """A trace as JSON for ui.perfetto.dev and chrome://tracing: a slice for each event, with the op's name in the framework and its source line."""
-    events = [{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "xlac"}}, {"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "steps"}}]
+    events = [{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "xlac"}}, {"name": "thread_name", "ph": "M", "pid": 1, "tid": 1,
+                                                                                        "args": {"name": "steps"}}]
     for (op, by, computation, _depth, start, seconds), place in zip(profile.events, profile.event_places):
         name, source = written(place)
         args = {"computation": computation, **({"op_name": name} if name else {}), **({"source": source} if source else {})}
-        events.append({"name": op, "cat": by, "ph": "X", "ts": round(start * 1e6, 3), "dur": round(seconds * 1e6, 3), "pid": 1, "tid": 1, "args": args})
+        events.append({"name": op, "cat": by, "ph": "X", "ts": round(start * 1e6, 3), "dur": round(seconds * 1e6, 3), "pid": 1, "tid": 1,
+                       "args": args})
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"})
 
 
@@ -81,7 +83,8 @@ class Pprof:
         self.samples.append(field(2, field(1, places) + field(2, varint(count) + varint(bytes))))
 
     def serialize(self):
-        kinds = b"".join(field(1, field(1, self.string(kind)) + field(2, self.string(unit))) for kind, unit in (("buffers", "count"), ("space", "bytes")))
+        kinds = b"".join(field(1, field(1, self.string(kind)) + field(2, self.string(unit))) for kind,
+                         unit in (("buffers", "count"), ("space", "bytes")))
         places = b""
         for (name, file, line), number in self.functions.items():
             places += field(4, field(1, number) + field(4, field(1, number) + field(2, line)))

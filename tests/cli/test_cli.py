@@ -315,10 +315,29 @@ def test_draw(files):
     assert "</html>" in (files / "add.html").read_text() and (files / "add.dot").read_text().startswith("digraph")
 
 
+@pytest.mark.parametrize("text, devices, words", [
+    ("sdy.mesh @mesh = <[\"a\"=4, \"b\"=2]>\nfunc.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"a\"}, {\"b\"}]>}) -> tensor<8xf32> {\n"
+     "  %0 = stablehlo.constant dense<0.0> : tensor<f32>\n  %1 = stablehlo.reduce(%x init: %0) applies stablehlo.add across dimensions = [1] : "
+     "(tensor<8x8xf32>, tensor<f32>) -> tensor<8xf32>\n  return %1 : tensor<8xf32>\n}\n", 8, "all_reduce along b"),
+    ("HloModule m, num_partitions=4\nENTRY e {\n  p = f32[4] parameter(0), sharding={devices=[4]<=[4]}\n  ROOT r = f32[4] add(p, p)\n}\n", 4, "shards of [1]"),
+    ("HloModule m, replica_count=2\nENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] add(p, p)\n}\n", 2, "2 replicas of 1"),
+], ids=["mesh", "partitions", "replicas"])
+def test_explain_sharding_knows_how_many_devices_a_program_is_for(tmp_path, text, devices, words):
+    program = tmp_path / "program"
+    program.write_text(text)
+    said = good("explain", "sharding", program)
+    assert f"{devices} devices: " in said and words in said
+    assert json.loads(good("explain", "sharding", program, "--json"))["data"]["devices"] == devices
+    assert f"devices={devices}" in bad("explain", "sharding", program, "--devices=3")
+
+
 def test_explain(files):
     assert "no async ops" in good("explain", "async", files / "add.hlo")
     assert "hidden" in good("explain", "async", files / "add.hlo", "--passes=async-wrap", "--link-gigabytes=5")
     assert "steps" in good("explain", "schedule", files / "add.hlo")
+    for topic in ("async", "fusion", "kernels", "schedule", "memory", "donation", "sharding"):
+        data = json.loads(good("explain", topic, files / "add.hlo", "--json"))
+        assert data["topic"] == topic and data["text"]
     assert "unknown pass" in bad("explain", "async", files / "add.hlo", "--passes=nope")
 
 

@@ -82,7 +82,8 @@ class Ops:
             column.append(row[name])
 
     def json(self):
-        return {"ops": self.columns, "operands": self.operands, "called": self.called, "sharding": self.shardings, "comps": self.comps, "labels": self.labels,
+        return {"ops": self.columns, "operands": self.operands, "called": self.called, "sharding": self.shardings, "comps": self.comps,
+                "labels": self.labels,
                 "roots": self.roots, "scopes": {"name": self.scopes.names, "parent": self.scopes.parents},
                 "strings": {name: table.rows for name, table in self.strings.items()}}
 
@@ -157,7 +158,8 @@ def add_computation(ops, computation, lines, bits, known, entry):
         if op.opcode == "parameter" and computation == entry:
             ops.labels[number] = written_name(op)
         ops.add({"name": op.name, "opcode": ops.strings["opcode"](op.opcode), "type": ops.strings["type"](type), "comp": comp,
-                 "scope": ops.scope(metadata, without_scope(computation, op, entry)), "file": ops.strings["file"](file[1] if file else ""), "line": int(line[1]) if line else 0,
+                 "scope": ops.scope(metadata, without_scope(computation, op, entry)), "file": ops.strings["file"](file[1] if file else ""),
+                 "line": int(line[1]) if line else 0,
                  "text": lines.get((computation.name, op.name), -1), "bytes": bytes_of(type, bits, known)})
         ops.operands.append([here[o] for o in op.operands])
         if called := [c.name for c in op.called]:
@@ -206,7 +208,8 @@ def profile_of(profile, numbers):
     for row in profile.steps:
         rows.append([row["op"], row["by"], row["computation"], row["times"], row["seconds"], row["min_seconds"],
                      numbers.all(row["computation"], row["ops"]), row["flops"], row["bytes"], row["nested"]])
-    return {"rows": rows, "seconds": profile.seconds, "least": profile.min_seconds, "calls": len(profile.all_seconds), "events": events_of(profile, numbers)}
+    return {"rows": rows, "seconds": profile.seconds, "least": profile.min_seconds, "calls": len(profile.all_seconds),
+            "events": events_of(profile, numbers)}
 
 
 MOST_EVENTS = 5000
@@ -267,8 +270,8 @@ def compiled(program, device):
 
 
 def shown_of(given, executable):
-    """(the module whose ops are shown, whether it is one device's part): what runs, else what one of several devices would run, else what HLO would make of the program, else
-    the program."""
+    """(the module whose ops are shown, whether it is one device's part): what runs, else what one of several devices would run, else what HLO would
+    make of the program, else the program."""
     if executable is not None:
         return executable.module, False
     try:
@@ -289,7 +292,8 @@ def of_program(program, arrays, profile, device, passes):
     text = shown.to_text(elide_large_constants=True)
     ops = of_module(shown, text)
     main = ops.json()
-    main.update({"name": shown.name or shown.entry.name, "kind": "program", "why_not": str(called) if executable is None else None, "partitioned": partitioned})
+    main.update({"name": shown.name or shown.entry.name, "kind": "program", "why_not": str(called) if executable is None else None,
+                 "partitioned": partitioned})
     parts = {"main": main, "texts": stages.of(given, executable, text, device, passes)}
     if executable is not None:
         numbers = Numbers(ops)
@@ -331,7 +335,8 @@ def of_clusters(clusters):
     comps("not clustered")
     for _, (name, opcode, *_) in rows:
         path = name if name in holders else name.rpartition("/")[0]
-        ops.add({"name": name, "opcode": ops.strings["opcode"](opcode), "type": ops.strings["type"](""), "comp": comps(assignment.get(name) or "not clustered"),
+        ops.add({"name": name, "opcode": ops.strings["opcode"](opcode), "type": ops.strings["type"](""),
+                 "comp": comps(assignment.get(name) or "not clustered"),
                  "scope": ops.scopes(tuple(path.split("/")) if path else ()), "file": ops.strings["file"](""), "line": 0, "text": -1, "bytes": 0})
         ops.operands.append([])
     for source, _, destination, _ in clusters.edges:

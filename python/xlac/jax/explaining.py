@@ -100,8 +100,10 @@ def explain_lines(compiled):
     exe, memory = compiled.exe, compiled.exe.memory
     rows = by_line(compiled.places, steps_of(exe), ("flops", "bytes"))
     rows.sort(key=lambda row: (row["file"], row["line"]))
-    title = (f"{compiled.name}: {len(exe.cost.by_step)} steps, {short(exe.cost['flops'])} flops and {short(exe.cost['transcendentals'])} elementary functions, "
-             f"{short(exe.cost['bytes_read'] + exe.cost['bytes_written'])}B through memory, {short(memory['peak_bytes'])}B beside arguments and results; compiled in "
+    title = (f"{compiled.name}: {len(exe.cost.by_step)} steps, {short(exe.cost['flops'])} flops and "
+             f"{short(exe.cost['transcendentals'])} elementary functions, "
+             f"{short(exe.cost['bytes_read'] + exe.cost['bytes_written'])}B through memory, "
+             f"{short(memory['peak_bytes'])}B beside arguments and results; compiled in "
              f"{seconds_text(sum(exe.timings.values()))}")
     footer = [f"{op} ({compiled.places[op]}) is a loop: what it does counts once, for nobody knows how often it turns" for op in exe.cost.loops]
     return Lines(title, rows, footer)
@@ -123,8 +125,8 @@ def explain(compiled, args, kwargs, topic="lines"):
 
 @of_arguments
 def profile(compiled, args, kwargs, repeat=10, warmup=2):
-    """profile(f, repeat=10)(*args): the time of each Python line, as a Lines whose `profile` is xlac's Profile by steps. A step that is made of several lines
-    gives its time to them in equal parts. Loops' own time is that of what they run."""
+    """profile(f, repeat=10)(*args): the time of each Python line, as a Lines whose `profile` is xlac's Profile by steps. A step that is made of
+    several lines gives its time to them in equal parts. Loops' own time is that of what they run."""
     found = compiled.exe.profile(*args, repeat=repeat, warmup=warmup, **kwargs)
     steps = [step for step in found.steps if not step["nested"]]
     inside = {}  # a step's kernel has more ops than the step's own: those that are fused into it

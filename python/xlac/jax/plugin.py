@@ -43,9 +43,11 @@ def wrong_version(text):
     found = tuple(int(part) for part in text.split(".")[:2])
     known = ".".join(map(str, OLDEST)), ".".join(map(str, NEWEST))
     if found < OLDEST:
-        return f"xlac's plugin needs jaxlib {known[0]} to {known[1]}, and this is jaxlib {text}: it is not registered (pip install -U jax jaxlib)", True
+        return (f"xlac's plugin needs jaxlib {known[0]} to {known[1]}, and this is jaxlib {text}: "
+                "it is not registered (pip install -U jax jaxlib)"), True
     if found > NEWEST:
-        return f"xlac's plugin has been tested with jaxlib {known[0]} to {known[1]}, and this is jaxlib {text}: if it fails, pip install 'jax<{NEWEST[0]}.{NEWEST[1] + 1}'", False
+        return (f"xlac's plugin has been tested with jaxlib {known[0]} to {known[1]}, and this is jaxlib {text}: "
+                f"if it fails, pip install 'jax<{NEWEST[0]}.{NEWEST[1] + 1}'"), False
     return None, False
 
 

@@ -114,8 +114,10 @@ def differences(old, new):
     if not lines and old[0] != new[0]:
         lines = [f"the structure of the arguments: {old[0][:300]} before, {new[0][:300]} now"]
     if not lines:  # values decide where an argument is static
-        lines = [f"{where}: {old[2].get(where)} before, {value} now, and the argument is static" for where, value in new[2].items() if old[2].get(where) != value]
-    return lines or ["nothing that can be seen in the arguments: a setting of JAX's, a global mesh, or another thread's context has changed, or the function "
+        lines = [f"{where}: {old[2].get(where)} before, {value} now, and the argument is static" for where, value in new[2].items()
+                 if old[2].get(where) != value]
+    return lines or ["nothing that can be seen in the arguments: a setting of JAX's, a global mesh, or another thread's context has changed, "
+                     "or the function "
                      "was made anew (a lambda or a partial in a loop)"]
 
 
@@ -162,7 +164,8 @@ class Watched:
             lines.append(f"  call {call} ({seconds_text(seconds)}): {'; '.join(reasons)}")
         often = collections.Counter(reason.partition(":")[0] for _, reasons, _ in self.compilations[1:] for reason in reasons)
         if often and often.most_common(1)[0][1] > 2:
-            lines.append(f"most often since {often.most_common(1)[0][0]} was another: pad it to few sizes, or pass it as an array where it is a static value")
+            lines.append(f"most often since {often.most_common(1)[0][0]} was another: pad it to few sizes, "
+                         "or pass it as an array where it is a static value")
         return Report("\n".join(lines))
 
 
