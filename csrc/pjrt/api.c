@@ -2,16 +2,39 @@
 #include "abi_extensions.h"
 #include "pjrt.h"
 
-/* What is not there says so by name. */
-static PJRT_Error *api_absent(const char *slot) {
-  return pjrt_fail(PJRT_UNIMPLEMENTED, "PJRT_%s: xlac's plugin does not have this", slot);
+/* What is not there says so by name, why, and what to do instead. */
+static PJRT_Error *api_absent(const char *slot, const char *why) {
+  return pjrt_fail(PJRT_UNIMPLEMENTED, "PJRT_%s: xlac's plugin does not have this: %s", slot, why);
 }
+#define API_NO_STREAMS                                                                                             \
+  "streams are what a receive callback of Execute is given, and xlac's programs call Python by custom calls; use " \
+  "jax.pure_callback or jax.experimental.io_callback"
+#define API_NO_ALIASES                                                                      \
+  "a buffer has its memory from the beginning; make it when its contents are there, or by " \
+  "Client_CreateBuffersForAsyncHostToDevice, whose buffers are ready once their data has come"
+#define API_NO_TRACKING "xlac keeps no record of waiting on the host; xlac.jax.profile says where a program's time goes"
+#define WHY_CopyToDeviceStream_Destroy API_NO_STREAMS
+#define WHY_CopyToDeviceStream_AddChunk API_NO_STREAMS
+#define WHY_CopyToDeviceStream_TotalBytes API_NO_STREAMS
+#define WHY_CopyToDeviceStream_GranuleSize API_NO_STREAMS
+#define WHY_CopyToDeviceStream_CurrentBytes API_NO_STREAMS
+#define WHY_Client_CreateAliasBuffer API_NO_ALIASES
+#define WHY_Client_FulfillAliasBuffer API_NO_ALIASES
+#define WHY_Device_PoisonExecution \
+  "a run that was enqueued comes to its end; give it an argument of Client_CreateErrorBuffer, and it fails with that"
+#define WHY_Device_CreateAsyncTrackingEvent API_NO_TRACKING
+#define WHY_AsyncTrackingEvent_Destroy API_NO_TRACKING
+#define WHY_Buffer_DonateWithControlDependency                                                            \
+  "memory is free once the last run that reads it is over, which needs no dependency; donate the buffer " \
+  "to Execute, or delete it"
+#define WHY_TopologyDescription_MakeCanonicalShapeForMemorySpace \
+  "layouts have no tiles or padding in any memory; the shape with Layouts_PJRT_Topology_GetDefaultLayout is canonical"
 #define SLOT(...)
 #define VOID(...)
 #define ABSENT(name, ...)                                          \
   static PJRT_Error *api_absent_##name(PJRT_##name##_Args *args) { \
     (void)args;                                                    \
-    return api_absent(#name);                                      \
+    return api_absent(#name, WHY_##name);                          \
   }
 #include "slots.def"
 #undef SLOT

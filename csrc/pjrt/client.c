@@ -62,6 +62,8 @@ static PJRT_Error *client_read_option(pjrt_client_options *o, const PJRT_NamedVa
     o->copy_host = n != 0;
   } else if (client_named(v, "python_call")) {
     PJRT_TRY(client_read_number(v, INT64_MIN, INT64_MAX, &o->python_call));
+  } else if (client_named(v, "python_partition")) {
+    PJRT_TRY(client_read_number(v, INT64_MIN, INT64_MAX, &o->python_partition));
   } else if (client_named(v, "slot")) {
     PJRT_TRY(client_read_number(v, INT64_MIN, INT64_MAX, &o->slot));
   } else if (client_named(v, "num_nodes")) {

@@ -50,6 +50,32 @@ static PJRT_Error *program_module(PJRT_Client *c, const pjrt_client_options *cli
   return pjrt_executable_make(out, c, exe, m, o, bytes, n);
 }
 
+/* Ops whose shards a function of Python's computes, in programs of several devices: the package writes the program
+ * anew, without them (python/xlac/jax/partitioning.py). What it gives is its own until the thread calls it again. */
+typedef int program_python(const char *code, uint64_t size, const char **out, uint64_t *out_size, char *error,
+                           uint64_t error_size);
+
+static bool program_names(const PJRT_Program *p, const char *word) {
+  size_t n = strlen(word);
+  const char *end = p->code + p->code_size, *at = p->code;
+  while ((at = memchr(at, word[0], (size_t)(end - at))) && (size_t)(end - at) >= n && memcmp(at, word, n) != 0) at++;
+  return at && (size_t)(end - at) >= n;
+}
+
+/* `p` is what is to be compiled, in memory of *text where that is not NULL. */
+static PJRT_Error *program_partition(const pjrt_client_options *client, PJRT_Program *p, char **text) {
+  char why[MEETING_ERROR] = "";
+  const char *out = NULL;
+  uint64_t n = 0;
+  if (!client->python_partition || !program_names(p, "CustomSPMDPartitioning")) return NULL;
+  program_python *call = (program_python *)(uintptr_t)client->python_partition;
+  if (call(p->code, p->code_size, &out, &n, why, sizeof why)) return pjrt_fail(PJRT_INTERNAL, "%s", why);
+  if (!(*text = pjrt_copy_text(out, n))) return pjrt_out_of_memory("a program");
+  p->code = *text;
+  p->code_size = n;
+  return NULL;
+}
+
 /* Takes the executable where it fails. */
 static PJRT_Error *program_keep_source(const PJRT_Program *program, PJRT_Executable *e) {
   if (!(e->group || e->placed) || program->format_size != 4) return NULL; /* "mlir" */
@@ -60,14 +86,18 @@ static PJRT_Error *program_keep_source(const PJRT_Program *program, PJRT_Executa
   return pjrt_out_of_memory("a program");
 }
 
-static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *client, const PJRT_Program *program,
+static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *client, const PJRT_Program *given,
                                    bool saved, const char *bytes, size_t n, PJRT_Executable **out) {
   pjrt_compile_options o;
   xlac_module *m = NULL;
+  PJRT_Program program = *given;
+  char *text = NULL;
   PJRT_Error *error = pjrt_read_compile_options(&o, bytes, n);
-  if (!error) error = program_parse(program, &m);
+  if (!error && o.n_partitions > 1) error = program_partition(client, &program, &text);
+  if (!error) error = program_parse(&program, &m);
   if (!error) error = program_module(c, client, m, saved, &o, bytes, n, out);
-  if (!error) error = program_keep_source(program, *out);
+  if (!error) error = program_keep_source(&program, *out);
+  pjrt_free(text);
   xlac_module_destroy(m);
   pjrt_compile_options_free(&o);
   return error;

@@ -120,6 +120,8 @@ typedef struct pjrt_client_options {
   bool copy_host;   /* arrays of the host's are always copied */
   /* Calls a Python object with arrays: see callback.c. 0: nobody can. */
   int64_t python_call;
+  /* Takes a program's custom_partitioning apart: see compile.c. 0: nobody can. */
+  int64_t python_partition;
   /* Address of a PJRT_Xlac_Client_Slot, for as long as there are clients: see leave.c. 0: there is none. */
   int64_t slot;
 } pjrt_client_options;

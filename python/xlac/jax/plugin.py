@@ -23,9 +23,10 @@ def client_options(clients):
     import jax
     import xlac
 
-    from . import callbacks
+    from . import callbacks, partitioning
 
-    options = {"platform_name": os.environ.get("XLAC_JAX_PLATFORM", "cpu"), "python_call": callbacks.ADDRESS, "slot": clients.slot()}
+    options = {"platform_name": os.environ.get("XLAC_JAX_PLATFORM", "cpu"), "python_call": callbacks.ADDRESS,
+               "python_partition": partitioning.ADDRESS, "slot": clients.slot()}
     blas = xlac._openblas()
     if blas:
         options["blas"] = blas
