@@ -311,11 +311,12 @@ def times_of(calls, rounds, each=0.004):
         call()
     for _ in range(rounds):
         for name, call in calls.items():
-            n, begin = 0, time.process_time()
-            while (spent := time.process_time() - begin) < each:
+            n, spent, begin = 0, 0.0, time.process_time()
+            while n == 0 or spent < each:
                 for _ in range(n // 2 + 1):
                     call()
                 n += n // 2 + 1
+                spent = time.process_time() - begin
             times[name].append(spent / n)
     return times
 

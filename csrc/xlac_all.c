@@ -431,6 +431,7 @@
 #include "cpu/linalg/lapack.c"
 #include "cpu/linalg/lapack_check.c"
 #include "cpu/linalg/linalg.c"
+#include "cpu/loop/combine.c"
 #include "cpu/loop/run.c"
 #include "cpu/loop/scan.c"
 #include "cpu/loop/write.c"

@@ -15,6 +15,7 @@ import xlac
 from .random_native import BINARY, UNARY, kind_of, levels, numbers
 
 TYPES = ["f32", "f32", "f64", "s32", "s32", "s64", "u32", "u8", "s16", "bf16", "f16", "pred"]
+SHAPES = [(), (), (), (3,), (2, 2), (5,), (40,), (8, 3)]
 
 
 class Loop:
@@ -33,7 +34,7 @@ class Loop:
         self.text = "HloModule random\n" + "\n".join(self.computations) + f"\nENTRY e {{\n{entry}}}\n"
 
     def any_type(self):
-        return self.r.choice(TYPES), self.r.choice([(), (), (), (3,), (2, 2), (5,), (40,), (8, 3)])
+        return self.r.choice(TYPES), self.r.choice(SHAPES)
 
     @staticmethod
     def shape(t, s):
@@ -94,9 +95,25 @@ class Loop:
             a = self.add(lines, t, (s[0] - cut,), f"slice({v}), slice={{[{cut}:{s[0]}]}}")
             b = self.add(lines, t, (cut,), f"slice({self.r.choice(same)}), slice={{[0:{cut}]}}")
             return self.add(lines, t, s, f"concatenate({a}, {b}), dimensions={{0}}"), t, s
+        if what < 0.76 and s and t not in ("bf16", "f16"):
+            return self.reduction(lines, v, t, s)
+        if what < 0.8 and s and t in ("s32", "u32", "s64"):
+            w, u, z = self.r.choice([(w, u, z) for w, u, z in have if u == t and z and z[0] == s[-1]] or [(None, t, s)])
+            if w is not None and (rest := (*s[:-1], *z[1:])) in SHAPES:
+                return self.add(lines, t, rest, f"dot({v}, {w}), lhs_contracting_dims={{{len(s) - 1}}}, rhs_contracting_dims={{0}}"), t, rest
         other = self.r.choice(same) if self.r.random() < 0.6 else self.broadcast(lines, t, s, self.constant(lines, t))
         first, second = (v, other) if self.r.random() < 0.7 else (other, v)
         return self.add(lines, t, s, f"{self.r.choice(BINARY[kind])}({first}, {second})"), t, s
+
+    def reduction(self, lines, v, t, s):
+        """Over some dimensions, by what gives the same in any order."""
+        by = self.r.choice({"pred": ["and", "or"], "int": ["add", "multiply", "maximum", "minimum", "xor"]}.get(kind_of(t), ["maximum", "minimum"]))
+        self.named += 1
+        self.computations.append(f"f{self.named} {{ x = {t}[] parameter(0)\n y = {t}[] parameter(1)\n ROOT r = {t}[] {by}(x, y) }}")
+        dims = self.r.choice([(0,), (len(s) - 1,), tuple(range(len(s)))])
+        rest = tuple(n for i, n in enumerate(s) if i not in dims)
+        first = self.constant(lines, t)
+        return self.add(lines, t, rest, f"reduce({v}, {first}), dimensions={{{','.join(map(str, dims))}}}, to_apply=f{self.named}"), t, rest
 
     def loop(self, state, depth):
         """Adds condition and body, whose counter is the first of the state; gives the attributes of a while."""

@@ -88,3 +88,58 @@ def test_both_loops_are_one_function(level, monkeypatch):
     monkeypatch.setenv("XLAC_PERF_MAP", "1")
     out = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, check=True).stdout
     assert re.sub(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", "", out).split("\n")[0] == ("none" if level == "off" else "xlac outer"), out
+
+
+SUMS = """HloModule sums
+add {{ x = {t}[] parameter(0)
+ y = {t}[] parameter(1)
+ ROOT r = {t}[] add(x, y) }}
+c {{ p = (s32[], {t}[{a},{b}], {t}[{r}]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant(3)
+ ROOT r = pred[] compare(i, n), direction=LT }}
+b {{ p = (s32[], {t}[{a},{b}], {t}[{r}]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ x = {t}[{a},{b}] get-tuple-element(p), index=1
+ s = {t}[{r}] get-tuple-element(p), index=2
+ o = s32[] constant(1)
+ j = s32[] add(i, o)
+ z = {t}[] constant(0.25)
+ e = {t}[{r}] {op}
+ u = {t}[{r}] add(s, e)
+ y = {t}[{a},{b}] multiply(x, x)
+ ROOT r = (s32[], {t}[{a},{b}], {t}[{r}]) tuple(j, y, u) }}
+ENTRY e {{ x = {t}[{a},{b}] parameter(0)
+ s = {t}[{r}] parameter(1)
+ z = s32[] constant(0)
+ t = (s32[], {t}[{a},{b}], {t}[{r}]) tuple(z, x, s)
+ ROOT w = (s32[], {t}[{a},{b}], {t}[{r}]) while(t), condition=c, body=b }}
+"""
+
+
+@pytest.mark.parametrize("t", ["f32", "f64"])
+@pytest.mark.parametrize("a, b", [(1, 3), (3, 1), (4, 4), (2, 7), (1, 16), (16, 1), (2, 8), (5, 3)])
+def test_sums_of_floats_have_one_order(t, a, b, monkeypatch):
+    """As code of the loop and as kernels of the vector machine."""
+    x = np.random.default_rng(a).standard_normal((a, b)).astype("f4" if t == "f32" else "f8")
+    for dims, r in (((0,), f"{b}"), ((1,), f"{a}"), ((0, 1), "")):
+        s = np.zeros([int(n) for n in r.split(",") if n], x.dtype)
+        op = f"reduce(x, z), dimensions={{{','.join(map(str, dims))}}}, to_apply=add"
+        module = xlac.parse(SUMS.format(t=t, a=a, b=b, r=r, op=op))
+        here = xlac.compile(module)(x, s)
+        with monkeypatch.context() as m:
+            m.setenv("XLAC_NATIVE", "0")
+            there = xlac.compile(module)(x, s)
+        assert all(np.array_equal(u, v) for u, v in zip(here, there)), (dims, here, there)
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "s32"])
+def test_small_products_are_summed_in_order(t, level):
+    """The interpreter's bits; as lists of instructions a library may have another order."""
+    x = (np.random.default_rng(1).standard_normal((4, 4)) * 9).astype({"f32": "f4", "f64": "f8", "s32": "i4"}[t])
+    for op in ("dot(x, s), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "dot(s, x), lhs_contracting_dims={0}, rhs_contracting_dims={1}",
+               "dot(x, x), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={1}"):
+        module = xlac.parse(SUMS.format(t=t, a=4, b=4, r="4", op=op).replace("constant(0.25)", "constant(1)"))
+        got, want = (f(x, x[0]) for f in (xlac.compile(module), lambda *a: xlac.interpret(module, *a)))
+        exact = np.array_equal if level != "off" else np.allclose
+        assert all(exact(u, v) for u, v in zip(got, want)), op

@@ -62,7 +62,7 @@ static bool lscan_value(loop_make *x, loop_scope *s, const plan_step *t, const k
 
 static bool lscan_kernel(loop_make *x, loop_scope *s, const plan_step *t) {
   const kernel *k = t->kernel;
-  if (k->reduction || k->count < 1 || k->count > LOOP_COUNT) return false;
+  if (k->count < 1 || k->count > LOOP_COUNT || (k->reduction && !cpu_loop_may_combine(k))) return false;
   x->n_values += (uint32_t)k->count * k->n_values;
   if (x->n_values > LOOP_VALUES) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
@@ -70,9 +70,19 @@ static bool lscan_kernel(loop_make *x, loop_scope *s, const plan_step *t) {
   return true;
 }
 
-/* A row out of an array, or into one where it lies; or a concatenation. */
+static bool lscan_product(loop_make *x, const plan_step *t) {
+  loop_product p;
+  if (!cpu_loop_product_of(t->op, &p) || p.work > LOOP_TERMS) return false;
+  for (uint32_t i = 0; i < 2; i++)
+    if (ir_operand_type(t->op, i)->count > LOOP_OPERAND) return false;
+  x->n_values += 2 * (uint32_t)p.work;
+  return t->op->type->count <= LOOP_COPIED && x->n_values <= LOOP_VALUES;
+}
+
+/* A product; a row out of an array, or into one where it lies; or a concatenation. */
 static bool lscan_routine(loop_make *x, loop_scope *s, const plan_step *t) {
   cpu_dynamic_row row;
+  if (t->op->opcode == IR_OP_DOT) return lscan_product(x, t);
   if (t->op->opcode == IR_OP_CONCATENATE)
     return lscan_count(&s->p->buffers[t->out[0]]) <= LOOP_COPIED &&
            ir_operand_type(t->op, 0)->dtype == t->op->type->dtype;

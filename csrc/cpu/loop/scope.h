@@ -10,7 +10,9 @@ enum {
   LOOP_CELLS = 16,    /* elements of an array that are values, one by one */
   LOOP_COUNT = 64,    /* iterations of a kernel, each of which is code of its own */
   LOOP_VALUES = 1200, /* values of kernels, in all */
-  LOOP_COPIED = 64    /* elements of a copy */
+  LOOP_COPIED = 64,   /* elements of a copy */
+  LOOP_OPERAND = 128, /* elements of a product's operand */
+  LOOP_TERMS = 256    /* numbers that a product multiplies */
 };
 
 /* One program in its place. A buffer's elements are values of the body (`cells`), or lie in memory. */
@@ -50,5 +52,27 @@ bool cpu_loop_changes(const loop_scope *body, uint32_t i);
 
 /* --- write.c: code of a loop that `outer` has, or, where that is NULL, whose state lies in memory --- */
 void cpu_loop_write(loop_make *x, loop_scope *outer, const plan_step *w, loop_scope *const *pair);
+
+/* --- combine.c --- */
+/* Whether code has a way for a kernel's reductions; and the results of one of them: `stored` has what all its stores
+ * have of each iteration. */
+bool cpu_loop_may_combine(const kernel *k);
+void cpu_loop_combine(nat_body *b, const kernel *k, uint32_t store, const uint32_t *stored, uint32_t init,
+                      uint32_t *out);
+
+typedef struct loop_extents {
+  uint32_t n;
+  int64_t extent[IR_MAX_RANK], stride[IR_MAX_RANK], count;
+} loop_extents;
+/* A dot whose operands and sums have one type. */
+typedef struct loop_product {
+  nat_type type;
+  int64_t work;
+  struct {
+    loop_extents batch, terms, own;
+  } of[2];
+} loop_product;
+bool cpu_loop_product_of(const ir_op *op, loop_product *out);
+void cpu_loop_multiply(nat_body *b, const loop_product *p, const uint32_t *x, const uint32_t *y, uint32_t *out);
 
 #endif

@@ -167,6 +167,15 @@ static void lwrite_next_index(lwrite_kernel *w) {
   }
 }
 
+/* What a store of a kernel combines. */
+static void lwrite_combined(lwrite_kernel *w, uint32_t store, const uint32_t *stored) {
+  const kernel *k = w->t->kernel;
+  uint32_t out[LOOP_COUNT];
+  cpu_loop_combine(&w->x->code.body, k, store, stored, w->lower.values[k->stores[store].init], out);
+  for (int64_t i = 0; i < k->reduction->outer * k->reduction->inner; i++)
+    lwrite_put(w->x, w->s, w->t->out[k->stores[store].buffer], i, out[i]);
+}
+
 /* All iterations, then their stores: an output may be the memory of an input. */
 static void lwrite_kernel_step(loop_make *x, loop_scope *s, const plan_step *t) {
   const kernel *k = t->kernel;
@@ -187,7 +196,9 @@ static void lwrite_kernel_step(loop_make *x, loop_scope *s, const plan_step *t) 
     if (x->code.body.failed) x->failed = true;
   }
   for (size_t i = 0; i < n && !x->failed; i++)
-    lwrite_put(x, s, t->out[k->stores[i % k->n_stores].buffer], at[i], stored[i]);
+    if (!k->stores[i % k->n_stores].by) lwrite_put(x, s, t->out[k->stores[i % k->n_stores].buffer], at[i], stored[i]);
+  for (uint32_t i = 0; i < k->n_stores && !x->failed; i++)
+    if (k->stores[i].by) lwrite_combined(&w, i, stored);
 }
 
 /* --- moves --- */
@@ -238,9 +249,23 @@ static void lwrite_row(loop_make *x, loop_scope *s, const plan_step *t, const cp
   if (update) lwrite_note(s, array);
 }
 
+static void lwrite_product(loop_make *x, loop_scope *s, const plan_step *t) {
+  uint32_t in[2][LOOP_OPERAND], out[LOOP_COPIED];
+  loop_product p;
+  if (!cpu_loop_product_of(t->op, &p)) x->failed = true;
+  for (uint32_t i = 0; i < 2; i++)
+    for (int64_t j = 0; j < ir_operand_type(t->op, i)->count && !x->failed; j++)
+      in[i][j] = lwrite_get(x, s, t->in[i], j);
+  if (x->failed || x->code.body.failed) return;
+  cpu_loop_multiply(&x->code.body, &p, in[0], in[1], out);
+  for (int64_t i = 0; i < t->op->type->count; i++) lwrite_put(x, s, t->out[0], i, out[i]);
+}
+
 static void lwrite_routine(loop_make *x, loop_scope *s, const plan_step *t) {
   cpu_dynamic_row row;
-  if (t->op->opcode == IR_OP_CONCATENATE)
+  if (t->op->opcode == IR_OP_DOT)
+    lwrite_product(x, s, t);
+  else if (t->op->opcode == IR_OP_CONCATENATE)
     lwrite_concatenate(x, s, t);
   else if (cpu_dynamic_row_of(x->exe, t, &row))
     lwrite_row(x, s, t, &row);

@@ -174,7 +174,7 @@ static void vm_choose_products(cpu_vm *vm, const uint32_t *uses) {
     vm_inst *inst = &vm->insts[s->value];
     vm_sum *sum = &vm->sums[i];
     bool product = s->by && sum->fold && v->kind == KERNEL_OP && v->op.code == SCALAR_MULTIPLY;
-    bool short_rows = k->reduction->outer > 1 && k->reduction->reduced < VM_SHORT_RUN; /* see vmr_short */
+    bool short_rows = k->reduction->outer > 1 && k->reduction->reduced < CPU_VM_SHORT_RUN; /* see vmr_short */
     if (!product || uses[s->value] != 1 || inst->place != VM_REGISTER || inst->widens || k->reduction->inner != 1 ||
         short_rows)
       continue;

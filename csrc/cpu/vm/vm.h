@@ -43,4 +43,10 @@ void cpu_vm_run_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end,
 /* About how many times `ahead` is stepped on in so many of `rows` rows. */
 int64_t cpu_vm_passes(const cpu_vm *vm, int64_t rows, int64_t n);
 
+/* --- vm_reduce.c: the order that reductions have, where nothing is cut into pieces --- */
+enum { CPU_VM_SHORT_RUN = 64 /* results of fewer elements, of which there are several, have these in their order */ };
+/* How many runs of results side by side are combined apart from each other: as many as there are and fit, by the
+ * extents alone. */
+int64_t cpu_vm_runs_of(const kernel_reduction *red, int64_t piece);
+
 #endif

@@ -8,9 +8,7 @@
 
 enum {
   VM_MAX_SCRATCH = 192 * 1024, /* bytes of registers, on the stack */
-  VM_MAX_LANES = 1024,
-  VM_SHORT_RUN =
-      64 /* results of fewer elements, of which there are several, are combined in their order, many at a time */
+  VM_MAX_LANES = 1024
 };
 
 /* Where a value's lanes are. Chosen for the whole kernel, not block by block. */

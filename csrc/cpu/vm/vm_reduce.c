@@ -294,7 +294,7 @@ static void vmr_fold_rows(const vmr_acc *a, int64_t rows, int64_t n, const char 
 /* Whether results come from rows so short that a block has several. */
 static bool vmr_is_short(const cpu_vm *vm) {
   const kernel_reduction *red = vm->k->reduction;
-  return red->inner == 1 && red->outer > 1 && red->reduced < VM_SHORT_RUN && red->reduced <= vm->lanes;
+  return red->inner == 1 && red->outer > 1 && red->reduced < CPU_VM_SHORT_RUN && red->reduced <= vm->lanes;
 }
 
 /* Results begin .. end of short rows, as many at a time as fill a block. */
@@ -348,8 +348,7 @@ static void vmr_narrow(const vmr_run *r, const vm_block *b, vmr_accs *all, int64
   }
 }
 
-/* How many runs of results are lanes together: as many as there are and fit, by the extents alone. */
-static int64_t vmr_runs_of(const kernel_reduction *red, int64_t piece) {
+int64_t cpu_vm_runs_of(const kernel_reduction *red, int64_t piece) {
   int64_t runs = 1;
   while (red->inner > 1 && red->inner <= VMR_FEW && 2 * runs * red->inner <= VMR_WIDE && 2 * runs <= piece) runs *= 2;
   return runs;
@@ -454,7 +453,7 @@ static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
   r->pieces = kernel_pieces(vm->k);
   r->piece = (red->reduced + r->pieces - 1) / r->pieces;
   r->pieces = (red->reduced + r->piece - 1) / r->piece; /* none is empty */
-  r->runs = vmr_runs_of(red, r->piece);
+  r->runs = cpu_vm_runs_of(red, r->piece);
   r->blocks = red->inner == 1 || r->runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t each = r->piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
   *grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
@@ -491,7 +490,7 @@ void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, 
   const kernel_reduction *red = vm->k->reduction;
   vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .piece = red->reduced, .ahead = ahead};
   assert(red->reduced > 0 && red->outer % rows == 0 && kernel_pieces(vm->k) == 1);
-  r.runs = vmr_runs_of(red, r.piece);
+  r.runs = cpu_vm_runs_of(red, r.piece);
   r.blocks = red->inner == 1 || r.runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
   int64_t units = red->outer / rows * r.blocks;
   vmr_units(&r, (size_t)(begin * units), (size_t)(end * units));
