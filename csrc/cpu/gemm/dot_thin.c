@@ -134,6 +134,78 @@ static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, 
       }                                                                                   \
   }
 
+/* One row of sums over a B that is in the cache: eight vectors of sums stay in registers through all terms, in order.
+ */
+#define THIN_ONE_ROW(name, T, VEC, LOAD, MADD, VEC_MADD, TARGET)                            \
+  TARGET static void name(const thin_task *t) {                                             \
+    enum { EACH = sizeof(VEC) / sizeof(T), N = 8 };                                         \
+    const T *x = (const T *)(const void *)t->x, *b = (const T *)(const void *)t->b;         \
+    T *to = (T *)(void *)t->sums;                                                           \
+    int64_t j = 0, step = t->step, k = t->k, columns = t->columns;                          \
+    for (; j + N * EACH <= columns; j += N * EACH) {                                        \
+      VEC s[N], v;                                                                          \
+      _Pragma("GCC unroll 8") for (int q = 0; q < N; q++) s[q] = (VEC){0};                  \
+      for (int64_t p = 0; p < k; p++) _Pragma("GCC unroll 8") for (int q = 0; q < N; q++) { \
+          LOAD(v, b + p * step + j + q * EACH);                                             \
+          s[q] = VEC_MADD(v, x[p], s[q]);                                                   \
+        }                                                                                   \
+      memcpy(to + j, s, sizeof s);                                                          \
+    }                                                                                       \
+    for (; j + EACH <= columns; j += EACH) {                                                \
+      VEC s = (VEC){0}, v;                                                                  \
+      for (int64_t p = 0; p < k; p++) {                                                     \
+        LOAD(v, b + p * step + j);                                                          \
+        s = VEC_MADD(v, x[p], s);                                                           \
+      }                                                                                     \
+      memcpy(to + j, &s, sizeof s);                                                         \
+    }                                                                                       \
+    for (; j < columns; j++) {                                                              \
+      T s = 0;                                                                              \
+      for (int64_t p = 0; p < k; p++) s = MADD(x[p], b[p * step + j], s);                   \
+      to[j] = s;                                                                            \
+    }                                                                                       \
+  }
+
+/* The same sums by vectors: those of COLUMNS results at once are in registers, and share what is read of x. */
+#define THIN_BY_VECTORS(name, T, S, WIDE, VEC, COLUMNS, LOAD, MADD, VEC_MADD, HALVES, OTHER, TARGET)       \
+  TARGET static void name(const thin_task *t) {                                                            \
+    enum { LANES = 32, EACH = sizeof(VEC) / sizeof(T), N = LANES / EACH };                                 \
+    const int64_t k = t->k, whole = k / LANES * LANES, step = t->step, columns = t->columns;               \
+    thin_task last = *t;                                                                                   \
+    int64_t j = 0;                                                                                         \
+    for (; whole && j + 4 <= columns; j += 4)                                                              \
+      for (int64_t i = 0; i < t->rows; i++) {                                                              \
+        const S *b = (const S *)(const void *)t->b + j * step;                                             \
+        const T *x = (const T *)(const void *)t->x + i * t->x_line;                                        \
+        VEC sums[4];                                                                                       \
+        T rest[4] = {0, 0, 0, 0};                                                                          \
+        _Pragma("GCC unroll 4") for (int d = 0; d < 4; d += COLUMNS) {                                     \
+          VEC s[COLUMNS][N], u, v;                                                                         \
+          _Pragma("GCC unroll 4") for (int c = 0; c < COLUMNS; c++)                                        \
+              _Pragma("GCC unroll 8") for (int q = 0; q < N; q++) s[c][q] = (VEC){0};                      \
+          for (int64_t p = 0; p < whole; p += LANES) _Pragma("GCC unroll 8") for (int q = 0; q < N; q++) { \
+              memcpy(&u, x + p + q * EACH, sizeof u);                                                      \
+              _Pragma("GCC unroll 4") for (int c = 0; c < COLUMNS; c++) {                                  \
+                LOAD(v, b + (d + c) * step + p + q * EACH);                                                \
+                s[c][q] = VEC_MADD(v, u, s[c][q]);                                                         \
+              }                                                                                            \
+            }                                                                                              \
+          _Pragma("GCC unroll 4") for (int c = 0; c < COLUMNS; c++) {                                      \
+            _Pragma("GCC unroll 4") for (int half = N / 2; half > 0; half /= 2)                            \
+                _Pragma("GCC unroll 4") for (int q = 0; q < half; q++) s[c][q] += s[c][q + half];          \
+            sums[d + c] = s[c][0];                                                                         \
+          }                                                                                                \
+        }                                                                                                  \
+        for (int64_t p = whole; p < k; p++)                                                                \
+          for (int c = 0; c < 4; c++) rest[c] = MADD(x[p], WIDE(T, b[c * step + p]), rest[c]);             \
+        HALVES((T *)(void *)t->sums + i * t->line + j, sums, rest)                                         \
+      }                                                                                                    \
+    last.columns -= j;                                                                                     \
+    last.b += (size_t)(j * step) * sizeof(S);                                                              \
+    last.sums += (size_t)j * sizeof(T);                                                                    \
+    if (last.columns) OTHER(&last);                                                                        \
+  }
+
 #define THIN_PLAIN(x, y, s) ((s) + (x) * (y))
 typedef float thin_4f32 __attribute__((vector_size(16)));
 typedef double thin_2f64 __attribute__((vector_size(16)));
@@ -169,6 +241,34 @@ THIN_BY_ROWS(thin_rows_bf16_avx2, float, uint16_t, THIN_BF16, __m256, THIN_LOAD_
 THIN_BY_COLUMNS(thin_columns_f32_avx2, float, float, THIN_SAME, __builtin_fmaf, THIN_AVX2)
 THIN_BY_COLUMNS(thin_columns_f64_avx2, double, double, THIN_SAME, __builtin_fma, THIN_AVX2)
 THIN_BY_COLUMNS(thin_columns_bf16_avx2, float, uint16_t, THIN_BF16, __builtin_fmaf, THIN_AVX2)
+/* Vectors of four results to one number each, by halves, and what is left of each. */
+#define THIN_HALVES_PS(to, s, rest)                                                                      \
+  {                                                                                                      \
+    __m256 a = _mm256_permute2f128_ps(s[0], s[1], 0x20), b_ = _mm256_permute2f128_ps(s[0], s[1], 0x31);  \
+    __m256 c_ = _mm256_permute2f128_ps(s[2], s[3], 0x20), d_ = _mm256_permute2f128_ps(s[2], s[3], 0x31); \
+    __m256d e = _mm256_castps_pd(_mm256_add_ps(a, b_)), f = _mm256_castps_pd(_mm256_add_ps(c_, d_));     \
+    a = _mm256_castpd_ps(_mm256_unpacklo_pd(e, f)), b_ = _mm256_castpd_ps(_mm256_unpackhi_pd(e, f));     \
+    a = _mm256_add_ps(a, b_);                                                                            \
+    a = _mm256_add_ps(_mm256_shuffle_ps(a, a, 0x88), _mm256_shuffle_ps(a, a, 0xDD));                     \
+    __m128 g = _mm_unpacklo_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));                  \
+    _mm_storeu_ps(to, _mm_add_ps(g, _mm_loadu_ps(rest)));                                                \
+  }
+#define THIN_HALVES_PD(to, s, rest)                                                                       \
+  {                                                                                                       \
+    __m256d a = _mm256_permute2f128_pd(s[0], s[1], 0x20), b_ = _mm256_permute2f128_pd(s[0], s[1], 0x31);  \
+    __m256d c_ = _mm256_permute2f128_pd(s[2], s[3], 0x20), d_ = _mm256_permute2f128_pd(s[2], s[3], 0x31); \
+    a = _mm256_add_pd(a, b_), c_ = _mm256_add_pd(c_, d_);                                                 \
+    a = _mm256_add_pd(_mm256_unpacklo_pd(a, c_), _mm256_unpackhi_pd(a, c_));                              \
+    _mm256_storeu_pd(to, _mm256_add_pd(_mm256_permute4x64_pd(a, 0xD8), _mm256_loadu_pd(rest)));           \
+  }
+THIN_BY_VECTORS(thin_dots_f32_avx2, float, float, THIN_SAME, __m256, 2, THIN_LOAD, __builtin_fmaf, _mm256_fmadd_ps,
+                THIN_HALVES_PS, thin_columns_f32_avx2, THIN_AVX2)
+THIN_BY_VECTORS(thin_dots_bf16_avx2, float, uint16_t, THIN_BF16, __m256, 2, THIN_LOAD_8BF16, __builtin_fmaf,
+                _mm256_fmadd_ps, THIN_HALVES_PS, thin_columns_bf16_avx2, THIN_AVX2)
+THIN_ONE_ROW(thin_row_f32_avx2, float, __m256, THIN_LOAD, __builtin_fmaf, THIN_FMA_PS, THIN_AVX2)
+THIN_ONE_ROW(thin_row_f64_avx2, double, __m256d, THIN_LOAD, __builtin_fma, THIN_FMA_PD, THIN_AVX2)
+THIN_BY_VECTORS(thin_dots_f64_avx2, double, double, THIN_SAME, __m256d, 1, THIN_LOAD, __builtin_fma, _mm256_fmadd_pd,
+                THIN_HALVES_PD, thin_columns_f64_avx2, THIN_AVX2)
 #endif
 
 /* For elements of B of that type. */
@@ -178,9 +278,9 @@ static thin_fn *thin_fn_of(base_dtype b, bool by_columns) {
   int row = b == XLAC_F32 ? 0 : b == XLAC_F64 ? 1 : 2;
   assert(row < 2 || b == XLAC_BF16);
 #if defined(__x86_64__)
-  static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_columns_f32_avx2},
-                                      {thin_rows_f64_avx2, thin_columns_f64_avx2},
-                                      {thin_rows_bf16_avx2, thin_columns_bf16_avx2}};
+  static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_dots_f32_avx2},
+                                      {thin_rows_f64_avx2, thin_dots_f64_avx2},
+                                      {thin_rows_bf16_avx2, thin_dots_bf16_avx2}};
   if (base_isa_best() >= BASE_ISA_AVX2) return avx2[row][by_columns];
 #endif
   return plain[row][by_columns];
@@ -346,6 +446,24 @@ static void thin_in_pieces(thin_run *r, rt_pool *pool) {
   thin_store(r, &t, 0, 0, 0);
 }
 
+/* A vector by a matrix in the cache, both as they lie: one task. */
+static bool thin_at_once(const thin_run *r) {
+  const cpu_gemm *g = r->g;
+  bool is = g->m.count == 1 && g->batch.count == 1 && g->a_type == g->packed && g->b_type == g->packed;
+  is = is && g->c_type == g->packed && g->n.v[0].c == 1 && (g->k.n == 0 || g->k.v[0].a == 1);
+  if (!is || g->n.count * g->k.count > THIN_GRAIN) return false;
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed);
+  thin_task t = {.rows = 1, .columns = g->n.count, .k = g->k.count, .step = r->step, .sums = r->c};
+  t.x = r->a + g->a_at * size;
+  t.b = r->b + g->b_at * size;
+  thin_fn *fn = r->fn;
+#if defined(__x86_64__)
+  if (!r->by_columns && base_isa_best() >= BASE_ISA_AVX2) fn = size == 4 ? thin_row_f32_avx2 : thin_row_f64_avx2;
+#endif
+  fn(&t);
+  return true;
+}
+
 /* Tasks are narrower where there would be fewer than four. */
 void cpu_gemm_run_thin(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch) {
   thin_run r = {.g = g, .a = a, .b = b, .c = c, .x = scratch, .rows = THIN_ROWS};
@@ -353,6 +471,7 @@ void cpu_gemm_run_thin(const cpu_gemm *g, rt_pool *pool, const void *a, const vo
   assert(is);
   (void)is;
   r.fn = thin_fn_of((base_dtype)g->b_type, r.by_columns);
+  if (thin_pieces(g) == 1 && thin_at_once(&r)) return;
   r.columns = r.by_columns ? THIN_DOTS : THIN_COLUMNS;
   while (r.columns > 128 && g->n.count < 4 * r.columns) r.columns /= 2;
   r.down = (g->m.count + r.rows - 1) / r.rows;
