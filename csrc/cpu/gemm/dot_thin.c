@@ -263,8 +263,6 @@ THIN_BY_COLUMNS(thin_columns_bf16_avx2, float, uint16_t, THIN_BF16, __builtin_fm
   }
 THIN_BY_VECTORS(thin_dots_f32_avx2, float, float, THIN_SAME, __m256, 2, THIN_LOAD, __builtin_fmaf, _mm256_fmadd_ps,
                 THIN_HALVES_PS, thin_columns_f32_avx2, THIN_AVX2)
-THIN_BY_VECTORS(thin_dots_bf16_avx2, float, uint16_t, THIN_BF16, __m256, 2, THIN_LOAD_8BF16, __builtin_fmaf,
-                _mm256_fmadd_ps, THIN_HALVES_PS, thin_columns_bf16_avx2, THIN_AVX2)
 THIN_ONE_ROW(thin_row_f32_avx2, float, __m256, THIN_LOAD, __builtin_fmaf, THIN_FMA_PS, THIN_AVX2)
 THIN_ONE_ROW(thin_row_f64_avx2, double, __m256d, THIN_LOAD, __builtin_fma, THIN_FMA_PD, THIN_AVX2)
 THIN_BY_VECTORS(thin_dots_f64_avx2, double, double, THIN_SAME, __m256d, 1, THIN_LOAD, __builtin_fma, _mm256_fmadd_pd,
@@ -280,7 +278,7 @@ static thin_fn *thin_fn_of(base_dtype b, bool by_columns) {
 #if defined(__x86_64__)
   static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_dots_f32_avx2},
                                       {thin_rows_f64_avx2, thin_dots_f64_avx2},
-                                      {thin_rows_bf16_avx2, thin_dots_bf16_avx2}};
+                                      {thin_rows_bf16_avx2, thin_columns_bf16_avx2}};
   if (base_isa_best() >= BASE_ISA_AVX2) return avx2[row][by_columns];
 #endif
   return plain[row][by_columns];
