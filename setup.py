@@ -36,8 +36,8 @@ if not CLANG:  # what is small or called once is inlined all the same
 CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and sysconfig.get_platform().endswith("x86_64"))  # of what is built for
 LEVELS = {
     "cpu/call.c": CALLS,
-    **dict.fromkeys(("text/proto/wire", "tf/graph/attr_value", "tf/cluster/cycles"), FEW_COPIES),  # the small loops of clustering
-    **dict.fromkeys(("text/hlo/lexer", "text/hlo/read", "ir/verify"), FEW_COPIES),  # what every op of a text goes through
+    **dict.fromkeys(("text/proto/wire", "tf/graph/", "tf/cluster/"), LOOPS),  # the small loops of clustering
+    **dict.fromkeys(("text/hlo/", "ir/verify", "ir/module", "ir/names"), FEW_COPIES),  # what every op of a text goes through
     **dict.fromkeys(("cpu/conv/conv_direct", "cpu/conv/conv_pad"), FEW_COPIES),  # loops that matter are spelled out
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     "cpu/fft/fft_lanes": ONE_COPY,
@@ -57,7 +57,7 @@ LEVELS = {
     **dict.fromkeys((f"ir/{part}/" for part in ("check", "verify", "stablehlo", "sdy")), SMALL),
     **dict.fromkeys(("api/", "pjrt/", "cuda/", "spmd/", "text/bytecode/"), SMALL),
     "shard/": FEW_COPIES,  # propagation is 5 % slower without copies and alignment
-    **dict.fromkeys(("text/hlo/", "text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
+    **dict.fromkeys(("text/mlir/", "ir/"), TEXT),  # -O1 costs MLIR text 15 %, fewer copies 7 %
     **dict.fromkeys((f"py/{part}" for part in ("arrays", "buffer", "call", "dlpack", "executable", "lanes", "work")), PLAIN),
     "py/": SMALL,
     "": PLAIN,  # passes, plans, what is left: as fast as at -O3

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 enum { FIRST_SLOTS = 64, FIRST_TEXT = 256 };
+#define LONGEST (UINT32_MAX - sizeof(base_istr)) /* strings are shorter */
 
 /* From any address. */
 static uint64_t load_u64(const char *p) {
@@ -41,7 +42,7 @@ uint32_t base_hash(const char *s, size_t n) {
 
 /* What an interner's table holds. Programs number their values: names that differ in their last digit differ here in
  * the low bits only, so that ten names of a row meet in one cache line. Never 0, which means an empty slot. */
-static uint32_t hash_of_name(const char *s, size_t n) {
+uint32_t base_name_hash(const char *s, size_t n) {
   uint32_t h = n ? (base_hash(s, n - 1) & ~15u) | ((unsigned char)s[n - 1] & 15) : 0;
   return h ? h : 16;
 }
@@ -110,12 +111,10 @@ static base_istr *new_istr(base_arena *arena, const char *s, size_t n, uint32_t 
 }
 
 /* Copied: s may be anybody's. */
-const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
-  assert(t->arena);
-  if (n >= UINT32_MAX - sizeof(base_istr)) return NULL;
+const base_istr *base_intern_hashed(base_interner *t, const char *s, size_t n, uint32_t hash) {
+  assert(t->arena && n < LONGEST && hash == base_name_hash(s, n));
   if (t->n >= t->cap / 2 && !grow_interner(t)) return NULL;
-  if (!s) s = "";
-  uint32_t hash = hash_of_name(s, n), i = slot_for_text(t, s, n, hash);
+  uint32_t i = slot_for_text(t, s, n, hash);
   if (t->hashes[i]) return t->slots[i];
   base_istr *e = new_istr(t->arena, s, n, hash);
   if (!e) return NULL;
@@ -126,11 +125,17 @@ const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
   return e;
 }
 
+const base_istr *base_intern(base_interner *t, const char *s, size_t n) {
+  if (n >= LONGEST) return NULL;
+  if (!s) s = "";
+  return base_intern_hashed(t, s, n, base_name_hash(s, n));
+}
+
 /* Adds nothing. */
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n) {
   if (t->n == 0) return NULL;
   if (!s) s = "";
-  uint32_t i = slot_for_text(t, s, n, hash_of_name(s, n));
+  uint32_t i = slot_for_text(t, s, n, base_name_hash(s, n));
   return t->hashes[i] ? t->slots[i] : NULL;
 }
 

@@ -44,6 +44,10 @@ void base_interner_free(base_interner *t); /* the table; the strings go with the
 bool base_interner_reserve(base_interner *t, uint32_t n);
 /* NULL when out of memory. */
 const base_istr *base_intern(base_interner *t, const char *s, size_t n);
+/* The same where the string's base_name_hash is known. s is not NULL, and under 4 GB long. */
+const base_istr *base_intern_hashed(base_interner *t, const char *s, size_t n, uint32_t hash);
+/* Of a string as tables of strings have it: base_istr's hash. */
+uint32_t base_name_hash(const char *s, size_t n);
 /* NULL when absent. */
 const base_istr *base_intern_find(const base_interner *t, const char *s, size_t n);
 /* Of n bytes; the same on every machine of one byte order. */

@@ -125,7 +125,7 @@ const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
   assert(u && wanted);
   uint32_t root_n;
   int64_t number;
-  bool has_number = split_name(wanted, &root_n, &number), ok = true;
+  bool has_number = split_name(wanted, &root_n, &number), ok = true, given = true;
   int64_t root = find_root(u, wanted->s, root_n);
   if (root < 0) return NULL;
   assert(root_n > 0 || wanted->n == 0);
@@ -134,9 +134,12 @@ const base_istr *ir_uniquer_take(ir_uniquer *u, const base_istr *wanted) {
     int64_t *next = &u->roots[root].next;
     while (ok && !take_number(u, (uint32_t)root, *next, &ok)) ++*next;
     number = (*next)++;
+    given = false;
   }
   if (!ok) return NULL;
-  return number == 0 && !has_number ? wanted : numbered(u, wanted, root_n, number);
+  char first = has_number ? wanted->s[root_n + 1] : '1'; /* "x.03" is "x.3", "x.-0" is "x.0" */
+  bool spelt = given && first >= '1' && first <= '9';
+  return spelt ? wanted : numbered(u, wanted, root_n, number);
 }
 
 /* Every byte may stand in a name; the empty string is none. */
@@ -144,6 +147,11 @@ bool ir_is_name(const char *s, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (!ir_name_takes(s[i], i == 0)) return false;
   return n > 0;
+}
+
+/* No type or keyword has more letters, or a dot, as most names of ops have. */
+static bool may_be_word(const char *s, size_t n) {
+  return n <= IR_LONGEST_WORD && !memchr(s, '.', n);
 }
 
 /* Words that are types in HLO text, which nothing can be called. */
@@ -191,11 +199,11 @@ static bool is_internal(const char *s, size_t n) {
 }
 
 bool ir_name_is_reserved(const char *s, size_t n) {
-  return names_type(s, n) || is_internal(s, n);
+  return (may_be_word(s, n) && names_type(s, n)) || is_internal(s, n);
 }
 
 bool ir_name_is_word(const char *s, size_t n) {
-  return names_type(s, n) || is_keyword(s, n);
+  return may_be_word(s, n) && (names_type(s, n) || is_keyword(s, n));
 }
 
 /* At most one byte longer than s, hence n + 2 bytes with room for one more. */

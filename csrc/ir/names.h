@@ -9,6 +9,7 @@ static inline bool ir_name_takes(char c, bool first) {
   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') return true;
   return !first && ((c >= '0' && c <= '9') || c == '.' || c == '-');
 }
+enum { IR_LONGEST_WORD = 24 }; /* "last_tile_dim_replicate", and a byte more */
 /* Names are bytes; these are pure functions. */
 bool ir_is_name(const char *s, size_t n);
 /* Names XLA keeps for itself: those of types, and what begins with "__" but not with "__xla_". */

@@ -11,6 +11,8 @@
 
 /* Slots of a new table; a power of two, as all its sizes. */
 enum { FIRST_SYMBOLS = 256 };
+/* Odd: neighbours by base_name_hash, which an interner wants side by side, are far apart in this fuller table. */
+#define SYMBOL_SPREAD 0x9E3779B1u
 
 /* Whether the word is a dtype, and where it can't be a name. No dtype's name is longer than 13 bytes. */
 static void describe_symbol(text_symbol *y, const char *s, size_t n) {
@@ -40,12 +42,12 @@ static bool grow_symbols(text_reader *r) {
 
 /* A new symbol in the first free slot of its probe sequence. Symbols live in the scratch arena, so that pointers to
  * them stay valid while the table grows. */
-static text_symbol *add_symbol(text_reader *r, uint32_t hash, const char *s, size_t n) {
+static text_symbol *add_symbol(text_reader *r, uint32_t name_hash, const char *s, size_t n) {
   if ((r->n_symbols + 1) * (uint64_t)2 > r->cap && !grow_symbols(r)) return NULL;
   text_symbol *y = BASE_NEW(&r->scratch, text_symbol);
-  if (!y || !(y->name = ir_intern(r->m, s, n))) return NULL;
+  if (!y || !(y->name = base_intern_hashed(&r->m->strings, s, n, name_hash))) return NULL;
   describe_symbol(y, s, n);
-  uint32_t at = hash & (r->cap - 1);
+  uint32_t hash = name_hash * SYMBOL_SPREAD, at = hash & (r->cap - 1);
   while (r->slots[at].symbol) at = (at + 1) & (r->cap - 1);
   r->slots[at] = (text_symbol_slot){hash, y};
   r->n_symbols++;
@@ -56,14 +58,15 @@ static text_symbol *add_symbol(text_reader *r, uint32_t hash, const char *s, siz
  * taken. */
 text_symbol *text_symbol_of(text_reader *r, const char *s, size_t n) {
   assert((r->cap & (r->cap - 1)) == 0);
-  uint32_t hash = base_hash(s, n);
+  uint32_t name_hash = base_name_hash(s, n), hash = name_hash * SYMBOL_SPREAD;
   for (uint32_t at = hash; r->cap; at++) {
     const text_symbol_slot *slot = &r->slots[at & (r->cap - 1)];
     if (!slot->symbol) break;
+    if (slot->hash != hash) continue;
     const base_istr *name = slot->symbol->name;
-    if (slot->hash == hash && name->n == n && memcmp(name->s, s, n) == 0) return slot->symbol;
+    if (name->n == n && memcmp(name->s, s, n) == 0) return slot->symbol;
   }
-  return add_symbol(r, hash, s, n);
+  return add_symbol(r, name_hash, s, n);
 }
 
 /* Whether the last n bytes of the word are `suffix`, with something before them. */
