@@ -74,34 +74,6 @@ static const char *compare_floats(const char *name, const xlac_value_info *a, co
   return NULL;
 }
 
-static const char *compare_arrays(const xlac_value_info *a, const xlac_value_info *b, bool exact) {
-  if (a->dtype != b->dtype) return "another element type";
-  if (a->rank != b->rank) return "another rank";
-  for (uint32_t d = 0; d < a->rank; d++)
-    if (a->dims[d] != b->dims[d]) return "other dimensions";
-  if (a->bytes != b->bytes) return "another number of bytes";
-  if (a->bytes == 0 || memcmp(a->data, b->data, a->bytes) == 0) return NULL;
-  const char *kind = xlac_dtype_kind(a->dtype), *name = xlac_dtype_text(a->dtype);
-  bool complex_pair = strcmp(kind, "complex") == 0;
-  if (exact) return "other bits";
-  if (strcmp(kind, "float") != 0 && !complex_pair) return "other integers";
-  return compare_floats(name, a, b, xlac_dtype_bytes(a->dtype) / (complex_pair ? 2 : 1));
-}
-
-const char *fuzz_compare(const xlac_value *a, const xlac_value *b, bool exact) {
-  xlac_value_info x, y;
-  xlac_value_get(a, &x);
-  xlac_value_get(b, &y);
-  if (x.kind != y.kind) return "another kind of value";
-  if (x.kind == XLAC_VALUE_ARRAY) return compare_arrays(&x, &y, exact);
-  if (x.n_elements != y.n_elements) return "another number of elements";
-  for (uint32_t i = 0; i < x.n_elements; i++) {
-    const char *what = fuzz_compare(xlac_value_element(a, i), xlac_value_element(b, i), exact);
-    if (what) return what;
-  }
-  return NULL;
-}
-
 /* An integer element as a double: near enough to compare by. */
 static double integer_at(const uint8_t *p, uint32_t bytes, bool is_signed) {
   int64_t v = 0;
@@ -111,27 +83,46 @@ static double integer_at(const uint8_t *p, uint32_t bytes, bool is_signed) {
   return (double)(uint64_t)v;
 }
 
-bool fuzz_is_near(const xlac_value *a, const xlac_value *b) {
+/* Integers that stand for quantised numbers: a step, or f32's rounding, apart. */
+static const char *compare_steps(const xlac_value_info *a, const xlac_value_info *b, bool is_signed) {
+  uint32_t step = xlac_dtype_bytes(a->dtype);
+  const uint8_t *p = a->data, *q = b->data;
+  double scale = 0;
+  for (size_t at = 0; at < a->bytes; at += step) scale = fmax(scale, fabs(integer_at(p + at, step, is_signed)));
+  for (size_t at = 0; at < a->bytes; at += step)
+    if (fabs(integer_at(p + at, step, is_signed) - integer_at(q + at, step, is_signed)) > 1 + 1e-5 * scale)
+      return "other integers, by more than a step";
+  return NULL;
+}
+
+static const char *compare_arrays(const xlac_value_info *a, const xlac_value_info *b, fuzz_likeness how) {
+  if (a->dtype != b->dtype) return "another element type";
+  if (a->rank != b->rank) return "another rank";
+  for (uint32_t d = 0; d < a->rank; d++)
+    if (a->dims[d] != b->dims[d]) return "other dimensions";
+  if (a->bytes != b->bytes) return "another number of bytes";
+  if (a->bytes == 0 || memcmp(a->data, b->data, a->bytes) == 0) return NULL;
+  const char *kind = xlac_dtype_kind(a->dtype), *name = xlac_dtype_text(a->dtype);
+  bool complex_pair = strcmp(kind, "complex") == 0, is_signed = strcmp(kind, "sint") == 0;
+  if (how == FUZZ_BITS) return "other bits";
+  if (strcmp(kind, "float") == 0 || complex_pair)
+    return compare_floats(name, a, b, xlac_dtype_bytes(a->dtype) / (complex_pair ? 2 : 1));
+  bool steps = how == FUZZ_STEPS && (is_signed || strcmp(kind, "uint") == 0);
+  return steps ? compare_steps(a, b, is_signed) : "other integers";
+}
+
+const char *fuzz_compare(const xlac_value *a, const xlac_value *b, fuzz_likeness how) {
   xlac_value_info x, y;
   xlac_value_get(a, &x);
   xlac_value_get(b, &y);
-  bool alike = x.kind == y.kind;
-  for (uint32_t i = 0; alike && x.kind != XLAC_VALUE_ARRAY && i < x.n_elements; i++)
-    alike = x.n_elements == y.n_elements && fuzz_is_near(xlac_value_element(a, i), xlac_value_element(b, i));
-  if (!alike || x.kind != XLAC_VALUE_ARRAY || fuzz_compare(a, b, false) == NULL) return alike;
-  const char *kind = xlac_dtype_kind(x.dtype);
-  bool is_signed = strcmp(kind, "sint") == 0;
-  if (x.dtype != y.dtype || x.bytes != y.bytes || !(is_signed || strcmp(kind, "uint") == 0)) return false;
-  uint32_t step = xlac_dtype_bytes(x.dtype);
-  double scale = 0;
-  for (size_t at = 0; at < x.bytes; at += step)
-    scale = fmax(scale, fabs(integer_at((const uint8_t *)x.data + at, step, is_signed)));
-  for (size_t at = 0; at < x.bytes; at += step) {
-    double p = integer_at((const uint8_t *)x.data + at, step, is_signed);
-    double q = integer_at((const uint8_t *)y.data + at, step, is_signed);
-    if (fabs(p - q) > 1 + 1e-5 * scale) return false;
+  if (x.kind != y.kind) return "another kind of value";
+  if (x.kind == XLAC_VALUE_ARRAY) return compare_arrays(&x, &y, how);
+  if (x.n_elements != y.n_elements) return "another number of elements";
+  for (uint32_t i = 0; i < x.n_elements; i++) {
+    const char *what = fuzz_compare(xlac_value_element(a, i), xlac_value_element(b, i), how);
+    if (what) return what;
   }
-  return true;
+  return NULL;
 }
 
 bool fuzz_is_finite(const xlac_value *v) {

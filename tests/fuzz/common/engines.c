@@ -86,7 +86,7 @@ static bool is_chaotic(xlac_module *m, const fuzz_arguments *args, const engine_
     if (!fuzz_is_finite(args->values[i])) return true;
   if (fuzz_shake_arguments(args, &shaken)) {
     engine_result other = interpret(m, &shaken);
-    chaotic = other.status != 0 || fuzz_compare(want->value, other.value, false) != NULL;
+    chaotic = other.status != 0 || fuzz_compare(want->value, other.value, FUZZ_NUMBERS) != NULL;
     xlac_value_release(other.value);
   }
   fuzz_free_arguments(&shaken);
@@ -106,9 +106,9 @@ static bool is_quantised(xlac_module *m) {
 
 static void judge_values(xlac_module *m, const fuzz_arguments *args, const engine_result *want,
                          const engine_result *got) {
-  const char *what = fuzz_compare(want->value, got->value, false);
+  const char *what = fuzz_compare(want->value, got->value, FUZZ_NUMBERS);
   fuzz_counts[FUZZ_COMPARED]++;
-  if (!what || (is_quantised(m) && fuzz_is_near(want->value, got->value))) return;
+  if (!what || (is_quantised(m) && !fuzz_compare(want->value, got->value, FUZZ_STEPS))) return;
   if (is_chaotic(m, args, want)) {
     fuzz_counts[FUZZ_CHAOTIC]++;
     return;
@@ -166,7 +166,7 @@ static void reload(xlac_executable *exe, const fuzz_arguments *args, const engin
   engine_result got = call(again, args);
   if (!is_of_machine(want) && !is_of_machine(&got)) {
     if ((want->status != 0) != (got.status != 0)) fuzz_report("a loaded executable ends otherwise", &got.err);
-    if (got.status == 0 && fuzz_compare(want->value, got.value, true))
+    if (got.status == 0 && fuzz_compare(want->value, got.value, FUZZ_BITS))
       fuzz_report("a loaded executable gives something else", NULL);
   }
   xlac_value_release(got.value);

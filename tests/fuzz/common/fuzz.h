@@ -78,13 +78,14 @@ void fuzz_free_arguments(fuzz_arguments *args);
 /* The same with each float changed in its last places; false where there is none. */
 bool fuzz_shake_arguments(const fuzz_arguments *args, fuzz_arguments *out);
 
-/* NULL where two results are the same: integers exactly, floats up to what another order of sums gives, NaN for NaN;
- * else what differs. `exact`: bit by bit. */
-const char *fuzz_compare(const xlac_value *a, const xlac_value *b, bool exact);
-
-/* Whether two results are the same but for integers that stand for quantised numbers: what was computed in f32 may be
- * a step, or f32's rounding, off. */
-bool fuzz_is_near(const xlac_value *a, const xlac_value *b);
+typedef enum fuzz_likeness {
+  FUZZ_BITS,    /* bit by bit */
+  FUZZ_NUMBERS, /* integers exactly, floats up to what another order of sums gives, NaN for NaN */
+  FUZZ_STEPS,   /* so, but for integers that stand for quantised numbers: computed in f32, they may be a step, or f32's
+                   rounding, off */
+} fuzz_likeness;
+/* NULL where two results are alike; else what differs. */
+const char *fuzz_compare(const xlac_value *a, const xlac_value *b, fuzz_likeness how);
 
 /* Whether all floats of an array are finite, and far from being too large for sums. */
 bool fuzz_is_finite(const xlac_value *v);
