@@ -58,10 +58,7 @@ double math_expm1_f64(double x) {
 /* log(u) + c / u, u + c = 1 + x: u is rounded. */
 double math_log1p_f64(double x) {
   double u = 1 + x, c = x < 1 ? x - (u - 1) : 1 - (u - x);
-  uint64_t t = base_f64_bits(u) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD);
-  double k = base_f64_of((t >> 52 & 0xFFF) | 0x4330000000000000) - (0x1p52 + 1023);
-  double f = base_f64_of((t & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD) - 1;
-  double v = math_log_parts_f64(k, f, c / u);
+  double v = math_log_parts_f64(u, 0, c / u);
   v = x > -1 ? v : x == -1 ? -INFINITY : NAN;
   return x == 0 || x == INFINITY ? x : v;
 }

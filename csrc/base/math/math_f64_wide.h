@@ -36,9 +36,12 @@ MATH_INLINE double MD(exp)(double x) {
   return MD(scaled)(e.h, e.k);
 }
 
-/* log of 2^k (1 + f) and of 1 + more, which is next to nothing, by the odd series of log((1 + s) / (1 - s)): f - s (f -
- * 2 s^3 ...). */
-MATH_INLINE double MD(log_parts)(double k, double f, double more) {
+/* log of x 2^exponent, x normal, and of 1 + more, which is next to nothing: with x as 2^k (1 + f), by the odd series of
+ * log((1 + s) / (1 - s)): f - s (f - 2 s^3 ...). */
+MATH_INLINE double MD(log_parts)(double x, double exponent, double more) {
+  uint64_t t = base_f64_bits(x) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD);
+  double k = base_f64_of((t >> 52 & 0xFFF) | 0x4330000000000000) - (0x1p52 + 1023) + exponent;
+  double f = base_f64_of((t & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD) - 1;
   double s = f / (2 + f), z = s * s, half = 0.5 * f * f, p = 0x1.0f7492dec8bb5p-3;
   p = p * z + 0x1.0f5adc4d5d740p-3;
   p = p * z + 0x1.3b20c16f70b3fp-3;
@@ -52,10 +55,7 @@ MATH_INLINE double MD(log_parts)(double k, double f, double more) {
 }
 MATH_INLINE double MD(log)(double x) {
   bool small = x < 0x1p-1022;
-  uint64_t t = base_f64_bits(small ? x * 0x1p54 : x) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD);
-  double k = base_f64_of((t >> 52 & 0xFFF) | 0x4330000000000000) - (0x1p52 + 1023);
-  double f = base_f64_of((t & 0xFFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD) - 1;
-  double v = MD(log_parts)(small ? k - 54 : k, f, 0);
+  double v = MD(log_parts)(small ? x * 0x1p54 : x, small ? -54 : 0, 0);
   v = x > 0 ? v : x == 0 ? -INFINITY : NAN;
   return x == INFINITY ? x : v;
 }
