@@ -328,6 +328,7 @@
 #include "shard/local/gather.c"
 #include "shard/local/ops.c"
 #include "shard/local/state.c"
+#include "shard/local/window.c"
 #include "shard/propagate/op.c"
 #include "shard/propagate/project.c"
 #include "shard/propagate/propagate.c"

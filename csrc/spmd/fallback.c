@@ -16,53 +16,6 @@ typedef struct fallback_pass {
   uint32_t tensor, dim; /* what stands in its way; UINT32_MAX: no single dimension */
 } fallback_pass;
 
-/* --- even shardings --- */
-
-/* The longest beginning of a dimension's axes that cuts it evenly. */
-static uint32_t even_axes(const sdy_dim *d, int64_t size, const sdy_mesh *mesh) {
-  uint32_t n = 0;
-  for (int64_t shards = 1; n < d->axes.n; n++) {
-    shards *= sdy_axis_size(d->axes.v[n], mesh);
-    if (size % shards) break;
-  }
-  return n;
-}
-
-/* s itself where it is even; NULL when out of memory. */
-static const sdy_sharding *even_sharding(ir_module *m, const sdy_sharding *s, const ir_type *t) {
-  const sdy_mesh *mesh = sdy_mesh_of(m, s);
-  sdy_dim dims[IR_MAX_RANK];
-  bool changed = false;
-  if (!mesh || !shc_is_static(t) || s->n_dims != t->rank) return s;
-  for (uint32_t d = 0; d < t->rank; d++) {
-    dims[d] = s->dims[d];
-    uint32_t n = even_axes(&dims[d], t->dims[d], mesh);
-    changed = changed || n < dims[d].axes.n;
-    if (n < dims[d].axes.n) dims[d] = (sdy_dim){{n, dims[d].axes.v}, false, -1};
-  }
-  if (!changed) return s;
-  sdy_sharding own = *s;
-  own.dims = dims;
-  return sdy_sharding_make(m, &own);
-}
-
-/* Manual computations say themselves how they are cut. */
-static int even_op(void *ctx, ir_op *op) {
-  ir_module *m = ctx;
-  if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_SDY_MANUAL_COMPUTATION || sdy_is_collective(op)) return 0;
-  for (uint32_t i = 0; i < op->n_results; i++) {
-    ir_value v = {op, i};
-    const sdy_sharding *s = sdy_get(v), *to = s ? even_sharding(m, s, op->types[i]) : NULL;
-    if (s && to != s && (!to || !sdy_set(v, to))) return -XLAC_E_OUT_OF_MEMORY;
-  }
-  return 0;
-}
-
-int spmd_make_even(ir_module *m, xlac_error *err) {
-  int status = shc_walk_module(m, false, even_op, m);
-  return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "even shardings") : status;
-}
-
 /* --- what is local --- */
 
 /* Always false: the op is not local, for that reason. */
@@ -78,7 +31,6 @@ static bool fallback_is_known(const ir_op *op) {
     case IR_OP_CALL:
     case IR_OP_CONSTANT:
     case IR_OP_IOTA:
-    case IR_OP_REVERSE: /* on a mirrored mesh */
     case IR_OP_PARTITION_ID:
     case IR_OP_REPLICA_ID:
       return true;
@@ -125,12 +77,27 @@ static bool fallback_custom_shares(const sdy_rule *rule, int64_t factor) {
   return in && out && !fallback_has(rule->reduction, factor);
 }
 
+/* Ops whose local form fetches what it needs of other shards. */
+static bool fallback_exchanges(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_CONCATENATE:
+    case IR_OP_CONVOLUTION:
+    case IR_OP_PAD:
+    case IR_OP_REDUCE_WINDOW:
+    case IR_OP_REVERSE:
+    case IR_OP_SLICE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /* Along a dimension of one factor: is it one that may be sharded, and do all that have it agree? Dimensions of several
  * factors are a reshape's, which is looked at as a whole. */
 static bool fallback_dim_fits(fallback_pass *x, const ir_op *op, const sdy_rule *rule, int64_t factor, sdy_axes axes) {
   if (fallback_has(rule->need_replication, factor)) return fallback_why(x, SPMD_NEEDS_WHOLE);
   if (rule->custom && !fallback_custom_shares(rule, factor)) return fallback_why(x, SPMD_NEEDS_WHOLE);
-  if (fallback_has(rule->permutation, factor)) return fallback_why(x, SPMD_MOVES);
+  if (fallback_has(rule->permutation, factor) && !fallback_exchanges(op)) return fallback_why(x, SPMD_MOVES);
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++) {
     const sdy_tensor_map *map = i < op->n_operands ? &rule->operands[i] : &rule->results[i - op->n_operands];
     const ir_type *t;
@@ -144,6 +111,17 @@ static bool fallback_dim_fits(fallback_pass *x, const ir_op *op, const sdy_rule 
   return true;
 }
 
+/* The sizes of all shards together. */
+static bool fallback_longer(const ir_type *t, const sdy_sharding *s, const sdy_mesh *mesh, int64_t *dims) {
+  bool longer = false;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    int64_t shards = sdy_axes_size(s->dims[d].axes, mesh);
+    dims[d] = (t->dims[d] + shards - 1) / shards * shards;
+    longer = longer || dims[d] != t->dims[d];
+  }
+  return longer;
+}
+
 static bool fallback_reshape_fits(fallback_pass *x, const ir_op *op) {
   const ir_type *in, *out;
   assert(op->opcode == IR_OP_RESHAPE && op->n_operands == 1);
@@ -151,8 +129,48 @@ static bool fallback_reshape_fits(fallback_pass *x, const ir_op *op) {
   const sdy_mesh *mesh = explicit_mesh(&x->e, from ? from : to);
   if (!from) from = sdy_sharding_empty(x->e.rw.m, to, in->rank, false);
   if (!to) to = sdy_sharding_empty(x->e.rw.m, from, out->rank, false);
-  return from && to && mesh &&
-         shc_reshape_is_local(&x->e.scratch, mesh, in->rank, in->dims, from, out->rank, out->dims, to);
+  if (!from || !to || !mesh) return false;
+  int64_t a[IR_MAX_RANK], b[IR_MAX_RANK];
+  bool longer = fallback_longer(in, from, mesh, a);
+  longer = fallback_longer(out, to, mesh, b) || longer;
+  return (!longer || shc_reshape_keeps(in, a, out, b)) &&
+         shc_reshape_is_local(&x->e.scratch, mesh, in->rank, a, from, out->rank, b, to);
+}
+
+/* Whether an op can stand anything past the end of a dimension: what it makes of it is past the end of its result's, or
+ * its local form leaves it out. */
+static bool fallback_goes_past(fallback_pass *x, const ir_op *op, const ir_type *t, uint32_t tensor, uint32_t d) {
+  uint32_t n = 0;
+  if (t->quant || t->dims[d] == 0) return false;
+  switch (op->opcode) {
+    case IR_OP_SCATTER: {
+      const ir_mattr *dims = ir_mattr_of(op, "scatter_dimension_numbers");
+      const int64_t *window = ir_m_ints(ir_m_field(dims, "update_window_dims"), &x->e.scratch, &n);
+      uint32_t inputs = op->n_operands / 2;
+      return tensor < inputs || tensor >= op->n_operands || (tensor > inputs && shard_has(window, n, d));
+    }
+    case IR_OP_CONVOLUTION:
+      return ir_m_get_int(op, "feature_group_count", 1) == 1 && ir_m_get_int(op, "batch_group_count", 1) == 1;
+    case IR_OP_BROADCAST:
+    case IR_OP_DYNAMIC_SLICE:
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+    case IR_OP_GATHER:
+      return t->dims[d] > 1; /* rules say of one element that it is nobody's part */
+    case IR_OP_CONCATENATE:
+    case IR_OP_DOT:
+    case IR_OP_PAD:
+    case IR_OP_REDUCE:
+    case IR_OP_REDUCE_WINDOW:
+    case IR_OP_RESHAPE:
+    case IR_OP_REVERSE:
+    case IR_OP_SLICE:
+    case IR_OP_SORT:
+    case IR_OP_STABLEHLO_DOT:
+    case IR_OP_TRANSPOSE:
+      return true;
+    default:
+      return shard_is_elementwise(op);
+  }
 }
 
 /* Sizes that are known, on one mesh, in even parts, with dimensions that the rule speaks of. */
@@ -169,9 +187,12 @@ static bool fallback_tensor_fits(fallback_pass *x, const ir_op *op, const sdy_ru
   for (uint32_t d = 0; d < t->rank; d++) {
     if (s->dims[d].axes.n == 0) continue;
     x->tensor = i, x->dim = d;
-    if (t->dims[d] % sdy_axes_size(s->dims[d].axes, own)) return fallback_why(x, SPMD_UNEVEN);
+    bool even = t->dims[d] && t->dims[d] % sdy_axes_size(s->dims[d].axes, own) == 0;
+    if (!even && !fallback_goes_past(x, op, t, i, d)) return fallback_why(x, SPMD_UNEVEN);
     if (d >= map->n_dims || map->dims[d].n == 0) return fallback_why(x, SPMD_NEEDS_WHOLE);
     if (op->opcode == IR_OP_RESHAPE) continue;
+    /* of a convolution's spatial dimension there may be two, windows and what is in them: movers.c looks at it */
+    if (op->opcode == IR_OP_CONVOLUTION && i == 0 && map->dims[d].n == 2) continue;
     if (map->dims[d].n != 1) return fallback_why(x, SPMD_NO_RULE);
     if (!fallback_dim_fits(x, op, rule, map->dims[d].v[0], s->dims[d].axes)) return false;
   }
@@ -180,28 +201,37 @@ static bool fallback_tensor_fits(fallback_pass *x, const ir_op *op, const sdy_ru
 
 /* --- sums over sharded dimensions --- */
 
-static ir_op *fallback_sum_after(const ir_op *op) {
-  IR_FOR_USES(use, op)
-  if (use->user->opcode == IR_OP_SDY_ALL_REDUCE) return use->user;
+/* Whether an all-reduce adds up along axes that made its operand parts of a sum. */
+static bool fallback_adds_made(const ir_op *sum, const ir_op *maker) {
+  const sdy_axes *summed = sdy_of(ir_mattr_of(sum, "reduction_axes"), SDY_AXES);
+  const sdy_axes *made = sdy_of(ir_mattr_of(maker, "axes"), SDY_AXES);
+  for (uint32_t i = 0; i < made->n; i++)
+    if (sdy_axes_overlap(*summed, made->v[i])) return true;
+  return false;
+}
+
+/* The all-reduce of op's partial results, also behind what other passes may have put between. */
+static ir_op *fallback_find_sum(const ir_op *op) {
+  IR_FOR_USES(use, op) {
+    ir_op *reader = use->user;
+    if (reader->opcode == IR_OP_SDY_ALL_REDUCE) return reader;
+    bool makes = reader->opcode == IR_OP_SDY_REPLICATED_TO_UNREDUCED;
+    ir_op *sum = makes || reader->opcode == IR_OP_SDY_RESHARD ? fallback_find_sum(reader) : NULL;
+    if (sum && !(makes && fallback_adds_made(sum, reader))) return sum;
+  }
   return NULL;
 }
 
-/* A scalar constant, by its literal; NULL: none that is known. */
-static const ir_literal *fallback_literal(ir_value v) {
+/* Looks through what only gives it another shape. */
+bool spmd_is_zero(ir_value v) {
+  static const char zeros[16];
   while (v.op->n_operands == 1 &&
          (v.op->opcode == IR_OP_BROADCAST || v.op->opcode == IR_OP_RESHAPE || v.op->opcode == IR_OP_SDY_RESHARD))
     v = opt_operand(v.op, 0);
-  const ir_mattr *a = ir_mattr_of(v.op, "value");
-  bool constant = v.op->opcode == IR_OP_CONSTANT || v.op->opcode == IR_OP_SDY_CONSTANT;
-  return constant && a && a->kind == IR_M_DENSE && a->v.literal && !a->v.literal->elided ? a->v.literal : NULL;
-}
-
-bool spmd_is_zero(ir_value v) {
-  const ir_literal *literal = fallback_literal(v);
+  const void *element = opt_uniform(v);
   size_t bytes = base_dtype_bytes((base_dtype)opt_type(v)->dtype);
-  for (size_t i = 0; literal && i < bytes; i++)
-    if (((const char *)literal->data)[i]) return false;
-  return literal != NULL;
+  assert(bytes <= sizeof zeros);
+  return element && memcmp(element, zeros, bytes) == 0;
 }
 
 /* Every device begins with the initial value: it may count as often as there are devices only where it changes
@@ -243,7 +273,7 @@ int spmd_reduction(const ir_op *op) {
 
 /* Explicit reshards add up, as Shardy does: what is combined otherwise says so. */
 static bool fallback_combines(fallback_pass *x, const ir_op *op) {
-  ir_op *sum = fallback_sum_after(op);
+  ir_op *sum = fallback_find_sum(op);
   if (!sum) return true;
   int how = spmd_reduction(op);
   if (how < 0) return false;
@@ -349,16 +379,6 @@ static int64_t fallback_gather(fallback_pass *x, ir_op *op) {
     bytes += ir_type_bytes(t);
   }
   return bytes;
-}
-
-/* The all-reduce of op's partial results, also behind reshards, which other passes may have put between. */
-static ir_op *fallback_find_sum(const ir_op *op) {
-  IR_FOR_USES(use, op) {
-    if (use->user->opcode == IR_OP_SDY_ALL_REDUCE) return use->user;
-    ir_op *sum = use->user->opcode == IR_OP_SDY_RESHARD ? fallback_find_sum(use->user) : NULL;
-    if (sum) return sum;
-  }
-  return NULL;
 }
 
 /* Partial sums are whole now: the all-reduces behind them go. */

@@ -5,8 +5,6 @@
 #include "../shard/reshard/explicit.h"
 #include "spmd.h"
 
-/* fallback.c: shortens shardings that do not cut evenly. Before explicit reshards. */
-XLAC_MUST_USE int spmd_make_even(ir_module *m, xlac_error *err);
 /* meshes.c: reshards between meshes of other axes gather first. After explicit reshards. */
 XLAC_MUST_USE int spmd_split_reshards(ir_module *m, xlac_error *err);
 /* unreduced.c: what op computes of unreduced operands is right part by part, or is of their sums. whole: it
@@ -16,13 +14,11 @@ XLAC_MUST_USE int spmd_settle_parts(explicit_pass *e, ir_op *op, const sdy_rule 
 ir_value spmd_make_parts(explicit_pass *e, ir_value v, const sdy_sharding *to, sdy_axes axes);
 /* parts.c: LEGALIZE where parts of a sum get lost, or come from nowhere. After all ops are local. */
 XLAC_MUST_USE int spmd_check_parts(ir_module *m, xlac_error *err);
-/* parts.c: LEGALIZE where a sharding does not divide a dimension. After propagation. */
-XLAC_MUST_USE int spmd_check_even(ir_module *m, xlac_error *err);
 /* unreduced.c: whether a sharding of the program's has unreduced axes. */
 bool spmd_has_parts(const ir_module *m);
 /* fallback.c: how the partial results of op are combined, an sdy_reduction; -1: by no all-reduce. */
 int spmd_reduction(const ir_op *op);
-/* fallback.c: a constant whose elements are all zero. */
+/* fallback.c: a constant whose elements are all zero (bits). */
 bool spmd_is_zero(ir_value v);
 /* whole.c: takes all shardings away but those of manual computations, and of what goes into the program and comes out.
  */
@@ -48,5 +44,7 @@ XLAC_MUST_USE bool spmd_place_of(spmd_program *p, const ir_op *op, spmd_place *o
 /* notes.c: writes down what the program moves between devices: collectives of sdy, and those of its own. Before they
  * are made local. */
 XLAC_MUST_USE int spmd_note_moves(spmd_program *p, ir_module *m, xlac_error *err);
+/* The same of what ops exchange within their local form. After they are made local. */
+XLAC_MUST_USE int spmd_note_exchanges(spmd_program *p, ir_module *m, xlac_error *err);
 
 #endif

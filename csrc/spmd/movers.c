@@ -16,11 +16,6 @@ static bool mover_is_cut(const sdy_sharding *s, int64_t d) {
   return s && d >= 0 && (uint64_t)d < s->n_dims && s->dims[d].axes.n > 0;
 }
 
-static bool mover_is_padded(const spmd_mover *x, uint32_t d) {
-  return mover_int(x, "edge_padding_low", d, 0) || mover_int(x, "edge_padding_high", d, 0) ||
-         mover_int(x, "interior_padding", d, 0);
-}
-
 /* Windows of one element, one after the other. */
 static bool mover_has_windows(const spmd_mover *x, uint32_t d) {
   return mover_int(x, "padding", 2 * d, 0) || mover_int(x, "padding", 2 * d + 1, 0) ||
@@ -28,7 +23,7 @@ static bool mover_has_windows(const spmd_mover *x, uint32_t d) {
          mover_int(x, "base_dilations", d, 1) != 1;
 }
 
-/* A spatial dimension goes through only where the kernel has one element there. */
+/* A spatial dimension is exchanged where that is as it is in the operand: without gaps. */
 static bool mover_convolves(const spmd_mover *x, uint32_t *tensor, uint32_t *dim) {
   const ir_mattr *dims = ir_mattr_of(x->op, "dimension_numbers");
   uint32_t n = 0, n_kernel = 0, n_out = 0;
@@ -36,10 +31,9 @@ static bool mover_convolves(const spmd_mover *x, uint32_t *tensor, uint32_t *dim
   const int64_t *kernel = ir_m_ints(ir_m_field(dims, "kernel_spatial_dimensions"), x->arena, &n_kernel);
   const int64_t *out = ir_m_ints(ir_m_field(dims, "output_spatial_dimensions"), x->arena, &n_out);
   for (uint32_t i = 0; in && kernel && out && i < n && i < n_kernel && i < n_out; i++) {
-    bool plain = opt_type(opt_operand(x->op, 1))->dims[kernel[i]] == 1 && !mover_int(x, "padding", 2 * i, 0) &&
-                 !mover_int(x, "padding", 2 * i + 1, 0) && mover_int(x, "window_strides", i, 1) == 1 &&
-                 mover_int(x, "lhs_dilation", i, 1) == 1;
-    bool through = mover_is_cut(x->shardings[0], in[i]) || mover_is_cut(x->shardings[2], out[i]);
+    bool from = mover_is_cut(x->shardings[0], in[i]), to = mover_is_cut(x->shardings[2], out[i]), through = from || to;
+    bool plain = from && to && mover_int(x, "lhs_dilation", i, 1) == 1 &&
+                 sdy_axes_equal(x->shardings[0]->dims[in[i]].axes, x->shardings[2]->dims[out[i]].axes);
     *tensor = mover_is_cut(x->shardings[1], kernel[i]) ? 1 : 0;
     *dim = (uint32_t)(*tensor ? kernel[i] : in[i]);
     if (*tensor || (through && !plain)) return true;
@@ -54,9 +48,8 @@ bool spmd_reaches(const spmd_mover *x, uint32_t *tensor, uint32_t *dim) {
   for (uint32_t d = 0; s && d < s->n_dims; d++) {
     if (!mover_is_cut(s, d)) continue;
     *tensor = 0, *dim = d;
-    if (x->op->opcode == IR_OP_PAD && mover_is_padded(x, d)) return true;
-    bool windowed = x->op->opcode == IR_OP_REDUCE_WINDOW || x->op->opcode == IR_OP_SELECT_AND_SCATTER;
-    if (windowed && mover_has_windows(x, d)) return true;
+    if (x->op->opcode == IR_OP_REDUCE_WINDOW && mover_int(x, "base_dilations", d, 1) != 1) return true;
+    if (x->op->opcode == IR_OP_SELECT_AND_SCATTER && mover_has_windows(x, d)) return true;
   }
   return false;
 }

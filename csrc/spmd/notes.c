@@ -1,6 +1,7 @@
 /* What partitioning comes to, written down for explanations: the places of ops, and what moves between devices. */
 #include "../shard/common/common.h"
 #include "../shard/explain/explain.h"
+#include "../shard/local/local.h"
 #include "inside.h"
 
 static const char *note_keep(spmd_program *p, const base_text *t) {
@@ -51,7 +52,9 @@ static void note_axes_of(base_text *t, const ir_op *op) {
   note_lists(t, sdy_of(ir_mattr_of(op, "gathering_axes"), SDY_AXIS_LISTS));
   note_lists(t, sdy_of(ir_mattr_of(op, "slicing_axes"), SDY_AXIS_LISTS));
   note_lists(t, sdy_of(ir_mattr_of(op, "reduce_scatter_axes"), SDY_AXIS_LISTS));
+  const sdy_axes *along = sdy_of(ir_mattr_of(op, LOCAL_ALONG), SDY_AXES);
   if (added) note_axes(t, *added);
+  if (along) note_axes(t, *along);
   for (uint32_t i = 0; params && i < params->n; i++) note_axes(t, params->v[i].axes);
   if (op->opcode == IR_OP_SDY_COLLECTIVE_PERMUTE) note_changed(t, op);
 }
@@ -107,6 +110,24 @@ static int note_move(void *ctx, ir_op *op) {
   bool ok = move.kind && move.axes && spmd_place_of(p, own ? op : note_source(op), &move.at) &&
             (!reader || spmd_place_of(p, reader, &move.reader));
   return ok && BASE_VEC_PUSH(p->arena.alloc, &p->moves, move) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+}
+
+/* What an op exchanges within its local form: no other op reads it. */
+static int note_exchange(void *ctx, ir_op *op) {
+  note_run *x = ctx;
+  const ir_mattr *within = ir_mattr_of(op, LOCAL_WITHIN);
+  if (!within) return 0;
+  TRY(note_move(ctx, op));
+  spmd_move *move = &x->p->moves.items[x->p->moves.n - 1];
+  move->at.op = base_arena_strndup(&x->p->arena, within->str->s, within->str->n);
+  move->reader = move->at;
+  return move->at.op && ir_m_set(op, LOCAL_WITHIN, NULL) && ir_m_set(op, LOCAL_ALONG, NULL) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+}
+
+int spmd_note_exchanges(spmd_program *p, ir_module *m, xlac_error *err) {
+  note_run x = {p, m};
+  int status = shc_walk_module(m, false, note_exchange, &x);
+  return status == -XLAC_E_OUT_OF_MEMORY ? base_oom(err, "notes on what moves between devices") : status;
 }
 
 int spmd_note_moves(spmd_program *p, ir_module *m, xlac_error *err) {

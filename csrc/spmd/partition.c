@@ -16,11 +16,10 @@
 #include "inside.h"
 
 static const char PROPAGATE[] = "sdy-propagation-pipeline";
-static const char AGREE[] =
-    "func.func(sdy-insert-explicit-reshards{enable-full-version=true again=true}),sdy-resolve-permutation-factors";
+static const char AGREE[] = "func.func(sdy-insert-explicit-reshards{enable-full-version=true again=true})";
 static const char COLLECTIVES[] =
     "canonicalize{enable-patterns=sdy-reshard},func.func(sdy-reshard-to-collectives),"
-    "canonicalize{enable-patterns=sdy-collective},func.func(sdy-pad-for-divisibility)";
+    "canonicalize{enable-patterns=sdy-collective}";
 
 static int part_run(ir_module *m, const char *passes, xlac_error *err) {
   return pipeline_run_text(m, passes, strlen(passes), NULL, err);
@@ -111,8 +110,6 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[120];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
   bool parts = spmd_has_parts(m);
-  if (parts) TRY(spmd_check_even(m, err));
-  TRY(spmd_make_even(m, err));
   TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
   TRY(part_run(m, AGREE, err));
   TRY(spmd_make_local(p, m, err));
@@ -121,9 +118,11 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_run(m, COLLECTIVES, err));
   TRY(spmd_note_moves(p, m, err));
   TRY(part_leaves(p, m, err));
-  snprintf(passes, sizeof passes, "sdy-convert-global-to-local{partition-count=%lld},sdy-drop-sharding-and-mesh",
+  snprintf(passes, sizeof passes,
+           "sdy-convert-global-to-local{uneven=true partition-count=%lld},sdy-drop-sharding-and-mesh",
            (long long)p->partitions);
-  return part_run(m, passes, err);
+  TRY(part_run(m, passes, err));
+  return spmd_note_exchanges(p, m, err);
 }
 
 /* m stays as it is on failure, or is taken as the local program. */

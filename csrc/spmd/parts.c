@@ -1,5 +1,5 @@
 /* Where unreduced axes may stand. Passes carry them in many forms, not in all: a program in which some value's parts
- * would get lost, come from nowhere, or are cut unevenly is refused. */
+ * would get lost or come from nowhere is refused. */
 #include "../passes/rewrite/rewrite.h"
 #include "../shard/common/common.h"
 #include "inside.h"
@@ -86,29 +86,4 @@ int spmd_check_parts(ir_module *m, xlac_error *err) {
         return base_fail_at(err, XLAC_E_LEGALIZE, f->return_line, f->return_col, "func.return",
                             "parts of a sum along unreduced axes get lost here");
   return 0;
-}
-
-/* --- even parts --- */
-
-static bool parts_divide(ir_module *m, ir_value v) {
-  const sdy_sharding *s = sdy_shown(m, v);
-  const ir_type *t = opt_type(v);
-  const sdy_mesh *mesh = s ? sdy_mesh_of(m, s) : NULL;
-  for (uint32_t d = 0; mesh && d < s->n_dims && t->kind == IR_TYPE_TENSOR && d < t->rank; d++)
-    if (ir_dim_is_dynamic(t, d) || t->dims[d] % sdy_axes_size(s->dims[d].axes, mesh)) return s->dims[d].axes.n == 0;
-  return true;
-}
-
-static int parts_check_even(void *ctx, ir_op *op) {
-  opt_rewriter *rw = ctx;
-  for (uint32_t i = 0; i < op->n_results; i++)
-    if (!parts_divide(rw->m, (ir_value){op, i}))
-      return base_fail_at(rw->err, XLAC_E_LEGALIZE, op->line, op->col, op->name->s,
-                          "a dimension is no multiple of its shards, in a program with unreduced axes");
-  return 0;
-}
-
-int spmd_check_even(ir_module *m, xlac_error *err) {
-  opt_rewriter rw = {.m = m, .err = err};
-  return shc_walk_module(m, false, parts_check_even, &rw);
 }

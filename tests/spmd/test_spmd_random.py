@@ -11,7 +11,7 @@ def test_values_are_those_without_shardings(first):
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_values_are_those_of_unreduced_axes_added_up(first):
     found = [random_groups.check(s, unreduced=True) for s in range(first, first + 20)]
-    assert all(f == "right" or f.startswith("refused") for f in found) and found.count("right") >= 2
+    assert all(f == "right" or f.startswith("refused") for f in found) and found.count("right") >= 18
 
 
 @pytest.mark.parametrize("seed", [905, 930])

@@ -200,7 +200,7 @@ ir_value opt_reduce(opt_rewriter *rw, ir_opcode opcode, ir_value a, ir_value ini
 
 /* arith.constant, which shape computations use, has the same attribute. */
 static bool make_is_constant(const ir_op *op) {
-  return op->opcode == IR_OP_CONSTANT ||
+  return op->opcode == IR_OP_CONSTANT || op->opcode == IR_OP_SDY_CONSTANT ||
          (op->opcode == IR_OP_UNREGISTERED && strcmp(op->u.name->s, "arith.constant") == 0);
 }
 

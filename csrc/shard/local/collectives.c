@@ -173,16 +173,17 @@ static ir_value loccol_gather(local_pass *p, ir_value v, uint32_t dim, const ir_
 }
 
 /* One gather after another, the minor dimension first, as Shardy does with per-dim-all-gather. */
-static int loccol_gather_each(local_pass *p, ir_op *op, const sdy_axis_lists *lists) {
-  ir_value v = opt_operand(op, 0);
-  for (uint32_t d = lists->n; d-- > 0;) {
+static ir_value loccol_gather_each(local_pass *p, ir_op *op, const sdy_sharding *on, const sdy_axes *lists,
+                                   ir_value v) {
+  uint32_t rank = opt_type(v)->rank;
+  for (uint32_t d = rank; d-- > 0;) {
     int64_t size = 1;
-    if (lists->v[d].n == 0) continue;
-    const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[d], &size);
-    if (!groups) return local_status(p);
+    if (lists[d].n == 0) continue;
+    const ir_mattr *groups = local_groups(p, op, on, lists[d], &size);
+    if (!groups) return (ir_value){NULL, 0};
     v = loccol_gather(p, v, d, groups, size);
   }
-  return local_done(p, op, v);
+  return v;
 }
 
 /* Axes of all dimensions, one after the other; how many devices each dimension has, in sizes. */
@@ -199,26 +200,26 @@ static sdy_axes loccol_join(local_pass *p, const sdy_mesh *mesh, uint32_t n, con
 }
 
 /* All dimensions at once: along a new first one, whose parts then go where they belong. */
-static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *lists) {
+static ir_value loccol_gather_joined(local_pass *p, ir_op *op, const sdy_sharding *on, const sdy_axes *lists,
+                                     ir_value v) {
   opt_rewriter *rw = &p->rw;
-  ir_value v = opt_operand(op, 0);
   const ir_type *t = opt_type(v);
-  const sdy_mesh *mesh = sdy_mesh_of(rw->m, loccol_out(op));
+  const sdy_mesh *mesh = sdy_mesh_of(rw->m, on);
   int64_t sizes[IR_MAX_RANK], dims[2 * IR_MAX_RANK + 1], permutation[2 * IR_MAX_RANK], group = 1;
   uint32_t rank = t->rank, n_split = 0, k = 0;
-  sdy_axes all = loccol_join(p, mesh, rank, lists->v, sizes);
-  for (uint32_t d = 0; d < rank; d++) n_split += lists->v[d].n != 0;
-  if (rank + n_split > IR_MAX_RANK) return loccol_gather_each(p, op, lists);
+  sdy_axes all = loccol_join(p, mesh, rank, lists, sizes);
+  for (uint32_t d = 0; d < rank; d++) n_split += lists[d].n != 0;
+  if (rank + n_split > IR_MAX_RANK) return loccol_gather_each(p, op, on, lists, v);
   dims[0] = 1;
   local_copy(dims + 1, t->dims, rank);
   v = opt_reshape(rw, v, local_shape(p, t, rank + 1, dims));
-  const ir_mattr *groups = rw->failed ? NULL : local_groups(p, op, loccol_out(op), all, &group);
-  if (!groups) return local_status(p);
+  const ir_mattr *groups = rw->failed ? NULL : local_groups(p, op, on, all, &group);
+  if (!groups) return (ir_value){NULL, 0};
   v = loccol_gather(p, v, 0, groups, group);
   /* The gathered dimension is split into one for each dimension of `lists`, which a transpose puts in front of its
    * own. */
   for (uint32_t d = 0, f = 0; d < rank; d++) {
-    if (lists->v[d].n) {
+    if (lists[d].n) {
       dims[f] = sizes[d];
       permutation[k++] = f++;
     }
@@ -227,16 +228,65 @@ static int loccol_gather_joined(local_pass *p, ir_op *op, const sdy_axis_lists *
   local_copy(dims + n_split, t->dims, rank);
   v = opt_reshape(rw, v, local_shape(p, t, rank + n_split, dims));
   v = rw->failed ? v : opt_transpose(rw, v, permutation);
-  for (uint32_t d = 0; d < rank; d++) dims[d] = t->dims[d] * (lists->v[d].n ? sizes[d] : 1);
-  return local_done(p, op, opt_reshape(rw, v, local_shape(p, t, rank, dims)));
+  for (uint32_t d = 0; d < rank; d++) dims[d] = t->dims[d] * (lists[d].n ? sizes[d] : 1);
+  return opt_reshape(rw, v, local_shape(p, t, rank, dims));
 }
 
 /* One dimension needs no detour, and more dimensions than the IR has room for can't take it. */
+static ir_value loccol_gather_all(local_pass *p, ir_op *op, const sdy_sharding *on, const sdy_axes *lists, ir_value v) {
+  uint32_t n = 0;
+  if (!v.op) return v;
+  for (uint32_t d = 0; d < opt_type(v)->rank; d++) n += lists[d].n != 0;
+  return p->per_dim || n <= 1 ? loccol_gather_each(p, op, on, lists, v) : loccol_gather_joined(p, op, on, lists, v);
+}
+
+ir_value local_gathered(local_pass *p, ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v) {
+  const sdy_sharding on = {.mesh = mesh};
+  return loccol_gather_all(p, op, &on, lists, v);
+}
+
+/* --- uneven dimensions --- */
+
+/* A dimension that gets other axes, and that its shards before or after do not divide: other axes put its elements
+ * elsewhere. */
+static bool loccol_is_uneven(const local_pass *p, const ir_op *op) {
+  const local_fact *in = local_operand(p, op, 0), *out = local_result(p, op, 0);
+  const sdy_sharding *to = loccol_out(op);
+  const sdy_mesh *mesh = sdy_mesh_of(p->rw.m, to);
+  for (uint32_t d = 0; p->uneven && mesh && d < out->type->rank; d++) {
+    sdy_axes a = local_axes(in->s, d), b = local_axes(to, d);
+    int64_t size = out->type->dims[d];
+    if (!sdy_axes_equal(a, b) && (size % sdy_axes_size(a, mesh) || size % sdy_axes_size(b, mesh))) return true;
+  }
+  return false;
+}
+
+/* From one sharding to another by way of dimensions that are whole. */
+static ir_value loccol_moved(local_pass *p, ir_op *op, ir_value v) {
+  const local_fact *in = local_operand(p, op, 0);
+  const sdy_sharding *to = loccol_out(op);
+  const ir_type *whole = in->type, *type = NULL;
+  sdy_axes gathered[IR_MAX_RANK], cut[IR_MAX_RANK], none = {0, NULL};
+  int64_t dims[IR_MAX_RANK] = {0};
+  if (local_type(p, op, local_result(p, op, 0), &type)) return (ir_value){NULL, 0};
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    bool same = sdy_axes_equal(local_axes(in->s, d), local_axes(to, d));
+    gathered[d] = same ? none : local_axes(in->s, d);
+    cut[d] = same ? none : local_axes(to, d);
+    dims[d] = same ? type->dims[d] : whole->dims[d];
+  }
+  v = local_resize(p, loccol_gather_all(p, op, to, gathered, v), dims);
+  return v.op ? local_cut(p, op, sdy_mesh_of(p->rw.m, to), cut, v, type) : v;
+}
+
+static int loccol_move(local_pass *p, ir_op *op, ir_value v) {
+  return local_done(p, op, loccol_moved(p, op, v));
+}
+
 int local_all_gather(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "gathering_axes"), SDY_AXIS_LISTS);
-  uint32_t n = 0;
-  for (uint32_t d = 0; d < lists->n; d++) n += lists->v[d].n != 0;
-  return p->per_dim || n <= 1 ? loccol_gather_each(p, op, lists) : loccol_gather_joined(p, op, lists);
+  if (loccol_is_uneven(p, op)) return loccol_move(p, op, opt_operand(op, 0));
+  return local_done(p, op, loccol_gather_all(p, op, loccol_out(op), lists->v, opt_operand(op, 0)));
 }
 
 /* --- all_reduce, all_slice --- */
@@ -275,6 +325,7 @@ static int loccol_cut(local_pass *p, ir_op *op, const sdy_axes *lists, ir_value 
 /* Nothing is sent: each device cuts its own part out of what it has. */
 int local_all_slice(local_pass *p, ir_op *op) {
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "slicing_axes"), SDY_AXIS_LISTS);
+  if (loccol_is_uneven(p, op)) return loccol_move(p, op, opt_operand(op, 0));
   return loccol_cut(p, op, lists->v, opt_operand(op, 0));
 }
 
@@ -282,16 +333,18 @@ int local_all_slice(local_pass *p, ir_op *op) {
 
 /* Of the devices along the axes the first keeps the value; all others have zeros, which add nothing. A largest or
  * smallest one does not mind how many have it. */
-int local_replicated_to_unreduced(local_pass *p, ir_op *op) {
+static int loccol_keep_first(local_pass *p, ir_op *op, ir_value v, sdy_axes axes) {
   opt_rewriter *rw = &p->rw;
   const sdy_sharding *out = loccol_out(op);
-  const sdy_axes *axes = sdy_of(ir_mattr_of(op, "axes"), SDY_AXES);
-  ir_value v = opt_operand(op, 0);
-  if (out->reduction != SDY_SUM) return local_done(p, op, v);
-  ir_value place = local_offset(p, op, sdy_mesh_of(rw->m, out), *axes, 1);
+  if (!v.op || out->reduction != SDY_SUM) return local_done(p, op, v);
+  ir_value place = local_offset(p, op, sdy_mesh_of(rw->m, out), axes, 1);
   if (!place.op) return local_status(p);
   ir_value first = opt_compare(rw, IR_DIRECTION_EQ, IR_COMPARISON_NONE, place, local_scalar(p, XLAC_S64, 0));
   return local_done(p, op, opt_select(rw, first, v, opt_splat(rw, opt_type(v), 0)));
+}
+
+int local_replicated_to_unreduced(local_pass *p, ir_op *op) {
+  return loccol_keep_first(p, op, opt_operand(op, 0), *(const sdy_axes *)sdy_of(ir_mattr_of(op, "axes"), SDY_AXES));
 }
 
 /* Each shard where it lies in the whole, and zeros around it. */
@@ -303,6 +356,11 @@ int local_sharded_to_unreduced(local_pass *p, ir_op *op) {
   ir_value all[IR_MAX_RANK + 2];
   TRY(local_type(p, op, local_result(p, op, 0), &type));
   assert(lists->n == type->rank && part->rank == type->rank);
+  if (loccol_is_uneven(p, op)) {
+    int64_t sizes[IR_MAX_RANK];
+    return loccol_keep_first(p, op, loccol_moved(p, op, opt_operand(op, 0)),
+                             loccol_join(p, mesh, lists->n, lists->v, sizes));
+  }
   all[0] = opt_splat(rw, type, 0);
   all[1] = opt_operand(op, 0);
   for (uint32_t d = 0; d < type->rank; d++) {
@@ -374,6 +432,11 @@ int local_reduce_scatter(local_pass *p, ir_op *op) {
     last = d;
   }
   if (p->rw.failed) return local_status(p);
+  if (loccol_is_uneven(p, op)) {
+    ir_value sum;
+    TRY(loccol_reduce(p, op, opt_operand(op, 0), t, all, &sum));
+    return loccol_move(p, op, sum);
+  }
   if (n == 1) {
     /* `last` is the only dimension with axes */
     const ir_mattr *groups = local_groups(p, op, loccol_out(op), lists->v[last], &size);
@@ -526,6 +589,7 @@ static int locmov_several(local_pass *p, ir_op *op, const sdy_params *params) {
 /* With one dimension pair it is StableHLO's op; with several it takes transposes. */
 int local_all_to_all(local_pass *p, ir_op *op) {
   const sdy_params *params = sdy_of(ir_mattr_of(op, "params"), SDY_PARAMS);
+  if (loccol_is_uneven(p, op)) return loccol_move(p, op, opt_operand(op, 0));
   return params->n == 1 ? locmov_one(p, op, &params->v[0]) : locmov_several(p, op, params);
 }
 
@@ -538,33 +602,45 @@ static bool locmov_listed(const sdy_axis *v, uint32_t n, sdy_axis a) {
   return false;
 }
 
-/* All parts of the mesh's axes: those that shard, in the sharding's order, then the others. */
+/* Axis list i of a sharding: those of its dimensions, and last those along which it is parts of a sum. */
+static sdy_axes locmov_list(const sdy_sharding *s, uint32_t i) {
+  return i < s->n_dims ? s->dims[i].axes : s->unreduced;
+}
+
+/* All parts of the mesh's axes: those that shard or are to be added up, in the sharding's order, then the others. */
 static sdy_axes locmov_order(local_pass *p, const sdy_sharding *s, sdy_axes parts) {
   sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)parts.n + 1);
   uint32_t n = 0;
   p->rw.failed = p->rw.failed || !v;
-  for (uint32_t d = 0; v && d < s->n_dims; d++)
-    for (uint32_t i = 0; i < s->dims[d].axes.n; i++)
+  for (uint32_t d = 0; v && d <= s->n_dims; d++)
+    for (uint32_t i = 0; i < locmov_list(s, d).n; i++)
       for (uint32_t k = 0; k < parts.n; k++)
-        if (sdy_axis_contains(s->dims[d].axes.v[i], parts.v[k]) && !locmov_listed(v, n, parts.v[k]))
+        if (sdy_axis_contains(locmov_list(s, d).v[i], parts.v[k]) && !locmov_listed(v, n, parts.v[k]))
           v[n++] = parts.v[k];
   for (uint32_t k = 0; v && k < parts.n; k++)
     if (!locmov_listed(v, n, parts.v[k])) v[n++] = parts.v[k];
   return (sdy_axes){v ? n : 0, v};
 }
 
-/* All axes that either sharding has on a dimension. */
+const int64_t *local_ranks(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n) {
+  const sdy_dim dim = {.axes = axes};
+  const sdy_sharding one = {.n_dims = 1, .dims = &dim};
+  sdy_axes parts = local_ordered(p, mesh, axes);
+  return local_shard_indices(p, op, mesh, locmov_order(p, &one, parts), n);
+}
+
+/* All axes that either sharding has on a dimension, or to be added up. */
 static sdy_axes locmov_axes_of(local_pass *p, const sdy_sharding *a, const sdy_sharding *b) {
   const sdy_sharding *both[] = {a, b};
   uint32_t n = 0;
   for (int k = 0; k < 2; k++)
-    for (uint32_t d = 0; d < both[k]->n_dims; d++) n += both[k]->dims[d].axes.n;
+    for (uint32_t d = 0; d <= both[k]->n_dims; d++) n += locmov_list(both[k], d).n;
   sdy_axis *v = BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)n + 1);
   p->rw.failed = p->rw.failed || !v;
   n = 0;
   for (int k = 0; v && k < 2; k++)
-    for (uint32_t d = 0; d < both[k]->n_dims; d++)
-      for (uint32_t i = 0; i < both[k]->dims[d].axes.n; i++) v[n++] = both[k]->dims[d].axes.v[i];
+    for (uint32_t d = 0; d <= both[k]->n_dims; d++)
+      for (uint32_t i = 0; i < locmov_list(both[k], d).n; i++) v[n++] = locmov_list(both[k], d).v[i];
   return (sdy_axes){v ? n : 0, v};
 }
 

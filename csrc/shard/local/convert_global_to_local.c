@@ -47,9 +47,13 @@ static local_fn *locpass_special(const ir_op *op) {
       return local_iota;
     case IR_OP_PAD:
       return local_pad;
+    case IR_OP_REDUCE:
+      return local_reduce;
     case IR_OP_REDUCE_WINDOW:
     case IR_OP_SELECT_AND_SCATTER:
       return local_windowed;
+    case IR_OP_REVERSE:
+      return local_reverse;
     case IR_OP_SCATTER:
       return local_scatter;
     case IR_OP_SLICE:
@@ -183,6 +187,7 @@ int shard_convert_to_local(ir_module *m, const opt_args *args, xlac_error *err) 
   local_pass p = {.per_dim = opt_get(args, "per-dim-all-gather"),
                   .combine = opt_get(args, "combine-multi-dimension-reduce-scatter"),
                   .mesh_axes = opt_get(args, "enable-rgv3"),
+                  .uneven = opt_get(args, "uneven"),
                   .by_replica = opt_get(args, "replica-count") > 1};
   if (p.by_replica && opt_get(args, "partition-count") > 1)
     return base_fail(err, XLAC_E_BAD_PIPELINE,

@@ -156,7 +156,7 @@ static int locgat_slice_sizes(locgat *x, const int64_t *sizes, uint32_t n) {
     if (sizes[d] == 1 || shards == 1 || shard_has(x->batching, x->n_batching, d)) continue;
     if (sizes[d] != x->whole->dims[d])
       return local_fail(x->p, x->op, "dimension %u is sharded, and slices take a part of it: expected it whole", d);
-    local[d] /= shards;
+    local[d] = (local[d] + shards - 1) / shards;
   }
   const ir_mattr *a = ir_m_i64s(x->p->rw.m, n, local);
   return a && ir_m_set(x->op, "slice_sizes", a) ? 0 : base_oom(x->p->rw.err, "local ops");

@@ -22,13 +22,14 @@ typedef struct local_facts {
 } local_facts;
 
 /* per_dim, combine and mesh_axes are options of the pass: a gather for each dimension; one reduce_scatter for several
- * dimensions; replica groups as axes of a mesh. by_replica: devices are replicas rather than partitions. */
+ * dimensions; replica groups as axes of a mesh. by_replica: devices are replicas rather than partitions. uneven: where
+ * shards do not divide a dimension they are as long as the longest; what is past the dimension's end is anything. */
 typedef struct local_pass {
   opt_rewriter rw;
   const local_facts *facts; /* by op id */
   uint32_t n_ids;
   int64_t channel; /* the next one */
-  bool per_dim, combine, mesh_axes, by_replica;
+  bool per_dim, combine, mesh_axes, by_replica, uneven;
 } local_pass;
 
 /* Tables by device id are constants in the program, so there is a limit to them. */
@@ -83,6 +84,13 @@ ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_
 /* The shard of v, which is whole, that `lists` (axes by dimension) and the device's id say. */
 ir_value local_cut(local_pass *p, const ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v,
                    const ir_type *type);
+/* v of other sizes: more elements (zeros) or fewer at its ends. */
+ir_value local_resize(local_pass *p, ir_value v, const int64_t *dims);
+/* v where its index along d, counted from `first` (a scalar of i64), is in [low, high); `fill`, a scalar or of its
+ * type, elsewhere. */
+ir_value local_mask(local_pass *p, ir_value v, uint32_t d, ir_value first, int64_t low, int64_t high, ir_value fill);
+/* Operand i of op gets `fill` (an op of NULL: zeros) past the ends of those dimensions that shards do not divide. */
+XLAC_MUST_USE int local_fill_ends(local_pass *p, ir_op *op, uint32_t i, uint32_t n, const int64_t *dims, ir_value fill);
 /* An integer constant as a tensor without dimensions. */
 ir_value local_scalar(local_pass *p, base_dtype dtype, int64_t value);
 /* The smallest number there is, or the largest; infinite for floats. NULL op: none that is fit. */
@@ -94,14 +102,37 @@ const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, co
 /* replica_groups along axes, and how many devices a group has. */
 const ir_mattr *local_groups(local_pass *p, const ir_op *op, const sdy_sharding *on, sdy_axes axes, int64_t *size);
 const ir_mattr *local_channel(local_pass *p);
+/* v with all shards along `lists`, axes by dimension, together. An op of NULL: failed. */
+ir_value local_gathered(local_pass *p, ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v);
+/* By device id: its place along axes, times the number of devices that have that place, and its number among them. NULL
+ * as local_shard_indices'. */
+const int64_t *local_ranks(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n);
 /* The axes of the mesh, cut wherever one of `all` begins or ends. */
 sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all);
+
+/* --- elements of other devices: window.c. Only where `uneven` --- */
+/* Attributes of the collectives that these make: the name of the op that they are for, and axes. */
+#define LOCAL_WITHIN "xlac.within"
+#define LOCAL_ALONG "xlac.along"
+/* Along dim, which is sharded, each element of a result of `size` looks at `window` elements of the operand, from
+ * `first` on and `step` further for each. */
+typedef struct local_slides {
+  uint32_t dim;
+  int64_t first, step, window, size;
+} local_slides;
+/* op's operand becomes what each device's part of the result looks at; `fill`, a scalar, past the ends of the whole (an
+ * op of NULL: anything). */
+XLAC_MUST_USE int local_slide(local_pass *p, ir_op *op, uint32_t operand, const local_slides *s, ir_value fill);
+/* Operand 0 of a pad becomes what is padded along d already, with these edges. size: of the result. */
+XLAC_MUST_USE int local_spread(local_pass *p, ir_op *op, uint32_t d, int64_t low, int64_t gaps, int64_t size);
+/* A concatenation along d, which is sharded. */
+XLAC_MUST_USE int local_join(local_pass *p, ir_op *op, uint32_t d);
 
 /* --- each replaces or changes op, whose operands are local already --- */
 typedef int local_fn(local_pass *p, ir_op *op);
 local_fn local_all_gather, local_all_reduce, local_all_slice, local_all_to_all, local_collective_permute,
     local_constant, local_reduce_scatter, local_concatenate, local_convolution, local_dot, local_dot_general,
-    local_dynamic_slice, local_gather, local_iota, local_pad, local_replicated_to_unreduced, local_scatter,
-    local_sharded_to_unreduced, local_slice, local_windowed;
+    local_dynamic_slice, local_gather, local_iota, local_pad, local_reduce, local_replicated_to_unreduced,
+    local_reverse, local_scatter, local_sharded_to_unreduced, local_slice, local_windowed;
 
 #endif

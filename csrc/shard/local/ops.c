@@ -76,6 +76,17 @@ int local_slice(local_pass *p, ir_op *op) {
   for (uint32_t d = 0; d < n; d++) {
     TRY(locop_same_axes(p, op, in->s, out->s, d));
     bool sharded = local_axes(in->s, d).n != 0;
+    if (sharded && p->uneven && from[d] == 0 && to[d] == in->type->dims[d] && strides[d] == 1) {
+      limits[d] = opt_type(v)->dims[d];
+      continue;
+    }
+    if (sharded && p->uneven) {
+      const local_slides s = {d, from[d], strides[d], 1, out->type->dims[d]};
+      TRY(local_slide(p, op, 0, &s, (ir_value){NULL, 0}));
+      v = opt_operand(op, 0);
+      limits[d] = opt_type(v)->dims[d];
+      continue;
+    }
     if (sharded && (from[d] != 0 || to[d] != in->type->dims[d] || opt_type(v)->dims[d] % strides[d] != 0))
       return local_fail(p, op,
                         "dimension %u is sharded, and only a part of it is taken, which needs other devices: expected "
@@ -104,6 +115,7 @@ int local_dynamic_slice(local_pass *p, ir_op *op) {
 int local_concatenate(local_pass *p, ir_op *op) {
   const local_fact *out = local_result(p, op, 0);
   uint32_t dim = (uint32_t)ir_m_get_int(op, "dimension", 0);
+  if (local_axes(out->s, dim).n && p->uneven) return local_join(p, op, dim);
   if (local_axes(out->s, dim).n)
     return local_fail(p, op, "dimension %u is sharded but the concatenation is on this dimension", dim);
   for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -125,10 +137,50 @@ static int64_t locop_window(local_pass *p, const ir_op *op, const char *key, uin
   return v && at < n ? v[at] : -1;
 }
 
+/* Sets the padding of spatial dimensions to zero where `fetched` says that it is there already. */
+static int locop_drop_padding(local_pass *p, ir_op *op, uint32_t n, const bool *fetched) {
+  int64_t v[2 * IR_MAX_RANK], dims[] = {n, 2};
+  bool any = false;
+  for (uint32_t i = 0; i < 2 * n; i++) {
+    int64_t now = locop_window(p, op, "padding", i);
+    v[i] = now == -1 && !ir_mattr_of(op, "padding") ? 0 : fetched[i / 2] ? 0 : now;
+    any = any || fetched[i / 2];
+  }
+  if (!any || !ir_mattr_of(op, "padding")) return 0;
+  const ir_mattr *a = ir_m_dense_i64(p->rw.m, 2, dims, v);
+  return a && ir_m_set(op, "padding", a) ? 0 : base_oom(p->rw.err, "local ops");
+}
+
+/* Windows along spatial dimension i, which is dimension d of the operand, for a result of `size`. */
+static int locop_slide(local_pass *p, ir_op *op, uint32_t operand, uint32_t d, uint32_t i, int64_t window,
+                       const char *dilation, int64_t size, ir_value fill) {
+  int64_t pad = ir_mattr_of(op, "padding") ? locop_window(p, op, "padding", 2 * i) : 0;
+  int64_t apart = ir_mattr_of(op, dilation) ? locop_window(p, op, dilation, i) : 1;
+  int64_t step = ir_mattr_of(op, "window_strides") ? locop_window(p, op, "window_strides", i) : 1;
+  const local_slides s = {d, -pad, step, (window - 1) * apart + 1, size};
+  return local_slide(p, op, operand, &s, fill);
+}
+
+/* What is past the ends counts as the initial values. */
+static int locop_reduce_window(local_pass *p, ir_op *op) {
+  uint32_t n = op->n_operands / 2, rank = op->types[0]->rank;
+  bool fetched[IR_MAX_RANK] = {false};
+  for (uint32_t d = 0; d < rank; d++) {
+    if (local_axes(local_operand(p, op, 0)->s, d).n == 0) continue;
+    int64_t window = locop_window(p, op, "window_dimensions", d), size = local_result(p, op, 0)->type->dims[d];
+    fetched[d] = true;
+    for (uint32_t i = 0; i < n; i++)
+      TRY(locop_slide(p, op, i, d, d, window, "window_dilations", size, opt_operand(op, n + i)));
+  }
+  TRY(locop_drop_padding(p, op, rank, fetched));
+  return local_retype(p, op);
+}
+
 /* reduce_window and select_and_scatter: windows of one element only, along what is sharded. */
 int local_windowed(local_pass *p, ir_op *op) {
   const local_fact *in = local_operand(p, op, 0);
   const sdy_mesh *mesh = in->s ? sdy_mesh_of(p->rw.m, in->s) : NULL;
+  if (p->uneven && mesh && op->opcode == IR_OP_REDUCE_WINDOW) return locop_reduce_window(p, op);
   for (uint32_t d = 0; mesh && d < in->s->n_dims; d++) {
     if (sdy_axes_size(in->s->dims[d].axes, mesh) <= 1) continue;
     bool padded = locop_window(p, op, "padding", 2 * d) > 0 || locop_window(p, op, "padding", 2 * d + 1) > 0;
@@ -198,6 +250,14 @@ static sdy_axis *locop_room(local_pass *p, const sdy_sharding *s) {
   return BASE_ARRAY(&p->rw.arena, sdy_axis, (size_t)n + 1);
 }
 
+/* What is past the end of a reduced dimension is the initial value, which changes nothing. */
+int local_reduce(local_pass *p, ir_op *op) {
+  uint32_t inputs = op->n_operands / 2, n = 0;
+  const int64_t *dims = ir_m_ints(ir_mattr_of(op, "dimensions"), &p->rw.arena, &n);
+  for (uint32_t i = 0; dims && i < inputs; i++) TRY(local_fill_ends(p, op, i, n, dims, opt_operand(op, inputs + i)));
+  return local_retype(p, op);
+}
+
 /* dims: the left operand's contracting dimensions. The right one's are sharded alike (explicit reshards see to that).
  */
 static int locop_product(local_pass *p, ir_op *op, uint32_t n_dims, const int64_t *dims) {
@@ -215,7 +275,11 @@ static int locop_product(local_pass *p, ir_op *op, uint32_t n_dims, const int64_
 /* Vectors and matrices only: the last dimension of the left side is the one that is summed over. */
 int local_dot(local_pass *p, ir_op *op) {
   const ir_type *t = local_operand(p, op, 0)->type;
-  int64_t last = t->kind == IR_TYPE_TENSOR && t->rank ? (int64_t)t->rank - 1 : 0;
+  int64_t last = t->kind == IR_TYPE_TENSOR && t->rank ? (int64_t)t->rank - 1 : 0, first = 0;
+  if (sdy_rank(t)) {
+    TRY(local_fill_ends(p, op, 0, 1, &last, (ir_value){NULL, 0}));
+    TRY(local_fill_ends(p, op, 1, 1, &first, (ir_value){NULL, 0}));
+  }
   return locop_product(p, op, sdy_rank(t) ? 1 : 0, &last);
 }
 
@@ -224,6 +288,10 @@ int local_dot_general(local_pass *p, ir_op *op) {
   uint32_t n = 0;
   const ir_mattr *dims = ir_mattr_of(op, "dot_dimension_numbers");
   const int64_t *v = ir_m_ints(ir_m_field(dims, "lhs_contracting_dimensions"), &p->rw.arena, &n);
+  uint32_t n_rhs = 0;
+  const int64_t *rhs = ir_m_ints(ir_m_field(dims, "rhs_contracting_dimensions"), &p->rw.arena, &n_rhs);
+  TRY(local_fill_ends(p, op, 0, v ? n : 0, v, (ir_value){NULL, 0}));
+  TRY(local_fill_ends(p, op, 1, rhs ? n_rhs : 0, rhs, (ir_value){NULL, 0}));
   return locop_product(p, op, v ? n : 0, v);
 }
 
@@ -269,10 +337,24 @@ int local_convolution(local_pass *p, ir_op *op) {
     n = locop_add_axes(axes, n, local_axes(rhs->s, (uint32_t)spatial[i]));
   TRY(locop_summed(p, op, axes, n));
   const int64_t *windows = ir_m_ints(ir_m_field(dims, "input_spatial_dimensions"), &rw->arena, &n_spatial);
-  for (uint32_t i = 0; windows && i < n_spatial; i++)
+  bool fetched[IR_MAX_RANK] = {false};
+  uint32_t n_out = 0;
+  const int64_t *results = ir_m_ints(ir_m_field(dims, "output_spatial_dimensions"), &rw->arena, &n_out);
+  for (uint32_t i = 0; p->uneven && windows && spatial && results && i < n_spatial; i++) {
+    uint32_t d = (uint32_t)windows[i];
+    if (local_axes(lhs->s, d).n == 0) continue;
+    ir_value zero = opt_splat(rw, opt_tensor(rw, (base_dtype)lhs->type->dtype, 0, NULL), 0);
+    fetched[i] = true;
+    TRY(locop_slide(p, op, 0, d, i, rhs->type->dims[spatial[i]], "rhs_dilation", out->type->dims[results[i]], zero));
+  }
+  TRY(locop_drop_padding(p, op, n_spatial, fetched));
+  for (uint32_t i = 0; !p->uneven && windows && i < n_spatial; i++)
     if (sdy_axes_size(local_axes(lhs->s, (uint32_t)windows[i]), mesh) > 1 && !locop_is_pointwise(p, op, i))
       return local_fail(p, op, "spatial dimension %u is sharded but windows reach into other shards: expected it whole",
                         i);
+  const int64_t feature = shard_field_int(dims, "input_feature_dimension"), kernel = in;
+  TRY(local_fill_ends(p, op, 0, 1, &feature, (ir_value){NULL, 0}));
+  TRY(local_fill_ends(p, op, 1, 1, &kernel, (ir_value){NULL, 0}));
   uint32_t features = (uint32_t)shard_field_int(dims, "kernel_output_feature_dimension");
   uint32_t batch = (uint32_t)shard_field_int(dims, "input_batch_dimension");
   TRY(locop_groups(p, op, "feature_group_count", local_axes(rhs->s, features), mesh));
@@ -391,6 +473,23 @@ static ir_value locpad_apart(locpad *x) {
   return v;
 }
 
+/* Sharded dimensions fetch what is theirs, with its padding; all others are padded as before. */
+static int locpad_uneven(locpad *x, const local_fact *in, const local_fact *out, uint32_t n) {
+  int64_t low[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0}, gaps[IR_MAX_RANK] = {0};
+  for (uint32_t d = 0; d < n; d++) {
+    TRY(locop_same_axes(x->p, x->op, in->s, out->s, d));
+    if (local_axes(in->s, d).n) {
+      TRY(local_spread(x->p, x->op, d, x->low[d], x->interior[d], out->type->dims[d]));
+      continue;
+    }
+    low[d] = x->low[d];
+    gaps[d] = x->interior[d];
+    high[d] = x->out->dims[d] - low[d] - locpad_spread(x, d);
+  }
+  x->interior = gaps;
+  return local_done(x->p, x->op, locpad_make(x, x->out, low, high));
+}
+
 /* Where each device stands at the same offset in its part, one pad does for all (locpad_alike); else each device
  * computes its own offset (locpad_apart). */
 int local_pad(local_pass *p, ir_op *op) {
@@ -403,6 +502,7 @@ int local_pad(local_pass *p, ir_op *op) {
   x.low = ir_m_ints(ir_mattr_of(op, "edge_padding_low"), &p->rw.arena, &n);
   x.interior = ir_m_ints(ir_mattr_of(op, "interior_padding"), &p->rw.arena, &n);
   if (!x.low || !x.interior) return base_oom(p->rw.err, "local ops");
+  if (p->uneven) return locpad_uneven(&x, in, out, n);
   bool alike = true;
   for (uint32_t d = 0; d < n; d++) {
     TRY(locpad_offsets(&x, d));

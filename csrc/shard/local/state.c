@@ -76,7 +76,8 @@ const ir_type *local_shape(local_pass *p, const ir_type *like, uint32_t rank, co
               : NULL;
 }
 
-/* Sizes are divided by the number of shards. Uneven shards are refused: padding is a pass of its own. */
+/* Sizes are divided by the number of shards. Uneven shards are refused, unless the pass is told to make them even:
+ * else padding is a pass of its own. */
 int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_type **out) {
   const ir_type *t = f->type;
   *out = t;
@@ -91,12 +92,12 @@ int local_type(local_pass *p, const ir_op *op, const local_fact *f, const ir_typ
     if (shards == 1) continue;
     if (ir_dim_is_dynamic(t, d))
       return local_fail(p, op, "dimension %u is dynamic and sharded: expected a size that is known", d);
-    if (dims[d] % shards)
+    if (dims[d] % shards && !p->uneven)
       return local_fail(p, op,
                         "dimension %u of size %lld is cut into %lld shards, which are not even: expected a sharding "
                         "that divides it (sdy-pad-for-divisibility pads)",
                         d, (long long)dims[d], (long long)shards);
-    dims[d] /= shards;
+    dims[d] = (dims[d] + shards - 1) / shards;
     changed = true;
   }
   if (!changed) return 0;
@@ -207,11 +208,65 @@ ir_value local_offset(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_
   return local_look_up(p, local_device(p), n, table);
 }
 
+/* A negative edge cuts. */
+ir_value local_resize(local_pass *p, ir_value v, const int64_t *dims) {
+  opt_rewriter *rw = &p->rw;
+  const ir_type *t = opt_type(v);
+  int64_t none[IR_MAX_RANK] = {0}, high[IR_MAX_RANK] = {0};
+  bool same = true;
+  if (!t) return v;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    high[d] = dims[d] - t->dims[d];
+    same = same && high[d] == 0;
+  }
+  if (same) return v;
+  ir_value both[] = {v, opt_splat(rw, opt_tensor(rw, (base_dtype)t->dtype, 0, NULL), 0)};
+  v = opt_make(rw, IR_OP_PAD, local_shape(p, t, t->rank, dims), 2, both);
+  opt_set(rw, v, "edge_padding_low", ir_m_i64s(rw->m, t->rank, none));
+  opt_set(rw, v, "edge_padding_high", ir_m_i64s(rw->m, t->rank, high));
+  opt_set(rw, v, "interior_padding", ir_m_i64s(rw->m, t->rank, none));
+  return v;
+}
+
+/* select(low <= iota + first < high, v, fill). */
+ir_value local_mask(local_pass *p, ir_value v, uint32_t d, ir_value first, int64_t low, int64_t high, ir_value fill) {
+  opt_rewriter *rw = &p->rw;
+  const ir_type *t = opt_type(v), *index = t ? opt_with_dtype(rw, t, XLAC_S64) : NULL;
+  if (!index || !first.op || !fill.op) return (ir_value){NULL, 0};
+  ir_value at = opt_make(rw, IR_OP_IOTA, index, 0, NULL), in = {NULL, 0};
+  opt_set(rw, at, "iota_dimension", ir_m_i64(rw->m, d));
+  at = opt_binary(rw, IR_OP_ADD, at, opt_broadcast_in_dim(rw, first, index, NULL));
+  in = opt_compare(rw, IR_DIRECTION_LT, IR_COMPARISON_NONE, at, opt_splat_int(rw, index, high));
+  if (low != INT64_MIN)
+    in = opt_binary(rw, IR_OP_AND, in,
+                    opt_compare(rw, IR_DIRECTION_GE, IR_COMPARISON_NONE, at, opt_splat_int(rw, index, low)));
+  return opt_select(rw, in, v, opt_type(fill) == t ? fill : opt_broadcast_in_dim(rw, fill, t, NULL));
+}
+
+int local_fill_ends(local_pass *p, ir_op *op, uint32_t i, uint32_t n, const int64_t *dims, ir_value fill) {
+  const local_fact *f = local_operand(p, op, i);
+  const sdy_mesh *mesh = f->s ? sdy_mesh_of(p->rw.m, f->s) : NULL;
+  ir_value v = opt_operand(op, i);
+  const ir_type *t = opt_type(v);
+  for (uint32_t k = 0; mesh && k < n; k++) {
+    uint32_t d = (uint32_t)dims[k];
+    sdy_axes axes = local_axes(f->s, d);
+    if (f->type->dims[d] % sdy_axes_size(axes, mesh) == 0) continue;
+    if (!fill.op) fill = opt_splat(&p->rw, opt_tensor(&p->rw, (base_dtype)t->dtype, 0, NULL), 0);
+    v = local_mask(p, v, d, local_offset(p, op, mesh, axes, t->dims[d]), INT64_MIN, f->type->dims[d], fill);
+    if (!v.op) return local_status(p);
+  }
+  ir_set_operand(op, i, v);
+  return 0;
+}
+
 /* A dynamic_slice at the shard's place along each dimension of `lists`. */
 ir_value local_cut(local_pass *p, const ir_op *op, const sdy_mesh *mesh, const sdy_axes *lists, ir_value v,
                    const ir_type *type) {
   opt_rewriter *rw = &p->rw;
-  ir_value all[IR_MAX_RANK + 1] = {v};
+  int64_t dims[IR_MAX_RANK] = {0};
+  for (uint32_t d = 0; d < type->rank; d++) dims[d] = type->dims[d] * sdy_axes_size(lists[d], mesh);
+  ir_value all[IR_MAX_RANK + 1] = {local_resize(p, v, dims)};
   for (uint32_t d = 0; d < type->rank; d++) {
     all[d + 1] = lists[d].n ? local_offset(p, op, mesh, lists[d], type->dims[d]) : local_scalar(p, XLAC_S64, 0);
     if (!all[d + 1].op) return all[d + 1];

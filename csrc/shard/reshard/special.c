@@ -315,10 +315,18 @@ static const sdy_sharding *unreduced_run(explicit_pass *e, explicit_use u, unred
   return last;
 }
 
+/* A value without a sharding gets one that says so, for collectives need it: whole. Where it can't, NULL. */
+static const sdy_sharding *unreduced_whole(explicit_pass *e, ir_value v, const sdy_sharding *like) {
+  const sdy_sharding *whole =
+      sdy_rank(opt_type(v)) == like->n_dims ? sdy_sharding_empty(e->rw.m, like, like->n_dims, false) : NULL;
+  return whole && sdy_set(v, whole) ? whole : NULL;
+}
+
 /* Only ever adds unreduced axes; to lose some as well would need a sum in between, which the program does not ask
  * for. */
 const sdy_sharding *explicit_unreduce(explicit_pass *e, explicit_use u, const sdy_sharding *to) {
   const sdy_sharding *in = explicit_get(e, explicit_used(u));
+  if (e->again && !in && to && to->unreduced.n && !(in = unreduced_whole(e, explicit_used(u), to))) return NULL;
   if (!in || !to || to->unreduced.n == 0 || in->n_dims != to->n_dims) return NULL;
   const sdy_mesh *mesh = explicit_mesh(e, in), *other = explicit_mesh(e, to);
   if (!mesh || !other || !sdy_mesh_equal(mesh, other)) {

@@ -1,0 +1,75 @@
+"""Ops along sharded dimensions fetch what they need of other devices: the edges of shards, not whole arrays. Dimensions that their shards do not divide are no exception."""
+import numpy as np
+import pytest
+
+import xlac
+
+MESH = 'sdy.mesh @mesh = <["x"=4]>\n'
+
+
+def cut(shape, dim=0):
+    axes = ", ".join('{"x"}' if d == dim else "{}" for d in range(len(shape)))
+    return f"tensor<{'x'.join(map(str, shape))}xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{axes}]>}}"
+
+
+def tensor(shape):
+    return f"tensor<{''.join(f'{n}x' for n in shape)}f32>"
+
+
+def compiled(arguments, result, body):
+    names = ", ".join(f"%a{i}: {t}" for i, t in enumerate(arguments))
+    text = f"{MESH}func.func @main({names}) -> ({result}) {{\n{body}\nreturn %0 : {result.split(' {')[0]}\n}}"
+    exe = xlac.compile(xlac.parse(text, format="mlir"), devices=4)
+    data = exe.explain("sharding").data
+    assert data["whole"] is None and data["gathers"] == []
+    return exe, data["moves"]
+
+
+X = np.arange(32, dtype=np.float32).reshape(16, 2) ** 2 % 29
+Z = "%z = stablehlo.constant dense<1.5> : tensor<f32>\n"
+ADD = "({ ^bb0(%p: tensor<f32>, %q: tensor<f32>): %s = stablehlo.add %p, %q : tensor<f32>\nstablehlo.return %s : tensor<f32> })"
+
+
+@pytest.mark.parametrize("body, shape, wanted, rows", [
+    ("%0 = stablehlo.slice %a0 [1:13, 0:2] : (tensor<16x2xf32>) -> tensor<12x2xf32>", (12, 2), X[1:13], [2]),
+    ("%0 = stablehlo.slice %a0 [0:16:2, 0:2] : (tensor<16x2xf32>) -> tensor<8x2xf32>", (8, 2), X[::2], []),
+    (Z + "%0 = stablehlo.pad %a0, %z, low = [4, 0], high = [0, 1], interior = [0, 0] : (tensor<16x2xf32>, tensor<f32>) -> tensor<20x3xf32>", (20, 3), np.pad(X, ((4, 0), (0, 1)), constant_values=1.5), None),
+    (Z + "%0 = stablehlo.pad %a0, %z, low = [1, 0], high = [0, 0], interior = [1, 0] : (tensor<16x2xf32>, tensor<f32>) -> tensor<32x2xf32>", (32, 2), np.insert(X, np.arange(16), 1.5, axis=0), []),
+    ("%0 = stablehlo.reverse %a0, dims = [0, 1] : tensor<16x2xf32>", (16, 2), X[::-1, ::-1], [4]),
+    ("%s = stablehlo.slice %a0 [15:16, 0:2] : (tensor<16x2xf32>) -> tensor<1x2xf32>\n%r = stablehlo.slice %a0 [0:15, 0:2] : (tensor<16x2xf32>) -> tensor<15x2xf32>\n"
+     "%0 = stablehlo.concatenate %s, %r, dim = 0 : (tensor<1x2xf32>, tensor<15x2xf32>) -> tensor<16x2xf32>", (16, 2), np.roll(X, 1, 0), [1, 1]),
+    ('%z = stablehlo.constant dense<0.0> : tensor<f32>\n%0 = "stablehlo.reduce_window"(%a0, %z) ' + ADD + " {window_dimensions = array<i64: 3, 1>, padding = dense<[[1, 1], [0, 0]]> : tensor<2x2xi64>}"
+     " : (tensor<16x2xf32>, tensor<f32>) -> tensor<16x2xf32>", (16, 2), np.pad(X, ((1, 1), (0, 0)))[:-2] + X + np.pad(X, ((1, 1), (0, 0)))[2:], [1, 1]),
+])
+def test_edges_of_shards_move_between_neighbours(body, shape, wanted, rows):
+    exe, moves = compiled([cut((16, 2))], cut(shape) if shape[0] % 4 == 0 else tensor(shape), body)
+    np.testing.assert_array_equal(exe(X), wanted)
+    if rows is not None:
+        assert [m["kind"] for m in moves] == ["collective_permute"] * len(rows)
+        assert [m["bytes"] for m in moves] == [8 * n for n in rows]
+        assert all(m["axes"] == "x" and m["line"] > 2 for m in moves)
+
+
+@pytest.mark.parametrize("stride, low, high", [(1, 1, 1), (1, 0, 0), (2, 1, 0), (2, 2, 2)])
+def test_convolutions_along_a_sharded_dimension(stride, low, high):
+    x = np.random.default_rng(0).integers(-3, 4, (2, 16, 3)).astype(np.float32)
+    w = np.random.default_rng(1).integers(-3, 4, (3, 3, 4)).astype(np.float32)
+    n = (16 + low + high - 3) // stride + 1
+    line = (f"stablehlo.convolution(%a0, %a1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {{stride = [{stride}], pad = [[{low}, {high}]]}} "
+            f"{{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : (tensor<2x16x3xf32>, tensor<3x3x4xf32>) -> tensor<2x{n}x4xf32>")
+    exe, moves = compiled([cut(x.shape, 1), tensor(w.shape)], tensor((2, n, 4)), f"%v = {line}\n%0 = sdy.sharding_constraint %v <@mesh, [{{}}, {{\"x\"}}, {{}}]> : tensor<2x{n}x4xf32>")
+    padded = np.pad(x, ((0, 0), (low, high), (0, 0)))
+    wanted = np.stack([np.einsum("nwc,wco->no", padded[:, i * stride:i * stride + 3], w) for i in range(n)], 1)
+    np.testing.assert_allclose(exe(x, w), wanted)
+    assert "stablehlo.convolution" in {m["op"] for m in moves} and sum(m["bytes"] for m in moves if m["kind"] == "collective_permute") <= 5 * 2 * 3 * 4
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 7, 9, 13])
+def test_uneven_dimensions_stay_cut(n):
+    x = np.random.default_rng(n).integers(-3, 4, (n, 4)).astype(np.float32)
+    body = (f"%x = sdy.sharding_constraint %a0 <@mesh, [{{\"x\"}}, {{}}]> : tensor<{n}x4xf32>\n%y = stablehlo.cosine %x : tensor<{n}x4xf32>\n"
+            f"%m = stablehlo.constant dense<-2.0> : tensor<f32>\n%s = stablehlo.reduce(%y init: %m) applies stablehlo.maximum across dimensions = [0] : (tensor<{n}x4xf32>, tensor<f32>) -> tensor<4xf32>\n"
+            f"%0 = stablehlo.dot_general %y, %y, contracting_dims = [0] x [0] : (tensor<{n}x4xf32>, tensor<{n}x4xf32>) -> tensor<4x4xf32>")
+    exe, moves = compiled([tensor(x.shape)], tensor((4, 4)), body)
+    np.testing.assert_allclose(exe(x), np.cos(x).T @ np.cos(x), rtol=1e-5, atol=1e-5)
+    assert [m["kind"] for m in moves if m["kind"] != "all_slice"] == ["all_reduce"]
