@@ -33,6 +33,7 @@
 #include "ir/sdy/sdy.c"
 #include "ir/sdy/sdy_axis.c"
 #include "ir/sdy/sdy_value.c"
+#include "ir/stablehlo/constraint.c"
 #include "ir/stablehlo/infer_elementwise.c"
 #include "ir/stablehlo/infer_gather.c"
 #include "ir/stablehlo/infer_linalg.c"

@@ -10,6 +10,8 @@
  * found. What was found is noted (ir_note_verified). Thread-compatible: one call for a module at a time, since types
  * are interned and the result is noted. */
 XLAC_MUST_USE int stablehlo_verify(ir_module *m, xlac_error *err);
+/* Whether the attribute is of the kind that the op's definition (ODS) asks for; its value is for the verifier. */
+bool stablehlo_attr_is_of(const ir_mattr_spec *spec, const ir_mattr *a);
 /* Checks one op that is no call and has no regions, whatever state the rest of the module is in. */
 XLAC_MUST_USE int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err);
 /* The result types that follow from op's operands, attributes and regions; types has room for op->n_results.

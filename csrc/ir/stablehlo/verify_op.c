@@ -3,8 +3,8 @@
  * parameters, and dialects that xlac does not know. */
 #include <stdio.h>
 
-#include "../sdy/sdy.h"
 #include "../check/check.h"
+#include "stablehlo.h"
 #include "verify.h"
 
 /* --- the table of rules: column SHLO of ops.def as one array by opcode --- */
@@ -207,78 +207,6 @@ int sv_verify_op(const sv *v) {
 }
 
 /* --- inherent attributes: there, of their kind, within their range --- */
-static bool sv_is_int_of(const ir_mattr *a, base_dtype dtype) {
-  return a->kind == IR_M_INTEGER && a->type && a->type->kind == IR_TYPE_ELEMENT && a->type->dtype == dtype;
-}
-
-/* All elements of one kind, and, for enums and structs, of one name. An empty array is one of anything. */
-static bool sv_is_array_of(const ir_mattr *a, ir_mattr_kind kind, const char *name) {
-  if (a->kind != IR_M_ARRAY) return false;
-  for (uint32_t i = 0; i < a->v.list->n; i++) {
-    const ir_mattr *e = a->v.list->v[i];
-    if (e->kind != kind || (name && strcmp(e->name, name) != 0)) return false;
-  }
-  return true;
-}
-
-/* The element type counts, the shape does not: rules look at it. */
-static bool sv_is_dense_of(const ir_mattr *a, base_dtype dtype) {
-  return a->kind == IR_M_DENSE && a->type && a->type->dtype == dtype;
-}
-
-/* The constraints of ops.def's MLIR columns, which are those of the op definitions (ODS). Attributes of STRUCT kind
- * were checked field by field when they were read. */
-static bool sv_attr_satisfies(const ir_mattr *a, const ir_mattr_spec *spec) {
-  switch ((ir_mattr_constraint)spec->constraint) {
-    case IR_MC_I64:
-      return sv_is_int_of(a, XLAC_S64);
-    case IR_MC_I32:
-      return sv_is_int_of(a, XLAC_S32);
-    case IR_MC_F32:
-      return a->kind == IR_M_FLOAT && a->type && a->type->dtype == XLAC_F32;
-    case IR_MC_BOOL:
-      return a->kind == IR_M_BOOL;
-    case IR_MC_UNIT:
-      return a->kind == IR_M_UNIT;
-    case IR_MC_STRING:
-      return a->kind == IR_M_STRING;
-    case IR_MC_SYMBOL:
-      return a->kind == IR_M_SYMBOL && a->v.list->n == 1;
-    case IR_MC_SYMBOLS:
-      return sv_is_array_of(a, IR_M_SYMBOL, NULL);
-    case IR_MC_I64S:
-      return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == XLAC_S64;
-    case IR_MC_BOOLS:
-      return a->kind == IR_M_DENSE_ARRAY && a->type->dtype == XLAC_PRED;
-    case IR_MC_DENSE_I64:
-      return sv_is_dense_of(a, XLAC_S64);
-    case IR_MC_ELEMENTS:
-      return a->kind == IR_M_DENSE || a->kind == IR_M_RESOURCE || a->kind == IR_M_DENSE_STRING;
-    case IR_MC_DICT:
-      return a->kind == IR_M_DICT;
-    case IR_MC_ARRAY:
-    case IR_MC_LAYOUTS:
-    case IR_MC_TILINGS:
-      return a->kind == IR_M_ARRAY;
-    case IR_MC_STRING_OR_DICT:
-      return a->kind == IR_M_STRING || a->kind == IR_M_DICT;
-    case IR_MC_TYPED:
-      return true;
-    case IR_MC_ENUM:
-      return a->kind == IR_M_ENUM && strcmp(a->name, spec->sub) == 0;
-    case IR_MC_PRECISIONS:
-      return sv_is_array_of(a, IR_M_ENUM, spec->sub);
-    case IR_MC_STRUCT:
-      return a->kind == IR_M_STRUCT && strcmp(a->name, spec->sub) == 0;
-    case IR_MC_GROUPS:
-      return sv_is_dense_of(a, XLAC_S64) || (a->kind == IR_M_STRUCT && strcmp(a->name, "replica_group_mesh_axes") == 0);
-    case IR_MC_ALIASES:
-      return sv_is_array_of(a, IR_M_STRUCT, "output_operand_alias");
-    case IR_MC_SDY:
-      return a->kind == IR_M_SDY && strcmp(sdy_kind_name((sdy_kind)a->sub), spec->sub) == 0;
-  }
-  return true;
-}
 
 /* An optional attribute that is absent is fine; a wrong kind is not, whether optional or not. */
 static int sv_check_attr(const sv *v, const ir_mattr_spec *spec) {
@@ -286,7 +214,7 @@ static int sv_check_attr(const sv *v, const ir_mattr_spec *spec) {
   if (!a && (spec->flags & IR_REQUIRED))
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "lacks the attribute '%s'", spec->name);
   if (!a) return 0;
-  if (!sv_attr_satisfies(a, spec))
+  if (!stablehlo_attr_is_of(spec, a))
     return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has an attribute '%s' of the wrong kind", spec->name);
   if (a->kind != IR_M_INTEGER) return 0;
   if ((spec->flags & IR_NON_NEGATIVE) && a->v.i < 0)

@@ -5,6 +5,7 @@
  * of the VHLO row is either an attribute of the StableHLO op, by the same name, or a field of a struct that is one.
  * Values at VHLO's defaults are left out, as StableHLO's own conversion does (VhloToStablehlo). */
 #include "../../ir/sdy/sdy.h"
+#include "../../ir/stablehlo/stablehlo.h"
 #include "bytecode.h"
 
 #include <stdio.h>
@@ -64,28 +65,16 @@ static int bc_as_symbols(bc_cursor *c, const ir_mattr *a, const ir_mattr **out) 
   return bc_made(c, *out);
 }
 
-/* An enum of that name; likewise the next ones. */
-static bool bc_is_enum(const ir_mattr *a, const char *name) {
-  return a->kind == IR_M_ENUM && strcmp(a->name, name) == 0;
-}
-
-/* By StableHLO's name of it, as bc_struct made it. */
-static bool bc_is_struct(const ir_mattr *a, const char *name) {
-  return a->kind == IR_M_STRUCT && strcmp(a->name, name) == 0;
-}
-
-/* A number of exactly this type. */
-static bool bc_is_number_of(const ir_mattr *a, base_dtype dtype) {
-  return (a->kind == IR_M_INTEGER || a->kind == IR_M_FLOAT) && a->type->kind == IR_TYPE_ELEMENT && !a->type->quant &&
-         a->type->dtype == dtype;
-}
-
 /* An array whose elements all pass `fits`. */
 static bool bc_is_list_of(const ir_mattr *a, bool (*fits)(const ir_mattr *, const char *), const char *name) {
   if (a->kind != IR_M_ARRAY) return false;
   for (uint32_t i = 0; i < a->v.list->n; i++)
     if (!fits(a->v.list->v[i], name)) return false;
   return true;
+}
+
+static bool bc_is_i64(const ir_mattr *a) {
+  return a->kind == IR_M_INTEGER && a->type->kind == IR_TYPE_ELEMENT && !a->type->quant && a->type->dtype == XLAC_S64;
 }
 
 /* A list of dimensions of an operand: a tensor of index, of rank 1. */
@@ -99,53 +88,19 @@ static bool bc_is_tiling(const ir_mattr *a, const char *name) {
   return bc_is_list_of(a, bc_is_layout, name);
 }
 
-/* What is an array in StableHLO is a tensor of i64 in VHLO. */
-static bool bc_is_i64_tensor(const ir_mattr *a) {
-  return a->kind == IR_M_DENSE && !a->type->text && !a->type->quant && a->type->dtype == XLAC_S64;
-}
-
-/* The kinds of ODS' constraints, as the MLIR reader checks them in text. */
 bool bc_fits(const ir_mattr_spec *spec, const ir_mattr *a) {
   switch (spec->constraint) {
-    case IR_MC_I64:
-      return bc_is_number_of(a, XLAC_S64);
-    case IR_MC_I32:
-      return bc_is_number_of(a, XLAC_S32) && a->kind == IR_M_INTEGER;
-    case IR_MC_F32:
-      return bc_is_number_of(a, XLAC_F32);
-    case IR_MC_BOOL:
-      return a->kind == IR_M_BOOL;
-    case IR_MC_STRING:
-      return a->kind == IR_M_STRING;
-    case IR_MC_DENSE_I64:
-      return bc_is_i64_tensor(a);
-    case IR_MC_ELEMENTS:
-      return a->kind == IR_M_DENSE || a->kind == IR_M_RESOURCE;
-    case IR_MC_DICT:
-      return a->kind == IR_M_DICT;
-    case IR_MC_ARRAY:
-      return a->kind == IR_M_ARRAY;
-    case IR_MC_STRING_OR_DICT:
-      return a->kind == IR_M_STRING || a->kind == IR_M_DICT;
-    case IR_MC_ENUM:
-      return bc_is_enum(a, spec->sub);
-    case IR_MC_PRECISIONS:
-      return bc_is_list_of(a, bc_is_enum, spec->sub);
-    case IR_MC_STRUCT:
-      return bc_is_struct(a, spec->sub);
-    case IR_MC_GROUPS:
-      /* Of any rank, as in text: the verifier says which one it must be. */
-      return bc_is_i64_tensor(a) || bc_is_struct(a, "replica_group_mesh_axes");
-    case IR_MC_LAYOUTS:
-      return bc_is_list_of(a, bc_is_layout, NULL);
+    case IR_MC_UNIT: /* these are written in other forms */
+    case IR_MC_SYMBOL:
+    case IR_MC_SYMBOLS:
+    case IR_MC_I64S:
+    case IR_MC_BOOLS:
+    case IR_MC_TYPED:
+      return true;
     case IR_MC_TILINGS:
       return bc_is_list_of(a, bc_is_tiling, NULL);
-    case IR_MC_ALIASES:
-      return bc_is_list_of(a, bc_is_struct, "output_operand_alias");
-    case IR_MC_SDY:
-      return a->kind == IR_M_SDY && a->sub == sdy_kind_find(spec->sub, strlen(spec->sub));
     default:
-      return true;
+      return stablehlo_attr_is_of(spec, a);
   }
 }
 
@@ -176,10 +131,10 @@ static int bc_convert(bc_cursor *c, const ir_mattr_spec *spec, const ir_mattr *a
       return a->v.b ? bc_made(c, *out) : 0;
     default:
       if (bc_fits(spec, a)) return 0;
-      if (spec->constraint == IR_MC_I32 && bc_is_enum(a, "custom_call_api_version")) return bc_as_number(c, a, out);
+      if (spec->constraint == IR_MC_I32 && a->kind == IR_M_ENUM && strcmp(a->name, "custom_call_api_version") == 0)
+        return bc_as_number(c, a, out);
       /* A version of a composite, written out as its default, is wider than one that somebody wrote. */
-      if (spec->constraint == IR_MC_I32 && a->kind == IR_M_INTEGER && bc_is_number_of(a, XLAC_S64) && a->v.i == 0)
-        return 0;
+      if (spec->constraint == IR_MC_I32 && bc_is_i64(a) && a->v.i == 0) return 0;
       return BC_BAD(c, "attribute %s is of the wrong kind", spec->name);
   }
 }
@@ -203,7 +158,7 @@ static int bc_piece(bc_cursor *c, const ir_field_info *f, const ir_mattr *a, uin
   *out = a;
   bool fits = true;
   if (f->kind == IR_F_I64S) return bc_as_list(c, XLAC_S64, a, index, out);
-  if (f->kind == IR_F_I64) fits = bc_is_number_of(a, XLAC_S64);
+  if (f->kind == IR_F_I64) fits = bc_is_i64(a);
   if (f->kind == IR_F_TYPE) fits = a->kind == IR_M_TYPE;
   if (f->kind == IR_F_BOOL) fits = a->kind == IR_M_BOOL;
   return fits ? 0 : BC_BAD(c, "attribute %s is of the wrong kind", f->name);
