@@ -444,6 +444,7 @@
 #include "cpu/move/pad.c"
 #include "cpu/move/rearrange.c"
 #include "cpu/native/body.c"
+#include "cpu/native/cut.c"
 #include "cpu/native/emit.c"
 #include "cpu/native/emit_keep.c"
 #include "cpu/native/emit_op.c"

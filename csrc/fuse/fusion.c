@@ -303,7 +303,8 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
     f->of[op->id].why = u.why;
     return;
   }
-  if (!u.why && u.root && f->of[u.root->id].size >= FUSION_MAX_OPS) u.why = "the kernel is full";
+  uint32_t most = f->model.facts.native ? FUSION_MAX_CODE : FUSION_MAX_OPS;
+  if (!u.why && u.root && f->of[u.root->id].size >= most) u.why = "the kernel is full";
   if (!u.why && !u.root) u.why = "nobody reads it";
   if (!u.why && f->waits && f->waits[u.root->id] != f->waits[op->id])
     u.why = "an async operation is waited for in between";

@@ -5,8 +5,8 @@
 #include "fuse.h"
 
 enum {
-  FUSION_MAX_OPS = 96,   /* in one kernel, at most: registers are many then, and cache lines few. Decisions and merging
-                            go by it */
+  FUSION_MAX_OPS = 96,   /* in one kernel, at most: registers are many then, and cache lines few. Merging goes by it */
+  FUSION_MAX_CODE = 240, /* the same of what becomes machine code, whose registers are the processor's */
   FUSION_MAX_CHEAP = 12, /* ops behind a cheap one, itself included; what is used twice counts twice */
   FUSION_GATHER = 2,     /* cycles of a lane that is loaded by itself */
   FUSION_NARROW = 3      /* times as long as on 4 bytes */

@@ -166,7 +166,7 @@ static bool fuse_reads_in_place(const fuse_run *x, const ir_op *from, const ir_o
     }
     if (fuse_kernel_of(x, op) != root) continue;
     for (uint32_t depth = 0; op != root; depth++) { /* each inner op has one reader, or several of one kind */
-      if (fusion_moves_index(op) || op->type->count != from->type->count || depth == FUSION_MAX_OPS) return false;
+      if (fusion_moves_index(op) || op->type->count != from->type->count || depth == FUSION_MAX_CODE) return false;
       op = op->uses ? op->uses->user : root;
     }
     if (fusion_moves_index(root)) return false;

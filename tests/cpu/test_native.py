@@ -537,6 +537,48 @@ store out0[0 + 131*i0 + 1*i1] v7
     agree(text, numbers(rng, t, 524), numbers(rng, t, 131))
 
 
+@pytest.mark.parametrize("t", ["f32", "bf16", "u8", "f64", "s32"])
+def test_kernels_cut_at_their_edges_have_the_bits_of_the_reference(t):
+    """Rows that are long enough for most of them to have code without masks: neighbours within an array's edges."""
+    text = f"""kernel [5,1003] from 2 inputs
+v0 = {t}[] load in0[-1003 + 1003*i0 + 1*i1] where 1 <= i0 < 5
+v1 = {t}[] load in1[0 + 1*i1]
+v2 = {t}[] pick(v0, v1) if 1 <= i0 < 5
+v3 = {t}[] load in0[-2 + 1003*i0 + 1*i1] where 2 <= i1 < 1003
+v4 = {t}[] pick(v3, v1) if 2 <= i1 < 1003
+v5 = {t}[] load in0[3 + 1003*i0 + 1*i1] where 0 <= i1 < 1000
+v6 = {t}[] pick(v5, v4) if 0 <= i1 < 1000
+v7 = {t}[] add(v2, v4)
+v8 = {t}[] add(v7, v6)
+store out0[0 + 1003*i0 + 1*i1] v8
+store out1[0 + 1003*i0 + 1*i1] v7
+"""
+    rng = np.random.default_rng(8)
+    for threads in (1, 3):
+        agree(text, numbers(rng, t, 5015), numbers(rng, t, 1003), threads=threads)
+
+
+@pytest.mark.parametrize("t", ["f32", "bf16", "u8", "f64"])
+def test_parts_of_concatenations_have_the_bits_of_the_reference(t):
+    """Parts along rows and across them, some shorter than a vector; a part's own op has no value in the others."""
+    text = f"""kernel [40,700] from 2 inputs
+v0 = {t}[] load in0[0 + 200*i0 + 2*i1] where 0 <= i0 < 40, 0 <= i1 < 100
+v1 = {t}[] load in0[1 + 200*i0 + 2*i1] where 0 <= i0 < 40, 0 <= i1 < 100
+v2 = {t}[] subtract(v0, v1) where 0 <= i0 < 40, 0 <= i1 < 100
+v3 = {t}[] load in1[-103 + 600*i0 + 1*i1] where 0 <= i0 < 40, 103 <= i1 < 700
+v4 = {t}[] multiply(v3, v3) where 0 <= i0 < 40, 103 <= i1 < 700
+v5 = {t}[] load in1[7]
+v6 = {t}[] pick(v4, v5) if 0 <= i0 < 40, 103 <= i1 < 700
+v7 = {t}[] pick(v2, v6) if 0 <= i0 < 40, 0 <= i1 < 100
+v8 = {t}[] load in1[0 + 1*i1]
+v9 = {t}[] pick(v8, v7) if 20 <= i0 < 40, 0 <= i1 < 700
+store out0[0 + 700*i0 + 1*i1] v9
+"""
+    rng = np.random.default_rng(9)
+    for threads in (1, 3):
+        agree(text, numbers(rng, t, 8000), numbers(rng, t, 24000), threads=threads)
+
+
 def test_gathers_and_edges_of_programs_are_native_code(level):
     text = xlac.compile_stage("""HloModule m
 ENTRY e {

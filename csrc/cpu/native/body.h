@@ -14,7 +14,7 @@
 enum {
   NAT_VECTOR = 64, /* bytes of the longest register */
   NAT_MAX_VALUES = 4096,
-  NAT_MAX_STREAMS = 32,
+  NAT_MAX_STREAMS = 48,
   NAT_MAX_FOLDS = 3 * KERNEL_MAX_STORES,
   NAT_MAX_TURNS = 4,   /* vectors of a trip */
   NAT_MAX_STRIDE = 16, /* elements from one lane to the next, of loads */

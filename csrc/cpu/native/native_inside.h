@@ -45,7 +45,11 @@ typedef struct cpu_native_stream {
 struct cpu_native_kernel {
   const cpu_native_store *store;
   const kernel *k;
-  uint32_t entry, lanes, n_streams;
+  uint32_t entry, lanes, n_streams; /* entry NAT_NONE: there are parts alone */
+  /* Boxes of iterations that have code of their own, by the order of their iterations in a row. */
+  uint32_t n_parts;
+  const kernel_box *boxes;
+  const cpu_native_kernel **parts;
   uint32_t sums; /* lanes that values are combined to */
   uint8_t way;   /* cpu_native_way */
   bool tail;     /* the code does any number of iterations */
@@ -61,6 +65,13 @@ struct cpu_native_loop {
 /* k with its last dimensions, which are short, as one: the same iterations in the same order. NULL where there is no
  * way, or memory is short. */
 const kernel *nat_flatten(const kernel *k, base_arena *arena);
+
+/* --- cut.c --- */
+enum { NAT_CUT_PARTS = 12 };
+/* Boxes of k's iterations between the edges of its own boxes, and k within each of them: as many as it returns, of room
+ * for NAT_CUT_PARTS. 0 where there are no edges or too many, or memory is short. lanes: of the code that does what is
+ * in none of them; 0: there is none, and the parts are all. */
+uint32_t nat_cut(const kernel *k, int64_t lanes, base_arena *arena, const kernel_box **boxes, const kernel **parts);
 
 /* --- perf_map.c --- */
 bool nat_map_wanted(void);

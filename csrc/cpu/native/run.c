@@ -100,9 +100,50 @@ static int64_t nat_rows_begin(cpu_native_rows *r, const cpu_native_kernel *n, co
   return from;
 }
 
+/* Whether the present row goes through the box. */
+static bool nat_row_meets(const cpu_native_rows *r, const kernel_box *box) {
+  for (uint32_t d = 0; d + 1 < r->n->k->rank; d++)
+    if (r->index[d] < box->from[d] || r->index[d] >= box->to[d]) return false;
+  return true;
+}
+
+/* Iterations from..to of the present row: each part's by its own code. */
+static void nat_row_run_parts(const cpu_native_rows *all, const cpu_native_rows *parts, int64_t from, int64_t to) {
+  uint32_t last = all->n->k->rank - 1;
+  for (uint32_t i = 0; i < all->n->n_parts && from < to; i++) {
+    const kernel_box *box = &all->n->boxes[i];
+    if (box->to[last] <= from || box->from[last] >= to || !nat_row_meets(all, box)) continue;
+    int64_t low = box->from[last] > from ? box->from[last] : from, high = box->to[last] < to ? box->to[last] : to;
+    if (from < low) nat_row_run(all, from, low - from);
+    nat_row_run(&parts[i], low, high - low);
+    from = high;
+  }
+  if (from < to) nat_row_run(all, from, to - from);
+}
+
+/* The same as cpu_native_run, of a kernel that is cut: the whole and its parts go from row to row together. */
+static void nat_run_parts(const cpu_native_kernel *n, const void *const *in, void *const *out, int64_t begin,
+                          int64_t end) {
+  cpu_native_rows all, parts[NAT_CUT_PARTS];
+  int64_t row = n->k->extents[n->k->rank - 1], from = nat_rows_begin(&all, n, in, out, NULL, begin);
+  for (uint32_t i = 0; i < n->n_parts; i++) nat_rows_begin(&parts[i], n->parts[i], in, out, NULL, begin);
+  for (int64_t at = begin; at < end; from = 0) {
+    int64_t m = row - from < end - at ? row - from : end - at;
+    nat_row_run_parts(&all, parts, from, from + m);
+    at += m;
+    if (at == end) return;
+    nat_row_advance(&all);
+    for (uint32_t i = 0; i < n->n_parts; i++) nat_row_advance(&parts[i]);
+  }
+}
+
 void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                     int64_t begin, int64_t end) {
   cpu_native_rows r;
+  if (n->n_parts) {
+    nat_run_parts(n, in, out, begin, end);
+    return;
+  }
   assert(end <= n->k->count && sums_fit(n, sums, begin, end));
   int64_t row = n->k->extents[n->k->rank - 1], from = nat_rows_begin(&r, n, in, out, sums, begin);
   for (int64_t at = begin; at < end; from = 0) {

@@ -139,6 +139,8 @@ static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *s
 /* The first name of code that several kernels share is its name. */
 void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char *computation, const char *op) {
   if (!n || !s->maps) return;
+  for (uint32_t i = 0; i < n->n_parts; i++) cpu_native_name(s, n->parts[i], computation, op);
+  if (n->entry == NAT_NONE) return;
   for (uint32_t i = 0; i < s->names.n; i++)
     if (s->names.items[i].entry == n->entry) return;
   uint32_t at = s->texts.n, n_code = 0;
@@ -195,6 +197,23 @@ static const kernel *store_rows_of(const kernel *k, base_arena *arena) {
   return short_rows ? nat_flatten(k, arena) : k;
 }
 
+/* n, which is k's code or NULL, with code for parts of k beside it; NULL where nothing does all of k. */
+static cpu_native_kernel *store_cut(cpu_native_store *s, const kernel *k, cpu_native_kernel *n, base_arena *arena) {
+  const kernel *parts[NAT_CUT_PARTS];
+  const kernel_box *boxes = NULL;
+  uint32_t m = k->reduction ? 0 : nat_cut(k, n ? n->lanes : 0, arena, &boxes, parts);
+  if (!m) return n;
+  cpu_native_kernel *all = n ? n : base_arena_alloc(arena, sizeof *all);
+  const cpu_native_kernel **made = BASE_ARRAY(arena, const cpu_native_kernel *, m);
+  if (!all || !made) return n;
+  for (uint32_t i = 0; i < m; i++)
+    if (!(made[i] = cpu_native_try(s, parts[i], CPU_NATIVE_VALUES, arena))) return n;
+  if (!n)
+    *all = (cpu_native_kernel){.store = s, .k = k, .entry = NAT_NONE, .lanes = 1, .sums = 1, .way = CPU_NATIVE_VALUES};
+  all->n_parts = m, all->boxes = boxes, all->parts = made;
+  return all;
+}
+
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
   const kernel *own = k;
@@ -203,8 +222,9 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
   bool is_flat = k != own;
   cpu_native_way way = nat_best_way(k);
   if (way == CPU_NATIVE_LANES && is_flat && k->extents[k->rank - 1] != k->reduction->reduced) way = CPU_NATIVE_VALUES;
-  const cpu_native_kernel *n = cpu_native_try(s, k, way, arena);
-  return n || way == CPU_NATIVE_VALUES ? n : cpu_native_try(s, k, CPU_NATIVE_VALUES, arena);
+  cpu_native_kernel *n = cpu_native_try(s, k, way, arena);
+  if (!n && way != CPU_NATIVE_VALUES) n = cpu_native_try(s, k, CPU_NATIVE_VALUES, arena);
+  return store_cut(s, k, n, arena);
 }
 
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
@@ -262,6 +282,23 @@ void cpu_native_store_destroy(cpu_native_store *s) {
 void cpu_native_store_seal(cpu_native_store *s) {
   assert(!s);
 }
+/* n, which is k's code or NULL, with code for parts of k beside it; NULL where nothing does all of k. */
+static cpu_native_kernel *store_cut(cpu_native_store *s, const kernel *k, cpu_native_kernel *n, base_arena *arena) {
+  const kernel *parts[NAT_CUT_PARTS];
+  const kernel_box *boxes = NULL;
+  uint32_t m = k->reduction ? 0 : nat_cut(k, n ? n->lanes : 0, arena, &boxes, parts);
+  if (!m) return n;
+  cpu_native_kernel *all = n ? n : base_arena_alloc(arena, sizeof *all);
+  const cpu_native_kernel **made = BASE_ARRAY(arena, const cpu_native_kernel *, m);
+  if (!all || !made) return n;
+  for (uint32_t i = 0; i < m; i++)
+    if (!(made[i] = cpu_native_try(s, parts[i], CPU_NATIVE_VALUES, arena))) return n;
+  if (!n)
+    *all = (cpu_native_kernel){.store = s, .k = k, .entry = NAT_NONE, .lanes = 1, .sums = 1, .way = CPU_NATIVE_VALUES};
+  all->n_parts = m, all->boxes = boxes, all->parts = made;
+  return all;
+}
+
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   assert(!s);
   (void)k;
