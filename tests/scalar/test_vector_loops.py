@@ -57,3 +57,16 @@ def test_bytes_that_are_no_truth_values_are_made_some(at):
     bytes_ = np.zeros(N, np.uint8)
     bytes_[at] = 2
     assert run(entry("s32", "convert(p0)", "pred"), bytes_.view(bool)).tolist() == (bytes_ != 0).tolist()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 257])
+def test_products_of_complex_numbers_have_the_same_bits_at_every_level(n, monkeypatch):
+    """In f64, so that parts near the ends of f32 neither overflow nor cancel in between."""
+    module = xlac.parse(f"HloModule m\nENTRY e {{\n  x = c64[{n}] parameter(0)\n  y = c64[{n}] parameter(1)\n  ROOT r = c64[{n}] multiply(x, y)\n}}")
+    rng = np.random.default_rng(n)
+    x, y = ((rng.standard_normal(n) + 1j * rng.standard_normal(n)).astype(np.complex64) * np.float32(1e19) for _ in range(2))
+    got = []
+    for level in ("portable", "avx2", "avx512"):
+        monkeypatch.setenv("XLAC_MAX_ISA", level)
+        got.append(np.asarray(xlac.interpret(module, x, y)).tobytes())
+    assert got[0] == got[1] == got[2]

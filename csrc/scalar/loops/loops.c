@@ -70,6 +70,9 @@ static scalar_loop_fn *loop_expression(const scalar_op *op, scalar_loop *l) {
   base_dtype t = (base_dtype)l->in[0];
   if (is_narrow(t)) l->work = XLAC_F32;
   l->wraps = base_dtype_is_integer(t) && l->bits < 8;
+#if defined(__x86_64__)
+  if (t == XLAC_C64 && op->code == SCALAR_MULTIPLY && best_isa() != BASE_ISA_PORTABLE) return scalar_products_c64;
+#endif
   scalar_loop_fn *const *table = expression_table(t);
   return table ? table[op->code] : NULL;
 }

@@ -46,6 +46,8 @@ extern scalar_loop_table scalar_loops_u8_avx2, scalar_loops_u16_avx2, scalar_loo
 extern scalar_loop_table scalar_loops_pred_avx2, scalar_loops_pred, scalar_loops_c64, scalar_loops_c128;
 
 /* sin, cos and tan of f32 (loops_turn.h) */
+/* For CPUs with AVX2. */
+void scalar_products_c64(const scalar_loop *l, int64_t n, const void *const *in, void *out);
 extern scalar_loop_fn *const scalar_loops_turn[3], *const scalar_loops_turn_avx2[3], *const scalar_loops_turn_avx512[3];
 
 /* loops_compare.c: NULL for what the verifier refuses. `total` is TOTALORDER. */
