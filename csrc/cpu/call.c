@@ -153,16 +153,6 @@ int cpu_call(const rt_executable *base, const rt_call_options *options, void *co
 
 /* --- on values --- */
 
-BASE_VEC(call_leaves, void *);
-
-/* Pointers to the arrays of v, depth first. Depth is that of a type, which is bounded. */
-static bool call_take_leaves(base_alloc alloc, const interp_value *v, call_leaves *leaves) {
-  if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, leaves, v->data);
-  for (uint32_t i = 0; i < v->n_elements; i++)
-    if (!call_take_leaves(alloc, v->elements[i], leaves)) return false;
-  return true;
-}
-
 /* An array on a recycled block of the host's, which goes back there with the last reference to the value. */
 static interp_value *call_new_array(const cpu_executable *exe, const ir_type *t) {
   assert(ir_is_tensor(t));
@@ -187,21 +177,6 @@ static interp_value *call_new_value(const cpu_executable *exe, interp_ctx *ctx, 
   return v;
 }
 
-/* Runs the call on the arrays of `args` and into those of `result`, which has the root's type. */
-static int call_values(const cpu_executable *exe, const rt_call_options *options, uint32_t n, interp_value *const *args,
-                       interp_value *result, const rt_trace *trace, xlac_error *err) {
-  call_leaves arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
-  bool ok = true;
-  for (uint32_t i = 0; i < n && ok; i++) ok = call_take_leaves(exe->alloc, args[i], &arguments);
-  ok = ok && call_take_leaves(exe->alloc, result, &results);
-  assert(!ok || (arguments.n == exe->base.n_arguments && results.n == exe->base.n_results));
-  int status = ok ? cpu_call(&exe->base, options, arguments.items, results.items, trace, err)
-                  : base_oom(err, "a call's arguments");
-  BASE_VEC_FREE(exe->alloc, &arguments);
-  BASE_VEC_FREE(exe->alloc, &results);
-  return status;
-}
-
 /* The result is made first: a call writes to memory that is there. On failure *out is left as it was. */
 int cpu_call_values(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
                     interp_value **out, const rt_trace *trace, xlac_error *err) {
@@ -212,7 +187,7 @@ int cpu_call_values(const rt_executable *base, const rt_call_options *options, u
   maker.options.alloc = exe->alloc;
   interp_value *result = call_new_value(exe, &maker, ir_root(entry)->type);
   if (!result) return plan_out_of_memory(base->plan, err);
-  int status = call_values(exe, options, n, args, result, trace, err);
+  int status = interp_call_arrays(exe->alloc, cpu_call, base, options, n, args, result, trace, err);
   if (status) {
     interp_release(result);
     return status;

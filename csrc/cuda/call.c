@@ -179,29 +179,6 @@ int cuda_call(const rt_executable *base, const rt_call_options *options, void *c
 
 /* --- on values --- */
 
-BASE_VEC(cu_call_pointers, void *);
-
-/* Depth is that of a type, which is bounded. */
-static bool cu_call_take_leaves(base_alloc alloc, const interp_value *v, cu_call_pointers *out) {
-  if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, out, v->data);
-  for (uint32_t i = 0; i < v->n_elements; i++)
-    if (!cu_call_take_leaves(alloc, v->elements[i], out)) return false;
-  return true;
-}
-
-static int cu_call_on_values(const cuda_executable *exe, const rt_call_options *options, uint32_t n,
-                             interp_value *const *args, interp_value *result, const rt_trace *trace, xlac_error *err) {
-  cu_call_pointers arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
-  bool ok = true;
-  for (uint32_t i = 0; i < n && ok; i++) ok = cu_call_take_leaves(exe->alloc, args[i], &arguments);
-  ok = ok && cu_call_take_leaves(exe->alloc, result, &results);
-  int status = ok ? cuda_call(&exe->base, options, arguments.items, results.items, trace, err)
-                  : base_oom(err, "a call's arguments");
-  BASE_VEC_FREE(exe->alloc, &arguments);
-  BASE_VEC_FREE(exe->alloc, &results);
-  return status;
-}
-
 /* On failure *out is left as it was. */
 int cuda_call_values(const rt_executable *base, const rt_call_options *options, uint32_t n, interp_value *const *args,
                      interp_value **out, const rt_trace *trace, xlac_error *err) {
@@ -212,7 +189,7 @@ int cuda_call_values(const rt_executable *base, const rt_call_options *options, 
   TRY(interp_check_args(entry, n, args, err));
   interp_value *result = interp_zeros(&maker, ir_root(entry)->type);
   if (!result) return plan_out_of_memory(base->plan, err);
-  int status = cu_call_on_values(exe, options, n, args, result, trace, err);
+  int status = interp_call_arrays(exe->alloc, cuda_call, base, options, n, args, result, trace, err);
   if (status)
     interp_release(result);
   else

@@ -24,6 +24,31 @@ typedef struct interp_build {
   interp_executable *exe;
 } interp_build;
 
+BASE_VEC(interp_arrays, void *);
+
+/* Depth is that of a type, which is bounded. */
+static bool interp_take_arrays(base_alloc alloc, const interp_value *v, interp_arrays *out) {
+  if (v->kind != INTERP_TUPLE) return BASE_VEC_PUSH(alloc, out, v->data);
+  for (uint32_t i = 0; i < v->n_elements; i++)
+    if (!interp_take_arrays(alloc, v->elements[i], out)) return false;
+  return true;
+}
+
+int interp_call_arrays(base_alloc alloc, interp_call_fn *call, const rt_executable *exe, const rt_call_options *options,
+                       uint32_t n, interp_value *const *args, interp_value *result, const rt_trace *trace,
+                       xlac_error *err) {
+  interp_arrays arguments = {NULL, 0, 0}, results = {NULL, 0, 0};
+  bool ok = true;
+  for (uint32_t i = 0; i < n && ok; i++) ok = interp_take_arrays(alloc, args[i], &arguments);
+  ok = ok && interp_take_arrays(alloc, result, &results);
+  assert(!ok || (arguments.n == exe->n_arguments && results.n == exe->n_results));
+  int status =
+      ok ? call(exe, options, arguments.items, results.items, trace, err) : base_oom(err, "a call's arguments");
+  BASE_VEC_FREE(alloc, &arguments);
+  BASE_VEC_FREE(alloc, &results);
+  return status;
+}
+
 void interp_read_call_options(interp_options *out, const rt_call_options *call) {
   *out = (interp_options){.interrupted = call->interrupted,
                           .interrupt_ctx = call->interrupt_ctx,

@@ -15,6 +15,14 @@ typedef struct interp_library {
 /* What a caller of a device asks for, and nothing else: no allocator, no natives. */
 void interp_read_call_options(interp_options *out, const rt_call_options *call);
 
+/* A call of an executable on pointers to arrays (runtime/device.h). */
+typedef int interp_call_fn(const rt_executable *exe, const rt_call_options *options, void *const *arguments,
+                           void *const *results, const rt_trace *trace, xlac_error *err);
+/* The same on values: their arrays, depth first. result has the memory that results go to. */
+XLAC_MUST_USE int interp_call_arrays(base_alloc alloc, interp_call_fn *call, const rt_executable *exe,
+                                     const rt_call_options *options, uint32_t n, interp_value *const *args,
+                                     interp_value *result, const rt_trace *trace, xlac_error *err);
+
 /* Its builds want the module alone; its executables run on the caller's thread, and on values where a shape is known
  * only when it runs. `library` stays. *out: a new reference. */
 XLAC_MUST_USE int interp_device_create(rt_device **out, const interp_library *library, uint32_t ordinal,
