@@ -535,6 +535,7 @@
 #include "cuda/source.c"
 #include "spmd/face.c"
 #include "spmd/fallback.c"
+#include "spmd/forms.c"
 #include "spmd/group.c"
 #include "spmd/known.c"
 #include "spmd/layout.c"

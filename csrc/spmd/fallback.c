@@ -283,16 +283,16 @@ static bool fallback_combines(fallback_pass *x, const ir_op *op) {
   return true;
 }
 
-/* A part of a sharded dimension is written: that is one device's, or two's. */
-static bool fallback_updates_whole(fallback_pass *x, const ir_op *op) {
+/* A part of a sharded dimension is written: all devices have all of the update along it. */
+static bool fallback_updates_whole(fallback_pass *x, ir_op *op) {
   const ir_type *t, *update;
   const sdy_sharding *into = fallback_sharding(x, op, 0, &t), *part = fallback_sharding(x, op, 1, &update);
   assert(t->rank == update->rank);
   for (uint32_t d = 0; d < t->rank; d++) {
-    bool cut = (into && into->dims[d].axes.n) || (part && part->dims[d].axes.n);
-    if (!cut || t->dims[d] == update->dims[d]) continue;
-    x->tensor = 0, x->dim = d;
-    return fallback_why(x, SPMD_WRITES_PART);
+    if (t->dims[d] == update->dims[d]) continue;
+    x->tensor = 1, x->dim = d;
+    if (part && part->dims[d].axes.n) return fallback_why(x, SPMD_WRITES_PART);
+    if (into && into->dims[d].axes.n && t->quant) return fallback_why(x, SPMD_WRITES_PART);
   }
   return true;
 }

@@ -25,6 +25,9 @@ bool spmd_is_zero(ir_value v);
 XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);
 /* fallback.c: gathers around ops that have no local form. After explicit reshards. */
 XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err);
+/* forms.c: dynamic slices, reductions and scans along sharded dimensions get forms that gather little. After
+ * propagation. */
+XLAC_MUST_USE int spmd_make_forms(ir_module *m, xlac_error *err);
 /* known.c: what Shardy's passes know nothing of gets a form or a rule that they know. */
 XLAC_MUST_USE int spmd_make_known(ir_module *m, xlac_error *err);
 

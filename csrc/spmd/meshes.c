@@ -21,6 +21,11 @@ static int mesh_split(void *ctx, ir_op *op) {
   if (op->opcode != IR_OP_SDY_RESHARD) return 0;
   ir_value v = opt_operand(op, 0);
   const sdy_sharding *from = sdy_shown(rw->m, v), *to = sdy_get((ir_value){op, 0});
+  if (!from && to && ir_is_tensor(opt_type(v)) && to->n_dims == opt_type(v)->rank && v.op->opcode != IR_OP_PARAMETER &&
+      !sdy_is_flow_op(v.op)) { /* so that collectives find one when this reshard is gone */
+    const sdy_sharding *whole = sdy_sharding_empty(rw->m, to, to->n_dims, false);
+    return whole && sdy_set(v, whole) ? 0 : -XLAC_E_OUT_OF_MEMORY;
+  }
   if (!opt_is_static(opt_type(v)) || !mesh_changes(rw->m, from, to)) return 0;
   opt_at(rw, op);
   if (!sdy_sharding_is_replicated(from)) {

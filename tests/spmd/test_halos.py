@@ -73,3 +73,47 @@ def test_uneven_dimensions_stay_cut(n):
     exe, moves = compiled([tensor(x.shape)], tensor((4, 4)), body)
     np.testing.assert_allclose(exe(x), np.cos(x).T @ np.cos(x), rtol=1e-5, atol=1e-5)
     assert [m["kind"] for m in moves if m["kind"] != "all_slice"] == ["all_reduce"]
+
+
+def variadic(n, dims, to, kept):
+    return ('%i = stablehlo.iota dim = 0 : ' + f"tensor<{n}x{kept}xi32>\n"
+            "%z = stablehlo.constant dense<0xFF800000> : tensor<f32>\n%k = stablehlo.constant dense<0> : tensor<i32>\n"
+            "%m:2 = stablehlo.reduce(%a0 init: %z), (%i init: %k) across dimensions = [" + dims + f"] : (tensor<{n}x{kept}xf32>, tensor<{n}x{kept}xi32>, tensor<f32>, tensor<i32>) -> (tensor<{to}f32>, tensor<{to}i32>)\n"
+            " reducer(%p: tensor<f32>, %q: tensor<f32>) (%u: tensor<i32>, %v: tensor<i32>) {\n  %g = stablehlo.compare GT, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+            "  %e = stablehlo.compare EQ, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>\n  %l = stablehlo.compare LT, %u, %v : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+            "  %el = stablehlo.and %e, %l : tensor<i1>\n  %t = stablehlo.or %g, %el : tensor<i1>\n  %x = stablehlo.select %g, %p, %q : tensor<i1>, tensor<f32>\n"
+            "  %y = stablehlo.select %t, %u, %v : tensor<i1>, tensor<i32>\n  stablehlo.return %x, %y : tensor<f32>, tensor<i32>\n }\n")
+
+
+def test_the_place_of_the_largest_is_that_of_each_shards():
+    body = variadic(16, "0", "2x", 2) + "%0 = stablehlo.convert %m#1 : (tensor<2xi32>) -> tensor<2xf32>"
+    exe, moves = compiled([cut((16, 2))], tensor((2,)), body)
+    np.testing.assert_array_equal(exe(X), X.argmax(0))
+    assert {m["kind"] for m in moves} == {"all_gather"} and all(m["bytes"] <= 4 * 2 * 4 for m in moves)
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("op, init, f", [("add", "0.0", np.cumsum), ("maximum", "0xFF800000", np.maximum.accumulate)])
+def test_scans_along_a_sharded_dimension(op, init, f, back):
+    edges = "[0, 15]" if back else "[15, 0]"
+    body = (f"%z = stablehlo.constant dense<{init}> : tensor<f32>\n"
+            f'%0 = "stablehlo.reduce_window"(%a0, %z) ({{ ^bb0(%p: tensor<f32>, %q: tensor<f32>): %s = stablehlo.{op} %p, %q : tensor<f32>\nstablehlo.return %s : tensor<f32> }}) '
+            f"{{window_dimensions = array<i64: 16, 1>, padding = dense<[{edges}, [0, 0]]> : tensor<2x2xi64>}} : (tensor<16x2xf32>, tensor<f32>) -> tensor<16x2xf32>")
+    exe, moves = compiled([cut((16, 2))], cut((16, 2)), body)
+    np.testing.assert_array_equal(exe(X), f(X[::-1], axis=0)[::-1] if back else f(X, axis=0))
+    assert [(m["kind"], m["bytes"]) for m in moves if m["kind"] != "all_slice"] == [("all_gather", 24)]
+
+
+@pytest.mark.parametrize("start", [-3, 0, 5, 11, 15, 99])
+def test_dynamic_slices_and_updates_along_a_sharded_dimension(start):
+    body = ("%c = stablehlo.constant dense<0> : tensor<i32>\n%0 = stablehlo.dynamic_slice %a0, %a1, %c, sizes = [3, 1] : (tensor<16x2xf32>, tensor<i32>, tensor<i32>) -> tensor<3x1xf32>")
+    exe, moves = compiled([cut((16, 2)), "tensor<i32>"], tensor((3, 1)), body)
+    at = min(max(start, 0), 13)
+    np.testing.assert_array_equal(exe(X, np.int32(start)), X[at:at + 3, :1])
+    assert [(m["kind"], m["bytes"] <= 24) for m in moves] == [("all_reduce", True)]
+    body = "%c = stablehlo.constant dense<1> : tensor<i32>\n%0 = stablehlo.dynamic_update_slice %a0, %a2, %a1, %c : (tensor<16x2xf32>, tensor<3x1xf32>, tensor<i32>, tensor<i32>) -> tensor<16x2xf32>"
+    exe, moves = compiled([cut((16, 2)), "tensor<i32>", tensor((3, 1))], cut((16, 2)), body)
+    wanted = X.copy()
+    wanted[at:at + 3, 1] = [100, 101, 102]
+    np.testing.assert_array_equal(exe(X, np.int32(start), np.array([[100], [101], [102]], np.float32)), wanted)
+    assert moves == []

@@ -41,6 +41,8 @@ static local_fn *locpass_special(const ir_op *op) {
       return local_dot_general;
     case IR_OP_DYNAMIC_SLICE:
       return local_dynamic_slice;
+    case IR_OP_DYNAMIC_UPDATE_SLICE:
+      return local_dynamic_update_slice;
     case IR_OP_GATHER:
       return local_gather;
     case IR_OP_IOTA:

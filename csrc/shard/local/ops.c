@@ -111,6 +111,68 @@ int local_dynamic_slice(local_pass *p, ir_op *op) {
   return sizes && ir_m_set(op, "slice_sizes", sizes) ? 0 : base_oom(p->rw.err, "local ops");
 }
 
+/* A scalar of i64 that is `start` as the op means it: so that the update is within the operand. */
+static ir_value locop_start(local_pass *p, ir_value start, int64_t most) {
+  ir_value all[] = {local_scalar(p, XLAC_S64, 0), opt_convert(&p->rw, start, XLAC_S64),
+                    local_scalar(p, XLAC_S64, most)};
+  return opt_make(&p->rw, IR_OP_CLAMP, opt_type(all[0]), 3, all);
+}
+
+/* v between as many zeros along d as a shard has elements, and of that what begins at `at`, from -shard on. */
+static ir_value locop_shifted(local_pass *p, ir_value v, uint32_t d, int64_t shard, ir_value at) {
+  opt_rewriter *rw = &p->rw;
+  const ir_type *t = opt_type(v);
+  int64_t edges[IR_MAX_RANK] = {0}, none[IR_MAX_RANK] = {0}, dims[IR_MAX_RANK] = {0};
+  if (!t) return v;
+  ir_value both[] = {v, opt_splat(rw, opt_tensor(rw, (base_dtype)t->dtype, 0, NULL), 0)}, all[IR_MAX_RANK + 1];
+  local_copy(dims, t->dims, t->rank);
+  edges[d] = shard;
+  dims[d] += 2 * shard;
+  all[0] = opt_make(rw, IR_OP_PAD, local_shape(p, t, t->rank, dims), 2, both);
+  opt_set(rw, all[0], "edge_padding_low", ir_m_i64s(rw->m, t->rank, edges));
+  opt_set(rw, all[0], "edge_padding_high", ir_m_i64s(rw->m, t->rank, edges));
+  opt_set(rw, all[0], "interior_padding", ir_m_i64s(rw->m, t->rank, none));
+  for (uint32_t k = 0; k < t->rank; k++) all[k + 1] = local_scalar(p, XLAC_S64, 0);
+  all[d + 1] = opt_binary(rw, IR_OP_ADD, at, local_scalar(p, XLAC_S64, shard));
+  dims[d] = shard;
+  v = opt_make(rw, IR_OP_DYNAMIC_SLICE, local_shape(p, t, t->rank, dims), t->rank + 1, all);
+  opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, t->rank, dims));
+  return v;
+}
+
+/* Where a part of a sharded dimension is written, each device writes what of it lies in its shard: the update, moved to
+ * where it lies, takes the place of all of the shard along that dimension, but keeps what is not the update's. */
+int local_dynamic_update_slice(local_pass *p, ir_op *op) {
+  opt_rewriter *rw = &p->rw;
+  const local_fact *in = local_operand(p, op, 0), *part = local_operand(p, op, 1);
+  const sdy_mesh *mesh = in->s ? sdy_mesh_of(rw->m, in->s) : NULL;
+  ir_value into = opt_operand(op, 0), update = opt_operand(op, 1), at[IR_MAX_RANK], old[IR_MAX_RANK + 1] = {into};
+  uint32_t rank = mesh ? in->type->rank : 0;
+  bool any = false;
+  for (uint32_t d = 0; d < rank; d++) {
+    int64_t size = part->type->dims[d], shard = opt_type(into)->dims[d];
+    at[d] = (ir_value){NULL, 0};
+    old[d + 1] = opt_operand(op, 2 + d);
+    if (size == in->type->dims[d] || local_axes(in->s, d).n == 0) continue;
+    at[d] = local_offset(p, op, mesh, local_axes(in->s, d), shard);
+    if (!at[d].op) return local_status(p);
+    at[d] = opt_binary(rw, IR_OP_SUBTRACT, at[d], locop_start(p, old[d + 1], in->type->dims[d] - size));
+    update = locop_shifted(p, update, d, shard, at[d]);
+    old[d + 1] = opt_splat_int(rw, opt_type(old[d + 1]), 0);
+    any = true;
+  }
+  if (!any) return local_retype(p, op);
+  if (!update.op) return local_status(p);
+  ir_value kept = opt_make(rw, IR_OP_DYNAMIC_SLICE, opt_type(update), rank + 1, old);
+  opt_set(rw, kept, "slice_sizes", ir_m_i64s(rw->m, rank, opt_type(update)->dims));
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].op) update = local_mask(p, update, d, at[d], 0, part->type->dims[d], kept);
+  if (!update.op) return local_status(p);
+  ir_set_operand(op, 1, update);
+  for (uint32_t d = 0; d < rank; d++) ir_set_operand(op, 2 + d, old[d + 1]);
+  return local_retype(p, op);
+}
+
 /* The messages are Shardy's. */
 int local_concatenate(local_pass *p, ir_op *op) {
   const local_fact *out = local_result(p, op, 0);
