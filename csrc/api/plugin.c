@@ -74,7 +74,7 @@ static bool inspect_find(xlac_module *m, const char *target, bool remove) {
 }
 
 int api_module_inspect(xlac_module *m, const char *target, api_inspection *fn, void *ctx, xlac_error *err) {
-  static const char spread[] = "sdy-propagation-pipeline,xla-sdy-stablehlo-export-shardings";
+  static const char spread[] = "sdy-propagation-pipeline,xla-sdy-stablehlo-export-pipeline";
   xlac_module *copy = NULL;
   api_lock(m);
   bool any = inspect_find(m, target, false);

@@ -103,17 +103,32 @@ static bool executable_donation(const PJRT_Executable *e, uint32_t i, xlac_donat
   return e->group ? xlac_executable_shard_donation(e->exe, i, out) : xlac_executable_donation(e->exe, i, out);
 }
 
+/* A result as long as what a device gives away for whichever needs it. What has none stays the caller's, as with XLA.
+ */
+static void executable_match_donor(PJRT_Executable *e, pjrt_parameter *p) {
+  for (uint32_t i = 0; i < e->n_results && !p->donated; i++) {
+    if (e->results[i].taken || e->results[i].bytes != p->bytes) continue;
+    p->donated = e->results[i].taken = true;
+  }
+}
+
 /* What the module says may be given away, and which results take it. */
 static void executable_read_donations(PJRT_Executable *e) {
   xlac_module *m = executable_program(e);
   xlac_alias a;
   xlac_donation d;
-  for (uint32_t i = 0; xlac_module_alias(m, i, &a); i++)
-    if (a.parameter < e->n_parameters) e->parameters[a.parameter].donated = true;
+  for (uint32_t i = 0; xlac_module_alias(m, i, &a); i++) {
+    if (a.parameter >= e->n_parameters) continue;
+    e->parameters[a.parameter].donated = true;
+    int64_t result = a.n_output ? a.output[0] : 0;
+    if (result < e->n_results) e->results[result].taken = true;
+  }
   for (uint32_t i = 0; xlac_module_donor(m, i, &a); i++)
-    if (a.parameter < e->n_parameters) e->parameters[a.parameter].donated = true;
+    if (a.parameter < e->n_parameters) executable_match_donor(e, &e->parameters[a.parameter]);
   for (uint32_t i = 0; !e->values && executable_donation(e, i, &d); i++) {
     assert(d.argument < e->n_parameters && "leaves are parameters, none of which is a tuple");
+    if (d.result >= e->n_results && !e->parameters[d.argument].donated)
+      continue; /* it would be room for other values */
     e->parameters[d.argument].donated = true;
     if (d.result < e->n_results) e->results[d.result].donor = d.argument;
   }

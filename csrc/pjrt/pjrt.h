@@ -279,6 +279,7 @@ typedef struct pjrt_result {
   size_t bytes;
   uint32_t memory_kind;
   uint32_t donor; /* argument whose memory it takes; UINT32_MAX: none */
+  bool taken;     /* by what the program says of its own aliases */
 } pjrt_result;
 
 typedef struct pjrt_parameter {

@@ -65,6 +65,8 @@ def run(folder, file, which, args, out, names=()):
 def node(file, name):
     """What pytest calls the test that its report calls `name`, "tests.lax_test.LaxTest.testAdd"."""
     stem = file.removesuffix(".py") + "."
+    if stem not in name:  # the file itself, which could not be read
+        return file
     return f"{file}::{name[name.index(stem) + len(stem):].replace('.', '::', 1)}"
 
 

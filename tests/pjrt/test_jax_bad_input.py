@@ -188,3 +188,43 @@ def test_a_custom_call_that_nobody_registered_is_an_error_of_compiling():
     print(jax.lax.top_k(jnp.arange(3.), 1)[0])  # one of our own
     """)
     assert out == ['UNIMPLEMENTED: no custom call is registered under the target "nobodys_call" in jit__lambda True', "[2.]"]
+
+
+def test_wrong_devices_shapes_and_types():
+    out = run("""
+    import jax, jax.numpy as jnp, numpy as np
+    def tell(what):
+        try:
+            what()
+        except Exception as e:
+            print(type(e).__name__)  # the words are JAX's, and another version's are others
+    zero, one = (jax.device_put(np.ones(4, np.float32), d) for d in jax.devices())
+    f = jax.jit(lambda x, y: x + y)
+    tell(lambda: f(zero, one))
+    compiled = f.lower(zero, zero).compile()
+    tell(lambda: compiled(zero, one))
+    tell(lambda: compiled(zero, jnp.ones(5)))
+    tell(lambda: compiled(zero, zero.astype(jnp.int32)))
+    tell(lambda: compiled(zero))
+    print(np.asarray(compiled(zero, zero)), np.asarray(f(one, one)))
+    """, XLAC_JAX_DEVICES="2")
+    assert out == ["ValueError"] * 2 + ["TypeError"] * 3 + ["[2. 2. 2. 2.] [2. 2. 2. 2.]"]
+
+
+def test_a_hundred_thousand_calls_take_no_memory():
+    out = run("""
+    import jax, numpy as np
+    def pages():
+        return int(open("/proc/self/statm").read().split()[1])
+    f = jax.jit(lambda x, y: (x + y, x - y))
+    x, y = np.ones(8, np.float32), np.zeros(8, np.float32)
+    def calls(n, x):
+        for _ in range(n):
+            x, _ = f(x, y)
+        return x.block_until_ready()
+    x = calls(5000, x)
+    before = pages()
+    x = calls(100000, x)
+    print((pages() - before) * 4 < 400, x[0])  # KB: four bytes a call would be seen
+    """)
+    assert out == ["True 1.0"]

@@ -182,3 +182,27 @@ def test_shardings_within_a_program_are_told_while_it_is_compiled():
     """)
     assert out == ["y P('x',) 8", "v P('x', 'y') 8", "True", "y P(('y', 'x'),) 8", "v P(('y', 'x'),) 8", "True", "y P() 8", "v P() 8", "True",
                    "INVALID_ARGUMENT"]
+
+
+def test_what_is_given_away_and_fits_no_result_stays():
+    out = on_devices("""
+    two = Mesh(np.array(jax.devices()[:2]), "x")
+    def cut(value):
+        return jax.device_put(value, NamedSharding(two, P("x")))
+    x, y = cut(np.arange(16.).reshape(8, 2)), cut(np.arange(16.).reshape(8, 2))
+    print(np.array_equal(jax.jit(lambda v: v @ v.T, donate_argnums=0)(x), np.asarray(y) @ np.asarray(y).T), x.is_deleted(), float(x[7, 1]))
+    print(np.array_equal(jax.jit(lambda v: v.reshape(16), donate_argnums=0)(y), np.arange(16)), y.is_deleted())
+    """)
+    assert out == ["True False 15.0", "True True"]
+
+
+def test_shardings_within_manual_programs_are_told():
+    out = on_devices("""
+    def show(sharding):
+        print("a device's own" if sharding.is_fully_replicated else sharding)
+    def f(v):
+        jax.debug.inspect_array_sharding(v, callback=show)
+        return v * 2
+    print(np.array_equal(jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(a), a * 2))
+    """)
+    assert out == ["a device's own", "True"]
