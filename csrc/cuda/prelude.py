@@ -1,6 +1,6 @@
 """Writes prelude.def: the functions on elements that printed kernels call, as CUDA C++, from their one definition in C. The C compiler
 preprocesses ops.def, base/math and base/number; each function that an op or a conversion needs becomes a row, with the numbers of those it
-calls; their text is packed, to a quarter. What needs C's complex functions has no row: such ops have no kernel. Run it without arguments
+calls; their text is packed, to a quarter. C's complex functions are written here; those that are not have no row, and such ops no kernel. Run it without arguments
 after changing one of those; tests/cuda compares what it would write."""
 import pathlib
 import re
@@ -82,6 +82,107 @@ float op_SINE_F32(float x) { return __builtin_fabsf(x) < 0x1p27f ? math_sin_near
 float op_COSINE_F32(float x) { return __builtin_fabsf(x) < 0x1p27f ? math_cos_near_f32(x) : math_cos_f32(x); }
 float op_TAN_F32(float x) { return __builtin_fabsf(x) < 0x1p27f ? math_tan_near_f32(x) : math_tan_f32(x); }
 """
+# C99's complex functions, which a GPU has not, with their branch cuts and special cases.
+COMPLEX_TAIL = """
+math_c128 c99_divide(math_c128 x, math_c128 y) {
+  bool wide = fabs(y.re) >= fabs(y.im);
+  double r = wide ? y.im / y.re : y.re / y.im, d = wide ? y.re + y.im * r : y.re * r + y.im;
+  math_c128 z = {wide ? (x.re + x.im * r) / d : (x.re * r + x.im) / d, wide ? (x.im - x.re * r) / d : (x.im * r - x.re) / d};
+  if (z.re == z.re || z.im == z.im) return z;
+  bool infinite = fabs(x.re) == INFINITY || fabs(x.im) == INFINITY, over = fabs(y.re) == INFINITY || fabs(y.im) == INFINITY;
+  if (y.re == 0 && y.im == 0 && (x.re == x.re || x.im == x.im)) {
+    double many = copysign((double)INFINITY, y.re);
+    return (math_c128){many * x.re, many * x.im};
+  }
+  if (infinite && fabs(y.re) < INFINITY && fabs(y.im) < INFINITY) {
+    double a = copysign(fabs(x.re) == INFINITY ? 1.0 : 0.0, x.re), b = copysign(fabs(x.im) == INFINITY ? 1.0 : 0.0, x.im);
+    return (math_c128){INFINITY * (a * y.re + b * y.im), INFINITY * (b * y.re - a * y.im)};
+  }
+  if (over && fabs(x.re) < INFINITY && fabs(x.im) < INFINITY) {
+    double a = copysign(fabs(y.re) == INFINITY ? 1.0 : 0.0, y.re), b = copysign(fabs(y.im) == INFINITY ? 1.0 : 0.0, y.im);
+    return (math_c128){0.0 * (x.re * a + x.im * b), 0.0 * (x.im * a - x.re * b)};
+  }
+  return z;
+}
+math_c128 c99_exp(math_c128 x) {
+  if (x.im == 0) return (math_c128){exp(x.re), x.im};
+  if (!(fabs(x.im) < INFINITY)) {
+    if (x.re == -INFINITY) return (math_c128){0, copysign(0.0, x.im)};
+    return (math_c128){x.re == INFINITY ? (double)INFINITY : x.im - x.im, x.im - x.im};
+  }
+  double half = x.re > 709 && x.re < INFINITY ? exp(0.5 * x.re) : 1, e = half == 1 ? exp(x.re) : half;
+  return (math_c128){e * cos(x.im) * half, e * sin(x.im) * half};
+}
+math_c128 c99_log(math_c128 x) {
+  double a = fabs(x.re), b = fabs(x.im), angle = atan2(x.im, x.re), most = a > b ? a : b, least = a > b ? b : a;
+  if (most > 0.5 && most < 2) return (math_c128){0.5 * log1p(math_dd_add_f64(math_dd_add(math_dd_product(most, most), math_dd_product(least, least)), -1).hi), angle};
+  return (math_c128){log(math_hypot(x.re, x.im)), angle};
+}
+math_c128 c99_sqrt(math_c128 x) {
+  if (x.re == 0 && x.im == 0) return (math_c128){0, x.im};
+  if (fabs(x.im) == INFINITY) return (math_c128){INFINITY, x.im};
+  if (fabs(x.re) == INFINITY) {
+    double nan = x.im - x.im;
+    return x.re > 0 ? (math_c128){x.re, x.im == x.im ? copysign(0.0, x.im) : nan} : (math_c128){x.im == x.im ? 0 : nan, copysign((double)INFINITY, x.im)};
+  }
+  double r = sqrt(0.5 * fabs(x.re) + 0.5 * math_hypot(x.re, x.im)), s = 0.5 * (x.im / r);
+  return x.re >= 0 ? (math_c128){r, s} : (math_c128){fabs(s), copysign(r, x.im)};
+}
+math_c128 c99_sinh(math_c128 x) {
+  if (x.im == 0) return (math_c128){math_sinh_f64(x.re), x.im};
+  if (!(fabs(x.im) < INFINITY)) {
+    double nan = x.im - x.im;
+    return x.re == 0 ? (math_c128){x.re, nan} : (math_c128){fabs(x.re) == INFINITY ? (double)INFINITY : nan, nan};
+  }
+  double s = sin(x.im), c = cos(x.im), half = fabs(x.re) > 709 && fabs(x.re) < INFINITY ? 0.5 * exp(0.5 * fabs(x.re)) : 0;
+  if (half > 0) return (math_c128){copysign(2 * half * c * half, c * x.re), 2 * half * s * half};
+  return (math_c128){x.re == 0 ? copysign(x.re, x.re * c) : math_sinh_f64(x.re) * c, math_cosh_f64(x.re) * s};
+}
+math_c128 c99_cosh(math_c128 x) {
+  if (x.im == 0) return (math_c128){math_cosh_f64(x.re), x.re == x.re ? copysign(0.0, copysign(1.0, x.re) * x.im) : x.im};
+  if (!(fabs(x.im) < INFINITY)) {
+    double nan = x.im - x.im;
+    return x.re == 0 ? (math_c128){nan, 0} : (math_c128){fabs(x.re) == INFINITY ? (double)INFINITY : nan, nan};
+  }
+  double s = sin(x.im), c = cos(x.im), half = fabs(x.re) > 709 && fabs(x.re) < INFINITY ? 0.5 * exp(0.5 * fabs(x.re)) : 0;
+  if (half > 0) return (math_c128){2 * half * c * half, copysign(2 * half * s * half, s * x.re)};
+  return (math_c128){math_cosh_f64(x.re) * c, math_sinh_f64(x.re) * s};
+}
+math_c128 c99_tanh(math_c128 x) {
+  double a = fabs(x.re), nan = x.im - x.im;
+  if (a == INFINITY) return (math_c128){copysign(1.0, x.re), copysign(0.0, fabs(x.im) > 1 && fabs(x.im) < INFINITY ? sin(x.im) * cos(x.im) : x.im)};
+  if (!(fabs(x.im) < INFINITY)) return (math_c128){x.re == 0 ? x.re : nan, nan};
+  if (x.im == 0) return (math_c128){tanh(x.re), x.im};
+  double s = sin(x.im), c = cos(x.im);
+  if (a > 22) return (math_c128){copysign(1.0, x.re), 4 * s * c * exp(-2 * a)};
+  double h = math_sinh_f64(x.re), d = h * h + c * c;
+  return (math_c128){h * math_cosh_f64(x.re) / d, s * c / d};
+}
+math_c128 c99_sin(math_c128 x) {
+  math_c128 z = c99_sinh((math_c128){-x.im, x.re});
+  return (math_c128){z.im, z.im != z.im && fabs(z.re) == INFINITY ? (double)INFINITY : -z.re};
+}
+math_c128 c99_cos(math_c128 x) {
+  return c99_cosh((math_c128){-x.im, x.re});
+}
+math_c128 c99_tan(math_c128 x) {
+  math_c128 z = c99_tanh((math_c128){-x.im, x.re});
+  return (math_c128){z.im, -z.re};
+}
+double c99_part(double v, bool is) { return is ? copysign(fabs(v) == INFINITY ? 1.0 : 0.0, v) : v == v ? v : copysign(0.0, v); }
+math_c128 c99_multiply(math_c128 x, math_c128 y) {
+  math_c128 z = {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+  if (z.re == z.re || z.im == z.im) return z;
+  bool left = fabs(x.re) == INFINITY || fabs(x.im) == INFINITY, right = fabs(y.re) == INFINITY || fabs(y.im) == INFINITY;
+  bool over = fabs(x.re * y.re) == INFINITY || fabs(x.im * y.im) == INFINITY || fabs(x.re * y.im) == INFINITY || fabs(x.im * y.re) == INFINITY;
+  if (!left && !right && !over) return z;
+  double a = c99_part(x.re, left), b = c99_part(x.im, left), c = c99_part(y.re, right), d = c99_part(y.im, right);
+  return (math_c128){INFINITY * (a * c - b * d), INFINITY * (a * d + b * c)};
+}
+math_c128 c99_pow(math_c128 x, math_c128 y) {
+  return c99_exp(c99_multiply(y, c99_log(x)));
+}
+"""
 # Bits of floats: C++ has no type punning by unions in its letter, but in all compilers of CUDA.
 OWN = {"copysign_f64": "double copysign_f64(double x, double y) {\n  return copysign(x, y);\n}",
        "lgamma_of": "double lgamma_of(double x, int *) {\n  return lgamma(x);\n}",
@@ -91,7 +192,7 @@ OWN = {"copysign_f64": "double copysign_f64(double x, double y) {\n  return copy
        "base_f64_of": "double base_f64_of(uint64_t b) {\n  union { uint64_t u; double f; } x;\n  x.u = b;\n  return x.f;\n}"}
 BUILTINS = {"__builtin_fabsf": "fabsf", "__builtin_fabs": "fabs", "__builtin_copysignf": "copysignf", "__builtin_copysign": "copysign",
             "copysign": "copysign_f64", "lgamma_r": "lgamma_of",
-            "__builtin_ldexp": "ldexp", "__builtin_frexp": "frexp", "__builtin_sqrtf": "sqrtf", "__builtin_sqrt": "sqrt", "__builtin_fmaf": "fmaf", "__builtin_fma": "fma"}
+            "__builtin_ldexp": "ldexp", "__builtin_rint": "rint", "__builtin_frexp": "frexp", "__builtin_sqrtf": "sqrtf", "__builtin_sqrt": "sqrt", "__builtin_fmaf": "fmaf", "__builtin_fma": "fma"}
 LIBM = set("fabs fabsf copysign copysignf sqrt sqrtf fma fmaf floor ceil exp log log1p expm1 sin cos tan asin acos atan atan2 sinh cosh tanh "
            "asinh acosh atanh cbrt pow fmod fmodf erf erfc tgamma lgamma fmax fmin ldexp frexp hypot rint".split())
 KEYWORDS = set("return if else for while do break continue const static int unsigned long double float bool void char short sizeof struct union "
@@ -134,7 +235,7 @@ def source():
         for b in natives:
             if a != b:
                 text.append(f"{TYPES[b]} convert_{a}_{b}({TYPES[a]} v) {{ return {convert(b, a)}; }}")
-    return "\n".join(text) + TAIL
+    return "\n".join(text) + TAIL + COMPLEX_TAIL
 
 
 def preprocessed(cc="cc"):
@@ -219,6 +320,10 @@ def translated(chunk, name):
     m = re.match(r"op_\w+_(\w+)$", name)
     kind = m.group(1) if m else ""
     chunk = generic(chunk, INTEGERS[kind][:2] if kind in INTEGERS else [TYPES.get(kind, "")])
+    chunk = re.sub(r"math_from_c99\(c(\w+)\(((?:math_c99\(\w+\)(?:, )?)+)\)\)", lambda m: f"c99_{m.group(1)}({m.group(2)})", chunk)
+    chunk = re.sub(r"math_from_c99\((math_c99\(\w+\)) / (math_c99\(\w+\))\)", r"c99_divide(\1, \2)", chunk)
+    if "complex" not in chunk:
+        chunk = re.sub(r"\bmath_c99\((\w+)\)", r"\1", chunk)
     for old, new in BUILTINS.items():
         chunk = re.sub(rf"\b{old}\b", new, chunk)
     chunk = re.sub(r"\b__builtin_isinf\s*\(([^()]*)\)", r"(fabs((double)(\1)) == (double)base_f32_of(0x7F800000u))", chunk)
