@@ -6,11 +6,14 @@
 
 /* --- computations on scalars --- */
 
-const scalar_program *cuda_body_program(cuda_routine *r) {
+static const scalar_program *cu_body_called(cuda_routine *r, uint32_t i) {
   const scalar_program *p = NULL;
   xlac_error err;
-  if (r->op->n_called != 1 || scalar_program_make(r->op->called[0], r->scratch, &p, &err)) return NULL;
-  return p;
+  return scalar_program_make(r->op->called[i], r->scratch, &p, &err) ? NULL : p;
+}
+
+const scalar_program *cuda_body_program(cuda_routine *r) {
+  return r->op->n_called == 1 ? cu_body_called(r, 0) : NULL;
 }
 
 static void cu_body_put_value(cuda_print *x, const scalar_program *p, uint32_t i, const char *name) {
@@ -186,5 +189,83 @@ bool cuda_print_reduce_window(cuda_routine *r) {
   for (uint32_t d = 0; d <= t->rank; d++) BASE_PUT(r->print.out, "  }\n");
   cu_body_put_results(r, p, n);
   cuda_routine_close(r, "a thread for each result");
+  return true;
+}
+
+/* --- select-and-scatter --- */
+
+static bool cu_body_is_pair(const scalar_program *p, uint8_t t, uint8_t result) {
+  return p && p->n_params == 2 && p->n_outs == 1 && p->values[0].dtype == t && p->values[1].dtype == t &&
+         scalar_out_dtype(p, 0) == result;
+}
+
+/* Loops over the windows that have element o of the operand in them, first to last. */
+static void cu_body_put_windows(cuda_routine *r, const ir_window *window, const ir_type *source) {
+  for (uint32_t d = 0; d < window->n; d++) {
+    const ir_window_dim *w = &window->v[d];
+    long long stride = (long long)w->stride, low = (long long)w->padding_low,
+              before = low - (long long)w->size + stride;
+    base_putf(r->print.out, "  for (idx s%u = o%u + %lld < 0 ? 0 : (o%u + %lld) / %lld; ", d, d, before, d, before,
+              stride);
+    base_putf(r->print.out, "s%u < %lld && s%u * %lld <= o%u + %lld; s%u++)\n", d, (long long)source->dims[d], d,
+              stride, d, low, d);
+  }
+}
+
+/* "best": the element that window s selects, by its number. */
+static void cu_body_put_choice(cuda_routine *r, const scalar_program *p, const ir_window *window) {
+  const ir_type *t = ir_operand_type(r->op, 0);
+  int64_t own[IR_MAX_RANK];
+  char parameters[2][64];
+  const char *names[2] = {"best", "at"};
+  cuda_routine_strides(t, own);
+  BASE_PUT(r->print.out, "  idx best = -1;\n");
+  for (uint32_t d = 0; d < window->n; d++) {
+    const ir_window_dim *w = &window->v[d];
+    base_putf(r->print.out, "  for (idx w%u = 0; w%u < %lld; w%u++) {\n", d, d, (long long)w->size, d);
+    base_putf(r->print.out,
+              "  const idx p%u = s%u * %lld + w%u - (idx)%lld;\n  if (p%u < 0 || p%u >= %lld) continue;\n", d, d,
+              (long long)w->stride, d, (long long)w->padding_low, d, d, (long long)t->dims[d]);
+  }
+  BASE_PUT(r->print.out, "  const idx at = 0");
+  for (uint32_t d = 0; d < window->n; d++) base_putf(r->print.out, " + p%u * %lld", d, (long long)own[d]);
+  BASE_PUT(r->print.out, ";\n  if (best < 0) { best = at; continue; }\n");
+  for (uint32_t i = 0; i < 2; i++)
+    snprintf(parameters[i], sizeof parameters[i], "((const %s *)in0)[%s]", cuda_type((base_dtype)t->dtype), names[i]);
+  cuda_body_put(&r->print, p, "c", parameters);
+  base_putf(r->print.out, "  if (!c%u) best = at;\n", (unsigned)p->outs[0]);
+  for (uint32_t d = 0; d < window->n; d++) BASE_PUT(r->print.out, "  }\n");
+}
+
+/* A thread for each element asks the windows around it whether they select it, in the order of the source. */
+bool cuda_print_select_and_scatter(cuda_routine *r) {
+  const ir_op *op = r->op;
+  const ir_type *t = ir_operand_type(op, 0), *source = ir_operand_type(op, 1);
+  const ir_window *window = ir_get_window(op);
+  int64_t own[IR_MAX_RANK];
+  char parameters[2][64];
+  const scalar_program *choose = cu_body_called(r, 0), *add = cu_body_called(r, 1);
+  if (!window || window->n != t->rank || source->dtype != t->dtype || ir_operand_type(op, 2)->dtype != t->dtype)
+    return false;
+  if (!cu_body_is_pair(choose, t->dtype, XLAC_PRED) || !cu_body_is_pair(add, t->dtype, t->dtype)) return false;
+  for (uint32_t d = 0; d < window->n; d++)
+    if (window->v[d].base_dilation != 1 || window->v[d].window_dilation != 1) return false;
+  const char *c = cuda_type((base_dtype)t->dtype);
+  if (base_dtype_is_complex((base_dtype)t->dtype)) cuda_print_needs(&r->print, c);
+  cuda_routine_open(r, 3, 1, op->type->count);
+  cuda_routine_indexes(r, t, "o");
+  base_putf(r->print.out, "  %s acc = ((const %s *)in2)[0];\n", c, c);
+  cu_body_put_windows(r, window, source);
+  BASE_PUT(r->print.out, "  {\n");
+  cu_body_put_choice(r, choose, window);
+  cuda_routine_strides(source, own);
+  BASE_PUT(r->print.out, "  if (best != n) continue;\n  const idx from = 0");
+  for (uint32_t d = 0; d < window->n; d++) base_putf(r->print.out, " + s%u * %lld", d, (long long)own[d]);
+  BASE_PUT(r->print.out, ";\n");
+  snprintf(parameters[0], sizeof parameters[0], "acc");
+  snprintf(parameters[1], sizeof parameters[1], "((const %s *)in1)[from]", c);
+  cuda_body_put(&r->print, add, "b", parameters);
+  base_putf(r->print.out, "  acc = b%u;\n  }\n  ((%s *)out0)[n] = acc;\n", (unsigned)add->outs[0], c);
+  cuda_routine_close(r, "a thread for each element");
   return true;
 }

@@ -17,6 +17,10 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_SCATTER] = cuda_print_scatter,
     [IR_OP_SORT] = cuda_print_sort,
     [IR_OP_TOPK] = cuda_print_topk,
+    [IR_OP_CHOLESKY] = cuda_print_cholesky,
+    [IR_OP_TRIANGULAR_SOLVE] = cuda_print_triangular_solve,
+    [IR_OP_FFT] = cuda_print_fft,
+    [IR_OP_SELECT_AND_SCATTER] = cuda_print_select_and_scatter,
     [IR_OP_PAD] = cuda_print_pad,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cuda_print_dynamic_update_slice,
 };

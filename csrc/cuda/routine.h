@@ -35,8 +35,8 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name);
 /* print_kernels.c: by the loop IR */
 cuda_routine_printer cuda_print_move, cuda_print_concatenate, cuda_print_dynamic_slice, cuda_print_reduce;
 /* print_body.c: by computations on scalars */
-cuda_routine_printer cuda_print_reduce_body, cuda_print_reduce_window;
-/* The op's computation, where that is one on scalars; else, and without memory, NULL. */
+cuda_routine_printer cuda_print_reduce_body, cuda_print_reduce_window, cuda_print_select_and_scatter;
+/* The op's only computation, where that is one on scalars; else, and without memory, NULL. */
 const scalar_program *cuda_body_program(cuda_routine *r);
 /* "const T <name>0 = <parameter 0>;" and so on, for parameters and all that is made of them. */
 void cuda_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]);
@@ -48,6 +48,8 @@ uint32_t cuda_sort_levels(int64_t n);
 void cuda_sort_put_merge(base_text *out, int64_t n);
 /* print_conv.c, print_dot.c */
 cuda_routine_printer cuda_print_convolution, cuda_print_dot;
+/* print_linalg.c, print_fft.c */
+cuda_routine_printer cuda_print_cholesky, cuda_print_triangular_solve, cuda_print_fft;
 /* print_index.c */
 cuda_routine_printer cuda_print_gather, cuda_print_pad, cuda_print_dynamic_update_slice;
 
