@@ -526,6 +526,7 @@
 #include "cuda/print_kernel.c"
 #include "cuda/print_kernels.c"
 #include "cuda/print_linalg.c"
+#include "cuda/print_rng.c"
 #include "cuda/print_routine.c"
 #include "cuda/print_scatter.c"
 #include "cuda/print_sort.c"

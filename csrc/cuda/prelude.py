@@ -42,6 +42,7 @@ HEAD = """
 #undef XLAC_BASE_DTYPE_H
 #include "base/number/convert.c"
 #include "scalar/loops/loops_other.c"
+#include "interp/algorithm/counter_rng.h"
 #include "ir/ops_columns.h"
 #define PICK(code, arity, expr, name, ...) name
 #define ROW(...) PICK(__VA_ARGS__, EXPR, NONE, )(__VA_ARGS__)
@@ -360,13 +361,13 @@ def needs(text, name, home):
 
 def is_strange(text, name, home):
     """What is not to be had on a GPU: C's complex numbers, and functions that nobody here knows."""
-    if re.search(r"\bcomplex\b|__builtin_|\bvoid\b", text):
+    if re.search(r"\bcomplex\b|__builtin_|\bvoid \*|\(void\)", text):
         return True
     return any(w not in home and w not in LIBM and w not in KEYWORDS and w != "defined" for w in re.findall(r"\b([a-z_]\w*)\s*\(", text))
 
 
 def roots(found):
-    yield from (n for n in found if re.match(r"(op|convert|widen|narrow|odd)_[A-Z0-9]\w*$", n) or n in ("total_order", "place_signed", "place_unsigned", "math_c64", "math_c128", "base_f32_of", "base_f64_of",
+    yield from (n for n in found if re.match(r"(op|convert|widen|narrow|odd)_[A-Z0-9]\w*$", n) or n in ("rng_philox", "rng_threefry", "rng_advance", "total_order", "place_signed", "place_unsigned", "math_c64", "math_c128", "base_f32_of", "base_f64_of",
                                                                                         "bits_of_F32", "bits_of_F64", "reduced_f32", "reduced_f64"))
 
 

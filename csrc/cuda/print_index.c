@@ -145,3 +145,19 @@ bool cuda_print_dynamic_update_slice(cuda_routine *r) {
   cuda_routine_close(r, "a thread for each element of the update");
   return true;
 }
+
+/* --- bitcast-convert --- */
+
+/* The same bytes, in units of the smaller type; what is no whole byte, or has bits that it must not, is the host's. */
+bool cuda_print_bitcast(cuda_routine *r) {
+  const ir_type *from = ir_operand_type(r->op, 0), *to = r->op->type;
+  const base_dtype_info *a = base_dtype_of((base_dtype)from->dtype), *b = base_dtype_of((base_dtype)to->dtype);
+  if (a->bits < 8 || b->bits < 8 || a->kind == BASE_KIND_PRED || b->kind == BASE_KIND_PRED) return false;
+  if (ir_type_bytes(from) != ir_type_bytes(to)) return false;
+  unsigned bytes = a->bytes < b->bytes ? a->bytes : b->bytes;
+  bytes = bytes > 8 ? 8 : bytes;
+  cuda_routine_open(r, 1, 1, ir_type_bytes(to) / bytes);
+  base_putf(r->print.out, "  ((uint%u_t *)out0)[n] = ((const uint%u_t *)in0)[n];\n", 8 * bytes, 8 * bytes);
+  cuda_routine_close(r, "a thread for each element");
+  return true;
+}

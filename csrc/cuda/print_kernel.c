@@ -311,7 +311,8 @@ bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out) {
   size_t before = s->body.n;
   *out = (cuda_launch){.number = s->n_kernels, .block = CUDA_BLOCK_THREADS};
   if (!cu_print_is_plain(k)) return false;
-  base_putf(x.out, "\nextern \"C\" __global__ void k%u(", (unsigned)out->number);
+  base_putf(x.out, "\nextern \"C\" __global__ void __launch_bounds__(%d) k%u(", CUDA_BLOCK_THREADS,
+            (unsigned)out->number);
   cu_print_parameters(&x);
   base_putf(x.out, ") {\n  typedef %s idx;\n", cu_print_is_small(k) ? "int32_t" : "int64_t");
   cu_print_last(&x);

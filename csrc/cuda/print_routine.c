@@ -7,6 +7,7 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_SLICE] = cuda_print_move,
     [IR_OP_BROADCAST] = cuda_print_move,
     [IR_OP_COPY] = cuda_print_move,
+    [IR_OP_BITCAST_CONVERT] = cuda_print_bitcast,
     [IR_OP_CONCATENATE] = cuda_print_concatenate,
     [IR_OP_DYNAMIC_SLICE] = cuda_print_dynamic_slice,
     [IR_OP_REDUCE] = cuda_print_reduce,
@@ -20,6 +21,7 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_CHOLESKY] = cuda_print_cholesky,
     [IR_OP_TRIANGULAR_SOLVE] = cuda_print_triangular_solve,
     [IR_OP_FFT] = cuda_print_fft,
+    [IR_OP_RNG_BIT_GENERATOR] = cuda_print_rng_bits,
     [IR_OP_SELECT_AND_SCATTER] = cuda_print_select_and_scatter,
     [IR_OP_PAD] = cuda_print_pad,
     [IR_OP_DYNAMIC_UPDATE_SLICE] = cuda_print_dynamic_update_slice,
@@ -39,7 +41,8 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name) {
 }
 
 void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out) {
-  base_putf(r->print.out, "\nextern \"C\" __global__ void k%u(", (unsigned)r->launch->number);
+  base_putf(r->print.out, "\nextern \"C\" __global__ void __launch_bounds__(%d) k%u(", CUDA_BLOCK_THREADS,
+            (unsigned)r->launch->number);
   for (uint32_t i = 0; i < n_in; i++) base_putf(r->print.out, "%sconst char *in%u", i ? ", " : "", (unsigned)i);
   for (uint32_t i = 0; i < n_out; i++) base_putf(r->print.out, "%schar *out%u", n_in + i ? ", " : "", (unsigned)i);
   if (r->launch->scratch) BASE_PUT(r->print.out, ", char *scratch");
@@ -65,13 +68,12 @@ bool cuda_routine_kernel(cuda_routine *r, const kernel *k) {
   return k && cuda_print_kernel(r->source, k, r->launch);
 }
 
-/* An array of a known size; or several, where they are as large as the first. */
+/* An array of a known size, or several. */
 static bool cu_routine_gives_arrays(const ir_type *t) {
   if (!ir_is_tuple(t)) return ir_is_tensor(t) && !t->has_dynamic && t->count > 0;
   bool plain = t->n_elements > 0;
   for (uint32_t i = 0; i < t->n_elements && plain; i++)
-    plain = ir_is_tensor(t->elements[i]) && !t->elements[i]->has_dynamic && t->elements[i]->count > 0 &&
-            t->elements[i]->count == t->elements[0]->count;
+    plain = ir_is_tensor(t->elements[i]) && !t->elements[i]->has_dynamic && t->elements[i]->count > 0;
   return plain;
 }
 

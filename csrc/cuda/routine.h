@@ -48,9 +48,9 @@ uint32_t cuda_sort_levels(int64_t n);
 void cuda_sort_put_merge(base_text *out, int64_t n);
 /* print_conv.c, print_dot.c */
 cuda_routine_printer cuda_print_convolution, cuda_print_dot;
-/* print_linalg.c, print_fft.c */
-cuda_routine_printer cuda_print_cholesky, cuda_print_triangular_solve, cuda_print_fft;
+/* print_linalg.c, print_fft.c, print_rng.c */
+cuda_routine_printer cuda_print_rng_bits, cuda_print_cholesky, cuda_print_triangular_solve, cuda_print_fft;
 /* print_index.c */
-cuda_routine_printer cuda_print_gather, cuda_print_pad, cuda_print_dynamic_update_slice;
+cuda_routine_printer cuda_print_bitcast, cuda_print_gather, cuda_print_pad, cuda_print_dynamic_update_slice;
 
 #endif
