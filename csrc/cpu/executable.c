@@ -142,6 +142,10 @@ static const rt_executable_vtable cpu_executable_vtable = {.destroy = cpu_execut
                                                            .library = executable_library,
                                                            .print = cpu_executable_print};
 
+const cpu_executable *cpu_executable_of(const rt_executable *exe) {
+  return exe->vtable == &cpu_executable_vtable ? (const cpu_executable *)exe : NULL;
+}
+
 /* Kernels, lists and lanes lie in the arena; the module goes last, since they refer to its ops. */
 void cpu_executable_destroy(rt_executable *base) {
   cpu_executable *exe = (cpu_executable *)base;

@@ -65,6 +65,8 @@ struct cpu_run {
   atomic_bool cancelled;  /* what it has started shall stop */
 };
 
+/* executable.c: NULL where it is another device's. */
+const cpu_executable *cpu_executable_of(const rt_executable *exe);
 /* The plan of the entry, which is program number 0. */
 static inline const plan_program *cpu_plan_of(const cpu_executable *exe) {
   return exe->base.plan;

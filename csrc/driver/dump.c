@@ -2,7 +2,7 @@
  * `look` by a status of its own, for later ones the executable is printed. */
 #include "dump.h"
 
-#include "../cpu/native/native.h"
+#include "../cpu/loop/loop.h"
 #include "../plan/report.h"
 #include "../text/text.h"
 
@@ -79,12 +79,23 @@ static int dump_kernels(base_text *out, const rt_executable *exe, xlac_error *er
   return driver_put_kernels(out, exe->plan) ? 0 : base_oom(err, "the text of kernels");
 }
 
+/* A loop that is machine code as a whole, if step i is one that runs by itself. */
+static void dump_loop(base_text *out, const rt_executable *exe, const plan_program *p, uint32_t i) {
+  const cpu_executable *cpu = cpu_executable_of(exe);
+  const plan_step *s = &p->steps[i];
+  if (s->kind != PLAN_WHILE || !cpu || !cpu_step_code(cpu, p, s)) return;
+  base_putf(out, "// %s, step %u: %s, a loop as one function\n", p->computation->name->s, (unsigned)i, s->op->name->s);
+  (void)cpu_loop_put(out, cpu, s);
+  base_putc(out, '\n');
+}
+
 /* Each kernel, and below it its machine code. */
 static int dump_assembly(base_text *out, const rt_executable *exe, xlac_error *err) {
   plan_list list;
   bool ok = plan_list_programs(base_alloc_libc, exe->plan, &list);
   for (uint32_t i = 0; ok && i < list.n; i++)
     for (uint32_t j = 0; j < list.items[i]->n_steps; j++) {
+      dump_loop(out, exe, list.items[i], j);
       if (list.items[i]->steps[j].kind != PLAN_KERNEL) continue;
       dump_kernel(out, list.items[i], j);
       if (!cpu_native_put(out, list.items[i]->steps[j].kernel, base_alloc_libc)) BASE_PUT(out, "# by the vector VM\n");

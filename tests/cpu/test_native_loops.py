@@ -143,3 +143,9 @@ def test_small_products_are_summed_in_order(t, level):
         got, want = (f(x, x[0]) for f in (xlac.compile(module), lambda *a: xlac.interpret(module, *a)))
         exact = np.array_equal if level != "off" else np.allclose
         assert all(exact(u, v) for u, v in zip(got, want)), op
+
+
+def test_the_assembly_of_a_program_has_its_loops(level):
+    text = xlac.compile_stage(xlac.parse(NESTED.format(n=3)), "assembly")
+    assert text.count("a loop as one function") == (level != "off")
+    assert level == "off" or "outer, a loop" in text and "jle .L" in text and "vpaddd" in text

@@ -35,4 +35,7 @@ const cpu_loop *cpu_loop_make(cpu_executable *exe, const plan_step *s);
 XLAC_MUST_USE int cpu_loop_run_code(cpu_run *run, const cpu_loop *l, char *condition_frame, char *body_frame,
                                     void *const *now, void *const *next);
 
+/* The code of step s as text, a line an instruction; false where it has none. */
+bool cpu_loop_put(base_text *out, const cpu_executable *exe, const plan_step *s);
+
 #endif

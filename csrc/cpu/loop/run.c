@@ -2,7 +2,8 @@
 #include "../../interp/interp.h"
 #include "scope.h"
 
-static cpu_loop *loop_finish(loop_make *x, cpu_executable *exe, const plan_step *s) {
+static const cpu_loop *loop_finish(loop_make *x, const plan_step *s, void *ctx) {
+  cpu_executable *exe = ctx;
   const cpu_native_loop *code = cpu_native_loop_make(exe->native, &x->code, &exe->arena, s->op->name->s);
   cpu_loop *l = BASE_NEW(&exe->arena, cpu_loop);
   const loop_memory *arrays = base_arena_memdup(&exe->arena, x->arrays, (x->n_arrays + 1) * sizeof *x->arrays);
@@ -11,7 +12,11 @@ static cpu_loop *loop_finish(loop_make *x, cpu_executable *exe, const plan_step 
   return l;
 }
 
-static const cpu_loop *loop_make_in(cpu_executable *exe, const plan_step *s, base_arena *scratch) {
+/* What becomes of the loop once it is written. */
+typedef const cpu_loop *loop_end(loop_make *x, const plan_step *s, void *ctx);
+
+static const cpu_loop *loop_write(const cpu_executable *exe, const plan_step *s, base_arena *scratch, loop_end *end,
+                                  void *ctx) {
   const nat_target *target = cpu_native_store_target(exe->native);
   loop_make x = {.exe = exe, .arena = scratch};
   loop_memory frames[2] = {{.area = LOOP_CONDITION_FRAME}, {.area = LOOP_BODY_FRAME}};
@@ -29,19 +34,49 @@ static const cpu_loop *loop_make_in(cpu_executable *exe, const plan_step *s, bas
   if (nat_loop_begin(&x.code, target, scratch)) {
     cpu_loop_write(&x, NULL, s, pair);
     x.code.body.n_streams = x.n_arrays;
-    if (!x.failed && nat_loop_settle(&x.code)) l = loop_finish(&x, exe, s);
+    if (!x.failed && nat_loop_settle(&x.code)) l = end(&x, s, ctx);
   }
   nat_loop_free(&x.code);
   return l;
 }
 
-const cpu_loop *cpu_loop_make(cpu_executable *exe, const plan_step *s) {
+static const cpu_loop *loop_make_of(const cpu_executable *exe, const plan_step *s, loop_end *end, void *ctx) {
   base_arena scratch;
   if (!cpu_native_store_target(exe->native) || s->n_in == 0) return NULL;
   base_arena_init(&scratch, exe->alloc);
-  const cpu_loop *l = loop_make_in(exe, s, &scratch);
+  const cpu_loop *l = loop_write(exe, s, &scratch, end, ctx);
   base_arena_free(&scratch);
   return l;
+}
+
+const cpu_loop *cpu_loop_make(cpu_executable *exe, const plan_step *s) {
+  return loop_make_of(exe, s, loop_finish, exe);
+}
+
+/* --- text --- */
+
+typedef struct loop_text {
+  base_text *out;
+  bool done;
+} loop_text;
+
+static const cpu_loop *loop_put(loop_make *x, const plan_step *s, void *ctx) {
+  loop_text *t = ctx;
+  size_t before = t->out->n;
+  x86_code c;
+  (void)s;
+  x86_init(&c, x->exe->alloc);
+  c.text = t->out;
+  t->done = nat_loop_emit(&x->code, &c, x->arena);
+  if (!t->done) t->out->n = before;
+  x86_free(&c);
+  return NULL;
+}
+
+bool cpu_loop_put(base_text *out, const cpu_executable *exe, const plan_step *s) {
+  loop_text t = {.out = out};
+  if (s->kind == PLAN_WHILE) (void)loop_make_of(exe, s, loop_put, &t);
+  return t.done;
 }
 
 /* --- running --- */
