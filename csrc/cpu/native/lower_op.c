@@ -184,7 +184,7 @@ static uint32_t nat_exact_float(nat_body *b, nat_type t, uint32_t x) {
   bool is_signed = t.kind == NAT_SIGNED;
   const uint64_t two_52 = 0x4330000000000000;
   if (t.width < 4) return nat_op1(b, NAT_S4_F, 4, nat_resize(b, x, 4, is_signed));
-  if (is_signed) return nat_op1(b, NAT_S4_F, 8, x);
+  if (is_signed || nat_has(b, NAT_U4_F, 8)) return nat_op1(b, is_signed ? NAT_S4_F : NAT_U4_F, 8, x);
   uint32_t wide = nat_op2(b, NAT_OR, 8, nat_resize(b, x, 8, false), nat_constant(b, 8, two_52));
   return nat_op2(b, NAT_FSUB, 8, wide, nat_constant(b, 8, two_52));
 }
@@ -219,6 +219,8 @@ static uint32_t nat_quotient(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
     r = nat_resize(b, nat_op1(b, NAT_F4_S4, 4, q), t.width, false);
   } else if (t.kind == NAT_SIGNED) {
     r = nat_op1(b, NAT_F8_S4, 4, q);
+  } else if (nat_has(b, NAT_F8_U, 4)) {
+    return nat_op1(b, NAT_F8_U, 4, q); /* all ones of what is no number, too */
   } else {
     uint32_t whole = nat_op(b, NAT_FROUND, 8, q, NAT_NONE, NAT_NONE, 11);
     r = nat_resize(b, nat_op2(b, NAT_FADD, 8, whole, nat_constant(b, 8, 0x4330000000000000)), 4, false);
