@@ -271,10 +271,22 @@ int spmd_reduction(const ir_op *op) {
   }
 }
 
+/* Whether what is added up are parts that op has from an operand. */
+static bool fallback_hands_on(fallback_pass *x, const ir_op *op, const ir_op *sum) {
+  const sdy_axes *summed = sdy_of(ir_mattr_of(sum, "reduction_axes"), SDY_AXES);
+  const ir_type *t;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+    for (uint32_t k = 0; s && k < s->unreduced.n; k++)
+      if (sdy_axes_overlap(*summed, s->unreduced.v[k])) return true;
+  }
+  return false;
+}
+
 /* Explicit reshards add up, as Shardy does: what is combined otherwise says so. */
 static bool fallback_combines(fallback_pass *x, const ir_op *op) {
   ir_op *sum = fallback_find_sum(op);
-  if (!sum) return true;
+  if (!sum || fallback_hands_on(x, op, sum)) return true;
   int how = spmd_reduction(op);
   if (how < 0) return false;
   if (how == SDY_SUM) return true;

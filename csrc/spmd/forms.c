@@ -318,6 +318,14 @@ static void form_scan(form_pass *x, bool back) {
   if (!rw->failed) opt_replace_one(rw, op, v);
 }
 
+/* Where shardings are decided a barrier is where they change. */
+static void form_barrier(form_pass *x) {
+  ir_value v = opt_operand(x->op, 0);
+  const sdy_sharding *to = sdy_get((ir_value){x->op, 0});
+  if (to) v = form_reshard(x, v, to);
+  if (!x->rw->failed) opt_replace_one(x->rw, x->op, v);
+}
+
 /* --- all --- */
 
 static int form_op(void *ctx, ir_op *op) {
@@ -327,6 +335,8 @@ static int form_op(void *ctx, ir_op *op) {
   opt_at(rw, op);
   if (op->opcode == IR_OP_DYNAMIC_SLICE && form_slice_fits(&x)) {
     form_slice(&x);
+  } else if (op->opcode == IR_OP_SDY_PROPAGATION_BARRIER) {
+    form_barrier(&x);
   } else if (op->opcode == IR_OP_REDUCE && form_reduce_fits(&x)) {
     form_reduce(&x);
   } else if (op->opcode == IR_OP_REDUCE_WINDOW && form_scan_fits(&x, &back)) {

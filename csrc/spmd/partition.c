@@ -59,23 +59,33 @@ static int64_t part_count(const ir_module *m, const char *key) {
   return a && a->kind == IR_M_INTEGER && a->v.i > 0 ? a->v.i : 1;
 }
 
-/* Devices that the program's meshes speak of; 1 where it has none. All have the same size. */
-static int part_mesh_size(const ir_module *m, int64_t *size, xlac_error *err) {
-  *size = 1;
-  for (const ir_computation *c = m->first; c; c = c->next) IR_FOR_OPS(op, c) {
-      const sdy_mesh *mesh = op->opcode == IR_OP_SDY_MESH ? sdy_of(ir_mattr_of(op, "mesh"), SDY_MESH) : NULL;
-      if (!mesh || sdy_mesh_is_maximal(mesh) || sdy_mesh_is_empty(mesh)) continue;
-      int64_t n = sdy_mesh_size(mesh);
-      if (*size != 1 && n != *size)
-        return base_fail_at(err, XLAC_E_VERIFY_SHARDING, op->line, op->col, op->name->s,
-                            "this mesh has %lld devices, another one %lld: expected meshes of one size", (long long)n,
-                            (long long)*size);
-      *size = n;
-    }
-  return 0;
+typedef struct part_meshes {
+  const ir_module *m;
+  int64_t size, other; /* other: a second size; 0: there is none */
+} part_meshes;
+
+static const sdy_sharding *part_see_mesh(void *ctx, const sdy_sharding *s) {
+  part_meshes *x = ctx;
+  const sdy_mesh *mesh = sdy_mesh_of(x->m, s);
+  if (!mesh || sdy_mesh_is_maximal(mesh) || sdy_mesh_is_empty(mesh)) return s;
+  int64_t n = sdy_mesh_size(mesh);
+  if (x->size == 1) x->size = n;
+  if (n != x->size) x->other = n;
+  return s;
 }
 
-static int part_grid(spmd_program *p, const ir_module *m, xlac_error *err) {
+/* Devices of the meshes that the program's shardings are on; 1 where it has none. All have the same size. */
+static int part_mesh_size(ir_module *m, int64_t *size, xlac_error *err) {
+  part_meshes x = {m, 1, 0};
+  TRY(shc_map(m, part_see_mesh, &x, err));
+  *size = x.size;
+  if (x.other == 0) return 0;
+  return base_fail(err, XLAC_E_VERIFY_SHARDING,
+                   "a mesh of the program has %lld devices, another one %lld: expected meshes of one size",
+                   (long long)x.size, (long long)x.other);
+}
+
+static int part_grid(spmd_program *p, ir_module *m, xlac_error *err) {
   int64_t mesh = 1, replicas = part_count(m, "mhlo.num_replicas");
   TRY(part_mesh_size(m, &mesh, err));
   p->replicas = replicas;

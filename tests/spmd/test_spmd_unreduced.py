@@ -98,3 +98,20 @@ def test_parts_of_every_type_are_added_up(dtype, text):
     x = np.array([1, 0, 3, 0, 5, 1, 0, 2]).astype(dtype)
     exe = compiled([(f"tensor<8x{text}>", said([("y",)], "x"))], [("%a0", f"tensor<8x{text}>", said([("y",)], "x"))], "")
     np.testing.assert_array_equal(exe(x), x)
+
+
+def test_parts_are_added_up_behind_what_they_go_through():
+    text = """sdy.mesh @other = <["q"=3]>
+sdy.mesh @mesh = <["x"=2, "y"=2]>
+func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}, %w: tensor<8x16xf32>) -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{?}, {"y"}]>}) {
+  %0 = stablehlo.dot_general %a, %w, contracting_dims = [1] x [0] {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{?}, {?}], unreduced={"y"}>]>} : (tensor<8x8xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %1 = stablehlo.add %0, %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{?}, {?}], unreduced={"y"}>]>} : tensor<8x16xf32>
+  %2 = sdy.propagation_barrier %1 allowed_direction=FORWARD : tensor<8x16xf32>
+  %3 = sdy.reshard %2 <@mesh, [{"x"}, {}]> : tensor<8x16xf32>
+  return %3 : tensor<8x16xf32>
+}"""
+    exe = xlac.compile(xlac.parse(text, format="mlir"), devices=4)  # @other is nobody's
+    a, w = np.arange(64, dtype=np.float32).reshape(8, 8), np.arange(128, dtype=np.float32).reshape(8, 16) % 5
+    np.testing.assert_array_equal(exe(a, w), 2 * (a @ w))
+    data = exe.explain("sharding").data
+    assert data["whole"] is None and data["gathers"] == []

@@ -166,6 +166,7 @@ static ir_value loccol_gather(local_pass *p, ir_value v, uint32_t dim, const ir_
   local_copy(dims, t->dims, t->rank);
   dims[dim] *= size;
   assert(dim < t->rank);
+  if (p->uneven && t->count == 0) return local_resize(p, v, dims); /* nothing of anybody's */
   ir_value out = opt_make(rw, IR_OP_ALL_GATHER, local_shape(p, t, t->rank, dims), 1, &v);
   opt_set(rw, out, "all_gather_dim", ir_m_i64(rw->m, dim));
   loccol_attributes(p, out, groups, true);

@@ -271,7 +271,9 @@ sdy_axes local_added(local_pass *p, const ir_op *op, sdy_axis *room, uint32_t mo
     for (uint32_t i = 0; i < lists->v[d].n && n < most; i++) room[n++] = lists->v[d].v[i];
   const sdy_sharding *out = local_result(p, op, 0)->s, *in = local_operand(p, op, 0)->s;
   for (uint32_t i = 0; out && i < out->unreduced.n && n < most; i++)
-    if (!in || !sdy_axes_overlap(in->unreduced, out->unreduced.v[i])) room[n++] = out->unreduced.v[i];
+    if ((!in || !sdy_axes_overlap(in->unreduced, out->unreduced.v[i])) &&
+        !sdy_axes_overlap((sdy_axes){n, room}, out->unreduced.v[i]))
+      room[n++] = out->unreduced.v[i];
   return (sdy_axes){n, room};
 }
 
