@@ -327,6 +327,7 @@ def translated(chunk, name):
         chunk = re.sub(r"\bmath_c99\((\w+)\)", r"\1", chunk)
     for old, new in BUILTINS.items():
         chunk = re.sub(rf"\b{old}\b", new, chunk)
+    chunk = re.sub(r"\bldexp\((\d+),", r"ldexp(\1.0,", chunk)  # C++ has one for each float
     chunk = re.sub(r"\b__builtin_isinf\s*\(([^()]*)\)", r"(fabs((double)(\1)) == (double)base_f32_of(0x7F800000u))", chunk)
     chunk = re.sub(r"\b(__extension__|__inline|inline|extern|restrict)\b\s*", "", chunk)
     chunk = re.sub(r"\b_Bool\b", "bool", chunk)

@@ -283,6 +283,7 @@ CUDA_SMALL float exp10f(float x) { return powf(10.0f, x); }
 CUDA_SMALL double exp10(double x) { return pow(10.0, x); }
 CUDA_SMALL void sincosf(float x, float *s, float *c) { *s = sinf(x), *c = cosf(x); }
 CUDA_SMALL void sincos(double x, double *s, double *c) { *s = sin(x), *c = cos(x); }
+CUDA_SMALL float ldexp(float x, int e) { return ldexpf(x, e); } /* so that ldexp(1, e) is refused, as by NVRTC */
 CUDA_SMALL bool isnan(double x) { return __builtin_isnan(x); }
 CUDA_SMALL bool isnan(float x) { return __builtin_isnan(x); }
 CUDA_SMALL bool isinf(double x) { return __builtin_isinf(x); }
