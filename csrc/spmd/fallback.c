@@ -395,8 +395,12 @@ static int64_t fallback_gather(fallback_pass *x, ir_op *op) {
 
 /* Partial sums are whole now: the all-reduces behind them go. */
 static void fallback_drop_sums(fallback_pass *x, const ir_op *op) {
-  for (ir_op *sum = fallback_find_sum(op); sum && !x->e.rw.failed; sum = fallback_find_sum(op))
-    opt_replace_one(&x->e.rw, sum, opt_operand(sum, 0));
+  for (ir_op *sum = fallback_find_sum(op); sum && !x->e.rw.failed; sum = fallback_find_sum(op)) {
+    ir_value v = opt_operand(sum, 0);
+    const sdy_sharding *s = sdy_get((ir_value){sum, 0});
+    if (s && !sdy_get(v) && !sdy_set(v, s)) x->e.rw.failed = true; /* collectives that read it want one */
+    opt_replace_one(&x->e.rw, sum, v);
+  }
 }
 
 /* What the op would have left to add up is added up now: one device has it. */

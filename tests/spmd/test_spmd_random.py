@@ -17,3 +17,8 @@ def test_values_are_those_of_unreduced_axes_added_up(first):
 @pytest.mark.parametrize("seed", [905, 930])
 def test_what_a_search_has_found(seed):
     assert random_groups.check(seed) == "right"
+
+
+@pytest.mark.parametrize("seed", [30, 158, 306, 387])
+def test_what_a_search_has_found_of_unreduced_axes(seed):
+    assert random_groups.check(seed, unreduced=True) == "right"

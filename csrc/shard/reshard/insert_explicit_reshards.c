@@ -192,6 +192,19 @@ static bool explicit_overflows(const explicit_op *x, bool *updated) {
   return any;
 }
 
+/* What a tensor is still to be added up along can't cut it: such axes cut nothing then. */
+static void explicit_spare_parts(explicit_op *x) {
+  for (uint32_t t = 0; t < x->p.n_tensors; t++) {
+    const sdy_sharding *s = x->shardings[t];
+    if (!s || s->unreduced.n == 0) continue;
+    shard_axes parts = shard_axes_from(x->p.pool, s->unreduced, x->mesh);
+    for (uint32_t i = 0; i < x->p.tensors[t].n_parts; i++) {
+      uint32_t f = x->p.tensors[t].parts[i].factor;
+      if (f != SHARD_ABSENT) (void)explicit_truncate(x->p.pool, &x->common[f], parts);
+    }
+  }
+}
+
 /* Minimal version: dots only, for which the choice between operand and result pays. */
 static void explicit_decide(explicit_op *x, bool full) {
   assert(x->rule && x->mesh);
@@ -209,6 +222,7 @@ static void explicit_decide(explicit_op *x, bool full) {
   explicit_find_common(x);
   if (x->p.pool->failed) explicit_fail(x->pass, base_oom(x->pass->err, "explicit reshards"));
   if (x->pass->status) return;
+  if (x->pass->again) explicit_spare_parts(x);
   explicit_apply(x, updated);
   explicit_insert(x, updated);
 }
