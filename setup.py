@@ -50,6 +50,7 @@ LEVELS = {
     **dict.fromkeys(("interp/parallel/", "interp/custom_call/", "kernel/", "pipeline/", "convert/", "text/proto/", "tf/session/",
                      "tf/encapsulate/"), SMALL),
     "interp/": PLAIN,
+    "runtime/net/": SMALL,
     **dict.fromkeys(("scalar/", "runtime/", "base/"), LOOPS),  # functions and conversions of elements are inlined into loops
     "tf/lower/": SMALL,  # TensorFlow's ops, lowered once a compilation
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),

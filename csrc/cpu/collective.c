@@ -240,7 +240,7 @@ static int collective_sum_of(cpu_prepare_run *x, collective_routine *c, bool *kn
 int cpu_prepare_collective(cpu_prepare_run *x) {
   const ir_config *config = &x->op->parent->module->config;
   rt_communicator grid = {NULL, config->replica_count > 0 ? config->replica_count : 1,
-                          config->num_partitions > 0 ? config->num_partitions : 1};
+                          config->num_partitions > 0 ? config->num_partitions : 1, 1};
   collective_routine *c = BASE_NEW(x->arena, collective_routine);
   rt_extent *extents = BASE_ARRAY(x->arena, rt_extent, (size_t)x->op->n_operands + 1);
   int64_t n = 0;

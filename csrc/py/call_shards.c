@@ -76,14 +76,14 @@ static int shards_result(shards_call *c, size_t at, uint32_t leaf, uint32_t devi
 }
 
 static int shards_prepare(shards_call *c) {
-  for (uint32_t d = 0; d < c->group.n_devices; d++)
+  for (uint32_t d = 0; d < c->group.here; d++)
     for (uint32_t i = 0; i < c->group.n_arguments; i++)
       if (shards_argument(c, (size_t)d * c->group.n_arguments + i, i, d) < 0) return -1;
   return 0;
 }
 
 static int shards_make_results(shards_call *c) {
-  for (uint32_t d = 0; d < c->group.n_devices; d++)
+  for (uint32_t d = 0; d < c->group.here; d++)
     for (uint32_t i = 0; i < c->group.n_results; i++)
       if (shards_result(c, (size_t)d * c->group.n_results + i, i, d) < 0) return -1;
   return 0;
@@ -91,7 +91,7 @@ static int shards_make_results(shards_call *c) {
 
 /* Before anything has run: what was taken belongs to its Buffer again, and the results' Buffers never own it. */
 static void shards_give_back(shards_call *c) {
-  for (size_t i = 0; i < (size_t)c->group.n_devices * c->group.n_results; i++) {
+  for (size_t i = 0; i < (size_t)c->group.here * c->group.n_results; i++) {
     xlac_memory ours;
     xlac_error err = {.code = 0};
     if (c->takers[i] && c->out[i]) (void)!xlac_buffer_take(c->out[i], &ours, &err);
@@ -110,7 +110,7 @@ static int shards_run(shards_call *c, unsigned long long seed) {
 
 /* The Buffers of all results; None for tokens. */
 static PyObject *shards_list(shards_call *c) {
-  size_t n = (size_t)c->group.n_devices * c->group.n_results;
+  size_t n = (size_t)c->group.here * c->group.n_results;
   PyObject *list = PyList_New((Py_ssize_t)n);
   for (size_t i = 0; list && i < n; i++) {
     PyObject *b = c->out[i] ? py_wrap_buffer(c->st, c->out[i]) : Py_NewRef(Py_None);
@@ -124,7 +124,7 @@ static PyObject *shards_list(shards_call *c) {
 }
 
 static void shards_end(shards_call *c) {
-  size_t n = (size_t)c->group.n_devices * c->group.n_arguments, m = (size_t)c->group.n_devices * c->group.n_results;
+  size_t n = (size_t)c->group.here * c->group.n_arguments, m = (size_t)c->group.here * c->group.n_results;
   for (size_t i = 0; c->opened && i < n; i++)
     if (c->opened[i]) xlac_buffer_close(c->opened[i]);
   for (size_t i = 0; c->out && i < m; i++) xlac_buffer_release(c->out[i]);
@@ -139,8 +139,8 @@ static void shards_end(shards_call *c) {
 }
 
 static bool shards_allocate(shards_call *c) {
-  size_t n = (size_t)c->group.n_devices * c->group.n_arguments + 1;
-  size_t m = (size_t)c->group.n_devices * c->group.n_results + 1;
+  size_t n = (size_t)c->group.here * c->group.n_arguments + 1;
+  size_t m = (size_t)c->group.here * c->group.n_results + 1;
   xlac_donation d;
   c->arguments = PyMem_Calloc(n, sizeof *c->arguments);
   c->opened = PyMem_Calloc(n, sizeof *c->opened);
@@ -192,9 +192,9 @@ PyObject *py_executable_call_shards(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O!O!KLL", &PyTuple_Type, &buffers, &PyTuple_Type, &donated, &seed, &resharded, &bytes))
     return NULL;
   xlac_executable_group(c.self->exe, &c.group);
-  if ((size_t)PyTuple_GET_SIZE(buffers) != (size_t)c.group.n_devices * c.group.n_arguments || !c.group.n_devices)
+  if ((size_t)PyTuple_GET_SIZE(buffers) != (size_t)c.group.here * c.group.n_arguments || !c.group.n_devices)
     return PyErr_Format(PyExc_ValueError, "%zd shards for %u devices with %u arguments each", PyTuple_GET_SIZE(buffers),
-                        c.group.n_devices, c.group.n_arguments);
+                        c.group.here, c.group.n_arguments);
   c.in = PySequence_Fast_ITEMS(buffers);
   xlac_counters_add(c.st->counters, XLAC_COUNT_COPIES_IN, resharded);
   xlac_counters_add(c.st->counters, XLAC_COUNT_BYTES_COPIED_IN, bytes);
@@ -253,7 +253,8 @@ static PyObject *shards_leaf(const py_executable *self, bool result, uint32_t le
                 : NULL;
 }
 
-/* _shards(): (devices, arguments, results, {argument leaf: result leaf that takes its memory}). */
+/* _shards(): (devices, the first here, how many here, arguments, results, {argument leaf: result leaf that takes its
+ * memory}). */
 PyObject *py_executable_shards(PyObject *object, PyObject *unused) {
   const py_executable *self = (py_executable *)object;
   xlac_group g;
@@ -274,7 +275,7 @@ PyObject *py_executable_shards(PyObject *object, PyObject *unused) {
     Py_XDECREF(key);
     Py_XDECREF(value);
   }
-  PyObject *all = ok ? Py_BuildValue("IOOO", g.n_devices, sides[0], sides[1], over) : NULL;
+  PyObject *all = ok ? Py_BuildValue("IIIOOO", g.n_devices, g.from, g.here, sides[0], sides[1], over) : NULL;
   Py_XDECREF(sides[0]);
   Py_XDECREF(sides[1]);
   Py_XDECREF(over);

@@ -68,6 +68,10 @@ static PyMethodDef core_functions[] = {
     {"has_lowering", py_has_lowering, METH_O, "has_lowering(op): whether the TensorFlow op can be lowered"},
     {"cluster_op_list", py_cluster_op_list, METH_NOARGS, "The ops XLA compiles, one a line, with tabs"},
     {"cluster_devices", py_cluster_devices, METH_NOARGS, "{type: registration} of TensorFlow's devices"},
+    {"_network", py_network, METH_VARARGS, "_network(rank, [(descriptor, name)]) -> network"},
+    {"_network_gather", py_network_gather, METH_VARARGS, "_network_gather(network, ranks, bytes) -> [bytes]"},
+    {"_network_close", py_network_close, METH_VARARGS, "_network_close(network, why)"},
+    {"_join", py_network_join, METH_VARARGS, "_join(executable, network, label)"},
     {"version", core_version, METH_NOARGS, "The version of the library"},
     {NULL, NULL, 0, NULL},
 };

@@ -3,8 +3,12 @@
  * everybody does his share, and waits once more until all have.
  *
  * Every participant is running, waiting or gone. When nobody runs and somebody waits, nobody will ever come: the run
- * ends with an error that says who waits where for whom. */
+ * ends with an error that says who waits where for whom.
+ *
+ * Of several processes, each has a communicator of its own participants, who meet in it first; the last of a group's to
+ * come then does the work of all of them with the other processes (net/across.c). */
 #include "communicator.h"
+#include "network.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,8 +24,9 @@ typedef enum comm_stage { COMM_GATHERING, COMM_WORKING, COMM_OVER } comm_stage;
 typedef struct comm_meeting comm_meeting;
 struct comm_meeting {
   rt_collective what;
-  rt_group group; /* of whoever opened it; members stay while anybody is here */
-  uint32_t room;  /* for members */
+  rt_group group;  /* of whoever opened it; members stay while anybody is here */
+  uint32_t room;   /* for members */
+  uint32_t here_n; /* members in this process */
   uint32_t arrived, done, left;
   uint32_t busy; /* members that look at the others' arrays now: nobody goes away meanwhile, not even after a failure */
   uint8_t stage;
@@ -46,6 +51,7 @@ typedef struct comm_shared {
   bool failed;
   uint32_t who;
   xlac_error why;
+  rt_across across;
   comm_meeting *open, *spare;
   comm_seat seats[];
 } comm_shared;
@@ -91,6 +97,7 @@ static void comm_fail(comm_shared *c, uint32_t who, const xlac_error *why) {
     c->failed = true;
     c->who = who;
     c->why = *why;
+    if (c->across.net) rt_network_fail(c->across.net, c->across.run, why);
   }
   atomic_store_explicit(&c->stopped, true, memory_order_relaxed);
   comm_wake_all(c);
@@ -206,7 +213,9 @@ static comm_meeting *comm_open(comm_shared *c, const rt_collective *what, const 
   if (!m) return NULL;
   m->what = *what;
   m->group = *group;
-  m->arrived = m->done = m->left = m->busy = 0;
+  m->arrived = m->done = m->left = m->busy = m->here_n = 0;
+  for (uint32_t k = 0; k < group->n; k++) m->here_n += rt_is_here(&c->across, group->members[k]);
+  memset(m->in, 0, group->n * sizeof *m->in);
   m->stage = COMM_GATHERING;
   memset(m->here, 0, group->n * sizeof *m->here);
   m->next = c->open;
@@ -216,7 +225,7 @@ static comm_meeting *comm_open(comm_shared *c, const rt_collective *what, const 
 
 /* Who leaves last gives the record back. */
 static void comm_leave_meeting(comm_shared *c, comm_meeting *m) {
-  if (++m->left < m->group.n) return;
+  if (++m->left < m->here_n) return;
   comm_meeting **link = &c->open;
   while (*link != m) link = &(*link)->next;
   *link = m->next;
@@ -234,7 +243,7 @@ static int comm_arrive(comm_shared *c, const rt_collective *what, const rt_group
   m->in[group->place] = in;
   m->out[group->place] = out;
   m->here[group->place] = true;
-  *last = ++m->arrived == group->n;
+  *last = ++m->arrived == m->here_n;
   *meeting = m;
   return 0;
 }
@@ -275,7 +284,7 @@ static int comm_share(comm_shared *c, const rt_participant *us, comm_meeting *m,
   else
     TRY(comm_wait(c, us, m, COMM_WORKING, err));
   TRY(comm_work(c, m, x, place, place + 1, err));
-  if (++m->done < m->group.n) return comm_wait(c, us, m, COMM_OVER, err);
+  if (++m->done < m->here_n) return comm_wait(c, us, m, COMM_OVER, err);
   comm_advance(c, m, COMM_OVER);
   return 0;
 }
@@ -287,6 +296,19 @@ static int comm_alone(comm_shared *c, const rt_participant *us, comm_meeting *m,
   TRY(comm_work(c, m, x, 0, m->group.n, err));
   comm_advance(c, m, COMM_OVER);
   return 0;
+}
+
+/* The last to come does it all, with those who are elsewhere. */
+static int comm_across(comm_shared *c, const rt_participant *us, comm_meeting *m, bool last, const rt_exchange *x,
+                       xlac_error *err) {
+  if (!last) return comm_wait(c, us, m, COMM_OVER, err);
+  m->busy++;
+  pthread_mutex_unlock(&c->lock);
+  int status = rt_across_run(&c->across, us, x, m->group.members, c->alloc, err);
+  pthread_mutex_lock(&c->lock);
+  comm_end_work(c, m);
+  if (status == 0) comm_advance(c, m, COMM_OVER);
+  return status;
 }
 
 /* After a failure the record stays open until the run is over: others may still look at it. */
@@ -301,7 +323,10 @@ static int comm_collective(rt_communicator *base, const rt_participant *us, cons
   if (status == 0) {
     rt_exchange x = comm_exchange(m, combine, ctx);
     bool little = rt_exchange_bytes(what, group->n) <= COMM_LITTLE;
-    status = little ? comm_alone(c, us, m, last, &x, err) : comm_share(c, us, m, group->place, last, &x, err);
+    if (m->here_n < group->n)
+      status = comm_across(c, us, m, last, &x, err);
+    else
+      status = little ? comm_alone(c, us, m, last, &x, err) : comm_share(c, us, m, group->place, last, &x, err);
   }
   if (status == 0) comm_leave_meeting(c, m);
   pthread_mutex_unlock(&c->lock);
@@ -331,7 +356,7 @@ static int comm_part(rt_communicator *base, const rt_participant *us, void *meet
   int status = 0;
   pthread_mutex_lock(&c->lock);
   comm_end_work(c, m);
-  if (++m->done < m->group.n)
+  if (++m->done < m->here_n)
     status = comm_wait(c, us, m, COMM_OVER, err);
   else
     comm_advance(c, m, COMM_OVER);
@@ -353,7 +378,7 @@ static void comm_begin(rt_communicator *base) {
     c->spare = m;
   }
   memset(c->seats, 0, c->n * sizeof *c->seats);
-  c->running = c->n;
+  c->running = c->across.net ? c->across.each : c->n;
   c->failed = false;
   atomic_store_explicit(&c->stopped, false, memory_order_relaxed);
   pthread_mutex_unlock(&c->lock);
@@ -377,11 +402,17 @@ static void comm_leave(rt_communicator *base, uint32_t participant) {
 }
 
 static bool comm_stopped(const rt_communicator *base) {
-  return atomic_load_explicit(&((const comm_shared *)base)->stopped, memory_order_relaxed);
+  const comm_shared *c = (const comm_shared *)base;
+  return atomic_load_explicit(&c->stopped, memory_order_relaxed) ||
+         (c->across.net && rt_network_stopped(c->across.net));
 }
 
 static bool comm_why(const rt_communicator *base, uint32_t *participant, xlac_error *err) {
   const comm_shared *c = (const comm_shared *)base;
+  if (c->across.net && rt_network_why(c->across.net, err)) { /* what fails here then is its consequence */
+    *participant = UINT32_MAX;
+    return true;
+  }
   if (!c->failed) return false;
   *participant = c->who;
   if (err) *err = c->why;
@@ -406,6 +437,12 @@ static const rt_communicator_vtable comm_vtable = {.destroy = comm_destroy,
                                                    .stopped = comm_stopped,
                                                    .why = comm_why};
 
+void rt_communicator_begin_across(rt_communicator *base, const rt_across *across) {
+  ((comm_shared *)base)->across = *across;
+  base->processes = across->net ? rt_network_size(across->net) : 1;
+  comm_begin(base);
+}
+
 int rt_communicator_create(rt_communicator **out, int64_t replicas, int64_t partitions, base_alloc alloc,
                            xlac_error *err) {
   int64_t n = 0;
@@ -415,7 +452,7 @@ int rt_communicator_create(rt_communicator **out, int64_t replicas, int64_t part
   comm_shared *c = base_malloc(alloc, sizeof *c + (size_t)n * sizeof *c->seats);
   if (!c) return base_oom(err, "a communicator");
   memset(c, 0, sizeof *c);
-  c->base = (rt_communicator){&comm_vtable, replicas, partitions};
+  c->base = (rt_communicator){&comm_vtable, replicas, partitions, 1};
   c->alloc = alloc;
   c->n = (uint32_t)n;
   pthread_mutex_init(&c->lock, NULL);

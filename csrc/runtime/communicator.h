@@ -79,6 +79,7 @@ typedef struct rt_communicator_vtable {
 struct rt_communicator {
   const rt_communicator_vtable *vtable;
   int64_t replicas, partitions;
+  uint32_t processes; /* more than 1: of the table's entries meet and part are for groups within one */
 };
 
 /* One for replicas * partitions participants in this process: 1 to RT_MOST_PARTICIPANTS. OUT_OF_MEMORY. */
@@ -91,6 +92,10 @@ static inline void rt_communicator_destroy(rt_communicator *c) { /* between runs
 static inline void rt_communicator_begin(rt_communicator *c) {
   c->vtable->begin(c);
 }
+/* The same for this process's participants in a run of several processes (network.h), on a communicator that
+ * rt_communicator_create has made. across->net NULL: of one. */
+struct rt_across;
+void rt_communicator_begin_across(rt_communicator *c, const struct rt_across *across);
 /* what->n arrays in and out, which do not overlap. Returns when our results are written and our arrays are ours again.
  * PARTICIPANTS: somebody we wait for will not come. INTERRUPTED: another one has failed, or we were interrupted. */
 XLAC_MUST_USE static inline int rt_communicator_run(rt_communicator *c, const rt_participant *us,
@@ -123,7 +128,8 @@ static inline void rt_communicator_leave(rt_communicator *c, uint32_t participan
 static inline bool rt_communicator_stopped(const rt_communicator *c) {
   return c->vtable->stopped(c);
 }
-/* Who has failed first, and why; false: nobody. When all have left. */
+/* Who has failed first, and why; false: nobody. When all have left. UINT32_MAX: somebody in another process, whose
+ * error it is. */
 static inline bool rt_communicator_why(const rt_communicator *c, uint32_t *participant, xlac_error *err) {
   return c->vtable->why(c, participant, err);
 }

@@ -6,7 +6,10 @@
  *
  * Arguments whose shards are contiguous are read where they lie, and such results written where they go; all others
  * lie in a block that is taken for the call. A shard that several devices have is written by the first. Calls with
- * shards hand each device its own pointers as they are. */
+ * shards hand each device its own pointers as they are.
+ *
+ * A group that has joined a network runs those of its devices that are this process's; the other processes run theirs
+ * in the same call. Shards of whole results that no device here has come from the first device that has them. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -16,6 +19,7 @@
 #include "../plan/plan.h"
 #include "../runtime/communicator.h"
 #include "../runtime/host.h"
+#include "../runtime/network.h"
 #include "spmd.h"
 
 enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
@@ -37,6 +41,10 @@ typedef struct group_executable {
   bool apart;                         /* devices have little to do, and do not meet: the caller does it all */
   int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
   _Atomic(group_team *) teams;        /* free ones */
+  uint32_t from, here;                /* the devices of this process; all, but on a network */
+  rt_network *net;                    /* NULL: all devices are in this process */
+  atomic_bool met;                    /* everybody on the network is known to run this program */
+  char label[RT_LABEL_BYTES];
 } group_executable;
 
 /* What one call brings. */
@@ -44,12 +52,13 @@ typedef struct group_job {
   const rt_call_options *options;
   void *const *arguments, *const *results;
   const rt_trace *trace;
-  char *block; /* NULL: arguments and results are shards, by device */
+  char *block;  /* NULL: arguments and results are shards, by device of this process */
+  uint64_t run; /* on the network */
 } group_job;
 
 typedef struct group_seat {
   group_team *team;
-  uint32_t device;
+  uint32_t device; /* of the group */
   pthread_t thread;
   void **arguments, **results; /* the local program's */
 } group_seat;
@@ -83,7 +92,7 @@ static bool group_asked(void *ctx) {
   if (!o->interrupted || !o->interrupted(o->interrupt_ctx)) return false;
   xlac_error why = {.code = 0};
   (void)base_interrupted(&why);
-  rt_communicator_fail(t->communicator, 0, &why);
+  rt_communicator_fail(t->communicator, t->group->from, &why);
   return true;
 }
 
@@ -140,16 +149,16 @@ static void group_run_device(group_team *t, group_seat *seat) {
   own.replica = seat->device / g->program->partitions;
   own.partition = seat->device % g->program->partitions;
   own.communicator = t->communicator;
-  own.interrupted = seat->device ? group_stopped : group_asked;
+  own.interrupted = seat > t->seats ? group_stopped : group_asked;
   own.interrupt_ctx = t;
   void *const *in = seat->arguments, *const *out = seat->results;
   if (t->job.block) {
     group_bring(g, &t->job, seat);
   } else {
-    in = t->job.arguments + (size_t)seat->device * g->program->n_arguments;
-    out = t->job.results + (size_t)seat->device * g->program->n_results;
+    in = t->job.arguments + (size_t)(seat->device - g->from) * g->program->n_arguments;
+    out = t->job.results + (size_t)(seat->device - g->from) * g->program->n_results;
   }
-  const rt_trace *trace = seat->device ? NULL : t->job.trace;
+  const rt_trace *trace = seat > t->seats ? NULL : t->job.trace;
   int status = g->one->vtable->call(g->one, &own, in, out, trace, &err);
   if (status)
     rt_communicator_fail(t->communicator, seat->device, &err);
@@ -210,14 +219,15 @@ static int team_start(group_team *t, uint32_t n, xlac_error *err) {
 /* One block with the lists of pointers of all devices. */
 static group_team *team_allocate(const group_executable *g) {
   const spmd_program *p = g->program;
-  size_t n = p->n_devices, leaves = (size_t)p->n_arguments + p->n_results;
+  size_t n = g->here, leaves = (size_t)p->n_arguments + p->n_results;
   size_t head = sizeof(group_team) + n * sizeof(group_seat);
   group_team *t = base_malloc(g->alloc, head + n * leaves * sizeof(void *));
   if (!t) return NULL;
   memset(t, 0, head);
   void **pointers = (void **)(void *)((char *)t + head);
   for (uint32_t i = 0; i < n; i++, pointers += leaves)
-    t->seats[i] = (group_seat){.team = t, .device = i, .arguments = pointers, .results = pointers + p->n_arguments};
+    t->seats[i] =
+        (group_seat){.team = t, .device = g->from + i, .arguments = pointers, .results = pointers + p->n_arguments};
   return t;
 }
 
@@ -231,7 +241,7 @@ static int team_create(const group_executable *g, group_team **out, xlac_error *
   pthread_cond_init(&t->work, NULL);
   pthread_cond_init(&t->over, NULL);
   int status = rt_communicator_create(&t->communicator, p->replicas, p->partitions, g->alloc, err);
-  if (status == 0) status = team_start(t, p->n_devices, err);
+  if (status == 0) status = team_start(t, g->here, err);
   if (status)
     team_destroy(t);
   else
@@ -294,7 +304,7 @@ static int team_error(const group_team *t, xlac_error *err) {
   if (!rt_communicator_why(t->communicator, &device, &why)) return 0;
   if (err) {
     *err = why;
-    if (why.code != XLAC_E_INTERRUPTED && why.code != XLAC_E_PARTICIPANTS)
+    if (why.code != XLAC_E_INTERRUPTED && why.code != XLAC_E_PARTICIPANTS && device != UINT32_MAX)
       snprintf(err->message, sizeof err->message, "device %u: %.400s", (unsigned)device, why.message);
   }
   return -(int)why.code;
@@ -302,17 +312,18 @@ static int team_error(const group_team *t, xlac_error *err) {
 
 /* On the caller's thread, one device after another. */
 static int team_run_alone(group_team *t, const group_job *job, xlac_error *err) {
-  rt_communicator_begin(t->communicator);
   t->job = *job;
-  for (uint32_t i = 0; i < t->group->program->n_devices; i++) group_run_device(t, &t->seats[i]);
+  for (uint32_t i = 0; i < t->group->here; i++) group_run_device(t, &t->seats[i]);
   return team_error(t, err);
 }
 
 static int team_run(group_team *t, const group_job *job, xlac_error *err) {
-  if (t->group->apart) return team_run_alone(t, job, err);
-  rt_communicator_begin(t->communicator);
+  const group_executable *g = t->group;
+  const rt_across across = {g->net, g->here, job->run};
+  rt_communicator_begin_across(t->communicator, &across);
+  if (g->apart) return team_run_alone(t, job, err);
   pthread_mutex_lock(&t->lock);
-  assert(t->at_work == 0 && t->n_threads + 1 == t->group->program->n_devices);
+  assert(t->at_work == 0 && t->n_threads + 1 == g->here);
   t->job = *job;
   t->at_work = t->n_threads;
   t->round++;
@@ -323,8 +334,75 @@ static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   return team_error(t, err);
 }
 
-static int group_run_job(const rt_executable *base, const group_job *job, xlac_error *err) {
-  group_executable *g = (group_executable *)(uintptr_t)base; /* the list of teams has its own order */
+/* --- on a network: shards of whole results that no device here has --- */
+
+static bool group_is_here(const group_executable *g, uint32_t device) {
+  return device >= g->from && device < g->from + g->here;
+}
+
+static bool group_is_same(const spmd_leaf *leaf, uint32_t a, uint32_t b) {
+  return leaf->offsets[a] == leaf->offsets[b] && (!leaf->part || leaf->part[a] == leaf->part[b]);
+}
+
+/* Whether some device of [from, to) has the shard of `device`. */
+static bool group_has(const spmd_leaf *leaf, uint32_t device, uint32_t from, uint32_t to) {
+  for (uint32_t d = from; d < to; d++)
+    if (group_is_same(leaf, d, device)) return true;
+  return false;
+}
+
+/* Where a shard of a result is, or goes: in the whole array, or in the block. */
+static char *group_result_at(const group_executable *g, const group_job *job, uint32_t i, uint32_t device) {
+  const spmd_leaf *leaf = &g->program->results[i];
+  int64_t at = g->result_at[i][device];
+  return at < 0 ? (char *)job->results[i] + leaf->offsets[device] * leaf->bytes : job->block + at;
+}
+
+static uint64_t group_tag(const group_executable *g, uint32_t i, uint32_t device) {
+  return (1ull << 63) + (uint64_t)i * g->program->n_devices + device;
+}
+
+/* To every process that lacks it. */
+static int group_send(const group_executable *g, const group_job *job, const rt_participant *us, uint32_t i,
+                      uint32_t device, xlac_error *err) {
+  const spmd_leaf *leaf = &g->program->results[i];
+  size_t bytes = (size_t)spmd_shard_bytes(leaf);
+  for (uint32_t p = 0; p < rt_network_size(g->net); p++) {
+    if (group_has(leaf, device, p * g->here, (p + 1) * g->here)) continue;
+    int status = rt_network_send_begin(g->net, p, us, job->run, group_tag(g, i, device), bytes, err);
+    if (status == 0) status = rt_network_send_some(g->net, p, us, group_result_at(g, job, i, device), bytes, err);
+    TRY(rt_network_send_end(g->net, p, us, status, err));
+  }
+  return 0;
+}
+
+static int group_receive(const group_executable *g, const group_job *job, const rt_participant *us, uint32_t i,
+                         uint32_t device, xlac_error *err) {
+  const spmd_leaf *leaf = &g->program->results[i];
+  rt_receipt r = {.peer = device / g->here,
+                  .run = job->run,
+                  .tag = group_tag(g, i, device),
+                  .to = group_result_at(g, job, i, device),
+                  .bytes = (size_t)spmd_shard_bytes(leaf)};
+  rt_network_expect(g->net, &r);
+  TRY(rt_network_await(g->net, us, &r, "the results", err));
+  if (g->result_at[i][device] >= 0 && !group_adds(leaf, device)) spmd_join(leaf, device, job->results[i], r.to);
+  return 0;
+}
+
+/* All are sent before any is waited for. */
+static int group_collect(const group_executable *g, const group_job *job, const rt_participant *us, xlac_error *err) {
+  const spmd_program *p = g->program;
+  for (uint32_t i = 0; i < p->n_results; i++)
+    for (uint32_t d = g->from; p->results[i].bytes && d < g->from + g->here; d++)
+      if (!group_has(&p->results[i], d, 0, d)) TRY(group_send(g, job, us, i, d, err));
+  for (uint32_t i = 0; i < p->n_results; i++)
+    for (uint32_t d = 0; p->results[i].bytes && d < p->n_devices; d++)
+      if (!group_is_here(g, d) && p->results[i].first[d]) TRY(group_receive(g, job, us, i, d, err));
+  return 0;
+}
+
+static int group_run_team(group_executable *g, const group_job *job, xlac_error *err) {
   group_team *t = NULL;
   TRY(team_take(g, &t, err));
   int status = team_run(t, job, err);
@@ -332,11 +410,38 @@ static int group_run_job(const rt_executable *base, const group_job *job, xlac_e
   return status;
 }
 
+/* The same call on all processes. A block that there is no memory for ends it on all. */
+static int group_run_on_network(group_executable *g, const group_job *given, bool wants_block, xlac_error *err) {
+  const rt_call_options *o = given->options;
+  const rt_participant us = {g->from, o->interrupted, o->interrupt_ctx};
+  group_job job = *given;
+  char label[RT_LABEL_BYTES];
+  xlac_error own = {.code = 0};
+  snprintf(label, sizeof label, "%.280s, seed %llu", g->label, (unsigned long long)o->seed);
+  TRY(rt_network_begin(g->net, &us, label, !atomic_load(&g->met), &job.run, err));
+  int status = wants_block && !job.block ? base_oom(&own, "the shards of a call") : group_run_team(g, &job, &own);
+  if (status == 0 && job.block) status = group_collect(g, &job, &us, &own);
+  if (status) {
+    rt_network_fail(g->net, job.run, &own);
+    if (err) *err = own;
+  } else {
+    atomic_store(&g->met, true);
+  }
+  rt_network_end(g->net, job.run);
+  return status;
+}
+
+static int group_run_job(const rt_executable *base, const group_job *job, bool wants_block, xlac_error *err) {
+  group_executable *g = (group_executable *)(uintptr_t)base; /* the list of teams has its own order */
+  if (g->net) return group_run_on_network(g, job, wants_block, err);
+  return wants_block && !job->block ? base_oom(err, "the shards of a call") : group_run_team(g, job, err);
+}
+
 static int group_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
                       void *const *results, const rt_trace *trace, xlac_error *err) {
   const group_executable *g = (const group_executable *)base;
-  group_job job = {options, arguments, results, trace, rt_recycler_take(g->memory, g->block_bytes)};
-  int status = job.block ? group_run_job(base, &job, err) : base_oom(err, "the shards of a call");
+  group_job job = {options, arguments, results, trace, rt_recycler_take(g->memory, g->block_bytes), 0};
+  int status = group_run_job(base, &job, true, err);
   if (status == 0) group_add_parts(g, &job);
   rt_recycler_give(job.block);
   return status;
@@ -346,7 +451,7 @@ int spmd_group_call_shards(const rt_executable *base, const rt_call_options *opt
                            void *const *results, xlac_error *err) {
   assert(base->n_devices > 0);
   group_job job = {.options = options, .arguments = arguments, .results = results};
-  return group_run_job(base, &job, err);
+  return group_run_job(base, &job, false, err);
 }
 
 const spmd_program *spmd_group_program(const rt_executable *base) {
@@ -404,6 +509,7 @@ static void group_destroy(rt_executable *base) {
   group_executable *g = (group_executable *)base;
   for (group_team *t = atomic_load(&g->teams), *next; t; t = next) next = t->next, team_destroy(t);
   rt_executable_destroy(g->one);
+  rt_network_release(g->net);
   rt_recycler_release(g->memory);
   spmd_program_destroy(g->program);
   ir_module_destroy(g->face);
@@ -437,7 +543,8 @@ static int group_place(group_executable *g, const spmd_leaf *leaf, bool result, 
   if (!at) return base_oom(err, "the shards of a group");
   for (uint32_t i = 0; i < n; i++) {
     bool own = result ? leaf->first[i] && !group_adds(leaf, i) : !spmd_has_none(leaf, i);
-    bool view = leaf->bytes == 0 || (leaf->contiguous && own);
+    bool unused = !group_is_here(g, i) && !(result && leaf->first[i]); /* other processes' */
+    bool view = unused || leaf->bytes == 0 || (leaf->contiguous && own);
     at[i] = view ? -1 : (int64_t)g->block_bytes;
     if (!view) g->block_bytes += (size_t)bytes;
   }
@@ -447,6 +554,7 @@ static int group_place(group_executable *g, const spmd_leaf *leaf, bool result, 
 
 static int group_places(group_executable *g, xlac_error *err) {
   const spmd_program *p = g->program;
+  g->block_bytes = 0;
   g->argument_at = BASE_ARRAY(&g->arena, int64_t *, (size_t)p->n_arguments + 1);
   g->result_at = BASE_ARRAY(&g->arena, int64_t *, (size_t)p->n_results + 1);
   if (!g->argument_at || !g->result_at) return base_oom(err, "the shards of a group");
@@ -504,6 +612,7 @@ static int group_prepare(group_executable *g, xlac_error *err) {
   TRY(rt_executable_describe(&g->base, g->face, &g->arena, err));
   g->base.module = g->face;
   g->base.n_devices = p->n_devices;
+  g->here = p->n_devices;
   g->apart = one->work <= GROUP_LITTLE && !group_meets(one->module);
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
   TRY(group_places(g, err));
@@ -532,4 +641,34 @@ int spmd_group(spmd_program *p, rt_executable *one, base_alloc alloc, rt_executa
   else
     *out = &g->base;
   return status;
+}
+
+/* First has the shard whoever is here; else the first of the others. */
+static void group_find_first(const group_executable *g, spmd_leaf *leaf) {
+  for (uint32_t d = 0; d < g->program->n_devices; d++)
+    leaf->first[d] = group_is_here(g, d) ? !group_has(leaf, d, g->from, d)
+                                         : !group_has(leaf, d, g->from, g->from + g->here) && !group_has(leaf, d, 0, d);
+}
+
+int spmd_group_join(rt_executable *base, rt_network *net, const char *label, xlac_error *err) {
+  group_executable *g = (group_executable *)base;
+  uint32_t n = base->n_devices, processes = rt_network_size(net);
+  assert(n > 0 && !g->net && !atomic_load(&g->teams));
+  if (n % processes)
+    return base_hint(err,
+                     base_fail(err, XLAC_E_PARTICIPANTS, "%u devices can't be shared evenly by %u processes",
+                               (unsigned)n, (unsigned)processes),
+                     "each process runs as many devices as every other one: compile for a multiple");
+  g->net = rt_network_retain(net);
+  g->here = n / processes;
+  g->from = rt_network_rank(net) * g->here;
+  snprintf(g->label, sizeof g->label, "%s", label);
+  for (uint32_t i = 0; i < g->program->n_results; i++) group_find_first(g, &g->program->results[i]);
+  return group_places(g, err);
+}
+
+void spmd_group_here(const rt_executable *base, uint32_t *from, uint32_t *here) {
+  const group_executable *g = (const group_executable *)base;
+  *from = g->from;
+  *here = g->here;
 }

@@ -119,6 +119,13 @@ const rt_executable *spmd_group_local(const rt_executable *group);
 XLAC_MUST_USE int spmd_group_call_shards(const rt_executable *group, const rt_call_options *options,
                                          void *const *arguments, void *const *results, xlac_error *err);
 
+/* The group spans the processes of a network: rank r runs the r-th part of its devices, all in the same calls. Calls
+ * with shards then have those of this process's devices alone. label: what the other ranks must run, too. Before the
+ * first call. PARTICIPANTS: devices are not shared evenly. */
+struct rt_network;
+XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, const char *label, xlac_error *err);
+void spmd_group_here(const rt_executable *group, uint32_t *from, uint32_t *here);
+
 /* report.c: what partitioning came to, as JSON (docs/executor.md). */
 void spmd_put_report(base_text *out, const spmd_program *p);
 

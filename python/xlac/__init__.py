@@ -275,6 +275,8 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     number, device = _devices(devices, device)
     executable = _core.compile(module, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
                                **_run_options(threads, blas, lanes, async_work, device))
+    if number and "xlac.distributed" in _sys.modules:
+        _sys.modules["xlac.distributed"].join(executable, module, (number, fuse, passes, donate, numerics))
     _log_compiled(module, executable)
     return _given_back(executable, calling, results)
 
@@ -672,7 +674,7 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder, Future, Opcode, lower_graph, kernels and sharding are made when first asked for, to keep the import short."""
+    """Builder, Future, Opcode, lower_graph, kernels, distributed and sharding are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
@@ -705,7 +707,7 @@ def __getattr__(name):
         from .called import TreeExecutable
 
         return TreeExecutable
-    if name in ("benchmark", "kernels", "reduction", "sharding", "testing"):
+    if name in ("benchmark", "distributed", "kernels", "reduction", "sharding", "testing"):
         import importlib
 
         return importlib.import_module("." + name, __name__)

@@ -6,6 +6,7 @@ otherwise are cut anew, which is counted as copies on the way in, and by argumen
 import collections
 import json
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -30,7 +31,8 @@ class Given:
 
 
 class ShardedBuffer:
-    """An array of which each device has a shard, a Buffer. Devices that have the same part may share one. Threads may share it."""
+    """An array of which each device has a shard, a Buffer. Devices that have the same part may share one. Threads may share it. Of several
+    processes (xlac.distributed) each has the shards of its own devices."""
     __slots__ = ("_leaf", "_buffers", "__weakref__")
 
     def __init__(self, leaf, buffers):
@@ -47,7 +49,7 @@ class ShardedBuffer:
         parts = sharding._unreduced_parts()
         leaf = Leaf(array.shape, sharding.shard_shape(array.shape), tuple(tuple(s.start for s in index) for index in slices), array.dtype,
                     tuple(parts[device] for device in sorted(parts)), "+", str(sharding))
-        return ShardedBuffer(leaf, split(array, leaf))
+        return ShardedBuffer(leaf, split(array, leaf, here(len(leaf.starts))))
 
     @property
     def shape(self):
@@ -79,30 +81,55 @@ class ShardedBuffer:
 
     @property
     def shards(self):
-        """A Shard for each device: its number, the slices of the whole that it has, and the Buffer, which NumPy, PyTorch and JAX read without a
+        """A Shard for each device of this process: its number, the slices of the whole that it has, and the Buffer, which NumPy, PyTorch and JAX read without a
         copy (DLPack), and which xlac.donate gives away."""
-        return [Shard(device, index_of(self._leaf, start), buffer) for device, (start, buffer) in enumerate(zip(self._leaf.starts, self._buffers))]
+        return [Shard(device, index_of(self._leaf, start), buffer) for device, (start, buffer) in enumerate(zip(self._leaf.starts, self._buffers))
+                if buffer is not None]
 
     @property
     def is_deleted(self):
-        return any(buffer.is_deleted for buffer in self._buffers)
+        return any(buffer.is_deleted for buffer in self._buffers if buffer is not None)
 
     def delete(self):
         """Gives the memory of all shards back now."""
-        for buffer in {id(b): b for b in self._buffers}.values():
+        for buffer in {id(b): b for b in self._buffers if b is not None}.values():
             if not buffer.is_deleted:
                 buffer.delete()
 
     def numpy(self):
-        """The whole array: a view where one device has all of it, else a copy. What is still to be added up between devices is added up."""
+        """The whole array: a view where one device has all of it, else a copy. What is still to be added up between devices is added up.
+        ArgumentError where other processes have some of it: xlac.distributed.gather brings them."""
         if self._leaf.shard == self._leaf.shape and not self._leaf.parts:
-            return self._buffers[0].numpy()
+            return next(buffer for buffer in self._buffers if buffer is not None).numpy()
+        shards = {key: buffer for key, buffer in zip(reversed(keys_of(self._leaf)), reversed(self._buffers)) if buffer is not None}
+        missing = len(set(keys_of(self._leaf))) - len(shards)
+        if missing:
+            raise ArgumentError(f"{missing} of the array's {missing + len(shards)} shards are on other processes", Code.BAD_ARGUMENT,
+                                hint="xlac.distributed.gather(x), called on all ranks, gives the whole array; x.shards has those of this process")
+        return self._joined(shards)
+
+    def _joined(self, shards):
+        """The whole of {key: Buffer or array}."""
         whole = np.empty(self._leaf.shape, self._leaf.dtype)
         combine = np.logical_or if whole.dtype == bool else COMBINE[self._leaf.how]
-        for (part, start), buffer in sorted(dict(zip(reversed(keys_of(self._leaf)), reversed(self._buffers))).items(), key=lambda x: x[0]):
+        for (part, start), shard in sorted(shards.items(), key=lambda x: x[0]):
             at = index_of(self._leaf, start)
-            whole[at] = combine(whole[at], buffer.numpy()) if part else buffer.numpy()
+            shard = shard.numpy() if isinstance(shard, _core.Buffer) else shard
+            whole[at] = combine(whole[at], shard) if part else shard
         return whole
+
+    def _gathered(self, exchange):
+        """The whole array, where exchange(bytes) gives those of all ranks: each sends what it has first."""
+        keys, owner = keys_of(self._leaf), {}
+        for device, key in enumerate(keys):
+            owner.setdefault(key, device)
+        own = [self._buffers[d].numpy().tobytes() for d in owner.values() if self._buffers[d] is not None]
+        data, shards, at = b"".join(exchange(b"".join(own))), {}, 0
+        count = math.prod(self._leaf.shard)
+        for key in owner:  # in the order of the devices, which is that of the ranks
+            shards[key] = np.frombuffer(data, self._leaf.dtype, count, at).reshape(self._leaf.shard)
+            at += count * self._leaf.dtype.itemsize
+        return self._joined(shards)
 
     def __array__(self, dtype=None, copy=None):
         whole = self.numpy()
@@ -135,11 +162,17 @@ def keys_of(leaf):
     return list(zip(leaf.parts or [0] * len(leaf.starts), leaf.starts))
 
 
-def split(array, leaf):
-    """A Buffer for each device, shared by those that have the same part: a view where that is one block of the array. Of what is to be added up
+def here(devices):
+    """The devices of so many that this process has."""
+    distributed = sys.modules.get("xlac.distributed")
+    return distributed.here(devices) if distributed else range(devices)
+
+
+def split(array, leaf, devices):
+    """A Buffer for each of the devices, None for others, shared by those that have the same part: a view where that is one block of the array. Of what is to be added up
     the first part is the array, and all others are zeros."""
     made = {}
-    for part, start in keys_of(leaf):
+    for part, start in keys_of(leaf)[devices.start:devices.stop]:
         key = (bool(part) and leaf.how == "+", start)
         if key in made:
             continue
@@ -147,7 +180,7 @@ def split(array, leaf):
             made[key] = _core.asarray(np.zeros(leaf.shard, leaf.dtype))
         else:
             made[key] = _core.asarray(np.ascontiguousarray(array[index_of(leaf, start)]) if leaf.shape else array)
-    return [made[bool(part) and leaf.how == "+", start] for part, start in keys_of(leaf)]
+    return [made[bool(part) and leaf.how == "+", start] if device in devices else None for device, (part, start) in enumerate(keys_of(leaf))]
 
 
 def is_cut_so(leaf, other):
@@ -161,28 +194,33 @@ def overlap(a, n, b, m):
     return (low, high) if low < high else None
 
 
-def cut_anew(value, leaf):
+def cut_anew(value, leaf, devices):
     """The shards of `value` as `leaf` has them, and the bytes that are copied. What fits is taken as it is."""
     if value._leaf.parts or leaf.parts:
-        buffers = split(value.numpy(), leaf)
-        return buffers, sum(b.nbytes for b in {id(b): b for b in buffers}.values())
-    old, made, sources = value._leaf, {}, dict(zip(reversed(value._leaf.starts), reversed(value._buffers)))
+        buffers = split(value.numpy(), leaf, devices)
+        return buffers, sum(b.nbytes for b in {id(b): b for b in buffers if b is not None}.values())
+    old, made = value._leaf, {}
+    sources = {start: buffer for start, buffer in zip(reversed(value._leaf.starts), reversed(value._buffers)) if buffer is not None}
     views, bytes_copied = {start: buffer.numpy() for start, buffer in sources.items()}, 0
-    for start in leaf.starts:
+    for start in leaf.starts[devices.start:devices.stop]:
         if start in made:
             continue
         if start in sources and old.shard == leaf.shard:
             made[start] = sources[start]
             continue
-        part = np.empty(leaf.shard, leaf.dtype)
+        part, missing = np.empty(leaf.shard, leaf.dtype), math.prod(leaf.shard)
         for other, view in views.items():
             common = [overlap(a, n, b, m) for a, n, b, m in zip(start, leaf.shard, other, old.shard)]
             if None not in common:
                 part[tuple(slice(low - a, high - a) for (low, high), a in zip(common, start))] = \
                     view[tuple(slice(low - b, high - b) for (low, high), b in zip(common, other))]
+                missing -= math.prod(high - low for low, high in common)
+        if missing:
+            raise ArgumentError("a ShardedBuffer is cut otherwise than the program wants it, and what this rank needs of it is on others", Code.BAD_ARGUMENT,
+                                hint="give the whole array, which xlac.distributed.gather(x) brings, or cut it as the program does")
         made[start] = _core.asarray(part)
         bytes_copied += part.nbytes
-    return [made[start] for start in leaf.starts], bytes_copied
+    return [made[start] if device in devices else None for device, start in enumerate(leaf.starts)], bytes_copied
 
 
 # --- calls ---
@@ -191,7 +229,8 @@ class Layout:
     """What calls of an executable need to know of its shards."""
 
     def __init__(self, executable):
-        self.devices, arguments, results, self.over = executable._shards()
+        self.devices, first, here, arguments, results, self.over = executable._shards()
+        self.here = range(first, first + here)
         said = json.loads(executable._sharding())
         self.arguments = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(arguments, said["arguments"])]
         self.results = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(results, said["results"])]
@@ -255,6 +294,7 @@ def why_lent(layout, i, value, buffers):
         return "no result takes its memory; compile(donate=...) or an alias of the program's would do it"
     if not isinstance(value, ShardedBuffer) or any(a is not b for a, b in zip(buffers, value._buffers)):
         return "it is cut for this call: only shards as the program wants them can be given away"
+    buffers = [buffer for buffer in buffers if buffer is not None]
     if len({id(buffer) for buffer in buffers}) < len(buffers):
         return "devices share one shard"
     return None
@@ -275,11 +315,11 @@ def call(executable, *args, **named):
             check_sharded(value, leaf, what)
             buffers = value._buffers
             if not is_cut_so(value._leaf, leaf):
-                buffers, copied = cut_anew(value, leaf)
+                buffers, copied = cut_anew(value, leaf, layout.here)
                 resharded, moved = resharded + 1, moved + copied
                 note_reshard(executable, i, copied)
         else:
-            buffers = split(whole_of(value, leaf, what), leaf)
+            buffers = split(whole_of(value, leaf, what), leaf, layout.here)
         if given:
             why = why_lent(layout, i, value, buffers)
             if why and required:
@@ -289,9 +329,10 @@ def call(executable, *args, **named):
             else:
                 donated.append(i)
         columns.append(buffers)
-    rows = tuple(column[device] for device in range(layout.devices) for column in columns)
+    rows = tuple(column[device] for device in layout.here for column in columns)
     made = executable._call_shards(rows, tuple(donated), seed, resharded, moved)
-    results = tuple(leaf and ShardedBuffer(leaf, made[i::len(layout.results)]) for i, leaf in enumerate(layout.results))
+    before, after = [None] * layout.here.start, [None] * (layout.devices - layout.here.stop)
+    results = tuple(leaf and ShardedBuffer(leaf, before + made[i::len(layout.results)] + after) for i, leaf in enumerate(layout.results))
     return results if layout.tuple else results[0]
 
 

@@ -265,6 +265,7 @@ typedef struct many_meet {
   void *shared;            /* the communicator's */
   rt_collective what;
   interp_meeting own; /* a view of what the communicator's members have brought */
+  uint32_t n_copies;  /* of those, if they are copies: of several processes */
 } many_meet;
 
 static rt_participant many_us(const interp_ctx *ctx) {
@@ -289,9 +290,77 @@ static int many_meet_shared(interp_ctx *ctx, const ir_op *op, const interp_group
   return 0;
 }
 
+/* --- between processes: values as bytes, which are gathered --- */
+
+enum { MANY_HEAD = (2 + IR_MAX_RANK) * sizeof(int64_t) };
+
+static size_t many_packed(const interp_value *v) {
+  return MANY_HEAD + ((interp_bytes(v) + 7) & ~(size_t)7);
+}
+
+static char *many_pack(const interp_value *v, char *at) {
+  int64_t head[2 + IR_MAX_RANK] = {v->dtype, v->rank};
+  if (v->rank) memcpy(head + 2, v->dims, v->rank * sizeof *v->dims);
+  memcpy(at, head, MANY_HEAD);
+  if (v->count) memcpy(at + MANY_HEAD, v->data, interp_bytes(v));
+  return at + many_packed(v);
+}
+
+static const char *many_unpack(interp_ctx *ctx, const char *at, interp_value **out) {
+  int64_t head[2 + IR_MAX_RANK];
+  memcpy(head, at, MANY_HEAD);
+  *out = interp_array(ctx, (base_dtype)head[0], (uint32_t)head[1], head + 2);
+  if (!*out) return NULL;
+  if ((*out)->count) memcpy((*out)->data, at + MANY_HEAD, interp_bytes(*out));
+  return at + many_packed(*out);
+}
+
+static int many_gather(interp_ctx *ctx, const ir_op *op, const interp_group *g, int64_t bytes, const void *in,
+                       void *out) {
+  const rt_extent extent = {1, bytes, 1};
+  const rt_collective what = {RT_ALL_GATHER, g->channel, op->name->s, 1, &extent};
+  const rt_group group = {.n = g->n, .place = g->place, .members = g->members};
+  const rt_participant us = many_us(ctx);
+  return rt_communicator_run(ctx->options.communicator, &us, &what, &group, &in, &out, NULL, NULL, ctx->err);
+}
+
+/* The lengths of all, then as many bytes of each as the longest has. */
+static int many_meet_processes(interp_ctx *ctx, const ir_op *op, const interp_group *g, base_arena *arena,
+                               interp_value *const *operands, many_meet *x) {
+  uint32_t n = op->n_operands;
+  int64_t own = 0, most = 0, *sizes = BASE_ARRAY(arena, int64_t, (size_t)g->n + 1);
+  interp_value **values = BASE_ARRAY(arena, interp_value *, (size_t)g->n * n + 1);
+  if (!sizes || !values) return base_oom(ctx->err, "a meeting");
+  for (uint32_t k = 0; k < n; k++) {
+    if (operands[k]->kind != INTERP_ARRAY)
+      return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "brings what is no array to other processes");
+    own += (int64_t)many_packed(operands[k]);
+  }
+  TRY(many_gather(ctx, op, g, sizeof own, &own, sizes));
+  for (uint32_t i = 0; i < g->n; i++) most = sizes[i] > most ? sizes[i] : most;
+  char *all = base_arena_alloc(arena, (size_t)most * (g->n + 1u) + 1), *at = all;
+  if (!all) return base_oom(ctx->err, "a meeting");
+  for (uint32_t k = 0; k < n; k++) at = many_pack(operands[k], at);
+  memset(at, 0, (size_t)(most - own));
+  TRY(many_gather(ctx, op, g, most, all, all + most));
+  x->own = (interp_meeting){.members = g->members, .n = g->n, .n_values = n, .values = values};
+  x->meeting = &x->own;
+  for (uint32_t i = 0; i < g->n; i++) {
+    const char *from = all + most * (i + 1);
+    for (uint32_t k = 0; k < n; k++, x->n_copies++)
+      if (!(from = many_unpack(ctx, from, &values[x->n_copies]))) return interp_failed(ctx);
+  }
+  return 0;
+}
+
 static int many_arrive(interp_ctx *ctx, const ir_op *op, const interp_group *g, base_arena *arena,
                        interp_value *const *operands, many_meet *x) {
   *x = (many_meet){.meeting = NULL};
+  if (!ctx->options.hub && ctx->options.communicator->processes > 1) {
+    int status = many_meet_processes(ctx, op, g, arena, operands, x);
+    for (uint32_t i = 0; status && i < x->n_copies; i++) interp_release(x->own.values[i]);
+    return status;
+  }
   if (!ctx->options.hub) return many_meet_shared(ctx, op, g, arena, operands, x);
   return interp_hub_meet(ctx, op, g->channel, g->n, g->members, g->place, op->n_operands, operands, &x->meeting);
 }
@@ -325,6 +394,8 @@ static int many_own(interp_ctx *ctx, base_arena *arena, interp_value **v) {
 /* Also after a failure: others wait for us, or look at what we brought. */
 static int many_leave(interp_ctx *ctx, base_arena *arena, many_meet *x, int status, interp_value **out) {
   if (!x->meeting) return status;
+  for (uint32_t i = 0; i < x->n_copies; i++) interp_release(x->own.values[i]);
+  if (x->n_copies) return status;
   if (!x->shared) {
     interp_hub_leave(ctx, x->meeting);
     return status;
