@@ -20,12 +20,13 @@ ELSEWHERE = {
     "two-versions": ["old/bin/python"],  # needs an old JAX: the file is kept
 }
 VARIES = {"executor", "tour", "explorer", "clustering", "async", "sharding-block"}  # tests of their own compare what these print, or it is a picture
+PROCESSES = {"distributed"}  # run in several by tests/spmd/test_distributed.py
 NO_JAX = {"clustering-a-model", "tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "cuda", "custom-calls", "environment", "sharding"}
 
 
 def runnable():
     for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]:
-        if re.search(r"^```(python|sh)$", path.read_text(), re.M):
+        if re.search(r"^```(python|sh)$", path.read_text(), re.M) and path.stem not in PROCESSES:
             yield path
 
 

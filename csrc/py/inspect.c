@@ -214,7 +214,7 @@ PyMethodDef py_executable_methods[] = {
     {"_gifts", executable_gifts, METH_VARARGS, "(leaf, parameter, obstacle or None) of each argument that is marked"},
     {"_fusion", executable_fusion, METH_NOARGS, "Why ops are in one kernel or not"},
     {"_call_shards", py_executable_call_shards, METH_VARARGS, "Buffers by device and leaf, in and out"},
-    {"_shards", py_executable_shards, METH_NOARGS, "(devices, arguments, results, donations), as shards"},
+    {"_shards", py_executable_shards, METH_NOARGS, "(devices, first here, how many, arguments, results, donations)"},
     {"_sharding", executable_sharding, METH_NOARGS, "What partitioning came to, as JSON"},
     {"_report", executable_report, METH_NOARGS, "The plan as JSON"},
     {"_timeline", PY_KEYWORDS(py_executable_run_timeline), "(result, events as JSON)"},

@@ -6,6 +6,7 @@ from . import benchmark as benchmark
 from . import jax as jax
 from . import kernels as kernels
 from . import reduction as reduction
+from . import distributed as distributed
 from . import sharding as sharding
 from . import testing as testing
 from ._core import Buffer as Buffer

@@ -299,11 +299,10 @@ static int net_check_peer(rt_network *net, uint32_t peer, uint64_t run, const ch
     if (err) *err = net->why;
     return -(int)net->why.code;
   }
-  if (p->end != NET_OPEN) return net_fail_end(p, err);
   if (run && p->run > run)
     return base_fail(err, XLAC_E_PARTICIPANTS, "%s has finished call %llu without coming to %.60s, where rank %u waits",
                      p->name, (unsigned long long)run, name, (unsigned)net->rank);
-  return 0;
+  return p->end == NET_OPEN ? 0 : net_fail_end(p, err);
 }
 
 /* --- messages --- */
@@ -482,8 +481,9 @@ static int net_open_run(rt_network *net, const char *label, uint64_t *run, bool 
   atomic_store_explicit(&net->stopped, false, memory_order_relaxed);
   snprintf(net->label, sizeof net->label, "%s", label);
   net_sweep(net);
-  for (uint32_t i = 0; i < net->n; i++)
-    if (net->peers[i].end != NET_OPEN) return net_fail_end(&net->peers[i], err);
+  for (uint32_t end = NET_DIED; end > NET_OPEN; end--) /* who has died is why others have left */
+    for (uint32_t i = 0; i < net->n; i++)
+      if (net->peers[i].end == end) return net_fail_end(&net->peers[i], err);
   return 0;
 }
 
