@@ -21,7 +21,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
-HEADERS = ("xlac.h", "xlac_ffi.h")
+HEADERS = ("xlac.h", "xlac_ffi.h", "xlac_network.h")
 CORE, SHARED = "xlac.libxlac", sys.platform.startswith("linux")
 # How hard the compiler tries, by the first path of csrc/ that a file's begins with; measured with benchmarks/build.py.
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops

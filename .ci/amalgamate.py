@@ -10,7 +10,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CSRC = ROOT / "csrc"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
-SIDE = {"csrc/CMakeLists.txt": "CMakeLists.txt", "csrc/include/xlac.h": "xlac.h", "csrc/include/xlac_ffi.h": "xlac_ffi.h", "docs/embed.c": "embed.c",
+SIDE = {"csrc/CMakeLists.txt": "CMakeLists.txt", "csrc/include/xlac.h": "xlac.h", "csrc/include/xlac_ffi.h": "xlac_ffi.h",
+        "csrc/include/xlac_network.h": "xlac_network.h", "docs/embed.c": "embed.c",
         "LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md"}
 
 

@@ -16,12 +16,7 @@ void xlac_executable_group(const xlac_executable *exe, xlac_group *out) {
   *out = (xlac_group){.n_devices = 0};
   if (!exe->rt->n_devices) return;
   const spmd_program *p = spmd_group_program(exe->rt);
-  *out = (xlac_group){.n_devices = p->n_devices,
-                      .n_arguments = p->n_arguments,
-                      .n_results = p->n_results,
-                      .replicas = p->replicas,
-                      .partitions = p->partitions};
-  spmd_group_here(exe->rt, &out->from, &out->here);
+  *out = (xlac_group){p->n_devices, p->n_arguments, p->n_results, p->replicas, p->partitions};
 }
 
 /* In either way of writing shardings: on a mesh of one device, or as XLA's text. */

@@ -1,5 +1,6 @@
 /* Several processes: networks as xlac.h shows them, and executables that join them. */
 #include "../base/heed.h"
+#include "../include/xlac_network.h"
 #include "../runtime/network.h"
 #include "../spmd/spmd.h"
 #include "executable.h"
@@ -35,6 +36,11 @@ void xlac_network_close(xlac_network *net, const char *why) {
 
 void xlac_network_release(xlac_network *net) {
   rt_network_release(api_network(net));
+}
+
+void xlac_executable_here(const xlac_executable *exe, uint32_t *from, uint32_t *here) {
+  *from = *here = 0;
+  if (exe->rt->n_devices) spmd_group_here(exe->rt, from, here);
 }
 
 int xlac_executable_join(xlac_executable *exe, xlac_network *net, const char *label, xlac_error *err) {

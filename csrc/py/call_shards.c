@@ -1,5 +1,6 @@
 /* Calls of programs for many devices with shards: a Buffer for each device and leaf, in and out, as they lie. What
  * becomes of arrays and of shards that are cut otherwise, xlac.sharded says. */
+#include "../include/xlac_network.h"
 #include "buffer.h"
 #include "executable.h"
 
@@ -8,6 +9,7 @@ typedef struct shards_call {
   py_executable *self;
   py_state *st;
   xlac_group group;
+  uint32_t from, here; /* the devices that are ours: lists have those */
   PyObject *const *in; /* borrowed Buffers */
   void **arguments, **results;
   xlac_buffer **opened; /* lent, to be closed; or NULL */
@@ -76,14 +78,14 @@ static int shards_result(shards_call *c, size_t at, uint32_t leaf, uint32_t devi
 }
 
 static int shards_prepare(shards_call *c) {
-  for (uint32_t d = 0; d < c->group.here; d++)
+  for (uint32_t d = 0; d < c->here; d++)
     for (uint32_t i = 0; i < c->group.n_arguments; i++)
       if (shards_argument(c, (size_t)d * c->group.n_arguments + i, i, d) < 0) return -1;
   return 0;
 }
 
 static int shards_make_results(shards_call *c) {
-  for (uint32_t d = 0; d < c->group.here; d++)
+  for (uint32_t d = 0; d < c->here; d++)
     for (uint32_t i = 0; i < c->group.n_results; i++)
       if (shards_result(c, (size_t)d * c->group.n_results + i, i, d) < 0) return -1;
   return 0;
@@ -91,7 +93,7 @@ static int shards_make_results(shards_call *c) {
 
 /* Before anything has run: what was taken belongs to its Buffer again, and the results' Buffers never own it. */
 static void shards_give_back(shards_call *c) {
-  for (size_t i = 0; i < (size_t)c->group.here * c->group.n_results; i++) {
+  for (size_t i = 0; i < (size_t)c->here * c->group.n_results; i++) {
     xlac_memory ours;
     xlac_error err = {.code = 0};
     if (c->takers[i] && c->out[i]) (void)!xlac_buffer_take(c->out[i], &ours, &err);
@@ -110,7 +112,7 @@ static int shards_run(shards_call *c, unsigned long long seed) {
 
 /* The Buffers of all results; None for tokens. */
 static PyObject *shards_list(shards_call *c) {
-  size_t n = (size_t)c->group.here * c->group.n_results;
+  size_t n = (size_t)c->here * c->group.n_results;
   PyObject *list = PyList_New((Py_ssize_t)n);
   for (size_t i = 0; list && i < n; i++) {
     PyObject *b = c->out[i] ? py_wrap_buffer(c->st, c->out[i]) : Py_NewRef(Py_None);
@@ -124,7 +126,7 @@ static PyObject *shards_list(shards_call *c) {
 }
 
 static void shards_end(shards_call *c) {
-  size_t n = (size_t)c->group.here * c->group.n_arguments, m = (size_t)c->group.here * c->group.n_results;
+  size_t n = (size_t)c->here * c->group.n_arguments, m = (size_t)c->here * c->group.n_results;
   for (size_t i = 0; c->opened && i < n; i++)
     if (c->opened[i]) xlac_buffer_close(c->opened[i]);
   for (size_t i = 0; c->out && i < m; i++) xlac_buffer_release(c->out[i]);
@@ -139,8 +141,8 @@ static void shards_end(shards_call *c) {
 }
 
 static bool shards_allocate(shards_call *c) {
-  size_t n = (size_t)c->group.here * c->group.n_arguments + 1;
-  size_t m = (size_t)c->group.here * c->group.n_results + 1;
+  size_t n = (size_t)c->here * c->group.n_arguments + 1;
+  size_t m = (size_t)c->here * c->group.n_results + 1;
   xlac_donation d;
   c->arguments = PyMem_Calloc(n, sizeof *c->arguments);
   c->opened = PyMem_Calloc(n, sizeof *c->opened);
@@ -192,9 +194,10 @@ PyObject *py_executable_call_shards(PyObject *object, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O!O!KLL", &PyTuple_Type, &buffers, &PyTuple_Type, &donated, &seed, &resharded, &bytes))
     return NULL;
   xlac_executable_group(c.self->exe, &c.group);
-  if ((size_t)PyTuple_GET_SIZE(buffers) != (size_t)c.group.here * c.group.n_arguments || !c.group.n_devices)
+  xlac_executable_here(c.self->exe, &c.from, &c.here);
+  if ((size_t)PyTuple_GET_SIZE(buffers) != (size_t)c.here * c.group.n_arguments || !c.group.n_devices)
     return PyErr_Format(PyExc_ValueError, "%zd shards for %u devices with %u arguments each", PyTuple_GET_SIZE(buffers),
-                        c.group.here, c.group.n_arguments);
+                        c.here, c.group.n_arguments);
   c.in = PySequence_Fast_ITEMS(buffers);
   xlac_counters_add(c.st->counters, XLAC_COUNT_COPIES_IN, resharded);
   xlac_counters_add(c.st->counters, XLAC_COUNT_BYTES_COPIED_IN, bytes);
@@ -261,7 +264,9 @@ PyObject *py_executable_shards(PyObject *object, PyObject *unused) {
   xlac_donation d;
   PyObject *sides[2] = {PyList_New(0), PyList_New(0)}, *over = PyDict_New();
   (void)unused;
+  uint32_t from, here;
   xlac_executable_group(self->exe, &g);
+  xlac_executable_here(self->exe, &from, &here);
   bool ok = sides[0] && sides[1] && over;
   for (uint32_t side = 0; side < 2; side++)
     for (uint32_t i = 0; ok && i < (side ? g.n_results : g.n_arguments); i++) {
@@ -275,7 +280,7 @@ PyObject *py_executable_shards(PyObject *object, PyObject *unused) {
     Py_XDECREF(key);
     Py_XDECREF(value);
   }
-  PyObject *all = ok ? Py_BuildValue("IIIOOO", g.n_devices, g.from, g.here, sides[0], sides[1], over) : NULL;
+  PyObject *all = ok ? Py_BuildValue("IIIOOO", g.n_devices, from, here, sides[0], sides[1], over) : NULL;
   Py_XDECREF(sides[0]);
   Py_XDECREF(sides[1]);
   Py_XDECREF(over);

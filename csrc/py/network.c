@@ -1,6 +1,7 @@
 /* Networks for xlac.distributed: in capsules, since Python sees nothing of them. */
 #include <unistd.h>
 
+#include "../include/xlac_network.h"
 #include "executable.h"
 
 #define NETWORK_NAME "xlac.network"
