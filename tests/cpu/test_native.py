@@ -558,6 +558,32 @@ store out1[0 + 1003*i0 + 1*i1] v7
         agree(text, numbers(rng, t, 5015), numbers(rng, t, 1003), threads=threads)
 
 
+@pytest.mark.parametrize("t", ["f32", "bf16", "s32", "f64"])
+def test_short_rows_are_cut_along_outer_dimensions_alone(t):
+    """Rolls along all dimensions: within a part, the edges of rows stay masks."""
+    every = "1*i2 + 70*i1 + 1400*i0"
+    text = f"""kernel [9,20,70] from 1 input
+v0 = {t}[] load in0[-1400 + {every}] where 1 <= i0 < 9
+v1 = {t}[] load in0[11200 + {every}] where 0 <= i0 < 1
+v2 = {t}[] pick(v0, v1) if 1 <= i0 < 9
+v3 = {t}[] load in0[70 + {every}] where 0 <= i1 < 19
+v4 = {t}[] load in0[-1330 + {every}] where 19 <= i1 < 20
+v5 = {t}[] pick(v3, v4) if 0 <= i1 < 19
+v6 = {t}[] load in0[-1 + {every}] where 1 <= i2 < 70
+v7 = {t}[] load in0[69 + {every}] where 0 <= i2 < 1
+v8 = {t}[] pick(v6, v7) if 1 <= i2 < 70
+v9 = {t}[] load in0[-71 + {every}] where 1 <= i1 < 20, 1 <= i2 < 70
+v10 = {t}[] constant(2)
+v11 = {t}[] pick(v9, v10) if 1 <= i1 < 20, 1 <= i2 < 70
+v12 = {t}[] subtract(v2, v5)
+v13 = {t}[] multiply(v8, v11)
+v14 = {t}[] add(v12, v13)
+store out0[0 + {every}] v14
+"""
+    for threads in (1, 3):
+        agree(text, numbers(np.random.default_rng(10), t, 12600), threads=threads)
+
+
 @pytest.mark.parametrize("t", ["f32", "bf16", "u8", "f64"])
 def test_parts_of_concatenations_have_the_bits_of_the_reference(t):
     """Parts along rows and across them, some shorter than a vector; a part's own op has no value in the others."""

@@ -52,23 +52,42 @@ static bool cut_has(const kernel *k, const kernel_box *box, const kernel_box *pa
   return true;
 }
 
+static bool cut_misses(const kernel *k, const kernel_box *box, const kernel_box *part) {
+  for (uint32_t d = 0; d < k->rank; d++)
+    if (box->from[d] >= part->to[d] || box->to[d] <= part->from[d]) return true;
+  return false;
+}
+
 /* The value that v is within the part, which may be another one; NAT_NONE where it is not there. */
 static uint32_t cut_resolve(const kernel *k, const kernel_box *part, const uint32_t *is, uint32_t i) {
   const kernel_value *v = &k->values[i];
-  if (v->kind == KERNEL_PICK) return is[v->in[!cut_has(k, v->pick, part)]];
-  if (v->box && !cut_has(k, v->box, part)) return NAT_NONE;
+  if (v->kind == KERNEL_PICK && cut_has(k, v->pick, part)) return is[v->in[0]];
+  if (v->kind == KERNEL_PICK && cut_misses(k, v->pick, part)) return is[v->in[1]];
+  if (v->box && cut_misses(k, v->box, part)) return NAT_NONE;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (is[v->in[j]] == NAT_NONE) return NAT_NONE;
   return i;
 }
 
-/* k within the part alone: the values that its stores need there, without boxes. NULL when out of memory. */
+/* What is left of a box within the part: NULL where all is. Edges that are not the part's are not asked for. */
+static const kernel_box *cut_rest(const kernel *k, const kernel_box *box, const kernel_box *part, base_arena *arena,
+                                  bool *failed) {
+  if (!box || cut_has(k, box, part)) return NULL;
+  kernel_box *rest = base_arena_memdup(arena, box, sizeof *box);
+  *failed = *failed || !rest;
+  for (uint32_t d = 0; rest && d < k->rank; d++)
+    if (box->from[d] <= part->from[d] && box->to[d] >= part->to[d]) rest->from[d] = 0, rest->to[d] = k->extents[d];
+  return rest;
+}
+
+/* k within the part alone: the values that its stores need there. NULL when out of memory. */
 static const kernel *cut_kernel(const kernel *k, const kernel_box *part, base_arena *arena) {
   uint32_t *is = BASE_ARRAY(arena, uint32_t, k->n_values), *to = BASE_ARRAY(arena, uint32_t, k->n_values), n = 0;
   kernel *own = base_arena_memdup(arena, k, sizeof *k);
   kernel_value *values = BASE_ARRAY(arena, kernel_value, k->n_values);
   kernel_store *stores = base_arena_memdup(arena, k->stores, k->n_stores * sizeof *stores);
-  if (!is || !to || !own || !values || !stores) return NULL;
+  bool failed = !is || !to || !own || !values || !stores;
+  if (failed) return NULL;
   for (uint32_t i = 0; i < k->n_values; i++) is[i] = cut_resolve(k, part, is, i), to[i] = 0;
   for (uint32_t i = 0; i < k->n_stores; i++) to[is[stores[i].value]] = 1;
   for (uint32_t i = k->n_values; i-- > 0;)
@@ -76,13 +95,14 @@ static const kernel *cut_kernel(const kernel *k, const kernel_box *part, base_ar
   for (uint32_t i = 0; i < k->n_values; i++) {
     if (!to[i]) continue;
     values[n] = k->values[i];
-    values[n].box = NULL;
+    values[n].box = cut_rest(k, k->values[i].box, part, arena, &failed);
+    if (values[n].kind == KERNEL_PICK) values[n].pick = cut_rest(k, k->values[i].pick, part, arena, &failed);
     for (uint32_t j = 0; j < values[n].n_in; j++) values[n].in[j] = to[is[k->values[i].in[j]]];
     to[i] = n++;
   }
   for (uint32_t i = 0; i < k->n_stores; i++) stores[i].value = to[is[stores[i].value]];
   own->values = values, own->n_values = n, own->stores = stores;
-  return own;
+  return failed ? NULL : own;
 }
 
 /* Parts so far, in the order of their iterations in a row. */
@@ -102,6 +122,7 @@ static bool cut_interval(const cut_run *c, uint32_t d, uint32_t i, int64_t *from
   *from = c->edges[d].at[i], *to = c->edges[d].at[i + 1];
   if (last && c->lanes && *from > 0) *from = (*from + c->lanes - 1) / c->lanes * c->lanes;
   if (last && c->lanes && *to < c->k->extents[d]) *to = *to / c->lanes * c->lanes;
+  if (last && c->edges[d].n == 2) return true;
   int64_t least = last ? CUT_LEAST * c->lanes : c->k->extents[d] / CUT_SHARE;
   return c->lanes ? *to - *from >= (least > 0 ? least : 1) : *to > *from;
 }
@@ -125,8 +146,12 @@ uint32_t nat_cut(const kernel *k, int64_t lanes, base_arena *arena, const kernel
   kernel_box box = {.from = {0}};
   cut_run c = {.k = k, .lanes = lanes};
   assert(!k->reduction);
-  if (!cut_find(k, c.edges) || !cut_boxes(&c, &box, 0) || (lanes ? c.count < k->count / 2 : c.count < k->count))
-    return 0;
+  if (!cut_find(k, c.edges)) return 0;
+  /* Short rows stay whole: masks along them are less work than calls. */
+  uint32_t last = k->rank - 1, n = 0;
+  if (k->extents[last] < 2 * CUT_LEAST * lanes) c.edges[last] = (cut_edges){2, {0, k->extents[last]}};
+  for (uint32_t d = 0; d <= last; d++) n += c.edges[d].n > 2;
+  if (n == 0 || !cut_boxes(&c, &box, 0) || (lanes ? c.count < k->count / 2 : c.count < k->count)) return 0;
   *boxes = base_arena_memdup(arena, c.boxes, c.n * sizeof *c.boxes);
   for (uint32_t i = 0; i < c.n; i++)
     if (!*boxes || !(parts[i] = cut_kernel(k, &c.boxes[i], arena))) return 0;
