@@ -243,6 +243,13 @@ def test_convolutions_of_few_features(labels, isa, monkeypatch):
         assert ("direct convolution" in xlac.compile(xlac.parse(text)).plan()) == HAS_AVX2
 
 
+@pytest.mark.parametrize("labels", ["b0f_0io->b0f", "bf0_oi0->bf0"])
+def test_long_rows_are_cut_into_pieces(labels):
+    """Pieces of 16,384 results, the last with the rest, in place and from a padded copy of phases."""
+    for window in ([one(5)], [one(5, stride=2, low=3, high=2)], [one(3, low=4, high=4, dilate=4)]):
+        run_conv("f32", labels, 1, 1, 3, (70007,), window)
+
+
 def test_borders_take_no_part_where_weights_are_infinite():
     """One feature to a group: no product with padding, as the interpreter has none."""
     text, x, k = conv_text("f32", NHWC, 1, 40, 40, (5, 5), WINDOWS[0], groups=40)

@@ -10,8 +10,15 @@
 /* DIRECT_FEW, DIRECT_PLANES: input features times output features of a group, at most, where results are to be put
  * between those of other features, and where they lie in planes; with more, products are as fast. DIRECT_TAPS: elements
  * of the window times features, at most.
- * DIRECT_GRAIN: multiplications for a thread at a time. */
-enum { DIRECT_FEW = 256, DIRECT_PLANES = 1 << 12, DIRECT_TAPS = 1 << 12, DIRECT_GRAIN = 1 << 16 };
+ * DIRECT_GRAIN: multiplications for a thread at a time. DIRECT_PIECE: results along a row that are computed together: a
+ * long row (audio) is shared by threads, and stops in between. */
+enum {
+  DIRECT_FEW = 256,
+  DIRECT_PLANES = 1 << 12,
+  DIRECT_TAPS = 1 << 12,
+  DIRECT_GRAIN = 1 << 16,
+  DIRECT_PIECE = 1 << 14
+};
 
 /* Some results of a row, of as many output features as the function is for. */
 typedef struct direct_row {
@@ -32,7 +39,7 @@ typedef struct direct_data {
   int64_t extent[IR_MAX_RANK];                                 /* padded sizes */
   int64_t batch, feature, stride[IR_MAX_RANK], pitch, n_phase; /* pitch: of a phase, every stride-th element of a row */
   int64_t n_taps, *taps, *kernel;
-  int64_t rows, copy_rows, copy_at, bytes;
+  int64_t rows, pieces, copy_rows, copy_at, bytes; /* pieces: of a row */
 } direct_data;
 
 /* A vector's results, where those of other features lie between. */
@@ -183,20 +190,19 @@ static void direct_weights(const direct_run *run, char *to) {
     }
 }
 
-/* Rows begin to end of results: batch, outer positions, group. */
-static void direct_rows(void *ctx, size_t begin, size_t end) {
+/* Pieces begin to end of results: batch, outer positions, group, piece of the row. The last piece of a row has the
+ * rest, so that none is shorter than a vector. */
+static void direct_pieces(void *ctx, size_t begin, size_t end) {
   const direct_run *run = ctx;
   const direct_data *d = run->d;
   const cpu_conv *c = &d->c;
   uint32_t last = c->n - 1;
-  direct_row r = {.taps = d->taps,
-                  .n_taps = d->n_taps,
-                  .n = c->out_size[last],
-                  .step = c->out_stride[last],
-                  .features = c->out_feature};
-  for (int64_t row = (int64_t)begin; row < (int64_t)end; row++) {
+  direct_row r = {.taps = d->taps, .n_taps = d->n_taps, .step = c->out_stride[last], .features = c->out_feature};
+  for (int64_t piece = (int64_t)begin; piece < (int64_t)end; piece++) {
+    int64_t first = piece % d->pieces * DIRECT_PIECE, row = piece / d->pieces;
     int64_t g = row % c->feature_groups, rest = row / c->feature_groups;
-    int64_t in = g * c->features * d->feature, out = g * c->outputs * c->out_feature;
+    int64_t in = g * c->features * d->feature + first, out = g * c->outputs * c->out_feature + first * r.step;
+    r.n = (piece + 1) % d->pieces ? DIRECT_PIECE : c->out_size[last] - first;
     for (uint32_t i = last; i-- > 0; rest /= c->out_size[i]) {
       int64_t p = rest % c->out_size[i];
       in += p * c->window->v[i].stride * d->stride[i];
@@ -219,12 +225,12 @@ static int direct_all(const cpu_routine_run *r) {
   const cpu_conv *c = &d->c;
   direct_run run = {d, r->in[0], r->in[1], r->scratch ? (char *)r->scratch + d->copy_at : NULL, r->out[0], r->scratch};
   rt_pool *pool = r->run->exe->pool;
-  int64_t work = c->out_size[c->n - 1] * c->outputs * d->n_taps;
+  int64_t work = c->out_size[c->n - 1] / d->pieces * c->outputs * d->n_taps;
   direct_weights(&run, r->scratch);
   if (d->copied)
     rt_parallel_for(pool, (size_t)d->copy_rows, (size_t)(DIRECT_GRAIN / (d->n_phase * d->pitch + 1) + 1),
                     direct_copy_rows, &run);
-  rt_parallel_for(pool, (size_t)d->rows, (size_t)(DIRECT_GRAIN / (work + 1) + 1), direct_rows, &run);
+  rt_parallel_for(pool, (size_t)(d->rows * d->pieces), (size_t)(DIRECT_GRAIN / (work + 1) + 1), direct_pieces, &run);
   return 0;
 }
 
@@ -309,6 +315,7 @@ int cpu_conv_prepare_direct(cpu_prepare_run *x, const cpu_conv *c) {
   if (!direct_places(d, ir_operand_type(x->op, 0)->count + x->op->type->count)) return 0;
   direct_taps(d);
   d->rows = x->op->type->count / (c->out_size[c->n - 1] * c->outputs);
+  d->pieces = interp_max(c->out_size[c->n - 1] / DIRECT_PIECE, 1);
   int64_t weights = taps * c->outputs * c->feature_groups * d->bytes;
   d->copy_at = (weights + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
   x->out->scratch_bytes = d->copy_at + (d->copied ? d->batch * c->batch * d->bytes : 0);
