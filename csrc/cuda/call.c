@@ -16,7 +16,7 @@ typedef struct cu_call_state {
   cuda_run run;
   cu_call_leaf *leaves; /* arguments, then results */
   cuda_address *addresses;
-  cuda_address frame;
+  cuda_lane lane;
   const rt_trace *trace; /* or NULL */
   double began;
 } cu_call_state;
@@ -109,17 +109,19 @@ static int cu_call_give_results(cu_call_state *x) {
   return 0;
 }
 
-/* A GPU without room for the frame says what the plan takes. */
+/* The frame, and behind it what launches need for themselves. A GPU without room for it says what the plan takes. */
 static int cu_call_take_frame(cu_call_state *x) {
   const plan_program *p = x->run.exe->base.plan;
-  if (p->frame_bytes == 0) return 0;
-  int status = cuda_take(x->run.device, (size_t)p->frame_bytes, x->run.stream, &x->frame, x->run.ctx.err);
+  size_t bytes = ((size_t)p->frame_bytes + PLAN_ALIGN - 1) & ~(size_t)(PLAN_ALIGN - 1);
+  int status = cuda_lane_reserve(x->run.device, &x->lane, bytes + x->run.exe->scratch_bytes, x->run.ctx.err);
+  x->run.scratch = x->lane.block + bytes;
   return status == -XLAC_E_OUT_OF_MEMORY ? plan_out_of_memory(p, x->run.ctx.err) : status;
 }
 
 static int cu_call_enqueue(cu_call_state *x, void *const *arguments, void *const *results) {
   const rt_executable *exe = &x->run.exe->base;
   uint32_t n = exe->n_arguments + exe->n_results;
+  bool done = false;
   x->leaves = base_arena_zalloc(&x->run.arena, (n + (size_t)1) * sizeof *x->leaves);
   x->addresses = BASE_ARRAY(&x->run.arena, cuda_address, n + (size_t)1);
   if (!x->leaves || !x->addresses) return base_oom(x->run.ctx.err, "a call");
@@ -127,8 +129,10 @@ static int cu_call_enqueue(cu_call_state *x, void *const *arguments, void *const
   TRY(cu_call_results(x, arguments, results));
   TRY(cu_call_take_frame(x));
   for (uint32_t i = 0; i < n; i++) x->addresses[i] = x->leaves[i].at;
+  x->addresses[n] = x->lane.block;
   if (x->trace && x->trace->kind != RT_TRACE_COUNTS) TRY(cuda_profile_begin(&x->run, exe->plan));
-  TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->frame));
+  TRY(cuda_graph_run(&x->run, x->addresses, &done));
+  if (!done) TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->lane.block));
   TRY(cuda_run_wait(&x->run)); /* what failed leaves results on the host as they were */
   return cu_call_give_results(x);
 }
@@ -139,7 +143,6 @@ static int cu_call_run(cu_call_state *x, void *const *arguments, void *const *re
   int status = cu_call_enqueue(x, arguments, results);
   for (uint32_t i = 0; x->leaves && i < exe->n_arguments + exe->n_results; i++)
     if (x->leaves[i].own) cuda_give(x->run.device, x->leaves[i].at, x->run.stream);
-  cuda_give(x->run.device, x->frame, x->run.stream);
   int waited = cuda_wait(x->run.device, x->run.stream, NULL, NULL, status ? NULL : x->run.ctx.err);
   status = status ? status : waited;
   if (status == 0 && x->trace) cuda_profile_put(&x->run, x->trace, cu_call_now() - x->began);
@@ -155,10 +158,11 @@ static int cu_call_entered(const cuda_executable *exe, const rt_call_options *op
   own.natives = exe->device->library->find;
   own.natives_ctx = exe->opened;
   TRY(interp_begin(&x->run.ctx, exe->base.module, &own, err));
-  int status = cuda_stream_take(exe->device, &x->run.stream, err);
+  int status = cuda_lane_take(exe->device, &x->lane, err);
   if (status == 0) {
+    x->run.stream = x->lane.stream;
     status = cu_call_run(x, arguments, results);
-    cuda_stream_give(exe->device, x->run.stream);
+    cuda_lane_give(exe->device, &x->lane);
   }
   interp_end(&x->run.ctx);
   return status;

@@ -18,7 +18,13 @@ typedef struct cuda_block {
   size_t bytes;
 } cuda_block;
 
-BASE_VEC(cuda_streams, cuda_stream);
+/* A stream, and memory that whoever has it may use in its order. */
+typedef struct cuda_lane {
+  cuda_stream stream;
+  cuda_address block; /* 0: none yet */
+  size_t bytes;
+} cuda_lane;
+BASE_VEC(cuda_lanes, cuda_lane);
 enum { CUDA_BLOCK_SLOTS = 1024 };
 
 /* Immutable once made, but for what the lock guards. */
@@ -35,7 +41,7 @@ typedef struct cuda_device {
   char name[128];
   pid_t process; /* CUDA does not survive fork */
   pthread_mutex_t lock;
-  cuda_streams idle;                    /* that no call uses */
+  cuda_lanes idle;                      /* that no call uses */
   cuda_block *blocks[CUDA_BLOCK_SLOTS]; /* by address */
   rt_memory_stats stats;
 } cuda_device;
@@ -47,9 +53,14 @@ static inline cuda_device *cuda_device_of(rt_device *d) {
 /* The device's context is that of this thread until cuda_leave. DEVICE in a forked child. */
 XLAC_MUST_USE int cuda_enter(cuda_device *d, xlac_error *err);
 void cuda_leave(cuda_device *d);
-/* A stream that nobody else uses until it is given back, when its work is over. Entered. */
-XLAC_MUST_USE int cuda_stream_take(cuda_device *d, cuda_stream *out, xlac_error *err);
-void cuda_stream_give(cuda_device *d, cuda_stream stream);
+/* One that nobody else uses until it is given back, when its work is over: the one that was given back last, so that
+ * its memory mostly lies where it did. Entered. */
+XLAC_MUST_USE int cuda_lane_take(cuda_device *d, cuda_lane *out, xlac_error *err);
+void cuda_lane_give(cuda_device *d, cuda_lane *lane);
+/* At least so many bytes for the lane, which has no work. OUT_OF_MEMORY. */
+XLAC_MUST_USE int cuda_lane_reserve(cuda_device *d, cuda_lane *lane, size_t bytes, xlac_error *err);
+/* Gives back the memory of lanes that are idle. */
+void cuda_lanes_trim(cuda_device *d);
 /* Memory in the order of a stream, not counted. Entered. OUT_OF_MEMORY. */
 XLAC_MUST_USE int cuda_take(cuda_device *d, size_t bytes, cuda_stream stream, cuda_address *out, xlac_error *err);
 void cuda_give(cuda_device *d, cuda_address at, cuda_stream stream); /* 0 is fine */

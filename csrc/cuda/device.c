@@ -7,6 +7,7 @@
 
 enum {
   CU_DEVICE_KEEP_MEMORY = 1 << 30, /* of the pool, between calls */
+  CU_DEVICE_LANE_SHARE = 16,       /* of memory: the most that an idle lane keeps */
   CU_DEVICE_CACHE = 192 << 10      /* of a multiprocessor, roughly: the driver doesn't say */
 };
 
@@ -23,24 +24,51 @@ void cuda_leave(cuda_device *d) {
   assert(was == d->context);
 }
 
-/* --- streams --- */
+/* --- lanes --- */
 
-int cuda_stream_take(cuda_device *d, cuda_stream *out, xlac_error *err) {
-  cuda_stream s = NULL;
+int cuda_lane_take(cuda_device *d, cuda_lane *out, xlac_error *err) {
+  cuda_lane lane = {.stream = NULL};
   pthread_mutex_lock(&d->lock);
-  if (d->idle.n) s = d->idle.items[--d->idle.n];
+  if (d->idle.n) lane = d->idle.items[--d->idle.n];
   pthread_mutex_unlock(&d->lock);
-  if (!s) TRY(cuda_check(&d->driver, d->driver.cuStreamCreate(&s, CUDA_STREAM_NON_BLOCKING), "making a stream", err));
-  *out = s;
+  if (!lane.stream)
+    TRY(cuda_check(&d->driver, d->driver.cuStreamCreate(&lane.stream, CUDA_STREAM_NON_BLOCKING), "making a stream",
+                   err));
+  *out = lane;
   return 0;
 }
 
-void cuda_stream_give(cuda_device *d, cuda_stream stream) {
-  assert(stream);
+static void cu_device_drop_block(cuda_device *d, cuda_lane *lane) {
+  cuda_give(d, lane->block, lane->stream);
+  lane->block = 0;
+  lane->bytes = 0;
+}
+
+/* What is large for the device is not kept from others. */
+void cuda_lane_give(cuda_device *d, cuda_lane *lane) {
+  assert(lane->stream);
+  if (lane->bytes > d->base.device.facts.spaces[CUDA_SPACE_DEVICE].bytes / CU_DEVICE_LANE_SHARE)
+    cu_device_drop_block(d, lane);
   pthread_mutex_lock(&d->lock);
-  bool kept = BASE_VEC_PUSH(d->base.alloc, &d->idle, stream);
+  bool kept = BASE_VEC_PUSH(d->base.alloc, &d->idle, *lane);
   pthread_mutex_unlock(&d->lock);
-  if (!kept) d->driver.cuStreamDestroy_v2(stream);
+  if (kept) return;
+  cu_device_drop_block(d, lane);
+  d->driver.cuStreamDestroy_v2(lane->stream);
+}
+
+int cuda_lane_reserve(cuda_device *d, cuda_lane *lane, size_t bytes, xlac_error *err) {
+  if (bytes <= lane->bytes) return 0;
+  cu_device_drop_block(d, lane);
+  TRY(cuda_take(d, bytes, lane->stream, &lane->block, err));
+  lane->bytes = bytes;
+  return 0;
+}
+
+void cuda_lanes_trim(cuda_device *d) {
+  pthread_mutex_lock(&d->lock);
+  for (uint32_t i = 0; i < d->idle.n; i++) cu_device_drop_block(d, &d->idle.items[i]);
+  pthread_mutex_unlock(&d->lock);
 }
 
 static double cu_device_now(void) {
@@ -76,7 +104,8 @@ static void cuda_device_destroy(rt_device *device) {
   xlac_error err;
   if (d->retained && cuda_enter(d, &err) == 0) {
     if (d->memory) d->driver.cuStreamSynchronize(d->memory);
-    for (uint32_t i = 0; i < d->idle.n; i++) d->driver.cuStreamDestroy_v2(d->idle.items[i]);
+    cuda_lanes_trim(d);
+    for (uint32_t i = 0; i < d->idle.n; i++) d->driver.cuStreamDestroy_v2(d->idle.items[i].stream);
     if (d->memory) d->driver.cuStreamDestroy_v2(d->memory);
     if (d->pool) d->driver.cuMemPoolDestroy(d->pool);
     cuda_leave(d);

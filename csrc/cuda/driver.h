@@ -21,6 +21,7 @@ typedef struct CUfunc_st *cuda_function;
 typedef struct CUmemPoolHandle_st *cuda_pool;
 typedef struct CUgraph_st *cuda_graph;
 typedef struct CUgraphExec_st *cuda_graph_exec;
+typedef struct CUgraphNode_st *cuda_graph_node;
 typedef struct _nvrtcProgram *cuda_source_handle;
 
 /* Those of CUresult that are told apart. */
@@ -77,8 +78,7 @@ enum { CUDA_MEMORY_HOST = 1, CUDA_MEMORY_DEVICE = 2 };
 enum {
   CUDA_STREAM_NON_BLOCKING = 1, /* of cuStreamCreate: doesn't wait for the stream of number 0 */
   CUDA_EVENT_NO_TIMING = 2,     /* of cuEventCreate */
-  CUDA_HOST_PORTABLE = 1,       /* of cuMemHostAlloc: pinned for all contexts */
-  CUDA_CAPTURE_THREAD_LOCAL = 1 /* of cuStreamBeginCapture */
+  CUDA_HOST_PORTABLE = 1        /* of cuMemHostAlloc: pinned for all contexts */
 };
 
 /* CUmemPool_attribute: bytes that stay with the pool when streams are waited for, an uint64_t. */
@@ -96,11 +96,28 @@ typedef struct cuda_pool_properties {
   unsigned char reserved[54];
 } cuda_pool_properties;
 
-/* CUgraphExecUpdateResultInfo */
-typedef struct cuda_graph_update {
-  int result;
-  void *error_node, *error_from;
-} cuda_graph_update;
+/* CUDA_KERNEL_NODE_PARAMS_v2 */
+typedef struct cuda_kernel_node {
+  cuda_function function;
+  unsigned grid[3], block[3], shared_bytes;
+  void **parameters, **extra;
+  void *kernel;         /* instead of the function: unused */
+  cuda_context context; /* NULL: the current one */
+} cuda_kernel_node;
+
+/* One side of a copy, and CUDA_MEMCPY3D. */
+typedef struct cuda_copy_side {
+  size_t x, y, z, level;
+  int memory; /* CUDA_MEMORY_DEVICE */
+  const void *host;
+  cuda_address device;
+  void *array, *reserved;
+  size_t pitch, height;
+} cuda_copy_side;
+typedef struct cuda_copy_node {
+  cuda_copy_side from, to;
+  size_t bytes, height, depth;
+} cuda_copy_node;
 
 /* The entry points, which are those of one library for all devices of a process. Immutable once opened. */
 typedef struct cuda_driver {

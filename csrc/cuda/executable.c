@@ -1,6 +1,6 @@
 /* Builds: each kernel of the plan is printed, all are compiled as one text, constants go to the GPU once. */
 #include "routine.h"
-#include "executable.h"
+#include "graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +30,16 @@ static int cu_executable_print_step(cuda_executable *exe, cuda_source *source, c
   return source->body.failed ? base_oom(err, "the text of kernels") : 0;
 }
 
+/* What step i needs besides its buffers. */
+static void cu_executable_make_scratch(cuda_executable *exe, const plan_program *p, uint32_t i) {
+  const plan_step *s = &p->steps[i];
+  cuda_code *code = &exe->codes[p->number];
+  size_t bytes = code->kernels[i].printed ? (size_t)code->kernels[i].launch.scratch : 0;
+  if (s->kind == PLAN_WHILE) code->trips[i] = cuda_known_trips(s->op);
+  if (bytes || (s->kind == PLAN_WHILE && code->trips[i] == CUDA_TRIPS_UNKNOWN)) bytes += CUDA_CONDITION_BYTES;
+  if (bytes > exe->scratch_bytes) exe->scratch_bytes = bytes;
+}
+
 /* Prints what p's steps need, and lays out its constants behind `bytes`. */
 static int cu_executable_make_program(cuda_executable *exe, cuda_source *source, const plan_program *p, uint64_t *bytes,
                                       xlac_error *err) {
@@ -37,9 +47,12 @@ static int cu_executable_make_program(cuda_executable *exe, cuda_source *source,
   assert(!p->interpreted && !code->made);
   code->kernels = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->kernels);
   code->constants = base_arena_zalloc(&exe->arena, (p->n_buffers + (size_t)1) * sizeof *code->constants);
-  if (!code->kernels || !code->constants) return base_oom(err, "an executable");
-  for (uint32_t i = 0; i < p->n_steps; i++)
+  code->trips = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->trips);
+  if (!code->kernels || !code->constants || !code->trips) return base_oom(err, "an executable");
+  for (uint32_t i = 0; i < p->n_steps; i++) {
     TRY(cu_executable_print_step(exe, source, &p->steps[i], &code->kernels[i], err));
+    cu_executable_make_scratch(exe, p, i);
+  }
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     if (p->buffers[i].place != PLAN_CONSTANT) continue;
     code->constants[i] = *bytes; /* the block's address is added when there is one */
@@ -107,6 +120,7 @@ static int cu_executable_make_listed(cuda_executable *exe, const plan_list *list
                                      xlac_error *err) {
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < list->n; i++) TRY(cu_executable_make_program(exe, source, list->items[i], &bytes, err));
+  cuda_graph_plan(exe);
   cuda_source_put(source, &exe->source);
   TRY(cuda_enter(exe->device, err));
   int status = cu_executable_make_entered(exe, list, source->n_kernels, bytes, err);
@@ -132,7 +146,8 @@ static int cu_executable_make(cuda_executable *exe, const ir_module *m, const pl
 static void cuda_executable_destroy(rt_executable *base) {
   cuda_executable *exe = (cuda_executable *)base;
   xlac_error err;
-  if ((exe->module || exe->constants) && cuda_enter(exe->device, &err) == 0) {
+  if ((exe->module || exe->constants || exe->graphs) && cuda_enter(exe->device, &err) == 0) {
+    cuda_graphs_destroy(exe);
     if (exe->module) exe->device->driver.cuModuleUnload(exe->module);
     cuda_give(exe->device, exe->constants, exe->device->memory);
     cuda_leave(exe->device);

@@ -18,9 +18,13 @@ typedef struct cuda_kernel {
 typedef struct cuda_code {
   bool made;
   cuda_kernel *kernels;    /* by step; of those that are kernels or routines */
+  int64_t *trips;          /* by step: how often a loop turns; CUDA_TRIPS_UNKNOWN */
   cuda_address *constants; /* by buffer; of constants */
 } cuda_code;
 
+enum { CUDA_TRIPS_UNKNOWN = -1, CUDA_CONDITION_BYTES = 64 };
+
+struct cuda_graphs;
 typedef struct cuda_executable {
   rt_executable base; /* base.plan is the program */
   ir_module *owned;   /* the module, or NULL where it is somebody else's */
@@ -33,13 +37,23 @@ typedef struct cuda_executable {
   base_text source;       /* what was compiled */
   cuda_address constants; /* one block for all; 0: there are none */
   cuda_code *codes;       /* by number of the program */
-  void *opened;           /* of the device's library for custom calls */
+  size_t scratch_bytes;   /* a condition, and behind it the most that a launch needs for itself; 0: nothing */
+  const char *no_graph;   /* why calls are no graph, for people; NULL: they are. no_graph_op: because of it, or NULL */
+  const ir_op *no_graph_op;
+  uint64_t n_nodes;           /* launches and copies of a call, where they are known */
+  struct cuda_graphs *graphs; /* of calls that were made before; or NULL */
+  void *opened;               /* of the device's library for custom calls */
   void (*count)(void *ctx, const rt_tally *tally);
   void *count_ctx;
 } cuda_executable;
 
 /* --- executable.c --- */
 int cuda_build_begin(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err);
+
+/* --- trips.c --- */
+/* How often a while op turns, where a counter from a constant, by a constant, to a constant says so; else
+ * CUDA_TRIPS_UNKNOWN. */
+int64_t cuda_known_trips(const ir_op *loop);
 
 /* --- compile.c --- */
 /* Machine code of `source` for the device, in memory of alloc's. DEVICE: no NVRTC; INTERNAL: the source has errors. */

@@ -8,6 +8,7 @@ int cuda_take(cuda_device *d, size_t bytes, cuda_stream stream, cuda_address *ou
   cuda_address at = 0;
   cuda_result result = d->driver.cuMemAllocFromPoolAsync(&at, bytes ? bytes : 1, d->pool, stream);
   if (result == CUDA_OUT_OF_MEMORY) { /* what is free may be in others' blocks until their streams are done */
+    cuda_lanes_trim(d);
     d->driver.cuCtxSynchronize();
     d->driver.cuMemPoolTrimTo(d->pool, 0);
     result = d->driver.cuMemAllocFromPoolAsync(&at, bytes ? bytes : 1, d->pool, stream);

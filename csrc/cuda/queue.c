@@ -3,12 +3,12 @@
 
 /* Addresses are unified: the driver knows whose each is. */
 static int cudaq_copy(cuda_device *d, const rt_copy *c, xlac_error *err) {
-  cuda_stream stream = NULL;
+  cuda_lane lane;
   const cuda_address to = (cuda_address)(uintptr_t)c->to, from = (cuda_address)(uintptr_t)c->from;
-  TRY(cuda_stream_take(d, &stream, err));
-  int status = cuda_check(&d->driver, d->driver.cuMemcpyAsync(to, from, c->bytes, stream), "copying", err);
-  if (status == 0) status = cuda_wait(d, stream, NULL, NULL, err);
-  cuda_stream_give(d, stream);
+  TRY(cuda_lane_take(d, &lane, err));
+  int status = cuda_check(&d->driver, d->driver.cuMemcpyAsync(to, from, c->bytes, lane.stream), "copying", err);
+  if (status == 0) status = cuda_wait(d, lane.stream, NULL, NULL, err);
+  cuda_lane_give(d, &lane);
   return status;
 }
 

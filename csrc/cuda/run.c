@@ -13,17 +13,14 @@ static int cu_run_check(cuda_run *run, cuda_result result, const char *doing) {
 
 /* --- steps --- */
 
-/* Round after round, each told its number, the low bytes of *round; parameters are copied when they are given. */
-static int cu_run_rounds(cuda_run *run, const cuda_kernel *k, void **parameters, uint64_t *round) {
-  uint32_t rounds = k->launch.rounds ? k->launch.rounds : 1;
-  for (*round = 0; *round < rounds; ++*round) {
-    run->n_kernels++;
-    TRY(cu_run_check(run,
-                     run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block, 1,
-                                                        1, 0, run->stream, parameters, NULL),
-                     "launching a kernel"));
-  }
-  return 0;
+/* Once, now or as a node: parameters are copied when they are given. */
+static int cu_run_once(cuda_run *run, const cuda_kernel *k, uint32_t n, const uint64_t *values, void **parameters) {
+  if (run->nodes) return cuda_nodes_add(run->nodes, k, n, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+  run->n_kernels++;
+  return cu_run_check(run,
+                      run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block,
+                                                         1, 1, 0, run->stream, parameters, NULL),
+                      "launching a kernel");
 }
 
 static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s, const cuda_address *addresses) {
@@ -34,11 +31,13 @@ static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s
   if (!values || !parameters) return base_oom(run->ctx.err, "a kernel's parameters");
   for (uint32_t i = 0; i < n + 2; i++) parameters[i] = &values[i];
   for (uint32_t i = 0; i < n; i++) values[i] = addresses[i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
-  if (k->launch.scratch == 0) return cu_run_rounds(run, k, parameters, &values[n]);
-  TRY(cuda_take(run->device, (size_t)k->launch.scratch, run->stream, &values[n], run->ctx.err));
-  int status = cu_run_rounds(run, k, parameters, &values[n + 1]);
-  cuda_give(run->device, values[n], run->stream);
-  return status;
+  if (k->launch.scratch) values[n++] = run->scratch + CUDA_CONDITION_BYTES;
+  if (k->launch.rounds == 0) return cu_run_once(run, k, n, values, parameters);
+  for (uint32_t round = 0; round < k->launch.rounds; round++) {
+    values[n] = round; /* in its low bytes */
+    TRY(cu_run_once(run, k, n + 1, values, parameters));
+  }
+  return 0;
 }
 
 static int cu_run_kernel(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
@@ -50,6 +49,10 @@ static int cu_run_copy_bytes(cuda_run *run, cuda_address to, cuda_address from, 
   if (to == from || bytes == 0) return 0;
   run->tally.copies++;
   run->tally.bytes += bytes;
+  if (run->nodes) {
+    const uint64_t values[3] = {to, from, (uint64_t)bytes};
+    return cuda_nodes_add(run->nodes, NULL, 3, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+  }
   return cu_run_check(run, run->device->driver.cuMemcpyDtoDAsync_v2(to, from, (size_t)bytes, run->stream), "copying");
 }
 
@@ -86,7 +89,7 @@ static cuda_address cu_run_nested_frame(const plan_step *s, const cuda_address *
 typedef struct cu_run_loop {
   const plan_step *s;
   cuda_address *now, *next; /* the state, and the next one */
-  cuda_address condition;   /* one truth value */
+  int64_t trips;            /* CUDA_TRIPS_UNKNOWN: the condition says */
   cuda_address frames[2];
 } cu_run_loop;
 
@@ -103,14 +106,25 @@ static int cu_run_enter_loop(cuda_run *run, const plan_program *p, const cuda_ad
   return 0;
 }
 
+/* Whether there is another trip. */
+static int cu_run_goes_on(cuda_run *run, const cu_run_loop *x, int64_t trip, bool *go_on) {
+  uint8_t condition = 0;
+  *go_on = trip < x->trips;
+  if (x->trips != CUDA_TRIPS_UNKNOWN) return 0;
+  TRY(cuda_run_program(run, x->s->nested[0], x->now, &run->scratch, x->frames[0]));
+  TRY(cu_run_read(run, &condition, run->scratch, sizeof condition));
+  *go_on = condition != 0;
+  return 0;
+}
+
 /* Trip after trip; the two states change places. */
 static int cu_run_trips(cuda_run *run, cu_run_loop *x, bool *swapped) {
   const plan_step *s = x->s;
-  for (*swapped = false;;) {
-    uint8_t go_on = 0;
+  *swapped = false;
+  for (int64_t trip = 0;; trip++) {
+    bool go_on = false;
     base_arena_mark mark = base_arena_here(&run->arena);
-    TRY(cuda_run_program(run, s->nested[0], x->now, &x->condition, x->frames[0]));
-    TRY(cu_run_read(run, &go_on, x->condition, sizeof go_on));
+    TRY(cu_run_goes_on(run, x, trip, &go_on));
     if (!go_on) return 0;
     TRY(cuda_run_program(run, s->nested[1], x->now, x->next, x->frames[1]));
     base_arena_back(&run->arena, mark);
@@ -133,16 +147,13 @@ static int cu_run_loop_in(cuda_run *run, const plan_program *p, const cuda_addre
 }
 
 static int cu_run_while(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
-  cu_run_loop x = {.s = s};
+  cu_run_loop x = {.s = s, .trips = run->exe->codes[p->number].trips[s - p->steps]};
   assert(s->n_nested == 2);
   run->n_loops++;
   x.now = BASE_ARRAY(&run->arena, cuda_address, 2u * s->n_in + 1u);
   if (!x.now) return base_oom(run->ctx.err, "the state of a loop");
   x.next = x.now + s->n_in;
-  TRY(cuda_take(run->device, sizeof(uint64_t), run->stream, &x.condition, run->ctx.err));
-  int status = cu_run_loop_in(run, p, addresses, &x);
-  cuda_give(run->device, x.condition, run->stream);
-  return status;
+  return cu_run_loop_in(run, p, addresses, &x);
 }
 
 /* --- branches, calls --- */

@@ -2,7 +2,7 @@
 #ifndef XLAC_CUDA_RUN_H
 #define XLAC_CUDA_RUN_H
 
-#include "executable.h"
+#include "graph.h"
 
 /* One call, on one thread, entered. */
 typedef struct cuda_run {
@@ -12,6 +12,8 @@ typedef struct cuda_run {
   interp_ctx ctx;   /* for interpreted steps, errors and interrupts */
   base_arena arena; /* of the host: tables of addresses */
   rt_tally tally;
+  cuda_address scratch;       /* exe->scratch_bytes: conditions, and what a launch needs for itself */
+  cuda_nodes *nodes;          /* where launches and copies are listed instead of enqueued; or NULL */
   cuda_event *marks;          /* before each step of `marked`, and behind the last; NULL: nobody wants times */
   const plan_program *marked; /* the entry */
   uint64_t n_kernels, n_interpreted, n_loops;

@@ -46,6 +46,7 @@ class Driver:
         self.library = ctypes.CDLL(library_path())
         self.library.cudasim_report.restype = ctypes.c_char_p
         self.library.cudasim_calls.restype = ctypes.c_long
+        self.library.cudasim_count.restype = ctypes.c_long
         self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
         self.cuInit(0)
         self.context = self.out("cuDevicePrimaryCtxRetain", 0)
@@ -90,6 +91,10 @@ class Driver:
         name = ctypes.c_char_p()
         count = self.library.cudasim_calls(ctypes.byref(name))
         return count, (name.value or b"").decode()
+
+    def count(self, name):
+        """Calls of that entry point since the process began."""
+        return self.library.cudasim_count(name.encode())
 
     def alive(self):
         text = ctypes.create_string_buffer(4096)

@@ -34,7 +34,8 @@ ENTRY e {
   ROOT r = (f32[64], f32[]) tuple(y, total)
 }
 """
-
+# A counter that the host must read.
+READS = PROGRAM.replace("j = s32[] add(i, one)", "two = s32[] add(i, one)\n j = s32[] maximum(two, i)")
 
 RELEASES = {"cuMemFreeAsync", "cuMemFreeHost", "cuModuleUnload", "cuStreamDestroy_v2", "cuEventDestroy_v2", "cuCtxPushCurrent_v2",
             "nvrtcDestroyProgram", "cuGraphDestroy", "cuGraphExecDestroy"}
@@ -76,8 +77,8 @@ def each_call_fails(cuda, action):
         cuda.library.cudasim_fail(f"none:{1 << 40}".encode())  # counts on, fails no more
         cuda.synchronize()
         assert cuda.reports() == [], (n, failed)
-        # What a release that failed leaves is lost, and nobody is told.
-        assert cuda.alive() == before or (raised is None and failed in RELEASES), (n, failed, raised)
+        # What a release that failed leaves is lost, and nobody is told; a graph that the driver refuses is given up.
+        assert cuda.alive() == before or (raised is None and (failed in RELEASES or failed.startswith("cuGraph"))), (n, failed, raised)
         if failed:
             seen.setdefault(failed, []).append(raised)
         else:
@@ -87,7 +88,7 @@ def each_call_fails(cuda, action):
 
 def test_each_call_of_an_execution(cuda):
     x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
-    exe = xlac.compile(PROGRAM, device="cuda")
+    exe = xlac.compile(READS, device="cuda")
     outcome(exe, x)
     seen = each_call_fails(cuda, lambda: outcome(exe, x))
     assert {"cuLaunchKernel", "cuMemAllocFromPoolAsync"} <= set(seen)

@@ -52,11 +52,32 @@ EXPORT long cudasim_calls(const char **failed) {
   return count;
 }
 
+/* Calls of each entry point; faults.lock held. */
+static long *calls_of(const char *name) {
+  static struct {
+    const char *name;
+    long n;
+  } all[256];
+  int i = 0;
+  while (i < 255 && all[i].name != NULL && strcmp(all[i].name, name) != 0) i++;
+  if (all[i].name == NULL) all[i].name = strdup(name);
+  return &all[i].n;
+}
+
+/* How often an entry point has been called since the process began. */
+EXPORT long cudasim_count(const char *name) {
+  pthread_mutex_lock(&faults.lock);
+  long n = *calls_of(name);
+  pthread_mutex_unlock(&faults.lock);
+  return n;
+}
+
 int api_enter(const char *name) {
   int result = SUCCESS;
   if (!faults.read) cudasim_fail(getenv("XLAC_CUDA_SIM_FAIL"));
   pthread_mutex_lock(&faults.lock);
   faults.count++;
+  ++*calls_of(name);
   bool meant = strcmp(faults.name, "*") == 0 || strcmp(faults.name, name) == 0;
   if (meant && ++faults.seen == faults.nth) {
     result = faults.code;

@@ -57,6 +57,12 @@ static int prepare(copy_work *w, address to, address from, size_t bytes, bool de
   return SUCCESS;
 }
 
+sim_work *copy_make(address to, address from, size_t bytes) {
+  copy_work *w = calloc(1, sizeof *w);
+  prepare(w, to, from, bytes, true, true);
+  return &w->work;
+}
+
 static void stage(copy_work *w) {
   if (w->from == 0 || w->check_from) return;
   w->staged = malloc(w->bytes > 0 ? w->bytes : 1);

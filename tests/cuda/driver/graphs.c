@@ -1,7 +1,7 @@
-/* Graphs, by capture. What is enqueued on a stream that captures becomes a node behind the nodes that it is ordered
- * after; a launch is one piece of work of its stream, whose nodes are ordered among each other by the graph alone, so
- * that an order which the graph lacks is a race, whatever the order they are run in. Nodes are shared by the graph and
- * what is made of it. */
+/* Graphs, node by node or by capture. What is enqueued on a stream that captures becomes a node behind the nodes that
+ * it is ordered after; a launch is one piece of work of its stream, whose nodes are ordered among each other by the
+ * graph alone, so that an order which the graph lacks is a race, whatever the order they are run in. Nodes are shared
+ * by the graph and what is made of it. */
 #include "sim.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ typedef struct sim_graph {
 typedef struct sim_exec {
   uint64_t magic;
   sim_device *device;
-  graph_node **nodes;
+  graph_node **nodes, **origins; /* origins: those of the graph, by which nodes are told apart */
   uint32_t n;
   sim_order *order;
   sim_event *last; /* a launch is after the one before, on whatever stream */
@@ -67,17 +67,123 @@ static void set_after(uint32_t **to, uint32_t *n_to, const uint32_t *from, uint3
   *n_to = n;
 }
 
+static graph_node *new_node(sim_work *w, const char *what, const char *name, const uint32_t *after, uint32_t n) {
+  graph_node *node = calloc(1, sizeof *node);
+  *node = (graph_node){.work = w, .what = what, .name = name, .references = 1};
+  set_after(&node->after, &node->n_after, after, n);
+  return node;
+}
+
+static graph_node *append_node(sim_graph *g, graph_node *node) {
+  g->nodes = realloc(g->nodes, (g->n + 1) * sizeof *g->nodes);
+  return g->nodes[g->n++] = node;
+}
+
+/* ---- node by node ---- */
+
+typedef struct kernel_node { /* CUDA_KERNEL_NODE_PARAMS_v2 */
+  sim_kernel *function;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra, *kernel, *context;
+} kernel_node;
+
+typedef struct copy_side { /* of CUDA_MEMCPY3D */
+  size_t x, y, z, level;
+  int memory;
+  void *host;
+  address device;
+  void *array, *reserved;
+  size_t pitch, height;
+} copy_side;
+typedef struct copy_node {
+  copy_side from, to;
+  size_t bytes, height, depth;
+} copy_node;
+
+static int kernel_work(const kernel_node *what, sim_work **out) {
+  if (what == NULL || what->extra != NULL || what->kernel != NULL || what->context != NULL) return INVALID_VALUE;
+  return launch_make(what->function, what->grid, what->block, what->shared, what->parameters, out);
+}
+
+/* Lines of device memory, which is all that there is a copy of here. */
+static int line_work(const copy_node *what, sim_work **out) {
+  if (what == NULL || what->from.memory != 2 || what->to.memory != 2 || what->height != 1 || what->depth != 1)
+    return INVALID_VALUE;
+  if (what->from.x | what->from.y | what->from.z | what->to.x | what->to.y | what->to.z) return INVALID_VALUE;
+  if (what->bytes == 0 || what->from.device == 0 || what->to.device == 0) return INVALID_VALUE;
+  if (what->from.pitch < what->bytes || what->to.pitch < what->bytes) return INVALID_VALUE;
+  *out = copy_make(what->to.device, what->from.device, what->bytes);
+  return SUCCESS;
+}
+
+EXPORT int cuGraphCreate(sim_graph **graph, unsigned flags) {
+  sim_device *d;
+  ENTER_DEVICE(cuGraphCreate, &d);
+  if (graph == NULL || flags != 0) return INVALID_VALUE;
+  pthread_mutex_lock(&sim.lock);
+  sim_graph *g = calloc(1, sizeof *g);
+  *g = (sim_graph){.magic = GRAPH, .device = d};
+  sim.n_graphs++;
+  pthread_mutex_unlock(&sim.lock);
+  *graph = g;
+  return SUCCESS;
+}
+
+static uint32_t index_of(graph_node *const *nodes, uint32_t n, const graph_node *node) {
+  uint32_t i = 0;
+  while (i < n && nodes[n - 1 - i] != node) i++; /* mostly one of the last */
+  return i < n ? n - 1 - i : n;
+}
+
+/* Takes w. */
+static int add_node(graph_node **out, sim_graph *g, graph_node *const *after, size_t n_after, sim_work *w,
+                    const char *what, const char *name) {
+  int result = SUCCESS;
+  pthread_mutex_lock(&sim.lock);
+  uint32_t *numbers = malloc((n_after + 1) * sizeof *numbers);
+  for (size_t i = 0; i < n_after; i++) {
+    numbers[i] = index_of(g->nodes, g->n, after[i]);
+    if (numbers[i] == g->n) result = INVALID_VALUE;
+  }
+  graph_node *node = new_node(w, what, name, numbers, (uint32_t)n_after);
+  if (result == SUCCESS)
+    *out = append_node(g, node);
+  else
+    release_node(node);
+  free(numbers);
+  pthread_mutex_unlock(&sim.lock);
+  return result;
+}
+
+static bool is_place(graph_node *const *out, const sim_graph *g, graph_node *const *after, size_t n_after) {
+  return out != NULL && g != NULL && g->magic == GRAPH && (after != NULL || n_after == 0);
+}
+
+EXPORT int cuGraphAddKernelNode_v2(graph_node **out, sim_graph *g, graph_node *const *after, size_t n_after,
+                                   const kernel_node *what) {
+  ENTER_DEVICE(cuGraphAddKernelNode_v2, NULL);
+  sim_work *w = NULL;
+  if (!is_place(out, g, after, n_after)) return INVALID_VALUE;
+  int result = kernel_work(what, &w);
+  return result != SUCCESS ? result : add_node(out, g, after, n_after, w, "kernel", what->function->name);
+}
+
+EXPORT int cuGraphAddMemcpyNode(graph_node **out, sim_graph *g, graph_node *const *after, size_t n_after,
+                                const copy_node *what, void *context) {
+  ENTER_DEVICE(cuGraphAddMemcpyNode, NULL);
+  sim_work *w = NULL;
+  if (!is_place(out, g, after, n_after) || context == NULL) return INVALID_VALUE;
+  int result = line_work(what, &w);
+  return result != SUCCESS ? result : add_node(out, g, after, n_after, w, "copy", "");
+}
+
 /* ---- capture; sim.lock held ---- */
 
 int graph_capture(sim_stream *s, sim_work *w, const char *what, const char *name) {
   sim_graph *g = s->capture;
-  graph_node *node = calloc(1, sizeof *node);
-  *node = (graph_node){.work = w, .what = what, .name = name, .references = 1};
-  set_after(&node->after, &node->n_after, s->after, s->n_after);
-  g->nodes = realloc(g->nodes, (g->n + 1) * sizeof *g->nodes);
-  g->nodes[g->n] = node;
-  set_after(&s->after, &s->n_after, &g->n, 1);
-  g->n++;
+  append_node(g, new_node(w, what, name, s->after, s->n_after));
+  const uint32_t last = g->n - 1;
+  set_after(&s->after, &s->n_after, &last, 1);
   return SUCCESS;
 }
 
@@ -222,6 +328,7 @@ EXPORT int cuGraphInstantiateWithFlags(sim_exec **exec, sim_graph *g, unsigned l
                   .device = g->device,
                   .n = g->n,
                   .nodes = share_nodes(g->nodes, g->n),
+                  .origins = share_nodes(g->nodes, g->n),
                   .order = order_of(g->nodes, g->n)};
   x->last = calloc(1, sizeof *x->last);
   x->last->references = 1;
@@ -260,6 +367,36 @@ EXPORT int cuGraphExecUpdate_v2(sim_exec *x, sim_graph *g, update_result *out) {
   pthread_mutex_unlock(&sim.lock);
   if (out != NULL) *out = (update_result){.result = result};
   return result == 0 ? SUCCESS : GRAPH_UPDATE_FAILURE;
+}
+
+/* Node `node` of the graph that x was made of does other work of its kind from the next launch on. Takes w. */
+static int set_node(sim_exec *x, const graph_node *node, sim_work *w, const char *name) {
+  pthread_mutex_lock(&sim.lock);
+  uint32_t i = index_of(x->origins, x->n, node);
+  bool like = i < x->n && x->nodes[i]->work->execute == w->execute;
+  graph_node *made = new_node(w, like ? x->nodes[i]->what : "", name, like ? x->nodes[i]->after : NULL,
+                              like ? x->nodes[i]->n_after : 0);
+  graph_node *gone = like ? x->nodes[i] : made;
+  if (like) x->nodes[i] = made;
+  release_node(gone);
+  pthread_mutex_unlock(&sim.lock);
+  return like ? SUCCESS : INVALID_VALUE;
+}
+
+EXPORT int cuGraphExecKernelNodeSetParams_v2(sim_exec *x, const graph_node *node, const kernel_node *what) {
+  ENTER_DEVICE(cuGraphExecKernelNodeSetParams_v2, NULL);
+  sim_work *w = NULL;
+  if (x == NULL || x->magic != EXEC) return INVALID_VALUE;
+  int result = kernel_work(what, &w);
+  return result != SUCCESS ? result : set_node(x, node, w, what->function->name);
+}
+
+EXPORT int cuGraphExecMemcpyNodeSetParams(sim_exec *x, const graph_node *node, const copy_node *what, void *context) {
+  ENTER_DEVICE(cuGraphExecMemcpyNodeSetParams, NULL);
+  sim_work *w = NULL;
+  if (x == NULL || x->magic != EXEC || context == NULL) return INVALID_VALUE;
+  int result = line_work(what, &w);
+  return result != SUCCESS ? result : set_node(x, node, w, "");
 }
 
 static int run_node(graph_node *node, sim_op *op) {
@@ -336,7 +473,8 @@ EXPORT int cuGraphExecDestroy(sim_exec *x) {
   if (x == NULL || x->magic != EXEC) return INVALID_VALUE;
   pthread_mutex_lock(&sim.lock);
   release_nodes(x->nodes, x->n);
-  x->nodes = NULL;
+  release_nodes(x->origins, x->n);
+  x->nodes = x->origins = NULL;
   x->magic = 0; /* its order is kept: ops name it */
   sim.n_graphs--;
   pthread_mutex_unlock(&sim.lock);

@@ -306,25 +306,36 @@ static int check_launch(const sim_kernel *k, const unsigned grid[3], const unsig
   return SUCCESS;
 }
 
+int launch_make(sim_kernel *k, const unsigned grid[3], const unsigned block[3], unsigned shared, void **parameters,
+                sim_work **out) {
+  int result = check_launch(k, grid, block, shared, parameters);
+  if (result != SUCCESS) return result;
+  sim_launch *l = calloc(1, sizeof *l);
+  *l =
+      (sim_launch){.work = {.execute = execute_launch, .release = release_launch}, .kernel = k, .shared_bytes = shared};
+  memcpy(l->grid, grid, sizeof l->grid);
+  memcpy(l->block, block, sizeof l->block);
+  l->parameters = copy_parameters(k, parameters);
+  *out = &l->work;
+  return SUCCESS;
+}
+
 EXPORT int cuLaunchKernel(sim_kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                           unsigned shared, void *stream, void **parameters, void **extra) {
   ENTER_DEVICE(cuLaunchKernel, NULL);
   const unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};
+  sim_work *work = NULL;
   if (extra != NULL) return NOT_SUPPORTED;
-  int result = check_launch(k, grid, block, shared, parameters);
+  int result = launch_make(k, grid, block, shared, parameters, &work);
   if (result != SUCCESS) return result;
   pthread_mutex_lock(&sim.lock);
   sim_stream *s = stream_find(stream);
   if (s == NULL || s->device != k->module->device) {
     result = s == NULL ? INVALID_HANDLE : INVALID_CONTEXT;
+    release_launch(work);
+    free(work);
   } else {
-    sim_launch *l = calloc(1, sizeof *l);
-    *l = (sim_launch){
-        .work = {.execute = execute_launch, .release = release_launch}, .kernel = k, .shared_bytes = shared};
-    memcpy(l->grid, grid, sizeof grid);
-    memcpy(l->block, block, sizeof block);
-    l->parameters = copy_parameters(k, parameters);
-    result = stream_enqueue(s, &l->work, "kernel", k->name);
+    result = stream_enqueue(s, work, "kernel", k->name);
   }
   pthread_mutex_unlock(&sim.lock);
   return result;

@@ -308,6 +308,11 @@ typedef struct sim_launch {
 } sim_launch;
 
 int block_run_grid(sim_launch *launch);
+/* A launch as a piece of work that is the caller's; what is wrong with it is reported. */
+int launch_make(sim_kernel *k, const unsigned grid[3], const unsigned block[3], unsigned shared, void **parameters,
+                sim_work **out);
+/* A copy within device memory, likewise. copies.c */
+sim_work *copy_make(address to, address from, size_t bytes);
 /* Ends the running kernel with an error: does not return. */
 _Noreturn void block_abort(int error);
 bool module_holds(const sim_module *m, address at);
