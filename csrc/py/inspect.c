@@ -186,16 +186,6 @@ static PyObject *executable_steps(PyObject *object, void *unused) {
                        "interpreted", info.n_interpreted, "why_interpreted", info.interpreted, "blas", info.blas);
 }
 
-/* One line, without a lock: an executable does not change. */
-PyObject *py_executable_repr(PyObject *object) {
-  xlac_executable_info info;
-  xlac_executable_get(((py_executable *)object)->exe, &info);
-  if (info.interpreted) return PyUnicode_FromFormat("<xlac.Executable: interpreted, since %s>", info.interpreted);
-  return PyUnicode_FromFormat("<xlac.Executable: %u steps, %u of them kernels, %u routines, %u interpreted%s>",
-                              info.n_steps, info.n_kernels, info.n_routines, info.n_interpreted,
-                              info.numerics == XLAC_NUMERICS_FAST ? ", fast numerics" : "");
-}
-
 PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
     {"explain", PY_KEYWORDS(executable_explain),

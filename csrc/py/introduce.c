@@ -22,6 +22,10 @@ PyObject *py_executable_html(PyObject *self, PyObject *unused) {
   return py_delegate("xlac.introduce", "html", self, NULL, NULL);
 }
 
+PyObject *py_executable_repr(PyObject *self) {
+  return py_delegate("xlac.introduce", "line", self, NULL, NULL);
+}
+
 /* A copy, since the executable's own module must not be edited. */
 PyObject *py_executable_copy_module(PyObject *object, PyObject *unused) {
   (void)unused;

@@ -125,6 +125,27 @@ def sentence(inputs, outputs):
     return f"({few(inputs)}) -> ({few(outputs)})"
 
 
+def counted(n, noun):
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def work(executable):
+    """How much there is to run, in a few words."""
+    steps = executable.steps
+    if steps["why_interpreted"]:
+        return f"interpreted, because {steps['why_interpreted']}"
+    parts = [counted(steps[f"{noun}s"], noun) for noun in ("kernel", "routine") if steps[f"{noun}s"]]
+    parts += [counted(steps["interpreted"], "interpreted step")] if steps["interpreted"] else []
+    return f"{counted(steps['all'], 'step')}" + (": " + ", ".join(parts) if parts else "")
+
+
+def line(executable):
+    """repr(executable)"""
+    fast = ", fast numerics" if executable.numerics == "fast" else ""
+    does = f"{sentence(executable.inputs, executable.outputs)}; {work(executable)}{fast}"
+    return f"<xlac.Executable {executable.module.name} on {executable.device}: {does}>"
+
+
 def port_rows(ports, what):
     return [(what, port.name, port.type, port.sharding or "", ("" if not port.donated else "may be given away" if what == "input" else
              "takes an input's memory") + ("" if port.alias is None else f" ({'output' if what == 'input' else 'input'} {port.alias})"))
@@ -132,11 +153,8 @@ def port_rows(ports, what):
 
 
 def ports_html(executable, inputs, outputs):
-    steps, sizes = executable.steps, executable._sizes
-    head = f"{steps['all']} steps, {steps['kernels']} of them kernels; {short(sizes['argument_bytes'])}B in, {short(sizes['result_bytes'])}B " \
-           f"out, {short(sizes['peak_bytes'])}B between"
-    if steps["why_interpreted"]:
-        head = f"interpreted, since {steps['why_interpreted']}"
+    sizes = executable._sizes
+    head = f"{work(executable)}; {short(sizes['argument_bytes'])}B in, {short(sizes['result_bytes'])}B out, {short(sizes['peak_bytes'])}B between"
     rows = port_rows(inputs, "input") + port_rows(outputs, "output")
     return f"<p>{escape(head)}</p>" + html_table(("", "name", "type", "sharding", "donation"), rows)
 
