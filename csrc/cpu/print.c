@@ -5,6 +5,7 @@
 #include "../plan/report.h"
 #include "async.h"
 #include "routine.h"
+#include "loop/loop.h"
 #include "threaded/list.h"
 
 /* What the cost model says; nothing where it says nothing. */
@@ -12,6 +13,16 @@ static void exeput_time(base_text *out, double cycles) {
   if (cycles <= 0) return;
   BASE_PUT(out, ", predicted ");
   fusion_put_time(out, cycles);
+}
+
+/* Whether a loop is machine code as a whole, and if not, since when. */
+static void exeput_loop(base_text *out, const cpu_executable *exe, const plan_program *p, const plan_step *s) {
+  if (cpu_step_code(exe, p, s)) {
+    BASE_PUT(out, ", one function of machine code");
+    return;
+  }
+  const ir_op *op = cpu_loop_stops(exe, s);
+  if (op) base_putf(out, ", steps one by one since %s is none of a loop's code", op->name->s);
 }
 
 /* Who runs a step, and where that is decided beforehand. */
@@ -24,6 +35,7 @@ static void exeput_how(base_text *out, const cpu_executable *exe, const plan_pro
     base_putf(out, ", %lld iterations", (long long)s->kernel->count);
     exeput_time(out, plan_kernel_cycles(p, s));
   }
+  if (s->kind == PLAN_WHILE) exeput_loop(out, exe, p, s);
   if (s->kind != PLAN_START) return;
   const cpu_start *start = cpu_step_code(exe, p, s);
   if (start->at_once)

@@ -25,7 +25,8 @@ def level(request, monkeypatch):
 def test_random_loops_have_the_bits_of_the_interpreter(first):
     """A sample: python -m tests.cpu.random_loops FIRST COUNT goes on."""
     for seed in range(first, first + 20):
-        assert not random_loops.differs(seed), f"seed {seed}\n{random_loops.Loop(seed).text}"
+        for kind in (random_loops.Loop, random_loops.Moving):
+            assert not random_loops.differs(seed, kind), f"seed {seed}\n{kind(seed).text}"
 
 
 def test_memory_that_an_inner_loop_changes_is_read_anew():
@@ -88,6 +89,64 @@ def test_both_loops_are_one_function(level, monkeypatch):
     monkeypatch.setenv("XLAC_PERF_MAP", "1")
     out = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, check=True).stdout
     assert re.sub(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", "", out).split("\n")[0] == ("none" if level == "off" else "xlac outer"), out
+
+
+BRANCHES = """HloModule branches
+c {{ p = (s32[], f32[9], f32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant(9)
+ ROOT r = pred[] compare(i, n), direction=LT }}
+put {{ x = f32[] parameter(0)
+ ROOT y = f32[] parameter(1) }}
+yes {{ p = (f32[], f32[9], s32[1]) parameter(0)
+ v = f32[] get-tuple-element(p), index=0
+ x = f32[9] get-tuple-element(p), index=1
+ i = s32[1] get-tuple-element(p), index=2
+ w = f32[] {op}(v)
+ y = f32[9] scatter(x, i, w), update_window_dims={{}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=0, to_apply=put
+ ROOT r = (f32[9], f32[]) tuple(y, w) }}
+no {{ p = (f32[], f32[9], s32[1]) parameter(0)
+ v = f32[] get-tuple-element(p), index=0
+ x = f32[9] get-tuple-element(p), index=1
+ ROOT r = (f32[9], f32[]) tuple(x, v) }}
+b {{ p = (s32[], f32[9], f32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ x = f32[9] get-tuple-element(p), index=1
+ v = f32[] get-tuple-element(p), index=2
+ one = s32[] constant(1)
+ j = s32[] add(i, one)
+ k = s32[] multiply(i, i)
+ at = s32[1] reshape(k)
+ odd = s32[] and(i, one)
+ zero = s32[] constant(0)
+ is = pred[] compare(odd, zero), direction=NE
+ t = (f32[], f32[9], s32[1]) tuple(v, x, at)
+ w = (f32[9], f32[]) conditional(is, t, t), true_computation=yes, false_computation=no
+ y = f32[9] get-tuple-element(w), index=0
+ u = f32[] get-tuple-element(w), index=1
+ ROOT r = (s32[], f32[9], f32[]) tuple(j, y, u) }}
+ENTRY e {{ x = f32[9] parameter(0)
+ v = f32[] parameter(1)
+ z = s32[] constant(0)
+ t = (s32[], f32[9], f32[]) tuple(z, x, v)
+ ROOT w = (s32[], f32[9], f32[]) while(t), condition=c, body=b }}
+"""
+
+
+@pytest.mark.parametrize("op", ["sine", "negate"])
+def test_a_branch_that_is_not_taken_changes_nothing(op, level):
+    """Of what is put outside of the array nothing comes either: 25 and 49 are no places of nine."""
+    module = xlac.parse(BRANCHES.format(op=op))
+    x, v = np.arange(9, dtype="f4"), np.float32(0.5)
+    wanted = x.copy()
+    for i in (1, 3, 5, 7):
+        v = np.float32(np.sin(v) if op == "sine" else -v)
+        if i * i < 9:
+            wanted[i * i] = v
+    found = xlac.compile(module)(x, np.float32(0.5))
+    assert all(random_loops.same(a, b) for a, b in zip(found, xlac.interpret(module, x, np.float32(0.5))))
+    assert np.allclose(found[1], wanted, rtol=1e-6) and np.allclose(found[2], v, rtol=1e-6)
+    assert ("one function of machine code" in str(xlac.compile_stage(module, "executable"))) == (level != "off")
 
 
 SUMS = """HloModule sums

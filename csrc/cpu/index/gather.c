@@ -127,6 +127,11 @@ static int gather_run(const cpu_routine_run *r) {
   return 0;
 }
 
+const cpu_windows *cpu_gather_windows(const cpu_executable *exe, const plan_step *s) {
+  const cpu_routine *r = s->kind == PLAN_ROUTINE ? &exe->routines.items[s->routine->number] : NULL;
+  return r && r->run == gather_run ? &((const gather_data *)r->data)->w : NULL;
+}
+
 /* The copy of one window. false when out of memory. */
 static bool gather_move(gather_data *g, base_arena *arena, size_t bytes) {
   assert(bytes > 0);

@@ -5,6 +5,7 @@
 
 #include "../../interp/algorithm/windows.h"
 #include "../move/move.h"
+#include "../run.h"
 
 /* Bytes from one window to the next along a dimension of the indices. */
 typedef struct cpu_window_batch {
@@ -31,6 +32,11 @@ typedef struct cpu_windows {
 /* As interp_windows_make; types in place of values. false when out of memory. */
 bool cpu_windows_make(cpu_windows *w, base_arena *arena, const interp_window_dims *a, const ir_type *indices,
                       const ir_type *big, const int64_t *slices, const ir_type *small);
+
+/* What a step's routine has of them, and by which op a scatter combines (NULL: the update is the new value); NULL where
+ * the step is no such routine. gather.c, scatter.c */
+const cpu_windows *cpu_gather_windows(const cpu_executable *exe, const plan_step *s);
+const cpu_windows *cpu_scatter_windows(const cpu_executable *exe, const plan_step *s, const ir_op **by);
 
 /* Where the walk is: windows in the order of the indices. */
 typedef struct cpu_window_walk {

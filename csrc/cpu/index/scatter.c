@@ -101,6 +101,14 @@ static const ir_op *scat_body(const ir_op *op, bool *overwrites) {
   return a->u.number == 0 || ir_opcode_has(root->opcode, IR_COMMUTATIVE) ? root : NULL;
 }
 
+const cpu_windows *cpu_scatter_windows(const cpu_executable *exe, const plan_step *s, const ir_op **by) {
+  const cpu_routine *r = s->kind == PLAN_ROUTINE ? &exe->routines.items[s->routine->number] : NULL;
+  bool overwrites = false;
+  if (!r || r->run != scat_run) return NULL;
+  *by = scat_body(s->op, &overwrites);
+  return &((const scat_data *)r->data)->w;
+}
+
 /* false when out of memory. */
 static bool scat_windows(cpu_prepare_run *x, scat_data *s) {
   const ir_op *op = x->op;

@@ -35,6 +35,9 @@ const cpu_loop *cpu_loop_make(cpu_executable *exe, const plan_step *s);
 XLAC_MUST_USE int cpu_loop_run_code(cpu_run *run, const cpu_loop *l, char *condition_frame, char *body_frame,
                                     void *const *now, void *const *next);
 
+/* The op for which a loop's code has no way, where it is one; for explanations. */
+const ir_op *cpu_loop_stops(const cpu_executable *exe, const plan_step *s);
+
 /* The code of step s as text, a line an instruction; false where it has none. */
 bool cpu_loop_put(base_text *out, const cpu_executable *exe, const plan_step *s);
 

@@ -4,6 +4,7 @@
 
 static const cpu_loop *loop_finish(loop_make *x, const plan_step *s, void *ctx) {
   cpu_executable *exe = ctx;
+  if (x->failed) return NULL;
   const cpu_native_loop *code = cpu_native_loop_make(exe->native, &x->code, &exe->arena, s->op->name->s);
   cpu_loop *l = BASE_NEW(&exe->arena, cpu_loop);
   const loop_memory *arrays = base_arena_memdup(&exe->arena, x->arrays, (x->n_arrays + 1) * sizeof *x->arrays);
@@ -12,7 +13,7 @@ static const cpu_loop *loop_finish(loop_make *x, const plan_step *s, void *ctx) 
   return l;
 }
 
-/* What becomes of the loop once it is written. */
+/* What becomes of the loop once it is written, or has failed. */
 typedef const cpu_loop *loop_end(loop_make *x, const plan_step *s, void *ctx);
 
 static const cpu_loop *loop_write(const cpu_executable *exe, const plan_step *s, base_arena *scratch, loop_end *end,
@@ -30,11 +31,12 @@ static const cpu_loop *loop_write(const cpu_executable *exe, const plan_step *s,
     if (!s->nested[1]->stays[i]) next[i].area = LOOP_NEXT;
   }
   cpu_loop_scan(&x, s, frames, now, next, pair);
-  if (x.failed) return NULL;
+  if (x.failed) return end(&x, s, ctx);
   if (nat_loop_begin(&x.code, target, scratch)) {
     cpu_loop_write(&x, NULL, s, pair);
     x.code.body.n_streams = x.n_arrays;
-    if (!x.failed && nat_loop_settle(&x.code)) l = end(&x, s, ctx);
+    if (!nat_loop_settle(&x.code)) x.failed = true;
+    l = end(&x, s, ctx);
   }
   nat_loop_free(&x.code);
   return l;
@@ -65,6 +67,7 @@ static const cpu_loop *loop_put(loop_make *x, const plan_step *s, void *ctx) {
   size_t before = t->out->n;
   x86_code c;
   (void)s;
+  if (x->failed) return NULL;
   x86_init(&c, x->exe->alloc);
   c.text = t->out;
   t->done = nat_loop_emit(&x->code, &c, x->arena);
@@ -77,6 +80,19 @@ bool cpu_loop_put(base_text *out, const cpu_executable *exe, const plan_step *s)
   loop_text t = {.out = out};
   if (s->kind == PLAN_WHILE) (void)loop_make_of(exe, s, loop_put, &t);
   return t.done;
+}
+
+static const cpu_loop *loop_note_why(loop_make *x, const plan_step *s, void *ctx) {
+  const ir_op **why = ctx;
+  (void)s;
+  *why = x->failed ? x->stops : NULL;
+  return NULL;
+}
+
+const ir_op *cpu_loop_stops(const cpu_executable *exe, const plan_step *s) {
+  const ir_op *why = NULL;
+  (void)loop_make_of(exe, s, loop_note_why, &why);
+  return why;
 }
 
 /* --- running --- */

@@ -79,17 +79,13 @@ static bool lscan_product(loop_make *x, const plan_step *t) {
   return t->op->type->count <= LOOP_COPIED && x->n_values <= LOOP_VALUES;
 }
 
-/* A product; a row out of an array, or into one where it lies; or a concatenation. */
+/* A product, a concatenation, argmax and argmin, or elements at a computed place. */
 static bool lscan_routine(loop_make *x, loop_scope *s, const plan_step *t) {
-  cpu_dynamic_row row;
   if (t->op->opcode == IR_OP_DOT) return lscan_product(x, t);
   if (t->op->opcode == IR_OP_CONCATENATE)
     return lscan_count(&s->p->buffers[t->out[0]]) <= LOOP_COPIED &&
            ir_operand_type(t->op, 0)->dtype == t->op->type->dtype;
-  if (!cpu_dynamic_row_of(x->exe, t, &row) || row.bytes > 8 * LOOP_COPIED) return false;
-  s->in_memory[t->in[0]] = 1;
-  if (t->op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE) s->in_memory[t->out[0]] = 1;
-  return true;
+  return t->op->opcode == IR_OP_REDUCE ? cpu_loop_may_find(x, t) : cpu_loop_may_move(x, s, t);
 }
 
 /* The state of a loop in the loop: leaf i is the memory of result i of the step. */
@@ -107,10 +103,73 @@ static bool lscan_inner(loop_make *x, loop_scope *s, const plan_step *t, uint32_
   frames[1].at += (t->nested[0]->frame_bytes + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
   if (x->failed) return false;
   cpu_loop_scan(x, t, frames, now, next, pair);
-  s->inner[step] = pair[0];
-  s->inner[step + s->p->n_steps] = pair[1];
+  s->inner[step] = pair;
   for (uint32_t i = 0; i < n && !x->failed; i++)
     if (pair[1]->in_memory[i]) s->in_memory[t->out[i]] = 1;
+  return !x->failed;
+}
+
+/* Where its memory is, if it has any that is known before a run: a value needs none. */
+static loop_memory lscan_memory(const loop_make *x, const loop_scope *s, uint32_t buffer) {
+  loop_make asks = *x;
+  return cpu_loop_memory_of(&asks, s, buffer);
+}
+
+bool cpu_loop_result_in_memory(const loop_scope *s, uint32_t j) {
+  for (uint32_t b = 0; b < s->p->n_buffers; b++)
+    if (s->p->buffers[b].place == PLAN_RESULT && s->p->buffers[b].number == j && s->in_memory[b]) return true;
+  return false;
+}
+
+/* A result that is memory in one branch is memory in all. */
+static void lscan_agree_on_results(loop_scope *s, const plan_step *t, loop_scope *const *scopes) {
+  for (uint32_t j = 0; j < t->n_out; j++) {
+    bool memory = false;
+    for (uint32_t k = 0; k < t->n_nested; k++) memory = memory || cpu_loop_result_in_memory(scopes[k], j);
+    if (!memory) continue;
+    s->in_memory[t->out[j]] = 1;
+    for (uint32_t k = 0; k < t->n_nested; k++)
+      for (uint32_t b = 0; b < scopes[k]->p->n_buffers; b++)
+        if (scopes[k]->p->buffers[b].place == PLAN_RESULT && scopes[k]->p->buffers[b].number == j)
+          scopes[k]->in_memory[b] = 1;
+  }
+}
+
+static loop_scope *lscan_program(loop_make *x, const plan_program *p, loop_memory frame, const loop_memory *arguments,
+                                 const loop_memory *spare);
+static void lscan_note_written(loop_make *x, const loop_scope *s);
+
+/* A branch, whose arguments are operands number `first` and on. Its results are those of the step. */
+static loop_scope *lscan_branch(loop_make *x, loop_scope *s, const plan_step *t, uint32_t k, uint32_t first) {
+  const plan_program *p = t->nested[k];
+  loop_memory *in = BASE_ARRAY(x->arena, loop_memory, p->n_arguments + 1);
+  loop_memory *out = BASE_ARRAY(x->arena, loop_memory, t->n_out + 1);
+  if (!in || !out) return NULL;
+  for (uint32_t i = 0; i < p->n_arguments; i++)
+    if (p->buffers[i].type)
+      in[i] = lscan_memory(x, s, t->in[first + i]);
+    else
+      return NULL;
+  for (uint32_t j = 0; j < t->n_out; j++) out[j] = lscan_memory(x, s, t->out[j]);
+  loop_scope *scope = lscan_program(x, p, cpu_loop_memory_of(x, s, t->frame), in, out);
+  for (uint32_t i = 0; i < p->n_arguments && !x->failed; i++)
+    if (scope->in_memory[i]) s->in_memory[t->in[first + i]] = 1;
+  return scope;
+}
+
+static bool lscan_conditional(loop_make *x, loop_scope *s, const plan_step *t, uint32_t step) {
+  loop_scope **scopes = BASE_ARRAY(x->arena, loop_scope *, t->n_nested + 1);
+  if (!scopes) return false;
+  for (uint32_t j = 0; j < t->n_out; j++)
+    if (!s->p->buffers[t->out[j]].type || !nat_type_of((base_dtype)s->p->buffers[t->out[j]].type->dtype).width)
+      return false;
+  for (uint32_t k = 0, first = 1; k < t->n_nested && !x->failed; k++) {
+    if (!(scopes[k] = lscan_branch(x, s, t, k, first))) return false;
+    first += t->nested[k]->n_arguments;
+  }
+  if (!x->failed) lscan_agree_on_results(s, t, scopes);
+  for (uint32_t k = 0; k < t->n_nested && !x->failed; k++) lscan_note_written(x, scopes[k]);
+  s->inner[step] = scopes;
   return !x->failed;
 }
 
@@ -120,11 +179,14 @@ static bool lscan_step(loop_make *x, loop_scope *s, uint32_t step) {
     case PLAN_KERNEL:
       return lscan_kernel(x, s, t);
     case PLAN_COPY:
-      return lscan_count(&s->p->buffers[t->in[0]]) <= LOOP_COPIED;
+      return lscan_count(&s->p->buffers[t->in[0]]) <= LOOP_COPIED ||
+             cpu_loop_may_copy(s, t->in[0], s, t->out[0], lscan_count(&s->p->buffers[t->in[0]]));
     case PLAN_ROUTINE:
       return lscan_routine(x, s, t);
     case PLAN_WHILE:
       return lscan_inner(x, s, t, step);
+    case PLAN_CONDITIONAL:
+      return lscan_conditional(x, s, t, step);
     default:
       return false;
   }
@@ -139,7 +201,7 @@ static bool lscan_begin(loop_make *x, loop_scope *s) {
   s->first = BASE_ARRAY(x->arena, uint32_t, p->n_buffers + 1);
   s->last_argument = BASE_ARRAY(x->arena, uint32_t, p->n_arguments + 1);
   s->last_result = BASE_ARRAY(x->arena, uint32_t, p->n_results + 1);
-  s->inner = base_arena_zalloc(x->arena, (2 * p->n_steps + 1) * sizeof *s->inner);
+  s->inner = base_arena_zalloc(x->arena, (p->n_steps + 1) * sizeof *s->inner);
   if (!s->in_memory || !s->first || !s->last_argument || !s->last_result || !s->inner) return false;
   for (uint32_t i = 0; i < p->n_arguments; i++) s->last_argument[i] = i;
   for (uint32_t i = 0; i < p->n_results; i++) s->last_result[i] = UINT32_MAX;
@@ -159,7 +221,10 @@ static loop_scope *lscan_program(loop_make *x, const plan_program *p, loop_memor
   if (!s || p->interpreted) return x->failed = true, NULL;
   *s = (loop_scope){.p = p, .frame = frame, .arguments = arguments, .spare = spare};
   lscan_fail_unless(x, lscan_begin(x, s));
-  for (uint32_t i = 0; i < p->n_steps && !x->failed; i++) lscan_fail_unless(x, lscan_step(x, s, i));
+  for (uint32_t i = 0; i < p->n_steps && !x->failed; i++) {
+    lscan_fail_unless(x, lscan_step(x, s, i));
+    if (x->failed && !x->stops) x->stops = p->steps[i].op;
+  }
   return s;
 }
 

@@ -11,6 +11,7 @@ enum {
   LOOP_COUNT = 64,    /* iterations of a kernel, each of which is code of its own */
   LOOP_VALUES = 1200, /* values of kernels, in all */
   LOOP_COPIED = 64,   /* elements of a copy */
+  LOOP_MOVED = 128,   /* elements that go to a computed place, or come from one */
   LOOP_OPERAND = 128, /* elements of a product's operand */
   LOOP_TERMS = 256    /* numbers that a product multiplies */
 };
@@ -24,15 +25,16 @@ struct loop_scope {
   uint8_t *in_memory;                    /* by buffer */
   uint32_t *first, *cells;               /* by buffer: its first cell; values */
   uint32_t *last_argument, *last_result; /* by number: the buffer that was last written there */
-  loop_scope **inner;                    /* by step: of a loop, its condition and, behind that, its body */
+  loop_scope *const **inner; /* by step: of a loop, its condition and its body; of a conditional, its branches */
 };
 
 typedef struct loop_make {
   const cpu_executable *exe;
   base_arena *arena; /* scratch */
   nat_loop code;
-  uint32_t n_values; /* of all kernels */
-  bool failed;       /* no way, or out of memory */
+  uint32_t n_values;  /* of all kernels */
+  bool failed;        /* no way, or out of memory */
+  const ir_op *stops; /* the first for which there is no way; NULL: it is not one op */
   uint32_t n_written, n_arrays;
   loop_memory written[64], arrays[NAT_LOOP_ARRAYS];
 } loop_make;
@@ -47,11 +49,49 @@ loop_memory cpu_loop_memory_of(loop_make *x, const loop_scope *s, uint32_t buffe
 /* Condition and body of step w, whose state lies there. */
 void cpu_loop_scan(loop_make *x, const plan_step *w, const loop_memory *frames, const loop_memory *now,
                    const loop_memory *next, loop_scope **pair);
+/* Whether result j lies in memory. */
+bool cpu_loop_result_in_memory(const loop_scope *s, uint32_t j);
 /* Whether a trip changes leaf i of the state. */
 bool cpu_loop_changes(const loop_scope *body, uint32_t i);
 
-/* --- write.c: code of a loop that `outer` has, or, where that is NULL, whose state lies in memory --- */
+/* --- write.c --- */
+/* Element number `element` of a buffer, as it is now; and what it becomes. */
+uint32_t cpu_loop_get(loop_make *x, const loop_scope *s, uint32_t buffer, int64_t element);
+void cpu_loop_put_element(loop_make *x, loop_scope *s, uint32_t buffer, int64_t element, uint32_t value);
+nat_type cpu_loop_type(const loop_scope *s, uint32_t buffer);
+/* The place of elements that are `stride` apart, the first at `element`. */
+nat_place cpu_loop_place(loop_make *x, loop_memory m, nat_type t, int64_t element, int64_t stride);
+/* Both in memory: elements one after the other, by whole registers. */
+void cpu_loop_copy(loop_make *x, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, int64_t bytes);
+/* Whether so many elements of the two buffers are. */
+bool cpu_loop_may_copy(const loop_scope *s, uint32_t from, const loop_scope *of, uint32_t to, int64_t n);
+/* What lies at the place, at the index `at`, unless it is NAT_NONE. */
+uint32_t cpu_loop_load(loop_make *x, const loop_scope *s, uint32_t buffer, nat_place p, uint32_t at);
+/* The buffer has been written: it is what its argument's or result's memory has now. */
+void cpu_loop_note(loop_scope *s, uint32_t buffer);
+/* A computed index as an s32, clamped to 0..last; *inside, unless it is NULL: the mask of what needed no clamping. */
+uint32_t cpu_loop_index(loop_make *x, nat_type t, uint32_t value, int64_t last, uint32_t *inside);
+/* Code of a loop that `outer` has, or, where that is NULL, whose state lies in memory. */
 void cpu_loop_write(loop_make *x, loop_scope *outer, const plan_step *w, loop_scope *const *pair);
+
+/* A program's steps, whose arguments are there. */
+void cpu_loop_write_program(loop_make *x, loop_scope *s);
+/* Truth values are carried as bytes. */
+static inline nat_type cpu_loop_carried(nat_type t) {
+  return t.kind == NAT_PRED ? t : (nat_type){NAT_NO_TYPE, 0, 0};
+}
+
+/* --- branch.c --- */
+void cpu_loop_branch(loop_make *x, loop_scope *s, const plan_step *t, loop_scope *const *scopes);
+
+/* --- window.c: dynamic-slice, dynamic-update-slice, gather and scatter of few elements --- */
+/* Whether code has a way; notes which buffers must be memory. */
+bool cpu_loop_may_move(loop_make *x, loop_scope *s, const plan_step *t);
+void cpu_loop_move(loop_make *x, loop_scope *s, const plan_step *t);
+
+/* --- arg.c: argmax and argmin --- */
+bool cpu_loop_may_find(loop_make *x, const plan_step *t);
+void cpu_loop_find(loop_make *x, loop_scope *s, const plan_step *t);
 
 /* --- combine.c --- */
 /* Whether code has a way for a kernel's reductions; and the results of one of them: `stored` has what all its stores

@@ -1,7 +1,7 @@
 /* Code of loops from the plan's steps, in their order. */
 #include "scope.h"
 
-static nat_type lwrite_type(const loop_scope *s, uint32_t buffer) {
+nat_type cpu_loop_type(const loop_scope *s, uint32_t buffer) {
   return nat_type_of((base_dtype)s->p->buffers[buffer].type->dtype);
 }
 
@@ -24,17 +24,16 @@ static bool lwrite_is_still(const loop_make *x, const loop_memory *m) {
   return m->area == LOOP_NOW;
 }
 
-/* index: a value; elements apart by `stride`, the first at `element`. */
-static nat_place lwrite_place(loop_make *x, loop_memory m, nat_type t, int64_t element, int64_t stride) {
+nat_place cpu_loop_place(loop_make *x, loop_memory m, nat_type t, int64_t element, int64_t stride) {
   nat_place p = {.width = t.bytes, .offset = element * t.bytes, .stride = stride * t.bytes};
   if (p.offset != (int32_t)p.offset || p.stride != (int32_t)p.stride) x->failed = true;
   p.array = lwrite_array(x, m);
   return p;
 }
 
-static uint32_t lwrite_load(loop_make *x, const loop_scope *s, uint32_t buffer, nat_place p, uint32_t at) {
+uint32_t cpu_loop_load(loop_make *x, const loop_scope *s, uint32_t buffer, nat_place p, uint32_t at) {
   loop_memory m = x->arrays[p.array];
-  return nat_unpack(&x->code.body, nat_loop_load(&x->code, p, at, lwrite_is_still(x, &m)), lwrite_type(s, buffer));
+  return nat_unpack(&x->code.body, nat_loop_load(&x->code, p, at, lwrite_is_still(x, &m)), cpu_loop_type(s, buffer));
 }
 
 static uint32_t lwrite_literal(loop_make *x, const plan_buffer *b, int64_t element) {
@@ -45,52 +44,52 @@ static uint32_t lwrite_literal(loop_make *x, const plan_buffer *b, int64_t eleme
   return nat_lower_constant(&r, &v);
 }
 
-static uint32_t lwrite_get(loop_make *x, const loop_scope *s, uint32_t buffer, int64_t element) {
+uint32_t cpu_loop_get(loop_make *x, const loop_scope *s, uint32_t buffer, int64_t element) {
   const plan_buffer *b = &s->p->buffers[buffer];
-  if (x->failed || x->code.body.failed || !lwrite_type(s, buffer).width) return x->failed = true, 0;
+  if (x->failed || x->code.body.failed || !cpu_loop_type(s, buffer).width) return x->failed = true, 0;
   assert(element >= 0 && element < b->type->count);
   if (b->place == PLAN_CONSTANT && b->literal) return lwrite_literal(x, b, element);
   if (s->in_memory[buffer]) {
-    nat_place p = lwrite_place(x, cpu_loop_memory_of(x, s, buffer), lwrite_type(s, buffer), element, 0);
-    return lwrite_load(x, s, buffer, p, NAT_NONE);
+    nat_place p = cpu_loop_place(x, cpu_loop_memory_of(x, s, buffer), cpu_loop_type(s, buffer), element, 0);
+    return cpu_loop_load(x, s, buffer, p, NAT_NONE);
   }
   uint32_t value = s->cells[s->first[buffer] + element];
   if (value == NAT_NONE) x->failed = true;
   return value;
 }
 
-/* The buffer has been written: it is what its argument's or result's memory has now. */
-static void lwrite_note(loop_scope *s, uint32_t buffer) {
+void cpu_loop_note(loop_scope *s, uint32_t buffer) {
   const plan_buffer *b = &s->p->buffers[buffer];
   if (b->place == PLAN_ARGUMENT) s->last_argument[b->number] = buffer;
   if (b->place == PLAN_RESULT) s->last_result[b->number] = buffer;
 }
 
-static void lwrite_put(loop_make *x, loop_scope *s, uint32_t buffer, int64_t element, uint32_t value) {
+void cpu_loop_put_element(loop_make *x, loop_scope *s, uint32_t buffer, int64_t element, uint32_t value) {
   if (x->failed || x->code.body.failed) return;
-  lwrite_note(s, buffer);
+  cpu_loop_note(s, buffer);
   if (!s->in_memory[buffer]) {
     s->cells[s->first[buffer] + element] = value;
     return;
   }
-  nat_type t = lwrite_type(s, buffer);
-  nat_place p = lwrite_place(x, cpu_loop_memory_of(x, s, buffer), t, element, 0);
+  nat_type t = cpu_loop_type(s, buffer);
+  nat_place p = cpu_loop_place(x, cpu_loop_memory_of(x, s, buffer), t, element, 0);
   nat_loop_put(&x->code, p, NAT_NONE, nat_pack(&x->code.body, value, t));
 }
 
 /* --- indices --- */
 
-/* A computed index as an s32, clamped to 0..last. */
-static uint32_t lwrite_index(loop_make *x, nat_type t, uint32_t value, int64_t last) {
+uint32_t cpu_loop_index(loop_make *x, nat_type t, uint32_t value, int64_t last, uint32_t *inside) {
   nat_body *b = &x->code.body;
   if (b->failed || (t.kind != NAT_SIGNED && t.kind != NAT_UNSIGNED) || last > INT32_MAX) return x->failed = true, 0;
   if (t.width < 4) {
     value = nat_resize(b, value, 4, t.kind == NAT_SIGNED);
     t = (nat_type){NAT_SIGNED, 4, 4};
   }
-  uint32_t most = nat_constant(b, t.width, (uint64_t)last);
-  if (t.kind == NAT_SIGNED) value = nat_extreme(b, t, value, nat_constant(b, t.width, 0), true);
-  return nat_resize(b, nat_extreme(b, t, value, most, false), 4, false);
+  uint32_t most = nat_constant(b, t.width, (uint64_t)last), near = value;
+  if (t.kind == NAT_SIGNED) near = nat_extreme(b, t, near, nat_constant(b, t.width, 0), true);
+  near = nat_extreme(b, t, near, most, false);
+  if (inside && !b->failed) *inside = nat_compare_ints(b, t.width, false, SCALAR_EQ, near, value);
+  return nat_resize(b, near, 4, false);
 }
 
 /* --- kernels --- */
@@ -131,14 +130,14 @@ static uint32_t lwrite_computed_load(lwrite_kernel *w, const kernel_value *v) {
   int64_t stride = v->n_in == 1 ? v->bases[0].stride : 1;
   for (uint32_t j = 0; j < v->n_in && !x->failed; j++) {
     nat_type t = nat_type_of((base_dtype)w->t->kernel->values[v->in[j]].dtype);
-    uint32_t part = lwrite_index(x, t, w->lower.values[v->in[j]], v->bases[j].last);
+    uint32_t part = cpu_loop_index(x, t, w->lower.values[v->in[j]], v->bases[j].last, NULL);
     if (v->n_in > 1) part = nat_op2(b, NAT_IMUL, 4, part, nat_constant(b, 4, (uint64_t)v->bases[j].stride));
     sum = sum == NAT_NONE ? part : nat_op2(b, NAT_IADD, 4, sum, part);
   }
   if (x->failed || b->failed || w->s->p->buffers[buffer].type->count > INT32_MAX) return x->failed = true, 0;
   loop_memory m = cpu_loop_memory_of(x, w->s, buffer);
-  nat_place p = lwrite_place(x, m, lwrite_type(w->s, buffer), lwrite_at(w, v->index), stride);
-  return x->failed ? 0 : lwrite_load(x, w->s, buffer, p, sum);
+  nat_place p = cpu_loop_place(x, m, cpu_loop_type(w->s, buffer), lwrite_at(w, v->index), stride);
+  return x->failed ? 0 : cpu_loop_load(x, w->s, buffer, p, sum);
 }
 
 static uint32_t lwrite_value(lwrite_kernel *w, uint32_t i) {
@@ -147,7 +146,7 @@ static uint32_t lwrite_value(lwrite_kernel *w, uint32_t i) {
     case KERNEL_LOAD:
       if (v->box && !lwrite_is_in(w, v->box)) return lwrite_number(w, v, 0);
       if (v->n_in) return lwrite_computed_load(w, v);
-      return lwrite_get(w->x, w->s, w->t->in[v->buffer], lwrite_at(w, v->index));
+      return cpu_loop_get(w->x, w->s, w->t->in[v->buffer], lwrite_at(w, v->index));
     case KERNEL_COUNT_UP:
       return lwrite_number(w, v, lwrite_at(w, v->index));
     case KERNEL_CONSTANT:
@@ -173,7 +172,7 @@ static void lwrite_combined(lwrite_kernel *w, uint32_t store, const uint32_t *st
   uint32_t out[LOOP_COUNT];
   cpu_loop_combine(&w->x->code.body, k, store, stored, w->lower.values[k->stores[store].init], out);
   for (int64_t i = 0; i < k->reduction->outer * k->reduction->inner; i++)
-    lwrite_put(w->x, w->s, w->t->out[k->stores[store].buffer], i, out[i]);
+    cpu_loop_put_element(w->x, w->s, w->t->out[k->stores[store].buffer], i, out[i]);
 }
 
 /* All iterations, then their stores: an output may be the memory of an input. */
@@ -196,19 +195,41 @@ static void lwrite_kernel_step(loop_make *x, loop_scope *s, const plan_step *t) 
     if (x->code.body.failed) x->failed = true;
   }
   for (size_t i = 0; i < n && !x->failed; i++)
-    if (!k->stores[i % k->n_stores].by) lwrite_put(x, s, t->out[k->stores[i % k->n_stores].buffer], at[i], stored[i]);
+    if (!k->stores[i % k->n_stores].by)
+      cpu_loop_put_element(x, s, t->out[k->stores[i % k->n_stores].buffer], at[i], stored[i]);
   for (uint32_t i = 0; i < k->n_stores && !x->failed; i++)
     if (k->stores[i].by) lwrite_combined(&w, i, stored);
 }
 
 /* --- moves --- */
 
+void cpu_loop_copy(loop_make *x, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, int64_t bytes) {
+  if (!x->failed && bytes <= NAT_LOOP_COPY)
+    nat_loop_copy(&x->code, from, from_at, to, to_at, (uint32_t)bytes);
+  else
+    x->failed = true;
+}
+
+bool cpu_loop_may_copy(const loop_scope *s, uint32_t from, const loop_scope *of, uint32_t to, int64_t n) {
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)s->p->buffers[from].type->dtype);
+  return s->in_memory[from] && of->in_memory[to] && n > LOOP_CELLS && n <= NAT_LOOP_COPY / bytes &&
+         !(s->p->buffers[from].place == PLAN_CONSTANT && !s->p->buffers[from].literal);
+}
+
 /* n elements, read before the first is written. */
 static void lwrite_move(loop_make *x, loop_scope *s, uint32_t from, loop_scope *to_scope, uint32_t to, int64_t n) {
   uint32_t values[LOOP_COPIED];
+  if (cpu_loop_may_copy(s, from, to_scope, to, n)) {
+    nat_type t = cpu_loop_type(s, from);
+    nat_place a = cpu_loop_place(x, cpu_loop_memory_of(x, s, from), t, 0, 0);
+    nat_place b = cpu_loop_place(x, cpu_loop_memory_of(x, to_scope, to), t, 0, 0);
+    cpu_loop_copy(x, a, NAT_NONE, b, NAT_NONE, n * t.bytes);
+    cpu_loop_note(to_scope, to);
+    return;
+  }
   assert(n <= LOOP_COPIED);
-  for (int64_t i = 0; i < n; i++) values[i] = lwrite_get(x, s, from, i);
-  for (int64_t i = 0; i < n; i++) lwrite_put(x, to_scope, to, i, values[i]);
+  for (int64_t i = 0; i < n; i++) values[i] = cpu_loop_get(x, s, from, i);
+  for (int64_t i = 0; i < n; i++) cpu_loop_put_element(x, to_scope, to, i, values[i]);
 }
 
 static void lwrite_concatenate(loop_make *x, loop_scope *s, const plan_step *t) {
@@ -219,34 +240,10 @@ static void lwrite_concatenate(loop_make *x, loop_scope *s, const plan_step *t) 
   for (int64_t o = 0; o < outer; o++)
     for (uint32_t i = 0; i < t->n_in; i++) {
       int64_t part = ir_operand_type(t->op, i)->dims[d] * inner;
-      for (int64_t j = 0; j < part; j++) values[n++] = lwrite_get(x, s, t->in[i], o * part + j);
+      for (int64_t j = 0; j < part; j++) values[n++] = cpu_loop_get(x, s, t->in[i], o * part + j);
     }
   assert(n == to->count);
-  for (uint32_t i = 0; i < n; i++) lwrite_put(x, s, t->out[0], i, values[i]);
-}
-
-/* A row: elements one after the other, from an index on. */
-static void lwrite_row(loop_make *x, loop_scope *s, const plan_step *t, const cpu_dynamic_row *row) {
-  bool update = t->op->opcode == IR_OP_DYNAMIC_UPDATE_SLICE;
-  uint32_t array = update ? t->out[0] : t->in[0], values[8 * LOOP_COPIED];
-  nat_type type = lwrite_type(s, array);
-  loop_memory m = cpu_loop_memory_of(x, s, array), before = cpu_loop_memory_of(x, s, t->in[0]);
-  if (x->failed || !type.width || !loop_same_memory(&m, &before)) {
-    x->failed = true;
-    return;
-  }
-  uint32_t at =
-      lwrite_index(x, nat_type_of((base_dtype)row->dtype), lwrite_get(x, s, t->in[row->operand], 0), row->limit);
-  int64_t n = row->bytes / type.bytes;
-  for (int64_t i = 0; i < n && !x->failed; i++) {
-    nat_place p = lwrite_place(x, m, type, i, row->stride / type.bytes);
-    if (!update)
-      values[i] = lwrite_load(x, s, array, p, at);
-    else
-      nat_loop_put(&x->code, p, at, nat_pack(&x->code.body, lwrite_get(x, s, t->in[1], i), type));
-  }
-  for (int64_t i = 0; i < n && !update; i++) lwrite_put(x, s, t->out[0], i, values[i]);
-  if (update) lwrite_note(s, array);
+  for (uint32_t i = 0; i < n; i++) cpu_loop_put_element(x, s, t->out[0], i, values[i]);
 }
 
 static void lwrite_product(loop_make *x, loop_scope *s, const plan_step *t) {
@@ -255,37 +252,37 @@ static void lwrite_product(loop_make *x, loop_scope *s, const plan_step *t) {
   if (!cpu_loop_product_of(t->op, &p)) x->failed = true;
   for (uint32_t i = 0; i < 2; i++)
     for (int64_t j = 0; j < ir_operand_type(t->op, i)->count && !x->failed; j++)
-      in[i][j] = lwrite_get(x, s, t->in[i], j);
+      in[i][j] = cpu_loop_get(x, s, t->in[i], j);
   if (x->failed || x->code.body.failed) return;
   cpu_loop_multiply(&x->code.body, &p, in[0], in[1], out);
-  for (int64_t i = 0; i < t->op->type->count; i++) lwrite_put(x, s, t->out[0], i, out[i]);
+  for (int64_t i = 0; i < t->op->type->count; i++) cpu_loop_put_element(x, s, t->out[0], i, out[i]);
 }
 
 static void lwrite_routine(loop_make *x, loop_scope *s, const plan_step *t) {
-  cpu_dynamic_row row;
   if (t->op->opcode == IR_OP_DOT)
     lwrite_product(x, s, t);
   else if (t->op->opcode == IR_OP_CONCATENATE)
     lwrite_concatenate(x, s, t);
-  else if (cpu_dynamic_row_of(x->exe, t, &row))
-    lwrite_row(x, s, t, &row);
+  else if (t->op->opcode == IR_OP_REDUCE)
+    cpu_loop_find(x, s, t);
   else
-    x->failed = true;
+    cpu_loop_move(x, s, t);
 }
 
 /* --- programs --- */
 
-static void lwrite_program(loop_make *x, loop_scope *s) {
+void cpu_loop_write_program(loop_make *x, loop_scope *s) {
   const plan_program *p = s->p;
   for (uint32_t i = 0; i < p->n_steps && !x->failed; i++) {
     const plan_step *t = &p->steps[i];
-    loop_scope *const pair[2] = {s->inner[i], s->inner[i + p->n_steps]};
     if (t->kind == PLAN_KERNEL)
       lwrite_kernel_step(x, s, t);
     else if (t->kind == PLAN_COPY)
       lwrite_move(x, s, t->in[0], s, t->out[0], p->buffers[t->in[0]].type->count);
     else if (t->kind == PLAN_WHILE)
-      cpu_loop_write(x, s, t, pair);
+      cpu_loop_write(x, s, t, s->inner[i]);
+    else if (t->kind == PLAN_CONDITIONAL)
+      cpu_loop_branch(x, s, t, s->inner[i]);
     else
       lwrite_routine(x, s, t);
     if (x->code.body.failed) x->failed = true;
@@ -305,27 +302,22 @@ typedef struct lwrite_state {
 
 static uint32_t lwrite_first(lwrite_state *g, uint32_t leaf, int64_t element) {
   loop_make *x = g->x;
-  if (g->outer) return lwrite_get(x, g->outer, g->w->in[leaf], element);
-  nat_type t = lwrite_type(g->pair[1], leaf);
-  nat_place p = lwrite_place(x, (loop_memory){.area = LOOP_NOW, .at = leaf}, t, element, 0);
+  if (g->outer) return cpu_loop_get(x, g->outer, g->w->in[leaf], element);
+  nat_type t = cpu_loop_type(g->pair[1], leaf);
+  nat_place p = cpu_loop_place(x, (loop_memory){.area = LOOP_NOW, .at = leaf}, t, element, 0);
   return nat_unpack(&x->code.body, nat_loop_load(&x->code, p, NAT_NONE, true), t);
-}
-
-/* Truth values are carried as bytes. */
-static nat_type lwrite_carried(nat_type t) {
-  return t.kind == NAT_PRED ? t : (nat_type){NAT_NO_TYPE, 0, 0};
 }
 
 static void lwrite_begin_leaf(lwrite_state *g, uint32_t leaf, const uint32_t *first) {
   loop_make *x = g->x;
   loop_scope *condition = g->pair[0], *body = g->pair[1];
-  nat_type t = lwrite_type(body, leaf);
+  nat_type t = cpu_loop_type(body, leaf);
   bool changes = cpu_loop_changes(body, leaf);
   for (int64_t e = 0; e < body->p->buffers[leaf].type->count && !x->failed; e++) {
     uint32_t value = first[e], cell = body->first[leaf] + (uint32_t)e;
     if (changes) {
       g->carries[cell] = nat_loop_carry(&x->code, value);
-      value = nat_unpack(&x->code.body, g->carries[cell], lwrite_carried(t));
+      value = nat_unpack(&x->code.body, g->carries[cell], cpu_loop_carried(t));
     }
     body->cells[cell] = condition->cells[condition->first[leaf] + e] = value;
   }
@@ -346,7 +338,7 @@ static uint32_t *lwrite_begin(lwrite_state *g) {
                   to = cpu_loop_memory_of(x, g->outer, g->w->out[i]);
       bool there = g->outer->in_memory[g->w->in[i]] && loop_same_memory(&from, &to);
       if (there) continue;
-      if (type->count > LOOP_COPIED)
+      if (type->count > LOOP_COPIED && !cpu_loop_may_copy(g->outer, g->w->in[i], g->outer, g->w->out[i], type->count))
         x->failed = true;
       else
         lwrite_move(x, g->outer, g->w->in[i], g->outer, g->w->out[i], type->count);
@@ -355,7 +347,7 @@ static uint32_t *lwrite_begin(lwrite_state *g) {
         uint32_t value = lwrite_first(g, i, e);
         bool pack = cpu_loop_changes(body, i);
         first[i * LOOP_COPIED + e] =
-            pack ? nat_pack(&x->code.body, value, lwrite_carried(lwrite_type(body, i))) : value;
+            pack ? nat_pack(&x->code.body, value, cpu_loop_carried(cpu_loop_type(body, i))) : value;
       }
     }
   }
@@ -374,9 +366,9 @@ static void lwrite_end(lwrite_state *g) {
       x->failed = true;
       return;
     }
-    nat_type t = lwrite_carried(lwrite_type(body, i));
+    nat_type t = cpu_loop_carried(cpu_loop_type(body, i));
     for (int64_t e = 0; e < body->p->buffers[i].type->count && !x->failed; e++) {
-      uint32_t value = nat_pack(&x->code.body, lwrite_get(x, body, from, e), t);
+      uint32_t value = nat_pack(&x->code.body, cpu_loop_get(x, body, from, e), t);
       nat_loop_carry_to(&x->code, g->carries[body->first[i] + e], value);
     }
   }
@@ -388,15 +380,15 @@ static void lwrite_results(lwrite_state *g) {
   for (uint32_t i = 0; i < g->w->n_in && !x->failed; i++) {
     bool changes = cpu_loop_changes(body, i);
     if (body->in_memory[i] || (!changes && !g->outer)) continue;
-    nat_type t = lwrite_type(body, i);
+    nat_type t = cpu_loop_type(body, i);
     for (int64_t e = 0; e < body->p->buffers[i].type->count && !x->failed; e++) {
       uint32_t cell = body->first[i] + (uint32_t)e;
       uint32_t value = changes ? nat_loop_result(&x->code, g->carries[cell]) : lwrite_first(g, i, e);
-      if (changes) value = nat_unpack(&x->code.body, value, lwrite_carried(t));
+      if (changes) value = nat_unpack(&x->code.body, value, cpu_loop_carried(t));
       if (g->outer) {
-        lwrite_put(x, g->outer, g->w->out[i], e, value);
+        cpu_loop_put_element(x, g->outer, g->w->out[i], e, value);
       } else {
-        nat_place p = lwrite_place(x, (loop_memory){.area = LOOP_NOW, .at = i}, t, e, 0);
+        nat_place p = cpu_loop_place(x, (loop_memory){.area = LOOP_NOW, .at = i}, t, e, 0);
         nat_loop_put(&x->code, p, NAT_NONE, nat_pack(&x->code.body, value, t));
       }
     }
@@ -413,14 +405,14 @@ void cpu_loop_write(loop_make *x, loop_scope *outer, const plan_step *w, loop_sc
   g.carries = BASE_ARRAY(x->arena, uint32_t, pair[1]->first[w->n_in ? w->n_in - 1 : 0] + cells + LOOP_CELLS);
   if (!g.carries) x->failed = true;
   if (x->failed) return;
-  nat_loop_enter(&x->code);
+  nat_loop_enter(&x->code, false);
   for (uint32_t i = 0; i < w->n_in && !x->failed; i++)
     if (!pair[1]->in_memory[i]) lwrite_begin_leaf(&g, i, first + i * LOOP_COPIED);
-  lwrite_program(x, pair[0]);
+  cpu_loop_write_program(x, pair[0]);
   flag = pair[0]->last_result[0];
   if (flag == UINT32_MAX) x->failed = true;
-  if (!x->failed) nat_loop_exit_unless(&x->code, lwrite_get(x, pair[0], flag, 0));
-  if (!x->failed) lwrite_program(x, pair[1]);
+  if (!x->failed) nat_loop_exit_unless(&x->code, cpu_loop_get(x, pair[0], flag, 0));
+  if (!x->failed) cpu_loop_write_program(x, pair[1]);
   if (!x->failed) lwrite_end(&g);
   if (x->failed) return;
   nat_loop_leave(&x->code);

@@ -2,6 +2,7 @@
 #include "body.h"
 
 enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
+#define NAT_FORGOTTEN (NAT_NONE - 1) /* in the table: there was a value */
 
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena) {
   *b = (nat_body){
@@ -34,10 +35,15 @@ uint32_t nat_add(nat_body *b, nat_value v) {
   }
   uint32_t at = nat_hash(&v) & (b->n_found - 1);
   for (; b->found[at] != NAT_NONE; at = (at + 1) & (b->n_found - 1))
-    if (nat_is_same(&b->values[b->found[at]], &v)) return b->found[at];
+    if (b->found[at] != NAT_FORGOTTEN && nat_is_same(&b->values[b->found[at]], &v)) return b->found[at];
   b->found[at] = b->n_values;
   b->values[b->n_values] = v;
   return b->n_values++;
+}
+
+void nat_forget(nat_body *b, uint32_t first) {
+  for (uint32_t i = 0; !b->failed && first < b->n_values && i < b->n_found; i++)
+    if (b->found[i] != NAT_NONE && b->found[i] >= first) b->found[i] = NAT_FORGOTTEN;
 }
 
 /* bits: of one lane. */

@@ -115,6 +115,8 @@ typedef struct nat_body {
 /* k: NULL of loops. */
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena);
 uint32_t nat_add(nat_body *b, nat_value v);
+/* Values from number `first` on are not found again. */
+void nat_forget(nat_body *b, uint32_t first);
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
 /* Any of these: NAT_LOAD, NAT_GATHER, NAT_PART, with up to two operands, or NAT_NONE. */

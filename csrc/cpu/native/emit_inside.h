@@ -29,7 +29,7 @@ enum {
 };
 
 /* A step of a section: a value that is computed, a store of one, or what a fold becomes. */
-typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD, EMIT_EXIT /* of loops */ } emit_kind;
+typedef enum emit_kind { EMIT_VALUE, EMIT_STORE, EMIT_FOLD, EMIT_EXIT, EMIT_COPY /* of loops */ } emit_kind;
 typedef struct emit_step {
   uint8_t kind, turn;     /* turn: the vector of a trip */
   uint32_t value, number; /* number: of the store, of the fold */

@@ -15,6 +15,7 @@ uint32_t emit_pressure(const emit_run *e, uint8_t *lives) {
   uint32_t now = 0, most = 0;
   for (uint32_t i = 0; i < e->n_steps; i++) {
     const emit_step *s = &e->steps[i];
+    if (s->value == NAT_NONE) continue; /* a copy */
     const nat_value *v = &e->b->values[s->value];
     const uint32_t *in = s->kind == EMIT_VALUE ? v->in : &s->value;
     uint32_t n = s->kind == EMIT_VALUE ? v->n_in : 1;
@@ -39,8 +40,9 @@ static void keep_folds(emit_run *e, uint32_t *free) {
 static uint32_t *keep_count(const emit_run *e, base_arena *scratch) {
   uint32_t *uses = base_arena_zalloc(scratch, (e->b->n_values + 1) * sizeof *uses);
   for (uint32_t i = 0; uses && i < e->n_steps; i++) {
+    if (e->steps[i].kind != EMIT_VALUE) continue;
     const nat_value *v = &e->b->values[e->steps[i].value];
-    for (uint32_t j = 0; e->steps[i].kind == EMIT_VALUE && j < v->n_in; j++) {
+    for (uint32_t j = 0; j < v->n_in; j++) {
       const nat_value *x = &e->b->values[v->in[j]];
       if (x->width > 0 && (x->steady || x->kind == NAT_CONSTANT)) uses[v->in[j]]++;
     }

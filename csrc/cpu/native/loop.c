@@ -21,6 +21,17 @@ static void nloop_item(nat_loop *l, uint32_t region, nat_item item) {
   if (!BASE_VEC_PUSH(l->alloc, &l->regions.items[region].items, item)) l->body.failed = true;
 }
 
+/* What is computed in a branch stays in it, unless it does not change in the loop around that. */
+static uint32_t nloop_stay(const nat_loop *l, uint32_t region) {
+  uint32_t depth = l->regions.items[region].depth;
+  for (uint32_t r = l->now; l->regions.items[r].depth > depth; r = l->regions.items[r].parent) {
+    uint32_t around = r;
+    while (l->regions.items[around].once) around = l->regions.items[around].parent;
+    if (around != r && depth >= l->regions.items[around].depth) return r;
+  }
+  return region;
+}
+
 /* `least`: the region that it is not to leave. */
 static void nloop_own(nat_loop *l, uint32_t value, uint32_t least) {
   const nat_value *v = &l->body.values[value];
@@ -29,8 +40,9 @@ static void nloop_own(nat_loop *l, uint32_t value, uint32_t least) {
     uint32_t of = l->owners.items[v->in[j]];
     if (l->regions.items[of].depth > l->regions.items[region].depth) region = of;
   }
-  if (!BASE_VEC_PUSH(l->alloc, &l->owners, region)) l->body.failed = true;
   bool computed = v->kind == NAT_OP || v->kind == NAT_FAR || v->kind == NAT_CALL || v->kind == NAT_LOAD_AT;
+  if (computed) region = nloop_stay(l, region);
+  if (!BASE_VEC_PUSH(l->alloc, &l->owners, region)) l->body.failed = true;
   if (computed && !l->body.failed) nloop_item(l, region, (nat_item){.kind = NAT_ITEM_VALUE, .value = value});
 }
 
@@ -39,10 +51,11 @@ bool nat_loop_settle(nat_loop *l) {
   return !l->body.failed;
 }
 
-uint32_t nat_loop_enter(nat_loop *l) {
+uint32_t nat_loop_enter(nat_loop *l, bool once) {
   uint32_t n = l->regions.n;
   if (!nat_loop_settle(l)) return 0;
   nat_region r = {.parent = l->now, .depth = l->regions.items[l->now].depth + 1, .first_carry = l->carries.n};
+  r.once = once, r.first_value = l->body.n_values;
   l->regions.items[l->now].has_loops = true;
   if (!BASE_VEC_PUSH(l->alloc, &l->regions, r)) return l->body.failed = true, 0;
   return l->now = n;
@@ -51,6 +64,7 @@ uint32_t nat_loop_enter(nat_loop *l) {
 void nat_loop_leave(nat_loop *l) {
   if (!nat_loop_settle(l)) return;
   uint32_t region = l->now;
+  if (l->regions.items[region].once) nat_forget(&l->body, l->regions.items[region].first_value);
   l->now = l->regions.items[region].parent;
   nloop_item(l, l->now, (nat_item){.kind = NAT_ITEM_LOOP, .value = region});
 }
@@ -124,6 +138,15 @@ void nat_loop_put(nat_loop *l, nat_place p, uint32_t at, uint32_t value) {
   if (!nat_loop_settle(l)) return;
   uint32_t place = nloop_place(l, p);
   nloop_item(l, l->now, (nat_item){.kind = NAT_ITEM_PUT, .value = value, .place = place, .at = at});
+}
+
+void nat_loop_copy(nat_loop *l, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, uint32_t bytes) {
+  assert(bytes >= 4 && bytes <= NAT_LOOP_COPY);
+  if (!nat_loop_settle(l)) return;
+  nat_item item = {.kind = NAT_ITEM_COPY, .value = from_at, .at = to_at, .bytes = bytes};
+  item.from = nloop_place(l, from);
+  item.place = nloop_place(l, to);
+  nloop_item(l, l->now, item);
 }
 
 void nat_loop_exit_unless(nat_loop *l, uint32_t mask) {

@@ -3,13 +3,16 @@
  * are those of a body (body.h) of one lane.
  *
  * A value belongs to the innermost region that one of its operands belongs to, so what does not change in a loop is
- * computed before it. Memory that something in the nest writes is read where the program reads it. */
+ * computed before it. A branch is a region that is run once or not at all; what it computes is computed in it, unless
+ * it does not change in the loop around it. Memory that something in the nest writes is read where the program reads
+ * it. */
 #ifndef XLAC_CPU_NATIVE_LOOP_H
 #define XLAC_CPU_NATIVE_LOOP_H
 
 #include "lower_inside.h"
 
 enum {
+  NAT_LOOP_COPY = 4096,                  /* bytes, at most, that are copied by instructions one after the other */
   NAT_LOOP_ARRAYS = NAT_MAX_STREAMS - 1, /* pointers; behind them is what the function that polls is given */
   NAT_LOOP_POLL = 1 << 15                /* work between two looks at interruptions */
 };
@@ -17,13 +20,16 @@ enum {
 typedef enum nat_item_kind {
   NAT_ITEM_VALUE, /* computes it */
   NAT_ITEM_PUT,   /* stores it at a place */
+  NAT_ITEM_COPY,  /* `bytes` bytes from one place to another, which have none in common; `value` is the index of the
+                     first */
   NAT_ITEM_EXIT,  /* ends the region's loop where the mask is not set */
   NAT_ITEM_LOOP   /* runs region `value` until it exits */
 } nat_item_kind;
 
 typedef struct nat_item {
   uint8_t kind;
-  uint32_t value, place, at; /* PUT: into that place, at the index `at` unless it is NAT_NONE */
+  uint32_t value, place, at; /* PUT, COPY: into that place, at the index `at` unless it is NAT_NONE */
+  uint32_t from, bytes;      /* COPY: from that place, at the index `value` unless it is NAT_NONE */
 } nat_item;
 BASE_VEC(nat_items, nat_item);
 
@@ -42,8 +48,9 @@ typedef struct nat_carry {
 BASE_VEC(nat_carries, nat_carry);
 
 typedef struct nat_region {
-  uint32_t parent, depth, first_carry, n_carries;
-  bool has_loops;
+  uint32_t parent, depth, first_carry, n_carries, first_value;
+  bool has_loops; /* regions in it */
+  bool once;      /* a branch */
   nat_items items;
 } nat_region;
 BASE_VEC(nat_regions, nat_region);
@@ -66,7 +73,7 @@ struct nat_loop {
 bool nat_loop_begin(nat_loop *l, const nat_target *target, base_arena *arena);
 void nat_loop_free(nat_loop *l);
 /* A new region inside of the present one, which becomes it; and back, after which the outer one runs it. */
-uint32_t nat_loop_enter(nat_loop *l);
+uint32_t nat_loop_enter(nat_loop *l, bool once);
 void nat_loop_leave(nat_loop *l);
 /* A carry of the present region: what it has in a trip. It has width, and is not a mask. */
 uint32_t nat_loop_carry(nat_loop *l, uint32_t first);
@@ -76,6 +83,8 @@ uint32_t nat_loop_result(nat_loop *l, uint32_t acc);
 /* The element at the index, or at NAT_NONE the first. still: nothing in the nest writes that array. */
 uint32_t nat_loop_load(nat_loop *l, nat_place p, uint32_t at, bool still);
 void nat_loop_put(nat_loop *l, nat_place p, uint32_t at, uint32_t value);
+/* At least 4 bytes, at the indices or NAT_NONE. */
+void nat_loop_copy(nat_loop *l, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, uint32_t bytes);
 void nat_loop_exit_unless(nat_loop *l, uint32_t mask);
 /* Gives values that were made since the last call their regions. */
 bool nat_loop_settle(nat_loop *l);

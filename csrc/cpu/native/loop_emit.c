@@ -56,9 +56,9 @@ static void nloop_find_needed(nloop_emit *x) {
   for (uint32_t r = 0; r < x->l->regions.n; r++)
     for (uint32_t i = 0; i < x->l->regions.items[r].items.n; i++) {
       const nat_item *it = &x->l->regions.items[r].items.items[i];
-      if (it->kind != NAT_ITEM_PUT && it->kind != NAT_ITEM_EXIT) continue;
+      if (it->kind == NAT_ITEM_VALUE || it->kind == NAT_ITEM_LOOP) continue;
       nloop_need(x, it->value);
-      if (it->kind == NAT_ITEM_PUT) nloop_need(x, it->at);
+      if (it->kind != NAT_ITEM_EXIT) nloop_need(x, it->at);
     }
   while (more) {
     more = false;
@@ -81,11 +81,11 @@ static void nloop_read_carries(nloop_emit *x, const nat_region *r, bool first) {
 }
 
 static void nloop_number_item(nloop_emit *x, const nat_item *it) {
-  const nat_value *v = &x->own.values[it->value];
   if (it->kind != NAT_ITEM_VALUE) {
     nloop_read(x, it->value);
-    if (it->kind == NAT_ITEM_PUT) nloop_read(x, it->at);
+    if (it->kind != NAT_ITEM_EXIT) nloop_read(x, it->at);
   } else if (x->needed[it->value]) {
+    const nat_value *v = &x->own.values[it->value];
     for (uint32_t j = 0; j < v->n_in; j++) nloop_read(x, v->in[j]);
     x->section[it->value] = x->now;
   }
@@ -130,10 +130,11 @@ static void nloop_step(nloop_emit *x, emit_kind kind, uint32_t value, uint32_t n
 
 /* The operands of a step; how many. */
 static uint32_t nloop_operands(const nloop_emit *x, const nat_region *r, const emit_step *s, uint32_t *in) {
-  const nat_value *v = &x->own.values[s->value];
-  uint32_t n = s->kind == EMIT_VALUE ? v->n_in : 1;
-  for (uint32_t j = 0; j < n; j++) in[j] = s->kind == EMIT_VALUE ? v->in[j] : s->value;
-  if (s->kind == EMIT_STORE && r->items.items[s->number].at != NAT_NONE) in[n++] = r->items.items[s->number].at;
+  const nat_value *v = s->kind == EMIT_VALUE ? &x->own.values[s->value] : NULL;
+  uint32_t n = v ? v->n_in : s->value != NAT_NONE;
+  for (uint32_t j = 0; j < n; j++) in[j] = v ? v->in[j] : s->value;
+  if (s->kind != EMIT_STORE && s->kind != EMIT_COPY) return n;
+  if (r->items.items[s->number].at != NAT_NONE) in[n++] = r->items.items[s->number].at;
   return n;
 }
 
@@ -182,6 +183,7 @@ static uint32_t nloop_plan(nloop_emit *x, uint32_t region, uint32_t from) {
     if (it->kind == NAT_ITEM_EXIT) e->exit = e->n_steps;
     if (it->kind == NAT_ITEM_VALUE && x->needed[it->value]) nloop_step(x, EMIT_VALUE, it->value, 0);
     if (it->kind == NAT_ITEM_PUT) nloop_step(x, EMIT_STORE, it->value, from);
+    if (it->kind == NAT_ITEM_COPY) nloop_step(x, EMIT_COPY, it->value, from);
     if (it->kind == NAT_ITEM_EXIT) nloop_step(x, EMIT_EXIT, it->value, 0);
   }
   if (from < r->items.n)
@@ -229,6 +231,48 @@ static void nloop_store(nloop_emit *x, const nat_region *r, const emit_step *s) 
     emit_move(e, p->width, reg, m, true);
   else
     x86_vector(e->c, p->width == 1 ? X86_PEXTRB : X86_PEXTRW, 16, reg, 0, m, 0);
+  uint32_t in[3], n = nloop_operands(x, r, s, in);
+  emit_release(e, s, in, n);
+}
+
+/* The place's address in a register, but for its offset. */
+static x86_rm nloop_address_in(nloop_emit *x, unsigned to, const nat_place *p, uint32_t at) {
+  emit_run *e = &x->e;
+  bool loaded = p->array < EMIT_POINTERS;
+  if (at != NAT_NONE) {
+    x86_vector(e->c, x->own.values[at].width == 8 ? X86_MOVQ_BACK : X86_MOVD_BACK, 16, emit_pin(e, at), 0, x86_reg(to),
+               0);
+    if (p->stride != 1) x86_multiply_number(e->c, to, to, (int32_t)p->stride);
+    if (loaded)
+      x86_add(e->c, to, emit_pointers[p->array]);
+    else
+      x86_add_memory(e->c, to, emit_pointer(p->array));
+  } else if (loaded) {
+    to = emit_pointers[p->array];
+  } else {
+    x86_load(e->c, to, emit_pointer(p->array));
+  }
+  return x86_at(to, (int32_t)p->offset);
+}
+
+/* In whole registers; the last one lies over what is copied already. */
+static void nloop_copy(nloop_emit *x, const nat_region *r, const emit_step *s) {
+  const nat_item *it = &r->items.items[s->number];
+  emit_run *e = &x->e;
+  uint32_t most = e->c->evex ? 64 : 32, done = 0;
+  x86_rm from = nloop_address_in(x, X86_RAX, &x->l->places.items[it->from], it->value);
+  x86_rm to = nloop_address_in(x, X86_RCX, &x->l->places.items[it->place], it->at);
+  unsigned reg = emit_take(e, NAT_NONE);
+  while (most > it->bytes) most /= 2;
+  while (done < it->bytes) {
+    while (most / 2 >= it->bytes - done && most > 4) most /= 2;
+    uint32_t at = done + most > it->bytes ? it->bytes - most : done;
+    x86_rm a = from, b = to;
+    a.disp += (int32_t)at, b.disp += (int32_t)at;
+    emit_move(e, most, reg, a, false);
+    emit_move(e, most, reg, b, true);
+    done = at + most;
+  }
   uint32_t in[3], n = nloop_operands(x, r, s, in);
   emit_release(e, s, in, n);
 }
@@ -290,6 +334,8 @@ static void nloop_section(nloop_emit *x, const nat_region *r) {
     e->pinned = 0;
     if (s->kind == EMIT_STORE)
       nloop_store(x, r, s);
+    else if (s->kind == EMIT_COPY)
+      nloop_copy(x, r, s);
     else if (s->kind == EMIT_EXIT)
       nloop_exit(x, s);
     else if (s->kind == EMIT_FOLD)
@@ -343,6 +389,7 @@ static void nloop_poll(nloop_emit *x, const nat_region *r) {
 }
 
 static void nloop_region(nloop_emit *x, uint32_t region);
+static void nloop_branch(nloop_emit *x, uint32_t region);
 
 static void nloop_sections(nloop_emit *x, uint32_t region) {
   const nat_region *r = &x->l->regions.items[region];
@@ -351,8 +398,20 @@ static void nloop_sections(nloop_emit *x, uint32_t region) {
     i = nloop_plan(x, region, i);
     nloop_section(x, r);
     if (i >= r->items.n || x->e.failed) return;
-    nloop_region(x, r->items.items[i].value);
+    uint32_t inner = r->items.items[i].value;
+    if (x->l->regions.items[inner].once)
+      nloop_branch(x, inner);
+    else
+      nloop_region(x, inner);
   }
+}
+
+/* Its carries are in the frame all the time. */
+static void nloop_branch(nloop_emit *x, uint32_t region) {
+  uint32_t exits = x->n_exits;
+  x->e.in_loop = false;
+  nloop_sections(x, region);
+  while (x->n_exits > exits) x86_land(x->e.c, x->exits[--x->n_exits]);
 }
 
 /* Sections have the numbers that nloop_number gave them. */
