@@ -43,6 +43,16 @@ void xlac_executable_here(const xlac_executable *exe, uint32_t *from, uint32_t *
   if (exe->rt->n_devices) spmd_group_here(exe->rt, from, here);
 }
 
+uint64_t xlac_executable_calls(const xlac_executable *exe) {
+  rt_network *net = exe->rt->n_devices ? spmd_group_network(exe->rt) : NULL;
+  return net ? rt_network_runs(net) : 0;
+}
+
+void xlac_executable_refuse(const xlac_executable *exe, uint64_t calls, const char *why) {
+  rt_network *net = exe->rt->n_devices ? spmd_group_network(exe->rt) : NULL;
+  if (net) rt_network_refuse(net, calls, why ? why : "a call has failed");
+}
+
 int xlac_executable_join(xlac_executable *exe, xlac_network *net, const char *label, xlac_error *err) {
   if (!exe->rt->n_devices) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the program was compiled for one device");
   TRY(api_check_text(label, "the label", err));

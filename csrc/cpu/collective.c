@@ -8,6 +8,9 @@
 #include "body/body.h"
 #include "routine.h"
 
+/* What a meeting counts for between two looks at whether the call is interrupted: some 10 us, in element operations. */
+enum { COLLECTIVE_TICKS = 1 << 12 };
+
 /* into[i] = into[i] + more[i], which is what nearly all sums are: without the lanes of a program. */
 typedef void collective_add_fn(int64_t n, void *into, const void *more);
 
@@ -107,7 +110,8 @@ static int collective_run(const cpu_routine_run *r) {
   const rt_group *group = &c->groups[us.number];
   if (group->n == 0) return collective_unnamed(r, c);
   if (c->body && !c->add) scalar_lanes_begin(&sum.lanes, c->body->lanes, r->scratch);
-  return rt_communicator_run(meeting, &us, &c->what, group, r->in, r->out, collective_combine, &sum, r->run->ctx.err);
+  TRY(rt_communicator_run(meeting, &us, &c->what, group, r->in, r->out, collective_combine, &sum, r->run->ctx.err));
+  return interp_tick(&r->run->ctx, COLLECTIVE_TICKS);
 }
 
 /* --- preparing --- */

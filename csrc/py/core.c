@@ -69,6 +69,7 @@ static PyMethodDef core_functions[] = {
     {"cluster_op_list", py_cluster_op_list, METH_NOARGS, "The ops XLA compiles, one a line, with tabs"},
     {"cluster_devices", py_cluster_devices, METH_NOARGS, "{type: registration} of TensorFlow's devices"},
     {"_network", py_network, METH_VARARGS, "_network(rank, [(descriptor, name)]) -> network"},
+    {"_network_deadline", py_network_deadline, METH_VARARGS, "_network_deadline(seconds, text) -> what ends it"},
     {"_network_gather", py_network_gather, METH_VARARGS, "_network_gather(network, ranks, bytes) -> [bytes]"},
     {"_network_close", py_network_close, METH_VARARGS, "_network_close(network, why)"},
     {"_join", py_network_join, METH_VARARGS, "_join(executable, network, label)"},

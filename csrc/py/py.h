@@ -165,6 +165,7 @@ PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_devices(PyObject *core, PyObject *unused);
 PyObject *py_network(PyObject *core, PyObject *args);
+PyObject *py_network_deadline(PyObject *core, PyObject *args);
 PyObject *py_network_gather(PyObject *core, PyObject *args);
 PyObject *py_network_close(PyObject *core, PyObject *args);
 PyObject *py_network_join(PyObject *core, PyObject *args);

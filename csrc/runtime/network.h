@@ -49,6 +49,9 @@ XLAC_MUST_USE int rt_network_begin(rt_network *net, const rt_participant *us, co
 void rt_network_end(rt_network *net, uint64_t run);
 /* The run has failed here: all others end theirs. Not told to them when they have told us. */
 void rt_network_fail(rt_network *net, uint64_t run, const xlac_error *why);
+/* How many runs there were; and a run that fails before it begins, where there were as many and none is under way. */
+uint64_t rt_network_runs(rt_network *net);
+void rt_network_refuse(rt_network *net, uint64_t runs, const char *why);
 /* Whether others have ended the run under way, or we have; and why, where it was others. */
 bool rt_network_stopped(const rt_network *net);
 bool rt_network_why(rt_network *net, xlac_error *err);

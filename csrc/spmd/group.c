@@ -667,6 +667,10 @@ int spmd_group_join(rt_executable *base, rt_network *net, const char *label, xla
   return group_places(g, err);
 }
 
+rt_network *spmd_group_network(const rt_executable *base) {
+  return ((const group_executable *)base)->net;
+}
+
 void spmd_group_here(const rt_executable *base, uint32_t *from, uint32_t *here) {
   const group_executable *g = (const group_executable *)base;
   *from = g->from;

@@ -124,6 +124,7 @@ XLAC_MUST_USE int spmd_group_call_shards(const rt_executable *group, const rt_ca
  * first call. PARTICIPANTS: devices are not shared evenly. */
 struct rt_network;
 XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, const char *label, xlac_error *err);
+struct rt_network *spmd_group_network(const rt_executable *group); /* NULL: it has joined none */
 void spmd_group_here(const rt_executable *group, uint32_t *from, uint32_t *here);
 
 /* report.c: what partitioning came to, as JSON (docs/executor.md). */

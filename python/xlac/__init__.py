@@ -226,8 +226,9 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
         reference interpreter, which runs the program as it is), "cuda", "cuda:1", ... (GPUs, docs/cuda.md), or one of `devices()`.
     devices : int, Mesh, or list of str, optional
         Partition the program by its shardings (of sdy, mhlo.sharding, or what JAX writes) and run it on so many devices at once, each with its
-        shards, in this process, or in all that `xlac.distributed.init` has connected; as many as its mesh has: a number, a `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8. Arguments and results
-        are whole arrays, or ShardedBuffers. `explain("sharding")` says what moves between devices, and what each computes whole.
+        shards, in this process, or in all that `xlac.distributed.init` has connected; as many as its mesh has: a number, a
+        `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8. Arguments and results are whole arrays, or ShardedBuffers.
+        `explain("sharding")` says what moves between devices, and what each computes whole.
     threads : int, optional
         The most a call may use. None: as many CPUs as the process has; 1: no thread but the caller's. Results are the same for any number.
     blas : path-like or bool, optional

@@ -12,7 +12,6 @@ import json
 import os
 import socket
 import sys
-import threading
 import time
 
 from . import _core
@@ -163,7 +162,8 @@ def _settings(coordinator, processes, rank):
     processes = _number("processes", os.environ.get("XLAC_PROCESSES") if processes is None else processes)
     rank = _number("rank", os.environ.get("XLAC_RANK") if rank is None else rank)
     if not 1 <= processes <= 1024 or not 0 <= rank < processes:
-        raise ArgumentError(f"rank {rank} of {processes} processes: expected 1 to 1024 of them, and a rank from 0 to {processes - 1}", Code.BAD_ARGUMENT)
+        raise ArgumentError(f"rank {rank} of {processes} processes: expected 1 to 1024 of them, and a rank from 0 to {processes - 1}",
+                            Code.BAD_ARGUMENT)
     host, colon, port = coordinator.rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 65536:
         raise ArgumentError(f"coordinator must be host:port, found {coordinator!r}", Code.BAD_ARGUMENT)
@@ -176,19 +176,16 @@ def _by_mpi(timeout, until):
         import mpi4py
     except ImportError:
         raise DeviceError("mpiexec has started this process, but mpi4py is not installed", Code.DEVICE, hint='pip install "xlac[mpi]"') from None
-    alarm = threading.Timer(timeout + 5, _give_up, (timeout,)) if not _mpi_is_up() else None
-    if alarm:
-        alarm.daemon = True
-        alarm.start()
+    why = f"xlac.distributed.init: MPI has not started within {timeout:g} s: some process of mpiexec has not called init\n"
+    deadline = _core._network_deadline(timeout, why)  # MPI waits for all processes in a place where nothing else of Python runs
     mpi4py.rc.thread_level = "multiple"
     from mpi4py import MPI
 
-    if alarm:
-        alarm.cancel()
+    del deadline
     world = MPI.COMM_WORLD
     if world.size == 1 and any(int(os.environ.get(name) or 0) > 0 for name in _RANK_NAMES):
-        raise DeviceError("MPI sees one process where mpiexec has started several: mpiexec is of another MPI than the one that mpi4py uses", Code.DEVICE,
-                          hint="use the mpiexec that comes with it")
+        raise DeviceError("MPI sees one process where mpiexec has started several: mpiexec is of another MPI than the one that mpi4py uses",
+                          Code.DEVICE, hint="use the mpiexec that comes with it")
     if world.rank == 0:
         server = socket.create_server(("", 0))
         said = json.dumps([_addresses(), server.getsockname()[1]])
@@ -205,16 +202,6 @@ def _by_mpi(timeout, until):
         time.sleep(0.002)
     addresses, port = json.loads(said)
     return _by_sockets((addresses, port), world.size, world.rank, until, timeout)
-
-
-def _mpi_is_up():
-    return "mpi4py.MPI" in sys.modules
-
-
-def _give_up(timeout):
-    """MPI waits for all processes in a place where nothing else runs: the process ends, with what can be said."""
-    os.write(2, f"xlac.distributed.init: MPI has not started within {timeout:g} s: some process of mpiexec has not called init\n".encode())
-    os._exit(1)
 
 
 def _addresses():

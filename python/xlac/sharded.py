@@ -81,8 +81,8 @@ class ShardedBuffer:
 
     @property
     def shards(self):
-        """A Shard for each device of this process: its number, the slices of the whole that it has, and the Buffer, which NumPy, PyTorch and JAX read without a
-        copy (DLPack), and which xlac.donate gives away."""
+        """A Shard for each device of this process: its number, the slices of the whole that it has, and the Buffer, which NumPy, PyTorch and JAX
+        read without a copy (DLPack), and which xlac.donate gives away."""
         return [Shard(device, index_of(self._leaf, start), buffer) for device, (start, buffer) in enumerate(zip(self._leaf.starts, self._buffers))
                 if buffer is not None]
 
@@ -169,8 +169,8 @@ def here(devices):
 
 
 def split(array, leaf, devices):
-    """A Buffer for each of the devices, None for others, shared by those that have the same part: a view where that is one block of the array. Of what is to be added up
-    the first part is the array, and all others are zeros."""
+    """A Buffer for each of the devices, None for others, shared by those that have the same part: a view where that is one block of the
+    array. Of what is to be added up the first part is the array, and all others are zeros."""
     made = {}
     for part, start in keys_of(leaf)[devices.start:devices.stop]:
         key = (bool(part) and leaf.how == "+", start)
@@ -216,7 +216,8 @@ def cut_anew(value, leaf, devices):
                     view[tuple(slice(low - b, high - b) for (low, high), b in zip(common, other))]
                 missing -= math.prod(high - low for low, high in common)
         if missing:
-            raise ArgumentError("a ShardedBuffer is cut otherwise than the program wants it, and what this rank needs of it is on others", Code.BAD_ARGUMENT,
+            raise ArgumentError("a ShardedBuffer is cut otherwise than the program wants it, and what this rank needs of it is on others",
+                                Code.BAD_ARGUMENT,
                                 hint="give the whole array, which xlac.distributed.gather(x) brings, or cut it as the program does")
         made[start] = _core.asarray(part)
         bytes_copied += part.nbytes

@@ -1,11 +1,7 @@
 """Programs on several processes of this machine, without MPI: the values of one process, bit by bit, and an end for everything that goes wrong."""
-import importlib.util
-import os
+# ruff: noqa: E501
 import pathlib
-import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import collectives_of_ranks
@@ -118,17 +114,6 @@ def test_the_page_of_the_documentation():
     assert len({out.splitlines()[1] for out in said}) == 1
 
 
-@pytest.mark.skipif(not shutil.which("mpiexec") or not importlib.util.find_spec("mpi4py"), reason="MPI is not installed")
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_with_mpi(ranks):
-    script = "import collectives_of_ranks as c\nprint(''.join(f'{at} {v}\\n' for at, v in c.digests(['sum', 'large', 'ragged']).items()), end='', flush=True)"
-    path = os.pathsep.join([os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = subprocess.run(["mpiexec", "-n", str(ranks), sys.executable, "-c", processes.BEGIN + script], capture_output=True, text=True, timeout=120,
-                          env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stderr
-    assert dict(line.split() for line in done.stdout.splitlines()) == collectives_of_ranks.digests(["sum", "large", "ragged"])
-
-
 # --- what goes wrong ---
 
 def ends(ranks, script, seconds=40, **options):
@@ -146,6 +131,71 @@ def test_a_rank_that_is_killed_ends_the_others_with_its_name():
     for rank in (0, 1, 3):
         first, second = said[rank][1].splitlines()
         assert f"rank 2 (process {started[2].pid} on " in first and f"rank 2 (process {started[2].pid} on " in second and "has died" in second
+
+
+@pytest.mark.parametrize("kind", ["sum", "large", "scatter", "gather", "exchange", "each", "permute", "broadcast", "ragged"])
+def test_a_rank_that_is_killed_while_others_wait_in_a_collective(kind):
+    """Before it each device calls a function of Python's, which ends one's process. Permutations are waited for by who gets something alone."""
+    dead = 0 if kind == "permute" else 1
+    said = ends(2, f"""
+import collectives_of_ranks as c, signal
+def ends(v):
+    if np.isclose(v[0, 0], {1.7 + 2 * dead}): os.kill(os.getpid(), signal.SIGKILL)
+    return v
+xlac.register_custom_call("ends", ends)
+text = c.program(["{kind}"]).replace("x = f32[6,8] multiply(v, gx)", "x0 = f32[6,8] multiply(v, gx)\\n x = f32[6,8] custom-call(x0), custom_call_target=\\"ends\\"")
+text = text.replace("w = f32[300,8001] multiply(u, gw)", "w0 = f32[300,8001] multiply(u, gw)\\n w1 = f32[6,8] slice(w0), slice={{[0:6], [0:8]}}\\n"
+    " w2 = f32[6,8] subtract(x, w1)\\n w3 = f32[] constant(0)\\n w4 = f32[300,8001] pad(w2, w3), padding=0_294x0_7993\\n w = f32[300,8001] add(w0, w4)")
+v, u = np.ones((6, 8), np.float32), np.ones((300, 8001), np.float32)
+exe = xlac.compile(xlac.parse(text), devices=4, results="sharded")
+tell(exe, v, u)
+tell(exe, v, u)
+""")
+    assert said[dead][0] == -signal.SIGKILL
+    lines = said[1 - dead][1].splitlines()
+    assert len(lines) == 2 and all(f"rank {dead} (process" in line and " on " in line and "has died" in line for line in lines), said
+
+
+def test_out_of_memory_on_one_rank_ends_the_call_on_all():
+    said = ends(2, PROGRAM + """
+import resource
+n = 1 << 26
+exe = compiled(TEXT.replace("8xf32", f"{n}xf32"), results="sharded")
+big = np.zeros(n, np.float32)
+usual = resource.getrlimit(resource.RLIMIT_AS)
+if rank: resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (64 << 20), usual[1]))
+tell(exe, big)
+resource.setrlimit(resource.RLIMIT_AS, usual)
+assert compiled()(x)[0] == 28
+""", seconds=60)
+    assert all(code == 0 for code, _, _ in said), said
+    assert "memory" in said[1][1] and "rank 1 (process" in said[0][1] and "memory" in said[0][1], said
+
+
+def test_a_call_that_one_rank_can_not_make_fails_on_all():
+    said = ends(2, PROGRAM + """
+exe, shards = compiled(), compiled(results="sharded")
+for f in exe, shards:
+    tell(f, x[:3] if rank else x)
+    f(x)
+    tell(f, *([x, x] if rank else [x]))
+assert exe(x)[0] == 28
+""")
+    assert all(code == 0 for code, _, _ in said), said
+    for one, other in zip(said[1][1].splitlines(), said[0][1].splitlines(), strict=True):
+        assert one.startswith("ArgumentError") and "rank 1 (process" in other and one.split("Error ")[1][:30] in other, said
+
+
+def test_devices_and_meshes_that_do_not_fit_are_refused_on_every_rank():
+    said = ends(2, PROGRAM + """
+tell(xlac.compile, xlac.parse(TEXT, format="mlir"), devices=6)
+tell(xlac.compile, xlac.parse(TEXT, format="mlir"), devices=1 << 20)
+mesh = xlac.sharding.Mesh({"a": 2})
+tell(compiled(), xlac.ShardedBuffer.of(x, xlac.sharding.Sharding(mesh, ["a"])))
+assert compiled()(x)[0] == 28
+""")
+    assert all(code == 0 for code, _, _ in said), said
+    assert said[0][1].splitlines() == said[1][1].splitlines() and "no error" not in said[0][1] and len(said[0][1].splitlines()) == 3, said
 
 
 def test_a_rank_that_raises_ends_the_others_with_what_it_says():

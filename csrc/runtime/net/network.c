@@ -17,7 +17,7 @@
 #define MSG_NOSIGNAL 0
 #endif
 
-enum { NET_LINE = 1 << 16, NET_READ = 1 << 18, NET_POLL_MS = 50, NET_GRACE_MS = 2000 };
+enum { NET_LINE = 1 << 16, NET_READ = 1 << 18, NET_POLL_MS = 50, NET_GRACE_MS = 2000, NET_WHY = 420 };
 
 typedef enum net_kind { NET_DATA, NET_BEGIN, NET_FAIL, NET_BYE } net_kind;
 typedef enum net_wait { NET_EXPECTED, NET_ARRIVING, NET_THERE } net_wait;
@@ -530,7 +530,7 @@ void rt_network_end(rt_network *net, uint64_t run) {
 }
 
 void rt_network_fail(rt_network *net, uint64_t run, const xlac_error *why) {
-  char text[420];
+  char text[NET_WHY];
   pthread_mutex_lock(&net->lock);
   bool known = atomic_load_explicit(&net->stopped, memory_order_relaxed) || net->run != run;
   if (!known) net_stop(net, why, false);
@@ -538,6 +538,24 @@ void rt_network_fail(rt_network *net, uint64_t run, const xlac_error *why) {
   if (known) return;
   snprintf(text, sizeof text, "%.400s", why->code == XLAC_E_INTERRUPTED ? "was interrupted" : why->message);
   net_tell(net, NET_FAIL, run, text);
+}
+
+uint64_t rt_network_runs(rt_network *net) {
+  pthread_mutex_lock(&net->lock);
+  uint64_t runs = net->run;
+  pthread_mutex_unlock(&net->lock);
+  return runs;
+}
+
+void rt_network_refuse(rt_network *net, uint64_t runs, const char *why) {
+  char text[NET_WHY];
+  if (net->process != getpid()) return; /* whose locks nobody may hold */
+  pthread_mutex_lock(&net->lock);
+  bool ours = !net->closed && !net->running && net->run == runs;
+  if (ours) net->run++;
+  pthread_mutex_unlock(&net->lock);
+  snprintf(text, sizeof text, "%.400s", why);
+  if (ours) net_tell(net, NET_FAIL, runs + 1, text);
 }
 
 bool rt_network_stopped(const rt_network *net) {
