@@ -24,12 +24,6 @@ PROGRAMS = pathlib.Path(os.environ.get("XLAC_PROGRAMS", ROOT.parent / "shared" /
 CLOCK = {"now": time.perf_counter}
 
 
-def seconds(call):
-    start = CLOCK["now"]()
-    call()
-    return CLOCK["now"]() - start
-
-
 def inputs(spec):
     sys.path.insert(0, str(PROGRAMS.parent))
     import common
@@ -79,17 +73,20 @@ def off_by(got, want):
     return worst
 
 
-def times_of(calls, rounds, budget):
-    """Calls in turn; a call is repeated within a round until `budget` seconds are spent on it."""
-    out = {name: [] for name in calls}
+def times_of(calls, rounds, each):
+    """Seconds a call, for each round; the calls take turns. A round makes calls until they took `each` seconds, with fewer and fewer looks
+    at the clock: processor time is only known in steps, when the threads of the other side are waited for."""
+    times = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            n, spent, best = 0, 0.0, math.inf
-            while n == 0 or (spent < budget and n < 1000):
-                s = seconds(call)
-                n, spent, best = n + 1, spent + s, min(best, s)
-            out[name].append(best)
-    return out
+            n, spent, begin = 0, 0.0, CLOCK["now"]()
+            while n == 0 or spent < each:
+                for _ in range(n // 2 + 1):
+                    call()
+                n += n // 2 + 1
+                spent = CLOCK["now"]() - begin
+            times[name].append(spent / n)
+    return times
 
 
 def bench(xla, spec, text, rounds):
@@ -103,7 +100,7 @@ def bench(xla, spec, text, rounds):
     off = off_by(flat(ours(*arrays)), xla.call(theirs, fresh()))
     compile_times = times_of({"xlac": lambda: xlac.compile(xlac.parse(text)), "xla": lambda: xla.compile(text)}, max(2, rounds // 2), 0)
     calls = {"xlac": lambda: ours(*arrays), "xla": lambda: xla.call(theirs, fresh())}
-    return dict(name=spec["name"], off=off, compile=compile_times, call=times_of(calls, rounds, 0.05), steps=ours.steps, memory=ours.memory)
+    return dict(name=spec["name"], off=off, compile=compile_times, call=times_of(calls, rounds, 0.02), steps=ours.steps, memory=ours.memory)
 
 
 def ratio(times, pick):

@@ -14,7 +14,7 @@ import time
 import jax
 import jax.numpy as jnp
 import numpy as np
-from compiled import Xla, flat, mean, off_by, ratio, show
+from compiled import CLOCK, Xla, flat, mean, off_by, ratio, show, times_of
 from loop_kinds import KINDS
 from unseen import argument, check_all_read, lowered
 
@@ -438,23 +438,6 @@ def sieve(seed):
 LATER = list(LOOPS)[list(LOOPS).index("perceptron"):]
 
 
-def times_of(calls, rounds, each=0.004):
-    """Many calls between two looks at the clock: what other threads have used is not in it at once."""
-    times = {name: [] for name in calls}
-    for name, call in calls.items():
-        call()
-    for _ in range(rounds):
-        for name, call in calls.items():
-            n, spent, begin = 0, 0.0, time.process_time()
-            while n == 0 or spent < each:
-                for _ in range(n // 2 + 1):
-                    call()
-                n += n // 2 + 1
-                spent = time.process_time() - begin
-            times[name].append(spent / n)
-    return times
-
-
 def compare(xla, name, function, shapes, rounds):
     rng = np.random.default_rng(len(name))
     arrays = [argument(s, rng) for s in shapes]
@@ -464,7 +447,7 @@ def compare(xla, name, function, shapes, rounds):
     row = dict(name=name, off=off_by(flat(ours(*arrays)), xla.call(theirs, args)), steps=ours.steps)
     compiles = {"xlac": lambda: xlac.compile(xlac.parse(text)), "xla": lambda: xla.compile(text)}
     calls = {"xlac": lambda: ours(*arrays), "xla": lambda: xla.call(theirs, args)}
-    return dict(row, compile=times_of(compiles, 2, 0.001), call=times_of(calls, rounds))
+    return dict(row, compile=times_of(compiles, 2, 0.001), call=times_of(calls, rounds, 0.004))
 
 
 def main():
@@ -474,6 +457,7 @@ def main():
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--json")
     options = parser.parse_args()
+    CLOCK["now"] = time.process_time
     xla, rows = Xla(), []
     for name, (function, shapes) in (LOOPS if options.set == "known" else KINDS).items():
         if options.only and name not in options.only:

@@ -56,7 +56,7 @@ def bench(xla, name, function, shapes, rounds):
         return row
     compiles = {"xlac": lambda: xlac.compile(xlac.parse(text)), "xla": lambda: xla.compile(text)}
     calls = {"xlac": lambda: ours(*arrays), "xla": lambda: xla.call(theirs, args)}
-    return dict(row, compile=times_of(compiles, max(2, rounds // 2), 0), call=times_of(calls, rounds, 0.05))
+    return dict(row, compile=times_of(compiles, max(2, rounds // 2), 0), call=times_of(calls, rounds, 0.01))
 
 
 def check_all_read(text, n):
