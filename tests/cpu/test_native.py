@@ -324,7 +324,8 @@ def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
         assert on == off, text
 
 
-ROWS = ((1, 1000, 1), (3, 97, 1), (5, 128, 1), (2, 3000, 1), (1, 31, 1), (7, 2049, 1), (1, 70001, 1), (2, 9, 97), (1, 40, 333), (3, 5, 1500))
+ROWS = ((1, 1000, 1), (3, 97, 1), (5, 128, 1), (2, 3000, 1), (1, 31, 1), (7, 2049, 1), (1, 70001, 1), (2, 9, 97), (1, 40, 333), (3, 5, 1500), (140, 64, 1), (75, 95, 1),
+        (60, 33, 1))
 COMBINES = {"float": ["add", "multiply", "maximum", "minimum"], "int": ["add", "multiply", "maximum", "minimum", "and", "or", "xor"],
             "pred": ["and", "or", "maximum", "minimum"]}
 
@@ -394,6 +395,29 @@ over [3,(520),1]
 """
     on, off = with_and_without(text, a, without_native)
     assert on == off
+
+
+@pytest.mark.parametrize("t", ["f32", "bf16", "s8", "f64"])
+@pytest.mark.parametrize("row", [33, 64, 96, 100])
+def test_many_rows_in_a_call_have_the_bits_of_the_vector_machine(t, row, without_native):
+    """Outer dimensions end within a call, what is read is not the same distance apart along each, and threads begin anywhere."""
+    rng = np.random.default_rng(row)
+    n = 9 * 7 * 11 * row
+    a = [numbers(rng, t, n), numbers(rng, t, 9 * 11 * 2), numbers(rng, t, 7 * row)]
+    reduces = f"over [693,({row}),1]\nstore out1[0 + 77*i0 + 11*i1 + 1*i2] v4 by maximum from v0\n"
+    for end in ("", reduces):
+        text = f"""kernel [9,7,11,{row}] from 3 inputs
+v0 = {t}[] constant(3)
+v1 = {t}[] load in0[0 + {77 * row}*i0 + {11 * row}*i1 + {row}*i2 + 1*i3]
+v2 = {t}[] load in1[0 + 22*i0 + 2*i2]
+v3 = {t}[] load in2[{6 * row} + -{row}*i1 + 1*i3]
+v4 = {t}[] subtract(v1, v2)
+v5 = {t}[] maximum(v4, v3)
+v6 = {t}[] multiply(v5, v2)
+{end}store out0[0 + {77 * row}*i0 + {11 * row}*i1 + {row}*i2 + 1*i3] v6
+"""
+        on, off = with_and_without(text, a, without_native, threads=2)
+        assert on == off, text
 
 
 # --- loads that are not neighbours, and iotas ---

@@ -4,8 +4,8 @@
  * frame. An instruction takes what is in no register from memory, if it can. Registers that a trip never needs have
  * constants and steady values for good.
  *
- * The code: steady values first, which are kept in the frame; then the loop over whole vectors, and for what is left
- * the body again, with masked loads and stores. */
+ * The code, row by row: steady values first, which are kept in the frame; then the loop over whole vectors, and for
+ * what is left the body again, with masked loads and stores. */
 #include "emit_inside.h"
 
 enum {
@@ -229,15 +229,36 @@ static uint32_t emit_pushes(const nat_body *b) {
   return n > EMIT_FREE_POINTERS ? n - EMIT_FREE_POINTERS : 0;
 }
 
-void emit_enter(emit_run *e) {
+/* A row's length, and its pointers. */
+static void emit_begin_row(emit_run *e) {
+  x86_load(e->c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
+  for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++) x86_load(e->c, emit_pointers[i], emit_pointer(i));
+}
+
+uint32_t emit_enter(emit_run *e) {
   x86_code *c = e->c;
   for (uint32_t i = 0; i < emit_pushes(e->b); i++) x86_push(c, emit_pointers[EMIT_FREE_POINTERS + i]);
   x86_move(c, X86_RAX, X86_RSP);
   x86_add_number(c, X86_RSP, -(int32_t)((e->most_slots + 1u) * e->target->vector));
   x86_and_number(c, X86_RSP, -(int32_t)e->target->vector);
   x86_store(c, x86_at(X86_RSP, 0), X86_RAX);
-  x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
-  for (uint32_t i = 0; i < e->b->n_streams && i < EMIT_POINTERS; i++) x86_load(c, emit_pointers[i], emit_pointer(i));
+  uint32_t row = x86_target(c);
+  emit_begin_row(e);
+  return row;
+}
+
+/* If there is one more row, to `again`. */
+static void emit_next_row(emit_run *e, uint32_t again) {
+  x86_code *c = e->c;
+  x86_add_to_memory(c, x86_at(X86_RDI, offsetof(nat_arguments, rows)), -1);
+  uint32_t none = x86_jump_on(c, X86_IF_EQUAL);
+  for (uint32_t i = 0; i < e->b->n_streams; i++) {
+    x86_load(c, X86_RAX, emit_pointer(i));
+    x86_add_memory(c, X86_RAX, x86_at(X86_RDI, (int32_t)(offsetof(nat_arguments, by) + i * sizeof(int64_t))));
+    x86_store(c, emit_pointer(i), X86_RAX);
+  }
+  x86_jump_back(c, X86_ALWAYS, again);
+  x86_land(c, none);
 }
 
 void emit_leave(emit_run *e) {
@@ -416,7 +437,7 @@ static bool emit_choose_together(emit_run *e, const uint8_t *needed, base_arena 
 }
 
 static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_end, base_arena *scratch) {
-  emit_enter(e);
+  uint32_t row = emit_enter(e);
   emit_place_folds(e);
   emit_steady(e, needed);
   emit_begin_runs(e, needed);
@@ -426,6 +447,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   emit_loop(e, needed);
   if (nat_has_tail(e->b)) emit_tail(e, needed);
   emit_results(e, at_end);
+  emit_next_row(e, row);
   emit_leave(e);
   for (uint32_t i = 0; i < e->n_calls && !e->failed; i++) emit_call_out(e, &e->calls[i]);
   return !e->failed && !e->c->failed;

@@ -4,10 +4,12 @@
 
 #include "body.h"
 
-/* What the code is called with. at: by stream, where its row begins. */
+/* What the code is called with, and changes. at, by: by stream, where the first row begins, and how far it is from one
+ * row to the next. */
 typedef struct nat_arguments {
-  int64_t n; /* iterations, all of one row */
+  int64_t n, rows; /* iterations of a row; how many rows, 1 or more */
   const void *at[NAT_MAX_STREAMS];
+  int64_t by[NAT_MAX_STREAMS];
 } nat_arguments;
 typedef void nat_code_fn(nat_arguments *a);
 

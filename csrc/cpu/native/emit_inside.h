@@ -89,8 +89,9 @@ typedef struct emit_run {
 } emit_run;
 
 /* --- emit.c --- */
-/* The frame, and pointers to the first streams in their registers; and back to the caller. */
-void emit_enter(emit_run *e);
+/* The frame, the first row's length and its pointers; gives the place where the next ones are taken. And back to the
+ * caller. */
+uint32_t emit_enter(emit_run *e);
 void emit_leave(emit_run *e);
 
 /* --- emit_place.c --- */

@@ -469,7 +469,7 @@ static bool nloop_emit_all(nloop_emit *x) {
   nloop_number(x, 0);
   if (!nloop_give_slots(x)) return false;
   x->sections = 0;
-  emit_enter(e);
+  (void)emit_enter(e);
   nloop_sections(x, 0);
   x86_zero(e->c, X86_RAX);
   emit_leave(e);

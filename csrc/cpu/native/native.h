@@ -48,6 +48,11 @@ void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *con
 void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                             int64_t begin, int64_t lanes, int64_t rows);
 
+/* LANES, where all of what comes to one result is one row: `rows` of them from iteration `begin` on, the lanes of each
+ * CPU_NATIVE_FOLD_BYTES after those of the one before. */
+void cpu_native_run_lanes(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                          int64_t begin, int64_t rows);
+
 /* --- loops (loop.h) --- */
 typedef struct cpu_native_loop cpu_native_loop;
 struct nat_loop;

@@ -1,4 +1,4 @@
-/* Running native kernels: row by row along the innermost dimension, each row one call. */
+/* Running native kernels: rows along the innermost dimension, as many in a call as follow each other evenly. */
 #include "native_inside.h"
 
 /* One run over a range. */
@@ -6,6 +6,7 @@ typedef struct cpu_native_rows {
   const cpu_native_kernel *n;
   nat_code_fn *code;
   uintptr_t at[NAT_MAX_STREAMS]; /* by stream, where the present row begins, or would */
+  int64_t apart;                 /* bytes from the lanes that a row is combined to, to those of the next one */
   int64_t index[KERNEL_MAX_RANK];
 } cpu_native_rows;
 
@@ -23,17 +24,32 @@ static void nat_row_point(cpu_native_rows *r, const void *const *in, void *const
   }
 }
 
-/* To the next row: dimensions that are over begin again. */
-static void nat_row_advance(cpu_native_rows *r) {
+/* Bytes from one row of the stream to the next along dimension d, or of an iota its numbers. */
+static inline int64_t nat_row_step(const cpu_native_stream *s, uint32_t d) {
+  return s->index->strides[d] * s->width;
+}
+
+/* To the row that is `rows` further, of which only the last may be in the next one of the second dimension from the
+ * end: dimensions that are over begin again. */
+static void nat_rows_advance(cpu_native_rows *r, int64_t rows) {
   const kernel *k = r->n->k;
-  for (uint32_t d = k->rank - 1; d-- > 0;) {
-    bool over = ++r->index[d] == k->extents[d];
-    int64_t by = over ? 1 - k->extents[d] : 1;
-    for (uint32_t i = 0; i < r->n->n_streams; i++)
-      r->at[i] += (uintptr_t)(by * r->n->streams[i].index->strides[d] * r->n->streams[i].width);
+  for (uint32_t i = 0; r->apart && i < r->n->n_streams; i++)
+    if (r->n->streams[i].sum) r->at[i] += (uintptr_t)(rows * r->apart);
+  for (uint32_t d = k->rank - 1; d-- > 0; rows = 1) {
+    r->index[d] += rows;
+    bool over = r->index[d] == k->extents[d];
+    int64_t by = over ? rows - k->extents[d] : rows;
+    for (uint32_t i = 0; i < r->n->n_streams; i++) r->at[i] += (uintptr_t)(by * nat_row_step(&r->n->streams[i], d));
     if (!over) return;
     r->index[d] = 0;
   }
+}
+
+/* How many of the next `most` rows one call may do. */
+static int64_t nat_rows_even(const cpu_native_rows *r, int64_t most) {
+  const kernel *k = r->n->k;
+  int64_t left = k->rank > 1 ? k->extents[k->rank - 2] - r->index[k->rank - 2] : 1;
+  return left < most ? left : most;
 }
 
 /* n elements that are `step` bytes apart, to the same distances. */
@@ -45,7 +61,8 @@ static void nat_row_copy(char *to, const char *from, int64_t n, int64_t step, si
  * write is copied back. */
 static void nat_row_few(const cpu_native_rows *r, const nat_arguments *a, int64_t n) {
   char lanes[NAT_MAX_STREAMS][NAT_VECTOR * NAT_MAX_STRIDE] __attribute__((aligned(NAT_VECTOR)));
-  nat_arguments few = {.n = r->n->lanes};
+  nat_arguments few; /* not cleared: a call of its own for each row */
+  few.n = r->n->lanes, few.rows = 1;
   char *first[NAT_MAX_STREAMS];
   assert(n > 0 && n < r->n->lanes);
   for (uint32_t i = 0; i < r->n->n_streams; i++) {
@@ -64,18 +81,25 @@ static void nat_row_few(const cpu_native_rows *r, const nat_arguments *a, int64_
   }
 }
 
-/* Iterations from..from + n of the present row. */
-static void nat_row_run(const cpu_native_rows *r, int64_t from, int64_t n) {
-  nat_arguments a = {.n = n};
+/* Iterations from..from + n of the present row and of those after it, `rows` in all. */
+static void nat_rows_run(const cpu_native_rows *r, int64_t from, int64_t n, int64_t rows) {
+  nat_arguments a; /* only what the code's streams need is set */
   int64_t whole = r->n->tail ? n : n - n % r->n->lanes;
-  for (uint32_t i = 0; i < r->n->n_streams; i++)
-    a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * r->n->streams[i].step));
-  a.n = whole;
+  assert(rows == 1 || whole == n);
+  for (uint32_t i = 0; i < r->n->n_streams; i++) {
+    const cpu_native_stream *s = &r->n->streams[i];
+    a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * s->step));
+    if (rows > 1) a.by[i] = nat_row_step(s, r->n->k->rank - 2) + (s->sum ? r->apart : 0);
+  }
+  a.n = whole, a.rows = rows;
   if (whole) r->code(&a);
   if (whole == n) return;
   for (uint32_t i = 0; i < r->n->n_streams; i++)
-    a.at[i] = (const void *)((uintptr_t)a.at[i] + (uintptr_t)(whole * r->n->streams[i].step));
+    a.at[i] = (const void *)(r->at[i] + (uintptr_t)((from + whole) * r->n->streams[i].step));
   nat_row_few(r, &a, n - whole);
+}
+static void nat_row_run(const cpu_native_rows *r, int64_t from, int64_t n) {
+  nat_rows_run(r, from, n, 1);
 }
 
 /* Whether there is room for what is combined; lanes are of one row, columns of one row of results. */
@@ -132,8 +156,8 @@ static void nat_run_parts(const cpu_native_kernel *n, const void *const *in, voi
     nat_row_run_parts(&all, parts, from, from + m);
     at += m;
     if (at == end) return;
-    nat_row_advance(&all);
-    for (uint32_t i = 0; i < n->n_parts; i++) nat_row_advance(&parts[i]);
+    nat_rows_advance(&all, 1);
+    for (uint32_t i = 0; i < n->n_parts; i++) nat_rows_advance(&parts[i], 1);
   }
 }
 
@@ -146,11 +170,13 @@ void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *con
   }
   assert(end <= n->k->count && sums_fit(n, sums, begin, end));
   int64_t row = n->k->extents[n->k->rank - 1], from = nat_rows_begin(&r, n, in, out, sums, begin);
+  bool even = n->tail || row % n->lanes == 0;
   for (int64_t at = begin; at < end; from = 0) {
     int64_t m = row - from < end - at ? row - from : end - at;
-    nat_row_run(&r, from, m);
-    at += m;
-    if (at < end) nat_row_advance(&r);
+    int64_t rows = even && m == row ? nat_rows_even(&r, (end - at) / row) : 1;
+    nat_rows_run(&r, from, m, rows);
+    at += m * rows;
+    if (at < end) nat_rows_advance(&r, rows);
   }
 }
 
@@ -158,9 +184,25 @@ void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, v
                             int64_t begin, int64_t lanes, int64_t rows) {
   cpu_native_rows r;
   int64_t from = nat_rows_begin(&r, n, in, out, sums, begin);
+  bool even = n->tail || lanes % n->lanes == 0;
   assert(n->way == CPU_NATIVE_COLUMNS && from + lanes <= n->k->extents[n->k->rank - 1]);
-  for (int64_t i = 0; i < rows; i++) {
-    if (i) nat_row_advance(&r);
-    nat_row_run(&r, from, lanes);
+  for (int64_t i = 0, m = 0; i < rows; i += m) {
+    if (i) nat_rows_advance(&r, m);
+    m = even ? nat_rows_even(&r, rows - i) : 1;
+    nat_rows_run(&r, from, lanes, m);
+  }
+}
+
+void cpu_native_run_lanes(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                          int64_t begin, int64_t rows) {
+  cpu_native_rows r;
+  int64_t row = n->k->extents[n->k->rank - 1];
+  assert(n->way == CPU_NATIVE_LANES && n->tail && begin % row == 0 && row == n->k->reduction->reduced);
+  (void)nat_rows_begin(&r, n, in, out, sums, begin);
+  r.apart = CPU_NATIVE_FOLD_BYTES;
+  for (int64_t i = 0, m = 0; i < rows; i += m) {
+    if (i) nat_rows_advance(&r, m);
+    m = nat_rows_even(&r, rows - i);
+    nat_rows_run(&r, 0, row, m);
   }
 }

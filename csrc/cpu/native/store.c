@@ -156,8 +156,8 @@ void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char
 
 enum {
   NATIVE_MIN_COUNT = 16, /* iterations: below, the VM's way to the first op is the shorter one */
-  NATIVE_MIN_ROW = 96,   /* of a row, which costs a call: the VM has ways to put shorter ones side by side */
-  NATIVE_MIN_OPS = 200   /* on all elements of a row, from which on the call does not matter */
+  NATIVE_MIN_ROW = 96,   /* of a row: the VM has ways to put shorter ones side by side */
+  NATIVE_MIN_OPS = 100   /* on all elements of a row, from which on its beginning and end do not matter */
 };
 
 static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
@@ -196,7 +196,7 @@ static cpu_native_kernel *cpu_native_try(cpu_native_store *s, const kernel *k, c
 static bool store_rows_are_worth(const kernel *k) {
   int64_t row = k->extents[k->rank - 1], ops = 0;
   for (uint32_t i = 0; i < k->n_values; i++) ops += k->values[i].kind == KERNEL_OP;
-  return row >= 2 * NATIVE_MIN_COUNT && ops * row >= NATIVE_MIN_OPS && !k->reduction;
+  return row >= 2 * NATIVE_MIN_COUNT && ops * row >= NATIVE_MIN_OPS;
 }
 
 /* k, or where its rows are short, one of the same iterations whose rows are longer; or NULL. */

@@ -128,6 +128,15 @@ static void vmr_fold(const vmr_acc *a, int64_t valid, char *acc, const char *fro
   if (from != acc) memcpy(acc, from, a->bytes);
 }
 
+/* n results from number `at` on, in the type of sums, to the output. */
+static void vmr_store(const vmr_run *r, const vmr_acc *a, int64_t at, int64_t n, const char *from) {
+  char *to = (char *)r->out[a->store->buffer] + (size_t)at * base_dtype_bytes(a->value);
+  if (a->value == a->sum->type)
+    memcpy(to, from, (size_t)n * a->bytes);
+  else
+    base_convert(a->value, to, (base_dtype)a->sum->type, from, (size_t)n);
+}
+
 /* n results from number `at` on, in the type of sums: with the initial value they are the output, else, where
  * ranges are cut, they are partial. */
 static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t piece, int64_t at, int64_t n,
@@ -138,14 +147,10 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, i
     memcpy(a->partial + (size_t)(piece * red->outer * red->inner + at) * a->bytes, acc, (size_t)n * a->bytes);
     return;
   }
-  char *to = (char *)r->out[a->store->buffer] + (size_t)at * base_dtype_bytes(a->value);
   vmr_acc last = *a; /* the initial value is no sum */
   last.lane = (base_dtype)r->vm->insts[a->store->init].lane;
   vmr_combine(&last, n, acc, b->values[a->store->init]);
-  if (a->value == a->sum->type)
-    memcpy(to, acc, (size_t)n * a->bytes);
-  else
-    base_convert(a->value, to, (base_dtype)a->sum->type, acc, (size_t)n);
+  vmr_store(r, a, at, n, acc);
 }
 
 /* Asked at every block; looks at every VMR_PATIENCE of them whether the run is to stop. */
@@ -216,6 +221,47 @@ static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t 
     else
       vmr_fold(a, a->valid, a->lanes, a->lanes);
     vmr_deliver(r, b, a, piece, o, 1, a->lanes);
+  }
+}
+
+/* Whether native code may do several rows at a time, each of which is a block and gives one result. */
+static bool vmr_goes_by_rows(const vmr_run *r, const vm_block *b) {
+  const kernel *k = r->vm->k;
+  int64_t reduced = k->reduction->reduced;
+  return b->sums && b->way == CPU_NATIVE_LANES && r->pieces == 1 && reduced <= r->vm->lanes &&
+         reduced == k->extents[k->rank - 1];
+}
+
+/* The lanes that native code left of each of n rows become results `at`.. of the accumulator's store. */
+static void vmr_fold_lanes(const vmr_run *r, const vm_block *b, const vmr_acc *a, int64_t at, int64_t n) {
+  int64_t lanes = cpu_native_lanes(b->vm->native), reduced = r->vm->k->reduction->reduced;
+  const char *from = b->sums[a->store - r->vm->k->stores];
+  if (lanes > reduced) lanes = reduced;
+  if (a->sum->fold && lanes * (int64_t)a->bytes == VM_FOLD_BYTES) { /* rows without gaps */
+    char init[16] __attribute__((aligned(16)));
+    base_convert((base_dtype)a->sum->type, init, (base_dtype)r->vm->insts[a->store->init].lane,
+                 b->values[a->store->init], 1);
+    a->sum->fold->many(n, lanes, from, init, a->lanes);
+    vmr_store(r, a, at, n, a->lanes);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    char acc[VM_FOLD_BYTES] __attribute__((aligned(64)));
+    vmr_fold(a, lanes, acc, from + i * VM_FOLD_BYTES);
+    memcpy(a->lanes + (size_t)i * a->bytes, acc, a->bytes);
+  }
+  vmr_deliver(r, b, a, 0, at, n, a->lanes);
+}
+
+/* Results begin..end, as many at a time as there is room for lanes. */
+static void vmr_rows(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t begin, int64_t end) {
+  int64_t reduced = r->vm->k->reduction->reduced, some = r->vm->lanes * 16 / VM_FOLD_BYTES, until = VMR_PATIENCE;
+  if (some > reduced) some = reduced; /* what is the same everywhere is there in so many lanes */
+  assert(some > 0 && some <= r->vm->lanes);
+  for (int64_t at = begin, n = 0; at < end && !vmr_stops(r, &until); at += n) {
+    n = some < end - at ? some : end - at;
+    cpu_native_run_lanes(b->vm->native, b->in, b->out, b->sums, at * reduced, n);
+    for (uint32_t i = 0; i < all->n; i++) vmr_fold_lanes(r, b, &all->of[i], at, n);
   }
 }
 
@@ -394,6 +440,10 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
   vmr_give_lanes(r, &all, __builtin_alloca_with_align(vmr_accs_bytes(r, &all), 512));
   if (vmr_is_short(r->vm)) {
     vmr_short(r, &b, &all, (int64_t)begin, (int64_t)end);
+    return;
+  }
+  if (vmr_goes_by_rows(r, &b)) {
+    vmr_rows(r, &b, &all, (int64_t)begin, (int64_t)end);
     return;
   }
   for (size_t unit = begin; unit < end; unit++) {
