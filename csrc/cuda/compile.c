@@ -68,9 +68,9 @@ int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc
   const cuda_driver *c = &d->driver;
   char architecture[48], how[128], path[CUDA_CACHE_PATH];
   cu_compile_image made = {NULL, 0};
-  if (!c->compiler_library)
+  if (!c->compiler.handle)
     return base_hint(
-        err, base_fail(err, XLAC_E_DEVICE, "no NVRTC, which compiles kernels: tried %.700s", c->compiler_missing),
+        err, base_fail(err, XLAC_E_DEVICE, "no NVRTC, which compiles kernels: tried %.700s", c->compiler.missing),
         "pip install nvidia-cuda-nvrtc, or name the library in XLAC_NVRTC");
   snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%d", d->major, d->minor);
   const char *const options[CU_COMPILE_OPTIONS] = {architecture, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",

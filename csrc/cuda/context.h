@@ -41,6 +41,7 @@ typedef struct cuda_device {
   char name[128];
   pid_t process; /* CUDA does not survive fork */
   pthread_mutex_t lock;
+  cuda_blas_handle products;            /* cuBLASLt's, from the first product on */
   cuda_lanes idle;                      /* that no call uses */
   cuda_block *blocks[CUDA_BLOCK_SLOTS]; /* by address */
   rt_memory_stats stats;

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "executable.h"
+#include "product.h"
 
 enum {
   CU_DEVICE_KEEP_MEMORY = 1 << 30, /* of the pool, between calls */
@@ -105,6 +105,7 @@ static void cuda_device_destroy(rt_device *device) {
   if (d->retained && cuda_enter(d, &err) == 0) {
     if (d->memory) d->driver.cuStreamSynchronize(d->memory);
     cuda_lanes_trim(d);
+    cuda_products_end(d);
     for (uint32_t i = 0; i < d->idle.n; i++) d->driver.cuStreamDestroy_v2(d->idle.items[i].stream);
     if (d->memory) d->driver.cuStreamDestroy_v2(d->memory);
     if (d->pool) d->driver.cuMemPoolDestroy(d->pool);

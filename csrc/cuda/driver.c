@@ -1,5 +1,5 @@
-/* Finding the driver and NVRTC. Each library that isn't found is named with what was tried, and a driver that lacks an
- * entry point by that one. */
+/* Finding the driver and the libraries beside it. Each that isn't found is named with what was tried, and a driver that
+ * lacks an entry point by that one. */
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -8,11 +8,6 @@
 
 enum { CU_DRIVER_LEAST = 12000 }; /* CUDA 12.0: the oldest whose entry points are all in the table */
 
-/* A name of a library, in the order in which they are tried; newer ones first. */
-static const char *const cu_driver_compiler_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
-/* Where wheels put it, below the folder of packages. */
-static const char *const cu_driver_wheel_folders[] = {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/cu12/lib"};
-
 /* Notes of what was tried, cut where there is no room. */
 static void cu_driver_note(char *notes, size_t room, const char *what) {
   size_t n = strlen(notes);
@@ -20,80 +15,122 @@ static void cu_driver_note(char *notes, size_t room, const char *what) {
   snprintf(notes + n, room - n, "%s%s", n ? ", " : "", what);
 }
 
-/* The entry points of libcuda; *missing is the first that there is none of. A pointer to an object becomes one to a
- * function by way of memcpy, since ISO C has no cast for that. */
-static bool cu_driver_bind(cuda_driver *d, const char **missing) {
-  void *symbol = NULL;
-#define CUDA_CALL(result, name, parameters)                      \
-  *missing = #name;                                              \
-  if (!(symbol = dlsym(d->driver_library, #name))) return false; \
-  memcpy(&d->name, &symbol, sizeof symbol);
-#define CUDA_COMPILER(result, name, parameters)
-#include "driver.def"
-  return true;
-}
+/* --- entry points --- */
 
-static bool cu_driver_bind_compiler(cuda_driver *d, void *library) {
-  void *symbol = NULL;
-#define CUDA_CALL(result, name, parameters)
-#define CUDA_COMPILER(result, name, parameters)        \
+/* All of a library; *missing is the first that there is none of. A pointer to an object becomes one to a function by
+ * way of memcpy, since ISO C has no cast for that. */
+typedef bool cu_driver_bind_fn(cuda_driver *d, void *library, const char **missing);
+#define CU_DRIVER_BIND(name)                           \
+  *missing = #name;                                    \
   if (!(symbol = dlsym(library, #name))) return false; \
   memcpy(&d->name, &symbol, sizeof symbol);
+
+static bool cu_driver_bind(cuda_driver *d, void *library, const char **missing) {
+  void *symbol = NULL;
+#define CUDA_CALL(result, name, parameters) CU_DRIVER_BIND(name)
+#define CUDA_COMPILER(result, name, parameters)
+#define CUDA_BLAS(result, name, parameters)
 #include "driver.def"
-  d->compiler_library = library;
   return true;
 }
 
-/* --- NVRTC --- */
+static bool cu_driver_bind_compiler(cuda_driver *d, void *library, const char **missing) {
+  void *symbol = NULL;
+#define CUDA_CALL(result, name, parameters)
+#define CUDA_COMPILER(result, name, parameters) CU_DRIVER_BIND(name)
+#define CUDA_BLAS(result, name, parameters)
+#include "driver.def"
+  return true;
+}
+
+static bool cu_driver_bind_blas(cuda_driver *d, void *library, const char **missing) {
+  void *symbol = NULL;
+#define CUDA_CALL(result, name, parameters)
+#define CUDA_COMPILER(result, name, parameters)
+#define CUDA_BLAS(result, name, parameters) CU_DRIVER_BIND(name)
+#include "driver.def"
+  return true;
+}
+
+/* --- libraries that may be missing --- */
+
+/* What a library is called, newer ones first, and where wheels put it, below the folder of packages. */
+typedef struct cu_driver_library {
+  cu_driver_bind_fn *bind;
+  const char *names[3], *folders[3];
+} cu_driver_library;
+
+static const cu_driver_library cu_driver_compiler = {cu_driver_bind_compiler,
+                                                     {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
+                                                     {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/cu12/lib"}};
+static const cu_driver_library cu_driver_blas = {cu_driver_bind_blas,
+                                                 {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
+                                                 {"nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cu12/lib"}};
+enum { CU_DRIVER_NAMES = 3 };
+
+/* What is being looked for. */
+typedef struct cu_driver_search {
+  cuda_driver *d;
+  const cu_driver_library *what;
+  cuda_library *out;
+} cu_driver_search;
 
 /* Libraries stay: what they gave out is in use for as long as the process lives. */
-static bool cu_driver_try_compiler(cuda_driver *d, const char *path) {
+static bool cu_driver_try(const cu_driver_search *s, const char *path) {
+  const char *missing = NULL;
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  cu_driver_note(d->compiler_missing, sizeof d->compiler_missing, path);
+  cu_driver_note(s->out->missing, sizeof s->out->missing, path);
   if (!library) return false;
-  if (!cu_driver_bind_compiler(d, library)) {
+  if (!s->what->bind(s->d, library, &missing)) {
+    cu_driver_note(s->out->missing, sizeof s->out->missing, "which has no ");
+    cu_driver_note(s->out->missing, sizeof s->out->missing, missing);
     dlclose(library);
     return false;
   }
-  snprintf(d->compiler_path, sizeof d->compiler_path, "%s", path);
+  s->out->handle = library;
+  snprintf(s->out->path, sizeof s->out->path, "%s", path);
   return true;
 }
 
 /* Each name in folder/below. */
-static bool cu_driver_try_folder(cuda_driver *d, const char *folder, size_t n, const char *below) {
+static bool cu_driver_try_folder(const cu_driver_search *s, const char *folder, size_t n, const char *below) {
   char path[512];
-  for (size_t i = 0; i < sizeof cu_driver_compiler_names / sizeof *cu_driver_compiler_names; i++) {
-    int length = snprintf(path, sizeof path, "%.*s/%s/%s", (int)n, folder, below, cu_driver_compiler_names[i]);
-    if (length > 0 && (size_t)length < sizeof path && cu_driver_try_compiler(d, path)) return true;
+  for (size_t i = 0; i < CU_DRIVER_NAMES; i++) {
+    int length = snprintf(path, sizeof path, "%.*s/%s/%s", (int)n, folder, below, s->what->names[i]);
+    if (length > 0 && (size_t)length < sizeof path && cu_driver_try(s, path)) return true;
   }
   return false;
 }
 
 /* In folders of Python's packages, with colons between them. */
-static bool cu_driver_try_wheels(cuda_driver *d, const char *folders) {
+static bool cu_driver_try_wheels(const cu_driver_search *s, const char *folders) {
   for (const char *at = folders; at && *at;) {
     size_t n = strcspn(at, ":");
-    for (size_t i = 0; n && i < sizeof cu_driver_wheel_folders / sizeof *cu_driver_wheel_folders; i++)
-      if (cu_driver_try_folder(d, at, n, cu_driver_wheel_folders[i])) return true;
+    for (size_t i = 0; n && i < CU_DRIVER_NAMES; i++)
+      if (cu_driver_try_folder(s, at, n, s->what->folders[i])) return true;
     at += n + (at[n] == ':');
   }
   return false;
 }
 
-/* The order of cuda.pathfinder: the simulating driver and XLAC_NVRTC, which somebody chose; wheels; a toolkit's
- * folder; what the system's linker finds. */
-static void cu_driver_find_compiler(cuda_driver *d, bool chosen) {
-  const char *path = getenv("XLAC_NVRTC"), *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
-  if (chosen && cu_driver_bind_compiler(d, d->driver_library)) {
-    snprintf(d->compiler_path, sizeof d->compiler_path, "%s", getenv("XLAC_CUDA_DRIVER"));
+/* The order of cuda.pathfinder: a path or a driver that somebody chose, which may be NULL; wheels; a toolkit's folder;
+ * what the system's linker finds. */
+static void cu_driver_find(cuda_driver *d, const char *path, const cu_driver_library *what, cuda_library *out) {
+  const char *missing = NULL;
+  const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
+  const char *chosen = getenv("XLAC_CUDA_DRIVER");
+  const cu_driver_search s = {d, what, out};
+  if (path && *path && cu_driver_try(&s, path)) return;
+  if (chosen && *chosen && what->bind(d, d->driver_library, &missing)) {
+    out->handle = d->driver_library;
+    snprintf(out->path, sizeof out->path, "%s", chosen);
     return;
   }
-  if (path && *path && cu_driver_try_compiler(d, path)) return;
-  if (cu_driver_try_wheels(d, getenv("XLAC_CUDA_PACKAGES"))) return;
+  if (cu_driver_try_wheels(&s, getenv("XLAC_CUDA_PACKAGES"))) return;
   for (int i = 0; i < 3; i++)
-    if (homes[i] && *homes[i] && cu_driver_try_folder(d, homes[i], strlen(homes[i]), "lib64")) return;
-  for (size_t i = 0; i < sizeof cu_driver_compiler_names / sizeof *cu_driver_compiler_names; i++)
-    if (cu_driver_try_compiler(d, cu_driver_compiler_names[i])) return;
+    if (homes[i] && *homes[i] && cu_driver_try_folder(&s, homes[i], strlen(homes[i]), "lib64")) return;
+  for (size_t i = 0; i < CU_DRIVER_NAMES; i++)
+    if (cu_driver_try(&s, what->names[i])) return;
 }
 
 /* --- the driver --- */
@@ -110,7 +147,7 @@ static int cu_driver_load(cuda_driver *d, const char *chosen, xlac_error *err) {
     const char *why = dlerror();
     return cu_driver_none(path, why ? why : "no reason given", err);
   }
-  if (!cu_driver_bind(d, &missing))
+  if (!cu_driver_bind(d, d->driver_library, &missing))
     return base_hint(err, base_fail(err, XLAC_E_DEVICE, "the CUDA driver %s is too old: it has no %s", path, missing),
                      "install a driver for CUDA 12 or later");
   return 0;
@@ -133,10 +170,15 @@ int cuda_driver_open(cuda_driver *out, xlac_error *err) {
   if (chosen && !*chosen) chosen = NULL;
   TRY(cu_driver_load(out, chosen, err));
   TRY(cu_driver_begin(out, err));
-  cu_driver_find_compiler(out, chosen != NULL);
-  if (out->compiler_library && out->nvrtcVersion(&out->compiler_major, &out->compiler_minor))
-    out->compiler_library = NULL;
+  cu_driver_find(out, getenv("XLAC_NVRTC"), &cu_driver_compiler, &out->compiler);
+  if (out->compiler.handle && out->nvrtcVersion(&out->compiler_major, &out->compiler_minor))
+    out->compiler.handle = NULL;
   return 0;
+}
+
+void cuda_driver_find_blas(cuda_driver *d) {
+  assert(!d->blas.handle && !d->blas.missing[0]);
+  cu_driver_find(d, getenv("XLAC_CUBLASLT"), &cu_driver_blas, &d->blas);
 }
 
 /* Names and texts are the driver's: nobody here has to know them all. */

@@ -1,5 +1,6 @@
-/* The CUDA driver and its compiler, found when a program first wants them: xlac is built without CUDA, and these
- * declarations are our own, of the libraries' published interface. The table of entry points is driver.def.
+/* The CUDA driver, its compiler and its products of matrices, found when a program first wants them: xlac is built
+ * without CUDA, and these declarations are our own, of the libraries' published interface. The table of entry points is
+ * driver.def.
  *
  * Where XLAC_CUDA_DRIVER names a library, that one is taken for libcuda, and NVRTC's entry points are looked for in it
  * first: so programs run on a driver that simulates (tests/cuda/driver). */
@@ -23,6 +24,9 @@ typedef struct CUgraph_st *cuda_graph;
 typedef struct CUgraphExec_st *cuda_graph_exec;
 typedef struct CUgraphNode_st *cuda_graph_node;
 typedef struct _nvrtcProgram *cuda_source_handle;
+typedef int cuda_blas_result; /* cublasStatus_t; 0: success */
+typedef struct cublasLtContext *cuda_blas_handle;
+typedef struct cuda_blas_opaque *cuda_blas_object; /* of a matmul, a matrix's layout, a preference */
 
 /* Those of CUresult that are told apart. */
 enum {
@@ -78,7 +82,8 @@ enum { CUDA_MEMORY_HOST = 1, CUDA_MEMORY_DEVICE = 2 };
 enum {
   CUDA_STREAM_NON_BLOCKING = 1, /* of cuStreamCreate: doesn't wait for the stream of number 0 */
   CUDA_EVENT_NO_TIMING = 2,     /* of cuEventCreate */
-  CUDA_HOST_PORTABLE = 1        /* of cuMemHostAlloc: pinned for all contexts */
+  CUDA_HOST_PORTABLE = 1,       /* of cuMemHostAlloc: pinned for all contexts */
+  CUDA_CAPTURE_RELAXED = 2      /* of cuStreamBeginCapture: whatever else is called meanwhile */
 };
 
 /* CUmemPool_attribute: bytes that stay with the pool when streams are waited for, an uint64_t. */
@@ -119,23 +124,42 @@ typedef struct cuda_copy_node {
   size_t bytes, height, depth;
 } cuda_copy_node;
 
-/* The entry points, which are those of one library for all devices of a process. Immutable once opened. */
+/* cublasLtMatmulHeuristicResult_t */
+typedef struct cuda_blas_choice {
+  uint64_t algorithm[8];
+  size_t workspace_bytes;
+  int state; /* 0: it can be used */
+  float waves;
+  int reserved[4];
+} cuda_blas_choice;
+
+/* A library that may be missing. */
+typedef struct cuda_library {
+  void *handle;
+  char path[512];     /* where it was found; "": nowhere */
+  char missing[1024]; /* where it was looked for */
+} cuda_library;
+
+/* The entry points, which are those of one library for all devices of a process. Immutable once opened,
+ * but for blas, which its device's lock guards until it is there. */
 typedef struct cuda_driver {
-  void *driver_library, *compiler_library;
-  char compiler_path[512]; /* where NVRTC was found; "" : nowhere */
+  void *driver_library;
+  cuda_library compiler, blas; /* NVRTC, cuBLASLt */
 #define CUDA_CALL(result, name, parameters) result(*name) parameters;
 #define CUDA_COMPILER(result, name, parameters) result(*name) parameters;
+#define CUDA_BLAS(result, name, parameters) result(*name) parameters;
 #include "driver.def"
-  int version; /* of the driver: 1000 * major + 10 * minor */
-  int compiler_major,
-      compiler_minor; /* of NVRTC; 0: there is none, and compiler_missing says where it was looked for */
-  char compiler_missing[1024];
+  int version;                        /* of the driver: 1000 * major + 10 * minor */
+  int compiler_major, compiler_minor; /* of NVRTC; 0: there is none */
 } cuda_driver;
 
-/* Loads the driver and begins it. NVRTC may be missing: programs that need no kernels run without. Opened libraries
+/* Loads the driver and begins it. Other libraries may be missing: NVRTC where a program has no kernels, cuBLASLt
+ * everywhere. Opened libraries
  * stay in the process. DEVICE where there is no driver, too old a driver or none that works, with the paths that were
  * tried. */
 XLAC_MUST_USE int cuda_driver_open(cuda_driver *out, xlac_error *err);
+/* Looks for cuBLASLt, which is large and which few programs need; once. */
+void cuda_driver_find_blas(cuda_driver *d);
 /* The driver's own name and text of its error, behind what was being done: DEVICE, or OUT_OF_MEMORY. 0 is no error. */
 XLAC_MUST_USE int cuda_check(const cuda_driver *d, cuda_result result, const char *doing, xlac_error *err);
 

@@ -1,6 +1,7 @@
 /* Builds: each kernel of the plan is printed, all are compiled as one text, constants go to the GPU once. */
 #include "routine.h"
 #include "graph.h"
+#include "product.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,9 @@ static int cu_executable_print_step(cuda_executable *exe, cuda_source *source, c
 static void cu_executable_make_scratch(cuda_executable *exe, const plan_program *p, uint32_t i) {
   const plan_step *s = &p->steps[i];
   cuda_code *code = &exe->codes[p->number];
-  size_t bytes = code->kernels[i].printed ? (size_t)code->kernels[i].launch.scratch : 0;
-  if (s->kind == PLAN_WHILE) code->trips[i] = cuda_known_trips(s->op);
+  cuda_kernel *k = &code->kernels[i];
+  size_t bytes = k->printed ? (size_t)k->launch.scratch : 0;
+  if (k->product && cuda_product_scratch(k->product) > bytes) bytes = cuda_product_scratch(k->product);
   if (bytes || (s->kind == PLAN_WHILE && code->trips[i] == CUDA_TRIPS_UNKNOWN)) bytes += CUDA_CONDITION_BYTES;
   if (bytes > exe->scratch_bytes) exe->scratch_bytes = bytes;
 }
@@ -51,7 +53,7 @@ static int cu_executable_make_program(cuda_executable *exe, cuda_source *source,
   if (!code->kernels || !code->constants || !code->trips) return base_oom(err, "an executable");
   for (uint32_t i = 0; i < p->n_steps; i++) {
     TRY(cu_executable_print_step(exe, source, &p->steps[i], &code->kernels[i], err));
-    cu_executable_make_scratch(exe, p, i);
+    code->trips[i] = p->steps[i].kind == PLAN_WHILE ? cuda_known_trips(p->steps[i].op) : 0;
   }
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     if (p->buffers[i].place != PLAN_CONSTANT) continue;
@@ -109,8 +111,32 @@ static int cu_executable_send_constants(cuda_executable *exe, const plan_list *l
   return cuda_wait(d, d->memory, NULL, NULL, err);
 }
 
+/* Products that a library computes, and memory for what steps need. */
+static void cu_executable_make_products(cuda_executable *exe, const plan_list *list) {
+  for (uint32_t i = 0; i < list->n; i++) {
+    const plan_program *p = list->items[i];
+    for (uint32_t j = 0; j < p->n_steps; j++) {
+      cuda_kernel *k = &exe->codes[p->number].kernels[j];
+      if (p->steps[j].kind == PLAN_ROUTINE && k->printed) k->product = cuda_product_make(exe, p->steps[j].op);
+      cu_executable_make_scratch(exe, p, j);
+    }
+  }
+}
+
+static void cu_executable_drop_products(cuda_executable *exe) {
+  plan_list list;
+  bool ok = exe->codes && plan_list_programs(exe->alloc, exe->base.plan, &list);
+  for (uint32_t i = 0; ok && i < list.n; i++) {
+    const cuda_code *code = &exe->codes[list.items[i]->number];
+    for (uint32_t j = 0; code->made && j < list.items[i]->n_steps; j++)
+      cuda_product_destroy(exe, code->kernels[j].product);
+  }
+  if (ok) BASE_VEC_FREE(exe->alloc, &list);
+}
+
 static int cu_executable_make_entered(cuda_executable *exe, const plan_list *list, uint32_t n_kernels, uint64_t bytes,
                                       xlac_error *err) {
+  cu_executable_make_products(exe, list);
   if (n_kernels) TRY(cu_executable_load(exe, list, err));
   if (bytes) TRY(cuda_take(exe->device, bytes, exe->device->memory, &exe->constants, err));
   return cu_executable_send_constants(exe, list, err);
@@ -146,8 +172,9 @@ static int cu_executable_make(cuda_executable *exe, const ir_module *m, const pl
 static void cuda_executable_destroy(rt_executable *base) {
   cuda_executable *exe = (cuda_executable *)base;
   xlac_error err;
-  if ((exe->module || exe->constants || exe->graphs) && cuda_enter(exe->device, &err) == 0) {
+  if (exe->codes && cuda_enter(exe->device, &err) == 0) {
     cuda_graphs_destroy(exe);
+    cu_executable_drop_products(exe);
     if (exe->module) exe->device->driver.cuModuleUnload(exe->module);
     cuda_give(exe->device, exe->constants, exe->device->memory);
     cuda_leave(exe->device);

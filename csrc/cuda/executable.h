@@ -12,6 +12,7 @@ typedef struct cuda_kernel {
   bool printed; /* else the reference evaluator runs it on the host */
   cuda_launch launch;
   cuda_function function;
+  struct cuda_product *product; /* does the same by cuBLASLt, where arrays lie well; or NULL */
 } cuda_kernel;
 
 /* What is made of a program of the plan. */

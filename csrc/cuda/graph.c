@@ -1,4 +1,5 @@
 /* Launch graphs: made of the nodes of a call, kept by the executable, and given new addresses. */
+#include "product.h"
 #include "run.h"
 
 enum {
@@ -32,8 +33,11 @@ struct cuda_graphs {
 
 /* --- what a call enqueues --- */
 
-bool cuda_nodes_add(cuda_nodes *list, const cuda_kernel *kernel, uint32_t n, const uint64_t *values) {
-  cuda_node node = {.kernel = kernel, .n = n, .values = base_arena_memdup(list->arena, values, n * sizeof *values)};
+bool cuda_nodes_add(cuda_nodes *list, const cuda_kernel *kernel, bool by_library, uint32_t n, const uint64_t *values) {
+  cuda_node node = {.kernel = kernel,
+                    .by_library = by_library,
+                    .n = n,
+                    .values = base_arena_memdup(list->arena, values, n * sizeof *values)};
   return node.values && BASE_VEC_PUSH(list->alloc, list, node);
 }
 
@@ -116,9 +120,40 @@ static cuda_copy_node cu_graph_copy(const cuda_node *node) {
   return what;
 }
 
+/* What a library enqueues, as a graph of its own. */
+static cuda_result cu_graph_capture(cuda_run *run, const cuda_node *node, cuda_graph *out) {
+  const cuda_driver *d = &run->device->driver;
+  xlac_error own, *err = run->ctx.err;
+  cuda_result result = d->cuStreamBeginCapture_v2(run->stream, CUDA_CAPTURE_RELAXED);
+  if (result != CUDA_SUCCESS) return result;
+  run->ctx.err = &own;
+  int status = cuda_product_run(run, node->kernel->product, node->values);
+  run->ctx.err = err;
+  result = d->cuStreamEndCapture(run->stream, out);
+  if (result == CUDA_SUCCESS && status) {
+    d->cuGraphDestroy(*out);
+    result = CUDA_INVALID_VALUE;
+  }
+  return result;
+}
+
+/* The node is made, or told what to do from now on, as a graph of the library's. */
+static cuda_result cu_graph_put_library(cuda_run *run, const cu_graph *x, cuda_node *node, bool make,
+                                        cuda_graph_node after) {
+  const cuda_driver *d = &run->device->driver;
+  cuda_graph child = NULL;
+  cuda_result result = cu_graph_capture(run, node, &child);
+  if (result != CUDA_SUCCESS) return result;
+  result = make ? d->cuGraphAddChildGraphNode(&node->handle, x->graph, &after, after != NULL, child)
+                : d->cuGraphExecChildGraphNodeSetParams(x->exec, node->handle, child);
+  d->cuGraphDestroy(child);
+  return result;
+}
+
 /* Behind the node `after`, which may be NULL. */
 static cuda_result cu_graph_add(cuda_run *run, cu_graph *x, cuda_node *node, cuda_graph_node after, void **parameters) {
   const cuda_driver *d = &run->device->driver;
+  if (node->by_library) return cu_graph_put_library(run, x, node, true, after);
   if (!node->kernel) {
     cuda_copy_node what = cu_graph_copy(node);
     return d->cuGraphAddMemcpyNode(&node->handle, x->graph, &after, after != NULL, &what, run->device->context);
@@ -127,8 +162,9 @@ static cuda_result cu_graph_add(cuda_run *run, cu_graph *x, cuda_node *node, cud
   return d->cuGraphAddKernelNode_v2(&node->handle, x->graph, &after, after != NULL, &what);
 }
 
-static cuda_result cu_graph_set(cuda_run *run, const cu_graph *x, const cuda_node *node, void **parameters) {
+static cuda_result cu_graph_set(cuda_run *run, const cu_graph *x, cuda_node *node, void **parameters) {
   const cuda_driver *d = &run->device->driver;
+  if (node->by_library) return cu_graph_put_library(run, x, node, false, NULL);
   if (!node->kernel) {
     cuda_copy_node what = cu_graph_copy(node);
     return d->cuGraphExecMemcpyNodeSetParams(x->exec, node->handle, &what, run->device->context);
@@ -172,7 +208,8 @@ static cuda_result cu_graph_build(cuda_run *run, cu_graph *x, void **parameters)
 static bool cu_graph_is_like(const cuda_nodes *a, const cuda_nodes *b) {
   bool like = a->n == b->n;
   for (uint32_t i = 0; i < a->n && like; i++)
-    like = a->items[i].kernel == b->items[i].kernel && a->items[i].n == b->items[i].n;
+    like = a->items[i].kernel == b->items[i].kernel && a->items[i].n == b->items[i].n &&
+           a->items[i].by_library == b->items[i].by_library;
   return like;
 }
 

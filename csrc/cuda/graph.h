@@ -11,6 +11,7 @@
 /* A launch or a copy. */
 typedef struct cuda_node {
   const cuda_kernel *kernel; /* NULL: a copy */
+  bool by_library;           /* it is the kernel's product */
   uint32_t n;
   uint64_t *values; /* a kernel's parameters; of a copy: to, from, bytes */
   cuda_graph_node handle;
@@ -25,7 +26,7 @@ typedef struct cuda_nodes {
 } cuda_nodes;
 
 /* Adds one; false where there is no memory for it. */
-bool cuda_nodes_add(cuda_nodes *list, const cuda_kernel *kernel, uint32_t n, const uint64_t *values);
+bool cuda_nodes_add(cuda_nodes *list, const cuda_kernel *kernel, bool by_library, uint32_t n, const uint64_t *values);
 
 struct cuda_run;
 /* Whether p's calls are a graph, how many nodes it has, and else why not: notes it in exe. When its codes are made. */

@@ -2,49 +2,12 @@
  * and each thread has 4 by 4 sums. Terms are added in their order. Any dimensions may be batch, contracting or free:
  * an index is taken apart into them. */
 #include "../interp/algorithm/matmul.h"
-#include "routine.h"
+#include "dot.h"
 
 enum { CU_DOT_TILE = 64, CU_DOT_DEPTH = 16, CU_DOT_STRIPE = CU_DOT_TILE / 16 };
 
-/* Dimensions of an operand that are one index, outermost first. */
-typedef struct cu_dot_role {
-  uint32_t n;
-  int64_t count, extents[IR_MAX_RANK], strides[IR_MAX_RANK];
-} cu_dot_role;
-
-/* Neighbours that are one walk are one dimension. */
-static void cu_dot_role_add(cu_dot_role *x, int64_t extent, int64_t stride) {
-  x->count *= extent;
-  if (extent == 1) return;
-  if (x->n && x->strides[x->n - 1] == extent * stride) {
-    x->extents[x->n - 1] *= extent;
-    x->strides[x->n - 1] = stride;
-    return;
-  }
-  x->extents[x->n] = extent;
-  x->strides[x->n++] = stride;
-}
-
-typedef struct cu_dot_side {
-  cu_dot_role batch, contracting, free;
-} cu_dot_side;
-
-static void cu_dot_side_make(cu_dot_side *x, const ir_type *t, const ir_ints *batch, const ir_ints *contracting) {
-  int64_t own[IR_MAX_RANK];
-  bool listed[IR_MAX_RANK] = {false};
-  *x = (cu_dot_side){.batch.count = 1, .contracting.count = 1, .free.count = 1};
-  cuda_routine_strides(t, own);
-  for (uint32_t i = 0; i < batch->n; i++) cu_dot_role_add(&x->batch, t->dims[batch->v[i]], own[batch->v[i]]);
-  for (uint32_t i = 0; i < contracting->n; i++)
-    cu_dot_role_add(&x->contracting, t->dims[contracting->v[i]], own[contracting->v[i]]);
-  for (uint32_t i = 0; i < batch->n; i++) listed[batch->v[i]] = true;
-  for (uint32_t i = 0; i < contracting->n; i++) listed[contracting->v[i]] = true;
-  for (uint32_t d = 0; d < t->rank; d++)
-    if (!listed[d]) cu_dot_role_add(&x->free, t->dims[d], own[d]);
-}
-
 /* " + place" of the index `name`. */
-static void cu_dot_put_role(cuda_routine *r, const cu_dot_role *x, const char *name) {
+static void cu_dot_put_role(cuda_routine *r, const cuda_dot_role *x, const char *name) {
   int64_t inside = 1;
   for (uint32_t i = x->n; i-- > 0; inside *= x->extents[i]) {
     if (i == 0 && inside == 1)
@@ -56,8 +19,8 @@ static void cu_dot_put_role(cuda_routine *r, const cu_dot_role *x, const char *n
 }
 
 /* 64 rows of 16 terms to shared memory: neighbouring threads read neighbours. */
-static void cu_dot_put_fetch(cuda_routine *r, const char *shared, uint32_t number, const cu_dot_side *x, base_dtype own,
-                             base_dtype t, const char *first) {
+static void cu_dot_put_fetch(cuda_routine *r, const char *shared, uint32_t number, const cuda_dot_side *x,
+                             base_dtype own, base_dtype t, const char *first) {
   const char *c = cuda_type(own);
   bool along = x->contracting.n && x->contracting.strides[x->contracting.n - 1] == 1;
   base_putf(r->print.out, "  for (int e = threadIdx.x; e < %d; e += 256) {\n", CU_DOT_TILE * CU_DOT_DEPTH);
@@ -85,7 +48,7 @@ static void cu_dot_put_sums(cuda_routine *r, base_dtype t) {
   BASE_PUT(r->print.out, ";\n  }\n");
 }
 
-static void cu_dot_put_stores(cuda_routine *r, const cu_dot_side *a, const cu_dot_side *b, base_dtype t) {
+static void cu_dot_put_stores(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t) {
   base_dtype result = (base_dtype)r->op->type->dtype;
   base_putf(r->print.out, "  for (int y = 0; y < %d; y++)\n  for (int x = 0; x < %d; x++) {\n", CU_DOT_STRIPE,
             CU_DOT_STRIPE);
@@ -97,7 +60,7 @@ static void cu_dot_put_stores(cuda_routine *r, const cu_dot_side *a, const cu_do
   BASE_PUT(r->print.out, ";\n  }\n");
 }
 
-static void cu_dot_put(cuda_routine *r, const cu_dot_side *a, const cu_dot_side *b, base_dtype t) {
+static void cu_dot_put(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t) {
   const char *c = cuda_type(t);
   int64_t down = (a->free.count + CU_DOT_TILE - 1) / CU_DOT_TILE,
           across = (b->free.count + CU_DOT_TILE - 1) / CU_DOT_TILE;
@@ -123,12 +86,11 @@ static void cu_dot_put(cuda_routine *r, const cu_dot_side *a, const cu_dot_side 
 bool cuda_print_dot(cuda_routine *r) {
   const ir_op *op = r->op;
   const ir_type *x = ir_operand_type(op, 0), *y = ir_operand_type(op, 1);
-  cu_dot_side a, b;
+  cuda_dot_side a, b;
   if (op->n_operands != 2) return false;
   base_dtype t =
       cuda_sum_type(interp_product_type((base_dtype)x->dtype, (base_dtype)y->dtype, (base_dtype)op->type->dtype));
-  cu_dot_side_make(&a, x, ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS));
-  cu_dot_side_make(&b, y, ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS), ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS));
+  cuda_dot_sides(op, &a, &b);
   if (base_dtype_is_complex(t)) cuda_print_needs(&r->print, cuda_type(t));
   cu_dot_put(r, &a, &b, t);
   return true;

@@ -6,6 +6,7 @@ static void cu_exeput_how(base_text *out, const plan_step *s, const cuda_kernel 
   static const char *const kinds[] = {
       "kernel", "routine on the host", "copy", "while", "conditional", "call", "start", "update", "done"};
   _Static_assert(sizeof kinds / sizeof *kinds == PLAN_DONE + 1, "a word for each kind of step");
+  if (k->product) BASE_PUT(out, "cuBLASLt's product; where arrays lie badly, ");
   if (k->printed)
     base_putf(out, "kernel k%u, %s: %lld blocks of %u threads", (unsigned)k->launch.number, k->launch.how,
               (long long)k->launch.grid, (unsigned)k->launch.block);

@@ -2,6 +2,8 @@
  * for what it computes itself. */
 #include "run.h"
 
+#include "product.h"
+
 int cuda_run_wait(cuda_run *run) {
   const interp_options *o = &run->ctx.options;
   return cuda_wait(run->device, run->stream, o->interrupted, o->interrupt_ctx, run->ctx.err);
@@ -15,12 +17,20 @@ static int cu_run_check(cuda_run *run, cuda_result result, const char *doing) {
 
 /* Once, now or as a node: parameters are copied when they are given. */
 static int cu_run_once(cuda_run *run, const cuda_kernel *k, uint32_t n, const uint64_t *values, void **parameters) {
-  if (run->nodes) return cuda_nodes_add(run->nodes, k, n, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+  if (run->nodes) return cuda_nodes_add(run->nodes, k, false, n, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
   run->n_kernels++;
   return cu_run_check(run,
                       run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block,
                                                          1, 1, 0, run->stream, parameters, NULL),
                       "launching a kernel");
+}
+
+/* values: both operands and the result, with room for one more. */
+static int cu_run_product(cuda_run *run, const cuda_kernel *k, cuda_address *values) {
+  values[3] = run->scratch + CUDA_CONDITION_BYTES;
+  if (run->nodes) return cuda_nodes_add(run->nodes, k, true, 4, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+  run->n_kernels++;
+  return cuda_product_run(run, k->product, values);
 }
 
 static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s, const cuda_address *addresses) {
@@ -31,6 +41,7 @@ static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s
   if (!values || !parameters) return base_oom(run->ctx.err, "a kernel's parameters");
   for (uint32_t i = 0; i < n + 2; i++) parameters[i] = &values[i];
   for (uint32_t i = 0; i < n; i++) values[i] = addresses[i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
+  if (k->product && cuda_product_takes(values)) return cu_run_product(run, k, values);
   if (k->launch.scratch) values[n++] = run->scratch + CUDA_CONDITION_BYTES;
   if (k->launch.rounds == 0) return cu_run_once(run, k, n, values, parameters);
   for (uint32_t round = 0; round < k->launch.rounds; round++) {
@@ -51,7 +62,7 @@ static int cu_run_copy_bytes(cuda_run *run, cuda_address to, cuda_address from, 
   run->tally.bytes += bytes;
   if (run->nodes) {
     const uint64_t values[3] = {to, from, (uint64_t)bytes};
-    return cuda_nodes_add(run->nodes, NULL, 3, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+    return cuda_nodes_add(run->nodes, NULL, false, 3, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
   }
   return cu_run_check(run, run->device->driver.cuMemcpyDtoDAsync_v2(to, from, (size_t)bytes, run->stream), "copying");
 }

@@ -177,6 +177,43 @@ EXPORT int cuGraphAddMemcpyNode(graph_node **out, sim_graph *g, graph_node *cons
   return result != SUCCESS ? result : add_node(out, g, after, n_after, w, "copy", "");
 }
 
+/* A graph within a graph: its nodes one after another, of which one is not told from the other. Of libraries. */
+typedef struct child_work {
+  sim_work work;
+  graph_node **nodes;
+  uint32_t n;
+} child_work;
+
+static int execute_child(sim_work *work) {
+  const child_work *w = (const child_work *)work;
+  int result = SUCCESS;
+  for (uint32_t i = 0; i < w->n && result == SUCCESS; i++) {
+    w->nodes[i]->work->op = work->op;
+    result = w->nodes[i]->work->execute(w->nodes[i]->work);
+  }
+  return result;
+}
+
+static void release_child(sim_work *work) {
+  release_nodes(((child_work *)work)->nodes, ((child_work *)work)->n);
+}
+
+static sim_work *child_make(sim_graph *g) {
+  child_work *w = calloc(1, sizeof *w);
+  pthread_mutex_lock(&sim.lock);
+  *w = (child_work){.work = {.execute = execute_child, .release = release_child}, .n = g->n};
+  w->nodes = share_nodes(g->nodes, g->n);
+  pthread_mutex_unlock(&sim.lock);
+  return &w->work;
+}
+
+EXPORT int cuGraphAddChildGraphNode(graph_node **out, sim_graph *g, graph_node *const *after, size_t n_after,
+                                    sim_graph *child) {
+  ENTER_DEVICE(cuGraphAddChildGraphNode, NULL);
+  if (!is_place(out, g, after, n_after) || child == NULL || child->magic != GRAPH) return INVALID_VALUE;
+  return add_node(out, g, after, n_after, child_make(child), "graph", "");
+}
+
 /* ---- capture; sim.lock held ---- */
 
 int graph_capture(sim_stream *s, sim_work *w, const char *what, const char *name) {
@@ -397,6 +434,12 @@ EXPORT int cuGraphExecMemcpyNodeSetParams(sim_exec *x, const graph_node *node, c
   if (x == NULL || x->magic != EXEC || context == NULL) return INVALID_VALUE;
   int result = line_work(what, &w);
   return result != SUCCESS ? result : set_node(x, node, w, "");
+}
+
+EXPORT int cuGraphExecChildGraphNodeSetParams(sim_exec *x, const graph_node *node, sim_graph *child) {
+  ENTER_DEVICE(cuGraphExecChildGraphNodeSetParams, NULL);
+  if (x == NULL || x->magic != EXEC || child == NULL || child->magic != GRAPH) return INVALID_VALUE;
+  return set_node(x, node, child_make(child), "");
 }
 
 static int run_node(graph_node *node, sim_op *op) {

@@ -4,6 +4,7 @@
  * clocks (clocks.c, shadow.c), not by luck.
  *
  *   api.c devices.c memory.c copies.c streams.c modules.c graphs.c compile.c   the entry points
+ *   blas.c      cuBLASLt's entry points
  *   clocks.c    which piece of work is ordered before which
  *   shadow.c    which thread of which piece of work read and wrote each cell of memory last
  *   block.c     the threads of a block, as coroutines; barriers and warps

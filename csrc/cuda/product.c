@@ -1,0 +1,258 @@
+/* Products of matrices by cuBLASLt. It counts columns first: what it computes here is the transposed result, which is
+ * the right operand's matrix times the left one's. f32 stays f32: tensor cores round it to tf32 only in fast numerics.
+ */
+#include "product.h"
+
+#include "dot.h"
+#include "run.h"
+
+#include <stdlib.h>
+
+/* Of cudaDataType, cublasComputeType_t and the attributes' enumerations. */
+enum {
+  CU_BLAS_F32 = 0,
+  CU_BLAS_F64 = 1,
+  CU_BLAS_F16 = 2,
+  CU_BLAS_BF16 = 14,
+  CU_BLAS_COMPUTE_F32 = 68,
+  CU_BLAS_COMPUTE_F64 = 70,
+  CU_BLAS_COMPUTE_TF32 = 77,
+  CU_BLAS_TRANSPOSE_A = 3,
+  CU_BLAS_TRANSPOSE_B = 4,
+  CU_BLAS_BATCH_COUNT = 5,
+  CU_BLAS_BATCH_STRIDE = 6,
+  CU_BLAS_WORKSPACE = 1,
+  CU_BLAS_ALIGNMENT_A = 5 /* of B, C and D: those behind it */
+};
+
+enum {
+  CU_PRODUCT_LEAST = 1 << 15, /* multiplications from which on it is worth a library's launch */
+  CU_PRODUCT_OUTER = 64,      /* calls, where one stride does not go through all of the batch */
+  CU_PRODUCT_ALIGN = 16       /* of arrays */
+};
+
+/* A side as cuBLASLt has it: a matrix whose columns lie one behind the other. */
+typedef struct cu_product_matrix {
+  uint64_t rows, columns;
+  int64_t leading, batch_stride, outer_stride;
+  int transposed; /* before it is multiplied */
+} cu_product_matrix;
+
+struct cuda_product {
+  cuda_blas_object matmul, layouts[3]; /* layouts: of the right operand, the left one, the result */
+  cuda_blas_choice choice;
+  int64_t outer, steps[3]; /* calls; bytes from one to the next, of left, right, result */
+  union {
+    float f32;
+    double f64;
+  } one, zero;
+};
+
+/* --- what is asked for --- */
+
+/* A role as one index. */
+static bool cu_product_stride(const cuda_dot_role *x, int64_t *stride) {
+  *stride = x->n ? x->strides[0] : 0;
+  return x->n <= 1;
+}
+
+/* By its free and its contracting index, one of which must go by one. Outer ones of `rows` and `terms` where it is read
+ * along the contracting one. */
+static bool cu_product_matrix_of(const cuda_dot_side *x, bool terms_first, cu_product_matrix *out) {
+  int64_t row = 0, term = 0, rows = x->free.count, terms = x->contracting.count;
+  if (!cu_product_stride(&x->free, &row) || !cu_product_stride(&x->contracting, &term)) return false;
+  bool along_terms = terms == 1 ? row != 1 : term == 1;
+  if (!along_terms && rows > 1 && row != 1) return false;
+  int64_t leading = along_terms ? row : term, inner = along_terms ? terms : rows;
+  *out = (cu_product_matrix){.rows = (uint64_t)inner,
+                             .columns = (uint64_t)(along_terms ? rows : terms),
+                             .leading = leading > inner ? leading : inner,
+                             .transposed = along_terms != terms_first};
+  return leading == 0 || leading >= inner;
+}
+
+/* The batch as outer calls of a batch that one stride goes through: how many of each. */
+static bool cu_product_batch(const cuda_dot_side *a, const cuda_dot_side *b, int64_t *outer, int64_t *inner) {
+  const cuda_dot_role *most = a->batch.n >= b->batch.n ? &a->batch : &b->batch;
+  *outer = most->n == 2 ? most->extents[0] : 1;
+  *inner = most->n ? most->extents[most->n - 1] : 1;
+  return most->n <= 2 && *outer <= CU_PRODUCT_OUTER && *inner <= INT32_MAX &&
+         (a->batch.n < 2 || b->batch.n < 2 || a->batch.extents[0] == b->batch.extents[0]);
+}
+
+static void cu_product_set_batch(cu_product_matrix *m, const cuda_dot_role *batch, int64_t inner) {
+  m->batch_stride = batch->n ? batch->strides[batch->n - 1] : 0;
+  m->outer_stride = batch->n == 2 ? batch->strides[0] : m->batch_stride * inner;
+}
+
+static int cu_product_type(base_dtype t) {
+  switch (t) {
+    case XLAC_F32:
+      return CU_BLAS_F32;
+    case XLAC_F64:
+      return CU_BLAS_F64;
+    case XLAC_F16:
+      return CU_BLAS_F16;
+    case XLAC_BF16:
+      return CU_BLAS_BF16;
+    default:
+      return -1;
+  }
+}
+
+/* What it is made of: right, left, result. */
+typedef struct cu_product_plan {
+  cu_product_matrix m[3];
+  int types[2]; /* of operands, of the result */
+  int64_t outer, batch;
+} cu_product_plan;
+
+/* Operands of one type, and the result of that or, of narrow floats, of f32. */
+static bool cu_product_find_types(const ir_op *dot, cu_product_plan *x) {
+  base_dtype a = (base_dtype)ir_operand_type(dot, 0)->dtype, b = (base_dtype)ir_operand_type(dot, 1)->dtype,
+             c = (base_dtype)dot->type->dtype;
+  x->types[0] = cu_product_type(a);
+  x->types[1] = cu_product_type(c);
+  return a == b && x->types[0] >= 0 && (a == c || (c == XLAC_F32 && cuda_is_narrow_float(a)));
+}
+
+static bool cu_product_plan_of(const ir_op *dot, cu_product_plan *x) {
+  cuda_dot_side a, b;
+  if (!cu_product_find_types(dot, x)) return false;
+  cuda_dot_sides(dot, &a, &b);
+  int64_t rows = a.free.count, columns = b.free.count, terms = a.contracting.count;
+  if (rows * columns == 0 || terms == 0 || rows > INT32_MAX || columns > INT32_MAX || terms > INT32_MAX) return false;
+  if ((double)rows * (double)columns * (double)terms * (double)a.batch.count < CU_PRODUCT_LEAST) return false;
+  if (!cu_product_matrix_of(&b, false, &x->m[0]) || !cu_product_matrix_of(&a, true, &x->m[1])) return false;
+  if (!cu_product_batch(&a, &b, &x->outer, &x->batch)) return false;
+  x->m[2] = (cu_product_matrix){.rows = (uint64_t)columns,
+                                .columns = (uint64_t)rows,
+                                .leading = columns,
+                                .batch_stride = rows * columns,
+                                .outer_stride = rows * columns * x->batch};
+  cu_product_set_batch(&x->m[0], &b.batch, x->batch);
+  cu_product_set_batch(&x->m[1], &a.batch, x->batch);
+  return true;
+}
+
+/* --- objects --- */
+
+/* The library and its handle, once for the device. XLAC_CUBLASLT=0: none, for programs compiled from now on. */
+static bool cu_product_begin(cuda_device *d) {
+  const char *path = getenv("XLAC_CUBLASLT");
+  if (path && strcmp(path, "0") == 0) return false;
+  pthread_mutex_lock(&d->lock);
+  if (!d->driver.blas.handle && !d->driver.blas.missing[0]) cuda_driver_find_blas(&d->driver);
+  if (d->driver.blas.handle && !d->products && d->driver.cublasLtCreate(&d->products)) d->products = NULL;
+  bool there = d->products != NULL;
+  pthread_mutex_unlock(&d->lock);
+  return there;
+}
+
+void cuda_products_end(cuda_device *d) {
+  if (d->products) d->driver.cublasLtDestroy(d->products);
+  d->products = NULL;
+}
+
+static bool cu_product_layout(const cuda_driver *c, const cu_product_matrix *m, int type, int64_t batch,
+                              cuda_blas_object *out) {
+  int32_t count = (int32_t)batch;
+  if (c->cublasLtMatrixLayoutCreate(out, type, m->rows, m->columns, m->leading)) return *out = NULL, false;
+  return !c->cublasLtMatrixLayoutSetAttribute(*out, CU_BLAS_BATCH_COUNT, &count, sizeof count) &&
+         !c->cublasLtMatrixLayoutSetAttribute(*out, CU_BLAS_BATCH_STRIDE, &m->batch_stride, sizeof m->batch_stride);
+}
+
+static bool cu_product_objects(const cuda_driver *c, const cu_product_plan *x, bool fast, cuda_product *p) {
+  bool wide = x->types[0] == CU_BLAS_F64;
+  int compute = wide                                 ? CU_BLAS_COMPUTE_F64
+                : fast && x->types[0] == CU_BLAS_F32 ? CU_BLAS_COMPUTE_TF32
+                                                     : CU_BLAS_COMPUTE_F32;
+  if (c->cublasLtMatmulDescCreate(&p->matmul, compute, wide ? CU_BLAS_F64 : CU_BLAS_F32))
+    return p->matmul = NULL, false;
+  for (int i = 0; i < 3; i++)
+    if (!cu_product_layout(c, &x->m[i], x->types[i == 2], x->batch, &p->layouts[i])) return false;
+  return !c->cublasLtMatmulDescSetAttribute(p->matmul, CU_BLAS_TRANSPOSE_A, &x->m[0].transposed, sizeof(int)) &&
+         !c->cublasLtMatmulDescSetAttribute(p->matmul, CU_BLAS_TRANSPOSE_B, &x->m[1].transposed, sizeof(int));
+}
+
+/* The first of what it recommends. */
+static bool cu_product_choose(cuda_device *d, cuda_product *p) {
+  const cuda_driver *c = &d->driver;
+  cuda_blas_object preference = NULL;
+  uint64_t most = d->major >= 9 ? 32 << 20 : 4 << 20;
+  uint32_t align = CU_PRODUCT_ALIGN;
+  int n = 0;
+  if (c->cublasLtMatmulPreferenceCreate(&preference)) return false;
+  bool ok = !c->cublasLtMatmulPreferenceSetAttribute(preference, CU_BLAS_WORKSPACE, &most, sizeof most);
+  for (int i = 0; i < 4 && ok; i++)
+    ok = !c->cublasLtMatmulPreferenceSetAttribute(preference, CU_BLAS_ALIGNMENT_A + i, &align, sizeof align);
+  ok = ok && !c->cublasLtMatmulAlgoGetHeuristic(d->products, p->matmul, p->layouts[0], p->layouts[1], p->layouts[2],
+                                                p->layouts[2], preference, 1, &p->choice, &n);
+  c->cublasLtMatmulPreferenceDestroy(preference);
+  return ok && n > 0 && p->choice.state == 0;
+}
+
+void cuda_product_destroy(cuda_executable *exe, cuda_product *p) {
+  const cuda_driver *c = &exe->device->driver;
+  if (!p) return;
+  for (int i = 0; i < 3; i++)
+    if (p->layouts[i]) c->cublasLtMatrixLayoutDestroy(p->layouts[i]);
+  if (p->matmul) c->cublasLtMatmulDescDestroy(p->matmul);
+  base_free(exe->alloc, p);
+}
+
+static void cu_product_set_steps(cuda_product *p, const cu_product_plan *x, const ir_op *dot) {
+  int64_t bytes = base_dtype_bytes((base_dtype)ir_operand_type(dot, 0)->dtype);
+  p->outer = x->outer;
+  p->steps[0] = x->m[1].outer_stride * bytes;
+  p->steps[1] = x->m[0].outer_stride * bytes;
+  p->steps[2] = x->m[2].outer_stride * (int64_t)base_dtype_bytes((base_dtype)dot->type->dtype);
+  if (x->types[0] == CU_BLAS_F64)
+    p->one.f64 = 1;
+  else
+    p->one.f32 = 1;
+}
+
+/* Every call's arrays must lie as the first one's do. */
+static bool cu_product_keeps_aligned(const cuda_product *p) {
+  return p->outer == 1 || (p->steps[0] | p->steps[1] | p->steps[2]) % CU_PRODUCT_ALIGN == 0;
+}
+
+cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot) {
+  cu_product_plan x = {.outer = 1};
+  if (dot->opcode != IR_OP_DOT || dot->n_operands != 2 || !cu_product_plan_of(dot, &x)) return NULL;
+  if (!cu_product_begin(exe->device)) return NULL;
+  cuda_product *p = base_malloc(exe->alloc, sizeof *p);
+  if (!p) return NULL;
+  *p = (cuda_product){.matmul = NULL};
+  cu_product_set_steps(p, &x, dot);
+  if (cu_product_keeps_aligned(p) && cu_product_objects(&exe->device->driver, &x, exe->fast, p) &&
+      cu_product_choose(exe->device, p))
+    return p;
+  cuda_product_destroy(exe, p);
+  return NULL;
+}
+
+/* --- running --- */
+
+size_t cuda_product_scratch(const cuda_product *p) {
+  return p->choice.workspace_bytes;
+}
+
+bool cuda_product_takes(const cuda_address *values) {
+  return (values[0] | values[1] | values[2]) % CU_PRODUCT_ALIGN == 0;
+}
+
+int cuda_product_run(cuda_run *run, const cuda_product *p, const cuda_address *values) {
+  const void *at[4];
+  for (int64_t i = 0; i < p->outer; i++) {
+    for (int j = 0; j < 4; j++)
+      at[j] = (const void *)(uintptr_t)(values[j] + (j < 3 ? (uint64_t)(i * p->steps[j]) : 0));
+    cuda_blas_result result = run->device->driver.cublasLtMatmul(
+        run->device->products, p->matmul, &p->one, at[1], p->layouts[0], at[0], p->layouts[1], &p->zero, at[2],
+        p->layouts[2], (void *)(uintptr_t)at[2], p->layouts[2], p->choice.algorithm, (void *)(uintptr_t)at[3],
+        p->choice.workspace_bytes, run->stream);
+    if (result) return base_fail(run->ctx.err, XLAC_E_DEVICE, "a product of matrices: cuBLASLt says status %d", result);
+  }
+  return 0;
+}

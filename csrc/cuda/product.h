@@ -1,0 +1,23 @@
+/* Products of matrices by cuBLASLt, where it is found: what a dot op is told it. */
+#ifndef XLAC_CUDA_PRODUCT_H
+#define XLAC_CUDA_PRODUCT_H
+
+#include "executable.h"
+
+typedef struct cuda_product cuda_product;
+struct cuda_run;
+
+/* For a dot op. NULL: there is no cuBLASLt, it has no form for this op, or none is worth it; then the kernel that is
+ * printed does it. Entered. */
+cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot);
+void cuda_product_destroy(cuda_executable *exe, cuda_product *p); /* entered; NULL is fine */
+/* Memory that it needs while it runs. */
+size_t cuda_product_scratch(const cuda_product *p);
+/* Whether arrays that lie there can be taken. */
+bool cuda_product_takes(const cuda_address *values);
+/* Enqueues it: values are both operands, the result and the scratch memory. */
+XLAC_MUST_USE int cuda_product_run(struct cuda_run *run, const cuda_product *p, const cuda_address *values);
+/* cuBLASLt's handle. Of a device that nobody uses any more, entered. */
+void cuda_products_end(cuda_device *d);
+
+#endif
