@@ -684,6 +684,7 @@
 #include "pjrt/callback.c"
 #include "pjrt/client.c"
 #include "pjrt/compile.c"
+#include "pjrt/connect.c"
 #include "pjrt/device.c"
 #include "pjrt/error.c"
 #include "pjrt/event.c"
@@ -701,4 +702,5 @@
 #include "pjrt/staging.c"
 #include "pjrt/topology.c"
 #include "pjrt/transfer.c"
+#include "pjrt/world.c"
 #include "pjrt/xla_ffi.c"

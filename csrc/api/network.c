@@ -53,8 +53,9 @@ void xlac_executable_refuse(const xlac_executable *exe, uint64_t calls, const ch
   if (net) rt_network_refuse(net, calls, why ? why : "a call has failed");
 }
 
-int xlac_executable_join(xlac_executable *exe, xlac_network *net, const char *label, xlac_error *err) {
+int xlac_executable_join(xlac_executable *exe, xlac_network *net, const uint32_t *processes, const char *label,
+                         xlac_error *err) {
   if (!exe->rt->n_devices) return base_fail(err, XLAC_E_BAD_ARGUMENT, "the program was compiled for one device");
   TRY(api_check_text(label, "the label", err));
-  return spmd_group_join(exe->rt, api_network(net), label, err);
+  return spmd_group_join(exe->rt, api_network(net), processes, label, err);
 }

@@ -28,16 +28,18 @@ int xlac_network_gather(xlac_network *net, const void *data, size_t n, char **al
 /* Leaves: those who wait for us get an error, with `why` where that is not NULL. What this process runs on it ends. */
 void xlac_network_close(xlac_network *net, const char *why);
 void xlac_network_release(xlac_network *net);
-/* An executable of many devices, before its first call, becomes that of all processes, which share the devices evenly:
- * rank r runs the r-th part. Calls with shards then take and give those of this process alone; whole arrays are the
- * same on all. label: what the other processes must say, too. BAD_ARGUMENT, PARTICIPANTS. */
-int xlac_executable_join(xlac_executable *exe, xlac_network *net, const char *label, xlac_error *err);
+/* An executable of many devices, before its first call, becomes that of all processes. processes: the rank that runs
+ * each device; NULL: they are shared evenly, rank r runs the r-th part. Calls with shards then take and give those of
+ * this process alone, in the order of the devices; whole arrays are the same on all. label: what the other processes
+ * must say, too. BAD_ARGUMENT; PARTICIPANTS: the devices can't be shared, or this process has none. */
+int xlac_executable_join(xlac_executable *exe, xlac_network *net, const uint32_t *processes, const char *label,
+                         xlac_error *err);
 /* How many calls have begun on the network of the executable; 0: it has none. Where a call fails before it begins, such
  * as for a wrong argument, the other processes wait for this one: told that number, as it was before, they hear why
  * their call fails. Nothing where another call has begun since. */
 uint64_t xlac_executable_calls(const xlac_executable *exe);
 void xlac_executable_refuse(const xlac_executable *exe, uint64_t calls, const char *why);
-/* The devices of a group that this process runs: all of them, but on a network. */
+/* The devices of a group that this process runs, where these follow one another: all of them, but on a network. */
 void xlac_executable_here(const xlac_executable *exe, uint32_t *from, uint32_t *here);
 
 #ifdef __GNUC__

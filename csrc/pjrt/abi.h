@@ -21,11 +21,14 @@ typedef enum PJRT_Error_Code {
   PJRT_CANCELLED = 1,
   PJRT_UNKNOWN = 2,
   PJRT_INVALID_ARGUMENT = 3,
+  PJRT_DEADLINE_EXCEEDED = 4,
   PJRT_NOT_FOUND = 5,
   PJRT_RESOURCE_EXHAUSTED = 8,
   PJRT_FAILED_PRECONDITION = 9,
+  PJRT_ABORTED = 10,
   PJRT_UNIMPLEMENTED = 12,
   PJRT_INTERNAL = 13,
+  PJRT_UNAVAILABLE = 14,
   PJRT_DATA_LOSS = 15,
   PJRT_CODE_END = 17
 } PJRT_Error_Code;
@@ -154,10 +157,34 @@ typedef struct PJRT_Error_FunctionTable {
 typedef struct PJRT_Memory_FunctionTable PJRT_Memory_FunctionTable;
 
 typedef void (*PJRT_Event_OnReadyCallback)(PJRT_Error *error, void *user_arg);
-/* Several processes only: nothing here calls them. */
-typedef PJRT_Error *(*PJRT_KeyValueGetCallback)(void *args);
-typedef PJRT_Error *(*PJRT_KeyValueTryGetCallback)(void *args);
-typedef PJRT_Error *(*PJRT_KeyValuePutCallback)(void *args);
+
+/* The client's table of texts that all of its processes share. Its functions make their errors by callback_error. */
+typedef PJRT_Error *(*PJRT_CallbackError)(PJRT_Error_Code code, const char *message, size_t message_size);
+typedef struct PJRT_KeyValueGetCallback_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const char *key;
+  size_t key_size;
+  int timeout_in_ms;
+  PJRT_CallbackError *callback_error;
+  void *user_arg;
+  char *value;
+  size_t value_size;
+  void (*value_deleter_callback)(char *value);
+} PJRT_KeyValueGetCallback_Args;
+typedef struct PJRT_KeyValuePutCallback_Args {
+  size_t struct_size;
+  PJRT_Extension_Base *extension_start;
+  const char *key;
+  size_t key_size;
+  const char *value;
+  size_t value_size;
+  PJRT_CallbackError *callback_error;
+  void *user_arg;
+} PJRT_KeyValuePutCallback_Args;
+typedef PJRT_Error *(*PJRT_KeyValueGetCallback)(PJRT_KeyValueGetCallback_Args *args);
+typedef PJRT_Error *(*PJRT_KeyValueTryGetCallback)(void *args); /* nothing here calls it */
+typedef PJRT_Error *(*PJRT_KeyValuePutCallback)(PJRT_KeyValuePutCallback_Args *args);
 
 typedef struct PJRT_NamedValue {
   size_t struct_size;
@@ -314,7 +341,9 @@ _Static_assert(sizeof(void *) != 8 ||
                    (sizeof(PJRT_Api) == 1144 && sizeof(PJRT_Api_Version) == 24 && sizeof(PJRT_NamedValue) == 56 &&
                     sizeof(PJRT_Program) == 48 && sizeof(PJRT_Buffer_MemoryLayout_Tiled) == 56 &&
                     sizeof(PJRT_Buffer_MemoryLayout_Strides) == 32 && sizeof(PJRT_ExecuteOptions) == 144 &&
-                    sizeof(PJRT_LoadOptions) == 32 && sizeof(PJRT_Buffer_CopyRawToHostFuture_Callback_Args) == 48 &&
+                    sizeof(PJRT_LoadOptions) == 32 && sizeof(PJRT_KeyValueGetCallback_Args) == 80 &&
+                    sizeof(PJRT_KeyValuePutCallback_Args) == 64 &&
+                    sizeof(PJRT_Buffer_CopyRawToHostFuture_Callback_Args) == 48 &&
                     sizeof(PJRT_Error_FunctionTable) == 56 && PJRT_SIZE_UP_TO(PJRT_Buffer_MemoryLayout, type) == 76 &&
                     PJRT_SIZE_UP_TO(PJRT_ShapeSpec, element_type) == 36),
                "structs are as long as the interface says");

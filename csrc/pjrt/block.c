@@ -24,6 +24,9 @@ static void block_count(PJRT_Device *d, int64_t bytes) {
 
 int pjrt_block_allocate(pjrt_block *b, PJRT_Device *d, size_t bytes, xlac_error *err) {
   assert(!b->data && "a block has one memory");
+  if (!pjrt_is_here(d))
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "%s is a device of process %d", d->description.text,
+                     d->description.process);
   b->data = xlac_runtime_take(d->client->runtime, bytes);
   if (!b->data) return base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory: a buffer of %zu bytes", bytes);
   b->bytes = bytes;

@@ -67,17 +67,20 @@ static PJRT_Error *client_read_option(pjrt_client_options *o, const PJRT_NamedVa
   } else if (client_named(v, "slot")) {
     PJRT_TRY(client_read_number(v, INT64_MIN, INT64_MAX, &o->slot));
   } else if (client_named(v, "num_nodes")) {
-    PJRT_TRY(client_read_number(v, 0, INT64_MAX, &n));
-    if (n > 1)
-      return pjrt_fail(PJRT_UNIMPLEMENTED, "xlac runs in one process; jax.distributed asks for %lld", (long long)n);
+    PJRT_TRY(client_read_number(v, 1, PJRT_DEVICES_MAX, &n));
+    o->nodes = (uint32_t)n;
+  } else if (client_named(v, "node_id")) {
+    PJRT_TRY(client_read_number(v, 0, PJRT_DEVICES_MAX - 1, &n));
+    o->node = (uint32_t)n;
   }
   return NULL;
 }
 
 PJRT_Error *pjrt_read_client_options(pjrt_client_options *out, const PJRT_NamedValue *values, size_t n) {
-  *out = (pjrt_client_options){.platform = "xlac", .devices = 1};
+  *out = (pjrt_client_options){.platform = "xlac", .devices = 1, .nodes = 1};
   for (size_t i = 0; i < n; i++) PJRT_TRY(client_read_option(out, &values[i]));
-  return NULL;
+  if (out->node < out->nodes) return NULL;
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "process %u of %u", out->node, out->nodes);
 }
 
 /* --- its life --- */
@@ -85,6 +88,7 @@ PJRT_Error *pjrt_read_client_options(pjrt_client_options *out, const PJRT_NamedV
 static void client_free(PJRT_Client *c) {
   pjrt_devices_destroy(c);
   pjrt_topology_free(&c->topology);
+  pjrt_world_free(c->world);
   xlac_runtime_destroy(c->runtime);
   pjrt_free(c);
 }
@@ -98,9 +102,10 @@ void pjrt_client_release(PJRT_Client *c) {
   if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1) client_free(c);
 }
 
-static PJRT_Error *client_fill(PJRT_Client *c) {
+static PJRT_Error *client_fill(PJRT_Client *c, const PJRT_Client_Create_Args *args) {
   xlac_error err;
   if (xlac_runtime_create(&c->runtime, &err)) return pjrt_error_of(&err);
+  if (c->options.nodes > 1) PJRT_TRY(pjrt_world_join(&c->world, &c->options, args));
   PJRT_TRY(pjrt_devices_create(c));
   return pjrt_topology_init(&c->topology, &c->options, c);
 }
@@ -110,7 +115,7 @@ PJRT_Error *pjrt_client_create(PJRT_Client_Create_Args *args) {
   if (!c) return pjrt_out_of_memory("a client");
   atomic_init(&c->refs, 1);
   PJRT_Error *error = pjrt_read_client_options(&c->options, args->create_options, args->num_options);
-  if (!error) error = client_fill(c);
+  if (!error) error = client_fill(c, args);
   if (error) {
     client_free(c);
     return error;
@@ -140,7 +145,7 @@ PJRT_Error *pjrt_client_platform_name(PJRT_Client_PlatformName_Args *args) {
 }
 
 PJRT_Error *pjrt_client_process_index(PJRT_Client_ProcessIndex_Args *args) {
-  args->process_index = 0;
+  args->process_index = (int)args->client->options.node;
   return NULL;
 }
 
@@ -157,8 +162,8 @@ PJRT_Error *pjrt_client_devices(PJRT_Client_Devices_Args *args) {
 }
 
 PJRT_Error *pjrt_client_addressable_devices(PJRT_Client_AddressableDevices_Args *args) {
-  args->addressable_devices = args->client->device_list;
-  args->num_addressable_devices = args->client->n_devices;
+  args->addressable_devices = args->client->device_list + args->client->from;
+  args->num_addressable_devices = args->client->here;
   return NULL;
 }
 
@@ -174,12 +179,16 @@ PJRT_Error *pjrt_client_lookup_device(PJRT_Client_LookupDevice_Args *args) {
 }
 
 PJRT_Error *pjrt_client_lookup_addressable_device(PJRT_Client_LookupAddressableDevice_Args *args) {
-  return client_find_device(args->client, args->local_hardware_id, &args->addressable_device);
+  PJRT_Client *c = args->client;
+  if (args->local_hardware_id < 0 || (uint32_t)args->local_hardware_id >= c->here)
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "there is no device %d in this process; it has 0 to %u",
+                     args->local_hardware_id, c->here - 1);
+  return client_find_device(c, args->local_hardware_id + (int)c->from, &args->addressable_device);
 }
 
 PJRT_Error *pjrt_client_addressable_memories(PJRT_Client_AddressableMemories_Args *args) {
-  args->addressable_memories = args->client->memory_list;
-  args->num_addressable_memories = args->client->n_memories;
+  args->addressable_memories = args->client->memory_list + (size_t)args->client->from * PJRT_MEMORY_KINDS;
+  args->num_addressable_memories = (size_t)args->client->here * PJRT_MEMORY_KINDS;
   return NULL;
 }
 
@@ -209,7 +218,7 @@ PJRT_Error *pjrt_client_dma_unmap(PJRT_Client_DmaUnmap_Args *args) {
   return NULL;
 }
 
-/* There is one process, whose state nobody has to be told. */
+/* What the client hears of other processes, sockets tell, too. */
 PJRT_Error *pjrt_client_update_global_process_info(PJRT_Client_UpdateGlobalProcessInfo_Args *args) {
   (void)args;
   return NULL;

@@ -125,18 +125,45 @@ static void program_free_loaded(PJRT_LoadedExecutable *l) {
   pjrt_free(l);
 }
 
-/* Without an assignment a program is on the first device. */
-static PJRT_Error *program_assign(PJRT_LoadedExecutable *l) {
+/* Without an assignment a program is on the first devices, of this process where it has so many. */
+static int32_t program_device_id(const PJRT_LoadedExecutable *l, uint32_t i) {
   const PJRT_Executable *e = l->executable;
-  for (uint32_t i = 0; i < l->n_devices; i++) {
-    int32_t id = e->n_devices ? e->devices[i] : (int32_t)i;
+  if (e->n_devices) return e->devices[i];
+  return (int32_t)(i + (e->n_replicas * e->n_partitions <= l->client->here ? l->client->from : 0));
+}
+
+/* The devices of this process, and the process of each. */
+static PJRT_Error *program_assign(PJRT_LoadedExecutable *l, uint32_t *processes) {
+  const PJRT_Executable *e = l->executable;
+  for (uint32_t i = 0; i < e->n_replicas * e->n_partitions; i++) {
+    int32_t id = program_device_id(l, i);
     if (id < 0 || (uint32_t)id >= l->client->n_devices)
       return pjrt_fail(PJRT_INVALID_ARGUMENT, "the program is for device %d; devices are 0 to %u", id,
                        l->client->n_devices - 1);
-    l->devices[i] = l->client->device_list[id];
-    l->logical[i] = (PJRT_LogicalDeviceIds){(int)(i / e->n_partitions), (int)(i % e->n_partitions)};
+    PJRT_Device *d = l->client->device_list[id];
+    processes[i] = (uint32_t)d->description.process;
+    if (!pjrt_is_here(d)) continue;
+    l->devices[l->n_devices] = d;
+    l->logical[l->n_devices++] = (PJRT_LogicalDeviceIds){(int)(i / e->n_partitions), (int)(i % e->n_partitions)};
   }
-  return NULL;
+  if (l->n_devices) return NULL;
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "no device of %s is one of process %u", e->name, l->client->options.node);
+}
+
+/* What several processes run they run together. What is loaded once more has joined them. */
+static PJRT_Error *program_share(const PJRT_LoadedExecutable *l, const uint32_t *processes) {
+  PJRT_Executable *e = l->executable;
+  PJRT_Error *error = NULL;
+  char label[200];
+  uint32_t n = e->n_replicas * e->n_partitions;
+  if (n == l->n_devices) return NULL;
+  snprintf(label, sizeof label, "%.120s, program %s", e->name, e->fingerprint);
+  pthread_mutex_lock(&e->lock);
+  if (!e->shared) error = pjrt_world_share(l->client->world, e->exe, label, processes, n);
+  e->shared = !error;
+  e->inline_ = false; /* others may be late */
+  pthread_mutex_unlock(&e->lock);
+  return error;
 }
 
 PJRT_Error *pjrt_executable_load(PJRT_LoadedExecutable **out, PJRT_Client *c, PJRT_Executable *e) {
@@ -147,10 +174,12 @@ PJRT_Error *pjrt_executable_load(PJRT_LoadedExecutable **out, PJRT_Client *c, PJ
   }
   l->executable = e;
   l->client = pjrt_client_retain(c);
-  l->n_devices = e->n_replicas * e->n_partitions;
-  l->devices = pjrt_alloc(l->n_devices * sizeof(PJRT_Device *));
-  l->logical = pjrt_alloc(l->n_devices * sizeof *l->logical);
-  PJRT_Error *error = l->devices && l->logical ? program_assign(l) : pjrt_out_of_memory("an executable");
+  uint32_t n = e->n_replicas * e->n_partitions, processes[PJRT_DEVICES_MAX];
+  l->devices = pjrt_alloc(n * sizeof(PJRT_Device *));
+  l->logical = pjrt_alloc(n * sizeof *l->logical);
+  assert(n <= PJRT_DEVICES_MAX);
+  PJRT_Error *error = l->devices && l->logical ? program_assign(l, processes) : pjrt_out_of_memory("an executable");
+  if (!error) error = program_share(l, processes);
   if (error) {
     program_free_loaded(l);
     return error;
@@ -211,7 +240,7 @@ static void program_drop_assignment(PJRT_DeviceAssignmentSerialized *a) {
 PJRT_Error *pjrt_loaded_executable_get_device_assignment(PJRT_LoadedExecutable_GetDeviceAssignment_Args *args) {
   const PJRT_LoadedExecutable *l = args->executable;
   const PJRT_Executable *e = l->executable;
-  unsigned char *bytes = pjrt_alloc(32 + (size_t)l->n_devices * 24), ids[12], inner[12];
+  unsigned char *bytes = pjrt_alloc(32 + (size_t)e->n_replicas * e->n_partitions * 24), ids[12], inner[12];
   if (!bytes) return pjrt_out_of_memory("a device assignment");
   size_t n = 0;
   bytes[n++] = 1 << 3; /* replica_count */
@@ -221,13 +250,13 @@ PJRT_Error *pjrt_loaded_executable_get_device_assignment(PJRT_LoadedExecutable_G
   for (uint32_t p = 0; p < e->n_partitions; p++) { /* a ComputationDevice: packed ids of the replicas */
     size_t length = 0;
     for (uint32_t r = 0; r < e->n_replicas; r++)
-      length += wire_put_varint(ids, (uint64_t)l->devices[r * e->n_partitions + p]->description.id);
+      length += wire_put_varint(ids, (uint64_t)program_device_id(l, r * e->n_partitions + p));
     bytes[n++] = 3 << 3 | 2;
     n += wire_put_varint(bytes + n, 1 + wire_put_varint(inner, length) + length);
     bytes[n++] = 1 << 3 | 2;
     n += wire_put_varint(bytes + n, length);
     for (uint32_t r = 0; r < e->n_replicas; r++)
-      n += wire_put_varint(bytes + n, (uint64_t)l->devices[r * e->n_partitions + p]->description.id);
+      n += wire_put_varint(bytes + n, (uint64_t)program_device_id(l, r * e->n_partitions + p));
   }
   args->serialized_bytes = (char *)bytes;
   args->serialized_bytes_size = n;

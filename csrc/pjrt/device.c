@@ -1,5 +1,6 @@
-/* Devices and memories. Each device is a queue of its own on the one CPU, whose threads and memory all of them share,
- * so that a program is compiled once for all, and no device's threads are in the way of another's. */
+/* Devices and memories, of all processes: those of others are known by name alone. Each device is a queue of its own on
+ * the one CPU, whose threads and memory all of them share, so that a program is compiled once for all, and no device's
+ * threads are in the way of another's. */
 #include <stdio.h>
 
 #include "../api/api.h"
@@ -18,15 +19,17 @@ uint32_t pjrt_memory_kind(const char *name, size_t n) {
   return PJRT_MEMORY_KINDS;
 }
 
-void pjrt_describe_device(PJRT_DeviceDescription *out, const pjrt_client_options *options, uint32_t id) {
-  *out = (PJRT_DeviceDescription){.id = (int)id, .kind = options->platform[0] == 'c' ? "cpu" : "xlac"};
+void pjrt_describe_device(PJRT_DeviceDescription *out, const pjrt_client_options *options, uint32_t id,
+                          uint32_t process) {
+  *out = (PJRT_DeviceDescription){
+      .id = (int)id, .process = (int)process, .kind = options->platform[0] == 'c' ? "cpu" : "xlac"};
   snprintf(out->text, sizeof out->text, "XlacDevice(id=%u)", (unsigned)id);
 }
 
 /* --- making and ending them --- */
 
-static void device_init(PJRT_Device *d, PJRT_Client *c, uint32_t id) {
-  pjrt_describe_device(&d->description, &c->options, id);
+static void device_init(PJRT_Device *d, PJRT_Client *c, uint32_t id, uint32_t process) {
+  pjrt_describe_device(&d->description, &c->options, id, process);
   d->client = c;
   for (uint32_t i = 0; i < PJRT_MEMORY_KINDS; i++) {
     PJRT_Memory *m = &d->memories[i];
@@ -39,21 +42,36 @@ static void device_init(PJRT_Device *d, PJRT_Client *c, uint32_t id) {
   c->device_list[id] = d;
 }
 
+static uint32_t device_count_of(const PJRT_Client *c, uint32_t process) {
+  return c->world ? pjrt_world_devices(c->world, process) : c->options.devices;
+}
+
+/* All that there are, with numbers in the order of the processes. */
+static void device_init_all(PJRT_Client *c) {
+  for (uint32_t p = 0, id = 0; p < c->options.nodes; p++) {
+    if (p == c->options.node) c->from = id;
+    for (uint32_t i = 0; i < device_count_of(c, p); i++, id++) device_init(&c->devices[id], c, id, p);
+  }
+}
+
 PJRT_Error *pjrt_devices_create(PJRT_Client *c) {
   xlac_error err;
   rt_device *cpu = NULL;
-  uint32_t n = c->options.devices;
+  uint32_t n = 0;
+  for (uint32_t p = 0; p < c->options.nodes; p++) n += device_count_of(c, p);
+  if (n > PJRT_DEVICES_MAX)
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "all processes have %u devices; there may be %d", n, PJRT_DEVICES_MAX);
   c->devices = pjrt_alloc(n * sizeof *c->devices);
   c->device_list = pjrt_alloc(n * sizeof *c->device_list);
   c->memory_list = pjrt_alloc(n * PJRT_MEMORY_KINDS * sizeof *c->memory_list);
   if (!c->devices || !c->device_list || !c->memory_list) return pjrt_out_of_memory("devices");
   if (rt_device_set_open(api_devices(c->runtime), "cpu", &cpu, &err)) return pjrt_error_of(&err);
   c->memory_bytes = cpu->facts.spaces[0].bytes;
-  for (uint32_t i = 0; i < n; i++) {
-    device_init(&c->devices[i], c, i);
-    if (pjrt_queue_init(&c->devices[i].work, cpu, &err)) return pjrt_error_of(&err);
-    c->n_devices++;
-  }
+  c->n_devices = n;
+  c->here = c->options.devices;
+  device_init_all(c);
+  for (; c->n_queues < c->here; c->n_queues++)
+    if (pjrt_queue_init(&c->devices[c->from + c->n_queues].work, cpu, &err)) return pjrt_error_of(&err);
   if (pjrt_queue_init(&c->copies, cpu, &err)) return pjrt_error_of(&err);
   c->has_copies = true;
   if (pjrt_queue_init(&c->groups, cpu, &err)) return pjrt_error_of(&err);
@@ -62,7 +80,7 @@ PJRT_Error *pjrt_devices_create(PJRT_Client *c) {
 }
 
 void pjrt_devices_destroy(PJRT_Client *c) {
-  for (uint32_t i = 0; i < c->n_devices; i++) pjrt_queue_free(&c->devices[i].work);
+  for (uint32_t i = 0; i < c->n_queues; i++) pjrt_queue_free(&c->devices[c->from + i].work);
   if (c->has_groups) pjrt_queue_free(&c->groups);
   if (c->has_copies) pjrt_queue_free(&c->copies);
   pjrt_free(c->devices);
@@ -78,7 +96,7 @@ PJRT_Error *pjrt_device_description_id(PJRT_DeviceDescription_Id_Args *args) {
 }
 
 PJRT_Error *pjrt_device_description_process_index(PJRT_DeviceDescription_ProcessIndex_Args *args) {
-  args->process_index = 0;
+  args->process_index = args->device_description->process;
   return NULL;
 }
 
@@ -114,12 +132,13 @@ PJRT_Error *pjrt_device_get_description(PJRT_Device_GetDescription_Args *args) {
 }
 
 PJRT_Error *pjrt_device_is_addressable(PJRT_Device_IsAddressable_Args *args) {
-  args->is_addressable = true;
+  args->is_addressable = pjrt_is_here(args->device);
   return NULL;
 }
 
 PJRT_Error *pjrt_device_local_hardware_id(PJRT_Device_LocalHardwareId_Args *args) {
-  args->local_hardware_id = args->device->description.id;
+  args->local_hardware_id =
+      pjrt_is_here(args->device) ? args->device->description.id - (int)args->device->client->from : -1;
   return NULL;
 }
 

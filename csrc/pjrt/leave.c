@@ -46,8 +46,8 @@ static bool leave_drain_queue(pjrt_queue *q, struct timespec *last) {
 
 bool pjrt_client_drain(PJRT_Client *c, int64_t milliseconds) {
   struct timespec last = leave_after(milliseconds);
-  for (uint32_t i = 0; i < c->n_devices; i++)
-    if (!leave_drain_queue(&c->devices[i].work, &last)) return false;
+  for (uint32_t i = 0; i < c->here; i++)
+    if (!leave_drain_queue(&c->devices[c->from + i].work, &last)) return false;
   if (c->has_groups && !leave_drain_queue(&c->groups, &last)) return false;
   return !c->has_copies || leave_drain_queue(&c->copies, &last); /* copies wait for runs, never runs for copies */
 }

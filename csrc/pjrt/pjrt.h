@@ -96,7 +96,7 @@ struct PJRT_Memory {
 };
 
 struct PJRT_DeviceDescription {
-  int id;
+  int id, process;
   const char *kind; /* the client's or the topology's */
   char text[64];
 };
@@ -110,6 +110,8 @@ struct PJRT_Device {
   _Atomic int64_t bytes, peak_bytes, allocations, largest;
 };
 
+typedef struct pjrt_world pjrt_world;
+
 /* Of what a client is made, from the options of its creation; unknown ones are left alone. */
 typedef struct pjrt_client_options {
   char platform[16]; /* decides what JAX lowers */
@@ -122,6 +124,7 @@ typedef struct pjrt_client_options {
   int64_t python_call;
   /* Takes a program's custom_partitioning apart: see compile.c. 0: nobody can. */
   int64_t python_partition;
+  uint32_t node, nodes; /* which process this is, of how many; 0 of 1 but with jax.distributed */
   /* Address of a PJRT_Xlac_Client_Slot, for as long as there are clients: see leave.c. 0: there is none. */
   int64_t slot;
 } pjrt_client_options;
@@ -143,7 +146,10 @@ struct PJRT_Client {
   pjrt_queue copies;   /* between the host and buffers that are not ready */
   pjrt_queue groups;   /* programs of several devices: one after another, whichever devices they are for */
   bool has_copies, has_groups;
-  uint32_t n_devices, n_memories;
+  pjrt_world *world;             /* the other processes; NULL: there is one */
+  uint32_t n_devices;            /* of all processes, one process after another */
+  uint32_t from, here;           /* of this one: only they have queues */
+  uint32_t n_memories, n_queues; /* that were made */
   PJRT_Device *devices;
   PJRT_Device **device_list;
   PJRT_Memory **memory_list;
@@ -163,12 +169,27 @@ void pjrt_client_leave_slot(PJRT_Client *c);
 /* "device"; the number of a kind, or PJRT_MEMORY_KINDS. device.c */
 const char *pjrt_memory_kind_name(uint32_t kind);
 uint32_t pjrt_memory_kind(const char *name, size_t n);
-void pjrt_describe_device(PJRT_DeviceDescription *out, const pjrt_client_options *options, uint32_t id);
+void pjrt_describe_device(PJRT_DeviceDescription *out, const pjrt_client_options *options, uint32_t id,
+                          uint32_t process);
 PJRT_Error *pjrt_devices_create(PJRT_Client *c);
 void pjrt_devices_destroy(PJRT_Client *c);
+static inline bool pjrt_is_here(const PJRT_Device *d) {
+  return d->description.process == (int)d->client->options.node;
+}
 static inline PJRT_Memory *pjrt_default_memory(PJRT_Device *d) {
   return &d->memories[0];
 }
+/* --- other processes: world.c --- */
+
+/* Of what the client's table says of the others: how many devices each has. Blocks until all have said so. */
+PJRT_Error *pjrt_world_join(pjrt_world **out, const pjrt_client_options *o, const PJRT_Client_Create_Args *args);
+void pjrt_world_free(pjrt_world *w); /* NULL is fine */
+uint32_t pjrt_world_devices(const pjrt_world *w, uint32_t process);
+/* A program of devices of several processes, by device, becomes that of these processes, which have come to the same
+ * place of theirs, or will. */
+PJRT_Error *pjrt_world_share(pjrt_world *w, xlac_executable *exe, const char *label, const uint32_t *processes,
+                             uint32_t n);
+
 /* Topologies: topology.c */
 PJRT_Error *pjrt_topology_init(PJRT_TopologyDescription *t, const pjrt_client_options *options, PJRT_Client *c);
 void pjrt_topology_free(PJRT_TopologyDescription *t);
@@ -303,6 +324,7 @@ struct PJRT_Executable {
   size_t source_size;
   uint32_t n_replicas, n_partitions, n_devices;
   int32_t *devices; /* ids, as the assignment has them */
+  bool shared;      /* with other processes: its network is joined, under the lock */
   uint32_t n_parameters, n_results;
   pjrt_parameter *parameters;
   pjrt_result *results;
@@ -331,7 +353,7 @@ struct PJRT_Executable {
 struct PJRT_LoadedExecutable {
   PJRT_Executable *executable; /* a reference */
   PJRT_Client *client;         /* a reference */
-  uint32_t n_devices;
+  uint32_t n_devices;          /* of this process, as what follows */
   PJRT_Device **devices;
   PJRT_LogicalDeviceIds *logical;
   atomic_bool deleted;

@@ -8,7 +8,7 @@ enum { TOPOLOGY_TEXT = 160 };
 
 PJRT_Error *pjrt_topology_init(PJRT_TopologyDescription *t, const pjrt_client_options *options, PJRT_Client *c) {
   t->options = *options;
-  t->n = options->devices;
+  t->n = c ? c->n_devices : options->devices;
   t->list = pjrt_alloc(t->n * sizeof *t->list);
   t->own = c ? NULL : pjrt_alloc(t->n * sizeof *t->own);
   t->serialized = pjrt_alloc(TOPOLOGY_TEXT);
@@ -16,7 +16,7 @@ PJRT_Error *pjrt_topology_init(PJRT_TopologyDescription *t, const pjrt_client_op
   snprintf(t->serialized, TOPOLOGY_TEXT, "xlac-topology %s %u %s", options->platform, (unsigned)t->n,
            pjrt_platform_version());
   for (uint32_t i = 0; i < t->n; i++) {
-    if (!c) pjrt_describe_device(&t->own[i], options, i);
+    if (!c) pjrt_describe_device(&t->own[i], options, i, 0);
     t->list[i] = c ? &c->devices[i].description : &t->own[i];
   }
   return NULL;

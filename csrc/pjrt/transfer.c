@@ -11,7 +11,10 @@ enum { TRANSFER_SMALL = 1 << 15 };
 PJRT_Error *pjrt_place(PJRT_Memory **out, PJRT_Memory *memory, PJRT_Device *device) {
   if (!memory && !device) return pjrt_fail(PJRT_INVALID_ARGUMENT, "neither a memory nor a device is given");
   *out = memory ? memory : pjrt_default_memory(device);
-  return NULL;
+  if (pjrt_is_here((*out)->device)) return NULL;
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "%s is a device of process %d; this is process %u",
+                   (*out)->device->description.text, (*out)->device->description.process,
+                   (*out)->device->client->options.node);
 }
 
 /* The buffer on a block, which it takes, also where it fails. */

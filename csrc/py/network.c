@@ -184,7 +184,7 @@ PyObject *py_network_join(PyObject *core, PyObject *args) {
   if (!PyArg_ParseTuple(args, "O!Os", st->executable_type, &executable, &capsule, &label)) return NULL;
   xlac_network *net = network_of(capsule);
   if (net == NULL) return NULL;
-  if (xlac_executable_join(((py_executable *)executable)->exe, net, label, &err) != 0)
+  if (xlac_executable_join(((py_executable *)executable)->exe, net, NULL, label, &err) != 0)
     return py_raise(st, &err, PY_ANY);
   ((py_executable *)executable)->call = network_vectorcall;
   Py_RETURN_NONE;

@@ -378,7 +378,7 @@ static void comm_begin(rt_communicator *base) {
     c->spare = m;
   }
   memset(c->seats, 0, c->n * sizeof *c->seats);
-  c->running = c->across.net ? c->across.each : c->n;
+  c->running = c->across.net ? c->across.here : c->n;
   c->failed = false;
   atomic_store_explicit(&c->stopped, false, memory_order_relaxed);
   pthread_mutex_unlock(&c->lock);

@@ -77,12 +77,13 @@ XLAC_MUST_USE int rt_network_gather(rt_network *net, const rt_participant *us, c
 
 /* --- net/across.c: collectives whose members are in several processes --- */
 typedef struct rt_across {
-  rt_network *net; /* NULL: one process */
-  uint32_t each;   /* participants a process: those of rank r are the r-th so many */
+  rt_network *net;         /* NULL: one process */
+  const uint32_t *process; /* by participant */
+  uint32_t here;           /* how many of them are ours */
   uint64_t run;
 } rt_across;
 static inline bool rt_is_here(const rt_across *a, uint32_t participant) {
-  return !a->net || participant / a->each == rt_network_rank(a->net);
+  return !a->net || a->process[participant] == rt_network_rank(a->net);
 }
 /* The whole work of the members that are here. x: lists of members elsewhere are NULL. Sums as in one process. */
 XLAC_MUST_USE int rt_across_run(const rt_across *a, const rt_participant *us, const rt_exchange *x,

@@ -41,8 +41,9 @@ typedef struct group_executable {
   bool apart;                         /* devices have little to do, and do not meet: the caller does it all */
   int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
   _Atomic(group_team *) teams;        /* free ones */
-  uint32_t from, here;                /* the devices of this process; all, but on a network */
   rt_network *net;                    /* NULL: all devices are in this process */
+  uint32_t here;                      /* devices of this process */
+  uint32_t *mine, *process;           /* which these are, ascending; the process of each; NULL where net is */
   atomic_bool met;                    /* everybody on the network is known to run this program */
   char label[RT_LABEL_BYTES];
 } group_executable;
@@ -59,6 +60,7 @@ typedef struct group_job {
 typedef struct group_seat {
   group_team *team;
   uint32_t device; /* of the group */
+  uint32_t number; /* among those of this process */
   pthread_t thread;
   void **arguments, **results; /* the local program's */
 } group_seat;
@@ -78,6 +80,11 @@ struct group_team {
   group_seat seats[];
 };
 
+static uint32_t group_device(const group_executable *g, uint32_t number) {
+  assert(number < g->here);
+  return g->mine ? g->mine[number] : number;
+}
+
 /* --- one device --- */
 
 /* Devices but the first heed the run alone; the first asks the caller, too. */
@@ -92,7 +99,7 @@ static bool group_asked(void *ctx) {
   if (!o->interrupted || !o->interrupted(o->interrupt_ctx)) return false;
   xlac_error why = {.code = 0};
   (void)base_interrupted(&why);
-  rt_communicator_fail(t->communicator, t->group->from, &why);
+  rt_communicator_fail(t->communicator, group_device(t->group, 0), &why);
   return true;
 }
 
@@ -155,8 +162,8 @@ static void group_run_device(group_team *t, group_seat *seat) {
   if (t->job.block) {
     group_bring(g, &t->job, seat);
   } else {
-    in = t->job.arguments + (size_t)(seat->device - g->from) * g->program->n_arguments;
-    out = t->job.results + (size_t)(seat->device - g->from) * g->program->n_results;
+    in = t->job.arguments + (size_t)seat->number * g->program->n_arguments;
+    out = t->job.results + (size_t)seat->number * g->program->n_results;
   }
   const rt_trace *trace = seat > t->seats ? NULL : t->job.trace;
   int status = g->one->vtable->call(g->one, &own, in, out, trace, &err);
@@ -226,8 +233,7 @@ static group_team *team_allocate(const group_executable *g) {
   memset(t, 0, head);
   void **pointers = (void **)(void *)((char *)t + head);
   for (uint32_t i = 0; i < n; i++, pointers += leaves)
-    t->seats[i] =
-        (group_seat){.team = t, .device = g->from + i, .arguments = pointers, .results = pointers + p->n_arguments};
+    t->seats[i] = (group_seat){t, group_device(g, i), i, .arguments = pointers, .results = pointers + p->n_arguments};
   return t;
 }
 
@@ -319,7 +325,7 @@ static int team_run_alone(group_team *t, const group_job *job, xlac_error *err) 
 
 static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   const group_executable *g = t->group;
-  const rt_across across = {g->net, g->here, job->run};
+  const rt_across across = {g->net, g->process, g->here, job->run};
   rt_communicator_begin_across(t->communicator, &across);
   if (g->apart) return team_run_alone(t, job, err);
   pthread_mutex_lock(&t->lock);
@@ -337,17 +343,25 @@ static int team_run(group_team *t, const group_job *job, xlac_error *err) {
 /* --- on a network: shards of whole results that no device here has --- */
 
 static bool group_is_here(const group_executable *g, uint32_t device) {
-  return device >= g->from && device < g->from + g->here;
+  return !g->net || g->process[device] == rt_network_rank(g->net);
 }
 
 static bool group_is_same(const spmd_leaf *leaf, uint32_t a, uint32_t b) {
   return leaf->offsets[a] == leaf->offsets[b] && (!leaf->part || leaf->part[a] == leaf->part[b]);
 }
 
-/* Whether some device of [from, to) has the shard of `device`. */
-static bool group_has(const spmd_leaf *leaf, uint32_t device, uint32_t from, uint32_t to) {
-  for (uint32_t d = from; d < to; d++)
+/* Whether some device before it has the shard of `device`. */
+static bool group_is_had(const spmd_leaf *leaf, uint32_t device) {
+  for (uint32_t d = 0; d < device; d++)
     if (group_is_same(leaf, d, device)) return true;
+  return false;
+}
+
+/* Whether some device of the process has it, before `end`. */
+static bool group_has(const group_executable *g, const spmd_leaf *leaf, uint32_t device, uint32_t process,
+                      uint32_t end) {
+  for (uint32_t d = 0; d < end; d++)
+    if (g->process[d] == process && group_is_same(leaf, d, device)) return true;
   return false;
 }
 
@@ -368,7 +382,7 @@ static int group_send(const group_executable *g, const group_job *job, const rt_
   const spmd_leaf *leaf = &g->program->results[i];
   size_t bytes = (size_t)spmd_shard_bytes(leaf);
   for (uint32_t p = 0; p < rt_network_size(g->net); p++) {
-    if (group_has(leaf, device, p * g->here, (p + 1) * g->here)) continue;
+    if (group_has(g, leaf, device, p, g->program->n_devices)) continue;
     int status = rt_network_send_begin(g->net, p, us, job->run, group_tag(g, i, device), bytes, err);
     if (status == 0) status = rt_network_send_some(g->net, p, us, group_result_at(g, job, i, device), bytes, err);
     TRY(rt_network_send_end(g->net, p, us, status, err));
@@ -379,7 +393,7 @@ static int group_send(const group_executable *g, const group_job *job, const rt_
 static int group_receive(const group_executable *g, const group_job *job, const rt_participant *us, uint32_t i,
                          uint32_t device, xlac_error *err) {
   const spmd_leaf *leaf = &g->program->results[i];
-  rt_receipt r = {.peer = device / g->here,
+  rt_receipt r = {.peer = g->process[device],
                   .run = job->run,
                   .tag = group_tag(g, i, device),
                   .to = group_result_at(g, job, i, device),
@@ -394,8 +408,8 @@ static int group_receive(const group_executable *g, const group_job *job, const 
 static int group_collect(const group_executable *g, const group_job *job, const rt_participant *us, xlac_error *err) {
   const spmd_program *p = g->program;
   for (uint32_t i = 0; i < p->n_results; i++)
-    for (uint32_t d = g->from; p->results[i].bytes && d < g->from + g->here; d++)
-      if (!group_has(&p->results[i], d, 0, d)) TRY(group_send(g, job, us, i, d, err));
+    for (uint32_t k = 0; p->results[i].bytes && k < g->here; k++)
+      if (!group_is_had(&p->results[i], g->mine[k])) TRY(group_send(g, job, us, i, g->mine[k], err));
   for (uint32_t i = 0; i < p->n_results; i++)
     for (uint32_t d = 0; p->results[i].bytes && d < p->n_devices; d++)
       if (!group_is_here(g, d) && p->results[i].first[d]) TRY(group_receive(g, job, us, i, d, err));
@@ -413,7 +427,7 @@ static int group_run_team(group_executable *g, const group_job *job, xlac_error 
 /* The same call on all processes. A block that there is no memory for ends it on all. */
 static int group_run_on_network(group_executable *g, const group_job *given, bool wants_block, xlac_error *err) {
   const rt_call_options *o = given->options;
-  const rt_participant us = {g->from, o->interrupted, o->interrupt_ctx};
+  const rt_participant us = {group_device(g, 0), o->interrupted, o->interrupt_ctx};
   group_job job = *given;
   char label[RT_LABEL_BYTES];
   xlac_error own = {.code = 0};
@@ -645,23 +659,42 @@ int spmd_group(spmd_program *p, rt_executable *one, base_alloc alloc, rt_executa
 
 /* First has the shard whoever is here; else the first of the others. */
 static void group_find_first(const group_executable *g, spmd_leaf *leaf) {
-  for (uint32_t d = 0; d < g->program->n_devices; d++)
-    leaf->first[d] = group_is_here(g, d) ? !group_has(leaf, d, g->from, d)
-                                         : !group_has(leaf, d, g->from, g->from + g->here) && !group_has(leaf, d, 0, d);
+  uint32_t n = g->program->n_devices, us = rt_network_rank(g->net);
+  for (uint32_t d = 0; d < n; d++)
+    leaf->first[d] =
+        g->process[d] == us ? !group_has(g, leaf, d, us, d) : !group_has(g, leaf, d, us, n) && !group_is_had(leaf, d);
 }
 
-int spmd_group_join(rt_executable *base, rt_network *net, const char *label, xlac_error *err) {
+/* Which devices are whose. */
+static int group_share(group_executable *g, const uint32_t *processes, xlac_error *err) {
+  uint32_t n = g->program->n_devices, size = rt_network_size(g->net);
+  g->mine = BASE_ARRAY(&g->arena, uint32_t, n);
+  g->process = BASE_ARRAY(&g->arena, uint32_t, n);
+  g->here = 0;
+  if (!g->mine || !g->process) return base_oom(err, "the devices of a group");
+  for (uint32_t d = 0; d < n; d++) {
+    g->process[d] = processes ? processes[d] : d / (n / size);
+    if (g->process[d] >= size)
+      return base_fail(err, XLAC_E_BAD_ARGUMENT, "device %u is of process %u; there are %u", (unsigned)d,
+                       (unsigned)g->process[d], (unsigned)size);
+    if (g->process[d] == rt_network_rank(g->net)) g->mine[g->here++] = d;
+  }
+  if (g->here > 0) return 0;
+  return base_fail(err, XLAC_E_PARTICIPANTS, "no device of the program is one of this process");
+}
+
+int spmd_group_join(rt_executable *base, rt_network *net, const uint32_t *processes, const char *label,
+                    xlac_error *err) {
   group_executable *g = (group_executable *)base;
-  uint32_t n = base->n_devices, processes = rt_network_size(net);
+  uint32_t n = base->n_devices, size = rt_network_size(net);
   assert(n > 0 && !g->net && !atomic_load(&g->teams));
-  if (n % processes)
+  if (!processes && n % size)
     return base_hint(err,
                      base_fail(err, XLAC_E_PARTICIPANTS, "%u devices can't be shared evenly by %u processes",
-                               (unsigned)n, (unsigned)processes),
+                               (unsigned)n, (unsigned)size),
                      "each process runs as many devices as every other one: compile for a multiple");
   g->net = rt_network_retain(net);
-  g->here = n / processes;
-  g->from = rt_network_rank(net) * g->here;
+  TRY(group_share(g, processes, err));
   snprintf(g->label, sizeof g->label, "%s", label);
   for (uint32_t i = 0; i < g->program->n_results; i++) group_find_first(g, &g->program->results[i]);
   return group_places(g, err);
@@ -673,6 +706,6 @@ rt_network *spmd_group_network(const rt_executable *base) {
 
 void spmd_group_here(const rt_executable *base, uint32_t *from, uint32_t *here) {
   const group_executable *g = (const group_executable *)base;
-  *from = g->from;
+  *from = group_device(g, 0);
   *here = g->here;
 }

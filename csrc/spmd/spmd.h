@@ -121,9 +121,10 @@ XLAC_MUST_USE int spmd_group_call_shards(const rt_executable *group, const rt_ca
 
 /* The group spans the processes of a network: rank r runs the r-th part of its devices, all in the same calls. Calls
  * with shards then have those of this process's devices alone. label: what the other ranks must run, too. Before the
- * first call. PARTICIPANTS: devices are not shared evenly. */
+ * first call. processes: by device; NULL: they are shared evenly. PARTICIPANTS: they can't be, or we have none. */
 struct rt_network;
-XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, const char *label, xlac_error *err);
+XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, const uint32_t *processes,
+                                  const char *label, xlac_error *err);
 struct rt_network *spmd_group_network(const rt_executable *group); /* NULL: it has joined none */
 void spmd_group_here(const rt_executable *group, uint32_t *from, uint32_t *here);
 

@@ -217,5 +217,7 @@ def test_devices_are_as_many_as_asked_for_and_share_programs(p):
     p.Client_Destroy(client=client)
     with pytest.raises(plugin.Failed, match="a number from 1 to 1024"):
         p.client(num_devices=0)
-    with pytest.raises(plugin.Failed, match="one process"):
+    with pytest.raises(plugin.Failed, match="no table of the client.s"):
         p.client(num_nodes=2)
+    with pytest.raises(plugin.Failed, match="process 2 of 2"):
+        p.client(num_nodes=2, node_id=2)

@@ -159,11 +159,11 @@ tell(exe, v, u)
 def test_out_of_memory_on_one_rank_ends_the_call_on_all():
     said = ends(2, PROGRAM + """
 import resource
-n = 1 << 26
+n = 1 << 25
 exe = compiled(TEXT.replace("8xf32", f"{n}xf32"), results="sharded")
 big = np.zeros(n, np.float32)
 usual = resource.getrlimit(resource.RLIMIT_AS)
-if rank: resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (64 << 20), usual[1]))
+if rank: resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + (48 << 20), usual[1]))
 tell(exe, big)
 resource.setrlimit(resource.RLIMIT_AS, usual)
 assert compiled()(x)[0] == 28

@@ -36,7 +36,7 @@ typedef struct across_piece {
 } across_piece;
 
 static uint32_t across_process(const across_step *s, uint32_t place) {
-  return s->members[place] / s->a->each;
+  return s->a->process[s->members[place]];
 }
 
 static bool across_here(const across_step *s, uint32_t place) {
@@ -371,7 +371,7 @@ static void across_clear(const across_step *s) {
 int rt_across_run(const rt_across *a, const rt_participant *us, const rt_exchange *x, const uint32_t *members,
                   base_alloc alloc, xlac_error *err) {
   across_step s = {.a = a, .us = us, .x = x, .members = members, .alloc = alloc, .tag = across_tag(x, members)};
-  assert(a->net && a->each > 0);
+  assert(a->net && a->here > 0);
   if (x->what->kind == RT_PERMUTE) across_clear(&s);
   if (x->what->kind != RT_ALL_REDUCE) return across_exchange(&s, err);
   bool little = rt_exchange_bytes(x->what, 1) <= ACROSS_LITTLE;
