@@ -42,7 +42,7 @@ LEVELS = {
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     "cpu/fft/fft_lanes": ONE_COPY,
     "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
-    **dict.fromkeys([f"cpu/native/{part}" for part in ("body", "emit", "flatten", "loop", "lower", "masks", "store", "x86")], PLAIN),  # a compiler
+    **dict.fromkeys([f"cpu/native/{part}" for part in ("body", "emit", "flatten", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
     "cpu/loop/": SMALL,
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
     "base/number/convert.c": VECTORS,
@@ -51,6 +51,8 @@ LEVELS = {
                      "tf/encapsulate/"), SMALL),
     "interp/": PLAIN,
     "runtime/net/": SMALL,
+    "base/file": PLAIN,
+    "driver/cache": SMALL,
     **dict.fromkeys(("scalar/", "runtime/", "base/"), LOOPS),  # functions and conversions of elements are inlined into loops
     "tf/lower/": SMALL,  # TensorFlow's ops, lowered once a compilation
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),
@@ -140,7 +142,7 @@ def link_flags():
     elif not unoptimised():
         flags += ["-Wl,-S" if sys.platform == "darwin" else "-Wl,-s"]  # no symbols but the exported ones
         if sys.platform.startswith("linux"):
-            flags += ["-Wl,-Bsymbolic", "-Wl,-z,noseparate-code", *([] if switch("PORTABLE") else packed_relocations())]
+            flags += ["-Wl,-Bsymbolic", "-Wl,--build-id", "-Wl,-z,noseparate-code", *([] if switch("PORTABLE") else packed_relocations())]
     return flags + ["--coverage"] * switch("COVERAGE")
 
 

@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 STUBS = ROOT / "python/xlac"
 sys.path.append(str(ROOT / "python"))  # where no xlac is installed: one that is built in place
 # The rest of the public API, by module: those whose stubs name more than what other modules need of them.
-MODULES = {"xlac": "__init__.pyi", "xlac.sharding": "mesh.pyi", "xlac.distributed": "distributed.pyi", "xlac.testing": "testing.pyi", "xlac.kernels": "kernels.pyi", "xlac.jax": "jax/__init__.pyi",
+MODULES = {"xlac": "__init__.pyi", "xlac.sharding": "mesh.pyi", "xlac.distributed": "distributed.pyi", "xlac.cache": "cache.pyi", "xlac.testing": "testing.pyi", "xlac.kernels": "kernels.pyi", "xlac.jax": "jax/__init__.pyi",
            "xlac.include": "include/__init__.pyi"}
 CLASSES = {"Module": "_core", "Computation": "_core", "Instruction": "_core", "Buffer": "_core", "Executable": "_core", "TreeExecutable": "called", "Future": "future",
            "Clusters": "clusters", "Difference": "difference", "Changes": "comparison", "Memory": "report", "Cost": "report", "Profile": "report",

@@ -116,7 +116,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   line.look = compile_begin_passes;
   line.ctx = &request;
   line.watch = &watch;
-  TRY(driver_finish(copy, &line, &times, &exe->rt, err));
+  TRY(api_finish(copy, options, &line, &times, exe->cache, &exe->rt, err));
   exe->seconds[XLAC_COMPILE_COPY] = copied - start + times.stage[DRIVER_PREPARED];
   exe->seconds[XLAC_COMPILE_PASSES] = times.stage[DRIVER_OPTIMISED];
   exe->seconds[XLAC_COMPILE_PLAN] = times.stage[DRIVER_PLANNED];
@@ -134,6 +134,18 @@ static int compile_dump(xlac_executable *exe, xlac_module *m, const xlac_compile
   TRY(compile_copy(m, options->n_devices, &copy, &line.partitioned, err));
   line.ctx = &request;
   return driver_dump(copy, &line, stage, out, err);
+}
+
+/* What the cache would know the program by. */
+static int compile_put_key(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options, base_text *out,
+                           xlac_error *err) {
+  ir_module *copy = NULL;
+  driver_options line;
+  TRY(compile_line_of(exe, options, &line, err));
+  TRY(compile_copy(m, 0, &copy, &line.partitioned, err));
+  int status = api_cache_put_key(out, copy, options, &line, err);
+  ir_module_destroy(copy);
+  return status;
 }
 
 /* All but the lock. In the reverse order of making. Any part may be missing: this also ends a compilation
@@ -168,20 +180,33 @@ int xlac_compile(xlac_module *m, const xlac_compile_options *given, xlac_executa
   return 0;
 }
 
-/* What a stage left, as text; the executable that it takes is thrown away. */
-int xlac_compile_dump(xlac_module *m, const xlac_compile_options *given, const char *stage, char **text, size_t *n,
-                      xlac_error *err) {
+/* The stage's text, or without one the cache's key; the executable that it takes is thrown away. */
+static int compile_give_text(xlac_module *m, const xlac_compile_options *given, const char *stage, bool key,
+                             char **text, size_t *n, xlac_error *err) {
   xlac_compile_options options;
   base_text t;
   TRY(api_read_compile_options(&options, given, err));
   xlac_executable *exe = calloc(1, sizeof *exe);
   if (!exe) return base_oom(err, "an executable");
   base_text_init(&t, base_alloc_libc);
-  int status = compile_dump(exe, m, &options, stage, &t, err);
+  int status = key ? compile_put_key(exe, m, &options, &t, err) : compile_dump(exe, m, &options, stage, &t, err);
   compile_free(exe);
   if (status == 0) return api_give_text(&t, text, n, err);
   base_text_free(&t);
   return status;
+}
+
+int xlac_compile_dump(xlac_module *m, const xlac_compile_options *options, const char *stage, char **text, size_t *n,
+                      xlac_error *err) {
+  return compile_give_text(m, options, stage, false, text, n, err);
+}
+
+int xlac_cache_key(xlac_module *m, const xlac_compile_options *options, char **text, size_t *n, xlac_error *err) {
+  return compile_give_text(m, options, NULL, true, text, n, err);
+}
+
+const char *xlac_executable_cache(const xlac_executable *exe) {
+  return exe->cache;
 }
 
 void xlac_executable_destroy(xlac_executable *exe) {

@@ -8,6 +8,7 @@
 #include "../base/str.h"
 #include "../text/text.h"
 #include "api.h"
+#include "cache.h"
 
 enum {
   CONTAINER_FORMAT = 1,
@@ -48,23 +49,26 @@ static uint64_t container_sum(const unsigned char *p, size_t n) {
 /* The options of reading what a compiled program prints. */
 static const text_parse_options container_text = {.chlo = true, .halves = true};
 
+/* Fails for what HLO's text can't hold. */
+static int container_refuse_text(const xlac_error *why, xlac_error *err) {
+  if (why->code == XLAC_E_OUT_OF_MEMORY) return base_oom(err, "serializing");
+  if (why->code == XLAC_E_INTERRUPTED) return base_interrupted(err);
+  return base_hint(
+      err,
+      base_fail_at(err, XLAC_E_BAD_EXECUTABLE, 0, 0, why->op, "the program can't be serialized: %.500s", why->message),
+      "serialize the module instead (Module.to_bytes), and compile it where it is loaded");
+}
+
 /* What is written must be read, so it is loaded once. Cheap: with one thread and without BLAS, as only
  * reading and planning are tried. What the text form can't hold is found here, where the caller can do
  * something about it, not on another machine. */
-static int container_prove(xlac_executable *exe, const void *bytes, size_t n, xlac_error *err) {
+static int container_prove(const void *bytes, size_t n, xlac_error *err) {
   const xlac_compile_options cheap = {XLAC_OPTIONS(xlac_compile_options), .threads = 1, .no_blas = true};
   xlac_executable *again = NULL;
   xlac_error why = {0};
-  int status = text_check_hlo(xlac_executable_module(exe)->ir, &why);
-  if (status == 0) status = xlac_executable_load(bytes, n, &cheap, &again, &why);
+  int status = xlac_executable_load(bytes, n, &cheap, &again, &why);
   xlac_executable_destroy(again);
-  if (status == 0) return 0;
-  if (why.code == XLAC_E_OUT_OF_MEMORY) return base_oom(err, "serializing");
-  if (why.code == XLAC_E_INTERRUPTED) return base_interrupted(err);
-  return base_hint(
-      err,
-      base_fail_at(err, XLAC_E_BAD_EXECUTABLE, 0, 0, why.op, "the program can't be serialized: %.500s", why.message),
-      "serialize the module instead (Module.to_bytes), and compile it where it is loaded");
+  return status == 0 ? 0 : container_refuse_text(&why, err);
 }
 
 /* A group's program is in two parts, its face and what each device runs, which the format does not hold yet. */
@@ -76,16 +80,28 @@ static int container_refuse_group(xlac_executable *exe, xlac_error *err) {
 }
 
 /* Constants to the bit: where XLA's digits read back as another number, they are not used. */
-static int container_print(xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
+int api_print_exact(base_text *out, const ir_module *m, xlac_error *err) {
   const text_print_options exact = {.exact = true};
+  TRY(text_check_hlo(m, err));
+  return text_print_hlo(out, m, &exact, err);
+}
+
+int api_parse_exact(ir_module **out, const char *text, size_t n, xlac_error *err) {
+  TRY(text_parse_hlo(out, text, n, &container_text, err));
+  (*out)->unbounded = true;
+  return 0;
+}
+
+static int container_print(xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
   xlac_module *m = xlac_executable_module(exe);
   base_text t;
   base_text_init(&t, base_alloc_libc);
   api_lock(m);
-  int status = api_done(m, text_print_hlo(&t, m->ir, &exact, err));
+  xlac_error why = {0};
+  int status = api_done(m, api_print_exact(&t, m->ir, &why));
   if (status == 0) return api_give_text(&t, text, n, err);
   base_text_free(&t);
-  return status;
+  return container_refuse_text(&why, err);
 }
 
 /* The bytes are the caller's, freed with xlac_free. The version of xlac is for people: readers go by the
@@ -115,7 +131,7 @@ int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xla
   memcpy(out + CONTAINER_HEAD, text, length);
   container_put(out + CONTAINER_HEAD + length, container_sum(out, CONTAINER_HEAD + length), 8);
   xlac_free(text);
-  int status = container_prove(exe, out, all, err);
+  int status = container_prove(out, all, err);
   if (status) {
     base_free(base_alloc_libc, out);
     return status;
@@ -173,8 +189,7 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
   own.no_passes = true; /* they have been run */
   ir_module *ir = NULL;
-  TRY(text_parse_hlo(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, &container_text, err));
-  ir->unbounded = true;
+  TRY(api_parse_exact(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, err));
   TRY(api_wrap(&m, ir, err));
   int status = xlac_compile(m, &own, out, err);
   xlac_module_destroy(m);

@@ -3,6 +3,7 @@
 #define XLAC_API_EXECUTABLE_H
 
 #include "api.h"
+#include "cache.h"
 #include "variant.h"
 
 enum { API_MAX_PASSES = 32 };
@@ -18,6 +19,7 @@ struct xlac_executable {
   api_variants *variants;
   char *blas_path; /* or NULL */
   double pass_began;
+  char cache[API_CACHE_NOTE]; /* what came of the cache on disk */
   uint32_t n_passes;
   struct {
     const char *name;

@@ -256,6 +256,7 @@ int cpu_build_begin(rt_device *d, const rt_build_options *options, rt_build **ou
   build_set_up(b, exe, d, options);
   int status = options->no_blas ? 0 : cpu_blas_lazy_create(&exe->blas, options->blas_path, alloc, err);
   if (status == 0) status = cpu_native_store_create(alloc, &exe->native, err);
+  cpu_native_store_use(exe->native, options->saved);
   b->compute.native = exe->native != NULL;
   if (status) {
     cpu_build_abandon(&b->base);

@@ -2,12 +2,9 @@
 #ifndef XLAC_CUDA_CACHE_H
 #define XLAC_CUDA_CACHE_H
 
-#include <unistd.h>
+#include "../base/file.h"
 
-#include "../base/memory.h"
-#include "../base/status.h"
-
-enum { CUDA_CACHE_PATH = 1024 };
+enum { CUDA_CACHE_PATH = BASE_FILE_PATH + 64 };
 
 /* The file for a source that is compiled so: `how` says all that the code depends on besides. False: there is no cache,
  * or no folder for it. */
@@ -15,6 +12,6 @@ bool cuda_cache_path(const char *source, const char *how, char *out, size_t room
 /* The code, the caller's, or NULL where there is none, or it is damaged. */
 char *cuda_cache_read(const char *path, base_alloc alloc);
 /* Leaves no file where it can't be written whole. */
-void cuda_cache_write(const char *path, char *image, size_t bytes);
+void cuda_cache_write(const char *path, const char *image, size_t bytes);
 
 #endif

@@ -627,6 +627,9 @@ typedef struct xlac_compile_options {
    * and results are whole arrays, or shards (xlac_executable_call_shards). As many as the program's mesh has; 0: one
    * device, and no partitioning. */
   uint32_t n_devices, reserved;
+  /* The folder of compiled programs (docs/cache.md): "" or "0": none; "1": xlac/executables in the user's folder of
+   * caches; NULL: as the environment's XLAC_CACHE says, and none without that. */
+  const char *cache;
 } xlac_compile_options;
 
 enum { XLAC_COMPILE_COPY, XLAC_COMPILE_PASSES, XLAC_COMPILE_PLAN, XLAC_COMPILE_STAGES };
@@ -655,6 +658,11 @@ void xlac_executable_destroy(xlac_executable *exe); /* while nobody runs it; NUL
  * (what the device runs). Freed with xlac_free; n may be NULL. BAD_ARGUMENT: there is no such stage. */
 int xlac_compile_dump(xlac_module *m, const xlac_compile_options *options, const char *stage, char **text, size_t *n,
                       xlac_error *err);
+/* What the cache would know the program by if it were compiled so: lines of a word and its value, at last the entry's
+ * file. Freed with xlac_free; n may be NULL. BAD_ARGUMENT where there is no cache, or it can't hold the program. */
+int xlac_cache_key(xlac_module *m, const xlac_compile_options *options, char **text, size_t *n, xlac_error *err);
+/* What came of the cache: "hit", "stored", "" where there is none, else a sentence. Borrowed. */
+const char *xlac_executable_cache(const xlac_executable *exe);
 /* The device that runs it: the interpreter where that runs the program whole. */
 void xlac_executable_device(const xlac_executable *exe, xlac_device_info *out);
 /* Where results of calls on buffers lie; NULL: on the host. */

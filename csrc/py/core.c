@@ -18,7 +18,7 @@ static PyMethodDef core_functions[] = {
      "compile(module, *, threads=0, blas=None, use_blas=True, fuse=True, passes=True, donate=(), "
      "lanes=(), async_work=0, numerics='strict', require=False, device=None) -> Executable"},
     {"compile_dump", PY_KEYWORDS(py_compile_dump),
-     "compile_dump(module, *, stage, ...) -> str: what a stage of compile leaves"},
+     "compile_dump(module, *, stage, ...) -> str: what a stage of compile leaves, or its \"cache-key\""},
     {"devices", py_devices, METH_NOARGS,
      "devices() -> [(name, kind, ordinal, units, memory, memory_bytes, live_bytes, peak_bytes, host_visible)]"},
     {"load", PY_KEYWORDS(py_load),

@@ -335,7 +335,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   return object;
 }
 
-/* The text of a stage as a str; bytes that are no UTF-8 come as surrogates. */
+/* The text of a stage, or the key in the cache, as a str; bytes that are no UTF-8 come as surrogates. */
 PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   executable_request request;
@@ -344,7 +344,9 @@ PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
   size_t n = 0;
   int status;
   if (executable_read_request(st, args, kwargs, &request) < 0) return NULL;
-  PY_WORK(status = xlac_compile_dump(request.m, &request.options, request.stage, &text, &n, &err));
+  bool key = request.stage && strcmp(request.stage, "cache-key") == 0;
+  PY_WORK(status = key ? xlac_cache_key(request.m, &request.options, &text, &n, &err)
+                       : xlac_compile_dump(request.m, &request.options, request.stage, &text, &n, &err));
   executable_forget(&request);
   if (status) return py_raise(st, &err, PY_ANY);
   PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)n, "surrogateescape");

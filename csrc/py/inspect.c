@@ -26,6 +26,11 @@ static PyObject *executable_timings(PyObject *object, void *unused) {
   return py_delegate("xlac.report", "timings", object, NULL, NULL);
 }
 
+static PyObject *executable_cache(PyObject *object, void *unused) {
+  (void)unused;
+  return PyUnicode_FromString(xlac_executable_cache(((py_executable *)object)->exe));
+}
+
 /* [(name, seconds)] of the passes that compilation ran, in order. */
 static PyObject *executable_passes(PyObject *object, void *unused) {
   (void)unused;
@@ -245,6 +250,8 @@ PyGetSetDef py_executable_getset[] = {
     {"memory", executable_memory, NULL, "Bytes: frame, peak, arguments, results, constants; and the plan of the frame",
      NULL},
     {"timings", executable_timings, NULL, "Seconds of compilation, by stage and pass", NULL},
+    {"_cache", executable_cache, NULL, "What came of the cache on disk: \"hit\", \"stored\", \"\", or why neither",
+     NULL},
     {"donations", executable_donations, NULL,
      "Arguments that may be given away, by leaf, and the results that are computed over them", NULL},
     {"_sizes", executable_sizes, NULL, "Bytes: frame, peak, arguments, results, constants", NULL},

@@ -111,6 +111,14 @@ typedef struct rt_copy {
 enum { RT_HOST = UINT32_MAX };
 #define RT_ALL_STREAMS UINT64_MAX
 
+/* Machine code of a program between builds of it by the same library for the same instructions: bytes whose owner
+ * answers for them, since they are run. */
+typedef struct rt_saved_code {
+  const char *bytes; /* what an earlier build left; any bytes do, of which those are used that fit */
+  size_t n;
+  base_text *out; /* gets what this build has; NULL: nobody wants it */
+} rt_saved_code;
+
 /* How a program is to be built. */
 typedef struct rt_build_options {
   uint32_t threads;      /* at most; 0: as many as the device has units; 1: none but the caller's */
@@ -122,6 +130,7 @@ typedef struct rt_build_options {
   uint64_t async_work;                             /* elements: what is less runs where it starts; 0: some thousands */
   void (*count)(void *ctx, const rt_tally *tally); /* told after each call, on its thread; NULL: nobody */
   void *count_ctx;
+  const rt_saved_code *saved; /* NULL: none. Devices that make no code on the host leave it */
 } rt_build_options;
 
 typedef struct rt_device_vtable {

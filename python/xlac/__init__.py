@@ -279,6 +279,10 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     if number and "xlac.distributed" in _sys.modules:
         _sys.modules["xlac.distributed"].join(executable, module, (number, fuse, passes, donate, numerics))
     _log_compiled(module, executable)
+    if came := executable._cache:
+        from .cache import note
+
+        note(came, module.name)
     return _given_back(executable, calling, results)
 
 
@@ -319,7 +323,7 @@ def compile_stage(module, stage, *, device="cpu", devices=None, threads=None, bl
     stage : str
         "translated", "prepared" and "optimised" are the program as HLO; "fused" says which ops are one kernel and why; "kernels" is their text,
         "programs" the scalar programs of called computations, "assembly" the machine code of kernels, "plan" the steps, "executable" what the
-        device runs.
+        device runs; "cache-key" is what the cache on disk knows the program by.
     device, devices, threads, blas, fuse, passes, donate, numerics, lanes, async_work
         As for `compile`.
 
@@ -675,7 +679,7 @@ def passes():
 
 
 def __getattr__(name):
-    """Builder, Future, Opcode, lower_graph, kernels, distributed and sharding are made when first asked for, to keep the import short."""
+    """Builder, Future, Opcode, lower_graph, cache, kernels, distributed and sharding are made when first asked for, to keep the import short."""
     if name == "Builder":
         from .builder import Builder
 
@@ -708,7 +712,7 @@ def __getattr__(name):
         from .called import TreeExecutable
 
         return TreeExecutable
-    if name in ("benchmark", "distributed", "kernels", "reduction", "sharding", "testing"):
+    if name in ("benchmark", "cache", "distributed", "kernels", "reduction", "sharding", "testing"):
         import importlib
 
         return importlib.import_module("." + name, __name__)

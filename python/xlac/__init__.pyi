@@ -3,6 +3,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple, SupportsIndex, overload
 
 from . import benchmark as benchmark
+from . import cache as cache
 from . import jax as jax
 from . import kernels as kernels
 from . import reduction as reduction

@@ -100,6 +100,26 @@ def run_compiled(module, arguments):
     return compile(module)(*arguments)
 
 
+def cache(args):
+    from . import cache as found
+
+    if args.folder or not found.folder():
+        found.enable(args.folder)
+    if args.clear:
+        said = {"removed": found.clear()}
+    elif args.file:
+        said = {"program": args.file, "miss": found.explain_miss(cli.opened(args, args.file)) or None}
+    else:
+        said = {**found.stats(), "programs": found.entries()}
+    if args.json:
+        return cli.print_json(said)
+    if args.file and not args.clear:
+        return print(said["miss"] or "the cache has it")
+    for entry in said.pop("programs", []):
+        print(f"{entry['name']:40s} {entry['bytes']:>10} bytes  {entry['isa']} {entry['numerics']}")
+    print(", ".join(f"{key} {value}" for key, value in said.items()))
+
+
 # --- completion ---
 
 BASH = """# xlac: completion for bash; in zsh after `autoload -U +X bashcompinit && bashcompinit`
@@ -195,6 +215,18 @@ def add_completion(commands):
     p.set_defaults(command=completion)
 
 
+def add_cache(commands):
+    p = commands.add_parser("cache", help="look at compiled programs on disk, or remove them", description="""Without a program, the folder
+        and what is in it; with one, whether the cache has it, and if not, which part of its key differs from the nearest entry
+        (docs/cache.md).""", epilog="examples: xlac cache; xlac cache step.hlo; xlac cache --clear")
+    p.add_argument("file", nargs="?", help="a program; - is standard input")
+    cli.flag(p, "--clear", action="store_true", help="remove all entries")
+    cli.flag(p, "--folder", metavar="FOLDER", help="the cache (default: what XLAC_CACHE names, else the user's own)")
+    cli.add_read_flags(p)
+    cli.add_json(p)
+    p.set_defaults(command=cache)
+
+
 def add_to(commands):
-    for add in (add_bench, add_reduce, add_completion):
+    for add in (add_bench, add_cache, add_reduce, add_completion):
         add(commands)

@@ -197,7 +197,7 @@ void emit_call_out(emit_run *e, const emit_call *call) {
   x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
   if (call->fn) {
     x86_lea(c, X86_R8, y);
-    x86_number(c, X86_R9, call->fn);
+    x86_address(c, X86_R9, call->fn);
   }
   x86_clear_upper(c);
   x86_call(c, call->fn ? (uintptr_t)nat_loop_run : (uintptr_t)nat_far_run);

@@ -2,14 +2,15 @@
 #ifndef XLAC_CPU_NATIVE_NATIVE_INSIDE_H
 #define XLAC_CPU_NATIVE_NATIVE_INSIDE_H
 
+#include "../../base/file.h"
 #include "emit.h"
 #include "native.h"
 
 /* What was made of a body, so that an equal one shares it. */
 typedef struct cpu_native_known {
-  uint64_t hash;
-  uint32_t at, n;         /* its key in `keys` */
-  uint32_t entry, n_code; /* its code */
+  base_sum key;           /* of all that decides about the code */
+  uint32_t entry, n_code; /* its code; none where it can't be emitted */
+  uint32_t first, n_addresses;
 } cpu_native_known;
 BASE_VEC(cpu_native_knowns, cpu_native_known);
 
@@ -19,10 +20,14 @@ typedef struct cpu_native_named {
 } cpu_native_named;
 BASE_VEC(cpu_native_names, cpu_native_named);
 
+enum { NATIVE_ALIGN = 64 }; /* of entries */
+
 struct cpu_native_store {
   const nat_target *target;
   base_alloc alloc;
-  x86_bytes code, keys;
+  x86_bytes code, key;        /* key: of the body at hand */
+  x86_words addresses;        /* where the code has addresses: places from an entry on */
+  const rt_saved_code *saved; /* or NULL */
   cpu_native_knowns known;
   bool maps; /* names are wanted */
   cpu_native_names names;
@@ -72,6 +77,15 @@ enum { NAT_CUT_PARTS = 12 };
  * for NAT_CUT_PARTS. 0 where there are no edges or too many, or memory is short. lanes: of the code that does what is
  * in none of them; 0: there is none, and the parts are all. */
 uint32_t nat_cut(const kernel *k, int64_t lanes, base_arena *arena, const kernel_box **boxes, const kernel **parts);
+
+/* --- saved.c: code of an earlier build of the program --- */
+/* Where this library is in memory. */
+uintptr_t nat_base(void);
+/* Puts what an earlier build made of the body of that key at the end of the code, whose place is a multiple of
+ * NATIVE_ALIGN; false where there is none. */
+bool nat_saved_take(cpu_native_store *s, base_sum key);
+/* Adds all code to what the next build will find. */
+void nat_saved_put(const cpu_native_store *s);
 
 /* --- perf_map.c --- */
 bool nat_map_wanted(void);

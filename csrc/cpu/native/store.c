@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { NATIVE_ALIGN = 64 };
-
 /* The target; NULL: there is to be no native code. FMA and F16C are older than AVX2 and there wherever it is, BMI2
  * wherever AVX-512 is. */
 static const nat_target *cpu_native_wanted(void) {
@@ -26,9 +24,14 @@ int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error
   return 0;
 }
 
+void cpu_native_store_use(cpu_native_store *s, const rt_saved_code *saved) {
+  if (s) s->saved = saved;
+}
+
 static void store_forget(cpu_native_store *s) {
   BASE_VEC_FREE(s->alloc, &s->code);
-  BASE_VEC_FREE(s->alloc, &s->keys);
+  BASE_VEC_FREE(s->alloc, &s->key);
+  BASE_VEC_FREE(s->alloc, &s->addresses);
   BASE_VEC_FREE(s->alloc, &s->known);
   BASE_VEC_FREE(s->alloc, &s->names);
   BASE_VEC_FREE(s->alloc, &s->texts);
@@ -44,6 +47,7 @@ void cpu_native_store_destroy(cpu_native_store *s) {
 /* Written first, then turned. */
 void cpu_native_store_seal(cpu_native_store *s) {
   if (!s || s->pages || s->code.n == 0) return;
+  nat_saved_put(s);
   size_t n = (s->code.n + 4095u) & ~(size_t)4095;
   void *pages = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages != MAP_FAILED) {
@@ -54,6 +58,7 @@ void cpu_native_store_seal(cpu_native_store *s) {
     else
       munmap(pages, n);
   }
+  s->saved = NULL;
   if (s->pages && s->maps) nat_map_write(s, s->pages);
   store_forget(s);
 }
@@ -67,73 +72,68 @@ static bool store_put(cpu_native_store *s, x86_bytes *to, const void *bytes, siz
   return true;
 }
 
-/* All that decides about the code, at the end of the keys: values but for what they are for, streams, stores. */
+/* All that decides about the code: values but for what they are for, streams, stores. Addresses as they are from the
+ * library's beginning, since keys are saved. */
 static bool store_put_key(cpu_native_store *s, const nat_body *b) {
-  bool ok = store_put(s, &s->keys, &b->lanes, sizeof b->lanes);
+  s->key.n = 0;
+  bool ok = store_put(s, &s->key, &b->lanes, sizeof b->lanes);
   for (uint32_t i = 0; ok && i < b->n_values; i++) {
     nat_value v = b->values[i];
     v.from = 0;
-    ok = store_put(s, &s->keys, &v, sizeof v);
+    if (v.kind == NAT_CALL) v.bits -= nat_base();
+    ok = store_put(s, &s->key, &v, sizeof v);
   }
   for (uint32_t i = 0; ok && i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     int64_t facts[5] = {t->width, t->stride, t->output, t->number, t->gathers};
-    ok = store_put(s, &s->keys, facts, sizeof facts);
+    ok = store_put(s, &s->key, facts, sizeof facts);
   }
   uint32_t counts[2] = {b->turns, b->n_folds};
-  ok = ok && store_put(s, &s->keys, counts, sizeof counts) &&
-       store_put(s, &s->keys, b->folds, b->n_folds * sizeof *b->folds);
-  return ok && store_put(s, &s->keys, b->stores, b->n_stores * sizeof *b->stores);
+  ok = ok && store_put(s, &s->key, counts, sizeof counts) &&
+       store_put(s, &s->key, b->folds, b->n_folds * sizeof *b->folds);
+  return ok && store_put(s, &s->key, b->stores, b->n_stores * sizeof *b->stores);
 }
 
-static uint64_t store_hash(const uint8_t *bytes, size_t n) {
-  uint64_t h = n;
-  for (size_t i = 0; i + 8 <= n; i += 8) {
-    uint64_t word;
-    memcpy(&word, bytes + i, sizeof word);
-    h = (h ^ word) * 0x9E3779B97F4A7C15u;
-    h ^= h >> 29;
-  }
-  return h;
-}
-
-/* The code of the key that begins at `at`; NAT_NONE where it is new. */
-static uint32_t store_find(const cpu_native_store *s, uint32_t at, uint64_t hash) {
-  uint32_t n = s->keys.n - at;
+/* What is known of that key; NULL where it is new. */
+static const cpu_native_known *store_find(const cpu_native_store *s, base_sum key) {
   for (uint32_t i = 0; i < s->known.n; i++) {
     const cpu_native_known *k = &s->known.items[i];
-    if (k->hash == hash && k->n == n && memcmp(s->keys.items + k->at, s->keys.items + at, n) == 0) return k->entry;
+    if (k->key.a == key.a && k->key.b == key.b) return k;
   }
-  return NAT_NONE;
+  return NULL;
+}
+
+/* The code ends at a multiple of NATIVE_ALIGN. */
+static bool store_align(cpu_native_store *s) {
+  static const uint8_t none[NATIVE_ALIGN] = {0};
+  return store_put(s, &s->code, none, -s->code.n & (NATIVE_ALIGN - 1));
 }
 
 /* New code, from a multiple of NATIVE_ALIGN on: of a body, or of a loop. */
 static uint32_t store_emit(cpu_native_store *s, const nat_body *b, const nat_loop *l, base_arena *scratch) {
-  static const uint8_t none[NATIVE_ALIGN] = {0};
   x86_code c;
   x86_init(&c, s->alloc);
   bool ok = l ? nat_loop_emit(l, &c, scratch) : nat_emit(b, &c, scratch);
   if (ok) x86_finish(&c);
-  ok = ok && !c.failed && store_put(s, &s->code, none, -s->code.n & (NATIVE_ALIGN - 1));
-  uint32_t entry = s->code.n;
-  ok = ok && store_put(s, &s->code, c.bytes.items, c.bytes.n);
+  ok = ok && !c.failed && store_align(s);
+  uint32_t entry = s->code.n, n_addresses = s->addresses.n + c.addresses.n;
+  ok = ok && BASE_VEC_RESERVE(s->alloc, &s->addresses, n_addresses) && store_put(s, &s->code, c.bytes.items, c.bytes.n);
+  for (uint32_t i = 0; ok && i < c.addresses.n; i++) s->addresses.items[s->addresses.n++] = c.addresses.items[i];
   x86_free(&c);
   return ok ? entry : NAT_NONE;
 }
 
 /* The place of the body's code, or NAT_NONE. */
 static uint32_t store_code(cpu_native_store *s, const nat_body *b, base_arena *scratch) {
-  uint32_t at = s->keys.n;
-  if (!store_put_key(s, b)) return NAT_NONE;
-  uint64_t hash = store_hash(s->keys.items + at, s->keys.n - at);
-  uint32_t entry = store_find(s, at, hash);
-  bool is_new = entry == NAT_NONE;
-  if (is_new) entry = store_emit(s, b, NULL, scratch);
-  if (is_new && entry != NAT_NONE &&
-      BASE_VEC_PUSH(s->alloc, &s->known, ((cpu_native_known){hash, at, s->keys.n - at, entry, s->code.n - entry})))
-    return entry;
-  s->keys.n = at;
-  return entry;
+  if (!store_put_key(s, b) || !BASE_VEC_RESERVE(s->alloc, &s->known, s->known.n + 1) || !store_align(s))
+    return NAT_NONE;
+  base_sum key = base_sum_of((base_sum){0}, s->key.items, s->key.n);
+  const cpu_native_known *known = store_find(s, key);
+  if (known) return known->n_code ? known->entry : NAT_NONE;
+  uint32_t entry = s->code.n, first = s->addresses.n;
+  if (!nat_saved_take(s, key)) (void)store_emit(s, b, NULL, scratch);
+  s->known.items[s->known.n++] = (cpu_native_known){key, entry, s->code.n - entry, first, s->addresses.n - first};
+  return s->code.n > entry ? entry : NAT_NONE;
 }
 
 /* The first name of code that several kernels share is its name. */
@@ -283,6 +283,9 @@ int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error
   (void)err;
   *out = NULL;
   return 0;
+}
+void cpu_native_store_use(cpu_native_store *s, const rt_saved_code *saved) {
+  (void)s, (void)saved;
 }
 void cpu_native_store_destroy(cpu_native_store *s) {
   assert(!s);

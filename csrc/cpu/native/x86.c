@@ -19,6 +19,7 @@ void x86_free(x86_code *c) {
   BASE_VEC_FREE(c->alloc, &c->bytes);
   BASE_VEC_FREE(c->alloc, &c->constants);
   BASE_VEC_FREE(c->alloc, &c->fixups);
+  BASE_VEC_FREE(c->alloc, &c->addresses);
 }
 
 static void x86_put(x86_code *c, const uint8_t *bytes, uint32_t n) {
@@ -313,6 +314,11 @@ void x86_number(x86_code *c, unsigned to, uint64_t number) {
   x86_put(c, i.bytes, i.n);
 }
 
+void x86_address(x86_code *c, unsigned to, uintptr_t function) {
+  c->failed = !BASE_VEC_PUSH(c->alloc, &c->addresses, c->bytes.n + 2) || c->failed;
+  x86_number(c, to, function);
+}
+
 /* bzhi */
 void x86_low_bits(x86_code *c, unsigned to, unsigned count) {
   static const x86_row bzhi = {.map = 2, .w = 1};
@@ -339,12 +345,10 @@ void x86_pop(x86_code *c, unsigned reg) {
 }
 
 void x86_call(x86_code *c, uintptr_t function) {
-  x86_inst i = {.bytes = {0x48, 0xB8}, .n = 2};
-  for (int k = 0; k < 8; k++) x86_byte(&i, (unsigned)((uint64_t)function >> 8 * k & 255));
-  x86_byte(&i, 0xFF);
-  x86_byte(&i, 0xD0);
-  if (c->text) x86_call_text(c, function);
-  x86_put(c, i.bytes, i.n);
+  static const uint8_t call[] = {0xFF, 0xD0};
+  x86_address(c, X86_RAX, function);
+  if (c->text) x86_call_text(c);
+  x86_put(c, call, sizeof call);
 }
 
 void x86_clear_upper(x86_code *c) {

@@ -85,6 +85,7 @@ typedef struct x86_fixup {
 } x86_fixup;
 BASE_VEC(x86_fixups, x86_fixup);
 BASE_VEC(x86_bytes, uint8_t);
+BASE_VEC(x86_words, uint32_t);
 
 typedef struct x86_code {
   base_alloc alloc;
@@ -92,7 +93,8 @@ typedef struct x86_code {
   bool evex; /* vector instructions are AVX-512's, on 32 registers of up to 64 bytes */
   x86_bytes bytes, constants;
   x86_fixups fixups;
-  base_text *text; /* NULL: none is wanted */
+  x86_words addresses; /* where eight bytes of the code are an address, of x86_address and x86_call */
+  base_text *text;     /* NULL: none is wanted */
 } x86_code;
 
 void x86_init(x86_code *c, base_alloc alloc);
@@ -130,6 +132,8 @@ void x86_compare_number(x86_code *c, unsigned a, int32_t number);
 void x86_and_number(x86_code *c, unsigned to, int32_t number);
 void x86_zero(x86_code *c, unsigned to);
 void x86_number(x86_code *c, unsigned to, uint64_t number);
+/* Of a function of this library. */
+void x86_address(x86_code *c, unsigned to, uintptr_t function);
 /* The lowest `count` bits of to, fewer than 64; the others become 0. */
 void x86_low_bits(x86_code *c, unsigned to, unsigned count);
 void x86_push(x86_code *c, unsigned reg);

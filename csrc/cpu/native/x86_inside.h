@@ -19,7 +19,7 @@ void x86_number_text(x86_code *c, const char *mnemonic, x86_rm to, int32_t numbe
 void x86_product_text(x86_code *c, unsigned to, unsigned from, int32_t number);
 void x86_zero_text(x86_code *c, unsigned reg);
 void x86_wide_text(x86_code *c, unsigned to, uint64_t number);
-void x86_call_text(x86_code *c, uintptr_t function);
+void x86_call_text(x86_code *c);
 void x86_plain_text(x86_code *c, const char *mnemonic, unsigned reg);
 /* A jump to the place `target` of the code, and a place that the jump at `jump` goes to. */
 void x86_jump_text(x86_code *c, x86_condition if_, uint32_t target);

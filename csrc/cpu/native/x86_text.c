@@ -207,8 +207,8 @@ void x86_wide_text(x86_code *c, unsigned to, uint64_t number) {
   base_putf(c->text, "  movabs %s, %lld\n", x86_names[to], (long long)number);
 }
 
-void x86_call_text(x86_code *c, uintptr_t function) {
-  base_putf(c->text, "  movabs rax, %lld\n  call rax\n", (long long)function);
+void x86_call_text(x86_code *c) {
+  BASE_PUT(c->text, "  call rax\n");
 }
 
 void x86_plain_text(x86_code *c, const char *mnemonic, unsigned reg) {
