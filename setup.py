@@ -42,7 +42,8 @@ LEVELS = {
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
     "cpu/fft/fft_lanes": ONE_COPY,
     "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
-    **dict.fromkeys([f"cpu/native/{part}" for part in ("body", "emit", "flatten", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
+    **dict.fromkeys([f"cpu/native/{part}" for part in
+                     ("body", "emit", "flatten", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
     "cpu/loop/": SMALL,
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
     "base/number/convert.c": VECTORS,

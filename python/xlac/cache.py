@@ -8,8 +8,8 @@ from .errors import ArgumentError
 from .codes import Code
 
 LIMIT = 256 << 20  # bytes of all entries, where XLAC_CACHE_BYTES says nothing
-PARTS = {"program": "the program", "xlac": "xlac's version", "build": "xlac's build", "isa": "the machine's vector instructions", "native": "XLAC_NATIVE",
-         "numerics": "numerics=", "fusion": "fuse=", "passes": "passes=", "donate": "donate="}
+PARTS = {"program": "the program", "xlac": "xlac's version", "build": "xlac's build", "isa": "the machine's vector instructions",
+         "native": "XLAC_NATIVE", "numerics": "numerics=", "fusion": "fuse=", "passes": "passes=", "donate": "donate="}
 _came = collections.Counter()
 
 
