@@ -353,6 +353,12 @@ static PJRT_Error *execute_check_donation(const execute_run *x, PJRT_Buffer *con
           "Attempt to donate the same buffer twice in Execute() (flattened argument %u of %s and argument %u). "
           "Toy example for this bug: `f(donate(a), donate(a))`.",
           i - first, x->e->name, k - first);
+    if (k > i)
+      return pjrt_fail(PJRT_INVALID_ARGUMENT,
+                       "Attempt to use a buffer that was previously donated in the same call to Execute() (flattened "
+                       "argument %u of %s, "
+                       "first use: %u). Toy example for this bug: `f(donate(a), a)`.",
+                       k - first, x->e->name, i - first);
     return pjrt_fail(
         PJRT_INVALID_ARGUMENT,
         "Attempt to donate a buffer which is also used by the same call to Execute() (flattened argument %u "

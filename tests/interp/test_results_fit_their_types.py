@@ -41,3 +41,15 @@ def test_a_length_of_fft_that_stablehlo_lets_through_fails_in_all_engines(kind):
     for run in (lambda: xlac.interpret(module, a), lambda: xlac.compile(module)(a), lambda: xlac.compile(module, passes=False)(a)):
         with pytest.raises(xlac.Error, match="fft_length asks for 9"):
             run()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_real_line_of_no_elements_has_a_spectrum_of_none_or_one(n):
+    """StableHLO's rules say 0, XLA's 1."""
+    module = xlac.parse(f"""func.func @main(%a: tensor<3x{n}xcomplex<f32>>) -> tensor<3x0xf32> {{
+      %0 = "stablehlo.fft"(%a) {{fft_length = array<i64: 0>, fft_type = #stablehlo<fft_type IRFFT>}} : (tensor<3x{n}xcomplex<f32>>) -> tensor<3x0xf32>
+      return %0 : tensor<3x0xf32>
+    }}""")
+    a = np.ones((3, n), np.complex64)
+    for run in (lambda: xlac.interpret(module, a), lambda: xlac.compile(module)(a)):
+        assert run().shape == (3, 0)

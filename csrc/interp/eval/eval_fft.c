@@ -51,14 +51,24 @@ static int fft_job_read(interp_ctx *ctx, const ir_op *op, fft_job *job) {
   return 0;
 }
 
+/* What the operand must have along a transformed axis. Half the spectrum of a real line of no elements is empty by
+ * StableHLO's rules, and one number by XLA's n / 2 + 1: both are taken. */
+static int64_t fft_operand_size(const fft_job *job, uint32_t axis, int64_t given) {
+  assert(axis < job->n_axes);
+  bool half_of_nothing = job->real_out && axis + 1 == job->n_axes && job->lengths[axis] == 0;
+  if (half_of_nothing && given == 1) return 1;
+  return job->real_in ? job->lengths[axis] : job->spectrum[axis];
+}
+
 /* The operand's last dimensions are those that the kind of transform has. */
 static int fft_job_check(interp_ctx *ctx, const ir_op *op, const fft_job *job, interp_value *const *operands) {
   const interp_value *in = operands[0];
-  const int64_t *in_dims = job->real_in ? job->lengths : job->spectrum;
   bool fits = in->kind == INTERP_ARRAY && ir_is_tensor(op->type) && in->rank == op->type->rank &&
               in->rank >= job->n_axes && in->rank <= IR_MAX_RANK;
-  for (uint32_t axis = 0; fits && axis < job->n_axes; axis++)
-    TRY(interp_need_size(ctx, op, operands, 0, in->rank - job->n_axes + axis, in_dims[axis], "fft_length asks for"));
+  for (uint32_t axis = 0; fits && axis < job->n_axes; axis++) {
+    uint32_t d = in->rank - job->n_axes + axis;
+    TRY(interp_need_size(ctx, op, operands, 0, d, fft_operand_size(job, axis, in->dims[d]), "fft_length asks for"));
+  }
   fits = fits && (job->real_in ? base_dtype_is_float(in->dtype) : base_dtype_is_complex(in->dtype));
   fits = fits && (job->real_out ? base_dtype_is_float(op->type->dtype) : base_dtype_is_complex(op->type->dtype));
   return fits ? 0 : interp_fail(ctx, op, XLAC_E_EVAL, "fft_length and fft_type do not fit the operand's shape");
