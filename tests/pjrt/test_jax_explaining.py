@@ -76,6 +76,75 @@ print(xlac.jax.donation(lambda a: a.sum())(args[0]))
                              "<lambda>: no argument is donated, and no result has an argument's type"]
 
 
+LIBRARY = """import jax.numpy as jnp
+
+
+def dense(x, w):
+    y = x @ w
+    return jnp.tanh(y)
+
+
+def twice(x, w):
+    return dense(dense(x, w), w)
+"""
+MODEL = """import functools
+import jax
+import jax.numpy as jnp
+from layers import dense, twice
+
+
+def model(w, x):
+    h = dense(x, w)
+    h = twice(h, w)
+    return h * 2
+
+
+args = jnp.ones((8, 8)), jnp.ones((4, 8))
+"""
+
+
+def test_what_libraries_make_counts_for_the_users_lines(tmp_path):
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "layers.py").write_text(LIBRARY)
+    (tmp_path / "model.py").write_text(MODEL)
+    out = run(f"""
+import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(packages)!r}]
+from model import *
+import xlac.jax
+def lines(f, *args, **options):
+    found = xlac.jax.explain(f, **options)(*args)
+    print(sorted({{(row["file"].rsplit("/", 1)[-1], row["line"]) for row in found.rows}}))
+lines(model, *args)
+lines(jax.jit(jax.grad(lambda w, x: model(w, x).sum())), *args)
+lines(functools.partial(model, args[0]), args[1])
+lines(model, *args, libraries=True)
+lines(jax.jit(twice), args[1], args[0])  # a library's own function
+lines(lambda: 3)
+print({{row["line"] for row in xlac.jax.profile(model, repeat=2)(*args).rows}}, "model.py:9" in str(xlac.jax.memory(model)(*args)))
+""")
+    mine = "[('model.py', 8), ('model.py', 9), ('model.py', 10)]"
+    assert out[0] == mine
+    for line in out[1:3]:  # the script's own lines are the lambda's, and that of the constant which the partial function holds
+        assert "('model.py', 8), ('model.py', 9)" in line and "layers" not in line
+    assert out[3] == "[('layers.py', 5), ('layers.py', 6), ('model.py', 10)]"
+    assert out[4] == "[('layers.py', 5), ('layers.py', 6)]"
+    assert "explaining.py" not in out[5]
+    assert out[6] == "{8, 9, 10} True"
+
+
+def test_many_arrays_of_one_argument_are_told_of_together():
+    out = run("""
+        import jax, jax.numpy as jnp, xlac.jax
+        def step(p, m, x):
+            return jax.tree.map(lambda a, b: a - b * x.sum(), p, m), jax.tree.map(lambda a: a * 2, m)
+        p = {"layer": [jnp.ones((3, i + 2)) for i in range(5)]}
+        print(xlac.jax.donation(jax.jit(step, donate_argnums=0))(p, p, jnp.ones(7)))
+    """)
+    assert out == ["step:", "  p, 5 arrays: donated; results are computed over them",
+                   "  m, 5 arrays: not donated, though results have their types: donate_argnums would do it"]
+
+
 def test_why_it_was_compiled_again():
     out = run("""
         import jax, jax.numpy as jnp, numpy as np, xlac.jax

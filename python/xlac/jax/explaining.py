@@ -2,17 +2,20 @@
 import collections
 import functools
 import inspect
+import re
 
 from ..codes import Code
 from ..errors import ArgumentError
 from ..report import Report, html_table, seconds_text, short, table
+from .frames import Located, file_of, of_a_library
 from .places import NOWHERE, Places
 
 
 class Compiled:
-    """A function lowered by JAX for some arguments, and compiled by xlac."""
+    """A function lowered by JAX for some arguments, and compiled by xlac. Ops that libraries make count for the user's lines that call them, unless
+    the libraries' own lines are asked for, or the function is itself a library's."""
 
-    def __init__(self, function, args, kwargs):
+    def __init__(self, function, args, kwargs, libraries=False):
         import jax
 
         import xlac
@@ -20,7 +23,7 @@ class Compiled:
         self.jitted = function if hasattr(function, "lower") else jax.jit(function)
         self.name = getattr(function, "__name__", type(function).__name__)
         self.lowered = self.jitted.lower(*args, **kwargs)
-        self.exe = xlac.compile(self.lowered)
+        self.exe = xlac.compile(self.lowered if libraries or of_a_library(file_of(function)) else Located(self.lowered))
         self.places = Places(self.exe.module)
 
     def arguments(self):
@@ -29,13 +32,14 @@ class Compiled:
 
 
 def of_arguments(what):
-    """what(compiled, args, kwargs, **options) as what(function, **options)(*args, **kwargs)."""
+    """what(compiled, args, kwargs, **options) as what(function, libraries=False, **options)(*args, **kwargs)."""
     taken = [p.replace(kind=p.KEYWORD_ONLY) for p in list(inspect.signature(what).parameters.values())[3:]]
+    taken.append(inspect.Parameter("libraries", inspect.Parameter.KEYWORD_ONLY, default=False))
 
     @functools.wraps(what)
-    def curried(function, **options):
+    def curried(function, *, libraries=False, **options):
         def called(*args, **kwargs):
-            return what(Compiled(function, args, kwargs), args, kwargs, **options)
+            return what(Compiled(function, args, kwargs, libraries), args, kwargs, **options)
         return called
     curried.__signature__ = inspect.Signature([inspect.Parameter("function", inspect.Parameter.POSITIONAL_OR_KEYWORD), *taken])
     return curried
@@ -112,8 +116,8 @@ def explain_lines(compiled):
 @of_arguments
 def explain(compiled, args, kwargs, topic="lines"):
     """explain(f)(*args): what each Python line of the function became and what it costs, as a Lines; with a `topic` of Executable.explain
-    ("fusion", "kernels", "schedule"), that with the lines behind the ops; or "memory" or "donation". Nothing is run: arguments may be
-    jax.ShapeDtypeStruct."""
+    ("fusion", "kernels", "schedule"), that with the lines behind the ops; or "memory" or "donation". What libraries make counts for the line of
+    the user's code that calls them; with `libraries`, for the libraries' own lines. Nothing is run: arguments may be jax.ShapeDtypeStruct."""
     if topic == "lines":
         return explain_lines(compiled)
     if topic in ("memory", "donation"):
@@ -155,20 +159,42 @@ def memory_of(compiled):
     return Report("\n".join(lines))
 
 
-def donation_of(compiled):
-    """What the plan says, with the function's own names."""
-    exe, names = compiled.exe, compiled.arguments()
+def verdicts(exe):
+    """What the plan says of each argument, by its number."""
     said = {}
     for line in exe.explain("donation").splitlines():
         number = line.removeprefix("argument ").partition(",")[0]
         if number.isdigit():
-            said[int(number)] = line.partition(": ")[2]
-    lines = [f"{compiled.name}:"]
-    for i, (name, port) in enumerate(zip(names, exe.inputs)):
-        why = said.get(i, "").replace("compile(donate=...) or input_output_alias", "donate_argnums")
-        if i in said or port.donated:
-            lines.append(f"  {name}, {port.type}: {'donated; ' if port.donated else ''}{why or 'no result can take its memory'}")
-    return Report("\n".join(lines if len(lines) > 1 else [f"{compiled.name}: no argument is donated, and no result has an argument's type"]))
+            said[int(number)] = line.partition(": ")[2].replace("compile(donate=...) or input_output_alias", "donate_argnums")
+    return said
+
+
+MANY = 4  # arrays of one argument, of which the same is said
+TOGETHER = {"is computed over it": "donated; results are computed over them",
+            "though a result has its type: donate_argnums would do it": "not donated, though results have their types: donate_argnums would do it"}
+
+
+def in_groups(found):
+    """The lines of (name, type, text): arrays of one argument of the function of which the same is said are told of together."""
+    groups = {}
+    for i, (name, _, text) in enumerate(found):
+        kind = next((end for end in TOGETHER if text.endswith(end)), i)
+        groups.setdefault((re.split(r"[.\[]", name)[0], kind), []).append(found[i])
+    for (argument, kind), group in groups.items():
+        if len(group) >= MANY:
+            yield f"  {argument}, {len(group)} arrays: {TOGETHER[kind]}"
+        else:
+            yield from (f"  {name}, {type}: {text}" for name, type, text in group)
+
+
+def donation_of(compiled):
+    """What the plan says, with the function's own names."""
+    exe, said = compiled.exe, verdicts(compiled.exe)
+    found = [(name, port.type, f"{'donated; ' if port.donated else ''}{said.get(i) or 'no result can take its memory'}")
+             for i, (name, port) in enumerate(zip(compiled.arguments(), exe.inputs)) if i in said or port.donated]
+    lines = list(in_groups(found))
+    return Report("\n".join([f"{compiled.name}:", *lines] if lines else
+                            [f"{compiled.name}: no argument is donated, and no result has an argument's type"]))
 
 
 @of_arguments

@@ -4,6 +4,8 @@ import os
 import re
 from typing import NamedTuple
 
+from .frames import OURS
+
 TEXT = re.compile(r'(op_name|source_file|source_line)=(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 
 
@@ -27,7 +29,8 @@ def read(metadata):
     found = {name: text or number for name, text, number in TEXT.findall(metadata or "")}
     if "source_file" not in found or "source_line" not in found:
         return NOWHERE
-    return Place(re.sub(r"\\(.)", r"\1", found["source_file"]), int(found["source_line"]))
+    file = re.sub(r"\\(.)", r"\1", found["source_file"])
+    return NOWHERE if file.startswith(OURS) else Place(file, int(found["source_line"]))
 
 
 class Places:
