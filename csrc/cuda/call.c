@@ -6,7 +6,8 @@
 
 /* A leaf of the arguments or results. */
 typedef struct cu_call_leaf {
-  void *host;      /* where the caller has it, if that is the host; else NULL */
+  void *host;      /* where the caller has it, if it is copied: on the host, or badly aligned; else NULL */
+  bool on_gpu;     /* the caller has it in GPU memory */
   cuda_address at; /* in GPU memory */
   bool own;        /* that memory is the call's */
   size_t bytes;
@@ -31,8 +32,14 @@ static int cu_call_check(cuda_run *run, cuda_result result, const char *doing) {
   return cuda_check(&run->device->driver, result, doing, run->ctx.err);
 }
 
-/* Elements at an address that they can't have, or with bits that their type has not, are made good on the host. */
+/* Within GPU memory. */
+static int cu_call_move(cuda_run *run, cuda_address to, cuda_address from, size_t bytes) {
+  return cu_call_check(run, run->device->driver.cuMemcpyDtoDAsync_v2(to, from, bytes, run->stream), "copying an array");
+}
+
+/* Elements of the host's with bits that their type has not are made good there. */
 static int cu_call_send(cuda_run *run, const ir_type *t, const cu_call_leaf *leaf) {
+  if (leaf->on_gpu) return cu_call_move(run, leaf->at, (cuda_address)(uintptr_t)leaf->host, leaf->bytes);
   if (base_dtype_of((base_dtype)t->dtype)->bits >= 8)
     return cu_call_check(run, run->device->driver.cuMemcpyHtoDAsync_v2(leaf->at, leaf->host, leaf->bytes, run->stream),
                          "copying an argument");
@@ -52,15 +59,17 @@ static int cu_call_send(cuda_run *run, const ir_type *t, const cu_call_leaf *lea
   return status;
 }
 
-static bool cu_call_is_aligned(const ir_type *t, const void *at) {
-  return (uintptr_t)at % base_dtype_bytes((base_dtype)t->dtype) == 0;
+/* As kernels take it that arrays lie (print/pack.c). */
+static bool cu_call_is_aligned(const void *at) {
+  return (uintptr_t)at % 16 == 0;
 }
 
 /* GPU memory of the caller's is used where it is. */
 static int cu_call_place(cuda_run *run, const ir_type *t, void *at, cu_call_leaf *leaf) {
   if (!ir_is_tensor(t)) return 0;
   leaf->bytes = (size_t)ir_type_bytes(t);
-  if (cuda_is_device_memory(run->device, at) && cu_call_is_aligned(t, at)) {
+  leaf->on_gpu = cuda_is_device_memory(run->device, at);
+  if (leaf->on_gpu && cu_call_is_aligned(at)) {
     leaf->at = (cuda_address)(uintptr_t)at;
     return 0;
   }
@@ -101,7 +110,9 @@ static int cu_call_give_results(cu_call_state *x) {
   const rt_executable *exe = &x->run.exe->base;
   for (uint32_t i = 0; i < exe->n_results; i++) {
     const cu_call_leaf *leaf = &x->leaves[exe->n_arguments + i];
-    if (leaf->host && leaf->bytes)
+    if (leaf->host && leaf->bytes && leaf->on_gpu)
+      TRY(cu_call_move(&x->run, (cuda_address)(uintptr_t)leaf->host, leaf->at, leaf->bytes));
+    else if (leaf->host && leaf->bytes)
       TRY(cu_call_check(&x->run,
                         x->run.device->driver.cuMemcpyDtoHAsync_v2(leaf->host, leaf->at, leaf->bytes, x->run.stream),
                         "copying a result"));

@@ -1,5 +1,5 @@
 /* Builds: each kernel of the plan is printed, all are compiled as one text, constants go to the GPU once. */
-#include "routine.h"
+#include "print/routine.h"
 #include "graph.h"
 #include "product.h"
 

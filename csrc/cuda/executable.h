@@ -5,7 +5,7 @@
 
 #include "../plan/plan.h"
 #include "context.h"
-#include "source.h"
+#include "print/source.h"
 
 /* What is made of a kernel or a routine of the plan. */
 typedef struct cuda_kernel {

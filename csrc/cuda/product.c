@@ -3,7 +3,7 @@
  */
 #include "product.h"
 
-#include "dot.h"
+#include "print/dot.h"
 #include "run.h"
 
 #include <stdlib.h>

@@ -61,7 +61,8 @@ class Producer:
     """f32 memory of the driver's as another library would export it. Its values are written by a fill on a stream of its own, which only the
     stream that the consumer names is made to wait for."""
 
-    def __init__(self, cuda, dims, steps=None, versions=True, streams=True):
+    def __init__(self, cuda, dims, steps=None, versions=True, streams=True, offset=0):
+        self.offset = offset
         self.cuda, self.asked, self.deleted, self.versions, self.streams = cuda, [], 0, versions, streams
         self.dims = (ctypes.c_int64 * len(dims))(*dims)
         self.steps = (ctypes.c_int64 * len(dims))(*steps) if steps else None
@@ -87,7 +88,7 @@ class Producer:
             raise TypeError("unexpected keyword")
         if keywords.get("stream"):
             self.cuda.cuStreamWaitEvent(keywords["stream"], self.event, 0)
-        tensor = Tensor(self.at, 2, 0, len(self.dims), 2, 32, 1, self.dims, self.steps, 0)
+        tensor = Tensor(self.at, 2, 0, len(self.dims), 2, 32, 1, self.dims, self.steps, self.offset)
         deleter = ctypes.cast(self.deleter, ctypes.c_void_p)
         if keywords.get("max_version"):
             self.made = Versioned(1, 0, None, deleter, 0, tensor)
@@ -255,3 +256,14 @@ def test_no_memory_stays_behind(cuda):
         add(add(X, X), X)
     gc.collect()
     assert live() == before
+
+
+def test_arrays_that_lie_badly_are_copied(driver):
+    """Kernels read 16 bytes at a time: a view that begins elsewhere is copied within the GPU's memory."""
+    x = Producer(driver, (4, 8), offset=4)
+    driver.cuMemcpyHtoD_v2(x.at, np.arange(64, dtype=np.float32).ctypes.data, 256)
+    exe = xlac.compile(ADD, device="cuda")
+    before = driver.count("cuMemcpyDtoDAsync_v2")
+    np.testing.assert_array_equal(exe(xlac.from_dlpack(x), X), np.arange(1, 33, dtype=np.float32).reshape(4, 8) + X)
+    assert driver.count("cuMemcpyDtoDAsync_v2") == before + 1
+    assert driver.reports() == []

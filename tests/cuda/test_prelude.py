@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-CUDA = pathlib.Path(__file__).resolve().parents[2] / "csrc" / "cuda"
+CUDA = pathlib.Path(__file__).resolve().parents[2] / "csrc" / "cuda" / "print"
 
 
 def prelude():

@@ -5,7 +5,7 @@
 
 static const char *const cu_type_names[BASE_DTYPE_COUNT] = {
 #define DTYPE(name, ...) [XLAC_##name] = #name,
-#include "../base/dtypes.def"
+#include "../../base/dtypes.def"
 };
 
 const char *cuda_dtype_name(base_dtype t) {

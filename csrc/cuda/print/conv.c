@@ -1,5 +1,5 @@
 /* Convolutions, directly: a thread for each element of the result, which goes through the window and the features. */
-#include "../interp/algorithm/matmul.h"
+#include "../../interp/algorithm/matmul.h"
 #include "routine.h"
 
 typedef struct cu_conv {

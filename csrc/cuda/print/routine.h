@@ -19,7 +19,7 @@ typedef struct cuda_routine {
 } cuda_routine;
 typedef bool cuda_routine_printer(cuda_routine *r);
 
-/* print_routine.c */
+/* routine.c */
 /* The loop IR's kernel as the body: NULL where there was no memory for it. */
 bool cuda_routine_kernel(cuda_routine *r, const kernel *k);
 /* "extern "C" ... {", with so many inputs and outputs, and what the launch says that there is besides, "scratch" and
@@ -32,25 +32,25 @@ void cuda_routine_strides(const ir_type *t, int64_t *strides);
 /* "const idx <name><d> = ...;" for each dimension of t, of element number n. */
 void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name);
 
-/* print_kernels.c: by the loop IR */
+/* kernels.c: by the loop IR */
 cuda_routine_printer cuda_print_move, cuda_print_concatenate, cuda_print_dynamic_slice, cuda_print_reduce;
-/* print_body.c: by computations on scalars */
+/* body.c: by computations on scalars */
 cuda_routine_printer cuda_print_reduce_body, cuda_print_reduce_window, cuda_print_select_and_scatter;
 /* The op's only computation, where that is one on scalars; else, and without memory, NULL. */
 const scalar_program *cuda_body_program(cuda_routine *r);
 /* "const T <name>0 = <parameter 0>;" and so on, for parameters and all that is made of them. */
 void cuda_body_put(cuda_print *x, const scalar_program *p, const char *name, char (*parameters)[64]);
-/* print_sort.c, print_scatter.c */
+/* sort.c, scatter.c */
 cuda_routine_printer cuda_print_sort, cuda_print_topk, cuda_print_scatter;
 /* Merging n numbers, level after level. A level needs "level", the place "p", the numbers so far "from" and the order
  * "less", and gives the number "self" and the place "at" that it goes to. */
 uint32_t cuda_sort_levels(int64_t n);
 void cuda_sort_put_merge(base_text *out, int64_t n);
-/* print_conv.c, print_dot.c */
+/* conv.c, product.c */
 cuda_routine_printer cuda_print_convolution, cuda_print_dot;
-/* print_linalg.c, print_fft.c, print_rng.c */
+/* linalg.c, fft.c, rng.c */
 cuda_routine_printer cuda_print_rng_bits, cuda_print_cholesky, cuda_print_triangular_solve, cuda_print_fft;
-/* print_index.c */
+/* index.c */
 cuda_routine_printer cuda_print_bitcast, cuda_print_gather, cuda_print_pad, cuda_print_dynamic_update_slice;
 
 #endif

@@ -1,5 +1,5 @@
 /* rng-bit-generator: each element is computed of its own number, by the functions that the interpreter uses. */
-#include "../interp/algorithm/random_bits.h"
+#include "../../interp/algorithm/random_bits.h"
 #include "routine.h"
 
 /* The state that comes out: the key stays, the counter has advanced. */

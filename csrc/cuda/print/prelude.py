@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-CSRC = HERE.parent
+CSRC = HERE.parents[1]
 INTEGERS = {"S8": ("int8_t", "uint8_t", "int8_t", "uint32_t"), "S16": ("int16_t", "uint16_t", "int16_t", "uint32_t"),
             "S32": ("int32_t", "uint32_t", "int32_t", "uint32_t"), "S64": ("int64_t", "uint64_t", "int64_t", "uint64_t"),
             "U8": ("uint8_t", "uint8_t", "int8_t", "uint32_t"), "U16": ("uint16_t", "uint16_t", "int16_t", "uint32_t"),
@@ -394,7 +394,7 @@ def table():
 
 
 def packed(text, window=65535, shortest=4, longest=131, tries=400):
-    """The bytes that unpack (csrc/cuda/source.c) reads: a byte below 128 is itself; another one and the two behind it are a length and how
+    """The bytes that unpack (csrc/cuda/print/source.c) reads: a byte below 128 is itself; another one and the two behind it are a length and how
     far back that many bytes stand already."""
     data, seen, out, at = text.encode("ascii"), {}, bytearray(), 0
 

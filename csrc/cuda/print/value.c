@@ -8,17 +8,17 @@ enum { CU_VALUE_ROOM = 200 /* characters of an operand */ };
 
 /* "ADD": the middle of the names of functions in the prelude. */
 #define SCALAR_COLUMN , 1
-#include "../ir/ops_columns.h"
-#include "../scalar/columns.h"
+#include "../../ir/ops_columns.h"
+#include "../../scalar/columns.h"
 #define VALUE_NAME(code, ...) [SCALAR_##code] = #code,
 #define OP(code, text, arity, columns) SCALAR_ROW(VALUE_NAME, SCALAR_NOTHING, code columns)
 static const char *const cu_value_codes[SCALAR_CODES] = {
-#include "../ir/ops.def"
+#include "../../ir/ops.def"
 };
 #undef OP
 #undef VALUE_NAME
 #undef SCALAR_COLUMN
-#include "../ir/ops_columns.h"
+#include "../../ir/ops_columns.h"
 
 /* --- indexes --- */
 
@@ -182,7 +182,16 @@ void cuda_print_combine(cuda_print *x, scalar_code code, base_dtype t, const cha
 
 /* --- values --- */
 
-static void cu_value_put_load(cuda_print *x, const kernel_value *v) {
+static void cu_value_put_load(cuda_print *x, uint32_t i) {
+  const kernel_value *v = &x->k->values[i];
+  if (cuda_print_is_packed(x, i)) {
+    base_putf(x->out, "p%u.e[u]", (unsigned)i);
+    return;
+  }
+  if (cuda_print_is_tiled(x, i)) {
+    base_putf(x->out, "t%u[t][r]", (unsigned)i);
+    return;
+  }
   const char *c = cuda_type((base_dtype)v->dtype);
   if (v->box) {
     cu_value_put_box(x, v->box);
@@ -261,7 +270,7 @@ void cuda_print_value(cuda_print *x, uint32_t i) {
   base_putf(x->out, "  const %s v%u = ", cuda_type((base_dtype)v->dtype), (unsigned)i);
   switch ((kernel_kind)v->kind) {
     case KERNEL_LOAD:
-      cu_value_put_load(x, v);
+      cu_value_put_load(x, i);
       break;
     case KERNEL_COUNT_UP:
       cu_value_put_count(x, v);

@@ -5,8 +5,8 @@
 #ifndef XLAC_CUDA_SOURCE_H
 #define XLAC_CUDA_SOURCE_H
 
-#include "../base/str.h"
-#include "../kernel/kernel.h"
+#include "../../base/str.h"
+#include "../../kernel/kernel.h"
 
 enum { CUDA_BLOCK_THREADS = 256 };
 
@@ -42,7 +42,7 @@ typedef struct cuda_launch {
   const char *how; /* for explanations: "a thread for each element"; static */
 } cuda_launch;
 
-/* --- print_kernel.c --- */
+/* --- kernel.c --- */
 /* Prints k behind what is there. False where it has no form in CUDA C++ (the caller has another way), and s is as it
  * was, but for functions that are noted. Memory that there is none of shows in s->body. */
 bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out);

@@ -1,7 +1,7 @@
 /* Products of matrices, in tiles of 64 by 64 that a block of threads computes: 16 terms at a time lie in shared memory,
  * and each thread has 4 by 4 sums. Terms are added in their order. Any dimensions may be batch, contracting or free:
  * an index is taken apart into them. */
-#include "../interp/algorithm/matmul.h"
+#include "../../interp/algorithm/matmul.h"
 #include "dot.h"
 
 enum { CU_DOT_TILE = 64, CU_DOT_DEPTH = 16, CU_DOT_STRIPE = CU_DOT_TILE / 16 };

@@ -1,5 +1,5 @@
 /* Ops that are kernels of the loop IR: moves, and reductions whose dimensions do not lie in order. */
-#include "../interp/interp.h"
+#include "../../interp/interp.h"
 #include "routine.h"
 
 /* A kernel that is being made; all lies in the scratch arena. */

@@ -1,0 +1,91 @@
+"""Forms of kernels: reductions shared out in each way, neighbours that are one access, arrays read across by way of shared memory."""
+import ml_dtypes
+import numpy as np
+import pytest
+
+import gpu
+import xlac
+
+TYPES = {"f32": np.float32, "s32": np.int32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "u8": np.uint8, "f64": np.float64, "c64": np.complex64}
+
+
+@pytest.fixture(autouse=True)
+def device():
+    gpu.use()
+
+
+def values(dims, t, seed):
+    return np.random.default_rng(seed).integers(0, 4, dims).astype(TYPES[t])
+
+
+def text(dims):
+    return ",".join(map(str, dims))
+
+
+def module(arrays, lines, results, computations=""):
+    """Parameters p0, p1, ... of these types and dimensions; the results are the values r0, r1, ..., of the types that are given."""
+    parameters = "".join(f" p{i} = {t}[{text(d)}] parameter({i})\n" for i, (t, d) in enumerate(arrays))
+    names = ", ".join(f"r{i}" for i in range(len(results)))
+    return f"HloModule m\n{computations}ENTRY e {{\n{parameters}{lines} ROOT r = ({', '.join(results)}) tuple({names})\n}}\n"
+
+
+def check(program, arrays, near=0.0):
+    args = [values(d, t, i) for i, (t, d) in enumerate(arrays)]
+    exe = xlac.compile(program, device="cuda")
+    for _ in range(2):
+        for got, want in zip(exe(*args), xlac.interpret(program, *args)):
+            np.testing.assert_allclose(np.asarray(got).astype(complex), np.asarray(want).astype(complex), rtol=near, atol=near)
+    return exe.explain("fusion")
+
+
+REDUCED = [  # dimensions, those that are reduced, the form
+    ((4, 1024), [1], "threads of a block for each result"), ((300, 64), [1], "threads of a block for each result"),
+    ((100, 20), [1], "threads of a block for each result"), ((5, 7, 33), [1, 2], "threads of a block for each result"),
+    ((40000,), [0], "threads of a block for each result"), ((3, 20000), [1], "threads of a block for each result"),
+    ((1, 18), [1], "threads of a block for each result"), ((300, 64), [0], "a block for results beside each other"),
+    ((1000, 3), [0], "a block for results beside each other"), ((5000, 40), [0], "a block for results beside each other"),
+    ((7, 50, 33), [1], "a block for results beside each other"), ((2, 3, 17), [0], "a thread for each result"),
+    ((9, 12), [1], "a thread for each result")]
+
+
+@pytest.mark.parametrize("t, op", [("s32", "add"), ("f32", "maximum"), ("f16", "add")])
+def test_reductions(t, op):
+    """Integers and maxima to the bit; sums of floats, whose order is another, nearly."""
+    arrays = [(t, dims) for dims, _, _ in REDUCED]
+    start = 1 if op == "add" else 2
+    lines, results = f" z = {t}[] constant({start})\n", []
+    for i, (dims, along, _) in enumerate(REDUCED):
+        out = f"{t}[{text([d for j, d in enumerate(dims) if j not in along])}]"
+        lines += f" r{i} = {out} reduce(p{i}, z), dimensions={{{text(along)}}}, to_apply=combine\n"
+        results.append(out)
+    combine = f"combine {{ a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n ROOT c = {t}[] {op}(a, b) }}\n"
+    said = check(module(arrays, lines, results, combine), arrays, 2e-3 if t == "f16" else 0)
+    for i, (_, _, how) in enumerate(REDUCED):
+        assert how in next(line for line in said.splitlines() if f" r{i}: kernel k" in line)
+    assert "scratch + 0" in said  # some are cut into pieces
+
+
+@pytest.mark.parametrize("t, each", [("f32", 4), ("bf16", 8), ("u8", 8), ("f64", 2), ("c64", 2)])
+def test_neighbours_are_one_access(t, each):
+    arrays = [(t, (5, 40)), (t, (40,)), (t, (5, 41))]
+    lines = f""" w = {t}[5,40] broadcast(p1), dimensions={{1}}
+ s = {t}[5,40] slice(p2), slice={{[0:5],[1:41]}}
+ a = {t}[5,40] add(p0, w)
+ r0 = {t}[5,40] multiply(a, s)
+ r1 = {t}[5,41] negate(p2)
+"""
+    said = check(module(arrays, lines, [f"{t}[5,40]", f"{t}[5,41]"]), arrays)
+    assert f", {each}> p" in said and f", {each}> q" in said
+    assert "a thread for neighbouring elements" in said and "a thread for each element" in said
+
+
+@pytest.mark.parametrize("t", ["f32", "u8", "c64"])
+def test_arrays_that_are_read_across(t):
+    arrays = [(t, (3, 70, 33)), (t, (40, 3, 5, 20)), (t, (40, 100))]
+    lines = f""" r0 = {t}[3,33,70] transpose(p0), dimensions={{0,2,1}}
+ r1 = {t}[20,3,5,40] transpose(p1), dimensions={{3,1,2,0}}
+ s = {t}[40,64] slice(p2), slice={{[0:40],[5:69]}}
+ r2 = {t}[64,40] transpose(s), dimensions={{1,0}}
+"""
+    said = check(module(arrays, lines, [f"{t}[3,33,70]", f"{t}[20,3,5,40]", f"{t}[64,40]"]), arrays)
+    assert said.count("by way of shared memory") >= 3
