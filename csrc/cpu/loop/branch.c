@@ -123,7 +123,7 @@ static void lbranch_region(const lbranch *g, uint32_t k, uint32_t first, uint32_
   if (x->failed || x->code.body.failed) return;
   nat_loop_enter(&x->code, true);
   nat_loop_exit_unless(&x->code, mask);
-  for (uint32_t i = 0; i < g->n && !x->code.body.failed; i++) carries[i] = nat_loop_carry(&x->code, values[i]);
+  for (uint32_t i = 0; i < g->n && !x->code.body.failed; i++) carries[i] = nat_loop_carry(&x->code, values[i], false);
   lbranch_arguments(g, k, first);
   cpu_loop_write_program(x, g->scopes[k]);
   lbranch_results(g, k, values);

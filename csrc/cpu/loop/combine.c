@@ -21,29 +21,43 @@ static int64_t lcombine_lanes(const kernel_reduction *red, nat_type t) {
   return red->outer > 1 && red->reduced < CPU_VM_SHORT_RUN ? 1 : CPU_NATIVE_FOLD_BYTES / t.width;
 }
 
-/* n values, which it changes, and the initial one. */
-static uint32_t lcombine_all(nat_body *b, scalar_code by, nat_type t, uint32_t *v, int64_t n, int64_t lanes,
-                             uint32_t init) {
-  for (int64_t i = lanes; i < n; i++) v[i % lanes] = nat_combine(b, by, t, v[i % lanes], v[i]);
-  for (int64_t valid = n < lanes ? n : lanes, low = 0; valid > 1; valid = low) {
-    low = (valid + 1) / 2;
-    for (int64_t j = 0; j < valid - low; j++) v[j] = nat_combine(b, by, t, v[j], v[low + j]);
+/* n values combined with as many others: to[i] becomes that of to[i] and from[i]. Where they are lanes already, several
+ * at once. */
+static void lcombine_some(nat_loop *l, scalar_code by, nat_type t, uint32_t *to, const uint32_t *from, int64_t n) {
+  unsigned lanes = t.bytes == t.width && t.width >= 4 && cpu_loop_combines_lanes(by) ? 16 / t.width : 1, m = 0;
+  for (int64_t i = 0; i < n && !l->body.failed; i += m) {
+    m = n - i < lanes ? (unsigned)(n - i) : lanes;
+    bool together = m > 1 && nat_loop_pack_cost(l, to + i, m) + nat_loop_pack_cost(l, from + i, m) < m;
+    if (!together) m = 1;
+    uint32_t x = together ? nat_loop_pack(l, to + i, m) : to[i], y = together ? nat_loop_pack(l, from + i, m) : from[i];
+    uint32_t both = nat_combine(&l->body, by, t, x, y);
+    for (unsigned k = 0; k < m && !l->body.failed; k++) to[i + k] = together ? nat_loop_lane(l, both, k) : both;
   }
-  return nat_combine(b, by, t, v[0], init);
 }
 
-void cpu_loop_combine(nat_body *b, const kernel *k, uint32_t store, const uint32_t *stored, uint32_t init,
+/* All results side by side: row r of the values, `results` of them, has number r of what each of them combines. */
+void cpu_loop_combine(nat_loop *l, const kernel *k, uint32_t store, const uint32_t *stored, uint32_t init,
                       uint32_t *out) {
   const kernel_reduction *red = k->reduction;
   const kernel_store *s = &k->stores[store];
   nat_type t = nat_type_of((base_dtype)k->values[s->value].dtype);
-  uint32_t values[LOOP_COUNT];
-  assert(s->by && k->count <= LOOP_COUNT && red->reduced > 0);
-  for (int64_t i = 0; i < red->outer * red->inner; i++) {
-    int64_t first = i / red->inner * red->reduced * red->inner + i % red->inner;
-    for (int64_t r = 0; r < red->reduced; r++) values[r] = stored[(first + r * red->inner) * k->n_stores + store];
-    out[i] = lcombine_all(b, s->by, t, values, red->reduced, lcombine_lanes(red, t), init);
+  scalar_code by = (scalar_code)s->by;
+  int64_t results = red->outer * red->inner, n = red->reduced, lanes = lcombine_lanes(red, t);
+  uint32_t v[LOOP_COUNT];
+  assert(s->by && k->count <= LOOP_COUNT && n > 0);
+  for (int64_t i = 0; i < k->count; i++) {
+    int64_t outer = i / (n * red->inner), r = i / red->inner % n;
+    v[r * results + outer * red->inner + i % red->inner] = stored[i * k->n_stores + store];
   }
+  for (int64_t i = lanes; i < n; i += lanes)
+    lcombine_some(l, by, t, v, v + i * results, (n - i < lanes ? n - i : lanes) * results);
+  for (int64_t valid = n < lanes ? n : lanes, low = 0; valid > 1; valid = low) {
+    low = (valid + 1) / 2;
+    lcombine_some(l, by, t, v, v + low * results, (valid - low) * results);
+  }
+  for (int64_t i = 0; i < results; i++) out[i] = init;
+  lcombine_some(l, by, t, v, out, results);
+  memcpy(out, v, (size_t)results * sizeof *out);
 }
 
 /* --- products --- */
@@ -95,16 +109,86 @@ bool cpu_loop_product_of(const ir_op *op, loop_product *out) {
   return out->of[0].terms.count > 0;
 }
 
-void cpu_loop_multiply(nat_body *b, const loop_product *p, const uint32_t *x, const uint32_t *y, uint32_t *out) {
-  int64_t m = p->of[0].own.count, n = p->of[1].own.count, all = p->of[0].batch.count * m * n;
-  for (int64_t i = 0; i < all; i++) {
-    int64_t batch = i / (m * n),
-            left = lcombine_place(&p->of[0].batch, batch) + lcombine_place(&p->of[0].own, i / n % m);
-    int64_t right = lcombine_place(&p->of[1].batch, batch) + lcombine_place(&p->of[1].own, i % n);
-    out[i] = nat_constant(b, p->type.width, 0);
-    for (int64_t k = 0; k < p->of[0].terms.count && !b->failed; k++) {
-      uint32_t u = x[left + lcombine_place(&p->of[0].terms, k)], v = y[right + lcombine_place(&p->of[1].terms, k)];
-      out[i] = nat_combine(b, SCALAR_ADD, p->type, out[i], nat_combine(b, SCALAR_MULTIPLY, p->type, u, v));
-    }
+/* Results that are lanes of one: m of them, `step` apart. */
+typedef struct lcombine_block {
+  const loop_product *p;
+  const uint32_t *in[2];
+  int64_t first, step;
+  unsigned m;
+} lcombine_block;
+
+/* Term k of each of them: what they have of operand `which`. */
+static void lcombine_term(const lcombine_block *g, unsigned which, int64_t k, uint32_t *to) {
+  const loop_product *p = g->p;
+  int64_t m = p->of[0].own.count, n = p->of[1].own.count;
+  for (unsigned lane = 0; lane < g->m; lane++) {
+    int64_t i = g->first + lane * g->step, own = which ? i % n : i / n % m;
+    to[lane] = g->in[which][lcombine_place(&p->of[which].batch, i / (m * n)) + lcombine_place(&p->of[which].own, own) +
+                            lcombine_place(&p->of[which].terms, k)];
   }
+}
+
+/* Terms of a single result from number k on that are multiplied as lanes of one, where they are lanes already. */
+static unsigned lcombine_terms(nat_loop *l, const lcombine_block *g, int64_t k, uint32_t *terms) {
+  uint32_t x[4], y[4];
+  int64_t lanes = 16 / g->p->type.width, left = g->p->of[0].terms.count - k;
+  unsigned n = g->m == 1 ? (unsigned)(left < lanes ? left : lanes) : 1;
+  if (n == 1) return 0;
+  for (unsigned i = 0; i < n; i++) {
+    lcombine_term(g, 0, k + i, &x[i]);
+    lcombine_term(g, 1, k + i, &y[i]);
+  }
+  if (nat_loop_pack_cost(l, x, n) + nat_loop_pack_cost(l, y, n) > 0) return 0;
+  uint32_t u = nat_loop_pack(l, x, n), v = nat_loop_pack(l, y, n);
+  uint32_t all = nat_combine(&l->body, SCALAR_MULTIPLY, g->p->type, u, v);
+  for (unsigned i = 0; i < n && !l->body.failed; i++) terms[i] = nat_loop_lane(l, all, i);
+  return n;
+}
+
+/* Term by term, in their order. */
+static void lcombine_products(nat_loop *l, const lcombine_block *g, uint32_t *out) {
+  nat_type t = g->p->type;
+  uint32_t sum = nat_constant(&l->body, t.width, 0), x[4], y[4];
+  for (int64_t k = 0; k < g->p->of[0].terms.count && !l->body.failed;) {
+    uint32_t terms[4];
+    unsigned n = lcombine_terms(l, g, k, terms);
+    for (unsigned i = 0; i < n && !l->body.failed; i++) sum = nat_combine(&l->body, SCALAR_ADD, t, sum, terms[i]);
+    k += n ? n : 1;
+    if (n || l->body.failed) continue;
+    lcombine_term(g, 0, k - 1, x);
+    lcombine_term(g, 1, k - 1, y);
+    uint32_t u = nat_loop_pack(l, x, g->m), v = nat_loop_pack(l, y, g->m);
+    sum = nat_combine(&l->body, SCALAR_ADD, t, sum, nat_combine(&l->body, SCALAR_MULTIPLY, t, u, v));
+  }
+  for (unsigned lane = 0; lane < g->m && !l->body.failed; lane++)
+    out[g->first + lane * g->step] = nat_loop_lane(l, sum, lane);
+}
+
+/* What making lanes costs beyond what it saves. */
+static int64_t lcombine_cost(nat_loop *l, const lcombine_block *g) {
+  int64_t cost = g->m;
+  uint32_t x[4], y[4];
+  for (int64_t k = 0; k < g->p->of[0].terms.count && !l->body.failed; k++) {
+    lcombine_term(g, 0, k, x);
+    lcombine_term(g, 1, k, y);
+    cost += (int64_t)nat_loop_pack_cost(l, x, g->m) + nat_loop_pack_cost(l, y, g->m) - 2 * ((int64_t)g->m - 1);
+  }
+  return cost;
+}
+
+/* Results of a row are lanes, or those of a column, or each is one by itself: what costs least. */
+void cpu_loop_multiply(nat_loop *l, const loop_product *p, const uint32_t *x, const uint32_t *y, uint32_t *out) {
+  int64_t rows = p->of[0].batch.count * p->of[0].own.count, n = p->of[1].own.count, lanes = 16 / p->type.width;
+  lcombine_block row = {.p = p, .in = {x, y}, .step = 1, .m = (unsigned)(n < lanes ? n : lanes)}, column = row;
+  column.step = n, column.m = (unsigned)(rows < lanes ? rows : lanes);
+  int64_t by_row = lcombine_cost(l, &row), by_column = lcombine_cost(l, &column);
+  bool columns = by_column * row.m < by_row * column.m;
+  unsigned most = (columns ? by_column : by_row) < 0 ? columns ? column.m : row.m : 1;
+  lcombine_block g = columns ? column : row;
+  for (int64_t i = 0; i < (columns ? n : rows); i++)
+    for (int64_t j = 0, end = columns ? rows : n; j < end; j += most) {
+      g.first = columns ? j * n + i : i * n + j;
+      g.m = end - j < most ? (unsigned)(end - j) : most;
+      lcombine_products(l, &g, out);
+    }
 }

@@ -81,6 +81,11 @@ static inline nat_type cpu_loop_carried(nat_type t) {
   return t.kind == NAT_PRED ? t : (nat_type){NAT_NO_TYPE, 0, 0};
 }
 
+/* --- kernel.c --- */
+/* How many elements of leaf `leaf` of a loop's state are lanes of one value; 1: each has its own. */
+unsigned cpu_loop_carried_lanes(const loop_scope *body, uint32_t leaf);
+void cpu_loop_kernel(loop_make *x, loop_scope *s, const plan_step *t);
+
 /* --- branch.c --- */
 void cpu_loop_branch(loop_make *x, loop_scope *s, const plan_step *t, loop_scope *const *scopes);
 
@@ -97,8 +102,14 @@ void cpu_loop_find(loop_make *x, loop_scope *s, const plan_step *t);
 /* Whether code has a way for a kernel's reductions; and the results of one of them: `stored` has what all its stores
  * have of each iteration. */
 bool cpu_loop_may_combine(const kernel *k);
-void cpu_loop_combine(nat_body *b, const kernel *k, uint32_t store, const uint32_t *stored, uint32_t init,
+void cpu_loop_combine(nat_loop *l, const kernel *k, uint32_t store, const uint32_t *stored, uint32_t init,
                       uint32_t *out);
+
+/* Whether nothing wider than its lanes is needed for it. */
+static inline bool cpu_loop_combines_lanes(scalar_code by) {
+  return by == SCALAR_ADD || by == SCALAR_SUBTRACT || by == SCALAR_MULTIPLY || by == SCALAR_MAXIMUM ||
+         by == SCALAR_MINIMUM || by == SCALAR_AND || by == SCALAR_OR || by == SCALAR_XOR;
+}
 
 typedef struct loop_extents {
   uint32_t n;
@@ -113,6 +124,6 @@ typedef struct loop_product {
   } of[2];
 } loop_product;
 bool cpu_loop_product_of(const ir_op *op, loop_product *out);
-void cpu_loop_multiply(nat_body *b, const loop_product *p, const uint32_t *x, const uint32_t *y, uint32_t *out);
+void cpu_loop_multiply(nat_loop *l, const loop_product *p, const uint32_t *x, const uint32_t *y, uint32_t *out);
 
 #endif

@@ -49,8 +49,8 @@ bool cpu_loop_may_move(loop_make *x, loop_scope *s, const plan_step *t) {
 
 /* --- where --- */
 
-/* The place of the first element, in elements of the array, as an s32, and whether all indices are in range; NAT_NONE
- * for an index that is always 0. */
+/* The place of the first element, in elements of the array (of one index in its steps), as an s32, and whether all
+ * indices are in range; NAT_NONE for an index that is always 0. */
 static uint32_t lwindow_at(const lwindow *w, uint32_t *inside) {
   nat_body *b = &w->x->code.body;
   uint32_t sum = NAT_NONE;
@@ -60,7 +60,8 @@ static uint32_t lwindow_at(const lwindow *w, uint32_t *inside) {
     uint32_t mask = 0, value = cpu_loop_get(w->x, w->s, d->buffer, d->element);
     value = cpu_loop_index(w->x, cpu_loop_type(w->s, d->buffer), value, d->limit, &mask);
     if (w->x->failed || b->failed) break;
-    if (d->stride != 1) value = nat_op2(b, NAT_IMUL, 4, value, nat_constant(b, 4, (uint64_t)d->stride));
+    if (d->stride != 1 && w->n_index > 1)
+      value = nat_op2(b, NAT_IMUL, 4, value, nat_constant(b, 4, (uint64_t)d->stride));
     sum = sum == NAT_NONE ? value : nat_op2(b, NAT_IADD, 4, sum, value);
     *inside = *inside == NAT_NONE ? mask : nat_mask_op(b, NAT_AND, *inside, mask);
   }
@@ -75,6 +76,11 @@ static void lwindow_next(const lwindow *w, int64_t *at, int64_t *from, int64_t *
     *from -= at[d] * w->dims[d].from, *to -= at[d] * w->dims[d].to;
     at[d] = 0;
   }
+}
+
+/* Elements that a step of what lwindow_at gives means. */
+static int64_t lwindow_step(const lwindow *w, uint32_t place) {
+  return place == NAT_NONE ? 0 : w->n_index > 1 ? 1 : w->index[0].stride;
 }
 
 /* Where the array lies, which the step changes in place. */
@@ -104,7 +110,7 @@ static bool lwindow_copies(lwindow *w, bool writes, uint32_t place) {
   uint32_t from = writes ? w->part : w->array, to = writes ? w->array : w->part;
   if (!cpu_loop_may_copy(w->s, from, w->s, to, w->count) || !lwindow_is_run(w)) return false;
   nat_type t = cpu_loop_type(w->s, w->array);
-  nat_place array = cpu_loop_place(x, cpu_loop_memory_of(x, w->s, w->array), t, w->first, 1);
+  nat_place array = cpu_loop_place(x, cpu_loop_memory_of(x, w->s, w->array), t, w->first, lwindow_step(w, place));
   nat_place part = cpu_loop_place(x, cpu_loop_memory_of(x, w->s, w->part), t, w->part_first, 0);
   if (writes)
     cpu_loop_copy(x, part, NAT_NONE, array, place, w->count * t.bytes);
@@ -114,15 +120,38 @@ static bool lwindow_copies(lwindow *w, bool writes, uint32_t place) {
   return w->copied = true;
 }
 
+/* How many elements from there on are lanes of one value, neighbours on both sides. */
+static unsigned lwindow_lanes(const lwindow *w, int64_t done) {
+  nat_type t = cpu_loop_type(w->s, w->array);
+  unsigned lanes = t.width >= 4 && t.width == t.bytes && t.kind != NAT_PRED ? 16 / t.width : 1;
+  return lanes <= w->count - done && lwindow_is_run(w) ? lanes : 1;
+}
+
+/* Element `from` of the array, or lanes from it on. */
+static nat_place lwindow_place(const lwindow *w, loop_memory m, int64_t from, uint32_t place, unsigned lanes) {
+  nat_place p = cpu_loop_place(w->x, m, cpu_loop_type(w->s, w->array), from, lwindow_step(w, place));
+  if (lanes > 1) p.width = 16;
+  return p;
+}
+
+static void lwindow_skip(const lwindow *w, unsigned n, int64_t *at, int64_t *from, int64_t *to) {
+  while (n-- > 0) lwindow_next(w, at, from, to);
+}
+
 static void lwindow_read(lwindow *w, uint32_t *values) {
-  loop_memory m = cpu_loop_memory_of(w->x, w->s, w->array);
+  loop_make *x = w->x;
+  loop_memory m = cpu_loop_memory_of(x, w->s, w->array);
   int64_t at[IR_MAX_RANK] = {0}, from = w->first, to = w->part_first;
   uint32_t inside, place = lwindow_at(w, &inside);
-  if (w->s->p->buffers[w->array].type->count > INT32_MAX) w->x->failed = true;
-  if (w->x->failed || lwindow_copies(w, false, place)) return;
-  for (int64_t i = 0; i < w->count && !w->x->failed; i++, lwindow_next(w, at, &from, &to)) {
-    nat_place p = cpu_loop_place(w->x, m, cpu_loop_type(w->s, w->array), from, place == NAT_NONE ? 0 : 1);
-    values[to] = cpu_loop_load(w->x, w->s, w->array, p, place);
+  if (w->s->p->buffers[w->array].type->count > INT32_MAX) x->failed = true;
+  if (x->failed || lwindow_copies(w, false, place)) return;
+  for (int64_t i = 0; i < w->count && !x->failed && !x->code.body.failed;) {
+    unsigned lanes = lwindow_lanes(w, i);
+    uint32_t all = cpu_loop_load(x, w->s, w->array, lwindow_place(w, m, from, place, lanes), place);
+    for (unsigned k = 0; k < lanes && !x->code.body.failed; k++)
+      values[to + k] = lanes > 1 ? nat_loop_lane(&x->code, all, k) : all;
+    i += lanes;
+    lwindow_skip(w, lanes, at, &from, &to);
   }
 }
 
@@ -137,18 +166,31 @@ static uint32_t lwindow_updated(const lwindow *w, scalar_code by, nat_place p, u
   return nat_pack(b, value, t);
 }
 
+/* The updates from number `to` on: lanes of one value, where that takes few instructions. */
+static uint32_t lwindow_update(const lwindow *w, int64_t to, unsigned *lanes) {
+  uint32_t updates[4];
+  for (unsigned k = 0; k < *lanes; k++) updates[k] = cpu_loop_get(w->x, w->s, w->part, to + k);
+  if (w->x->failed || *lanes == 1) return updates[0];
+  if (nat_loop_pack_cost(&w->x->code, updates, *lanes) > 1) *lanes = 1;
+  return nat_loop_pack(&w->x->code, updates, *lanes);
+}
+
 /* masked: a window that does not fit changes nothing; else it is moved until it fits. */
 static void lwindow_write(lwindow *w, uint32_t before, scalar_code by, bool masked) {
+  loop_make *x = w->x;
   loop_memory m;
   int64_t at[IR_MAX_RANK] = {0}, from = w->first, to = w->part_first;
   uint32_t inside, place = lwindow_at(w, &inside);
   if (!masked) inside = NAT_NONE;
   if (!lwindow_memory(w, before, &m) || (!by && !masked && lwindow_copies(w, true, place))) return;
-  for (int64_t i = 0; i < w->count && !w->x->failed; i++, lwindow_next(w, at, &from, &to)) {
-    nat_place p = cpu_loop_place(w->x, m, cpu_loop_type(w->s, w->array), from, place == NAT_NONE ? 0 : 1);
-    uint32_t update = cpu_loop_get(w->x, w->s, w->part, to);
-    if (w->x->failed || w->x->code.body.failed) return;
-    nat_loop_put(&w->x->code, p, place, lwindow_updated(w, by, p, place, inside, update));
+  for (int64_t i = 0; i < w->count && !x->failed;) {
+    unsigned lanes = by && !cpu_loop_combines_lanes(by) ? 1 : lwindow_lanes(w, i);
+    uint32_t update = lwindow_update(w, to, &lanes);
+    nat_place p = lwindow_place(w, m, from, place, lanes);
+    if (x->failed || x->code.body.failed) return;
+    nat_loop_put(&x->code, p, place, lwindow_updated(w, by, p, place, inside, update));
+    i += lanes;
+    lwindow_skip(w, lanes, at, &from, &to);
   }
   cpu_loop_note(w->s, w->array);
 }

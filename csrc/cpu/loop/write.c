@@ -33,7 +33,9 @@ nat_place cpu_loop_place(loop_make *x, loop_memory m, nat_type t, int64_t elemen
 
 uint32_t cpu_loop_load(loop_make *x, const loop_scope *s, uint32_t buffer, nat_place p, uint32_t at) {
   loop_memory m = x->arrays[p.array];
-  return nat_unpack(&x->code.body, nat_loop_load(&x->code, p, at, lwrite_is_still(x, &m)), cpu_loop_type(s, buffer));
+  nat_type t = cpu_loop_type(s, buffer);
+  uint32_t value = nat_loop_load(&x->code, p, p.width == 16 ? t.width : p.width, at, lwrite_is_still(x, &m));
+  return nat_unpack(&x->code.body, value, t);
 }
 
 static uint32_t lwrite_literal(loop_make *x, const plan_buffer *b, int64_t element) {
@@ -92,115 +94,6 @@ uint32_t cpu_loop_index(loop_make *x, nat_type t, uint32_t value, int64_t last, 
   return nat_resize(b, near, 4, false);
 }
 
-/* --- kernels --- */
-
-/* One iteration of a kernel. */
-typedef struct lwrite_kernel {
-  loop_make *x;
-  loop_scope *s;
-  const plan_step *t;
-  nat_lower_run lower;
-  int64_t index[KERNEL_MAX_RANK];
-} lwrite_kernel;
-
-static int64_t lwrite_at(const lwrite_kernel *w, const kernel_index *index) {
-  int64_t at = index->offset;
-  for (uint32_t d = 0; d < w->t->kernel->rank; d++) at += index->strides[d] * w->index[d];
-  return at;
-}
-
-static bool lwrite_is_in(const lwrite_kernel *w, const kernel_box *box) {
-  for (uint32_t d = 0; d < w->t->kernel->rank; d++)
-    if (w->index[d] < box->from[d] || w->index[d] >= box->to[d]) return false;
-  return true;
-}
-
-static uint32_t lwrite_number(lwrite_kernel *w, const kernel_value *v, int64_t number) {
-  char element[16] = {0};
-  kernel_value constant = {.kind = KERNEL_CONSTANT, .dtype = v->dtype, .data = element};
-  base_convert((base_dtype)v->dtype, element, XLAC_S64, &number, 1);
-  return nat_lower_constant(&w->lower, &constant);
-}
-
-/* From a place that is computed: elements by one index, or the sum of several. */
-static uint32_t lwrite_computed_load(lwrite_kernel *w, const kernel_value *v) {
-  loop_make *x = w->x;
-  nat_body *b = &x->code.body;
-  uint32_t buffer = w->t->in[v->buffer], sum = NAT_NONE;
-  int64_t stride = v->n_in == 1 ? v->bases[0].stride : 1;
-  for (uint32_t j = 0; j < v->n_in && !x->failed; j++) {
-    nat_type t = nat_type_of((base_dtype)w->t->kernel->values[v->in[j]].dtype);
-    uint32_t part = cpu_loop_index(x, t, w->lower.values[v->in[j]], v->bases[j].last, NULL);
-    if (v->n_in > 1) part = nat_op2(b, NAT_IMUL, 4, part, nat_constant(b, 4, (uint64_t)v->bases[j].stride));
-    sum = sum == NAT_NONE ? part : nat_op2(b, NAT_IADD, 4, sum, part);
-  }
-  if (x->failed || b->failed || w->s->p->buffers[buffer].type->count > INT32_MAX) return x->failed = true, 0;
-  loop_memory m = cpu_loop_memory_of(x, w->s, buffer);
-  nat_place p = cpu_loop_place(x, m, cpu_loop_type(w->s, buffer), lwrite_at(w, v->index), stride);
-  return x->failed ? 0 : cpu_loop_load(x, w->s, buffer, p, sum);
-}
-
-static uint32_t lwrite_value(lwrite_kernel *w, uint32_t i) {
-  const kernel_value *v = &w->t->kernel->values[i];
-  switch ((kernel_kind)v->kind) {
-    case KERNEL_LOAD:
-      if (v->box && !lwrite_is_in(w, v->box)) return lwrite_number(w, v, 0);
-      if (v->n_in) return lwrite_computed_load(w, v);
-      return cpu_loop_get(w->x, w->s, w->t->in[v->buffer], lwrite_at(w, v->index));
-    case KERNEL_COUNT_UP:
-      return lwrite_number(w, v, lwrite_at(w, v->index));
-    case KERNEL_CONSTANT:
-      return nat_lower_constant(&w->lower, v);
-    case KERNEL_PICK:
-      return w->lower.values[v->in[lwrite_is_in(w, v->pick) ? 0 : 1]];
-    default:
-      return nat_lower_op(&w->lower, v);
-  }
-}
-
-static void lwrite_next_index(lwrite_kernel *w) {
-  const kernel *k = w->t->kernel;
-  for (uint32_t d = k->rank; d-- > 0;) {
-    if (++w->index[d] < k->extents[d]) return;
-    w->index[d] = 0;
-  }
-}
-
-/* What a store of a kernel combines. */
-static void lwrite_combined(lwrite_kernel *w, uint32_t store, const uint32_t *stored) {
-  const kernel *k = w->t->kernel;
-  uint32_t out[LOOP_COUNT];
-  cpu_loop_combine(&w->x->code.body, k, store, stored, w->lower.values[k->stores[store].init], out);
-  for (int64_t i = 0; i < k->reduction->outer * k->reduction->inner; i++)
-    cpu_loop_put_element(w->x, w->s, w->t->out[k->stores[store].buffer], i, out[i]);
-}
-
-/* All iterations, then their stores: an output may be the memory of an input. */
-static void lwrite_kernel_step(loop_make *x, loop_scope *s, const plan_step *t) {
-  const kernel *k = t->kernel;
-  size_t n = (size_t)k->n_stores * (size_t)k->count;
-  lwrite_kernel w = {.x = x, .s = s, .t = t, .lower = {.b = &x->code.body}};
-  uint32_t *stored = BASE_ARRAY(x->arena, uint32_t, n + 1);
-  int64_t *at = BASE_ARRAY(x->arena, int64_t, n + 1);
-  w.lower.values = BASE_ARRAY(x->arena, uint32_t, k->n_values + 1);
-  x->code.body.k = k;
-  if (!stored || !at || !w.lower.values) x->failed = true;
-  for (int64_t i = 0; i < k->count && !x->failed; i++, lwrite_next_index(&w)) {
-    for (uint32_t j = 0; j < k->n_values && !x->failed && !x->code.body.failed; j++)
-      w.lower.values[j] = lwrite_value(&w, j);
-    for (uint32_t j = 0; j < k->n_stores; j++) {
-      stored[i * k->n_stores + j] = w.lower.values[k->stores[j].value];
-      at[i * k->n_stores + j] = lwrite_at(&w, &k->stores[j].index);
-    }
-    if (x->code.body.failed) x->failed = true;
-  }
-  for (size_t i = 0; i < n && !x->failed; i++)
-    if (!k->stores[i % k->n_stores].by)
-      cpu_loop_put_element(x, s, t->out[k->stores[i % k->n_stores].buffer], at[i], stored[i]);
-  for (uint32_t i = 0; i < k->n_stores && !x->failed; i++)
-    if (k->stores[i].by) lwrite_combined(&w, i, stored);
-}
-
 /* --- moves --- */
 
 void cpu_loop_copy(loop_make *x, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, int64_t bytes) {
@@ -254,7 +147,7 @@ static void lwrite_product(loop_make *x, loop_scope *s, const plan_step *t) {
     for (int64_t j = 0; j < ir_operand_type(t->op, i)->count && !x->failed; j++)
       in[i][j] = cpu_loop_get(x, s, t->in[i], j);
   if (x->failed || x->code.body.failed) return;
-  cpu_loop_multiply(&x->code.body, &p, in[0], in[1], out);
+  cpu_loop_multiply(&x->code, &p, in[0], in[1], out);
   for (int64_t i = 0; i < t->op->type->count; i++) cpu_loop_put_element(x, s, t->out[0], i, out[i]);
 }
 
@@ -276,7 +169,7 @@ void cpu_loop_write_program(loop_make *x, loop_scope *s) {
   for (uint32_t i = 0; i < p->n_steps && !x->failed; i++) {
     const plan_step *t = &p->steps[i];
     if (t->kind == PLAN_KERNEL)
-      lwrite_kernel_step(x, s, t);
+      cpu_loop_kernel(x, s, t);
     else if (t->kind == PLAN_COPY)
       lwrite_move(x, s, t->in[0], s, t->out[0], p->buffers[t->in[0]].type->count);
     else if (t->kind == PLAN_WHILE)
@@ -297,7 +190,8 @@ typedef struct lwrite_state {
   loop_scope *outer; /* NULL: of the outermost loop, whose state lies in memory before and after */
   const plan_step *w;
   loop_scope *const *pair;
-  uint32_t *carries; /* by cell of the body: what it has in a trip, or NAT_NONE */
+  uint32_t *carries; /* by cell of the body: what it has in a trip; where elements are lanes, by the first of them */
+  uint8_t *lanes;    /* by leaf: how many elements are lanes of one carry */
 } lwrite_state;
 
 static uint32_t lwrite_first(lwrite_state *g, uint32_t leaf, int64_t element) {
@@ -305,7 +199,7 @@ static uint32_t lwrite_first(lwrite_state *g, uint32_t leaf, int64_t element) {
   if (g->outer) return cpu_loop_get(x, g->outer, g->w->in[leaf], element);
   nat_type t = cpu_loop_type(g->pair[1], leaf);
   nat_place p = cpu_loop_place(x, (loop_memory){.area = LOOP_NOW, .at = leaf}, t, element, 0);
-  return nat_unpack(&x->code.body, nat_loop_load(&x->code, p, NAT_NONE, true), t);
+  return nat_unpack(&x->code.body, nat_loop_load(&x->code, p, p.width, NAT_NONE, true), t);
 }
 
 static void lwrite_begin_leaf(lwrite_state *g, uint32_t leaf, const uint32_t *first) {
@@ -313,12 +207,14 @@ static void lwrite_begin_leaf(lwrite_state *g, uint32_t leaf, const uint32_t *fi
   loop_scope *condition = g->pair[0], *body = g->pair[1];
   nat_type t = cpu_loop_type(body, leaf);
   bool changes = cpu_loop_changes(body, leaf);
-  for (int64_t e = 0; e < body->p->buffers[leaf].type->count && !x->failed; e++) {
-    uint32_t value = first[e], cell = body->first[leaf] + (uint32_t)e;
-    if (changes) {
-      g->carries[cell] = nat_loop_carry(&x->code, value);
-      value = nat_unpack(&x->code.body, g->carries[cell], cpu_loop_carried(t));
-    }
+  int64_t n = body->p->buffers[leaf].type->count;
+  unsigned lanes = g->lanes[leaf] = changes ? (uint8_t)cpu_loop_carried_lanes(body, leaf) : 1;
+  for (int64_t e = 0; e < n && !x->failed; e++) {
+    uint32_t value = first[e], cell = body->first[leaf] + (uint32_t)e, *carry = &g->carries[cell - e % lanes];
+    if (changes && e % lanes == 0) *carry = nat_loop_carry(&x->code, value, lanes > 1);
+    if (changes)
+      value = lanes > 1 ? nat_loop_lane(&x->code, *carry, (unsigned)(e % lanes))
+                        : nat_unpack(&x->code.body, *carry, cpu_loop_carried(t));
     body->cells[cell] = condition->cells[condition->first[leaf] + e] = value;
   }
 }
@@ -349,10 +245,30 @@ static uint32_t *lwrite_begin(lwrite_state *g) {
         first[i * LOOP_COPIED + e] =
             pack ? nat_pack(&x->code.body, value, cpu_loop_carried(cpu_loop_type(body, i))) : value;
       }
+      unsigned lanes = cpu_loop_changes(body, i) ? cpu_loop_carried_lanes(body, i) : 1;
+      for (int64_t e = 0; lanes > 1 && e < type->count && !x->failed && !x->code.body.failed; e += lanes)
+        first[i * LOOP_COPIED + e] = nat_loop_pack(&x->code, &first[i * LOOP_COPIED + e],
+                                                   type->count - e < lanes ? (unsigned)(type->count - e) : lanes);
     }
   }
   if (!first) x->failed = true;
   return first;
+}
+
+static void lwrite_end_leaf(lwrite_state *g, uint32_t leaf, uint32_t from) {
+  loop_make *x = g->x;
+  const loop_scope *body = g->pair[1];
+  nat_type t = cpu_loop_carried(cpu_loop_type(body, leaf));
+  int64_t n = body->p->buffers[leaf].type->count;
+  unsigned lanes = g->lanes[leaf], some = 1;
+  uint32_t values[4];
+  for (int64_t e = 0; e < n && !x->failed; e += lanes) {
+    some = n - e < lanes ? (unsigned)(n - e) : lanes;
+    for (unsigned k = 0; k < some; k++) values[k] = cpu_loop_get(x, body, from, e + k);
+    if (x->failed || x->code.body.failed) return;
+    uint32_t value = lanes > 1 ? nat_loop_pack(&x->code, values, some) : nat_pack(&x->code.body, values[0], t);
+    nat_loop_carry_to(&x->code, g->carries[body->first[leaf] + e], value);
+  }
 }
 
 /* What a trip leaves, and what the loop comes to. */
@@ -366,11 +282,7 @@ static void lwrite_end(lwrite_state *g) {
       x->failed = true;
       return;
     }
-    nat_type t = cpu_loop_carried(cpu_loop_type(body, i));
-    for (int64_t e = 0; e < body->p->buffers[i].type->count && !x->failed; e++) {
-      uint32_t value = nat_pack(&x->code.body, cpu_loop_get(x, body, from, e), t);
-      nat_loop_carry_to(&x->code, g->carries[body->first[i] + e], value);
-    }
+    lwrite_end_leaf(g, i, from);
   }
 }
 
@@ -382,9 +294,13 @@ static void lwrite_results(lwrite_state *g) {
     if (body->in_memory[i] || (!changes && !g->outer)) continue;
     nat_type t = cpu_loop_type(body, i);
     for (int64_t e = 0; e < body->p->buffers[i].type->count && !x->failed; e++) {
-      uint32_t cell = body->first[i] + (uint32_t)e;
+      unsigned lane = (unsigned)(e % g->lanes[i]);
+      uint32_t cell = body->first[i] + (uint32_t)e - lane;
       uint32_t value = changes ? nat_loop_result(&x->code, g->carries[cell]) : lwrite_first(g, i, e);
-      if (changes) value = nat_unpack(&x->code.body, value, cpu_loop_carried(t));
+      if (changes && g->lanes[i] > 1)
+        value = nat_loop_lane(&x->code, value, lane);
+      else if (changes)
+        value = nat_unpack(&x->code.body, value, cpu_loop_carried(t));
       if (g->outer) {
         cpu_loop_put_element(x, g->outer, g->w->out[i], e, value);
       } else {
@@ -402,8 +318,9 @@ void cpu_loop_write(loop_make *x, loop_scope *outer, const plan_step *w, loop_sc
   for (uint32_t i = 0; i < w->n_in; i++)
     if (!pair[1]->in_memory[i] && pair[1]->p->buffers[i].type) cells += (uint32_t)pair[1]->p->buffers[i].type->count;
   const uint32_t *first = lwrite_begin(&g);
+  g.lanes = base_arena_zalloc(x->arena, w->n_in + 1);
   g.carries = BASE_ARRAY(x->arena, uint32_t, pair[1]->first[w->n_in ? w->n_in - 1 : 0] + cells + LOOP_CELLS);
-  if (!g.carries) x->failed = true;
+  if (!g.carries || !g.lanes) x->failed = true;
   if (x->failed) return;
   nat_loop_enter(&x->code, false);
   for (uint32_t i = 0; i < w->n_in && !x->failed; i++)

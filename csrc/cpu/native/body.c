@@ -97,7 +97,7 @@ bool nat_repeat(nat_body *b, uint32_t turns, base_arena *arena) {
     for (uint32_t i = 0; i < n; i++) {
       nat_value *v = &all[i + t * n];
       *v = b->values[i];
-      v->turn = (uint16_t)t;
+      v->turn = (uint8_t)t;
       for (uint32_t j = 0; j < v->n_in; j++)
         if (!b->values[v->in[j]].steady) v->in[j] += t * n;
     }

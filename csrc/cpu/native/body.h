@@ -61,7 +61,8 @@ typedef struct nat_value {
   uint8_t op, number;  /* NAT_OP: x86_op and the number in it */
   uint8_t n_in;
   bool steady;
-  uint16_t turn; /* the vector of a trip that it is of */
+  bool differs; /* of loops: not all of its lanes are the same */
+  uint8_t turn; /* the vector of a trip that it is of */
   uint32_t in[3];
   uint32_t from; /* value of the kernel that it is for */
   uint64_t bits;

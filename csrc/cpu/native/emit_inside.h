@@ -47,7 +47,7 @@ typedef struct emit_place {
 /* A call of a C function, behind the code: of one that is hardly ever needed, or (fn) of an op's loop. */
 typedef struct emit_call {
   uint32_t jump, back; /* where it is jumped to, and goes on */
-  uint8_t x, y, to, which;
+  uint8_t x, y, to, which, lanes;
   uint64_t live; /* registers that have something */
   uint64_t fn;
 } emit_call;
@@ -133,7 +133,7 @@ void emit_loop_call(emit_run *e, const emit_step *s);
 void emit_call_out(emit_run *e, const emit_call *call);
 void emit_gather(emit_run *e, const emit_step *s);
 void emit_part(emit_run *e, const emit_step *s);
-void emit_save(emit_run *e, uint64_t live, bool store); /* vectors that are live, and all masks, to or from the frame */
+void emit_save(emit_run *e, uint64_t live, bool store); /* registers that are live, to or from the frame */
 void emit_store(emit_run *e, const emit_step *s);
 void emit_fold(emit_run *e, const emit_step *s);
 

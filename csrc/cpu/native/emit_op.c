@@ -122,7 +122,7 @@ static uint64_t emit_live(const emit_run *e) {
   uint64_t live = 0;
   for (unsigned r = 0; r < EMIT_REGISTERS; r++)
     if (e->held[r] != NAT_NONE || (r >= e->n_registers && r < e->target->registers)) live |= 1ull << r;
-  return live;
+  return e->masked ? live | 1ull << EMIT_LANES_MASK : live;
 }
 
 /* A jump to what is written when all else is, and back. */
@@ -145,6 +145,13 @@ static void emit_test_mask(emit_run *e, unsigned mask, unsigned bytes) {
     x86_vector(e->c, X86_PTEST, bytes, mask, 0, x86_reg(mask), 0);
 }
 
+/* How many lanes of the value a function is to compute: of loops, where they are the same, one. */
+static uint8_t emit_called_lanes(const emit_run *e, const nat_value *v) {
+  bool differs = false;
+  for (uint32_t j = 0; j < v->n_in; j++) differs = differs || e->b->values[v->in[j]].differs;
+  return (uint8_t)(differs ? 16 / v->width : e->b->lanes);
+}
+
 /* The near value, unless the mask has a lane. */
 void emit_far(emit_run *e, const emit_step *s) {
   const nat_value *v = &e->b->values[s->value];
@@ -152,26 +159,27 @@ void emit_far(emit_run *e, const emit_step *s) {
   unsigned to = emit_take(e, s->value), bytes = e->b->lanes * 4 < 16 ? 16 : e->b->lanes * 4;
   x86_vector(e->c, X86_MOVUPS, bytes, to, 0, x86_reg(near), 0);
   emit_test_mask(e, far, bytes);
-  emit_jump_out(e, X86_IF_NOT_EQUAL,
-                (emit_call){.x = (uint8_t)x, .y = (uint8_t)x, .to = (uint8_t)to, .which = v->number});
+  emit_call call = {.x = (uint8_t)x, .y = (uint8_t)x, .to = (uint8_t)to, .which = v->number};
+  call.lanes = emit_called_lanes(e, v);
+  emit_jump_out(e, X86_IF_NOT_EQUAL, call);
   emit_release(e, s, v->in, v->n_in);
 }
 
 void emit_loop_call(emit_run *e, const emit_step *s) {
   const nat_value *v = &e->b->values[s->value];
   unsigned x = emit_pin(e, v->in[0]), y = v->n_in > 1 ? emit_pin(e, v->in[1]) : x, to = emit_take(e, s->value);
-  emit_jump_out(
-      e, X86_ALWAYS,
-      (emit_call){
-          .x = (uint8_t)x, .y = (uint8_t)y, .to = (uint8_t)to, .which = (uint8_t)(8 * v->width), .fn = v->bits});
+  emit_call call = {.x = (uint8_t)x, .y = (uint8_t)y, .to = (uint8_t)to, .which = (uint8_t)(8 * v->width)};
+  call.fn = v->bits, call.lanes = emit_called_lanes(e, v);
+  emit_jump_out(e, X86_ALWAYS, call);
   emit_release(e, s, v->in, v->n_in);
 }
 
-/* Vectors that are live, and all masks, between registers and the frame. */
+/* Registers that are live, between them and the frame. */
 void emit_save(emit_run *e, uint64_t live, bool store) {
   for (unsigned r = 0; r < e->target->registers; r++)
     if (live >> r & 1) emit_move(e, e->target->vector, r, emit_slot(e, EMIT_SAVED + r), store);
   for (unsigned k = 1; e->target->masks && k < 8; k++) {
+    if (!(live >> (EMIT_MASKS + k) & 1)) continue;
     x86_rm m = emit_slot(e, EMIT_SAVED_MASKS);
     m.disp += (int32_t)(8 * k);
     x86_on_masks(e->c, store ? X86_KMOV_TO : X86_KMOV, k, 0, m);
@@ -194,7 +202,7 @@ void emit_call_out(emit_run *e, const emit_call *call) {
   x86_zero(c, X86_RDX);
   x86_add_number(c, X86_RDX, call->which);
   x86_zero(c, X86_RCX);
-  x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
+  x86_add_number(c, X86_RCX, call->lanes);
   if (call->fn) {
     x86_lea(c, X86_R8, y);
     x86_address(c, X86_R9, call->fn);

@@ -32,8 +32,20 @@ static uint32_t nloop_stay(const nat_loop *l, uint32_t region) {
   return region;
 }
 
+static bool nloop_differs(const nat_loop *l, const nat_value *v) {
+  unsigned lane = 0;
+  uint32_t of = 0;
+  if (v->kind == NAT_LOAD_AT) return l->places.items[(uint32_t)v->bits].width > v->width;
+  if (v->kind == NAT_ACC || v->kind == NAT_RESULT) return l->carries.items[v->bits].differs;
+  if (nat_loop_is_lane(v, &of, &lane)) return false;
+  bool differs = v->kind == NAT_OP && v->op == X86_SHUFPS && v->in[0] != v->in[1];
+  for (uint32_t j = 0; j < v->n_in; j++) differs = differs || l->body.values[v->in[j]].differs;
+  return differs;
+}
+
 /* `least`: the region that it is not to leave. */
 static void nloop_own(nat_loop *l, uint32_t value, uint32_t least) {
+  l->body.values[value].differs = nloop_differs(l, &l->body.values[value]);
   const nat_value *v = &l->body.values[value];
   uint32_t region = least;
   for (uint32_t j = 0; j < v->n_in; j++) {
@@ -80,11 +92,11 @@ static uint32_t nloop_of_carry(nat_loop *l, nat_kind kind, uint32_t carry, uint3
 }
 
 /* All carries of a region are there before its first loop. */
-uint32_t nat_loop_carry(nat_loop *l, uint32_t first) {
+uint32_t nat_loop_carry(nat_loop *l, uint32_t first, bool differs) {
   if (!nat_loop_settle(l)) return 0;
   nat_region *r = &l->regions.items[l->now];
   assert(r->first_carry + r->n_carries == l->carries.n && l->body.values[first].width > 0);
-  if (!BASE_VEC_PUSH(l->alloc, &l->carries, ((nat_carry){first, NAT_NONE, NAT_NONE, l->now})))
+  if (!BASE_VEC_PUSH(l->alloc, &l->carries, ((nat_carry){first, NAT_NONE, NAT_NONE, l->now, differs})))
     return l->body.failed = true, 0;
   r->n_carries++;
   uint32_t acc = nloop_of_carry(l, NAT_ACC, l->carries.n - 1, l->now);
@@ -121,11 +133,11 @@ static uint32_t nloop_place(nat_loop *l, nat_place p) {
   return l->places.n - 1;
 }
 
-uint32_t nat_loop_load(nat_loop *l, nat_place p, uint32_t at, bool still) {
+uint32_t nat_loop_load(nat_loop *l, nat_place p, uint32_t width, uint32_t at, bool still) {
   if (!nat_loop_settle(l)) return 0;
   uint32_t place = nloop_place(l, p), serial = still ? 0 : l->body.n_values;
   nat_value v = {.kind = NAT_LOAD_AT,
-                 .width = p.width,
+                 .width = (uint8_t)width,
                  .n_in = at != NAT_NONE,
                  .in = {at, NAT_NONE, NAT_NONE},
                  .bits = place | (uint64_t)serial << 32};

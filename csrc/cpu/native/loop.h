@@ -33,7 +33,7 @@ typedef struct nat_item {
 } nat_item;
 BASE_VEC(nat_items, nat_item);
 
-/* An element of an array: `width` bytes at offset + index * stride. */
+/* An element of an array: `width` bytes at offset + index * stride; or 16 bytes of neighbours, a lane each. */
 typedef struct nat_place {
   uint32_t array;
   uint8_t width;
@@ -44,6 +44,7 @@ BASE_VEC(nat_places, nat_place);
 /* What a loop carries: `first` before it, `value` after each trip. acc is what it has in a trip. */
 typedef struct nat_carry {
   uint32_t first, value, acc, region;
+  bool differs;
 } nat_carry;
 BASE_VEC(nat_carries, nat_carry);
 
@@ -75,17 +76,28 @@ void nat_loop_free(nat_loop *l);
 /* A new region inside of the present one, which becomes it; and back, after which the outer one runs it. */
 uint32_t nat_loop_enter(nat_loop *l, bool once);
 void nat_loop_leave(nat_loop *l);
-/* A carry of the present region: what it has in a trip. It has width, and is not a mask. */
-uint32_t nat_loop_carry(nat_loop *l, uint32_t first);
+/* A carry of the present region: what it has in a trip. It has width, and is not a mask. differs: in its lanes. */
+uint32_t nat_loop_carry(nat_loop *l, uint32_t first, bool differs);
 void nat_loop_carry_to(nat_loop *l, uint32_t acc, uint32_t value);
 /* What a carry of a region that was left has come to. */
 uint32_t nat_loop_result(nat_loop *l, uint32_t acc);
-/* The element at the index, or at NAT_NONE the first. still: nothing in the nest writes that array. */
-uint32_t nat_loop_load(nat_loop *l, nat_place p, uint32_t at, bool still);
+/* The element at the index, or at NAT_NONE the first; lanes of `width` bytes. still: nothing in the nest writes that
+ * array. */
+uint32_t nat_loop_load(nat_loop *l, nat_place p, uint32_t width, uint32_t at, bool still);
 void nat_loop_put(nat_loop *l, nat_place p, uint32_t at, uint32_t value);
 /* At least 4 bytes, at the indices or NAT_NONE. */
 void nat_loop_copy(nat_loop *l, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, uint32_t bytes);
 void nat_loop_exit_unless(nat_loop *l, uint32_t mask);
+/* --- lanes.c: values whose lanes differ, of 4 or 8 bytes --- */
+/* n values, whose lanes are the same, as lanes of one; those behind have any of them. */
+uint32_t nat_loop_pack(nat_loop *l, const uint32_t *values, unsigned n);
+/* Whether the value is that of a lane of another in all lanes. */
+bool nat_loop_is_lane(const nat_value *v, uint32_t *of, unsigned *lane);
+/* How many instructions that takes in each trip. */
+unsigned nat_loop_pack_cost(nat_loop *l, const uint32_t *values, unsigned n);
+/* A lane of the value in all lanes. */
+uint32_t nat_loop_lane(nat_loop *l, uint32_t value, unsigned lane);
+
 /* Gives values that were made since the last call their regions. */
 bool nat_loop_settle(nat_loop *l);
 

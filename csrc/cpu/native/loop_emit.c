@@ -19,6 +19,7 @@ typedef struct nloop_emit {
   nat_body own; /* whose values are steady by section */
   base_arena *scratch;
   uint8_t *needed, *kept; /* by value; kept: it has a slot */
+  uint8_t *late;          /* by value: it is to be computed where it is first used */
   uint32_t *section, *into;
   uint16_t *slot;
   uint32_t sections, now; /* how many are there; the present one */
@@ -128,6 +129,27 @@ static void nloop_step(nloop_emit *x, emit_kind kind, uint32_t value, uint32_t n
       (emit_step){.kind = (uint8_t)kind, .value = value, .number = number, .next = {NAT_NONE, NAT_NONE, NAT_NONE}};
 }
 
+/* A lane of a value, which has not been computed yet. */
+static void nloop_now(nloop_emit *x, uint32_t value) {
+  if (value == NAT_NONE || !x->late[value]) return;
+  x->late[value] = 0;
+  nloop_now(x, x->own.values[value].in[0]);
+  nloop_step(x, EMIT_VALUE, value, 0);
+}
+
+/* A lane of a value waits until it is used, since it takes a register; what it is of has one anyway. */
+static void nloop_plan_value(nloop_emit *x, uint32_t value) {
+  const nat_value *v = &x->own.values[value];
+  uint32_t of = 0;
+  unsigned lane = 0;
+  if (nat_loop_is_lane(v, &of, &lane)) {
+    x->late[value] = 1;
+    return;
+  }
+  for (uint32_t j = 0; j < v->n_in; j++) nloop_now(x, v->in[j]);
+  nloop_step(x, EMIT_VALUE, value, 0);
+}
+
 /* The operands of a step; how many. */
 static uint32_t nloop_operands(const nloop_emit *x, const nat_region *r, const emit_step *s, uint32_t *in) {
   const nat_value *v = s->kind == EMIT_VALUE ? &x->own.values[s->value] : NULL;
@@ -168,7 +190,9 @@ static void nloop_find_uses(nloop_emit *x, const nat_region *r) {
 static void nloop_plan_carries(nloop_emit *x, const nat_region *r, bool first) {
   for (uint32_t i = r->first_carry; i < r->first_carry + r->n_carries; i++) {
     const nat_carry *c = &x->l->carries.items[i];
-    if (x->needed[c->acc] && (first || c->value != c->acc)) nloop_step(x, EMIT_FOLD, first ? c->first : c->value, i);
+    if (!x->needed[c->acc] || (!first && c->value == c->acc)) continue;
+    nloop_now(x, first ? c->first : c->value);
+    nloop_step(x, EMIT_FOLD, first ? c->first : c->value, i);
   }
 }
 
@@ -178,14 +202,19 @@ static uint32_t nloop_plan(nloop_emit *x, uint32_t region, uint32_t from) {
   emit_run *e = &x->e;
   e->n_steps = 0;
   e->exit = 0;
+  uint32_t first = from;
   for (; from < r->items.n && r->items.items[from].kind != NAT_ITEM_LOOP; from++) {
     const nat_item *it = &r->items.items[from];
+    if (it->kind != NAT_ITEM_VALUE) nloop_now(x, it->value);
+    if (it->kind == NAT_ITEM_PUT || it->kind == NAT_ITEM_COPY) nloop_now(x, it->at);
     if (it->kind == NAT_ITEM_EXIT) e->exit = e->n_steps;
-    if (it->kind == NAT_ITEM_VALUE && x->needed[it->value]) nloop_step(x, EMIT_VALUE, it->value, 0);
+    if (it->kind == NAT_ITEM_VALUE && x->needed[it->value]) nloop_plan_value(x, it->value);
     if (it->kind == NAT_ITEM_PUT) nloop_step(x, EMIT_STORE, it->value, from);
     if (it->kind == NAT_ITEM_COPY) nloop_step(x, EMIT_COPY, it->value, from);
     if (it->kind == NAT_ITEM_EXIT) nloop_step(x, EMIT_EXIT, it->value, 0);
   }
+  for (uint32_t i = first; i < from; i++) /* for other sections */
+    if (r->items.items[i].kind == NAT_ITEM_VALUE) nloop_now(x, r->items.items[i].value);
   if (from < r->items.n)
     nloop_plan_carries(x, &x->l->regions.items[r->items.items[from].value], true);
   else if (region)
@@ -218,6 +247,10 @@ static void nloop_load(nloop_emit *x, const emit_step *s) {
   const nat_place *p = &x->l->places.items[(uint32_t)v->bits];
   x86_rm m = nloop_address(x, p, v->n_in ? v->in[0] : NAT_NONE);
   emit_release(&x->e, s, v->in, v->n_in);
+  if (p->width == 16) {
+    emit_move(&x->e, 16, emit_take(&x->e, s->value), m, false);
+    return;
+  }
   x86_vector(x->e.c, (x86_op)ops[p->width], p->width == 8 ? 32 : 16, emit_take(&x->e, s->value), 0, m, 0);
 }
 
@@ -347,6 +380,13 @@ static void nloop_section(nloop_emit *x, const nat_region *r) {
 
 /* --- loops --- */
 
+/* Around a call all registers are saved, so that nothing is gained by those for good. */
+static bool nloop_calls(const nloop_emit *x) {
+  for (uint32_t i = 0; i < x->e.n_steps; i++)
+    if (x->e.steps[i].kind == EMIT_VALUE && x->own.values[x->e.steps[i].value].kind == NAT_CALL) return true;
+  return false;
+}
+
 /* Registers for good of a loop that has no other in it: for carries, then for what is the same in all trips. */
 static void nloop_choose(nloop_emit *x, uint32_t region) {
   const nat_region *r = &x->l->regions.items[region];
@@ -362,7 +402,7 @@ static void nloop_choose(nloop_emit *x, uint32_t region) {
     x->into[x->l->carries.items[r->first_carry + i].value] = r->first_carry + i;
   nloop_plan(x, region, 0);
   uint32_t pressure = emit_pressure(e, lives), most = e->target->registers;
-  uint32_t free = pressure < most ? most - pressure : 0;
+  uint32_t free = pressure < most && !nloop_calls(x) ? most - pressure : 0;
   for (uint32_t i = r->first_carry; free > 0 && i < r->first_carry + r->n_carries; i++)
     if (x->needed[e->homes[i].acc]) e->homes[i].reg[0] = (uint8_t)(most - 1u - e->n_residents++), free--;
   if (!emit_choose_kept(e, free, x->scratch)) e->failed = true;
@@ -483,6 +523,7 @@ static bool nloop_emit_begin(nloop_emit *x, const nat_loop *l, base_arena *scrat
   for (uint32_t i = 0; i < l->regions.n; i++) items += l->regions.items[i].items.n;
   x->needed = base_arena_zalloc(scratch, n + 1);
   x->kept = base_arena_zalloc(scratch, n + 1);
+  x->late = base_arena_zalloc(scratch, n + 1);
   x->section = BASE_ARRAY(scratch, uint32_t, n + 1);
   x->into = BASE_ARRAY(scratch, uint32_t, n + 1);
   x->slot = base_arena_zalloc(scratch, (n + 1) * sizeof *x->slot);
@@ -490,7 +531,7 @@ static bool nloop_emit_begin(nloop_emit *x, const nat_loop *l, base_arena *scrat
   x->e.places = base_arena_zalloc(scratch, (n + 1) * sizeof *x->e.places);
   x->e.steps = BASE_ARRAY(scratch, emit_step, items + 1);
   x->e.homes = BASE_ARRAY(scratch, emit_home, l->carries.n + 1);
-  if (!x->needed || !x->kept || !x->section || !x->into || !x->slot || !x->own.values) return false;
+  if (!x->needed || !x->kept || !x->late || !x->section || !x->into || !x->slot || !x->own.values) return false;
   if (!x->e.places || !x->e.steps || !x->e.homes) return false;
   memset(x->section, 255, (n + 1) * sizeof *x->section);
   memset(x->into, 255, (n + 1) * sizeof *x->into);
