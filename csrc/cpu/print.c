@@ -64,8 +64,8 @@ static void exeput_steps(base_text *out, uint32_t first, uint32_t n, const char 
 static void exeput_group(base_text *out, const plan_program *p, const plan_tile *t) {
   double one_by_one = 0;
   for (uint32_t i = t->first; i < t->first + t->n; i++) one_by_one += plan_kernel_cycles(p, &p->steps[i]);
-  base_putf(out, "  %u-%u group of %u kernels, tile by tile: %lld of %lld rows at a time", t->first,
-            t->first + t->n - 1, t->n, (long long)t->at_a_time, (long long)t->rows);
+  base_putf(out, "  %u-%u group of %u %s, tile by tile: %lld of %lld rows at a time", t->first, t->first + t->n - 1,
+            t->n, t->products ? "kernels and products" : "kernels", (long long)t->at_a_time, (long long)t->rows);
   exeput_time(out, plan_tile_cycles(p, t));
   BASE_PUT(out, ", one by one ");
   fusion_put_time(out, one_by_one);

@@ -57,7 +57,7 @@ int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) 
   out->stoppable = routine_is_stoppable(op);
   if (cpu_routine_table[op->opcode]) TRY(cpu_routine_table[op->opcode](&x));
   if (!x.code) TRY(cpu_prepare_eval(&x));
-  if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){x.code, x.data})))
+  if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){x.code, x.data, x.lines})))
     return base_oom(err, "a routine");
   return 0;
 }
@@ -66,7 +66,8 @@ int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) 
 static bool routine_fits(const plan_routine *now, const plan_routine *planned) {
   return now->interpreted == planned->interpreted && now->scratch_bytes <= planned->scratch_bytes &&
          (planned->in_place & ~now->in_place) == 0 && now->stoppable >= planned->stoppable &&
-         now->divisible >= planned->divisible && now->calls <= planned->calls;
+         now->divisible >= planned->divisible && now->calls <= planned->calls &&
+         (!planned->lines.n || (now->lines.n == planned->lines.n && (planned->lines.own & ~now->lines.own) == 0));
 }
 
 /* A plan that was made for another executable may be used again: what its routines need may differ by now. */
@@ -100,7 +101,7 @@ int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_e
   for (uint32_t i = 0; i < p->n_routines && status == 0; i++) {
     if (steps[i])
       status = routine_prepare_again(steps[i], options, err);
-    else if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){NULL, NULL})))
+    else if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){NULL, NULL, NULL})))
       status = base_oom(err, "the routines of a plan");
   }
   base_arena_free(&scratch);

@@ -33,12 +33,17 @@ typedef struct cpu_prepare_run {
   plan_routine *out;    /* name, scratch_bytes, in_place, work, calls */
   const void *data;     /* to be set: for the run */
   cpu_routine_fn *code; /* to be set; stays NULL where op is of no form that the file knows: the interpreter's then */
+  const struct cpu_gemm *lines; /* where out->lines says that there are some: the product by lines */
   xlac_error *err;
 } cpu_prepare_run;
 
 /* Fails only when out of memory. Shapes are static here, and types plain. */
 typedef int cpu_prepare_fn(cpu_prepare_run *x);
 extern cpu_prepare_fn *const cpu_routine_table[IR_OP_COUNT];
+
+/* gemm/dot_lines.c: says in x->out->lines whether a product with these dimensions, as yet without types, can be made by
+ * lines. Fails only when out of memory. */
+XLAC_MUST_USE int cpu_prepare_lines(cpu_prepare_run *x, const struct cpu_gemm *dims);
 
 /* --- one for each file of routines --- */
 cpu_prepare_fn cpu_prepare_collective;

@@ -24,6 +24,7 @@ struct cpu_routine_run;
 typedef struct cpu_routine {
   int (*run)(const struct cpu_routine_run *r); /* a cpu_routine_fn */
   const void *data;                            /* immutable */
+  const struct cpu_gemm *lines;                /* the same, some lines at a time (plan_lines); or NULL */
 } cpu_routine;
 BASE_VEC(cpu_routines, cpu_routine);
 

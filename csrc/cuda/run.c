@@ -255,6 +255,8 @@ static void cu_run_bind(const cuda_run *run, const plan_program *p, const cuda_a
       case PLAN_CONSTANT:
         addresses[i] = constants[i];
         break;
+      case PLAN_TILE: /* there are no products by lines here */
+        break;
     }
   }
 }

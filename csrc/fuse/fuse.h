@@ -129,9 +129,11 @@ bool fusion_goes_by_rows(const kernel *k, int64_t rows);
 bool fusion_reads_own_row(const kernel *k, const kernel_index *index, int64_t elements, int64_t rows);
 /* Bytes that kernels must go through in all for tiles to be worth it: less stays in the first cache anyway. */
 int64_t fusion_least_in_tiles(const fusion_model *m);
+/* Bytes that a tile goes through, about. */
+int64_t fusion_tile_bytes(const fusion_model *m);
 /* How many of the rows make a tile, where all kernels together go through so many bytes of each; 0: tiles are not worth
- * it, or a row is too long for one. */
-int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes);
+ * it, or a row is too long for one. at_once: with products among them, which want so many or a multiple; else 0. */
+int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once);
 
 /* --- lower.c: from a fusion to its kernel --- */
 

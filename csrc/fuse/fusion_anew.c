@@ -21,6 +21,7 @@ typedef struct anew_tree {
   double ops;      /* cycles an element */
   uint32_t weight; /* ops */
   int64_t count;   /* elements */
+  bool in_tile;    /* it will be gone through tile by tile: some rows are in the second cache at a time */
   uint32_t n_arrays;
   const ir_op *arrays[ANEW_ARRAYS]; /* in memory, each once */
 } anew_tree;
@@ -73,6 +74,35 @@ static bool anew_add(anew_tree *x, const ir_op *op, bool top) {
   return true;
 }
 
+enum { ANEW_ROWS = 16 }; /* that are enough for tiles */
+
+/* Whether op adds up (or the like) rows that tiles can have: its last dimensions, and not too many elements. */
+static bool anew_reduces_rows(const anew_tree *x, const ir_op *op) {
+  const ir_ints *dims = fusion_reduction(op) ? ir_get_ints(op, IR_ATTR_DIMENSIONS) : NULL;
+  const ir_type *from = dims ? ir_operand_type(op, 0) : NULL;
+  if (!dims || op->type->count < ANEW_ROWS || ir_type_bytes(from) / op->type->count > fusion_tile_bytes(x->m))
+    return false;
+  for (uint32_t i = 0; i < dims->n; i++)
+    if (dims->v[i] < from->rank - dims->n) return false;
+  return true;
+}
+
+/* A value that is reduced by rows goes with what is made of these rows: softmax's exponentials and their sums. */
+static bool anew_is_in_tile(const anew_tree *x, const ir_op *op) {
+  uint32_t looked = 0;
+  IR_FOR_USES(use, op) {
+    if (looked++ == ANEW_LOOK) break;
+    if (anew_reduces_rows(x, use->user)) return true;
+  }
+  return false;
+}
+
+/* What is in a cache at a time of an array that is walked with the value. */
+static int64_t anew_extent(const anew_tree *x, const ir_type *t) {
+  int64_t bytes = ir_type_bytes(t), tile = fusion_tile_bytes(x->m);
+  return x->in_tile && t->count == x->count && bytes > tile ? tile : bytes;
+}
+
 /* Reading all arrays once, cycles an element. */
 static double anew_reads(const anew_tree *x) {
   double cycles = 0;
@@ -80,7 +110,7 @@ static double anew_reads(const anew_tree *x) {
     const ir_type *t = x->arrays[i]->type;
     int64_t bytes = ir_type_bytes(t);
     double share = x->count ? (double)bytes / (double)x->count : 0;
-    cycles += share * fusion_read_cost(x->m, bytes);
+    cycles += share * fusion_read_cost(x->m, anew_extent(x, t));
   }
   return cycles;
 }
@@ -89,9 +119,11 @@ bool fusion_is_better_anew(const fusion_model *m, const ir_op *op, uint32_t read
   assert(readers > 0);
   anew_tree x = {.m = m, .count = op->type->count};
   if (!anew_add(&x, op, true)) return false;
-  int64_t bytes = ir_type_bytes(op->type);
+  x.in_tile = anew_is_in_tile(&x, op);
+  int64_t bytes = anew_extent(&x, op->type);
   /* Several readers may come to share a kernel, so that few of them count. */
-  double n = readers < ANEW_READERS ? readers : ANEW_READERS, each = (double)bytes / (x.count ? (double)x.count : 1);
+  double n = readers < ANEW_READERS ? readers : ANEW_READERS,
+         each = (double)base_dtype_bytes((base_dtype)op->type->dtype);
   double once = x.ops + anew_reads(&x);
   double stored = once + each * (fusion_write_cost(m, bytes) + n * fusion_read_cost(m, bytes));
   entry->anew = (float)(n * once * (double)x.count);

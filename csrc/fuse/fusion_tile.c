@@ -74,11 +74,23 @@ int64_t fusion_least_in_tiles(const fusion_model *m) {
   return 2 * (int64_t)m->facts.cache_bytes[0];
 }
 
-int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes) {
-  assert(rows > 0 && row_bytes >= 0);
+int64_t fusion_tile_bytes(const fusion_model *m) {
   int64_t tile = (int64_t)m->facts.cache_bytes[1] / TILE_OF_SECOND_LEVEL;
-  tile = tile < TILE_LEAST ? TILE_LEAST : tile > TILE_MOST ? TILE_MOST : tile;
-  if (row_bytes == 0 || row_bytes > tile || row_bytes * rows < fusion_least_in_tiles(m)) return 0;
+  return tile < TILE_LEAST ? TILE_LEAST : tile > TILE_MOST ? TILE_MOST : tile;
+}
+
+/* Rows of a product are worth their while where they stay in the second cache, which other things go through, too. */
+static int64_t tile_of_products(const fusion_model *m, int64_t rows, int64_t n, int64_t row_bytes, int64_t at_once) {
+  n = n < at_once ? at_once : n / at_once * at_once;
+  if (n > rows || n * row_bytes > (int64_t)m->facts.cache_bytes[1] / 4 * 3) return 0;
+  return n;
+}
+
+int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once) {
+  assert(rows > 0 && row_bytes >= 0 && at_once >= 0);
+  int64_t tile = fusion_tile_bytes(m);
+  if (row_bytes == 0 || row_bytes * rows < fusion_least_in_tiles(m)) return 0;
   int64_t n = tile / row_bytes < rows / 4 ? tile / row_bytes : rows / 4;
+  if (at_once) return tile_of_products(m, rows, n, row_bytes, at_once);
   return n > TILE_LANES ? n / TILE_LANES * TILE_LANES : n;
 }

@@ -91,7 +91,7 @@ static int build_routine(plan_build *x, const ir_op *op) {
   plan_step s = {.kind = PLAN_ROUTINE, .op = op, .routine = own, .frame = UINT32_MAX};
   s.in = plan_operand_buffers(x, op, 0, &s.n_in);
   s.out = plan_result_buffers(x, op, 0, &s.n_out);
-  if (routine.scratch_bytes)
+  if (routine.scratch_bytes || routine.lines.n)
     s.frame = plan_new_buffer(x, (plan_buffer){.place = PLAN_FRAME, .bytes = routine.scratch_bytes, .op = op});
   return x->failed || !own ? build_no_memory(x) : plan_add_step(x, s);
 }
@@ -373,10 +373,13 @@ static int build_finish(plan_build *x) {
   p->interface = interface;
   p->buffers = buffers;
   p->steps = steps;
-  TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
+  if (x->options->no_fusion)
+    TRY(plan_place_buffers(p, steps, buffers, x->alloc, x->err));
+  else
+    TRY(plan_place_with_tiles(p, steps, buffers, &x->fusion.model, x->arena, x->err));
   for (uint32_t i = 0; i < p->n_buffers; i++)
     if (buffers[i].place == PLAN_ARGUMENT || buffers[i].place == PLAN_RESULT) interface[p->n_interface++] = i;
-  return x->options->no_fusion ? 0 : plan_find_tiles(p, &x->fusion.model, x->arena, x->err);
+  return 0;
 }
 
 /* The parts of `outer` that all programs of a module share are lent to the inner one. A computation has one program,

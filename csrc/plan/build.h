@@ -90,8 +90,16 @@ void plan_find_donations(plan_build *x);
 /* --- results.c: where results lie, and the copies that takes --- */
 XLAC_MUST_USE int plan_build_results(plan_build *x, const ir_computation *c);
 
-/* --- tile.c: sets p->tiles, when all buffers have their places --- */
-XLAC_MUST_USE int plan_find_tiles(plan_program *p, const fusion_model *m, base_arena *arena, xlac_error *err);
+/* --- tile.c: sets p->tiles, by where the buffers lie. products: those alone that have some. Otherwise none but those
+ * of p->tiles, which are left as they are. --- */
+XLAC_MUST_USE int plan_find_tiles(plan_program *p, const fusion_model *m, bool products, base_arena *arena,
+                                  xlac_error *err);
+/* Whether the tile is still one, by where its buffers lie now. */
+bool plan_tile_holds(const plan_program *p, const plan_tile *t);
+
+/* --- tile_place.c: places of all buffers (plan_place_buffers), and p->tiles --- */
+XLAC_MUST_USE int plan_place_with_tiles(plan_program *p, plan_step *steps, plan_buffer *buffers, const fusion_model *m,
+                                        base_arena *arena, xlac_error *err);
 
 /* --- nested.c: loops, branches, calls. *done is false for other ops, and where a callee can't be planned. --- */
 XLAC_MUST_USE int plan_build_nested(plan_build *x, const ir_op *op, bool *done);

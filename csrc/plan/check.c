@@ -103,7 +103,8 @@ static int proof_order(const proof_run *x) {
     const plan_step *step = &x->p->steps[s];
     for (uint32_t i = 0; i < step->n_in; i++) {
       const plan_buffer *b = &x->p->buffers[step->in[i]];
-      bool inner = b->place == PLAN_FRAME || b->place == PLAN_SPARE, made = inner || b->place == PLAN_RESULT;
+      bool inner = b->place == PLAN_FRAME || b->place == PLAN_SPARE || b->place == PLAN_TILE;
+      bool made = inner || b->place == PLAN_RESULT;
       if (made && b->bytes && (b->first == UINT32_MAX || b->first >= s))
         return proof_fail(x, s, "reads what is not there yet", step->in[i], step->in[i]);
       uint32_t there = x->there[step->in[i]];

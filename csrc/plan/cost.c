@@ -53,6 +53,7 @@ static int64_t cost_extent(const plan_program *p, const plan_tile *t, uint32_t b
 static double cost_cycles(const plan_program *p, const plan_tile *t, const plan_step *s) {
   enum { FEW = 32 };
   int64_t in[FEW], out[KERNEL_MAX_STORES];
+  if (s->kind == PLAN_ROUTINE) return 0;
   assert(s->kind == PLAN_KERNEL && s->n_out <= KERNEL_MAX_STORES);
   if (s->n_in > FEW || !p->fusion) return 0;
   for (uint32_t i = 0; i < s->n_in; i++) in[i] = cost_extent(p, t, s->in[i]);

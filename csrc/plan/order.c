@@ -1,12 +1,15 @@
-/* Three orders are weighed, and the first of those with the least peak is taken: the program's own; a list schedule,
- * which of all ops that could come next takes the one after which least is alive; and depth first, an operand at a time
- * with all it needs, those first that need most beyond what they leave. Weighed are units, ops whose values go to
- * memory; everything else is computed within them or is a name. */
+/* The order of steps. Three are weighed, and the first of those with the least peak is taken: the program's own; a list
+ * schedule, which of all ops that could come next takes the one after which least is alive; and depth first, an operand
+ * at a time with all it needs, those first that need most beyond what they leave. Weighed are units, ops whose values
+ * go to memory; everything else is computed within them or is a name. */
 #include "order.h"
 
 #include <stdlib.h>
 
-enum { LOW_SMALL = 256 << 10 /* bytes: a peak that is not worth a thought */ };
+enum {
+  LOW_SMALL = 256 << 10, /* bytes: a peak that is not worth a thought */
+  LOW_LOOK = 64          /* ops after a product that are looked at */
+};
 
 /* One computation. Units are numbered in the program's order, operands before readers. */
 typedef struct low_run {
@@ -39,7 +42,7 @@ static bool low_is_name(const ir_op *op) {
 }
 
 /* Whether the op's value gets memory of its own. */
-static bool low_is_unit(const low_run *x, const ir_op *op) {
+static bool low_has_memory(const low_run *x, const ir_op *op) {
   uint8_t role = x->f->of[op->id].role;
   if (op->opcode == IR_OP_PARAMETER || op->opcode == IR_OP_CONSTANT || low_is_name(op)) return false;
   return role == FUSION_NO || role == FUSION_ROOT || (role == FUSION_CHEAP && x->f->of[op->id].needed);
@@ -69,7 +72,7 @@ static void *low_zeros(low_run *x, size_t n, size_t size) {
 /* Sets what is known of each unit by itself. */
 static void low_number_units(low_run *x) {
   for (uint32_t i = 0; i < x->n; i++)
-    if (low_is_unit(x, x->ops[i])) x->unit[x->ops[i]->id] = ++x->n_units;
+    if (low_has_memory(x, x->ops[i])) x->unit[x->ops[i]->id] = ++x->n_units;
   x->of = low_zeros(x, x->n_units, sizeof *x->of);
   x->bytes = low_zeros(x, x->n_units, sizeof *x->bytes);
   x->over = low_zeros(x, x->n_units, sizeof *x->over);
@@ -427,6 +430,52 @@ static bool low_choose(low_run *x, plan_program *p) {
   return p->order == PLAN_ORDER_PROGRAM || low_emit(x, orders[p->order]);
 }
 
+/* --- products --- */
+
+/* Whether the op follows from what is marked. */
+static bool low_follows(const ir_op *op, const uint32_t *marks) {
+  for (uint32_t k = 0; k < op->n_operands; k++)
+    if (marks[ir_operand(op, k)->id]) return true;
+  return false;
+}
+
+/* Marks what follows from the product at ops[i]; the place after the last such op that is looked at, or after the next
+ * product among them. */
+static uint32_t low_mark_followers(uint32_t n, ir_op *const *ops, uint32_t i, uint32_t *marks) {
+  uint32_t end = i + 1;
+  marks[ops[i]->id] = 1;
+  for (uint32_t j = i + 1; j < n && j < i + LOW_LOOK; j++) {
+    if (!low_follows(ops[j], marks)) continue;
+    marks[ops[j]->id] = 1;
+    end = j + 1;
+    if (ops[j]->opcode == IR_OP_DOT) break;
+  }
+  return end;
+}
+
+/* A tile can have a product only if what is made of it comes right after it (plan/tile.c), so whatever else would come
+ * in between, masks and other operands, comes before; unless that is larger than the product and so better late. */
+static void low_gather(const low_run *x, uint32_t i) {
+  uint32_t n = x->n, *marks = x->unit;
+  ir_op *own[LOW_LOOK], **ops = x->ops;
+  uint32_t end = low_mark_followers(n, ops, i, marks), front = i, kept = 0;
+  bool fits = true;
+  for (uint32_t j = i; j < end; j++)
+    fits = fits && (marks[ops[j]->id] || !low_has_memory(x, ops[j]) ||
+                    low_type_bytes(ops[j]->type) <= low_type_bytes(ops[i]->type));
+  for (uint32_t j = i; fits && j < end; j++) {
+    if (marks[ops[j]->id])
+      own[kept++] = ops[j];
+    else
+      ops[front++] = ops[j];
+  }
+  for (uint32_t j = i; j < i + LOW_LOOK && j < n; j++) marks[ops[j]->id] = 0;
+  for (uint32_t j = 0; j < kept; j++) {
+    ops[front + j] = own[j];
+    marks[own[j]->id] = 0;
+  }
+}
+
 /* Computations of two units or fewer have nothing to choose. */
 int plan_order_ops(plan_program *p, const fusion_plan *f, uint32_t n, ir_op **ops, uint32_t *by_id, base_arena *scratch,
                    xlac_error *err) {
@@ -441,5 +490,7 @@ int plan_order_ops(plan_program *p, const fusion_plan *f, uint32_t n, ir_op **op
     ok = !x.failed && low_choose(&x, p);
   }
   for (uint32_t i = 0; i < n; i++) by_id[ops[i]->id] = 0;
+  for (uint32_t i = n; ok && i-- > 0;)
+    if (ops[i]->opcode == IR_OP_DOT) low_gather(&x, i);
   return ok ? 0 : base_oom(err, "a plan");
 }

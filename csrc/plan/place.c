@@ -179,6 +179,19 @@ static bool place_reuse(place_run *x, uint32_t step, uint32_t out) {
   return false;
 }
 
+static void place_new(place_run *x, uint32_t buffer) {
+  place_put(x, buffer, place_take(x, place_round(x->buffers[buffer].bytes), x->buffers[buffer].type != NULL));
+  if (x->buffers[buffer].place == PLAN_FRAME) x->live += x->buffers[buffer].bytes;
+}
+
+/* Room for what later products of a tile that begins here read packed. */
+static void place_tile(place_run *x, uint32_t step) {
+  const plan_tile *t = plan_tile_at(x->p, step);
+  for (uint32_t i = step + 1; t && i < t->first + t->n; i++)
+    if (x->steps[i].kind == PLAN_ROUTINE && x->buffers[x->steps[i].frame].first == step)
+      place_new(x, x->steps[i].frame);
+}
+
 /* First the places of what the step writes, while what it reads still has its own; then the places of what dies are
  * given back. */
 static bool place_step(place_run *x, uint32_t step) {
@@ -190,9 +203,9 @@ static bool place_step(place_run *x, uint32_t step) {
     if (b == UINT32_MAX || x->buffers[b].place != PLAN_FRAME || x->buffers[b].first != step) continue;
     if (i < s->n_out && place_reuse(x, step, i)) continue;
     if (plan_borrow(&x->lenders, x->p, x->buffers, b)) continue;
-    place_put(x, b, place_take(x, place_round(x->buffers[b].bytes), x->buffers[b].type != NULL));
-    if (x->buffers[b].place == PLAN_FRAME) x->live += x->buffers[b].bytes;
+    place_new(x, b);
   }
+  place_tile(x, step);
   for (uint32_t i = 0; i < s->n_in; i++) x->seen[s->in[i]] = 0;
   if (x->live > x->peak) x->peak = x->live;
   for (uint32_t b = x->ends[step]; b != UINT32_MAX; b = x->next[b]) {

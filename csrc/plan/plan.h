@@ -15,7 +15,8 @@ typedef enum plan_place {
   PLAN_ARGUMENT, /* argument `number` */
   PLAN_RESULT,   /* result `number`, memory of the caller */
   PLAN_SPARE,    /* at `offset` of the entry's spare `number`: of an argument that is given away */
-  PLAN_CONSTANT  /* the value of `literal`, in the module */
+  PLAN_CONSTANT, /* the value of `literal`, in the module */
+  PLAN_TILE      /* in no memory of the program: only some rows of it are there at a time, while its tile runs */
 } plan_place;
 
 /* One array, or a block of scratch memory, with its place and its life in steps. */
@@ -54,6 +55,17 @@ typedef struct plan_dot {
 } plan_dot;
 bool plan_dot_of(const ir_op *op, plan_dot *dot);
 
+/* A product whose result can be made some lines at a time, by whoever has packed the operand that all lines read. Line
+ * l is the l-th part of the result's memory, of n equal ones. */
+typedef struct plan_lines {
+  int64_t n;       /* lines; 0: only the whole can be made */
+  int64_t at_once; /* it is made best so many at a time, or a multiple */
+  int64_t batches; /* the lines are so many ranges in turn, each of which reads a part of the other operand */
+  int64_t packed;  /* bytes of all of that, once it is packed */
+  uint64_t own;    /* bit i: of leaf i of the operands line l is made from the l-th part alone, of n equal ones */
+  const char *why; /* n is 0: why; static. NULL: it is no product */
+} plan_lines;
+
 /* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the device's. */
 typedef struct plan_routine {
   uint32_t number;       /* among the routines of the plan: what the device makes of it is found by that */
@@ -66,6 +78,7 @@ typedef struct plan_routine {
                        (rt_stop.parts); stoppable, too */
   bool calls;       /* it evaluates called computations, for which the interpreter must be made ready */
   bool interpreted; /* it is the interpreter's evaluator, which must be made ready */
+  plan_lines lines;
 } plan_routine;
 /* The facts of the routine for op; out->number is there, the rest is zero. A device without an algorithm for op gives
  * what plan_eval_routine says. */
@@ -98,12 +111,17 @@ typedef struct plan_step {
   const plan_chain *chain; /* START, UPDATE, DONE */
 } plan_step;
 
-/* Kernels one after another that may run some rows at a time: steps first .. first + n - 1, whose iterations are cut
- * into the same `rows` rows, each row of a value made from the same row of others. Run one by one they give the same.
+/* Kernels and products one after another that may run some rows at a time: steps first .. first + n - 1, whose
+ * iterations are cut into the same `rows` rows, each row of a value made from the same row of others. Run one by one
+ * they give the same, but where products are among them: then values that only the tile reads have no memory
+ * (PLAN_TILE), and the products' `frame` buffers have room for what is packed before, from the first step to the last.
  */
 typedef struct plan_tile {
   uint32_t first, n;
+  bool products;
   int64_t rows, at_a_time; /* at_a_time: rows of a tile */
+  int64_t batches;         /* rows are so many ranges, whose parts of products' operands are packed one range at a time,
+                              by the thread that does it; 0: all is packed before */
   const char *ends;        /* why the step after it is not part of it; static */
 } plan_tile;
 
@@ -226,12 +244,22 @@ bool plan_is_async(const ir_op *op);
 /* The type of what such a start's done gives. */
 const ir_type *plan_async_result(const ir_op *start);
 
-/* --- tile.c: kernels that run some rows at a time --- */
+/* --- tile.c: kernels and products that run some rows at a time --- */
 /* The tile that begins with that step, or NULL. */
-const plan_tile *plan_tile_at(const plan_program *p, uint32_t step);
+static inline const plan_tile *plan_tile_at(const plan_program *p, uint32_t step) {
+  uint32_t low = 0, high = p->n_tiles;
+  while (low < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (p->tiles[middle].first < step)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < p->n_tiles && p->tiles[low].first == step ? &p->tiles[low] : NULL;
+}
 /* Whether nobody but the tile's steps needs the buffer, which that step of it writes. */
 bool plan_tile_keeps(const plan_program *p, const plan_tile *t, uint32_t step, uint32_t buffer);
-/* Whether all loads of the step, a kernel, from the memory of `buffer` are of the same row, of so many. */
+/* Whether all that the step (a kernel or a product) reads in the memory of `buffer` is of the same row, of so many. */
 bool plan_reads_by_rows(const plan_program *p, const plan_step *s, uint32_t buffer, int64_t rows);
 
 /* --- inside --- */

@@ -5,7 +5,7 @@
 /* "frame+64 f32[8]", "argument 0 f32[8]", "in result 1 ..." for a borrowed place. */
 static void put_buffer(base_text *out, const plan_buffer *b) {
   char type[80];
-  static const char *const places[] = {"frame", "argument", "result", "spare", "constant"};
+  static const char *const places[] = {"frame", "argument", "result", "spare", "constant", "tile"};
   base_putf(out, " %s%s", b->borrowed ? "in " : "", places[b->place]);
   if (b->place == PLAN_ARGUMENT || b->place == PLAN_RESULT || b->place == PLAN_SPARE) base_putf(out, " %u", b->number);
   if (b->place == PLAN_FRAME || b->place == PLAN_SPARE) base_putf(out, "+%lld", (long long)b->offset);

@@ -53,7 +53,7 @@ static void report_cost(base_text *out, plan_cost c) {
 
 /* "lent" is the public word for a borrowed place. */
 static void report_buffer(base_text *out, const plan_buffer *b) {
-  static const char *const places[] = {"frame", "argument", "result", "spare", "constant"};
+  static const char *const places[] = {"frame", "argument", "result", "spare", "constant", "tile"};
   char type[80];
   base_putf(out, "{\"place\": \"%s\", \"bytes\": %lld", places[b->place], (long long)b->bytes);
   if (b->place == PLAN_FRAME || b->place == PLAN_SPARE) base_putf(out, ", \"offset\": %lld", (long long)b->offset);

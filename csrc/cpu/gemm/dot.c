@@ -148,7 +148,7 @@ static bool dot_own_is_better(const plan_dot *dot) {
 
 /* A BLAS is opened only for a product that none of our own is better at: that takes longer than compiling most
  * programs. */
-int cpu_prepare_dot(cpu_prepare_run *x) {
+static int dot_prepare_whole(cpu_prepare_run *x) {
   plan_dot dot = {.dtype = 0};
   const cpu_blas *blas = NULL;
   bool matrices = plan_dot_of(x->op, &dot), may = x->options->blas && matrices && !dot_own_is_better(&dot);
@@ -157,4 +157,13 @@ int cpu_prepare_dot(cpu_prepare_run *x) {
   if (!may || x->code) return 0;
   TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
   return blas ? dot_prepare_matrices(x, &dot, false) : dot_prepare_own(x, false);
+}
+
+int cpu_prepare_dot(cpu_prepare_run *x) {
+  cpu_gemm dims = {0};
+  TRY(dot_prepare_whole(x));
+  if (!x->code || ir_operand_type(x->op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(x->op, 1)->rank > GEMM_MAX_DIMS)
+    return 0;
+  dot_give_dims(x->op, &dims);
+  return cpu_prepare_lines(x, &dims);
 }

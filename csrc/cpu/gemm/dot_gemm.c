@@ -175,40 +175,54 @@ static void gemm_cut(cpu_gemm *g, int64_t work) {
   }
 }
 
+static bool gemm_count_all(cpu_gemm *g) {
+  return gemm_count(&g->batch) && gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k);
+}
+
+static void gemm_order_all(cpu_gemm *g) {
+  gemm_order(&g->batch, 'c');
+  gemm_order(&g->m, 'c');
+  gemm_order(&g->n, 'c');
+  gemm_order(&g->k, 'a');
+}
+
+/* The kernel, blocks, and the panels of all of B: how many in *all. false where they are too large to count. */
+static bool gemm_measure(cpu_gemm *g, int64_t *all) {
+  g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
+  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->is_complex ? 2 : 1);
+  int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum);
+  g->k_block = GEMM_BLOCK_BYTES / (g->pairs ? 2 : size);
+  g->columns = GEMM_BLOCK_BYTES / size;
+  g->panels = (g->n.count + width - 1) / width;
+  return base_mul_i64(cpu_gemm_steps(g, g->k.count), line, &g->panel_bytes) &&
+         base_mul_i64(g->panels, g->batch.count, all);
+}
+
 /* In order: count, exchange, order the dimensions, then find which way the product goes: small, thin, or in
  * blocks. What is packed at a time is at most GEMM_CHUNK where panels are not larger themselves; if they are, and
  * there are few rows of A, tasks pack what they need (`direct`). */
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
-  int64_t work = 0, steps = 0;
-  if (!gemm_count(&g->batch) || !gemm_count(&g->m) || !gemm_count(&g->n) || !gemm_count(&g->k)) return false;
+  int64_t work = 0, all = 0;
+  if (!gemm_count_all(g)) return false;
   *exchanged = false;
   g->scratch_bytes = 0;
   if (g->small) return true;
   *exchanged = gemm_wants_exchange(g);
   if (*exchanged) gemm_exchange(g);
-  gemm_order(&g->batch, 'c');
-  gemm_order(&g->m, 'c');
-  gemm_order(&g->n, 'c');
-  gemm_order(&g->k, 'a');
+  gemm_order_all(g);
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return true;
   g->thin = cpu_gemm_is_thin(g);
   if (g->thin) {
     g->scratch_bytes = cpu_gemm_thin_bytes(g);
     return g->scratch_bytes >= 0;
   }
-  g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
-  int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->is_complex ? 2 : 1);
-  g->k_block = GEMM_BLOCK_BYTES / (g->pairs ? 2 : size);
-  g->columns = GEMM_BLOCK_BYTES / size;
+  if (!gemm_measure(g, &all)) return false;
   if (!base_mul_i64(g->batch.count, g->m.count, &work) || !base_mul_i64(work, g->n.count, &work) ||
       (g->k.count && !base_mul_i64(work, g->k.count, &work)))
     return false;
   gemm_cut(g, work);
-  g->panels = (g->n.count + width - 1) / width;
-  steps = cpu_gemm_steps(g, g->k.count);
-  int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum), all = 0;
-  if (!base_mul_i64(steps, line, &g->panel_bytes) || !base_mul_i64(g->panels, g->batch.count, &all)) return false;
-  int64_t least = g->columns / width, most = g->panel_bytes ? GEMM_CHUNK / g->panel_bytes : all;
+  int64_t least = g->columns / (g->kernel.columns / (g->is_complex ? 2 : 1)),
+          most = g->panel_bytes ? GEMM_CHUNK / g->panel_bytes : all;
   g->chunk = most < least ? least : most / least * least;
   if (g->chunk > g->panels) g->chunk = g->chunk / g->panels * g->panels;
   if (g->chunk > all) g->chunk = all;
@@ -402,4 +416,75 @@ void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b
       r.n_panels = g->panels - r.panel < panels ? g->panels - r.panel : panels;
       gemm_chunk(&r);
     }
+}
+
+/* --- by lines --- */
+
+bool cpu_gemm_prepare_lines(cpu_gemm *g) {
+  int64_t all = 0;
+  if (!gemm_count_all(g) || !g->batch.count || !g->m.count || !g->n.count || !g->k.count) return false;
+  gemm_order_all(g);
+  if (!gemm_measure(g, &all) || !base_mul_i64(all, g->panel_bytes, &g->scratch_bytes)) return false;
+  g->chunk = all;
+  for (uint32_t d = 0; d < g->n.n; d++)
+    if (g->n.v[d].c >= g->n.count) return false;
+  return true;
+}
+
+static gemm_run gemm_lines_run(const cpu_gemm *g, rt_pool *pool, cpu_gemm_packed packed) {
+  assert(packed.batch >= 0 && packed.n > 0 && packed.batch + packed.n <= g->batch.count);
+  return (gemm_run){
+      .g = g, .pool = pool, .packed = packed.to, .batch = packed.batch, .batches = packed.n, .n_panels = g->panels};
+}
+
+void cpu_gemm_pack_lines(const cpu_gemm *g, rt_pool *pool, const void *b, cpu_gemm_packed packed) {
+  gemm_run r = gemm_lines_run(g, pool, packed);
+  size_t n = (size_t)(r.batches * r.n_panels);
+  r.b = b;
+  if (pool)
+    rt_parallel_for(pool, n, (size_t)(GEMM_GRAIN_BYTES / (g->panel_bytes + 1) + 1), gemm_pack_panels, &r);
+  else
+    gemm_pack_panels(&r, 0, n);
+}
+
+/* Some rows of one batch, by all columns. */
+static void gemm_do_rows(const gemm_run *r, int64_t batch, int64_t row, int64_t rows, char *a, char *sums) {
+  const cpu_gemm *g = r->g;
+  gemm_task t = {.batch = batch, .row = row, .rows = rows};
+  assert(rows > 0 && rows <= GEMM_ROWS && row + rows <= g->m.count);
+  cpu_gemm_offsets(&g->m, 'a', row, rows, t.at);
+  cpu_gemm_offsets(&g->m, 'c', row, rows, t.to);
+  for (; t.column < g->n.count; t.column += g->columns) {
+    t.columns = g->n.count - t.column < g->columns ? g->n.count - t.column : g->columns;
+    cpu_gemm_offsets(&g->n, 'c', t.column, t.columns, t.places);
+    gemm_do(r, &t, a, sums);
+  }
+}
+
+void cpu_gemm_run_lines(const cpu_gemm *g, rt_pool *pool, const void *a, cpu_gemm_packed packed, void *c, int64_t from,
+                        int64_t to) {
+  char rows[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
+  char sums[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
+  gemm_run r = gemm_lines_run(g, pool, packed);
+  r.a = a;
+  r.c = c;
+  assert(from >= packed.batch * g->m.count && to <= (packed.batch + packed.n) * g->m.count);
+  while (from < to) {
+    int64_t row = from % g->m.count, n = g->m.count - row;
+    if (n > GEMM_ROWS) n = GEMM_ROWS;
+    if (n > to - from) n = to - from;
+    gemm_do_rows(&r, from / g->m.count, row, n, rows, sums);
+    from += n;
+  }
+}
+
+/* Dimensions of lines step through A as they do through C, by rows of k elements instead of n. */
+static bool gemm_steps_by_lines(const cpu_gemm *g, const cpu_gemm_dims *dims) {
+  for (uint32_t d = 0; d < dims->n; d++)
+    if (dims->v[d].a * g->n.count != dims->v[d].c * g->k.count) return false;
+  return true;
+}
+
+bool cpu_gemm_owns_lines(const cpu_gemm *g) {
+  return gemm_steps_by_lines(g, &g->batch) && gemm_steps_by_lines(g, &g->m);
 }

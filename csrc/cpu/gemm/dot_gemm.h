@@ -74,6 +74,22 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged);
 /* scratch: g->scratch_bytes. Deterministic for any pool. */
 void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch);
 
+/* The same product by lines of C: row m of batch b is line b * g->m.count + m, which is to be the l-th part of C's
+ * memory. Prepared by cpu_gemm_prepare_lines instead of cpu_gemm_prepare: false where it is no product for that. B is
+ * packed first, all of it into scratch_bytes, or some batches into as large a part; then lines of these can be made in
+ * any order, each by one thread. */
+bool cpu_gemm_prepare_lines(cpu_gemm *g);
+typedef struct cpu_gemm_packed {
+  char *to;
+  int64_t batch, n; /* from that batch on */
+} cpu_gemm_packed;
+/* pool NULL: on the caller's thread. */
+void cpu_gemm_pack_lines(const cpu_gemm *g, rt_pool *pool, const void *b, cpu_gemm_packed packed);
+void cpu_gemm_run_lines(const cpu_gemm *g, rt_pool *pool, const void *a, cpu_gemm_packed packed, void *c, int64_t from,
+                        int64_t to);
+/* Whether line l is made from the l-th part of A's memory alone. */
+bool cpu_gemm_owns_lines(const cpu_gemm *g);
+
 /* Steps of the tile for `count` elements of k. */
 static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
   return g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;

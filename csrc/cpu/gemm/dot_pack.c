@@ -119,10 +119,43 @@ static int pack_run(const int64_t *lines, int c, int n) {
   return run;
 }
 
+/* Four lines at a time, contiguous along k, to columns of 4 bytes: 4 by 4 elements are transposed in registers. Lines
+ * beyond a multiple of four are left. */
+typedef uint32_t pack_four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint16_t pack_four_half __attribute__((vector_size(8), aligned(2), may_alias));
+#define PACK_TURN(name, S, LOAD)                                                                               \
+  static bool name(const S *x, const int64_t *lines, int n_lines, int64_t n, uint32_t *out, int columns) {     \
+    for (int c = 0; c + 4 <= n_lines; c += 4) {                                                                \
+      const S *l0 = x + lines[c], *l1 = x + lines[c + 1], *l2 = x + lines[c + 2], *l3 = x + lines[c + 3];      \
+      int64_t j = 0;                                                                                           \
+      for (uint32_t *to = out + c; j + 4 <= n; j += 4, to += 4 * columns) {                                    \
+        pack_four r0 = LOAD(l0 + j), r1 = LOAD(l1 + j), r2 = LOAD(l2 + j), r3 = LOAD(l3 + j);                  \
+        pack_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);                                         \
+        pack_four high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);                                        \
+        pack_four low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);                                         \
+        pack_four high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);                                        \
+        *(pack_four *)(void *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);                          \
+        *(pack_four *)(void *)(to + columns) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);              \
+        *(pack_four *)(void *)(to + 2 * columns) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);        \
+        *(pack_four *)(void *)(to + 3 * columns) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);        \
+      }                                                                                                        \
+      for (; j < n; j++) {                                                                                     \
+        const S *const all[4] = {l0 + j, l1 + j, l2 + j, l3 + j};                                              \
+        for (int r = 0; r < 4; r++) out[j * columns + c + r] = (uint32_t)*all[r] << (sizeof(S) == 2 ? 16 : 0); \
+      }                                                                                                        \
+    }                                                                                                          \
+    return true;                                                                                               \
+  }
+#define PACK_FOUR(p) (*(const pack_four *)(const void *)(p))
+#define PACK_FOUR_BF16(p) (__builtin_convertvector(*(const pack_four_half *)(const void *)(p), pack_four) << 16)
+PACK_TURN(pack_turn_4, uint32_t, PACK_FOUR)
+PACK_TURN(pack_turn_bf16, uint16_t, PACK_FOUR_BF16)
+#define PACK_NO_TURN(x, lines, n_lines, n, out, columns) false
+
 /* Columns of B to a panel. GROUP elements of k stand side by side: 2 where the kernel takes pairs. Columns that
  * are neighbours in memory are copied row by row; others in strips along k, each of which stays in a few cache
  * lines. */
-#define PACK_COLUMNS(name, S, D, GROUP, VALUE)                                                                        \
+#define PACK_COLUMNS(name, S, D, GROUP, VALUE, TURN)                                                                  \
   static void name(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to, \
                    int columns) {                                                                                     \
     const S *restrict x = (const S *)(const void *)from;                                                              \
@@ -142,6 +175,10 @@ static int pack_run(const int64_t *lines, int c, int n) {
         continue;                                                                                                     \
       }                                                                                                               \
       while (first + run < n_lines && pack_run(lines, first + run, n_lines) < PACK_SHORT) run++;                      \
+      if (step == 1 && run >= 4 && TURN(x, lines + first, run, n, out + p * columns + first, columns)) {              \
+        run -= run % 4;                                                                                               \
+        continue;                                                                                                     \
+      }                                                                                                               \
       for (int64_t i = 0; i < n; i += PACK_STRIP)                                                                     \
         for (int c = first; c < first + run; c++)                                                                     \
           for (int64_t j = i; j < n && j < i + PACK_STRIP; j++)                                                       \
@@ -181,12 +218,12 @@ PACK_ROWS(pack_rows_16, pack_pair16, pack_pair16, PACK_SAME)
 PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16)
 PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME)
 PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME)
-PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME)
-PACK_COLUMNS(pack_columns_4, uint32_t, uint32_t, 1, PACK_SAME)
-PACK_COLUMNS(pack_columns_8, uint64_t, uint64_t, 1, PACK_SAME)
-PACK_COLUMNS(pack_columns_bf16, uint16_t, uint32_t, 1, pack_bf16)
-PACK_COLUMNS(pack_columns_s8, int8_t, int16_t, 2, PACK_SAME)
-PACK_COLUMNS(pack_columns_u8, uint8_t, int16_t, 2, PACK_SAME)
+PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME, PACK_NO_TURN)
+PACK_COLUMNS(pack_columns_4, uint32_t, uint32_t, 1, PACK_SAME, pack_turn_4)
+PACK_COLUMNS(pack_columns_8, uint64_t, uint64_t, 1, PACK_SAME, PACK_NO_TURN)
+PACK_COLUMNS(pack_columns_bf16, uint16_t, uint32_t, 1, pack_bf16, pack_turn_bf16)
+PACK_COLUMNS(pack_columns_s8, int8_t, int16_t, 2, PACK_SAME, PACK_NO_TURN)
+PACK_COLUMNS(pack_columns_u8, uint8_t, int16_t, 2, PACK_SAME, PACK_NO_TURN)
 PACK_COMPLEX(pack_columns_c64, float)
 PACK_COMPLEX(pack_columns_c128, double)
 

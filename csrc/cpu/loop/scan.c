@@ -19,6 +19,7 @@ loop_memory cpu_loop_memory_of(loop_make *x, const loop_scope *s, uint32_t buffe
       m.fixed = b->literal ? b->literal->data : NULL;
       break;
     case PLAN_SPARE:
+    case PLAN_TILE:
       break;
   }
   if (m.area == LOOP_FIXED && !m.fixed) x->failed = true;

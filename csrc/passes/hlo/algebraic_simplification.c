@@ -176,14 +176,23 @@ static uint32_t hs_free_dims(const ir_op *op, uint32_t side) {
   return ir_operand_type(op, side)->rank - (batch ? batch->n : 0) - (sum ? sum->n : 0);
 }
 
-/* Batch dimensions stay, the right side's free ones come before the left side's. */
-static bool hs_swaps_sides(const ir_op *dot, const ir_ints *permutation) {
-  uint32_t left = hs_free_dims(dot, 0), right = hs_free_dims(dot, 1), batch = dot->type->rank - left - right;
-  for (uint32_t i = 0; i < permutation->n; i++) {
-    uint32_t want = i < batch ? i : i < batch + right ? i + left : i - right;
-    if (permutation->v[i] != want) return false;
-  }
-  return true;
+/* Where dimension d of a dot's result stands once the sides have changed places: batch dimensions stay, and the right
+ * side's free ones come before the left side's. */
+static int64_t hs_swapped_dim(const ir_op *dot, int64_t d) {
+  int64_t left = hs_free_dims(dot, 0), right = hs_free_dims(dot, 1), batch = dot->type->rank - left - right;
+  return d < batch ? d : d < batch + left ? d + right : d - left;
+}
+
+/* Whether a transposition of the result is better made from the dot whose sides are swapped: it is that dot, or its
+ * last dimension is of the left side, so that single elements would move where rows can. */
+static bool hs_wants_swap(const ir_op *dot, const ir_ints *permutation) {
+  assert(permutation->n == dot->type->rank);
+  int64_t left = hs_free_dims(dot, 0), right = hs_free_dims(dot, 1), batch = dot->type->rank - left - right;
+  bool only_sides = true;
+  if (!left || !right) return false;
+  for (uint32_t i = 0; i < permutation->n; i++) only_sides &= hs_swapped_dim(dot, permutation->v[i]) == i;
+  int64_t last = permutation->v[permutation->n - 1];
+  return only_sides || (last >= batch && last < batch + left);
 }
 
 /* The left side's dimension numbers become the right side's. */
@@ -195,18 +204,36 @@ static void hs_swap_attrs(hs_run *s, ir_op *made, const ir_op *dot) {
   }
 }
 
-/* (A B)' is B' A': the same products, added in the same order. */
+/* The dot with its sides swapped, or NULL: its dimensions are dot's in that order. */
+static ir_op *hs_swap_sides(hs_run *s, const ir_op *dot) {
+  int64_t dims[IR_MAX_RANK];
+  for (uint32_t d = 0; d < dot->type->rank; d++) dims[hs_swapped_dim(dot, d)] = dot->type->dims[d];
+  const ir_type *type = ir_tensor_default(s->x.m, (base_dtype)dot->type->dtype, dot->type->rank, dims, NULL);
+  ir_op *made = hlo_make(&s->x, IR_OP_DOT, type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
+  if (made) hs_swap_attrs(s, made, dot);
+  return made;
+}
+
+/* (A B)' is B' A': the same products, added in the same order. What is left of the transposition moves rows. */
 ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
   const ir_op *dot = ir_operand(op, 0);
   const ir_ints *permutation = ir_get_ints(op, IR_ATTR_DIMENSIONS);
   if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || ir_is_result(dot)) return NULL;
-  if (opt_in_edge(&s->facts, dot) || !hs_swaps_sides(dot, permutation)) return NULL;
+  if (opt_in_edge(&s->facts, dot) || !hlo_is_plain(dot->type) || !hs_wants_swap(dot, permutation)) return NULL;
   /* Operands of two types may be two algorithms, and precision is said by operand. */
   if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;
   if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_word(dot, IR_ATTR_ALGORITHM) != IR_DOT_UNSET) return NULL;
-  ir_op *made = hlo_make(&s->x, IR_OP_DOT, op->type, 2, (ir_op *[]){ir_operand(dot, 1), ir_operand(dot, 0)});
-  if (made) hs_swap_attrs(s, made, dot);
-  return made;
+  int64_t moved[IR_MAX_RANK];
+  bool stays = true;
+  for (uint32_t i = 0; i < permutation->n; i++) {
+    moved[i] = hs_swapped_dim(dot, permutation->v[i]);
+    stays &= moved[i] == i;
+  }
+  ir_op *made = hs_swap_sides(s, dot);
+  if (stays || !made) return made;
+  ir_op *turned = hlo_make(&s->x, IR_OP_TRANSPOSE, op->type, 1, &made);
+  if (turned && !ir_set_ints(turned, IR_ATTR_DIMENSIONS, permutation->n, moved)) s->x.failed = true;
+  return turned;
 }
 
 const hs_row hs_dot_rules[] = {{IR_OP_DOT, hs_dot}, {IR_OP_INVALID, NULL}};

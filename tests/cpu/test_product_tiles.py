@@ -1,0 +1,202 @@
+"""Products that go row by row with what stands around them: attention, layers with their activations, normalised inputs."""
+import os
+import subprocess
+import sys
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xlac
+
+from .conftest import COMBINERS, leaves
+
+TOGETHER = "products, tile by tile"
+
+
+def near(got, want, bound):
+    for g, w in zip(got, want, strict=True):
+        assert g.shape == w.shape and g.dtype == w.dtype
+        g, w = g.astype(np.float64), w.astype(np.float64)
+        assert np.array_equal(np.isnan(g), np.isnan(w))
+        assert np.nanmax(np.abs(g - w), initial=0) <= bound * (np.nanmax(np.abs(w), initial=0) + 1)
+
+
+def numbers(*shape, t=np.float32, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(t)
+
+
+def program(lines, **parameters):
+    text = "".join(f"  {name} = {t} parameter({i})\n" for i, (name, t) in enumerate(parameters.items()))
+    return f"HloModule m\n{COMBINERS}\nENTRY e {{\n{text}{lines}\n}}"
+
+
+SOFTMAX = """
+  lo = f32[] constant(-inf)
+  z = f32[] constant(0)
+  m = f32[{b},{h},{q}] reduce(s, lo), dimensions={{3}}, to_apply=mostf
+  mb = f32[{b},{h},{q},{k}] broadcast(m), dimensions={{0,1,2}}
+  d = f32[{b},{h},{q},{k}] subtract(s, mb)
+  x = f32[{b},{h},{q},{k}] exponential(d)
+  t = f32[{b},{h},{q}] reduce(x, z), dimensions={{3}}, to_apply=sumf
+  tb = f32[{b},{h},{q},{k}] broadcast(t), dimensions={{0,1,2}}
+  p = f32[{b},{h},{q},{k}] divide(x, tb)
+"""
+BATCHES = "lhs_batch_dims={0,1}, rhs_batch_dims={0,1}"
+SCORES = f"dot(a, c), {BATCHES}, lhs_contracting_dims={{3}}, rhs_contracting_dims={{3}}"
+# How scores are made of the product s0, by name; `g` is one more argument.
+MADE = {
+    "plain": ("f32[1]", "  s = f32[{b},{h},{q},{k}] copy(s0)"),
+    "scaled and biased": ("f32[{h},{q},{k}]", """
+  eighth = f32[] constant(0.125)
+  eighths = f32[{b},{h},{q},{k}] broadcast(eighth), dimensions={{}}
+  se = f32[{b},{h},{q},{k}] multiply(s0, eighths)
+  gb = f32[{b},{h},{q},{k}] broadcast(g), dimensions={{1,2,3}}
+  s = f32[{b},{h},{q},{k}] add(se, gb)"""),
+    "causal": ("f32[1]", """
+  i = s32[{q},{k}] iota(), iota_dimension=0
+  j = s32[{q},{k}] iota(), iota_dimension=1
+  c0 = pred[{q},{k}] compare(i, j), direction=GE
+  keep = pred[{b},{h},{q},{k}] broadcast(c0), dimensions={{2,3}}
+  low = f32[] constant(-1e30)
+  lows = f32[{b},{h},{q},{k}] broadcast(low), dimensions={{}}
+  s = f32[{b},{h},{q},{k}] select(keep, s0, lows)"""),
+    "masked to nothing": ("pred[{b},1,{q},{k}]", """
+  g1 = pred[{b},{q},{k}] reshape(g)
+  keep = pred[{b},{h},{q},{k}] broadcast(g1), dimensions={{0,2,3}}
+  low = f32[] constant(-inf)
+  lows = f32[{b},{h},{q},{k}] broadcast(low), dimensions={{}}
+  s = f32[{b},{h},{q},{k}] select(keep, s0, lows)"""),
+}
+
+
+def attention(made, b, h, q, k, d):
+    extra, lines = MADE[made]
+    text = f"  s0 = f32[{{b}},{{h}},{{q}},{{k}}] {SCORES.replace('{', '{{').replace('}', '}}')}\n{lines}{SOFTMAX}"
+    text = text.format(b=b, h=h, q=q, k=k) + f"  ROOT o = f32[{b},{h},{q},{d}] dot(p, v), {BATCHES}, lhs_contracting_dims={{3}}, rhs_contracting_dims={{2}}"
+    extra = extra.format(b=b, h=h, q=q, k=k)
+    types = dict(a=f"f32[{b},{h},{q},{d}]", c=f"f32[{b},{h},{k},{d}]", v=f"f32[{b},{h},{k},{d}]", g=extra)
+    shape = [int(n) for n in extra[extra.index("[") + 1:-1].split(",")]
+    g = numbers(*shape, seed=4)
+    return program(text, **types), (numbers(b, h, q, d), numbers(b, h, k, d, seed=1), numbers(b, h, k, d, seed=2), g > 1.5 if extra[0] == "p" else g)
+
+
+# Few and many batches: operands are packed before, or as each range of rows begins; rows that no tile divides.
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("b, h, q, k, d", [(1, 2, 200, 130, 33), (2, 3, 97, 160, 64), (1, 5, 40, 1000, 16)])
+def test_attention(both, made, b, h, q, k, d):
+    text, arguments = attention(made, b, h, q, k, d)
+    got, want, exe = both(text, *arguments)
+    report = str(exe.explain("fusion"))
+    assert f"{TOGETHER}" in report and "(s0, " not in report
+    assert exe.memory["frame_bytes"] < 4 * b * h * q * k, "the scores are in no memory"
+    near(got, want, 1e-5)
+
+
+def test_attention_of_two_lines_is_not_one():
+    """One query, as when text is made token by token: its product reads the keys once anyway, and the report says why it is alone."""
+    text, arguments = attention("plain", 4, 8, 1, 600, 64)
+    exe = xlac.compile(xlac.parse(text))
+    assert "too few rows, columns or terms" in str(exe.explain("fusion")) and TOGETHER not in str(exe.explain("fusion"))
+    near(leaves(exe(*arguments)), leaves(xlac.interpret(xlac.parse(text), *arguments)), 1e-5)
+
+
+HEADS_INSIDE = """
+import jax, jax.numpy as jnp
+def flax(q, k, v):
+    s = jnp.einsum("...qhd,...khd->...hqk", q / jnp.sqrt(64.0), k)
+    s = jnp.where(jnp.tril(jnp.ones(s.shape[-2:], bool)), s, jnp.finfo(s.dtype).min)
+    return jnp.einsum("...hqk,...khd->...qhd", jax.nn.softmax(s.astype(jnp.float32)).astype(q.dtype), v)
+def grouped(q, k, v):
+    return flax(q, jnp.repeat(k[:, :, ::2], 2, 2), jnp.repeat(v[:, :, ::2], 2, 2))
+def library(q, k, v):
+    return jax.nn.dot_product_attention(q, k, v, is_causal=True)
+def matmul(q, k, v):
+    q, k, v = (t.transpose(0, 2, 1, 3) for t in (q, k, v))
+    s = q @ k.swapaxes(-1, -2) * 0.125
+    return (jax.nn.softmax(jnp.where(jnp.arange(s.shape[-1]) < 90, s, -1e9)) @ v).transpose(0, 2, 1, 3)
+"""
+
+
+@pytest.mark.parametrize("form", ["flax", "grouped", "library", "matmul"])
+@pytest.mark.parametrize("t", [np.float32, ml_dtypes.bfloat16])
+def test_attention_as_libraries_write_it(both, form, t):
+    jax = pytest.importorskip("jax")
+    names = {}
+    exec(HEADS_INSIDE, names)
+    arguments = [numbers(2, 104, 4, 64, t=t, seed=i) for i in range(3)]
+    got, want, exe = both(jax.jit(names[form]).lower(*arguments).as_text(), *arguments)
+    report = str(exe.explain("fusion"))
+    alone = [line for line in report.splitlines() if " dot dot" in line and line.endswith((": product", ": gemm"))]
+    assert TOGETHER in report and not alone, report
+    near(got, want, 1e-5 if t == np.float32 else 2**-7)
+
+
+LAYER = """
+  ab = f32[{m},{n}] broadcast(bias), dimensions={{1}}
+  y = f32[{m},{n}] dot(a, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  y1 = f32[{m},{n}] add(y, ab)
+  y2 = f32[{m},{n}] tanh(y1)
+  o = f32[{m},{k}] dot(y2, u), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}}
+  {root} = f32[{m},{k}] add(o, a)
+"""
+
+
+@pytest.mark.parametrize("m, n, k", [(300, 100, 64), (1000, 257, 70), (49, 513, 200)])
+@pytest.mark.parametrize("root, results", [("ROOT r", ""), ("r", "  ROOT all = (f32[{m},{k}], f32[{m},{n}], f32[{m},{n}]) tuple(r, y, y2)")])
+def test_layers(both, m, n, k, root, results):
+    """Bias, activation and residual; and the same where the values in between are results, too."""
+    text = program((LAYER + results).format(m=m, n=n, k=k, root=root), a=f"f32[{m},{k}]", w=f"f32[{k},{n}]", bias=f"f32[{n}]", u=f"f32[{k},{n}]")
+    got, want, exe = both(text, numbers(m, k), numbers(k, n, seed=1), numbers(n, seed=2), numbers(k, n, seed=3))
+    assert TOGETHER in str(exe.explain("fusion"))
+    near(got, want, 1e-5)
+
+
+def test_a_donated_argument(both):
+    """The result lies in the memory of what every row of the product's other operand is read from, or of what is read row by row."""
+    for given, other in (("a", "w"), ("w", "a")):
+        text = program("""
+  y = f32[96,96] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[96,96] tanh(y)
+  ROOT r = f32[96,96] add(t, GIVEN)""".replace("GIVEN", given), a="f32[96,96]", w="f32[96,96]")
+        text = text.replace("HloModule m", f"HloModule m, input_output_alias={{ {{}}: ({int(given == 'w')}, {{}}, may-alias) }}")
+        a, w = numbers(96, 96), numbers(96, 96, seed=1)
+        want = np.tanh(a.astype(np.float64) @ w) + (a if given == "a" else w)
+        module = xlac.parse(text)
+        np.testing.assert_allclose(xlac.compile(module)(a.copy(), w.copy()), want, atol=1e-4)
+        assert other != given
+
+
+def test_products_that_nothing_links_stay_apart():
+    text = program("""
+  x = f32[512,512] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = f32[512,512] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (f32[512,512], f32[512,512]) tuple(x, y)""", a="f32[512,64]", b="f32[512,64]", w="f32[64,512]")
+    assert TOGETHER not in str(xlac.compile(xlac.parse(text)).explain("fusion"))
+
+
+def test_transposed_columns_of_a_tile(both):
+    """What is made of the product reads other rows of it: they can't go together."""
+    text = program("""
+  y = f32[256,256] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[256,256] transpose(y), dimensions={1,0}
+  ROOT r = f32[256,256] add(t, y)""", a="f32[256,64]", w="f32[64,256]")
+    got, want, exe = both(text, numbers(256, 64), numbers(64, 256, seed=1))
+    assert TOGETHER not in str(exe.explain("fusion"))
+    near(got, want, 1e-5)
+
+
+@pytest.mark.parametrize("level", ["avx2", "portable"])
+def test_lower_levels(level):
+    """The same tests in a process that uses fewer instructions; without AVX2 nothing goes together, and results are right."""
+    text, arguments = attention("causal", 2, 3, 97, 160, 64)
+    code = f"""
+import numpy as np, xlac
+from tests.cpu.test_product_tiles import *
+text, arguments = attention("causal", 2, 3, 97, 160, 64)
+exe = xlac.compile(xlac.parse(text))
+assert (TOGETHER in str(exe.explain("fusion"))) == ({level!r} == "avx2")
+near(leaves(exe(*arguments)), leaves(xlac.interpret(xlac.parse(text), *arguments)), 1e-5)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], env=os.environ | {"XLAC_MAX_ISA": level}, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr[-2000:]
