@@ -52,6 +52,11 @@ static int cu_executable_make_program(cuda_executable *exe, cuda_source *source,
   code->trips = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->trips);
   if (!code->kernels || !code->constants || !code->trips) return base_oom(err, "an executable");
   for (uint32_t i = 0; i < p->n_steps; i++) {
+    const plan_tile *t = exe->checks ? NULL : plan_tile_at(p, i);
+    if (t && cuda_rows_print(exe, source, p, t, code->kernels)) {
+      i += t->n - 1;
+      continue;
+    }
     TRY(cu_executable_print_step(exe, source, &p->steps[i], &code->kernels[i], err));
     code->trips[i] = p->steps[i].kind == PLAN_WHILE ? cuda_known_trips(p->steps[i].op) : 0;
   }

@@ -12,6 +12,8 @@ typedef struct cuda_kernel {
   bool printed; /* else the reference evaluator runs it on the host */
   cuda_launch launch;
   cuda_function function;
+  const uint32_t *arrays; /* of a kernel of several steps: the buffers that are its parameters; NULL: the step's */
+  uint32_t n_arrays;
   struct cuda_product *product; /* does the same by cuBLASLt, where arrays lie well; or NULL */
 } cuda_kernel;
 
@@ -50,6 +52,11 @@ typedef struct cuda_executable {
 
 /* --- executable.c --- */
 int cuda_build_begin(rt_device *d, const rt_build_options *options, rt_build **out, xlac_error *err);
+
+/* --- rows.c --- */
+/* The tile's steps as one kernel, which the first of them launches; false: they are kernels of their own. */
+bool cuda_rows_print(cuda_executable *exe, cuda_source *source, const plan_program *p, const plan_tile *t,
+                     cuda_kernel *kernels);
 
 /* --- trips.c --- */
 /* How often a while op turns, where a counter from a constant, by a constant, to a constant says so; else

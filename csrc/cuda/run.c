@@ -34,13 +34,14 @@ static int cu_run_product(cuda_run *run, const cuda_kernel *k, cuda_address *val
 }
 
 static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s, const cuda_address *addresses) {
-  uint32_t n = s->n_in + s->n_out;
+  uint32_t n = k->arrays ? k->n_arrays : s->n_in + s->n_out;
   if (k->launch.grid == 0) return 0;
   cuda_address *values = BASE_ARRAY(&run->arena, cuda_address, n + 2u);
   void **parameters = BASE_ARRAY(&run->arena, void *, n + 2u);
   if (!values || !parameters) return base_oom(run->ctx.err, "a kernel's parameters");
   for (uint32_t i = 0; i < n + 2; i++) parameters[i] = &values[i];
-  for (uint32_t i = 0; i < n; i++) values[i] = addresses[i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
+  for (uint32_t i = 0; i < n; i++)
+    values[i] = addresses[k->arrays ? k->arrays[i] : i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
   if (k->product && cuda_product_takes(values)) return cu_run_product(run, k, values);
   if (k->launch.scratch) values[n++] = run->scratch + CUDA_CONDITION_BYTES;
   if (k->launch.rounds == 0) return cu_run_once(run, k, n, values, parameters);

@@ -89,3 +89,45 @@ def test_arrays_that_are_read_across(t):
 """
     said = check(module(arrays, lines, [f"{t}[3,33,70]", f"{t}[20,3,5,40]", f"{t}[64,40]"]), arrays)
     assert said.count("by way of shared memory") >= 3
+
+
+SOFTMAX = """HloModule m
+sum {{ a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }}
+most {{ a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] maximum(a, b) }}
+ENTRY e {{
+ p = {t}[{rows},{n}] parameter(0)
+ g = f32[{n}] parameter(1)
+ x = f32[{rows},{n}] convert(p)
+ z = f32[] constant(0)
+ l = f32[] constant(-inf)
+ m = f32[{rows}] reduce(x, l), dimensions={{1}}, to_apply=most
+ mb = f32[{rows},{n}] broadcast(m), dimensions={{0}}
+ d = f32[{rows},{n}] subtract(x, mb)
+ e = f32[{rows},{n}] exponential(d)
+ s = f32[{rows}] reduce(e, z), dimensions={{1}}, to_apply=sum
+ rs = f32[{rows}] rsqrt(s)
+ sb = f32[{rows},{n}] broadcast(rs), dimensions={{0}}
+ q = f32[{rows},{n}] multiply(e, sb)
+ gg = f32[{rows},{n}] broadcast(g), dimensions={{1}}
+ w = f32[{rows},{n}] multiply(q, gg)
+ ROOT r = ({t}[{rows},{n}], f32[{rows}]) tuple(o, s)
+ }}
+""".replace(" ROOT r", " o = {t}[{rows},{n}] convert(w)\n ROOT r")
+
+
+@pytest.mark.parametrize("rows, n, t", [(512, 256, "f32"), (97, 3000, "f32"), (3001, 33, "bf16"), (40000, 5, "f32"), (70, 9000, "bf16")])
+def test_steps_by_rows_are_one_kernel(rows, n, t):
+    """The plan's tiles: threads of a row go through all of its steps, with what only these need in shared memory."""
+    program = SOFTMAX.format(rows=rows, n=n, t=t)
+    r = np.random.default_rng(rows)
+    args = [r.standard_normal((rows, n)).astype(TYPES[t]), r.standard_normal(n).astype(np.float32)]
+    exe = xlac.compile(program, device="cuda")
+    said = exe.explain("fusion")
+    assert "threads for each row of several steps" in said and "with the step above" in said and "pack<uint32_t, 4> s" in said
+    for _ in range(2):
+        for got, want in zip(exe(*args), xlac.interpret(program, *args)):
+            np.testing.assert_allclose(np.asarray(got).astype(float), np.asarray(want).astype(float), rtol=2e-2 if t == "bf16" else 2e-5, atol=1e-6)

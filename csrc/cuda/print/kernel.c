@@ -8,8 +8,7 @@ enum {
   CU_PRINT_MOST = 1 << 30 /* places that 32 bits are enough for */
 };
 
-/* Whether all places and numbers fit in 32 bits. */
-static bool cu_print_is_small(const kernel *k) {
+bool cuda_print_is_small(const kernel *k) {
   int64_t least = 0, most = 0;
   bool small = k->count < CU_PRINT_MOST;
   for (uint32_t i = 0; i < k->n_values && small; i++)
@@ -118,8 +117,7 @@ static void cu_print_last(cuda_print *x) {
     base_putf(x->out, "  const idx LAST = %lld;\n", (long long)(scans.span / scans.inner - 1));
 }
 
-/* Stores are numbered as their buffers are. */
-static bool cu_print_is_plain(const kernel *k) {
+bool cuda_print_is_plain(const kernel *k) {
   for (uint32_t i = 0; i < k->n_stores; i++)
     if (k->stores[i].buffer >= k->n_stores) return false;
   return true;
@@ -130,7 +128,7 @@ bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out) {
   size_t before = s->body.n;
   kernel_scans scans;
   *out = (cuda_launch){.number = s->n_kernels, .block = CUDA_BLOCK_THREADS};
-  if (!cu_print_is_plain(k)) return false;
+  if (!cuda_print_is_plain(k)) return false;
   if (!kernel_find_scans(k, &scans)) {
     cuda_print_choose_pack(&x);
     cuda_print_choose_tile(&x);
@@ -139,7 +137,7 @@ bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out) {
   base_putf(x.out, "\nextern \"C\" __global__ void __launch_bounds__(%d) k%u(", CUDA_BLOCK_THREADS,
             (unsigned)out->number);
   cu_print_parameters(&x, out);
-  base_putf(x.out, ") {\n  typedef %s idx;\n", cu_print_is_small(k) ? "int32_t" : "int64_t");
+  base_putf(x.out, ") {\n  typedef %s idx;\n", cuda_print_is_small(k) ? "int32_t" : "int64_t");
   cu_print_last(&x);
   cu_print_form(&x, out);
   BASE_PUT(x.out, "}\n");

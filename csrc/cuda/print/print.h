@@ -30,6 +30,10 @@ void cuda_print_convert(cuda_print *x, base_dtype to, base_dtype source, const c
 void cuda_print_constant(cuda_print *x, base_dtype t, const void *data);
 
 /* --- kernel.c --- */
+/* Whether stores are numbered as their buffers are. */
+bool cuda_print_is_plain(const kernel *k);
+/* Whether all places and numbers fit in 32 bits. */
+bool cuda_print_is_small(const kernel *k);
 /* "i0", "i1", ... of iteration number `n`, an expression of type idx. */
 void cuda_print_indexes(cuda_print *x, const char *n);
 void cuda_print_zero_indexes(cuda_print *x);
@@ -64,6 +68,8 @@ bool cuda_print_is_tiled(const cuda_print *x, uint32_t i);
 int64_t cuda_print_tiles(cuda_print *x);
 
 /* --- reduce.c --- */
+/* A reduction whose results are rows, within a kernel of rows: so many of a block, so many threads of each. */
+void cuda_print_reduction_of_rows(cuda_print *x, int64_t width, int64_t lanes);
 /* The kernel's reduction, however it is shared out. */
 void cuda_print_reduction(cuda_print *x, cuda_launch *l);
 /* What it needs besides inputs and outputs: to be known before the parameters are printed. */

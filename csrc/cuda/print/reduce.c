@@ -289,9 +289,8 @@ static void cu_reduce_put_second(cuda_print *x, const cu_reduce *p) {
   BASE_PUT(x->out, "  return;\n  }\n");
 }
 
-static void cu_reduce_put_shared(cuda_print *x, const cu_reduce *p, cuda_launch *l) {
+static void cu_reduce_put_block(cuda_print *x, const cu_reduce *p) {
   const kernel_reduction *r = x->k->reduction;
-  if (p->pieces > 1) cu_reduce_put_second(x, p);
   cu_reduce_put_place(x, p);
   cu_reduce_put_shares(x, p);
   cu_reduce_put_tree(x, p);
@@ -305,6 +304,19 @@ static void cu_reduce_put_shared(cuda_print *x, const cu_reduce *p, cuda_launch 
   }
   if (p->pieces == 1) cu_reduce_put_results(x);
   BASE_PUT(x->out, "  }\n");
+}
+
+void cuda_print_reduction_of_rows(cuda_print *x, int64_t width, int64_t lanes) {
+  int64_t reduced = x->k->reduction->reduced;
+  cu_reduce p = {.width = width, .lanes = lanes, .pieces = 1, .length = reduced, .across = 1};
+  assert(x->k->reduction->inner == 1 && x->k->count > 0);
+  cu_reduce_put_block(x, &p);
+}
+
+static void cu_reduce_put_shared(cuda_print *x, const cu_reduce *p, cuda_launch *l) {
+  const kernel_reduction *r = x->k->reduction;
+  if (p->pieces > 1) cu_reduce_put_second(x, p);
+  cu_reduce_put_block(x, p);
   int64_t pieces = r->outer * p->pieces;
   l->grid = p->columns ? pieces * p->across : (pieces + p->width - 1) / p->width;
   l->block = (uint32_t)(p->width * p->lanes);

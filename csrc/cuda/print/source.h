@@ -47,4 +47,21 @@ typedef struct cuda_launch {
  * was, but for functions that are noted. Memory that there is none of shows in s->body. */
 bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out);
 
+/* --- rows.c --- */
+/* Kernels that may go through the same rows one after another, each a row at a time. Arrays have numbers, by which
+ * their inputs and outputs are named; of some only these kernels know: `kept` has the bytes of a row, 0 of others. */
+typedef struct cuda_rows_step {
+  const kernel *k;
+  const uint32_t *in, *out;
+} cuda_rows_step;
+typedef struct cuda_rows {
+  int64_t rows;
+  uint32_t n_steps, n_arrays;
+  const cuda_rows_step *steps;
+  int64_t *kept;
+} cuda_rows;
+/* All of them as one kernel, whose parameters are the arrays that are not kept: where there is no room for those that
+ * are, `kept` is made 0. False, and s as it was, where they are better or only done one by one. */
+bool cuda_print_rows(cuda_source *s, cuda_rows *r, cuda_launch *out);
+
 #endif
