@@ -1,4 +1,4 @@
-/* Ops that loops of several ops are made of, one row each: pairs (vm_fast_loops.h), chains (vm_chain_steps.h), threaded
+/* Ops that loops of several ops are made of, one row each: chains (vm_chain_steps.h), threaded
  * code (list_ops.h). On floats each is one instruction of a vector. */
 #ifndef XLAC_SCALAR_LINKS_H
 #define XLAC_SCALAR_LINKS_H
@@ -12,13 +12,9 @@
   LINK(multiply, MULTIPLY, 0, x *y)  \
   LINK(subtract, SUBTRACT, 0, x - y) \
   LINK(from, SUBTRACT, 1, y - x)
-/* Their names, for products of both: a macro is not expanded within itself. */
-#define SCALAR_LINK_NAMES(LINK, first) LINK(first, add) LINK(first, multiply) LINK(first, subtract) LINK(first, from)
 
 #define SCALAR_LINK_NUMBER(name, code, side, expr) SCALAR_LINK_##name,
-#define SCALAR_LINK_ONE(first, name) +(SCALAR_LINK_##name >= 0)
 typedef enum scalar_link { SCALAR_LINKS(SCALAR_LINK_NUMBER) SCALAR_LINK_COUNT } scalar_link;
-_Static_assert(SCALAR_LINK_COUNT == 0 SCALAR_LINK_NAMES(SCALAR_LINK_ONE, ), "each row has its name in the list");
 
 /* The ops, whichever side: OP(code, what else is given). */
 #define SCALAR_LINKED(OP, ...) OP(ADD, __VA_ARGS__) OP(SUBTRACT, __VA_ARGS__) OP(MULTIPLY, __VA_ARGS__)

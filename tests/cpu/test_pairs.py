@@ -1,4 +1,4 @@
-"""Two ops in one loop, and ops with a number for an operand: the interpreter's bits, for every pair and place of the operands."""
+"""One op after another, and ops with a number for an operand: the interpreter's bits, for every pair and place of the operands."""
 import itertools
 
 import numpy as np

@@ -335,14 +335,14 @@ static uint32_t *vm_count_uses(const kernel *k, base_arena *scratch) {
   return uses;
 }
 
-/* Loops that do more than one op at a time. Sums of products come first, then chains, and what is left may become
- * a fast loop of one or two ops. false when out of memory. */
+/* Loops that do more than one op at a time. Sums of products come first, then chains, and what is left may
+ * become a fast loop. false when out of memory. */
 static bool vm_select_fused_loops(cpu_vm *vm, base_arena *scratch, base_arena *arena) {
   uint32_t *uses = vm_count_uses(vm->k, scratch);
   if (!uses) return false;
   if (vm->k->reduction) vm_choose_products(vm, uses);
   if (!vm_choose_chains(vm, uses, arena)) return false;
-  vm_choose_fast(vm, uses);
+  vm_choose_fast(vm);
   return true;
 }
 

@@ -1,4 +1,4 @@
-/* Which ops of a kernel run by faster loops: with one operand a number, two ops at once, and in fast numerics
+/* Which ops of a kernel run by faster loops: with one operand a number, and in fast numerics
  * functions with a looser bound. Tables are chosen by what the CPU has; plain CPUs keep the interpreter's loops. */
 #include "../../base/isa/isa.h"
 #include "vm_chain.h"
@@ -7,14 +7,14 @@
 #if defined(__x86_64__)
 /* Those for AVX2 are for AVX-512 too: most kernels are machine code (cpu/native), and what is left waits for memory or
  * is small. */
-static const vm_fast_table *const fast_tables[2] = {&vm_fast_f32_avx2_table, &vm_fast_f64_avx2_table};
+static vm_fast_two *const fast_tables[2] = {&vm_fast_f32_avx2_table, &vm_fast_f64_avx2_table};
 static vm_fast_fn *const *const fast_ones[2][2] = {{vm_loose_one_f32_avx2, vm_loose_one_f64_avx2},
                                                    {vm_loose_one_f32_avx512, vm_loose_one_f64_avx512}};
 static vm_fast_two *const fast_ints[2] = {&vm_fast_int_avx2_table, &vm_fast_int_avx512_table};
 #endif
 
 /* Loops of f32 and f64, or NULL. */
-static const vm_fast_table *fast_table(base_dtype t) {
+static vm_fast_two *fast_table(base_dtype t) {
 #if defined(__x86_64__)
   if (base_isa_best() >= BASE_ISA_AVX2 && (t == XLAC_F32 || t == XLAC_F64)) return fast_tables[t == XLAC_F64];
 #endif
@@ -63,33 +63,6 @@ static void fast_two(cpu_vm *vm, uint32_t i, vm_fast_two *table) {
   inst->numbers = 2;
 }
 
-/* An op on two values of which one is an op that nobody else uses: both at once, as in (x * y) + z. The inner op
- * gets the place VM_INSIDE. The loop's operands are x, y, z; y and z may be numbers. */
-static void fast_three(cpu_vm *vm, uint32_t i, const vm_fast_table *table, const uint32_t *uses) {
-  assert(table && vm->k->values[i].n_in == 2);
-  const kernel_value *v = &vm->k->values[i];
-  vm_inst *inst = &vm->insts[i];
-  for (uint32_t j = 0; j < 2; j++) {
-    uint32_t f = v->in[j], z = v->in[1 - j];
-    const kernel_value *first = &vm->k->values[f];
-    if (first->kind != KERNEL_OP || first->n_in != 2 || uses[f] != 1 || vm->insts[f].place != VM_REGISTER) continue;
-    if ((vm->insts[f].fast && vm->insts[f].n_in == 3) || vm->insts[f].chain) continue;
-    bool swapped = fast_is_number(vm, first->in[0]);
-    int one = scalar_link_of(first->op.code, swapped), two = scalar_link_of(v->op.code, j);
-    if (one < 0 || two < 0) continue;
-    uint32_t x = first->in[swapped ? 1 : 0], y = first->in[swapped ? 0 : 1];
-    bool y_number = fast_is_number(vm, y), z_number = fast_is_number(vm, z);
-    inst->fast = table->three[one][two][!y_number][!z_number];
-    inst->n_in = 3;
-    inst->in[0] = x;
-    inst->in[1] = y;
-    inst->in[2] = z;
-    inst->numbers = (uint8_t)((y_number ? 2 : 0) | (z_number ? 4 : 0));
-    vm->insts[f].place = VM_INSIDE;
-    return;
-  }
-}
-
 /* Splats that only loops which take one number use need no lanes. All start as such, and lose it with the first
  * use that wants lanes: a plain loop, a store, the initial value of a reduction, a product that is summed. */
 static void fast_find_numbers(cpu_vm *vm) {
@@ -112,7 +85,7 @@ static void fast_find_numbers(cpu_vm *vm) {
 }
 
 /* After chains: what is in one, or is inside of another op, is left alone. */
-void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
+void vm_choose_fast(cpu_vm *vm) {
   const kernel *k = vm->k;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
@@ -120,11 +93,8 @@ void vm_choose_fast(cpu_vm *vm, const uint32_t *uses) {
     if (v->kind != KERNEL_OP || vm->insts[i].place != VM_REGISTER || vm->insts[i].widens || vm->insts[i].chain)
       continue;
     if (vm->fast && v->n_in == 1 && vm->insts[v->in[0]].lane == lane) vm->insts[i].fast = fast_one(v->op.code, lane);
-    const vm_fast_table *table = fast_table(lane);
-    vm_fast_two *ints = fast_int_table(lane);
-    if (v->n_in != 2 || (!table && !ints) || vm->insts[v->in[0]].lane != lane) continue;
-    if (table) fast_three(vm, i, table, uses);
-    if (!vm->insts[i].fast) fast_two(vm, i, table ? &table->two : ints);
+    vm_fast_two *floats = fast_table(lane), *table = floats ? floats : fast_int_table(lane);
+    if (v->n_in == 2 && table && vm->insts[v->in[0]].lane == lane) fast_two(vm, i, table);
   }
   fast_find_numbers(vm);
 }

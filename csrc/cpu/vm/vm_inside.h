@@ -109,7 +109,7 @@ typedef struct vm_block {
   vm_fill_splats(&name, (n_))
 
 /* --- vm_fast.c: after places are chosen, before registers. uses: by value, how often it is needed --- */
-void vm_choose_fast(cpu_vm *vm, const uint32_t *uses);
+void vm_choose_fast(cpu_vm *vm);
 
 /* --- vm_chain.c: before vm_choose_fast; false when out of memory --- */
 typedef struct vm_chain vm_chain;
