@@ -147,6 +147,13 @@ static void form_slice(form_pass *x) {
 
 /* --- reductions --- */
 
+/* What has unreduced axes propagation has added up along the others. */
+static bool form_is_summed(const ir_op *op) {
+  IR_FOR_USES(use, op)
+  if (use->user->opcode == IR_OP_SDY_ALL_REDUCE) return true;
+  return false;
+}
+
 /* The one dimension that is reduced and cut; its shards divide it. */
 static bool form_reduce_fits(form_pass *x) {
   const ir_op *op = x->op;
@@ -155,7 +162,8 @@ static bool form_reduce_fits(form_pass *x) {
   const int64_t *dims = ir_m_ints(ir_mattr_of(op, "dimensions"), &x->rw->arena, &n);
   for (uint32_t i = 0; dims && i < n; i++)
     if (form_is_cut(s, (uint32_t)dims[i])) dim = (uint32_t)dims[i], cut++;
-  if (op->n_results < 2 || cut != 1 || !form_begin(x, dim) || x->t->dims[dim] % x->shards) return false;
+  if (op->n_results < 2 || cut != 1 || form_is_summed(op) || !form_begin(x, dim) || x->t->dims[dim] % x->shards)
+    return false;
   for (uint32_t i = 1; i < op->n_operands / 2; i++) {
     const sdy_sharding *other = sdy_shown(x->rw->m, opt_operand(op, i));
     if (!other || !sdy_sharding_equivalent(other, s)) return false;

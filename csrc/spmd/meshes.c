@@ -1,5 +1,6 @@
-/* Reshards from one mesh to another: no collectives lead there where the meshes have other axes. The array is gathered
- * along the axes of its own mesh; what is whole on every device is on no mesh, and each takes its part of the other. */
+/* Reshards from one mesh to another: no collectives lead there where the meshes have other axes; nor where an axis is
+ * taken apart in two ways that no third one refines ("a":(1)2 and "a":(3)2 of 6 devices). The array is gathered along
+ * the axes that it has; what is whole on every device is on no mesh, and each takes its part of the other. */
 #include "../passes/rewrite/rewrite.h"
 #include "../shard/common/common.h"
 #include "inside.h"
@@ -9,11 +10,26 @@ static bool mesh_same_axes(const sdy_mesh *a, const sdy_mesh *b) {
                         &(sdy_mesh){.n_axes = b->n_axes, .axes = b->axes});
 }
 
-/* Whether both shardings cut, on meshes that differ in more than the order of devices. */
+static bool mesh_axis_coexists(const sdy_sharding *s, sdy_axis axis) {
+  for (uint32_t d = 0; d < s->n_dims; d++)
+    for (uint32_t i = 0; i < s->dims[d].axes.n; i++)
+      if (!sdy_axis_coexists(s->dims[d].axes.v[i], axis)) return false;
+  return true;
+}
+
+static bool mesh_axes_coexist(const sdy_sharding *a, const sdy_sharding *b) {
+  for (uint32_t d = 0; d < a->n_dims; d++)
+    for (uint32_t i = 0; i < a->dims[d].axes.n; i++)
+      if (!mesh_axis_coexists(b, a->dims[d].axes.v[i])) return false;
+  return true;
+}
+
+/* Whether both shardings cut, on meshes that differ in more than the order of devices, or in ways that differ so. */
 static bool mesh_changes(const ir_module *m, const sdy_sharding *from, const sdy_sharding *to) {
   const sdy_mesh *a = from ? sdy_mesh_of(m, from) : NULL, *b = to ? sdy_mesh_of(m, to) : NULL;
   if (!a || !b || sdy_sharding_is_replicated(to)) return false;
-  return !mesh_same_axes(a, b) && from->unreduced.n == 0 && to->unreduced.n == 0;
+  if (from->unreduced.n || to->unreduced.n) return false;
+  return !mesh_same_axes(a, b) || !mesh_axes_coexist(from, to);
 }
 
 static int mesh_split(void *ctx, ir_op *op) {

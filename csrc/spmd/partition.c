@@ -47,9 +47,20 @@ static int part_import(ir_module *m, xlac_error *err) {
   return part_has_attribute(m, "mhlo.sharding") ? part_run(m, "xla-sdy-stablehlo-import-pipeline", err) : 0;
 }
 
+/* The function that runs is the one that passes take for it, by its name: also where they make others. */
+static int part_name_entry(ir_module *m, xlac_error *err) {
+  ir_computation *entry = m->entry;
+  if (!entry || entry->kind != IR_FUNCTION || shc_main(m, false)) return 0;
+  const base_istr *name = ir_intern(m, "main", 4);
+  if (!name) return base_oom(err, "a copy of a program");
+  ir_set_computation_name(entry, name);
+  return 0;
+}
+
 static int part_copy(ir_module *m, ir_module **out, xlac_error *err) {
-  if (m->form == IR_FORM_MLIR) return ir_module_clone(out, m, err);
-  return convert_from_hlo(out, m, err);
+  if (m->form != IR_FORM_MLIR) return convert_from_hlo(out, m, err);
+  TRY(ir_module_clone(out, m, err));
+  return part_name_entry(*out, err);
 }
 
 /* --- meshes --- */
@@ -169,9 +180,17 @@ static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
   return status;
 }
 
+/* What propagation makes itself, and takes for an error where it is there before: as MLIR that passes have written. */
+static int part_undo(ir_module *m, xlac_error *err) {
+  if (shc_has(m, IR_OP_SDY_DATA_FLOW_EDGE)) TRY(part_run(m, "func.func(sdy-sink-data-flow-edges)", err));
+  if (shc_has(m, IR_OP_SDY_FUNC_DATA_FLOW_EDGE)) TRY(part_run(m, "sdy-sink-func-data-flow-edges", err));
+  return shc_has(m, IR_OP_SDY_NAMED_COMPUTATION) ? part_run(m, "sdy-export-named-computations", err) : 0;
+}
+
 /* m: imported, the program's own copy. */
 static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_import(m, err));
+  TRY(part_undo(m, err));
   TRY(part_grid(p, m, err));
   if (shc_has(m, IR_OP_SDY_MESH)) {
     if (spmd_has_parts(m)) TRY(part_run(m, "inline", err)); /* signatures would have to say them, too */

@@ -247,12 +247,15 @@ static shard_axes explicit_reduced(explicit_op *x, const sdy_sharding *first) {
   return all;
 }
 
-/* Whether its one reader adds up along all the axes already: the pass has run before. */
-static bool explicit_is_summed(explicit_op *x, ir_value v, shard_axes axes) {
-  const ir_use *use = v.op->uses;
-  if (!use || use->next || use->user->opcode != IR_OP_SDY_ALL_REDUCE) return false;
-  const sdy_axes *summed = sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES);
-  return summed && sdy_axes_equal(*summed, shard_axes_to(&x->pass->pool, axes, x->mesh));
+/* Whether its readers add up along all the axes already: the pass has run before. */
+static bool explicit_is_summed(explicit_op *x, shard_axes axes) {
+  sdy_axes all = shard_axes_to(&x->pass->pool, axes, x->mesh);
+  IR_FOR_USES(use, x->op) {
+    const bool sums = use->user->opcode == IR_OP_SDY_ALL_REDUCE;
+    const sdy_axes *summed = sums ? sdy_of(ir_mattr_of(use->user, "reduction_axes"), SDY_AXES) : NULL;
+    if (!summed || !sdy_axes_equal(*summed, all)) return false;
+  }
+  return x->op->uses != NULL;
 }
 
 /* One all-reduce for each result, over all axes of reduction factors but those the result leaves unreduced. */
@@ -265,10 +268,10 @@ static void explicit_reduce_results(explicit_op *x) {
   shard_axes unreduced = first ? shard_axes_from(&e->pool, first->unreduced, x->mesh) : (shard_axes){0, NULL};
   axes = explicit_sorted(&e->pool, explicit_minus(&e->pool, axes, unreduced));
   if (axes.n == 0) return;
+  if (e->again && explicit_is_summed(x, axes)) return;
   explicit_after(e, (ir_value){x->op, 0});
   for (uint32_t i = 0; i < x->op->n_results && e->status == 0; i++) {
     ir_value v = {x->op, i};
-    if (e->again && x->op->n_results == 1 && explicit_is_summed(x, v, axes)) return;
     const sdy_sharding *s = explicit_get(e, v);
     if (!s) s = sdy_sharding_empty(e->rw.m, x->like, sdy_rank(x->op->types[i]), false);
     if (s) explicit_replace(e, v, explicit_all_reduce(e, v, shard_axes_to(&e->pool, axes, x->mesh), SDY_SUM, s));
