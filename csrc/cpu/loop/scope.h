@@ -78,7 +78,7 @@ void cpu_loop_write(loop_make *x, loop_scope *outer, const plan_step *w, loop_sc
 void cpu_loop_write_program(loop_make *x, loop_scope *s);
 /* Truth values are carried as bytes. */
 static inline nat_type cpu_loop_carried(nat_type t) {
-  return t.kind == NAT_PRED ? t : (nat_type){NAT_NO_TYPE, 0, 0};
+  return t.kind == NAT_PRED ? t : (nat_type){NAT_NO_TYPE, 0, 0, 0, 0};
 }
 
 /* --- kernel.c --- */

@@ -85,7 +85,7 @@ uint32_t cpu_loop_index(loop_make *x, nat_type t, uint32_t value, int64_t last, 
   if (b->failed || (t.kind != NAT_SIGNED && t.kind != NAT_UNSIGNED) || last > INT32_MAX) return x->failed = true, 0;
   if (t.width < 4) {
     value = nat_resize(b, value, 4, t.kind == NAT_SIGNED);
-    t = (nat_type){NAT_SIGNED, 4, 4};
+    t = (nat_type){NAT_SIGNED, 4, 4, 0, 0};
   }
   uint32_t most = nat_constant(b, t.width, (uint64_t)last), near = value;
   if (t.kind == NAT_SIGNED) near = nat_extreme(b, t, near, nat_constant(b, t.width, 0), true);

@@ -3,29 +3,37 @@
  *
  * How a kernel's value is represented: f32 and f64 as they are; bf16 and f16 as f32 lanes that hold such numbers,
  * rounded after each op; integers of 8 to 64 bits in lanes of their size; a pred as a mask. */
-#include "lower_inside.h"
+#include "lower_convert.h"
 
 enum { NAT_CALL_OPS = 6 };
 
-/* What the type's lanes are, or width 0 where native code has none. */
-nat_type nat_type_of(base_dtype t) {
+static nat_type nat_float_type(base_dtype t, uint8_t bytes) {
+  if (t == XLAC_F32 || t == XLAC_F64) return (nat_type){NAT_FLOAT, bytes, bytes, 0, 0};
+  if (t == XLAC_BF16 || t == XLAC_F16) return (nat_type){t == XLAC_BF16 ? NAT_BF16 : NAT_F16, 4, 2, 0, 0};
+  return (nat_type){NAT_CODE, 4, bytes, (uint8_t)t, 0};
+}
+
+nat_type nat_lane_type_of(base_dtype t) {
   const base_dtype_info *info = base_dtype_of(t);
-  uint8_t bytes = info->bytes;
+  uint8_t bytes = info->bytes, few = (uint8_t)(info->bits < 8 ? info->bits : 0);
   switch ((base_dtype_kind)info->kind) {
     case BASE_KIND_PRED:
-      return (nat_type){NAT_PRED, 1, 1};
+      return (nat_type){NAT_PRED, 1, 1, 0, 0};
     case BASE_KIND_SINT:
-      return (nat_type){NAT_SIGNED, info->bits < 8 ? 0 : bytes, bytes};
+      return (nat_type){NAT_SIGNED, bytes, bytes, 0, few};
     case BASE_KIND_UINT:
-      return (nat_type){NAT_UNSIGNED, info->bits < 8 ? 0 : bytes, bytes};
+      return (nat_type){NAT_UNSIGNED, bytes, bytes, 0, few};
     case BASE_KIND_FLOAT:
-      if (t == XLAC_F32 || t == XLAC_F64) return (nat_type){NAT_FLOAT, bytes, bytes};
-      if (t == XLAC_BF16 || t == XLAC_F16) return (nat_type){t == XLAC_BF16 ? NAT_BF16 : NAT_F16, 4, 2};
-      break;
+      return nat_float_type(t, bytes);
     default:
-      break;
+      return (nat_type){NAT_NO_TYPE, 0, 0, 0, 0};
   }
-  return (nat_type){NAT_NO_TYPE, 0, 0};
+}
+
+nat_type nat_type_of(base_dtype t) {
+  nat_type found = nat_lane_type_of(t);
+  if (found.kind == NAT_CODE || found.bits) found.width = 0;
+  return found;
 }
 
 /* --- loads and stores --- */
@@ -51,18 +59,19 @@ uint32_t nat_unpack(nat_body *b, uint32_t x, nat_type t) {
   if (t.kind == NAT_BF16) return nat_shift(b, NAT_SHL, 4, nat_resize(b, x, 4, false), 16);
   if (t.kind == NAT_F16) return nat_op1(b, NAT_F2_F4, 4, x);
   if (t.kind == NAT_PRED) return nat_mask_of_bytes(b, x);
-  return x;
+  if (t.kind == NAT_CODE) return nat_clean_code(b, nat_resize(b, x, 4, false), t);
+  return nat_few_bits(b, x, t);
 }
 
 uint32_t nat_pack(nat_body *b, uint32_t x, nat_type t) {
   if (t.kind == NAT_BF16) return nat_resize(b, nat_shift(b, NAT_SHR, 4, x, 16), 2, false);
   if (t.kind == NAT_F16) return nat_op1(b, NAT_F4_F2, 2, x);
   if (t.kind == NAT_PRED) return nat_bytes_of_mask(b, x);
-  return x;
+  return t.kind == NAT_CODE ? nat_resize(b, x, 1, false) : x;
 }
 
 uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
-  nat_type t = nat_type_of((base_dtype)v->dtype);
+  nat_type t = nat_lane_type_of((base_dtype)v->dtype);
   uint64_t bits = 0;
   memcpy(&bits, v->data, t.bytes);
   if (t.kind == NAT_PRED) return nat_mask_constant(r->b, bits & 1);
@@ -77,7 +86,7 @@ uint32_t nat_lower_constant(nat_lower_run *r, const kernel_value *v) {
 static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
   nat_body *b = r->b;
   const kernel_value *v = &b->k->values[s->value];
-  nat_type t = nat_type_of((base_dtype)v->dtype);
+  nat_type t = nat_lane_type_of((base_dtype)v->dtype);
   if (s->index.strides[b->k->rank - 1] != 1) {
     b->failed = true;
     return;
@@ -94,7 +103,7 @@ static bool nat_types_fit(const kernel *k, uint32_t *widest) {
   *widest = 1;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
-    nat_type t = nat_type_of((base_dtype)v->dtype);
+    nat_type t = nat_lane_type_of((base_dtype)v->dtype);
     if (!t.width) return false;
     if (t.width > *widest) *widest = t.width;
     uint32_t inside = v->kind == KERNEL_OP ? nat_op_width(k, v) : 1;

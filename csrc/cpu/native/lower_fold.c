@@ -2,15 +2,15 @@
  * is the vector VM's, whose folds do the rest.
  *
  * Every accumulator begins as the number that leaves any other as it is: -0 of sums, since 0 + -0 is 0. */
-#include "lower_inside.h"
+#include "lower_convert.h"
 
 /* The VM puts shorter runs of values of one result, and fewer results, side by side. */
 enum { NAT_MIN_RUN = 64, NAT_MIN_COLUMNS = 65 };
 
 /* The type in which values of t are combined: narrow floats in f32, and their lanes are f32 already. */
 static nat_type fold_type(nat_type t) {
-  bool narrow = t.kind == NAT_BF16 || t.kind == NAT_F16;
-  return narrow ? (nat_type){NAT_FLOAT, 4, 4} : t;
+  bool narrow = t.kind == NAT_BF16 || t.kind == NAT_F16 || t.kind == NAT_CODE;
+  return narrow ? (nat_type){NAT_FLOAT, 4, 4, 0, 0} : t;
 }
 
 static uint64_t fold_infinity(uint32_t width, bool negative) {
@@ -73,7 +73,7 @@ static bool fold_first(scalar_code by, nat_type t, uint64_t *bits) {
 
 void cpu_native_begin(scalar_code by, base_dtype type, int64_t n, char *to) {
   uint64_t bits = 0;
-  nat_type t = fold_type(nat_type_of(type));
+  nat_type t = fold_type(nat_lane_type_of(type));
   bool found = fold_first(by, t, &bits);
   assert(found && t.bytes > 0);
   (void)found;
@@ -115,7 +115,7 @@ static uint32_t fold_extreme(nat_body *b, bool most, uint32_t w, uint32_t x) {
   uint32_t best = nat_fold_from(b, nat_constant(b, w, fold_infinity(w, most)));
   uint32_t all = nat_fold_from(b, nat_constant(b, w, most ? UINT64_MAX : 0));
   uint32_t size = nat_fold_from(b, nat_constant(b, w, 0));
-  nat_type ints = {NAT_SIGNED, (uint8_t)w, (uint8_t)w};
+  nat_type ints = {NAT_SIGNED, (uint8_t)w, (uint8_t)w, 0, 0};
   nat_fold_to(b, best, nat_op2(b, most ? NAT_FMAX : NAT_FMIN, w, x, best));
   nat_fold_to(b, all, nat_op2(b, most ? NAT_AND : NAT_OR, w, all, x));
   uint32_t now = nat_op2(b, NAT_AND, w, x, nat_constant(b, w, sign_bit - 1));
@@ -146,14 +146,15 @@ static void fold_set_turns(nat_body *b, nat_type t) {
 }
 
 void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value) {
-  nat_type of = nat_type_of((base_dtype)b->k->values[s->value].dtype), t = fold_type(of);
+  nat_type of = nat_lane_type_of((base_dtype)b->k->values[s->value].dtype), t = fold_type(of);
   const kernel_index *index = fold_index(b);
   nat_stream at = {.output = true, .sum = true, .width = t.bytes, .stride = 1, .index = index};
   at.buffer = (uint32_t)(s - b->k->stores);
-  if (!index || b->failed) {
+  if (!index || b->failed || (of.bits && b->way != CPU_NATIVE_VALUES)) {
     b->failed = true;
     return;
   }
+  if (of.kind == NAT_CODE && b->way != CPU_NATIVE_VALUES) value = nat_decode(b, value, of);
   if (b->way == CPU_NATIVE_VALUES) {
     at.width = of.bytes;
     fold_store(b, &at, nat_pack(b, value, of), false);

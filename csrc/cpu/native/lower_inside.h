@@ -9,14 +9,23 @@ typedef enum nat_type_kind {
   NAT_PRED,
   NAT_SIGNED,
   NAT_UNSIGNED,
+  NAT_CODE, /* floats of 8 bits and fewer, as they are in memory, in s32 lanes */
   NAT_FLOAT,
   NAT_BF16, /* these two: f32 lanes */
   NAT_F16
 } nat_type_kind;
 typedef struct nat_type {
   uint8_t kind, width, bytes; /* of a lane; of an element in memory */
+  uint8_t of;                 /* NAT_CODE: the base_dtype */
+  uint8_t bits;               /* of integers of fewer than 8, which fill their byte; else 0 */
 } nat_type;
-nat_type nat_type_of(base_dtype t);
+/* Width 0: native code has none. */
+nat_type nat_lane_type_of(base_dtype t);
+nat_type nat_type_of(
+    base_dtype t); /* the same, but no type of fewer than 16 bits that is a float, or of fewer than 8 */
+static inline bool nat_is_float(nat_type t) {
+  return t.kind >= NAT_FLOAT;
+}
 
 /* One kernel on its way. values: by the kernel's, those of the body, which fails where native code has no way. */
 typedef struct nat_lower_run {

@@ -1,21 +1,7 @@
 /* Elementwise ops as instructions on lanes. Arithmetic of floats and all of integers is written here; functions of
  * floats are replayed from what the generator makes of their one definition (functions.def). */
 #include "functions.h"
-#include "lower_inside.h"
-
-/* One op: its operands' values and types. */
-typedef struct nat_operands {
-  nat_body *b;
-  scalar_op op;
-  nat_type type, result;
-  uint32_t in[3];
-  uint32_t n_in;
-} nat_operands;
-
-static uint32_t nat_give_up(const nat_operands *o) {
-  o->b->failed = true;
-  return 0;
-}
+#include "lower_convert.h"
 
 /* What has no instructions: the interpreter's loop, called for each vector. Of one type alone, narrow floats as f32. */
 static uint32_t nat_by_call(const nat_operands *o) {
@@ -33,43 +19,9 @@ static uint32_t nat_by_call(const nat_operands *o) {
   return nat_call(o->b, (uintptr_t)l.fn, o->in[0], o->n_in > 1 ? o->in[1] : NAT_NONE);
 }
 
-static uint32_t nat_ones(nat_body *b, uint32_t width) {
-  return nat_constant(b, width, UINT64_MAX);
-}
-static uint32_t nat_sign_bit(nat_body *b, uint32_t width) {
-  return nat_constant(b, width, (uint64_t)1 << (8 * width - 1));
-}
 static uint32_t nat_not(nat_body *b, uint32_t x) {
   return b->failed ? 0 : nat_op2(b, NAT_XOR, b->values[x].width, x, nat_ones(b, b->values[x].width));
 }
-static bool nat_is_float(nat_type t) {
-  return t.kind >= NAT_FLOAT;
-}
-
-/* --- rounding to narrow floats --- */
-
-/* An f32 to the nearest bf16, ties to even; NaN is the one that base_narrow_encode gives. */
-static uint32_t nat_round_bf16(nat_body *b, uint32_t x) {
-  uint32_t odd = nat_op2(b, NAT_AND, 4, nat_shift(b, NAT_SHR, 4, x, 16), nat_constant(b, 4, 1));
-  uint32_t up = nat_op2(b, NAT_IADD, 4, nat_op2(b, NAT_IADD, 4, x, nat_constant(b, 4, 0x7FFF)), odd);
-  uint32_t cut = nat_op2(b, NAT_AND, 4, up, nat_constant(b, 4, 0xFFFF0000));
-  uint32_t nan = nat_op2(b, NAT_AND, 4, x, nat_sign_bit(b, 4));
-  nan = nat_op2(b, NAT_OR, 4, nan, nat_constant(b, 4, 0x7FC00000));
-  return nat_select(b, nat_op(b, NAT_FCMP, 4, x, x, NAT_NONE, 3), nan, cut);
-}
-
-static uint32_t nat_round_f16(nat_body *b, uint32_t x) {
-  uint32_t back = nat_op1(b, NAT_F2_F4, 4, nat_op1(b, NAT_F4_F2, 2, x));
-  uint32_t nan = nat_op2(b, NAT_AND, 4, x, nat_sign_bit(b, 4));
-  nan = nat_op2(b, NAT_OR, 4, nan, nat_constant(b, 4, 0x7FC00000));
-  return nat_select(b, nat_op(b, NAT_FCMP, 4, x, x, NAT_NONE, 3), nan, back);
-}
-
-static uint32_t nat_round(nat_body *b, uint32_t x, nat_type t) {
-  if (t.kind == NAT_BF16) return nat_round_bf16(b, x);
-  return t.kind == NAT_F16 ? nat_round_f16(b, x) : x;
-}
-
 /* --- floats --- */
 
 static nat_function_type nat_function_type_of(nat_type t) {
@@ -431,83 +383,34 @@ static uint32_t nat_select_op(const nat_operands *o) {
   return nat_select(b, o->in[0], yes, no);
 }
 
-/* --- conversions --- */
-
-/* Towards zero; what is too large or too small becomes the largest or the smallest number, NaN 0. */
-static uint32_t nat_float_to_s32(nat_body *b, uint32_t x, uint32_t w) {
-  uint32_t r = nat_op1(b, w == 4 ? NAT_F4_S4 : NAT_F8_S4, 4, x);
-  uint64_t limit = w == 4 ? 0x4F000000 : 0x41E0000000000000;
-  uint32_t large = nat_op(b, NAT_FCMP, w, x, nat_constant(b, w, limit), NAT_NONE, 13);
-  uint32_t number = nat_op(b, NAT_FCMP, w, x, x, NAT_NONE, 7);
-  return nat_keep(b, number, nat_select(b, large, nat_constant(b, 4, INT32_MAX), r));
-}
-
-static uint32_t nat_from_int(const nat_operands *o) {
-  nat_body *b = o->b;
-  uint32_t x = o->in[0];
-  bool is_signed = o->type.kind == NAT_SIGNED;
-  if (o->type.width == 8 || (o->type.width == 4 && !is_signed)) return nat_give_up(o);
-  if (o->type.width < 4) x = nat_resize(b, x, 4, is_signed);
-  if (o->result.kind == NAT_FLOAT) return nat_op1(b, NAT_S4_F, o->result.width, x);
-  if (o->type.width > 2) return nat_give_up(o); /* two roundings */
-  return nat_round(b, nat_op1(b, NAT_S4_F, 4, x), o->result);
-}
-
-static uint32_t nat_from_pred(const nat_operands *o) {
-  nat_body *b = o->b;
-  uint32_t w = o->result.width;
-  uint64_t one = !nat_is_float(o->result) ? 1 : w == 8 ? 0x3FF0000000000000 : 0x3F800000;
-  return nat_keep(b, o->in[0], nat_constant(b, w, one));
-}
-
-static uint32_t nat_to_pred(const nat_operands *o) {
-  nat_body *b = o->b;
-  uint32_t w = o->type.width, zero = nat_constant(b, w, 0);
-  if (nat_is_float(o->type)) return nat_op(b, NAT_FCMP, w, o->in[0], zero, NAT_NONE, 4);
-  return nat_compare_ints(b, w, false, SCALAR_NE, o->in[0], zero);
-}
-
-static uint32_t nat_float_to_float(const nat_operands *o) {
-  nat_body *b = o->b;
-  uint32_t from = o->type.width, to = o->result.width;
-  if (from == 8 && to == 4 && o->result.kind != NAT_FLOAT) return nat_give_up(o); /* rounds to odd first */
-  uint32_t x = from == to ? o->in[0] : nat_op1(b, from < to ? NAT_F4_F8 : NAT_F8_F4, to, o->in[0]);
-  return o->type.kind == o->result.kind ? x : nat_round(b, x, o->result);
-}
-
-static uint32_t nat_convert(const nat_operands *o) {
-  bool from_float = nat_is_float(o->type), to_float = nat_is_float(o->result);
-  if (o->type.kind == o->result.kind && o->type.width == o->result.width) return o->in[0];
-  if (o->type.kind == NAT_PRED) return nat_from_pred(o);
-  if (o->result.kind == NAT_PRED) return nat_to_pred(o);
-  if (from_float && to_float) return nat_float_to_float(o);
-  if (to_float) return nat_from_int(o);
-  if (!from_float) return nat_resize(o->b, o->in[0], o->result.width, o->type.kind == NAT_SIGNED);
-  if (o->result.kind != NAT_SIGNED || o->result.width != 4) return nat_give_up(o);
-  return nat_float_to_s32(o->b, o->in[0], o->type.width);
-}
-
-uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to) {
-  nat_operands o = {.b = b, .type = {NAT_SIGNED, 4, 4}, .result = to, .in = {x, 0, 0}};
-  if (to.kind == NAT_BF16 || to.kind == NAT_F16) return nat_round(b, nat_op1(b, NAT_S4_F, 4, x), to);
-  return nat_convert(&o);
-}
-
 /* --- all --- */
 
+/* Whether f32 holds more than it. */
+static bool nat_is_narrow(nat_type t) {
+  return t.kind == NAT_BF16 || t.kind == NAT_F16 || t.kind == NAT_CODE;
+}
+
 uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
-  nat_type t = nat_type_of((base_dtype)k->values[v->in[0]].dtype);
+  nat_type t = nat_lane_type_of((base_dtype)k->values[v->in[0]].dtype);
   bool divides = v->op.code == SCALAR_DIVIDE || v->op.code == SCALAR_REMAINDER;
-  if (!nat_is_float(t)) return !divides || t.kind == NAT_PRED ? 1 : t.width < 4 ? 4 : 8;
+  bool narrows = v->op.code == SCALAR_CONVERT && nat_is_narrow(nat_lane_type_of((base_dtype)v->dtype));
+  if (narrows && !nat_is_float(t) && t.width == 4) return 8; /* rounds to odd */
+  if (!nat_is_float(t) && t.kind != NAT_CODE) return !divides || t.kind == NAT_PRED ? 1 : t.width < 4 ? 4 : 8;
   bool turns = t.width == 4 && nat_turn((scalar_code)v->op.code) >= 0;
   uint32_t width = nat_function_width(turns ? NAT_NEAR : nat_function_type_of(t), (scalar_code)v->op.code);
   return width ? width : 1;
 }
 
-static uint32_t nat_any_op(const nat_operands *o) {
+static uint32_t nat_plain_op(const nat_operands *o) {
   switch (o->op.code) {
     case SCALAR_COPY:
       return o->in[0];
+    case SCALAR_REAL: /* of reals: complex numbers are the VM's */
+      return o->in[0];
+    case SCALAR_IMAG:
+      return nat_constant(o->b, o->type.width, 0);
+    case SCALAR_REDUCE_PRECISION:
+      return nat_round(o->b, nat_reduce_precision(o), o->result);
     case SCALAR_CONVERT:
       return nat_convert(o);
     case SCALAR_COMPARE:
@@ -523,15 +426,33 @@ static uint32_t nat_any_op(const nat_operands *o) {
   return o->type.kind == NAT_SIGNED ? nat_signed_op(o) : nat_int_op(o);
 }
 
+/* Floats that lanes have the codes of are f32 in between. Integers of few bits are cut to them. */
+static uint32_t nat_any_op(const nat_operands *o) {
+  static const nat_type wide = {NAT_FLOAT, 4, 4, 0, 0};
+  nat_operands p = *o;
+  bool codes = o->type.kind == NAT_CODE;
+  if (o->op.code == SCALAR_SELECT || o->op.code == SCALAR_COPY) return nat_plain_op(o);
+  if (codes && o->op.code == SCALAR_COMPARE && o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
+  for (uint32_t j = 0; codes && j < o->n_in; j++) p.in[j] = nat_decode(o->b, o->in[j], o->type);
+  if (codes) p.type = wide;
+  if (o->result.kind == NAT_CODE) {
+    p.result = wide;
+    uint32_t r = o->op.code == SCALAR_CONVERT ? nat_convert_odd(&p) : nat_plain_op(&p);
+    return nat_encode(o->b, r, o->result);
+  }
+  if (!p.type.bits && !p.result.bits) return nat_plain_op(&p);
+  return nat_few_bits_fit(&p) ? nat_few_bits(o->b, nat_plain_op(&p), p.result) : nat_give_up(o);
+}
+
 uint32_t nat_combine(nat_body *b, scalar_code by, nat_type t, uint32_t x, uint32_t y) {
   nat_operands o = {.b = b, .op = {.code = (uint8_t)by}, .type = t, .result = t, .in = {x, y, 0}, .n_in = 2};
   return b->failed ? 0 : nat_any_op(&o);
 }
 
 uint32_t nat_lower_op(nat_lower_run *r, const kernel_value *v) {
-  nat_operands o = {.b = r->b, .op = v->op, .result = nat_type_of((base_dtype)v->dtype)};
+  nat_operands o = {.b = r->b, .op = v->op, .result = nat_lane_type_of((base_dtype)v->dtype)};
   assert(v->kind == KERNEL_OP && v->n_in >= 1);
-  o.type = nat_type_of((base_dtype)r->b->k->values[v->in[0]].dtype);
+  o.type = nat_lane_type_of((base_dtype)r->b->k->values[v->in[0]].dtype);
   o.n_in = v->n_in;
   for (uint32_t j = 0; j < v->n_in; j++) o.in[j] = r->values[v->in[j]];
   return nat_any_op(&o);

@@ -25,7 +25,7 @@ static uint32_t read_number(nat_body *b, const kernel_index *x) {
 
 /* An iota; exact as f32 where the type is a narrow float. */
 uint32_t nat_lower_count(nat_lower_run *r, const kernel_value *v) {
-  nat_type t = nat_type_of((base_dtype)v->dtype);
+  nat_type t = nat_lane_type_of((base_dtype)v->dtype);
   int64_t least = 0, most = 0, limit = t.kind == NAT_BF16 || t.kind == NAT_F16 ? 1 << 24 : INT32_MAX;
   if (!kernel_reach(r->b->k, v->index, &least, &most) || least < -limit || most > limit) return r->b->failed = true, 0;
   return nat_from_s32(r->b, read_number(r->b, v->index), t);
@@ -58,7 +58,7 @@ uint32_t nat_lower_pick(nat_lower_run *r, const kernel_value *v) {
   nat_body *b = r->b;
   uint32_t yes = r->values[v->in[0]], no = r->values[v->in[1]], mask = read_box(b, v->pick);
   if (mask == NAT_NONE || b->failed) return yes;
-  if (nat_type_of((base_dtype)v->dtype).kind == NAT_PRED) {
+  if (nat_lane_type_of((base_dtype)v->dtype).kind == NAT_PRED) {
     uint32_t w = b->values[mask].width;
     yes = nat_mask(b, yes, w), no = nat_mask(b, no, w);
   }
@@ -93,7 +93,7 @@ static uint32_t read_places(nat_lower_run *r, const kernel_value *v) {
   if (!kernel_load_reach(b->k, v, &least, &most) || most > INT32_MAX || 4 * b->lanes > b->target->vector)
     return b->failed = true, 0;
   for (uint32_t j = 0; j < v->n_in && !b->failed; j++) {
-    nat_type t = nat_type_of((base_dtype)b->k->values[v->in[j]].dtype);
+    nat_type t = nat_lane_type_of((base_dtype)b->k->values[v->in[j]].dtype);
     uint32_t x = read_place(b, &v->bases[j], t, r->values[v->in[j]]);
     sum = sum == NAT_NONE ? x : nat_op2(b, NAT_IADD, 4, sum, x);
   }
@@ -117,7 +117,7 @@ static uint32_t read_lanes(nat_body *b, nat_stream s, uint32_t at, uint32_t mask
 
 uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   nat_body *b = r->b;
-  nat_type t = nat_type_of((base_dtype)v->dtype);
+  nat_type t = nat_lane_type_of((base_dtype)v->dtype);
   int64_t stride = read_inner_stride(b->k, v->index);
   bool apart = stride > NAT_MAX_STRIDE || stride < -NAT_MAX_STRIDE;
   nat_stream s = {.buffer = v->buffer, .width = t.bytes, .stride = stride, .index = v->index};
