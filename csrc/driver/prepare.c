@@ -9,9 +9,10 @@
 
 /* Before a program is planned. Each of these keeps the bits of every result, but for reassociate. What others fused is
  * fused anew: here a kernel may be larger, or must be smaller. */
-#define DRIVER_PASSES(more)                                                                          \
-  "inline-calls{fusions=true},batch-norm-expander,while-loop-simplifier,inline-calls{fusions=true}," \
-  "constant-folding{max-elements=4096 max-work=1},algebraic-simplification," more                    \
+#define DRIVER_PASSES(more)                                                         \
+  "inline-calls{fusions=true},batch-norm-expander,while-loop-simplifier{unroll=8}," \
+  "inline-calls{fusions=true},"                                                     \
+  "constant-folding{max-elements=4096 max-work=1},algebraic-simplification," more   \
   "while-loop-invariant-code-motion,cse,dce"
 static const char *const driver_passes[] = {
     DRIVER_PASSES(""),

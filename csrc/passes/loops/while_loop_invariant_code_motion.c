@@ -170,7 +170,7 @@ int opt_while_loop_invariant_code_motion(ir_module *m, const opt_args *args, xla
   ir_op **loops = while_list(m, &r.facts, &n);
   r.callers = while_count_callers(m, &r.facts.arena);
   r.failed = !loops || !r.callers;
-  for (uint32_t i = 0; i < n && !r.failed; i++) {
+  for (uint32_t i = 0; i < n && !m->config.is_scheduled && !r.failed; i++) {
     while_state w;
     if (!while_open(&w, loops[i], &r.facts, r.callers) || !w.init || opt_in_edge(&r.facts, w.init)) continue;
     base_arena_init(&r.scratch, m->alloc);

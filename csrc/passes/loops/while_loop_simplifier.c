@@ -1,17 +1,23 @@
 /* while-loop-simplifier: loops that are known to turn never are their first state, those that turn once a call of their
- * body (which inline-calls takes apart); constants that a loop carries round go into its body; elements that pass
- * through unchanged are read where they come from; elements that nothing needs go. Requires: nothing; sees loops whose
- * state is a tuple that is read by element. Preserves: side effects, control edges, shardings (loops with any of these
- * stay as they are). */
+ * body (which inline-calls takes apart), those that turn `unroll` times or fewer, on large arrays and with little but
+ * arithmetic in their bodies, as many calls: what they compute is then one kernel; constants that a loop carries round
+ * go into its body; elements that pass through unchanged are read where they come from; elements that nothing needs go.
+ * Requires: nothing; sees loops whose state is a tuple that is read by element. Preserves: side effects, control edges,
+ * shardings (loops with any of these stay as they are). */
 #include "../pass.h"
 #include "while_state.h"
 
 /* A counter that starts at 2 with the condition "less than 3" turns once:
  *    u = (s32[], f32[4]) tuple(2, a);  w = while(u), condition=c, body=b   ->   w = call(u), to_apply=b */
+enum {
+  UNROLL_OPS = 800,      /* of all turns together */
+  UNROLL_ELEMENTS = 1024 /* of an array that is computed: smaller ones stay in a cache, and in registers of loops */
+};
 typedef struct simpler_loop {
   hlo_maker x;
   opt_facts facts;
   const uint32_t *callers;
+  int unroll;
   bool failed;
 } simpler_loop;
 
@@ -181,37 +187,69 @@ static void loop_drop_unneeded(simpler_loop *s, while_state *w) {
 }
 
 /* A call, since inlining is another pass's work. */
-static ir_op *loop_call_body(simpler_loop *s, ir_op *loop) {
+static ir_op *loop_call_body(simpler_loop *s, ir_op *loop, ir_op *state) {
   const base_istr *name = ir_fresh_name(s->x.m, "call");
   ir_op *call = name ? ir_op_new(loop->parent, IR_OP_CALL, loop->type, name, 1, 1) : NULL;
   const ir_attr *metadata = ir_attr_find(loop, IR_ATTR_METADATA);
   s->failed = s->failed || !call;
   if (!call) return NULL;
   ir_set_called(call, 0, loop->called[1]);
-  ir_set_operand(call, 0, (ir_value){ir_operand(loop, 0), 0});
+  ir_set_operand(call, 0, (ir_value){state, 0});
   ir_op_move(call, loop);
   s->failed = s->failed || (metadata && !ir_attr_set(call, *metadata));
   return call;
 }
 
-/* Whether the loop is gone.
- * Known trips are 0 or 1; more would multiply the body. */
+/* What becomes a part of a kernel, or of its indexes. */
+static bool loop_is_arithmetic(const ir_op *op) {
+  switch (op->opcode) {
+    case IR_OP_PARAMETER:
+    case IR_OP_TUPLE:
+    case IR_OP_GET_TUPLE_ELEMENT:
+    case IR_OP_CONSTANT:
+    case IR_OP_IOTA:
+    case IR_OP_BROADCAST:
+    case IR_OP_RESHAPE:
+    case IR_OP_SLICE:
+    case IR_OP_BITCAST_CONVERT:
+      return true;
+    default:
+      return ir_opcode_has(op->opcode, IR_ELEMENTWISE) && op->n_called == 0;
+  }
+}
+
+/* Whether memory is what so many turns would cost most of: arithmetic on arrays that are written and read at each. */
+static bool loop_may_unroll(const ir_op *loop, int trips) {
+  const ir_computation *body = loop->called[1];
+  int64_t most = 0;
+  if ((int64_t)body->n_ops * trips > UNROLL_OPS) return false;
+  IR_FOR_OPS(op, body) {
+    if (!loop_is_arithmetic(op)) return false;
+    bool computes = ir_is_tensor(op->type) && ir_opcode_has(op->opcode, IR_ELEMENTWISE);
+    if (computes && op->type->count > most) most = op->type->count;
+  }
+  return most >= UNROLL_ELEMENTS;
+}
+
+/* Whether the loop is gone. */
 static bool loop_take_apart(simpler_loop *s, ir_op *loop) {
   ir_op *first = ir_operand(loop, 0);
   if (opt_in_edge(&s->facts, loop) || ir_attr_find(loop, IR_ATTR_SHARDING) || first->type != loop->type) return false;
   if (ir_root(loop->called[1])->type != loop->type || loop->called[1]->params[0]->type != loop->type) return false;
-  int trips = while_known_trips(loop, &s->facts);
-  if (trips < 0) return false;
-  ir_op *instead = trips ? loop_call_body(s, loop) : first;
+  int trips = while_known_trips(loop, &s->facts, s->unroll);
+  if (trips < 0 || (trips > 1 && !loop_may_unroll(loop, trips))) return false;
+  ir_op *instead = first;
+  for (int i = 0; i < trips && instead; i++) instead = loop_call_body(s, loop, instead);
   if (!instead || !ir_replace_uses(loop, instead)) return s->failed = true;
   ir_op_remove(loop);
   return true;
 }
 
-/* First what makes elements unneeded, then dropping them. */
+/* First what makes elements unneeded, then dropping them. Calls stand where their loop stood; other new ops would have
+ * to be put into a schedule. */
 static void loop_simplify(simpler_loop *s, ir_op *op) {
   while_state w;
-  if (loop_take_apart(s, op)) return;
+  if (loop_take_apart(s, op) || s->x.m->config.is_scheduled) return;
   if (!while_open(&w, op, &s->facts, s->callers) || !w.init || opt_in_edge(&s->facts, w.init)) return;
   for (uint32_t i = 0; i < w.n && !s->failed; i++) {
     if (!while_is_invariant(&w, i)) continue;
@@ -226,8 +264,7 @@ static void loop_simplify(simpler_loop *s, ir_op *op) {
 
 /* A loop that has been taken apart is gone from the module, but its list was made before: each is looked at once. */
 int opt_while_loop_simplifier(ir_module *m, const opt_args *args, xlac_error *err) {
-  (void)args;
-  simpler_loop s = {.x = {.m = m}};
+  simpler_loop s = {.x = {.m = m}, .unroll = (int)opt_get(args, "unroll")};
   TRY(opt_facts_make(&s.facts, m, err));
   uint32_t n = 0;
   ir_op **loops = while_list(m, &s.facts, &n);

@@ -16,14 +16,13 @@ uint32_t *while_count_callers(const ir_module *m, base_arena *arena) {
   return callers;
 }
 
-/* A scheduled module has an order to keep, which new ops would have to be put into. */
 ir_op **while_list(const ir_module *m, opt_facts *facts, uint32_t *n) {
   uint32_t count = 0;
   *n = 0;
   for (uint32_t i = 0; i < facts->n_order && m->n_computations > 1; i++)
     IR_FOR_OPS(op, facts->order[i]) count += op->opcode == IR_OP_WHILE;
   ir_op **all = BASE_ARRAY(&facts->arena, ir_op *, (size_t)count + 1);
-  for (uint32_t i = 0; all && count && i < facts->n_order && !m->config.is_scheduled; i++) {
+  for (uint32_t i = 0; all && count && i < facts->n_order; i++) {
     IR_FOR_OPS(op, facts->order[i]) {
       if (op->opcode == IR_OP_WHILE) all[(*n)++] = op;
     }
@@ -119,7 +118,7 @@ bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *fir
   return while_move_elements(w->loop, type, moved) && ok;
 }
 
-/* How often a loop turns, as far as constants tell: the condition on the first state, and on that after one turn, is
+/* How often a loop turns, as far as constants tell: the condition on the first state, and on those after some turns, is
  * evaluated from the few scalars it needs, by the interpreter's own loops. */
 
 /* What may be spent on one loop: most conditions compare a counter with a constant. */
@@ -189,19 +188,23 @@ static bool trips_eval(trips_run *r, const ir_op *op, const trips_scope *s, uint
   }
 }
 
-/* The condition must do nothing but compute; the body is only evaluated where the condition needs it. */
-int while_known_trips(const ir_op *loop, const opt_facts *facts) {
+/* The condition must do nothing but compute; the body is only evaluated where the condition needs it. Turn number i
+ * starts from the body's root in the scope of turn i - 1. */
+int while_known_trips(const ir_op *loop, const opt_facts *facts, int most) {
   const ir_computation *condition = loop->called[0], *body = loop->called[1];
   trips_run r = {.facts = facts, .left = TRIPS_OPS};
+  trips_scope turns[WHILE_MOST_TRIPS + 1];
   char again[TRIPS_BYTES] __attribute__((aligned(16))) = {0};
+  assert(most >= 0 && most <= WHILE_MOST_TRIPS);
   if (facts->of_computation[condition->id] & (OPT_EFFECT | OPT_RANDOM | OPT_ENVIRONMENT | OPT_ASYNC)) return -1;
   if (condition->n_params != 1 || body->n_params != 1 || loop->n_operands != 1) return -1;
-  trips_scope first = {.param = condition->params[0], .value = ir_operand(loop, 0)};
-  trips_scope inside = {.param = body->params[0], .value = ir_operand(loop, 0)};
-  trips_scope second = {.param = condition->params[0], .value = ir_root(body), .of = &inside};
-  /* Does the condition hold for the first state? For the one after a turn? */
-  if (!trips_eval(&r, ir_root(condition), &first, 0, again)) return -1;
-  if (!again[0]) return 0;
-  if (!trips_eval(&r, ir_root(condition), &second, 0, again)) return -1;
-  return again[0] ? -1 : 1;
+  for (int i = 0; i <= most; i++) {
+    const ir_op *state = i ? ir_root(body) : ir_operand(loop, 0);
+    const trips_scope *of = i ? &turns[i - 1] : NULL;
+    const trips_scope asked = {.param = condition->params[0], .value = state, .of = of};
+    if (!trips_eval(&r, ir_root(condition), &asked, 0, again)) return -1;
+    if (!again[0]) return i;
+    turns[i] = (trips_scope){.param = body->params[0], .value = state, .of = of};
+  }
+  return -1;
 }

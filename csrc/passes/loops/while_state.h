@@ -13,7 +13,8 @@ typedef struct while_state {
 
 /* Callers of each computation, by id; `arena`'s. NULL when out of memory. */
 uint32_t *while_count_callers(const ir_module *m, base_arena *arena);
-/* The loops of a module that is not scheduled, those of called computations first. NULL when out of memory. */
+/* All loops, those of called computations first. NULL when out of memory. A scheduled module has an order to keep,
+ * which new ops would have to be put into. */
 ir_op **while_list(const ir_module *m, opt_facts *facts, uint32_t *n);
 /* Whether loop is one whose state may be changed: it has its computations for itself, reads and writes its state by
  * element, and carries no shardings. */
@@ -27,7 +28,8 @@ int64_t while_element_of(const ir_op *op, const ir_op *tuple);
 XLAC_MUST_USE bool while_set_state(while_state *w, hlo_maker *x, uint32_t n, ir_op *const *first, ir_op *const *next,
                                    const uint32_t *moved);
 
-/* 0 or 1 where the loop is known to turn so often, whatever the arguments; else -1. */
-int while_known_trips(const ir_op *loop, const opt_facts *facts);
+enum { WHILE_MOST_TRIPS = 16 };
+/* How often the loop turns, where that is known to be at most `most` whatever the arguments; else -1. */
+int while_known_trips(const ir_op *loop, const opt_facts *facts, int most);
 
 #endif
