@@ -153,45 +153,6 @@ double math_rsqrt_f64(double x) {
 
 #include "math_called.h"
 
-/* --- erf --- */
-
-/* erf(c), its low part, and erf'(c) at c = i / 16. */
-static const double erf_table[97][3] = {
-#include "math_erf.def"
-};
-
-/* erf(c + h) = erf(c) + erf'(c) sum_n q_n h^n, where q_1 = 1, q_2 = -c and (n+1) q_n+1 = -2 (c q_n + (n-1)/n q_n-1). */
-static double erf_near(double a) {
-  int i = (int)(a * 16 + 0.5);
-  double c = i * (1.0 / 16), h = a - c, before = 1, q = -c, power = h * h, sum = h + q * power;
-  for (int n = 2; n < 11; n++) {
-    double next = -2 * (c * q + (n - 1) * before / n) / (n + 1);
-    before = q;
-    q = next;
-    power *= h;
-    sum += q * power;
-  }
-  return erf_table[i][0] + (erf_table[i][1] + erf_table[i][2] * sum);
-}
-
-/* Three ranges: the series about 0, a table with steps of 1/16 and Taylor's series about its entries, and 1. */
-double math_erf_f64(double x) {
-  double a = __builtin_fabs(x);
-  if (a != a || a == 0) return x;
-  if (a >= 6) return __builtin_copysign(1, x);
-  if (a >= 0.5) return __builtin_copysign(erf_near(a), x);
-  /* 2/sqrt(pi) (x - x^3/3 + x^5/10 - ...): the first term as a pair, the rest is small beside it. */
-  double z = x * x, p = 0;
-  static const double inverse[] = {-1.0 / 3,       1.0 / 10,       -1.0 / 42,       1.0 / 216,
-                                   -1.0 / 1320,    1.0 / 9360,     -1.0 / 75600,    1.0 / 685440,
-                                   -1.0 / 6894720, 1.0 / 76204800, -1.0 / 918086400};
-  for (int n = 11; n-- > 0;) p = p * z + inverse[n];
-  double c = 0x1.20dd750429b6dp+0, c_lo = 0x1.1ae3a914fed8p-56;
-  if (a < 0x1p-300) return x * c + x * c_lo;
-  math_dd first = math_dd_product(x, c);
-  return first.hi + (first.lo + (x * c_lo + first.hi * (p * z)));
-}
-
 /* --- complex functions that C99 lacks or leaves open at zero ---
  *
  * The root h of two squares, neither of which overflows or vanishes, less half the relative error of h^2. That error

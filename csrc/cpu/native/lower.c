@@ -5,7 +5,7 @@
  * rounded after each op; integers of 8 to 64 bits in lanes of their size; a pred as a mask. */
 #include "lower_convert.h"
 
-enum { NAT_CALL_OPS = 6 };
+enum { NAT_CALL_OPS = 6, NAT_LONG = 30, NAT_LONG_OPS = 6 };
 
 static nat_type nat_float_type(base_dtype t, uint8_t bytes) {
   if (t == XLAC_F32 || t == XLAC_F64) return (nat_type){NAT_FLOAT, bytes, bytes, 0, 0};
@@ -132,11 +132,17 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
   }
 }
 
-/* A call for each vector takes as long as NAT_CALL_OPS ops that go through memory in the VM. */
+/* A call for each vector takes as long as NAT_CALL_OPS ops that go through memory in the VM, and what native code has
+ * instructions for instead of a function of some length saves as much as NAT_LONG_OPS of them. */
 static bool nat_calls_pay(const nat_body *b) {
-  uint32_t calls = 0, ops = 0;
-  for (uint32_t i = 0; i < b->n_values; i++) calls += b->values[i].kind == NAT_CALL;
+  uint32_t calls = 0, ops = 0, from = NAT_NONE, n = 0;
   for (uint32_t i = 0; i < b->k->n_values; i++) ops += b->k->values[i].kind == KERNEL_OP;
+  for (uint32_t i = 0; i < b->n_values; i++) {
+    calls += b->values[i].kind == NAT_CALL;
+    n = b->values[i].from == from ? n + 1 : 1;
+    from = b->values[i].from;
+    if (n == NAT_LONG) ops += NAT_LONG_OPS;
+  }
   return ops >= calls * (NAT_CALL_OPS + 1);
 }
 

@@ -130,6 +130,20 @@ static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_
   return nat_has(b, by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_by_call(o);
 }
 
+/* The bits of x or of y. Two shifts of one value by as many bits as it has are a rotation, as generators of random
+ * numbers write it. */
+static uint32_t nat_either(nat_body *b, uint32_t w, uint32_t x, uint32_t y) {
+  if (b->failed || !nat_has(b, NAT_ROL, w)) return nat_op2(b, NAT_OR, w, x, y);
+  unsigned row = w == 4 ? 2 : 3; /* of the table, by width */
+  const nat_value *left = &b->values[x], *right = &b->values[y];
+  if (left->op != b->target->ops[NAT_SHL][row]) left = right, right = &b->values[x];
+  bool shifts = left->kind == NAT_OP && right->kind == NAT_OP && left->op == b->target->ops[NAT_SHL][row] &&
+                right->op == b->target->ops[NAT_SHR][row];
+  if (!shifts || left->in[0] != right->in[0] || left->number + right->number != (int)(8 * w))
+    return nat_op2(b, NAT_OR, w, x, y);
+  return nat_shift(b, NAT_ROL, w, left->in[0], left->number);
+}
+
 /* An integer of up to 32 bits as a float that holds it exactly, with room for quotients: f32 of up to 16 bits, else
  * f64. */
 static uint32_t nat_exact_float(nat_body *b, nat_type t, uint32_t x) {
@@ -260,7 +274,7 @@ static uint32_t nat_int_op(const nat_operands *o) {
     case SCALAR_AND:
       return nat_op2(b, NAT_AND, w, x, y);
     case SCALAR_OR:
-      return nat_op2(b, NAT_OR, w, x, y);
+      return nat_either(b, w, x, y);
     case SCALAR_XOR:
       return nat_op2(b, NAT_XOR, w, x, y);
     case SCALAR_NOT:
