@@ -1,13 +1,13 @@
 /* The loops of argmax (and argmin, by flipped codes): lanes each follow the computation over their elements in
- * order. A row's elements are dealt to ARGR_ROW_LANES lanes that are compared at the end; columns are lanes
- * themselves. What a zero's or a NaN's bits are is looked up at the end: -0 and +0 are equal, so the loop doesn't
- * know which of them it has kept.
+ * order. A row's elements are dealt to ARGR_SOME lanes that are compared at the end; columns are lanes
+ * themselves, so many at a time. What a zero's or a NaN's bits are is looked up at the end: -0 and +0 are equal, so the
+ * loop doesn't know which of them it has kept. Where places do not count, one element comes after the other.
  *
  * The computation is the one that JAX gives: keep (v, at) where v > x or v is NaN; of equal values keep the lower
  * place. */
 #include "arg_reduce.h"
 
-enum { ARGR_ROW_LANES = 16 };
+enum { ARGR_SOME = 16 };
 
 /* Bits as a value, and back, without a cast between pointers. */
 #define ARGR_AS(V, U)                  \
@@ -59,32 +59,22 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
 #define ARGR_HAS_ZEROS_whole false
 #define ARGR_HAS_ZEROS_half true
 
-/* For values V with bits U, and places I. at, place: element number i of a row and its place. deal: the rest of a
- * row to the lanes. row, columns: the loops that cpu_arg_loops gives. */
+/* For values V with bits U, and places I of the same size, where there is one. at, place: element number i of a row and
+ * its place. row, columns: the loops that cpu_arg_loops gives. */
 #define ARGR_LOOPS(name, V, U, KIND, I)                                                                             \
   static inline V name##_at(const argr_row *r, int64_t i) {                                                         \
     U b;                                                                                                            \
     memcpy(&b, r->x + i * r->stride * (int64_t)sizeof b, sizeof b);                                                 \
     return ARGR_LOAD_##KIND(V, U, &r->coding, b);                                                                   \
   }                                                                                                                 \
-  static inline I name##_place(const argr_row *r, int64_t i) {                                                      \
-    I p = (I)i;                                                                                                     \
-    if (r->places) memcpy(&p, r->places + i * r->stride * (int64_t)sizeof p, sizeof p);                             \
-    return p;                                                                                                       \
-  }                                                                                                                 \
   /* The computation: (*v, *at) meets (x, p). */                                                                    \
-  static inline __attribute__((always_inline)) void name##_meet(V *v, I *at, V x, I p) {                            \
+  static void name##_meet(V *v, int64_t *at, V x, int64_t p) {                                                      \
     bool keep = (*v > x) | ARGR_ISNAN_##KIND(*v), keep_at = keep | ((*v == x) & (*at < p));                         \
     *v = keep ? *v : x;                                                                                             \
     *at = keep_at ? *at : p;                                                                                        \
   }                                                                                                                 \
-  static V name##_init(const argr_row *r, U *bits, I *at) {                                                         \
-    memcpy(bits, r->init, sizeof *bits);                                                                            \
-    memcpy(at, r->init_place, sizeof *at);                                                                          \
-    return ARGR_LOAD_##KIND(V, U, &r->coding, *bits);                                                               \
-  }                                                                                                                 \
   /* The bits of result v: those of the first NaN, of the last zero. *first: where the NaN is; -1: it was there. */ \
-  static U name##_result(const argr_row *r, V v, V init, U init_bits, int64_t *first) {                             \
+  static U name##_bits(const argr_row *r, V v, V init, U init_bits, int64_t *first) {                               \
     U b = ARGR_BITS_##KIND(V, U, &r->coding, v);                                                                    \
     bool nan = ARGR_ISNAN_##KIND(v), zero = ARGR_HAS_ZEROS_##KIND && v == 0;                                        \
     int64_t i = nan ? 0 : r->n - 1;                                                                                 \
@@ -100,127 +90,147 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
     }                                                                                                               \
     return init_bits;                                                                                               \
   }                                                                                                                 \
-  static inline __attribute__((always_inline)) void name##_deal(const argr_row *r, V *v, I *at, bool counts) {      \
-    int64_t i = ARGR_ROW_LANES;                                                                                     \
+  /* (v, at) is what all elements come to; if there are any. */                                                     \
+  static void name##_finish(const argr_row *r, V v, int64_t at) {                                                   \
+    U bits;                                                                                                         \
+    int64_t first, best_at = argr_place(r, r->init_place);                                                          \
+    memcpy(&bits, r->init, sizeof bits);                                                                            \
+    V init = ARGR_LOAD_##KIND(V, U, &r->coding, bits), best = init;                                                 \
+    if (r->n > 0) name##_meet(&best, &best_at, v, at);                                                              \
+    bits = name##_bits(r, best, init, bits, &first);                                                                \
+    if (ARGR_ISNAN_##KIND(best) && first >= 0) best_at = argr_place_of(r, first);                                   \
+    memcpy(r->value, &bits, sizeof bits);                                                                           \
+    memcpy(r->place, &best_at, (size_t)r->place_bytes); /* the low bytes */                                         \
+  }                                                                                                                 \
+  /* Element after element, from number i on. */                                                                    \
+  static void name##_rest(const argr_row *r, int64_t i, V v, int64_t at) {                                          \
+    for (; i < r->n && r->places; i++) name##_meet(&v, &at, name##_at(r, i), argr_place_of(r, i));                  \
+    for (; i < r->n; i++) {                                                                                         \
+      V x = name##_at(r, i);                                                                                        \
+      bool keep = (v >= x) | ARGR_ISNAN_##KIND(v);                                                                  \
+      v = keep ? v : x;                                                                                             \
+      at = keep ? at : i;                                                                                           \
+    }                                                                                                               \
+    name##_finish(r, v, at);                                                                                        \
+  }                                                                                                                 \
+  static void name##_one(const argr_row *r) {                                                                       \
+    name##_rest(r, 1, r->n ? name##_at(r, 0) : 0, r->n ? argr_place_of(r, 0) : 0);                                  \
+  }                                                                                                                 \
+  /* So many groups of neighbours, `step` bytes apart: the best of each lane, and the number of its group. */       \
+  static void name##_some(const argr_row *r, int64_t step, int64_t groups, V *best, I *where) {                     \
+    V v[ARGR_SOME];                                                                                                 \
+    I at[ARGR_SOME];                                                                                                \
     const argr_coding c = r->coding;                                                                                \
-    for (; i + ARGR_ROW_LANES <= r->n; i += ARGR_ROW_LANES) {                                                       \
-      for (int l = 0; l < ARGR_ROW_LANES; l++) {                                                                    \
-        U b;                                                                                                        \
-        I p = (I)i + (I)l;                                                                                          \
-        memcpy(&b, r->x + (i + l) * (int64_t)sizeof b, sizeof b);                                                   \
-        if (!counts) memcpy(&p, r->places + (i + l) * (int64_t)sizeof p, sizeof p);                                 \
-        name##_meet(&v[l], &at[l], ARGR_LOAD_##KIND(V, U, &c, b), p);                                               \
+    U b[ARGR_SOME];                                                                                                 \
+    memcpy(b, r->x, sizeof b);                                                                                      \
+    for (int l = 0; l < ARGR_SOME; l++) v[l] = ARGR_LOAD_##KIND(V, U, &c, b[l]), at[l] = 0;                         \
+    for (int64_t g = 1; g < groups; g++) {                                                                          \
+      memcpy(b, r->x + g * step, sizeof b);                                                                         \
+      for (int l = 0; l < ARGR_SOME; l++) {                                                                         \
+        V x = ARGR_LOAD_##KIND(V, U, &c, b[l]);                                                                     \
+        bool keeps = (v[l] >= x) | ARGR_ISNAN_##KIND(v[l]);                                                         \
+        I keep = (I) - (I)keeps;                                                                                    \
+        if (sizeof(V) == 8) { /* registers have few of them: it is jumped over */                                   \
+          if (!keeps) v[l] = x, at[l] = (I)g;                                                                       \
+          continue;                                                                                                 \
+        }                                                                                                           \
+        v[l] = keep ? v[l] : x;                                                                                     \
+        at[l] = (at[l] & keep) | ((I)g & ~keep);                                                                    \
       }                                                                                                             \
     }                                                                                                               \
-    for (int l = 0; i < r->n; i++, l++) name##_meet(&v[l], &at[l], name##_at(r, i), name##_place(r, i));            \
-  }                                                                                                                 \
-  /* Lanes of a row together: which came first matters for none of what is left. */                                 \
-  static V name##_lanes(const argr_row *r, I *place) {                                                              \
-    V v[ARGR_ROW_LANES];                                                                                            \
-    I at[ARGR_ROW_LANES];                                                                                           \
-    for (int l = 0; l < ARGR_ROW_LANES; l++) {                                                                      \
-      v[l] = name##_at(r, l);                                                                                       \
-      at[l] = name##_place(r, l);                                                                                   \
-    }                                                                                                               \
-    if (r->places)                                                                                                  \
-      name##_deal(r, v, at, false);                                                                                 \
-    else                                                                                                            \
-      name##_deal(r, v, at, true);                                                                                  \
-    for (int l = 1; l < ARGR_ROW_LANES; l++) name##_meet(&v[0], &at[0], v[l], at[l]);                               \
-    *place = at[0];                                                                                                 \
-    return v[0];                                                                                                    \
+    memcpy(best, v, sizeof v);                                                                                      \
+    memcpy(where, at, sizeof at);                                                                                   \
   }                                                                                                                 \
   static void name##_row(const argr_row *r) {                                                                       \
-    U bits;                                                                                                         \
-    I at, lanes_at;                                                                                                 \
-    int64_t first;                                                                                                  \
-    V init = name##_init(r, &bits, &at), v = init;                                                                  \
-    if (r->n < 2 * ARGR_ROW_LANES) {                                                                                \
-      for (int64_t i = 0; i < r->n; i++) name##_meet(&v, &at, name##_at(r, i), name##_place(r, i));                 \
-    } else {                                                                                                        \
-      V lanes = name##_lanes(r, &lanes_at);                                                                         \
-      name##_meet(&v, &at, lanes, lanes_at);                                                                        \
+    V v[ARGR_SOME];                                                                                                 \
+    I at[ARGR_SOME];                                                                                                \
+    if (r->places || r->n < 2 * ARGR_SOME) {                                                                        \
+      name##_one(r);                                                                                                \
+      return;                                                                                                       \
     }                                                                                                               \
-    U b = name##_result(r, v, init, bits, &first);                                                                  \
-    if (ARGR_ISNAN_##KIND(v) && first >= 0) at = name##_place(r, first);                                            \
-    memcpy(r->value, &b, sizeof b);                                                                                 \
-    memcpy(r->place, &at, sizeof at);                                                                               \
+    name##_some(r, ARGR_SOME *(int64_t)sizeof(U), r->n / ARGR_SOME, v, at);                                         \
+    V best = v[0];                                                                                                  \
+    int64_t place = (int64_t)at[0] * ARGR_SOME;                                                                     \
+    for (int l = 1; l < ARGR_SOME; l++) name##_meet(&best, &place, v[l], (int64_t)at[l] * ARGR_SOME + l);           \
+    name##_rest(r, r->n / ARGR_SOME * ARGR_SOME, best, place);                                                      \
   }                                                                                                                 \
   static void name##_columns(const argr_row *r, int64_t lanes) {                                                    \
-    V v[ARGR_LANES], init;                                                                                          \
-    I at[ARGR_LANES], init_at;                                                                                      \
-    U bits;                                                                                                         \
-    int64_t first;                                                                                                  \
-    init = name##_init(r, &bits, &init_at);                                                                         \
-    for (int64_t l = 0; l < lanes; l++) {                                                                           \
-      v[l] = init;                                                                                                  \
-      at[l] = init_at;                                                                                              \
-    }                                                                                                               \
-    const argr_coding c = r->coding;                                                                                \
-    for (int64_t i = 0; i < r->n; i++) {                                                                            \
-      const char *x = r->x + i * r->stride * (int64_t)sizeof(U),                                                    \
-                 *places = r->places ? r->places + i * r->stride * (int64_t)sizeof(I) : NULL;                       \
-      for (int64_t l = 0; l < lanes; l++) {                                                                         \
-        U b;                                                                                                        \
-        I p = (I)i;                                                                                                 \
-        memcpy(&b, x + l * (int64_t)sizeof b, sizeof b);                                                            \
-        if (places) memcpy(&p, places + l * (int64_t)sizeof p, sizeof p);                                           \
-        name##_meet(&v[l], &at[l], ARGR_LOAD_##KIND(V, U, &c, b), p);                                               \
+    V v[ARGR_SOME];                                                                                                 \
+    I at[ARGR_SOME];                                                                                                \
+    bool some = !r->places && lanes >= ARGR_SOME && r->n > 0;                                                       \
+    for (int64_t done = 0, m = some ? ARGR_SOME : 1; done < lanes; done += m) {                                     \
+      argr_row one = argr_column(r, some && lanes - done < m ? lanes - m : done, sizeof(U));                        \
+      if (!some) {                                                                                                  \
+        name##_one(&one);                                                                                           \
+        continue;                                                                                                   \
+      }                                                                                                             \
+      name##_some(&one, r->stride *(int64_t)sizeof(U), r->n, v, at);                                                \
+      for (int l = 0; l < ARGR_SOME; l++) {                                                                         \
+        argr_row column = argr_column(&one, l, sizeof(U));                                                          \
+        name##_finish(&column, v[l], at[l]);                                                                        \
       }                                                                                                             \
     }                                                                                                               \
-    for (int64_t l = 0; l < lanes; l++) {                                                                           \
-      argr_row one = *r;                                                                                            \
-      one.x += l * (int64_t)sizeof(U);                                                                              \
-      U b = name##_result(&one, v[l], init, bits, &first);                                                          \
-      memcpy(r->value + l * (int64_t)sizeof b, &b, sizeof b);                                                       \
-      memcpy(r->place + l * (int64_t)sizeof *at, &at[l], sizeof *at);                                               \
-    }                                                                                                               \
-  }
-/* With places of 32 and of 64 bits. */
-#define ARGR_BOTH(name, V, U, KIND)                                                            \
-  ARGR_LOOPS(argr_##name##_s32, V, U, KIND, int32_t)                                           \
-  ARGR_LOOPS(argr_##name##_s64, V, U, KIND, int64_t)                                           \
-  static const argr_loops argr_##name[] = {{argr_##name##_s32_row, argr_##name##_s32_columns}, \
-                                           {argr_##name##_s64_row, argr_##name##_s64_columns}};
-ARGR_BOTH(f32, float, uint32_t, number)
-ARGR_BOTH(f64, double, uint64_t, number)
-ARGR_BOTH(f16, int16_t, uint16_t, half)
-ARGR_BOTH(s8, int8_t, uint8_t, whole)
-ARGR_BOTH(u8, uint8_t, uint8_t, whole)
-ARGR_BOTH(s16, int16_t, uint16_t, whole)
-ARGR_BOTH(u16, uint16_t, uint16_t, whole)
-ARGR_BOTH(s32, int32_t, uint32_t, whole)
-ARGR_BOTH(u32, uint32_t, uint32_t, whole)
-ARGR_BOTH(s64, int64_t, uint64_t, whole)
-ARGR_BOTH(u64, uint64_t, uint64_t, whole)
+  }                                                                                                                 \
+  static const argr_loops name = {name##_row, name##_columns};
+
+/* The place at an address, and that of element number i. */
+static int64_t argr_place(const argr_row *r, const void *at) {
+  int32_t narrow;
+  int64_t wide;
+  if (r->place_bytes == 8) return memcpy(&wide, at, sizeof wide), wide;
+  return memcpy(&narrow, at, sizeof narrow), narrow;
+}
+static int64_t argr_place_of(const argr_row *r, int64_t i) {
+  return r->places ? argr_place(r, r->places + i * r->stride * r->place_bytes) : i;
+}
+/* The row that lies `lane` elements beside. */
+static argr_row argr_column(const argr_row *r, int64_t lane, size_t bytes) {
+  argr_row one = *r;
+  one.x += lane * (int64_t)bytes;
+  one.value += lane * (int64_t)bytes;
+  one.place += lane * r->place_bytes;
+  if (one.places) one.places += lane * r->place_bytes;
+  return one;
+}
+
+ARGR_LOOPS(argr_f32, float, uint32_t, number, int32_t)
+ARGR_LOOPS(argr_f64, double, uint64_t, number, int64_t)
+ARGR_LOOPS(argr_f16, int16_t, uint16_t, half, int32_t)
+ARGR_LOOPS(argr_s8, int8_t, uint8_t, whole, int32_t)
+ARGR_LOOPS(argr_u8, uint8_t, uint8_t, whole, int32_t)
+ARGR_LOOPS(argr_s16, int16_t, uint16_t, whole, int32_t)
+ARGR_LOOPS(argr_u16, uint16_t, uint16_t, whole, int32_t)
+ARGR_LOOPS(argr_s32, int32_t, uint32_t, whole, int32_t)
+ARGR_LOOPS(argr_u32, uint32_t, uint32_t, whole, int32_t)
+ARGR_LOOPS(argr_s64, int64_t, uint64_t, whole, int64_t)
+ARGR_LOOPS(argr_u64, uint64_t, uint64_t, whole, int64_t)
 
 /* For types that opt_arg_reduction_of lets through. */
-const argr_loops *cpu_arg_loops(base_dtype value, base_dtype place) {
-  bool wide = place == XLAC_S64;
+const argr_loops *cpu_arg_loops(base_dtype value) {
   switch (value) {
     case XLAC_F32:
-      return &argr_f32[wide];
+      return &argr_f32;
     case XLAC_F64:
-      return &argr_f64[wide];
+      return &argr_f64;
     case XLAC_F16:
     case XLAC_BF16:
-      return &argr_f16[wide];
+      return &argr_f16;
     case XLAC_S8:
-      return &argr_s8[wide];
+      return &argr_s8;
     case XLAC_U8:
-      return &argr_u8[wide];
+      return &argr_u8;
     case XLAC_S16:
-      return &argr_s16[wide];
+      return &argr_s16;
     case XLAC_U16:
-      return &argr_u16[wide];
+      return &argr_u16;
     case XLAC_S32:
-      return &argr_s32[wide];
+      return &argr_s32;
     case XLAC_U32:
-      return &argr_u32[wide];
+      return &argr_u32;
     case XLAC_S64:
-      return &argr_s64[wide];
+      return &argr_s64;
     default:
       assert(value == XLAC_U64);
-      return &argr_u64[wide];
+      return &argr_u64;
   }
 }

@@ -54,6 +54,7 @@ static int argr_run(const cpu_routine_run *r) {
   w.row = (argr_row){.coding = x->coding, .x = r->in[0], .places = x->counts ? NULL : r->in[1]};
   w.row.n = x->steps;
   w.row.stride = x->inner;
+  w.row.place_bytes = x->place_bytes;
   w.row.init = r->in[n - 2];
   w.row.init_place = r->in[n - 1];
   w.row.value = r->out[0];
@@ -86,7 +87,7 @@ int cpu_prepare_arg_reduce(cpu_prepare_run *x) {
   *data = (argr_data){.counts = a.counts, .outer = 1, .steps = t->dims[a.dim], .inner = 1};
   for (uint32_t d = 0; d < t->rank; d++)
     if (d != a.dim) *(d < a.dim ? &data->outer : &data->inner) *= t->dims[d];
-  data->loops = cpu_arg_loops(t->dtype, ir_operand_type(x->op, 1)->dtype);
+  data->loops = cpu_arg_loops(t->dtype);
   data->coding = argr_coding_of(t->dtype, a.smallest);
   data->bytes = (int64_t)base_dtype_bytes(t->dtype);
   data->place_bytes = (int64_t)base_dtype_bytes(ir_operand_type(x->op, 1)->dtype);

@@ -18,10 +18,11 @@ typedef struct argr_row {
   const char *x, *places; /* places NULL: they count from 0 */
   int64_t n, stride;      /* elements in a row, from one to the next */
   const void *init, *init_place;
+  int64_t place_bytes; /* 4 or 8, of an integer */
   char *value, *place; /* results; of neighbouring rows beside each other */
 } argr_row;
 
-/* The loops of one pair of types: one row of stride 1, or `lanes` neighbouring ones, at most ARGR_LANES. */
+/* The loops of one type: one row of stride 1, or `lanes` neighbouring ones, at most ARGR_LANES. */
 typedef struct argr_loops {
   void (*row)(const argr_row *r);
   void (*columns)(const argr_row *r, int64_t lanes);
@@ -29,6 +30,6 @@ typedef struct argr_loops {
 
 enum { ARGR_LANES = 256 }; /* the most columns at a time */
 
-const argr_loops *cpu_arg_loops(base_dtype value, base_dtype place);
+const argr_loops *cpu_arg_loops(base_dtype value);
 
 #endif
