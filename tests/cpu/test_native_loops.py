@@ -207,4 +207,5 @@ def test_small_products_are_summed_in_order(t, level):
 def test_the_assembly_of_a_program_has_its_loops(level):
     text = xlac.compile_stage(xlac.parse(NESTED.format(n=3)), "assembly")
     assert text.count("a loop as one function") == (level != "off")
+    assert level == "off" or re.search(r"(?m)^# \w[\w.]*$", text.split("// ")[1]), text  # the op that instructions are for
     assert level == "off" or "outer, a loop" in text and "jle .L" in text and "vpaddd" in text

@@ -168,6 +168,7 @@ void cpu_loop_write_program(loop_make *x, loop_scope *s) {
   const plan_program *p = s->p;
   for (uint32_t i = 0; i < p->n_steps && !x->failed; i++) {
     const plan_step *t = &p->steps[i];
+    nat_loop_line(&x->code, t->op->name->s);
     if (t->kind == PLAN_KERNEL)
       cpu_loop_kernel(x, s, t);
     else if (t->kind == PLAN_COPY)

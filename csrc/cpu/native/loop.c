@@ -15,9 +15,11 @@ void nat_loop_free(nat_loop *l) {
   BASE_VEC_FREE(l->alloc, &l->carries);
   BASE_VEC_FREE(l->alloc, &l->places);
   BASE_VEC_FREE(l->alloc, &l->owners);
+  BASE_VEC_FREE(l->alloc, &l->lines);
 }
 
 static void nloop_item(nat_loop *l, uint32_t region, nat_item item) {
+  item.line = l->lines.n;
   if (!BASE_VEC_PUSH(l->alloc, &l->regions.items[region].items, item)) l->body.failed = true;
 }
 
@@ -45,6 +47,7 @@ static bool nloop_differs(const nat_loop *l, const nat_value *v) {
 
 /* `least`: the region that it is not to leave. */
 static void nloop_own(nat_loop *l, uint32_t value, uint32_t least) {
+  l->body.values[value].from = l->lines.n;
   l->body.values[value].differs = nloop_differs(l, &l->body.values[value]);
   const nat_value *v = &l->body.values[value];
   uint32_t region = least;
@@ -61,6 +64,10 @@ static void nloop_own(nat_loop *l, uint32_t value, uint32_t least) {
 bool nat_loop_settle(nat_loop *l) {
   while (!l->body.failed && l->owners.n < l->body.n_values) nloop_own(l, l->owners.n, 0);
   return !l->body.failed;
+}
+
+void nat_loop_line(nat_loop *l, const char *op) {
+  if (nat_loop_settle(l) && !BASE_VEC_PUSH(l->alloc, &l->lines, op)) l->body.failed = true;
 }
 
 uint32_t nat_loop_enter(nat_loop *l, bool once) {

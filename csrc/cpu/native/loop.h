@@ -30,6 +30,7 @@ typedef struct nat_item {
   uint8_t kind;
   uint32_t value, place, at; /* PUT, COPY: into that place, at the index `at` unless it is NAT_NONE */
   uint32_t from, bytes;      /* COPY: from that place, at the index `value` unless it is NAT_NONE */
+  uint32_t line;             /* of the program: number of l->lines, from 1 on */
 } nat_item;
 BASE_VEC(nat_items, nat_item);
 
@@ -56,6 +57,7 @@ typedef struct nat_region {
 } nat_region;
 BASE_VEC(nat_regions, nat_region);
 BASE_VEC(nat_owners, uint32_t);
+BASE_VEC(nat_lines, const char *);
 
 /* Made by one thread; the arena is that of its body. */
 typedef struct nat_loop nat_loop;
@@ -68,11 +70,14 @@ struct nat_loop {
   nat_carries carries;
   nat_places places;
   nat_owners owners; /* by value: its region */
+  nat_lines lines;   /* names of the ops, which `from` of a value counts from 1 on */
 };
 
 /* --- loop.c: false when out of memory or too large; then the body has failed, and nothing more is done --- */
 bool nat_loop_begin(nat_loop *l, const nat_target *target, base_arena *arena);
 void nat_loop_free(nat_loop *l);
+/* What follows is for the op of that name, which is borrowed. */
+void nat_loop_line(nat_loop *l, const char *op);
 /* A new region inside of the present one, which becomes it; and back, after which the outer one runs it. */
 uint32_t nat_loop_enter(nat_loop *l, bool once);
 void nat_loop_leave(nat_loop *l);

@@ -357,14 +357,26 @@ static void nloop_value(nloop_emit *x, const emit_step *s) {
   nloop_keep(x, s->value);
 }
 
+/* In the text, the op that the instructions which follow are for. */
+static void nloop_say(nloop_emit *x, const nat_region *r, const emit_step *s) {
+  emit_run *e = &x->e;
+  bool item = s->kind == EMIT_STORE || s->kind == EMIT_COPY;
+  uint32_t line = item ? r->items.items[s->number].line : s->kind == EMIT_VALUE ? x->own.values[s->value].from : 0;
+  if (!e->c->text || line == 0 || line == e->said) return;
+  base_putf(e->c->text, "# %s\n", x->l->lines.items[line - 1]);
+  e->said = line;
+}
+
 static void nloop_section(nloop_emit *x, const nat_region *r) {
   emit_run *e = &x->e;
+  e->said = 0;
   for (unsigned i = 0; i < EMIT_REGISTERS; i++) e->held[i] = NAT_NONE;
   e->n_registers = (uint8_t)(e->target->registers - (e->in_loop ? e->n_residents : 0));
   e->n_slots = e->n_steady_slots;
   for (e->now = 0; e->now < e->n_steps && !e->failed; e->now++) {
     const emit_step *s = &e->steps[e->now];
     e->pinned = 0;
+    nloop_say(x, r, s);
     if (s->kind == EMIT_STORE)
       nloop_store(x, r, s);
     else if (s->kind == EMIT_COPY)
