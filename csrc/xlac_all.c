@@ -427,6 +427,7 @@
 #include "cpu/gemm/dot_pack.c"
 #include "cpu/gemm/dot_small.c"
 #include "cpu/gemm/dot_thin.c"
+#include "cpu/gemm/dot_tiny.c"
 #include "cpu/gemm/ragged_dot.c"
 #include "cpu/index/dynamic_slice.c"
 #include "cpu/index/gather.c"

@@ -1,5 +1,6 @@
 /* dot: which way a matrix product goes. In order:
  *
+ *    many tiny ones                   dot_tiny.c   vectors with masks, nothing packed
  *    some rows, B row-major           dot_few.c    reads B as it lies
  *    very few rows or few terms       dot_thin.c   reads B once
  *    large, and AVX-512               dot_gemm.c   packs A and B into blocks
@@ -8,6 +9,7 @@
 #include "../../base/isa/isa.h"
 #include "dot_few.h"
 #include "dot_gemm.h"
+#include "dot_tiny.h"
 #include "../routine.h"
 
 enum {
@@ -35,6 +37,11 @@ typedef struct dot_own {
   int64_t copy[2], count[2];
   base_dtype from[2], to[2];
 } dot_own;
+
+typedef struct dot_tiny {
+  const cpu_tiny *tiny;
+  bool exchanged;
+} dot_tiny;
 
 /* Operands of types that packing can't read are converted first, whole, into scratch memory. */
 static int dot_by_own(const cpu_routine_run *r) {
@@ -148,6 +155,30 @@ static bool dot_own_is_better(const plan_dot *dot) {
 
 /* A BLAS is opened only for a product that none of our own is better at: that takes longer than compiling most
  * programs. */
+static int dot_by_tiny(const cpu_routine_run *r) {
+  const dot_tiny *d = r->data;
+  cpu_tiny_run(d->tiny, r->run->exe->pool, r->in[d->exchanged], r->in[!d->exchanged], r->out[0]);
+  return 0;
+}
+
+/* Many tiny products, if it is that. dims: of x->op. */
+static int dot_prepare_tiny(cpu_prepare_run *x, const cpu_gemm *dims) {
+  base_dtype t = (base_dtype)x->op->type->dtype;
+  bool failed = false;
+  if (ir_operand_type(x->op, 0)->dtype != t || ir_operand_type(x->op, 1)->dtype != t) return 0;
+  dot_tiny *d = BASE_NEW(x->arena, dot_tiny);
+  if (!d) return base_oom(x->err, "a product");
+  d->tiny = cpu_tiny_make(dims, t, x->arena, &d->exchanged, &failed);
+  if (failed) return base_oom(x->err, "a product");
+  if (!d->tiny) return 0;
+  x->out->name = "tiny products";
+  x->out->divisible = true;
+  x->out->work = (uint64_t)ir_operand_type(x->op, 0)->count + (uint64_t)ir_operand_type(x->op, 1)->count;
+  x->data = d;
+  x->code = dot_by_tiny;
+  return 0;
+}
+
 static int dot_prepare_whole(cpu_prepare_run *x) {
   plan_dot dot = {.dtype = 0};
   const cpu_blas *blas = NULL;
@@ -161,9 +192,12 @@ static int dot_prepare_whole(cpu_prepare_run *x) {
 
 int cpu_prepare_dot(cpu_prepare_run *x) {
   cpu_gemm dims = {0};
-  TRY(dot_prepare_whole(x));
-  if (!x->code || ir_operand_type(x->op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(x->op, 1)->rank > GEMM_MAX_DIMS)
-    return 0;
+  if (ir_operand_type(x->op, 0)->rank > GEMM_MAX_DIMS || ir_operand_type(x->op, 1)->rank > GEMM_MAX_DIMS)
+    return dot_prepare_whole(x);
   dot_give_dims(x->op, &dims);
+  TRY(dot_prepare_tiny(x, &dims));
+  if (x->code) return 0;
+  TRY(dot_prepare_whole(x));
+  if (!x->code) return 0;
   return cpu_prepare_lines(x, &dims);
 }

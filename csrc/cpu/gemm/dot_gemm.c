@@ -186,6 +186,12 @@ static void gemm_order_all(cpu_gemm *g) {
   gemm_order(&g->k, 'a');
 }
 
+bool cpu_gemm_settle(cpu_gemm *g) {
+  if (!gemm_count_all(g) || !g->batch.count || !g->m.count || !g->n.count || !g->k.count) return false;
+  gemm_order_all(g);
+  return true;
+}
+
 /* The kernel, blocks, and the panels of all of B: how many in *all. false where they are too large to count. */
 static bool gemm_measure(cpu_gemm *g, int64_t *all) {
   g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
@@ -422,9 +428,8 @@ void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b
 
 bool cpu_gemm_prepare_lines(cpu_gemm *g) {
   int64_t all = 0;
-  if (!gemm_count_all(g) || !g->batch.count || !g->m.count || !g->n.count || !g->k.count) return false;
-  gemm_order_all(g);
-  if (!gemm_measure(g, &all) || !base_mul_i64(all, g->panel_bytes, &g->scratch_bytes)) return false;
+  if (!cpu_gemm_settle(g) || !gemm_measure(g, &all) || !base_mul_i64(all, g->panel_bytes, &g->scratch_bytes))
+    return false;
   g->chunk = all;
   for (uint32_t d = 0; d < g->n.n; d++)
     if (g->n.v[d].c >= g->n.count) return false;

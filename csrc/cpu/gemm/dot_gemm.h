@@ -74,6 +74,9 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged);
 /* scratch: g->scratch_bytes. Deterministic for any pool. */
 void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch);
 
+/* Counts and merges dimensions, the smallest steps innermost: false where a group is empty or too large to count. */
+bool cpu_gemm_settle(cpu_gemm *g);
+
 /* The same product by lines of C: row m of batch b is line b * g->m.count + m, which is to be the l-th part of C's
  * memory. Prepared by cpu_gemm_prepare_lines instead of cpu_gemm_prepare: false where it is no product for that. B is
  * packed first, all of it into scratch_bytes, or some batches into as large a part; then lines of these can be made in

@@ -162,18 +162,88 @@ static bool hs_take_transpose(hs_run *s, ir_op *op, uint32_t side) {
   return true;
 }
 
-/* Both sides, so that one visit suffices. */
-static ir_op *hs_dot(hs_run *s, ir_op *op) {
-  if (!hs_dot_is_plain(op)) return NULL;
-  bool left = hs_take_transpose(s, op, 0), right = hs_take_transpose(s, op, 1);
-  return left || right ? op : NULL;
-}
-
 /* How many of op's free dimensions there are on that side. */
 static uint32_t hs_free_dims(const ir_op *op, uint32_t side) {
   assert(side < 2);
   const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
   return ir_operand_type(op, side)->rank - (batch ? batch->n : 0) - (sum ? sum->n : 0);
+}
+
+enum { HS_DOT_BLOCK = 512 /* terms of a dot that are added up in order, as reduce does (docs/numerics.md) */ };
+
+/* Whether dot is one of numbers whose product and sum are those of multiply and add, bit for bit. */
+static bool hs_dot_is_elementwise(const ir_op *op) {
+  base_dtype t = (base_dtype)op->type->dtype;
+  for (uint32_t side = 0; side < 2; side++)
+    if (ir_operand_type(op, side)->dtype != t || !hlo_is_plain(ir_operand_type(op, side))) return false;
+  if (!hlo_is_plain(op->type) || base_dtype_is_complex(t) || t == XLAC_PRED) return false;
+  return ir_get_word(op, IR_ATTR_ALGORITHM) == IR_DOT_UNSET && !ir_attr_find(op, IR_ATTR_OPERAND_PRECISION);
+}
+
+/* One side of a dot that contracts nothing, broadcast to the result: its dimension d is the result's dims[d]. NULL
+ * where these do not increase, or memory has run out. */
+static ir_op *hs_dot_spread(hs_run *s, ir_op *op, uint32_t side) {
+  const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch);
+  uint32_t rank = ir_operand_type(op, side)->rank, n_batch = batch ? batch->n : 0, free = n_batch;
+  int64_t dims[IR_MAX_RANK], last = -1;
+  if (side) free = op->type->rank - (rank - n_batch);
+  for (uint32_t d = 0; d < rank; d++) {
+    dims[d] = -1;
+    for (uint32_t i = 0; i < n_batch; i++)
+      if (batch->v[i] == d) dims[d] = i;
+    if (dims[d] < 0) dims[d] = free++;
+    if (dims[d] <= last) return NULL;
+    last = dims[d];
+  }
+  return hlo_broadcast(&s->x, ir_operand(op, side), op->type, rank, dims);
+}
+
+/* An outer product, or a scaling by batches, is a multiplication; added to 0, since a dot's sums begin with it and so
+ * are never -0. */
+static ir_op *hs_dot_outer(hs_run *s, ir_op *op) {
+  ir_op *a = hs_dot_spread(s, op, 0), *b = a ? hs_dot_spread(s, op, 1) : NULL;
+  if (!b) return NULL;
+  ir_op *product = hlo_binary(&s->x, IR_OP_MULTIPLY, a, b);
+  return hlo_binary(&s->x, IR_OP_ADD, product, hlo_splat(&s->x, op->type, 0));
+}
+
+/* Whether the list counts up from `from`. */
+static bool hs_counts_from(const ir_ints *list, int64_t from) {
+  for (uint32_t i = 0; list && i < list->n; i++)
+    if (list->v[i] != from + i) return false;
+  return true;
+}
+
+/* Dots of vectors, for each of a batch, are a sum of products, which fuse with what is around them. */
+static ir_op *hs_dot_inner(hs_run *s, ir_op *op) {
+  const ir_ints *batch = ir_get_ints(op, IR_ATTR_LHS_BATCH_DIMS), *sum = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
+  uint32_t n = batch ? batch->n : 0;
+  base_dtype t = (base_dtype)op->type->dtype;
+  bool exact = t == XLAC_F32 || t == XLAC_F64 || base_dtype_is_integer(t);
+  if (!exact || ir_operand_type(op, 0)->count / (op->type->count ? op->type->count : 1) > HS_DOT_BLOCK) return NULL;
+  for (uint32_t side = 0; side < 2; side++)
+    if (!hs_counts_from(ir_get_ints(op, hs_sides[side].batch), 0) ||
+        !hs_counts_from(ir_get_ints(op, hs_sides[side].contracting), n))
+      return NULL;
+  ir_op *product = hlo_binary(&s->x, IR_OP_MULTIPLY, ir_operand(op, 0), ir_operand(op, 1));
+  return hlo_sum(&s->x, product, op->type, sum->n, sum->v);
+}
+
+/* NULL where it is a product of matrices, or of a matrix and a vector. */
+static ir_op *hs_dot_by_elements(hs_run *s, ir_op *op) {
+  const ir_ints *sum = ir_get_ints(op, IR_ATTR_LHS_CONTRACTING_DIMS);
+  if (op->type->count == 0 || !hs_dot_is_elementwise(op)) return NULL;
+  if (!sum || sum->n == 0) return hs_dot_outer(s, op);
+  return hs_free_dims(op, 0) == 0 && hs_free_dims(op, 1) == 0 ? hs_dot_inner(s, op) : NULL;
+}
+
+/* Both sides, so that one visit suffices. */
+static ir_op *hs_dot(hs_run *s, ir_op *op) {
+  if (!hs_dot_is_plain(op)) return NULL;
+  ir_op *instead = hs_dot_by_elements(s, op);
+  if (instead) return instead;
+  bool left = hs_take_transpose(s, op, 0), right = hs_take_transpose(s, op, 1);
+  return left || right ? op : NULL;
 }
 
 /* Where dimension d of a dot's result stands once the sides have changed places: batch dimensions stay, and the right

@@ -1,0 +1,225 @@
+/* Many tiny products, each of which is too little for packing, and even for a call: rows of results are vectors, with
+ * masks for what a matrix lacks, and all offsets but those of the batch are strides.
+ *
+ *    by rows      results of a row side by side: row i is the sum of A[i,p] times row p of B
+ *    by columns   one result a row, both operands contiguous along k: four rows' products are folded together
+ *
+ * f32 and f64, with AVX-512. Sums are in the order of k by rows (four sums in turn, for rows that are not four), by
+ * lanes of k by columns. */
+#include "../../base/isa/isa.h"
+#include "dot_tiny.h"
+
+enum {
+  TINY_BATCHES = 8,    /* fewer are not many */
+  TINY_WORK = 1024,    /* products in each, of two matrices */
+  TINY_VECTOR = 8192,  /* and where one is a vector */
+  TINY_OFFSETS = 64,   /* batches whose offsets are listed at a time */
+  TINY_GRAIN = 1 << 15 /* products for which another thread is worth while */
+};
+
+/* Strides in elements. n counts columns; by columns there is one. */
+struct cpu_tiny {
+  int64_t m, n, k, a_m, a_k, b_k, c_m;
+  bool by_columns, is_double;
+  cpu_gemm_dims batch;
+};
+
+typedef void tiny_fn(const cpu_tiny *t, const char *a, const char *b, char *c);
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define TINY_TARGET __attribute__((target("avx512f,avx512vl,avx512dq,fma")))
+
+/* By rows, four at a time: a row of B is loaded once for them. */
+#define TINY_ROWS(name, T, VEC, MASK, LANES, ZERO, LOAD, STORE, SPREAD, MADD)                         \
+  TINY_TARGET static void name(const cpu_tiny *t, const char *from_a, const char *from_b, char *to) { \
+    const T *a = (const T *)(const void *)from_a;                                                     \
+    T *c = (T *)(void *)to;                                                                           \
+    for (int64_t j = 0; j < t->n; j += LANES) {                                                       \
+      const T *b = (const T *)(const void *)from_b + j;                                               \
+      MASK mask = (MASK)(t->n - j < LANES ? (1 << (t->n - j)) - 1 : -1);                              \
+      int64_t i = 0;                                                                                  \
+      for (; i + 4 <= t->m; i += 4) {                                                                 \
+        VEC s0 = ZERO(), s1 = ZERO(), s2 = ZERO(), s3 = ZERO();                                       \
+        const T *x = a + i * t->a_m;                                                                  \
+        for (int64_t p = 0; p < t->k; p++, x += t->a_k) {                                             \
+          VEC y = LOAD(mask, b + p * t->b_k);                                                         \
+          s0 = MADD(SPREAD(x[0]), y, s0);                                                             \
+          s1 = MADD(SPREAD(x[t->a_m]), y, s1);                                                        \
+          s2 = MADD(SPREAD(x[2 * t->a_m]), y, s2);                                                    \
+          s3 = MADD(SPREAD(x[3 * t->a_m]), y, s3);                                                    \
+        }                                                                                             \
+        T *z = c + i * t->c_m + j;                                                                    \
+        STORE(z, mask, s0);                                                                           \
+        STORE(z + t->c_m, mask, s1);                                                                  \
+        STORE(z + 2 * t->c_m, mask, s2);                                                              \
+        STORE(z + 3 * t->c_m, mask, s3);                                                              \
+      }                                                                                               \
+      for (; i < t->m; i++) {                                                                         \
+        VEC s0 = ZERO(), s1 = ZERO(), s2 = ZERO(), s3 = ZERO();                                       \
+        const T *x = a + i * t->a_m;                                                                  \
+        int64_t p = 0;                                                                                \
+        for (; p + 4 <= t->k; p += 4) {                                                               \
+          s0 = MADD(SPREAD(x[p * t->a_k]), LOAD(mask, b + p * t->b_k), s0);                           \
+          s1 = MADD(SPREAD(x[(p + 1) * t->a_k]), LOAD(mask, b + (p + 1) * t->b_k), s1);               \
+          s2 = MADD(SPREAD(x[(p + 2) * t->a_k]), LOAD(mask, b + (p + 2) * t->b_k), s2);               \
+          s3 = MADD(SPREAD(x[(p + 3) * t->a_k]), LOAD(mask, b + (p + 3) * t->b_k), s3);               \
+        }                                                                                             \
+        for (; p < t->k; p++) s0 = MADD(SPREAD(x[p * t->a_k]), LOAD(mask, b + p * t->b_k), s0);       \
+        STORE(c + i * t->c_m + j, mask, (s0 + s1) + (s2 + s3));                                       \
+      }                                                                                               \
+    }                                                                                                 \
+  }
+TINY_ROWS(tiny_rows_f32_4, float, __m128, __mmask8, 4, _mm_setzero_ps, _mm_maskz_loadu_ps, _mm_mask_storeu_ps,
+          _mm_set1_ps, _mm_fmadd_ps)
+TINY_ROWS(tiny_rows_f32_16, float, __m512, __mmask16, 16, _mm512_setzero_ps, _mm512_maskz_loadu_ps,
+          _mm512_mask_storeu_ps, _mm512_set1_ps, _mm512_fmadd_ps)
+TINY_ROWS(tiny_rows_f64_8, double, __m512d, __mmask8, 8, _mm512_setzero_pd, _mm512_maskz_loadu_pd,
+          _mm512_mask_storeu_pd, _mm512_set1_pd, _mm512_fmadd_pd)
+
+/* The sums of four vectors, side by side. */
+TINY_TARGET static inline __m128 tiny_fold_f32_4(const __m128 *s) {
+  return _mm_hadd_ps(_mm_hadd_ps(s[0], s[1]), _mm_hadd_ps(s[2], s[3]));
+}
+TINY_TARGET static inline __m128 tiny_fold_f32_16(const __m512 *s) {
+  __m128 x[4];
+  for (int r = 0; r < 4; r++) {
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(s[r]), _mm512_extractf32x8_ps(s[r], 1));
+    x[r] = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+  }
+  return tiny_fold_f32_4(x);
+}
+TINY_TARGET static inline __m256d tiny_fold_f64_8(const __m512d *s) {
+  __m256d x[4];
+  for (int r = 0; r < 4; r++) x[r] = _mm256_add_pd(_mm512_castpd512_pd256(s[r]), _mm512_extractf64x4_pd(s[r], 1));
+  __m256d low = _mm256_hadd_pd(x[0], x[1]), high = _mm256_hadd_pd(x[2], x[3]);
+  return _mm256_add_pd(_mm256_permute2f128_pd(low, high, 0x20), _mm256_permute2f128_pd(low, high, 0x31));
+}
+
+/* By columns: four results, of which the last may be fewer, computed from the same row again. */
+#define TINY_COLUMNS(name, T, VEC, MASK, LANES, ZERO, LOAD, MADD, FOLD, FOLDED)                                    \
+  TINY_TARGET static void name(const cpu_tiny *t, const char *from_a, const char *from_b, char *to) {              \
+    const T *a = (const T *)(const void *)from_a, *b = (const T *)(const void *)from_b;                            \
+    T *c = (T *)(void *)to;                                                                                        \
+    for (int64_t i = 0; i < t->m; i += 4) {                                                                        \
+      int rows = t->m - i < 4 ? (int)(t->m - i) : 4;                                                               \
+      int64_t second = rows > 1 ? t->a_m : 0, third = rows > 2 ? 2 * t->a_m : 0, last = rows > 3 ? 3 * t->a_m : 0; \
+      VEC s[4] = {ZERO(), ZERO(), ZERO(), ZERO()};                                                                 \
+      for (int64_t p = 0; p < t->k; p += LANES) {                                                                  \
+        MASK mask = (MASK)(t->k - p < LANES ? (1 << (t->k - p)) - 1 : -1);                                         \
+        const T *x = a + i * t->a_m + p;                                                                           \
+        VEC y = LOAD(mask, b + p);                                                                                 \
+        s[0] = MADD(LOAD(mask, x), y, s[0]);                                                                       \
+        s[1] = MADD(LOAD(mask, x + second), y, s[1]);                                                              \
+        s[2] = MADD(LOAD(mask, x + third), y, s[2]);                                                               \
+        s[3] = MADD(LOAD(mask, x + last), y, s[3]);                                                                \
+      }                                                                                                            \
+      FOLDED sums = FOLD(s);                                                                                       \
+      for (int r = 0; r < rows; r++) c[(i + r) * t->c_m] = sums[r];                                                \
+    }                                                                                                              \
+  }
+TINY_COLUMNS(tiny_columns_f32_4, float, __m128, __mmask8, 4, _mm_setzero_ps, _mm_maskz_loadu_ps, _mm_fmadd_ps,
+             tiny_fold_f32_4, __m128)
+TINY_COLUMNS(tiny_columns_f32_16, float, __m512, __mmask16, 16, _mm512_setzero_ps, _mm512_maskz_loadu_ps,
+             _mm512_fmadd_ps, tiny_fold_f32_16, __m128)
+TINY_COLUMNS(tiny_columns_f64_8, double, __m512d, __mmask8, 8, _mm512_setzero_pd, _mm512_maskz_loadu_pd,
+             _mm512_fmadd_pd, tiny_fold_f64_8, __m256d)
+
+static tiny_fn *tiny_fn_of(const cpu_tiny *t) {
+  if (t->by_columns) return t->is_double ? tiny_columns_f64_8 : t->k <= 4 ? tiny_columns_f32_4 : tiny_columns_f32_16;
+  return t->is_double ? tiny_rows_f64_8 : t->n <= 4 ? tiny_rows_f32_4 : tiny_rows_f32_16;
+}
+static bool tiny_may_run(void) {
+  return base_isa_best() >= BASE_ISA_AVX512;
+}
+#else
+static tiny_fn *tiny_fn_of(const cpu_tiny *t) {
+  (void)t;
+  return NULL;
+}
+static bool tiny_may_run(void) {
+  return false;
+}
+#endif
+
+/* One dimension at most, as one stride. */
+static bool tiny_is_one(const cpu_gemm_dims *d) {
+  return d->n <= 1 && d->count > 0;
+}
+
+/* The product from one side, a flag for the other: A's rows are results' rows. false where no loop does it so. */
+static bool tiny_take(cpu_tiny *t, const cpu_gemm *g, bool other) {
+  const cpu_gemm_dims *m = other ? &g->n : &g->m, *n = other ? &g->m : &g->n;
+  const cpu_gemm_dim none = {1, 0, 0, 0}, *row = m->n ? &m->v[0] : &none, *column = n->n ? &n->v[0] : &none;
+  const cpu_gemm_dim *k = g->k.n ? &g->k.v[0] : &none;
+  int64_t k_a = other ? k->b : k->a, k_b = other ? k->a : k->b, n_b = other ? column->a : column->b;
+  *t = (cpu_tiny){.m = row->n, .n = column->n, .k = k->n, .a_m = other ? row->b : row->a, .a_k = k_a, .b_k = k_b};
+  t->c_m = row->c;
+  t->by_columns = t->n == 1;
+  if (t->by_columns) return k_a == 1 && k_b == 1;
+  return n_b == 1 && column->c == 1;
+}
+
+/* Both sides exchanged where that is how a loop does it. */
+static bool tiny_fit(cpu_tiny *t, const cpu_gemm *g, bool *exchanged) {
+  *exchanged = false;
+  if (tiny_take(t, g, false)) return true;
+  *exchanged = true;
+  return tiny_take(t, g, true);
+}
+
+static bool tiny_is_worth(const cpu_tiny *t, int64_t batches) {
+  bool vector = t->m == 1 || t->n == 1;
+  return batches >= TINY_BATCHES && t->m * t->n * t->k <= (vector ? TINY_VECTOR : TINY_WORK);
+}
+
+const cpu_tiny *cpu_tiny_make(const cpu_gemm *dims, base_dtype type, base_arena *arena, bool *exchanged, bool *failed) {
+  cpu_gemm g = *dims;
+  cpu_tiny t;
+  *failed = false;
+  if (!tiny_may_run() || (type != XLAC_F32 && type != XLAC_F64) || !cpu_gemm_settle(&g)) return NULL;
+  if (!tiny_is_one(&g.m) || !tiny_is_one(&g.n) || !tiny_is_one(&g.k)) return NULL;
+  if (g.m.count > TINY_VECTOR || g.n.count > TINY_VECTOR || g.k.count > TINY_VECTOR) return NULL;
+  if (!tiny_fit(&t, &g, exchanged) || !tiny_is_worth(&t, g.batch.count)) return NULL;
+  t.is_double = type == XLAC_F64;
+  t.batch = g.batch;
+  for (uint32_t d = 0; *exchanged && d < t.batch.n; d++) {
+    int64_t a = t.batch.v[d].a;
+    t.batch.v[d].a = t.batch.v[d].b;
+    t.batch.v[d].b = a;
+  }
+  const cpu_tiny *own = base_arena_memdup(arena, &t, sizeof t);
+  *failed = !own;
+  return own;
+}
+
+typedef struct tiny_run {
+  const cpu_tiny *t;
+  const char *a, *b;
+  char *c;
+} tiny_run;
+
+/* For rt_parallel_for: batches. */
+static void tiny_range(void *ctx, size_t begin, size_t end) {
+  const tiny_run *r = ctx;
+  const cpu_tiny *t = r->t;
+  tiny_fn *fn = tiny_fn_of(t);
+  int64_t at[3][TINY_OFFSETS], size = t->is_double ? 8 : 4;
+  if (t->batch.n == 1) {
+    const cpu_gemm_dim *d = &t->batch.v[0];
+    for (int64_t i = (int64_t)begin; i < (int64_t)end; i++)
+      fn(t, r->a + i * d->a * size, r->b + i * d->b * size, r->c + i * d->c * size);
+    return;
+  }
+  for (int64_t i = (int64_t)begin, n = 0; i < (int64_t)end; i += n) {
+    n = (int64_t)end - i < TINY_OFFSETS ? (int64_t)end - i : TINY_OFFSETS;
+    for (int which = 0; which < 3; which++) cpu_gemm_offsets(&t->batch, "abc"[which], i, n, at[which]);
+    for (int64_t j = 0; j < n; j++) fn(t, r->a + at[0][j] * size, r->b + at[1][j] * size, r->c + at[2][j] * size);
+  }
+}
+
+void cpu_tiny_run(const cpu_tiny *t, rt_pool *pool, const void *a, const void *b, void *c) {
+  tiny_run r = {t, a, b, c};
+  assert(t->m > 0 && t->n > 0 && t->k > 0);
+  rt_parallel_for(pool, (size_t)t->batch.count, (size_t)(TINY_GRAIN / (t->m * t->n * t->k) + 1), tiny_range, &r);
+}
