@@ -78,10 +78,10 @@ TINY_ROWS(tiny_rows_f64_8, double, __m512d, __mmask8, 8, _mm512_setzero_pd, _mm5
           _mm512_mask_storeu_pd, _mm512_set1_pd, _mm512_fmadd_pd)
 
 /* The sums of four vectors, side by side. */
-TINY_TARGET static inline __m128 tiny_fold_f32_4(const __m128 *s) {
+static inline TINY_TARGET __m128 tiny_fold_f32_4(const __m128 *s) {
   return _mm_hadd_ps(_mm_hadd_ps(s[0], s[1]), _mm_hadd_ps(s[2], s[3]));
 }
-TINY_TARGET static inline __m128 tiny_fold_f32_16(const __m512 *s) {
+static inline TINY_TARGET __m128 tiny_fold_f32_16(const __m512 *s) {
   __m128 x[4];
   for (int r = 0; r < 4; r++) {
     __m256 half = _mm256_add_ps(_mm512_castps512_ps256(s[r]), _mm512_extractf32x8_ps(s[r], 1));
@@ -89,7 +89,7 @@ TINY_TARGET static inline __m128 tiny_fold_f32_16(const __m512 *s) {
   }
   return tiny_fold_f32_4(x);
 }
-TINY_TARGET static inline __m256d tiny_fold_f64_8(const __m512d *s) {
+static inline TINY_TARGET __m256d tiny_fold_f64_8(const __m512d *s) {
   __m256d x[4];
   for (int r = 0; r < 4; r++) x[r] = _mm256_add_pd(_mm512_castpd512_pd256(s[r]), _mm512_extractf64x4_pd(s[r], 1));
   __m256d low = _mm256_hadd_pd(x[0], x[1]), high = _mm256_hadd_pd(x[2], x[3]);
