@@ -17,38 +17,37 @@ static void cu_driver_note(char *notes, size_t room, const char *what) {
 
 /* --- entry points --- */
 
+/* The names of a library's, each with its zero, and one more; they are bound to members of cuda_driver that lie in the
+ * same order. */
+#define CUDA_CALL(result, name, parameters) #name "\0"
+#define CUDA_COMPILER(result, name, parameters)
+#define CUDA_BLAS(result, name, parameters)
+static const char cu_driver_calls[] =
+#include "driver.def"
+    ;
+#define CUDA_CALL(result, name, parameters)
+#define CUDA_COMPILER(result, name, parameters) #name "\0"
+#define CUDA_BLAS(result, name, parameters)
+static const char cu_driver_compiler_calls[] =
+#include "driver.def"
+    ;
+#define CUDA_CALL(result, name, parameters)
+#define CUDA_COMPILER(result, name, parameters)
+#define CUDA_BLAS(result, name, parameters) #name "\0"
+static const char cu_driver_blas_calls[] =
+#include "driver.def"
+    ;
+
 /* All of a library; *missing is the first that there is none of. A pointer to an object becomes one to a function by
  * way of memcpy, since ISO C has no cast for that. */
-typedef bool cu_driver_bind_fn(cuda_driver *d, void *library, const char **missing);
-#define CU_DRIVER_BIND(name)                           \
-  *missing = #name;                                    \
-  if (!(symbol = dlsym(library, #name))) return false; \
-  memcpy(&d->name, &symbol, sizeof symbol);
-
-static bool cu_driver_bind(cuda_driver *d, void *library, const char **missing) {
-  void *symbol = NULL;
-#define CUDA_CALL(result, name, parameters) CU_DRIVER_BIND(name)
-#define CUDA_COMPILER(result, name, parameters)
-#define CUDA_BLAS(result, name, parameters)
-#include "driver.def"
-  return true;
-}
-
-static bool cu_driver_bind_compiler(cuda_driver *d, void *library, const char **missing) {
-  void *symbol = NULL;
-#define CUDA_CALL(result, name, parameters)
-#define CUDA_COMPILER(result, name, parameters) CU_DRIVER_BIND(name)
-#define CUDA_BLAS(result, name, parameters)
-#include "driver.def"
-  return true;
-}
-
-static bool cu_driver_bind_blas(cuda_driver *d, void *library, const char **missing) {
-  void *symbol = NULL;
-#define CUDA_CALL(result, name, parameters)
-#define CUDA_COMPILER(result, name, parameters)
-#define CUDA_BLAS(result, name, parameters) CU_DRIVER_BIND(name)
-#include "driver.def"
+static bool cu_driver_bind(cuda_driver *d, size_t first, const char *names, void *library, const char **missing) {
+  char *at = (char *)d + first;
+  for (const char *name = names; *name; name += strlen(name) + 1, at += sizeof(void *)) {
+    void *symbol = dlsym(library, name);
+    *missing = name;
+    if (!symbol) return false;
+    memcpy(at, &symbol, sizeof symbol);
+  }
   return true;
 }
 
@@ -56,14 +55,16 @@ static bool cu_driver_bind_blas(cuda_driver *d, void *library, const char **miss
 
 /* What a library is called, newer ones first, and where wheels put it, below the folder of packages. */
 typedef struct cu_driver_library {
-  cu_driver_bind_fn *bind;
-  const char *names[3], *folders[3];
+  size_t first; /* of its entry points in cuda_driver */
+  const char *calls, *names[3], *folders[3];
 } cu_driver_library;
 
-static const cu_driver_library cu_driver_compiler = {cu_driver_bind_compiler,
+static const cu_driver_library cu_driver_compiler = {offsetof(cuda_driver, nvrtcVersion),
+                                                     cu_driver_compiler_calls,
                                                      {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"},
                                                      {"nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib", "nvidia/cu12/lib"}};
-static const cu_driver_library cu_driver_blas = {cu_driver_bind_blas,
+static const cu_driver_library cu_driver_blas = {offsetof(cuda_driver, cublasLtCreate),
+                                                 cu_driver_blas_calls,
                                                  {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
                                                  {"nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cu12/lib"}};
 enum { CU_DRIVER_NAMES = 3 };
@@ -81,7 +82,7 @@ static bool cu_driver_try(const cu_driver_search *s, const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   cu_driver_note(s->out->missing, sizeof s->out->missing, path);
   if (!library) return false;
-  if (!s->what->bind(s->d, library, &missing)) {
+  if (!cu_driver_bind(s->d, s->what->first, s->what->calls, library, &missing)) {
     cu_driver_note(s->out->missing, sizeof s->out->missing, "which has no ");
     cu_driver_note(s->out->missing, sizeof s->out->missing, missing);
     dlclose(library);
@@ -121,7 +122,7 @@ static void cu_driver_find(cuda_driver *d, const char *path, const cu_driver_lib
   const char *chosen = getenv("XLAC_CUDA_DRIVER");
   const cu_driver_search s = {d, what, out};
   if (path && *path && cu_driver_try(&s, path)) return;
-  if (chosen && *chosen && what->bind(d, d->driver_library, &missing)) {
+  if (chosen && *chosen && cu_driver_bind(d, what->first, what->calls, d->driver_library, &missing)) {
     out->handle = d->driver_library;
     snprintf(out->path, sizeof out->path, "%s", chosen);
     return;
@@ -147,7 +148,7 @@ static int cu_driver_load(cuda_driver *d, const char *chosen, xlac_error *err) {
     const char *why = dlerror();
     return cu_driver_none(path, why ? why : "no reason given", err);
   }
-  if (!cu_driver_bind(d, d->driver_library, &missing))
+  if (!cu_driver_bind(d, offsetof(cuda_driver, cuInit), cu_driver_calls, d->driver_library, &missing))
     return base_hint(err, base_fail(err, XLAC_E_DEVICE, "the CUDA driver %s is too old: it has no %s", path, missing),
                      "install a driver for CUDA 12 or later");
   return 0;

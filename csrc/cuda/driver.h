@@ -145,6 +145,7 @@ typedef struct cuda_library {
 typedef struct cuda_driver {
   void *driver_library;
   cuda_library compiler, blas; /* NVRTC, cuBLASLt */
+  /* In the order of the table, those of a library one behind the other. */
 #define CUDA_CALL(result, name, parameters) result(*name) parameters;
 #define CUDA_COMPILER(result, name, parameters) result(*name) parameters;
 #define CUDA_BLAS(result, name, parameters) result(*name) parameters;

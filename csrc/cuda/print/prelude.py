@@ -393,33 +393,140 @@ def table():
     return rows, bad
 
 
-def packed(text, window=65535, shortest=4, longest=131, tries=400):
-    """The bytes that unpack (csrc/cuda/print/source.c) reads: a byte below 128 is itself; another one and the two behind it are a length and how
-    far back that many bytes stand already."""
-    data, seen, out, at = text.encode("ascii"), {}, bytearray(), 0
+class Model:
+    """Probabilities of bits, in 2048ths, each near what it was lately: those of csrc/cuda/print/source.c."""
 
-    def longest_at(i):
-        best = (0, 0)
-        for j in reversed(seen.get(data[i:i + shortest], [])[-tries:]):
-            n = shortest
-            while n < longest and i + n < len(data) and data[i + n] == data[j + n]:
+    def __init__(self):
+        self.all = {}
+
+    def bit(self, coder, key, bit=0):
+        p = self.all.get(key, 1024)
+        bit = coder.bit(p, bit)
+        self.all[key] = p - (p >> 4) if bit else p + ((2048 - p) >> 4)
+        return bit
+
+    def number(self, coder, key, bits, value=0):
+        """Bit by bit, each with a probability for what came before it."""
+        m = 1
+        for i in reversed(range(bits)):
+            m = 2 * m + self.bit(coder, (key, m), value >> i & 1)
+        return m - (1 << bits)
+
+
+class Encoder:
+    """Bits as a number between 0 and 1, which probabilities narrow down."""
+
+    def __init__(self):
+        self.low, self.range, self.out = 0, 0xFFFFFFFF, bytearray()
+
+    def bit(self, p, bit):
+        bound = (self.range >> 11) * p
+        if bit:
+            self.low += bound
+            self.range -= bound
+        else:
+            self.range = bound
+        while self.range < 1 << 24:
+            self.shift()
+        return bit
+
+    def shift(self):
+        if self.low >> 32:
+            i = len(self.out) - 1
+            while self.out[i] == 255:
+                self.out[i], i = 0, i - 1
+            self.out[i] += 1
+        self.low &= 0xFFFFFFFF
+        self.out.append(self.low >> 24)
+        self.low, self.range = self.low << 8 & 0xFFFFFFFF, self.range << 8 & 0xFFFFFFFF
+
+    def done(self):
+        for _ in range(4):
+            self.shift()
+        return bytes(self.out)
+
+
+class Decoder:
+    def __init__(self, data):
+        self.data, self.at, self.range, self.code = data, 4, 0xFFFFFFFF, int.from_bytes(data[:4], "big")
+
+    def bit(self, p, _):
+        bound = (self.range >> 11) * p
+        bit = int(self.code >= bound)
+        if bit:
+            self.code -= bound
+            self.range -= bound
+        else:
+            self.range = bound
+        while self.range < 1 << 24:
+            byte = self.data[self.at] if self.at < len(self.data) else 0
+            self.code, self.range, self.at = self.code << 8 & 0xFFFFFFFF | byte, self.range << 8 & 0xFFFFFFFF, self.at + 1
+        return bit
+
+
+SHORTEST, LONGEST = 3, 258
+
+
+def token(model, coder, before, literal=0, length=0, back=0):
+    """One character behind `before`, or `length` of them that stand so far back already. (character, length, back)"""
+    if not model.bit(coder, "copy", int(length > 0)):
+        return model.number(coder, ("character", before), 7, literal), 0, 0
+    length = model.number(coder, "length", 8, length - SHORTEST) + SHORTEST
+    bits = model.number(coder, "bits", 5, back.bit_length())
+    value = 1
+    for i in reversed(range(bits - 1)):
+        value = 2 * value + model.bit(coder, ("back", bits, i), back >> i & 1)
+    return 0, length, value
+
+
+def worth(length, back):
+    """Bits that a copy saves, roughly."""
+    return 3.1 * length - 7 - back.bit_length()
+
+
+def copies(data, tries=200):
+    """(length, back) at each place: what saves most."""
+    seen, best = {}, []
+    for i in range(len(data)):
+        found = (0, 0)
+        for j in reversed(seen.get(data[i:i + SHORTEST], [])[-tries:]):
+            if found[0] == LONGEST or data[i:i + found[0] + 1] != data[j:j + found[0] + 1]:
+                continue  # nearer ones are cheaper, so only longer ones are better
+            n = found[0] + 1
+            while n < LONGEST and i + n < len(data) and data[i + n] == data[j + n]:
                 n += 1
-            if i - j <= window and n > best[0]:
-                best = (n, i - j)
-        return best
+            if worth(n, i - j) > max(0, worth(*found)):
+                found = (n, i - j)
+        best.append(found)
+        seen.setdefault(data[i:i + SHORTEST], []).append(i)
+    return best
 
+
+def packed(text):
+    """What csrc/cuda/print/source.c unpacks: characters, and copies of what stands already, by a coder of bits with probabilities."""
+    data, model, coder, at = text.encode("ascii"), Model(), Encoder(), 0
+    best = copies(data)
     while at < len(data):
-        n, back = longest_at(at)
-        seen.setdefault(data[at:at + shortest], []).append(at)
-        if n < shortest or longest_at(at + 1)[0] > n:
-            out.append(data[at])
+        n, back = best[at]
+        before = data[at - 1] if at else 0
+        if n == 0 or (at + 1 < len(data) and worth(*best[at + 1]) > worth(n, back) + 2):
+            token(model, coder, before, literal=data[at])
             at += 1
-            continue
-        out += bytes((128 + n - shortest, back >> 8, back & 255))
-        for k in range(at + 1, at + n):
-            seen.setdefault(data[k:k + shortest], []).append(k)
-        at += n
-    return bytes(out)
+        else:
+            token(model, coder, before, length=n, back=back)
+            at += n
+    return coder.done()
+
+
+def unpacked(packed_bytes, n):
+    out, model, coder = bytearray(), Model(), Decoder(packed_bytes)
+    while len(out) < n:
+        character, length, back = token(model, coder, out[-1] if out else 0)
+        if length == 0:
+            out.append(character)
+        for _ in range(length):
+            out.append(out[-back])
+    return out.decode()
 
 
 def c_strings(data, width=140):

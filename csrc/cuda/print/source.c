@@ -70,32 +70,74 @@ bool cuda_source_needs(cuda_source *s, const char *name) {
   return false;
 }
 
-/* A byte below 128 is itself; another one and the two behind it are a length and how far back that many bytes stand
- * already (prelude.py packs them). */
-static void cu_source_unpack(char *out) {
-  size_t n = 0;
-  for (const unsigned char *at = (const unsigned char *)cu_source_packed, *end = at + sizeof cu_source_packed - 1;
-       at < end;) {
-    if (*at < 128) {
-      out[n++] = (char)*at++;
+/* --- unpacking --- */
+
+/* prelude.py packs the text: characters, and copies of what stands already, as bits with probabilities, in 2048ths,
+ * each near what it was lately. Numbers are trees of bits, whose node 0 is unused. */
+typedef struct cu_source_reader {
+  const unsigned char *at, *end;
+  uint32_t range, code;
+  uint16_t copy, character[128][128], length[256], bits[32], back[32][32];
+} cu_source_reader;
+
+static void cu_source_open(cu_source_reader *r) {
+  uint16_t *first = &r->copy, *behind = (uint16_t *)(r + 1);
+  r->at = (const unsigned char *)cu_source_packed;
+  r->end = r->at + sizeof cu_source_packed - 1;
+  r->range = UINT32_MAX;
+  r->code = 0;
+  for (int i = 0; i < 4; i++) r->code = r->code << 8 | *r->at++;
+  while (first < behind) *first++ = 1024;
+}
+
+static unsigned cu_source_bit(cu_source_reader *r, uint16_t *p) {
+  uint32_t bound = (r->range >> 11) * *p;
+  unsigned bit = r->code >= bound;
+  if (bit) {
+    r->code -= bound;
+    r->range -= bound;
+    *p = (uint16_t)(*p - (*p >> 4));
+  } else {
+    r->range = bound;
+    *p = (uint16_t)(*p + ((2048 - *p) >> 4));
+  }
+  for (; r->range < 1u << 24; r->range <<= 8) r->code = r->code << 8 | (r->at < r->end ? *r->at++ : 0);
+  return bit;
+}
+
+static unsigned cu_source_number(cu_source_reader *r, uint16_t *tree, unsigned bits) {
+  unsigned m = 1;
+  for (unsigned i = 0; i < bits; i++) m = 2 * m + cu_source_bit(r, &tree[m]);
+  return m - (1u << bits);
+}
+
+static void cu_source_unpack(cu_source_reader *r, char *out) {
+  enum { SHORTEST = 3 };
+  cu_source_open(r);
+  for (size_t n = 0; n < CU_SOURCE_BYTES;) {
+    if (!cu_source_bit(r, &r->copy)) {
+      unsigned before = n ? (unsigned char)out[n - 1] : 0;
+      out[n++] = (char)cu_source_number(r, r->character[before], 7);
       continue;
     }
-    size_t length = *at - 124u, back = at[1] * 256u + at[2];
-    assert(back && back <= n && n + length <= CU_SOURCE_BYTES);
-    for (at += 3; length; length--, n++) out[n] = out[n - back];
+    size_t length = cu_source_number(r, r->length, 8) + SHORTEST, back = 1;
+    unsigned bits = cu_source_number(r, r->bits, 5);
+    for (unsigned i = bits - 1; i-- > 0;) back = 2 * back + cu_source_bit(r, &r->back[bits][i]);
+    assert(bits && back <= n && n + length <= CU_SOURCE_BYTES);
+    for (; length; length--, n++) out[n] = out[n - back];
   }
-  assert(n == CU_SOURCE_BYTES);
 }
 
 void cuda_source_put(const cuda_source *s, base_text *out) {
-  char *text = base_malloc(s->body.alloc, CU_SOURCE_BYTES);
-  out->failed = out->failed || s->body.failed || !text;
-  if (out->failed) return base_free(s->body.alloc, text);
-  cu_source_unpack(text);
+  cu_source_reader *reader = base_malloc(s->body.alloc, sizeof *reader + CU_SOURCE_BYTES);
+  char *text = (char *)(reader + 1);
+  out->failed = out->failed || s->body.failed || !reader;
+  if (out->failed) return base_free(s->body.alloc, reader);
+  cu_source_unpack(reader, text);
   base_puts(out, cu_source_types);
   const char *at = text;
   for (uint32_t i = 0; i < CUDA_FUNCTIONS; i++, at += strlen(at) + 1)
     if (s->needed[i]) base_puts(out, at);
   base_put(out, s->body.s, s->body.n);
-  base_free(s->body.alloc, text);
+  base_free(s->body.alloc, reader);
 }
