@@ -4,7 +4,13 @@
 #include "cache.h"
 #include "executable.h"
 
-enum { CU_COMPILE_OPTIONS = 4 };
+enum { CU_COMPILE_OPTIONS = 4, CU_COMPILE_KNOWN = 64 };
+
+/* What is compiled for. */
+typedef struct cu_compile_target {
+  char option[48]; /* "--gpu-architecture=sm_90" */
+  bool portable;   /* NVRTC does not know this GPU: its driver is given PTX, and makes machine code of it */
+} cu_compile_target;
 
 /* What becomes of a source. */
 typedef struct cu_compile_image {
@@ -32,13 +38,34 @@ static int cu_compile_failed(const cuda_driver *d, cuda_source_handle program, b
   return status;
 }
 
-static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, base_alloc alloc, cu_compile_image *image,
-                           xlac_error *err) {
+/* The newest that NVRTC knows and that this GPU runs. */
+static int cu_compile_choose(const cuda_device *d, cu_compile_target *out, xlac_error *err) {
+  const cuda_driver *c = &d->driver;
+  int n = 0, known[CU_COMPILE_KNOWN], own = 10 * d->major + d->minor, best = 0;
+  if (c->nvrtcGetNumSupportedArchs(&n) || n > CU_COMPILE_KNOWN || c->nvrtcGetSupportedArchs(known)) n = 0;
+  for (int i = 0; i < n; i++)
+    if (known[i] <= own && known[i] > best) best = known[i];
+  if (n > 0 && best == 0)
+    return base_hint(
+        err,
+        base_fail(err, XLAC_E_DEVICE, "NVRTC %d.%d compiles for no GPU as old as this one, %s of capability %d.%d",
+                  c->compiler_major, c->compiler_minor, d->name, d->major, d->minor),
+        "install an older NVRTC, or name it in XLAC_NVRTC");
+  out->portable = n > 0 && best != own;
+  snprintf(out->option, sizeof out->option, "--gpu-architecture=%s_%d", out->portable ? "compute" : "sm",
+           n > 0 ? best : own);
+  return 0;
+}
+
+static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, bool portable, base_alloc alloc,
+                           cu_compile_image *image, xlac_error *err) {
   size_t n = 0;
-  TRY(cu_compile_check(d, d->nvrtcGetCUBINSize(program, &n), "asking for machine code", err));
+  TRY(cu_compile_check(d, (portable ? d->nvrtcGetPTXSize : d->nvrtcGetCUBINSize)(program, &n),
+                       "asking for machine code", err));
   char *code = base_malloc(alloc, n);
   if (!code) return base_oom(err, "machine code");
-  int status = cu_compile_check(d, d->nvrtcGetCUBIN(program, code), "taking machine code", err);
+  int status =
+      cu_compile_check(d, (portable ? d->nvrtcGetPTX : d->nvrtcGetCUBIN)(program, code), "taking machine code", err);
   if (status)
     base_free(alloc, code);
   else
@@ -49,36 +76,37 @@ static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, bas
 /* Without contraction a float is what each operation rounds it to, as on the CPU. The last option, for sources with
  * integers of 128 bits, may be left out. */
 static int cu_compile_program(const cuda_driver *d, cuda_source_handle program, const char *const *options, bool wide,
-                              base_alloc alloc, cu_compile_image *image, xlac_error *err) {
+                              bool portable, base_alloc alloc, cu_compile_image *image, xlac_error *err) {
   cuda_compile_result result = d->nvrtcCompileProgram(program, CU_COMPILE_OPTIONS - !wide, options);
   if (result) return cu_compile_failed(d, program, alloc, err);
-  return cu_compile_take(d, program, alloc, image, err);
+  return cu_compile_take(d, program, portable, alloc, image, err);
 }
 
-static int cu_compile_source(const cuda_driver *c, const char *source, const char *const *options, base_alloc alloc,
-                             cu_compile_image *image, xlac_error *err) {
+static int cu_compile_source(const cuda_driver *c, const char *source, const char *const *options, bool portable,
+                             base_alloc alloc, cu_compile_image *image, xlac_error *err) {
   cuda_source_handle program = NULL;
   TRY(cu_compile_check(c, c->nvrtcCreateProgram(&program, source, "xlac.cu", 0, NULL, NULL), "reading kernels", err));
-  int status = cu_compile_program(c, program, options, strstr(source, "__int128") != NULL, alloc, image, err);
+  int status = cu_compile_program(c, program, options, strstr(source, "__int128") != NULL, portable, alloc, image, err);
   c->nvrtcDestroyProgram(&program);
   return status;
 }
 
 int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc alloc, char **image, xlac_error *err) {
   const cuda_driver *c = &d->driver;
-  char architecture[48], how[128], path[CUDA_CACHE_PATH];
+  cu_compile_target target;
+  char how[128], path[CUDA_CACHE_PATH];
   cu_compile_image made = {NULL, 0};
   if (!c->compiler.handle)
     return base_hint(
         err, base_fail(err, XLAC_E_DEVICE, "no NVRTC, which compiles kernels: tried %.700s", c->compiler.missing),
         "pip install nvidia-cuda-nvrtc, or name the library in XLAC_NVRTC");
-  snprintf(architecture, sizeof architecture, "--gpu-architecture=sm_%d%d", d->major, d->minor);
-  const char *const options[CU_COMPILE_OPTIONS] = {architecture, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
+  TRY(cu_compile_choose(d, &target, err));
+  const char *const options[CU_COMPILE_OPTIONS] = {target.option, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
                                                    "--device-int128"};
-  snprintf(how, sizeof how, "%s %s NVRTC %d.%d", architecture, options[1], c->compiler_major, c->compiler_minor);
+  snprintf(how, sizeof how, "%s %s NVRTC %d.%d", target.option, options[1], c->compiler_major, c->compiler_minor);
   bool kept = cuda_cache_path(source, how, path, sizeof path);
   if (kept && (*image = cuda_cache_read(path, alloc))) return 0;
-  TRY(cu_compile_source(c, source, options, alloc, &made, err));
+  TRY(cu_compile_source(c, source, options, target.portable, alloc, &made, err));
   if (kept) cuda_cache_write(path, made.code, made.bytes);
   *image = made.code;
   return 0;

@@ -92,7 +92,10 @@ static bool cu_device_ask(cuda_device *d, cuda_stream stream, bool (*interrupted
 
 int cuda_wait(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
   bool stopped = interrupted && cu_device_ask(d, stream, interrupted, ctx);
-  TRY(cuda_check(&d->driver, d->driver.cuStreamSynchronize(stream), "waiting for the GPU", err));
+  int status = cuda_check(&d->driver, d->driver.cuStreamSynchronize(stream), "waiting for the GPU", err);
+  if (status)
+    return err ? base_hint(err, status, "XLAC_CUDA_CHECK=1 waits after each step, and names the one that fails")
+               : status;
   return stopped ? base_fail(err, XLAC_E_INTERRUPTED, "the run was interrupted") : 0;
 }
 

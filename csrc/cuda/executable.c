@@ -92,6 +92,9 @@ static int cu_executable_load(cuda_executable *exe, const plan_list *list, xlac_
   int status = cuda_check(&exe->device->driver, exe->device->driver.cuModuleLoadData(&exe->module, image),
                           "loading kernels", err);
   base_free(exe->alloc, image);
+  if (status && exe->device->driver.compiler_major > exe->device->driver.version / 1000)
+    status = base_hint(err, status,
+                       "NVRTC is newer than the driver: update the driver, or install NVRTC of its CUDA version");
   return status ? status : cu_executable_find_functions(exe, list, err);
 }
 
