@@ -545,6 +545,7 @@
 #include "cuda/print/rng.c"
 #include "cuda/print/routine.c"
 #include "cuda/print/rows.c"
+#include "cuda/print/scan.c"
 #include "cuda/print/scatter.c"
 #include "cuda/print/sort.c"
 #include "cuda/print/source.c"

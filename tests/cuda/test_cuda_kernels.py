@@ -91,6 +91,27 @@ def test_arrays_that_are_read_across(t):
     assert said.count("by way of shared memory") >= 3
 
 
+SCANNED = [  # dimensions, the one along which, from which end, the form
+    ((3, 5000), 1, False, "a block for each part"), ((3, 5000), 1, True, "a block for each part"), ((7, 100), 1, False, "a block for each part"),
+    ((2100, 4), 0, False, "a block for each part"), ((2, 2049, 3), 1, True, "a block for each part"), ((50, 60), 1, False, "a thread for each line"),
+    ((5, 4097), 1, False, "a block for each part"), ((65,), 0, True, "a block for each part")]
+
+
+@pytest.mark.parametrize("t, op", [("s32", "add"), ("f32", "maximum"), ("f16", "minimum"), ("f64", "add"), ("c64", "add"), ("u8", "add")])
+def test_cumulative_sums(t, op):
+    arrays = [(t, dims) for dims, _, _, _ in SCANNED]
+    lines, results = f" z = {t}[] constant({'(1, 0)' if t == 'c64' else 1})\n", []
+    for i, (dims, along, back, _) in enumerate(SCANNED):
+        size, rest = "x".join(str(n if d == along else 1) for d, n in enumerate(dims)), dims[along] - 1
+        pad = "x".join((f"0_{rest}" if back else f"{rest}_0") if d == along else "0_0" for d in range(len(dims)))
+        results.append(f"{t}[{text(dims)}]")
+        lines += f" r{i} = {results[-1]} reduce-window(p{i}, z), window={{size={size} pad={pad}}}, to_apply=combine\n"
+    combine = f"combine {{ a = {t}[] parameter(0)\n b = {t}[] parameter(1)\n ROOT c = {t}[] {op}(a, b) }}\n"
+    said = check(module(arrays, lines, results, combine), arrays)
+    for i, (_, _, _, how) in enumerate(SCANNED):
+        assert how in next(line for line in said.splitlines() if f" r{i}: kernel k" in line)
+
+
 SOFTMAX = """HloModule m
 sum {{ a = f32[] parameter(0)
  b = f32[] parameter(1)

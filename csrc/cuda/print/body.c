@@ -168,6 +168,7 @@ bool cuda_print_reduce_window(cuda_routine *r) {
   const scalar_program *p = cuda_body_program(r);
   int64_t own[IR_MAX_RANK];
   if (!cu_body_fits(r, p, n) || !window || window->v.window->n != t->rank) return false;
+  if (cuda_print_scan(r)) return true;
   cuda_routine_strides(t, own);
   cuda_routine_open(r, 2 * n, n, result->count);
   cuda_routine_indexes(r, result, "o");

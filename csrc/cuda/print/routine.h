@@ -34,6 +34,8 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name);
 
 /* kernels.c: by the loop IR */
 cuda_routine_printer cuda_print_move, cuda_print_concatenate, cuda_print_dynamic_slice, cuda_print_reduce;
+/* scan.c: false for a window that is none, with the source as it was */
+cuda_routine_printer cuda_print_scan;
 /* body.c: by computations on scalars */
 cuda_routine_printer cuda_print_reduce_body, cuda_print_reduce_window, cuda_print_select_and_scatter;
 /* The op's only computation, where that is one on scalars; else, and without memory, NULL. */
