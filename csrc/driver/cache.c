@@ -122,7 +122,8 @@ bool driver_cache_name(driver_cache *c, const ir_module *m, const driver_options
     cache_note(c, "it can't be cached: this library was linked without a build id", 0);
     return false;
   }
-  base_putf(&c->key, "\nisa %s\nnative %s\nnumerics %s\nfusion %s\npasses %s\ndonate %s\n", isas[base_isa_best()],
+  base_putf(&c->key, "\nisa %s\nnative %s\nnumerics %s\nfusion %s\npasses %s\ndonate %s\n",
+            base_isa_has_bf16() ? "avx512_bf16" : isas[base_isa_best()],
             native && strcmp(native, "0") == 0 ? "off" : "on", options->build.fast ? "fast" : "strict",
             options->plan.no_fusion ? "off" : "on", options->no_passes ? "off" : "on", extra);
   if (c->key.failed) return false;

@@ -186,17 +186,25 @@ def test_transposed_columns_of_a_tile(both):
     near(got, want, 1e-5)
 
 
-@pytest.mark.parametrize("level", ["avx2", "portable"])
-def test_lower_levels(level):
-    """The same tests in a process that uses fewer instructions; without AVX2 nothing goes together, and results are right."""
-    text, arguments = attention("causal", 2, 3, 97, 160, 64)
-    code = f"""
-import numpy as np, xlac
+LEVELS = """
+import numpy as np, xlac, ml_dtypes
 from tests.cpu.test_product_tiles import *
 text, arguments = attention("causal", 2, 3, 97, 160, 64)
 exe = xlac.compile(xlac.parse(text))
-assert (TOGETHER in str(exe.explain("fusion"))) == ({level!r} == "avx2")
+assert (TOGETHER in str(exe.explain("fusion"))) == ("LEVEL" != "portable")
 near(leaves(exe(*arguments)), leaves(xlac.interpret(xlac.parse(text), *arguments)), 1e-5)
+for k in (64, 77, 1030):
+    for contracted, shape in ((0, (k, 70)), (1, (70, k))):
+        for t, out, dtype, bound in (("bf16", "f32", ml_dtypes.bfloat16, 1e-5), ("bf16", "bf16", ml_dtypes.bfloat16, 2**-7), ("s8", "s32", np.int8, 0)):
+            text = f"HloModule m\\nENTRY e {{ a = {t}[50,{k}] parameter(0)\\n b = {t}[{shape[0]},{shape[1]}] parameter(1)\\n"
+            text += f"ROOT c = {out}[50,70] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{{contracted}}} }}"
+            a, b = ((20 * numbers(*s, seed=k)).astype(dtype) for s in ((50, k), shape))
+            near(leaves(xlac.compile(xlac.parse(text))(a, b)), leaves(xlac.interpret(xlac.parse(text), a, b)), bound * 20)
 """
-    ran = subprocess.run([sys.executable, "-c", code], env=os.environ | {"XLAC_MAX_ISA": level}, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("level", ["avx512_bf16", "avx512_vnni", "avx512", "avx2", "portable"])
+def test_lower_levels(level):
+    """In a process that uses fewer instructions; without AVX2 nothing goes together, and results are right."""
+    ran = subprocess.run([sys.executable, "-c", LEVELS.replace("LEVEL", level)], env=os.environ | {"XLAC_MAX_ISA": level}, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-2000:]

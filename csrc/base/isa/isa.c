@@ -1,7 +1,6 @@
 /* Which vector instructions this CPU has, and may use. */
 #include "isa.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,16 @@ static base_isa isa_of_cpu(void) {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return BASE_ISA_AVX2;
 #endif
   return BASE_ISA_PORTABLE;
+}
+
+bool base_isa_has_bf16(void) {
+#if defined(__x86_64__)
+  const char *most = getenv("XLAC_MAX_ISA");
+  if (most && strcmp(most, "avx512_vnni") == 0) return false;
+  return base_isa_best() == BASE_ISA_AVX512_VNNI && __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
 }
 
 /* A name that is better than the CPU changes nothing. */

@@ -2,6 +2,8 @@
 #ifndef XLAC_BASE_ISA_ISA_H
 #define XLAC_BASE_ISA_ISA_H
 
+#include <stdbool.h>
+
 /* Each has what those before it have. */
 typedef enum base_isa {
   BASE_ISA_PORTABLE,
@@ -11,8 +13,10 @@ typedef enum base_isa {
 } base_isa;
 
 /* The best that this CPU has, but no more than the environment's XLAC_MAX_ISA names: "portable", "avx2", "avx512",
- * "avx512_vnni"; any other text says nothing. It is read at each call, and what was chosen stays with what was
- * compiled. Thread-safe unless the environment is changed meanwhile. */
+ * "avx512_vnni"; any other text, as "avx512_bf16", says nothing. It is read at each call, and what was chosen stays
+ * with what was compiled. Thread-safe unless the environment is changed meanwhile. */
 base_isa base_isa_best(void);
+/* Whether there are products of bf16 beyond the last of these, and the environment allows for them. */
+bool base_isa_has_bf16(void);
 
 #endif

@@ -10,6 +10,7 @@
  * Everything about the cut is decided in cpu_gemm_prepare, from sizes and types alone. */
 #include "dot_gemm.h"
 
+#include "../../base/isa/isa.h"
 #include "../../interp/algorithm/matmul.h"
 
 enum {
@@ -41,7 +42,7 @@ static bool gemm_is_small_integer(base_dtype t) {
 /* The element types that packing reads for such products: others are converted before. bf16 is widened by packing,
  * 8-bit integers become pairs of s16, and unsigned integers have the bits of signed ones. */
 static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
-  if (pairs) return gemm_is_small_integer(t);
+  if (pairs) return gemm_is_small_integer(t) || t == XLAC_BF16;
   if (packed == XLAC_F32) return t == XLAC_F32 || t == XLAC_BF16;
   if (packed == XLAC_S32) return t == XLAC_S32 || t == XLAC_U32;
   if (packed == XLAC_S64) return t == XLAC_S64 || t == XLAC_U64;
@@ -57,7 +58,8 @@ void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool 
   g->packed = product;
   g->sum = base_dtype_real_part(product);
   g->is_complex = base_dtype_is_complex(product);
-  g->pairs = !g->small && product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b);
+  bool narrow = product == XLAC_F32 && a == XLAC_BF16 && b == XLAC_BF16 && base_isa_has_bf16();
+  g->pairs = !g->small && (narrow || (product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b)));
   g->a_type = gemm_reads(a, product, g->pairs) && !(g->small && base_dtype_bytes(a) < 4) ? a : product;
   g->b_type = gemm_reads(b, product, g->pairs) && !(g->small && base_dtype_bytes(b) < 4) ? b : product;
 }

@@ -42,7 +42,8 @@ typedef struct cpu_gemm_kernel {
   cpu_gemm_tile *tile;
   int rows, columns; /* of the tile, columns in lanes */
 } cpu_gemm_kernel;
-/* For sums of type t (F32, F64, S32, S64); pairs: S32 sums of S16 products. The best for this CPU. */
+/* For sums of type t (F32, F64, S32, S64); pairs: S32 sums of S16 products, or F32 sums of BF16 products where
+ * base_isa_has_bf16. The best for this CPU. */
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 
 /* C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]. To be filled in: dimensions (cpu_gemm_add), then

@@ -153,6 +153,16 @@ typedef uint64_t tile_8u64 __attribute__((vector_size(64)));
 #define GEMM_SPREAD(p) ((tile_16u32)_mm512_set1_epi32((int)TILE_READ(tile_u32, p)))
 #include "dot_kernel.h"
 #undef GEMM_TARGET
+
+/* Pairs of bf16, which are added to sums of f32 in the order of k. */
+#define GEMM_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512bf16")))
+#define GEMM_MADD(s, x, y) _mm512_dpbf16_ps(s, (__m512bh)(x), (__m512bh)(y))
+#define GEMM_NAME tile_f32_bf16
+#define GEMM_VEC __m512
+#define GEMM_SUM float
+#define GEMM_SPREAD(p) ((__m512)_mm512_set1_epi32((int)TILE_READ(tile_u32, p)))
+#include "dot_kernel.h"
+#undef GEMM_TARGET
 #undef GEMM_EACH
 #endif
 
@@ -188,6 +198,9 @@ static int tile_level(void) {
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {
   int kind = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_S32 ? 2 : 3;
   assert(kind != 3 || t == XLAC_S64);
-  assert(!pairs || t == XLAC_S32);
+  assert(!pairs || t == XLAC_S32 || t == XLAC_F32);
+#if defined(__x86_64__)
+  if (pairs && t == XLAC_F32) return (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
+#endif
   return tile_table[tile_level()][pairs ? 4 : kind];
 }

@@ -119,38 +119,47 @@ static int pack_run(const int64_t *lines, int c, int n) {
   return run;
 }
 
-/* Four lines at a time, contiguous along k, to columns of 4 bytes: 4 by 4 elements are transposed in registers. Lines
- * beyond a multiple of four are left. */
+/* Four lines at a time, contiguous along k, to columns of 4 bytes (of UNIT elements): 4 by 4 of these are transposed in
+ * registers. Lines beyond a multiple of four are left; false where an element would be half of one. */
 typedef uint32_t pack_four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint16_t pack_four_half __attribute__((vector_size(8), aligned(2), may_alias));
-#define PACK_TURN(name, S, LOAD)                                                                               \
-  static bool name(const S *x, const int64_t *lines, int n_lines, int64_t n, uint32_t *out, int columns) {     \
-    for (int c = 0; c + 4 <= n_lines; c += 4) {                                                                \
-      const S *l0 = x + lines[c], *l1 = x + lines[c + 1], *l2 = x + lines[c + 2], *l3 = x + lines[c + 3];      \
-      int64_t j = 0;                                                                                           \
-      for (uint32_t *to = out + c; j + 4 <= n; j += 4, to += 4 * columns) {                                    \
-        pack_four r0 = LOAD(l0 + j), r1 = LOAD(l1 + j), r2 = LOAD(l2 + j), r3 = LOAD(l3 + j);                  \
-        pack_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);                                         \
-        pack_four high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);                                        \
-        pack_four low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);                                         \
-        pack_four high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);                                        \
-        *(pack_four *)(void *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);                          \
-        *(pack_four *)(void *)(to + columns) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);              \
-        *(pack_four *)(void *)(to + 2 * columns) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);        \
-        *(pack_four *)(void *)(to + 3 * columns) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);        \
-      }                                                                                                        \
-      for (; j < n; j++) {                                                                                     \
-        const S *const all[4] = {l0 + j, l1 + j, l2 + j, l3 + j};                                              \
-        for (int r = 0; r < 4; r++) out[j * columns + c + r] = (uint32_t)*all[r] << (sizeof(S) == 2 ? 16 : 0); \
-      }                                                                                                        \
-    }                                                                                                          \
-    return true;                                                                                               \
+#define PACK_TURN(name, S, UNIT, LOAD, ONE)                                                                          \
+  static bool name(const S *x, const int64_t *lines, int n_lines, int64_t n, int64_t p, uint32_t *to, int columns) { \
+    if (p % (UNIT) || n % (UNIT)) return false;                                                                      \
+    uint32_t *out = to + p / (UNIT) * columns;                                                                       \
+    for (int c = 0; c + 4 <= n_lines; c += 4) {                                                                      \
+      const S *l0 = x + lines[c], *l1 = x + lines[c + 1], *l2 = x + lines[c + 2], *l3 = x + lines[c + 3];            \
+      const S *const all[4] = {l0, l1, l2, l3};                                                                      \
+      int64_t j = 0;                                                                                                 \
+      for (uint32_t *at = out + c; j + 4 <= n / (UNIT); j += 4, at += 4 * columns) {                                 \
+        pack_four r0 = LOAD(l0 + j * (UNIT)), r1 = LOAD(l1 + j * (UNIT));                                            \
+        pack_four r2 = LOAD(l2 + j * (UNIT)), r3 = LOAD(l3 + j * (UNIT));                                            \
+        pack_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);                                               \
+        pack_four high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);                                              \
+        pack_four low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);                                               \
+        pack_four high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);                                              \
+        *(pack_four *)(void *)at = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);                                \
+        *(pack_four *)(void *)(at + columns) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);                    \
+        *(pack_four *)(void *)(at + 2 * columns) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);              \
+        *(pack_four *)(void *)(at + 3 * columns) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);              \
+      }                                                                                                              \
+      for (; j < n / (UNIT); j++)                                                                                    \
+        for (int r = 0; r < 4; r++) out[j * columns + c + r] = ONE(all[r] + j * (UNIT));                             \
+    }                                                                                                                \
+    return true;                                                                                                     \
   }
 #define PACK_FOUR(p) (*(const pack_four *)(const void *)(p))
 #define PACK_FOUR_BF16(p) (__builtin_convertvector(*(const pack_four_half *)(const void *)(p), pack_four) << 16)
-PACK_TURN(pack_turn_4, uint32_t, PACK_FOUR)
-PACK_TURN(pack_turn_bf16, uint16_t, PACK_FOUR_BF16)
-#define PACK_NO_TURN(x, lines, n_lines, n, out, columns) false
+static inline uint32_t pack_word(const void *p) {
+  uint32_t v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+#define PACK_ONE_BF16(p) ((uint32_t)*(p) << 16)
+PACK_TURN(pack_turn_4, uint32_t, 1, PACK_FOUR, pack_word)
+PACK_TURN(pack_turn_bf16, uint16_t, 1, PACK_FOUR_BF16, PACK_ONE_BF16)
+PACK_TURN(pack_turn_2, uint16_t, 2, PACK_FOUR, pack_word)
+#define PACK_NO_TURN(x, lines, n_lines, n, p, to, columns) false
 
 /* Columns of B to a panel. GROUP elements of k stand side by side: 2 where the kernel takes pairs. Columns that
  * are neighbours in memory are copied row by row; others in strips along k, each of which stays in a few cache
@@ -175,7 +184,7 @@ PACK_TURN(pack_turn_bf16, uint16_t, PACK_FOUR_BF16)
         continue;                                                                                                     \
       }                                                                                                               \
       while (first + run < n_lines && pack_run(lines, first + run, n_lines) < PACK_SHORT) run++;                      \
-      if (step == 1 && run >= 4 && TURN(x, lines + first, run, n, out + p * columns + first, columns)) {              \
+      if (step == 1 && run >= 4 && TURN(x, lines + first, run, n, p, (uint32_t *)(void *)out + first, columns)) {     \
         run -= run % 4;                                                                                               \
         continue;                                                                                                     \
       }                                                                                                               \
@@ -218,7 +227,7 @@ PACK_ROWS(pack_rows_16, pack_pair16, pack_pair16, PACK_SAME)
 PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16)
 PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME)
 PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME)
-PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME, PACK_NO_TURN)
+PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME, pack_turn_2)
 PACK_COLUMNS(pack_columns_4, uint32_t, uint32_t, 1, PACK_SAME, pack_turn_4)
 PACK_COLUMNS(pack_columns_8, uint64_t, uint64_t, 1, PACK_SAME, PACK_NO_TURN)
 PACK_COLUMNS(pack_columns_bf16, uint16_t, uint32_t, 1, pack_bf16, pack_turn_bf16)
@@ -239,7 +248,7 @@ static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
   size_t bytes = base_dtype_bytes(t);
   if (g->is_complex) return bytes == 8 ? PACK_C64 : PACK_C128;
   if (g->pairs && bytes == 1) return base_dtype_is_signed(t) ? PACK_S8 : PACK_U8;
-  if (t == XLAC_BF16) return PACK_BF16;
+  if (t == XLAC_BF16 && !g->pairs) return PACK_BF16;
   assert(bytes == 8 || bytes == 4 || (g->pairs && bytes == 2));
   return bytes == 8 ? PACK_8 : bytes == 4 ? PACK_4 : PACK_2;
 }
