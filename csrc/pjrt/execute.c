@@ -465,7 +465,7 @@ static PJRT_Error *execute_here(execute_run *x, PJRT_Buffer *const *buffers, PJR
                                 rt_event **done) {
   xlac_error err;
   int status = execute_wait(buffers, x->n_arguments, &err);
-  bool later = status != 0 || x->e->calls;
+  bool later = status != 0 || (x->e->calls && !x->callbacks.n);
   execute_take_donated(x, buffers);
   execute_place_arguments(x, false);
   int placed = execute_place_results(x, status ? NULL : &err);
@@ -520,6 +520,17 @@ static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJ
   return error;
 }
 
+/* What calls Python does so on its caller's thread, as with XLA's CPU: the function may wait for threads of its own
+ * that run programs, which must not stand behind it in a queue; and where it raises, so does the call, before JAX has
+ * taken the tokens that would carry the error into all later programs with ordered effects. What is shared with other
+ * processes keeps its place in the queue: they run such programs in the same order. */
+static bool execute_belongs_here(const execute_run *x, PJRT_Buffer *const *buffers) {
+  const PJRT_Client *c = x->devices[0]->client;
+  if (c->options.synchronous || atomic_load_explicit(&c->leaving, memory_order_relaxed) || pjrt_on_queue()) return true;
+  bool calls = x->callbacks.n > 0 && !x->e->shared;
+  return calls || (x->e->inline_ && execute_pending(buffers, x->n_arguments, NULL) == 0);
+}
+
 static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, PJRT_Buffer *const *buffers,
                                  PJRT_Buffer **const *outputs, rt_event **done) {
   PJRT_Client *c = x->devices[0]->client;
@@ -530,9 +541,8 @@ static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, P
     execute_drop(x, NULL);
     return error;
   }
-  bool here = c->options.synchronous || atomic_load_explicit(&c->leaving, memory_order_relaxed) || pjrt_on_queue() ||
-              (x->e->inline_ && execute_pending(buffers, x->n_arguments, NULL) == 0);
-  return here ? execute_here(x, buffers, outputs, done) : execute_there(x, buffers, outputs, done);
+  return execute_belongs_here(x, buffers) ? execute_here(x, buffers, outputs, done)
+                                          : execute_there(x, buffers, outputs, done);
 }
 
 static PJRT_Error *execute_check(const PJRT_LoadedExecutable_Execute_Args *args) {

@@ -40,7 +40,7 @@ g = jax.jit(lambda x: jax.pure_callback(late, x, x))
 kept = [start() for _ in range(4)] + [g(x) for x in (1., 2.)] + [start() for _ in range(4)]
 print("the end")
 """)
-    assert out == ["the end", "called", "called"]
+    assert out == ["called", "called", "the end"]  # what calls Python is over when it returns; the rest is in flight
 
 
 def test_work_that_is_begun_while_the_process_ends_is_done():
@@ -117,6 +117,51 @@ print(jax.jit(lambda x: jax.pure_callback(again, jax.ShapeDtypeStruct((1,), "flo
 print(float(start()[0]) < 0.2)  # all goes on
 """)
     assert out == ["JaxRuntimeError True", "JaxRuntimeError True", "JaxRuntimeError True", "JaxRuntimeError False", "[1.]", "True"]
+
+
+def test_callbacks_wait_for_threads_of_their_own():
+    """Their programs must not stand behind the one that calls back."""
+    out = run(WORK + """
+from concurrent.futures import ThreadPoolExecutor
+long = jax.jit(lambda x: jax.lax.fori_loop(0, 50, lambda i, x: jnp.cos(x), x))
+seen = []
+def told(v):
+    seen.append(float(v[0]))
+    return v
+notes = jax.jit(lambda x: jax.pure_callback(told, x, x))
+def each(i):
+    x = long(jnp.full(20000, np.float32(i)))
+    notes(x)
+    return float((long(x) + 1)[0])
+def work(v):
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(each, range(4)))
+    assert len(seen) == 4  # what returned nothing that anybody looks at has run, too
+    return np.asarray(v + np.float32(sum(found)))
+f = jax.jit(lambda x: jax.pure_callback(work, jax.ShapeDtypeStruct((), "float32"), x))
+print(abs(float(f(jnp.float32(1))) - (1 + 4 * 1.7390851)) < 1e-3, len(seen))
+""")
+    assert out == ["True 4"]
+
+
+def test_a_callback_that_raises_leaves_later_ordered_effects_alone():
+    out = run("""
+        import jax, jax.numpy as jnp, numpy as np, logging
+        from jax.experimental import io_callback
+        logging.disable()
+        def call(function):
+            return jax.jit(lambda x: io_callback(function, x, x, ordered=True))
+        def wrong(v):
+            raise KeyError("odd")
+        failing, fine = call(wrong), call(lambda v: v + 1)
+        for f in (failing, fine, failing, fine):
+            try:
+                print(f(jnp.float32(1)))
+            except jax.errors.JaxRuntimeError as e:
+                print("odd" in str(e))
+        jax.effects_barrier()
+    """)
+    assert out == ["True", "2.0", "True", "2.0"]
 
 
 def test_deleted_and_donated_arrays():
