@@ -580,6 +580,7 @@
 #include "driver/dump.c"
 #include "driver/kernel.c"
 #include "driver/prepare.c"
+#include "driver/rehearse.c"
 #include "tf/cluster/candidates.c"
 #include "tf/cluster/cluster.c"
 #include "tf/cluster/constness.c"

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "../driver/dump.h"
+#include "../driver/rehearse.h"
 #include "api.h"
 #include "executable.h"
 #include "variant.h"
@@ -32,12 +33,13 @@ static int compile_count_pass(void *ctx, const char *pass, uint32_t index, ir_mo
 
 /* The line's first step reads the caller's module, which nobody may edit meanwhile. MLIR form becomes HLO
  * form on the way. */
-static int compile_copy(xlac_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned,
+static int compile_copy(xlac_module *m, uint32_t n_devices, bool rehearsal, ir_module **out, spmd_program **partitioned,
                         xlac_error *err) {
   api_lock(m);
   int status = api_check_whole(m->ir, err);
   if (status == 0)
-    status = n_devices ? driver_partition(m->ir, n_devices, out, partitioned, err) : driver_translate(m->ir, out, err);
+    status = n_devices ? driver_partition(m->ir, n_devices, rehearsal, out, partitioned, err)
+                       : driver_translate(m->ir, out, err);
   return api_done(m, status);
 }
 
@@ -111,7 +113,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   driver_options line;
   TRY(compile_line_of(exe, options, &line, err));
   double start = compile_now();
-  TRY(compile_copy(m, options->n_devices, &copy, &line.partitioned, err));
+  TRY(compile_copy(m, options->n_devices, false, &copy, &line.partitioned, err));
   double copied = compile_now();
   line.look = compile_begin_passes;
   line.ctx = &request;
@@ -131,7 +133,7 @@ static int compile_dump(xlac_executable *exe, xlac_module *m, const xlac_compile
   driver_options line;
   TRY(api_check_text(stage, "the stage", err));
   TRY(compile_line_of(exe, options, &line, err));
-  TRY(compile_copy(m, options->n_devices, &copy, &line.partitioned, err));
+  TRY(compile_copy(m, options->n_devices, false, &copy, &line.partitioned, err));
   line.ctx = &request;
   return driver_dump(copy, &line, stage, out, err);
 }
@@ -207,6 +209,41 @@ int xlac_cache_key(xlac_module *m, const xlac_compile_options *options, char **t
 
 const char *xlac_executable_cache(const xlac_executable *exe) {
   return exe->cache;
+}
+
+/* As compile_module, but what would be run is written down. */
+static int compile_rehearsal(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options,
+                             const char *passes, base_text *out, ir_module **local, xlac_error *err) {
+  compile_request request = {exe, options};
+  ir_module *copy = NULL;
+  driver_options line;
+  TRY(compile_line_of(exe, options, &line, err));
+  TRY(compile_copy(m, options->n_devices, true, &copy, &line.partitioned, err));
+  line.ctx = &request;
+  line.then = passes;
+  return driver_rehearse(copy, &line, out, local, err);
+}
+
+int xlac_rehearse(xlac_module *m, const xlac_compile_options *given, const char *passes, xlac_module **local,
+                  char **json, size_t *n, xlac_error *err) {
+  xlac_compile_options options;
+  ir_module *ir = NULL;
+  base_text t;
+  TRY(api_read_compile_options(&options, given, err));
+  if (options.n_devices == 0) return base_fail(err, XLAC_E_BAD_ARGUMENT, "a rehearsal needs a number of devices");
+  xlac_executable *exe = calloc(1, sizeof *exe);
+  if (!exe) return base_oom(err, "a rehearsal");
+  base_text_init(&t, base_alloc_libc);
+  int status = compile_rehearsal(exe, m, &options, passes, &t, &ir, err);
+  compile_free(exe);
+  if (status == 0) status = api_wrap(local, ir, err); /* frees ir on failure */
+  if (status == 0) {
+    status = api_give_text(&t, json, n, err);
+    if (status) xlac_module_destroy(*local);
+    return status;
+  }
+  base_text_free(&t);
+  return status;
 }
 
 void xlac_executable_destroy(xlac_executable *exe) {

@@ -6,6 +6,7 @@
  * The table of pairs (attr_pairs.c) says what is what; this file makes the values. What HLO would read as its
  * default is left out, as XLA prints it. StableHLO's verifier has been here: required attributes are there and of
  * their kind. */
+#include "../ir/sdy/sdy.h"
 #include "to_hlo.h"
 
 /* array<i64: ...>, dense<...> or a lone number as a list; *n is 0 and the list empty for NULL. */
@@ -212,13 +213,76 @@ int to_hlo_put_groups(to_hlo_op *x, ir_op *made, const ir_mattr *groups) {
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
 }
 
-/* StableHLO may name groups by axes of a mesh, which HLO can too; the translation is not written. */
+/* 0 where there is no such field. */
+static int64_t to_hlo_field_int(const ir_mattr *a, const char *key) {
+  const ir_mattr *v = a ? ir_m_field(a, key) : NULL;
+  return v && v->kind == IR_M_INTEGER ? v->v.i : 0;
+}
+
+/* An axis, or a part of one: of sdy, or #stablehlo.axis_ref. */
+static bool to_hlo_put_axis(base_text *out, const ir_mattr *a) {
+  const sdy_axis *own = sdy_of(a, SDY_AXIS);
+  const ir_mattr *name = own ? NULL : ir_m_field(a, "name"), *part = own ? NULL : ir_m_field(a, "sub_axis_info");
+  const base_istr *s = own ? own->name : name ? name->str : NULL;
+  int64_t pre = own ? own->pre : to_hlo_field_int(part, "pre_size"),
+          size = own ? own->size : to_hlo_field_int(part, "size");
+  if (!s) return false;
+  base_putf(out, "'%s'", s->s);
+  if (size) base_putf(out, ":(%lld)%lld", (long long)pre, (long long)size);
+  return true;
+}
+
+/* A mesh of the module's by its name, or one that is written in place: #stablehlo.mesh. */
+static bool to_hlo_put_mesh(to_hlo_op *x, base_text *out, const ir_mattr *a) {
+  bool named = a && a->kind == IR_M_SYMBOL;
+  const sdy_mesh *mesh = named ? sdy_mesh_named(x->t->from, a->v.list->v[0]->str) : sdy_of(a, SDY_MESH);
+  const ir_mattr *own = mesh ? NULL : ir_m_field(a, "axes");
+  uint32_t n = mesh ? mesh->n_axes : own && own->kind == IR_M_ARRAY ? own->v.list->n : 0;
+  BASE_PUT(out, "mesh[");
+  for (uint32_t i = 0; i < n; i++) {
+    const ir_mattr *axis = mesh ? NULL : own->v.list->v[i], *name = axis ? ir_m_field(axis, "name") : NULL;
+    if (axis && !name) return false;
+    base_putf(out, "%s'%s'=%lld", i ? "," : "", mesh ? mesh->axes[i].name->s : name->str->s,
+              (long long)(mesh ? mesh->axes[i].size : to_hlo_field_int(axis, "size")));
+  }
+  BASE_PUT(out, "]");
+  for (uint32_t i = 0; mesh && i < mesh->n_ids; i++)
+    base_putf(out, i ? ",%lld" : ", device_ids=(%lld", (long long)mesh->ids[i]);
+  if (mesh && mesh->n_ids) BASE_PUT(out, ")");
+  return mesh || own;
+}
+
+/* #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = ["x", "y":(1)2]>, which HLO keeps as text:
+ *   mesh['x'=4,'y'=2] {'x','y':(1)2} */
+static bool to_hlo_put_mesh_groups(to_hlo_op *x, base_text *out, const ir_mattr *a) {
+  const ir_mattr *axes = ir_m_field(a, "axes");
+  bool ok = axes && axes->kind == IR_M_ARRAY && to_hlo_put_mesh(x, out, ir_m_field(a, "mesh"));
+  for (uint32_t i = 0; ok && i < axes->v.list->n; i++) {
+    base_puts(out, i ? "," : " {");
+    ok = to_hlo_put_axis(out, axes->v.list->v[i]);
+  }
+  base_puts(out, ok && axes->v.list->n == 0 ? " {}" : "}");
+  return ok;
+}
+
+static int to_hlo_mesh_groups(to_hlo_op *x, ir_op *made, const ir_mattr *a) {
+  ir_groups *g = BASE_NEW(&x->t->to->arena, ir_groups);
+  base_text text;
+  base_text_init(&text, x->t->to->alloc);
+  bool known = to_hlo_put_mesh_groups(x, &text, a);
+  if (g && known && !text.failed) g->mesh_text = ir_intern(x->t->to, text.s, text.n);
+  base_text_free(&text);
+  if (!known)
+    return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
+                       "replica groups are axes of a mesh that the module does not have");
+  ir_attr attr = ir_attr_make(IR_ATTR_REPLICA_GROUPS);
+  attr.v.groups = g;
+  return g && g->mesh_text && ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(x->t);
+}
+
 static int to_hlo_groups(to_hlo_op *x, ir_op *made) {
   const ir_mattr *a = ir_mattr_of(x->op, "replica_groups");
-  if (a && a->kind != IR_M_DENSE)
-    return to_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
-                       "replica groups by mesh axes have no HLO form yet; give the groups as dense<...>");
-  return to_hlo_put_groups(x, made, a);
+  return a && a->kind == IR_M_STRUCT ? to_hlo_mesh_groups(x, made, a) : to_hlo_put_groups(x, made, a);
 }
 
 /* No filling here: a pair has two members. */

@@ -241,6 +241,26 @@ static int collective_sum_of(cpu_prepare_run *x, collective_routine *c, bool *kn
   return 0;
 }
 
+/* Groups that are axes of a mesh, as programs have them that are only planned. */
+static bool collective_is_by_axes(const ir_op *op) {
+  const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
+  return a && a->v.groups && a->v.groups->mesh_text;
+}
+
+static int collective_eval(const cpu_routine_run *r) {
+  return cpu_run_eval(r->run, r->step, r->pointers);
+}
+
+/* Needs what it would with its groups, and is the interpreter's. */
+static int collective_by_axes(cpu_prepare_run *x, collective_routine *c) {
+  bool known = false;
+  TRY(collective_sum_of(x, c, &known));
+  if (!known) return 0;
+  x->out->name = "collective";
+  x->code = collective_eval;
+  return 0;
+}
+
 int cpu_prepare_collective(cpu_prepare_run *x) {
   const ir_config *config = &x->op->parent->module->config;
   rt_communicator grid = {NULL, config->replica_count > 0 ? config->replica_count : 1,
@@ -251,13 +271,15 @@ int cpu_prepare_collective(cpu_prepare_run *x) {
   bool known = false;
   if (!c || !extents) return base_oom(x->err, "a collective");
   x->out->stoppable = false;
-  if (!base_mul_i64(grid.replicas, grid.partitions, &n) || n <= 1 || n > RT_MOST_PARTICIPANTS ||
-      !collective_kind_of(x->op, &c->what.kind) || x->op->n_operands == 0)
+  if (!base_mul_i64(grid.replicas, grid.partitions, &n) || n <= 1 || !collective_kind_of(x->op, &c->what.kind) ||
+      x->op->n_operands == 0)
     return 0;
+  c->what.n = x->op->n_operands;
+  if (collective_is_by_axes(x->op)) return collective_by_axes(x, c);
+  if (n > RT_MOST_PARTICIPANTS) return 0;
   c->participants = (uint32_t)n;
   c->what.channel = ir_get_int(x->op, IR_ATTR_CHANNEL_ID, 0);
   c->what.name = x->op->name->s;
-  c->what.n = x->op->n_operands;
   c->what.extents = extents;
   TRY(collective_groups(x, &grid, c->what.kind, &c->groups));
   if (!c->groups || !collective_measure(x->op, c, extents)) return 0;

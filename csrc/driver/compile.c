@@ -81,6 +81,14 @@ static int line_interpret(compile_line *x, rt_device_set *devices, ir_module *m,
   return status;
 }
 
+/* The plan is all that is wanted. Takes m and b, also on failure. */
+static int line_hand_over(compile_line *x, rt_build *b, ir_module *m, const plan_program *plan) {
+  int status = x->options->planned(x->options->planned_ctx, &m, plan, x->err);
+  rt_build_abandon(b);
+  ir_module_destroy(m); /* NULL is fine */
+  return status;
+}
+
 /* What the device wants is made, and given to it. Takes m, also on failure. */
 static int line_build(compile_line *x, rt_device_set *devices, rt_device *d, ir_module *m, rt_executable **out) {
   plan_options options = x->options->plan;
@@ -92,6 +100,7 @@ static int line_build(compile_line *x, rt_device_set *devices, rt_device *d, ir_
     options.target = b->target;
     status = plan_make(m, &options, &b->arena, &plan, x->err);
   }
+  if (status == 0 && x->options->planned) return line_hand_over(x, b, m, plan);
   if (status == 0 && !plan->interpreted) return rt_build_finish(b, m, plan, out, x->err);
   const char *why = status == 0 ? plan->why : NULL; /* static */
   rt_build_abandon(b);
@@ -124,6 +133,7 @@ static int line_finish(compile_line *x, ir_module *m, rt_executable **out) {
     return status;
   }
   TRY(line_build_in(x, m, out));
+  if (x->options->planned) return base_heed_stopped() ? base_interrupted(x->err) : 0;
   assert((*out)->plan);
   if (base_heed_stopped()) { /* what there was no memory for may be missing where it is not needed */
     rt_executable_destroy(*out);
@@ -140,8 +150,9 @@ int driver_finish(ir_module *translated, const driver_options *options, driver_t
   base_alloc alloc = options->alloc.fn ? options->alloc : base_alloc_libc;
   rt_executable *one = NULL;
   int status = line_finish(&x, translated, &one);
-  if (status == 0 && options->partitioned) return spmd_group(options->partitioned, one, alloc, out, err);
-  if (status)
+  if (status == 0 && options->partitioned && !options->planned)
+    return spmd_group(options->partitioned, one, alloc, out, err);
+  if (status || options->planned)
     spmd_program_destroy(options->partitioned);
   else
     *out = one;

@@ -32,11 +32,16 @@ typedef struct driver_options {
   spmd_program *partitioned;
   bool no_passes;
   const char *passes; /* instead of the usual ones; NULL: those */
+  const char *then;   /* after these; NULL: none */
   /* Called on the translated copy, before it is prepared: donors of the caller's. May be NULL. */
   int (*edit)(void *ctx, ir_module *m, xlac_error *err);
+  /* Looks at the plan instead of an executable that would be made of it, and may take *m, leaving NULL there. The
+   * compilation ends with the status that it gives, and without an executable. May be NULL. */
+  int (*planned)(void *ctx, ir_module **m, const plan_program *plan, xlac_error *err);
+  void *planned_ctx;
   /* Called after each stage but the last; m is borrowed. Nonzero ends the compilation with that status. May be NULL. */
   int (*look)(void *ctx, driver_stage stage, ir_module *m, xlac_error *err);
-  void *ctx;                         /* of both */
+  void *ctx;                         /* of edit and look */
   const opt_pipeline_options *watch; /* told of each pass; may be NULL */
 } driver_options;
 
@@ -53,9 +58,10 @@ XLAC_MUST_USE int driver_compile(ir_module *m, const driver_options *options, dr
                                  xlac_error *err);
 /* The part of the line for which only one may look at m: a copy of it in HLO form, the caller's to destroy. */
 XLAC_MUST_USE int driver_translate(ir_module *m, ir_module **out, xlac_error *err);
-/* The same for n devices: partitions m, and gives the local program's module and what it is the program of. */
-XLAC_MUST_USE int driver_partition(ir_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned,
-                                   xlac_error *err);
+/* The same for n devices: partitions m, and gives the local program's module and what it is the program of. rehearsal:
+ * to be planned, not to be run (spmd_partition). */
+XLAC_MUST_USE int driver_partition(ir_module *m, uint32_t n_devices, bool rehearsal, ir_module **out,
+                                   spmd_program **partitioned, xlac_error *err);
 /* The rest of the line on that copy, which is taken also on failure. */
 XLAC_MUST_USE int driver_finish(ir_module *translated, const driver_options *options, driver_times *times,
                                 rt_executable **out, xlac_error *err);

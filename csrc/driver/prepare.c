@@ -85,10 +85,11 @@ static int prepare_fit_aliases(ir_module *local, xlac_error *err) {
   return 0;
 }
 
-int driver_partition(ir_module *m, uint32_t n_devices, ir_module **out, spmd_program **partitioned, xlac_error *err) {
+int driver_partition(ir_module *m, uint32_t n_devices, bool rehearsal, ir_module **out, spmd_program **partitioned,
+                     xlac_error *err) {
   spmd_program *p = NULL;
   ir_module *local = NULL;
-  TRY(spmd_partition(m, n_devices, &p, err));
+  TRY(spmd_partition(m, n_devices, rehearsal, &p, err));
   int status = driver_translate(p->local, &local, err);
   if (status == 0) status = prepare_fit_aliases(local, err);
   if (status) {
@@ -125,5 +126,6 @@ int driver_run_passes(ir_module *m, const driver_options *options, xlac_error *e
   const char *passes = options->passes ? options->passes : driver_passes[options->build.fast];
   if (!prepare_is_hlo(m)) return 0;
   TRY(pipeline_run_text(m, passes, strlen(passes), options->watch, err));
+  if (options->then) TRY(pipeline_run_text(m, options->then, strlen(options->then), options->watch, err));
   return ir_verify(m, &lenient, err);
 }

@@ -436,7 +436,8 @@ int xlac_module_explain_sharding(xlac_module *m, char **text, size_t *n, xlac_er
 int xlac_module_reshards(xlac_module *m, char **text, size_t *n, xlac_error *err);
 /* Writes a sharding ("#sdy.sharding<@mesh, [{\"x\"}, {?}]>"; "" for none) down on a value of a StableHLO module, in
  * place: on an argument ("%arg0", named as in the module's text), on a result of the main function ("result 0"), or in
- * a constraint that all readers of another value get. Verified afterwards; an error may leave the module changed. */
+ * a constraint that all readers of another value get; or the axes of a mesh, of its name ("@mesh", which may be new),
+ * "#sdy.mesh<[\"x\"=4]>". Verified afterwards; an error may leave the module changed. */
 int xlac_module_annotate(xlac_module *m, const char *value, const char *sharding, xlac_error *err);
 
 /* What the time model of async chains takes for granted; 0 for what is usual. */
@@ -799,6 +800,16 @@ bool xlac_executable_shard_donation(const xlac_executable *exe, uint32_t index, 
  * help; what moves between devices; how arguments and results are cut. Freed with xlac_free; n may be NULL.
  * BAD_ARGUMENT: it is not for many devices. */
 int xlac_executable_sharding(const xlac_executable *exe, char **json, size_t *n, xlac_error *err);
+
+/* What each of options->n_devices devices would run, partitioned by the program's shardings and planned as by
+ * xlac_compile, but never made: for up to 2^20 devices, in time and memory that follow the program. passes: a pipeline
+ * to run after the usual ones, such as async-collective-creator,latency-hiding-scheduler; NULL: none. *local: the
+ * program of one device, the caller's to destroy; its permutations and tables by device are those of one group, so it
+ * is to be looked at and not to be run. *json, freed with xlac_free: {"sharding", "collectives", "donations",
+ * "plan"} (docs/executor.md). BAD_ARGUMENT: it has no plan (sizes that are known only when it runs), or a bad number of
+ * devices. */
+int xlac_rehearse(xlac_module *m, const xlac_compile_options *options, const char *passes, xlac_module **local,
+                  char **json, size_t *n, xlac_error *err);
 
 /* --- kernels alone: what a fusion becomes, as text (docs/executor.md) --- */
 

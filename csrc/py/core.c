@@ -19,6 +19,9 @@ static PyMethodDef core_functions[] = {
      "lanes=(), async_work=0, numerics='strict', require=False, device=None) -> Executable"},
     {"compile_dump", PY_KEYWORDS(py_compile_dump),
      "compile_dump(module, *, stage, ...) -> str: what a stage of compile leaves, or its \"cache-key\""},
+    {"_rehearse", py_rehearse, METH_VARARGS,
+     "_rehearse(module, devices, passes, donate) -> (the program of one device, JSON): what xlac.sharding.simulate "
+     "asks"},
     {"devices", py_devices, METH_NOARGS,
      "devices() -> [(name, kind, ordinal, units, memory, memory_bytes, live_bytes, peak_bytes, host_visible)]"},
     {"load", PY_KEYWORDS(py_load),

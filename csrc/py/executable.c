@@ -354,6 +354,35 @@ PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
+/* (the program of one device, what is known of it as JSON) */
+PyObject *py_rehearse(PyObject *core, PyObject *args) {
+  py_state *st = PyModule_GetState(core);
+  xlac_compile_options options = {XLAC_OPTIONS(xlac_compile_options), .runtime = st->runtime};
+  xlac_error err = {.code = 0};
+  xlac_module *local = NULL;
+  PyObject *module, *donate, *text = NULL;
+  const char *passes;
+  char *json = NULL;
+  size_t n = 0;
+  unsigned int devices;
+  int status;
+  if (!PyArg_ParseTuple(args, "O!IzO:_rehearse", st->module_type, &module, &devices, &passes, &donate)) return NULL;
+  if ((options.donate = executable_donated(donate, &options.n_donate)) == NULL) return NULL;
+  options.n_devices = devices;
+  PY_WORK(status = xlac_rehearse(((py_module *)module)->m, &options, passes, &local, &json, &n, &err));
+  PyMem_Free((void *)(uintptr_t)options.donate);
+  if (status) return py_raise(st, &err, PY_ANY);
+  PyObject *wrapped = py_wrap_module(st, local);
+  if (wrapped)
+    text = py_text(json, (Py_ssize_t)n);
+  else
+    xlac_free(json);
+  PyObject *both = text ? PyTuple_Pack(2, wrapped, text) : NULL;
+  Py_XDECREF(wrapped);
+  Py_XDECREF(text);
+  return both;
+}
+
 /* The bytes are locked by their view while they are read. */
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs) {
   static char *names[] = {"bytes", "threads", "blas", "use_blas", "lanes", "async_work", "device", NULL};

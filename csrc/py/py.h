@@ -163,6 +163,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_load(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_trim(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs);
+PyObject *py_rehearse(PyObject *core, PyObject *args);
 PyObject *py_devices(PyObject *core, PyObject *unused);
 PyObject *py_network(PyObject *core, PyObject *args);
 PyObject *py_network_deadline(PyObject *core, PyObject *args);

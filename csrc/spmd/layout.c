@@ -82,32 +82,37 @@ static int layout_sums(spmd_leaf *leaf, spmd_program *p, const sdy_sharding *s, 
   return 0;
 }
 
+/* How large the shards are, and by which sharding. */
+static int layout_measure(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const ir_type *t, const sdy_sharding *s,
+                          const sdy_mesh *mesh, xlac_error *err) {
+  leaf->rank = t->rank;
+  leaf->bytes = (uint32_t)base_dtype_bytes((base_dtype)t->dtype);
+  if (t->rank) memcpy(leaf->dims, t->dims, t->rank * sizeof *leaf->dims);
+  memcpy(leaf->shard, leaf->dims, sizeof leaf->shard);
+  for (uint32_t d = 0; mesh && d < t->rank && d < s->n_dims; d++) {
+    int64_t n = sdy_axes_size(s->dims[d].axes, mesh);
+    assert(n > 0 && t->dims[d] % n == 0);
+    leaf->shard[d] /= n;
+    leaf->split = leaf->split || n > 1;
+  }
+  return mesh && s->n_dims == t->rank ? layout_name(leaf, p, m, s, mesh, err) : 0;
+}
+
 int spmd_leaf_make(spmd_leaf *leaf, spmd_program *p, const ir_module *m, const ir_type *t, const sdy_sharding *s,
                    xlac_error *err) {
   const sdy_mesh *mesh = s ? sdy_mesh_of(m, s) : NULL;
+  bool sized = ir_is_tensor(t) && !t->has_dynamic;
   memset(leaf, 0, sizeof *leaf);
-  leaf->contiguous = true;
   leaf->n_parts = 1;
+  if (sized) TRY(layout_measure(leaf, p, m, t, s, mesh, err));
+  leaf->contiguous = layout_is_contiguous(leaf);
+  if (p->rehearsal) return 0;
   leaf->offsets = BASE_ARRAY(&p->arena, int64_t, p->n_devices);
   leaf->first = BASE_ARRAY(&p->arena, bool, p->n_devices);
   if (!leaf->offsets || !leaf->first) return base_oom(err, "shards");
   memset(leaf->offsets, 0, p->n_devices * sizeof *leaf->offsets);
-  if (ir_is_tensor(t) && !t->has_dynamic) {
-    leaf->rank = t->rank;
-    leaf->bytes = (uint32_t)base_dtype_bytes((base_dtype)t->dtype);
-    if (t->rank) memcpy(leaf->dims, t->dims, t->rank * sizeof *leaf->dims);
-    memcpy(leaf->shard, leaf->dims, sizeof leaf->shard);
-    for (uint32_t d = 0; mesh && d < t->rank && d < s->n_dims; d++) {
-      int64_t n = sdy_axes_size(s->dims[d].axes, mesh);
-      assert(n > 0 && t->dims[d] % n == 0);
-      leaf->shard[d] /= n;
-      leaf->split = leaf->split || n > 1;
-    }
-    if (mesh && s->n_dims == t->rank) TRY(layout_name(leaf, p, m, s, mesh, err));
-    if (leaf->split) TRY(layout_offsets(leaf, p, s, mesh, err));
-    if (mesh && s->unreduced.n) TRY(layout_sums(leaf, p, s, mesh, err));
-    leaf->contiguous = layout_is_contiguous(leaf);
-  }
+  if (leaf->split) TRY(layout_offsets(leaf, p, s, mesh, err));
+  if (sized && mesh && s->unreduced.n) TRY(layout_sums(leaf, p, s, mesh, err));
   layout_find_first(leaf, p->n_devices);
   return layout_starts(leaf, p, err);
 }

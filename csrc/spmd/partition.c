@@ -128,7 +128,7 @@ static int part_leaves(spmd_program *p, const ir_module *m, xlac_error *err) {
 /* --- the line --- */
 
 static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
-  char passes[120];
+  char passes[140];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
   bool parts = spmd_has_parts(m);
   TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
@@ -141,8 +141,8 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(spmd_note_moves(p, m, err));
   TRY(part_leaves(p, m, err));
   snprintf(passes, sizeof passes,
-           "sdy-convert-global-to-local{uneven=true partition-count=%lld},sdy-drop-sharding-and-mesh",
-           (long long)p->partitions);
+           "sdy-convert-global-to-local{uneven=true rehearsal=%s partition-count=%lld},sdy-drop-sharding-and-mesh",
+           p->rehearsal ? "true" : "false", (long long)p->partitions);
   TRY(part_run(m, passes, err));
   return spmd_note_exchanges(p, m, err);
 }
@@ -202,19 +202,21 @@ static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   return ir_module_clone(&p->local, m, err);
 }
 
-static int part_check(uint32_t n_devices, xlac_error *err) {
-  if (n_devices >= 1 && n_devices <= SPMD_MOST_DEVICES) return 0;
-  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%u devices: expected 1 to %d", (unsigned)n_devices, SPMD_MOST_DEVICES);
+static int part_check(uint32_t n_devices, bool rehearsal, xlac_error *err) {
+  int most = rehearsal ? SPMD_MOST_REHEARSED : SPMD_MOST_DEVICES;
+  if (n_devices >= 1 && n_devices <= (uint32_t)most) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%u devices: expected 1 to %d", (unsigned)n_devices, most);
 }
 
-int spmd_partition(ir_module *m, uint32_t n_devices, spmd_program **out, xlac_error *err) {
+int spmd_partition(ir_module *m, uint32_t n_devices, bool rehearsal, spmd_program **out, xlac_error *err) {
   ir_module *copy = NULL;
-  TRY(part_check(n_devices, err));
+  TRY(part_check(n_devices, rehearsal, err));
   spmd_program *p = base_malloc(base_alloc_libc, sizeof *p);
   if (!p) return base_oom(err, "a partitioned program");
   memset(p, 0, sizeof *p);
   base_arena_init(&p->arena, base_alloc_libc);
   p->n_devices = n_devices;
+  p->rehearsal = rehearsal;
   int status = part_copy(m, &copy, err);
   if (status == 0) status = part_line(p, copy, err);
   ir_module_destroy(copy);

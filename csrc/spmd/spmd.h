@@ -14,7 +14,7 @@
 
 #include "../runtime/device.h"
 
-enum { SPMD_MOST_DEVICES = 1024 };
+enum { SPMD_MOST_DEVICES = 1024, SPMD_MOST_REHEARSED = 1 << 20 };
 
 /* How one argument or result, a whole array, is cut into shards. */
 typedef struct spmd_leaf {
@@ -22,10 +22,11 @@ typedef struct spmd_leaf {
   uint32_t bytes;                                /* of an element; 0: a token, or something without elements */
   int64_t dims[IR_MAX_RANK], shard[IR_MAX_RANK]; /* of the whole; of each device's */
   bool split, contiguous;                        /* shards are parts; each is one block of the whole */
-  int64_t *offsets;                              /* by device: elements before its shard's first one */
-  int64_t *starts;                               /* by device, by dimension: the index of that one in the whole */
-  const char *sharding;                          /* as text, with its mesh; NULL: none */
-  bool *first;                                   /* by device: nobody before it has the same shard */
+  /* The rest is not there in a rehearsal, but for sharding. */
+  int64_t *offsets;        /* by device: elements before its shard's first one */
+  int64_t *starts;         /* by device, by dimension: the index of that one in the whole */
+  const char *sharding;    /* as text, with its mesh; NULL: none */
+  bool *first;             /* by device: nobody before it has the same shard */
   uint32_t n_parts, *part; /* by device: which of so many parts, to be added up, its shard is; 1, NULL: it has all */
   uint8_t reduction;       /* sdy_reduction: how they are added up */
 } spmd_leaf;
@@ -81,10 +82,12 @@ typedef struct spmd_program {
   spmd_gathers gathers; /* in the order of the text, those within regions first */
   spmd_moves moves;     /* in the order of the text */
   const char *whole;    /* why the program runs whole on every device; NULL: it does not. In the arena */
+  bool rehearsal;       /* to be planned and never run: nothing here is as long as there are devices */
 } spmd_program;
 
-/* Partitions m, in either form, which stays as it is. SHARDING where the program's meshes are of other sizes, ... */
-XLAC_MUST_USE int spmd_partition(ir_module *m, uint32_t n_devices, spmd_program **out, xlac_error *err);
+/* Partitions m, in either form, which stays as it is. SHARDING where the program's meshes are of other sizes, ... A
+ * rehearsal takes time and memory by the program alone, for up to SPMD_MOST_REHEARSED devices. */
+XLAC_MUST_USE int spmd_partition(ir_module *m, uint32_t n_devices, bool rehearsal, spmd_program **out, xlac_error *err);
 void spmd_program_destroy(spmd_program *p); /* NULL is fine */
 
 /* layout.c: the cut of a value of type t. s may be NULL: whole on each device. */

@@ -15,3 +15,11 @@ from .propagation import imported as imported
 from .propagation import meshes as meshes
 from .propagation import propagate as propagate
 from .propagation import shardings as shardings
+from .hardware import Hardware as Hardware
+from .hardware import Level as Level
+from .hardware import hardware as hardware
+from .simulation import Blame as Blame
+from .simulation import Simulation as Simulation
+from .simulation import simulate as simulate
+
+hardware_table: dict[str, Hardware]

@@ -17,8 +17,12 @@ def plain(text):
 @once("places")
 def places(executable):
     """{(computation, op): (the framework's name of it, file, line)} of the ops that say so."""
+    return places_of(executable.module)
+
+
+def places_of(module):
     found = {}
-    for computation in executable.module.computations:
+    for computation in module.computations:
         for op in computation:
             metadata = op.metadata
             if metadata:

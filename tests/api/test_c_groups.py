@@ -106,3 +106,37 @@ def test_the_program_of_each_device_and_what_it_costs(x):
     assert 0 < of_one < cost.flops and cost.transcendentals == 0 and cost.bytes_read >= 4 * 24
     x.lib.xlac_executable_destroy(exe)
     x.lib.xlac_executable_destroy(whole)
+
+
+def rehearsed(x, text, devices, passes=None):
+    m, local, out, n = x.parse(text), x.ffi.new("xlac_module **"), x.ffi.new("char **"), x.ffi.new("size_t *")
+    options = x.options("xlac_compile_options", {"n_devices": devices})
+    status = x.lib.xlac_rehearse(m, options, passes or x.ffi.NULL, local, out, n, x.err)
+    x.lib.xlac_module_destroy(m)
+    if status:
+        return status, x.ffi.string(x.err.message).decode()
+    text = x.ffi.string(out[0]).decode()
+    x.lib.xlac_free(out[0])
+    x.lib.xlac_module_destroy(local[0])
+    return status, json.loads(text)
+
+
+def test_a_rehearsal(x):
+    _, found = rehearsed(x, PROGRAM, 4)
+    assert set(found) == {"sharding", "collectives", "donations", "plan"} and found["donations"] == []
+    assert [(c["kind"], c["bytes"], c["axes"], c["size"]) for c in found["collectives"]] == [("all-reduce", 8, [[2, 1]], 2), ("all-gather", 8, [[2, 2]], 2)]
+    assert found["sharding"]["devices"] == 4 and [leaf["shard"] for leaf in found["sharding"]["arguments"]] == [[2, 3], [3]]
+    exe, info = compiled(x, PROGRAM, n_devices=4), x.ffi.new("xlac_executable_info *")
+    x.lib.xlac_executable_get(exe, info)
+    assert found["plan"]["programs"][0]["peak_bytes"] == info.peak_bytes
+    x.lib.xlac_executable_destroy(exe)
+    _, beside = rehearsed(x, PROGRAM, 4, b"async-collective-creator")
+    assert [step["kind"] for step in beside["plan"]["programs"][0]["steps"]].count("start") == 2
+
+
+def test_rehearsals_that_are_refused(x):
+    assert "a rehearsal needs a number of devices" in rehearsed(x, PROGRAM, 0)[1]
+    assert "expected 4 devices, found 8" in rehearsed(x, PROGRAM, 8)[1]
+    assert "expected 1 to 1048576" in rehearsed(x, PROGRAM, 2**20 + 1)[1]
+    status, message = rehearsed(x, PROGRAM, 4, b"no-such-pass")
+    assert status and "no-such-pass" in message

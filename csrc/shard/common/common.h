@@ -33,6 +33,8 @@ XLAC_MUST_USE bool shc_take_body(ir_op *op, ir_computation *f);
 ir_computation *shc_give_body(ir_op *op, const base_istr *name);
 /* A function's attribute, changed (NULL: removed). false when out of memory. */
 XLAC_MUST_USE bool shc_set_function(ir_computation *f, const char *key, const ir_mattr *value);
+/* A mesh op of that name, before the others or before `before`. NULL when out of memory. */
+ir_computation *shc_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_computation *before);
 /* Names that symbols do not have yet: stem, else stem_0, stem_1, ... counting on. */
 typedef struct shc_names {
   ir_module *m;

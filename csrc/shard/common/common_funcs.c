@@ -273,3 +273,17 @@ ir_computation *shc_give_body(ir_op *op, const base_istr *name) {
   ir_computation_move(f, NULL);
   return f;
 }
+
+/* Of the kind that functions' names are told apart from, too. */
+ir_computation *shc_make_mesh(ir_module *m, const base_istr *name, const sdy_mesh *mesh, ir_computation *before) {
+  const base_istr *none = ir_intern(m, "", 0);
+  ir_computation *c = name ? ir_computation_new(m, name->s, name->n) : NULL;
+  ir_op *op = c && none ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
+  if (!op) return NULL;
+  assert(c->n_params == 0);
+  ir_set_kind(c, IR_SYMBOL);
+  ir_computation_move(c, before ? before : m->first);
+  bool ok =
+      ir_m_set(op, "sym_name", ir_m_string(m, name->s, name->n)) && ir_m_set(op, "mesh", sdy_attr(m, SDY_MESH, mesh));
+  return ok ? c : NULL;
+}

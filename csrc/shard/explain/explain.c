@@ -522,12 +522,30 @@ static int note_read(ir_module *m, const char *text, size_t n, const sdy_shardin
               : base_fail(err, XLAC_E_BAD_ARGUMENT, "\"%.*s\" is no #sdy.sharding<...>", n < 80 ? (int)n : 80, text);
 }
 
+/* "@mesh": the mesh of that name gets other axes, or is there from now on. */
+static int note_on_mesh(ir_module *m, const char *name, const char *text, xlac_error *err) {
+  const ir_mattr *a = NULL;
+  TRY(text_parse_mlir_attr(m, text, strlen(text), &a, err));
+  const sdy_mesh *mesh = sdy_of(a, SDY_MESH);
+  if (!mesh) return base_fail(err, XLAC_E_BAD_ARGUMENT, "\"%.80s\" is no #sdy.mesh<...>", text);
+  bool found = false, ok = true;
+  IR_FOR_COMPUTATIONS(c, m) {
+    bool here = c->kind == IR_SYMBOL && c->first && c->first->opcode == IR_OP_SDY_MESH;
+    if (!here || strcmp(ir_mattr_of(c->first, "sym_name")->str->s, name) != 0) continue;
+    ok = ok && ir_m_set(c->first, "mesh", a);
+    found = true;
+  }
+  if (!found) ok = shc_make_mesh(m, ir_intern(m, name, strlen(name)), mesh, NULL) != NULL;
+  return ok ? shc_verify(m, err) : base_oom(err, "a mesh");
+}
+
 /* The text is read before anything is changed; what does not fit the value's type the verifier says at the end. */
 int shard_annotate(ir_module *m, const char *value, const char *sharding, xlac_error *err) {
   opt_rewriter rw;
   const sdy_sharding *s = NULL;
   note_place p = note_read_name(m, value);
   int64_t result = note_result(value, strlen(value));
+  if (value[0] == '@' && !strchr(value, '/')) return note_on_mesh(m, value + 1, sharding, err);
   TRY(note_read(m, sharding, strlen(sharding), &s, err));
   if (result >= 0) {
     TRY(note_on_result(m, result, s, err));

@@ -26,7 +26,8 @@ int64_t shard_moved_bytes(const ir_module *m, const ir_op *op);
 void shard_put_source(base_text *o, const ir_mattr *loc);
 /* Writes a sharding ("#sdy.sharding<...>"; "": none) down on the value of that name, as the module's text has it
  * ("@f/%3" in a function but main): on an argument, in a constraint (which all readers of another value get then), or
- * ("result 0") on a result of the main function. The module is verified then. */
+ * ("result 0") on a result of the main function. "@mesh" is a mesh, which gets the axes of "#sdy.mesh<...>", or is new.
+ * The module is verified then. */
 XLAC_MUST_USE int shard_annotate(ir_module *m, const char *value, const char *sharding, xlac_error *err);
 
 #endif

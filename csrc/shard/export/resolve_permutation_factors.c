@@ -136,20 +136,13 @@ static const base_istr *permrev_named(permrev *x, const sdy_mesh *mesh) {
   ir_module *m = p->e.rw.m;
   for (uint32_t i = p->meshes.n; i-- > 0;)
     if (sdy_mesh_equal(p->meshes.items[i].mesh, mesh)) return p->meshes.items[i].name;
-  const base_istr *old = x->s->mesh_name, *none = ir_intern(m, "", 0);
+  const base_istr *old = x->s->mesh_name;
   char *stem = base_arena_alloc(&p->e.rw.arena, (size_t)old->n + 10);
   if (!stem) return NULL;
   memcpy(stem, old->s, old->n);
   memcpy(stem + old->n, "_reversed", 9);
   const base_istr *name = shc_fresh(&p->names, stem, (size_t)old->n + 9);
-  ir_computation *c = name ? ir_computation_new(m, name->s, name->n) : NULL;
-  ir_op *op = c && none ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
-  if (!op) return NULL;
-  ir_set_kind(c, IR_SYMBOL);
-  ir_computation_move(c, m->first);
-  bool ok = ir_m_set(op, "sym_name", ir_m_string(m, name->s, name->n)) &&
-            ir_m_set(op, "mesh", sdy_attr(m, SDY_MESH, mesh)) &&
-            BASE_VEC_PUSH(m->alloc, &p->meshes, ((perm_mesh){mesh, name}));
+  bool ok = shc_make_mesh(m, name, mesh, NULL) && BASE_VEC_PUSH(m->alloc, &p->meshes, ((perm_mesh){mesh, name}));
   return ok ? name : NULL;
 }
 

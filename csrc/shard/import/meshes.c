@@ -50,18 +50,11 @@ static const base_istr *imp_mesh_make(imp_meshes *x, const sdy_mesh *mesh, bool 
   char stem[48] = "mesh";
   if (sdy_mesh_is_maximal(mesh)) snprintf(stem, sizeof stem, "maximal_mesh_%lld", (long long)mesh->ids[0]);
   if (sdy_mesh_is_empty(mesh) && !foreign) strcpy(stem, "empty_mesh");
-  const base_istr *name = shc_fresh(&x->names, stem, strlen(stem)), *none = ir_intern(x->m, "", 0);
-  ir_computation *c = name ? ir_computation_new(x->m, name->s, name->n) : NULL;
-  ir_op *op = c && none ? ir_op_new_n(c, IR_OP_SDY_MESH, 0, NULL, none, 0, 0) : NULL;
-  if (!op) return NULL;
-  assert(c->n_params == 0);
-  ir_set_kind(c, IR_SYMBOL);
-  ir_computation_move(c, x->last ? x->last->next : x->m->first);
+  const base_istr *name = shc_fresh(&x->names, stem, strlen(stem));
+  ir_computation *c = shc_make_mesh(x->m, name, mesh, x->last ? x->last->next : NULL);
+  if (!c) return NULL;
   x->last = c;
-  bool ok = ir_m_set(op, "sym_name", ir_m_string(x->m, name->s, name->n)) &&
-            ir_m_set(op, "mesh", sdy_attr(x->m, SDY_MESH, mesh)) &&
-            imp_mesh_note(x, (imp_mesh){mesh, NULL, name, foreign});
-  return ok ? name : NULL;
+  return imp_mesh_note(x, (imp_mesh){mesh, NULL, name, foreign}) ? name : NULL;
 }
 
 /* By name now: an inlined mesh and a name together would be two answers. */

@@ -8,17 +8,24 @@
 
 /* Groups of devices along axes, as StableHLO's collectives have them. */
 
+/* A structure of StableHLO's with two fields. */
+static const ir_mattr *local_pair(ir_module *m, const char *name, const char *const *keys, const ir_mattr *first,
+                                  const ir_mattr *second) {
+  ir_mentry fields[] = {{ir_intern(m, keys[0], strlen(keys[0])), first},
+                        {ir_intern(m, keys[1], strlen(keys[1])), second}};
+  for (int i = 0; i < 2; i++)
+    if (!fields[i].key || !fields[i].value) return NULL;
+  return ir_m_struct(m, "stablehlo", name, 2, fields);
+}
+
 /* Channels are counted over the module, after those that the program has already; type 1 is device to device.
  * Devices are numbered row-major over the mesh: on <["x"=2, "y"=2]> device 2 is x = 1, y = 0. A group along axes has
  * one device for each place along them, in major to minor order, and there is one group for each place along all
  * others. */
 const ir_mattr *local_channel(local_pass *p) {
+  static const char *const keys[] = {"handle", "type"};
   ir_module *m = p->rw.m;
-  ir_mentry fields[] = {{ir_intern(m, "handle", 6), ir_m_i64(m, p->channel++)},
-                        {ir_intern(m, "type", 4), ir_m_i64(m, 1)}};
-  for (int i = 0; i < 2; i++)
-    if (!fields[i].key || !fields[i].value) return NULL;
-  return ir_m_struct(m, "stablehlo", "channel_handle", 2, fields);
+  return local_pair(m, "channel_handle", keys, ir_m_i64(m, p->channel++), ir_m_i64(m, 1));
 }
 
 /* For qsort; subtraction could overflow. */
@@ -45,6 +52,13 @@ static uint32_t local_cuts(const sdy_mesh *mesh, uint32_t axis, sdy_axes all, in
   return kept;
 }
 
+/* Whether one of the axes has this part. */
+static bool local_within(sdy_axes all, sdy_axis part) {
+  for (uint32_t i = 0; i < all.n; i++)
+    if (sdy_axis_contains(all.v[i], part)) return true;
+  return false;
+}
+
 /* Each axis of the mesh is cut wherever one of `all` begins or ends, and the pieces are listed major to minor. Groups
  * of devices can then be counted piece by piece, whatever sub-axes the ops name. */
 sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all) {
@@ -57,7 +71,10 @@ sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all) {
     uint32_t k = local_cuts(mesh, i, all, cuts);
     assert(k >= 1);
     if (k == 1) v[n++] = (sdy_axis){mesh->axes[i].name, 0, 0}; /* of size 1 */
-    for (uint32_t c = 0; c + 1 < k; c++) v[n++] = sdy_axis_span(mesh->axes[i].name, cuts[c], cuts[c + 1], mesh);
+    for (uint32_t c = 0; c + 1 < k; c++) {
+      sdy_axis part = sdy_axis_span(mesh->axes[i].name, cuts[c], cuts[c + 1], mesh);
+      if (!p->rehearsal || local_within(all, part)) v[n++] = part;
+    }
   }
   return (sdy_axes){p->rw.failed ? 0 : n, v};
 }
@@ -69,24 +86,53 @@ static bool local_has_axis(sdy_axes all, sdy_axis a) {
   return false;
 }
 
+/* #stablehlo.mesh_axis<name = "x", size = 2> */
+static const ir_mattr *local_sized(ir_module *m, const base_istr *name, int64_t size) {
+  static const char *const keys[] = {"name", "size"};
+  return local_pair(m, "mesh_axis", keys, ir_m_string(m, name->s, name->n), ir_m_i64(m, size));
+}
+
+/* #stablehlo.mesh<axes = [...]>: the program of a rehearsal has no meshes, so this one is written in place. The order
+ * of its devices, a list of all of them, is left out. */
+static const ir_mattr *local_own_mesh(local_pass *p, const sdy_mesh *mesh) {
+  ir_module *m = p->rw.m;
+  const ir_mattr **list = BASE_ARRAY(&p->rw.arena, const ir_mattr *, (size_t)mesh->n_axes + 1);
+  for (uint32_t i = 0; list && i < mesh->n_axes; i++)
+    if (!(list[i] = local_sized(m, mesh->axes[i].name, mesh->axes[i].size))) return NULL;
+  ir_mentry field = {ir_intern(m, "axes", 4), list ? ir_m_array(m, mesh->n_axes, list) : NULL};
+  return field.key && field.value ? ir_m_struct(m, "stablehlo", "mesh", 1, &field) : NULL;
+}
+
+/* #stablehlo.axis_ref<name = "x", sub_axis_info = #stablehlo.sub_axis_info<pre_size = 1, size = 2>> */
+static const ir_mattr *local_own_axis(ir_module *m, sdy_axis a) {
+  static const char *const outer[] = {"name", "sub_axis_info"}, *const inner[] = {"pre_size", "size"};
+  const ir_mattr *name = ir_m_string(m, a.name->s, a.name->n);
+  ir_mentry field = {ir_intern(m, "name", 4), name};
+  if (a.size)
+    return local_pair(m, "axis_ref", outer, name,
+                      local_pair(m, "sub_axis_info", inner, ir_m_i64(m, a.pre), ir_m_i64(m, a.size)));
+  return field.key && name ? ir_m_struct(m, "stablehlo", "axis_ref", 1, &field) : NULL;
+}
+
+/* "x" */
+static const ir_mattr *local_sdy_axis(ir_module *m, sdy_axis a) {
+  sdy_axis *one = base_arena_memdup(&m->arena, &a, sizeof a);
+  return one ? sdy_attr(m, SDY_AXIS, one) : NULL;
+}
+
 /* #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>
- * The axes as they are; the mesh by name where it has one. */
+ * The axes as they are; the mesh by name where it has one, and where that will be there. */
 static const ir_mattr *local_mesh_axes(local_pass *p, const sdy_sharding *on, sdy_axes axes) {
+  static const char *const keys[] = {"mesh", "axes"};
   ir_module *m = p->rw.m;
   const ir_mattr **list = BASE_ARRAY(&p->rw.arena, const ir_mattr *, (size_t)axes.n + 1);
   if (!list) return NULL;
-  for (uint32_t i = 0; i < axes.n; i++) {
-    sdy_axis *one = BASE_NEW(&m->arena, sdy_axis);
-    if (!one) return NULL;
-    *one = axes.v[i];
-    if (!(list[i] = sdy_attr(m, SDY_AXIS, one))) return NULL;
-  }
-  const ir_mattr *mesh =
-      on->mesh_name ? ir_m_symbol(m, on->mesh_name->s, on->mesh_name->n) : sdy_attr(m, SDY_MESH, on->mesh);
-  ir_mentry fields[] = {{ir_intern(m, "mesh", 4), mesh}, {ir_intern(m, "axes", 4), ir_m_array(m, axes.n, list)}};
-  for (int i = 0; i < 2; i++)
-    if (!fields[i].key || !fields[i].value) return NULL;
-  return ir_m_struct(m, "stablehlo", "replica_group_mesh_axes", 2, fields);
+  for (uint32_t i = 0; i < axes.n; i++)
+    if (!(list[i] = p->rehearsal ? local_own_axis(m, axes.v[i]) : local_sdy_axis(m, axes.v[i]))) return NULL;
+  const ir_mattr *mesh = p->rehearsal    ? local_own_mesh(p, sdy_mesh_of(m, on))
+                         : on->mesh_name ? ir_m_symbol(m, on->mesh_name->s, on->mesh_name->n)
+                                         : sdy_attr(m, SDY_MESH, on->mesh);
+  return local_pair(m, "replica_group_mesh_axes", keys, mesh, ir_m_array(m, axes.n, list));
 }
 
 /* Devices that differ only along the axes are a group, in the order of the axes; groups are in the mesh's order. On

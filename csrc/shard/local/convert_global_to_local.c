@@ -188,8 +188,9 @@ static int locpass_all(local_pass *p) {
 int shard_convert_to_local(ir_module *m, const opt_args *args, xlac_error *err) {
   local_pass p = {.per_dim = opt_get(args, "per-dim-all-gather"),
                   .combine = opt_get(args, "combine-multi-dimension-reduce-scatter"),
-                  .mesh_axes = opt_get(args, "enable-rgv3"),
+                  .mesh_axes = opt_get(args, "enable-rgv3") || opt_get(args, "rehearsal"),
                   .uneven = opt_get(args, "uneven"),
+                  .rehearsal = opt_get(args, "rehearsal"),
                   .by_replica = opt_get(args, "replica-count") > 1};
   if (p.by_replica && opt_get(args, "partition-count") > 1)
     return base_fail(err, XLAC_E_BAD_PIPELINE,

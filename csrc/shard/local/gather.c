@@ -301,7 +301,7 @@ static int locgat_lead(locgat *x, sdy_axes axes) {
   uint8_t *table = at ? base_arena_alloc(&rw->arena, (size_t)n + 1) : NULL;
   if (!table) return local_status(x->p);
   for (uint32_t i = 0; i < n; i++) table[i] = at[i] == 0;
-  int64_t dims = n;
+  int64_t dims = x->p->rehearsal && n > LOCAL_MOST_REHEARSED ? LOCAL_MOST_REHEARSED : n;
   ir_value device = local_device(x->p);
   ir_value both[] = {opt_constant_data(rw, opt_tensor(rw, XLAC_PRED, 1, &dims), table, false), device};
   ir_value lead = opt_make(rw, IR_OP_DYNAMIC_SLICE, opt_tensor(rw, XLAC_PRED, 1, &one), 2, both);

@@ -23,17 +23,21 @@ typedef struct local_facts {
 
 /* per_dim, combine and mesh_axes are options of the pass: a gather for each dimension; one reduce_scatter for several
  * dimensions; replica groups as axes of a mesh. by_replica: devices are replicas rather than partitions. uneven: where
- * shards do not divide a dimension they are as long as the longest; what is past the dimension's end is anything. */
+ * shards do not divide a dimension they are as long as the longest; what is past the dimension's end is anything.
+ * rehearsal: the program will be planned and never run, for any number of devices: groups are axes, and tables and
+ * permutations are those of one group along the axes that they are about. */
 typedef struct local_pass {
   opt_rewriter rw;
   const local_facts *facts; /* by op id */
   uint32_t n_ids;
   int64_t channel; /* the next one */
-  bool per_dim, combine, mesh_axes, by_replica, uneven;
+  bool per_dim, combine, mesh_axes, by_replica, uneven, rehearsal;
 } local_pass;
 
 /* Tables by device id are constants in the program, so there is a limit to them. */
 enum { LOCAL_MAX_DEVICES = 1 << 20 };
+/* In a rehearsal nobody looks at what is in them. */
+enum { LOCAL_MOST_REHEARSED = 16 };
 
 /* --- facts, types and places: state.c --- */
 /* Writes down the type and sharding of every operand and result, before any op is changed. */
@@ -73,8 +77,8 @@ static inline sdy_axes local_axes(const sdy_sharding *s, uint32_t d) {
 int local_fail(local_pass *p, const ir_op *op, const char *format, ...) BASE_PRINTF(3, 4);
 /* Where the shards of all devices of the mesh stand along axes, by device id: v has room for as many numbers. */
 void local_places(const sdy_mesh *mesh, sdy_axes axes, int64_t *v);
-/* The same in the scratch arena. NULL: out of memory, or more
- * devices than can be counted (err says which). */
+/* The same in the scratch arena. NULL: out of memory, or more devices than can be counted (err says which). In a
+ * rehearsal the devices are those along the axes alone. */
 const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n);
 /* New ops: this device's place in a table by device id, a scalar of i64; the id itself. */
 ir_value local_device(local_pass *p);
@@ -107,7 +111,7 @@ ir_value local_gathered(local_pass *p, ir_op *op, const sdy_mesh *mesh, const sd
 /* By device id: its place along axes, times the number of devices that have that place, and its number among them. NULL
  * as local_shard_indices'. */
 const int64_t *local_ranks(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n);
-/* The axes of the mesh, cut wherever one of `all` begins or ends. */
+/* The axes of the mesh, cut wherever one of `all` begins or ends; in a rehearsal those within `all` alone. */
 sdy_axes local_ordered(local_pass *p, const sdy_mesh *mesh, sdy_axes all);
 
 /* --- elements of other devices: window.c. Only where `uneven` --- */

@@ -147,14 +147,15 @@ void local_places(const sdy_mesh *mesh, sdy_axes axes, int64_t *v) {
 }
 
 const int64_t *local_shard_indices(local_pass *p, const ir_op *op, const sdy_mesh *mesh, sdy_axes axes, uint32_t *n) {
-  int64_t devices = sdy_mesh_size(mesh);
+  int64_t devices = p->rehearsal ? sdy_axes_size(axes, mesh) : sdy_mesh_size(mesh);
   *n = (uint32_t)devices;
   if (devices > LOCAL_MAX_DEVICES) {
     (void)local_fail(p, op, "a mesh of %lld devices: there may be at most %d", (long long)devices, LOCAL_MAX_DEVICES);
     return NULL;
   }
   int64_t *v = BASE_ARRAY(&p->rw.arena, int64_t, (size_t)devices + 1);
-  if (v) local_places(mesh, axes, v);
+  if (v && !p->rehearsal) local_places(mesh, axes, v);
+  for (uint32_t i = 0; v && p->rehearsal && i < *n; i++) v[i] = i;
   p->rw.failed = p->rw.failed || !v;
   return v;
 }
@@ -192,6 +193,7 @@ ir_value local_look_up(local_pass *p, ir_value device, uint32_t n, const int64_t
   assert(n > 0);
   static const int64_t one = 1;
   opt_rewriter *rw = &p->rw;
+  if (p->rehearsal && n > LOCAL_MOST_REHEARSED) n = LOCAL_MOST_REHEARSED;
   ir_value both[] = {opt_i64s(rw, n, table), device};
   ir_value v = opt_make(rw, IR_OP_DYNAMIC_SLICE, opt_tensor(rw, XLAC_S64, 1, &one), 2, both);
   opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, 1, &one));
