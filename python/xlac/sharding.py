@@ -8,5 +8,6 @@ from .remedies import Remedy
 from .simulation import Blame, Simulation, simulate
 from .suspicions import Suspicion
 
-__all__ = ["Axis", "Blame", "Conflict", "Dim", "Explanation", "Hardware", "Level", "Mesh", "Propagation", "Remedy", "Reshard", "Sharding", "Simulation",
-           "Step", "Suspicion", "Trace", "annotate", "hardware", "hardware_table", "imported", "meshes", "propagate", "shardings", "simulate"]
+__all__ = ["Axis", "Blame", "Conflict", "Dim", "Explanation", "Hardware", "Level", "Mesh", "Propagation", "Remedy", "Reshard",
+           "Sharding", "Simulation", "Step", "Suspicion", "Trace", "annotate", "hardware", "hardware_table", "imported", "meshes",
+           "propagate", "shardings", "simulate"]

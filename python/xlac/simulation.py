@@ -137,7 +137,8 @@ class Simulation:
     def _help(self, event, found, level, waited):
         if found is None:
             return {"overhead": "so little work that starting it dominates: larger shards, fewer devices",
-                    "memory": "narrower types, or what reads it fused", "operations": "more devices, or a type that products are faster of"}[event.bound]
+                    "memory": "narrower types, or what reads it fused",
+                    "operations": "more devices, or a type that products are faster of"}[event.bound]
         if not waited:
             return "nothing: other work hides it"
         inner = self.network.levels[0]
@@ -245,7 +246,7 @@ def on_mesh(module, mesh):
     for name, old in real.items():
         if sorted(old.shape) != sorted(mesh.shape):
             raise ArgumentError(f"the program's mesh @{name} has the axes {', '.join(old.shape)}, the one given {', '.join(mesh.shape)}",
-                                Code.BAD_ARGUMENT, hint="sizes and order may differ; another set of axes needs other annotations (xlac.sharding.plan)")
+                                Code.BAD_ARGUMENT, hint="sizes and order may differ; other axes need other annotations (xlac.sharding.plan)")
         module._annotate(f"@{name}", f"#sdy.{mesh}")
     if not real:
         module._annotate("@mesh", f"#sdy.{mesh}")
@@ -277,10 +278,11 @@ def rehearse(module, mesh, devices, hardware, overlap, donate, trips):
 
 def simulate(module, mesh=None, hardware: "str | dict | Hardware" = "h100x8-ib", *, overlap=None, donate=(), trips=None):
     """Rehearses a step of a program on a mesh, up to a million devices: partitions it by its shardings and plans it as `xlac.compile(devices=...)`
-    does, without running it. The program is what `parse` takes, with shardings. `mesh` gives the axes of its mesh other sizes, {"data": 256, "model": 2};
-    None: as it is. `hardware` is the name of one in `xlac.sharding.hardware_table`, or a dict (`xlac.sharding.hardware`). `overlap`: whether
-    collectives are started early and go on beside other work, where the hardware can do that (None: the quicker of both). `donate`: arguments whose
-    memory is given away. `trips`: {name of a loop: turns} of loops that don't say it. Returns a Simulation. Raises Error where the program has no plan, or the mesh or the hardware is none."""
+    does, without running it. The program is what `parse` takes, with shardings. `mesh` gives the axes of its mesh other sizes, such as
+    {"data": 256, "model": 2}; None: as it is. `hardware` is the name of one in `xlac.sharding.hardware_table`, or a dict
+    (`xlac.sharding.hardware`). `overlap`: whether collectives are started early and go on beside other work, where the hardware can do that
+    (None: the quicker of both). `donate`: arguments whose memory is given away. `trips`: {name of a loop: turns} of loops that don't say it.
+    Returns a Simulation. Raises Error where the program has no plan, or the mesh or the hardware is none."""
     from .propagation import imported
 
     machine = hardware_of(hardware)
