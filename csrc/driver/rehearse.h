@@ -4,9 +4,10 @@
 
 #include "compile.h"
 
-/* Appends JSON to `out`: {"sharding", "collectives", "donations", "plan"} (docs/executor.md), and gives the program of one device
- * after the passes, the caller's. options->partitioned is that of a rehearsal (driver_partition), and is taken, like
- * translated, also on failure; look is not set. BAD_ARGUMENT where the interpreter would run the program whole. */
+/* Appends JSON to `out`: {"sharding", "collectives", "donations", "plan"} (docs/executor.md), and gives the program of
+ * one device after the passes, the caller's. options->partitioned is that of a rehearsal (driver_partition), and is
+ * taken, like translated, also on failure; look is not set. BAD_ARGUMENT where the interpreter would run the program
+ * whole. */
 XLAC_MUST_USE int driver_rehearse(ir_module *translated, const driver_options *options, base_text *out,
                                   ir_module **local, xlac_error *err);
 

@@ -102,6 +102,8 @@ def value_and_dim(question):
 def shard(args):
     from . import sharding
 
+    if args.simulate or args.plan is not None:
+        return rehearse(args, cli.opened(args, args.file))
     result = sharding.propagate(cli.opened(args, args.file))
     questions = [value_and_dim(question) for question in args.explain]
     if args.svg:
@@ -120,6 +122,51 @@ def shard(args):
         print(suspicion)
     if not (args.explain or args.reshards or args.remedies or args.svg or args.warnings):
         cli.write_module(args, result.module)
+
+
+def rehearse(args, module):
+    """A simulated step, or a plan with one."""
+    from . import sharding
+
+    hardware = json_or_name(args.hardware)
+    if args.plan is not None:
+        progress = (lambda done, most: cli.say(f"{done} of at most {most} simulations")) if sys.stderr.isatty() else None
+        found = sharding.plan(module, args.plan, args.memory, hardware, progress=progress)
+        picture, facts = found.simulation, found.data
+    else:
+        found = picture = sharding.simulate(module, mesh_flag(args.mesh), hardware)
+        facts = found.data
+    if args.svg:
+        cli.write(picture.svg(), args.svg)
+    if args.perfetto:
+        cli.write(picture.to_perfetto(), args.perfetto)
+    if args.json:
+        return cli.print_json({"program": args.program.path, **facts})
+    print(found)
+    if args.plan is not None:
+        print(f"\n{found.code}", end="")
+        if args.output:
+            cli.write(found.module.to_text(), args.output)
+
+
+def json_or_name(text):
+    """h100x8-ib, or a dict as JSON."""
+    import json
+
+    try:
+        return json.loads(text) if text.lstrip().startswith("{") else text
+    except ValueError as error:
+        raise ArgumentError(f"--hardware {text!r} is no JSON: {error}", Code.BAD_ARGUMENT) from None
+
+
+def mesh_flag(text):
+    """data=256,model=2"""
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(name and size.isdigit() for name, _, size in pairs):
+        raise ArgumentError(f"--mesh {text!r} is no mesh", Code.BAD_ARGUMENT, hint="such as --mesh data=256,model=2")
+    return [(name.strip(), int(size)) for name, _, size in pairs]
 
 
 def shard_facts(args, result, questions):
@@ -243,7 +290,14 @@ def add_shard(commands):
     cli.flag(p, "--reshards", action="store_true", help="print the collectives that the shardings imply, with their bytes")
     cli.flag(p, "--remedies", action="store_true", help="with each the single annotation that would remove it, found by trying")
     cli.flag(p, "--warnings", action="store_true", help="warn about shardings that are probably mistakes")
-    cli.flag(p, "--svg", metavar="FILE", help="draw the program with its collectives, coloured by axis; - is standard output")
+    cli.flag(p, "--simulate", action="store_true", help="rehearse a step: its time, memory and collectives on each device, without running it")
+    cli.flag(p, "--plan", type=cli.natural, metavar="N", help="propose a mesh of N devices and shardings of the arguments")
+    cli.flag(p, "--mesh", metavar="AXES", help="with --simulate: other sizes of the mesh's axes, such as data=256,model=2")
+    cli.flag(p, "--hardware", default="h100x8-ib", metavar="NAME", help="of what machine: a name, or a dict as JSON (docs/simulation.md; default: h100x8-ib)")
+    cli.flag(p, "--memory", metavar="BYTES", help="with --plan: what a device may use, such as 80GB (default: what the hardware has)")
+    cli.flag(p, "--perfetto", metavar="FILE", help="write the simulated timeline for ui.perfetto.dev")
+    cli.flag(p, "--svg", metavar="FILE",
+             help="draw the program with its collectives, coloured by axis, or the simulated step; - is standard output")
     cli.add_read_flags(p)
     cli.add_print_flags(p)
     p.set_defaults(command=shard)

@@ -18,6 +18,11 @@ from .propagation import shardings as shardings
 from .hardware import Hardware as Hardware
 from .hardware import Level as Level
 from .hardware import hardware as hardware
+from .hardware_measure import measure_hardware as measure_hardware
+from .sharding_plan import Alternative as Alternative
+from .sharding_plan import Move as Move
+from .sharding_plan import Plan as Plan
+from .sharding_plan import plan as plan
 from .simulation import Blame as Blame
 from .simulation import Simulation as Simulation
 from .simulation import simulate as simulate

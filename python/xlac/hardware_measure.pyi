@@ -1,0 +1,3 @@
+from .hardware import Hardware
+
+def measure_hardware(devices: int = 2) -> Hardware: ...
