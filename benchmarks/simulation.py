@@ -56,12 +56,12 @@ def measured(text, devices):
 
 
 def main():
-    machine = xlac.sharding.measure_hardware()
-    print(machine)
+    machines = {devices: xlac.sharding.measure_hardware(devices) for devices in (2, 4, 8)}
+    print(machines[8])
     errors = []
     print(f"{'program':<24}{'devices':>8}{'measured':>12}{'simulated':>12}{'ratio':>8}")
     for name, devices, text in programs():
-        found = xlac.sharding.simulate(text, hardware={**vars(machine), "at_once": None})
+        found = xlac.sharding.simulate(text, hardware={**vars(machines[devices]), "at_once": None})
         real, said = measured(text, devices), found.seconds * devices
         errors.append(said / real)
         print(f"{name:<24}{devices:>8}{real * 1e3:>9.2f} ms{said * 1e3:>9.2f} ms{said / real:>8.2f}", flush=True)

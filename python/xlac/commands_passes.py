@@ -293,7 +293,8 @@ def add_shard(commands):
     cli.flag(p, "--simulate", action="store_true", help="rehearse a step: its time, memory and collectives on each device, without running it")
     cli.flag(p, "--plan", type=cli.natural, metavar="N", help="propose a mesh of N devices and shardings of the arguments")
     cli.flag(p, "--mesh", metavar="AXES", help="with --simulate: other sizes of the mesh's axes, such as data=256,model=2")
-    cli.flag(p, "--hardware", default="h100x8-ib", metavar="NAME", help="of what machine: a name, or a dict as JSON (docs/simulation.md; default: h100x8-ib)")
+    cli.flag(p, "--hardware", default="h100x8-ib", metavar="NAME",
+             help="of what machine: a name, or a dict as JSON (docs/simulation.md; default: h100x8-ib)")
     cli.flag(p, "--memory", metavar="BYTES", help="with --plan: what a device may use, such as 80GB (default: what the hardware has)")
     cli.flag(p, "--perfetto", metavar="FILE", help="write the simulated timeline for ui.perfetto.dev")
     cli.flag(p, "--svg", metavar="FILE",

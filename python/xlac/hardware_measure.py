@@ -81,8 +81,8 @@ ENTRY e {{ x = f32[{n}] parameter(0) ROOT s = f32[{n}] all-reduce(x), replica_gr
 
 
 def measure_hardware(devices=2):
-    """This machine as a Hardware whose devices are threads of one process: `matrix`, `vector` and memory of one core, and the link of a group of `devices`.
-    CPU time is counted, so that other work on the machine matters little. Takes some seconds."""
+    """This machine as a Hardware whose devices are threads of one process: `matrix`, `vector` and memory of one core, and the link of a group of
+    `devices`. CPU time is counted, so that other work on the machine matters little. Takes some seconds."""
     if isinstance(devices, bool) or not isinstance(devices, int) or not 2 <= devices <= 64:
         from .codes import Code
         from .errors import ArgumentError

@@ -1,8 +1,9 @@
-"""Which mesh, and which shardings of a program's arguments: found by annotating one after the other and simulating what Shardy's propagation makes of it.
+"""Which mesh, and which shardings of a program's arguments: found by annotating one after the other and simulating what Shardy's propagation
+makes of it.
 
-A greedy search as that of PartIR's tactics (Alabed et al., PartIR, ASPLOS 2025) with one annotation as the move: of all moves the one is taken with which the
-simulated step is quickest, memory beyond the limit counting as time; then the next, until none helps. Moves that gained little before are looked at last (lazy
-greedy: Minoux, Accelerated greedy algorithms, 1978). All of it is deterministic."""
+A greedy search with one annotation as the move, as in the tactics of PartIR (Alabed et al., PartIR, ASPLOS 2025): of all moves the one is taken with
+which the simulated step is quickest, memory beyond the limit counting as time; then the next, until none helps. Moves that gained little before are
+looked at last (lazy greedy: Minoux, Accelerated greedy algorithms, 1978). All of it is deterministic."""
 import dataclasses
 import itertools
 import math
@@ -17,7 +18,6 @@ from .propagation import imported
 from .report import escape, html_table, seconds_text, short, table
 from .shard_values import listed, meshes as meshes_of
 from .simulation import on_mesh, rehearse
-from .simulated import DTYPE
 
 UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 NAMES = ("data", "model")
@@ -27,7 +27,7 @@ LEAST_GAIN, HOPE = 1e-3, 4.0
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """`axis` on dimension `dim` of the arguments of `group`: the step took `before` seconds without and `after` with it, and a device `peak_bytes`."""
+    """`axis` on dimension `dim` of the arguments of `group`: the step took `before` seconds without and `after` with it, a device `peak_bytes`."""
     group: str
     arguments: tuple
     dim: int
@@ -54,7 +54,8 @@ class Alternative:
 
     def __str__(self):
         axes = " x ".join(f"{name}={size}" for name, size in self.mesh.axes)
-        return f"{axes}: {seconds_text(self.seconds)}, {short(self.peak_bytes)}B a device{'' if self.fits else ', too much'}, {len(self.moves)} annotations"
+        much = "" if self.fits else ", too much"
+        return f"{axes}: {seconds_text(self.seconds)}, {short(self.peak_bytes)}B a device{much}, {len(self.moves)} annotations"
 
 
 class Argument:
@@ -64,10 +65,16 @@ class Argument:
         self.name, self.path, self.shape, self.dtype, self.bytes = name, path, shape, dtype, bytes
 
 
+def argument_of(row, path):
+    shape = tuple(row.get("shape") or ())
+    return Argument(row["name"], path, shape, row["type"], math.prod(shape) * (row.get("itemsize") or 0))
+
+
 class Plan:
-    """What `plan` found: `mesh`, `specs` (by path of the argument, PartitionSpecs as text), `annotations` (Sharding by the argument's name in the module),
-    the annotated `module`, its `simulation`, and why: `moves`, each with what it gained, and `alternatives`, the other meshes with what they cost.
-    `code` can be pasted into a JAX program. `as_it_is`: the Simulation of the program's own annotations on its own mesh, where that has as many devices."""
+    """What `plan` found: `mesh`, `specs` (by path of the argument, PartitionSpecs as text), `annotations` (Sharding by the argument's name in the
+    module), the annotated `module`, its `simulation`, and why: `moves`, each with what it gained, and `alternatives`, the other meshes with what they
+    cost. `code` can be pasted into a JAX program. `as_it_is`: the Simulation of the program's own annotations on its own mesh, where that has as many
+    devices."""
 
     HEAD = ("mesh", "a step", "a device", "", "annotations")
 
@@ -126,7 +133,8 @@ class Plan:
     @property
     def data(self):
         """As `xlac shard --plan --json` prints it."""
-        return {"mesh": dict(self.mesh.axes), "specs": self.specs, "simulation": self.simulation.data, "moves": [dataclasses.asdict(m) for m in self.moves],
+        return {"mesh": dict(self.mesh.axes), "specs": self.specs, "simulation": self.simulation.data,
+                "moves": [dataclasses.asdict(m) for m in self.moves],
                 "alternatives": [{"mesh": dict(a.mesh.axes), "seconds": a.seconds, "peak_bytes": a.peak_bytes, "fits": a.fits,
                                   "moves": [str(m) for m in a.moves]} for a in self.alternatives],
                 "as_it_is": self.as_it_is and {"seconds": self.as_it_is.seconds, "peak_bytes": self.as_it_is.peak_bytes}, "code": self.code,
@@ -170,7 +178,7 @@ def meshes_for(devices, names, inner):
     shapes = factorings(devices, len(names))
     shapes.sort(key=lambda shape: (shape[-1] > inner, max(shape) / min(shape) if len(shape) > 1 else 0, shape))
     ones = [shape for shape in shapes if sorted(shape)[:-1] == [1] * (len(shape) - 1)]
-    chosen = list(dict.fromkeys([*ones[-1:], *shapes]))[:MOST_MESHES]
+    chosen = list(dict.fromkeys([*ones[:1], *shapes]))[:MOST_MESHES]
     return [Mesh(list(zip(names, shape))) for shape in chosen]
 
 
@@ -223,8 +231,7 @@ class Search:
         if len(paths) != len(rows) or len(set(paths)) != len(paths):
             paths = [row["name"] for row in rows]
         plain = re.compile(r"Arg_|arg\d|p\d|x\.\d")
-        self.arguments = [Argument(row["name"], row["name"] if plain.match(path) else path, tuple(row.get("shape") or ()), (DTYPE.match(row["type"]) or "?")[0],
-                                   math.prod(row.get("shape") or ()) * (row.get("itemsize") or 0)) for row, path in zip(rows, paths)]
+        self.arguments = [argument_of(row, row["name"] if plain.match(path) else path) for row, path in zip(rows, paths)]
         self.groups = groups_of(self.arguments, facts["values"])
         self.order = sorted(self.groups, key=lambda g: (-sum(a.bytes for a in self.groups[g]), g))
 
@@ -272,8 +279,8 @@ class Search:
         return simulation.seconds * (1 + BEYOND * beyond) + beyond * 1e-6
 
     def screen(self, devices, names, most):
-        """What each dimension gains that alone is cut a few times: {(group, dim): part of the cost}. A dimension that propagation cuts when another one
-        is cut stands for the same, and is left out."""
+        """What each dimension gains that alone is cut a few times: {(group, dim): part of the cost}. A dimension that propagation cuts when another
+        one is cut stands for the same, and is left out."""
         few = next(k for k in range(min(8, devices), 0, -1) if devices % k == 0)
         mesh = Mesh([(name, few if name == names[-1] else 1) for name in names])
         now, gains, same = self.evaluate(mesh, {}), {}, set()
@@ -307,16 +314,27 @@ class Search:
         dims[d] = (*dims[d], axis)
         return {**state, group: tuple(dims)}
 
-    def climb(self, mesh, until):
-        """The best state on a mesh, by as many simulations as `until` allows: (state, cost, Simulation, moves)."""
-        state, taken = {}, []
-        now = self.evaluate(mesh, state)
+    def climbs(self, mesh, until):
+        """The best state on a mesh, by as many simulations as `until` allows: (state, cost, Simulation, moves), or None. Once each axis is for the
+        arguments that gain most by it; and once all axes are for different ones at first, as tensor parallelism beside data parallelism has it."""
+        now = self.evaluate(mesh, {})
         if now is None:
             return None
+        found = [self.climb(mesh, until, {}, now, (), False)]
+        if sum(size > 1 for _, size in mesh.axes) > 1:
+            state, _, simulation, taken = self.climb(mesh, until, {}, now, (), True)
+            found.append(self.climb(mesh, until, state, (self.cost(simulation), simulation), taken, False))
+        return min(found, key=lambda one: one[1])
+
+    def climb(self, mesh, until, state, now, taken, apart):
+        """From a state on, by moves; `apart`: that cut what is whole by an axis that nothing is cut by."""
+        taken = list(taken)
         stale = {m: HOPE * self.gains[m[:2]] * now[0] for m in self.moves(mesh, state)}  # what a move may gain: as when it was last tried
         while self.evaluations < until:
             best = None
             for move in sorted(self.moves(mesh, state), key=lambda m: -stale.get(m, 0.0)):
+                if apart and (move[0] in state or any(move[2] in itertools.chain(*dims) for dims in state.values())):
+                    continue
                 if best is not None and stale.get(move, 0.0) <= best[0] or self.evaluations >= until:
                     break
                 tried = self.evaluate(mesh, self.with_move(state, move))
@@ -342,10 +360,11 @@ class Search:
 
 
 def plan(module, devices, memory=None, hardware="h100x8-ib", *, evaluations=400, donate=(), trips=None, progress=None):
-    """Proposes a mesh of `devices` devices and shardings of the arguments with which a simulated step is quickest and a device needs no more than `memory`
-    (bytes, "80GB"; None: what the hardware has). The program is what `parse` takes; annotations of its arguments and results are not looked at, axes of its mesh
-    keep their names, and constraints inside stay. At most `evaluations` simulations; `progress(done, most)` is called before each, and may raise; so may
-    Ctrl-C. Returns a Plan. Raises Error where no mesh has the memory, saying the least that would do, or where the program has no plan."""
+    """Proposes a mesh of `devices` devices and shardings of the arguments with which a simulated step is quickest and a device needs no more than
+    `memory` (bytes, "80GB"; None: what the hardware has). The program is what `parse` takes; annotations of its arguments and results are not looked
+    at, axes of its mesh keep their names, and constraints inside stay. At most `evaluations` simulations; `progress(done, most)` is called before
+    each, and may raise; so may Ctrl-C. `hardware`, `donate` and `trips` are those of `simulate`. Returns a Plan. Raises Error where no mesh has the
+    memory, saying the least that would do, or where the program has no plan."""
     machine = hardware_of(hardware)
     limit = bytes_of(machine.memory_bytes if memory is None else memory)
     for what, value, most in (("devices", devices, 2**20), ("evaluations", evaluations, 10**6)):
@@ -361,7 +380,7 @@ def plan(module, devices, memory=None, hardware="h100x8-ib", *, evaluations=400,
     found = []
     for i, mesh in enumerate(meshes):
         share = search.evaluations + max(1, (evaluations - search.evaluations) // (len(meshes) - i))
-        result = search.climb(mesh, share)
+        result = search.climbs(mesh, share)
         if result is not None:
             found.append((mesh, *result))
     if not found:

@@ -68,3 +68,23 @@ def test_cluster_as_json(tmp_path):
                           "--run=b", "--feed=x=[-1.0, 2.0]").stdout)
     assert data["clusters"] and data["nodes"]["a"] == data["nodes"]["b"] and "Placeholder" in data["why"]["x"]
     assert data["why_not"][0]["nodes"] == ["x", "a"] and len(data["values"]["b"]) == 2
+
+
+def test_a_step_is_simulated(tmp_path):
+    (tmp_path / "m.mlir").write_text(SHARDED)
+    said = run(tmp_path, "shard", "m.mlir", "--simulate", "--svg", "m.svg", "--perfetto", "m.json").stdout
+    assert "2 devices (x=2) of h100x8-ib" in said and "limited by" in said
+    assert (tmp_path / "m.svg").read_text().startswith("<svg") and json.loads((tmp_path / "m.json").read_text())["traceEvents"]
+    data = json.loads(run(tmp_path, "shard", "m.mlir", "--simulate", "--json", "--mesh", "x=8", "--hardware", '{"base": "tpu-v4"}').stdout)
+    assert data["devices"] == 8 and data["mesh"] == {"x": 8} and data["program"] == "m.mlir" and data["hardware"] == "tpu-v4, changed"
+    assert "is no mesh" in run(tmp_path, "shard", "m.mlir", "--simulate", "--mesh", "x", status=1).stderr
+    assert "is no JSON" in run(tmp_path, "shard", "m.mlir", "--simulate", "--hardware", "{", status=1).stderr
+    assert "no hardware" in run(tmp_path, "shard", "m.mlir", "--simulate", "--hardware", "abacus", status=1).stderr
+
+
+def test_a_plan_is_proposed(tmp_path):
+    (tmp_path / "m.mlir").write_text(SHARDED)
+    said = run(tmp_path, "shard", "m.mlir", "--plan", "4", "-o", "planned.mlir").stdout
+    assert "4 devices" in said and "jax.make_mesh((4,), ('x',))" in said and '"x"=4' in (tmp_path / "planned.mlir").read_text()
+    assert json.loads(run(tmp_path, "shard", "m.mlir", "--plan", "4", "--json").stdout)["mesh"] == {"x": 4}
+    assert "at the least" in run(tmp_path, "shard", "m.mlir", "--plan", "4", "--memory", "1B", status=1).stderr
