@@ -144,7 +144,7 @@ static int compile_put_key(xlac_executable *exe, xlac_module *m, const xlac_comp
   ir_module *copy = NULL;
   driver_options line;
   TRY(compile_line_of(exe, options, &line, err));
-  TRY(compile_copy(m, 0, &copy, &line.partitioned, err));
+  TRY(compile_copy(m, 0, false, &copy, &line.partitioned, err));
   int status = api_cache_put_key(out, copy, options, &line, err);
   ir_module_destroy(copy);
   return status;

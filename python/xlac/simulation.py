@@ -192,7 +192,7 @@ class Simulation:
 
     def summary(self):
         axes = " x ".join(f"{name}={size}" for name, size in self.mesh.axes) if self.mesh and self.mesh.axes else "no mesh"
-        room = f"{100 * self.peak_bytes / self.hardware.memory_bytes:.3g} % of its memory" if self.fits else \
+        room = f"{100 * self.peak_bytes / self.hardware.memory_bytes:.3g}% of its memory" if self.fits else \
             f"MORE than its memory of {short(self.hardware.memory_bytes)}B"
         lines = [f"{self.devices} devices ({axes}) of {self.hardware.name}: {seconds_text(self.seconds)} a step",
                  f"compute {seconds_text(self.compute)}; collectives {seconds_text(self.collective)}: {seconds_text(self.exposed)} waited for, "
