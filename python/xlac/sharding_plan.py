@@ -247,10 +247,12 @@ class Search:
     def annotated(self, mesh, state, opened):
         module, _ = on_mesh(self.module, mesh)
         for group, dims in state.items():
-            text = f"#sdy.sharding<@{self.name}, [{', '.join(str(Dim(tuple(map(Axis, axes)), opened)) for axes in dims)}]>"
             for a in self.groups[group]:
-                module._annotate(a.name, text)
+                module._annotate(a.name, self.text(dims, opened))
         return module
+
+    def text(self, dims, opened):
+        return f"#sdy.sharding<@{self.name}, [{', '.join(str(Dim(tuple(map(Axis, axes)), opened)) for axes in dims)}]>"
 
     @property
     def name(self):
@@ -348,6 +350,19 @@ class Search:
             state, now = self.with_move(state, best[1]), best[2]
         return state, now[0], now[1], tuple(taken)
 
+    def settle(self, mesh, state, specs):
+        """(module, Simulation) with what is said to JAX: all arguments closed as propagation has cut them; or, where that needs more than there is,
+        as the search had them."""
+        module, _ = on_mesh(self.module, mesh)
+        for a, dims in zip(self.arguments, specs):
+            module._annotate(a.name, self.text(dims, False))
+        for annotated, overlap in ((module, None), (module, False)):
+            found = rehearse(annotated, mesh, mesh.size, self.hardware, overlap, *self.options)
+            if found.peak_bytes <= self.memory:
+                return annotated, found
+        opened = self.annotated(mesh, state, True)
+        return opened, rehearse(opened, mesh, mesh.size, self.hardware, False, *self.options)
+
     def cut(self, simulation):
         """What of the propagated shardings of arguments a PartitionSpec can say."""
         found = []
@@ -393,10 +408,6 @@ def plan(module, devices, memory=None, hardware="h100x8-ib", *, evaluations=400,
         raise ArgumentError(f"a device needs {short(least)}B at the least of what was tried on {devices} devices, and may have {short(limit)}B",
                             Code.BAD_ARGUMENT, hint=f"memory={math.ceil(least)}, more devices, or more evaluations= than {evaluations}")
     specs = search.cut(simulation)
-    final = search.module.clone()
-    final, _ = on_mesh(final, mesh)
-    for a, dims in zip(search.arguments, specs):
-        final._annotate(a.name, f"#sdy.sharding<@{search.name}, [{', '.join(str(Dim(tuple(map(Axis, axes)))) for axes in dims)}]>")
-    done = rehearse(final, mesh, mesh.size, machine, None, *options)
+    final, done = search.settle(mesh, state, specs)
     as_it_is = rehearse(given, own, own.size, machine, None, *options) if own is not None and own.size == devices else None
     return Plan(alternatives[0], alternatives, search.arguments, specs, final, done, as_it_is, limit, search.evaluations)

@@ -12,11 +12,12 @@ from .links import Network
 from .mesh import Mesh
 from .report import Memory, escape, html_table, seconds_text, short, table
 from .shard_values import meshes
-from .simulated import Clock
+from .simulated import Clock, Event
 from .traces import places_of, written
 from .trips import trips_of
 
 SHOWN = 12  # ops in a text
+__all__ = ["Blame", "Event", "Simulation", "simulate"]
 
 
 @dataclasses.dataclass(frozen=True)

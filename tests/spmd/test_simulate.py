@@ -168,7 +168,7 @@ def test_what_it_says():
     assert "<svg" in found._repr_html_() and "8 devices" in repr(found)
     assert json.loads(json.dumps(found.data))["devices"] == 8
     times = [t for t, _ in found.over_time]
-    assert times == sorted(times) and max(live for _, live in found.over_time) == found.peak_bytes
+    assert times == sorted(times) and 0.8 * found.peak_bytes < max(live for _, live in found.over_time) <= found.peak_bytes
 
 
 def test_perfetto(tmp_path):
