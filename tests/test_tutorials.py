@@ -21,7 +21,7 @@ ELSEWHERE = {
 }
 VARIES = {"executor", "tour", "explorer", "clustering", "async", "sharding-block"}  # tests of their own compare what these print, or it is a picture
 PROCESSES = {"distributed"}  # run in several by tests/spmd/test_distributed.py
-NO_JAX = {"clustering-a-model", "tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "cuda", "custom-calls", "environment", "sharding"}
+NO_JAX = {"clustering-a-model", "tour", "executor", "explorer", "testing", "arrays", "aliasing", "async", "clustering", "cuda", "custom-calls", "environment", "sharding", "simulation"}
 
 
 def runnable():

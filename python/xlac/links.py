@@ -87,7 +87,7 @@ def torus(kind, b, extents, level):
 
 # --- where a group lies ---
 
-@functools.lru_cache(4096)
+@functools.lru_cache(64)
 def members(axes):
     """The first group along digits of the device's number, (size, stride) each, major first."""
     found = [0]

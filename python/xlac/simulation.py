@@ -3,6 +3,7 @@ import dataclasses
 import functools
 import json
 import math
+import re
 
 from . import _core
 from .codes import Code
@@ -256,8 +257,6 @@ def on_mesh(module, mesh):
 
 def replicas_of(module):
     """How many replicas a program is for."""
-    import re
-
     found = re.search(r"mhlo\.num_replicas = (\d+)", module.to_text()[:4096])
     return int(found[1]) if found else 1
 
