@@ -152,10 +152,8 @@ int driver_finish(ir_module *translated, const driver_options *options, driver_t
   int status = line_finish(&x, translated, &one);
   if (status == 0 && options->partitioned && !options->planned)
     return spmd_group(options->partitioned, one, alloc, out, err);
-  if (status || options->planned)
-    spmd_program_destroy(options->partitioned);
-  else
-    *out = one;
+  if (status || options->planned) spmd_program_destroy(options->partitioned);
+  if (status == 0) *out = one;
   return status;
 }
 

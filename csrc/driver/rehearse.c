@@ -154,6 +154,10 @@ int driver_rehearse(ir_module *translated, const driver_options *options, base_t
   driver_options line = *options;
   line.planned = rehearse_plan;
   line.planned_ctx = &x;
+  rt_executable *whole = NULL;
   *local = NULL;
-  return driver_finish(translated, &line, NULL, NULL, err);
+  TRY(driver_finish(translated, &line, NULL, &whole, err));
+  if (*local) return 0;
+  rt_executable_destroy(whole);
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "the device runs programs whole: there is no plan to rehearse");
 }

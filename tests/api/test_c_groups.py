@@ -108,9 +108,9 @@ def test_the_program_of_each_device_and_what_it_costs(x):
     x.lib.xlac_executable_destroy(whole)
 
 
-def rehearsed(x, text, devices, passes=None):
+def rehearsed(x, text, devices, passes=None, **more):
     m, local, out, n = x.parse(text), x.ffi.new("xlac_module **"), x.ffi.new("char **"), x.ffi.new("size_t *")
-    options = x.options("xlac_compile_options", {"n_devices": devices})
+    options = x.options("xlac_compile_options", {"n_devices": devices, **more})
     status = x.lib.xlac_rehearse(m, options, passes or x.ffi.NULL, local, out, n, x.err)
     x.lib.xlac_module_destroy(m)
     if status:
@@ -138,5 +138,7 @@ def test_rehearsals_that_are_refused(x):
     assert "a rehearsal needs a number of devices" in rehearsed(x, PROGRAM, 0)[1]
     assert "expected 4 devices, found 8" in rehearsed(x, PROGRAM, 8)[1]
     assert "expected 1 to 1048576" in rehearsed(x, PROGRAM, 2**20 + 1)[1]
+    name = x.ffi.new("char[]", b"interp")
+    assert "the device runs programs whole" in rehearsed(x, PROGRAM, 4, device=name)[1]
     status, message = rehearsed(x, PROGRAM, 4, b"no-such-pass")
     assert status and "no-such-pass" in message
