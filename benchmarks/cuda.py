@@ -3,6 +3,7 @@
 Memory-bound programs are given as a share of what a copy of the same bytes reaches; products in Tflop/s. Each figure is the least of 20 runs behind 5
 that are not counted. On the driver that simulates (XLAC_CUDA_DRIVER) it runs, and its figures mean nothing."""
 import sys
+import time
 
 import numpy as np
 
@@ -15,7 +16,7 @@ ROW = 4096
 def programs(rows):
     """name: (lines, bytes read and written)"""
     shape, bytes_ = f"f32[{rows},{ROW}]", 4 * rows * ROW
-    softmax = [f"low = f32[] constant(-inf)", "zero = f32[] constant(0)", f"m = f32[{rows}] reduce(x, low), dimensions={{1}}, to_apply=r_maximum",
+    softmax = ["low = f32[] constant(-inf)", "zero = f32[] constant(0)", f"m = f32[{rows}] reduce(x, low), dimensions={{1}}, to_apply=r_maximum",
                f"mb = {shape} broadcast(m), dimensions={{0}}", f"d = {shape} subtract(x, mb)", f"e = {shape} exponential(d)",
                f"s = f32[{rows}] reduce(e, zero), dimensions={{1}}, to_apply=r_add", f"sb = {shape} broadcast(s), dimensions={{0}}",
                f"ROOT r = {shape} divide(e, sb)"]
@@ -60,8 +61,8 @@ def torch_times(x):
     if not torch.cuda.is_available():
         return {}
     t = torch.from_numpy(x).cuda()
-    functions = {"copy": lambda: t.clone(), "elementwise": lambda: torch.tanh(t) * t, "transpose": lambda: t.t().contiguous(), "sum of rows": lambda: t.sum(1),
-                 "sum of columns": lambda: t.sum(0), "softmax": lambda: torch.softmax(t, 1)}
+    functions = {"copy": lambda: t.clone(), "elementwise": lambda: torch.tanh(t) * t, "transpose": lambda: t.t().contiguous(),
+                 "sum of rows": lambda: t.sum(1), "sum of columns": lambda: t.sum(0), "softmax": lambda: torch.softmax(t, 1)}
     return {name: torch_seconds(f) for name, f in functions.items()}
 
 
@@ -74,15 +75,50 @@ def memory_bound(megabytes):
         rate = bytes_ / took * 1e-9 if took else 0.0
         copy = copy or rate
         beside = f", torch {1e6 * others[name]:.1f} us" if name in others else ""
-        print(f"{megabytes:6d} MB  {name:16s} {1e6 * took:9.1f} us  {rate:7.0f} GB/s  {100 * rate / copy if copy else 0:5.1f} % of a copy{beside}", flush=True)
+        share = 100 * rate / copy if copy else 0
+        print(f"{megabytes:6d} MB  {name:16s} {1e6 * took:9.1f} us  {rate:7.0f} GB/s  {share:5.1f} % of a copy{beside}", flush=True)
+
+
+def torch_product(a, t):
+    """Seconds of the same product by torch; None where there is none with a GPU."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    if not torch.cuda.is_available():
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = False
+    x = torch.from_numpy(a).cuda().to({"f32": torch.float32, "bf16": torch.bfloat16}[t])
+    return torch_seconds(lambda: x @ x)
 
 
 def products(n):
-    rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal((n, n), dtype=np.float32) for _ in range(2))
-    dot = [f"ROOT r = f32[{n},{n}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"]
-    took = seconds(text(dot, f"x = f32[{n},{n}] parameter(0)", f"y = f32[{n},{n}] parameter(1)"), a, b)
-    print(f"{n:6d}     product          {1e6 * took:9.1f} us  {2 * n**3 / took * 1e-12 if took else 0:7.2f} Tflop/s", flush=True)
+    a = np.random.default_rng(0).standard_normal((n, n), dtype=np.float32)
+    for t in ("f32", "bf16"):
+        lines = [f"x = {t}[{n},{n}] convert(p)", f"d = {t}[{n},{n}] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
+                 f"ROOT r = f32[{n},{n}] convert(d)"]
+        profile = xlac.compile(text(lines, f"p = f32[{n},{n}] parameter(0)"), device="cuda").profile(a, repeat=20, warmup=5)
+        took, other = max(step["min_seconds"] for step in profile.steps), torch_product(a, t)
+        beside = f", torch {1e6 * other:.1f} us" if other else ""
+        print(f"{n:6d}     product {t:8s} {1e6 * took:9.1f} us  {2 * n**3 / took * 1e-12 if took else 0:7.2f} Tflop/s{beside}", flush=True)
+
+
+def calls():
+    """The host's time for a call of many small kernels, which is one launch of a graph, and for one of a single kernel."""
+    lines = ["v0 = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}"]
+    for i in range(20):
+        lines.append(f"t{i} = f32[64,64] tanh(v{i})")
+        lines.append(f"v{i + 1} = f32[64,64] dot(t{i}, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}")
+    programs_ = {"one kernel": text(["ROOT r = f32[64,64] add(x, x)"], "x = f32[64,64] parameter(0)"),
+                 "a graph": text([*lines, "ROOT r = f32[64,64] add(v20, x)"], "x = f32[64,64] parameter(0)")}
+    for name, module in programs_.items():
+        exe = xlac.compile(module, device="cuda", results="buffer")
+        x, best = xlac.asarray(np.ones((64, 64), np.float32) / 64, device="cuda:0"), float("inf")
+        for _ in range(50):
+            start = time.perf_counter()
+            exe(x)
+            best = min(best, time.perf_counter() - start)
+        print(f"           call, {name:10s} {1e6 * best:9.1f} us", flush=True)
 
 
 if __name__ == "__main__":
@@ -90,3 +126,4 @@ if __name__ == "__main__":
         memory_bound(size)
     for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
         products(size)
+    calls()

@@ -112,6 +112,48 @@ def test_cumulative_sums(t, op):
         assert how in next(line for line in said.splitlines() if f" r{i}: kernel k" in line)
 
 
+ARG = """larger {{ a = {t}[] parameter(0)
+ i = s32[] parameter(1)
+ b = {t}[] parameter(2)
+ j = s32[] parameter(3)
+ gt = pred[] compare(a, b), direction={direction}
+ odd = pred[] compare(a, a), direction=NE
+ keep = pred[] or(gt, odd)
+ eq = pred[] compare(a, b), direction=EQ
+ lt = pred[] compare(i, j), direction=LT
+ both = pred[] and(eq, lt)
+ first = pred[] or(keep, both)
+ v = {t}[] select(keep, a, b)
+ k = s32[] select(first, i, j)
+ ROOT r = ({t}[], s32[]) tuple(v, k) }}
+"""
+
+
+@pytest.mark.parametrize("t, direction", [("f32", "GT"), ("f16", "LT"), ("s32", "GT")])
+def test_places_of_the_largest(t, direction):
+    """To the bit: NaNs, zeros of both signs and equal elements are those that one thread would find."""
+    start = {"f32": "-inf", "f16": "inf", "s32": -2147483648}[t]
+    cases = [((3, 5000), 1), ((70, 100), 1), ((500, 7), 0), ((4, 65, 3), 1), ((9, 60), 1)]
+    lines, results, args = f" z = {t}[] constant({start})\n o = s32[] constant(0)\n", [], []
+    r = np.random.default_rng(3)
+    for i, (dims, along) in enumerate(cases):
+        out = text([n for d, n in enumerate(dims) if d != along])
+        lines += f" i{i} = s32[{text(dims)}] iota(), iota_dimension={along}\n"
+        lines += f" a{i} = ({t}[{out}], s32[{out}]) reduce(p{i}, i{i}, z, o), dimensions={{{along}}}, to_apply=larger\n"
+        lines += f" r{2 * i} = {t}[{out}] get-tuple-element(a{i}), index=0\n r{2 * i + 1} = s32[{out}] get-tuple-element(a{i}), index=1\n"
+        results += [f"{t}[{out}]", f"s32[{out}]"]
+        x = r.integers(-3, 4, dims).astype(TYPES[t])
+        if t != "s32":
+            x = np.where(r.random(dims) < 0.3, -np.abs(x) * 0, x).astype(TYPES[t])
+            x[(r.random(dims) < 0.001) & (r.random() < 0.7)] = np.nan
+        args.append(x)
+    program = module([(t, dims) for dims, _ in cases], lines, results, ARG.format(t=t, direction=direction))
+    exe = xlac.compile(program, device="cuda")
+    assert exe.explain("fusion").count("parts one behind the other") == len(cases) - 1
+    for got, want in zip(exe(*args), xlac.interpret(program, *args)):
+        assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+
+
 SOFTMAX = """HloModule m
 sum {{ a = f32[] parameter(0)
  b = f32[] parameter(1)

@@ -2,6 +2,7 @@
  * through what belongs to its result in the interpreter's order, so the bits are the interpreter's. */
 #include <stdio.h>
 
+#include "../../passes/hlo/arg_reduce.h"
 #include "routine.h"
 
 /* --- computations on scalars --- */
@@ -123,6 +124,67 @@ static void cu_body_put_results(cuda_routine *r, const scalar_program *p, uint32
   }
 }
 
+/* --- the place of the largest --- */
+
+enum { CU_BODY_SHORT = 64 /* elements that a thread goes through by itself */, CU_BODY_EACH = 8 };
+
+/* Threads of a block have parts of the line that lie one behind the other, and are combined in their order: so the
+ * first of several NaNs, and the last of equal zeros, is what it is in one go. */
+static void cu_body_put_line(cuda_routine *r, const scalar_program *p, uint32_t n, int64_t length, int64_t stride) {
+  char parameters[2 * CU_BODY_MOST][64];
+  base_text *out = r->print.out;
+  long long lanes = r->launch->block, part = (length + lanes - 1) / lanes;
+  base_putf(out,
+            "  const int lane = threadIdx.x;\n  const idx begin = lane * %lld, end = begin + %lld < %lld ? begin + "
+            "%lld : %lld;\n",
+            part, part, (long long)length, part, (long long)length);
+  base_putf(
+      out,
+      "  for (idx i = begin; i < end; i++) {\n  const idx from = start + i * %lld;\n  if (i == begin && lane > 0) {\n",
+      (long long)stride);
+  for (uint32_t i = 0; i < n; i++)
+    base_putf(out, "  acc%u = ((const %s *)in%u)[from];\n", (unsigned)i, cuda_type((base_dtype)p->values[i].dtype),
+              (unsigned)i);
+  BASE_PUT(out, "  continue;\n  }\n");
+  cu_body_put_step(r, p, n);
+  BASE_PUT(out, "  }\n");
+  for (uint32_t i = 0; i < n; i++) {
+    base_putf(out, "  __shared__ %s s%u[%lld];\n  s%u[lane] = acc%u;\n", cuda_type((base_dtype)p->values[i].dtype),
+              (unsigned)i, lanes, (unsigned)i, (unsigned)i);
+    snprintf(parameters[i], sizeof parameters[i], "acc%u", (unsigned)i);
+    snprintf(parameters[n + i], sizeof parameters[n + i], "s%u[lane + far]", (unsigned)i);
+  }
+  base_putf(out, "  __syncthreads();\n  for (int far = 1; far < %lld; far *= 2) {\n", lanes);
+  base_putf(out, "  if (lane %% (2 * far) == 0 && lane + far < %lld) {\n", (length + part - 1) / part);
+  cuda_body_put(&r->print, p, "b", parameters);
+  for (uint32_t i = 0; i < n; i++)
+    base_putf(out, "  s%u[lane] = acc%u = b%u;\n", (unsigned)i, (unsigned)i, (unsigned)p->outs[i]);
+  BASE_PUT(out, "  }\n  __syncthreads();\n  }\n  if (lane > 0) return;\n");
+}
+
+/* argmax and the like along dimension d of the operands. */
+static bool cu_body_put_places(cuda_routine *r, const scalar_program *p, uint32_t n, uint32_t along) {
+  const ir_op *op = r->op;
+  const ir_type *t = ir_operand_type(op, 0);
+  int64_t own[IR_MAX_RANK];
+  cuda_routine_strides(t, own);
+  r->launch->block = CUDA_BLOCK_THREADS;
+  while (r->launch->block > 32 && r->launch->block * CU_BODY_EACH > t->dims[along]) r->launch->block /= 2;
+  cuda_routine_head(r, 2 * n, n);
+  BASE_PUT(r->print.out, "  const idx n = blockIdx.x;\n");
+  cuda_routine_indexes(r, op->type->elements[0], "o");
+  cu_body_put_inits(r, p, n);
+  BASE_PUT(r->print.out, "  const idx start = 0");
+  for (uint32_t d = 0, kept = 0; d < t->rank; d++)
+    if (d != along) base_putf(r->print.out, " + o%u * %lld", (unsigned)kept++, (long long)own[d]);
+  BASE_PUT(r->print.out, ";\n");
+  cu_body_put_line(r, p, n, t->dims[along], own[along]);
+  cu_body_put_results(r, p, n);
+  r->launch->grid = op->type->elements[0]->count;
+  cuda_routine_close(r, "a block for each result, whose threads have parts one behind the other");
+  return true;
+}
+
 /* "kept" and "reduced" parts of the place, in the operand's order of dimensions. */
 bool cuda_print_reduce_body(cuda_routine *r) {
   const ir_op *op = r->op;
@@ -132,7 +194,10 @@ bool cuda_print_reduce_body(cuda_routine *r) {
   const scalar_program *p = cuda_body_program(r);
   int64_t own[IR_MAX_RANK];
   bool reduced[IR_MAX_RANK] = {false};
+  opt_arg_reduction place;
   if (!cu_body_fits(r, p, n)) return false;
+  if (n == 2 && !scalar_program_single(p) && opt_arg_reduction_of(op, &place) && t->dims[place.dim] > CU_BODY_SHORT)
+    return cu_body_put_places(r, p, n, place.dim);
   for (uint32_t i = 0; i < list->n; i++) reduced[list->v[i]] = true;
   cuda_routine_strides(t, own);
   cuda_routine_open(r, 2 * n, n, result->count);
