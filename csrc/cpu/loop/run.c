@@ -16,9 +16,8 @@ static const cpu_loop *loop_finish(loop_make *x, const plan_step *s, void *ctx) 
 /* What becomes of the loop once it is written, or has failed. */
 typedef const cpu_loop *loop_end(loop_make *x, const plan_step *s, void *ctx);
 
-static const cpu_loop *loop_write(const cpu_executable *exe, const plan_step *s, base_arena *scratch, loop_end *end,
-                                  void *ctx) {
-  const nat_target *target = cpu_native_store_target(exe->native);
+static const cpu_loop *loop_write(const cpu_executable *exe, const plan_step *s, const nat_target *target,
+                                  base_arena *scratch, loop_end *end, void *ctx) {
   loop_make x = {.exe = exe, .arena = scratch};
   loop_memory frames[2] = {{.area = LOOP_CONDITION_FRAME}, {.area = LOOP_BODY_FRAME}};
   loop_memory *now = BASE_ARRAY(scratch, loop_memory, s->n_in + 1);
@@ -42,11 +41,34 @@ static const cpu_loop *loop_write(const cpu_executable *exe, const plan_step *s,
   return l;
 }
 
+static const cpu_loop *loop_weigh(loop_make *x, const plan_step *s, void *ctx) {
+  nat_loop_weight *weight = ctx;
+  x86_code c;
+  (void)s;
+  weight->fits = false;
+  if (x->failed || x->n_values > LOOP_FEW_VALUES) return NULL;
+  x86_init(&c, x->exe->alloc);
+  if (!nat_loop_emit(&x->code, &c, x->arena, weight)) weight->fits = false;
+  x86_free(&c);
+  return NULL;
+}
+
+/* Truth values in mask registers take longer from a comparison to what is selected by it, which is what small loops
+ * wait for: where the older instructions have registers enough, and are not many more, they are used. */
+static const nat_target *loop_target(const cpu_executable *exe, const plan_step *s, base_arena *scratch) {
+  const nat_target *best = cpu_native_store_target(exe->native);
+  nat_loop_weight older = {.fits = false}, newer = older;
+  if (!best->masks) return best;
+  (void)loop_write(exe, s, &nat_avx2, scratch, loop_weigh, &older);
+  if (older.fits) (void)loop_write(exe, s, best, scratch, loop_weigh, &newer);
+  return older.fits && 8 * older.steps <= 9 * newer.steps ? &nat_avx2 : best;
+}
+
 static const cpu_loop *loop_make_of(const cpu_executable *exe, const plan_step *s, loop_end *end, void *ctx) {
   base_arena scratch;
   if (!cpu_native_store_target(exe->native) || s->n_in == 0) return NULL;
   base_arena_init(&scratch, exe->alloc);
-  const cpu_loop *l = loop_write(exe, s, &scratch, end, ctx);
+  const cpu_loop *l = loop_write(exe, s, loop_target(exe, s, &scratch), &scratch, end, ctx);
   base_arena_free(&scratch);
   return l;
 }
@@ -70,7 +92,7 @@ static const cpu_loop *loop_put(loop_make *x, const plan_step *s, void *ctx) {
   if (x->failed) return NULL;
   x86_init(&c, x->exe->alloc);
   c.text = t->out;
-  t->done = nat_loop_emit(&x->code, &c, x->arena);
+  t->done = nat_loop_emit(&x->code, &c, x->arena, NULL);
   if (!t->done) t->out->n = before;
   x86_free(&c);
   return NULL;

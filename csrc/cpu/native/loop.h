@@ -107,7 +107,12 @@ uint32_t nat_loop_lane(nat_loop *l, uint32_t value, unsigned lane);
 bool nat_loop_settle(nat_loop *l);
 
 /* --- loop_emit.c --- */
-/* The function, a cpu_native_loop_fn: see native.h. */
-bool nat_loop_emit(const nat_loop *l, x86_code *c, base_arena *scratch);
+/* What a trip of the loops without others in them takes. */
+typedef struct nat_loop_weight {
+  bool fits; /* in registers, with all that is carried */
+  uint32_t steps;
+} nat_loop_weight;
+/* The function, a cpu_native_loop_fn: see native.h. weight: or NULL. */
+bool nat_loop_emit(const nat_loop *l, x86_code *c, base_arena *scratch, nat_loop_weight *weight);
 
 #endif

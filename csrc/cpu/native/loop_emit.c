@@ -23,6 +23,7 @@ typedef struct nloop_emit {
   uint32_t *section, *into;
   uint16_t *slot;
   uint32_t sections, now; /* how many are there; the present one */
+  nat_loop_weight weight;
   uint32_t n_polls, n_exits;
   nloop_jump polls[LOOP_CALLS];
   uint32_t exits[LOOP_CALLS];
@@ -388,6 +389,9 @@ static void nloop_section(nloop_emit *x, const nat_region *r) {
     else
       nloop_value(x, s);
   }
+  if (!e->in_loop) return;
+  x->weight.steps += e->n_steps;
+  if (e->n_slots != e->n_steady_slots) x->weight.fits = false;
 }
 
 /* --- loops --- */
@@ -417,6 +421,8 @@ static void nloop_choose(nloop_emit *x, uint32_t region) {
   uint32_t free = pressure < most && !nloop_calls(x) ? most - pressure : 0;
   for (uint32_t i = r->first_carry; free > 0 && i < r->first_carry + r->n_carries; i++)
     if (x->needed[e->homes[i].acc]) e->homes[i].reg[0] = (uint8_t)(most - 1u - e->n_residents++), free--;
+  for (uint32_t i = r->first_carry; i < r->first_carry + r->n_carries; i++)
+    if (x->needed[e->homes[i].acc] && e->homes[i].reg[0] == EMIT_REGISTERS) x->weight.fits = false;
   if (!emit_choose_kept(e, free, x->scratch)) e->failed = true;
 }
 
@@ -551,11 +557,13 @@ static bool nloop_emit_begin(nloop_emit *x, const nat_loop *l, base_arena *scrat
   return true;
 }
 
-bool nat_loop_emit(const nat_loop *l, x86_code *c, base_arena *scratch) {
-  nloop_emit x = {.l = l, .own = l->body, .scratch = scratch};
+bool nat_loop_emit(const nat_loop *l, x86_code *c, base_arena *scratch, nat_loop_weight *weight) {
+  nloop_emit x = {.l = l, .own = l->body, .scratch = scratch, .weight = {.fits = true}};
   x.e = (emit_run){.b = &x.own, .target = l->body.target, .c = c, .n_slots = EMIT_FIRST_SLOT};
   x.e.most_slots = EMIT_LOOP_SLOTS;
   c->evex = l->body.target->masks;
   assert(!l->body.failed && l->now == 0 && c->bytes.n == 0 && l->body.target->vector == 16);
-  return nloop_emit_begin(&x, l, scratch) && nloop_emit_all(&x);
+  bool done = nloop_emit_begin(&x, l, scratch) && nloop_emit_all(&x);
+  if (weight) *weight = x.weight;
+  return done;
 }

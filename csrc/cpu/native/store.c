@@ -113,7 +113,7 @@ static bool store_align(cpu_native_store *s) {
 static uint32_t store_emit(cpu_native_store *s, const nat_body *b, const nat_loop *l, base_arena *scratch) {
   x86_code c;
   x86_init(&c, s->alloc);
-  bool ok = l ? nat_loop_emit(l, &c, scratch) : nat_emit(b, &c, scratch);
+  bool ok = l ? nat_loop_emit(l, &c, scratch, NULL) : nat_emit(b, &c, scratch);
   if (ok) x86_finish(&c);
   ok = ok && !c.failed && store_align(s);
   uint32_t entry = s->code.n, n_addresses = s->addresses.n + c.addresses.n;
