@@ -34,6 +34,47 @@ def test_memory_that_an_inner_loop_changes_is_read_anew():
     assert not random_loops.differs(1257)
 
 
+def test_what_one_lane_has_is_spread_before_others_use_it():
+    """Seed 61048: a quotient that is the same for all elements was computed in two of four lanes."""
+    assert not random_loops.differs(61048)
+
+
+SPREAD = """HloModule spread
+c {{ p = (s32[], f32[], f32[8]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant(5)
+ ROOT r = pred[] compare(i, n), direction=LT }}
+b {{ p = (s32[], f32[], f32[8]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ s = f32[] get-tuple-element(p), index=1
+ x = f32[8] get-tuple-element(p), index=2
+ u = f32[] {op}
+ v = f32[8] broadcast(u), dimensions={{}}
+ y = f32[8] multiply(x, v)
+ z = f32[8] add(y, x)
+ e = f32[8] exponential(z)
+ w = f32[8] divide(z, e)
+ one = s32[] constant(1)
+ j = s32[] add(i, one)
+ ROOT r = (s32[], f32[], f32[8]) tuple(j, u, w) }}
+ENTRY e {{ s = f32[] parameter(0)
+ x = f32[8] parameter(1)
+ z = s32[] constant(0)
+ t = (s32[], f32[], f32[8]) tuple(z, s, x)
+ ROOT w = (s32[], f32[], f32[8]) while(t), condition=c, body=b }}
+"""
+
+
+@pytest.mark.parametrize("op", ["sine(s)", "cosine(s)", "power(s, s)", "atan2(s, s)", "cbrt(s)"])
+@pytest.mark.parametrize("s", [0.7, 3e9, -2.5e8])
+def test_a_function_of_one_number_meets_lanes(op, s):
+    """Of arguments that are far from 0 the sine is a call, and so are others always."""
+    x = np.linspace(-1, 2, 8).astype("f4")
+    module = xlac.parse(SPREAD.format(op=op))
+    found, wanted = xlac.compile(module)(np.float32(s), x), xlac.interpret(module, np.float32(s), x)
+    assert all(random_loops.same(a, b) for a, b in zip(found, wanted))
+
+
 NESTED = """HloModule nested
 c2 {{ p = (s32[], s32[], s32[]) parameter(0)
  i = s32[] get-tuple-element(p), index=0

@@ -52,7 +52,7 @@ typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
   bool pairs, is_complex, small, thin;
-  bool vectors; /* thin: by AVX2 */
+  bool vectors;             /* thin: by AVX2 */
   int64_t a_at, b_at, c_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
   /* The rest is cpu_gemm_prepare's. */

@@ -121,6 +121,7 @@ static void lbranch_region(const lbranch *g, uint32_t k, uint32_t first, uint32_
   loop_make *x = g->x;
   uint32_t mask = lbranch_mask(g, k);
   if (x->failed || x->code.body.failed) return;
+  for (uint32_t i = 0; i < g->n; i++) values[i] = nat_loop_spread(&x->code, values[i]);
   nat_loop_enter(&x->code, true);
   nat_loop_exit_unless(&x->code, mask);
   for (uint32_t i = 0; i < g->n && !x->code.body.failed; i++) carries[i] = nat_loop_carry(&x->code, values[i], false);

@@ -94,7 +94,10 @@ static void lkernel_elements(lkernel *w, const kernel_value *v, uint32_t *values
 static uint32_t lkernel_value(lkernel *w, uint32_t i) {
   const kernel_value *v = &w->t->kernel->values[i];
   uint32_t values[LKERNEL_LANES], neighbours = NAT_NONE;
-  if (v->kind == KERNEL_OP) return nat_lower_op(&w->lower, v);
+  if (v->kind == KERNEL_OP) {
+    uint32_t value = nat_lower_op(&w->lower, v);
+    return w->n > 1 && nat_loop_settle(&w->x->code) ? nat_loop_spread(&w->x->code, value) : value;
+  }
   if (v->kind == KERNEL_CONSTANT || w->n == 1) return lkernel_element(w, v, 0);
   if (v->kind == KERNEL_LOAD) neighbours = lkernel_neighbours(w, v);
   if (neighbours != NAT_NONE) return neighbours;

@@ -183,8 +183,10 @@ static void lwindow_write(lwindow *w, uint32_t before, scalar_code by, bool mask
   uint32_t inside, place = lwindow_at(w, &inside);
   if (!masked) inside = NAT_NONE;
   if (!lwindow_memory(w, before, &m) || (!by && !masked && lwindow_copies(w, true, place))) return;
+  bool settled = nat_loop_settle(&x->code);
+  bool first = settled && inside != NAT_NONE && x->code.body.values[inside].lanes != NAT_LANES_SAME;
   for (int64_t i = 0; i < w->count && !x->failed;) {
-    unsigned lanes = by && !cpu_loop_combines_lanes(by) ? 1 : lwindow_lanes(w, i);
+    unsigned lanes = (by && !cpu_loop_combines_lanes(by)) || first ? 1 : lwindow_lanes(w, i);
     uint32_t update = lwindow_update(w, to, &lanes);
     nat_place p = lwindow_place(w, m, from, place, lanes);
     if (x->failed || x->code.body.failed) return;

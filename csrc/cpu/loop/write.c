@@ -243,8 +243,9 @@ static uint32_t *lwrite_begin(lwrite_state *g) {
       for (int64_t e = 0; e < type->count; e++) {
         uint32_t value = lwrite_first(g, i, e);
         bool pack = cpu_loop_changes(body, i);
-        first[i * LOOP_COPIED + e] =
-            pack ? nat_pack(&x->code.body, value, cpu_loop_carried(cpu_loop_type(body, i))) : value;
+        if (x->failed || x->code.body.failed) return first;
+        if (pack) value = nat_pack(&x->code.body, value, cpu_loop_carried(cpu_loop_type(body, i)));
+        first[i * LOOP_COPIED + e] = nat_loop_spread(&x->code, value);
       }
       unsigned lanes = cpu_loop_changes(body, i) ? cpu_loop_carried_lanes(body, i) : 1;
       for (int64_t e = 0; lanes > 1 && e < type->count && !x->failed && !x->code.body.failed; e += lanes)
@@ -252,7 +253,7 @@ static uint32_t *lwrite_begin(lwrite_state *g) {
                                                    type->count - e < lanes ? (unsigned)(type->count - e) : lanes);
     }
   }
-  if (!first) x->failed = true;
+  if (!first || x->code.body.failed) x->failed = true;
   return first;
 }
 

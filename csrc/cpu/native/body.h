@@ -56,13 +56,17 @@ typedef enum nat_kind {
   NAT_FAR      /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
+/* What the lanes of a loop's value have: the same in all, each its own, or the first what the value is and the others
+ * anything, as functions that are called leave them, and instructions that narrow. */
+typedef enum nat_lanes { NAT_LANES_SAME, NAT_LANES_DIFFER, NAT_LANES_FIRST } nat_lanes;
+
 typedef struct nat_value {
   uint8_t kind, width; /* nat_kind; bytes of a lane */
   uint8_t op, number;  /* NAT_OP: x86_op and the number in it */
   uint8_t n_in;
   bool steady;
-  bool differs; /* of loops: not all of its lanes are the same */
-  uint8_t turn; /* the vector of a trip that it is of */
+  uint8_t lanes; /* of loops: nat_lanes */
+  uint8_t turn;  /* the vector of a trip that it is of */
   uint32_t in[3];
   uint32_t from; /* value of the kernel that it is for */
   uint64_t bits;

@@ -148,7 +148,7 @@ static void emit_test_mask(emit_run *e, unsigned mask, unsigned bytes) {
 /* How many lanes of the value a function is to compute: of loops, where they are the same, one. */
 static uint8_t emit_called_lanes(const emit_run *e, const nat_value *v) {
   bool differs = false;
-  for (uint32_t j = 0; j < v->n_in; j++) differs = differs || e->b->values[v->in[j]].differs;
+  for (uint32_t j = 0; j < v->n_in; j++) differs = differs || e->b->values[v->in[j]].lanes == NAT_LANES_DIFFER;
   return (uint8_t)(differs ? 16 / v->width : e->b->lanes);
 }
 

@@ -43,11 +43,17 @@ static nlane nlane_behind(const nat_loop *l, nlane x) {
 }
 
 uint32_t nat_loop_lane(nat_loop *l, uint32_t value, unsigned lane) {
-  if (!nat_loop_settle(l) || !l->body.values[value].differs) return value;
+  if (!nat_loop_settle(l) || l->body.values[value].lanes != NAT_LANES_DIFFER) return value;
   nlane from = nlane_behind(l, (nlane){value, lane});
   uint32_t width = l->body.values[value].width;
-  if (!l->body.values[from.of].differs) return from.of;
+  if (l->body.values[from.of].lanes != NAT_LANES_DIFFER) return from.of;
   return nlane_shuffle(l, width, from.of, from.of, nlane_all(width, from.lane));
+}
+
+uint32_t nat_loop_spread(nat_loop *l, uint32_t value) {
+  uint32_t width = l->body.values[value].width;
+  if (!nat_loop_settle(l) || l->body.values[value].lanes != NAT_LANES_FIRST || width < 4) return value;
+  return nlane_shuffle(l, width, value, value, nlane_all(width, 0));
 }
 
 /* Where the values come from, as many as lanes: the last one's again where there are fewer. */
@@ -57,13 +63,13 @@ static void nlane_sources(nat_loop *l, const uint32_t *values, unsigned n, nlane
   for (unsigned i = 0; i < lanes; i++) {
     uint32_t value = values[i < n ? i : n - 1];
     from[i] = nlane_behind(l, (nlane){value, 0});
-    if (!l->body.values[from[i].of].differs) from[i].lane = 0;
+    if (l->body.values[from[i].of].lanes != NAT_LANES_DIFFER) from[i].lane = 0;
   }
 }
 
 /* The value that has them already; or NAT_NONE. */
-static uint32_t nlane_whole(const uint32_t *values, const nlane *from, unsigned n) {
-  bool same = true, in_order = true;
+static uint32_t nlane_whole(const nat_loop *l, const uint32_t *values, const nlane *from, unsigned n) {
+  bool same = n == 1 || l->body.values[values[0]].lanes != NAT_LANES_FIRST, in_order = true;
   for (unsigned i = 0; i < n; i++) {
     same = same && values[i] == values[0];
     in_order = in_order && from[i].of == from[0].of && from[i].lane == i;
@@ -82,7 +88,7 @@ unsigned nat_loop_pack_cost(nat_loop *l, const uint32_t *values, unsigned n) {
   for (unsigned i = 0; i < n; i++)
     changes = changes || l->regions.items[l->owners.items[values[i]]].depth == l->regions.items[l->now].depth;
   nlane_sources(l, values, n, from);
-  if (!changes || nlane_whole(values, from, n) != NAT_NONE) return 0;
+  if (!changes || nlane_whole(l, values, from, n) != NAT_NONE) return 0;
   if (l->body.values[values[0]].width == 8) return 1;
   return from[0].of == from[1].of && from[2].of == from[3].of ? 1 : 3;
 }
@@ -91,7 +97,7 @@ uint32_t nat_loop_pack(nat_loop *l, const uint32_t *values, unsigned n) {
   nlane from[4];
   if (!nat_loop_settle(l)) return 0;
   nlane_sources(l, values, n, from);
-  uint32_t whole = nlane_whole(values, from, n), width = l->body.values[values[0]].width;
+  uint32_t whole = nlane_whole(l, values, from, n), width = l->body.values[values[0]].width;
   if (whole != NAT_NONE) return whole;
   if (width == 8)
     return nlane_shuffle(l, 8, from[0].of, from[1].of,

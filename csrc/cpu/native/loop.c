@@ -34,21 +34,34 @@ static uint32_t nloop_stay(const nat_loop *l, uint32_t region) {
   return region;
 }
 
-static bool nloop_differs(const nat_loop *l, const nat_value *v) {
+/* An instruction: of masks, those of 8 bytes are fewer than the lanes that may be selected by them. */
+static nat_lanes nloop_op_lanes(const nat_loop *l, const nat_value *v) {
+  uint32_t of = 0, from = l->body.values[v->in[0]].width;
   unsigned lane = 0;
-  uint32_t of = 0;
-  if (v->kind == NAT_LOAD_AT) return l->places.items[(uint32_t)v->bits].width > v->width;
-  if (v->kind == NAT_ACC || v->kind == NAT_RESULT) return l->carries.items[v->bits].differs;
-  if (nat_loop_is_lane(v, &of, &lane)) return false;
-  bool differs = v->kind == NAT_OP && v->op == X86_SHUFPS && v->in[0] != v->in[1];
-  for (uint32_t j = 0; j < v->n_in; j++) differs = differs || l->body.values[v->in[j]].differs;
-  return differs;
+  if (nat_loop_is_lane(v, &of, &lane)) return NAT_LANES_SAME;
+  if (v->op == X86_SHUFPS) return v->in[0] == v->in[1] ? (nat_lanes)l->body.values[v->in[0]].lanes : NAT_LANES_DIFFER;
+  return (v->width < from && v->width > 0) || (v->width == 0 && from == 8) ? NAT_LANES_FIRST : NAT_LANES_SAME;
+}
+
+static nat_lanes nloop_lanes(const nat_loop *l, const nat_value *v) {
+  nat_lanes lanes = v->kind == NAT_CALL || v->kind == NAT_FAR ? NAT_LANES_FIRST : NAT_LANES_SAME;
+  if (v->kind == NAT_LOAD_AT && l->places.items[(uint32_t)v->bits].width > v->width) return NAT_LANES_DIFFER;
+  if (v->kind == NAT_ACC || v->kind == NAT_RESULT)
+    return l->carries.items[v->bits].differs ? NAT_LANES_DIFFER : v->width < 4 ? NAT_LANES_FIRST : NAT_LANES_SAME;
+  if (v->kind == NAT_OP) lanes = nloop_op_lanes(l, v);
+  if (v->kind == NAT_OP && v->op == X86_SHUFPS) return lanes;
+  for (uint32_t j = 0; j < v->n_in; j++) {
+    nat_lanes in = (nat_lanes)l->body.values[v->in[j]].lanes;
+    if (in == NAT_LANES_DIFFER) return NAT_LANES_DIFFER;
+    if (in == NAT_LANES_FIRST && v->kind != NAT_LOAD_AT) lanes = NAT_LANES_FIRST;
+  }
+  return lanes;
 }
 
 /* `least`: the region that it is not to leave. */
 static void nloop_own(nat_loop *l, uint32_t value, uint32_t least) {
   l->body.values[value].from = l->lines.n;
-  l->body.values[value].differs = nloop_differs(l, &l->body.values[value]);
+  l->body.values[value].lanes = (uint8_t)nloop_lanes(l, &l->body.values[value]);
   const nat_value *v = &l->body.values[value];
   uint32_t region = least;
   for (uint32_t j = 0; j < v->n_in; j++) {
@@ -115,6 +128,8 @@ uint32_t nat_loop_carry(nat_loop *l, uint32_t first, bool differs) {
 void nat_loop_carry_to(nat_loop *l, uint32_t acc, uint32_t value) {
   if (!nat_loop_settle(l)) return;
   nat_body *b = &l->body;
+  value = nat_loop_spread(l, value);
+  if (b->failed) return;
   assert(b->values[acc].kind == NAT_ACC && b->values[acc].width == b->values[value].width);
   if (value != acc && b->values[value].kind == NAT_ACC)
     value = nat_add(b, (nat_value){.kind = NAT_OP,

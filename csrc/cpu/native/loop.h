@@ -100,6 +100,8 @@ uint32_t nat_loop_pack(nat_loop *l, const uint32_t *values, unsigned n);
 bool nat_loop_is_lane(const nat_value *v, uint32_t *of, unsigned *lane);
 /* How many instructions that takes in each trip. */
 unsigned nat_loop_pack_cost(nat_loop *l, const uint32_t *values, unsigned n);
+/* A value of 4 or 8 bytes in all lanes, where it may be in the first alone. */
+uint32_t nat_loop_spread(nat_loop *l, uint32_t value);
 /* A lane of the value in all lanes. */
 uint32_t nat_loop_lane(nat_loop *l, uint32_t value, unsigned lane);
 
