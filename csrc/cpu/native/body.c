@@ -120,10 +120,11 @@ static bool nat_gives_bits(uint8_t op) {
 
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number) {
   uint8_t code = b->target->ops[op][__builtin_ctz(width)];
+  b->failed = b->failed || code == X86_NONE; /* a target without it leaves the kernel to the VM */
   if (b->failed) return 0;
-  assert(code != X86_NONE && x < b->n_values);
+  assert(x < b->n_values);
   nat_value v = {.kind = NAT_OP, .width = (uint8_t)width, .op = code, .number = (uint8_t)number, .in = {x, y, z}};
-  if (nat_gives_bits(code)) v.width = 0;
+  if (b->target->masks && nat_gives_bits(code)) v.width = 0;
   v.n_in = (uint8_t)(1 + (y != NAT_NONE) + (z != NAT_NONE));
   v.steady = true;
   for (uint32_t j = 0; j < v.n_in; j++) v.steady = v.steady && b->values[v.in[j]].steady;
