@@ -156,7 +156,7 @@ static void check(const reader *r, base_arena *arena) {
   void *in[ARRAYS], *out[ARRAYS], *want[ARRAYS];
   int64_t bytes[ARRAYS];
   xlac_error err = {0};
-  if (!nat_lower(&b, k, &nat_neon, CPU_NATIVE_VALUES, arena) || !neon_emit(&b, &code, arena)) {
+  if (!nat_lower(&b, k, &nat_neon, CPU_NATIVE_VALUES, arena) || !nat_neon_emit(&b, &code, arena)) {
     printf("not covered\n");
     return;
   }

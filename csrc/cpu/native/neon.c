@@ -341,7 +341,7 @@ static void neon_all(neon_run *e) {
   neon_literals_put(e);
 }
 
-bool neon_emit(const nat_body *b, neon_words *out, base_arena *scratch) {
+bool nat_neon_emit(const nat_body *b, neon_words *out, base_arena *scratch) {
   neon_run e = {.b = b, .out = out, .alloc = scratch->alloc, .in_use = NEON_KEPT};
   e.last = BASE_ARRAY(scratch, uint32_t, b->n_values + 1);
   e.reg = BASE_ARRAY(scratch, uint8_t, b->n_values + 1);

@@ -11,6 +11,6 @@ BASE_VEC(neon_words, uint32_t);
 
 /* Appends the code, a nat_code_fn (emit.h) for whole vectors of one row, to out: instructions, then constants. false
  * where the body has something that is not covered, or memory is short; then out is to be thrown away. */
-bool neon_emit(const nat_body *b, neon_words *out, base_arena *scratch);
+bool nat_neon_emit(const nat_body *b, neon_words *out, base_arena *scratch);
 
 #endif
