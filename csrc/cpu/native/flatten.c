@@ -12,7 +12,7 @@ enum {
   FLAT_ENOUGH = 1024,  /* of which no more are looked for */
   FLAT_EXTRA = 64,     /* values that digits may need */
   FLAT_LEAST = 96,
-  FLAT_OPS = 8 /* of a kernel for each gather: the VM has ways to read short rows, and pays for each op */
+  FLAT_OPS = 3 /* of a kernel for each gather: the VM has ways to read short rows, and pays for each op */
 };
 
 typedef struct flat_run {

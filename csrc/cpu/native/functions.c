@@ -16,12 +16,21 @@ enum {
   NAT_STEP_RESIZE
 };
 
+/* in: of a constant, the low and the high byte of its place among nat_numbers. */
 typedef struct nat_step {
   uint8_t op, width, number, in[3];
-  uint64_t bits;
 } nat_step;
 
-#define STEP(op, width, number, a, b, c, bits) {NAT_STEP_##op, width, number, {a, b, c}, bits},
+static const uint64_t nat_numbers[] = {
+#define NUMBER(bits) bits,
+#define FUNCTION(...)
+#include "functions.def"
+#undef FUNCTION
+#undef NUMBER
+};
+
+#define NUMBER(bits)
+#define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width, number, {a, b, c}},
 #define FUNCTION(type, code, widest, ...) static const nat_step nat_##type##_##code[] = {__VA_ARGS__};
 #include "functions.def"
 #undef FUNCTION
@@ -37,6 +46,7 @@ static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = 
   [NAT_##type][SCALAR_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
 #include "functions.def"
 #undef FUNCTION
+#undef NUMBER
 };
 
 uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
@@ -48,8 +58,6 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
   static const uint8_t three[] = {NAT_FMA, NAT_FMS, NAT_FNMA, NAT_FNMS};
   bool takes_three = memchr(three, s->op, sizeof three) != NULL;
   switch (s->op) {
-    case NAT_STEP_CONSTANT:
-      return nat_constant(b, s->width, s->bits);
     case NAT_STEP_SELECT:
       return nat_select(b, in[0], in[1], in[2]);
     case NAT_STEP_MASK_AND:
@@ -88,8 +96,14 @@ uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, cons
   for (uint32_t i = 0; i < f->n; i++) {
     const nat_step *s = &f->steps[i];
     uint32_t in[3] = {0, 0, 0};
-    for (uint32_t j = 0; j < 3 && i > 0; j++) in[j] = values[s->in[j]];
-    values[i] = s->op == NAT_STEP_ARGUMENT ? arguments[s->number] : nat_function_step(b, s, in);
+    if (s->op == NAT_STEP_ARGUMENT) {
+      values[i] = arguments[s->number];
+    } else if (s->op == NAT_STEP_CONSTANT) {
+      values[i] = nat_constant(b, s->width, nat_numbers[s->in[0] + 256u * s->in[1]]);
+    } else {
+      for (uint32_t j = 0; j < 3; j++) in[j] = values[s->in[j]];
+      values[i] = nat_function_step(b, s, in);
+    }
   }
   return values[f->n - 1];
 }

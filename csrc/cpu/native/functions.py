@@ -520,14 +520,24 @@ def programs(text):
 
 
 def written(found):
-    lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands, bits of",
-             " * a constant); the last step of a FUNCTION is its result. A function is of a type and an opcode; NEAR ones are of f32 below 2^27. */"]
+    lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands); a",
+             " * CONSTANT's operands are the low and the high byte of its place among the NUMBERs; the last step of a FUNCTION is its result. A",
+             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27. */"]
+    numbers = sorted({step[4] for steps in found.values() for step in steps if step[0] == "CONSTANT"})
+    line = ""
+    for bits in numbers:
+        if len(line) > 120:
+            lines.append(line.rstrip())
+            line = ""
+        line += f"NUMBER({hex(bits)}) "
+    lines.append(line.rstrip())
     for (t, code), steps in found.items():
         lines.append(f"FUNCTION({t.upper()}, {code}, {max(s[1] for s in steps)},")
         line = " "
         for op, width, inputs, imm, bits in steps:
-            a, b, c = [*inputs, 0, 0, 0][:3]
-            step = f" STEP({op}, {width}, {imm}, {a}, {b}, {c}, {hex(bits)})"
+            at = numbers.index(bits) if op == "CONSTANT" else 0
+            a, b, c = [at % 256, at // 256, 0] if op == "CONSTANT" else [*inputs, 0, 0, 0][:3]
+            step = f" STEP({op}, {width}, {imm}, {a}, {b}, {c})"
             if len(line + step) > 150:
                 lines.append(line)
                 line = " "

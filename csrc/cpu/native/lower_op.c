@@ -209,6 +209,34 @@ static uint32_t nat_by_power(nat_body *b, nat_type t, uint32_t x, unsigned by, b
   return nat_op2(b, NAT_ISUB, w, x, nat_op2(b, NAT_AND, w, up, nat_constant(b, w, ~low)));
 }
 
+/* One unsigned step: *q goes up by what *r is over y at least, which *r loses. inverse: of y, and a little less. */
+static void nat_long_step(nat_body *b, uint32_t y, uint32_t inverse, uint32_t *q, uint32_t *r) {
+  uint32_t more = nat_op1(b, NAT_F8_U, 8, nat_op2(b, NAT_FMUL, 8, nat_op1(b, NAT_U8_F, 8, *r), inverse));
+  *q = nat_op2(b, NAT_IADD, 8, *q, more);
+  *r = nat_op2(b, NAT_ISUB, 8, *r, nat_op2(b, NAT_IMUL, 8, more, y));
+}
+
+/* The negative of x where the mask of all bits `sign` is set. */
+static uint32_t nat_signed_as(nat_body *b, uint32_t x, uint32_t sign) {
+  return nat_op2(b, NAT_ISUB, 8, nat_op2(b, NAT_XOR, 8, x, sign), sign);
+}
+
+/* Of 64 bits, on magnitudes. Conversions, inverse and product are off by less than 2^-50 of the quotient, by which the
+ * inverse is made smaller: the first step leaves y and at most 2^15 more, the second less than two times y. */
+static uint32_t nat_long_division(nat_body *b, nat_type t, uint32_t x, uint32_t y, bool rest) {
+  bool is_signed = t.kind == NAT_SIGNED;
+  uint32_t size = is_signed ? nat_op1(b, NAT_IABS, 8, y) : y, r = is_signed ? nat_op1(b, NAT_IABS, 8, x) : x;
+  uint32_t zero = nat_constant(b, 8, 0), one = nat_constant(b, 8, 1), q = zero;
+  uint32_t less = nat_constant(b, 8, 0x3FEFFFFFFFFFFFF8); /* 1 - 2^-50 */
+  uint32_t inverse = nat_op2(b, NAT_FDIV, 8, less, nat_op1(b, NAT_U8_F, 8, size));
+  nat_long_step(b, size, inverse, &q, &r);
+  nat_long_step(b, size, inverse, &q, &r);
+  uint32_t over = nat_compare_ints(b, 8, false, SCALAR_GE, r, size);
+  r = rest ? nat_op2(b, NAT_ISUB, 8, r, nat_keep(b, over, size)) : nat_op2(b, NAT_IADD, 8, q, nat_keep(b, over, one));
+  if (is_signed) r = nat_signed_as(b, r, nat_shift(b, NAT_SAR, 8, rest ? x : nat_op2(b, NAT_XOR, 8, x, y), 63));
+  return nat_select(b, nat_compare_ints(b, 8, true, SCALAR_EQ, y, zero), rest ? x : nat_ones(b, 8), r);
+}
+
 /* What is left has the sign of x; of a division by 0 it is x. */
 static uint32_t nat_division(const nat_operands *o, bool rest) {
   nat_body *b = o->b;
@@ -224,7 +252,7 @@ static uint32_t nat_division(const nat_operands *o, bool rest) {
   }
   bool power = by > 0 && !(by & (by - 1)) && (t.kind == NAT_UNSIGNED || nat_has(b, NAT_SAR, w));
   if (b->failed) return 0;
-  if (!power && w == 8) return nat_by_call(o);
+  if (!power && w == 8) return nat_has(b, NAT_F8_U, 8) ? nat_long_division(b, t, x, y, rest) : nat_by_call(o);
   uint32_t q = power ? nat_by_power(b, t, x, (unsigned)__builtin_ctzll((uint64_t)by), rest) : nat_quotient(b, t, x, y);
   if (rest && !power) q = nat_op2(b, NAT_ISUB, w, x, nat_product(b, w, q, y));
   return nat_resize(b, q, o->type.width, false);
