@@ -4,8 +4,6 @@ import jax.numpy as jnp
 
 from . import program
 
-HELD = True
-
 
 @program("u8[480,640,3]<256", "f32[3,3]")
 def white_balance_and_gamma(image, matrix):

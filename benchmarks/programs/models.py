@@ -4,8 +4,6 @@ import jax.numpy as jnp
 
 from . import program
 
-HELD = True
-
 
 @program("f32[128,1000]", "s32[128]<1000")
 def focal_loss_and_gradient(logits, label):

@@ -197,3 +197,23 @@ ENTRY e {
 }
 """
     assert check(text, "inline-calls,while-loop-simplifier,inline-calls").count(" while(") == 1
+
+
+SQUARES = "y = f32[N] multiply(a1, a1) => n, y"
+SORTS = "y = f32[N] sort(a1), dimensions={0}, to_apply=less => n, y"
+
+
+@pytest.mark.parametrize("scheduled", [False, True])
+@pytest.mark.parametrize(("n", "first", "body", "calls"), [(2000, 0, SQUARES, 5), (2000, -3, SQUARES, 8), (2000, -4, SQUARES, 0), (4, 0, SQUARES, 0),
+                                                           (2000, 0, SORTS, 0)])
+def test_loops_of_few_turns_that_only_compute_on_large_arrays_are_calls(n, first, body, calls, scheduled):
+    less = "less {\na = f32[] parameter(0)\nb = f32[] parameter(1)\nROOT c = pred[] compare(a, b), direction=LT\n}" if "less" in body else ""
+    source = loop(f"(s32[], f32[{n}])", f"z = s32[] constant({first})\ni = (s32[], f32[{n}]) tuple(z, x)", COUNT + body.replace("N", str(n)), STOP,
+                  f"ROOT o = f32[{n}] get-tuple-element(w), index=1", f"x = f32[{n}] parameter(0)", less)
+    if scheduled:
+        source = source.replace("HloModule m", "HloModule m, is_scheduled=true")
+    x = np.random.default_rng(0).uniform(-1, 1, n).astype(np.float32)
+    text = check(source, "while-loop-simplifier{unroll=8}", (x,))
+    assert (text.count(" call("), text.count(" while(")) == (calls, int(calls == 0))
+    assert " while(" not in check(source, "while-loop-simplifier{unroll=8},inline-calls", (x,)) or not calls
+    assert " while(" in check(source, "while-loop-simplifier", (x,))

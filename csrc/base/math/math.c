@@ -64,34 +64,6 @@ static math_dd log_dd(double x) {
   return math_dd_fast(y, e.hi + e.lo);
 }
 
-/* (e^a - e^-a) / 2 from e = expm1(a): (e + e / (e + 1)) / 2, which cancels nowhere. Above 40 e^-a does not show. */
-double math_sinh_f64(double x) {
-  double a = __builtin_fabs(x), r;
-  if (!(a >= 0x1p-27)) return x;
-  if (a > 40) {
-    if (a > 711) return x * INFINITY;
-    int k;
-    math_dd e = exp_dd((math_dd){a, 0}, &k);
-    r = __builtin_ldexp(e.hi, k - 1);
-  } else {
-    math_dd e = expm1_dd((math_dd){a, 0});
-    math_dd s = math_dd_add(e, math_dd_div(e, math_dd_add_f64(e, 1)));
-    r = 0.5 * s.hi;
-  }
-  return __builtin_copysign(r, x);
-}
-
-/* Above 711 it is infinite. */
-double math_cosh_f64(double x) {
-  double a = __builtin_fabs(x);
-  int k;
-  if (a != a || a > 711) return a * INFINITY;
-  math_dd e = exp_dd((math_dd){a, 0}, &k);
-  if (a > 40) return __builtin_ldexp(e.hi, k - 1);
-  e = math_dd_scale(e, __builtin_ldexp(1, k));
-  return 0.5 * math_dd_add(e, math_dd_div((math_dd){1, 0}, e)).hi;
-}
-
 /* Below 2^-27 it is x to the last bit; above 2^30 log(2x). */
 double math_asinh_f64(double x) {
   double a = __builtin_fabs(x);
@@ -139,18 +111,7 @@ double math_cbrt_f64(double x) {
   return __builtin_ldexp(r, third);
 }
 
-/* One Newton step; the exponent is made even first. */
-double math_rsqrt_f64(double x) {
-  if (!(x > 0) || x == INFINITY) return 1 / __builtin_sqrt(x);
-  int e;
-  double m = __builtin_frexp(x, &e);
-  if (e & 1) m *= 2, e--;
-  double r = 1 / __builtin_sqrt(m);
-  math_dd t = math_dd_mul(math_dd_product(r, r), (math_dd){m, 0}); /* 1 + 2 error */
-  r -= 0.5 * r * ((t.hi - 1) + t.lo);
-  return __builtin_ldexp(r, -e / 2);
-}
-
+#define MATH_REST(a, b, p) math_dd_rest(a, b, p)
 #include "math_called.h"
 
 /* --- complex functions that C99 lacks or leaves open at zero ---

@@ -22,14 +22,15 @@
 #undef MD
 #undef MD_REST
 
-/* Hyperbolic functions and roots in f64: math.c. */
+/* Hyperbolic functions, roots and erf in f64: math.c. */
 double math_sinh_f64(double x);
 double math_cosh_f64(double x);
+double math_rsqrt_f64(double x);
+double math_erf_f64(double x);
 double math_asinh_f64(double x);
 double math_acosh_f64(double x);
 double math_atanh_f64(double x);
 double math_cbrt_f64(double x);
-double math_rsqrt_f64(double x);
 /* The special functions: math.c. */
 double math_erfc_f64(double x);
 double math_lgamma_f64(double x);
@@ -179,7 +180,7 @@ MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
 #define math_pow(x, y) MATH_ANY(pow, x)(x, y)
 #define math_cbrt(x) MATH_ANY(cbrt, x)(x)
 #define math_square(x) MATH_CPLX(square, x)(x)
-#define math_erf(x) _Generic((x), float: MATH_FUSED(erf_f32), double: MATH_FUSED(erf_f64))(x)
+#define math_erf(x) _Generic((x), float: MATH_FUSED(erf_f32), double: math_erf_f64)(x)
 #define math_erfc(x) MATH_REAL(erfc, x)(x)
 #define math_erf_inv(x) MATH_REAL(erf_inv, x)(x)
 #define math_lgamma(x) MATH_REAL(lgamma, x)(x)

@@ -1,5 +1,6 @@
 /* No include guard: functions that loops call, for the library's size; math.c has them. They are straight-line, and
- * machine code for kernels has them inlined (cpu/native/functions.py). */
+ * machine code for kernels has them inlined (cpu/native/functions.py). The includer defines MATH_REST(a, b, p), what
+ * the product a * b has beyond p, its rounded value, which is exact. */
 
 /* The angle of (x, y), error 2^-44; both from f32, or such that no quotient overflows: n / d is between -tan(pi/8) and
  * that, of the angle less pi/2, less pi/4, or of itself. */
@@ -61,4 +62,108 @@ double math_log1p_f64(double x) {
   double v = math_log_parts_f64(u, 0, c / u);
   v = x > -1 ? v : x == -1 ? -INFINITY : NAN;
   return x == 0 || x == INFINITY ? x : v;
+}
+
+/* log(1 + t), t >= 0 and finite: what 1 + t is rounded by is added. */
+static double math_log1p_narrow(double t) {
+  double u = 1 + t;
+  return math_log_narrow(u) + (t - (u - 1)) / u;
+}
+float math_asinh_f32(float x) {
+  double a = __builtin_fabs((double)x);
+  float r = (float)math_log1p_narrow(a + a * a / (1 + __builtin_sqrt(a * a + 1)));
+  return __builtin_copysignf(a < INFINITY ? r : (float)a, x);
+}
+float math_acosh_f32(float x) {
+  double t = (double)x - 1;
+  float r = (float)math_log1p_narrow(t + __builtin_sqrt(t * (t + 2)));
+  r = x < INFINITY ? r : x;
+  return x < 1 ? NAN : r;
+}
+float math_atanh_f32(float x) {
+  double a = __builtin_fabs((double)x);
+  float r = (float)(0.5 * math_log1p_narrow(2 * a / (1 - a)));
+  float edge = a == 1 ? INFINITY : NAN;
+  return __builtin_copysignf(a < 1 ? r : edge, x);
+}
+
+/* Below 0.84 an odd polynomial, whose first term is exact; above it 1 - e^-x^2 by a polynomial, which is small
+ * beside 1, and near 1 of a variable that has no error. From 6 on it is 1. */
+double math_erf_f64(double x) {
+  double a = __builtin_fabs(x), z = a * a, c = 0x1.20dd750429b6dp+0; /* 2 / sqrt(pi) */
+  double p = 0x1.333cc1c2ede6cp-34;
+  p = p * z - 0x1.4613f31c9e423p-30;
+  p = p * z + 0x1.fb3f76a119fb1p-27;
+  p = p * z - 0x1.5f63fdf2cadc8p-23;
+  p = p * z + 0x1.b9e5e54b53afap-20;
+  p = p * z - 0x1.f4d253cec2ed9p-17;
+  p = p * z + 0x1.f9a326c529e13p-14;
+  p = p * z - 0x1.c02db3ff70d63p-11;
+  p = p * z + 0x1.565bcd0e686e5p-8;
+  p = p * z - 0x1.b82ce31288b08p-6;
+  p = p * z + 0x1.ce2f21a042be1p-4;
+  p = p * z - 0x1.812746b0379e7p-2;
+  double first = a * c, rest = a < 0x1p-300 ? 0 : MATH_REST(a, c, first);
+  double near = first + (rest + a * (0x1.1ae3a914fed8p-56 + z * p));
+  double far = math_bound(a, 0, 6), t = (far - 1.0) / (far + 1.0);
+  double q = -0x1.875ad8d65d395p-14;
+  q = q * t + 0x1.06ebe5f76f782p-12;
+  q = q * t - 0x1.1f92795363441p-13;
+  q = q * t - 0x1.58a591625c12ap-13;
+  q = q * t + 0x1.a36f678a7a369p-12;
+  q = q * t - 0x1.e3b1154394b3ep-12;
+  q = q * t + 0x1.db08f68c3b67bp-14;
+  q = q * t - 0x1.7617533cd754ap-13;
+  q = q * t + 0x1.791cbb4b91090p-14;
+  q = q * t + 0x1.d113c61c85718p-12;
+  q = q * t + 0x1.c770662217600p-11;
+  q = q * t + 0x1.6edb8ed95d85ap-11;
+  q = q * t - 0x1.3d6949b65c54ep-10;
+  q = q * t - 0x1.616d450458e97p-8;
+  q = q * t - 0x1.03bb8b9ad458cp-7;
+  q = q * t + 0x1.78738bb1f9122p-8;
+  q = q * t + 0x1.c05ecfde2607dp-5;
+  q = q * t + 0x1.23122255b6467p-4;
+  q = q * t - 0x1.17c4e3f17c04fp-1;
+  q = q * t + 0x1.b5d8780f956b2p-2;
+  double square = far * far;
+  math_exp_parts_f64 e = math_exp_reduced_f64(-square);
+  far = 1 - math_scaled_f64(e.h * q + (e.l - e.h * MATH_REST(far, far, square)) * q, e.k);
+  return __builtin_copysign(a < 0.84 ? near : far, x);
+}
+
+/* Half of e^a and of e^-a = 2^-k / h, which does not show from 22 on; below 1 sinh is an odd polynomial. */
+static double math_inverse_f64(double h, uint64_t k, double a) {
+  double inverse = base_f64_of((1023 - k - k) << 52) / h;
+  return a < 22 ? inverse : 0;
+}
+double math_cosh_f64(double x) {
+  double a = __builtin_fabs(x);
+  math_exp_parts_f64 e = math_exp_reduced_f64(math_bound(a, 0, 740));
+  return math_scaled_f64(e.h + (e.l + math_inverse_f64(e.h, e.k, a)), e.k - 1);
+}
+double math_sinh_f64(double x) {
+  double a = __builtin_fabs(x), z = a * a;
+  double p = 0x1.328de90012662p-57;
+  p = p * z + 0x1.952654734b725p-49;
+  p = p * z + 0x1.ae7f44a89136cp-41;
+  p = p * z + 0x1.61246136ddcb0p-33;
+  p = p * z + 0x1.ae64567f56d72p-26;
+  p = p * z + 0x1.71de3a556c724p-19;
+  p = p * z + 0x1.a01a01a01a01ap-13;
+  p = p * z + 0x1.1111111111111p-7;
+  p = p * z + 0x1.5555555555555p-3;
+  math_exp_parts_f64 e = math_exp_reduced_f64(math_bound(a, 0, 740));
+  double far = math_scaled_f64(e.h + (e.l - math_inverse_f64(e.h, e.k, a)), e.k - 1);
+  return __builtin_copysign(a < 1 ? a + a * (z * p) : far, x);
+}
+
+/* One Newton step, away from the ends of the exponents. */
+double math_rsqrt_f64(double x) {
+  bool small = x < 0x1p-500, big = x > 0x1p500;
+  double m = x * (small ? 0x1p512 : big ? 0x1p-512 : 1), r = 1 / __builtin_sqrt(m), p = r * r, q = p * m;
+  double off = ((q - 1) + MATH_REST(p, m, q)) + MATH_REST(r, r, p) * m;
+  r = (r - 0.5 * r * off) * (small ? 0x1p256 : big ? 0x1p-256 : 1);
+  bool plain = (x > 0) & (x < INFINITY);
+  return plain ? r : 1 / __builtin_sqrt(x);
 }

@@ -247,7 +247,7 @@ MATH_INLINE float math_round_f32(float x) {
   return __builtin_copysignf(a - r >= 0.5f ? r + 1 : r, x);
 }
 
-/* atan2, error 2^-44, and erfc: math_called.h. */
+/* atan2, error 2^-44, erfc and inverse hyperbolic functions: math_called.h. */
 double math_angle(double y, double x);
 float math_erfc_f32(float x);
 MATH_INLINE float math_asin_f32(float x) {
@@ -261,15 +261,9 @@ MATH_INLINE float math_acos_f32(float x) {
 MATH_INLINE float math_atan_f32(float x) {
   return (float)math_angle((double)x, 1.0);
 }
-MATH_INLINE float math_asinh_f32(float x) {
-  return (float)asinh((double)x);
-}
-MATH_INLINE float math_acosh_f32(float x) {
-  return (float)acosh((double)x);
-}
-MATH_INLINE float math_atanh_f32(float x) {
-  return (float)atanh((double)x);
-}
+float math_asinh_f32(float x);
+float math_acosh_f32(float x);
+float math_atanh_f32(float x);
 MATH_INLINE float math_cbrt_f32(float x) {
   return (float)cbrt((double)x);
 }

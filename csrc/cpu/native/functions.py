@@ -12,6 +12,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CSRC = HERE.parents[1]
 SOURCE = """
 #include "base/math/math.h"
+#define MATH_REST(a, b, p) __builtin_fma(a, b, -(p))
 #include "base/math/math_called.h"
 #include "ir/ops_columns.h"
 #undef ON_FLOAT
