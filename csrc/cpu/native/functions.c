@@ -22,14 +22,14 @@ typedef struct nat_step {
 } nat_step;
 
 static const uint64_t nat_numbers[] = {
-#define NUMBER(bits) bits,
+#define NAT_NUMBER(bits) bits,
 #define FUNCTION(...)
 #include "functions.def"
 #undef FUNCTION
-#undef NUMBER
+#undef NAT_NUMBER
 };
 
-#define NUMBER(bits)
+#define NAT_NUMBER(bits)
 #define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width, number, {a, b, c}},
 #define FUNCTION(type, code, widest, ...) static const nat_step nat_##type##_##code[] = {__VA_ARGS__};
 #include "functions.def"
@@ -46,7 +46,7 @@ static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = 
   [NAT_##type][SCALAR_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
 #include "functions.def"
 #undef FUNCTION
-#undef NUMBER
+#undef NAT_NUMBER
 };
 
 uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {

@@ -522,7 +522,7 @@ def programs(text):
 
 def written(found):
     lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands); a",
-             " * CONSTANT's operands are the low and the high byte of its place among the NUMBERs; the last step of a FUNCTION is its result. A",
+             " * CONSTANT's operands are the low and the high byte of its place among the NAT_NUMBERs; the last step of a FUNCTION is its result. A",
              " * function is of a type and an opcode; NEAR ones are of f32 below 2^27. */"]
     numbers = sorted({step[4] for steps in found.values() for step in steps if step[0] == "CONSTANT"})
     line = ""
@@ -530,7 +530,7 @@ def written(found):
         if len(line) > 120:
             lines.append(line.rstrip())
             line = ""
-        line += f"NUMBER({hex(bits)}) "
+        line += f"NAT_NUMBER({hex(bits)}) "
     lines.append(line.rstrip())
     for (t, code), steps in found.items():
         lines.append(f"FUNCTION({t.upper()}, {code}, {max(s[1] for s in steps)},")
