@@ -8,8 +8,9 @@
 #include "dot_gemm.h"
 
 enum {
-  LINES_LEAST = 16,        /* rows and columns of a batch, or else tiles of the product are mostly empty */
-  LINES_TERMS = 8,         /* or else packing costs as much as the product */
+  LINES_LEAST =
+      16, /* rows of a batch; columns are to fill most of a panel, or else much of it is multiplied for nothing */
+  LINES_TERMS = 16,        /* or else packing costs as much as the product */
   LINES_PACKED = 32 << 20, /* bytes of the packed operand, of which none is left out */
   LINES_NEAR = 512 << 10,  /* bytes of it in a batch that stay in the second cache while lines go by */
   LINES_FAR_ROWS = 48      /* rows at once where they don't, so that what is read serves many */
@@ -18,7 +19,7 @@ enum {
 /* Why not, or NULL. g is prepared. */
 static const char *lines_objection(const cpu_gemm *g) {
   if (base_isa_best() < BASE_ISA_AVX2) return "the next step is a product, which needs AVX2 to be made by rows";
-  if (g->m.count < LINES_LEAST || g->n.count < LINES_LEAST || g->k.count < LINES_TERMS)
+  if (g->m.count < LINES_LEAST || 4 * g->n.count < 3 * g->kernel.columns || g->k.count < LINES_TERMS)
     return "the next step is a product of too few rows, columns or terms to be made by rows";
   if (g->scratch_bytes > LINES_PACKED)
     return "the next step is a product with too large an operand to be packed whole, as rows need it";
