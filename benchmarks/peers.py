@@ -446,6 +446,7 @@ def write(options):
 def main():
     if sys.argv[1:2] == ["work"]:
         return work(json.loads(sys.argv[2]))
+    sys.path.append(str(ROOT / "python"))  # where no xlac is installed: one that is built in place
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=["sizes", "compile", "programs", "write", "all"])
     parser.add_argument("--engines", nargs="*", default=list(ENGINES), choices=ENGINES)
