@@ -14,6 +14,10 @@
 #include "../base/isa/isa.h"
 #include "../text/text.h"
 
+#if defined(__APPLE__)
+#define st_mtim st_mtimespec
+#endif
+
 enum {
   CACHE_NAME = 60,              /* bytes of a module's name in the head */
   CACHE_TAIL = 96,              /* of the head's last lines, at most */
