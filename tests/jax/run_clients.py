@@ -6,7 +6,7 @@
 Each program of the folder has a main() that gives numbers by name, and TOLERANCE, how far these may be apart, as a
 fraction of the largest one of a name. It is run in a process of its own with each backend. Programs whose libraries are not installed are
 left out. Needs jax and, for all of them, flax optax equinox diffrax numpyro blackjax distrax jaxopt dm-haiku penzai
-orbax-checkpoint e3nn-jax.
+orbax-checkpoint e3nn-jax jax-md optimistix lineax jaxtyping brax mctx rlax ott-jax tinygp jraph flowjax dynamax chex evosax tfp-nightly.
 """
 import argparse
 import importlib.util
