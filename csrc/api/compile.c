@@ -43,6 +43,21 @@ static int compile_copy(xlac_module *m, uint32_t n_devices, bool rehearsal, ir_m
   return api_done(m, status);
 }
 
+/* What a group is compiled from when it is loaded again. */
+static int compile_keep_source(xlac_executable *exe, xlac_module *m, const xlac_compile_options *options,
+                               xlac_error *err) {
+  ir_module *copy = NULL;
+  if (!options->n_devices) return 0;
+  exe->no_passes = options->no_passes;
+  exe->n_donated = options->n_donate;
+  exe->donated = malloc((options->n_donate + 1) * sizeof *exe->donated);
+  if (!exe->donated) return base_oom(err, "an executable");
+  if (options->n_donate) memcpy(exe->donated, options->donate, options->n_donate * sizeof *exe->donated);
+  api_lock(m);
+  TRY(api_done(m, ir_module_clone(&copy, m->ir, err)));
+  return api_wrap(&exe->source, copy, err);
+}
+
 /* What the line calls back for. Lives as long as the compile call. */
 typedef struct compile_request {
   xlac_executable *exe;
@@ -113,6 +128,7 @@ static int compile_module(xlac_executable *exe, xlac_module *m, const xlac_compi
   driver_options line;
   TRY(compile_line_of(exe, options, &line, err));
   double start = compile_now();
+  TRY(compile_keep_source(exe, m, options, err));
   TRY(compile_copy(m, options->n_devices, false, &copy, &line.partitioned, err));
   double copied = compile_now();
   line.look = compile_begin_passes;
@@ -157,6 +173,8 @@ static void compile_free(xlac_executable *exe) {
   rt_executable_destroy(exe->rt);
   rt_device_set_release(exe->devices);
   xlac_counters_release(exe->counters);
+  xlac_module_destroy(exe->source);
+  free(exe->donated);
   free(exe->blas_path);
   free(exe);
 }

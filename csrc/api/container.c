@@ -2,13 +2,15 @@
  * of microseconds, and everything that a reader checks in a program is checked again. So bytes that somebody has forged
  * can't do more than any program can; the checksum is against accidents.
  *
- *   8 magic, 4 format, 4 flags, 4 threads, 4 zero, 16 version of xlac, 8 size of the text, the text, 8 checksum
+ *   8 magic, 4 format, 4 flags, 4 threads, 4 devices, 16 version of xlac, 8 size of the text, the text, 8 checksum
  *
- * Numbers are little-endian. */
+ * Numbers are little-endian. Of a program of several devices (a group) it is the one that was compiled, behind a line
+ * with the numbers of its donated parameters: it is partitioned again. */
 #include "../base/str.h"
 #include "../text/text.h"
 #include "api.h"
 #include "cache.h"
+#include "executable.h"
 
 enum {
   CONTAINER_FORMAT = 1,
@@ -17,7 +19,9 @@ enum {
   CONTAINER_NO_BLAS = 1,
   CONTAINER_NO_FUSION = 2,
   CONTAINER_FAST = 4, /* numerics */
-  CONTAINER_FLAGS = 7
+  CONTAINER_MLIR = 8, /* of a group: the text's form */
+  CONTAINER_NO_PASSES = 16,
+  CONTAINER_FLAGS = 31
 };
 
 /* A byte that is no text, and line ends of both kinds, which careless copying changes. */
@@ -71,14 +75,6 @@ static int container_prove(const void *bytes, size_t n, xlac_error *err) {
   return status == 0 ? 0 : container_refuse_text(&why, err);
 }
 
-/* A group's program is in two parts, its face and what each device runs, which the format does not hold yet. */
-static int container_refuse_group(xlac_executable *exe, xlac_error *err) {
-  uint32_t n = api_executable_options(exe).n_devices;
-  if (n == 0) return 0;
-  return base_hint(err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "an executable of %u devices can't be serialized", n),
-                   "serialize the module instead (Module.to_bytes), and compile it with devices=N where it is loaded");
-}
-
 /* Constants to the bit: where XLA's digits read back as another number, they are not used. */
 int api_print_exact(base_text *out, const ir_module *m, xlac_error *err) {
   const text_print_options exact = {.exact = true};
@@ -92,13 +88,21 @@ int api_parse_exact(ir_module **out, const char *text, size_t n, xlac_error *err
   return 0;
 }
 
+static void container_put_donated(base_text *t, const xlac_executable *exe) {
+  for (uint32_t i = 0; i < exe->n_donated; i++) base_putf(t, "%u ", (unsigned)exe->donated[i]);
+  base_puts(t, "\n");
+}
+
 static int container_print(xlac_executable *exe, char **text, size_t *n, xlac_error *err) {
-  xlac_module *m = xlac_executable_module(exe);
+  static const mlir_print_options located = {.locations = true};
+  xlac_module *m = exe->source ? exe->source : xlac_executable_module(exe);
   base_text t;
   base_text_init(&t, base_alloc_libc);
+  if (exe->source) container_put_donated(&t, exe);
   api_lock(m);
   xlac_error why = {0};
-  int status = api_done(m, api_print_exact(&t, m->ir, &why));
+  int status = api_done(
+      m, m->ir->form == IR_FORM_MLIR ? text_print_mlir(&t, m->ir, &located, &why) : api_print_exact(&t, m->ir, &why));
   if (status == 0) return api_give_text(&t, text, n, err);
   base_text_free(&t);
   return container_refuse_text(&why, err);
@@ -109,7 +113,6 @@ static int container_print(xlac_executable *exe, char **text, size_t *n, xlac_er
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err) {
   char *text = NULL;
   size_t length = 0, all = 0;
-  TRY(container_refuse_group(exe, err));
   TRY(container_print(exe, &text, &length, err));
   unsigned char *out =
       base_add(length, CONTAINER_HEAD + CONTAINER_TAIL, &all) ? base_malloc(base_alloc_libc, all) : NULL;
@@ -123,9 +126,12 @@ int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xla
   container_put(out + 8, CONTAINER_FORMAT, 4);
   container_put(out + 12,
                 (options.no_blas ? CONTAINER_NO_BLAS : 0) | (options.no_fusion ? CONTAINER_NO_FUSION : 0) |
-                    (options.numerics == XLAC_NUMERICS_FAST ? CONTAINER_FAST : 0),
+                    (options.numerics == XLAC_NUMERICS_FAST ? CONTAINER_FAST : 0) |
+                    (exe->no_passes ? CONTAINER_NO_PASSES : 0) |
+                    (exe->source && exe->source->ir->form == IR_FORM_MLIR ? CONTAINER_MLIR : 0),
                 4);
-  container_put(out + 16, options.threads, 4);
+  container_put(out + 16, (uint64_t)options.threads * (options.n_devices ? options.n_devices : 1), 4);
+  container_put(out + 20, options.n_devices, 4);
   strncpy((char *)out + 24, xlac_version(), 15);
   container_put(out + 40, length, 8);
   memcpy(out + CONTAINER_HEAD, text, length);
@@ -167,10 +173,52 @@ static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
   if (container_sum(p, n - CONTAINER_TAIL) != container_get(p + n - CONTAINER_TAIL, 8))
     return container_refuse(
         err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "the serialized executable is damaged: its checksum is wrong"));
-  if (container_get(p + 12, 4) & ~(uint64_t)CONTAINER_FLAGS || container_get(p + 20, 4))
+  if (container_get(p + 12, 4) & ~(uint64_t)CONTAINER_FLAGS)
     return container_refuse(
         err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "the serialized executable has options that are unknown here"));
   return 0;
+}
+
+/* The numbers before the program of a group. *at: where that begins. */
+static int container_read_donated(const char *text, size_t n, size_t *at, uint32_t **out, uint32_t *n_out,
+                                  xlac_error *err) {
+  const char *end = memchr(text, '\n', n);
+  size_t line = end ? (size_t)(end - text) : 0;
+  *at = line + 1;
+  *n_out = 0;
+  if (!end) return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "no program follows its donations"));
+  if (!(*out = base_malloc(base_alloc_libc, (line + 1) * sizeof **out))) return base_oom(err, "an executable");
+  for (const char *s = text; s < end; s++) {
+    uint32_t v = 0;
+    for (; s < end && *s >= '0' && *s <= '9' && v < 1u << 24; s++) v = 10 * v + (uint32_t)(*s - '0');
+    if (s == end || *s != ' ')
+      return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "its donations are no numbers"));
+    (*out)[(*n_out)++] = v;
+  }
+  return 0;
+}
+
+static int container_load_group(const char *text, size_t n, uint64_t flags, xlac_compile_options *own,
+                                xlac_executable **out, xlac_error *err) {
+  static const xlac_parse_options parse = {XLAC_OPTIONS(xlac_parse_options), .format = XLAC_FORMAT_MLIR,
+                                           .allow_unregistered = true};
+  xlac_module *m = NULL;
+  ir_module *ir = NULL;
+  uint32_t *donated = NULL;
+  size_t at = 0;
+  int status = container_read_donated(text, n, &at, &donated, &own->n_donate, err);
+  own->donate = donated;
+  own->no_passes = (flags & CONTAINER_NO_PASSES) != 0;
+  if (status == 0 && (flags & CONTAINER_MLIR)) {
+    status = xlac_module_parse(&m, text + at, n - at, &parse, err);
+  } else if (status == 0) {
+    status = api_parse_exact(&ir, text + at, n - at, err);
+    if (status == 0) status = api_wrap(&m, ir, err);
+  }
+  if (status == 0) status = xlac_compile(m, own, out, err);
+  xlac_module_destroy(m);
+  base_free(base_alloc_libc, donated);
+  return status;
 }
 
 /* Options of the call win where they narrow (no BLAS, threads); numerics are those it was compiled with,
@@ -187,9 +235,13 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
   own.no_blas |= (flags & CONTAINER_NO_BLAS) != 0;
   own.no_fusion |= (flags & CONTAINER_NO_FUSION) != 0;
   own.numerics = flags & CONTAINER_FAST ? XLAC_NUMERICS_FAST : XLAC_NUMERICS_STRICT;
+  own.n_devices = (uint32_t)container_get(p + 20, 4);
+  const char *text = (const char *)p + CONTAINER_HEAD;
+  size_t length = n - CONTAINER_HEAD - CONTAINER_TAIL;
+  if (own.n_devices) return container_load_group(text, length, flags, &own, out, err);
   own.no_passes = true; /* they have been run */
   ir_module *ir = NULL;
-  TRY(api_parse_exact(&ir, (const char *)p + CONTAINER_HEAD, n - CONTAINER_HEAD - CONTAINER_TAIL, err));
+  TRY(api_parse_exact(&ir, text, length, err));
   TRY(api_wrap(&m, ir, err));
   int status = xlac_compile(m, &own, out, err);
   xlac_module_destroy(m);

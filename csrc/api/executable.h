@@ -13,6 +13,9 @@ struct xlac_executable {
   rt_device_set *devices; /* a reference: those that its variants may need */
   xlac_module view;       /* of the compiled module */
   xlac_module local;      /* of a group: that of each device's program */
+  xlac_module *source;    /* of a group: a copy of what it was compiled from, and how; else NULL */
+  uint32_t n_donated, *donated;
+  bool no_passes;
   double seconds[XLAC_COMPILE_STAGES];
   xlac_compile_options options; /* that shape the plan; no pointers */
   xlac_counters *counters;      /* or NULL */

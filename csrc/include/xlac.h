@@ -730,7 +730,8 @@ int xlac_executable_timeline(const xlac_executable *exe, const xlac_interpret_op
 /* Lane number `index`, borrowed; false past the end. Programs without async operations have none. */
 bool xlac_executable_lane(const xlac_executable *exe, uint32_t index, xlac_lane *out);
 /* The executable as *n bytes, freed with xlac_free: the program after the passes, and how it was planned, with a
- * version and a checksum. Custom calls are kept by name only. */
+ * version and a checksum. Custom calls are kept by name only. Of several devices it is what was compiled, which is
+ * partitioned again when it is loaded. */
 int xlac_executable_serialize(xlac_executable *exe, char **bytes, size_t *n, xlac_error *err);
 /* The other way round. Refuses, with the code BAD_EXECUTABLE, what is cut short, damaged, or of another format;
  * whatever passes is verified like any program. Of the options threads, blas_path and runtime count; threads 0: as

@@ -467,6 +467,8 @@ def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_wor
 
         calling, source = split(source)
     executable = _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
+    if "xlac.distributed" in _sys.modules and executable._shards()[0]:
+        _sys.modules["xlac.distributed"].join_loaded(executable, source)
     return _given_back(executable, calling, results)
 
 

@@ -119,7 +119,7 @@ class TreeExecutable:
     def __reduce__(self):
         from .pickling import load
 
-        return load, (self.serialize(), self.device, self.executable._as_buffers)
+        return load, (self.serialize(), self.device, self.executable._as_buffers, self.executable._as_shards)
 
     def __getattr__(self, name):
         if name.startswith("__") or name in ("executable", "calling"):

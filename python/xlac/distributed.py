@@ -118,9 +118,19 @@ def join(executable, module, options):
     """Makes an executable of many devices that of all ranks."""
     if _world is None:
         return
+    _join(executable, module.name, (_text(module) + repr(options)).encode())
+
+
+def join_loaded(executable, data):
+    """The same for one that was serialized."""
+    if _world is not None:
+        _join(executable, executable.module.name, data)
+
+
+def _join(executable, name, data):
     signature = ", ".join(f"{port.dtype}{list(port.shape)}" for port in executable.inputs if port.dtype is not None)
-    digest = hashlib.blake2b((_text(module) + repr(options)).encode(), digest_size=8).hexdigest()
-    _core._join(executable, _world.network, f"{module.name:.60} of ({signature:.80}), program {digest}")
+    digest = hashlib.blake2b(data, digest_size=8).hexdigest()
+    _core._join(executable, _world.network, f"{name:.60} of ({signature:.80}), program {digest}")
 
 
 def _text(module):

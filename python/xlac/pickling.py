@@ -15,15 +15,15 @@ def reduce_module(module_):
     return module, (module_.to_text("hlo"), "hlo")
 
 
-def load(data, device, as_buffers):
+def load(data, device, as_buffers, as_shards=False):
     """A pickled Executable. Where there is no such device, any that runs the program would do; but that is for the caller to say."""
     from . import load as load_any
 
-    return load_any(data, device=device, results="buffer" if as_buffers else "numpy")
+    return load_any(data, device=device, results="sharded" if as_shards else "buffer" if as_buffers else "numpy")
 
 
 def reduce_executable(executable):
-    return load, (executable.serialize(), executable.device, executable._as_buffers)
+    return load, (executable.serialize(), executable.device, executable._as_buffers, executable._as_shards)
 
 
 def buffer(array, readonly):

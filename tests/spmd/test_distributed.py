@@ -71,6 +71,8 @@ def test_whole_arrays_are_the_same_on_all_ranks_and_shards_are_each_ones():
 for _ in range(3):
     total, twice = compiled()(x)
     assert total == 28 and (twice == 2 * x).all()
+total, twice = xlac.load(compiled().serialize())(x)
+assert total == 28 and (twice == 2 * x).all()
 d = xlac.distributed
 assert d.size() == 2 and d.is_initialized() and f"rank {rank} (process {os.getpid()} on " in d.names()[rank]
 exe = compiled(results="sharded", donate=0)

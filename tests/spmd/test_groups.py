@@ -1,6 +1,7 @@
 """Programs on the devices of a group: whole arrays in and out, errors that name the device, and no end that is not one."""
 import os
 import pickle
+import re
 import signal
 import threading
 import time
@@ -248,9 +249,40 @@ def test_whole_arrays_are_given_away_where_no_other_device_reads_them(into, out)
     np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-def test_executables_of_groups_are_not_serialized():
-    """Their program is in two parts, which the format does not hold."""
-    exe = compiled(*PRODUCT)
-    for way in (exe.serialize, lambda: pickle.dumps(exe)):
-        with pytest.raises(xlac.Error, match="an executable of 4 devices can't be serialized"):
-            way()
+def test_executables_of_groups_are_serialized():
+    """As what they were compiled from, with their options: what is said of them is said again."""
+    text, *values = SERIALIZED
+    for options in ({}, {"donate": [0]}, {"fuse": False, "passes": False}, {"numerics": "fast", "threads": 4}):
+        for form in ("mlir", "hlo"):
+            module = xlac.parse(text, format="mlir")
+            exe = xlac.compile(module if form == "mlir" else xlac.parse(HLO), devices=4, results="sharded", **options)
+            wanted = [shard.data.numpy().tolist() for shard in exe(*values).shards]
+            module = None
+            for again in (xlac.load(exe.serialize(), results="sharded"), pickle.loads(pickle.dumps(exe))):
+                assert [shard.data.numpy().tolist() for shard in again(*values).shards] == wanted
+                said = [re.sub(r"at line \d+", "", str(one.explain("sharding"))) for one in (exe, again)]  # the program is printed anew
+                assert said[0] == said[1] and len(again.donations) == len(exe.donations)
+                assert again.numerics == exe.numerics and again.serialize() == exe.serialize()
+    assert xlac.load(exe.serialize(), threads=1)(*values).tolist() == exe(*values).numpy().tolist()
+
+
+def test_damaged_bytes_of_groups_are_refused():
+    data = bytearray(xlac.compile(xlac.parse(SERIALIZED[0], format="mlir"), devices=4, donate=[0]).serialize())
+    for damage in (lambda d: d[:-9], lambda d: d[:60] + b"x" + d[61:], lambda d: d[:20] + (8).to_bytes(4, "little") + d[24:]):
+        with pytest.raises(xlac.Error):
+            xlac.load(bytes(damage(data)))
+
+
+SERIALIZED = ("""sdy.mesh @m = <["x"=2, "y"=2]>
+func.func @main(%x: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y"}]>}) -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y"}]>}) {
+  %0 = stablehlo.constant dense<0.1> : tensor<8x6xf32>
+  %1 = stablehlo.reverse %x, dims = [0] : tensor<8x6xf32>
+  %2 = stablehlo.add %1, %0 : tensor<8x6xf32>
+  return %2 : tensor<8x6xf32>
+}""", np.arange(48, dtype=np.float32).reshape(8, 6))
+HLO = """HloModule m, num_partitions=4
+ENTRY e { x = f32[8,6] parameter(0)
+  id = u32[] partition-id()
+  f = f32[] convert(id)
+  b = f32[8,6] broadcast(f), dimensions={}
+  ROOT r = f32[8,6] add(x, b) }"""
