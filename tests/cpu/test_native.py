@@ -397,6 +397,11 @@ over [3,(520),1]
     assert on == off
 
 
+@pytest.mark.parametrize("seed", [90187])
+def test_one_result_of_many_short_rows_has_the_bits_of_the_vector_machine(seed):
+    assert not random_native.differs(seed)
+
+
 @pytest.mark.parametrize("t", ["f32", "bf16", "s8", "f64"])
 @pytest.mark.parametrize("row", [33, 64, 96, 100])
 def test_many_rows_in_a_call_have_the_bits_of_the_vector_machine(t, row, without_native):

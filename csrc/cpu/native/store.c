@@ -229,7 +229,10 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
   if (!k) return NULL;
   bool is_flat = k != own;
   cpu_native_way way = nat_best_way(k);
-  if (way == CPU_NATIVE_LANES && is_flat && k->extents[k->rank - 1] != k->reduction->reduced) way = CPU_NATIVE_VALUES;
+  /* a block must not go over the end of a row, and the VM's do where rows are short */
+  bool short_rows = is_flat || k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+  if (way == CPU_NATIVE_LANES && short_rows && k->extents[k->rank - 1] != k->reduction->reduced)
+    way = CPU_NATIVE_VALUES;
   cpu_native_kernel *n = cpu_native_try(s, k, way, arena);
   if (!n && way != CPU_NATIVE_VALUES) n = cpu_native_try(s, k, CPU_NATIVE_VALUES, arena);
   return store_cut(s, k, n, arena);
