@@ -150,7 +150,7 @@ def run(body, *args, passes):
         exe = xlac.compile(parsed, threads=threads)
         exe._check()
         assert same_numbers(leaves(exe(*args)), want)
-    assert len(kernels.of(exe)) == passes and "0 routines" in repr(exe), exe.explain("fusion")
+    assert len(kernels.of(exe)) == passes and exe.steps["routines"] == 0, exe.explain("fusion")
     return exe
 
 

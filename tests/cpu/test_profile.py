@@ -102,7 +102,7 @@ def test_a_loop_that_is_a_list_is_one_step():
 def test_random_modules_run_the_same(seed):
     module = random_modules.Module(seed)
     exe = xlac.compile(xlac.parse(module.text), threads=1 + seed % 2)
-    if "interpreted" not in repr(exe).split(",")[0]:
+    if not exe.steps["why_interpreted"]:
         check(exe, module.args)
 
 
