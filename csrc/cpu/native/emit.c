@@ -10,8 +10,12 @@
 
 enum {
   EMIT_FREE_POINTERS = 5,
-  EMIT_TOGETHER = 2, /* vectors of a trip where nothing says how many */
-  EMIT_STEPS = 200   /* of vectors whose steps alternate, at most */
+  /* Vectors of a trip where nothing says how many. Of a body of EMIT_LONG values and more, a processor's window holds
+   * few trips: one long chain of operations would wait for itself. */
+  EMIT_FEW = 2,
+  EMIT_MANY = 4,
+  EMIT_LONG = 24,
+  EMIT_STEPS = 800 /* of vectors whose steps alternate, at most */
 };
 
 /* In the text, what the instructions that follow are for. */
@@ -459,7 +463,10 @@ bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   emit_run e = {.b = &own, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT, .homes = homes};
   e.most_slots = EMIT_FRAME_SLOTS;
   uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
-  uint32_t turns = b->way == CPU_NATIVE_LANES ? b->turns : nat_has_tail(b) ? EMIT_TOGETHER : 1;
+  uint32_t turns = b->way == CPU_NATIVE_LANES ? b->turns
+                   : !nat_has_tail(b)         ? 1
+                   : b->n_values < EMIT_LONG  ? EMIT_FEW
+                                              : EMIT_MANY;
   c->evex = b->target->masks;
   for (uint32_t i = 0; i < b->n_streams; i++) e.gathers = e.gathers || b->streams[i].gathers;
   assert(b->n_values > 0 && c->bytes.n == 0);
