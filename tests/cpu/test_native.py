@@ -683,3 +683,32 @@ v2 = f32[] pick(v1, v0) if 0 <= i1 < 1
 store out0[0 + 100000*i0 + 1*i1] v2
 """
     agree(text, np.arange(200000, dtype=np.float32), np.arange(100001, dtype=np.float32))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_results_that_go_past_the_cache(threads):
+    """Results of more than 12 MB, of several types in one kernel, whose sizes fit neither lines nor ranges; into memory at any place, too."""
+    n = (13 << 18) + 37
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[{n}] parameter(0)
+  y = f32[{n}] parameter(1)
+  s = f32[{n}] subtract(x, y)
+  a = f32[{n}] add(s, y)
+  c = f64[{n}] convert(s)
+  k = s32[{n}] iota(), iota_dimension=0
+  h = s8[{n}] convert(k)
+  m = f32[{n}] multiply(s, a)
+  ROOT r = (f32[{n}], f32[{n}], f64[{n}], s8[{n}]) tuple(a, m, c, h)
+}}"""
+    rng = np.random.default_rng(3)
+    x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
+    native = xlac.compile(xlac.parse(text), threads=threads)
+    whole = [np.zeros(n * np.dtype(t).itemsize + 64, np.uint8) for t in (np.float32, np.float32, np.float64, np.int8)]
+    out = tuple(room[1 if t is np.int8 else 8:][:n * np.dtype(t).itemsize].view(t)
+                for room, t in zip(whole, (np.float32, np.float32, np.float64, np.int8)))
+    native(x, y, out=out)
+    s = x - y
+    want = (s + y, s * (s + y), s.astype(np.float64), np.arange(n, dtype=np.int32).astype(np.int8))
+    for got in (out, native(x, y)):
+        assert all(np.array_equal(g, w) for g, w in zip(got, want))

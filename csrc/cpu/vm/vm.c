@@ -21,6 +21,7 @@ enum {
   VM_CYCLE_VALUES = 24,       /* in a kernel with such: registers are on the stack, and longer then */
   VM_AHEAD_BYTES = 1 << 20,   /* of a load; and ... */
   VM_AHEAD_WORK = 3,          /* ... passes over each block, from which on it pays to fetch the next one meanwhile */
+  VM_STREAM_ROOM = 1 << 13, /* of results that are streamed together: larger ones push what is read out of the cache */
   VM_STREAM_BYTES = 12 << 20, /* of a store; and ... */
   VM_STREAM_WORK = 2,         /* ... passes over each block: one alone writes where it reads anyway */
   VM_CYCLE_BLOCKS = 64,       /* in a range, where rows are repeated, but ... */
@@ -443,13 +444,48 @@ static void vm_look_ahead(const vm_block *b, cpu_vm_ahead *a, int64_t at, int64_
   a->step = (a->bytes / b->vm->n_work + 64) & ~(int64_t)63;
 }
 
+/* Whether each store has a buffer of its own. */
+static bool vm_has_own_buffers(const kernel *k) {
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    for (uint32_t j = 0; j < i; j++)
+      if (k->stores[i].buffer == k->stores[j].buffer) return false;
+  return true;
+}
+
+/* Machine code and stores past the cache: its results of some lines at a time stay in the nearest cache, from where
+ * they are streamed. A store's iteration i is its element i, so where it writes is moved to the lines' room. */
+static void vm_stream_native(const vm_map *m, int64_t begin, int64_t end) {
+  const kernel *k = m->vm->k;
+  int64_t bytes[KERNEL_MAX_STORES], each = VM_STREAM_ROOM / k->n_stores & ~(int64_t)63, n = INT64_MAX;
+  char room[VM_STREAM_ROOM] __attribute__((aligned(64)));
+  void *out[KERNEL_MAX_STORES];
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    bytes[i] = (int64_t)base_dtype_bytes((base_dtype)k->values[k->stores[i].value].dtype);
+    if (each / bytes[i] < n) n = each / bytes[i];
+  }
+  assert(n > 0 && vm_has_own_buffers(k));
+  for (int64_t at = begin; at < end; at += n) {
+    if (at + n > end) n = end - at;
+    for (uint32_t i = 0; i < k->n_stores; i++)
+      out[k->stores[i].buffer] = room + i * each - (k->stores[i].index.offset + at) * bytes[i];
+    cpu_native_run(m->vm->native, m->in, out, NULL, at, at + n);
+    for (uint32_t i = 0; i < k->n_stores; i++)
+      vm_stream((char *)m->out[k->stores[i].buffer] + (k->stores[i].index.offset + at) * bytes[i], room + i * each,
+                (size_t)(n * bytes[i]));
+  }
+  vm_end_stream();
+}
+
 /* Iterations begin .. end, block by block: for rt_parallel_for, and for rows of a group. */
 static void vm_map_range(void *ctx, size_t begin, size_t end) {
   const vm_map *m = ctx;
   const cpu_vm *vm = m->vm;
   assert(begin <= end && end <= (size_t)vm->k->count);
-  if (cpu_native_is_ready(vm->native) && !m->streams) { /* which has no stores past the cache yet */
-    cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
+  if (cpu_native_is_ready(vm->native) && (!m->streams || vm_has_own_buffers(vm->k))) {
+    if (m->streams)
+      vm_stream_native(m, (int64_t)begin, (int64_t)end);
+    else
+      cpu_native_run(vm->native, m->in, m->out, NULL, (int64_t)begin, (int64_t)end);
     return;
   }
   int64_t last = (int64_t)end, n = last - (int64_t)begin;
