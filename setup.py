@@ -170,7 +170,7 @@ class BuildExt(build_ext):
         self.parallel = None  # -j: the files of one library at a time, whatever it says, and the core first, which the others link with
 
     def get_ext_filename(self, fullname):
-        """The core and the plugin are no extensions of Python's: they are loaded by their paths."""
+        """The core and the plugin are not extensions of Python's: they are loaded by their paths."""
         name, last = super().get_ext_filename(fullname), fullname.split(".")[-1]
         return name if last == "_core" else os.path.join(os.path.dirname(name), last + ".so")
 

@@ -276,7 +276,7 @@ def main():
 
 
 def wanted(path, only):
-    """Programs for one device that begin with none of its arguments given away, and of a size that is compiled at once."""
+    """Programs for one device that begin with none of its arguments donated, and of a size that is compiled at once."""
     spec = json.loads(path.read_text())
     small = path.with_name(path.stem + ".stablehlo.mlir").stat().st_size < 1_000_000
     return spec.get("n_devices", 1) == 1 and not spec["donated"] and small and (not only or spec["name"] in only)

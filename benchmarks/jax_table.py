@@ -148,7 +148,7 @@ def programs(sources, limit):
 
 
 def zeros(module):
-    """Arguments for a module's main function; None where some are no arrays of plain numbers."""
+    """Arguments for a module's main function; None where some are not arrays of plain numbers."""
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
     types = {str(mlir.dtype_to_ir_type(np.dtype(t))): np.dtype(t) for t in

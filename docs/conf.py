@@ -11,5 +11,5 @@ html_title = f"xlac {release}"
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["README.md"]  # the index of those who read the folder; index.md is that of the site
 myst_heading_anchors = 4
-# Links to files that are no pages lead into the repository; tests/test_pages.py checks that they are there.
+# Links to files that are not pages lead into the repository; tests/test_pages.py checks that they are there.
 suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure"]

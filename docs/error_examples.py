@@ -47,7 +47,7 @@ EXAMPLES = {
     "EVAL": (PYTHON, "xlac.parse('''func.func @main() -> tensor<2xf32> {\n  %0 = stablehlo.constant dense_resource<weights> : tensor<2xf32>\n  return %0 : tensor<2xf32>\n}''').to_hlo()", "The message names the op and what it met."),
     "UNKNOWN_CUSTOM_CALL": (PYTHON, "exe = xlac.compile('''" + entry(X, 'ROOT y = f32[4] custom-call(x), custom_call_target="mine"') + "''')\nexe(np.ones(4, np.float32))",
                             "Register it: [custom-calls.md](custom-calls.md)."),
-    "INTERRUPTED": (None, "Ctrl-C during a run: Python raises KeyboardInterrupt, C gets this code.", "Nothing: arguments that were given away are kept where that was still possible."),
+    "INTERRUPTED": (None, "Ctrl-C during a run: Python raises KeyboardInterrupt, C gets this code.", "Nothing: arguments that were donated are kept where that was still possible."),
     "PARTICIPANTS": (PYTHON, "exe = xlac.compile('''" + entry(X, "ROOT y = f32[4] all-reduce(x), replica_groups={{0,1}}, to_apply=sum", before=ADD) + "''')\nexe(np.ones(4, np.float32))",
                      "Compile it for as many devices: `xlac.compile(program, devices=2)`, [sharding.md](sharding.md)."),
     "CHECK": (PYTHON, "xlac.interpret('''func.func @main() {\n  %0 = stablehlo.constant dense<1> : tensor<2xi32>\n  check.expect_eq_const %0, dense<2> : tensor<2xi32>\n  return\n}''')",
@@ -59,7 +59,7 @@ EXAMPLES = {
     "BAD_ARGUMENT": (PYTHON, "xlac.compile(small).explain('speed')", "The message says what there is."),
     "BUFFER_DELETED": (PYTHON, "x = xlac.asarray(np.ones(4, np.float32))\nx.delete()\nxlac.compile(small)(x)", "Use the result that took its place; [donation.md](donation.md)."),
     "BUFFER_VIEWED": (PYTHON, "x = xlac.asarray(np.ones(4, np.float32))\nview = x.numpy()\nx.delete()", "Drop the views first: `del view`."),
-    "BUFFER_READONLY": (None, "In C: `xlac_buffer_take` of a buffer that lends read-only memory. In Python such a donation is lent instead, with a DonationWarning.", "Copy the array."),
+    "BUFFER_READONLY": (None, "In C: `xlac_buffer_take` of a buffer that lends read-only memory. In Python such a donation is borrowed instead, with a DonationWarning.", "Copy the array."),
     "DONATION_UNUSABLE": (PYTHON, "every_other = np.ones(8, np.float32)[::2]\nxlac.compile(must)(xlac.donate(every_other), donate='require')", "[donation.md](donation.md) and `exe.explain(\"donation\")` say why."),
     "DONATION_TWICE": (PYTHON, "x = xlac.asarray(np.ones(4, np.float32))\nxlac.compile(two)(xlac.donate(x), x)", "Give a copy for one of the two."),
     "OUT_OF_MEMORY": (None, "An allocation failed: a result or the frame is larger than the memory there is. `exe.memory` says before a run what it will take.",
@@ -71,7 +71,7 @@ EXAMPLES = {
     "LOWER": (PYTHON, "graph = '''\nnode { name: \"a\" op: \"Placeholder\" attr { key: \"dtype\" value { type: DT_FLOAT } } }\nnode { name: \"b\" op: \"PyFunc\" input: \"a\" attr { key: \"Tin\" value { list { type: DT_FLOAT } } }\n       attr { key: \"Tout\" value { list { type: DT_FLOAT } } } attr { key: \"token\" value { s: \"t\" } } }'''\nxlac.lower_graph(graph, {'a': 'f32[4]'}, ['b'])", "The message names the node; a session runs such nodes itself."),
     "EDIT": (PYTHON, "small.clone().entry['x'].remove()", "Take its users away first."),
     "INTERNAL": (None, "A fault of xlac's own.", "Please report the program: `xlac reduce` makes it small."),
-    "IO": (None, "`xlac run program.hlo --input x.npy` where x.npy is no file that NumPy reads.", "Write it with `numpy.save`."),
+    "IO": (None, "`xlac run program.hlo --input x.npy` where x.npy is not a file that NumPy reads.", "Write it with `numpy.save`."),
     "BAD_EXECUTABLE": (PYTHON, "xlac.load(xlac.compile(small).serialize()[:100])", "Compile the program again, with the version that loads it."),
 }
 

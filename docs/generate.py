@@ -234,7 +234,7 @@ NO_OPS = [("func_v1", "INVALID", "0.9", "", "arg_attrs function_type res_attrs s
 
 
 def vhlo_ops():
-    """text/bytecode/vhlo_ops.def. Functions and their returns are no ops here, so they have no row in ops.def."""
+    """text/bytecode/vhlo_ops.def. Functions and their returns are not ops here, so they have no row in ops.def."""
     found = list(NO_OPS)
     for table in ("ops.def", "ops_mlir.def"):
         for row in rows((ROOT / "csrc/ir" / table).read_text(), "OP"):

@@ -293,8 +293,7 @@ int xlac_buffer_take(xlac_buffer *b, xlac_memory *out, xlac_error *err) {
   if (b->readonly) {
     char text[128];
     buffer_describe(b, text, sizeof text);
-    return base_fail(err, XLAC_E_BUFFER_READONLY, "this buffer, %s, is read-only: its memory can't be given away",
-                     text);
+    return base_fail(err, XLAC_E_BUFFER_READONLY, "this buffer, %s, is read-only: its memory can't be donated", text);
   }
   TRY(buffer_claim(b, err));
   *out = b->memory;

@@ -106,7 +106,7 @@ static int copy_registrations(tf_graph_def *def, const xlac_cluster_flags *f, tf
 
 static int check_graph_format(xlac_graph_format format, xlac_error *err) {
   if ((unsigned)format <= XLAC_GRAPH_TEXT) return 0;
-  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is no format of graphs", (int)format);
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is not a format of graphs", (int)format);
 }
 
 /* Only AUTO looks into the bytes. */
@@ -392,7 +392,7 @@ int xlac_graph_lower(xlac_module **out, const void *bytes, size_t n, xlac_graph_
   tf_graph_def *def = NULL;
   base_text t;
   if ((unsigned)format > XLAC_GRAPH_TEXT)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is no format of graphs", (int)format);
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is not a format of graphs", (int)format);
   for (uint32_t i = 0; i < n_inputs; i++) TRY(api_check_text(inputs[i].tensor, "an input's tensor", err));
   TRY(api_check_texts(n_fetches, fetches, "fetch", err));
   bool text = format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));

@@ -24,7 +24,7 @@ enum {
   CONTAINER_FLAGS = 31
 };
 
-/* A byte that is no text, and line ends of both kinds, which careless copying changes. */
+/* A byte that is not a text, and line ends of both kinds, which careless copying changes. */
 static const unsigned char container_magic[8] = {0x89, 'X', 'L', 'A', 'C', '\r', '\n', 0x1a};
 
 /* Little-endian on any machine. */
@@ -156,7 +156,7 @@ static int container_refuse(xlac_error *err, int status) {
 static int container_check(const unsigned char *p, size_t n, xlac_error *err) {
   if (n < sizeof container_magic || memcmp(p, container_magic, sizeof container_magic) != 0)
     return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE,
-                                           "these bytes are no serialized executable: they don't begin like one"));
+                                           "these bytes are not a serialized executable: they don't begin like one"));
   if (n < CONTAINER_HEAD + CONTAINER_TAIL)
     return container_refuse(
         err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "the serialized executable is cut short after %zu bytes", n));
@@ -192,7 +192,7 @@ static int container_read_donated(const char *text, size_t n, size_t *at, uint32
     uint32_t v = 0;
     for (; s < end && *s >= '0' && *s <= '9' && v < 1u << 24; s++) v = 10 * v + (uint32_t)(*s - '0');
     if (s == end || *s != ' ')
-      return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "its donations are no numbers"));
+      return container_refuse(err, base_fail(err, XLAC_E_BAD_EXECUTABLE, "its donations are not numbers"));
     (*out)[(*n_out)++] = v;
   }
   return 0;

@@ -106,7 +106,7 @@ static void executable_count_steps(const plan_program *p, xlac_executable_info *
   }
 }
 
-/* Depth is that of a type, which is bounded. Leaves that are no tensors take nothing. */
+/* Depth is that of a type, which is bounded. Leaves that are not tensors take nothing. */
 static int64_t executable_result_bytes(const ir_type *t) {
   int64_t bytes = ir_is_tensor(t) ? ir_type_bytes(t) : 0;
   for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++) bytes += executable_result_bytes(t->elements[i]);

@@ -1,4 +1,4 @@
-/* The arguments of one call as buffers, each lent or given away.
+/* The arguments of one call as buffers, each lent or donated.
  *
  * An xlac_input collects buffers leaf by leaf, then runs once. Lent buffers are opened as views, so nobody
  * can take them while they are held; donated ones are taken at once, and given back if the run never
@@ -11,7 +11,7 @@
 typedef struct input_leaf {
   xlac_buffer *buffer; /* a reference; NULL: not given yet */
   bool given;
-  xlac_memory memory; /* of what is given away */
+  xlac_memory memory; /* of what is donated */
   xlac_buffer *moved; /* a copy that the program can read, where it can't read the buffer's memory; or NULL */
 } input_leaf;
 
@@ -38,7 +38,7 @@ int xlac_input_create(xlac_input **out, const xlac_executable *exe, xlac_error *
   return 0;
 }
 
-/* Undoes a lend or a donation; after a run only lent leaves are left to drop. */
+/* Undoes a lend or a donation; after a run only borrowed leaves are left to drop. */
 static void input_drop(input_leaf *l) {
   if (!l->buffer) return;
   if (l->given)
@@ -57,7 +57,7 @@ void xlac_input_destroy(xlac_input *in) {
 }
 
 /* The leaf's type, where b is such an array and the leaf is free. Dimensions must match exactly; strides
- * are free, since runs take arguments as they lie. */
+ * are free, since runs take arguments as stored. */
 static int input_check(const xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err) {
   const ir_type *t = leaf < in->n ? api_argument_type(in->exe, leaf) : NULL;
   xlac_buffer_info info;
@@ -89,10 +89,10 @@ int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error 
   xlac_buffer_get(b, &info);
   if (!info.deleted && !(info.dense && info.aligned))
     return base_fail(err, XLAC_E_DONATION_UNUSABLE,
-                     "argument %u can't be given away: layout: it is not contiguous and aligned", leaf);
+                     "argument %u can't be donated: layout: it is not contiguous and aligned", leaf);
   if (info.device && info.device != xlac_executable_memory(in->exe))
     return base_fail(err, XLAC_E_DONATION_UNUSABLE,
-                     "argument %u can't be given away: it lies in memory of another device than the program's", leaf);
+                     "argument %u can't be donated: it lies in memory of another device than the program's", leaf);
   TRY(xlac_buffer_take(b, &in->leaves[leaf].memory, err));
   in->leaves[leaf].buffer = xlac_buffer_retain(b);
   in->leaves[leaf].given = true;
@@ -219,7 +219,7 @@ int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_o
   return status;
 }
 
-/* --- Calls with arguments as they lie. --- */
+/* --- Calls with arguments as stored. --- */
 
 typedef struct at_run {
   const xlac_executable *exe;

@@ -142,7 +142,7 @@ typedef struct parallel_programs {
 static int program_find(xlac_module *m, parallel_programs *p, const xlac_program *from, uint32_t i, xlac_error *err) {
   ir_computation *c = program_of(m->ir, from[i].name);
   if (!c)
-    return base_fail(err, XLAC_E_UNKNOWN_NAME, "program %u is %.200s, which is no computation of the module", i,
+    return base_fail(err, XLAC_E_UNKNOWN_NAME, "program %u is %.200s, which is not a computation of the module", i,
                      from[i].name ? from[i].name : "the entry");
   p->programs[i].computation = c;
   if (m->ir->form != IR_FORM_MLIR) return 0;

@@ -336,7 +336,8 @@ static int serialize_locked(xlac_module *m, char **bytes, size_t *n, xlac_error 
 }
 
 int xlac_module_serialize(xlac_module *m, int32_t format, char **bytes, size_t *n, xlac_error *err) {
-  if (format != XLAC_FORMAT_HLO_PROTO) return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is no binary one", format);
+  if (format != XLAC_FORMAT_HLO_PROTO)
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "format %d is not a binary one", format);
   api_lock(m);
   return api_done(m, serialize_locked(m, bytes, n, err));
 }

@@ -92,7 +92,7 @@ struct xlac_counters {
   _Atomic int64_t counts[XLAC_COUNTERS];
 };
 
-/* A row a counter. What is alive is no event: a reset leaves it. */
+/* A row a counter. What is alive is not an event: a reset leaves it. */
 static const struct {
   const char *name;
   bool alive;

@@ -85,7 +85,7 @@ void xlac_value_get(const xlac_value *value, xlac_value_info *out) {
   out->data = v->data;
 }
 
-/* Borrowed from the tuple; NULL past the end and of what is no tuple. */
+/* Borrowed from the tuple; NULL past the end and of what is not a tuple. */
 xlac_value *xlac_value_element(const xlac_value *value, uint32_t index) {
   const interp_value *v = api_value(value);
   return v->kind == INTERP_TUPLE && index < v->n_elements ? api_value_out(v->elements[index]) : NULL;

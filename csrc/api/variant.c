@@ -12,7 +12,7 @@
 
 enum { VARIANT_MAX = 8 };
 
-/* What tells variants apart: for each leaf whether it is dense (0), given away (1), or has strides (2), which follow,
+/* What tells variants apart: for each leaf whether it is dense (0), donated (1), or has strides (2), which follow,
  * in elements. */
 BASE_VEC(variant_key, int64_t);
 
@@ -83,7 +83,7 @@ static bool variant_is_spare(const plan_program *p, uint32_t leaf) {
 
 /* packed[i] is set for arguments that must be copied. False when out of memory. *plain: the executable's
  * own plan serves. The key is a list like 0 2 1 64 1: leaf 0 dense, leaf 1 with strides 1 and 64, leaf 2
- * given away. */
+ * donated. */
 static bool variant_key_of(const xlac_executable *exe, const xlac_argument *arguments, bool *packed, variant_key *key,
                            bool *plain) {
   const rt_executable *whole = api_executable_rt(exe);
@@ -215,7 +215,7 @@ const rt_executable *api_variant_of(const xlac_executable *exe, const xlac_argum
   return found ? found : own;
 }
 
-/* Bytes of leaf `leaf` that a run would use as scratch if it were given away; makes the plan for that. */
+/* Bytes of leaf `leaf` that a run would use as scratch if it were donated; makes the plan for that. */
 int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf) {
   const plan_program *p = api_executable_plan(exe);
   variant_key key = {NULL, 0, 0};

@@ -41,7 +41,7 @@ typedef struct base_dtype_info {
   uint8_t bits;      /* logical width */
   uint8_t bytes;     /* of one element in host memory */
   uint8_t exponent_bits, mantissa_bits;
-  uint8_t has;                              /* BASE_INF | ...; 0 of what is no float */
+  uint8_t has;                              /* BASE_INF | ...; 0 of what is not a float */
   uint8_t proto, proto_field, proto_values; /* xla.PrimitiveType; field of LiteralProto; base_proto_values */
   uint8_t ffi;                              /* XLAC_FFI_ number where it is not proto's, else 0 */
   uint8_t dlpack_code, dlpack_bits;
@@ -73,15 +73,15 @@ static inline bool base_dtype_is_signed(base_dtype t) {
 static inline bool base_dtype_is_unsigned(base_dtype t) {
   return base_dtype_table[t].kind == BASE_KIND_UINT;
 }
-/* pred is no integer. */
+/* pred is not an integer. */
 static inline bool base_dtype_is_integer(base_dtype t) {
   return base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
 }
 
 /* The type named by the n bytes at s, or BASE_DTYPE_INVALID. */
 base_dtype base_dtype_from_text(const char *s, size_t n);
-/* The same of MLIR's word: "i32", "ui8", "f8E4M3FN". Not of "si1" and "complex<f32>", which are no words of StableHLO's
- * types. */
+/* The same of MLIR's word: "i32", "ui8", "f8E4M3FN". Not of "si1" and "complex<f32>", which are not words of
+ * StableHLO's types. */
 base_dtype base_dtype_from_mlir(const char *s, size_t n);
 /* c64 -> f32, c128 -> f64; others are themselves. */
 base_dtype base_dtype_real_part(base_dtype t);

@@ -66,7 +66,7 @@ static const ir_mattr *from_hlo_fused(from_hlo *t, const ir_mattr *a, const ir_m
   return ir_m_loc(t->to, &loc);
 }
 
-/* NULL where the op says nothing of where it is from (or memory is short: a location is no part of the program). */
+/* NULL where the op says nothing of where it is from (or memory is short: a location is not part of the program). */
 const ir_mattr *from_hlo_location(from_hlo *t, const ir_op *op) {
   const ir_metadata *m = ir_get_metadata(op);
   if (!m || (!m->op_name && !m->source_file && !m->stack_frame_id)) return NULL;
@@ -90,7 +90,7 @@ const ir_mattr *from_hlo_sharding(from_hlo *t, const ir_sharding *s) {
   return a;
 }
 
-/* A sharding that is no tuple holds for every leaf. */
+/* A sharding that is not a tuple holds for every leaf. */
 const ir_sharding *from_hlo_leaf_sharding(const ir_sharding *s, uint32_t i) {
   if (!s || s->kind != IR_SHARDING_TUPLE) return s;
   return i < s->n_elements ? s->elements[i] : NULL;

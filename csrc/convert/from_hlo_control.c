@@ -139,7 +139,7 @@ static int from_hlo_composite(from_hlo_op *x) {
                          "composite.version");
   xlac_error inner = {0};
   if (text_parse_mlir_attr(x->t->to, text->s, text->n, &attrs, &inner) != 0 || attrs->kind != IR_M_DICT)
-    return from_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "composite.attributes is no dictionary: %.200s",
+    return from_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE, "composite.attributes is not a dictionary: %.200s",
                          inner.message);
   TRY(from_hlo_call_op(x, IR_OP_COMPOSITE, "decomposition", &made));
   TRY(from_hlo_other_frontend(x, made, a->v.dict));

@@ -98,7 +98,7 @@ static int from_hlo_backend_config(from_hlo_op *x, ir_op *made, bool typed) {
   if (text_parse_mlir_attr(m, text->s, text->n, &value, &inner) != 0 || value->kind != IR_M_DICT)
     return base_hint(x->t->err,
                      from_hlo_fail(x->t, x->op, XLAC_E_VERIFY_ATTRIBUTE,
-                                   "backend_config is no MLIR dictionary, as API_VERSION_TYPED_FFI needs"),
+                                   "backend_config is not an MLIR dictionary, as API_VERSION_TYPED_FFI needs"),
                      "write it as {name = 1 : i32}");
   return from_hlo_put(x, made, "backend_config", value);
 }
@@ -116,7 +116,7 @@ static int from_hlo_callees(from_hlo_op *x, ir_op *made) {
   return n ? from_hlo_put(x, made, "called_computations", ir_m_array(x->t->to, n, symbols)) : 0;
 }
 
-/* dense<[1, 0]> : tensor<2xindex>; of what is no tensor, an empty one. Layouts that say the same of every dimension
+/* dense<[1, 0]> : tensor<2xindex>; of what is not a tensor, an empty one. Layouts that say the same of every dimension
  * exist for rank 1 only (dense<0>), and are kept as splats, as MLIR does. */
 static int from_hlo_one_layout(from_hlo_op *x, const ir_type *type, const ir_mattr **out) {
   ir_module *m = x->t->to;

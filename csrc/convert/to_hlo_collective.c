@@ -267,13 +267,13 @@ int to_hlo_custom_call(to_hlo_op *x) {
 /* ---- interpreter.run_parallel, the op by which upstream's tests run several participants: its programs (one list a
  * replica) and the functions that give its infeed become the op's called computations, in that order. */
 
-/* NULL where it is no symbol of one name. */
+/* NULL where it is not a symbol of one name. */
 static const base_istr *parallel_symbol(const ir_mattr *a) {
   bool flat = a->kind == IR_M_SYMBOL && a->v.list->n == 1;
   return flat ? a->v.list->v[0]->str : NULL;
 }
 
-/* 0 for what is no array. */
+/* 0 for what is not an array. */
 static uint32_t parallel_length(const ir_mattr *a) {
   return a && a->kind == IR_M_ARRAY ? a->v.list->n : 0;
 }

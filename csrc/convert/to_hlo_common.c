@@ -15,14 +15,14 @@ static int put_sharding(to_hlo *t, const ir_mattr *a, ir_op *made) {
   if (!a || a->kind != IR_M_STRING || a->str->n == 0) return 0;
   ir_attr attr = ir_attr_make(IR_ATTR_SHARDING);
   xlac_error ignored = {0};
-  /* A string that is no HLO sharding (another tool's) is no error of the program. */
+  /* A string that is not an HLO sharding (another tool's) is not an error of the program. */
   if (text_parse_sharding(t->to, a->str->s, a->str->n, &attr.v.sharding, &ignored) != 0) return 0;
   return ir_attr_set(made, attr) ? 0 : to_hlo_no_memory(t);
 }
 
 /* --- frontend attributes --- */
 
-/* NULL in *out where there are none. Entries that are no strings are left out. */
+/* NULL in *out where there are none. Entries that are not strings are left out. */
 static int frontend_dict(to_hlo *t, const ir_mattr *a, const ir_dict **out) {
   *out = NULL;
   if (!a || a->kind != IR_M_DICT || a->v.dict->n == 0) return 0;

@@ -55,7 +55,7 @@ static ir_op *take_element(to_hlo_op *x, ir_op *tuple, uint32_t i) {
 }
 
 /* A computation of one parameter of type `state`, whose first elements are the region's arguments and whose rest are
- * the captured values; `carry` passes the captures on in the result. A state that is no tuple is the one value
+ * the captured values; `carry` passes the captures on in the result. A state that is not a tuple is the one value
  * itself.
  *
  * The captured values are bound to the parts of the parameter while the body is translated, and to what they stood
@@ -192,7 +192,7 @@ static bool future_is_one_op(const ir_computation *c) {
   return true;
 }
 
-/* A copy that changes more than where its operand lies is no copy-start.
+/* A copy that changes more than where its operand lies is not a copy-start.
  *   all_gather    all-gather-start ... all-gather-done
  *   slice         async-start, calls={slice} ... async-done */
 static ir_opcode future_own_start(const ir_op *root) {
@@ -245,7 +245,7 @@ static int future_start_chain(to_hlo_op *x, ir_computation *c) {
   return 0;
 }
 
-/* What is no chain is a call at the place of the start. */
+/* What is not a chain is a call at the place of the start. */
 int to_hlo_async_start(to_hlo_op *x) {
   assert(x->op->n_called == 1);
   ir_computation *c;

@@ -78,7 +78,7 @@ static int eval_started(cpu_run *run, const plan_step *s, interp_value **operand
 
 typedef int eval_fn(cpu_run *run, const plan_step *s, interp_value **operands, void *const *pointers);
 
-/* Calls fn with the step's operands as values, which are lent: the arrays stay the plan's. */
+/* Calls fn with the step's operands as values, which are borrowed: the arrays stay the plan's. */
 static int eval_with(cpu_run *run, const plan_step *s, void *const *pointers, eval_fn *fn) {
   interp_value *few[16], **operands = few;
   uint32_t n = s->op->n_operands, at = 0, made = 0;

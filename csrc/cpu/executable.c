@@ -74,7 +74,7 @@ static uint64_t executable_add(uint64_t a, uint64_t b) {
   return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Of loops nobody knows how often they turn, and of custom calls nobody knows what they do. */
+/* Of loops nobody knows how many iterations they take, and of custom calls nobody knows what they do. */
 static uint64_t executable_step_work(const plan_program *p, const plan_step *s) {
   uint64_t work = 1;
   if (s->kind == PLAN_START && s->op->opcode == IR_OP_ASYNC_START && !s->n_nested) return UINT64_MAX;

@@ -85,7 +85,7 @@ static int mapr_scalars(const cpu_prepare_run *x, uint32_t *n, const bool **out)
   return 0;
 }
 
-/* Left to the interpreter where the computation is no list of elementwise ops (body/body.h). */
+/* Left to the interpreter where the computation is not a list of elementwise ops (body/body.h). */
 int cpu_prepare_map(cpu_prepare_run *x) {
   const cpu_body *body = NULL;
   TRY(cpu_body_make(x->op->called[0], x->arena, &body, x->err));

@@ -26,7 +26,7 @@ void cpu_bind_frame(const plan_program *p, char *frame, void **pointers) {
   }
 }
 
-/* Temporaries that lie in arguments which are given away. */
+/* Temporaries that lie in arguments which are donated. */
 static void run_bind_spares(const plan_program *p, void *const *arguments, void **pointers) {
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     const plan_buffer *b = &p->buffers[i];
@@ -48,7 +48,7 @@ static int run_kernel_step(cpu_run *run, const plan_program *p, const plan_step 
   return 0;
 }
 
-/* Whether `from` is an argument that a result may be computed over, and that the caller has not given away:
+/* Whether `from` is an argument that a result may be computed over, and that the caller has not donated:
  * copying it is what keeps it as it was. */
 static bool run_is_protected(const cpu_run *run, const void *from) {
   const plan_program *p = run->exe->base.plan;

@@ -88,7 +88,7 @@ static int cu_call_arguments(cu_call_state *x, void *const *arguments) {
   return 0;
 }
 
-/* A result in the memory of an argument that is given away shares its copy, too. */
+/* A result in the memory of an argument that is donated shares its copy, too. */
 static int cu_call_results(cu_call_state *x, void *const *arguments, void *const *results) {
   const rt_executable *exe = &x->run.exe->base;
   for (uint32_t i = 0; i < exe->n_results; i++) {

@@ -21,7 +21,7 @@ typedef struct cuda_kernel {
 typedef struct cuda_code {
   bool made;
   cuda_kernel *kernels;    /* by step; of those that are kernels or routines */
-  int64_t *trips;          /* by step: how often a loop turns; CUDA_TRIPS_UNKNOWN */
+  int64_t *trips;          /* by step: how many iterations a loop takes; CUDA_TRIPS_UNKNOWN */
   cuda_address *constants; /* by buffer; of constants */
 } cuda_code;
 
@@ -41,7 +41,7 @@ typedef struct cuda_executable {
   cuda_address constants; /* one block for all; 0: there are none */
   cuda_code *codes;       /* by number of the program */
   size_t scratch_bytes;   /* a condition, and behind it the most that a launch needs for itself; 0: nothing */
-  const char *no_graph;   /* why calls are no graph, for people; NULL: they are. no_graph_op: because of it, or NULL */
+  const char *no_graph;   /* why calls are not graph, for people; NULL: they are. no_graph_op: because of it, or NULL */
   const ir_op *no_graph_op;
   uint64_t n_nodes;           /* launches and copies of a call, where they are known */
   struct cuda_graphs *graphs; /* of calls that were made before; or NULL */

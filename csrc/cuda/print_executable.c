@@ -40,7 +40,7 @@ int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error 
     base_putf(out, "a call is one launch of a graph of %llu nodes at most, but for the first ones\n",
               (unsigned long long)exe->n_nodes);
   else
-    base_putf(out, "a call is no graph: %s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
+    base_putf(out, "a call is not a graph: %s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
               exe->no_graph_op ? " " : "", exe->no_graph);
   for (uint32_t i = 0; ok && i < list.n; i++) cu_exeput_program(out, exe, list.items[i]);
   BASE_VEC_FREE(exe->alloc, &list);

@@ -3,7 +3,7 @@
 
 #include "../cpu/move/move.h"
 
-/* Strides that are no whole numbers of elements: bytes are copied then, with a dimension of their own, which becomes
+/* Strides that are not whole numbers of elements: bytes are copied then, with a dimension of their own, which becomes
  * one block again. Dimensions of 1 make room for it. */
 static bool copy_plan_bytes(cpu_move *m, base_arena *arena, const xlac_buffer_info *b, int64_t *dims, int64_t *to,
                             int64_t *from) {

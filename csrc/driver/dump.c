@@ -6,7 +6,7 @@
 #include "../plan/report.h"
 #include "../text/text.h"
 
-enum { DUMP_ENOUGH = 1 }; /* a status that is no error: the stage has been printed */
+enum { DUMP_ENOUGH = 1 }; /* a status that is not an error: the stage has been printed */
 
 typedef struct dump_stage dump_stage;
 struct dump_stage {

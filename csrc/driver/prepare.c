@@ -62,7 +62,7 @@ int driver_translate(ir_module *m, ir_module **out, xlac_error *err) {
   return m->form == IR_FORM_MLIR ? prepare_translate(m, out, err) : ir_module_clone(out, m, err);
 }
 
-/* Whether the shard of the output can lie where that of the parameter does; what is no array is the verifier's. */
+/* Whether the shard of the output can lie where that of the parameter does; what is not an array is the verifier's. */
 static bool prepare_alias_fits(const ir_module *local, const ir_alias *a) {
   const ir_computation *e = local->entry;
   const ir_type *out = ir_type_at(ir_root(e)->type, a->output->v, a->output->n), *in = NULL;

@@ -61,7 +61,7 @@ static void rehearse_put_groups(base_text *out, const ir_op *op) {
   }
 }
 
-/* Sources and targets of a permutation: what differs from pair to pair is only where they lie. */
+/* Sources and targets of a permutation: what differs from pair to pair is only where they are. */
 static void rehearse_put_pairs(base_text *out, const ir_op *op) {
   enum { MOST_PAIRS = 4096 };
   const ir_attr *a = ir_attr_find(op, IR_ATTR_SOURCE_TARGET_PAIRS);

@@ -88,7 +88,7 @@ bool fusion_is_candidate(const ir_op *op);
  * which no dimension is a part of several; pads and concatenations; slices and elements from places that are computed.
  * fusion_moves.c */
 bool fusion_moves_index(const ir_op *op);
-/* Those that are no kernels by themselves: a view, or a routine, unless others are in the kernel. */
+/* Those that are not kernels by themselves: a view, or a routine, unless others are in the kernel. */
 bool fusion_is_soft(const ir_op *op);
 /* Pads and concatenations: a value that is there in some iterations only. */
 bool fusion_has_edges(const ir_op *op);

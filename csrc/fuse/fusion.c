@@ -5,7 +5,7 @@
  *     b = f32[9] iota()        CHEAP: computed wherever it is used
  *     c = f32[9] multiply(a, b)  ROOT: it is a result
  *
- * Values that several kernels read, or that an op which is no kernel reads, go to memory. The reasons are kept as
+ * Values that several kernels read, or that an op which is not a kernel reads, go to memory. The reasons are kept as
  * constant texts: explain("fusion") shows them, and nothing else depends on them. */
 #include "fusion_inside.h"
 
@@ -121,7 +121,7 @@ bool fusion_is_cheap(const ir_op *op, uint32_t *weight) {
 typedef struct fusion_users {
   ir_op *root;
   const char *why;
-  bool outside; /* somebody who is no kernel reads it */
+  bool outside; /* somebody who is not a kernel reads it */
   uint32_t n;
 } fusion_users;
 
@@ -151,7 +151,7 @@ static const char *fusion_user_objects(const fusion_plan *f, const ir_use *use, 
   uint8_t role = f->of[user->id].role;
   if (f->of[user->id].role != FUSION_NO && fusion_is_array_of_places(use))
     return "it is read at a place that is computed";
-  if (fusion_is_outside(f, use)) return "an op that is no kernel reads it";
+  if (fusion_is_outside(f, use)) return "an op that is not a kernel reads it";
 
   if (fusion_expands(user)) return "a broadcast would compute it many times";
   if (fusion_moves_index(user) && n_users > 1 && !fusion_gather_of(use)) return fusion_indexes;

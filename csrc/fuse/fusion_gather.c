@@ -90,7 +90,7 @@ const ir_op *fusion_gather_of(const ir_use *use) {
   return NULL;
 }
 
-/* A value of one reader, which is no result. */
+/* A value of one reader, which is not a result. */
 static bool gather_is_alone(const ir_op *op) {
   for (uint32_t i = 0; i < op->parent->n_results; i++)
     if (op->parent->results[i].op == op) return false;

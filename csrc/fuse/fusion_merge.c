@@ -1,14 +1,14 @@
 /* Kernels that become one: they iterate over the same elements, and one reads what the other reads or computes, so that
  * one pass through memory does for both. Sums are known when a pass is over, so nobody may need one within it. A merged
  * kernel stands where the first of its parts stood, if all it reads is there by then, or where the last stood, if
- * nobody reads it earlier; nothing else moves, and no step that is no kernel may lie between the two, lest values live
- * longer for it. Each kernel is compared with the last few alone, so all is linear. */
+ * nobody reads it earlier; nothing else moves, and no step that is not a kernel may lie between the two, lest values
+ * live longer for it. Each kernel is compared with the last few alone, so all is linear. */
 #include "../kernel/kernel.h"
 #include "fusion_inside.h"
 
 /* Limits; of ops in fusion_inside.h. */
 enum {
-  FUSE_LEAST = 2048,               /* iterations: fewer are no work for memory */
+  FUSE_LEAST = 2048,               /* iterations: fewer are not work for memory */
   FUSE_STORES = KERNEL_MAX_STORES, /* of a kernel */
   FUSE_READS = 12,
   FUSE_NEAR = 6 /* kernels to compare with */
@@ -30,7 +30,7 @@ typedef struct fuse_run {
   uint32_t n;
   ir_op *const *order;
   uint32_t *at;    /* by op id: its place in the order, plus one */
-  uint32_t *steps; /* by place: steps before it that are no kernels */
+  uint32_t *steps; /* by place: steps before it that are not kernels */
   fuse_pass *pass; /* by place of a root, of those worth it */
   fuse_pass *near[FUSE_NEAR];
   uint32_t n_near;
@@ -204,7 +204,7 @@ static const char *fuse_objects(const fuse_run *x, const fuse_pass *a, const fus
   uint32_t from = fuse_place(x, a->first), to = fuse_place(x, b->first);
   if (x->f->waits && x->f->waits[a->first->id] != x->f->waits[b->first->id])
     return "an async operation is waited for in between";
-  return x->steps[from] != x->steps[to - 1] ? "a step that is no kernel stands in between" : NULL;
+  return x->steps[from] != x->steps[to - 1] ? "a step that is not a kernel stands in between" : NULL;
 }
 
 /* b can stand where a does. */

@@ -389,7 +389,7 @@ static uint32_t lower_count_slow(const kernel *k) {
   return slow;
 }
 
-/* Sums of short rows: lanes are results, which lie far apart in memory, or elements as they lie, whichever has fewer
+/* Sums of short rows: lanes are results, which lie far apart in memory, or elements as stored, whichever has fewer
  * slow loads. The order in which a result is combined is the same. */
 int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
                  xlac_error *err) {

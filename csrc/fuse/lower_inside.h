@@ -26,7 +26,7 @@ typedef struct lower_run {
   base_arena *arena, *scratch; /* of the kernel; of what is needed while it is made */
   base_alloc alloc;
   const ir_op *root;
-  bool by_rows;  /* what is reduced of short rows is iterated as it lies in memory */
+  bool by_rows;  /* what is reduced of short rows is iterated as stored in memory */
   uint32_t rank; /* of the iteration before it is collapsed */
   uint32_t place[KERNEL_MAX_RANK];
   const ir_type *space;  /* whose dimensions are iterated */

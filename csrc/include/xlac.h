@@ -616,7 +616,7 @@ typedef struct xlac_compile_options {
   const char *blas_path; /* of an OpenBLAS; NULL: the usual names. Without one, dots are computed by xlac itself */
   bool no_blas, no_fusion, no_passes; /* to find out who is to blame for a difference */
   xlac_runtime *runtime;              /* NULL: one of its own */
-  uint32_t n_donate;                  /* parameters all of whose arrays may be given away, as by buffer_donor */
+  uint32_t n_donate;                  /* parameters all of whose arrays may be donated, as by buffer_donor */
   const uint32_t *donate;
   struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
   uint32_t n_lanes;               /* several lanes for "" are taken in turn; without any, there is one of one thread */
@@ -643,7 +643,7 @@ typedef struct xlac_executable_info {
   uint32_t n_interpreted;                  /* steps that are one op by the interpreter */
   const char *interpreted;                 /* why the interpreter runs the whole program; NULL: it does not. Static */
   const char *blas; /* what the library that its products use says of itself; "": they need none, or there is none */
-  uint32_t n_donations;            /* arguments that may be given away: xlac_executable_donation */
+  uint32_t n_donations;            /* arguments that may be donated: xlac_executable_donation */
   uint32_t n_arguments, n_results; /* leaves (arrays and tokens) of all parameters and of the result */
   uint64_t work; /* elements that a call goes through, roughly; UINT64_MAX where that is not known before it runs */
   double seconds[XLAC_COMPILE_STAGES];
@@ -671,7 +671,7 @@ const xlac_device *xlac_executable_memory(const xlac_executable *exe);
 /* As xlac_interpret. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
                         xlac_value *const *args, xlac_value **out, xlac_error *err);
-/* An argument that may be given away: its memory can then be that of a result of its size, which is the same pointer.
+/* An argument that may be donated: its memory can then be that of a result of its size, which is the same pointer.
  */
 typedef struct xlac_donation {
   uint32_t argument, result; /* leaves, counted over all parameters and over the result; result is UINT32_MAX where none
@@ -682,7 +682,7 @@ typedef struct xlac_donation {
 /* Number `index`; false past the end. */
 bool xlac_executable_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
 /* What becomes of donation `index`, or why nothing does: "live later: s reads it after ...". With UINT32_MAX, a line
- * for each argument that is or could be given away. Freed with xlac_free; n may be NULL. Fails past the end. */
+ * for each argument that is or could be donated. Freed with xlac_free; n may be NULL. Fails past the end. */
 int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index, char **text, size_t *n,
                                      xlac_error *err);
 
@@ -692,18 +692,18 @@ int xlac_executable_explain_donation(const xlac_executable *exe, uint32_t index,
  * Fails on programs whose shapes are known only when they run. */
 int xlac_executable_call(const xlac_executable *exe, const xlac_interpret_options *options, void *const *arguments,
                          void *const *results, xlac_error *err);
-/* An argument array as it lies. */
+/* An argument array as stored. */
 typedef struct xlac_argument {
   void *data;             /* of the element of index 0 */
   const int64_t *strides; /* in bytes, as many as the leaf has dimensions; NULL: row-major and dense */
   bool given;             /* the caller needs what is in it no more, and gives it to no result: temporaries lie there */
 } xlac_argument;
-/* xlac_executable_call with such arguments. What has strides is read where it lies, by a plan for that layout which is
+/* xlac_executable_call with such arguments. What has strides is read in place, by a plan for that layout which is
  * made at first sight; where that can't be (after eight layouts, inside tuples, pred and types narrower than a byte,
  * elements at several indexes), it is copied, and the executable's counters count that. */
 int xlac_executable_call_at(const xlac_executable *exe, const xlac_interpret_options *options,
                             const xlac_argument *arguments, void *const *results, xlac_error *err);
-/* How many bytes of argument `leaf` a call would use for temporaries if it were given away: 0 where a result takes it,
+/* How many bytes of argument `leaf` a call would use for temporaries if it were donated: 0 where a result takes it,
  * or none lies there. */
 int64_t xlac_executable_spare(const xlac_executable *exe, uint32_t leaf);
 /* The program as it was compiled, after the passes: borrowed, not to be edited. */
@@ -741,9 +741,9 @@ int xlac_executable_load(const void *bytes, size_t n, const xlac_compile_options
 /* Why ops are in one kernel or not, a line an op; freed with xlac_free. n may be NULL. */
 int xlac_executable_fusion(const xlac_executable *exe, char **text, size_t *n, xlac_error *err);
 /* What one call costs, by shapes alone: an elementwise op is one flop an element, a product two; elementary functions
- * count apart; bytes are those of steps, caches aside. A loop's condition and body count once, since nobody knows how
- * often it turns; of a conditional the dearest branch. Of several devices, each one's. All 0 where the interpreter runs
- * the program whole. */
+ * count apart; bytes are those of steps, caches aside. A loop's condition and body count once, because its trip
+ * count is unknown; of a conditional the most expensive branch. Of several devices, each one's. All 0 where the
+ * interpreter runs the program whole. */
 typedef struct xlac_cost {
   double flops, transcendentals, bytes_read, bytes_written;
 } xlac_cost;
@@ -795,7 +795,7 @@ bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t lea
 int xlac_executable_call_shards(const xlac_executable *exe, const xlac_interpret_options *options,
                                 void *const *arguments, void *const *results, xlac_error *err);
 /* As xlac_executable_donation, for calls with shards. That function says it for whole arrays, of which fewer can be
- * given away: none that several devices read. */
+ * donated: none that several devices read. */
 bool xlac_executable_shard_donation(const xlac_executable *exe, uint32_t index, xlac_donation *out);
 /* What partitioning came to, as JSON (docs/executor.md): ops that every device computes whole, why, and what would
  * help; what moves between devices; how arguments and results are cut. Freed with xlac_free; n may be NULL.
@@ -857,7 +857,7 @@ typedef enum xlac_counter {
   XLAC_COUNT_LIVE_BUFFERS, /* not deleted, with the next their bytes */
   XLAC_COUNT_LIVE_BYTES,
   XLAC_COUNT_LIVE_VIEWS, /* of buffers */
-  XLAC_COUNT_ARRAYS_IN,  /* taken where they lie, and their bytes */
+  XLAC_COUNT_ARRAYS_IN,  /* taken where they are, and their bytes */
   XLAC_COUNT_BYTES_IN,
   XLAC_COUNT_COPIES_IN, /* arrays that had to be copied on the way in, and their bytes */
   XLAC_COUNT_BYTES_COPIED_IN,
@@ -888,7 +888,7 @@ void xlac_counters_reset(xlac_counters *c);
 /* "live_buffers"; NULL past the end. Static. */
 const char *xlac_counter_name(uint32_t counter);
 
-/* --- buffers: arrays in memory, with strides, that may be lent, shared and given away --- */
+/* --- buffers: arrays in memory, with strides, that may be borrowed, shared and donated --- */
 
 /* Its shape never changes; its memory may be taken once. Reference counted, released with xlac_buffer_release.
  * Thread-safe: all functions, from any thread. */
@@ -914,7 +914,7 @@ typedef struct xlac_buffer_info {
   const int64_t *dims;
   /* Never NULL but for rank 0. Those of dimensions of 1, or of an empty array, are as if it were dense. */
   const int64_t *strides;
-  const int64_t *steps; /* the strides in elements; NULL where they are no whole numbers */
+  const int64_t *steps; /* the strides in elements; NULL where they are not whole numbers */
   void *data;           /* NULL once deleted, and where an empty array has none */
   int64_t count;
   size_t bytes; /* count elements; a strided array lies in more */
@@ -1133,9 +1133,9 @@ bool xlac_graph_has_lowering(const char *op);
 
 /* --- calls on buffers --- */
 
-/* The arguments of one call, a buffer for each leaf of the parameters: lent, or given away (XLA: ExecutionInput). It
+/* The arguments of one call, a buffer for each leaf of the parameters: lent, or donated (XLA: ExecutionInput). It
  * belongs to one thread at a time, and refers to the executable. Destroy with xlac_input_destroy, which also undoes
- * what was not run: what is lent is let go, and what was given away is its buffer's again. */
+ * what was not run: what is borrowed is let go, and what was donated is its buffer's again. */
 typedef struct xlac_input xlac_input;
 
 /* Fails on programs that the interpreter runs whole. */
@@ -1148,7 +1148,7 @@ int xlac_input_lend(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *e
  * with DONATION_UNUSABLE where b is not dense and aligned. */
 int xlac_input_donate(xlac_input *in, uint32_t leaf, xlac_buffer *b, xlac_error *err);
 /* Runs the program and fills results, one for each leaf of the result (NULL for tokens), the caller's. Then `in` is as
- * new. When it fails before the program runs, what was given away is its buffer's again; when the program fails, it is
+ * new. When it fails before the program runs, what was donated is its buffer's again; when the program fails, it is
  * gone. Thread-safe: any thread may run any input. */
 int xlac_executable_run_input(const xlac_executable *exe, const xlac_interpret_options *options, xlac_input *in,
                               xlac_buffer **results, xlac_error *err);

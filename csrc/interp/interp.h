@@ -161,7 +161,7 @@ interp_value *interp_array(interp_ctx *ctx, base_dtype dtype, uint32_t rank, con
 interp_value *interp_array_for(interp_ctx *ctx, const ir_op *op);
 interp_value *interp_tuple(interp_ctx *ctx, uint32_t n, interp_value *const *elements); /* takes new references */
 interp_value *interp_token(interp_ctx *ctx);
-interp_value *interp_from_literal(interp_ctx *ctx, const ir_literal *l); /* lent: the module owns the data */
+interp_value *interp_from_literal(interp_ctx *ctx, const ir_literal *l); /* borrowed: the module owns the data */
 /* Wraps memory of somebody else. */
 interp_value *interp_lend(base_alloc alloc, base_dtype dtype, uint32_t rank, const int64_t *dims, void *data,
                           void (*release)(void *), void *release_ctx);

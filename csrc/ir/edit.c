@@ -134,7 +134,7 @@ static void link_control(ir_control *e, ir_op *op, ir_op *pred) {
   touch(op);
 }
 
-/* A second edge between the same two ops is no edge: XLA keeps none either. */
+/* A second edge between the same two ops is not an edge: XLA keeps none either. */
 bool ir_add_control_pred(ir_op *op, ir_op *pred) {
   assert(pred);
   if (find_control(pred, op)) return true;
@@ -223,7 +223,7 @@ void ir_set_op_name(ir_op *op, const base_istr *name) {
   touch(op);
 }
 
-/* Most dictionaries that a pass looks at stay as they are: that is no edit. */
+/* Most dictionaries that a pass looks at stay as they are: that is not an edit. */
 void ir_set_mlir(ir_op *op, const ir_mdict *attrs) {
   if (op->mlir == attrs) return;
   op->mlir = attrs;

@@ -334,7 +334,7 @@ XLAC_MUST_USE bool ir_set_result_attrs(ir_computation *f, uint32_t i, const ir_m
 XLAC_MUST_USE bool ir_replace_uses(ir_op *from, ir_op *to);
 /* Whether its computation gives some result of op's: that is no use, but keeps it. */
 bool ir_is_result(const ir_op *op);
-/* Unlinks an op that has no uses and is no result. Its struct stays readable until the module goes. */
+/* Unlinks an op that has no uses and is not a result. Its struct stays readable until the module goes. */
 void ir_op_remove(ir_op *op);
 /* And its ops; nobody may call it. Where it was the entry, the first one that is left is. */
 void ir_computation_remove(ir_computation *c);

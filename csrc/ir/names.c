@@ -160,7 +160,7 @@ static bool names_type(const char *s, size_t n) {
          (n == 6 && memcmp(s, "opaque", 6) == 0);
 }
 
-/* Words of the text that are no types. */
+/* Words of the text that are not types. */
 static bool is_keyword(const char *s, size_t n) {
   static const struct {
     const char *word;

@@ -156,7 +156,7 @@ ir_opcode ir_opcode_from_mlir(const char *s, size_t n) {
   return IR_OP_INVALID;
 }
 
-/* Of what is no integer nothing is asked. */
+/* Of what is not an integer nothing is asked. */
 const char *ir_mattr_spec_lacks(const ir_mattr_spec *spec, const ir_mattr *a) {
   assert(spec && a);
   if (a->kind != IR_M_INTEGER) return NULL;

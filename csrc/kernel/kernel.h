@@ -137,8 +137,8 @@ bool kernel_find_scans(const kernel *k, kernel_scans *s);
 bool kernel_is_same(const kernel *k, uint32_t i);
 /* Whether some place of v, a load, differs between iterations: then each element is found by itself. */
 bool kernel_is_gather(const kernel *k, const kernel_value *v);
-/* The least and the most that the index comes to over all iterations; false where that is no int64_t, or where there
- * are none. Callers compare *most with what they know of the array. */
+/* The least and the most that the index comes to over all iterations; false where that is not an int64_t, or where
+ * there are none. Callers compare *most with what they know of the array. */
 bool kernel_reach(const kernel *k, const kernel_index *index, int64_t *least, int64_t *most);
 /* The least and greatest element that a load reads, over the iterations in which it is defined and all its offsets. */
 bool kernel_load_reach(const kernel *k, const kernel_value *v, int64_t *least, int64_t *most);

@@ -34,7 +34,7 @@ static int kverify_op(const kernel *k, uint32_t i, xlac_error *err) {
   for (uint32_t j = 0; j < v->n_in; j++)
     if (j > 2 || v->in[j] >= i)
       return base_fail(err, XLAC_E_VERIFY, "kernel value v%u uses v%u, which is not before it", i, v->in[j]);
-  if (!kernel_loop_of(k, i, &l)) return kverify_fail(err, i, "is no elementwise op on these types");
+  if (!kernel_loop_of(k, i, &l)) return kverify_fail(err, i, "is not an elementwise op on these types");
   for (uint32_t j = 0; j < v->n_in; j++) TRY(kverify_defined(k, i, j, v->box, err));
   return 0;
 }
@@ -95,14 +95,14 @@ static int kverify_scan(const kernel *k, uint32_t i, xlac_error *err) {
   base_dtype t = (base_dtype)v->dtype;
   scalar_loop l;
   if (v->n_in != 2 || !v->index || v->box || k->reduction)
-    return kverify_fail(err, i, "is no scan of two values in all iterations of a kernel that sums up nothing else");
+    return kverify_fail(err, i, "is not a scan of two values in all iterations of a kernel that sums up nothing else");
   for (uint32_t j = 0; j < 2; j++)
     if (v->in[j] >= i || k->values[v->in[j]].dtype != v->dtype || k->values[v->in[j]].box)
       return base_fail(err, XLAC_E_VERIFY, "kernel value v%u scans v%u, which is none of its type before it", i,
                        v->in[j]);
   if (!kernel_is_same(k, v->in[1])) return kverify_fail(err, i, "begins with what is not the same at every iteration");
   if (!scalar_loop_binary((scalar_code)v->op.code, t, &l))
-    return kverify_fail(err, i, "combines by what is no op on two of its type");
+    return kverify_fail(err, i, "combines by what is not an op on two of its type");
   if (k->count == 0) return 0;
   if (!kverify_is_along(k, v->index))
     return kverify_fail(err, i, "does not go along one dimension from its first place");
@@ -127,7 +127,8 @@ static int kverify_bases(const kernel *k, uint32_t i, xlac_error *err) {
     bool integer = t == XLAC_PRED || base_dtype_is_signed(t) || base_dtype_is_unsigned(t);
     if (v->in[j] >= i || !integer || v->bases[j].last < 0)
       return base_fail(err, XLAC_E_VERIFY,
-                       "kernel value v%u is loaded from a place by v%u, which is no integer before it", i, v->in[j]);
+                       "kernel value v%u is loaded from a place by v%u, which is not an integer before it", i,
+                       v->in[j]);
     TRY(kverify_defined(k, i, j, v->box, err));
   }
   return 0;
@@ -230,7 +231,7 @@ static int kverify_reducing(const kernel *k, const kernel_store *s, xlac_error *
   scalar_loop l;
   if (!k->reduction) return base_fail(err, XLAC_E_VERIFY, "a kernel's store reduces, and there is no \"over\"");
   if (!scalar_loop_binary(s->by, t, &l))
-    return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction combines %s by what is no op on two of them",
+    return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction combines %s by what is not an op on two of them",
                      base_dtype_of(t)->text);
   if (s->init >= k->n_values || k->values[s->init].dtype != t || !kernel_is_same(k, s->init))
     return base_fail(err, XLAC_E_VERIFY, "a kernel's reduction begins with v%u, which is not one %s for all iterations",

@@ -47,7 +47,7 @@ PJRT_Error *pjrt_read_shape(pjrt_shape *out, PJRT_Buffer_Type type, const int64_
   if (n > IR_MAX_RANK)
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "an array has at most %d dimensions, not %zu", (int)IR_MAX_RANK, n);
   if (out->dtype == BASE_DTYPE_INVALID && type != PJRT_BUFFER_TOKEN)
-    return pjrt_fail(PJRT_INVALID_ARGUMENT, "%d is no element type that xlac knows", (int)type);
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "%d is not an element type that xlac knows", (int)type);
   return NULL;
 }
 

@@ -111,7 +111,7 @@ static bool callback_is_target(const char *text) {
   return false;
 }
 
-/* An op's target, the caller's to free; NULL: it is no custom call. */
+/* An op's target, the caller's to free; NULL: it is not a custom call. */
 static char *callback_target(xlac_module *m, xlac_op *op) {
   xlac_op_info info;
   xlac_error err;

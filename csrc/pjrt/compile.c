@@ -325,7 +325,7 @@ PJRT_Error *pjrt_executable_deserialize_and_load(PJRT_Executable_DeserializeAndL
        source = !strcmp(magic, program_source_magic);
   if (!read || (!source && strcmp(magic, program_magic) != 0) || options_size > size - PROGRAM_HEAD ||
       n != size - PROGRAM_HEAD - options_size)
-    return pjrt_fail(PJRT_INVALID_ARGUMENT, "the bytes are no program that this version of xlac's plugin saved");
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "the bytes are not a program that this version of xlac's plugin saved");
   const char *options = bytes + PROGRAM_HEAD;
   const char *program = options + options_size;
   if (args->overridden_serialized_compile_options) {

@@ -6,7 +6,7 @@
  * All memory has its place when a call returns, since clients ask for addresses of what is not ready yet. A run holds
  * its arguments' blocks as a user. What is donated was the buffer's own use, which the run takes over. Where nobody
  * else uses the block but runs that are before this one in the queue, results are written over it; where somebody does
- * (a run on another thread, an array of NumPy's), the program is told that it is only lent, and copies.
+ * (a run on another thread, an array of NumPy's), the program is told that it is only borrowed, and copies.
  *
  * Programs are told how an argument lies that isn't row-major; those that can't be get a copy, and results in another
  * layout are computed beside it. */
@@ -18,8 +18,8 @@ typedef struct execute_laid {
   uint32_t leaf;
   bool result;
   void *lies;        /* of a result: where it goes */
-  void *copy;        /* row-major, while the program runs; NULL: it reads the argument where it lies */
-  int64_t strides[]; /* in bytes, of an argument as it lies */
+  void *copy;        /* row-major, while the program runs; NULL: it reads the argument where it is */
+  int64_t strides[]; /* in bytes, of an argument as stored */
 } execute_laid;
 
 /* All in one allocation, of the thread that runs it. */
@@ -141,7 +141,7 @@ static int execute_lay_one(execute_run *x, execute_laid *l, xlac_error *err) {
   const pjrt_shape *s = l->result ? &execute_result(x, l->leaf)->shape : &execute_parameter(x, l->leaf)->shape;
   const pjrt_shape plain = {s->dtype, s->rank, s->dims, NULL};
   size_t bytes = l->result ? execute_result(x, l->leaf)->bytes : execute_parameter(x, l->leaf)->bytes;
-  if (!l->result && !x->e->group && !x->e->values) return 0; /* it is read where it lies */
+  if (!l->result && !x->e->group && !x->e->values) return 0; /* it is read in place */
   if (!(l->copy = base_malloc(base_alloc_libc, bytes + 1))) return base_oom(err, "a row-major copy of an array");
   if (l->result) {
     l->lies = x->out[l->leaf];
@@ -342,7 +342,7 @@ static PJRT_Error *execute_check_argument(const execute_run *x, uint32_t i, cons
   return pjrt_fail(PJRT_INVALID_ARGUMENT, "argument %u of %s is %s; the program takes %s", i, x->e->name, have, want);
 }
 
-/* A buffer that is given away is an argument once, on its device. */
+/* A buffer that is donated is an argument once, on its device. */
 static PJRT_Error *execute_check_donation(const execute_run *x, PJRT_Buffer *const *buffers, uint32_t i) {
   uint32_t first = i - i % x->e->n_parameters;
   for (uint32_t k = first; k < first + x->e->n_parameters; k++) {
@@ -382,7 +382,7 @@ static PJRT_Error *execute_use_arguments(execute_run *x, const PJRT_ExecuteOptio
   return NULL;
 }
 
-/* From here on the call goes on. Who loses a race for a buffer that somebody else gives away keeps his use: the array
+/* From here on the call goes on. Who loses a race for a buffer that somebody else donates keeps his use: the array
  * was there when he asked. */
 static void execute_take_donated(execute_run *x, PJRT_Buffer *const *buffers) {
   for (uint32_t i = 0; x->e->gives && i < x->n_arguments; i++)

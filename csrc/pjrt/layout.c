@@ -43,7 +43,8 @@ int pjrt_layout_copy(xlac_runtime *rt, const pjrt_shape *s, const int64_t *strid
 /* --- what the client says --- */
 
 static PJRT_Error *layout_bad_order(uint32_t rank) {
-  return pjrt_fail(PJRT_INVALID_ARGUMENT, "a layout of an array of rank %u that is no order of its dimensions", rank);
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "a layout of an array of rank %u that is not an order of its dimensions",
+                   rank);
 }
 
 static PJRT_Error *layout_check_order(const int64_t *minor_to_major, uint32_t rank) {

@@ -100,7 +100,7 @@ static PJRT_Error *option_set(pjrt_compile_options *o, const char *name, size_t 
 /* --- messages --- */
 
 static PJRT_Error *options_malformed(void) {
-  return pjrt_fail(PJRT_INVALID_ARGUMENT, "the compile options are no CompileOptionsProto");
+  return pjrt_fail(PJRT_INVALID_ARGUMENT, "the compile options are not a CompileOptionsProto");
 }
 
 /* An entry of map<string, OptionOverrideProto>. */

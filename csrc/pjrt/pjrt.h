@@ -248,7 +248,7 @@ struct PJRT_Buffer {
 /* The number of base/dtype.h; BASE_DTYPE_INVALID for a token and for no type. */
 base_dtype pjrt_dtype(PJRT_Buffer_Type type);
 PJRT_Buffer_Type pjrt_type(uint32_t dtype); /* 0: TOKEN */
-/* Bytes of a dense array of that shape. INVALID_ARGUMENT: it is no shape, or too large. */
+/* Bytes of a dense array of that shape. INVALID_ARGUMENT: it is not a shape, or too large. */
 PJRT_Error *pjrt_shape_bytes(const pjrt_shape *s, size_t *bytes);
 /* The shape of arguments: checked. */
 PJRT_Error *pjrt_read_shape(pjrt_shape *out, PJRT_Buffer_Type type, const int64_t *dims, size_t n);
@@ -307,7 +307,7 @@ typedef struct pjrt_parameter {
   pjrt_shape shape;
   size_t bytes;
   uint32_t memory_kind;
-  bool donated; /* the program says that it may be given away */
+  bool donated; /* the program says that it may be donated */
 } pjrt_parameter;
 
 enum { EXECUTABLE_COSTS = 3 };

@@ -113,7 +113,7 @@ PJRT_Error *pjrt_topology_description_deserialize(PJRT_TopologyDescription_Deser
     memcpy(text, args->serialized_topology, args->serialized_topology_size);
   if (sscanf(text, "xlac-topology %15s %u", options.platform, &devices) != 2 || devices == 0 ||
       devices > PJRT_DEVICES_MAX)
-    return pjrt_fail(PJRT_INVALID_ARGUMENT, "the bytes are no saved topology of xlac's");
+    return pjrt_fail(PJRT_INVALID_ARGUMENT, "the bytes are not a saved topology of xlac's");
   options.devices = devices;
   return topology_create(&options, &args->topology);
 }

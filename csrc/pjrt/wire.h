@@ -39,7 +39,7 @@ static inline uint64_t wire_fixed(wire_reader *r, unsigned n) {
   return value;
 }
 
-/* The next field; false at the end, and where the bytes are no message. */
+/* The next field; false at the end, and where the bytes are not a message. */
 static inline bool wire_next(wire_reader *r, wire_field *f) {
   if (r->bad || r->at == r->end) return false;
   uint64_t tag = wire_varint(r);

@@ -1,6 +1,6 @@
 /* Async chains. A start has a program of its own, whose task and frame lie in a buffer of the start's. The done reads
  * all that the start reads and writes, so that operands live and stay as they are until then, and nobody else gets the
- * memory of the results or of the frame; the results are the done's value where they lie. */
+ * memory of the results or of the frame; the results are the done's value where they are. */
 #include "build.h"
 
 /* send and recv are not among them. */

@@ -50,14 +50,14 @@ static bool proof_in_frame(const plan_buffer *b) {
   return (b->place == PLAN_FRAME || b->place == PLAN_SPARE) && b->first != UINT32_MAX && b->bytes > 0;
 }
 
-/* Within an argument that is given away and that nobody reads any more. */
+/* Within an argument that is donated and that nobody reads any more. */
 static int proof_spare(const proof_run *x, uint32_t id) {
   const plan_buffer *b = &x->p->buffers[id];
   if (b->number >= x->p->n_spares) return proof_fail(x, b->first, "has no such spare argument", id, id);
   uint32_t spare = x->p->spares[b->number];
   const plan_buffer *old = &x->p->buffers[spare];
   if (b->offset < 0 || b->offset + b->bytes > old->bytes || !b->type)
-    return proof_fail(x, b->first, "writes outside of an argument that is given away", id, spare);
+    return proof_fail(x, b->first, "writes outside of an argument that is donated", id, spare);
   if (old->last == UINT32_MAX || old->last < b->first) return 0;
   bool passes_on = old->last == b->first && b->offset == 0;
   if (passes_on && plan_may_overwrite(&x->p->steps[b->first], x->p->buffers, spare, id)) return 0;
@@ -134,7 +134,7 @@ static int proof_over(const proof_run *x, uint32_t r, uint32_t argument) {
 static int proof_lives(const proof_run *x, uint32_t step, uint32_t b, uint32_t done) {
   const plan_buffer *buffer = &x->p->buffers[b];
   if (buffer->place == PLAN_CONSTANT || (buffer->last != UINT32_MAX && buffer->last >= done)) return 0;
-  return proof_fail(x, step, "starts what goes on with memory that is given away before it is done", b, b);
+  return proof_fail(x, step, "starts what goes on with memory that is donated before it is done", b, b);
 }
 
 /* Room for the task and for the program that it runs. */

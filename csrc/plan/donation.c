@@ -1,5 +1,5 @@
-/* Arguments that may be given away: those of input_output_alias, and donors, each of which gets the first result of its
- * size that no other argument goes to. Whoever is given away or not, a program is the same: where the caller lends the
+/* Arguments that may be donated: those of input_output_alias, and donors, each of which gets the first result of its
+ * size that no other argument goes to. Whoever is donated or not, a program is the same: where the caller lends the
  * argument, the result has memory of its own. */
 #include "build.h"
 
@@ -108,7 +108,7 @@ static void donation_all(donation_run *r, const ir_config *config) {
   }
 }
 
-/* Arguments that are given away in every call, and lie under no result. Smaller ones than a cache line are not worth
+/* Arguments that are donated in every call, and lie under no result. Smaller ones than a cache line are not worth
  * a place. */
 static void donation_list_spares(const donation_run *r, const bool *given) {
   const plan_build *x = r->x;

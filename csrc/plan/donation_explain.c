@@ -1,4 +1,4 @@
-/* What becomes of the entry's arguments when they are given away, as text: one line an argument, for
+/* What becomes of the entry's arguments when they are donated, as text: one line an argument, for
  * Executable.explain("donation") and for the report of a call. The decisions are those of donation.c (who may be
  * given to which result) and results.c (whether that result is computed over it or copied there). */
 #include "plan.h"
@@ -34,7 +34,7 @@ void plan_put_donation(base_text *out, const plan_program *p, const plan_donatio
                 d->made->name->s, d->result);
       return;
     case PLAN_DONATION_OTHER:
-      base_putf(out, "result %u is no new value: it is copied there at the end", d->result);
+      base_putf(out, "result %u is not a new value: it is copied there at the end", d->result);
       return;
   }
 }
@@ -70,7 +70,7 @@ static bool explain_has_use(const plan_program *p, uint32_t leaf) {
 void plan_explain_donations(base_text *out, const plan_program *p) {
   assert(out && p);
   if (p->interpreted) {
-    base_putf(out, "no argument can be given away: the interpreter runs the program whole, since %s\n", p->why);
+    base_putf(out, "no argument can be donated: the interpreter runs the program whole, since %s\n", p->why);
     return;
   }
   for (uint32_t i = 0; i < p->n_donations; i++) {

@@ -2,8 +2,8 @@
  * flag.
  *
  * dot of f32[5,2,3] and f32[5,3,4] with batch dimension 0, contracting 2 and 1: batch 5, m 2, n 4, k 3, lda 3, ldb 4,
- * strides 6 and 12. No operand is copied; where the dimensions don't walk memory with one stride it is no product for
- * BLAS. */
+ * strides 6 and 12. No operand is copied; where the dimensions don't walk memory with one stride it is not a product
+ * for BLAS. */
 #include "plan.h"
 
 /* Dimensions of an operand taken as one: its extent and stride. */

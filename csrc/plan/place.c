@@ -130,7 +130,7 @@ static uint32_t place_spare_of(const place_run *x, uint32_t buffer) {
   return UINT32_MAX;
 }
 
-/* Whether an argument is one of those given away. */
+/* Whether an argument is one of those donated. */
 static bool place_is_spare(const place_run *x, uint32_t buffer) {
   return place_spare_of(x, buffer) != UINT32_MAX;
 }

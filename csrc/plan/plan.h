@@ -14,7 +14,7 @@ typedef enum plan_place {
   PLAN_FRAME,    /* at `offset` of the frame */
   PLAN_ARGUMENT, /* argument `number` */
   PLAN_RESULT,   /* result `number`, memory of the caller */
-  PLAN_SPARE,    /* at `offset` of the entry's spare `number`: of an argument that is given away */
+  PLAN_SPARE,    /* at `offset` of the entry's spare `number`: of an argument that is donated */
   PLAN_CONSTANT, /* the value of `literal`, in the module */
   PLAN_TILE      /* in no memory of the program: only some rows of it are there at a time, while its tile runs */
 } plan_place;
@@ -40,12 +40,12 @@ typedef enum plan_step_kind {
   PLAN_CONDITIONAL, /* nested: branches; in: selector, then all branches' operands */
   PLAN_CALL,        /* nested: the callee */
   PLAN_START,       /* begins what goes on until its chain's done; in: operands, out: results, nested: the program, or
-                       none where the op is no generic start or its program is the interpreter's */
+                       none where the op is not a generic start or its program is the interpreter's */
   PLAN_UPDATE,      /* lets its chain go on by one part */
   PLAN_DONE         /* waits; in: all that its start reads and writes */
 } plan_step_kind;
 
-/* dot.c: the matrix product that op is, on the operands as they lie. false where it is none, or its types differ.
+/* dot.c: the matrix product that op is, on the operands as stored. false where it is none, or its types differ.
  * C[b] = A[b] * B[b] for b < batch: row-major, C dense. A is m x k with leading dimension lda, or stored as its
  * transpose; so is B, k x n. Strides between batches are in elements. */
 typedef struct plan_dot {
@@ -63,7 +63,7 @@ typedef struct plan_lines {
   int64_t batches; /* the lines are so many ranges in turn, each of which reads a part of the other operand */
   int64_t packed;  /* bytes of all of that, once it is packed */
   uint64_t own;    /* bit i: of leaf i of the operands line l is made from the l-th part alone, of n equal ones */
-  const char *why; /* n is 0: why; static. NULL: it is no product */
+  const char *why; /* n is 0: why; static. NULL: it is not a product */
 } plan_lines;
 
 /* What is to be known of an op that is neither a kernel nor a loop, but an algorithm of the device's. */
@@ -125,17 +125,17 @@ typedef struct plan_tile {
   const char *ends;        /* why the step after it is not part of it; static */
 } plan_tile;
 
-/* Why no result is computed over an argument that may be given away. In explanations' words: donation_explain.c. */
+/* Why no result is computed over an argument that may be donated. In explanations' words: donation_explain.c. */
 typedef enum plan_donation_why {
   PLAN_DONATION_USED,      /* one is */
   PLAN_DONATION_NO_RESULT, /* no result has its size */
   PLAN_DONATION_TAKEN,     /* those that have it go to other arguments */
   PLAN_DONATION_LATER,     /* `reader` reads it after `made` has computed the result: that is copied there at the end */
   PLAN_DONATION_ELSEWHERE, /* `made` reads other elements of it than it writes: the same */
-  PLAN_DONATION_OTHER      /* the result is no new value, but an argument, a constant or another result: the same */
+  PLAN_DONATION_OTHER      /* the result is not a new value, but an argument, a constant or another result: the same */
 } plan_donation_why;
 
-/* An argument of the entry that the caller may give away: then its memory is result `result`'s. */
+/* An argument of the entry that the caller may donate: then its memory is result `result`'s. */
 typedef struct plan_donation {
   uint32_t argument, result; /* leaves; result is UINT32_MAX where it has none */
   bool must, in_place;       /* in_place: the result is computed over it; else it is copied there at the end */
@@ -185,7 +185,7 @@ struct plan_program {
   const plan_donation *donations; /* of the entry, by argument */
   const uint32_t *over; /* of the entry, by result: the argument whose memory it may be given, or UINT32_MAX */
   const bool *stays;    /* of a loop's body, by result: it is argument of that number, changed in place */
-  uint32_t n_spares;    /* of the entry: arguments that are given away, and that no result lies in */
+  uint32_t n_spares;    /* of the entry: arguments that are donated, and that no result lies in */
   const uint32_t *spares;
   int64_t spare_bytes; /* the most of their memory that is in use at a time */
   /* Its frame. */
@@ -204,7 +204,7 @@ typedef struct plan_options {
   bool has_donations;
   uint32_t n_donations;
   const plan_donation *donations;
-  const bool *given; /* by leaf of the arguments: given away in every call, and no result's: temporaries lie there */
+  const bool *given; /* by leaf of the arguments: donated in every call, and no result's: temporaries lie there */
 } plan_options;
 
 /* The program of the module's entry, with those of all it calls, in `arena`. m is verified and in HLO form. */
@@ -221,13 +221,13 @@ XLAC_MUST_USE int plan_explain_fusion(base_text *out, const plan_program *p, xla
 
 /* OUT_OF_MEMORY for a call of p, with what it takes and its largest values. out_of_memory.c */
 int plan_out_of_memory(const plan_program *p, xlac_error *err);
-/* A line for each argument that may be given away: which result takes its memory, or why none does; and for each that
+/* A line for each argument that may be donated: which result takes its memory, or why none does; and for each that
  * could be. donation_explain.c */
 void plan_explain_donations(base_text *out, const plan_program *p);
 /* One of them by its number: "result 0 is computed over it". */
 void plan_put_donation(base_text *out, const plan_program *p, const plan_donation *d);
 
-/* strided.c: whether a program can read an array of type t where it lies, with these strides in elements; and its
+/* strided.c: whether a program can read an array of type t where it is, with these strides in elements; and its
  * making: the parameter becomes dense memory that begins at the array's lowest address, and the array is computed
  * from it. The module is to be verified again. Strides may be negative or 0; elements may not overlap but by stride
  * 0. */

@@ -1,4 +1,4 @@
-/* Plans as text: one line a step with its buffers and where they lie, nested programs indented. For tests and for
+/* Plans as text: one line a step with its buffers and where they are, nested programs indented. For tests and for
  * people; nothing reads it back. */
 #include "plan.h"
 

@@ -15,8 +15,8 @@ bool plan_list_programs(base_alloc alloc, const plan_program *p, plan_list *out)
 /* The number of p in the list. */
 uint32_t plan_list_find(const plan_list *list, const plan_program *p);
 
-/* What one run of p and all that its steps call costs: a loop's programs once, since nobody knows how often it turns;
- * of a conditional its dearest branch. OUT_OF_MEMORY. */
+/* What one run of p and all that its steps call costs: a loop's programs once, because its trip count is
+ * unknown; of a conditional its most expensive branch. OUT_OF_MEMORY. */
 XLAC_MUST_USE int plan_total_cost(base_alloc alloc, const plan_program *p, plan_cost *out, xlac_error *err);
 
 /* {"programs": [{"name", "buffers": [...], "steps": [...]}, ...]}; the first is the entry's. false when out of

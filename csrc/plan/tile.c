@@ -58,7 +58,7 @@ bool plan_reads_by_rows(const plan_program *p, const plan_step *s, uint32_t buff
   return true;
 }
 
-/* An argument may be given away, and then is the memory of a result or of what lies in its spare room. */
+/* An argument may be donated, and then is the memory of a result or of what lies in its spare room. */
 static bool tile_may_be_over(const plan_program *p, const plan_buffer *a, const plan_buffer *b) {
   if (b->place != PLAN_ARGUMENT) return false;
   if (a->place == PLAN_RESULT) return p->over && p->over[a->number] == b->number;
@@ -168,7 +168,7 @@ static const char *tile_objection(const tile_run *x, uint32_t first, uint32_t la
   const plan_step *s = &x->p->steps[last];
   if (last == x->limit) return "the next steps go by rows of a product";
   if (s->kind == PLAN_ROUTINE && s->routine->lines.why) return s->routine->lines.why;
-  if (!tile_takes(x, last)) return "a step that is no kernel follows";
+  if (!tile_takes(x, last)) return "a step that is not a kernel follows";
   if (last - first == TILE_MAX_STEPS) return "it has steps enough";
   if (x->products && !tile_is_linked(x->p, first, last)) return "the next step has nothing to do with the product";
   return tile_disagreement(x->p, first, last, rows);

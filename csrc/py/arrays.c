@@ -45,7 +45,7 @@ void **py_numpy(py_state *st) {
 /* --- element types --- */
 
 /* Types that NumPy itself lacks have numbers of their own in each process, but the names that ml_dtypes gives
- * them. 0 where no type of ours has that name; an exception on the way (a name that is no UTF-8) is dropped, since
+ * them. 0 where no type of ours has that name; an exception on the way (a name that is not UTF-8) is dropped, since
  * "none of ours" says as much. */
 static uint32_t dtype_by_name(PyArray_Descr *descr) {
   assert(descr);
@@ -264,7 +264,7 @@ static bool has_own_dtype(PyObject *object) {
          PyObject_HasAttrString(object, "__dlpack__") || PyObject_HasAttrString(object, "__array_interface__");
 }
 
-/* Bare numbers take the type asked for, but 2.5 is no integer: NumPy would cut it. */
+/* Bare numbers take the type asked for, but 2.5 is not an integer: NumPy would cut it. */
 static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
   PyObject *plain = as_array(numpy, object, NULL);
   if (plain == NULL || !PyArray_Check(plain)) return plain;
@@ -273,7 +273,7 @@ static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, 
   bool of_floats = PyArray_ISFLOAT((PyArrayObject *)plain) || PyArray_ISCOMPLEX((PyArrayObject *)plain);
   if (to_integer && of_floats && PyArray_SIZE((PyArrayObject *)plain) > 0) {
     Py_DECREF(plain);
-    return PyErr_Format(PyExc_ValueError, "these numbers are no integers");
+    return PyErr_Format(PyExc_ValueError, "these numbers are not integers");
   }
   Py_DECREF(plain);
   PyObject *descr = py_descr(st, dtype);
@@ -408,7 +408,7 @@ static int lend_array(py_state *st, PyArrayObject *array, uint32_t expected, con
   return -1;
 }
 
-/* dtype 0: whatever NumPy makes of the object. The array is lent, so its own reference can go at once. */
+/* dtype 0: whatever NumPy makes of the object. The array is borrowed, so its own reference can go at once. */
 static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const char *what, PyObject *keep,
                           xlac_value **out) {
   assert(PyList_Check(keep));
@@ -483,7 +483,7 @@ int py_to_value(py_state *st, PyObject *object, const xlac_type *t, const char *
   assert(t && what && PyList_Check(keep));
   xlac_type_info info;
   xlac_type_get(t, &info);
-  if (Py_IS_TYPE(object, st->donation_type)) object = ((py_donation *)object)->value; /* values are lent */
+  if (Py_IS_TYPE(object, st->donation_type)) object = ((py_donation *)object)->value; /* values are borrowed */
   if (info.kind == XLAC_TYPE_TENSOR) return array_to_value(st, object, info.dtype, what, keep, out);
   if (info.kind == XLAC_TYPE_TOKEN && object == Py_None) return none_to_token(st, out);
   if (info.kind == XLAC_TYPE_TUPLE && (PyTuple_Check(object) || PyList_Check(object)))

@@ -295,7 +295,7 @@ static PyGetSetDef buffer_getset[] = {
     {"ndim", buffer_ndim, NULL, "How many dimensions.", NULL},
     {"size", buffer_size, NULL, "How many elements.", NULL},
     {"nbytes", buffer_nbytes, NULL, "Bytes of the elements.", NULL},
-    {"device", buffer_device, NULL, "Where it lies: 'cpu', or the name of a device, as 'cuda:0'.", NULL},
+    {"device", buffer_device, NULL, "Where it is: 'cpu', or the name of a device, as 'cuda:0'.", NULL},
     {"__cuda_array_interface__", buffer_cuda_interface, NULL, "For numba and others: of Buffers on a GPU.", NULL},
     {"is_deleted", buffer_is_deleted, NULL, "Whether the memory was donated or deleted.", NULL},
     {"readonly", buffer_readonly, NULL, "Whether nobody may write through this buffer, nor donate it.", NULL},

@@ -38,7 +38,7 @@ xlac_buffer *py_buffer_copied(py_state *st, xlac_buffer *b);
 xlac_buffer *py_buffer_moved(py_state *st, xlac_buffer *b, const xlac_device *to);
 /* "cpu", or the device's name: what Python calls where b lies. NULL with an exception. */
 PyObject *py_buffer_place(xlac_buffer *b);
-/* Counts an array that crosses the border one way: copied, or where it lies. */
+/* Counts an array that crosses the border one way: copied, or where it is. */
 void py_count_in(py_state *st, size_t bytes, bool copied);
 void py_count_out(py_state *st, size_t bytes, bool copied);
 
@@ -49,7 +49,7 @@ int py_buffer_getbuffer(PyObject *self, Py_buffer *view, int flags);
 void py_buffer_releasebuffer(PyObject *self, Py_buffer *view);
 
 /* --- buffer_in.c --- */
-/* A buffer on the array's memory; a copy where xlac can't read it as it lies, but not with PY_COPY_NEVER. NULL with an
+/* A buffer on the array's memory; a copy where xlac can't read it as stored, but not with PY_COPY_NEVER. NULL with an
  * exception. */
 xlac_buffer *py_buffer_of_array(py_state *st, PyObject *array, py_copy copy);
 

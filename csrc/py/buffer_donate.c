@@ -38,7 +38,7 @@ static PyObject *donation_repr(PyObject *self) {
 
 /* T_OBJECT_EX: an AttributeError, not a crash, for a mark that the collector has cleared. */
 static PyMemberDef donation_members[] = {
-    {"value", T_OBJECT_EX, offsetof(py_donation, value), READONLY, "The Buffer or ndarray to give away."},
+    {"value", T_OBJECT_EX, offsetof(py_donation, value), READONLY, "The Buffer or ndarray to donate."},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -48,7 +48,7 @@ static PyType_Slot donation_slots[] = {
     {Py_tp_clear, (void *)donation_clear},
     {Py_tp_repr, (void *)donation_repr},
     {Py_tp_members, donation_members},
-    {Py_tp_doc, "An argument to be given away. Made by xlac.donate."},
+    {Py_tp_doc, "An argument to be donated. Made by xlac.donate."},
     {0, NULL},
 };
 
@@ -60,7 +60,7 @@ PyType_Spec py_donation_spec = {
 };
 
 /* A Buffer or an array as it is, anything else as a Buffer. A new reference. What is neither is imported by
- * DLPack, as xlac.from_dlpack would: the new Buffer is then what is given away, and its producer is not asked. */
+ * DLPack, as xlac.from_dlpack would: the new Buffer is then what is donated, and its producer is not asked. */
 static PyObject *donation_value(py_state *st, PyObject *object) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;

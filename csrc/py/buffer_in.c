@@ -1,6 +1,6 @@
 /* Buffers of what Python has: arrays, numbers, lists.
  *
- * Memory of an array is taken as it lies where xlac has its element type in native byte order, with whatever
+ * Memory of an array is taken as stored where xlac has its element type in native byte order, with whatever
  * strides; the buffer then owns a reference to the array. Since a buffer may die on any thread, in a run without
  * the GIL, the reference is released by care (owner_release). */
 #include "buffer.h"
@@ -73,7 +73,7 @@ static void owner_release(void *ctx) {
 
 /* --- NumPy's arrays --- */
 
-/* Other byte orders, and none of our element types, can't be taken as they lie. 0 then: such an array is copied,
+/* Other byte orders, and none of our element types, can't be taken as stored. 0 then: such an array is copied,
  * or refused. */
 static uint32_t array_dtype(PyArrayObject *a) {
   return PyArray_ISNBO(PyArray_DESCR(a)->byteorder) ? py_dtype_of(PyArray_DESCR(a)) : 0;
@@ -196,7 +196,7 @@ static bool any_has(PyObject *object, PyObject *name) {
 }
 
 /* Whether an object that DLPack could not carry (JAX's int4, say) may still come as an array. Asked with an
- * exception set, which is there again afterwards; what is no Exception, as KeyboardInterrupt, is let through. */
+ * exception set, which is there again afterwards; what is not an Exception, as KeyboardInterrupt, is let through. */
 static bool any_has_array(py_state *st, PyObject *object) {
   assert(PyErr_Occurred());
   PyObject *type, *value, *traceback;
@@ -231,7 +231,7 @@ static xlac_buffer *any_converted(py_state *st, PyObject *object, PyObject *dtyp
   return converted;
 }
 
-/* A new reference to the dtype that a name of ours or anything of NumPy's says. Ours come first: 'bf16' is no name
+/* A new reference to the dtype that a name of ours or anything of NumPy's says. Ours come first: 'bf16' is not a name
  * that NumPy knows without ml_dtypes. */
 static PyObject *any_dtype(py_state *st, PyObject *dtype) {
   const char *name = PyUnicode_Check(dtype) ? PyUnicode_AsUTF8(dtype) : NULL;
@@ -240,7 +240,7 @@ static PyObject *any_dtype(py_state *st, PyObject *dtype) {
   return known ? py_descr(st, known) : Py_NewRef(dtype);
 }
 
-/* With a dtype NumPy converts, whatever the object is; without one, memory is taken as it lies where it can be. */
+/* With a dtype NumPy converts, whatever the object is; without one, memory is taken as stored where it can be. */
 static xlac_buffer *any_in(py_state *st, PyObject *object, PyObject *dtype) {
   void **numpy = py_numpy(st);
   if (numpy == NULL) return NULL;

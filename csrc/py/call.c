@@ -1,4 +1,4 @@
-/* Calls of an executable. Arrays that are what the program wants go to it as they lie, and results are written
+/* Calls of an executable. Arrays that are what the program wants go to it as stored, and results are written
  * where the caller gets them: a call allocates nothing else. All other arguments are converted first.
  *
  * A call goes by leaves (call_by_leaves): pointers to the arrays of the arguments, and to those of the results.
@@ -134,7 +134,7 @@ static int call_named(const py_executable *self, PyObject *name, PyObject *value
   return 0;
 }
 
-/* Options may stand between arguments; `room` is filled only when the first name comes that is no option, so that
+/* Options may stand between arguments; `room` is filled only when the first name comes that is not an option, so that
  * a call with a seed alone copies nothing. Where there are too many arguments, the run by values says so, unless
  * some are named as well. */
 int py_call_parse(const py_executable *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, PyObject **room,
@@ -187,8 +187,8 @@ typedef struct call_state {
   call_kept kept;
   py_gifts gifts;
   const py_call *call;
-  xlac_argument *at;    /* where some argument has strides, or is given away for temporaries; else NULL */
-  xlac_buffer **opened; /* by leaf: Buffers that are lent, or NULL */
+  xlac_argument *at;    /* where some argument has strides, or is donated for temporaries; else NULL */
+  xlac_buffer **opened; /* by leaf: Buffers that are borrowed, or NULL */
   bool started;
 } call_state;
 
@@ -226,7 +226,7 @@ static int call_place(call_state *s, uint32_t leaf, const npy_intp *strides, boo
   return 0;
 }
 
-/* An array with strides, which is read where it lies. 1 where it must be converted. Who also writes arrays of the
+/* An array with strides, which is read in place. 1 where it must be converted. Who also writes arrays of the
  * caller's has it simpler with a copy. An empty array is converted: its strides may be anything. */
 static int call_strided(call_state *s, uint32_t leaf, PyObject *object) {
   assert(leaf < s->self->n_arguments);
@@ -242,7 +242,7 @@ static int call_strided(call_state *s, uint32_t leaf, PyObject *object) {
   return call_place(s, leaf, PyArray_STRIDES(a), false);
 }
 
-/* A Buffer, which is lent until the call is over. 1 where it must be converted. It is opened before it is looked
+/* A Buffer, which is borrowed until the call is over. 1 where it must be converted. It is opened before it is looked
  * at, so that no other thread can donate it in between; call_by_leaves closes it, also where it is then converted. */
 static int call_buffer(call_state *s, uint32_t leaf, PyObject *object) {
   assert(leaf < s->self->n_arguments && py_is_buffer(s->st, object));
@@ -395,7 +395,7 @@ static int call_no_memory(const py_executable *self, py_state *st) {
 }
 
 /* Arrays for the results: those of `out`, new ones for the rest. `arrays` has then a new reference for each result
- * that is an array. Arguments that are given away come before new ones, so that memory is really used again. */
+ * that is an array. Arguments that are donated come before new ones, so that memory is really used again. */
 static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
   if (call->out && py_out_take(self, call->out, arrays) < 0) return -1;
@@ -409,7 +409,7 @@ static int call_results(call_state *s, const py_call *call, PyObject **arrays) {
   return 0;
 }
 
-/* From here on it is about writing: `started` is set just before the run, as memory that was given away can't be
+/* From here on it is about writing: `started` is set just before the run, as memory that was donated can't be
  * given back after it. On failure the arrays go, and with them what was computed so far. */
 static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   const py_executable *self = s->self;
@@ -429,7 +429,7 @@ static PyObject *call_into(call_state *s, py_call *call, PyObject **arrays) {
   return NULL;
 }
 
-/* The order matters: what was given away is settled before Buffers are closed, and values live to the end because
+/* The order matters: what was donated is settled before Buffers are closed, and values live to the end because
  * arguments point into them. */
 static void call_end(call_state *s) {
   py_gifts_end(s->self, &s->gifts, s->started);

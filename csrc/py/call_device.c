@@ -3,7 +3,7 @@
 #include "buffer.h"
 #include "executable.h"
 
-/* One call on its way. What is lent and given away is the input's. */
+/* One call on its way. What is lent and donated is the input's. */
 typedef struct device_call {
   const py_executable *self;
   py_state *st;

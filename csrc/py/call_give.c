@@ -1,7 +1,7 @@
-/* Arguments marked with xlac.donate, and the check before anything is given away.
+/* Arguments marked with xlac.donate, and the check before anything is donated.
  *
  * Their memory becomes that of a result, where the program says which, or is lent to temporaries. What can't be
- * given away is lent like any other argument, and a DonationWarning says why; donate="require" makes that an
+ * donated is borrowed like any other argument, and a DonationWarning says why; donate="require" makes that an
  * error. The check comes first, and for all marks at once: no memory may be given twice, or be given and lent, in
  * one call, since results would then be written over what is still to be read. */
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static bool once_argument(once_walk *w, uint32_t param, PyObject *object) {
   return true;
 }
 
-/* The leaf that has memory of leaf i, which is given away; UINT32_MAX where none has. Equal objects count also
+/* The leaf that has memory of leaf i, which is donated; UINT32_MAX where none has. Equal objects count also
  * where their memory is unknown. */
 static uint32_t once_rival(const once_walk *w, uint32_t i) {
   assert(i < w->leaf);
@@ -118,8 +118,8 @@ static int once_order(const void *a, const void *b) {
 }
 
 /* By address: an array meets an earlier one if it begins before the end of the one that reaches furthest. `all`
- * reaches furthest of all leaves so far, `given` of those that are given away: a leaf that is given may meet no
- * other, a leaf that is lent no given one. n log n, where comparing all pairs would be felt with thousands of
+ * reaches furthest of all leaves so far, `given` of those that are donated: a leaf that is given may meet no
+ * other, a leaf that is borrowed no given one. n log n, where comparing all pairs would be felt with thousands of
  * arguments. */
 static int once_sweep(const once_walk *w, once_span *spans) {
   uint32_t n = 0, all = 0, given = UINT32_MAX;
@@ -151,7 +151,7 @@ int py_gifts_check(const py_executable *self, py_state *st, const py_call *call)
 }
 
 /* (leaf, parameter, value) of each argument that is marked, and whether others lie in its memory. For xlac's
- * report on donations: nothing is given away, and arguments that do not fit the program give an empty list. */
+ * report on donations: nothing is donated, and arguments that do not fit the program give an empty list. */
 PyObject *py_gifts_list(const py_executable *self, py_state *st, const py_call *call) {
   once_walk w = {.self = self, .st = st};
   PyObject *list = PyList_New(0);
@@ -193,14 +193,14 @@ static int give_warn(const py_executable *self, py_state *st, bool required, uin
   PyObject *name = PyTuple_GET_ITEM(self->names, param);
   if (required) {
     xlac_error err = {.code = PY_DONATION_UNUSABLE};
-    PyOS_snprintf(err.message, sizeof err.message, "argument %u (%.100s) can't be given away: %.400s", param,
+    PyOS_snprintf(err.message, sizeof err.message, "argument %u (%.100s) can't be donated: %.400s", param,
                   PyUnicode_AsUTF8(name), why);
     return py_raise(st, &err, PY_ANY), -1;
   }
   PyObject *category = PyObject_GetAttrString(st->errors, "DonationWarning");
   int status = -1;
   if (category)
-    status = PyErr_WarnFormat(category, 1, "argument %u (%U) is lent, not given away: %s", param, name, why);
+    status = PyErr_WarnFormat(category, 1, "argument %u (%U) is borrowed, not donated: %s", param, name, why);
   Py_XDECREF(category);
   return status < 0 ? -1 : 1;
 }
@@ -252,7 +252,7 @@ static void give_no_result(const py_executable *self, uint32_t leaf, char *why, 
   xlac_free(text);
 }
 
-/* Why the value can't be given away as that leaf: false where it can. */
+/* Why the value can't be donated as that leaf: false where it can. */
 static bool give_obstacle(const py_executable *self, void **numpy, uint32_t leaf, PyObject *value, char *why,
                           size_t size) {
   const char *obstacle = NULL;

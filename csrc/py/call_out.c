@@ -1,6 +1,6 @@
 /* Arrays for results: those that the caller gives, and those that a call makes.
  *
- * The caller's are written where they lie, without a copy, unless the call still reads that memory: then the
+ * The caller's are written where they are, without a copy, unless the call still reads that memory: then the
  * result goes to a block first and is copied when the run is over. Those that a call makes are NumPy's where they
  * are small; large ones lie on blocks of the runtime's, which go back to it when the array dies: the array's base
  * is an object that lives in the block itself, before the data, so it costs no allocation. */
@@ -30,7 +30,7 @@ static int out_refuse(out_walk *w, const char *why) {
   return -1;
 }
 
-/* Also asked of arrays that are given away (call_give.c), hence not only of `out`. The words follow "the array" in
+/* Also asked of arrays that are donated (call_give.c), hence not only of `out`. The words follow "the array" in
  * a message. */
 const char *py_array_obstacle(const py_leaf *leaf, PyArrayObject *a) {
   assert(leaf->descr);
@@ -86,7 +86,7 @@ static PyObject *out_view(out_walk *w, void **numpy, PyObject *object) {
   return array;
 }
 
-/* Raises for an object that is no array to write to, with the words of its own library where it had any; -1. */
+/* Raises for an object that is not an array to write to, with the words of its own library where it had any; -1. */
 static int out_refuse_object(out_walk *w, PyObject *object) {
   PyObject *type = NULL, *value = NULL, *traceback = NULL;
   char why[400];
@@ -353,7 +353,7 @@ static PyObject *result_part(const py_executable *self, PyObject **leaves, uint3
   return tuple;
 }
 
-/* A bare array where the result is no tuple. */
+/* A bare array where the result is not a tuple. */
 PyObject *py_result_of(const py_executable *self, PyObject **leaves) {
   assert(leaves);
   uint32_t node = self->result_node, leaf = 0;

@@ -1,4 +1,4 @@
-/* Calls of programs for many devices with shards: a Buffer for each device and leaf, in and out, as they lie. What
+/* Calls of programs for many devices with shards: a Buffer for each device and leaf, in and out, as stored. What
  * becomes of arrays and of shards that are cut otherwise, xlac.sharded says. */
 #include "../include/xlac_network.h"
 #include "buffer.h"
@@ -33,7 +33,7 @@ static bool shards_fit(const shards_call *c, uint32_t leaf, uint32_t device, con
   return same;
 }
 
-/* A shard that is given away: its memory is that of a result of the same device. */
+/* A shard that is donated: its memory is that of a result of the same device. */
 static int shards_take(shards_call *c, size_t at, uint32_t leaf, uint32_t device, xlac_buffer *b) {
   size_t result = (size_t)device * c->group.n_results + c->over[leaf];
   xlac_error err = {.code = 0};
@@ -158,7 +158,7 @@ static bool shards_allocate(shards_call *c) {
   return true;
 }
 
-/* For each argument leaf whether its shards are given away; -1 with an exception. */
+/* For each argument leaf whether its shards are donated; -1 with an exception. */
 static int shards_given(const shards_call *c, PyObject *donated, bool *given) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(donated); i++) {
     unsigned long leaf = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(donated, i));
@@ -185,7 +185,7 @@ static PyObject *shards_go(shards_call *c, PyObject *donated, unsigned long long
 }
 
 /* _call_shards(buffers, donated, seed, resharded, bytes): a Buffer for each device and argument leaf, device 0's first;
- * leaves that are given away; how many arguments were cut anew, to be counted. Gives the results' in the same order. */
+ * leaves that are donated; how many arguments were cut anew, to be counted. Gives the results' in the same order. */
 PyObject *py_executable_call_shards(PyObject *object, PyObject *args) {
   shards_call c = {.self = (py_executable *)object, .st = py_state_of(object)};
   PyObject *buffers, *donated, *list = NULL;

@@ -57,7 +57,7 @@ static int read_lowered_input(PyObject *item, xlac_graph_input *in, int64_t *dim
   in->data = data;
   in->dtype = dtype ? xlac_dtype_from_text(dtype) : 0;
   if (dtype && in->dtype == 0) {
-    PyErr_Format(PyExc_ValueError, "'%.60s' is no element type", dtype);
+    PyErr_Format(PyExc_ValueError, "'%.60s' is not an element type", dtype);
     return -1;
   }
   size_t bytes = xlac_dtype_bytes(in->dtype);
@@ -118,7 +118,7 @@ static PyObject *run_lower(py_state *st, PyObject *graph, xlac_graph_format form
   return both;
 }
 
-/* Formats that are no names count as "auto": xlac.lower_graph has checked them. */
+/* Formats that are not names count as "auto": xlac.lower_graph has checked them. */
 PyObject *py_lower_graph(PyObject *core, PyObject *args) {
   PyObject *graph, *inputs, *fetches;
   const char *format;
@@ -134,7 +134,7 @@ PyObject *py_lower_graph(PyObject *core, PyObject *args) {
   return result;
 }
 
-/* True, False, or NULL with an exception for what is no str. */
+/* True, False, or NULL with an exception for what is not a str. */
 PyObject *py_has_lowering(PyObject *core, PyObject *op) {
   (void)core;
   const char *name = PyUnicode_AsUTF8AndSize(op, NULL);
@@ -166,7 +166,7 @@ static void clusters_dealloc(PyObject *self) {
   Py_DECREF(type);
 }
 
-/* Names in graphs may be any bytes: those that are no UTF-8 come as surrogates, and go back the same way. */
+/* Names in graphs may be any bytes: those that are not UTF-8 come as surrogates, and go back the same way. */
 static PyObject *text_or_none(const char *s) {
   if (s == NULL) Py_RETURN_NONE;
   return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "surrogateescape");
@@ -385,7 +385,7 @@ static void list_device_flags(xlac_device_registration *d, device_flag rows[DEVI
   memcpy(rows, list, sizeof list);
 }
 
-/* 0, or -1 with an exception, also for a name that is no flag's. */
+/* 0, or -1 with an exception, also for a name that is not a flag's. */
 static int read_device_flag(xlac_device_registration *d, const char *key, PyObject *value) {
   assert(d && key);
   device_flag rows[DEVICE_FLAGS];

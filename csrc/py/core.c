@@ -46,7 +46,7 @@ static PyMethodDef core_functions[] = {
     {"_move_donation", py_move_donation, METH_VARARGS,
      "A mark around a new Buffer with the memory; the old one is gone"},
     {"donate", py_donate, METH_O,
-     "donate(x) -> Donation: marks a Buffer, an ndarray, or what from_dlpack takes, as an argument to be given away"},
+     "donate(x) -> Donation: marks a Buffer, an ndarray, or what from_dlpack takes, as an argument to be donated"},
     {"stats", py_stats, METH_NOARGS,
      "stats() -> dict: arrays and bytes that came in and went out, copied or not, since reset_stats(), and what is "
      "alive"},

@@ -61,7 +61,7 @@ static int exchange_view_object(void *object, dl_tensor *out) {
   if (info.readonly || info.steps == NULL || type.bits < 8) {
     PyErr_SetString(PyExc_BufferError,
                     "a read-only buffer, one of elements narrower than a byte, or one whose strides "
-                    "are no whole numbers of elements has no bare DLPack tensor");
+                    "are not whole numbers of elements has no bare DLPack tensor");
     return -1;
   }
   dl_describe(&info, type, out);

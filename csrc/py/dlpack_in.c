@@ -1,6 +1,6 @@
 /* Others' tensors as buffers, by DLPack: element types, the tensor itself, and asking an object for it.
  *
- * A producer's word is not taken for more than it must be: what is no array in this machine's memory is refused
+ * A producer's word is not taken for more than it must be: what is not an array in this machine's memory is refused
  * and given back to him, once, on whatever way out. Whether the memory is as large as he says nobody can check. */
 #include <string.h>
 
@@ -320,7 +320,7 @@ static xlac_buffer *arrival_copy(const dl_arrival *a, xlac_buffer *b) {
   return b;
 }
 
-/* `plain`: 1 where the memory is taken as it lies, 0 where it is unpacked, -1 where it is refused. After
+/* `plain`: 1 where the memory is taken as stored, 0 where it is unpacked, -1 where it is refused. After
  * arrival_wrap has succeeded the buffer owns the tensor, so it is given back here only where there is no buffer. */
 static xlac_buffer *arrival_take(dl_arrival *a) {
   dl_narrow narrow;

@@ -82,7 +82,7 @@ void *dl_hand_out(xlac_buffer *b, dl_type type, const dl_version *version, uint6
 /* Why b can't go out as it is; NULL: it can. */
 static const char *export_obstacle(const xlac_buffer_info *info, dl_type type, const dl_wish *wish) {
   assert(type.bits);
-  if (info->steps == NULL) return "its strides are no whole numbers of elements";
+  if (info->steps == NULL) return "its strides are not whole numbers of elements";
   if (info->readonly && !wish->versioned) return "it is read-only, which DLPack before 1.0 can't say";
   if (type.bits < 8 && (!wish->versioned || wish->minor < DL_MINOR_OF_PADDED))
     return "its elements have a byte each, and DLPack before 1.1 knows only packed ones";

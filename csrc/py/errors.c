@@ -30,7 +30,7 @@ static const char *class_name(int32_t code, py_stage stage) {
   return "Error";
 }
 
-/* Messages quote names, which may be any bytes; nobody reads them back, so what is no UTF-8 is replaced. */
+/* Messages quote names, which may be any bytes; nobody reads them back, so what is not UTF-8 is replaced. */
 static PyObject *decode(const char *s) {
   assert(s);
   return PyUnicode_DecodeUTF8(s, (Py_ssize_t)strlen(s), "replace");

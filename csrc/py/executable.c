@@ -247,11 +247,11 @@ static int executable_require(py_state *st, xlac_executable *exe) {
   xlac_executable_get(exe, &info);
   if (info.interpreted)
     PyOS_snprintf(err.message, sizeof err.message,
-                  "nothing can be given away: the interpreter runs the program whole, since %.300s", info.interpreted);
+                  "nothing can be donated: the interpreter runs the program whole, since %.300s", info.interpreted);
   for (uint32_t i = 0; !info.interpreted && err.message[0] == 0 && xlac_executable_donation(exe, i, &d); i++) {
     char *text = NULL;
     if (d.in_place || xlac_executable_explain_donation(exe, i, &text, NULL, NULL) != 0) continue;
-    PyOS_snprintf(err.message, sizeof err.message, "argument %u can't be given away: %.500s", d.argument, text);
+    PyOS_snprintf(err.message, sizeof err.message, "argument %u can't be donated: %.500s", d.argument, text);
     xlac_free(text);
   }
   if (err.message[0] == 0) return 0;
@@ -335,7 +335,7 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   return object;
 }
 
-/* The text of a stage, or the key in the cache, as a str; bytes that are no UTF-8 come as surrogates. */
+/* The text of a stage, or the key in the cache, as a str; bytes that are not UTF-8 come as surrogates. */
 PyObject *py_compile_dump(PyObject *core, PyObject *args, PyObject *kwargs) {
   py_state *st = PyModule_GetState(core);
   executable_request request;

@@ -92,19 +92,19 @@ typedef struct py_given {
 typedef struct py_gifts {
   py_given *v;
   uint32_t n;
-  bool checked, required; /* required: what can't be given away is an error */
+  bool checked, required; /* required: what can't be donated is an error */
 } py_gifts;
 /* Takes the memory of `value`, an ndarray or a Buffer; *spare: for temporaries, as no result takes it. 1 where it is
  * lent instead (a warning has been given), -1 with an exception. */
 int py_give(const py_executable *self, py_state *st, py_gifts *g, uint32_t leaf, uint32_t param, PyObject *value,
             void **data, bool *spare);
-/* Whether the value, an ndarray or a Buffer, can't be given away as that leaf, also for the caller's own reason `why`
+/* Whether the value, an ndarray or a Buffer, can't be donated as that leaf, also for the caller's own reason `why`
  * where there is one: 1, and a warning says so, or -1 with an exception where that is an error. 0: it can. */
 int py_give_refused(const py_executable *self, py_state *st, bool required, uint32_t leaf, uint32_t param,
                     PyObject *value, const char *why);
 /* For programs that the interpreter runs whole: nothing can be given to them. */
 int py_give_nothing(const py_executable *self, py_state *st, const py_call *call);
-/* (leaf, parameter, why it can't be given away, or None). rival: the leaf in the same memory, or UINT32_MAX. */
+/* (leaf, parameter, why it can't be donated, or None). rival: the leaf in the same memory, or UINT32_MAX. */
 PyObject *py_gift_row(const py_executable *self, py_state *st, uint32_t leaf, uint32_t param, PyObject *value,
                       uint32_t rival);
 /* Arrays on that memory, for results that have none yet. -1 with an exception. */

@@ -400,7 +400,7 @@ static PyObject *instruction_set_operand(PyObject *self, PyObject *args) {
   return operand ? finish(self, xlac_op_set_operand(owner(self), inner(self), index, operand, &err), &err) : NULL;
 }
 
-/* Within one computation. None is no op: to the end. */
+/* Within one computation. None is not an op: to the end. */
 static PyObject *instruction_move_before(PyObject *self, PyObject *other) {
   xlac_error err = {.code = 0};
   xlac_op *before = other == Py_None ? NULL : other_op(self, other);

@@ -136,7 +136,7 @@ static PyObject *run_cause(py_run *run, const xlac_error *err) {
 }
 
 /* The run's error; what a custom call raised becomes its cause, unless it is one that must not be held up. An
- * exception that is no Exception (KeyboardInterrupt, SystemExit) comes out as it is. */
+ * exception that is not an Exception (KeyboardInterrupt, SystemExit) comes out as it is. */
 PyObject *py_run_raise(py_run *run, const xlac_error *err) {
   PyObject *value = run_cause(run, err);
   if (value && !PyErr_GivenExceptionMatches(value, PyExc_Exception)) {

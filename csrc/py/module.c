@@ -231,7 +231,7 @@ int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_
   return print_mode(st, mode, &out->mode);
 }
 
-/* Bytes that are no UTF-8 come as surrogates, and xlac.parse takes them back. */
+/* Bytes that are not UTF-8 come as surrogates, and xlac.parse takes them back. */
 static PyObject *module_to_text(PyObject *self, PyObject *args, PyObject *kwargs) {
   xlac_print_options options;
   xlac_error err = {.code = 0};
@@ -313,7 +313,7 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
   Py_RETURN_NONE;
 }
 
-/* Text of the library's in JSON; names that are no UTF-8 are replaced, since JSON has to be. */
+/* Text of the library's in JSON; names that are not UTF-8 are replaced, since JSON has to be. */
 static PyObject *module_json(PyObject *self, int (*fn)(xlac_module *, char **, size_t *, xlac_error *)) {
   assert(fn);
   xlac_error err = {.code = 0};
@@ -365,7 +365,7 @@ static PyObject *module_fingerprint(PyObject *self, PyObject *unused) {
 
 /* --- reading --- */
 
-/* As a str, surrogates for bytes that are no UTF-8. */
+/* As a str, surrogates for bytes that are not UTF-8. */
 static PyObject *module_name(PyObject *self, void *unused) {
   (void)unused;
   const char *name = xlac_module_name(handle(self));

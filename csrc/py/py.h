@@ -100,7 +100,7 @@ PyObject *py_descr(py_state *st, uint32_t dtype);
 PyObject *py_wrap_module(py_state *st, xlac_module *m); /* steals m */
 PyObject *py_wrap_computation(py_state *st, py_module *module, xlac_computation *c);
 PyObject *py_wrap_op(py_state *st, py_module *module, xlac_op *op);
-/* Takes text of the library as a str (bytes that are no UTF-8 as surrogates), and frees it. */
+/* Takes text of the library as a str (bytes that are not UTF-8 as surrogates), and frees it. */
 PyObject *py_text(char *text, Py_ssize_t n);
 /* Text of a str or bytes; surrogates as the bytes they came from. *holder is a new reference that keeps it. */
 int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t *n);

@@ -118,7 +118,7 @@ static PyObject *session_get(PyObject *self, PyObject *number) {
   return value ? py_from_value(py_state_of(self), value) : Py_NewRef(Py_None);
 }
 
-/* The array is lent for the call, in which the session copies it. A name that is new makes a variable. */
+/* The array is borrowed for the call, in which the session copies it. A name that is new makes a variable. */
 static PyObject *session_set(PyObject *self, PyObject *args) {
   const char *name = NULL;
   PyObject *object = NULL, *keep = NULL;
@@ -237,7 +237,7 @@ static PyObject *step_give(py_step *self, xlac_value **results) {
   return tuple;
 }
 
-/* Arguments and results lie in one array, arguments first. Arrays are lent until the run is over. */
+/* Arguments and results lie in one array, arguments first. Arrays are borrowed until the run is over. */
 static PyObject *step_run(PyObject *object, PyObject *args) {
   py_step *self = (py_step *)object;
   uint32_t n = self->n_feeds, done = 0;

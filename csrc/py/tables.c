@@ -41,7 +41,7 @@ static PyObject *opcode_traits(const xlac_opcode_info *info) {
   return set;
 }
 
-/* Numbers begin at 1, as 0 is no op. */
+/* Numbers begin at 1, as 0 is not an op. */
 PyObject *py_opcode_table(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;
   PyObject *list = PyList_New(0);

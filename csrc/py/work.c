@@ -58,7 +58,7 @@ void py_work_end(py_work *work) {
   if (work->stopped) (void)PyErr_SetInterruptEx(SIGINT);
 }
 
-/* The outer hook is put back first, as what runs now is no part of this call. */
+/* The outer hook is put back first, as what runs now is not part of this call. */
 void py_work_pause(py_work *work) {
   assert(work->thread);
   (void)xlac_set_interrupt(work->outer);

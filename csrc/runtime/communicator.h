@@ -4,7 +4,7 @@
  * a thread of its own, and brings its arrays to a collective; when all members of its group are there, results are
  * written, and everybody goes on. What a collective does is said in bytes and elements, not in ops, so that other kinds
  * (processes, NCCL) can stand behind the same table. The one here is of one process: members read each other's arrays
- * where they lie.
+ * where they are.
  *
  * Sums are made in the order of the group, element by element, whoever makes them: the bits are the same for any
  * number of threads.

@@ -96,7 +96,7 @@ typedef struct rt_trace {
 /* What calls have copied, for the one who counts. Copies of at most 32 KB don't count. */
 typedef struct rt_tally {
   int64_t copies, bytes;                /* because the plan says so */
-  int64_t protecting, protecting_bytes; /* of arguments that the program would change, and that are only lent */
+  int64_t protecting, protecting_bytes; /* of arguments that the program would change, and that are only borrowed */
   int64_t reused, reused_bytes;         /* results in the memory of arguments */
 } rt_tally;
 

@@ -58,9 +58,9 @@ typedef struct scalar_op {
   uint8_t exponent_bits, mantissa_bits; /* reduce-precision; 255: that many or more, which changes nothing */
 } scalar_op;
 
-/* The code of an opcode; SCALAR_NONE: it is no op on scalars. */
+/* The code of an opcode; SCALAR_NONE: it is not an op on scalars. */
 scalar_code scalar_code_of(ir_opcode opcode);
-/* The op, without its operands and types; false where it is no op on scalars. */
+/* The op, without its operands and types; false where it is not an op on scalars. */
 bool scalar_op_of(const ir_op *op, scalar_op *out);
 /* The opcode whose row it is: for its text, and what it costs. */
 ir_opcode scalar_opcode(scalar_code code);

@@ -22,7 +22,7 @@ typedef struct sprog_make {
   base_alloc alloc;
   base_arena scratch;
   sprog_values values;
-  bool flat; /* so far; false: it is no scalar program */
+  bool flat; /* so far; false: it is not a scalar program */
   uint32_t calls;
 } sprog_make;
 
@@ -304,7 +304,8 @@ static int sprog_verify_value(const scalar_program *p, uint32_t i, xlac_error *e
     if (k > 2 || v->in[k] >= i || !p->values[v->in[k]].read) return sprog_fail(err, i, "uses what is not before it");
     in[k] = p->values[v->in[k]].dtype;
   }
-  return !is_op || scalar_loop_of(&v->op, v->n_in, in, v->dtype, &l) ? 0 : sprog_fail(err, i, "is no op on its types");
+  return !is_op || scalar_loop_of(&v->op, v->n_in, in, v->dtype, &l) ? 0
+                                                                     : sprog_fail(err, i, "is not an op on its types");
 }
 
 int scalar_program_verify(const scalar_program *p, xlac_error *err) {

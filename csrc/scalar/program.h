@@ -35,7 +35,7 @@ typedef struct scalar_value {
 typedef struct scalar_program {
   uint32_t n_params, n_outs, n_values, n_ops;
   const scalar_value *values;
-  const uint32_t *outs; /* values: the elements of the result, one where it is no tuple */
+  const uint32_t *outs; /* values: the elements of the result, one where it is not a tuple */
 } scalar_program;
 
 /* A scalar, or an array of one element, which is as good: what StableHLO's rules let reducers take. */

@@ -4,7 +4,7 @@
  * at the same time have teams of their own. The caller is device 0 of his, asks about interruptions there, and waits
  * for the others afterwards.
  *
- * Arguments whose shards are contiguous are read where they lie, and such results written where they go; all others
+ * Arguments whose shards are contiguous are read where they are, and such results written where they go; all others
  * lie in a block that is taken for the call. A shard that several devices have is written by the first. Calls with
  * shards hand each device its own pointers as they are.
  *

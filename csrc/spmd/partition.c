@@ -161,7 +161,8 @@ static int part_try(spmd_program *p, const ir_module *m, bool whole, xlac_error 
   return status;
 }
 
-/* What the passes have no answer for runs whole on every device. Running out of memory, or of patience, is no answer.
+/* What the passes have no answer for runs whole on every device. Running out of memory, or of patience, is not an
+ * answer.
  */
 static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
   xlac_error why = {.code = 0}, again = why;

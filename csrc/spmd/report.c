@@ -14,7 +14,7 @@ static const report_words report_causes[] = {
     [SPMD_NEEDS_WHOLE] = {"it needs all of a sharded dimension at once", "shard another dimension of it"},
     [SPMD_DISAGREES] = {"its tensors are cut differently along one dimension",
                         "constrain them to the same sharding before it"},
-    [SPMD_UNEVEN] = {"a dimension is no multiple of its shards", "pad that dimension to a multiple"},
+    [SPMD_UNEVEN] = {"a dimension is not a multiple of its shards", "pad that dimension to a multiple"},
     [SPMD_DYNAMIC] = {"a size is known only when it runs", "compile for known sizes"},
     [SPMD_MESHES] = {"its tensors are on meshes that differ", "use one mesh"},
     [SPMD_UNCOMBINED] = {"no all-reduce makes its result of partial ones",

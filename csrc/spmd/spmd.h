@@ -2,7 +2,7 @@
  * group, on its shards.
  *
  *   partition     import, propagation, explicit reshards, and the program of one device with its collectives
- *   split, join   arguments as they lie in whole arrays, results as they go there: views where shards are contiguous
+ *   split, join   arguments as stored in whole arrays, results as they go there: views where shards are contiguous
  *   group         one executable in front of all: each call runs the local one on a thread a device
  *
  * The local program is one plan for all devices; what differs between them is partition_id. A call's collectives meet
@@ -38,7 +38,7 @@ typedef enum spmd_cause {
   SPMD_MOVES,       /* it moves elements along a sharded dimension */
   SPMD_NEEDS_WHOLE, /* it needs all of a sharded dimension at once */
   SPMD_DISAGREES,   /* its tensors are cut differently along one dimension */
-  SPMD_UNEVEN,      /* a dimension is no multiple of its shards */
+  SPMD_UNEVEN,      /* a dimension is not a multiple of its shards */
   SPMD_DYNAMIC,     /* a size is known only when it runs */
   SPMD_MESHES,      /* its tensors are on meshes that differ */
   SPMD_UNCOMBINED,  /* no all-reduce makes its result of partial ones */

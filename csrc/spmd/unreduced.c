@@ -1,7 +1,7 @@
 /* Unreduced axes: values whose parts are still to be added up between devices. Each device computes on its part only
- * what sums go through: ops that move data, that add, and that multiply by what is no part. Anything else is computed
- * of sums. What a sharding calls unreduced though the op does not make it so (a constant) is the value itself on one
- * device, and zeros on all others.
+ * what sums go through: ops that move data, that add, and that multiply by what is not a part. Anything else is
+ * computed of sums. What a sharding calls unreduced though the op does not make it so (a constant) is the value itself
+ * on one device, and zeros on all others.
  *
  * Requires: explicit reshards, that is, operands have no unreduced axes that the results have not. */
 #include "../passes/rewrite/rewrite.h"
@@ -11,7 +11,7 @@
 
 typedef enum part_kind { PART_STOPS, PART_MOVES, PART_ADDS, PART_TIMES } part_kind;
 
-/* An op's rows of data: the first ones and what is past `from`; all others (indices, predicates) are no parts. */
+/* An op's rows of data: the first ones and what is past `from`; all others (indices, predicates) are not parts. */
 typedef struct sum_row {
   ir_opcode opcode;
   uint8_t kind, from, n; /* n 0: to the last */

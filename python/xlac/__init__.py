@@ -174,7 +174,7 @@ def _blas_path(blas):
 @_functools.cache
 def _openblas():
     """The path of the OpenBLAS in the package scipy-openblas32, or None. Importing that package takes some 50 ms, for its version, and
-    loads the library for the whole process; where its file lies is known without. The core opens it when a program needs it."""
+    loads the library for the whole process; its place is known without. The core opens it when a program needs it."""
     for folder in _package_folders("scipy_openblas32"):
         found = _library_in(_os.path.join(folder, "lib"))
         if found:
@@ -236,9 +236,9 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     fuse, passes : bool
         Switch off parts of the compiler, to find out which one to blame.
     donate : int, "require", or an iterable of them
-        Parameters whose arrays may be given away, beside those that the module itself aliases: with `exe(x, out=x)` the result is computed over x
+        Parameters whose arrays may be donated, beside those that the module itself aliases: with `exe(x, out=x)` the result is computed over x
         where the program allows it (Executable.donations says how). Without out= arguments are never changed. "require" makes it a
-        DonationError when a result is not computed over an argument that may be given away, here and in every call; `explain("donation")`
+        DonationError when a result is not computed over an argument that may be donated, here and in every call; `explain("donation")`
         says why.
     numerics : {"strict", "fast"}
         "strict": elementwise work has the interpreter's bits. "fast": operations may be contracted and reassociated, elementary functions are
@@ -250,7 +250,7 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
         Operations that go through fewer elements (0: some thousands) are run where they start.
     results : {"numpy", "buffer", "sharded"}
         Arrays of NumPy, or Buffers: of every element type, to be given to PyTorch or JAX without a copy, and away (`donate`). With `devices`,
-        "sharded" is for ShardedBuffers: a Buffer a device, which the next call takes as they lie.
+        "sharded" is for ShardedBuffers: a Buffer a device, which the next call takes as stored.
 
     Returns
     -------
@@ -545,7 +545,7 @@ def changes(old, new):
     Raises
     ------
     ParseError, VerifyError
-        One of them is no program.
+        One of them is not a program.
     """
     from .comparison import compare
 

@@ -98,7 +98,7 @@ class Buffer:
 
 @final
 class Donation:
-    """An argument to be given away. Made by xlac.donate."""
+    """An argument to be donated. Made by xlac.donate."""
     @property
     def value(self) -> Buffer | np.ndarray[Any, np.dtype[Any]]: ...
 

@@ -209,7 +209,7 @@ class Builder:
         if like is None or hasattr(x, "dtype") or not isinstance(x, (numbers.Number, list)):
             return self.constant(x)
         if table()[like]["kind"] in ("sint", "uint") and isinstance(x, float) and not x.is_integer():
-            raise ArgumentError(f"{x!r} is no value of {like}", Code.BAD_ARGUMENT)
+            raise ArgumentError(f"{x!r} is not a value of {like}", Code.BAD_ARGUMENT)
         return self.constant(x, like)
 
     def _elementwise(self, opcode, operands, **keywords):

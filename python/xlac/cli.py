@@ -88,7 +88,7 @@ def complain_of_file(error):
 
 
 def write(text, path):
-    """To a file, or to standard output ("-"); bytes that are no UTF-8 go out as they came in."""
+    """To a file, or to standard output ("-"); bytes that are not UTF-8 go out as they came in."""
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
     if path in (None, "-"):
         sys.stdout.flush()
@@ -164,7 +164,7 @@ def write_module(args, module):
         module = module.to_stablehlo()
     if format in BINARY:
         if args.output in (None, "-") and sys.stdout.isatty():
-            raise ArgumentError("a serialized module is no text to show on a terminal", Code.BAD_ARGUMENT, hint="give a file with -o")
+            raise ArgumentError("a serialized module is not text to show on a terminal", Code.BAD_ARGUMENT, hint="give a file with -o")
         return write(module.to_bytes(format), args.output)
     write(module.to_text(format, **print_options(args)), args.output)
 
@@ -317,7 +317,7 @@ def explore(args):
     arrays = gather_arguments(args, module.entry.parameters, args.seed) if args.profile or args.input else ()
     if args.output is None and sys.stdout.isatty():
         args.output = os.path.splitext(os.path.basename("program" if args.file == "-" else args.file))[0] + ".html"
-        say(f"note: a page is no text to show on a terminal: it is in {args.output} (-o names another file)")
+        say(f"note: a page is not text to show on a terminal: it is in {args.output} (-o names another file)")
     write(page(module, *arrays, device=args.device, passes=not args.no_passes), args.output)
 
 

@@ -54,7 +54,7 @@ def read_graph(graphdef):
 
 
 def is_path(text):
-    """Whether a string is no graph's text, which has fields, but the name of a file."""
+    """Whether a string is not a graph's text, which has fields, but the name of a file."""
     if not text or len(text) > 4096 or any(c in text for c in "\n{\0"):
         return False
     return text.lower().endswith((".pb", ".pbtxt", ".txt", ".graphdef")) or os.path.exists(text)

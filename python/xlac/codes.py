@@ -14,7 +14,7 @@ class Code:
     BAD_HEADER = 107  # a module header attribute is malformed
     BAD_SHARDING_TEXT = 108  # a sharding is malformed
     CANNOT_INFER = 109  # a result shape is missing and can't be inferred
-    BAD_PROTO = 110  # the bytes are no serialized module
+    BAD_PROTO = 110  # the bytes are not a serialized module
     VERIFY = 200  # an op breaks a rule of its opcode
     VERIFY_SHAPE = 201  # an op's shape is not what its operands and attributes give
     VERIFY_OPERANDS = 202  # an op has operands of the wrong number or types
@@ -52,4 +52,4 @@ class Code:
     EDIT = 800  # an edit would break the module
     INTERNAL = 850  # a rule of xlac itself is broken; please report the program
     IO = 900  # a file can't be read or written
-    BAD_EXECUTABLE = 901  # the bytes are no executable that can be loaded
+    BAD_EXECUTABLE = 901  # the bytes are not an executable that can be loaded

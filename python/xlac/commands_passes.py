@@ -76,7 +76,7 @@ def opt(args):
         raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
     module = cli.opened(args, args.file)
     watch = Watch(args, module) if args.print_after_all or args.print_changed or args.timing or args.json else None
-    result = module.clone()  # beforehand, so that copying is no pass's time
+    result = module.clone()  # beforehand, so that copying is not a pass's time
     if watch:
         watch.started = time.perf_counter()
     result.run(args.passes, after=watch, verify_each=args.verify_each, in_place=True)
@@ -156,7 +156,7 @@ def json_or_name(text):
     try:
         return json.loads(text) if text.lstrip().startswith("{") else text
     except ValueError as error:
-        raise ArgumentError(f"--hardware {text!r} is no JSON: {error}", Code.BAD_ARGUMENT) from None
+        raise ArgumentError(f"--hardware {text!r} is not a JSON: {error}", Code.BAD_ARGUMENT) from None
 
 
 def mesh_flag(text):
@@ -165,7 +165,7 @@ def mesh_flag(text):
         return None
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name and size.isdigit() for name, _, size in pairs):
-        raise ArgumentError(f"--mesh {text!r} is no mesh", Code.BAD_ARGUMENT, hint="such as --mesh data=256,model=2")
+        raise ArgumentError(f"--mesh {text!r} is not a mesh", Code.BAD_ARGUMENT, hint="such as --mesh data=256,model=2")
     return [(name.strip(), int(size)) for name, _, size in pairs]
 
 

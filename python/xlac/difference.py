@@ -21,7 +21,7 @@ class Way:
         elif spec in WAYS:
             self.name, self.options = spec, WAYS[spec]
         else:
-            raise ArgumentError(f"{spec!r} is no way to run a program", Code.BAD_ARGUMENT,
+            raise ArgumentError(f"{spec!r} is not a way to run a program", Code.BAD_ARGUMENT,
                         hint=f"ways are {', '.join(WAYS)}, or a dict of options for xlac.compile")
 
     def run(self, module, args):

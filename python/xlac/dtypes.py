@@ -37,7 +37,7 @@ def name_of(dtype):
     except TypeError:
         name = None
     if name not in table():
-        raise ArgumentError(f"{dtype!r} is no element type", Code.ARGUMENT_TYPE, hint=f"there are {', '.join(table())}")
+        raise ArgumentError(f"{dtype!r} is not an element type", Code.ARGUMENT_TYPE, hint=f"there are {', '.join(table())}")
     return name
 
 

@@ -30,7 +30,7 @@ class ArgumentError(Error, TypeError, ValueError):
 
 
 class DonationWarning(UserWarning):
-    """An argument was to be given away and could only be lent; `warnings.simplefilter("error", ...)` makes it an error."""
+    """An argument was to be donated and could only be borrowed; `warnings.simplefilter("error", ...)` makes it an error."""
 
 
 class DonationError(Error):

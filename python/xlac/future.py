@@ -120,7 +120,7 @@ class Part(Future):
 
 
 class Donated:
-    """A Future as an argument that is given away."""
+    """A Future as an argument that is donated."""
 
     def __init__(self, future):
         self.future = future
@@ -210,7 +210,7 @@ def worker_of_this_process():
 
 
 def taken(value, where):
-    """Donated buffers are given away when the run is asked for, not when it begins."""
+    """Donated buffers are donated when the run is asked for, not when it begins."""
     if isinstance(value, _core.Donation):
         return _core._move_donation(value, where)
     if isinstance(value, (tuple, list)):
@@ -227,19 +227,19 @@ def any_pending(values):
 
 
 def check_donations(executable, args):
-    """Raises before anything is given away where memory is donated twice, or donated and lent."""
+    """Raises before anything is donated where memory is donated twice, or donated and borrowed."""
     for _leaf, parameter, why in executable._gifts(*args):
         if why is not None and why.startswith("duplicate"):
-            raise DonationError(f"argument {parameter} can't be given away: {why}", Code.DONATION_TWICE)
+            raise DonationError(f"argument {parameter} can't be donated: {why}", Code.DONATION_TWICE)
 
 
 def run_async(executable, *args, **kwargs):
     """Like a call, but returns a Future at once. Runs begin in the order they were asked for, one at a time, each with all the threads of
     its executable. Arguments are kept alive, and must not be changed before the run is over; a Future among them (also inside of tuples)
-    stands for its result, which need not be there yet. What is marked by xlac.donate is given away at once; where that can't be done,
+    stands for its result, which need not be there yet. What is marked by xlac.donate is donated at once; where that can't be done,
     the run warns. At most MOST_WAITING runs wait to begin: whoever asks for another one waits until there is room."""
     worker = worker_of_this_process()
-    counted = worker.take_room()  # before anything is given away: Ctrl-C here loses nothing
+    counted = worker.take_room()  # before anything is donated: Ctrl-C here loses nothing
     try:
         args, kwargs = given_away(executable, args, kwargs)
     except BaseException:

@@ -11,7 +11,7 @@ SHOWN = 6  # of the parameters, in one line
 
 class Port(collections.namedtuple("Port", "name type shape dtype sharding donated alias")):
     """A parameter or a result. `type` is as HLO writes it ("f32[2,3]"); `shape` and `dtype` (its name in HLO) are None for tokens and lists
-    for tuples; `sharding` is a text or None. `donated`: of a parameter, whether its memory may be given away in calls; of a result, whether
+    for tuples; `sharding` is a text or None. `donated`: of a parameter, whether its memory may be donated in calls; of a result, whether
     it takes a parameter's. `alias` is the number of that result, or parameter, or None."""
 
     __slots__ = ()
@@ -147,7 +147,7 @@ def line(executable):
 
 
 def port_rows(ports, what):
-    return [(what, port.name, port.type, port.sharding or "", ("" if not port.donated else "may be given away" if what == "input" else
+    return [(what, port.name, port.type, port.sharding or "", ("" if not port.donated else "may be donated" if what == "input" else
              "takes an input's memory") + ("" if port.alias is None else f" ({'output' if what == 'input' else 'input'} {port.alias})"))
             for port in ports]
 

@@ -62,7 +62,7 @@ def described(name, given, variable):
     if isinstance(given, str):
         match = WRITTEN.fullmatch(given)
         if not match:
-            raise ValueError(f"{given!r} is no type: expected one such as 'f32[2,3]'")
+            raise ValueError(f"{given!r} is not a type: expected one such as 'f32[2,3]'")
         return name, match[1], tuple(int(n) for n in match[2].split(",") if n.strip()), None, variable
     import numpy
 

@@ -198,7 +198,7 @@ class Trace:
         return read_sharding(self.values[self._place(value)]["sharding"], self.meshes)
 
     def shape(self, value):
-        """The shape of a value (see `find`) as it is in the whole program, or None where it is no tensor of known shape."""
+        """The shape of a value (see `find`) as it is in the whole program, or None where it is not a tensor of known shape."""
         shape = self.values[self._place(value)].get("shape")
         return None if shape is None or None in shape else tuple(shape)
 
@@ -252,7 +252,7 @@ class Trace:
 
     @functools.cached_property
     def suspicions(self):
-        """What of the shardings is seldom meant: uneven cuts, axes along which nothing is sharded, large arguments annotated to be whole,
+        """What of the shardings is probably a mistake: uneven cuts, axes along which nothing is sharded, large arguments annotated to be whole,
         constraints at once overruled, data gathered only to be cut up again. A list of Suspicion."""
         return Search(self).run()
 

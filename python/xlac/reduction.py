@@ -74,7 +74,7 @@ class Reduction:
         self.fails, self.limit, self.progress, self.tried, self.known = fails, limit, progress, 0, {}
 
     def still(self, text):
-        """The module of a text that fails as the first one did, or None. Texts that are no program don't."""
+        """The module of a text that fails as the first one did, or None. Texts that are not programs don't."""
         if text in self.known:
             return self.known[text]
         if self.tried >= self.limit:

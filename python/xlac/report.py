@@ -76,9 +76,9 @@ def programs_of(executable):
 
 class Cost(dict):
     """Sums over one call: "flops" (an elementwise op is one an element, a product two), "transcendentals" (elementary functions, not
-    counted as flops), "bytes_read" and "bytes_written" by steps. What a loop's condition and body do counts once, since nobody knows
-    how often it turns: `loops` names those. Of a conditional only the most expensive branch counts. `by_op` has a row for each op, those inside
-    kernels too, and `by_step` one for each step."""
+    counted as flops), "bytes_read" and "bytes_written" by steps. A loop's condition and body count once, because its
+    trip count is unknown: `loops` names those. Of a conditional only the most expensive branch counts. `by_op` has a row for each op, those
+    inside kernels too, and `by_step` one for each step."""
 
     HEAD = ("op", "opcode", "computation", "flops", "transcendentals", "read", "written")
 
@@ -295,7 +295,7 @@ def explain_donation(executable, args):
     """What the plan says; with arguments, also what becomes of those that are marked in a call with them."""
     lines = executable._donations()
     for leaf, parameter, why in executable._gifts(*args):
-        lines += f"in this call, argument {leaf} (of parameter {parameter}) is {'given away' if why is None else 'lent: ' + why}\n"
+        lines += f"in this call, argument {leaf} (of parameter {parameter}) is {'donated' if why is None else 'borrowed: ' + why}\n"
     return lines
 
 
@@ -341,7 +341,7 @@ def explain(executable, topic="schedule", *args):
     """Why the program runs as it does: "fusion" (which ops became one kernel, why others are in memory, and what a call runs, with
     predicted times), "kernels" (what each kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is
     run, and what it costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
-    given away, or why none does; with arguments, also why xlac.donate has no effect on one of them), "sharding" (of programs compiled
+    donated, or why none does; with arguments, also why xlac.donate has no effect on one of them), "sharding" (of programs compiled
     with devices=: which ops every device computes whole, why, and what would help; what moves between devices; `.data` has the numbers)."""
     if topic == "donation":
         return Report(explain_donation(executable, args))
@@ -398,7 +398,7 @@ class Units:
 class Profile:
     """Times of calls by what they run at a time: a step, a group of kernels that run tile by tile, a list of small kernels. `result` is
     what the last call gave; `seconds` the whole (the median of `all_seconds`, one for each call), `min_seconds` the least; `steps` has a
-    dict for each step, group and list that was run, the dearest first: "seconds" a call is the median, "min_seconds" the least, "ops" are
+    dict for each step, group and list that was run, the most expensive first: "seconds" a call is the median, "min_seconds" the least, "ops" are
     its steps. A loop that is nothing but one list is timed as a whole. `ran` counts kernels, groups, lists and such loops of a call. Times
     of the events, and of the Chrome trace (for chrome://tracing or Perfetto), are those of the call that took `seconds`."""
 

@@ -1,4 +1,4 @@
-"""Arrays in shards: a Buffer for each device, which calls take and give as they lie.
+"""Arrays in shards: a Buffer for each device, which calls take and give as stored.
 
 xlac.compile(module, devices=8, results="sharded") gives ShardedBuffers, and takes them, and whole arrays. Shards that are cut as the
 program wants them go in without a copy; whole arrays are split as views where a shard is one block of them; shards that are cut
@@ -23,7 +23,7 @@ Shard = collections.namedtuple("Shard", "device index data")  # index: the slice
 
 
 class Given:
-    """A mark around a ShardedBuffer: its memory may be given away in a call."""
+    """A mark around a ShardedBuffer: its memory may be donated in a call."""
     __slots__ = ("value",)
 
     def __init__(self, value):
@@ -82,7 +82,7 @@ class ShardedBuffer:
     @property
     def shards(self):
         """A Shard for each device of this process: its number, the slices of the whole that it has, and the Buffer, which NumPy, PyTorch and JAX
-        read without a copy (DLPack), and which xlac.donate gives away."""
+        read without a copy (DLPack), and which xlac.donate donates."""
         return [Shard(device, index_of(self._leaf, start), buffer) for device, (start, buffer) in enumerate(zip(self._leaf.starts, self._buffers))
                 if buffer is not None]
 
@@ -290,11 +290,11 @@ def check_sharded(value, leaf, what):
 
 
 def why_lent(layout, i, value, buffers):
-    """Why the argument can't be given away; None: it can."""
+    """Why the argument can't be donated; None: it can."""
     if i not in layout.over:
         return "no result takes its memory; compile(donate=...) or an alias of the program's would do it"
     if not isinstance(value, ShardedBuffer) or any(a is not b for a, b in zip(buffers, value._buffers)):
-        return "it is cut for this call: only shards as the program wants them can be given away"
+        return "it is cut for this call: only shards as the program wants them can be donated"
     buffers = [buffer for buffer in buffers if buffer is not None]
     if len({id(buffer) for buffer in buffers}) < len(buffers):
         return "devices share one shard"
@@ -324,9 +324,9 @@ def call(executable, *args, **named):
         if given:
             why = why_lent(layout, i, value, buffers)
             if why and required:
-                raise DonationError(f"{what} can't be given away: {why}", Code.DONATION_UNUSABLE)
+                raise DonationError(f"{what} can't be donated: {why}", Code.DONATION_UNUSABLE)
             if why:
-                warnings.warn(f"{what} is lent, not given away: {why}", DonationWarning, stacklevel=3)
+                warnings.warn(f"{what} is borrowed, not donated: {why}", DonationWarning, stacklevel=3)
             else:
                 donated.append(i)
         columns.append(buffers)

@@ -158,9 +158,9 @@ def bytes_of(memory):
         try:
             return float(found[1]) * UNITS[found[2].upper()]
         except (TypeError, KeyError, ValueError):
-            raise ArgumentError(f"memory: {memory!r} is no number of bytes", Code.BAD_ARGUMENT, hint='such as 80e9, "80GB" or "16GiB"') from None
+            raise ArgumentError(f"memory: {memory!r} is not a number of bytes", Code.BAD_ARGUMENT, hint='such as 80e9, "80GB" or "16GiB"') from None
     if isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < math.inf:
-        raise ArgumentError(f"memory: {memory!r} is no number of bytes above 0", Code.BAD_ARGUMENT, hint='such as 80e9, "80GB" or "16GiB"')
+        raise ArgumentError(f"memory: {memory!r} is not a number of bytes above 0", Code.BAD_ARGUMENT, hint='such as 80e9, "80GB" or "16GiB"')
     return float(memory)
 
 

@@ -113,7 +113,7 @@ class Clock:
         return 0.0, None
 
     def nested(self, program, step, begin, times):
-        """A loop by its turns, a conditional by its dearest branch."""
+        """A loop by its turns, a conditional by its most expensive branch."""
         turns = 1
         if step["kind"] == "while":
             turns = self.trips.get((program["name"], step["op"]))
@@ -121,11 +121,11 @@ class Clock:
                 self.unknown.append((program["name"], step["op"]))
                 turns = 1
         if step["kind"] == "conditional":
-            return self.dearest(step["nested"], begin, times)
+            return self.most_expensive(step["nested"], begin, times)
         found = [self.run(n, begin, times * turns) for n in step["nested"] if turns]
         return Times(*(math.fsum(parts) * turns for parts in zip(*found))) if found else Times(0.0, 0.0, 0.0, 0.0)
 
-    def dearest(self, branches, begin, times):
+    def most_expensive(self, branches, begin, times):
         """Each is walked through, and only the longest is kept."""
         best, kept = None, None
         events, blame, unknown = self.events, self.blame, self.unknown

@@ -49,7 +49,7 @@ class Simulation:
     `exposed` is waited for. Bytes of one device: `peak_bytes` at most in all, of which `argument_bytes`, `result_bytes` (that take no argument's
     memory), `constant_bytes`, and at most `temporary_bytes` for everything in between; `memory` has these by op and step. `fits`: in the memory of
     the hardware. `blame` lists ops, what costs most first; `gathers` what every device computes whole, and why; `unknown_loops` loops that count once
-    because nobody knows how often they turn. `local` is the program of one device: to be looked at, not to be run."""
+    because nobody knows how many iterations they take. `local` is the program of one device: to be looked at, not to be run."""
 
     HEAD = ("op", "time", "waited for", "limited by", "from", "what would help")
 
@@ -206,7 +206,7 @@ class Simulation:
         lines += [f"every device computes {g['op']} whole ({g['source'] or 'line ' + str(g['line'])}): {g['why']}; {g['remedy']}"
                   for g in self.gathers[:SHOWN]]
         if self.unknown_loops:
-            lines.append(f"loops counted once, since nobody knows how often they turn (trips= says it): {', '.join(self.unknown_loops)}")
+            lines.append(f"loops counted once, since nobody knows how many iterations they take (trips= says it): {', '.join(self.unknown_loops)}")
         return lines
 
     def __str__(self):
@@ -236,7 +236,7 @@ def mesh_of(what):
     try:
         return what if isinstance(what, Mesh) else Mesh.parse(what) if isinstance(what, str) else Mesh(what)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{what!r} is no mesh: {error}", Code.BAD_ARGUMENT, hint='such as {"data": 64, "model": 8}') from None
+        raise ArgumentError(f"{what!r} is not a mesh: {error}", Code.BAD_ARGUMENT, hint='such as {"data": 64, "model": 8}') from None
 
 
 def on_mesh(module, mesh):
@@ -281,7 +281,7 @@ def simulate(module, mesh=None, hardware: "str | dict | Hardware" = "h100x8-ib",
     does, without running it. The program is what `parse` takes, with shardings. `mesh` gives the axes of its mesh other sizes, such as
     {"data": 256, "model": 2}; None: as it is. `hardware` is the name of one in `xlac.sharding.hardware_table`, or a dict
     (`xlac.sharding.hardware`). `overlap`: whether collectives are started early and go on beside other work, where the hardware can do that
-    (None: the quicker of both). `donate`: arguments whose memory is given away. `trips`: {name of a loop: turns} of loops that don't say it.
+    (None: the quicker of both). `donate`: arguments whose memory is donated. `trips`: {name of a loop: turns} of loops that don't say it.
     Returns a Simulation. Raises Error where the program has no plan, or the mesh or the hardware is none."""
     from .propagation import imported
 

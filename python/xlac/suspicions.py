@@ -1,4 +1,4 @@
-"""What in a program's shardings is seldom meant: told before anything runs, with the line and the numbers."""
+"""What in a program's shardings is probably a mistake: told before anything runs, with the line and the numbers."""
 import dataclasses
 import math
 import re

@@ -138,7 +138,7 @@ def slice_array(value, key):
             ranges.append((picked.start, stop, picked.step))
             dims.append(len(picked))
         else:
-            raise ArgumentError(f"{k!r} is no index of an array under construction", Code.BAD_ARGUMENT, hint="use gather or dynamic_slice")
+            raise ArgumentError(f"{k!r} is not an index of an array under construction", Code.BAD_ARGUMENT, hint="use gather or dynamic_slice")
     whole = [(0, size, 1) for size in value.shape]
     if ranges != whole:
         value = builder.op("slice", value, slice=ranges)

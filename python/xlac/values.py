@@ -107,7 +107,7 @@ def cast_json(value, shape, dtype, what):
     try:
         return np.array(value).astype(_core.numpy_dtype(dtype))
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{what} is no array of {dtype}: {error}", Code.ARGUMENT_TYPE) from None
+        raise ArgumentError(f"{what} is not an array of {dtype}: {error}", Code.ARGUMENT_TYPE) from None
 
 
 def arrays_of_input(text, parameter):

@@ -108,7 +108,7 @@ def test_copies_of_any_strides(x, bs, dtype):
 
 
 def test_strides_between_elements(x, bs):
-    """Fields of a record lie at strides that are no whole numbers of elements."""
+    """Fields of a record lie at strides that are not whole numbers of elements."""
     record = np.zeros((7, 3), [("a", "u1"), ("b", "<f4"), ("c", "<i2")])
     record["b"] = np.arange(21).reshape(7, 3)
     for part in (record["b"], record["b"].T, record["b"][::-2, 1:], record["b"].reshape((1,) * 61 + (7, 3))):

@@ -41,13 +41,13 @@ def test_calls_with_shards(x):
     exe, d = compiled(x, PROGRAM, n_devices=4, n_donate=1, donate=donate), x.ffi.new("xlac_donation *")
     assert x.lib.xlac_executable_shard_donation(exe, 0, d) and (d.argument, d.result, d.in_place) == (0, 0, True)
     assert not x.lib.xlac_executable_shard_donation(exe, 1, d)
-    assert not x.lib.xlac_executable_donation(exe, 0, d)  # of a whole array, these shards are no blocks
+    assert not x.lib.xlac_executable_donation(exe, 0, d)  # of a whole array, these shards are not blocks
     whole = [[float(6 * i + j) for j in range(6)] for i in range(4)]
     shards = [x.ffi.new("float[]", [whole[i][j] for i in range(r, r + 2) for j in range(c, c + 3)]) for r in (0, 2) for c in (0, 3)]
     halves = [x.ffi.new("float[]", [100.0] * 3), x.ffi.new("float[]", [200.0] * 3)]  # two devices share each
     sums = [x.ffi.new("float[4]") for _ in range(4)]
     arguments = x.ffi.new("void *[]", [p for i in range(4) for p in (shards[i], halves[i % 2])])
-    results = x.ffi.new("void *[]", [p for i in range(4) for p in (shards[i], sums[i])])  # the first is given away
+    results = x.ffi.new("void *[]", [p for i in range(4) for p in (shards[i], sums[i])])  # the first is donated
     x.check(x.lib.xlac_executable_call_shards(exe, x.ffi.NULL, arguments, results, x.err))
     assert list(shards[1]) == [203, 204, 205, 209, 210, 211]
     for s in sums:

@@ -262,7 +262,7 @@ def test_inputs_are_lent_or_given(x, rt):
     for donate in (False, True):
         x.check(lib.xlac_input_lend(out[0], 1, lent, x.err))
         if donate:
-            x.fails(lib.xlac_input_donate(out[0], 0, lent, x.err), 505)  # it is lent already
+            x.fails(lib.xlac_input_donate(out[0], 0, lent, x.err), 505)  # it is borrowed already
         x.check((lib.xlac_input_donate if donate else lib.xlac_input_lend)(out[0], 0, given, x.err))
         assert rt.info(given).deleted == donate
         x.check(lib.xlac_executable_run_input(exe, ffi.NULL, out[0], results, x.err))

@@ -132,7 +132,7 @@ HLO_EDITS = {
     "op_move": lambda c: c.call("op_move", c.m, c.op("unused"), c.x.ffi.NULL),
     "module_run": lambda c: c.call("module_run", c.m, b"dce", c.x.ffi.NULL),
 }
-# What op_set_attr does, by the kinds of attribute that are no list of values of the op's own.
+# What op_set_attr does, by the kinds of attribute that are not a list of values of the op's own.
 ATTRIBUTES = {
     "a called computation": lambda c: c.call("op_set_attr", c.m, c.op("c"), b"to_apply", b"dead"),
     "control edges": lambda c: c.call("op_set_attr", c.m, c.op("n"), b"control-predecessors", b"{x}"),
@@ -193,7 +193,7 @@ MLIR_READS = {
     "module_print": lambda c: c.text("module_print", c.m, c.x.ffi.NULL),
 }
 # Makers and ends of modules, and those that verify what they have made of it.
-OTHERS = {"module_parse", "module_create", "module_destroy", "graph_lower", "run_parallel", "module_explain_sharding", "module_annotate",
+OTHERS = {"module_parse", "module_create", "module_destroy", "graph_lower", "run_parallel", "module_explain_sharding", "module_annotate", "rehearse", "cache_key",
           "module_name_single_calls"}  # an edit only where there are such calls: test_c_groups.py
 
 

@@ -291,7 +291,7 @@ def test_every_element_type_is_drawn(files):
     (["-i", "f32[2,2]=1 2 3"], "3 numbers for 4 elements"),
     (["-i", "f32[2,2=1"], "neither a file nor an array"),
     (["--device=interp", "-i", "f32[3]=1", "-i", "0"], r"argument 0 \(x\) must be f32\[2,2\], found f32\[3\]"),
-    (["-i", "[[1,2],[3]]"], "no array of f32"),
+    (["-i", "[[1,2],[3]]"], "not an array of f32"),
     (["-i", "1", "-i", "2", "-i", "3"], "no parameter to go to"),
     (["--passes=nope"], "--passes"),
 ])

@@ -77,8 +77,8 @@ def test_a_step_is_simulated(tmp_path):
     assert (tmp_path / "m.svg").read_text().startswith("<svg") and json.loads((tmp_path / "m.json").read_text())["traceEvents"]
     data = json.loads(run(tmp_path, "shard", "m.mlir", "--simulate", "--json", "--mesh", "x=8", "--hardware", '{"base": "tpu-v4"}').stdout)
     assert data["devices"] == 8 and data["mesh"] == {"x": 8} and data["program"] == "m.mlir" and data["hardware"] == "tpu-v4, changed"
-    assert "is no mesh" in run(tmp_path, "shard", "m.mlir", "--simulate", "--mesh", "x", status=1).stderr
-    assert "is no JSON" in run(tmp_path, "shard", "m.mlir", "--simulate", "--hardware", "{", status=1).stderr
+    assert "is not a mesh" in run(tmp_path, "shard", "m.mlir", "--simulate", "--mesh", "x", status=1).stderr
+    assert "is not a JSON" in run(tmp_path, "shard", "m.mlir", "--simulate", "--hardware", "{", status=1).stderr
     assert "no hardware" in run(tmp_path, "shard", "m.mlir", "--simulate", "--hardware", "abacus", status=1).stderr
 
 

@@ -214,7 +214,7 @@ def test_pictures_of_any_size():
 # --- bad input ---
 
 @pytest.mark.parametrize("text, message", [
-    (unary("r", "nobody"), "its input 'nobody' is no node"),
+    (unary("r", "nobody"), "its input 'nobody' is not a node"),
     (placeholder("x") + placeholder("x"), "another node has the same name"),
     (node("a", "NoSuchOp"), "the op is unknown"),
     (unary("a", "b") + unary("b", "a"), "part of a cycle"),

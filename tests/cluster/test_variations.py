@@ -41,7 +41,7 @@ def test_variations_are_decided_as_tensorflow_decides_them(case):
 def test_the_refusals_say_what_is_wrong():
     refused = {c["name"]: base64.b64decode(c["graph"]) for c in cases() if c["refused"]}
     words = {"device CPU:0": "malformed device 'CPU:0'", "bad missing PartitionedCall": "function 'f', which is not defined",
-             "case none": "has no branches", "input 'n1:out'": "'n1:out' is no node", "version 2475": "version 2475",
+             "case none": "has no branches", "input 'n1:out'": "'n1:out' is not a node", "version 2475": "version 2475",
              "bad badtype PartitionedCall": "function 'f', node 'r'", "bad noret PartitionedCall": "results are not given"}
     for name, text in words.items():
         with pytest.raises(xlac.Error, match=text):

@@ -70,7 +70,7 @@ def marked(argument):
 
 @pytest.mark.parametrize("case", cases(DATA, lambda r: r["category"] == "alias" and r["kind"] == "roundtrip" and "custom" not in r["input"], "alias"))
 def test_aliases_compiled(case):
-    """Lent, arguments are untouched; given away, each lies where the result does that has its memory."""
+    """Lent, arguments are untouched; donated, each lies where the result does that has its memory."""
     module = xlac.parse(case["input"])
     rng = np.random.default_rng(1)
     args = [random_argument(p.type, rng) for p in module.entry.parameters]

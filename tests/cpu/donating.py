@@ -1,4 +1,4 @@
-"""Programs with aliases and donors at random, called with arguments that are lent or given away at random."""
+"""Programs with aliases and donors at random, called with arguments that are borrowed or donated at random."""
 import random
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""argmax and argmin as routines: the interpreter's bits, with NaN, both zeros, ties, and places that are no count."""
+"""argmax and argmin as routines: the interpreter's bits, with NaN, both zeros, ties, and places that are not a count."""
 import numpy as np
 import pytest
 

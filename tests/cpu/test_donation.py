@@ -1,4 +1,4 @@
-"""Arguments that are given away by out=: same memory, same values, and nothing changes that is only lent."""
+"""Arguments that are donated by out=: same memory, same values, and nothing changes that is only borrowed."""
 import numpy as np
 import pytest
 
@@ -193,7 +193,7 @@ SWITCH = (f"t = ({BIG}, f32[3], s32[]) tuple(x, y, z)\n"
 
 
 def in_place(body, more, args, donate=(0,)):
-    """The result with the first argument given away: over it, and nothing of size copied."""
+    """The result with the first argument donated: over it, and nothing of size copied."""
     exe = xlac.compile(program(body, ARGUMENTS).replace("ENTRY", more + "ENTRY"), donate=donate)
     exe._check()
     want = xlac.interpret(xlac.parse(program(body, ARGUMENTS).replace("ENTRY", more + "ENTRY")), *args)

@@ -19,7 +19,7 @@ def check(text, *args, routine=None, eval_ok=False):
             assert same_bits(leaves(exe(*args)), want), exe.plan()
             if not fuse and not eval_ok:
                 assert " eval " not in exe.plan(), exe.plan()
-    if routine:  # unsimplified: an update of everything is no update
+    if routine:  # unsimplified: an update of everything is not an update
         exe = xlac.compile(module, fuse=False, passes=False)
         assert same_bits(leaves(exe(*args)), want), exe.plan()
         assert f" {routine} " in exe.plan(), exe.plan()

@@ -287,7 +287,7 @@ def with_and_without(text, arrays, turn, threads=1):
 
 
 def canonical(a):
-    """Which NaN a sum of two of them is, and its sign, are no part of the bits."""
+    """Which NaN a sum of two of them is, and its sign, are not part of the bits."""
     return np.where(np.isnan(a), np.array(np.nan, a.dtype), a) if a.dtype.kind in "fV" else a
 
 

@@ -30,7 +30,7 @@ def test_random_loops_have_the_bits_of_the_interpreter(first):
 
 
 def test_memory_that_an_inner_loop_changes_is_read_anew():
-    """Seed 1257: a row is read where it lies, and a loop in the loop has the same numbers in registers."""
+    """Seed 1257: a row is read in place, and a loop in the loop has the same numbers in registers."""
     assert not random_loops.differs(1257)
 
 
@@ -176,7 +176,7 @@ ENTRY e {{ x = f32[9] parameter(0)
 
 @pytest.mark.parametrize("op", ["sine", "negate"])
 def test_a_branch_that_is_not_taken_changes_nothing(op, level):
-    """Of what is put outside of the array nothing comes either: 25 and 49 are no places of nine."""
+    """Of what is put outside of the array nothing comes either: 25 and 49 are not places of nine."""
     module = xlac.parse(BRANCHES.format(op=op))
     x, v = np.arange(9, dtype="f4"), np.float32(0.5)
     wanted = x.copy()

@@ -44,7 +44,7 @@ def values(t, arity):
 
 
 def canonical(a):
-    """Which NaN it is, is no part of the bits."""
+    """Which NaN it is, is not part of the bits."""
     bits = a.view(f"u{a.itemsize}")
     with np.errstate(all="ignore"):
         return np.where(a != a, np.array(0, bits.dtype), bits)

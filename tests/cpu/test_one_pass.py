@@ -153,7 +153,7 @@ BOTH = """
   o = s32[64,1] reshape(a)
   r = s32[64] sort(a), dimensions={0}, to_apply=less
   k = s32[64,700] broadcast(r), dimensions={0}
-  ROOT d = s32[64,700] multiply(x, k)""", "a step that is no kernel stands in between"),
+  ROOT d = s32[64,700] multiply(x, k)""", "a step that is not a kernel stands in between"),
     ("""
   x = s32[3000] parameter(0)
   y = s32[3000] add(x, x)

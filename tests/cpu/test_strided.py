@@ -1,4 +1,4 @@
-"""Arguments with strides, reversed, broadcast, read-only: read where they lie, without a copy at the boundary; and memory that is given
+"""Arguments with strides, reversed, broadcast, read-only: read where they are, without a copy at the boundary; and memory that is given
 away and that no result takes, which temporaries lie in."""
 import itertools
 import warnings
@@ -77,7 +77,7 @@ def test_element_types(dtype):
 
 def test_what_has_no_such_plan_is_copied_and_counted():
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(10, dtype=np.float32), 4)  # elements at several indexes
-    records = np.zeros(6, [("a", "i1"), ("b", "f4")])["b"]                                 # strides that are no whole elements
+    records = np.zeros(6, [("a", "i1"), ("b", "f4")])["b"]                                 # strides that are not whole elements
     for x in (windows, records):
         t = f"f32[{','.join(map(str, x.shape))}]"
         exe = compile(f"ROOT r = {t} negate(x)", t)

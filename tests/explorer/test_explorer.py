@@ -97,7 +97,7 @@ def test_clusters_say_who_is_in_none_and_why():
     assert main["ops"]["scope"][names.index("a")] == main["ops"]["scope"][names.index("a/x")], "a node with the name of a scope is in it"
     assert main["comps"] == ["not clustered", "cluster_0"] and sum(main["ops"]["comp"]) == 5
     (why, nodes), = parts["reasons"]["rows"]
-    assert "no candidate" in why and nodes == [names.index("a/x")] and not parts["reasons"]["left"]
+    assert "not a candidate" in why and nodes == [names.index("a/x")] and not parts["reasons"]["left"]
 
 
 SHARDED = """
@@ -314,7 +314,7 @@ def test_the_graph_is_coloured_by_time_by_when_and_by_cluster(show):
     colour(page, "")
     assert fills(page) == {} and text(page, "#graph-legend") == ""
     page = show(xlac.cluster(GRAPH))
-    assert "no candidate" in text(page, "#p-clusters")
+    assert "not a candidate" in text(page, "#p-clusters")
     click(page, "#t-graph")
     assert len(set(fills(page).values())) == 1 and "op b" in fills(page) and not any("a/x" in what for what in fills(page)) and "cluster_0" in text(page, "#graph-legend")
 

@@ -99,7 +99,7 @@ def test_results_are_read_where_they_are():
 def test_what_a_routine_reads_is_stored():
     exe = compiled(CHAIN.replace("OP", "multiply(x, cb)") + """d = f32[600,600] dot(w, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}
   ROOT y = (f32[900], f32[600,600]) tuple(s, d)""")
-    assert "in memory since an op that is no kernel reads it" in said(exe, "w")
+    assert "in memory since an op that is not a kernel reads it" in said(exe, "w")
 
 
 def test_the_two_ways_that_were_weighed_are_told_with_what_they_take():

@@ -26,7 +26,7 @@ CLASSES = {
     "R2 gather of unequal sizes": Generator("mlir", "gather.mlir", OUT_OF_BOUNDS + r"|Assertion"),
     "R2 bounded sizes": Generator("hlo", "sized_reduce.hlo sized_sort.hlo sized_scatter.hlo sized_reduce_window.hlo", OUT_OF_BOUNDS),
     "R3 to_hlo of an op without results": Generator("mlir", "check.mlir chlo_add.mlir", r"to_hlo_chlo|type\.h:\d+.*null pointer"),
-    "R4 types that are no tensors": Generator("mlir", "reshape.mlir gather.mlir", r"kind that xlac\.h does not list"),
+    "R4 types that are not tensors": Generator("mlir", "reshape.mlir gather.mlir", r"kind that xlac\.h does not list"),
     "R5 chlo on quantised tensors": Generator("mlir", "chlo_quantised.mlir chlo_add.mlir chlo_maximum.mlir", r"interpreted and compiled differ"),
     "R7 a dynamic kernel of a convolution": Generator("mlir", "convolution.mlir", r"placement\.c|of size -92"),
     "R8 several results and unbounded sizes": Generator("mlir", "top_k.mlir while_two.mlir reduce_two.mlir", r"bounded dimensions only"),

@@ -51,7 +51,7 @@ def test_a_word_of_hlo_goes_through_text_and_protocol(which, word):
 def test_an_unknown_word_of_hlo_is_refused_with_those_that_are_known(which):
     with pytest.raises(xlac.ParseError) as error:
         xlac.parse(HLO[which].replace("WORD", "nonsense"))
-    assert "'nonsense' is no value of" in str(error.value) and ", ".join(words(which, 3)[:8]) in str(error.value)
+    assert "'nonsense' is not a value of" in str(error.value) and ", ".join(words(which, 3)[:8]) in str(error.value)
 
 
 MLIR = {

@@ -142,7 +142,7 @@ SUM = GOOD.replace("store out0[0 + 3*i0 + 1*i1] v2", "over [2,(3),1]\nstore out0
     (GOOD, "add(v0, v1)", "add(v0, v3)", 4, "v3"),
     (GOOD, "add(v0, v1)", "add(v0)", 4, ""),
     (GOOD, "add(v0, v1)", "frobnicate(v0, v1)", 4, "frobnicate"),
-    (GOOD, "add(v0, v1)", "rng(v0, v1), distribution=rng_uniform", 4, "no elementwise op"),
+    (GOOD, "add(v0, v1)", "rng(v0, v1), distribution=rng_uniform", 4, "not an elementwise op"),
     (GOOD, "add(v0, v1)", "add(v0, v1) v9 = f32[] negate(v0)", 4, "one value on a line"),
     (GOOD, "add(v0, v1)", "add(v0, v1) } x { y = f32[] constant(2)", 4, "one value on a line"),
     (GOOD, "[0 + 3*i0 + 1*i1] v2", "[0 + 1*i0 + 2*i1] v2", 5, "in order"),
@@ -389,7 +389,7 @@ BOXED = EDGES.format(n=12)
     ("if 2 <= i1 < 10", "if 2 <= i1 < 11", 5, "not defined"),
     ("if 1 <= i0 < 3", "if 2 <= i0 < 3", 10, "not defined"),
     ("negate(v4) where 1 <= i0 < 3", "negate(v4)", 7, "not defined"),
-    ("8*v0 up to", "8*v2 up to", 3, "no integer"),
+    ("8*v0 up to", "8*v2 up to", 3, "not an integer"),
     ("pick(v1, v2)", "pick(v1, v0)", 5, "none of its type"),
     ("pick(v1, v2)", "pick(v1)", 5, 'expected ","'),
     ("store out1[0 + 12*i0 + 1*i1] v3", "store out1[0 + 12*i0 + 1*i1] v1", 13, "not defined in all"),
@@ -456,7 +456,7 @@ store out0[0 + 6*i0 + 1*i1] v3
     ("by add", "by compare", 4, ""),
     ("by add", "by frobnicate", 4, "frobnicate"),
     ("[4,6]", "[1,6]", None, None),
-    ("store out0[0 + 6*i0 + 1*i1] v3", "over [4,(6),1]\nstore out0[0 + 1*i0] v3 by add from v1", 4, "no scan"),
+    ("store out0[0 + 6*i0 + 1*i1] v3", "over [4,(6),1]\nstore out0[0 + 1*i0] v3 by add from v1", 4, "not a scan"),
 ])
 def test_wrong_scans_are_refused_with_their_line(old, new, line, says):
     assert old in SCAN

@@ -44,7 +44,7 @@ def known(value, dtype=np.int32):
 
 
 def pruned(graph, keep):
-    """The part of a graph that a run of these nodes runs: initialisers are no part of it."""
+    """The part of a graph that a run of these nodes runs: initialisers are not part of it."""
     return v1.graph_util.extract_sub_graph(graph, sorted(keep)).SerializeToString()
 
 

@@ -69,7 +69,7 @@ def test_variables_without_a_value():
     low = xlac.lower_graph("\n".join(graph[:1] + graph[3:4]), {}, ["i"], variables={"v": "f32[]"})
     assert xlac.interpret(low.module)
     assert "has no value yet" in str(refused([VARIABLE, graph[5]], {}, ["early"], variables={"v": None}))
-    assert "no tensor of numbers" in str(refused([VARIABLE], {}, ["v"], variables={"v": "f32[]"}))
+    assert "not a tensor of numbers" in str(refused([VARIABLE], {}, ["v"], variables={"v": "f32[]"}))
 
 
 @pytest.mark.parametrize("graph, inputs, fetches, code, says", [
@@ -92,9 +92,9 @@ def test_errors_name_the_node(graph, inputs, fetches, code, says):
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="no type"):
+    with pytest.raises(ValueError, match="not a type"):
         xlac.lower_graph(placeholder("x"), {"x": "float"}, ["x"])
-    with pytest.raises(ValueError, match="no element type"):
+    with pytest.raises(ValueError, match="not an element type"):
         xlac.lower_graph(placeholder("x"), {"x": "q7[2]"}, ["x"])
     with pytest.raises(xlac.Error):
         xlac.lower_graph(b"\x0a\xff", {}, [])

@@ -222,7 +222,7 @@ class Module:
             return
         d = self.draw(st.integers(0, len(v.dims) - 1))
         op = self.draw(st.sampled_from(["add", "max"]))
-        # An init that is no identity may count once or several times, or not at all: XLA drops it for dimensions of size 1.
+        # An init that is not an identity may count once or several times, or not at all: XLA drops it for dimensions of size 1.
         lowest = "-inf" if v.dtype in FLOATS else np.iinfo(NUMPY[v.dtype]).min
         init = self.constant(v.dtype, 0 if op == "add" else lowest)
         self.emit(v.dtype, v.dims[:d] + v.dims[d + 1:], f"reduce({v.name}, {init.name})",

@@ -1,4 +1,4 @@
-"""Elementwise ops that are no expression over one type: reduce-precision, iota, bitcast-convert, stochastic-convert."""
+"""Elementwise ops that are not an expression over one type: reduce-precision, iota, bitcast-convert, stochastic-convert."""
 import elementwise as ew
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ xlac = pytest.importorskip("xlac")
 # XLA can't infer these though the type follows.
 INFERRED_BY_US_ONLY = {"opt-barrier"}
 # XLA infers a type for these, but nothing could run such an op: element types that no backend takes (ops.def, TYPES), two
-# dimensions where one is meant, a mean that is no vector, a transform of another length than the dimension has, arrays of one scatter
+# dimensions where one is meant, a mean that is not a vector, a transform of another length than the dimension has, arrays of one scatter
 # that differ in size.
 REFUSED_BY_US_ONLY = re.compile(
     r"^(maximum|minimum|mulhi|remainder|clamp|shift-[a-z-]+)\(c(64|128)|^(mulhi|shift-[a-z-]+)\((f32|pred)|"

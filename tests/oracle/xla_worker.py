@@ -41,7 +41,7 @@ class Worker:
 
 def _main():
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what XLA prints is no answer
+    os.dup2(2, 1)  # what XLA prints is not an answer
     import ml_dtypes  # noqa: F401  (its types are in the arguments)
     import real_xla
     while True:

@@ -191,7 +191,7 @@ static PJRT_Event *read_back(PJRT_Buffer *b, float *to) {
 
 /* --- what a thread does --- */
 
-/* A chain of calls, none of which is waited for; every buffer on the way is deleted or given away while they run. */
+/* A chain of calls, none of which is waited for; every buffer on the way is deleted or donated while they run. */
 static void turn_chain(float *in, float *out, int turn) {
   PJRT_Event *lent, *done[CHAIN];
   PJRT_Buffer *b = put(in, &lent);
@@ -213,7 +213,7 @@ static void turn_chain(float *in, float *out, int turn) {
   expect(out[0] == x && out[ELEMENTS - 1] == x, "the result of a chain");
 }
 
-/* An array that NumPy looks at is copied, not given away. */
+/* An array that NumPy looks at is copied, not donated. */
 static void turn_viewed(float *in, float *out) {
   PJRT_Event *lent, *done;
   PJRT_Buffer *b = put(in, &lent), *first = run(loop, b, &done);
@@ -227,7 +227,7 @@ static void turn_viewed(float *in, float *out) {
   expect(*(const float *)at.device_memory_ptr == in[0] + 20 && out[0] == 2 * (in[0] + 20), "what is viewed stays");
   PJRT_Buffer_DecreaseExternalReferenceCount_Args less = {.struct_size = sizeof less, .buffer = first};
   expect(!failed(api->Buffer_DecreaseExternalReferenceCount(&less)), "a reference less");
-  expect(run(loop, first, &done) == NULL, "what was given away is no argument");
+  expect(run(loop, first, &done) == NULL, "what was donated is not an argument");
   destroy_buffer(first);
   destroy_buffer(second);
   destroy_buffer(b);

@@ -21,7 +21,7 @@ def test_a_jaxlib_of_another_version_is_told_of():
     """, JAX_PLATFORMS="")
     assert out[0].startswith("xlac's plugin needs jaxlib 0.9 to 0.10") and out[-1] == "['cpu']"
 
-# Long enough for the queue, with arrays of NumPy's as they lie.
+# Long enough for the queue, with arrays of NumPy's as stored.
 WORK = """
 import jax, jax.numpy as jnp, numpy as np
 f = jax.jit(lambda x: jax.lax.fori_loop(0, 100, lambda i, x: jnp.sin(x), x))

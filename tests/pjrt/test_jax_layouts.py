@@ -105,7 +105,7 @@ def test_a_layout_that_is_none_is_an_error(p, client, mode):
     import plugin
     program = f"""func.func @main(%a: tensor<2x3x4xf32> {{mhlo.layout_mode = "{mode}"}}) -> tensor<2x3x4xf32> {{
       return %a : tensor<2x3x4xf32> }}"""
-    with pytest.raises(plugin.Failed, match="a layout of an array of rank 3 that is no order of its dimensions"):
+    with pytest.raises(plugin.Failed, match="a layout of an array of rank 3 that is not an order of its dimensions"):
         p.compile(client, program)
     with pytest.raises(plugin.Failed, match='names the memory kind "attic"'):
         p.compile(client, 'func.func @main(%a: tensor<f32>) -> (tensor<f32> {mhlo.memory_kind = "attic"}) { return %a : tensor<f32> }')

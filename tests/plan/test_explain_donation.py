@@ -15,7 +15,7 @@ from cpu.conftest import leaves  # noqa: E402
 
 
 def call(exe, args, given):
-    """(addresses of the arguments, of the results) of a call that gives away what is asked."""
+    """(addresses of the arguments, of the results) of a call that donates what is asked."""
     held = [a.copy() for a in args]
     where = [donating.pointer(h) for h in held]
     with warnings.catch_warnings():
@@ -33,13 +33,13 @@ def sentences(exe):
 def check(text, args, donate):
     exe = xlac.compile(xlac.parse(text), donate=donate)
     if exe.steps["why_interpreted"] is not None:
-        assert exe.explain("donation").startswith("no argument can be given away")
+        assert exe.explain("donation").startswith("no argument can be donated")
         return 0
     said = sentences(exe)
     where, results = call(exe, args, range(len(args)))
     for i, address in enumerate(where):
         words = said.get(i, "")
-        takes = re.match(r"result (\d+) is computed over it", words) or re.search(r"result (\d+),? (?:is copied|which is copied|is no new value)", words)
+        takes = re.match(r"result (\d+) is computed over it", words) or re.search(r"result (\d+),? (?:is copied|which is copied|is not a new value)", words)
         if args[i].nbytes == 0:
             continue
         if takes:
@@ -50,7 +50,7 @@ def check(text, args, donate):
             again = xlac.compile(xlac.parse(text), donate=(*donate, i))
             assert re.search(r"result \d+", sentences(again)[i]) or "argument" in sentences(again)[i], (i, words, text)
     lent, results = call(exe, args, ())
-    assert not set(lent) & set(results), "what is lent is nobody's but the caller's"
+    assert not set(lent) & set(results), "what is borrowed is nobody's but the caller's"
     return len(said)
 
 

@@ -58,7 +58,7 @@ int describe(xlac_ffi_frame *f) {
   return 0;
 }
 
-/* Bytes as they lie. */
+/* Bytes as stored. */
 int copy(xlac_ffi_frame *f) {
   for (uint32_t i = 0; i < f->n_results && i < f->n_operands; i++)
     if (f->results[i].bytes) memcpy(f->results[i].data, f->operands[i].data, (size_t)f->results[i].bytes);

@@ -107,7 +107,7 @@ def test_dlpack_and_array_protocols(module):
     ((X.T, 1), r"argument 0 \(x\) must be f32\[2,3\], found f32\[3,2\]"),
     ((X.astype("f8"), 1), r"argument 0 \(x\) must be f32\[2,3\], found f64\[2,3\]"),
     ((X, np.float32(1)), r"argument 1 \(n\) must be s32\[\], found f32\[\]"),
-    ((X, 2.5), r"argument 1 \(n\) can't be made an array of s32: these numbers are no integers"),
+    ((X, 2.5), r"argument 1 \(n\) can't be made an array of s32: these numbers are not integers"),
     ((X, 2**40), r"argument 1 \(n\) .* out of bounds"),
     ((X, None), r"argument 1 \(n\)"),
     ((X, 1j), r"argument 1 \(n\)"),

@@ -98,9 +98,9 @@ def test_constants_are_32_bit_unless_said():
     types = [b.constant(v).type for v in (1, 1.5, True, 1j, [1, 2], 2**40, np.float64(2), np.int8(1))]
     assert types == ["s32[]", "f32[]", "pred[]", "c64[]", "s32[2]", "s64[]", "f64[]", "s8[]"]
     assert b.constant([1, 2], "bf16").type == "bf16[2]" and b.constant(3, np.float64).type == "f64[]"
-    with pytest.raises(xlac.Error, match="no element type"):
+    with pytest.raises(xlac.Error, match="not an element type"):
         b.constant(1, "f31")
-    with pytest.raises(xlac.Error, match="1.5 is no value of s32"):
+    with pytest.raises(xlac.Error, match="1.5 is not a value of s32"):
         b.parameter(0, "s32[]") + 1.5
 
 

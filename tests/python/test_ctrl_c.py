@@ -1,4 +1,4 @@
-"""Ctrl-C during calls that are no runs: KeyboardInterrupt, and nothing of the caller's is lost."""
+"""Ctrl-C during calls that are not runs: KeyboardInterrupt, and nothing of the caller's is lost."""
 import os
 import signal
 import subprocess

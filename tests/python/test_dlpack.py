@@ -326,7 +326,7 @@ def test_export_rules():
     assert b.__dlpack_device__() == (1, 0)
     struct, give_back = consume(b.__dlpack__(max_version=(1, 0), copy=True))
     assert struct.flags == COPIED and struct.tensor.data != a.ctypes.data
-    b.delete()  # the copy is no view
+    b.delete()  # the copy is not a view
     assert (ctypes.c_float * 6).from_address(struct.tensor.data)[:] == a.tolist()
     give_back()
     b = xlac.asarray(a)

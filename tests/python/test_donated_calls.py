@@ -1,4 +1,4 @@
-"""Calls with xlac.donate: the result is where the argument was; what can't be given away is lent, and a warning says why."""
+"""Calls with xlac.donate: the result is where the argument was; what can't be donated is borrowed, and a warning says why."""
 import gc
 import inspect
 import threading

@@ -126,7 +126,7 @@ def test_donated_while_a_view_is_alive(kind, view):
 
 
 def test_zero_copy_host_buffer_with_must_alias():
-    """Whoever donates an imported array says that nobody else uses it: it is updated in place. What is lent is not touched."""
+    """Whoever donates an imported array says that nobody else uses it: it is updated in place. What is borrowed is not touched."""
     exe = compile(f"ROOT r = f32[{N}] negate(x)", f"f32[{N}]", donate=(), header=", input_output_alias={ {}: (0, {}, must-alias) }")
     host = np.ones(N, np.float32)
     r = exe(xlac.asarray(host))
@@ -276,7 +276,7 @@ LESS = "less {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = p
     (f"ROOT r = f32[{N}] add(x, y)", 2, (0, 1), "no output of that size is left: argument 0 has it"),
     (LATER, 1, (0,), "live later: s reads it after k has computed result 0"),
     (f"ROOT r = f32[{N}] reverse(x), dimensions={{0}}", 1, (0,), "r reads other elements of it than it writes"),
-    (f"ROOT r = (f32[{N}], f32[{N}]) tuple(y, x)", 2, (0, 1), "result 0 is no new value"),
+    (f"ROOT r = (f32[{N}], f32[{N}]) tuple(y, x)", 2, (0, 1), "result 0 is not a new value"),
     (f"ROOT r = f32[{N}] negate(x)", 1, (), "not donated, though a result has its type")],
     ids=["no-output", "taken", "live-later", "elsewhere", "no-new-value", "not-donated"])
 def test_reasons_of_the_plan(body, params, donate, why):
@@ -326,7 +326,7 @@ def test_duplicates_are_explained_before_they_are_errors():
     exe = compile(f"ROOT r = f32[{N}] add(x, y)", f"f32[{N}]", f"f32[{N}]")
     b = buffer()
     assert "duplicate: argument 1 lies in the same memory" in exe.explain("donation", xlac.donate(b), b)
-    assert "is given away" in exe.explain("donation", xlac.donate(b), buffer()) and not b.is_deleted
+    assert "is donated" in exe.explain("donation", xlac.donate(b), buffer()) and not b.is_deleted
 
 
 def test_what_is_required_works(increment):

@@ -50,7 +50,7 @@ def test_signatures():
     signature = inspect.signature(executable)
     assert list(signature.parameters) == ["x", "y", "out", "seed", "replica", "partition", "progress"]
     assert signature.parameters["x"].annotation == "f32[4]" and signature.bind(1, 2, seed=3)
-    assert "x.1" in executable._repr_html_() and "may be given away (output 1)" in executable._repr_html_()
+    assert "x.1" in executable._repr_html_() and "may be donated (output 1)" in executable._repr_html_()
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))], ids=["copy", "deepcopy", "pickle"])

@@ -1,4 +1,4 @@
-"""out= of any kind of array: NumPy's, what speaks DLPack, what has a buffer; written where they lie, and given back as they are."""
+"""out= of any kind of array: NumPy's, what speaks DLPack, what has a buffer; written where they are, and given back as they are."""
 import array
 
 import numpy as np
@@ -13,7 +13,7 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 class Tensor:
-    """A producer of DLPack that is no ndarray."""
+    """A producer of DLPack that is not a ndarray."""
 
     def __init__(self, data):
         self.data = data

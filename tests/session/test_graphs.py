@@ -57,7 +57,7 @@ def test_a_value_within_a_cluster_can_be_fed_and_fetched():
 
 @pytest.mark.parametrize("what,match", [
     ((["nobody"], ["c"], []), "feed 'nobody': the graph has no such node"), ((["x"], ["c:1"], []), "fetch 'c:1': the node has 1 outputs"),
-    ((["x"], ["c"], ["^nobody"]), "target"), ((["x", "x:0"], ["c"], []), "there twice"), ((["x"], ["c:z"], []), "no name of a value")])
+    ((["x"], ["c"], ["^nobody"]), "target"), ((["x", "x:0"], ["c"], []), "there twice"), ((["x"], ["c:z"], []), "not the name of a value")])
 def test_names_that_are_wrong(what, match):
     with pytest.raises(xlac.Error, match=match):
         xlac.cluster(CHAIN).executable(*what)

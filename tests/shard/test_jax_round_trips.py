@@ -57,7 +57,7 @@ def test_device_lists_are_read_as_orders():
 
 
 @pytest.mark.parametrize("attributes, message", [
-    ('mhlo.sharding = "{devices=[2}"', "is no sharding"),
+    ('mhlo.sharding = "{devices=[2}"', "is not a sharding"),
     ('mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding<@mesh, [{}, {"}', "no attribute of MLIR"),
     ('mhlo.frontend_attributes = {xla.sdy.sharding = "12 : i64"}', "no #sdy.sharding"),
     ('mhlo.frontend_attributes = {xla.sdy.sharding = "#sdy.sharding<@nobody, [{}, {}]>"}', "nobody")])

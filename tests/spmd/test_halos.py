@@ -1,4 +1,4 @@
-"""Ops along sharded dimensions fetch what they need of other devices: the edges of shards, not whole arrays. Dimensions that their shards do not divide are no exception."""
+"""Ops along sharded dimensions fetch what they need of other devices: the edges of shards, not whole arrays. Dimensions that their shards do not divide are not an exception."""
 import numpy as np
 import pytest
 

@@ -97,8 +97,8 @@ def test_memory_in_words(given, bytes):
 
 
 @pytest.mark.parametrize("options, match", [
-    ({"memory": "much"}, "no number of bytes"), ({"memory": "3 XB"}, "no number of bytes"), ({"memory": -1}, "no number of bytes"),
-    ({"memory": True}, "no number of bytes"), ({"devices": 0}, "devices: 0"), ({"devices": 2.0}, "devices: 2.0"), ({"devices": 2**21}, "devices"),
+    ({"memory": "much"}, "not a number of bytes"), ({"memory": "3 XB"}, "not a number of bytes"), ({"memory": -1}, "not a number of bytes"),
+    ({"memory": True}, "not a number of bytes"), ({"devices": 0}, "devices: 0"), ({"devices": 2.0}, "devices: 2.0"), ({"devices": 2**21}, "devices"),
     ({"evaluations": 0}, "evaluations: 0"), ({"hardware": "abacus"}, "no hardware")])
 def test_what_is_no_plan(options, match):
     with pytest.raises(xlac.ArgumentError, match=match):

@@ -1,4 +1,4 @@
-"""ShardedBuffers: shards go in and out as they lie, and what is cut otherwise is cut anew and counted."""
+"""ShardedBuffers: shards go in and out as stored, and what is cut otherwise is cut anew and counted."""
 import gc
 import threading
 

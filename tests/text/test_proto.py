@@ -363,7 +363,7 @@ def no_padding(_, fields):
 
 
 SHAPES = {"no padding": (b"pad", no_padding, "has no padding for any dimension"), "an update of another shape": (b"async-update", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
-          "a start that is no tuple": (b"async-start", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
+          "a start that is not a tuple": (b"async-start", with_shape_of(b"async-done"), r"shape is \(\(operands...\), outputs"),
           "another shape than its operand": (b"add-dependency", with_shape_of(b"pad"), r"add-dependency has its operand's shape"),
           "taken from between elements": (b"pad", negative_interior, "interior padding that is negative")}
 

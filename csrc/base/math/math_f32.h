@@ -270,7 +270,7 @@ MATH_INLINE float math_cbrt_f32(float x) {
 MATH_INLINE float math_atan2_f32(float y, float x) {
   return (float)math_angle((double)y, (double)x);
 }
-/* e^(y log |x|) with pow's rules for what is no number, zero or negative. */
+/* e^(y log |x|) with pow's rules for what is not a number, zero or negative. */
 MATH_INLINE float math_pow_f32(float x, float y) {
   float a = __builtin_fabsf(x), half = 0.5f * y;
   double l = math_log_narrow(a), p = (a == 0 ? -INFINITY : a == INFINITY ? INFINITY : l) * y;

@@ -25,8 +25,8 @@ static inline uint64_t int_power(int64_t x, int64_t y) {
 }
 
 /* Quotient and remainder of integers of at most 32 bits by way of doubles, which CPUs divide several at a time: where x
- * and y are below 2^32, no quotient that is no integer is so near to one that it is rounded to it, so truncating it is
- * exact. y is not 0, and not -1. */
+ * and y are below 2^32, no quotient that is not an integer is so near to one that it is rounded to it, so truncating it
+ * is exact. y is not 0, and not -1. */
 #define int_quotient(x, y)                             \
   _Generic((x),                                        \
       int32_t: (int32_t)((double)(x) / (double)(y)),   \

@@ -234,7 +234,7 @@ static inline float clamped_f32(float v, float least, float most) {
   return v == v ? c : 0;
 }
 
-/* The largest s32 is no f32, so what is past it is chosen afterwards. */
+/* The largest s32 is not an f32, so what is past it is chosen afterwards. */
 static inline int32_t saturated_s32_f32(float v) {
   float c = v < 0x1p31f ? v : 0; /* and NaN is 0 */
   int32_t r = (int32_t)(c > -0x1p31f ? c : -0x1p31f);
@@ -244,7 +244,7 @@ static inline int32_t saturated_s32_f64(double v) {
   return (int32_t)clamped_f64(v, INT32_MIN, INT32_MAX);
 }
 
-/* The 64-bit limits are no f64s, so these compare with the powers of two beyond them. */
+/* The 64-bit limits are not f64s, so these compare with the powers of two beyond them. */
 static inline int64_t saturated_s64(double v) {
   if (v >= 0x1p63) return INT64_MAX;
   if (v < -0x1p63) return INT64_MIN;

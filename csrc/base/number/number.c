@@ -26,7 +26,7 @@ typedef struct decimal_text {
   size_t n;
 } decimal_text;
 
-/* Above 9 for what is no digit. */
+/* Above 9 for what is not a digit. */
 static unsigned digit_at(const char *p) {
   return (unsigned char)(*p - '0');
 }

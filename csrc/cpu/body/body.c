@@ -1,5 +1,5 @@
 /* Called computations made ready for the CPU: blocks of lanes by the loops of scalar/lanes.c, and for one lane a list
- * of instructions. What is no scalar program is refused, which is no error: the interpreter evaluates it then. */
+ * of instructions. What is not a scalar program is refused, which is no error: the interpreter evaluates it then. */
 #include "body.h"
 
 enum { BODYM_MAX_VALUES = 512 /* memory to run one is on the stack */ };

@@ -23,7 +23,7 @@ typedef struct cpu_body {
   size_t one_bytes;           /* of memory to run one lane, aligned to 64 */
 } cpu_body;
 
-/* *out is NULL where c is no scalar program, or a long one. Fails when out of memory only. */
+/* *out is NULL where c is not a scalar program, or a long one. Fails when out of memory only. */
 XLAC_MUST_USE int cpu_body_make(const ir_computation *c, base_arena *arena, const cpu_body **out, xlac_error *err);
 /* One lane. Arguments are put in their slots; results are at out[] after the run, until the next. */
 typedef struct cpu_body_one {

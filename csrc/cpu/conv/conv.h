@@ -6,7 +6,7 @@
 #include "../gemm/dot_gemm.h"
 #include "../routine.h"
 
-/* A convolution by role: sizes, and strides in elements of the arrays as they lie. */
+/* A convolution by role: sizes, and strides in elements of the arrays as stored. */
 typedef struct cpu_conv {
   const ir_window *window;
   uint32_t n; /* spatial dims */

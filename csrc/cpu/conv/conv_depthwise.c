@@ -10,7 +10,7 @@
  * DEPTHWISE_GRAIN: multiplications for a thread at a time. */
 enum { DEPTHWISE_ENTRIES = 256, DEPTHWISE_GRAIN = 1 << 16 };
 
-/* An element of the window but for its last dimension: where it lies in input and kernel. */
+/* An element of the window but for its last dimension: where it is in input and kernel. */
 typedef struct dwconv_entry {
   int64_t in, kernel;
 } dwconv_entry;

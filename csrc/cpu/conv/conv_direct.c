@@ -8,7 +8,7 @@
 #include "conv.h"
 
 /* DIRECT_FEW, DIRECT_PLANES: input features times output features of a group, at most, where results are to be put
- * between those of other features, and where they lie in planes; with more, products are as fast. DIRECT_TAPS: elements
+ * between those of other features, and where they are in planes; with more, products are as fast. DIRECT_TAPS: elements
  * of the window times features, at most.
  * DIRECT_GRAIN: multiplications for a thread at a time. DIRECT_PIECE: results along a row that are computed together: a
  * long row (audio) is shared by threads, and stops in between. */
@@ -236,7 +236,7 @@ static int direct_all(const cpu_routine_run *r) {
 
 /* --- preparing --- */
 
-/* Whether windows meet elements alone, and lie in rows of neighbours, so that the input is read where it lies. */
+/* Whether windows meet elements alone, and lie in rows of neighbours, so that the input is read in place. */
 static bool direct_in_place(const cpu_conv *c) {
   for (uint32_t d = 0; d < c->n; d++) {
     const ir_window_dim *w = &c->window->v[d];

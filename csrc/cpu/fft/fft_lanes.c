@@ -139,7 +139,7 @@ static void fft_lanes_add_pass(fft_lanes_maker *x, fft_lanes_plan *p, uint32_t r
   for (int64_t k = 0; k < radix; k++) fft_lanes_put(x, roots, k, interp_fft_root(k, radix));
 }
 
-/* The largest radices first: 8 while what remains is no power of two that would end in a 2 (16 is 4 * 4, not 8 *
+/* The largest radices first: 8 while what remains is not a power of two that would end in a 2 (16 is 4 * 4, not 8 *
  * 2). 0: the rest has a prime factor that is too large. */
 static uint32_t fft_lanes_radix(int64_t rest) {
   static const uint8_t known[] = {5, 3, 7, 11, 13, 17, 19, 23, 29, 31};

@@ -87,7 +87,7 @@ static int blas_open_one(cpu_blas **out, const char *path, base_alloc alloc, xla
   return 0;
 }
 
-/* `path` first, then names that the loader knows to find. A path that can't be opened is no error: others are
+/* `path` first, then names that the loader knows to find. A path that can't be opened is not an error: others are
  * tried. */
 int cpu_blas_open(cpu_blas **out, const char *path, base_alloc alloc, xlac_error *err) {
   static const char *const names[] = {"libscipy_openblas.so", "libopenblas.so.0", "libopenblas.so",

@@ -1,10 +1,10 @@
 /* dot: which way a matrix product goes. In order:
  *
  *    many tiny ones                   dot_tiny.c   vectors with masks, nothing packed
- *    some rows, B row-major           dot_few.c    reads B as it lies
+ *    some rows, B row-major           dot_few.c    reads B as stored
  *    very few rows or few terms       dot_thin.c   reads B once
  *    large, and AVX-512               dot_gemm.c   packs A and B into blocks
- *    f32 or f64 matrices as they lie  blas.c       where there is a BLAS
+ *    f32 or f64 matrices as stored  blas.c       where there is a BLAS
  *    all others, of any type          dot_gemm.c, or dot_small.c where packing costs more than the product */
 #include "../../base/isa/isa.h"
 #include "dot_few.h"
@@ -135,7 +135,7 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   return 0;
 }
 
-/* As a product of matrices where they lie: by few rows, else by BLAS. Either is one rt_parallel_for, and so
+/* As a product of matrices where they are: by few rows, else by BLAS. Either is one rt_parallel_for, and so
  * divisible. */
 static int dot_prepare_matrices(cpu_prepare_run *x, const plan_dot *dot, bool few) {
   x->out->name = "gemm";

@@ -1,4 +1,4 @@
-/* Products of some rows, of f32 and f64: B is read as it lies, since there is too little to do with it to be worth a
+/* Products of some rows, of f32 and f64: B is read as stored, since there is too little to do with it to be worth a
  * copy.
  *
  * Every sum is over k in ascending order, with fused multiply-add where the CPU has it: nothing depends on how the work

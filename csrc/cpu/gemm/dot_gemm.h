@@ -80,9 +80,9 @@ void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b
 bool cpu_gemm_settle(cpu_gemm *g);
 
 /* The same product by lines of C: row m of batch b is line b * g->m.count + m, which is to be the l-th part of C's
- * memory. Prepared by cpu_gemm_prepare_lines instead of cpu_gemm_prepare: false where it is no product for that. B is
- * packed first, all of it into scratch_bytes, or some batches into as large a part; then lines of these can be made in
- * any order, each by one thread. */
+ * memory. Prepared by cpu_gemm_prepare_lines instead of cpu_gemm_prepare: false where it is not a product for that. B
+ * is packed first, all of it into scratch_bytes, or some batches into as large a part; then lines of these can be made
+ * in any order, each by one thread. */
 bool cpu_gemm_prepare_lines(cpu_gemm *g);
 typedef struct cpu_gemm_packed {
   char *to;

@@ -80,7 +80,7 @@ static bool pack_next(pack_walk *w) {
 typedef void pack_fn(const char *from, const int64_t *lines, int n_lines, int64_t step, int64_t n, int64_t p, char *to,
                      int columns);
 
-enum { PACK_SHORT = 4 }; /* columns that are no run */
+enum { PACK_SHORT = 4 }; /* columns that are not a run */
 enum { PACK_WIDE = 32 }; /* columns of the widest panels of 4-byte elements */
 enum { PACK_AHEAD = 8 }; /* rows of B */
 enum { PACK_STRIP = 8 }; /* elements of a line at a time, where lines are far apart in memory */

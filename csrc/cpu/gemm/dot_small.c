@@ -27,7 +27,7 @@ static bool small_even(const int64_t *places, int64_t n, int64_t step) {
 }
 
 /* For each term, a row of B times a number of A is added to each row of sums: results of a row side by side, as
- * vectors. B's rows are gathered first where their elements are no neighbours. */
+ * vectors. B's rows are gathered first where their elements are not neighbours. */
 #define SMALL_PRODUCT(name, T)                                                      \
   static void name(const small_run *r) {                                            \
     const T *a = (const T *)(const void *)r->a, *b = (const T *)(const void *)r->b; \

@@ -1,4 +1,4 @@
-/* Products with few rows, or with few terms in each sum: B is read once, as it lies. Packing it would cost as much as
+/* Products with few rows, or with few terms in each sum: B is read once, as stored. Packing it would cost as much as
  * the product. Sums are over k in order where B's rows are read, by lanes of k (folded by halves) where its columns
  * are. */
 #include "../../base/isa/isa.h"
@@ -38,7 +38,7 @@ static inline float thin_bf16(uint16_t v) {
   return f;
 }
 
-/* Rows that are read next (four of them, or n): far apart, they are no stream that the CPU would foresee. */
+/* Rows that are read next (four of them, or n): far apart, they are not a stream that the CPU would foresee. */
 static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, int64_t n) {
   for (int64_t i = 0; i < 4 && i < n; i++)
     for (int64_t j = 0; j < bytes; j += 64) __builtin_prefetch((const char *)rows + i * step + j);
@@ -449,7 +449,7 @@ static void thin_in_pieces(thin_run *r, rt_pool *pool) {
   thin_store(r, &t, 0, 0, 0);
 }
 
-/* A vector by a matrix in the cache, both as they lie: one task. */
+/* A vector by a matrix in the cache, both as stored: one task. */
 static bool thin_at_once(const thin_run *r) {
   const cpu_gemm *g = r->g;
   bool is = g->m.count == 1 && g->batch.count == 1 && g->a_type == g->packed && g->b_type == g->packed;

@@ -354,7 +354,7 @@ static int scatb_prepare(cpu_prepare_run *x, scatb_data *s) {
   if (!scatb_windows(x, s)) return base_oom(x->err, "a scatter");
   s->part_room = (scatb_memory(s, NULL, &p) + PLAN_ALIGN - 1) & ~(int64_t)(PLAN_ALIGN - 1);
   x->out->scratch_bytes = s->part_room * (s->updates < SCATB_LONG || !s->w.disjoint ? 1 : SCATB_PARTS);
-  /* Every array may be updated where it lies. */
+  /* Every array may be updated where it is. */
   for (uint32_t i = 0; i < s->n && i < 64; i++) x->out->in_place |= (uint64_t)1 << i;
   x->out->name = "scatter";
   x->data = s;

@@ -1,4 +1,4 @@
-/* cholesky and triangular-solve by LAPACK and BLAS, on row-major matrices as they lie: to column-major eyes each is its
+/* cholesky and triangular-solve by LAPACK and BLAS, on row-major matrices as stored: to column-major eyes each is its
  * transpose, so upper is lower, left is right, and nothing is moved. */
 #include <math.h>
 
@@ -72,7 +72,7 @@ static size_t linalg_grain(int64_t work) {
 
 /* --- cholesky --- */
 
-/* What is no result of the factor: zeros beside it, or NaN everywhere. */
+/* What is not a result of the factor: zeros beside it, or NaN everywhere. */
 static void linalg_finish_factor(const linalg_plan *p, char *a, bool definite) {
   double nan64[2] = {(double)NAN, (double)NAN};
   float nan32[2] = {NAN, NAN};

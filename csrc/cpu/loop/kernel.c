@@ -52,7 +52,7 @@ static uint32_t lkernel_computed_load(lkernel *w, const kernel_value *v, unsigne
   return x->failed ? 0 : cpu_loop_load(x, w->s, buffer, p, sum);
 }
 
-/* What an iteration has of a value that is no op. */
+/* What an iteration has of a value that is not an op. */
 static uint32_t lkernel_element(lkernel *w, const kernel_value *v, unsigned lane) {
   switch ((kernel_kind)v->kind) {
     case KERNEL_LOAD:

@@ -30,7 +30,7 @@ static int64_t lscan_count(const plan_buffer *b) {
   return b->type ? b->type->count : 0;
 }
 
-/* By its size and its type; and where it lies, since all that is computed there is. */
+/* By its size and its type; and where it is, since all that is computed there is. */
 static bool lscan_is_large(const plan_buffer *b) {
   return lscan_count(b) > LOOP_CELLS;
 }

@@ -63,7 +63,7 @@ static void bits_block(const bits_work *w, int64_t at, int64_t bits) {
   uint8_t block[BITS_BLOCK];
   const uint8_t *stream = (const uint8_t *)w->from + at / f->width * f->bytes;
   uint8_t *to = (uint8_t *)w->to + at / t->width * t->bytes;
-  /* Whole bytes are a stream of bits as they lie. */
+  /* Whole bytes are a stream of bits as stored. */
   if (f->width < 8) {
     bits_pack(f->width, stream, bits / f->width, block);
     stream = block;

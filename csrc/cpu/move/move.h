@@ -9,7 +9,7 @@
 /* How a copy is done: by what is contiguous on which side. */
 typedef enum cpu_move_kind {
   CPU_MOVE_NOTHING, /* no elements */
-  CPU_MOVE_BLOCK,   /* `block` bytes as they lie */
+  CPU_MOVE_BLOCK,   /* `block` bytes as stored */
   CPU_MOVE_ROWS,    /* dims[rank - 1] blocks at a time */
   CPU_MOVE_TILES    /* a transposition of dims[rank - 2], contiguous in `from`, and dims[rank - 1], so in `to` */
 } cpu_move_kind;

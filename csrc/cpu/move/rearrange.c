@@ -107,7 +107,7 @@ static int rearrange_copy_run(const cpu_routine_run *r) {
   return 0;
 }
 
-/* The bytes as they lie, whatever the type. */
+/* The bytes as stored, whatever the type. */
 int cpu_prepare_copy(cpu_prepare_run *x) {
   const ir_type *t = x->op->type, *operand = ir_operand_type(x->op, 0);
   if (!ir_is_tensor(t) || !ir_is_tensor(operand)) return 0;

@@ -1,6 +1,6 @@
 /* Registers are given out while code is emitted, in one pass over the body's instructions: a value gets a register when
  * it is computed and gives it up with its last use. Where none is free, the value whose next use is furthest away
- * loses its own: a constant, a steady value or a load is read again where it lies, anything else is stored in the
+ * loses its own: a constant, a steady value or a load is read again where it is, anything else is stored in the
  * frame. An instruction takes what is in no register from memory, if it can. Registers that a trip never needs have
  * constants and steady values for good.
  *
@@ -49,7 +49,7 @@ static void emit_value(emit_run *e, const emit_step *s) {
     case NAT_FAR:
       emit_far(e, s);
       break;
-    default: /* had from where it lies */
+    default: /* had from where it is */
       break;
   }
 }
@@ -193,7 +193,8 @@ static void emit_plan_results(emit_run *e, const uint8_t *needed, uint32_t turn)
   emit_find_uses(e);
 }
 
-/* What the loop needs of steady values: computed ones and loads, since a broadcast is no operand of an instruction. */
+/* What the loop needs of steady values: computed ones and loads, since a broadcast is not an operand of an instruction.
+ */
 static void emit_plan_steady(emit_run *e, const uint8_t *needed) {
   e->n_steps = 0;
   for (uint32_t i = 0; i < e->b->n_once; i++) {

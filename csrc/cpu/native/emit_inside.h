@@ -106,7 +106,7 @@ x86_rm emit_pointer(uint32_t stream);
 x86_rm emit_stream(emit_run *e, uint32_t stream, uint32_t turn);
 /* Where the fold is: in the frame. */
 x86_rm emit_fold_slot(emit_run *e, uint32_t fold, uint32_t turn);
-/* The value to the register, from where it lies. */
+/* The value to the register, from where it is. */
 void emit_load(emit_run *e, uint32_t value, unsigned reg);
 /* A whole vector between a register and a slot or a constant. */
 void emit_move(emit_run *e, uint32_t bytes, unsigned reg, x86_rm m, bool store);

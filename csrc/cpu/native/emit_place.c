@@ -112,7 +112,7 @@ static void emit_to_slot(emit_run *e, uint32_t value, unsigned reg, bool store) 
     emit_move(e, bytes < 16 ? 16 : bytes, reg, m, store);
 }
 
-/* What can be had again from where it lies: loads only as long as nothing was stored, since an output may be the
+/* What can be had again from where it is: loads only as long as nothing was stored, since an output may be the
  * memory of an input. */
 static bool emit_lies_there(const emit_run *e, uint32_t value) {
   const nat_value *v = &e->b->values[value];
@@ -196,7 +196,7 @@ static void emit_steady_load(emit_run *e, const nat_value *v, unsigned reg) {
 
 /* --- loads whose lanes are apart --- */
 
-/* Lanes from..from + n, each where it lies in memory, to the first 16 bytes of reg. at: of lane 0. */
+/* Lanes from..from + n, each where it is in memory, to the first 16 bytes of reg. at: of lane 0. */
 static void emit_apart_some(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t from, uint32_t n) {
   x86_code *c = e->c;
   if (s->width < 4) x86_vector(c, X86_XORD, 16, reg, reg, x86_reg(reg), 0);

@@ -36,7 +36,7 @@ static uint32_t nat_is_finite(const nat_operands *o) {
   return nat_op(b, NAT_FCMP, w, size, infinity, NAT_NONE, 1);
 }
 
-/* A number that is no NaN and no zero is compared as it is. */
+/* A number that is not a NaN and no zero is compared as it is. */
 static bool nat_is_plain_number(const nat_body *b, uint32_t x) {
   const nat_value *v = &b->values[x];
   uint64_t size = v->width == 4 ? v->bits & 0x7FFFFFFF : v->bits & INT64_MAX;
@@ -186,7 +186,7 @@ static uint32_t nat_quotient(nat_body *b, nat_type t, uint32_t x, uint32_t y) {
   } else if (t.kind == NAT_SIGNED) {
     r = nat_op1(b, NAT_F8_S4, 4, q);
   } else if (nat_has(b, NAT_F8_U, 4)) {
-    return nat_op1(b, NAT_F8_U, 4, q); /* all ones of what is no number, too */
+    return nat_op1(b, NAT_F8_U, 4, q); /* all ones of what is not a number, too */
   } else {
     uint32_t whole = nat_op(b, NAT_FROUND, 8, q, NAT_NONE, NAT_NONE, 11);
     r = nat_resize(b, nat_op2(b, NAT_FADD, 8, whole, nat_constant(b, 8, 0x4330000000000000)), 4, false);

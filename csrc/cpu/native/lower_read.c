@@ -100,7 +100,7 @@ static uint32_t read_places(nat_lower_run *r, const kernel_value *v) {
   return sum;
 }
 
-/* Each lane from where it lies. */
+/* Each lane from where it is. */
 static uint32_t read_lanes(nat_body *b, nat_stream s, uint32_t at, uint32_t mask) {
   int64_t stride = read_inner_stride(b->k, s.index);
   if (s.width < 4 || 4 * b->lanes > b->target->vector || stride != (int32_t)stride) return b->failed = true, 0;

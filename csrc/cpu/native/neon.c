@@ -352,5 +352,5 @@ bool nat_neon_emit(const nat_body *b, neon_words *out, base_arena *scratch) {
   return !e.failed;
 }
 #else
-typedef int neon_is_empty; /* a file of nothing is no C */
+typedef int neon_is_empty; /* a file of nothing is not a C */
 #endif

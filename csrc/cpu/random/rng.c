@@ -199,7 +199,7 @@ static void rng_piece(void *ctx, size_t begin, size_t end) {
     rng_threefry_blocks(r, begin, end);
 }
 
-/* The state may be written over where it lies: it is read first. */
+/* The state may be written over where it is: it is read first. */
 static int rng_bits_run(const cpu_routine_run *r) {
   const rng_plan *p = r->data;
   rng_run run = {.p = p, .out = r->out[1]};

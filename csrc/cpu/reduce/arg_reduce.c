@@ -13,7 +13,7 @@ typedef struct argr_data {
   const argr_loops *loops;
   argr_coding coding;
   bool counts;
-  int64_t outer, steps, inner; /* the operand, as it lies */
+  int64_t outer, steps, inner; /* the operand, as stored */
   int64_t blocks, grain;       /* pieces of an outer index, units for a thread at a time */
   int64_t bytes, place_bytes;
 } argr_data;
@@ -44,7 +44,7 @@ static void argr_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Inputs are the values, the places, and the two initial values; the places are no operand of the step where
+/* Inputs are the values, the places, and the two initial values; the places are not an operand of the step where
  * nobody computes them, so the initial values are counted from the end. */
 static int argr_run(const cpu_routine_run *r) {
   const argr_data *x = r->data;

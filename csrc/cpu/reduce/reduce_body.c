@@ -10,7 +10,7 @@
 enum {
   BRED_LANES = 256,
   BRED_ROWS = 16,      /* steps that are brought together at a time */
-  BRED_FEW = 6,        /* fewer results are no lanes */
+  BRED_FEW = 6,        /* fewer results are not lanes */
   BRED_WORK = 1 << 14, /* element operations a thread should have */
   BRED_LONG = 4096     /* the interpreter cuts longer reductions by one associative op into parts */
 };
@@ -121,7 +121,7 @@ static void bred_blocks(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Results that are few, or none at all, are no lanes. */
+/* Results that are few, or none at all, are not lanes. */
 static int bred_run(const cpu_routine_run *r) {
   const cpu_reduction *x = r->data;
   assert(x->n > 0 && x->steps >= 0);

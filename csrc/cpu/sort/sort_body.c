@@ -1,8 +1,8 @@
 /* A stable merge sort of places by a comparator that is run on one pair after another. Merges are those of the
- * interpreter (interp/algorithm/sort_merge.c), cut into the same pieces, so that a comparator that is no order, such as
- * < where there are NaNs, gives the same too. Threads share the rows, or the pieces of a long one. Where only the first
- * elements of a sorted row are kept, merges make only the pieces that these are in: a piece depends on no more of its
- * runs than it ends at, whatever the comparator. */
+ * interpreter (interp/algorithm/sort_merge.c), cut into the same pieces, so that a comparator that is not an order,
+ * such as < where there are NaNs, gives the same too. Threads share the rows, or the pieces of a long one. Where only
+ * the first elements of a sorted row are kept, merges make only the pieces that these are in: a piece depends on no
+ * more of its runs than it ends at, whatever the comparator. */
 #include "sort_body.h"
 
 enum {
@@ -124,7 +124,7 @@ static uint32_t bsort_search(bsort_compare *c, const bsort_level *l, const bsort
   return (uint32_t)low;
 }
 
-/* Answers of what is no order may not fit each other; each is held between what the piece before took and what is
+/* Answers of what is not an order may not fit each other; each is held between what the piece before took and what is
  * left, so that the result is a permutation. */
 static void bsort_hold(const bsort_level *l, int64_t merge) {
   bsort_merge m = bsort_merge_of(l, merge);

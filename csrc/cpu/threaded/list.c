@@ -158,7 +158,7 @@ static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v
   return list_emit(x, c);
 }
 
-/* A load from a fixed place: read where it lies if it is dense, filled if it is one number, else gathered. */
+/* A load from a fixed place: read in place if it is dense, filled if it is one number, else gathered. */
 static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, list_cell *out) {
   const kernel *k = s->kernel;
   bool same = kernel_is_constant(k, v->index), here = k->count == 1 || (!same && kernel_is_dense(k, v->index));
@@ -358,7 +358,7 @@ static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
   return a == b || (x->place == y->place && x->number == y->number && x->offset == y->offset);
 }
 
-/* A row that a loop takes out of an array, or puts into one where it lies: `x[i]` of a scan over the leading
+/* A row that a loop takes out of an array, or puts into one where it is: `x[i]` of a scan over the leading
  * dimension, and its result `y[i]`. *done is false where s is no such step. */
 static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
   cpu_dynamic_row row;

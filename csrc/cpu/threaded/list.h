@@ -1,5 +1,5 @@
 /* Programs as lists of instructions: in small kernels each op on its few lanes is one call of a function, and on a
- * single lane a jump. What is no small kernel is run as a step. Loops bind addresses before the first trip, other
+ * single lane a jump. What is not a small kernel is run as a step. Loops bind addresses before the first trip, other
  * programs as they go. A loop of scalar ops, such as a search or a recurrence, spends nothing on anything but its
  * ops. */
 #ifndef XLAC_CPU_THREADED_LIST_H

@@ -1,4 +1,5 @@
-/* Instructions on one lane that are no row of ops.def: comparisons, and two ops in one. x, y and z are the operands. */
+/* Instructions on one lane that are not a row of ops.def: comparisons, and two ops in one. x, y and z are the operands.
+ */
 #ifndef XLAC_CPU_THREADED_LIST_OPS_H
 #define XLAC_CPU_THREADED_LIST_OPS_H
 

@@ -121,7 +121,7 @@ static bool vm_may_be_memory(const cpu_vm *vm, uint32_t v) {
   return (kind == KERNEL_LOAD && vm->insts[v].place != VM_SPLAT) || kind == KERNEL_PICK;
 }
 
-/* Whether a value after v reads inputs where they lie: an output may be the memory of one, and writing v there
+/* Whether a value after v reads inputs where they are: an output may be the memory of one, and writing v there
  * block by block would then change what is still to be read of the block. */
 static bool vm_reads_memory_after(const cpu_vm *vm, uint32_t v) {
   for (uint32_t i = v + 1; i < vm->k->n_values; i++) {

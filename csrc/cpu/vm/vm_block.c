@@ -322,7 +322,7 @@ static const char *vm_memory(const vm_block *b, const kernel_value *v, const vm_
   return vm_begin(b, v) + offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
 }
 
-/* A load that needs no gathering: seen where it lies, widened, or one number repeated over the block. */
+/* A load that needs no gathering: seen where it is, widened, or one number repeated over the block. */
 static const void *vm_load(const vm_block *b, uint32_t i, const vm_span *s) {
   const kernel_value *v = &b->vm->k->values[i];
   const vm_inst *inst = &b->vm->insts[i];

@@ -48,7 +48,7 @@ static bool fast_is_number(const cpu_vm *vm, uint32_t value) {
   return vm->insts[value].place == VM_SPLAT || vm->insts[value].place == VM_ONE;
 }
 
-/* op(lanes, number) or op(number, lanes). Two numbers, or none, are no case for these loops. */
+/* op(lanes, number) or op(number, lanes). Two numbers, or none, are not a case for these loops. */
 static void fast_two(cpu_vm *vm, uint32_t i, vm_fast_two *table) {
   assert(vm->k->values[i].n_in == 2 && vm->k->values[i].kind == KERNEL_OP);
   const kernel_value *v = &vm->k->values[i];

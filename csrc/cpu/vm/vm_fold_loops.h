@@ -68,7 +68,7 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
     *(FOLD(vec) *)first = a, *(FOLD(vec) *)(first + FOLD(half)) = b;               \
     FOLD(name##_end)(n, x, first, acc, valid);                                     \
   }
-/* As expressions, for what is no vector. */
+/* As expressions, for what is not a vector. */
 #define FOLD_ADD(x, y) ((x) + (y))
 #define FOLD_MULTIPLY(x, y) ((x) * (y))
 /* Rows one after the other, each with the initial value to one element. A row of no elements gives the initial

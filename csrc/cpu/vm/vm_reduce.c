@@ -39,7 +39,7 @@ typedef struct vmr_accs {
 enum {
   VMR_LANES = 1024,
   VMR_PATIENCE = 16,
-  VMR_FEW = 64,  /* results side by side that are no block by themselves ... */
+  VMR_FEW = 64,  /* results side by side that are not a block by themselves ... */
   VMR_WIDE = 256 /* ... but together with others, up to so many lanes */
 };
 
@@ -147,7 +147,7 @@ static void vmr_deliver(const vmr_run *r, const vm_block *b, const vmr_acc *a, i
     memcpy(a->partial + (size_t)(piece * red->outer * red->inner + at) * a->bytes, acc, (size_t)n * a->bytes);
     return;
   }
-  vmr_acc last = *a; /* the initial value is no sum */
+  vmr_acc last = *a; /* the initial value is not a sum */
   last.lane = (base_dtype)r->vm->insts[a->store->init].lane;
   vmr_combine(&last, n, acc, b->values[a->store->init]);
   vmr_store(r, a, at, n, acc);
@@ -172,7 +172,7 @@ static void vmr_compute(const vm_block *b, int64_t at, int64_t n) {
 }
 
 /* A block of a row into the accumulator's lanes: as a sum of products, by the fold of its op, or lane by lane.
- * all: it is the whole row, which then is folded where it lies. Native code may leave fewer lanes than the block has,
+ * all: it is the whole row, which then is folded where it is. Native code may leave fewer lanes than the block has,
  * in which those that come after are combined already. */
 static void vmr_take(const vm_block *b, vmr_acc *a, int64_t n, bool all) {
   if (b->way == CPU_NATIVE_LANES && n > cpu_native_lanes(b->vm->native)) n = cpu_native_lanes(b->vm->native);

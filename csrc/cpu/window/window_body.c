@@ -80,7 +80,7 @@ static void bwin_swap(void ***a, void ***b) {
   *b = swap;
 }
 
-/* One element of the window. Where it meets all of the part, the accumulators are used as they lie; else those it
+/* One element of the window. Where it meets all of the part, the accumulators are used as stored; else those it
  * meets are gathered, and put back. */
 static void bwin_step(const bwin_work *w, bwin_memory *m, const interp_window_walk *walk) {
   const bwin_data *x = w->x;

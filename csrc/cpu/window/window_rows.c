@@ -7,7 +7,7 @@
 
 enum {
   ROWS_SHORT_MOST = 256,
-  ROWS_FEW = 8,           /* results of a row that are no lanes */
+  ROWS_FEW = 8,           /* results of a row that are not lanes */
   ROWS_BUFFER = 32 << 10, /* bytes of combined input, and of gathered elements */
   ROWS_GATHER = 2 << 10,
   ROWS_GRAIN = 1 << 15
@@ -237,7 +237,7 @@ static rows_fold_fn *rows_fold_of(const cpu_window *w) {
 
 enum { ROWS_POLL = 1 << 18 /* elements between looks at whether to stop */ };
 
-/* A window may be as large as the array, so that outputs times window elements are no bounded work. */
+/* A window may be as large as the array, so that outputs times window elements are not bounded work. */
 static bool rows_stops(const rows_run *r, int64_t work, int64_t *since) {
   if ((*since += work) < ROWS_POLL) return false;
   *since = 0;
@@ -323,7 +323,7 @@ static void rows_part(const rows_run *r, int64_t row, int64_t low, int64_t high)
   int64_t since = 0;
   for (int64_t at = 0; (at = rows_next(w, &k)) >= 0 && !rows_stops(r, (to - from) * w->lanes, &since);) {
     const char *x = r->in + at * (int64_t)w->bytes + from * line;
-    /* The first row is used where it lies; from the second on, sums are in the buffer. */
+    /* The first row is used where it is; from the second on, sums are in the buffer. */
     if (combined)
       rows_join(w, (to - from) * w->lanes, buffer, combined, x);
     else

@@ -14,7 +14,7 @@ typedef struct cuda_print {
 } cuda_print;
 
 /* --- type.c --- */
-/* The type of an element as it lies in memory and in variables: floats of 16 bits and fewer are their bits. */
+/* The type of an element as stored in memory and in variables: floats of 16 bits and fewer are their bits. */
 const char *cuda_type(base_dtype t);
 /* "BF16": what names of functions in the prelude have behind them. */
 const char *cuda_dtype_name(base_dtype t);

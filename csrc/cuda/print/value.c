@@ -113,7 +113,7 @@ static void cu_value_put_compare(cuda_print *x, const scalar_op *op, const scala
   BASE_PUT(x->out, ")");
 }
 
-/* What is no function of the prelude. false: it is one. */
+/* What is not a function of the prelude. false: it is one. */
 static bool cu_value_put_own(cuda_print *x, const scalar_op *op, const scalar_loop *l, const char *const *in) {
   base_dtype t = l->work ? (base_dtype)l->work : (base_dtype)l->in[0];
   bool is_complex = base_dtype_is_complex(t);

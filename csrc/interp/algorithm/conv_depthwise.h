@@ -7,7 +7,7 @@
 typedef struct interp_depthwise {
   const ir_window *window;
   int64_t batch, groups, copies; /* copies: output features of each group */
-  /* Strides of the operands and the result as they lie; spatial ones by window dimension. */
+  /* Strides of the operands and the result as stored; spatial ones by window dimension. */
   int64_t in_batch, in_feature, kernel_feature, out_batch, out_feature;
   int64_t in_size[IR_MAX_RANK], out_size[IR_MAX_RANK];
   int64_t in_stride[IR_MAX_RANK], out_stride[IR_MAX_RANK], kernel_stride[IR_MAX_RANK];

@@ -2,7 +2,7 @@
  * thousands of pairs at once; where a level has few long merges, each is cut into pieces by searching, again in lanes,
  * which elements of its two runs come first (the "merge path").
  *
- * Whatever the comparator does, the result is a permutation: a comparator that is no order gives an order
+ * Whatever the comparator does, the result is a permutation: a comparator that is not an order gives an order
  * that means nothing, as in XLA. */
 #include "sort_merge.h"
 
@@ -73,7 +73,7 @@ static int merge_search(merge_run *r) {
   return 0;
 }
 
-/* Where each piece starts and ends in run a. A comparator that is no order (plain < on NaN) can make the search's
+/* Where each piece starts and ends in run a. A comparator that is not an order (plain < on NaN) can make the search's
  * answers inconsistent; each end is held between what the piece before took and what is left, so the result is a
  * permutation. */
 static void merge_bounds(merge_run *r) {

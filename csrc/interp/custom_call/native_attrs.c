@@ -357,13 +357,13 @@ static bool native_dict(native_reader *r, xlac_ffi_attr *a) {
   return entries != NULL;
 }
 
-/* Text that can't be read is no error here: out->bad_attrs says why, and the call fails when it runs. */
+/* Text that can't be read is not an error here: out->bad_attrs says why, and the call fails when it runs. */
 int native_read_attrs(const char *text, size_t n, base_arena *arena, native_op *out, xlac_error *err) {
   native_reader r = {.p = text, .end = text + n, .arena = arena};
   xlac_ffi_attr all = {.kind = 0};
   native_blank(&r);
   if (r.p == r.end) return 0;
-  bool ok = native_take(&r, '{') ? native_dict(&r, &all) : native_wrong(&r, "it is no dictionary");
+  bool ok = native_take(&r, '{') ? native_dict(&r, &all) : native_wrong(&r, "it is not a dictionary");
   native_blank(&r);
   if (ok && r.p != r.end) ok = native_wrong(&r, "there is more after the dictionary");
   if (r.failed) return base_oom(err, "a custom call's attributes");

@@ -18,7 +18,7 @@ static uint32_t body_results(const ir_computation *c) {
   return ir_is_tuple(t) ? t->n_elements : 1;
 }
 
-/* Fails when out of memory only. A tuple within the result is no result of a program. */
+/* Fails when out of memory only. A tuple within the result is not a result of a program. */
 static int body_make(interp_body *b) {
   const scalar_program *p = NULL;
   TRY(scalar_program_make(b->computation, &b->arena, &p, b->ctx->err));

@@ -1,4 +1,5 @@
-/* CHLO's ops that are no plain loop: next_after, constants, and the ops that broadcast their operands as NumPy does. */
+/* CHLO's ops that are not a plain loop: next_after, constants, and the ops that broadcast their operands as NumPy does.
+ */
 #include "next_after.h"
 #include "../blocks.h"
 #include "../quant.h"
@@ -86,7 +87,7 @@ static int constant_element(interp_ctx *ctx, const ir_op *op, const ir_mattr *a,
     memcpy(element, a->v.literal->data, base_dtype_bytes(t));
     return 0;
   }
-  return interp_fail(ctx, op, XLAC_E_EVAL, "the value is no number of type %s", base_dtype_of(t)->text);
+  return interp_fail(ctx, op, XLAC_E_EVAL, "the value is not a number of type %s", base_dtype_of(t)->text);
 }
 
 /* One element for all. */

@@ -106,7 +106,7 @@ int interp_eval_real_dynamic_slice(interp_ctx *ctx, const ir_op *op, interp_valu
   interp_strides(x->rank, x->dims, from);
   for (uint32_t d = 0; d < x->rank; d++) {
     if (start[d] < 0 || start[d] > limit[d] || limit[d] > x->dims[d] || step[d] <= 0)
-      return interp_fail(ctx, op, XLAC_E_EVAL, "[%lld:%lld:%lld] is no slice of dimension %u, of %lld elements",
+      return interp_fail(ctx, op, XLAC_E_EVAL, "[%lld:%lld:%lld] is not a slice of dimension %u, of %lld elements",
                          (long long)start[d], (long long)limit[d], (long long)step[d], d, (long long)x->dims[d]);
     int64_t span = limit[d] - start[d];
     dims[d] = span / step[d] + (span % step[d] != 0);

@@ -18,7 +18,7 @@ static int map_lanes(interp_ctx *ctx, const ir_op *op, interp_body *body, interp
   return 0;
 }
 
-/* The operand whose dimensions the result has: the first that is no scalar, if any. All that are none must agree. */
+/* The operand whose dimensions the result has: the first that is not a scalar, if any. All that are none must agree. */
 static int map_full(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, uint32_t *full) {
   *full = 0;
   for (uint32_t i = 0; i < op->n_operands && operands[*full]->rank == 0; i++) *full = i;

@@ -195,7 +195,7 @@ typedef struct reduce_dims {
   int64_t kept[IR_MAX_RANK], kept_strides[IR_MAX_RANK];
   uint32_t reduced_rank;
   int64_t reduced[IR_MAX_RANK], reduced_strides[IR_MAX_RANK];
-  bool simple; /* the operand is [outer, steps, inner] as it lies */
+  bool simple; /* the operand is [outer, steps, inner] as stored */
   reduce_slab slab;
 } reduce_dims;
 

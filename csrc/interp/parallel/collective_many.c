@@ -333,7 +333,7 @@ static int many_meet_processes(interp_ctx *ctx, const ir_op *op, const interp_gr
   if (!sizes || !values) return base_oom(ctx->err, "a meeting");
   for (uint32_t k = 0; k < n; k++) {
     if (operands[k]->kind != INTERP_ARRAY)
-      return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "brings what is no array to other processes");
+      return interp_fail(ctx, op, XLAC_E_PARTICIPANTS, "brings what is not an array to other processes");
     own += (int64_t)many_packed(operands[k]);
   }
   TRY(many_gather(ctx, op, g, sizeof own, &own, sizes));
@@ -431,7 +431,7 @@ static int many_grouped(interp_ctx *ctx, const ir_op *op, base_arena *arena, con
 
 /* --- collective-permute: pairs, not groups; everybody a pair names meets --- */
 
-/* Who is no target gets zeros, as in XLA. Those that no pair names don't wait for anybody. */
+/* Who is not a target gets zeros, as in XLA. Those that no pair names don't wait for anybody. */
 static int many_permute(interp_ctx *ctx, const ir_op *op, base_arena *arena, const ir_type *t,
                         interp_value *const *operands, interp_value **out) {
   interp_group g;

@@ -241,7 +241,7 @@ static int nested_run_all(interp_ctx *ctx, const ir_op *op, interp_value *const 
 static int nested_eval(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, base_arena *arena,
                        interp_value **out) {
   nested_run r = {.n = 0};
-  if (!nested_grid(op, &r)) return interp_fail(ctx, op, XLAC_E_EVAL, "programs is no grid of functions");
+  if (!nested_grid(op, &r)) return interp_fail(ctx, op, XLAC_E_EVAL, "programs is not a grid of functions");
   r.programs = base_arena_zalloc(arena, r.n * sizeof *r.programs);
   r.results = base_arena_zalloc(arena, r.n * sizeof *r.results);
   r.infeed = base_arena_zalloc(arena, (r.n_infeed + 1u) * sizeof *r.infeed);

@@ -133,7 +133,7 @@ const ir_mattr *ir_m_bools(ir_module *m, uint32_t n, const int64_t *v) {
   return mattr_literal(m, IR_M_DENSE_ARRAY, ir_element(m, XLAC_PRED, NULL), mattr_integers(m, XLAC_PRED, 1, dims, v));
 }
 
-/* No elements are no splat: MLIR prints dense<> for them. */
+/* No elements are not a splat: MLIR prints dense<> for them. */
 static bool mattr_is_splat(const ir_literal *l) {
   assert(l->data || l->type->count == 0);
   size_t size = base_dtype_bytes((base_dtype)l->type->dtype);
@@ -313,7 +313,7 @@ static const int64_t *literal_ints(const ir_mattr *a, base_arena *arena, uint32_
   return v;
 }
 
-/* One element that is no integer makes the whole no list of integers. */
+/* One element that is not an integer makes the whole no list of integers. */
 static const int64_t *list_ints(const ir_mattrs *list, base_arena *arena, uint32_t *n) {
   int64_t *v = BASE_ARRAY(arena, int64_t, list->n + 1u);
   for (uint32_t i = 0; v && i < list->n; i++) {

@@ -48,13 +48,13 @@ int ir_check_operands(const ir_op *op, xlac_error *err) {
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_use *use = &op->operands[i];
     if (!use->op || use->index >= use->op->n_results || !use->op->types || !use->op->types[use->index])
-      return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "operand %u of %s is no value with a type", i,
+      return base_fail(err, XLAC_E_VERIFY_STRUCTURE, "operand %u of %s is not a value with a type", i,
                        ir_opcode_text(op->opcode));
   }
   return 0;
 }
 
-/* 0 for kinds that are no numbers, which are in no set. */
+/* 0 for kinds that are not numbers, which are in no set. */
 static ir_type_set type_set_of(base_dtype t) {
   switch (base_dtype_of(t)->kind) {
     case BASE_KIND_PRED:

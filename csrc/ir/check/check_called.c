@@ -33,7 +33,7 @@ int ir_check_args(const char *role, const ir_computation *c, const ir_op *op, ui
   return 0;
 }
 
-/* Element i of the accumulator, or NULL when the result is no scalar (n == 1) or tuple of n. */
+/* Element i of the accumulator, or NULL when the result is not a scalar (n == 1) or tuple of n. */
 static const ir_type *accumulator(const ir_computation *c, uint32_t n, uint32_t i) {
   const ir_type *result = ir_result_type(c);
   if (ir_is_tensor(result)) return n == 1 ? result : NULL;

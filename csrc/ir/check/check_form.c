@@ -93,7 +93,8 @@ static bool form_has_one_dimension(unsigned opcode) {
 static int form_check_replication(const ir_op *op, xlac_error *err) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_PARAMETER_REPLICATION);
   if (!a) return 0;
-  if (op->opcode != IR_OP_PARAMETER) return form_bad_attr(op, err, "is no parameter and has no parameter_replication");
+  if (op->opcode != IR_OP_PARAMETER)
+    return form_bad_attr(op, err, "is not a parameter and has no parameter_replication");
   uint32_t leaves = ir_type_leaves(op->type);
   if (a->v.ints->n == leaves) return 0;
   return base_fail(err, XLAC_E_BAD_ATTRIBUTE, "parameter_replication has %u entries for a shape of %u leaves",
@@ -190,7 +191,7 @@ int ir_check_form(const ir_op *op, xlac_error *err) {
 
 /* --- symbols --- */
 
-/* NULL: what is no symbol, or has no name. */
+/* NULL: what is not a symbol, or has no name. */
 static const base_istr *form_symbol_name(const ir_computation *c) {
   if (c->owner) return NULL;
   if (c->kind == IR_FUNCTION) return c->name;

@@ -49,7 +49,7 @@ static int64_t ratio_up(int64_t a, int64_t b) {
   return a <= 0 || b <= 0 ? 0 : a / b + (a % b != 0);
 }
 
-/* Element i of a declared result, or NULL. With one operand the result is no tuple. */
+/* Element i of a declared result, or NULL. With one operand the result is not a tuple. */
 static const ir_type *declared_at(const ir_op *op, const ir_type *t, uint32_t i) {
   if (t && op->n_operands > 1) t = ir_is_tuple(t) && i < t->n_elements ? t->elements[i] : NULL;
   return t && ir_is_tensor(t) ? t : NULL;

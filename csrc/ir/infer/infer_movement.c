@@ -83,7 +83,7 @@ int ir_infer_concatenate(ir_module *m, const ir_op *op, const ir_type **out, xla
 
 /* --- slices --- */
 
-/* [start:limit:stride], rounded up. A negative stride is no slice: reverse does that. */
+/* [start:limit:stride], rounded up. A negative stride is not a slice: reverse does that. */
 static int slice_size(const ir_type *t, uint32_t i, ir_slice_dim s, int64_t *size, xlac_error *err) {
   assert(i < t->rank && size);
   bool ok = s.start >= 0 && s.start <= s.limit && s.stride > 0 && (t->dims[i] == IR_UNBOUNDED || s.limit <= t->dims[i]);

@@ -10,7 +10,7 @@ typedef struct ir_mesh_ref { /* 'b' or 'b':(pre)size */
   int64_t pre, size;
 } ir_mesh_ref;
 
-/* More axes or devices are no mesh that anybody has; the limits bound memory and work. */
+/* More axes or devices are not a mesh that anybody has; the limits bound memory and work. */
 enum { IR_MAX_MESH_AXES = 32, IR_MAX_MESH_DEVICES = 1 << 22 };
 
 /* Slices borrow the text that was read, which must live as long. */

@@ -49,7 +49,7 @@ ir_op *sdy_mesh_op(const ir_module *m, const base_istr *name) {
   return NULL;
 }
 
-/* NULL too where the symbol's attribute is no mesh. */
+/* NULL too where the symbol's attribute is not a mesh. */
 const sdy_mesh *sdy_mesh_named(const ir_module *m, const base_istr *name) {
   const ir_op *op = sdy_mesh_op(m, name);
   return op ? sdy_of(ir_mattr_of(op, "mesh"), SDY_MESH) : NULL;

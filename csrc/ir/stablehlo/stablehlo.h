@@ -12,13 +12,13 @@
 XLAC_MUST_USE int stablehlo_verify(ir_module *m, xlac_error *err);
 /* Whether the attribute is of the kind that the op's definition (ODS) asks for; its value is for the verifier. */
 bool stablehlo_attr_is_of(const ir_mattr_spec *spec, const ir_mattr *a);
-/* Checks one op that is no call and has no regions, whatever state the rest of the module is in. */
+/* Checks one op that is not a call and has no regions, whatever state the rest of the module is in. */
 XLAC_MUST_USE int stablehlo_verify_op(ir_module *m, const ir_op *op, xlac_error *err);
 /* The result types that follow from op's operands, attributes and regions; types has room for op->n_results.
  * CANNOT_INFER where they don't follow. Dynamic dimensions are inferred as far as they are known. */
 XLAC_MUST_USE int stablehlo_infer(ir_module *m, const ir_op *op, const ir_type **types, xlac_error *err);
 /* The type that says all that a and b, types of one value of op, say of its shape; its elements are a's. NULL where
- * they contradict one another, or one is no tensor and they differ. */
+ * they contradict one another, or one is not a tensor and they differ. */
 const ir_type *stablehlo_most_specific(ir_module *m, const ir_op *op, const ir_type *a, const ir_type *b);
 
 #endif

@@ -254,7 +254,7 @@ static int sv_check_parts(const ir_computation *c, xlac_error *err) {
     for (uint32_t i = 0; i < op->n_operands; i++) {
       const ir_use *u = &op->operands[i];
       if (!u->op || u->index >= u->op->n_results || !u->op->types || !u->op->types[u->index])
-        return ir_check_stamp(op, base_fail(err, XLAC_E_VERIFY_STRUCTURE, "operand %u is no value", i), err);
+        return ir_check_stamp(op, base_fail(err, XLAC_E_VERIFY_STRUCTURE, "operand %u is not a value", i), err);
     }
     for (uint32_t i = 0; i < op->n_called; i++)
       if (!op->called[i])
@@ -339,7 +339,7 @@ static int sv_check_order(ir_module *m, xlac_error *err) {
   return status;
 }
 
-/* Fills `functions` on the way. Regions and symbols that are no functions have no entry there. */
+/* Fills `functions` on the way. Regions and symbols that are not functions have no entry there. */
 int sv_check_module(ir_module *m, sv_functions *functions, xlac_error *err) {
   assert(m->form == IR_FORM_MLIR);
   IR_FOR_COMPUTATIONS(c, m) {

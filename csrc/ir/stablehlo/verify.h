@@ -7,7 +7,7 @@
 
 #include "stablehlo.h"
 
-/* What a value may be: kinds of element, shapes, and what is no tensor. */
+/* What a value may be: kinds of element, shapes, and what is not a tensor. */
 typedef enum sv_set {
   SV_PRED = 1 << 0,
   SV_SINT = 1 << 1,

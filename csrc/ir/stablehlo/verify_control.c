@@ -93,7 +93,7 @@ static int sv_find_function(const sv *v, const char *attr, const char *id, const
   const ir_mattr *a = ir_mattr_of(v->op, attr);
   *out = a ? sv_function(v, a) : NULL;
   if (*out) return 0;
-  return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "names @%s, which is no function of the module",
+  return sv_fail_code(v, XLAC_E_VERIFY_CALLED, id, "names @%s, which is not a function of the module",
                       ir_m_get_str(v->op, attr));
 }
 
@@ -253,7 +253,7 @@ int sv_verify_infeed(const sv *v) {
     const ir_mattr *a = layout->v.list->v[i];
     bool ok = a->kind == IR_M_ARRAY;
     for (uint32_t k = 0; ok && k < a->v.list->n; k++) ok = a->v.list->v[k]->kind == IR_M_INTEGER;
-    if (!ok) return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has layout %u that is no list of integers", i);
+    if (!ok) return sv_fail_code(v, XLAC_E_VERIFY_ATTRIBUTE, NULL, "has layout %u that is not a list of integers", i);
   }
   return 0;
 }

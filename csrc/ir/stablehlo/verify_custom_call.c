@@ -2,7 +2,7 @@
  * What a target does with its operands is the target's own affair. */
 #include "verify.h"
 
-/* A minor-to-major order: a permutation of the dimensions. A value that is no tensor has an empty one. */
+/* A minor-to-major order: a permutation of the dimensions. A value that is not a tensor has an empty one. */
 static int sv_check_layout(const sv *v, const char *what, uint32_t i, const ir_type *t, const ir_mattr *a) {
   if (ir_is_tuple(t)) return sv_fail(v, NULL, "has a layout for %s %u, a tuple", what, i);
   sv_ints order = sv_ints_of(v, a);

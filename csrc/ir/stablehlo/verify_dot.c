@@ -99,7 +99,7 @@ static const sv_dot_algorithm_row sv_dot_algorithms[] = {
     {"tf32", "tf32", "f32", 3}, {"f32", "f32", "f32", 1},   {"f64", "f64", "f64", 1},
 };
 
-/* tf32 is no element type of ours and is spelled by its text. */
+/* tf32 is not an element type of ours and is spelled by its text. */
 static const char *sv_precision_name(const ir_mattr *algorithm, const char *field) {
   const ir_mattr *a = ir_m_field(algorithm, field);
   if (!a || a->kind != IR_M_TYPE) return "";

@@ -21,7 +21,7 @@ static int sv_check_mesh_groups(const sv *v, const ir_mattr *a) {
     const ir_mattr *axis = axes->v.list->v[i];
     const ir_mattr *name = axis->kind == IR_M_STRUCT ? ir_m_field(axis, "name") : NULL;
     bool found = false;
-    if (!name) return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, NULL, "has an axis %u that is no axis_ref", i);
+    if (!name) return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, NULL, "has an axis %u that is not an axis_ref", i);
     for (uint32_t k = 0; all && all->kind == IR_M_ARRAY && k < all->v.list->n; k++) {
       const ir_mattr *there = all->v.list->v[k]->kind == IR_M_STRUCT ? ir_m_field(all->v.list->v[k], "name") : NULL;
       found = found || (there && ir_mattr_equal(there, name));
@@ -77,7 +77,8 @@ static int sv_check_groups(const sv *v, const sv_group_rules *rules) {
                         SV_SHOW(a->type));
   int64_t groups = a->type->dims[0];
   sv_ints ids = sv_ints_of(v, a);
-  if (!ids.v) return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, NULL, "has replica groups that are no list of integers");
+  if (!ids.v)
+    return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, NULL, "has replica groups that are not a list of integers");
   if (rules->global && ids.n == 0)
     return sv_fail_code(v, XLAC_E_VERIFY_COLLECTIVE, NULL,
                         "has no replica groups; expected some with use_global_device_ids");

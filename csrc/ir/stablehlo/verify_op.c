@@ -235,7 +235,7 @@ int sv_check_attrs(const sv *v) {
 
 /* --- lists of integers --- */
 
-/* Empty for what is no list of integers, and where memory ran out: the arena then has `failed`, and the whole check
+/* Empty for what is not a list of integers, and where memory ran out: the arena then has `failed`, and the whole check
  * ends in that. */
 sv_ints sv_ints_of(const sv *v, const ir_mattr *a) {
   sv_ints list = {NULL, 0};
@@ -243,7 +243,7 @@ sv_ints sv_ints_of(const sv *v, const ir_mattr *a) {
   return list;
 }
 
-/* Of a field that was not written, or is no integer, `otherwise`. */
+/* Of a field that was not written, or is not an integer, `otherwise`. */
 int64_t sv_field_int(const ir_mattr *a, const char *name, int64_t otherwise) {
   const ir_mattr *field = ir_m_field(a, name);
   return field && field->kind == IR_M_INTEGER ? field->v.i : otherwise;

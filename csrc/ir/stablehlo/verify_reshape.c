@@ -157,7 +157,7 @@ int sv_verify_reshape(const sv *v) {
   return a->quant || b->quant ? sv_check_reshape_quant(v) : 0;
 }
 
-/* A product that overflows is no count of elements. */
+/* A product that overflows is not a count of elements. */
 static int sv_check_known_reshape(const sv *v) {
   const ir_type *t = sv_in(v, 0);
   sv_ints sizes;

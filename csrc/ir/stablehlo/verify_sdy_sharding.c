@@ -185,7 +185,7 @@ static const ir_type *sdyv_shaped(const ir_type *type) {
   return type && sv_is_shaped(type) ? type : NULL;
 }
 
-/* Ranks agree; what is no tensor has nothing to shard. */
+/* Ranks agree; what is not a tensor has nothing to shard. */
 static int sdyv_check_against_type(const sdyv *v, sdyv_where where, const sdy_sharding *s, const ir_type *type) {
   if (ir_is_tuple(type) && type->n_elements != 1)
     return sdyv_fail_in(v, where, "ops can only have a sharding for a tuple of size 1: %s", SV_SHOW(type));

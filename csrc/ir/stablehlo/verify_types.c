@@ -201,7 +201,7 @@ bool sv_same_element(const ir_type *a, const ir_type *b) {
   return a->dtype == b->dtype && a->text == b->text && ir_quant_equal(a->quant, b->quant);
 }
 
-/* What is no tensor must be the same type. */
+/* What is not a tensor must be the same type. */
 bool sv_types_fit(const ir_type *a, const ir_type *b) {
   if (sv_is_shaped(a) && sv_is_shaped(b)) return sv_shapes_fit_bounds(a, b) && sv_elements_fit(a, b);
   return a->bare == b->bare;

@@ -102,9 +102,9 @@ struct ir_type {
   uint32_t n_leaves;       /* at any depth; saturates */
   uint32_t n_elements;     /* tuples, futures */
   const ir_type *const *elements;
-  const ir_type *inner;      /* buffers */
-  const ir_quant *quant;     /* of a quantised tensor or element type; else NULL */
-  const base_istr *text;     /* OTHER; also a tensor's element type that is no dtype: "index" (its dtype is then S64) */
+  const ir_type *inner;  /* buffers */
+  const ir_quant *quant; /* of a quantised tensor or element type; else NULL */
+  const base_istr *text; /* OTHER; also a tensor's element type that is not a dtype: "index" (its dtype is then S64) */
   const base_istr *encoding; /* a tensor's encoding attribute, verbatim, where it is not bounds of its
                                 dynamic dimensions; else NULL */
   uint32_t n_inputs;         /* functions */

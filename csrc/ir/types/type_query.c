@@ -99,7 +99,7 @@ const ir_type *ir_type_at(const ir_type *t, const int64_t *path, size_t n) {
   return t;
 }
 
-/* An empty tuple has none; everything that is no tuple is one. */
+/* An empty tuple has none; everything that is not a tuple is one. */
 uint32_t ir_type_leaves(const ir_type *t) {
   if (t->kind != IR_TYPE_TUPLE) return 1;
   uint32_t n = 0;
@@ -167,7 +167,7 @@ static void put_quant(base_text *out, const ir_quant *q) {
   base_puts(out, q->n > 4 ? ", ...>" : ">");
 }
 
-/* An element type that is no dtype of ours is spelled as it was read. */
+/* An element type that is not a dtype of ours is spelled as it was read. */
 static void put_element_type(base_text *out, const ir_type *t) {
   if (t->text) {
     base_put(out, t->text->s, t->text->n);

@@ -25,7 +25,7 @@ static const ir_type *param_leaf(const ir_module *m, const char *what, int64_t p
   }
   const ir_type *t = ir_type_at(e->params[p]->type, index->v, index->n);
   if (!t || !ir_is_tensor(t)) {
-    fail_entry(m, err, "%s: index %s of parameter %lld (%s) is no array", what, IR_SHOW_INTS(index->n, index->v),
+    fail_entry(m, err, "%s: index %s of parameter %lld (%s) is not an array", what, IR_SHOW_INTS(index->n, index->v),
                (long long)p, IR_SHOW(e->params[p]->type));
     return NULL;
   }
@@ -86,7 +86,7 @@ static int check_aliases(const ir_module *m, base_map *seen, xlac_error *err) {
     const ir_alias *a = &config->aliases[i];
     const ir_type *out = ir_type_at(result, a->output->v, a->output->n);
     if (!out || !ir_is_tensor(out))
-      return fail_entry(m, err, "input_output_alias: index %s of the result (%s) is no array",
+      return fail_entry(m, err, "input_output_alias: index %s of the result (%s) is not an array",
                         IR_SHOW_INTS(a->output->n, a->output->v), IR_SHOW(result));
     const ir_type *in = param_leaf(m, "input_output_alias", a->operand, a->index, err);
     if (!in) return -XLAC_E_VERIFY_ALIAS;

@@ -289,7 +289,7 @@ static int check_word(const ir_op *op, const ir_attr *a, int64_t number, xlac_er
   const char *word = ir_attr_word(op->opcode, (ir_attr_key)a->key, number);
   if (*word && !says_invalid(a, number)) return 0;
   return base_hint(err,
-                   ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %s=%s, which is no value of that attribute",
+                   ir_verify_fail(op, XLAC_E_VERIFY_ATTRIBUTE, err, "has %s=%s, which is not a value of that attribute",
                                   ir_attr_table[a->key].text, word),
                    "one of %s", ir_words_text(ir_attr_words(op->opcode, (ir_attr_key)a->key), (char[320]){0}, 320));
 }

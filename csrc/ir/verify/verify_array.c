@@ -69,8 +69,9 @@ IR_VERIFY(bitcast_convert) {
   int64_t in = storage_bits(from->dtype), out = storage_bits(to->dtype);
   int64_t wide = in > out ? in : out, narrow = in > out ? out : in, ratio = wide / narrow;
   if (wide % narrow != 0)
-    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err, "can't turn %s into %s: %lld bits are no multiple of %lld",
-                          IR_SHOW(from), IR_SHOW(to), (long long)wide, (long long)narrow);
+    return ir_verify_fail(op, XLAC_E_VERIFY_OPERANDS, err,
+                          "can't turn %s into %s: %lld bits are not a multiple of %lld", IR_SHOW(from), IR_SHOW(to),
+                          (long long)wide, (long long)narrow);
   const ir_type *longer = in > out ? to : from, *shorter = in > out ? from : to;
   bool fits =
       in == out ? from->rank == to->rank : longer->rank == shorter->rank + 1 && longer->dims[longer->rank - 1] == ratio;

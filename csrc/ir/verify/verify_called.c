@@ -50,7 +50,7 @@ IR_VERIFY(sort) {
 
 /* --- scan --- */
 
-/* --- a value that is no tuple counts as its own only part --- */
+/* --- a value that is not a tuple counts as its own only part --- */
 static uint32_t parts_of(const ir_type *t) {
   return ir_is_tuple(t) ? t->n_elements : 1;
 }

@@ -143,7 +143,7 @@ bool async_may_wrap(const ir_op *op) {
   return ir_opcode_pair_start(op->opcode) == IR_OP_INVALID;
 }
 
-/* A copy that changes the layout is no copy-start: its two shapes must be the same. */
+/* A copy that changes the layout is not a copy-start: its two shapes must be the same. */
 bool async_may_pair(const ir_op *op) {
   if (op->opcode == IR_OP_COPY) return ir_is_tensor(op->type) && op->type == ir_operand_type(op, 0);
   return ir_opcode_pair_start(op->opcode) != IR_OP_INVALID;

@@ -159,7 +159,7 @@ static bool async_add_chain(async_costs *c, ir_op *start, ir_op *done) {
   }
 }
 
-/* By their dones: a start whose done is elsewhere (carried by a loop) is no chain here. */
+/* By their dones: a start whose done is elsewhere (carried by a loop) is not a chain here. */
 int async_find_chains(async_costs *c, ir_computation *of) {
   c->n_chains = 0;
   if (c->n_lanes > ASYNC_THREADS) base_map_clear(&c->thread_of);

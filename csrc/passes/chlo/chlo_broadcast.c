@@ -3,7 +3,7 @@
  * shapes need broadcast_in_dim alone, others sizes computed at run time. */
 #include "chlo.h"
 
-/* The op without broadcasting; IR_OP_INVALID for what is no broadcasting op. */
+/* The op without broadcasting; IR_OP_INVALID for what is not a broadcasting op. */
 static ir_opcode chlo_plain(unsigned opcode) {
   switch (opcode) {
 #define PLAIN(op)                 \

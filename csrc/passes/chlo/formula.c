@@ -489,7 +489,7 @@ static fm_value fm_expression(fm_frame *f) {
   return fm_of(f, opt_select(f->run->rw, c.v, x, y));
 }
 
-/* Whether "name = " stands next; "==" is no definition. */
+/* Whether "name = " stands next; "==" is not a definition. */
 static bool fm_definition(fm_frame *f, base_slice *name) {
   fm_blank(f);
   const char *from = f->p;

@@ -110,7 +110,7 @@ int opt_reassociate(ir_module *m, const opt_args *args, xlac_error *err) {
   return hs_sweep(m, "reassociate", 1, tables, err);
 }
 
-/* Dots take their operands as they lie: transpositions become other dimension numbers. */
+/* Dots take their operands as stored: transpositions become other dimension numbers. */
 
 /* t = f32[4,3] transpose(a), dimensions={1,0}; dot(t, b), lhs_contracting_dims={1} is dot(a, b),
  * lhs_contracting_dims={0}: kernels read operands in any order of dimensions, so the copy is saved. */

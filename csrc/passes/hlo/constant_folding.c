@@ -75,7 +75,7 @@ static bool fold_may(const fold_run *f, const ir_op *op) {
 
 /* --- evaluation --- */
 
-/* A broadcast is evaluated on the spot, as it is no constant itself. */
+/* A broadcast is evaluated on the spot, as it is not a constant itself. */
 static int fold_source_value(interp_ctx *ctx, const ir_op *op, interp_value **out) {
   bool broadcast = op->opcode == IR_OP_BROADCAST;
   interp_value *v = interp_from_literal(ctx, (broadcast ? ir_operand(op, 0) : op)->u.literal);

@@ -101,7 +101,7 @@ static bool flat_op_changes(flat_tuples *r, const ir_op *op) {
 
 /* --- types --- */
 
-/* Tuples of what are no tuples; anything else is flat, too. */
+/* Tuples of what are not tuples; anything else is flat, too. */
 static bool flat_is_flat(const ir_type *t) {
   for (uint32_t i = 0; ir_is_tuple(t) && i < t->n_elements; i++)
     if (ir_is_tuple(t->elements[i])) return false;

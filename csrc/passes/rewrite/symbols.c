@@ -62,7 +62,7 @@ void opt_for_symbols(const ir_op *op, void (*fn)(void *ctx, const base_istr *nam
 }
 
 /* symbol-dce: removes private functions that no public one reaches.
- * Requires: nothing. Preserves: public functions, and whatever at module level is no function. */
+ * Requires: nothing. Preserves: public functions, and whatever at module level is not a function. */
 
 /* A worklist from the public functions; regions are marked like functions, since removal goes by computation. */
 typedef struct symbol_dce {

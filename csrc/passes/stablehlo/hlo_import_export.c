@@ -241,7 +241,7 @@ int opt_prepare_export(ir_module *m, const opt_args *args, xlac_error *err) {
  * text and this IR write as signed ones. For dialects that keep the sign in their ops.
  * Requires: nothing. Preserves: bits; what ops compute may change, as comparisons and divisions read a sign now. */
 
-/* The signed type of as many bits; types that are no unsigned integers stay. */
+/* The signed type of as many bits; types that are not unsigned integers stay. */
 static base_dtype signless_dtype(unsigned dtype) {
   static const uint8_t pairs[][2] = {{XLAC_U1, XLAC_S1},  {XLAC_U2, XLAC_S2},   {XLAC_U4, XLAC_S4},
                                      {XLAC_U8, XLAC_S8},  {XLAC_U16, XLAC_S16}, {XLAC_U32, XLAC_S32},

@@ -1,4 +1,4 @@
-/* The loops that are no expression over one element type: select, parts of complex numbers, tests and roundings of
+/* The loops that are not an expression over one element type: select, parts of complex numbers, tests and roundings of
  * floats, and conversions. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options

@@ -195,7 +195,7 @@ static void tell_axis(base_text *o, sdy_axis a) {
   base_putc(o, '"');
 }
 
-/* The value of a slot; null for results of functions, which are no values. */
+/* The value of a slot; null for results of functions, which are not values. */
 static void tell_place(tell *e, uint32_t slot) {
   uint32_t place = slot == SHARD_NO_SLOT || slot >= e->s->n_values ? 0 : e->places[slot];
   if (place)
@@ -511,7 +511,7 @@ static int note_on_value(opt_rewriter *rw, ir_value v, const sdy_sharding *s) {
   return opt_rewriter_status(rw);
 }
 
-/* "" is no sharding; anything else must be the text of one. */
+/* "" is not a sharding; anything else must be the text of one. */
 static int note_read(ir_module *m, const char *text, size_t n, const sdy_sharding **out, xlac_error *err) {
   const ir_mattr *a = NULL;
   *out = NULL;

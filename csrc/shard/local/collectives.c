@@ -394,7 +394,7 @@ int local_replicated_to_unreduced(local_pass *p, ir_op *op) {
   return loccol_keep_first(p, op, opt_operand(op, 0), *(const sdy_axes *)sdy_of(ir_mattr_of(op, "axes"), SDY_AXES));
 }
 
-/* Each shard where it lies in the whole, and zeros around it. */
+/* Each shard where it is in the whole, and zeros around it. */
 int local_sharded_to_unreduced(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   const sdy_axis_lists *lists = sdy_of(ir_mattr_of(op, "axes"), SDY_AXIS_LISTS);

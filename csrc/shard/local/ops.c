@@ -141,7 +141,7 @@ static ir_value locop_shifted(local_pass *p, ir_value v, uint32_t d, int64_t sha
 }
 
 /* Where a part of a sharded dimension is written, each device writes what of it lies in its shard: the update, moved to
- * where it lies, takes the place of all of the shard along that dimension, but keeps what is not the update's. */
+ * where it is, takes the place of all of the shard along that dimension, but keeps what is not the update's. */
 int local_dynamic_update_slice(local_pass *p, ir_op *op) {
   opt_rewriter *rw = &p->rw;
   const local_fact *in = local_operand(p, op, 0), *part = local_operand(p, op, 1);

@@ -22,7 +22,7 @@ static uint64_t rules_hash(const sdy_rule *r) {
   return rules_hash_ints(rules_hash_ints(h, r->permutation), r->blocked);
 }
 
-/* The rule as it lies in the module, where it is needed if ops are to keep it. */
+/* The rule as stored in the module, where it is needed if ops are to keep it. */
 static const sdy_rule *rules_keep(shard_driver *d, const sdy_rule *made) {
   assert(made != NULL);
   uint64_t hash = rules_hash(made), found = 0;

@@ -52,7 +52,7 @@ typedef enum shard_reason {
   SHARD_REPLICATED,   /* the tensor keeps the axis free */
   SHARD_UNREDUCED,    /* the tensor's parts along it are still to be added up */
   SHARD_CLOSED,       /* the dimension takes no more axes */
-  SHARD_INDIVISIBLE,  /* the factor's size is no multiple */
+  SHARD_INDIVISIBLE,  /* the factor's size is not a multiple */
   SHARD_DISAGREE      /* tensors have different axes along the factor */
 } shard_reason;
 

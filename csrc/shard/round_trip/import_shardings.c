@@ -35,7 +35,7 @@ static int trip_read(trip_import *x, const ir_op *op, const ir_mdict *d, const i
   *out = base_map_ptr(&x->read, a->str);
   if (*out) return 0;
   if (text_parse_sharding(x->rw.m, a->str->s, a->str->n, out, &inner) != 0)
-    return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_ATTRIBUTE, "mhlo.sharding = \"%.100s\" is no sharding: %.200s",
+    return opt_rewrite_fail(&x->rw, op, XLAC_E_VERIFY_ATTRIBUTE, "mhlo.sharding = \"%.100s\" is not a sharding: %.200s",
                             a->str->s, inner.message);
   return base_map_set(&x->read, base_key(a->str), base_key(*out)) ? 0 : trip_import_oom(x);
 }

@@ -453,7 +453,7 @@ static int trip_map_call(trip_map *x, ir_op *call) {
     return opt_rewriter_status(&x->rw);
   }
   if (f->declaration || base_map_get(&x->taken, base_key(f), &taken))
-    return opt_rewrite_fail(&x->rw, call, XLAC_E_VERIFY_STRUCTURE, "@%s is no body of one call", f->name->s);
+    return opt_rewrite_fail(&x->rw, call, XLAC_E_VERIFY_STRUCTURE, "@%s is not a body of one call", f->name->s);
   TRY(trip_map_before(x, call, &before));
   TRY(trip_map_after(x, call, &after));
   TRY(trip_map_read(x, before, "xla.sdy.in_shardings", &w.in, &w.axes));

@@ -327,7 +327,7 @@ static int trip_back_meshes(trip_back *x) {
     const ir_mentry *e = &a->v.dict->v[i];
     const sdy_mesh *mesh = sdy_of(e->value, SDY_MESH);
     if (!mesh)
-      return base_fail(x->rw.err, XLAC_E_VERIFY_ATTRIBUTE, "xla.sdy.meshes has %s, which is no mesh", e->key->s);
+      return base_fail(x->rw.err, XLAC_E_VERIFY_ATTRIBUTE, "xla.sdy.meshes has %s, which is not a mesh", e->key->s);
     if (!trip_make_mesh(m, e->key, mesh, first)) return trip_back_oom(x);
   }
   return trip_front_set_module(m, "xla.sdy.meshes", NULL) ? 0 : trip_back_oom(x);

@@ -69,7 +69,7 @@ uint32_t shard_new_factor(shard_maker *b, int64_t size, shard_kind kind, bool bl
 /* Puts a factor on a dimension of a tensor, minor to those there. Nothing where dim is SHARD_NO_DIM, or for a factor of
  * size 1 on a dimension that has one. */
 void shard_map(shard_maker *b, uint32_t tensor, int64_t dim, uint32_t factor);
-/* A factor on dimension `dim` of all tensors that are no scalars. */
+/* A factor on dimension `dim` of all tensors that are not scalars. */
 void shard_all(shard_maker *b, int64_t dim, int64_t size, shard_kind kind, bool blocked);
 /* The same of all operands, or of all results. */
 void shard_all_operands(shard_maker *b, int64_t dim, int64_t size, shard_kind kind);
@@ -83,7 +83,7 @@ static inline const ir_type *shard_result_type(const shard_maker *b, uint32_t i)
   return b->op->types[i];
 }
 int64_t shard_dim(const ir_type *t, int64_t dim); /* 1 where there is no such dimension */
-uint32_t shard_rank(const ir_type *t);            /* 0 of what is no tensor */
+uint32_t shard_rank(const ir_type *t);            /* 0 of what is not a tensor */
 /* An attribute's integers; a struct attribute's field's. */
 const int64_t *shard_ints(shard_maker *b, const char *key, uint32_t *n);
 const int64_t *shard_field_ints(shard_maker *b, const ir_mattr *a, const char *key, uint32_t *n);

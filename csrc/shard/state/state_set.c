@@ -75,7 +75,7 @@ static uint32_t state_first_free(sdy_axes axes, const sdy_names *manual) {
   return i;
 }
 
-/* Lists that are no dimension's (replicated, unreduced) may have manual axes anywhere. */
+/* Lists that are not a dimension's (replicated, unreduced) may have manual axes anywhere. */
 static sdy_axes state_free_axes(shard_pool *pool, sdy_axes axes, const sdy_names *manual) {
   sdy_axis *v = axes.n ? shard_pool_alloc(pool, axes.n * sizeof *v) : NULL;
   sdy_axes out = {0, v};

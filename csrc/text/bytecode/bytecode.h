@@ -160,7 +160,7 @@ enum {
 /* One VHLO op in a range of versions: a row of ops.def. An op whose attributes changed has a row for each form. */
 typedef struct bc_row {
   const char *name;
-  uint16_t opcode;      /* IR_OP_INVALID: func and return, which are no ops here */
+  uint16_t opcode;      /* IR_OP_INVALID: func and return, which are not ops here */
   uint16_t first, last; /* StableHLO versions */
   const char *attrs;    /* names with blanks between */
 } bc_row;

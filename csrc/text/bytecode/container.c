@@ -106,7 +106,7 @@ static int bc_align(bc_cursor *c) {
   uint64_t alignment = 0;
   TRY(bc_varint(c, &alignment));
   if (alignment == 0 || alignment & (alignment - 1) || alignment > 1 << 20)
-    return BC_BAD(&at, "an alignment of %llu is no power of two", (unsigned long long)alignment);
+    return BC_BAD(&at, "an alignment of %llu is not a power of two", (unsigned long long)alignment);
   size_t pad = (0 - (size_t)(c->p - c->r->base)) & (size_t)(alignment - 1);
   base_slice padding = {0};
   return bc_bytes(c, pad, &padding);

@@ -217,7 +217,7 @@ static bool bc_is_return(const bc_op *op) {
   return (full->n > 7 && strcmp(full->s + full->n - 7, ".return") == 0) || strcmp(full->s, "shape.assuming_yield") == 0;
 }
 
-/* What is returned is said by the computation: terminators are no ops here. */
+/* What is returned is said by the computation: terminators are not ops here. */
 static int bc_return(bc_reader *r, const bc_op *op, ir_computation *to) {
   assert(!to->results && op->n_results == 0);
   to->n_results = op->n_operands;

@@ -55,7 +55,7 @@ typedef struct bc_func {
 static int bc_check_visibility(const bc_cursor *c, const ir_mattr *a) {
   static const char *const words[] = {"", "public", "private", "nested"};
   if (!a) return 0;
-  if (a->kind != IR_M_STRING) return BC_BAD(c, "a visibility that is no string");
+  if (a->kind != IR_M_STRING) return BC_BAD(c, "a visibility that is not a string");
   for (size_t i = 0; i < sizeof words / sizeof *words; i++)
     if (a->str->n == strlen(words[i]) && strcmp(a->str->s, words[i]) == 0) return 0;
   return BC_BAD(c, "a visibility '%.40s'; expected public, private or nested", a->str->s);
@@ -261,7 +261,7 @@ static int bc_module(bc_ir *ir, bc_cursor *c) {
   TRY(bc_check_module_attrs(&at, r->m->mlir));
   TRY(bc_flagged(c, &n_regions, &isolated));
   if (n_regions != 1 || !isolated) return BC_BAD(&at, "a module without one region");
-  if (name && name->kind != IR_M_STRING) return BC_BAD(&at, "a module's name is no string");
+  if (name && name->kind != IR_M_STRING) return BC_BAD(&at, "a module's name is not a string");
   if (name) {
     r->m->named = true;
     r->m->name = name->str;

@@ -98,7 +98,7 @@ static const char *const bc_enums[BC_V_COUNT] = {
     [BC_V_ACCURACY_MODE] = "result_accuracy_mode",
 };
 
-/* NULL for a code that is no enum's. */
+/* NULL for a code that is not an enum's. */
 const char *bc_enum_of(uint64_t code) {
   return code < BC_V_COUNT ? bc_enums[code] : NULL;
 }

@@ -202,7 +202,7 @@ static int bc_dense_bits(bc_cursor *c, const ir_type *type, base_slice data, con
 
 /* Data of one element may stand for all of them. */
 int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr **out) {
-  if (!ir_is_tensor(type) || type->has_dynamic) return BC_BAD(c, "data of a type that is no static tensor");
+  if (!ir_is_tensor(type) || type->has_dynamic) return BC_BAD(c, "data of a type that is not a static tensor");
   base_dtype dtype = (base_dtype)type->dtype;
   if (dtype == XLAC_PRED && !type->quant) return bc_dense_bits(c, type, data, out);
   size_t size = base_dtype_bytes(dtype), n = (size_t)type->count, bytes;

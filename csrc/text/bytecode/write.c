@@ -421,7 +421,7 @@ static int bc_read_version(bc_writer *w, const char *s) {
     }
   }
   if (!ok || at != 2 || digits == 0)
-    return base_fail(w->err, XLAC_E_BAD_ARGUMENT, "'%.40s' is no version; expected one like " BC_DEFAULT_VERSION, s);
+    return base_fail(w->err, XLAC_E_BAD_ARGUMENT, "'%.40s' is not a version; expected one like " BC_DEFAULT_VERSION, s);
   w->version = BC_V(parts[0], parts[1]);
   w->version_text = s;
   if (parts[1] > 999 || w->version < BC_OLDEST || w->version > BC_NOW)

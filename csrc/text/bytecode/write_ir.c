@@ -367,7 +367,7 @@ static bool bc_is_top(const ir_computation *c) {
   return !c->owner && (c->kind == IR_FUNCTION || c->kind == IR_SYMBOL);
 }
 
-/* Ops of a module that are no functions stand for symbols, as sdy.mesh does; readers look for no values there. */
+/* Ops of a module that are not functions stand for symbols, as sdy.mesh does; readers look for no values there. */
 static int bc_check_symbol(bc_writer *w, const ir_op *op) {
   const ir_mlir_info *info = ir_op_table[op->opcode].mlir;
   bool computes = op->n_results || (info && strncmp(info->name, "stablehlo.", 10) == 0);

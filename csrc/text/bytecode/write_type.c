@@ -160,7 +160,7 @@ static int bc_mark_other(bc_writer *w, bool builtin, const base_istr *text) {
 
 /* --- shapes and lists --- */
 
-/* The element type of a tensor, which is no type of its own in the module. */
+/* The element type of a tensor, which is not a type of its own in the module. */
 static int bc_mark_element(bc_writer *w, bool builtin, const ir_type *t) {
   const ir_type element = {
       .kind = t->text ? IR_TYPE_OTHER : IR_TYPE_ELEMENT, .dtype = t->dtype, .quant = t->quant, .text = t->text};

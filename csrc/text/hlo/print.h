@@ -72,7 +72,7 @@ void text_write_attributes(text_printer *p, const ir_op *op);
 void text_write_own_attributes(text_printer *p, const ir_op *op);
 void text_write_called(text_printer *p, const ir_op *op);
 
-/* print_computation.c. NULL when op is no async op or its chain is broken. */
+/* print_computation.c. NULL when op is not an async op or its chain is broken. */
 const ir_op *text_async_start(text_printer *p, const ir_op *op, bool *is_sugar);
 
 /* print_attr.c */

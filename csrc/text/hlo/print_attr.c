@@ -160,7 +160,7 @@ static void put_bare(base_text *out, const base_istr *s) {
   if (s) base_put(out, s->s, s->n);
 }
 
-/* A key that is no name is quoted, against XLA, which writes what nothing can read. */
+/* A key that is not a name is quoted, against XLA, which writes what nothing can read. */
 static void put_key(base_text *out, const base_istr *key) {
   if (ir_is_name(key->s, key->n))
     put_bare(out, key);

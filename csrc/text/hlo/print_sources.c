@@ -25,7 +25,7 @@ typedef struct text_sources {
   bool failed;     /* out of memory while numbering */
 } text_sources;
 
-/* Ids in the text are rows from 1; anything else reads as an empty name. `id` counts from 1; 0 is no row. */
+/* Ids in the text are rows from 1; anything else reads as an empty name. `id` counts from 1; 0 is not a row. */
 static const base_istr *name_at(const base_istr **names, uint32_t n, uint32_t id) {
   return id >= 1 && id <= n ? names[id - 1] : NULL;
 }

@@ -150,7 +150,7 @@ int text_read_word(text_reader *r, const char *const *words, const char *of, int
   if (!text_is(*p, TEXT_ALPHA)) return text_expected(r, XLAC_E_BAD_ATTRIBUTE, "a word");
   *out = ir_word_number(words, p, n);
   if (*out < 0) {
-    int status = text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is no value of '%s'", (int)(n < 60 ? n : 60), p, of);
+    int status = text_fail(r, p, XLAC_E_BAD_ATTRIBUTE, "'%.*s' is not a value of '%s'", (int)(n < 60 ? n : 60), p, of);
     return base_hint(r->err, status, "one of %s", ir_words_text(words, (char[320]){0}, 320));
   }
   r->lx.p = e;
@@ -295,7 +295,7 @@ static int read_types(text_reader *r, const ir_types **out) {
   return 0;
 }
 
-/* A quoted string or a JSON object; a string that is such an object is kept as one. An empty string is no config.
+/* A quoted string or a JSON object; a string that is such an object is kept as one. An empty string is not a config.
  * XLA prints a JSON object without quotes and everything else quoted; `raw` says which of the two it will be. */
 static int read_config(text_reader *r, ir_attr *a) {
   ir_config_text *c = BASE_NEW(&r->m->arena, ir_config_text);

@@ -74,7 +74,7 @@ static bool ends_with(const base_istr *word, const char *suffix, size_t n) {
   return word->n > n && memcmp(word->s + word->n - n, suffix, n) == 0;
 }
 
-/* The suffixes of async sugar are tried only where the whole word is no opcode, so that "all-reduce-start" and
+/* The suffixes of async sugar are tried only where the whole word is not an opcode, so that "all-reduce-start" and
  * "copy-done", which are opcodes of their own, are not taken apart. */
 void text_classify(text_symbol *y) {
   static const struct {

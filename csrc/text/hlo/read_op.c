@@ -393,7 +393,7 @@ int text_make_op(text_reader *r, text_draft *d, ir_op **out) {
   return 0;
 }
 
-/* A sharding that is no tuple, on a tuple result, holds for each leaf. XLA's parser does the same: {replicated} on
+/* A sharding that is not a tuple, on a tuple result, holds for each leaf. XLA's parser does the same: {replicated} on
  * (f32[], f32[]) becomes {{replicated}, {replicated}}. */
 static int spread_sharding(text_reader *r, const text_draft *d, ir_op *op) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_SHARDING);

@@ -386,7 +386,7 @@ static type_cost measure_type(text_reader *r, const ir_type *t) {
     if (cost.nodes >> (COST_SHIFT - 1)) cost.nodes = UINT64_C(1) << (COST_SHIFT - 1);
     if (cost.depth <= e.depth) cost.depth = e.depth + 1;
   }
-  /* Forgetting a cost when memory is short is no error: it is measured again. */
+  /* Forgetting a cost when memory is short is not an error: it is measured again. */
   (void)!base_map_set(&r->tree_sizes, base_key(t), cost.depth << COST_SHIFT | cost.nodes);
   return cost;
 }

@@ -72,7 +72,7 @@ int text_read_aliasing(text_reader *r, const ir_aliasing **out) {
 
 /* --- metadata --- */
 
-/* A row for each field: its name in text, what it is, and where it lies in ir_metadata. */
+/* A row for each field: its name in text, what it is, and where it is in ir_metadata. */
 typedef enum metadata_kind { M_STRING, M_INT, M_FRAME, M_PROFILE, M_SIZE } metadata_kind;
 static const struct {
   const char *text;

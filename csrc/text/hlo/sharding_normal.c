@@ -30,7 +30,7 @@ static void drop_ones(uint32_t *n, int64_t *reshape, int64_t *perm) {
 static bool merge_runs(uint32_t n, int64_t *reshape, const int64_t *perm) {
   bool changed = false;
   for (uint32_t i = 1, base = 0; i < n; i++) {
-    /* A product beyond int64 is no number of devices: it stays in parts, for the verifier to count. */
+    /* A product beyond int64 is not a number of devices: it stays in parts, for the verifier to count. */
     bool follows = perm[base] + (int64_t)(i - base) == perm[i];
     int64_t product;
     if (!follows || !base_mul_i64(reshape[perm[base]], reshape[perm[i]], &product)) {

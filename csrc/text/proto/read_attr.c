@@ -414,7 +414,7 @@ static int read_statistics_value(proto_reader *r, proto_message in, ir_attr *a) 
   return 0;
 }
 
-/* A tolerance or a mode; the default mode is no attribute. */
+/* A tolerance or a mode; the default mode is not an attribute. */
 static int read_accuracy_value(proto_reader *r, proto_message in, ir_attr *a) {
   proto_message m, tolerance;
   ir_accuracy *accuracy = BASE_NEW(&r->m->arena, ir_accuracy);
@@ -466,7 +466,7 @@ static int read_config_value(proto_reader *r, proto_message in, ir_attr *a) {
   return 0;
 }
 
-/* What is not listed is no attribute of the IR, or is read with the op. */
+/* What is not listed is not an attribute of the IR, or is read with the op. */
 int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op, const proto_attr *row, ir_attr *a) {
   proto_message m;
   switch ((ir_attr_key)row->key) {
@@ -521,7 +521,7 @@ int proto_read_message_value(proto_reader *r, proto_message in, const ir_op *op,
 static int check_word_number(proto_reader *r, proto_message in, const proto_attr *row, int64_t number) {
   const char *const *words = ir_attr_words(row->only, (ir_attr_key)row->key);
   if (*ir_attr_word(row->only, (ir_attr_key)row->key, number)) return 0;
-  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "%lld is no value of '%s'",
+  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "%lld is not a value of '%s'",
                           (long long)number, ir_attr_table[row->key].text);
   return base_hint(r->s.err, status, "one of %s, by their numbers", ir_words_text(words, (char[320]){0}, 320));
 }
@@ -559,7 +559,7 @@ static int read_word(proto_reader *r, proto_message in, const ir_op *op, const p
   if (!word) return a->key = IR_ATTR_NONE, 0;
   a->v.i = ir_word_number(words, word->s, word->n);
   if (a->v.i >= 0) return 0;
-  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "'%.60s' is no value of '%s'", word->s,
+  int status = proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_ATTRIBUTE, "'%.60s' is not a value of '%s'", word->s,
                           ir_attr_table[row->key].text);
   return base_hint(r->s.err, status, "one of %s", ir_words_text(words, (char[320]){0}, 320));
 }

@@ -145,7 +145,7 @@ static int read_proto_locations(proto_reader *r, proto_message in, ir_source_tab
   return 0;
 }
 
-/* A frame whose caller is no row is its own, which the IR takes for none. */
+/* A frame whose caller is not a row is its own, which the IR takes for none. */
 static int read_proto_frames(proto_reader *r, proto_message in, ir_source_tables *t) {
   uint32_t at = in.first, n = proto_count(&r->s, in, 4, PROTO_LENGTH);
   proto_field f;

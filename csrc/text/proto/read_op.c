@@ -171,7 +171,7 @@ static int check_chain(proto_reader *r, proto_message in, ir_op *op) {
   op->n_called = 0; /* older XLA repeats what the start calls */
   ir_attr_remove(op, IR_ATTR_ASYNC_THREAD);
   if (from == IR_OP_ASYNC_START || from == IR_OP_ASYNC_UPDATE) return 0;
-  return op_fail(r, in, op, XLAC_E_BAD_PROTO, "has an operand that is no async start or update; id",
+  return op_fail(r, in, op, XLAC_E_BAD_PROTO, "has an operand that is not an async start or update; id",
                  proto_int(&r->s, in, 35));
 }
 

@@ -380,7 +380,7 @@ int proto_read_sharding(proto_reader *r, proto_message in, const ir_sharding **o
   *out = s;
   if (proto_count(&r->s, in, 14, PROTO_LENGTH)) return read_named_sharding(r, in, s);
   if (kind < 0 || kind >= (int64_t)sizeof sharding_kinds)
-    return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_SHARDING_TEXT, "%lld is no kind of sharding",
+    return proto_fail(&r->s, proto_place(r, in), XLAC_E_BAD_SHARDING_TEXT, "%lld is not a kind of sharding",
                       (long long)kind);
   s->kind = sharding_kinds[kind];
   if (s->kind == IR_SHARDING_TUPLE) return read_sharding_list(r, in, s);

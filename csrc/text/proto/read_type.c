@@ -145,7 +145,7 @@ static int read_tensor_shape(proto_reader *r, proto_message in, int64_t number, 
   const uint8_t *at = proto_place(r, in);
   uint32_t from;
   if (dtype == BASE_DTYPE_INVALID)
-    return proto_fail(&r->s, at, XLAC_E_BAD_SHAPE_TEXT, "%lld is no element type", (long long)number);
+    return proto_fail(&r->s, at, XLAC_E_BAD_SHAPE_TEXT, "%lld is not an element type", (long long)number);
   TRY(proto_list(&r->s, in, 3, &from));
   uint32_t rank = r->s.numbers.n - from;
   if (rank > IR_MAX_RANK)
@@ -195,7 +195,7 @@ static int read_buffer_shape(proto_reader *r, proto_message in, const ir_type **
   return *out ? 0 : proto_no_memory(&r->s);
 }
 
-/* By the element type's number, which also says what is no array. */
+/* By the element type's number, which also says what is not an array. */
 int proto_read_type(proto_reader *r, proto_message in, const ir_type **out) {
   int64_t number = proto_int(&r->s, in, 2);
   switch (number) {

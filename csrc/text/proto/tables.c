@@ -123,7 +123,7 @@ int64_t proto_dtype_number(base_dtype t) {
   return base_dtype_of(t)->proto;
 }
 
-/* BASE_DTYPE_INVALID for numbers of what is no element type: tuples, tokens, opaque values. */
+/* BASE_DTYPE_INVALID for numbers of what is not an element type: tuples, tokens, opaque values. */
 base_dtype proto_dtype_of(int64_t number) {
   for (int t = BASE_DTYPE_INVALID + 1; t < BASE_DTYPE_COUNT; t++)
     if (base_dtype_table[t].proto == number) return (base_dtype)t;

@@ -33,11 +33,11 @@ typedef struct proto_attr {
  * before those of any. */
 const proto_attr *proto_attr_of(unsigned opcode, unsigned key);
 
-/* xla.PrimitiveType. Numbers of types that are no dtype stand in the enum below. */
+/* xla.PrimitiveType. Numbers of types that are not a dtype stand in the enum below. */
 int64_t proto_dtype_number(base_dtype t);
-/* And back; BASE_DTYPE_INVALID for a number that is no element type's. */
+/* And back; BASE_DTYPE_INVALID for a number that is not an element type's. */
 base_dtype proto_dtype_of(int64_t number);
-/* Numbers of xla.PrimitiveType that are no element types. */
+/* Numbers of xla.PrimitiveType that are not element types. */
 enum { PROTO_TUPLE = 13, PROTO_OPAQUE = 14, PROTO_TOKEN = 17, PROTO_BUFFER = 34 };
 /* How a literal's elements are kept, and in which field of LiteralProto. */
 uint32_t proto_literal_field(base_dtype t, base_proto_values *how);

@@ -96,7 +96,7 @@ static int take_field(proto_source *s, proto_field *f, const uint8_t **p, const 
   *p = take_varint(*p, end, &tag);
   if (!*p) return proto_fail(s, at, XLAC_E_BAD_PROTO, "a field's tag is malformed or cut short");
   if (tag >> 3 == 0 || tag >> 32)
-    return proto_fail(s, at, XLAC_E_BAD_PROTO, "%llu is no field number", (unsigned long long)(tag >> 3));
+    return proto_fail(s, at, XLAC_E_BAD_PROTO, "%llu is not a field number", (unsigned long long)(tag >> 3));
   *f = (proto_field){.number = (uint32_t)(tag >> 3), .wire = tag & 7};
   switch (tag & 7) {
     case PROTO_VARINT:
@@ -110,7 +110,7 @@ static int take_field(proto_source *s, proto_field *f, const uint8_t **p, const 
     case PROTO_LENGTH:
       return take_length(s, f, p, end);
     default: /* groups are of an age before this protocol */
-      return proto_fail(s, at, XLAC_E_BAD_PROTO, "%u is no wire type", (unsigned)(tag & 7));
+      return proto_fail(s, at, XLAC_E_BAD_PROTO, "%u is not a wire type", (unsigned)(tag & 7));
   }
 }
 
@@ -299,7 +299,7 @@ void proto_put_double(base_text *out, uint32_t number, double v) {
   put_fixed(out, bits, 8);
 }
 
-/* Compared by bits: -0 is no zero, and is written. */
+/* Compared by bits: -0 is not zero, and is written. */
 void proto_put_float(base_text *out, uint32_t number, float v) {
   uint32_t bits;
   memcpy(&bits, &v, sizeof bits);

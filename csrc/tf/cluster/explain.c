@@ -84,7 +84,7 @@ int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
   else if (p->candidate[id])
     tf_put_small(p, id, out);
   else
-    base_putf(out, "it is no candidate, since %s", tf_refusal_text((tf_refusal)v->why));
+    base_putf(out, "it is not a candidate, since %s", tf_refusal_text((tf_refusal)v->why));
   if (!p->already_clustered && !p->candidate[id]) tf_put_decider(p, id, v, out);
   return out->failed ? base_oom(err, "explaining a cluster") : 0;
 }

@@ -1,4 +1,4 @@
-/* AttrValue messages, read where they lie whenever somebody asks, by a small reader without a schema (tf_raw_*). */
+/* AttrValue messages, read where they are whenever somebody asks, by a small reader without a schema (tf_raw_*). */
 #include "graph_def.h"
 
 /* --- fields --- */
@@ -169,7 +169,7 @@ static bool tf_attr_next_number(base_slice value, uint32_t number, const char **
   return false;
 }
 
-/* What no uint8_t holds is 0, which is no type and is refused where types are checked. */
+/* What no uint8_t holds is 0, which is not a type and is refused where types are checked. */
 bool tf_attr_next_type(base_slice value, const char **at, unsigned *out) {
   uint64_t v = 0;
   if (!tf_attr_next_number(value, 6, at, &v)) return false;

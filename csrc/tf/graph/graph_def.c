@@ -1,5 +1,5 @@
 /* Reads GraphDef messages: nodes, their inputs and attributes, and the function library. Messages go through
- * text/proto's reader, which knows the byte of an error; attributes are read where they lie whenever somebody asks
+ * text/proto's reader, which knows the byte of an error; attributes are read where they are whenever somebody asks
  * (attr_value.c). Nothing is copied but names: values point into the bytes, which the arena keeps. */
 #include "graph_def.h"
 

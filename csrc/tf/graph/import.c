@@ -79,11 +79,11 @@ static int tf_find_def(tf_importer *im, const tf_node_def *n, const tf_input *in
   uint64_t at = 0;
   if (in->argument)
     return base_hint(im->err,
-                     tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s:%.60s' is no node of the graph",
+                     tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s:%.60s' is not a node of the graph",
                                   in->node->s, in->argument->s),
                      "an input is a node's name, or that and ':' and the number of an output");
   if (!base_map_get(&im->by_name, base_key(in->node), &at))
-    return tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s' is no node of the graph", in->node->s);
+    return tf_node_fail(im, n, XLAC_E_UNKNOWN_NAME, "its input '%.100s' is not a node of the graph", in->node->s);
   *out = (uint32_t)at;
   return 0;
 }
@@ -479,7 +479,7 @@ static int tf_body_connect(tf_body *b, const tf_input *in, uint32_t dst, int32_t
   uint64_t src = 0;
   const char *user = b->g->nodes.items[dst].name->s;
   if (!base_map_get(&b->ids, base_key(in->node), &src))
-    return tf_body_fail(b, user, "its input '%.100s' is no node of the function", in->node->s);
+    return tf_body_fail(b, user, "its input '%.100s' is not a node of the function", in->node->s);
   const tf_node *from = &b->g->nodes.items[src];
   int32_t output = in->output;
   if (input == TF_CONTROL) return tf_graph_add_edge(b->g, (uint32_t)src, TF_CONTROL, dst, TF_CONTROL, b->err);

@@ -27,7 +27,7 @@ BASE_VEC(tf_bytes, uint8_t);
 /* The last check of types: whatever an attribute said, what is kept is a type that the tables know. */
 static int tf_push_type(tf_graph *g, tf_bytes *out, unsigned type, bool is_ref, xlac_error *err) {
   if (tf_base_type(type) == 0 || tf_base_type(type) >= TF_TYPE_END)
-    return base_fail(err, XLAC_E_BAD_ATTRIBUTE, "%u is no element type", type);
+    return base_fail(err, XLAC_E_BAD_ATTRIBUTE, "%u is not an element type", type);
   uint8_t byte = (uint8_t)(is_ref && type < TF_REF ? type + TF_REF : type);
   return BASE_VEC_PUSH(g->alloc, out, byte) ? 0 : base_oom(err, "building a graph");
 }

@@ -185,7 +185,7 @@ static base_slice tf_take_word(tf_text_reader *r) {
 
 /* --- strings --- */
 
-/* 99 for what is no digit of any base. */
+/* 99 for what is not a digit of any base. */
 static int tf_digit(char c) {
   return c >= '0' && c <= '9'   ? c - '0'
          : c >= 'a' && c <= 'f' ? c - 'a' + 10
@@ -232,12 +232,12 @@ static int tf_take_escape(tf_text_reader *r) {
   }
   if (c == 'u' || c == 'U') {
     unsigned code = tf_take_digits(r, 16, c == 'u' ? 4 : 8);
-    if (code > 0x10FFFF) return tf_text_fail(r, "\\%c%x is no character", c, code);
+    if (code > 0x10FFFF) return tf_text_fail(r, "\\%c%x is not a character", c, code);
     tf_put_utf8(&r->string, code);
     return 0;
   }
   const char *at = memchr(from, c, sizeof from - 1);
-  if (!at) return tf_text_fail(r, "\\%c is no escape", c);
+  if (!at) return tf_text_fail(r, "\\%c is not an escape", c);
   base_putc(&r->string, to[at - from]);
   return 0;
 }
@@ -340,7 +340,7 @@ static int tf_take_enum(tf_text_reader *r, const tf_field_info *f, uint64_t *out
   base_slice word = tf_take_word(r);
   int v = f->kind == TF_FIELD_TYPE ? tf_type_of_enum(word) : tf_full_type_of_name(word);
   if (v < 0)
-    return tf_text_fail(r, "'%.*s' is no value of field '%s'", (int)(word.n < 40 ? word.n : 40), word.p, f->name);
+    return tf_text_fail(r, "'%.*s' is not a value of field '%s'", (int)(word.n < 40 ? word.n : 40), word.p, f->name);
   *out = (uint64_t)v;
   return 0;
 }

@@ -60,7 +60,7 @@ int tf_type_of_word(base_slice word) {
   return -1;
 }
 
-/* A word that is no type makes the whole set empty. */
+/* A word that is not a type makes the whole set empty. */
 static tf_type_set tf_types_listed(base_slice text) {
   tf_type_set set = 0;
   while (text.n > 0) {

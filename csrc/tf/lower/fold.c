@@ -12,7 +12,7 @@ typedef struct tfl_excerpt {
   base_map copies; /* op -> its copy; region's ops, too */
   ir_op **stack;
   uint32_t n, cap, n_ops;
-  bool stuck; /* something in it is no constant: the value is not known */
+  bool stuck; /* something in it is not a constant: the value is not known */
   base_alloc alloc;
 } tfl_excerpt;
 

@@ -91,7 +91,7 @@ static int lower_output(tfl_build *b, uint32_t i, tfl_value *v, lower_ends *ends
   if (v->kind == TFL_HANDLE) o->input = b->resources.items[v->number]->input;
   if (o->input >= 0) return 0;
   if (v->kind != TFL_TENSOR)
-    return base_fail(b->err, XLAC_E_LOWER, "result %u is no tensor, and none of the inputs", i);
+    return base_fail(b->err, XLAC_E_LOWER, "result %u is not a tensor, and none of the inputs", i);
   if (v->type->count <= TFL_SMALL) TRY(tfl_evaluate(b, v, &o->data));
   o->data = v->data;
   if (o->data) return 0;
@@ -106,7 +106,7 @@ static int lower_update(tfl_build *b, tfl_resource *r, lower_ends *ends) {
   assert(r->written && r->input >= 0);
   tfl_update *u = &b->out->updates[b->out->n_updates];
   if (r->value.kind != TFL_TENSOR)
-    return base_fail(b->err, XLAC_E_LOWER, "the variable of input %d gets a value that is no tensor", r->input);
+    return base_fail(b->err, XLAC_E_LOWER, "the variable of input %d gets a value that is not a tensor", r->input);
   *u = (tfl_update){.input = (uint32_t)r->input, .result = ends->n};
   TRY(lower_shape_of(b, r->value.type, &u->shape));
   ends->results[ends->n++] = tfl_use_value(b, &r->value);
@@ -131,7 +131,7 @@ static int lower_ends_of(tfl_build *b, tfl_value *rets) {
 
 /* --- what nobody reads goes --- */
 
-/* `uses` is the list of readers; results are no readers. */
+/* `uses` is the list of readers; results are not readers. */
 static bool lower_is_dead(const ir_op *op, const uint8_t *is_result) {
   return !op->uses && !is_result[op->id] && op->opcode != IR_OP_PARAMETER && opt_is_pure(op);
 }

@@ -77,7 +77,7 @@ int tfl_fail(tfl_op *x, const char *format, ...) BASE_PRINTF(2, 3);
 
 /* Input i as a tensor; fails where it is none. */
 ir_value tfl_in(tfl_op *x, uint32_t i);
-/* Its type: never NULL, a scalar where it is no tensor (x->status then says so). */
+/* Its type: never NULL, a scalar where it is not a tensor (x->status then says so). */
 const ir_type *tfl_in_type(tfl_op *x, uint32_t i);
 static inline bool tfl_is_fixed(const tfl_op *x, uint32_t i) {
   return x->in[i]->kind == TFL_TENSOR && x->in[i]->fixed;
@@ -91,7 +91,7 @@ XLAC_MUST_USE int tfl_int(tfl_op *x, uint32_t i, int64_t *v);
 XLAC_MUST_USE int tfl_number(tfl_op *x, uint32_t i, double *v);
 /* Of an op on images [batch, rows, columns, channels]: the two sizes that input 1 gives. */
 XLAC_MUST_USE int tfl_image_sizes(tfl_op *x, const int64_t **sizes);
-/* Like tfl_ints, but a failure to know them is no error: false. */
+/* Like tfl_ints, but a failure to know them is not an error: false. */
 bool tfl_try_ints(tfl_op *x, uint32_t i, const int64_t **v, uint32_t *n);
 /* Element i of the vector that input k is, where it is known though the vector may not be: one of Pack's scalars. */
 bool tfl_element(tfl_op *x, uint32_t k, uint32_t i, int64_t *v);

@@ -1,4 +1,4 @@
-/* Reads TensorProto messages where they lie. A tensor is either tensor_content, its bytes as they are in memory,
+/* Reads TensorProto messages where they are. A tensor is either tensor_content, its bytes as they are in memory,
  * or a list in a field by type (float_val, int_val, ...), of which the last element stands for all that are
  * missing. */
 #include "tensor.h"

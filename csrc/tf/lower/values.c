@@ -381,7 +381,7 @@ void tfl_assign(tfl_op *x, tfl_resource *r, ir_value v) {
 }
 
 /* Its value is TFL_NONE until the row assigns one. A resource that the graph itself makes, such as a stack or a
- * TensorArray: it is no input, and nothing of it is left at the end. */
+ * TensorArray: it is not an input, and nothing of it is left at the end. */
 tfl_resource *tfl_new_resource(tfl_op *x, uint32_t i) {
   tfl_resource *r = BASE_NEW(x->arena, tfl_resource);
   tfl_value handle = {.kind = TFL_HANDLE, .input = -1, .number = x->b->resources.n};

@@ -128,7 +128,7 @@ static int whole_results(whole_ends *w, xlac_error *err) {
   for (uint32_t i = 0; i < l->n_outputs; i++) {
     const tfl_output *o = &l->outputs[i];
     if (o->shape.dtype == BASE_DTYPE_INVALID)
-      return base_fail(err, XLAC_E_LOWER, "result %u is no tensor of numbers", i);
+      return base_fail(err, XLAC_E_LOWER, "result %u is not a tensor of numbers", i);
     if (o->result >= 0)
       results[i] = main->results[o->result];
     else if (o->data)

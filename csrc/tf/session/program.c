@@ -43,7 +43,7 @@ static int tfs_build_oom(const tfs_builder *b) {
   return base_oom(b->err, "preparing a graph");
 }
 
-/* The graph's source and sink are no nodes that run. */
+/* The graph's source and sink are not nodes that run. */
 static bool tfs_is_live(const tfs_builder *b, uint32_t node) {
   assert(node < b->g->nodes.n);
   return node > TF_SINK && (!b->live || b->live[node]);

@@ -54,7 +54,7 @@ XLAC_MUST_USE int tfs_give_int(tfs_call *c, uint32_t i, int64_t v); /* of the ou
 int64_t tfs_attr_int(const tfs_call *c, const char *name, int64_t otherwise);
 bool tfs_attr_bool(const tfs_call *c, const char *name);
 base_slice tfs_attr_str(const tfs_call *c, const char *name);
-/* The element type of output i; INVALID where it is no tensor of numbers, or is not there. */
+/* The element type of output i; INVALID where it is not a tensor of numbers, or is not there. */
 base_dtype tfs_out_dtype(const tfs_call *c, uint32_t i);
 /* The same of an output that must be integers. */
 XLAC_MUST_USE int tfs_index_type(tfs_call *c, uint32_t i, base_dtype *out);

@@ -44,7 +44,7 @@ static int tfs_step_oom(xlac_error *err) {
 
 /* --- names --- */
 
-/* "node", "node:1". A target may be "^node", and has output TF_CONTROL. Fails for names that are no values. A node
+/* "node", "node:1". A target may be "^node", and has output TF_CONTROL. Fails for names that are not values. A node
  * that clustering has replaced stands for what is in its place. `what` begins the message. */
 static int tfs_find_value(const tfs_session *s, const char *what, const char *name, bool target, tf_value_id *out,
                           xlac_error *err) {
@@ -55,7 +55,8 @@ static int tfs_find_value(const tfs_session *s, const char *what, const char *na
   char *end = NULL;
   long output = colon ? strtol(colon + 1, &end, 10) : 0;
   if (n >= sizeof node || (colon && (*end || end == colon + 1 || output < 0 || output > INT32_MAX)))
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "%s '%.200s' is no name of a value: node or node:output", what, name);
+    return base_fail(err, XLAC_E_BAD_ARGUMENT, "%s '%.200s' is not the name of a value: node or node:output", what,
+                     name);
   memcpy(node, name + skip, n - skip);
   node[n - skip] = 0;
   *out = (tf_value_id){tf_find_node(s->pass, node), target ? TF_CONTROL : (int32_t)output};
@@ -312,7 +313,7 @@ static int tfs_give_result(const tfs_step *step, uint32_t i, tfs_value *v, inter
     return base_hint(err, base_fail(err, XLAC_E_EVAL, "fetch '%.200s' has no value", step->fetch_names[i]),
                      "it lies on a branch that was not taken");
   if (!t)
-    return base_fail(err, XLAC_E_ARGUMENT_TYPE, "fetch '%.200s' is no tensor of numbers, which an array could hold",
+    return base_fail(err, XLAC_E_ARGUMENT_TYPE, "fetch '%.200s' is not a tensor of numbers, which an array could hold",
                      step->fetch_names[i]);
   if (v->kind == TFS_TENSOR && tfs_is_sole(t)) {
     *out = t;

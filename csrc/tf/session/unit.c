@@ -91,7 +91,8 @@ static int tfs_array_of(tfs_call *c, uint32_t i, interp_value **out) {
     return 0;
   }
   if (!tfs_is_object(v, TFS_VARIABLE))
-    return tfs_fail(c, XLAC_E_LOWER, "input %u is no tensor of numbers and no variable, which compiled code takes", i);
+    return tfs_fail(c, XLAC_E_LOWER, "input %u is not a tensor of numbers and no variable, which compiled code takes",
+                    i);
   *out = v->object->value;
   if (*out || tfs_input_is_resource(c->unit, i)) return 0;
   return tfs_fail(c, XLAC_E_EVAL, "variable '%.100s' has no value yet", v->object->name->s);
@@ -284,7 +285,7 @@ static int tfs_give_updates(tfs_call *c, const tfs_compiled *e, interp_value *co
   for (uint32_t i = 0; i < e->n_updates; i++) {
     const tfs_compiled_update *u = &e->updates[i];
     if (!tfs_is_object(&c->in[u->input], TFS_VARIABLE))
-      return tfs_fail(c, XLAC_E_INTERNAL, "input %u gets a new value but is no variable", u->input);
+      return tfs_fail(c, XLAC_E_INTERNAL, "input %u gets a new value but is not a variable", u->input);
     TRY(tfs_set_variable(s, c->in[u->input].object, interp_retain(results[u->result]), c->err));
   }
   return 0;
@@ -337,7 +338,7 @@ static void tfs_note_why(tfs_call *c, tfs_compiled *e) {
   if (c->unit->why) memcpy(c->unit->why, c->err->message, n + 1);
 }
 
-/* A cluster that can't be signed or compiled runs by nodes; what is no cluster fails, and so does everything when
+/* A cluster that can't be signed or compiled runs by nodes; what is not a cluster fails, and so does everything when
  * memory is out. */
 static int tfs_run_signed(tfs_call *c, bool *again) {
   tfs_session *s = tfs_context_of(c->run)->session;

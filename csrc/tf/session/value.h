@@ -14,7 +14,7 @@ typedef enum tfs_kind {
   TFS_OBJECT
 } tfs_kind;
 
-/* What is no array of numbers. */
+/* What is not an array of numbers. */
 typedef enum tfs_object_kind {
   TFS_VARIABLE, /* a handle of one, or a reference to it */
   TFS_STRINGS,  /* a tensor of strings */

@@ -239,7 +239,7 @@ def str_or_none(x):
 
 
 def sharding_of(module):
-    """Collectives that the shardings of a StableHLO program imply, and what of it is seldom meant."""
+    """Collectives that the shardings of a StableHLO program imply, and what of it is probably a mistake."""
     if not stages.is_sharded(module):
         return None
     from ..propagation import propagate

@@ -1,4 +1,4 @@
-"""The C API from Python: where xlac.h lies, its declarations for cffi, and the library that has the functions.
+"""The C API from Python: where xlac.h is, its declarations for cffi, and the library that has the functions.
 
     ffi = cffi.FFI()
     ffi.cdef(xlac.include.cdef())

@@ -25,7 +25,7 @@ def dtype_of(number):
 
 
 def view(buffer):
-    """The array where it lies: for as long as the call goes on."""
+    """The array where it is: for as long as the call goes on."""
     dtype, dims = dtype_of(buffer.dtype), tuple(buffer.dims[:buffer.rank])
     memory = (ctypes.c_char * buffer.bytes).from_address(buffer.data)
     order = tuple(reversed(buffer.minor_to_major[:buffer.rank]))  # the dimension of the longest steps first

@@ -109,7 +109,7 @@ def explain_lines(compiled):
              f"{short(exe.cost['bytes_read'] + exe.cost['bytes_written'])}B through memory, "
              f"{short(memory['peak_bytes'])}B beside arguments and results; compiled in "
              f"{seconds_text(sum(exe.timings.values()))}")
-    footer = [f"{op} ({compiled.places[op]}) is a loop: what it does counts once, for nobody knows how often it turns" for op in exe.cost.loops]
+    footer = [f"{op} ({compiled.places[op]}) is a loop: what it does counts once, for its trip count is unknown" for op in exe.cost.loops]
     return Lines(title, rows, footer)
 
 

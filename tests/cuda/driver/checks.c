@@ -105,7 +105,7 @@ static int undefined(int error, const place *p, const char *what) {
 
 EXPORT void __ubsan_handle_type_mismatch_v1(alignment_data *d, uintptr_t at) {
   if (touch.kernel == NULL) return;
-  char what[96] = "misaligned: an address that is no multiple of 16";
+  char what[96] = "misaligned: an address that is not a multiple of 16";
   what[strlen(what) - 2] = 0;
   char number[8] = {0};
   uint32_t alignment = 1u << d->log_alignment, n = 0;

@@ -260,7 +260,7 @@ sim_stream *stream_find(void *handle);
 /* Puts work at a stream's end, or into the graph it captures; owns it. `what` and `name` are its op's. sim.lock held.
  */
 int stream_enqueue(sim_stream *s, sim_work *work, const char *what, const char *name);
-/* The parts of it, for what is no single piece of work. The op of the work; it is appended even while the stream
+/* The parts of it, for what is not a single piece of work. The op of the work; it is appended even while the stream
  * captures. */
 sim_op *stream_add(sim_stream *s, sim_work *work, const char *what, const char *name);
 void stream_record_event(sim_stream *s, sim_event *e);

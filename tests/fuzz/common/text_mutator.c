@@ -133,7 +133,7 @@ static uint32_t text_find_tensor(const fuzz_file *f, uint32_t at, text_type *out
   for (; end < f->n && depth > 0; end++) depth += (f->data[end] == '<') - (uint32_t)(f->data[end] == '>');
   if (depth > 0) return 0;
   *out = (text_type){at, end - at, open, dims - open, dims, end - 1 - dims, true};
-  for (uint32_t i = dims; i < end - 1; i++) /* an encoding is no part of the element type */
+  for (uint32_t i = dims; i < end - 1; i++) /* an encoding is not part of the element type */
     if (f->data[i] == ',' && f->data[i + 1] == ' ' && f->data[i + 2] == '#') out->n_element = i - dims;
   return out->n;
 }

@@ -62,7 +62,7 @@ static void mprint_function_results(mprint *p, const ir_computation *c) {
   if (!bare) base_putc(p->out, ')');
 }
 
-/* Visibility stands before the name, everything else that is no argument's or result's behind "attributes". */
+/* Visibility stands before the name, everything else that is not an argument's or result's behind "attributes". */
 static void mprint_pretty_function(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, "func.func ");
   const ir_mattr *visibility = ir_mdict_get(c->mlir, "sym_visibility");

@@ -237,7 +237,7 @@ static bool mprint_side_is_plain(mprint *p, const ir_mattr *a, const mprint_conv
   return true;
 }
 
-/* Fields that are no permutation (in a module that breaks the rules) are printed as they are: #stablehlo.conv<raw
+/* Fields that are not a permutation (in a module that breaks the rules) are printed as they are: #stablehlo.conv<raw
  * ...>. */
 bool mprint_conv_is_plain(mprint *p, const ir_mattr *a) {
   bool plain = true;

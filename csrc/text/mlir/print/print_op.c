@@ -159,7 +159,7 @@ bool mprint_is_silent_return(const mprint *p, const ir_computation *c) {
   return strcmp(c->return_name->s, "shape.assuming_yield") == 0;
 }
 
-/* Terminators are no ops here; the computation says what it returns and under which name. */
+/* Terminators are not ops here; the computation says what it returns and under which name. */
 static void mprint_return(mprint *p, const ir_computation *c) {
   const char *usual = c->kind == IR_FUNCTION ? "func.return" : "stablehlo.return";
   const char *name = c->return_name ? c->return_name->s : usual;
@@ -195,7 +195,7 @@ static void mprint_block_header(mprint *p, const ir_computation *c) {
   BASE_PUT(p->out, ":\n");
 }
 
-/* One op a line, two blanks deeper than what is about it; then the return, which is no op here. */
+/* One op a line, two blanks deeper than what is about it; then the return, which is not an op here. */
 void mprint_block(mprint *p, const ir_computation *c, bool header) {
   if (header) mprint_block_header(p, c);
   p->indent += 2;

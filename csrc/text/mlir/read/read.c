@@ -87,7 +87,7 @@ static inline bool mlir_is_word_byte(char c) {
   return (text_is(c, TEXT_NAME) && c != '-') || c == '$';
 }
 
-/* A hyphen is no part of words here, but of names behind '@'. Shapes (2x3xf32) are read byte by byte elsewhere. */
+/* A hyphen is not part of words here, but of names behind '@'. Shapes (2x3xf32) are read byte by byte elsewhere. */
 base_slice mlir_word(const mlir_reader *r) {
   const char *e = r->lx.p;
   while (mlir_is_word_byte(*e)) e++;
@@ -109,7 +109,7 @@ bool mlir_eat_word(mlir_reader *r, const char *word) {
   return true;
 }
 
-/* A word byte right behind the digits is an error: "3x" is no integer. */
+/* A word byte right behind the digits is an error: "3x" is not an integer. */
 int mlir_read_int(mlir_reader *r, int64_t *out) {
   const char *p = r->lx.p, *e = base_parse_i64(p, r->lx.end, out);
   if (!e || mlir_is_word_byte(*e)) return mlir_expected(r, "an integer");
@@ -196,7 +196,7 @@ int mlir_read_dims(mlir_reader *r, uint32_t *from) {
   return mlir_want(r, "]");
 }
 
-/* '>' of an arrow is no bracket. The four kinds of brackets nest properly or there is no end. */
+/* '>' of an arrow is not a bracket. The four kinds of brackets nest properly or there is no end. */
 const char *mlir_balanced_end(const mlir_reader *r, const char *p) {
   assert(*p == '<' || *p == '(' || *p == '[' || *p == '{');
   char closing[MLIR_MAX_DEPTH];

@@ -20,7 +20,7 @@ static bool mlir_is_kept(const base_istr *name) {
          mlir_has_dialect(name, "check") || mlir_has_dialect(name, "cf");
 }
 
-/* Terminators of the regions that StableHLO programs have. They are no ops of the IR, but the end of a computation. */
+/* Terminators of the regions that StableHLO programs have. They are not ops of the IR, but the end of a computation. */
 static bool mlir_is_return(base_slice w) {
   return base_slice_is(w, "return") || base_slice_is(w, "func.return") || base_slice_is(w, "stablehlo.return") ||
          base_slice_is(w, "chlo.return") || base_slice_is(w, "sdy.return") || base_slice_is(w, "mhlo.return") ||
@@ -189,7 +189,7 @@ static int mlir_read_return(mlir_reader *r, mlir_op_state *s, ir_computation *c,
   return mlir_end_computation(r, s, c, name);
 }
 
-/* An op at module level that is no function gets a computation of its own. */
+/* An op at module level that is not a function gets a computation of its own. */
 static ir_computation *mlir_symbol_computation(mlir_reader *r, const base_istr *name) {
   ir_computation *c = ir_computation_new(r->m, name->s, name->n);
   if (c) c->kind = IR_SYMBOL;

@@ -86,7 +86,7 @@ static int mlir_check_complex(mlir_reader *r, const char *at) {
   return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "invalid element type for complex");
 }
 
-/* Elements that are no dtype keep their text; their dtype says s64, which is what index would be. */
+/* Elements of types that are not a dtype keep their text; their dtype says s64, which is what index would be. */
 static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   const char *at = r->lx.p;
   if (*at == '!') {
@@ -320,7 +320,8 @@ static int mlir_read_dialect_type(mlir_reader *r, const ir_type **out) {
     *out = ir_token(r->m);
   } else if (base_slice_is(w, "stablehlo.future")) {
     return mlir_read_tuple(r, true, out);
-  } else if (base_slice_is(w, "quant.uniform") && strncmp(r->lx.p, "<si", 3) != 0) { /* si8 is no storage of an op */
+  } else if (base_slice_is(w, "quant.uniform") &&
+             strncmp(r->lx.p, "<si", 3) != 0) { /* si8 is not a storage type of an op */
     const ir_quant *q;
     TRY(mlir_read_quant(r, &q));
     *out = ir_element(r->m, (base_dtype)q->storage, q);

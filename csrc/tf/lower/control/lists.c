@@ -11,7 +11,7 @@ int tfl_list_of(tfl_op *x, tfl_value *v, tfl_list *out) {
   assert(v != NULL);
   *out = (tfl_list){.size = 0};
   if (x->status) return x->status;
-  if (v->kind != TFL_LIST || v->n_parts < 1) return tfl_fail(x, "a value is no list of tensors of a known shape");
+  if (v->kind != TFL_LIST || v->n_parts < 1) return tfl_fail(x, "a value is not a list of tensors of a known shape");
   tfl_value *parts = (tfl_value *)v->parts; /* they remember what is made of them */
   const ir_type *t = parts[0].type;
   *out = (tfl_list){.rank = t->rank - 1, .dims = t->dims + 1, .size = t->dims[0], .dtype = (base_dtype)t->dtype};

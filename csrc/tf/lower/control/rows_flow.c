@@ -14,7 +14,7 @@ int tfl_row_const(tfl_op *x) {
   xlac_error why = {.code = 0};
   void *data = NULL;
   if (!tf_attr_tensor(tf_attr_find(x->node->def->attrs, "value"), &message))
-    return tfl_fail(x, "attribute 'value' is no tensor");
+    return tfl_fail(x, "attribute 'value' is not a tensor");
   int status = tfl_read_tensor(message, x->arena, &shape, &data, &why);
   if (status == -XLAC_E_OUT_OF_MEMORY) return x->status = base_oom(x->err, "lowering");
   if (status) return tfl_fail(x, "%s", why.message);
@@ -52,7 +52,7 @@ int tfl_row_device_index(tfl_op *x) {
   int32_t index = -1, n = 0;
   base_slice value = tf_attr_find(x->node->def->attrs, "device_names");
   if (!value.p || !tf_raw_find(value, 1, &list) || list.wire != 2)
-    return tfl_fail(x, "attribute 'device_names' is no list");
+    return tfl_fail(x, "attribute 'device_names' is not a list");
   for (at = list.bytes.p; tf_raw_next(&at, list.bytes.p + list.bytes.n, &f);) {
     if (f.number != 2) continue;
     if (index < 0 && f.bytes.n == 3 && memcmp(f.bytes.p, "CPU", 3) == 0) index = n;

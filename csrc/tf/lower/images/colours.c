@@ -86,7 +86,7 @@ int tfl_row_colours(tfl_op *x) {
 
 /* A scalar input, spread over the shape of `like`. */
 static ir_value colour_scalar(tfl_op *x, uint32_t i, ir_value like) {
-  if (tfl_in_type(x, i)->rank != 0) tfl_fail(x, "input %u is no scalar", i);
+  if (tfl_in_type(x, i)->rank != 0) tfl_fail(x, "input %u is not a scalar", i);
   ir_value v = tfl_in(x, i);
   if (!like.op || x->status) return (ir_value){NULL, 0};
   return tfl_spread(x, tfl_cast(x, v, (base_dtype)opt_type(like)->dtype), like);

@@ -32,7 +32,7 @@ static int optim_begin(tfl_op *x, uint32_t slots, uint32_t gradient, optim *o) {
 static int optim_end(optim *o, uint32_t slots) {
   for (uint32_t i = 0; i < slots; i++) {
     if (o->v[i].op && o->gradient.op && opt_type(o->v[i]) != opt_type(o->gradient))
-      return tfl_fail(o->x, "a rate is no scalar of the variable's type");
+      return tfl_fail(o->x, "a rate is not a scalar of the variable's type");
     tfl_assign(o->x, o->slot[i], o->v[i]);
   }
   return o->x->status;

@@ -133,7 +133,7 @@ static int qb_range(tfl_op *x, ir_value v, int64_t axis, qb_plan *p) {
   return x->status;
 }
 
-/* quantised / end, where they lie on the same side of 0 */
+/* quantised / end, where they are on the same side of 0 */
 static ir_value qb_side(tfl_op *x, double quantised, ir_value end) {
   ir_value zero = tfl_like(x, end, 0), q = tfl_like(x, end, quantised);
   ir_value with = tfl_compare(x, IR_DIRECTION_GT, tfl_with(x, IR_OP_MULTIPLY, end, quantised), zero);

@@ -173,7 +173,8 @@ int tfl_row_range(tfl_op *x) {
   TRY(tfl_number(x, 0, &from));
   TRY(tfl_number(x, 1, &to));
   TRY(tfl_number(x, 2, &by));
-  if (by == 0 || (by > 0 ? from > to : from < to)) return tfl_fail(x, "from %g to %g by %g is no range", from, to, by);
+  if (by == 0 || (by > 0 ? from > to : from < to))
+    return tfl_fail(x, "from %g to %g by %g is not a range", from, to, by);
   double n = __builtin_ceil((to - from) / by);
   if (!(n < INT32_MAX)) return tfl_fail(x, "a range of %g elements is too long", n);
   const int64_t count = (int64_t)n;

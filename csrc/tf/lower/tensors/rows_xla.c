@@ -184,7 +184,7 @@ int tfl_row_xla_pad(tfl_op *x) {
     if (interior[d] < 0 || interior[d] > INT32_MAX || t->dims[d] + inner + low[d] + high[d] < 0)
       return tfl_fail(x, "dimension %u of size %lld can't be padded so", d, (long long)t->dims[d]);
   }
-  if (tfl_in_type(x, 1)->rank) return tfl_fail(x, "what it pads with is no scalar");
+  if (tfl_in_type(x, 1)->rank) return tfl_fail(x, "what it pads with is not a scalar");
   tfl_out(x, 0, tfl_pad(x, tfl_in(x, 0), tfl_in(x, 1), low, high, interior));
   return x->status;
 }
@@ -192,7 +192,7 @@ int tfl_row_xla_pad(tfl_op *x) {
 /* The elements of input i, a list with one for each dimension, as scalars. */
 static int xla_starts(tfl_op *x, uint32_t i, uint32_t rank, ir_value *out) {
   const ir_type *t = tfl_in_type(x, i);
-  if (t->rank != 1 || t->dims[0] != rank) return tfl_fail(x, "input %u is no list of %u places", i, rank);
+  if (t->rank != 1 || t->dims[0] != rank) return tfl_fail(x, "input %u is not a list of %u places", i, rank);
   ir_value list = tfl_in(x, i);
   for (uint32_t d = 0; d < rank; d++) out[d] = tfl_reshape(x, tfl_slice(x, list, 0, d, d + 1), 0, NULL);
   return x->status;

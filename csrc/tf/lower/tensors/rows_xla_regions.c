@@ -36,11 +36,11 @@ static int xla_folds_of(tfl_op *x, xla_folds *f) {
   f->types = BASE_ARRAY(x->arena, const ir_type *, (size_t)x->n_in + 1);
   f->args = BASE_ARRAY(x->arena, const ir_type *, (size_t)x->n_in + 1);
   if (!f->in || !f->types || !f->args) return x->status = base_oom(x->err, "lowering");
-  if (f->n == 0 || x->n_in != 2 * f->n) return tfl_fail(x, "%u inputs are no pairs", x->n_in);
+  if (f->n == 0 || x->n_in != 2 * f->n) return tfl_fail(x, "%u inputs are not pairs", x->n_in);
   for (uint32_t i = 0; i < x->n_in; i++) {
     const ir_type *own = tfl_in_type(x, i % f->n), *first = tfl_in_type(x, 0);
     if (i >= f->n && (tfl_in_type(x, i)->rank || tfl_in_type(x, i)->dtype != own->dtype))
-      return tfl_fail(x, "initial value %u is no scalar of the operand's type", i - f->n);
+      return tfl_fail(x, "initial value %u is not a scalar of the operand's type", i - f->n);
     bool fits = own->rank == first->rank;
     for (uint32_t d = 0; fits && d < own->rank; d++) fits = own->dims[d] == first->dims[d];
     if (!fits) return tfl_fail(x, "the operands have different shapes");
@@ -113,7 +113,7 @@ int tfl_row_xla_reduce_window(tfl_op *x) {
   TRY(tfl_known_list(x, 5, t->rank, &w.dilation));
   TRY(tfl_known_list(x, 6, 2 * t->rank, &w.padding));
   TRY(xla_window_dims(x, t, &w, dims));
-  if (tfl_in_type(x, 1) != scalar) return tfl_fail(x, "the initial value is no scalar of the operand's type");
+  if (tfl_in_type(x, 1) != scalar) return tfl_fail(x, "the initial value is not a scalar of the operand's type");
   const ir_type *type = tfl_type(x, (base_dtype)t->dtype, t->rank, dims);
   ir_value in[] = {tfl_in(x, 0), tfl_in(x, 1)};
   if (x->status) return x->status;

@@ -44,7 +44,7 @@ static int box_number_in(tfs_call *c, uint32_t i, float *out) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
   if (v->count != 1 || !base_dtype_is_float((base_dtype)v->dtype))
-    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is no single number", i);
+    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is not a single number", i);
   *out = (float)tfs_real_at(v, 0);
   return 0;
 }

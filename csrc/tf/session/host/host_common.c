@@ -53,7 +53,7 @@ int tfs_tensor_in(tfs_call *c, uint32_t i, interp_value **out) {
   if (*out) return 0;
   if (tfs_is_object(v, TFS_VARIABLE))
     return tfs_fail(c, XLAC_E_EVAL, "variable '%.100s' has no value yet", v->object->name->s);
-  return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "input %u is no tensor of numbers", i);
+  return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "input %u is not a tensor of numbers", i);
 }
 
 /* Sizes, indices and numbers of outputs come this way. */
@@ -61,7 +61,7 @@ int tfs_int_in(tfs_call *c, uint32_t i, int64_t *out) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
   if (v->count != 1 || !base_dtype_is_integer((base_dtype)v->dtype))
-    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is no single integer", i);
+    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is not a single integer", i);
   *out = tfs_int_at(v, 0);
   return 0;
 }
@@ -77,10 +77,10 @@ int tfs_object_in(tfs_call *c, uint32_t i, tfs_object_kind kind, tfs_object **ou
   return 0;
 }
 
-/* Of what is no scalar: whether it has elements. That is Python's rule, and TensorFlow's. */
+/* Of what is not a scalar: whether it has elements. That is Python's rule, and TensorFlow's. */
 int tfs_is_true(tfs_call *c, const tfs_value *v, bool *out) {
   const interp_value *t = v->kind == TFS_TENSOR ? v->tensor : tfs_is_object(v, TFS_VARIABLE) ? v->object->value : NULL;
-  if (!t) return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "the condition is no tensor of numbers");
+  if (!t) return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "the condition is not a tensor of numbers");
   *out = t->rank > 0 ? t->count > 0 : base_load_f64((base_dtype)t->dtype, t->data) != 0;
   return 0;
 }
@@ -166,7 +166,7 @@ int tfs_dims_in(tfs_call *c, uint32_t i, uint32_t *rank, int64_t *dims) {
   interp_value *v = NULL;
   TRY(tfs_tensor_in(c, i, &v));
   if (v->rank > 1 || !base_dtype_is_integer((base_dtype)v->dtype))
-    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is no list of integers", i);
+    return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is not a list of integers", i);
   if (v->count > IR_MAX_RANK) return tfs_fail(c, XLAC_E_TOO_LARGE, "a shape of %lld sizes", (long long)v->count);
   *rank = (uint32_t)v->count;
   for (int64_t k = 0; k < v->count; k++) dims[k] = tfs_int_at(v, k);

@@ -42,7 +42,7 @@ typedef struct tfs_unique {
   int64_t n;
 } tfs_unique;
 
-/* Equal elements have equal keys: both zeros of a float are one. Elements that are no numbers are told apart by
+/* Equal elements have equal keys: both zeros of a float are one. Elements that are not numbers are told apart by
  * their bits. */
 static uint64_t tfs_element_key(const interp_value *v, int64_t i) {
   assert(base_dtype_bytes((base_dtype)v->dtype) <= sizeof(uint64_t));

@@ -129,7 +129,7 @@ int tfs_host_const(tfs_call *c) {
 int tfs_host_switch(tfs_call *c) {
   interp_value *which = NULL;
   TRY(tfs_tensor_in(c, 1, &which));
-  if (which->count != 1) return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "what chooses is no scalar");
+  if (which->count != 1) return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "what chooses is not a scalar");
   int64_t i = tfs_int_at(which, 0);
   if (c->unit->host->arg == 1 && (i < 0 || i >= c->n_out)) i = (int64_t)c->n_out - 1;
   if (c->unit->host->arg == 0) i = i != 0;

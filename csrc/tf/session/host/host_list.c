@@ -1,7 +1,7 @@
 /* TensorLists: values, written in place where nobody else holds them. */
 #include "../list.h"
 
-/* Empty; dtype INVALID for elements that are no numbers. */
+/* Empty; dtype INVALID for elements that are not numbers. */
 static int tfs_new_list(tfs_call *c, tfs_object **out) {
   tfs_object *o = tfs_object_new(c->alloc, TFS_LIST);
   if (!o) return tfs_oom(c);

@@ -163,7 +163,7 @@ int tfs_host_random(tfs_call *c) {
   tfs_random *r = NULL;
   interp_value *v = NULL;
   base_dtype type = tfs_out_dtype(c, 0);
-  if (!base_dtype_is_float(type)) return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "its result is no float");
+  if (!base_dtype_is_float(type)) return tfs_fail(c, XLAC_E_ARGUMENT_TYPE, "its result is not a float");
   TRY(tfs_generator(c, &r));
   TRY(tfs_random_result(c, type, &v));
   tfs_fill_random(v, c->unit->host->arg, r);

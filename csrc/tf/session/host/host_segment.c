@@ -18,7 +18,7 @@ static int seg_list_in(tfs_call *c, uint32_t i, interp_value **out) {
   assert(out);
   TRY(tfs_tensor_in(c, i, out));
   if ((*out)->rank == 1 && base_dtype_is_integer((base_dtype)(*out)->dtype)) return 0;
-  return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is no list of integers", i);
+  return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is not a list of integers", i);
 }
 
 /* Fails unless there is an id for each row that is combined. */
@@ -67,7 +67,7 @@ static int seg_row_of(tfs_call *c, const seg_plan *p, int64_t i, int64_t *row) {
 }
 
 /* Rows from..to, all of one segment. Sums are computed in double; the first row of a segment begins them, since 0
- * is no beginning for the least of numbers. */
+ * is not a starting value for the least of numbers. */
 static int seg_one(tfs_call *c, const seg_plan *p, int64_t from, int64_t to, double *sum, interp_value *out,
                    int64_t segment) {
   assert(from < to);

@@ -13,7 +13,7 @@ static int sparse_indices(tfs_call *c, uint32_t i, uint32_t rank, interp_value *
   TRY(tfs_tensor_in(c, i, out));
   const interp_value *v = *out;
   if (v->rank == 2 && v->dims[1] == rank && base_dtype_is_integer((base_dtype)v->dtype)) return 0;
-  return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is no table of indices for %u dimensions", i, rank);
+  return tfs_fail(c, XLAC_E_ARGUMENT_SHAPE, "input %u is not a table of indices for %u dimensions", i, rank);
 }
 
 /* Inputs 0 to 2: indices, values, shape. Indices may be anything. */

@@ -121,7 +121,7 @@ static int str_number(tfs_call *c, base_slice s, interp_value *v, int64_t i) {
     while (str_is_space(*end)) end++;
     if (s.n && end == text + s.n && (errno == 0 || base_dtype_is_float(type))) return 0;
   }
-  return tfs_fail(c, XLAC_E_EVAL, "'%.*s' is no number", (int)(s.n < 100 ? s.n : 100), s.p);
+  return tfs_fail(c, XLAC_E_EVAL, "'%.*s' is not a number", (int)(s.n < 100 ? s.n : 100), s.p);
 }
 
 /* The first string that is none fails it. */
@@ -130,7 +130,7 @@ int tfs_host_string_to_number(tfs_call *c) {
   base_dtype type = tfs_attr_dtype(c, "out_type");
   TRY(str_in(c, 0, &o));
   if (!base_dtype_is_float(type) && !base_dtype_is_integer(type))
-    return tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "out_type is no type of numbers");
+    return tfs_fail(c, XLAC_E_BAD_ATTRIBUTE, "out_type is not a type of numbers");
   interp_value *v = tfs_new_tensor(c->alloc, type, o->rank, o->dims);
   if (!v) return tfs_oom(c);
   for (int64_t i = 0; i < o->n_strings; i++) {
@@ -195,7 +195,7 @@ int tfs_host_string_of(tfs_call *c) {
 
 /* --- several --- */
 
-/* The shape of all inputs that are no scalars, which is one. Borrowed. Scalars go with any shape. */
+/* The shape of all inputs that are not scalars, which is one. Borrowed. Scalars go with any shape. */
 static int str_common(tfs_call *c, const tfs_object **out) {
   for (uint32_t i = 0; i < c->n_in; i++) {
     tfs_object *o = NULL;
