@@ -84,7 +84,7 @@ def test_a_vector_beyond_the_end_and_a_misaligned_one(cuda):
     found(cuda, 700, "out of bounds")
     cuda.clear()
     run(cuda, INDEX, 1, 1, a, I32(2), name="wide")
-    found(cuda, 716, "misaligned", "no multiple of 16", "kernel wide", "line 8")
+    found(cuda, 716, "misaligned", "not a multiple of 16", "kernel wide", "line 8")
 
 
 def test_a_local_array(cuda):

@@ -190,7 +190,7 @@ def test_the_program_itself_stays():
 
 
 @pytest.mark.parametrize("mesh, match", [({"data": 4}, "has the axes data, model, the one given data"), ({"data": 0, "model": 2}, "at least 1"),
-                                         (7, "no mesh"), ({"data": 2**19, "model": 4}, "expected 1 to 1048576")])
+                                         (7, "not a mesh"), ({"data": 2**19, "model": 4}, "expected 1 to 1048576")])
 def test_bad_meshes(mesh, match):
     with pytest.raises(xlac.Error, match=match):
         simulate(parsed(), mesh)

@@ -421,7 +421,7 @@ REFUSED = {
     "layouts": ("y = f32[2] custom-call(p), custom_call_target=\"x\", operand_layout_constraints={(f32[2]{0})}", "(f32[2])",
                 "no tiles, memory spaces, nested tuples"),
     "config": ("y = f32[2] custom-call(p), custom_call_target=\"x\", api_version=API_VERSION_TYPED_FFI, backend_config=\"{\"",
-               "f32[2]", "no MLIR dictionary"),
+               "f32[2]", "not an MLIR dictionary"),
     "composite": ("y = f32[] call(p, p), to_apply=add, is_composite=true, frontend_attributes={composite.attributes=\"{\","
                   "composite.name=\"a.b\",composite.version=\"1\"}", "f32[]", "composite.attributes is not a dictionary"),
     "tiled_bitcast": ("y = f32[2,4]{1,0:T(2,2)} bitcast(p)", "f32[8]", "no bitcast between tiled layouts"),
