@@ -153,7 +153,7 @@ def test_bad_grids():
     m = one("all-reduce(x), replica_groups={}, to_apply=add", before=ADD)
     with pytest.raises(ValueError):
         xlac.run_parallel(m, [[X]], replicas=2)
-    with pytest.raises(xlac.Error, match="no computation"):
+    with pytest.raises(xlac.Error, match="not a computation"):
         xlac.run_parallel(m, [[X]], programs=["nothing"])
     with pytest.raises(xlac.Error, match="expected 1 argument"):
         xlac.run_parallel(m, [[X, X]])

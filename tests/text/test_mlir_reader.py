@@ -337,7 +337,7 @@ def test_vhlo_holds_only_vhlo(value, col, message):
     ("1.0 : i32", 26, "floating point value not valid for specified type", 104),
     ("1 : f32", 26, "expected floating point literal", 104),
     ("0x12345678901234567 : i64", 26, "beyond 64 bits", 104),
-    ("#stablehlo<precision BEST>", 47, "'BEST' is not a precision", 104),
+    ("#stablehlo<precision BEST>", 47, "'BEST' is no precision", 104),
     ("#stablehlo.result_accuracy<mode = #vhlo.x<1>>", 60, "expected #stablehlo.result_accuracy_mode", 104),
     ("#stablehlo.result_accuracy<mode = #stablehlo<precision HIGH>>", 60, "expected #stablehlo.result_accuracy_mode", 104),
     ("#stablehlo<nothing X>", 26, "unknown attribute `nothing` in dialect `stablehlo`", 104),

@@ -8,7 +8,7 @@ func.func @f(%p: tensor<i1>, %a: tensor<f32>, %b: tensor<i32>) -> tensor<f32> {
   return %0 : tensor<f32>
 }
 // -----
-// 2: no function
+// 2: not a function
 func.func @f(%a: tensor<f32>) -> tensor<f32> {
   %0 = call @g(%a) : (tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
