@@ -42,11 +42,6 @@ typedef struct direct_data {
   int64_t rows, pieces, copy_rows, copy_at, bytes; /* pieces: of a row */
 } direct_data;
 
-/* A vector's results, where those of other features lie between. */
-static void direct_spread(size_t bytes, void *to, const void *from, int64_t step, int64_t n) {
-  cpu_move_row((int64_t)bytes, to, step * (int64_t)bytes, from, (int64_t)bytes, n);
-}
-
 /* A block of results at `at`. Its sums stay in registers. */
 #define DIRECT_BLOCK(T, VEC, O, V, MADD)                                                                              \
   {                                                                                                                   \
@@ -91,6 +86,11 @@ static void direct_spread(size_t bytes, void *to, const void *from, int64_t step
   DIRECT_ROW(name##_4, T, VEC, 4, 2, TARGET, MADD)
 #if defined(__x86_64__)
 #include <immintrin.h>
+/* A vector's results, where those of other features lie between. */
+static void direct_spread(size_t bytes, void *to, const void *from, int64_t step, int64_t n) {
+  cpu_move_row((int64_t)bytes, to, step * (int64_t)bytes, from, (int64_t)bytes, n);
+}
+
 #define DIRECT_AVX2 __attribute__((target("avx2,fma")))
 #define DIRECT_AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma")))
 DIRECT_ROWS(direct_f32_avx2, float, __m256, DIRECT_AVX2, _mm256_fmadd_ps)

@@ -296,23 +296,6 @@ void cpu_native_store_destroy(cpu_native_store *s) {
 void cpu_native_store_seal(cpu_native_store *s) {
   assert(!s);
 }
-/* n, which is k's code or NULL, with code for parts of k beside it; NULL where nothing does all of k. */
-static cpu_native_kernel *store_cut(cpu_native_store *s, const kernel *k, cpu_native_kernel *n, base_arena *arena) {
-  const kernel *parts[NAT_CUT_PARTS];
-  const kernel_box *boxes = NULL;
-  uint32_t m = k->reduction ? 0 : nat_cut(k, n ? n->lanes : 0, arena, &boxes, parts);
-  if (!m) return n;
-  cpu_native_kernel *all = n ? n : base_arena_alloc(arena, sizeof *all);
-  const cpu_native_kernel **made = BASE_ARRAY(arena, const cpu_native_kernel *, m);
-  if (!all || !made) return n;
-  for (uint32_t i = 0; i < m; i++)
-    if (!(made[i] = cpu_native_try(s, parts[i], CPU_NATIVE_VALUES, arena))) return n;
-  if (!n)
-    *all = (cpu_native_kernel){.store = s, .k = k, .entry = NAT_NONE, .lanes = 1, .sums = 1, .way = CPU_NATIVE_VALUES};
-  all->n_parts = m, all->boxes = boxes, all->parts = made;
-  return all;
-}
-
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   assert(!s);
   (void)k;
