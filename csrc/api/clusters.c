@@ -391,8 +391,7 @@ int xlac_graph_lower(xlac_module **out, const void *bytes, size_t n, xlac_graph_
   assert(n_inputs == 0 || inputs);
   tf_graph_def *def = NULL;
   base_text t;
-  if ((unsigned)format > XLAC_GRAPH_TEXT)
-    return base_fail(err, XLAC_E_BAD_ARGUMENT, "%d is not a format of graphs", (int)format);
+  TRY(check_graph_format(format, err));
   for (uint32_t i = 0; i < n_inputs; i++) TRY(api_check_text(inputs[i].tensor, "an input's tensor", err));
   TRY(api_check_texts(n_fetches, fetches, "fetch", err));
   bool text = format == XLAC_GRAPH_TEXT || (format == XLAC_GRAPH_AUTO && tf_graph_def_is_text(bytes, n));

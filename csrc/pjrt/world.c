@@ -38,10 +38,15 @@ static PJRT_Error *world_error(PJRT_Error_Code code, const char *message, size_t
   return pjrt_fail(code, "%.*s", (int)(n < 1500 ? n : 1500), message);
 }
 
+/* A key among those of this world. */
+static void world_key(const pjrt_world *w, const char *key, char out[WORLD_KEY]) {
+  snprintf(out, WORLD_KEY, "xlac/%u/%s", (unsigned)w->number, key);
+}
+
 PJRT_Error *pjrt_world_put(pjrt_world *w, const char *key, const char *value) {
   PJRT_CallbackError make = world_error;
   char all[WORLD_KEY];
-  snprintf(all, sizeof all, "xlac/%u/%s", (unsigned)w->number, key);
+  world_key(w, key, all);
   PJRT_KeyValuePutCallback_Args args = {.struct_size = sizeof args,
                                         .key = all,
                                         .key_size = strlen(all),
@@ -55,7 +60,7 @@ PJRT_Error *pjrt_world_put(pjrt_world *w, const char *key, const char *value) {
 PJRT_Error *pjrt_world_get(pjrt_world *w, const char *key, char *value, size_t size) {
   PJRT_CallbackError make = world_error;
   char all[WORLD_KEY];
-  snprintf(all, sizeof all, "xlac/%u/%s", (unsigned)w->number, key);
+  world_key(w, key, all);
   PJRT_KeyValueGetCallback_Args args = {.struct_size = sizeof args,
                                         .key = all,
                                         .key_size = strlen(all),

@@ -136,7 +136,7 @@ def work(executable):
         return f"interpreted, because {steps['why_interpreted']}"
     parts = [counted(steps[f"{noun}s"], noun) for noun in ("kernel", "routine") if steps[f"{noun}s"]]
     parts += [counted(steps["interpreted"], "interpreted step")] if steps["interpreted"] else []
-    return f"{counted(steps['all'], 'step')}" + (": " + ", ".join(parts) if parts else "")
+    return counted(steps["all"], "step") + (": " + ", ".join(parts) if parts else "")
 
 
 def line(executable):
