@@ -20,10 +20,10 @@ SECONDS = 60  # for what takes some two
 
 
 def mpi(ranks, script, begin=processes.BEGIN, **env):
-    """(exit status, what all print, errors), of ranks that have all ended."""
+    """(exit status, what all print, errors), of ranks that have all ended. What a rank prints is held until it flushes, so that no line is cut by another rank's."""
     path = os.pathsep.join([os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(["mpiexec", "-n", str(ranks), sys.executable, "-c", begin + TELL + script], capture_output=True, text=True, timeout=SECONDS,
-                          env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | env)
+                          env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": ""} | env)
     return done.returncode, done.stdout, done.stderr
 
 
