@@ -30,7 +30,8 @@ static void exeput_how(base_text *out, const cpu_executable *exe, const plan_pro
   static const char *const kinds[] = {"vector VM", "routine", "copy",   "while", "conditional",
                                       "call",      "start",   "update", "done"};
   _Static_assert(sizeof kinds / sizeof *kinds == PLAN_DONE + 1, "a word for each kind of step");
-  base_putf(out, "%s", s->kind == PLAN_ROUTINE ? s->routine->name : kinds[s->kind]);
+  bool native = s->kind == PLAN_KERNEL && cpu_vm_is_native(cpu_step_code(exe, p, s));
+  base_putf(out, "%s", s->kind == PLAN_ROUTINE ? s->routine->name : native ? "machine code" : kinds[s->kind]);
   if (s->kind == PLAN_KERNEL) {
     base_putf(out, ", %lld iterations", (long long)s->kernel->count);
     exeput_time(out, plan_kernel_cycles(p, s));

@@ -712,3 +712,24 @@ ENTRY e {{
     want = (s + y, s * (s + y), s.astype(np.float64), np.arange(n, dtype=np.int32).astype(np.int8))
     for got in (out, native(x, y)):
         assert all(np.array_equal(g, w) for g, w in zip(got, want))
+
+
+# --- lanes inside of a conversion that are wider than all types of the kernel ---
+
+
+@pytest.mark.parametrize("source", ["u32", "s32"])
+@pytest.mark.parametrize("result", ["f16", "bf16"])
+def test_a_conversion_by_way_of_f64_in_a_box(source, result):
+    """Both values of a pick are there in a box alone, which says nothing of the lanes that they need."""
+    n = 1190
+    text = f"""HloModule m
+ENTRY e {{
+  a = {source}[{n}] parameter(0)
+  b = {result}[{n}] convert(a)
+  c = {result}[{2 * n}] concatenate(b, b), dimensions={{0}}
+  ROOT d = {result}[{2 * n}] add(c, c)
+}}"""
+    module = xlac.parse(text)
+    x = (np.random.default_rng(n).integers(1, 2**31 - 1, n) >> np.arange(n) % 31).astype(np.int32 if source == "s32" else np.uint32)
+    want, got = xlac.interpret(module, x), xlac.compile(module, threads=1)(x)
+    assert np.asarray(got).tobytes() == np.asarray(want).tobytes()

@@ -122,7 +122,7 @@ def units_said(exe):
 def kind(what):
     """As profiles call it."""
     word = what.split()[0] if what.startswith(("group", "list")) else what.split(": ")[1].split(",")[0].split(";")[0]
-    return "kernel" if word == "vector VM" else word
+    return "kernel" if word in ("vector VM", "machine code") else word
 
 
 @pytest.mark.parametrize("text", [SOFTMAX, DOT, PLAIN])
@@ -136,7 +136,7 @@ def test_what_it_says_to_run_is_what_a_profile_times(text):
     assert sum(n for _, _, n, _ in said) == len(program["steps"])
     timed = [r for r in exe.profile(*args).steps if r["computation"] == program["name"]]
     assert sorted(r["by"] for r in timed) == sorted(kind(what) for *_, what in said)
-    assert all("predicted" in what for *_, what in said if "vector VM" in what or "group" in what)
+    assert all("predicted" in what for *_, what in said if "vector VM" in what or "machine code, " in what or "group" in what)
 
 
 def test_a_tile_says_what_it_saves_and_where_it_ends():
@@ -146,3 +146,12 @@ def test_a_tile_says_what_it_saves_and_where_it_ends():
         units = {"us": 1, "ms": 1000}
         found = re.search(r"predicted (\S+) (.s), one by one (\S+) (.s); it ends there since \w", what).groups()
         assert float(found[0]) * units[found[1]] <= float(found[2]) * units[found[3]]
+
+
+@pytest.mark.parametrize("native", ["1", "0"])
+def test_it_says_whether_kernels_are_machine_code(monkeypatch, native):
+    monkeypatch.setenv("XLAC_NATIVE", native)
+    text = "HloModule m\nENTRY e {\n  x = f32[5000] parameter(0)\n  y = f32[5000] tanh(x)\n  ROOT z = f32[5000] multiply(y, x)\n}"
+    said = xlac.compile(xlac.parse(text)).explain("fusion")
+    has_code = native == "1" and "by the vector VM" not in xlac.compile_stage(text, "assembly")
+    assert ("machine code, 5000 iterations" in said) == has_code and ("vector VM, 5000 iterations" in said) != has_code

@@ -29,7 +29,8 @@ static uint32_t nat_hash(const nat_value *v) {
 
 /* The table is never more than half full: it has room for twice the values. */
 uint32_t nat_add(nat_body *b, nat_value v) {
-  if (b->failed || 2 * (b->n_values + 1) > b->n_found) {
+  /* Lanes that do not fit a vector would lose their upper half. */
+  if (b->failed || 2 * (b->n_values + 1) > b->n_found || v.width * b->lanes > b->target->vector) {
     b->failed = true;
     return 0;
   }

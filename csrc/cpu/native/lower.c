@@ -108,8 +108,8 @@ static bool nat_types_fit(const kernel *k, uint32_t *widest) {
     if (t.width > *widest) *widest = t.width;
     uint32_t inside = v->kind == KERNEL_OP ? nat_op_width(k, v) : 1;
     if (inside == 0) return false;
-    if (v->box || v->kind == KERNEL_PICK || v->kind == KERNEL_COUNT_UP || (v->kind == KERNEL_LOAD && v->n_in))
-      inside = 4;
+    bool counts = v->box || v->kind == KERNEL_PICK || v->kind == KERNEL_COUNT_UP || (v->kind == KERNEL_LOAD && v->n_in);
+    if (counts && inside < 4) inside = 4;
     if (inside > *widest) *widest = inside;
   }
   return true;

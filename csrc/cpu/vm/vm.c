@@ -383,6 +383,10 @@ void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
   vm->native = vm->n_work ? native : NULL;
 }
 
+bool cpu_vm_is_native(const cpu_vm *vm) {
+  return cpu_native_is_ready(vm->native);
+}
+
 /* Iterations of a range for one thread: whole blocks of some 65 thousand element operations. Ranges begin with
  * filling registers, which takes as long as some blocks where rows are repeated in them, so these get longer
  * ranges. */

@@ -29,6 +29,8 @@ bool cpu_vm_is_looser(const cpu_vm *vm);
 /* From then on, where the native code is ready, it runs in place of the VM's loops, on the same ranges. native: or
  * NULL. */
 void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native);
+/* Whether machine code runs in place of the VM's loops; on ranges that it does not take, they still do. */
+bool cpu_vm_is_native(const cpu_vm *vm);
 /* All iterations, on the pool's threads where there are enough (NULL: on the caller's). scratch:
  * kernel_scratch_bytes(k), or NULL for 0. last: nobody reads what is stored for a while. Thread-safe; the results are
  * the same for any pool. */
