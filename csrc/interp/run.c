@@ -80,14 +80,7 @@ int interp_check_args(const ir_computation *entry, uint32_t n_args, interp_value
   return 0;
 }
 
-/* Bits above a narrow type's width are whatever the lender left there; a pred may be any byte. The clean form of one
- * byte: */
-static uint8_t clean_byte(const base_dtype_info *t, uint8_t b) {
-  if (t->kind == BASE_KIND_PRED) return b != 0;
-  uint8_t unused = (uint8_t)(8 - t->bits), high = (uint8_t)(b << unused);
-  return t->kind == BASE_KIND_SINT ? (uint8_t)((int8_t)high >> unused) : (uint8_t)(high >> unused);
-}
-
+/* Bits above a narrow type's width are whatever the lender left there; a pred may be any byte. */
 typedef struct cleaning {
   const base_dtype_info *type;
   uint8_t *data;
@@ -114,6 +107,15 @@ static uint8_t look_beside(const uint8_t *data, int64_t n, unsigned bits) {
   return dirt >> bits;
 }
 
+/* Bits that count are kept, and the sign's copied above them; of unsigned numbers `sign` is 0. */
+static void clean_numbers(uint8_t *data, int64_t n, uint8_t mask, uint8_t sign) {
+  for (int64_t i = 0; i < n; i++) data[i] = (uint8_t)(((data[i] & mask) ^ sign) - sign);
+}
+
+static void clean_preds(uint8_t *data, int64_t n) {
+  for (int64_t i = 0; i < n; i++) data[i] = data[i] != 0;
+}
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
@@ -130,7 +132,10 @@ static void look_for_dirt(void *ctx, int64_t begin, int64_t end) {
 
 static void clean_bytes(void *ctx, int64_t begin, int64_t end) {
   const cleaning *c = ctx;
-  for (int64_t i = begin; i < end; i++) c->data[i] = clean_byte(c->type, c->data[i]);
+  const base_dtype_info *t = c->type;
+  if (t->kind == BASE_KIND_PRED) return clean_preds(c->data + begin, end - begin);
+  uint8_t mask = (uint8_t)((1u << t->bits) - 1), sign = t->kind == BASE_KIND_SINT ? (uint8_t)(1u << (t->bits - 1)) : 0;
+  clean_numbers(c->data + begin, end - begin, mask, sign);
 }
 
 /* Misaligned memory counts as unclean. Wider types have no bits that mean nothing. */

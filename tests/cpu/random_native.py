@@ -20,8 +20,8 @@ NUMPY = {"f32": "f4", "f64": "f8", "f16": "f2", "pred": "?", "bf16": ml_dtypes.b
 UNARY = {"float": ["negate", "abs", "sqrt", "exponential", "tanh", "logistic", "floor", "sign", "rsqrt", "log", "cosine", "erf", "atan", "log-plus-one", "cbrt"],
          "int": ["negate", "not", "popcnt", "count-leading-zeros"], "pred": ["not"]}
 BINARY = {"float": ["add", "subtract", "multiply", "divide", "maximum", "minimum", "atan2", "power"],
-          "int": ["add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "shift-left", "shift-right-logical",
-                  "shift-right-arithmetic"],
+          "int": ["add", "subtract", "multiply", "divide", "remainder", "power", "mulhi", "maximum", "minimum", "and", "or", "xor",
+                  "shift-left", "shift-right-logical", "shift-right-arithmetic"],
           "pred": ["and", "or", "xor"]}
 COMBINES = {"float": ["add", "multiply", "maximum", "minimum"], "int": ["add", "multiply", "maximum", "minimum", "and", "or", "xor"],
             "pred": ["and", "or"]}

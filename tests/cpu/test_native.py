@@ -501,7 +501,7 @@ ENTRY e {
 
 
 COVERED = {"f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"], "f64": ["exponential", "log", "tanh", "logistic", "floor", "minimum"],
-           "bf16": ["exponential", "sine", "add"], "f16": ["tanh", "multiply"], "s32": ["multiply", "shift-left", "abs", "divide"],
+           "bf16": ["exponential", "sine", "add"], "f16": ["tanh", "multiply"], "s32": ["multiply", "shift-left", "abs", "divide", "power"],
            "u16": ["remainder"], "u64": ["maximum"]}
 
 

@@ -117,9 +117,10 @@ uint32_t nat_few_bits(nat_body *b, uint32_t x, nat_type t) {
 }
 
 bool nat_few_bits_fit(const nat_operands *o) {
-  static const uint8_t fit[] = {SCALAR_ADD,     SCALAR_SUBTRACT, SCALAR_MULTIPLY, SCALAR_AND,     SCALAR_OR,
-                                SCALAR_XOR,     SCALAR_NOT,      SCALAR_NEGATE,   SCALAR_ABS,     SCALAR_SIGN,
-                                SCALAR_MAXIMUM, SCALAR_MINIMUM,  SCALAR_CLAMP,    SCALAR_COMPARE, SCALAR_CONVERT};
+  static const uint8_t fit[] = {SCALAR_ADD,   SCALAR_SUBTRACT, SCALAR_MULTIPLY, SCALAR_AND,
+                                SCALAR_OR,    SCALAR_XOR,      SCALAR_NOT,      SCALAR_NEGATE,
+                                SCALAR_ABS,   SCALAR_SIGN,     SCALAR_MAXIMUM,  SCALAR_MINIMUM,
+                                SCALAR_CLAMP, SCALAR_COMPARE,  SCALAR_CONVERT,  SCALAR_POWER};
   return memchr(fit, o->op.code, sizeof fit) != NULL;
 }
 

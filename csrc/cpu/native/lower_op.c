@@ -285,6 +285,66 @@ static uint32_t nat_leading_zeros(nat_body *b, uint32_t w, uint32_t x) {
   return nat_count_ones(b, w, nat_not(b, x));
 }
 
+/* Whether bit number `bit` of y is set. */
+static uint32_t nat_bit(nat_body *b, uint32_t w, uint32_t y, unsigned bit) {
+  uint32_t alone = nat_op2(b, NAT_AND, w, y, nat_constant(b, w, UINT64_C(1) << bit));
+  return nat_compare_ints(b, w, true, SCALAR_NE, alone, nat_constant(b, w, 0));
+}
+
+/* x to the power y modulo 2 to the power of `bits`, y unsigned: products of x's squares, by y's bits. */
+static uint32_t nat_unsigned_power(nat_body *b, uint32_t w, uint32_t x, uint32_t y, unsigned bits) {
+  uint32_t r = nat_constant(b, w, 1), one = r;
+  if (b->failed) return 0;
+  bool known = b->values[y].kind == NAT_CONSTANT;
+  uint64_t which = known ? b->values[y].bits : UINT64_MAX;
+  for (unsigned i = 0; i < bits && which >> i; i++) {
+    if (i) x = nat_product(b, w, x, x);
+    if (!(which >> i & 1) || b->failed) continue;
+    uint32_t more = r == one ? x : nat_product(b, w, r, x);
+    r = known ? more : nat_select(b, nat_bit(b, w, y, i), more, r);
+  }
+  return r;
+}
+
+/* The power of a y below 0 is 1 / x^-y towards zero: of 1 and -1 what y as an unsigned number gives, else 0. */
+static uint32_t nat_power(const nat_operands *o) {
+  nat_body *b = o->b;
+  bool is_signed = o->type.kind == NAT_SIGNED;
+  uint32_t w = o->type.width < 2 ? 2 : o->type.width, zero = nat_constant(b, w, 0), two = nat_constant(b, w, 2);
+  uint32_t x = nat_resize(b, o->in[0], w, is_signed), y = nat_resize(b, o->in[1], w, is_signed);
+  uint32_t r = nat_unsigned_power(b, w, x, y, 8 * o->type.width);
+  if (is_signed) {
+    uint32_t unit = nat_op2(b, NAT_OR, w, nat_op2(b, NAT_IADD, w, x, nat_constant(b, w, 1)), two); /* 2 of 1 and -1 */
+    uint32_t whole = nat_mask_op(b, NAT_OR, nat_compare_ints(b, w, true, SCALAR_GE, y, zero),
+                                 nat_compare_ints(b, w, true, SCALAR_EQ, unit, two));
+    r = nat_keep(b, whole, r);
+  }
+  return nat_resize(b, r, o->type.width, false);
+}
+
+/* The upper half of a product of 64 bits, from products of 32. What a sign's bit is worth too much is taken off. */
+static uint32_t nat_long_upper_half(nat_body *b, bool is_signed, uint32_t x, uint32_t y) {
+  uint32_t xh = nat_shift(b, NAT_SHR, 8, x, 32), yh = nat_shift(b, NAT_SHR, 8, y, 32), zero = nat_constant(b, 8, 0);
+  uint32_t low = nat_shift(b, NAT_SHR, 8, nat_op2(b, NAT_IMUL_LOW, 8, x, y), 32);
+  uint32_t one = nat_op2(b, NAT_IADD, 8, nat_op2(b, NAT_IMUL_LOW, 8, xh, y), low);
+  uint32_t rest = nat_op2(b, NAT_AND, 8, one, nat_constant(b, 8, UINT32_MAX));
+  uint32_t other = nat_op2(b, NAT_IADD, 8, nat_op2(b, NAT_IMUL_LOW, 8, x, yh), rest);
+  uint32_t r = nat_op2(b, NAT_IADD, 8, nat_op2(b, NAT_IMUL_LOW, 8, xh, yh), nat_shift(b, NAT_SHR, 8, one, 32));
+  r = nat_op2(b, NAT_IADD, 8, r, nat_shift(b, NAT_SHR, 8, other, 32));
+  if (!is_signed) return r;
+  r = nat_op2(b, NAT_ISUB, 8, r, nat_keep(b, nat_compare_ints(b, 8, true, SCALAR_LT, x, zero), y));
+  return nat_op2(b, NAT_ISUB, 8, r, nat_keep(b, nat_compare_ints(b, 8, true, SCALAR_LT, y, zero), x));
+}
+
+static uint32_t nat_upper_half(const nat_operands *o) {
+  nat_body *b = o->b;
+  bool is_signed = o->type.kind == NAT_SIGNED;
+  uint32_t w = o->type.width;
+  if (w == 8) return nat_long_upper_half(b, is_signed, o->in[0], o->in[1]);
+  uint32_t x = nat_resize(b, o->in[0], 2 * w, is_signed), y = nat_resize(b, o->in[1], 2 * w, is_signed);
+  return nat_resize(b, nat_shift(b, NAT_SHR, 2 * w, nat_product(b, 2 * w, x, y), 8 * w), w, false);
+}
+
 static uint32_t nat_int_op(const nat_operands *o) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, x = o->in[0], y = o->in[1];
@@ -299,6 +359,10 @@ static uint32_t nat_int_op(const nat_operands *o) {
       return nat_division(o, false);
     case SCALAR_REMAINDER:
       return nat_division(o, true);
+    case SCALAR_POWER:
+      return nat_power(o);
+    case SCALAR_MULHI:
+      return nat_upper_half(o);
     case SCALAR_AND:
       return nat_op2(b, NAT_AND, w, x, y);
     case SCALAR_OR:
@@ -437,6 +501,8 @@ uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   bool divides = v->op.code == SCALAR_DIVIDE || v->op.code == SCALAR_REMAINDER;
   bool narrows = v->op.code == SCALAR_CONVERT && nat_is_narrow(nat_lane_type_of((base_dtype)v->dtype));
   if (narrows && !nat_is_float(t) && t.width == 4) return 8; /* rounds to odd */
+  if (v->op.code == SCALAR_MULHI) return t.width < 8 ? 2 * t.width : 8;
+  if (t.width == 1 && v->op.code == SCALAR_POWER) return 2;
   if (!nat_is_float(t) && t.kind != NAT_CODE) return !divides || t.kind == NAT_PRED ? 1 : t.width < 4 ? 4 : 8;
   bool turns = t.width == 4 && nat_turn((scalar_code)v->op.code) >= 0;
   uint32_t width = nat_function_width(turns ? NAT_NEAR : nat_function_type_of(t), (scalar_code)v->op.code);
