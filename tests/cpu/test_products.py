@@ -220,6 +220,18 @@ def test_inputs_with_holes(t, window):
         run_conv(t, labels, 2, 8, 12, (9, 13), window, groups=2)
 
 
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "s8", "s16", "c64"])
+def test_packing_of_windows(t, isa, monkeypatch):
+    """More features than are computed row by row. Terms that are neighbours in one operand and not in the other, lines that are neighbours,
+    results that are apart (phases of a dilated input), and more terms than a block has."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    run_conv(t, NCHW, 1, 68, 66, (6, 11), WINDOWS[0])
+    run_conv(t, "bf01_io01->bf01", 1, 68, 66, (4, 9), [one(4, base=2, low=2, high=2)] * 2)
+    run_conv(t, "f01b_i01o->01bf", 33, 5, 70, (6, 8), [one(5, low=1, high=1), one(7, low=1, high=1, dilate=1)])
+    run_conv(t, NHWC, 1, 24, 180, (5, 7), [one(3, 2, 1, 1), one(3, 1, 1, 1, dilate=2)])
+
+
 def test_an_input_mostly_of_holes_is_not_copied():
     run_conv("f32", "b0f_0io->b0f", 1, 1, 1, (50,), [one(2, stride=100000, base=100000)], fallback=1)
 

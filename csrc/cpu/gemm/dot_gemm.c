@@ -21,7 +21,8 @@ enum {
   GEMM_TASKS = 24,                               /* enough for some threads */
   GEMM_TASK_WORK = 1 << 20,                      /* products below which a task is not cut further */
   GEMM_GRAIN_WORK = 1 << 18,                     /* products for which another thread is worth while */
-  GEMM_GRAIN_BYTES = 1 << 16                     /* and bytes of packing */
+  GEMM_GRAIN_BYTES = 1 << 16,                    /* and bytes of packing */
+  GEMM_RUN = 8                                   /* neighbours in C that are stored as such */
 };
 
 /* The product of the extents, 0 where one is; false where it is too large for an int64_t. */
@@ -168,7 +169,7 @@ static void gemm_cut(cpu_gemm *g, int64_t work) {
   for (;;) {
     int64_t tasks = ((g->m.count - 1) / g->rows + 1) * ((g->n.count - 1) / g->columns + 1) * g->batch.count;
     if (tasks >= GEMM_TASKS || work / tasks < GEMM_TASK_WORK) return;
-    if (g->rows >= 4 * g->kernel.rows)
+    if (g->rows >= 4 * g->kernel.rows && g->m.count > GEMM_ROWS)
       g->rows = gemm_up(g->rows / 2, g->kernel.rows);
     else if (g->columns >= 2 * width)
       g->columns = gemm_up(g->columns / 2, width);
@@ -208,7 +209,7 @@ static bool gemm_measure(cpu_gemm *g, int64_t *all) {
 
 /* In order: count, exchange, order the dimensions, then find which way the product goes: small, thin, or in
  * blocks. What is packed at a time is at most GEMM_CHUNK where panels are not larger themselves; if they are, and
- * there are few rows of A, tasks pack what they need (`direct`). */
+ * there are few rows of A, tasks pack what they need (`direct`), as they do where a panel has but one task. */
 bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   int64_t work = 0, all = 0;
   if (!gemm_count_all(g)) return false;
@@ -236,7 +237,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   if (g->chunk > g->panels) g->chunk = g->chunk / g->panels * g->panels;
   if (g->chunk > all) g->chunk = all;
   bool fits = base_mul_i64(g->chunk, g->panel_bytes, &g->scratch_bytes);
-  g->direct = g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > 4 * GEMM_CHUNK);
+  g->direct = g->m.count <= g->rows || (g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > 4 * GEMM_CHUNK));
   if (!g->direct) return fits;
   g->scratch_bytes = 0;
   g->chunk = all;
@@ -292,24 +293,43 @@ static void gemm_pack_panels(void *ctx, size_t begin, size_t end) {
                    r->packed + (int64_t)i * r->g->panel_bytes);
 }
 
-/* A row of sums to its places in C, converted: runs of neighbours straight, single elements by way of a buffer. */
-static void gemm_store_row(const cpu_gemm *g, const char *sums, char *to, const int64_t *places, int64_t n) {
-  base_dtype t = (base_dtype)g->c_type;
+/* How many of n places are neighbours, from the first on. */
+static int64_t gemm_run_of(const int64_t *places, int64_t n) {
+  int64_t run = 1;
+  while (run < n && places[run] == places[0] + run) run++;
+  return run;
+}
+
+/* n elements to their places, of a size that the compiler knows. */
+#define GEMM_PUT(T)                                               \
+  for (int64_t i = 0; i < n; i++) {                               \
+    memcpy(to + places[i] * (int64_t)sizeof(T), from, sizeof(T)); \
+    from += sizeof(T);                                            \
+  }
+static void gemm_put(size_t bytes, char *to, const int64_t *places, const char *from, int64_t n) {
+  if (bytes == 4)
+    GEMM_PUT(uint32_t)
+  else if (bytes == 2)
+    GEMM_PUT(uint16_t)
+  else
+    for (int64_t i = 0; i < n; i++) memcpy(to + places[i] * (int64_t)bytes, from + (size_t)i * bytes, bytes);
+}
+
+/* A row of sums to its places in C, converted. runs: of neighbours, how many: these go straight, single elements by way
+ * of a buffer. */
+static void gemm_store_row(const cpu_gemm *g, const char *sums, char *to, const int64_t *places, int64_t n,
+                           int64_t runs) {
+  base_dtype t = (base_dtype)g->c_type, packed = (base_dtype)g->packed;
   size_t bytes = base_dtype_bytes(t);
   char other[GEMM_BLOCK_BYTES];
-  for (int64_t i = 0; i < n;) {
-    int64_t run = 1;
-    while (i + run < n && places[i + run] == places[i] + run) run++;
-    const char *from = sums + i * (int64_t)base_dtype_bytes((base_dtype)g->packed);
-    if (run > 1 || n == 1) {
-      base_convert(t, to + places[i] * (int64_t)bytes, (base_dtype)g->packed, from, (size_t)run);
-      i += run;
-      continue;
-    }
-    while (i + run < n && places[i + run] != places[i + run - 1] + 1) run++;
-    base_convert(t, other, (base_dtype)g->packed, from, (size_t)run);
-    for (int64_t j = 0; j < run; j++) memcpy(to + places[i + j] * (int64_t)bytes, other + (size_t)j * bytes, bytes);
-    i += run;
+  if (runs * GEMM_RUN > n && runs > 1) {
+    base_convert(t, other, packed, sums, (size_t)n);
+    gemm_put(bytes, to, places, other, n);
+    return;
+  }
+  for (int64_t i = 0, run; i < n; i += run) {
+    run = runs == 1 ? n : gemm_run_of(places + i, n - i);
+    base_convert(t, to + places[i] * (int64_t)bytes, packed, sums + i * (int64_t)base_dtype_bytes(packed), (size_t)run);
   }
 }
 
@@ -322,14 +342,10 @@ typedef struct gemm_task {
 /* All sums of a task to C. Where its columns are neighbours, which is the rule, a row is one conversion. */
 static void gemm_store(const gemm_run *r, const gemm_task *t, const char *sums) {
   const cpu_gemm *g = r->g;
-  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch);
-  bool dense = t->places[t->columns - 1] == t->places[0] + t->columns - 1;
-  for (int64_t j = 1; dense && j < t->columns; j++) dense = t->places[j] == t->places[0] + j;
-  for (int64_t i = 0; dense && i < t->rows; i++)
-    base_convert((base_dtype)g->c_type, r->c + (c + t->to[i] + t->places[0]) * bytes, (base_dtype)g->packed,
-                 sums + i * GEMM_ROW_BYTES, (size_t)t->columns);
-  for (int64_t i = 0; !dense && i < t->rows; i++)
-    gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns);
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->c_type), c = gemm_batch_at(g, 'c', t->batch), runs = 0;
+  for (int64_t j = 0; j < t->columns; runs++) j += gemm_run_of(t->places + j, t->columns - j);
+  for (int64_t i = 0; i < t->rows; i++)
+    gemm_store_row(g, sums + i * GEMM_ROW_BYTES, r->c + (c + t->to[i]) * bytes, t->places, t->columns, runs);
 }
 
 /* One block of k: all tiles of the task, panel by panel, so that a panel's part stays in the first-level cache
