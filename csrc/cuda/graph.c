@@ -130,11 +130,10 @@ static cuda_result cu_graph_capture(cuda_run *run, const cuda_node *node, cuda_g
   int status = cuda_product_run(run, node->kernel->product, node->values);
   run->ctx.err = err;
   result = d->cuStreamEndCapture(run->stream, out);
-  if (result == CUDA_SUCCESS && status) {
-    d->cuGraphDestroy(*out);
-    result = CUDA_INVALID_VALUE;
-  }
-  return result;
+  if (result == CUDA_SUCCESS && status == 0) return result;
+  if (result != CUDA_SUCCESS && d->cuStreamEndCapture(run->stream, out)) *out = NULL; /* it must not go on capturing */
+  if (*out) d->cuGraphDestroy(*out);
+  return result == CUDA_SUCCESS ? CUDA_INVALID_VALUE : result;
 }
 
 /* The node is made, or told what to do from now on, as a graph of the library's. */

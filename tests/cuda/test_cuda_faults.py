@@ -101,3 +101,37 @@ def test_each_call_of_a_compilation(cuda):
     seen = each_call_fails(cuda, lambda: outcome(xlac.compile(PROGRAM, device="cuda"), x))
     assert {"cuModuleLoadData", "nvrtcCompileProgram", "cuModuleGetFunction"} <= set(seen)
     outcome(xlac.compile(PROGRAM, device="cuda"), x)
+
+
+PRODUCTS = """
+HloModule m
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  a = f32[64,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[64,64] tanh(a)
+  ROOT c = f32[64,64] dot(t, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+}
+"""
+
+
+def test_each_call_of_graphs_with_products_of_a_library_and_of_machine_code_from_disk(cuda, monkeypatch, tmp_path):
+    """Three calls: steps, a graph that is made with a capture within, and the graph with other addresses."""
+    monkeypatch.setenv("XLAC_CUDA_CACHE", str(tmp_path))
+    rng = np.random.default_rng(0)
+    xs = [(rng.integers(-8, 9, (64, 64)) / 8).astype(np.float32) for _ in range(3)]
+    want = [np.tanh(x @ xs[0]).T @ x for x in xs]
+
+    def calls():
+        exe = xlac.compile(PRODUCTS, device="cuda", results="buffer")
+        kept = []
+        for x, y in zip(xs, want):
+            kept.append(exe(xlac.asarray(x, device="cuda:0"), xs[0]))
+            np.testing.assert_allclose(np.asarray(kept[-1]), y, rtol=1e-4, atol=1e-4)
+
+    calls()
+    seen = each_call_fails(cuda, calls)
+    assert {"cublasLtMatmul", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatrixLayoutCreate", "cuStreamBeginCapture_v2", "cuStreamEndCapture",
+            "cuGraphAddChildGraphNode", "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuModuleLoadData"} <= set(seen)
+    assert "nvrtcCompileProgram" not in seen  # it came from the disk
+    calls()

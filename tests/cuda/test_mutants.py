@@ -1,5 +1,9 @@
-"""Each subscript of the kernels that xlac prints is made one too large, one at a time: each is found, by the driver or by the result."""
+"""Faults put into the kernels that xlac prints and into its graphs, one at a time: each is found, by the driver or by the result. Every kind
+of fault is put into every form of kernel; a share of the places runs here, all of them by `python tests/cuda/test_mutants.py`."""
 import ctypes
+import os
+import re
+import sys
 
 import numpy as np
 import pytest
@@ -7,9 +11,23 @@ import pytest
 import sweep
 import xlac
 from simulator import xlac_driver
+from test_cuda_faults import PROGRAM as FAULTS
+from test_cuda_graphs import CHAIN
 
-PROGRAM = """
-HloModule m
+# Lines whose fault changes nothing, and why.
+HARMLESS = [
+    r"half \* \d+ > 32\) __syncthreads", # of a tree within a warp the one is never reached; of one across warps the other is the last thing
+    r"lane < half && lane \+ half < busy",  # what lies behind is the sum of nothing
+    r"for \(int j = 0; j < 32; j \+= 8\)",  # rows of a tile behind its last one are behind the array, too
+    r"if \(n >= \d+\) return",  # by how much the threads' packs go beyond it
+    r"const bool there = ",  # as many blocks as results
+    r"if \(line >= ", r"far < 256", r"t >= far && first <", r"const idx end = chunk",  # scans: the same for whole parts
+    r"at % 1 == 0 && at / 1 <", r"uint8_t f\d+ = ", r"bool before = b < a",  # values, of which no two are equal
+    r"^const float init = ",  # of a scan's parts that begin with what stands before them
+    r"from < 20; from \+= 16",  # terms behind the last are zeros
+]
+KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}
+HEAD = """HloModule m
 sum { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT c = f32[] add(a, b) }
@@ -17,48 +35,217 @@ most { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT c = f32[] maximum(a, b) }
 ENTRY e {
-  x = f32[30,20] parameter(0)
-  y = f32[20,30] transpose(x), dimensions={1,0}
-  z = f32[20,30] multiply(y, y)
-  none = f32[] constant(0)
-  rows = f32[20] reduce(z, none), dimensions={1}, to_apply=sum
-  columns = f32[30] reduce(z, none), dimensions={0}, to_apply=most
-  i = s32[20] iota(), iota_dimension=0
-  half = f32[20] convert(i)
-  both = f32[20] add(half, rows)
-  c = bf16[20] convert(both)
-  s = f32[5,30] slice(z), slice={[2:7], [0:30]}
-  r = f32[5,30] reverse(s), dimensions={1}
-  wide = f32[7,30] pad(r, none), padding=1_1x0_0
-  ROOT t = (f32[20], f32[30], bf16[20], f32[7,30]) tuple(both, columns, c, wide)
+ none = f32[] constant(0)
+ least = f32[] constant(-inf)
+"""
+MOVES = """ x = f32[30,20] parameter(0)
+ y = f32[20,30] transpose(x), dimensions={1,0}
+ z = f32[20,30] multiply(y, y)
+ rows = f32[20] reduce(z, none), dimensions={1}, to_apply=sum
+ columns = f32[30] reduce(z, none), dimensions={0}, to_apply=most
+ i = s32[20] iota(), iota_dimension=0
+ half = f32[20] convert(i)
+ both = f32[20] add(half, rows)
+ c = bf16[20] convert(both)
+ s = f32[5,30] slice(z), slice={[2:7], [0:30]}
+ r = f32[5,30] reverse(s), dimensions={1}
+ wide = f32[7,30] pad(r, none), padding=1_1x0_0
+ ROOT t = (f32[20], f32[30], bf16[20], f32[7,30]) tuple(both, columns, c, wide)
 }
 """
+# Neighbours that are one access of 16 bytes, or two.
+PACKS = """ x = f32[36,20] parameter(0)
+ w = f32[20] slice(q), slice={[4:24]}
+ q = f32[40] parameter(1)
+ b = f32[36,20] broadcast(w), dimensions={1}
+ y = f32[36,20] add(x, b)
+ h = bf16[36,20] convert(y)
+ ROOT t = (f32[36,20], bf16[36,20]) tuple(y, h)
+}
+""".replace(" w = f32[20] slice(q), slice={[4:24]}\n q = f32[40] parameter(1)\n", " q = f32[40] parameter(1)\n w = f32[20] slice(q), slice={[4:24]}\n")
+# Threads of a warp and of a block that share a result; results beside each other; pieces that a second round combines.
+SHARED = """ x = f32[9,140] parameter(0)
+ y = f32[3,4100] parameter(1)
+ z = f32[300,40] parameter(2)
+ a = f32[9] reduce(x, none), dimensions={1}, to_apply=sum
+ b = f32[3] reduce(y, none), dimensions={1}, to_apply=sum
+ zz = f32[300,40] negate(z)
+ c = f32[40] reduce(zz, least), dimensions={0}, to_apply=most
+ d = f32[] reduce(y, none), dimensions={0,1}, to_apply=sum
+ ROOT t = (f32[9], f32[3], f32[40], f32[]) tuple(a, b, c, d)
+}
+"""
+TILES = """ x = f32[3,40,33] parameter(0)
+ y = f32[3,33,40] transpose(x), dimensions={0,2,1}
+ z = f32[3,33,40] negate(y)
+ ROOT t = (f32[3,33,40]) tuple(z)
+}
+"""
+# Rows that threads of a warp have, and of a block; far apart, so that another row's largest number shows.
+SOFTMAX = """ p = f32[ROWS,COLUMNS] parameter(0)
+ i = f32[ROWS,COLUMNS] iota(), iota_dimension=0
+ far = f32[] constant(50)
+ ff = f32[ROWS,COLUMNS] broadcast(far), dimensions={}
+ w = f32[ROWS,COLUMNS] multiply(i, ff)
+ x = f32[ROWS,COLUMNS] add(p, w)
+ m = f32[ROWS] reduce(x, least), dimensions={1}, to_apply=most
+ mm = f32[ROWS,COLUMNS] broadcast(m), dimensions={0}
+ d = f32[ROWS,COLUMNS] subtract(x, mm)
+ e = f32[ROWS,COLUMNS] exponential(d)
+ s = f32[ROWS] reduce(e, none), dimensions={1}, to_apply=sum
+ ss = f32[ROWS,COLUMNS] broadcast(s), dimensions={0}
+ ROOT r = f32[ROWS,COLUMNS] divide(e, ss)
+}
+"""
+NORM = """ x = f32[1100,48] parameter(0)
+ g = f32[48] parameter(1)
+ s = f32[1100] reduce(x, none), dimensions={1}, to_apply=sum
+ n = f32[] constant(0.0208333)
+ nn = f32[1100] broadcast(n), dimensions={}
+ mean = f32[1100] multiply(s, nn)
+ mm = f32[1100,48] broadcast(mean), dimensions={0}
+ d = f32[1100,48] subtract(x, mm)
+ v = f32[1100,48] multiply(d, d)
+ vs = f32[1100] reduce(v, none), dimensions={1}, to_apply=sum
+ vn = f32[1100] multiply(vs, nn)
+ r = f32[1100] rsqrt(vn)
+ rr = f32[1100,48] broadcast(r), dimensions={0}
+ o = f32[1100,48] multiply(d, rr)
+ gg = f32[1100,48] broadcast(g), dimensions={1}
+ ROOT t = f32[1100,48] multiply(o, gg)
+}
+"""
+ORDERS = """ x = f32[3,2100] parameter(0)
+ y = s32[5,50] parameter(1)
+ a = f32[20,70] parameter(2)
+ b = f32[20,66] parameter(3)
+ begin = f32[] constant(0.5)
+ c = f32[3,2100] reduce-window(x, begin), window={size=1x2100 pad=0_0x2099_0}, to_apply=sum
+ s = s32[5,50] sort(y), dimensions={1}, to_apply=less
+ p = f32[70,66] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+ ROOT t = (f32[3,2100], s32[5,50], f32[70,66]) tuple(c, s, p)
+}
+"""
+LESS = """less { a = s32[] parameter(0)
+ b = s32[] parameter(1)
+ ROOT c = pred[] compare(a, b), direction=LT }
+ENTRY"""
+FORMS = {"moves": MOVES, "packs": PACKS, "shared": SHARED, "tiles": TILES, "softmax of warps": SOFTMAX.replace("ROWS", "520").replace("COLUMNS", "96"),
+         "softmax of blocks": SOFTMAX.replace("ROWS", "40").replace("COLUMNS", "1400"), "norm": NORM, "orders": ORDERS}
+
+
+def program(form):
+    return HEAD.replace("ENTRY", LESS) + FORMS[form]
+
+
+def arguments(exe):
+    """Numbers that all differ, so that a wrong place shows."""
+    rng, out = np.random.default_rng(1), []
+    for x in exe.inputs:
+        numbers = rng.permutation(int(np.prod(x.shape))).reshape(x.shape)
+        out.append(numbers.astype(np.int32) if x.dtype == "s32" else (1 + numbers / numbers.size).astype(np.float32))
+    return out
+
+
+class Mutants:
+    """A form's program, compiled with faults."""
+
+    def __init__(self, cuda, form):
+        self.cuda, self.text = cuda, program(form)
+        exe = xlac.compile(self.text)
+        self.args = arguments(exe)
+        self.want = sweep.leaves(xlac.interpret(self.text, *self.args))
+
+    def why(self, kind, nth, calls=1):
+        """What is found with the nth place wrong; None: nothing."""
+        self.cuda.clear()
+        self.cuda.library.cudasim_mutate(ctypes.c_uint32(kind), ctypes.c_uint32(nth))
+        try:
+            exe = xlac.compile(self.text, device="cuda")
+            found = [sweep.differs(self.text, sweep.leaves(exe(*self.args)), self.want) for _ in range(calls)]
+        except xlac.Error as e:
+            found = [str(e)]
+        return next(iter(self.cuda.reports() + [f for f in found if f]), None)
+
+    def places(self, kind):
+        assert self.why(kind, 0) is None
+        return self.cuda.library.cudasim_mutate(ctypes.c_uint32(0), ctypes.c_uint32(0))
+
+    def missed(self, kind, share):
+        """How many places were tried, and those whose fault nothing found."""
+        tried = range(1, self.places(kind) + 1)[::share]
+        return len(tried), [f"{i}: {self.line()}" for i in tried if self.why(kind, i) is None and not self.harmless()]
+
+    def harmless(self):
+        return any(re.search(line, self.line()) for line in HARMLESS)
+
+    def line(self):
+        """Of the kernel, in which the last fault was put."""
+        self.cuda.library.cudasim_mutated.restype = ctypes.c_char_p
+        return self.cuda.library.cudasim_mutated().decode().strip()
+
+
+def loses_edges(cuda, text, args, nth):
+    """What is found where the nth node of a graph is behind no other; None: nothing. The second call is a graph."""
+    cuda.clear()
+    cuda.library.cudasim_lose_edge(ctypes.c_uint32(nth))
+    exe = xlac.compile(text, device="cuda")
+    try:
+        for _ in range(2):
+            exe(*args)
+    except xlac.Error as e:
+        return str(e)
+    return next(iter(cuda.reports()), None)
 
 
 @pytest.fixture(scope="module")
 def cuda():
-    driver = xlac_driver()
-    yield driver
-    driver.library.cudasim_mutate(ctypes.c_uint32(0))
-    driver.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XLAC_CUBLASLT", "0")  # products are kernels
+        driver = xlac_driver()
+        yield driver
+        driver.library.cudasim_mutate(ctypes.c_uint32(0), ctypes.c_uint32(0))
+        driver.library.cudasim_lose_edge(ctypes.c_uint32(0))
+        driver.clear()
 
 
-def why(cuda, nth, x):
-    """What is found with the nth subscript wrong; None: nothing."""
-    cuda.clear()
-    cuda.library.cudasim_mutate(ctypes.c_uint32(nth))
-    try:
-        found = sweep.differs(PROGRAM, sweep.leaves(xlac.compile(PROGRAM, device="cuda")(x)), sweep.leaves(xlac.interpret(PROGRAM, x)))
-    except xlac.Error as e:
-        found = str(e)
-    return "; ".join(cuda.reports()) or found
+@pytest.mark.parametrize("form", FORMS)
+def test_a_share_of_the_faults_in_each_form_is_found(cuda, form):
+    mutants = Mutants(cuda, form)
+    tried = {kind: mutants.missed(number, 17) for kind, number in KINDS.items()}
+    assert sum(n for n, _ in tried.values()) >= 2
+    assert [missed for _, missed in tried.values() if missed] == []
 
 
-def test_each_subscript_that_is_wrong_is_found(cuda):
-    x = np.random.default_rng(1).uniform(1, 2, (30, 20)).astype(np.float32)
-    assert why(cuda, 0, x) is None
-    n = cuda.library.cudasim_mutate(ctypes.c_uint32(0))
-    assert n >= 8
-    found = [why(cuda, i, x) for i in range(1, n + 1)]
-    assert [i + 1 for i, f in enumerate(found) if f is None] == []
-    assert any("out of bounds" in f for f in found)
+def test_an_access_that_is_out_of_bounds_is_called_so(cuda):
+    mutants = Mutants(cuda, "moves")
+    assert any("out of bounds" in (mutants.why(KINDS["memory"], i) or "") for i in range(1, 4))
+
+
+@pytest.mark.parametrize("library", ["0", None])
+def test_each_edge_that_a_graph_lacks_is_a_race(cuda, monkeypatch, library):
+    """Copies, kernels, and products of a library's, which are graphs within."""
+    if library is None:
+        monkeypatch.delenv("XLAC_CUBLASLT")
+    chain = CHAIN.replace("32,16", "32,64").replace("16,16", "64,64")
+    for text, args in ((FAULTS, [np.linspace(0.5, 1.5, 64, dtype=np.float32)]), (chain, [np.ones((32, 64), np.float32), np.ones((64, 64), np.float32)])):
+        assert loses_edges(cuda, text, args, 0) is None
+        n = cuda.library.cudasim_lose_edge(ctypes.c_uint32(0))
+        found = [loses_edges(cuda, text, args, i) for i in range(1, n + 1)]
+        assert n >= 3 and all("race" in (f or "") for f in found), found
+
+
+def main():
+    os.environ["XLAC_CUBLASLT"] = "0"
+    driver, missed = xlac_driver(), 0
+    for form in FORMS:
+        mutants = Mutants(driver, form)
+        for kind, number in KINDS.items():
+            tried, bad = mutants.missed(number, 1)
+            missed += len(bad)
+            print(f"{form}, {kind}: {tried} faults, {len(bad)} not found", *bad, sep="\n  ", flush=True)
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -117,7 +117,8 @@ math_c128 c99_exp(math_c128 x) {
 math_c128 c99_log(math_c128 x) {
   double a = fabs(x.re), b = fabs(x.im), angle = atan2(x.im, x.re), most = a > b ? a : b, least = a > b ? b : a;
   if (most > 0.5 && most < 2) return (math_c128){0.5 * log1p(math_dd_add_f64(math_dd_add(math_dd_product(most, most), math_dd_product(least, least)), -1).hi), angle};
-  return (math_c128){log(math_hypot(x.re, x.im)), angle};
+  double up = most > 1e300 ? 0x1p-600 : most < 1e-280 ? 0x1p600 : 1;
+  return (math_c128){log(math_hypot(x.re * up, x.im * up)) - (up > 1 ? 600 : up < 1 ? -600 : 0) * 0x1.62e42fefa39efp-1, angle};
 }
 math_c128 c99_sqrt(math_c128 x) {
   if (x.re == 0 && x.im == 0) return (math_c128){0, x.im};
@@ -126,8 +127,9 @@ math_c128 c99_sqrt(math_c128 x) {
     double nan = x.im - x.im;
     return x.re > 0 ? (math_c128){x.re, x.im == x.im ? copysign(0.0, x.im) : nan} : (math_c128){x.im == x.im ? 0 : nan, copysign((double)INFINITY, x.im)};
   }
-  double r = sqrt(0.5 * fabs(x.re) + 0.5 * math_hypot(x.re, x.im)), s = 0.5 * (x.im / r);
-  return x.re >= 0 ? (math_c128){r, s} : (math_c128){fabs(s), copysign(r, x.im)};
+  double most = fmax(fabs(x.re), fabs(x.im)), up = most > 1e300 ? 0.25 : most < 1e-280 ? 0x1p108 : 1, down = most > 1e300 ? 2 : most < 1e-280 ? 0x1p-54 : 1;
+  double re = x.re * up, im = x.im * up, r = sqrt(0.5 * fabs(re) + 0.5 * math_hypot(re, im)), s = 0.5 * (im / r) * down;
+  return x.re >= 0 ? (math_c128){r * down, s} : (math_c128){fabs(s), copysign(r * down, x.im)};
 }
 math_c128 c99_sinh(math_c128 x) {
   if (x.im == 0) return (math_c128){math_sinh_f64(x.re), x.im};

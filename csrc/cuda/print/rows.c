@@ -97,6 +97,17 @@ static void cu_rows_put_step(cuda_print *x, const cuda_rows *r, const cu_rows_sh
   BASE_PUT(x->out, "  }\n");
 }
 
+static bool cu_rows_is_single(const cuda_rows *r, uint32_t step) {
+  return !r->steps[step].k->reduction && cu_rows_elements(r, step) == 1;
+}
+
+/* The row's threads wait before a step, but where its only thread has made all that is new to it. */
+static void cu_rows_put_barrier(base_text *out, const cuda_rows *r, const cu_rows_share *share, uint32_t step) {
+  const kernel *before = r->steps[step - 1].k;
+  if (cu_rows_is_single(r, step) && (before->reduction || cu_rows_is_single(r, step - 1))) return;
+  base_puts(out, share->lanes > 32 ? "  __syncthreads();\n" : "  __syncwarp();\n");
+}
+
 static void cu_rows_put(cuda_source *s, const cuda_rows *r, const cu_rows_share *share, bool *strange) {
   bool small = true;
   for (uint32_t i = 0; i < r->n_steps; i++) small = small && cuda_print_is_small(r->steps[i].k);
@@ -106,7 +117,7 @@ static void cu_rows_put(cuda_source *s, const cuda_rows *r, const cu_rows_share 
   cu_rows_put_arrays(&s->body, r, share);
   for (uint32_t i = 0; i < r->n_steps; i++) {
     cuda_print x = {.s = s, .k = r->steps[i].k, .out = &s->body};
-    if (i) base_puts(&s->body, share->lanes > 32 ? "  __syncthreads();\n" : "  __syncwarp();\n");
+    if (i) cu_rows_put_barrier(&s->body, r, share, i);
     cuda_print_choose_pack(&x);
     if (x.pack && (cu_rows_elements(r, i) % x.pack || !cu_rows_is_along(x.k, x.pack))) x.pack = 0;
     cu_rows_put_step(&x, r, share, i);

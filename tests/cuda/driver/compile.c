@@ -138,46 +138,110 @@ static void note_kernel(text *table, const char *p) {
 
 /* ---- faults put into kernels, to show that they are found ---- */
 
+enum { MUTATE_NONE, MUTATE_MEMORY, MUTATE_SHARED, MUTATE_BARRIER, MUTATE_BOUND };
+
 static struct {
-  uint32_t nth, seen;
+  uint32_t kind, nth, seen;
+  char line[240]; /* in which the last one was */
 } mutation;
 
-/* From the next compilation on, the nth subscript of a kernel (counted from 1, in the order of the text) is one too
- * large; 0: none. How many subscripts there have been since the last call. Meant for a test that has the process for
- * itself. */
-EXPORT uint32_t cudasim_mutate(uint32_t nth) {
+/* From the next compilation on, the nth place of this kind in a kernel (counted from 1, in the order of the text) is
+ * wrong: the subscript of an array of global memory (1) or shared memory (2) is one too large, a barrier (3) is left
+ * out, what a comparison allows (4) is one more. nth 0 or kind 0: none, and places of the kind are counted. How many
+ * there have been since the last call. Meant for a test that has the process for itself. */
+EXPORT uint32_t cudasim_mutate(uint32_t kind, uint32_t nth) {
   uint32_t seen = mutation.seen;
+  mutation.kind = kind;
   mutation.nth = nth;
   mutation.seen = 0;
   return seen;
 }
 
-/* For a bracket: true where it was written in another way. */
-static bool mutate(text *out) {
-  if (++mutation.seen != mutation.nth) return false;
-  add_text(out, "[1 + ");
+/* The line of the kernel in which the last fault was put. */
+EXPORT const char *cudasim_mutated(void) {
+  return mutation.line;
+}
+
+static bool mutates(uint32_t kind, const char *source, const char *p) {
+  if (kind != mutation.kind || ++mutation.seen != mutation.nth) return false;
+  while (p > source && p[-1] != '\n') p--;
+  snprintf(mutation.line, sizeof mutation.line, "%.*s", (int)strcspn(p, "\n"), p);
   return true;
 }
 
-/* Of a subscript of memory: ((const float *)in0)[i]. Brackets behind names are local arrays and tables. */
-static bool is_subscript(const char *source, const char *p) {
-  return *p == '[' && p > source && p[-1] == ')';
+/* The arrays of shared memory that a text has declared so far, as " a b ". */
+static void note_shared(text *shared, const char *p) {
+  const char *stop = p + strcspn(p, ";");
+  while (p < stop) {
+    const char *end = in_word(*p) ? skip_word(p) : p + 1;
+    if (in_word(*p) && *end == '[') {
+      add(shared, p, (size_t)(end - p));
+      add_text(shared, " ");
+    }
+    p = end;
+  }
+}
+
+static bool is_shared(const text *shared, const char *p, const char *end) {
+  char name[64];
+  if (*end != '[' || end - p > 60) return false;
+  snprintf(name, sizeof name, " %.*s ", (int)(end - p), p);
+  return strstr(shared->at, name) != NULL;
+}
+
+/* "a < b ? a : b", of which p is at the sign: the same with "<=". */
+static bool is_least(const char *source, const char *p) {
+  const char *from = p - 1, *answer = strstr(p, " ? ");
+  while (from > source && strchr("=,(;", from[-1]) == NULL) from--;
+  while (*from == ' ') from++;
+  size_t n = (size_t)(p - 1 - from);
+  return answer != NULL && answer < p + strcspn(p, ";") && strncmp(answer + 3, from, n) == 0;
+}
+
+/* "<" or ">=" between spaces, of numbers. */
+static bool is_bound(const char *source, const char *p) {
+  if (p == source || p[-1] != ' ') return false;
+  return (p[0] == '<' && p[1] == ' ' && !is_least(source, p)) || (p[0] == '>' && p[1] == '=' && p[2] == ' ');
+}
+
+/* Writes the place p otherwise, if it is the one, and says where to go on; else NULL. */
+static const char *mutate(text *out, const text *shared, const char *source, const char *p, const char *end) {
+  if (*p == '[' && p > source && p[-1] == ')' && mutates(MUTATE_MEMORY, source, p)) return add_text(out, "[1 + "), end;
+  if (is_shared(shared, p, end) && mutates(MUTATE_SHARED, source, p))
+    return add(out, p, (size_t)(end - p)), add_text(out, "[1 + "), end + 1;
+  if ((word_is(p, end, "__syncthreads") || word_is(p, end, "__syncwarp")) && mutates(MUTATE_BARRIER, source, p))
+    return add_text(out, "(void)0"), skip_parentheses(end);
+  if (is_bound(source, p) && mutates(MUTATE_BOUND, source, p))
+    return add_text(out, *p == '<' ? "< 1 + " : ">= 1 + "), p + (*p == '<' ? 2 : 3);
+  return NULL;
+}
+
+/* The next piece of a text whose kernels have begun, or have not yet. */
+static const char *translate_piece(text *out, text *table, text *shared, const char *source, const char *p) {
+  const char *end = in_word(*p) ? skip_word(p) : skip_item(p);
+  if (word_is(p, end, "extern")) {
+    const char *behind = dynamic_shared(out, p);
+    if (behind != p) return behind;
+  }
+  if (word_is(p, end, "__global__")) note_kernel(table, end);
+  if (word_is(p, end, "__shared__")) {
+    note_shared(shared, p);
+    end = p + strcspn(p, ";");
+  }
+  const char *behind = table->n > 0 ? mutate(out, shared, source, p, end) : NULL;
+  if (behind == NULL) add(out, p, (size_t)(end - p));
+  return behind != NULL ? behind : end;
 }
 
 static char *translate(const char *source) {
-  text out = {0}, table = {0};
-  add_text(&table, "\nCUDA_KERNELS_BEGIN\n");
-  for (const char *p = source; *p != 0;) {
-    const char *end = in_word(*p) ? skip_word(p) : skip_item(p), *from = p;
-    if (word_is(p, end, "extern")) p = dynamic_shared(&out, p);
-    if (p != from) continue;
-    if (word_is(p, end, "__global__")) note_kernel(&table, end);
-    if (!is_subscript(source, p) || !mutate(&out)) add(&out, p, (size_t)(end - p));
-    p = end;
-  }
-  add_text(&table, "CUDA_KERNELS_END\n");
-  add_text(&out, table.at);
+  text out = {0}, table = {0}, shared = {0};
+  add_text(&shared, " ");
+  for (const char *p = source; *p != 0;) p = translate_piece(&out, &table, &shared, source, p);
+  add_text(&out, "\nCUDA_KERNELS_BEGIN\n");
+  if (table.n > 0) add_text(&out, table.at);
+  add_text(&out, "CUDA_KERNELS_END\n");
   free(table.at);
+  free(shared.at);
   return out.at;
 }
 

@@ -136,10 +136,24 @@ static uint32_t index_of(graph_node *const *nodes, uint32_t n, const graph_node 
 }
 
 /* Takes w. */
+static struct {
+  uint32_t nth, seen;
+} lost;
+
+/* The nth node (counted from 1) that is added behind others from now on is added behind none; 0: none is. How many
+ * there have been since the last call. Meant for a test that has the process for itself. */
+EXPORT uint32_t cudasim_lose_edge(uint32_t nth) {
+  uint32_t seen = lost.seen;
+  lost.nth = nth;
+  lost.seen = 0;
+  return seen;
+}
+
 static int add_node(graph_node **out, sim_graph *g, graph_node *const *after, size_t n_after, sim_work *w,
                     const char *what, const char *name) {
   int result = SUCCESS;
   pthread_mutex_lock(&sim.lock);
+  if (n_after > 0 && ++lost.seen == lost.nth) n_after = 0;
   uint32_t *numbers = malloc((n_after + 1) * sizeof *numbers);
   for (size_t i = 0; i < n_after; i++) {
     numbers[i] = index_of(g->nodes, g->n, after[i]);
