@@ -232,6 +232,47 @@ def test_packing_of_windows(t, isa, monkeypatch):
     run_conv(t, NHWC, 1, 24, 180, (5, 7), [one(3, 2, 1, 1), one(3, 1, 1, 1, dilate=2)])
 
 
+@pytest.mark.parametrize("isa", ["portable", "avx2", "avx512", "avx512_vnni"])
+@pytest.mark.parametrize("types", [("s8", "s8", "s32"), ("u8", "s8", "s32"), ("s8", "u8", "s32"), ("u8", "u8", "u32"), ("s4", "s8", "s32"), ("pred", "s8", "s32"),
+                                   ("s8", "s8", "s8")], ids="-".join)
+def test_products_of_bytes(types, isa, monkeypatch):
+    """In fours where the CPU has that: of more terms than a block has and not whole fours, of as many rows as a block has or one more,
+    with neighbours along either dimension, and to the last bit where all are as large as they can be."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    for m, k, n in ((95, 67, 64), (97, 1027, 40), (190, 2050, 33), (13, 1100, 130)):
+        for sa, sb, left, right in (((m, k), (k, n), 1, 0), ((k, m), (n, k), 0, 1)):
+            run_dot(*types, sa, sb, (), (), (left,), (right,))
+    run_dot(*types, (3, 40, 50), (3, 50, 48), (0,), (0,), (2,), (1,))
+    for labels in (NHWC, NCHW):
+        run_conv(None, labels, 1, 70, 66, (7, 9), WINDOWS[0], types=types)
+    text = dot_text(*types, (100, 1500), (1500, 70), (), (), (1,), (0,))
+    largest = [np.full(shape, np.iinfo(TYPES[t]).min if t == "s8" else 1 if t == "pred" else -8 if t == "s4" else 255, TYPES[t])
+               for t, shape in zip(types, ((100, 1500), (1500, 70)))]
+    check(text, types[2], *largest)
+
+
+def test_bytes_by_lines():
+    """A product of bytes between other steps by rows of a tile."""
+    text = """HloModule m
+ENTRY e {
+  x = s8[2000,512] parameter(0)
+  w = s8[512,256] parameter(1)
+  s = f32[256] parameter(2)
+  p = s32[2000,256] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  f = f32[2000,256] convert(p)
+  b = f32[2000,256] broadcast(s), dimensions={1}
+  m = f32[2000,256] multiply(f, b)
+  z = f32[] constant(0)
+  zero = f32[2000,256] broadcast(z), dimensions={}
+  r = f32[2000,256] maximum(m, zero)
+  c = s8[2000,256] convert(r)
+  v = s8[256,64] parameter(3)
+  ROOT q = s32[2000,64] dot(c, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    args = draw("s8", (2000, 512), 1), draw("s8", (512, 256), 2), np.abs(draw("f32", (256,), 3)) / 4000, draw("s8", (256, 64), 4)
+    check(text, "s32", *args)
+
+
 def test_an_input_mostly_of_holes_is_not_copied():
     run_conv("f32", "b0f_0io->b0f", 1, 1, 1, (50,), [one(2, stride=100000, base=100000)], fallback=1)
 

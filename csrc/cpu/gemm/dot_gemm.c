@@ -164,7 +164,8 @@ static void gemm_cut(cpu_gemm *g, int64_t work) {
   assert(g->m.count > 0 && g->n.count > 0 && g->batch.count > 0);
   int64_t width = g->kernel.columns / (g->is_complex ? 2 : 1);
   g->rows = GEMM_ROWS;
-  if (g->rows > gemm_up(g->m.count, g->kernel.rows)) g->rows = gemm_up(g->m.count, g->kernel.rows);
+  if (g->rows > gemm_up(g->m.count + g->shifted, g->kernel.rows))
+    g->rows = gemm_up(g->m.count + g->shifted, g->kernel.rows);
   if (g->columns > gemm_up(g->n.count, width)) g->columns = gemm_up(g->n.count, width);
   for (;;) {
     int64_t tasks = ((g->m.count - 1) / g->rows + 1) * ((g->n.count - 1) / g->columns + 1) * g->batch.count;
@@ -195,12 +196,22 @@ bool cpu_gemm_settle(cpu_gemm *g) {
   return true;
 }
 
+/* The kernel: of bytes in fours where B's are signed, as its instruction takes them. A's may be of either kind. */
+static void gemm_choose_kernel(cpu_gemm *g) {
+  base_dtype a = (base_dtype)g->a_type, b = (base_dtype)g->b_type;
+  bool bytes = g->pairs && base_dtype_bytes(a) == 1 && base_dtype_bytes(b) == 1 && base_dtype_is_signed(b);
+  g->kernel = bytes ? cpu_gemm_kernel_of_bytes() : (cpu_gemm_kernel){NULL, 0, 0};
+  g->bytes = g->kernel.tile != NULL;
+  g->shifted = g->bytes && base_dtype_is_signed(a);
+  if (!g->bytes) g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
+}
+
 /* The kernel, blocks, and the panels of all of B: how many in *all. false where they are too large to count. */
 static bool gemm_measure(cpu_gemm *g, int64_t *all) {
-  g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
+  gemm_choose_kernel(g);
   int64_t size = (int64_t)base_dtype_bytes((base_dtype)g->packed), width = g->kernel.columns / (g->is_complex ? 2 : 1);
   int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum);
-  g->k_block = GEMM_BLOCK_BYTES / (g->pairs ? 2 : size);
+  g->k_block = GEMM_BLOCK_BYTES / (g->bytes ? 1 : g->pairs ? 2 : size);
   g->columns = GEMM_BLOCK_BYTES / size;
   g->panels = (g->n.count + width - 1) / width;
   return base_mul_i64(cpu_gemm_steps(g, g->k.count), line, &g->panel_bytes) &&
@@ -231,6 +242,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
       (g->k.count && !base_mul_i64(work, g->k.count, &work)))
     return false;
   gemm_cut(g, work);
+  g->rows -= g->shifted;
   int64_t least = g->columns / (g->kernel.columns / (g->is_complex ? 2 : 1)),
           most = g->panel_bytes ? GEMM_CHUNK / g->panel_bytes : all;
   g->chunk = most < least ? least : most / least * least;
@@ -360,18 +372,27 @@ static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t
   for (int64_t j = 0; j < panels; j++) {
     const char *b = g->direct ? part : r->packed + (unit + j) * g->panel_bytes + cpu_gemm_steps(g, p) * line;
     if (g->direct) gemm_pack_part(r, t->batch, first + j, p, count, part);
-    for (int64_t i = 0; i < t->rows; i += g->kernel.rows)
+    for (int64_t i = 0; i < t->rows + g->shifted; i += g->kernel.rows)
       g->kernel.tile(steps, a + i * GEMM_ROW_BYTES, b, sums + i * GEMM_ROW_BYTES + j * line, p == 0);
+  }
+}
+
+/* The sums of a row of A that is 128 everywhere are what all other sums are too large by. */
+static void gemm_shift_back(const gemm_task *t, char *sums) {
+  const uint32_t *restrict excess = (const uint32_t *)(const void *)(sums + t->rows * GEMM_ROW_BYTES);
+  for (int64_t i = 0; i < t->rows; i++) {
+    uint32_t *restrict row = (uint32_t *)(void *)(sums + i * GEMM_ROW_BYTES);
+    for (int64_t j = 0; j < t->columns; j++) row[j] -= excess[j];
   }
 }
 
 /* One task. a, sums: GEMM_ROWS rows of GEMM_ROW_BYTES each. */
 static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) {
-  assert(t->rows > 0 && t->rows <= GEMM_ROWS && t->columns > 0);
   const cpu_gemm *g = r->g;
+  assert(t->rows > 0 && t->rows + g->shifted <= GEMM_ROWS && t->columns > 0);
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->a_type), p = 0;
   const char *from = r->a + (g->a_at + gemm_batch_at(g, 'a', t->batch)) * bytes;
-  int padded = (int)gemm_up(t->rows, g->kernel.rows);
+  int padded = (int)gemm_up(t->rows + g->shifted, g->kernel.rows);
   do { /* once also for k == 0: the sums are zeros */
     int64_t count = g->k.count - p < g->k_block ? g->k.count - p : g->k_block;
     cpu_gemm_block block = {.from = from, .lines = t->at, .n_lines = (int)t->rows, .p = p, .count = count};
@@ -379,6 +400,7 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
     gemm_tiles(r, t, p, count, a, sums);
     p += count;
   } while (p < g->k.count && !rt_pool_stopping(r->pool));
+  if (g->shifted) gemm_shift_back(t, sums);
   gemm_store(r, t, sums);
 }
 
@@ -495,7 +517,7 @@ void cpu_gemm_run_lines(const cpu_gemm *g, rt_pool *pool, const void *a, cpu_gem
   assert(from >= packed.batch * g->m.count && to <= (packed.batch + packed.n) * g->m.count);
   while (from < to) {
     int64_t row = from % g->m.count, n = g->m.count - row;
-    if (n > GEMM_ROWS) n = GEMM_ROWS;
+    if (n > GEMM_ROWS - g->shifted) n = GEMM_ROWS - g->shifted;
     if (n > to - from) n = to - from;
     gemm_do_rows(&r, from / g->m.count, row, n, rows, sums);
     from += n;

@@ -35,8 +35,8 @@ typedef struct cpu_gemm_dims {
 } cpu_gemm_dims;
 
 /* The inner loop for one packed type and CPU: c += a * b over `steps` steps of k, or c = a * b where it is the
- * first block. A step is one element of the packed type, a pair of 16-bit integers, or half a complex number. a
- * and c have rows GEMM_ROW_BYTES apart; b is the panel's part. */
+ * first block. A step is one element of the packed type, a pair of 16-bit integers, four bytes, or half a complex
+ * number. a and c have rows GEMM_ROW_BYTES apart; b is the panel's part. */
 typedef void cpu_gemm_tile(int64_t steps, const char *a, const char *b, char *c, bool first);
 typedef struct cpu_gemm_kernel {
   cpu_gemm_tile *tile;
@@ -45,6 +45,8 @@ typedef struct cpu_gemm_kernel {
 /* For sums of type t (F32, F64, S32, S64); pairs: S32 sums of S16 products, or F32 sums of BF16 products where
  * base_isa_has_bf16. The best for this CPU. */
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
+/* For S32 sums of products of four unsigned bytes by four signed ones; {NULL} where this CPU has none. */
+cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void);
 
 /* C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]. To be filled in: dimensions (cpu_gemm_add), then
  * types (cpu_gemm_types), first elements; then cpu_gemm_prepare, after which it is immutable. */
@@ -52,7 +54,9 @@ typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
   bool pairs, is_complex, small, thin;
-  bool vectors;             /* thin: by AVX2 */
+  bool vectors; /* thin: by AVX2 */
+  /* cpu_gemm_prepare's: bytes in fours; of A as 128 more than they are, which a row of 128 beside A's takes away. */
+  bool bytes, shifted;
   int64_t a_at, b_at, c_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
   /* The rest is cpu_gemm_prepare's. */
@@ -97,7 +101,7 @@ bool cpu_gemm_owns_lines(const cpu_gemm *g);
 
 /* Steps of the tile for `count` elements of k. */
 static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
-  return g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
+  return g->bytes ? (count + 3) / 4 : g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
 }
 
 /* --- dot_small.c --- */

@@ -152,6 +152,12 @@ typedef uint64_t tile_8u64 __attribute__((vector_size(64)));
 #define GEMM_SUM uint32_t
 #define GEMM_SPREAD(p) ((tile_16u32)_mm512_set1_epi32((int)TILE_READ(tile_u32, p)))
 #include "dot_kernel.h"
+#define GEMM_MADD(s, x, y) ((tile_16u32)_mm512_dpbusd_epi32((__m512i)(s), (__m512i)(x), (__m512i)(y)))
+#define GEMM_NAME tile_bytes_vnni
+#define GEMM_VEC tile_16u32
+#define GEMM_SUM uint32_t
+#define GEMM_SPREAD(p) ((tile_16u32)_mm512_set1_epi32((int)TILE_READ(tile_u32, p)))
+#include "dot_kernel.h"
 #undef GEMM_TARGET
 
 /* Pairs of bf16, which are added to sums of f32 in the order of k. */
@@ -203,4 +209,11 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {
   if (pairs && t == XLAC_F32) return (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
 #endif
   return tile_table[tile_level()][pairs ? 4 : kind];
+}
+
+cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void) {
+#if defined(__x86_64__)
+  if (base_isa_best() >= BASE_ISA_AVX512_VNNI) return (cpu_gemm_kernel){tile_bytes_vnni, 12, 32};
+#endif
+  return (cpu_gemm_kernel){NULL, 0, 0};
 }

@@ -37,9 +37,10 @@ int cpu_prepare_lines(cpu_prepare_run *x, const cpu_gemm *dims) {
   if (x->out->lines.why) return 0;
   x->lines = base_arena_memdup(x->arena, &g, sizeof g);
   if (!x->lines) return base_oom(x->err, "a product");
-  bool near = g.panels * g.panel_bytes <= LINES_NEAR;
+  bool near = g.panels * g.panel_bytes <= LINES_NEAR && !g.shifted;
   x->out->lines.n = g.batch.count * g.m.count;
   x->out->lines.at_once = near ? g.kernel.rows : (LINES_FAR_ROWS + g.kernel.rows - 1) / g.kernel.rows * g.kernel.rows;
+  if (g.shifted) x->out->lines.at_once--; /* for the row beside them */
   x->out->lines.batches = g.batch.count;
   x->out->lines.packed = g.scratch_bytes;
   x->out->lines.own = cpu_gemm_owns_lines(&g);

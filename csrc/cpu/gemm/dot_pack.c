@@ -104,6 +104,7 @@ static inline uint32_t pack_word(const void *p) {
 PACK_TURN(pack_turn_4, uint32_t, 1, PACK_FOUR, pack_word)
 PACK_TURN(pack_turn_bf16, uint16_t, 1, PACK_FOUR_BF16, PACK_ONE_BF16)
 PACK_TURN(pack_turn_2, uint16_t, 2, PACK_FOUR, pack_word)
+PACK_TURN(pack_turn_1, uint8_t, 4, PACK_FOUR, pack_word)
 PACK_TURN_ROWS(pack_turn_rows_4, uint32_t, PACK_FOUR)
 PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
 #define PACK_NO_TURN(...) false
@@ -134,9 +135,9 @@ PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
     }                                                                                                            \
   }
 
-/* Columns of B to a panel. GROUP elements of k stand side by side: 2 where the kernel takes pairs. Columns that
- * are neighbours in memory are copied row by row; others in strips along k, each of which stays in a few cache
- * lines. */
+/* Columns of B to a panel. GROUP elements of k stand side by side: 2 where the kernel takes pairs, 4 where it takes
+ * bytes. Columns that are neighbours in memory are copied row by row; others in strips along k, each of which stays in
+ * a few cache lines. */
 #define PACK_COLUMNS(name, S, D, GROUP, VALUE, TURN)                                                             \
   static void name(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n, int64_t p, \
                    char *to, int columns) {                                                                      \
@@ -192,9 +193,12 @@ PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
   }
 
 #define PACK_SAME(v) (v)
+#define PACK_SHIFTED(v) ((v) ^ 0x80) /* a signed byte, and 128 */
 static inline uint32_t pack_bf16(uint16_t v) {
   return (uint32_t)v << 16;
 }
+PACK_ROWS(pack_rows_1, uint8_t, uint8_t, PACK_SAME, PACK_NO_TURN)
+PACK_ROWS(pack_rows_1_shifted, uint8_t, uint8_t, PACK_SHIFTED, PACK_NO_TURN)
 PACK_ROWS(pack_rows_2, uint16_t, uint16_t, PACK_SAME, PACK_NO_TURN)
 PACK_ROWS(pack_rows_4, uint32_t, uint32_t, PACK_SAME, pack_turn_rows_4)
 PACK_ROWS(pack_rows_8, uint64_t, uint64_t, PACK_SAME, PACK_NO_TURN)
@@ -202,6 +206,7 @@ PACK_ROWS(pack_rows_16, pack_pair16, pack_pair16, PACK_SAME, PACK_NO_TURN)
 PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16, pack_turn_rows_bf16)
 PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME, PACK_NO_TURN)
 PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME, PACK_NO_TURN)
+PACK_COLUMNS(pack_columns_byte, uint8_t, uint8_t, 4, PACK_SAME, pack_turn_1)
 PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME, pack_turn_2)
 PACK_COLUMNS(pack_columns_4, uint32_t, uint32_t, 1, PACK_SAME, pack_turn_4)
 PACK_COLUMNS(pack_columns_8, uint64_t, uint64_t, 1, PACK_SAME, PACK_NO_TURN)
@@ -211,17 +216,62 @@ PACK_COLUMNS(pack_columns_u8, uint8_t, int16_t, 2, PACK_SAME, PACK_NO_TURN)
 PACK_COMPLEX(pack_columns_c64, float)
 PACK_COMPLEX(pack_columns_c128, double)
 
+/* Four rows of 16 bytes, as columns of four bytes. */
+typedef uint8_t pack_bytes __attribute__((vector_size(16), aligned(1), may_alias));
+static void pack_four_rows(const uint8_t *r0, const uint8_t *r1, const uint8_t *r2, const uint8_t *r3, uint8_t *to) {
+#define PACK_ZIP(low, a, b)                                                                                      \
+  __builtin_shufflevector(a, b, low, low + 16, low + 1, low + 17, low + 2, low + 18, low + 3, low + 19, low + 4, \
+                          low + 20, low + 5, low + 21, low + 6, low + 22, low + 7, low + 23)
+  pack_bytes a = *(const pack_bytes *)r0, b = *(const pack_bytes *)r1, c = *(const pack_bytes *)r2,
+             d = *(const pack_bytes *)r3;
+  pack_bytes even[2] = {PACK_ZIP(0, a, c), PACK_ZIP(8, a, c)}, odd[2] = {PACK_ZIP(0, b, d), PACK_ZIP(8, b, d)};
+  for (int i = 0; i < 2; i++) {
+    *(pack_bytes *)(to + 32 * i) = PACK_ZIP(0, even[i], odd[i]);
+    *(pack_bytes *)(to + 32 * i + 16) = PACK_ZIP(8, even[i], odd[i]);
+  }
+}
+
+/* Whole fours of rows whose bytes are neighbours go by vectors, the rest byte by byte. */
+static void pack_columns_1(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n, int64_t p,
+                           char *to, int columns) {
+  const uint8_t *x = (const uint8_t *)from + lines[0];
+  int64_t i = 0;
+  if (p % 4 == 0 && n_lines % 16 == 0 && pack_run(lines, 0, n_lines) == n_lines)
+    for (; i + 4 <= n; i += 4)
+      for (int c = 0; c < n_lines; c += 16) {
+        const uint8_t *row[4];
+        for (int j = 0; j < 4; j++) row[j] = x + (at ? at[i + j] : i + j) + c;
+        pack_four_rows(row[0], row[1], row[2], row[3], (uint8_t *)to + (p + i) * columns + 4 * c);
+      }
+  pack_columns_byte(from + (at ? 0 : i), lines, n_lines, at ? at + i : NULL, n - i, p + i, to, columns);
+}
+
 /* How an array's elements become packed ones. */
-typedef enum pack_way { PACK_2, PACK_4, PACK_8, PACK_BF16, PACK_S8, PACK_U8, PACK_C64, PACK_C128, PACK_WAYS } pack_way;
-static pack_fn *const pack_rows[PACK_WAYS] = {pack_rows_2,  pack_rows_4,  pack_rows_8, pack_rows_bf16,
-                                              pack_rows_s8, pack_rows_u8, pack_rows_8, pack_rows_16};
-static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_2,  pack_columns_4,  pack_columns_8,   pack_columns_bf16,
-                                                 pack_columns_s8, pack_columns_u8, pack_columns_c64, pack_columns_c128};
+typedef enum pack_way {
+  PACK_1,
+  PACK_1_SHIFTED,
+  PACK_2,
+  PACK_4,
+  PACK_8,
+  PACK_BF16,
+  PACK_S8,
+  PACK_U8,
+  PACK_C64,
+  PACK_C128,
+  PACK_WAYS
+} pack_way;
+static pack_fn *const pack_rows[PACK_WAYS] = {pack_rows_1, pack_rows_1_shifted, pack_rows_2,  pack_rows_4,
+                                              pack_rows_8, pack_rows_bf16,      pack_rows_s8, pack_rows_u8,
+                                              pack_rows_8, pack_rows_16};
+static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_1,   pack_columns_1,    pack_columns_2,  pack_columns_4,
+                                                 pack_columns_8,   pack_columns_bf16, pack_columns_s8, pack_columns_u8,
+                                                 pack_columns_c64, pack_columns_c128};
 
 /* By the type of the array: cpu_gemm_types has seen to it that it is one that packing reads. */
 static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
   size_t bytes = base_dtype_bytes(t);
   if (g->is_complex) return bytes == 8 ? PACK_C64 : PACK_C128;
+  if (g->bytes) return base_dtype_is_signed(t) ? PACK_1_SHIFTED : PACK_1;
   if (g->pairs && bytes == 1) return base_dtype_is_signed(t) ? PACK_S8 : PACK_U8;
   if (t == XLAC_BF16 && !g->pairs) return PACK_BF16;
   assert(bytes == 8 || bytes == 4 || (g->pairs && bytes == 2));
@@ -260,19 +310,22 @@ static void pack_all(const cpu_gemm *g, const cpu_gemm_block *block, bool left, 
 
 void cpu_gemm_pack_a(const cpu_gemm *g, const cpu_gemm_block *block, int padded, char *to) {
   pack_fn *fn = pack_rows[pack_way_of(g, (base_dtype)g->a_type)];
-  assert(block->n_lines <= padded && padded <= GEMM_ROWS && block->count <= g->k_block);
+  assert(block->n_lines + g->shifted <= padded && padded <= GEMM_ROWS && block->count <= g->k_block);
   pack_all(g, block, true, fn, to);
-  if (g->pairs && block->count % 2)
-    for (int l = 0; l < block->n_lines; l++) ((uint16_t *)(void *)(to + (size_t)l * GEMM_ROW_BYTES))[block->count] = 0;
+  /* A step that is not full: B's part of it is zeros, so that of A may be anything that is no NaN. */
+  int64_t end = block->count * (g->bytes ? 1 : 2);
+  for (int l = 0; g->pairs && end % 4 && l < block->n_lines; l++)
+    memset(to + (size_t)l * GEMM_ROW_BYTES + end, 0, (size_t)(4 - end % 4));
   for (int l = block->n_lines; l < padded; l++) memset(to + (size_t)l * GEMM_ROW_BYTES, 0, GEMM_BLOCK_BYTES);
+  if (g->shifted) memset(to + (size_t)block->n_lines * GEMM_ROW_BYTES, 0x80, GEMM_BLOCK_BYTES);
 }
 
-/* A panel of B, or a block's part of it. One that is not full, or has half a pair at its end, is zeroed first. */
+/* A panel of B, or a block's part of it. One that is not full, or has part of a step at its end, is zeroed first. */
 void cpu_gemm_pack_b(const cpu_gemm *g, const cpu_gemm_block *block, char *to) {
   pack_fn *fn = pack_columns[pack_way_of(g, (base_dtype)g->b_type)];
   int width = g->kernel.columns / (g->is_complex ? 2 : 1);
   int64_t line = g->kernel.columns * (int64_t)base_dtype_bytes((base_dtype)g->sum);
-  if (block->n_lines < width || (g->pairs && block->count % 2))
+  if (block->n_lines < width || (g->pairs && block->count % (g->bytes ? 4 : 2)))
     memset(to, 0, (size_t)(cpu_gemm_steps(g, block->count) * line));
   pack_all(g, block, false, fn, to);
 }
