@@ -161,8 +161,7 @@ typedef struct cuda_driver {
 XLAC_MUST_USE int cuda_driver_open(cuda_driver *out, xlac_error *err);
 /* Looks for cuBLASLt, which is large and which few programs need; once. */
 void cuda_driver_find_blas(cuda_driver *d);
-/* The driver's own name and text of its error, behind what was being done: DEVICE, or OUT_OF_MEMORY. 0 is not an error.
- */
+/* The driver's own name and text of its error, after what was being done: DEVICE, or OUT_OF_MEMORY. 0: no error. */
 XLAC_MUST_USE int cuda_check(const cuda_driver *d, cuda_result result, const char *doing, xlac_error *err);
 
 #endif

@@ -1,6 +1,5 @@
 /* Products of matrices by cuBLASLt. It counts columns first: what it computes here is the transposed result, which is
- * the right operand's matrix times the left one's. f32 stays f32: tensor cores round it to tf32 only in fast numerics.
- */
+ * the right operand's matrix times the left one's. f32 stays f32: only fast numerics let it be rounded to tf32. */
 #include "product.h"
 
 #include "print/dot.h"

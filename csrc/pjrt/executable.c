@@ -103,8 +103,7 @@ static bool executable_donation(const PJRT_Executable *e, uint32_t i, xlac_donat
   return e->group ? xlac_executable_shard_donation(e->exe, i, out) : xlac_executable_donation(e->exe, i, out);
 }
 
-/* A result as long as what a device donates for whichever needs it. What has none stays the caller's, as with XLA.
- */
+/* A result as long as what a device donates, for whichever needs it. What has none stays the caller's, as in XLA. */
 static void executable_match_donor(PJRT_Executable *e, pjrt_parameter *p) {
   for (uint32_t i = 0; i < e->n_results && !p->donated; i++) {
     if (e->results[i].taken || e->results[i].bytes != p->bytes) continue;

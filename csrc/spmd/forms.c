@@ -42,8 +42,7 @@ static bool form_begin(form_pass *x, uint32_t dim) {
   return x->shards > 1 && x->s->unreduced.n == 0;
 }
 
-/* x's sharding, with `dim` as two dimensions: the shards (cut, or not), and what is in them. drop: without the latter.
- */
+/* x's sharding, with `dim` as two dimensions: the shards (cut, or not), and their contents. drop: without these. */
 static const sdy_sharding *form_split(form_pass *x, bool cut, bool drop) {
   sdy_dim dims[IR_MAX_RANK + 1];
   sdy_sharding to = *x->s;

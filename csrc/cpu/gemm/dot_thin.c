@@ -134,8 +134,7 @@ static inline void thin_prefetch(const void *rows, int64_t step, int64_t bytes, 
       }                                                                                   \
   }
 
-/* One row of sums over a B that is in the cache: eight vectors of sums stay in registers through all terms, in order.
- */
+/* One row of sums over a B in the cache: eight vectors of sums stay in registers through all terms, in order. */
 #define THIN_ONE_ROW(name, T, VEC, LOAD, MADD, VEC_MADD, TARGET)                            \
   TARGET static void name(const thin_task *t) {                                             \
     enum { EACH = sizeof(VEC) / sizeof(T), N = 8 };                                         \

@@ -1,6 +1,5 @@
 /* Conditionals in a loop's code. Branches of a few cheap ops are all computed, and their results selected; others are
- * regions that run once or not at all, one after the other, each of which leaves the results as they are or gives them.
- */
+ * regions that run once or not at all, one after the other; each gives the results or leaves them as they are. */
 #include "../../passes/op_cost.h"
 #include "scope.h"
 

@@ -193,8 +193,7 @@ static void emit_plan_results(emit_run *e, const uint8_t *needed, uint32_t turn)
   emit_find_uses(e);
 }
 
-/* What the loop needs of steady values: computed ones and loads, since a broadcast is not an operand of an instruction.
- */
+/* What the loop needs of steady values: computed ones and loads, since no instruction has a broadcast operand. */
 static void emit_plan_steady(emit_run *e, const uint8_t *needed) {
   e->n_steps = 0;
   for (uint32_t i = 0; i < e->b->n_once; i++) {

@@ -20,8 +20,7 @@ typedef struct cpu_native_kernel cpu_native_kernel;
 /* NULL in *out where there is to be no native code: on other machines, and where the environment's XLAC_NATIVE is "0"
  * or XLAC_MAX_ISA "portable". */
 XLAC_MUST_USE int cpu_native_store_create(base_alloc alloc, cpu_native_store **out, xlac_error *err);
-/* What code of the same program was before, and where to put this one's; borrowed until s is sealed. s, saved: or NULL.
- */
+/* Earlier code of the same program, and where to put this one's; borrowed until s is sealed. s, saved: or NULL. */
 void cpu_native_store_use(cpu_native_store *s, const rt_saved_code *saved);
 void cpu_native_store_destroy(cpu_native_store *s); /* or NULL */
 /* Code for k, or NULL where it is not covered, memory is short, or s is NULL. */

@@ -1,5 +1,4 @@
-/* Instructions on one lane that are not a row of ops.def: comparisons, and two ops in one. x, y and z are the operands.
- */
+/* Instructions on one lane without a row in ops.def: comparisons, and two ops in one. x, y, z: the operands. */
 #ifndef XLAC_CPU_THREADED_LIST_OPS_H
 #define XLAC_CPU_THREADED_LIST_OPS_H
 

@@ -23,8 +23,7 @@ typedef struct cpu_vm_ahead {
 
 /* Makes k ready to run; in `arena`. fast: the numerics of that name. */
 XLAC_MUST_USE int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xlac_error *err);
-/* Whether fast numerics give it loops that strict ones have not: elementary functions, or f32 lanes for narrow floats.
- */
+/* Whether it has other loops in fast numerics than in strict: elementary functions, f32 lanes for narrow floats. */
 bool cpu_vm_is_looser(const cpu_vm *vm);
 /* From then on, where the native code is ready, it runs in place of the VM's loops, on the same ranges. native: or
  * NULL. */

@@ -148,8 +148,7 @@ bool cuda_print_dynamic_update_slice(cuda_routine *r) {
 
 /* --- bitcast-convert --- */
 
-/* The same bytes, in units of the smaller type; what is not a whole byte, or has bits that it must not, is the host's.
- */
+/* The same bytes, in units of the smaller type; less than a whole byte, or bits that must not be, is the host's. */
 bool cuda_print_bitcast(cuda_routine *r) {
   const ir_type *from = ir_operand_type(r->op, 0), *to = r->op->type;
   const base_dtype_info *a = base_dtype_of((base_dtype)from->dtype), *b = base_dtype_of((base_dtype)to->dtype);

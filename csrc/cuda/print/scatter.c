@@ -148,8 +148,7 @@ static void cu_scatter_put_update(cuda_routine *r, const cu_scatter *x, const sc
     snprintf(parameters[i], sizeof parameters[i], "((%s *)out%u)[to]", c, (unsigned)i);
     snprintf(parameters[x->n + i], sizeof parameters[i], "((const %s *)in%u)[from]", c, (unsigned)(x->n + 1 + i));
   }
-  if (atomic) { /* but for the least and the most, CUDA's functions of 64 bits take unsigned numbers, which is the same
-                 */
+  if (atomic) { /* CUDA's 64-bit functions take unsigned numbers, with the same bits but for minimum and maximum */
     base_dtype t = (base_dtype)x->operand->dtype;
     const char *kind = cuda_type(t == XLAC_S64 && atomic[6] != 'M' ? XLAC_U64 : t);
     base_putf(r->print.out, "  %s(&((%s *)out0)[to], (%s)%s);\n  }\n", atomic, kind, kind, parameters[1]);

@@ -1,5 +1,4 @@
-/* CHLO's ops that are not a plain loop: next_after, constants, and the ops that broadcast their operands as NumPy does.
- */
+/* CHLO's ops that are not a plain loop: next_after, constants, and ops that broadcast their operands as NumPy does. */
 #include "next_after.h"
 #include "../blocks.h"
 #include "../quant.h"

@@ -220,8 +220,7 @@ static ir_value locwin_exchange(locwin *x, ir_value v) {
   return n == 1 ? parts[0] : opt_concatenate(rw, n, parts, x->dim, local_shape(x->p, t, t->rank, dims));
 }
 
-/* fill: a scalar that stands for what matters past either end of the dimension; an op of NULL: nothing there matters.
- */
+/* fill: a scalar for what matters past either end of the dimension; its op is NULL where nothing there matters. */
 static ir_value locwin_fetch(locwin *x, ir_value v, ir_value fill) {
   bool past = false;
   int64_t sent = locwin_plan(x);

@@ -8,8 +8,7 @@ shard_axis *shard_axes_room(shard_pool *pool, uint32_t n) {
 }
 
 /* On overlap the shared range is from `high` to `low_end`, and each bound must be a multiple of the one before it;
- * without, the gap between them must be a factor too. "x":(1)2 and "x":(3)2 can't: 2 and 3 are not a common split of 6.
- */
+ * without, the gap between them must be a factor too. "x":(1)2 and "x":(3)2 can't: 2 and 3 do not both split 6. */
 bool shard_axis_coexists(shard_axis a, shard_axis b) {
   if (a.axis != b.axis || shard_axis_same(a, b)) return true;
   int64_t low = a.pre < b.pre ? a.pre : b.pre, high = a.pre < b.pre ? b.pre : a.pre;
