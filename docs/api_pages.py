@@ -119,6 +119,6 @@ def cli_page():
         text = " ".join((one.description or helps.get(name, "") + ".").split())
         out += [f"## xlac {name}", "", escaped(text[0].upper() + text[1:] if name != "explain" else text), ""]
         out += [option(a) for a in one._actions if a.help != argparse.SUPPRESS and not isinstance(a, argparse._HelpAction)]
-        examples = re.findall(r"xlac [^;\n]+", one.epilog or "")
+        examples = re.findall(r"^  (.+)", one.epilog or "", re.M)
         out += ["", "```", *examples, "```", ""] if examples else [""]
     return "\n".join(out).rstrip() + "\n"

@@ -126,9 +126,13 @@ def verify_one(args, path):
         return {**row, "error": {"message": error.strerror or str(error)}}
     stats = module.stats()
     if not args.quiet and not args.json:
-        print(f"{args.program.path}: ok: {stats['ops']} ops in {stats['computations']} computations, "
+        print(f"{args.program.path}: ok: {counted(stats['ops'], 'op')} in {counted(stats['computations'], 'computation')}, "
               f"{1e3 * (time.perf_counter() - started):.1f} ms")
     return {**row, "ok": True, "ops": stats["ops"], "computations": stats["computations"]}
+
+
+def counted(n, what):
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def verify(args):
@@ -431,15 +435,23 @@ EXAMPLES = {
     "draw": ("xlac draw step.hlo -o step.html",),
     "ops": ("xlac ops dot",),
     "errors": ("xlac errors XLAC-E0201",),
+    "bench": ("xlac bench step.hlo", "xlac bench step.hlo --way compiled --way xla --json"),
+    "reduce": ("xlac reduce step.hlo --differ interpreter fast -o small.hlo", "xlac reduce step.hlo --command './check.sh {}'"),
+    "completion": ("source <(xlac completion bash)", "xlac completion fish | source"),
+    "cache": ("xlac cache", "xlac cache step.hlo", "xlac cache --clear"),
 }
+FIRST = ("xlac demo", "xlac run step.hlo --input=x.npy", "xlac explore step.hlo --profile -o step.html", "xlac COMMAND --help")
+
+
+def show_examples(parser, lines):
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = parser.description and "\n".join(textwrap.wrap(" ".join(parser.description.split()), 79))
+    parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def add_examples(commands):
     for name, lines in EXAMPLES.items():
-        parser = commands.choices[name]
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.description = parser.description and "\n".join(textwrap.wrap(" ".join(parser.description.split()), 79))
-        parser.epilog = "examples:\n" + "\n".join(f"  {line}" for line in lines)
+        show_examples(commands.choices[name], lines)
 
 
 def add_run(commands):
@@ -584,7 +596,8 @@ amount = bounded(float, 0, "a number, at least 0")
 
 
 def make_parser():
-    parser = Parser(prog="xlac", description="Reads, verifies, prints, optimises, compiles and runs XLA programs.")
+    parser = Parser(prog="xlac", description="""Reads, verifies, prints, optimises, compiles and runs XLA programs: HLO, StableHLO and what JAX
+        saves of a step by jax.jit(f).lower(...).as_text().""")
     parser.add_argument("--version", action="version", version=f"xlac {_core.version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     add_run(commands)
@@ -600,6 +613,7 @@ def make_parser():
     commands_passes.add_to(commands)
     more.add_to(commands)
     add_examples(commands)
+    show_examples(parser, FIRST)
     return parser
 
 
@@ -624,7 +638,11 @@ def attempt(args):
 
 def main(argv=None):
     """Runs the command line `argv` (by default the process's) and returns the exit status."""
-    args = make_parser().parse_args(argv)
+    parser = make_parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help(sys.stderr)
+        return 2
+    args = parser.parse_args(argv)
     try:
         return attempt(args)
     except KeyboardInterrupt:

@@ -168,7 +168,7 @@ def completion(args):
 
 def add_bench(commands):
     p = commands.add_parser("bench", help="time a program", description="""Times compiling and running a program, alone or beside other ways
-        to run it, whose samples take turns.""", epilog="""examples: xlac bench step.hlo; xlac bench step.hlo --way compiled --way xla --json""")
+        to run it, whose samples take turns.""")
     p.add_argument("file", help="the program; - is standard input")
     cli.flag(p, "--way", action="append", metavar="WAY", help="compiled (default), fast, unfused, one-thread, interpreter, xla (jaxlib's), "
              "iree (of iree-base-compiler); may be repeated")
@@ -190,9 +190,7 @@ def add_inputs(p):
 
 def add_reduce(commands):
     p = commands.add_parser("reduce", help="find the smallest part of a program that still fails", description="""Makes a program smaller as long as
-        it fails: two ways of running it differ, or a command does not succeed.""",
-                            epilog="examples: xlac reduce step.hlo --differ interpreter fast -o small.hlo; "
-                                    "xlac reduce step.hlo --command './check.sh {}'")
+        it fails: two ways of running it differ, or a command does not succeed.""")
     p.add_argument("file", help="the program; - is standard input")
     cli.flag(p, "--differ", nargs=2, default=("interpreter", "compiled"), metavar=("A", "B"),
              help="it fails where these differ, as for diff (default: interpreter compiled)")
@@ -209,8 +207,7 @@ def add_reduce(commands):
 
 
 def add_completion(commands):
-    p = commands.add_parser("completion", help="print completions for a shell",
-                            epilog='examples: source <(xlac completion bash); xlac completion fish | source')
+    p = commands.add_parser("completion", help="print completions for a shell")
     p.add_argument("shell", choices=("bash", "zsh", "fish"))
     p.set_defaults(command=completion)
 
@@ -218,7 +215,7 @@ def add_completion(commands):
 def add_cache(commands):
     p = commands.add_parser("cache", help="look at compiled programs on disk, or remove them", description="""Without a program, the folder
         and what is in it; with one, whether the cache has it, and if not, which part of its key differs from the nearest entry
-        (docs/cache.md).""", epilog="examples: xlac cache; xlac cache step.hlo; xlac cache --clear")
+        (docs/cache.md).""")
     p.add_argument("file", nargs="?", help="a program; - is standard input")
     cli.flag(p, "--clear", action="store_true", help="remove all entries")
     cli.flag(p, "--folder", metavar="FOLDER", help="the cache (default: what XLAC_CACHE names, else the user's own)")

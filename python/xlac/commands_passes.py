@@ -84,7 +84,8 @@ def opt(args):
     if args.timing:
         cli.say(watch.timing())
     if args.stats:
-        cli.say(f"{before['ops']} ops in {before['computations']} computations -> {after['ops']} in {after['computations']}")
+        said = f"{cli.counted(before['ops'], 'op')} in {cli.counted(before['computations'], 'computation')}"
+        cli.say(f"{said} -> {after['ops']} in {after['computations']}")
     if args.json:
         cli.print_json({"program": args.program.path, "before": before, "after": after, "passes": watch.rows,
                         **({} if args.output else {"text": watch.text_of(result)})})

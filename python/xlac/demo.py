@@ -62,7 +62,7 @@ def main(out=print):
     out("\n".join("  " + line[:110] for line in excerpt(text)))
     out(f"\nParsed and verified in {1e3 * (parsed - started):.1f} ms, compiled in {1e3 * (compiled - parsed):.1f} ms to {steps['kernels']} "
         f"kernels and {steps['routines']} routines, run in {1e3 * (done - compiled):.1f} ms, "
-        f"later in {1e3 * again:.1f} ms")
+        f"later in {1e6 * again:.0f} us")
     out(f"\nResult: {result.dtype}{list(result.shape)}, its first numbers beside XLA's")
     for mine, theirs in zip(result.reshape(-1)[:4], wanted.reshape(-1)[:4]):
         out(f"  {mine: .7f}   {theirs: .7f}")
