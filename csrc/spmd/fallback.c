@@ -39,11 +39,6 @@ static bool fallback_is_known(const ir_op *op) {
   }
 }
 
-/* Numbers that a shard alone would draw otherwise, or ops that nobody can look into. */
-static bool fallback_is_whole(const ir_op *op) {
-  return op->opcode == IR_OP_RNG || op->opcode == IR_OP_RNG_BIT_GENERATOR;
-}
-
 static const sdy_sharding *fallback_sharding(fallback_pass *x, const ir_op *op, uint32_t tensor, const ir_type **t) {
   assert(tensor < op->n_operands + op->n_results);
   bool in = tensor < op->n_operands;
@@ -63,6 +58,14 @@ static bool fallback_has(sdy_ints list, int64_t factor) {
   for (uint32_t i = 0; i < list.n; i++)
     if (list.v[i] == factor) return true;
   return false;
+}
+
+/* Numbers that a shard alone would draw otherwise. */
+static bool fallback_draws(fallback_pass *x, const ir_op *op) {
+  if (op->opcode != IR_OP_RNG_BIT_GENERATOR) return op->opcode == IR_OP_RNG;
+  const ir_type *t;
+  const sdy_sharding *s = fallback_sharding(x, op, 2, &t);
+  return !sdy_sharding_is_replicated(s) && !spmd_draws_alone(x->e.rw.m, op, s);
 }
 
 /* The rule of a library's function says which dimensions it goes through one by one: those that operands and results
@@ -345,7 +348,7 @@ static bool fallback_is_local(fallback_pass *x, ir_op *op) {
   const sdy_mesh *mesh = NULL;
   if (fallback_is_known(op) || !fallback_is_sharded(x, op)) return true;
   x->tensor = x->dim = UINT32_MAX;
-  if (fallback_is_whole(op)) return fallback_why(x, SPMD_DRAWS);
+  if (fallback_draws(x, op)) return fallback_why(x, SPMD_DRAWS);
   const sdy_rule *rule = fallback_rule(x, op);
   if (!rule) return fallback_why(x, SPMD_NO_RULE);
   for (uint32_t i = 0; i < op->n_operands + op->n_results; i++)

@@ -3,35 +3,25 @@
  *   dynamic slices               gathers of rows, of which each device has some
  *   reductions to one element    that no all-reduce combines (argmax): of each shard, then of what these gave
  *   windows over all before      (cumsum): of each shard, then with what the shards before it come to
+ *   random numbers               of the rows that a device's part is in
+ *   sorts, top-k                 of each shard, then of what devices exchange (orders.c)
  *
  * In text, of %x : tensor<8xf32> cut by 4:
  *    %r = stablehlo.reshape %x -> tensor<4x2xf32> [{"x"}, {}], reduced along 1, resharded [{}], reduced along 0. */
-#include "../passes/rewrite/rewrite.h"
 #include "../shard/common/common.h"
 #include "../shard/rules/rule.h"
-#include "inside.h"
+#include "forms.h"
 
-typedef struct form_pass {
-  opt_rewriter *rw;
-  ir_op *op;
-  const sdy_sharding *s; /* of what is looked at, */
-  const ir_type *t;      /* its type, */
-  uint32_t dim;          /* and the dimension that is cut into so many shards */
-  int64_t shards;
-} form_pass;
-
-/* A value with that sharding; `s` NULL: out of memory. */
-static ir_value form_give(form_pass *x, ir_value v, const sdy_sharding *s) {
+ir_value form_give(form_pass *x, ir_value v, const sdy_sharding *s) {
   if (!v.op || !s || !sdy_set(v, s)) x->rw->failed = true;
   return v;
 }
 
-static bool form_is_cut(const sdy_sharding *s, uint32_t d) {
+bool form_is_cut(const sdy_sharding *s, uint32_t d) {
   return s && d < s->n_dims && s->dims[d].axes.n > 0;
 }
 
-/* Reads the sharding of operand 0 and its number of shards along dim. false: not cut there, or not simply. */
-static bool form_begin(form_pass *x, uint32_t dim) {
+bool form_begin(form_pass *x, uint32_t dim) {
   ir_value v = opt_operand(x->op, 0);
   x->t = opt_type(v);
   x->s = sdy_shown(x->rw->m, v);
@@ -42,37 +32,45 @@ static bool form_begin(form_pass *x, uint32_t dim) {
   return x->shards > 1 && x->s->unreduced.n == 0;
 }
 
-/* x's sharding, with `dim` as two dimensions: the shards (cut, or not), and their contents. drop: without these. */
-static const sdy_sharding *form_split(form_pass *x, bool cut, bool drop) {
-  sdy_dim dims[IR_MAX_RANK + 1];
+const sdy_sharding *form_spread(form_pass *x, uint32_t n, uint32_t cut) {
+  sdy_dim dims[2 * IR_MAX_RANK];
   sdy_sharding to = *x->s;
-  uint32_t n = 0;
-  for (uint32_t d = 0; d < x->s->n_dims; d++) {
-    dims[n] = x->s->dims[d];
-    if (d == x->dim && !cut) dims[n].axes.n = 0;
-    n++;
-    if (d == x->dim && !drop) dims[n++] = (sdy_dim){{0, NULL}, true, -1};
-  }
-  to.n_dims = n;
+  assert(n <= IR_MAX_RANK && x->dim < x->s->n_dims);
+  to.n_dims = 0;
   to.dims = dims;
+  for (uint32_t d = 0; d < x->s->n_dims; d++) {
+    if (d != x->dim) dims[to.n_dims++] = x->s->dims[d];
+    for (uint32_t i = 0; d == x->dim && i < n; i++)
+      dims[to.n_dims++] = i == cut ? x->s->dims[d] : (sdy_dim){{0, NULL}, true, -1};
+  }
   return sdy_sharding_make(x->rw->m, &to);
 }
 
-/* A reshape of v to its dimension's shards and what is in them, or back. */
-static ir_value form_in_shards(form_pass *x, ir_value v) {
-  const ir_type *t = opt_type(v);
-  int64_t dims[IR_MAX_RANK + 1];
-  uint32_t n = 0;
-  for (uint32_t d = 0; t && d < t->rank; d++) {
-    dims[n++] = d == x->dim ? x->shards : t->dims[d];
-    if (d == x->dim) dims[n++] = t->dims[d] / x->shards;
-  }
-  if (!t) return v;
-  v = opt_reshape(x->rw, v, opt_tensor(x->rw, (base_dtype)t->dtype, n, dims));
-  return form_give(x, v, form_split(x, true, false));
+/* x's sharding, with `dim` as two dimensions: the shards (cut, or not), and their contents. drop: without these. */
+static const sdy_sharding *form_split(form_pass *x, bool cut, bool drop) {
+  return form_spread(x, drop ? 1 : 2, cut ? 0 : 2);
 }
 
-static ir_value form_reshard(form_pass *x, ir_value v, const sdy_sharding *s) {
+ir_value form_reshape(form_pass *x, ir_value v, uint32_t from, uint32_t n, const int64_t *sizes, uint32_t cut) {
+  const ir_type *t = opt_type(v);
+  int64_t dims[IR_MAX_RANK];
+  uint32_t rank = 0;
+  if (!t || x->rw->failed) return v;
+  assert(t->rank + n - from <= IR_MAX_RANK && x->dim + from <= t->rank);
+  for (uint32_t d = 0; d < x->dim; d++) dims[rank++] = t->dims[d];
+  for (uint32_t i = 0; i < n; i++) dims[rank++] = sizes[i];
+  for (uint32_t d = x->dim + from; d < t->rank; d++) dims[rank++] = t->dims[d];
+  v = opt_reshape(x->rw, v, opt_tensor(x->rw, (base_dtype)t->dtype, rank, dims));
+  return form_give(x, v, form_spread(x, n, cut));
+}
+
+/* A reshape of v to its dimension's shards and what is in them. */
+static ir_value form_in_shards(form_pass *x, ir_value v) {
+  int64_t sizes[] = {x->shards, x->t->dims[x->dim] / x->shards};
+  return form_reshape(x, v, 1, 2, sizes, 0);
+}
+
+ir_value form_reshard(form_pass *x, ir_value v, const sdy_sharding *s) {
   return form_give(x, opt_make(x->rw, IR_OP_SDY_RESHARD, opt_type(v), 1, &v), s);
 }
 
@@ -325,6 +323,41 @@ static void form_scan(form_pass *x, bool back) {
   if (!rw->failed) opt_replace_one(rw, op, v);
 }
 
+/* --- random numbers --- */
+
+/* The sharding of the numbers along their first dimension of more than one element alone. */
+static const sdy_sharding *form_draw_sharding(form_pass *x) {
+  const ir_type *t = x->op->types[1];
+  const sdy_sharding *s = sdy_get((ir_value){x->op, 1});
+  sdy_dim dims[IR_MAX_RANK];
+  uint32_t first = 0;
+  if (!s || !shc_is_static(t) || s->n_dims != t->rank || s->unreduced.n) return NULL;
+  while (first < t->rank && t->dims[first] == 1) first++;
+  for (uint32_t d = 0; d < t->rank; d++) {
+    dims[d] = s->dims[d];
+    if (d != first) dims[d].axes.n = 0;
+  }
+  sdy_sharding to = *s;
+  to.dims = dims;
+  return sdy_sharding_make(x->rw->m, &to);
+}
+
+static bool form_draw_fits(form_pass *x) {
+  x->s = form_draw_sharding(x);
+  return x->s && !spmd_draws_alone(x->rw->m, x->op, sdy_get((ir_value){x->op, 1})) &&
+         spmd_draws_alone(x->rw->m, x->op, x->s);
+}
+
+/* Each device draws the rows that its numbers are in. */
+static void form_draw(form_pass *x) {
+  ir_value state = opt_operand(x->op, 0), made[2];
+  const sdy_sharding *to = sdy_get((ir_value){x->op, 1});
+  opt_copy_op(x->rw, x->op, &state, made);
+  if (x->rw->failed) return;
+  made[1] = form_reshard(x, form_give(x, made[1], x->s), to);
+  if (!x->rw->failed) opt_replace_op(x->rw, x->op, made);
+}
+
 /* Where shardings are decided a barrier is where they change. */
 static void form_barrier(form_pass *x) {
   ir_value v = opt_operand(x->op, 0);
@@ -348,6 +381,12 @@ static int form_op(void *ctx, ir_op *op) {
     form_reduce(&x);
   } else if (op->opcode == IR_OP_REDUCE_WINDOW && form_scan_fits(&x, &back)) {
     form_scan(&x, back);
+  } else if (op->opcode == IR_OP_RNG_BIT_GENERATOR && form_draw_fits(&x)) {
+    form_draw(&x);
+  } else if (op->opcode == IR_OP_SORT && form_sort_fits(&x)) {
+    form_sort(&x);
+  } else if (op->opcode == IR_OP_TOPK && form_top_k_fits(&x)) {
+    form_top_k(&x);
   } else {
     return 0;
   }

@@ -39,6 +39,8 @@ typedef struct spmd_mover {
 } spmd_mover;
 /* Whether a pad, a convolution or an op of windows reaches into other shards: along which dimension of which tensor. */
 bool spmd_reaches(const spmd_mover *x, uint32_t *tensor, uint32_t *dim);
+/* Whether each device can draw its part of an rng_bit_generator's numbers, sharded so. */
+bool spmd_draws_alone(const ir_module *m, const ir_op *op, const sdy_sharding *s);
 /* Whether the one reader of op's partial results is the all-reduce that adds them up. */
 bool spmd_sums_up(const ir_op *op);
 

@@ -54,6 +54,15 @@ bool spmd_reaches(const spmd_mover *x, uint32_t *tensor, uint32_t *dim) {
   return false;
 }
 
+bool spmd_draws_alone(const ir_module *m, const ir_op *op, const sdy_sharding *s) {
+  const sdy_mesh *mesh = sdy_mesh_of(m, s);
+  uint32_t dim = 0, n = 0;
+  assert(op->opcode == IR_OP_RNG_BIT_GENERATOR);
+  for (uint32_t d = 0; d < s->n_dims; d++)
+    if (s->dims[d].axes.n) dim = d, n++;
+  return mesh && n == 1 && shc_draws_alone(op, dim, sdy_axes_size(s->dims[dim].axes, mesh));
+}
+
 /* The axes of all contracted dimensions must be those that the one reader adds up along. */
 bool spmd_sums_up(const ir_op *op) {
   const ir_use *use = op->uses;

@@ -131,8 +131,8 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   char passes[140];
   assert(m->form == IR_FORM_MLIR && p->partitions > 0);
   bool parts = spmd_has_parts(m);
-  TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
   TRY(spmd_make_forms(m, err));
+  TRY(spmd_make_known(m, err)); /* propagation takes rules away at its end */
   TRY(part_run(m, AGREE, err));
   TRY(spmd_make_local(p, m, err));
   if (parts) TRY(spmd_check_parts(m, err));

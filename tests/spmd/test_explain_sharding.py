@@ -15,14 +15,15 @@ def compiled(body, signature, devices=4):
 
 
 def test_what_is_computed_whole_has_a_cause_and_a_remedy():
-    body = """%s, %r = "stablehlo.rng_bit_generator"(%k) {rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>} : (tensor<2xui64>) -> (tensor<2xui64>, tensor<8x8xui32>)
-  %f = stablehlo.convert %r : (tensor<8x8xui32>) -> tensor<8x8xf32>
-  %0 = stablehlo.add %f, %x : tensor<8x8xf32>
+    body = """%l = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.constant dense<8> : tensor<2xi64>
+  %r = stablehlo.rng %l, %h, %s, distribution = UNIFORM : (tensor<f32>, tensor<f32>, tensor<2xi64>) -> tensor<8x8xf32>
+  %0 = stablehlo.add %r, %x : tensor<8x8xf32>
   return %0 : tensor<8x8xf32>"""
-    found = compiled(body, f'({X}, %k: tensor<2xui64>) -> tensor<8x8xf32>').explain("sharding")
+    found = compiled(body, f'({X}, %h: tensor<f32>) -> tensor<8x8xf32>').explain("sharding")
     [row] = found.data["gathers"]
-    assert row["op"] == "stablehlo.rng_bit_generator" and row["line"] == 3 and row["why"] and row["remedy"]
-    assert "stablehlo.rng_bit_generator at line 3" in found and found.data["whole"] is None
+    assert row["op"] == "stablehlo.rng" and row["line"] == 5 and row["why"] and row["remedy"]
+    assert "stablehlo.rng at line 5" in found and found.data["whole"] is None
 
 
 def test_moves_have_kind_axes_bytes_and_a_reader():

@@ -78,6 +78,9 @@ bool shc_has(const ir_module *m, ir_opcode opcode);
 /* Whether devices that each reshape their shard have the shards of the whole reshape. The shardings divide. */
 bool shc_reshape_is_local(base_arena *arena, const sdy_mesh *mesh, uint32_t rank_in, const int64_t *in,
                           const sdy_sharding *s_in, uint32_t rank_out, const int64_t *out, const sdy_sharding *s_out);
+/* Whether each of so many shards of an rng_bit_generator's numbers, cut along dim alone, is what the same generator
+ * makes from a later state on. local/draw.c */
+bool shc_draws_alone(const ir_op *op, uint32_t dim, int64_t shards);
 /* Whether a reshape of static shapes keeps every element in its place when dimensions are padded at their ends. */
 bool shc_reshape_keeps(const ir_type *in, const int64_t *padded_in, const ir_type *out, const int64_t *padded_out);
 /* --- verification --- */

@@ -56,6 +56,8 @@ static local_fn *locpass_special(const ir_op *op) {
       return local_windowed;
     case IR_OP_REVERSE:
       return local_reverse;
+    case IR_OP_RNG_BIT_GENERATOR:
+      return local_rng_bit_generator;
     case IR_OP_SCATTER:
       return local_scatter;
     case IR_OP_SLICE:

@@ -137,7 +137,7 @@ typedef int local_fn(local_pass *p, ir_op *op);
 local_fn local_all_gather, local_all_reduce, local_all_slice, local_all_to_all, local_collective_permute,
     local_constant, local_reduce_scatter, local_concatenate, local_convolution, local_dot, local_dot_general,
     local_dynamic_slice, local_dynamic_update_slice, local_gather, local_iota, local_pad, local_reduce,
-    local_replicated_to_unreduced, local_reverse, local_scatter, local_sharded_to_unreduced, local_slice,
-    local_windowed;
+    local_replicated_to_unreduced, local_reverse, local_rng_bit_generator, local_scatter, local_sharded_to_unreduced,
+    local_slice, local_windowed;
 
 #endif
