@@ -12,16 +12,16 @@
 #include "../shard/rules/rule.h"
 #include "forms.h"
 
-ir_value form_give(form_pass *x, ir_value v, const sdy_sharding *s) {
+ir_value spmd_form_give(form_pass *x, ir_value v, const sdy_sharding *s) {
   if (!v.op || !s || !sdy_set(v, s)) x->rw->failed = true;
   return v;
 }
 
-bool form_is_cut(const sdy_sharding *s, uint32_t d) {
+static bool form_is_cut(const sdy_sharding *s, uint32_t d) {
   return s && d < s->n_dims && s->dims[d].axes.n > 0;
 }
 
-bool form_begin(form_pass *x, uint32_t dim) {
+bool spmd_form_begin(form_pass *x, uint32_t dim) {
   ir_value v = opt_operand(x->op, 0);
   x->t = opt_type(v);
   x->s = sdy_shown(x->rw->m, v);
@@ -32,7 +32,7 @@ bool form_begin(form_pass *x, uint32_t dim) {
   return x->shards > 1 && x->s->unreduced.n == 0;
 }
 
-const sdy_sharding *form_spread(form_pass *x, uint32_t n, uint32_t cut) {
+const sdy_sharding *spmd_form_spread(form_pass *x, uint32_t n, uint32_t cut) {
   sdy_dim dims[2 * IR_MAX_RANK];
   sdy_sharding to = *x->s;
   assert(n <= IR_MAX_RANK && x->dim < x->s->n_dims);
@@ -48,10 +48,10 @@ const sdy_sharding *form_spread(form_pass *x, uint32_t n, uint32_t cut) {
 
 /* x's sharding, with `dim` as two dimensions: the shards (cut, or not), and their contents. drop: without these. */
 static const sdy_sharding *form_split(form_pass *x, bool cut, bool drop) {
-  return form_spread(x, drop ? 1 : 2, cut ? 0 : 2);
+  return spmd_form_spread(x, drop ? 1 : 2, cut ? 0 : 2);
 }
 
-ir_value form_reshape(form_pass *x, ir_value v, uint32_t from, uint32_t n, const int64_t *sizes, uint32_t cut) {
+ir_value spmd_form_reshape(form_pass *x, ir_value v, uint32_t from, uint32_t n, const int64_t *sizes, uint32_t cut) {
   const ir_type *t = opt_type(v);
   int64_t dims[IR_MAX_RANK];
   uint32_t rank = 0;
@@ -61,17 +61,17 @@ ir_value form_reshape(form_pass *x, ir_value v, uint32_t from, uint32_t n, const
   for (uint32_t i = 0; i < n; i++) dims[rank++] = sizes[i];
   for (uint32_t d = x->dim + from; d < t->rank; d++) dims[rank++] = t->dims[d];
   v = opt_reshape(x->rw, v, opt_tensor(x->rw, (base_dtype)t->dtype, rank, dims));
-  return form_give(x, v, form_spread(x, n, cut));
+  return spmd_form_give(x, v, spmd_form_spread(x, n, cut));
 }
 
 /* A reshape of v to its dimension's shards and what is in them. */
 static ir_value form_in_shards(form_pass *x, ir_value v) {
   int64_t sizes[] = {x->shards, x->t->dims[x->dim] / x->shards};
-  return form_reshape(x, v, 1, 2, sizes, 0);
+  return spmd_form_reshape(x, v, 1, 2, sizes, 0);
 }
 
-ir_value form_reshard(form_pass *x, ir_value v, const sdy_sharding *s) {
-  return form_give(x, opt_make(x->rw, IR_OP_SDY_RESHARD, opt_type(v), 1, &v), s);
+ir_value spmd_form_reshard(form_pass *x, ir_value v, const sdy_sharding *s) {
+  return spmd_form_give(x, opt_make(x->rw, IR_OP_SDY_RESHARD, opt_type(v), 1, &v), s);
 }
 
 /* --- dynamic slices --- */
@@ -84,7 +84,7 @@ static bool form_slice_fits(form_pass *x) {
   if (!shc_is_static(in) || in->rank > 30) return false;
   for (uint32_t d = 0; d < in->rank; d++)
     if (in->dims[d] != out->dims[d] && form_is_cut(s, d)) dim = d, n++;
-  return n == 1 && form_begin(x, dim) && out->dims[dim] > 0 && 2 * out->dims[dim] < in->dims[dim] &&
+  return n == 1 && spmd_form_begin(x, dim) && out->dims[dim] > 0 && 2 * out->dims[dim] < in->dims[dim] &&
          in->dims[dim] <= INT32_MAX;
 }
 
@@ -134,11 +134,11 @@ static void form_slice(form_pass *x) {
   ir_value v = all[0];
   if (others) {
     const ir_type *t = opt_tensor(rw, (base_dtype)out->dtype, out->rank, sizes);
-    v = form_give(x, opt_make(rw, IR_OP_DYNAMIC_SLICE, t, 1 + out->rank, all), x->s);
+    v = spmd_form_give(x, opt_make(rw, IR_OP_DYNAMIC_SLICE, t, 1 + out->rank, all), x->s);
     opt_set(rw, v, "slice_sizes", ir_m_i64s(rw->m, out->rank, sizes));
   }
   if (!rw->failed) v = form_rows(x, v, start, out);
-  if (to) form_give(x, v, to);
+  if (to) spmd_form_give(x, v, to);
   if (!rw->failed) opt_replace_one(rw, x->op, v);
 }
 
@@ -159,7 +159,7 @@ static bool form_reduce_fits(form_pass *x) {
   const int64_t *dims = ir_m_ints(ir_mattr_of(op, "dimensions"), &x->rw->arena, &n);
   for (uint32_t i = 0; dims && i < n; i++)
     if (form_is_cut(s, (uint32_t)dims[i])) dim = (uint32_t)dims[i], cut++;
-  if (op->n_results < 2 || cut != 1 || form_is_summed(op) || !form_begin(x, dim) || x->t->dims[dim] % x->shards)
+  if (op->n_results < 2 || cut != 1 || form_is_summed(op) || !spmd_form_begin(x, dim) || x->t->dims[dim] % x->shards)
     return false;
   for (uint32_t i = 1; i < op->n_operands / 2; i++) {
     const sdy_sharding *other = sdy_shown(x->rw->m, opt_operand(op, i));
@@ -215,8 +215,8 @@ static void form_reduce(form_pass *x) {
   cut[before].axes.n = 0;
   const sdy_sharding *together = sdy_sharding_make(rw->m, &s);
   for (uint32_t i = 0; each && i < results; i++) {
-    ir_value v = form_give(x, (ir_value){each, i}, in_parts);
-    operands[i] = form_reshard(x, v, together);
+    ir_value v = spmd_form_give(x, (ir_value){each, i}, in_parts);
+    operands[i] = spmd_form_reshard(x, v, together);
     types[i] = op->types[i];
   }
   inner[0] = before;
@@ -224,7 +224,7 @@ static void form_reduce(form_pass *x) {
   for (uint32_t i = 0; all && i < results; i++) {
     const sdy_sharding *to = sdy_get((ir_value){op, i});
     operands[i] = (ir_value){all, i};
-    if (to) form_give(x, operands[i], to);
+    if (to) spmd_form_give(x, operands[i], to);
   }
   rw->failed = rw->failed || !all;
   if (!rw->failed) opt_replace_op(rw, op, operands);
@@ -251,7 +251,7 @@ static bool form_scan_fits(form_pass *x, bool *back) {
     if (size != 1) dim = d, found++;
     if (size == 1 && (form_int(x, "padding", 2 * d, 0) || form_int(x, "padding", 2 * d + 1, 0))) return false;
   }
-  if (found != 1 || !form_begin(x, dim) || x->t->dims[dim] % x->shards) return false;
+  if (found != 1 || !spmd_form_begin(x, dim) || x->t->dims[dim] % x->shards) return false;
   int64_t size = x->t->dims[dim], low = form_int(x, "padding", 2 * dim, 0),
           high = form_int(x, "padding", 2 * dim + 1, 0);
   *back = low == 0;
@@ -289,37 +289,38 @@ static void form_scan(form_pass *x, bool back) {
   const sdy_sharding *to = sdy_get((ir_value){op, 0});
   ir_value v = form_windows(x, form_in_shards(x, opt_operand(op, 0)), x->dim + 1, size, back ? 0 : size - 1,
                             back ? size - 1 : 0);
-  form_give(x, v, form_split(x, true, false));
+  spmd_form_give(x, v, form_split(x, true, false));
   const ir_type *t = opt_type(v);
   if (rw->failed || !t) return;
   for (uint32_t d = 0; d < t->rank; d++) limits[d] = t->dims[d], ones[d] = 1, dims[d] = d;
   starts[x->dim + 1] = back ? 0 : size - 1;
   limits[x->dim + 1] = starts[x->dim + 1] + 1;
-  ir_value ends = form_give(x, opt_slice(rw, v, starts, limits, ones), form_split(x, true, false));
-  ends = form_reshard(x, ends, form_split(x, false, false));
+  ir_value ends = spmd_form_give(x, opt_slice(rw, v, starts, limits, ones), form_split(x, true, false));
+  ends = spmd_form_reshard(x, ends, form_split(x, false, false));
   /* All but the last shard (the first one), behind (before) the initial value. */
   const ir_type *whole = opt_type(ends);
   int64_t edges[3][IR_MAX_RANK] = {{0}};
   edges[back][x->dim] = 1;
   edges[!back][x->dim] = -1;
   ir_value both[] = {ends, opt_operand(op, 1)};
-  ends = form_give(x, opt_make(rw, IR_OP_PAD, whole, 2, both), form_split(x, false, false));
+  ends = spmd_form_give(x, opt_make(rw, IR_OP_PAD, whole, 2, both), form_split(x, false, false));
   opt_set(rw, ends, "edge_padding_low", ir_m_i64s(rw->m, t->rank, edges[0]));
   opt_set(rw, ends, "edge_padding_high", ir_m_i64s(rw->m, t->rank, edges[1]));
   opt_set(rw, ends, "interior_padding", ir_m_i64s(rw->m, t->rank, edges[2]));
   ends = form_windows(x, ends, x->dim, x->shards, back ? 0 : x->shards - 1, back ? x->shards - 1 : 0);
-  form_give(x, ends, form_split(x, false, false));
+  spmd_form_give(x, ends, form_split(x, false, false));
   if (rw->failed) return;
-  ends = form_reshard(x, ends, form_split(x, true, false));
+  ends = spmd_form_reshard(x, ends, form_split(x, true, false));
   /* As one element for each shard: a dimension of one element is not spread together with others. */
   int64_t sizes[IR_MAX_RANK];
   uint32_t n = 0;
   for (uint32_t d = 0; d < t->rank; d++)
     if (d != x->dim + 1) dims[n] = d, sizes[n++] = t->dims[d];
-  ends = form_give(x, opt_reshape(rw, ends, opt_tensor(rw, (base_dtype)t->dtype, n, sizes)), form_split(x, true, true));
-  ends = form_give(x, opt_broadcast_in_dim(rw, ends, t, dims), form_split(x, true, false));
-  v = form_give(x, opt_binary(rw, shard_scatter_reduction(op), ends, v), form_split(x, true, false));
-  v = form_give(x, opt_reshape(rw, v, op->types[0]), to ? to : x->s);
+  ends = spmd_form_give(x, opt_reshape(rw, ends, opt_tensor(rw, (base_dtype)t->dtype, n, sizes)),
+                        form_split(x, true, true));
+  ends = spmd_form_give(x, opt_broadcast_in_dim(rw, ends, t, dims), form_split(x, true, false));
+  v = spmd_form_give(x, opt_binary(rw, shard_scatter_reduction(op), ends, v), form_split(x, true, false));
+  v = spmd_form_give(x, opt_reshape(rw, v, op->types[0]), to ? to : x->s);
   if (!rw->failed) opt_replace_one(rw, op, v);
 }
 
@@ -354,7 +355,7 @@ static void form_draw(form_pass *x) {
   const sdy_sharding *to = sdy_get((ir_value){x->op, 1});
   opt_copy_op(x->rw, x->op, &state, made);
   if (x->rw->failed) return;
-  made[1] = form_reshard(x, form_give(x, made[1], x->s), to);
+  made[1] = spmd_form_reshard(x, spmd_form_give(x, made[1], x->s), to);
   if (!x->rw->failed) opt_replace_op(x->rw, x->op, made);
 }
 
@@ -362,7 +363,7 @@ static void form_draw(form_pass *x) {
 static void form_barrier(form_pass *x) {
   ir_value v = opt_operand(x->op, 0);
   const sdy_sharding *to = sdy_get((ir_value){x->op, 0});
-  if (to) v = form_reshard(x, v, to);
+  if (to) v = spmd_form_reshard(x, v, to);
   if (!x->rw->failed) opt_replace_one(x->rw, x->op, v);
 }
 
@@ -383,10 +384,10 @@ static int form_op(void *ctx, ir_op *op) {
     form_scan(&x, back);
   } else if (op->opcode == IR_OP_RNG_BIT_GENERATOR && form_draw_fits(&x)) {
     form_draw(&x);
-  } else if (op->opcode == IR_OP_SORT && form_sort_fits(&x)) {
-    form_sort(&x);
-  } else if (op->opcode == IR_OP_TOPK && form_top_k_fits(&x)) {
-    form_top_k(&x);
+  } else if (op->opcode == IR_OP_SORT && spmd_form_sort_fits(&x)) {
+    spmd_form_sort(&x);
+  } else if (op->opcode == IR_OP_TOPK && spmd_form_top_k_fits(&x)) {
+    spmd_form_top_k(&x);
   } else {
     return 0;
   }

@@ -17,23 +17,22 @@ typedef struct form_pass {
 } form_pass;
 
 /* --- forms.c --- */
-bool form_is_cut(const sdy_sharding *s, uint32_t d);
 /* Reads the sharding of operand 0 and its number of shards along dim. false: not cut there, or not simply. */
-bool form_begin(form_pass *x, uint32_t dim);
+bool spmd_form_begin(form_pass *x, uint32_t dim);
 /* A value with that sharding; `s` NULL: out of memory. */
-ir_value form_give(form_pass *x, ir_value v, const sdy_sharding *s);
-ir_value form_reshard(form_pass *x, ir_value v, const sdy_sharding *s);
+ir_value spmd_form_give(form_pass *x, ir_value v, const sdy_sharding *s);
+ir_value spmd_form_reshard(form_pass *x, ir_value v, const sdy_sharding *s);
 /* x's sharding with n dimensions in place of its `dim`, of which number `cut` has its axes (n: none has). */
-const sdy_sharding *form_spread(form_pass *x, uint32_t n, uint32_t cut);
-/* v with n dimensions of these sizes in place of x's `dim`, of which v has `from`; sharded as form_spread says. */
-ir_value form_reshape(form_pass *x, ir_value v, uint32_t from, uint32_t n, const int64_t *sizes, uint32_t cut);
+const sdy_sharding *spmd_form_spread(form_pass *x, uint32_t n, uint32_t cut);
+/* v with n dimensions of these sizes in place of x's `dim`, of which v has `from`; sharded as spmd_form_spread says. */
+ir_value spmd_form_reshape(form_pass *x, ir_value v, uint32_t from, uint32_t n, const int64_t *sizes, uint32_t cut);
 
 /* --- orders.c --- */
 /* A sort along a dimension that is cut, where no other dimension has room for its axes. */
-bool form_sort_fits(form_pass *x);
-void form_sort(form_pass *x);
+bool spmd_form_sort_fits(form_pass *x);
+void spmd_form_sort(form_pass *x);
 /* chlo.top_k along a dimension that is cut, where the k largest of a shard and their places are less than all of it. */
-bool form_top_k_fits(form_pass *x);
-void form_top_k(form_pass *x);
+bool spmd_form_top_k_fits(form_pass *x);
+void spmd_form_top_k(form_pass *x);
 
 #endif
