@@ -444,6 +444,28 @@ store out0[0 + {n}*i0 + 1*i1] v2
         agree(text, numbers(rng, t, size), numbers(rng, t, rows * n))
 
 
+SHORT = """kernel [40,{n}] from 3 inputs
+v0 = {t}[] load in0[0 + {n}*i0 + 1*i1]
+v1 = {t}[] load in1[0 + 1*i0]
+v2 = {t}[] load in2[0 + 1*i1]
+v3 = {t}[] subtract(v0, v1)
+v4 = {t}[] multiply(v3, v2)
+v5 = {t}[] maximum(v4, v1)
+v6 = {t}[] add(v5, v0)
+v7 = {t}[] constant(1)
+"""
+
+
+@pytest.mark.parametrize("t", [*FLOATS, *INTS])
+@pytest.mark.parametrize("n", [8, 12, 13, 16, 24, 31])
+def test_rows_shorter_than_a_vector_or_two_have_the_bits_of_the_vector_machine(t, n, without_native):
+    data = [np.random.default_rng(n).integers(1, 9, size).astype(dtype_of(t)) / dtype_of(t).type(1 if t in INTS else 7) for size in (40 * n, 40, n)]
+    data = [a.astype(dtype_of(t)) for a in data]
+    for end in (f"store out0[0 + {n}*i0 + 1*i1] v6", "over [40,({n}),1]\nstore out0[0 + 1*i0] v6 by add from v7", "over [1,(40),{n}]\nstore out0[0 + 1*i1] v6 by add from v7"):
+        on, off = with_and_without((SHORT + end).format(t=t, n=n) + "\n", data, without_native)
+        assert on == off, end
+
+
 @pytest.mark.parametrize("t", [*FLOATS, *INTS])
 @pytest.mark.parametrize("index", ["7 + 2*i0 + 1*i1", "-3 + -1*i1", "5 + 9*i0", "100 + 3*i0 + -4*i1"])
 def test_iotas_have_the_bits_of_the_reference(t, index):

@@ -157,7 +157,9 @@ void cpu_native_name(cpu_native_store *s, const cpu_native_kernel *n, const char
 enum {
   NATIVE_MIN_COUNT = 16, /* iterations: below, the VM's way to the first op is the shorter one */
   NATIVE_MIN_ROW = 96,   /* of a row: the VM has ways to put shorter ones side by side */
-  NATIVE_MIN_OPS = 100   /* on all elements of a row, from which on its beginning and end do not matter */
+  NATIVE_SHORT = 32,     /* elements of a row that are done in whole vectors, with a mask, or by the VM */
+  NATIVE_SHORTEST = 8,   /* of a row by itself ... */
+  NATIVE_MIN_OPS = 32    /* ... and ops on all of them, from which on its beginning and end do not matter */
 };
 
 static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, uint32_t entry, base_arena *arena) {
@@ -178,13 +180,24 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   return n;
 }
 
+/* Whether vectors are mostly full where rows are short, and none has to be copied. The VM packs such rows, but is slow
+ * on narrow types. */
+static bool store_rows_are_vectors(const nat_body *b) {
+  const kernel *k = b->k;
+  int64_t row = k->extents[k->rank - 1], whole = (row + b->lanes - 1) / b->lanes * b->lanes;
+  bool narrow = base_dtype_bytes((base_dtype)k->values[k->stores[0].value].dtype) < 4;
+  if (k->rank == 1 || row >= NATIVE_SHORT) return true;
+  return row == whole || (nat_has_tail(b) && (narrow || 4 * row >= 3 * whole));
+}
+
 /* NULL where it has no way, or not that one. */
 static cpu_native_kernel *cpu_native_try(cpu_native_store *s, const kernel *k, cpu_native_way way, base_arena *arena) {
   base_arena scratch;
   nat_body b;
   cpu_native_kernel *n = NULL;
   base_arena_init(&scratch, s->alloc);
-  if (nat_lower(&b, k, s->target, way, &scratch) && (way != CPU_NATIVE_LANES || nat_has_tail(&b))) {
+  if (nat_lower(&b, k, s->target, way, &scratch) && (way != CPU_NATIVE_LANES || nat_has_tail(&b)) &&
+      store_rows_are_vectors(&b)) {
     uint32_t entry = store_code(s, &b, &scratch);
     if (entry != NAT_NONE) n = cpu_native_of(s, &b, entry, arena);
   }
@@ -192,17 +205,11 @@ static cpu_native_kernel *cpu_native_try(cpu_native_store *s, const kernel *k, c
   return n;
 }
 
-/* Whether rows that are short, but fill vectors, have much to do. */
+/* Whether rows that are short have enough to do. */
 static bool store_rows_are_worth(const kernel *k) {
   int64_t row = k->extents[k->rank - 1], ops = 0;
   for (uint32_t i = 0; i < k->n_values; i++) ops += k->values[i].kind == KERNEL_OP;
-  return row >= 2 * NATIVE_MIN_COUNT && ops * row >= NATIVE_MIN_OPS;
-}
-
-/* k, or where its rows are short, one of the same iterations whose rows are longer; or NULL. */
-static const kernel *store_rows_of(const kernel *k, base_arena *arena) {
-  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
-  return short_rows && !store_rows_are_worth(k) ? nat_flatten(k, arena) : k;
+  return row >= NATIVE_SHORTEST && ops * row >= NATIVE_MIN_OPS;
 }
 
 /* n, which is k's code or NULL, with code for parts of k beside it; NULL where nothing does all of k. */
@@ -222,20 +229,25 @@ static cpu_native_kernel *store_cut(cpu_native_store *s, const kernel *k, cpu_na
   return all;
 }
 
-const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
-  if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
-  const kernel *own = k;
-  k = store_rows_of(own, arena);
-  if (!k) return NULL;
-  bool is_flat = k != own;
+static const cpu_native_kernel *store_make(cpu_native_store *s, const kernel *k, bool short_rows, base_arena *arena) {
   cpu_native_way way = nat_best_way(k);
   /* a block must not go over the end of a row, and the VM's do where rows are short */
-  bool short_rows = is_flat || k->extents[k->rank - 1] < NATIVE_MIN_ROW;
   if (way == CPU_NATIVE_LANES && short_rows && k->extents[k->rank - 1] != k->reduction->reduced)
     way = CPU_NATIVE_VALUES;
   cpu_native_kernel *n = cpu_native_try(s, k, way, arena);
   if (!n && way != CPU_NATIVE_VALUES) n = cpu_native_try(s, k, CPU_NATIVE_VALUES, arena);
   return store_cut(s, k, n, arena);
+}
+
+/* Where rows are short, those of the same iterations may be longer. */
+const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
+  if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
+  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+  const cpu_native_kernel *n = NULL;
+  if (!short_rows || store_rows_are_worth(k)) n = store_make(s, k, short_rows, arena);
+  if (n || !short_rows) return n;
+  k = nat_flatten(k, arena);
+  return k ? store_make(s, k, true, arena) : NULL;
 }
 
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
