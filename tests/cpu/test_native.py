@@ -755,3 +755,31 @@ ENTRY e {{
     x = (np.random.default_rng(n).integers(1, 2**31 - 1, n) >> np.arange(n) % 31).astype(np.int32 if source == "s32" else np.uint32)
     want, got = xlac.interpret(module, x), xlac.compile(module, threads=1)(x)
     assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
+
+
+@pytest.mark.parametrize("wide", ["s64", "u64"])
+@pytest.mark.parametrize("narrow", ["f32", "f16"])
+def test_sums_of_wide_integers_beside_narrower_floats(wide, narrow):
+    """The lanes of both are kept row by row, in so many bytes for each."""
+    text = f"""kernel [6,200] from 2 inputs
+v0 = {wide}[] load in0[0 + 200*i0 + 1*i1]
+v1 = {narrow}[] load in1[0 + 200*i0 + 1*i1]
+v2 = {narrow}[] abs(v1)
+v3 = {wide}[] constant(1)
+v4 = {narrow}[] constant(1)
+over [6,(200),1]
+store out0[0 + 1*i0] v0 by add from v3
+store out1[0 + 1*i0] v2 by add from v4
+"""
+    rng = np.random.default_rng(2)
+    x, y = rng.integers(0, 2**40, 1200).astype(wide.replace("s", "int").replace("u", "uint")), rng.random(1200).astype("float" + narrow[1:])
+    wides, narrows = kernels.run(text, x, y)
+    assert (wides == x.reshape(6, 200).sum(1) + np.array(1, x.dtype)).all()
+    assert narrows.tobytes() == by_the_vector_machine(text, x, y)[1]
+
+
+def by_the_vector_machine(text, *arrays):
+    """The vector machine's results."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XLAC_NATIVE", "0")
+        return [r.tobytes() for r in kernels.run(text, *arrays)]

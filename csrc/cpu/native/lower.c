@@ -165,5 +165,5 @@ bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_nativ
     else
       nat_lower_store(&r, s);
   }
-  return !b->failed && nat_reads_fit(b) && nat_calls_pay(b);
+  return !b->failed && nat_folds_fit(b) && nat_reads_fit(b) && nat_calls_pay(b);
 }

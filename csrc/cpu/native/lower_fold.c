@@ -145,6 +145,13 @@ static void fold_set_turns(nat_body *b, nat_type t) {
   b->turns = turns;
 }
 
+/* Lanes of 8 bytes beside the vectors of narrower floats would go over those of the next row. */
+bool nat_folds_fit(const nat_body *b) {
+  for (uint32_t i = 0; b->way == CPU_NATIVE_LANES && i < b->n_folds; i++)
+    if (b->values[b->folds[i].first].width * b->lanes * b->turns > CPU_NATIVE_FOLD_BYTES) return false;
+  return true;
+}
+
 void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value) {
   nat_type of = nat_lane_type_of((base_dtype)b->k->values[s->value].dtype), t = fold_type(of);
   const kernel_index *index = fold_index(b);

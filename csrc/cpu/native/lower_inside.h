@@ -63,5 +63,7 @@ bool nat_reads_fit(const nat_body *b);
 /* --- lower_fold.c --- */
 /* A store that combines, given its value, by the body's way. */
 void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value);
+/* Whether the lanes of all that is combined fit the room of a row, CPU_NATIVE_FOLD_BYTES. */
+bool nat_folds_fit(const nat_body *b);
 
 #endif
