@@ -221,7 +221,7 @@ def test_inputs_with_holes(t, window):
 
 
 @pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
-@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "s8", "s16", "c64"])
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "f16", "s8", "s16", "c64"])
 def test_packing_of_windows(t, isa, monkeypatch):
     """More features than are computed row by row. Terms that are neighbours in one operand and not in the other, lines that are neighbours,
     results that are apart (phases of a dilated input), and more terms than a block has."""

@@ -28,10 +28,10 @@ typedef float LOOSE loose_f32;
 typedef double LOOSE loose_f64;
 #undef LOOSE
 
-/* --- f32 to f16 by the processor's own instruction ---
+/* --- between f32 and f16 by the processor's own instructions ---
  *
- * The bits are those of base_narrow_encode: the instruction differs from it in the payloads of NaNs alone, so these
- * are done one by one. */
+ * The bits are those of base_narrow_encode and base_narrow_decode: the instructions differ from them in the payloads of
+ * NaNs alone, so these are done one by one. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -66,14 +66,30 @@ __attribute__((target("avx2,f16c"))) static void narrow_half(void *restrict dst,
   }
 }
 
-/* f32 to f16 in vector instructions, or NULL where the processor has none for it. */
-static convert_loop find_half_loop(void) {
+__attribute__((target("avx2,f16c"))) static void widen_half(void *restrict dst, const void *restrict src, size_t n) {
+  const loose_u16 *from = src;
+  loose_f32 *to = dst;
+  for (; n >= 8; n -= 8, from += 8, to += 8) {
+    __m256 v = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+    _mm256_storeu_ps((float *)(void *)to, v);
+    unsigned nans = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    for (; nans; nans &= nans - 1) {
+      unsigned i = (unsigned)__builtin_ctz(nans);
+      to[i] = base_narrow_decode(half_facts, from[i]);
+    }
+  }
+  for (; n; n--) *to++ = base_narrow_decode(half_facts, *from++);
+}
+
+/* Between f32 and f16 in vector instructions, or NULL where the processor has none for it. */
+static convert_loop find_half_loop(bool widen) {
   /* Not base_isa_best: this is asked while programs run, when others may change the environment; the bits are the same.
    */
-  return __builtin_cpu_supports("avx2") ? narrow_half : NULL; /* F16C came before AVX2 */
+  return __builtin_cpu_supports("avx2") ? widen ? widen_half : narrow_half : NULL; /* F16C came before AVX2 */
 }
 #else
-static convert_loop find_half_loop(void) {
+static convert_loop find_half_loop(bool widen) {
+  (void)widen;
   return NULL;
 }
 #endif
@@ -170,14 +186,15 @@ static const narrow_loops loops_of[BASE_DTYPE_COUNT] = {
 /* From t to its native type; NULL for native types. */
 static convert_loop find_widen_loop(base_dtype t) {
   assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT);
-  return loops_of[t].widen;
+  convert_loop half = t == XLAC_F16 ? find_half_loop(true) : NULL;
+  return half ? half : loops_of[t].widen;
 }
 
 /* From t's native type to t; NULL for native types. `clamp`: an integer too wide for t gives t's nearest value (what a
  * float converts to), not its low bits (what an integer does). */
 static convert_loop find_narrow_loop(base_dtype t, bool clamp) {
   assert(t > BASE_DTYPE_INVALID && t < BASE_DTYPE_COUNT);
-  convert_loop half = t == XLAC_F16 ? find_half_loop() : NULL;
+  convert_loop half = t == XLAC_F16 ? find_half_loop(false) : NULL;
   if (half) return half;
   return clamp ? loops_of[t].clamp : loops_of[t].wrap;
 }

@@ -14,8 +14,9 @@
 #include "../../interp/algorithm/matmul.h"
 
 enum {
-  GEMM_FEW = 8,                     /* columns of which B has too few */
-  GEMM_CHUNK = 4 << 20,             /* bytes of packed B that are wanted at most */
+  GEMM_WIDE = 16,       /* rows, columns and terms from which on others than thin products are at their best */
+  GEMM_FEW = 8,         /* columns of which B has too few */
+  GEMM_CHUNK = 4 << 20, /* bytes of packed B that are wanted at most */
   GEMM_DIRECT_ROWS = 4 * GEMM_ROWS, /* of A at most, where more of B is not packed before but where it is met */
   GEMM_PANEL_BYTES = GEMM_BLOCK_BYTES / 4 * 128, /* of a panel's part in one block of k, at most */
   GEMM_TASKS = 24,                               /* enough for some threads */
@@ -40,14 +41,20 @@ static bool gemm_is_small_integer(base_dtype t) {
   return base_dtype_bytes(t) == 1 ? !base_dtype_is_float(t) : t == XLAC_S16;
 }
 
-/* The element types that packing reads for such products: others are converted before. bf16 is widened by packing,
- * 8-bit integers become pairs of s16, and unsigned integers have the bits of signed ones. */
+/* The element types that packing reads for such products: others are converted before. bf16 and f16 are widened by
+ * packing, 8-bit integers become pairs of s16, and unsigned integers have the bits of signed ones. */
 static bool gemm_reads(base_dtype t, base_dtype packed, bool pairs) {
   if (pairs) return gemm_is_small_integer(t) || t == XLAC_BF16;
-  if (packed == XLAC_F32) return t == XLAC_F32 || t == XLAC_BF16;
+  if (packed == XLAC_F32) return t == XLAC_F32 || t == XLAC_BF16 || t == XLAC_F16;
   if (packed == XLAC_S32) return t == XLAC_S32 || t == XLAC_U32;
   if (packed == XLAC_S64) return t == XLAC_S64 || t == XLAC_U64;
   return t == packed;
+}
+
+/* Whether the product is of the kind that packs: f16 is converted before for all others, which have no loops for it. */
+static bool gemm_packs(cpu_gemm *g) {
+  return gemm_count(&g->m) && gemm_count(&g->n) && gemm_count(&g->k) && g->m.count >= GEMM_WIDE &&
+         g->n.count >= GEMM_WIDE && g->k.count >= GEMM_WIDE;
 }
 
 /* Small products read 4 bytes or more an element: they have no packing that would widen it. */
@@ -61,8 +68,11 @@ void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool 
   g->is_complex = base_dtype_is_complex(product);
   bool narrow = product == XLAC_F32 && a == XLAC_BF16 && b == XLAC_BF16 && base_isa_has_bf16();
   g->pairs = !g->small && (narrow || (product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b)));
+  bool packs = !g->small && gemm_packs(g);
   g->a_type = gemm_reads(a, product, g->pairs) && !(g->small && base_dtype_bytes(a) < 4) ? a : product;
   g->b_type = gemm_reads(b, product, g->pairs) && !(g->small && base_dtype_bytes(b) < 4) ? b : product;
+  if (a == XLAC_F16 && !packs) g->a_type = (uint8_t)product;
+  if (b == XLAC_F16 && !packs) g->b_type = (uint8_t)product;
 }
 
 void cpu_gemm_add(cpu_gemm_dims *dims, int64_t n, int64_t a, int64_t b, int64_t c) {

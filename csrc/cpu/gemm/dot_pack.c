@@ -1,5 +1,5 @@
 /* Packing: A in rows whose elements are neighbours along k, B in panels whose elements are neighbours along n. A
- * tile then reads both from the first byte to the last. Narrow types are widened on the way (bf16 to f32, 8-bit
+ * tile then reads both from the first byte to the last. Narrow types are widened on the way (bf16 and f16 to f32, 8-bit
  * integers to 16 bits). Offsets of lines (rows of A, columns of B) come in a list; k is walked by runs of its
  * innermost dimension. */
 #include "dot_gemm.h"
@@ -207,7 +207,8 @@ PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16, pack_turn_rows_bf16)
 PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME, PACK_NO_TURN)
 PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME, PACK_NO_TURN)
 PACK_COLUMNS(pack_columns_byte, uint8_t, uint8_t, 4, PACK_SAME, pack_turn_1)
-PACK_COLUMNS(pack_columns_2, uint16_t, uint16_t, 2, PACK_SAME, pack_turn_2)
+PACK_COLUMNS(pack_columns_half, uint16_t, uint16_t, 1, PACK_SAME, PACK_NO_TURN)
+PACK_COLUMNS(pack_columns_pair, uint16_t, uint16_t, 2, PACK_SAME, pack_turn_2)
 PACK_COLUMNS(pack_columns_4, uint32_t, uint32_t, 1, PACK_SAME, pack_turn_4)
 PACK_COLUMNS(pack_columns_8, uint64_t, uint64_t, 1, PACK_SAME, PACK_NO_TURN)
 PACK_COLUMNS(pack_columns_bf16, uint16_t, uint32_t, 1, pack_bf16, pack_turn_bf16)
@@ -216,34 +217,75 @@ PACK_COLUMNS(pack_columns_u8, uint8_t, int16_t, 2, PACK_SAME, PACK_NO_TURN)
 PACK_COMPLEX(pack_columns_c64, float)
 PACK_COMPLEX(pack_columns_c128, double)
 
-/* Four rows of 16 bytes, as columns of four bytes. */
+/* Some rows of one vector each, element by element side by side: two rows of 8 numbers, or four of 16 bytes. */
 typedef uint8_t pack_bytes __attribute__((vector_size(16), aligned(1), may_alias));
-static void pack_four_rows(const uint8_t *r0, const uint8_t *r1, const uint8_t *r2, const uint8_t *r3, uint8_t *to) {
-#define PACK_ZIP(low, a, b)                                                                                      \
+typedef uint16_t pack_halves __attribute__((vector_size(16), aligned(1), may_alias));
+#define PACK_ZIP_8(low, a, b) \
+  __builtin_shufflevector(a, b, low, low + 8, low + 1, low + 9, low + 2, low + 10, low + 3, low + 11)
+#define PACK_ZIP_16(low, a, b)                                                                                   \
   __builtin_shufflevector(a, b, low, low + 16, low + 1, low + 17, low + 2, low + 18, low + 3, low + 19, low + 4, \
                           low + 20, low + 5, low + 21, low + 6, low + 22, low + 7, low + 23)
-  pack_bytes a = *(const pack_bytes *)r0, b = *(const pack_bytes *)r1, c = *(const pack_bytes *)r2,
-             d = *(const pack_bytes *)r3;
-  pack_bytes even[2] = {PACK_ZIP(0, a, c), PACK_ZIP(8, a, c)}, odd[2] = {PACK_ZIP(0, b, d), PACK_ZIP(8, b, d)};
+static inline void pack_zip_2(const uint16_t *const *row, int c, uint16_t *to) {
+  pack_halves a = *(const pack_halves *)(row[0] + c), b = *(const pack_halves *)(row[1] + c);
+  *(pack_halves *)to = PACK_ZIP_8(0, a, b);
+  *(pack_halves *)(to + 8) = PACK_ZIP_8(4, a, b);
+}
+static inline void pack_zip_1(const uint8_t *const *row, int column, uint8_t *to) {
+  pack_bytes a = *(const pack_bytes *)(row[0] + column), b = *(const pack_bytes *)(row[1] + column);
+  pack_bytes c = *(const pack_bytes *)(row[2] + column), d = *(const pack_bytes *)(row[3] + column);
+  pack_bytes even[2] = {PACK_ZIP_16(0, a, c), PACK_ZIP_16(8, a, c)},
+             odd[2] = {PACK_ZIP_16(0, b, d), PACK_ZIP_16(8, b, d)};
   for (int i = 0; i < 2; i++) {
-    *(pack_bytes *)(to + 32 * i) = PACK_ZIP(0, even[i], odd[i]);
-    *(pack_bytes *)(to + 32 * i + 16) = PACK_ZIP(8, even[i], odd[i]);
+    *(pack_bytes *)(to + 32 * i) = PACK_ZIP_16(0, even[i], odd[i]);
+    *(pack_bytes *)(to + 32 * i + 16) = PACK_ZIP_16(8, even[i], odd[i]);
   }
 }
 
-/* Whole fours of rows whose bytes are neighbours go by vectors, the rest byte by byte. */
-static void pack_columns_1(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n, int64_t p,
-                           char *to, int columns) {
-  const uint8_t *x = (const uint8_t *)from + lines[0];
-  int64_t i = 0;
-  if (p % 4 == 0 && n_lines % 16 == 0 && pack_run(lines, 0, n_lines) == n_lines)
-    for (; i + 4 <= n; i += 4)
-      for (int c = 0; c < n_lines; c += 16) {
-        const uint8_t *row[4];
-        for (int j = 0; j < 4; j++) row[j] = x + (at ? at[i + j] : i + j) + c;
-        pack_four_rows(row[0], row[1], row[2], row[3], (uint8_t *)to + (p + i) * columns + 4 * c);
-      }
-  pack_columns_byte(from + (at ? 0 : i), lines, n_lines, at ? at + i : NULL, n - i, p + i, to, columns);
+/* Whole groups of rows whose elements are neighbours go by vectors, the rest as PLAIN packs it. */
+#define PACK_GROUPS(name, T, GROUP, ZIP, PLAIN)                                                                     \
+  static void name(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n, int64_t p,    \
+                   char *to, int columns) {                                                                         \
+    const T *x = (const T *)(const void *)from + lines[0];                                                          \
+    const int lanes = 16 / (int)sizeof(T);                                                                          \
+    int64_t i = 0;                                                                                                  \
+    if (p % (GROUP) == 0 && n_lines % lanes == 0 && pack_run(lines, 0, n_lines) == n_lines)                         \
+      for (; i + (GROUP) <= n; i += (GROUP)) {                                                                      \
+        T *out = (T *)(void *)to + (p + i) * columns;                                                               \
+        const T *row[GROUP];                                                                                        \
+        for (int j = 0; j < (GROUP); j++) row[j] = x + (at ? at[i + j] : i + j);                                    \
+        for (int j = 0; j < (GROUP) && i + PACK_AHEAD + j < n; j++)                                                 \
+          pack_fetch(x + (at ? at[i + PACK_AHEAD + j] : i + PACK_AHEAD + j), (size_t)n_lines * sizeof(T));          \
+        for (int c = 0; c < n_lines; c += lanes) ZIP(row, c, out + (GROUP) * c);                                    \
+      }                                                                                                             \
+    PLAIN(from + (at ? 0 : i * (int64_t)sizeof(T)), lines, n_lines, at ? at + i : NULL, n - i, p + i, to, columns); \
+  }
+PACK_GROUPS(pack_columns_1, uint8_t, 4, pack_zip_1, pack_columns_byte)
+PACK_GROUPS(pack_columns_2, uint16_t, 2, pack_zip_2, pack_columns_pair)
+
+/* f16 goes by pieces through a buffer to the conversion of many. */
+static void pack_rows_f16(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n, int64_t p,
+                          char *to, int columns) {
+  const uint16_t *x = (const uint16_t *)(const void *)from;
+  uint16_t piece[PACK_TABLE];
+  (void)columns;
+  assert(n <= PACK_TABLE);
+  for (int l = 0; l < n_lines; l++) {
+    const uint16_t *in = x + lines[l];
+    for (int64_t j = 0; at && j < n; j++) piece[j] = in[at[j]];
+    base_convert(XLAC_F32, to + l * GEMM_ROW_BYTES + p * 4, XLAC_F16, at ? piece : in, (size_t)n);
+  }
+}
+static void pack_columns_f16(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n,
+                             int64_t p, char *to, int columns) {
+  enum { TERMS = 64 };
+  uint16_t piece[TERMS * PACK_WIDE];
+  assert(columns <= PACK_WIDE);
+  memset(piece, 0, sizeof piece);
+  for (int64_t i = 0, m; i < n; i += m) {
+    m = n - i < TERMS ? n - i : TERMS;
+    pack_columns_half(from + (at ? 0 : 2 * i), lines, n_lines, at ? at + i : NULL, m, 0, (char *)piece, columns);
+    base_convert(XLAC_F32, to + (p + i) * columns * 4, XLAC_F16, piece, (size_t)(m * columns));
+  }
 }
 
 /* How an array's elements become packed ones. */
@@ -254,18 +296,19 @@ typedef enum pack_way {
   PACK_4,
   PACK_8,
   PACK_BF16,
+  PACK_F16,
   PACK_S8,
   PACK_U8,
   PACK_C64,
   PACK_C128,
   PACK_WAYS
 } pack_way;
-static pack_fn *const pack_rows[PACK_WAYS] = {pack_rows_1, pack_rows_1_shifted, pack_rows_2,  pack_rows_4,
-                                              pack_rows_8, pack_rows_bf16,      pack_rows_s8, pack_rows_u8,
-                                              pack_rows_8, pack_rows_16};
-static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_1,   pack_columns_1,    pack_columns_2,  pack_columns_4,
-                                                 pack_columns_8,   pack_columns_bf16, pack_columns_s8, pack_columns_u8,
-                                                 pack_columns_c64, pack_columns_c128};
+static pack_fn *const pack_rows[PACK_WAYS] = {pack_rows_1,  pack_rows_1_shifted, pack_rows_2,   pack_rows_4,
+                                              pack_rows_8,  pack_rows_bf16,      pack_rows_f16, pack_rows_s8,
+                                              pack_rows_u8, pack_rows_8,         pack_rows_16};
+static pack_fn *const pack_columns[PACK_WAYS] = {pack_columns_1,  pack_columns_1,    pack_columns_2,   pack_columns_4,
+                                                 pack_columns_8,  pack_columns_bf16, pack_columns_f16, pack_columns_s8,
+                                                 pack_columns_u8, pack_columns_c64,  pack_columns_c128};
 
 /* By the type of the array: cpu_gemm_types has seen to it that it is one that packing reads. */
 static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
@@ -274,6 +317,7 @@ static pack_way pack_way_of(const cpu_gemm *g, base_dtype t) {
   if (g->bytes) return base_dtype_is_signed(t) ? PACK_1_SHIFTED : PACK_1;
   if (g->pairs && bytes == 1) return base_dtype_is_signed(t) ? PACK_S8 : PACK_U8;
   if (t == XLAC_BF16 && !g->pairs) return PACK_BF16;
+  if (t == XLAC_F16) return PACK_F16;
   assert(bytes == 8 || bytes == 4 || (g->pairs && bytes == 2));
   return bytes == 8 ? PACK_8 : bytes == 4 ? PACK_4 : PACK_2;
 }
