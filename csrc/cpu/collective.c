@@ -11,8 +11,10 @@
 /* What a meeting counts for between two looks at whether the call is interrupted: some 10 us, in element operations. */
 enum { COLLECTIVE_TICKS = 1 << 12 };
 
-/* into[i] = into[i] + more[i], which is what nearly all sums are: without the lanes of a program. */
-typedef void collective_add_fn(int64_t n, void *into, const void *more);
+/* What nearly all sums are, without the lanes of a program: as rt_combine_fn, of exactly COLLECTIVE_AT_ONCE members, or
+ * of two. */
+enum { COLLECTIVE_AT_ONCE = 4 };
+typedef void collective_add_fn(int64_t n, void *into, uint32_t members, const void *const *from);
 
 typedef struct collective_routine {
   rt_collective what;
@@ -25,6 +27,7 @@ typedef struct collective_routine {
 /* What a combination goes by. */
 typedef struct collective_sum {
   collective_add_fn *add;
+  const rt_extent *extents;
   scalar_lanes_run lanes;
 } collective_sum;
 
@@ -34,12 +37,17 @@ static const ir_type *collective_type(const ir_type *t, uint32_t k) {
 
 /* --- running --- */
 
-/* Blocks do not overlap: one is of the result, the other an operand's. */
-#define COLLECTIVE_ADD(name, type)                                              \
-  static void name(int64_t n, void *restrict into, const void *restrict more) { \
-    type *restrict to = into;                                                   \
-    const type *restrict from = more;                                           \
-    for (int64_t i = 0; i < n; i++) to[i] += from[i];                           \
+/* `into` may be the first of what is added, element by element: iterations do not depend on one another. */
+#define COLLECTIVE_ADD(name, type)                                                                \
+  static void name(int64_t n, void *into, uint32_t members, const void *const *from) {            \
+    type *to = into;                                                                              \
+    const type *a = from[0], *b = from[1], *c = from[members / 2], *d = from[members - 1];        \
+    assert(members == 2 || members == COLLECTIVE_AT_ONCE);                                        \
+    if (members == 2) {                                                                           \
+      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                   \
+    } else {                                                                                      \
+      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) to[i] = ((a[i] + b[i]) + c[i]) + d[i]; \
+    }                                                                                             \
   }
 COLLECTIVE_ADD(collective_add_f32, float)
 COLLECTIVE_ADD(collective_add_f64, double)
@@ -67,16 +75,33 @@ static collective_add_fn *collective_add_of(const ir_computation *c) {
   }
 }
 
+/* Some members' blocks at a time, then two by two: each is read once, and the sum seldom written. */
+static void collective_add_all(const collective_sum *x, int64_t n, void *into, uint32_t members,
+                               const void *const *from) {
+  const void *some[COLLECTIVE_AT_ONCE] = {from[0]};
+  for (uint32_t at = 1; at < members; some[0] = into) {
+    uint32_t more = members - at >= COLLECTIVE_AT_ONCE - 1 ? COLLECTIVE_AT_ONCE - 1 : 1;
+    for (uint32_t i = 0; i < more; i++) some[i + 1] = from[at + i];
+    x->add(n, into, more + 1, some);
+    at += more;
+  }
+}
+
 /* A block of the sum. */
-static int collective_combine(void *ctx, uint32_t k, int64_t n, void *into, const void *more, xlac_error *err) {
+static int collective_combine(void *ctx, uint32_t k, int64_t n, void *into, uint32_t members, const void *const *from,
+                              xlac_error *err) {
   collective_sum *x = ctx;
   scalar_lanes_run *sum = &x->lanes;
-  (void)k, (void)err;
-  if (x->add) return x->add(n, into, more), 0;
-  const void *in[2] = {into, more};
-  void *out[1] = {into};
+  const size_t bytes = x->extents[k].bytes;
+  (void)err;
+  if (from[0] != into && (members == 1 || !x->add)) memcpy(into, from[0], (size_t)n * bytes);
+  if (x->add) return collective_add_all(x, n, into, members, from), 0;
   int64_t lanes = sum->code->lanes;
-  for (int64_t at = 0; at < n; at += lanes) scalar_lanes_go(sum, at, n - at < lanes ? n : at + lanes, in, out);
+  for (uint32_t i = 1; i < members; i++) {
+    const void *in[2] = {into, from[i]};
+    void *out[1] = {into};
+    for (int64_t at = 0; at < n; at += lanes) scalar_lanes_go(sum, at, n - at < lanes ? n : at + lanes, in, out);
+  }
   return 0;
 }
 
@@ -100,7 +125,7 @@ static int collective_run(const cpu_routine_run *r) {
   const collective_routine *c = r->data;
   const interp_options *o = &r->run->ctx.options;
   rt_communicator *meeting = o->communicator;
-  collective_sum sum = {.add = c->add};
+  collective_sum sum = {.add = c->add, .extents = c->what.extents};
   if (!meeting) return cpu_run_eval(r->run, r->step, r->pointers); /* alone: the operands, or an error */
   if ((uint32_t)(meeting->replicas * meeting->partitions) != c->participants)
     return interp_fail(&r->run->ctx, r->step->op, XLAC_E_PARTICIPANTS, "expected %u participants, found %lld x %lld",

@@ -2,24 +2,34 @@
  * so any thread may do any of them, and what is written does not depend on who does. */
 #include "communicator.h"
 
-/* Bytes summed at a time: they and their sum stay in a first-level cache. */
-enum { SUM_BYTES = 8192 };
+#include "../base/stream.h"
+
+enum {
+  SUM_BYTES = 8192,        /* summed at a time: they and their sum stay in a first-level cache */
+  STREAM_BYTES = 12 << 20, /* written by all together: so many find no place in caches */
+};
 
 static int64_t exchange_row(const rt_extent *e) {
   return e->inner * e->bytes;
 }
 
-/* The sum of elements [begin, begin + n) of all members' array k, at `to`. In the group's order. */
+/* The sum of elements [begin, begin + n) of all members' array k, at `to`. In the group's order: some members' first,
+ * to which some others' are then added. */
 static int exchange_sum(const rt_exchange *x, uint32_t k, int64_t begin, int64_t n, char *to, xlac_error *err) {
   const uint32_t bytes = x->what->extents[k].bytes;
-  assert(x->combine && bytes > 0);
+  const void *from[RT_MOST_COMBINED];
+  assert(x->combine && bytes > 0 && x->members > 0);
   for (int64_t at = 0, step = SUM_BYTES / bytes; at < n; at += step) {
     int64_t some = n - at < step ? n - at : step;
     char *into = to + at * bytes;
-    size_t from = (size_t)(begin + at) * bytes;
-    memcpy(into, (const char *)x->in[0][k] + from, (size_t)some * bytes);
-    for (uint32_t i = 1; i < x->members; i++)
-      TRY(x->combine(x->ctx, k, some, into, (const char *)x->in[i][k] + from, err));
+    uint32_t here = 0;
+    for (uint32_t i = 0; i < x->members; i++) {
+      from[here++] = (const char *)x->in[i][k] + (size_t)(begin + at) * bytes;
+      if (here < RT_MOST_COMBINED && i + 1 < x->members) continue;
+      TRY(x->combine(x->ctx, k, some, into, here, from, err));
+      from[0] = into;
+      here = 1;
+    }
   }
   return 0;
 }
@@ -29,15 +39,20 @@ static int exchange_all_reduce(const rt_exchange *x, uint32_t k, uint32_t share,
   const rt_extent *e = &x->what->extents[k];
   int64_t all = e->outer * e->inner, most = SUM_BYTES / e->bytes, lines = (all + 63) / 64;
   int64_t begin = lines * share / x->members * 64, end = lines * (share + 1) / x->members * 64;
+  bool streams = all * e->bytes * x->members >= STREAM_BYTES;
+  char room[SUM_BYTES] __attribute__((aligned(64)));
   if (end > all) end = all;
   for (int64_t at = begin; at < end; at += most) {
     int64_t n = end - at < most ? end - at : most;
-    size_t offset = (size_t)at * e->bytes;
-    char *first = (char *)x->out[share][k] + offset;
-    TRY(exchange_sum(x, k, at, n, first, err));
-    for (uint32_t i = 0; i < x->members; i++)
-      if (i != share) memcpy((char *)x->out[i][k] + offset, first, (size_t)n * e->bytes);
+    size_t offset = (size_t)at * e->bytes, bytes = (size_t)n * e->bytes;
+    char *sum = streams ? room : (char *)x->out[share][k] + offset;
+    TRY(exchange_sum(x, k, at, n, sum, err));
+    for (uint32_t i = 0; i < x->members; i++) {
+      if (streams) base_stream((char *)x->out[i][k] + offset, sum, bytes);
+      if (!streams && i != share) memcpy((char *)x->out[i][k] + offset, sum, bytes);
+    }
   }
+  if (streams) base_end_stream();
   return 0;
 }
 

@@ -43,8 +43,11 @@ typedef struct rt_group {
   const uint32_t *sources; /* of RT_PERMUTE, by place: places; else NULL */
 } rt_group;
 
-/* Adds n elements of array k: into[i] = into[i] + more[i]. */
-typedef int rt_combine_fn(void *ctx, uint32_t k, int64_t n, void *into, const void *more, xlac_error *err);
+/* Adds n elements of array k of some members, 1 to RT_MOST_COMBINED: into[i] = (from[0][i] + from[1][i]) + ... `into`
+ * may be from[0]; else nothing overlaps. */
+enum { RT_MOST_COMBINED = 8 };
+typedef int rt_combine_fn(void *ctx, uint32_t k, int64_t n, void *into, uint32_t members, const void *const *from,
+                          xlac_error *err);
 
 /* What is the same for all members. They meet by kind, channel and members, in the order in which they come. */
 typedef struct rt_collective {

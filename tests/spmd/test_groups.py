@@ -123,6 +123,26 @@ def test_sums_of_every_width(dtype, name):
         np.testing.assert_array_equal(exe(x), x + x + x)
 
 
+@pytest.mark.parametrize("members", [2, 3, 4, 7, 8, 9, 17])
+@pytest.mark.parametrize("op", ["add", "maximum"])
+def test_sums_of_any_number_of_members_are_in_the_order_of_the_group(members, op):
+    """Of sizes that caches hold, and (here by two sizes) that are written past them, with ends that are no whole line."""
+    for n in (1, 5000) if members > 8 else (1, 5000, 1600001 // members * 2 + 1):
+        t = f"tensor<{members}x{n}xf32>"
+        body = f"""%0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{{"a"}}, {{}}]>] out_shardings=[<@mesh, [{{"a"}}, {{}}]>] manual_axes={{"a"}} (%b: tensor<1x{n}xf32>) {{
+      %r = "stablehlo.all_reduce"(%b) ({{ ^bb0(%p: tensor<f32>, %q: tensor<f32>): %c = stablehlo.{op} %p, %q : tensor<f32>
+      stablehlo.return %c : tensor<f32> }}) {{replica_groups = dense<[{list(range(members))}]> : tensor<1x{members}xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, use_global_device_ids}}
+        : (tensor<1x{n}xf32>) -> tensor<1x{n}xf32>
+      sdy.return %r : tensor<1x{n}xf32> }} : ({t}) -> {t}
+    return %0 : {t}"""
+        exe = compiled(body, f"(%x: {t}) -> {t}", devices=members, mesh=f'sdy.mesh @mesh = <["a"={members}]>\n')
+        x = np.random.default_rng(n).standard_normal((members, n)).astype(np.float32) * 1000
+        wanted = x[0]
+        for row in x[1:]:
+            wanted = wanted + row if op == "add" else np.maximum(wanted, row)
+        np.testing.assert_array_equal(exe(x), np.broadcast_to(wanted, x.shape))
+
+
 def test_devices_that_do_not_meet_run_on_the_callers_thread():
     cut = sharded("8x4xf32", '"a"', '"b"')
     exe = compiled("%0 = stablehlo.tanh %x : tensor<8x4xf32>\n return %0 : tensor<8x4xf32>", f"(%x: {cut}) -> ({cut})")

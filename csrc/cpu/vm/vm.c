@@ -6,6 +6,7 @@
  * Making a kernel ready goes through its values several times, each pass deciding one thing: loops, places, sums,
  * chains and fast loops, outputs, registers, and in the end how many lanes a block has. Nothing of it depends on
  * the pool, so the bits are the same for any number of threads. */
+#include "../../base/stream.h"
 #include "../../passes/op_cost.h"
 #include "vm_chain.h"
 #include "vm_fold.h"
@@ -426,7 +427,7 @@ void vm_store(const vm_block *b, uint32_t i, int64_t at, int64_t n) {
   if (b->vm->insts[s->value].to_output == i + 1 && !b->streams) return;
   char *to = (char *)b->out[s->buffer] + (s->index.offset + at) * bytes;
   if (t == lane && b->streams)
-    vm_stream(to, b->values[s->value], (size_t)(n * bytes));
+    base_stream(to, b->values[s->value], (size_t)(n * bytes));
   else if (t == lane && to != b->values[s->value])
     memcpy(to, b->values[s->value], (size_t)(n * bytes));
   else if (t != lane)
@@ -474,10 +475,10 @@ static void vm_stream_native(const vm_map *m, int64_t begin, int64_t end) {
       out[k->stores[i].buffer] = room + i * each - (k->stores[i].index.offset + at) * bytes[i];
     cpu_native_run(m->vm->native, m->in, out, NULL, at, at + n);
     for (uint32_t i = 0; i < k->n_stores; i++)
-      vm_stream((char *)m->out[k->stores[i].buffer] + (k->stores[i].index.offset + at) * bytes[i], room + i * each,
+      base_stream((char *)m->out[k->stores[i].buffer] + (k->stores[i].index.offset + at) * bytes[i], room + i * each,
                 (size_t)(n * bytes[i]));
   }
-  vm_end_stream();
+  base_end_stream();
 }
 
 /* Iterations begin .. end, block by block: for rt_parallel_for, and for rows of a group. */
@@ -503,7 +504,7 @@ static void vm_map_range(void *ctx, size_t begin, size_t end) {
     vm_compute(&b, at, n);
     for (uint32_t i = 0; i < vm->k->n_stores; i++) vm_store(&b, i, at, n);
   }
-  if (b.streams) vm_end_stream();
+  if (b.streams) base_end_stream();
 }
 
 /* One iteration: operands are read where they are, and a loop runs over one lane. Stores come last, since an

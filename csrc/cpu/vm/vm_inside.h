@@ -158,11 +158,6 @@ void vm_load_places(const vm_place_loops *loops, const kernel *k, const kernel_v
 /* Value i of a block, such a load. */
 void vm_load_each(const vm_block *b, uint32_t i, int64_t at, int64_t n, char *to);
 
-/* --- vm_stream.c --- */
-/* n bytes to memory, best 64 bytes at a time; others see them once vm_end_stream was called. */
-void vm_stream(void *to, const void *from, size_t n);
-void vm_end_stream(void);
-
 /* --- vm_scan.c --- */
 /* The type that scans of t combine in. */
 base_dtype vm_scan_type(base_dtype t);

@@ -184,8 +184,10 @@ static int across_add(const across_step *s, uint32_t k, char *into, const across
   const rt_exchange *x = s->x;
   assert(x->combine);
   if (begins) return across_copy(into, p->row, p), 0;
-  for (int64_t r = 0; r < p->rows && p->row; r++)
-    TRY(x->combine(x->ctx, k, p->row / x->what->extents[k].bytes, into + r * p->row, p->from + r * p->stride, err));
+  for (int64_t r = 0; r < p->rows && p->row; r++) {
+    const void *both[] = {into + r * p->row, p->from + r * p->stride};
+    TRY(x->combine(x->ctx, k, p->row / x->what->extents[k].bytes, into + r * p->row, 2, both, err));
+  }
   return 0;
 }
 

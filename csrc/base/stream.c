@@ -1,7 +1,10 @@
 /* Stores past the cache (non-temporal ones): a line that is written whole need not be read first, and pushes out
  * nothing that is still of use. They are weakly ordered, so each range ends with a fence before its thread says
  * that it is done. */
-#include "vm_inside.h"
+#include "stream.h"
+
+#include <stdint.h>
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -9,7 +12,7 @@
 enum { STREAM_LINE = 64 };
 
 /* Whole lines are streamed; what comes before the first line boundary and after the last is copied. */
-void vm_stream(void *to, const void *from, size_t n) {
+void base_stream(void *to, const void *from, size_t n) {
   char *out = to;
   const char *in = from;
   size_t head = -(uintptr_t)out % STREAM_LINE;
@@ -27,13 +30,13 @@ void vm_stream(void *to, const void *from, size_t n) {
   memcpy(out, in, n);
 }
 
-void vm_end_stream(void) {
+void base_end_stream(void) {
   _mm_sfence();
 }
 #else
-void vm_stream(void *to, const void *from, size_t n) {
+void base_stream(void *to, const void *from, size_t n) {
   memcpy(to, from, n);
 }
 
-void vm_end_stream(void) {}
+void base_end_stream(void) {}
 #endif
