@@ -476,7 +476,7 @@ static void vm_stream_native(const vm_map *m, int64_t begin, int64_t end) {
     cpu_native_run(m->vm->native, m->in, out, NULL, at, at + n);
     for (uint32_t i = 0; i < k->n_stores; i++)
       base_stream((char *)m->out[k->stores[i].buffer] + (k->stores[i].index.offset + at) * bytes[i], room + i * each,
-                (size_t)(n * bytes[i]));
+                  (size_t)(n * bytes[i]));
   }
   base_end_stream();
 }
