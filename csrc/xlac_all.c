@@ -467,6 +467,7 @@
 #include "cpu/native/loop.c"
 #include "cpu/native/loop_emit.c"
 #include "cpu/native/lower.c"
+#include "cpu/native/lower_complex.c"
 #include "cpu/native/lower_convert.c"
 #include "cpu/native/lower_fold.c"
 #include "cpu/native/lower_op.c"

@@ -1,10 +1,11 @@
-"""Machine code on every type that is not complex: conversions from each to each, and every elementwise op, beside the plain evaluation."""
+"""Machine code on every type: conversions from each to each, and every elementwise op, beside the plain evaluation."""
 import importlib.util
 import pathlib
 
 import numpy as np
 import pytest
 
+import xlac
 from xlac import kernels
 
 from . import random_native
@@ -44,7 +45,9 @@ def values(t, arity):
 
 
 def canonical(a):
-    """Which NaN it is, is not part of the bits."""
+    """Which NaN it is, is not part of the bits. Of complex numbers the parts, one after the other."""
+    if a.dtype.kind == "c":
+        a = a.view(f"f{a.itemsize // 2}")
     bits = a.view(f"u{a.itemsize}")
     with np.errstate(all="ignore"):
         return np.where(a != a, np.array(0, bits.dtype), bits)
@@ -57,7 +60,8 @@ def check(op, t, to, arrays, extra=""):
     text += f"store out0[0 + 1*i0] v{arity}\n"
     got, want = (canonical(kernels.run(text, *arrays, reference=reference)) for reference in (False, True))
     wrong = np.flatnonzero(got != want)
-    assert not len(wrong), (text, [a[wrong[:4]] for a in arrays], got[wrong[:4]], want[wrong[:4]])
+    at = wrong[:4] // (len(got) // n)
+    assert not len(wrong), (text, [a[at] for a in arrays], got[wrong[:4]], want[wrong[:4]])
 
 
 @pytest.mark.parametrize("t", TYPES)
@@ -85,3 +89,74 @@ def test_elementwise_ops_have_the_bits_of_the_reference(t):
 @pytest.mark.parametrize("exponent,mantissa", FORMATS)
 def test_reduced_precision_has_the_bits_of_the_reference(t, exponent, mantissa):
     check("reduce-precision", t, t, values(t, 1), f", exponent_bits={exponent}, mantissa_bits={mantissa}")
+
+
+# --- complex numbers of two f32 ---
+
+def complex_values(arity):
+    """Parts that are ordinary, special, far apart in size, or together near the unit circle."""
+    rng = np.random.default_rng(arity)
+    special = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-40, 3e38, 1e20, 0.5, 88, -700, 3e9], np.float32)
+    arrays = []
+    for _ in range(arity):
+        parts = rng.standard_normal((2, 3000)).astype(np.float32) * np.float32(10) ** rng.integers(-4, 4, (2, 3000)).astype(np.float32)
+        some = rng.random(parts.shape) < 0.2
+        parts[some] = rng.choice(special, some.sum())
+        z = np.empty(3000, np.complex64)
+        z.real, z.imag = parts
+        z[::7] = np.exp(1j * rng.uniform(-4, 4, len(z[::7])))
+        arrays.append(z)
+    return arrays
+
+
+def test_complex_ops_have_the_bits_of_the_reference():
+    for op, arity, types in ew.table():
+        if "c64" not in types:
+            continue
+        arrays = complex_values(arity)
+        to = "f32" if op in ("abs", "real", "imag") else "pred" if op == "compare" else "c64"
+        for extra in (", direction=EQ", ", direction=NE") if op == "compare" else ("",):
+            check(op, "c64", to, arrays, extra)
+
+
+@pytest.mark.parametrize("t", TYPES)
+def test_conversions_to_complex_numbers_have_the_bits_of_the_reference(t):
+    check("convert", t, "c64", values(t, 1))
+
+
+MOVES = """HloModule m
+most {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+ENTRY e {
+  x = c64[3,70] parameter(0)
+  y = c64[3,70] parameter(1)
+  k = c64[] constant((0.5, -2))
+  none = c64[] constant((0, 0))
+  p = c64[3,74] pad(x, none), padding=0_0x3_1
+  s = c64[3,70] slice(p), slice={[0:3], [2:72]}
+  all = c64[3,70] broadcast(k), dimensions={}
+  m = c64[3,70] multiply(s, all)
+  equal = pred[3,70] compare(x, y), direction=NE
+  chosen = c64[3,70] select(equal, m, y)
+  even = c64[3,35] slice(chosen), slice={[0:3], [0:70:2]}
+  odd = c64[3,35] slice(y), slice={[0:3], [1:70:2]}
+  both = c64[3,35] multiply(even, odd)
+  conjugate = c64[3,35] subtract(even, both)
+  back = c64[3,35] reverse(conjugate), dimensions={1}
+  size = f32[3,35] abs(back)
+  zero = f32[] constant(0)
+  largest = f32[3] reduce(size, zero), dimensions={1}, to_apply=most
+  ROOT r = (c64[3,35], f32[3], c64[3,70]) tuple(back, largest, chosen)
+}
+"""
+
+
+def test_complex_numbers_are_moved_as_the_reference_moves_them():
+    rng = np.random.default_rng(1)
+    x, y = ((rng.standard_normal((3, 70)) + 1j * rng.standard_normal((3, 70))).astype(np.complex64) for _ in range(2))
+    got, want = xlac.compile(MOVES)(x, y), xlac.interpret(MOVES, x, y)
+    for g, w in zip(got, want):
+        assert np.asarray(g).tobytes() == np.asarray(w).tobytes()

@@ -167,3 +167,92 @@ double math_rsqrt_f64(double x) {
   bool plain = (x > 0) & (x < INFINITY);
   return plain ? r : 1 / __builtin_sqrt(x);
 }
+
+/* --- complex numbers of two f32 --- */
+
+math_c64 math_sign_c64(math_c64 x) {
+  double a = math_size_c64(x);
+  bool zero = (x.re == 0) & (x.im == 0);
+  return (math_c64){zero ? 0 : (float)(x.re / a), zero ? 0 : (float)(x.im / a)};
+}
+/* An infinite part as 1 and a finite one as 0, with their signs. */
+static double math_direction(float part) {
+  return __builtin_copysign(__builtin_fabsf(part) == INFINITY ? 1.0 : 0.0, (double)part);
+}
+/* As C99's annex G has it: where both parts are NaN, a divisor of zero gives infinities, and an infinity by a finite
+ * number or the other way round is computed from its direction. */
+math_c64 math_div_c64(math_c64 x, math_c64 y) {
+  double a = x.re, b = x.im, c = y.re, d = y.im, size = c * c + d * d;
+  double re = (a * c + b * d) / size, im = (b * c - a * d) / size;
+  bool lost = (re != re) & (im != im), zero = size == 0;
+  bool large = math_is_infinite_c64(x) & (size < INFINITY);
+  bool small = math_is_infinite_c64(y) & (a - a == 0) & (b - b == 0);
+  double infinity = __builtin_copysign((double)INFINITY, c), factor = large ? (double)INFINITY : 0.0;
+  double p = large ? math_direction(x.re) : a, q = large ? math_direction(x.im) : b;
+  double r = small ? math_direction(y.re) : c, s = small ? math_direction(y.im) : d;
+  double known_re = zero ? infinity * a : factor * (p * r + q * s);
+  double known_im = zero ? infinity * b : factor * (q * r - p * s);
+  bool mend = lost & (zero | large | small);
+  return (math_c64){(float)(mend ? known_re : re), (float)(mend ? known_im : im)};
+}
+/* The larger part is the root of half of |x| and the real part's size; the other is im over two times that. */
+math_c64 math_sqrt_c64(math_c64 x) {
+  double im = __builtin_fabs((double)x.im),
+         root = __builtin_sqrt(0.5 * (__builtin_fabs((double)x.re) + math_size_c64(x)));
+  double other = root == 0 ? im : im / (2 * root);
+  float re = (float)(x.re < 0 ? other : root), part = (float)(x.re < 0 ? root : other);
+  bool up = __builtin_fabsf(x.im) == INFINITY;
+  return (math_c64){up ? INFINITY : re, __builtin_copysignf(up ? INFINITY : part, x.im)};
+}
+/* log|x| of |x|^2; where that is near 1, of what it has beyond 1, in which the difference of the larger part's square
+ * and 1 is exact. */
+math_c64 math_log_c64(math_c64 x) {
+  double a = __builtin_fabs((double)x.re), b = __builtin_fabs((double)x.im);
+  double big = a < b ? b : a, small = a < b ? a : b;
+  bool near = (big > 0.7) & (big < 1.5);
+  double beyond = (big * big - 1) + small * small, square = near ? 1 + beyond : big * big + small * small;
+  double more = near ? (beyond - (square - 1)) / square : 0.0;
+  double size = 0.5 * (math_log_narrow(square) + more);
+  size = square == 0 ? -(double)INFINITY : square != square ? square : size;
+  return (math_c64){math_is_infinite_c64(x) ? INFINITY : (float)size, math_atan2_f32(x.im, x.re)};
+}
+/* Of e^a, sinh and cosh of the real part and the sine and cosine of the other, each of which is an f32 or nearly so:
+ * within 1.1 ulp. Where the latter are NaN, an infinity or a zero of the former shows. Beyond 700 all is infinite. */
+math_c64 math_exp_c64(math_c64 x) {
+  double e = math_exp_narrow(math_bound((double)x.re, -700, 700));
+  float s = math_sin_f32(x.im), c = math_cos_f32(x.im);
+  bool lost = x.im != x.im, most = lost & (x.re == INFINITY), least = lost & (x.re == -INFINITY);
+  float re = (float)(e * c), im = (float)(e * s);
+  return (math_c64){most ? INFINITY : least ? 0 : re, x.im == 0 ? x.im : least ? 0 : im};
+}
+typedef struct math_hyperbolic {
+  double s, c; /* sinh and cosh of the size */
+} math_hyperbolic;
+MATH_INLINE math_hyperbolic math_hyperbolic_f32(float x, double most) {
+  double e = math_expm1_narrow(math_bound(__builtin_fabs((double)x), 0, most)), inverse = 1 / (e + 1);
+  return (math_hyperbolic){0.5 * (e + e * inverse), 0.5 * ((e + 1) + inverse)};
+}
+math_c64 math_sinh_c64(math_c64 x) {
+  math_hyperbolic h = math_hyperbolic_f32(x.re, 700);
+  float s = math_sin_f32(x.im), c = math_cos_f32(x.im), re = (float)(__builtin_copysign(h.s, (double)x.re) * c);
+  bool shows = (c != c) & ((__builtin_fabsf(x.re) == INFINITY) | (x.re == 0));
+  return (math_c64){shows ? (x.re == 0 ? x.re : INFINITY) : re, x.im == 0 ? x.im : (float)(h.c * s)};
+}
+math_c64 math_cosh_c64(math_c64 x) {
+  math_hyperbolic h = math_hyperbolic_f32(x.re, 700);
+  float s = math_sin_f32(x.im), c = math_cos_f32(x.im),
+        zero = __builtin_copysignf(0, x.re) * __builtin_copysignf(1, x.im);
+  float im = (float)(__builtin_copysign(h.s, (double)x.re) * s);
+  bool shows = (c != c) & (__builtin_fabsf(x.re) == INFINITY);
+  return (math_c64){shows ? INFINITY : (float)(h.c * c), ((x.re == 0) | (x.im == 0)) ? zero : im};
+}
+/* From 60 on the imaginary part is less than the least f32. */
+math_c64 math_tanh_c64(math_c64 x) {
+  math_hyperbolic h = math_hyperbolic_f32(x.re, 60);
+  double s = math_sin_f32(x.im), c = math_cos_f32(x.im), size = h.s * h.s + c * c;
+  float re = __builtin_copysignf((float)(h.s * h.c / size), x.re), im = (float)(s * c / size);
+  bool far = __builtin_fabsf(x.re) == INFINITY;
+  float edge = __builtin_copysignf(0, (float)(c != c ? (double)x.im : s * c));
+  re = x.re == 0 ? x.re : re;
+  return (math_c64){far ? __builtin_copysignf(1, x.re) : re, x.im == 0 ? x.im : far ? edge : im};
+}

@@ -1,5 +1,6 @@
-/* Complex arithmetic and functions. c64 computes in f64 and rounds once, so neither overflow nor underflow nor
- * cancellation in between shows; c128 leans on C99's functions, whose branch cuts and special cases are everybody's.
+/* Complex arithmetic and functions. c64 computes in f64 and rounds at the end, so neither overflow nor underflow nor
+ * cancellation in between shows; functions are straight-line code, of which machine code for kernels is made, or take
+ * c128's. c128 leans on C99's functions, whose branch cuts and special cases are everybody's.
  * Products are naive, as XLA's: an infinity times something with a NaN part is NaN. Pure functions. Included by math.h.
  */
 #ifndef XLAC_BASE_MATH_MATH_COMPLEX_H
@@ -91,9 +92,37 @@ MATH_INLINE math_c128 math_sign_c128(math_c128 x) {
   double a = math_hypot(x.re, x.im);
   return x.re == 0 && x.im == 0 ? (math_c128){0, 0} : (math_c128){x.re / a, x.im / a};
 }
-MATH_INLINE float math_abs_c64(math_c64 x) { /* hypot's answer: infinite when a part is, though the other be NaN */
+/* --- c64, in f64 without branches: squares neither overflow nor vanish there --- */
+MATH_INLINE bool math_is_infinite_c64(math_c64 x) {
+  return (__builtin_fabsf(x.re) == INFINITY) | (__builtin_fabsf(x.im) == INFINITY);
+}
+MATH_INLINE double math_size_c64(math_c64 x) { /* hypot's: infinite when a part is, though the other be NaN */
   double re = x.re, im = x.im, a = __builtin_sqrt(re * re + im * im);
-  return __builtin_isinf(x.re) || __builtin_isinf(x.im) ? INFINITY : (float)a;
+  return math_is_infinite_c64(x) ? (double)INFINITY : a;
+}
+MATH_INLINE float math_abs_c64(math_c64 x) {
+  return (float)math_size_c64(x);
+}
+/* math_called.h */
+math_c64 math_sign_c64(math_c64 x);
+math_c64 math_div_c64(math_c64 x, math_c64 y);
+math_c64 math_sqrt_c64(math_c64 x);
+math_c64 math_log_c64(math_c64 x);
+math_c64 math_exp_c64(math_c64 x);
+math_c64 math_sinh_c64(math_c64 x);
+math_c64 math_cosh_c64(math_c64 x);
+math_c64 math_tanh_c64(math_c64 x);
+/* sin z = -i sinh iz, cos z = cosh iz, tan z = -i tanh iz. */
+MATH_INLINE math_c64 math_sin_c64(math_c64 x) {
+  math_c64 r = math_sinh_c64((math_c64){-x.im, x.re});
+  return (math_c64){r.im, -r.re};
+}
+MATH_INLINE math_c64 math_cos_c64(math_c64 x) {
+  return math_cosh_c64((math_c64){-x.im, x.re});
+}
+MATH_INLINE math_c64 math_tan_c64(math_c64 x) {
+  math_c64 r = math_tanh_c64((math_c64){-x.im, x.re});
+  return (math_c64){r.im, -r.re};
 }
 MATH_INLINE double math_abs_c128(math_c128 x) {
   return math_hypot(x.re, x.im);
@@ -139,29 +168,18 @@ MATH_INLINE math_c128 math_square_c128(math_c128 x) {
     return math_narrow(math_##name##_c128(math_widen(x), math_widen(y))); \
   }
 MATH_BY_C128_2(mul)
-MATH_BY_C128_2(div)
 MATH_BY_C128_2(pow)
 MATH_BY_C128_2(atan2)
-MATH_BY_C128_1(exp)
 MATH_BY_C128_1(expm1)
-MATH_BY_C128_1(log)
 MATH_BY_C128_1(log1p)
-MATH_BY_C128_1(sqrt)
 MATH_BY_C128_1(rsqrt)
-MATH_BY_C128_1(sin)
-MATH_BY_C128_1(cos)
-MATH_BY_C128_1(tan)
 MATH_BY_C128_1(asin)
 MATH_BY_C128_1(acos)
 MATH_BY_C128_1(atan)
-MATH_BY_C128_1(sinh)
-MATH_BY_C128_1(cosh)
-MATH_BY_C128_1(tanh)
 MATH_BY_C128_1(asinh)
 MATH_BY_C128_1(acosh)
 MATH_BY_C128_1(atanh)
 MATH_BY_C128_1(logistic)
-MATH_BY_C128_1(sign)
 MATH_BY_C128_1(cbrt)
 MATH_BY_C128_1(square)
 #undef MATH_BY_C128_1

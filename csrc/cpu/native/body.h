@@ -132,6 +132,8 @@ uint32_t nat_fold_from(nat_body *b, uint32_t first);
 void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
+/* The instruction for lanes of `width` on all the parts of lanes of `whole` bytes. */
+uint32_t nat_op_within(nat_body *b, nat_lane op, uint32_t width, uint32_t whole, uint32_t x, uint32_t y);
 /* Values for so many vectors of a trip: number i of vector t becomes i + t * n_once. Steady ones stay those of the
  * first. false when out of memory. */
 bool nat_repeat(nat_body *b, uint32_t turns, base_arena *arena);

@@ -1,6 +1,8 @@
 /* The table of functions, and how one becomes a part of a body. */
 #include "functions.h"
 
+#include "lower_convert.h"
+
 #include "../../base/math/math.h"
 
 /* What a step does beside the operations on lanes. */
@@ -13,7 +15,10 @@ enum {
   NAT_STEP_ARGUMENT = NAT_LANES, /* `number`: which */
   NAT_STEP_CONSTANT,
   NAT_STEP_SELECT, /* mask, yes, no */
-  NAT_STEP_RESIZE
+  NAT_STEP_RESIZE,
+  NAT_STEP_SINE, /* of any f32 */
+  NAT_STEP_COSINE,
+  NAT_STEP_JOIN /* two f32 to a c64 */
 };
 
 /* in: of a constant, the low and the high byte of its place among nat_numbers. */
@@ -69,6 +74,11 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
     case NAT_STEP_IEQ:
     case NAT_STEP_SGT:
       return nat_compare_ints(b, s->width, true, s->op == NAT_STEP_IEQ ? SCALAR_EQ : SCALAR_GT, in[0], in[1]);
+    case NAT_STEP_SINE:
+    case NAT_STEP_COSINE:
+      return nat_turned(b, s->op == NAT_STEP_SINE ? SCALAR_SINE : SCALAR_COSINE, in[0]);
+    case NAT_STEP_JOIN:
+      return nat_join(b, (nat_parts){in[0], in[1]});
     case NAT_STEP_RESIZE:
       return nat_resize(b, in[0], s->width, false);
     case NAT_STEP_FSQRT:

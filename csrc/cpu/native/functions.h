@@ -5,13 +5,16 @@
 #include "../../scalar/loops/loops.h"
 #include "body.h"
 
-/* NEAR: sin, cos and tan of f32 numbers below 2^27. */
-typedef enum nat_function_type { NAT_F4, NAT_F8, NAT_NEAR, NAT_FUNCTION_TYPES } nat_function_type;
+/* NEAR: sin, cos and tan of f32 numbers below 2^27. C8: of c64, given the operands' parts. */
+typedef enum nat_function_type { NAT_F4, NAT_F8, NAT_NEAR, NAT_C8, NAT_FUNCTION_TYPES } nat_function_type;
 
 /* The widest lanes that the function needs, or 0 where there is none. */
 uint32_t nat_function_width(nat_function_type t, scalar_code opcode);
 /* Its value for the arguments; there is such a function. */
 uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments);
+
+/* lower_op.c: sin, cos or tan of an f32, by NEAR and a call. */
+uint32_t nat_turned(nat_body *b, scalar_code opcode, uint32_t x);
 
 /* sin, cos and tan (which: 0, 1, 2) of n numbers of any size, for what NEAR has no way to. */
 void nat_far_run(const float *x, float *r, int64_t which, int64_t n);

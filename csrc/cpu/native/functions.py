@@ -1,7 +1,7 @@
 """Writes functions.def: the elementwise functions of floats as lists of lane operations, from their one definition. The C compiler
 preprocesses ops.def and base/math; what is left is C without branches or loops, which is read here and evaluated on symbols. A function
-that is anything else (a loop, a call of libm) has no row. Run it without arguments after changing one of those; tests/cpu/test_native.py
-compares what it would write."""
+that is anything else (a loop, a call of libm) has no row. Of complex numbers it is one of the parts of c64. Run it without arguments
+after changing one of those; tests/cpu/test_native.py compares what it would write."""
 import pathlib
 import re
 import struct
@@ -28,6 +28,17 @@ SOURCE = """
 #undef EXPR
 #define EXPR(code, arity, expr) double op_f8_##code(double x, double y, double z) { return expr; }
 #include "ir/ops.def"
+#undef EXPR
+#undef ON_FLOAT
+#define ON_FLOAT(...)
+#undef ON_COMPLEX
+#define ON_COMPLEX(...) , (__VA_ARGS__)
+#define PART(part, code, expr) \
+  float op_c8_##part##_##code(float a, float b, float c, float d) { \
+    math_c64 x = (math_c64){a, b}; math_c64 y = (math_c64){c, d}; return (expr).part; }
+#define EXPR(code, arity, expr) PART(re, code, expr) PART(im, code, expr)
+#include "ir/ops.def"
+float op_c8_re_ABS(float a, float b, float c, float d) { return math_abs_c64((math_c64){a, b}); }
 float op_near_SINE(float x, float y, float z) { return math_sin_near_f32(x); }
 float op_near_COSINE(float x, float y, float z) { return math_cos_near_f32(x); }
 float op_near_TAN(float x, float y, float z) { return math_tan_near_f32(x); }
@@ -416,14 +427,15 @@ class Reader:
         return self.names[t]
 
     def compound(self):
-        fields = self.world[1][self.take()]
+        struct_name = self.take()
+        fields = self.world[1][struct_name]
         self.take(")")
         self.take("{")
         values = {}
         for kind, name in fields:
             values[name] = self.p.convert(self.expression(), TYPES[kind])
             self.take("," if name != fields[-1][1] else "}")
-        return ("struct", values)
+        return ("struct " + struct_name, values)
 
     def generic(self):
         end = closing(self.toks, self.at)
@@ -431,7 +443,7 @@ class Reader:
         self.at = end + 1
         kind = Reader(self.world, self.p, parts[0], self.names).expression()[0]
         for part in parts[1:]:
-            if TYPES.get(part[0]) == kind:
+            if kind in (TYPES.get(part[0]), "struct " + part[0]):
                 return self.call(part[2])
         raise Strange("_Generic")
 
@@ -465,13 +477,16 @@ class Reader:
             return p.op(t, "FROUND", p.convert(self.value(parts[0]), t), imm={"rint": 8, "floor": 9, "ceil": 10}[rounding[1]])
         if name not in functions:
             raise Strange("a call of " + name)
+        if name in ("math_sin_f32", "math_cos_f32"):  # lowering knows how
+            return p.op("f4", "SINE" if "sin" in name else "COSINE", p.convert(self.value(parts[0]), "f4"))
         parameters, body = functions[name]
         names = {}
         for parameter, part in zip(parameters, parts):
             if "*" in parameter:
                 names[parameter[-1]] = (self, part[1])
             else:
-                names[parameter[-1]] = self.p.convert(self.value(part), TYPES[parameter[0]])
+                value = self.value(part)
+                names[parameter[-1]] = self.p.convert(value, TYPES[parameter[0]]) if parameter[0] in TYPES else value
         result = Reader(self.world, self.p, body, names).run()
         return result
 
@@ -508,13 +523,20 @@ def programs(text):
     """By (type, opcode): steps; and why there are none."""
     world, found, missing = definitions(text), {}, {}
     for name in world[0]:
-        if not (row := re.fullmatch(r"op_(f4|f8|near)_(\w+)", name)):
+        if name.startswith("op_c8_im") or not (row := re.fullmatch(r"op_(f4|f8|near|c8)_(?:re_)?(\w+)", name)):
             continue
         p, t = Program(), "f8" if row[1] == "f8" else "f4"
-        names = {x: p.step(t, "ARGUMENT", int(t[1]), imm=i) for i, x in enumerate("xyz")}
+        names = {x: p.step(t, "ARGUMENT", int(t[1]), imm=i) for i, x in enumerate("abcd" if row[1] == "c8" else "xyz")}
         try:
             v = p.convert(returned(world, p, name, names), t)
-            found[row[1], row[2]] = live(p.steps, p.place(v))
+            if (other := f"op_c8_im_{row[2]}") in world[0] and row[1] == "c8":
+                parts = [p.place(v), p.place(p.convert(returned(world, p, other, names), t))]
+                v = p.step("c8", "JOIN", 8, parts)
+            steps = live(p.steps, p.place(v))
+            if len(steps) > 255:
+                raise Strange("too long")
+            if steps[-1][0] not in ("SINE", "COSINE"):
+                found[row[1], row[2]] = steps
         except (Strange, KeyError, TypeError, IndexError) as why:
             missing[row[1], row[2]] = repr(why)
     return found, missing
@@ -523,7 +545,7 @@ def programs(text):
 def written(found):
     lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands); a",
              " * CONSTANT's operands are the low and the high byte of its place among the NAT_NUMBERs; the last step of a FUNCTION is its result. A",
-             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27. */"]
+             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27, C8 ones of the parts of c64. */"]
     numbers = sorted({step[4] for steps in found.values() for step in steps if step[0] == "CONSTANT"})
     line = ""
     for bits in numbers:

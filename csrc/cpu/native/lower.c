@@ -25,6 +25,8 @@ nat_type nat_lane_type_of(base_dtype t) {
       return (nat_type){NAT_UNSIGNED, bytes, bytes, 0, few};
     case BASE_KIND_FLOAT:
       return nat_float_type(t, bytes);
+    case BASE_KIND_COMPLEX:
+      return t == XLAC_C64 ? (nat_type){NAT_COMPLEX, 8, 8, 0, 0} : (nat_type){NAT_NO_TYPE, 0, 0, 0, 0};
     default:
       return (nat_type){NAT_NO_TYPE, 0, 0, 0, 0};
   }
@@ -32,7 +34,7 @@ nat_type nat_lane_type_of(base_dtype t) {
 
 nat_type nat_type_of(base_dtype t) {
   nat_type found = nat_lane_type_of(t);
-  if (found.kind == NAT_CODE || found.bits) found.width = 0;
+  if (found.kind == NAT_CODE || found.kind == NAT_COMPLEX || found.bits) found.width = 0;
   return found;
 }
 

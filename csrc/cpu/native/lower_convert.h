@@ -41,4 +41,17 @@ uint32_t nat_convert(const nat_operands *o);
 uint32_t nat_convert_odd(const nat_operands *o);
 uint32_t nat_reduce_precision(const nat_operands *o);
 
+/* --- lower_op.c --- */
+uint32_t nat_any_op(const nat_operands *o);
+
+/* --- lower_complex.c --- */
+typedef struct nat_parts {
+  uint32_t re, im;
+} nat_parts;
+/* A complex number's parts, f32, and the number of parts. */
+nat_parts nat_split(nat_body *b, uint32_t x);
+uint32_t nat_join(nat_body *b, nat_parts z);
+/* Where an operand or the result is complex. */
+uint32_t nat_complex_op(const nat_operands *o);
+
 #endif

@@ -157,7 +157,8 @@ void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value) {
   const kernel_index *index = fold_index(b);
   nat_stream at = {.output = true, .sum = true, .width = t.bytes, .stride = 1, .index = index};
   at.buffer = (uint32_t)(s - b->k->stores);
-  if (!index || b->failed || (of.bits && b->way != CPU_NATIVE_VALUES)) {
+  bool whole = of.kind == NAT_COMPLEX || of.bits;
+  if (!index || b->failed || (whole && b->way != CPU_NATIVE_VALUES)) {
     b->failed = true;
     return;
   }

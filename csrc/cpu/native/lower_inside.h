@@ -9,7 +9,8 @@ typedef enum nat_type_kind {
   NAT_PRED,
   NAT_SIGNED,
   NAT_UNSIGNED,
-  NAT_CODE, /* floats of 8 bits and fewer, as they are in memory, in s32 lanes */
+  NAT_COMPLEX, /* of two f32, in lanes of 8 bytes: lower_complex.c */
+  NAT_CODE,    /* floats of 8 bits and fewer, as they are in memory, in s32 lanes */
   NAT_FLOAT,
   NAT_BF16, /* these two: f32 lanes */
   NAT_F16
@@ -21,8 +22,8 @@ typedef struct nat_type {
 } nat_type;
 /* Width 0: native code has none. */
 nat_type nat_lane_type_of(base_dtype t);
-nat_type nat_type_of(
-    base_dtype t); /* the same, but no type of fewer than 16 bits that is a float, or of fewer than 8 */
+/* The same, but no type of fewer than 16 bits that is a float, or of fewer than 8, and no complex one. */
+nat_type nat_type_of(base_dtype t);
 static inline bool nat_is_float(nat_type t) {
   return t.kind >= NAT_FLOAT;
 }

@@ -68,12 +68,11 @@ static int nat_turn(scalar_code code) {
   return code == SCALAR_SINE ? 0 : code == SCALAR_COSINE ? 1 : code == SCALAR_TAN ? 2 : -1;
 }
 
-static uint32_t nat_turn_op(const nat_operands *o) {
-  nat_body *b = o->b;
-  uint32_t size = nat_op2(b, NAT_AND, 4, o->in[0], nat_constant(b, 4, 0x7FFFFFFF));
+uint32_t nat_turned(nat_body *b, scalar_code opcode, uint32_t x) {
+  uint32_t size = nat_op2(b, NAT_AND, 4, x, nat_constant(b, 4, 0x7FFFFFFF));
   uint32_t far = nat_compare_ints(b, 4, true, SCALAR_GT, size, nat_constant(b, 4, 0x4D000000 - 1));
-  uint32_t near = nat_function(b, NAT_NEAR, (scalar_code)o->op.code, o->in);
-  return nat_far(b, (unsigned)nat_turn((scalar_code)o->op.code), near, o->in[0], far);
+  uint32_t near = nat_function(b, NAT_NEAR, opcode, &x);
+  return nat_far(b, (unsigned)nat_turn(opcode), near, x, far);
 }
 
 static uint32_t nat_float_op(const nat_operands *o) {
@@ -90,7 +89,7 @@ static uint32_t nat_float_op(const nat_operands *o) {
     case SCALAR_SINE:
     case SCALAR_COSINE:
     case SCALAR_TAN:
-      return t == NAT_F4 ? nat_turn_op(o) : nat_by_call(o);
+      return t == NAT_F4 ? nat_turned(o->b, opcode, o->in[0]) : nat_by_call(o);
     default:
       return nat_function_width(t, opcode) ? nat_function(o->b, t, opcode, o->in) : nat_by_call(o);
   }
@@ -513,7 +512,7 @@ static uint32_t nat_plain_op(const nat_operands *o) {
   switch (o->op.code) {
     case SCALAR_COPY:
       return o->in[0];
-    case SCALAR_REAL: /* of reals: complex numbers are the VM's */
+    case SCALAR_REAL: /* of reals */
       return o->in[0];
     case SCALAR_IMAG:
       return nat_constant(o->b, o->type.width, 0);
@@ -535,10 +534,11 @@ static uint32_t nat_plain_op(const nat_operands *o) {
 }
 
 /* Floats that lanes have the codes of are f32 in between. Integers of few bits are cut to them. */
-static uint32_t nat_any_op(const nat_operands *o) {
+uint32_t nat_any_op(const nat_operands *o) {
   static const nat_type wide = {NAT_FLOAT, 4, 4, 0, 0};
   nat_operands p = *o;
   bool codes = o->type.kind == NAT_CODE;
+  if (o->type.kind == NAT_COMPLEX || o->result.kind == NAT_COMPLEX) return nat_complex_op(o);
   if (o->op.code == SCALAR_SELECT || o->op.code == SCALAR_COPY) return nat_plain_op(o);
   if (codes && o->op.code == SCALAR_COMPARE && o->op.order == SCALAR_ORDER_TOTAL) return nat_give_up(o);
   for (uint32_t j = 0; codes && j < o->n_in; j++) p.in[j] = nat_decode(o->b, o->in[j], o->type);
@@ -554,6 +554,7 @@ static uint32_t nat_any_op(const nat_operands *o) {
 
 uint32_t nat_combine(nat_body *b, scalar_code by, nat_type t, uint32_t x, uint32_t y) {
   nat_operands o = {.b = b, .op = {.code = (uint8_t)by}, .type = t, .result = t, .in = {x, y, 0}, .n_in = 2};
+  if (t.kind == NAT_COMPLEX) b->failed = true; /* sums of complex numbers are the VM's */
   return b->failed ? 0 : nat_any_op(&o);
 }
 

@@ -27,7 +27,8 @@ static uint32_t read_number(nat_body *b, const kernel_index *x) {
 uint32_t nat_lower_count(nat_lower_run *r, const kernel_value *v) {
   nat_type t = nat_lane_type_of((base_dtype)v->dtype);
   int64_t least = 0, most = 0, limit = t.kind == NAT_BF16 || t.kind == NAT_F16 ? 1 << 24 : INT32_MAX;
-  if (!kernel_reach(r->b->k, v->index, &least, &most) || least < -limit || most > limit) return r->b->failed = true, 0;
+  bool fits = kernel_reach(r->b->k, v->index, &least, &most) && least >= -limit && most <= limit;
+  if (!fits || t.kind == NAT_COMPLEX) return r->b->failed = true, 0;
   return nat_from_s32(r->b, read_number(r->b, v->index), t);
 }
 
