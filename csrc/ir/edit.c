@@ -461,9 +461,11 @@ void ir_computation_move(ir_computation *c, ir_computation *before) {
 /* The order of a computation is the order of its text; no use changes. Whether operands still come first is the
  * caller's affair. */
 void ir_op_move(ir_op *op, ir_op *before) {
-  ir_computation *c = op->parent;
-  assert(op != before && (!before || before->parent == c));
+  ir_computation *c = before ? before->parent : op->parent;
+  assert(op != before && c->module == op->parent->module);
+  assert(c == op->parent || (op->opcode != IR_OP_PARAMETER && !op->control_preds && !op->control_succs));
   unlink_op(op);
+  op->parent = c;
   op->next = before;
   op->prev = before ? before->prev : c->last;
   *(op->prev ? &op->prev->next : &c->first) = op;

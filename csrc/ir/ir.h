@@ -340,7 +340,8 @@ void ir_op_remove(ir_op *op);
 void ir_computation_remove(ir_computation *c);
 /* Moves c before `before` (NULL: to the end). */
 void ir_computation_move(ir_computation *c, ir_computation *before);
-/* Moves op before `before` (NULL: to the end) of the same computation. */
+/* Moves op before `before`, also of another region of the module (no parameters, and nothing with control edges);
+ * NULL: to the end of its own. */
 void ir_op_move(ir_op *op, ir_op *before);
 /* A copy of `op` appended to `to`, of the same or another module: attributes imported; operands, control predecessors
  * and called computations are looked up in `map` (pointer to pointer), and kept where absent (same module only). In its

@@ -487,8 +487,9 @@ static int execute_push(execute_run *x, pjrt_piece *piece, size_t n, rt_event *c
   return pjrt_piece_push(piece, x->queue, n, waits, err);
 }
 
-/* The run is enqueued, or its results' event tells why not. */
-static void execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffer *const *buffers, rt_event **waits) {
+/* The run is enqueued, or dropped: where there is no memory for its results, the call says so, as XLA's does. */
+static PJRT_Error *execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffer *const *buffers, rt_event **waits,
+                                   PJRT_Buffer **const *outputs) {
   xlac_error err;
   pjrt_queue *q = x->queue;
   size_t n = execute_pending(buffers, x->n_arguments, waits);
@@ -497,7 +498,10 @@ static void execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffer *cons
   int status = execute_push(x, piece, n, waits, &err);
   pthread_mutex_unlock(&q->lock);
   pjrt_piece_watch(piece);
-  if (status) execute_drop(x, &err);
+  if (status == 0) return NULL;
+  execute_destroy_outputs(x->e, outputs, x->n_results);
+  execute_drop(x, &err);
+  return pjrt_error_of(&err);
 }
 
 /* The run's own event is there before the run is: once it is enqueued, it may be over, and gone, at any time. */
@@ -514,7 +518,7 @@ static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJ
     execute_drop(x, NULL);
   } else {
     x->done = rt_event_retain(*done);
-    execute_enqueue(x, piece, buffers, waits);
+    error = execute_enqueue(x, piece, buffers, waits, outputs);
   }
   pjrt_free(waits);
   return error;

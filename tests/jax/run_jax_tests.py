@@ -4,6 +4,8 @@
     pip install absl-py hypothesis pytest
     python tests/jax/run_jax_tests.py jax/tests lax_test.py api_test.py [-k EXPRESSION] [--as xlac] [--out FOLDER] [--table FILE]
 
+Modules of the checkout's `jax` that wheels lack (helpers of tests, as `jax/_src/hypothesis_test_util.py`) are found in the checkout.
+
 For each file: what passes with both, what with XLA alone (with the first line of its error), what with xlac alone. `--as cpu` (the default)
 has the plugin take the place of XLA's CPU, as JAX's tests want it; `--as xlac` runs them under its own name. `--quick` has XLA run only what
 fails with xlac. `--devices 8` gives both eight virtual devices. `--table FILE` writes the counts, and what fails and why, as a page of Markdown;
@@ -19,6 +21,21 @@ import time
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+# Read by pytest before the tests: the wheel's packages are asked first, the checkout's after them.
+LENT = """
+import os, pathlib
+import jax._src.pallas
+for package in (jax._src, jax._src.pallas):
+    package.__path__.append(str(pathlib.Path(os.environ["JAX_CHECKOUT"], *package.__name__.split("."))))
+"""
+
+
+def checkout_of(folder):
+    """The root of the checkout that a folder of tests is in."""
+    tests = next((path for path in (folder, *folder.parents) if path.name == "tests"), folder)
+    return tests.parent
 
 
 def environment(which, name, cases, devices):
@@ -49,14 +66,17 @@ def run(folder, file, which, args, out, names=()):
     """The outcomes, the seconds it took, and its exit status; of some tests by their names, or of all."""
     report = (out / f"{file}.{which}.xml").resolve()
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:warnings", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:warnings", "-p", "lent_modules", f"--junitxml={report}"]
     command += [node(file, name) for name in names] or [file]
     command += ["-k", args.k] * bool(args.k)
+    env = environment(which, args.name, args.cases, args.devices)
+    env["JAX_CHECKOUT"] = str(checkout_of(pathlib.Path(folder).resolve()))
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(out.resolve()), env.get("PYTHONPATH")]))
+    (out / "lent_modules.py").write_text(LENT)
     start = time.perf_counter()
     with open(out / f"{file}.{which}.log", "w") as log:
         try:
-            status = subprocess.run(command, cwd=folder, env=environment(which, args.name, args.cases, args.devices), stdout=log, stderr=subprocess.STDOUT,
-                                    timeout=args.timeout, check=False).returncode
+            status = subprocess.run(command, cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT, timeout=args.timeout, check=False).returncode
         except subprocess.TimeoutExpired:
             status = "timeout"
     return outcomes(report) if report.exists() else None, time.perf_counter() - start, status

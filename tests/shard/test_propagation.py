@@ -95,6 +95,21 @@ def test_through_loops():
     assert '#sdy.sharding_per_value<[<@mesh, [{"a", ?}, {?}]>' in out and "stablehlo.tanh %iterArg {sdy.sharding" in out
 
 
+def test_constraints_in_a_branch_go_to_the_loops_value_that_they_are_on():
+    loop = ["%z = stablehlo.constant dense<0> : tensor<i32>",
+            f"%w:2 = stablehlo.while(%i = %z, %v = %x) : tensor<i32>, {T} cond {{",
+            "  %c = stablehlo.compare LT, %i, %z : (tensor<i32>, tensor<i32>) -> tensor<i1>",
+            "  stablehlo.return %c : tensor<i1> } do {",
+            f"  %b = \"stablehlo.case\"(%i) ({{ stablehlo.return %v : {T} }}, {{",
+            f"    %k = sdy.sharding_constraint %v <@mesh, [{{\"a\"}}, {{}}]> : {T}",
+            f"    stablehlo.return %k : {T} }}) : (tensor<i32>) -> {T}",
+            f"  stablehlo.return %i, %b : tensor<i32>, {T} }}"]
+    out = xlac.parse(program([arg("x")], loop, "%w#1")).run("sdy-add-data-flow-edges,sdy-apply-sharding-constraints", verify_each=True)
+    body = out.to_text().partition("} do {")[2].splitlines()
+    assert "sdy.sharding_constraint %iterArg_0" in body[1] and "stablehlo.case" in body[2]
+    assert xlac.parse(out.to_text()).to_text() == out.to_text()
+
+
 def test_barriers_let_through_what_they_allow():
     for direction, want in (("FORWARD", 1), ("NONE", 0), ("BACKWARD", 0)):
         line = f"  %r = sdy.propagation_barrier %x allowed_direction={direction} : {T}"

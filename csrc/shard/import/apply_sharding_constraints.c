@@ -66,7 +66,7 @@ static bool imp_is_on_edge(ir_value v) {
   return v.op->opcode == IR_OP_SDY_DATA_FLOW_EDGE || (sdy_owner(v, &owner) && sdy_edge_op(owner));
 }
 
-/* So that the constraint dominates all uses that will go through it. */
+/* So that the constraint dominates all uses that will go through it: it may come from a region of an op behind v. */
 static void imp_move_after(opt_rewriter *rw, ir_op *op, ir_value v) {
   shc_at_value(rw, v);
   if (rw->before == op) return;
