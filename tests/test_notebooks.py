@@ -12,7 +12,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "docs/notebooks").glob("*.ipynb"))
 DISPLAYS = ("_repr_mimebundle_", "_repr_html_", "_repr_svg_")  # in the order in which notebooks ask
-WITH_JAX = ("02-from-jax", "03-memory-and-explorer")
+WITH_JAX = ("02-from-jax", "03-memory-and-explorer", "07-slow-jax")
 
 
 def cells(path):
@@ -60,8 +60,8 @@ def test_they_are_kept_small_and_without_outputs(path):
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in page["cells"] if cell["cell_type"] == "code")
 
 
-def test_there_are_six():
-    assert len(NOTEBOOKS) == 6
+def test_there_are_seven():
+    assert len(NOTEBOOKS) == 7
 
 
 if __name__ == "__main__":

@@ -66,7 +66,8 @@ def run(folder, file, which, args, out, names=()):
     """The outcomes, the seconds it took, and its exit status; of some tests by their names, or of all."""
     report = (out / f"{file}.{which}.xml").resolve()
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:warnings", "-p", "lent_modules", f"--junitxml={report}"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:warnings", "-p", "lent_modules"]
+    command += [f"--junitxml={report}"]
     command += [node(file, name) for name in names] or [file]
     command += ["-k", args.k] * bool(args.k)
     env = environment(which, args.name, args.cases, args.devices)

@@ -56,8 +56,9 @@ found = xlac.jax.profile(jitted, repeat=3)(*args)
 print(sorted({row["line"] for row in found.rows}) == [6, 7, 8, 9, 10] or [row["line"] for row in found.rows])
 print(all(row["seconds"] > 0 for row in found.rows), len(found.profile.all_seconds), sum(row["seconds"] for row in found.rows) <= found.profile.seconds * 1.5)
 print([bool(np.array_equal(a, b)) for a, b in zip(found.profile.result, step(*args))][1:], not args[0].is_deleted())
+print(xlac.jax.profile(lambda i, k: i + k["n"], repeat=1)(np.arange(3), k={"n": np.int64(4)}).profile.result)  # i32, as JAX makes of them
 """)
-    assert out == ["True", "True 3 True", "[True, True] True"]
+    assert out == ["True", "True 3 True", "[True, True] True", "[4 5 6]"]
 
 
 def test_memory_and_donation_by_names_and_lines(head):

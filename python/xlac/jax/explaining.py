@@ -4,6 +4,8 @@ import functools
 import inspect
 import re
 
+import numpy as np
+
 from ..codes import Code
 from ..errors import ArgumentError
 from ..report import Report, html_table, seconds_text, short, table
@@ -127,10 +129,20 @@ def explain(compiled, args, kwargs, topic="lines"):
     return Report(compiled.places.annotate(compiled.exe.explain(topic)))
 
 
+def as_jax_takes(args):
+    """NumPy's arrays of the arguments with the element types that JAX gives them: i64 is i32 unless jax_enable_x64 is set."""
+    import jax
+
+    def taken(leaf):
+        return leaf.astype(jax.dtypes.canonicalize_dtype(leaf.dtype), copy=False) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
+    return jax.tree.map(taken, args)
+
+
 @of_arguments
 def profile(compiled, args, kwargs, repeat=10, warmup=2):
     """profile(f, repeat=10)(*args): the time of each Python line, as a Lines whose `profile` is xlac's Profile by steps. A step that is made of
     several lines gives its time to them in equal parts. Loops' own time is that of what they run."""
+    args, kwargs = as_jax_takes((args, kwargs))
     found = compiled.exe.profile(*args, repeat=repeat, warmup=warmup, **kwargs)
     steps = [step for step in found.steps if not step["nested"]]
     inside = {}  # a step's kernel has more ops than the step's own: those that are fused into it

@@ -162,6 +162,8 @@ class Watched:
         lines = [f"{self.name}: {self.calls} calls, compiled {len(self.compilations)} times"]
         for call, reasons, seconds in self.compilations:
             lines.append(f"  call {call} ({seconds_text(seconds)}): {'; '.join(reasons)}")
+        if self.calls and not self.compilations:
+            lines.append("it had been compiled for all of them before it was watched: jax.clear_caches() forgets that")
         often = collections.Counter(reason.partition(":")[0] for _, reasons, _ in self.compilations[1:] for reason in reasons)
         if often and often.most_common(1)[0][1] > 2:
             lines.append(f"most often since {often.most_common(1)[0][0]} was another: pad it to few sizes, "
