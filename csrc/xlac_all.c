@@ -263,6 +263,7 @@
 #include "passes/hlo/algebraic_simplification_math.c"
 #include "passes/hlo/algebraic_simplification_move.c"
 #include "passes/hlo/algebraic_simplification_scatter.c"
+#include "passes/hlo/algebraic_simplification_sign.c"
 #include "passes/hlo/arg_reduce.c"
 #include "passes/hlo/batch_norm_expander.c"
 #include "passes/hlo/constant_folding.c"

@@ -40,6 +40,42 @@ def check(body, want):
     assert bits(xlac.interpret(before, *args)) == bits(xlac.interpret(after, *args))
 
 
+def modulo(m, x="x", added=None):
+    """x % m as JAX writes it."""
+    return (const("s32", m) + f"a = s32[] constant({added or m})\nab = s32[2,3] broadcast(a), dimensions={{}}\nz = s32[] constant(0)\nzb = s32[2,3] broadcast(z), dimensions={{}}\n"
+            f"q = s32[2,3] remainder({x}, b)\nne = pred[2,3] compare(q, zb), direction=NE\nlt = pred[2,3] compare(q, zb), direction=LT\n"
+            "both = pred[2,3] and(lt, ne)\nsum = s32[2,3] add(q, ab)\n")
+
+
+NORMAL = "n = pred[2,3] compare(f, zb), direction=LT\nw = s32[2,3] add(f, b)\nROOT r = s32[2,3] select(n, w, f)"
+FLOOR = ["constant", "broadcast", "remainder", "constant", "broadcast", "compare", "constant", "broadcast", "add", "select"]
+
+
+@pytest.mark.parametrize("body, want", [
+    (I + modulo(16) + "ROOT r = s32[2,3] select(both, sum, q)", ["constant", "broadcast", "and"]),
+    (I + modulo(16) + "f = s32[2,3] select(both, sum, q)\n" + NORMAL, ["constant", "broadcast", "and"]),
+    (I + modulo(12) + "ROOT r = s32[2,3] select(both, sum, q)", FLOOR),
+    (I + modulo(12) + "f = s32[2,3] select(both, sum, q)\n" + NORMAL, FLOOR),
+    (I + modulo(16, added=8) + "ROOT r = s32[2,3] select(both, sum, q)", FLOOR),
+    (I + modulo(-16) + "ROOT r = s32[2,3] select(both, sum, q)", FLOOR),
+    (I + "k = s32[2,3] iota(), iota_dimension=0\n" + modulo(8, "k") + "ROOT r = pred[2,3] compare(q, zb), direction=LT", ["constant", "broadcast"]),
+    (I + modulo(8) + "ROOT r = pred[2,3] compare(q, zb), direction=LT", ["constant", "broadcast", "remainder", "constant", "broadcast", "compare"]),
+    ("x = u8[2,3] parameter(0)\n" + const("u8", "8") + "ROOT r = u8[2,3] remainder(x, b)", ["constant", "broadcast", "and"]),
+    ("x = u8[2,3] parameter(0)\n" + const("u8", "12") + "ROOT r = u8[2,3] remainder(x, b)", ["constant", "broadcast", "remainder"]),
+    ("x = u8[2,3] parameter(0)\n" + const("u8", "0") + "ROOT r = pred[2,3] compare(x, b), direction=LT", ["constant", "broadcast"]),
+    ("x = u8[2,3] parameter(0)\n" + const("u8", "0") + "ROOT r = pred[2,3] compare(b, x), direction=LE", ["constant", "broadcast"]),
+    ("x = u8[2,3] parameter(0)\n" + const("u8", "0") + "ROOT r = pred[2,3] compare(x, b), direction=LE", ["constant", "broadcast", "compare"]),
+    ("x = u8[2,3] parameter(0)\nk = s32[2,3] convert(x)\n" + const("s32", "0") + "ROOT r = pred[2,3] compare(k, b), direction=GE", ["constant", "broadcast"]),
+    ("x = u8[2,3] parameter(0)\nk = s8[2,3] convert(x)\n" + const("s8", "0") + "ROOT r = pred[2,3] compare(k, b), direction=GE", ["convert", "constant", "broadcast", "compare"]),
+    (I + const("s32", "0") + "k = s32[2,3] maximum(b, x)\nROOT r = pred[2,3] compare(k, b), direction=LT", ["constant", "broadcast"]),
+    (I + const("s32", "0") + "k = s32[2,3] minimum(b, x)\nROOT r = pred[2,3] compare(k, b), direction=LT", ["constant", "broadcast", "minimum", "compare"]),
+    (F + const("f32", "0") + "lt = pred[2,3] compare(x, b), direction=LT, type=TOTALORDER\nne = pred[2,3] compare(x, b), direction=NE\nROOT r = pred[2,3] and(lt, ne)",
+     ["constant", "broadcast", "compare", "compare", "and"]),
+])
+def test_signs(body, want):
+    check(body, want)
+
+
 @pytest.mark.parametrize("body, want", [
     (F + const("f32", "-0") + "ROOT r = f32[2,3] add(x, b)", []),
     (F + const("f32", "0") + "ROOT r = f32[2,3] add(x, b)", ["constant", "broadcast", "add"]),

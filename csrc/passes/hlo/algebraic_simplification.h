@@ -31,6 +31,12 @@ bool hs_is_integral(const ir_type *t); /* integers and truth values */
 /* The product with its sides changed, for a transposition that changes them back; or NULL. */
 ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op);
 
+/* --- algebraic_simplification_sign.c: of integers; NULL or -1 where there is nothing to gain --- */
+ir_op *hs_sign_of_both(const ir_op *op); /* of an `and` */
+int hs_sign_compares(const ir_op *op);   /* whether a comparison holds */
+ir_op *hs_sign_remainder(hs_run *s, ir_op *op);
+ir_op *hs_sign_select(hs_run *s, ir_op *op);
+
 /* --- algebraic_simplification_scatter.c --- */
 ir_op *hs_scatter(hs_run *s, ir_op *op);
 

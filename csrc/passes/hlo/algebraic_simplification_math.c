@@ -61,7 +61,8 @@ static ir_op *hs_divide(hs_run *s, ir_op *op) {
 
 /* x % 1 is 0 for integers; for floats it is a fraction. */
 static ir_op *hs_remainder(hs_run *s, ir_op *op) {
-  return hs_is_integral(op->type) && hs_is(ir_operand(op, 1), 1) ? hlo_splat(&s->x, op->type, 0) : NULL;
+  if (hs_is_integral(op->type) && hs_is(ir_operand(op, 1), 1)) return hlo_splat(&s->x, op->type, 0);
+  return hs_sign_remainder(s, op);
 }
 
 /* pow(x, 1) is x for all x, NaN too. pow(x, 2) and x * x may round differently. */
@@ -96,7 +97,9 @@ static ir_op *hs_beside_ones(const ir_op *op) {
 /* x & x, x & 0, x & ~0. */
 static ir_op *hs_and(hs_run *s, ir_op *op) {
   if (ir_operand(op, 0) == ir_operand(op, 1)) return ir_operand(op, 0);
-  return hs_beside(op, 0) ? hlo_splat(&s->x, op->type, 0) : hs_beside_ones(op);
+  if (hs_beside(op, 0)) return hlo_splat(&s->x, op->type, 0);
+  ir_op *other = hs_beside_ones(op);
+  return other ? other : hs_sign_of_both(op);
 }
 
 /* x | ~0 is all ones, whichever side they are on. */
@@ -177,10 +180,11 @@ static int hs_compares_same(const ir_op *op) {
   return d == IR_DIRECTION_EQ || d == IR_DIRECTION_GE || d == IR_DIRECTION_LE;
 }
 
-/* A comparison of truth values with true or false. */
+/* A comparison with itself, of what isn't negative with 0, of truth values with true or false. */
 static ir_op *hs_compare(hs_run *s, ir_op *op) {
   ir_op *a = ir_operand(op, 0), *b = ir_operand(op, 1);
   if (a == b && hs_compares_same(op) >= 0) return hlo_splat(&s->x, op->type, hs_compares_same(op));
+  if (hs_sign_compares(op) >= 0) return hlo_splat(&s->x, op->type, hs_sign_compares(op));
   bool ne = ir_get_word(op, IR_ATTR_DIRECTION) == IR_DIRECTION_NE,
        eq = ir_get_word(op, IR_ATTR_DIRECTION) == IR_DIRECTION_EQ;
   if (a->type->dtype != XLAC_PRED) return NULL;
@@ -200,7 +204,8 @@ static ir_op *hs_select(hs_run *s, ir_op *op) {
   if (yes == no || hs_is(pred, 1)) return hs_as(op, yes);
   if (hs_is(pred, 0)) return hs_as(op, no);
   if (pred->opcode == IR_OP_NOT) return hs_select_swapped(s, op);
-  if (op->type->dtype != XLAC_PRED || pred->type != op->type) return NULL;
+  if (op->type->dtype != XLAC_PRED) return hs_sign_select(s, op);
+  if (pred->type != op->type) return NULL;
   if (hs_is(yes, 1) && hs_is(no, 0)) return pred;
   return hs_is(yes, 0) && hs_is(no, 1) ? hlo_make(&s->x, IR_OP_NOT, op->type, 1, &pred) : NULL;
 }
