@@ -11,11 +11,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 STUBS = ROOT / "python/xlac"
 sys.path.append(str(ROOT / "python"))  # where no xlac is installed: one that is built in place
 # The rest of the public API, by module: those whose stubs name more than what other modules need of them.
-MODULES = {"xlac": "__init__.pyi", "xlac.sharding": "mesh.pyi", "xlac.distributed": "distributed.pyi", "xlac.cache": "cache.pyi", "xlac.testing": "testing.pyi", "xlac.kernels": "kernels.pyi", "xlac.jax": "jax/__init__.pyi",
+MODULES = {"xlac": "__init__.pyi", "xlac.sharding": "sharding.pyi", "xlac.distributed": "distributed.pyi", "xlac.cache": "cache.pyi", "xlac.testing": "testing.pyi", "xlac.kernels": "kernels.pyi", "xlac.jax": "jax/__init__.pyi",
            "xlac.include": "include/__init__.pyi"}
 CLASSES = {"Module": "_core", "Computation": "_core", "Instruction": "_core", "Buffer": "_core", "Executable": "_core", "TreeExecutable": "called", "Future": "future",
            "Clusters": "clusters", "Difference": "difference", "Changes": "comparison", "Memory": "report", "Cost": "report", "Profile": "report",
-           "Timeline": "timeline", "Sharding": "mesh", "Mesh": "mesh"}
+           "Timeline": "timeline", "Sharding": "mesh", "Mesh": "mesh", "Propagation": "propagation", "Trace": "propagation", "Simulation": "simulation",
+           "Blame": "simulation", "Plan": "sharding_plan", "Alternative": "sharding_plan", "Move": "sharding_plan", "Hardware": "hardware", "Level": "hardware"}
 
 
 def markdown(doc):
@@ -52,7 +53,11 @@ def signature(node):
 
 
 def functions(path):
-    return {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+    """Those of a stub; where it has none, those of other stubs that it makes its own."""
+    body = ast.parse(path.read_text()).body
+    others = [(node.module, alias.name) for node in body if isinstance(node, ast.ImportFrom) and node.level == 1 for alias in node.names if alias.asname]
+    found = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    return found or {name: known[name] for module, name in others if name in (known := functions(STUBS / f"{module}.pyi"))}
 
 
 def members(stub, name):
