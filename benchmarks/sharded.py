@@ -1,6 +1,7 @@
 """Programs on 8 devices of this process beside XLA:CPU's 8 virtual devices: data, tensor, sequence, expert and pipeline parallel, FSDP.
 
   python benchmarks/sharded.py [NAME ...]      # the programs of that name, or all
+  python benchmarks/sharded.py --memory        # a device's memory beside an eighth of one device's, and what is replicated
   python benchmarks/sharded.py --collectives   # all-reduce and all-gather beside memcpy of the same bytes on as many threads
 
 Arguments and results stay in shards between calls, on either side. Figures are CPU time of all threads of the process, so that other
@@ -238,15 +239,19 @@ def least(calls, rounds=ROUNDS):
     return best
 
 
-def both(name):
-    """CPU seconds of a call: xlac's, XLA's."""
+def lowered(name):
     f, mesh, arguments, out = PROGRAMS[name]
     named = [NamedSharding(grid(mesh), spec) for _, spec, *_ in arguments]
     wanted = {} if out is None else {"out_shardings": jax.tree.map(lambda s: NamedSharding(grid(mesh), s), out, is_leaf=lambda s: isinstance(s, P))}
-    jitted = jax.jit(f, in_shardings=named, keep_unused=True, **wanted)
-    arrays = list(values(arguments))
+    jitted, arrays = jax.jit(f, in_shardings=named, keep_unused=True, **wanted), list(values(arguments))
+    return jitted, jitted.lower(*arrays).as_text(), arrays, named
+
+
+def both(name):
+    """CPU seconds of a call: xlac's, XLA's."""
+    jitted, text, arrays, named = lowered(name)
     theirs = [jax.device_put(a, s) for a, s in zip(arrays, named)]
-    exe = xlac.compile(jitted.lower(*arrays).as_text(), devices=8, results="sharded")
+    exe = xlac.compile(text, devices=8, results="sharded")
     said = exe.explain("sharding").data
     assert said["whole"] is None, said["whole"]
     ours = [xlac.ShardedBuffer.of(a, xlac.sharding.Sharding.parse(leaf["sharding"])) if leaf["sharding"] else a
@@ -265,6 +270,24 @@ def table(names):
         ratios.append(theirs / ours)
         print(f"{name:<28}{ours * 1e3:>7.2f} ms{theirs * 1e3:>7.2f} ms{ratios[-1]:>15.2f}", flush=True)
     print(f"{len(ratios)} programs, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} times as fast, slower on {sum(r < 1 for r in ratios)}")
+
+
+# --- memory ---
+
+def memory(names):
+    """What a device has at once. Expected: its parts of arguments and results, and an eighth of the temporaries of one device. More than
+    that are temporaries which the program has whole on each: gathered weights, partial sums, activations of tensor parallelism."""
+    print(f"{'program':<28}{'arguments, results':>20}{'temporaries':>13}{'one device / 8':>16}{'ratio':>8}")
+    for name in names:
+        _, text, arrays, _ = lowered(name)
+        if "sdy.manual_computation" in text:
+            continue  # written by shard
+        one = xlac.compile(jax.jit(PROGRAMS[name][0], keep_unused=True).lower(*arrays).as_text()).memory
+        exe = xlac.compile(text, devices=8)
+        each = exe.memory
+        held = each["argument_bytes"] + each["result_bytes"]
+        expected = held + one["frame_bytes"] // 8
+        print(f"{name:<28}{held:>20,}{each['frame_bytes']:>13,}{one['frame_bytes'] // 8:>16,}{(held + each['frame_bytes']) / expected:>8.2f}", flush=True)
 
 
 # --- collectives ---
@@ -292,5 +315,7 @@ def collectives():
 if __name__ == "__main__":
     if "--collectives" in sys.argv:
         collectives()
+    elif "--memory" in sys.argv:
+        memory(PROGRAMS)
     else:
         table(sys.argv[1:] or PROGRAMS)
