@@ -90,6 +90,7 @@ typedef struct cu_reduce {
   int64_t width, lanes;   /* results of a block, threads of each */
   int64_t pieces, length; /* of the reduced range */
   int64_t across;         /* blocks beside each other, of columns */
+  bool of_rows;           /* a step of a kernel of rows: registers are for other steps, too */
 } cu_reduce;
 
 static int64_t cu_reduce_power(int64_t n, int64_t most) {
@@ -219,7 +220,7 @@ static void cu_reduce_put_shares(cuda_print *x, const cu_reduce *p) {
   long long pack = x->pack > 1 ? x->pack : 1;
   FOR_SUMS(i, x->k)
   base_putf(x->out, "  %s sum%u = {};\n", cuda_type(cu_reduce_sum_type(x, &x->k->stores[i])), (unsigned)i);
-  base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll 4\n", pack);
+  base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll %d\n", pack, p->of_rows ? (int)(8 / pack) : 4);
   base_putf(x->out, "  for (idx step = start; step < end; step += %lld) {\n", pack * (long long)p->lanes);
   cu_reduce_put_number(x);
   cuda_print_iterations(x, "m", cu_reduce_put_fresh);
@@ -308,7 +309,7 @@ static void cu_reduce_put_block(cuda_print *x, const cu_reduce *p) {
 
 void cuda_print_reduction_of_rows(cuda_print *x, int64_t width, int64_t lanes) {
   int64_t reduced = x->k->reduction->reduced;
-  cu_reduce p = {.width = width, .lanes = lanes, .pieces = 1, .length = reduced, .across = 1};
+  cu_reduce p = {.width = width, .lanes = lanes, .pieces = 1, .length = reduced, .across = 1, .of_rows = true};
   assert(x->k->reduction->inner == 1 && x->k->count > 0);
   cu_reduce_put_block(x, &p);
 }

@@ -9,7 +9,9 @@ enum {
   CU_ROWS_BLOCKS = 512,      /* that keep a GPU busy, */
   CU_ROWS_SMALL = 64,        /* of at least so many threads */
   CU_ROWS_FEW = 64,          /* blocks that are too few for rows so long: */
-  CU_ROWS_LONG = 1 << 13
+  CU_ROWS_LONG = 1 << 13,
+  CU_ROWS_AT_ONCE =
+      3 /* blocks of a multiprocessor that there are to be registers for: without it ptxas spills to have more */
 };
 
 static int64_t cu_rows_elements(const cuda_rows *r, uint32_t step) {
@@ -133,8 +135,8 @@ bool cuda_print_rows(cuda_source *s, cuda_rows *r, cuda_launch *out) {
   cu_rows_share share = cu_rows_make_share(r);
   if (share.width == 0 || cu_rows_tree_bytes(r, &share) + share.kept * share.width > CU_ROWS_SHARED) return false;
   *out = (cuda_launch){.number = s->n_kernels, .block = (uint32_t)(share.lanes * share.width)};
-  base_putf(&s->body, "\nextern \"C\" __global__ void __launch_bounds__(%d) k%u(", CUDA_BLOCK_THREADS,
-            (unsigned)out->number);
+  base_putf(&s->body, "\nextern \"C\" __global__ void __launch_bounds__(%d, %d) k%u(", CUDA_BLOCK_THREADS,
+            CU_ROWS_AT_ONCE, (unsigned)out->number);
   cu_rows_put(s, r, &share, &strange);
   out->grid = (r->rows + share.width - 1) / share.width;
   out->how = "threads for each row of several steps";

@@ -124,8 +124,7 @@ static void note_kernel(text *table, const char *p) {
     }
     const char *end = skip_word(p), *next = skip_space(end);
     if (*next == '(' && word_is(p, end, "__launch_bounds__"))
-      snprintf(bounds, sizeof bounds, "%.*s", (int)(skip_parentheses(next) - next - 2), next + 1),
-          end = skip_parentheses(next);
+      snprintf(bounds, sizeof bounds, "%.*s", (int)strcspn(next + 1, ",)"), next + 1), end = skip_parentheses(next);
     else if (*next == '(' && name[0] == 0 && !word_is(p, end, "__attribute__") && !word_is(p, end, "__cluster_dims__"))
       snprintf(name, sizeof name, "%.*s", (int)(end - p), p), end = skip_parentheses(next);
     p = end;
