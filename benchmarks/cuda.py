@@ -10,6 +10,7 @@ import numpy as np
 import xlac
 
 REDUCERS = "".join(f"r_{op} {{ x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] {op}(x, y) }}\n" for op in ("add", "maximum"))
+REDUCERS += "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = pred[] compare(x, y), direction=LT, type=TOTALORDER }\n"
 ROW = 4096
 
 
@@ -20,12 +21,22 @@ def programs(rows):
                f"mb = {shape} broadcast(m), dimensions={{0}}", f"d = {shape} subtract(x, mb)", f"e = {shape} exponential(d)",
                f"s = f32[{rows}] reduce(e, zero), dimensions={{1}}, to_apply=r_add", f"sb = {shape} broadcast(s), dimensions={{0}}",
                f"ROOT r = {shape} divide(e, sb)"]
+    row = f"f32[{rows}]"
+    normal = ["zero = f32[] constant(0)", f"n = f32[] constant({ROW})", f"nb = {row} broadcast(n), dimensions={{}}",
+              f"s = {row} reduce(x, zero), dimensions={{1}}, to_apply=r_add", f"m = {row} divide(s, nb)", f"mb = {shape} broadcast(m), dimensions={{0}}",
+              f"d = {shape} subtract(x, mb)", f"dd = {shape} multiply(d, d)", f"v = {row} reduce(dd, zero), dimensions={{1}}, to_apply=r_add",
+              f"w = {row} divide(v, nb)", "e = f32[] constant(1e-5)", f"eb = {row} broadcast(e), dimensions={{}}", f"we = {row} add(w, eb)",
+              f"q = {row} rsqrt(we)", f"qb = {shape} broadcast(q), dimensions={{0}}", f"ROOT r = {shape} multiply(d, qb)"]
+    window = f"window={{size=1x{ROW} pad=0_0x{ROW - 1}_0}}"
     return {"copy": ([f"ROOT r = {shape} copy(x)"], 2 * bytes_),
             "elementwise": ([f"t = {shape} tanh(x)", f"ROOT r = {shape} multiply(t, x)"], 2 * bytes_),
             "transpose": ([f"ROOT r = f32[{ROW},{rows}] transpose(x), dimensions={{1,0}}"], 2 * bytes_),
             "sum of rows": (["zero = f32[] constant(0)", f"ROOT r = f32[{rows}] reduce(x, zero), dimensions={{1}}, to_apply=r_add"], bytes_),
             "sum of columns": (["zero = f32[] constant(0)", f"ROOT r = f32[{ROW}] reduce(x, zero), dimensions={{0}}, to_apply=r_add"], bytes_),
-            "softmax": (softmax, 2 * bytes_)}
+            "softmax": (softmax, 2 * bytes_),
+            "normalisation": (normal, 2 * bytes_),
+            "cumulative sum": (["zero = f32[] constant(0)", f"ROOT r = {shape} reduce-window(x, zero), {window}, to_apply=r_add"], 2 * bytes_),
+            "sort of rows": ([f"ROOT r = {shape} sort(x), dimensions={{1}}, to_apply=less"], 2 * bytes_)}
 
 
 def text(lines, *parameters):
@@ -54,15 +65,13 @@ def torch_seconds(function, *args):
 
 def torch_times(x):
     """The same of torch, by name; empty where there is none with a GPU."""
-    try:
-        import torch
-    except ImportError:
-        return {}
-    if not torch.cuda.is_available():
+    torch = torch_with_gpu()
+    if torch is None:
         return {}
     t = torch.from_numpy(x).cuda()
     functions = {"copy": lambda: t.clone(), "elementwise": lambda: torch.tanh(t) * t, "transpose": lambda: t.t().contiguous(),
-                 "sum of rows": lambda: t.sum(1), "sum of columns": lambda: t.sum(0), "softmax": lambda: torch.softmax(t, 1)}
+                 "sum of rows": lambda: t.sum(1), "sum of columns": lambda: t.sum(0), "softmax": lambda: torch.softmax(t, 1),
+                 "normalisation": lambda: torch.nn.functional.layer_norm(t, (ROW,)), "cumulative sum": lambda: t.cumsum(1), "sort of rows": lambda: t.sort(1)}
     return {name: torch_seconds(f) for name, f in functions.items()}
 
 
@@ -79,13 +88,19 @@ def memory_bound(megabytes):
         print(f"{megabytes:6d} MB  {name:16s} {1e6 * took:9.1f} us  {rate:7.0f} GB/s  {share:5.1f} % of a copy{beside}", flush=True)
 
 
-def torch_product(a, t):
-    """Seconds of the same product by torch; None where there is none with a GPU."""
+def torch_with_gpu():
+    """torch, or None where there is none with a GPU."""
     try:
         import torch
     except ImportError:
         return None
-    if not torch.cuda.is_available():
+    return torch if torch.cuda.is_available() else None
+
+
+def torch_product(a, t):
+    """Seconds of the same product by torch; None where there is none with a GPU."""
+    torch = torch_with_gpu()
+    if torch is None:
         return None
     torch.backends.cuda.matmul.allow_tf32 = False
     x = torch.from_numpy(a).cuda().to({"f32": torch.float32, "bf16": torch.bfloat16}[t])
@@ -101,6 +116,26 @@ def products(n):
         took, other = max(step["min_seconds"] for step in profile.steps), torch_product(a, t)
         beside = f", torch {1e6 * other:.1f} us" if other else ""
         print(f"{n:6d}     product {t:8s} {1e6 * took:9.1f} us  {2 * n**3 / took * 1e-12 if took else 0:7.2f} Tflop/s{beside}", flush=True)
+
+
+def attention(length, heads=16, width=64):
+    """Of bf16, masked by nothing: two products and a softmax, beside torch's scaled_dot_product_attention."""
+    a, s, r = f"bf16[{heads},{length},{width}]", f"f32[{heads},{length},{length}]", f"f32[{heads},{length}]"
+    batch = "lhs_batch_dims={0}, rhs_batch_dims={0}"
+    lines = [f"{n} = {a} convert(p{i})" for i, n in enumerate("qkv")]
+    lines += ["low = f32[] constant(-inf)", "zero = f32[] constant(0)", f"d = {s} dot(q, k), {batch}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{2}}",
+              f"c = f32[] constant({width**-0.5})", f"cb = {s} broadcast(c), dimensions={{}}", f"x = {s} multiply(d, cb)",
+              f"m = {r} reduce(x, low), dimensions={{2}}, to_apply=r_maximum", f"mb = {s} broadcast(m), dimensions={{0,1}}", f"y = {s} subtract(x, mb)",
+              f"e = {s} exponential(y)", f"t = {r} reduce(e, zero), dimensions={{2}}, to_apply=r_add", f"tb = {s} broadcast(t), dimensions={{0,1}}",
+              f"g = {s} divide(e, tb)", f"h = {s.replace('f32', 'bf16')} convert(g)",
+              f"o = {a} dot(h, v), {batch}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}}", f"ROOT r = f32[{heads},{length},{width}] convert(o)"]
+    args = [np.random.default_rng(i).standard_normal((heads, length, width), dtype=np.float32) for i in range(3)]
+    took = seconds(text(lines, *(f"p{i} = f32[{heads},{length},{width}] parameter({i})" for i in range(3))), *args)
+    torch, beside = torch_with_gpu(), ""
+    if torch is not None:
+        q, k, v = (torch.from_numpy(x)[None].cuda().to(torch.bfloat16) for x in args)
+        beside = f", torch {1e6 * torch_seconds(torch.nn.functional.scaled_dot_product_attention, q, k, v):.1f} us"
+    print(f"{length:6d}     attention bf16   {1e6 * took:9.1f} us  {4 * heads * length**2 * width / took * 1e-12 if took else 0:7.2f} Tflop/s{beside}", flush=True)
 
 
 def calls():
@@ -126,4 +161,6 @@ if __name__ == "__main__":
         memory_bound(size)
     for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
         products(size)
+    for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
+        attention(size)
     calls()

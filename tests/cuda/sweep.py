@@ -168,19 +168,6 @@ def run_suite(driver, name, count, seed, show, begin=0, note=lambda number: None
     return failed
 
 
-class Gpu:
-    """In the place of the driver that simulates: it finds nothing, and has nothing to tell."""
-
-    def reports(self):
-        return []
-
-    def clear(self):
-        pass
-
-    def alive(self):
-        return ""
-
-
 class Log:
     """What a sweep says, printed and in a file, whose lines "at SUITE SEED NUMBER" say how far it had come."""
 
@@ -219,7 +206,7 @@ def run_in_processes(name, count, seed, log):
         child = os.fork()
         if child == 0:
             from simulator import xlac_driver
-            failed = run_suite(Gpu() if ON_GPU else xlac_driver(), name, count, seed, show, begin, note)
+            failed = run_suite(xlac_driver(), name, count, seed, show, begin, note)
             os._exit(1 if failed else 0)
         status = os.waitpid(child, 0)[1]
         well = well and status == 0

@@ -103,36 +103,28 @@ right(exe)
 
 
 def test_threads_call_and_compile_while_calls_of_the_driver_fail():
-    """Each result is right, or an error of the device; at the end everything is as if none had failed."""
-    out, log = run("""
+    """Each result is right, or an error of the device; at the end everything is as if none had failed, but for memory whose release did."""
+    _, log = run("""
 wrong, refused = [], []
 def work(number):
     for i in range(12):
+        driver.cudasim_fail(b"*:%d" % (3 + (number * 12 + i) % 30))  # of all threads' calls from now on
         try:
             own = exe if number % 2 else xlac.compile(TEXT, device="cuda", results="buffer" if i % 2 else "numpy")
             if not np.array_equal(np.asarray(own(X)), WANT):
                 wrong.append((number, i))
         except xlac.Error as e:
             refused.append(str(e))
-def disturb():
-    while not done:
-        driver.cudasim_fail(b"*:40")
-        time.sleep(0.002)
-done = False
 threads = [threading.Thread(target=work, args=(n,)) for n in range(6)]
-other = threading.Thread(target=disturb)
-other.start()
 for t in threads: t.start()
 for t in threads: t.join()
-done = True
-other.join()
 driver.cudasim_fail(None)
 right(exe)
 right(xlac.compile(TEXT, device="cuda"))
 assert wrong == [], wrong
-print(len(refused), all("CUDA" in r or "cuda" in r or "GPU" in r or "NVRTC" in r for r in refused), [r for r in refused if "driver" not in r][:3])
+assert refused and all("CUDA" in r or "NVRTC" in r for r in refused), refused
 """)
-    assert int(out.split()[0]) > 0 and out.split()[1] == "True" and "cuda driver:" not in log, out
+    assert [line for line in log.splitlines() if line.startswith("cuda driver:") and "leak" not in line] == []
 
 
 def test_after_an_error_that_stays_calls_say_so_and_the_other_gpu_goes_on():

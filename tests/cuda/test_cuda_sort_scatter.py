@@ -1,5 +1,4 @@
 """Sorts and scatters as kernels: the interpreter's bits, in any order of blocks and threads, and what is left to the host."""
-import ctypes
 
 import ml_dtypes
 import numpy as np
@@ -20,9 +19,9 @@ def driver():
 @pytest.fixture(params=[0, 9])
 def cuda(driver, request):
     driver.clear()
-    driver.library.cudasim_seed(ctypes.c_uint64(request.param))
+    driver.seed(request.param)
     yield driver
-    driver.library.cudasim_seed(ctypes.c_uint64(0))
+    driver.seed(0)
     assert driver.reports() == []
 
 
