@@ -220,7 +220,8 @@ static void cu_reduce_put_shares(cuda_print *x, const cu_reduce *p) {
   long long pack = x->pack > 1 ? x->pack : 1;
   FOR_SUMS(i, x->k)
   base_putf(x->out, "  %s sum%u = {};\n", cuda_type(cu_reduce_sum_type(x, &x->k->stores[i])), (unsigned)i);
-  base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll %d\n", pack, p->of_rows ? (int)(8 / pack) : 4);
+  base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll %d\n", pack,
+            p->of_rows ? (int)(8 / pack) : 4);
   base_putf(x->out, "  for (idx step = start; step < end; step += %lld) {\n", pack * (long long)p->lanes);
   cu_reduce_put_number(x);
   cuda_print_iterations(x, "m", cu_reduce_put_fresh);
