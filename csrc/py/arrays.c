@@ -282,9 +282,27 @@ static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, 
   return array;
 }
 
+/* Whether a tensor has the elements that are wanted (0: any will do). If not, the exception says how PyTorch converts
+ * them, by NumPy's name of the type, which is PyTorch's, too. Integers below a byte may be held by wider ones. */
+static bool tensor_has(py_state *st, xlac_buffer *b, uint32_t dtype) {
+  xlac_buffer_info info;
+  xlac_buffer_get(b, &info);
+  if (dtype == 0 || info.dtype == dtype || xlac_dtype_bits(dtype) < 8) return true;
+  PyObject *name = py_descr(st, dtype);
+  if (name)
+    PyErr_Format(PyExc_BufferError, "its elements are %s, and never converted silently; pass x.to(torch.%S)",
+                 xlac_dtype_text(info.dtype), name);
+  Py_XDECREF(name);
+  return false;
+}
+
 /* By DLPack: PyTorch's tensors of types that NumPy lacks come in no other way. */
-static PyObject *array_of_tensor(py_state *st, void **numpy, PyObject *object) {
+static PyObject *array_of_tensor(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
   xlac_buffer *b = py_buffer_from_dlpack(st, object, PY_COPY_IF_NEEDED, true);
+  if (b && !tensor_has(st, b, dtype)) {
+    xlac_buffer_release(b);
+    return NULL;
+  }
   PyObject *wrapped = b ? py_wrap_buffer(st, b) : NULL;
   PyObject *array = wrapped ? PyArray_FROM_O(wrapped) : NULL;
   Py_XDECREF(wrapped);
@@ -296,7 +314,8 @@ static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t
   if (PyArray_Check(object) && !PyArray_CheckExact(object) && py_is_masked(object))
     return PyErr_Format(PyExc_ValueError, PY_MASKED_WORDS);
   if (PyArray_Check(object)) return Py_NewRef(object);
-  if (!py_is_buffer(st, object) && dl_exchange_of(st, Py_TYPE(object))) return array_of_tensor(st, numpy, object);
+  if (!py_is_buffer(st, object) && dl_exchange_of(st, Py_TYPE(object)))
+    return array_of_tensor(st, numpy, object, dtype);
   if (dtype && !has_own_dtype(object)) return array_of_numbers(st, numpy, object, dtype);
   return as_array(numpy, object, NULL);
 }

@@ -40,6 +40,9 @@ def source(what):
 
     if isinstance(what, Builder):
         return what.build()
+    if any(base.__module__.partition(".")[0] == "torch" for base in type(what).__mro__):
+        raise TypeError(f"expected a program, found PyTorch's {type(what).__name__}: give the StableHLO that PyTorch/XLA makes of it, "
+                        "torch_xla.stablehlo.exported_program_to_stablehlo(torch.export.export(model, arguments)).get_stablehlo_text(\"forward\")")
     if callable(what):
         name = getattr(what, "__name__", None) or type(what).__name__
         lower = f"{name}.lower(*arguments)" if callable(getattr(what, "lower", None)) else f"jax.jit({name}).lower(*arguments)"

@@ -175,3 +175,18 @@ def test_results_as_buffers_become_tensors(name):
     hlo = hlo.replace("uint", "u").replace("int", "s").replace("float", "f")
     got = torch.from_dlpack(xlac.compile(copies(hlo, 3), results="buffer")(x))
     assert got.dtype == x.dtype and torch.equal(got.to(torch.complex64), x.to(torch.complex64))
+
+
+def test_a_tensor_of_other_elements_is_refused_in_pytorchs_words(increment):
+    for dtype, found in ((torch.float64, "f64"), (torch.bfloat16, "bf16"), (torch.int32, "s32"), (torch.bool, "pred")):
+        with pytest.raises(TypeError, match=rf"argument 0 \(x\) .*elements are {found}, .*pass x\.to\(torch\.float32\)"):
+            increment(torch.zeros(40, 50).to(dtype))
+    narrow = xlac.compile("HloModule m\nENTRY e { x = bf16[2] parameter(0)\n ROOT y = bf16[2] add(x, x) }")
+    with pytest.raises(TypeError, match=r"pass x\.to\(torch\.bfloat16\)"):
+        narrow(torch.ones(2))
+
+
+def test_a_model_is_not_a_program():
+    for model in (torch.nn.Linear(2, 2), torch.jit.trace(lambda x: x + 1, torch.ones(3))):
+        with pytest.raises(TypeError, match="torch_xla.stablehlo"):
+            xlac.compile(model)
