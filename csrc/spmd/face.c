@@ -14,6 +14,17 @@ static const ir_type *face_type(face_maker *f, const spmd_leaf *leaf, const ir_t
   return ir_tensor_default(f->m, (base_dtype)local->dtype, leaf->rank, leaf->dims, f->err);
 }
 
+/* What the framework calls a parameter, such as "params['w']". */
+static int face_keep_name(face_maker *f, const ir_op *from, ir_op *to) {
+  const ir_metadata *known = ir_get_metadata(from);
+  if (!known || !known->op_name) return 0;
+  ir_metadata *d = BASE_NEW(&f->m->arena, ir_metadata);
+  if (d) d->op_name = ir_intern(f->m, known->op_name->s, known->op_name->n);
+  ir_attr attr = ir_attr_make(IR_ATTR_METADATA);
+  attr.v.metadata = d;
+  return d && d->op_name && ir_attr_set(to, attr) ? 0 : base_oom(f->err, "a signature");
+}
+
 static int face_parameters(face_maker *f, const ir_computation *from, ir_computation *to, ir_op *call) {
   assert(from->n_params == f->p->n_arguments);
   for (uint32_t i = 0; i < from->n_params; i++) {
@@ -22,6 +33,7 @@ static int face_parameters(face_maker *f, const ir_computation *from, ir_computa
     const base_istr *name = ir_intern(f->m, old->name->s, old->name->n);
     ir_op *op = t && name ? ir_op_new(to, IR_OP_PARAMETER, t, name, 0, 0) : NULL;
     if (!op || !ir_set_parameter(op, i)) return base_oom(f->err, "a signature");
+    TRY(face_keep_name(f, old, op));
     ir_op_move(op, call);
     ir_set_operand(call, i, (ir_value){op, 0});
   }

@@ -114,10 +114,17 @@ func.func @main(%x: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data
 def test_programs_for_several_devices_are_shown_with_their_collectives():
     parts = data_of(explore(SHARDED))
     main = parts["main"]
-    assert main["why_not"] and main["partitioned"] and {"add", "all-gather"} <= set(main["strings"]["opcode"]), "what one of the devices runs"
+    assert main["partitioned"] and {"add", "all-gather"} <= set(main["strings"]["opcode"]), "what one of the devices runs"
+    assert [port[4] for port in main["ports"][0]] == ['@mesh, [{"data"}, {}]', '@mesh, [{}, {"model"}]']
     names = [stage["name"] for stage in parts["texts"]["stages"]]
-    assert names[0] == "as given" and "sdy-reshard-to-collectives" in names and names[-1] == "as HLO"
+    assert names[0] == "as given" and {"sdy-reshard-to-collectives", "prepared"} <= set(names) and names[-1] == "as it runs"
+    assert parts["memory"]["steps"] and any(row[1] == "all-gather" for row in main["steps"])
     assert any("all" in line for line in parts["sharding"]["reshards"]) and sum(parts["sharding"]["bytes"]) > 0
+
+
+def test_programs_for_more_devices_than_a_page_opens_are_shown_without_what_one_runs():
+    parts = data_of(explore(SHARDED.replace('"data"=2, "model"=2', '"data"=8, "model"=16').replace("8x8", "128x128")))
+    assert parts["sharding"]["reshards"] and parts["main"]["ops"]["name"]
 
 
 def test_stages_share_their_lines():
@@ -338,3 +345,11 @@ def test_printing_shows_the_panel_alone(show):
     page = show(LAYERS, X, media="print")
     assert page.run("getComputedStyle(document.getElementById('side')).display") == "none"
     assert page.run("getComputedStyle(document.getElementById('p-profile')).display") == "block"
+
+
+def test_programs_with_a_sharded_axis_keep_jaxs_names():
+    jax = pytest.importorskip("jax")
+    cut = jax.sharding.NamedSharding(jax.sharding.AbstractMesh((2,), ("data",)), jax.sharding.PartitionSpec("data"))
+    lowered = jax.jit(lambda p, x: (p["w"] * x).sum(), in_shardings=({"w": cut}, cut)).trace({"w": X}, X).lower(lowering_platforms=("cpu",))
+    main = data_of(explore(lowered, {"w": X}, X))["main"]
+    assert main["partitioned"] and [port[0] for port in main["ports"][0]] == ["p['w']", "x"] and main["profile"]["rows"]

@@ -21,7 +21,7 @@ static int many_place(interp_ctx *ctx, const interp_value *x, uint32_t d, int64_
 static int many_part(interp_ctx *ctx, const ir_op *op, const interp_value *x, int64_t d, int64_t k, int64_t n,
                      interp_value **out) {
   assert(n > 0 && k >= 0 && k < n);
-  int64_t dims[IR_MAX_RANK], from[IR_MAX_RANK];
+  int64_t dims[IR_MAX_RANK], from[IR_MAX_RANK] = {0};
   if (d < 0 || d >= x->rank || x->dims[d] % n != 0)
     return interp_fail(ctx, op, XLAC_E_EVAL, "dimension %lld can't be cut into %lld parts", (long long)d, (long long)n);
   memcpy(dims, x->dims, x->rank * sizeof *dims);

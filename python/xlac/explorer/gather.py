@@ -221,11 +221,11 @@ def events_of(profile, numbers):
             for op, _, computation, depth, start, seconds in profile.events[:MOST_EVENTS]]
 
 
-def kernels_of(module, device):
+def kernels_of(module, how):
     """[[where, text with the machine code]]"""
     from .. import compile_stage
 
-    text = compile_stage(module, "assembly", device=device) or compile_stage(module, "kernels", device=device)
+    text = compile_stage(module, "assembly", **how) or compile_stage(module, "kernels", **how)
     parts = re.split(r"(?m)^// (?=.*, step \d+)", text)
     return [[part.split("\n", 1)[0], part.partition("\n")[2].strip("\n")] for part in parts if part.strip()]
 
@@ -239,7 +239,7 @@ def str_or_none(x):
 
 
 def sharding_of(module):
-    """Collectives that the shardings of a StableHLO program imply, and what of it is probably a mistake."""
+    """Of a StableHLO program with shardings: how its parameters are cut, the collectives that follow, and what of it is probably a mistake."""
     if not stages.is_sharded(module):
         return None
     from ..propagation import propagate
@@ -247,31 +247,54 @@ def sharding_of(module):
     try:
         trace = propagate(module).trace
         return {"reshards": [str(r) for r in trace.reshards], "bytes": [r.bytes for r in trace.reshards],
-                "suspicions": [str(s) for s in trace.suspicions]}
+                "suspicions": [str(s) for s in trace.suspicions], "parameters": [cut(trace, i) for i in range(len(module.entry.parameters))]}
     except Error as error:
-        return {"reshards": [], "bytes": [], "suspicions": [f"the shardings can't be propagated: {error}"]}
+        return {"reshards": [], "bytes": [], "suspicions": [f"the shardings can't be propagated: {error}"], "parameters": []}
+
+
+def cut(trace, i):
+    """The dimensions of a parameter's sharding, such as [{"data"}, {}], with the name of its mesh; None where it has none."""
+    sharding = trace.values[trace._place(f"%arg{i}")]["sharding"]
+    return sharding and re.sub(r"^#sdy\.sharding<(.*)>$", r"\1", sharding)
+
+
+MOST_DEVICES = 64  # contexts of this process that a page opens; programs for more are shown without what a device runs
+
+
+def target_of(module, device):
+    """What `compile` is told to compile for: the devices of a program's shardings, where they are of this process, else the one named."""
+    from ..commands_passes import devices_of
+
+    devices = devices_of(module) if device == "cpu" and stages.is_sharded(module) else 1
+    return {"devices": devices} if 1 < devices <= MOST_DEVICES else {"device": device}
 
 
 def compiled(program, device):
-    """(the module as given or None, executable): what there is to show. Programs that can't be compiled are shown alone."""
+    """(the module as given or None, executable, what it is called by, what it was compiled for): what there is to show. Programs that can't be
+    compiled are shown alone."""
     from .. import _taken, compile
     from ..called import TreeExecutable
 
     if isinstance(program, TreeExecutable):
-        return None, program.executable, program
+        return None, program.executable, program, {"device": device}
     if isinstance(program, _core.Executable):
-        return None, program, program
+        return None, program, program, {"device": device}
     module, calling = _taken(program)
+    how = target_of(module, device)
     try:
-        executable = compile(module, device=device)
+        executable = compile(module, **how)
     except Error as error:
-        return module, None, error
-    return module, executable, TreeExecutable(executable, calling) if calling else executable
+        return module, None, error, how
+    return module, executable, TreeExecutable(executable, calling) if calling else executable, how
 
 
-def shown_of(given, executable):
+def shown_of(given, executable, how):
     """(the module whose ops are shown, whether it is one device's part): what runs, else what one of several devices would run, else what HLO would
     make of the program, else the program."""
+    from .. import compile_stage
+
+    if executable is not None and "devices" in how:
+        return _core.parse(compile_stage(given, "optimised", **how), format="hlo"), True
     if executable is not None:
         return executable.module, False
     try:
@@ -287,14 +310,14 @@ def shown_of(given, executable):
 
 def of_program(program, arrays, profile, device, passes):
     """(parts, title) for page_of."""
-    given, executable, called = compiled(program, device)
-    shown, partitioned = shown_of(given, executable)
+    given, executable, called, how = compiled(program, device)
+    shown, partitioned = shown_of(given, executable, how)
     text = shown.to_text(elide_large_constants=True)
     ops = of_module(shown, text)
     main = ops.json()
     main.update({"name": shown.name or shown.entry.name, "kind": "program", "why_not": str(called) if executable is None else None,
                  "partitioned": partitioned})
-    parts = {"main": main, "texts": stages.of(given, executable, text, device, passes)}
+    parts = {"main": main, "texts": stages.of(given, executable, text, how, passes)}
     if executable is not None:
         numbers = Numbers(ops)
         main["cost"] = costs(executable, numbers)
@@ -305,11 +328,13 @@ def of_program(program, arrays, profile, device, passes):
             profile = called.profile(*arrays, repeat=5, warmup=2)
         main["profile"] = profile_of(profile, numbers) if profile is not None else None
         parts["memory"] = memory_of(executable)
-        parts["kernels"] = kernels_of(given if given is not None else shown, device)
+        parts["kernels"] = kernels_of(given if given is not None else shown, how)
         parts["notes"] = {"donation": str(called.explain("donation")), "fusion": str(executable.explain("fusion"))}
     sharding = sharding_of(given) if given is not None else None
     if sharding:
         parts["sharding"] = sharding
+        for port, how_cut in zip(main.get("ports", [[]])[0], sharding.pop("parameters")):
+            port[4] = how_cut
     return parts, f"{main['name']} - xlac explorer"
 
 

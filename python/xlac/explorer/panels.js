@@ -34,7 +34,7 @@ function overviewPanel() {
 
 function portTable() {
   const rows = D.ports.flatMap((side, k) => side.map((port) => [cell(k ? "output" : "input"), cell(make("code", {}, port[0])), cell(make("code", {}, port[1])),
-    cell(port[4] || "—"), cell(port[5] ? (k ? "takes an input's memory" : "may be donated") + (port[6] === null ? "" : `: ${k ? "input" : "output"} ${port[6]}`) : "—")]));
+    cell(port[4] || ""), cell(port[5] ? (k ? "takes an input's memory" : "may be donated") + (port[6] === null ? "" : `: ${k ? "input" : "output"} ${port[6]}`) : "")]));
   return table("Parameters and results", ["what", "name", "type", "sharding", "donation"], rows);
 }
 

@@ -34,13 +34,16 @@ class Texts:
         return {"lines": self.lines, "stages": self.stages}
 
 
-def of(given, executable, text, device, passes):
+def of(given, executable, text, how, passes):
     """The program as given, as translated, after each pass, and as it runs. The last is `text`."""
     texts = Texts()
     if given is not None:
         texts.add("as given", given.to_text(elide_large_constants=True))
     if given is not None and passes and given.stats()["ops"] <= MOST_OPS_BY_PASS:
-        by_pass(texts, given, executable, device) if executable is not None else partitioning(texts, given)
+        if executable is None or "devices" in how:
+            partitioning(texts, given)
+        if executable is not None:
+            by_pass(texts, given, executable, how)
     texts.add("as it runs" if executable is not None else "as HLO", text)
     return texts.json()
 
@@ -54,11 +57,11 @@ def partitioning(texts, given):
         pass  # the page says why the program could not be compiled
 
 
-def by_pass(texts, given, executable, device):
+def by_pass(texts, given, executable, how):
     """Runs again the passes that the compilation ran, with a look at what each leaves."""
     names = ",".join(name for name, _ in executable.timings.by_pass)
     try:
-        prepared = prepared_module(given, device)
+        prepared = prepared_module(given, how)
         texts.add("prepared", prepared.to_text(elide_large_constants=True))
         if names:
             prepared.run(names, after=lambda name, state: texts.add(name, state.to_text(elide_large_constants=True)))
@@ -66,11 +69,11 @@ def by_pass(texts, given, executable, device):
         pass  # what was compiled can be shown without the way there
 
 
-def prepared_module(given, device):
+def prepared_module(given, how):
     """What the passes begin with. Ops of CHLO have no HLO text; then what the program is in HLO form comes near."""
     from .. import compile_stage
 
     try:
-        return _core.parse(compile_stage(given, "prepared", device=device), format="hlo")
+        return _core.parse(compile_stage(given, "prepared", **how), format="hlo")
     except Error:
         return given.to_hlo() if given.form == "mlir" else given.clone()
