@@ -132,6 +132,53 @@ double math_erf_f64(double x) {
   return __builtin_copysign(a < 0.84 ? near : far, x);
 }
 
+/* Of log(1 + t + low), low next to nothing beside t, which is not below 0: what 1 + t is rounded by, and low, over 1 +
+ * t.
+ */
+MATH_INLINE double math_rest_of_sum(double t, double low) {
+  double u = 1 + t, c = t < 1 ? t - (u - 1) : 1 - (u - t);
+  return (c + low) / u;
+}
+/* What the root of q + low has beyond r, the root of q, and n + more over d + low beyond z, n over d. */
+MATH_INLINE double math_root_rest(double q, double low, double r) {
+  double p = r * r;
+  return (((q - p) - MATH_REST(r, r, p)) + low) / (r == 0 ? 1.0 : 2 * r);
+}
+MATH_INLINE double math_quotient_rest(double n, double more, double d, double low, double z) {
+  double p = z * d;
+  return ((((n - p) - MATH_REST(z, d, p)) + more) - z * low) / d;
+}
+/* log1p(a + a^2 / (1 + sqrt(a^2 + 1))), on pairs. Below 2^-28 it is x, above 2^28 log(2x). */
+double math_asinh_f64(double x) {
+  double a = __builtin_fabs(x), v = math_bound(a, 0x1p-28, 0x1p28), s = v * v, low = MATH_REST(v, v, s);
+  double q = s + 1, more = (s < 1 ? s - (q - 1) : 1 - (q - s)) + low, r = __builtin_sqrt(q), d = 1 + r;
+  double z = s / d, t = v + z;
+  double rest = math_quotient_rest(s, low, d, (1 - (d - r)) + math_root_rest(q, more, r), z);
+  bool far = a > 0x1p28, same = (a < 0x1p-28) | (a == INFINITY);
+  double y =
+      math_log_parts_f64(far ? a : 1 + t, far ? 1.0 : 0.0, far ? 0.0 : math_rest_of_sum(t, (z - (t - v)) + rest));
+  return __builtin_copysign(same ? a : y, x);
+}
+/* log1p(t + sqrt(t (t + 2))), t = x - 1, which is exact. */
+double math_acosh_f64(double x) {
+  double t = math_bound(x, 1, 0x1p30) - 1, s = t * t, w = 2 * t, q = s + w, part = q - s;
+  double more = ((s - (q - part)) + (w - part)) + MATH_REST(t, t, s), r = __builtin_sqrt(q), u = r + t;
+  bool far = x > 0x1p30;
+  double low = math_rest_of_sum(u, (t - (u - r)) + math_root_rest(q, more, r));
+  double y = math_log_parts_f64(far ? x : 1 + u, far ? 1.0 : 0.0, far ? 0.0 : low);
+  y = x == INFINITY ? x : y;
+  return x < 1 ? NAN : y;
+}
+/* Half of log1p(2a / (1 - a)). */
+double math_atanh_f64(double x) {
+  double a = __builtin_fabs(x), v = math_bound(a, 0x1p-28, 0x1.fffffffffffffp-1), d = 1 - v, z = 2 * v / d;
+  double low = math_rest_of_sum(z, math_quotient_rest(2 * v, 0, d, (1 - d) - v, z));
+  double y = 0.5 * math_log_parts_f64(1 + z, 0, low);
+  double edge = a == 1 ? INFINITY : NAN;
+  y = a < 0x1p-28 ? a : y;
+  return __builtin_copysign(a < 1 ? y : edge, x);
+}
+
 /* Half of e^a and of e^-a = 2^-k / h, which does not show from 22 on; below 1 sinh is an odd polynomial. */
 static double math_inverse_f64(double h, uint64_t k, double a) {
   double inverse = base_f64_of((1023 - k - k) << 52) / h;
@@ -170,6 +217,14 @@ double math_rsqrt_f64(double x) {
 
 /* --- complex numbers of two f32 --- */
 
+/* Once for all that follow, for the library's size. */
+__attribute__((noinline)) static float math_sin_apart(float x) {
+  return math_sin_f32(x);
+}
+__attribute__((noinline)) static float math_cos_apart(float x) {
+  return math_cos_f32(x);
+}
+
 math_c64 math_sign_c64(math_c64 x) {
   double a = math_size_c64(x);
   bool zero = (x.re == 0) & (x.im == 0);
@@ -196,13 +251,23 @@ math_c64 math_div_c64(math_c64 x, math_c64 y) {
   return (math_c64){(float)(mend ? known_re : re), (float)(mend ? known_im : im)};
 }
 /* The larger part is the root of half of |x| and the real part's size; the other is im over two times that. */
-math_c64 math_sqrt_c64(math_c64 x) {
-  double im = __builtin_fabs((double)x.im),
-         root = __builtin_sqrt(0.5 * (__builtin_fabs((double)x.re) + math_size_c64(x)));
-  double other = root == 0 ? im : im / (2 * root);
-  float re = (float)(x.re < 0 ? other : root), part = (float)(x.re < 0 ? root : other);
+MATH_INLINE math_c128 math_root_c64(math_c64 x) {
+  double im = __builtin_fabs((double)x.im);
+  double root = __builtin_sqrt(0.5 * (__builtin_fabs((double)x.re) + math_size_c64(x)));
+  double other = root == 0 ? im : im / (2 * root), re = x.re < 0 ? other : root, part = x.re < 0 ? root : other;
   bool up = __builtin_fabsf(x.im) == INFINITY;
-  return (math_c64){up ? INFINITY : re, __builtin_copysignf(up ? INFINITY : part, x.im)};
+  return (math_c128){up ? (double)INFINITY : re, __builtin_copysign(up ? (double)INFINITY : part, (double)x.im)};
+}
+math_c64 math_sqrt_c64(math_c64 x) {
+  return math_narrow(math_root_c64(x));
+}
+/* Of 0 it is C99's quotient 1 / 0. */
+math_c64 math_rsqrt_c64(math_c64 x) {
+  math_c128 r = math_root_c64(x);
+  double size = r.re * r.re + r.im * r.im;
+  float re = (float)(r.re / size), im = (float)(-r.im / size);
+  bool far = math_is_infinite_c64(x);
+  return (math_c64){far ? 0 : size == 0 ? INFINITY : re, far ? __builtin_copysignf(0, -x.im) : im};
 }
 /* log|x| of |x|^2; where that is near 1, of what it has beyond 1, in which the difference of the larger part's square
  * and 1 is exact. */
@@ -216,11 +281,22 @@ math_c64 math_log_c64(math_c64 x) {
   size = square == 0 ? -(double)INFINITY : square != square ? square : size;
   return (math_c64){math_is_infinite_c64(x) ? INFINITY : (float)size, math_atan2_f32(x.im, x.re)};
 }
+/* log|1 + x| is half of log1p(2a + a^2 + b^2), a sum in which much may cancel near the circle |1 + x| = 1: what it is
+ * rounded by is added. Near -1 it is that of the parts' squares. */
+math_c64 math_log1p_c64(math_c64 x) {
+  double a = x.re, b = x.im, p = a * a, q = b * b, s = p + q, part = s - p, w = 2 * a, t = s + w, other = t - s;
+  double low = ((p - (s - part)) + (q - part)) + ((s - (t - other)) + (w - other));
+  bool near = t < -0.5;
+  double square = near ? (1 + a) * (1 + a) + q : 1 + t, more = near ? 0.0 : ((t - (square - 1)) + low) / square;
+  double size = 0.5 * (math_log_narrow(square) + more);
+  size = square == 0 ? -(double)INFINITY : square != square ? square : size;
+  return (math_c64){math_is_infinite_c64(x) ? INFINITY : (float)size, (float)math_angle(b, 1 + a)};
+}
 /* Of e^a, sinh and cosh of the real part and the sine and cosine of the other, each of which is an f32 or nearly so:
  * within 1.1 ulp. Where the latter are NaN, an infinity or a zero of the former shows. Beyond 700 all is infinite. */
 math_c64 math_exp_c64(math_c64 x) {
   double e = math_exp_narrow(math_bound((double)x.re, -700, 700));
-  float s = math_sin_f32(x.im), c = math_cos_f32(x.im);
+  float s = math_sin_apart(x.im), c = math_cos_apart(x.im);
   bool lost = x.im != x.im, most = lost & (x.re == INFINITY), least = lost & (x.re == -INFINITY);
   float re = (float)(e * c), im = (float)(e * s);
   return (math_c64){most ? INFINITY : least ? 0 : re, x.im == 0 ? x.im : least ? 0 : im};
@@ -232,15 +308,23 @@ MATH_INLINE math_hyperbolic math_hyperbolic_f32(float x, double most) {
   double e = math_expm1_narrow(math_bound(__builtin_fabs((double)x), 0, most)), inverse = 1 / (e + 1);
   return (math_hyperbolic){0.5 * (e + e * inverse), 0.5 * ((e + 1) + inverse)};
 }
+/* Half of 1 + tanh x/2, in which nothing cancels where the size is small. */
+math_c64 math_logistic_c64(math_c64 x) {
+  float half = 0.5f * x.im;
+  math_hyperbolic h = math_hyperbolic_f32(0.5f * x.re, 60);
+  double s = math_sin_apart(half), c = math_cos_apart(half), up = h.s + h.c, size = 2 * (h.s * h.s + c * c);
+  double first = x.re < 0 ? -h.s / up : h.s * up;
+  return (math_c64){(float)((c * c + first) / size), x.im == 0 ? x.im : (float)(s * c / size)};
+}
 math_c64 math_sinh_c64(math_c64 x) {
   math_hyperbolic h = math_hyperbolic_f32(x.re, 700);
-  float s = math_sin_f32(x.im), c = math_cos_f32(x.im), re = (float)(__builtin_copysign(h.s, (double)x.re) * c);
+  float s = math_sin_apart(x.im), c = math_cos_apart(x.im), re = (float)(__builtin_copysign(h.s, (double)x.re) * c);
   bool shows = (c != c) & ((__builtin_fabsf(x.re) == INFINITY) | (x.re == 0));
   return (math_c64){shows ? (x.re == 0 ? x.re : INFINITY) : re, x.im == 0 ? x.im : (float)(h.c * s)};
 }
 math_c64 math_cosh_c64(math_c64 x) {
   math_hyperbolic h = math_hyperbolic_f32(x.re, 700);
-  float s = math_sin_f32(x.im), c = math_cos_f32(x.im),
+  float s = math_sin_apart(x.im), c = math_cos_apart(x.im),
         zero = __builtin_copysignf(0, x.re) * __builtin_copysignf(1, x.im);
   float im = (float)(__builtin_copysign(h.s, (double)x.re) * s);
   bool shows = (c != c) & (__builtin_fabsf(x.re) == INFINITY);
@@ -249,7 +333,7 @@ math_c64 math_cosh_c64(math_c64 x) {
 /* From 60 on the imaginary part is less than the least f32. */
 math_c64 math_tanh_c64(math_c64 x) {
   math_hyperbolic h = math_hyperbolic_f32(x.re, 60);
-  double s = math_sin_f32(x.im), c = math_cos_f32(x.im), size = h.s * h.s + c * c;
+  double s = math_sin_apart(x.im), c = math_cos_apart(x.im), size = h.s * h.s + c * c;
   float re = __builtin_copysignf((float)(h.s * h.c / size), x.re), im = (float)(s * c / size);
   bool far = __builtin_fabsf(x.re) == INFINITY;
   float edge = __builtin_copysignf(0, (float)(c != c ? (double)x.im : s * c));

@@ -107,6 +107,9 @@ MATH_INLINE float math_abs_c64(math_c64 x) {
 math_c64 math_sign_c64(math_c64 x);
 math_c64 math_div_c64(math_c64 x, math_c64 y);
 math_c64 math_sqrt_c64(math_c64 x);
+math_c64 math_rsqrt_c64(math_c64 x);
+math_c64 math_log1p_c64(math_c64 x);
+math_c64 math_logistic_c64(math_c64 x);
 math_c64 math_log_c64(math_c64 x);
 math_c64 math_exp_c64(math_c64 x);
 math_c64 math_sinh_c64(math_c64 x);
@@ -171,15 +174,12 @@ MATH_BY_C128_2(mul)
 MATH_BY_C128_2(pow)
 MATH_BY_C128_2(atan2)
 MATH_BY_C128_1(expm1)
-MATH_BY_C128_1(log1p)
-MATH_BY_C128_1(rsqrt)
 MATH_BY_C128_1(asin)
 MATH_BY_C128_1(acos)
 MATH_BY_C128_1(atan)
 MATH_BY_C128_1(asinh)
 MATH_BY_C128_1(acosh)
 MATH_BY_C128_1(atanh)
-MATH_BY_C128_1(logistic)
 MATH_BY_C128_1(cbrt)
 MATH_BY_C128_1(square)
 #undef MATH_BY_C128_1
