@@ -783,3 +783,9 @@ def by_the_vector_machine(text, *arrays):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XLAC_NATIVE", "0")
         return [r.tobytes() for r in kernels.run(text, *arrays)]
+
+
+@pytest.mark.parametrize("seed", [803871])
+def test_more_that_is_the_same_in_all_iterations_than_there_is_room_for(seed):
+    """Such a kernel is the vector machine's. Its code was gone on with, and what it keeps looked for where nothing was."""
+    assert not random_native.differs(seed)

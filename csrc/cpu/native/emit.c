@@ -446,7 +446,7 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   emit_steady(e, needed);
   emit_begin_runs(e, needed);
   e->n_steady_slots = e->n_slots;
-  if (!emit_choose_together(e, needed, scratch)) return false;
+  if (e->failed || !emit_choose_together(e, needed, scratch)) return false; /* no room for what is steady */
   if (own->way != CPU_NATIVE_LANES) own->turns = e->together;
   emit_loop(e, needed);
   if (nat_has_tail(e->b)) emit_tail(e, needed);
