@@ -445,7 +445,8 @@ static uint32_t low_mark_followers(uint32_t n, ir_op *const *ops, uint32_t i, ui
   uint32_t end = i + 1;
   marks[ops[i]->id] = 1;
   for (uint32_t j = i + 1; j < n && j < i + LOW_LOOK; j++) {
-    if (!low_follows(ops[j], marks)) continue;
+    if (ops[j]->opcode == IR_OP_TUPLE || !low_follows(ops[j], marks))
+      continue; /* a list of results is not made of it */
     marks[ops[j]->id] = 1;
     end = j + 1;
     if (ops[j]->opcode == IR_OP_DOT) break;
@@ -476,6 +477,61 @@ static void low_gather(const low_run *x, uint32_t i) {
   }
 }
 
+/* --- results over arguments --- */
+
+/* Units have their numbers again after low_emit, and `left` is their place. */
+static void low_place_units(low_run *x) {
+  for (uint32_t u = 0; u < x->n_units; u++) x->unit[x->of[u]->id] = u + 1;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (x->unit[x->ops[i]->id]) x->left[x->unit[x->ops[i]->id] - 1] = i;
+}
+
+/* Whether the result in unit u is computed while others still read the argument whose memory it is to have, could as
+ * well be computed after them, and keeps no more alive till then than the copy that it needs otherwise. */
+static bool low_is_too_early(const low_run *x, uint32_t u, const ir_op *argument) {
+  const ir_use *only = x->of[u]->uses;
+  int64_t kept = 0;
+  bool early = false;
+  assert(u < x->n_units && argument->opcode == IR_OP_PARAMETER);
+  if (!only || only->next || only->user != ir_root(x->c)) return false;
+  for (uint32_t k = x->first[u]; k < x->first[u + 1]; k++) kept += x->bytes[x->in[k]];
+  IR_FOR_USES(use, argument) {
+    uint32_t reader = low_computer(x, use->user);
+    early = early || (reader && x->left[reader - 1] > x->left[u] && use->user != ir_root(x->c));
+  }
+  return early && kept <= low_type_bytes(x->of[u]->type);
+}
+
+/* Results that an alias writes over an argument come last, before the root, where others would read it later. */
+static void low_delay_results(low_run *x) {
+  const ir_op *root = ir_root(x->c);
+  const ir_config *config = &x->c->module->config;
+  uint32_t n = 0, n_late = 0;
+  if (x->c != x->c->module->entry || config->n_aliases == 0 || root->opcode != IR_OP_TUPLE) return;
+  bool *late = low_zeros(x, x->n_units, sizeof *late);
+  ir_op **delayed = low_zeros(x, x->n_units, sizeof *delayed), **out = low_zeros(x, x->n, sizeof *out);
+  if (x->failed) return;
+  low_place_units(x);
+  for (uint32_t i = 0; i < config->n_aliases; i++) {
+    const ir_alias *a = &config->aliases[i];
+    bool flat = a->output->n == 1 && a->index->n == 0 && a->operand >= 0 && a->operand < x->c->n_params;
+    if (!flat || a->output->v[0] < 0 || a->output->v[0] >= root->n_operands) continue;
+    uint32_t u = x->unit[ir_operand(root, (uint32_t)a->output->v[0])->id];
+    if (u && low_is_too_early(x, u - 1, x->c->params[a->operand])) late[u - 1] = true;
+  }
+  for (uint32_t i = 0; i < x->n; i++) {
+    uint32_t u = x->unit[x->ops[i]->id];
+    if (u && late[u - 1]) delayed[n_late++] = x->ops[i];
+    if (u && late[u - 1]) continue;
+    if (x->ops[i] == root && n_late) memcpy(out + n, delayed, n_late * sizeof *out);
+    if (x->ops[i] == root) n += n_late;
+    out[n++] = x->ops[i];
+  }
+  assert(n == x->n);
+  memcpy(x->ops, out, n * sizeof *out);
+  for (uint32_t u = 0; u < x->n_units; u++) x->unit[x->of[u]->id] = 0;
+}
+
 /* Computations of two units or fewer have nothing to choose. */
 int plan_order_ops(plan_program *p, const fusion_plan *f, uint32_t n, ir_op **ops, uint32_t *by_id, base_arena *scratch,
                    xlac_error *err) {
@@ -492,5 +548,6 @@ int plan_order_ops(plan_program *p, const fusion_plan *f, uint32_t n, ir_op **op
   for (uint32_t i = 0; i < n; i++) by_id[ops[i]->id] = 0;
   for (uint32_t i = n; ok && i-- > 0;)
     if (ops[i]->opcode == IR_OP_DOT) low_gather(&x, i);
-  return ok ? 0 : base_oom(err, "a plan");
+  if (ok && x.n_units > 2) low_delay_results(&x);
+  return ok && !x.failed ? 0 : base_oom(err, "a plan");
 }

@@ -82,3 +82,41 @@ ENTRY e {
 def test_an_update_of_weights(donate):
     args = [np.ones((256, 64), np.float32), np.ones((256, 64), np.float32), np.ones(64, np.float32)]
     assert check(STEP, args, donate) >= 2
+
+
+ALIASED = """
+HloModule steps, input_output_alias={ {0}: (0, {}, may-alias) }
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT r = f32[] add(a, b) }
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  w = f32[64,64] parameter(1)
+  zero = f32[] constant(0)
+  %s
+}
+"""
+
+
+@pytest.mark.parametrize("lines", [
+    "next = f32[64,64] add(x, x)\n  y = f32[64,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  ROOT r = tuple(next, y)",
+    "y = f32[64,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  next = f32[64,64] add(x, x)\n"
+    "  total = f32[] reduce(y, zero), dimensions={0,1}, to_apply=sum\n  ROOT r = tuple(next, total)",
+], ids=["the program has it first", "the product goes with what follows it"])
+def test_a_result_waits_for_those_who_read_the_argument_under_it(lines):
+    module = xlac.parse(ALIASED % lines)
+    exe = xlac.compile(module)
+    assert sentences(exe)[0] == "result 0 is computed over it"
+    args = [np.arange(4096, dtype=np.float32).reshape(64, 64) % 7, np.eye(64, dtype=np.float32)]
+    where, results = call(exe, args, (0,))
+    assert results[0] == where[0]
+    for got, want in zip(exe(*args), xlac.interpret(module, *args)):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_result_that_others_need_is_copied():
+    """y is made of what is to lie over x, and of x: one of the two has to be somewhere else."""
+    exe = xlac.compile(xlac.parse(ALIASED % ("next = f32[64,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  "
+                                             "y = f32[64,64] dot(next, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  "
+                                             "ROOT r = tuple(next, y)")))
+    assert "copied there at the end" in sentences(exe)[0]
