@@ -126,3 +126,74 @@ def continued_fraction(a, x):
         return jax.lax.while_loop(lambda s: (jnp.abs(s[5] - 1) > 1e-12) & (s[4] < 200), step, (b, jnp.float64(1e300), 1 / b, 1 / b, jnp.float64(1), jnp.float64(0)))[3]
 
     return jax.lax.fori_loop(0, 200, lambda i, s: s + value(x + 0.05 * i + a), jnp.float64(0))
+
+
+# --- a later session's ---
+
+
+@loop("f32[3000]>0", "f32[8]")
+def delay_line(x, start):
+    """A ring buffer of eight numbers, read three places behind where it is written."""
+    def step(s, v):
+        ring, i = s
+        y = 0.6 * ring[(i - 3) % 8] + v
+        return (ring.at[i % 8].set(y), i + 1), y
+
+    return jax.lax.scan(step, (start, jnp.int32(0)), x)[1]
+
+
+@loop("f32[16,16]", "f32[16]")
+def softmax_fixed_point(w, x):
+    """Attention of a state on a small memory, repeated until it settles."""
+    def step(_, s):
+        p = jax.nn.softmax(w @ s * 0.5)
+        return 0.9 * s + 0.1 * (p @ w)
+
+    return jax.lax.fori_loop(0, 300, step, x)
+
+
+@loop("f32[100,24,24]", "f32[24,24]")
+def smoothed_frames(frames, first):
+    """A filter over small pictures: rows and columns are mixed, the brightest of each row is kept."""
+    def step(s, x):
+        s = 0.8 * s + 0.2 * (x + jnp.roll(s, 1, 0) * 0.5 - jnp.roll(s, -1, 1) * 0.5)
+        return s, s.max(1)
+
+    return jax.lax.scan(step, first, frames)[1]
+
+
+@loop("s32[12]<1000000")
+def digits_of_numbers(n):
+    """Sums of decimal digits, for each of twelve numbers until none is left, many times over."""
+    def digits(n):
+        return jax.lax.while_loop(lambda s: (s[0] > 0).any(), lambda s: (s[0] // 10, s[1] + s[0] % 10), (n, jnp.zeros_like(n)))[1]
+
+    return jax.lax.fori_loop(0, 200, lambda i, t: t + digits(n + i), jnp.zeros_like(n))
+
+
+@loop("f32[40,30]", "f32[30,20]", "f32[30]")
+def matching_pursuit(a, noise, x):
+    """The column that fits best is taken out of what is left, twenty times."""
+    a = a / jnp.sqrt((a * a).sum(0) + 1e-3)
+    signal = a @ (x + 0.1 * noise.sum(1))
+
+    def step(_, s):
+        rest, weights = s
+        fit = a.T @ rest
+        k = jnp.abs(fit).argmax()
+        return rest - fit[k] * a[:, k], weights.at[k].add(fit[k])
+
+    return jax.lax.fori_loop(0, 20, step, (signal, jnp.zeros(30)))
+
+
+@loop("u32[]", "f32[64]")
+def shuffled_walk(seed, x):
+    """A generator of its own drives swaps of an array's elements."""
+    def step(i, s):
+        state, x = s
+        state = state * jnp.uint32(1664525) + jnp.uint32(1013904223)
+        j, k = (state >> 8) % 64, i % 64
+        a, b = x[j], x[k]
+        return state, x.at[k].set(a * 0.999).at[j].set(b)
+
+    return jax.lax.fori_loop(0, 2000, step, (seed, x))[1]

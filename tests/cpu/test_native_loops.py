@@ -245,6 +245,21 @@ def test_small_products_are_summed_in_order(t, level):
         assert all(exact(u, v) for u, v in zip(got, want)), op
 
 
+@pytest.mark.parametrize("t", ["f32", "f64", "s32"])
+@pytest.mark.parametrize("n", [12, 16])
+def test_products_with_a_matrix_that_stays_are_part_of_the_function(t, n, level):
+    x = (np.random.default_rng(n).standard_normal((n, n)) * 3).astype({"f32": "f4", "f64": "f8", "s32": "i4"}[t])
+    text = SUMS.format(t=t, a=n, b=n, r=n, op="dot(d, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}").replace("constant(0.25)", "constant(1)")
+    text = text.replace(f" y = {t}[{n},{n}] multiply(x, x)\n", "").replace("tuple(j, y, u)", "tuple(j, x, u)")
+    module = xlac.parse(text.replace(f" e = {t}", f" d = {t}[{n}] dot(x, s), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n e = {t}"))
+    got, want = (f(x, x[0]) for f in (xlac.compile(module), lambda *a: xlac.interpret(module, *a)))
+    if level == "off":
+        assert np.allclose(got[2], want[2], rtol=1e-4)
+        return
+    assert "one function of machine code" in str(xlac.compile_stage(module, "executable"))
+    assert all(np.array_equal(u, v) for u, v in zip(got, want))
+
+
 def test_the_assembly_of_a_program_has_its_loops(level):
     text = xlac.compile_stage(xlac.parse(NESTED.format(n=3)), "assembly")
     assert text.count("a loop as one function") == (level != "off")

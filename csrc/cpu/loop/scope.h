@@ -9,11 +9,11 @@
 enum {
   LOOP_CELLS = 16,       /* elements of an array that are values, one by one */
   LOOP_COUNT = 64,       /* iterations of a kernel, each of which is code of its own */
-  LOOP_VALUES = 1200,    /* values of kernels, in all */
+  LOOP_VALUES = 2400,    /* values of kernels, in all */
   LOOP_FEW_VALUES = 256, /* with which a loop may fit in few registers */
   LOOP_COPIED = 64,      /* elements of a copy */
   LOOP_MOVED = 128,      /* elements that go to a computed place, or come from one */
-  LOOP_OPERAND = 128,    /* elements of a product's operand */
+  LOOP_OPERAND = 256,    /* elements of a product's operand */
   LOOP_TERMS = 256       /* numbers that a product multiplies */
 };
 
