@@ -293,7 +293,7 @@ math_c64 math_log1p_c64(math_c64 x) {
   return (math_c64){math_is_infinite_c64(x) ? INFINITY : (float)size, (float)math_angle(b, 1 + a)};
 }
 /* Of e^a, sinh and cosh of the real part and the sine and cosine of the other, each of which is an f32 or nearly so:
- * within 1.1 ulp. Where the latter are NaN, an infinity or a zero of the former shows. Beyond 700 all is infinite. */
+ * within 1.5 ulp. Where the latter are NaN, an infinity or a zero of the former shows. Beyond 700 all is infinite. */
 math_c64 math_exp_c64(math_c64 x) {
   double e = math_exp_narrow(math_bound((double)x.re, -700, 700));
   float s = math_sin_apart(x.im), c = math_cos_apart(x.im);

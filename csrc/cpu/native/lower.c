@@ -134,6 +134,18 @@ static uint32_t nat_lower_value(nat_lower_run *r, const kernel_value *v) {
   }
 }
 
+/* Whether the only op is a product of complex numbers: the VM's loop of it does not take numbers apart. */
+static bool nat_is_one_product(const kernel *k) {
+  uint32_t ops = 0, products = 0;
+  for (uint32_t i = 0; i < k->n_values; i++) {
+    const kernel_value *v = &k->values[i];
+    if (v->kind != KERNEL_OP) continue;
+    ops++;
+    products += v->op.code == SCALAR_MULTIPLY && v->dtype == XLAC_C64;
+  }
+  return ops == 1 && products == 1;
+}
+
 /* A call for each vector takes as long as NAT_CALL_OPS ops that go through memory in the VM, and what native code has
  * instructions for instead of a function of some length saves as much as NAT_LONG_OPS of them. */
 static bool nat_calls_pay(const nat_body *b) {
@@ -151,7 +163,7 @@ static bool nat_calls_pay(const nat_body *b) {
 bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena) {
   uint32_t widest = 1;
   nat_lower_run r = {.b = b};
-  if (k->rank == 0 || !nat_types_fit(k, &widest)) return false;
+  if (k->rank == 0 || !nat_types_fit(k, &widest) || nat_is_one_product(k)) return false;
   r.values = BASE_ARRAY(arena, uint32_t, k->n_values);
   if (!r.values || !nat_begin(b, k, target, widest, arena)) return false;
   b->way = way;
