@@ -214,6 +214,48 @@ def define(jax, jnp, P):
         state, out = lax.rng_bit_generator(jnp.array([1, 2, 3, 4], jnp.uint32), (8, 4))
         return x + (out >> 9).astype("float32") / 2**23, state
 
+    # --- orders and numbers along what is sharded ---
+    @program(((800,), (("data", "model"),)))
+    def sort_of_one_dimension(mesh, x):
+        y = jnp.round(x * 4)  # many that are equal
+        return constrain(jnp.sort(x), mesh, ("data", "model")), constrain(jnp.argsort(y), mesh, "data"), jnp.median(x), jnp.quantile(x, jnp.array([0.1, 0.7]))
+
+    @program(((768,), ("data",)), ((768,), (("data", "model"),), "int32"))
+    def sort_by_two_keys(mesh, x, k):
+        return lax.sort((k, jnp.round(x * 3), jnp.arange(768)), num_keys=2), jnp.unique(k, size=8), jnp.lexsort((x, k))
+
+    @program(((5, 512), (None, ("data", "model"))))
+    def largest_of_rows(mesh, x):
+        return lax.top_k(x, 7), lax.top_k(jnp.round(x * 8), 20), lax.argmax(x, 1, jnp.int32)
+
+    @program(((16, 64), ("data", "model")))
+    def drawn_by_shard(mesh, x):
+        key = jax.random.key(5, impl="rbg")
+        return constrain(jax.random.uniform(key, (64, 32)), mesh, "data", "model"), x * jax.random.bernoulli(key, 0.5, x.shape)
+
+    @program(((64, 3), (("data", "model"), None)), ((4, 3), (None, None)))
+    def nearest_centres(mesh, x, c):
+        for _ in range(3):
+            near = jnp.argmin(((x[:, None] - c) ** 2).sum(-1), 1)
+            c = jax.ops.segment_sum(x, near, 4) / jnp.maximum(jax.ops.segment_sum(jnp.ones(64), near, 4), 1)[:, None]
+        return c, near
+
+    @program(((2, 32, 32, 4), (None, "data", "model", None)), ((3, 3, 4, 8), (None, None, None, None)))
+    def image_in_pieces(mesh, x, w):
+        y = jax.nn.relu(lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")))
+        return lax.reduce_window(y, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"), jax.grad(lambda w: (lax.conv(
+            x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1), (1, 1), "SAME") ** 2).sum())(w)
+
+    @program(((8, 4, 4), (("data", "model"), None, None)), ((8, 4, 2), ("data", None, "model")))
+    def many_small_systems(mesh, a, b):
+        a = a @ a.transpose(0, 2, 1) + 4 * jnp.eye(4)
+        return jnp.linalg.cholesky(a), jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(a), True), b)
+
+    @program(((2, 32, 2, 8), (None, "data", "model", None)), ((2, 32, 2, 8), (None, "data", "model", None)))
+    def causal_attention_along_the_sequence(mesh, q, k):
+        scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) + jnp.where(jnp.tri(32) > 0, 0.0, -1e9)
+        return jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), k), jnp.cumsum(q, 1), lax.associative_scan(lambda a, b: a * 0.5 + b, q, axis=1)
+
     # --- models ---
     @program(((16, 8), ("data", None)), ((8, 32), (None, "model")), ((32,), ("model",)), ((32, 4), ("model", None)), ((16, 4), ("data", None)))
     def mlp_step(mesh, x, w1, b1, w2, y):
