@@ -273,6 +273,15 @@ ENTRY e {
     check(text, "s32", *args)
 
 
+@pytest.mark.parametrize("t", ["f32", "bf16", "f16", "s8", "s32", "c64"])
+def test_rows_that_many_tasks_need(t):
+    """Packed before, block by block: of one block and of several, the last ones not full, in batches, lying either way."""
+    for m, k, n in ((50, 700, 1100), (210, 130, 1030)):
+        run_dot(t, t, t, (m, k), (k, n), (), (), (1,), (0,), blas=False)
+        run_dot(t, t, t, (k, m), (n, k), (), (), (0,), (1,), blas=False)
+    run_dot(t, t, t, (3, 40, 70), (3, 70, 1024), (0,), (0,), (2,), (1,), blas=False)
+
+
 def test_an_input_mostly_of_holes_is_not_copied():
     run_conv("f32", "b0f_0io->b0f", 1, 1, 1, (50,), [one(2, stride=100000, base=100000)], fallback=1)
 

@@ -19,6 +19,8 @@ enum {
   GEMM_CHUNK = 4 << 20, /* bytes of packed B that are wanted at most */
   GEMM_DIRECT_ROWS = 4 * GEMM_ROWS, /* of A at most, where more of B is not packed before but where it is met */
   GEMM_PANEL_BYTES = GEMM_BLOCK_BYTES / 4 * 128, /* of a panel's part in one block of k, at most */
+  GEMM_ROWS_BYTES = 1 << 20,                     /* of packed A at most, where all of it is packed before */
+  GEMM_ROWS_TASKS = 4,                           /* along n, from which on that is done */
   GEMM_TASKS = 24,                               /* enough for some threads */
   GEMM_TASK_WORK = 1 << 20,                      /* products below which a task is not cut further */
   GEMM_GRAIN_WORK = 1 << 18,                     /* products for which another thread is worth while */
@@ -127,14 +129,20 @@ static void gemm_exchange(cpu_gemm *g) {
   gemm_swap_dims(&g->k);
 }
 
+/* The smallest step of any of the dimensions in C. */
+static int64_t gemm_least_step(const cpu_gemm_dims *dims) {
+  int64_t least = INT64_MAX;
+  for (uint32_t d = 0; d < dims->n; d++)
+    if (dims->v[d].c < least) least = dims->v[d].c;
+  return least;
+}
+
 /* Whether B is to be the left operand. Results are stored by rows of neighbours, so n should be the dimension
- * along which C is contiguous; and few columns waste most of a tile, so the larger of the two should be n. */
+ * along which C is contiguous, or nearly so; and few columns waste most of a tile, so the larger of the two should be
+ * n. */
 static bool gemm_wants_exchange(const cpu_gemm *g) {
-  bool m_dense = false, n_dense = false;
   if (g->n.count <= GEMM_FEW || g->m.count <= GEMM_FEW) return g->n.count <= GEMM_FEW && g->m.count > g->n.count;
-  for (uint32_t d = 0; d < g->m.n; d++) m_dense |= g->m.v[d].c == 1;
-  for (uint32_t d = 0; d < g->n.n; d++) n_dense |= g->n.v[d].c == 1;
-  return m_dense && !n_dense;
+  return gemm_least_step(&g->m) < gemm_least_step(&g->n);
 }
 
 /* How far a step goes in the array that decides the order: A, or else C. */
@@ -228,6 +236,28 @@ static bool gemm_measure(cpu_gemm *g, int64_t *all) {
          base_mul_i64(g->panels, g->batch.count, all);
 }
 
+/* How many pieces of `by` n is, the last one shorter. */
+static int64_t gemm_pieces(int64_t n, int64_t by) {
+  return (n + by - 1) / by;
+}
+
+/* Bytes of a packed block of A: rows of a task, and of k what is in a block. */
+static int64_t gemm_rows_bytes(const cpu_gemm *g) {
+  return gemm_up(g->rows + g->shifted, g->kernel.rows) * GEMM_ROW_BYTES;
+}
+
+/* Scratch memory for all of A where many tasks would pack the same rows again. */
+static void gemm_take_rows(cpu_gemm *g) {
+  int64_t most = GEMM_ROWS_BYTES / gemm_rows_bytes(g), down = gemm_pieces(g->m.count, g->rows);
+  int64_t blocks = gemm_pieces(g->k.count, g->k_block);
+  g->rows_once = gemm_pieces(g->n.count, g->columns) >= GEMM_ROWS_TASKS && blocks > 0 && down <= most &&
+                 g->scratch_bytes < INT64_MAX - 2 * GEMM_ROWS_BYTES && g->batch.count <= most / down &&
+                 blocks <= most / (down * g->batch.count);
+  if (!g->rows_once) return;
+  g->rows_at = gemm_up(g->scratch_bytes, 64);
+  g->scratch_bytes = g->rows_at + g->batch.count * down * blocks * gemm_rows_bytes(g);
+}
+
 /* In order: count, exchange, order the dimensions, then find which way the product goes: small, thin, or in
  * blocks. What is packed at a time is at most GEMM_CHUNK where panels are not larger themselves; if they are, and
  * there are few rows of A, tasks pack what they need (`direct`), as they do where a panel has but one task. */
@@ -260,9 +290,12 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   if (g->chunk > all) g->chunk = all;
   bool fits = base_mul_i64(g->chunk, g->panel_bytes, &g->scratch_bytes);
   g->direct = g->m.count <= g->rows || (g->m.count <= GEMM_DIRECT_ROWS && (!fits || g->scratch_bytes > 4 * GEMM_CHUNK));
-  if (!g->direct) return fits;
-  g->scratch_bytes = 0;
-  g->chunk = all;
+  if (g->direct) {
+    g->scratch_bytes = 0;
+    g->chunk = all;
+  }
+  if (!g->direct && !fits) return false;
+  gemm_take_rows(g);
   return true;
 }
 
@@ -273,7 +306,7 @@ typedef struct gemm_run {
   const cpu_gemm *g;
   rt_pool *pool;
   const char *a, *b;
-  char *c, *packed;
+  char *c, *packed, *rows;                 /* rows: all of A, packed, or NULL */
   int64_t batch, batches, panel, n_panels; /* what is packed */
   int64_t across, down;                    /* tasks along n and m */
 } gemm_run;
@@ -387,6 +420,34 @@ static void gemm_tiles(const gemm_run *r, const gemm_task *t, int64_t p, int64_t
   }
 }
 
+/* A block of A where all of it is packed. */
+static char *gemm_rows_of(const gemm_run *r, int64_t batch, int64_t task, int64_t block) {
+  const cpu_gemm *g = r->g;
+  int64_t down = gemm_pieces(g->m.count, g->rows), blocks = gemm_pieces(g->k.count, g->k_block);
+  assert(g->rows_once && task < down && block < blocks);
+  return r->rows + ((batch * down + task) * blocks + block) * gemm_rows_bytes(g);
+}
+
+/* For rt_parallel_for: blocks of A, numbered along k, then along m, then by batch. */
+static void gemm_pack_rows(void *ctx, size_t begin, size_t end) {
+  const gemm_run *r = ctx;
+  const cpu_gemm *g = r->g;
+  int64_t at[GEMM_ROWS], down = gemm_pieces(g->m.count, g->rows), blocks = gemm_pieces(g->k.count, g->k_block);
+  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
+    int64_t p = i % blocks * g->k_block, task = i / blocks % down, batch = i / blocks / down, row = task * g->rows;
+    int64_t rows = g->m.count - row < g->rows ? g->m.count - row : g->rows;
+    int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)g->a_type);
+    cpu_gemm_offsets(&g->m, 'a', row, rows, at);
+    cpu_gemm_block block = {.from = r->a + (g->a_at + gemm_batch_at(g, 'a', batch)) * bytes,
+                            .lines = at,
+                            .n_lines = (int)rows,
+                            .p = p,
+                            .count = g->k.count - p < g->k_block ? g->k.count - p : g->k_block};
+    cpu_gemm_pack_a(g, &block, (int)gemm_up(rows + g->shifted, g->kernel.rows),
+                    gemm_rows_of(r, batch, task, i % blocks));
+  }
+}
+
 /* The sums of a row of A that is 128 everywhere are what all other sums are too large by. */
 static void gemm_shift_back(const gemm_task *t, char *sums) {
   const uint32_t *restrict excess = (const uint32_t *)(const void *)(sums + t->rows * GEMM_ROW_BYTES);
@@ -406,8 +467,8 @@ static void gemm_do(const gemm_run *r, const gemm_task *t, char *a, char *sums) 
   do { /* once also for k == 0: the sums are zeros */
     int64_t count = g->k.count - p < g->k_block ? g->k.count - p : g->k_block;
     cpu_gemm_block block = {.from = from, .lines = t->at, .n_lines = (int)t->rows, .p = p, .count = count};
-    cpu_gemm_pack_a(g, &block, padded, a);
-    gemm_tiles(r, t, p, count, a, sums);
+    if (!r->rows) cpu_gemm_pack_a(g, &block, padded, a);
+    gemm_tiles(r, t, p, count, r->rows ? gemm_rows_of(r, t->batch, t->row / g->rows, p / g->k_block) : a, sums);
     p += count;
   } while (p < g->k.count && !rt_pool_stopping(r->pool));
   if (g->shifted) gemm_shift_back(t, sums);
@@ -464,6 +525,11 @@ void cpu_gemm_run(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b
   if (g->thin) {
     cpu_gemm_run_thin(g, pool, a, b, c, scratch);
     return;
+  }
+  if (g->rows_once && g->k.count > 0) {
+    int64_t blocks = g->batch.count * gemm_pieces(g->m.count, g->rows) * gemm_pieces(g->k.count, g->k_block);
+    r.rows = scratch + g->rows_at;
+    rt_parallel_for(pool, (size_t)blocks, 1, gemm_pack_rows, &r);
   }
   bool whole = g->chunk >= g->panels;
   int64_t batches = whole ? g->chunk / g->panels : 1, panels = whole ? g->panels : g->chunk;

@@ -65,6 +65,8 @@ typedef struct cpu_gemm {
   int64_t panel_bytes, scratch_bytes;     /* of packed B: one panel, all that is packed at a time */
   int64_t chunk;                          /* panels packed at a time */
   bool direct;                            /* a panel would be large: tasks pack of it what they need next */
+  bool rows_once;                         /* many tasks need the same rows of A: all of A is packed before */
+  int64_t rows_at;                        /* and where in the scratch memory */
 } cpu_gemm;
 
 /* Fills the types, once the dimensions are there: in a_type and b_type those that the operands are to be converted

@@ -54,8 +54,9 @@ static int pack_run(const int64_t *lines, int c, int n) {
   return run;
 }
 
-typedef uint32_t pack_four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef uint16_t pack_four_half __attribute__((vector_size(8), aligned(2), may_alias));
+/* Elements are aligned as their types are, which may be bytes. */
+typedef uint32_t pack_four __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint16_t pack_four_half __attribute__((vector_size(8), aligned(1), may_alias));
 /* Four rows of 4 by 4 elements of 4 bytes to where its columns are to be, `step` elements apart. */
 static inline void pack_transpose(pack_four r0, pack_four r1, pack_four r2, pack_four r3, uint32_t *to, int64_t step) {
   pack_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
@@ -109,9 +110,9 @@ PACK_TURN_ROWS(pack_turn_rows_4, uint32_t, PACK_FOUR)
 PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
 #define PACK_NO_TURN(...) false
 
-/* Lines of A to packed rows. Where k is not contiguous, strips of it are read from all lines, which may share
- * cache lines. */
-#define PACK_ROWS(name, S, D, VALUE, TURN)                                                                       \
+/* Lines of A to packed rows; SAME: they are copied as they are. Where k is not contiguous, strips of it are read from
+ * all lines, which may share cache lines. */
+#define PACK_ROWS(name, S, D, VALUE, TURN, SAME)                                                                 \
   static void name(const char *from, const int64_t *lines, int n_lines, const int64_t *at, int64_t n, int64_t p, \
                    char *to, int columns) {                                                                      \
     const S *restrict x = (const S *)(const void *)from;                                                         \
@@ -120,7 +121,10 @@ PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
       D *restrict out = (D *)(void *)(to + (size_t)l * GEMM_ROW_BYTES) + p;                                      \
       const S *restrict in = x + lines[l];                                                                       \
       if (l + 1 < n_lines) pack_fetch(x + lines[l + 1], (size_t)n * sizeof *in);                                 \
-      for (int64_t j = 0; j < n; j++) out[j] = VALUE(in[j]);                                                     \
+      if (SAME)                                                                                                  \
+        memcpy(out, in, (size_t)n * sizeof *in);                                                                 \
+      else                                                                                                       \
+        for (int64_t j = 0; j < n; j++) out[j] = VALUE(in[j]);                                                   \
     }                                                                                                            \
     for (int64_t i = 0; at && i < n; i += PACK_STRIP) {                                                          \
       int64_t m = n - i < PACK_STRIP ? n - i : PACK_STRIP;                                                       \
@@ -197,15 +201,15 @@ PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
 static inline uint32_t pack_bf16(uint16_t v) {
   return (uint32_t)v << 16;
 }
-PACK_ROWS(pack_rows_1, uint8_t, uint8_t, PACK_SAME, PACK_NO_TURN)
-PACK_ROWS(pack_rows_1_shifted, uint8_t, uint8_t, PACK_SHIFTED, PACK_NO_TURN)
-PACK_ROWS(pack_rows_2, uint16_t, uint16_t, PACK_SAME, PACK_NO_TURN)
-PACK_ROWS(pack_rows_4, uint32_t, uint32_t, PACK_SAME, pack_turn_rows_4)
-PACK_ROWS(pack_rows_8, uint64_t, uint64_t, PACK_SAME, PACK_NO_TURN)
-PACK_ROWS(pack_rows_16, pack_pair16, pack_pair16, PACK_SAME, PACK_NO_TURN)
-PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16, pack_turn_rows_bf16)
-PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME, PACK_NO_TURN)
-PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME, PACK_NO_TURN)
+PACK_ROWS(pack_rows_1, uint8_t, uint8_t, PACK_SAME, PACK_NO_TURN, true)
+PACK_ROWS(pack_rows_1_shifted, uint8_t, uint8_t, PACK_SHIFTED, PACK_NO_TURN, false)
+PACK_ROWS(pack_rows_2, uint16_t, uint16_t, PACK_SAME, PACK_NO_TURN, true)
+PACK_ROWS(pack_rows_4, uint32_t, uint32_t, PACK_SAME, pack_turn_rows_4, true)
+PACK_ROWS(pack_rows_8, uint64_t, uint64_t, PACK_SAME, PACK_NO_TURN, true)
+PACK_ROWS(pack_rows_16, pack_pair16, pack_pair16, PACK_SAME, PACK_NO_TURN, true)
+PACK_ROWS(pack_rows_bf16, uint16_t, uint32_t, pack_bf16, pack_turn_rows_bf16, false)
+PACK_ROWS(pack_rows_s8, int8_t, int16_t, PACK_SAME, PACK_NO_TURN, false)
+PACK_ROWS(pack_rows_u8, uint8_t, int16_t, PACK_SAME, PACK_NO_TURN, false)
 PACK_COLUMNS(pack_columns_byte, uint8_t, uint8_t, 4, PACK_SAME, pack_turn_1)
 PACK_COLUMNS(pack_columns_half, uint16_t, uint16_t, 1, PACK_SAME, PACK_NO_TURN)
 PACK_COLUMNS(pack_columns_pair, uint16_t, uint16_t, 2, PACK_SAME, pack_turn_2)
