@@ -10,14 +10,16 @@ static bool overwrite_reads(const kernel *k, const kernel_value *v, uint32_t inp
   return false;
 }
 
-/* What the kernel reads of input `input` for an iteration is the element of that number. Of a block of iterations all
- * is computed before anything is stored, so that only what is stored as it was loaded must not be written over before.
- */
-static bool overwrite_loads_same(const kernel *k, uint32_t input) {
+/* What the kernel reads of input `input` for an iteration is the element of that number, which has so many bytes. Of a
+ * block of iterations all is computed before anything is stored, so that only what is stored as it was loaded must not
+ * be written over before. Arrays of as many bytes need not have as many elements: a load may be there in some
+ * iterations only. */
+static bool overwrite_loads_same(const kernel *k, uint32_t input, size_t bytes) {
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
     bool same = v->kind != KERNEL_LOAD || v->buffer != input ||
-                (v->index->offset == 0 && v->n_in == 0 && kernel_is_dense(k, v->index));
+                (v->index->offset == 0 && v->n_in == 0 && base_dtype_bytes((base_dtype)v->dtype) == bytes &&
+                 kernel_is_dense(k, v->index));
     if (!same) return false;
   }
   for (uint32_t i = 0; k->n_stores > 1 && i < k->n_stores; i++) {
@@ -28,13 +30,22 @@ static bool overwrite_loads_same(const kernel *k, uint32_t input) {
   return true;
 }
 
-/* The output's element of an iteration is the one of that number. */
-static bool overwrite_stores_same(const kernel *k, uint32_t output) {
+/* The bytes of the output's elements, where that of an iteration is the one of that number; else 0. */
+static size_t overwrite_stores_same(const kernel *k, uint32_t output) {
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
-    if (s->buffer == output) return !s->by && s->index.offset == 0 && kernel_is_dense(k, &s->index);
+    if (s->buffer != output) continue;
+    bool same = !s->by && s->index.offset == 0 && kernel_is_dense(k, &s->index);
+    return same ? base_dtype_bytes((base_dtype)k->values[s->value].dtype) : 0;
   }
-  return false;
+  return 0;
+}
+
+static bool overwrite_by_elements(const plan_step *s, uint32_t in, uint32_t out) {
+  size_t bytes = overwrite_stores_same(s->kernel, out);
+  for (uint32_t i = 0; i < s->n_in && bytes; i++)
+    if (s->in[i] == s->in[in] && !overwrite_loads_same(s->kernel, i, bytes)) return false;
+  return bytes > 0;
 }
 
 /* Whether each program that gets the buffer may compute its result `out` over it, and has it under no other name. */
@@ -61,9 +72,7 @@ bool plan_may_overwrite_input(const plan_step *s, const plan_buffer *buffers, ui
   if (from->bytes != to->bytes || from->bytes == 0) return false;
   switch ((plan_step_kind)s->kind) {
     case PLAN_KERNEL:
-      for (uint32_t i = 0; i < s->n_in; i++)
-        if (s->in[i] == s->in[in] && !overwrite_loads_same(s->kernel, i)) return false;
-      return overwrite_stores_same(s->kernel, out);
+      return overwrite_by_elements(s, in, out);
     case PLAN_WHILE:
       return in == out && seen == 1;
     case PLAN_ROUTINE:

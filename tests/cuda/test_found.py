@@ -47,3 +47,19 @@ def test_the_places_of_an_argmax_are_made_for_a_device_that_reads_them(cuda, t):
     x = np.random.default_rng(1).standard_normal((6, 15)).astype({"f32": np.float32, "f64": np.float64}[t])
     text = ARGMAX.replace("T[", t + "[")
     np.testing.assert_array_equal(xlac.compile(text, device="cuda")(x), x.argmax(1))
+
+
+@pytest.mark.parametrize("parts", ["s, x", "x, s"])
+def test_a_result_of_smaller_elements_is_not_computed_over_an_array_of_as_many_bytes(cuda, parts):
+    """Half as many elements of twice the size: where an element is stored, another is still to be read."""
+    text = f"""HloModule m
+less {{ a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = pred[] compare(a, b), direction=LT, type=TOTALORDER }}
+ENTRY e {{ x = f32[1190] parameter(0)
+ s = f32[1190] sort(x), dimensions={{0}}, to_apply=less
+ c = f32[2380] concatenate({parts}), dimensions={{0}}
+ ROOT h = f16[2380] convert(c) }}"""
+    x = np.random.default_rng(0).standard_normal(1190).astype(np.float32)
+    np.testing.assert_array_equal(xlac.compile(text, device="cuda")(x), xlac.interpret(text, x))
+    assert cuda.reports() == []

@@ -12,7 +12,7 @@ import sweep
 import xlac
 from simulator import xlac_driver
 from test_cuda_faults import PROGRAM as FAULTS
-from test_cuda_graphs import CHAIN
+from test_cuda_graphs import CHAIN, arguments as graph_arguments
 
 # Lines whose fault changes nothing, and why.
 HARMLESS = [
@@ -204,9 +204,15 @@ def cuda():
         patch.setenv("XLAC_CUBLASLT", "0")  # products are kernels
         driver = xlac_driver()
         yield driver
-        driver.library.cudasim_mutate(ctypes.c_uint32(0), ctypes.c_uint32(0))
-        driver.library.cudasim_lose_edge(ctypes.c_uint32(0))
-        driver.clear()
+
+
+@pytest.fixture(autouse=True)
+def no_more(cuda):
+    yield
+    cuda.library.cudasim_mutate(ctypes.c_uint32(0), ctypes.c_uint32(0))
+    cuda.library.cudasim_lose_edge(ctypes.c_uint32(0))
+    cuda.fail(None)
+    cuda.clear()
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -233,6 +239,33 @@ def test_each_edge_that_a_graph_lacks_is_a_race(cuda, monkeypatch, library):
         n = cuda.library.cudasim_lose_edge(ctypes.c_uint32(0))
         found = [loses_edges(cuda, text, args, i) for i in range(1, n + 1)]
         assert n >= 3 and all("race" in (f or "") for f in found), found
+
+
+def test_a_wait_that_is_left_out_is_found_where_no_other_covers_it(cuda, monkeypatch):
+    """A Buffer is written by a stream other than that which makes its memory: the host's wait is all that orders the two."""
+    monkeypatch.delenv("XLAC_CUBLASLT")
+    args = graph_arguments(0)
+    want = np.asarray(xlac.compile(CHAIN)(*args))
+
+    def calls():
+        exe = xlac.compile(CHAIN, device="cuda", results="buffer")
+        for _ in range(3):
+            got = exe(*(xlac.asarray(a, device="cuda:0") for a in args))
+            np.testing.assert_allclose(np.asarray(got), want, rtol=2e-4, atol=2e-4)
+
+    before = cuda.count("cuStreamSynchronize")
+    calls()
+    found = []
+    for i in range(1, cuda.count("cuStreamSynchronize") - before + 1):
+        cuda.fail(f"cuStreamSynchronize:{i}:-1")
+        try:
+            calls()
+        except xlac.Error as e:
+            found.append(str(e))
+        cuda.fail(None)
+        assert all("nothing orders them" in text for text in cuda.reports()), cuda.reports()
+        cuda.clear()
+    assert len(found) >= 3 and all("nothing orders them" in text for text in found), found
 
 
 def main():
