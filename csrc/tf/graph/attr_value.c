@@ -117,7 +117,7 @@ bool tf_attr_float(base_slice value, float *out) {
 
 /* For the alternatives that are strings or messages. */
 static bool tf_attr_bytes(base_slice value, uint32_t number, base_slice *out) {
-  tf_raw_field f;
+  tf_raw_field f = {0};
   if (!tf_attr_field(value, number, 2, &f)) return false;
   *out = f.bytes;
   return true;
