@@ -445,8 +445,8 @@ static uint32_t low_mark_followers(uint32_t n, ir_op *const *ops, uint32_t i, ui
   uint32_t end = i + 1;
   marks[ops[i]->id] = 1;
   for (uint32_t j = i + 1; j < n && j < i + LOW_LOOK; j++) {
-    if (ops[j]->opcode == IR_OP_TUPLE || !low_follows(ops[j], marks))
-      continue; /* a list of results is not made of it */
+    bool lists = ops[j]->opcode == IR_OP_TUPLE && !ops[j]->uses; /* the list of results is not made of it */
+    if (lists || !low_follows(ops[j], marks)) continue;
     marks[ops[j]->id] = 1;
     end = j + 1;
     if (ops[j]->opcode == IR_OP_DOT) break;
@@ -486,20 +486,20 @@ static void low_place_units(low_run *x) {
     if (x->unit[x->ops[i]->id]) x->left[x->unit[x->ops[i]->id] - 1] = i;
 }
 
-/* Whether the result in unit u is computed while others still read the argument whose memory it is to have, could as
- * well be computed after them, and keeps no more alive till then than the copy that it needs otherwise. */
+/* Whether the result in unit u, a kernel, is computed while others still read the argument whose memory it is to have,
+ * could as well be computed after them, and keeps no more alive till then than the copy that it needs otherwise. */
 static bool low_is_too_early(const low_run *x, uint32_t u, const ir_op *argument) {
   const ir_use *only = x->of[u]->uses;
   int64_t kept = 0;
   bool early = false;
   assert(u < x->n_units && argument->opcode == IR_OP_PARAMETER);
-  if (!only || only->next || only->user != ir_root(x->c)) return false;
+  if (!x->over[u] || !only || only->next || only->user != ir_root(x->c)) return false;
   for (uint32_t k = x->first[u]; k < x->first[u + 1]; k++) kept += x->bytes[x->in[k]];
   IR_FOR_USES(use, argument) {
     uint32_t reader = low_computer(x, use->user);
     early = early || (reader && x->left[reader - 1] > x->left[u] && use->user != ir_root(x->c));
   }
-  return early && kept <= low_type_bytes(x->of[u]->type);
+  return early && kept <= low_type_bytes(x->of[u]->type) && !x->of[u]->control_succs;
 }
 
 /* Results that an alias writes over an argument come last, before the root, where others would read it later. */

@@ -44,6 +44,12 @@ def test_loops_whose_parts_of_the_state_are_one_value_at_first(seed):
     check(seed)
 
 
+@pytest.mark.parametrize("seed", [1915])
+def test_what_follows_from_a_product_by_way_of_a_tuple_stays_behind_it(seed):
+    """Found by a long run: ops that go with a product were moved to it, past a tuple that they need and that is made of it."""
+    check(seed)
+
+
 @pytest.mark.parametrize("isa", ["portable", "avx2", "avx512"])
 def test_each_level_of_instructions_gives_the_same(isa, monkeypatch):
     for seed in range(60):
