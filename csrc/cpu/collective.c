@@ -38,16 +38,21 @@ static const ir_type *collective_type(const ir_type *t, uint32_t k) {
 /* --- running --- */
 
 /* `into` may be the first of what is added, element by element: iterations do not depend on one another. */
-#define COLLECTIVE_ADD(name, type)                                                                \
-  static void name(int64_t n, void *into, uint32_t members, const void *const *from) {            \
-    type *to = into;                                                                              \
-    const type *a = from[0], *b = from[1], *c = from[members / 2], *d = from[members - 1];        \
-    assert(members == 2 || members == COLLECTIVE_AT_ONCE);                                        \
-    if (members == 2) {                                                                           \
-      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                   \
-    } else {                                                                                      \
-      _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++) to[i] = ((a[i] + b[i]) + c[i]) + d[i]; \
-    }                                                                                             \
+#ifdef __clang__
+#define COLLECTIVE_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define COLLECTIVE_LANES _Pragma("GCC ivdep")
+#endif
+#define COLLECTIVE_ADD(name, type)                                                            \
+  static void name(int64_t n, void *into, uint32_t members, const void *const *from) {        \
+    type *to = into;                                                                          \
+    const type *a = from[0], *b = from[1], *c = from[members / 2], *d = from[members - 1];    \
+    assert(members == 2 || members == COLLECTIVE_AT_ONCE);                                    \
+    if (members == 2) {                                                                       \
+      COLLECTIVE_LANES for (int64_t i = 0; i < n; i++) to[i] = a[i] + b[i];                   \
+    } else {                                                                                  \
+      COLLECTIVE_LANES for (int64_t i = 0; i < n; i++) to[i] = ((a[i] + b[i]) + c[i]) + d[i]; \
+    }                                                                                         \
   }
 COLLECTIVE_ADD(collective_add_f32, float)
 COLLECTIVE_ADD(collective_add_f64, double)
