@@ -37,8 +37,8 @@ int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error 
   plan_list list;
   bool ok = plan_list_programs(exe->alloc, base->plan, &list);
   if (!exe->no_graph)
-    base_putf(out, "a call is one launch of a graph of %llu nodes at most, but for the first ones\n",
-              (unsigned long long)exe->n_nodes);
+    base_putf(out, "a call is one launch of a graph of %llu node%s at most, but for the first ones\n",
+              (unsigned long long)exe->n_nodes, exe->n_nodes == 1 ? "" : "s");
   else
     base_putf(out, "a call is not a graph: %s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
               exe->no_graph_op ? " " : "", exe->no_graph);

@@ -21,8 +21,8 @@ static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
     base_putf(out, ": interpreted, since %s\n", p->why);
     return;
   }
-  base_putf(out, ": %u steps, frame of %lld bytes, peak %lld\n", p->n_steps, (long long)p->frame_bytes,
-            (long long)p->peak_bytes);
+  base_putf(out, ": %u step%s, frame of %lld bytes, peak %lld\n", p->n_steps, p->n_steps == 1 ? "" : "s",
+            (long long)p->frame_bytes, (long long)p->peak_bytes);
   for (uint32_t i = 0; i < p->n_steps; i++) put_step(out, p, i, depth + 2);
 }
 

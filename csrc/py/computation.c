@@ -300,8 +300,8 @@ static PyObject *computation_repr(PyObject *self) {
   const char *name = xlac_computation_name(module_of(self), part(self));
   if (!xlac_computation_is_live(module_of(self), part(self)))
     return PyUnicode_FromFormat("<xlac.Computation %s, removed>", name);
-  return PyUnicode_FromFormat("<xlac.Computation %s: %u ops>", name,
-                              xlac_computation_op_count(module_of(self), part(self)));
+  unsigned n_ops = (unsigned)xlac_computation_op_count(module_of(self), part(self));
+  return PyUnicode_FromFormat("<xlac.Computation %s: %u op%s>", name, n_ops, n_ops == 1 ? "" : "s");
 }
 
 /* By handle; other comparisons and other types are left to the other side. */

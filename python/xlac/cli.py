@@ -183,7 +183,7 @@ def gather_arguments(args, parameters, seed):
     if args.input:
         return values.read_inputs(args.input, parameters)
     if parameters and not args.random_init_input_literals:
-        say(f"note: no --input given; drawing {len(parameters)} random inputs with --seed={seed}")
+        say(f"note: no --input given; drawing {len(parameters)} random input{'' if len(parameters) == 1 else 's'} with --seed={seed}")
     return values.draw_inputs(parameters, seed)
 
 

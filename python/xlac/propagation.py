@@ -281,7 +281,7 @@ def compare(mine, theirs):
 
 
 def shardings(module):
-    """What a StableHLO module says of its values: Sharding by name, as in its text ("@f/%3" in a function but main)."""
+    """What a StableHLO module says of its values: Sharding by name, as in its text ("@f/%3" in a function other than main)."""
     known, found = meshes(module), {}
     values = Values(listed(module)["values"], "the module")
     for i, v in enumerate(values.rows):
@@ -292,8 +292,8 @@ def shardings(module):
 
 def annotate(module, annotations):
     """A copy of a StableHLO module with shardings written down: a dictionary of Sharding, or its text ("#sdy.sharding<@mesh, ...>"), or
-    None for none, by the names of values in the module's text ("%arg0", "%3#1", "@f/%3" in a function but main) or "result 0". Arguments and results
-    get it themselves; of other values all readers get a constraint. Raises Error where a value can't have it."""
+    None for none, by the names of values in the module's text ("%arg0", "%3#1", "@f/%3" in a function other than main) or "result 0".
+    Arguments and results get it themselves; of other values all readers get a constraint. Raises Error where a value can't have it."""
     copy = module.clone()
     for value, sharding in annotations.items():
         copy._annotate(value, "" if sharding is None else str(sharding))

@@ -8,7 +8,7 @@ from .codes import Code
 from .errors import ArgumentError
 from .mesh import Mesh, Sharding
 
-HINT = 'values are called "%3" or "%arg0" as in the text of the module, "@f/%3" in a function but main, or "line 12"'
+HINT = 'values are called "%3" or "%arg0" as in the text of the module, "@f/%3" in a function other than main, or "line 12"'
 
 
 def listed(module):

@@ -142,7 +142,7 @@ def sharding_table(sharding, shape=None):
 
 def rows_of(values):
     """(depth, words, value, place) of what is drawn: each value in the order of the text, but for the arguments of regions, and each
-    function but main before its values. Operands are those of the op, once."""
+    function other than main before its values. Operands are those of the op, once."""
     function = None
     for i, v in enumerate(values):
         if v["function"] != function and not v["main"]:

@@ -95,7 +95,7 @@ def test_a_saved_program_is_loaded_on_any_device():
 
 
 STAGES = {"translated": "ROOT %z", "prepared": "ROOT %z", "optimised": "ROOT %z", "fused": "z", "kernels": "// e, step 0: z",
-          "plan": "program e: 1 steps", "executable": "chain on cpu:0\nprogram e"}
+          "plan": "program e: 1 step,", "executable": "chain on cpu:0\nprogram e"}
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -456,7 +456,7 @@ static int note_check(const note_place *p, const char *value, xlac_error *err) {
     int status = base_fail(err, XLAC_E_BAD_ARGUMENT, "the program has no value %.80s", value);
     return base_hint(err, status,
                      "values are called %%3, %%3#1 or %%arg0 as in the text of the module, @f/%%3 in a "
-                     "function but main, or result 0");
+                     "function other than main, or result 0");
   }
   int status = base_fail(err, XLAC_E_BAD_ARGUMENT, "%.80s is the name of %u values, in lines %u and %u among others",
                          value, (unsigned)(p->n_main ? p->n_main : p->n), p->lines[0], p->lines[1]);

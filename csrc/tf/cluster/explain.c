@@ -59,13 +59,20 @@ static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
   } else if (c->effective < p->flags.min_cluster_size && !c->functional && !c->forced) {
     base_putf(
         out,
-        "it is a candidate, but its cluster has %u nodes, of which %u count (Const and Identity do not): fewer than "
+        "it is a candidate, but its cluster has %u node%s, of which %u count%s (Const and Identity do not): fewer than "
         "min_cluster_size, %lld",
-        c->size, c->effective, (long long)p->flags.min_cluster_size);
+        c->size, c->size == 1 ? "" : "s", c->effective, c->effective == 1 ? "s" : "",
+        (long long)p->flags.min_cluster_size);
   } else {
     BASE_PUT(out, "it was in a cluster and has left it: ");
     base_puts(out, tf_left_text[p->left[id]]);
   }
+}
+
+/* The cluster that it ended up in. */
+static void tf_put_home(tf_pass *p, uint32_t id, base_text *out) {
+  uint32_t size = tf_cluster_of(p, id)->size;
+  base_putf(out, "it is in %s, with %u node%s", p->result[id]->s, size, size == 1 ? "" : "s");
 }
 
 int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
@@ -80,7 +87,7 @@ int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
   if (p->already_clustered)
     BASE_PUT(out, "the graph has been clustered before: a node has attribute _XlaAlreadyClustered, or is a TPUExecute");
   else if (p->result[id])
-    base_putf(out, "it is in %s, with %u nodes", p->result[id]->s, tf_cluster_of(p, id)->size);
+    tf_put_home(p, id, out);
   else if (p->candidate[id])
     tf_put_small(p, id, out);
   else
@@ -200,7 +207,7 @@ int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_err
   tf_put_node(p, b, out);
   BASE_PUT(out, ": ");
   if (from == to)
-    base_putf(out, "they are in one cluster, of %u nodes", from->size);
+    base_putf(out, "they are in one cluster, of %u node%s", from->size, from->size == 1 ? "" : "s");
   else
     TRY(tf_put_obstacle(p, from, to, out, err));
   return out->failed ? base_oom(err, "explaining a cluster") : 0;
