@@ -177,8 +177,8 @@ static void comm_advance(comm_shared *c, comm_meeting *m, comm_stage stage) {
 /* --- meetings; the lock is held --- */
 
 static bool comm_is_same(const comm_meeting *m, const rt_collective *what, const rt_group *group) {
-  return m->stage == COMM_GATHERING && !m->here[group->place] && m->what.kind == what->kind &&
-         m->what.channel == what->channel && m->what.n == what->n && m->group.n == group->n &&
+  return m->stage == COMM_GATHERING && m->group.n == group->n && !m->here[group->place] && m->what.kind == what->kind &&
+         m->what.channel == what->channel && m->what.n == what->n &&
          memcmp(m->group.members, group->members, group->n * sizeof *group->members) == 0;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK = 32 };
+enum { STACK = 4096 };
 static _Thread_local struct {
   sim_device *contexts[STACK];
   int n;
