@@ -218,7 +218,7 @@ static void net_close_body(rt_network *net, net_peer *p) {
   pthread_cond_broadcast(&net->news);
 }
 
-/* One read. False: nothing more for now, or the end. */
+/* One read. False: nothing more has come, or the end. */
 static bool net_read(rt_network *net, uint32_t peer) {
   net_peer *p = &net->peers[peer];
   char *to = !p->in_body ? (char *)&p->head : p->receipt ? p->receipt->to : p->message->data;
