@@ -5,57 +5,34 @@
 #include "../../base/isa/isa.h"
 #include "fft_lanes.h"
 
-typedef float fft32_vector __attribute__((vector_size(32), aligned(4), may_alias));
-typedef double fft64_vector __attribute__((vector_size(32), aligned(8), may_alias));
+/* For machines with AVX2 vectors of 32 bytes, and with AVX-512 also of a whole cache line; for all others of 16, since
+ * wider vectors than a machine's are as right but twice the code. */
+typedef float fft32_vector __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double fft64_vector __attribute__((vector_size(16), aligned(8), may_alias));
 
-typedef float fft32_wide __attribute__((vector_size(64), aligned(4), may_alias));
-typedef double fft64_wide __attribute__((vector_size(64), aligned(8), may_alias));
-
-/* The 4 x 4 complex numbers of four vectors, or the 2 x 2 of two, transposed. */
+/* The 2 x 2 complex numbers of two vectors, transposed; of one double vector there is one. */
 static inline __attribute__((always_inline)) void fft32_turn_tile(fft32_vector *line) {
-  fft64_vector a[4], b[4];
-  for (int i = 0; i < 4; i++) a[i] = (fft64_vector)line[i];
-  b[0] = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6), b[1] = __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
-  b[2] = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6), b[3] = __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
-  line[0] = (fft32_vector)__builtin_shufflevector(b[0], b[2], 0, 1, 4, 5);
-  line[1] = (fft32_vector)__builtin_shufflevector(b[1], b[3], 0, 1, 4, 5);
-  line[2] = (fft32_vector)__builtin_shufflevector(b[0], b[2], 2, 3, 6, 7);
-  line[3] = (fft32_vector)__builtin_shufflevector(b[1], b[3], 2, 3, 6, 7);
-}
-static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *line) {
-  fft64_vector a = line[0], b = line[1];
+  fft32_vector a = line[0], b = line[1];
   line[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5), line[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+}
+static inline __attribute__((always_inline)) void fft64_turn_tile(const fft64_vector *line) {
+  (void)line;
 }
 
 #define T float
 #define V fft32_vector
-#define W fft32_wide
-#define WIDTH 8
-#define K(name) fft32_##name
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#include "fft_lanes_kernel.h"
-#undef T
-#undef V
-#undef W
-#undef WIDTH
-#undef K
-#undef EVEN
-#undef ODD
-#undef LOW
-#undef HIGH
-#define T double
-#define V fft64_vector
-#define W fft64_wide
+#define W fft32_vector
 #define WIDTH 4
-#define K(name) fft64_##name
+#define K(name) fft32_##name
 #define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
 #define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
 #define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "fft_lanes_kernel.h"
+static void fft32_lines_plain(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
+                              void *work) {
+  fft32_lines(job, line, lanes, in, out, work, false);
+}
 #undef T
 #undef V
 #undef W
@@ -66,11 +43,114 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(fft64_vector *
 #undef LOW
 #undef HIGH
 
+#define T double
+#define V fft64_vector
+#define W fft64_vector
+#define WIDTH 2
+#define K(name) fft64_##name
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
+#include "fft_lanes_kernel.h"
+static void fft64_lines_plain(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
+                              void *work) {
+  fft64_lines(job, line, lanes, in, out, work, false);
+}
+#undef T
+#undef V
+#undef W
+#undef WIDTH
+#undef K
+#undef EVEN
+#undef ODD
+#undef LOW
+#undef HIGH
+
+#if defined(__x86_64__)
+typedef float fft32_wide_vector __attribute__((vector_size(32), aligned(4), may_alias));
+typedef double fft64_wide_vector __attribute__((vector_size(32), aligned(8), may_alias));
+typedef float fft32_cache_line __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double fft64_cache_line __attribute__((vector_size(64), aligned(8), may_alias));
+
+/* The 4 x 4 complex numbers of four vectors, or the 2 x 2 of two, transposed. */
+static inline __attribute__((always_inline)) void fft32_wide_turn_tile(fft32_wide_vector *line) {
+  fft64_wide_vector a[4], b[4];
+  for (int i = 0; i < 4; i++) a[i] = (fft64_wide_vector)line[i];
+  b[0] = __builtin_shufflevector(a[0], a[1], 0, 4, 2, 6), b[1] = __builtin_shufflevector(a[0], a[1], 1, 5, 3, 7);
+  b[2] = __builtin_shufflevector(a[2], a[3], 0, 4, 2, 6), b[3] = __builtin_shufflevector(a[2], a[3], 1, 5, 3, 7);
+  line[0] = (fft32_wide_vector)__builtin_shufflevector(b[0], b[2], 0, 1, 4, 5);
+  line[1] = (fft32_wide_vector)__builtin_shufflevector(b[1], b[3], 0, 1, 4, 5);
+  line[2] = (fft32_wide_vector)__builtin_shufflevector(b[0], b[2], 2, 3, 6, 7);
+  line[3] = (fft32_wide_vector)__builtin_shufflevector(b[1], b[3], 2, 3, 6, 7);
+}
+static inline __attribute__((always_inline)) void fft64_wide_turn_tile(fft64_wide_vector *line) {
+  fft64_wide_vector a = line[0], b = line[1];
+  line[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5), line[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+}
+
+#define T float
+#define V fft32_wide_vector
+#define W fft32_cache_line
+#define WIDTH 8
+#define K(name) fft32_wide_##name
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#include "fft_lanes_kernel.h"
+__attribute__((target("avx2"))) static void fft32_wide_lines_avx2(const fft_lanes_job *job, int64_t line, int64_t lanes,
+                                                                  const void *in, void *out, void *work) {
+  fft32_wide_lines(job, line, lanes, in, out, work, false);
+}
+__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft32_wide_lines_avx512(
+    const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out, void *work) {
+  fft32_wide_lines(job, line, lanes, in, out, work, true);
+}
+#undef T
+#undef V
+#undef W
+#undef WIDTH
+#undef K
+#undef EVEN
+#undef ODD
+#undef LOW
+#undef HIGH
+
+#define T double
+#define V fft64_wide_vector
+#define W fft64_cache_line
+#define WIDTH 4
+#define K(name) fft64_wide_##name
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#include "fft_lanes_kernel.h"
+__attribute__((target("avx2"))) static void fft64_wide_lines_avx2(const fft_lanes_job *job, int64_t line, int64_t lanes,
+                                                                  const void *in, void *out, void *work) {
+  fft64_wide_lines(job, line, lanes, in, out, work, false);
+}
+__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft64_wide_lines_avx512(
+    const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out, void *work) {
+  fft64_wide_lines(job, line, lanes, in, out, work, true);
+}
+#undef T
+#undef V
+#undef W
+#undef WIDTH
+#undef K
+#undef EVEN
+#undef ODD
+#undef LOW
+#undef HIGH
+#endif
+
 /* One function for each instruction set and precision. */
 fft_lanes_fn *fft_lanes_choose(bool is_double) {
 #if defined(__x86_64__)
-  if (base_isa_best() >= BASE_ISA_AVX512) return is_double ? fft64_lines_avx512 : fft32_lines_avx512;
-  if (base_isa_best() >= BASE_ISA_AVX2) return is_double ? fft64_lines_avx2 : fft32_lines_avx2;
+  if (base_isa_best() >= BASE_ISA_AVX512) return is_double ? fft64_wide_lines_avx512 : fft32_wide_lines_avx512;
+  if (base_isa_best() >= BASE_ISA_AVX2) return is_double ? fft64_wide_lines_avx2 : fft32_wide_lines_avx2;
 #endif
   return is_double ? fft64_lines_plain : fft32_lines_plain;
 }

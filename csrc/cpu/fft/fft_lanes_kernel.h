@@ -1,7 +1,7 @@
-/* No include guard: the transforms of fft_lanes.c, included once for float and once for double. The includer
- * defines T, K(name), the vector types V of T and W of whole complex numbers, WIDTH, the numbers in a V, and the
- * SHUFFLEs of both. All of it is inlined into one function for each instruction set, so that the compiler sees the
- * lanes' vectors at their true width. */
+/* No include guard: the transforms of fft_lanes.c, included for float and for double with each width of vectors. The
+ * includer defines T, K(name), the vector types V of T and W of whole cache lines, WIDTH, the numbers in a V, and the
+ * shuffles of two V. All of it is inlined into the functions that the includer makes of K(lines) for each
+ * instruction set, so that the compiler sees vectors at their true width. */
 #define INLINE static inline __attribute__((always_inline))
 
 #define E V
@@ -294,23 +294,6 @@ INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, cons
   else
     K(store)(out, job->out, results, lanes, a.re, a.im);
 }
-
-static void K(lines_plain)(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
-                           void *work) {
-  K(lines)(job, line, lanes, in, out, work, false);
-}
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void K(lines_avx2)(const fft_lanes_job *job, int64_t line, int64_t lanes,
-                                                          const void *in, void *out, void *work) {
-  K(lines)(job, line, lanes, in, out, work, false);
-}
-__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void K(lines_avx512)(const fft_lanes_job *job,
-                                                                                      int64_t line, int64_t lanes,
-                                                                                      const void *in, void *out,
-                                                                                      void *work) {
-  K(lines)(job, line, lanes, in, out, work, true);
-}
-#endif
 
 #undef FLAG
 #undef PASS
