@@ -103,11 +103,17 @@ static int compile_keep_options(xlac_executable *exe, const xlac_compile_options
  * the first kind's context 0. */
 static int compile_line_of(xlac_executable *exe, const xlac_compile_options *options, driver_options *line,
                            xlac_error *err) {
-  rt_device *device = NULL;
+  const bool group = options->n_devices > 0 && options->n_devices <= SPMD_MOST_DEVICES; /* more are only rehearsed */
+  const uint32_t n = group ? options->n_devices : 1;
   TRY(compile_keep_options(exe, options, err));
-  TRY(rt_device_set_open(exe->devices, options->device, &device, err));
+  if (!(exe->seats = malloc(n * sizeof(rt_device *)))) return base_oom(err, "an executable");
+  if (group)
+    TRY(rt_device_set_open_group(exe->devices, options->device, n, exe->seats, err));
+  else
+    TRY(rt_device_set_open(exe->devices, options->device, exe->seats, err));
   *line = (driver_options){.devices = exe->devices,
-                           .device = device,
+                           .device = exe->seats[0],
+                           .seats = group ? exe->seats : NULL,
                            .build = api_build_options(exe),
                            .plan = {.no_fusion = options->no_fusion},
                            .no_passes = options->no_passes,
@@ -174,6 +180,7 @@ static void compile_free(xlac_executable *exe) {
   rt_device_set_release(exe->devices);
   xlac_counters_release(exe->counters);
   xlac_module_destroy(exe->source);
+  free(exe->seats);
   free(exe->donated);
   free(exe->blas_path);
   free(exe);

@@ -14,6 +14,7 @@ struct xlac_executable {
   xlac_module view;       /* of the compiled module */
   xlac_module local;      /* of a group: that of each device's program */
   xlac_module *source;    /* of a group: a copy of what it was compiled from, and how; else NULL */
+  rt_device **seats;      /* where it is compiled for; of a group, by device */
   uint32_t n_donated, *donated;
   bool no_passes;
   double seconds[XLAC_COMPILE_STAGES];

@@ -145,6 +145,7 @@ static int cu_device_find(cuda_device *d, uint32_t ordinal, xlac_error *err) {
   TRY(cuda_check(&d->driver, d->driver.cuDeviceGet(&d->device, (int)ordinal), "opening the GPU", err));
   TRY(cuda_check(&d->driver, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "opening the GPU", err));
   d->retained = true;
+  d->base.device.facts.of_kind = (uint32_t)n;
   return 0;
 }
 

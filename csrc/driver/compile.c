@@ -143,6 +143,36 @@ static int line_finish(compile_line *x, ir_module *m, rt_executable **out) {
   return 0;
 }
 
+/* A plan is one for all: each device makes its own of it. What the interpreter runs, it runs for all. */
+static int line_build_seat(const compile_line *x, rt_executable **seats, uint32_t i) {
+  rt_device *const *devices = x->options->seats;
+  rt_build *b = NULL;
+  uint32_t like = 0;
+  while (devices[like] != devices[i]) like++;
+  seats[i] = seats[0]->device == devices[0] ? seats[like] : seats[0];
+  if (seats[i]) return 0;
+  TRY(rt_build_begin(devices[i], &x->options->build, &b, x->err));
+  assert(b->target);
+  return rt_build_finish_shared(b, seats[0]->module, seats[0]->plan, &seats[i], x->err);
+}
+
+/* Takes one, also on failure. */
+static int line_make_group(const compile_line *x, base_alloc alloc, rt_executable *one, rt_executable **out) {
+  const uint32_t n = x->options->seats ? x->options->partitioned->n_devices : 1;
+  rt_executable **seats = base_malloc(alloc, n * sizeof *seats);
+  int status = seats ? 0 : base_oom(x->err, "a group");
+  if (seats) memset(seats, 0, n * sizeof *seats);
+  if (seats) seats[0] = one;
+  for (uint32_t i = 1; i < n && status == 0; i++) status = line_build_seat(x, seats, i);
+  if (status == 0)
+    status = spmd_group(x->options->partitioned, seats, n, alloc, out, x->err);
+  else
+    spmd_group_abandon(x->options->partitioned, seats, seats ? n : 0);
+  if (!seats) rt_executable_destroy(one);
+  base_free(alloc, seats);
+  return status;
+}
+
 int driver_finish(ir_module *translated, const driver_options *options, driver_times *times, rt_executable **out,
                   xlac_error *err) {
   assert(translated && out);
@@ -150,8 +180,7 @@ int driver_finish(ir_module *translated, const driver_options *options, driver_t
   base_alloc alloc = options->alloc.fn ? options->alloc : base_alloc_libc;
   rt_executable *one = NULL;
   int status = line_finish(&x, translated, &one);
-  if (status == 0 && options->partitioned && !options->planned)
-    return spmd_group(options->partitioned, one, alloc, out, err);
+  if (status == 0 && options->partitioned && !options->planned) return line_make_group(&x, alloc, one, out);
   if (status || options->planned) spmd_program_destroy(options->partitioned);
   if (status == 0) *out = one;
   return status;

@@ -623,7 +623,9 @@ typedef struct xlac_compile_options {
   const xlac_lane *lanes;
   uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
   xlac_numerics numerics;
-  const char *device; /* of the runtime, as for xlac_runtime_open_device; NULL: "cpu" */
+  /* Of the runtime, as for xlac_runtime_open_device; NULL: "cpu". For several devices also a name for each, with commas
+   * between: "cuda:0,cuda:1"; "cuda" alone is all GPUs in turn. */
+  const char *device;
   /* Partitions the program by its shardings, and runs it on so many devices at once, each with its shards; arguments
    * and results are whole arrays, or shards (xlac_executable_call_shards). As many as the program's mesh has; 0: one
    * device, and no partitioning. */

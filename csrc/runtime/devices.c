@@ -101,6 +101,59 @@ BASE_EXPORT int rt_device_set_open(rt_device_set *set, const char *name, rt_devi
   return *out ? 0 : devices_add(set, kind, ordinal, out, err);
 }
 
+/* --- groups --- */
+
+static int devices_spread(rt_device_set *set, const char *kind, uint32_t n, rt_device **out, xlac_error *err) {
+  uint32_t all = out[0]->facts.of_kind;
+  char name[32];
+  for (uint32_t i = 1; i < n; i++) {
+    snprintf(name, sizeof name, "%.20s:%u", kind, (unsigned)(i % (all ? all : 1)));
+    TRY(rt_device_set_open(set, name, &out[i], err));
+  }
+  return 0;
+}
+
+/* The name before the comma, or the end. */
+static int devices_open_next(rt_device_set *set, const char **at, rt_device **out, xlac_error *err) {
+  char name[32];
+  size_t n = strcspn(*at, ",");
+  snprintf(name, sizeof name, "%.*s", (int)(n < sizeof name ? n : sizeof name - 1), *at);
+  *at += n;
+  if (n >= sizeof name) return devices_unknown(set, name, err);
+  return rt_device_set_open(set, name, out, err);
+}
+
+/* Number i of a list, beside the first one. */
+static int devices_check_alike(rt_device *const *list, uint32_t i, xlac_error *err) {
+  char first[32], other[32];
+  bool same = list[i] == list[0];
+  if (same || (!rt_device_is_host(list[i]) && strcmp(list[i]->facts.kind, list[0]->facts.kind) == 0)) return 0;
+  rt_device_name(list[0], first);
+  rt_device_name(list[i], other);
+  return base_hint(err, base_fail(err, XLAC_E_BAD_ARGUMENT, "a group can't be on %s and %s", first, other),
+                   "its devices are GPUs of one kind, or all of them one context: %s", first);
+}
+
+int rt_device_set_open_group(rt_device_set *set, const char *names, uint32_t n, rt_device **out, xlac_error *err) {
+  const char *at = names;
+  uint32_t found = 0;
+  assert(n > 0);
+  if (!names || !strchr(names, ',')) {
+    TRY(rt_device_set_open(set, names, &out[0], err));
+    bool spreads = names && !strchr(names, ':');
+    for (uint32_t i = 1; i < n; i++) out[i] = out[0];
+    return spreads ? devices_spread(set, out[0]->facts.kind, n, out, err) : 0;
+  }
+  for (; found < n; found++) {
+    TRY(devices_open_next(set, &at, &out[found], err));
+    TRY(devices_check_alike(out, found, err));
+    if (!*at) break;
+    at++;
+  }
+  if (found + 1 == n) return 0;
+  return base_fail(err, XLAC_E_BAD_ARGUMENT, "%u devices, and other than so many names: %.200s", (unsigned)n, names);
+}
+
 int rt_device_set_create(rt_device_set **out, const rt_device_kind *kinds, base_alloc alloc, xlac_error *err) {
   rt_device *first = NULL;
   rt_device_set *set = base_malloc(alloc, sizeof *set);

@@ -25,6 +25,12 @@ void rt_device_set_release(rt_device_set *set); /* NULL is fine; not from inside
 /* "cpu", "cpu:1", "interp": kind, and number of a context, 0 where there is none; NULL: the first. A borrowed reference
  * that lives as long as the set. BAD_ARGUMENT: no such kind, or no such number. */
 XLAC_MUST_USE int rt_device_set_open(rt_device_set *set, const char *name, rt_device **out, xlac_error *err);
+/* For the n devices of a group, which may share them: the device of each. `names` is one name, or n of them with commas
+ * between. A kind without a number, of which a machine has so many ("cuda"), is spread over: number 0 for the first,
+ * and so on, from number 0 again where there are fewer. BAD_ARGUMENT: other names than one or n, or devices that can't
+ * share a plan: of two kinds, or several whose memory is the host's. */
+XLAC_MUST_USE int rt_device_set_open_group(rt_device_set *set, const char *names, uint32_t n, rt_device **out,
+                                           xlac_error *err);
 /* Number `index` of those opened so far, in the order in which that was, borrowed; NULL past the end. */
 rt_device *rt_device_set_at(rt_device_set *set, uint32_t index);
 /* Whose memory is for arrays of the library's own: that of the first. */

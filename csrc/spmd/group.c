@@ -35,7 +35,9 @@ typedef struct group_executable {
   base_arena arena;
   spmd_program *program;
   ir_module *face;
-  rt_executable *one;
+  rt_executable *one;    /* seats[0] */
+  rt_executable **seats; /* what the devices of this process run, in turn: each on its own GPU, or all the same */
+  uint32_t n_seats;
   rt_recycler *memory;
   size_t block_bytes;
   bool apart;                         /* devices have little to do, and do not meet: the caller does it all */
@@ -166,7 +168,8 @@ static void group_run_device(group_team *t, group_seat *seat) {
     out = t->job.results + (size_t)seat->number * g->program->n_results;
   }
   const rt_trace *trace = seat > t->seats ? NULL : t->job.trace;
-  int status = g->one->vtable->call(g->one, &own, in, out, trace, &err);
+  const rt_executable *exe = g->seats[seat->number % g->n_seats];
+  int status = exe->vtable->call(exe, &own, in, out, trace, &err);
   if (status)
     rt_communicator_fail(t->communicator, seat->device, &err);
   else if (t->job.block)
@@ -519,13 +522,22 @@ static int group_run(const rt_executable *base, const rt_call_options *options, 
 
 /* --- the executable --- */
 
+/* The first has the plan of all, and goes last. */
+void spmd_group_abandon(spmd_program *p, rt_executable *const *seats, uint32_t n_seats) {
+  for (uint32_t i = n_seats; i-- > 0;) {
+    uint32_t like = 0;
+    while (seats[like] != seats[i]) like++;
+    if (like == i) rt_executable_destroy(seats[i]);
+  }
+  spmd_program_destroy(p);
+}
+
 static void group_destroy(rt_executable *base) {
   group_executable *g = (group_executable *)base;
   for (group_team *t = atomic_load(&g->teams), *next; t; t = next) next = t->next, team_destroy(t);
-  rt_executable_destroy(g->one);
+  spmd_group_abandon(g->program, g->seats, g->n_seats);
   rt_network_release(g->net);
   rt_recycler_release(g->memory);
-  spmd_program_destroy(g->program);
   ir_module_destroy(g->face);
   base_arena_free(&g->arena);
   base_free(g->alloc, g);
@@ -634,14 +646,18 @@ static int group_prepare(group_executable *g, xlac_error *err) {
   return rt_recycler_create(&g->memory, g->alloc, err);
 }
 
-int spmd_group(spmd_program *p, rt_executable *one, base_alloc alloc, rt_executable **out, xlac_error *err) {
-  group_executable *g = base_malloc(alloc, sizeof *g);
+int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, base_alloc alloc, rt_executable **out,
+               xlac_error *err) {
+  rt_executable *one = seats[0];
+  group_executable *g = base_malloc(alloc, sizeof *g + n_seats * sizeof *seats);
   if (!g) {
-    rt_executable_destroy(one);
-    spmd_program_destroy(p);
+    spmd_group_abandon(p, seats, n_seats);
     return base_oom(err, "a group");
   }
   memset(g, 0, sizeof *g);
+  g->seats = (rt_executable **)(void *)(g + 1);
+  memcpy(g->seats, seats, n_seats * sizeof *seats);
+  g->n_seats = n_seats;
   g->base.vtable = &group_vtable;
   g->base.device = rt_device_retain(one->device);
   g->alloc = alloc;

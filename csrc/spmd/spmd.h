@@ -109,10 +109,13 @@ void spmd_add(const spmd_leaf *leaf, const ir_type *t, uint32_t device, void *wh
  * asked for arguments and results. `local` is the local program in HLO form. */
 XLAC_MUST_USE int spmd_face(const spmd_program *p, const ir_module *local, ir_module **out, xlac_error *err);
 
-/* group.c: takes p and one, the local program's executable, also on failure. What it gives is a group: an executable
- * whose n_devices is not 0. */
-XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *one, base_alloc alloc, rt_executable **out,
-                             xlac_error *err);
+/* group.c: takes p and the executables of the local program, also on failure, but not their list. The devices of this
+ * process have them in turn; the same one may come several times, and all but the first have the first one's module and
+ * plan. What it gives is a group: an executable whose n_devices is not 0. */
+XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, base_alloc alloc,
+                             rt_executable **out, xlac_error *err);
+/* What spmd_group would take; entries may be NULL. */
+void spmd_group_abandon(spmd_program *p, rt_executable *const *seats, uint32_t n_seats);
 /* Borrowed from a group: what it is the program of, and one device's executable. */
 const spmd_program *spmd_group_program(const rt_executable *group);
 const rt_executable *spmd_group_local(const rt_executable *group);

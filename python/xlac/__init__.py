@@ -227,7 +227,8 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
     devices : int, Mesh, or list of str, optional
         Partition the program by its shardings (of sdy, mhlo.sharding, or what JAX writes) and run it on so many devices at once, each with its
         shards, in this process, or in all that `xlac.distributed.init` has connected; as many as its mesh has: a number, a
-        `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8. Arguments and results are whole arrays, or ShardedBuffers.
+        `xlac.sharding.Mesh`, or a list such as ["cpu:1"] * 8, or of GPUs, ["cuda:0", "cuda:1"]. With a number, device="cuda" is all GPUs in
+        turn, "cuda:1" that one. Arguments and results are whole arrays, or ShardedBuffers.
         `explain("sharding")` says what moves between devices, and what each computes whole.
     threads : int, optional
         The most a call may use. None: as many CPUs as the process has; 1: no thread but the caller's. Results are the same for any number.
@@ -376,14 +377,11 @@ def _devices(devices, device):
 
 
 def _listed(devices):
-    """How many devices a list has, and the name that all bear: those of a group share its threads and memory."""
+    """How many devices a list has, and where they are: the name that all bear, or all names, of GPUs."""
     if not all(isinstance(d, (str, Device)) for d in devices):
         raise ArgumentError(f"devices must be names, found {devices!r}", Code.BAD_ARGUMENT, hint='such as ["cpu"] * 8')
-    names = sorted({str(d) if ":" in str(d) else f"{d}:0" for d in devices})
-    if len(names) > 1:
-        raise ArgumentError(f"devices must be of one context in a process, found {', '.join(names)}", Code.BAD_ARGUMENT,
-                            hint=f'[{names[0]!r}] * {len(devices)} is a group of {len(devices)} there')
-    return len(devices), names[0] if names else "cpu"
+    names = [str(d) if ":" in str(d) else f"{d}:0" for d in devices]
+    return len(names), ",".join(names) if len(set(names)) > 1 else names[0] if names else "cpu"
 
 
 def _donated(donate):

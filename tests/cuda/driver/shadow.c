@@ -293,6 +293,14 @@ static int check_variable(address at, uint32_t bytes, access_kind kind) {
   return outside(at, bytes, kind, section);
 }
 
+/* A kernel sees the memory of its own device: nobody here asks for access to a peer's. */
+static int check_own(address at, const allocation *a) {
+  int device = touch.kernel->module->device->ordinal;
+  if (a->kind != MEMORY_DEVICE || a->device == device) return SUCCESS;
+  return report(ILLEGAL_ADDRESS, "of another device: kernel %s on device %d touches 0x%llx of device %d",
+                touch.kernel->name, device, (unsigned long long)at, a->device);
+}
+
 int shadow_access(address at, uint32_t bytes, access_kind kind) {
   if (at >= touch.stack_low && at < touch.stack_high) return SUCCESS;
   if (++touch.accesses > touch.most_accesses && touch.most_accesses > 0)
@@ -306,7 +314,7 @@ int shadow_access(address at, uint32_t bytes, access_kind kind) {
     if (a->kind == MEMORY_SHARED && module_holds(touch.kernel->module, at)) return SUCCESS;
     return outside(at, bytes, kind, a);
   }
-  int result = a->kind == MEMORY_SHARED ? check_variable(at, bytes, kind) : SUCCESS;
+  int result = a->kind == MEMORY_SHARED ? check_variable(at, bytes, kind) : check_own(at, a);
   if (result == SUCCESS && (a->freed || a->made >= touch.op->floor)) result = check_alive(at, bytes, kind, a);
   if (result != SUCCESS) return result;
   uint32_t in_page = PAGE - (uint32_t)(at & (PAGE - 1));
