@@ -553,6 +553,7 @@
 #include "cuda/print/scatter.c"
 #include "cuda/print/sort.c"
 #include "cuda/print/source.c"
+#include "cuda/print/tensor.c"
 #include "cuda/print/tile.c"
 #include "cuda/print/type.c"
 #include "cuda/print/value.c"

@@ -19,6 +19,12 @@ typedef struct cuda_build {
 
 /* --- kernels --- */
 
+static void cu_executable_begin_source(const cuda_executable *exe, cuda_source *source) {
+  cuda_source_begin(source, exe->alloc);
+  source->major = exe->device->major;
+  source->fast = exe->fast;
+}
+
 static int cu_executable_print_step(cuda_executable *exe, cuda_source *source, const plan_step *s, cuda_kernel *k,
                                     xlac_error *err) {
   base_arena scratch;
@@ -170,7 +176,7 @@ static int cu_executable_make(cuda_executable *exe, const ir_module *m, const pl
   assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
   exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
   if (!exe->codes || !plan_list_programs(exe->alloc, plan, &list)) return base_oom(err, "an executable");
-  cuda_source_begin(&source, exe->alloc);
+  cu_executable_begin_source(exe, &source);
   int status = cu_executable_make_listed(exe, &list, &source, err);
   cuda_source_free(&source);
   BASE_VEC_FREE(exe->alloc, &list);
@@ -241,7 +247,7 @@ static int cu_build_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_
   cuda_source source;
   cuda_launch launch;
   base_arena_init(&scratch, b->exe->alloc);
-  cuda_source_begin(&source, b->exe->alloc);
+  cu_executable_begin_source(b->exe, &source);
   bool printed = cuda_print_routine(&source, op, &scratch, &launch);
   bool failed = source.body.failed;
   cuda_source_free(&source);

@@ -63,6 +63,8 @@ SOURCES = {
                              "ROOT s = f32[9] reduce(e, z), dimensions={1}, to_apply=r_add", computations=programs.reducer("add", "f32")),
     "product": programs.program("x = f32[70,33] parameter(0)", "y = f32[33,90] parameter(1)",
                                 "ROOT d = f32[70,90] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+    "tensor product": programs.program("x = bf16[700,330] parameter(0)", "y = bf16[330,2900] parameter(1)",
+                                       "ROOT d = bf16[700,2900] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
     "wide": programs.program("x = s64[70] parameter(0)", "y = s64[70] parameter(1)", "p = s64[70] power(x, y)", "ROOT d = s64[70] divide(p, y)"),
     "sort": indexed.sort("4,3000", ["f32", "s32"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "scatter of rows": indexed.scatter("bf16", 50, 64, 300), "histogram": indexed.scatter("s64", 50, 64, 300, "maximum", window=False)}
@@ -85,7 +87,7 @@ def test_standard_kernels_do_not_spill():
         code, log = cubins.compiled(library, source_of(text).encode(), "sm_90")
         found = cubins.kernels(log)
         assert code[:4] == b"\x7fELF" and found, name
-        assert all(0 < registers <= 128 and spills == 0 for _, registers, spills, _ in found), (name, found)
+        assert all(0 < registers <= (168 if name == "tensor product" else 128) and spills == 0 for _, registers, spills, _ in found), (name, found)
 
 
 def test_all_functions_of_the_prelude_become_machine_code():
@@ -95,5 +97,6 @@ def test_all_functions_of_the_prelude_become_machine_code():
     head = "".join(f"typedef {c} {t};\n" for c, t in (("signed char", "int8_t"), ("short", "int16_t"), ("int", "int32_t"), ("long long", "int64_t"),
                                                       ("unsigned char", "uint8_t"), ("unsigned short", "uint16_t"), ("unsigned int", "uint32_t"),
                                                       ("unsigned long long", "uint64_t")))
+    head += "template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack { T e[N]; };\n"
     source = head + "".join(prelude().definition(text) for text, _ in rows.values())
     machine_code(nvrtc(), source + 'extern "C" __global__ void k(float *p) { p[0] = op_EXP_F32(p[1]); }\n', "sm_90")

@@ -33,3 +33,14 @@ void cuda_dot_sides(const ir_op *op, cuda_dot_side *a, cuda_dot_side *b) {
   cu_dot_make(b, ir_operand_type(op, 1), ir_get_ints(op, IR_ATTR_RHS_BATCH_DIMS),
               ir_get_ints(op, IR_ATTR_RHS_CONTRACTING_DIMS));
 }
+
+void cuda_dot_put_role(cuda_routine *r, const cuda_dot_role *x, const char *name) {
+  int64_t inside = 1;
+  for (uint32_t i = x->n; i-- > 0; inside *= x->extents[i]) {
+    if (i == 0 && inside == 1)
+      base_putf(r->print.out, " + %s * (idx)%lld", name, (long long)x->strides[i]);
+    else
+      base_putf(r->print.out, " + %s / %lld %% %lld * (idx)%lld", name, (long long)inside, (long long)x->extents[i],
+                (long long)x->strides[i]);
+  }
+}

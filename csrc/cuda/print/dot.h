@@ -15,5 +15,22 @@ typedef struct cuda_dot_side {
 } cuda_dot_side;
 
 void cuda_dot_sides(const ir_op *op, cuda_dot_side *a, cuda_dot_side *b);
+/* " + place" of the index `name`. */
+void cuda_dot_put_role(cuda_routine *r, const cuda_dot_role *x, const char *name);
+
+/* --- tensor.c: products on tensor cores --- */
+/* The instructions that there are: numbers of tensor.cuh. */
+typedef enum cuda_tensor_kind {
+  CUDA_TENSOR_F16,
+  CUDA_TENSOR_BF16,
+  CUDA_TENSOR_TF32,
+  CUDA_TENSOR_S8,
+  CUDA_TENSOR_NONE
+} cuda_tensor_kind;
+/* Which of them may compute the dot op, whose sums are of type t. f32 is rounded to tf32 only where the program lets it
+ * be: its numerics are fast and it asks for no more precision, or its algorithm says so. */
+cuda_tensor_kind cuda_tensor_kind_of(const cuda_source *s, const ir_op *dot, base_dtype t);
+/* false: not by tensor cores. */
+bool cuda_print_tensor_product(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t);
 
 #endif

@@ -1,4 +1,4 @@
-"""Writes prelude.def: the functions on elements that printed kernels call, as CUDA C++, from their one definition in C. The C compiler
+"""Writes prelude.def: the functions on elements that printed kernels call, as CUDA C++, from their one definition in C, and tensor.cuh. The C compiler
 preprocesses ops.def, base/math and base/number; each function that an op or a conversion needs becomes a row, with the numbers of those it
 calls; their text is packed, to a quarter. C's complex functions are written here; those that are not have no row, and such ops no kernel. Run it without arguments
 after changing one of those; tests/cuda compares what it would write."""
@@ -392,7 +392,16 @@ def table():
 
     for name in roots(found):
         visit(name)
+    for text in parts():
+        name = re.search(r"(\w+)\(", text).group(1)
+        rows[name] = (text, [w for w in dict.fromkeys(re.findall(r"\w+", text)) if w in rows and w != name])
     return rows, bad
+
+
+def parts():
+    """The definitions of tensor.cuh, which are CUDA C++ as they stand."""
+    text = re.sub(r"^ *//.*\n", "", (HERE / "tensor.cuh").read_text(), flags=re.M)
+    yield from (part.strip() for part in re.split(r"\n\s*\n", text) if part.strip())
 
 
 class Model:
@@ -545,7 +554,7 @@ def c_strings(data, width=140):
 
 def definition(text):
     """A row's text as it stands in front of a kernel."""
-    head = "static __device__ " if is_function(text) else "__device__ " if "=" in text and not text.startswith(("typedef", "enum")) else ""
+    head = "" if text.startswith(("template", "static")) else "static __device__ " if is_function(text) else "__device__ " if "=" in text and not text.startswith(("typedef", "enum")) else ""
     return head + text + "\n"
 
 

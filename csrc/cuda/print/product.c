@@ -6,18 +6,6 @@
 
 enum { CU_DOT_TILE = 64, CU_DOT_DEPTH = 16, CU_DOT_STRIPE = CU_DOT_TILE / 16 };
 
-/* " + place" of the index `name`. */
-static void cu_dot_put_role(cuda_routine *r, const cuda_dot_role *x, const char *name) {
-  int64_t inside = 1;
-  for (uint32_t i = x->n; i-- > 0; inside *= x->extents[i]) {
-    if (i == 0 && inside == 1)
-      base_putf(r->print.out, " + %s * (idx)%lld", name, (long long)x->strides[i]);
-    else
-      base_putf(r->print.out, " + %s / %lld %% %lld * (idx)%lld", name, (long long)inside, (long long)x->extents[i],
-                (long long)x->strides[i]);
-  }
-}
-
 /* 64 rows of 16 terms to shared memory: neighbouring threads read neighbours. */
 static void cu_dot_put_fetch(cuda_routine *r, const char *shared, uint32_t number, const cuda_dot_side *x,
                              base_dtype own, base_dtype t, const char *first) {
@@ -29,9 +17,9 @@ static void cu_dot_put_fetch(cuda_routine *r, const char *shared, uint32_t numbe
   base_putf(r->print.out, "  const idx at = %s + i, term = from + j;\n  %s taken = {};\n", first, c);
   base_putf(r->print.out, "  if (at < %lld && term < %lld) taken = ((const %s *)in%u)[0", (long long)x->free.count,
             (long long)x->contracting.count, c, (unsigned)number);
-  cu_dot_put_role(r, &x->batch, "batch");
-  cu_dot_put_role(r, &x->free, "at");
-  cu_dot_put_role(r, &x->contracting, "term");
+  cuda_dot_put_role(r, &x->batch, "batch");
+  cuda_dot_put_role(r, &x->free, "at");
+  cuda_dot_put_role(r, &x->contracting, "term");
   base_putf(r->print.out, "];\n  %s[j][i] = ", shared);
   cuda_print_convert(&r->print, t, own, "taken");
   BASE_PUT(r->print.out, ";\n  }\n");
@@ -91,6 +79,7 @@ bool cuda_print_dot(cuda_routine *r) {
   base_dtype t =
       cuda_sum_type(interp_product_type((base_dtype)x->dtype, (base_dtype)y->dtype, (base_dtype)op->type->dtype));
   cuda_dot_sides(op, &a, &b);
+  if (cuda_print_tensor_product(r, &a, &b, t)) return true;
   if (base_dtype_is_complex(t)) cuda_print_needs(&r->print, cuda_type(t));
   cu_dot_put(r, &a, &b, t);
   return true;

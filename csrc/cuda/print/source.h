@@ -20,6 +20,8 @@ typedef enum cuda_function_number {
 typedef struct cuda_source {
   base_text body;
   uint32_t n_kernels;
+  int major; /* of the GPU's capability; 0: any */
+  bool fast; /* numerics */
   bool needed[CUDA_FUNCTIONS];
 } cuda_source;
 

@@ -206,7 +206,7 @@ EXPORT int cuda_barrier(uint32_t line, uint32_t kind, int predicate) {
   return (int)t->value;
 }
 
-enum { WARP_SYNC, WARP_SHUFFLE, WARP_BALLOT, WARP_MATCH };
+enum { WARP_SYNC, WARP_SHUFFLE, WARP_BALLOT, WARP_MATCH, WARP_MMA };
 
 static uint64_t warp_result(const thread *warp, uint32_t lanes, uint32_t lane, const uint64_t *values) {
   const thread *t = &warp[lane];
@@ -223,6 +223,22 @@ static uint64_t warp_result(const thread *warp, uint32_t lanes, uint32_t lane, c
     default:
       return 0;
   }
+}
+
+/* All lanes run the same instruction on tensor cores: what is wrong is noted, and ends the kernel. */
+static void run_mma(uint32_t lanes, const uint64_t *values) {
+  const sim_instruction *all[32];
+  bool same = lanes == 0xffffffffu;
+  for (uint32_t i = 0; i < 32 && same; i++) {
+    all[i] = (const sim_instruction *)(uintptr_t)values[i];
+    same = strcmp(all[i]->text, all[0]->text) == 0;
+  }
+  if (!same)
+    now.error = report(LAUNCH_FAILED, "warp divergence: in kernel %s, not all lanes of a warp run the same mma",
+                       now.launch->kernel->name);
+  else if (ptx_mma(all) != 0)
+    now.error = report(LAUNCH_FAILED, "kernel %s has an instruction that is not simulated: %s",
+                       now.launch->kernel->name, all[0]->text);
 }
 
 /* True where all lanes that the mask names wait for each other, or have ended: then they go on. */
@@ -242,6 +258,7 @@ static bool resolve_warp(uint32_t first, const thread *like) {
   thread *warp = &now.threads[first];
   for (uint32_t i = 0; i < 32; i++)
     if ((lanes >> i & 1) != 0) values[i] = warp[i].value;
+  if (like->kind == WARP_MMA) run_mma(lanes, values);
   for (uint32_t i = 0; i < 32; i++)
     if ((lanes >> i & 1) != 0) results[i] = warp_result(warp, lanes, i, values);
   for (uint32_t i = 0; i < 32; i++)
@@ -267,6 +284,16 @@ EXPORT uint64_t cuda_warp(uint32_t line, uint32_t kind, uint32_t mask, uint64_t 
   t->source = source;
   if (!resolve_warp(now.now / 32 * 32, t)) back_to_scheduler();
   return t->value;
+}
+
+/* An asm statement of the running thread's. */
+EXPORT void cuda_run_ptx(uint32_t line, const sim_instruction *x) {
+  if (ptx_alone(x)) return;
+  if (strncmp(x->text, "mma.", 4) != 0)
+    block_abort(report(LAUNCH_FAILED, "kernel %s, line %u, has an instruction that is not simulated: %s",
+                       now.launch->kernel->name, line, x->text));
+  cuda_warp(line, WARP_MMA, 0xffffffffu, (uint64_t)(uintptr_t)x, 0);
+  if (now.error != SUCCESS) block_abort(now.error);
 }
 
 EXPORT uint32_t cuda_active(void) {

@@ -114,6 +114,29 @@ static const char *dynamic_shared(text *out, const char *p) {
   return stop;
 }
 
+/* asm volatile("text" : "+f"(a), ... : "r"(b), ...) becomes cuda_ptx(__LINE__, "text", (a), ..., (b), ...); what
+ * constraints say does not matter here. Returns what is behind it, or `p` where there is none such. */
+static const char *inline_ptx(text *out, const char *p, const char *end) {
+  const char *q = skip_space(end);
+  if (word_is(q, skip_word(q), "volatile")) q = skip_space(skip_word(q));
+  if (*q != '(') return p;
+  bool operands = false;
+  int depth = 1;
+  add_text(out, "cuda_ptx(__LINE__, ");
+  for (q = skip_space(q + 1); *q != 0 && depth > 0;) {
+    const char *item = q;
+    q = skip_item(q);
+    depth += (*item == '(') - (*item == ')');
+    operands |= depth == 1 && *item == ':';
+    if (*item == '"' && operands) continue;
+    if (depth == 1 && *item == ':')
+      add_text(out, ",");
+    else
+      add(out, item, (size_t)(q - item));
+  }
+  return q;
+}
+
 /* Behind __global__: what makes the kernel callable by its name goes to `table`. */
 static void note_kernel(text *table, const char *p) {
   char bounds[128] = "0", name[256] = "";
@@ -215,11 +238,27 @@ static const char *mutate(text *out, const text *shared, const char *source, con
   return NULL;
 }
 
-/* The next piece of a text whose kernels have begun, or have not yet. */
-static const char *translate_piece(text *out, text *table, text *shared, const char *source, const char *p) {
+/* "(&name)[", of which p is at the "&": an array that a function is given. */
+static void note_reference(text *shared, const char *p) {
+  const char *end = skip_word(p + 1);
+  if (end == p + 1 || end[0] != ')' || end[1] != '[') return;
+  add(shared, p + 1, (size_t)(end - p - 1));
+  add_text(shared, " ");
+}
+
+/* The next piece of a text. Faults are put into kernels, and into the functions that are parts of one: those that are
+ * __forceinline__, which stand in front of the kernels. */
+static const char *translate_piece(text *out, text *table, text *shared, bool *begun, const char *source,
+                                   const char *p) {
   const char *end = in_word(*p) ? skip_word(p) : skip_item(p);
+  if (word_is(p, end, "__forceinline__")) shared->n = 1, shared->at[1] = 0, *begun = true;
+  if (*begun && *p == '&' && p > source && p[-1] == '(') note_reference(shared, p);
   if (word_is(p, end, "extern")) {
     const char *behind = dynamic_shared(out, p);
+    if (behind != p) return behind;
+  }
+  if (word_is(p, end, "asm")) {
+    const char *behind = inline_ptx(out, p, end);
     if (behind != p) return behind;
   }
   if (word_is(p, end, "__global__")) note_kernel(table, end);
@@ -227,15 +266,17 @@ static const char *translate_piece(text *out, text *table, text *shared, const c
     note_shared(shared, p);
     end = p + strcspn(p, ";");
   }
-  const char *behind = table->n > 0 ? mutate(out, shared, source, p, end) : NULL;
+  *begun |= table->n > 0;
+  const char *behind = *begun ? mutate(out, shared, source, p, end) : NULL;
   if (behind == NULL) add(out, p, (size_t)(end - p));
   return behind != NULL ? behind : end;
 }
 
 static char *translate(const char *source) {
   text out = {0}, table = {0}, shared = {0};
+  bool begun = false;
   add_text(&shared, " ");
-  for (const char *p = source; *p != 0;) p = translate_piece(&out, &table, &shared, source, p);
+  for (const char *p = source; *p != 0;) p = translate_piece(&out, &table, &shared, &begun, source, p);
   add_text(&out, "\nCUDA_KERNELS_BEGIN\n");
   if (table.n > 0) add_text(&out, table.at);
   add_text(&out, "CUDA_KERNELS_END\n");

@@ -8,6 +8,7 @@
  *   clocks.c    which piece of work is ordered before which
  *   shadow.c    which thread of which piece of work read and wrote each cell of memory last
  *   block.c     the threads of a block, as coroutines; barriers and warps
+ *   ptx.c       instructions of inline PTX: tensor cores
  *   protect.c   the host does not reach device memory
  *   checks.c    what compiled kernels call before they touch memory
  *   cuda_host.cuh what CUDA C++ means to the host's compiler */
@@ -322,6 +323,19 @@ const sim_shared *module_shared(const sim_module *m, address at);
 void cache_folder(char *out, size_t bytes);
 /* ", thread (x, y, z) of block (x, y, z)," of a mark of the running kernel; "" where none runs. */
 int sim_mark_thread_text(const sim_mark *mark, char *out, size_t bytes);
+
+/* ---- ptx.c ---- */
+/* An asm statement of a kernel's: its text, and where its n operands of 32 bits lie. */
+enum { PTX_OPERANDS = 16 };
+typedef struct sim_instruction {
+  const char *text;
+  void *operands[PTX_OPERANDS];
+  uint32_t n;
+} sim_instruction;
+/* A product of matrices by a warp's 32 lanes; nonzero: it is not one that is simulated. */
+int ptx_mma(const sim_instruction *const *lanes);
+/* What a lane does by itself; false: it is not such an instruction. */
+bool ptx_alone(const sim_instruction *x);
 
 /* ---- graphs.c ---- */
 int graph_capture(sim_stream *s, sim_work *work, const char *what, const char *name);
