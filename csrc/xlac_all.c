@@ -564,6 +564,7 @@
 #include "cuda/rows.c"
 #include "cuda/run.c"
 #include "cuda/trips.c"
+#include "spmd/combine.c"
 #include "spmd/face.c"
 #include "spmd/fallback.c"
 #include "spmd/forms.c"

@@ -344,9 +344,25 @@ static const sdy_rule *fallback_rule(fallback_pass *x, const ir_op *op) {
   return counts && own->custom ? own : explicit_rule(&x->e, op);
 }
 
+/* Python's functions that JAX wants called on each device with its shards, which must be all of one size. */
+static bool fallback_calls_each(fallback_pass *x, const ir_op *op) {
+  static const char target[] = "xla_ffi_partitioned_python_cpu_callback";
+  bool each = op->opcode == IR_OP_CUSTOM_CALL && op->n_results == 0 &&
+              strcmp(ir_m_get_str(op, "call_target_name"), target) == 0;
+  for (uint32_t i = 0; i < op->n_operands && each; i++) {
+    const ir_type *t;
+    const sdy_sharding *s = fallback_sharding(x, op, i, &t);
+    if (sdy_sharding_is_replicated(s)) continue;
+    const sdy_mesh *mesh = explicit_mesh(&x->e, s);
+    each = mesh && shc_is_static(t) && s->n_dims == t->rank;
+    for (uint32_t d = 0; each && d < t->rank; d++) each = t->dims[d] % sdy_axes_size(s->dims[d].axes, mesh) == 0;
+  }
+  return each;
+}
+
 static bool fallback_is_local(fallback_pass *x, ir_op *op) {
   const sdy_mesh *mesh = NULL;
-  if (fallback_is_known(op) || !fallback_is_sharded(x, op)) return true;
+  if (fallback_is_known(op) || !fallback_is_sharded(x, op) || fallback_calls_each(x, op)) return true;
   x->tensor = x->dim = UINT32_MAX;
   if (fallback_draws(x, op)) return fallback_why(x, SPMD_DRAWS);
   const sdy_rule *rule = fallback_rule(x, op);

@@ -28,6 +28,8 @@ XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err
 /* forms.c: dynamic slices, reductions and scans along sharded dimensions get forms that gather little. After
  * propagation. */
 XLAC_MUST_USE int spmd_make_forms(ir_module *m, xlac_error *err);
+/* combine.c: all-reduces that are ready together become one. Of a local program. */
+XLAC_MUST_USE int spmd_combine_sums(ir_module *m, xlac_error *err);
 /* known.c: what Shardy's passes know nothing of gets a form or a rule that they know. */
 XLAC_MUST_USE int spmd_make_known(ir_module *m, xlac_error *err);
 

@@ -206,3 +206,42 @@ def test_shardings_within_manual_programs_are_told():
     print(np.array_equal(jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x")))(a), a * 2))
     """)
     assert out == ["a device's own", "True"]
+
+
+def test_partitioned_callbacks_see_their_shards():
+    """Even ones; what can't be cut evenly is shown whole, by each device."""
+    out = on_devices("""
+    seen = []
+    def see(v, w):
+        seen.append((np.asarray(v).tolist(), np.asarray(w).tolist()))
+    few = Mesh(np.array(jax.devices()[:2]), "d")
+    on = lambda v, *spec: jax.device_put(v, NamedSharding(few, P(*spec)))
+    f = jax.jit(lambda v, w: jax.debug.callback(see, v, w, partitioned=True))
+    f(on(np.arange(4), "d"), on(np.arange(2), None))
+    jax.effects_barrier()
+    print(sorted(seen))
+    del seen[:]
+    jax.jit(lambda v: jax.debug.callback(see, v[:3], v, partitioned=True))(on(np.arange(4), "d"))
+    jax.effects_barrier()
+    print(sorted(seen))
+    """)
+    assert out == ["[([0, 1], [0, 1]), ([2, 3], [0, 1])]", "[([0, 1, 2], [0, 1, 2, 3]), ([0, 1, 2], [0, 1, 2, 3])]"]
+
+
+def test_handlers_that_name_their_batches_get_shards_of_them():
+    out = on_devices("""
+    from jax._src.interpreters import mlir
+    from jax.extend import core
+    batched = core.Primitive("batched")
+    batched.multiple_results = True
+    batched.def_abstract_eval(lambda x: [jax.core.ShapedArray(x.shape, x.dtype), jax.core.ShapedArray((8, 4), x.dtype)])
+    def lower(ctx, x):
+        said = {"mhlo.frontend_attributes": mlir.ir_attribute({"num_batch_dims": "1"})}
+        return jax.ffi.ffi_lowering("lapack_sgeqrf_ffi", extra_attributes=said, operand_layouts=[(1, 2, 0)], result_layouts=[(1, 2, 0), (1, 0)])(ctx, x)
+    mlir.register_lowering(batched, lower)
+    x = np.random.default_rng(0).standard_normal((8, 5, 4)).astype(np.float32)
+    f = jax.jit(lambda x: batched.bind(x)[0])
+    on = put(x, "x")
+    print("all-gather" in f.lower(on).compile().as_text(), f(on).sharding.spec, np.array_equal(f(on), f(x)))
+    """)
+    assert out == ["False P('x',) True"]

@@ -46,6 +46,25 @@ def test_the_local_program_has_shards_and_collectives():
     assert "f32[4,2]" in text and "all-reduce" in text and "num_partitions=4" in text
 
 
+def test_sums_that_are_ready_together_are_one_meeting():
+    """Those by one op: a maximum has its own, and so has what is computed of one of them."""
+    reduce = "%{0} = stablehlo.reduce({1} init: %z) applies stablehlo.{2} across dimensions = [1] : (tensor<4x2xf32>, tensor<f32>) -> tensor<4xf32>"
+    body = "\n".join(["%z = stablehlo.constant dense<0.0> : tensor<f32>"]
+                     + [reduce.format(i, f"%a{i}", how) for i, how in enumerate(["add", "add", "add", "maximum"])] + ["""
+    %s = stablehlo.sine %0 : tensor<4xf32>
+    %w = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x2xf32>
+    %p = stablehlo.multiply %w, %a4 : tensor<4x2xf32>""", reduce.format(4, "%p", "add"), "return %0, %1, %2, %3, %4 : " + ", ".join(["tensor<4xf32>"] * 5)])
+    cut = ", ".join(f'%a{i}: tensor<4x2xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"b"}}]>}}' for i in range(5))
+    whole = ", ".join(['tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}'] * 5)
+    module = xlac.parse(f"{MESH}func.func @main({cut}) -> ({whole}) {{\n{body}\n}}", format="mlir")
+    sums = [line for line in xlac.compile_stage(module, "translated", devices=4).splitlines() if " all-reduce(" in line]
+    assert sorted(line.split(" all-reduce(")[0].count("f32[4]") for line in sums) == [1, 1, 3], sums
+    y = [np.arange(8, dtype=np.float32).reshape(4, 2) * (i + 1) for i in range(5)]
+    want = [y[0].sum(1), y[1].sum(1), y[2].sum(1), y[3].max(1), (np.sin(y[0].sum(1))[:, None] * y[4]).sum(1)]
+    for got, right in zip(xlac.compile(module, devices=4)(*y), want, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5)
+
+
 def test_arguments_that_lie_otherwise():
     exe = compiled(*PRODUCT)
     x, y = operands()

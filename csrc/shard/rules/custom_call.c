@@ -96,6 +96,26 @@ static bool custom_combine(shard_maker *b) {
   return true;
 }
 
+/* XLA's partitioner calls a handler with a part of the batches where the program says how many of the first dimensions
+ * are batches', alike in all tensors. Of what follows it needs the whole. */
+static bool custom_batches(shard_maker *b) {
+  const ir_mattr *said = ir_mattr_of(b->op, "mhlo.frontend_attributes");
+  const ir_mattr *text = said && said->kind == IR_M_DICT ? ir_m_field(said, "num_batch_dims") : NULL;
+  char digit = text && text->kind == IR_M_STRING && text->str->n == 1 ? text->str->s[0] : '0';
+  uint32_t batches = digit >= '0' && digit <= '9' ? (uint32_t)(digit - '0') : 0;
+  if (batches == 0) return false;
+  for (uint32_t t = 0; t < b->n_tensors; t++)
+    for (uint32_t d = 0; d < batches; d++)
+      if (shard_rank(shard_tensor_type(b, t)) < batches ||
+          shard_tensor_type(b, t)->dims[d] != shard_tensor_type(b, 0)->dims[d])
+        return false;
+  for (uint32_t d = 0; d < batches; d++) shard_all(b, d, shard_tensor_type(b, 0)->dims[d], SHARD_PASS, false);
+  for (uint32_t t = 0; t < b->n_tensors; t++)
+    for (uint32_t d = batches; d < shard_rank(shard_tensor_type(b, t)); d++)
+      shard_map(b, t, d, shard_new_factor(b, shard_tensor_type(b, t)->dims[d], SHARD_REPLICATION, false));
+  return true;
+}
+
 static const struct {
   const char *target;
   shard_rule_fn *fn;
@@ -129,10 +149,10 @@ static const struct {
     {"xla.megascale.provide_metadata", shard_rule_pointwise},
 };
 
-/* Targets that are not known have no rule and stop propagation. */
+/* Targets that are not known, and don't speak of batches, have no rule and stop propagation. */
 bool shard_rule_custom_call(shard_maker *b) {
   const char *target = ir_m_get_str(b->op, "call_target_name");
   for (size_t i = 0; i < sizeof custom_rules / sizeof *custom_rules; i++)
     if (strcmp(custom_rules[i].target, target) == 0) return custom_rules[i].fn(b);
-  return false;
+  return custom_batches(b);
 }
