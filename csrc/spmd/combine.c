@@ -92,9 +92,9 @@ static void combine_computation(combine_pass *x, ir_computation *c) {
     next = op->next;
     bool fits = combine_fits(op);
     int64_t bytes = fits ? ir_type_bytes(op->type) : 0;
-    if (x->n && (combine_reads(x, op) || (fits && (x->n == COMBINE_OPS || x->bytes + bytes > COMBINE_BYTES ||
-                                                   !combine_alike(x->ops[0], op)))))
-      combine_close(x, c, op);
+    bool joins =
+        fits && x->n < COMBINE_OPS && x->bytes + bytes <= COMBINE_BYTES && x->n > 0 && combine_alike(x->ops[0], op);
+    if (x->n && (combine_reads(x, op) || (fits && !joins))) combine_close(x, c, op);
     if (!fits || bytes > COMBINE_BYTES) continue;
     x->ops[x->n++] = op;
     x->bytes += bytes;
