@@ -24,48 +24,22 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(const fft64_ve
 #define W fft32_vector
 #define WIDTH 4
 #define K(name) fft32_##name
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "fft_lanes_kernel.h"
 static void fft32_lines_plain(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
                               void *work) {
   fft32_lines(job, line, lanes, in, out, work, false);
 }
-#undef T
-#undef V
-#undef W
-#undef WIDTH
-#undef K
-#undef EVEN
-#undef ODD
-#undef LOW
-#undef HIGH
 
 #define T double
 #define V fft64_vector
 #define W fft64_vector
 #define WIDTH 2
 #define K(name) fft64_##name
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3)
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 2)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
 #include "fft_lanes_kernel.h"
 static void fft64_lines_plain(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
                               void *work) {
   fft64_lines(job, line, lanes, in, out, work, false);
 }
-#undef T
-#undef V
-#undef W
-#undef WIDTH
-#undef K
-#undef EVEN
-#undef ODD
-#undef LOW
-#undef HIGH
 
 #if defined(__x86_64__)
 typedef float fft32_wide_vector __attribute__((vector_size(32), aligned(4), may_alias));
@@ -94,10 +68,6 @@ static inline __attribute__((always_inline)) void fft64_wide_turn_tile(fft64_wid
 #define W fft32_cache_line
 #define WIDTH 8
 #define K(name) fft32_wide_##name
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
 #include "fft_lanes_kernel.h"
 __attribute__((target("avx2"))) static void fft32_wide_lines_avx2(const fft_lanes_job *job, int64_t line, int64_t lanes,
                                                                   const void *in, void *out, void *work) {
@@ -107,25 +77,12 @@ __attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft32_wide
     const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out, void *work) {
   fft32_wide_lines(job, line, lanes, in, out, work, true);
 }
-#undef T
-#undef V
-#undef W
-#undef WIDTH
-#undef K
-#undef EVEN
-#undef ODD
-#undef LOW
-#undef HIGH
 
 #define T double
 #define V fft64_wide_vector
 #define W fft64_cache_line
 #define WIDTH 4
 #define K(name) fft64_wide_##name
-#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
-#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
-#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #include "fft_lanes_kernel.h"
 __attribute__((target("avx2"))) static void fft64_wide_lines_avx2(const fft_lanes_job *job, int64_t line, int64_t lanes,
                                                                   const void *in, void *out, void *work) {
@@ -135,15 +92,6 @@ __attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft64_wide
     const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out, void *work) {
   fft64_wide_lines(job, line, lanes, in, out, work, true);
 }
-#undef T
-#undef V
-#undef W
-#undef WIDTH
-#undef K
-#undef EVEN
-#undef ODD
-#undef LOW
-#undef HIGH
 #endif
 
 /* One function for each instruction set and precision. */

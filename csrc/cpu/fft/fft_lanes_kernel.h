@@ -1,7 +1,26 @@
 /* No include guard: the transforms of fft_lanes.c, included for float and for double with each width of vectors. The
- * includer defines T, K(name), the vector types V of T and W of whole cache lines, WIDTH, the numbers in a V, and the
- * shuffles of two V. All of it is inlined into the functions that the includer makes of K(lines) for each
+ * includer defines T, K(name), the vector types V of T and W of whole cache lines, and WIDTH, the numbers in a V, all
+ * undefined at the end. All of it is inlined into the functions that the includer makes of K(lines) for each
  * instruction set, so that the compiler sees vectors at their true width. */
+
+/* The numbers at even and at odd places of two vectors, and the lower and the upper halves of both in turn. */
+#if WIDTH == 8
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#elif WIDTH == 4
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2, 4, 6)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3, 5, 7)
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#else
+#define EVEN(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define ODD(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define LOW EVEN
+#define HIGH ODD
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 #define E V
@@ -299,3 +318,12 @@ INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, cons
 #undef PASS
 #undef BOTH
 #undef INLINE
+#undef EVEN
+#undef ODD
+#undef LOW
+#undef HIGH
+#undef T
+#undef V
+#undef W
+#undef WIDTH
+#undef K
