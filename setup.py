@@ -45,6 +45,8 @@ LEVELS = {
     **dict.fromkeys([f"cpu/native/{part}" for part in
                      ("body", "emit", "flatten", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
     "cpu/loop/": SMALL,
+    **dict.fromkeys(("cpu/linalg/lapack", "cpu/linalg/factor"), SMALL),  # calls of a library
+    "cpu/linalg/small": PLAIN,
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
     # A third to a half of the size of -O3, and within 3 % of its speed.
     **dict.fromkeys(("cpu/tridiagonal", "cpu/window/window_rows", "cpu/gemm/dot_pack", "cpu/vm/vm_block"), VECTORS),

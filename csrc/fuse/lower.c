@@ -7,7 +7,11 @@
  * however many use it (lower_find). */
 #include "lower_inside.h"
 
-enum { LOWER_ROWS_LEAST = 1024, LOWER_ROWS_VALUES = 128 /* of a kernel that may go by short rows */ };
+enum {
+  LOWER_ROWS_LEAST = 1024,
+  LOWER_ROWS_VALUES = 128, /* of a kernel that may be made in two ways */
+  LOWER_SIDE_LEAST = 8     /* results side by side that are lanes */
+};
 
 int lower_no_memory(const lower_run *x) {
   return base_oom(x->err, "a kernel");
@@ -179,8 +183,27 @@ static int lower_scan(lower_run *x, const ir_op *op, const lower_map *map, uint3
   return lower_add(x, op, map, &v, value);
 }
 
+/* Operands that were made for the op alone, which come last, go with it. */
+static int lower_counted(lower_run *x, const ir_op *op, const lower_map *map, const kernel_index *index,
+                         uint32_t n_values, uint32_t n_done, uint32_t *value) {
+  kernel_value v = {.kind = KERNEL_CONSTANT, .dtype = op->type->dtype};
+  char number[sizeof(int64_t)];
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (index->strides[d]) v.kind = KERNEL_COUNT_UP;
+  base_convert((base_dtype)v.dtype, number, XLAC_S64, &index->offset, 1);
+  v.index = v.kind == KERNEL_COUNT_UP ? base_arena_memdup(x->arena, index, sizeof *index) : NULL;
+  v.data = v.index ? NULL : base_arena_memdup(x->arena, number, base_dtype_bytes((base_dtype)v.dtype));
+  if (!v.index && !v.data) return lower_no_memory(x);
+  assert(n_values <= x->values.n && n_done <= x->done.n);
+  x->values.n = n_values;
+  x->done.n = n_done;
+  return lower_add(x, op, map, &v, value);
+}
+
 static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value) {
   kernel_value v = {.kind = KERNEL_OP, .dtype = op->type->dtype, .n_in = (uint8_t)op->n_operands, .origin = op->id};
+  uint32_t n_values = x->values.n, n_done = x->done.n;
+  kernel_index index;
   bool scalar = scalar_op_of(op, &v.op);
   assert(scalar && op->n_operands <= 3);
   (void)scalar;
@@ -191,6 +214,7 @@ static int lower_elementwise(lower_run *x, const ir_op *op, const lower_map *map
     if (!m) return lower_no_memory(x);
     TRY(lower_value(x, ir_operand(op, i), m, &v.in[i]));
   }
+  if (v.n_in && lower_is_count(x, &v, &index)) return lower_counted(x, op, map, &index, n_values, n_done, value);
   lower_set_box(x, &v);
   return lower_add(x, op, map, &v, value);
 }
@@ -281,7 +305,8 @@ static void lower_order_reduction(lower_run *x, const bool *reduced, kernel_redu
   for (uint32_t d = 0; d < rank; d++)
     if (reduced[d]) r->reduced *= t->dims[d];
   while (inner_from > 0 && !reduced[inner_from - 1]) inner_from--;
-  bool all = r->reduced < FUSION_SHORT && !x->by_rows;
+  if (x->way == LOWER_ALONG) inner_from = rank;
+  bool all = r->reduced < FUSION_SHORT && x->way != LOWER_BY_ROWS;
   for (uint32_t d = 0; d < rank; d++) {
     if (reduced[d] || (all || d >= inner_from)) continue;
     x->place[d] = next++;
@@ -346,10 +371,10 @@ static int lower_kernel(lower_run *x, const ir_op *first, kernel *k, const fusio
 }
 
 /* *out may be a kernel in part when this fails; it lies in the arena and goes with that. */
-static int lower_once(const fusion_plan *f, const ir_op *root, bool by_rows, base_arena *arena, kernel **out,
+static int lower_once(const fusion_plan *f, const ir_op *root, lower_way way, base_arena *arena, kernel **out,
                       const fusion_input **inputs, xlac_error *err) {
   base_arena scratch;
-  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .by_rows = by_rows, .err = err};
+  lower_run x = {.f = f, .arena = arena, .scratch = &scratch, .alloc = arena->alloc, .way = way, .err = err};
   uint32_t stores = 0;
   kernel *k = BASE_NEW(arena, kernel);
   base_arena_init(&scratch, arena->alloc);
@@ -389,16 +414,25 @@ static uint32_t lower_count_slow(const kernel *k) {
   return slow;
 }
 
+/* Few results side by side, of many elements each, that are computed from arrays with other dimensions. */
+static bool lower_has_few_results(const kernel *k) {
+  const kernel_reduction *r = k->reduction;
+  return r && k->n_stores == 1 && r->inner > 1 && r->inner < LOWER_SIDE_LEAST && r->reduced >= FUSION_SHORT &&
+         k->n_values <= LOWER_ROWS_VALUES && lower_count_slow(k);
+}
+
 /* Sums of short rows: lanes are results, which lie far apart in memory, or elements as stored, whichever has fewer
- * slow loads. The order in which a result is combined is the same. */
+ * slow loads. The order in which a result is combined is the same. Sums of long columns that are few: lanes are
+ * elements of one result where rows would not be read as they lie. */
 int fusion_lower(const fusion_plan *f, const ir_op *root, base_arena *arena, kernel **out, const fusion_input **inputs,
                  xlac_error *err) {
   assert(f && root && arena && out && inputs);
   kernel *other = NULL;
   const fusion_input *others = NULL;
-  TRY(lower_once(f, root, false, arena, out, inputs, err));
+  TRY(lower_once(f, root, LOWER_AS_STORED, arena, out, inputs, err));
+  if (lower_has_few_results(*out)) return lower_once(f, root, LOWER_ALONG, arena, out, inputs, err);
   if (!lower_has_short_rows(*out, root) || !lower_count_slow(*out)) return 0;
-  TRY(lower_once(f, root, true, arena, &other, &others, err));
+  TRY(lower_once(f, root, LOWER_BY_ROWS, arena, &other, &others, err));
   if (lower_count_slow(other) >= lower_count_slow(*out)) return 0;
   *out = other;
   *inputs = others;

@@ -21,12 +21,19 @@ BASE_VEC(lower_values, kernel_value);
 BASE_VEC(lower_inputs, fusion_input);
 BASE_VEC(lower_boxes, kernel_box *);
 
+/* In what order a reduction is iterated. */
+typedef enum lower_way {
+  LOWER_AS_STORED, /* inner dimensions are results that lie side by side */
+  LOWER_BY_ROWS,   /* what is reduced of short rows as stored in memory */
+  LOWER_ALONG      /* reduced dimensions innermost */
+} lower_way;
+
 typedef struct lower_run {
   const fusion_plan *f;
   base_arena *arena, *scratch; /* of the kernel; of what is needed while it is made */
   base_alloc alloc;
   const ir_op *root;
-  bool by_rows;  /* what is reduced of short rows is iterated as stored in memory */
+  lower_way way;
   uint32_t rank; /* of the iteration before it is collapsed */
   uint32_t place[KERNEL_MAX_RANK];
   const ir_type *space;  /* whose dimensions are iterated */
@@ -67,6 +74,10 @@ kernel_index *lower_index_of_copy(lower_run *x, const ir_type *t, uint32_t last,
 XLAC_MUST_USE int lower_pad(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
 XLAC_MUST_USE int lower_concatenate(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
 XLAC_MUST_USE int lower_dynamic_slice(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);
+
+/* --- lower_count.c --- */
+/* Whether v, an op on integers, is an index as a number: that of each iteration. */
+bool lower_is_count(const lower_run *x, const kernel_value *v, kernel_index *to);
 
 /* --- lower_gather.c --- */
 XLAC_MUST_USE int lower_gather(lower_run *x, const ir_op *op, const lower_map *map, uint32_t *value);

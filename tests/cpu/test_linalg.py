@@ -1,4 +1,6 @@
 """Linear algebra as JAX lowers it on CPUs: LAPACK's custom calls, compiled and interpreted, against what they must satisfy."""
+import itertools
+
 import numpy as np
 import pytest
 
@@ -180,6 +182,45 @@ def test_edges(f, shape):
     for a, b in zip(as_list(run(f, x)), [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(f)(x))]):
         assert a.shape == b.shape and a.dtype == b.dtype
         np.testing.assert_allclose(abs(a), abs(b), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_small_triangular_systems(dtype, n):
+    """Up to 8 rows are computed without the library."""
+    a, b = matrix(dtype, (3, n, n)) + 3 * np.eye(n, dtype=dtype), matrix(dtype, (3, n, 2), 1)
+    for left, lower, across, unit in itertools.product((False, True), repeat=4):
+        rhs = b if left else np.ascontiguousarray(np.swapaxes(b, -1, -2))
+        x = run(lambda a, b, left=left, lower=lower, across=across, unit=unit: lax.triangular_solve(
+            a, b, left_side=left, lower=lower, transpose_a=across, unit_diagonal=unit), a, rhs)
+        t = np.tril(a, -unit) if lower else np.triu(a, unit)
+        t = t + np.eye(n, dtype=dtype) * unit
+        t = np.swapaxes(t, -1, -2) if across else t
+        close(t @ x if left else x @ t, rhs)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 3), (4, 5, 2), (4, 2, 5), (8, 8), (2, 9, 8)])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_small_factorisations(dtype, shape):
+    x = matrix(dtype, shape)
+    lu, pivots, rows = run(lax.lu, x)
+    k = min(shape[-2:])
+    lower = np.tril(lu[..., :k], -1) + np.eye(shape[-2], k, dtype=dtype)
+    close(np.take_along_axis(x, rows[..., None], -2), lower @ np.triu(lu[..., :k, :]))
+    assert (np.abs(lower) <= 1).all() and pivots.shape[-1] == k
+    if shape[-1] == shape[-2]:
+        p = positive(x)
+        l = run(lambda a: jnp.linalg.cholesky(a), p)
+        close(l @ adjoint(l), p)
+        close(adjoint(run(lambda a: jnp.linalg.cholesky(a, upper=True), p)), l)
+
+
+def test_a_small_matrix_that_is_singular_or_not_definite():
+    zero = np.array([[0, 0], [0, 1]], np.float32)
+    lu, pivots, _ = run(lax.lu, np.stack([zero, np.ones((2, 2), np.float32), zero[::-1, ::-1]]))
+    assert np.isfinite(lu).all() and pivots.tolist() == [[0, 1], [0, 1], [0, 1]]
+    for bad in (np.diag([1.0, -1]), np.full((3, 3), np.nan), np.zeros((2, 2))):
+        assert np.isnan(np.tril(run(lambda a: jnp.linalg.cholesky(a), bad.astype(np.float64)))).any()
 
 
 def test_failures_are_nans():

@@ -265,3 +265,47 @@ def test_the_assembly_of_a_program_has_its_loops(level):
     assert text.count("a loop as one function") == (level != "off")
     assert level == "off" or re.search(r"(?m)^# \w[\w.]*$", text.split("// ")[1]), text  # the op that instructions are for
     assert level == "off" or "outer, a loop" in text and "jle .L" in text and "vpaddd" in text
+
+
+EXCHANGE = """HloModule exchange
+set {{ a = s32[] parameter(0)
+ ROOT b = s32[] parameter(1) }}
+c {{ p = (s32[], s32[{n}], s32[{n}]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant({n})
+ ROOT r = pred[] compare(i, n), direction=LT }}
+b {{ p = (s32[], s32[{n}], s32[{n}]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ pivots = s32[{n}] get-tuple-element(p), index=1
+ rows = s32[{n}] get-tuple-element(p), index=2
+ j1 = s32[1] dynamic-slice(pivots, i), dynamic_slice_sizes={{1}}
+ j = s32[] reshape(j1)
+ x = s32[1] dynamic-slice(rows, i), dynamic_slice_sizes={{1}}
+ y = s32[1] dynamic-slice(rows, j), dynamic_slice_sizes={{1}}
+ xs = s32[] reshape(x)
+ ys = s32[] reshape(y)
+ i1 = s32[1] reshape(i)
+ put = s32[{n}] scatter(rows, i1, ys), PUT
+ all = s32[{n}] scatter(put, j1, xs), PUT
+ one = s32[] constant(1)
+ k = s32[] add(i, one)
+ ROOT r = (s32[], s32[{n}], s32[{n}]) tuple(k, pivots, all) }}
+ENTRY e {{ pivots = s32[{n}] parameter(0)
+ rows = s32[{n}] iota(), iota_dimension=0
+ zero = s32[] constant(0)
+ s = (s32[], s32[{n}], s32[{n}]) tuple(zero, pivots, rows)
+ w = (s32[], s32[{n}], s32[{n}]) while(s), condition=c, body=b
+ ROOT r = s32[{n}] get-tuple-element(w), index=2 }}""".replace(
+    "PUT", "update_window_dims={{}}, inserted_window_dims={{0}}, scatter_dims_to_operand_dims={{0}}, index_vector_dim=0, to_apply=set")
+
+
+@pytest.mark.parametrize("n", [1, 6, 17, 64, 300])
+def test_exchanges_of_rows_as_pivots_have_them(n, level):
+    """Elements are put into a copy of the array where it is still read; places out of range change nothing."""
+    module = xlac.parse(EXCHANGE.format(n=n))
+    pivots = np.random.default_rng(n).integers(0, n, n).astype(np.int32)
+    for change in (0, n, -1):
+        pivots[n // 2] += change
+        assert np.array_equal(xlac.compile(xlac.parse(EXCHANGE.format(n=n)))(pivots), xlac.interpret(module, pivots))
+    if level != "off" and n > 1:
+        assert "one function of machine code" in xlac.compile_stage(module, "executable")

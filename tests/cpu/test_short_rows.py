@@ -3,6 +3,8 @@ end within one."""
 import numpy as np
 import pytest
 
+import xlac
+
 from .test_moves import check, numbers
 
 TYPES = ["f32", "u8", "bf16", "s64", "c128", "pred"]
@@ -65,3 +67,45 @@ ENTRY e {
   e0 = u32[3000,2] add(s, k)
   ROOT t = (u32[3000,3], u32[3000,2]) tuple(d, e0)
 }""", x, k, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "s32"])
+@pytest.mark.parametrize("n, row", [(5, 3), (63, 3), (64, 3), (100, 7), (70, 8), (257, 1), (200, 2)])
+def test_sums_of_long_columns_that_are_few(t, n, row):
+    """Of what is computed from arrays of other dimensions: one column after the other."""
+    rng = np.random.default_rng(n)
+    x, w = rng.integers(-9, 9, (n, row)), rng.integers(1, 9, (n, n))
+    dtype = {"f32": "f4", "f64": "f8", "s32": "i4"}[t]
+    text = f"""HloModule m
+f {{ p = {t}[] parameter(0)
+  q = {t}[] parameter(1)
+  ROOT r = {t}[] add(p, q) }}
+ENTRY e {{
+  x = {t}[{n},{row}] parameter(0)
+  w = {t}[{n},{n}] parameter(1)
+  a = {t}[{n},{n},{row}] broadcast(x), dimensions={{0,2}}
+  b = {t}[{n},{n},{row}] broadcast(x), dimensions={{1,2}}
+  d = {t}[{n},{n},{row}] subtract(a, b)
+  v = {t}[{n},{n},{row}] broadcast(w), dimensions={{0,1}}
+  m = {t}[{n},{n},{row}] multiply(d, v)
+  zero = {t}[] constant(0)
+  ROOT r = {t}[{n},{row}] reduce(m, zero), dimensions={{1}}, to_apply=f
+}}"""
+    want = ((x[:, None] - x[None]) * w[..., None]).sum(1).astype(dtype)
+    for threads in (1, 3):
+        got = xlac.compile(xlac.parse(text), threads=threads)(x.astype(dtype), w.astype(dtype))
+        assert np.asarray(got).tobytes() == want.tobytes()
+    along = f"over [{n * row},({n}),1]" in xlac.compile_stage(xlac.parse(text), "kernels")
+    assert row == 1 or along == (n >= 64 and row < 8)
+
+
+@pytest.mark.parametrize("dims", [(500, 2), (300, 3), (40, 5, 3)])
+@pytest.mark.parametrize("reversed_dims", [(0,), (1,), (0, 1)])
+def test_short_rows_read_from_their_end(dims, reversed_dims):
+    rng = np.random.default_rng(6)
+    x, y = (rng.normal(size=dims).astype(np.float32) for _ in range(2))
+    shape = "f32[" + ",".join(map(str, dims)) + "]"
+    every = ",".join(map(str, reversed_dims))
+    ops = "".join(f"  m{i} = {shape} multiply(m{i - 1}, y)\n  d{i} = {shape} subtract(m{i}, x)\n" for i in range(1, 6))
+    check(f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  y = {shape} parameter(1)\n  m0 = {shape} reverse(x), dimensions={{{every}}}\n{ops}"
+          f"  ROOT r = {shape} add(d5, d1)\n}}", x, y, eval_ok=True)

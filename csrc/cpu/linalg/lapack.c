@@ -9,6 +9,7 @@
 #include "factor.h"
 #include "lapack_inside.h"
 #include "lapack_rows.h"
+#include "small.h"
 #include "../own_calls.h"
 
 /* LAPACK_PIECE_WORK: work of a thread at a time, in multiplications, roughly. */
@@ -277,6 +278,17 @@ static void lapack_item(lapack_job *j, const lapack_work *w, int64_t item) {
   lapack_put_info(j, item, lapack_compute(j, w, item));
 }
 
+/* Items begin to end, without the library. */
+static void lapack_small_items(void *ctx, uint64_t begin, uint64_t end) {
+  const lapack_job *j = ctx;
+  const lapack_work none = {.work = NULL};
+  for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
+    lapack_fill(j, &none, i);
+    void *second = j->slots[1] ? lapack_slot_data(j, &none, 1, i) : NULL;
+    lapack_put_info(j, i, j->small(j, lapack_slot_data(j, &none, 0, i), second));
+  }
+}
+
 /* Items begin to end, with work memory that they share. */
 static void lapack_items(void *ctx, uint64_t begin, uint64_t end) {
   lapack_job *j = ctx;
@@ -399,11 +411,12 @@ static int lapack_run(xlac_ffi_frame *frame) {
   if (lapack_is_factor(routine) && !empty && least >= CPU_FACTOR_LEAST && j.m / LAPACK_TALL <= j.n &&
       cpu_factor_begin(&factor, blas, frame, type))
     return lapack_run_large(&j, &factor);
-  if (!empty) TRY(lapack_ask_sizes(&j));
+  j.small = empty ? NULL : lapack_small_of(&j);
+  if (!empty && !j.small) TRY(lapack_ask_sizes(&j));
   /* The library can't be interrupted: the caller leaves, and the thread goes on to its end alone. */
   if (!empty && each >= LAPACK_LONG) return lapack_run_apart(&j, blas);
   uint64_t grain = each < LAPACK_PIECE_WORK ? (uint64_t)(LAPACK_PIECE_WORK / each) : 1;
-  frame->parallel_for(frame, (uint64_t)j.batch, grain, lapack_items, &j);
+  frame->parallel_for(frame, (uint64_t)j.batch, grain, j.small ? lapack_small_items : lapack_items, &j);
   return 0;
 }
 

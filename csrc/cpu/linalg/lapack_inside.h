@@ -15,7 +15,11 @@ enum { LAPACK_MAX_ARGS = 20 };
 typedef void lapack_fn(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
                        void *, void *, void *, void *, void *, void *, void *, void *);
 
-typedef struct lapack_job {
+typedef struct lapack_job lapack_job;
+/* One item of a routine on small matrices, whose first two slots lie there (small.h); gives LAPACK's info. */
+typedef int32_t lapack_small_fn(const lapack_job *j, void *first, void *second);
+
+struct lapack_job {
   xlac_ffi_frame *frame;
   const lapack_routine *routine;
   lapack_fn *fn;
@@ -30,8 +34,9 @@ typedef struct lapack_job {
   int32_t ld[LAPACK_SLOTS];
   /* What the routine asked for; -1 while it is asked. */
   int32_t lwork, lrwork, liwork;
-  bool failed; /* out of memory */
-} lapack_job;
+  bool failed;            /* out of memory */
+  lapack_small_fn *small; /* NULL: the library does it */
+};
 
 /* One thread's memory. slots: where the present item's arrays are; NULL: among the frame's. */
 typedef struct lapack_work {

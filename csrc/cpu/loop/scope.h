@@ -66,6 +66,8 @@ nat_place cpu_loop_place(loop_make *x, loop_memory m, nat_type t, int64_t elemen
 void cpu_loop_copy(loop_make *x, nat_place from, uint32_t from_at, nat_place to, uint32_t to_at, int64_t bytes);
 /* Whether so many elements of the two buffers are. */
 bool cpu_loop_may_copy(const loop_scope *s, uint32_t from, const loop_scope *of, uint32_t to, int64_t n);
+/* n elements, at most LOOP_COPIED unless they may be copied, read before the first is written. */
+void cpu_loop_move_elements(loop_make *x, loop_scope *s, uint32_t from, loop_scope *to_scope, uint32_t to, int64_t n);
 /* What lies at the place, at the index `at`, unless it is NAT_NONE. */
 uint32_t cpu_loop_load(loop_make *x, const loop_scope *s, uint32_t buffer, nat_place p, uint32_t at);
 /* The buffer has been written: it is what its argument's or result's memory has now. */

@@ -83,11 +83,17 @@ static int64_t lwindow_step(const lwindow *w, uint32_t place) {
   return place == NAT_NONE ? 0 : w->n_index > 1 ? 1 : w->index[0].stride;
 }
 
-/* Where the array lies, which the step changes in place. */
+/* Where the array lies, which the step changes in place, or in a copy. */
 static bool lwindow_memory(const lwindow *w, uint32_t before, loop_memory *m) {
   loop_memory from = cpu_loop_memory_of(w->x, w->s, before);
+  int64_t n = w->s->p->buffers[w->array].type->count;
   *m = cpu_loop_memory_of(w->x, w->s, w->array);
-  if (!loop_same_memory(m, &from) || w->s->p->buffers[w->array].type->count > INT32_MAX) w->x->failed = true;
+  if (n > INT32_MAX) w->x->failed = true;
+  if (w->x->failed || loop_same_memory(m, &from)) return !w->x->failed;
+  if (n <= LOOP_COPIED || cpu_loop_may_copy(w->s, before, w->s, w->array, n))
+    cpu_loop_move_elements(w->x, w->s, before, w->s, w->array, n);
+  else
+    w->x->failed = true;
   return !w->x->failed;
 }
 

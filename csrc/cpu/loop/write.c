@@ -109,8 +109,7 @@ bool cpu_loop_may_copy(const loop_scope *s, uint32_t from, const loop_scope *of,
          !(s->p->buffers[from].place == PLAN_CONSTANT && !s->p->buffers[from].literal);
 }
 
-/* n elements, read before the first is written. */
-static void lwrite_move(loop_make *x, loop_scope *s, uint32_t from, loop_scope *to_scope, uint32_t to, int64_t n) {
+void cpu_loop_move_elements(loop_make *x, loop_scope *s, uint32_t from, loop_scope *to_scope, uint32_t to, int64_t n) {
   uint32_t values[LOOP_COPIED];
   if (cpu_loop_may_copy(s, from, to_scope, to, n)) {
     nat_type t = cpu_loop_type(s, from);
@@ -172,7 +171,7 @@ void cpu_loop_write_program(loop_make *x, loop_scope *s) {
     if (t->kind == PLAN_KERNEL)
       cpu_loop_kernel(x, s, t);
     else if (t->kind == PLAN_COPY)
-      lwrite_move(x, s, t->in[0], s, t->out[0], p->buffers[t->in[0]].type->count);
+      cpu_loop_move_elements(x, s, t->in[0], s, t->out[0], p->buffers[t->in[0]].type->count);
     else if (t->kind == PLAN_WHILE)
       cpu_loop_write(x, s, t, s->inner[i]);
     else if (t->kind == PLAN_CONDITIONAL)
@@ -238,7 +237,7 @@ static uint32_t *lwrite_begin(lwrite_state *g) {
       if (type->count > LOOP_COPIED && !cpu_loop_may_copy(g->outer, g->w->in[i], g->outer, g->w->out[i], type->count))
         x->failed = true;
       else
-        lwrite_move(x, g->outer, g->w->in[i], g->outer, g->w->out[i], type->count);
+        cpu_loop_move_elements(x, g->outer, g->w->in[i], g->outer, g->w->out[i], type->count);
     } else {
       for (int64_t e = 0; e < type->count; e++) {
         uint32_t value = lwrite_first(g, i, e);

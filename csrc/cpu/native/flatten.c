@@ -118,6 +118,16 @@ static uint32_t flat_digit(flat_run *r, int64_t by, int64_t modulus) {
   return v;
 }
 
+/* The same, counted from the end: `last` less the digit. Known by a negative divisor. */
+static uint32_t flat_from_end(flat_run *r, int64_t by, int64_t modulus, int64_t last) {
+  uint32_t digit = flat_digit(r, by, modulus);
+  for (uint32_t i = 0; i < r->n_digits; i++)
+    if (r->divisors[i] == -by && r->moduli[i] == modulus) return r->digits[i];
+  if (r->failed || r->n + 2 > FLAT_EXTRA) return r->failed = true, 0;
+  r->divisors[r->n_digits] = -by, r->moduli[r->n_digits] = modulus;
+  return r->digits[r->n_digits++] = flat_op(r, SCALAR_SUBTRACT, flat_constant(r, (uint32_t)last), digit);
+}
+
 /* --- indexes --- */
 
 /* Merged dimensions from `from` on that the index goes through as one. */
@@ -147,19 +157,22 @@ static bool flat_index(const flat_run *r, const kernel_index *x, kernel_index *y
 }
 
 /* What a load that has gaps reads: a place for each part without. v->in beyond the given ones are final numbers. */
-static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, kernel_base *bases) {
+static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, kernel_index *y, kernel_base *bases) {
   int64_t by = 1, extent = 0, inside[KERNEL_MAX_RANK];
   for (uint32_t d = r->n_merged; d-- > 0; by *= r->extents[d]) inside[d] = by;
   for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d = end) {
     end = flat_together(r, x, d, &extent);
     int64_t stride = x->strides[r->first + end - 1];
     if (stride == 0) continue;
-    if (stride < 0 || v->n_in == 3) {
+    if (v->n_in == 3) {
       r->failed = true;
       return;
     }
-    bases[v->n_in] = (kernel_base){stride, extent - 1};
-    v->in[v->n_in++] = flat_digit(r, inside[end - 1], d ? extent : 0);
+    int64_t modulus = d ? extent : 0;
+    v->in[v->n_in] =
+        stride < 0 ? flat_from_end(r, inside[end - 1], modulus, extent - 1) : flat_digit(r, inside[end - 1], modulus);
+    bases[v->n_in++] = (kernel_base){stride < 0 ? -stride : stride, extent - 1};
+    if (stride < 0) y->offset += stride * (extent - 1);
   }
 }
 
@@ -197,7 +210,7 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
       }
       if (v.n_in) memcpy(bases, v.bases, v.n_in * sizeof *bases);
       v.bases = bases;
-      flat_places(r, of->index, &v, bases);
+      flat_places(r, of->index, &v, x, bases);
     }
   }
   if (digits) return;
