@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "../interp/device.h"
+#include "collective.h"
 #include "run.h"
 
 /* A leaf of the arguments or results. */
@@ -51,7 +52,7 @@ static int cu_call_send(cuda_run *run, const ir_type *t, const cu_call_leaf *lea
                             "copying an argument")
             : base_oom(run->ctx.err, "an argument");
   if (clean) {
-    int waited = cuda_wait(run->device, run->stream, NULL, NULL, status ? NULL : run->ctx.err);
+    int waited = cuda_run_settle(run, status ? NULL : run->ctx.err);
     status = status ? status : waited;
   }
   interp_release(clean);
@@ -154,8 +155,9 @@ static int cu_call_run(cu_call_state *x, void *const *arguments, void *const *re
   int status = cu_call_enqueue(x, arguments, results);
   for (uint32_t i = 0; x->leaves && i < exe->n_arguments + exe->n_results; i++)
     if (x->leaves[i].own) cuda_give(x->run.device, x->leaves[i].at, x->run.stream);
-  int waited = cuda_wait(x->run.device, x->run.stream, NULL, NULL, status ? NULL : x->run.ctx.err);
+  int waited = cuda_run_settle(&x->run, status ? NULL : x->run.ctx.err);
   status = status ? status : waited;
+  if (status && x->run.n_collectives) cuda_collectives_abort(&x->run);
   if (status == 0 && x->trace) cuda_profile_put(&x->run, x->trace, cu_call_now() - x->began);
   cuda_profile_end(&x->run);
   return status;

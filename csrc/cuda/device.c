@@ -78,7 +78,7 @@ static double cu_device_now(void) {
 }
 
 /* Looks more and more rarely, at least every millisecond. */
-static bool cu_device_ask(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx) {
+bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx) {
   double asked = cu_device_now();
   for (unsigned pause = 0; d->driver.cuStreamQuery(stream) == CUDA_NOT_READY;
        pause += pause < 1000 ? pause / 4 + 1 : 0) {
@@ -91,7 +91,7 @@ static bool cu_device_ask(cuda_device *d, cuda_stream stream, bool (*interrupted
 }
 
 int cuda_wait(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
-  bool stopped = interrupted && cu_device_ask(d, stream, interrupted, ctx);
+  bool stopped = interrupted && cuda_asks(d, stream, interrupted, ctx);
   int status = cuda_check(&d->driver, d->driver.cuStreamSynchronize(stream), "waiting for the GPU", err);
   if (status)
     return err ? base_hint(err, status, "XLAC_CUDA_CHECK=1 waits after each step, and names the one that fails")

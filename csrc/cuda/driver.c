@@ -22,19 +22,29 @@ static void cu_driver_note(char *notes, size_t room, const char *what) {
 #define CUDA_CALL(result, name, parameters) #name "\0"
 #define CUDA_COMPILER(result, name, parameters)
 #define CUDA_BLAS(result, name, parameters)
+#define CUDA_NCCL(result, name, parameters)
 static const char cu_driver_calls[] =
 #include "driver.def"
     ;
 #define CUDA_CALL(result, name, parameters)
 #define CUDA_COMPILER(result, name, parameters) #name "\0"
 #define CUDA_BLAS(result, name, parameters)
+#define CUDA_NCCL(result, name, parameters)
 static const char cu_driver_compiler_calls[] =
 #include "driver.def"
     ;
 #define CUDA_CALL(result, name, parameters)
 #define CUDA_COMPILER(result, name, parameters)
 #define CUDA_BLAS(result, name, parameters) #name "\0"
+#define CUDA_NCCL(result, name, parameters)
 static const char cu_driver_blas_calls[] =
+#include "driver.def"
+    ;
+#define CUDA_CALL(result, name, parameters)
+#define CUDA_COMPILER(result, name, parameters)
+#define CUDA_BLAS(result, name, parameters)
+#define CUDA_NCCL(result, name, parameters) #name "\0"
+static const char cu_driver_nccl_calls[] =
 #include "driver.def"
     ;
 
@@ -67,6 +77,10 @@ static const cu_driver_library cu_driver_blas = {offsetof(cuda_driver, cublasLtC
                                                  cu_driver_blas_calls,
                                                  {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"},
                                                  {"nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cu12/lib"}};
+static const cu_driver_library cu_driver_nccl = {offsetof(cuda_driver, ncclGetErrorString),
+                                                 cu_driver_nccl_calls,
+                                                 {"libnccl.so.2", "libnccl.so", "libnccl.so.2"},
+                                                 {"nvidia/nccl/lib", "nvidia/cu13/lib", "nvidia/cu12/lib"}};
 enum { CU_DRIVER_NAMES = 3 };
 
 /* What is being looked for. */
@@ -180,6 +194,11 @@ int cuda_driver_open(cuda_driver *out, xlac_error *err) {
 void cuda_driver_find_blas(cuda_driver *d) {
   assert(!d->blas.handle && !d->blas.missing[0]);
   cu_driver_find(d, getenv("XLAC_CUBLASLT"), &cu_driver_blas, &d->blas);
+}
+
+void cuda_driver_find_nccl(cuda_driver *d) {
+  assert(!d->nccl.handle && !d->nccl.missing[0]);
+  cu_driver_find(d, getenv("XLAC_NCCL"), &cu_driver_nccl, &d->nccl);
 }
 
 /* Names and texts are the driver's: nobody here has to know them all. */

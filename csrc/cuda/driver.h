@@ -1,6 +1,6 @@
-/* The CUDA driver, its compiler and its products of matrices, found when a program first wants them: xlac is built
- * without CUDA, and these declarations are our own, of the libraries' published interface. The table of entry points is
- * driver.def.
+/* The CUDA driver, its compiler, its products of matrices and its collectives, found when a program first wants them:
+ * xlac is built without CUDA, and these declarations are our own, of the libraries' published interface. The table of
+ * entry points is driver.def.
  *
  * Where XLAC_CUDA_DRIVER names a library, that one is taken for libcuda, and NVRTC's entry points are looked for in it
  * first: so programs run on a driver that simulates (tests/cuda/driver). */
@@ -27,6 +27,8 @@ typedef struct _nvrtcProgram *cuda_source_handle;
 typedef int cuda_blas_result; /* cublasStatus_t; 0: success */
 typedef struct cublasLtContext *cuda_blas_handle;
 typedef struct cuda_blas_opaque *cuda_blas_object; /* of a matmul, a matrix's layout, a preference */
+typedef int cuda_nccl_result;                      /* ncclResult_t; 0: success */
+typedef struct ncclComm *cuda_nccl;
 
 /* Those of CUresult that are told apart. */
 enum {
@@ -124,6 +126,20 @@ typedef struct cuda_copy_node {
   size_t bytes, height, depth;
 } cuda_copy_node;
 
+/* CUDA_MEMCPY2D: the side that is read, and that is written. */
+typedef struct cuda_rows_side {
+  size_t x, y;
+  int memory; /* CUDA_MEMORY_DEVICE */
+  void *host;
+  cuda_address device;
+  void *array;
+  size_t pitch;
+} cuda_rows_side;
+typedef struct cuda_copy_rows {
+  cuda_rows_side from, to;
+  size_t bytes, rows;
+} cuda_copy_rows;
+
 /* cublasLtMatmulHeuristicResult_t */
 typedef struct cuda_blas_choice {
   uint64_t algorithm[8];
@@ -141,14 +157,15 @@ typedef struct cuda_library {
 } cuda_library;
 
 /* The entry points, which are those of one library for all devices of a process. Immutable once opened,
- * but for blas, which its device's lock guards until it is there. */
+ * but for blas and nccl, which their device's lock guards until they are there. */
 typedef struct cuda_driver {
   void *driver_library;
-  cuda_library compiler, blas; /* NVRTC, cuBLASLt */
+  cuda_library compiler, blas, nccl; /* NVRTC, cuBLASLt, NCCL */
   /* In the order of the table, those of a library one behind the other. */
 #define CUDA_CALL(result, name, parameters) result(*name) parameters;
 #define CUDA_COMPILER(result, name, parameters) result(*name) parameters;
 #define CUDA_BLAS(result, name, parameters) result(*name) parameters;
+#define CUDA_NCCL(result, name, parameters) result(*name) parameters;
 #include "driver.def"
   int version;                        /* of the driver: 1000 * major + 10 * minor */
   int compiler_major, compiler_minor; /* of NVRTC; 0: there is none */
@@ -161,6 +178,8 @@ typedef struct cuda_driver {
 XLAC_MUST_USE int cuda_driver_open(cuda_driver *out, xlac_error *err);
 /* Looks for cuBLASLt, which is large and which few programs need; once. */
 void cuda_driver_find_blas(cuda_driver *d);
+/* Likewise NCCL, which programs on several GPUs want. */
+void cuda_driver_find_nccl(cuda_driver *d);
 /* The driver's own name and text of its error, after what was being done: DEVICE, or OUT_OF_MEMORY. 0: no error. */
 XLAC_MUST_USE int cuda_check(const cuda_driver *d, cuda_result result, const char *doing, xlac_error *err);
 

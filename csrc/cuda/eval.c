@@ -58,7 +58,7 @@ static int cu_eval_send_all(cuda_run *run, const plan_step *s, const cuda_addres
                             const interp_value *result) {
   cu_eval_move x = {run, s->out, addresses, 0};
   int status = cu_eval_send(&x, result);
-  int waited = cuda_wait(run->device, run->stream, NULL, NULL, status ? NULL : run->ctx.err);
+  int waited = cuda_run_settle(run, status ? NULL : run->ctx.err);
   assert(status || x.at == s->n_out);
   return status ? status : waited;
 }
@@ -97,7 +97,7 @@ static int cu_eval_with(cuda_run *run, const plan_step *s, const cuda_address *a
     operands[made] = NULL;
     status = cu_eval_fetch(&x, ir_operand_type(s->op, made), &operands[made]);
   }
-  int waited = cuda_wait(run->device, run->stream, NULL, NULL, status ? NULL : run->ctx.err);
+  int waited = cuda_run_settle(run, status ? NULL : run->ctx.err);
   if (status == 0) status = waited;
   if (status == 0) status = fn(run, s, operands, &result);
   if (status == 0) status = cu_eval_send_all(run, s, addresses, result);
@@ -169,7 +169,7 @@ int cuda_run_host_kernel(cuda_run *run, const plan_program *p, const plan_step *
   cu_eval_host h = {NULL, NULL, NULL};
   int status = cu_eval_lay_out(run, p, s, &h);
   if (status == 0) status = cu_eval_kernel(run, s, addresses, &h);
-  int waited = cuda_wait(run->device, run->stream, NULL, NULL, status ? NULL : run->ctx.err);
+  int waited = cuda_run_settle(run, status ? NULL : run->ctx.err);
   base_free(run->exe->alloc, h.memory);
   run->n_interpreted++;
   return status ? status : waited;

@@ -1,5 +1,6 @@
 /* Builds: each kernel of the plan is printed, all are compiled as one text, constants go to the GPU once. */
 #include "print/routine.h"
+#include "collective.h"
 #include "graph.h"
 #include "product.h"
 
@@ -33,6 +34,7 @@ static int cu_executable_print_step(cuda_executable *exe, cuda_source *source, c
     base_arena_init(&scratch, exe->alloc);
     k->printed = cuda_print_routine(source, s->op, &scratch, &k->launch);
     base_arena_free(&scratch);
+    if (!k->printed) TRY(cuda_collective_make(exe, s->op, &k->collective, err));
   }
   return source->body.failed ? base_oom(err, "the text of kernels") : 0;
 }

@@ -14,7 +14,8 @@ typedef struct cuda_kernel {
   cuda_function function;
   const uint32_t *arrays; /* of a kernel of several steps: the buffers that are its parameters; NULL: the step's */
   uint32_t n_arrays;
-  struct cuda_product *product; /* does the same by cuBLASLt, where arrays lie well; or NULL */
+  struct cuda_product *product;             /* does the same by cuBLASLt, where arrays lie well; or NULL */
+  const struct cuda_collective *collective; /* meets other GPUs by NCCL, where that is; or NULL */
 } cuda_kernel;
 
 /* What is made of a program of the plan. */

@@ -1,8 +1,8 @@
 /* What a GPU runs of a plan, for people: a line for each step, then the source of the kernels. */
 #include "../plan/report.h"
-#include "executable.h"
+#include "collective.h"
 
-static void cu_exeput_how(base_text *out, const plan_step *s, const cuda_kernel *k) {
+static void cu_exeput_how(base_text *out, const cuda_executable *exe, const plan_step *s, const cuda_kernel *k) {
   static const char *const kinds[] = {
       "kernel", "routine on the host", "copy", "while", "conditional", "call", "start", "update", "done"};
   _Static_assert(sizeof kinds / sizeof *kinds == PLAN_DONE + 1, "a word for each kind of step");
@@ -12,6 +12,8 @@ static void cu_exeput_how(base_text *out, const plan_step *s, const cuda_kernel 
               (long long)k->launch.grid, (unsigned)k->launch.block);
   else if (s->kind == PLAN_KERNEL)
     BASE_PUT(out, "kernel by the reference evaluator on the host: it has no form in CUDA C++");
+  else if (k->collective)
+    cuda_collective_put(exe, k->collective, out);
   else if (s->kind == PLAN_ROUTINE)
     base_putf(out, "the interpreter's %s on the host: it has no kernel", ir_opcode_text(s->op->opcode));
   else
@@ -25,7 +27,7 @@ static void cu_exeput_program(base_text *out, const cuda_executable *exe, const 
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const plan_step *s = &p->steps[i];
     base_putf(out, "  %u %s %s: ", (unsigned)i, ir_opcode_text(s->op->opcode), s->op->name->s);
-    cu_exeput_how(out, s, &code->kernels[i]);
+    cu_exeput_how(out, exe, s, &code->kernels[i]);
     for (uint32_t j = 0; j < s->n_nested; j++)
       base_putf(out, "%s%s", j ? ", " : "; runs ", s->nested[j]->computation->name->s);
     base_putc(out, '\n');

@@ -2,10 +2,22 @@
  * for what it computes itself. */
 #include "run.h"
 
+#include "collective.h"
 #include "product.h"
+
+int cuda_run_settle(cuda_run *run, xlac_error *err) {
+  const interp_options *o = &run->ctx.options;
+  if (run->meets && o->interrupted && cuda_asks(run->device, run->stream, o->interrupted, o->interrupt_ctx))
+    cuda_collectives_abort(run);
+  return cuda_wait(run->device, run->stream, NULL, NULL, err);
+}
 
 int cuda_run_wait(cuda_run *run) {
   const interp_options *o = &run->ctx.options;
+  if (run->meets) {
+    TRY(cuda_run_settle(run, run->ctx.err));
+    return run->meets ? 0 : base_interrupted(run->ctx.err);
+  }
   return cuda_wait(run->device, run->stream, o->interrupted, o->interrupt_ctx, run->ctx.err);
 }
 
@@ -75,6 +87,7 @@ static int cu_run_copy(cuda_run *run, const plan_program *p, const plan_step *s,
 /* What changes a part of its operands does so in the results' memory. */
 static int cu_run_routine(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
   const cuda_kernel *k = &run->exe->codes[p->number].kernels[s - p->steps];
+  if (k->collective) return cuda_collective_run(run, p, s, k->collective, addresses);
   if (!k->printed) return cuda_run_eval(run, p, s, addresses);
   for (uint32_t i = 0; k->launch.changes && i < s->n_out; i++)
     TRY(cu_run_copy_bytes(run, addresses[s->out[i]], addresses[s->in[i]], p->buffers[s->in[i]].bytes));

@@ -16,7 +16,8 @@ typedef struct cuda_run {
   cuda_nodes *nodes;          /* where launches and copies are listed instead of enqueued; or NULL */
   cuda_event *marks;          /* before each step of `marked`, and behind the last; NULL: nobody wants times */
   const plan_program *marked; /* the entry */
-  uint64_t n_kernels, n_interpreted, n_loops;
+  bool meets;                 /* what other GPUs take part in may be in flight */
+  uint64_t n_kernels, n_interpreted, n_loops, n_collectives;
 } cuda_run;
 
 /* --- run.c --- */
@@ -25,6 +26,8 @@ XLAC_MUST_USE int cuda_run_program(cuda_run *run, const plan_program *p, const c
                                    const cuda_address *results, cuda_address frame);
 /* Waits for what was enqueued; INTERRUPTED where the caller wants no more. */
 XLAC_MUST_USE int cuda_run_wait(cuda_run *run);
+/* The same whatever happened before: err is NULL where that had an error. What others will not come to is given up. */
+int cuda_run_settle(cuda_run *run, xlac_error *err);
 
 /* --- profile.c --- */
 /* From here on p's steps are timed. Whatever it returns, cuda_profile_end is to be called. */

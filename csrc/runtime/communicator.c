@@ -421,6 +421,8 @@ static bool comm_why(const rt_communicator *base, uint32_t *participant, xlac_er
 
 static void comm_destroy(rt_communicator *base) {
   comm_shared *c = (comm_shared *)base;
+  rt_attachment *attachment = atomic_load(&base->attachment);
+  if (attachment) attachment->destroy(attachment);
   comm_begin(base);
   for (comm_meeting *m = c->spare, *next; m; m = next) next = m->next, comm_free(c->alloc, m);
   pthread_mutex_destroy(&c->lock);
@@ -452,7 +454,7 @@ int rt_communicator_create(rt_communicator **out, int64_t replicas, int64_t part
   comm_shared *c = base_malloc(alloc, sizeof *c + (size_t)n * sizeof *c->seats);
   if (!c) return base_oom(err, "a communicator");
   memset(c, 0, sizeof *c);
-  c->base = (rt_communicator){&comm_vtable, replicas, partitions, 1};
+  c->base = (rt_communicator){.vtable = &comm_vtable, .replicas = replicas, .partitions = partitions, .processes = 1};
   c->alloc = alloc;
   c->n = (uint32_t)n;
   pthread_mutex_init(&c->lock, NULL);

@@ -13,6 +13,8 @@
 #ifndef XLAC_RUNTIME_COMMUNICATOR_H
 #define XLAC_RUNTIME_COMMUNICATOR_H
 
+#include <stdatomic.h>
+
 #include "../base/memory.h"
 #include "../base/status.h"
 
@@ -79,10 +81,16 @@ typedef struct rt_communicator_vtable {
   bool (*why)(const rt_communicator *c, uint32_t *participant, xlac_error *err);
 } rt_communicator_vtable;
 
+/* What the devices of the participants keep from run to run. */
+typedef struct rt_attachment {
+  void (*destroy)(struct rt_attachment *a);
+} rt_attachment;
+
 struct rt_communicator {
   const rt_communicator_vtable *vtable;
   int64_t replicas, partitions;
-  uint32_t processes; /* more than 1: of the table's entries meet and part are for groups within one */
+  uint32_t processes;                  /* more than 1: of the table's entries meet and part are for groups within one */
+  _Atomic(rt_attachment *) attachment; /* NULL, until the first that wants one sets it; ended with the communicator */
 };
 
 /* One for replicas * partitions participants in this process: 1 to RT_MOST_PARTICIPANTS. OUT_OF_MEMORY. */

@@ -66,6 +66,15 @@ SAME_PLACE(cuda_kernel_node, shared_bytes, CUDA_KERNEL_NODE_PARAMS, sharedMemByt
 SAME_PLACE(cuda_kernel_node, parameters, CUDA_KERNEL_NODE_PARAMS, kernelParams);
 SAME_PLACE(cuda_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
 SAME_PLACE(cuda_kernel_node, context, CUDA_KERNEL_NODE_PARAMS, ctx);
+SAME_SIZE(cuda_copy_rows, CUDA_MEMCPY2D);
+SAME_PLACE(cuda_copy_rows, from.memory, CUDA_MEMCPY2D, srcMemoryType);
+SAME_PLACE(cuda_copy_rows, from.device, CUDA_MEMCPY2D, srcDevice);
+SAME_PLACE(cuda_copy_rows, from.pitch, CUDA_MEMCPY2D, srcPitch);
+SAME_PLACE(cuda_copy_rows, to.x, CUDA_MEMCPY2D, dstXInBytes);
+SAME_PLACE(cuda_copy_rows, to.device, CUDA_MEMCPY2D, dstDevice);
+SAME_PLACE(cuda_copy_rows, to.pitch, CUDA_MEMCPY2D, dstPitch);
+SAME_PLACE(cuda_copy_rows, bytes, CUDA_MEMCPY2D, WidthInBytes);
+SAME_PLACE(cuda_copy_rows, rows, CUDA_MEMCPY2D, Height);
 SAME_SIZE(cuda_copy_node, CUDA_MEMCPY3D);
 SAME_PLACE(cuda_copy_node, from.memory, CUDA_MEMCPY3D, srcMemoryType);
 SAME_PLACE(cuda_copy_node, from.host, CUDA_MEMCPY3D, srcHost);

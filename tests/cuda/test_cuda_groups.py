@@ -1,4 +1,4 @@
-"""Sharded programs on several GPUs of one process (the simulated driver has two): each device of the group runs on its own."""
+"""Sharded programs on several GPUs of one process: each device of the group runs on its own."""
 
 import numpy as np
 import pytest
@@ -54,14 +54,17 @@ def test_each_device_has_its_own_gpu(cuda, arrays):
 
 
 def test_fewer_gpus_than_devices_are_shared(cuda):
-    text = PRODUCT.replace('"x"=2', '"x"=4').replace("partitions = 2", "partitions = 4")
+    """The simulated driver has eight."""
+    text = PRODUCT.replace('"x"=2', '"x"=16').replace("partitions = 2", "partitions = 16")
     a, b = np.ones((8, 16), np.float32), np.ones((16, 4), np.float32)
-    np.testing.assert_array_equal(xlac.compile(text, device="cuda", devices=4)(a, b), np.tanh(np.full((8, 4), 16, np.float32)))
+    modules = cuda.count("cuModuleLoadData")
+    np.testing.assert_array_equal(xlac.compile(text, device="cuda", devices=16)(a, b), np.tanh(np.full((8, 4), 16, np.float32)))
+    assert cuda.count("cuModuleLoadData") == modules + 8
     assert cuda.reports() == []
 
 
 @pytest.mark.parametrize("devices, words", [(["cuda:0", "cpu"], "a group can't be on cuda:0 and cpu:0"), (["cpu:0", "cpu:1"], "a group can't be on"),
-                                            (["cuda:0", "cuda:7"], "there is no cuda:7"), (["cuda:0", "tpu"], "there is no device 'tpu")])
+                                            (["cuda:0", "cuda:8"], "there is no cuda:8: the driver has 8 GPUs"), (["cuda:0", "tpu"], "there is no device 'tpu")])
 def test_devices_that_are_no_group(cuda, devices, words):
     with pytest.raises(xlac.Error, match=words):
         xlac.compile(PRODUCT, devices=devices)

@@ -25,22 +25,22 @@ def nothing_found(cuda):
 
 
 def test_every_symbol_that_xlac_uses(cuda):
-    """csrc/cuda/driver.def names what is loaded from libcuda and NVRTC."""
+    """csrc/cuda/driver.def names what is loaded from libcuda, NVRTC, cuBLASLt and NCCL."""
     text = (ROOT / "csrc" / "cuda" / "driver.def").read_text()
-    names = re.findall(r"^CUDA_(?:CALL|COMPILER)\([^,]+, (\w+),", text, re.M)
+    names = re.findall(r"^CUDA_(?:CALL|COMPILER|BLAS|NCCL)\([^,]+, (\w+),", text, re.M)
     assert len(names) > 50
     assert [n for n in names if not hasattr(cuda.library, n)] == []
 
 
 def test_devices(cuda):
-    assert cuda.out("cuDeviceGetCount", type=I32) == 2
+    assert cuda.out("cuDeviceGetCount", type=I32) == 8
     name = ctypes.create_string_buffer(64)
     cuda.cuDeviceGetName(name, 64, 1)
     assert name.value == b"Simulated GPU"
     assert cuda.out("cuDeviceGetAttribute", 10, 0, type=I32) == 32
     assert cuda.out("cuDeviceGetAttribute", 75, 0, type=I32) == 9
     with pytest.raises(CudaError, match="invalid device ordinal"):
-        cuda.cuDeviceGetName(name, 64, 2)
+        cuda.cuDeviceGetName(name, 64, 8)
 
 
 ADD = """

@@ -179,11 +179,8 @@ EXPORT size_t cudasim_alive(char *out, size_t bytes) {
   const struct {
     const char *what;
     uint64_t n;
-  } counts[] = {{"streams", sim.n_streams},
-                {"events", sim.n_events},
-                {"modules", sim.n_modules},
-                {"graphs", sim.n_graphs},
-                {"pools", sim.n_pools}};
+  } counts[] = {{"streams", sim.n_streams}, {"events", sim.n_events}, {"modules", sim.n_modules},
+                {"graphs", sim.n_graphs},   {"pools", sim.n_pools},   {"cliques", sim.n_cliques}};
   for (size_t i = 0; i < sizeof counts / sizeof *counts && n < bytes; i++)
     if (counts[i].n > 0)
       n += (size_t)snprintf(out + n, bytes - n, "%s%llu %s", n > 0 ? ", " : "", (unsigned long long)counts[i].n,

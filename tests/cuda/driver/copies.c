@@ -141,6 +141,35 @@ EXPORT int cuMemcpyDtoD_v2(address to, address from, size_t bytes) {
   ENTER_DEVICE(cuMemcpyDtoD_v2, NULL);
   return copy(to, from, bytes, true, true, NULL, true, "copy");
 }
+/* CUDA_MEMCPY2D, of device memory. */
+typedef struct rows_side {
+  size_t x, y;
+  int memory;
+  void *host;
+  address device;
+  void *array;
+  size_t pitch;
+} rows_side;
+typedef struct rows_copy {
+  rows_side from, to;
+  size_t bytes, rows;
+} rows_copy;
+
+static bool is_plain(const rows_copy *c, const rows_side *s) {
+  return s->memory == 2 && (s->x | s->y) == 0 && s->device != 0 && s->pitch >= c->bytes && s->pitch <= 0x7fffffff;
+}
+
+/* One copy for each row, which is enough for their order and bounds. */
+EXPORT int cuMemcpy2DAsync_v2(const rows_copy *c, void *stream) {
+  ENTER_DEVICE(cuMemcpy2DAsync_v2, NULL);
+  if (c == NULL || !is_plain(c, &c->from) || !is_plain(c, &c->to)) return INVALID_VALUE;
+  int result = SUCCESS;
+  for (size_t i = 0; i < c->rows && result == SUCCESS; i++)
+    result = copy(c->to.device + i * c->to.pitch, c->from.device + i * c->from.pitch, c->bytes, true, true, stream,
+                  false, "copy of a row");
+  return result;
+}
+
 EXPORT int cuMemsetD8Async(address to, unsigned char value, size_t n, void *stream) {
   ENTER_DEVICE(cuMemsetD8Async, NULL);
   return set(to, value, 1, n, stream, false);

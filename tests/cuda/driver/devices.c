@@ -16,7 +16,7 @@ EXPORT int cuInit(unsigned flags) {
   if (flags != 0) return INVALID_VALUE;
   pthread_mutex_lock(&sim.lock);
   if (!sim.begun) {
-    long n = setting("XLAC_CUDA_SIM_DEVICES", 2);
+    long n = setting("XLAC_CUDA_SIM_DEVICES", 8);
     sim.n_devices = n < 0 ? 0 : n > DEVICES_MAX ? DEVICES_MAX : (int)n;
     sim.capability = (int)setting("XLAC_CUDA_SIM_CAPABILITY", 90);
     sim.seed = (uint64_t)setting("XLAC_CUDA_SIM_SEED", 0);

@@ -29,7 +29,10 @@ static uint32_t n_kept;
 static void keep_mapping(void *at, size_t bytes) {
   mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   uint32_t slot = n_kept++ % KEPT;
-  if (kept[slot].at != NULL) munmap(kept[slot].at, kept[slot].bytes);
+  if (kept[slot].at != NULL) {
+    shadow_forget((address)(uintptr_t)kept[slot].at, kept[slot].bytes); /* the host's memory may be there next */
+    munmap(kept[slot].at, kept[slot].bytes);
+  }
   kept[slot].at = at;
   kept[slot].bytes = bytes;
 }

@@ -67,7 +67,8 @@ sim_page *shadow_page(address at) {
   sim_page **table =
       __atomic_load_n(&tables[(at >> (PAGE_BITS + LOW_BITS)) & ((1 << HIGH_BITS) - 1)], __ATOMIC_ACQUIRE);
   if (table == NULL) return NULL;
-  return __atomic_load_n(&table[(at >> PAGE_BITS) & ((1 << LOW_BITS) - 1)], __ATOMIC_ACQUIRE);
+  sim_page *page = __atomic_load_n(&table[(at >> PAGE_BITS) & ((1 << LOW_BITS) - 1)], __ATOMIC_ACQUIRE);
+  return page != NULL && !page->gone ? page : NULL;
 }
 
 static sim_page **slot_of(address at) {
@@ -101,6 +102,13 @@ void shadow_remove(allocation *a) {
     free(page->cells);
     page->cells = NULL;
     page->shift = 2;
+  }
+}
+
+void shadow_forget(address at, size_t bytes) {
+  for (address p = at & ~(address)(PAGE - 1); p < at + bytes; p += PAGE) {
+    sim_page *page = shadow_page(p);
+    if (page != NULL && page->owner->freed) page->gone = true;
   }
 }
 

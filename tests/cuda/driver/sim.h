@@ -5,6 +5,7 @@
  *
  *   api.c devices.c memory.c copies.c streams.c modules.c graphs.c compile.c   the entry points
  *   blas.c      cuBLASLt's entry points
+ *   nccl.c      NCCL's entry points
  *   clocks.c    which piece of work is ordered before which
  *   shadow.c    which thread of which piece of work read and wrote each cell of memory last
  *   block.c     the threads of a block, as coroutines; barriers and warps
@@ -129,6 +130,7 @@ typedef struct sim_page {
   allocation *owner;
   sim_cell *cells;
   uint8_t shift; /* a cell is of 1 << shift bytes: 4, until something smaller is touched */
+  bool gone;     /* given back to the host: as if there were no page */
 } sim_page;
 
 typedef enum { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } access_kind;
@@ -147,6 +149,8 @@ extern toucher touch;
 
 void shadow_add(allocation *a);
 void shadow_remove(allocation *a);
+/* The addresses are the host's again: nothing there was ever the device's. */
+void shadow_forget(address at, size_t bytes);
 sim_page *shadow_page(address at);
 allocation *shadow_find(address at);
 /* 0, or the error, which is reported. One access of a kernel's thread, at most 16 bytes. */
@@ -183,7 +187,7 @@ typedef struct sim_state {
   struct sim_stream *streams;
   allocation *allocations;
   uint64_t n_allocations;
-  uint64_t n_streams, n_events, n_modules, n_graphs, n_pools; /* that live */
+  uint64_t n_streams, n_events, n_modules, n_graphs, n_pools, n_cliques; /* that live */
   int next_stream;
   uint64_t seed;      /* 0: blocks and threads in order */
   bool uninitialised; /* reads of global memory that nothing wrote are errors */
@@ -225,7 +229,7 @@ typedef struct sim_work {
   void (*function)(void *);
   void *context;
 } sim_work;
-enum { WORK_EXECUTE, WORK_RECORD, WORK_WAIT, WORK_CALL, WORK_END };
+enum { WORK_EXECUTE, WORK_RECORD, WORK_WAIT, WORK_CALL, WORK_MEET, WORK_END };
 
 typedef struct sim_event {
   uint64_t magic;
@@ -336,6 +340,12 @@ typedef struct sim_instruction {
 int ptx_mma(const sim_instruction *const *lanes);
 /* What a lane does by itself; false: it is not such an instruction. */
 bool ptx_alone(const sim_instruction *x);
+
+/* ---- nccl.c ---- */
+/* A stream has come to a rank's part of NCCL's operations. sim.lock held, given up meanwhile. */
+void nccl_meet(sim_stream *s, sim_work *work);
+/* Whether this thread has begun a group of NCCL's that it has not ended, which is a finding of whoever waits. */
+bool nccl_is_open(const char *call);
 
 /* ---- graphs.c ---- */
 int graph_capture(sim_stream *s, sim_work *work, const char *what, const char *name);

@@ -63,6 +63,9 @@ static void run_one(sim_stream *s, sim_work *w) {
       call_host(s, w);
       break;
     }
+    case WORK_MEET:
+      if (s->device->sticky == SUCCESS) nccl_meet(s, w);
+      break;
     case WORK_WAIT:
       while (e->done < w->generation) pthread_cond_wait(&sim.changed, &sim.lock);
       break;
@@ -259,6 +262,7 @@ EXPORT int cuStreamQuery(void *stream) {
 
 EXPORT int cuStreamSynchronize(void *stream) {
   ENTER_DEVICE(cuStreamSynchronize, NULL);
+  if (nccl_is_open("cuStreamSynchronize")) return INVALID_VALUE;
   pthread_mutex_lock(&sim.lock);
   sim_stream *s = stream_find(stream);
   int result = s == NULL ? INVALID_HANDLE : SUCCESS;
