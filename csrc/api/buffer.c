@@ -13,6 +13,7 @@
 #include "leaf.h"
 #include "../driver/copy.h"
 #include "../runtime/host.h"
+#include "../base/plural.h"
 
 /* In the state, above the number of views. */
 #define BUFFER_DELETED_BIT ((uint64_t)1 << 63)
@@ -249,7 +250,7 @@ static int buffer_fail_viewed(xlac_buffer *b, uint64_t views, xlac_error *err) {
   char text[128];
   buffer_describe(b, text, sizeof text);
   int status = base_fail(err, XLAC_E_BUFFER_VIEWED, "%llu view%s of this buffer, %s, %s alive",
-                         (unsigned long long)views, views == 1 ? "" : "s", text, views == 1 ? "is" : "are");
+                         (unsigned long long)views, base_plural(views), text, views == 1 ? "is" : "are");
   return base_hint(err, status, "drop the arrays, memoryviews and tensors made of it, or give a copy");
 }
 

@@ -6,6 +6,7 @@
  * function checks that each handle is live before it touches anything, so a failed edit leaves the module
  * as it was. Edits go through ir.h's functions, which count them. */
 #include "../ir/names.h"
+#include "../base/plural.h"
 #include "api.h"
 
 /* "%name what", with the op's place in the text. */
@@ -53,7 +54,7 @@ static int check_spec(const xlac_op_spec *spec, ir_opcode *opcode, xlac_error *e
   const ir_op_info *info = ir_opcode_info(*opcode);
   if (info->arity != IR_VARIADIC && (uint32_t)info->arity != spec->n_operands)
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %d operand%s, found %u", info->text, info->arity,
-                     info->arity == 1 ? "" : "s", spec->n_operands);
+                     base_plural(info->arity), spec->n_operands);
   return 0;
 }
 

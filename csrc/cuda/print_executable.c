@@ -1,5 +1,6 @@
 /* What a GPU runs of a plan, for people: a line for each step, then the source of the kernels. */
 #include "../plan/report.h"
+#include "../base/plural.h"
 #include "collective.h"
 
 static void cu_exeput_how(base_text *out, const cuda_executable *exe, const plan_step *s, const cuda_kernel *k) {
@@ -40,7 +41,7 @@ int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error 
   bool ok = plan_list_programs(exe->alloc, base->plan, &list);
   if (!exe->no_graph)
     base_putf(out, "a call is one launch of a graph of %llu node%s at most, but for the first ones\n",
-              (unsigned long long)exe->n_nodes, exe->n_nodes == 1 ? "" : "s");
+              (unsigned long long)exe->n_nodes, base_plural(exe->n_nodes));
   else
     base_putf(out, "a call is not a graph: %s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
               exe->no_graph_op ? " " : "", exe->no_graph);

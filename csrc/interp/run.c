@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../base/plural.h"
 #include "blocks.h"
 #include "sizes.h"
 
@@ -71,7 +72,7 @@ static int run_bad_count(const ir_computation *entry, uint32_t n_args, xlac_erro
   for (uint32_t i = 0; i < entry->n_params && at + 80 < sizeof names; i++)
     at += (size_t)snprintf(names + at, sizeof names - at, "%s%.60s", i ? ", " : "", entry->params[i]->name->s);
   return base_fail(err, XLAC_E_ARGUMENT_COUNT, "expected %u argument%s (%s), found %u", entry->n_params,
-                   entry->n_params == 1 ? "" : "s", names, n_args);
+                   base_plural(entry->n_params), names, n_args);
 }
 
 int interp_check_args(const ir_computation *entry, uint32_t n_args, interp_value *const *args, xlac_error *err) {

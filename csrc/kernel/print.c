@@ -1,6 +1,7 @@
 /* Kernels as text: what parse.c reads back to an equal kernel. Zero strides and whole dimensions of boxes are left
  * out. */
 #include "../text/text.h"
+#include "../base/plural.h"
 #include "kernel.h"
 
 /* [offset + stride*i0 + ...] */
@@ -84,7 +85,7 @@ void kernel_put(base_text *out, const kernel *k) {
   assert(out && k);
   BASE_PUT(out, "kernel [");
   for (uint32_t d = 0; d < k->rank; d++) base_putf(out, "%s%lld", d ? "," : "", (long long)k->extents[d]);
-  base_putf(out, "] from %u input%s\n", k->n_inputs, k->n_inputs == 1 ? "" : "s");
+  base_putf(out, "] from %u input%s\n", k->n_inputs, base_plural(k->n_inputs));
   for (uint32_t i = 0; i < k->n_values; i++) kput_value(out, k, i);
   if (k->reduction)
     base_putf(out, "over [%lld,(%lld),%lld]\n", (long long)k->reduction->outer, (long long)k->reduction->reduced,

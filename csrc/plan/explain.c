@@ -1,5 +1,6 @@
 /* Why each op is where it is: the decisions of fusion as text, one line an op, for Executable.explain("fusion"). The
  * reasons themselves are constant texts of fusion.c and fusion_merge.c. */
+#include "../base/plural.h"
 #include "plan.h"
 
 static const char explain_step[] = "a step of its own: no element of it follows from few elements of its operands";
@@ -93,7 +94,7 @@ static void explain_weighed(base_text *out, const fusion_op *f) {
 static void explain_root(base_text *out, const fusion_plan *f, const ir_op *op) {
   assert(f->of[op->id].why);
   uint32_t size = f->of[op->id].size;
-  base_putf(out, "ends a kernel of %u op%s, in memory since %s", size, size == 1 ? "" : "s", f->of[op->id].why);
+  base_putf(out, "ends a kernel of %u op%s, in memory since %s", size, base_plural(size), f->of[op->id].why);
   explain_weighed(out, &f->of[op->id]);
   if (f->of[op->id].merged_first != op)
     base_putf(out, "; one kernel with %s, since %s", f->of[op->id].merged_first->name->s, f->of[op->id].merge_reason);

@@ -1,5 +1,6 @@
 /* Plans as text: one line a step with its buffers and where they are, nested programs indented. For tests and for
  * people; nothing reads it back. */
+#include "../base/plural.h"
 #include "plan.h"
 
 /* "frame+64 f32[8]", "argument 0 f32[8]", "in result 1 ..." for a borrowed place. */
@@ -21,7 +22,7 @@ static void put_program(base_text *out, const plan_program *p, uint32_t depth) {
     base_putf(out, ": interpreted, since %s\n", p->why);
     return;
   }
-  base_putf(out, ": %u step%s, frame of %lld bytes, peak %lld\n", p->n_steps, p->n_steps == 1 ? "" : "s",
+  base_putf(out, ": %u step%s, frame of %lld bytes, peak %lld\n", p->n_steps, base_plural(p->n_steps),
             (long long)p->frame_bytes, (long long)p->peak_bytes);
   for (uint32_t i = 0; i < p->n_steps; i++) put_step(out, p, i, depth + 2);
 }

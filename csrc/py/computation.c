@@ -255,6 +255,7 @@ static PyObject *computation_create(PyObject *self, PyObject *args) {
 }
 
 PY_DELEGATE(computation_add, "xlac.module", "add")
+PY_DELEGATE(computation_repr_html, "xlac.draw", "computation_html")
 
 /* The library refuses a number that is taken. */
 static PyObject *computation_add_parameter(PyObject *self, PyObject *args, PyObject *kwargs) {
@@ -301,7 +302,7 @@ static PyObject *computation_repr(PyObject *self) {
   if (!xlac_computation_is_live(module_of(self), part(self)))
     return PyUnicode_FromFormat("<xlac.Computation %s, removed>", name);
   unsigned n_ops = (unsigned)xlac_computation_op_count(module_of(self), part(self));
-  return PyUnicode_FromFormat("<xlac.Computation %s: %u op%s>", name, n_ops, n_ops == 1 ? "" : "s");
+  return PyUnicode_FromFormat("<xlac.Computation %s: %u op%s>", name, n_ops, py_plural(n_ops));
 }
 
 /* By handle; other comparisons and other types are left to the other side. */
@@ -327,6 +328,7 @@ static PyMethodDef computation_methods[] = {
     {"add_parameter", PY_KEYWORDS(computation_add_parameter), "add_parameter(number, type, name=None) -> Instruction"},
     {"add_constant", PY_KEYWORDS(computation_add_constant), "add_constant(value, name=None) -> Instruction"},
     {"remove", computation_remove, METH_NOARGS, "Removes a computation that nobody calls"},
+    {"_repr_html_", PY_KEYWORDS(computation_repr_html), "Its graph as HTML with SVG, for notebooks"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -141,6 +141,7 @@ PyObject *py_executable_outputs(PyObject *self, void *unused);
 PyObject *py_executable_signature(PyObject *self, void *unused);
 PyObject *py_executable_html(PyObject *self, PyObject *unused);
 PyObject *py_executable_copy_module(PyObject *object, PyObject *unused);
+PyObject *py_executable_copy_local(PyObject *object, PyObject *unused);
 PyObject *py_executable_as_buffers(PyObject *self, void *unused);
 PyObject *py_executable_as_shards(PyObject *self, void *unused);
 int py_executable_set_as_shards(PyObject *self, PyObject *value, void *unused);

@@ -194,7 +194,7 @@ static PyObject *executable_steps(PyObject *object, void *unused) {
 PyMethodDef py_executable_methods[] = {
     {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
     {"explain", PY_KEYWORDS(executable_explain),
-     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"memory\", \"donation\" or \"sharding\""},
+     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"cost\", \"memory\", \"donation\" or \"sharding\""},
     {"profile", PY_KEYWORDS(executable_profile),
      "profile(*arrays, repeat=1, warmup=0)\n--\n\nRuns with a clock at every step: a Profile"},
     {"timeline", PY_KEYWORDS(executable_timeline), "What went on when, and on which lane: a Timeline"},
@@ -203,6 +203,7 @@ PyMethodDef py_executable_methods[] = {
     {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
     {"_repr_html_", py_executable_html, METH_NOARGS, "What it takes and gives, as a table for notebooks"},
     {"_copy_module", py_executable_copy_module, METH_NOARGS, "The program after the passes: a copy"},
+    {"_copy_local", py_executable_copy_local, METH_NOARGS, "What each device runs, a copy; None for one device"},
     {"_check", executable_check, METH_NOARGS, "Proves that no step writes over what is still to be read"},
     {"_kernels", executable_kernels, METH_NOARGS, "All kernels as text"},
     {"_donations", executable_donation_text, METH_NOARGS, "What becomes of arguments that are donated"},

@@ -432,6 +432,8 @@ static PyObject *instruction_repr(PyObject *self) {
   return repr;
 }
 
+PY_DELEGATE(instruction_repr_html, "xlac.draw", "instruction_html")
+
 /* By handle: two objects of one op are equal. */
 static PyObject *instruction_compare(PyObject *self, PyObject *other, int op) {
   if ((op != Py_EQ && op != Py_NE) || !Py_IS_TYPE(other, Py_TYPE(self))) Py_RETURN_NOTIMPLEMENTED;
@@ -449,6 +451,7 @@ static PyMethodDef instruction_methods[] = {
     {"remove", instruction_remove, METH_NOARGS, "Removes an op that nobody uses"},
     {"set_operand", instruction_set_operand, METH_VARARGS, "set_operand(index, op)"},
     {"move_before", instruction_move_before, METH_O, "Moves it before another op; None: to the end"},
+    {"_repr_html_", PY_KEYWORDS(instruction_repr_html), "Its text and what is around it, for notebooks"},
     {"_attr_keys", instruction_attr_keys, METH_NOARGS, "The names of its attributes"},
     {"_get_attr", instruction_get_attr, METH_O, "An attribute as text, or None"},
     {"_set_attr", instruction_set_attr, METH_VARARGS, "_set_attr(key, text or None)"},

@@ -26,15 +26,25 @@ PyObject *py_executable_repr(PyObject *self) {
   return py_delegate("xlac.introduce", "line", self, NULL, NULL);
 }
 
-/* A copy, since the executable's own module must not be edited. */
-PyObject *py_executable_copy_module(PyObject *object, PyObject *unused) {
-  (void)unused;
+/* A copy, since the executable's own module must not be edited; None for NULL. */
+static PyObject *copy_of(PyObject *object, xlac_module *m) {
   xlac_error err = {.code = 0};
-  xlac_module *copy = NULL, *m = xlac_executable_module(((py_executable *)object)->exe);
+  xlac_module *copy = NULL;
   int status;
-  assert(m);
+  if (m == NULL) Py_RETURN_NONE;
   PY_WORK(status = xlac_module_clone(&copy, m, &err));
   return status == 0 ? py_wrap_module(py_state_of(object), copy) : py_raise(py_state_of(object), &err, PY_ANY);
+}
+
+PyObject *py_executable_copy_module(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return copy_of(object, xlac_executable_module(((py_executable *)object)->exe));
+}
+
+/* What each device runs, of a program for several. */
+PyObject *py_executable_copy_local(PyObject *object, PyObject *unused) {
+  (void)unused;
+  return copy_of(object, xlac_executable_local(((py_executable *)object)->exe));
 }
 
 /* --- results as Buffers --- */

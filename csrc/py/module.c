@@ -596,8 +596,8 @@ static PyObject *module_repr(PyObject *self) {
   xlac_stats s;
   xlac_module_stats(handle(self), &s);
   return PyUnicode_FromFormat("<xlac.Module %s: %llu computation%s, %llu op%s>", xlac_module_name(handle(self)),
-                              (unsigned long long)s.n_computations, s.n_computations == 1 ? "" : "s",
-                              (unsigned long long)s.n_ops, s.n_ops == 1 ? "" : "s");
+                              (unsigned long long)s.n_computations, py_plural(s.n_computations),
+                              (unsigned long long)s.n_ops, py_plural(s.n_ops));
 }
 
 /* The machine that the times are estimated for comes from Python. */

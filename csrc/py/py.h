@@ -113,6 +113,10 @@ PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObje
   static PyObject *c_name(PyObject *self, PyObject *args, PyObject *kwargs) { \
     return py_delegate(file, name, self, args, kwargs);                       \
   }
+/* The end of a noun behind a count, as base_plural: this room sees xlac.h alone. */
+static inline const char *py_plural(uint64_t n) {
+  return n == 1 ? "" : "s";
+}
 /* The entry of a method table for a function that takes keywords; through a cast that compilers let pass. */
 #define PY_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function)), METH_VARARGS | METH_KEYWORDS
 

@@ -32,8 +32,8 @@ def _register_pickling():
             return getattr(pickling, name)(thing)
         return reduce
 
-    for kind, name in ((Module, "reduce_module"), (Executable, "reduce_executable"), (Buffer, "reduce_buffer")):
-        copyreg.pickle(kind, later(name))
+    for kind in (Module, Computation, Instruction, Executable, Buffer):
+        copyreg.pickle(kind, later(f"reduce_{kind.__name__.lower()}"))
 
 
 _register_pickling()

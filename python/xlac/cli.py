@@ -1,6 +1,7 @@
 """The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
 line, 130 Ctrl-C."""
 import argparse
+import copy
 import difflib
 import functools
 import os
@@ -11,6 +12,7 @@ import time
 
 from . import _core, diagnostics
 from .codes import Code
+from .diagnostics import counted
 from .errors import ArgumentError, Error, VerifyError
 
 PROGRESS_AFTER = 1.0  # seconds
@@ -19,6 +21,7 @@ PROGRESS_AFTER = 1.0  # seconds
 FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto", "mlir": "mlir",
            "stablehlo": "mlir", "bytecode": "mlir-bytecode", "mlir-bytecode": "mlir-bytecode"}
 BINARY = ("hlo-proto", "mlir-bytecode")
+SEPARATOR = re.compile(rb"//\s?-{5,}\s*")
 
 
 class Held:
@@ -42,6 +45,17 @@ class Program:
                 self.source = file.read()
         self.source = self.source.removeprefix(b"\xef\xbb\xbf")  # which some editors write
         self.module = None
+
+    def parts(self):
+        """The programs between lines of `// -----`, as mlir-opt and hlo-opt have them: each below as many empty lines as are before it, so that
+        places in it are those in the file."""
+        lines, start = self.source.split(b"\n"), 0
+        for end in [*(i for i, line in enumerate(lines) if SEPARATOR.fullmatch(line)), len(lines)]:
+            part = copy.copy(self)
+            part.source = b"\n" * start + b"\n".join(lines[start:end])
+            if part.source.strip():
+                yield part
+            start = end + 1
 
     def parse(self):
         self.module = _core.parse(self.source, format=self.format, strict=self.strict)
@@ -78,6 +92,8 @@ def complain(error, program, args=None):
     """Says what is wrong and where: in the program, or in the pipeline."""
     colour = diagnostics.wants_colour(sys.stderr)
     path, source = (program.path, program.source) if program else ("xlac", b"")
+    if error.code == Code.SYNTAX and args and not getattr(args, "split_input_file", True) and any(map(SEPARATOR.fullmatch, source.split(b"\n"))):
+        error.hint = "the file has several programs, between lines of // -----: --split-input-file takes each by itself"
     if error.code == Code.BAD_PIPELINE and args is not None and args.passes:
         path, source = "--passes", args.passes.encode()
     say(diagnostics.describe(error, path, source, colour))
@@ -101,29 +117,69 @@ def write(text, path):
 
 # --- commands: each takes the parsed arguments; a Program is kept in `args.program` for messages ---
 
-def opened(args, path):
+def read(args, path):
+    """The programs of a file: one, without --split-input-file."""
     args.program = None
     if args.documented_forms:
         say("warning: --documented-forms is deprecated: these forms are read unless --strict is given")
-    args.program = Program(path, args.input_format, args.strict)
+    program = Program(path, args.input_format, args.strict)
+    return list(program.parts()) if getattr(args, "split_input_file", False) else [program]
+
+
+def opened(args, path):
+    (args.program,) = read(args, path)
     return args.program.parse()
 
 
-def verify_one(args, path):
-    """What there is to say of one file, as a row of --json; in words, unless that is asked for."""
-    started, row = time.perf_counter(), {"program": path, "ok": False}
+def for_each(args, work):
+    """`work(args, module)` for each program of the file; with --split-input-file, one that is refused does not keep the others from it. Gives what
+    it gave, as a list."""
+    found, refused = [], False
+    for program in read(args, args.file):
+        args.program = program
+        try:
+            found.append(work(args, program.parse()))
+        except Error as error:
+            if not args.split_input_file:
+                raise
+            complain(error, program, args)
+            refused = True
+    return found, refused
+
+
+def write_all(args, found):
+    """What for_each gave: texts, with the separator between them; then the exit status says whether a program was refused."""
+    texts, refused = found
+    if texts:
+        separator = "// -----\n"
+        write(texts[0] if len(texts) == 1 else separator.join(text if text.endswith("\n") else text + "\n" for text in texts), args.output)
+    if refused:
+        raise Failure
+
+
+def verify_file(args, path):
+    """A row for each program of a file, or for the file where it can't be read."""
     try:
-        module = opened(args, path)
-        module.verify(xla_compat=args.xla_compat)
-    except Error as error:
-        if not args.json:
-            complain(error, args.program)
-        facts = {name: getattr(error, name) for name in ("message", "code", "line", "col", "op", "hint")}
-        return {**row, "error": facts}
+        programs = read(args, path)
     except OSError as error:
         if not args.json:
             complain_of_file(error)
-        return {**row, "error": {"message": error.strerror or str(error)}}
+        return [{"program": path, "ok": False, "error": {"message": error.strerror or str(error)}}]
+    return [verify_one(args, path, program) for program in programs]
+
+
+def verify_one(args, path, program):
+    """What there is to say of one program, as a row of --json; in words, unless that is asked for."""
+    started, row = time.perf_counter(), {"program": path, "ok": False}
+    args.program = program
+    try:
+        module = program.parse()
+        module.verify(xla_compat=args.xla_compat)
+    except Error as error:
+        if not args.json:
+            complain(error, args.program, args)
+        facts = {name: getattr(error, name) for name in ("message", "code", "line", "col", "op", "hint")}
+        return {**row, "error": facts}
     stats = module.stats()
     if not args.quiet and not args.json:
         print(f"{args.program.path}: ok: {counted(stats['ops'], 'op')} in {counted(stats['computations'], 'computation')}, "
@@ -131,12 +187,8 @@ def verify_one(args, path):
     return {**row, "ok": True, "ops": stats["ops"], "computations": stats["computations"]}
 
 
-def counted(n, what):
-    return f"{n} {what}{'' if n == 1 else 's'}"
-
-
 def verify(args):
-    rows = [verify_one(args, path) for path in args.files]
+    rows = [row for path in args.files for row in verify_file(args, path)]
     if args.json:
         print_json(rows)
     if not all(row["ok"] for row in rows):
@@ -159,8 +211,8 @@ def print_options(args):
             "metadata": not args.no_metadata, "ids": not args.no_ids}
 
 
-def write_module(args, module):
-    """As text, or as asked for."""
+def written(args, module):
+    """As text, or as asked for: str, or bytes."""
     format = FORMATS[args.output_format]
     if format in ("hlo", "hlo-proto") and module.form == "mlir":
         module = module.to_hlo()
@@ -169,12 +221,18 @@ def write_module(args, module):
     if format in BINARY:
         if args.output in (None, "-") and sys.stdout.isatty():
             raise ArgumentError("a serialized module is not text to show on a terminal", Code.BAD_ARGUMENT, hint="give a file with -o")
-        return write(module.to_bytes(format), args.output)
-    write(module.to_text(format, **print_options(args)), args.output)
+        if getattr(args, "split_input_file", False):
+            raise ArgumentError(f"--split-input-file writes texts, and {format} is not text", Code.BAD_ARGUMENT, hint="split the file first")
+        return module.to_bytes(format)
+    return module.to_text(format, **print_options(args))
+
+
+def write_module(args, module):
+    write(written(args, module), args.output)
 
 
 def translate(args):
-    write_module(args, opened(args, args.file))
+    write_all(args, for_each(args, written))
 
 
 def gather_arguments(args, parameters, seed):
@@ -183,7 +241,7 @@ def gather_arguments(args, parameters, seed):
     if args.input:
         return values.read_inputs(args.input, parameters)
     if parameters and not args.random_init_input_literals:
-        say(f"note: no --input given; drawing {len(parameters)} random input{'' if len(parameters) == 1 else 's'} with --seed={seed}")
+        say(f"note: no --input given; drawing {counted(len(parameters), 'random input')} with --seed={seed}")
     return values.draw_inputs(parameters, seed)
 
 
@@ -325,6 +383,17 @@ def explore(args):
     write(page(module, *arrays, device=args.device, passes=not args.no_passes), args.output)
 
 
+def explained(args, module, executable):
+    """(text, its data for --json) of a topic of compiled programs."""
+    if args.topic == "profile":
+        text = executable.profile(*gather_arguments(args, module.entry.parameters, args.seed), repeat=args.repeat, warmup=1)
+        return text, {"seconds": text.seconds, "min_seconds": text.min_seconds, "steps": text.steps}
+    text = executable.explain(args.topic)
+    data = {"memory": executable.memory, "donation": executable.donations, "schedule": executable.steps,
+            "cost": {**executable.cost, "by_op": executable.cost.by_op}}
+    return text, data.get(args.topic, getattr(text, "data", None))
+
+
 def explain(args):
     module = opened(args, args.file)
     if args.passes:
@@ -340,9 +409,7 @@ def explain(args):
 
             args.devices = devices_of(module)
         executable = compile(module, devices=args.devices)
-        text = executable.explain(args.topic)
-        data = {"memory": executable.memory, "donation": executable.donations, "schedule": executable.steps}.get(args.topic,
-                                                                                                                 getattr(text, "data", None))
+        text, data = explained(args, module, executable)
     if args.json:
         return print_json({"program": args.program.path, "topic": args.topic, "text": str(text), "data": data})
     write(f"{text}\n", args.output)
@@ -400,6 +467,10 @@ def add_read_flags(parser):
     flag(parser, "--documented-forms", action="store_true", help=argparse.SUPPRESS)
 
 
+def add_split(parser):
+    flag(parser, "--split-input-file", action="store_true", help="the file has several programs, between lines of // -----: each by itself")
+
+
 def add_print_flags(parser):
     flag(parser, "--output-format", "--to", choices=tuple(FORMATS), default="auto", metavar="FORMAT",
          help="of the output (default: the program's own); hlo-proto (pb) and bytecode are binary")
@@ -424,8 +495,11 @@ EXAMPLES = {
     "run": ("xlac run step.hlo --input=x.npy --input='f32[4]=1 2 3 4' -o result.npz",
             "xlac run step.hlo --device=interp --seed=1 --expected=result.npz"),
     "diff": ("xlac diff old.mlir new.mlir", "xlac diff step.hlo", "xlac diff step.hlo interpreter fast --rel-error-bound=1e-4"),
-    "opt": ("xlac opt step.hlo --passes=inline-calls,cse,dce --stats -o smaller.hlo", "xlac opt --list-passes"),
-    "explain": ("xlac explain memory step.hlo", "xlac explain donation step.hlo --json", "xlac explain sharding step.mlir"),
+    "opt": ("xlac opt step.hlo --passes=inline-calls,cse,dce --stats -o smaller.hlo",
+            "xlac opt step.hlo --passes=cse,dce --print-after=cse",
+            "xlac opt --list-passes"),
+    "explain": ("xlac explain memory step.hlo", "xlac explain profile step.hlo --input=x.npy",
+                "xlac explain donation step.hlo --json", "xlac explain sharding step.mlir"),
     "explore": ("xlac explore step.hlo --profile -o step.html",),
     "shard": ("xlac shard step.mlir --reshards --remedies", "xlac shard step.mlir --simulate --mesh data=256,model=2",
               "xlac shard step.mlir --plan 64 --memory 80GB", "xlac shard step.mlir --explain=%arg0:1 --svg=step.svg"),
@@ -452,6 +526,12 @@ def show_examples(parser, lines):
 def add_examples(commands):
     for name, lines in EXAMPLES.items():
         show_examples(commands.choices[name], lines)
+
+
+def add_inputs(p):
+    p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run")
+    flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
+    flag(p, "--seed", "--random_seed", type=natural, default=0, help="of random inputs")
 
 
 def add_run(commands):
@@ -491,9 +571,7 @@ def add_diff(commands):
     p.add_argument("a", nargs="?", default="interpreter", metavar="A", help=f"another program, or a way: {ways}; default: interpreter")
     p.add_argument("b", nargs="?", default="compiled", metavar="B", help="the same; default: compiled")
     add_read_flags(p)
-    p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run")
-    flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
-    flag(p, "--seed", "--random_seed", type=natural, default=0, help="of random inputs")
+    add_inputs(p)
     flag(p, "--rel-error-bound", type=amount, default=1e-5, help="relative difference allowed (default 1e-5)")
     flag(p, "--abs-error-bound", type=amount, default=1e-6, help="absolute difference allowed (default 1e-6)")
     p.set_defaults(command=diff)
@@ -501,12 +579,14 @@ def add_diff(commands):
 
 def add_explain(commands):
     p = commands.add_parser("explain", help="say why a program runs as it does", description="""async: chains of async ops, what they
-        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule, memory and donation: what the
-        compiled program is made of. sharding: of a program for several devices, what moves between them, what each computes whole, and why
-        (docs/sharding.md).""")
-    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "memory", "donation", "sharding"))
+        hide and what an earlier start would need, by a model of time (docs/async.md). fusion, kernels, schedule, cost, memory and donation: what the
+        compiled program is made of. profile: what a call runs, and how long each step takes. sharding: of a program for several
+        devices, what moves between them, what each computes whole, and why (docs/sharding.md).""")
+    p.add_argument("topic", choices=("async", "fusion", "kernels", "schedule", "cost", "memory", "donation", "profile", "sharding"))
     p.add_argument("file", help="the program; - is standard input")
     add_read_flags(p)
+    add_inputs(p)
+    flag(p, "--repeat", type=count, default=20, help="profile: calls that are timed, after one that is not (default 20)")
     flag(p, "--passes", metavar="LIST", help="run these passes first, such as async-wrap,latency-hiding-scheduler")
     flag(p, "--devices", type=natural, metavar="N", help="compile for so many devices (default: one; for sharding as many as the program is for)")
     for name, what in (("--gigaflops", "operations"), ("--memory-gigabytes", "bytes that ops read and write"),
@@ -535,12 +615,14 @@ def add_simple(commands):
     p = commands.add_parser("verify", help="check programs", description="Parses and verifies HLO programs.")
     p.add_argument("files", nargs="+", metavar="file", help="HLO text; - is standard input")
     add_read_flags(p)
+    add_split(p)
     flag(p, "--xla-compat", action="store_true", help="accept what XLA accepts against its own documentation")
     p.add_argument("-q", "--quiet", action="store_true", help="print nothing for programs that are fine")
     p.set_defaults(command=verify)
     p = commands.add_parser("translate", help="parse and print", description="Parses a program and prints it.")
     p.add_argument("file", help="HLO text; - is standard input")
     add_read_flags(p)
+    add_split(p)
     add_print_flags(p)
     p.set_defaults(command=translate)
     p = commands.add_parser("draw", help="draw a program", description="Draws a program as HTML with SVG, or for Graphviz.")

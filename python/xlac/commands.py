@@ -176,16 +176,10 @@ def add_bench(commands):
     cli.flag(p, "--seconds", type=cli.amount, help="stop taking samples after so long")
     cli.flag(p, "--threads", type=cli.natural, metavar="N", help="of the compiled program, at most")
     cli.flag(p, "--device", help="what to compile for (default: cpu)")
-    add_inputs(p)
+    cli.add_read_flags(p)
+    cli.add_inputs(p)
     cli.add_json(p)
     p.set_defaults(command=bench)
-
-
-def add_inputs(p):
-    cli.add_read_flags(p)
-    p.add_argument("-i", "--input", "--input_literals_file", action="append", default=[], metavar="X", help="as for run")
-    cli.flag(p, "--random-init-input-literals", action="store_true", help="draw the inputs at random, without a note")
-    cli.flag(p, "--seed", "--random_seed", type=cli.natural, default=0, help="of random inputs")
 
 
 def add_reduce(commands):

@@ -7,7 +7,7 @@ import time
 
 from . import _core, cli, diagnostics
 from .codes import Code
-from .errors import ArgumentError
+from .errors import ArgumentError, Error
 
 
 def list_passes(args):
@@ -43,7 +43,9 @@ class Watch:
         seconds = time.perf_counter() - self.started
         text, ops = self.text_of(state), state.stats()["ops"]
         self.rows.append({"pass": name, "seconds": seconds, "changed": text != self.text, "ops_before": self.ops, "ops": ops})
-        if self.args.print_after_all:
+        if name in self.args.print_before:
+            cli.say(f"// -----// HLO before {name} //----- //\n{self.text}")
+        if self.args.print_after_all or name in self.args.print_after:
             cli.say(f"// -----// HLO after {name} //----- //\n{text}")
         if self.args.print_changed:
             cli.say(changed_text(name, self.text, text))
@@ -74,12 +76,40 @@ def opt(args):
         return list_passes(args)
     if args.file is None or args.passes is None:
         raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
-    module = cli.opened(args, args.file)
-    watch = Watch(args, module) if args.print_after_all or args.print_changed or args.timing or args.json else None
-    result = module.clone()  # beforehand, so that copying is not a pass's time
+    check_passes(args.print_before + args.print_after)
+    found = cli.for_each(args, opt_one)
+    cli.write_all(args, ([text for text in found[0] if text is not None], found[1]))
+
+
+def check_passes(names):
+    """Those of --print-before and --print-after: one that there is not would print nothing, without a word."""
+    table = _core.pass_table()
+    for name in names:
+        if name not in table:
+            near = difflib.get_close_matches(name, table, 1)
+            raise ArgumentError(f"there is no pass {name!r} to print a program before or after", Code.BAD_ARGUMENT,
+                                hint=f"did you mean {near[0]}?" if near else "xlac opt --list-passes shows the passes")
+
+
+def run_watched(args, module, result):
+    """The Watch, or None where nothing asks for one. What --print-before shows of a pass that fails comes before the error."""
+    asked = args.print_after_all or args.print_changed or args.timing or args.json or args.print_before or args.print_after
+    watch = Watch(args, module) if asked else None
     if watch:
         watch.started = time.perf_counter()
-    result.run(args.passes, after=watch, verify_each=args.verify_each, in_place=True)
+    try:
+        result.run(args.passes, after=watch, verify_each=args.verify_each, in_place=True)
+    except Error:
+        if args.print_before:
+            cli.say(f"// -----// HLO before the pass that failed //----- //\n{watch.text}")
+        raise
+    return watch
+
+
+def opt_one(args, module):
+    """What to write of one program; None for nothing."""
+    result = module.clone()  # beforehand, so that copying is not a pass's time
+    watch = run_watched(args, module, result)
     before, after = module.stats(), result.stats()
     if args.timing:
         cli.say(watch.timing())
@@ -89,8 +119,7 @@ def opt(args):
     if args.json:
         cli.print_json({"program": args.program.path, "before": before, "after": after, "passes": watch.rows,
                         **({} if args.output else {"text": watch.text_of(result)})})
-    if args.output or not args.json:
-        cli.write_module(args, result)
+    return cli.written(args, result) if args.output or not args.json else None
 
 
 def value_and_dim(question):
@@ -273,12 +302,16 @@ def add_opt(commands):
     p.add_argument("file", nargs="?", help="HLO text; - is standard input")
     cli.flag(p, "--passes", metavar="LIST", help="such as dce,constant-folding{max-elements=1000}")
     cli.flag(p, "--print-after-all", action="store_true", help="print the program to stderr after each pass")
+    cli.flag(p, "--print-before", action="append", default=[], metavar="PASS",
+             help="print the program to stderr before each run of this pass; may be repeated")
+    cli.flag(p, "--print-after", action="append", default=[], metavar="PASS", help="the same after it")
     cli.flag(p, "--print-changed", action="store_true", help="print to stderr which lines each pass takes away and puts in")
     cli.flag(p, "--timing", action="store_true", help="print to stderr how long each pass took, and what it left")
     cli.flag(p, "--verify-each", action="store_true", help="verify after each pass")
     cli.flag(p, "--list-passes", action="store_true", help="print the passes and their options")
     cli.flag(p, "--stats", action="store_true", help="print the number of ops before and after")
     cli.add_read_flags(p)
+    cli.add_split(p)
     cli.add_print_flags(p)
     p.set_defaults(command=opt)
 

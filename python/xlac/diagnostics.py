@@ -6,6 +6,11 @@ from . import _core
 MARGIN = 90  # columns shown on either side of the caret in long lines
 
 
+def counted(n, noun):
+    """"1 op", "2 ops"."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def printable(raw):
     """Bytes of a program as text that is safe to show: one column a character, no control characters."""
     text = raw.decode("utf-8", "replace").replace("\t", " ")

@@ -5,6 +5,7 @@ import re
 import zlib
 
 from . import _core
+from .diagnostics import counted
 from .dtypes import table
 from .layout import Edge, Node, connectors, layout
 
@@ -69,7 +70,7 @@ def bytes_of(shape, dtype):
     if isinstance(dtype, list):
         return sum(bytes_of(s, d) for s, d in zip(shape, dtype))
     row = table().get(dtype)
-    return math.prod(d or 0 for d in shape) * row["bits"] // 8 if row else 0
+    return math.prod(d or 0 for d in shape) * row["bits"] // 8 if row and shape is not None else 0
 
 
 def size_text(n):
@@ -86,7 +87,7 @@ def reducer_name(computation):
     root = computation.root
     if len(computation.parameters) != 2 or [o.opcode for o in root.operands] != ["parameter"] * 2:
         return None
-    return root.attributes["direction"] if root.opcode == "compare" else root.opcode
+    return root.attributes.get("direction", root.opcode) if root.opcode == "compare" else root.opcode
 
 
 DETAILS = {  # the attributes that say most about an op, in a few characters
@@ -152,30 +153,29 @@ class Op:
         return "[" + ",".join(":" if r.strip("]") == f"0:{n}" else r.strip("]") for r, n in zip(ranges, sizes)) + "]"
 
 
-def read_computation(computation, limit):
-    """Its ops that get a box, `limit` of them at most, in order; constants that their users show as text have none."""
-    ops = [Op(i) for i in post_order(computation)[:limit]]
+def read_ops(instructions, shown):
+    """Those that get a box, of instructions with operands before users; constants that their users show as text have none, but for `shown`."""
+    ops = [Op(i) for i in instructions]
     by_id = {op.instruction.id: op for op in ops}
-    root = computation.root
     for op in ops:
-        if op.inlined is not None and op.instruction == root:
+        if op.inlined is not None and op.instruction == shown:
             op.inlined = None
     for op in ops:
-        operands = [by_id[o.id] for o in op.operands]
+        operands = [by_id[o.id] for o in op.operands if o.id in by_id]
         op.operands = operands
         if op.inlined is None:
             op.label([o.inlined for o in operands if o.inlined is not None])
     return [op for op in ops if op.inlined is None]
 
 
-def post_order(computation):
-    """Operands before users, which is not always the order of the text."""
+def post_order(ops, within=None):
+    """Operands before users, which is not always the order of the text. `within`: ids of the ops outside of which none is looked at."""
     done, order = set(), []
-    for first in computation:
+    for first in ops:
         stack = [first]
         while stack:
             op = stack[-1]
-            pending = [o for o in op.operands if o.id not in done] if op.id not in done else []
+            pending = [o for o in op.operands if o.id not in done and (within is None or o.id in within)] if op.id not in done else []
             if pending:
                 stack += reversed(pending)
                 continue
@@ -212,12 +212,13 @@ def anchor_of(prefix, computation):
 
 
 class Picture:
-    """The SVG of one computation."""
+    """The SVG of instructions of one computation, `shown` among them if it is not None; names of computations are links where they `link`."""
 
-    def __init__(self, computation, prefix, families_, big, limit):
-        self.prefix, self.families, self.big = prefix, families_, big
-        self.root, self.name = computation.root.id if computation.root else None, f"{computation.name}: {len(computation)} ops"
-        ops = read_computation(computation, limit)
+    def __init__(self, computation, instructions, prefix, big, shown, link=True):
+        self.prefix, self.families, self.big, self.link = prefix, families(), big, link
+        self.root, self.name = computation.root.id if computation.root else None, said(computation)
+        self.shown = shown.id if shown else None
+        ops = read_ops(instructions, shown)
         boxes = {id(op): box(op) for op in ops}
         edges = [Edge(boxes[id(source)], boxes[id(op)]) for op in ops
                  for source in {id(o): o for o in op.operands if id(o) in boxes}.values()]
@@ -241,7 +242,7 @@ class Picture:
         left, top = node.x - node.width / 2, node.y
         heavy = self.is_heavy(op)
         is_root = op.instruction.id == self.root
-        stroke = 3 if is_root else 2.2 if heavy else 1
+        stroke = 3 if is_root or op.instruction.id == self.shown else 2.2 if heavy else 1
         title = escape(shorten(op.instruction.to_text(), 700)) + f"\n{size_text(op.bytes)}" + ("\nthe root" if is_root else "")
         out = [f'<g id="{self.anchor(op)}"><title>{title}</title><rect x="{left:.0f}" y="{top:.0f}" width="{node.width:.0f}" '
                f'height="{node.height:.0f}" rx="4" class="f{self.families.get(op.opcode, len(FAMILIES) - 1)}" '
@@ -249,7 +250,7 @@ class Picture:
         for i, line in enumerate(op.lines):
             style = "o" if i == 0 else "b" if i == 1 and heavy else "t"
             text = f'<text class="{style}" x="{left + 7:.0f}" y="{top + 2 + LINE * (i + 0.85):.0f}">{escape(line)}</text>'
-            out.append(text if i < 2 else f'<a href="#{anchor_of(self.prefix, op.called[i - 2])}">{text}</a>')
+            out.append(text if i < 2 or not self.link else f'<a href="#{anchor_of(self.prefix, op.called[i - 2])}">{text}</a>')
         if is_root:
             out.append(f'<text class="c" x="{left + node.width + 5:.0f}" y="{top + node.height / 2 + 4:.0f}">root</text>')
         return "".join(out) + "</g>"
@@ -273,6 +274,11 @@ class Picture:
                 + "\n".join(parts) + "</svg>")
 
 
+def said(computation):
+    """Its name and how many ops it has."""
+    return f"{computation.name}: {counted(len(computation), 'op')}"
+
+
 def callers(module):
     """Who calls each computation, by name; and the reducers that need no picture."""
     found, plain = {}, set()
@@ -285,8 +291,14 @@ def callers(module):
     return found, plain
 
 
-def largest_tensor(module):
-    return max((bytes_of(op.shape, op.dtype) for c in module.computations for op in c if isinstance(op.dtype, str)), default=0)
+def big_tensor(ops):
+    """Bytes from which one is shown as big: half of the largest."""
+    return max(max((bytes_of(op.shape, op.dtype) for op in ops if isinstance(op.dtype, str)), default=0) // 2, BIG)
+
+
+def prefix_of(text):
+    """Of the names that elements have in a page, where there may be other pictures."""
+    return f"x{zlib.crc32(text.encode('utf-8', 'replace')):x}"
 
 
 def legend():
@@ -297,27 +309,67 @@ def legend():
 def html(module, max_ops=MAX_OPS):
     """The module as a piece of HTML: the entry computation, and below it the others, to unfold."""
     stats = module.stats()
-    prefix = f"x{zlib.crc32(module.to_text(mode='canonical', elide_large_constants=True).encode('utf-8', 'replace')):x}"
-    big = max(largest_tensor(module) // 2, BIG)
-    of, left = families(), max_ops
+    prefix = prefix_of(module.to_text(mode="canonical", elide_large_constants=True))
+    big, left = big_tensor(op for c in module.computations for op in c), max_ops
     called_by, plain = callers(module)
     out = [f'<div class="xlac"><style>{STYLE}</style><h3>{escape(module.name)}</h3>'
-           f'<p>{stats["ops"]} ops in {stats["computations"]} computations. Hover over an op for its text; a dashed name stands '
+           f'<p>{counted(stats["ops"], "op")} in {counted(stats["computations"], "computation")}. Hover over an op for its text; a dashed name '
+           f'stands '
            f'for an op further up. Bold sizes and thick lines: tensors of {size_text(big)} and more.</p>{legend()}']
     entry = module.entry
     rest = [c for c in reversed(module.computations) if c != entry and c.name not in plain]
     for computation in [entry, *rest]:
-        body = Picture(computation, prefix, of, big, left).svg() if left else ""
-        if len(computation) > left:
-            body = f"<p>Only the first {left} of {len(computation)} ops are drawn.</p>" + body
+        body = drawn(computation, prefix, big, left)
         left -= min(left, len(computation))
         if computation == entry:
             out.append(f'<div class="pane">{body}</div>')
         else:
             by = shorten(", ".join(called_by.get(computation.name, ["nobody"])), 80)
-            out.append(f'<details id="{anchor_of(prefix, computation)}"><summary>{escape(computation.name)}: {len(computation)} ops, called by '
+            out.append(f'<details id="{anchor_of(prefix, computation)}"><summary>{escape(said(computation))}, called by '
                        f'{escape(by)}</summary><div class="pane">{body}</div></details>')
     return "\n".join(out) + "</div>"
+
+
+def drawn(computation, prefix, big, limit, link=True):
+    """Its picture, of `limit` ops at most."""
+    if not limit:
+        return ""
+    body = Picture(computation, post_order(computation)[:limit], prefix, big, computation.root, link).svg()
+    return f"<p>Only the first {limit} of {len(computation)} ops are drawn.</p>{body}" if len(computation) > limit else body
+
+
+def computation_html(computation, max_ops=MAX_OPS):
+    """One computation as a piece of HTML; those that it calls are named."""
+    some = "".join(op.to_text(elide_large_constants=True) for op in computation[:50])
+    body = drawn(computation, prefix_of(f"{said(computation)}{some}"), big_tensor(computation), max_ops, link=False)
+    return (f'<div class="xlac"><style>{STYLE}</style><h3>{escape(computation.name)}</h3><p>{counted(len(computation), "op")}.</p>{legend()}'
+            f'<div class="pane">{body}</div></div>')
+
+
+def neighbours(op, depth, most):
+    """The op with what it reads and what reads it, `depth` steps away and `most` of them at most: operands before users."""
+    found = {op.id: op}
+    for side in ("operands", "users"):
+        edge = [op]
+        for _ in range(depth):
+            near = {o.id: o for from_ in edge for o in getattr(from_, side) if o.id not in found}
+            edge = list(near.values())[:max(0, most - len(found))]
+            found.update((o.id, o) for o in edge)
+    return post_order(found.values(), found), len(found) >= most
+
+
+def instruction_html(op, depth=2, max_ops=40):
+    """An op as a piece of HTML: its text, where it comes from, and what is around it."""
+    ops, cut = neighbours(op, depth, max_ops)
+    facts = [("computation", op.computation.name), ("bytes", size_text(bytes_of(op.shape, op.dtype))), ("metadata", op.metadata),
+             ("sharding", op.sharding)]
+    row = "<tr><th style='text-align:left'>{}</th><td style='text-align:left'>{}</td></tr>"
+    rows = "".join(row.format(name, escape(value)) for name, value in facts if value)
+    more = f" Only the nearest {max_ops} are drawn." if cut else ""
+    body = Picture(op.computation, ops, prefix_of(op.to_text(elide_large_constants=True)), big_tensor(ops), op, link=False).svg()
+    return (f'<div class="xlac"><style>{STYLE}</style><h3>{escape(op.opcode)} {escape(op.name)}</h3>'
+            f'<p><code>{escape(shorten(op.to_text(metadata=False), 700))}</code></p>'
+            f'<table>{rows}</table><p>What it reads and what reads it, {depth} ops away.{more}</p><div class="pane">{body}</div></div>')
 
 
 def page(module):

@@ -1,9 +1,11 @@
 """What an executable takes and gives, from the program in it: `inputs`, `outputs`, `module`, the signature, notebooks."""
 import collections
 import inspect
+import json
 import keyword
 import re
 
+from .diagnostics import counted
 from .report import escape, html_table, once, short
 
 SHOWN = 6  # of the parameters, in one line
@@ -49,14 +51,31 @@ def parts_of(text):
     return parts
 
 
+@once("local")
+def local(executable):
+    """What each device runs, of an executable for several; else None."""
+    return executable._copy_local()
+
+
+@once("cuts")
+def cuts(executable):
+    """How the leaves of (arguments, results) are cut, as texts, of an executable for several devices; else None."""
+    if local(executable) is None:
+        return None
+    found = json.loads(executable._sharding())
+    return [[row["sharding"] for row in found[side]] for side in ("arguments", "results")]
+
+
 @once("inputs")
 def inputs(executable):
     given, ports, leaf = {d["argument"]: d["result"] for d in executable.donations}, [], 0
+    of_devices = cuts(executable)
     for op in executable.module.entry.parameters:
         own = range(leaf, leaf + leaves_of(op.bare_type))
         leaf += len(own)
         aliases = [given[i] for i in own if given.get(i) is not None]
-        ports.append(Port(written_name(op), op.bare_type, op.shape, op.dtype, op.sharding, any(i in given for i in own),
+        sharding = of_devices[0][own[0]] if of_devices and len(own) == 1 else op.sharding
+        ports.append(Port(written_name(op), op.bare_type, op.shape, op.dtype, sharding, any(i in given for i in own),
                           aliases[0] if aliases else None))
     return ports
 
@@ -64,12 +83,15 @@ def inputs(executable):
 @once("outputs")
 def outputs(executable):
     root = executable.module.entry.root
+    maker = local(executable).entry.root if local(executable) else root
     taken = {d["result"]: d["argument"] for d in executable.donations if d["result"] is not None}
     if not root.bare_type.startswith("("):
-        return [Port(root.name, root.bare_type, root.shape, root.dtype, root.sharding, 0 in taken, taken.get(0))]
+        sharding = cuts(executable)[1][0] if cuts(executable) else root.sharding
+        return [Port(maker.name, root.bare_type, root.shape, root.dtype, sharding, 0 in taken, taken.get(0))]
     types, ports, leaf = parts_of(root.bare_type), [], 0
-    names = [op.name for op in root.operands] if root.opcode == "tuple" else [f"{root.name}{{{i}}}" for i in range(len(types))]
+    names = [op.name for op in maker.operands] if maker.opcode == "tuple" else [f"{maker.name}{{{i}}}" for i in range(len(types))]
     shardings = parts_of(root.sharding) if root.sharding and root.sharding.startswith("{{") else [root.sharding] * len(types)
+    shardings = cuts(executable)[1] if cuts(executable) else shardings
     for i, type in enumerate(types):
         own = [taken[k] for k in range(leaf, leaf + leaves_of(type)) if k in taken]
         leaf += leaves_of(type)
@@ -123,10 +145,6 @@ def few(ports):
 def sentence(inputs, outputs):
     """In one line."""
     return f"({few(inputs)}) -> ({few(outputs)})"
-
-
-def counted(n, noun):
-    return f"{n} {noun}" + ("" if n == 1 else "s")
 
 
 def work(executable):

@@ -340,9 +340,10 @@ def explain_sharding(executable):
 def explain(executable, topic="schedule", *args):
     """Why the program runs as it does: "fusion" (which ops became one kernel, why others are in memory, and what a call runs, with
     predicted times), "kernels" (what each kernel does, in the text that xlac.kernels reads), "schedule" (the steps in their order, by what each is
-    run, and what it costs), "memory" (what lives where, from which step to which), "donation" (which result takes the memory of an argument that is
-    donated, or why none does; with arguments, also why xlac.donate has no effect on one of them), "sharding" (of programs compiled
-    with devices=: which ops every device computes whole, why, and what would help; what moves between devices; `.data` has the numbers)."""
+    run, and what it costs), "cost" (operations and bytes by op), "memory" (what lives where, from which step to which),
+    "donation" (which result takes the memory of an argument that is donated, or why none does; with arguments, also why xlac.donate has no
+    effect on one of them), "sharding" (of programs compiled with devices=: which ops every device computes whole, why, and what would help;
+    what moves between devices; `.data` has the numbers)."""
     if topic == "donation":
         return Report(explain_donation(executable, args))
     if topic == "fusion":
@@ -352,11 +353,13 @@ def explain(executable, topic="schedule", *args):
     if topic == "schedule":
         head = "fast numerics\n" if executable.numerics == "fast" else ""
         return Report(head + explain_schedule(programs_of(executable)))
-    if topic == "memory":
-        return Report(str(memory(executable)))
+    if topic in ("cost", "memory"):
+        return Report(str({"cost": cost, "memory": memory}[topic](executable)))
     if topic == "sharding":
         return explain_sharding(executable)
-    raise ArgumentError(f"explain knows no {topic!r}", Code.BAD_ARGUMENT, hint="topics are fusion, kernels, schedule, memory, donation and sharding")
+    raise ArgumentError(f"explain knows no {topic!r}", Code.BAD_ARGUMENT,
+                        hint="call .profile(*arrays)" if topic == "profile" else
+                        "topics are fusion, kernels, schedule, cost, memory, donation and sharding")
 
 
 # --- profiles ---

@@ -336,7 +336,7 @@ def test_explain(files):
     assert "no async ops" in good("explain", "async", files / "add.hlo")
     assert "hidden" in good("explain", "async", files / "add.hlo", "--passes=async-wrap", "--link-gigabytes=5")
     assert "steps" in good("explain", "schedule", files / "add.hlo")
-    for topic in ("async", "fusion", "kernels", "schedule", "memory", "donation", "sharding"):
+    for topic in ("async", "fusion", "kernels", "schedule", "cost", "memory", "donation", "profile", "sharding"):
         data = json.loads(good("explain", topic, files / "add.hlo", "--json"))
         assert data["topic"] == topic and data["text"]
     assert "unknown pass" in bad("explain", "async", files / "add.hlo", "--passes=nope")

@@ -88,3 +88,55 @@ def test_a_plan_is_proposed(tmp_path):
     assert "4 devices" in said and "jax.make_mesh((4,), ('x',))" in said and '"x"=4' in (tmp_path / "planned.mlir").read_text()
     assert json.loads(run(tmp_path, "shard", "m.mlir", "--plan", "4", "--json").stdout)["mesh"] == {"x": 4}
     assert "at the least" in run(tmp_path, "shard", "m.mlir", "--plan", "4", "--memory", "1B", status=1).stderr
+
+
+SPLIT = PROGRAM + """// -----
+HloModule broken
+
+ENTRY e {
+  ROOT x = f32[4] parametr(0)
+}
+// -----
+""" + PROGRAM.replace("HloModule m", "HloModule last")
+
+
+def test_a_pass_is_printed_before_and_after(tmp_path):
+    (tmp_path / "m.hlo").write_text(PROGRAM)
+    said = run(tmp_path, "opt", "m.hlo", "--passes=cse,dce", "--print-before=dce", "--print-after=cse", "-o", "o.hlo").stderr
+    after, before = said.split("// -----// HLO before dce //----- //\n")
+    assert after.startswith("// -----// HLO after cse //----- //\nHloModule m") and before.strip() == after.partition("\n")[2].strip()
+    assert "exponential" in before and "%b" not in before and "exponential" not in (tmp_path / "o.hlo").read_text()
+    wrong = run(tmp_path, "opt", "m.hlo", "--passes=cse,dce", "--print-after=csee", status=1).stderr
+    assert "there is no pass 'csee'" in wrong and "did you mean cse?" in wrong
+
+
+def test_what_a_pass_that_fails_was_given(tmp_path):
+    (tmp_path / "m.hlo").write_text(PROGRAM)
+    called = PROGRAM.replace("HloModule m\n", "HloModule m\nf {\n  p = f32[4] parameter(0)\n  q = f32[4] sine(p)\n  ROOT r = f32[4] sine(q)\n}\n")
+    (tmp_path / "m.hlo").write_text(called.replace("tanh(x)", "call(x), to_apply=f"))
+    said = run(tmp_path, "opt", "m.hlo", "--passes=cse,inline-calls{max-ops=1}", "--print-before=inline-calls", status=1).stderr
+    assert said.startswith("// -----// HLO before the pass that failed //----- //\nHloModule m") and "would make the module larger" in said
+
+
+def test_several_programs_in_one_file(tmp_path):
+    (tmp_path / "m.hlo").write_text(SPLIT)
+    done = run(tmp_path, "opt", "m.hlo", "--split-input-file", "--passes=dce", status=1)
+    assert [part.split(",")[0].strip() for part in done.stdout.split("// -----\n")] == ["HloModule m", "HloModule last"]
+    line = SPLIT.splitlines().index("  ROOT x = f32[4] parametr(0)") + 1
+    assert f"m.hlo:{line}:" in done.stderr and "did you mean 'parameter'?" in done.stderr and "exponential" not in done.stdout
+    rows = json.loads(run(tmp_path, "verify", "m.hlo", "--split-input-file", "--json", status=1).stdout)
+    assert [row["ok"] for row in rows] == [True, False, True] and rows[1]["error"]["line"] == line
+    assert run(tmp_path, "translate", "m.hlo", "--split-input-file", "--to=mlir", status=1).stdout.count("func.func public @main") == 2
+    assert "--split-input-file takes each" in run(tmp_path, "verify", "m.hlo", status=1).stderr
+    (tmp_path / "good.hlo").write_text(PROGRAM + "// -----\n\n// -----\n" + PROGRAM)
+    assert run(tmp_path, "translate", "good.hlo", "--split-input-file").stdout.count("HloModule m") == 2
+    assert "is not text" in run(tmp_path, "translate", "good.hlo", "--split-input-file", "--to=pb", "-o", "x.pb", status=1).stderr
+
+
+def test_cost_and_profile_are_explained(tmp_path):
+    (tmp_path / "m.hlo").write_text(PROGRAM)
+    data = json.loads(run(tmp_path, "explain", "cost", "m.hlo", "--json").stdout)
+    assert data["data"]["transcendentals"] >= 4 and data["data"]["by_op"] and "total" in data["text"]
+    data = json.loads(run(tmp_path, "explain", "profile", "m.hlo", "--json", "--repeat=3", "-i", "f32[4]=1 2 3 4").stdout)
+    assert "the median of 3 calls" in data["text"] and data["data"]["steps"][0]["seconds"] > 0
+    assert "bytes_read" not in run(tmp_path, "explain", "cost", "m.hlo").stdout

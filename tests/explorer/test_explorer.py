@@ -122,6 +122,19 @@ def test_programs_for_several_devices_are_shown_with_their_collectives():
     assert any("all" in line for line in parts["sharding"]["reshards"]) and sum(parts["sharding"]["bytes"]) > 0
 
 
+def test_an_executable_for_several_devices_is_shown_as_one_of_them_runs_it():
+    executable = xlac.compile(SHARDED, devices=4)
+    for given in (executable, xlac.load(executable.serialize())):
+        parts = data_of(explore(given))
+        main = parts["main"]
+        assert main["partitioned"] and not main["staged"] and {"add", "all-gather"} <= set(main["strings"]["opcode"])
+        assert "custom-call" not in main["strings"]["opcode"] and len(parts["texts"]["stages"]) == 1
+        assert [port[4] for port in main["ports"][0]] == [
+            '#sdy.sharding<mesh<["data"=2, "model"=2]>, [{"data"}, {}]>', '#sdy.sharding<mesh<["data"=2, "model"=2]>, [{}, {"model"}]>']
+        assert "4 devices" in parts["notes"]["devices"] and any(row[1] == "all-gather" for row in main["steps"])
+    assert executable.outputs[0].name == "add" and "devices" not in repr(executable).partition("->")[2]
+
+
 def test_programs_for_more_devices_than_a_page_opens_are_shown_without_what_one_runs():
     parts = data_of(explore(SHARDED.replace('"data"=2, "model"=2', '"data"=8, "model"=16').replace("8x8", "128x128")))
     assert parts["sharding"]["reshards"] and parts["main"]["ops"]["name"]

@@ -108,7 +108,7 @@ def residual(n):
 
 
 def test_long_streams_are_straight():
-    small, large = (draw.Picture(residual(n).entry, "p", draw.families(), 1 << 20, 10_000) for n in (10, 400))
+    small, large = (draw.Picture(e, draw.post_order(e), "p", 1 << 20, e.root) for e in (residual(n).entry for n in (10, 400)))
     assert large.width < small.width + 700 and large.height > 30 * small.height
     stream = [n.x for n in large.nodes if n.kind == "box" and re.fullmatch(r"c_([12]?\d?\d)", n.key.name)]  # near its end the results come in
     assert len(stream) == 300 and max(stream) - min(stream) < 100

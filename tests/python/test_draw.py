@@ -45,7 +45,7 @@ def test_every_op_is_drawn_or_told(block):
 
 
 def test_boxes_do_not_overlap(block):
-    picture = draw.Picture(block.entry, "p", draw.families(), 1 << 20, 10**6)
+    picture = draw.Picture(block.entry, draw.post_order(block.entry), "p", 1 << 20, block.entry.root)
     layers = {}
     for node in picture.nodes:
         layers.setdefault(node.layer, []).append(node)
@@ -141,3 +141,32 @@ def test_functions_that_return_several_values_or_none_are_drawn():
         "  return %0, %x : tensor<2xf32>, tensor<2xf32>\n}\n"
     for module in (xlac.parse(text), xlac.parse("func.func public @main() {\n  return\n}\n")):
         assert "<svg" in module._repr_html_()
+
+
+def test_one_computation_and_one_op(block):
+    html = block.entry._repr_html_()
+    assert html.count("<svg") == 1 == html.count('class="pane"') and f"{len(block.entry)} ops" in html
+    dot = next(op for op in block.entry if op.opcode == "dot")
+    html = dot._repr_html_()
+    near = "\n".join(t for svg in svgs(html) for t in titles(svg))
+    for op in [dot, *dot.operands, *dot.users, *dot.users[0].users]:
+        assert op.opcode in ("constant", "broadcast") or f"%{op.name} = " in near
+    assert html.count("<g id=") < 30 and dot.computation.name in html
+    constant = next(op for op in block.entry if op.opcode == "constant" and op.shape == ())
+    assert f"%{constant.name} = " in constant._repr_html_()
+    assert "Only the nearest" not in html
+
+
+def test_an_op_with_many_users_has_a_small_picture():
+    lines = [f"  {'ROOT ' if i == 499 else ''}y{i} = f32[4] negate(x)" for i in range(500)]
+    module = xlac.parse("HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n" + "\n".join(lines) + "\n}\n")
+    html = module.entry["x"]._repr_html_()
+    assert "Only the nearest 40" in html and html.count("<g id=") == 40
+
+
+@pytest.mark.parametrize("text", ["HloModule m\nENTRY e {\n  ROOT t = token[] after-all()\n}\n", "HloModule m\nENTRY e {\n  ROOT t = () tuple()\n}\n",
+                                  "module {\n func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {\n  return %a : tensor<?xf32>\n }\n}"])
+def test_ops_without_sizes(text):
+    module = xlac.parse(text)
+    for thing in (module, module.entry, *module.entry):
+        assert "<svg" in thing._repr_html_()

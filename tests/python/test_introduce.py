@@ -73,6 +73,61 @@ def test_copies(copied):
     assert error.line == 2 and isinstance(error, xlac.ParseError)
 
 
+CALLS = """
+HloModule calls
+half {
+  h = f32[] parameter(0)
+  ROOT n = f32[] negate(h)
+}
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  z = f32[] constant(0)
+  r = f32[] reduce(x, z), dimensions={0}, to_apply=add
+  ROOT c = f32[] call(r), to_apply=half
+}
+"""
+
+
+@pytest.mark.parametrize("form", ["hlo", "mlir"])
+def test_ops_pickle_and_copy_with_their_module(form):
+    module = xlac.parse(CALLS) if form == "hlo" else xlac.parse(CALLS).to_stablehlo()
+    ops = list(module.walk())
+    again = pickle.loads(pickle.dumps([*ops, *module.computations]))
+    assert [op.to_text() for op in ops] == [op.to_text() for op in again[:len(ops)]]
+    assert [(c.name, len(c)) for c in module.computations] == [(c.name, len(c)) for c in again[len(ops):]]
+    assert all(thing.module is again[0].module is not module for thing in again)
+    assert copy.copy(ops[0]) == ops[0] and copy.copy(module.entry) == module.entry
+    held = copy.deepcopy({"op": ops[0], "module": module})
+    assert held["op"].module is held["module"] is not module and held["op"] != ops[0]
+
+
+def test_ops_that_do_not_pickle_say_why():
+    module = xlac.parse(CALLS)
+    gone = module.entry.add("negate", module.entry["x"])
+    gone.remove()
+    with pytest.raises(xlac.Error, match="has been removed"):
+        pickle.dumps(gone)
+    module = xlac.parse("""HloModule m
+wrapped {
+  a = f32[4] parameter(0)
+  ROOT n = f32[4] negate(a)
+}
+ENTRY e {
+  x = f32[4] parameter(0)
+  s = ((f32[4]), f32[4], u32[]) async-start(x), calls=wrapped
+  ROOT d = f32[4] async-done(s)
+}
+""")
+    with pytest.raises(xlac.Error, match="(?s)an async op wraps.*pickle the module"):
+        pickle.dumps(module.computation("wrapped").root)
+    assert pickle.loads(pickle.dumps(module.entry["s"])).called[0].root.opcode == "negate"
+
+
 def test_results_as_buffers():
     executable = xlac.compile(TEXT, results="buffer")
     x, pair = np.ones(4, np.float32), (np.ones(2, np.int8), np.ones((), ml_dtypes.bfloat16))

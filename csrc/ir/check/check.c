@@ -4,6 +4,7 @@
  * Messages say what the op takes and what it got; the position and the name are added once, by ir_check_stamp. */
 #include <stdio.h>
 
+#include "../../base/plural.h"
 #include "check.h"
 
 /* "{1,2,3}", cut to "{1,2,...}" where it would not fit: lists can be as long as the text. */
@@ -44,7 +45,7 @@ int ir_check_operands(const ir_op *op, xlac_error *err) {
   int arity = ir_opcode_info(op->opcode)->arity;
   if (arity >= 0 && op->n_operands != (uint32_t)arity)
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes %d operand%s, but has %u", ir_opcode_text(op->opcode),
-                     arity, arity == 1 ? "" : "s", op->n_operands);
+                     arity, base_plural(arity), op->n_operands);
   for (uint32_t i = 0; i < op->n_operands; i++) {
     const ir_use *use = &op->operands[i];
     if (!use->op || use->index >= use->op->n_results || !use->op->types || !use->op->types[use->index])
@@ -145,7 +146,7 @@ int ir_check_called(const ir_op *op, xlac_error *err) {
   if (op->n_called < least || op->n_called > most) {
     uint32_t need = op->n_called < least ? least : most;
     return base_fail(err, XLAC_E_VERIFY_CALLED, "%s calls %u computation%s, but has %u", ir_opcode_text(op->opcode),
-                     need, need == 1 ? "" : "s", op->n_called);
+                     need, base_plural(need), op->n_called);
   }
   for (uint32_t i = 0; i < op->n_called; i++) TRY(check_computation(op, op->called[i], err));
   return 0;
@@ -163,7 +164,7 @@ int ir_check_op(const ir_op *op, xlac_error *err) {
 int ir_check_at_least(const ir_op *op, uint32_t least, xlac_error *err) {
   if (op->n_operands >= least) return 0;
   return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s needs at least %u operand%s, but has %u",
-                   ir_opcode_text(op->opcode), least, least == 1 ? "" : "s", op->n_operands);
+                   ir_opcode_text(op->opcode), least, base_plural(least), op->n_operands);
 }
 
 /* Everything but tensors is refused, buffers included; those who take buffers look by themselves. */
@@ -199,7 +200,7 @@ int ir_check_tuple(const ir_op *op, uint32_t i, uint32_t n, const ir_type **out,
   const ir_type *t = ir_operand_type(op, i);
   if (!ir_is_tuple(t) || t->n_elements < n)
     return base_fail(err, XLAC_E_VERIFY_OPERANDS, "%s takes a tuple of at least %u element%s as operand %u, but got %s",
-                     ir_opcode_text(op->opcode), n, n == 1 ? "" : "s", i, IR_SHOW(t));
+                     ir_opcode_text(op->opcode), n, base_plural(n), i, IR_SHOW(t));
   *out = t;
   return 0;
 }
@@ -417,7 +418,7 @@ static int check_window(const ir_window *w, uint32_t rank, bool open, xlac_error
   uint32_t n = w ? w->n : 0;
   if (n != rank)
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE, "the window has %u dimension%s, but %u are needed", n,
-                     n == 1 ? "" : "s", rank);
+                     base_plural(n), rank);
   for (uint32_t i = 0; i < n; i++) {
     const ir_window_dim *d = &w->v[i];
     bool sized = d->size > 0 || (open && d->size == IR_UNBOUNDED);

@@ -1,4 +1,5 @@
 /* Signatures of called computations: which parameters a computation takes and what it gives, against its caller. */
+#include "../../base/plural.h"
 #include "check.h"
 
 /* An editor may leave holes; ir_param_type may not meet one. */
@@ -15,7 +16,7 @@ int ir_check_param_count(const char *role, const ir_computation *c, uint32_t n, 
   assert(c && role);
   if (c->n_params == n) return check_params(c, err);
   return base_fail(err, XLAC_E_VERIFY_CALLED, "%s (%s) must take %u parameter%s, but takes %u", role,
-                   c->name ? c->name->s : "", n, n == 1 ? "" : "s", c->n_params);
+                   c->name ? c->name->s : "", n, base_plural(n), c->n_params);
 }
 
 /* `role` names the computation's part in messages: "body", "branch". */

@@ -4,6 +4,7 @@
  * The element type of a contraction is the more precise operand's; a module may declare any other (XLA's
  * preferred_element_type), which is the verifier's affair. dot of f32[5,2,3] and f32[5,3,4] with batch dimension 0
  * and contracting dimensions 2 and 1 is f32[5,2,4]: batch, free dimensions of lhs, free dimensions of rhs. */
+#include "../../base/plural.h"
 #include "infer.h"
 
 typedef struct dot_dims {
@@ -140,7 +141,7 @@ static int check_rhs_groups(const ir_op *op, const ir_type *rhs, dot_dims n, rag
     return base_fail(err, XLAC_E_VERIFY_ATTRIBUTE,
                      "rhs_group_dims must name %u dimension%s when the ragged dimension is a %s one, "
                      "but names %u",
-                     need, need == 1 ? "" : "s",
+                     need, base_plural(need),
                      mode == RAGGED_FREE    ? "free"
                      : mode == RAGGED_BATCH ? "batch"
                                             : "contracting",

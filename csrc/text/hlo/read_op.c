@@ -6,6 +6,7 @@
  * XLA's parser infers one. Drafts nest, since an operand may be a whole instruction and an attribute a whole
  * computation. */
 #include "../../ir/check/check.h"
+#include "../../base/plural.h"
 #include "read.h"
 
 #include <stdio.h>
@@ -116,7 +117,7 @@ int text_check_counts(text_reader *r, const text_draft *d) {
   int arity = ir_opcode_info(d->attrs.opcode)->arity;
   if (d->attrs.sugar || arity == IR_VARIADIC || (uint32_t)arity == d->n_operands) return 0;
   return text_fail(r, d->opcode_at, XLAC_E_SYNTAX, "%s has %d operand%s, found %u", ir_opcode_text(d->attrs.opcode),
-                   arity, arity == 1 ? "" : "s", d->n_operands);
+                   arity, base_plural(arity), d->n_operands);
 }
 
 /* What XLA's parser refuses itself, before any verifier. Counts are wrong where the opcode is, attributes where the op

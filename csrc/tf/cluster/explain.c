@@ -1,4 +1,5 @@
 /* Explanations, worked out when asked for: nothing is recorded while clustering. */
+#include "../../base/plural.h"
 #include "explain.h"
 
 #include "allow_list.h"
@@ -61,7 +62,7 @@ static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
         out,
         "it is a candidate, but its cluster has %u node%s, of which %u count%s (Const and Identity do not): fewer than "
         "min_cluster_size, %lld",
-        c->size, c->size == 1 ? "" : "s", c->effective, c->effective == 1 ? "s" : "",
+        c->size, base_plural(c->size), c->effective, c->effective == 1 ? "s" : "",
         (long long)p->flags.min_cluster_size);
   } else {
     BASE_PUT(out, "it was in a cluster and has left it: ");
@@ -72,7 +73,7 @@ static void tf_put_small(tf_pass *p, uint32_t id, base_text *out) {
 /* The cluster that it ended up in. */
 static void tf_put_home(tf_pass *p, uint32_t id, base_text *out) {
   uint32_t size = tf_cluster_of(p, id)->size;
-  base_putf(out, "it is in %s, with %u node%s", p->result[id]->s, size, size == 1 ? "" : "s");
+  base_putf(out, "it is in %s, with %u node%s", p->result[id]->s, size, base_plural(size));
 }
 
 int tf_explain_node(tf_pass *p, uint32_t id, base_text *out, xlac_error *err) {
@@ -207,7 +208,7 @@ int tf_explain_pair(tf_pass *p, uint32_t a, uint32_t b, base_text *out, xlac_err
   tf_put_node(p, b, out);
   BASE_PUT(out, ": ");
   if (from == to)
-    base_putf(out, "they are in one cluster, of %u node%s", from->size, from->size == 1 ? "" : "s");
+    base_putf(out, "they are in one cluster, of %u node%s", from->size, base_plural(from->size));
   else
     TRY(tf_put_obstacle(p, from, to, out, err));
   return out->failed ? base_oom(err, "explaining a cluster") : 0;

@@ -291,12 +291,9 @@ def compiled(program, device):
 def shown_of(given, executable, how):
     """(the module whose ops are shown, whether it is one device's part): what runs, else what one of several devices would run, else what HLO would
     make of the program, else the program."""
-    from .. import compile_stage
-
-    if executable is not None and "devices" in how:
-        return _core.parse(compile_stage(given, "optimised", **how), format="hlo"), True
     if executable is not None:
-        return executable.module, False
+        local = executable._copy_local()
+        return (executable.module, False) if local is None else (local, True)
     try:
         if stages.is_sharded(given):
             return given.run(stages.PARTITIONING).to_hlo(), True
@@ -316,7 +313,7 @@ def of_program(program, arrays, profile, device, passes):
     ops = of_module(shown, text)
     main = ops.json()
     main.update({"name": shown.name or shown.entry.name, "kind": "program", "why_not": str(called) if executable is None else None,
-                 "partitioned": partitioned})
+                 "partitioned": partitioned, "staged": given is not None})
     parts = {"main": main, "texts": stages.of(given, executable, text, how, passes)}
     if executable is not None:
         numbers = Numbers(ops)
@@ -329,7 +326,8 @@ def of_program(program, arrays, profile, device, passes):
         main["profile"] = profile_of(profile, numbers) if profile is not None else None
         parts["memory"] = memory_of(executable)
         parts["kernels"] = kernels_of(given if given is not None else shown, how)
-        parts["notes"] = {"donation": str(called.explain("donation")), "fusion": str(executable.explain("fusion"))}
+        parts["notes"] = {"donation": str(called.explain("donation")), "fusion": str(executable.explain("fusion")),
+                          "devices": str(executable.explain("sharding")) if partitioned else None}
     sharding = sharding_of(given) if given is not None else None
     if sharding:
         parts["sharding"] = sharding

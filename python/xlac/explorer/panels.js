@@ -17,7 +17,7 @@ function table(caption, head, rows, right = []) {
 
 function overviewPanel() {
   const out = [];
-  if (D.partitioned) out.push(make("p", { class: "note" }, "This program is for several devices. What each of them runs is shown, with the collectives that its shardings need; Stages and passes has the way there."));
+  if (D.partitioned) out.push(make("p", { class: "note" }, "This program is for several devices. What each of them runs is shown, with the collectives that its shardings need." + (D.staged ? " Stages and passes has the way there." : "")));
   else if (D.why_not) out.push(make("p", { class: "note" }, `This program could not be compiled, so it is shown as it is: ${D.why_not}`));
   if (D.plan) {
     const plan = D.plan;
@@ -218,6 +218,7 @@ async function notesPanel(panel) {
     out.push(make("h2", {}, `Collectives that the shardings imply: ${sharding.reshards.length}, ${bytesText(sent)}`), make("pre", {}, sharding.reshards.join("\n") || "none"));
     if (sharding.suspicions.length) out.push(make("h2", {}, "Probably mistakes"), make("pre", {}, sharding.suspicions.join("\n")));
   }
+  if (notes && notes.devices) out.push(make("h2", {}, "On its devices"), make("pre", {}, notes.devices));
   const marked = Object.entries(D.sharding);
   if (marked.length) out.push(table("Ops with a sharding", ["op", "sharding"], marked.slice(0, 500).map(([i, s]) => [cell(opLink(Number(i))), cell(make("code", {}, D.strings.sharding[s]))])));
   if (notes) out.push(make("h2", {}, "Donation: which results take the memory of arguments, and why others do not"), make("pre", {}, notes.donation || "nothing is donated"),

@@ -6,6 +6,7 @@
  * verify/ does the rest, as the ops' verifiers do. */
 #include "../../../ir/sdy/sdy.h"
 #include "../../../ir/stablehlo/stablehlo.h"
+#include "../../../base/plural.h"
 #include "read.h"
 
 /* ---- What is checked of every op while it is made: counts, inherent attributes, types of uses. */
@@ -31,7 +32,7 @@ int mlir_check_counts(mlir_reader *r, const mlir_op_state *s, uint32_t n_regions
   for (int i = 0; i < 3; i++)
     if (!mlir_count_fits(wanted[i], found[i]))
       return mlir_fail(r, s->at, XLAC_E_VERIFY_OPERANDS, "'%s' op requires %d %s%s, but found %u", info->name,
-                       wanted[i], words[i], wanted[i] == 1 ? "" : "s", found[i]);
+                       wanted[i], words[i], base_plural(wanted[i]), found[i]);
   return 0;
 }
 
