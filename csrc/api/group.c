@@ -95,6 +95,6 @@ int xlac_executable_sharding(const xlac_executable *exe, char **json, size_t *n,
   base_text t;
   TRY(group_check(exe, err));
   base_text_init(&t, base_alloc_libc);
-  spmd_put_report(&t, spmd_group_program(exe->rt));
+  spmd_put_report(&t, spmd_group_program(exe->rt), spmd_group_way(exe->rt));
   return api_give_text(&t, json, n, err);
 }

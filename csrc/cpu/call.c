@@ -3,7 +3,8 @@
  * threads at once: the executable is immutable, and what a call changes is in its cpu_run and its frame. */
 #include "../interp/device.h"
 #include "linalg/lapack.h"
-#include "run.h"
+#include "routine.h"
+#include "threaded/list.h"
 
 /* --- one call on bare memory --- */
 
@@ -119,35 +120,106 @@ static void call_end_trace(cpu_run *run, const rt_trace *trace, cpu_profile *pro
   cpu_profile_end(profile);
 }
 
+/* A call from its beginning to its end. */
+typedef struct call_state {
+  cpu_run run;
+  call_copies copies;
+  char *frame;
+  bool begun;
+} call_state;
+
+/* All that comes before the first step; call_leave follows, also after a failure. */
+static int call_enter(call_state *c, void *const *arguments, void *const *results, const rt_call_options *options,
+                      xlac_error *err) {
+  const cpu_executable *exe = c->run.exe;
+  const plan_program *p = cpu_plan_of(exe);
+  assert(!p->interpreted && p->n_arguments == exe->base.n_arguments);
+  TRY(call_begin(&c->run, options, err));
+  c->begun = true;
+  if (call_is_suspect(exe, arguments)) {
+    TRY(call_make_copies(&c->run, arguments, &c->copies));
+    arguments = c->copies.pointers;
+  }
+  c->run.arguments = arguments;
+  c->run.results = results;
+  c->frame = rt_recycler_take(rt_host_memory(exe->host), (size_t)p->frame_bytes);
+  return c->frame ? 0 : plan_out_of_memory(p, err);
+}
+
+static void call_leave(call_state *c) {
+  const cpu_executable *exe = c->run.exe;
+  rt_recycler_give(c->frame);
+  if (exe->count && c->run.arguments) call_count(&c->run);
+  if (c->copies.values || c->copies.pointers) call_drop_copies(&c->run, &c->copies);
+  if (c->begun && exe->needs_interpreter) interp_end(&c->run.ctx);
+}
+
+static call_state call_state_of(const cpu_executable *exe, const rt_call_options *options) {
+  return (call_state){.run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}}};
+}
+
 /* In the frames of this one function lies all that a call needs: nothing is allocated but the frame, which is used
- * again.
- */
+ * again. */
 int cpu_call(const rt_executable *base, const rt_call_options *options, void *const *arguments, void *const *results,
              const rt_trace *trace, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;
-  const plan_program *p = cpu_plan_of(exe);
-  cpu_run run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
+  call_state c = call_state_of(exe, options);
   cpu_profile profile;
-  call_copies copies = {NULL, NULL};
-  assert(!p->interpreted && p->n_arguments == base->n_arguments);
-  if (trace) TRY(call_begin_trace(&run, trace, &profile, err));
-  int status = call_begin(&run, options, err);
-  bool begun = status == 0;
-  if (begun && call_is_suspect(exe, arguments)) {
-    status = call_make_copies(&run, arguments, &copies);
-    arguments = copies.pointers;
+  if (trace) TRY(call_begin_trace(&c.run, trace, &profile, err));
+  int status = call_enter(&c, arguments, results, options, err);
+  if (status == 0) status = cpu_run_program(&c.run, cpu_plan_of(exe), c.run.arguments, results, c.frame);
+  call_leave(&c);
+  if (trace) call_end_trace(&c.run, trace, &profile, status);
+  return status;
+}
+
+/* --- calls in turns --- */
+
+/* The part after the next collective from `first` on. */
+static uint32_t turns_end(const cpu_executable *exe, const cpu_list *l, uint32_t first) {
+  while (first < l->n_parts) {
+    const plan_step *s = l->parts[first++].step;
+    if (s && cpu_is_meeting(exe, s)) break;
   }
-  if (status == 0) {
-    char *frame = rt_recycler_take(rt_host_memory(exe->host), (size_t)p->frame_bytes);
-    run.arguments = arguments;
-    run.results = results;
-    status = frame ? cpu_run_program(&run, p, arguments, results, frame) : plan_out_of_memory(p, err);
-    rt_recycler_give(frame);
-    if (exe->count) call_count(&run);
+  return first;
+}
+
+static int turns_run(call_state *calls, uint32_t n, uint32_t *failed) {
+  const cpu_executable *exe = calls->run.exe;
+  const plan_program *p = cpu_plan_of(exe);
+  const cpu_list *l = cpu_code_of(exe, p)->list;
+  int status = 0;
+  for (uint32_t i = 0; i < n; i++) cpu_bind_program(p, calls[i].run.arguments, calls[i].run.results, calls[i].frame);
+  for (uint32_t first = 0, last; first < l->n_parts && status == 0; first = last) {
+    last = turns_end(exe, l, first);
+    for (uint32_t i = 0; i < n && status == 0; i++) {
+      status = cpu_list_run_parts(&calls[i].run, l, p, (void **)(void *)calls[i].frame, first, last);
+      if (status) *failed = i;
+    }
   }
-  if (copies.values || copies.pointers) call_drop_copies(&run, &copies);
-  if (begun && exe->needs_interpreter) interp_end(&run.ctx);
-  if (trace) call_end_trace(&run, trace, &profile, status);
+  return status;
+}
+
+int cpu_call_in_turns(const rt_executable *base, uint32_t n, const rt_turn *turns, const rt_trace *trace,
+                      uint32_t *failed, xlac_error *err) {
+  const cpu_executable *exe = (const cpu_executable *)base;
+  cpu_profile profile;
+  call_state *calls = rt_recycler_take(rt_host_memory(exe->host), n * sizeof *calls);
+  int status = calls ? 0 : base_oom(err, "the calls of a group");
+  uint32_t entered = 0;
+  assert(n > 0 && base->meetings != RT_NO_TURNS);
+  for (*failed = 0; entered < n && status == 0; entered++) {
+    calls[entered] = call_state_of(exe, &turns[entered].options);
+    *failed = entered;
+    status =
+        call_enter(&calls[entered], turns[entered].arguments, turns[entered].results, &turns[entered].options, err);
+  }
+  bool traced = trace && status == 0;
+  if (traced) traced = (status = call_begin_trace(&calls->run, trace, &profile, err)) == 0;
+  if (status == 0) status = turns_run(calls, n, failed);
+  for (uint32_t i = 0; i < entered; i++) call_leave(&calls[i]);
+  if (traced) call_end_trace(&calls->run, trace, &profile, status);
+  rt_recycler_give(calls);
   return status;
 }
 

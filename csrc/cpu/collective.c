@@ -17,6 +17,7 @@ typedef void collective_add_fn(int64_t n, void *into, uint32_t members, const vo
 
 typedef struct collective_routine {
   interp_collective_form form;
+  bool agreed;            /* whoever is a member of somebody's group has that group */
   const cpu_body *body;   /* of sums; else NULL */
   collective_add_fn *add; /* where the body is just that */
 } collective_routine;
@@ -138,7 +139,26 @@ static int collective_run(const cpu_routine_run *r) {
   return interp_tick(&r->run->ctx, COLLECTIVE_TICKS);
 }
 
+bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s) {
+  if (s->kind != PLAN_ROUTINE) return false;
+  const cpu_routine *r = &exe->routines.items[s->routine->number];
+  return r->run == collective_run && ((const collective_routine *)r->data)->agreed;
+}
+
 /* --- preparing --- */
+
+/* Whether each group is that of its first member, and the first members of all of its members are that one. */
+static bool collective_agrees(const rt_group *groups, uint32_t participants) {
+  for (uint32_t i = 0; i < participants; i++) {
+    const rt_group *g = &groups[i];
+    if (g->n == 0) continue;
+    const rt_group *first = &groups[g->members[0]];
+    if (first->n != g->n || memcmp(first->members, g->members, g->n * sizeof *g->members) != 0) return false;
+    for (uint32_t k = 0; first == g && k < g->n; k++)
+      if (groups[g->members[k]].n == 0 || groups[g->members[k]].members[0] != i) return false;
+  }
+  return true;
+}
 
 /* One scalar computation for all arrays. */
 static int collective_sum_of(cpu_prepare_run *x, collective_routine *c, bool *known) {
@@ -172,6 +192,7 @@ int cpu_prepare_collective(cpu_prepare_run *x) {
   x->code = collective_eval; /* of axes of a mesh: needs what it would with its groups */
   if (!c->form.groups) return 0;
   x->out->work = (uint64_t)rt_exchange_bytes(&c->form.what, 1);
+  c->agreed = collective_agrees(c->form.groups, c->form.participants);
   x->data = c;
   x->code = collective_run;
   return 0;

@@ -137,6 +137,7 @@ static const char *executable_library(const rt_executable *base) {
 
 static const rt_executable_vtable cpu_executable_vtable = {.destroy = cpu_executable_destroy,
                                                            .call = cpu_call,
+                                                           .call_in_turns = cpu_call_in_turns,
                                                            .run = cpu_call_values,
                                                            .lane = executable_lane,
                                                            .library = executable_library,
@@ -162,12 +163,28 @@ static bool executable_is_narrow(const ir_type *t) {
   return ir_is_tensor(t) && base_dtype_of((base_dtype)t->dtype)->bits < 8;
 }
 
+/* Whether an op may wait for other devices, or calls what may. */
+static bool executable_may_wait(const ir_op *op) {
+  return ir_opcode_has(op->opcode, IR_COLLECTIVE | IR_SIDE_EFFECT | IR_ASYNC_START) || op->opcode == IR_OP_CUSTOM_CALL;
+}
+
+/* All that wait for other devices must be steps of the entry that can be left and come back to. */
+static uint32_t executable_meetings(const cpu_executable *exe, const ir_module *m, const plan_program *plan) {
+  uint32_t meetings = 0, waits = 0;
+  for (uint32_t i = 0; i < plan->n_steps; i++) meetings += cpu_is_meeting(exe, &plan->steps[i]);
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  waits += executable_may_wait(op);
+  return waits == meetings ? meetings : RT_NO_TURNS;
+}
+
 /* What calls must know of the program. */
 static int executable_note_facts(cpu_executable *exe, const ir_module *m, const plan_program *plan, xlac_error *err) {
   TRY(rt_executable_describe(&exe->base, m, &exe->arena, err));
   assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
   exe->needs_interpreter = cpu_program_needs_interpreter(plan);
   exe->base.work = cpu_program_work(plan);
+  exe->base.meetings = executable_meetings(exe, m, plan);
   for (uint32_t i = 0; i < exe->base.n_arguments; i++)
     exe->needs_care = exe->needs_care || executable_is_narrow(exe->base.argument_types[i]);
   return 0;

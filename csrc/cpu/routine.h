@@ -69,6 +69,10 @@ cpu_prepare_fn cpu_prepare_arg_reduce; /* never says no to what opt_arg_reductio
 cpu_prepare_fn cpu_prepare_reduce;     /* reduce_body.c: that, or by any computation */
 cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* dynamic_slice.c */
 
+/* Whether the step is a collective whose members all wait for the same ones: then nobody is left waiting when all have
+ * come to it. collective.c */
+bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s);
+
 /* Whether something is registered for this run under the name of the step's custom call. builtin_call.c */
 bool cpu_builtin_is_registered(const cpu_routine_run *r);
 

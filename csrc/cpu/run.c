@@ -220,12 +220,17 @@ int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *
   return status ? status : interp_tick(&run->ctx, run_work(s));
 }
 
-int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results, char *frame) {
+void **cpu_bind_program(const plan_program *p, void *const *arguments, void *const *results, char *frame) {
   void **pointers = (void **)(void *)frame;
   assert(!p->interpreted);
   cpu_bind_frame(p, frame, pointers);
   cpu_bind_interface(p, arguments, results, pointers);
   if (p->n_spares) run_bind_spares(p, arguments, pointers);
+  return pointers;
+}
+
+int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results, char *frame) {
+  void **pointers = cpu_bind_program(p, arguments, results, frame);
   const cpu_list *l = cpu_code_of(run->exe, p)->list;
   return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
 }

@@ -89,6 +89,9 @@ static inline const void *cpu_step_code(const cpu_executable *exe, const plan_pr
 XLAC_MUST_USE int cpu_run_program(cpu_run *run, const plan_program *p, void *const *arguments, void *const *results,
                                   char *frame);
 
+/* The program's table of pointers, at the beginning of its frame. */
+void **cpu_bind_program(const plan_program *p, void *const *arguments, void *const *results, char *frame);
+
 /* Whether all that the step writes are results that the program does not read again. */
 static inline bool cpu_run_is_last(const plan_program *p, const plan_step *s) {
   for (uint32_t i = 0; i < s->n_out; i++) {

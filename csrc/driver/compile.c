@@ -165,7 +165,7 @@ static int line_make_group(const compile_line *x, base_alloc alloc, rt_executabl
   if (seats) seats[0] = one;
   for (uint32_t i = 1; i < n && status == 0; i++) status = line_build_seat(x, seats, i);
   if (status == 0)
-    status = spmd_group(x->options->partitioned, seats, n, alloc, out, x->err);
+    status = spmd_group(x->options->partitioned, seats, n, x->options->build.async_work, alloc, out, x->err);
   else
     spmd_group_abandon(x->options->partitioned, seats, seats ? n : 0);
   if (!seats) rt_executable_destroy(one);

@@ -135,7 +135,7 @@ static int rehearse_plan(void *ctx, ir_module **m, const plan_program *plan, xla
   if (plan->interpreted)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "the program has no plan to rehearse, since %s", plan->why);
   BASE_PUT(x->out, "{\"sharding\": ");
-  spmd_put_report(x->out, x->program);
+  spmd_put_report(x->out, x->program, NULL);
   BASE_PUT(x->out, ", \"collectives\": ");
   rehearse_put_collectives(x->out, *m);
   rehearse_put_donations(x->out, plan);

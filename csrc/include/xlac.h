@@ -621,7 +621,9 @@ typedef struct xlac_compile_options {
   struct xlac_counters *counters; /* of what calls copy and reuse, kept by the executable; NULL: nobody counts */
   uint32_t n_lanes;               /* several lanes for "" are taken in turn; without any, there is one of one thread */
   const xlac_lane *lanes;
-  uint64_t async_work; /* elements: async operations of less are run where they are started; 0: some thousands */
+  /* Elements: async operations of less are run where they are started, devices of a group with less between their
+   * collectives in turns on the caller's thread. 0: some thousands. */
+  uint64_t async_work;
   xlac_numerics numerics;
   /* Of the runtime, as for xlac_runtime_open_device; NULL: "cpu". For several devices also a name for each, with commas
    * between: "cuda:0,cuda:1"; "cuda" alone is all GPUs in turn. */

@@ -25,7 +25,7 @@ typedef struct comm_meeting comm_meeting;
 struct comm_meeting {
   rt_collective what;
   rt_group group;  /* of whoever opened it; members stay while anybody is here */
-  uint32_t room;   /* for members */
+  size_t room;     /* bytes of the lists, which lie behind the record */
   uint32_t here_n; /* members in this process */
   uint32_t arrived, done, left;
   uint32_t busy; /* members that look at the others' arrays now: nobody goes away meanwhile, not even after a failure */
@@ -34,6 +34,7 @@ struct comm_meeting {
   comm_meeting *next;
   const void *const **in; /* by place; NULL: not here yet */
   void *const **out;
+  void **arrays; /* in turns: what the lists of in and out refer to, which then are their owners' no more */
   bool *here;
 };
 
@@ -169,6 +170,7 @@ static void comm_advance(comm_shared *c, comm_meeting *m, comm_stage stage) {
     comm_seat *seat = &c->seats[m->group.members[k]];
     if (seat->state != COMM_WAITING || seat->meeting != m) continue;
     seat->state = COMM_RUNNING;
+    seat->meeting = NULL;
     c->running++;
   }
   pthread_cond_broadcast(&m->wake);
@@ -188,28 +190,35 @@ static void comm_free(base_alloc alloc, comm_meeting *m) {
 }
 
 /* Records are used again by groups that fit into them. */
-static comm_meeting *comm_take(comm_shared *c, uint32_t n) {
+static comm_meeting *comm_take(comm_shared *c, size_t room) {
   for (comm_meeting **link = &c->spare; *link; link = &(*link)->next) {
     comm_meeting *m = *link;
-    if (m->room < n) continue;
+    if (m->room < room) continue;
     *link = m->next;
     return m;
   }
-  size_t lists = (size_t)n * (2 * sizeof(void *) + sizeof(bool));
-  comm_meeting *m = base_malloc(c->alloc, sizeof *m + lists);
+  comm_meeting *m = base_malloc(c->alloc, sizeof *m + room);
   if (!m) return NULL;
-  m->room = n;
+  m->room = room;
+  pthread_cond_init(&m->wake, NULL);
+  return m;
+}
+
+static comm_meeting *comm_take_for(comm_shared *c, uint32_t n, uint32_t arrays) {
+  size_t kept = c->base.in_turns ? 2 * (size_t)n * arrays : 0;
+  comm_meeting *m = comm_take(c, (2 * (size_t)n + kept) * sizeof(void *) + n * sizeof(bool));
+  if (!m) return NULL;
   m->in = (const void *const **)(void *)(m + 1);
   m->out = (void *const **)(void *)(m->in + n);
-  m->here = (bool *)(void *)(m->out + n);
-  pthread_cond_init(&m->wake, NULL);
+  m->arrays = (void **)(void *)(m->out + n);
+  m->here = (bool *)(void *)(m->arrays + kept);
   return m;
 }
 
 static comm_meeting *comm_open(comm_shared *c, const rt_collective *what, const rt_group *group) {
   for (comm_meeting *m = c->open; m; m = m->next)
     if (comm_is_same(m, what, group)) return m;
-  comm_meeting *m = comm_take(c, group->n);
+  comm_meeting *m = comm_take_for(c, group->n, what->n);
   if (!m) return NULL;
   m->what = *what;
   m->group = *group;
@@ -233,6 +242,16 @@ static void comm_leave_meeting(comm_shared *c, comm_meeting *m) {
   c->spare = m;
 }
 
+/* In turns a participant leaves copies of its lists, and goes on before they have been read. */
+static void comm_keep(comm_meeting *m, uint32_t place) {
+  uint32_t n = m->what.n;
+  void **arrays = m->arrays + 2 * (size_t)n * place;
+  memcpy(arrays, m->in[place], n * sizeof *arrays);
+  memcpy(arrays + n, m->out[place], n * sizeof *arrays);
+  m->in[place] = (const void *const *)arrays;
+  m->out[place] = arrays + n;
+}
+
 /* *last: we have come last, and everybody else waits. */
 static int comm_arrive(comm_shared *c, const rt_collective *what, const rt_group *group, const void *const *in,
                        void *const *out, comm_meeting **meeting, bool *last, xlac_error *err) {
@@ -242,6 +261,7 @@ static int comm_arrive(comm_shared *c, const rt_collective *what, const rt_group
   if (!m) return base_oom(err, "a collective");
   m->in[group->place] = in;
   m->out[group->place] = out;
+  if (c->base.in_turns) comm_keep(m, group->place);
   m->here[group->place] = true;
   *last = ++m->arrived == m->here_n;
   *meeting = m;
@@ -298,6 +318,17 @@ static int comm_alone(comm_shared *c, const rt_participant *us, comm_meeting *m,
   return 0;
 }
 
+/* The same in turns: whoever is not the last counts as waiting until all are there. */
+static int comm_turn(comm_shared *c, const rt_participant *us, comm_meeting *m, bool last, const rt_exchange *x,
+                     xlac_error *err) {
+  comm_seat *seat = &c->seats[us->number];
+  if (last) return comm_alone(c, us, m, last, x, err);
+  seat->state = COMM_WAITING;
+  seat->meeting = m;
+  c->running--;
+  return 0;
+}
+
 /* The last to come does it all, with those who are elsewhere. */
 static int comm_across(comm_shared *c, const rt_participant *us, comm_meeting *m, bool last, const rt_exchange *x,
                        xlac_error *err) {
@@ -323,7 +354,9 @@ static int comm_collective(rt_communicator *base, const rt_participant *us, cons
   if (status == 0) {
     rt_exchange x = comm_exchange(m, combine, ctx);
     bool little = rt_exchange_bytes(what, group->n) <= COMM_LITTLE;
-    if (m->here_n < group->n)
+    if (base->in_turns)
+      status = comm_turn(c, us, m, last, &x, err);
+    else if (m->here_n < group->n)
       status = comm_across(c, us, m, last, &x, err);
     else
       status = little ? comm_alone(c, us, m, last, &x, err) : comm_share(c, us, m, group->place, last, &x, err);
@@ -339,6 +372,7 @@ static int comm_meet(rt_communicator *base, const rt_participant *us, const rt_c
   comm_shared *c = (comm_shared *)base;
   comm_meeting *m = NULL;
   bool last = false;
+  assert(!base->in_turns);
   pthread_mutex_lock(&c->lock);
   int status = comm_arrive(c, what, group, item, NULL, &m, &last, err);
   if (status == 0 && last) comm_advance(c, m, COMM_WORKING);

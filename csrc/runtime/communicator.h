@@ -91,6 +91,8 @@ struct rt_communicator {
   int64_t replicas, partitions;
   uint32_t processes;                  /* more than 1: of the table's entries meet and part are for groups within one */
   _Atomic(rt_attachment *) attachment; /* NULL, until the first that wants one sets it; ended with the communicator */
+  bool in_turns; /* set between runs: all participants run on one thread, which lets none of them go on from a
+                    collective before all members of its group have come there; then there is no meet */
 };
 
 /* One for replicas * partitions participants in this process: 1 to RT_MOST_PARTICIPANTS. OUT_OF_MEMORY. */
@@ -107,7 +109,8 @@ static inline void rt_communicator_begin(rt_communicator *c) {
  * rt_communicator_create has made. across->net NULL: of one. */
 struct rt_across;
 void rt_communicator_begin_across(rt_communicator *c, const struct rt_across *across);
-/* what->n arrays in and out, which do not overlap. Returns when our results are written and our arrays are ours again.
+/* what->n arrays in and out, which do not overlap. Returns when our results are written and our arrays are ours again;
+ * in turns at once, where the last member to come does the work of all.
  * PARTICIPANTS: somebody we wait for will not come. INTERRUPTED: another one has failed, or we were interrupted. */
 XLAC_MUST_USE static inline int rt_communicator_run(rt_communicator *c, const rt_participant *us,
                                                     const rt_collective *what, const rt_group *group,

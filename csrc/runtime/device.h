@@ -246,10 +246,22 @@ void rt_build_abandon(rt_build *b); /* NULL is fine */
 
 /* --- executables --- */
 
+/* One of several calls that go in turns. */
+typedef struct rt_turn {
+  rt_call_options options;
+  void *const *arguments, *const *results; /* as rt_call's */
+} rt_turn;
+enum { RT_NO_TURNS = UINT32_MAX };
+
 typedef struct rt_executable_vtable {
   void (*destroy)(rt_executable *exe);
   int (*call)(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,
               const rt_trace *trace, xlac_error *err);
+  /* n calls on the caller's thread, all participants of one communicator of turns (communicator.h): each runs up to its
+   * next collective, then the next call does. trace is of the first; *failed: whose error it is. Only where the
+   * executable's `meetings` say that it can. NULL: the device can't. */
+  int (*call_in_turns)(const rt_executable *exe, uint32_t n, const rt_turn *turns, const rt_trace *trace,
+                       uint32_t *failed, xlac_error *err);
   int (*run)(const rt_executable *exe, const rt_call_options *options, uint32_t n,
              struct interp_value *const *arguments, struct interp_value **out, const rt_trace *trace, xlac_error *err);
   bool (*lane)(const rt_executable *exe, uint32_t index, xlac_lane *out);  /* NULL: it has none */
@@ -267,7 +279,8 @@ struct rt_executable {
   bool on_values;                  /* it has no leaves of known size: rt_run_values only */
   uint32_t n_arguments, n_results; /* leaves: arrays and tokens of the parameters and of the root, depth first */
   const ir_type *const *argument_types, *const *result_types;
-  uint64_t work; /* elements a call goes through, roughly; UINT64_MAX where that isn't known before it runs */
+  uint64_t work;     /* elements a call goes through, roughly; UINT64_MAX where that isn't known before it runs */
+  uint32_t meetings; /* collectives between which calls can go in turns; RT_NO_TURNS: they can't */
 };
 
 void rt_executable_destroy(rt_executable *exe); /* when no call is going on; NULL is fine */

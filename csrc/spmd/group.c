@@ -23,8 +23,8 @@
 #include "spmd.h"
 
 enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
-/* Elements that a device goes through: where devices do not meet, less is done by the caller for all of them, one after
- * another, sooner than threads are woken. */
+/* Elements that a device goes through before each time that it is woken, where the caller does not say: less is done by
+ * the caller for all of them, in turns, sooner than threads are woken. */
 enum { GROUP_LITTLE = 1 << 14 };
 
 typedef struct group_team group_team;
@@ -40,7 +40,7 @@ typedef struct group_executable {
   uint32_t n_seats;
   rt_recycler *memory;
   size_t block_bytes;
-  bool apart;                         /* devices have little to do, and do not meet: the caller does it all */
+  bool in_turns;                      /* devices have little to do: the caller does it all */
   int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
   _Atomic(group_team *) teams;        /* free ones */
   rt_network *net;                    /* NULL: all devices are in this process */
@@ -79,6 +79,7 @@ struct group_team {
   uint32_t n_threads;
   bool ends;
   group_job job;
+  rt_turn *turns; /* of all seats */
   group_seat seats[];
 };
 
@@ -150,26 +151,33 @@ static void group_deliver(const group_executable *g, const group_job *job, group
       spmd_join(&p->results[i], seat->device, job->results[i], seat->results[i]);
 }
 
-static void group_run_device(group_team *t, group_seat *seat) {
+/* The local program's call, with its shards in place. */
+static rt_turn group_turn(group_team *t, group_seat *seat, bool asks) {
   const group_executable *g = t->group;
-  xlac_error err = {.code = 0};
   assert(seat->team == t && g->program->replicas * g->program->partitions == g->program->n_devices);
-  rt_call_options own = *t->job.options;
-  own.replica = seat->device / g->program->partitions;
-  own.partition = seat->device % g->program->partitions;
-  own.communicator = t->communicator;
-  own.interrupted = seat > t->seats ? group_stopped : group_asked;
-  own.interrupt_ctx = t;
-  void *const *in = seat->arguments, *const *out = seat->results;
+  rt_turn own = {*t->job.options, seat->arguments, seat->results};
+  own.options.replica = seat->device / g->program->partitions;
+  own.options.partition = seat->device % g->program->partitions;
+  own.options.communicator = t->communicator;
+  own.options.interrupted = asks ? group_asked : group_stopped;
+  own.options.interrupt_ctx = t;
   if (t->job.block) {
     group_bring(g, &t->job, seat);
   } else {
-    in = t->job.arguments + (size_t)seat->number * g->program->n_arguments;
-    out = t->job.results + (size_t)seat->number * g->program->n_results;
+    own.arguments = t->job.arguments + (size_t)seat->number * g->program->n_arguments;
+    own.results = t->job.results + (size_t)seat->number * g->program->n_results;
   }
-  const rt_trace *trace = seat > t->seats ? NULL : t->job.trace;
+  return own;
+}
+
+static void group_run_device(group_team *t, group_seat *seat) {
+  const group_executable *g = t->group;
+  bool first = seat == t->seats;
+  xlac_error err = {.code = 0};
+  const rt_turn own = group_turn(t, seat, first);
+  const rt_trace *trace = first ? t->job.trace : NULL;
   const rt_executable *exe = g->seats[seat->number % g->n_seats];
-  int status = exe->vtable->call(exe, &own, in, out, trace, &err);
+  int status = exe->vtable->call(exe, &own.options, own.arguments, own.results, trace, &err);
   if (status)
     rt_communicator_fail(t->communicator, seat->device, &err);
   else if (t->job.block)
@@ -216,7 +224,7 @@ static void team_destroy(group_team *t) {
 
 /* n_threads counts those that run: what there is no thread for ends the team. */
 static int team_start(group_team *t, uint32_t n, xlac_error *err) {
-  if (t->group->apart) return 0;
+  if (t->group->in_turns) return 0;
   for (uint32_t i = 1; i < n; i++) {
     if (pthread_create(&t->seats[i].thread, NULL, group_thread, &t->seats[i]) != 0)
       return base_fail(err, XLAC_E_OUT_OF_MEMORY, "the system has no thread for device %u of %u", (unsigned)i,
@@ -230,10 +238,11 @@ static int team_start(group_team *t, uint32_t n, xlac_error *err) {
 static group_team *team_allocate(const group_executable *g) {
   const spmd_program *p = g->program;
   size_t n = g->here, leaves = (size_t)p->n_arguments + p->n_results;
-  size_t head = sizeof(group_team) + n * sizeof(group_seat);
+  size_t turns = sizeof(group_team) + n * sizeof(group_seat), head = turns + n * sizeof(rt_turn);
   group_team *t = base_malloc(g->alloc, head + n * leaves * sizeof(void *));
   if (!t) return NULL;
   memset(t, 0, head);
+  t->turns = (rt_turn *)(void *)((char *)t + turns);
   void **pointers = (void **)(void *)((char *)t + head);
   for (uint32_t i = 0; i < n; i++, pointers += leaves)
     t->seats[i] = (group_seat){t, group_device(g, i), i, .arguments = pointers, .results = pointers + p->n_arguments};
@@ -250,6 +259,7 @@ static int team_create(const group_executable *g, group_team **out, xlac_error *
   pthread_cond_init(&t->work, NULL);
   pthread_cond_init(&t->over, NULL);
   int status = rt_communicator_create(&t->communicator, p->replicas, p->partitions, g->alloc, err);
+  if (status == 0) t->communicator->in_turns = g->in_turns;
   if (status == 0) status = team_start(t, g->here, err);
   if (status)
     team_destroy(t);
@@ -319,10 +329,16 @@ static int team_error(const group_team *t, xlac_error *err) {
   return -(int)why.code;
 }
 
-/* On the caller's thread, one device after another. */
-static int team_run_alone(group_team *t, const group_job *job, xlac_error *err) {
+/* On the caller's thread. */
+static int team_run_in_turns(group_team *t, const group_job *job, xlac_error *err) {
+  const group_executable *g = t->group;
+  xlac_error why = {.code = 0};
+  uint32_t failed = 0;
   t->job = *job;
-  for (uint32_t i = 0; i < t->group->here; i++) group_run_device(t, &t->seats[i]);
+  for (uint32_t i = 0; i < g->here; i++) t->turns[i] = group_turn(t, &t->seats[i], true);
+  int status = g->one->vtable->call_in_turns(g->one, g->here, t->turns, job->trace, &failed, &why);
+  if (status) rt_communicator_fail(t->communicator, t->seats[failed].device, &why);
+  for (uint32_t i = 0; i < g->here && status == 0 && job->block; i++) group_deliver(g, job, &t->seats[i]);
   return team_error(t, err);
 }
 
@@ -330,7 +346,7 @@ static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   const group_executable *g = t->group;
   const rt_across across = {g->net, g->process, g->here, job->run};
   rt_communicator_begin_across(t->communicator, &across);
-  if (g->apart) return team_run_alone(t, job, err);
+  if (g->in_turns) return team_run_in_turns(t, job, err);
   pthread_mutex_lock(&t->lock);
   assert(t->at_work == 0 && t->n_threads + 1 == g->here);
   t->job = *job;
@@ -619,16 +635,13 @@ static int group_give(group_executable *g, xlac_error *err) {
   return 0;
 }
 
-/* Whether some op waits for other devices, or calls what may. */
-static bool group_meets(const ir_module *m) {
-  IR_FOR_COMPUTATIONS(c, m)
-  IR_FOR_OPS(op, c)
-  if (ir_opcode_has(op->opcode, IR_COLLECTIVE | IR_SIDE_EFFECT | IR_ASYNC_START) || op->opcode == IR_OP_CUSTOM_CALL)
-    return true;
-  return false;
+static bool group_can_take_turns(const group_executable *g) {
+  bool can = g->one->vtable->call_in_turns && g->one->meetings != RT_NO_TURNS;
+  for (uint32_t i = 0; i < g->n_seats; i++) can = can && g->seats[i] == g->one;
+  return can;
 }
 
-static int group_prepare(group_executable *g, xlac_error *err) {
+static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) {
   const rt_executable *one = g->one;
   const spmd_program *p = g->program;
   if (one->on_values)
@@ -639,15 +652,15 @@ static int group_prepare(group_executable *g, xlac_error *err) {
   g->base.module = g->face;
   g->base.n_devices = p->n_devices;
   g->here = p->n_devices;
-  g->apart = one->work <= GROUP_LITTLE && !group_meets(one->module);
+  g->in_turns = group_can_take_turns(g) && one->work / (little ? little : GROUP_LITTLE) <= one->meetings;
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
   TRY(group_places(g, err));
   TRY(group_give(g, err));
   return rt_recycler_create(&g->memory, g->alloc, err);
 }
 
-int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, base_alloc alloc, rt_executable **out,
-               xlac_error *err) {
+int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, uint64_t little, base_alloc alloc,
+               rt_executable **out, xlac_error *err) {
   rt_executable *one = seats[0];
   group_executable *g = base_malloc(alloc, sizeof *g + n_seats * sizeof *seats);
   if (!g) {
@@ -665,7 +678,7 @@ int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, b
   g->one = one;
   atomic_init(&g->teams, NULL);
   base_arena_init(&g->arena, alloc);
-  int status = group_prepare(g, err);
+  int status = group_prepare(g, little, err);
   if (status)
     rt_executable_destroy(&g->base);
   else
@@ -710,10 +723,19 @@ int spmd_group_join(rt_executable *base, rt_network *net, const uint32_t *proces
                                (unsigned)n, (unsigned)size),
                      "each process runs as many devices as every other one: compile for a multiple");
   g->net = rt_network_retain(net);
+  g->in_turns = g->in_turns && g->one->meetings == 0; /* who waits for others elsewhere keeps nobody here waiting */
   TRY(group_share(g, processes, err));
   snprintf(g->label, sizeof g->label, "%s", label);
   for (uint32_t i = 0; i < g->program->n_results; i++) group_find_first(g, &g->program->results[i]);
   return group_places(g, err);
+}
+
+const char *spmd_group_way(const rt_executable *base) {
+  const group_executable *g = (const group_executable *)base;
+  if (g->in_turns) return "in turns on the caller's thread, since they have little to do";
+  if (!group_can_take_turns(g))
+    return "on a thread each, since an op that can't be left half done may wait for other devices";
+  return "on a thread each";
 }
 
 rt_network *spmd_group_network(const rt_executable *base) {

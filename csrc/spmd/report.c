@@ -96,9 +96,14 @@ static void report_leaves(base_text *t, const char *key, uint32_t n, const spmd_
   base_putc(t, ']');
 }
 
-void spmd_put_report(base_text *t, const spmd_program *p) {
-  base_putf(t, "{\"devices\": %u, \"replicas\": %lld, \"partitions\": %lld, \"whole\": ", p->n_devices,
-            (long long)p->replicas, (long long)p->partitions);
+void spmd_put_report(base_text *t, const spmd_program *p, const char *way) {
+  base_putf(t, "{\"devices\": %u, \"replicas\": %lld, \"partitions\": %lld, ", p->n_devices, (long long)p->replicas,
+            (long long)p->partitions);
+  if (way) {
+    report_string(t, "run", way);
+    BASE_PUT(t, ", ");
+  }
+  BASE_PUT(t, "\"whole\": ");
   if (p->whole)
     base_put_json(t, p->whole, strlen(p->whole));
   else

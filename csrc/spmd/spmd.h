@@ -111,11 +111,14 @@ XLAC_MUST_USE int spmd_face(const spmd_program *p, const ir_module *local, ir_mo
 
 /* group.c: takes p and the executables of the local program, also on failure, but not their list. The devices of this
  * process have them in turn; the same one may come several times, and all but the first have the first one's module and
- * plan. What it gives is a group: an executable whose n_devices is not 0. */
-XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, base_alloc alloc,
-                             rt_executable **out, xlac_error *err);
+ * plan. What it gives is a group: an executable whose n_devices is not 0. little: elements; devices with less between
+ * their collectives are run by the caller's thread; 0: some thousands. */
+XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, uint64_t little,
+                             base_alloc alloc, rt_executable **out, xlac_error *err);
 /* What spmd_group would take; entries may be NULL. */
 void spmd_group_abandon(spmd_program *p, rt_executable *const *seats, uint32_t n_seats);
+/* How its devices run, and why: static words that follow "devices run". */
+const char *spmd_group_way(const rt_executable *group);
 /* Borrowed from a group: what it is the program of, and one device's executable. */
 const spmd_program *spmd_group_program(const rt_executable *group);
 const rt_executable *spmd_group_local(const rt_executable *group);
@@ -134,7 +137,7 @@ XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, 
 struct rt_network *spmd_group_network(const rt_executable *group); /* NULL: it has joined none */
 void spmd_group_here(const rt_executable *group, uint32_t *from, uint32_t *here);
 
-/* report.c: what partitioning came to, as JSON (docs/executor.md). */
-void spmd_put_report(base_text *out, const spmd_program *p);
+/* report.c: what partitioning came to, as JSON (docs/executor.md). way: spmd_group_way's; NULL: it is not to be run. */
+void spmd_put_report(base_text *out, const spmd_program *p, const char *way);
 
 #endif

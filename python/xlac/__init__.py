@@ -248,7 +248,8 @@ def compile(module, *, device="cpu", devices=None, threads=None, blas=None, fuse
         The threads of async operations: {"copy": 1} gives those whose execution thread is named "copy" a thread of their own, beside the one
         that all others share ("" in the dict); a number is that of lanes that all share; 0 threads leave the work to whoever waits for it.
     async_work : int
-        Operations that go through fewer elements (0: some thousands) are run where they start.
+        Async operations that go through fewer elements (0: some thousands) are run where they start; devices with less to do between their
+        collectives are run in turns on the caller's thread.
     results : {"numpy", "buffer", "sharded"}
         Arrays of NumPy, or Buffers: of every element type, to be given to PyTorch or JAX without a copy, and away (`donate`). With `devices`,
         "sharded" is for ShardedBuffers: a Buffer a device, which the next call takes as stored.

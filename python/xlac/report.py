@@ -320,7 +320,7 @@ def gather_text(row):
 def explain_sharding(executable):
     found = json.loads(executable._sharding())
     times = "1 replica" if found["replicas"] == 1 else f"{found['replicas']} replicas"
-    lines = [f"{found['devices']} devices: {times} of {found['partitions']} partitions"]
+    lines = [f"{found['devices']} devices: {times} of {found['partitions']} partitions; they run {found['run']}"]
     if found["whole"]:
         lines.append(f"every device computes the whole program, since it could not be partitioned: {found['whole']}")
     lines += ["computed whole on every device:", *map(gather_text, found["gathers"])] if found["gathers"] else []

@@ -81,7 +81,7 @@ def test_bits_do_not_depend_on_threads():
   return %0 : tensor<1000xf32>"""
     signature = f'(%x: {sharded("64x1000xf32", chr(34) + "a" + chr(34) + ", " + chr(34) + "b" + chr(34), "")}) -> tensor<1000xf32>'
     x = np.random.default_rng(1).standard_normal((64, 1000), np.float32)
-    results = [compiled(body, signature, threads=threads)(x) for threads in (1, 4, 8) for _ in range(3)]
+    results = [compiled(body, signature, threads=threads, async_work=work)(x) for threads in (1, 4, 8) for work in (0, 1, 10**9)]
     assert len({r.tobytes() for r in results}) == 1
     np.testing.assert_allclose(results[0], x.sum(0), rtol=1e-4, atol=1e-4)
 
@@ -172,6 +172,47 @@ def test_devices_that_do_not_meet_run_on_the_callers_thread():
     assert set(os.listdir("/proc/self/task")) <= before
 
 
+def threads_of(call):
+    before = set(os.listdir("/proc/self/task"))
+    call()
+    return len(set(os.listdir("/proc/self/task")) - before)
+
+
+def test_devices_with_little_to_do_meet_in_turns_on_the_callers_thread():
+    x, y = operands()
+    small, forced = compiled(*PRODUCT), compiled(*PRODUCT, async_work=1)
+    assert threads_of(lambda: small(x, y)) == 0 and "in turns on the caller's thread" in small.explain("sharding")
+    assert threads_of(lambda: forced(x, y)) >= 3 and "they run on a thread each" in forced.explain("sharding")
+    for _ in range(3):
+        assert small(x, y).tobytes() == forced(x, y).tobytes()
+
+
+def test_loops_that_meet_have_threads():
+    exe = compiled(*LOOP, async_work=10**9)
+    assert exe.explain("sharding").data["run"].startswith("on a thread each, since an op")
+
+
+def long_chain(rows, products):
+    """Products of rows by a square, one after another: each device has a share of the rows."""
+    lines = [f"%{k + 1} = stablehlo.dot_general %{k if k else 'x'}, %w, contracting_dims = [1] x [0] : (tensor<{rows}x{rows}xf32>, "
+             f"tensor<{rows}x{rows}xf32>) -> tensor<{rows}x{rows}xf32>" for k in range(products)]
+    cut = sharded(f"{rows}x{rows}xf32", '"a", "b"', "")
+    return "\n".join([*lines, f"return %{products} : tensor<{rows}x{rows}xf32>"]), f"(%x: {cut}, %w: tensor<{rows}x{rows}xf32>) -> tensor<{rows}x{rows}xf32>"
+
+
+def test_ctrl_c_ends_devices_in_turns():
+    exe = compiled(*long_chain(2048, 60), async_work=10**15)
+    assert "in turns" in exe.explain("sharding")
+    x = np.zeros((2048, 2048), np.float32)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        exe(x, x)
+    assert time.monotonic() - began < 20
+    timer.join()
+
+
 CALL = ("""%0 = stablehlo.custom_call @sharded_test(%x) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}, custom>} : (tensor<8xf32>) -> tensor<8xf32>
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
@@ -200,8 +241,9 @@ def test_an_exception_in_one_device_ends_all(custom_call):
     assert exe(x) == 56
 
 
-def test_calls_at_the_same_time():
-    exe = compiled(*PRODUCT)
+@pytest.mark.parametrize("async_work", [1, 10**9])
+def test_calls_at_the_same_time(async_work):
+    exe = compiled(*PRODUCT, async_work=async_work)
     wrong = []
 
     def many(seed):
