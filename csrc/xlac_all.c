@@ -474,6 +474,7 @@
 #include "cpu/native/lower_complex.c"
 #include "cpu/native/lower_convert.c"
 #include "cpu/native/lower_fold.c"
+#include "cpu/native/lower_near.c"
 #include "cpu/native/lower_op.c"
 #include "cpu/native/lower_read.c"
 #include "cpu/native/masks.c"

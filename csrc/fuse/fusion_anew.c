@@ -50,6 +50,12 @@ static bool anew_add_array(anew_tree *x, const ir_op *op) {
   return true;
 }
 
+/* A part of what is in memory, perhaps without its dimensions of size 1. */
+static bool anew_is_slice(const ir_op *op) {
+  if (op->opcode == IR_OP_RESHAPE && fusion_moves_index(op) && !fusion_splits(op)) op = ir_operand(op, 0);
+  return op->opcode == IR_OP_SLICE && anew_is_stored(ir_operand(op, 0));
+}
+
 /* Adds op, which is no more than a lane by lane function of what is behind it. false where that is not so, or too much.
  * Depth is bounded by the weight. */
 static bool anew_add(anew_tree *x, const ir_op *op, bool top) {
@@ -63,7 +69,7 @@ static bool anew_add(anew_tree *x, const ir_op *op, bool top) {
     return x->weight <= FUSION_MAX_CHEAP && (!memory || anew_add_array(x, from));
   }
   if (!top && anew_is_stored(op)) return anew_add_array(x, op);
-  if (op->opcode == IR_OP_SLICE && anew_is_stored(ir_operand(op, 0))) {
+  if (anew_is_slice(op)) {
     x->weight++;
     return anew_add_array(x, op);
   }

@@ -69,11 +69,13 @@ typedef struct kernel_value {
   const kernel_index
       *index; /* LOAD, COUNT_UP; SCAN: the place in its order, with a stride of 1 or -1 along one dimension */
   const kernel_base *bases; /* LOAD: one for each of in */
-  const kernel_box *box;    /* the iterations in which it is defined; NULL: all */
-  const kernel_box *pick;   /* PICK */
-  const void *data;         /* CONSTANT: one element */
-  scalar_op op;             /* OP; SCAN: combines two values */
-  uint32_t origin;          /* OP: id of the op of HLO that it is, for explanations alone */
+  bool flat;     /* LOAD, in native code: all its places are digits of the iteration's number (native/flatten.c) ... */
+  int64_t rises; /* ... and the first is the number over this; 0: the rest of that */
+  const kernel_box *box;  /* the iterations in which it is defined; NULL: all */
+  const kernel_box *pick; /* PICK */
+  const void *data;       /* CONSTANT: one element */
+  scalar_op op;           /* OP; SCAN: combines two values */
+  uint32_t origin;        /* OP: id of the op of HLO that it is, for explanations alone */
 } kernel_value;
 
 /* One output of the kernel. */

@@ -670,6 +670,46 @@ ENTRY e {
     assert "vpgatherdd" in text and "by the vector VM" not in text and {"avx2": "vmaskmovps", "avx512": "vmovdqu32"}[level] in text
 
 
+@pytest.mark.parametrize("t", ["u8", "s16", "f32", "f64", "u64"])
+@pytest.mark.parametrize("row", [2, 3, 4, 5, 8])
+def test_lanes_near_each_other_are_permuted_or_selected(t, row):
+    """Short rows made one: columns, single rows, rows backwards and parts of longer rows, to the last element of each array."""
+    for n in (70, 1021):
+        rng = np.random.default_rng(row)
+        long = 2 * row + 1
+        text = f"""kernel [{n},{row}] from 5 inputs
+v0 = {t}[] load in0[0 + {row}*i0 + 1*i1]
+v1 = {t}[] load in1[0 + 1*i0]
+v2 = {t}[] add(v0, v1)
+v3 = {t}[] load in2[0 + 1*i1]
+v4 = {t}[] subtract(v2, v3)
+v5 = {t}[] load in3[{row - 1} + {row}*i0 + -1*i1]
+v6 = {t}[] add(v4, v5)
+v7 = {t}[] load in4[{long - row} + {long}*i0 + 1*i1]
+v8 = {t}[] subtract(v6, v7)
+v9 = {t}[] load in4[0 + {long}*i0 + 2*i1]
+v10 = {t}[] add(v8, v9)
+store out0[0 + {row}*i0 + 1*i1] v10
+"""
+        arrays = [numbers(rng, t, m) for m in (n * row, n, row, n * row, n * long)]
+        for threads in (1, 3):
+            agree(text, *arrays, threads=threads)
+
+
+def test_short_rows_gather_nothing(level):
+    text = xlac.compile_stage("""HloModule m
+ENTRY e {
+  x = f32[5000,3] parameter(0)
+  k = f32[5000] parameter(1)
+  c = f32[3] parameter(2)
+  b = f32[5000,3] broadcast(k), dimensions={0}
+  d = f32[5000,3] broadcast(c), dimensions={1}
+  m = f32[5000,3] multiply(x, b)
+  ROOT r = f32[5000,3] add(m, d)
+}""", "assembly")
+    assert "vpermd" in text and "gather" not in text
+
+
 SHORT_ROWS = [([700, 3], "1*i0", "1*i1"), ([40, 5, 4], "4*i0 + 1*i2", "1*i1"), ([30000, 3], "1*i0", "3*i0 + 1*i1"), ([9, 11, 7, 3], "7*i0 + 1*i2", "3*i1 + 1*i3")]
 
 

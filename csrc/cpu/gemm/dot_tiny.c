@@ -13,13 +13,15 @@ enum {
   TINY_BATCHES = 8,    /* fewer are not many */
   TINY_WORK = 1024,    /* products in each, of two matrices */
   TINY_VECTOR = 8192,  /* and where one is a vector */
+  TINY_TURNED = 256,   /* elements of a B whose rows are not neighbours: it is copied */
   TINY_OFFSETS = 64,   /* batches whose offsets are listed at a time */
   TINY_GRAIN = 1 << 15 /* products for which another thread is worth while */
 };
 
-/* Strides in elements. n counts columns; by columns there is one. */
+/* Strides in elements. n counts columns; by columns there is one. turned: from one of B's columns to the next, where
+ * they are not neighbours; then b_k is that of the copy. */
 struct cpu_tiny {
-  int64_t m, n, k, a_m, a_k, b_k, c_m;
+  int64_t m, n, k, a_m, a_k, b_k, c_m, turned, turned_k;
   bool by_columns, is_double;
   cpu_gemm_dims batch;
 };
@@ -157,15 +159,18 @@ static bool tiny_take(cpu_tiny *t, const cpu_gemm *g, bool other) {
   t->c_m = row->c;
   t->by_columns = t->n == 1;
   if (t->by_columns) return k_a == 1 && k_b == 1;
-  return n_b == 1 && column->c == 1;
+  if (n_b != 1 && t->n * t->k <= TINY_TURNED) t->turned = n_b, t->turned_k = k_b, t->b_k = t->n;
+  return (n_b == 1 || t->turned) && column->c == 1;
 }
 
-/* Both sides exchanged where that is how a loop does it. */
+/* Both sides exchanged where that is how a loop does it, or does without a copy. */
 static bool tiny_fit(cpu_tiny *t, const cpu_gemm *g, bool *exchanged) {
   *exchanged = false;
-  if (tiny_take(t, g, false)) return true;
+  if (tiny_take(t, g, false) && !t->turned) return true;
   *exchanged = true;
-  return tiny_take(t, g, true);
+  if (tiny_take(t, g, true)) return true;
+  *exchanged = false;
+  return tiny_take(t, g, false);
 }
 
 static bool tiny_is_worth(const cpu_tiny *t, int64_t batches) {
@@ -199,22 +204,38 @@ typedef struct tiny_run {
   char *c;
 } tiny_run;
 
+/* B's rows side by side in `to`. */
+static const char *tiny_turn(const cpu_tiny *t, const char *b, char *to) {
+  if (!t->turned) return b;
+  for (int64_t p = 0; p < t->k; p++)
+    for (int64_t j = 0; j < t->n; j++) {
+      int64_t i = p * t->n + j, from = p * t->turned_k + j * t->turned;
+      if (t->is_double)
+        memcpy(to + 8 * i, b + 8 * from, 8);
+      else
+        memcpy(to + 4 * i, b + 4 * from, 4);
+    }
+  return to;
+}
+
 /* For rt_parallel_for: batches. */
 static void tiny_range(void *ctx, size_t begin, size_t end) {
   const tiny_run *r = ctx;
   const cpu_tiny *t = r->t;
   tiny_fn *fn = tiny_fn_of(t);
+  char turned[8 * TINY_TURNED] __attribute__((aligned(64)));
   int64_t at[3][TINY_OFFSETS], size = t->is_double ? 8 : 4;
   if (t->batch.n == 1) {
     const cpu_gemm_dim *d = &t->batch.v[0];
     for (int64_t i = (int64_t)begin; i < (int64_t)end; i++)
-      fn(t, r->a + i * d->a * size, r->b + i * d->b * size, r->c + i * d->c * size);
+      fn(t, r->a + i * d->a * size, tiny_turn(t, r->b + i * d->b * size, turned), r->c + i * d->c * size);
     return;
   }
   for (int64_t i = (int64_t)begin, n = 0; i < (int64_t)end; i += n) {
     n = (int64_t)end - i < TINY_OFFSETS ? (int64_t)end - i : TINY_OFFSETS;
     for (int which = 0; which < 3; which++) cpu_gemm_offsets(&t->batch, "abc"[which], i, n, at[which]);
-    for (int64_t j = 0; j < n; j++) fn(t, r->a + at[0][j] * size, r->b + at[1][j] * size, r->c + at[2][j] * size);
+    for (int64_t j = 0; j < n; j++)
+      fn(t, r->a + at[0][j] * size, tiny_turn(t, r->b + at[1][j] * size, turned), r->c + at[2][j] * size);
   }
 }
 

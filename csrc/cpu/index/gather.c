@@ -37,6 +37,14 @@ static void gather_line(const gather_data *g, const char *index, const char *big
                  big + i * g->line.big + gather_offset(g, index + i * g->line.index));
 }
 
+/* Windows that are one block, by single indices. */
+static void gather_blocks(const gather_data *g, const char *index, const char *big, char *small, int64_t n) {
+  const int64_t block = g->move.block;
+  for (int64_t i = 0; i < n; i++)
+    cpu_move_short(small + i * g->line.small, big + i * g->line.big + gather_offset(g, index + i * g->line.index),
+                   block);
+}
+
 /* An element of 16 bytes, copied as one. */
 typedef struct gather_16 {
   uint64_t half[2];
@@ -71,11 +79,12 @@ static gather_line_fn *gather_line_of(const gather_data *g) {
   static gather_line_fn *const lines[3][5] = {GATHER_SIZES(int32_t), GATHER_SIZES(uint32_t), GATHER_SIZES(int64_t)};
   static const base_dtype types[3] = {XLAC_S32, XLAC_U32, XLAC_S64};
   /* One index, and a window that is one element, or as many bytes as one. */
-  if (g->w.n_index != 1 || g->move.kind != CPU_MOVE_BLOCK) return gather_line;
+  if (g->move.kind != CPU_MOVE_BLOCK) return gather_line;
+  if (g->w.n_index != 1) return gather_blocks;
   for (uint32_t t = 0; t < 3; t++)
     for (uint32_t i = 0; i < 5; i++)
       if (g->w.dtype == types[t] && g->move.block == 1 << i) return lines[t][i];
-  return gather_line;
+  return gather_blocks;
 }
 #undef GATHER_SIZES
 
@@ -167,7 +176,7 @@ int cpu_prepare_gather(cpu_prepare_run *x) {
   /* A window costs at least as much as 16 bytes. */
   g->grain = GATHER_PIECE / interp_max(16, g->bytes / interp_max(1, g->w.count));
   g->grain = interp_max(1, g->grain);
-  x->out->name = g->code == gather_line ? "gather" : "pick";
+  x->out->name = g->code == gather_line || g->code == gather_blocks ? "gather" : "pick";
   x->data = g;
   x->out->work = (uint64_t)op->type->count;
   x->out->stoppable = true;

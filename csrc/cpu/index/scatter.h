@@ -16,6 +16,9 @@ typedef struct scat_data scat_data;
 typedef void scat_points_fn(char *big, const int64_t *at, const char *small, int64_t step, int64_t n);
 /* The same, of neighbours at indexes up to limit, in elements. */
 typedef void scat_dense_fn(char *big, const int32_t *at, int64_t limit, const char *small, int64_t n);
+/* n windows, each a row of len neighbours on both sides, at places in bytes, negative ones left out; step: between
+ * windows of updates. */
+typedef void scat_rows_fn(char *big, const int64_t *at, const char *small, int64_t step, int64_t n, int64_t len);
 /* n updates of a window; strides in bytes. */
 typedef void scat_row_fn(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride,
                          int64_t n);
@@ -25,6 +28,8 @@ struct scat_data {
   cpu_windows w;
   cpu_window_batch line;
   scat_row_fn *row;
+  scat_rows_fn *rows; /* of the body's op; NULL: it has none */
+  int64_t row_len;    /* of a window that is one row of neighbours; 0: it is not */
   scat_dense_fn *dense;
   scat_points_fn *points;        /* where windows are single elements that have a loop */
   scalar_loop loop;              /* of the body's op */

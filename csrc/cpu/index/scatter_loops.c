@@ -7,7 +7,7 @@ static void scat_row_put(const scat_data *s, char *to, int64_t to_stride, const 
                          int64_t n) {
   assert(n >= 0);
   if (to_stride == s->bytes && from_stride == s->bytes)
-    memcpy(to, from, (size_t)(n * s->bytes));
+    cpu_move_short(to, from, n * s->bytes);
   else
     cpu_move_row(s->bytes, to, to_stride, from, from_stride, n);
 }
@@ -24,19 +24,27 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
     scalar_loop_run(&s->loop, 1, (const void *const[]){to, from}, to);
 }
 
-/* Common ops straight in C: the interpreter's bits, without its calls. Integers wrap. Rows of a window: neighbours, or
- * at any strides. old: the element; x: the update. */
+/* Common ops straight in C: the interpreter's bits, without its calls. Integers wrap. Windows that are rows of `len`
+ * neighbours, one after the other: where each is in the array (negative: nowhere), in bytes. Updates are never part of
+ * the array. old: the element; x: the update. */
+#define SCAT_ROWS(name, T, expression)                                                                      \
+  static void name(char *big, const int64_t *at, const char *small, int64_t step, int64_t n, int64_t len) { \
+    for (int64_t i = 0; i < n; i++, small += step) {                                                        \
+      T *restrict a = (T *)(void *)(big + at[i]);                                                           \
+      const T *restrict b = (const T *)(const void *)small;                                                 \
+      if (at[i] < 0) continue;                                                                              \
+      for (int64_t j = 0; j < len; j++) {                                                                   \
+        const T old = a[j], x = b[j];                                                                       \
+        a[j] = expression;                                                                                  \
+      }                                                                                                     \
+    }                                                                                                       \
+  }
+/* A row of a window at any strides. */
 #define SCAT_ROW(name, T, expression)                                                                      \
   static void name(const scat_data *s, char *to, int64_t to_stride, const char *from, int64_t from_stride, \
                    int64_t n) {                                                                            \
-    (void)s;                                                                                               \
     if (to_stride == sizeof(T) && from_stride == sizeof(T)) {                                              \
-      T *a = (T *)(void *)to;                                                                              \
-      const T *b = (const T *)(const void *)from;                                                          \
-      for (int64_t i = 0; i < n; i++) {                                                                    \
-        const T old = a[i], x = b[i];                                                                      \
-        a[i] = expression;                                                                                 \
-      }                                                                                                    \
+      s->rows(to, &(int64_t){0}, from, 0, 1, n);                                                           \
       return;                                                                                              \
     }                                                                                                      \
     for (int64_t i = 0; i < n; i++) {                                                                      \
@@ -69,6 +77,7 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
   }
 /* The loops of one op on one type. */
 #define SCAT_OP(op, name, T, expression)              \
+  SCAT_ROWS(scat_rows_##op##_##name, T, expression)   \
   SCAT_ROW(scat_##op##_##name, T, expression)         \
   SCAT_DENSE(scat_dense_##op##_##name, T, expression) \
   SCAT_POINTS(scat_points_##op##_##name, T, expression)
@@ -151,6 +160,8 @@ void cpu_scatter_line(const scat_data *s, const scat_part *part, const char *ind
     scat_places(s, part, index, big, at, m);
     if (s->points)
       s->points(big, at, small, s->line.small, m);
+    else if (s->rows && s->row_len)
+      s->rows(big, at, small, s->line.small, m, s->row_len);
     else
       for (int64_t i = 0; i < m; i++)
         if (at[i] >= 0) cpu_scatter_window(s, big + at[i], small + i * s->line.small);
@@ -167,12 +178,14 @@ typedef struct scat_choice {
   uint16_t opcode;
   uint8_t dtype;
   scat_row_fn *row;
+  scat_rows_fn *rows;
   scat_points_fn *points;
   scat_dense_fn *dense;
 } scat_choice;
 
-#define SCAT_CHOICE(opcode, t, op, name) \
-  {IR_OP_##opcode, XLAC_##t, scat_##op##_##name, scat_points_##op##_##name, scat_dense_##op##_##name}
+#define SCAT_CHOICE(opcode, t, op, name)                                                                      \
+  {IR_OP_##opcode,          XLAC_##t, scat_##op##_##name, scat_rows_##op##_##name, scat_points_##op##_##name, \
+   scat_dense_##op##_##name}
 #define SCAT_CHOICES(t, sums, ends)                                                                        \
   SCAT_CHOICE(ADD, t, add, sums), SCAT_CHOICE(MULTIPLY, t, mul, sums), SCAT_CHOICE(MAXIMUM, t, max, ends), \
       SCAT_CHOICE(MINIMUM, t, min, ends)
@@ -199,6 +212,9 @@ static scat_points_fn *scat_points_put(int64_t bytes) {
 void cpu_scatter_choose(scat_data *s, const ir_op *body) {
   const scat_choice *c = scat_choice_of(body);
   s->row = c ? c->row : body ? scat_row_any : scat_row_put;
+  s->rows = c ? c->rows : NULL;
+  const cpu_move_dim *d = s->w.dims;
+  if (s->w.n_dims == 1 && d->from == s->bytes && d->to == s->bytes) s->row_len = d->n;
   if (s->w.n_dims != 0) return;
   s->points = c ? c->points : body ? NULL : scat_points_put(s->bytes);
   bool plain = s->w.n_index == 1 && s->w.dtype == XLAC_S32 && s->line.index == 4 && s->line.small == s->bytes &&

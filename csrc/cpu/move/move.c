@@ -6,9 +6,9 @@
 #include "../../interp/algorithm/strided.h"
 
 /* MOVE_PIECE: bytes for a thread at a time. MOVE_ALONE: so few bytes that one thread does them all. MOVE_LINE: bytes
- * of a cache line, which a tile is long. MOVE_LINES: tiles side by side before the next row of them. MOVE_FEW and
- * MOVE_NEAR: fewer neighbours than that, within so many bytes, need no tiles. */
-enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8, MOVE_FEW = 4, MOVE_NEAR = 1 << 14 };
+ * of a cache line, which a tile is long. MOVE_LINES: tiles side by side before the next row of them. MOVE_FEW: so few
+ * neighbours need no tiles. */
+enum { MOVE_PIECE = 1 << 17, MOVE_ALONE = 1 << 18, MOVE_LINE = 64, MOVE_LINES = 8, MOVE_FEW = 4 };
 
 /* --- making --- */
 
@@ -68,11 +68,9 @@ static uint8_t move_draft_order(move_draft *x) {
   if (!move_is_element(x->block) || last->to != x->block || last->n < 2) return CPU_MOVE_ROWS;
   for (uint32_t i = 0; i + 1 < x->rank; i++) {
     if (x->d[i].from != x->block || x->d[i].n < 2) continue;
-    /* few neighbours share their lines, which are read again while they are in the cache */
-    bool few = x->d[i].n < MOVE_FEW && last->from > 0 && last->n <= MOVE_NEAR / last->from;
     move_draft_last(x, i);
     move_draft_last(x, x->rank - 2);
-    return few ? CPU_MOVE_ROWS : CPU_MOVE_TILES;
+    return CPU_MOVE_TILES;
   }
   return CPU_MOVE_ROWS;
 }
@@ -263,10 +261,46 @@ static void move_tile(int64_t block, char *to, int64_t to_a, const char *from, i
   }
 }
 
+/* n times 2 to 4 blocks: `long` is from each time to the next, `few` between them. */
+typedef struct move_steps {
+  int64_t n, few, to_long, from_long, to_few, from_few;
+} move_steps;
+
+#define MOVE_TURN(name, T, few_n)                                              \
+  case few_n:                                                                  \
+    for (int64_t i = 0; i < s->n; i++, to += s->to_long, from += s->from_long) \
+      _Pragma("GCC unroll 4") for (int64_t j = 0; j < few_n; j++)              \
+          memcpy(to + j * s->to_few, from + j * s->from_few, sizeof(T));       \
+    return;
+#define MOVE_TURNS(name, T)                                                               \
+  static void name(const move_steps *s, char *to, const char *from) {                     \
+    switch (s->few) { MOVE_TURN(name, T, 2) MOVE_TURN(name, T, 3) MOVE_TURN(name, T, 4) } \
+  }
+MOVE_TURNS(move_few_1, uint8_t)
+MOVE_TURNS(move_few_2, uint16_t)
+MOVE_TURNS(move_few_4, uint32_t)
+MOVE_TURNS(move_few_8, uint64_t)
+#undef MOVE_TURNS
+#undef MOVE_TURN
+
+/* Planes to points of few coordinates, or back: one side goes through a few rows at once. false: it is not so. */
+static bool move_few(const cpu_move *m, char *to, const char *from, int64_t na, int64_t nb) {
+  static void (*const loops[])(const move_steps *, char *, const char *) = {move_few_1, move_few_2, move_few_4,
+                                                                            move_few_8};
+  const cpu_move_dim *a = &m->dims[m->rank - 2], *b = &m->dims[m->rank - 1];
+  bool by_a = na <= MOVE_FEW;
+  move_steps s = {nb, na, b->to, b->from, a->to, a->from};
+  if ((!by_a && nb > MOVE_FEW) || na < 2 || nb < 2 || m->block > 8) return false;
+  if (!by_a) s = (move_steps){na, nb, a->to, a->from, b->to, b->from};
+  loops[__builtin_ctzll((uint64_t)m->block)](&s, to, from);
+  return true;
+}
+
 /* Tiles go along `to`, some lines of `from` wide, so that both sides stay within few pages for a while. */
 static void move_tiles(const cpu_move *m, char *to, const char *from, int64_t na, int64_t nb) {
   const cpu_move_dim *a = &m->dims[m->rank - 2], *b = &m->dims[m->rank - 1];
   int64_t side = MOVE_LINE / m->block, wide = MOVE_LINES * side;
+  if (move_few(m, to, from, na, nb)) return;
   for (int64_t w = 0; w < na; w += wide) {
     int64_t end = na - w < wide ? na : w + wide;
     for (int64_t j = 0; j < nb; j += side) {

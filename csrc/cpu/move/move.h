@@ -45,6 +45,23 @@ static inline void cpu_move_few(const cpu_move *m, rt_pool *pool, char *to, cons
   else
     cpu_move_run(m, pool, to, from);
 }
+/* n bytes, where they are few: without a call. */
+static inline void cpu_move_short(char *restrict to, const char *restrict from, int64_t n) {
+  if (n > 128) {
+    memcpy(to, from, (size_t)n);
+  } else if (n >= 16) {
+    for (int64_t i = 0; i < n - 16; i += 16) memcpy(to + i, from + i, 16);
+    memcpy(to + n - 16, from + n - 16, 16); /* with some of the one before again */
+  } else if (n >= 8) {
+    memcpy(to, from, 8);
+    memcpy(to + n - 8, from + n - 8, 8);
+  } else if (n >= 4) {
+    memcpy(to, from, 4);
+    memcpy(to + n - 4, from + n - 4, 4);
+  } else {
+    for (int64_t i = 0; i < n; i++) to[i] = from[i];
+  }
+}
 /* n bytes, by several threads where there are many. They may be the same place, and then stay. */
 void cpu_move_bytes(rt_pool *pool, void *to, const void *from, int64_t n);
 /* n copies of one element, by several threads where there are many. */

@@ -52,8 +52,10 @@ typedef enum nat_kind {
   NAT_GATHER,  /* lanes of stream number `bits`, each at its own place: elements from the run's pointer on, s32 in[0];
                   where the mask in[1] is set, if there is one */
   NAT_PART,    /* as NAT_LOAD, where the mask in[0] is set; elsewhere 0, and nothing is read */
-  NAT_CALL,    /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
-  NAT_FAR      /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
+  NAT_NEIGHBOURS, /* neighbours of stream number `bits`, from the element on that the first lane of in[0] says, an s32
+                   */
+  NAT_CALL,       /* the op's loop (scalar/loops), whose address `bits` is, on the lanes of in[0] and perhaps in[1] */
+  NAT_FAR         /* in[0], but where a lane of the mask in[2] is set: function `number` of in[1], by a call */
 } nat_kind;
 
 /* What the lanes of a loop's value have: the same in all, each its own, or the first what the value is and the others
@@ -79,6 +81,7 @@ typedef struct nat_stream {
   bool gathers; /* each lane has a place of its own, along the innermost dimension too; then `stride` is 0 */
   bool number;  /* no memory: what stands in place of its pointer is an s32, the index of an iota */
   bool begins;  /* its run begins at a place that is computed */
+  bool made;    /* index was made for the body, and goes with it */
   bool sum;     /* where a store's values are combined: `buffer` is the store's number */
   uint8_t width;
   int64_t stride;            /* along the innermost dimension, in elements */

@@ -43,6 +43,9 @@ static void emit_value(emit_run *e, const emit_step *s) {
     case NAT_PART:
       emit_part(e, s);
       break;
+    case NAT_NEIGHBOURS:
+      emit_near(e, s);
+      break;
     case NAT_CALL:
       emit_loop_call(e, s);
       break;
@@ -126,7 +129,7 @@ static void emit_add_step(emit_run *e, emit_kind kind, uint32_t value, uint32_t 
 /* Whether memory is read when the value is computed. */
 static bool emit_reads(const nat_body *b, const nat_value *v) {
   if (v->steady) return false;
-  if (v->kind == NAT_GATHER || v->kind == NAT_PART) return true;
+  if (v->kind == NAT_GATHER || v->kind == NAT_PART || v->kind == NAT_NEIGHBOURS) return true;
   for (uint32_t j = 0; j < v->n_in; j++)
     if (b->values[v->in[j]].kind == NAT_LOAD && !b->values[v->in[j]].steady) return true;
   return false;
@@ -328,7 +331,7 @@ static void emit_loop(emit_run *e, const uint8_t *needed) {
 static uint32_t emit_widths(const nat_body *b) {
   uint32_t widths = 0;
   for (uint32_t i = 0; i < b->n_streams; i++)
-    if (b->streams[i].stride || b->streams[i].gathers) widths |= b->streams[i].width;
+    if (b->streams[i].stride || (b->streams[i].gathers && b->streams[i].width >= 4)) widths |= b->streams[i].width;
   for (uint32_t i = 0; i < b->n_folds; i++) widths |= b->values[b->folds[i].first].width;
   return widths;
 }

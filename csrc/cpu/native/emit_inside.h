@@ -133,6 +133,7 @@ void emit_loop_call(emit_run *e, const emit_step *s);
 void emit_call_out(emit_run *e, const emit_call *call);
 void emit_gather(emit_run *e, const emit_step *s);
 void emit_part(emit_run *e, const emit_step *s);
+void emit_near(emit_run *e, const emit_step *s);
 void emit_save(emit_run *e, uint64_t live, bool store); /* registers that are live, to or from the frame */
 void emit_store(emit_run *e, const emit_step *s);
 void emit_fold(emit_run *e, const emit_step *s);

@@ -265,6 +265,19 @@ void emit_part(emit_run *e, const emit_step *s) {
   emit_release(e, s, v->in, v->n_in);
 }
 
+/* All lanes are there, of a last vector too. */
+void emit_near(emit_run *e, const emit_step *s) {
+  const nat_value *v = &e->b->values[s->value];
+  if (v->bits >= EMIT_POINTERS) {
+    e->failed = true;
+    return;
+  }
+  x86_vector(e->c, X86_MOVD_BACK, 16, emit_pin(e, v->in[0]), 0, x86_reg(X86_RAX), 0);
+  emit_release(e, s, v->in, v->n_in);
+  x86_rm m = {.memory = true, .base = emit_pointers[v->bits], .index = X86_RAX, .scale = v->width};
+  emit_move(e, emit_bytes(e, s->value), emit_take(e, s->value), m, false);
+}
+
 /* --- stores --- */
 
 void emit_store(emit_run *e, const emit_step *s) {

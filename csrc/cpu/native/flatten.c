@@ -168,6 +168,7 @@ static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, ker
       r->failed = true;
       return;
     }
+    if (v->flat && v->n_in == 0) v->rises = d || stride < 0 ? 0 : inside[end - 1];
     int64_t modulus = d ? extent : 0;
     v->in[v->n_in] =
         stride < 0 ? flat_from_end(r, inside[end - 1], modulus, extent - 1) : flat_digit(r, inside[end - 1], modulus);
@@ -210,6 +211,7 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
       }
       if (v.n_in) memcpy(bases, v.bases, v.n_in * sizeof *bases);
       v.bases = bases;
+      v.flat = v.n_in == 0;
       flat_places(r, of->index, &v, x, bases);
     }
   }
@@ -248,12 +250,17 @@ static bool flat_has_scan(const kernel *k) {
   return false;
 }
 
+/* Whether its lanes are likely to be near each other (lower_near.c). */
+static bool flat_is_near(const kernel_value *v) {
+  return v->flat && (v->rises || (v->n_in == 1 && v->bases[0].stride * v->bases[0].last < 4));
+}
+
 static bool flat_pays(const flat_run *r) {
   uint32_t ops = 0, gathers = 0;
   for (uint32_t i = 0; i < r->from->n_values; i++) {
     const kernel_value *v = &r->from->values[i];
     ops += v->kind == KERNEL_OP;
-    gathers += v->kind == KERNEL_LOAD && r->values[r->n + i].n_in > v->n_in;
+    gathers += v->kind == KERNEL_LOAD && r->values[r->n + i].n_in > v->n_in && !flat_is_near(&r->values[r->n + i]);
   }
   return ops >= FLAT_OPS * gathers;
 }

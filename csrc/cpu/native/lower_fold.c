@@ -5,7 +5,7 @@
 #include "lower_convert.h"
 
 /* The VM puts shorter runs of values of one result, and fewer results, side by side. */
-enum { NAT_MIN_RUN = 64, NAT_MIN_COLUMNS = 65 };
+enum { NAT_MIN_RUN = 64, NAT_MIN_COLUMNS = 65, NAT_MIN_NARROW = 32 };
 
 /* The type in which values of t are combined: narrow floats in f32, and their lanes are f32 already. */
 static nat_type fold_type(nat_type t) {
@@ -86,7 +86,10 @@ void cpu_native_begin(scalar_code by, base_dtype type, int64_t n, char *to) {
 cpu_native_way nat_best_way(const kernel *k) {
   const kernel_reduction *r = k->reduction;
   if (!r) return CPU_NATIVE_VALUES;
-  if (r->inner > 1) return r->inner < NAT_MIN_COLUMNS ? CPU_NATIVE_VALUES : CPU_NATIVE_COLUMNS;
+  if (r->inner > 1) {
+    bool rows = r->inner >= NAT_MIN_NARROW && k->extents[k->rank - 1] == r->inner;
+    return rows || r->inner >= NAT_MIN_COLUMNS ? CPU_NATIVE_COLUMNS : CPU_NATIVE_VALUES;
+  }
   return r->outer == 1 || r->reduced >= NAT_MIN_RUN ? CPU_NATIVE_LANES : CPU_NATIVE_VALUES;
 }
 

@@ -61,6 +61,11 @@ uint32_t nat_lower_pick(nat_lower_run *r, const kernel_value *v);
 /* Whether what is read lane by lane is read within arrays where a vector has fewer lanes than all. */
 bool nat_reads_fit(const nat_body *b);
 
+/* --- lower_near.c --- */
+/* The lanes of load v, whose places come to `at`, of which `lead` is the first one's part; NAT_NONE where they are not
+ * known to be near each other. s: v's stream. */
+uint32_t nat_lower_near(nat_body *b, const kernel_value *v, nat_stream s, uint32_t lead, uint32_t at);
+
 /* --- lower_fold.c --- */
 /* A store that combines, given its value, by the body's way. */
 void nat_lower_fold(nat_body *b, const kernel_store *s, uint32_t value);

@@ -353,7 +353,8 @@ static uint32_t nat_int_op(const nat_operands *o) {
     case SCALAR_SUBTRACT:
       return nat_op2(b, NAT_ISUB, w, x, y);
     case SCALAR_MULTIPLY:
-      return w == 1 ? nat_by_call(o) : nat_product(b, w, x, y);
+      if (w > 1) return nat_product(b, w, x, y);
+      return nat_resize(b, nat_product(b, 2, nat_resize(b, x, 2, false), nat_resize(b, y, 2, false)), 1, false);
     case SCALAR_DIVIDE:
       return nat_division(o, false);
     case SCALAR_REMAINDER:
@@ -501,7 +502,8 @@ uint32_t nat_op_width(const kernel *k, const kernel_value *v) {
   bool narrows = v->op.code == SCALAR_CONVERT && nat_is_narrow(nat_lane_type_of((base_dtype)v->dtype));
   if (narrows && !nat_is_float(t) && t.width == 4) return 8; /* rounds to odd */
   if (v->op.code == SCALAR_MULHI) return t.width < 8 ? 2 * t.width : 8;
-  if (t.width == 1 && v->op.code == SCALAR_POWER) return 2;
+  bool product = v->op.code == SCALAR_POWER || v->op.code == SCALAR_MULTIPLY;
+  if (t.width == 1 && t.kind != NAT_PRED && t.kind != NAT_CODE && product) return 2;
   if (!nat_is_float(t) && t.kind != NAT_CODE) return !divides || t.kind == NAT_PRED ? 1 : t.width < 4 ? 4 : 8;
   bool turns = t.width == 4 && nat_turn((scalar_code)v->op.code) >= 0;
   uint32_t width = nat_function_width(turns ? NAT_NEAR : nat_function_type_of(t), (scalar_code)v->op.code);

@@ -86,8 +86,8 @@ static uint32_t read_place(nat_body *b, const kernel_base *base, nat_type t, uin
   return place_times(b, nat_resize(b, x, 4, false), base->stride);
 }
 
-/* What all places come to, in elements. */
-static uint32_t read_places(nat_lower_run *r, const kernel_value *v) {
+/* What all places come to, in elements; *lead: the first one's part. */
+static uint32_t read_places(nat_lower_run *r, const kernel_value *v, uint32_t *lead) {
   nat_body *b = r->b;
   uint32_t sum = NAT_NONE;
   int64_t least = 0, most = 0;
@@ -96,6 +96,7 @@ static uint32_t read_places(nat_lower_run *r, const kernel_value *v) {
   for (uint32_t j = 0; j < v->n_in && !b->failed; j++) {
     nat_type t = nat_lane_type_of((base_dtype)b->k->values[v->in[j]].dtype);
     uint32_t x = read_place(b, &v->bases[j], t, r->values[v->in[j]]);
+    if (j == 0) *lead = x;
     sum = sum == NAT_NONE ? x : nat_op2(b, NAT_IADD, 4, sum, x);
   }
   return sum;
@@ -122,10 +123,14 @@ uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   int64_t stride = read_inner_stride(b->k, v->index);
   bool apart = stride > NAT_MAX_STRIDE || stride < -NAT_MAX_STRIDE;
   nat_stream s = {.buffer = v->buffer, .width = t.bytes, .stride = stride, .index = v->index};
-  uint32_t at = v->n_in ? read_places(r, v) : NAT_NONE, mask = v->box ? read_box(b, v->box) : NAT_NONE, x = 0;
+  uint32_t lead = NAT_NONE, at = v->n_in ? read_places(r, v, &lead) : NAT_NONE,
+           mask = v->box ? read_box(b, v->box) : NAT_NONE, x = NAT_NONE;
   if (b->failed) return 0;
   s.begins = at != NAT_NONE && mask == NAT_NONE && stride && !apart && b->values[at].steady;
-  if (s.begins || (at == NAT_NONE && mask == NAT_NONE && !apart))
+  if (v->flat && mask == NAT_NONE) x = nat_lower_near(b, v, s, lead, at);
+  if (x != NAT_NONE || b->failed)
+    ;
+  else if (s.begins || (at == NAT_NONE && mask == NAT_NONE && !apart))
     x = nat_read(b, NAT_LOAD, t.bytes, nat_stream_of(b, &s), at, NAT_NONE);
   else if (at == NAT_NONE && stride == 1 && (b->target->masks || t.bytes >= 4))
     x = nat_read(b, NAT_PART, t.bytes, nat_stream_of(b, &s), nat_mask(b, mask, t.bytes), NAT_NONE);

@@ -46,10 +46,10 @@ void cpu_native_begin(scalar_code by, base_dtype t, int64_t n, char *to);
 void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                     int64_t begin, int64_t end);
 
-/* COLUMNS: iterations begin..begin + lanes of one row, and the same of the rows after it, `rows` in all, which go into
- * the same places. */
+/* COLUMNS: iterations begin..begin + lanes of one row, and the same of the rows after it, `rows` in all. Row i goes
+ * into lanes number i % runs, which lie side by side. */
 void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
-                            int64_t begin, int64_t lanes, int64_t rows);
+                            int64_t begin, int64_t lanes, int64_t rows, int64_t runs);
 
 /* LANES, where all of what comes to one result is one row: `rows` of them from iteration `begin` on, the lanes of each
  * CPU_NATIVE_FOLD_BYTES after those of the one before. */

@@ -6,7 +6,8 @@ typedef struct cpu_native_rows {
   const cpu_native_kernel *n;
   nat_code_fn *code;
   uintptr_t at[NAT_MAX_STREAMS]; /* by stream, where the present row begins, or would */
-  int64_t apart;                 /* bytes from the lanes that a row is combined to, to those of the next one */
+  int64_t apart;                 /* from the lanes that a row is combined to, to those of the next one: bytes ... */
+  int64_t wide;                  /* ... and elements */
   int64_t index[KERNEL_MAX_RANK];
 } cpu_native_rows;
 
@@ -24,6 +25,11 @@ static void nat_row_point(cpu_native_rows *r, const void *const *in, void *const
   }
 }
 
+/* Bytes from the lanes of one row to those of the next, of a stream that is combined to. */
+static inline int64_t nat_row_apart(const cpu_native_rows *r, const cpu_native_stream *s) {
+  return r->apart + r->wide * s->width;
+}
+
 /* Bytes from one row of the stream to the next along dimension d, or of an iota its numbers. */
 static inline int64_t nat_row_step(const cpu_native_stream *s, uint32_t d) {
   return s->index->strides[d] * s->width;
@@ -33,8 +39,8 @@ static inline int64_t nat_row_step(const cpu_native_stream *s, uint32_t d) {
  * end: dimensions that are over begin again. */
 static void nat_rows_advance(cpu_native_rows *r, int64_t rows) {
   const kernel *k = r->n->k;
-  for (uint32_t i = 0; r->apart && i < r->n->n_streams; i++)
-    if (r->n->streams[i].sum) r->at[i] += (uintptr_t)(rows * r->apart);
+  for (uint32_t i = 0; r->apart + r->wide && i < r->n->n_streams; i++)
+    if (r->n->streams[i].sum) r->at[i] += (uintptr_t)(rows * nat_row_apart(r, &r->n->streams[i]));
   for (uint32_t d = k->rank - 1; d-- > 0; rows = 1) {
     r->index[d] += rows;
     bool over = r->index[d] == k->extents[d];
@@ -89,7 +95,7 @@ static void nat_rows_run(const cpu_native_rows *r, int64_t from, int64_t n, int6
   for (uint32_t i = 0; i < r->n->n_streams; i++) {
     const cpu_native_stream *s = &r->n->streams[i];
     a.at[i] = (const void *)(r->at[i] + (uintptr_t)(from * s->step));
-    if (rows > 1) a.by[i] = nat_row_step(s, r->n->k->rank - 2) + (s->sum ? r->apart : 0);
+    if (rows > 1) a.by[i] = nat_row_step(s, r->n->k->rank - 2) + (s->sum ? nat_row_apart(r, s) : 0);
   }
   a.n = whole, a.rows = rows;
   if (whole) r->code(&a);
@@ -180,16 +186,26 @@ void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *con
   }
 }
 
+/* Back to the first lanes, from those after `rows` rows. */
+static void nat_rows_again(cpu_native_rows *r, int64_t rows) {
+  for (uint32_t i = 0; r->wide && i < r->n->n_streams; i++)
+    if (r->n->streams[i].sum) r->at[i] -= (uintptr_t)(rows * nat_row_apart(r, &r->n->streams[i]));
+}
+
 void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
-                            int64_t begin, int64_t lanes, int64_t rows) {
+                            int64_t begin, int64_t lanes, int64_t rows, int64_t runs) {
   cpu_native_rows r;
   int64_t from = nat_rows_begin(&r, n, in, out, sums, begin);
   bool even = n->tail || lanes % n->lanes == 0;
-  assert(n->way == CPU_NATIVE_COLUMNS && from + lanes <= n->k->extents[n->k->rank - 1]);
+  assert(n->way == CPU_NATIVE_COLUMNS && from + lanes <= n->k->extents[n->k->rank - 1] && runs > 0);
+  r.wide = runs > 1 ? lanes : 0;
   for (int64_t i = 0, m = 0; i < rows; i += m) {
-    if (i) nat_rows_advance(&r, m);
-    m = even ? nat_rows_even(&r, rows - i) : 1;
+    int64_t left = runs > 1 ? runs - i % runs : rows;
+    m = even ? nat_rows_even(&r, left < rows - i ? left : rows - i) : 1;
     nat_rows_run(&r, from, lanes, m);
+    if (i + m == rows) return;
+    nat_rows_advance(&r, m);
+    if (m == left) nat_rows_again(&r, runs);
   }
 }
 

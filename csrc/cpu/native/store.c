@@ -170,7 +170,8 @@ static cpu_native_kernel *cpu_native_of(cpu_native_store *s, const nat_body *b, 
   for (uint32_t i = 0; i < b->n_streams; i++) {
     const nat_stream *t = &b->streams[i];
     /* what was made for the body goes with it */
-    const kernel_index *index = t->sum || t->number ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
+    const kernel_index *index =
+        t->sum || t->number || t->made ? base_arena_memdup(arena, t->index, sizeof *index) : t->index;
     if (!index) return NULL;
     int64_t inner = index->strides[b->k->rank - 1];
     int64_t step = t->number ? inner : (t->gathers ? inner : t->stride) * t->width;
@@ -239,15 +240,63 @@ static const cpu_native_kernel *store_make(cpu_native_store *s, const kernel *k,
   return store_cut(s, k, n, arena);
 }
 
+static bool store_is_short(const kernel *k) {
+  return k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+}
+
 /* Where rows are short, those of the same iterations may be longer. */
 const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, base_arena *arena) {
   if (!s || s->pages || k->count < NATIVE_MIN_COUNT) return NULL;
-  bool short_rows = k->rank > 1 && k->extents[k->rank - 1] < NATIVE_MIN_ROW;
+  bool short_rows = store_is_short(k);
   const cpu_native_kernel *n = NULL;
   if (!short_rows || store_rows_are_worth(k)) n = store_make(s, k, short_rows, arena);
   if (n || !short_rows) return n;
   k = nat_flatten(k, arena);
   return k ? store_make(s, k, true, arena) : NULL;
+}
+
+/* --- text --- */
+
+static bool store_put_text(base_text *out, const kernel *k, const nat_target *target, cpu_native_way way,
+                           base_alloc alloc) {
+  base_arena scratch;
+  nat_body b;
+  x86_code c;
+  size_t before = out->n;
+  x86_init(&c, alloc);
+  base_arena_init(&scratch, alloc);
+  c.text = out;
+  bool ok = nat_lower(&b, k, target, way, &scratch) && (way != CPU_NATIVE_LANES || nat_has_tail(&b)) &&
+            store_rows_are_vectors(&b) && nat_emit(&b, &c, &scratch);
+  base_arena_free(&scratch);
+  x86_free(&c);
+  if (!ok) out->n = before;
+  return ok;
+}
+
+static bool store_put_kernel(base_text *out, const kernel *k, const nat_target *target, base_alloc alloc) {
+  return store_put_text(out, k, target, nat_best_way(k), alloc) ||
+         store_put_text(out, k, target, CPU_NATIVE_VALUES, alloc);
+}
+
+/* Of short rows the kernel that they become is said first. */
+static bool store_put_flat(base_text *out, const kernel *k, const nat_target *target, base_alloc alloc) {
+  base_arena scratch;
+  size_t before = out->n;
+  base_arena_init(&scratch, alloc);
+  k = nat_flatten(k, &scratch);
+  if (k) BASE_PUT(out, "# by longer rows, as\n"), kernel_put(out, k);
+  bool ok = k && store_put_kernel(out, k, target, alloc);
+  base_arena_free(&scratch);
+  if (!ok) out->n = before;
+  return ok;
+}
+
+bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
+  const nat_target *target = nat_target_of();
+  if (!target) return false;
+  if ((!store_is_short(k) || store_rows_are_worth(k)) && store_put_kernel(out, k, target, alloc)) return true;
+  return store_is_short(k) && store_put_flat(out, k, target, alloc);
 }
 
 bool cpu_native_is_ready(const cpu_native_kernel *n) {
@@ -343,6 +392,10 @@ bool cpu_native_loop_run(const cpu_native_loop *l, const void *const *arrays, ui
   (void)l, (void)arrays, (void)n, (void)poll;
   return false;
 }
+bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
+  (void)out, (void)k, (void)alloc;
+  return false;
+}
 #endif
 
 cpu_native_way cpu_native_way_of(const cpu_native_kernel *n) {
@@ -351,28 +404,4 @@ cpu_native_way cpu_native_way_of(const cpu_native_kernel *n) {
 
 int64_t cpu_native_lanes(const cpu_native_kernel *n) {
   return n->sums;
-}
-
-static bool store_put_text(base_text *out, const kernel *k, const nat_target *target, cpu_native_way way,
-                           base_alloc alloc) {
-  base_arena scratch;
-  nat_body b;
-  x86_code c;
-  size_t before = out->n;
-  x86_init(&c, alloc);
-  base_arena_init(&scratch, alloc);
-  c.text = out;
-  bool ok = nat_lower(&b, k, target, way, &scratch) && (way != CPU_NATIVE_LANES || nat_has_tail(&b)) &&
-            nat_emit(&b, &c, &scratch);
-  base_arena_free(&scratch);
-  x86_free(&c);
-  if (!ok) out->n = before;
-  return ok;
-}
-
-bool cpu_native_put(base_text *out, const kernel *k, base_alloc alloc) {
-  const nat_target *target = nat_target_of();
-  if (!target) return false;
-  return store_put_text(out, k, target, nat_best_way(k), alloc) ||
-         store_put_text(out, k, target, CPU_NATIVE_VALUES, alloc);
 }

@@ -379,9 +379,19 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
   return 0;
 }
 
+/* Whether some load is dense along a row alone. */
+static bool vm_reads_rows(const cpu_vm *vm) {
+  for (uint32_t i = 0; i < vm->k->n_values; i++)
+    if (vm->insts[i].place == VM_ROW || vm->insts[i].place == VM_ONE) return true;
+  return false;
+}
+
 void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
   /* what only moves, or combines loads or their products, the VM does in one pass already */
   vm->native = vm->n_work ? native : NULL;
+  const kernel_reduction *r = vm->k->reduction;
+  /* The lanes of results side by side do not depend on where blocks end. */
+  if (!vm->native && r && r->inner > 1) vm->rows = vm->rows && vm_reads_rows(vm);
 }
 
 bool cpu_vm_is_native(const cpu_vm *vm) {

@@ -282,15 +282,20 @@ static void vmr_take_columns(const vm_block *b, const vmr_accs *all, int64_t don
 }
 
 /* n results side by side from `start` on, the first of their iterations, of which each has `rows` as far apart as rows
- * of the kernel are. */
+ * of the kernel are; in as many runs. */
 static void vmr_run_columns(const vmr_run *r, const vm_block *b, const vmr_accs *all, int64_t start, int64_t n,
                             int64_t rows) {
-  int64_t row = r->vm->k->reduction->inner;
+  int64_t row = r->vm->k->reduction->inner, some = VMR_PATIENCE * r->runs;
   vmr_point_columns(b, all, 0);
   for (int64_t i = 0, m = 0; i < rows && !rt_pool_stopping(r->pool); i += m) {
-    m = rows - i < VMR_PATIENCE ? rows - i : VMR_PATIENCE;
-    cpu_native_run_columns(b->vm->native, b->in, b->out, b->sums, start + i * row, n, m);
+    m = rows - i < some ? rows - i : some;
+    cpu_native_run_columns(b->vm->native, b->in, b->out, b->sums, start + i * row, n, m, r->runs);
   }
+}
+
+/* What changes nothing, in n lanes of each accumulator that native code combines into. */
+static void vmr_begin_columns(const vmr_accs *all, int64_t n) {
+  for (uint32_t j = 0; j < all->n; j++) cpu_native_begin(all->of[j].store->by, all->of[j].value, n, all->of[j].lanes);
 }
 
 /* Results side by side: for one block of them, each reduced index adds a run of lanes, which may be several blocks
@@ -303,8 +308,7 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int6
   assert(n > 0 && from < to);
   int64_t until = VMR_PATIENCE, begin = (o * red->reduced + from) * red->inner + lane;
   bool folded = b->way == CPU_NATIVE_COLUMNS, whole = folded && r->vm->k->extents[r->vm->k->rank - 1] == red->inner;
-  for (uint32_t j = 0; folded && j < all->n; j++)
-    cpu_native_begin(all->of[j].store->by, all->of[j].value, n, all->of[j].lanes);
+  if (folded) vmr_begin_columns(all, n);
   if (whole) vmr_run_columns(r, b, all, begin, n, to - from);
   for (int64_t i = from; !whole && i < to && !vmr_stops(r, &until); i++) {
     int64_t start = (o * red->reduced + i) * red->inner + lane, m = 0;
@@ -377,8 +381,13 @@ static void vmr_narrow(const vmr_run *r, const vm_block *b, vmr_accs *all, int64
   int64_t o = unit / r->pieces, piece = unit % r->pieces, n = 0, until = VMR_PATIENCE;
   int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
   int64_t begin = (o * red->reduced + from) * red->inner, end = (o * red->reduced + to) * red->inner;
+  bool folded = b->way == CPU_NATIVE_COLUMNS;
   assert(from < to && r->runs > 1);
-  for (int64_t at = begin; at < end && !vmr_stops(r, &until); at += n) {
+  if (folded) {
+    vmr_begin_columns(all, r->runs * red->inner);
+    vmr_run_columns(r, b, all, begin, red->inner, to - from);
+  }
+  for (int64_t at = begin; !folded && at < end && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, end);
     vmr_compute(b, at, n);
     for (uint32_t i = 0; i < all->n; i++) vmr_take_runs(b, &all->of[i], at - begin, n, r->runs * red->inner);
