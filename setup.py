@@ -58,7 +58,7 @@ LEVELS = {
     "interp/": PLAIN,
     "runtime/net/": SMALL,
     "base/file": PLAIN,
-    "driver/cache": SMALL,
+    **dict.fromkeys(("driver/cache", "driver/compile", "runtime/communicator", "runtime/device"), SMALL),  # locks, lists, calls
     **dict.fromkeys(("scalar/", "runtime/", "base/"), LOOPS),  # functions and conversions of elements are inlined into loops
     "tf/lower/": SMALL,  # TensorFlow's ops, lowered once a compilation
     **dict.fromkeys((f"passes/{part}/" for part in ("async", "chlo", "loops", "quant", "refine", "stablehlo")), SMALL),

@@ -534,6 +534,7 @@
 #include "cuda/call.c"
 #include "cuda/collective.c"
 #include "cuda/compile.c"
+#include "cuda/condition.c"
 #include "cuda/device.c"
 #include "cuda/driver.c"
 #include "cuda/eval.c"

@@ -9,7 +9,8 @@ enum { CU_COMPILE_OPTIONS = 4, CU_COMPILE_KNOWN = 64 };
 /* What is compiled for. */
 typedef struct cu_compile_target {
   char option[48]; /* "--gpu-architecture=sm_90" */
-  bool portable;   /* NVRTC does not know this GPU: its driver is given PTX, and makes machine code of it */
+  bool portable;   /* the driver is given PTX, and makes machine code of it: NVRTC does not know this GPU, or the
+                    kernel calls what only the driver has */
 } cu_compile_target;
 
 /* What becomes of a source. */
@@ -39,7 +40,7 @@ static int cu_compile_failed(const cuda_driver *d, cuda_source_handle program, b
 }
 
 /* The newest that NVRTC knows and that this GPU runs. */
-static int cu_compile_choose(const cuda_device *d, cu_compile_target *out, xlac_error *err) {
+static int cu_compile_choose(const cuda_device *d, bool portable, cu_compile_target *out, xlac_error *err) {
   const cuda_driver *c = &d->driver;
   int n = 0, known[CU_COMPILE_KNOWN], own = 10 * d->major + d->minor, best = 0;
   if (c->nvrtcGetNumSupportedArchs(&n) || n > CU_COMPILE_KNOWN || c->nvrtcGetSupportedArchs(known)) n = 0;
@@ -51,7 +52,7 @@ static int cu_compile_choose(const cuda_device *d, cu_compile_target *out, xlac_
         base_fail(err, XLAC_E_DEVICE, "NVRTC %d.%d compiles for no GPU as old as this one, %s of capability %d.%d",
                   c->compiler_major, c->compiler_minor, d->name, d->major, d->minor),
         "install an older NVRTC, or name it in XLAC_NVRTC");
-  out->portable = n > 0 && best != own;
+  out->portable = portable || (n > 0 && best != own);
   snprintf(out->option, sizeof out->option, "--gpu-architecture=%s_%d", out->portable ? "compute" : "sm",
            n > 0 ? best : own);
   return 0;
@@ -91,7 +92,8 @@ static int cu_compile_source(const cuda_driver *c, const char *source, const cha
   return status;
 }
 
-int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc alloc, char **image, xlac_error *err) {
+int cuda_compile(const cuda_device *d, const char *source, bool fast, bool portable, base_alloc alloc, char **image,
+                 xlac_error *err) {
   const cuda_driver *c = &d->driver;
   cu_compile_target target;
   char how[128], path[CUDA_CACHE_PATH];
@@ -100,7 +102,7 @@ int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc
     return base_hint(
         err, base_fail(err, XLAC_E_DEVICE, "no NVRTC, which compiles kernels: tried %.700s", c->compiler.missing),
         "pip install nvidia-cuda-nvrtc, or name the library in XLAC_NVRTC");
-  TRY(cu_compile_choose(d, &target, err));
+  TRY(cu_compile_choose(d, portable, &target, err));
   const char *const options[CU_COMPILE_OPTIONS] = {target.option, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
                                                    "--device-int128"};
   snprintf(how, sizeof how, "%s %s NVRTC %d.%d", target.option, options[1], c->compiler_major, c->compiler_minor);

@@ -23,6 +23,7 @@ typedef struct cuda_lane {
   cuda_stream stream;
   cuda_address block; /* 0: none yet */
   size_t bytes;
+  uint32_t *stop; /* pinned, where loops on the GPU look whether they are to end; NULL: none yet */
 } cuda_lane;
 BASE_VEC(cuda_lanes, cuda_lane);
 enum { CUDA_BLOCK_SLOTS = 1024 };
@@ -42,6 +43,7 @@ typedef struct cuda_device {
   pid_t process; /* CUDA does not survive fork */
   pthread_mutex_t lock;
   cuda_blas_handle products;            /* cuBLASLt's, from the first product on */
+  cuda_module conditions;               /* the kernel that sets conditions of graphs, from the first one on */
   cuda_lanes idle;                      /* that no call uses */
   cuda_block *blocks[CUDA_BLOCK_SLOTS]; /* by address */
   rt_memory_stats stats;
@@ -60,6 +62,8 @@ XLAC_MUST_USE int cuda_lane_take(cuda_device *d, cuda_lane *out, xlac_error *err
 void cuda_lane_give(cuda_device *d, cuda_lane *lane);
 /* At least so many bytes for the lane, which has no work. OUT_OF_MEMORY. */
 XLAC_MUST_USE int cuda_lane_reserve(cuda_device *d, cuda_lane *lane, size_t bytes, xlac_error *err);
+/* lane->stop is there from here on. */
+XLAC_MUST_USE int cuda_lane_reserve_stop(cuda_device *d, cuda_lane *lane, xlac_error *err);
 /* Gives back the memory of lanes that are idle. */
 void cuda_lanes_trim(cuda_device *d);
 /* Memory in the order of a stream, not counted. Entered. OUT_OF_MEMORY. */

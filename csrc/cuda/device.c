@@ -44,6 +44,21 @@ static void cu_device_drop_block(cuda_device *d, cuda_lane *lane) {
   lane->bytes = 0;
 }
 
+/* Whose block is given back. */
+static void cu_device_end_lane(cuda_device *d, cuda_lane *lane) {
+  if (lane->stop) d->driver.cuMemFreeHost(lane->stop);
+  d->driver.cuStreamDestroy_v2(lane->stream);
+}
+
+int cuda_lane_reserve_stop(cuda_device *d, cuda_lane *lane, xlac_error *err) {
+  void *at = NULL;
+  if (lane->stop) return 0;
+  TRY(cuda_check(&d->driver, d->driver.cuMemHostAlloc(&at, sizeof *lane->stop, CUDA_HOST_PORTABLE),
+                 "out of memory: pinned memory", err));
+  lane->stop = at;
+  return 0;
+}
+
 /* What is large for the device is not kept from others. */
 void cuda_lane_give(cuda_device *d, cuda_lane *lane) {
   assert(lane->stream);
@@ -54,7 +69,7 @@ void cuda_lane_give(cuda_device *d, cuda_lane *lane) {
   pthread_mutex_unlock(&d->lock);
   if (kept) return;
   cu_device_drop_block(d, lane);
-  d->driver.cuStreamDestroy_v2(lane->stream);
+  cu_device_end_lane(d, lane);
 }
 
 int cuda_lane_reserve(cuda_device *d, cuda_lane *lane, size_t bytes, xlac_error *err) {
@@ -109,7 +124,8 @@ static void cuda_device_destroy(rt_device *device) {
     if (d->memory) d->driver.cuStreamSynchronize(d->memory);
     cuda_lanes_trim(d);
     cuda_products_end(d);
-    for (uint32_t i = 0; i < d->idle.n; i++) d->driver.cuStreamDestroy_v2(d->idle.items[i].stream);
+    for (uint32_t i = 0; i < d->idle.n; i++) cu_device_end_lane(d, &d->idle.items[i]);
+    if (d->conditions) d->driver.cuModuleUnload(d->conditions);
     if (d->memory) d->driver.cuStreamDestroy_v2(d->memory);
     if (d->pool) d->driver.cuMemPoolDestroy(d->pool);
     cuda_leave(d);

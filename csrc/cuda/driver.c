@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CU_DRIVER_LEAST = 12000 }; /* CUDA 12.0: the oldest whose entry points are all in the table */
+enum {
+  CU_DRIVER_LEAST = 12000, /* CUDA 12.0: the oldest whose entry points are all in the table */
+  CU_DRIVER_NEWER = 12040  /* from which on nodes that run by conditions may have copies in them */
+};
 
 /* Notes of what was tried, cut where there is no room. */
 static void cu_driver_note(char *notes, size_t room, const char *what) {
@@ -20,6 +23,7 @@ static void cu_driver_note(char *notes, size_t room, const char *what) {
 /* The names of a library's, each with its zero, and one more; they are bound to members of cuda_driver that lie in the
  * same order. */
 #define CUDA_CALL(result, name, parameters) #name "\0"
+#define CUDA_NEWER(result, name, parameters)
 #define CUDA_COMPILER(result, name, parameters)
 #define CUDA_BLAS(result, name, parameters)
 #define CUDA_NCCL(result, name, parameters)
@@ -27,6 +31,15 @@ static const char cu_driver_calls[] =
 #include "driver.def"
     ;
 #define CUDA_CALL(result, name, parameters)
+#define CUDA_NEWER(result, name, parameters) #name "\0"
+#define CUDA_COMPILER(result, name, parameters)
+#define CUDA_BLAS(result, name, parameters)
+#define CUDA_NCCL(result, name, parameters)
+static const char cu_driver_newer_calls[] =
+#include "driver.def"
+    ;
+#define CUDA_CALL(result, name, parameters)
+#define CUDA_NEWER(result, name, parameters)
 #define CUDA_COMPILER(result, name, parameters) #name "\0"
 #define CUDA_BLAS(result, name, parameters)
 #define CUDA_NCCL(result, name, parameters)
@@ -34,6 +47,7 @@ static const char cu_driver_compiler_calls[] =
 #include "driver.def"
     ;
 #define CUDA_CALL(result, name, parameters)
+#define CUDA_NEWER(result, name, parameters)
 #define CUDA_COMPILER(result, name, parameters)
 #define CUDA_BLAS(result, name, parameters) #name "\0"
 #define CUDA_NCCL(result, name, parameters)
@@ -41,6 +55,7 @@ static const char cu_driver_blas_calls[] =
 #include "driver.def"
     ;
 #define CUDA_CALL(result, name, parameters)
+#define CUDA_NEWER(result, name, parameters)
 #define CUDA_COMPILER(result, name, parameters)
 #define CUDA_BLAS(result, name, parameters)
 #define CUDA_NCCL(result, name, parameters) #name "\0"
@@ -176,6 +191,10 @@ static int cu_driver_begin(cuda_driver *d, xlac_error *err) {
         err,
         base_fail(err, XLAC_E_DEVICE, "the CUDA driver is for CUDA %d.%d", d->version / 1000, d->version % 1000 / 10),
         "install a driver for CUDA 12 or later");
+  const char *missing = NULL;
+  d->conditions =
+      d->version >= CU_DRIVER_NEWER && cu_driver_bind(d, offsetof(cuda_driver, cuGraphConditionalHandleCreate),
+                                                      cu_driver_newer_calls, d->driver_library, &missing);
   return 0;
 }
 

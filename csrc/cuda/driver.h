@@ -112,6 +112,24 @@ typedef struct cuda_kernel_node {
   cuda_context context; /* NULL: the current one */
 } cuda_kernel_node;
 
+/* CUDA_CONDITIONAL_NODE_PARAMS, and CUgraphNodeParams with it. */
+typedef struct cuda_condition_node {
+  uint64_t handle;
+  int type;           /* 0: if, 1: while */
+  unsigned size;      /* 1 */
+  cuda_graph *graphs; /* the driver's answer: one that is empty, for what is to be run */
+  cuda_context context;
+} cuda_condition_node;
+typedef struct cuda_node_parameters {
+  int type, reserved[3]; /* CUDA_NODE_CONDITION */
+  union {
+    cuda_condition_node condition;
+    int64_t room[29];
+  } as;
+  int64_t more;
+} cuda_node_parameters;
+enum { CUDA_NODE_CONDITION = 13, CUDA_CONDITION_INITIAL = 1 /* a flag of handles: their first value counts */ };
+
 /* One side of a copy, and CUDA_MEMCPY3D. */
 typedef struct cuda_copy_side {
   size_t x, y, z, level;
@@ -163,10 +181,12 @@ typedef struct cuda_driver {
   cuda_library compiler, blas, nccl; /* NVRTC, cuBLASLt, NCCL */
   /* In the order of the table, those of a library one behind the other. */
 #define CUDA_CALL(result, name, parameters) result(*name) parameters;
+#define CUDA_NEWER(result, name, parameters) result(*name) parameters;
 #define CUDA_COMPILER(result, name, parameters) result(*name) parameters;
 #define CUDA_BLAS(result, name, parameters) result(*name) parameters;
 #define CUDA_NCCL(result, name, parameters) result(*name) parameters;
 #include "driver.def"
+  bool conditions;                    /* graphs can have nodes that are run by conditions */
   int version;                        /* of the driver: 1000 * major + 10 * minor */
   int compiler_major, compiler_minor; /* of NVRTC; 0: there is none */
 } cuda_driver;

@@ -96,7 +96,7 @@ static int cu_executable_load(cuda_executable *exe, const plan_list *list, xlac_
   char *image = NULL;
   const char *text = base_text_cstr(&exe->source);
   if (!text) return base_oom(err, "the text of kernels");
-  TRY(cuda_compile(exe->device, text, exe->fast, exe->alloc, &image, err));
+  TRY(cuda_compile(exe->device, text, exe->fast, false, exe->alloc, &image, err));
   int status = cuda_check(&exe->device->driver, exe->device->driver.cuModuleLoadData(&exe->module, image),
                           "loading kernels", err);
   base_free(exe->alloc, image);

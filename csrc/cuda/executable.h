@@ -44,6 +44,7 @@ typedef struct cuda_executable {
   size_t scratch_bytes;   /* a condition, and behind it the most that a launch needs for itself; 0: nothing */
   const char *no_graph;   /* why calls are not graph, for people; NULL: they are. no_graph_op: because of it, or NULL */
   const ir_op *no_graph_op;
+  bool conditions;            /* the graph has loops or branches that the GPU itself decides about */
   uint64_t n_nodes;           /* launches and copies of a call, where they are known */
   struct cuda_graphs *graphs; /* of calls that were made before; or NULL */
   void *opened;               /* of the device's library for custom calls */
@@ -65,9 +66,10 @@ bool cuda_rows_print(cuda_executable *exe, cuda_source *source, const plan_progr
 int64_t cuda_known_trips(const ir_op *loop);
 
 /* --- compile.c --- */
-/* Machine code of `source` for the device, in memory of alloc's. DEVICE: no NVRTC; INTERNAL: the source has errors. */
-XLAC_MUST_USE int cuda_compile(const cuda_device *d, const char *source, bool fast, base_alloc alloc, char **image,
-                               xlac_error *err);
+/* Machine code of `source` for the device, in memory of alloc's, or what its driver makes it of: portable. DEVICE: no
+ * NVRTC; INTERNAL: the source has errors. */
+XLAC_MUST_USE int cuda_compile(const cuda_device *d, const char *source, bool fast, bool portable, base_alloc alloc,
+                               char **image, xlac_error *err);
 
 /* --- call.c: the table's functions for calls --- */
 int cuda_call(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,

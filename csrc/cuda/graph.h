@@ -8,32 +8,45 @@
 
 #include "executable.h"
 
-/* A launch or a copy. */
+typedef enum cuda_node_kind {
+  CUDA_NODE_KERNEL,
+  CUDA_NODE_LIBRARY, /* the kernel's product */
+  CUDA_NODE_COPY,    /* values: to, from, bytes */
+  CUDA_NODE_SET,     /* of a condition: its number, and what else the kernel that sets it takes (condition.c) */
+  CUDA_NODE_IF,      /* what runs by a condition: its number */
+  CUDA_NODE_WHILE
+} cuda_node_kind;
+
+/* A launch, a copy, or nodes that are run by a condition. */
 typedef struct cuda_node {
-  const cuda_kernel *kernel; /* NULL: a copy */
-  bool by_library;           /* it is the kernel's product */
+  cuda_node_kind kind;
+  const cuda_kernel *kernel;
   uint32_t n;
-  uint64_t *values; /* a kernel's parameters; of a copy: to, from, bytes */
+  uint64_t *values; /* a kernel's parameters, or as above */
+  struct cuda_nodes *body;
   cuda_graph_node handle;
 } cuda_node;
 
 /* What a call enqueues, in order, in the arena. */
 typedef struct cuda_nodes {
-  base_arena *arena;
+  base_arena *arena; /* of bodies, too */
   base_alloc alloc;
   uint32_t n, cap;
   cuda_node *items; /* alloc's */
 } cuda_nodes;
 
-/* Adds one; false where there is no memory for it. */
-bool cuda_nodes_add(cuda_nodes *list, const cuda_kernel *kernel, bool by_library, uint32_t n, const uint64_t *values);
+/* Adds one; NULL where there is no memory for it. Until the next one is. */
+cuda_node *cuda_nodes_add(cuda_nodes *list, cuda_node_kind kind, const cuda_kernel *kernel, uint32_t n,
+                          const uint64_t *values);
 
 struct cuda_run;
 /* Whether p's calls are a graph, how many nodes it has, and else why not: notes it in exe. When its codes are made. */
 void cuda_graph_plan(cuda_executable *exe);
 /* Runs the entry as one launch, where there is a graph for it or it is time to make one: *done. All leaves' addresses,
- * arguments first, then the frame. */
+ * arguments first, then the frame and where loops look whether they are to end (cuda_run.stop). */
 XLAC_MUST_USE int cuda_graph_run(struct cuda_run *run, const cuda_address *leaves, bool *done);
+/* The kernel of CUDA_NODE_SET, in *out. Entered; CUDA_NOT_FOUND where it can't be compiled or loaded. */
+cuda_result cuda_condition_kernel(cuda_device *d, base_alloc alloc, cuda_function *out);
 /* Of an executable that nobody calls any more. Entered. */
 void cuda_graphs_destroy(cuda_executable *exe);
 

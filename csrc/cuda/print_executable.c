@@ -40,8 +40,9 @@ int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error 
   plan_list list;
   bool ok = plan_list_programs(exe->alloc, base->plan, &list);
   if (!exe->no_graph)
-    base_putf(out, "a call is one launch of a graph of %llu node%s at most, but for the first ones\n",
-              (unsigned long long)exe->n_nodes, base_plural(exe->n_nodes));
+    base_putf(out, "a call is one launch of a graph of %llu node%s at most, but for the first ones%s\n",
+              (unsigned long long)exe->n_nodes, base_plural(exe->n_nodes),
+              exe->conditions ? "; the GPU itself decides about loops and branches" : "");
   else
     base_putf(out, "a call is not a graph: %s%s%s\n", exe->no_graph_op ? exe->no_graph_op->name->s : "",
               exe->no_graph_op ? " " : "", exe->no_graph);

@@ -3,20 +3,25 @@
 #include "run.h"
 
 #include "collective.h"
+#include "condition.h"
 #include "product.h"
 
 int cuda_run_settle(cuda_run *run, xlac_error *err) {
   const interp_options *o = &run->ctx.options;
-  if (run->meets && o->interrupted && cuda_asks(run->device, run->stream, o->interrupted, o->interrupt_ctx))
-    cuda_collectives_abort(run);
+  bool may_hang = run->meets || run->stop;
+  if (may_hang && o->interrupted && cuda_asks(run->device, run->stream, o->interrupted, o->interrupt_ctx)) {
+    run->stopped = true;
+    if (run->stop) __atomic_store_n(run->stop, 1, __ATOMIC_RELEASE);
+    if (run->meets) cuda_collectives_abort(run);
+  }
   return cuda_wait(run->device, run->stream, NULL, NULL, err);
 }
 
 int cuda_run_wait(cuda_run *run) {
   const interp_options *o = &run->ctx.options;
-  if (run->meets) {
+  if (run->meets || run->stop) {
     TRY(cuda_run_settle(run, run->ctx.err));
-    return run->meets ? 0 : base_interrupted(run->ctx.err);
+    return run->stopped ? base_interrupted(run->ctx.err) : 0;
   }
   return cuda_wait(run->device, run->stream, o->interrupted, o->interrupt_ctx, run->ctx.err);
 }
@@ -29,7 +34,8 @@ static int cu_run_check(cuda_run *run, cuda_result result, const char *doing) {
 
 /* Once, now or as a node: parameters are copied when they are given. */
 static int cu_run_once(cuda_run *run, const cuda_kernel *k, uint32_t n, const uint64_t *values, void **parameters) {
-  if (run->nodes) return cuda_nodes_add(run->nodes, k, false, n, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+  if (run->nodes)
+    return cuda_nodes_add(run->nodes, CUDA_NODE_KERNEL, k, n, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
   run->n_kernels++;
   return cu_run_check(run,
                       run->device->driver.cuLaunchKernel(k->function, (unsigned)k->launch.grid, 1, 1, k->launch.block,
@@ -40,7 +46,8 @@ static int cu_run_once(cuda_run *run, const cuda_kernel *k, uint32_t n, const ui
 /* values: both operands and the result, with room for one more. */
 static int cu_run_product(cuda_run *run, const cuda_kernel *k, cuda_address *values) {
   values[3] = run->scratch + CUDA_CONDITION_BYTES;
-  if (run->nodes) return cuda_nodes_add(run->nodes, k, true, 4, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+  if (run->nodes)
+    return cuda_nodes_add(run->nodes, CUDA_NODE_LIBRARY, k, 4, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
   run->n_kernels++;
   return cuda_product_run(run, k->product, values);
 }
@@ -75,7 +82,7 @@ static int cu_run_copy_bytes(cuda_run *run, cuda_address to, cuda_address from, 
   run->tally.bytes += bytes;
   if (run->nodes) {
     const uint64_t values[3] = {to, from, (uint64_t)bytes};
-    return cuda_nodes_add(run->nodes, NULL, false, 3, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
+    return cuda_nodes_add(run->nodes, CUDA_NODE_COPY, NULL, 3, values) ? 0 : base_oom(run->ctx.err, "a launch graph");
   }
   return cu_run_check(run, run->device->driver.cuMemcpyDtoDAsync_v2(to, from, (size_t)bytes, run->stream), "copying");
 }
@@ -171,6 +178,51 @@ static int cu_run_loop_in(cuda_run *run, const plan_program *p, const cuda_addre
   return 0;
 }
 
+/* One trip of a graph's loop: to the other state, and what its condition says there. */
+static int cu_run_turn(cuda_run *run, const cu_run_loop *x, const cuda_address *from, const cuda_address *to) {
+  TRY(cuda_run_program(run, x->s->nested[1], from, to, x->frames[1]));
+  return cuda_run_program(run, x->s->nested[0], to, &run->scratch, x->frames[0]);
+}
+
+/* The copies back of cu_run_loop_in, by a condition. */
+static int cu_run_list_copies(cuda_run *run, const plan_program *p, const cu_run_loop *x, uint32_t odd) {
+  cuda_condition_scope scope;
+  TRY(cuda_condition_begin(run, odd, CUDA_NODE_IF, &scope));
+  for (uint32_t i = 0; i < x->s->n_in; i++)
+    TRY(cu_run_copy_bytes(run, x->now[i], x->next[i], p->buffers[x->s->out[i]].bytes));
+  cuda_condition_end(run, &scope);
+  return 0;
+}
+
+/* Two trips, between which the states change places: the second one only where its condition says so. `odd` is whether
+ * the last one was a first one. */
+static int cu_run_list_trips(cuda_run *run, const cu_run_loop *x, uint32_t again, uint32_t second, uint32_t odd) {
+  cuda_condition_scope both, other;
+  TRY(cuda_condition_begin(run, again, CUDA_NODE_WHILE, &both));
+  TRY(cu_run_turn(run, x, x->now, x->next));
+  TRY(cuda_condition_set(run, again, run->scratch, CUDA_IF_TRUE, 0, 1));
+  TRY(cuda_condition_set(run, second, run->scratch, CUDA_IF_TRUE, 0, 1));
+  TRY(cuda_condition_set(run, odd, run->scratch, CUDA_IF_FALSE, 0, 1));
+  TRY(cuda_condition_begin(run, second, CUDA_NODE_IF, &other));
+  TRY(cu_run_turn(run, x, x->next, x->now));
+  TRY(cuda_condition_set(run, again, run->scratch, CUDA_IF_TRUE, 0, 1));
+  cuda_condition_end(run, &other);
+  cuda_condition_end(run, &both);
+  return 0;
+}
+
+/* A loop whose condition the GPU reads. */
+static int cu_run_list_loop(cuda_run *run, const plan_program *p, const cuda_address *addresses, cu_run_loop *x) {
+  const uint32_t again = run->n_conditions, second = again + 1, odd = again + 2;
+  run->n_conditions += 3;
+  TRY(cu_run_enter_loop(run, p, addresses, x));
+  TRY(cuda_run_program(run, x->s->nested[0], x->now, &run->scratch, x->frames[0]));
+  TRY(cuda_condition_set(run, again, run->scratch, CUDA_IF_TRUE, 0, 1));
+  TRY(cuda_condition_set(run, odd, 0, CUDA_IF_TRUE, 0, 1));
+  TRY(cu_run_list_trips(run, x, again, second, odd));
+  return cu_run_list_copies(run, p, x, odd);
+}
+
 static int cu_run_while(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
   cu_run_loop x = {.s = s, .trips = run->exe->codes[p->number].trips[s - p->steps]};
   assert(s->n_nested == 2);
@@ -178,6 +230,7 @@ static int cu_run_while(cuda_run *run, const plan_program *p, const plan_step *s
   x.now = BASE_ARRAY(&run->arena, cuda_address, 2u * s->n_in + 1u);
   if (!x.now) return base_oom(run->ctx.err, "the state of a loop");
   x.next = x.now + s->n_in;
+  if (run->nodes && x.trips == CUDA_TRIPS_UNKNOWN) return cu_run_list_loop(run, p, addresses, &x);
   return cu_run_loop_in(run, p, addresses, &x);
 }
 
@@ -196,10 +249,32 @@ static int cu_run_call(cuda_run *run, const plan_step *s, const cuda_address *ad
   return cuda_run_program(run, callee, all, all + n, cu_run_nested_frame(s, addresses, nested));
 }
 
+/* Each branch by a condition of its own: all are set before any is run, which may write over what they are read from.
+ */
+static int cu_run_list_branches(cuda_run *run, const plan_program *p, const plan_step *s,
+                                const cuda_address *addresses) {
+  const uint32_t number = run->n_conditions, selector = s->in[0];
+  const bool pred = p->buffers[selector].type->dtype == XLAC_PRED;
+  uint32_t first = 1;
+  cuda_condition_scope scope;
+  run->n_conditions += s->n_nested;
+  for (uint32_t i = 0; i < s->n_nested; i++)
+    TRY(cuda_condition_set(run, number + i, addresses[selector], pred ? CUDA_BRANCH_OF_PRED : CUDA_BRANCH_OF_S32, i,
+                           s->n_nested));
+  for (uint32_t i = 0; i < s->n_nested; i++) {
+    TRY(cuda_condition_begin(run, number + i, CUDA_NODE_IF, &scope));
+    TRY(cu_run_call(run, s, addresses, i, first));
+    cuda_condition_end(run, &scope);
+    first += s->nested[i]->n_arguments;
+  }
+  return 0;
+}
+
 /* As XLA has it: of a predicate, true is branch 0; an index out of range means the last branch. */
 static int cu_run_conditional(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
   char selector[16] = {0};
   base_dtype t = (base_dtype)p->buffers[s->in[0]].type->dtype;
+  if (run->nodes) return cu_run_list_branches(run, p, s, addresses);
   TRY(cu_run_read(run, selector, addresses[s->in[0]], base_dtype_bytes(t)));
   int64_t v = base_load_i64(t, selector);
   if (t == XLAC_PRED) v = v ? 0 : 1;

@@ -14,6 +14,9 @@ typedef struct cuda_run {
   rt_tally tally;
   cuda_address scratch;       /* exe->scratch_bytes: conditions, and what a launch needs for itself */
   cuda_nodes *nodes;          /* where launches and copies are listed instead of enqueued; or NULL */
+  uint32_t n_conditions;      /* of what is listed */
+  uint32_t *stop;             /* nonzero ends loops of a graph; NULL: no graph has any */
+  bool stopped;               /* the caller wanted no more */
   cuda_event *marks;          /* before each step of `marked`, and behind the last; NULL: nobody wants times */
   const plan_program *marked; /* the entry */
   bool meets;                 /* what other GPUs take part in may be in flight */

@@ -66,6 +66,17 @@ SAME_PLACE(cuda_kernel_node, shared_bytes, CUDA_KERNEL_NODE_PARAMS, sharedMemByt
 SAME_PLACE(cuda_kernel_node, parameters, CUDA_KERNEL_NODE_PARAMS, kernelParams);
 SAME_PLACE(cuda_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS, kern);
 SAME_PLACE(cuda_kernel_node, context, CUDA_KERNEL_NODE_PARAMS, ctx);
+#if CUDA_VERSION >= 12040
+SAME(CUDA_NODE_CONDITION, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+SAME(CUDA_CONDITION_INITIAL, CU_GRAPH_COND_ASSIGN_DEFAULT);
+SAME_SIZE(cuda_node_parameters, CUgraphNodeParams);
+SAME_PLACE(cuda_node_parameters, type, CUgraphNodeParams, type);
+SAME_PLACE(cuda_node_parameters, as.condition.handle, CUgraphNodeParams, conditional.handle);
+SAME_PLACE(cuda_node_parameters, as.condition.type, CUgraphNodeParams, conditional.type);
+SAME_PLACE(cuda_node_parameters, as.condition.size, CUgraphNodeParams, conditional.size);
+SAME_PLACE(cuda_node_parameters, as.condition.graphs, CUgraphNodeParams, conditional.phGraph_out);
+SAME_PLACE(cuda_node_parameters, as.condition.context, CUgraphNodeParams, conditional.ctx);
+#endif
 SAME_SIZE(cuda_copy_rows, CUDA_MEMCPY2D);
 SAME_PLACE(cuda_copy_rows, from.memory, CUDA_MEMCPY2D, srcMemoryType);
 SAME_PLACE(cuda_copy_rows, from.device, CUDA_MEMCPY2D, srcDevice);

@@ -86,7 +86,9 @@ def each_call_fails(cuda, action):
     return seen
 
 
-def test_each_call_of_an_execution(cuda):
+def test_each_call_of_an_execution(cuda, monkeypatch):
+    """Step by step: the host reads the condition."""
+    monkeypatch.setenv("XLAC_CUDA_CHECK", "1")
     x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
     exe = xlac.compile(READS, device="cuda")
     outcome(exe, x)

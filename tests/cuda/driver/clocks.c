@@ -124,7 +124,19 @@ sim_op *clock_node(const sim_op *launch, const sim_order *order, uint32_t node, 
   return op;
 }
 
+sim_op *clock_within(const sim_op *node, const char *what, const char *name) {
+  sim_op *op = new_op();
+  uint32_t id = op->id;
+  *op = *node;
+  op->id = id;
+  op->what = what;
+  op->name = name;
+  op->known = 0;
+  return op;
+}
+
 static bool before(const sim_op *first, const sim_op *then) {
+  if (first->run != 0 && first->run == then->run && first->node == then->node) return first->id < then->id;
   if (first->run != 0 && first->run == then->run)
     return then->order->bits[then->node * then->order->words + first->node / 64] >> (first->node % 64) & 1;
   if (first->lane == then->lane) return first->tick < then->tick;

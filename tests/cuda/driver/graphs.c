@@ -228,6 +228,121 @@ EXPORT int cuGraphAddChildGraphNode(graph_node **out, sim_graph *g, graph_node *
   return add_node(out, g, after, n_after, child_make(child), "graph", "");
 }
 
+/* ---- conditions ---- */
+
+enum { CONDITION = 0x434f4e44, CONDITION_NODE = 13 };
+
+/* What a kernel sets, and a node goes by. Kept for as long as the process: graphs and kernels name it by its address.
+ */
+typedef struct condition {
+  uint64_t magic;
+  sim_graph *graph; /* or one within it */
+  bool initial;     /* a launch sets it to this */
+  unsigned first, value;
+  bool taken; /* by a node */
+} condition;
+
+/* CUgraphNodeParams, of a condition. */
+typedef struct node_parameters {
+  int type, reserved[3];
+  union {
+    struct {
+      condition *handle;
+      int type;
+      unsigned size;
+      sim_graph **graphs;
+      void *context;
+    } condition;
+    long long room[29];
+  } as;
+  long long more;
+} node_parameters;
+
+typedef struct condition_work {
+  sim_work work;
+  condition *handle;
+  bool loops;
+  sim_graph *body; /* its own */
+} condition_work;
+
+static condition *condition_find(uint64_t handle) {
+  condition *c = (condition *)(uintptr_t)handle;
+  return c != NULL && handle % 8 == 0 && c->magic == CONDITION ? c : NULL;
+}
+
+EXPORT int cuGraphConditionalHandleCreate(uint64_t *handle, sim_graph *g, void *context, unsigned first,
+                                          unsigned flags) {
+  ENTER_DEVICE(cuGraphConditionalHandleCreate, NULL);
+  if (handle == NULL || g == NULL || g->magic != GRAPH || context == NULL || flags > 1) return INVALID_VALUE;
+  condition *c = calloc(1, sizeof *c);
+  *c = (condition){.magic = CONDITION, .graph = g, .initial = flags == 1, .first = first};
+  *handle = (uint64_t)(uintptr_t)c;
+  return SUCCESS;
+}
+
+/* What kernels call. */
+EXPORT void cudaGraphSetConditional(unsigned long long handle, unsigned value) {
+  condition *c = condition_find(handle);
+  if (c == NULL)
+    block_abort(report(ILLEGAL_ADDRESS, "condition: kernel %s sets one that there is not", touch.kernel->name));
+  c->value = value;
+}
+
+static int run_nodes(graph_node **nodes, uint32_t n, sim_op *const *ops, sim_op *op);
+
+/* Its nodes in any order that their edges allow, which is the order that they then have. */
+static int execute_condition(sim_work *work) {
+  const condition_work *w = (const condition_work *)work;
+  int result = SUCCESS;
+  while (result == SUCCESS && w->handle->value != 0) {
+    result = run_nodes(w->body->nodes, w->body->n, NULL, work->op);
+    if (!w->loops) break;
+  }
+  return result;
+}
+
+static void release_condition(sim_work *work) {
+  sim_graph *body = ((condition_work *)work)->body;
+  release_nodes(body->nodes, body->n);
+  body->nodes = NULL;
+  body->n = 0;
+  body->magic = 0;
+}
+
+/* Conditional nodes alone: of others there are entry points by kind. */
+EXPORT int cuGraphAddNode_v2(graph_node **out, sim_graph *g, graph_node *const *after, const void *edges,
+                             size_t n_after, node_parameters *what) {
+  sim_device *d;
+  ENTER_DEVICE(cuGraphAddNode_v2, &d);
+  if (!is_place(out, g, after, n_after) || edges != NULL || what == NULL || what->type != CONDITION_NODE)
+    return INVALID_VALUE;
+  condition *c = condition_find((uint64_t)(uintptr_t)what->as.condition.handle);
+  if (c == NULL || c->taken || what->as.condition.type < 0 || what->as.condition.type > 1 ||
+      what->as.condition.size != 1 || what->as.condition.context != d)
+    return INVALID_VALUE;
+  condition_work *w = calloc(1, sizeof *w);
+  *w = (condition_work){.work = {.execute = execute_condition, .release = release_condition},
+                        .handle = c,
+                        .loops = what->as.condition.type == 1,
+                        .body = calloc(1, sizeof *w->body)};
+  *w->body = (sim_graph){.magic = GRAPH, .device = g->device};
+  sim_graph **graphs = malloc(sizeof *graphs); /* the driver's, as long as the graph: a few bytes each are left */
+  *graphs = w->body;
+  what->as.condition.graphs = graphs;
+  c->taken = true;
+  return add_node(out, g, after, n_after, &w->work, "condition", "");
+}
+
+/* A launch begins with the first values. */
+static void reset_conditions(graph_node *const *nodes, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (nodes[i]->work->execute != execute_condition) continue;
+    const condition_work *w = (const condition_work *)nodes[i]->work;
+    if (w->handle->initial) w->handle->value = w->handle->first;
+    reset_conditions(w->body->nodes, w->body->n);
+  }
+}
+
 /* ---- capture; sim.lock held ---- */
 
 int graph_capture(sim_stream *s, sim_work *w, const char *what, const char *name) {
@@ -469,34 +584,47 @@ static int run_node(graph_node *node, sim_op *op) {
 }
 
 /* With a seed, whatever is ready may be next. */
-static uint32_t next_node(const graph_work *w, const bool *done, uint64_t *random) {
+static uint32_t next_node(graph_node *const *nodes, uint32_t n, const bool *done, uint64_t *random) {
   uint32_t start = 0;
   if (sim.seed != 0) {
     *random = *random * 6364136223846793005u + 1442695040888963407u;
-    start = (uint32_t)((*random >> 33) % w->n);
+    start = (uint32_t)((*random >> 33) % n);
   }
-  for (uint32_t k = 0; k < w->n; k++) {
-    uint32_t i = (start + k) % w->n;
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t i = (start + k) % n;
     bool ready = !done[i];
-    for (uint32_t a = 0; a < w->nodes[i]->n_after && ready; a++) ready = done[w->nodes[i]->after[a]];
+    for (uint32_t a = 0; a < nodes[i]->n_after && ready; a++) ready = done[nodes[i]->after[a]];
     if (ready) return i;
   }
   assert(false);
   return 0;
 }
 
-static int execute_graph(sim_work *work) {
-  graph_work *w = (graph_work *)work;
-  bool *done = calloc(w->n + 1, sizeof *done);
-  uint64_t random = sim.seed ^ work->op->id;
+static sim_op *new_op_within(const graph_node *node, const sim_op *op) {
+  pthread_mutex_lock(&sim.lock);
+  sim_op *own = clock_within(op, node->what, node->name);
+  pthread_mutex_unlock(&sim.lock);
+  return own;
+}
+
+/* Each as its op of `ops`, or as one within `op`. */
+static int run_nodes(graph_node **nodes, uint32_t n, sim_op *const *ops, sim_op *op) {
+  bool *done = calloc(n + 1, sizeof *done);
+  uint64_t random = sim.seed ^ op->id;
   int result = SUCCESS;
-  for (uint32_t k = 0; k < w->n && result == SUCCESS; k++) {
-    uint32_t i = next_node(w, done, &random);
-    result = run_node(w->nodes[i], w->ops[i]);
+  for (uint32_t k = 0; k < n && result == SUCCESS; k++) {
+    uint32_t i = next_node(nodes, n, done, &random);
+    result = run_node(nodes[i], ops != NULL ? ops[i] : new_op_within(nodes[i], op));
     done[i] = true;
   }
   free(done);
   return result;
+}
+
+static int execute_graph(sim_work *work) {
+  graph_work *w = (graph_work *)work;
+  reset_conditions(w->nodes, w->n);
+  return run_nodes(w->nodes, w->n, w->ops, work->op);
 }
 
 static void release_graph_work(sim_work *work) {

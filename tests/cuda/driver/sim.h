@@ -88,6 +88,8 @@ void clock_free_lane(uint32_t lane);
 sim_op *clock_op(uint32_t lane, int stream, const char *what, const char *name);
 /* A node of a graph's launch, which is `launch`. */
 sim_op *clock_node(const sim_op *launch, const sim_order *order, uint32_t node, const char *what, const char *name);
+/* What a node of a graph's launch runs by its condition: before what it runs later. */
+sim_op *clock_within(const sim_op *node, const char *what, const char *name);
 sim_point clock_now(uint32_t lane);
 /* What comes on the lane from here on is after `point`. */
 void clock_join(uint32_t lane, sim_point point);
