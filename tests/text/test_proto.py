@@ -192,6 +192,61 @@ def test_errors_name_the_byte():
         xlac.parse(data, format="mlir")
 
 
+@pytest.mark.parametrize("levels", [1, 2], ids=["HloProto", "HloSnapshot"])
+def test_xlas_dumps_hold_the_module_in_other_messages(levels):
+    """HloProto: 1 the module, 3 the buffer assignment; HloSnapshot: 1 the HloProto, 2 arguments, 4 the platform."""
+    data = xlac.parse(PROGRAM).to_bytes()
+    wrapped = wire.encode([(1, 2, data), (3, 2, b"\x0a\x03abc")])
+    if levels == 2:
+        wrapped = wire.encode([(1, 2, wrapped), (4, 2, b"cpu")])
+    for format in ("auto", "hlo-proto"):
+        assert xlac.parse(wrapped, format=format).to_text() == xlac.parse(data).to_text()
+    for n in range(0, len(wrapped), 7):
+        with pytest.raises(xlac.Error):
+            xlac.parse(wrapped[:n], format="hlo-proto").verify()
+    broken = wire.encode([(1, 2, data[:-3]), (3, 2, b"")])
+    with pytest.raises(xlac.ParseError, match="byte [0-9]+: "):
+        xlac.parse(broken)
+
+
+def test_what_a_schedule_leaves_out_is_in_the_messages_order():
+    """XLA's schedules have no sequence for fusions, whose ids need not be in an order of operands before users."""
+    text = """HloModule m, is_scheduled=true
+%f (p: f32[4], q: f32[4]) -> f32[4] {
+  %p = f32[4]{0} parameter(0)
+  %q = f32[4]{0} parameter(1)
+  ROOT %s = f32[4]{0} subtract(%p, %q)
+}
+ENTRY %e (x: f32[4]) -> f32[4] {
+  %x = f32[4]{0} parameter(0)
+  ROOT %y = f32[4]{0} fusion(%x, %x), kind=kLoop, calls=%f
+}
+"""
+    def computation(value):
+        fields = wire.decode(value)
+        if (1, 2, b"f") not in fields:
+            return value
+        ops = [wire.decode(v) for n, _, v in fields if n == 2]
+        ids = [next((v for n, _, v in op if n == 35), 0) for op in ops]
+        to = dict(zip(ids, reversed(ids)))  # the root has the least id now
+
+        def turned(op, id):
+            operands = [i for n, k, v in op if n == 36 for i in (wire.varints(v) if k == 2 else [v])]
+            return wire.encode([(n, k, v) for n, k, v in op if n not in (35, 36)] + [(35, 0, to[id])] + [(36, 0, to[i]) for i in operands])
+        root = next((v for n, _, v in fields if n == 6), 0)
+        return wire.encode([(n, k, v) for n, k, v in fields if n not in (2, 6)] + [(2, 2, turned(*pair)) for pair in zip(ops, ids)] + [(6, 0, to[root])])
+
+    def without(schedule, kept):
+        return wire.encode([(n, k, v) for n, k, v in wire.decode(schedule) if dict((m, w) for m, _, w in wire.decode(v))[1] == kept])
+
+    fields = wire.decode(xlac.parse(text).to_bytes())
+    entry = next(v for n, _, v in fields if n == 6)
+    changed = wire.encode([(n, k, computation(v) if n == 3 else without(v, entry) if n == 7 else v) for n, k, v in fields])
+    module = xlac.parse(changed)
+    module.verify()
+    assert [op.opcode for op in module.computation("f")] == ["parameter", "parameter", "subtract"] and module.config["is_scheduled"]
+
+
 def test_other_bytes_are_text():
     assert xlac.parse("\n" + PROGRAM).name == "m"
     with pytest.raises(xlac.ParseError, match="(?!byte)"):

@@ -364,6 +364,42 @@ static void close_reader(proto_reader *r) {
   proto_source_close(&r->s);
 }
 
+/* --- what the bytes are --- */
+
+/* What a message holds whose first field is number 1 and has a length; {NULL, 0} for all others. */
+static base_slice first_field(base_slice in) {
+  const uint8_t *p = (const uint8_t *)in.p;
+  uint64_t length = 0;
+  size_t at = 1;
+  if (in.n < 3 || p[0] != 0x0A) return (base_slice){NULL, 0};
+  do length |= (uint64_t)(p[at] & 0x7F) << (7 * (at - 1));
+  while (p[at++] >= 0x80 && at < in.n && at < 9);
+  if (p[at - 1] >= 0x80 || length > in.n - at) return (base_slice){NULL, 0};
+  return (base_slice){in.p + at, (size_t)length};
+}
+
+/* A text never begins with a line end, a length, and as many bytes of a name without blanks. */
+static bool begins_as_module(base_slice in) {
+  base_slice name = first_field(in);
+  if (name.n == 0) return false;
+  for (size_t i = 0; i < name.n; i++)
+    if ((uint8_t)name.p[i] <= ' ' || name.p[i] == 0x7F) return false;
+  const char *next = name.p + name.n;
+  return next < in.p + in.n && (*next & 7) == PROTO_LENGTH && (uint8_t)*next < 0x20;
+}
+
+/* The module's bytes, also of those in which XLA's dumps have it: field 1 of an HloProto (xla_dump_hlo_as_proto), or of
+ * the one in an HloSnapshot. {NULL, 0} where there is none. */
+static base_slice module_within(base_slice in) {
+  for (int wrappers = 0; in.p && wrappers < 3; wrappers++, in = first_field(in))
+    if (begins_as_module(in)) return in;
+  return (base_slice){NULL, 0};
+}
+
+bool text_is_proto(const void *data, size_t n) {
+  return module_within((base_slice){data, n}).p != NULL;
+}
+
 /* The first message is open for as long as the reader is: its fields are looked at again and again. */
 int text_parse_proto(ir_module **out, const void *data, size_t n, const text_parse_options *options, xlac_error *err) {
   base_alloc alloc = options && options->alloc.fn ? options->alloc : base_alloc_libc;
@@ -371,7 +407,9 @@ int text_parse_proto(ir_module **out, const void *data, size_t n, const text_par
   proto_reader r;
   TRY(ir_module_create(&m, "_", alloc, err));
   open_reader(&r, m, n ? data : "", n, options, err);
-  int status = proto_open(&r.s, r.s.base, n, &r.module);
+  base_slice within = module_within((base_slice){(const char *)r.s.base, n});
+  if (!within.p) within = (base_slice){(const char *)r.s.base, n};
+  int status = proto_open(&r.s, (const uint8_t *)within.p, within.n, &r.module);
   if (status == 0) status = proto_read_module(&r);
   assert(status != 0 || (r.s.depth == 1 && r.s.numbers.n == 0 && r.types.n == 0 && r.pointers.n == 0));
   close_reader(&r);
@@ -381,16 +419,4 @@ int text_parse_proto(ir_module **out, const void *data, size_t n, const text_par
   }
   *out = m;
   return 0;
-}
-
-/* A text never begins with a line end, a length, and as many bytes of a name without blanks. */
-bool text_is_proto(const void *data, size_t n) {
-  const uint8_t *p = data;
-  if (n < 3 || p[0] != 0x0A) return false;
-  size_t length = p[1] < 0x80 ? p[1] : p[1] & 0x7F, at = 2;
-  if (p[1] >= 0x80) length |= (size_t)p[at++] << 7;
-  if (p[at - 1] >= 0x80 || length == 0 || length > n - at) return false;
-  for (size_t i = 0; i < length; i++)
-    if (p[at + i] <= ' ' || p[at + i] == 0x7F) return false;
-  return at + length < n && (p[at + length] & 7) == PROTO_LENGTH && p[at + length] < 0x20;
 }

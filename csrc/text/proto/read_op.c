@@ -256,7 +256,9 @@ static int find_sequence(proto_reader *r, int64_t computation, base_map *places)
   return 0;
 }
 
-/* The messages stand in the order in which the ops were made, so that both lists are walked side by side. */
+/* The messages stand in the order in which the ops were made, so that both lists are walked side by side. In a
+ * scheduled module what has no sequence (XLA's fusions have none) is in the messages' order, in which operands come
+ * first: that of ids need not be a schedule. */
 static int order_ops(proto_reader *r, ir_computation *c, proto_message in, const base_map *places) {
   uint32_t n = 0, at = in.first;
   proto_field f;
@@ -269,6 +271,7 @@ static int order_ops(proto_reader *r, ir_computation *c, proto_message in, const
     list[n] = (numbered_op){proto_int(&r->s, m, 35), n, op};
     proto_close(&r->s, m);
     if (places->n == 0 && !places->has_zero) {
+      if (r->m->config.is_scheduled) list[n].id = 0;
       n++;
       continue;
     }
