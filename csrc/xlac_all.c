@@ -161,6 +161,7 @@
 #include "text/mlir/sdy/print.c"
 #include "text/mlir/sdy/read.c"
 #include "text/mlir/sdy/read_rule.c"
+#include "text/nearest.c"
 #include "text/proto/read_attr.c"
 #include "text/proto/read_module.c"
 #include "text/proto/read_op.c"

@@ -91,7 +91,12 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
     if documented_forms is not None:
         _warnings.warn("documented_forms is deprecated: documented forms are read unless strict=True", DeprecationWarning, stacklevel=2)
         strict = strict or not documented_forms
-    return _core.parse(src, format=format, allow_unregistered=allow_unregistered, strict=strict)
+    try:
+        return _core.parse(src, format=format, allow_unregistered=allow_unregistered, strict=strict)
+    except ParseError as error:
+        from .program import with_hint
+
+        raise with_hint(error, src)
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager", **named):
@@ -144,8 +149,9 @@ def _taken(program):
     """(the Module, how it is called as the JAX function it was lowered from, or None)"""
     if isinstance(program, (Module, str, bytes)):
         return parse(program), None
-    from .staged import calling_of, is_staged
+    from .staged import calling_of, is_staged, lowered
 
+    program = lowered(program)
     module = parse(program)
     return module, calling_of(program, len(module.entry.parameters)) if is_staged(program) else None
 

@@ -13,7 +13,7 @@ import time
 from . import _core, diagnostics
 from .codes import Code
 from .diagnostics import counted
-from .errors import ArgumentError, Error, VerifyError
+from .errors import ArgumentError, Error, ParseError, VerifyError
 
 PROGRESS_AFTER = 1.0  # seconds
 
@@ -58,7 +58,12 @@ class Program:
             start = end + 1
 
     def parse(self):
-        self.module = _core.parse(self.source, format=self.format, strict=self.strict)
+        try:
+            self.module = _core.parse(self.source, format=self.format, strict=self.strict)
+        except ParseError as error:
+            from .program import with_hint
+
+            raise with_hint(error, self.source)
         return self.module
 
 

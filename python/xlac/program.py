@@ -16,6 +16,37 @@ def looks_like_a_path(text):
     return text.lower().endswith(SUFFIXES) or os.path.exists(text)
 
 
+# How files begin that are given for programs, and what to do with them.
+BEGINNINGS = (
+    (b"\x1f\x8b", "these bytes are compressed: gunzip them first"), (b"PK\x03\x04", "this is a zip archive: unpack it first"),
+    (b"\x7fELF", "this is machine code"), (b"BC\xc0\xde", "this is LLVM bitcode, which has no HLO in it"),
+    (b"; ModuleID", "this is LLVM IR, which has no HLO in it"), (b"\xff\xfe", "the text is UTF-16: save it as UTF-8"),
+    (b"\xfe\xff", "the text is UTF-16: save it as UTF-8"), (b"\x93NUMPY", "this is an array, not a program"),
+    (b"{ lambda", "this is a jaxpr: give jax.jit(f).lower(*arguments), or its as_text()"), (b"{", "this looks like JSON, not a program"),
+    (b"import ", "this looks like Python: give jax.jit(f).lower(*arguments), or the text that its as_text() gives"),
+    (b"node {", "this is a TensorFlow graph: xlac.cluster and `xlac cluster` read those"),
+    *((start, "this is one of XLA's reports: programs are in *.before_optimizations.txt and *after_optimizations.txt")
+      for start in (b"BufferAssignment:", b"allocation ", b"HloLiveRange", b"Memory Space:", b"Total bytes used")),
+)
+
+
+def mistaken(source, error):
+    """A hint for an error of reading, where what was read looks like no program at all; else None."""
+    raw = (source[:200].encode("utf-8", "replace") if isinstance(source, str) else bytes(source[:200])).lstrip(b" \t\r\n" if error.line else b"")
+    if not source.strip():
+        return "there is no program in it: it is empty"
+    if error.code == Code.BAD_PROTO and raw[:1] == b"\n":
+        return "if this is a TensorFlow graph: xlac.cluster and `xlac cluster` read those"
+    return next((hint for start, hint in BEGINNINGS if raw.startswith(start)), None)
+
+
+def with_hint(error, source):
+    """The error of reading it, which says so where the source is something else than a program."""
+    if not error.hint and error.line <= 2:
+        error.hint = mistaken(source, error)
+    return error
+
+
 def source(what):
     """The text or bytes of a program, or a Module, for parse: from anything that stands for one."""
     if isinstance(what, _core.Module):
@@ -32,8 +63,9 @@ def source(what):
             return file.read().removeprefix(b"\xef\xbb\xbf")
     if callable(getattr(what, "read", None)):
         return source_of_file(what)
-    from .staged import is_staged, text_of
+    from .staged import is_staged, lowered, text_of
 
+    what = lowered(what)
     if is_staged(what):
         return text_of(what)
     from .builder import Builder
@@ -43,6 +75,8 @@ def source(what):
     if any(base.__module__.partition(".")[0] == "torch" for base in type(what).__mro__):
         raise TypeError(f"expected a program, found PyTorch's {type(what).__name__}: give the StableHLO that PyTorch/XLA makes of it, "
                         "torch_xla.stablehlo.exported_program_to_stablehlo(torch.export.export(model, arguments)).get_stablehlo_text(\"forward\")")
+    if type(what).__name__ == "ClosedJaxpr":
+        raise TypeError("expected a program, found a jaxpr: give what JAX lowers the function to, jax.jit(f).lower(*arguments)")
     if callable(what):
         name = getattr(what, "__name__", None) or type(what).__name__
         lower = f"{name}.lower(*arguments)" if callable(getattr(what, "lower", None)) else f"jax.jit({name}).lower(*arguments)"

@@ -49,6 +49,11 @@ def is_staged(what):
         (callable(getattr(what, "as_text", None)) and hasattr(what, "in_tree")) or is_mlir(what)
 
 
+def lowered(what):
+    """Of what jax.jit(f).trace(*arguments) gives, what that lowers to; all else as it is."""
+    return what.lower() if type(what).__name__ == "Traced" and hasattr(what, "jaxpr") else what
+
+
 def is_mlir(what):
     return callable(getattr(getattr(what, "operation", None), "get_asm", None))
 

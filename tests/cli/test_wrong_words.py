@@ -1,6 +1,9 @@
 """What the command line says to a word, a number or a file that it does not expect: never a traceback, and what was meant where that can be guessed."""
+import re
+
 import pytest
 
+import xlac
 from xlac import cli
 
 PROGRAM = "HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT y = f32[2] add(x, x)\n}\n"
@@ -58,3 +61,32 @@ def test_a_page_is_not_written_to_a_terminal(capsys, file, tmp_path, monkeypatch
 def test_gpu_is_called_cuda(capsys, file):
     status, text = said(capsys, "run", file, "--device", "gpu")
     assert status == 1 and '"cuda" is an NVIDIA GPU' in text
+
+
+@pytest.mark.parametrize("content, hint", [
+    (b"", "it is empty"), (b" \n", "it is empty"), (b"\x1f\x8b\x08\x00abc", "gunzip"), (b"PK\x03\x04....", "zip archive"), (b"\x7fELF\x02", "machine code"),
+    ("HloModule m".encode("utf-16"), "UTF-16"), (b'{"a": 1}', "JSON"), (b"import jax\n", "Python"), (b"; ModuleID = 'x'\n", "LLVM IR"),
+    (b"BufferAssignment:\nallocation 0: size 4\n", "XLA's reports"), (b'node {\n  name: "x"\n}\n', "TensorFlow graph"), (b"{ lambda ; a:f32[4]. let", "jaxpr"),
+])
+def test_files_that_are_no_programs(tmp_path, capsys, content, hint):
+    (tmp_path / "x.hlo").write_bytes(content)
+    status, text = said(capsys, "verify", str(tmp_path / "x.hlo"))
+    assert status == 1 and "x.hlo:" in text and hint in text
+    with pytest.raises(xlac.ParseError, match=re.escape(hint)):
+        xlac.parse(tmp_path / "x.hlo")
+
+
+@pytest.mark.parametrize("line, message, hint", [
+    ("%0 = stablehlo.maximun %x, %x : tensor<4xf32>", "unregistered operation", "did you mean 'stablehlo.maximum'?"),
+    ("%0 = stablehlo.max %x, %x : tensor<4xf32>", "unregistered operation", "did you mean 'stablehlo.maximum'?"),
+    ("%0 = stablehlo.qqqqqqq %x : tensor<4xf32>", "unregistered operation", "docs/ops.md"),
+    ("%0 = stablehlo.abs %x : tensor<4xfloat32>", "invalid tensor element type", "f32, bf16, i32"),
+    ("%0 = stablehlo.abs %x : tensor<4xs32>", "invalid tensor element type", "HLO's s32, u8 and pred"),
+])
+def test_misspelt_stablehlo(line, message, hint):
+    text = f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  {line}\n  return %x : tensor<4xf32>\n}}\n"
+    with pytest.raises(xlac.ParseError, match=f"(?s){message}.*{re.escape(hint)}") as caught:
+        xlac.parse(text)
+    assert caught.value.line == 2
+    with pytest.raises(xlac.ParseError, match="did you mean 'module'"):
+        xlac.parse("modul @m {\n}\n")

@@ -38,6 +38,7 @@ def wanted():
 
 
 KINDS = {"lowered": lambda low: low, "compiled": lambda low: low.compile(),
+         "traced": lambda low: jax.jit(step).trace(PARAMS, X, np.zeros(7), scale=np.float32(2)),
          "exported": lambda low: jax.export.export(jax.jit(step))(PARAMS, X, np.zeros(7), scale=np.float32(2))}
 
 

@@ -7,6 +7,7 @@
  * computation. */
 #include "../../ir/check/check.h"
 #include "../../base/plural.h"
+#include "../nearest.h"
 #include "read.h"
 
 #include <stdio.h>
@@ -170,26 +171,6 @@ static bool may_omit_type(unsigned opcode) {
   }
 }
 
-/* Edits that turn a into b, up to `most`; both short. One row of Levenshtein's table; `most` + 1 where the lengths
- * alone say that it is more. */
-static unsigned edit_distance(const char *a, size_t n, const char *b, unsigned most) {
-  unsigned row[64], m = (unsigned)strlen(b);
-  if (n >= 48 || m >= 48 || (n > m ? n - m : m - n) > most) return most + 1;
-  for (unsigned j = 0; j <= m; j++) row[j] = j;
-  for (unsigned i = 1; i <= n; i++) {
-    unsigned diagonal = row[0];
-    row[0] = i;
-    for (unsigned j = 1; j <= m; j++) {
-      unsigned change = diagonal + (a[i - 1] != b[j - 1]), least = change;
-      if (row[j] + 1 < least) least = row[j] + 1;
-      if (row[j - 1] + 1 < least) least = row[j - 1] + 1;
-      diagonal = row[j];
-      row[j] = least;
-    }
-  }
-  return row[m];
-}
-
 /* Suggests the first opcode within two edits that has the least of them. */
 static int unknown_opcode(text_reader *r, const base_istr *word) {
   unsigned best = 0, least = 3;
@@ -197,7 +178,7 @@ static int unknown_opcode(text_reader *r, const base_istr *word) {
   if (ir_opcode_from_text(word->s, word->n))
     return base_hint(r->err, status, "newer XLA has it; it is read where strict reading is not asked for");
   for (unsigned op = 1; op < IR_OP_COUNT; op++) {
-    unsigned d = edit_distance(word->s, word->n, ir_opcode_text(op), 2);
+    unsigned d = text_edit_distance(word->s, word->n, ir_opcode_text(op), 2);
     if (d < least) {
       least = d;
       best = op;

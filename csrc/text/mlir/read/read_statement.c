@@ -2,6 +2,7 @@
  *
  * What the first word means (opcode, function, terminator, an op of another dialect) is found by a table over the
  * words of this text, in front of the tables of opcodes: a program has few kinds of ops and very many ops. */
+#include "../../nearest.h"
 #include "read.h"
 
 /* --- names of opcodes --- */
@@ -60,6 +61,24 @@ static const mlir_op_word *mlir_find_word(mlir_reader *r, base_slice w, bool gen
   return to;
 }
 
+/* The op's name nearest to one that nobody knows: one that begins so, as "stablehlo.max" does, else one within two
+ * edits; NULL for none. */
+static const char *nearest_op(const base_istr *name) {
+  const char *best = NULL;
+  unsigned least = 3;
+  for (unsigned op = 1; op < IR_OP_COUNT; op++) {
+    const char *known = ir_op_table[op].mlir ? ir_op_table[op].mlir->name : NULL;
+    if (!known) continue;
+    if (name->s[name->n - 1] != '.' && strncmp(known, name->s, name->n) == 0) return known;
+    unsigned d = text_edit_distance(name->s, name->n, known, 2);
+    if (d < least) {
+      least = d;
+      best = known;
+    }
+  }
+  return best;
+}
+
 /* Ops of StableHLO, CHLO and func must be known ones; ops of other dialects are kept where they may be. */
 static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_state *s) {
   assert(word->kind != MLIR_WORD_NONE);
@@ -72,11 +91,15 @@ static int mlir_set_opcode(mlir_reader *r, const mlir_op_word *word, mlir_op_sta
     int status =
         mlir_fail(r, s->at, XLAC_E_UNKNOWN_OPCODE,
                   "unregistered operation '%s' found in dialect that does not allow unknown operations", name->s);
-    return base_hint(r->err, status, "see docs/ops.md for the ops that there are");
+    const char *near = nearest_op(name);
+    return near ? base_hint(r->err, status, "did you mean '%s'?", near)
+                : base_hint(r->err, status, "see docs/ops.md for the ops that there are");
   }
   if (!r->allow_unregistered && !deprecated && !mlir_is_kept(name)) {
     int status =
         mlir_fail(r, s->at, XLAC_E_UNKNOWN_OPCODE, "the op '%s' is of a dialect that xlac does not know", name->s);
+    if (!strchr(name->s, '.') && text_edit_distance(name->s, name->n, "module", 2) < 3)
+      return base_hint(r->err, status, "did you mean 'module'?");
     return base_hint(r->err, status, "parse with allow_unregistered=True to keep such ops as they are");
   }
   s->opcode = IR_OP_UNREGISTERED;

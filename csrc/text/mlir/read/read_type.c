@@ -86,6 +86,14 @@ static int mlir_check_complex(mlir_reader *r, const char *at) {
   return mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "invalid element type for complex");
 }
 
+/* A builtin type of MLIR that xlac computes nothing with: integers of any width, others by name. */
+static bool mlir_is_other_type(base_slice w) {
+  static const char *const others[] = {"index", "none", "tf32", "memref", "vector", "f80", "f128", "complex"};
+  bool known = w.n > 1 && (w.p[0] == 'i' || (w.p[1] == 'i' && w.n > 2)) && text_is(w.p[w.n - 1], TEXT_DIGIT);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) known = known || base_slice_is(w, others[i]);
+  return known;
+}
+
 /* Elements of types that are not a dtype keep their text; their dtype says s64, which is what index would be. */
 static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   const char *at = r->lx.p;
@@ -106,6 +114,9 @@ static int mlir_read_element(mlir_reader *r, mlir_tensor *t) {
   base_slice w = mlir_word(r);
   if (w.n == 0) return mlir_expected(r, "an element type");
   TRY(mlir_check_complex(r, at));
+  if (!mlir_is_other_type(w) && !(w.p[0] == 'f' && w.n > 1 && text_is(w.p[1], TEXT_DIGIT)))
+    return base_hint(r->err, mlir_fail(r, at, XLAC_E_BAD_SHAPE_TEXT, "invalid tensor element type"),
+                     "types are such as f32, bf16, i32, ui8 and i1 (HLO's s32, u8 and pred)");
   t->dtype = XLAC_S64;
   return mlir_verbatim_until(r, at, &t->text);
 }
@@ -352,10 +363,7 @@ static int mlir_read_word_type(mlir_reader *r, const ir_type **out) {
     *out = ir_element(r->m, t, NULL);
     return *out ? 0 : mlir_no_memory(r);
   }
-  static const char *const others[] = {"index", "none", "tf32", "memref", "vector", "f80", "f128", "complex"};
-  bool known = w.n > 1 && (w.p[0] == 'i' || (w.p[1] == 'i' && w.n > 2)) && text_is(w.p[w.n - 1], TEXT_DIGIT);
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++) known = known || base_slice_is(w, others[i]);
-  if (!known) return mlir_expected(r, "a type");
+  if (!mlir_is_other_type(w)) return mlir_expected(r, "a type");
   TRY(mlir_check_complex(r, at));
   const base_istr *text;
   TRY(mlir_verbatim_until(r, at, &text));
