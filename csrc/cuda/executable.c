@@ -241,24 +241,47 @@ static int cuda_build_finish(rt_build *base, ir_module *owned, const ir_module *
 
 static const rt_build_vtable cuda_build_vtable = {.finish = cuda_build_finish, .abandon = cuda_build_abandon};
 
-/* Ops without a kernel are the interpreter's. Whether there is one, printing says, here for the plan's facts alone: the
- * text is made when the plan is there. */
-static int cu_build_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) {
-  const cuda_build *b = ctx;
+/* Whether the op has a kernel, printing says, here for the plan's facts alone: the text is made when the plan is there.
+ */
+static bool cu_build_prints(const cuda_build *b, const ir_op *op, cuda_launch *launch, bool *failed) {
   base_arena scratch;
   cuda_source source;
-  cuda_launch launch;
   base_arena_init(&scratch, b->exe->alloc);
   cu_executable_begin_source(b->exe, &source);
-  bool printed = cuda_print_routine(&source, op, &scratch, &launch);
-  bool failed = source.body.failed;
+  bool printed = cuda_print_routine(&source, op, &scratch, launch);
+  *failed = source.body.failed;
   cuda_source_free(&source);
   base_arena_free(&scratch);
+  return printed;
+}
+
+/* Ops without a kernel are the interpreter's. */
+static int cu_build_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) {
+  cuda_launch launch;
+  bool failed = false, printed = cu_build_prints(ctx, op, &launch, &failed);
   plan_eval_routine(op, out);
-  if (printed) out->name = "kernel";
+  if (printed) out->name = launch.by ? launch.by : "kernel";
   if (printed) out->interpreted = out->calls = false;
   if (printed && !launch.changes) out->in_place = 0;
   return failed ? base_oom(err, "the text of kernels") : 0;
+}
+
+static bool cu_build_takes(void *ctx, const ir_op *fusion) {
+  cuda_launch launch;
+  bool failed = false;
+  return cu_build_prints(ctx, fusion, &launch, &failed);
+}
+
+/* Computations that are made on the way are not looked at. */
+static int cu_build_outline(void *ctx, ir_module *m, bool *changed, xlac_error *err) {
+  const ir_computation *last = NULL;
+  IR_FOR_COMPUTATIONS(c, m) last = c;
+  IR_FOR_COMPUTATIONS(c, m) {
+    IR_FOR_OPS(op, c)
+    if (op->opcode == IR_OP_DOT) TRY(fusion_outline_attention(m, op, cu_build_takes, ctx, changed, err));
+    if (c == last) break;
+  }
+  return 0;
 }
 
 static void cu_build_set_up(cuda_build *b, cuda_executable *exe, rt_device *device, const rt_build_options *options) {
@@ -273,8 +296,12 @@ static void cu_build_set_up(cuda_build *b, cuda_executable *exe, rt_device *devi
   base_arena_init(&exe->arena, exe->alloc);
   base_text_init(&exe->source, exe->alloc);
   *b = (cuda_build){.options = *options, .exe = exe};
-  b->target = (plan_target){
-      .device = cuda_plan_device, .compute = &device->facts.compute, .prepare = cu_build_prepare, .ctx = b};
+  b->target = (plan_target){.device = cuda_plan_device,
+                            .compute = &device->facts.compute,
+                            .prepare = cu_build_prepare,
+                            .outline = cu_build_outline,
+                            .takes = cu_build_takes,
+                            .ctx = b};
   b->base.vtable = &cuda_build_vtable;
   b->base.target = &b->target;
   base_arena_init(&b->base.arena, exe->alloc);

@@ -89,6 +89,17 @@ static int line_hand_over(compile_line *x, rt_build *b, ir_module *m, const plan
   return status;
 }
 
+/* The device's own fusions, unless ops are to be one by one. */
+static int line_outline(compile_line *x, const plan_options *options, ir_module *m) {
+  const ir_verify_options lenient = {.xla_compat = true};
+  bool changed = false;
+  if (options->no_fusion || !options->target->outline) return 0;
+  TRY(options->target->outline(options->target->ctx, m, &changed, x->err));
+  if (!changed) return 0;
+  TRY(pipeline_run_text(m, "dce", 3, NULL, x->err));
+  return ir_verify(m, &lenient, x->err);
+}
+
 /* What the device wants is made, and given to it. Takes m, also on failure. */
 static int line_build(compile_line *x, rt_device_set *devices, rt_device *d, ir_module *m, rt_executable **out) {
   plan_options options = x->options->plan;
@@ -98,7 +109,8 @@ static int line_build(compile_line *x, rt_device_set *devices, rt_device *d, ir_
   if (status == 0 && !b->target) return line_run_whole(x, b, m, "it was compiled for the interpreter", out);
   if (status == 0) {
     options.target = b->target;
-    status = plan_make(m, &options, &b->arena, &plan, x->err);
+    status = line_outline(x, &options, m);
+    if (status == 0) status = plan_make(m, &options, &b->arena, &plan, x->err);
   }
   if (status == 0 && x->options->planned) return line_hand_over(x, b, m, plan);
   if (status == 0 && !plan->interpreted) return rt_build_finish(b, m, plan, out, x->err);

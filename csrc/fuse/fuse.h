@@ -135,6 +135,26 @@ int64_t fusion_tile_bytes(const fusion_model *m);
  * it, or a row is too long for one. at_once: with products among them, which want so many or a multiple; else 0. */
 int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once);
 
+/* --- attention.c: softmax(x) v, with x elementwise of a product --- */
+
+typedef struct fusion_attention {
+  ir_op *scores;     /* the first product */
+  ir_op *x;          /* what the softmax is of: the scores themselves, or elementwise of them */
+  ir_op *most, *sum; /* reductions of its rows */
+  ir_op *out;        /* the second product */
+  uint32_t side;     /* which operand of it the softmax is */
+  int64_t keys;      /* elements of a row */
+} fusion_attention;
+/* Whether out is the second product of one. */
+bool fusion_attention_of(ir_op *out, fusion_attention *a);
+/* Whether the device computes the fusion op, which nobody uses yet. */
+typedef bool fusion_wants_fn(void *ctx, const ir_op *fusion);
+/* Has an attention that ends at `out`, and of which nobody needs what lies between, computed by a fusion op in its
+ * place, if it is wanted: its computation has the attention's ops. The old ones stay, unused. *changed: the module may
+ * have been, and is to be verified again. */
+XLAC_MUST_USE int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, void *ctx, bool *changed,
+                                           xlac_error *err);
+
 /* --- lower.c: from a fusion to its kernel --- */
 
 /* What a kernel loads: op's value, an array of one result, as it is in memory; or a copy of it that has dimension

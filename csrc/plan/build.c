@@ -200,6 +200,12 @@ static bool build_is_kernel(const plan_build *x, const ir_op *op) {
          !build_is_transposition(x, op);
 }
 
+/* A fusion that the device has one routine for. */
+static bool build_is_taken(const plan_build *x, const ir_op *op) {
+  const plan_target *t = x->options->target;
+  return op->opcode == IR_OP_FUSION && t && t->takes && t->takes(t->ctx, op);
+}
+
 /* Views and names come before roles: fusion may have called a reshape a root. */
 static int build_op(plan_build *x, const ir_op *op) {
   assert(op->id < x->m->n_ids);
@@ -238,6 +244,7 @@ static int build_op(plan_build *x, const ir_op *op) {
     return x->fusion.of[first->id].anchor == op ? build_kernel(x, first) : 0;
   }
   bool known = false;
+  if (build_is_taken(x, op)) return build_routine(x, op);
   TRY(plan_build_nested(x, op, &known));
   if (!known) TRY(plan_build_async(x, op, &known));
   if (known) return 0;

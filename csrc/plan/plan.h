@@ -156,6 +156,10 @@ typedef struct plan_target {
   plan_device device;
   const rt_compute_facts *compute; /* of the device; NULL: nothing is known */
   plan_prepare_fn *prepare;        /* called for each routine, in the order of their numbers */
+  /* Before the plan is made: puts ops that are one routine of the device's into fusions. And whether one is. Both NULL
+   * where it has none such. */
+  int (*outline)(void *ctx, ir_module *m, bool *changed, xlac_error *err);
+  bool (*takes)(void *ctx, const ir_op *fusion);
   void *ctx;
   bool skips_places; /* its argmax counts places by itself: an array of them that only counts is not made for it */
 } plan_target;

@@ -30,6 +30,10 @@ typedef enum cuda_tensor_kind {
 /* Which of them may compute the dot op, whose sums are of type t. f32 is rounded to tf32 only where the program lets it
  * be: its numerics are fast and it asks for no more precision, or its algorithm says so. */
 cuda_tensor_kind cuda_tensor_kind_of(const cuda_source *s, const ir_op *dot, base_dtype t);
+/* What pieces of 16 bytes go along, of an operand: 1 terms, 2 rows, 0 neither. */
+int cuda_tensor_along(const cuda_dot_side *x, base_dtype t);
+/* "[&](int64_t at, int64_t term) { return &((const float *)in0)[...]; }": where an operand's elements lie. */
+void cuda_tensor_put_at(cuda_routine *r, uint32_t number, const cuda_dot_side *x, base_dtype t);
 /* false: not by tensor cores. */
 bool cuda_print_tensor_product(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t);
 

@@ -14,6 +14,7 @@ static cuda_routine_printer *const cu_routine_printers[IR_OP_COUNT] = {
     [IR_OP_REDUCE_WINDOW] = cuda_print_reduce_window,
     [IR_OP_CONVOLUTION] = cuda_print_convolution,
     [IR_OP_DOT] = cuda_print_dot,
+    [IR_OP_FUSION] = cuda_print_attention,
     [IR_OP_GATHER] = cuda_print_gather,
     [IR_OP_SCATTER] = cuda_print_scatter,
     [IR_OP_SORT] = cuda_print_sort,
@@ -41,7 +42,7 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name) {
 }
 
 void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out) {
-  base_putf(r->print.out, "\nextern \"C\" __global__ void __launch_bounds__(%d) k%u(", CUDA_BLOCK_THREADS,
+  base_putf(r->print.out, "\nextern \"C\" __global__ void __launch_bounds__(%u) k%u(", (unsigned)r->launch->block,
             (unsigned)r->launch->number);
   for (uint32_t i = 0; i < n_in; i++) base_putf(r->print.out, "%sconst char *in%u", i ? ", " : "", (unsigned)i);
   for (uint32_t i = 0; i < n_out; i++) base_putf(r->print.out, "%schar *out%u", n_in + i ? ", " : "", (unsigned)i);

@@ -42,6 +42,7 @@ typedef struct cuda_launch {
   int64_t scratch; /* bytes of memory of its own, the parameter behind the outputs; 0: none */
   bool changes;    /* it changes a part of its first operands, which first are copied to the results' memory */
   const char *how; /* for explanations: "a thread for each element"; static */
+  const char *by;  /* and in profiles: "attention"; NULL: "kernel" */
 } cuda_launch;
 
 /* --- kernel.c --- */

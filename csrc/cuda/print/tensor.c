@@ -47,8 +47,7 @@ static bool cu_tensor_steps(const cuda_dot_role *x, uint32_t n, int64_t v) {
   return true;
 }
 
-/* What pieces of 16 bytes go along, of an operand: 1 terms, 2 rows, 0 neither. */
-static int cu_tensor_along(const cuda_dot_side *x, base_dtype t) {
+int cuda_tensor_along(const cuda_dot_side *x, base_dtype t) {
   int64_t v = 16 / (int64_t)base_dtype_bytes(t);
   if (!cu_tensor_steps(&x->batch, x->batch.n, v)) return 0;
   if (cu_tensor_lies(&x->contracting, v) && cu_tensor_steps(&x->contracting, x->contracting.n - 1, v) &&
@@ -60,8 +59,7 @@ static int cu_tensor_along(const cuda_dot_side *x, base_dtype t) {
              : 0;
 }
 
-/* "[&](int64_t at, int64_t term) { return &((const float *)in0)[...]; }": where an operand's elements lie. */
-static void cu_tensor_put_at(cuda_routine *r, uint32_t number, const cuda_dot_side *x, base_dtype t) {
+void cuda_tensor_put_at(cuda_routine *r, uint32_t number, const cuda_dot_side *x, base_dtype t) {
   base_putf(r->print.out, "    [&](int64_t at, int64_t term) { return &((const %s *)in%u)[0", cuda_type(t),
             (unsigned)number);
   cuda_dot_put_role(r, &x->batch, "batch");
@@ -98,10 +96,11 @@ static void cu_tensor_put(cuda_routine *r, cuda_tensor_kind kind, const cuda_dot
             (long long)(down * across), (long long)across, (long long)down, (long long)tile);
   base_putf(out, "column = tile %% %lld * %lld;\n", (long long)across, (long long)tile);
   base_putf(out, "  tensor_product<%d, %s, %s, %lld, %d, %d>(lefts, rights, row, %lld, column, %lld, %lld,\n",
-            (int)kind, cuda_type(own), cuda_type(t), (long long)tile, cu_tensor_along(a, own), cu_tensor_along(b, own),
-            (long long)a->free.count, (long long)b->free.count, (long long)a->contracting.count);
-  cu_tensor_put_at(r, 0, a, own);
-  cu_tensor_put_at(r, 1, b, own);
+            (int)kind, cuda_type(own), cuda_type(t), (long long)tile, cuda_tensor_along(a, own),
+            cuda_tensor_along(b, own), (long long)a->free.count, (long long)b->free.count,
+            (long long)a->contracting.count);
+  cuda_tensor_put_at(r, 0, a, own);
+  cuda_tensor_put_at(r, 1, b, own);
   cu_tensor_put_store(r, a, b, t);
   r->launch->grid = down * across * a->batch.count;
 }
@@ -112,6 +111,7 @@ bool cuda_print_tensor_product(cuda_routine *r, const cuda_dot_side *a, const cu
   if (a->free.count < CU_TENSOR_LEAST / 2 || b->free.count < CU_TENSOR_LEAST / 2) return false;
   int64_t tiles = cu_tensor_tiles(a->free.count, CU_TENSOR_LARGE) * cu_tensor_tiles(b->free.count, CU_TENSOR_LARGE);
   bool large = tiles * a->batch.count >= CU_TENSOR_TILES;
+  r->launch->by = "tensor cores";
   cu_tensor_put(r, kind, a, b, large ? CU_TENSOR_LARGE : CU_TENSOR_SMALL, t);
   cuda_routine_close(r, large ? "on tensor cores, a block for each tile of 128 by 128 results"
                               : "on tensor cores, a block for each tile of 64 by 64 results");

@@ -69,17 +69,17 @@ template <int KIND, class E, int ROWS, int ALONG> static __device__ __forceinlin
   }
 }
 
-// The words of lane 4 g + t that are the fragment of 16 rows from `row` on, and of 8 columns.
-template <int N> static __device__ __forceinline__ void tensor_left(uint32_t (&left)[4], const uint32_t (&stage)[N], int row, int word) {
+// The words of lane 4 g + t that are the fragment of 16 rows from `row` on, and of 8 columns, where a row has W words.
+template <int W, int N> static __device__ __forceinline__ void tensor_left(uint32_t (&left)[4], const uint32_t (&stage)[N], int row, int word) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
-  for (int i = 0; i < 4; i++) left[i] = stage[(row + g + i % 2 * 8) * 20 + word + t + i / 2 * 4];
+  for (int i = 0; i < 4; i++) left[i] = stage[(row + g + i % 2 * 8) * W + word + t + i / 2 * 4];
 }
 
-template <int N> static __device__ __forceinline__ void tensor_right(uint32_t (&right)[2], const uint32_t (&stage)[N], int column, int word) {
+template <int W, int N> static __device__ __forceinline__ void tensor_right(uint32_t (&right)[2], const uint32_t (&stage)[N], int column, int word) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
-  for (int i = 0; i < 2; i++) right[i] = stage[(column + g) * 20 + word + t + i * 4];
+  for (int i = 0; i < 2; i++) right[i] = stage[(column + g) * W + word + t + i * 4];
 }
 
 // A block of 256 threads makes TILE by TILE results from row and column on: 2 by 4 warps, each 2 (4) fragments down and across. While a stage is
@@ -103,10 +103,10 @@ static __device__ __forceinline__ void tensor_product(uint32_t (&lefts)[2][TILE 
 #pragma unroll
     for (int word = 0; word < 16; word += 8) {
 #pragma unroll
-      for (int i = 0; i < N; i++) tensor_left(left[i], lefts[now], down + 16 * i, word);
+      for (int i = 0; i < N; i++) tensor_left<20>(left[i], lefts[now], down + 16 * i, word);
 #pragma unroll
       for (int j = 0; j < N; j++) {
-        tensor_right(right, rights[now], across + 8 * j, word);
+        tensor_right<20>(right, rights[now], across + 8 * j, word);
 #pragma unroll
         for (int i = 0; i < N; i++) tensor_mma<KIND>(sums[i][j], left[i], right);
       }
@@ -119,4 +119,169 @@ static __device__ __forceinline__ void tensor_product(uint32_t (&lefts)[2][TILE 
 #pragma unroll
       for (int e = 0; e < 4; e++)
         store(row + down + 16 * i + threadIdx.x % 32 / 4 + e / 2 * 8, column + across + 8 * j + threadIdx.x % 4 * 2 + e % 2, sums[i][j][e]);
+}
+
+// ---- attention: softmax(x(q k)) v, by a block of 128 threads for 64 rows. A warp has 16 of them, whose scores and sums lie in registers as mma leaves
+// them: a thread has columns 2 t and 2 t + 1 of rows g and g + 8. Keys come KEYS at a time; what was summed so far is scaled to each new maximum. ----
+
+// exp, for weights that are rounded to 16 bits by the GPU's own.
+template <int KIND> static __device__ __forceinline__ float attention_exp(float x) {
+  if constexpr (KIND < 2) return __expf(x);
+  return op_EXP_F32(x);
+}
+
+// Two floats as 16 bits each, the first one below.
+template <int KIND> static __device__ __forceinline__ uint32_t attention_pair(float low, float high) {
+  uint32_t pair;
+  if constexpr (KIND == 0) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  if constexpr (KIND == 1) asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// ROWS rows of TERMS terms to shared memory; what is outside of the operand is 0. ALONG as in tensor_take.
+template <int KIND, class E, int ROWS, int TERMS, int ALONG, class AT> static __device__ __forceinline__ void attention_stage(uint32_t (&stage)[ROWS * (TERMS * sizeof(E) / 4 + 4)], int64_t row, int64_t rows, int64_t terms, AT at) {
+  constexpr int W = TERMS * sizeof(E) / 4 + 4, V = ALONG == 1 ? 16 / sizeof(E) : 1;
+  for (int n = threadIdx.x; n < ROWS * TERMS / V; n += 128) {
+    const int r = ALONG == 2 ? n % ROWS : n / (TERMS / V), t = ALONG == 2 ? n / ROWS : n % (TERMS / V) * V;
+    pack<E, V> part = {};
+    if (row + r < rows && t < terms) part = *(const pack<E, V> *)at(row + r, t);
+#pragma unroll
+    for (int j = 0; j < V; j++) part.e[j] = tensor_rounded<KIND>(part.e[j]);
+    *(pack<E, V> *)&((E *)stage)[r * W * 4 / sizeof(E) + t] = part;
+  }
+}
+
+// Scores of 16 rows and KEYS keys, by single multiplications.
+template <int D, int KEYS, class Q> static __device__ __forceinline__ void attention_scores(float (&scores)[KEYS / 8][4], const uint32_t (&keys)[KEYS * (D + 4)], int64_t row, int64_t rows, int64_t depth, Q q) {
+  const int t = threadIdx.x % 4;
+  for (int d = 0; d < depth; d++) {
+    const float low = row < rows ? *q(row, d) : 0, high = row + 8 < rows ? *q(row + 8, d) : 0;
+#pragma unroll
+    for (int j = 0; j < KEYS / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) scores[j][e] = fmaf(e < 2 ? low : high, ((const float *)keys)[(8 * j + 2 * t + e % 2) * (D + 4) + d], scores[j][e]);
+  }
+}
+
+// Weights times values, likewise: a row's weights lie in four lanes.
+template <int DV, int KEYS> static __device__ __forceinline__ void attention_sums(float (&sums)[DV / 8][4], const float (&weights)[KEYS / 8][4], const uint32_t (&values)[KEYS * (DV + 4)]) {
+  const int t = threadIdx.x % 4;
+#pragma unroll
+  for (int j = 0; j < KEYS / 8; j++)
+#pragma unroll
+    for (int n = 0; n < 8; n++) {
+      const int lane = threadIdx.x % 32 / 4 * 4 + n / 2;
+      const float low = __shfl_sync(0xffffffffu, weights[j][n % 2], lane), high = __shfl_sync(0xffffffffu, weights[j][2 + n % 2], lane);
+#pragma unroll
+      for (int i = 0; i < DV / 8; i++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) sums[i][e] = fmaf(e < 2 ? low : high, ((const float *)values)[(8 * j + n) * (DV + 4) + 8 * i + 2 * t + e % 2], sums[i][e]);
+    }
+}
+
+// The same on tensor cores. Of 16 bits, weights are a left operand as they lie, and values come by columns; of tf32 keys 0, 2, 4, 6, 1, 3, 5, 7 are
+// taken for terms 0 to 7, so that weights are one, too.
+template <int KIND, class E, int DV, int KEYS> static __device__ __forceinline__ void attention_mma(float (&sums)[DV / 8][4], const float (&weights)[KEYS / 8][4], const uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)]) {
+  constexpr int W = DV * sizeof(E) / 4 + 4;
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  uint32_t left[4], right[2];
+#pragma unroll
+  for (int j = 0; j < KEYS / 8; j += 4 / sizeof(E)) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      if constexpr (KIND == 2) left[i] = __float_as_uint(tensor_rounded<KIND>(weights[j][i % 2 * 2 + i / 2]));
+      else left[i] = attention_pair<KIND>(weights[j + i / 2][i % 2 * 2], weights[j + i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+    for (int i = 0; i < DV / 8; i++) {
+      if constexpr (KIND == 2) {
+        right[0] = values[(8 * j + 2 * t) * W + 8 * i + g];
+        right[1] = values[(8 * j + 2 * t + 1) * W + 8 * i + g];
+      } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(right[0]), "=r"(right[1]) : "l"(__cvta_generic_to_shared(&values[(8 * j + threadIdx.x % 16) * W + 4 * i])) : "memory");
+      }
+      tensor_mma<KIND>(sums[i], left, right);
+    }
+  }
+}
+
+// KIND as in tensor_mma, or 4: f32 without tensor cores. There are `rows` of `depth` terms, `all` keys, values of `width`; D and DV are depth and
+// width in multiples of 16. Maxima begin at -inf, which no term is scaled by: a row without a number is 0 / 0 at the end, as the program has it.
+template <int KIND, class E, int D, int DV, int KEYS, int K_ALONG, int V_ALONG, class Q, class K, class V, class X, class STORE>
+static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int64_t row, int64_t rows, int64_t all, int64_t depth, int64_t width, Q q, K k, V v, X x, STORE store) {
+  constexpr int P = 4 / sizeof(E), W = D / P + 4, STEPS = KIND < 4 ? D / P / 8 : 1;
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+  const float none = __int_as_float(0xff800000);
+  float sums[DV / 8][4] = {}, most[2] = {none, none}, total[2] = {};
+  uint32_t left[STEPS][4] = {}, right[2];
+  row += threadIdx.x / 32 * 16 + g;
+  if constexpr (KIND < 4) {
+#pragma unroll
+    for (int n = 0; n < STEPS; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int e = 0; e < P; e++) {
+          const int64_t r = row + i % 2 * 8, d = P * (8 * n + t + i / 2 * 4) + e;
+          if (r < rows && d < depth) ((E *)left[n])[P * i + e] = tensor_rounded<KIND>(*q(r, d));
+        }
+  }
+  for (int64_t from = 0; from < all; from += KEYS) {
+    float scores[KEYS / 8][4] = {}, now[2] = {most[0], most[1]}, base[2], scale[2];
+    __syncthreads();
+    attention_stage<KIND, E, KEYS, D, K_ALONG>(keys, from, all, depth, k);
+    attention_stage<KIND, E, KEYS, DV, V_ALONG>(values, from, all, width, v);
+    __syncthreads();
+    if constexpr (KIND < 4) {
+#pragma unroll
+      for (int n = 0; n < STEPS; n++)
+#pragma unroll
+        for (int j = 0; j < KEYS / 8; j++) {
+          tensor_right<W>(right, keys, 8 * j, 8 * n);
+          tensor_mma<KIND>(scores[j], left[n], right);
+        }
+    } else {
+      attention_scores<D, KEYS>(scores, keys, row, rows, depth, q);
+    }
+#pragma unroll
+    for (int j = 0; j < KEYS / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int64_t r = row + e / 2 * 8, key = from + 8 * j + 2 * t + e % 2;
+        scores[j][e] = r < rows && key < all ? x(r, key, scores[j][e]) : none;
+        now[e / 2] = scores[j][e] > now[e / 2] ? scores[j][e] : now[e / 2];
+      }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+#pragma unroll
+      for (int far = 1; far <= 2; far *= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, now[i], far);
+        now[i] = other > now[i] ? other : now[i];
+      }
+      base[i] = now[i] == none ? 0 : now[i];
+      scale[i] = attention_exp<KIND>(most[i] - base[i]);
+      most[i] = now[i];
+      total[i] *= scale[i];
+    }
+#pragma unroll
+    for (int j = 0; j < KEYS / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        scores[j][e] = attention_exp<KIND>(scores[j][e] - base[e / 2]);
+        total[e / 2] += scores[j][e];
+      }
+#pragma unroll
+    for (int j = 0; j < DV / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) sums[j][e] *= scale[e / 2];
+    if constexpr (KIND < 4) attention_mma<KIND, E, DV, KEYS>(sums, scores, values);
+    else attention_sums<DV, KEYS>(sums, scores, values);
+  }
+#pragma unroll
+  for (int far = 1; far <= 2; far *= 2)
+#pragma unroll
+    for (int i = 0; i < 2; i++) total[i] += __shfl_xor_sync(0xffffffffu, total[i], far);
+#pragma unroll
+  for (int j = 0; j < DV / 8; j++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) store(row + e / 2 * 8, 8 * j + 2 * t + e % 2, sums[j][e] / total[e / 2]);
 }

@@ -184,6 +184,10 @@ void cuda_print_combine(cuda_print *x, scalar_code code, base_dtype t, const cha
 
 static void cu_value_put_load(cuda_print *x, uint32_t i) {
   const kernel_value *v = &x->k->values[i];
+  if (x->given == v->buffer + 1) {
+    BASE_PUT(x->out, "given");
+    return;
+  }
   if (cuda_print_is_packed(x, i)) {
     base_putf(x->out, "p%u.e[u]", (unsigned)i);
     return;

@@ -234,9 +234,10 @@ static void run_mma(uint32_t lanes, const uint64_t *values) {
     same = strcmp(all[i]->text, all[0]->text) == 0;
   }
   if (!same)
-    now.error = report(LAUNCH_FAILED, "warp divergence: in kernel %s, not all lanes of a warp run the same mma",
-                       now.launch->kernel->name);
-  else if (ptx_mma(all) != 0)
+    now.error =
+        report(LAUNCH_FAILED, "warp divergence: in kernel %s, not all lanes of a warp run the same %.3s",
+               now.launch->kernel->name, ((const sim_instruction *)(uintptr_t)values[__builtin_ctz(lanes)])->text);
+  else if (ptx_mma(all) != 0 && ptx_ldmatrix(all) != 0)
     now.error = report(LAUNCH_FAILED, "kernel %s has an instruction that is not simulated: %s",
                        now.launch->kernel->name, all[0]->text);
 }
@@ -286,10 +287,14 @@ EXPORT uint64_t cuda_warp(uint32_t line, uint32_t kind, uint32_t mask, uint64_t 
   return t->value;
 }
 
+void cuda_touch(const void *at, uint32_t bytes, int write); /* checks.c */
+
 /* An asm statement of the running thread's. */
 EXPORT void cuda_run_ptx(uint32_t line, const sim_instruction *x) {
   if (ptx_alone(x)) return;
-  if (strncmp(x->text, "mma.", 4) != 0)
+  address row = ptx_row(x, now.now % 32);
+  if (row) cuda_touch((const void *)(uintptr_t)row, 16, 0);
+  if (strncmp(x->text, "mma.", 4) != 0 && strncmp(x->text, "ldmatrix.", 9) != 0)
     block_abort(report(LAUNCH_FAILED, "kernel %s, line %u, has an instruction that is not simulated: %s",
                        now.launch->kernel->name, line, x->text));
   cuda_warp(line, WARP_MMA, 0xffffffffu, (uint64_t)(uintptr_t)x, 0);

@@ -128,7 +128,9 @@ static const char *inline_ptx(text *out, const char *p, const char *end) {
     q = skip_item(q);
     depth += (*item == '(') - (*item == ')');
     operands |= depth == 1 && *item == ':';
-    if (*item == '"' && operands) continue;
+    if (depth == 1 && *item == ':' && strncmp(skip_space(q), "\"memory\"", 8) == 0)
+      q = skip_item(skip_space(q)), item = q;
+    if (item == q || (*item == '"' && operands)) continue;
     if (depth == 1 && *item == ':')
       add_text(out, ",");
     else
@@ -226,9 +228,16 @@ static bool is_bound(const char *source, const char *p) {
   return (p[0] == '<' && p[1] == ' ' && !is_least(source, p)) || (p[0] == '>' && p[1] == '=' && p[2] == ' ');
 }
 
+/* "(&name)[", of which p is at the bracket: a parameter, which is no access. */
+static bool ends_reference(const char *source, const char *p) {
+  for (p -= 2; p > source && in_word(*p); p--) continue;
+  return *p == '&' && p > source && p[-1] == '(';
+}
+
 /* Writes the place p otherwise, if it is the one, and says where to go on; else NULL. */
 static const char *mutate(text *out, const text *shared, const char *source, const char *p, const char *end) {
-  if (*p == '[' && p > source && p[-1] == ')' && mutates(MUTATE_MEMORY, source, p)) return add_text(out, "[1 + "), end;
+  if (*p == '[' && p > source && p[-1] == ')' && !ends_reference(source, p) && mutates(MUTATE_MEMORY, source, p))
+    return add_text(out, "[1 + "), end;
   if (is_shared(shared, p, end) && mutates(MUTATE_SHARED, source, p))
     return add(out, p, (size_t)(end - p)), add_text(out, "[1 + "), end + 1;
   if ((word_is(p, end, "__syncthreads") || word_is(p, end, "__syncwarp")) && mutates(MUTATE_BARRIER, source, p))

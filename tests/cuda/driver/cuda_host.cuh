@@ -166,7 +166,8 @@ CUDA_SMALL T cuda_reduce(unsigned line, unsigned mask, T v, F f) {
 #define __reduce_or_sync(mask, v) cuda_reduce(__LINE__, mask, v, [](auto a, auto b) { return a | b; })
 #define __reduce_xor_sync(mask, v) cuda_reduce(__LINE__, mask, v, [](auto a, auto b) { return a ^ b; })
 
-// An asm statement, which compile.c makes a call of: the instruction's text, then its operands, all of 32 bits.
+// An asm statement, which compile.c makes a call of: the instruction's text, then its operands, of 32 bits, or addresses.
+CUDA_SMALL size_t __cvta_generic_to_shared(const void *p) { return (size_t)p; }
 struct cuda_instruction {
   const char *text;
   void *operands[16];
@@ -174,8 +175,8 @@ struct cuda_instruction {
 };
 extern "C" void cuda_run_ptx(unsigned line, const cuda_instruction *x);
 template <class... T>
-CUDA_OWN void cuda_ptx(unsigned line, const char *text, T &...operands) {
-  static_assert(sizeof...(T) <= 16 && ((sizeof(T) == 4) && ...), "operands of 32 bits, 16 at most");
+CUDA_OWN void cuda_ptx(unsigned line, const char *text, T &&...operands) {
+  static_assert(sizeof...(T) <= 16 && ((sizeof(T) == 4 || sizeof(T) == sizeof(void *)) && ...), "operands of 32 or 64 bits, 16 at most");
   const cuda_instruction x = {text, {(void *)&operands...}, sizeof...(T)};
   cuda_run_ptx(line, &x);
 }

@@ -133,11 +133,58 @@ int ptx_mma(const sim_instruction *const *lanes) {
   return 0;
 }
 
-/* What a lane does by itself; false: it is not such an instruction. cvt.rna rounds to the nearest, ties away. */
+/* PTX ISA, "ldmatrix": of matrix i, rows of 8 elements of 16 bits lie where lanes 8 i to 8 i + 7 say; with .trans a
+ * lane gets elements 2 * threadID_in_group and the next of column groupID. */
+int ptx_ldmatrix(const sim_instruction *const *lanes) {
+  if (strcmp(lanes[0]->text, "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];") != 0) return -1;
+  uint16_t rows[16][8];
+  for (uint32_t i = 0; i < 16; i++) {
+    const void *at;
+    memcpy(&at, lanes[i]->operands[2], sizeof at);
+    memcpy(rows[i], at, sizeof rows[i]);
+  }
+  for (uint32_t lane = 0; lane < LANES; lane++)
+    for (uint32_t i = 0; i < 2; i++) {
+      uint16_t pair[2] = {rows[8 * i + 2 * (lane % 4)][lane / 4], rows[8 * i + 2 * (lane % 4) + 1][lane / 4]};
+      memcpy(lanes[lane]->operands[i], pair, sizeof pair);
+    }
+  return 0;
+}
+
+/* The address that the lane reads a row of a matrix at; 0: none. */
+address ptx_row(const sim_instruction *x, uint32_t lane) {
+  address at = 0;
+  if (strncmp(x->text, "ldmatrix.", 9) == 0 && lane < 16) memcpy(&at, x->operands[2], sizeof at);
+  return at;
+}
+
+/* To the nearest, ties to even: of bf16 the upper half of an f32, of f16 what has 11 bits. */
+static uint32_t narrow(float v, bool bf16) {
+  uint32_t bits, sign;
+  memcpy(&bits, &v, sizeof bits);
+  sign = bits >> 31;
+  if (bf16) return v != v ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  double size = fabs((double)v);
+  if (v != v) return 0x7fff;
+  int exponent = size > 0 ? ilogb(size) : -14;
+  exponent = exponent < -14 ? -14 : exponent;
+  double units = exponent > 15 ? 65536 : nearbyint(ldexp(size, 10 - exponent));
+  uint32_t whole = exponent > 15 ? 0x7c00 : (uint32_t)(exponent + 14) * 1024 + (uint32_t)units;
+  return sign << 15 | (whole > 0x7c00 ? 0x7c00 : whole);
+}
+
+/* What a lane does by itself; false: it is not such an instruction. cvt.rna rounds to the nearest, ties away; of a pair
+ * the first operand is the upper half. */
 bool ptx_alone(const sim_instruction *x) {
-  if (strcmp(x->text, "cvt.rna.tf32.f32 %0, %1;") != 0 || x->n != 2) return false;
-  uint32_t bits = word(x, 1);
-  if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000) & 0xffffe000u;
+  bool bf16 = strcmp(x->text, "cvt.rn.bf16x2.f32 %0, %1, %2;") == 0;
+  uint32_t bits = x->n > 1 ? word(x, 1) : 0;
+  if (strcmp(x->text, "cvt.rna.tf32.f32 %0, %1;") == 0) {
+    if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000) & 0xffffe000u;
+  } else if (bf16 || strcmp(x->text, "cvt.rn.f16x2.f32 %0, %1, %2;") == 0) {
+    bits = narrow(single(bits), bf16) << 16 | narrow(single(word(x, 2)), bf16);
+  } else {
+    return false;
+  }
   memcpy(x->operands[0], &bits, sizeof bits);
   return true;
 }

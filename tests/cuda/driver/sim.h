@@ -331,7 +331,7 @@ void cache_folder(char *out, size_t bytes);
 int sim_mark_thread_text(const sim_mark *mark, char *out, size_t bytes);
 
 /* ---- ptx.c ---- */
-/* An asm statement of a kernel's: its text, and where its n operands of 32 bits lie. */
+/* An asm statement of a kernel's: its text, and where its n operands lie: of 32 bits, addresses of 64. */
 enum { PTX_OPERANDS = 16 };
 typedef struct sim_instruction {
   const char *text;
@@ -340,6 +340,9 @@ typedef struct sim_instruction {
 } sim_instruction;
 /* A product of matrices by a warp's 32 lanes; nonzero: it is not one that is simulated. */
 int ptx_mma(const sim_instruction *const *lanes);
+/* Rows of matrices from shared memory, likewise; and where this lane reads one of 16 bytes, or 0. */
+int ptx_ldmatrix(const sim_instruction *const *lanes);
+address ptx_row(const sim_instruction *x, uint32_t lane);
 /* What a lane does by itself; false: it is not such an instruction. */
 bool ptx_alone(const sim_instruction *x);
 

@@ -1,0 +1,280 @@
+/* softmax(x) v, where x is elementwise of a product of matrices, as one piece: recognised by what the ops compute, and
+ * put into a computation of its own, which a fusion op calls.
+ *
+ *   s = dot(q, k); x = anything elementwise of s; m = max(x); e = exp(x - m); w = e / sum(e); dot(w, v)
+ *
+ * Rows are what the maximum and the sum leave. Everything is looked at in row-major order, so that reshapes, units and
+ * conversions between floats may stand anywhere in between. */
+#include "../base/map.h"
+#include "fuse.h"
+
+enum { ATT_MAX_OPS = 96 /* in one, with masks and the like */ };
+
+/* --- what it is --- */
+
+static bool att_is_float(const ir_type *t) {
+  return ir_is_tensor(t) && !t->has_dynamic && base_dtype_is_float((base_dtype)t->dtype);
+}
+
+/* What it has the numbers of, in their order. */
+static ir_op *att_through(ir_op *op) {
+  while (op->opcode == IR_OP_RESHAPE || op->opcode == IR_OP_COPY ||
+         (op->opcode == IR_OP_CONVERT && att_is_float(op->type) && att_is_float(ir_operand_type(op, 0))))
+    op = ir_operand(op, 0);
+  return op;
+}
+
+/* The number that a constant has, also broadcast. */
+static bool att_number(const ir_op *op, double *out) {
+  if (op->opcode == IR_OP_BROADCAST) op = ir_operand(op, 0);
+  if (op->opcode != IR_OP_CONSTANT || op->u.literal->elided || !ir_is_tensor(op->type) || op->type->count != 1)
+    return false;
+  *out = base_load_f64((base_dtype)op->type->dtype, op->u.literal->data);
+  return true;
+}
+
+/* Less than which no number of the type is. */
+static bool att_is_least(const ir_op *op) {
+  double v = 0;
+  return att_number(op, &v) && v <= -65504 && (v - v != 0 || op->type->dtype == XLAC_F16 || v <= -0x1.fep127);
+}
+
+/* Whether the op gives each of its operand's elements to `keys` neighbours. */
+static bool att_spreads(const ir_op *op, int64_t keys) {
+  const ir_type *from = ir_operand_type(op, 0), *to = op->type;
+  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  int64_t next = 0, inside = 1;
+  if (from->count * keys != to->count) return false;
+  for (uint32_t i = 0; i < from->rank; i++) {
+    if (from->dims[i] == 1) continue;
+    for (; next < dims->v[i]; next++)
+      if (to->dims[next] != 1) return false;
+    if (to->dims[next++] != from->dims[i]) return false;
+  }
+  for (; next < to->rank; next++) inside *= to->dims[next];
+  return inside == keys;
+}
+
+/* The reduction that the op has the results of, `keys` times each; it may be compared with the least number. */
+static ir_op *att_reduction(ir_op *op, int64_t keys) {
+  for (;;) {
+    op = att_through(op);
+    bool most = op->opcode == IR_OP_MAXIMUM, first = most && att_is_least(ir_operand(op, 0));
+    bool alike = op->opcode == IR_OP_BROADCAST && op->type->count == ir_operand_type(op, 0)->count;
+    if (!alike && !first && !(most && att_is_least(ir_operand(op, 1))) &&
+        !(op->opcode == IR_OP_BROADCAST && att_spreads(op, keys)))
+      return op;
+    op = ir_operand(op, first);
+  }
+}
+
+/* Of how many neighbours each result is made; 0: it is no such reduction. */
+static int64_t att_keys(const ir_op *op) {
+  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
+  const ir_type *t = ir_operand_type(op, 0);
+  bool reduced[IR_MAX_RANK] = {false}, inside = true;
+  int64_t keys = 1;
+  for (uint32_t i = 0; i < dims->n; i++) reduced[dims->v[i]] = true;
+  for (uint32_t d = t->rank; d-- > 0;) {
+    if (t->dims[d] == 1) continue;
+    if (reduced[d] && !inside) return 0;
+    inside = inside && reduced[d];
+    if (reduced[d]) keys *= t->dims[d];
+  }
+  return keys;
+}
+
+/* Whether op combines, by that op and from a number that changes nothing, what `of` has the numbers of. */
+static bool att_combines(const ir_op *op, ir_opcode by, ir_op *of) {
+  double init = 1;
+  const ir_op *combiner = fusion_reduction(op);
+  if (!combiner || combiner->opcode != by || att_through(ir_operand(op, 0)) != of) return false;
+  return by == IR_OP_ADD ? att_number(ir_operand(op, 1), &init) && init == 0 : att_is_least(ir_operand(op, 1));
+}
+
+/* Without what has just a place: numbers of a kernel, at other indexes or the same. */
+static bool att_is_inside(const ir_op *op) {
+  if (op->n_control_preds || !fusion_is_candidate(op)) return false;
+  if (op->opcode == IR_OP_CONSTANT) return op->type->count == 1;
+  return op->opcode == IR_OP_IOTA || op->opcode == IR_OP_BROADCAST || op->opcode == IR_OP_RESHAPE ||
+         op->opcode == IR_OP_TRANSPOSE || ir_opcode_has((ir_opcode)op->opcode, IR_ELEMENTWISE);
+}
+
+/* The product of which x is elementwise. */
+static ir_op *att_find_scores(ir_op *x, int64_t count, uint32_t *left) {
+  if (x->opcode == IR_OP_DOT && x->type->count == count) return x;
+  if (*left == 0 || !att_is_inside(x) || x->type->count != count) return NULL;
+  --*left;
+  for (uint32_t i = 0; i < x->n_operands; i++) {
+    ir_op *found = att_find_scores(ir_operand(x, i), count, left);
+    if (found) return found;
+  }
+  return NULL;
+}
+
+/* The sum that the op divides by. */
+static ir_op *att_find_sum(ir_op *op) {
+  while (op->opcode != IR_OP_REDUCE && op->n_operands == 1) op = ir_operand(op, 0);
+  return op->opcode == IR_OP_REDUCE && ir_is_tensor(op->type) ? op : NULL;
+}
+
+static bool att_is_softmax(ir_op *weights, fusion_attention *a) {
+  ir_op *quotient = att_through(weights);
+  if (quotient->opcode != IR_OP_DIVIDE) return false;
+  ir_op *e = att_through(ir_operand(quotient, 0)), *less = e;
+  if (e->opcode == IR_OP_EXP) less = att_through(ir_operand(e, 0));
+  a->sum = att_find_sum(ir_operand(quotient, 1));
+  if (less->opcode != IR_OP_SUBTRACT || !att_is_float(less->type) || !a->sum) return false;
+  a->keys = att_keys(a->sum);
+  a->x = ir_operand(less, 0);
+  a->most = att_reduction(ir_operand(less, 1), a->keys);
+  return a->keys > 1 && a->most->opcode == IR_OP_REDUCE && ir_is_tensor(a->most->type) &&
+         att_reduction(ir_operand(quotient, 1), a->keys) == a->sum && att_keys(a->most) == a->keys &&
+         att_combines(a->sum, IR_OP_ADD, e) && att_combines(a->most, IR_OP_MAXIMUM, att_through(a->x));
+}
+
+bool fusion_attention_of(ir_op *out, fusion_attention *a) {
+  if (out->opcode != IR_OP_DOT || out->n_operands != 2 || !att_is_float(out->type)) return false;
+  for (uint32_t side = 0; side < 2; side++) {
+    uint32_t left = ATT_MAX_OPS;
+    *a = (fusion_attention){.out = out, .side = side};
+    if (!att_is_float(ir_operand_type(out, side)) || !att_is_softmax(ir_operand(out, side), a)) continue;
+    a->scores = att_find_scores(a->x, a->x->type->count, &left);
+    return a->scores && a->scores->n_operands == 2 && att_is_float(a->scores->type) &&
+           ir_operand_type(out, side)->count == a->x->type->count;
+  }
+  return false;
+}
+
+/* --- a computation of its own --- */
+
+/* How an op is made: it lies in memory, follows from nothing, spreads what lies in memory, follows from the scores.
+ * All but the first are computed inside. */
+enum { ATT_UNSEEN, ATT_OTHER, ATT_BARE, ATT_WIDE, ATT_PATH };
+
+typedef struct att_run {
+  const fusion_attention *a;
+  uint8_t *marks; /* by op id */
+  base_map map;   /* op -> its copy, or the parameter that stands for it */
+  uint32_t n, n_inputs;
+  ir_op *ops[ATT_MAX_OPS], *inputs[ATT_MAX_OPS]; /* inside, each behind its operands; what they read */
+  bool failed;                                   /* there are too many */
+} att_run;
+
+static uint8_t att_mark(att_run *x, ir_op *op);
+
+static uint8_t att_made(att_run *x, ir_op *op) {
+  uint8_t most = ATT_BARE;
+  bool other = false;
+  if (op == x->a->scores) return ATT_PATH;
+  if (op != x->a->sum && op != x->a->most && !att_is_inside(op)) return ATT_OTHER;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    uint8_t of = att_mark(x, ir_operand(op, i));
+    other = other || of == ATT_OTHER;
+    most = of > most ? of : most;
+  }
+  if (most >= ATT_WIDE || !other) return most;
+  return op->opcode == IR_OP_BROADCAST && op->type->count > ir_operand_type(op, 0)->count ? ATT_WIDE : ATT_OTHER;
+}
+
+/* The number of ops bounds the depth. */
+static uint8_t att_mark(att_run *x, ir_op *op) {
+  uint8_t *mark = &x->marks[op->id];
+  if (*mark != ATT_UNSEEN || x->failed) return *mark;
+  *mark = att_made(x, op);
+  x->failed = x->failed || x->n == ATT_MAX_OPS;
+  if (*mark != ATT_OTHER && !x->failed) x->ops[x->n++] = op;
+  return *mark;
+}
+
+/* Whether nobody else needs what follows from the scores. */
+static bool att_is_alone(const att_run *x, const ir_op *op) {
+  if (x->marks[op->id] != ATT_PATH) return true;
+  if (op->control_succs || op->n_control_preds || ir_is_result(op)) return false;
+  IR_FOR_USES(use, op)
+  if (use->user != x->a->out && x->marks[use->user->id] != ATT_PATH) return false;
+  return true;
+}
+
+static bool att_find(att_run *x) {
+  (void)att_mark(x, ir_operand(x->a->out, x->a->side));
+  if (x->failed || x->n + 1 >= ATT_MAX_OPS || x->a->out->n_control_preds || x->a->out->control_succs) return false;
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!att_is_alone(x, x->ops[i])) return false;
+  x->ops[x->n++] = x->a->out;
+  return true;
+}
+
+/* Parameters for what op reads from outside. false when out of memory, or where there are too many. */
+static bool att_add_inputs(att_run *x, ir_computation *c, const ir_op *op) {
+  uint64_t known = 0;
+  for (uint32_t i = 0; i < op->n_operands; i++) {
+    ir_op *from = ir_operand(op, i);
+    if (base_map_get(&x->map, base_key(from), &known)) continue;
+    const base_istr *name = ir_fresh_name(c->module, "parameter");
+    ir_op *p = name && x->n_inputs < ATT_MAX_OPS ? ir_op_new(c, IR_OP_PARAMETER, from->type, name, 0, 0) : NULL;
+    if (!p || !ir_set_parameter(p, x->n_inputs) || !base_map_set(&x->map, base_key(from), base_key(p))) return false;
+    x->inputs[x->n_inputs++] = from;
+  }
+  return true;
+}
+
+static bool att_copy(att_run *x, ir_computation *c) {
+  ir_op *copy = NULL;
+  for (uint32_t i = 0; i < x->n; i++) {
+    copy = att_add_inputs(x, c, x->ops[i]) ? ir_op_clone(x->ops[i], c, &x->map) : NULL;
+    if (!copy || !base_map_set(&x->map, base_key(x->ops[i]), base_key(copy))) return false;
+  }
+  return ir_set_root(c, copy);
+}
+
+static ir_op *att_call(const att_run *x, ir_computation *c) {
+  ir_op *out = x->a->out;
+  const ir_attr *metadata = ir_attr_find(out, IR_ATTR_METADATA);
+  const base_istr *name = ir_fresh_name(c->module, "attention");
+  ir_op *call = name ? ir_op_new(out->parent, IR_OP_FUSION, out->type, name, x->n_inputs, 1) : NULL;
+  if (!call || !ir_set_word(call, IR_ATTR_KIND, IR_FUSION_CUSTOM) || (metadata && !ir_attr_set(call, *metadata)))
+    return NULL;
+  for (uint32_t i = 0; i < x->n_inputs; i++) ir_set_operand(call, i, (ir_value){x->inputs[i], 0});
+  ir_set_called(call, 0, c);
+  ir_op_move(call, out);
+  return call;
+}
+
+static int att_make(att_run *x, ir_module *m, ir_op **call, xlac_error *err) {
+  const base_istr *name = ir_fresh_name(m, "attention");
+  ir_computation *c = name ? ir_computation_new(m, name->s, name->n) : NULL;
+  if (c && att_copy(x, c) && (*call = att_call(x, c))) return 0;
+  return base_oom(err, "a computation for an attention");
+}
+
+static int att_outline(att_run *x, ir_module *m, fusion_wants_fn *wants, void *ctx, bool *changed, xlac_error *err) {
+  ir_op *call = NULL;
+  TRY(att_make(x, m, &call, err));
+  *changed = true;
+  if (wants(ctx, call)) return ir_replace_uses(x->a->out, call) ? 0 : base_oom(err, "a computation for an attention");
+  ir_computation *c = call->called[0];
+  ir_op_remove(call);
+  ir_computation_remove(c);
+  return 0;
+}
+
+int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, void *ctx, bool *changed,
+                             xlac_error *err) {
+  fusion_attention a;
+  base_arena scratch;
+  int status = 0;
+  if (!fusion_attention_of(out, &a)) return 0;
+  base_arena_init(&scratch, m->alloc);
+  att_run *x = base_arena_zalloc(&scratch, sizeof *x);
+  if (x) *x = (att_run){.a = &a, .marks = base_arena_zalloc(&scratch, (size_t)m->n_ids + 1)};
+  if (!x || !x->marks) {
+    status = base_oom(err, "a computation for an attention");
+  } else if (att_find(x)) {
+    base_map_init(&x->map, m->alloc);
+    status = att_outline(x, m, wants, ctx, changed, err);
+    base_map_free(&x->map);
+  }
+  base_arena_free(&scratch);
+  return status;
+}
