@@ -5,6 +5,7 @@
 calls     microseconds of a jitted function's call until it returns, and until its result is there
 compile   milliseconds from a program to its first result, tracing excluded: each is compiled anew and run once. Programs are StableHLO: lines of a
           file (tests/oracle/jax_programs.jsonl.xz, which JAX's own tests compiled), or *.stablehlo.mlir of a folder
+parts     of a compilation alone: by way of JAX with both, in the plugin, and reading and compiling by themselves, in CPU time of all threads
 steps     milliseconds of longer functions, and of the same program by xlac's own executor, without JAX
 memory    megabytes that a process of its own takes at most, beyond what it took before, to train a small network for 20 steps
 
@@ -212,6 +213,46 @@ def compilation(sources, limit, rounds):
     return [("compile to first result", mean(ratios)), ("compile alone", mean(alone))] if ratios else []
 
 
+def parts(sources, limit, rounds):
+    """Of a compilation by way of JAX: what the plugin takes, and what of that is reading and compiling. CPU time of all threads."""
+    import xlac
+    from jax._src import compiler
+    from jax._src.interpreters import mlir
+    from jax._src.lib import _jax
+    from jax._src.lib.mlir import ir
+    sys.path.insert(0, str(ROOT / "tests/pjrt"))
+    from plugin import Plugin
+    plugin = Plugin(pathlib.Path(xlac.__file__).parent / "_pjrt.so")
+    client, found = plugin.client(), []
+
+    def through_jax(backend, module):
+        device = jax.devices(backend)[0]
+        options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=np.array([[device.id]]))
+        return lambda: compiler.backend_compile_and_load(device.client, module, _jax.DeviceList((device,)), options, [])
+
+    def spent(call):
+        start = time.process_time()
+        call()
+        return time.process_time() - start
+
+    for _name, text in programs(sources, limit):
+        with mlir.make_ir_context():
+            try:
+                module = ir.Module.parse(text)
+                code = _jax.mlir.serialize_portable_artifact(mlir.module_to_bytecode(module), "1.13.0")
+                alone = [functools.partial(f, code) for f in (functools.partial(plugin.compile, client), xlac.parse, lambda code: xlac.compile(xlac.parse(code)))]
+                timed = [through_jax(backend, module) for backend in BACKENDS] + alone
+                found.append([min(spent(call) for _ in range(2 * rounds)) for call in timed])
+            except Exception:  # no such program on one of the two
+                continue
+    names = ["by JAX on xlac", "by JAX on XLA", "plugin", "reading", "reading and compiling"]
+    means = [mean(column) for column in zip(*found)]
+    print(f"\nparts of a compilation: {len(found)} programs, CPU ms in the geometric mean: "
+          + ", ".join(f"{name} {value * 1e3:.3f}" for name, value in zip(names, means)), flush=True)
+    return [("plugin's part of a compilation, to all of it", means[2] / means[0]),
+            ("compile alone, without the plugin's part", mean([(row[0] - row[2]) / row[1] for row in found]))]
+
+
 def steps(rounds):
     import xlac
     print(f"\n{'steps':32}{'xlac ms':>10}{'XLA ms':>10}{'xlac without JAX':>20}")
@@ -262,14 +303,14 @@ def main():
     parser.add_argument("--programs", nargs="*", default=[ROOT / "tests/oracle/jax_programs.jsonl.xz"])
     parser.add_argument("--limit", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", nargs="*", choices=["calls", "compile", "steps", "memory"], help="some sections")
+    parser.add_argument("--only", nargs="*", choices=["calls", "compile", "parts", "steps", "memory"], help="some sections")
     parser.add_argument("--cpu", action="store_true", help="CPU time of all threads instead of time")
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.train:
         return train_alone()
     sections = {"calls": lambda: calls(args.rounds), "compile": lambda: compilation(args.programs, args.limit, min(args.rounds, 2)),
-                "steps": lambda: steps(args.rounds), "memory": memory}
+                "parts": lambda: parts(args.programs, args.limit, args.rounds), "steps": lambda: steps(args.rounds), "memory": memory}
     table = [row for name, section in sections.items() if not args.only or name in args.only for row in section()]
     print(f"\n| xlac to XLA:CPU, jax {jax.__version__} | ratio |\n|---|---|")
     for name, ratio in table:

@@ -734,6 +734,7 @@
 #include "pjrt/sharding.c"
 #include "pjrt/staging.c"
 #include "pjrt/topology.c"
+#include "pjrt/tracing.c"
 #include "pjrt/transfer.c"
 #include "pjrt/world.c"
 #include "pjrt/xla_ffi.c"

@@ -94,6 +94,7 @@ typedef enum PJRT_HostBufferSemantics {
 typedef enum PJRT_MemoryLayout_Type { PJRT_LAYOUT_TILED = 0, PJRT_LAYOUT_STRIDES = 1 } PJRT_MemoryLayout_Type;
 
 typedef enum PJRT_Extension_Type {
+  PJRT_EXTENSION_PROFILER = 1,
   PJRT_EXTENSION_LAYOUTS = 4,
   PJRT_EXTENSION_FFI = 5,
   PJRT_EXTENSION_MEMORY_DESCRIPTIONS = 6,

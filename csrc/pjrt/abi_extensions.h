@@ -112,6 +112,56 @@ typedef struct PJRT_MemoryDescriptions_Extension {
   PJRT_Error *(*memory_description_kind)(PJRT_MemoryDescription_Kind_Args *args);
 } PJRT_MemoryDescriptions_Extension;
 
+/* --- profiles: what jax.profiler.trace collects, as an XSpace; its errors are those of the other slots --- */
+
+typedef struct PLUGIN_Profiler PLUGIN_Profiler;
+typedef struct PLUGIN_Profiler_Error_Args { /* of destroy, message and code, each up to its own fields */
+  size_t struct_size;
+  void *priv;
+  PJRT_Error *error;
+  union {
+    struct {
+      const char *message;
+      size_t message_size;
+    };
+    int code;
+  };
+} PLUGIN_Profiler_Error_Args;
+typedef struct PLUGIN_Profiler_Create_Args {
+  size_t struct_size; /* clients leave it as it is, here and in what follows */
+  const char *options;
+  size_t options_size;
+  PLUGIN_Profiler *profiler;
+} PLUGIN_Profiler_Create_Args;
+typedef struct PLUGIN_Profiler_Args { /* of destroy, start and stop */
+  size_t struct_size;
+  PLUGIN_Profiler *profiler;
+} PLUGIN_Profiler_Args;
+typedef struct PLUGIN_Profiler_CollectData_Args {
+  size_t struct_size;
+  PLUGIN_Profiler *profiler;
+  unsigned char *buffer; /* NULL: where the profiler's own bytes are is written here */
+  size_t buffer_size_in_bytes;
+} PLUGIN_Profiler_CollectData_Args;
+typedef struct PLUGIN_Profiler_Api {
+  size_t struct_size;
+  void *priv;
+  void (*error_destroy)(PLUGIN_Profiler_Error_Args *args);
+  void (*error_message)(PLUGIN_Profiler_Error_Args *args);
+  PJRT_Error *(*error_get_code)(PLUGIN_Profiler_Error_Args *args);
+  PJRT_Error *(*create)(PLUGIN_Profiler_Create_Args *args);
+  PJRT_Error *(*destroy)(PLUGIN_Profiler_Args *args);
+  PJRT_Error *(*start)(PLUGIN_Profiler_Args *args);
+  PJRT_Error *(*stop)(PLUGIN_Profiler_Args *args);
+  PJRT_Error *(*collect_data)(PLUGIN_Profiler_CollectData_Args *args);
+} PLUGIN_Profiler_Api;
+
+typedef struct PJRT_Profiler_Extension {
+  PJRT_Extension_Base base;
+  const PLUGIN_Profiler_Api *profiler_api;
+  int64_t traceme_context_id; /* of what clients attach to arguments: not read */
+} PJRT_Profiler_Extension;
+
 /* --- our own: for the Python package beside the plugin, in python/xlac/jax --- */
 
 enum {
@@ -132,12 +182,15 @@ typedef struct PJRT_Xlac_Extension {
 
 _Static_assert(sizeof(void *) != 8 ||
                    (sizeof(PJRT_Layouts_Extension) == 80 && sizeof(PJRT_Shardings_Extension) == 40 &&
-                    sizeof(PJRT_FFI_Extension) == 48 && sizeof(PJRT_MemoryDescriptions_Extension) == 40),
+                    sizeof(PJRT_FFI_Extension) == 48 && sizeof(PJRT_MemoryDescriptions_Extension) == 40 &&
+                    sizeof(PJRT_Profiler_Extension) == 40 && sizeof(PLUGIN_Profiler_Api) == 80 &&
+                    sizeof(PLUGIN_Profiler_CollectData_Args) == 32),
                "extensions are as long as the interface says");
 
 /* The first of them; the list never changes. extensions.c has the others */
 extern const PJRT_Layouts_Extension pjrt_first_extension; /* layout.c */
 extern const PJRT_Shardings_Extension pjrt_second_extension;
+extern const PLUGIN_Profiler_Api pjrt_profiler; /* tracing.c */
 /* What the FFI extension does: ffi.c, xla_ffi.c */
 PJRT_Error *pjrt_ffi_type_register(PJRT_FFI_Type_Register_Args *args);
 PJRT_Error *pjrt_ffi_user_data_add(PJRT_FFI_UserData_Add_Args *args);

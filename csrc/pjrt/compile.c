@@ -92,11 +92,13 @@ static PJRT_Error *program_compile(PJRT_Client *c, const pjrt_client_options *cl
   xlac_module *m = NULL;
   PJRT_Program program = *given;
   char *text = NULL;
+  int64_t start = pjrt_trace_now();
   PJRT_Error *error = pjrt_read_compile_options(&o, bytes, n);
   if (!error && o.n_partitions > 1) error = program_partition(client, &program, &text);
   if (!error) error = program_parse(&program, &m);
   if (!error) error = program_module(c, client, m, saved, &o, bytes, n, out);
   if (!error) error = program_keep_source(&program, *out);
+  if (!error) pjrt_trace_compilation((*out)->name, start);
   pjrt_free(text);
   xlac_module_destroy(m);
   pjrt_compile_options_free(&o);

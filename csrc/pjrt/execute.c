@@ -266,6 +266,7 @@ static int execute_now(void *ctx, xlac_error *err) {
   execute_run *x = ctx;
   xlac_interpret_options options = execute_defaults;
   xlac_registry *registry = NULL;
+  int64_t start = pjrt_trace_now();
   int status = x->e->calls ? pjrt_registry_make(&registry, &x->callbacks, err) : 0;
   const char *blas = x->devices[0]->client->options.blas;
   options.registry = registry;
@@ -274,6 +275,7 @@ static int execute_now(void *ctx, xlac_error *err) {
   if (status == 0) status = x->e->values ? execute_values(x, &options, err) : execute_compiled(x, &options, err);
   if (status == 0) status = execute_lay_results(x, err);
   execute_free_laid(x);
+  pjrt_trace_run(x->e, x->devices, x->n_devices, start);
   if (registry) xlac_registry_destroy(registry);
   execute_leave(x, false);
   return status;
@@ -368,11 +370,25 @@ static PJRT_Error *execute_check_donation(const execute_run *x, PJRT_Buffer *con
   return NULL;
 }
 
+/* Which argument of which program an error is about. */
+static PJRT_Error *execute_name_argument(const execute_run *x, uint32_t i, PJRT_Error *why) {
+  PJRT_Error_GetCode_Args code = {.struct_size = sizeof code, .error = why};
+  PJRT_Error_Message_Args text = {.struct_size = sizeof text, .error = why};
+  PJRT_Error_Destroy_Args gone = {.struct_size = sizeof gone, .error = why};
+  (void)pjrt_error_get_code(&code);
+  pjrt_error_message(&text);
+  PJRT_Error *error = pjrt_fail(code.code, "Invalid buffer passed to Execute() as argument %u of %s: %.*s",
+                                i % x->e->n_parameters, x->e->name, (int)text.message_size, text.message);
+  pjrt_error_destroy(&gone);
+  return error;
+}
+
 /* Uses all arguments; nothing is taken from anybody yet. */
 static PJRT_Error *execute_use_arguments(execute_run *x, const PJRT_ExecuteOptions *o, PJRT_Buffer *const *buffers) {
   for (uint32_t i = 0; i < x->n_arguments; i++) {
     PJRT_TRY(execute_check_argument(x, i, buffers[i]));
-    PJRT_TRY(pjrt_buffer_use(buffers[i], &x->arguments[i]));
+    PJRT_Error *deleted = pjrt_buffer_use(buffers[i], &x->arguments[i]);
+    if (deleted) return execute_name_argument(x, i, deleted);
     const pjrt_shape s = pjrt_buffer_shape(buffers[i]);
     if (s.minor_to_major && execute_parameter(x, i)->shape.dtype) PJRT_TRY(execute_add_laid(x, false, i, &s));
     x->given[i] = execute_parameter(x, i)->donated && !execute_keeps(o, i % x->e->n_parameters);

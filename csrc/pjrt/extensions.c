@@ -1,5 +1,5 @@
-/* The extensions that the plugin has: layouts (layout.c), shardings, FFI, the memories of topologies' devices, and our
- * own. The list is constant; the interface just doesn't say so in its types. */
+/* The extensions that the plugin has: layouts (layout.c), shardings, FFI, the memories of topologies' devices, profiles
+ * (tracing.c), and our own. The list is constant; the interface just doesn't say so in its types. */
 #include "abi_extensions.h"
 #include "pjrt.h"
 
@@ -50,8 +50,11 @@ static PJRT_Error *memory_description_kind(PJRT_MemoryDescription_Kind_Args *arg
 /* --- the list, from its end on --- */
 
 static const PJRT_Xlac_Extension extension_xlac = {{sizeof extension_xlac, PJRT_EXTENSION_XLAC, NULL}, pjrt_xlac_leave};
+static const PJRT_Profiler_Extension extension_profiler = {
+    .base = {sizeof extension_profiler, PJRT_EXTENSION_PROFILER, (PJRT_Extension_Base *)&extension_xlac.base},
+    .profiler_api = &pjrt_profiler};
 static const PJRT_MemoryDescriptions_Extension extension_memories = {
-    {sizeof extension_memories, PJRT_EXTENSION_MEMORY_DESCRIPTIONS, (PJRT_Extension_Base *)&extension_xlac.base},
+    {sizeof extension_memories, PJRT_EXTENSION_MEMORY_DESCRIPTIONS, (PJRT_Extension_Base *)&extension_profiler.base},
     memory_descriptions_of,
     memory_description_kind};
 static const PJRT_FFI_Extension extension_ffi = {

@@ -346,6 +346,7 @@ struct PJRT_Executable {
   const char **shardings; /* of results, then of parameters: OpSharding; static where there are no bytes: whole */
   size_t *sharding_sizes;
   char fingerprint[40];
+  uint32_t trace_session, trace_name; /* its name in the profile that is recorded: under that one's lock */
   PJRT_NamedValue costs[EXECUTABLE_COSTS]; /* under the lock, made when they are first asked for */
   bool has_costs;
 };
@@ -373,6 +374,14 @@ PJRT_Error *pjrt_executable_load(PJRT_LoadedExecutable **out, PJRT_Client *c, PJ
 /* How a leaf of a group's arguments or results is cut, as an OpSharding, the caller's to free; *text stays, and *n is
  * 0, where each device has all of it. sharding.c */
 PJRT_Error *pjrt_sharding_make(const xlac_executable *exe, bool result, uint32_t leaf, const char **text, size_t *n);
+
+/* --- profiles: tracing.c --- */
+
+/* 0: nobody records, and what is given it is noted by nobody. */
+int64_t pjrt_trace_now(void);
+/* A run on these devices has taken from `start` until now. */
+void pjrt_trace_run(PJRT_Executable *e, PJRT_Device *const *devices, uint32_t n, int64_t start);
+void pjrt_trace_compilation(const char *name, int64_t start);
 
 /* --- custom calls that are the client's: ffi.c, callback.c, xla_ffi.c --- */
 

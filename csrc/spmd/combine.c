@@ -16,6 +16,7 @@ typedef struct combine_pass {
 
 /* What its body does with its two arguments; IR_OP_INVALID: something longer. */
 static ir_opcode combine_how(const ir_op *op) {
+  assert(op->opcode == IR_OP_ALL_REDUCE && op->n_called == 1);
   const ir_computation *body = op->called[0];
   const ir_op *root = body->n_results == 1 ? body->results[0].op : NULL;
   bool plain = root && body->n_params == 2 && root->n_operands == 2 && ir_operand(root, 0) == body->params[0] &&
@@ -64,6 +65,7 @@ static void combine_make(combine_pass *x) {
   const ir_type *types[COMBINE_OPS];
   ir_value v[COMBINE_OPS];
   ir_op *first = x->ops[0];
+  assert(x->n > 1);
   for (uint32_t i = 0; i < x->n; i++) {
     types[i] = x->ops[i]->type;
     v[i] = opt_operand(x->ops[i], 0);

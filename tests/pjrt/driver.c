@@ -5,9 +5,9 @@
  * Each turn of a thread puts arrays, enqueues a chain of calls some of which are given their arguments, deletes what
  * still runs, reads results by events and callbacks, and passes errors on. At the end nothing may be in use, and after
  * the first tenth of the turns memory may not have grown, whatever the number of turns. With several devices, each turn
- * also calls a program of all of them, whose devices meet in a collective, and gives it its arguments. Prints what it
- * did; exit status 1 where something was wrong. tests/pjrt/sanitize.py builds it with the plugin's own files under a
- * sanitizer (PJRT_LINKED). */
+ * also calls a program of all of them, whose devices meet in a collective, and gives it its arguments. The first tenth
+ * is recorded by a profiler. Prints what it did; exit status 1 where something was wrong. tests/pjrt/sanitize.py builds
+ * it with the plugin's own files under a sanitizer (PJRT_LINKED). */
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../csrc/pjrt/abi.h"
+#include "../../csrc/pjrt/abi_extensions.h"
 
 enum { ELEMENTS = 1 << 14, CHAIN = 6, DEVICES_MAX = 16 };
 
@@ -340,6 +340,23 @@ static void end(void) {
   expect(!failed(api->Client_Destroy(&args)), "the client is destroyed");
 }
 
+/* While a profiler records, and another one may not; what it has recorded is a message of some planes. */
+static void run_recorded(int n) {
+  const PJRT_Extension_Base *e = api->extension_start;
+  while (e && e->type != PJRT_EXTENSION_PROFILER) e = e->next;
+  const PLUGIN_Profiler_Api *p = e ? ((const PJRT_Profiler_Extension *)e)->profiler_api : NULL;
+  PLUGIN_Profiler_Create_Args made = {.struct_size = sizeof made}, other = made;
+  if (!p || p->create(&made) || p->create(&other)) return expect(false, "a profiler");
+  PLUGIN_Profiler_Args args = {sizeof args, made.profiler}, second = {sizeof second, other.profiler};
+  expect(!p->start(&args), "a profiler starts");
+  expect(failed(p->start(&second)), "one profiler records at a time");
+  run_threads(n);
+  expect(!p->stop(&second) && !p->stop(&args), "a profiler stops");
+  PLUGIN_Profiler_CollectData_Args data = {.struct_size = sizeof data, .profiler = made.profiler};
+  expect(!p->collect_data(&data) && data.buffer_size_in_bytes > 100 && data.buffer[0] == 10, "a profile");
+  expect(!p->destroy(&args) && !p->start(&second) && !p->destroy(&second), "profilers are destroyed");
+}
+
 static const PJRT_Api *find_api(const char *path) {
 #ifdef PJRT_LINKED
   extern const PJRT_Api *GetPjrtApi(void);
@@ -362,7 +379,7 @@ int main(int argc, char **argv) {
   }
   begin();
   turns = all / 10;
-  run_threads(n);
+  run_recorded(n);
   size_t before = mallinfo2().uordblks;
   turns = all - turns;
   run_threads(n);

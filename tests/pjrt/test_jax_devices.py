@@ -228,6 +228,18 @@ def test_partitioned_callbacks_see_their_shards():
     assert out == ["[([0, 1], [0, 1]), ([2, 3], [0, 1])]", "[([0, 1, 2], [0, 1, 2, 3]), ([0, 1, 2], [0, 1, 2, 3])]"]
 
 
+def test_callbacks_compute_outside_of_the_callers_mesh():
+    out = on_devices("""
+    def host(x):
+        return x + 1, x * 2.
+    with jax.set_mesh(mesh):
+        f = jax.shard_map(lambda x: jax.pure_callback(host, (jax.ShapeDtypeStruct(x.shape, x.dtype),) * 2, x), in_specs=P("x"), out_specs=(P("x"), P("x")))
+        more, twice = f(put(a, "x"))
+        print(np.array_equal(more, a + 1), np.array_equal(twice, a * 2), jax.sharding.get_abstract_mesh().shape == mesh.abstract_mesh.shape)
+    """)
+    assert out == ["True True True"]
+
+
 def test_handlers_that_name_their_batches_get_shards_of_them():
     out = on_devices("""
     from jax._src.interpreters import mlir

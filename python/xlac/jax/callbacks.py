@@ -95,6 +95,21 @@ def run_in_place(function, operands, results):
     function(Context(), *(InPlace(b, False) for b in operands), *(InPlace(b, True) for b in results))
 
 
+class NoMesh:
+    """A callback's arrays are on one device: the mesh that its caller's thread may have from jax.set_mesh, for the program whose shards they are,
+    is none for what the function computes of them. (XLA calls such functions on threads of its own, which have none.)"""
+
+    def __enter__(self):
+        from jax._src import config
+        unset = getattr(getattr(config, "config_ext", None), "unset", None)
+        contexts = (getattr(config, name, None) for name in ("abstract_mesh_context_manager", "device_context"))
+        self.before = [(context, context.swap_local(unset)) for context in contexts if unset is not None and hasattr(context, "swap_local")]
+
+    def __exit__(self, *_):
+        for context, value in self.before:
+            context.set_local(value)
+
+
 def describe(error):
     """The error first, since the text may be cut; then where it was."""
     import traceback
@@ -106,7 +121,8 @@ def describe(error):
                   ctypes.POINTER(Buffer), ctypes.c_void_p, ctypes.c_uint64)
 def call(function, in_place, n_operands, operands, n_results, results, error, error_size):
     try:
-        (run_in_place if in_place else run)(function, operands[:n_operands], results[:n_results])
+        with NoMesh():
+            (run_in_place if in_place else run)(function, operands[:n_operands], results[:n_results])
         return 0
     except BaseException as e:  # nothing may leave by way of C
         text = describe(e).encode()[:error_size - 1]
