@@ -346,7 +346,7 @@ struct PJRT_Executable {
   const char **shardings; /* of results, then of parameters: OpSharding; static where there are no bytes: whole */
   size_t *sharding_sizes;
   char fingerprint[40];
-  uint32_t trace_session, trace_name; /* its name in the profile that is recorded: under that one's lock */
+  uint32_t trace_session, trace_name;      /* its name in the profile that is recorded: under that one's lock */
   PJRT_NamedValue costs[EXECUTABLE_COSTS]; /* under the lock, made when they are first asked for */
   bool has_costs;
 };
