@@ -1,7 +1,8 @@
 """Times of kernels on a GPU, by the GPU's clock, beside torch's in the same run: python benchmarks/cuda.py [MEGABYTES ...].
 
 Memory-bound programs are given as a share of what a copy of the same bytes reaches; products in Tflop/s. Each figure is the least of 20 runs behind 5
-that are not counted. On the driver that simulates (XLAC_CUDA_DRIVER) it runs, and its figures mean nothing."""
+that are not counted. On the driver that simulates (XLAC_CUDA_DRIVER) each runs once, with fewer rows to sort, and figures mean nothing."""
+import os
 import sys
 import time
 
@@ -12,6 +13,8 @@ import xlac
 REDUCERS = "".join(f"r_{op} {{ x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] {op}(x, y) }}\n" for op in ("add", "maximum"))
 REDUCERS += "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = pred[] compare(x, y), direction=LT, type=TOTALORDER }\n"
 ROW = 4096
+SIMULATED = bool(os.environ.get("XLAC_CUDA_DRIVER"))
+RUNS = dict(repeat=1, warmup=0) if SIMULATED else dict(repeat=20, warmup=5)
 
 
 def programs(rows):
@@ -45,7 +48,7 @@ def text(lines, *parameters):
 
 def seconds(module, *args):
     """Of all steps of a call together, without the copies of arguments and results."""
-    profile = xlac.compile(module, device="cuda").profile(*args, repeat=20, warmup=5)
+    profile = xlac.compile(module, device="cuda").profile(*args, **RUNS)
     return sum(step["min_seconds"] for step in profile.steps)
 
 
@@ -79,8 +82,10 @@ def memory_bound(megabytes):
     rows = max(1, megabytes * (1 << 20) // (4 * ROW))
     x = np.random.default_rng(0).standard_normal((rows, ROW), dtype=np.float32)
     others, copy = torch_times(x), None
-    for name, (lines, bytes_) in programs(rows).items():
-        took = seconds(text(lines, f"x = f32[{rows},{ROW}] parameter(0)"), x)
+    few = min(rows, 2)  # a thread of the simulator for each element and step of a network: minutes for a megabyte
+    for name, (lines, bytes_) in (programs(rows) | ({"sort of rows": programs(few)["sort of rows"]} if SIMULATED else {})).items():
+        n = few if SIMULATED and name == "sort of rows" else rows
+        took = seconds(text(lines, f"x = f32[{n},{ROW}] parameter(0)"), x[:n])
         rate = bytes_ / took * 1e-9 if took else 0.0
         copy = copy or rate
         beside = f", torch {1e6 * others[name]:.1f} us" if name in others else ""
@@ -103,19 +108,22 @@ def torch_product(a, t):
     if torch is None:
         return None
     torch.backends.cuda.matmul.allow_tf32 = False
-    x = torch.from_numpy(a).cuda().to({"f32": torch.float32, "bf16": torch.bfloat16}[t])
+    x = torch.from_numpy(a).cuda().to({"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}[t])
     return torch_seconds(lambda: x @ x)
 
 
-def products(n):
+def products(n, library=True):
+    """By cuBLASLt where it is found, or by xlac's own kernels."""
+    if not library:
+        os.environ["XLAC_CUBLASLT"] = "0"
     a = np.random.default_rng(0).standard_normal((n, n), dtype=np.float32)
-    for t in ("f32", "bf16"):
+    for t in ("f32", "bf16") if library else ("f16", "bf16"):
         lines = [f"x = {t}[{n},{n}] convert(p)", f"d = {t}[{n},{n}] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
                  f"ROOT r = f32[{n},{n}] convert(d)"]
-        profile = xlac.compile(text(lines, f"p = f32[{n},{n}] parameter(0)"), device="cuda").profile(a, repeat=20, warmup=5)
+        profile = xlac.compile(text(lines, f"p = f32[{n},{n}] parameter(0)"), device="cuda").profile(a, **RUNS)
         took, other = max(step["min_seconds"] for step in profile.steps), torch_product(a, t)
         beside = f", torch {1e6 * other:.1f} us" if other else ""
-        print(f"{n:6d}     product {t:8s} {1e6 * took:9.1f} us  {2 * n**3 / took * 1e-12 if took else 0:7.2f} Tflop/s{beside}", flush=True)
+        print(f"{n:6d}     product {t if library else t + ' own':8s} {1e6 * took:9.1f} us  {2 * n**3 / took * 1e-12 if took else 0:7.2f} Tflop/s{beside}", flush=True)
 
 
 def attention(length, heads=16, width=64):
@@ -164,3 +172,5 @@ if __name__ == "__main__":
     for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
         attention(size)
     calls()
+    for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
+        products(size, library=False)
