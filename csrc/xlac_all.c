@@ -544,6 +544,7 @@
 #include "cuda/graph.c"
 #include "cuda/memory.c"
 #include "cuda/print/attention.c"
+#include "cuda/print/between.c"
 #include "cuda/print/body.c"
 #include "cuda/print/conv.c"
 #include "cuda/print/dot.c"

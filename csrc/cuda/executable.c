@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../pipeline/pipeline.h"
 #include "../plan/report.h"
 
 static const plan_device cuda_plan_device = {.buffer_bytes = 0, .task_bytes = 0};
@@ -272,16 +273,37 @@ static bool cu_build_takes(void *ctx, const ir_op *fusion) {
   return cu_build_prints(ctx, fusion, &launch, &failed);
 }
 
-/* Computations that are made on the way are not looked at. */
+/* Of a fused product. */
+static bool cu_build_wants(void *ctx, const ir_op *fusion) {
+  const cuda_build *b = ctx;
+  fusion_attention of;
+  xlac_error err;
+  if (!cu_build_takes(ctx, fusion) || !fusion_product_of(ir_root(fusion->called[0]), &of)) return false;
+  if (cuda_enter(b->exe->device, &err)) return false;
+  bool wants = cuda_product_gives_way(b->exe, of.scores);
+  cuda_leave(b->exe->device);
+  return wants;
+}
+
+typedef int cu_build_outliner(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                              xlac_error *err);
+
+/* Of computations whose numbers are at most `last`: those that are made on the way are not looked at. */
+static int cu_build_outline_all(ir_module *m, uint32_t last, cu_build_outliner *outline, fusion_wants_fn *wants,
+                                void *ctx, bool *changed, xlac_error *err) {
+  bool own = false;
+  IR_FOR_COMPUTATIONS(c, m)
+  IR_FOR_OPS(op, c)
+  if (op->opcode == IR_OP_DOT && c->id <= last) TRY(outline(m, op, wants, ctx, &own, err));
+  *changed = *changed || own;
+  return own ? pipeline_run_text(m, "dce", 3, NULL, err) : 0;
+}
+
 static int cu_build_outline(void *ctx, ir_module *m, bool *changed, xlac_error *err) {
-  const ir_computation *last = NULL;
-  IR_FOR_COMPUTATIONS(c, m) last = c;
-  IR_FOR_COMPUTATIONS(c, m) {
-    IR_FOR_OPS(op, c)
-    if (op->opcode == IR_OP_DOT) TRY(fusion_outline_attention(m, op, cu_build_takes, ctx, changed, err));
-    if (c == last) break;
-  }
-  return 0;
+  uint32_t last = 0;
+  IR_FOR_COMPUTATIONS(c, m) last = c->id > last ? c->id : last;
+  TRY(cu_build_outline_all(m, last, fusion_outline_attention, cu_build_takes, ctx, changed, err));
+  return cu_build_outline_all(m, last, fusion_outline_product, cu_build_wants, ctx, changed, err);
 }
 
 static void cu_build_set_up(cuda_build *b, cuda_executable *exe, rt_device *device, const rt_build_options *options) {

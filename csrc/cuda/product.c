@@ -232,6 +232,16 @@ cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot) {
   return NULL;
 }
 
+/* Where the kernel here makes half of the library's operations, 2 * 256 of them for a result take about as long as
+ * memory takes to write and read that again. Not measured on a GPU. */
+bool cuda_product_gives_way(cuda_executable *exe, const ir_op *dot) {
+  enum { FEW_TERMS = 256 };
+  cu_product_plan x = {.outer = 1};
+  cuda_dot_side a, b;
+  cuda_dot_sides(dot, &a, &b);
+  return a.contracting.count <= FEW_TERMS || !cu_product_plan_of(dot, &x) || !cu_product_begin(exe->device);
+}
+
 /* --- running --- */
 
 size_t cuda_product_scratch(const cuda_product *p) {

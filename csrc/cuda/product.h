@@ -10,6 +10,9 @@ struct cuda_run;
 /* For a dot op. NULL: there is no cuBLASLt, it has no form for this op, or none is worth it; then the kernel that is
  * printed does it. Entered. */
 cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot);
+/* Whether what is elementwise of the dot had better be computed with it, by xlac's kernel on tensor cores: there is no
+ * such product of cuBLASLt's, or it has so few terms that writing and reading the product takes longer. Entered. */
+bool cuda_product_gives_way(cuda_executable *exe, const ir_op *dot);
 void cuda_product_destroy(cuda_executable *exe, cuda_product *p); /* entered; NULL is fine */
 /* Memory that it needs while it runs. */
 size_t cuda_product_scratch(const cuda_product *p);

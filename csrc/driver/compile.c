@@ -95,9 +95,7 @@ static int line_outline(compile_line *x, const plan_options *options, ir_module 
   bool changed = false;
   if (options->no_fusion || !options->target->outline) return 0;
   TRY(options->target->outline(options->target->ctx, m, &changed, x->err));
-  if (!changed) return 0;
-  TRY(pipeline_run_text(m, "dce", 3, NULL, x->err));
-  return ir_verify(m, &lenient, x->err);
+  return changed ? ir_verify(m, &lenient, x->err) : 0;
 }
 
 /* What the device wants is made, and given to it. Takes m, also on failure. */

@@ -1,5 +1,5 @@
-/* softmax(x) v, where x is elementwise of a product of matrices, as one piece: recognised by what the ops compute, and
- * put into a computation of its own, which a fusion op calls.
+/* softmax(x) v, where x is elementwise of a product of matrices, and what is elementwise of a product alone, as one
+ * piece: recognised by what the ops compute, and put into a computation of its own, which a fusion op calls.
  *
  *   s = dot(q, k); x = anything elementwise of s; m = max(x); e = exp(x - m); w = e / sum(e); dot(w, v)
  *
@@ -146,6 +146,47 @@ bool fusion_attention_of(ir_op *out, fusion_attention *a) {
   return false;
 }
 
+/* --- what is elementwise of a product --- */
+
+bool fusion_product_of(ir_op *x, fusion_attention *a) {
+  uint32_t left = ATT_MAX_OPS;
+  if (x->opcode == IR_OP_DOT || !ir_is_tensor(x->type)) return false;
+  *a = (fusion_attention){.x = x, .out = x};
+  a->scores = att_find_scores(x, x->type->count, &left);
+  return a->scores && a->scores->n_operands == 2;
+}
+
+/* Of its elements in their order. */
+static bool att_follows(const ir_op *op, int64_t count) {
+  return op->type->count == count && op->opcode != IR_OP_BROADCAST && op->opcode != IR_OP_TRANSPOSE &&
+         att_is_inside(op);
+}
+
+static bool att_lists(uint32_t n, ir_op *const *all, const ir_op *op) {
+  for (uint32_t i = 0; i < n; i++)
+    if (all[i] == op) return true;
+  return false;
+}
+
+/* The one op that all that is elementwise of the dot leads to; NULL: there is none, or several. */
+static ir_op *att_end_of(ir_op *dot) {
+  enum { MOST = 32 };
+  ir_op *all[MOST] = {dot}, *end = NULL;
+  uint32_t n = 1;
+  for (uint32_t i = 0; i < n; i++) IR_FOR_USES(use, all[i]) {
+      if (att_lists(n, all, use->user) || !att_follows(use->user, dot->type->count)) continue;
+      if (n == MOST) return NULL;
+      all[n++] = use->user;
+    }
+  for (uint32_t i = 0; i < n; i++) {
+    bool leaves = ir_is_result(all[i]);
+    IR_FOR_USES(use, all[i]) leaves = leaves || !att_lists(n, all, use->user);
+    if (leaves && end) return NULL;
+    if (leaves) end = all[i];
+  }
+  return end == dot ? NULL : end;
+}
+
 /* --- a computation of its own --- */
 
 /* How an op is made: it lies in memory, follows from nothing, spreads what lies in memory, follows from the scores.
@@ -197,7 +238,9 @@ static bool att_is_alone(const att_run *x, const ir_op *op) {
 }
 
 static bool att_find(att_run *x) {
-  (void)att_mark(x, ir_operand(x->a->out, x->a->side));
+  ir_op *out = x->a->out;
+  for (uint32_t i = 0; i < out->n_operands; i++)
+    if (out == x->a->x || i == x->a->side) (void)att_mark(x, ir_operand(out, i));
   if (x->failed || x->n + 1 >= ATT_MAX_OPS || x->a->out->n_control_preds || x->a->out->control_succs) return false;
   for (uint32_t i = 0; i < x->n; i++)
     if (!att_is_alone(x, x->ops[i])) return false;
@@ -228,10 +271,14 @@ static bool att_copy(att_run *x, ir_computation *c) {
   return ir_set_root(c, copy);
 }
 
+static const char *att_name(const fusion_attention *a) {
+  return a->out == a->x ? "product" : "attention";
+}
+
 static ir_op *att_call(const att_run *x, ir_computation *c) {
   ir_op *out = x->a->out;
   const ir_attr *metadata = ir_attr_find(out, IR_ATTR_METADATA);
-  const base_istr *name = ir_fresh_name(c->module, "attention");
+  const base_istr *name = ir_fresh_name(c->module, att_name(x->a));
   ir_op *call = name ? ir_op_new(out->parent, IR_OP_FUSION, out->type, name, x->n_inputs, 1) : NULL;
   if (!call || !ir_set_word(call, IR_ATTR_KIND, IR_FUSION_CUSTOM) || (metadata && !ir_attr_set(call, *metadata)))
     return NULL;
@@ -242,34 +289,32 @@ static ir_op *att_call(const att_run *x, ir_computation *c) {
 }
 
 static int att_make(att_run *x, ir_module *m, ir_op **call, xlac_error *err) {
-  const base_istr *name = ir_fresh_name(m, "attention");
+  const base_istr *name = ir_fresh_name(m, att_name(x->a));
   ir_computation *c = name ? ir_computation_new(m, name->s, name->n) : NULL;
   if (c && att_copy(x, c) && (*call = att_call(x, c))) return 0;
-  return base_oom(err, "a computation for an attention");
+  return base_oom(err, "a computation for a product");
 }
 
 static int att_outline(att_run *x, ir_module *m, fusion_wants_fn *wants, void *ctx, bool *changed, xlac_error *err) {
   ir_op *call = NULL;
   TRY(att_make(x, m, &call, err));
   *changed = true;
-  if (wants(ctx, call)) return ir_replace_uses(x->a->out, call) ? 0 : base_oom(err, "a computation for an attention");
+  if (wants(ctx, call)) return ir_replace_uses(x->a->out, call) ? 0 : base_oom(err, "a computation for a product");
   ir_computation *c = call->called[0];
   ir_op_remove(call);
   ir_computation_remove(c);
   return 0;
 }
 
-int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, void *ctx, bool *changed,
-                             xlac_error *err) {
-  fusion_attention a;
+static int att_outline_one(ir_module *m, const fusion_attention *a, fusion_wants_fn *wants, void *ctx, bool *changed,
+                           xlac_error *err) {
   base_arena scratch;
   int status = 0;
-  if (!fusion_attention_of(out, &a)) return 0;
   base_arena_init(&scratch, m->alloc);
   att_run *x = base_arena_zalloc(&scratch, sizeof *x);
-  if (x) *x = (att_run){.a = &a, .marks = base_arena_zalloc(&scratch, (size_t)m->n_ids + 1)};
+  if (x) *x = (att_run){.a = a, .marks = base_arena_zalloc(&scratch, (size_t)m->n_ids + 1)};
   if (!x || !x->marks) {
-    status = base_oom(err, "a computation for an attention");
+    status = base_oom(err, "a computation for a product");
   } else if (att_find(x)) {
     base_map_init(&x->map, m->alloc);
     status = att_outline(x, m, wants, ctx, changed, err);
@@ -277,4 +322,17 @@ int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, v
   }
   base_arena_free(&scratch);
   return status;
+}
+
+int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, void *ctx, bool *changed,
+                             xlac_error *err) {
+  fusion_attention a;
+  return fusion_attention_of(out, &a) ? att_outline_one(m, &a, wants, ctx, changed, err) : 0;
+}
+
+int fusion_outline_product(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                           xlac_error *err) {
+  fusion_attention a;
+  ir_op *end = ir_is_tensor(dot->type) ? att_end_of(dot) : NULL;
+  return end && fusion_product_of(end, &a) && a.scores == dot ? att_outline_one(m, &a, wants, ctx, changed, err) : 0;
 }

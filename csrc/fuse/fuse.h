@@ -155,6 +155,12 @@ typedef bool fusion_wants_fn(void *ctx, const ir_op *fusion);
 XLAC_MUST_USE int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, void *ctx, bool *changed,
                                            xlac_error *err);
 
+/* The same of x, which is elementwise of a product alone: a->out is x, too. And with a dot, and all that is elementwise
+ * of it. */
+bool fusion_product_of(ir_op *x, fusion_attention *a);
+XLAC_MUST_USE int fusion_outline_product(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                                         xlac_error *err);
+
 /* --- lower.c: from a fusion to its kernel --- */
 
 /* What a kernel loads: op's value, an array of one result, as it is in memory; or a copy of it that has dimension

@@ -90,6 +90,60 @@ def test_an_older_gpu_has_none():
     assert made.returncode == 0 and made.stdout.strip() == "False", made.stderr
 
 
+# What is elementwise of a product: a bias of columns, one of rows and batches, a value that is used twice, another type, a reshape in between.
+ENDS = {
+    "bias and gelu": ("bf16[2,40,24]", ["b = f32[24] parameter(2)", "bb = f32[2,40,24] broadcast(b), dimensions={2}", "s = f32[2,40,24] convert(d)",
+                                        "x = f32[2,40,24] add(s, bb)", "t = f32[2,40,24] tanh(x)", "y = f32[2,40,24] multiply(x, t)",
+                                        "ROOT r = bf16[2,40,24] convert(y)"]),
+    "residual of other shape": ("f32[2,40,24]", ["b = f32[2,40] parameter(2)", "c = f32[2,1,40,24] parameter(3)", "bb = f32[2,40,24] broadcast(b), dimensions={0,1}",
+                                                 "x = f32[2,40,24] multiply(d, bb)", "f = f32[2,1,40,24] reshape(x)", "y = f32[2,1,40,24] add(f, c)",
+                                                 "ROOT r = f16[2,1,40,24] convert(y)"]),
+    "a triangle": ("f32[2,40,24]", ["z = f32[] constant(0)", "zb = f32[2,40,24] broadcast(z), dimensions={}", "i = s32[2,40,24] iota(), iota_dimension=1",
+                                    "j = s32[2,40,24] iota(), iota_dimension=2", "g = pred[2,40,24] compare(i, j), direction=GE",
+                                    "ROOT r = f32[2,40,24] select(g, d, zb)"]),
+}
+
+
+def ended(t, result, lines, terms=32):
+    return "\n".join(["HloModule m", "ENTRY e {", f"p = {t}[2,40,{terms}] parameter(0)", f"q = {t}[2,24,{terms}] parameter(1)",
+                      f"d = {result} dot(p, q), lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{2}}", *lines, "}"])
+
+
+def compare(module, near=0.0, **options):
+    exe = xlac.compile(module, device="cuda", **options)
+    args = [values(x.shape, x.dtype, i) for i, x in enumerate(exe.inputs)]
+    got, want = exe(*args), xlac.interpret(module, *args)
+    for a, b in zip(*([x] if not isinstance(x, (list, tuple)) else x for x in (got, want))):
+        np.testing.assert_allclose(np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64), rtol=near, atol=near)
+    return exe.explain("fusion")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_is_elementwise_of_a_product_is_part_of_its_kernel(end, monkeypatch):
+    result, lines = ENDS[end]
+    report = compare(ended("bf16", result, lines))
+    assert "fusion product" in report and "program e, 0 bytes of frame" in report and report.count("on tensor cores") == 1
+    monkeypatch.delenv("XLAC_CUBLASLT")
+    assert "fusion product" in compare(ended("bf16", result, lines))  # few terms
+    assert "fusion product" not in compare(ended("bf16", result, lines, terms=512))
+    assert "fusion product" not in compare(ended("bf16", result, lines), fuse=False)
+
+
+def test_bytes_are_scaled_where_they_are_summed(monkeypatch):
+    """cuBLASLt has no such product, so xlac's does it with any number of terms."""
+    monkeypatch.delenv("XLAC_CUBLASLT")
+    lines = ["c = f32[] constant(0.0625)", "cb = f32[2,40,24] broadcast(c), dimensions={}", "s = f32[2,40,24] convert(d)", "x = f32[2,40,24] multiply(s, cb)",
+             "ROOT r = s8[2,40,24] convert(x)"]
+    assert "fusion product" in compare(ended("s8", "s32[2,40,24]", lines, terms=320))
+
+
+@pytest.mark.parametrize("lines", [["n = f32[2,40,24] negate(d)", "e = f32[2,40,24] exponential(d)", "ROOT t = (f32[2,40,24], f32[2,40,24]) tuple(n, e)"],
+                                   ["n = f32[2,40,24] negate(d)", "ROOT t = (f32[2,40,24], f32[2,40,24]) tuple(n, d)"],
+                                   ["r = f32[2,40,24] reverse(d), dimensions={2}", "ROOT a = f32[2,40,24] add(d, r)"]])
+def test_what_is_left_to_kernels_of_its_own(lines):
+    assert "fusion product" not in compare(ended("bf16", "f32[2,40,24]", lines), 1e-6)
+
+
 LANES = """
 extern "C" __global__ void k(float *c, const unsigned *a, const unsigned *b, int lanes) {
   float sums[4] = {};

@@ -139,9 +139,12 @@ TENSOR = """ a = f16[72,40] parameter(0)
  b = f16[40,72] parameter(1)
  c = f16[9,17] parameter(2)
  d = f16[17,11] parameter(3)
+ e = f32[72] parameter(4)
  p = f32[72,72] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ ee = f32[72,72] broadcast(e), dimensions={0}
+ pp = f32[72,72] multiply(p, ee)
  q = f32[9,11] dot(c, d), lhs_contracting_dims={1}, rhs_contracting_dims={0}
- ROOT t = (f32[72,72], f32[9,11]) tuple(p, q)
+ ROOT t = (f32[72,72], f32[9,11]) tuple(pp, q)
 }
 """
 # Queries and keys that fill no block; scores far enough apart that another key's shows.

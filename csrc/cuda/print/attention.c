@@ -97,78 +97,14 @@ static bool cu_attention_of(cuda_routine *r, cu_attention *x) {
          x->depth > 0 && cu_attention_has_room(x);
 }
 
-/* --- from scores to what the softmax is of --- */
-
-/* Everything between is one kernel, whose root is x. */
-static bool cu_attention_lower(const cu_attention *x, kernel **k, const fusion_input **inputs) {
-  const ir_computation *c = x->r->op->called[0];
-  fusion_plan f;
-  xlac_error err;
-  if (!fusion_make(&f, c->module, NULL, x->r->scratch)) return false;
-  f.skips_places = false;
-  IR_FOR_OPS(op, c) {
-    fusion_op *entry = &f.of[op->id];
-    if (!fusion_is_candidate(op)) continue;
-    *entry = (fusion_op){.role = FUSION_INNER, .root = x->of.x};
-  }
-  f.of[x->of.x->id] = (fusion_op){.role = FUSION_ROOT, .root = x->of.x, .merged_first = x->of.x};
-  return fusion_lower(&f, x->of.x, x->r->scratch, k, inputs, &err) == 0;
-}
-
-/* The kernel with its inputs numbered as the fusion's operands, the scores behind them; false where it reads other
- * scores than its own, or what is no operand. */
-static bool cu_attention_number(const cu_attention *x, kernel *k, const fusion_input *inputs) {
-  kernel_value *values = base_arena_memdup(x->r->scratch, k->values, k->n_values * sizeof *values);
-  for (uint32_t i = 0; values && i < k->n_values; i++) {
-    if (values[i].kind != KERNEL_LOAD) continue;
-    const fusion_input *from = &inputs[values[i].buffer];
-    bool own = from->op == x->of.scores;
-    if (from->last >= 0 || values[i].box || (!own && from->op->opcode != IR_OP_PARAMETER)) return false;
-    if (own && (values[i].n_in || values[i].index->offset || !kernel_is_dense(k, values[i].index))) return false;
-    values[i].buffer = own ? x->r->op->n_operands : (uint32_t)from->op->u.number;
-  }
-  k->values = values;
-  return values && k->n_stores == 1 && kernel_is_dense(k, &k->stores[0].index) && k->count == x->of.scores->type->count;
-}
-
-/* "i0", ...: of the column where they are within a row, of the row where they are not; `row` counts all batches. */
-static void cu_attention_put_indexes(cuda_print *p, int64_t keys) {
-  int64_t inside = 1;
-  for (uint32_t d = p->k->rank; d-- > 0; inside *= p->k->extents[d]) {
-    int64_t extent = p->k->extents[d];
-    bool column = inside * extent <= keys, row = !column && inside % keys == 0;
-    base_putf(p->out, "      const idx i%u = %s / %lld", (unsigned)d,
-              column ? "column"
-              : row  ? "row"
-                     : "(row * all + column)",
-              (long long)(row ? inside / keys : inside));
-    if (d > 0 && inside * extent != keys) base_putf(p->out, " %% %lld", (long long)extent);
-    BASE_PUT(p->out, ";\n");
-  }
-}
-
 /* "[&](int64_t at, int64_t column, float sum) { ... return ...; }" */
-static bool cu_attention_put_x(cu_attention *x, const kernel *k) {
-  cuda_print p = x->r->print;
-  base_dtype scores = (base_dtype)x->of.scores->type->dtype, t = (base_dtype)x->of.x->type->dtype;
+static void cu_attention_put_x(cu_attention *x, const cuda_between *between) {
   char value[24];
-  base_putf(p.out,
-            "    [&](int64_t at, int64_t column, float sum) -> float {\n      const %s given = ", cuda_type(scores));
-  cuda_print_convert(&p, scores, XLAC_F32, "sum");
-  base_putf(p.out, ";\n      const idx row = batch * %lld + at, all = %lld;\n", (long long)x->rows,
-            (long long)x->of.keys);
-  snprintf(value, sizeof value, "given");
-  if (k) {
-    p.k = k;
-    p.given = x->r->op->n_operands + 1;
-    cu_attention_put_indexes(&p, x->of.keys);
-    for (uint32_t i = 0; i < k->n_values; i++) cuda_print_value(&p, i);
-    snprintf(value, sizeof value, "v%u", (unsigned)k->stores[0].value);
-  }
-  BASE_PUT(p.out, "      return ");
-  cuda_print_convert(&p, XLAC_F32, t, value);
-  BASE_PUT(p.out, ";\n    },\n");
-  return !p.strange;
+  BASE_PUT(x->r->print.out, "    [&](int64_t at, int64_t column, float sum) -> float {\n");
+  cuda_between_put(x->r, between, XLAC_F32, value);
+  BASE_PUT(x->r->print.out, "      return ");
+  cuda_print_convert(&x->r->print, XLAC_F32, (base_dtype)x->of.x->type->dtype, value);
+  BASE_PUT(x->r->print.out, ";\n    },\n");
 }
 
 /* --- the kernel --- */
@@ -191,7 +127,7 @@ static cuda_dot_side cu_attention_turned(const cuda_dot_side *x) {
   return (cuda_dot_side){.batch = x->batch, .free = x->contracting, .contracting = x->free};
 }
 
-static bool cu_attention_put(cu_attention *x, const kernel *k) {
+static void cu_attention_put(cu_attention *x, const cuda_between *between) {
   cuda_routine *r = x->r;
   base_text *out = r->print.out;
   int64_t tiles = (x->rows + CU_ATTENTION_ROWS - 1) / CU_ATTENTION_ROWS;
@@ -213,21 +149,21 @@ static bool cu_attention_put(cu_attention *x, const kernel *k) {
             cuda_tensor_along(&values, x->own), (long long)x->rows, (long long)x->of.keys, (long long)x->depth,
             (long long)x->width);
   for (uint32_t i = 0; i < 3; i++) cuda_tensor_put_at(r, (uint32_t)x->operands[i]->u.number, sides[i], x->own);
-  if (!cu_attention_put_x(x, k)) return false;
+  cu_attention_put_x(x, between);
   cu_attention_put_store(x);
-  return true;
 }
 
-bool cuda_print_attention(cuda_routine *r) {
+static bool cu_attention_print(cuda_routine *r) {
   cu_attention x;
-  kernel *k = NULL;
-  const fusion_input *inputs = NULL;
-  if (r->op->n_called != 1 || !cu_attention_of(r, &x)) return false;
-  if (x.of.x != x.of.scores && (!cu_attention_lower(&x, &k, &inputs) || !cu_attention_number(&x, k, inputs)))
-    return false;
-  if (!cu_attention_put(&x, k)) return false;
+  cuda_between between;
+  if (!cu_attention_of(r, &x) || !cuda_between_make(r, x.of.scores, x.of.x, x.rows, x.of.keys, &between)) return false;
+  cu_attention_put(&x, &between);
   cuda_routine_close(r, x.kind == CU_ATTENTION_F32
                             ? "attention in one pass, a block for each 64 queries"
                             : "attention in one pass on tensor cores, a block for each 64 queries");
   return true;
+}
+
+bool cuda_print_fusion(cuda_routine *r) {
+  return r->op->n_called == 1 && (cu_attention_print(r) || cuda_print_fused_product(r));
 }

@@ -18,6 +18,17 @@ void cuda_dot_sides(const ir_op *op, cuda_dot_side *a, cuda_dot_side *b);
 /* " + place" of the index `name`. */
 void cuda_dot_put_role(cuda_routine *r, const cuda_dot_role *x, const char *name);
 
+/* --- between.c: what is computed of each sum of a product, within a fusion --- */
+typedef struct cuda_between {
+  const ir_op *dot;
+  const kernel *k;       /* NULL: nothing */
+  int64_t rows, columns; /* of the product, of each of its batches */
+} cuda_between;
+/* x is the product, or elementwise of it. false: not as one kernel. `out` lives as long as r->scratch. */
+bool cuda_between_make(cuda_routine *r, const ir_op *dot, ir_op *x, int64_t rows, int64_t columns, cuda_between *out);
+/* The values at row `at` and `column` of `batch`, of the `sum`, which has type t; `value` is x's name. */
+void cuda_between_put(cuda_routine *r, const cuda_between *x, base_dtype t, char value[24]);
+
 /* --- tensor.c: products on tensor cores --- */
 /* The instructions that there are: numbers of tensor.cuh. */
 typedef enum cuda_tensor_kind {
@@ -35,6 +46,8 @@ int cuda_tensor_along(const cuda_dot_side *x, base_dtype t);
 /* "[&](int64_t at, int64_t term) { return &((const float *)in0)[...]; }": where an operand's elements lie. */
 void cuda_tensor_put_at(cuda_routine *r, uint32_t number, const cuda_dot_side *x, base_dtype t);
 /* false: not by tensor cores. */
-bool cuda_print_tensor_product(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t);
+bool cuda_print_tensor_product(cuda_routine *r);
+/* With what is elementwise of it: a fusion of fuse/attention.c's. */
+bool cuda_print_fused_product(cuda_routine *r);
 
 #endif

@@ -79,7 +79,7 @@ bool cuda_print_dot(cuda_routine *r) {
   base_dtype t =
       cuda_sum_type(interp_product_type((base_dtype)x->dtype, (base_dtype)y->dtype, (base_dtype)op->type->dtype));
   cuda_dot_sides(op, &a, &b);
-  if (cuda_print_tensor_product(r, &a, &b, t)) return true;
+  if (cuda_print_tensor_product(r)) return true;
   if (base_dtype_is_complex(t)) cuda_print_needs(&r->print, cuda_type(t));
   cu_dot_put(r, &a, &b, t);
   return true;

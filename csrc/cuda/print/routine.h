@@ -51,7 +51,7 @@ void cuda_sort_put_merge(base_text *out, int64_t n);
 /* conv.c, product.c */
 cuda_routine_printer cuda_print_convolution, cuda_print_dot;
 /* attention.c: of a fusion of fuse/attention.c's */
-cuda_routine_printer cuda_print_attention;
+cuda_routine_printer cuda_print_fusion;
 /* linalg.c, fft.c, rng.c */
 cuda_routine_printer cuda_print_rng_bits, cuda_print_cholesky, cuda_print_triangular_solve, cuda_print_fft;
 /* index.c */

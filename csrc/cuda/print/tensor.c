@@ -1,4 +1,6 @@
 /* Products on tensor cores: which instruction computes a dot op, and the kernel around tensor.cuh's tensor_product. */
+#include "../../fuse/fuse.h"
+#include "../../interp/algorithm/matmul.h"
 #include "dot.h"
 
 enum {
@@ -68,52 +70,92 @@ void cuda_tensor_put_at(cuda_routine *r, uint32_t number, const cuda_dot_side *x
   BASE_PUT(r->print.out, "]; },\n");
 }
 
-static void cu_tensor_put_store(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t) {
-  base_dtype result = (base_dtype)r->op->type->dtype;
+/* A product with what is elementwise of it. */
+typedef struct cu_tensor_product {
+  const ir_op *dot;
+  uint32_t numbers[2]; /* of its operands, among the kernel's */
+  cuda_tensor_kind kind;
+  cuda_dot_side a, b;
+  base_dtype own, sum; /* types of operands, of sums */
+  int64_t tile, down, across;
+  cuda_between between;
+} cu_tensor_product;
+
+static void cu_tensor_put_store(cuda_routine *r, const cu_tensor_product *x) {
+  char value[24];
   base_putf(r->print.out,
-            "    [&](int64_t row, int64_t column, %s sum) {\n      if (row >= %lld || column >= %lld) return;\n"
-            "      ((%s *)out0)[(batch * %lld + row) * %lld + column] = ",
-            cuda_type(t), (long long)a->free.count, (long long)b->free.count, cuda_type(result),
-            (long long)a->free.count, (long long)b->free.count);
-  cuda_print_convert(&r->print, result, t, "sum");
-  BASE_PUT(r->print.out, ";\n    });\n");
+            "    [&](int64_t at, int64_t column, %s sum) {\n      if (at >= %lld || column >= %lld) return;\n",
+            cuda_type(x->sum), (long long)x->a.free.count, (long long)x->b.free.count);
+  cuda_between_put(r, &x->between, x->sum, value);
+  base_putf(r->print.out, "      ((%s *)out0)[row * all + column] = %s;\n    });\n",
+            cuda_type((base_dtype)r->op->type->dtype), value);
 }
 
 static int64_t cu_tensor_tiles(int64_t n, int64_t tile) {
   return (n + tile - 1) / tile;
 }
 
-static void cu_tensor_put(cuda_routine *r, cuda_tensor_kind kind, const cuda_dot_side *a, const cuda_dot_side *b,
-                          int64_t tile, base_dtype t) {
-  base_dtype own = (base_dtype)ir_operand_type(r->op, 0)->dtype;
+static void cu_tensor_put(cuda_routine *r, const cu_tensor_product *x) {
   base_text *out = r->print.out;
-  int64_t down = cu_tensor_tiles(a->free.count, tile), across = cu_tensor_tiles(b->free.count, tile);
+  long long tile = x->tile;
   cuda_print_needs(&r->print, "tensor_product");
-  cuda_routine_head(r, 2, 1);
-  base_putf(out, "  __shared__ uint32_t lefts[2][%lld], rights[2][%lld];\n", (long long)tile * CU_TENSOR_STAGE_WORDS,
-            (long long)tile * CU_TENSOR_STAGE_WORDS);
+  cuda_routine_head(r, r->op->n_operands, 1);
+  base_putf(out, "  __shared__ uint32_t lefts[2][%lld], rights[2][%lld];\n", tile * CU_TENSOR_STAGE_WORDS,
+            tile * CU_TENSOR_STAGE_WORDS);
   base_putf(out, "  const idx tile = blockIdx.x, batch = tile / %lld, row = tile / %lld %% %lld * %lld, ",
-            (long long)(down * across), (long long)across, (long long)down, (long long)tile);
-  base_putf(out, "column = tile %% %lld * %lld;\n", (long long)across, (long long)tile);
+            (long long)(x->down * x->across), (long long)x->across, (long long)x->down, tile);
+  base_putf(out, "column = tile %% %lld * %lld;\n", (long long)x->across, tile);
   base_putf(out, "  tensor_product<%d, %s, %s, %lld, %d, %d>(lefts, rights, row, %lld, column, %lld, %lld,\n",
-            (int)kind, cuda_type(own), cuda_type(t), (long long)tile, cuda_tensor_along(a, own),
-            cuda_tensor_along(b, own), (long long)a->free.count, (long long)b->free.count,
-            (long long)a->contracting.count);
-  cuda_tensor_put_at(r, 0, a, own);
-  cuda_tensor_put_at(r, 1, b, own);
-  cu_tensor_put_store(r, a, b, t);
-  r->launch->grid = down * across * a->batch.count;
+            (int)x->kind, cuda_type(x->own), cuda_type(x->sum), tile, cuda_tensor_along(&x->a, x->own),
+            cuda_tensor_along(&x->b, x->own), (long long)x->a.free.count, (long long)x->b.free.count,
+            (long long)x->a.contracting.count);
+  cuda_tensor_put_at(r, x->numbers[0], &x->a, x->own);
+  cuda_tensor_put_at(r, x->numbers[1], &x->b, x->own);
+  cu_tensor_put_store(r, x);
+  r->launch->grid = x->down * x->across * x->a.batch.count;
 }
 
-bool cuda_print_tensor_product(cuda_routine *r, const cuda_dot_side *a, const cuda_dot_side *b, base_dtype t) {
-  cuda_tensor_kind kind = cuda_tensor_kind_of(r->source, r->op, t);
-  if (kind == CUDA_TENSOR_NONE || a->contracting.count < CU_TENSOR_LEAST) return false;
+/* false: another kernel is better, or there is no instruction. */
+static bool cu_tensor_choose(cuda_routine *r, cu_tensor_product *x) {
+  cuda_dot_side *a = &x->a, *b = &x->b;
+  x->own = (base_dtype)ir_operand_type(x->dot, 0)->dtype;
+  x->sum = cuda_sum_type(
+      interp_product_type(x->own, (base_dtype)ir_operand_type(x->dot, 1)->dtype, (base_dtype)x->dot->type->dtype));
+  cuda_dot_sides(x->dot, a, b);
+  x->kind = cuda_tensor_kind_of(r->source, x->dot, x->sum);
+  if (x->kind == CUDA_TENSOR_NONE || a->contracting.count < CU_TENSOR_LEAST) return false;
   if (a->free.count < CU_TENSOR_LEAST / 2 || b->free.count < CU_TENSOR_LEAST / 2) return false;
   int64_t tiles = cu_tensor_tiles(a->free.count, CU_TENSOR_LARGE) * cu_tensor_tiles(b->free.count, CU_TENSOR_LARGE);
-  bool large = tiles * a->batch.count >= CU_TENSOR_TILES;
-  r->launch->by = "tensor cores";
-  cu_tensor_put(r, kind, a, b, large ? CU_TENSOR_LARGE : CU_TENSOR_SMALL, t);
-  cuda_routine_close(r, large ? "on tensor cores, a block for each tile of 128 by 128 results"
-                              : "on tensor cores, a block for each tile of 64 by 64 results");
+  x->tile = tiles * a->batch.count >= CU_TENSOR_TILES ? CU_TENSOR_LARGE : CU_TENSOR_SMALL;
+  x->down = cu_tensor_tiles(a->free.count, x->tile);
+  x->across = cu_tensor_tiles(b->free.count, x->tile);
   return true;
+}
+
+static bool cu_tensor_print(cuda_routine *r, cu_tensor_product *x, ir_op *end) {
+  if (!cu_tensor_choose(r, x)) return false;
+  if (!cuda_between_make(r, x->dot, end, x->a.free.count, x->b.free.count, &x->between)) return false;
+  r->launch->by = "tensor cores";
+  cu_tensor_put(r, x);
+  cuda_routine_close(r, x->tile == CU_TENSOR_LARGE ? "on tensor cores, a block for each tile of 128 by 128 results"
+                                                   : "on tensor cores, a block for each tile of 64 by 64 results");
+  return true;
+}
+
+bool cuda_print_tensor_product(cuda_routine *r) {
+  cu_tensor_product x = {.dot = r->op, .numbers = {0, 1}};
+  return cu_tensor_print(r, &x, (ir_op *)(uintptr_t)r->op);
+}
+
+bool cuda_print_fused_product(cuda_routine *r) {
+  cu_tensor_product x = {.kind = CUDA_TENSOR_NONE};
+  fusion_attention of;
+  if (!fusion_product_of(ir_root(r->op->called[0]), &of)) return false;
+  x.dot = of.scores;
+  for (uint32_t i = 0; i < 2; i++) {
+    const ir_op *operand = ir_operand(x.dot, i);
+    if (operand->opcode != IR_OP_PARAMETER) return false;
+    x.numbers[i] = (uint32_t)operand->u.number;
+  }
+  return cu_tensor_print(r, &x, of.x);
 }
