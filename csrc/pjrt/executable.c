@@ -315,15 +315,35 @@ static wire_reader executable_program_shape(const char *module, size_t n) {
   return found;
 }
 
+/* How many there are, and that nothing is propagated to parameters and results any more: fields of an
+ * HloModuleConfigProto. At most 32 bytes. */
+static size_t executable_put_config(const PJRT_Executable *e, unsigned char *at) {
+  static const unsigned char settled[] = {0};
+  static const uint32_t lists[] = {33, 27};
+  size_t n = 0;
+  at[n++] = 4 << 3; /* replica_count */
+  n += wire_put_varint(at + n, e->n_replicas);
+  at[n++] = 5 << 3; /* num_partitions */
+  n += wire_put_varint(at + n, e->n_partitions);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    n += wire_put_head(at + n, lists[i], sizeof settled);
+    memcpy(at + n, settled, sizeof settled);
+    n += sizeof settled;
+  }
+  assert(n <= 32);
+  return n;
+}
+
 /* HloModuleProtoWithConfig: field 1 is the module, 2 the configuration, whose other fields have defaults. */
 static int executable_wrap_program(PJRT_Executable *e, xlac_error *err) {
   char *module = NULL;
   size_t n = 0, at = 0;
-  unsigned char head[16];
+  unsigned char head[16], facts[32];
+  size_t n_facts = executable_put_config(e, facts);
   TRY(xlac_module_serialize(executable_program(e), XLAC_FORMAT_HLO_PROTO, &module, &n, err));
   wire_reader shape = executable_program_shape(module, n);
-  size_t size = (size_t)(shape.end - shape.at), config = wire_put_head(head, 1, size) + size;
-  unsigned char *all = pjrt_alloc(n + size + 64);
+  size_t size = (size_t)(shape.end - shape.at), config = wire_put_head(head, 1, size) + size + n_facts;
+  unsigned char *all = pjrt_alloc(n + size + 96);
   if (all) {
     at += wire_put_head(all, 1, n);
     memcpy(all + at, module, n);
@@ -332,7 +352,9 @@ static int executable_wrap_program(PJRT_Executable *e, xlac_error *err) {
     at += wire_put_head(all + at, 1, size);
     memcpy(all + at, shape.at, size);
     at += size;
-    assert(at <= n + size + 64);
+    memcpy(all + at, facts, n_facts);
+    at += n_facts;
+    assert(at <= n + size + 96);
   }
   xlac_free(module);
   if (!all) return base_oom(err, "a program's text");
