@@ -21,7 +21,8 @@ int xlac_device_join(const xlac_device *d, uint64_t stream, xlac_error *err) {
 }
 
 const xlac_device *xlac_executable_memory(const xlac_executable *exe) {
-  return api_device_out(api_executable_rt(exe)->device);
+  const rt_executable *rt = api_executable_rt(exe);
+  return rt->n_devices ? NULL : api_device_out(rt->device); /* whole arrays of a group are cut on the host */
 }
 
 /* --- memory --- */

@@ -74,6 +74,14 @@ bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t lea
   return true;
 }
 
+const xlac_device *xlac_executable_shard_memory(const xlac_executable *exe, uint32_t device) {
+  uint32_t from = 0, here = 0;
+  if (!exe->rt->n_devices) return NULL;
+  spmd_group_here(exe->rt, &from, &here);
+  if (device < from || device - from >= here) return NULL;
+  return api_device_out(spmd_group_device(exe->rt, device - from));
+}
+
 int xlac_executable_call_shards(const xlac_executable *exe, const xlac_interpret_options *options,
                                 void *const *arguments, void *const *results, xlac_error *err) {
   rt_call_options inner;

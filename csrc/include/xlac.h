@@ -670,7 +670,7 @@ int xlac_cache_key(xlac_module *m, const xlac_compile_options *options, char **t
 const char *xlac_executable_cache(const xlac_executable *exe);
 /* The device that runs it: the interpreter where that runs the program whole. */
 void xlac_executable_device(const xlac_executable *exe, xlac_device_info *out);
-/* Where results of calls on buffers lie; NULL: on the host. */
+/* Where results of calls on buffers lie; NULL: on the host, as whole arrays of programs for several devices do. */
 const xlac_device *xlac_executable_memory(const xlac_executable *exe);
 /* As xlac_interpret. */
 int xlac_executable_run(const xlac_executable *exe, const xlac_interpret_options *options, uint32_t n_args,
@@ -792,6 +792,9 @@ typedef struct xlac_shard {
 } xlac_shard;
 /* Of leaf `leaf` of the arguments, or of the results. False past the end, for tokens, and where there are no shards. */
 bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t leaf, uint32_t device, xlac_shard *out);
+/* In whose memory calls with shards have those of device `device` best; they may lie on the host all the same. NULL: on
+ * the host; it is another process's; there are no shards. Borrowed from the executable. */
+const xlac_device *xlac_executable_shard_memory(const xlac_executable *exe, uint32_t device);
 /* xlac_executable_call with shards, dense and row-major: n_arguments pointers for device 0, those for device 1, and so
  * on; the same of results. Devices may share the shards of an argument; those of results overlap nothing, but that of a
  * donation (xlac_executable_shard_donation) the argument's of the same device, which nobody else has then.

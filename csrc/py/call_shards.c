@@ -13,6 +13,7 @@ typedef struct shards_call {
   PyObject *const *in; /* borrowed Buffers */
   void **arguments, **results;
   xlac_buffer **opened; /* lent, to be closed; or NULL */
+  xlac_buffer **copies; /* of what lies on another GPU; or NULL */
   xlac_memory *taken;   /* by result; data NULL: new memory */
   xlac_buffer **takers; /* whose memory that was */
   xlac_buffer **out;
@@ -20,16 +21,20 @@ typedef struct shards_call {
   uint32_t *over;    /* by argument leaf: the result that takes its memory */
 } shards_call;
 
+/* Of a device here. */
+static const xlac_device *shards_memory(const shards_call *c, uint32_t device) {
+  return xlac_executable_shard_memory(c->self->exe, c->from + device);
+}
+
 /* Whether the Buffer is just the shard; an exception says what is wrong with it. */
 static bool shards_fit(const shards_call *c, uint32_t leaf, uint32_t device, const xlac_buffer_info *info) {
   xlac_shard shard;
   bool same = xlac_executable_shard(c->self->exe, false, leaf, device, &shard) && info->dtype == shard.dtype &&
-              info->rank == shard.rank && info->dense && info->aligned && !info->device;
+              info->rank == shard.rank && info->dense && info->aligned;
   for (uint32_t d = 0; same && d < info->rank; d++) same = info->dims[d] == shard.dims[d];
   if (!same)
-    PyErr_Format(PyExc_ValueError,
-                 "argument leaf %u: what device %u is given is not its shard, dense, aligned and on the host", leaf,
-                 device);
+    PyErr_Format(PyExc_ValueError, "argument leaf %u: what device %u is given is not its shard, dense and aligned",
+                 leaf, device);
   return same;
 }
 
@@ -43,6 +48,19 @@ static int shards_take(shards_call *c, size_t at, uint32_t leaf, uint32_t device
   return 0;
 }
 
+/* On another GPU than the device's: copied to it. */
+static int shards_bring(shards_call *c, size_t at, uint32_t device, xlac_buffer *b) {
+  xlac_error err = {.code = 0};
+  xlac_buffer_info info;
+  if (xlac_buffer_copy_on(&c->copies[at], shards_memory(c, device), c->st->runtime, b, &err) != 0)
+    return py_raise(c->st, &err, PY_ANY), -1;
+  xlac_buffer_get(c->copies[at], &info);
+  xlac_counters_add(c->st->counters, XLAC_COUNT_COPIES_IN, 1);
+  xlac_counters_add(c->st->counters, XLAC_COUNT_BYTES_COPIED_IN, (int64_t)info.bytes);
+  c->arguments[at] = info.data;
+  return 0;
+}
+
 static int shards_argument(shards_call *c, size_t at, uint32_t leaf, uint32_t device) {
   xlac_error err = {.code = 0};
   xlac_buffer_info info;
@@ -51,6 +69,7 @@ static int shards_argument(shards_call *c, size_t at, uint32_t leaf, uint32_t de
   xlac_buffer *b = ((py_buffer *)c->in[at])->b;
   xlac_buffer_get(b, &info);
   if (!info.deleted && !shards_fit(c, leaf, device, &info)) return -1;
+  if (!info.deleted && info.device && info.device != shards_memory(c, device)) return shards_bring(c, at, device, b);
   if (c->given[leaf]) return shards_take(c, at, leaf, device, b);
   if (xlac_buffer_open(b, &err) != 0) return py_raise(c->st, &err, PY_ANY), -1;
   c->opened[at] = b;
@@ -66,9 +85,12 @@ static int shards_result(shards_call *c, size_t at, uint32_t leaf, uint32_t devi
   xlac_buffer_info info;
   int status;
   if (!xlac_executable_shard(c->self->exe, true, leaf, device, &s)) return 0; /* a token */
-  const xlac_layout layout = {.dtype = s.dtype, .rank = s.rank, .dims = s.dims};
+  const xlac_device *memory = shards_memory(c, device);
+  const xlac_layout layout = {.dtype = s.dtype, .rank = s.rank, .dims = s.dims, .device = memory};
   if (c->taken[at].data)
     status = xlac_buffer_wrap(&c->out[at], c->st->counters, &layout, &c->taken[at], &err);
+  else if (memory)
+    status = xlac_buffer_create_on(&c->out[at], memory, c->st->counters, s.dtype, s.rank, s.dims, &err);
   else
     status = xlac_buffer_create(&c->out[at], c->st->runtime, c->st->counters, s.dtype, s.rank, s.dims, &err);
   if (status) return py_raise(c->st, &err, PY_ANY), -1;
@@ -129,11 +151,13 @@ static void shards_end(shards_call *c) {
   size_t n = (size_t)c->here * c->group.n_arguments, m = (size_t)c->here * c->group.n_results;
   for (size_t i = 0; c->opened && i < n; i++)
     if (c->opened[i]) xlac_buffer_close(c->opened[i]);
+  for (size_t i = 0; c->copies && i < n; i++) xlac_buffer_release(c->copies[i]);
   for (size_t i = 0; c->out && i < m; i++) xlac_buffer_release(c->out[i]);
   for (size_t i = 0; c->takers && i < m; i++) xlac_buffer_release(c->takers[i]);
   PyMem_Free(c->arguments);
   PyMem_Free(c->results);
   PyMem_Free(c->opened);
+  PyMem_Free(c->copies);
   PyMem_Free(c->out);
   PyMem_Free(c->takers);
   PyMem_Free(c->taken);
@@ -146,12 +170,13 @@ static bool shards_allocate(shards_call *c) {
   xlac_donation d;
   c->arguments = PyMem_Calloc(n, sizeof *c->arguments);
   c->opened = PyMem_Calloc(n, sizeof *c->opened);
+  c->copies = PyMem_Calloc(n, sizeof *c->copies);
   c->results = PyMem_Calloc(m, sizeof *c->results);
   c->out = PyMem_Calloc(m, sizeof *c->out);
   c->takers = PyMem_Calloc(m, sizeof *c->takers);
   c->taken = PyMem_Calloc(m, sizeof *c->taken);
   c->over = PyMem_Calloc(c->group.n_arguments + 1u, sizeof *c->over);
-  if (!c->arguments || !c->opened || !c->results || !c->out || !c->takers || !c->taken || !c->over)
+  if (!c->arguments || !c->opened || !c->copies || !c->results || !c->out || !c->takers || !c->taken || !c->over)
     return PyErr_NoMemory(), false;
   for (uint32_t i = 0; i < c->group.n_arguments; i++) c->over[i] = UINT32_MAX;
   for (uint32_t i = 0; xlac_executable_shard_donation(c->self->exe, i, &d); i++) c->over[d.argument] = d.result;
@@ -256,8 +281,24 @@ static PyObject *shards_leaf(const py_executable *self, bool result, uint32_t le
                 : NULL;
 }
 
+/* The names of the devices here, where their shards are: "cpu", "cuda:1". */
+static PyObject *shards_places(const py_executable *self, uint32_t from, uint32_t here) {
+  PyObject *all = PyTuple_New(here);
+  for (uint32_t d = 0; all && d < here; d++) {
+    xlac_device_info info = {.name = "cpu"};
+    const xlac_device *memory = xlac_executable_shard_memory(self->exe, from + d);
+    if (memory) xlac_device_get(memory, &info);
+    PyObject *name = PyUnicode_FromString(info.name);
+    if (name == NULL)
+      Py_CLEAR(all);
+    else
+      PyTuple_SET_ITEM(all, d, name);
+  }
+  return all;
+}
+
 /* _shards(): (devices, the first here, how many here, arguments, results, {argument leaf: result leaf that takes its
- * memory}). */
+ * memory}, where shards are, by device here). */
 PyObject *py_executable_shards(PyObject *object, PyObject *unused) {
   const py_executable *self = (py_executable *)object;
   xlac_group g;
@@ -280,7 +321,9 @@ PyObject *py_executable_shards(PyObject *object, PyObject *unused) {
     Py_XDECREF(key);
     Py_XDECREF(value);
   }
-  PyObject *all = ok ? Py_BuildValue("IIIOOO", g.n_devices, from, here, sides[0], sides[1], over) : NULL;
+  PyObject *all =
+      ok ? Py_BuildValue("IIIOOON", g.n_devices, from, here, sides[0], sides[1], over, shards_places(self, from, here))
+         : NULL;
   Py_XDECREF(sides[0]);
   Py_XDECREF(sides[1]);
   Py_XDECREF(over);

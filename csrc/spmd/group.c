@@ -661,22 +661,14 @@ static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) 
 
 int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, uint64_t little, base_alloc alloc,
                rt_executable **out, xlac_error *err) {
-  rt_executable *one = seats[0];
   group_executable *g = base_malloc(alloc, sizeof *g + n_seats * sizeof *seats);
   if (!g) {
     spmd_group_abandon(p, seats, n_seats);
     return base_oom(err, "a group");
   }
-  memset(g, 0, sizeof *g);
-  g->seats = (rt_executable **)(void *)(g + 1);
-  memcpy(g->seats, seats, n_seats * sizeof *seats);
-  g->n_seats = n_seats;
-  g->base.vtable = &group_vtable;
-  g->base.device = rt_device_retain(one->device);
-  g->alloc = alloc;
-  g->program = p;
-  g->one = one;
-  atomic_init(&g->teams, NULL);
+  *g = (group_executable){.alloc = alloc, .program = p, .one = seats[0], .n_seats = n_seats};
+  g->base = (rt_executable){.vtable = &group_vtable, .device = rt_device_retain(seats[0]->device)};
+  g->seats = memcpy(g + 1, seats, n_seats * sizeof *seats);
   base_arena_init(&g->arena, alloc);
   int status = group_prepare(g, little, err);
   if (status)
@@ -746,4 +738,9 @@ void spmd_group_here(const rt_executable *base, uint32_t *from, uint32_t *here) 
   const group_executable *g = (const group_executable *)base;
   *from = group_device(g, 0);
   *here = g->here;
+}
+
+rt_device *spmd_group_device(const rt_executable *base, uint32_t number) {
+  const group_executable *g = (const group_executable *)base;
+  return g->seats[number % g->n_seats]->device;
 }

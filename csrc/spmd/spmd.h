@@ -136,6 +136,8 @@ XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, 
                                   const char *label, xlac_error *err);
 struct rt_network *spmd_group_network(const rt_executable *group); /* NULL: it has joined none */
 void spmd_group_here(const rt_executable *group, uint32_t *from, uint32_t *here);
+/* What the device of that number, of those of this process, runs on. Borrowed. */
+rt_device *spmd_group_device(const rt_executable *group, uint32_t number);
 
 /* report.c: what partitioning came to, as JSON (docs/executor.md). way: spmd_group_way's; NULL: it is not to be run. */
 void spmd_put_report(base_text *out, const spmd_program *p, const char *way);

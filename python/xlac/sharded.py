@@ -230,7 +230,7 @@ class Layout:
     """What calls of an executable need to know of its shards."""
 
     def __init__(self, executable):
-        self.devices, first, here, arguments, results, self.over = executable._shards()
+        self.devices, first, here, arguments, results, self.over, self.memory = executable._shards()
         self.here = range(first, first + here)
         said = json.loads(executable._sharding())
         self.arguments = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(arguments, said["arguments"])]
@@ -298,6 +298,8 @@ def why_lent(layout, i, value, buffers):
     buffers = [buffer for buffer in buffers if buffer is not None]
     if len({id(buffer) for buffer in buffers}) < len(buffers):
         return "devices share one shard"
+    if any(buffer.device != memory for buffer, memory in zip(buffers, layout.memory)):
+        return "its shards lie in other memory than the program's results"
     return None
 
 

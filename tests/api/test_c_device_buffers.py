@@ -122,3 +122,19 @@ def test_calls_on_buffers_leave_results_there(x, r):
     x.lib.xlac_input_destroy(args[0])
     x.lib.xlac_executable_destroy(exe[0])
     x.lib.xlac_module_destroy(m)
+
+
+def test_each_device_of_a_group_has_its_own_memory(x, r):
+    """Whole arrays are the host's; shards are where their devices are."""
+    text = b"""sdy.mesh @mesh = <["a"=2]>
+func.func @main(%x: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}]>}) -> tensor<4xf32> {
+  %0 = stablehlo.add %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}"""
+    m, exe = x.parse(text.decode()), x.ffi.new("xlac_executable **")
+    name = x.ffi.new("char[]", b"cuda:1,cuda:0")
+    x.check(x.lib.xlac_compile(m, x.options("xlac_compile_options", {"runtime": r.rt, "device": name, "n_devices": 2}), exe, x.err))
+    assert x.lib.xlac_executable_memory(exe[0]) == x.ffi.NULL
+    assert [x.lib.xlac_executable_shard_memory(exe[0], d) for d in range(3)] == [r.device(b"cuda:1"), r.gpu, x.ffi.NULL]
+    x.lib.xlac_executable_destroy(exe[0])
+    x.lib.xlac_module_destroy(m)

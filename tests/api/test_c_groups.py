@@ -32,6 +32,7 @@ def test_shards(x):
     firsts = [x.lib.xlac_executable_shard(exe, False, 1, device, shard) and shard.first for device in range(4)]
     assert firsts == [True, True, False, False] and shard.contiguous
     assert x.lib.xlac_executable_shard(exe, True, 1, 3, shard) and (list(shard.dims[0:1]), shard.first) == ([4], False)
+    assert all(x.lib.xlac_executable_shard_memory(exe, device) == x.ffi.NULL for device in (0, 3, 4))  # the host's
     assert not x.lib.xlac_executable_shard(exe, False, 2, 0, shard) and not x.lib.xlac_executable_shard(exe, True, 0, 4, shard)
     x.lib.xlac_executable_destroy(exe)
 

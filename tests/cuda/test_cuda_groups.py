@@ -80,3 +80,70 @@ def test_a_group_is_saved_and_loaded(cuda, arrays):
     again = xlac.load(exe.serialize(), device="cuda")
     assert cuda.count("cuModuleLoadData") == loads + 2
     assert again(*arrays).tobytes() == exe(*arrays).tobytes()
+
+
+STEP = """
+module @step attributes {mhlo.num_partitions = 2 : i32} {
+  sdy.mesh @mesh = <["x"=2]>
+  func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>, tf.aliasing_output = 0 : i32},
+                  %b: tensor<8xf32>) -> (tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) {
+    %0 = stablehlo.broadcast_in_dim %b, dims = [0] : (tensor<8xf32>) -> tensor<8x16xf32>
+    %1 = stablehlo.add %a, %0 : tensor<8x16xf32>
+    return %1 : tensor<8x16xf32>
+  }
+}
+"""
+
+
+@pytest.fixture
+def step(cuda):
+    a, b = np.arange(128, dtype=np.float32).reshape(8, 16), np.arange(8, dtype=np.float32)
+    yield a, b, a + b[:, None]
+    assert cuda.reports() == []
+
+
+def test_shards_stay_on_their_gpus(cuda, step):
+    a, b, want = step
+    exe = xlac.compile(STEP, device="cuda", devices=2, results="sharded")
+    y = exe(a, b)
+    assert [s.data.device for s in y.shards] == ["cuda:0", "cuda:1"]
+    np.testing.assert_array_equal(np.asarray(y), want)
+    copies = cuda.count("cuMemcpyDtoHAsync_v2"), cuda.count("cuMemcpyHtoDAsync_v2")
+    z = exe(y, b)
+    assert (cuda.count("cuMemcpyDtoHAsync_v2"), cuda.count("cuMemcpyHtoDAsync_v2") - 2) == copies  # b, to both
+    np.testing.assert_array_equal(np.asarray(z), want + b[:, None])
+    np.testing.assert_array_equal(np.asarray(y), want)
+
+
+def test_shards_are_donated_on_their_gpus(cuda, step):
+    a, b, want = step
+    exe = xlac.compile(STEP, device="cuda", devices=2, results="sharded")
+    y = exe(a, b)
+    places = [s.data.__cuda_array_interface__["data"][0] for s in y.shards]
+    z = exe(xlac.donate(y), b, donate="require")
+    assert y.is_deleted and [s.data.__cuda_array_interface__["data"][0] for s in z.shards] == places
+    np.testing.assert_array_equal(np.asarray(z), want + b[:, None])
+    on_host = xlac.compile(STEP, devices=2, results="sharded")(a, b)
+    with pytest.raises(xlac.DonationError, match="its shards lie in other memory than the program's results"):
+        exe(xlac.donate(on_host), b, donate="require")
+    np.testing.assert_array_equal(np.asarray(exe(on_host, b)), want + b[:, None])
+
+
+def test_shards_of_other_gpus_and_cut_otherwise_are_copied(cuda, step):
+    a, b, want = step
+    exe = xlac.compile(STEP, device="cuda", devices=2, results="sharded")
+    crossed = xlac.compile(STEP, devices=["cuda:1", "cuda:0"], results="sharded")
+    rows = xlac.compile(STEP.replace('[{}, {"x"}]', '[{"x"}, {}]'), device="cuda", devices=2, results="sharded")
+    y = exe(a, b)
+    for other in (crossed, rows, xlac.compile(STEP, devices=2, results="sharded")):
+        z = other(y, b)
+        np.testing.assert_array_equal(np.asarray(z), want + b[:, None])
+        np.testing.assert_array_equal(np.asarray(exe(z, b)), want + 2 * b[:, None])
+
+
+@pytest.mark.parametrize("devices", [["cuda:0", "cuda:1"], ["cuda:0"] * 2])
+@pytest.mark.parametrize("results", ["numpy", "buffer"])
+def test_whole_arrays_of_a_gpu_are_cut_on_the_host(cuda, step, devices, results):
+    a, b, want = step
+    exe = xlac.compile(STEP, devices=devices, results=results)
+    np.testing.assert_array_equal(np.asarray(exe(xlac.asarray(a, device="cuda:0"), xlac.asarray(b, device="cuda:1"))), want)
