@@ -334,6 +334,39 @@ static size_t executable_put_config(const PJRT_Executable *e, unsigned char *at)
   return n;
 }
 
+static size_t executable_put_sharding(const PJRT_Executable *e, unsigned char *at, uint32_t field, uint32_t i) {
+  size_t n = wire_put_head(at, field, e->sharding_sizes[i]);
+  if (e->sharding_sizes[i]) memcpy(at + n, e->shardings[i], e->sharding_sizes[i]);
+  return n + e->sharding_sizes[i];
+}
+
+/* Fields of an HloModuleProto by which jaxlib 0.9.0, which doesn't ask the extension, learns what each device has: the
+ * sharding of the results, a tuple (type 2) where they are not one, and those of the parameters. */
+static size_t executable_put_shardings(const PJRT_Executable *e, unsigned char *at) {
+  size_t n = 0, inner = 2;
+  unsigned char head[16];
+  if (!e->group) return 0;
+  for (uint32_t i = 0; i < e->n_results; i++)
+    inner += wire_put_head(head, 5, e->sharding_sizes[i]) + e->sharding_sizes[i];
+  if (e->n_results == 0) n += wire_put_head(at, 12, 0); /* of no results there is one, too */
+  if (e->n_results == 1) n += executable_put_sharding(e, at, 12, 0);
+  if (e->n_results > 1) {
+    n += wire_put_head(at, 12, inner);
+    at[n++] = 1 << 3;
+    at[n++] = 2;
+    for (uint32_t i = 0; i < e->n_results; i++) n += executable_put_sharding(e, at + n, 5, i);
+  }
+  for (uint32_t i = 0; i < e->n_parameters; i++) n += executable_put_sharding(e, at + n, 14, e->n_results + i);
+  return n;
+}
+
+/* Room for what executable_put_shardings writes. */
+static size_t executable_shardings_room(const PJRT_Executable *e) {
+  size_t room = 32;
+  for (uint32_t i = 0; e->group && i < e->n_results + e->n_parameters; i++) room += e->sharding_sizes[i] + 32;
+  return room;
+}
+
 /* HloModuleProtoWithConfig: field 1 is the module, 2 the configuration, whose other fields have defaults. */
 static int executable_wrap_program(PJRT_Executable *e, xlac_error *err) {
   char *module = NULL;
@@ -343,21 +376,28 @@ static int executable_wrap_program(PJRT_Executable *e, xlac_error *err) {
   TRY(xlac_module_serialize(executable_program(e), XLAC_FORMAT_HLO_PROTO, &module, &n, err));
   wire_reader shape = executable_program_shape(module, n);
   size_t size = (size_t)(shape.end - shape.at), config = wire_put_head(head, 1, size) + size + n_facts;
-  unsigned char *all = pjrt_alloc(n + size + 96);
-  if (all) {
-    at += wire_put_head(all, 1, n);
+  size_t room = executable_shardings_room(e);
+  unsigned char *all = pjrt_alloc(n + size + 96 + room), *shardings = pjrt_alloc(room);
+  if (all && shardings) {
+    size_t more = executable_put_shardings(e, shardings);
+    assert(more <= room);
+    at += wire_put_head(all, 1, n + more);
     memcpy(all + at, module, n);
-    at += n;
+    memcpy(all + at + n, shardings, more);
+    at += n + more;
     at += wire_put_head(all + at, 2, config);
     at += wire_put_head(all + at, 1, size);
     memcpy(all + at, shape.at, size);
     at += size;
     memcpy(all + at, facts, n_facts);
     at += n_facts;
-    assert(at <= n + size + 96);
+    assert(at <= n + size + 96 + room);
   }
+  bool made = all && shardings;
   xlac_free(module);
-  if (!all) return base_oom(err, "a program's text");
+  pjrt_free(shardings);
+  if (!made) pjrt_free(all);
+  if (!made) return base_oom(err, "a program's text");
   e->optimized = (char *)all;
   e->optimized_size = at;
   return 0;

@@ -226,3 +226,43 @@ def test_devices_are_as_many_as_asked_for_and_share_programs(p):
         p.client(num_nodes=2)
     with pytest.raises(plugin.Failed, match="process 2 of 2"):
         p.client(num_nodes=2, node_id=2)
+
+
+def fields(data):
+    """(number, value) of a message's, with value an int or bytes."""
+    def varint(at):
+        end = next(i for i in range(at, len(data)) if data[i] < 0x80) + 1
+        return sum((b & 0x7F) << 7 * i for i, b in enumerate(data[at:end])), end
+    at = 0
+    while at < len(data):
+        tag, at = varint(at)
+        value, at = varint(at) if tag & 7 in (0, 2) else (data[at:at + (8 if tag & 7 == 1 else 4)], at + (8 if tag & 7 == 1 else 4))
+        if tag & 7 == 2:
+            value, at = data[at:at + value], at + value
+        yield tag >> 3, value
+
+
+@pytest.mark.parametrize("results", [1, 2])
+def test_the_optimised_program_says_what_each_device_has(p, results):
+    """Clients that don't ask the shardings' extension read it there: an OpSharding of the results, a tuple if they are several, and of each parameter."""
+    client = p.client(num_devices=2)
+    cut = 'tensor<4xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}'
+    body = f"return {', '.join(['%a'] * results)} : {', '.join(['tensor<4xf32>'] * results)}"
+    text = (f'module @cut {{ sdy.mesh @m = <["x"=2]> func.func public @main(%a: {cut}, %b: tensor<f32>) -> ({", ".join([cut] * results)}) {{ {body} }} }}')
+    assignment = proto((1, 1), (2, 2), (3, proto((1, 0))), (3, proto((1, 1))))
+    exe = p.compile(client, text, proto((3, proto((4, 1), (5, 2), (9, assignment)))))
+    one = p.LoadedExecutable_GetExecutable(loaded_executable=exe).executable
+    program = plugin.Program(ctypes.sizeof(plugin.Program))
+    size = p.Executable_OptimizedProgram(executable=one, program=ctypes.addressof(program)) and program.code_size
+    room = ctypes.create_string_buffer(size)
+    program.code = ctypes.cast(room, ctypes.c_char_p)
+    p.Executable_OptimizedProgram(executable=one, program=ctypes.addressof(program))
+    (_, module), (_, config) = fields(room.raw)
+    tiled = dict(fields(next(v for n, v in fields(module) if n == 12)))
+    parameters = [v for n, v in fields(module) if n == 14]
+    assert len(parameters) == 2 and parameters[1] == b""  # the second one is whole
+    assert dict(fields(parameters[0]))[1] == 3 and (tiled == dict(fields(parameters[0])) if results == 1 else tiled == {1: 2, 5: parameters[0]})
+    assert {n: v for n, v in fields(config) if n in (4, 5)} == {4: 1, 5: 2}
+    p.Executable_Destroy(executable=one)
+    p.LoadedExecutable_Destroy(executable=exe)
+    p.Client_Destroy(client=client)
