@@ -127,11 +127,32 @@ SUITES = {"random": (random_suite, 10000), "programs": (programs_suite, 1000), "
           "ops": (ops_suite, 100000), "bench": (bench_suite, 100000)}
 
 
+def parsed(text, form):
+    import xlac
+
+    return xlac.parse(text, allow_unregistered=True, format="mlir") if form == "mlir" else xlac.parse(text)
+
+
+def is_as_near(text, form, args, got, want):
+    """Whether f32 results are at most twice as far as the interpreter's from what the program gives in f64: sums that cancel have few right bits
+    in any order."""
+    import xlac
+
+    if "f32" not in text or any(g.dtype != np.float32 or g.shape != w.shape for g, w in zip(got, want)):
+        return False
+    try:
+        wide64 = [a.astype(np.float64) if a.dtype == np.float32 else a for a in map(np.asarray, args)]
+        exact = leaves(xlac.interpret(parsed(text.replace("f32", "f64"), form), *wide64))
+    except xlac.Error:
+        return False
+    return all(np.all(np.abs(g - e) <= 2 * np.max(np.abs(w - e), initial=0) + 1e-7 * np.max(np.abs(e), initial=0)) for g, w, e in zip(got, want, exact))
+
+
 def check(text, form, args, passes=True):
     """None, or why the program is not right on the GPU; without passes nothing is folded."""
     import xlac
 
-    module = xlac.parse(text, allow_unregistered=True, format="mlir") if form == "mlir" else xlac.parse(text)
+    module = parsed(text, form)
     try:
         want = leaves(xlac.interpret(module, *args))
     except xlac.Error:
@@ -139,8 +160,9 @@ def check(text, form, args, passes=True):
     try:
         exe = xlac.compile(module, device="cuda", passes=passes)
         for _ in range(3):  # again: what calls leave must not matter
-            why = differs(text, leaves(exe(*args)), want)
-            if why:
+            got = leaves(exe(*args))
+            why = differs(text, got, want)
+            if why and not (any(word in text for word in SUMS) and is_as_near(text, form, args, got, want)):
                 return why
     except xlac.Error as e:
         return f"{type(e).__name__}: {str(e)[:600]}"

@@ -2,6 +2,7 @@
 import ctypes
 import os
 
+import numpy as np
 import pytest
 
 import sweep
@@ -32,3 +33,23 @@ def test_a_share(cuda, suite, order):
         cuda.library.cudasim_seed(ctypes.c_uint64(0))
     assert failed == [], "\n".join(said)
     assert not said[-1].startswith(f"{suite}: 0 programs")
+
+
+CANCELS = """HloModule m
+sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[4] parameter(0)
+ none = f32[] constant(0)
+ ROOT s = f32[] reduce(x, none), dimensions={0}, to_apply=sum }
+"""
+
+
+def test_sums_that_cancel_are_as_near_as_the_interpreters_or_wrong():
+    x = np.array([1e8, 3, -1e8, 0.125], np.float32)  # 3.125 exactly; in the order of f32, few of its bits
+    want = [np.float32(0.125 + np.float32(np.float32(1e8) + np.float32(3)) - np.float32(1e8))]
+    for right in (3.125, 3, 0.125):
+        assert sweep.is_as_near(CANCELS, "hlo", [x], [np.float32(right)], want)
+    for wrong in (30, -5, np.nan):
+        assert not sweep.is_as_near(CANCELS, "hlo", [x], [np.float32(wrong)], want)
+    assert not sweep.is_as_near(CANCELS, "hlo", [x], [np.int32(3)], want)
