@@ -8,7 +8,8 @@
 enum {
   CU_DEVICE_KEEP_MEMORY = 1 << 30, /* of the pool, between calls */
   CU_DEVICE_LANE_SHARE = 16,       /* of memory: the most that an idle lane keeps */
-  CU_DEVICE_CACHE = 192 << 10      /* of a multiprocessor, roughly: the driver doesn't say */
+  CU_DEVICE_CACHE = 192 << 10,     /* of a multiprocessor, roughly: the driver doesn't say */
+  CU_DEVICE_TILES = 8 << 10        /* bytes: for any more, one launch takes less time than several */
 };
 
 int cuda_enter(cuda_device *d, xlac_error *err) {
@@ -175,8 +176,10 @@ static int cu_device_describe(cuda_device *d, xlac_error *err) {
   int units = cu_device_attribute(d, CUDA_MULTIPROCESSORS), level2 = cu_device_attribute(d, CUDA_L2_BYTES);
   f->units = units > 0 ? (uint32_t)units : 1;
   f->calls_on_host = false;
-  f->compute = (rt_compute_facts){
-      .vector_bytes = 128, .cache_bytes = {CU_DEVICE_CACHE, (uint64_t)level2, (uint64_t)level2}, .native = true};
+  f->compute = (rt_compute_facts){.vector_bytes = 128,
+                                  .cache_bytes = {CU_DEVICE_CACHE, (uint64_t)level2, (uint64_t)level2},
+                                  .tiles_from = CU_DEVICE_TILES,
+                                  .native = true};
   f->spaces[CUDA_SPACE_PINNED] = (rt_space){"pinned", true, f->spaces[0].bytes};
   f->spaces[CUDA_SPACE_DEVICE] = (rt_space){"device", false, bytes};
   f->n_spaces = 2;

@@ -127,7 +127,8 @@ enum { FUSION_SHORT = 64 /* elements that are too few to reduce side by side */ 
 bool fusion_goes_by_rows(const kernel *k, int64_t rows);
 /* Whether what the index reads in a row is in the same row of an array of so many elements. k goes by those rows. */
 bool fusion_reads_own_row(const kernel *k, const kernel_index *index, int64_t elements, int64_t rows);
-/* Bytes that kernels must go through in all for tiles to be worth it: less stays in the first cache anyway. */
+/* Bytes that kernels must go through in all for tiles to be worth it: less stays in the first cache anyway, but where
+ * the device says otherwise. */
 int64_t fusion_least_in_tiles(const fusion_model *m);
 /* Bytes that a tile goes through, about. */
 int64_t fusion_tile_bytes(const fusion_model *m);

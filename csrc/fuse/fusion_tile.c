@@ -73,7 +73,7 @@ bool fusion_goes_by_rows(const kernel *k, int64_t rows) {
 }
 
 int64_t fusion_least_in_tiles(const fusion_model *m) {
-  return 2 * (int64_t)m->facts.cache_bytes[0];
+  return (int64_t)(m->facts.tiles_from ? m->facts.tiles_from : 2 * m->facts.cache_bytes[0]);
 }
 
 int64_t fusion_tile_bytes(const fusion_model *m) {

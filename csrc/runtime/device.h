@@ -47,6 +47,7 @@ typedef struct rt_space {
 typedef struct rt_compute_facts {
   uint32_t vector_bytes;   /* of a vector register */
   uint64_t cache_bytes[3]; /* for data, of the first, the second and the last level: the last is shared by units */
+  uint64_t tiles_from;     /* bytes that steps by the same rows go through in all, to be worth running together */
   bool native;             /* kernels become machine code: values between ops stay in registers */
 } rt_compute_facts;
 
