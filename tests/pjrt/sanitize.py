@@ -13,12 +13,13 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WATCHED = ("pjrt", "runtime", "api", "spmd")
+HEADERS = max(path.stat().st_mtime for path in (ROOT / "csrc").glob("**/*.[hd]*"))  # what any source may include
 FLAGS = {"thread": ["-fsanitize=thread"], "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]}
 
 
 def compile_one(compiler, flags, source, out):
     target = out / (source.relative_to(ROOT).as_posix().replace("/", "_") + ".o")
-    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+    if not target.exists() or target.stat().st_mtime < max(source.stat().st_mtime, HEADERS):
         subprocess.run([*compiler, *flags, "-std=gnu11", "-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-fvisibility=hidden", "-DPJRT_LINKED", "-I",
                         ROOT / "csrc/include", "-c", source, "-o", target], check=True)
     return target
