@@ -37,6 +37,7 @@ function short(x) {
   while (Math.abs(x) >= 1000 && u < 5) { x /= 1000; u++; }
   return (u || !Number.isInteger(x) ? x.toPrecision(3).replace(/\.?0+$/, "") : String(x)) + units[u];
 }
+const counted = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 const bytesText = (x) => short(x) + "B";
 function seconds(x) {
   for (const [unit, scale] of [["s", 1], ["ms", 1e3], ["µs", 1e6]]) if (x * scale >= 1) return (x * scale).toPrecision(3) + " " + unit;

@@ -82,7 +82,7 @@ function setTheme() {
 async function start() {
   await open();
   $("title").textContent = D.name || "(a program without a name)";
-  $("summary").textContent = `${D.ops.name.length} ops, ${D.comps.length} ${D.kind === "clusters" ? "clusters" : "computations"}${D.steps ? `, ${D.steps.length} steps` : ""}`;
+  $("summary").textContent = [counted(D.ops.name.length, "op"), counted(D.comps.length, D.kind === "clusters" ? "cluster" : "computation"), ...(D.steps ? [counted(D.steps.length, "step")] : [])].join(", ");
   const groups = D.kind === "clusters" ? { scope: "name scope", call: "cluster" } : D.steps ? groupings : { scope: "name scope", call: "calls" };
   $("group").append(...Object.entries(groups).map(([value, label]) => make("option", { value }, label)));
   $("colour").append(make("option", { value: "" }, "nothing"), ...[...Object.keys(D.tints), ...Object.keys(D.measures)].map((name) => make("option", { value: name }, name)));

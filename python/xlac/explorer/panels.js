@@ -22,7 +22,7 @@ function overviewPanel() {
   if (D.plan) {
     const plan = D.plan;
     out.push(make("h2", {}, "How it runs"), make("dl", {}, ...Object.entries({ device: plan.device, numerics: plan.numerics,
-      steps: `${plan.all}: ${plan.kernels} kernels, ${plan.routines} routines, ${plan.interpreted} interpreted`, "interpreted, since": plan.why_interpreted,
+      steps: `${plan.all}: ${counted(plan.kernels, "kernel")}, ${counted(plan.routines, "routine")}, ${plan.interpreted} interpreted`, "interpreted, since": plan.why_interpreted,
       BLAS: plan.blas, flops: short(D.totals.flops), "elementary functions": short(D.totals.transcendentals), read: bytesText(D.totals.bytes_read),
       written: bytesText(D.totals.bytes_written) }).filter(([, value]) => value).flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))])));
   }

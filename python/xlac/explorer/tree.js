@@ -115,7 +115,7 @@ function rowElement(row, k) {
     "aria-expanded": kids ? String(row.open) : null, title: group ? label : `${label}: ${typeOf(item)}` },
     make("span", { class: "twist", "aria-hidden": "true" }, kids ? (row.open ? "▾" : "▸") : ""),
     make("span", { class: "label" }, label),
-    make("span", { class: "code" }, group ? `${item.count} op${item.count === 1 ? "" : "s"}` : opcodeOf(item)),
+    make("span", { class: "code" }, group ? counted(item.count, "op") : opcodeOf(item)),
     make("span", { class: "size" }, D.weight ? (weightOf(item) ? D.unit(weightOf(item)) : "") : group ? "" : typeOf(item).slice(0, 24)));
   if (D.weight && share > 0) element.append(make("span", { class: "bar", "aria-hidden": "true" }, make("span", { style: `width:${100 * share}%` })));
   element.addEventListener("click", (event) => {
@@ -162,7 +162,7 @@ function treeKey(event) {
 }
 
 function say(text) {
-  $("status").textContent = text || `${D.ops.name.length} ops in ${D.comps.length} ${D.kind === "clusters" ? "clusters" : "computations"}`;
+  $("status").textContent = text || `${counted(D.ops.name.length, "op")} in ${counted(D.comps.length, D.kind === "clusters" ? "cluster" : "computation")}`;
 }
 
 // Ops whose name, opcode, type, scope or file has all the words; in place of the tree, until the box is empty.
@@ -179,5 +179,5 @@ function search(text) {
   tree.chosen = -1;
   $("tree").scrollTop = 0;
   drawTree();
-  say(`${found.length} op${found.length === 1 ? "" : "s"} found`);
+  say(`${counted(found.length, "op")} found`);
 }
