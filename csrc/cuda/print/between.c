@@ -5,13 +5,20 @@
 #include "../../fuse/fuse.h"
 #include "dot.h"
 
-/* Everything from the product to x is one kernel, whose root is x. */
+/* Everything from the product to x is one kernel, whose root is x. Entries are by op id, and those of the fusion's ops,
+ * which were made together, lie in a short range: a module may have many products. */
 static bool cu_between_lower(cuda_routine *r, ir_op *x, kernel **k, const fusion_input **inputs) {
   const ir_computation *c = r->op->called[0];
-  fusion_plan f;
+  uint32_t least = x->id, most = x->id;
   xlac_error err;
-  if (!fusion_make(&f, c->module, NULL, r->scratch)) return false;
-  f.skips_places = false;
+  IR_FOR_OPS(op, c) {
+    least = op->id < least ? op->id : least;
+    most = op->id > most ? op->id : most;
+  }
+  fusion_op *entries = base_arena_zalloc(r->scratch, ((size_t)most - least + 1) * sizeof *entries);
+  if (!entries) return false;
+  fusion_plan f = {.of = entries - least};
+  fusion_model_make(&f.model, NULL);
   IR_FOR_OPS(op, c)
   if (fusion_is_candidate(op)) f.of[op->id] = (fusion_op){.role = FUSION_INNER, .root = x};
   f.of[x->id] = (fusion_op){.role = FUSION_ROOT, .root = x, .merged_first = x};
