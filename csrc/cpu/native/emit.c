@@ -430,10 +430,11 @@ static void emit_place_folds(emit_run *e) {
 }
 
 /* How many vectors' steps alternate: as many as leave room for folds and for some of what is the same in all trips.
- * false when out of memory. */
+ * AVX-512's instructions repeat constants from memory, and it has twice the registers: there alternating is worth more
+ * than such room. false when out of memory. */
 static bool emit_choose_together(emit_run *e, const uint8_t *needed, base_arena *scratch) {
   uint8_t *lives = base_arena_zalloc(scratch, e->b->n_values + 1);
-  uint32_t most = e->target->registers * 3 / 4, pressure = 0;
+  uint32_t all = e->target->registers, most = e->target->masks ? all : all * 3 / 4, pressure = 0;
   if (!lives) return false;
   for (e->together = e->b->turns;; e->together /= 2) {
     emit_plan_body(e, needed, (emit_turns){0, e->together});
