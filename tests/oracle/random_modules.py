@@ -84,8 +84,8 @@ class Module:
         if v.dtype in FLOATS:
             op = self.draw(st.sampled_from(smooth + (["exponential", "expm1"] if v.bound <= 4 else [])))
             op = {"expm1": "exponential-minus-one"}.get(op, op)
-            bound = {"negate": v.bound, "abs": v.bound, "exponential": np.exp(v.bound),
-                     "exponential-minus-one": np.exp(v.bound)}.get(op, 1)
+            grown = np.exp(min(v.bound, 4))  # a product's bound may be an integer beyond NumPy's
+            bound = {"negate": v.bound, "abs": v.bound, "exponential": grown, "exponential-minus-one": grown}.get(op, 1)
             self.emit(v.dtype, v.dims, f"{op}({v.name})", bound, v.exact and op in ("negate", "abs"))
         elif v.dtype == "pred":
             self.emit("pred", v.dims, f"not({v.name})", 1, v.exact)
