@@ -179,6 +179,10 @@ static bool fuse_has(const fuse_run *x, const fuse_pass *p, const ir_op *op) {
   return x->f->of[op->id].role == FUSION_ROOT && x->f->of[op->id].merged_first == p->first;
 }
 
+static uint32_t fuse_most_ops(const fuse_run *x) {
+  return x->f->model.facts.native ? FUSION_MAX_CODE : FUSION_MAX_OPS;
+}
+
 /* Why b, the later one, can't be in one kernel with a although it reads what a reads or computes: NULL where it can,
  * with *why saying what they share; both NULL where they share nothing. */
 static const char *fuse_objects(const fuse_run *x, const fuse_pass *a, const fuse_pass *b, const char **why) {
@@ -197,7 +201,7 @@ static const char *fuse_objects(const fuse_run *x, const fuse_pass *a, const fus
   }
   if (!values && !memory) return NULL;
   *why = values ? "it reads the other's value" : "both read the same memory";
-  if (a->n_stores == FUSE_STORES || a->n_ops + b->n_ops > FUSION_MAX_OPS) return "the kernel is full";
+  if (a->n_stores == FUSE_STORES || a->n_ops + b->n_ops > fuse_most_ops(x)) return "the kernel is full";
   bool elements = fuse_stores_elements(x, a) || !b->reduces;
   if (elements && !(fuse_is_in_order(x, a) && fuse_is_in_order(x, b)))
     return "the sum goes through its operand in another order";
@@ -224,6 +228,18 @@ static bool fuse_can_sink(const fuse_run *x, const fuse_pass *a, const fuse_pass
   return true;
 }
 
+/* Whether a root is read by its own kernel alone, which then needs no memory for it. The kernel stands where its anchor
+ * does, which stays. */
+static bool fuse_stays_inside(const fuse_run *x, const ir_op *op) {
+  const ir_op *first = x->f->of[op->id].merged_first;
+  if (fusion_reduction(op) || op == x->f->of[first->id].anchor || !op->uses) return false;
+  for (uint32_t i = 0; i < op->parent->n_results; i++)
+    if (op->parent->results[i].op == op) return false;
+  IR_FOR_USES(use, op)
+  if (fuse_kernel_of(x, use->user) != first) return false;
+  return true;
+}
+
 /* b's root becomes the last of a's list; a's pass then stands for both. */
 static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises, const char *why) {
   assert(!x->f->of[b->first->id].merged_next && a->n_stores < FUSE_STORES);
@@ -234,7 +250,8 @@ static void fuse_join(fuse_run *x, fuse_pass *a, const fuse_pass *b, bool rises,
   f->of[b->first->id].merged_first = a->first;
   f->of[a->first->id].anchor = turn;
   f->of[b->first->id].merge_reason = why;
-  a->n_stores++;
+  a->n_stores = 0;
+  for (const ir_op *op = a->first; op; op = f->of[op->id].merged_next) a->n_stores += !fuse_stays_inside(x, op);
   a->n_ops += b->n_ops;
   a->reduces = a->reduces || b->reduces;
   if (!a->dims) a->dims = b->dims;
@@ -261,6 +278,45 @@ static bool fuse_with_near(fuse_run *x, fuse_pass *b) {
   }
   x->f->of[b->first->id].merge_reason = objection;
   return false;
+}
+
+/* Where the kernel may stand instead of at its anchor, which it need not store: at the first root that it does. NULL: a
+ * root that comes before the anchor may be read in between. */
+static ir_op *fuse_other_anchor(const fuse_run *x, ir_op *first) {
+  ir_op *anchor = x->f->of[first->id].anchor, *best = NULL;
+  for (ir_op *op = first; op; op = x->f->of[op->id].merged_next) {
+    if (op == anchor || fuse_stays_inside(x, op)) continue;
+    if (x->at[op->id] < x->at[anchor->id]) return NULL;
+    if (!best || x->at[op->id] < x->at[best->id]) best = op;
+  }
+  return best;
+}
+
+/* Takes what only the kernel itself reads from its list: it becomes a part of the kernel like others. */
+static void fuse_drop_inside(fuse_run *x, ir_op *first) {
+  fusion_plan *f = x->f;
+  ir_op *anchor = f->of[first->id].anchor, *other = fuse_other_anchor(x, first), *stored = NULL, *last = NULL;
+  if (other) f->of[first->id].anchor = other;
+  if (other && !fuse_stays_inside(x, anchor)) f->of[first->id].anchor = anchor;
+  anchor = f->of[first->id].anchor;
+  for (ir_op *op = first; op; op = f->of[op->id].merged_next)
+    if (fuse_stays_inside(x, op))
+      f->of[op->id].role = FUSION_INNER;
+    else if (!stored)
+      stored = op;
+  assert(stored && f->of[anchor->id].role == FUSION_ROOT);
+  for (ir_op *op = first, *next = NULL; op; op = next) {
+    next = f->of[op->id].merged_next;
+    f->of[op->id].merged_next = NULL;
+    f->of[op->id].merged_first = stored;
+    if (f->of[op->id].role == FUSION_INNER) {
+      f->of[op->id].root = stored;
+      continue;
+    }
+    if (last) f->of[last->id].merged_next = op;
+    last = op;
+  }
+  f->of[stored->id].anchor = anchor;
 }
 
 /* In the order of steps, so that `near` has kernels that come before. */
@@ -295,6 +351,14 @@ bool fusion_merge(fusion_plan *f, uint32_t n, ir_op *const *order, uint32_t *num
   }
   for (uint32_t i = 0; i < n; i++) fuse_look_at(&x, order[i]);
   fuse_all(&x);
-  for (uint32_t i = 0; i < n; i++) numbers[order[i]->id] = 0;
+  for (uint32_t i = n; i-- > 0;) { /* the first of a list comes before the others */
+    const fusion_op *op = &f->of[order[i]->id];
+    if (x.pass[i].first && op->merged_first == order[i] && op->merged_next) fuse_drop_inside(&x, order[i]);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    fusion_op *op = &f->of[order[i]->id];
+    if (op->role == FUSION_INNER && f->of[op->root->id].role == FUSION_INNER) op->root = f->of[op->root->id].root;
+    numbers[order[i]->id] = 0;
+  }
   return true;
 }

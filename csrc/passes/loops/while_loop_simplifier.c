@@ -10,8 +10,8 @@
 /* A counter that starts at 2 with the condition "less than 3" turns once:
  *    u = (s32[], f32[4]) tuple(2, a);  w = while(u), condition=c, body=b   ->   w = call(u), to_apply=b */
 enum {
-  UNROLL_OPS = 800,      /* of all turns together */
-  UNROLL_ELEMENTS = 1024 /* of an array that is computed: smaller ones stay in a cache, and in registers of loops */
+  UNROLL_OPS = 800,    /* of all turns together */
+  UNROLL_ELEMENTS = 17 /* of an array that is computed: smaller ones stay in registers (cpu/loop) */
 };
 typedef struct simpler_loop {
   hlo_maker x;
