@@ -27,7 +27,7 @@ struct comm_meeting {
   rt_group group;  /* of whoever opened it; members stay while anybody is here */
   size_t room;     /* bytes of the lists, which lie behind the record */
   uint32_t here_n; /* members in this process */
-  uint32_t arrived, done, left;
+  uint32_t arrived, claimed, done, left;
   uint32_t busy; /* members that look at the others' arrays now: nobody goes away meanwhile, not even after a failure */
   uint8_t stage;
   pthread_cond_t wake;
@@ -35,7 +35,7 @@ struct comm_meeting {
   const void *const **in; /* by place; NULL: not here yet */
   void *const **out;
   void **arrays; /* in turns: what the lists of in and out refer to, which then are their owners' no more */
-  bool *here;
+  bool *here; /* until all are: then the shares that nobody has begun */
 };
 
 typedef struct comm_seat {
@@ -222,7 +222,7 @@ static comm_meeting *comm_open(comm_shared *c, const rt_collective *what, const 
   if (!m) return NULL;
   m->what = *what;
   m->group = *group;
-  m->arrived = m->done = m->left = m->busy = m->here_n = 0;
+  m->arrived = m->claimed = m->done = m->left = m->busy = m->here_n = 0;
   for (uint32_t k = 0; k < group->n; k++) m->here_n += rt_is_here(&c->across, group->members[k]);
   memset(m->in, 0, group->n * sizeof *m->in);
   m->stage = COMM_GATHERING;
@@ -296,16 +296,30 @@ static int comm_work(comm_shared *c, comm_meeting *m, const rt_exchange *x, uint
   return status;
 }
 
-/* Everybody does his share, when all are there; and goes on when all have. */
+/* A share that nobody has begun, our own first: what we read and write then is near. UINT32_MAX: all are begun. */
+static uint32_t comm_claim(comm_meeting *m, uint32_t place) {
+  for (uint32_t k = 0; k < m->group.n && m->claimed < m->group.n; k++) {
+    uint32_t share = (place + k) % m->group.n;
+    if (!m->here[share]) continue;
+    m->here[share] = false;
+    m->claimed++;
+    return share;
+  }
+  return UINT32_MAX;
+}
+
+/* The last to come begins, and whoever wakes meanwhile helps; all go on when all shares are done. So nobody waits for one
+ * that no processor has woken yet. */
 static int comm_share(comm_shared *c, const rt_participant *us, comm_meeting *m, uint32_t place, bool last,
                       const rt_exchange *x, xlac_error *err) {
   if (last)
     comm_advance(c, m, COMM_WORKING);
   else
     TRY(comm_wait(c, us, m, COMM_WORKING, err));
-  TRY(comm_work(c, m, x, place, place + 1, err));
-  if (++m->done < m->here_n) return comm_wait(c, us, m, COMM_OVER, err);
-  comm_advance(c, m, COMM_OVER);
+  for (uint32_t share; (share = comm_claim(m, place)) != UINT32_MAX; m->done++)
+    TRY(comm_work(c, m, x, share, share + 1, err));
+  if (m->done < m->here_n) return comm_wait(c, us, m, COMM_OVER, err);
+  if (m->stage < COMM_OVER) comm_advance(c, m, COMM_OVER);
   return 0;
 }
 
