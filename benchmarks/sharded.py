@@ -8,6 +8,7 @@ Arguments and results stay in shards between calls, on either side. Figures are 
 processes count for little; the least of many calls that are made in turn."""
 import math
 import os
+import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -274,20 +275,71 @@ def table(names):
 
 # --- memory ---
 
+AXES = re.compile(r"replica_groups=mesh\[.*?\] \{(.*?)\}")
+NAMES = re.compile(r"'(\w+)'")
+LINE = re.compile(r"^  (?:ROOT )?%(\S+) = .*? ([\w-]+)\((.*?)\)(.*)$", re.M)
+ONE_TO_ONE = {"transpose", "reshape", "bitcast", "copy", "convert"}
+
+
+def cut_of(local, arguments, axes):
+    """{op: the axes of the mesh along which devices have other elements of it}, of the entry of a device's program. What is still to be added up
+    along an axis is as large on each device as its sum: it is not cut along that. Where an op may do either, it is taken as cut."""
+    found, read = {}, {}
+    lines = LINE.findall(local[local.index("ENTRY"):])
+    for name, opcode, operands, rest in lines:
+        inputs = re.findall(r"%([\w.-]+)", operands)
+        along = {axis for group in AXES.findall(rest) for axis in NAMES.findall(group)}
+        cut = set().union(*(found.get(i, set()) for i in inputs))
+        if opcode == "parameter":
+            cut = set(arguments[int(operands)])
+        elif opcode == "partition-id":
+            cut = set(axes)
+        elif opcode in ("all-reduce", "all-gather"):
+            cut -= along
+        elif opcode in ("reduce-scatter", "all-to-all"):
+            cut |= along
+        found[name] = cut
+        read[name] = (opcode, inputs, along)
+    for name in reversed(read):
+        opcode, inputs, along = read[name]
+        sums = along if opcode in ("all-reduce", "reduce-scatter") else parts_of(read, found, name) if opcode in ONE_TO_ONE else set()
+        for operand in inputs:
+            found[operand] = found[operand] - sums if operand in found else set()
+    return found
+
+
+def parts_of(read, found, name):
+    """Axes along which what is made of the op's operand one to one is in parts."""
+    return set().union(*(found[i] for i in read[name][1])) - found[name]
+
+
+def temporaries(step, sizes):
+    """(bytes of a device's frame, those of them that other devices have, too), where most is alive."""
+    cut = cut_of(step.local.to_text(), [set(NAMES.findall((leaf["sharding"] or "").replace('"', "'").partition(">")[2])) for leaf in step.arguments], sizes)
+    devices, shared = math.prod(sizes.values()), 0
+    for op, size in step.memory.by_op.items():
+        shared += size * (1 - math.prod(sizes[axis] for axis in cut.get(op.removesuffix(" (scratch)"), sizes)) / devices)
+    return step.memory["frame_bytes"], round(shared)
+
+
 def memory(names):
-    """What a device has at once. Expected: its parts of arguments and results, and an eighth of the temporaries of one device. More than
-    that are temporaries which the program has whole on each: gathered weights, partial sums, activations of tensor parallelism."""
-    print(f"{'program':<28}{'arguments, results':>20}{'temporaries':>13}{'one device / 8':>16}{'ratio':>8}")
+    """What a device has at once, beside an eighth of what one device has, and what is replicated. Of arguments and results that is what a device has
+    beyond an eighth; of temporaries what other devices have, too: gathered weights, and sums in parts, which are as large as their sum."""
+    print(f"{'program':<28}{'a device':>12}{'one device / 8':>16}{'replicated':>12}{'ratio':>8}")
+    ratios = []
     for name in names:
+        f, sizes = PROGRAMS[name][:2]
         _, text, arrays, _ = lowered(name)
         if "sdy.manual_computation" in text:
             continue  # written by shard
-        one = xlac.compile(jax.jit(PROGRAMS[name][0], keep_unused=True).lower(*arrays).as_text()).memory
-        exe = xlac.compile(text, devices=8)
-        each = exe.memory
-        held = each["argument_bytes"] + each["result_bytes"]
-        expected = held + one["frame_bytes"] // 8
-        print(f"{name:<28}{held:>20,}{each['frame_bytes']:>13,}{one['frame_bytes'] // 8:>16,}{(held + each['frame_bytes']) / expected:>8.2f}", flush=True)
+        one = xlac.compile(jax.jit(f, keep_unused=True).lower(*arrays).as_text()).memory
+        step = xlac.sharding.simulate(text, hardware="cpu-ethernet")
+        held, whole = step.argument_bytes + step.result_bytes, (one["argument_bytes"] + one["result_bytes"]) / 8
+        frame, shared = temporaries(step, sizes)
+        expected = one["frame_bytes"] / 8 + whole + (held - whole) + shared
+        ratios.append((held + frame) / expected)
+        print(f"{name:<28}{held + frame:>12,}{one['frame_bytes'] // 8 + round(whole):>16,}{round(held - whole) + shared:>12,}{ratios[-1]:>8.2f}", flush=True)
+    print(f"{len(ratios)} programs, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}, the largest {max(ratios):.2f}")
 
 
 # --- collectives ---

@@ -35,7 +35,7 @@ struct comm_meeting {
   const void *const **in; /* by place; NULL: not here yet */
   void *const **out;
   void **arrays; /* in turns: what the lists of in and out refer to, which then are their owners' no more */
-  bool *here; /* until all are: then the shares that nobody has begun */
+  bool *here;    /* until all are: then the shares that nobody has begun */
 };
 
 typedef struct comm_seat {
@@ -308,8 +308,8 @@ static uint32_t comm_claim(comm_meeting *m, uint32_t place) {
   return UINT32_MAX;
 }
 
-/* The last to come begins, and whoever wakes meanwhile helps; all go on when all shares are done. So nobody waits for one
- * that no processor has woken yet. */
+/* The last to come begins, and whoever wakes meanwhile helps; all go on when all shares are done. So nobody waits for
+ * one that no processor has woken yet. */
 static int comm_share(comm_shared *c, const rt_participant *us, comm_meeting *m, uint32_t place, bool last,
                       const rt_exchange *x, xlac_error *err) {
   if (last)
