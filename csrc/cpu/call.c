@@ -128,9 +128,10 @@ typedef struct call_state {
   bool begun;
 } call_state;
 
-/* All that comes before the first step; call_leave follows, also after a failure. */
-static int call_enter(call_state *c, void *const *arguments, void *const *results, const rt_call_options *options,
-                      xlac_error *err) {
+/* All that comes before the first step; call_leave follows, also after a failure. A small call is some hundred
+ * instructions, so that these are part of their callers. */
+static inline __attribute__((always_inline)) int call_enter(call_state *c, void *const *arguments, void *const *results,
+                                                            const rt_call_options *options, xlac_error *err) {
   const cpu_executable *exe = c->run.exe;
   const plan_program *p = cpu_plan_of(exe);
   assert(!p->interpreted && p->n_arguments == exe->base.n_arguments);
@@ -146,7 +147,7 @@ static int call_enter(call_state *c, void *const *arguments, void *const *result
   return c->frame ? 0 : plan_out_of_memory(p, err);
 }
 
-static void call_leave(call_state *c) {
+static inline __attribute__((always_inline)) void call_leave(call_state *c) {
   const cpu_executable *exe = c->run.exe;
   rt_recycler_give(c->frame);
   if (exe->count && c->run.arguments) call_count(&c->run);
@@ -154,7 +155,8 @@ static void call_leave(call_state *c) {
   if (c->begun && exe->needs_interpreter) interp_end(&c->run.ctx);
 }
 
-static call_state call_state_of(const cpu_executable *exe, const rt_call_options *options) {
+static inline __attribute__((always_inline)) call_state call_state_of(const cpu_executable *exe,
+                                                                      const rt_call_options *options) {
   return (call_state){.run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}}};
 }
 

@@ -145,7 +145,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
            p->rehearsal ? "true" : "false", (long long)p->partitions);
   TRY(part_run(m, passes, err));
   TRY(spmd_note_exchanges(p, m, err));
-  return p->rehearsal ? 0 : spmd_combine_sums(m, err); /* a network that is planned says itself what it combines */
+  return spmd_combine_sums(m, err);
 }
 
 /* m stays as it is on failure, or is taken as the local program. */
