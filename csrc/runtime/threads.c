@@ -210,7 +210,6 @@ static size_t left_of(const pool_job *job) {
   return job->count - atomic_load_explicit(&job->next, memory_order_relaxed);
 }
 
-/* Workers are woken without the lock, which they take first. */
 static void post_job(rt_pool *p, pool_job *job) {
   size_t others = left_of(job) - 1;
   pthread_mutex_lock(&p->lock);
@@ -220,12 +219,12 @@ static void post_job(rt_pool *p, pool_job *job) {
   while (*last) last = &(*last)->after;
   *last = job;
   atomic_fetch_add(&p->posted, 1);
-  pthread_mutex_unlock(&p->lock);
   if (others < atomic_load(&p->started)) {
     for (size_t i = 0; i < others; ++i) pthread_cond_signal(&p->work);
   } else {
     pthread_cond_broadcast(&p->work);
   }
+  pthread_mutex_unlock(&p->lock);
 }
 
 /* Holding the lock: until a worker leaves a job. Workers don't ask whether to stop, and their ranges may be long: the
