@@ -124,6 +124,7 @@ static bool cu_collective_cut(rt_collective_kind kind) {
 static bool cu_collective_fits(const ir_op *op, cuda_collective *c) {
   const rt_collective *what = &c->form.what;
   bool reduces = what->kind == RT_ALL_REDUCE || what->kind == RT_REDUCE_SCATTER;
+  assert(what->n <= op->n_operands);
   if (!c->form.groups || (reduces && op->n_called != 1)) return false;
   c->reducer = reduces ? cu_collective_reducer(op->called[0]) : 0;
   for (uint32_t k = 0; k < what->n; k++) {
@@ -385,6 +386,7 @@ static cuda_nccl_result cu_collective_receive(const cu_collective_call *x, cuda_
 /* Part i for member i, and from him. */
 static cuda_nccl_result cu_collective_exchange(const cu_collective_call *x, uint32_t k, size_t bytes) {
   cuda_nccl_result result = 0;
+  assert(x->group->place < x->group->n);
   for (uint32_t i = 0; i < x->group->n && result == 0; i++) {
     result = cu_collective_send(x, x->from[k] + i * bytes, bytes, i);
     if (result == 0) result = cu_collective_receive(x, x->to[k] + i * bytes, bytes, i);
@@ -395,6 +397,7 @@ static cuda_nccl_result cu_collective_exchange(const cu_collective_call *x, uint
 static cuda_nccl_result cu_collective_permute(const cu_collective_call *x, uint32_t k, size_t bytes) {
   const rt_group *g = x->group;
   cuda_nccl_result result = 0;
+  assert(g->sources && g->place < g->n);
   for (uint32_t i = 0; i < g->n && result == 0; i++)
     if (g->sources[i] == g->place) result = cu_collective_send(x, x->from[k], bytes, i);
   if (result == 0 && g->sources[g->place] != UINT32_MAX)
@@ -409,6 +412,7 @@ static cuda_nccl_result cu_collective_array(const cu_collective_call *x, uint32_
   const cuda_address from = x->from[k], to = x->to[k];
   const cuda_stream stream = x->run->stream;
   cuda_nccl_result result = 0;
+  assert(k < c->form.what.n && e->bytes > 0);
   if (bytes == 0) return 0;
   switch (c->form.what.kind) {
     case RT_ALL_REDUCE:
@@ -432,6 +436,7 @@ static cuda_nccl_result cu_collective_array(const cu_collective_call *x, uint32_
 
 /* All arrays as one launch. A group that is begun is ended, whatever failed in it. */
 static int cu_collective_launch(const cu_collective_call *x) {
+  assert(x->comm && x->group->n > 0);
   TRY(cu_collective_check(x->run, x->s, x->d->ncclGroupStart()));
   cuda_nccl_result result = 0;
   for (uint32_t k = 0; k < x->c->form.what.n && result == 0; k++) result = cu_collective_array(x, k);

@@ -78,6 +78,7 @@ static int64_t cu_attention_padded(int64_t n) {
 /* As many keys at a time as there is room for. */
 static bool cu_attention_has_room(cu_attention *x) {
   int64_t bytes = base_dtype_bytes(x->own);
+  assert(bytes > 0 && x->depth > 0);
   int64_t each = (cu_attention_padded(x->depth) + cu_attention_padded(x->width)) * bytes + 32;
   for (x->at_a_time = 64; x->at_a_time >= 16; x->at_a_time /= 2)
     if (x->at_a_time * each <= CU_ATTENTION_ROOM) return true;

@@ -54,6 +54,7 @@ bool cuda_between_make(cuda_routine *r, const ir_op *dot, ir_op *x, int64_t rows
 /* "i0", ...: of the column where they are within a row, of the row where they are not; `row` counts all batches. */
 static void cu_between_put_indexes(cuda_print *p, int64_t columns) {
   int64_t inside = 1;
+  assert(columns > 0);
   for (uint32_t d = p->k->rank; d-- > 0; inside *= p->k->extents[d]) {
     int64_t extent = p->k->extents[d];
     bool column = inside * extent <= columns, row = !column && inside % columns == 0;

@@ -51,6 +51,7 @@ static bool cu_tensor_steps(const cuda_dot_role *x, uint32_t n, int64_t v) {
 
 int cuda_tensor_along(const cuda_dot_side *x, base_dtype t) {
   int64_t v = 16 / (int64_t)base_dtype_bytes(t);
+  assert(v > 0);
   if (!cu_tensor_steps(&x->batch, x->batch.n, v)) return 0;
   if (cu_tensor_lies(&x->contracting, v) && cu_tensor_steps(&x->contracting, x->contracting.n - 1, v) &&
       cu_tensor_steps(&x->free, x->free.n, v))
