@@ -30,9 +30,9 @@ static void scat_row_any(const scat_data *s, char *to, int64_t to_stride, const 
 #define SCAT_ROWS(name, T, expression)                                                                      \
   static void name(char *big, const int64_t *at, const char *small, int64_t step, int64_t n, int64_t len) { \
     for (int64_t i = 0; i < n; i++, small += step) {                                                        \
+      if (at[i] < 0) continue;                                                                              \
       T *restrict a = (T *)(void *)(big + at[i]);                                                           \
       const T *restrict b = (const T *)(const void *)small;                                                 \
-      if (at[i] < 0) continue;                                                                              \
       for (int64_t j = 0; j < len; j++) {                                                                   \
         const T old = a[j], x = b[j];                                                                       \
         a[j] = expression;                                                                                  \
