@@ -12,26 +12,26 @@ HloModule m
 sum { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT c = f32[] add(a, b) }
-body { s = (s32[], f32[64]) parameter(0)
+body { s = (s32[], f32[16]) parameter(0)
  i = s32[] get-tuple-element(s), index=0
- x = f32[64] get-tuple-element(s), index=1
+ x = f32[16] get-tuple-element(s), index=1
  one = s32[] constant(1)
  j = s32[] add(i, one)
- y = f32[64] multiply(x, x)
- ROOT r = (s32[], f32[64]) tuple(j, y) }
-condition { s = (s32[], f32[64]) parameter(0)
+ y = f32[16] multiply(x, x)
+ ROOT r = (s32[], f32[16]) tuple(j, y) }
+condition { s = (s32[], f32[16]) parameter(0)
  i = s32[] get-tuple-element(s), index=0
  n = s32[] constant(3)
  ROOT p = pred[] compare(i, n), direction=LT }
 ENTRY e {
-  x = f32[64] parameter(0)
+  x = f32[16] parameter(0)
   zero = s32[] constant(0)
-  start = (s32[], f32[64]) tuple(zero, x)
-  loop = (s32[], f32[64]) while(start), condition=condition, body=body
-  y = f32[64] get-tuple-element(loop), index=1
+  start = (s32[], f32[16]) tuple(zero, x)
+  loop = (s32[], f32[16]) while(start), condition=condition, body=body
+  y = f32[16] get-tuple-element(loop), index=1
   none = f32[] constant(0)
   total = f32[] reduce(y, none), dimensions={0}, to_apply=sum
-  ROOT r = (f32[64], f32[]) tuple(y, total)
+  ROOT r = (f32[16], f32[]) tuple(y, total)
 }
 """
 # A counter that the host must read.
@@ -89,7 +89,7 @@ def each_call_fails(cuda, action):
 def test_each_call_of_an_execution(cuda, monkeypatch):
     """Step by step: the host reads the condition."""
     monkeypatch.setenv("XLAC_CUDA_CHECK", "1")
-    x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
+    x = np.linspace(0.5, 1.5, 16, dtype=np.float32)
     exe = xlac.compile(READS, device="cuda")
     outcome(exe, x)
     seen = each_call_fails(cuda, lambda: outcome(exe, x))
@@ -99,7 +99,7 @@ def test_each_call_of_an_execution(cuda, monkeypatch):
 
 
 def test_each_call_of_a_compilation(cuda):
-    x = np.linspace(0.5, 1.5, 64, dtype=np.float32)
+    x = np.linspace(0.5, 1.5, 16, dtype=np.float32)
     seen = each_call_fails(cuda, lambda: outcome(xlac.compile(PROGRAM, device="cuda"), x))
     assert {"cuModuleLoadData", "nvrtcCompileProgram", "cuModuleGetFunction"} <= set(seen)
     outcome(xlac.compile(PROGRAM, device="cuda"), x)

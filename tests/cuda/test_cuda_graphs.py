@@ -185,7 +185,7 @@ def test_a_driver_that_refuses_graphs(cuda):
 
 def test_each_call_of_a_graph_fails_once(cuda):
     """The call goes step by step then, with the right result; a launch that fails is an error, and the next call is as if nothing had been."""
-    x, other = np.linspace(0.5, 1.5, 64, dtype=np.float32), np.linspace(1.5, 0.5, 64, dtype=np.float32)
+    x, other = np.linspace(0.5, 1.5, 16, dtype=np.float32), np.linspace(1.5, 0.5, 16, dtype=np.float32)
 
     def calls():
         exe = xlac.compile(PROGRAM, device="cuda")
