@@ -63,7 +63,7 @@ def test_high_words_are_zero(by, ops):
 
 def test_random_numbers_of_two_dimensions():
     jax = pytest.importorskip("jax")
-    text = jax.jit(lambda k: jax.random.normal(jax.random.wrap_key_data(k), (300, 2))).lower(np.zeros(2, np.uint32)).as_text()
+    text = jax.jit(lambda k: jax.random.normal(jax.random.wrap_key_data(k), (300, 2), "float32")).lower(np.zeros(2, np.uint32)).as_text()
     key = np.array([7, 9], np.uint32)
     got, want = xlac.compile(xlac.parse(text))(key), xlac.interpret(xlac.parse(text), key)
     assert np.asarray(got).tobytes() == np.asarray(want).tobytes()
