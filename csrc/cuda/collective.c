@@ -92,12 +92,10 @@ static int cu_collective_type(base_dtype t, uint32_t *parts) {
 
 /* Of a computation of two scalars that is one op. */
 static int cu_collective_reducer(const ir_computation *c) {
-  const ir_op *root = ir_root(c);
+  const ir_op *root = ir_combiner(c);
+  if (!root) return -1;
   base_dtype t = (base_dtype)root->type->dtype;
   bool pred = t == XLAC_PRED, exact = base_dtype_is_integer(t);
-  if (c->n_params != 2 || root->n_operands != 2 || ir_operand(root, 0) == ir_operand(root, 1)) return -1;
-  for (uint32_t i = 0; i < 2; i++)
-    if (ir_operand(root, i) != c->params[0] && ir_operand(root, i) != c->params[1]) return -1;
   switch (root->opcode) {
     case IR_OP_ADD:
       return pred ? CU_NCCL_MAXIMUM : CU_NCCL_SUM;

@@ -296,6 +296,14 @@ static inline ir_op *ir_operand(const ir_op *op, uint32_t i) {
   assert(i < op->n_operands);
   return op->operands[i].op;
 }
+/* The one op that a computation applies to its two parameters, in either order; NULL: it does something else. */
+static inline const ir_op *ir_combiner(const ir_computation *c) {
+  const ir_op *root = ir_root(c);
+  if (!root || c->n_params != 2 || root->n_operands != 2) return NULL;
+  const ir_op *a = ir_operand(root, 0), *b = ir_operand(root, 1);
+  bool both = (a == c->params[0] && b == c->params[1]) || (a == c->params[1] && b == c->params[0]);
+  return both ? root : NULL;
+}
 /* The type of operand i's value. */
 static inline const ir_type *ir_operand_type(const ir_op *op, uint32_t i) {
   assert(i < op->n_operands);

@@ -18,10 +18,8 @@ typedef struct combine_pass {
 static ir_opcode combine_how(const ir_op *op) {
   assert(op->opcode == IR_OP_ALL_REDUCE && op->n_called == 1);
   const ir_computation *body = op->called[0];
-  const ir_op *root = body->n_results == 1 ? body->results[0].op : NULL;
-  bool plain = root && body->n_params == 2 && root->n_operands == 2 && ir_operand(root, 0) == body->params[0] &&
-               ir_operand(root, 1) == body->params[1];
-  return plain ? (ir_opcode)root->opcode : IR_OP_INVALID;
+  const ir_op *root = body->n_results == 1 ? ir_combiner(body) : NULL;
+  return root && ir_operand(root, 0) == body->params[0] ? (ir_opcode)root->opcode : IR_OP_INVALID;
 }
 
 static bool combine_fits(const ir_op *op) {

@@ -25,10 +25,6 @@ static inline __attribute__((always_inline)) void fft64_turn_tile(const fft64_ve
 #define WIDTH 4
 #define K(name) fft32_##name
 #include "fft_lanes_kernel.h"
-static void fft32_lines_plain(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
-                              void *work) {
-  fft32_lines(job, line, lanes, in, out, work, false);
-}
 
 #define T double
 #define V fft64_vector
@@ -36,12 +32,9 @@ static void fft32_lines_plain(const fft_lanes_job *job, int64_t line, int64_t la
 #define WIDTH 2
 #define K(name) fft64_##name
 #include "fft_lanes_kernel.h"
-static void fft64_lines_plain(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
-                              void *work) {
-  fft64_lines(job, line, lanes, in, out, work, false);
-}
 
 #if defined(__x86_64__)
+#define FFT_LANES_WIDE
 typedef float fft32_wide_vector __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double fft64_wide_vector __attribute__((vector_size(32), aligned(8), may_alias));
 typedef float fft32_cache_line __attribute__((vector_size(64), aligned(4), may_alias));
@@ -69,14 +62,6 @@ static inline __attribute__((always_inline)) void fft64_wide_turn_tile(fft64_wid
 #define WIDTH 8
 #define K(name) fft32_wide_##name
 #include "fft_lanes_kernel.h"
-__attribute__((target("avx2"))) static void fft32_wide_lines_avx2(const fft_lanes_job *job, int64_t line, int64_t lanes,
-                                                                  const void *in, void *out, void *work) {
-  fft32_wide_lines(job, line, lanes, in, out, work, false);
-}
-__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft32_wide_lines_avx512(
-    const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out, void *work) {
-  fft32_wide_lines(job, line, lanes, in, out, work, true);
-}
 
 #define T double
 #define V fft64_wide_vector
@@ -84,14 +69,6 @@ __attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft32_wide
 #define WIDTH 4
 #define K(name) fft64_wide_##name
 #include "fft_lanes_kernel.h"
-__attribute__((target("avx2"))) static void fft64_wide_lines_avx2(const fft_lanes_job *job, int64_t line, int64_t lanes,
-                                                                  const void *in, void *out, void *work) {
-  fft64_wide_lines(job, line, lanes, in, out, work, false);
-}
-__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void fft64_wide_lines_avx512(
-    const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out, void *work) {
-  fft64_wide_lines(job, line, lanes, in, out, work, true);
-}
 #endif
 
 /* One function for each instruction set and precision. */

@@ -1,6 +1,6 @@
 /* No include guard: the transforms of fft_lanes.c, included for float and for double with each width of vectors. The
  * includer defines T, K(name), the vector types V of T and W of whole cache lines, and WIDTH, the numbers in a V, all
- * undefined at the end. All of it is inlined into the functions that the includer makes of K(lines) for each
+ * undefined at the end. FFT_LANES_WIDE: the vectors are those of AVX2. All of it is inlined into one function for each
  * instruction set, so that the compiler sees vectors at their true width. */
 
 /* The numbers at even and at odd places of two vectors, and the lower and the upper halves of both in turn. */
@@ -313,6 +313,24 @@ INLINE void K(lines)(const fft_lanes_job *job, int64_t line, int64_t lanes, cons
   else
     K(store)(out, job->out, results, lanes, a.re, a.im);
 }
+
+#ifdef FFT_LANES_WIDE
+__attribute__((target("avx2"))) static void K(lines_avx2)(const fft_lanes_job *job, int64_t line, int64_t lanes,
+                                                          const void *in, void *out, void *work) {
+  K(lines)(job, line, lanes, in, out, work, false);
+}
+__attribute__((target("avx2,avx512f,avx512dq,avx512vl"))) static void K(lines_avx512)(const fft_lanes_job *job,
+                                                                                      int64_t line, int64_t lanes,
+                                                                                      const void *in, void *out,
+                                                                                      void *work) {
+  K(lines)(job, line, lanes, in, out, work, true);
+}
+#else
+static void K(lines_plain)(const fft_lanes_job *job, int64_t line, int64_t lanes, const void *in, void *out,
+                           void *work) {
+  K(lines)(job, line, lanes, in, out, work, false);
+}
+#endif
 
 #undef FLAG
 #undef PASS

@@ -128,9 +128,9 @@ uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   if (b->failed) return 0;
   s.begins = at != NAT_NONE && mask == NAT_NONE && stride && !apart && b->values[at].steady;
   if (v->flat && mask == NAT_NONE) x = nat_lower_near(b, v, s, lead, at);
-  if (x != NAT_NONE || b->failed)
-    ;
-  else if (s.begins || (at == NAT_NONE && mask == NAT_NONE && !apart))
+  if (b->failed) return 0;
+  if (x != NAT_NONE) return nat_unpack(b, x, t);
+  if (s.begins || (at == NAT_NONE && mask == NAT_NONE && !apart))
     x = nat_read(b, NAT_LOAD, t.bytes, nat_stream_of(b, &s), at, NAT_NONE);
   else if (at == NAT_NONE && stride == 1 && (b->target->masks || t.bytes >= 4))
     x = nat_read(b, NAT_PART, t.bytes, nat_stream_of(b, &s), nat_mask(b, mask, t.bytes), NAT_NONE);

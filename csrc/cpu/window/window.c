@@ -17,14 +17,12 @@ static bool window_commutes(ir_opcode o) {
 
 /* Both parameters are scalars of the op's own type, each used once. */
 const ir_op *cpu_window_body(const ir_computation *c) {
-  const ir_op *body = ir_root(c);
-  if (c->n_params != 2 || body->n_operands != 2 || !window_commutes((ir_opcode)body->opcode)) return NULL;
-  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
-  bool both = (a == c->params[0] && b == c->params[1]) || (a == c->params[1] && b == c->params[0]);
+  const ir_op *body = ir_combiner(c);
+  if (!body || !window_commutes((ir_opcode)body->opcode)) return NULL;
   base_dtype t = (base_dtype)body->type->dtype;
   for (uint32_t i = 0; i < 2; i++)
     if (!ir_is_scalar(c->params[i]->type) || c->params[i]->type->dtype != t) return NULL;
-  return both && ir_is_scalar(body->type) ? body : NULL;
+  return ir_is_scalar(body->type) ? body : NULL;
 }
 
 /* The operand in the type of the work: as it is, or a copy in scratch memory. *first becomes the initial value in it.

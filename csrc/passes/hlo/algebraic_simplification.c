@@ -315,11 +315,9 @@ const hs_row hs_dot_rules[] = {{IR_OP_DOT, hs_dot}, {IR_OP_INVALID, NULL}};
  *    p = f32[10] pad(a, -inf), padding=1_1;  reduce-window(p, -inf), window={size=3}, to_apply=maximum
  *    reduce-window(a, -inf), window={size=3 pad=1_1}, to_apply=maximum */
 static unsigned hs_combiner(const ir_computation *c) {
-  const ir_op *body = ir_root(c);
-  if (c->n_params != 2 || body->n_operands != 2 || !ir_is_scalar(body->type)) return IR_OP_INVALID;
-  const ir_op *a = ir_operand(body, 0), *b = ir_operand(body, 1);
-  bool both = (a == c->params[0] && b == c->params[1]) || (a == c->params[1] && b == c->params[0]);
-  return both && a->type == body->type && b->type == body->type ? body->opcode : IR_OP_INVALID;
+  const ir_op *body = ir_combiner(c);
+  bool one_type = body && ir_operand(body, 0)->type == body->type && ir_operand(body, 1)->type == body->type;
+  return one_type && ir_is_scalar(body->type) ? body->opcode : IR_OP_INVALID;
 }
 
 /* Whether combining with `value` changes nothing, after `init` has taken part: 0 in sums that begin with 0, which are
