@@ -154,7 +154,7 @@ void *base_arena_memdup(base_arena *a, const void *p, size_t n) {
 }
 
 /* Room for at least `need`, at least doubled; the items are as before where it fails. */
-bool base_vec_grow(base_alloc alloc, void **items, uint32_t *cap, size_t item_size, size_t need) {
+BASE_EXPORT bool base_vec_grow(base_alloc alloc, void **items, uint32_t *cap, size_t item_size, size_t need) {
   assert(item_size > 0);
   if (need > UINT32_MAX) return false;
   size_t doubled = (size_t)*cap * 2, grown = doubled < 8 ? 8 : doubled > UINT32_MAX ? UINT32_MAX : doubled;

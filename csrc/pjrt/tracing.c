@@ -21,10 +21,8 @@ typedef struct tracing_event {
   int64_t start, ns;
 } tracing_event;
 
-typedef struct tracing_list {
-  void *items;
-  size_t n, cap;
-} tracing_list;
+BASE_VEC(tracing_events, tracing_event);
+BASE_VEC(tracing_names, char *);
 
 struct PLUGIN_Profiler {
   unsigned char *bytes; /* what it has recorded, once it was stopped */
@@ -37,38 +35,14 @@ static struct tracing_record {
   uint32_t sessions;         /* so far */
   const PLUGIN_Profiler *by; /* who records */
   int64_t start;
-  tracing_list names, events; /* of char *, which are its own, and of tracing_event */
+  tracing_names names; /* its own */
+  tracing_events events;
 } tracing_record = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t tracing_clock(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* Room for one more of `size` bytes; NULL when out of memory. */
-static void *tracing_add(tracing_list *l, size_t size) {
-  assert(l->n <= l->cap && size > 0);
-  if (l->n == l->cap) {
-    size_t cap = l->cap ? 2 * l->cap : 64;
-    void *more = pjrt_alloc(cap * size);
-    if (!more) return NULL;
-    if (l->n) memcpy(more, l->items, l->n * size);
-    pjrt_free(l->items);
-    l->items = more;
-    l->cap = cap;
-  }
-  return (char *)l->items + l->n++ * size;
-}
-
-static const char *tracing_name_at(const struct tracing_record *r, size_t i) {
-  assert(i < r->names.n);
-  return ((char **)r->names.items)[i];
-}
-
-static const tracing_event *tracing_event_at(const struct tracing_record *r, size_t i) {
-  assert(i < r->events.n);
-  return (const tracing_event *)r->events.items + i;
 }
 
 /* --- recording --- */
@@ -81,20 +55,16 @@ int64_t pjrt_trace_now(void) {
 static uint32_t tracing_name(struct tracing_record *r, const char *what, const char *name) {
   char text[256];
   int n = snprintf(text, sizeof text, "%s%s", what, name);
-  char *copy = n < 0 ? NULL : pjrt_copy_text(text, strlen(text)),
-       **at = copy ? tracing_add(&r->names, sizeof copy) : NULL;
-  if (!at) {
-    pjrt_free(copy);
-    return UINT32_MAX;
-  }
-  *at = copy;
-  return (uint32_t)r->names.n - 1;
+  char *copy = n < 0 ? NULL : pjrt_copy_text(text, strlen(text));
+  if (copy && BASE_VEC_PUSH(base_alloc_libc, &r->names, copy)) return r->names.n - 1;
+  pjrt_free(copy);
+  return UINT32_MAX;
 }
 
 static void tracing_push(struct tracing_record *r, uint32_t name, int32_t device, int64_t start) {
   bool counts = name != UINT32_MAX && r->events.n < TRACING_EVENTS_MAX && start >= r->start;
-  tracing_event *e = counts ? tracing_add(&r->events, sizeof *e) : NULL;
-  if (e) *e = (tracing_event){name, device, start, tracing_clock() - start};
+  const tracing_event event = {name, device, start, counts ? tracing_clock() - start : 0};
+  if (counts) (void)BASE_VEC_PUSH(base_alloc_libc, &r->events, event);
 }
 
 void pjrt_trace_run(PJRT_Executable *e, PJRT_Device *const *devices, uint32_t n, int64_t start) {
@@ -164,7 +134,7 @@ static void tracing_put_message(tracing_out *o, uint32_t field, tracing_write *w
 
 /* Metadata's ids begin with 1. */
 static void tracing_write_event(tracing_out *o, const tracing_part *p) {
-  const tracing_event *e = tracing_event_at(p->r, p->i);
+  const tracing_event *e = &p->r->events.items[p->i];
   assert(e->start >= p->r->start);
   tracing_put_int(o, 1, (int64_t)e->name + 1);
   tracing_put_int(o, 2, (e->start - p->r->start) * 1000); /* offset_ps */
@@ -176,13 +146,13 @@ static void tracing_write_line(tracing_out *o, const tracing_part *p) {
   tracing_put_text(o, 2, p->device == TRACING_COMPILER ? "Compilations" : "Programs");
   tracing_put_int(o, 3, p->r->start); /* timestamp_ns */
   for (size_t i = 0; i < p->r->events.n; i++)
-    if (tracing_event_at(p->r, i)->device == p->device)
+    if (p->r->events.items[i].device == p->device)
       tracing_put_message(o, 4, tracing_write_event, &(tracing_part){p->r, p->device, i});
 }
 
 static void tracing_write_metadata(tracing_out *o, const tracing_part *p) {
   tracing_put_int(o, 1, (int64_t)p->i + 1);
-  tracing_put_text(o, 2, tracing_name_at(p->r, p->i));
+  tracing_put_text(o, 2, p->r->names.items[p->i]);
 }
 
 static void tracing_write_name(tracing_out *o, const tracing_part *p) {
@@ -206,7 +176,7 @@ static void tracing_write_space(tracing_out *o, const struct tracing_record *r) 
   for (;;) {
     int32_t next = INT32_MAX;
     for (size_t i = 0; i < r->events.n; i++) {
-      int32_t device = tracing_event_at(r, i)->device;
+      int32_t device = r->events.items[i].device;
       if (device > last && device < next) next = device;
     }
     if (next == INT32_MAX) return;
@@ -218,10 +188,9 @@ static void tracing_write_space(tracing_out *o, const struct tracing_record *r) 
 /* --- the profiler --- */
 
 static void tracing_clear(struct tracing_record *r) {
-  for (size_t i = 0; i < r->names.n; i++) pjrt_free(((char **)r->names.items)[i]);
-  pjrt_free(r->names.items);
-  pjrt_free(r->events.items);
-  r->names = r->events = (tracing_list){NULL, 0, 0};
+  for (uint32_t i = 0; i < r->names.n; i++) pjrt_free(r->names.items[i]);
+  BASE_VEC_FREE(base_alloc_libc, &r->names);
+  BASE_VEC_FREE(base_alloc_libc, &r->events);
 }
 
 /* Under the lock: what was recorded is p's bytes. */
