@@ -155,9 +155,12 @@ static inline __attribute__((always_inline)) void call_leave(call_state *c) {
   if (c->begun && exe->needs_interpreter) interp_end(&c->run.ctx);
 }
 
-static inline __attribute__((always_inline)) call_state call_state_of(const cpu_executable *exe,
-                                                                      const rt_call_options *options) {
-  return (call_state){.run = {.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}}};
+static inline __attribute__((always_inline)) void call_init(call_state *c, const cpu_executable *exe,
+                                                            const rt_call_options *options) {
+  c->run = (cpu_run){.exe = exe, .stop = {.asked = options->interrupted, .ctx = options->interrupt_ctx}};
+  c->copies = (call_copies){NULL, NULL};
+  c->frame = NULL;
+  c->begun = false;
 }
 
 /* In the frames of this one function lies all that a call needs: nothing is allocated but the frame, which is used
@@ -165,8 +168,9 @@ static inline __attribute__((always_inline)) call_state call_state_of(const cpu_
 int cpu_call(const rt_executable *base, const rt_call_options *options, void *const *arguments, void *const *results,
              const rt_trace *trace, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;
-  call_state c = call_state_of(exe, options);
+  call_state c;
   cpu_profile profile;
+  call_init(&c, exe, options);
   if (trace) TRY(call_begin_trace(&c.run, trace, &profile, err));
   int status = call_enter(&c, arguments, results, options, err);
   if (status == 0) status = cpu_run_program(&c.run, cpu_plan_of(exe), c.run.arguments, results, c.frame);
@@ -211,7 +215,7 @@ int cpu_call_in_turns(const rt_executable *base, uint32_t n, const rt_turn *turn
   uint32_t entered = 0;
   assert(n > 0 && base->meetings != RT_NO_TURNS);
   for (*failed = 0; entered < n && status == 0; entered++) {
-    calls[entered] = call_state_of(exe, &turns[entered].options);
+    call_init(&calls[entered], exe, &turns[entered].options);
     *failed = entered;
     status =
         call_enter(&calls[entered], turns[entered].arguments, turns[entered].results, &turns[entered].options, err);
