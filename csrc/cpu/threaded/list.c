@@ -3,8 +3,7 @@
  * one iteration an op is an instruction of its own (list_scalar.c), without a call.
  *
  * Operands are cells here: places that are not known before a run. `where` holds the cell of each value of the
- * present kernel. The body of a loop keeps what is the same in every trip (constants and iotas), written before
- * the first. */
+ * present kernel. Constants and iotas are the same in every run: they are written here, once. */
 #include "list.h"
 
 #include "../vm/vm_inside.h"
@@ -12,7 +11,7 @@
 enum {
   LIST_MAX_LANES = 1024,
   LIST_MAX_BYTES = 32 << 10, /* of what a kernel's values take */
-  LIST_MAX_KEPT = 16 << 10,  /* of all that is written once */
+  LIST_MAX_FIXED = 16 << 10, /* of a program's constants and iotas, written once */
   LIST_MAX_VALUES = 128,
   LIST_CODE_INPUTS = 16,
   LIST_CODE_WORK = 32 /* lanes times ops from which on a kernel's machine code is faster than calls */
@@ -26,14 +25,15 @@ typedef struct list_make {
   base_alloc alloc;
   const cpu_executable *exe;
   const cpu_code *code; /* of the program */
+  base_arena *arena;    /* the executable's */
   bool body;
-  list_codes once, codes;
+  list_codes codes;
   list_parts parts;
-  uint32_t first;                /* instruction of the present part */
-  uint32_t at, step;             /* the first step of the present part, the present step */
-  uint32_t last;                 /* the value whose op is the latest instruction */
-  uint8_t uses[LIST_MAX_VALUES]; /* of the present kernel's values: how often they are read, at most 2 */
-  uint32_t kept, scratch, scratch_most;
+  uint32_t first;                        /* instruction of the present part */
+  uint32_t at, step;                     /* the first step of the present part, the present step */
+  uint32_t last;                         /* the value whose op is the latest instruction */
+  uint8_t uses[LIST_MAX_VALUES];         /* of the present kernel's values: how often they are read, at most 2 */
+  uint32_t fixed, scratch, scratch_most; /* bytes */
   uint64_t work;
 } list_make;
 
@@ -124,23 +124,28 @@ static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v
   return c;
 }
 
-/* A constant or an iota: in a loop's body the same at each trip, and so written before the first, else in scratch
- * memory. */
-static bool list_keep(list_make *x, const kernel *k, const kernel_value *v, list_cell *out) {
-  list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_index}};
-  if (v->kind == KERNEL_CONSTANT) {
-    c.inst.fn = list_run_fill;
-    c.inst.in[0] = v->data;
-    c.n_in = 1;
-    c.in[0].area = LIST_FIXED;
-  }
-  if (!x->body) {
+/* A constant or an iota, written now. A program that runs once may have more of them than are worth their memory:
+ * those are written in scratch memory at each run. In the body of a loop there are no others (list_is_small). */
+static bool list_fixed(list_make *x, const kernel *k, const kernel_value *v, list_cell *out) {
+  bool constant = v->kind == KERNEL_CONSTANT;
+  uint32_t room = list_room(k->count, v);
+  list_code c = {.inst = {.n = k->count, .data = v, .of = k}, .n_in = constant};
+  c.inst.fn = constant ? list_run_fill : list_run_index;
+  c.in[0] = (list_cell){.area = LIST_FIXED, .fixed = v->data};
+  assert(constant || v->kind == KERNEL_COUNT_UP);
+  if (x->fixed + room > LIST_MAX_FIXED) {
+    assert(!x->body);
     c.out = *out = list_new_scratch(x, k->count, v);
     return list_emit(x, c);
   }
-  c.out = *out = (list_cell){.area = LIST_KEPT, .at = x->kept};
-  x->kept += list_room(k->count, v);
-  return BASE_VEC_PUSH(x->alloc, &x->once, c);
+  void *to = base_arena_aligned(x->arena, room, 64);
+  if (!to) return false;
+  x->fixed += room;
+  c.inst.in[0] = v->data;
+  c.inst.out = to;
+  c.inst.fn(&c.inst);
+  *out = (list_cell){.area = LIST_FIXED, .fixed = to};
+  return true;
 }
 
 /* A load that begins at a computed place. */
@@ -150,10 +155,7 @@ static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v
   list_code c = {.inst = {.n = k->count, .data = v, .of = k, .fn = list_run_load_at}, .n_in = (uint8_t)(1 + v->n_in)};
   c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[v->buffer]};
   if (kernel_is_gather(k, v)) c.inst.fn = list_run_load_each;
-  for (uint32_t j = 0; j < v->n_in; j++) {
-    c.in[1 + j] = where[v->in[j]];
-    if (where[v->in[j]].area == LIST_FIXED) c.inst.in[1 + j] = k->values[v->in[j]].data;
-  }
+  for (uint32_t j = 0; j < v->n_in; j++) c.in[1 + j] = where[v->in[j]];
   c.out = *out = list_new_scratch(x, k->count, v);
   return list_emit(x, c);
 }
@@ -181,7 +183,6 @@ static bool list_join(list_make *x, const kernel_value *v, const list_code *c) {
   uint32_t code = cpu_list_pair(before->inst.code, c->inst.code, right);
   if (code == LIST_CALL) return false;
   before->inst.code = code;
-  before->inst.in[2] = c->inst.in[!right];
   before->in[2] = c->in[!right];
   before->n_in = 3;
   before->out = c->out;
@@ -197,10 +198,7 @@ static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cel
   list_code c = {.inst = {.n = k->count, .data = l}, .n_in = v->n_in};
   c.inst.fn = l->work || l->wraps ? list_run_lanes : list_run_simple;
   if (k->count == 1) c.inst.code = cpu_list_scalar(&v->op, l);
-  for (uint32_t j = 0; j < v->n_in; j++) {
-    c.in[j] = where[v->in[j]];
-    if (c.in[j].area == LIST_FIXED) c.inst.in[j] = k->values[v->in[j]].data;
-  }
+  for (uint32_t j = 0; j < v->n_in; j++) c.in[j] = where[v->in[j]];
   c.out = *out;
   bool joined = list_join(x, v, &c);
   x->last = joined ? UINT32_MAX : i;
@@ -230,10 +228,10 @@ static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *
     case KERNEL_LOAD:
       return v->n_in ? list_load_at(x, s, v, where, &where[i]) : list_load(x, s, v, &where[i]);
     case KERNEL_CONSTANT:
-      where[i].area = LIST_FIXED;
-      return k->count == 1 || list_keep(x, k, v, &where[i]);
+      where[i] = (list_cell){.area = LIST_FIXED, .fixed = v->data};
+      return k->count == 1 || list_fixed(x, k, v, &where[i]);
     case KERNEL_COUNT_UP:
-      return list_keep(x, k, v, &where[i]);
+      return list_fixed(x, k, v, &where[i]);
     case KERNEL_PICK: /* of no small kernel */
     case KERNEL_SCAN:
     case KERNEL_OP:
@@ -248,10 +246,8 @@ static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *
   return list_op(x, s, i, where, &where[i]);
 }
 
-/* fixed: the address where `from` is LIST_FIXED. */
-static bool list_copy(list_make *x, const list_cell *from, const void *fixed, list_cell to, int64_t bytes) {
+static bool list_copy(list_make *x, const list_cell *from, list_cell to, int64_t bytes) {
   list_code c = {.inst = {.code = cpu_list_copy(bytes), .fn = list_run_copy, .n = bytes}, .n_in = 1, .out = to};
-  c.inst.in[0] = fixed;
   c.in[0] = *from;
   x->last = UINT32_MAX;
   return list_emit(x, c);
@@ -261,7 +257,7 @@ static bool list_store(list_make *x, const plan_step *s, const kernel_store *sto
   const kernel_value *v = &s->kernel->values[store->value];
   int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)v->dtype);
   list_cell to = {.area = LIST_BUFFER, .at = s->out[store->buffer], .offset = store->index.offset * bytes};
-  return list_copy(x, &where[store->value], v->data, to, s->kernel->count * bytes);
+  return list_copy(x, &where[store->value], to, s->kernel->count * bytes);
 }
 
 /* How often values are read, up to 2. What is stored counts twice, so that nobody takes its place; places of loads
@@ -305,15 +301,15 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
     if (k->values[i].kind == KERNEL_PICK || k->values[i].kind == KERNEL_SCAN ||
         (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2))
       return false;
-  uint64_t bytes = 0, kept = x->kept;
+  uint64_t bytes = 0, fixed = x->fixed;
   for (uint32_t i = 0; i < k->n_values; i++) {
     uint32_t room = list_room(k->count, &k->values[i]);
     if (x->body && (k->values[i].kind == KERNEL_CONSTANT || k->values[i].kind == KERNEL_COUNT_UP))
-      kept += k->count > 1 || k->values[i].kind == KERNEL_COUNT_UP ? room : 0;
+      fixed += k->count > 1 || k->values[i].kind == KERNEL_COUNT_UP ? room : 0;
     else
       bytes += room;
   }
-  return bytes <= LIST_MAX_BYTES && kept <= LIST_MAX_KEPT;
+  return bytes <= LIST_MAX_BYTES && fixed <= LIST_MAX_FIXED;
 }
 
 /* Whether it is better off as machine code: a call of it instead of a call an op. */
@@ -333,8 +329,7 @@ static bool list_is_code(const list_make *x, const plan_step *s) {
 static bool list_code_of(list_make *x, const plan_step *s) {
   list_code c = {.inst = {.fn = list_run_code, .data = s}, .n_in = 2};
   c.in[0].area = LIST_POINTERS;
-  c.in[1].area = LIST_FIXED;
-  c.inst.in[1] = x->code->steps[x->step];
+  c.in[1] = (list_cell){.area = LIST_FIXED, .fixed = x->code->steps[x->step]};
   c.out.area = LIST_POINTERS;
   x->last = UINT32_MAX;
   x->work += (uint64_t)s->kernel->count / 16 + 1;
@@ -360,7 +355,7 @@ static bool list_same_memory(const plan_program *p, uint32_t a, uint32_t b) {
 
 /* A row that a loop takes out of an array, or puts into one where it is: `x[i]` of a scan over the leading
  * dimension, and its result `y[i]`. *done is false where s is no such step. */
-static bool list_row(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena, bool *done) {
+static bool list_row(list_make *x, const plan_program *p, const plan_step *s, bool *done) {
   cpu_dynamic_row row;
   *done = false;
   if (s->kind != PLAN_ROUTINE || !cpu_dynamic_row_of(x->exe, s, &row) || row.bytes > LIST_MAX_BYTES) return true;
@@ -371,50 +366,45 @@ static bool list_row(list_make *x, const plan_program *p, const plan_step *s, ba
   c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[update]};
   c.in[1] = (list_cell){.area = LIST_BUFFER, .at = s->in[row.operand]};
   c.out = (list_cell){.area = LIST_BUFFER, .at = s->out[0]};
-  c.inst.data = base_arena_memdup(arena, &row, sizeof row);
+  c.inst.data = base_arena_memdup(x->arena, &row, sizeof row);
   x->last = UINT32_MAX;
   x->work += (uint64_t)row.bytes / 64 + 1;
   return c.inst.data && list_emit(x, c);
 }
 
 /* Instructions where the step is small, else a part that ends with it. */
-static bool list_step(list_make *x, const plan_program *p, const plan_step *s, base_arena *arena) {
+static bool list_step(list_make *x, const plan_program *p, const plan_step *s) {
   bool done = false;
-  if (x->body && !list_row(x, p, s, arena, &done)) return false;
+  if (x->body && !list_row(x, p, s, &done)) return false;
   if (done) return true;
   if (x->body && list_is_code(x, s)) return list_code_of(x, s);
   if (s->kind != PLAN_COPY || p->buffers[s->in[0]].bytes > LIST_MAX_BYTES)
     return list_is_small(x, s) ? list_kernel(x, s) : list_end_part(x, s, NULL);
   list_cell from = {.area = LIST_BUFFER, .at = s->in[0]}, to = {.area = LIST_BUFFER, .at = s->out[0]};
-  return list_copy(x, &from, NULL, to, p->buffers[s->in[0]].bytes);
+  return list_copy(x, &from, to, p->buffers[s->in[0]].bytes);
 }
 
 /* Groups come first: a kernel that could be a list of instructions may still be better off as a part of one. */
-static bool list_program(list_make *x, const plan_program *p, base_arena *arena) {
+static bool list_program(list_make *x, const plan_program *p) {
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const cpu_group *g = NULL;
     const plan_tile *t = plan_tile_at(p, i);
     x->step = i;
-    if (t && cpu_group_make(p, x->code, t, arena, &g, NULL)) return false;
-    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i], arena))) return false;
+    if (t && cpu_group_make(p, x->code, t, x->arena, &g, NULL)) return false;
+    if (!(g ? list_end_part(x, NULL, g) : list_step(x, p, &p->steps[i]))) return false;
     if (g) i += cpu_group_steps(g) - 1;
   }
   x->step = p->n_steps;
   return list_end_part(x, NULL, NULL);
 }
 
-/* The list as it stays. Instructions run once come first; the parts' numbers move accordingly. */
-static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
-  if (x->once.n && !BASE_VEC_PUSH(x->alloc, &x->once, (list_code){.inst = {.code = LIST_END}})) return false;
-  uint32_t once = x->once.n, all = once + x->codes.n;
-  list_code *codes = BASE_ARRAY(arena, list_code, (size_t)all + 1);
-  list_part *parts = base_arena_memdup(arena, x->parts.items, x->parts.n * sizeof *parts);
+/* The list as it stays. */
+static bool list_finish(list_make *x, cpu_list *l) {
+  list_code *codes = BASE_ARRAY(x->arena, list_code, (size_t)x->codes.n + 1);
+  list_part *parts = base_arena_memdup(x->arena, x->parts.items, x->parts.n * sizeof *parts);
   if (!codes || !parts) return false;
-  if (once) memcpy(codes, x->once.items, once * sizeof *codes);
-  if (x->codes.n) memcpy(codes + once, x->codes.items, x->codes.n * sizeof *codes);
-  for (uint32_t i = 0; i < x->parts.n; i++) parts[i].first += once;
-  *l = (cpu_list){.n_codes = all, .n_once = once, .codes = codes, .n_parts = x->parts.n, .parts = parts};
-  l->kept_bytes = x->kept;
+  if (x->codes.n) memcpy(codes, x->codes.items, x->codes.n * sizeof *codes);
+  *l = (cpu_list){.n_codes = x->codes.n, .codes = codes, .n_parts = x->parts.n, .parts = parts};
   l->scratch_bytes = x->scratch_most;
   l->work = x->work + 1;
   return true;
@@ -423,10 +413,9 @@ static bool list_finish(list_make *x, base_arena *arena, cpu_list *l) {
 /* *out is set in any case; after a failure it lies unused in the arena. */
 int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out, xlac_error *err) {
   base_arena *arena = &exe->arena;
-  list_make x = {.alloc = arena->alloc, .exe = exe, .code = cpu_code_of(exe, p), .body = body};
+  list_make x = {.alloc = arena->alloc, .exe = exe, .code = cpu_code_of(exe, p), .arena = arena, .body = body};
   cpu_list *l = BASE_NEW(arena, cpu_list);
-  bool ok = l && list_program(&x, p, arena) && list_finish(&x, arena, l);
-  BASE_VEC_FREE(x.alloc, &x.once);
+  bool ok = l && list_program(&x, p) && list_finish(&x, l);
   BASE_VEC_FREE(x.alloc, &x.codes);
   BASE_VEC_FREE(x.alloc, &x.parts);
   *out = l;

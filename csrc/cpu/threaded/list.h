@@ -33,15 +33,17 @@ struct list_inst {
 /* What an operand's address is relative to, before it is bound. */
 typedef enum list_area {
   LIST_BUFFER,   /* the program's buffer `at` */
-  LIST_KEPT,     /* `at` bytes into what is written once, before the first trip of a loop */
   LIST_SCRATCH,  /* ... into what a kernel uses while it runs */
   LIST_POINTERS, /* the program's table of pointers to buffers */
-  LIST_FIXED     /* in[] has the address already */
+  LIST_FIXED     /* nothing: `fixed` is the address in every run */
 } list_area;
 typedef struct list_cell {
   uint8_t area; /* list_area */
   uint32_t at;
-  int64_t offset; /* bytes */
+  union {
+    int64_t offset; /* bytes, of LIST_BUFFER */
+    const void *fixed;
+  };
 } list_cell;
 
 /* One instruction before it is bound, as the executable keeps it. */
@@ -63,16 +65,15 @@ typedef struct list_part {
 /* A program as a list: immutable, in the executable's arena. Whoever runs it binds its instructions in memory of
  * his own. */
 typedef struct cpu_list {
-  uint32_t n_codes, n_once; /* the first n_once are run before the first trip */
+  uint32_t n_codes;
   const list_code *codes;
   uint32_t n_parts;
   const list_part *parts;
-  uint32_t kept_bytes, scratch_bytes;
+  uint32_t scratch_bytes;
   uint64_t work; /* of all instructions */
 } cpu_list;
 
-/* --- list.c: of p, whose kernels and nested programs are ready, in exe's arena. A loop's body keeps what is the same
- * at each trip. --- */
+/* --- list.c: of p, whose kernels and nested programs are ready, in exe's arena. `body`: of a loop. --- */
 XLAC_MUST_USE int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out,
                                 xlac_error *err);
 

@@ -11,21 +11,19 @@ enum {
 };
 
 /* Where a cell is in this run. */
-static char *listr_address(const list_cell *c, void *const *pointers, char *kept, char *scratch) {
-  assert(c->area != LIST_FIXED);
-  if (c->area == LIST_POINTERS) return (char *)(uintptr_t)pointers;
+static char *listr_address(const list_cell *c, void *const *pointers, char *scratch) {
   if (c->area == LIST_BUFFER) return (char *)pointers[c->at] + c->offset;
-  return (c->area == LIST_KEPT ? kept : scratch) + c->at;
+  if (c->area == LIST_SCRATCH) return scratch + c->at;
+  return (char *)(uintptr_t)(c->area == LIST_FIXED ? c->fixed : pointers);
 }
 
 /* Operands that an instruction hasn't are set to the first, so that all three can always be read. */
-static void listr_bind(const list_code *c, list_inst *to, void *const *pointers, char *kept, char *scratch) {
+static void listr_bind(const list_code *c, list_inst *to, void *const *pointers, char *scratch) {
   assert(c->n_in <= 3);
   *to = c->inst;
-  for (uint32_t j = 0; j < c->n_in; j++)
-    if (c->in[j].area != LIST_FIXED) to->in[j] = listr_address(&c->in[j], pointers, kept, scratch);
+  for (uint32_t j = 0; j < c->n_in; j++) to->in[j] = listr_address(&c->in[j], pointers, scratch);
   for (uint32_t j = c->n_in; j < 3; j++) to->in[j] = to->in[0];
-  to->out = listr_address(&c->out, pointers, kept, scratch);
+  to->out = listr_address(&c->out, pointers, scratch);
 }
 
 /* What runs as one is one event of the profile, under its first step. */
@@ -55,7 +53,7 @@ static void listr_codes(const list_code *codes, uint32_t n, void *const *pointer
   list_inst insts[LISTR_SOME + 1];
   for (uint32_t at = 0; at < n; at += LISTR_SOME) {
     uint32_t some = n - at < LISTR_SOME ? n - at : LISTR_SOME;
-    for (uint32_t j = 0; j < some; j++) listr_bind(&codes[at + j], &insts[j], pointers, NULL, scratch);
+    for (uint32_t j = 0; j < some; j++) listr_bind(&codes[at + j], &insts[j], pointers, scratch);
     insts[some].code = LIST_END;
     cpu_list_insts(insts);
   }
@@ -80,7 +78,6 @@ static void listr_once(cpu_run *run, const plan_program *p, const cpu_list *l, c
 int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t first,
                        uint32_t last) {
   int status = 0;
-  assert(l->n_once == 0 && l->kept_bytes == 0);
   assert(first <= last && last <= l->n_parts);
   char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
   for (uint32_t i = first; i < last && status == 0; i++) {
@@ -112,7 +109,7 @@ typedef struct listr_loop {
   cpu_run *run;
   const plan_program *condition, *body;
   const cpu_list *condition_list, *body_list;
-  char *kept, *scratch;
+  char *scratch;
   listr_binding bindings[2];
   bool swaps;
   unsigned char go_on;
@@ -128,9 +125,9 @@ static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame
   cpu_bind_frame(x->body, body_frame, b->body);
   cpu_bind_interface(x->body, now, next, b->body);
   for (uint32_t i = 0; i < x->condition_list->n_codes; i++)
-    listr_bind(&x->condition_list->codes[i], &b->condition_insts[i], b->condition, NULL, x->scratch);
+    listr_bind(&x->condition_list->codes[i], &b->condition_insts[i], b->condition, x->scratch);
   for (uint32_t i = 0; i < x->body_list->n_codes; i++)
-    listr_bind(&x->body_list->codes[i], &b->body_insts[i], b->body, x->kept, x->scratch);
+    listr_bind(&x->body_list->codes[i], &b->body_insts[i], b->body, x->scratch);
 }
 
 /* A part's instructions, which are bound. */
@@ -170,7 +167,7 @@ static void listr_chain(listr_loop *x, uint32_t which) {
   list_inst *test = b->condition_insts + x->condition_list->n_codes - 1;
   list_inst *again = b->body_insts + x->body_list->n_codes - 1;
   assert(test->code == LIST_END && again->code == LIST_END);
-  *test = (list_inst){.code = LIST_TEST, .in = {&x->go_on, NULL, NULL}, .data = b->body_insts + x->body_list->n_once};
+  *test = (list_inst){.code = LIST_TEST, .in = {&x->go_on, NULL, NULL}, .data = b->body_insts};
   *again = (list_inst){.code = LIST_LOOP_BACK, .data = x->bindings[x->swaps ? !which : which].condition_insts};
   if (x->condition_list->n_codes < 2 || test[-1].out != &x->go_on) return;
   uint32_t both = cpu_list_test(test[-1].code);
@@ -229,7 +226,7 @@ static size_t listr_layout(const listr_loop *x, char *memory, listr_binding *b) 
   return at[4];
 }
 
-/* The loop's memory is what is kept, then scratch memory, then one binding or two. */
+/* The loop's memory is scratch memory, then one binding or two. */
 int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame, void *const *now,
                  void *const *next, bool *swapped) {
   char few[LISTR_FEW] __attribute__((aligned(64))), *memory = few, *own = NULL;
@@ -239,20 +236,18 @@ int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *
   x.condition_list = cpu_code_of(run->exe, x.condition)->list;
   x.body_list = cpu_code_of(run->exe, x.body)->list;
   for (uint32_t i = 0; i < s->n_in; i++) x.swaps = x.swaps || !x.body->stays[i];
-  size_t each = listr_layout(&x, NULL, NULL), kept = listr_round(x.body_list->kept_bytes);
+  size_t each = listr_layout(&x, NULL, NULL);
   size_t c = x.condition_list->scratch_bytes, b = x.body_list->scratch_bytes, scratch = listr_round(c > b ? c : b);
-  size_t bytes = kept + scratch + each * (x.swaps ? 2 : 1);
+  size_t bytes = scratch + each * (x.swaps ? 2 : 1);
   if (bytes > sizeof few) {
     if (!(own = base_malloc(run->exe->alloc, bytes + 64))) return base_oom(run->ctx.err, "a loop");
     memory = (char *)(((uintptr_t)own + 63) & ~(uintptr_t)63);
   }
-  x.kept = memory;
-  x.scratch = memory + kept;
+  x.scratch = memory;
   for (uint32_t i = 0; i <= x.swaps; i++) {
-    listr_layout(&x, memory + kept + scratch + i * each, &x.bindings[i]);
+    listr_layout(&x, memory + scratch + i * each, &x.bindings[i]);
     listr_bind_loop(&x, i, condition_frame, body_frame, i ? next : now, i ? now : next);
   }
-  if (x.body_list->n_once) cpu_list_insts(x.bindings[0].body_insts);
   int status = listr_trips(&x, &odd);
   if (status && run->tasks) cpu_async_abandon(run);
   base_free(run->exe->alloc, own);
