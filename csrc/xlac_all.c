@@ -579,6 +579,7 @@
 #include "spmd/fallback.c"
 #include "spmd/forms.c"
 #include "spmd/group.c"
+#include "spmd/group_network.c"
 #include "spmd/known.c"
 #include "spmd/layout.c"
 #include "spmd/meshes.c"

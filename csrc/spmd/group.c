@@ -6,58 +6,20 @@
  *
  * Arguments whose shards are contiguous are read where they are, and such results written where they go; all others
  * lie in a block that is taken for the call. A shard that several devices have is written by the first. Calls with
- * shards hand each device its own pointers as they are.
- *
- * A group that has joined a network runs those of its devices that are this process's; the other processes run theirs
- * in the same call. Shards of whole results that no device here has come from the first device that has them. */
+ * shards hand each device its own pointers as they are. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../interp/sizes.h"
-#include "../plan/plan.h"
-#include "../runtime/communicator.h"
 #include "../runtime/host.h"
-#include "../runtime/network.h"
-#include "spmd.h"
+#include "group.h"
 
 enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
 /* Elements that a device goes through before each time that it is woken, where the caller does not say: less is done by
  * the caller for all of them, in turns, sooner than threads are woken. */
 enum { GROUP_LITTLE = 1 << 14 };
-
-typedef struct group_team group_team;
-
-typedef struct group_executable {
-  rt_executable base; /* module: the face; plan: that of each device */
-  base_alloc alloc;
-  base_arena arena;
-  spmd_program *program;
-  ir_module *face;
-  rt_executable *one;    /* seats[0] */
-  rt_executable **seats; /* what the devices of this process run, in turn: each on its own GPU, or all the same */
-  uint32_t n_seats;
-  rt_recycler *memory;
-  size_t block_bytes;
-  bool in_turns;                      /* devices have little to do: the caller does it all */
-  int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
-  _Atomic(group_team *) teams;        /* free ones */
-  rt_network *net;                    /* NULL: all devices are in this process */
-  uint32_t here;                      /* devices of this process */
-  uint32_t *mine, *process;           /* which these are, ascending; the process of each; NULL where net is */
-  atomic_bool met;                    /* everybody on the network is known to run this program */
-  char label[RT_LABEL_BYTES];
-} group_executable;
-
-/* What one call brings. */
-typedef struct group_job {
-  const rt_call_options *options;
-  void *const *arguments, *const *results;
-  const rt_trace *trace;
-  char *block;  /* NULL: arguments and results are shards, by device of this process */
-  uint64_t run; /* on the network */
-} group_job;
 
 typedef struct group_seat {
   group_team *team;
@@ -83,11 +45,6 @@ struct group_team {
   group_seat seats[];
 };
 
-static uint32_t group_device(const group_executable *g, uint32_t number) {
-  assert(number < g->here);
-  return g->mine ? g->mine[number] : number;
-}
-
 /* --- one device --- */
 
 /* Devices but the first heed the run alone; the first asks the caller, too. */
@@ -102,7 +59,7 @@ static bool group_asked(void *ctx) {
   if (!o->interrupted || !o->interrupted(o->interrupt_ctx)) return false;
   xlac_error why = {.code = 0};
   (void)base_interrupted(&why);
-  rt_communicator_fail(t->communicator, group_device(t->group, 0), &why);
+  rt_communicator_fail(t->communicator, spmd_device_of(t->group, 0), &why);
   return true;
 }
 
@@ -128,11 +85,6 @@ static void group_bring(const group_executable *g, const group_job *job, group_s
   }
 }
 
-/* Whether the device's result is a part that is added to that of another one, when all are there. */
-static bool group_adds(const spmd_leaf *leaf, uint32_t device) {
-  return leaf->part && leaf->part[device];
-}
-
 /* In the order of the parts, which are those of the devices. */
 static void group_add_parts(const group_executable *g, const group_job *job) {
   const spmd_program *p = g->program;
@@ -147,7 +99,7 @@ static void group_deliver(const group_executable *g, const group_job *job, group
   const spmd_program *p = g->program;
   for (uint32_t i = 0; i < p->n_results; i++)
     if (g->result_at[i][seat->device] >= 0 && p->results[i].first[seat->device] &&
-        !group_adds(&p->results[i], seat->device))
+        !spmd_adds_up(&p->results[i], seat->device))
       spmd_join(&p->results[i], seat->device, job->results[i], seat->results[i]);
 }
 
@@ -245,7 +197,7 @@ static group_team *team_allocate(const group_executable *g) {
   t->turns = (rt_turn *)(void *)((char *)t + turns);
   void **pointers = (void **)(void *)((char *)t + head);
   for (uint32_t i = 0; i < n; i++, pointers += leaves)
-    t->seats[i] = (group_seat){t, group_device(g, i), i, .arguments = pointers, .results = pointers + p->n_arguments};
+    t->seats[i] = (group_seat){t, spmd_device_of(g, i), i, .arguments = pointers, .results = pointers + p->n_arguments};
   return t;
 }
 
@@ -359,83 +311,7 @@ static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   return team_error(t, err);
 }
 
-/* --- on a network: shards of whole results that no device here has --- */
-
-static bool group_is_here(const group_executable *g, uint32_t device) {
-  return !g->net || g->process[device] == rt_network_rank(g->net);
-}
-
-static bool group_is_same(const spmd_leaf *leaf, uint32_t a, uint32_t b) {
-  return leaf->offsets[a] == leaf->offsets[b] && (!leaf->part || leaf->part[a] == leaf->part[b]);
-}
-
-/* Whether some device before it has the shard of `device`. */
-static bool group_is_had(const spmd_leaf *leaf, uint32_t device) {
-  for (uint32_t d = 0; d < device; d++)
-    if (group_is_same(leaf, d, device)) return true;
-  return false;
-}
-
-/* Whether some device of the process has it, before `end`. */
-static bool group_has(const group_executable *g, const spmd_leaf *leaf, uint32_t device, uint32_t process,
-                      uint32_t end) {
-  for (uint32_t d = 0; d < end; d++)
-    if (g->process[d] == process && group_is_same(leaf, d, device)) return true;
-  return false;
-}
-
-/* Where a shard of a result is, or goes: in the whole array, or in the block. */
-static char *group_result_at(const group_executable *g, const group_job *job, uint32_t i, uint32_t device) {
-  const spmd_leaf *leaf = &g->program->results[i];
-  int64_t at = g->result_at[i][device];
-  return at < 0 ? (char *)job->results[i] + leaf->offsets[device] * leaf->bytes : job->block + at;
-}
-
-static uint64_t group_tag(const group_executable *g, uint32_t i, uint32_t device) {
-  return (1ull << 63) + (uint64_t)i * g->program->n_devices + device;
-}
-
-/* To every process that lacks it. */
-static int group_send(const group_executable *g, const group_job *job, const rt_participant *us, uint32_t i,
-                      uint32_t device, xlac_error *err) {
-  const spmd_leaf *leaf = &g->program->results[i];
-  size_t bytes = (size_t)spmd_shard_bytes(leaf);
-  for (uint32_t p = 0; p < rt_network_size(g->net); p++) {
-    if (group_has(g, leaf, device, p, g->program->n_devices)) continue;
-    int status = rt_network_send_begin(g->net, p, us, job->run, group_tag(g, i, device), bytes, err);
-    if (status == 0) status = rt_network_send_some(g->net, p, us, group_result_at(g, job, i, device), bytes, err);
-    TRY(rt_network_send_end(g->net, p, us, status, err));
-  }
-  return 0;
-}
-
-static int group_receive(const group_executable *g, const group_job *job, const rt_participant *us, uint32_t i,
-                         uint32_t device, xlac_error *err) {
-  const spmd_leaf *leaf = &g->program->results[i];
-  rt_receipt r = {.peer = g->process[device],
-                  .run = job->run,
-                  .tag = group_tag(g, i, device),
-                  .to = group_result_at(g, job, i, device),
-                  .bytes = (size_t)spmd_shard_bytes(leaf)};
-  rt_network_expect(g->net, &r);
-  TRY(rt_network_await(g->net, us, &r, "the results", err));
-  if (g->result_at[i][device] >= 0 && !group_adds(leaf, device)) spmd_join(leaf, device, job->results[i], r.to);
-  return 0;
-}
-
-/* All are sent before any is waited for. */
-static int group_collect(const group_executable *g, const group_job *job, const rt_participant *us, xlac_error *err) {
-  const spmd_program *p = g->program;
-  for (uint32_t i = 0; i < p->n_results; i++)
-    for (uint32_t k = 0; p->results[i].bytes && k < g->here; k++)
-      if (!group_is_had(&p->results[i], g->mine[k])) TRY(group_send(g, job, us, i, g->mine[k], err));
-  for (uint32_t i = 0; i < p->n_results; i++)
-    for (uint32_t d = 0; p->results[i].bytes && d < p->n_devices; d++)
-      if (!group_is_here(g, d) && p->results[i].first[d]) TRY(group_receive(g, job, us, i, d, err));
-  return 0;
-}
-
-static int group_run_team(group_executable *g, const group_job *job, xlac_error *err) {
+int spmd_group_run_here(group_executable *g, const group_job *job, xlac_error *err) {
   group_team *t = NULL;
   TRY(team_take(g, &t, err));
   int status = team_run(t, job, err);
@@ -443,31 +319,10 @@ static int group_run_team(group_executable *g, const group_job *job, xlac_error 
   return status;
 }
 
-/* The same call on all processes. A block that there is no memory for ends it on all. */
-static int group_run_on_network(group_executable *g, const group_job *given, bool wants_block, xlac_error *err) {
-  const rt_call_options *o = given->options;
-  const rt_participant us = {group_device(g, 0), o->interrupted, o->interrupt_ctx};
-  group_job job = *given;
-  char label[RT_LABEL_BYTES];
-  xlac_error own = {.code = 0};
-  snprintf(label, sizeof label, "%.280s, seed %llu", g->label, (unsigned long long)o->seed);
-  TRY(rt_network_begin(g->net, &us, label, !atomic_load(&g->met), &job.run, err));
-  int status = wants_block && !job.block ? base_oom(&own, "the shards of a call") : group_run_team(g, &job, &own);
-  if (status == 0 && job.block) status = group_collect(g, &job, &us, &own);
-  if (status) {
-    rt_network_fail(g->net, job.run, &own);
-    if (err) *err = own;
-  } else {
-    atomic_store(&g->met, true);
-  }
-  rt_network_end(g->net, job.run);
-  return status;
-}
-
 static int group_run_job(const rt_executable *base, const group_job *job, bool wants_block, xlac_error *err) {
   group_executable *g = (group_executable *)(uintptr_t)base; /* the list of teams has its own order */
-  if (g->net) return group_run_on_network(g, job, wants_block, err);
-  return wants_block && !job->block ? base_oom(err, "the shards of a call") : group_run_team(g, job, err);
+  if (g->net) return spmd_group_run_everywhere(g, job, wants_block, err);
+  return wants_block && !job->block ? base_oom(err, "the shards of a call") : spmd_group_run_here(g, job, err);
 }
 
 static int group_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
@@ -584,8 +439,8 @@ static int group_place(group_executable *g, const spmd_leaf *leaf, bool result, 
   int64_t *at = BASE_ARRAY(&g->arena, int64_t, n), bytes = (spmd_shard_bytes(leaf) + GROUP_ALIGN - 1) & -GROUP_ALIGN;
   if (!at) return base_oom(err, "the shards of a group");
   for (uint32_t i = 0; i < n; i++) {
-    bool own = result ? leaf->first[i] && !group_adds(leaf, i) : !spmd_has_none(leaf, i);
-    bool unused = !group_is_here(g, i) && !(result && leaf->first[i]); /* other processes' */
+    bool own = result ? leaf->first[i] && !spmd_adds_up(leaf, i) : !spmd_has_none(leaf, i);
+    bool unused = !spmd_is_here(g, i) && !(result && leaf->first[i]); /* other processes' */
     bool view = unused || leaf->bytes == 0 || (leaf->contiguous && own);
     at[i] = view ? -1 : (int64_t)g->block_bytes;
     if (!view) g->block_bytes += (size_t)bytes;
@@ -594,7 +449,7 @@ static int group_place(group_executable *g, const spmd_leaf *leaf, bool result, 
   return 0;
 }
 
-static int group_places(group_executable *g, xlac_error *err) {
+int spmd_group_places(group_executable *g, xlac_error *err) {
   const spmd_program *p = g->program;
   g->block_bytes = 0;
   g->argument_at = BASE_ARRAY(&g->arena, int64_t *, (size_t)p->n_arguments + 1);
@@ -654,7 +509,7 @@ static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) 
   g->here = p->n_devices;
   g->in_turns = group_can_take_turns(g) && one->work / (little ? little : GROUP_LITTLE) <= one->meetings;
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
-  TRY(group_places(g, err));
+  TRY(spmd_group_places(g, err));
   TRY(group_give(g, err));
   return rt_recycler_create(&g->memory, g->alloc, err);
 }
@@ -678,50 +533,6 @@ int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, u
   return status;
 }
 
-/* First has the shard whoever is here; else the first of the others. */
-static void group_find_first(const group_executable *g, spmd_leaf *leaf) {
-  uint32_t n = g->program->n_devices, us = rt_network_rank(g->net);
-  for (uint32_t d = 0; d < n; d++)
-    leaf->first[d] =
-        g->process[d] == us ? !group_has(g, leaf, d, us, d) : !group_has(g, leaf, d, us, n) && !group_is_had(leaf, d);
-}
-
-/* Which devices are whose. */
-static int group_share(group_executable *g, const uint32_t *processes, xlac_error *err) {
-  uint32_t n = g->program->n_devices, size = rt_network_size(g->net);
-  g->mine = BASE_ARRAY(&g->arena, uint32_t, n);
-  g->process = BASE_ARRAY(&g->arena, uint32_t, n);
-  g->here = 0;
-  if (!g->mine || !g->process) return base_oom(err, "the devices of a group");
-  for (uint32_t d = 0; d < n; d++) {
-    g->process[d] = processes ? processes[d] : d / (n / size);
-    if (g->process[d] >= size)
-      return base_fail(err, XLAC_E_BAD_ARGUMENT, "device %u is of process %u; there are %u", (unsigned)d,
-                       (unsigned)g->process[d], (unsigned)size);
-    if (g->process[d] == rt_network_rank(g->net)) g->mine[g->here++] = d;
-  }
-  if (g->here > 0) return 0;
-  return base_fail(err, XLAC_E_PARTICIPANTS, "no device of the program is one of this process");
-}
-
-int spmd_group_join(rt_executable *base, rt_network *net, const uint32_t *processes, const char *label,
-                    xlac_error *err) {
-  group_executable *g = (group_executable *)base;
-  uint32_t n = base->n_devices, size = rt_network_size(net);
-  assert(n > 0 && !g->net && !atomic_load(&g->teams));
-  if (!processes && n % size)
-    return base_hint(err,
-                     base_fail(err, XLAC_E_PARTICIPANTS, "%u devices can't be shared evenly by %u processes",
-                               (unsigned)n, (unsigned)size),
-                     "each process runs as many devices as every other one: compile for a multiple");
-  g->net = rt_network_retain(net);
-  g->in_turns = g->in_turns && g->one->meetings == 0; /* who waits for others elsewhere keeps nobody here waiting */
-  TRY(group_share(g, processes, err));
-  snprintf(g->label, sizeof g->label, "%s", label);
-  for (uint32_t i = 0; i < g->program->n_results; i++) group_find_first(g, &g->program->results[i]);
-  return group_places(g, err);
-}
-
 const char *spmd_group_way(const rt_executable *base) {
   const group_executable *g = (const group_executable *)base;
   if (g->in_turns) return "in turns on the caller's thread, since they have little to do";
@@ -730,13 +541,9 @@ const char *spmd_group_way(const rt_executable *base) {
   return "on a thread each";
 }
 
-rt_network *spmd_group_network(const rt_executable *base) {
-  return ((const group_executable *)base)->net;
-}
-
 void spmd_group_here(const rt_executable *base, uint32_t *from, uint32_t *here) {
   const group_executable *g = (const group_executable *)base;
-  *from = group_device(g, 0);
+  *from = spmd_device_of(g, 0);
   *here = g->here;
 }
 

@@ -128,9 +128,10 @@ const rt_executable *spmd_group_local(const rt_executable *group);
 XLAC_MUST_USE int spmd_group_call_shards(const rt_executable *group, const rt_call_options *options,
                                          void *const *arguments, void *const *results, xlac_error *err);
 
-/* The group spans the processes of a network: rank r runs the r-th part of its devices, all in the same calls. Calls
- * with shards then have those of this process's devices alone. label: what the other ranks must run, too. Before the
- * first call. processes: by device; NULL: they are shared evenly. PARTICIPANTS: they can't be, or we have none. */
+/* group_network.c: the group spans the processes of a network: rank r runs the r-th part of its devices, all in the
+ * same calls. Calls with shards then have those of this process's devices alone. label: what the other ranks must run,
+ * too. Before the first call. processes: by device; NULL: they are shared evenly. PARTICIPANTS: they can't be, or we
+ * have none. */
 struct rt_network;
 XLAC_MUST_USE int spmd_group_join(rt_executable *group, struct rt_network *net, const uint32_t *processes,
                                   const char *label, xlac_error *err);

@@ -1,6 +1,7 @@
 /* Products of some rows (4 to 64). B is gone through in strips of two vectors' columns and blocks of FEW_BLOCK
  * terms; all rows of A, rearranged so that a tile reads them in order, go through a strip while it is in the
- * cache. */
+ * cache. A strip that is read often is copied first where its rows are far apart: at a stride of some kilobytes they
+ * would all fall into a few sets of the first cache, and be read from the second one each time. */
 #include "dot_few.h"
 
 #include "../../base/isa/isa.h"
@@ -20,7 +21,10 @@ enum {
   FEW_AHEAD = 16,           /* rows of B */
   FEW_TASK_COLUMNS = 256,   /* for which it is worth while to take A apart */
   FEW_TASK_WORK = 1 << 20,  /* products that a thread should have */
-  FEW_STRIP_BYTES = 2 * 64  /* of the widest strip's rows */
+  FEW_STRIP_BYTES = 2 * 64, /* of the widest strip's rows; of the narrowest: */
+  FEW_PIECE = 2 * 16,
+  FEW_COPY_ROWS = 56,        /* of A, for which a copy of a strip is worth while */
+  FEW_COPY_BYTES = 512 << 10 /* of B's block: less is as fast as it is */
 };
 
 /* The inner loop: see dot_few_tile.h. */
@@ -37,6 +41,7 @@ struct cpu_few {
   plan_dot dot;
   few_tiles tiles;
   int64_t columns, cuts; /* of a task, a multiple of the strip; tasks in a batch */
+  bool copies;           /* strips, before they are read */
 };
 
 typedef float few_4f32 __attribute__((vector_size(16)));
@@ -118,6 +123,8 @@ const cpu_few *cpu_few_make(const plan_dot *dot, base_arena *arena) {
   if (columns < FEW_TASK_COLUMNS) columns = FEW_TASK_COLUMNS;
   f->columns = (columns + f->tiles.lanes - 1) / f->tiles.lanes * f->tiles.lanes;
   f->cuts = (dot->n + f->columns - 1) / f->columns;
+  f->copies =
+      dot->m >= FEW_COPY_ROWS && (dot->k < FEW_BLOCK ? dot->k : FEW_BLOCK) * dot->ldb * few_size(dot) > FEW_COPY_BYTES;
   return f;
 }
 
@@ -175,6 +182,19 @@ static void few_strip(const cpu_few *f, const char *a, const char *b, int64_t st
   }
 }
 
+/* `columns` columns of B's block as a strip of its own. */
+static void few_copy(const cpu_few *f, const char *b, int64_t columns, int64_t count, char *strip) {
+  int64_t size = few_size(&f->dot), bytes = f->tiles.lanes * size, some = columns * size;
+  assert(columns <= f->tiles.lanes && bytes <= FEW_STRIP_BYTES && bytes % FEW_PIECE == 0 && count <= FEW_BLOCK);
+  for (int64_t p = 0; p < count && some == bytes; p++)
+    for (int64_t at = 0; at < bytes; at += FEW_PIECE)
+      memcpy(strip + p * bytes + at, b + p * f->dot.ldb * size + at, FEW_PIECE);
+  for (int64_t p = 0; p < count && some < bytes; p++) {
+    memcpy(strip + p * bytes, b + p * f->dot.ldb * size, (size_t)some);
+    memset(strip + p * bytes + some, 0, (size_t)(bytes - some));
+  }
+}
+
 /* What is left of a row is less than a strip: B's columns are copied to a strip that is filled up with zeros, and
  * the sums come and go by way of whole strips, too. */
 static void few_narrow(const cpu_few *f, const char *a, const char *b, char *c, int64_t columns, int64_t count,
@@ -182,15 +202,25 @@ static void few_narrow(const cpu_few *f, const char *a, const char *b, char *c, 
   char strip[FEW_BLOCK * FEW_STRIP_BYTES] __attribute__((aligned(64)));
   char sums[FEW_ROWS * FEW_STRIP_BYTES] __attribute__((aligned(64)));
   int64_t size = few_size(&f->dot), bytes = f->tiles.lanes * size, n = f->dot.n, some = columns * size;
-  assert(columns > 0 && columns < f->tiles.lanes && bytes <= FEW_STRIP_BYTES);
-  for (int64_t p = 0; p < count; p++) {
-    memcpy(strip + p * bytes, b + p * f->dot.ldb * size, (size_t)some);
-    memset(strip + p * bytes + some, 0, (size_t)(bytes - some));
-  }
+  assert(columns > 0 && columns < f->tiles.lanes);
+  few_copy(f, b, columns, count, strip);
   memset(sums, 0, (size_t)(f->dot.m * bytes));
   for (int64_t i = 0; i < f->dot.m && !first; i++) memcpy(sums + i * bytes, c + i * n * size, (size_t)some);
   few_strip(f, a, strip, f->tiles.lanes, sums, f->tiles.lanes, count, first);
   for (int64_t i = 0; i < f->dot.m; i++) memcpy(c + i * n * size, sums + i * bytes, (size_t)some);
+}
+
+/* Whole strips of B's block. */
+static void few_wide(const cpu_few *f, const char *a, const char *b, char *c, int64_t columns, int64_t count,
+                     bool first) {
+  char strip[FEW_BLOCK * FEW_STRIP_BYTES] __attribute__((aligned(64)));
+  int64_t size = few_size(&f->dot), lanes = f->tiles.lanes;
+  assert(columns % lanes == 0);
+  for (int64_t j = 0; j < columns; j += lanes) {
+    if (f->copies) few_copy(f, b + j * size, lanes, count, strip);
+    few_strip(f, a, f->copies ? strip : b + j * size, f->copies ? lanes : f->dot.ldb, c + j * size, f->dot.n, count,
+              first);
+  }
 }
 
 /* Columns from .. to of one batch, a block of k after the other; C collects the sums. */
@@ -201,13 +231,13 @@ static void few_columns(const few_run *r, int64_t batch, int64_t from, int64_t t
   int64_t size = few_size(d), lanes = f->tiles.lanes;
   const char *a = r->a + batch * d->stride_a * size, *b = r->b + batch * d->stride_b * size;
   char *c = r->c + batch * d->m * d->n * size;
+  int64_t whole = (to - from) / lanes * lanes, rest = from + whole;
   for (int64_t p = 0; p < d->k && !(p && rt_pool_stopping(r->pool)); p += FEW_BLOCK) {
-    int64_t count = d->k - p < FEW_BLOCK ? d->k - p : FEW_BLOCK, j = from;
+    int64_t count = d->k - p < FEW_BLOCK ? d->k - p : FEW_BLOCK;
     const char *block = b + p * d->ldb * size;
     few_take_apart(f, a, p, count, apart);
-    for (; j + lanes <= to; j += lanes)
-      few_strip(f, apart, block + j * size, d->ldb, c + j * size, d->n, count, p == 0);
-    if (j < to) few_narrow(f, apart, block + j * size, c + j * size, to - j, count, p == 0);
+    few_wide(f, apart, block + from * size, c + from * size, whole, count, p == 0);
+    if (rest < to) few_narrow(f, apart, block + rest * size, c + rest * size, to - rest, count, p == 0);
   }
 }
 
