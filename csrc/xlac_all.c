@@ -277,6 +277,7 @@
 #include "passes/hlo/reassociate.c"
 #include "passes/loops/while_loop_invariant_code_motion.c"
 #include "passes/loops/while_loop_simplifier.c"
+#include "passes/loops/while_products.c"
 #include "passes/loops/while_state.c"
 #include "passes/op_cost.c"
 #include "passes/pass.c"

@@ -109,3 +109,16 @@ def test_short_rows_read_from_their_end(dims, reversed_dims):
     ops = "".join(f"  m{i} = {shape} multiply(m{i - 1}, y)\n  d{i} = {shape} subtract(m{i}, x)\n" for i in range(1, 6))
     check(f"HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  y = {shape} parameter(1)\n  m0 = {shape} reverse(x), dimensions={{{every}}}\n{ops}"
           f"  ROOT r = {shape} add(d5, d1)\n}}", x, y, eval_ok=True)
+
+
+@pytest.mark.parametrize("n,row", [(4, 3), (12, 3), (16, 5), (33, 3)])
+@pytest.mark.parametrize("along", [0, 1, 2])
+def test_differences_of_few_points(n, row, along):
+    """Small kernels whose rows are coordinates: machine code gathers what it reads, where blocks would begin anew for each row."""
+    kept = ",".join(str(d) for i, d in enumerate((n, n, row)) if i != along)
+    check(f"HloModule m\nmost {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT m = f32[] maximum(a, b)\n}}\n"
+          f"ENTRY e {{\n  q = f32[{n},{row}] parameter(0)\n  w = f32[{n},{n}] parameter(1)\n  x = f32[{n},{n},{row}] broadcast(q), dimensions={{0,2}}\n"
+          f"  y = f32[{n},{n},{row}] broadcast(q), dimensions={{1,2}}\n  z = f32[{n},{n},{row}] broadcast(w), dimensions={{1,0}}\n"
+          f"  d = f32[{n},{n},{row}] subtract(x, y)\n  e = f32[{n},{n},{row}] divide(d, z)\n  l = f32[] constant(-inf)\n"
+          f"  ROOT r = f32[{kept}] reduce(e, l), dimensions={{{along}}}, to_apply=most\n}}",
+          *(np.random.default_rng(n).standard_normal(s).astype(np.float32) for s in ((n, row), (n, n))), eval_ok=True)

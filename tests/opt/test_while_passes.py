@@ -217,3 +217,74 @@ def test_loops_of_few_turns_that_only_compute_on_large_arrays_are_calls(n, first
     assert (text.count(" call("), text.count(" while(")) == (calls, int(calls == 0))
     assert " while(" not in check(source, "while-loop-simplifier{unroll=8},inline-calls", (x,)) or not calls
     assert " while(" in check(source, "while-loop-simplifier", (x,))
+
+
+ROWS = ("xs = f32[6,20] parameter(0)\nw = f32[20,30] parameter(1)\nh = f32[30] parameter(2)")
+ROW = "(s32[], f32[6,20], f32[20,30], f32[30])"
+
+
+def rows(*, index="a0", first="0", stop="6", product="row = f32[20] reshape(d)\np = f32[30] dot(row, a2), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+         state=ROW, params=ROWS, head="HloModule m"):
+    """A loop that multiplies row `index` of an array by a matrix in each trip."""
+    rest = ", ".join(f"a{i}" for i in range(1, 3))
+    body = (COUNT + f"z0 = s32[] constant(0)\nback = s32[] constant(5)\nlast = s32[] subtract(back, a0)\nfar = s32[] multiply(a0, back)\n"
+            f"d = f32[1,20] dynamic-slice(a1, {index}, z0), dynamic_slice_sizes={{1,20}}\n{product}\nt = f32[30] tanh(p)\nq = f32[30] add(a3, t) => n, {rest}, q")
+    return loop(state, f"z = s32[] constant({first})\ni = {state} tuple(z, xs, w, h)", body, f"l = s32[] constant({stop})\nROOT c = pred[] compare(a0, l), direction=LT",
+                "ROOT o = f32[30] get-tuple-element(w0), index=3", params=params).replace("w = (s32[]", "w0 = (s32[]").replace("HloModule m", head)
+
+
+def row_values():
+    g = np.random.default_rng(3)
+    return [g.standard_normal(s).astype(np.float32) for s in ((6, 20), (20, 30), (30,))]
+
+
+def check_products(source):
+    """The interpreter's bits stay; compiled sums of products may have another order."""
+    before, args = xlac.parse(source), row_values()
+    after = before.run("while-loop-invariant-code-motion,dce")
+    after.verify()
+    want, got = xlac.interpret(before, *args), xlac.interpret(after, *args)
+    assert want.tobytes() == got.tobytes()
+    np.testing.assert_allclose(xlac.compile(before)(*args), want, rtol=1e-5, atol=1e-5)
+    return after.to_text()
+
+
+@pytest.mark.parametrize("index", ["a0", "last", "far"], ids=["forwards", "backwards", "beyond the end"])
+def test_rows_of_an_array_are_multiplied_at_once_before_the_loop(index):
+    text = check_products(rows(index=index))
+    assert "dot(" not in section(text, "body") and "f32[6,30]{1,0} dot(" in section(text, "ENTRY")
+
+
+@pytest.mark.parametrize("product", [
+    "row = f32[20] reshape(d)\np = f32[30] dot(a2, row), lhs_contracting_dims={0}, rhs_contracting_dims={0}",
+    "p1 = f32[1,30] dot(d, a2), lhs_contracting_dims={1}, rhs_contracting_dims={0}\np = f32[30] reshape(p1)",
+    "p1 = f32[30,1] dot(a2, d), lhs_contracting_dims={0}, rhs_contracting_dims={1}\np = f32[30] reshape(p1)",
+    "row = f32[20] reshape(d)\np = f32[30] dot(a2, row), lhs_contracting_dims={0}, rhs_contracting_dims={0}, operand_precision={highest,default}",
+], ids=["on the right", "a row of its own", "a column", "with precisions"])
+def test_rows_on_either_side_of_the_product(product):
+    text = check_products(rows(product=product))
+    assert "dot(" not in section(text, "body") and section(text, "ENTRY").count("dot(") == 1
+    if "precision" in product:
+        assert "operand_precision={default,highest}" in text
+
+
+@pytest.mark.parametrize("change", [dict(first="4"), dict(stop="2"), dict(stop="0")], ids=["few trips left", "few trips", "no trip"])
+def test_rows_that_are_many_more_than_trips_stay(change):
+    assert "dot(" in section(check_products(rows(**change)), "body")
+
+
+def test_a_row_that_never_changes_moves_by_itself():
+    text = check_products(rows(index="back"))
+    assert "dot(" not in section(text, "body") and "f32[30]{0} dot(" in section(text, "ENTRY")
+
+
+def test_products_of_rows_with_a_state_stay():
+    text = check_products(rows(product="row = f32[20] reshape(d)\nu = f32[20] slice(a3), slice={[0:20]}\nv = f32[20] add(row, u)\n"
+                                       "p = f32[30] dot(v, a2), lhs_contracting_dims={0}, rhs_contracting_dims={0}"))
+    assert "dot(" in section(text, "body")
+
+
+def test_loops_of_a_schedule_are_changed_too():
+    """StableHLO's programs have an order, which JAX's scans come in."""
+    text = check_products(rows(head="HloModule m, is_scheduled=true"))
+    assert "is_scheduled=true" in text and "dot(" not in section(text, "body")

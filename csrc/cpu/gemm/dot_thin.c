@@ -262,6 +262,17 @@ THIN_BY_COLUMNS(thin_columns_bf16_avx2, float, uint16_t, THIN_BF16, __builtin_fm
   }
 THIN_BY_VECTORS(thin_dots_f32_avx2, float, float, THIN_SAME, __m256, 2, THIN_LOAD, __builtin_fmaf, _mm256_fmadd_ps,
                 THIN_HALVES_PS, thin_columns_f32_avx2, THIN_AVX2)
+/* Twice the lanes: their halves are the partial sums that the above has, added up in the same order. */
+#define THIN_AVX512 __attribute__((target("avx512f,avx2,fma")))
+#define THIN_HALVES_512_PS(to, s, rest)                                                                     \
+  {                                                                                                         \
+    __m256 h[4];                                                                                            \
+    _Pragma("GCC unroll 4") for (int c = 0; c < 4; c++) h[c] = _mm256_add_ps(                               \
+        _mm512_castps512_ps256(s[c]), _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(s[c]), 1))); \
+    THIN_HALVES_PS(to, h, rest)                                                                             \
+  }
+THIN_BY_VECTORS(thin_dots_f32_avx512, float, float, THIN_SAME, __m512, 4, THIN_LOAD, __builtin_fmaf, _mm512_fmadd_ps,
+                THIN_HALVES_512_PS, thin_columns_f32_avx2, THIN_AVX512)
 THIN_ONE_ROW(thin_row_f32_avx2, float, __m256, THIN_LOAD, __builtin_fmaf, THIN_FMA_PS, THIN_AVX2)
 THIN_ONE_ROW(thin_row_f64_avx2, double, __m256d, THIN_LOAD, __builtin_fma, THIN_FMA_PD, THIN_AVX2)
 THIN_BY_VECTORS(thin_dots_f64_avx2, double, double, THIN_SAME, __m256d, 1, THIN_LOAD, __builtin_fma, _mm256_fmadd_pd,
@@ -282,6 +293,7 @@ static thin_fn *thin_fn_of(base_dtype b, bool by_columns, bool vectors) {
   static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_dots_f32_avx2},
                                       {thin_rows_f64_avx2, thin_dots_f64_avx2},
                                       {thin_rows_bf16_avx2, thin_columns_bf16_avx2}};
+  if (vectors && row == 0 && by_columns && base_isa_best() >= BASE_ISA_AVX512) return thin_dots_f32_avx512;
   if (vectors) return avx2[row][by_columns];
 #endif
   (void)vectors;

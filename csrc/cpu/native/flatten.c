@@ -12,7 +12,11 @@ enum {
   FLAT_ENOUGH = 1024,  /* of which no more are looked for */
   FLAT_EXTRA = 64,     /* values that digits may need */
   FLAT_LEAST = 96,
-  FLAT_OPS = 3 /* of a kernel for each gather: the VM has ways to read short rows, and pays for each op */
+  FLAT_OPS = 3,        /* of a kernel for each gather: the VM has ways to read short rows, and pays for each op ... */
+  FLAT_FEW = 128,      /* ... but from so many iterations ... */
+  FLAT_MANY = 1 << 12, /* ... up to so many its ways begin anew for few elements, so that ... */
+  FLAT_FEW_LEAST = 32, /* ... shorter rows are worth it ... */
+  FLAT_FEW_OPS = 1     /* ... with fewer ops */
 };
 
 typedef struct flat_run {
@@ -27,6 +31,10 @@ typedef struct flat_run {
   uint32_t digits[FLAT_EXTRA], n_digits;
   bool failed;
 } flat_run;
+
+static bool flat_is_few(const kernel *k) {
+  return k->count >= FLAT_FEW && k->count <= FLAT_MANY;
+}
 
 /* --- which dimensions --- */
 
@@ -67,7 +75,7 @@ static bool flat_choose(flat_run *r) {
     r->extents[0] = part;
   }
   r->first = d;
-  return r->n_merged > 1 && total >= FLAT_LEAST;
+  return r->n_merged > 1 && total >= (flat_is_few(k) ? FLAT_FEW_LEAST : FLAT_LEAST);
 }
 
 /* --- values --- */
@@ -262,7 +270,7 @@ static bool flat_pays(const flat_run *r) {
     ops += v->kind == KERNEL_OP;
     gathers += v->kind == KERNEL_LOAD && r->values[r->n + i].n_in > v->n_in && !flat_is_near(&r->values[r->n + i]);
   }
-  return ops >= FLAT_OPS * gathers;
+  return ops >= (flat_is_few(r->from) ? FLAT_FEW_OPS : FLAT_OPS) * gathers;
 }
 
 const kernel *nat_flatten(const kernel *k, base_arena *arena) {

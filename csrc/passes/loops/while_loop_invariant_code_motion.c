@@ -1,10 +1,10 @@
 /* while-loop-invariant-code-motion: what a loop's body computes anew at every trip, from values that never change, is
- * computed once before the loop and carried round.
+ * computed once before the loop and carried round; so are the products of all rows that the body takes one by one.
  * Requires: nothing; sees loops whose state is a tuple that is read by element, and starts from a tuple op. Leaves what
  * is cheap (broadcasts, iotas, constants) and what has more elements than all it is made of. Preserves: side effects,
  * random ops, collectives and custom calls, control edges, the schedule. */
 #include "../pass.h"
-#include "while_state.h"
+#include "while_products.h"
 
 /*    before: body: x, y = elements 1, 2; e = exponential(x); z = add(y, e); root (h, x, z)
  *    after:  body: x, y, e = elements 1, 2, 3; z = add(y, e); root (h, x, z, e)
@@ -16,10 +16,12 @@ typedef struct motion_run {
   hlo_maker x;
   opt_facts facts;
   const uint32_t *callers;
-  base_arena scratch; /* of one loop */
-  uint8_t *fixed;     /* by op id: never changes */
-  uint8_t *moves;     /* by op id: is computed before the loop */
-  uint8_t *needed;    /* by op id: what moves needs it there */
+  base_arena scratch;  /* of one loop */
+  uint8_t *fixed;      /* by op id: never changes */
+  uint8_t *moves;      /* by op id: is computed before the loop */
+  uint8_t *needed;     /* by op id: what moves needs it there */
+  uint32_t n_products; /* of all rows, which must move */
+  const ir_op *products[WHILE_PRODUCTS];
   bool failed;
 } motion_run;
 
@@ -65,6 +67,12 @@ static bool motion_is_worth(const ir_op *op) {
   return ir_type_bytes(op->type) <= made_of;
 }
 
+static bool motion_is_product(const motion_run *r, const ir_op *op) {
+  for (uint32_t i = 0; i < r->n_products; i++)
+    if (r->products[i] == op) return true;
+  return false;
+}
+
 /* Some user of op stays in the loop. */
 static bool motion_is_carried(const motion_run *r, const ir_op *op) {
   IR_FOR_USES(use, op) {
@@ -82,20 +90,32 @@ static void motion_mark_needed(motion_run *r, ir_op *const *order, uint32_t n) {
   }
 }
 
-/* What moves, carried values into `carried`.
+/* By op id, of the body as it is now. */
+static bool motion_find_fixed(motion_run *r, const while_state *w, ir_op *const *order, uint32_t n) {
+  size_t ids = (size_t)r->x.m->n_ids + 1;
+  r->fixed = base_arena_zalloc(&r->scratch, ids);
+  r->moves = base_arena_zalloc(&r->scratch, ids);
+  r->needed = base_arena_zalloc(&r->scratch, ids);
+  if (!order || !r->fixed || !r->moves || !r->needed) return false;
+  for (uint32_t i = 0; i < n; i++) r->fixed[order[i]->id] = motion_is_fixed(r, w, order[i]);
+  return true;
+}
+
+/* What moves, carried values into `carried`, products first: there is room for all of those.
  * In two steps, since an op moves for its users' sake only if all that it needs moves too. */
 static uint32_t motion_choose(motion_run *r, const while_state *w, ir_op *const *order, uint32_t n, ir_op **carried) {
-  assert(w->inside != NULL);
+  assert(w->inside != NULL && (int)WHILE_PRODUCTS <= (int)MOTION_MAX);
   uint32_t count = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    r->fixed[order[i]->id] = motion_is_fixed(r, w, order[i]);
-    r->moves[order[i]->id] = r->fixed[order[i]->id] && motion_is_worth(order[i]);
-  }
-  for (uint32_t i = 0; i < n && count < MOTION_MAX; i++) {
-    if (!r->moves[order[i]->id] || !motion_is_carried(r, order[i])) continue;
-    r->needed[order[i]->id] = 1;
-    carried[count++] = order[i];
-  }
+  (void)w;
+  for (uint32_t i = 0; i < n; i++)
+    r->moves[order[i]->id] = r->fixed[order[i]->id] && (motion_is_worth(order[i]) || motion_is_product(r, order[i]));
+  for (int product = 1; product >= 0; product--)
+    for (uint32_t i = 0; i < n && count < MOTION_MAX; i++) {
+      if (!r->moves[order[i]->id] || motion_is_product(r, order[i]) != product) continue;
+      if (!motion_is_carried(r, order[i])) continue;
+      r->needed[order[i]->id] = 1;
+      carried[count++] = order[i];
+    }
   if (count) motion_mark_needed(r, order, n);
   return count;
 }
@@ -146,13 +166,16 @@ static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_
 /* Post-order: operands are judged before users. */
 static bool motion_in(motion_run *r, while_state *w) {
   uint32_t n = 0;
-  size_t ids = (size_t)r->x.m->n_ids + 1;
   ir_op **order = ir_post_order(w->root->parent, &r->scratch, &n), *carried[MOTION_MAX];
   base_map map;
-  r->fixed = base_arena_zalloc(&r->scratch, ids);
-  r->moves = base_arena_zalloc(&r->scratch, ids);
-  r->needed = base_arena_zalloc(&r->scratch, ids);
-  if (!order || !r->fixed || !r->moves || !r->needed) return false;
+  r->n_products = 0;
+  if (!motion_find_fixed(r, w, order, n)) return false;
+  r->n_products = while_batch_products(w, &r->x, &r->facts, r->fixed, order, n, r->products);
+  if (r->x.failed) return false;
+  if (r->n_products) {
+    order = ir_post_order(w->root->parent, &r->scratch, &n);
+    if (!motion_find_fixed(r, w, order, n)) return false;
+  }
   uint32_t count = motion_choose(r, w, order, n, carried);
   if (!count) return true;
   base_map_init(&map, r->x.m->alloc);
@@ -170,7 +193,7 @@ int opt_while_loop_invariant_code_motion(ir_module *m, const opt_args *args, xla
   ir_op **loops = while_list(m, &r.facts, &n);
   r.callers = while_count_callers(m, &r.facts.arena);
   r.failed = !loops || !r.callers;
-  for (uint32_t i = 0; i < n && !m->config.is_scheduled && !r.failed; i++) {
+  for (uint32_t i = 0; i < n && !r.failed; i++) {
     while_state w;
     if (!while_open(&w, loops[i], &r.facts, r.callers) || !w.init || opt_in_edge(&r.facts, w.init)) continue;
     base_arena_init(&r.scratch, m->alloc);

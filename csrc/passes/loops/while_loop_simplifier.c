@@ -245,11 +245,11 @@ static bool loop_take_apart(simpler_loop *s, ir_op *loop) {
   return true;
 }
 
-/* First what makes elements unneeded, then dropping them. Calls stand where their loop stood; other new ops would have
- * to be put into a schedule. */
+/* First what makes elements unneeded, then dropping them. In a schedule calls stand where their loop stood, and all
+ * other new ops right before what reads them. */
 static void loop_simplify(simpler_loop *s, ir_op *op) {
   while_state w;
-  if (loop_take_apart(s, op) || s->x.m->config.is_scheduled) return;
+  if (loop_take_apart(s, op)) return;
   if (!while_open(&w, op, &s->facts, s->callers) || !w.init || opt_in_edge(&s->facts, w.init)) return;
   for (uint32_t i = 0; i < w.n && !s->failed; i++) {
     if (!while_is_invariant(&w, i)) continue;

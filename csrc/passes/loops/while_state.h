@@ -13,8 +13,7 @@ typedef struct while_state {
 
 /* Callers of each computation, by id; `arena`'s. NULL when out of memory. */
 uint32_t *while_count_callers(const ir_module *m, base_arena *arena);
-/* All loops, those of called computations first. NULL when out of memory. A scheduled module has an order to keep,
- * which new ops would have to be put into. */
+/* All loops, those of called computations first. NULL when out of memory. */
 ir_op **while_list(const ir_module *m, opt_facts *facts, uint32_t *n);
 /* Whether loop is one whose state may be changed: it has its computations for itself, reads and writes its state by
  * element, and carries no shardings. */
