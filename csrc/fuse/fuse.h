@@ -27,6 +27,7 @@ typedef struct fusion_model {
   rt_compute_facts facts; /* complete: where the device knew nothing stands what is usual */
   double op;              /* arithmetic on 4 bytes, all lanes of a vector in use */
   double level[4];        /* reading a byte from each level of the cache, and from memory */
+  uint32_t devices;       /* that run the same program, on shards of their own; at least 1 */
 } fusion_model;
 
 /* facts: NULL where nothing is known of the device. */

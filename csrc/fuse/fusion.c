@@ -93,6 +93,13 @@ static bool fusion_has_chains(const ir_module *m) {
   return false;
 }
 
+/* Of the module's group: what a text says, which may be anything. */
+static uint32_t fusion_devices(const ir_module *m) {
+  int64_t all = 0;
+  if (!base_mul_i64(m->config.replica_count, m->config.num_partitions, &all) || all > UINT32_MAX) return UINT32_MAX;
+  return all > 1 ? (uint32_t)all : 1;
+}
+
 /* An entry for each op, zeroed. False when out of memory. */
 bool fusion_make(fusion_plan *f, const ir_module *m, const rt_compute_facts *facts, base_arena *arena) {
   assert(f && m && arena);
@@ -101,6 +108,7 @@ bool fusion_make(fusion_plan *f, const ir_module *m, const rt_compute_facts *fac
   bool chains = fusion_has_chains(m);
   f->waits = chains ? base_arena_zalloc(arena, n * sizeof *f->waits) : NULL;
   fusion_model_make(&f->model, facts);
+  f->model.devices = fusion_devices(m);
   return f->of && (f->waits || !chains);
 }
 

@@ -15,7 +15,7 @@ enum { COST_TYPES = 8 }; /* of an op that kernels hold: its result and at most t
 
 void fusion_model_make(fusion_model *out, const rt_compute_facts *facts) {
   assert(out);
-  *out = (fusion_model){.facts = facts ? *facts : cost_usual, .level = {0.03, 0.06, 0.12, 0.35}};
+  *out = (fusion_model){.facts = facts ? *facts : cost_usual, .level = {0.03, 0.06, 0.12, 0.35}, .devices = 1};
   if (!out->facts.vector_bytes) out->facts.vector_bytes = cost_usual.vector_bytes;
   for (uint32_t i = 0; i < 3; i++)
     if (!out->facts.cache_bytes[i]) out->facts.cache_bytes[i] = cost_usual.cache_bytes[i];

@@ -16,7 +16,8 @@ enum {
   TILE_LEAST = 32 << 10,   /* bytes of a tile: ... */
   TILE_MOST = 128 << 10,   /* ... its scratch memory is on the stack */
   TILE_PRODUCTS = 3 << 20, /* bytes in all that a product must be among: what is less is in the caches anyway, where a
-                              product by itself is faster */
+                              product by itself is faster; of the devices of a group each has a part of them */
+  TILE_SHARERS = 4,        /* of many devices: so many at most are at the same step */
   TILE_OF_SECOND_LEVEL = 8 /* a tile takes that part of the second cache: others go through it, too */
 };
 
@@ -83,7 +84,8 @@ int64_t fusion_tile_bytes(const fusion_model *m) {
 
 /* Rows of a product are worth their while where they stay in the second cache, which other things go through, too. */
 static int64_t tile_of_products(const fusion_model *m, int64_t rows, int64_t n, int64_t row_bytes, int64_t at_once) {
-  if (row_bytes * rows < TILE_PRODUCTS) return 0;
+  uint32_t sharers = m->devices < TILE_SHARERS ? m->devices : TILE_SHARERS;
+  if (row_bytes * rows < TILE_PRODUCTS / sharers) return 0;
   n = n < at_once ? at_once : n / at_once * at_once;
   if (n > rows || n * row_bytes > (int64_t)m->facts.cache_bytes[1] / 4 * 3) return 0;
   return n;
