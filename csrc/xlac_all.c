@@ -428,6 +428,7 @@
 #include "cpu/gemm/blas.c"
 #include "cpu/gemm/blas_lazy.c"
 #include "cpu/gemm/dot.c"
+#include "cpu/gemm/dot_amx.c"
 #include "cpu/gemm/dot_few.c"
 #include "cpu/gemm/dot_gemm.c"
 #include "cpu/gemm/dot_kernels.c"

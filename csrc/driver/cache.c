@@ -116,6 +116,7 @@ static bool cache_sum_program(driver_cache *c, const ir_module *m, base_sum *out
 bool driver_cache_name(driver_cache *c, const ir_module *m, const driver_options *options, const char *version,
                        const char *extra) {
   static const char *const isas[] = {"portable", "avx2", "avx512", "avx512_vnni"};
+  static const char *const narrow[] = {NULL, "avx512_bf16", "amx"};
   const char *native = getenv("XLAC_NATIVE");
   base_sum program;
   if (!cache_sum_program(c, m, &program)) return false;
@@ -127,7 +128,7 @@ bool driver_cache_name(driver_cache *c, const ir_module *m, const driver_options
     return false;
   }
   base_putf(&c->key, "\nisa %s\nnative %s\nnumerics %s\nfusion %s\npasses %s\ndonate %s\n",
-            base_isa_has_bf16() ? "avx512_bf16" : isas[base_isa_best()],
+            narrow[base_isa_narrow_products()] ? narrow[base_isa_narrow_products()] : isas[base_isa_best()],
             native && strcmp(native, "0") == 0 ? "off" : "on", options->build.fast ? "fast" : "strict",
             options->plan.no_fusion ? "off" : "on", options->no_passes ? "off" : "on", extra);
   if (c->key.failed) return false;

@@ -194,15 +194,16 @@ assert (TOGETHER in str(exe.explain("fusion"))) == ("LEVEL" != "portable")
 near(leaves(exe(*arguments)), leaves(xlac.interpret(xlac.parse(text), *arguments)), 1e-5)
 for k in (64, 77, 1030):
     for contracted, shape in ((0, (k, 70)), (1, (70, k))):
-        for t, out, dtype, bound in (("bf16", "f32", ml_dtypes.bfloat16, 1e-5), ("bf16", "bf16", ml_dtypes.bfloat16, 2**-7), ("s8", "s32", np.int8, 0)):
+        for t, out, dtype, bound in (("bf16", "f32", ml_dtypes.bfloat16, 1e-5), ("bf16", "bf16", ml_dtypes.bfloat16, 2**-7), ("s8", "s32", np.int8, 0),
+                                     ("u8", "s32", np.uint8, 0)):
             text = f"HloModule m\\nENTRY e {{ a = {t}[50,{k}] parameter(0)\\n b = {t}[{shape[0]},{shape[1]}] parameter(1)\\n"
             text += f"ROOT c = {out}[50,70] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{{contracted}}} }}"
-            a, b = ((20 * numbers(*s, seed=k)).astype(dtype) for s in ((50, k), shape))
+            a, b = ((20 * numbers(*s, seed=k)).astype(np.int8).astype(dtype) for s in ((50, k), shape))
             near(leaves(xlac.compile(xlac.parse(text))(a, b)), leaves(xlac.interpret(xlac.parse(text), a, b)), bound * 20)
 """
 
 
-@pytest.mark.parametrize("level", ["avx512_bf16", "avx512_vnni", "avx512", "avx2", "portable"])
+@pytest.mark.parametrize("level", ["amx", "avx512_bf16", "avx512_vnni", "avx512", "avx2", "portable"])
 def test_lower_levels(level):
     """In a process that uses fewer instructions; without AVX2 nothing goes together, and results are right."""
     ran = subprocess.run([sys.executable, "-c", LEVELS.replace("LEVEL", level)], env=os.environ | {"XLAC_MAX_ISA": level}, capture_output=True, text=True)

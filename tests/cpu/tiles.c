@@ -1,4 +1,5 @@
 /* Every tile of the matrix product that this CPU can run, beside a plain sum. Built and run by test_tiles.py. */
+#include "../../csrc/cpu/gemm/dot_amx.c"
 #include "../../csrc/cpu/gemm/dot_kernels.c"
 
 #include <math.h>
@@ -71,8 +72,61 @@ static int check(int level, int kind) {
   return wrong || GEMM_ROWS % k.rows;
 }
 
+static float widened(const char *p) {
+  uint16_t half;
+  memcpy(&half, p, sizeof half);
+  uint32_t bits = (uint32_t)half << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+/* One step: of two bf16, or of four bytes, the left ones unsigned. */
+static double step_of(bool bytes, const char *x, const char *y) {
+  double sum = 0;
+  for (int i = 0; i < (bytes ? 4 : 2); i++)
+    sum += bytes ? (double)(uint8_t)x[i] * (int8_t)y[i] : (double)widened(x + 2 * i) * widened(y + 2 * i);
+  return sum;
+}
+
+/* Tiles of bytes, and of bf16: for some numbers of steps, in turn the first block of k and a later one. */
+static int check_narrow(cpu_gemm_kernel k, bool bytes) {
+  int wrong = 0;
+  for (int steps = 0; steps <= 40; steps++) {
+    fill(2, left, sizeof left);
+    fill(2, right, sizeof right);
+    for (size_t i = 0; !bytes && i < sizeof left; i += 2) left[i + 1] = (char)((left[i + 1] & 0x80) | 0x3f);
+    for (size_t i = 0; !bytes && i < sizeof right; i += 2) right[i + 1] = (char)((right[i + 1] & 0x80) | 0x3f);
+    memset(sums, 0, sizeof sums);
+    for (int first = 1; first >= 0; first--) k.tile(steps, left, right, sums, first);
+    for (int row = 0; row < k.rows; row++)
+      for (int column = 0; column < k.columns; column++) {
+        const char *got = sums + row * GEMM_ROW_BYTES + column * 4;
+        double want = 0;
+        for (int p = 0; p < steps; p++)
+          want += 2 * step_of(bytes, left + row * GEMM_ROW_BYTES + p * 4, right + (p * k.columns + column) * 4);
+        double is = bytes ? (double)(int32_t)whole(2, got) : number(0, got);
+        wrong += !(fabs(is - want) <= (bytes ? 0 : 1e-3));
+      }
+  }
+  if (wrong || GEMM_ROWS % k.rows) printf("narrow, bytes %d: %d wrong\n", bytes, wrong);
+  return wrong || GEMM_ROWS % k.rows;
+}
+
+/* With AMX, then by vectors, where the CPU has them. */
+static int check_all_narrow(void) {
+  int wrong = 0;
+  for (int i = 0; i < 2; i++) {
+    if (i == 1) setenv("XLAC_MAX_ISA", "avx512_bf16", 1);
+    if (cpu_gemm_kernel_of_bytes().tile) wrong += check_narrow(cpu_gemm_kernel_of_bytes(), true);
+    if (base_isa_narrow_products() != BASE_ISA_NO_NARROW)
+      wrong += check_narrow(cpu_gemm_kernel_of(XLAC_F32, true), false);
+  }
+  return wrong;
+}
+
 int main(void) {
-  int wrong = 0, levels = tile_level() + 1;
+  int wrong = check_all_narrow(), levels = tile_level() + 1;
   for (int level = 0; level < levels; level++)
     for (int kind = 0; kind < TILE_KINDS; kind++) wrong += check(level, kind);
   printf("%d levels\n", levels);

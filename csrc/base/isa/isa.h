@@ -13,10 +13,15 @@ typedef enum base_isa {
 } base_isa;
 
 /* The best that this CPU has, but no more than the environment's XLAC_MAX_ISA names: "portable", "avx2", "avx512",
- * "avx512_vnni"; any other text, as "avx512_bf16", says nothing. It is read at each call, and what was chosen stays
+ * "avx512_vnni"; any other text, as "amx", says nothing. It is read at each call, and what was chosen stays
  * with what was compiled. Thread-safe unless the environment is changed meanwhile. */
 base_isa base_isa_best(void);
-/* Whether there are products of bf16 beyond the last of these, and the environment allows for them. */
-bool base_isa_has_bf16(void);
+/* Beyond the last of these, where the environment allows for it. */
+typedef enum base_isa_narrow {
+  BASE_ISA_NO_NARROW,
+  BASE_ISA_BF16, /* AVX512-BF16, where it is faster than products of f32 */
+  BASE_ISA_AMX   /* tiles of bf16 and of bytes, which the system lets this process use */
+} base_isa_narrow;
+base_isa_narrow base_isa_narrow_products(void);
 
 #endif

@@ -68,7 +68,8 @@ void cpu_gemm_types(cpu_gemm *g, base_dtype a, base_dtype b, base_dtype c, bool 
   g->packed = product;
   g->sum = base_dtype_real_part(product);
   g->is_complex = base_dtype_is_complex(product);
-  bool narrow = product == XLAC_F32 && a == XLAC_BF16 && b == XLAC_BF16 && base_isa_has_bf16();
+  bool narrow =
+      product == XLAC_F32 && a == XLAC_BF16 && b == XLAC_BF16 && base_isa_narrow_products() != BASE_ISA_NO_NARROW;
   g->pairs = !g->small && (narrow || (product == XLAC_S32 && gemm_is_small_integer(a) && gemm_is_small_integer(b)));
   bool packs = !g->small && gemm_packs(g);
   g->a_type = gemm_reads(a, product, g->pairs) && !(g->small && base_dtype_bytes(a) < 4) ? a : product;

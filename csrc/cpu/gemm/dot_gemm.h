@@ -43,7 +43,7 @@ typedef struct cpu_gemm_kernel {
   int rows, columns; /* of the tile, columns in lanes */
 } cpu_gemm_kernel;
 /* For sums of type t (F32, F64, S32, S64); pairs: S32 sums of S16 products, or F32 sums of BF16 products where
- * base_isa_has_bf16. The best for this CPU. */
+ * there are base_isa_narrow_products. The best for this CPU. */
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
 /* For S32 sums of products of four unsigned bytes by four signed ones; {NULL} where this CPU has none. */
 cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void);
@@ -105,6 +105,11 @@ bool cpu_gemm_owns_lines(const cpu_gemm *g);
 static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
   return g->bytes ? (count + 3) / 4 : g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
 }
+
+/* --- dot_amx.c: tiles of 32 by 32 for CPUs with AMX. Any number of steps --- */
+#if defined(__x86_64__)
+cpu_gemm_tile cpu_gemm_tile_amx_bf16, cpu_gemm_tile_amx_bytes;
+#endif
 
 /* --- dot_small.c --- */
 bool cpu_gemm_is_small(const cpu_gemm *g);

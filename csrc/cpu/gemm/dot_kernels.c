@@ -206,13 +206,16 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {
   assert(kind != 3 || t == XLAC_S64);
   assert(!pairs || t == XLAC_S32 || t == XLAC_F32);
 #if defined(__x86_64__)
-  if (pairs && t == XLAC_F32) return (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
+  if (pairs && t == XLAC_F32)
+    return base_isa_narrow_products() == BASE_ISA_AMX ? (cpu_gemm_kernel){cpu_gemm_tile_amx_bf16, 32, 32}
+                                                      : (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
 #endif
   return tile_table[tile_level()][pairs ? 4 : kind];
 }
 
 cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void) {
 #if defined(__x86_64__)
+  if (base_isa_narrow_products() == BASE_ISA_AMX) return (cpu_gemm_kernel){cpu_gemm_tile_amx_bytes, 32, 32};
   if (base_isa_best() >= BASE_ISA_AVX512_VNNI) return (cpu_gemm_kernel){tile_bytes_vnni, 12, 32};
 #endif
   return (cpu_gemm_kernel){NULL, 0, 0};
