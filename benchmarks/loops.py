@@ -1,6 +1,6 @@
 """Loops with small bodies, as JAX users write them, beside XLA:CPU: time of a call, minimum and median, processor time.
 
-  python benchmarks/loops.py [--set known|kinds|fresh] [--rounds 9] [--only NAME ...] [--json out.json]
+  python benchmarks/loops.py [--set known|kinds|fresh|new] [--rounds 9] [--only NAME ...] [--json out.json]
 
 Needs the `test` extra. Kinds: scalar searches and recurrences, filters and integrators with a few numbers of state, recurrent layers, dynamic
 programming, cellular automata, sampling. Columns as in benchmarks/compiled.py."""
@@ -17,6 +17,7 @@ import numpy as np
 from compiled import CLOCK, Xla, flat, mean, off_by, ratio, show, times_of
 from loop_fresh import FRESH
 from loop_kinds import KINDS
+from loop_new import NEW
 from unseen import argument, check_all_read, lowered
 
 import xlac
@@ -453,14 +454,14 @@ def compare(xla, name, function, shapes, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--set", choices=["known", "kinds", "fresh"], default="known")
+    parser.add_argument("--set", choices=["known", "kinds", "fresh", "new"], default="known")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--json")
     options = parser.parse_args()
     CLOCK["now"] = time.process_time
     xla, rows = Xla(), []
-    for name, (function, shapes) in dict(known=LOOPS, kinds=KINDS, fresh=FRESH)[options.set].items():
+    for name, (function, shapes) in dict(known=LOOPS, kinds=KINDS, fresh=FRESH, new=NEW)[options.set].items():
         if options.only and name not in options.only:
             continue
         rows.append(compare(xla, name, function, shapes, options.rounds))

@@ -1,5 +1,6 @@
 """Reductions of which few results lie side by side (points of 3 coordinates): the same for any threads and instructions, integers as
 the interpreter has them, floats within rounding. Products of few terms beside them."""
+
 import numpy as np
 import pytest
 
@@ -111,3 +112,57 @@ ENTRY e {{
         want = (x * (y if y.ndim == 2 else y[:, None])).sum(1)
         for numerics in ("strict", "fast"):
             assert (np.asarray(xlac.compile(xlac.parse(text), numerics=numerics)(x, y)) == want).all()
+
+
+@pytest.mark.parametrize("states", [8, 16, 24, 33, 64])
+@pytest.mark.parametrize("op,first", [("maximum", "-inf"), ("minimum", "inf"), ("maximum", "0.25")])
+def test_small_matrices_in_a_loop(states, op, first):
+    """The best way into each state, as in Viterbi's algorithm: a row of the loop's input is read where it lies."""
+    n = states
+    step = f"""step {{
+  s = (s32[], f32[{n}], f32[{n},{n}], f32[7,{n}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  a = f32[{n}] get-tuple-element(s), index=1
+  t = f32[{n},{n}] get-tuple-element(s), index=2
+  e = f32[7,{n}] get-tuple-element(s), index=3
+  b = f32[{n},{n}] broadcast(a), dimensions={{0}}
+  u = f32[{n},{n}] add(b, t)
+  l = f32[] constant({first})
+  m = f32[{n}] reduce(u, l), dimensions={{0}}, to_apply=best
+  z = s32[] constant(0)
+  d = f32[1,{n}] dynamic-slice(e, i, z), dynamic_slice_sizes={{1,{n}}}
+  r = f32[{n}] reshape(d)
+  q = f32[{n}] add(m, r)
+  k = s32[] constant(1)
+  j = s32[] add(i, k)
+  ROOT o = (s32[], f32[{n}], f32[{n},{n}], f32[7,{n}]) tuple(j, q, t, e)
+}}"""
+    text = f"""HloModule m
+best {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] {op}(a, b)
+}}
+{step}
+more {{
+  s = (s32[], f32[{n}], f32[{n},{n}], f32[7,{n}]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  l = s32[] constant(9)
+  ROOT c = pred[] compare(i, l), direction=LT
+}}
+ENTRY e {{
+  a = f32[{n}] parameter(0)
+  t = f32[{n},{n}] parameter(1)
+  e = f32[7,{n}] parameter(2)
+  z = s32[] constant(0)
+  i = (s32[], f32[{n}], f32[{n},{n}], f32[7,{n}]) tuple(z, a, t, e)
+  w = (s32[], f32[{n}], f32[{n},{n}], f32[7,{n}]) while(i), condition=more, body=step
+  ROOT o = f32[{n}] get-tuple-element(w), index=1
+}}"""
+    rng = np.random.default_rng(states)
+    args = [rng.standard_normal(s).astype(np.float32) for s in ((n,), (n, n), (7, n))]
+    args[1][n // 2, 3], args[2][2, 1] = np.nan, -0.0
+    module = xlac.parse(text)
+    want = xlac.interpret(module, *args)
+    for fuse in (True, False):
+        assert xlac.compile(module, fuse=fuse)(*args).tobytes() == want.tobytes()

@@ -122,10 +122,13 @@ static int64_t nat_rows_begin(cpu_native_rows *r, const cpu_native_kernel *n, co
   const kernel *k = n->k;
   uintptr_t code = (uintptr_t)n->store->pages + n->entry;
   assert(cpu_native_is_ready(n) && k->rank > 0 && begin >= 0 && begin < k->count);
-  *r = (cpu_native_rows){.n = n};
+  r->n = n, r->apart = r->wide = 0; /* not cleared: small kernels run often */
   memcpy(&r->code, &code, sizeof code);
-  int64_t row = k->extents[k->rank - 1], rest = begin / row, from = begin % row;
-  for (uint32_t d = k->rank - 1; d-- > 0; rest /= k->extents[d]) r->index[d] = rest % k->extents[d];
+  int64_t row = k->extents[k->rank - 1], rest = begin ? begin / row : 0, from = begin - rest * row;
+  for (uint32_t d = k->rank - 1; d-- > 0;) {
+    r->index[d] = rest ? rest % k->extents[d] : 0;
+    if (rest) rest /= k->extents[d];
+  }
   nat_row_point(r, in, out, sums, from);
   return from;
 }

@@ -19,9 +19,9 @@ typedef struct topk_work {
   rt_pool *pool;
 } topk_work;
 
-/* Asked for every step i, of which some thousands take a millisecond. */
+/* Asked for every step i, of which some thousands take a millisecond: short rows have none that looks. */
 static bool topk_stops(const topk_work *w, int64_t i) {
-  return i % TOPK_POLL == 0 && rt_pool_stopping(w->pool);
+  return i && i % TOPK_POLL == 0 && rt_pool_stopping(w->pool);
 }
 
 static inline bool topk_after(const interp_keyed *a, const interp_keyed *b) {
@@ -90,20 +90,33 @@ static void topk_find(const topk_work *w, const char *from, interp_keyed *heap) 
   topk_in_order(w, heap);
 }
 
+/* The heap, in order, is the row's result. */
+static void topk_put(const topk_work *w, int64_t row, const char *from, const interp_keyed *heap) {
+  const topk_data *x = w->x;
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)x->dtype);
+  int64_t place_bytes = (int64_t)base_dtype_bytes((base_dtype)x->place);
+  for (int64_t i = 0; i < x->k; i++) {
+    char *place = w->places + (row * x->k + i) * place_bytes;
+    int32_t at = (int32_t)heap[i].at;
+    memcpy(w->values + (row * x->k + i) * bytes, from + heap[i].at * bytes, (size_t)bytes);
+    if (x->place == XLAC_S32)
+      memcpy(place, &at, sizeof at);
+    else
+      base_store_i64((base_dtype)x->place, place, heap[i].at);
+  }
+}
+
 static void topk_rows(void *ctx, size_t begin, size_t end) {
   const topk_work *w = ctx;
   const topk_data *x = w->x;
   interp_keyed *heap = w->heaps + (int64_t)begin / x->grain * x->k;
-  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)x->dtype);
-  int64_t place_bytes = (int64_t)base_dtype_bytes((base_dtype)x->place);
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)x->dtype), rows = interp_max(1, TOPK_POLL / x->n), asked = rows;
   for (int64_t row = (int64_t)begin; row < (int64_t)end; row++) {
     const char *from = w->from + row * x->n * bytes;
     topk_find(w, from, heap);
-    if (rt_pool_stopping(w->pool)) return;
-    for (int64_t i = 0; i < x->k; i++) {
-      memcpy(w->values + (row * x->k + i) * bytes, from + heap[i].at * bytes, (size_t)bytes);
-      base_store_i64((base_dtype)x->place, w->places + (row * x->k + i) * place_bytes, heap[i].at);
-    }
+    if (--asked == 0 && rt_pool_stopping(w->pool)) return;
+    if (asked == 0) asked = rows;
+    topk_put(w, row, from, heap);
   }
 }
 

@@ -56,7 +56,9 @@ static void list_run_load_at(const list_inst *i) {
   const kernel_value *v = i->data;
   const char *from = vm_input(i->of, v, i->in[0], i->in + 1);
   size_t bytes = base_dtype_bytes((base_dtype)v->dtype);
-  if (i->of->rank)
+  if (kernel_is_dense(i->of, v->index) && !v->box)
+    memcpy(i->out, from + v->index->offset * (int64_t)bytes, (size_t)i->n * bytes);
+  else if (i->of->rank)
     vm_gather(i->of, v, from, 0, i->n, i->out);
   else
     memcpy(i->out, from + v->index->offset * (int64_t)bytes, bytes);

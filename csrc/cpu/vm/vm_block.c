@@ -260,19 +260,33 @@ static void vm_fill_cycle(const vm_block *b, uint32_t i, int64_t n) {
     memcpy(to + filled * bytes, to, (size_t)((filled < wanted - filled ? filled : wanted - filled) * bytes));
 }
 
-/* Before the first block. A splat that is used as a number only (inst->number) is one lane, not a register full. */
+/* A splat that is used as a number only (inst->number) is one lane, not a register full. */
+static void vm_fill_value(const vm_block *b, uint32_t i, int64_t n) {
+  const vm_inst *inst = &b->vm->insts[i];
+  if (inst->place == VM_CYCLE) vm_fill_cycle(b, i, n);
+  if (inst->place != VM_SPLAT) return;
+  char *to = b->regs + inst->reg * b->vm->reg_bytes;
+  char lane[16] __attribute__((aligned(16)));
+  b->values[i] = vm_splat_lane(b, i, inst->number ? to : lane);
+  if (inst->number) return;
+  vm_fill(base_dtype_bytes((base_dtype)inst->lane), b->values[i], n, to);
+  b->values[i] = to;
+}
+
+/* Before the first block. */
 void vm_fill_splats(const vm_block *b, int64_t n) {
+  for (uint32_t i = 0; i < b->vm->k->n_values; i++) vm_fill_value(b, i, n);
+}
+
+void vm_fill_inits(const vm_block *b, int64_t n) {
   const kernel *k = b->vm->k;
-  for (uint32_t i = 0; i < k->n_values; i++) {
-    const vm_inst *inst = &b->vm->insts[i];
-    if (inst->place == VM_CYCLE) vm_fill_cycle(b, i, n);
-    if (inst->place != VM_SPLAT) continue;
-    char *to = b->regs + inst->reg * b->vm->reg_bytes;
-    char lane[16] __attribute__((aligned(16)));
-    b->values[i] = vm_splat_lane(b, i, inst->number ? to : lane);
-    if (inst->number) continue;
-    vm_fill(base_dtype_bytes((base_dtype)inst->lane), b->values[i], n, to);
-    b->values[i] = to;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    const kernel_store *s = &k->stores[i];
+    if (s->by && (k->values[s->init].n_in || b->vm->insts[s->init].place != VM_SPLAT)) {
+      vm_fill_splats(b, n); /* it is made of others */
+      return;
+    }
+    if (s->by) vm_fill_value(b, s->init, n);
   }
 }
 

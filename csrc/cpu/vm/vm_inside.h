@@ -58,6 +58,14 @@ typedef struct vm_sum {
   uint32_t in[2]; /* products: of these values, instead of what is stored; else NULL */
 } vm_sum;
 
+/* How a reduction's work is cut: into units of one piece of some results, of which `grain` make a range. */
+typedef struct vm_cut {
+  int64_t pieces, piece; /* reduced indexes in a piece */
+  int64_t runs;          /* of results side by side that are lanes of a block; 1: each block is of one */
+  int64_t blocks;        /* of inner lanes */
+  int64_t units, grain;
+} vm_cut;
+
 /* A kernel made ready: immutable, and in the arena of the executable. insts has an instruction for each value. */
 struct cpu_vm {
   const kernel *k;
@@ -79,6 +87,7 @@ struct cpu_vm {
   uint32_t n_visits;            /* values that each block has to look at */
   uint32_t *visits;
   vm_sum *sums; /* by store, of kernels with reductions */
+  vm_cut cut;   /* of those */
   vm_inst insts[];
 };
 
@@ -98,15 +107,17 @@ typedef struct vm_block {
 } vm_block;
 
 /* A block on the caller's stack: `name`, its registers splat-filled for blocks of n lanes. Small kernels find room
- * in fixed arrays, others by alloca, of at most VM_MAX_SCRATCH (vm_choose_lanes sees to it). */
-#define VM_BLOCK(name, vm_, in_, out_, n_)                                                          \
+ * in fixed arrays, others by alloca, of at most VM_MAX_SCRATCH (vm_choose_lanes sees to it). VM_ROOM: not filled. */
+#define VM_BLOCK(name, vm_, in_, out_, n_) \
+  VM_ROOM(name, vm_, in_, out_);           \
+  vm_fill_splats(&name, (n_))
+#define VM_ROOM(name, vm_, in_, out_)                                                               \
   const void *name##_few[64];                                                                       \
   char name##_small[2048] __attribute__((aligned(64)));                                             \
   size_t name##_need = (vm_)->n_regs * (vm_)->reg_bytes;                                            \
   vm_block name = {(vm_), (in_), (out_), name##_small, name##_few, NULL, false, NULL, NULL, 0};     \
   if ((vm_)->k->n_values > 64) name.values = __builtin_alloca((vm_)->k->n_values * sizeof(void *)); \
-  if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512); \
-  vm_fill_splats(&name, (n_))
+  if (name##_need > sizeof name##_small) name.regs = __builtin_alloca_with_align(name##_need, 512)
 
 /* --- vm_fast.c: after places are chosen, before registers. uses: by value, how often it is needed --- */
 void vm_choose_fast(cpu_vm *vm);
@@ -125,6 +136,8 @@ bool vm_choose_wide(cpu_vm *vm, base_arena *arena);
 
 /* --- vm_block.c --- */
 void vm_fill_splats(const vm_block *b, int64_t n);
+/* The initial values of reductions alone, where native code has all the others. */
+void vm_fill_inits(const vm_block *b, int64_t n);
 /* Computes all values for iterations at..at+n, n at most vm->lanes, within a row where vm->rows. */
 void vm_compute(const vm_block *b, int64_t at, int64_t n);
 /* What store number i of the kernel has of a block that is computed. */
@@ -168,6 +181,7 @@ void vm_scan_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *c
 bool vm_scan_is_divisible(const cpu_vm *vm);
 
 /* --- vm_reduce.c --- */
+vm_cut vm_reduce_cut(const cpu_vm *vm);
 void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch);
 bool vm_reduce_is_divisible(const cpu_vm *vm);
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,

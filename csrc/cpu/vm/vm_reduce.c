@@ -419,6 +419,13 @@ static int64_t vmr_lanes(const vmr_run *r) {
   return most < r->vm->lanes ? most : r->vm->lanes;
 }
 
+/* Lanes of initial values: results that are delivered at once. */
+static int64_t vmr_init_lanes(const vmr_run *r) {
+  const kernel_reduction *red = r->vm->k->reduction;
+  int64_t lanes = vmr_lanes(r), results = red->outer * red->inner;
+  return results < lanes ? results : lanes;
+}
+
 /* Bytes of the values that native code leaves for one store: a block of the widest lanes. */
 static size_t vmr_sum_bytes(const cpu_vm *vm) {
   return ((size_t)vm->lanes * 16 + 63) & ~(size_t)63;
@@ -440,11 +447,15 @@ static void vmr_take_native(vm_block *b, char **sums, char *memory) {
 static void vmr_units(void *ctx, size_t begin, size_t end) {
   const vmr_run *r = ctx;
   vmr_accs all;
-  VM_BLOCK(b, r->vm, r->in, r->out, vmr_lanes(r));
+  VM_ROOM(b, r->vm, r->in, r->out);
   char *sums[KERNEL_MAX_STORES];
   b.ahead = r->ahead;
-  if (cpu_native_is_ready(r->vm->native))
+  if (cpu_native_is_ready(r->vm->native)) {
     vmr_take_native(&b, sums, __builtin_alloca_with_align(r->vm->k->n_stores * vmr_sum_bytes(r->vm), 512));
+    vm_fill_inits(&b, vmr_init_lanes(r));
+  } else {
+    vm_fill_splats(&b, vmr_lanes(r));
+  }
   vmr_list(r, &all);
   vmr_give_lanes(r, &all, __builtin_alloca_with_align(vmr_accs_bytes(r, &all), 512));
   if (vmr_is_short(r->vm)) {
@@ -504,42 +515,40 @@ static void vmr_nothing(const vmr_run *r) {
   }
 }
 
-/* How the work is cut: into units of one piece of some results, of which so many make a range. Gives the number of
- * units. */
-static int64_t vmr_cut(vmr_run *r, int64_t *grain) {
-  const cpu_vm *vm = r->vm;
+vm_cut vm_reduce_cut(const cpu_vm *vm) {
   const kernel_reduction *red = vm->k->reduction;
-  r->pieces = kernel_pieces(vm->k);
-  r->piece = (red->reduced + r->pieces - 1) / r->pieces;
-  r->pieces = (red->reduced + r->piece - 1) / r->piece; /* none is empty */
-  r->runs = cpu_vm_runs_of(red, r->piece);
-  r->blocks = red->inner == 1 || r->runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
-  int64_t each = r->piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
-  *grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
-  return red->outer * r->pieces * r->blocks;
+  vm_cut c = {.pieces = kernel_pieces(vm->k)};
+  if (red->reduced == 0) return c;
+  c.piece = (red->reduced + c.pieces - 1) / c.pieces;
+  c.pieces = (red->reduced + c.piece - 1) / c.piece; /* none is empty */
+  c.runs = cpu_vm_runs_of(red, c.piece);
+  c.blocks = red->inner == 1 || c.runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
+  int64_t each = c.piece * (red->inner < vm->lanes ? red->inner : vm->lanes);
+  c.grain = (1 << 16) / (each * vm->k->n_values + 1) + 1;
+  c.units = red->outer * c.pieces * c.blocks;
+  return c;
 }
 
 /* Whether the cut gives more than one range. */
 bool vm_reduce_is_divisible(const cpu_vm *vm) {
-  vmr_run r = {.vm = vm};
-  int64_t grain = 0;
-  return vm->k->reduction->reduced > 0 && vmr_cut(&r, &grain) > grain;
+  return vm->k->reduction->reduced > 0 && vm->cut.units > vm->cut.grain;
 }
 
 /* Where a call runs only one part of the ranges (rt_stop.parts), the part that is the last combines all pieces. */
 void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
   vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch};
+  const vm_cut *c = &vm->cut;
   assert(vm->lanes <= VMR_LANES && (kernel_pieces(vm->k) == 1 || scratch));
   if (red->reduced == 0) {
     vmr_nothing(&r);
     return;
   }
-  int64_t grain = 0, units = vmr_cut(&r, &grain);
-  if (units <= grain)
-    vmr_units(&r, 0, (size_t)units);
+  r.pieces = c->pieces, r.piece = c->piece, r.runs = c->runs, r.blocks = c->blocks;
+  if (c->units <= c->grain)
+    vmr_units(&r, 0, (size_t)c->units);
   else
-    rt_parallel_for(pool, (size_t)units, (size_t)grain, vmr_units, &r);
+    rt_parallel_for(pool, (size_t)c->units, (size_t)c->grain, vmr_units, &r);
   if (r.pieces > 1 && !rt_pool_is_partial(pool)) vmr_pieces(&r);
 }
 
