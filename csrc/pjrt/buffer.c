@@ -133,6 +133,7 @@ PJRT_Error *pjrt_buffer_is_deleted(PJRT_Buffer_IsDeleted_Args *args) {
 PJRT_Error *pjrt_buffer_ready_event(PJRT_Buffer_ReadyEvent_Args *args) {
   if (atomic_load_explicit(&args->buffer->deleted, memory_order_acquire)) /* the client looks for these words */
     return pjrt_fail(PJRT_INVALID_ARGUMENT, "GetReadyFuture() called on deleted or donated buffer");
+  pjrt_help(args->buffer->block->queue, args->buffer->ready);
   args->event = pjrt_event_make(args->buffer->ready);
   return args->event ? NULL : pjrt_out_of_memory("an event");
 }

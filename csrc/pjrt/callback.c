@@ -8,7 +8,8 @@
 #include "../api/plugin.h"
 #include "pjrt.h"
 
-/* `error` is filled where it returns nonzero. `in_place`: the callable writes the results itself. */
+/* Where it returns nonzero, `error` has two texts, one behind the other: what was raised, and that with its traceback.
+ * `in_place`: the callable writes the results itself. */
 typedef int callback_python(void *callable, uint32_t in_place, uint32_t n_operands, const xlac_ffi_buffer *operands,
                             uint32_t n_results, const xlac_ffi_buffer *results, char *error, uint64_t error_size);
 
@@ -49,14 +50,23 @@ PJRT_Error *pjrt_callbacks_read(pjrt_callbacks *out, const PJRT_Client *c, uint3
 void pjrt_callbacks_free(pjrt_callbacks *b) {
   pjrt_free(b->callables);
   pjrt_meeting_destroy(b->meeting);
+  pjrt_free(atomic_load(&b->told));
+  atomic_store(&b->told, NULL);
   b->callables = NULL;
   b->meeting = NULL;
 }
 
 /* --- the custom call --- */
 
+/* For whoever waits for the run; events have the first text alone. */
+static void callback_keep_error(pjrt_callbacks *b, const char error[MEETING_ERROR]) {
+  size_t n = strnlen(error, MEETING_ERROR - 2) + 1;
+  char *none = NULL, *text = pjrt_copy_text(error + n, strnlen(error + n, MEETING_ERROR - n));
+  if (text && !atomic_compare_exchange_strong(&b->told, &none, text)) pjrt_free(text);
+}
+
 static int callback_call(xlac_ffi_frame *frame, char error[MEETING_ERROR]) {
-  const pjrt_callbacks *b = frame->user;
+  pjrt_callbacks *b = frame->user;
   const xlac_ffi_attr *index = xlac_ffi_find(frame, "index");
   if (!b->call) {
     snprintf(error, MEETING_ERROR, "nobody can call Python: the plugin was not registered by xlac's package");
@@ -72,6 +82,7 @@ static int callback_call(xlac_ffi_frame *frame, char error[MEETING_ERROR]) {
   int status = call(b->callables[index->i], in_place, frame->n_operands, frame->operands, frame->n_results,
                     frame->results, error, MEETING_ERROR);
   (void)pjrt_set_on_queue(before);
+  if (status) callback_keep_error(b, error);
   return status;
 }
 

@@ -73,6 +73,10 @@ PJRT_Error *pjrt_fail(PJRT_Error_Code code, const char *format, ...) {
   return error_make(code, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+PJRT_Error *pjrt_fail_with(PJRT_Error_Code code, const char *text) {
+  return error_make(code, text, strlen(text));
+}
+
 PJRT_Error *pjrt_out_of_memory(const char *what) {
   return pjrt_fail(PJRT_RESOURCE_EXHAUSTED, "out of memory: %s", what);
 }

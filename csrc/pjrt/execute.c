@@ -10,6 +10,8 @@
  *
  * Programs are told how an argument lies that isn't row-major; those that can't be get a copy, and results in another
  * layout are computed beside it. */
+#include <time.h>
+
 #include "pjrt.h"
 
 /* An argument or result that is not row-major. */
@@ -261,12 +263,19 @@ static void execute_leave(execute_run *x, bool all) {
     if (x->arguments[i] && (all || !x->arguments[i]->readonly)) execute_leave_block(x, &x->arguments[i]);
 }
 
+/* Nanoseconds; more than 0. */
+static int64_t execute_clock(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec + 1;
+}
+
 /* The arguments are let go before the run is over, so that whoever comes next finds them free. */
 static int execute_now(void *ctx, xlac_error *err) {
   execute_run *x = ctx;
   xlac_interpret_options options = execute_defaults;
   xlac_registry *registry = NULL;
-  int64_t start = pjrt_trace_now();
+  int64_t traced = pjrt_trace_now(), start = execute_clock();
   int status = x->e->calls ? pjrt_registry_make(&registry, &x->callbacks, err) : 0;
   const char *blas = x->devices[0]->client->options.blas;
   options.registry = registry;
@@ -275,7 +284,8 @@ static int execute_now(void *ctx, xlac_error *err) {
   if (status == 0) status = x->e->values ? execute_values(x, &options, err) : execute_compiled(x, &options, err);
   if (status == 0) status = execute_lay_results(x, err);
   execute_free_laid(x);
-  pjrt_trace_run(x->e, x->devices, x->n_devices, start);
+  pjrt_trace_run(x->e, x->devices, x->n_devices, traced);
+  atomic_store_explicit(&x->e->took, execute_clock() - start, memory_order_relaxed);
   if (registry) xlac_registry_destroy(registry);
   execute_leave(x, false);
   return status;
@@ -465,7 +475,10 @@ static size_t execute_pending(PJRT_Buffer *const *buffers, uint32_t n, rt_event 
 
 static int execute_wait(PJRT_Buffer *const *buffers, uint32_t n, xlac_error *err) {
   for (uint32_t i = 0; i < n; i++)
-    if (buffers[i]->ready) TRY(rt_event_wait(buffers[i]->ready, NULL, NULL, err));
+    if (buffers[i]->ready) {
+      pjrt_help(buffers[i]->block->queue, buffers[i]->ready);
+      TRY(rt_event_wait(buffers[i]->ready, NULL, NULL, err));
+    }
   return 0;
 }
 
@@ -490,7 +503,10 @@ static PJRT_Error *execute_here(execute_run *x, PJRT_Buffer *const *buffers, PJR
     const xlac_error why = err;
     status = execute_failed_event(&why, done, &err);
   }
-  PJRT_Error *error = status ? pjrt_error_of(&err) : execute_make_outputs(x, *done, outputs);
+  const char *told = atomic_load(&x->callbacks.told);
+  PJRT_Error *error = status == 0 ? execute_make_outputs(x, *done, outputs)
+                      : told      ? pjrt_fail_with(PJRT_INTERNAL, told)
+                                  : pjrt_error_of(&err);
   execute_drop(x, NULL);
   return error;
 }
@@ -520,11 +536,18 @@ static PJRT_Error *execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffe
   return pjrt_error_of(&err);
 }
 
+/* What calls the client's functions, or waits for other processes, may keep a thread that holds Python's lock waiting.
+ */
+static int64_t execute_expected(const PJRT_Executable *e) {
+  int64_t took = atomic_load_explicit(&e->took, memory_order_relaxed);
+  return took == 0 || e->calls || e->shared ? PJRT_UNKNOWN : took;
+}
+
 /* The run's own event is there before the run is: once it is enqueued, it may be over, and gone, at any time. */
 static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJRT_Buffer **const *outputs,
                                  rt_event **done) {
   xlac_error err;
-  const pjrt_job job = {execute_now, execute_drop, x};
+  const pjrt_job job = {execute_now, execute_drop, x, execute_expected(x->e)};
   rt_event **waits = pjrt_alloc(((size_t)x->n_arguments + 1) * sizeof(rt_event *));
   pjrt_piece *piece = pjrt_piece_make(&job);
   int status = waits && piece ? rt_event_create(done, base_alloc_libc, &err) : base_oom(&err, "a call");

@@ -22,6 +22,8 @@
 
 /* A new error of the client's; there is always one to give, for want of memory a constant one. */
 PJRT_Error *pjrt_fail(PJRT_Error_Code code, const char *format, ...) BASE_PRINTF(2, 3);
+/* With a text of any length. */
+PJRT_Error *pjrt_fail_with(PJRT_Error_Code code, const char *text);
 /* What an error of the library's is to the client. */
 PJRT_Error *pjrt_error_of(const xlac_error *err);
 PJRT_Error *pjrt_out_of_memory(const char *what);
@@ -56,6 +58,7 @@ PJRT_Event *pjrt_event_make(rt_event *e);
 typedef struct pjrt_queue {
   rt_queue *queue;
   pthread_mutex_t lock;
+  _Atomic int64_t expected; /* nanoseconds of what is enqueued and not over */
 } pjrt_queue;
 
 /* A piece of work with what it needs: `run` on the queue's thread once all of `waits` are ready, then, in any case,
@@ -64,7 +67,9 @@ typedef struct pjrt_job {
   int (*run)(void *ctx, xlac_error *err);
   void (*drop)(void *ctx, const xlac_error *why);
   void *ctx;
+  int64_t expected; /* nanoseconds; PJRT_UNKNOWN: nobody knows, or it may run on the queue's thread alone */
 } pjrt_job;
+#define PJRT_UNKNOWN INT64_C(1000000000)
 XLAC_MUST_USE int pjrt_queue_init(pjrt_queue *q, rt_device *d, xlac_error *err);
 void pjrt_queue_free(pjrt_queue *q);
 /* In three steps, so that no lock is held where `drop` may be called: NULL when out of memory; by the holder of the
@@ -76,6 +81,9 @@ XLAC_MUST_USE int pjrt_piece_push(pjrt_piece *p, pjrt_queue *q, size_t n, rt_eve
 void pjrt_piece_watch(pjrt_piece *p);
 /* All three, after one event. Takes the job where it succeeds. */
 XLAC_MUST_USE int pjrt_enqueue(pjrt_queue *q, const pjrt_job *job, rt_event *wait, xlac_error *err);
+/* For who is about to wait for `until`, which may be NULL: what a queue has is done on this thread, where it is short
+ * and has not been begun. Two changes of threads take as long as a short program does. */
+void pjrt_help(const pjrt_queue *q, rt_event *until);
 /* Whether this thread is at work on a queue, and may not wait for another piece of it. */
 bool pjrt_on_queue(void);
 /* Says so of a thread that works for a piece of work, while it calls what may run programs; gives what was so before.
@@ -328,12 +336,13 @@ struct PJRT_Executable {
   uint32_t n_parameters, n_results;
   pjrt_parameter *parameters;
   pjrt_result *results;
-  bool group;   /* each device has its shards; else there is one device */
-  bool gives;   /* some parameter is donated */
-  bool values;  /* it runs on values: the interpreter runs it whole */
-  bool calls;   /* it has custom calls that are the client's: runs need a registry */
-  bool placed;  /* it names layouts or kinds of memory, which only its source tells */
-  bool inline_; /* so short that a queue would take longer */
+  bool group;           /* each device has its shards; else there is one device */
+  bool gives;           /* some parameter is donated */
+  bool values;          /* it runs on values: the interpreter runs it whole */
+  bool calls;           /* it has custom calls that are the client's: runs need a registry */
+  bool placed;          /* it names layouts or kinds of memory, which only its source tells */
+  _Atomic int64_t took; /* nanoseconds of the last run; 0: it has not run */
+  bool inline_;         /* so short that a queue would take longer */
   pthread_mutex_t lock;
   char *optimized; /* made when it is first asked for, under the lock */
   size_t optimized_size;
@@ -402,13 +411,14 @@ typedef struct pjrt_callbacks {
   uint32_t n;
   void **callables;             /* PyObject *, which the client keeps while the run goes on */
   struct pjrt_meeting *meeting; /* of the devices of a group; NULL: there is one device */
+  _Atomic(char *) told;         /* the whole of the first error, with Python's traceback; NULL: none */
 } pjrt_callbacks;
 
 /* Calls that each device of a group comes to, and one makes for all: meeting.c. One a run; calls on any thread. */
 typedef struct pjrt_meeting pjrt_meeting;
-enum { MEETING_ERROR = 4096 };
+enum { MEETING_ERROR = 8192 };
 struct xlac_ffi_frame;
-/* Fills error where it returns nonzero. */
+/* Fills error where it returns nonzero: what goes into an event, and behind its end the whole text. */
 typedef int pjrt_meeting_fn(struct xlac_ffi_frame *frame, char error[MEETING_ERROR]);
 pjrt_meeting *pjrt_meeting_create(uint32_t n_devices); /* NULL when out of memory */
 void pjrt_meeting_destroy(pjrt_meeting *m);            /* NULL is fine */

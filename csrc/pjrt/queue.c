@@ -1,10 +1,15 @@
 /* Queues of the plugin's: a piece of work, what it waits for, and what becomes of its memory when it is over. */
 #include "pjrt.h"
 
+/* What whoever waits does himself. Arrays are asked whether they are ready by this way, too, so that it may not be
+ * long: at this length what is saved is a hundredth. */
+enum { QUEUE_SHORT = 2000000 };
+
 static _Thread_local bool queue_at_work;
 
 struct pjrt_piece {
   pjrt_job job;
+  pjrt_queue *queue;
   rt_event *over; /* of the queue's; NULL: it is not enqueued */
 };
 
@@ -40,6 +45,8 @@ static int queue_run(void *ctx, xlac_error *err) {
 
 static void queue_over(void *ctx, const xlac_error *why) {
   pjrt_piece *p = ctx;
+  /* first: the client, and the queue with it, may be gone with what is dropped */
+  atomic_fetch_sub_explicit(&p->queue->expected, p->job.expected, memory_order_relaxed);
   p->job.drop(p->job.ctx, why);
   pjrt_free(p);
 }
@@ -55,7 +62,16 @@ int pjrt_piece_push(pjrt_piece *p, pjrt_queue *q, size_t n, rt_event *const *wai
   assert(!p->over);
   for (size_t i = 0; i < n; i++)
     if (waits[i] && rt_event_poll(waits[i], NULL) != RT_EVENT_READY) TRY(rt_queue_wait_for(q->queue, waits[i], err));
-  return rt_queue_host_call(q->queue, queue_run, p, &p->over, err);
+  p->queue = q;
+  atomic_fetch_add_explicit(&q->expected, p->job.expected, memory_order_relaxed);
+  int status = rt_queue_host_call(q->queue, queue_run, p, &p->over, err);
+  if (status) atomic_fetch_sub_explicit(&q->expected, p->job.expected, memory_order_relaxed);
+  return status;
+}
+
+void pjrt_help(const pjrt_queue *q, rt_event *until) {
+  if (!q || !until || queue_at_work || rt_event_poll(until, NULL) != RT_EVENT_PENDING) return;
+  if (atomic_load_explicit(&q->expected, memory_order_relaxed) <= QUEUE_SHORT) rt_queue_help(q->queue, until);
 }
 
 void pjrt_piece_watch(pjrt_piece *p) {

@@ -258,11 +258,12 @@ static PJRT_Error *transfer_start(const PJRT_Buffer *b, const transfer_job *job,
   *j = *job;
   j->client = pjrt_client_retain(b->memory->device->client);
   int status = 0;
+  pjrt_help(b->block->queue, b->ready);
   bool now = !b->ready || rt_event_poll(b->ready, NULL) == RT_EVENT_READY;
   if (now) {
     status = transfer_move(j, &err);
   } else {
-    const pjrt_job work = {transfer_run, transfer_drop, j};
+    const pjrt_job work = {transfer_run, transfer_drop, j, PJRT_UNKNOWN};
     status = rt_event_create(done, base_alloc_libc, &err);
     if (status == 0) j->done = rt_event_retain(*done);
     if (status == 0) status = pjrt_enqueue(&j->client->copies, &work, b->ready, &err);

@@ -111,6 +111,10 @@ int rt_queue_record(rt_queue *q, rt_event **done, xlac_error *err) {
   return q->vtable->record(q, done, err);
 }
 
+BASE_EXPORT void rt_queue_help(rt_queue *q, rt_event *until) {
+  if (q->vtable->help) q->vtable->help(q, until);
+}
+
 /* A record, and a wait for it: the event is nobody else's. */
 BASE_EXPORT int rt_queue_drain(rt_queue *q, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
   rt_event *all = NULL;

@@ -191,6 +191,7 @@ typedef struct rt_queue_vtable {
   int (*execute)(rt_queue *q, const rt_executable *exe, const rt_call_options *options, void *const *arguments,
                  void *const *results, rt_event **done, xlac_error *err);
   int (*record)(rt_queue *q, rt_event **done, xlac_error *err);
+  void (*help)(rt_queue *q, rt_event *until); /* NULL: the host's threads do none of its work */
 } rt_queue_vtable;
 
 struct rt_queue {
@@ -217,6 +218,10 @@ XLAC_MUST_USE int rt_queue_execute(rt_queue *q, const rt_executable *exe, const 
 /* An event for all that was enqueued so far: ready when that is over, failed with the first error since the last
  * record. */
 XLAC_MUST_USE int rt_queue_record(rt_queue *q, rt_event **done, xlac_error *err);
+/* For who is about to wait for `until`: where the queue's own thread has not begun, the pieces are run on this thread,
+ * in their order, until the event is over or a piece has to wait for another event. Never waits; not from a piece of
+ * work. */
+void rt_queue_help(rt_queue *q, rt_event *until);
 /* Waits for all that was enqueued so far, and gives the error that a record would. INTERRUPTED: it goes on. */
 XLAC_MUST_USE int rt_queue_drain(rt_queue *q, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err);
 

@@ -242,6 +242,32 @@ static int hostq_record(rt_queue *queue, rt_event **done, xlac_error *err) {
   return hostq_add(q, p, done, err);
 }
 
+/* --- who would wait --- */
+
+typedef struct hostq_help_until {
+  host_queue *q;
+  rt_event *e;
+} hostq_help_until;
+
+/* Whether there is something to do before the event is over: a piece that waits for nothing. A piece that is posted is
+ * there as long as nobody else takes it, and the queue's task is this thread's now. */
+static bool hostq_helps(void *ctx) {
+  const hostq_help_until *u = ctx;
+  if (rt_event_poll(u->e, NULL) != RT_EVENT_PENDING) return false;
+  pthread_mutex_lock(&u->q->lock);
+  const hostq_piece *p = u->q->first;
+  pthread_mutex_unlock(&u->q->lock);
+  for (uint32_t i = 0; p && i < p->n_waits; i++)
+    if (rt_event_poll(p->waits[i], NULL) == RT_EVENT_PENDING) return false;
+  return p != NULL;
+}
+
+static void hostq_help(rt_queue *queue, rt_event *until) {
+  host_queue *q = hostq_of(queue);
+  hostq_help_until u = {q, until};
+  if (q->process == getpid()) rt_task_help_while(&q->task, hostq_helps, &u);
+}
+
 /* Nobody enqueues any more. The queue's thread has gone when its memory goes. */
 static void hostq_destroy(rt_queue *queue) {
   host_queue *q = hostq_of(queue);
@@ -261,7 +287,8 @@ static const rt_queue_vtable host_queue_vtable = {.destroy = hostq_destroy,
                                                   .copy = hostq_copy,
                                                   .host_call = hostq_host_call,
                                                   .execute = hostq_execute,
-                                                  .record = hostq_record};
+                                                  .record = hostq_record,
+                                                  .help = hostq_help};
 
 int rt_host_queue_create(rt_device *d, base_alloc alloc, rt_queue **out, xlac_error *err) {
   assert(d->facts.spaces[0].host_visible);

@@ -92,19 +92,29 @@ static void lane_append(rt_lane *l, rt_task *t) {
   t->state = LANE_TASK_QUEUED;
 }
 
-/* Its parts one after another. The last touch of t sets it idle. */
-static void lane_run(rt_lane *l, rt_task *t) {
+/* Its parts one after another, while `more` (NULL: always) says so; false where parts are left. The last touch of t
+ * sets it idle. */
+static bool lane_run_while(rt_lane *l, rt_task *t, bool (*more)(void *ctx), void *ctx) {
   t->state = LANE_TASK_RUNS;
   while (t->run_parts < t->posted) {
     uint32_t part = t->run_parts;
     pthread_mutex_unlock(&l->lock);
-    t->run(t, part);
+    bool runs = !more || more(ctx);
+    if (runs) t->run(t, part);
     pthread_mutex_lock(&l->lock);
+    if (!runs) return false;
     t->run_parts++;
   }
   t->state = LANE_TASK_RESTS;
   atomic_store_explicit(&t->idle, true, memory_order_release);
   if (l->waiting) pthread_cond_broadcast(&l->finished);
+  return true;
+}
+
+static void lane_run(rt_lane *l, rt_task *t) {
+  bool all = lane_run_while(l, t, NULL, NULL);
+  assert(all);
+  (void)all;
 }
 
 /* Until the lane is destroyed, which is after its last task. */
@@ -194,6 +204,15 @@ void rt_task_init(rt_task *t, rt_lane *lane, void (*run)(rt_task *t, uint32_t pa
   atomic_init(&t->idle, true);
 }
 
+/* To be run by a thread of the lane's, under the lock. */
+static void lane_hand_over(rt_lane *l, rt_task *t) {
+  lane_append(l, t);
+  if (l->asleep)
+    pthread_cond_signal(&l->work);
+  else
+    lane_start_thread(l);
+}
+
 void rt_task_post(rt_task *t) {
   rt_lane *l = t->lane;
   lane_enter_process(l);
@@ -201,13 +220,7 @@ void rt_task_post(rt_task *t) {
   assert(!l->stopping);
   t->posted++;
   atomic_store_explicit(&t->idle, false, memory_order_relaxed);
-  if (t->state == LANE_TASK_RESTS) {
-    lane_append(l, t);
-    if (l->asleep)
-      pthread_cond_signal(&l->work);
-    else
-      lane_start_thread(l);
-  }
+  if (t->state == LANE_TASK_RESTS) lane_hand_over(l, t);
   pthread_mutex_unlock(&l->lock);
 }
 
@@ -223,6 +236,17 @@ bool rt_task_help(rt_task *t) {
   bool idle = t->state == LANE_TASK_RESTS;
   pthread_mutex_unlock(&l->lock);
   return idle;
+}
+
+void rt_task_help_while(rt_task *t, bool (*more)(void *ctx), void *ctx) {
+  rt_lane *l = t->lane;
+  if (rt_task_is_idle(t)) return;
+  pthread_mutex_lock(&l->lock);
+  if (t->state == LANE_TASK_QUEUED) {
+    lane_unlink(l, t);
+    if (!lane_run_while(l, t, more, ctx)) lane_hand_over(l, t);
+  }
+  pthread_mutex_unlock(&l->lock);
 }
 
 /* As an absolute time, which is what condition variables take. */

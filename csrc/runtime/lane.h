@@ -42,6 +42,9 @@ static inline bool rt_task_is_idle(const rt_task *t) {
 /* Runs what is posted of t if no thread has begun it: false, having done nothing, where one has, and true where all of
  * it has been run. */
 bool rt_task_help(rt_task *t);
+/* The same part by part, as long as `more` says so, which is asked before each part; what is left is the lane's again.
+ */
+void rt_task_help_while(rt_task *t, bool (*more)(void *ctx), void *ctx);
 /* Until all that is posted of t has been run: true; or until so many seconds are over: false. */
 bool rt_task_wait(rt_task *t, double seconds);
 /* Takes t back: what no thread has begun will not be run; a part that is running is waited for. */

@@ -274,6 +274,37 @@ static void order(world *w) {
   rt_release(w->d, 0, y);
 }
 
+/* Who waits may run pieces, in their order; what waits for an event is left, and helping never waits. */
+static void helping(world *w) {
+  rt_queue *q = NULL;
+  OK(rt_queue_create(w->d, &q, ERR));
+  for (int round = 0; round < ROUNDS; round++) {
+    rt_event *done[4] = {NULL}, *go = NULL;
+    note n = {0};
+    noted pieces[4] = {{&n, 0, 0}, {&n, 1, round % 2}, {&n, 2, 0}, {&n, 3, 0}};
+    OK(rt_event_create(&go, base_alloc_libc, ERR));
+    for (int i = 0; i < 4; i++) {
+      if (i == 3) OK(rt_queue_wait_for(q, go, ERR));
+      OK(rt_queue_host_call(q, put_note, &pieces[i], &done[i], ERR));
+    }
+    rt_queue_help(q, done[round % 4]);
+    CHECK(rt_event_poll(done[3], NULL) == RT_EVENT_PENDING);
+    rt_event_set(go, NULL);
+    for (int i = 3; i >= 0; i--) {
+      rt_queue_help(q, done[i]);
+      if (pieces[i].fails)
+        FAILS(rt_event_wait(done[i], NULL, NULL, ERR), XLAC_E_EVAL);
+      else
+        OK(rt_event_wait(done[i], NULL, NULL, ERR));
+      rt_event_release(done[i]);
+      rt_event_release(go);
+      go = NULL;
+    }
+    for (int i = 0; i < 4; i++) CHECK(n.seen[i] == i && n.at == 4);
+  }
+  rt_queue_destroy(q);
+}
+
 static void between_queues(world *w) {
   rt_queue *one = NULL, *two_ = NULL;
   rt_event *go = NULL, *first = NULL, *second = NULL;
@@ -481,6 +512,7 @@ static const struct {
              {"values", values},
              {"donation", donation},
              {"order", order},
+             {"helping", helping},
              {"between_queues", between_queues},
              {"failures", failures},
              {"failing_programs", failing_programs},

@@ -55,9 +55,25 @@ def test_python_callbacks_run_and_their_errors_arrive():
             jax.jit(lambda x: jax.pure_callback(wrong, x, x))(1.).block_until_ready()
         except Exception as e:
             print(type(e).__name__, "this one is odd" in str(e))
+        def even(n, x):
+            return odd(n - 1, x)
+        def odd(n, x):
+            return even(n - 1, x) if n > 1 else wrong(x)
+        try:
+            jax.jit(lambda x: jax.pure_callback(lambda v: even(24, v), x, x))(1.).block_until_ready()
+        except Exception as e:  # all of Python's traceback, of the callback alone
+            text = str(e)
+            print(text.startswith("INTERNAL: CpuCallback error calling callback: Traceback"), text.endswith("ValueError: this one is odd"),
+                  text.count("in even") + text.count("in odd") == 24, "xlac/jax/callbacks.py" in text)
+        def long(x):
+            raise ValueError("begin " + "x" * 20000 + " end")
+        try:
+            jax.jit(lambda x: jax.pure_callback(long, x, x))(1.).block_until_ready()
+        except Exception as e:  # of what is very long, the ends
+            print("ValueError: begin x" in str(e), str(e).endswith("x end"))
         print(jax.jit(lambda x: jax.pure_callback(lambda v: np.asarray(jnp.cos(v) * 2), x, x))(jnp.float32(0)))
     """)
-    assert out == ["0.47942555", "x is 3.0", "x is 4.0", "6.0 8.0", "[4.0, 5.0]", "JaxRuntimeError True", "2.0"]
+    assert out == ["0.47942555", "x is 3.0", "x is 4.0", "6.0 8.0", "[4.0, 5.0]", "JaxRuntimeError True", "True True True False", "True True", "2.0"]
 
 
 def test_callbacks_on_buffers_write_their_results_themselves():
@@ -118,12 +134,16 @@ def test_compiled_programs_tell_their_text_memory_and_options():
         lowered = jax.jit(lambda x: jnp.exp(x) + 1).lower(jnp.ones(1000))
         compiled = lowered.compile(compiler_options={"xlac_numerics": "fast"})
         print("exponential" in compiled.as_text(), compiled.memory_analysis().argument_size_in_bytes)
-        try:
-            lowered.compile(compiler_options={"no_such": "1"})
-        except jax.errors.JaxRuntimeError as e:
-            print("No such compile option: 'no_such'" in str(e))
+        for name in ("no_such", "xla_no_such", "xla_cpu_enable_fast_mat", "xla_cpu_enable_xprof_traceme cpu_experimental_enable_tiling_propagation", "xlac_thread"):
+            try:
+                lowered.compile(compiler_options={name: "1"})
+            except jax.errors.JaxRuntimeError as e:
+                print(f"No such compile option: '{name}'" in str(e))
+        others = {"xla_cpu_enable_fast_math": True, "xla_dump_to": "/nowhere", "xla_gpu_autotune_level": 0, "xla_tpu_enable_latency_hiding_scheduler": "true",
+                  "xla_backend_optimization_level": 1, "xla_unsupported_crash_on_hlo_pass_silent_hlo_change": False}
+        print(lowered.compile(compiler_options=others)(jnp.zeros(1000))[0])
     """)
-    assert out == ["True 4000", "True"]
+    assert out == ["True 4000"] + ["True"] * 5 + ["2.0"]
 
 
 HANDLER = r"""

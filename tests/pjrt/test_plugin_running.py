@@ -73,6 +73,22 @@ def test_results_that_are_not_ready_are_arguments(p, client):
         p.LoadedExecutable_Destroy(executable=exe)
 
 
+def test_who_asks_for_a_result_may_compute_it(p, client):
+    """Short programs that nobody has begun are run by who waits for them: once they have run, that is known of them."""
+    short, plus = p.compile(client, LOOP.replace("20000", "200")), p.compile(client, PLUS)
+    for n in range(50):
+        buffers = [p.put(client, np.array(0.5, np.float32))[0]]
+        for exe in (short, plus, short, plus):
+            (out,), done = p.run(exe, buffers[-1])
+            p.Event_Destroy(event=done)
+            buffers.append(out)
+        p.wait(p.Buffer_ReadyEvent(buffer=buffers[1 + n % 4]).event)
+        assert float(p.get(buffers[4])) == pytest.approx(2 * FIXED_POINT) and float(p.get(buffers[2])) == pytest.approx(2 * FIXED_POINT)
+        p.destroy(*buffers)
+    for exe in (short, plus):
+        p.LoadedExecutable_Destroy(executable=exe)
+
+
 def test_arguments_may_be_deleted_while_the_program_runs(p, client):
     loop = p.compile(client, LOOP)
     x = p.put(client, np.array(0.5, np.float32))[0]

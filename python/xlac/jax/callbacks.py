@@ -110,11 +110,20 @@ class NoMesh:
             context.set_local(value)
 
 
-def describe(error):
-    """The error first, since the text may be cut; then where it was."""
+def describe(error, size):
+    """Two texts with an end each: what was raised, and that with its traceback, of which the middle is left out where it is long."""
     import traceback
-    last = "".join(traceback.format_exception_only(error)).strip()
-    return f"CpuCallback error calling callback: {last}\n{''.join(traceback.format_tb(error.__traceback__))}"
+    prefix, traced = "CpuCallback error calling callback: ", error.__traceback__
+    while traced.tb_next and traced.tb_frame.f_code.co_filename == __file__:  # the user's frames
+        traced = traced.tb_next
+    last = (prefix + "".join(traceback.format_exception_only(error)).strip()).encode()[:size // 4]
+    text = (prefix + "".join(traceback.format_exception(type(error), error, traced)).strip()).encode()
+    room = size - len(last) - 2
+    if len(text) > room:
+        left_out = b"\n  [some frames are left out]\n"
+        half = (room - len(left_out)) // 2
+        text = text[:half] + left_out + text[-half:]
+    return last + b"\0" + text.replace(b"\0", b"?") + b"\0"
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(Buffer), ctypes.c_uint32,
@@ -125,8 +134,8 @@ def call(function, in_place, n_operands, operands, n_results, results, error, er
             (run_in_place if in_place else run)(function, operands[:n_operands], results[:n_results])
         return 0
     except BaseException as e:  # nothing may leave by way of C
-        text = describe(e).encode()[:error_size - 1]
-        ctypes.memmove(error, text + b"\0", len(text) + 1)
+        text = describe(e, error_size)
+        ctypes.memmove(error, text, len(text))
         return -1
 
 

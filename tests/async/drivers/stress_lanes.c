@@ -53,6 +53,29 @@ static bool part_by_part(rt_lane *l) {
   return w.sum == PARTS * (PARTS + 1) / 2;
 }
 
+static bool until(void *ctx) {
+  int *parts = ctx;
+  return (*parts)-- > 0;
+}
+
+/* Who waits runs some of the parts, in their order; where the lane has no threads, as many as it says, and the rest
+ * later. */
+static bool some_parts(rt_lane *l) {
+  work w = {.sum = 0};
+  int two = 2, none = 0, all = PARTS;
+  rt_task_init(&w.task, l, count);
+  for (int i = 0; i < PARTS; i++) rt_task_post(&w.task);
+  rt_task_help_while(&w.task, until, &none);
+  bool ok = rt_lane_size(l) > 0 || w.sum == 0;
+  rt_task_help_while(&w.task, until, &two);
+  ok = ok && (rt_lane_size(l) > 0 || (w.sum == 1 + 2 && !rt_task_is_idle(&w.task)));
+  rt_task_help_while(&w.task, until, &all);
+  ok = ok && (rt_lane_size(l) > 0 || rt_task_is_idle(&w.task));
+  finish(&w.task);
+  rt_task_help_while(&w.task, until, &all); /* nothing is left */
+  return ok && w.sum == PARTS * (PARTS + 1) / 2;
+}
+
 static bool nested(rt_lane *l) {
   work w = {.depth = 1};
   rt_task_init(&w.task, l, nest);
@@ -84,7 +107,7 @@ static void *post(void *arg) {
   p->ok = true;
   for (int i = 0; i < ROUNDS; i++) {
     rt_lane *l = p->lanes[i % 3];
-    p->ok = p->ok && in_parts(l) && part_by_part(l) && nested(l) && taken_back(l);
+    p->ok = p->ok && in_parts(l) && part_by_part(l) && some_parts(l) && nested(l) && taken_back(l);
   }
   return NULL;
 }
