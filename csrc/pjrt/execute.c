@@ -14,6 +14,8 @@
 
 #include "pjrt.h"
 
+enum { EXECUTE_SHORT = 30000 }; /* nanoseconds, of the last run: what two changes of threads take, and JAX's call */
+
 /* An argument or result that is not row-major. */
 typedef struct execute_laid {
   struct execute_laid *next;
@@ -463,6 +465,19 @@ static PJRT_Error *execute_make_outputs(const execute_run *x, rt_event *done, PJ
 
 /* --- here, or on the queue --- */
 
+/* What calls the client's functions, or waits for other processes, may keep a thread that holds Python's lock waiting.
+ */
+static int64_t execute_expected(const PJRT_Executable *e) {
+  int64_t took = atomic_load_explicit(&e->took, memory_order_relaxed);
+  return took == 0 || e->calls || e->shared ? PJRT_UNKNOWN : took;
+}
+
+/* Whether a queue would take about as long. That of a program whose loops may go on for longer, next time, nobody knows
+ * before it runs. */
+static bool execute_is_short(const PJRT_Executable *e) {
+  return e->inline_ || (e->info.work != UINT64_MAX && execute_expected(e) <= EXECUTE_SHORT);
+}
+
 static size_t execute_pending(PJRT_Buffer *const *buffers, uint32_t n, rt_event **waits) {
   size_t found = 0;
   for (uint32_t i = 0; i < n; i++)
@@ -536,13 +551,6 @@ static PJRT_Error *execute_enqueue(execute_run *x, pjrt_piece *piece, PJRT_Buffe
   return pjrt_error_of(&err);
 }
 
-/* What calls the client's functions, or waits for other processes, may keep a thread that holds Python's lock waiting.
- */
-static int64_t execute_expected(const PJRT_Executable *e) {
-  int64_t took = atomic_load_explicit(&e->took, memory_order_relaxed);
-  return took == 0 || e->calls || e->shared ? PJRT_UNKNOWN : took;
-}
-
 /* The run's own event is there before the run is: once it is enqueued, it may be over, and gone, at any time. */
 static PJRT_Error *execute_there(execute_run *x, PJRT_Buffer *const *buffers, PJRT_Buffer **const *outputs,
                                  rt_event **done) {
@@ -571,7 +579,7 @@ static bool execute_belongs_here(const execute_run *x, PJRT_Buffer *const *buffe
   const PJRT_Client *c = x->devices[0]->client;
   if (c->options.synchronous || atomic_load_explicit(&c->leaving, memory_order_relaxed) || pjrt_on_queue()) return true;
   bool calls = x->callbacks.n > 0 && !x->e->shared;
-  return calls || (x->e->inline_ && execute_pending(buffers, x->n_arguments, NULL) == 0);
+  return calls || (execute_is_short(x->e) && execute_pending(buffers, x->n_arguments, NULL) == 0);
 }
 
 static PJRT_Error *execute_start(execute_run *x, const PJRT_ExecuteOptions *o, PJRT_Buffer *const *buffers,
