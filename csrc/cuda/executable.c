@@ -292,9 +292,13 @@ typedef int cu_build_outliner(ir_module *m, ir_op *dot, fusion_wants_fn *wants, 
 static int cu_build_outline_all(ir_module *m, uint32_t last, cu_build_outliner *outline, fusion_wants_fn *wants,
                                 void *ctx, bool *changed, xlac_error *err) {
   bool own = false;
-  IR_FOR_COMPUTATIONS(c, m)
-  IR_FOR_OPS(op, c)
-  if (op->opcode == IR_OP_DOT && c->id <= last) TRY(outline(m, op, wants, ctx, &own, err));
+  IR_FOR_COMPUTATIONS(c, m) {
+    bool here = false;
+    IR_FOR_OPS(op, c)
+    if (op->opcode == IR_OP_DOT && c->id <= last) TRY(outline(m, op, wants, ctx, &here, err));
+    if (here && outline == fusion_outline_recomputed) TRY(fusion_sort_computation(c, err));
+    own = own || here;
+  }
   *changed = *changed || own;
   return own ? pipeline_run_text(m, "dce", 3, NULL, err) : 0;
 }
@@ -303,6 +307,7 @@ static int cu_build_outline(void *ctx, ir_module *m, bool *changed, xlac_error *
   uint32_t last = 0;
   IR_FOR_COMPUTATIONS(c, m) last = c->id > last ? c->id : last;
   TRY(cu_build_outline_all(m, last, fusion_outline_attention, cu_build_takes, ctx, changed, err));
+  TRY(cu_build_outline_all(m, last, fusion_outline_recomputed, cu_build_takes, ctx, changed, err));
   return cu_build_outline_all(m, last, fusion_outline_product, cu_build_wants, ctx, changed, err);
 }
 

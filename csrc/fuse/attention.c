@@ -1,5 +1,6 @@
-/* softmax(x) v, where x is elementwise of a product of matrices, and what is elementwise of a product alone, as one
- * piece: recognised by what the ops compute, and put into a computation of its own, which a fusion op calls.
+/* softmax(x) v, where x is elementwise of a product of matrices, what is elementwise of a product alone, and sums and
+ * products of what is, as one piece: recognised by what the ops compute, and put into a computation of its own, which a
+ * fusion op calls.
  *
  *   s = dot(q, k); x = anything elementwise of s; m = max(x); e = exp(x - m); w = e / sum(e); dot(w, v)
  *
@@ -68,10 +69,8 @@ static ir_op *att_reduction(ir_op *op, int64_t keys) {
   }
 }
 
-/* Of how many neighbours each result is made; 0: it is no such reduction. */
-static int64_t att_keys(const ir_op *op) {
-  const ir_ints *dims = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-  const ir_type *t = ir_operand_type(op, 0);
+/* How many neighbours those dimensions of t are; 0: others stand between. */
+static int64_t att_neighbours(const ir_type *t, const ir_ints *dims) {
   bool reduced[IR_MAX_RANK] = {false}, inside = true;
   int64_t keys = 1;
   for (uint32_t i = 0; i < dims->n; i++) reduced[dims->v[i]] = true;
@@ -82,6 +81,17 @@ static int64_t att_keys(const ir_op *op) {
     if (reduced[d]) keys *= t->dims[d];
   }
   return keys;
+}
+
+/* Of how many neighbours each result of the reduction is made; 0: they are none. */
+static int64_t att_keys(const ir_op *op) {
+  return att_neighbours(ir_operand_type(op, 0), ir_get_ints(op, IR_ATTR_DIMENSIONS));
+}
+
+/* Of how many neighbours of that operand each result of the dot is made. */
+static int64_t att_terms(const ir_op *dot, uint32_t side) {
+  return att_neighbours(ir_operand_type(dot, side),
+                        ir_get_ints(dot, side ? IR_ATTR_RHS_CONTRACTING_DIMS : IR_ATTR_LHS_CONTRACTING_DIMS));
 }
 
 /* Whether op combines, by that op and from a number that changes nothing, what `of` has the numbers of. */
@@ -134,6 +144,7 @@ static bool att_is_softmax(ir_op *weights, fusion_attention *a) {
 }
 
 bool fusion_attention_of(ir_op *out, fusion_attention *a) {
+  if (out->opcode == IR_OP_TUPLE && out->n_operands == 3) out = ir_operand(out, 0);
   if (out->opcode != IR_OP_DOT || out->n_operands != 2 || !att_is_float(out->type)) return false;
   for (uint32_t side = 0; side < 2; side++) {
     uint32_t left = ATT_MAX_OPS;
@@ -141,7 +152,7 @@ bool fusion_attention_of(ir_op *out, fusion_attention *a) {
     if (!att_is_float(ir_operand_type(out, side)) || !att_is_softmax(ir_operand(out, side), a)) continue;
     a->scores = att_find_scores(a->x, a->x->type->count, &left);
     return a->scores && a->scores->n_operands == 2 && att_is_float(a->scores->type) &&
-           ir_operand_type(out, side)->count == a->x->type->count;
+           ir_operand_type(out, side)->count == a->x->type->count && att_terms(out, side) == a->keys;
   }
   return false;
 }
@@ -187,16 +198,101 @@ static ir_op *att_end_of(ir_op *dot) {
   return end == dot ? NULL : end;
 }
 
+/* --- products and sums of rows, of what is elementwise of products --- */
+
+enum { ATT_MAX_EXITS = 16 /* of a region: attention with its gradients has seven */ };
+
+/* Everything that is elementwise of a product, and of others that it meets there, and what leads out of it. Of the
+ * maxima and sums that an attention's kernel makes by the way the calls are elements of that kernel's. */
+typedef struct att_region {
+  uint32_t n, n_exits;
+  ir_op *all[ATT_MAX_OPS];
+  fusion_attention exits[ATT_MAX_EXITS];
+  ir_op *calls[ATT_MAX_EXITS];
+} att_region;
+
+static bool att_add(att_region *r, ir_op *op) {
+  if (att_lists(r->n, r->all, op)) return true;
+  if (r->n < ATT_MAX_OPS) r->all[r->n++] = op;
+  return r->all[r->n - 1] == op;
+}
+
+static bool att_grow(att_region *r, int64_t count) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    ir_op *op = r->all[i];
+    for (uint32_t j = 0; j < op->n_operands && op->opcode != IR_OP_DOT; j++) {
+      uint32_t left = ATT_MAX_OPS;
+      ir_op *dot = att_find_scores(ir_operand(op, j), count, &left);
+      if (dot && !att_add(r, dot)) return false;
+    }
+    IR_FOR_USES(use, op)
+    if (att_follows(use->user, count) && !att_add(r, use->user)) return false;
+  }
+  return true;
+}
+
+int64_t fusion_row_length(const ir_op *op) {
+  double init = 1;
+  const ir_op *combiner = fusion_reduction(op);
+  if (!combiner || (combiner->opcode != IR_OP_ADD && combiner->opcode != IR_OP_MAXIMUM)) return 0;
+  bool neutral = combiner->opcode == IR_OP_ADD ? att_number(ir_operand(op, 1), &init) && init == 0
+                                               : att_is_least(ir_operand(op, 1));
+  return neutral ? att_keys(op) : 0;
+}
+
+/* false: it is neither a product of `of` and something else, nor a sum of its rows. */
+static bool att_add_exit(att_region *r, ir_op *op, ir_op *of) {
+  for (uint32_t i = 0; i < r->n_exits; i++)
+    if (r->exits[i].out == op) return true;
+  if (!op->uses && !ir_is_result(op)) return true;
+  bool dot = op->opcode == IR_OP_DOT && op->n_operands == 2 && att_is_float(op->type);
+  if (r->n_exits == ATT_MAX_EXITS || (!dot && fusion_row_length(op) < 2)) return false;
+  fusion_attention a = {.out = op, .x = of, .side = ir_operand(op, 0) != of};
+  if (dot && att_lists(r->n, r->all, ir_operand(op, 1 - a.side))) return false;
+  r->exits[r->n_exits++] = a;
+  return true;
+}
+
+static bool att_find_exits(att_region *r) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    ir_op *op = r->all[i];
+    if (op->control_succs || op->n_control_preds || ir_is_result(op)) return false;
+    IR_FOR_USES(use, op)
+    if (!att_lists(r->n, r->all, use->user) && !att_add_exit(r, use->user, op)) return false;
+  }
+  return true;
+}
+
+/* The attention that makes a row's maximum or sum by the way; NULL: none does. */
+static const fusion_attention *att_maker(const att_region *r, const ir_op *rows) {
+  for (uint32_t i = 0; i < r->n_exits; i++)
+    if (r->exits[i].most == rows || r->exits[i].sum == rows) return &r->exits[i];
+  return NULL;
+}
+
+/* Which products are attention, that makes the maxima and sums of its rows. Without sums of rows it is not what this is
+ * for: a product of a product would be no better for it. */
+static bool att_choose(att_region *r) {
+  bool sums = false;
+  for (uint32_t i = 0; i < r->n_exits; i++) {
+    fusion_attention a;
+    sums = sums || r->exits[i].out->opcode == IR_OP_REDUCE;
+    if (fusion_attention_of(r->exits[i].out, &a)) r->exits[i] = a;
+  }
+  return sums;
+}
+
 /* --- a computation of its own --- */
 
 /* How an op is made: it lies in memory, follows from nothing, spreads what lies in memory, follows from the scores.
  * All but the first are computed inside. */
-enum { ATT_UNSEEN, ATT_OTHER, ATT_BARE, ATT_WIDE, ATT_PATH };
+enum { ATT_UNSEEN, ATT_OTHER, ATT_BARE, ATT_WIDE, ATT_PATH, ATT_READ = 8 /* besides: by something inside */ };
 
 typedef struct att_run {
   const fusion_attention *a;
-  uint8_t *marks; /* by op id */
-  base_map map;   /* op -> its copy, or the parameter that stands for it */
+  const att_region *region; /* others read what lies between, too; NULL: nobody does */
+  uint8_t *marks;           /* by op id */
+  base_map map;             /* op -> its copy, or the parameter that stands for it */
   uint32_t n, n_inputs;
   ir_op *ops[ATT_MAX_OPS], *inputs[ATT_MAX_OPS]; /* inside, each behind its operands; what they read */
   bool failed;                                   /* there are too many */
@@ -204,10 +300,14 @@ typedef struct att_run {
 
 static uint8_t att_mark(att_run *x, ir_op *op);
 
+static bool att_is_product(const att_run *x, const ir_op *op) {
+  return op == x->a->scores || (x->region && op->opcode == IR_OP_DOT && att_lists(x->region->n, x->region->all, op));
+}
+
 static uint8_t att_made(att_run *x, ir_op *op) {
   uint8_t most = ATT_BARE;
   bool other = false;
-  if (op == x->a->scores) return ATT_PATH;
+  if (att_is_product(x, op)) return ATT_PATH;
   if (op != x->a->sum && op != x->a->most && !att_is_inside(op)) return ATT_OTHER;
   for (uint32_t i = 0; i < op->n_operands; i++) {
     uint8_t of = att_mark(x, ir_operand(op, i));
@@ -237,14 +337,30 @@ static bool att_is_alone(const att_run *x, const ir_op *op) {
   return true;
 }
 
+/* What only ops outside read is computed there. */
+static void att_drop_unread(att_run *x) {
+  uint32_t first = x->n; /* of those that stay, which go to the end */
+  assert(x->n > 0 && x->ops[x->n - 1] == x->a->out);
+  for (uint32_t i = x->n; i-- > 0;) {
+    ir_op *op = x->ops[i];
+    if (op != x->a->out && x->marks[op->id] < ATT_READ) continue;
+    for (uint32_t j = 0; j < op->n_operands; j++) x->marks[ir_operand(op, j)->id] |= ATT_READ;
+    x->ops[--first] = op;
+  }
+  x->n -= first;
+  memmove(x->ops, x->ops + first, x->n * sizeof *x->ops);
+}
+
 static bool att_find(att_run *x) {
   ir_op *out = x->a->out;
+  bool whole = out == x->a->x || out->opcode == IR_OP_REDUCE;
   for (uint32_t i = 0; i < out->n_operands; i++)
-    if (out == x->a->x || i == x->a->side) (void)att_mark(x, ir_operand(out, i));
+    if (whole || i == x->a->side) (void)att_mark(x, ir_operand(out, i));
   if (x->failed || x->n + 1 >= ATT_MAX_OPS || x->a->out->n_control_preds || x->a->out->control_succs) return false;
-  for (uint32_t i = 0; i < x->n; i++)
+  for (uint32_t i = 0; i < x->n && !x->region; i++)
     if (!att_is_alone(x, x->ops[i])) return false;
   x->ops[x->n++] = x->a->out;
+  att_drop_unread(x);
   return true;
 }
 
@@ -262,24 +378,36 @@ static bool att_add_inputs(att_run *x, ir_computation *c, const ir_op *op) {
   return true;
 }
 
+/* The result, and its rows' maxima and sums. */
+static ir_op *att_with_rows(att_run *x, ir_computation *c) {
+  ir_op *const parts[] = {x->a->out, x->a->most, x->a->sum};
+  const ir_type *types[] = {parts[0]->type, parts[1]->type, parts[2]->type};
+  const ir_type *type = ir_tuple(c->module, 3, types);
+  const base_istr *name = ir_fresh_name(c->module, "tuple");
+  ir_op *tuple = type && name ? ir_op_new(c, IR_OP_TUPLE, type, name, 3, 0) : NULL;
+  for (uint32_t i = 0; i < 3 && tuple; i++) ir_set_operand(tuple, i, (ir_value){base_map_ptr(&x->map, parts[i]), 0});
+  return tuple;
+}
+
 static bool att_copy(att_run *x, ir_computation *c) {
   ir_op *copy = NULL;
   for (uint32_t i = 0; i < x->n; i++) {
     copy = att_add_inputs(x, c, x->ops[i]) ? ir_op_clone(x->ops[i], c, &x->map) : NULL;
     if (!copy || !base_map_set(&x->map, base_key(x->ops[i]), base_key(copy))) return false;
   }
-  return ir_set_root(c, copy);
+  if (x->region && x->a->sum) copy = att_with_rows(x, c);
+  return copy && ir_set_root(c, copy);
 }
 
 static const char *att_name(const fusion_attention *a) {
-  return a->out == a->x ? "product" : "attention";
+  return a->out == a->x ? "product" : a->sum ? "attention" : "recomputed";
 }
 
 static ir_op *att_call(const att_run *x, ir_computation *c) {
   ir_op *out = x->a->out;
   const ir_attr *metadata = ir_attr_find(out, IR_ATTR_METADATA);
   const base_istr *name = ir_fresh_name(c->module, att_name(x->a));
-  ir_op *call = name ? ir_op_new(out->parent, IR_OP_FUSION, out->type, name, x->n_inputs, 1) : NULL;
+  ir_op *call = name ? ir_op_new(out->parent, IR_OP_FUSION, ir_root(c)->type, name, x->n_inputs, 1) : NULL;
   if (!call || !ir_set_word(call, IR_ATTR_KIND, IR_FUSION_CUSTOM) || (metadata && !ir_attr_set(call, *metadata)))
     return NULL;
   for (uint32_t i = 0; i < x->n_inputs; i++) ir_set_operand(call, i, (ir_value){x->inputs[i], 0});
@@ -295,33 +423,41 @@ static int att_make(att_run *x, ir_module *m, ir_op **call, xlac_error *err) {
   return base_oom(err, "a computation for a product");
 }
 
-static int att_outline(att_run *x, ir_module *m, fusion_wants_fn *wants, void *ctx, bool *changed, xlac_error *err) {
-  ir_op *call = NULL;
-  TRY(att_make(x, m, &call, err));
-  *changed = true;
-  if (wants(ctx, call)) return ir_replace_uses(x->a->out, call) ? 0 : base_oom(err, "a computation for a product");
-  ir_computation *c = call->called[0];
-  ir_op_remove(call);
-  ir_computation_remove(c);
-  return 0;
-}
-
-static int att_outline_one(ir_module *m, const fusion_attention *a, fusion_wants_fn *wants, void *ctx, bool *changed,
-                           xlac_error *err) {
+/* *call: NULL where it is none. */
+static int att_make_one(ir_module *m, const fusion_attention *a, const att_region *region, ir_op **call,
+                        xlac_error *err) {
   base_arena scratch;
   int status = 0;
+  *call = NULL;
   base_arena_init(&scratch, m->alloc);
   att_run *x = base_arena_zalloc(&scratch, sizeof *x);
-  if (x) *x = (att_run){.a = a, .marks = base_arena_zalloc(&scratch, (size_t)m->n_ids + 1)};
+  if (x) *x = (att_run){.a = a, .region = region, .marks = base_arena_zalloc(&scratch, (size_t)m->n_ids + 1)};
   if (!x || !x->marks) {
     status = base_oom(err, "a computation for a product");
   } else if (att_find(x)) {
     base_map_init(&x->map, m->alloc);
-    status = att_outline(x, m, wants, ctx, changed, err);
+    status = att_make(x, m, call, err);
     base_map_free(&x->map);
   }
   base_arena_free(&scratch);
   return status;
+}
+
+static void att_drop(ir_op *call) {
+  ir_computation *c = call->called[0];
+  ir_op_remove(call);
+  ir_computation_remove(c);
+}
+
+static int att_outline_one(ir_module *m, const fusion_attention *a, fusion_wants_fn *wants, void *ctx, bool *changed,
+                           xlac_error *err) {
+  ir_op *call = NULL;
+  TRY(att_make_one(m, a, NULL, &call, err));
+  if (!call) return 0;
+  *changed = true;
+  if (wants(ctx, call)) return ir_replace_uses(a->out, call) ? 0 : base_oom(err, "a computation for a product");
+  att_drop(call);
+  return 0;
 }
 
 int fusion_outline_attention(ir_module *m, ir_op *out, fusion_wants_fn *wants, void *ctx, bool *changed,
@@ -335,4 +471,64 @@ int fusion_outline_product(ir_module *m, ir_op *dot, fusion_wants_fn *wants, voi
   fusion_attention a;
   ir_op *end = ir_is_tensor(dot->type) ? att_end_of(dot) : NULL;
   return end && fusion_product_of(end, &a) && a.scores == dot ? att_outline_one(m, &a, wants, ctx, changed, err) : 0;
+}
+
+/* --- all that leads out of a region --- */
+
+static bool att_replace(ir_op *op, ir_op *call, uint32_t element) {
+  if (!ir_is_tuple(call->type)) return ir_replace_uses(op, call);
+  const base_istr *name = ir_fresh_name(call->parent->module, "get-tuple-element");
+  ir_op *part = name ? ir_op_new(call->parent, IR_OP_GET_TUPLE_ELEMENT, op->type, name, 1, 0) : NULL;
+  if (!part || !ir_set_int(part, IR_ATTR_INDEX, element)) return false;
+  ir_set_operand(part, 0, (ir_value){call, 0});
+  return ir_replace_uses(op, part);
+}
+
+static bool att_replace_all(const att_region *r) {
+  bool ok = true;
+  for (uint32_t i = 0; i < r->n_exits && ok; i++) {
+    const fusion_attention *a = &r->exits[i];
+    if (!r->calls[i]) continue;
+    ok = att_replace(a->out, r->calls[i], 0);
+    if (ok && a->sum) ok = att_replace(a->most, r->calls[i], 1) && att_replace(a->sum, r->calls[i], 2);
+  }
+  return ok;
+}
+
+/* All of them, or none: else the scores would be in memory and computed anew as well. */
+static int att_outline_exits(att_region *r, ir_module *m, fusion_wants_fn *wants, void *ctx, bool *changed,
+                             xlac_error *err) {
+  bool all = true;
+  for (uint32_t i = 0; i < r->n_exits && all; i++) {
+    if (att_maker(r, r->exits[i].out)) continue;
+    TRY(att_make_one(m, &r->exits[i], r, &r->calls[i], err));
+    all = r->calls[i] && wants(ctx, r->calls[i]);
+    *changed = true;
+  }
+  if (all && !att_replace_all(r)) return base_oom(err, "a computation for a product");
+  for (uint32_t i = 0; i < r->n_exits && !all; i++)
+    if (r->calls[i]) att_drop(r->calls[i]);
+  return 0;
+}
+
+int fusion_outline_recomputed(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                              xlac_error *err) {
+  if (!att_is_float(dot->type)) return 0;
+  att_region *r = base_malloc(m->alloc, sizeof *r);
+  if (!r) return base_oom(err, "a computation for a product");
+  memset(r, 0, sizeof *r);
+  bool is_one = att_add(r, dot) && att_grow(r, dot->type->count) && att_find_exits(r) && att_choose(r);
+  int status = is_one ? att_outline_exits(r, m, wants, ctx, changed, err) : 0;
+  base_free(m->alloc, r);
+  return status;
+}
+
+int fusion_sort_computation(ir_computation *c, xlac_error *err) {
+  base_arena scratch;
+  uint32_t n = 0;
+  base_arena_init(&scratch, c->module->alloc);
+  ir_op **order = ir_post_order(c, &scratch, &n);
+  for (uint32_t i = 0; order && i < n; i++) ir_op_move(order[i], NULL);
+  base_arena_free(&scratch);
+  return order ? 0 : base_oom(err, "an order of ops");
 }

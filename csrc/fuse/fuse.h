@@ -147,7 +147,7 @@ typedef struct fusion_attention {
   uint32_t side;     /* which operand of it the softmax is */
   int64_t keys;      /* elements of a row */
 } fusion_attention;
-/* Whether out is the second product of one. */
+/* Whether out is the second product of one, or a tuple of that, `most` and `sum`. */
 bool fusion_attention_of(ir_op *out, fusion_attention *a);
 /* Whether the device computes the fusion op, which nobody uses yet. */
 typedef bool fusion_wants_fn(void *ctx, const ir_op *fusion);
@@ -162,6 +162,17 @@ XLAC_MUST_USE int fusion_outline_attention(ir_module *m, ir_op *out, fusion_want
 bool fusion_product_of(ir_op *x, fusion_attention *a);
 XLAC_MUST_USE int fusion_outline_product(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
                                          xlac_error *err);
+
+/* And with sums of rows and products of what is elementwise of the dot, and of others that it meets there, as weights
+ * and their gradients are: if all that leads out of there is wanted, each is a fusion op that computes the scores
+ * again, so that they have no memory. An attention among them gives the maxima and sums of its rows, too: its
+ * computation's root then is a tuple of three. The call may stand behind what reads it: sort the computation. */
+XLAC_MUST_USE int fusion_outline_recomputed(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                                            xlac_error *err);
+/* Puts each op behind its operands. */
+XLAC_MUST_USE int fusion_sort_computation(ir_computation *c, xlac_error *err);
+/* How many neighbours a reduction takes the sum or the maximum of; 0: it is another one. */
+int64_t fusion_row_length(const ir_op *op);
 
 /* --- lower.c: from a fusion to its kernel --- */
 

@@ -32,7 +32,8 @@ HARMLESS = [
 ]
 # Lines of tensor.cuh that are not compiled for a form.
 MMA = [r"void tensor_|right\[|left\[|tensor_mma<|attention_pair"]
-OTHERS = {"attention f16": [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d < depth; d\+\+|KIND == 2|^right\[[01]\] = values"],
+F16 = [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d < depth; d\+\+|KIND == 2|^right\[[01]\] = values"]
+OTHERS = {"attention f16": F16, "gradients f16": F16,
           "attention f32": [*MMA, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
 KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}
 HEAD = """HloModule m
@@ -169,13 +170,29 @@ ATTENTION = """ q = T[2,70,24] parameter(0)
  ROOT o = T[2,70,20] dot(wt, v), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
 }
 """
+# The maxima and sums of its rows are read by others; sums of rows and products of two products' elements, and of their transposes.
+GRADIENTS = ATTENTION.replace("ROOT o", "o").replace("T[", "f16[")[:-2] + """ do = f16[2,70,20] parameter(4)
+ dwt = f16[2,70,100] dot(do, v), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+ dw = f32[2,70,100] convert(dwt)
+ wd = f32[2,70,100] multiply(dw, w)
+ delta = f32[2,70] reduce(wd, none), dimensions={2}, to_apply=sum
+ db = f32[2,70,100] broadcast(delta), dimensions={0,1}
+ by = f32[2,70,100] subtract(dw, db)
+ ds = f32[2,70,100] multiply(by, w)
+ dp = f16[2,70,100] convert(ds)
+ dv = f16[2,100,20] dot(wt, do), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={1}
+ dk = f16[2,100,24] dot(dp, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={1}
+ dq = f16[2,70,24] dot(dp, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+ ROOT t = (f16[2,70,20], f16[2,70,24], f16[2,100,24], f16[2,100,20]) tuple(o, dq, dk, dv)
+}
+"""
 LESS = """less { a = s32[] parameter(0)
  b = s32[] parameter(1)
  ROOT c = pred[] compare(a, b), direction=LT }
 ENTRY"""
 FORMS = {"moves": MOVES, "packs": PACKS, "shared": SHARED, "tiles": TILES, "softmax of warps": SOFTMAX.replace("ROWS", "520").replace("COLUMNS", "96"),
          "softmax of blocks": SOFTMAX.replace("ROWS", "40").replace("COLUMNS", "1400"), "norm": NORM, "orders": ORDERS, "tensor": TENSOR,
-         "attention f16": ATTENTION.replace("T[", "f16["), "attention f32": ATTENTION.replace("T[", "f32[")}
+         "attention f16": ATTENTION.replace("T[", "f16["), "attention f32": ATTENTION.replace("T[", "f32["), "gradients f16": GRADIENTS}
 
 
 def program(form):

@@ -1,4 +1,5 @@
-/* Attention as one kernel: what a fusion of fuse/attention.c's computes, around tensor.cuh's attention. Queries are the
+/* Attention as one kernel, and products and sums whose scores are computed again: what fusions of fuse/attention.c's
+ * compute, around tensor.cuh's attention and recomputed. Queries are the
  * rows of the first product's left operand, keys the columns of its right one and the terms of the second product.
  * What is between scores and softmax is lowered as any kernel, and printed with a score in the place of its load. */
 #include <stdio.h>
@@ -8,10 +9,11 @@
 #include "dot.h"
 
 enum {
-  CU_ATTENTION_ROWS = 64,   /* of a block */
-  CU_ATTENTION_LEAST = 16,  /* queries: fewer leave a block mostly empty, and their scores are small */
-  CU_ATTENTION_WIDE = 128,  /* terms, and columns of values, that there are registers for */
-  CU_ATTENTION_ROOM = 40960 /* bytes of shared memory */
+  CU_ATTENTION_ROWS = 64,      /* of a block */
+  CU_ATTENTION_LEAST = 16,     /* queries: fewer leave a block mostly empty, and their scores are small */
+  CU_ATTENTION_WIDE = 128,     /* terms, and columns of values, that there are registers for */
+  CU_ATTENTION_ROOM = 40960,   /* bytes of shared memory */
+  CU_ATTENTION_REGISTERS = 176 /* of a thread, for operands and sums: as many are left for all else */
 };
 
 enum { CU_ATTENTION_F32 = 4 /* tensor.cuh's kind without tensor cores */ };
@@ -110,17 +112,29 @@ static void cu_attention_put_x(cu_attention *x, const cuda_between *between) {
 
 /* --- the kernel --- */
 
-/* The result has the weights' rows first, or the values' columns. */
-static void cu_attention_put_store(cu_attention *x) {
-  base_dtype t = (base_dtype)x->of.out->type->dtype;
-  bool first = x->of.side == 0;
-  base_putf(x->r->print.out,
+/* The result, of type t, has the weights' rows first, or the values' columns. */
+static void cu_attention_put_store(cuda_routine *r, base_dtype t, bool first, int64_t rows, int64_t width) {
+  base_putf(r->print.out,
             "    [&](int64_t at, int64_t column, float sum) {\n      if (at >= %lld || column >= %lld) return;\n"
             "      ((%s *)out0)[(batch * %lld + %s) * %lld + %s] = ",
-            (long long)x->rows, (long long)x->width, cuda_type(t), (long long)(first ? x->rows : x->width),
-            first ? "at" : "column", (long long)(first ? x->width : x->rows), first ? "column" : "at");
-  cuda_print_convert(&x->r->print, t, XLAC_F32, "sum");
-  BASE_PUT(x->r->print.out, ";\n    });\n");
+            (long long)rows, (long long)width, cuda_type(t), (long long)(first ? rows : width), first ? "at" : "column",
+            (long long)(first ? width : rows), first ? "column" : "at");
+  cuda_print_convert(&r->print, t, XLAC_F32, "sum");
+  BASE_PUT(r->print.out, ";\n    }");
+}
+
+/* Rows' maxima and sums, where they are results. */
+static void cu_attention_put_rows(cu_attention *x) {
+  const ir_op *const rows[] = {x->of.most, x->of.sum};
+  BASE_PUT(x->r->print.out, ",\n    [&](int64_t at, float most, float total) {\n");
+  for (uint32_t i = 0; i < 2 && ir_is_tuple(x->r->op->type); i++) {
+    base_dtype t = (base_dtype)rows[i]->type->dtype;
+    base_putf(x->r->print.out, "      ((%s *)out%u)[batch * %lld + at] = ", cuda_type(t), (unsigned)i + 1,
+              (long long)x->rows);
+    cuda_print_convert(&x->r->print, t, XLAC_F32, i ? "total" : "most");
+    BASE_PUT(x->r->print.out, ";\n");
+  }
+  BASE_PUT(x->r->print.out, "    });\n");
 }
 
 /* Values as rows of keys. */
@@ -140,7 +154,7 @@ static void cu_attention_put(cu_attention *x, const cuda_between *between) {
   r->launch->by = "attention";
   r->launch->block = 2 * CU_ATTENTION_ROWS;
   r->launch->grid = tiles * x->queries.batch.count;
-  cuda_routine_head(r, r->op->n_operands, 1);
+  cuda_routine_head(r, r->op->n_operands, ir_is_tuple(r->op->type) ? 3 : 1);
   base_putf(out, "  __shared__ uint32_t keys[%lld], values[%lld];\n", at_a_time * (depth / word + 4),
             at_a_time * (width / word + 4));
   base_putf(out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
@@ -151,12 +165,13 @@ static void cu_attention_put(cu_attention *x, const cuda_between *between) {
             (long long)x->width);
   for (uint32_t i = 0; i < 3; i++) cuda_tensor_put_at(r, (uint32_t)x->operands[i]->u.number, sides[i], x->own);
   cu_attention_put_x(x, between);
-  cu_attention_put_store(x);
+  cu_attention_put_store(r, (base_dtype)x->of.out->type->dtype, x->of.side == 0, x->rows, x->width);
+  cu_attention_put_rows(x);
 }
 
 static bool cu_attention_print(cuda_routine *r) {
   cu_attention x;
-  cuda_between between;
+  cuda_between between = {NULL};
   if (!cu_attention_of(r, &x) || !cuda_between_make(r, x.of.scores, x.of.x, x.rows, x.of.keys, &between)) return false;
   cu_attention_put(&x, &between);
   cuda_routine_close(r, x.kind == CU_ATTENTION_F32
@@ -165,6 +180,173 @@ static bool cu_attention_print(cuda_routine *r) {
   return true;
 }
 
+/* --- products and sums of rows of what is computed again --- */
+
+/* x of one or two products, a block for each 64 of its rows; or, where it is turned, of its columns. */
+typedef struct cu_again {
+  cuda_routine *r;
+  const ir_op *root, *value; /* root: a product of x and `value`, or a sum of x's rows, and no value */
+  ir_op *x;
+  uint32_t n, side; /* side: which operand of the root x is */
+  const ir_op *dots[2];
+  cuda_dot_side left[2], right[2], values;
+  base_dtype own;
+  int kind;
+  bool turned;
+  int64_t depth[2], width, at_a_time; /* depth, width: 0 of what there is not */
+} cu_again;
+
+static bool cu_again_has_type(const cu_again *x, const ir_op *dot) {
+  base_dtype t = cu_attention_sum_type(dot);
+  return (base_dtype)ir_operand_type(dot, 0)->dtype == x->own && (base_dtype)ir_operand_type(dot, 1)->dtype == x->own &&
+         t == XLAC_F32 && (int)cuda_tensor_kind_of(x->r->source, dot, t) == x->kind;
+}
+
+/* Products' operands lie in memory; all products are of one type and size. */
+static bool cu_again_has_products(cu_again *x) {
+  IR_FOR_OPS(op, x->r->op->called[0]) {
+    if (op->opcode != IR_OP_DOT || op == x->root) continue;
+    if (x->n == 2) return false;
+    x->dots[x->n] = op;
+    x->own = (base_dtype)ir_operand_type(op, 0)->dtype;
+    x->kind = (int)cuda_tensor_kind_of(x->r->source, op, cu_attention_sum_type(op));
+    cuda_dot_sides(op, &x->left[x->n], &x->right[x->n]);
+    x->depth[x->n] = x->left[x->n].contracting.count;
+    bool plain = ir_operand(op, 0)->opcode == IR_OP_PARAMETER && ir_operand(op, 1)->opcode == IR_OP_PARAMETER;
+    if (!plain || x->depth[x->n] < 1 || x->depth[x->n] > CU_ATTENTION_WIDE) return false;
+    x->n++;
+  }
+  for (uint32_t i = 0; i < x->n; i++)
+    if (!cu_again_has_type(x, x->dots[i]) || x->left[i].batch.count != x->left[0].batch.count ||
+        x->left[i].free.count != x->left[0].free.count || x->right[i].free.count != x->right[0].free.count)
+      return false;
+  return x->n > 0 && x->kind < (int)CUDA_TENSOR_S8 && x->left[0].free.count >= CU_ATTENTION_LEAST &&
+         x->right[0].free.count >= CU_ATTENTION_LEAST;
+}
+
+static bool cu_again_has_sums(cu_again *x) {
+  base_dtype from = (base_dtype)x->x->type->dtype, to = (base_dtype)x->root->type->dtype;
+  return fusion_row_length(x->root) == x->right[0].free.count && base_dtype_is_float(from) &&
+         cuda_sum_type(from) == XLAC_F32 && cuda_sum_type(to) == XLAC_F32;
+}
+
+/* x lies as the products do: batches, rows, columns. */
+static bool cu_again_has_values(cu_again *x) {
+  cuda_dot_side sides[2];
+  int64_t rows = x->left[0].free.count, columns = x->right[0].free.count;
+  cuda_dot_sides(x->root, &sides[0], &sides[1]);
+  const cuda_dot_side *own = &sides[x->side];
+  x->values = cu_attention_turned(&sides[1 - x->side]);
+  x->value = ir_operand(x->root, 1 - x->side);
+  x->width = x->values.contracting.count;
+  x->turned = !cu_attention_goes_by(&own->contracting, columns, 1);
+  const cuda_dot_role *of_rows = x->turned ? &own->contracting : &own->free;
+  const cuda_dot_role *of_columns = x->turned ? &own->free : &own->contracting;
+  return x->value->opcode == IR_OP_PARAMETER && cu_again_has_type(x, x->root) &&
+         cu_attention_goes_by(of_rows, rows, columns) && cu_attention_goes_by(of_columns, columns, 1) &&
+         cu_attention_goes_by(&own->batch, x->left[0].batch.count, rows * columns) && x->width > 0 &&
+         x->width <= CU_ATTENTION_WIDE;
+}
+
+static bool cu_again_has_room(cu_again *x) {
+  int64_t bytes = base_dtype_bytes(x->own), width = cu_attention_padded(x->width);
+  int64_t deep = cu_attention_padded(x->depth[0]) + cu_attention_padded(x->depth[1]);
+  for (x->at_a_time = 64; x->at_a_time >= 16; x->at_a_time /= 2)
+    if (x->at_a_time * ((deep + width) * bytes + 48) <= CU_ATTENTION_ROOM &&
+        deep * bytes / 8 + width / 2 + x->at_a_time <= CU_ATTENTION_REGISTERS)
+      return true;
+  return false;
+}
+
+static bool cu_again_of(cuda_routine *r, cu_again *x) {
+  *x = (cu_again){.r = r, .root = ir_root(r->op->called[0])};
+  bool dot = x->root->opcode == IR_OP_DOT;
+  if (!dot && fusion_row_length(x->root) == 0) return false;
+  x->side = dot && ir_operand(x->root, 0)->opcode == IR_OP_PARAMETER;
+  x->x = ir_operand(x->root, x->side);
+  return cu_again_has_products(x) && x->x->type->count == x->dots[0]->type->count &&
+         (dot ? cu_again_has_values(x) : cu_again_has_sums(x)) && cu_again_has_room(x);
+}
+
+static void cu_again_put_operand(cu_again *x, uint32_t i, bool left) {
+  const ir_op *operand = ir_operand(x->dots[i], left ? 0 : 1);
+  cuda_tensor_put_at(x->r, (uint32_t)operand->u.number, left ? &x->left[i] : &x->right[i], x->own);
+}
+
+/* What x's elements are combined by, or where the values lie. */
+static void cu_again_put_values(cu_again *x) {
+  if (x->value) {
+    cuda_tensor_put_at(x->r, (uint32_t)x->value->u.number, &x->values, x->own);
+    return;
+  }
+  BASE_PUT(x->r->print.out, "    [&](float a, float b) { return ");
+  cuda_print_combine(&x->r->print, scalar_code_of((ir_opcode)fusion_reduction(x->root)->opcode), XLAC_F32, "a", "b");
+  BASE_PUT(x->r->print.out, "; },\n");
+}
+
+static void cu_again_put_x(cu_again *x, const cuda_between *between) {
+  char value[24];
+  base_putf(x->r->print.out, "    [&](int64_t %s, int64_t %s, float sum, float sum1) -> float {\n",
+            x->turned ? "column" : "at", x->turned ? "at" : "column");
+  cuda_between_put(x->r, between, XLAC_F32, value);
+  BASE_PUT(x->r->print.out, "      return ");
+  cuda_print_convert(&x->r->print, XLAC_F32, (base_dtype)x->x->type->dtype, value);
+  BASE_PUT(x->r->print.out, ";\n    },\n");
+}
+
+static void cu_again_put_call(cu_again *x, int64_t rows, int64_t all) {
+  const cuda_dot_side *keys = x->turned ? x->left : x->right;
+  bool most = !x->value && fusion_reduction(x->root)->opcode == IR_OP_MAXIMUM;
+  base_putf(x->r->print.out, "  recomputed<%d, %s, %lld, %lld, %lld, %lld, %d, %d, %d>(", x->kind, cuda_type(x->own),
+            (long long)cu_attention_padded(x->depth[0]), (long long)cu_attention_padded(x->depth[1]),
+            (long long)cu_attention_padded(x->width), (long long)x->at_a_time, cuda_tensor_along(&keys[0], x->own),
+            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, x->value ? cuda_tensor_along(&x->values, x->own) : 0);
+  base_putf(x->r->print.out, "keys, others, values, row, %lld, %lld, %lld, %lld, %lld, %s,\n", (long long)rows,
+            (long long)all, (long long)x->depth[0], (long long)x->depth[1], (long long)x->width,
+            most ? "__int_as_float(0xff800000)" : "0.0f");
+}
+
+static void cu_again_put(cu_again *x, const cuda_between *between) {
+  cuda_routine *r = x->r;
+  int64_t rows = x->left[0].free.count, all = x->right[0].free.count, bytes = base_dtype_bytes(x->own);
+  int64_t own = x->turned ? all : rows, tiles = (own + CU_ATTENTION_ROWS - 1) / CU_ATTENTION_ROWS;
+  const int64_t terms[] = {x->depth[0], x->depth[1], x->width};
+  cuda_print_needs(&r->print, "recomputed");
+  r->launch->by = "recomputed";
+  r->launch->block = 2 * CU_ATTENTION_ROWS;
+  r->launch->grid = tiles * x->left[0].batch.count;
+  cuda_routine_head(r, r->op->n_operands, 1);
+  for (uint32_t i = 0; i < 3; i++)
+    base_putf(r->print.out, "%s%s[%lld]%s", i ? ", " : "  __shared__ uint32_t ",
+              i == 2   ? "values"
+              : i == 1 ? "others"
+                       : "keys",
+              (long long)(x->at_a_time * (cu_attention_padded(terms[i]) * bytes / 4 + 4)), i == 2 ? ";\n" : "");
+  base_putf(r->print.out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
+            (long long)tiles, CU_ATTENTION_ROWS);
+  cu_again_put_call(x, own, x->turned ? rows : all);
+  for (uint32_t i = 0; i < x->n; i++) {
+    cu_again_put_operand(x, i, !x->turned);
+    cu_again_put_operand(x, i, x->turned);
+  }
+  if (x->n == 1) BASE_PUT(r->print.out, "    0, 0,\n");
+  cu_again_put_values(x);
+  cu_again_put_x(x, between);
+  cu_attention_put_store(r, (base_dtype)x->root->type->dtype, x->side == 0, own, x->value ? x->width : 1);
+  BASE_PUT(r->print.out, ");\n");
+}
+
+static bool cu_again_print(cuda_routine *r) {
+  cu_again x;
+  if (!cu_again_of(r, &x)) return false;
+  cuda_between between = {.more = x.n == 2 ? x.dots[1] : NULL};
+  if (!cuda_between_make(r, x.dots[0], x.x, x.left[0].free.count, x.right[0].free.count, &between)) return false;
+  cu_again_put(&x, &between);
+  cuda_routine_close(r, x.value ? "a product of scores computed again on tensor cores, a block for each 64 rows"
+                                : "sums of scores computed again on tensor cores, a block for each 64 rows");
+  return true;
+}
+
 bool cuda_print_fusion(cuda_routine *r) {
-  return r->op->n_called == 1 && (cu_attention_print(r) || cuda_print_fused_product(r));
+  return r->op->n_called == 1 && (cu_attention_print(r) || cu_again_print(r) || cuda_print_fused_product(r));
 }

@@ -1,5 +1,5 @@
-/* What is computed of a product's sums before they are used: lowered as any kernel, and printed with a sum in the place
- * of its load. */
+/* What is computed of a product's sums, or of two products', before they are used: lowered as any kernel, and printed
+ * with a sum in the place of its load. */
 #include <stdio.h>
 
 #include "../../fuse/fuse.h"
@@ -27,26 +27,29 @@ static bool cu_between_lower(cuda_routine *r, ir_op *x, kernel **k, const fusion
 
 /* The kernel with its inputs numbered as the fusion's operands, the sums behind them; false where it reads other sums
  * than its own, or what is no operand. */
-static bool cu_between_number(cuda_routine *r, const ir_op *dot, kernel *k, const fusion_input *inputs) {
+static bool cu_between_number(cuda_routine *r, const cuda_between *x, kernel *k, const fusion_input *inputs) {
   kernel_value *values = base_arena_memdup(r->scratch, k->values, k->n_values * sizeof *values);
   for (uint32_t i = 0; values && i < k->n_values; i++) {
     if (values[i].kind != KERNEL_LOAD) continue;
     const fusion_input *from = &inputs[values[i].buffer];
-    bool own = from->op == dot;
+    bool own = from->op == x->dot || from->op == x->more;
     if (from->last >= 0 || values[i].box || (!own && from->op->opcode != IR_OP_PARAMETER)) return false;
     if (own && (values[i].n_in || values[i].index->offset || !kernel_is_dense(k, values[i].index))) return false;
-    values[i].buffer = own ? r->op->n_operands : (uint32_t)from->op->u.number;
+    values[i].buffer = own ? r->op->n_operands + (from->op == x->more) : (uint32_t)from->op->u.number;
   }
   k->values = values;
-  return values && k->n_stores == 1 && kernel_is_dense(k, &k->stores[0].index) && k->count == dot->type->count;
+  return values && k->n_stores == 1 && kernel_is_dense(k, &k->stores[0].index) && k->count == x->dot->type->count;
 }
 
 bool cuda_between_make(cuda_routine *r, const ir_op *dot, ir_op *x, int64_t rows, int64_t columns, cuda_between *out) {
   const fusion_input *inputs = NULL;
   kernel *k = NULL;
-  *out = (cuda_between){.dot = dot, .rows = rows, .columns = columns};
+  out->k = NULL;
+  out->dot = dot;
+  out->rows = rows;
+  out->columns = columns;
   if (x == dot) return true;
-  bool made = cu_between_lower(r, x, &k, &inputs) && cu_between_number(r, dot, k, inputs);
+  bool made = cu_between_lower(r, x, &k, &inputs) && cu_between_number(r, out, k, inputs);
   out->k = k;
   return made;
 }
@@ -70,11 +73,13 @@ static void cu_between_put_indexes(cuda_print *p, int64_t columns) {
 
 void cuda_between_put(cuda_routine *r, const cuda_between *x, base_dtype t, char value[24]) {
   cuda_print p = r->print;
-  base_dtype own = (base_dtype)x->dot->type->dtype;
-  base_putf(p.out, "      const %s given = ", cuda_type(own));
-  cuda_print_convert(&p, own, t, "sum");
-  base_putf(p.out, ";\n      const idx row = batch * %lld + at, all = %lld;\n", (long long)x->rows,
-            (long long)x->columns);
+  for (uint32_t i = 0; i < 1 + (x->more != NULL); i++) {
+    base_dtype own = (base_dtype)(i ? x->more : x->dot)->type->dtype;
+    base_putf(p.out, "      const %s given%s = ", cuda_type(own), i ? "1" : "");
+    cuda_print_convert(&p, own, t, i ? "sum1" : "sum");
+    BASE_PUT(p.out, ";\n");
+  }
+  base_putf(p.out, "      const idx row = batch * %lld + at, all = %lld;\n", (long long)x->rows, (long long)x->columns);
   snprintf(value, 24, "given");
   if (x->k) {
     p.k = x->k;

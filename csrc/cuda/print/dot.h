@@ -20,11 +20,12 @@ void cuda_dot_put_role(cuda_routine *r, const cuda_dot_role *x, const char *name
 
 /* --- between.c: what is computed of each sum of a product, within a fusion --- */
 typedef struct cuda_between {
-  const ir_op *dot;
-  const kernel *k;       /* NULL: nothing */
-  int64_t rows, columns; /* of the product, of each of its batches */
+  const ir_op *dot, *more; /* more: another product, of which there is "sum1"; or NULL */
+  const kernel *k;         /* NULL: nothing */
+  int64_t rows, columns;   /* of the product, of each of its batches */
 } cuda_between;
-/* x is the product, or elementwise of it. false: not as one kernel. `out` lives as long as r->scratch. */
+/* x is the product, or elementwise of it, and of out->more. false: not as one kernel. `out` lives as long as
+ * r->scratch. */
 bool cuda_between_make(cuda_routine *r, const ir_op *dot, ir_op *x, int64_t rows, int64_t columns, cuda_between *out);
 /* The values at row `at` and `column` of `batch`, of the `sum`, which has type t; `value` is x's name. */
 void cuda_between_put(cuda_routine *r, const cuda_between *x, base_dtype t, char value[24]);

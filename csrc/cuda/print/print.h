@@ -8,9 +8,10 @@ typedef struct cuda_print {
   cuda_source *s;
   const kernel *k;
   base_text *out;
-  bool strange;    /* something has no form */
-  uint32_t pack;   /* iterations of a thread that are one after another along the last dimension; 0 is 1 */
-  uint32_t given;  /* 1 + the input that is not in memory: its element is "given"; 0: none */
+  bool strange;  /* something has no form */
+  uint32_t pack; /* iterations of a thread that are one after another along the last dimension; 0 is 1 */
+  uint32_t
+      given; /* 1 + the first input that is not in memory: its element is "given", the next one's "given1"; 0: none */
   uint32_t across; /* 1 + the dimension along which some loads go through memory; 0: none, or not by tiles */
 } cuda_print;
 

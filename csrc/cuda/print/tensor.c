@@ -144,7 +144,7 @@ static bool cu_tensor_print(cuda_routine *r, cu_tensor_product *x, ir_op *end) {
 }
 
 bool cuda_print_tensor_product(cuda_routine *r) {
-  cu_tensor_product x = {.dot = r->op, .numbers = {0, 1}};
+  cu_tensor_product x = {.dot = r->op, .numbers = {0, 1}, .between.more = NULL};
   return cu_tensor_print(r, &x, (ir_op *)(uintptr_t)r->op);
 }
 

@@ -204,44 +204,95 @@ template <int KIND, class E, int DV, int KEYS> static __device__ __forceinline__
   }
 }
 
+// A thread's words of 16 rows of a left operand, whose upper one is `row`, in registers.
+template <int KIND, class E, int D, class Q> static __device__ __forceinline__ void attention_left(uint32_t (&left)[D * sizeof(E) / 32][4], int64_t row, int64_t rows, int64_t depth, Q q) {
+  constexpr int P = 4 / sizeof(E), STEPS = D / P / 8;
+#pragma unroll
+  for (int n = 0; n < STEPS; n++)
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int e = 0; e < P; e++) {
+        const int64_t r = row + i % 2 * 8, d = P * (8 * n + threadIdx.x % 4 + i / 2 * 4) + e;
+        if (r < rows && d < depth) ((E *)left[n])[P * i + e] = tensor_rounded<KIND>(*q(r, d));
+      }
+}
+
+// Scores of these rows and KEYS keys.
+template <int KIND, class E, int D, int KEYS> static __device__ __forceinline__ void attention_products(float (&scores)[KEYS / 8][4], const uint32_t (&left)[D * sizeof(E) / 32][4], const uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)]) {
+  constexpr int W = D * sizeof(E) / 4 + 4, STEPS = D * sizeof(E) / 32;
+  uint32_t right[2];
+#pragma unroll
+  for (int n = 0; n < STEPS; n++)
+#pragma unroll
+    for (int j = 0; j < KEYS / 8; j++) {
+      tensor_right<W>(right, keys, 8 * j, 8 * n);
+      tensor_mma<KIND>(scores[j], left[n], right);
+    }
+}
+
+// x of one or two products (D1 is 0) times values, where x may be a gradient and each of its factors' terms is to be computed again: a block has 64
+// rows and goes through what it sums over as attention does. Without values (DV is 0) x itself is combined by v, from `none` on.
+template <int KIND, class E, int D, int D1, int DV, int KEYS, int ALONG, int ALONG1, int V_ALONG, class Q, class K, class Q1, class K1, class V, class X, class STORE>
+static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&others)[KEYS * (D1 * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int64_t row, int64_t rows, int64_t all, int64_t depth, int64_t depth1, int64_t width, float none, Q q, K k, Q1 q1, K1 k1, V v, X x, STORE store) {
+  const int t = threadIdx.x % 4;
+  float sums[DV ? DV / 8 : 1][4] = {}, total[2] = {none, none};
+  uint32_t left[D * sizeof(E) / 32][4] = {}, left1[D1 ? D1 * sizeof(E) / 32 : 1][4] = {};
+  row += threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+  attention_left<KIND, E, D>(left, row, rows, depth, q);
+  if constexpr (D1 > 0) attention_left<KIND, E, D1>(left1, row, rows, depth1, q1);
+  for (int64_t from = 0; from < all; from += KEYS) {
+    float scores[KEYS / 8][4] = {}, more[KEYS / 8][4] = {};
+    __syncthreads();
+    attention_stage<KIND, E, KEYS, D, ALONG>(keys, from, all, depth, k);
+    if constexpr (D1 > 0) attention_stage<KIND, E, KEYS, D1, ALONG1>(others, from, all, depth1, k1);
+    if constexpr (DV > 0) attention_stage<KIND, E, KEYS, DV, V_ALONG>(values, from, all, width, v);
+    __syncthreads();
+    attention_products<KIND, E, D, KEYS>(scores, left, keys);
+    if constexpr (D1 > 0) attention_products<KIND, E, D1, KEYS>(more, left1, others);
+#pragma unroll
+    for (int j = 0; j < KEYS / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) {
+        const int64_t r = row + e / 2 * 8, key = from + 8 * j + 2 * t + e % 2;
+        scores[j][e] = r < rows && key < all ? x(r, key, scores[j][e], more[j][e]) : none;
+        if constexpr (DV == 0) total[e / 2] = v(total[e / 2], scores[j][e]);
+      }
+    if constexpr (DV > 0) attention_mma<KIND, E, DV, KEYS>(sums, scores, values);
+  }
+  if constexpr (DV == 0) {
+#pragma unroll
+    for (int far = 1; far <= 2; far *= 2)
+#pragma unroll
+      for (int i = 0; i < 2; i++) total[i] = v(total[i], __shfl_xor_sync(0xffffffffu, total[i], far));
+    if (t == 0) store(row, 0, total[0]);
+    if (t == 0) store(row + 8, 0, total[1]);
+  } else {
+#pragma unroll
+    for (int j = 0; j < DV / 8; j++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) store(row + e / 2 * 8, 8 * j + 2 * t + e % 2, sums[j][e]);
+  }
+}
+
 // KIND as in tensor_mma, or 4: f32 without tensor cores. There are `rows` of `depth` terms, `all` keys, values of `width`; D and DV are depth and
 // width in multiples of 16. Maxima begin at -inf, which no term is scaled by: a row without a number is 0 / 0 at the end, as the program has it.
-template <int KIND, class E, int D, int DV, int KEYS, int K_ALONG, int V_ALONG, class Q, class K, class V, class X, class STORE>
-static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int64_t row, int64_t rows, int64_t all, int64_t depth, int64_t width, Q q, K k, V v, X x, STORE store) {
-  constexpr int P = 4 / sizeof(E), W = D / P + 4, STEPS = KIND < 4 ? D / P / 8 : 1;
+template <int KIND, class E, int D, int DV, int KEYS, int K_ALONG, int V_ALONG, class Q, class K, class V, class X, class STORE, class ROWS>
+static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int64_t row, int64_t rows, int64_t all, int64_t depth, int64_t width, Q q, K k, V v, X x, STORE store, ROWS rows_of) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const float none = __int_as_float(0xff800000);
   float sums[DV / 8][4] = {}, most[2] = {none, none}, total[2] = {};
-  uint32_t left[STEPS][4] = {}, right[2];
+  uint32_t left[D * sizeof(E) / 32][4] = {};
   row += threadIdx.x / 32 * 16 + g;
-  if constexpr (KIND < 4) {
-#pragma unroll
-    for (int n = 0; n < STEPS; n++)
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int e = 0; e < P; e++) {
-          const int64_t r = row + i % 2 * 8, d = P * (8 * n + t + i / 2 * 4) + e;
-          if (r < rows && d < depth) ((E *)left[n])[P * i + e] = tensor_rounded<KIND>(*q(r, d));
-        }
-  }
+  if constexpr (KIND < 4) attention_left<KIND, E, D>(left, row, rows, depth, q);
   for (int64_t from = 0; from < all; from += KEYS) {
     float scores[KEYS / 8][4] = {}, now[2] = {most[0], most[1]}, base[2], scale[2];
     __syncthreads();
     attention_stage<KIND, E, KEYS, D, K_ALONG>(keys, from, all, depth, k);
     attention_stage<KIND, E, KEYS, DV, V_ALONG>(values, from, all, width, v);
     __syncthreads();
-    if constexpr (KIND < 4) {
-#pragma unroll
-      for (int n = 0; n < STEPS; n++)
-#pragma unroll
-        for (int j = 0; j < KEYS / 8; j++) {
-          tensor_right<W>(right, keys, 8 * j, 8 * n);
-          tensor_mma<KIND>(scores[j], left[n], right);
-        }
-    } else {
-      attention_scores<D, KEYS>(scores, keys, row, rows, depth, q);
-    }
+    if constexpr (KIND < 4) attention_products<KIND, E, D, KEYS>(scores, left, keys);
+    else attention_scores<D, KEYS>(scores, keys, row, rows, depth, q);
 #pragma unroll
     for (int j = 0; j < KEYS / 8; j++)
 #pragma unroll
@@ -280,6 +331,9 @@ static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * si
   for (int far = 1; far <= 2; far *= 2)
 #pragma unroll
     for (int i = 0; i < 2; i++) total[i] += __shfl_xor_sync(0xffffffffu, total[i], far);
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    if (t == 0 && row + 8 * i < rows) rows_of(row + 8 * i, most[i], total[i]);
 #pragma unroll
   for (int j = 0; j < DV / 8; j++)
 #pragma unroll

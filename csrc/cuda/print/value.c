@@ -184,8 +184,8 @@ void cuda_print_combine(cuda_print *x, scalar_code code, base_dtype t, const cha
 
 static void cu_value_put_load(cuda_print *x, uint32_t i) {
   const kernel_value *v = &x->k->values[i];
-  if (x->given == v->buffer + 1) {
-    BASE_PUT(x->out, "given");
+  if (x->given && x->given <= v->buffer + 1) {
+    base_putf(x->out, "given%s", x->given <= v->buffer ? "1" : "");
     return;
   }
   if (cuda_print_is_packed(x, i)) {
