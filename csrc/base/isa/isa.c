@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__) && defined(__linux__)
+#if BASE_ISA_KNOWS_AMX
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static base_isa isa_of_cpu(void) {
 /* Linux saves the tiles of those processes only that have asked for it once (its page "XSTATE features in user space").
  * It refuses where a thread's stack for signals has no room for them. */
 static bool isa_has_amx(void) {
-#if defined(__linux__)
+#if BASE_ISA_KNOWS_AMX
   enum { AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24, AMX_INT8 = 1 << 25, ASK = 0x1023, TILES = 18 };
   unsigned a, b, c, d = 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;

@@ -11,7 +11,9 @@
  * Subnormal numbers are taken for 0. */
 #include "dot_gemm.h"
 
-#if defined(__x86_64__)
+#include "../../base/isa/isa.h"
+
+#if BASE_ISA_KNOWS_AMX
 #include <immintrin.h>
 
 enum {

@@ -106,10 +106,9 @@ static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
   return g->bytes ? (count + 3) / 4 : g->pairs ? (count + 1) / 2 : g->is_complex ? 2 * count : count;
 }
 
-/* --- dot_amx.c: tiles of 32 by 32 for CPUs with AMX. Any number of steps --- */
-#if defined(__x86_64__)
+/* --- dot_amx.c: tiles of 32 by 32 for CPUs with AMX. Any number of steps. Only where
+ * BASE_ISA_KNOWS_AMX --- */
 cpu_gemm_tile cpu_gemm_tile_amx_bf16, cpu_gemm_tile_amx_bytes;
-#endif
 
 /* --- dot_small.c --- */
 bool cpu_gemm_is_small(const cpu_gemm *g);

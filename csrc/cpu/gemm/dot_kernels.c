@@ -201,22 +201,36 @@ static int tile_level(void) {
   return (int)base_isa_best();
 }
 
+#if BASE_ISA_KNOWS_AMX
+/* {NULL} where this CPU has none. */
+static cpu_gemm_kernel tile_of_amx(bool bytes) {
+  if (base_isa_narrow_products() != BASE_ISA_AMX) return (cpu_gemm_kernel){NULL, 0, 0};
+  return (cpu_gemm_kernel){bytes ? cpu_gemm_tile_amx_bytes : cpu_gemm_tile_amx_bf16, 32, 32};
+}
+#else
+static cpu_gemm_kernel tile_of_amx(bool bytes) {
+  (void)bytes;
+  return (cpu_gemm_kernel){NULL, 0, 0};
+}
+#endif
+
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {
   int kind = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_S32 ? 2 : 3;
   assert(kind != 3 || t == XLAC_S64);
   assert(!pairs || t == XLAC_S32 || t == XLAC_F32);
 #if defined(__x86_64__)
-  if (pairs && t == XLAC_F32)
-    return base_isa_narrow_products() == BASE_ISA_AMX ? (cpu_gemm_kernel){cpu_gemm_tile_amx_bf16, 32, 32}
-                                                      : (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
+  if (pairs && t == XLAC_F32) {
+    cpu_gemm_kernel amx = tile_of_amx(false);
+    return amx.tile ? amx : (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
+  }
 #endif
   return tile_table[tile_level()][pairs ? 4 : kind];
 }
 
 cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void) {
+  cpu_gemm_kernel amx = tile_of_amx(true);
 #if defined(__x86_64__)
-  if (base_isa_narrow_products() == BASE_ISA_AMX) return (cpu_gemm_kernel){cpu_gemm_tile_amx_bytes, 32, 32};
-  if (base_isa_best() >= BASE_ISA_AVX512_VNNI) return (cpu_gemm_kernel){tile_bytes_vnni, 12, 32};
+  if (!amx.tile && base_isa_best() >= BASE_ISA_AVX512_VNNI) return (cpu_gemm_kernel){tile_bytes_vnni, 12, 32};
 #endif
-  return (cpu_gemm_kernel){NULL, 0, 0};
+  return amx;
 }
