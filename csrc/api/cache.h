@@ -5,7 +5,7 @@
 #include "../driver/compile.h"
 #include "api.h"
 
-enum { API_CACHE_NOTE = 160 };
+enum { API_CACHE_NOTE = 224 };
 
 /* driver_finish, or what an entry of the cache spares of it. note: what came of the cache, "" where there is none.
  * Takes m, also on failure. */

@@ -251,7 +251,11 @@ void driver_cache_write(driver_cache *c, base_slice text, base_slice code) {
     return;
   }
   int status = base_file_make_folder(c->folder);
-  if (!status) status = base_file_write(c->path, 4, parts);
+  if (status) {
+    snprintf(c->note, sizeof c->note, "not stored: the folder %.120s can't be made: %s", c->folder, strerror(status));
+    return;
+  }
+  status = base_file_write(c->path, 4, parts);
   if (status)
     cache_note(c, "not stored", status);
   else if (!c->note[0])

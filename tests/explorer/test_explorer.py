@@ -14,6 +14,7 @@ from chromium import Chromium, path
 
 import xlac
 from xlac.explorer import explore, gather, stages
+from xlac.explorer.align import align
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = ROOT / "python/xlac/demos/transformer_block.hlo"
@@ -138,6 +139,84 @@ def test_an_executable_for_several_devices_is_shown_as_one_of_them_runs_it():
 def test_programs_for_more_devices_than_a_page_opens_are_shown_without_what_one_runs():
     parts = data_of(explore(SHARDED.replace('"data"=2, "model"=2', '"data"=8, "model"=16').replace("8x8", "128x128")))
     assert parts["sharding"]["reshards"] and parts["main"]["ops"]["name"]
+
+
+BEFORE = """HloModule m
+
+%sum.7 (a.7: f32[], b.7: f32[]) -> f32[] {
+  %a.7 = f32[] parameter(0)
+  %b.7 = f32[] parameter(1)
+  ROOT %r.7 = f32[] add(%a.7, %b.7)
+}
+
+%max.8 (a.8: f32[], b.8: f32[]) -> f32[] {
+  %a.8 = f32[] parameter(0)
+  %b.8 = f32[] parameter(1)
+  ROOT %r.8 = f32[] maximum(%a.8, %b.8)
+}
+
+ENTRY %e.9 (x.9: f32[4]) -> f32[] {
+  %sum.7 = f32[] constant(0)
+  %dead = f32[] negate(%sum.7)
+  %x.9 = f32[4]{0} parameter(0), metadata={op_name="%x.9"}
+  %c = f32[] constant(-inf)
+  %s = f32[] reduce(%x.9, %sum.7), dimensions={0}, to_apply=%sum.7
+  %m.9 = f32[] reduce(%x.9, %c), dimensions={0}, to_apply=%max.8
+  ROOT %d = f32[] divide(%s, %m.9)
+}"""
+AFTER = """HloModule m, is_scheduled=true
+
+%top (p: f32[], q: f32[]) -> f32[] {
+  %p = f32[] parameter(0)
+  %q = f32[] parameter(1)
+  ROOT %t = f32[] maximum(%p, %q)
+}
+
+%all (p.1: f32[], q.1: f32[]) -> f32[] {
+  %p.1 = f32[] parameter(0)
+  %q.1 = f32[] parameter(1)
+  ROOT %dead = f32[] add(%p.1, %q.1)
+}
+
+ENTRY %main (x: f32[4]) -> f32[] {
+  %x = f32[4]{0} parameter(0), metadata={op_name="%x.9"}
+  %low = f32[] constant(-inf)
+  %m = f32[] reduce(%x, %low), dimensions={0}, to_apply=%top
+  %c = f32[] constant(0)
+  %s = f32[] reduce(%x, %c), dimensions={0}, to_apply=%all
+  ROOT %d = f32[] divide(%s, %m)
+}"""
+
+
+def test_stages_have_the_names_and_the_order_of_what_runs():
+    before, after = BEFORE.split("\n"), AFTER.split("\n")
+    live = [line for line in before if "%dead" not in line]
+    both = align([before, live], after)
+    assert both[1] == ["HloModule m", *after[1:]]
+    assert [line for line in both[0] if line not in both[1]] == ["  %dead = f32[] negate(%c)"] and len(both[0]) == len(both[1]) + 1
+    assert align([], after) == [] and align([after], after) == [after]
+    other = ["HloModule m", "", "ENTRY %k (z: f32[]) -> f32[] {", "  ROOT %z = f32[] parameter(0)", "}"]  # nothing alike: nothing is lost
+    assert sorted(align([before, other], after)[0])[-1] == sorted(before)[-1] and len(align([before, other], after)[0]) == len(before)
+
+
+def test_what_runs_differs_from_the_last_pass_by_its_schedule_alone():
+    jax = pytest.importorskip("jax")
+    np = pytest.importorskip("numpy")
+
+    def step(p, tokens):
+        def loss(p):
+            x = p["table"][tokens]
+            h = jax.nn.relu(x @ p["w"])
+            return jax.nn.logsumexp(h, axis=-1).mean() + (h.max(-1) ** 2).sum()
+
+        value, gradient = jax.value_and_grad(loss)(p)
+        return jax.tree.map(lambda a, b: a - b, p, gradient), value
+
+    p = {"table": np.ones((16, 8), np.float32), "w": np.eye(8, dtype=np.float32)}
+    texts = data_of(explore(jax.jit(step, donate_argnums=0).lower(p, np.arange(4, dtype=np.int32))))["texts"]
+    last, runs = ([texts["lines"][k].partition(", metadata=")[0] for k in stage["lines"]] for stage in texts["stages"][-2:])
+    assert last[1:] == runs[1:] and len(runs) > 40
+    assert last[0].replace(" is_scheduled=true,", "") == runs[0].replace(" is_scheduled=true,", "")
 
 
 def test_stages_share_their_lines():

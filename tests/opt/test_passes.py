@@ -340,6 +340,8 @@ def test_inline_calls_refuses_to_explode():
     m = xlac.parse(source)
     with pytest.raises(xlac.Error, match="larger than 5000 ops"):
         m.run("inline-calls{max-ops=5000}")
+    with pytest.raises(xlac.Error, match=r"larger than 1 op \["):
+        m.run("inline-calls{max-ops=1}")
 
 
 def test_schedules_stay_valid():

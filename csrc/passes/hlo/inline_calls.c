@@ -5,6 +5,7 @@
  * work is that of writing the result, whose size is known before anything is done.
  * Requires: nothing. Preserves: metadata (ops without a place in a source file get that of the call), control edges,
  * the schedule, async chains (a wrapped computation stays as it is). Computations that nobody calls any more go. */
+#include "../../base/plural.h"
 #include "../effects.h"
 #include "../pass.h"
 
@@ -202,8 +203,8 @@ static int inline_too_large(const inline_run *r, const ir_computation *c) {
   }
   assert(call);
   int status = base_fail_at(r->err, XLAC_E_TOO_LARGE, call->line, call->col, call->name->s,
-                            "inlining %s would make the module larger than %lld ops", call->called[0]->name->s,
-                            (long long)r->max_ops);
+                            "inlining %s would make the module larger than %lld op%s", call->called[0]->name->s,
+                            (long long)r->max_ops, base_plural((uint64_t)r->max_ops));
   return base_hint(r->err, status, "raise the option max-ops of inline-calls");
 }
 

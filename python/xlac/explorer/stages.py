@@ -1,6 +1,7 @@
 """The states of a program on its way through the compiler, as numbers of lines: what a stage leaves alone takes no room."""
 from .. import _core
 from ..errors import Error
+from .align import align
 
 MOST_OPS_BY_PASS = 20_000  # above, only what goes in and comes out
 # From a program with shardings to that of each device, with its collectives.
@@ -43,7 +44,9 @@ def of(given, executable, text, how, passes):
         if executable is None or "devices" in how:
             partitioning(texts, given)
         if executable is not None:
-            by_pass(texts, given, executable, how)
+            states = by_pass(given, executable, how)
+            for (name, _), lines in zip(states, align([state.rstrip("\n").split("\n") for _, state in states], text.rstrip("\n").split("\n"))):
+                texts.add(name, "\n".join(lines))
     texts.add("as it runs" if executable is not None else "as HLO", text)
     return texts.json()
 
@@ -57,16 +60,21 @@ def partitioning(texts, given):
         pass  # the page says why the program could not be compiled
 
 
-def by_pass(texts, given, executable, how):
-    """Runs again the passes that the compilation ran, with a look at what each leaves."""
-    names = ",".join(name for name, _ in executable.timings.by_pass)
+def by_pass(given, executable, how):
+    """[(pass, what it leaves)]: runs again the passes that the compilation ran."""
+    names, states = ",".join(name for name, _ in executable.timings.by_pass), []
+
+    def keep(name, state):
+        states.append((name, state.to_text(elide_large_constants=True)))
+
     try:
         prepared = prepared_module(given, how)
-        texts.add("prepared", prepared.to_text(elide_large_constants=True))
+        keep("prepared", prepared)
         if names:
-            prepared.run(names, after=lambda name, state: texts.add(name, state.to_text(elide_large_constants=True)))
+            prepared.run(names, after=keep)
     except Error:
         pass  # what was compiled can be shown without the way there
+    return states
 
 
 def prepared_module(given, how):
