@@ -20,7 +20,8 @@ enum {
   FUSION_ALONE = 1 << 16,              /* ... for one thread alone, and fused only up to so many elements */
   FUSION_MAX_EDGES = 8,                /* picks in one kernel */
   FUSION_EDGES = 1024,                 /* elements: fewer are copied faster than picked */
-  FUSION_TURNING = 512                 /* elements of a transposition that is worth a step */
+  FUSION_TURNING = 512,                /* elements of a transposition that is worth a step */
+  FUSION_CHANNELS = 4                  /* columns that are read, or written, as fast where they are */
 };
 
 /* Kernels have fixed extents, and no quantised elements. */
@@ -42,6 +43,19 @@ static bool fusion_is_turning(const ir_op *op) {
   while (to_last > 0 && op->type->dims[to_last - 1] == 1) to_last--;
   while (from_last > 0 && from->dims[from_last - 1] == 1) from_last--;
   return to_last > 0 && order->v[to_last - 1] != (int64_t)from_last - 1;
+}
+
+/* Rows that become columns, but with few channels as the last dimension of one of the two: each line of the cache is read
+ * while it is there. Machine code takes such lanes apart, or puts them together; the VM would be slower than a step. */
+static bool fusion_turns_channels(const fusion_plan *f, const ir_op *op) {
+  if (!f->model.facts.native || op->n_control_preds || !fusion_is_turning(op)) return false;
+  const ir_type *from = ir_operand_type(op, 0), *to = op->type;
+  const int64_t *order = ir_get_ints(op, IR_ATTR_DIMENSIONS)->v;
+  if (!fusion_is_static(to) || to->rank < 2) return false;
+  uint32_t last = to->rank - 1;
+  assert(from->rank == to->rank && order[last] != (int64_t)last);
+  if (from->dims[last] <= FUSION_CHANNELS) return order[last] == (int64_t)last - 1;
+  return to->dims[last] <= FUSION_CHANNELS && order[last - 1] == (int64_t)last;
 }
 
 /* `copy` is excluded as its purpose is memory of its own; an op with control predecessors must keep its place. */
@@ -251,15 +265,16 @@ static const char *fusion_scan_objects(const fusion_plan *f, const ir_op *op, co
 
 /* What would be a kernel by itself, and better is none: its operands are in memory then. true where that is so.
  * Records the objection as the reason. Edges and scans may end a kernel of their own where a producer brings work
- * along. */
+ * along, and so may transpositions. */
 static bool fusion_stays_soft(fusion_plan *f, ir_op *op, const char **why, ir_op *root) {
-  if (!fusion_is_soft(op)) return false;
+  bool turns = fusion_is_turning(op);
+  if (!fusion_is_soft(op) && !turns) return false;
   uint8_t scan = 0;
   const ir_op *kernel = *why ? NULL : root;
   const char *objection = fusion_has_edges(op)                ? fusion_edges_object(f, op, kernel)
                           : op->opcode == IR_OP_REDUCE_WINDOW ? fusion_scan_objects(f, op, kernel, &scan)
                                                               : NULL;
-  bool can_end = fusion_has_edges(op) || scan;
+  bool can_end = fusion_has_edges(op) || scan || turns;
   bool ends = op->opcode == IR_OP_GATHER ? fusion_gather_has_work(op) : can_end && fusion_brings_work(op);
   if (!objection && (!*why || ends)) {
     if (scan) f->of[kernel ? kernel->id : op->id].scans = scan;
@@ -302,7 +317,7 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
     f->of[op->id].size = 1;
     return;
   }
-  if (!fusion_is_candidate(op)) return;
+  if (!fusion_is_candidate(op) && !fusion_turns_channels(f, op)) return;
   fusion_look_at_users(f, op, &u);
   f->of[op->id].root = op;
   if (fusion_is_cheap(op, &weight) || fusion_goes_anew(f, op, &u)) {

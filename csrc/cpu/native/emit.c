@@ -327,11 +327,13 @@ static void emit_loop(emit_run *e, const uint8_t *needed) {
   emit_save_folds(e);
 }
 
-/* The widths of all streams' lanes, as bits. */
+/* The widths of all streams' lanes, as bits; gathers read at least 4 bytes for each. */
 static uint32_t emit_widths(const nat_body *b) {
   uint32_t widths = 0;
-  for (uint32_t i = 0; i < b->n_streams; i++)
-    if (b->streams[i].stride || (b->streams[i].gathers && b->streams[i].width >= 4)) widths |= b->streams[i].width;
+  for (uint32_t i = 0; i < b->n_streams; i++) {
+    const nat_stream *s = &b->streams[i];
+    if (s->stride || s->gathers) widths |= s->gathers && s->width < 4 ? 4 : s->width;
+  }
   for (uint32_t i = 0; i < b->n_folds; i++) widths |= b->values[b->folds[i].first].width;
   return widths;
 }

@@ -246,7 +246,8 @@ void emit_gather(emit_run *e, const emit_step *s) {
   unsigned mask = emit_gather_mask(e, v), to = emit_take(e, s->value), bytes = v->width * e->b->lanes;
   if (base == X86_RAX) x86_load(e->c, X86_RAX, emit_pointer(stream));
   x86_vector(e->c, X86_XORD, 16, to, to, x86_reg(to), 0);
-  x86_rm m = {.memory = true, .base = (uint8_t)base, .index = (uint8_t)index, .scale = v->width, .places = true};
+  x86_rm m = {.memory = true, .base = (uint8_t)base, .index = (uint8_t)index, .places = true};
+  m.scale = e->b->streams[stream].width;
   x86_gather(e->c, v->width == 4 ? X86_GATHERD : X86_GATHERQ, bytes, to, m, mask);
   emit_release(e, s, v->in, v->n_in);
 }

@@ -117,6 +117,23 @@ static uint32_t read_lanes(nat_body *b, nat_stream s, uint32_t at, uint32_t mask
   return nat_read(b, NAT_GATHER, s.width, nat_stream_of(b, &s), at, mask);
 }
 
+/* Lanes of 1 or 2 bytes, from where they are: instructions gather 4 bytes, which here begin at the element, or before it
+ * where they would go on behind the last that the kernel reads. What comes before the element is shifted out. */
+static uint32_t read_narrow_lanes(nat_body *b, const kernel_value *v, nat_stream s, uint32_t at, uint32_t mask) {
+  int64_t least = 0, most = 0, others = 4 / s.width - 1;
+  kernel_index *start = BASE_NEW(b->arena, kernel_index);
+  bool fits = start && kernel_load_reach(b->k, v, &least, &most) && most >= others && most <= INT32_MAX;
+  if (!fits || 4 * b->lanes > b->target->vector || read_inner_stride(b->k, s.index) < 0) return b->failed = true, 0;
+  uint32_t place = read_number(b, s.index);
+  if (at != NAT_NONE) place = nat_op2(b, NAT_IADD, 4, place, at);
+  uint32_t from = nat_op2(b, NAT_SMIN, 4, place, nat_constant(b, 4, (uint64_t)(most - others)));
+  s.index = start, s.stride = 0, s.gathers = s.made = true;
+  if (mask != NAT_NONE) mask = nat_mask(b, mask, 4);
+  uint32_t x = nat_read(b, NAT_GATHER, 4, nat_stream_of(b, &s), from, mask);
+  uint32_t before = nat_shift(b, NAT_SHL, 4, nat_op2(b, NAT_ISUB, 4, place, from), s.width == 1 ? 3 : 4);
+  return nat_resize(b, nat_op2(b, NAT_SHRV, 4, x, before), s.width, false);
+}
+
 uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   nat_body *b = r->b;
   nat_type t = nat_lane_type_of((base_dtype)v->dtype);
@@ -135,7 +152,7 @@ uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   else if (at == NAT_NONE && stride == 1 && (b->target->masks || t.bytes >= 4))
     x = nat_read(b, NAT_PART, t.bytes, nat_stream_of(b, &s), nat_mask(b, mask, t.bytes), NAT_NONE);
   else
-    x = read_lanes(b, s, at, mask);
+    x = s.width < 4 ? read_narrow_lanes(b, v, s, at, mask) : read_lanes(b, s, at, mask);
   return nat_unpack(b, x, t);
 }
 
