@@ -45,15 +45,16 @@ static bool fusion_is_turning(const ir_op *op) {
   return to_last > 0 && order->v[to_last - 1] != (int64_t)from_last - 1;
 }
 
-/* Rows that become columns, but with few channels as the last dimension of one of the two: each line of the cache is read
- * while it is there. Machine code takes such lanes apart, or puts them together; the VM would be slower than a step. */
+/* Rows that become columns, but with few channels as the last dimension of one of the two: each line of the cache is
+ * read while it is there. Machine code takes such lanes apart, or puts them together; the VM would be slower than a
+ * step. */
 static bool fusion_turns_channels(const fusion_plan *f, const ir_op *op) {
   if (!f->model.facts.native || op->n_control_preds || !fusion_is_turning(op)) return false;
   const ir_type *from = ir_operand_type(op, 0), *to = op->type;
   const int64_t *order = ir_get_ints(op, IR_ATTR_DIMENSIONS)->v;
   if (!fusion_is_static(to) || to->rank < 2) return false;
   uint32_t last = to->rank - 1;
-  assert(from->rank == to->rank && order[last] != (int64_t)last);
+  assert(from->rank == to->rank);
   if (from->dims[last] <= FUSION_CHANNELS) return order[last] == (int64_t)last - 1;
   return to->dims[last] <= FUSION_CHANNELS && order[last - 1] == (int64_t)last;
 }

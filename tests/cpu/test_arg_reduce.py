@@ -73,6 +73,24 @@ def test_arg_reductions(t, place, direction, dims, dim):
             assert f" arg{'max' if direction == 'GT' else 'min'} " in xlac.compile(xlac.parse(module)).plan() or dims[dim] == 1
 
 
+@pytest.mark.parametrize("t", FLOATS + INTEGERS)
+@pytest.mark.parametrize("place", ["s32", "s64"])
+@pytest.mark.parametrize("n", [1, 3, 24, 25])
+def test_short_rows_are_compared_side_by_side(t, place, n):
+    """In groups, and what is left by itself; groups that have a zero or a NaN find out which of them it was."""
+    rng, kind = np.random.default_rng(n), xlac._core.numpy_dtype(t)
+    plain = rng.integers(1, 99, (77, n)).astype(kind)
+    special = plain.copy()
+    special[40:50] = 0
+    special[45] *= -1 if t in FLOATS else 1
+    if t in FLOATS:
+        special[70, n // 2] = np.nan
+    first = np.array(-np.inf if t in FLOATS else np.iinfo(kind).min, kind)
+    for x in (plain, special):
+        for start in (first, np.array(50, kind)):
+            check(text(t, place, (77, n), 1), x, start, np.array(0, place.replace("s", "int")), eval_ok=True)
+
+
 def test_places_that_count_are_not_computed():
     exe = xlac.compile(xlac.parse(text("f32", "s32", (50, 60), 1)))
     assert exe.steps["all"] == 1, exe.plan()

@@ -1,5 +1,4 @@
 """Machine code for kernels beside the plain evaluation and the vector VM, at each level of instructions that there is code for."""
-
 import ctypes
 import mmap
 import re
@@ -90,25 +89,10 @@ def flat(t, n, lines, n_in, result="pred"):
     return "\n".join([f"kernel [{n}] from {n_in} input{'s' * (n_in > 1)}", *loads, *lines, f"store out0[0 + 1*i0] v{last}"]) + "\n"
 
 
-BINARY = {
-    "float": ["add", "subtract", "multiply", "divide"],
-    "int": [
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "remainder",
-        "maximum",
-        "minimum",
-        "and",
-        "or",
-        "xor",
-        "shift-left",
-        "shift-right-logical",
-        "shift-right-arithmetic",
-    ],
-    "pred": ["and", "or", "xor", "add", "multiply", "maximum", "minimum"],
-}
+BINARY = {"float": ["add", "subtract", "multiply", "divide"],
+          "int": ["add", "subtract", "multiply", "divide", "remainder", "maximum", "minimum", "and", "or", "xor", "shift-left",
+                  "shift-right-logical", "shift-right-arithmetic"],
+          "pred": ["and", "or", "xor", "add", "multiply", "maximum", "minimum"]}
 UNARY = {"float": ["negate", "abs", "sqrt"], "int": ["negate", "not"], "pred": ["not"]}
 
 
@@ -127,10 +111,8 @@ def test_every_op_of_a_type_has_the_bits_of_the_reference(t):
             agree(flat(t, n, [f"v1 = {t}[] {op}(v0)"], 1), numbers(rng, t, n))
 
 
-FUNCTIONS = (
-    "ceil cosh erf exponential exponential-minus-one floor log log-plus-one logistic round-nearest-afz round-nearest-even rsqrt sign sine "
-    "cosine tan sinh tanh cbrt atan"
-).split()
+FUNCTIONS = ("ceil cosh erf exponential exponential-minus-one floor log log-plus-one logistic round-nearest-afz round-nearest-even rsqrt sign sine "
+             "cosine tan sinh tanh cbrt atan").split()
 
 
 @pytest.mark.parametrize("t", FLOATS)
@@ -289,11 +271,12 @@ def test_arrays_at_any_address_have_the_bits_of_the_reference():
     text = flat("f32", n, ["v2 = f32[] subtract(v0, v1)", "v3 = f32[] multiply(v2, v2)"], 2)
     for shift in range(0, 16, 3):
         raw = np.random.default_rng(shift).standard_normal(2 * n + 32).astype("f4")
-        agree(text, raw[shift : shift + n], raw[n + shift + 1 : 2 * n + shift + 1])
+        agree(text, raw[shift:shift + n], raw[n + shift + 1:2 * n + shift + 1])
+
+
 
 
 # --- reductions: the vector VM's tree ---
-
 
 def with_and_without(text, arrays, turn, threads=1):
     """The results of native code and those of the vector VM."""
@@ -343,26 +326,10 @@ def test_reductions_have_the_bits_of_the_vector_machine(t, by, without_native):
         assert on == off, text
 
 
-ROWS = (
-    (1, 1000, 1),
-    (3, 97, 1),
-    (5, 128, 1),
-    (2, 3000, 1),
-    (1, 31, 1),
-    (7, 2049, 1),
-    (1, 70001, 1),
-    (2, 9, 97),
-    (1, 40, 333),
-    (3, 5, 1500),
-    (140, 64, 1),
-    (75, 95, 1),
-    (60, 33, 1),
-)
-COMBINES = {
-    "float": ["add", "multiply", "maximum", "minimum"],
-    "int": ["add", "multiply", "maximum", "minimum", "and", "or", "xor"],
-    "pred": ["and", "or", "maximum", "minimum"],
-}
+ROWS = ((1, 1000, 1), (3, 97, 1), (5, 128, 1), (2, 3000, 1), (1, 31, 1), (7, 2049, 1), (1, 70001, 1), (2, 9, 97), (1, 40, 333), (3, 5, 1500), (140, 64, 1), (75, 95, 1),
+        (60, 33, 1))
+COMBINES = {"float": ["add", "multiply", "maximum", "minimum"], "int": ["add", "multiply", "maximum", "minimum", "and", "or", "xor"],
+            "pred": ["and", "or", "maximum", "minimum"]}
 
 
 @pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
@@ -374,8 +341,8 @@ def test_folds_of_special_numbers_have_the_bits_of_the_vector_machine(t, without
             n = outer * reduced * inner
             a = [numbers(rng, t, n) for _ in range(2)]
             if t in FLOATS and by in ("add", "multiply"):
-                a[0][: n // 2] = rng.choice(np.array([1, -0.0, 0.5, -2], a[0].dtype), n // 2)
-                a[1][: n // 2] = 0
+                a[0][:n // 2] = rng.choice(np.array([1, -0.0, 0.5, -2], a[0].dtype), n // 2)
+                a[1][:n // 2] = 0
             every = f"{reduced * inner}*i0 + {inner}*i1 + 1*i2" if inner > 1 else f"{reduced}*i0 + 1*i1"
             text = f"""kernel [{outer},{reduced}{f",{inner}" * (inner > 1)}] from 2 inputs
 v0 = {t}[] load in0[0 + {every}]
@@ -462,7 +429,6 @@ v6 = {t}[] multiply(v5, v2)
 
 # --- loads that are not neighbours, and iotas ---
 
-
 @pytest.mark.parametrize("t", [*FLOATS, *INTS, "pred"])
 @pytest.mark.parametrize("stride", [2, 3, 4, 7, 16, -1, -2, -5])
 def test_loads_at_a_distance_have_the_bits_of_the_reference(t, stride):
@@ -497,11 +463,7 @@ v7 = {t}[] constant(1)
 def test_rows_shorter_than_a_vector_or_two_have_the_bits_of_the_vector_machine(t, n, without_native):
     data = [np.random.default_rng(n).integers(1, 9, size).astype(dtype_of(t)) / dtype_of(t).type(1 if t in INTS else 7) for size in (40 * n, 40, n)]
     data = [a.astype(dtype_of(t)) for a in data]
-    for end in (
-        f"store out0[0 + {n}*i0 + 1*i1] v6",
-        "over [40,({n}),1]\nstore out0[0 + 1*i0] v6 by add from v7",
-        "over [1,(40),{n}]\nstore out0[0 + 1*i1] v6 by add from v7",
-    ):
+    for end in (f"store out0[0 + {n}*i0 + 1*i1] v6", "over [40,({n}),1]\nstore out0[0 + 1*i0] v6 by add from v7", "over [1,(40),{n}]\nstore out0[0 + 1*i1] v6 by add from v7"):
         on, off = with_and_without((SHORT + end).format(t=t, n=n) + "\n", data, without_native)
         assert on == off, end
 
@@ -552,28 +514,19 @@ def test_perf_knows_the_names_of_machine_code_where_it_is_to(on, monkeypatch):
 
 
 def test_the_assembly_of_a_program_names_its_ops(level):
-    text = xlac.compile_stage(
-        """HloModule m
+    text = xlac.compile_stage("""HloModule m
 ENTRY e {
   x = f32[1000] parameter(0)
   y = f32[1000] multiply(x, x)
   ROOT z = f32[1000] exponential(y)
-}""",
-        "assembly",
-    )
+}""", "assembly")
     register, tail = {"avx2": ("ymm0", "vmaskmovps"), "avx512": ("zmm0", "{k7}")}[level]
     assert "# v2 = exponential" in text and f"vmulps {register}, {register}, {register}" in text and "vfmadd" in text and tail in text
 
 
-COVERED = {
-    "f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"],
-    "f64": ["exponential", "log", "tanh", "logistic", "floor", "minimum"],
-    "bf16": ["exponential", "sine", "add"],
-    "f16": ["tanh", "multiply"],
-    "s32": ["multiply", "shift-left", "abs", "divide", "power"],
-    "u16": ["remainder"],
-    "u64": ["maximum"],
-}
+COVERED = {"f32": [*FUNCTIONS[:-2], "power", "maximum", "divide"], "f64": ["exponential", "log", "tanh", "logistic", "floor", "minimum"],
+           "bf16": ["exponential", "sine", "add"], "f16": ["tanh", "multiply"], "s32": ["multiply", "shift-left", "abs", "divide", "power"],
+           "u16": ["remainder"], "u64": ["maximum"]}
 
 
 @pytest.mark.parametrize("t", COVERED)
@@ -586,13 +539,7 @@ def test_what_is_said_to_be_native_code_is(t):
     assert "by the vector VM" in xlac.compile_stage(other, "assembly")
 
 
-GATHERS = [
-    "0 + 1*v0 up to 99",
-    "0 + 8*v0 up to 11 + 1*v1 up to 7",
-    "0 + 1*i1 + 300*v0 up to 5",
-    "0 + 300*i0 + 7*i1 + 1*v0 up to 2",
-    "1000 + -3*i1 + 1*v0 up to 40",
-]
+GATHERS = ["0 + 1*v0 up to 99", "0 + 8*v0 up to 11 + 1*v1 up to 7", "0 + 1*i1 + 300*v0 up to 5", "0 + 300*i0 + 7*i1 + 1*v0 up to 2", "1000 + -3*i1 + 1*v0 up to 40"]
 
 
 @pytest.mark.parametrize("at", GATHERS)
@@ -748,8 +695,7 @@ store out0[0 + 700*i0 + 1*i1] v9
 
 
 def test_gathers_and_edges_of_programs_are_native_code(level):
-    text = xlac.compile_stage(
-        """HloModule m
+    text = xlac.compile_stage("""HloModule m
 ENTRY e {
   x = f32[1000] parameter(0)
   i = s32[500,1] parameter(1)
@@ -758,9 +704,7 @@ ENTRY e {
   p = f32[1500] pad(y, z), padding=500_500
   q = f32[1500] pad(x, z), padding=0_500
   ROOT s = f32[1500] add(p, q)
-}""",
-        "assembly",
-    )
+}""", "assembly")
     assert "vpgatherdd" in text and "by the vector VM" not in text and {"avx2": "vmaskmovps", "avx512": "vmovdqu32"}[level] in text
 
 
@@ -791,8 +735,7 @@ store out0[0 + {row}*i0 + 1*i1] v10
 
 
 def test_short_rows_gather_nothing(level):
-    text = xlac.compile_stage(
-        """HloModule m
+    text = xlac.compile_stage("""HloModule m
 ENTRY e {
   x = f32[5000,3] parameter(0)
   k = f32[5000] parameter(1)
@@ -801,32 +744,25 @@ ENTRY e {
   d = f32[5000,3] broadcast(c), dimensions={1}
   m = f32[5000,3] multiply(x, b)
   ROOT r = f32[5000,3] add(m, d)
-}""",
-        "assembly",
-    )
+}""", "assembly")
     assert "vpermd" in text and "gather" not in text
 
 
-SHORT_ROWS = [
-    ([700, 3], "1*i0", "1*i1"),
-    ([40, 5, 4], "4*i0 + 1*i2", "1*i1"),
-    ([30000, 3], "1*i0", "3*i0 + 1*i1"),
-    ([9, 11, 7, 3], "7*i0 + 1*i2", "3*i1 + 1*i3"),
-]
+SHORT_ROWS = [([700, 3], "1*i0", "1*i1"), ([40, 5, 4], "4*i0 + 1*i2", "1*i1"), ([30000, 3], "1*i0", "3*i0 + 1*i1"), ([9, 11, 7, 3], "7*i0 + 1*i2", "3*i1 + 1*i3")]
 
 
 @pytest.mark.parametrize("sums", [False, True])
 @pytest.mark.parametrize("extents, first, second", SHORT_ROWS)
 def test_short_rows_have_the_bits_of_the_vector_machine(extents, first, second, sums, without_native):
     """The innermost dimensions become one, and what has gaps in it gathers: enough is computed for that to pay."""
-    strides = [int(np.prod(extents[d + 1 :])) for d in range(len(extents))]
+    strides = [int(np.prod(extents[d + 1:])) for d in range(len(extents))]
     every, n = " + ".join(f"{s}*i{d}" for d, s in enumerate(strides)), int(np.prod(extents))
     ops = "".join(f"v{i} = f32[] {op}(v{i - 1}, v{i % 3})\n" for i, op in enumerate(["multiply", "add", "subtract", "add"] * 5, start=3))
     last = "store out0[0 + " + every + "] v22\n"
     if sums:
         kept = " + ".join(f"{s}*i{d + 1}" for d, s in enumerate(strides[1:]))
         last = f"v23 = f32[] constant(0)\nover [1,({extents[0]}),{strides[0]}]\nstore out0[0 + {kept}] v22 by add from v23\n"
-    text = f"""kernel [{",".join(map(str, extents))}] from 3 inputs
+    text = f"""kernel [{','.join(map(str, extents))}] from 3 inputs
 v0 = f32[] load in0[0 + {every}]
 v1 = f32[] load in1[0 + {first}]
 v2 = f32[] load in2[0 + {second}]
@@ -869,9 +805,8 @@ ENTRY e {{
     x, y = (rng.standard_normal(n).astype(np.float32) for _ in range(2))
     native = xlac.compile(xlac.parse(text), threads=threads)
     whole = [np.zeros(n * np.dtype(t).itemsize + 64, np.uint8) for t in (np.float32, np.float32, np.float64, np.int8)]
-    out = tuple(
-        room[1 if t is np.int8 else 8 :][: n * np.dtype(t).itemsize].view(t) for room, t in zip(whole, (np.float32, np.float32, np.float64, np.int8))
-    )
+    out = tuple(room[1 if t is np.int8 else 8:][:n * np.dtype(t).itemsize].view(t)
+                for room, t in zip(whole, (np.float32, np.float32, np.float64, np.int8)))
     native(x, y, out=out)
     s = x - y
     want = (s + y, s * (s + y), s.astype(np.float64), np.arange(n, dtype=np.int32).astype(np.int8))

@@ -117,8 +117,8 @@ static uint32_t read_lanes(nat_body *b, nat_stream s, uint32_t at, uint32_t mask
   return nat_read(b, NAT_GATHER, s.width, nat_stream_of(b, &s), at, mask);
 }
 
-/* Lanes of 1 or 2 bytes, from where they are: instructions gather 4 bytes, which here begin at the element, or before it
- * where they would go on behind the last that the kernel reads. What comes before the element is shifted out. */
+/* Lanes of 1 or 2 bytes, from where they are: instructions gather 4 bytes, which here begin at the element, or before
+ * it where they would go on behind the last that the kernel reads. What comes before the element is shifted out. */
 static uint32_t read_narrow_lanes(nat_body *b, const kernel_value *v, nat_stream s, uint32_t at, uint32_t mask) {
   int64_t least = 0, most = 0, others = 4 / s.width - 1;
   kernel_index *start = BASE_NEW(b->arena, kernel_index);

@@ -9,6 +9,9 @@
 
 enum { ARGR_SOME = 16 };
 
+/* By itself, so that registers are those of the loop around the call. */
+#define ARGR_APART __attribute__((noinline))
+
 /* Bits as a value, and back, without a cast between pointers. */
 #define ARGR_AS(V, U)                  \
   static inline V argr_as_##V(U b) {   \
@@ -102,6 +105,28 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
     memcpy(r->value, &bits, sizeof bits);                                                                           \
     memcpy(r->place, &best_at, (size_t)r->place_bytes); /* the low bytes */                                         \
   }                                                                                                                 \
+  /* Whether lanes are results as they are: no NaN, no zero, all better than the initial value. */                  \
+  static ARGR_APART bool name##_is_plain(const argr_row *r, const V *v) {                                           \
+    U bits;                                                                                                         \
+    memcpy(&bits, r->init, sizeof bits);                                                                            \
+    V init = ARGR_LOAD_##KIND(V, U, &r->coding, bits);                                                              \
+    bool plain = true;                                                                                              \
+    for (int l = 0; l < ARGR_SOME; l++) plain &= (v[l] > init) & !ARGR_ISNAN_##KIND(v[l]);                          \
+    for (int l = 0; ARGR_HAS_ZEROS_##KIND && l < ARGR_SOME; l++) plain &= v[l] != 0;                                \
+    return plain;                                                                                                   \
+  }                                                                                                                 \
+  static ARGR_APART void name##_put(const argr_row *r, const V *v, const I *at) {                                   \
+    const argr_coding c = r->coding;                                                                                \
+    U bits[ARGR_SOME];                                                                                              \
+    int64_t wide[ARGR_SOME];                                                                                        \
+    int32_t narrow[ARGR_SOME];                                                                                      \
+    for (int l = 0; l < ARGR_SOME; l++) {                                                                           \
+      bits[l] = ARGR_BITS_##KIND(V, U, &c, v[l]);                                                                   \
+      wide[l] = (int64_t)at[l], narrow[l] = (int32_t)at[l];                                                         \
+    }                                                                                                               \
+    memcpy(r->value, bits, sizeof bits);                                                                            \
+    memcpy(r->place, r->place_bytes == 8 ? (void *)wide : narrow, (size_t)(ARGR_SOME * r->place_bytes));            \
+  }                                                                                                                 \
   /* Element after element, from number i on. */                                                                    \
   static void name##_rest(const argr_row *r, int64_t i, V v, int64_t at) {                                          \
     for (; i < r->n && r->places; i++) name##_meet(&v, &at, name##_at(r, i), argr_place_of(r, i));                  \
@@ -165,6 +190,10 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
         continue;                                                                                                   \
       }                                                                                                             \
       name##_some(&one, r->stride *(int64_t)sizeof(U), r->n, v, at);                                                \
+      if ((sizeof(U) == 4 || sizeof(U) == 2) && name##_is_plain(&one, v)) {                                         \
+        name##_put(&one, v, at);                                                                                    \
+        continue;                                                                                                   \
+      }                                                                                                             \
       for (int l = 0; l < ARGR_SOME; l++) {                                                                         \
         argr_row column = argr_column(&one, l, sizeof(U));                                                          \
         name##_finish(&column, v[l], at[l]);                                                                        \

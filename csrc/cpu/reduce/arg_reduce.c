@@ -7,7 +7,7 @@
 #include "../../passes/hlo/arg_reduce.h"
 #include "../routine.h"
 
-enum { ARGR_PIECE = 1 << 16 };
+enum { ARGR_PIECE = 1 << 16, ARGR_GROUP = 16, ARGR_SHORT = 24 /* elements of a row */ };
 
 typedef struct argr_data {
   const argr_loops *loops;
@@ -24,12 +24,66 @@ typedef struct argr_work {
   argr_row row;
 } argr_work;
 
+/* Element i of row l becomes element l of row i, of so many rows. */
+#define ARGR_TURN(U)                                                                                                \
+  static void argr_turn_##U(void *to, const char *x, int64_t n) {                                                   \
+    for (int64_t i = 0; i < n; i++) {                                                                               \
+      U column[ARGR_GROUP];                                                                                         \
+      for (int64_t l = 0; l < ARGR_GROUP; l++) memcpy(&column[l], x + (l * n + i) * (int64_t)sizeof(U), sizeof(U)); \
+      memcpy((U *)to + i * ARGR_GROUP, column, sizeof column);                                                      \
+    }                                                                                                               \
+  }
+ARGR_TURN(uint8_t)
+ARGR_TURN(uint16_t)
+ARGR_TURN(uint32_t)
+ARGR_TURN(uint64_t)
+#undef ARGR_TURN
+
+static void argr_turn(void *to, const char *x, int64_t n, int64_t bytes) {
+  assert(n <= ARGR_SHORT);
+  switch (bytes) {
+    case 1:
+      argr_turn_uint8_t(to, x, n);
+      break;
+    case 2:
+      argr_turn_uint16_t(to, x, n);
+      break;
+    case 4:
+      argr_turn_uint32_t(to, x, n);
+      break;
+    default:
+      argr_turn_uint64_t(to, x, n);
+  }
+}
+
+/* Rows one after the other. Short ones are gone through side by side, as columns are, by a copy that has them so. */
+static void argr_rows(const argr_data *x, argr_row row, size_t n) {
+  uint64_t turned[ARGR_SHORT * ARGR_GROUP];
+  int64_t apart = x->steps * x->bytes;
+  bool few = x->counts && x->steps > 0 && x->steps <= ARGR_SHORT;
+  for (size_t done = 0, m = 1; done < n; done += m) {
+    m = few && n - done >= ARGR_GROUP ? ARGR_GROUP : 1;
+    if (m == 1) {
+      x->loops->row(&row);
+    } else {
+      argr_row side = row;
+      argr_turn(turned, row.x, x->steps, x->bytes);
+      side.x = (const char *)turned, side.stride = ARGR_GROUP;
+      x->loops->columns(&side, ARGR_GROUP);
+    }
+    row.x += (int64_t)m * apart;
+    if (row.places) row.places += (int64_t)m * x->steps * x->place_bytes;
+    row.value += (int64_t)m * x->bytes;
+    row.place += (int64_t)m * x->place_bytes;
+  }
+}
+
 /* For rt_parallel_for. A unit is one row, or a block of ARGR_LANES neighbouring columns. */
 static void argr_range(void *ctx, size_t begin, size_t end) {
   const argr_work *w = ctx;
   const argr_data *x = w->x;
   assert(begin <= end && x->loops && x->blocks > 0);
-  for (size_t unit = begin; unit < end; unit++) {
+  for (size_t unit = begin, m = x->inner == 1 ? end - begin : 1; unit < end; unit += m) {
     int64_t outer = (int64_t)unit / x->blocks, lane = (int64_t)unit % x->blocks * ARGR_LANES;
     int64_t from = outer * x->steps * x->inner + lane, to = outer * x->inner + lane;
     argr_row row = w->row;
@@ -38,7 +92,7 @@ static void argr_range(void *ctx, size_t begin, size_t end) {
     row.value += to * x->bytes;
     row.place += to * x->place_bytes;
     if (x->inner == 1)
-      x->loops->row(&row);
+      argr_rows(x, row, m);
     else
       x->loops->columns(&row, interp_min(ARGR_LANES, x->inner - lane));
   }
