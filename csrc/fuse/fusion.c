@@ -222,12 +222,17 @@ static uint32_t fusion_edges_of(const ir_op *op) {
   return !picks ? 0 : op->opcode == IR_OP_PAD ? 1 : op->n_operands - 1;
 }
 
+/* Whether edges of what the user reads are none of the kernel's dimensions, or of its few channels: those are gone
+ * through with others as one dimension, which has no edges inside. */
+static bool fusion_hides_edges(const fusion_plan *f, const ir_op *user) {
+  return f->of[user->id].splits_dim || fusion_splits(user) || fusion_is_turning(user);
+}
+
 /* Why an op with edges is in no kernel, that of `root` if there is one. */
 static const char *fusion_edges_object(const fusion_plan *f, const ir_op *op, const ir_op *root) {
   if (root && fusion_edges_of(op) == 0) return NULL;
   IR_FOR_USES(use, op)
-  if (root && (f->of[use->user->id].splits_dim || fusion_splits(use->user)))
-    return "its edges are not those of a dimension of the kernel";
+  if (root && fusion_hides_edges(f, use->user)) return "its edges are not those of a dimension of the kernel";
   if (op->type->count < FUSION_EDGES) return "it has too few elements for edges in a kernel";
   uint32_t edges = (root ? f->of[root->id].edges : 0) + fusion_edges_of(op);
   return edges > FUSION_MAX_EDGES ? "the kernel has edges enough" : NULL;
@@ -342,7 +347,7 @@ static void fusion_decide_op(fusion_plan *f, ir_op *op) {
   if (!u.why && (!f->of[use->user->id].identity_map || fusion_moves_index(use->user)))
     f->of[op->id].identity_map = false;
   IR_FOR_USES(use, op)
-  if (!u.why && (f->of[use->user->id].splits_dim || fusion_splits(use->user))) f->of[op->id].splits_dim = true;
+  if (!u.why && fusion_hides_edges(f, use->user)) f->of[op->id].splits_dim = true;
   f->of[f->of[op->id].root->id].size++;
 }
 

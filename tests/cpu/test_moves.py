@@ -106,6 +106,16 @@ def test_channels_are_turned_in_the_kernel_that_computes_with_them(dims, order, 
     assert exe.steps["all"] == (steps if native == "1" else 3), exe.plan()
 
 
+def test_channels_that_are_put_together_are_turned_in_memory():
+    """Channels of points become one dimension with the points, which must have no edges inside."""
+    x, y = (np.random.default_rng(i).normal(size=(1, 2000)).astype(np.float32) for i in range(2))
+    text = program("  x = f32[1,2000] parameter(0)", "  y = f32[1,2000] parameter(1)", "  p = f32[1,2000] multiply(x, y)", "  s = f32[1,2000] add(x, y)",
+                   "  c = f32[3,2000] concatenate(p, s, x), dimensions={0}", "  t = f32[2000,3] transpose(c), dimensions={1,0}",
+                   "  ROOT r = f32[2000,3] multiply(t, t)")
+    check(text, x, y, eval_ok=True)
+    assert "where 0 <= i1" not in str(xlac.compile(xlac.parse(text)).explain("kernels"))
+
+
 @pytest.mark.parametrize("t", TYPES)
 def test_slices_reversals_broadcasts_and_copies(t):
     x = numbers(np.random.default_rng(2), t, (6, 5, 4))
