@@ -50,7 +50,8 @@ LEVELS = {
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
     # A third to a half of the size of -O3, and within 3 % of its speed.
     **dict.fromkeys(("cpu/tridiagonal", "cpu/window/window_rows", "cpu/gemm/dot_pack", "cpu/vm/vm_block"), VECTORS),
-    "base/math/math.c": PLAIN,  # functions that are called: machine code and loops have those that matter inlined
+    # Functions that are called: machine code and loops have those that matter inlined. Pairs of registers made one go through memory.
+    "base/math/math.c": PLAIN + " -fno-tree-slp-vectorize",
     "base/number/convert.c": VECTORS,
     **dict.fromkeys(("cpu/", "interp/algorithm/"), LOOPS),  # loops over elements, and what calls them
     **dict.fromkeys(("interp/parallel/", "interp/custom_call/", "kernel/", "pipeline/", "convert/", "text/proto/", "tf/session/",

@@ -65,7 +65,7 @@ double math_log1p_f64(double x) {
 }
 
 /* log(1 + t), t >= 0 and finite: what 1 + t is rounded by is added. */
-static double math_log1p_narrow(double t) {
+__attribute__((noinline)) static double math_log1p_narrow(double t) {
   double u = 1 + t;
   return math_log_narrow(u) + (t - (u - 1)) / u;
 }
@@ -184,12 +184,11 @@ static double math_inverse_f64(double h, uint64_t k, double a) {
   double inverse = base_f64_of((1023 - k - k) << 52) / h;
   return a < 22 ? inverse : 0;
 }
-double math_cosh_f64(double x) {
-  double a = __builtin_fabs(x);
-  math_exp_parts_f64 e = math_exp_reduced_f64(math_bound(a, 0, 740));
-  return math_scaled_f64(e.h + (e.l + math_inverse_f64(e.h, e.k, a)), e.k - 1);
-}
-double math_sinh_f64(double x) {
+/* sinh and cosh of the size. */
+typedef struct math_hyperbolic {
+  double s, c;
+} math_hyperbolic;
+__attribute__((noinline)) static math_hyperbolic math_hyperbolic_f64(double x) {
   double a = __builtin_fabs(x), z = a * a;
   double p = 0x1.328de90012662p-57;
   p = p * z + 0x1.952654734b725p-49;
@@ -201,8 +200,14 @@ double math_sinh_f64(double x) {
   p = p * z + 0x1.1111111111111p-7;
   p = p * z + 0x1.5555555555555p-3;
   math_exp_parts_f64 e = math_exp_reduced_f64(math_bound(a, 0, 740));
-  double far = math_scaled_f64(e.h + (e.l - math_inverse_f64(e.h, e.k, a)), e.k - 1);
-  return __builtin_copysign(a < 1 ? a + a * (z * p) : far, x);
+  double inverse = math_inverse_f64(e.h, e.k, a), far = math_scaled_f64(e.h + (e.l - inverse), e.k - 1);
+  return (math_hyperbolic){a < 1 ? a + a * (z * p) : far, math_scaled_f64(e.h + (e.l + inverse), e.k - 1)};
+}
+double math_cosh_f64(double x) {
+  return math_hyperbolic_f64(x).c;
+}
+double math_sinh_f64(double x) {
+  return __builtin_copysign(math_hyperbolic_f64(x).s, x);
 }
 
 /* One Newton step, away from the ends of the exponents. */
@@ -271,14 +276,17 @@ math_c64 math_rsqrt_c64(math_c64 x) {
 }
 /* log|x| of |x|^2; where that is near 1, of what it has beyond 1, in which the difference of the larger part's square
  * and 1 is exact. */
-math_c64 math_log_c64(math_c64 x) {
+__attribute__((noinline)) static double math_size_log_c64(math_c64 x) {
   double a = __builtin_fabs((double)x.re), b = __builtin_fabs((double)x.im);
   double big = a < b ? b : a, small = a < b ? a : b;
   bool near = (big > 0.7) & (big < 1.5);
   double beyond = (big * big - 1) + small * small, square = near ? 1 + beyond : big * big + small * small;
   double more = near ? (beyond - (square - 1)) / square : 0.0;
   double size = 0.5 * (math_log_narrow(square) + more);
-  size = square == 0 ? -(double)INFINITY : square != square ? square : size;
+  return square == 0 ? -(double)INFINITY : square != square ? square : size;
+}
+math_c64 math_log_c64(math_c64 x) {
+  double size = math_size_log_c64(x);
   return (math_c64){math_is_infinite_c64(x) ? INFINITY : (float)size, math_atan2_f32(x.im, x.re)};
 }
 /* log|1 + x| is half of log1p(2a + a^2 + b^2), a sum in which much may cancel near the circle |1 + x| = 1: what it is
@@ -301,9 +309,6 @@ math_c64 math_exp_c64(math_c64 x) {
   float re = (float)(e * c), im = (float)(e * s);
   return (math_c64){most ? INFINITY : least ? 0 : re, x.im == 0 ? x.im : least ? 0 : im};
 }
-typedef struct math_hyperbolic {
-  double s, c; /* sinh and cosh of the size */
-} math_hyperbolic;
 MATH_INLINE math_hyperbolic math_hyperbolic_f32(float x, double most) {
   double e = math_expm1_narrow(math_bound(__builtin_fabs((double)x), 0, most)), inverse = 1 / (e + 1);
   return (math_hyperbolic){0.5 * (e + e * inverse), 0.5 * ((e + 1) + inverse)};
@@ -339,4 +344,46 @@ math_c64 math_tanh_c64(math_c64 x) {
   float edge = __builtin_copysignf(0, (float)(c != c ? (double)x.im : s * c));
   re = x.re == 0 ? x.re : re;
   return (math_c64){far ? __builtin_copysignf(1, x.re) : re, x.im == 0 ? x.im : far ? edge : im};
+}
+/* e^a (cos b + i sin b) - 1, the real part as expm1(a) cos b - (1 - cos b), lest 1 cancel: each within 2^-37. */
+math_c64 math_expm1_c64(math_c64 x) {
+  bool near = __builtin_fabsf(x.im) < 0x1p27f, lost = x.im != x.im, most = lost & (x.re == INFINITY);
+  double quadrant, y = math_reduced_f32(near ? (double)x.im : 0.0, &quadrant);
+  uint64_t q = base_f64_bits(quadrant);
+  double s = near ? math_sin_turned(y, q) : (double)math_sin_apart(x.im);
+  double c = near ? math_sin_turned(y, q + 1) : (double)math_cos_apart(x.im);
+  double e = math_expm1_narrow(math_bound((double)x.re, -700, 700)), versine = c > 0 ? s * s / (1 + c) : 1 - c;
+  bool least = lost & (x.re == -INFINITY);
+  float re = (float)(e * c - versine), im = (float)((e + 1) * s);
+  return (math_c64){most ? INFINITY : least ? -1 : re, x.im == 0 ? x.im : least ? 0 : im};
+}
+/* log((1 + x) / (1 - x)) / 2 from |1 + x|^2 / |1 - x|^2 - 1 and from the angle of (1 + x) (1 - conj x). */
+math_c64 math_atanh_c64(math_c64 x) {
+  double a = math_bound(__builtin_fabs((double)x.re), 0, 0x1p300);
+  double b = math_bound(__builtin_fabs((double)x.im), 0, 0x1p300), d = 1 - a, size = d * d + b * b;
+  float re = (float)(0.25 * math_log1p_narrow(4 * a / (size == 0 ? 1.0 : size)));
+  float im = (float)(0.5 * math_angle(2 * b, d * (1 + a) - b * b));
+  re = math_is_infinite_c64(x) | (x.re == 0) ? 0 : size == 0 ? INFINITY : re;
+  im = __builtin_fabsf(x.im) == INFINITY ? 0x1.921fb6p+0f : im;
+  return (math_c64){__builtin_copysignf(re, x.re), __builtin_copysignf(im, x.im)};
+}
+/* sqrt(m^2 - a^2) and log(m + sqrt(m^2 - 1)) of the parts' sizes a and b, m half the sum of the distances to -1 and 1.
+ * m - 1 and m - a are sums of what does not cancel (T. E. Hull and others, 1997). */
+__attribute__((noinline)) static math_c128 math_sides_c64(math_c64 x) {
+  double a = math_bound(__builtin_fabs((double)x.re), 0, 0x1p300);
+  double b = math_bound(__builtin_fabs((double)x.im), 0, 0x1p300), up = a + 1, down = __builtin_fabs(a - 1);
+  double square = b * b, r = __builtin_sqrt(up * up + square), s = __builtin_sqrt(down * down + square);
+  double half = 0.5 * (0.5 * (r + s) + a), p = square / (r + up), g = s + down, z = square / (g == 0 ? 1.0 : g);
+  double more = 0.5 * (p + (a < 1 ? z : g)), l = math_log1p_narrow(more + __builtin_sqrt(more * (more + 2)));
+  return (math_c128){__builtin_sqrt(half * (p + (a < 1 ? g : z))), math_is_infinite_c64(x) ? (double)INFINITY : l};
+}
+math_c64 math_asin_c64(math_c64 x) {
+  math_c128 k = math_sides_c64(x);
+  float re = (float)math_angle(math_bound((double)x.re, -0x1p300, 0x1p300), k.re);
+  return (math_c64){x.re == 0 ? x.re : re, __builtin_copysignf((float)k.im, x.im)};
+}
+math_c64 math_acos_c64(math_c64 x) {
+  math_c128 k = math_sides_c64(x);
+  float re = (float)math_angle(k.re, math_bound((double)x.re, -0x1p300, 0x1p300));
+  return (math_c64){x.re == 0 ? 0x1.921fb6p+0f : re, __builtin_copysignf((float)k.im, -x.im)};
 }

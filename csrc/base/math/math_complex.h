@@ -1,6 +1,6 @@
 /* Complex arithmetic and functions. c64 computes in f64 and rounds at the end, so neither overflow nor underflow nor
  * cancellation in between shows; functions are straight-line code, of which machine code for kernels is made, or take
- * c128's. c128 leans on C99's functions, whose branch cuts and special cases are everybody's.
+ * c128's. c128 has C99's branch cuts and special cases (math_c128.h).
  * Products are naive, as XLA's: an infinity times something with a NaN part is NaN. Pure functions. Included by math.h.
  */
 #ifndef XLAC_BASE_MATH_MATH_COMPLEX_H
@@ -44,40 +44,46 @@ MATH_INLINE math_c128 math_sub_c128(math_c128 x, math_c128 y) {
 MATH_INLINE math_c128 math_mul_c128(math_c128 x, math_c128 y) {
   return (math_c128){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
-MATH_INLINE math_c128 math_div_c128(math_c128 x, math_c128 y) {
-  return math_from_c99(math_c99(x) / math_c99(y));
-}
-
-#define MATH_FROM_C99(name)                               \
-  MATH_INLINE math_c128 math_##name##_c128(math_c128 x) { \
-    return math_from_c99(c##name(math_c99(x)));           \
-  }
-/* Of two infinite parts neither the size nor the direction is known: NaN, as XLA's product of exp and cos gives. */
-MATH_INLINE math_c128 math_exp_c128(math_c128 x) {
-  if (__builtin_isinf(x.re) && __builtin_isinf(x.im)) return (math_c128){NAN, NAN};
-  return math_from_c99(cexp(math_c99(x)));
-}
-MATH_FROM_C99(log)
-MATH_FROM_C99(sqrt)
-MATH_FROM_C99(sin)
-MATH_FROM_C99(cos)
-MATH_FROM_C99(tan)
-MATH_FROM_C99(asin)
-MATH_FROM_C99(acos)
-MATH_FROM_C99(atan)
-MATH_FROM_C99(sinh)
-MATH_FROM_C99(cosh)
-MATH_FROM_C99(tanh)
-MATH_FROM_C99(asinh)
-MATH_FROM_C99(acosh)
-MATH_FROM_C99(atanh)
-#undef MATH_FROM_C99
-
-/* math.c */
+/* math_c128.h */
+math_c128 math_div_c128(math_c128 x, math_c128 y);
+math_c128 math_exp_c128(math_c128 x);
+math_c128 math_log_c128(math_c128 x);
+math_c128 math_sqrt_c128(math_c128 x);
+math_c128 math_sinh_c128(math_c128 x);
+math_c128 math_cosh_c128(math_c128 x);
+math_c128 math_tanh_c128(math_c128 x);
+math_c128 math_asin_c128(math_c128 x);
+math_c128 math_acos_c128(math_c128 x);
+math_c128 math_atanh_c128(math_c128 x);
 math_c128 math_expm1_c128(math_c128 x);
 math_c128 math_log1p_c128(math_c128 x);
 math_c128 math_pow_c128(math_c128 x, math_c128 y);
 math_c128 math_atan2_c128(math_c128 y, math_c128 x);
+
+#define math_part_abs_c128 __builtin_fabs
+#define math_part_sign_c128 __builtin_copysign
+#define math_part_abs_c64 __builtin_fabsf
+#define math_part_sign_c64 __builtin_copysignf
+/* f(z) = -i g(iz): of sinh, tanh, asin and atanh the sine, the tangent, asinh and the arc tangent. cos z = cosh iz, and
+ * acosh is acos, turned so that its real part is not below 0. */
+#define MATH_TURNED(C, name, of)                           \
+  MATH_INLINE math_##C math_##name##_##C(math_##C x) {     \
+    math_##C r = math_##of##_##C((math_##C){-x.im, x.re}); \
+    return (math_##C){r.im, -r.re};                        \
+  }
+#define MATH_TURNS(C)                                                           \
+  MATH_TURNED(C, sin, sinh)                                                     \
+  MATH_TURNED(C, tan, tanh)                                                     \
+  MATH_TURNED(C, asinh, asin)                                                   \
+  MATH_TURNED(C, atan, atanh)                                                   \
+  MATH_INLINE math_##C math_cos_##C(math_##C x) {                               \
+    return math_cosh_##C((math_##C){-x.im, x.re});                              \
+  }                                                                             \
+  MATH_INLINE math_##C math_acosh_##C(math_##C x) {                             \
+    math_##C r = math_acos_##C(x);                                              \
+    return (math_##C){math_part_abs_##C(r.im), math_part_sign_##C(r.re, x.im)}; \
+  }
+MATH_TURNS(c128)
 
 MATH_INLINE math_c128 math_rsqrt_c128(math_c128 x) {
   return math_div_c128((math_c128){1, 0}, math_sqrt_c128(x));
@@ -115,18 +121,18 @@ math_c64 math_exp_c64(math_c64 x);
 math_c64 math_sinh_c64(math_c64 x);
 math_c64 math_cosh_c64(math_c64 x);
 math_c64 math_tanh_c64(math_c64 x);
-/* sin z = -i sinh iz, cos z = cosh iz, tan z = -i tanh iz. */
-MATH_INLINE math_c64 math_sin_c64(math_c64 x) {
-  math_c64 r = math_sinh_c64((math_c64){-x.im, x.re});
-  return (math_c64){r.im, -r.re};
-}
-MATH_INLINE math_c64 math_cos_c64(math_c64 x) {
-  return math_cosh_c64((math_c64){-x.im, x.re});
-}
-MATH_INLINE math_c64 math_tan_c64(math_c64 x) {
-  math_c64 r = math_tanh_c64((math_c64){-x.im, x.re});
-  return (math_c64){r.im, -r.re};
-}
+math_c64 math_asin_c64(math_c64 x);
+math_c64 math_acos_c64(math_c64 x);
+math_c64 math_atanh_c64(math_c64 x);
+math_c64 math_expm1_c64(math_c64 x);
+MATH_TURNS(c64)
+#undef MATH_TURNED
+#undef MATH_TURNS
+#undef math_part_abs_c128
+#undef math_part_sign_c128
+#undef math_part_abs_c64
+#undef math_part_sign_c64
+math_c64 math_pow_c64(math_c64 x, math_c64 y); /* math_c128.h */
 MATH_INLINE double math_abs_c128(math_c128 x) {
   return math_hypot(x.re, x.im);
 }
@@ -171,15 +177,7 @@ MATH_INLINE math_c128 math_square_c128(math_c128 x) {
     return math_narrow(math_##name##_c128(math_widen(x), math_widen(y))); \
   }
 MATH_BY_C128_2(mul)
-MATH_BY_C128_2(pow)
 MATH_BY_C128_2(atan2)
-MATH_BY_C128_1(expm1)
-MATH_BY_C128_1(asin)
-MATH_BY_C128_1(acos)
-MATH_BY_C128_1(atan)
-MATH_BY_C128_1(asinh)
-MATH_BY_C128_1(acosh)
-MATH_BY_C128_1(atanh)
 MATH_BY_C128_1(cbrt)
 MATH_BY_C128_1(square)
 #undef MATH_BY_C128_1

@@ -18,7 +18,8 @@ enum {
   NAT_STEP_RESIZE,
   NAT_STEP_SINE, /* of any f32 */
   NAT_STEP_COSINE,
-  NAT_STEP_JOIN /* two f32 to a c64 */
+  NAT_STEP_JOIN, /* two f32 to a c64 */
+  NAT_STEP_INNER /* another function, `number`: of which opcode */
 };
 
 /* in: of a constant, the low and the high byte of its place among nat_numbers. */
@@ -79,6 +80,8 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
       return nat_turned(b, s->op == NAT_STEP_SINE ? SCALAR_SINE : SCALAR_COSINE, in[0]);
     case NAT_STEP_JOIN:
       return nat_join(b, (nat_parts){in[0], in[1]});
+    case NAT_STEP_INNER:
+      return nat_function(b, NAT_INNER, (scalar_code)s->number, in);
     case NAT_STEP_RESIZE:
       return nat_resize(b, in[0], s->width, false);
     case NAT_STEP_FSQRT:

@@ -47,6 +47,10 @@ TOKEN = re.compile(r"""\s*(0[xX][0-9a-fA-F.]+(?:[pP][+-]?\d+)?[uUlLfF]*|\d+\.?\d
                        |<<=|>>=|->|<<|>>|<=|>=|==|!=|&&|\|\||\+=|-=|\*=|/=|&=|\|=|\^=|\+\+|--|[-+*/%&|^~!<>=?:;,.(){}\[\]])""", re.VERBOSE)
 TYPES = {"float": "f4", "double": "f8", "int32_t": "s4", "uint32_t": "u4", "int64_t": "s8", "uint64_t": "u8", "int": "s4", "unsigned": "u4",
          "bool": "b", "_Bool": "b"}
+# Functions of f64 with rows of their own, which others' steps refer to.
+INNER = {"math_angle": "ATAN2", "math_log_narrow": "LOG", "math_log1p_narrow": "LOG1P", "math_exp_narrow": "EXP", "math_expm1_narrow": "EXPM1",
+         "math_log_parts_f64": "POWER", "math_log_parts_f64_fma": "POWER"}
+TURNED = {"SINE", "COSINE", "TAN", "CHLO_TAN", "ASINH", "ATAN", "ACOSH"}  # of c64: others' rows, at another angle (lower_complex.c)
 BINARY = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
 COMPARE = {"==": 0, "!=": 4, "<": 1, "<=": 2, ">": 14, ">=": 13}
 
@@ -479,6 +483,10 @@ class Reader:
             raise Strange("a call of " + name)
         if name in ("math_sin_f32", "math_cos_f32"):  # lowering knows how
             return p.op("f4", "SINE" if "sin" in name else "COSINE", p.convert(self.value(parts[0]), "f4"))
+        if name in INNER:
+            values = [p.convert(self.value(part), "f8") for part in parts]
+            if INNER[name] == "POWER" or all(len(v) == 2 for v in values):  # of a constant it is shorter
+                return p.op("f8", "INNER", *values, imm="SCALAR_" + INNER[name])
         parameters, body = functions[name]
         names = {}
         for parameter, part in zip(parameters, parts):
@@ -525,6 +533,8 @@ def programs(text):
     for name in world[0]:
         if name.startswith("op_c8_im") or not (row := re.fullmatch(r"op_(f4|f8|near|c8)_(?:re_)?(\w+)", name)):
             continue
+        if row[1] == "c8" and row[2] in TURNED:
+            continue
         p, t = Program(), "f8" if row[1] == "f8" else "f4"
         names = {x: p.step(t, "ARGUMENT", int(t[1]), imm=i) for i, x in enumerate("abcd" if row[1] == "c8" else "xyz")}
         try:
@@ -539,6 +549,11 @@ def programs(text):
                 found[row[1], row[2]] = steps
         except (Strange, KeyError, TypeError, IndexError) as why:
             missing[row[1], row[2]] = repr(why)
+    for name, code in INNER.items():
+        p = Program()
+        names = {x[-1]: p.step("f8", "ARGUMENT", 8, imm=i) for i, x in enumerate(world[0][name][0])}
+        v = returned(world, p, name, names)
+        found["inner", code] = live(p.steps, p.place(v))
     return found, missing
 
 

@@ -63,11 +63,50 @@ static uint32_t complex_convert(const nat_operands *o) {
 }
 
 /* What the generator made of the definition. */
-static uint32_t complex_function(const nat_operands *o) {
-  scalar_code code = (scalar_code)o->op.code;
-  nat_parts x = nat_split(o->b, o->in[0]), y = o->n_in > 1 ? nat_split(o->b, o->in[1]) : x;
+static uint32_t complex_function(const nat_operands *o, scalar_code code, nat_parts x) {
+  nat_parts y = o->n_in > 1 ? nat_split(o->b, o->in[1]) : x;
   const uint32_t arguments[] = {x.re, x.im, y.re, y.im};
   return nat_function_width(NAT_C8, code) ? nat_function(o->b, NAT_C8, code, arguments) : nat_give_up(o);
+}
+
+/* -i g(iz), or for cosine g(iz): MATH_TURNS in base/math. */
+static uint32_t complex_turned(const nat_operands *o, scalar_code code, bool back) {
+  nat_body *b = o->b;
+  nat_parts x = nat_split(b, o->in[0]);
+  uint32_t sign = nat_sign_bit(b, 4);
+  uint32_t r = complex_function(o, code, (nat_parts){nat_op2(b, NAT_XOR, 4, x.im, sign), x.re});
+  if (!back || b->failed) return r;
+  nat_parts z = nat_split(b, r);
+  return nat_join(b, (nat_parts){z.im, nat_op2(b, NAT_XOR, 4, z.re, sign)});
+}
+
+/* acos's parts, exchanged; the real one is not below 0, the other has the operand's sign. */
+static uint32_t complex_acosh(const nat_operands *o) {
+  nat_body *b = o->b;
+  nat_parts x = nat_split(b, o->in[0]), r = nat_split(b, complex_function(o, SCALAR_ACOS, x));
+  uint32_t sign = nat_sign_bit(b, 4);
+  uint32_t im = nat_op2(b, NAT_OR, 4, nat_op2(b, NAT_ANDN, 4, sign, r.re), nat_op2(b, NAT_AND, 4, x.im, sign));
+  return nat_join(b, (nat_parts){nat_op2(b, NAT_ANDN, 4, sign, r.im), im});
+}
+
+static uint32_t complex_function_of(const nat_operands *o) {
+  switch (o->op.code) {
+    case SCALAR_SINE:
+      return complex_turned(o, SCALAR_SINH, true);
+    case SCALAR_COSINE:
+      return complex_turned(o, SCALAR_COSH, false);
+    case SCALAR_TAN:
+    case SCALAR_CHLO_TAN:
+      return complex_turned(o, SCALAR_TANH, true);
+    case SCALAR_ASINH:
+      return complex_turned(o, SCALAR_ASIN, true);
+    case SCALAR_ATAN:
+      return complex_turned(o, SCALAR_ATANH, true);
+    case SCALAR_ACOSH:
+      return complex_acosh(o);
+    default:
+      return complex_function(o, (scalar_code)o->op.code, nat_split(o->b, o->in[0]));
+  }
 }
 
 uint32_t nat_complex_op(const nat_operands *o) {
@@ -99,6 +138,6 @@ uint32_t nat_complex_op(const nat_operands *o) {
     case SCALAR_SUBTRACT:
       return nat_op_within(b, NAT_FSUB, 4, 8, x, y);
     default:
-      return complex_function(o);
+      return complex_function_of(o);
   }
 }

@@ -35,7 +35,15 @@ SELECT_LOOP(select_1, uint8_t, which[i] ? x : y)
 SELECT_LOOP(select_2, uint16_t, which[i] ? x : y)
 SELECT_LOOP(select_4, uint32_t, which[i] ? x : y)
 SELECT_LOOP(select_8, uint64_t, which[i] ? x : y)
-SELECT_LOOP(select_16, math_c128, which[i] ? x : y)
+/* By masks: a branch for each would be a guess. */
+typedef struct other_pair {
+  uint64_t low, high;
+} other_pair;
+static other_pair other_either(bool first, other_pair x, other_pair y) {
+  uint64_t all = -(uint64_t)first;
+  return (other_pair){(x.low & all) | (y.low & ~all), (x.high & all) | (y.high & ~all)};
+}
+SELECT_LOOP(select_16, other_pair, other_either(which[i], x, y))
 
 /* bytes is an element's size: a power of two up to 16. */
 scalar_loop_fn *scalar_select_loop(size_t bytes) {
