@@ -129,7 +129,7 @@ const char *xlac_attr_kind(const char *text);
 typedef enum xlac_format {
   XLAC_FORMAT_AUTO = 0,         /* a serialized module where the bytes begin like one, else text */
   XLAC_FORMAT_HLO = 1,          /* XLA's text */
-  XLAC_FORMAT_HLO_PROTO = 2,    /* a serialized HloModuleProto */
+  XLAC_FORMAT_HLO_PROTO = 2,    /* a serialized HloModuleProto, or an HloProto or HloSnapshot that holds one */
   XLAC_FORMAT_MLIR = 3,         /* MLIR text: StableHLO, CHLO */
   XLAC_FORMAT_MLIR_BYTECODE = 4 /* a StableHLO portable artifact */
 } xlac_format;

@@ -265,3 +265,9 @@ def test_one_node_that_feeds_many_and_many_that_feed_one():
 def test_list_of_ops():
     rows = dict(line.split("\t", 1) for line in _core.cluster_op_list().splitlines())
     assert len(rows) == 489 and rows["MatMul"].startswith("T:") and rows["Softmax"].endswith("PWRED,REDUCEWINDOW")
+
+
+def test_a_program_is_no_graph():
+    for text in ("HloModule m\nENTRY e { ROOT x = f32[4] parameter(0) }", "module @m {\n}"):
+        with pytest.raises(xlac.Error, match="this is a program, and a TensorFlow graph"):
+            xlac.cluster(text, format="text")

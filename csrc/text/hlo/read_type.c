@@ -301,6 +301,15 @@ static int read_bare_kind(text_reader *r, bool token, const ir_type **out) {
   return *out ? 0 : text_no_memory(r);
 }
 
+/* An element type as NumPy writes it, n bytes at p: its name here, or NULL. */
+static const char *type_of_numpy(const char *p, size_t n) {
+  for (int i = 0; i < BASE_DTYPE_COUNT; i++) {
+    const base_dtype_info *d = &base_dtype_table[i];
+    if (d->numpy && strlen(d->numpy) == n && memcmp(d->numpy, p, n) == 0) return d->text;
+  }
+  return NULL;
+}
+
 /* Whatever stands at the cursor, without the memo. */
 static int read_type_slow(text_reader *r, const ir_type **out) {
   const char *p = r->lx.p;
@@ -310,8 +319,11 @@ static int read_type_slow(text_reader *r, const ir_type **out) {
   bool token = n == 5 && memcmp(p, "token", 5) == 0, opaque = n == 6 && memcmp(p, "opaque", 6) == 0;
   bool buffer = n == 1 && *p == 'b';
   base_dtype dtype = text_is(*p, TEXT_ALPHA) ? base_dtype_from_text(p, n) : BASE_DTYPE_INVALID;
-  if (dtype == BASE_DTYPE_INVALID && !token && !opaque && !buffer)
-    return text_expected(r, XLAC_E_BAD_SHAPE_TEXT, "a shape");
+  if (dtype == BASE_DTYPE_INVALID && !token && !opaque && !buffer) {
+    int status = text_expected(r, XLAC_E_BAD_SHAPE_TEXT, "a shape");
+    const char *near = type_of_numpy(p, n);
+    return near ? base_hint(r->err, status, "did you mean '%s'?", near) : status;
+  }
   r->lx.p = e;
   text_skip(&r->lx);
   if (buffer) return read_buffer(r, out);

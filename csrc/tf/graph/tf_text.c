@@ -427,6 +427,14 @@ static int tf_take_list(tf_text_reader *r, const tf_field_info *f) {
   return tf_take(r, ']') ? 0 : tf_text_fail(r, "expected ',' or ']' in the list of field '%s'", f->name);
 }
 
+/* The first words of HLO and of MLIR, which people give instead. */
+static bool tf_begins_program(base_slice word) {
+  static const char *const words[] = {"HloModule", "ENTRY", "module", "func"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    if (word.n == strlen(words[i]) && memcmp(word.p, words[i], word.n) == 0) return true;
+  return false;
+}
+
 /* "name: value", "name { }", "name [..]"; a comma or semicolon may follow. An unknown name is reported where it
  * begins. */
 static int tf_take_field(tf_text_reader *r, tf_message message) {
@@ -435,7 +443,13 @@ static int tf_take_field(tf_text_reader *r, tf_message message) {
   const tf_field_info *f = tf_schema_by_name(message, name);
   r->p = name.p;
   if (name.n == 0) return tf_text_fail(r, "expected the name of a field");
-  if (!f) return tf_text_fail(r, "there is no field '%.*s' here", (int)(name.n < 60 ? name.n : 60), name.p);
+  if (!f) {
+    int status = tf_text_fail(r, "there is no field '%.*s' here", (int)(name.n < 60 ? name.n : 60), name.p);
+    return tf_begins_program(name) ? base_hint(r->err, status,
+                                               "this is a program, and a TensorFlow graph (GraphDef) is expected: "
+                                               "parse and compile take programs")
+                                   : status;
+  }
   r->p += name.n;
   bool colon = tf_take(r, ':');
   if (!colon && f->kind != TF_FIELD_MESSAGE && f->kind != TF_FIELD_MAP)
