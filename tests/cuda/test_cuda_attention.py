@@ -97,6 +97,12 @@ def test_masks_and_biases_that_lie_in_memory():
     check(program("bf16", between=between, x="n", arguments=("pred[2,70]", "f32[40,70]", "f32[3]", "f32[2,3,40,70]")), 3e-2)
 
 
+def test_what_only_ops_outside_read_stays_outside():
+    """A constant that a bias, which lies in memory, is bounded by."""
+    between = ("c = f32[] constant(-1)", "cb = f32[SHAPE] broadcast(c), dimensions={}", "bias = f32[SHAPE] maximum(a0, cb)", "x = f32[SHAPE] add(p, bias)")
+    check(program("f32", between=between, x="x", arguments=("f32[2,3,40,70]",)), 1e-5)
+
+
 def test_computed_in_narrow_floats():
     """More bits are kept than the program asks for."""
     between = ("c = bf16[] constant(0.125)", "cb = bf16[SHAPE] broadcast(c), dimensions={}", "x = bf16[SHAPE] multiply(p, cb)")
