@@ -19,13 +19,18 @@ void cpu_gemm_offsets(const cpu_gemm_dims *dims, char which, int64_t from, int64
     step[d] = which == 'a' ? x->a : which == 'b' ? x->b : x->c;
     offset += at[d] * step[d];
   }
-  for (int64_t i = 0; i < n; i++) {
-    out[i] = offset;
-    for (uint32_t d = dims->n; d-- > 0;) {
-      offset += step[d];
-      if (++at[d] < dims->v[d].n) break;
-      offset -= step[d] * dims->v[d].n;
+  for (int64_t i = 0; i < n;) { /* runs along the last dimension */
+    uint32_t d = dims->n - 1;
+    int64_t left = dims->n ? dims->v[d].n - at[d] : n, run = n - i < left ? n - i : left, by = dims->n ? step[d] : 0;
+    for (int64_t j = 0; j < run; j++) out[i + j] = offset + j * by;
+    i += run;
+    if (i == n) break;
+    at[d] += run;
+    offset += run * by;
+    for (; d > 0 && at[d] == dims->v[d].n; d--) {
+      offset += step[d - 1] - step[d] * dims->v[d].n;
       at[d] = 0;
+      at[d - 1]++;
     }
   }
 }
