@@ -134,8 +134,9 @@ int64_t fusion_least_in_tiles(const fusion_model *m);
 /* Bytes that a tile goes through, about. */
 int64_t fusion_tile_bytes(const fusion_model *m);
 /* How many of the rows make a tile, where all kernels together go through so many bytes of each; 0: tiles are not worth
- * it, or a row is too long for one. at_once: with products among them, which want so many or a multiple; else 0. */
-int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once);
+ * it, or a row is too long for one. at_once: with products among them, which want so many or a multiple; else 0. whole:
+ * bytes that products read whole for each tile. */
+int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once, int64_t whole);
 
 /* --- attention.c: softmax(x) v, with x elementwise of a product --- */
 

@@ -83,19 +83,21 @@ int64_t fusion_tile_bytes(const fusion_model *m) {
 }
 
 /* Rows of a product are worth their while where they stay in the second cache, which other things go through, too. */
-static int64_t tile_of_products(const fusion_model *m, int64_t rows, int64_t n, int64_t row_bytes, int64_t at_once) {
-  uint32_t sharers = m->devices < TILE_SHARERS ? m->devices : TILE_SHARERS;
+static int64_t tile_of_products(const fusion_model *m, int64_t rows, int64_t n, int64_t row_bytes, int64_t at_once,
+                                int64_t whole) {
+  bool near = whole <= (int64_t)m->facts.cache_bytes[1] / 2; /* else each tile reads it from farther away */
+  uint32_t sharers = !near ? 1 : m->devices < TILE_SHARERS ? m->devices : TILE_SHARERS;
   if (row_bytes * rows < TILE_PRODUCTS / sharers) return 0;
   n = n < at_once ? at_once : n / at_once * at_once;
   if (n > rows || n * row_bytes > (int64_t)m->facts.cache_bytes[1] / 4 * 3) return 0;
   return n;
 }
 
-int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once) {
+int64_t fusion_rows_at_a_time(const fusion_model *m, int64_t rows, int64_t row_bytes, int64_t at_once, int64_t whole) {
   assert(rows > 0 && row_bytes >= 0 && at_once >= 0);
   int64_t tile = fusion_tile_bytes(m);
   if (row_bytes == 0 || row_bytes * rows < fusion_least_in_tiles(m)) return 0;
   int64_t n = tile / row_bytes < rows / 4 ? tile / row_bytes : rows / 4;
-  if (at_once) return tile_of_products(m, rows, n, row_bytes, at_once);
+  if (at_once) return tile_of_products(m, rows, n, row_bytes, at_once, whole);
   return n > TILE_LANES ? n / TILE_LANES * TILE_LANES : n;
 }

@@ -120,19 +120,27 @@ static const char *tile_disagreement(const plan_program *p, uint32_t first, uint
   return NULL;
 }
 
+/* Bytes of what products read whole in a batch. */
+static int64_t tile_whole(const plan_program *p, uint32_t first, uint32_t n) {
+  int64_t bytes = 0;
+  for (uint32_t i = first; i < first + n; i++)
+    if (p->steps[i].kind == PLAN_ROUTINE)
+      bytes += p->steps[i].routine->lines.packed / p->steps[i].routine->lines.batches;
+  return bytes;
+}
+
 /* How many ranges of rows there are whose parts of operands can be packed as each begins, so that they stay in the
  * second cache: all products have as many, each range is enough work for a thread, and they are enough for some
  * threads. 0: that is not so. */
 static int64_t tile_batches(const tile_run *x, uint32_t first, uint32_t n, int64_t rows) {
-  int64_t batches = 0, bytes = 0;
+  int64_t batches = 0;
   for (uint32_t i = first; i < first + n; i++) {
     if (x->p->steps[i].kind != PLAN_ROUTINE) continue;
     const plan_lines *l = &x->p->steps[i].routine->lines;
     if (batches && batches != l->batches) return 0;
     batches = l->batches;
-    bytes += l->packed / batches;
   }
-  bool fit = bytes <= (int64_t)x->m->facts.cache_bytes[1] / 2;
+  bool fit = tile_whole(x->p, first, n) <= (int64_t)x->m->facts.cache_bytes[1] / 2;
   return fit && batches >= TILE_BATCHES && rows % batches == 0 ? batches : 0;
 }
 
@@ -292,7 +300,7 @@ static bool tile_by(const tile_run *x, uint32_t first, int64_t rows, plan_tile *
   uint32_t n = tile_count(x, first, rows, &ends);
   if (n < 2 || (x->products && !tile_needs_first(x->p, first, n))) return false;
   int64_t at_once = tile_at_once(x->p, first, n, rows), bytes = tile_row_bytes(x->p, first, n, rows);
-  int64_t at_a_time = fusion_rows_at_a_time(x->m, rows, bytes, at_once);
+  int64_t at_a_time = fusion_rows_at_a_time(x->m, rows, bytes, at_once, tile_whole(x->p, first, n));
   *out = (plan_tile){.first = first, .n = n, .products = at_once, .rows = rows, .at_a_time = at_a_time, .ends = ends};
   if (at_once) out->batches = tile_batches(x, first, n, rows);
   if (at_a_time && out->batches) out->at_a_time = tile_even(rows / out->batches, at_a_time, at_once);

@@ -26,7 +26,8 @@ class Hardware:
     """`matrix` has the operations a second of matrix products by element type ("default" for all others), `vector` those of everything else.
     Of peaks only a part is reached: `matrix_efficiency`, `memory_efficiency`. A step takes `step_seconds` at the least. `overlaps`: collectives
     go on beside other work. Of a memory that is faster for what fits, `cache_bytes` and `cache_bandwidth`. `at_once`: so many devices run at a time
-    (None: all of them), as where threads of one process are the devices."""
+    (None: all of them), as where threads of one process are the devices. `half_length`: of a product of m rows, n columns and k terms each of the
+    three costs as much as so many more (Hockney's half-performance length); `call_seconds`: what it takes to begin a program on one device."""
     name: str
     matrix: dict
     vector: float
@@ -41,6 +42,8 @@ class Hardware:
     cache_bytes: float = 0.0
     cache_bandwidth: float = 0.0
     at_once: int | None = None
+    half_length: float = 0.0
+    call_seconds: float = 0.0
     sources: tuple = ()
 
     def __hash__(self):

@@ -25,11 +25,13 @@ class Hardware:
     cache_bytes: float
     cache_bandwidth: float
     at_once: int | None
+    half_length: float
+    call_seconds: float
     sources: tuple[str, ...]
     def __init__(self, name: str, matrix: dict[str, float], vector: float, memory_bytes: float, memory_bandwidth: float, levels: tuple[Level, ...],
                  step_seconds: float = ..., matrix_efficiency: float = ..., memory_efficiency: float = ..., transcendental_flops: float = ...,
                  overlaps: bool = True, cache_bytes: float = 0.0, cache_bandwidth: float = 0.0, at_once: int | None = None,
-                 sources: tuple[str, ...] = ()) -> None: ...
+                 half_length: float = 0.0, call_seconds: float = 0.0, sources: tuple[str, ...] = ()) -> None: ...
     def matrix_flops(self, dtype: str) -> float: ...
     def __hash__(self) -> int: ...
 

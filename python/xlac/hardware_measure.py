@@ -1,4 +1,6 @@
 """What this machine's cores do, as a Hardware: small programs are compiled and run, and their CPU time is counted, the least of many runs."""
+
+import math
 import os
 import time
 
@@ -6,7 +8,9 @@ import numpy as np
 
 from .hardware import Hardware, Level
 
-TINY, SMALL, LARGE = 16, 1 << 15, 1 << 22  # elements: overhead alone, within caches, beyond them
+SMALL, LARGE = 1 << 15, 1 << 22  # elements: within caches, beyond them
+LINKS = 8  # all-reduces in a program
+SOME = (32, 32, 8)  # rows, columns and terms of a product that is much slower than a large one
 
 
 def least(call, seconds=0.05, most=400):
@@ -35,9 +39,11 @@ def floats(*shape):
 
 def repeated(n, call):
     """Of calls that are too short for a clock: n at a time."""
+
     def many():
         for _ in range(n):
             call()
+
     return lambda: least(many) / n
 
 
@@ -64,20 +70,65 @@ def tiny_steps():
     return max(1e-9, (times[110] - times[10]) / 100)
 
 
+def mixed(rows, columns):
+    """Bytes a second that steps go through which stay in caches: sums of rows, differences and transpositions, one after another."""
+    from . import compile
+
+    times = {}
+    for n in (4, 24):
+        lines = [f"""  m{i} = f32[{rows}] reduce(v{i}, z), dimensions={{1}}, to_apply=add
+  b{i} = f32[{rows},{columns}] broadcast(m{i}), dimensions={{0}}
+  d{i} = f32[{rows},{columns}] subtract(v{i}, b{i})
+  t{i} = f32[{columns},{rows}] transpose(d{i}), dimensions={{1,0}}
+  v{i + 1} = f32[{rows},{columns}] reshape(t{i})""" for i in range(n)]
+        exe = compile("HloModule m\nadd { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+                      f"ENTRY e {{\n  v0 = f32[{rows},{columns}] parameter(0)\n  z = f32[] constant(0)\n" + "\n".join(lines)
+                      + f"\n  ROOT r = f32[{rows},{columns}] negate(v{n}) }}", threads=1)
+        x = floats(rows, columns)
+        times[n] = repeated(10, lambda exe=exe, x=x: exe(x))()
+    return 4 * (5 * rows * columns + 2 * rows) * 20 / max(1e-9, times[24] - times[4])
+
+
 def link(devices):
-    """(latency, bandwidth) of a device's link: all-reduces of little and of much, whose time is as links.py has it."""
-    seconds = {}
-    for n in (64, 1 << 20):
+    """(seconds of beginning a call on a device, latency, bandwidth) of a device's link: a call that sends nothing, and all-reduces of little, one
+    after another, and of much, whose time is as links.py has it."""
+    from . import compile
+
+    seconds, groups = {}, f"replica_groups={{{{{','.join(map(str, range(devices)))}}}}}, to_apply=add"
+    for many, n in ((0, 64), (LINKS, 64), (1, 1 << 20)):
+        sums = "".join(f"  x{i + 1} = f32[{n}] all-reduce(x{i}), {groups}\n" for i in range(many))
         text = f"""HloModule m, num_partitions={devices}
 add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
-ENTRY e {{ x = f32[{n}] parameter(0) ROOT s = f32[{n}] all-reduce(x), replica_groups={{{{{','.join(map(str, range(devices)))}}}}}, to_apply=add }}"""
-        from . import compile
-
+ENTRY e {{ x0 = f32[{n}] parameter(0)
+{sums}  ROOT r = f32[{n}] negate(x{many}) }}"""
         exe, x = compile(text, devices=devices, threads=devices, async_work=1), floats(n)  # on threads, as steps of any size run
-        seconds[n] = repeated(1 if n > 64 else 20, lambda exe=exe, x=x: exe(x))() / devices
+        seconds[many] = repeated(1 if n > 64 else 20, lambda exe=exe, x=x: exe(x))() / devices
     steps, share = 2 * (devices - 1).bit_length(), 2 * (devices - 1) / devices
-    latency = max(1e-8, seconds[64] / steps)
-    return latency, share * 4 * (1 << 20) / max(1e-9, seconds[1 << 20] - seconds[64])
+    latency = max(1e-8, (seconds[LINKS] - seconds[0]) / LINKS / steps)
+    return seconds[0], latency, share * 4 * (1 << 20) / max(1e-9, seconds[1] - seconds[0])
+
+
+def products(batches, rows, columns, terms):
+    """Operations a second of so many products at once, each of rows that lie between those of the others, as attention has them."""
+    a, b = (batches, rows, terms), (batches, columns, terms)
+    if batches > 1:
+        a, b = ((size, batches, terms) for size in (rows, columns))
+    at = 1 if batches > 1 else 0
+    exe = compiled(f"  ROOT d = f32[{batches},{rows},{columns}] dot(x0, x1), lhs_batch_dims={{{at}}}, rhs_batch_dims={{{at}}}, "
+                   "lhs_contracting_dims={2}, rhs_contracting_dims={2}", ["f32" + str(list(shape)) for shape in (a, b)])
+    x, y = floats(*a), floats(*b)
+    return 2 * batches * rows * columns * terms / repeated(1 if batches == 1 else 10, lambda: exe(x, y))()
+
+
+def half_length(large, small, n, sizes):
+    """(rate of products without end, length at which each dimension costs twice), where products of n x n x n do `large` operations a second and
+    those of `sizes` do `small`. The ratio of the two grows with the length: it is found by halving."""
+    low, high = 0.0, float(n)
+    for _ in range(60):
+        h = (low + high) / 2
+        ratio = math.prod(1 + h / size for size in sizes) / (1 + h / n) ** 3
+        low, high = (h, high) if ratio < large / small else (low, h)
+    return large * (1 + low / n) ** 3, low
 
 
 def measure_hardware(devices=2):
@@ -88,18 +139,16 @@ def measure_hardware(devices=2):
         from .errors import ArgumentError
 
         raise ArgumentError(f"devices: {devices!r}; expected a number from 2 to 64", Code.BAD_ARGUMENT)
-    a = floats(512, 512)
-    product = compiled("  ROOT d = f32[512,512] dot(x0, x1), lhs_contracting_dims={1}, rhs_contracting_dims={0}", ["f32[512,512]", "f32[512,512]"])
-    matrix = 2 * 512 ** 3 / least(lambda: product(a, a), 0.3)
-    overhead = elementwise("  ROOT r = f32[N] add(x0, x1)", TINY)
+    matrix, half = half_length(products(1, 512, 512, 512), products(64, *SOME), 512, SOME)
     one, many = elementwise(chain("multiply", 2), SMALL), elementwise(chain("multiply", 66), SMALL)
     vector = 64 * SMALL / max(1e-9, many - one)
     tanh = elementwise("  t = f32[N] tanh(x0)\n  ROOT r = f32[N] add(t, x1)", SMALL) - elementwise("  ROOT r = f32[N] add(x0, x1)", SMALL)
-    cached = 12 * SMALL / max(1e-9, elementwise("  ROOT r = f32[N] add(x0, x1)", SMALL) - overhead)
+    cached = mixed(256, 32)
     memory = 12 * LARGE / elementwise("  ROOT r = f32[N] add(x0, x1)", LARGE)
-    latency, bandwidth = link(devices)
+    begins, latency, bandwidth = link(devices)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 16e9
     return Hardware("this machine", {"default": matrix}, vector, float(total), memory, (Level(None, bandwidth, latency),), step_seconds=tiny_steps(),
                     matrix_efficiency=1.0, memory_efficiency=1.0, transcendental_flops=max(1.0, tanh / SMALL * vector), overlaps=False,
-                    cache_bytes=float(1 << 20), cache_bandwidth=cached, at_once=cpus, sources=("measure_hardware()",))
+                    cache_bytes=float(1 << 20), cache_bandwidth=cached, at_once=cpus, half_length=half, call_seconds=begins,
+                    sources=("measure_hardware()",))

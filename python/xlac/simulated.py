@@ -1,5 +1,6 @@
 """What one device of many does in a step, as a model has it: the steps of its plan one after the other, each as long as the roofline says
 (Williams, Waterman and Patterson, Roofline, CACM 52, 2009), collectives beside them as far as the order of the program lets them."""
+
 import collections
 import math
 import re
@@ -9,6 +10,7 @@ Event.__doc__ = """What goes on from `begin` for `seconds`, `times` in all where
 "collective" or "wait"; `lane`: "compute" or "network"; `bound`: what it is limited by; `why`: its numbers."""
 
 DTYPE = re.compile(r"^\(?(\w+)\[")
+SIZE = re.compile(r"^\w+\[([\d,]*)\]")
 PRODUCTS = ("dot", "convolution")
 F8 = re.compile(r"f8|f4")
 MOST_EVENTS = 20000
@@ -20,6 +22,15 @@ def dtype_of(program, step):
     types = [DTYPE.match(program["buffers"][i].get("type", "")) for i in step["in"]]
     names = [found[1] for found in types if found]
     return "f8" if names and all(F8.match(name) for name in names) else next((name for name in names if not F8.match(name)), "f32")
+
+
+def lengths(program, step):
+    """Rows, columns and terms of a product that is a step by itself: each is its multiplications by the elements of the array that lacks it, whatever
+    batches there are."""
+    arrays = [SIZE.match(program["buffers"][i].get("type", "")) for i in (*step["in"][:2], *step["out"][:1])]
+    if len(arrays) != 3 or not all(arrays):
+        return ()
+    return [max(1.0, step["flops"] / 2 / max(1, math.prod(map(int, filter(None, found[1].split(",")))))) for found in arrays]
 
 
 class Clock:
@@ -34,7 +45,9 @@ class Clock:
         self.slower = 1.0
         if hardware.at_once is not None:
             self.slower = max(1.0, network.total / hardware.at_once)
-        self.seconds, self.compute, self.collective, self.exposed = self.run(0, 0.0, 1, True)
+        begins = hardware.call_seconds * self.slower
+        self.seconds, self.compute, self.collective, self.exposed = self.run(0, begins, 1, True)
+        self.seconds, self.compute = self.seconds + begins, self.compute + begins
 
     # --- one step ---
 
@@ -44,6 +57,8 @@ class Clock:
         product = step["opcode"] in PRODUCTS or any(op["opcode"] in PRODUCTS for op in step.get("ops", ()))
         rate = h.matrix_flops(dtype_of(program, step)) if product else h.vector
         flops = (step["flops"] + h.transcendental_flops * step["transcendentals"]) / rate
+        if h.half_length and step["opcode"] in PRODUCTS:
+            flops *= math.prod(1 + h.half_length / n for n in lengths(program, step))
         moved = step["read"] + step["written"]
         bandwidth = h.cache_bandwidth if 0 < moved <= h.cache_bytes else h.memory_bandwidth * h.memory_efficiency
         seconds = max(flops, moved / bandwidth)

@@ -1,5 +1,4 @@
 """Programs on the devices of a group: whole arrays in and out, errors that name the device, and no end that is not one."""
-
 import os
 import pickle
 import re
@@ -23,12 +22,10 @@ def sharded(shape, *dims):
     return f"tensor<{shape}> {{sdy.sharding = #sdy.sharding<@mesh, [{', '.join('{' + d + '}' for d in dims)}]>}}"
 
 
-PRODUCT = (
-    "%0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>\n"
-    "return %0 : tensor<8x6xf32>",
-    f"(%x: {sharded('8x4xf32', chr(34) + 'a' + chr(34), chr(34) + 'b' + chr(34))}, %y: tensor<4x6xf32>) -> "
-    f"({sharded('8x6xf32', chr(34) + 'a' + chr(34), '')})",
-)
+PRODUCT = ("%0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>\n"
+           "return %0 : tensor<8x6xf32>",
+           f'(%x: {sharded("8x4xf32", chr(34) + "a" + chr(34), chr(34) + "b" + chr(34))}, %y: tensor<4x6xf32>) -> '
+           f'({sharded("8x6xf32", chr(34) + "a" + chr(34), "")})')
 
 
 def operands(seed=0):
@@ -52,20 +49,13 @@ def test_the_local_program_has_shards_and_collectives():
 def test_sums_that_are_ready_together_are_one_meeting():
     """Those by one op: a maximum has its own, and so has what is computed of one of them."""
     reduce = "%{0} = stablehlo.reduce({1} init: %z) applies stablehlo.{2} across dimensions = [1] : (tensor<4x2xf32>, tensor<f32>) -> tensor<4xf32>"
-    body = "\n".join(
-        ["%z = stablehlo.constant dense<0.0> : tensor<f32>"]
-        + [reduce.format(i, f"%a{i}", how) for i, how in enumerate(["add", "add", "add", "maximum"])]
-        + [
-            """
+    body = "\n".join(["%z = stablehlo.constant dense<0.0> : tensor<f32>"]
+                     + [reduce.format(i, f"%a{i}", how) for i, how in enumerate(["add", "add", "add", "maximum"])] + ["""
     %s = stablehlo.sine %0 : tensor<4xf32>
     %w = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x2xf32>
-    %p = stablehlo.multiply %w, %a4 : tensor<4x2xf32>""",
-            reduce.format(4, "%p", "add"),
-            "return %0, %1, %2, %3, %4 : " + ", ".join(["tensor<4xf32>"] * 5),
-        ]
-    )
+    %p = stablehlo.multiply %w, %a4 : tensor<4x2xf32>""", reduce.format(4, "%p", "add"), "return %0, %1, %2, %3, %4 : " + ", ".join(["tensor<4xf32>"] * 5)])
     cut = ", ".join(f'%a{i}: tensor<4x2xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}, {{"b"}}]>}}' for i in range(5))
-    whole = ", ".join(["tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}"] * 5)
+    whole = ", ".join(['tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}'] * 5)
     module = xlac.parse(f"{MESH}func.func @main({cut}) -> ({whole}) {{\n{body}\n}}", format="mlir")
     sums = [line for line in xlac.compile_stage(module, "translated", devices=4).splitlines() if " all-reduce(" in line]
     assert sorted(line.split(" all-reduce(")[0].count("f32[4]") for line in sums) == [1, 1, 3], sums
@@ -89,7 +79,7 @@ def test_bits_do_not_depend_on_threads():
     body = """%z = stablehlo.constant dense<0.0> : tensor<f32>
   %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : (tensor<64x1000xf32>, tensor<f32>) -> tensor<1000xf32>
   return %0 : tensor<1000xf32>"""
-    signature = f"(%x: {sharded('64x1000xf32', chr(34) + 'a' + chr(34) + ', ' + chr(34) + 'b' + chr(34), '')}) -> tensor<1000xf32>"
+    signature = f'(%x: {sharded("64x1000xf32", chr(34) + "a" + chr(34) + ", " + chr(34) + "b" + chr(34), "")}) -> tensor<1000xf32>'
     x = np.random.default_rng(1).standard_normal((64, 1000), np.float32)
     results = [compiled(body, signature, threads=threads, async_work=work)(x) for threads in (1, 4, 8) for work in (0, 1, 10**9)]
     assert len({r.tobytes() for r in results}) == 1
@@ -110,23 +100,12 @@ def test_as_many_devices_as_the_mesh_has(devices):
 def test_devices_by_list_and_by_mesh():
     x, y = operands()
     mesh = xlac.sharding.Mesh({"a": 2, "b": 2})
-    for devices, name in (
-        (["cpu"] * 4, "cpu:0"),
-        (["cpu:2"] * 4, "cpu:2"),
-        ([d for d in xlac.devices() if d.name == "cpu:0"] * 4, "cpu:0"),
-        (mesh, "cpu:0"),
-    ):
+    for devices, name in ((["cpu"] * 4, "cpu:0"), (["cpu:2"] * 4, "cpu:2"), ([d for d in xlac.devices() if d.name == "cpu:0"] * 4, "cpu:0"), (mesh, "cpu:0")):
         exe = compiled(*PRODUCT, devices=devices)
         assert exe.device == name
         np.testing.assert_allclose(exe(x, y), x @ y, rtol=1e-5, atol=1e-5)
-    for devices, why in (
-        (["cpu", "cpu:1"] * 2, "one context"),
-        ([], "at least 1"),
-        ([1, 2], "names"),
-        (xlac.sharding.Mesh({"a": 3}), "expected 4 devices"),
-        (["cpu", "cpu:0", "cpu"], "expected 4 devices"),
-        (["nothing"] * 4, "nothing"),
-    ):
+    for devices, why in ((["cpu", "cpu:1"] * 2, "one context"), ([], "at least 1"), ([1, 2], "names"), (xlac.sharding.Mesh({"a": 3}), "expected 4 devices"),
+                         (["cpu", "cpu:0", "cpu"], "expected 4 devices"), (["nothing"] * 4, "nothing")):
         with pytest.raises(xlac.Error, match=why):
             compiled(*PRODUCT, devices=devices)
 
@@ -138,9 +117,7 @@ def test_numbers_of_devices_that_are_none(devices):
 
 
 def test_a_program_without_shardings_runs_on_each_device():
-    exe = compiled(
-        "%0 = stablehlo.add %x, %x : tensor<3xf32>\n return %0 : tensor<3xf32>", "(%x: tensor<3xf32>) -> tensor<3xf32>", mesh="", devices=3
-    )
+    exe = compiled("%0 = stablehlo.add %x, %x : tensor<3xf32>\n return %0 : tensor<3xf32>", "(%x: tensor<3xf32>) -> tensor<3xf32>", mesh="", devices=3)
     np.testing.assert_array_equal(exe(np.arange(3, dtype=np.float32)), [0, 2, 4])
 
 
@@ -153,9 +130,7 @@ ENTRY e { x = f32[4] parameter(0) r = u32[] replica-id() f = f32[] convert(r) y 
     np.testing.assert_array_equal(exe(np.arange(4, dtype=np.float32)), [1, 3, 5, 7])
 
 
-@pytest.mark.parametrize(
-    "dtype, name", [(np.float32, "f32"), (np.float64, "f64"), (np.int32, "i32"), (np.uint32, "ui32"), (np.int64, "i64"), (np.int16, "i16")]
-)
+@pytest.mark.parametrize("dtype, name", [(np.float32, "f32"), (np.float64, "f64"), (np.int32, "i32"), (np.uint32, "ui32"), (np.int64, "i64"), (np.int16, "i16")])
 def test_sums_of_every_width(dtype, name):
     """Of large arrays, by all devices, and of small ones, by the last to come: in the order of the group."""
     for n in (5, 70001):
@@ -219,15 +194,10 @@ def test_loops_that_meet_have_threads():
 
 def long_chain(rows, products):
     """Products of rows by a square, one after another: each device has a share of the rows."""
-    lines = [
-        f"%{k + 1} = stablehlo.dot_general %{k if k else 'x'}, %w, contracting_dims = [1] x [0] : (tensor<{rows}x{rows}xf32>, "
-        f"tensor<{rows}x{rows}xf32>) -> tensor<{rows}x{rows}xf32>"
-        for k in range(products)
-    ]
+    lines = [f"%{k + 1} = stablehlo.dot_general %{k if k else 'x'}, %w, contracting_dims = [1] x [0] : (tensor<{rows}x{rows}xf32>, "
+             f"tensor<{rows}x{rows}xf32>) -> tensor<{rows}x{rows}xf32>" for k in range(products)]
     cut = sharded(f"{rows}x{rows}xf32", '"a", "b"', "")
-    return "\n".join(
-        [*lines, f"return %{products} : tensor<{rows}x{rows}xf32>"]
-    ), f"(%x: {cut}, %w: tensor<{rows}x{rows}xf32>) -> tensor<{rows}x{rows}xf32>"
+    return "\n".join([*lines, f"return %{products} : tensor<{rows}x{rows}xf32>"]), f"(%x: {cut}, %w: tensor<{rows}x{rows}xf32>) -> tensor<{rows}x{rows}xf32>"
 
 
 def test_ctrl_c_ends_devices_in_turns():
@@ -243,13 +213,10 @@ def test_ctrl_c_ends_devices_in_turns():
     timer.join()
 
 
-CALL = (
-    """%0 = stablehlo.custom_call @sharded_test(%x) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}, custom>} : (tensor<8xf32>) -> tensor<8xf32>
+CALL = ("""%0 = stablehlo.custom_call @sharded_test(%x) {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}, custom>} : (tensor<8xf32>) -> tensor<8xf32>
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %1 = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
-  return %1 : tensor<f32>""",
-    f"(%x: {sharded('8xf32', chr(34) + 'a' + chr(34) + ', ' + chr(34) + 'b' + chr(34))}) -> tensor<f32>",
-)
+  return %1 : tensor<f32>""", f'(%x: {sharded("8xf32", chr(34) + "a" + chr(34) + ", " + chr(34) + "b" + chr(34))}) -> tensor<f32>')
 
 
 @pytest.fixture
@@ -293,8 +260,7 @@ def test_calls_at_the_same_time(async_work):
     assert not wrong and not any(t.is_alive() for t in threads)
 
 
-LOOP = (
-    """%c = stablehlo.constant dense<0> : tensor<i32>
+LOOP = ("""%c = stablehlo.constant dense<0> : tensor<i32>
   %r:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<8xf32>
     cond { %n = stablehlo.constant dense<2000000000> : tensor<i32>
       %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -307,9 +273,7 @@ LOOP = (
       %w = stablehlo.subtract %v, %b : tensor<8xf32>
       stablehlo.return %j, %w : tensor<i32>, tensor<8xf32>
     }
-  return %r#1 : tensor<8xf32>""",
-    f"(%x: {sharded('8xf32', chr(34) + 'a' + chr(34))}) -> tensor<8xf32>",
-)
+  return %r#1 : tensor<8xf32>""", f'(%x: {sharded("8xf32", chr(34) + "a" + chr(34))}) -> tensor<8xf32>')
 
 
 def test_ctrl_c_ends_all_devices():
@@ -390,16 +354,13 @@ def test_damaged_bytes_of_groups_are_refused():
             xlac.load(bytes(damage(data)))
 
 
-SERIALIZED = (
-    """sdy.mesh @m = <["x"=2, "y"=2]>
+SERIALIZED = ("""sdy.mesh @m = <["x"=2, "y"=2]>
 func.func @main(%x: tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y"}]>}) -> (tensor<8x6xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}, {"y"}]>}) {
   %0 = stablehlo.constant dense<0.1> : tensor<8x6xf32>
   %1 = stablehlo.reverse %x, dims = [0] : tensor<8x6xf32>
   %2 = stablehlo.add %1, %0 : tensor<8x6xf32>
   return %2 : tensor<8x6xf32>
-}""",
-    np.arange(48, dtype=np.float32).reshape(8, 6),
-)
+}""", np.arange(48, dtype=np.float32).reshape(8, 6))
 HLO = """HloModule m, num_partitions=4
 ENTRY e { x = f32[8,6] parameter(0)
   id = u32[] partition-id()
@@ -420,3 +381,15 @@ def test_devices_share_the_caches():
     exe = compiled(body, f"(%q: {queries}, %k: tensor<4x512x32xf32>, %v: tensor<4x512x32xf32>) -> ({queries})")
     assert exe.memory["frame_bytes"] < 4 * 128 * 512 * 4
     np.testing.assert_allclose(exe(q, k, v), np.einsum("bqk,bkd->bqd", np.tanh(np.einsum("bqd,bkd->bqk", q, k)), v), rtol=1e-4, atol=1e-5)
+
+
+def test_devices_that_read_much_whole_do_not_go_by_rows():
+    """Weights that are too large for the second cache would be read from farther away once a tile."""
+    rows = 'tensor<512x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {}]>}'
+    body = """
+    %s = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<512x1024xf32>, tensor<1024x1024xf32>) -> tensor<512x1024xf32>
+    %t = stablehlo.tanh %s : tensor<512x1024xf32>
+    %o = stablehlo.dot_general %t, %v, contracting_dims = [1] x [0] : (tensor<512x1024xf32>, tensor<1024x1024xf32>) -> tensor<512x1024xf32>
+    return %o : tensor<512x1024xf32>"""
+    exe = compiled(body, f"(%x: {rows}, %w: tensor<1024x1024xf32>, %v: tensor<1024x1024xf32>) -> ({rows})")
+    assert "products, tile by tile" not in str(exe.explain("fusion"))

@@ -11,7 +11,9 @@ import test_spmd_jax
 import xlac
 from xlac import links
 from xlac.hardware import TABLE, hardware
+from xlac.hardware_measure import half_length
 from xlac.sharding import Level, Mesh, simulate
+from xlac.simulated import lengths
 
 MATMUL = """sdy.mesh @mesh = <["data"=4, "model"=2]>
 func.func @main(%x: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>}, %w: tensor<32x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>})
@@ -59,6 +61,31 @@ def test_a_step_by_hand():
     assert found.compute == pytest.approx(2 * 16 ** 3 / 1e9, rel=1e-3) and found.exposed == found.collective == pytest.approx(seconds)
     assert found.seconds == pytest.approx(found.compute + found.exposed) and found.overlapped == 0
     assert found.peak_bytes == 2 * 1024 + found.result_bytes + found.constant_bytes + found.temporary_bytes
+
+
+def test_small_products_and_beginning_by_hand():
+    """16 rows, columns and terms, each of which costs as much as 4 more; and a microsecond before anything is done."""
+    machine = {**FLAT, "matrix": 1e9, "matrix_efficiency": 1.0, "memory_bandwidth": 1e15}
+    plain = simulate(parsed(), hardware=machine, overlap=False)
+    found = simulate(parsed(), hardware={**machine, "half_length": 4.0, "call_seconds": 1e-6}, overlap=False)
+    assert plain.compute == pytest.approx(2 * 16 ** 3 / 1e9)
+    assert found.compute == pytest.approx(plain.compute * 1.25 ** 3 + 1e-6) and found.exposed == pytest.approx(plain.exposed)
+    assert found.seconds == pytest.approx(found.compute + found.exposed)
+
+
+def test_batches_count_for_nothing_in_the_lengths_of_a_product():
+    program = {"buffers": [{"type": "f32[5,32,8]"}, {"type": "f32[5,8,64]"}, {"type": "f32[5,32,64]"}, {"type": "(f32[2], s32[])"}]}
+    step = {"in": [0, 1], "out": [2], "flops": 2 * 5 * 32 * 8 * 64}
+    assert lengths(program, step) == [64, 32, 8]  # of columns, rows and terms
+    assert lengths(program, {**step, "out": [3]}) == ()
+
+
+def test_half_length_is_found_from_two_rates():
+    rate, length = 2e11, 12.0
+    large, small = rate / (1 + length / 512) ** 3, rate / ((1 + length / 32) ** 2 * (1 + length / 8))
+    found = half_length(large, small, 512, (32, 32, 8))
+    assert found == pytest.approx((rate, length), rel=1e-6)
+    assert half_length(1e9, 2e9, 512, (32, 32, 8)) == pytest.approx((1e9, 0.0), abs=1e-3)  # small ones that are faster
 
 
 def test_a_ring_by_hand():
