@@ -94,3 +94,9 @@ def test_sizes_in_metadata_are_read():
     once = xlac.parse(text).to_text()
     assert "size_of_generated_code_in_bytes=4 size_of_memory_working_set_in_bytes=5000000000" in once
     assert xlac.parse(once).to_text() == once
+
+
+def test_numpys_names_of_element_types_have_hints():
+    for theirs, ours in (("float32", "f32"), ("int64", "s64"), ("bfloat16", "bf16"), ("bool", "pred")):
+        with pytest.raises(xlac.Error, match=f"did you mean '{ours}'"):
+            xlac.parse(f"HloModule m\nENTRY e {{ ROOT x = {theirs}[4] parameter(0) }}")
