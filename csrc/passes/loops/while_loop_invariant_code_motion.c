@@ -134,7 +134,8 @@ static bool motion_copy(motion_run *r, const while_state *w, ir_op *const *order
   return true;
 }
 
-/* New elements come last, so old indices stay. */
+/* New elements come last, so old indices stay. They are read first of all: in a schedule the root may stand before what
+ * it does not need, and it needs them. */
 static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_op *const *carried, uint32_t n) {
   assert(n > 0 && n <= MOTION_MAX);
   uint32_t old = w->n, all = old + n;
@@ -155,7 +156,7 @@ static bool motion_carry(motion_run *r, while_state *w, const base_map *map, ir_
   }
   if (!while_set_state(w, &r->x, all, first, next, moved)) return false;
   for (uint32_t i = 0; i < n; i++) {
-    r->x.before = carried[i];
+    r->x.before = w->inside->next;
     ir_op *element = hlo_element(&r->x, w->inside, old + i);
     if (!element || !ir_replace_uses(carried[i], element)) return false;
     ir_op_remove(carried[i]);
