@@ -187,8 +187,8 @@ def call(code, size, out, out_size, error, error_size):
         out[0], out_size[0] = ctypes.addressof(program), len(program) - 1
         return 0
     except BaseException as e:  # nothing may leave by way of C
-        text = describe(e).encode()[:error_size - 1]
-        ctypes.memmove(error, text + b"\0", len(text) + 1)
+        text = describe(e, error_size)
+        ctypes.memmove(error, text, len(text))
         return -1
 
 
