@@ -1,16 +1,9 @@
 """Loops that nobody tuned for: written when the work on loops was done, and timed once. `python benchmarks/loops.py --set fresh`."""
 import jax
 import jax.numpy as jnp
+from loop_set import loop_set
 
-FRESH = {}
-
-
-def loop(*shapes):
-    def add(function):
-        FRESH[function.__name__] = (function, shapes)
-        return function
-
-    return add
+FRESH, loop = loop_set()
 
 
 @loop("f32[6,6]", "f32[6]")

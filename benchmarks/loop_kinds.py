@@ -1,16 +1,9 @@
 """More loops, of other kinds than those of loops.py: `python benchmarks/loops.py --set kinds`. Each is (function, shapes of its arguments)."""
 import jax
 import jax.numpy as jnp
+from loop_set import loop_set
 
-KINDS = {}
-
-
-def loop(*shapes):
-    def add(function):
-        KINDS[function.__name__] = (function, shapes)
-        return function
-
-    return add
+KINDS, loop = loop_set()
 
 
 @loop("f32[300,2]", "f32[8,2]")

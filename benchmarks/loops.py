@@ -18,19 +18,12 @@ from compiled import CLOCK, Xla, flat, mean, off_by, ratio, show, times_of
 from loop_fresh import FRESH
 from loop_kinds import KINDS
 from loop_new import NEW
+from loop_set import loop_set
 from unseen import argument, check_all_read, lowered
 
 import xlac
 
-LOOPS = {}
-
-
-def loop(*shapes):
-    def add(function):
-        LOOPS[function.__name__] = (function, shapes)
-        return function
-
-    return add
+LOOPS, loop = loop_set()
 
 
 @loop("s32[]<1000")

@@ -97,7 +97,7 @@ static int cached_finish(driver_cache *c, ir_module *m, const xlac_compile_optio
 }
 
 int api_finish(ir_module *m, const xlac_compile_options *options, driver_options *line, driver_times *times,
-               char note[API_CACHE_NOTE], rt_executable **out, xlac_error *err) {
+               char note[DRIVER_CACHE_NOTE], rt_executable **out, xlac_error *err) {
   driver_cache c;
   int status;
   bool cached = driver_cache_open(&c, options->cache, base_alloc_libc) && !line->partitioned &&
@@ -106,7 +106,7 @@ int api_finish(ir_module *m, const xlac_compile_options *options, driver_options
     status = cached_finish(&c, m, options, line, times, out, err);
   else
     status = driver_finish(m, line, times, out, err);
-  snprintf(note, API_CACHE_NOTE, "%s", c.note);
+  snprintf(note, DRIVER_CACHE_NOTE, "%s", c.note);
   driver_cache_close(&c);
   return status;
 }

@@ -2,15 +2,14 @@
 #ifndef XLAC_API_CACHE_H
 #define XLAC_API_CACHE_H
 
+#include "../driver/cache.h"
 #include "../driver/compile.h"
 #include "api.h"
-
-enum { API_CACHE_NOTE = 224 };
 
 /* driver_finish, or what an entry of the cache spares of it. note: what came of the cache, "" where there is none.
  * Takes m, also on failure. */
 XLAC_MUST_USE int api_finish(ir_module *m, const xlac_compile_options *options, driver_options *line,
-                             driver_times *times, char note[API_CACHE_NOTE], rt_executable **out, xlac_error *err);
+                             driver_times *times, char note[DRIVER_CACHE_NOTE], rt_executable **out, xlac_error *err);
 /* The lines of the key of m, and the entry's file. */
 XLAC_MUST_USE int api_cache_put_key(base_text *out, const ir_module *m, const xlac_compile_options *options,
                                     const driver_options *line, xlac_error *err);

@@ -23,7 +23,7 @@ struct xlac_executable {
   api_variants *variants;
   char *blas_path; /* or NULL */
   double pass_began;
-  char cache[API_CACHE_NOTE]; /* what came of the cache on disk */
+  char cache[DRIVER_CACHE_NOTE]; /* what came of the cache on disk */
   uint32_t n_passes;
   struct {
     const char *name;

@@ -117,7 +117,7 @@ bool driver_cache_name(driver_cache *c, const ir_module *m, const driver_options
                        const char *extra) {
   static const char *const isas[] = {"portable", "avx2", "avx512", "avx512_vnni"};
   static const char *const narrow[] = {NULL, "avx512_bf16", "amx"};
-  const char *native = getenv("XLAC_NATIVE");
+  const char *native = getenv("XLAC_NATIVE"), *products = narrow[base_isa_narrow_products()];
   base_sum program;
   if (!cache_sum_program(c, m, &program)) return false;
   BASE_PUT(&c->key, "xlac cache 1\nname ");
@@ -128,9 +128,9 @@ bool driver_cache_name(driver_cache *c, const ir_module *m, const driver_options
     return false;
   }
   base_putf(&c->key, "\nisa %s\nnative %s\nnumerics %s\nfusion %s\npasses %s\ndonate %s\n",
-            narrow[base_isa_narrow_products()] ? narrow[base_isa_narrow_products()] : isas[base_isa_best()],
-            native && strcmp(native, "0") == 0 ? "off" : "on", options->build.fast ? "fast" : "strict",
-            options->plan.no_fusion ? "off" : "on", options->no_passes ? "off" : "on", extra);
+            products ? products : isas[base_isa_best()], native && strcmp(native, "0") == 0 ? "off" : "on",
+            options->build.fast ? "fast" : "strict", options->plan.no_fusion ? "off" : "on",
+            options->no_passes ? "off" : "on", extra);
   if (c->key.failed) return false;
   base_sum key = base_sum_of((base_sum){0}, c->key.s, c->key.n);
   int n = snprintf(c->path, sizeof c->path, "%s/%016" PRIx64 "%016" PRIx64 ".xlac", c->folder, key.a, key.b);

@@ -8,11 +8,13 @@
 #include "../base/file.h"
 #include "compile.h"
 
+enum { DRIVER_CACHE_NOTE = 224 };
+
 typedef struct driver_cache {
   base_alloc alloc;
   char folder[BASE_FILE_PATH], path[BASE_FILE_PATH + 64];
-  base_text key;  /* the lines of the head that say what the entry depends on */
-  char note[224]; /* what came of it: "hit", "stored", or a sentence */
+  base_text key;                /* the lines of the head that say what the entry depends on */
+  char note[DRIVER_CACHE_NOTE]; /* what came of it: "hit", "stored", or a sentence */
 } driver_cache;
 
 /* The folder that `given` names: "" or "0": none, "1": xlac's own below the user's, NULL: as the environment's

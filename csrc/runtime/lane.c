@@ -226,16 +226,8 @@ void rt_task_post(rt_task *t) {
 
 /* Runs a task that is still queued on this thread: who would wait may as well work. */
 bool rt_task_help(rt_task *t) {
-  rt_lane *l = t->lane;
-  if (rt_task_is_idle(t)) return true;
-  pthread_mutex_lock(&l->lock);
-  if (t->state == LANE_TASK_QUEUED) {
-    lane_unlink(l, t);
-    lane_run(l, t);
-  }
-  bool idle = t->state == LANE_TASK_RESTS;
-  pthread_mutex_unlock(&l->lock);
-  return idle;
+  rt_task_help_while(t, NULL, NULL);
+  return rt_task_is_idle(t);
 }
 
 void rt_task_help_while(rt_task *t, bool (*more)(void *ctx), void *ctx) {

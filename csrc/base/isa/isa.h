@@ -16,6 +16,7 @@ typedef enum base_isa {
  * "avx512_vnni"; any other text, as "amx", says nothing. It is read at each call, and what was chosen stays
  * with what was compiled. Thread-safe unless the environment is changed meanwhile. */
 base_isa base_isa_best(void);
+
 /* Whether the compiler knows AMX's instructions: GCC 11, Clang 12. */
 #if defined(__x86_64__) && defined(__linux__) && (defined(__clang__) ? __clang_major__ >= 12 : __GNUC__ >= 11)
 #define BASE_ISA_KNOWS_AMX 1

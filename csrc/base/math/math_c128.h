@@ -32,12 +32,12 @@ __attribute__((noinline)) static math_dd math_squares(double a, double b) {
   return math_dd_add(math_dd_product(a, a), math_dd_product(b, b));
 }
 /* Numbers whose products with each other lose nothing at either end of the exponents. */
-static bool math_is_tame(double v) {
+static int math_is_tame(double v) {
   uint64_t exponent = base_f64_bits(v) << 1 >> 53;
   return (exponent - (1023 - 250) <= 500) | (v == 0);
 }
 /* Sizes of parts that may be squared: what the square of b loses does not show. */
-static bool math_have_squares(double a, double b) {
+static int math_have_squares(double a, double b) {
   return (a < 0x1p500) & (b < 0x1p500) & ((b == 0) | (b > 0x1p-400));
 }
 

@@ -363,7 +363,7 @@ math_c64 math_atanh_c64(math_c64 x) {
   double b = math_bound(__builtin_fabs((double)x.im), 0, 0x1p300), d = 1 - a, size = d * d + b * b;
   float re = (float)(0.25 * math_log1p_narrow(4 * a / (size == 0 ? 1.0 : size)));
   float im = (float)(0.5 * math_angle(2 * b, d * (1 + a) - b * b));
-  re = math_is_infinite_c64(x) | (x.re == 0) ? 0 : size == 0 ? INFINITY : re;
+  re = (math_is_infinite_c64(x) | (x.re == 0)) ? 0 : size == 0 ? INFINITY : re;
   im = __builtin_fabsf(x.im) == INFINITY ? 0x1.921fb6p+0f : im;
   return (math_c64){__builtin_copysignf(re, x.re), __builtin_copysignf(im, x.im)};
 }

@@ -273,7 +273,7 @@ bool cpu_gemm_prepare(cpu_gemm *g, bool *exchanged) {
   gemm_order_all(g);
   if (g->batch.count == 0 || g->m.count == 0 || g->n.count == 0) return true;
   g->thin = cpu_gemm_is_thin(g);
-  g->vectors = cpu_gemm_thin_has_vectors();
+  g->isa = (uint8_t)base_isa_best();
   if (g->thin) {
     g->scratch_bytes = cpu_gemm_thin_bytes(g);
     return g->scratch_bytes >= 0;

@@ -54,7 +54,7 @@ typedef struct cpu_gemm {
   uint8_t a_type, b_type, c_type; /* of the arrays */
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
   bool pairs, is_complex, small, thin;
-  bool vectors; /* thin: by AVX2 */
+  uint8_t isa; /* base_isa, of thin products: asked once, as runs are short */
   /* cpu_gemm_prepare's: bytes in fours; of A as 128 more than they are, which a row of 128 beside A's takes away. */
   bool bytes, shifted;
   int64_t a_at, b_at, c_at; /* first elements */
@@ -116,8 +116,6 @@ void cpu_gemm_run_small(const cpu_gemm *g, const void *a, const void *b, void *c
 
 /* --- dot_thin.c: asked once dimensions are in order --- */
 bool cpu_gemm_is_thin(const cpu_gemm *g);
-/* Whether they have loops by AVX2 here, which is asked once: runs are short. */
-bool cpu_gemm_thin_has_vectors(void);
 int64_t cpu_gemm_thin_bytes(const cpu_gemm *g); /* scratch memory; negative where too large to count */
 void cpu_gemm_run_thin(const cpu_gemm *g, rt_pool *pool, const void *a, const void *b, void *c, char *scratch);
 

@@ -279,12 +279,8 @@ THIN_BY_VECTORS(thin_dots_f64_avx2, double, double, THIN_SAME, __m256d, 1, THIN_
                 THIN_HALVES_PD, thin_columns_f64_avx2, THIN_AVX2)
 #endif
 
-bool cpu_gemm_thin_has_vectors(void) {
-  return base_isa_best() >= BASE_ISA_AVX2;
-}
-
 /* For elements of B of that type. */
-static thin_fn *thin_fn_of(base_dtype b, bool by_columns, bool vectors) {
+static thin_fn *thin_fn_of(base_dtype b, bool by_columns, base_isa isa) {
   static thin_fn *const plain[3][2] = {
       {thin_rows_f32, thin_columns_f32}, {thin_rows_f64, thin_columns_f64}, {thin_rows_bf16, thin_columns_bf16}};
   int row = b == XLAC_F32 ? 0 : b == XLAC_F64 ? 1 : 2;
@@ -293,10 +289,10 @@ static thin_fn *thin_fn_of(base_dtype b, bool by_columns, bool vectors) {
   static thin_fn *const avx2[3][2] = {{thin_rows_f32_avx2, thin_dots_f32_avx2},
                                       {thin_rows_f64_avx2, thin_dots_f64_avx2},
                                       {thin_rows_bf16_avx2, thin_columns_bf16_avx2}};
-  if (vectors && row == 0 && by_columns && base_isa_best() >= BASE_ISA_AVX512) return thin_dots_f32_avx512;
-  if (vectors) return avx2[row][by_columns];
+  if (isa >= BASE_ISA_AVX512 && row == 0 && by_columns) return thin_dots_f32_avx512;
+  if (isa >= BASE_ISA_AVX2) return avx2[row][by_columns];
 #endif
-  (void)vectors;
+  (void)isa;
   return plain[row][by_columns];
 }
 
@@ -472,7 +468,7 @@ static bool thin_at_once(const thin_run *r) {
   t.b = r->b + g->b_at * size;
   thin_fn *fn = r->fn;
 #if defined(__x86_64__)
-  if (!r->by_columns && g->vectors) fn = size == 4 ? thin_row_f32_avx2 : thin_row_f64_avx2;
+  if (!r->by_columns && g->isa >= BASE_ISA_AVX2) fn = size == 4 ? thin_row_f32_avx2 : thin_row_f64_avx2;
 #endif
   fn(&t);
   return true;
@@ -484,7 +480,7 @@ void cpu_gemm_run_thin(const cpu_gemm *g, rt_pool *pool, const void *a, const vo
   bool is = thin_matrix(g, &r.by_columns, &r.step);
   assert(is);
   (void)is;
-  r.fn = thin_fn_of((base_dtype)g->b_type, r.by_columns, g->vectors);
+  r.fn = thin_fn_of((base_dtype)g->b_type, r.by_columns, (base_isa)g->isa);
   if (thin_pieces(g) == 1 && thin_at_once(&r)) return;
   r.columns = r.by_columns ? THIN_DOTS : THIN_COLUMNS;
   while (r.columns > 128 && g->n.count < 4 * r.columns) r.columns /= 2;

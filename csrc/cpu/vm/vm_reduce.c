@@ -13,10 +13,8 @@ typedef struct vmr_run {
   const cpu_vm *vm;
   const void *const *in;
   void *const *out;
-  char *partial;         /* of each reducing store: [pieces][outer * inner] in the type of sums; or NULL */
-  int64_t pieces, piece; /* reduced indexes in a piece */
-  int64_t runs;          /* of results side by side that are lanes of a block; 1: each block is of one */
-  int64_t blocks;        /* of inner lanes */
+  char *partial;  /* of each reducing store: [pieces][outer * inner] in the type of sums; or NULL */
+  int64_t pieces; /* vm->cut.pieces; 1 when all have been combined */
   rt_pool *pool;
   cpu_vm_ahead *ahead; /* or NULL */
 } vmr_run;
@@ -72,7 +70,7 @@ static void vmr_list(const vmr_run *r, vmr_accs *all) {
 
 /* Bytes of lanes that an accumulator may need. */
 static size_t vmr_acc_bytes(const vmr_run *r, const vmr_acc *a) {
-  size_t lanes = r->runs > 1 && r->vm->lanes < VMR_WIDE ? VMR_WIDE : r->vm->lanes, bytes = lanes * a->bytes;
+  size_t lanes = r->vm->cut.runs > 1 && r->vm->lanes < VMR_WIDE ? VMR_WIDE : r->vm->lanes, bytes = lanes * a->bytes;
   return ((bytes < VM_FOLD_BYTES ? VM_FOLD_BYTES : bytes) + 63) & ~(size_t)63;
 }
 
@@ -206,7 +204,7 @@ static void vmr_row(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t 
   const kernel_reduction *red = r->vm->k->reduction;
   assert(red->inner == 1);
   int64_t o = unit / r->pieces, piece = unit % r->pieces, n = 0, until = VMR_PATIENCE;
-  int64_t from = o * red->reduced + piece * r->piece, to = from + r->piece;
+  int64_t from = o * red->reduced + piece * r->vm->cut.piece, to = from + r->vm->cut.piece;
   if (to > (o + 1) * red->reduced) to = (o + 1) * red->reduced;
   for (uint32_t i = 0; i < all->n; i++) all->of[i].valid = 0;
   for (int64_t at = from; at < to && !vmr_stops(r, &until); at += n) {
@@ -285,11 +283,11 @@ static void vmr_take_columns(const vm_block *b, const vmr_accs *all, int64_t don
  * of the kernel are; in as many runs. */
 static void vmr_run_columns(const vmr_run *r, const vm_block *b, const vmr_accs *all, int64_t start, int64_t n,
                             int64_t rows) {
-  int64_t row = r->vm->k->reduction->inner, some = VMR_PATIENCE * r->runs;
+  int64_t row = r->vm->k->reduction->inner, some = VMR_PATIENCE * r->vm->cut.runs;
   vmr_point_columns(b, all, 0);
   for (int64_t i = 0, m = 0; i < rows && !rt_pool_stopping(r->pool); i += m) {
     m = rows - i < some ? rows - i : some;
-    cpu_native_run_columns(b->vm->native, b->in, b->out, b->sums, start + i * row, n, m, r->runs);
+    cpu_native_run_columns(b->vm->native, b->in, b->out, b->sums, start + i * row, n, m, r->vm->cut.runs);
   }
 }
 
@@ -302,9 +300,11 @@ static void vmr_begin_columns(const vmr_accs *all, int64_t n) {
  * of the kernel where rows end in between. */
 static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
-  int64_t block = unit % r->blocks, piece = unit / r->blocks % r->pieces, o = unit / r->blocks / r->pieces;
+  int64_t block = unit % r->vm->cut.blocks, piece = unit / r->vm->cut.blocks % r->pieces,
+          o = unit / r->vm->cut.blocks / r->pieces;
   int64_t lane = block * r->vm->lanes, n = red->inner - lane < r->vm->lanes ? red->inner - lane : r->vm->lanes;
-  int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
+  int64_t from = piece * r->vm->cut.piece,
+          to = from + r->vm->cut.piece < red->reduced ? from + r->vm->cut.piece : red->reduced;
   assert(n > 0 && from < to);
   int64_t until = VMR_PATIENCE, begin = (o * red->reduced + from) * red->inner + lane;
   bool folded = b->way == CPU_NATIVE_COLUMNS, whole = folded && r->vm->k->extents[r->vm->k->rank - 1] == red->inner;
@@ -379,22 +379,23 @@ static void vmr_take_runs(const vm_block *b, const vmr_acc *a, int64_t at, int64
 static void vmr_narrow(const vmr_run *r, const vm_block *b, vmr_accs *all, int64_t unit) {
   const kernel_reduction *red = r->vm->k->reduction;
   int64_t o = unit / r->pieces, piece = unit % r->pieces, n = 0, until = VMR_PATIENCE;
-  int64_t from = piece * r->piece, to = from + r->piece < red->reduced ? from + r->piece : red->reduced;
+  int64_t from = piece * r->vm->cut.piece,
+          to = from + r->vm->cut.piece < red->reduced ? from + r->vm->cut.piece : red->reduced;
   int64_t begin = (o * red->reduced + from) * red->inner, end = (o * red->reduced + to) * red->inner;
   bool folded = b->way == CPU_NATIVE_COLUMNS;
-  assert(from < to && r->runs > 1);
+  assert(from < to && r->vm->cut.runs > 1);
   if (folded) {
-    vmr_begin_columns(all, r->runs * red->inner);
+    vmr_begin_columns(all, r->vm->cut.runs * red->inner);
     vmr_run_columns(r, b, all, begin, red->inner, to - from);
   }
   for (int64_t at = begin; !folded && at < end && !vmr_stops(r, &until); at += n) {
     n = vm_next_block(r->vm, at, end);
     vmr_compute(b, at, n);
-    for (uint32_t i = 0; i < all->n; i++) vmr_take_runs(b, &all->of[i], at - begin, n, r->runs * red->inner);
+    for (uint32_t i = 0; i < all->n; i++) vmr_take_runs(b, &all->of[i], at - begin, n, r->vm->cut.runs * red->inner);
   }
   for (uint32_t i = 0; i < all->n; i++) {
     const vmr_acc *a = &all->of[i];
-    for (int64_t runs = r->runs < to - from ? r->runs : to - from, low = 0; runs > 1; runs = low) {
+    for (int64_t runs = r->vm->cut.runs < to - from ? r->vm->cut.runs : to - from, low = 0; runs > 1; runs = low) {
       low = (runs + 1) / 2;
       const void *in[2] = {a->lanes, a->lanes + (size_t)(low * red->inner) * a->bytes};
       scalar_loop_run(&a->sum->combine, (runs - low) * red->inner, in, a->lanes);
@@ -412,10 +413,10 @@ int64_t cpu_vm_runs_of(const kernel_reduction *red, int64_t piece) {
 /* The most lanes that a block will have. */
 static int64_t vmr_lanes(const vmr_run *r) {
   const kernel_reduction *red = r->vm->k->reduction;
-  int64_t most = vmr_is_short(r->vm) ? r->vm->lanes
-                 : red->inner == 1   ? red->reduced
-                 : r->runs > 1       ? r->piece * red->inner
-                                     : red->inner;
+  int64_t most = vmr_is_short(r->vm)   ? r->vm->lanes
+                 : red->inner == 1     ? red->reduced
+                 : r->vm->cut.runs > 1 ? r->vm->cut.piece * red->inner
+                                       : red->inner;
   return most < r->vm->lanes ? most : r->vm->lanes;
 }
 
@@ -469,7 +470,7 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
   for (size_t unit = begin; unit < end; unit++) {
     if (r->vm->k->reduction->inner == 1)
       vmr_row(r, &b, &all, (int64_t)unit);
-    else if (r->runs > 1)
+    else if (r->vm->cut.runs > 1)
       vmr_narrow(r, &b, &all, (int64_t)unit);
     else
       vmr_columns(r, &b, &all, (int64_t)unit);
@@ -537,14 +538,13 @@ bool vm_reduce_is_divisible(const cpu_vm *vm) {
 /* Where a call runs only one part of the ranges (rt_stop.parts), the part that is the last combines all pieces. */
 void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch) {
   const kernel_reduction *red = vm->k->reduction;
-  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch};
+  vmr_run r = {.vm = vm, .pool = pool, .in = in, .out = out, .partial = scratch, .pieces = vm->cut.pieces};
   const vm_cut *c = &vm->cut;
   assert(vm->lanes <= VMR_LANES && (kernel_pieces(vm->k) == 1 || scratch));
   if (red->reduced == 0) {
     vmr_nothing(&r);
     return;
   }
-  r.pieces = c->pieces, r.piece = c->piece, r.runs = c->runs, r.blocks = c->blocks;
   if (c->units <= c->grain)
     vmr_units(&r, 0, (size_t)c->units);
   else
@@ -556,10 +556,8 @@ void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *con
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,
                     cpu_vm_ahead *ahead) {
   const kernel_reduction *red = vm->k->reduction;
-  vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .piece = red->reduced, .ahead = ahead};
-  assert(red->reduced > 0 && red->outer % rows == 0 && kernel_pieces(vm->k) == 1);
-  r.runs = cpu_vm_runs_of(red, r.piece);
-  r.blocks = red->inner == 1 || r.runs > 1 ? 1 : (red->inner + vm->lanes - 1) / vm->lanes;
-  int64_t units = red->outer / rows * r.blocks;
+  vmr_run r = {.vm = vm, .in = in, .out = out, .pieces = 1, .ahead = ahead};
+  assert(red->reduced > 0 && red->outer % rows == 0 && vm->cut.pieces == 1);
+  int64_t units = red->outer / rows * vm->cut.blocks;
   vmr_units(&r, (size_t)(begin * units), (size_t)(end * units));
 }

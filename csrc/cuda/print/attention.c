@@ -171,7 +171,7 @@ static void cu_attention_put(cu_attention *x, const cuda_between *between) {
 
 static bool cu_attention_print(cuda_routine *r) {
   cu_attention x;
-  cuda_between between = {NULL};
+  cuda_between between = {.more = NULL};
   if (!cu_attention_of(r, &x) || !cuda_between_make(r, x.of.scores, x.of.x, x.rows, x.of.keys, &between)) return false;
   cu_attention_put(&x, &between);
   cuda_routine_close(r, x.kind == CU_ATTENTION_F32

@@ -103,10 +103,9 @@ static bool motion_find_fixed(motion_run *r, const while_state *w, ir_op *const 
 
 /* What moves, carried values into `carried`, products first: there is room for all of those.
  * In two steps, since an op moves for its users' sake only if all that it needs moves too. */
-static uint32_t motion_choose(motion_run *r, const while_state *w, ir_op *const *order, uint32_t n, ir_op **carried) {
-  assert(w->inside != NULL && (int)WHILE_PRODUCTS <= (int)MOTION_MAX);
+static uint32_t motion_choose(motion_run *r, ir_op *const *order, uint32_t n, ir_op **carried) {
+  assert((int)WHILE_PRODUCTS <= (int)MOTION_MAX);
   uint32_t count = 0;
-  (void)w;
   for (uint32_t i = 0; i < n; i++)
     r->moves[order[i]->id] = r->fixed[order[i]->id] && (motion_is_worth(order[i]) || motion_is_product(r, order[i]));
   for (int product = 1; product >= 0; product--)
@@ -177,7 +176,7 @@ static bool motion_in(motion_run *r, while_state *w) {
     order = ir_post_order(w->root->parent, &r->scratch, &n);
     if (!motion_find_fixed(r, w, order, n)) return false;
   }
-  uint32_t count = motion_choose(r, w, order, n, carried);
+  uint32_t count = motion_choose(r, order, n, carried);
   if (!count) return true;
   base_map_init(&map, r->x.m->alloc);
   bool ok = motion_copy(r, w, order, n, &map) && motion_carry(r, w, &map, carried, count);
