@@ -124,7 +124,7 @@ static int cu_call_give_results(cu_call_state *x) {
 /* The frame, and behind it what launches need for themselves. A GPU without room for it says what the plan takes. */
 static int cu_call_take_frame(cu_call_state *x) {
   const plan_program *p = x->run.exe->base.plan;
-  size_t bytes = ((size_t)p->frame_bytes + PLAN_ALIGN - 1) & ~(size_t)(PLAN_ALIGN - 1);
+  size_t bytes = ((size_t)p->frame_bytes + CUDA_SCRATCH_ALIGN - 1) & ~(size_t)(CUDA_SCRATCH_ALIGN - 1);
   int status = cuda_lane_reserve(x->run.device, &x->lane, bytes + x->run.exe->scratch_bytes, x->run.ctx.err);
   x->run.scratch = x->lane.block + bytes;
   if (status == 0 && x->run.exe->conditions) {

@@ -26,7 +26,7 @@ typedef struct cuda_code {
   cuda_address *constants; /* by buffer; of constants */
 } cuda_code;
 
-enum { CUDA_TRIPS_UNKNOWN = -1, CUDA_CONDITION_BYTES = 64 };
+enum { CUDA_TRIPS_UNKNOWN = -1, CUDA_CONDITION_BYTES = 256, CUDA_SCRATCH_ALIGN = 256 /* a library's workspace */ };
 
 struct cuda_graphs;
 typedef struct cuda_executable {

@@ -54,16 +54,29 @@ static int device_convert(device_call *c, uint32_t leaf, uint32_t param, PyObjec
   return py_raise(c->st, &err, PY_ANY), -1;
 }
 
-static int device_lend(device_call *c, uint32_t leaf, uint32_t param, PyObject *object) {
+/* As a Buffer where it lies, if that is in a GPU's memory: kept until the call is over. A new reference to the object
+ * itself otherwise; NULL with an exception. */
+static PyObject *device_found(device_call *c, PyObject *object) {
+  if (py_is_buffer(c->st, object) || !py_lies_on_gpu(c->st, object)) return Py_NewRef(object);
+  xlac_buffer *b = py_buffer_from_dlpack(c->st, object, PY_COPY_IF_NEEDED, false);
+  PyObject *found = b ? py_wrap_buffer(c->st, b) : NULL;
+  if (found && PyList_Append(c->keep, found) < 0) Py_CLEAR(found);
+  return found;
+}
+
+static int device_lend(device_call *c, uint32_t leaf, uint32_t param, PyObject *given) {
   xlac_buffer *b = NULL;
   xlac_error err = {.code = 0};
-  if (py_is_buffer(c->st, object) && device_buffer_fits(&c->self->leaves[leaf], object)) {
+  PyObject *object = device_found(c, given);
+  if (object == NULL) return -1;
+  int status = 0;
+  if (py_is_buffer(c->st, object) && device_buffer_fits(&c->self->leaves[leaf], object))
     b = xlac_buffer_retain(((py_buffer *)object)->b);
-  } else {
-    int status = device_convert(c, leaf, param, object, &b);
-    if (status) return status;
-  }
-  int status = xlac_input_lend(c->in, leaf, b, &err);
+  else
+    status = device_convert(c, leaf, param, object, &b);
+  Py_DECREF(object);
+  if (status) return status;
+  status = xlac_input_lend(c->in, leaf, b, &err);
   xlac_buffer_release(b);
   return status ? (py_raise(c->st, &err, PY_ANY), -1) : 0;
 }

@@ -586,6 +586,18 @@ static void from_raise_failure(PyObject *object) {
   Py_XDECREF(traceback);
 }
 
+bool py_lies_on_gpu(py_state *st, PyObject *object) {
+  void **numpy = py_numpy(st);
+  if (numpy == NULL || PyArray_Check(object)) return PyErr_Clear(), false;
+  PyObject *said = PyObject_CallMethod(object, "__dlpack_device__", NULL), *kind = NULL;
+  if (said && PyTuple_Check(said) && PyTuple_GET_SIZE(said) == 2) kind = PyNumber_Index(PyTuple_GET_ITEM(said, 0));
+  bool gpu = kind && PyLong_AsLong(kind) == DL_CUDA;
+  Py_XDECREF(kind);
+  Py_XDECREF(said);
+  PyErr_Clear();
+  return gpu;
+}
+
 /* The ways from fastest to slowest. A table can't be told not to copy, so copy=False goes by the method. */
 xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy, bool to_cpu) {
   assert(copy != PY_COPY_WRONG);

@@ -272,7 +272,8 @@ math_c64 math_rsqrt_c64(math_c64 x) {
   double size = r.re * r.re + r.im * r.im;
   float re = (float)(r.re / size), im = (float)(-r.im / size);
   bool far = math_is_infinite_c64(x);
-  return (math_c64){far ? 0 : size == 0 ? INFINITY : re, far ? __builtin_copysignf(0, -x.im) : im};
+  float side = x.im != x.im ? 1 : x.im; /* a NaN's sign is the machine's own */
+  return (math_c64){far ? 0 : size == 0 ? INFINITY : re, far ? __builtin_copysignf(0, -side) : im};
 }
 /* log|x| of |x|^2; where that is near 1, of what it has beyond 1, in which the difference of the larger part's square
  * and 1 is exact. */

@@ -266,6 +266,7 @@ EXPORT int cublasLtMatmul(void *handle, const blas_object *m, const void *alpha,
   if (handle == NULL || !fits(m, a_layout, b_layout, c_layout) || c_layout != d_layout || c != d) return BLAS_INVALID;
   bool wide = m->scale == TYPE_F64;
   if ((wide ? *(const double *)beta : (double)*(const float *)beta) != 0) return BLAS_UNSUPPORTED;
+  if (workspace % 256 != 0) return BLAS_INVALID; /* also where it isn't used */
   if (workspace_bytes != 0 && (workspace_bytes != WORKSPACE || workspace == 0)) return BLAS_INVALID;
   for (int i = 0; i < 3; i++)
     if (at[i] % algorithm[i] != 0)
