@@ -577,6 +577,7 @@
 #include "cuda/run.c"
 #include "cuda/trips.c"
 #include "spmd/combine.c"
+#include "spmd/exponentials.c"
 #include "spmd/face.c"
 #include "spmd/fallback.c"
 #include "spmd/forms.c"

@@ -1,17 +1,24 @@
 /* All-reduces of the same groups and the same reduction become one of several operands: devices meet once instead of
- * once for each. The one stands where the first of their results is read. Large ones gain nothing by it, and keep
- * their operands alive for longer. */
+ * once for each. The one stands where the first of their results is read; so does one that is alone, so that what
+ * stands before and after it can be made at once. Large ones gain nothing by it, and keep their operands alive for
+ * longer. */
 #include "../passes/rewrite/rewrite.h"
 #include "../shard/common/common.h"
 #include "inside.h"
 
-enum { COMBINE_OPS = 256, COMBINE_BYTES = 1 << 20 };
+enum { COMBINE_OPS = 256, COMBINE_BYTES = 1 << 20, COMBINE_KINDS = 4 };
 
-typedef struct combine_pass {
-  opt_rewriter rw;
+/* Alike, in order, none of them read yet. */
+typedef struct combine_set {
   ir_op *ops[COMBINE_OPS];
   uint32_t n;
   int64_t bytes;
+} combine_set;
+
+typedef struct combine_pass {
+  opt_rewriter rw;
+  combine_set sets[COMBINE_KINDS]; /* the first n_sets of them have ops */
+  uint32_t n_sets;
 } combine_pass;
 
 /* What its body does with its two arguments; IR_OP_INVALID: something longer. */
@@ -36,14 +43,14 @@ static bool combine_alike(const ir_op *a, const ir_op *b) {
   return same;
 }
 
-static bool combine_has(const combine_pass *x, const ir_op *op) {
+static bool combine_has(const combine_set *x, const ir_op *op) {
   for (uint32_t k = 0; k < x->n; k++)
     if (x->ops[k] == op) return true;
   return false;
 }
 
 /* Also in its regions, which nest no deeper than the reader allows. */
-static bool combine_reads(const combine_pass *x, const ir_op *op) {
+static bool combine_reads(const combine_set *x, const ir_op *op) {
   for (uint32_t i = 0; i < op->n_operands; i++)
     if (combine_has(x, op->operands[i].op)) return true;
   for (uint32_t r = 0; r < op->n_called; r++) {
@@ -59,7 +66,7 @@ static bool combine_reads(const combine_pass *x, const ir_op *op) {
 }
 
 /* At the cursor. */
-static void combine_make(combine_pass *x) {
+static void combine_make(opt_rewriter *rw, const combine_set *x) {
   const ir_type *types[COMBINE_OPS];
   ir_value v[COMBINE_OPS];
   ir_op *first = x->ops[0];
@@ -68,42 +75,65 @@ static void combine_make(combine_pass *x) {
     types[i] = x->ops[i]->type;
     v[i] = opt_operand(x->ops[i], 0);
   }
-  ir_op *made = opt_make_n(&x->rw, IR_OP_ALL_REDUCE, x->n, types, x->n, v, 1);
+  ir_op *made = opt_make_n(rw, IR_OP_ALL_REDUCE, x->n, types, x->n, v, 1);
   static const char *const keys[] = {"replica_groups", "use_global_device_ids", "channel_handle"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (made && ir_mattr_of(first, keys[i])) opt_set(&x->rw, (ir_value){made, 0}, keys[i], ir_mattr_of(first, keys[i]));
+    if (made && ir_mattr_of(first, keys[i])) opt_set(rw, (ir_value){made, 0}, keys[i], ir_mattr_of(first, keys[i]));
   if (!made) return;
-  opt_make_reducer(&x->rw, made, combine_how(first), opt_tensor(&x->rw, (base_dtype)first->type->dtype, 0, NULL));
-  for (uint32_t i = 0; i < x->n && !x->rw.failed; i++) opt_replace_one(&x->rw, x->ops[i], (ir_value){made, i});
+  opt_make_reducer(rw, made, combine_how(first), opt_tensor(rw, (base_dtype)first->type->dtype, 0, NULL));
+  for (uint32_t i = 0; i < x->n && !rw->failed; i++) opt_replace_one(rw, x->ops[i], (ir_value){made, i});
 }
 
-/* `before`: the op that comes next; NULL: the end of c. */
-static void combine_close(combine_pass *x, ir_computation *c, ir_op *before) {
-  assert(x->n <= COMBINE_OPS);
-  if (x->n > 1 && before) opt_at(&x->rw, before);
-  if (x->n > 1 && !before) opt_at_end(&x->rw, c, x->ops[0]);
-  if (x->n > 1) combine_make(x);
-  x->n = 0;
-  x->bytes = 0;
+/* At the cursor, which is later. */
+static void combine_move(opt_rewriter *rw, ir_op *op) {
+  ir_value operand = opt_operand(op, 0), moved;
+  opt_copy_op(rw, op, &operand, &moved);
+  if (!rw->failed) opt_replace_one(rw, op, moved);
+}
+
+/* `before`: the op that comes next; NULL: the end of c. The last set takes the place of this one. */
+static void combine_close(combine_pass *x, combine_set *set, ir_computation *c, ir_op *before) {
+  assert(x->n_sets > 0 && set->n > 0 && set->n <= COMBINE_OPS);
+  if (before)
+    opt_at(&x->rw, before);
+  else
+    opt_at_end(&x->rw, c, set->ops[0]);
+  if (set->n > 1)
+    combine_make(&x->rw, set);
+  else if (before && set->ops[0]->next != before)
+    combine_move(&x->rw, set->ops[0]);
+  *set = x->sets[--x->n_sets];
+}
+
+/* To those like it, or to a set of its own. */
+static void combine_add(combine_pass *x, ir_op *op, int64_t bytes) {
+  combine_set *set = x->sets;
+  while (set < x->sets + x->n_sets && !combine_alike(set->ops[0], op)) set++;
+  if (set < x->sets + x->n_sets && (set->n == COMBINE_OPS || set->bytes + bytes > COMBINE_BYTES))
+    combine_close(x, set, op->parent, op), set = x->sets + x->n_sets;
+  if (set == x->sets + COMBINE_KINDS) combine_close(x, --set, op->parent, op);
+  if (set == x->sets + x->n_sets) {
+    set->n = 0;
+    set->bytes = 0;
+    x->n_sets++;
+  }
+  set->ops[set->n++] = op;
+  set->bytes += bytes;
 }
 
 static void combine_computation(combine_pass *x, ir_computation *c) {
   for (ir_op *op = c->first, *next; op && !x->rw.failed; op = next) {
     next = op->next;
-    bool fits = combine_fits(op);
-    int64_t bytes = fits ? ir_type_bytes(op->type) : 0;
-    bool joins =
-        fits && x->n < COMBINE_OPS && x->bytes + bytes <= COMBINE_BYTES && x->n > 0 && combine_alike(x->ops[0], op);
-    if (x->n && (combine_reads(x, op) || (fits && !joins))) combine_close(x, c, op);
-    if (!fits || bytes > COMBINE_BYTES) continue;
-    x->ops[x->n++] = op;
-    x->bytes += bytes;
+    for (uint32_t i = x->n_sets; i-- > 0;)
+      if (combine_reads(&x->sets[i], op)) combine_close(x, &x->sets[i], c, op);
+    int64_t bytes = combine_fits(op) ? ir_type_bytes(op->type) : COMBINE_BYTES + 1;
+    if (bytes <= COMBINE_BYTES) combine_add(x, op, bytes);
   }
-  combine_close(x, c, NULL);
+  while (x->n_sets) combine_close(x, &x->sets[0], c, NULL);
 }
 
 int spmd_combine_sums(ir_module *m, xlac_error *err) {
-  combine_pass x = {.n = 0};
+  combine_pass x = {.n_sets = 0};
   TRY(opt_rewriter_init(&x.rw, m, err));
   IR_FOR_COMPUTATIONS(c, m) combine_computation(&x, c);
   int status = opt_rewriter_status(&x.rw);

@@ -65,6 +65,110 @@ def test_sums_that_are_ready_together_are_one_meeting():
         np.testing.assert_allclose(got, right, rtol=1e-5)
 
 
+def reduced(name, operand, how, init, shape="8x16", dtype="f32"):
+    n = shape.split("x")[0]
+    return (
+        f"%{name} = stablehlo.reduce({operand} init: {init}) applies stablehlo.{how} across dimensions = [1] : "
+        f"(tensor<{shape}x{dtype}>, tensor<{dtype}>) -> tensor<{n}x{dtype}>"
+    )
+
+
+def test_sums_of_other_kinds_do_not_part_those_that_are_alike():
+    """A sum that is read later than a maximum meets with another sum, made of that maximum."""
+    body = "\n".join(
+        [
+            "%z = stablehlo.constant dense<0.0> : tensor<f32>",
+            reduced("s", "%x", "add", "%z"),
+            reduced("m", "%x", "maximum", "%z"),
+            """
+    %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<8xf32>) -> tensor<8x16xf32>
+    %p = stablehlo.multiply %w, %x : tensor<8x16xf32>""",
+            reduced("t", "%p", "add", "%z"),
+            """
+    %r = stablehlo.multiply %t, %s : tensor<8xf32>
+    return %r : tensor<8xf32>""",
+        ]
+    )
+    module = xlac.parse(
+        f"{MESH}func.func @main(%x: {sharded('8x16', '', chr(34) + 'b' + chr(34))}) -> ({sharded('8', '')}) {{\n{body}\n}}".replace(
+            "8x16>", "8x16xf32>"
+        ).replace("tensor<8>", "tensor<8xf32>"),
+        format="mlir",
+    )
+    sums = [
+        line.split(" all-reduce(")[0].count("f32[8]")
+        for line in xlac.compile_stage(module, "translated", devices=4).splitlines()
+        if " all-reduce(" in line
+    ]
+    assert sums == [1, 2]
+    x = np.random.default_rng(0).standard_normal((8, 16), np.float32)
+    right = (x * np.maximum(x.max(1, keepdims=True), 0)).sum(1) * x.sum(1)
+    np.testing.assert_allclose(xlac.compile(module, devices=4)(x), right, rtol=1e-4, atol=1e-4)
+
+
+def exponentials(dtype, guarded, kept):
+    """(text, local text) of log(sum(exp(x - top))) + top along a sharded dimension; kept: `top` has that dimension, of size 1."""
+    top = f"tensor<8x1x{dtype}>" if kept else f"tensor<8x{dtype}>"
+    bits = top.replace(dtype, "i1")
+    body = [
+        f"%z = stablehlo.constant dense<0.0> : tensor<{dtype}>",
+        f"%low = stablehlo.constant dense<{'0xFF800000' if dtype == 'f32' else '0xFFF0000000000000'}> : tensor<{dtype}>",
+        reduced("own", "%x", "maximum", "%low", dtype=dtype),
+        f"%m = stablehlo.broadcast_in_dim %own, dims = [0] : (tensor<8x{dtype}>) -> {top}",
+        f"%zeros = stablehlo.broadcast_in_dim %z, dims = [] : (tensor<{dtype}>) -> {top}",
+        f"%f = stablehlo.is_finite %m : ({top}) -> {bits}",
+        f"%g = stablehlo.select %f, %m, %zeros : {bits}, {top}",
+        f"%wide = stablehlo.broadcast_in_dim {'%g' if guarded else '%m'}, dims = [{'0, 1' if kept else 0}] : ({top}) -> tensor<8x16x{dtype}>",
+        f"%d = stablehlo.subtract %x, %wide : tensor<8x16x{dtype}>",
+        f"%e = stablehlo.exponential %d : tensor<8x16x{dtype}>",
+        reduced("s", "%e", "add", "%z", dtype=dtype),
+        f"return %s : tensor<8x{dtype}>",
+    ]
+    cut = '{sdy.sharding = #sdy.sharding<@mesh, [{}, {"a", "b"}]>}'
+    whole = f"(tensor<8x{dtype}> {{sdy.sharding = #sdy.sharding<@mesh, [{{}}]>}})"
+    return f"{MESH}func.func @main(%x: tensor<8x16x{dtype}> {cut}) -> {whole} {{\n" + "\n".join(body) + "\n}"
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["dropped", "kept"])
+@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_sums_of_exponentials_begin_with_the_maximum_of_the_own_shard(dtype, guarded, kept):
+    """Also of shards of infinities, of NaN, and of numbers so low that nothing is left of them beside the others."""
+    module = xlac.parse(exponentials(dtype, guarded, kept), format="mlir")
+    text = xlac.compile_stage(module, "translated", devices=4)
+    assert text.count(" all-reduce(") == 2
+    assert text.index(f"{dtype}[8,4]{{1,0}} exponential(") < text.index(" all-reduce(")
+    x = np.random.default_rng(1).standard_normal((8, 16)).astype({"f32": np.float32, "f64": np.float64}[dtype])
+    x[1, 4:8] = -np.inf
+    x[1] -= 500
+    x[2] = -np.inf
+    x[3, 5] = np.inf
+    x[4, 9] = np.nan
+    x[5, :4] -= 5000
+    x[6, 8:] += 5000
+    x[7, :12] = -np.inf
+    with np.errstate(all="ignore"):
+        top = x.max(1, keepdims=True)
+        right = np.exp(x - (np.where(np.isfinite(top), top, 0) if guarded else top)).sum(1)
+    np.testing.assert_allclose(xlac.compile(module, devices=4)(x), right, rtol=1e-5)
+
+
+def test_what_else_reads_exponentials_keeps_them():
+    """The sum alone may begin sooner: a softmax wants the numbers themselves, and another maximum is none of x's."""
+    text = exponentials("f32", False, False)
+    for old, new in (
+        (
+            "return %s",
+            "%u = stablehlo.reduce(%e init: %z) applies stablehlo.maximum across dimensions = [1] : (tensor<8x16xf32>, tensor<f32>) -> "
+            "tensor<8xf32>\n%v = stablehlo.add %s, %u : tensor<8xf32>\nreturn %v",
+        ),
+        ("reduce(%x init: %low) applies stablehlo.maximum", "reduce(%x init: %z) applies stablehlo.add"),
+    ):
+        assert old in text
+        local = xlac.compile_stage(xlac.parse(text.replace(old, new), format="mlir"), "translated", devices=4)
+        assert local.index(" all-reduce(") < local.index(" exponential(") and local.count(" exponential(") == 1
+
+
 def test_arguments_that_lie_otherwise():
     exe = compiled(*PRODUCT)
     x, y = operands()
