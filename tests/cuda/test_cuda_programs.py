@@ -41,9 +41,9 @@ def leaves(result):
 
 def has_bits(a, b):
     """Of the same bits; a GPU's NaNs have bits of their own, and its functions of f64 are CUDA's (docs/cuda.md)."""
-    if a.tobytes() == b.tobytes() or not os.environ.get("XLAC_CUDA_ON_GPU") or a.dtype.kind not in "fcV":
+    if a.tobytes() == b.tobytes() or a.dtype.kind not in "fcV":
         return a.tobytes() == b.tobytes()
-    if a.dtype in (np.float64, np.complex128):
+    if os.environ.get("XLAC_CUDA_ON_GPU") and a.dtype in (np.float64, np.complex128):
         return np.allclose(a, b, rtol=1e-15, atol=0, equal_nan=True)
     a, b = (x.astype(np.float32) if x.dtype.kind == "V" else x for x in (a, b))
     return np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a.real)[a == a], np.signbit(b.real)[a == a])

@@ -11,11 +11,13 @@
 enum {
   CU_ATTENTION_ROWS = 64,      /* of a block */
   CU_ATTENTION_LEAST = 16,     /* queries: fewer leave a block mostly empty, and their scores are small */
+  CU_ATTENTION_MOST = 1 << 30, /* queries, or keys: kernels count by int */
   CU_ATTENTION_WIDE = 128,     /* terms, and columns of values, that there are registers for */
   CU_ATTENTION_ROOM = 40960,   /* bytes of shared memory */
   CU_ATTENTION_REGISTERS = 176 /* of a thread, for operands and sums: as many are left for all else */
 };
 
+enum { CU_AGAIN_SHARED = 3 /* how values lie that are keys, too: tensor.cuh */ };
 enum { CU_ATTENTION_F32 = 4 /* tensor.cuh's kind without tensor cores */ };
 
 typedef struct cu_attention {
@@ -96,18 +98,28 @@ static bool cu_attention_of(cuda_routine *r, cu_attention *x) {
   for (uint32_t i = 0; i < 3; i++)
     if (x->operands[i]->opcode != IR_OP_PARAMETER) return false;
   return cu_attention_choose_kind(x) && cu_attention_has_sides(x) && x->rows >= CU_ATTENTION_LEAST &&
-         x->of.keys >= CU_ATTENTION_LEAST && x->depth <= CU_ATTENTION_WIDE && x->width <= CU_ATTENTION_WIDE &&
-         x->depth > 0 && cu_attention_has_room(x);
+         x->rows <= CU_ATTENTION_MOST && x->of.keys <= CU_ATTENTION_MOST && x->of.keys >= CU_ATTENTION_LEAST &&
+         x->depth <= CU_ATTENTION_WIDE && x->width <= CU_ATTENTION_WIDE && x->depth > 0 && cu_attention_has_room(x);
 }
 
-/* "[&](int64_t at, int64_t column, float sum) { ... return ...; }" */
+/* "[&](int at, int column, float sum) { ... return ...; }" */
 static void cu_attention_put_x(cu_attention *x, const cuda_between *between) {
   char value[24];
-  BASE_PUT(x->r->print.out, "    [&](int64_t at, int64_t column, float sum) -> float {\n");
+  BASE_PUT(x->r->print.out, "    [&](int at, int column, float sum) -> float {\n");
   cuda_between_put(x->r, between, XLAC_F32, value);
   BASE_PUT(x->r->print.out, "      return ");
   cuda_print_convert(&x->r->print, XLAC_F32, (base_dtype)x->of.x->type->dtype, value);
   BASE_PUT(x->r->print.out, ";\n    },\n");
+}
+
+/* What is rounded to 16 bits needs no more than the GPU's own functions, as the weights themselves are made: in a
+ * kernel's scope these hide the exact ones. */
+static void cu_attention_put_functions(cuda_routine *r, int kind) {
+  if (kind > (int)CUDA_TENSOR_BF16) return;
+  cuda_print_needs(&r->print, "attention_divide");
+  BASE_PUT(r->print.out,
+           "  const auto op_EXP_F32 = [](float x) { return __expf(x); };\n"
+           "  const auto op_DIVIDE_F32 = [](float x, float y) { return attention_divide(x, y); };\n");
 }
 
 /* --- the kernel --- */
@@ -115,7 +127,7 @@ static void cu_attention_put_x(cu_attention *x, const cuda_between *between) {
 /* The result, of type t, has the weights' rows first, or the values' columns. */
 static void cu_attention_put_store(cuda_routine *r, base_dtype t, bool first, int64_t rows, int64_t width) {
   base_putf(r->print.out,
-            "    [&](int64_t at, int64_t column, float sum) {\n      if (at >= %lld || column >= %lld) return;\n"
+            "    [&](int at, int column, float sum) {\n      if (at >= %lld || column >= %lld) return;\n"
             "      ((%s *)out0)[(batch * %lld + %s) * %lld + %s] = ",
             (long long)rows, (long long)width, cuda_type(t), (long long)(first ? rows : width), first ? "at" : "column",
             (long long)(first ? width : rows), first ? "column" : "at");
@@ -126,7 +138,7 @@ static void cu_attention_put_store(cuda_routine *r, base_dtype t, bool first, in
 /* Rows' maxima and sums, where they are results. */
 static void cu_attention_put_rows(cu_attention *x) {
   const ir_op *const rows[] = {x->of.most, x->of.sum};
-  BASE_PUT(x->r->print.out, ",\n    [&](int64_t at, float most, float total) {\n");
+  BASE_PUT(x->r->print.out, ",\n    [&](int at, float most, float total) {\n");
   for (uint32_t i = 0; i < 2 && ir_is_tuple(x->r->op->type); i++) {
     base_dtype t = (base_dtype)rows[i]->type->dtype;
     base_putf(x->r->print.out, "      ((%s *)out%u)[batch * %lld + at] = ", cuda_type(t), (unsigned)i + 1,
@@ -155,6 +167,7 @@ static void cu_attention_put(cu_attention *x, const cuda_between *between) {
   r->launch->block = 2 * CU_ATTENTION_ROWS;
   r->launch->grid = tiles * x->queries.batch.count;
   cuda_routine_head(r, r->op->n_operands, ir_is_tuple(r->op->type) ? 3 : 1);
+  cu_attention_put_functions(r, x->kind);
   base_putf(out, "  __shared__ uint32_t keys[%lld], values[%lld];\n", at_a_time * (depth / word + 4),
             at_a_time * (width / word + 4));
   base_putf(out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
@@ -220,7 +233,8 @@ static bool cu_again_has_products(cu_again *x) {
     if (!cu_again_has_type(x, x->dots[i]) || x->left[i].batch.count != x->left[0].batch.count ||
         x->left[i].free.count != x->left[0].free.count || x->right[i].free.count != x->right[0].free.count)
       return false;
-  return x->n > 0 && x->kind < (int)CUDA_TENSOR_S8 && x->left[0].free.count >= CU_ATTENTION_LEAST &&
+  return x->n > 0 && x->left[0].free.count <= CU_ATTENTION_MOST && x->right[0].free.count <= CU_ATTENTION_MOST &&
+         x->kind < (int)CUDA_TENSOR_S8 && x->left[0].free.count >= CU_ATTENTION_LEAST &&
          x->right[0].free.count >= CU_ATTENTION_LEAST;
 }
 
@@ -251,7 +265,7 @@ static bool cu_again_has_values(cu_again *x) {
 static bool cu_again_has_room(cu_again *x) {
   int64_t bytes = base_dtype_bytes(x->own), width = cu_attention_padded(x->width);
   int64_t deep = cu_attention_padded(x->depth[0]) + cu_attention_padded(x->depth[1]);
-  for (x->at_a_time = 64; x->at_a_time >= 16; x->at_a_time /= 2)
+  for (x->at_a_time = x->n == 2 ? 32 : 64; x->at_a_time >= 16; x->at_a_time /= 2)
     if (x->at_a_time * ((deep + width) * bytes + 48) <= CU_ATTENTION_ROOM &&
         deep * bytes / 8 + width / 2 + x->at_a_time <= CU_ATTENTION_REGISTERS)
       return true;
@@ -286,23 +300,44 @@ static void cu_again_put_values(cu_again *x) {
 
 static void cu_again_put_x(cu_again *x, const cuda_between *between) {
   char value[24];
-  base_putf(x->r->print.out, "    [&](int64_t %s, int64_t %s, float sum, float sum1) -> float {\n",
-            x->turned ? "column" : "at", x->turned ? "at" : "column");
+  base_putf(x->r->print.out, "    [&](int %s, int %s, float sum, float sum1) -> float {\n", x->turned ? "column" : "at",
+            x->turned ? "at" : "column");
   cuda_between_put(x->r, between, XLAC_F32, value);
   BASE_PUT(x->r->print.out, "      return ");
   cuda_print_convert(&x->r->print, XLAC_F32, (base_dtype)x->x->type->dtype, value);
   BASE_PUT(x->r->print.out, ";\n    },\n");
 }
 
+static bool cu_again_same_role(const cuda_dot_role *a, const cuda_dot_role *b) {
+  bool same = a->n == b->n;
+  for (uint32_t i = 0; same && i < a->n; i++) same = a->strides[i] == b->strides[i] && a->extents[i] == b->extents[i];
+  return same;
+}
+
+/* Which product's keys the values are, too, as in gradients: they are staged once. -1: none's. */
+static int cu_again_shared(const cu_again *x) {
+  const cuda_dot_side *keys = x->turned ? x->left : x->right, *values = &x->values;
+  for (uint32_t i = 0; x->value && i < x->n; i++)
+    if (ir_operand(x->dots[i], x->turned ? 0 : 1) == x->value && cu_again_same_role(&keys[i].batch, &values->batch) &&
+        cu_again_same_role(&keys[i].free, &values->free) &&
+        cu_again_same_role(&keys[i].contracting, &values->contracting))
+      return (int)i;
+  return -1;
+}
+
 static void cu_again_put_call(cu_again *x, int64_t rows, int64_t all) {
   const cuda_dot_side *keys = x->turned ? x->left : x->right;
+  int shared = cu_again_shared(x), lies = x->value ? cuda_tensor_along(&x->values, x->own) : 0;
   bool most = !x->value && fusion_reduction(x->root)->opcode == IR_OP_MAXIMUM;
   base_putf(x->r->print.out, "  recomputed<%d, %s, %lld, %lld, %lld, %lld, %d, %d, %d>(", x->kind, cuda_type(x->own),
             (long long)cu_attention_padded(x->depth[0]), (long long)cu_attention_padded(x->depth[1]),
             (long long)cu_attention_padded(x->width), (long long)x->at_a_time, cuda_tensor_along(&keys[0], x->own),
-            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, x->value ? cuda_tensor_along(&x->values, x->own) : 0);
-  base_putf(x->r->print.out, "keys, others, values, row, %lld, %lld, %lld, %lld, %lld, %s,\n", (long long)rows,
-            (long long)all, (long long)x->depth[0], (long long)x->depth[1], (long long)x->width,
+            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, shared < 0 ? lies : CU_AGAIN_SHARED);
+  base_putf(x->r->print.out, "keys, others, %s, row, %lld, %lld, %lld, %lld, %lld, %s,\n",
+            shared < 0    ? "values"
+            : shared == 0 ? "keys"
+                          : "others",
+            (long long)rows, (long long)all, (long long)x->depth[0], (long long)x->depth[1], (long long)x->width,
             most ? "__int_as_float(0xff800000)" : "0.0f");
 }
 
@@ -311,17 +346,16 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
   int64_t rows = x->left[0].free.count, all = x->right[0].free.count, bytes = base_dtype_bytes(x->own);
   int64_t own = x->turned ? all : rows, tiles = (own + CU_ATTENTION_ROWS - 1) / CU_ATTENTION_ROWS;
   const int64_t terms[] = {x->depth[0], x->depth[1], x->width};
+  const char *const names[] = {"keys", "others", "values"};
   cuda_print_needs(&r->print, "recomputed");
   r->launch->by = "recomputed";
   r->launch->block = 2 * CU_ATTENTION_ROWS;
   r->launch->grid = tiles * x->left[0].batch.count;
   cuda_routine_head(r, r->op->n_operands, 1);
-  for (uint32_t i = 0; i < 3; i++)
-    base_putf(r->print.out, "%s%s[%lld]%s", i ? ", " : "  __shared__ uint32_t ",
-              i == 2   ? "values"
-              : i == 1 ? "others"
-                       : "keys",
-              (long long)(x->at_a_time * (cu_attention_padded(terms[i]) * bytes / 4 + 4)), i == 2 ? ";\n" : "");
+  cu_attention_put_functions(r, x->kind);
+  for (uint32_t i = 0; i < 2u + (cu_again_shared(x) < 0); i++)
+    base_putf(r->print.out, "  __shared__ uint32_t %s[%lld];\n", names[i],
+              (long long)(x->at_a_time * (cu_attention_padded(terms[i]) * bytes / 4 + 4)));
   base_putf(r->print.out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
             (long long)tiles, CU_ATTENTION_ROWS);
   cu_again_put_call(x, own, x->turned ? rows : all);

@@ -374,6 +374,23 @@ def roots(found):
                                                                                         "bits_of_F32", "bits_of_F64", "reduced_f32", "reduced_f64"))
 
 
+# Functions that a GPU has an instruction for: what a NaN's bits are is its own.
+INSTRUCTIONS = {"widen_BF16": (None, "return base_f32_of(v << 16);"),
+       "narrow_BF16": (800, 'uint32_t pair;\n  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(v));\n  return pair;'),
+       "widen_F16": (530, 'float wide;\n  asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low;}" : "=f"(wide) : "r"(v));\n  return wide;'),
+       "narrow_F16": (800, 'uint32_t pair;\n  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(v));\n  return pair;')}
+
+
+def with_instruction(name, text):
+    """The function with the GPU's instruction in it, for GPUs from that capability on."""
+    if name not in INSTRUCTIONS:
+        return text
+    least, body = INSTRUCTIONS[name]
+    head, rest = text.split("{", 1)
+    own = f"  {body}\n"
+    return f"{head}{{\n{own}}}" if least is None else f"{head}{{\n#if __CUDA_ARCH__ >= {least}\n{own}#else\n {rest.rsplit('}', 1)[0]}\n#endif\n}}"
+
+
 def table():
     """Rows in an order in which each stands behind what it needs: (name, text, needs)."""
     found, home = definitions()
@@ -387,7 +404,7 @@ def table():
         if is_strange(text, name, home) or not all([visit(n) for n in needed]):
             bad.add(name)
             return False
-        rows[name] = (text, needed)
+        rows[name] = (with_instruction(name, text), needed)
         return True
 
     for name in roots(found):

@@ -9,6 +9,7 @@ enum {
   CU_TENSOR_SMALL = 64,      /* rows and columns of a tile, where there are few: */
   CU_TENSOR_LARGE = 128,     /* else */
   CU_TENSOR_TILES = 128,     /* large ones that keep a GPU busy */
+  CU_TENSOR_MOST = 1 << 30,  /* rows, columns or terms: kernels count by int */
   CU_TENSOR_STAGE_WORDS = 20 /* of a row of a tile in shared memory */
 };
 
@@ -63,8 +64,7 @@ int cuda_tensor_along(const cuda_dot_side *x, base_dtype t) {
 }
 
 void cuda_tensor_put_at(cuda_routine *r, uint32_t number, const cuda_dot_side *x, base_dtype t) {
-  base_putf(r->print.out, "    [&](int64_t at, int64_t term) { return &((const %s *)in%u)[0", cuda_type(t),
-            (unsigned)number);
+  base_putf(r->print.out, "    [&](int at, int term) { return &((const %s *)in%u)[0", cuda_type(t), (unsigned)number);
   cuda_dot_put_role(r, &x->batch, "batch");
   cuda_dot_put_role(r, &x->free, "at");
   cuda_dot_put_role(r, &x->contracting, "term");
@@ -84,8 +84,7 @@ typedef struct cu_tensor_product {
 
 static void cu_tensor_put_store(cuda_routine *r, const cu_tensor_product *x) {
   char value[24];
-  base_putf(r->print.out,
-            "    [&](int64_t at, int64_t column, %s sum) {\n      if (at >= %lld || column >= %lld) return;\n",
+  base_putf(r->print.out, "    [&](int at, int column, %s sum) {\n      if (at >= %lld || column >= %lld) return;\n",
             cuda_type(x->sum), (long long)x->a.free.count, (long long)x->b.free.count);
   cuda_between_put(r, &x->between, x->sum, value);
   base_putf(r->print.out, "      ((%s *)out0)[row * all + column] = %s;\n    });\n",
@@ -126,6 +125,8 @@ static bool cu_tensor_choose(cuda_routine *r, cu_tensor_product *x) {
   x->kind = cuda_tensor_kind_of(r->source, x->dot, x->sum);
   if (x->kind == CUDA_TENSOR_NONE || a->contracting.count < CU_TENSOR_LEAST) return false;
   if (a->free.count < CU_TENSOR_LEAST / 2 || b->free.count < CU_TENSOR_LEAST / 2) return false;
+  if (a->free.count > CU_TENSOR_MOST || b->free.count > CU_TENSOR_MOST || a->contracting.count > CU_TENSOR_MOST)
+    return false;
   int64_t tiles = cu_tensor_tiles(a->free.count, CU_TENSOR_LARGE) * cu_tensor_tiles(b->free.count, CU_TENSOR_LARGE);
   x->tile = tiles * a->batch.count >= CU_TENSOR_TILES ? CU_TENSOR_LARGE : CU_TENSOR_SMALL;
   x->down = cu_tensor_tiles(a->free.count, x->tile);

@@ -133,19 +133,31 @@ int ptx_mma(const sim_instruction *const *lanes) {
   return 0;
 }
 
-/* PTX ISA, "ldmatrix": of matrix i, rows of 8 elements of 16 bits lie where lanes 8 i to 8 i + 7 say; with .trans a
- * lane gets elements 2 * threadID_in_group and the next of column groupID. */
+/* How many matrices the instruction loads, and whether they are turned; 0: another instruction. */
+static uint32_t matrices_of(const char *text, bool *turned) {
+  *turned = strcmp(text, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];") == 0;
+  return *turned || strcmp(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];") == 0 ? 4 : 0;
+}
+
+/* PTX ISA, "ldmatrix": of matrix i, rows of 8 elements of 16 bits lie where lanes 8 i to 8 i + 7 say. A lane gets
+ * elements 2 * threadID_in_group and the next of row groupID; with .trans of that column. */
 int ptx_ldmatrix(const sim_instruction *const *lanes) {
-  if (strcmp(lanes[0]->text, "ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];") != 0) return -1;
-  uint16_t rows[16][8];
-  for (uint32_t i = 0; i < 16; i++) {
+  bool turned;
+  uint32_t n = matrices_of(lanes[0]->text, &turned);
+  uint16_t rows[LANES][8];
+  if (n == 0) return -1;
+  for (uint32_t i = 0; i < 8 * n; i++) {
     const void *at;
-    memcpy(&at, lanes[i]->operands[2], sizeof at);
+    memcpy(&at, lanes[i]->operands[n], sizeof at);
     memcpy(rows[i], at, sizeof rows[i]);
   }
   for (uint32_t lane = 0; lane < LANES; lane++)
-    for (uint32_t i = 0; i < 2; i++) {
-      uint16_t pair[2] = {rows[8 * i + 2 * (lane % 4)][lane / 4], rows[8 * i + 2 * (lane % 4) + 1][lane / 4]};
+    for (uint32_t i = 0; i < n; i++) {
+      uint16_t pair[2];
+      for (uint32_t e = 0; e < 2; e++) {
+        uint32_t element = 2 * (lane % 4) + e, group = lane / 4;
+        pair[e] = turned ? rows[8 * i + element][group] : rows[8 * i + group][element];
+      }
       memcpy(lanes[lane]->operands[i], pair, sizeof pair);
     }
   return 0;
@@ -154,7 +166,9 @@ int ptx_ldmatrix(const sim_instruction *const *lanes) {
 /* The address that the lane reads a row of a matrix at; 0: none. */
 address ptx_row(const sim_instruction *x, uint32_t lane) {
   address at = 0;
-  if (strncmp(x->text, "ldmatrix.", 9) == 0 && lane < 16) memcpy(&at, x->operands[2], sizeof at);
+  bool turned;
+  uint32_t n = matrices_of(x->text, &turned);
+  if (lane < 8 * n) memcpy(&at, x->operands[n], sizeof at);
   return at;
 }
 
@@ -180,6 +194,16 @@ bool ptx_alone(const sim_instruction *x) {
   uint32_t bits = x->n > 1 ? word(x, 1) : 0;
   if (strcmp(x->text, "cvt.rna.tf32.f32 %0, %1;") == 0) {
     if ((bits & 0x7f800000u) != 0x7f800000u) bits = (bits + 0x1000) & 0xffffe000u;
+  } else if (strcmp(x->text, "ex2.approx.ftz.f32 %0, %1;") == 0) {
+    float power = exp2f(single(bits));
+    if (power < 0x1p-126f) power = 0;
+    memcpy(&bits, &power, sizeof bits);
+  } else if (strcmp(x->text, "div.full.f32 %0, %1, %2;") == 0) {
+    float quotient = single(bits) / single(word(x, 2));
+    memcpy(&bits, &quotient, sizeof bits);
+  } else if (strcmp(x->text, "{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low;}") == 0) {
+    float wide = (float)half(bits & 0xffff);
+    memcpy(&bits, &wide, sizeof bits);
   } else if (bf16 || strcmp(x->text, "cvt.rn.f16x2.f32 %0, %1, %2;") == 0) {
     bits = narrow(single(bits), bf16) << 16 | narrow(single(word(x, 2)), bf16);
   } else {
