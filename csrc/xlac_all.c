@@ -557,6 +557,7 @@
 #include "cuda/print/linalg.c"
 #include "cuda/print/pack.c"
 #include "cuda/print/product.c"
+#include "cuda/print/radix.c"
 #include "cuda/print/reduce.c"
 #include "cuda/print/rng.c"
 #include "cuda/print/routine.c"

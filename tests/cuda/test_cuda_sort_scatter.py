@@ -90,10 +90,43 @@ def test_what_is_no_order_for_sure_is_the_hosts(cuda, text):
     same(text, np.resize(np.array([3, np.nan, -1, 0.0, -0.0, 2, np.inf], np.float32), (2, 9)))
 
 
+RADIX = "by radix in shared memory"
+SPECIAL = [0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, -1.5, 1e-40, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("n, along", [(64, 1), (500, 1), (512, 0), (1030, 1)])
+@pytest.mark.parametrize("t, dtype", [("s8", np.int8), ("u16", np.uint16), ("bf16", ml_dtypes.bfloat16), ("f32", np.float32), ("s64", np.int64), ("f64", np.float64)])
+def test_a_line_by_radix(cuda, t, dtype, n, along):
+    """Of one operand, which goes along with its digits, and with another one, which is moved at the end; all digits differ."""
+    rng, shape, is_float = np.random.default_rng(n), (2, n) if along else (n, 2), "f" in t
+    x = rng.integers(0, 256, (*shape, np.dtype(dtype).itemsize), np.uint8).view(dtype)[..., 0]
+    x.reshape(-1)[::3] = np.resize(np.array(SPECIAL if is_float else [0, 1, 7]).astype(dtype), (x.size + 2) // 3)
+    total, dims = ", type=TOTALORDER" if is_float else "", ",".join(map(str, shape))
+    same(sort(dims, [t], along, f"compare(p0, p1), direction=GT{total}"), x, how=RADIX if n > 64 or x.itemsize < 8 else KERNEL)
+    if n == 500:
+        same(sort(dims, [t, "s32"], along, f"compare(p1, p0), direction=GT{total}"), x, np.arange(x.size, dtype=np.int32).reshape(shape), how=RADIX)
+
+
+def test_keys_that_are_not_the_elements(cuda):
+    """As JAX sorts: zeros are equal, and NaNs; they keep their order, and their bits."""
+    more = ["z = f32[] constant(0)", "n = f32[] constant(nan)"]
+    for i in "01":
+        more += [f"e{i} = pred[] compare(p{i}, z), direction=EQ", f"a{i} = f32[] select(e{i}, z, p{i})",
+                 f"none{i} = pred[] compare(p{i}, p{i}), direction=NE", f"k{i} = f32[] select(none{i}, n, a{i})"]
+    x = np.resize(np.array(SPECIAL, np.float32), (3, 200))
+    same(sort("3,200", ["f32"], 1, "compare(k0, k1), direction=LT, type=TOTALORDER", more), x, how=RADIX)
+
+
+@pytest.mark.parametrize("t, n", [("f32", 8192), ("f64", 4100)])
+def test_the_longest_lines_of_a_block(cuda, t, n):
+    x = np.random.default_rng(n).standard_normal(n).astype({"f32": np.float32, "f64": np.float64}[t])
+    same(sort(str(n), [t], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"), x, how=RADIX)
+
+
 LONG = "merging runs"
 
 
-@pytest.mark.parametrize("shape, along", [("4097", 0), ("3,5000", 1), ("4200,2", 0)])
+@pytest.mark.parametrize("shape, along", [("8193", 0), ("8200,2", 0)])
 def test_lines_too_long_for_shared_memory(cuda, shape, along):
     rng = np.random.default_rng(4)
     dims = [int(d) for d in shape.split(",")]
@@ -103,13 +136,13 @@ def test_lines_too_long_for_shared_memory(cuda, shape, along):
     same(sort(shape, ["f32"], along, "compare(p0, p1), direction=GT, type=TOTALORDER"), floats, how=LONG)
 
 
-@pytest.mark.parametrize("n, crossed", [(200, True), (4500, False)])
+@pytest.mark.parametrize("n, crossed", [(40, True), (200, True), (8400, False)])
 def test_keys_behind_each_other(cuda, n, crossed):
     more = ["first = pred[] compare(p0, p1), direction=LT", "equal = pred[] compare(p1, p0), direction=EQ",
             "second = pred[] compare(p2, p3), direction=GT, type=TOTALORDER", f"both = pred[] and({'second, equal' if crossed else 'equal, second'})"]
     rng = np.random.default_rng(n)
     args = [rng.integers(0, 9, n).astype(np.int32), rng.integers(0, 5, n).astype(np.float32), np.arange(n, dtype=np.int32)]
-    same(sort(str(n), ["s32", "f32", "s32"], 0, f"or({'both, first' if crossed else 'first, both'})", more), *args, how=LONG if n > 4096 else KERNEL)
+    same(sort(str(n), ["s32", "f32", "s32"], 0, f"or({'both, first' if crossed else 'first, both'})", more), *args, how=LONG if n > 8192 else KERNEL if n < 100 else RADIX)
 
 
 def test_keys_that_are_other_ones_than_those_that_are_equal_are_the_hosts(cuda):
@@ -119,7 +152,7 @@ def test_keys_that_are_other_ones_than_those_that_are_equal_are_the_hosts(cuda):
     same(sort("6", ["s32", "s32"], 0, "or(first, both)", more), x, x[::-1].copy())
 
 
-@pytest.mark.parametrize("t, dtype, n, k, largest", [("f32", np.float32, 300, 7, True), ("f32", np.float32, 4500, 3, False),
+@pytest.mark.parametrize("t, dtype, n, k, largest", [("f32", np.float32, 300, 7, True), ("f32", np.float32, 8200, 3, False),
                                                      ("bf16", ml_dtypes.bfloat16, 9, 9, False), ("u8", np.uint8, 70, 1, True)])
 def test_the_first_of_each_line(cuda, t, dtype, n, k, largest):
     x = np.random.default_rng(n).integers(0, 40, (3, n)).astype(dtype)
@@ -127,7 +160,7 @@ def test_the_first_of_each_line(cuda, t, dtype, n, k, largest):
         x[:, ::5] = np.resize(np.array([np.nan, -0.0, 0.0, -np.nan, np.inf], np.float32), x[:, ::5].shape)
     text = (f"HloModule m\nENTRY e {{\n  x = {t}[3,{n}] parameter(0)\n"
             f"  ROOT t = ({t}[3,{k}], s32[3,{k}]) topk(x), k={k}, largest={'true' if largest else 'false'}\n}}\n")
-    same(text, x, how=LONG if n > 4096 else KERNEL)
+    same(text, x, how=LONG if n > 8192 else KERNEL)
 
 
 def scatter(t, rows, columns, n, op="add", window=True, index="s32"):

@@ -75,6 +75,10 @@ SOURCES = {
     "attention bf16": attention.program("bf16", rows=512, keys=512, depth=128, width=128, between=attention.SCALED, x="x"),
     "wide": programs.program("x = s64[70] parameter(0)", "y = s64[70] parameter(1)", "p = s64[70] power(x, y)", "ROOT d = s64[70] divide(p, y)"),
     "sort": indexed.sort("4,3000", ["f32", "s32"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "sort of short lines": indexed.sort("4,500", ["bf16"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "sort of long lines": indexed.sort("4,8192", ["f32"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "sort of f64": indexed.sort("4,4096", ["f64"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "sort of f64 and more": indexed.sort("4,8000", ["f64", "s32", "u8"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "scatter of rows": indexed.scatter("bf16", 50, 64, 300), "histogram": indexed.scatter("s64", 50, 64, 300, "maximum", window=False)}
 MOST = {"tensor product": 168, "product and more": 224, "attention bf16": 224, "attention f32": 192}  # registers
 

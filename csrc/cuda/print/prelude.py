@@ -1,4 +1,4 @@
-"""Writes prelude.def: the functions on elements that printed kernels call, as CUDA C++, from their one definition in C, and tensor.cuh. The C compiler
+"""Writes prelude.def: the functions on elements that printed kernels call, as CUDA C++, from their one definition in C, and *.cuh. The C compiler
 preprocesses ops.def, base/math and base/number; each function that an op or a conversion needs becomes a row, with the numbers of those it
 calls; their text is packed, to a quarter. C's complex functions are written here; those that are not have no row, and such ops no kernel. Run it without arguments
 after changing one of those; tests/cuda compares what it would write."""
@@ -416,8 +416,8 @@ def table():
 
 
 def parts():
-    """The definitions of tensor.cuh, which are CUDA C++ as they stand."""
-    text = re.sub(r"^ *//.*\n", "", (HERE / "tensor.cuh").read_text(), flags=re.M)
+    """The definitions of tensor.cuh and sort.cuh, which are CUDA C++ as they stand."""
+    text = "\n\n".join(re.sub(r"^ *//.*\n", "", (HERE / f"{name}.cuh").read_text(), flags=re.M) for name in ("tensor", "sort"))
     yield from (part.strip() for part in re.split(r"\n\s*\n", text) if part.strip())
 
 

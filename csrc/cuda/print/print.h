@@ -47,6 +47,8 @@ void cuda_print_guard(cuda_print *x, int64_t count, uint32_t each);
 void cuda_print_value(cuda_print *x, uint32_t i);
 /* The op on the operands that are given as expressions, of the types in `l`. */
 void cuda_print_op(cuda_print *x, const scalar_op *op, const scalar_loop *l, const char *const *operands);
+/* An expression's bits as a number that is ordered as IEEE 754's total order, in the upper bits of 64. */
+void cuda_print_total(cuda_print *x, base_dtype t, const char *operand);
 /* The combination of two expressions of type t by `code`. */
 void cuda_print_combine(cuda_print *x, scalar_code code, base_dtype t, const char *a, const char *b);
 /* --- pack.c --- */

@@ -16,6 +16,7 @@ typedef struct cuda_routine {
   const ir_op *op;
   base_arena *scratch;
   cuda_launch *launch;
+  uint32_t blocks; /* of a multiprocessor, for which there are to be registers; 0: as the compiler has it */
 } cuda_routine;
 typedef bool cuda_routine_printer(cuda_routine *r);
 

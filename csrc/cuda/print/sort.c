@@ -4,20 +4,12 @@
  * order that is one: of integers, or of floats by the total order, by anything that is computed of both sides alike. */
 #include <stdio.h>
 
-#include "routine.h"
+#include "sort.h"
 
 enum {
-  CU_SORT_MOST = 4096,   /* elements of a line in shared memory */
-  CU_SORT_THREADS = 256, /* of a block, at most */
-  CU_SORT_OPERANDS = 8
+  CU_SORT_MOST = 4096,  /* elements of a line in shared memory */
+  CU_SORT_THREADS = 256 /* of a block, at most */
 };
-
-typedef struct cu_sort {
-  const scalar_program *p;
-  int64_t lines, n, inner; /* elements of a line, and how far apart they are */
-  int64_t first;           /* so many of each line are sought, with their numbers; 0: all, without */
-  int64_t room, threads;   /* in shared memory */
-} cu_sort;
 
 /* --- which comparators are orders --- */
 
@@ -34,28 +26,34 @@ static bool cu_sort_mirrors(const scalar_program *p, uint32_t u, uint32_t v, int
   return same;
 }
 
-/* A comparison of both sides by an order without NaNs that are neither. */
-static bool cu_sort_compares(const scalar_program *p, const scalar_value *v) {
+/* A comparison of both sides by an order without NaNs that are neither. *left: the operand that is the left side's. */
+static bool cu_sort_compares(const scalar_program *p, const scalar_value *v, uint32_t *left) {
   if (v->op.code != SCALAR_COMPARE) return false;
   base_dtype t = (base_dtype)p->values[v->in[0]].dtype;
   if (!base_dtype_is_integer(t) && v->op.order != SCALAR_ORDER_TOTAL) return false;
-  return cu_sort_mirrors(p, v->in[0], v->in[1], 12) || cu_sort_mirrors(p, v->in[1], v->in[0], 12);
+  *left = cu_sort_mirrors(p, v->in[0], v->in[1], 12) ? 0 : 1;
+  return *left == 0 || cu_sort_mirrors(p, v->in[1], v->in[0], 12);
 }
 
-/* What is less, or greater; or is equal in that and then comes before by another order: a < b or (a = b and ...). */
-static bool cu_sort_is_order(const scalar_program *p, uint32_t value, int left) {
+/* What is less, or greater, which is a key; or is equal in that and then comes before by another order: a < b or
+ * (a = b and ...). */
+static bool cu_sort_is_order(cu_sort *s, uint32_t value, int depth) {
+  const scalar_program *p = s->p;
   const scalar_value *v = &p->values[value];
-  if (left == 0 || v->op.code != SCALAR_OR) {
+  uint32_t left = 0, before = s->n_keys;
+  if (depth == 0 || v->op.code != SCALAR_OR) {
     bool strict = v->op.direction == SCALAR_LT || v->op.direction == SCALAR_GT;
-    return strict && cu_sort_compares(p, v);
+    if (before == CU_SORT_KEYS || !strict || !cu_sort_compares(p, v, &left)) return false;
+    s->keys[s->n_keys++] = (cu_sort_key){v->in[left], (v->op.direction == SCALAR_GT) != (left == 1)};
+    return true;
   }
-  for (uint32_t i = 0; i < 4; i++) {
+  for (uint32_t i = 0; i < 4; i++, s->n_keys = before) {
     const scalar_value *a = &p->values[v->in[i & 1]], *both = &p->values[v->in[1 - (i & 1)]];
-    if (both->op.code != SCALAR_AND || !cu_sort_is_order(p, v->in[i & 1], 0)) continue;
+    if (both->op.code != SCALAR_AND || !cu_sort_is_order(s, v->in[i & 1], 0)) continue;
     const scalar_value *e = &p->values[both->in[i / 2]];
     bool same = (a->in[0] == e->in[0] && a->in[1] == e->in[1]) || (a->in[0] == e->in[1] && a->in[1] == e->in[0]);
-    if (same && e->op.direction == SCALAR_EQ && cu_sort_compares(p, e) &&
-        cu_sort_is_order(p, both->in[1 - i / 2], left - 1))
+    if (same && e->op.direction == SCALAR_EQ && cu_sort_compares(p, e, &left) &&
+        cu_sort_is_order(s, both->in[1 - i / 2], depth - 1))
       return true;
   }
   return false;
@@ -74,27 +72,27 @@ static void cu_sort_put_less(cuda_routine *r, const cu_sort *s) {
   base_putf(r->print.out, "  return f%u;\n  };\n", (unsigned)s->p->outs[0]);
 }
 
-static void cu_sort_put_base(cuda_routine *r, const cu_sort *s) {
+void cuda_sort_put_base(cuda_routine *r, const cu_sort *s) {
   base_putf(r->print.out, "  const idx base = line / %lld * %lld + line %% %lld;\n", (long long)s->inner,
             (long long)(s->inner * s->n), (long long)s->inner);
 }
 
-/* The element whose number is `self` goes to place `at` of its line. */
-static void cu_sort_put_move(cuda_routine *r, const cu_sort *s, const char *self, const char *at) {
+void cuda_sort_put_move(cuda_routine *r, const cu_sort *s, uint32_t i, const char *self, const char *at) {
   base_text *out = r->print.out;
+  const char *c = cuda_type((base_dtype)ir_operand_type(r->op, i)->dtype);
   if (s->first) {
-    const char *c = cuda_type((base_dtype)ir_operand_type(r->op, 0)->dtype);
     base_putf(out, "  if (%s < %lld) ((%s *)out0)[line * %lld + %s] = ((const %s *)in0)[base + %s];\n", at,
               (long long)s->first, c, (long long)s->first, at, c, self);
     base_putf(out, "  if (%s < %lld) ((%s *)out1)[line * %lld + %s] = %s;\n", at, (long long)s->first,
               cuda_type((base_dtype)r->op->type->elements[1]->dtype), (long long)s->first, at, self);
     return;
   }
-  for (uint32_t i = 0; i < r->op->n_operands; i++) {
-    const char *c = cuda_type((base_dtype)ir_operand_type(r->op, i)->dtype);
-    base_putf(out, "  ((%s *)out%u)[base + (idx)%s * %lld] = ((const %s *)in%u)[base + (idx)%s * %lld];\n", c,
-              (unsigned)i, at, (long long)s->inner, c, (unsigned)i, self, (long long)s->inner);
-  }
+  base_putf(out, "  ((%s *)out%u)[base + (idx)%s * %lld] = ((const %s *)in%u)[base + (idx)%s * %lld];\n", c,
+            (unsigned)i, at, (long long)s->inner, c, (unsigned)i, self, (long long)s->inner);
+}
+
+static void cu_sort_put_moves(cuda_routine *r, const cu_sort *s, const char *self, const char *at) {
+  for (uint32_t i = 0; i < r->op->n_operands; i++) cuda_sort_put_move(r, s, i, self, at);
 }
 
 /* The network: places past the line's end come last, since their numbers do. */
@@ -115,14 +113,14 @@ static void cu_sort_put_short(cuda_routine *r, cu_sort *s, uint32_t n_out) {
   for (s->threads = CU_SORT_THREADS; s->threads > 32 && s->threads > s->room / 2;) s->threads /= 2;
   cuda_routine_head(r, r->op->n_operands, n_out);
   base_putf(out, "  __shared__ int order[%lld];\n  const idx line = blockIdx.x;\n", (long long)s->room);
-  cu_sort_put_base(r, s);
+  cuda_sort_put_base(r, s);
   cu_sort_put_less(r, s);
   base_putf(out, "  for (int t = threadIdx.x; t < %lld; t += %lld) order[t] = t;\n  __syncthreads();\n",
             (long long)s->room, (long long)s->threads);
   cu_sort_put_network(r, s);
   base_putf(out, "  for (int t = threadIdx.x; t < %lld; t += %lld) {\n", (long long)(s->first ? s->first : s->n),
             (long long)s->threads);
-  cu_sort_put_move(r, s, "order[t]", "t");
+  cu_sort_put_moves(r, s, "order[t]", "t");
   BASE_PUT(out, "  }\n");
   r->launch->grid = s->lines;
   r->launch->block = (uint32_t)s->threads;
@@ -171,11 +169,11 @@ static bool cu_sort_put_long(cuda_routine *r, const cu_sort *s, uint32_t n_out) 
             (long long)s->n);
   base_putf(out, "  int *to = (int *)scratch + (round & 1) * %lld + (n - p);\n", (long long)count);
   base_putf(out, "  const int *from = (int *)scratch + (~round & 1) * %lld + (n - p);\n", (long long)count);
-  cu_sort_put_base(r, s);
+  cuda_sort_put_base(r, s);
   cu_sort_put_less(r, s);
   cuda_sort_put_merge(out, s->n);
   base_putf(out, "  if (round < %u) { to[at] = (int)self; return; }\n", (unsigned)(r->launch->rounds - 1));
-  cu_sort_put_move(r, s, "self", "at");
+  cu_sort_put_moves(r, s, "self", "at");
   cuda_routine_close(r, "a thread for each element, merging runs");
   return true;
 }
@@ -185,6 +183,7 @@ static bool cu_sort_put(cuda_routine *r, cu_sort *s, uint32_t n_out) {
     base_dtype own = (base_dtype)ir_operand_type(r->op, i)->dtype;
     if (base_dtype_is_complex(own)) cuda_print_needs(&r->print, cuda_type(own));
   }
+  if (cuda_sort_put_radix(r, s, n_out)) return true;
   if (s->n > CU_SORT_MOST) return cu_sort_put_long(r, s, n_out);
   cu_sort_put_short(r, s, n_out);
   return true;
@@ -197,7 +196,7 @@ bool cuda_print_sort(cuda_routine *r) {
   cu_sort s = {.p = cuda_body_program(r), .n = t->dims[along], .lines = t->count / t->dims[along], .inner = 1};
   if (op->n_operands > CU_SORT_OPERANDS || !s.p || s.p->n_outs != 1 || s.p->n_params != 2 * op->n_operands)
     return false;
-  if (!cu_sort_is_order(s.p, s.p->outs[0], 4)) return false;
+  if (!cu_sort_is_order(&s, s.p->outs[0], CU_SORT_KEYS - 1)) return false;
   for (uint32_t d = along + 1; d < t->rank; d++) s.inner *= t->dims[d];
   for (uint32_t i = 0; i < op->n_operands; i++) {
     uint8_t own = ir_operand_type(op, i)->dtype;
@@ -217,6 +216,7 @@ bool cuda_print_topk(cuda_routine *r) {
       (scalar_op){.code = SCALAR_COMPARE, .direction = largest ? SCALAR_GT : SCALAR_LT, .order = SCALAR_ORDER_TOTAL};
   scalar_program p = {.n_params = 2, .n_outs = 1, .n_values = 3, .n_ops = 1, .values = v, .outs = &out};
   cu_sort s = {.p = &p, .n = t->dims[t->rank - 1], .inner = 1, .first = ir_get_int(op, IR_ATTR_K, 0)};
+  s.keys[s.n_keys++] = (cu_sort_key){0, largest};
   if (base_dtype_is_complex((base_dtype)t->dtype) || s.n == 0) return false;
   s.lines = t->count / s.n;
   return cu_sort_put(r, &s, 2);

@@ -82,8 +82,7 @@ static void cu_value_put_call(cuda_print *x, scalar_code code, base_dtype t, uin
   BASE_PUT(x->out, ")");
 }
 
-/* Bits as a number that is ordered as IEEE 754's total order. */
-static void cu_value_put_total(cuda_print *x, base_dtype t, const char *operand) {
+void cuda_print_total(cuda_print *x, base_dtype t, const char *operand) {
   char bits[80];
   if (t == XLAC_F8E8M0FNU) {
     base_puts(x->out, operand);
@@ -104,9 +103,9 @@ static void cu_value_put_compare(cuda_print *x, const scalar_op *op, const scala
     base_putf(x->out, "%s((%s).re == (%s).re && (%s).im == (%s).im)", op->direction == SCALAR_NE ? "!" : "", in[0],
               in[1], in[0], in[1]);
   } else if (base_dtype_is_float(t) && op->order == SCALAR_ORDER_TOTAL) {
-    cu_value_put_total(x, t, in[0]);
+    cuda_print_total(x, t, in[0]);
     base_putf(x->out, " %s ", signs[op->direction]);
-    cu_value_put_total(x, t, in[1]);
+    cuda_print_total(x, t, in[1]);
   } else {
     base_putf(x->out, "%s %s %s", in[0], signs[op->direction], in[1]);
   }

@@ -292,6 +292,14 @@ void cuda_touch(const void *at, uint32_t bytes, int write); /* checks.c */
 /* An asm statement of the running thread's. */
 EXPORT void cuda_run_ptx(uint32_t line, const sim_instruction *x) {
   if (ptx_alone(x)) return;
+  if (strcmp(x->text,
+             "{.reg .pred p; and.b32 %0, %1, %2; setp.ne.u32 p, %0, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; "
+             "@!p not.b32 %0, %0;}") == 0) {
+    uint32_t bit = *(const uint32_t *)x->operands[1] & *(const uint32_t *)x->operands[2];
+    uint32_t with = (uint32_t)cuda_warp(line, WARP_BALLOT, 0xffffffffu, bit != 0, 0);
+    *(uint32_t *)x->operands[0] = bit != 0 ? with : ~with;
+    return;
+  }
   address row = ptx_row(x, now.now % 32);
   if (row) cuda_touch((const void *)(uintptr_t)row, 16, 0);
   if (strncmp(x->text, "mma.", 4) != 0 && strncmp(x->text, "ldmatrix.", 9) != 0)

@@ -1,0 +1,68 @@
+// What sorts by radix are made of, as CUDA C++, packed as tensor.cuh is: a digit of 8 bits at a time, the least significant first, each pass in the
+// order of the one before. A block of T threads has T * I elements, a warp 32 * I neighbours of them: those of lane l are l, l + 32, l + 64, ...
+
+// at[i]: the place of the thread's element i among the block's by their digits alone, of which `digit(i)` is one. Lanes of one digit find each other by
+// ballots, bit by bit (a digit is kept with the place so far, or else registers would hold where its counter lies); the first of them counts them, for the warp; then a thread sums up what the warps have of its digits, and stand before them.
+template <int T, int I, class D> static __device__ __forceinline__ void sort_rank(int (&at)[I], uint16_t (&count)[T / 32][256], int (&sums)[T / 32], D digit) {
+  constexpr int W = T / 32, E = T < 256 ? 256 / T : 1;
+  const int t = threadIdx.x, lane = t % 32, warp = t / 32;
+  ((pack<uint16_t, 8> *)count[warp])[lane] = {};
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < I; i++) {
+    const uint32_t d = digit(i);
+    uint32_t same = ~0u;
+#pragma unroll
+    for (int b = 0; b < 8; b++) {
+      uint32_t alike;
+      asm volatile("{.reg .pred p; and.b32 %0, %1, %2; setp.ne.u32 p, %0, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; @!p not.b32 %0, %0;}" : "=r"(alike) : "r"(d), "r"(1u << b));
+      same &= alike;
+    }
+    const int before = __popc(same & ((1u << lane) - 1)), old = count[warp][d];
+    at[i] = (old + before) | d << 16;
+    __syncwarp();
+    if (before == 0) count[warp][d] = old + __popc(same);
+    __syncwarp();
+  }
+  __syncthreads();
+  int each[E][W], own = 0;
+  if (t * E < 256) {
+#pragma unroll
+    for (int e = 0; e < E; e++)
+#pragma unroll
+      for (int w = 0; w < W; w++) {
+        each[e][w] = own;
+        own += count[w][t * E + e];
+      }
+  }
+  int all = own;
+#pragma unroll
+  for (int far = 1; far < 32; far *= 2) {
+    const int other = __shfl_up_sync(~0u, all, far);
+    if (lane >= far) all += other;
+  }
+  if (lane == 31) sums[warp] = all;
+  __syncthreads();
+  all -= own;
+  for (int w = 0; w < warp; w++) all += sums[w];
+  if (t * E < 256) {
+#pragma unroll
+    for (int e = 0; e < E; e++)
+#pragma unroll
+      for (int w = 0; w < W; w++) count[w][t * E + e] = all + each[e][w];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < I; i++) at[i] = (at[i] & 65535) + count[warp][at[i] >> 16];
+}
+
+// Each element to its place, by way of shared memory with room for all.
+template <int T, int I, class V> static __device__ __forceinline__ void sort_move(V (&x)[I], V *room, const int (&at)[I]) {
+  const int first = threadIdx.x / 32 * 32 * I + threadIdx.x % 32;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < I; i++) room[at[i]] = x[i];
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < I; i++) x[i] = room[first + 32 * i];
+}
