@@ -79,14 +79,23 @@ static int64_t cu_attention_padded(int64_t n) {
   return (n + 15) / 16 * 16;
 }
 
-/* As many keys at a time as there is room for. */
+/* As many keys at a time as there is room for, in shared memory and in a thread's registers: its part of the left
+ * operands, of scores, of sums and of the keys that are on their way. `deep` is the terms of all products with scores;
+ * 0: not even 16. */
+static int64_t cu_attention_at_a_time(int64_t most, int64_t deep, int64_t width, int64_t products, int64_t bytes) {
+  assert(bytes > 0 && deep > 0);
+  for (int64_t keys = most; keys >= 16; keys /= 2) {
+    int64_t staged = keys * (deep + width) * bytes;
+    int64_t registers = deep * bytes / 8 + width / 2 + products * keys / 2 + staged / (4 * 2 * CU_ATTENTION_ROWS);
+    if (staged + 48 * keys <= CU_ATTENTION_ROOM && registers <= CU_ATTENTION_REGISTERS) return keys;
+  }
+  return 0;
+}
+
 static bool cu_attention_has_room(cu_attention *x) {
-  int64_t bytes = base_dtype_bytes(x->own);
-  assert(bytes > 0 && x->depth > 0);
-  int64_t each = (cu_attention_padded(x->depth) + cu_attention_padded(x->width)) * bytes + 32;
-  for (x->at_a_time = 64; x->at_a_time >= 16; x->at_a_time /= 2)
-    if (x->at_a_time * each <= CU_ATTENTION_ROOM) return true;
-  return false;
+  x->at_a_time = cu_attention_at_a_time(64, cu_attention_padded(x->depth), cu_attention_padded(x->width), 1,
+                                        base_dtype_bytes(x->own));
+  return x->at_a_time > 0;
 }
 
 static bool cu_attention_of(cuda_routine *r, cu_attention *x) {
@@ -263,13 +272,10 @@ static bool cu_again_has_values(cu_again *x) {
 }
 
 static bool cu_again_has_room(cu_again *x) {
-  int64_t bytes = base_dtype_bytes(x->own), width = cu_attention_padded(x->width);
   int64_t deep = cu_attention_padded(x->depth[0]) + cu_attention_padded(x->depth[1]);
-  for (x->at_a_time = x->n == 2 ? 32 : 64; x->at_a_time >= 16; x->at_a_time /= 2)
-    if (x->at_a_time * ((deep + width) * bytes + 48) <= CU_ATTENTION_ROOM &&
-        deep * bytes / 8 + width / 2 + x->at_a_time <= CU_ATTENTION_REGISTERS)
-      return true;
-  return false;
+  x->at_a_time =
+      cu_attention_at_a_time(x->n == 2 ? 32 : 64, deep, cu_attention_padded(x->width), x->n, base_dtype_bytes(x->own));
+  return x->at_a_time > 0;
 }
 
 static bool cu_again_of(cuda_routine *r, cu_again *x) {
