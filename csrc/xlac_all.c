@@ -577,6 +577,7 @@
 #include "cuda/rows.c"
 #include "cuda/run.c"
 #include "cuda/trips.c"
+#include "cuda/units.c"
 #include "spmd/combine.c"
 #include "spmd/exponentials.c"
 #include "spmd/face.c"

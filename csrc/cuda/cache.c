@@ -22,9 +22,8 @@ static bool cu_cache_folder(char out[BASE_FILE_PATH]) {
   return base_file_cache_folder(given, "cuda", out) && base_file_make_folder(out) == 0;
 }
 
-bool cuda_cache_path(const char *source, const char *how, char *out, size_t room) {
+bool cuda_cache_path(base_sum key, char *out, size_t room) {
   char folder[BASE_FILE_PATH];
-  base_sum key = base_sum_of(base_sum_of((base_sum){0}, how, strlen(how)), source, strlen(source));
   if (!cu_cache_folder(folder)) return false;
   int written =
       snprintf(out, room, "%s/%016llx%016llx.cubin", folder, (unsigned long long)key.a, (unsigned long long)key.b);

@@ -6,9 +6,8 @@
 
 enum { CUDA_CACHE_PATH = BASE_FILE_PATH + 64 };
 
-/* The file for a source that is compiled so: `how` says all that the code depends on besides. False: there is no cache,
- * or no folder for it. */
-bool cuda_cache_path(const char *source, const char *how, char *out, size_t room);
+/* The file for what this is the sum of: all that the code depends on. False: there is no cache, or no folder for it. */
+bool cuda_cache_path(base_sum key, char *out, size_t room);
 /* The code, the caller's, or NULL where there is none, or it is damaged. */
 char *cuda_cache_read(const char *path, base_alloc alloc);
 /* Leaves no file where it can't be written whole. */

@@ -92,23 +92,42 @@ static int cu_compile_source(const cuda_driver *c, const char *source, const cha
   return status;
 }
 
-int cuda_compile(const cuda_device *d, const char *source, bool fast, bool portable, base_alloc alloc, char **image,
-                 xlac_error *err) {
+/* What it is a sum of, besides how it is compiled. */
+static base_sum cu_compile_sum(const cuda_compiled *what, base_sum so_far) {
+  if (!what->source) return base_sum_of(so_far, what->text, strlen(what->text));
+  return cuda_source_sum(what->source, what->kernels, what->n_kernels, so_far);
+}
+
+static int cu_compile_text(const cuda_driver *c, const cuda_compiled *what, const char *const *options, bool portable,
+                           base_alloc alloc, cu_compile_image *made, xlac_error *err) {
+  base_text out;
+  if (!what->source) return cu_compile_source(c, what->text, options, portable, alloc, made, err);
+  base_text_init(&out, alloc);
+  cuda_source_put(what->source, what->kernels, what->n_kernels, &out);
+  const char *text = base_text_cstr(&out);
+  int status =
+      text ? cu_compile_source(c, text, options, portable, alloc, made, err) : base_oom(err, "the text of kernels");
+  base_text_free(&out);
+  return status;
+}
+
+int cuda_compile(const cuda_device *d, const cuda_compiled *what, base_alloc alloc, char **image, xlac_error *err) {
   const cuda_driver *c = &d->driver;
   cu_compile_target target;
+  bool fast = what->source && what->source->fast;
   char how[128], path[CUDA_CACHE_PATH];
   cu_compile_image made = {NULL, 0};
   if (!c->compiler.handle)
     return base_hint(
         err, base_fail(err, XLAC_E_DEVICE, "no NVRTC, which compiles kernels: tried %.700s", c->compiler.missing),
         "pip install nvidia-cuda-nvrtc, or name the library in XLAC_NVRTC");
-  TRY(cu_compile_choose(d, portable, &target, err));
+  TRY(cu_compile_choose(d, what->portable, &target, err));
   const char *const options[CU_COMPILE_OPTIONS] = {target.option, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
                                                    "--device-int128"};
   snprintf(how, sizeof how, "%s %s NVRTC %d.%d", target.option, options[1], c->compiler_major, c->compiler_minor);
-  bool kept = cuda_cache_path(source, how, path, sizeof path);
+  bool kept = cuda_cache_path(cu_compile_sum(what, base_sum_of((base_sum){0}, how, strlen(how))), path, sizeof path);
   if (kept && (*image = cuda_cache_read(path, alloc))) return 0;
-  TRY(cu_compile_source(c, source, options, target.portable, alloc, &made, err));
+  TRY(cu_compile_text(c, what, options, target.portable, alloc, &made, err));
   if (kept) cuda_cache_write(path, made.code, made.bytes);
   *image = made.code;
   return 0;

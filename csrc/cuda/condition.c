@@ -17,7 +17,8 @@ static const char cu_condition_source[] =
 
 static cuda_result cu_condition_load(cuda_device *d, base_alloc alloc) {
   char *image = NULL;
-  if (cuda_compile(d, cu_condition_source, false, true, alloc, &image, NULL)) return CUDA_NOT_FOUND;
+  const cuda_compiled what = {.text = cu_condition_source, .portable = true};
+  if (cuda_compile(d, &what, alloc, &image, NULL)) return CUDA_NOT_FOUND;
   cuda_result result = d->driver.cuModuleLoadData(&d->conditions, image);
   if (result != CUDA_SUCCESS) d->conditions = NULL;
   base_free(alloc, image);

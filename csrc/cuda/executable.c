@@ -1,4 +1,4 @@
-/* Builds: each kernel of the plan is printed, all are compiled as one text, constants go to the GPU once. */
+/* Builds: each kernel of the plan is printed, those that differ are compiled, constants go to the GPU once. */
 #include "print/routine.h"
 #include "collective.h"
 #include "graph.h"
@@ -27,16 +27,17 @@ static void cu_executable_begin_source(const cuda_executable *exe, cuda_source *
   source->fast = exe->fast;
 }
 
-static int cu_executable_print_step(cuda_executable *exe, cuda_source *source, const plan_step *s, cuda_kernel *k,
-                                    xlac_error *err) {
+static int cu_executable_print_step(cuda_executable *exe, const plan_step *s, cuda_kernel *k, xlac_error *err) {
   base_arena scratch;
+  cuda_source *source = &exe->source;
   if (s->kind == PLAN_KERNEL) k->printed = cuda_print_kernel(source, s->kernel, &k->launch);
-  if (s->kind == PLAN_ROUTINE) {
+  if (s->kind == PLAN_ROUTINE && !(k->product = cuda_product_make(exe, s->op))) {
     base_arena_init(&scratch, exe->alloc);
     k->printed = cuda_print_routine(source, s->op, &scratch, &k->launch);
     base_arena_free(&scratch);
     if (!k->printed) TRY(cuda_collective_make(exe, s->op, &k->collective, err));
   }
+  cuda_source_settle(source, &k->launch);
   return source->body.failed ? base_oom(err, "the text of kernels") : 0;
 }
 
@@ -52,8 +53,7 @@ static void cu_executable_make_scratch(cuda_executable *exe, const plan_program 
 }
 
 /* Prints what p's steps need, and lays out its constants behind `bytes`. */
-static int cu_executable_make_program(cuda_executable *exe, cuda_source *source, const plan_program *p, uint64_t *bytes,
-                                      xlac_error *err) {
+static int cu_executable_make_program(cuda_executable *exe, const plan_program *p, uint64_t *bytes, xlac_error *err) {
   cuda_code *code = &exe->codes[p->number];
   assert(!p->interpreted && !code->made);
   code->kernels = base_arena_zalloc(&exe->arena, (p->n_steps + (size_t)1) * sizeof *code->kernels);
@@ -62,12 +62,13 @@ static int cu_executable_make_program(cuda_executable *exe, cuda_source *source,
   if (!code->kernels || !code->constants || !code->trips) return base_oom(err, "an executable");
   for (uint32_t i = 0; i < p->n_steps; i++) {
     const plan_tile *t = exe->checks ? NULL : plan_tile_at(p, i);
-    if (t && cuda_rows_print(exe, source, p, t, code->kernels)) {
+    if (t && cuda_rows_print(exe, p, t, code->kernels)) {
       i += t->n - 1;
       continue;
     }
-    TRY(cu_executable_print_step(exe, source, &p->steps[i], &code->kernels[i], err));
+    TRY(cu_executable_print_step(exe, &p->steps[i], &code->kernels[i], err));
     code->trips[i] = p->steps[i].kind == PLAN_WHILE ? cuda_known_trips(p->steps[i].op) : 0;
+    cu_executable_make_scratch(exe, p, i);
   }
   for (uint32_t i = 0; i < p->n_buffers; i++) {
     if (p->buffers[i].place != PLAN_CONSTANT) continue;
@@ -78,33 +79,16 @@ static int cu_executable_make_program(cuda_executable *exe, cuda_source *source,
   return 0;
 }
 
-static int cu_executable_find_functions(cuda_executable *exe, const plan_list *list, xlac_error *err) {
+static int cu_executable_load(cuda_executable *exe, const plan_list *list, xlac_error *err) {
+  TRY(cuda_units_make(&exe->units, exe->device, &exe->source, exe->alloc, err));
   for (uint32_t i = 0; i < list->n; i++) {
     const plan_program *p = list->items[i];
     for (uint32_t j = 0; j < p->n_steps; j++) {
       cuda_kernel *k = &exe->codes[p->number].kernels[j];
-      char name[24];
-      if (!k->printed) continue;
-      snprintf(name, sizeof name, "k%u", (unsigned)k->launch.number);
-      TRY(cuda_check(&exe->device->driver, exe->device->driver.cuModuleGetFunction(&k->function, exe->module, name),
-                     "finding a kernel in its module", err));
+      if (k->printed) k->function = cuda_units_function(exe->units, k->launch.number);
     }
   }
   return 0;
-}
-
-static int cu_executable_load(cuda_executable *exe, const plan_list *list, xlac_error *err) {
-  char *image = NULL;
-  const char *text = base_text_cstr(&exe->source);
-  if (!text) return base_oom(err, "the text of kernels");
-  TRY(cuda_compile(exe->device, text, exe->fast, false, exe->alloc, &image, err));
-  int status = cuda_check(&exe->device->driver, exe->device->driver.cuModuleLoadData(&exe->module, image),
-                          "loading kernels", err);
-  base_free(exe->alloc, image);
-  if (status && exe->device->driver.compiler_major > exe->device->driver.version / 1000)
-    status = base_hint(err, status,
-                       "NVRTC is newer than the driver: update the driver, or install NVRTC of its CUDA version");
-  return status ? status : cu_executable_find_functions(exe, list, err);
 }
 
 /* --- constants --- */
@@ -128,18 +112,6 @@ static int cu_executable_send_constants(cuda_executable *exe, const plan_list *l
   return cuda_wait(d, d->memory, NULL, NULL, err);
 }
 
-/* Products that a library computes, and memory for what steps need. */
-static void cu_executable_make_products(cuda_executable *exe, const plan_list *list) {
-  for (uint32_t i = 0; i < list->n; i++) {
-    const plan_program *p = list->items[i];
-    for (uint32_t j = 0; j < p->n_steps; j++) {
-      cuda_kernel *k = &exe->codes[p->number].kernels[j];
-      if (p->steps[j].kind == PLAN_ROUTINE && k->printed) k->product = cuda_product_make(exe, p->steps[j].op);
-      cu_executable_make_scratch(exe, p, j);
-    }
-  }
-}
-
 static void cu_executable_drop_products(cuda_executable *exe) {
   plan_list list;
   bool ok = exe->codes && plan_list_programs(exe->alloc, exe->base.plan, &list);
@@ -151,37 +123,31 @@ static void cu_executable_drop_products(cuda_executable *exe) {
   if (ok) BASE_VEC_FREE(exe->alloc, &list);
 }
 
-static int cu_executable_make_entered(cuda_executable *exe, const plan_list *list, uint32_t n_kernels, uint64_t bytes,
-                                      xlac_error *err) {
-  cu_executable_make_products(exe, list);
-  if (n_kernels) TRY(cu_executable_load(exe, list, err));
+static int cu_executable_make_entered(cuda_executable *exe, const plan_list *list, xlac_error *err) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < list->n; i++) TRY(cu_executable_make_program(exe, list->items[i], &bytes, err));
+  cuda_graph_plan(exe);
+  if (exe->source.kernels.n) TRY(cu_executable_load(exe, list, err));
   if (bytes) TRY(cuda_take(exe->device, bytes, exe->device->memory, &exe->constants, err));
   return cu_executable_send_constants(exe, list, err);
 }
 
-static int cu_executable_make_listed(cuda_executable *exe, const plan_list *list, cuda_source *source,
-                                     xlac_error *err) {
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < list->n; i++) TRY(cu_executable_make_program(exe, source, list->items[i], &bytes, err));
-  cuda_graph_plan(exe);
-  cuda_source_put(source, &exe->source);
+static int cu_executable_make_listed(cuda_executable *exe, const plan_list *list, xlac_error *err) {
   TRY(cuda_enter(exe->device, err));
-  int status = cu_executable_make_entered(exe, list, source->n_kernels, bytes, err);
+  int status = cu_executable_make_entered(exe, list, err);
   cuda_leave(exe->device);
   return status;
 }
 
 static int cu_executable_make(cuda_executable *exe, const ir_module *m, const plan_program *plan, xlac_error *err) {
-  cuda_source source;
   plan_list list;
   exe->base.plan = plan;
   TRY(rt_executable_describe(&exe->base, m, &exe->arena, err));
   assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
   exe->codes = base_arena_zalloc(&exe->arena, plan->n_programs * sizeof *exe->codes);
   if (!exe->codes || !plan_list_programs(exe->alloc, plan, &list)) return base_oom(err, "an executable");
-  cu_executable_begin_source(exe, &source);
-  int status = cu_executable_make_listed(exe, &list, &source, err);
-  cuda_source_free(&source);
+  cu_executable_begin_source(exe, &exe->source);
+  int status = cu_executable_make_listed(exe, &list, err);
   BASE_VEC_FREE(exe->alloc, &list);
   return status;
 }
@@ -192,12 +158,13 @@ static void cuda_executable_destroy(rt_executable *base) {
   if (exe->codes && cuda_enter(exe->device, &err) == 0) {
     cuda_graphs_destroy(exe);
     cu_executable_drop_products(exe);
-    if (exe->module) exe->device->driver.cuModuleUnload(exe->module);
+    cuda_units_unload(exe->units);
     cuda_give(exe->device, exe->constants, exe->device->memory);
     cuda_leave(exe->device);
   }
   if (exe->opened) exe->device->library->close(exe->opened);
-  base_text_free(&exe->source);
+  cuda_units_destroy(exe->units);
+  cuda_source_free(&exe->source);
   base_arena_free(&exe->arena);
   ir_module_destroy(exe->owned);
   base_free(exe->alloc, exe);
@@ -321,7 +288,7 @@ static void cu_build_set_up(cuda_build *b, cuda_executable *exe, rt_device *devi
   exe->count = options->count;
   exe->count_ctx = options->count_ctx;
   base_arena_init(&exe->arena, exe->alloc);
-  base_text_init(&exe->source, exe->alloc);
+  cuda_source_begin(&exe->source, exe->alloc);
   *b = (cuda_build){.options = *options, .exe = exe};
   b->target = (plan_target){.device = cuda_plan_device,
                             .compute = &device->facts.compute,

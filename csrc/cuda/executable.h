@@ -5,16 +5,17 @@
 
 #include "../plan/plan.h"
 #include "context.h"
-#include "print/source.h"
+#include "units.h"
 
 /* What is made of a kernel or a routine of the plan. */
 typedef struct cuda_kernel {
-  bool printed; /* else the reference evaluator runs it on the host */
+  bool printed; /* there is a kernel; without it and without what is below, the reference evaluator runs it on the host
+                 */
   cuda_launch launch;
   cuda_function function;
   const uint32_t *arrays; /* of a kernel of several steps: the buffers that are its parameters; NULL: the step's */
   uint32_t n_arrays;
-  struct cuda_product *product;             /* does the same by cuBLASLt, where arrays lie well; or NULL */
+  struct cuda_product *product;             /* cuBLASLt's, instead of a kernel; or NULL */
   const struct cuda_collective *collective; /* meets other GPUs by NCCL, where that is; or NULL */
 } cuda_kernel;
 
@@ -37,8 +38,8 @@ typedef struct cuda_executable {
   cuda_device *device;
   bool fast;              /* numerics */
   bool checks;            /* XLAC_CUDA_CHECK: waits after each step, so that an error has its name */
-  cuda_module module;     /* NULL: there are no printed kernels */
-  base_text source;       /* what was compiled */
+  cuda_source source;     /* of all kernels that are printed */
+  cuda_units *units;      /* what is made of it; NULL: there are none */
   cuda_address constants; /* one block for all; 0: there are none */
   cuda_code *codes;       /* by number of the program */
   size_t scratch_bytes;   /* a condition, and behind it the most that a launch needs for itself; 0: nothing */
@@ -57,19 +58,12 @@ int cuda_build_begin(rt_device *d, const rt_build_options *options, rt_build **o
 
 /* --- rows.c --- */
 /* The tile's steps as one kernel, which the first of them launches; false: they are kernels of their own. */
-bool cuda_rows_print(cuda_executable *exe, cuda_source *source, const plan_program *p, const plan_tile *t,
-                     cuda_kernel *kernels);
+bool cuda_rows_print(cuda_executable *exe, const plan_program *p, const plan_tile *t, cuda_kernel *kernels);
 
 /* --- trips.c --- */
 /* How often a while op turns, where a counter from a constant, by a constant, to a constant says so; else
  * CUDA_TRIPS_UNKNOWN. */
 int64_t cuda_known_trips(const ir_op *loop);
-
-/* --- compile.c --- */
-/* Machine code of `source` for the device, in memory of alloc's, or what its driver makes it of: portable. DEVICE: no
- * NVRTC; INTERNAL: the source has errors. */
-XLAC_MUST_USE int cuda_compile(const cuda_device *d, const char *source, bool fast, bool portable, base_alloc alloc,
-                               char **image, xlac_error *err);
 
 /* --- call.c: the table's functions for calls --- */
 int cuda_call(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,

@@ -65,7 +65,7 @@ static void cu_graph_count_step(cuda_executable *exe, const plan_step *s, const 
   switch ((plan_step_kind)s->kind) {
     case PLAN_KERNEL:
     case PLAN_ROUTINE:
-      if (!k->printed) exe->no_graph = k->collective ? "meets other GPUs" : "is computed on the host";
+      if (!k->printed && !k->product) exe->no_graph = k->collective ? "meets other GPUs" : "is computed on the host";
       *n += k->launch.rounds + 1u + (k->launch.changes ? s->n_out : 0);
       break;
     case PLAN_WHILE:

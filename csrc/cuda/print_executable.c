@@ -7,8 +7,9 @@ static void cu_exeput_how(base_text *out, const cuda_executable *exe, const plan
   static const char *const kinds[] = {
       "kernel", "routine on the host", "copy", "while", "conditional", "call", "start", "update", "done"};
   _Static_assert(sizeof kinds / sizeof *kinds == PLAN_DONE + 1, "a word for each kind of step");
-  if (k->product) BASE_PUT(out, "cuBLASLt's product; where arrays lie badly, ");
-  if (k->printed)
+  if (k->product)
+    BASE_PUT(out, "cuBLASLt's product");
+  else if (k->printed)
     base_putf(out, "kernel k%u, %s: %lld blocks of %u threads", (unsigned)k->launch.number, k->launch.how,
               (long long)k->launch.grid, (unsigned)k->launch.block);
   else if (s->kind == PLAN_KERNEL)
@@ -35,6 +36,14 @@ static void cu_exeput_program(base_text *out, const cuda_executable *exe, const 
   }
 }
 
+static void cu_exeput_source(base_text *out, const cuda_source *s, base_alloc alloc) {
+  uint32_t *all = base_malloc(alloc, s->kernels.n * sizeof *all);
+  for (uint32_t i = 0; all && i < s->kernels.n; i++) all[i] = i;
+  out->failed = out->failed || !all;
+  cuda_source_put(s, all, all ? s->kernels.n : 0, out);
+  base_free(alloc, all);
+}
+
 int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error *err) {
   const cuda_executable *exe = (const cuda_executable *)base;
   plan_list list;
@@ -48,6 +57,6 @@ int cuda_executable_print(const rt_executable *base, base_text *out, xlac_error 
               exe->no_graph_op ? " " : "", exe->no_graph);
   for (uint32_t i = 0; ok && i < list.n; i++) cu_exeput_program(out, exe, list.items[i]);
   BASE_VEC_FREE(exe->alloc, &list);
-  if (exe->module) base_put(out, exe->source.s, exe->source.n);
+  if (exe->source.kernels.n) cu_exeput_source(out, &exe->source, exe->alloc);
   return ok ? 0 : base_oom(err, "an executable's text");
 }

@@ -219,7 +219,9 @@ static bool cu_product_keeps_aligned(const cuda_product *p) {
 
 cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot) {
   cu_product_plan x = {.outer = 1};
-  if (dot->opcode != IR_OP_DOT || dot->n_operands != 2 || !cu_product_plan_of(dot, &x)) return NULL;
+  if (dot->opcode != IR_OP_DOT || dot->n_operands != 2 || dot->type->has_dynamic) return NULL;
+  if (ir_operand_type(dot, 0)->has_dynamic || ir_operand_type(dot, 1)->has_dynamic) return NULL;
+  if (!cu_product_plan_of(dot, &x)) return NULL;
   if (!cu_product_begin(exe->device)) return NULL;
   cuda_product *p = base_malloc(exe->alloc, sizeof *p);
   if (!p) return NULL;
@@ -248,12 +250,9 @@ size_t cuda_product_scratch(const cuda_product *p) {
   return p->choice.workspace_bytes;
 }
 
-bool cuda_product_takes(const cuda_address *values) {
-  return (values[0] | values[1] | values[2]) % CU_PRODUCT_ALIGN == 0;
-}
-
 int cuda_product_run(cuda_run *run, const cuda_product *p, const cuda_address *values) {
   const void *at[4];
+  assert((values[0] | values[1] | values[2]) % CU_PRODUCT_ALIGN == 0);
   for (int64_t i = 0; i < p->outer; i++) {
     for (int j = 0; j < 4; j++)
       at[j] = (const void *)(uintptr_t)(values[j] + (j < 3 ? (uint64_t)(i * p->steps[j]) : 0));

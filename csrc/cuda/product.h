@@ -7,8 +7,8 @@
 typedef struct cuda_product cuda_product;
 struct cuda_run;
 
-/* For a dot op. NULL: there is no cuBLASLt, it has no form for this op, or none is worth it; then the kernel that is
- * printed does it. Entered. */
+/* For a dot op. NULL: there is no cuBLASLt, it has no form for this op, or none is worth it; then a kernel does
+ * it. Entered. */
 cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot);
 /* Whether what is elementwise of the dot had better be computed with it, by xlac's kernel on tensor cores: there is no
  * such product of cuBLASLt's, or it has so few terms that writing and reading the product takes longer. Entered. */
@@ -16,9 +16,7 @@ bool cuda_product_gives_way(cuda_executable *exe, const ir_op *dot);
 void cuda_product_destroy(cuda_executable *exe, cuda_product *p); /* entered; NULL is fine */
 /* Memory that it needs while it runs. */
 size_t cuda_product_scratch(const cuda_product *p);
-/* Whether arrays that lie there can be taken. */
-bool cuda_product_takes(const cuda_address *values);
-/* Enqueues it: values are both operands, the result and the scratch memory. */
+/* Enqueues it: values are both operands, the result and the scratch memory, each at 16 bytes, as calls place them. */
 XLAC_MUST_USE int cuda_product_run(struct cuda_run *run, const cuda_product *p, const cuda_address *values);
 /* cuBLASLt's handle. Of a device that nobody uses any more, entered. */
 void cuda_products_end(cuda_device *d);

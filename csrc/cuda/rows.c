@@ -35,8 +35,8 @@ static bool cu_rows_set(cuda_executable *exe, const cu_rows_arrays *x, cuda_kern
   return own != NULL;
 }
 
-static bool cu_rows_make(cuda_executable *exe, cuda_source *source, const plan_program *p, const plan_tile *t,
-                         base_arena *scratch, cuda_kernel *kernels) {
+static bool cu_rows_make(cuda_executable *exe, const plan_program *p, const plan_tile *t, base_arena *scratch,
+                         cuda_kernel *kernels) {
   uint32_t n = 0, at = 0;
   for (uint32_t i = 0; i < t->n; i++) n += p->steps[t->first + i].n_in + p->steps[t->first + i].n_out;
   cu_rows_arrays x = {.buffers = BASE_ARRAY(scratch, uint32_t, n + 1u),
@@ -51,7 +51,9 @@ static bool cu_rows_make(cuda_executable *exe, cuda_source *source, const plan_p
   }
   cuda_rows rows = {.rows = t->rows, .n_steps = t->n, .n_arrays = x.n, .steps = steps, .kept = x.kept};
   cuda_kernel *first = &kernels[t->first];
-  if (!cuda_print_rows(source, &rows, &first->launch) || !cu_rows_set(exe, &x, first)) return false;
+  bool printed = cuda_print_rows(&exe->source, &rows, &first->launch);
+  cuda_source_settle(&exe->source, &first->launch);
+  if (!printed || !cu_rows_set(exe, &x, first)) return false;
   for (uint32_t i = 0; i < t->n; i++) kernels[t->first + i].printed = true;
   for (uint32_t i = 1; i < t->n; i++)
     kernels[t->first + i].launch =
@@ -59,12 +61,11 @@ static bool cu_rows_make(cuda_executable *exe, cuda_source *source, const plan_p
   return true;
 }
 
-bool cuda_rows_print(cuda_executable *exe, cuda_source *source, const plan_program *p, const plan_tile *t,
-                     cuda_kernel *kernels) {
+bool cuda_rows_print(cuda_executable *exe, const plan_program *p, const plan_tile *t, cuda_kernel *kernels) {
   base_arena scratch;
   assert(t->n >= 2 && t->rows > 0);
   base_arena_init(&scratch, exe->alloc);
-  bool made = cu_rows_make(exe, source, p, t, &scratch, kernels);
+  bool made = cu_rows_make(exe, p, t, &scratch, kernels);
   base_arena_free(&scratch);
   return made;
 }

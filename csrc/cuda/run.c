@@ -54,14 +54,14 @@ static int cu_run_product(cuda_run *run, const cuda_kernel *k, cuda_address *val
 
 static int cu_run_launch(cuda_run *run, const cuda_kernel *k, const plan_step *s, const cuda_address *addresses) {
   uint32_t n = k->arrays ? k->n_arrays : s->n_in + s->n_out;
-  if (k->launch.grid == 0) return 0;
+  if (k->launch.grid == 0 && !k->product) return 0;
   cuda_address *values = BASE_ARRAY(&run->arena, cuda_address, n + 2u);
   void **parameters = BASE_ARRAY(&run->arena, void *, n + 2u);
   if (!values || !parameters) return base_oom(run->ctx.err, "a kernel's parameters");
   for (uint32_t i = 0; i < n + 2; i++) parameters[i] = &values[i];
   for (uint32_t i = 0; i < n; i++)
     values[i] = addresses[k->arrays ? k->arrays[i] : i < s->n_in ? s->in[i] : s->out[i - s->n_in]];
-  if (k->product && cuda_product_takes(values)) return cu_run_product(run, k, values);
+  if (k->product) return cu_run_product(run, k, values);
   if (k->launch.scratch) values[n++] = run->scratch + CUDA_CONDITION_BYTES;
   if (k->launch.rounds == 0) return cu_run_once(run, k, n, values, parameters);
   for (uint32_t round = 0; round < k->launch.rounds; round++) {
@@ -95,7 +95,7 @@ static int cu_run_copy(cuda_run *run, const plan_program *p, const plan_step *s,
 static int cu_run_routine(cuda_run *run, const plan_program *p, const plan_step *s, const cuda_address *addresses) {
   const cuda_kernel *k = &run->exe->codes[p->number].kernels[s - p->steps];
   if (k->collective) return cuda_collective_run(run, p, s, k->collective, addresses);
-  if (!k->printed) return cuda_run_eval(run, p, s, addresses);
+  if (!k->printed && !k->product) return cuda_run_eval(run, p, s, addresses);
   for (uint32_t i = 0; k->launch.changes && i < s->n_out; i++)
     TRY(cu_run_copy_bytes(run, addresses[s->out[i]], addresses[s->in[i]], p->buffers[s->in[i]].bytes));
   return cu_run_launch(run, k, s, addresses);

@@ -61,12 +61,12 @@ class Producer:
     """f32 memory of the driver's as another library would export it. Its values are written by a fill on a stream of its own, which only the
     stream that the consumer names is made to wait for."""
 
-    def __init__(self, cuda, dims, steps=None, versions=True, streams=True, offset=0):
+    def __init__(self, cuda, dims, steps=None, versions=True, streams=True, offset=0, values=None):
         self.offset = offset
         self.cuda, self.asked, self.deleted, self.versions, self.streams = cuda, [], 0, versions, streams
         self.dims = (ctypes.c_int64 * len(dims))(*dims)
         self.steps = (ctypes.c_int64 * len(dims))(*steps) if steps else None
-        self.values = np.zeros(64, np.float32)
+        self.values = np.zeros(64, np.float32) if values is None else values
         self.at = cuda.array(self.values)
         self.stream, self.event = cuda.stream(), cuda.event()
         self.deleter = DELETER(self.drop)
@@ -280,3 +280,23 @@ def test_arrays_that_lie_badly_are_copied(driver):
     np.testing.assert_array_equal(exe(xlac.from_dlpack(x), X), np.arange(1, 33, dtype=np.float32).reshape(4, 8) + X)
     assert driver.count("cuMemcpyDtoDAsync_v2") == before + 1
     assert driver.reports() == []
+
+
+PRODUCT = """HloModule m
+ENTRY e { x = f32[32,32] parameter(0)
+ y = f32[32,32] parameter(1)
+ d = f32[32,32] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+ ROOT r = f32[32,32] dot(d, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} }"""
+
+
+def test_a_librarys_products_need_no_kernel_wherever_arrays_lie(driver, monkeypatch):
+    """They are copied to where the library takes them; step by step, and as a graph, nothing is compiled."""
+    monkeypatch.setenv("XLAC_CUDA_CACHE", "")
+    values = (np.random.default_rng(0).integers(-2, 3, 1025) / 4).astype(np.float32)
+    x, y = values[1:].reshape(32, 32), np.eye(32, k=3, dtype=np.float32)
+    p, compiled = Producer(driver, [32, 32], offset=4, values=values), driver.count("nvrtcCompileProgram")
+    exe = xlac.compile(PRODUCT, device="cuda")
+    assert exe.explain("fusion").count("cuBLASLt's product") == 2 and "__global__" not in exe.explain("fusion")
+    for _ in range(4):
+        assert np.array_equal(exe(p, y), x @ y @ x.T)
+    assert driver.count("nvrtcCompileProgram") == compiled and driver.reports() == []

@@ -6,6 +6,7 @@ import pytest
 
 import xlac
 from simulator import xlac_driver
+from test_cuda_cache import units
 
 PROGRAM = """
 HloModule m
@@ -97,6 +98,14 @@ def test_each_call_of_an_execution(cuda, monkeypatch):
     assert {"cuLaunchKernel", "cuMemAllocFromPoolAsync"} <= set(seen)
     assert all(r is not None for r in seen["cuLaunchKernel"]) and any("cuda" in r.lower() for r in seen["cuLaunchKernel"])
     outcome(exe, x)
+
+
+def test_each_call_of_a_compilation_in_units(cuda):
+    exe = xlac.compile(units(), device="cuda")
+    assert str(exe.explain("fusion")).count("__global__") == 3
+    seen = each_call_fails(cuda, lambda: xlac.compile(units(), device="cuda"))
+    assert {"cuModuleLoadData", "nvrtcCompileProgram", "cuModuleGetFunction", "cuCtxPushCurrent_v2"} <= set(seen)
+    assert all(r is not None for r in seen["nvrtcCompileProgram"])
 
 
 def test_each_call_of_a_compilation(cuda):

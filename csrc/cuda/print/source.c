@@ -33,12 +33,17 @@ static const char cu_source_types[] =
     "template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack { T e[N]; };\n";
 
 void cuda_source_begin(cuda_source *s, base_alloc alloc) {
-  memset(s, 0, sizeof *s);
+  *s = (cuda_source){.n_kernels = 0};
   base_text_init(&s->body, alloc);
 }
 
 void cuda_source_free(cuda_source *s) {
+  BASE_VEC_FREE(s->body.alloc, &s->kernels);
   base_text_free(&s->body);
+}
+
+static bool cu_source_has(const cuda_functions *f, uint32_t number) {
+  return f->bits[number / 64] >> number % 64 & 1;
 }
 
 static const char *cu_source_name(uint32_t number) {
@@ -49,8 +54,8 @@ static const char *cu_source_name(uint32_t number) {
 /* Each stands behind what it needs, so the depth is that of the calls, some ten. */
 static void cu_source_mark(cuda_source *s, uint32_t number) {
   const char *name = cu_source_name(number);
-  if (s->needed[number]) return;
-  s->needed[number] = true;
+  if (cu_source_has(&s->needed, number)) return;
+  s->needed.bits[number / 64] |= (uint64_t)1 << number % 64;
   for (const char *at = name + strlen(name) + 1; *at;) {
     char *end = NULL;
     unsigned long other = strtoul(at, &end, 10);
@@ -68,6 +73,80 @@ bool cuda_source_needs(cuda_source *s, const char *name) {
     return true;
   }
   return false;
+}
+
+/* --- kernels --- */
+
+/* The name stands behind the bounds and before the parameters. */
+static cuda_source_kernel cu_source_kernel(const cuda_source *s, size_t begin) {
+  const char *text = s->body.s + begin;
+  size_t n = s->body.n - begin, name = 0, more;
+  while (name + 3 < n && memcmp(text + name, ") k", 3) != 0) name++;
+  name += 2;
+  for (more = name; more < n && text[more] != '(';) more++;
+  assert(more < n);
+  return (cuda_source_kernel){.begin = begin,
+                              .end = s->body.n,
+                              .name = name,
+                              .more = more,
+                              .hash = base_hash(text, name) ^ base_hash(text + more, n - more),
+                              .needed = s->needed};
+}
+
+/* But for the name. */
+static bool cu_source_is_same(const cuda_source *s, const cuda_source_kernel *a, const cuda_source_kernel *b) {
+  const char *x = s->body.s + a->begin, *y = s->body.s + b->begin;
+  size_t n = a->end - a->begin - a->more;
+  return a->hash == b->hash && a->name == b->name && n == b->end - b->begin - b->more && memcmp(x, y, a->name) == 0 &&
+         memcmp(x + a->more, y + b->more, n) == 0;
+}
+
+void cuda_source_settle(cuda_source *s, cuda_launch *l) {
+  bool printed = s->n_kernels > s->kernels.n && !s->body.failed;
+  size_t begin = s->kernels.n ? s->kernels.items[s->kernels.n - 1].end : 0;
+  cuda_source_kernel own = printed ? cu_source_kernel(s, begin) : (cuda_source_kernel){.end = begin};
+  s->needed = (cuda_functions){{0}};
+  if (!printed) return;
+  uint32_t i = 0;
+  while (i < s->kernels.n && !cu_source_is_same(s, &s->kernels.items[i], &own)) i++;
+  l->number = i;
+  if (i == s->kernels.n) {
+    s->body.failed = !BASE_VEC_PUSH(s->body.alloc, &s->kernels, own);
+  } else {
+    s->body.n = begin;
+    s->n_kernels = s->kernels.n;
+  }
+}
+
+static cuda_functions cu_source_needed(const cuda_source *s, const uint32_t *numbers, uint32_t n) {
+  cuda_functions all = {{0}};
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t j = 0; j < sizeof all.bits / sizeof *all.bits; j++)
+      all.bits[j] |= s->kernels.items[numbers[i]].needed.bits[j];
+  return all;
+}
+
+base_sum cuda_source_sum(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_sum so_far) {
+  cuda_functions needed = cu_source_needed(s, numbers, n);
+  so_far = base_sum_of(so_far, cu_source_packed, sizeof cu_source_packed);
+  so_far = base_sum_of(so_far, cu_source_types, sizeof cu_source_types);
+  so_far = base_sum_of(so_far, &needed, sizeof needed);
+  for (uint32_t i = 0; i < n; i++) {
+    const cuda_source_kernel *k = &s->kernels.items[numbers[i]];
+    so_far = base_sum_of(so_far, s->body.s + k->begin, k->end - k->begin);
+  }
+  return so_far;
+}
+
+/* By NVRTC 13: some 40 us for each character of a kernel. The functions of tensor.cuh, of which tensor_mma is the
+ * first, become a part of it, and loops in them are unrolled. */
+size_t cuda_source_cost(const cuda_source *s, uint32_t number) {
+  enum { FUNCTION = 256, PART = 1024 };
+  const cuda_source_kernel *k = &s->kernels.items[number];
+  size_t cost = k->end - k->begin;
+  for (uint32_t i = 0; i < CUDA_FUNCTIONS; i++)
+    if (cu_source_has(&k->needed, i)) cost += i < CUDA_FUNCTION_tensor_mma ? FUNCTION : PART;
+  return cost;
 }
 
 /* --- unpacking --- */
@@ -128,7 +207,8 @@ static void cu_source_unpack(cu_source_reader *r, char *out) {
   }
 }
 
-void cuda_source_put(const cuda_source *s, base_text *out) {
+void cuda_source_put(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_text *out) {
+  cuda_functions needed = cu_source_needed(s, numbers, n);
   cu_source_reader *reader = base_malloc(s->body.alloc, sizeof *reader + CU_SOURCE_BYTES);
   char *text = (char *)(reader + 1);
   out->failed = out->failed || s->body.failed || !reader;
@@ -137,7 +217,10 @@ void cuda_source_put(const cuda_source *s, base_text *out) {
   base_puts(out, cu_source_types);
   const char *at = text;
   for (uint32_t i = 0; i < CUDA_FUNCTIONS; i++, at += strlen(at) + 1)
-    if (s->needed[i]) base_puts(out, at);
-  base_put(out, s->body.s, s->body.n);
+    if (cu_source_has(&needed, i)) base_puts(out, at);
+  for (uint32_t i = 0; i < n; i++) {
+    const cuda_source_kernel *k = &s->kernels.items[numbers[i]];
+    base_put(out, s->body.s + k->begin, k->end - k->begin);
+  }
   base_free(s->body.alloc, reader);
 }

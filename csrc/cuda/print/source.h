@@ -1,11 +1,12 @@
 /* CUDA C++ of kernels: what is printed, and the functions of the prelude that it calls.
  *
- * A source is written kernel after kernel and then given as one text, which NVRTC compiles without any header: its
- * beginning declares the integer types, and the functions stand behind those that they call. One thread at a time. */
+ * A source is written kernel after kernel by one thread, and then given as texts of some of them or all, which NVRTC
+ * compiles without any header: a text's beginning declares the integer types, and the functions stand behind those that
+ * they call. Kernels whose text is the same but for their name are one. */
 #ifndef XLAC_CUDA_SOURCE_H
 #define XLAC_CUDA_SOURCE_H
 
-#include "../../base/str.h"
+#include "../../base/file.h"
 #include "../../kernel/kernel.h"
 
 enum { CUDA_BLOCK_THREADS = 256 };
@@ -17,21 +18,44 @@ typedef enum cuda_function_number {
   CUDA_FUNCTIONS
 } cuda_function_number;
 
+/* Some of them: a bit for each. */
+typedef struct cuda_functions {
+  uint64_t bits[(CUDA_FUNCTIONS + 63) / 64];
+} cuda_functions;
+
+/* A kernel that is whole. */
+typedef struct cuda_source_kernel {
+  size_t begin, end; /* of its text in the body */
+  size_t name, more; /* in its text, where its name begins, and what stands behind that */
+  uint32_t hash;     /* of the text, without the name */
+  cuda_functions needed;
+} cuda_source_kernel;
+BASE_VEC(cuda_source_kernels, cuda_source_kernel);
+
 typedef struct cuda_source {
   base_text body;
-  uint32_t n_kernels;
-  int major; /* of the GPU's capability; 0: any */
-  bool fast; /* numerics */
-  bool needed[CUDA_FUNCTIONS];
+  uint32_t n_kernels;    /* that are printed, the last one of which may not be among `kernels` yet */
+  int major;             /* of the GPU's capability; 0: any */
+  bool fast;             /* numerics */
+  cuda_functions needed; /* since the last kernel was */
+  cuda_source_kernels kernels;
 } cuda_source;
+struct cuda_launch;
 
 /* Empty. `alloc` must outlive it. */
 void cuda_source_begin(cuda_source *s, base_alloc alloc);
 void cuda_source_free(cuda_source *s);
 /* Notes that the function of this name is called; false where there is none. */
 bool cuda_source_needs(cuda_source *s, const char *name);
-/* The whole text, to `out`, which notes a failure of memory. */
-void cuda_source_put(const cuda_source *s, base_text *out);
+/* After each kernel that was printed, or that was to be and is not: the launch is told its number, which is that of an
+ * earlier one where that has the same text. Memory that there is none of shows in s->body. */
+void cuda_source_settle(cuda_source *s, struct cuda_launch *l);
+/* The text of kernels with these numbers, to `out`, which notes a failure of memory. Any number of threads. */
+void cuda_source_put(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_text *out);
+/* Behind `so_far`: of all that the text is made of, and quicker than making it. */
+base_sum cuda_source_sum(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_sum so_far);
+/* About how long compiling the kernel takes: some hundredths of a millisecond each. */
+size_t cuda_source_cost(const cuda_source *s, uint32_t number);
 
 /* How a printed kernel is launched: its parameters are the addresses of inputs and outputs, in this order. */
 typedef struct cuda_launch {
