@@ -4,8 +4,9 @@
  * Every accumulator begins as the number that leaves any other as it is: -0 of sums, since 0 + -0 is 0. */
 #include "lower_convert.h"
 
-/* The VM puts shorter runs of values of one result, and fewer results, side by side. */
-enum { NAT_MIN_RUN = 64, NAT_MIN_COLUMNS = 65, NAT_MIN_NARROW = 32 };
+/* The VM puts shorter runs of values of one result, and fewer results, side by side: accumulators in memory that code
+ * comes back to after a few short vectors, of which the last is masked, have to be waited for. */
+enum { NAT_MIN_RUN = 64, NAT_MIN_COLUMNS = 65, NAT_MIN_NARROW = 56 };
 
 /* The type in which values of t are combined: narrow floats in f32, and their lanes are f32 already. */
 static nat_type fold_type(nat_type t) {

@@ -62,6 +62,83 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
 #define ARGR_HAS_ZEROS_whole false
 #define ARGR_HAS_ZEROS_half true
 
+/* So many groups of ARGR_SOME neighbours, `step` bytes apart: the best of each lane, and the number of its group. */
+#define ARGR_GROUPS(name, V, U, KIND, I)                                                          \
+  static void name##_groups(const argr_row *r, int64_t step, int64_t groups, V *best, I *where) { \
+    V v[ARGR_SOME];                                                                               \
+    I at[ARGR_SOME];                                                                              \
+    const argr_coding c = r->coding;                                                              \
+    U b[ARGR_SOME];                                                                               \
+    memcpy(b, r->x, sizeof b);                                                                    \
+    for (int l = 0; l < ARGR_SOME; l++) v[l] = ARGR_LOAD_##KIND(V, U, &c, b[l]), at[l] = 0;       \
+    for (int64_t g = 1; g < groups; g++) {                                                        \
+      memcpy(b, r->x + g * step, sizeof b);                                                       \
+      for (int l = 0; l < ARGR_SOME; l++) {                                                       \
+        V x = ARGR_LOAD_##KIND(V, U, &c, b[l]);                                                   \
+        bool keeps = (v[l] >= x) | ARGR_ISNAN_##KIND(v[l]);                                       \
+        I keep = (I) - (I)keeps;                                                                  \
+        if (sizeof(V) == 8) { /* registers have few of them: it is jumped over */                 \
+          if (!keeps) v[l] = x, at[l] = (I)g;                                                     \
+          continue;                                                                               \
+        }                                                                                         \
+        v[l] = keep ? v[l] : x;                                                                   \
+        at[l] = (at[l] & keep) | ((I)g & ~keep);                                                  \
+      }                                                                                           \
+    }                                                                                             \
+    memcpy(best, v, sizeof v);                                                                    \
+    memcpy(where, at, sizeof at);                                                                 \
+  }
+
+#define ARGR_PLAIN_SOME(name, V, U, KIND, I)                                                    \
+  ARGR_GROUPS(name, V, U, KIND, I)                                                              \
+  static void name##_some(const argr_row *r, int64_t step, int64_t groups, V *best, I *where) { \
+    name##_groups(r, step, groups, best, where);                                                \
+  }
+
+#if defined(__x86_64__)
+#include "../../base/isa/isa_avx2_begin.h"
+
+/* The same of 32 bits each, in two vectors. */
+#define ARGR_MEET(i, NAN)                                                \
+  x##i = (values)(b##i ^ flip);                                          \
+  keep##i = (v##i >= x##i) | (NAN(v##i));                                \
+  v##i = (values)(((places)v##i & keep##i) | ((places)x##i & ~keep##i)); \
+  at##i = (at##i & keep##i) | ((none + (int32_t)g) & ~keep##i)
+#define ARGR_WIDE(name, V, NAN)                                                                       \
+  static void name##_wide(const argr_row *r, int64_t step, int64_t groups, V *best, int32_t *where) { \
+    typedef V values __attribute__((vector_size(32)));                                                \
+    typedef int32_t places __attribute__((vector_size(32)));                                          \
+    const places none = {0}, flip = none + (int32_t)(uint32_t)r->coding.flip;                         \
+    const char *from = r->x;                                                                          \
+    places at0 = none, at1 = none, b0, b1, keep0, keep1;                                              \
+    memcpy(&b0, from, 32), memcpy(&b1, from + 32, 32);                                                \
+    values v0 = (values)(b0 ^ flip), v1 = (values)(b1 ^ flip), x0, x1;                                \
+    for (int64_t g = 1; g < groups; g++) {                                                            \
+      from += step;                                                                                   \
+      memcpy(&b0, from, 32), memcpy(&b1, from + 32, 32);                                              \
+      ARGR_MEET(0, NAN);                                                                              \
+      ARGR_MEET(1, NAN);                                                                              \
+    }                                                                                                 \
+    memcpy(best, &v0, 32), memcpy(best + 8, &v1, 32);                                                 \
+    memcpy(where, &at0, 32), memcpy(where + 8, &at1, 32);                                             \
+  }
+#define ARGR_UNEQUAL(v) v != v
+#define ARGR_NEVER(v) none
+ARGR_WIDE(argr_f32, float, ARGR_UNEQUAL)
+ARGR_WIDE(argr_s32, int32_t, ARGR_NEVER)
+#include "../../base/isa/isa_end.h"
+#define ARGR_WIDE_SOME(name, V, U, KIND)                                                              \
+  ARGR_GROUPS(name, V, U, KIND, int32_t)                                                              \
+  static void name##_some(const argr_row *r, int64_t step, int64_t groups, V *best, int32_t *where) { \
+    if (r->coding.wide)                                                                               \
+      name##_wide(r, step, groups, best, where);                                                      \
+    else                                                                                              \
+      name##_groups(r, step, groups, best, where);                                                    \
+  }
+#else
+#define ARGR_WIDE_SOME(name, V, U, KIND) ARGR_PLAIN_SOME(name, V, U, KIND, int32_t)
+#endif
+
 /* For values V with bits U, and places I of the same size, where there is one. at, place: element number i of a row and
  * its place. row, columns: the loops that cpu_arg_loops gives. */
 #define ARGR_LOOPS(name, V, U, KIND, I)                                                                             \
@@ -141,31 +218,6 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
   static void name##_one(const argr_row *r) {                                                                       \
     name##_rest(r, 1, r->n ? name##_at(r, 0) : 0, r->n ? argr_place_of(r, 0) : 0);                                  \
   }                                                                                                                 \
-  /* So many groups of neighbours, `step` bytes apart: the best of each lane, and the number of its group. */       \
-  static void name##_some(const argr_row *r, int64_t step, int64_t groups, V *best, I *where) {                     \
-    V v[ARGR_SOME];                                                                                                 \
-    I at[ARGR_SOME];                                                                                                \
-    const argr_coding c = r->coding;                                                                                \
-    U b[ARGR_SOME];                                                                                                 \
-    memcpy(b, r->x, sizeof b);                                                                                      \
-    for (int l = 0; l < ARGR_SOME; l++) v[l] = ARGR_LOAD_##KIND(V, U, &c, b[l]), at[l] = 0;                         \
-    for (int64_t g = 1; g < groups; g++) {                                                                          \
-      memcpy(b, r->x + g * step, sizeof b);                                                                         \
-      for (int l = 0; l < ARGR_SOME; l++) {                                                                         \
-        V x = ARGR_LOAD_##KIND(V, U, &c, b[l]);                                                                     \
-        bool keeps = (v[l] >= x) | ARGR_ISNAN_##KIND(v[l]);                                                         \
-        I keep = (I) - (I)keeps;                                                                                    \
-        if (sizeof(V) == 8) { /* registers have few of them: it is jumped over */                                   \
-          if (!keeps) v[l] = x, at[l] = (I)g;                                                                       \
-          continue;                                                                                                 \
-        }                                                                                                           \
-        v[l] = keep ? v[l] : x;                                                                                     \
-        at[l] = (at[l] & keep) | ((I)g & ~keep);                                                                    \
-      }                                                                                                             \
-    }                                                                                                               \
-    memcpy(best, v, sizeof v);                                                                                      \
-    memcpy(where, at, sizeof at);                                                                                   \
-  }                                                                                                                 \
   static void name##_row(const argr_row *r) {                                                                       \
     V v[ARGR_SOME];                                                                                                 \
     I at[ARGR_SOME];                                                                                                \
@@ -222,16 +274,27 @@ static argr_row argr_column(const argr_row *r, int64_t lane, size_t bytes) {
   return one;
 }
 
+ARGR_WIDE_SOME(argr_f32, float, uint32_t, number)
 ARGR_LOOPS(argr_f32, float, uint32_t, number, int32_t)
+ARGR_PLAIN_SOME(argr_f64, double, uint64_t, number, int64_t)
 ARGR_LOOPS(argr_f64, double, uint64_t, number, int64_t)
+ARGR_PLAIN_SOME(argr_f16, int16_t, uint16_t, half, int32_t)
 ARGR_LOOPS(argr_f16, int16_t, uint16_t, half, int32_t)
+ARGR_PLAIN_SOME(argr_s8, int8_t, uint8_t, whole, int32_t)
 ARGR_LOOPS(argr_s8, int8_t, uint8_t, whole, int32_t)
+ARGR_PLAIN_SOME(argr_u8, uint8_t, uint8_t, whole, int32_t)
 ARGR_LOOPS(argr_u8, uint8_t, uint8_t, whole, int32_t)
+ARGR_PLAIN_SOME(argr_s16, int16_t, uint16_t, whole, int32_t)
 ARGR_LOOPS(argr_s16, int16_t, uint16_t, whole, int32_t)
+ARGR_PLAIN_SOME(argr_u16, uint16_t, uint16_t, whole, int32_t)
 ARGR_LOOPS(argr_u16, uint16_t, uint16_t, whole, int32_t)
+ARGR_WIDE_SOME(argr_s32, int32_t, uint32_t, whole)
 ARGR_LOOPS(argr_s32, int32_t, uint32_t, whole, int32_t)
+ARGR_PLAIN_SOME(argr_u32, uint32_t, uint32_t, whole, int32_t)
 ARGR_LOOPS(argr_u32, uint32_t, uint32_t, whole, int32_t)
+ARGR_PLAIN_SOME(argr_s64, int64_t, uint64_t, whole, int64_t)
 ARGR_LOOPS(argr_s64, int64_t, uint64_t, whole, int64_t)
+ARGR_PLAIN_SOME(argr_u64, uint64_t, uint64_t, whole, int64_t)
 ARGR_LOOPS(argr_u64, uint64_t, uint64_t, whole, int64_t)
 
 /* For types that opt_arg_reduction_of lets through. */

@@ -3,6 +3,7 @@
  * the step may not even have them. */
 #include "arg_reduce.h"
 
+#include "../../base/isa/isa.h"
 #include "../../interp/algorithm/arrays.h"
 #include "../../passes/hlo/arg_reduce.h"
 #include "../routine.h"
@@ -123,7 +124,7 @@ static int argr_run(const cpu_routine_run *r) {
 
 /* The smallest is the largest with flipped signs; of integers with all bits flipped, which reverses their order. */
 static argr_coding argr_coding_of(base_dtype t, bool smallest) {
-  argr_coding c = {.infinity = t == XLAC_F16 ? 0x7c00 : 0x7f80};
+  argr_coding c = {.infinity = t == XLAC_F16 ? 0x7c00 : 0x7f80, .wide = base_isa_best() >= BASE_ISA_AVX2};
   uint64_t sign = (uint64_t)1 << (8 * base_dtype_bytes(t) - 1);
   if (smallest) c.flip = base_dtype_is_float(t) ? sign : sign | (sign - 1);
   return c;

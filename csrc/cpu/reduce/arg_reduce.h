@@ -10,6 +10,7 @@
 typedef struct argr_coding {
   uint64_t flip;     /* to seek the smallest; sign of a float, all of an integer */
   uint16_t infinity; /* of floats of 16 bits */
+  bool wide;         /* the CPU has AVX2, and may use it */
 } argr_coding;
 
 /* One row, or the first of some that lie side by side, with where its results go. Everything is borrowed. */
