@@ -91,6 +91,23 @@ def test_short_rows_are_compared_side_by_side(t, place, n):
             check(text(t, place, (77, n), 1), x, start, np.array(0, place.replace("s", "int")), eval_ok=True)
 
 
+@pytest.mark.parametrize("isa", ["portable", "avx2"])
+@pytest.mark.parametrize("t", ["f32", "s32"])
+@pytest.mark.parametrize("dims,dim", [((9, 16), 0), ((9, 41), 0), ((7, 50), 1), ((30, 5), 1), ((1, 20), 0)])
+def test_vectors_of_each_level(t, isa, dims, dim, monkeypatch):
+    """Columns and long rows by vectors of AVX2, or without: also where a lane has a zero, a NaN, or nothing better than the initial value."""
+    monkeypatch.setenv("XLAC_MAX_ISA", isa)
+    rng, kind = np.random.default_rng(13), xlac._core.numpy_dtype(t)
+    plain = rng.integers(1, 99, dims).astype(kind)
+    zeros = numbers(rng, t, dims)
+    inputs = [plain, -plain, zeros, np.where(rng.integers(0, 9, dims) == 0, zeros, plain)] + [with_nans(plain.copy()), with_nans(zeros.copy())] * (t == "f32")
+    for direction, least in (("GT", -np.inf), ("LT", np.inf)):
+        worst = kind.type(least) if t == "f32" else np.iinfo(kind).min if direction == "GT" else np.iinfo(kind).max
+        for x in inputs:
+            for first in (worst, 50, 0):
+                check(text(t, "s32", dims, dim, direction), x, np.array(first, kind), np.array(2, np.int32), eval_ok=True)
+
+
 def test_places_that_count_are_not_computed():
     exe = xlac.compile(xlac.parse(text("f32", "s32", (50, 60), 1)))
     assert exe.steps["all"] == 1, exe.plan()

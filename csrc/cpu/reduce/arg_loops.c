@@ -89,10 +89,24 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
     memcpy(where, at, sizeof at);                                                                 \
   }
 
+/* Whether lanes are results as they are: no NaN, no zero, all better than the initial value. */
+#define ARGR_SORT(name, V, U, KIND)                                                        \
+  static ARGR_APART bool name##_are_plain(const V *v, V init) {                            \
+    bool plain = true;                                                                     \
+    for (int l = 0; l < ARGR_SOME; l++) plain &= (v[l] > init) & !ARGR_ISNAN_##KIND(v[l]); \
+    for (int l = 0; ARGR_HAS_ZEROS_##KIND && l < ARGR_SOME; l++) plain &= v[l] != 0;       \
+    return plain;                                                                          \
+  }
+
 #define ARGR_PLAIN_SOME(name, V, U, KIND, I)                                                    \
   ARGR_GROUPS(name, V, U, KIND, I)                                                              \
+  ARGR_SORT(name, V, U, KIND)                                                                   \
   static void name##_some(const argr_row *r, int64_t step, int64_t groups, V *best, I *where) { \
     name##_groups(r, step, groups, best, where);                                                \
+  }                                                                                             \
+  static bool name##_plain(const argr_row *r, const V *v, V init) {                             \
+    (void)r;                                                                                    \
+    return name##_are_plain(v, init);                                                           \
   }
 
 #if defined(__x86_64__)
@@ -104,7 +118,7 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
   keep##i = (v##i >= x##i) | (NAN(v##i));                                \
   v##i = (values)(((places)v##i & keep##i) | ((places)x##i & ~keep##i)); \
   at##i = (at##i & keep##i) | ((none + (int32_t)g) & ~keep##i)
-#define ARGR_WIDE(name, V, NAN)                                                                       \
+#define ARGR_WIDE(name, V, NAN, ZERO)                                                                 \
   static void name##_wide(const argr_row *r, int64_t step, int64_t groups, V *best, int32_t *where) { \
     typedef V values __attribute__((vector_size(32)));                                                \
     typedef int32_t places __attribute__((vector_size(32)));                                          \
@@ -121,19 +135,33 @@ static inline uint16_t argr_half_bits(const argr_coding *c, int16_t v) {
     }                                                                                                 \
     memcpy(best, &v0, 32), memcpy(best + 8, &v1, 32);                                                 \
     memcpy(where, &at0, 32), memcpy(where + 8, &at1, 32);                                             \
+  }                                                                                                   \
+  static bool name##_wide_plain(const V *v, V init) {                                                 \
+    typedef V values __attribute__((vector_size(32)));                                                \
+    typedef int32_t places __attribute__((vector_size(32)));                                          \
+    const places none = {0}, all = none - 1;                                                          \
+    values v0, v1;                                                                                    \
+    memcpy(&v0, v, 32), memcpy(&v1, v + 8, 32);                                                       \
+    places plain = (v0 > init) & (v1 > init) & ~(ZERO(v0)) & ~(ZERO(v1));                             \
+    return memcmp(&plain, &all, 32) == 0;                                                             \
   }
 #define ARGR_UNEQUAL(v) v != v
+#define ARGR_ZERO(v) v == 0
 #define ARGR_NEVER(v) none
-ARGR_WIDE(argr_f32, float, ARGR_UNEQUAL)
-ARGR_WIDE(argr_s32, int32_t, ARGR_NEVER)
+ARGR_WIDE(argr_f32, float, ARGR_UNEQUAL, ARGR_ZERO)
+ARGR_WIDE(argr_s32, int32_t, ARGR_NEVER, ARGR_NEVER)
 #include "../../base/isa/isa_end.h"
 #define ARGR_WIDE_SOME(name, V, U, KIND)                                                              \
   ARGR_GROUPS(name, V, U, KIND, int32_t)                                                              \
+  ARGR_SORT(name, V, U, KIND)                                                                         \
   static void name##_some(const argr_row *r, int64_t step, int64_t groups, V *best, int32_t *where) { \
     if (r->coding.wide)                                                                               \
       name##_wide(r, step, groups, best, where);                                                      \
     else                                                                                              \
       name##_groups(r, step, groups, best, where);                                                    \
+  }                                                                                                   \
+  static bool name##_plain(const argr_row *r, const V *v, V init) {                                   \
+    return r->coding.wide ? name##_wide_plain(v, init) : name##_are_plain(v, init);                   \
   }
 #else
 #define ARGR_WIDE_SOME(name, V, U, KIND) ARGR_PLAIN_SOME(name, V, U, KIND, int32_t)
@@ -170,6 +198,11 @@ ARGR_WIDE(argr_s32, int32_t, ARGR_NEVER)
     }                                                                                                               \
     return init_bits;                                                                                               \
   }                                                                                                                 \
+  static V name##_init(const argr_row *r) {                                                                         \
+    U bits;                                                                                                         \
+    memcpy(&bits, r->init, sizeof bits);                                                                            \
+    return ARGR_LOAD_##KIND(V, U, &r->coding, bits);                                                                \
+  }                                                                                                                 \
   /* (v, at) is what all elements come to; if there are any. */                                                     \
   static void name##_finish(const argr_row *r, V v, int64_t at) {                                                   \
     U bits;                                                                                                         \
@@ -181,16 +214,6 @@ ARGR_WIDE(argr_s32, int32_t, ARGR_NEVER)
     if (ARGR_ISNAN_##KIND(best) && first >= 0) best_at = argr_place_of(r, first);                                   \
     memcpy(r->value, &bits, sizeof bits);                                                                           \
     memcpy(r->place, &best_at, (size_t)r->place_bytes); /* the low bytes */                                         \
-  }                                                                                                                 \
-  /* Whether lanes are results as they are: no NaN, no zero, all better than the initial value. */                  \
-  static ARGR_APART bool name##_is_plain(const argr_row *r, const V *v) {                                           \
-    U bits;                                                                                                         \
-    memcpy(&bits, r->init, sizeof bits);                                                                            \
-    V init = ARGR_LOAD_##KIND(V, U, &r->coding, bits);                                                              \
-    bool plain = true;                                                                                              \
-    for (int l = 0; l < ARGR_SOME; l++) plain &= (v[l] > init) & !ARGR_ISNAN_##KIND(v[l]);                          \
-    for (int l = 0; ARGR_HAS_ZEROS_##KIND && l < ARGR_SOME; l++) plain &= v[l] != 0;                                \
-    return plain;                                                                                                   \
   }                                                                                                                 \
   static ARGR_APART void name##_put(const argr_row *r, const V *v, const I *at) {                                   \
     const argr_coding c = r->coding;                                                                                \
@@ -242,7 +265,7 @@ ARGR_WIDE(argr_s32, int32_t, ARGR_NEVER)
         continue;                                                                                                   \
       }                                                                                                             \
       name##_some(&one, r->stride *(int64_t)sizeof(U), r->n, v, at);                                                \
-      if ((sizeof(U) == 4 || sizeof(U) == 2) && name##_is_plain(&one, v)) {                                         \
+      if ((sizeof(U) == 4 || sizeof(U) == 2) && name##_plain(&one, v, name##_init(&one))) {                         \
         name##_put(&one, v, at);                                                                                    \
         continue;                                                                                                   \
       }                                                                                                             \

@@ -64,6 +64,7 @@ typedef struct vm_cut {
   int64_t runs;          /* of results side by side that are lanes of a block; 1: each block is of one */
   int64_t blocks;        /* of inner lanes */
   int64_t units, grain;
+  bool loads; /* nothing but loads is combined: only initial values need lanes that are filled */
 } vm_cut;
 
 /* A kernel made ready: immutable, and in the arena of the executable. insts has an instruction for each value. */

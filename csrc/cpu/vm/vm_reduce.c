@@ -451,8 +451,9 @@ static void vmr_units(void *ctx, size_t begin, size_t end) {
   VM_ROOM(b, r->vm, r->in, r->out);
   char *sums[KERNEL_MAX_STORES];
   b.ahead = r->ahead;
-  if (cpu_native_is_ready(r->vm->native)) {
-    vmr_take_native(&b, sums, __builtin_alloca_with_align(r->vm->k->n_stores * vmr_sum_bytes(r->vm), 512));
+  bool native = cpu_native_is_ready(r->vm->native);
+  if (native) vmr_take_native(&b, sums, __builtin_alloca_with_align(r->vm->k->n_stores * vmr_sum_bytes(r->vm), 512));
+  if (native || r->vm->cut.loads) {
     vm_fill_inits(&b, vmr_init_lanes(r));
   } else {
     vm_fill_splats(&b, vmr_lanes(r));
@@ -516,9 +517,22 @@ static void vmr_nothing(const vmr_run *r) {
   }
 }
 
+/* Whether no block needs lanes that are filled before it: all that is combined are loads, beside initial values. */
+static bool vmr_combines_loads(const cpu_vm *vm) {
+  for (uint32_t i = 0; i < vm->k->n_values; i++) {
+    bool init = false, filled = vm->insts[i].place == VM_SPLAT || vm->insts[i].place == VM_CYCLE;
+    for (uint32_t j = 0; j < vm->k->n_stores; j++) init = init || (vm->k->stores[j].by && vm->k->stores[j].init == i);
+    if (vm->k->values[i].kind != KERNEL_LOAD && !init) return false;
+    if (filled && !init) return false;
+  }
+  for (uint32_t i = 0; i < vm->k->n_stores; i++)
+    if (vm->insts[vm->k->stores[i].value].place == VM_SPLAT) return false;
+  return true;
+}
+
 vm_cut vm_reduce_cut(const cpu_vm *vm) {
   const kernel_reduction *red = vm->k->reduction;
-  vm_cut c = {.pieces = kernel_pieces(vm->k)};
+  vm_cut c = {.pieces = kernel_pieces(vm->k), .loads = vmr_combines_loads(vm)};
   if (red->reduced == 0) return c;
   c.piece = (red->reduced + c.pieces - 1) / c.pieces;
   c.pieces = (red->reduced + c.piece - 1) / c.piece; /* none is empty */
