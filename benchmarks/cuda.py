@@ -12,6 +12,8 @@ import xlac
 
 REDUCERS = "".join(f"r_{op} {{ x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] {op}(x, y) }}\n" for op in ("add", "maximum"))
 REDUCERS += "less { x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = pred[] compare(x, y), direction=LT, type=TOTALORDER }\n"
+REDUCERS += ("less_with { x = f32[] parameter(0)\n y = f32[] parameter(1)\n i = s32[] parameter(2)\n j = s32[] parameter(3)\n"
+             " ROOT z = pred[] compare(x, y), direction=LT, type=TOTALORDER }\n")
 ROW = 4096
 SIMULATED = bool(os.environ.get("XLAC_CUDA_DRIVER"))
 RUNS = dict(repeat=1, warmup=0) if SIMULATED else dict(repeat=20, warmup=5)
@@ -93,6 +95,19 @@ def memory_bound(megabytes):
         print(f"{megabytes:6d} MB  {name:16s} {1e6 * took:9.1f} us  {rate:7.0f} GB/s  {share:5.1f} % of a copy{beside}", flush=True)
 
 
+def sorts(n):
+    """Of one line, alone and with its elements' numbers, as an argsort is; torch.sort always gives both."""
+    x = np.random.default_rng(0).standard_normal(n, dtype=np.float32)
+    torch = torch_with_gpu()
+    t = torch.from_numpy(x).cuda() if torch is not None else None
+    beside = f", torch {1e6 * torch_seconds(torch.sort, t):.1f} us" if torch is not None else ""
+    forms = {"alone": [f"ROOT r = f32[{n}] sort(x), dimensions={{0}}, to_apply=less"],
+             "argsort": [f"i = s32[{n}] iota(), iota_dimension=0", f"ROOT r = (f32[{n}], s32[{n}]) sort(x, i), dimensions={{0}}, to_apply=less_with"]}
+    for name, lines in forms.items():
+        took = seconds(text(lines, f"x = f32[{n}] parameter(0)"), x)
+        print(f"{n:10d} sort of one line, {name:8s} {1e6 * took:9.1f} us  {n / took * 1e-9 if took else 0:7.2f} G elements/s{beside}", flush=True)
+
+
 def torch_with_gpu():
     """torch, or None where there is none with a GPU."""
     try:
@@ -167,6 +182,7 @@ def calls():
 if __name__ == "__main__":
     for size in [int(s) for s in sys.argv[1:]] or [64, 256]:
         memory_bound(size)
+    sorts(1 << 14 if SIMULATED else 1 << 24)
     for size in (1024, 4096) if len(sys.argv) == 1 else (64,):
         products(size)
     for size in (1024, 4096) if len(sys.argv) == 1 else (64,):

@@ -123,17 +123,34 @@ def test_the_longest_lines_of_a_block(cuda, t, n):
     same(sort(str(n), [t], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"), x, how=RADIX)
 
 
-LONG = "merging runs"
+LONG, ROUNDS = "merging runs", "by radix through memory"
 
 
-@pytest.mark.parametrize("shape, along", [("8193", 0), ("8200,2", 0)])
+@pytest.mark.parametrize("shape, along", [("8193", 0), ("2,8200", 1), ("8200,2", 0)])
 def test_lines_too_long_for_shared_memory(cuda, shape, along):
     rng = np.random.default_rng(4)
     dims = [int(d) for d in shape.split(",")]
     args = [rng.integers(0, 1000, dims).astype(np.int32), np.arange(np.prod(dims), dtype=np.float32).reshape(dims)]
-    same(sort(shape, ["s32", "f32"], along), *args, how=LONG)
-    floats = np.resize(np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.5, 2.0, -7.25], np.float32), dims)
-    same(sort(shape, ["f32"], along, "compare(p0, p1), direction=GT, type=TOTALORDER"), floats, how=LONG)
+    same(sort(shape, ["s32", "f32"], along), *args, how=ROUNDS)
+    floats = np.resize(np.array(SPECIAL, np.float32), dims)
+    floats.reshape(-1)[:5000] = rng.standard_normal(5000).astype(np.float32)
+    same(sort(shape, ["f32"], along, "compare(p0, p1), direction=GT, type=TOTALORDER"), floats, how=ROUNDS)
+
+
+@pytest.mark.parametrize("t, dtype", [("u8", np.uint8), ("bf16", ml_dtypes.bfloat16)])
+def test_long_lines_of_few_digits(cuda, t, dtype):
+    x = np.random.default_rng(6).integers(-90, 90, 12300).astype(dtype)
+    same(sort("12300", [t], 0, "compare(p0, p1), direction=LT, type=TOTALORDER" if t[0] == "b" else "compare(p0, p1), direction=LT"), x, how=ROUNDS)
+
+
+def test_keys_of_long_lines_behind_each_other(cuda):
+    """Of 16 bits and of 32: a part of a key begins with the numbers so far."""
+    more = ["first = pred[] compare(p0, p1), direction=LT", "equal = pred[] compare(p0, p1), direction=EQ",
+            "second = pred[] compare(p2, p3), direction=GT", "both = pred[] and(equal, second)"]
+    rng = np.random.default_rng(7)
+    args = [rng.integers(0, 9, 8200).astype(np.uint16), rng.integers(-2**31, 2**31, 8200).astype(np.int32), np.arange(8200, dtype=np.int32)]
+    args[1][::3] = 5
+    same(sort("8200", ["u16", "s32", "s32"], 0, "or(first, both)", more), *args, how=ROUNDS)
 
 
 @pytest.mark.parametrize("n, crossed", [(40, True), (200, True), (8400, False)])
@@ -160,7 +177,7 @@ def test_the_first_of_each_line(cuda, t, dtype, n, k, largest):
         x[:, ::5] = np.resize(np.array([np.nan, -0.0, 0.0, -np.nan, np.inf], np.float32), x[:, ::5].shape)
     text = (f"HloModule m\nENTRY e {{\n  x = {t}[3,{n}] parameter(0)\n"
             f"  ROOT t = ({t}[3,{k}], s32[3,{k}]) topk(x), k={k}, largest={'true' if largest else 'false'}\n}}\n")
-    same(text, x, how=LONG if n > 8192 else KERNEL)
+    same(text, x, how=ROUNDS if n > 8192 else KERNEL)
 
 
 def scatter(t, rows, columns, n, op="add", window=True, index="s32"):

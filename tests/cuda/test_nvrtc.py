@@ -85,6 +85,8 @@ SOURCES = {
     "sort of long lines": indexed.sort("4,8192", ["f32"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "sort of f64": indexed.sort("4,4096", ["f64"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "sort of f64 and more": indexed.sort("4,8000", ["f64", "s32", "u8"], 1, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "sort of one line": indexed.sort("1000000", ["f32"], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"),
+    "sort of one line and more": indexed.sort("1000000", ["f64", "s32"], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "scatter of rows": indexed.scatter("bf16", 50, 64, 300), "histogram": indexed.scatter("s64", 50, 64, 300, "maximum", window=False)}
 MOST = {"tensor product": 168, "product and more": 224, "attention bf16": 232, "attention f32": 224}  # registers
 

@@ -91,7 +91,7 @@ void cuda_sort_put_move(cuda_routine *r, const cu_sort *s, uint32_t i, const cha
             (unsigned)i, at, (long long)s->inner, c, (unsigned)i, self, (long long)s->inner);
 }
 
-static void cu_sort_put_moves(cuda_routine *r, const cu_sort *s, const char *self, const char *at) {
+void cuda_sort_put_moves(cuda_routine *r, const cu_sort *s, const char *self, const char *at) {
   for (uint32_t i = 0; i < r->op->n_operands; i++) cuda_sort_put_move(r, s, i, self, at);
 }
 
@@ -120,7 +120,7 @@ static void cu_sort_put_short(cuda_routine *r, cu_sort *s, uint32_t n_out) {
   cu_sort_put_network(r, s);
   base_putf(out, "  for (int t = threadIdx.x; t < %lld; t += %lld) {\n", (long long)(s->first ? s->first : s->n),
             (long long)s->threads);
-  cu_sort_put_moves(r, s, "order[t]", "t");
+  cuda_sort_put_moves(r, s, "order[t]", "t");
   BASE_PUT(out, "  }\n");
   r->launch->grid = s->lines;
   r->launch->block = (uint32_t)s->threads;
@@ -161,7 +161,7 @@ void cuda_sort_put_merge(base_text *out, int64_t n) {
 static bool cu_sort_put_long(cuda_routine *r, const cu_sort *s, uint32_t n_out) {
   base_text *out = r->print.out;
   int64_t count = s->lines * s->n;
-  if (s->n > INT32_MAX / 2 || count > INT64_MAX / 16) return false;
+  if (s->n > INT32_MAX / 2 || count > INT64_MAX / 64) return false;
   r->launch->scratch = 8 * count;
   r->launch->rounds = cuda_sort_levels(s->n);
   cuda_routine_open(r, r->op->n_operands, n_out, count);
@@ -173,7 +173,7 @@ static bool cu_sort_put_long(cuda_routine *r, const cu_sort *s, uint32_t n_out) 
   cu_sort_put_less(r, s);
   cuda_sort_put_merge(out, s->n);
   base_putf(out, "  if (round < %u) { to[at] = (int)self; return; }\n", (unsigned)(r->launch->rounds - 1));
-  cu_sort_put_moves(r, s, "self", "at");
+  cuda_sort_put_moves(r, s, "self", "at");
   cuda_routine_close(r, "a thread for each element, merging runs");
   return true;
 }
@@ -184,6 +184,7 @@ static bool cu_sort_put(cuda_routine *r, cu_sort *s, uint32_t n_out) {
     if (base_dtype_is_complex(own)) cuda_print_needs(&r->print, cuda_type(own));
   }
   if (cuda_sort_put_radix(r, s, n_out)) return true;
+  if (s->n > CU_SORT_MOST && cuda_sort_put_radix_rounds(r, s, n_out)) return true;
   if (s->n > CU_SORT_MOST) return cu_sort_put_long(r, s, n_out);
   cu_sort_put_short(r, s, n_out);
   return true;

@@ -1,6 +1,27 @@
 // What sorts by radix are made of, as CUDA C++, packed as tensor.cuh is: a digit of 8 bits at a time, the least significant first, each pass in the
 // order of the one before. A block of T threads has T * I elements, a warp 32 * I neighbours of them: those of lane l are l, l + 32, l + 64, ...
 
+// The sum of a warp's lanes up to this one.
+static __device__ __forceinline__ int sort_scan(int own) {
+#pragma unroll
+  for (int far = 1; far < 32; far *= 2) {
+    const int other = __shfl_up_sync(~0u, own, far);
+    if (threadIdx.x % 32 >= far) own += other;
+  }
+  return own;
+}
+
+// The sum of the threads before this one.
+template <int W> static __device__ __forceinline__ int sort_before(int own, int (&sums)[W]) {
+  const int warp = threadIdx.x / 32;
+  int all = sort_scan(own);
+  if (threadIdx.x % 32 == 31) sums[warp] = all;
+  __syncthreads();
+  all -= own;
+  for (int w = 0; w < warp; w++) all += sums[w];
+  return all;
+}
+
 // at[i]: the place of the thread's element i among the block's by their digits alone, of which `digit(i)` is one. Lanes of one digit find each other by
 // ballots, bit by bit (a digit is kept with the place so far, or else registers would hold where its counter lies); the first of them counts them, for the warp; then a thread sums up what the warps have of its digits, and stand before them.
 template <int T, int I, class D> static __device__ __forceinline__ void sort_rank(int (&at)[I], uint16_t (&count)[T / 32][256], int (&sums)[T / 32], D digit) {
@@ -35,16 +56,7 @@ template <int T, int I, class D> static __device__ __forceinline__ void sort_ran
         own += count[w][t * E + e];
       }
   }
-  int all = own;
-#pragma unroll
-  for (int far = 1; far < 32; far *= 2) {
-    const int other = __shfl_up_sync(~0u, all, far);
-    if (lane >= far) all += other;
-  }
-  if (lane == 31) sums[warp] = all;
-  __syncthreads();
-  all -= own;
-  for (int w = 0; w < warp; w++) all += sums[w];
+  const int all = sort_before(own, sums);
   if (t * E < 256) {
 #pragma unroll
     for (int e = 0; e < E; e++)
@@ -65,4 +77,41 @@ template <int T, int I, class V> static __device__ __forceinline__ void sort_mov
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < I; i++) x[i] = room[first + 32 * i];
+}
+
+// counts[d * step]: how many of the block's elements have digit d; -1 is none.
+template <int T, int I, class D> static __device__ __forceinline__ void sort_count(int (&count)[256], int *counts, int step, D digit) {
+  for (int d = threadIdx.x; d < 256; d += T) count[d] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < I; i++) {
+    const int d = digit(i), first = __shfl_sync(~0u, d, 0);
+    const bool one = __all_sync(~0u, d == first);
+    if (d >= 0 && (!one || threadIdx.x % 32 == 0)) atomicAdd(&count[d], one ? 32 : 1);
+  }
+  __syncthreads();
+  for (int d = threadIdx.x; d < 256; d += T) counts[(int64_t)d * step] = count[d];
+}
+
+// A row of n counts becomes what stands before each of them, by a warp.
+static __device__ __forceinline__ void sort_sum(int *row, int n, int *total) {
+  const int lane = threadIdx.x % 32;
+  int before = 0;
+  for (int first = 16 * lane; first - 16 * lane < n; first += 512) {
+    int part[16], own = 0;
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+      part[j] = first + j < n ? row[first + j] : 0;
+      own += part[j];
+    }
+    const int all = sort_scan(own);
+    int sum = before + all - own;
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+      if (first + j < n) row[first + j] = sum;
+      sum += part[j];
+    }
+    before += __shfl_sync(~0u, all, 31);
+  }
+  if (lane == 0) *total = before;
 }

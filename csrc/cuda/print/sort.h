@@ -24,12 +24,15 @@ typedef struct cu_sort {
 /* --- sort.c --- */
 /* "const idx base": where the line begins. */
 void cuda_sort_put_base(cuda_routine *r, const cu_sort *s);
-/* The element whose number is `self` goes to place `at` of its line: of operand i, or of top-k. */
+/* The element whose number is `self` goes to place `at` of its line: of operand i, or of top-k; and of all operands. */
 void cuda_sort_put_move(cuda_routine *r, const cu_sort *s, uint32_t i, const char *self, const char *at);
+void cuda_sort_put_moves(cuda_routine *r, const cu_sort *s, const char *self, const char *at);
 
 /* --- radix.c --- */
 /* By digits of the keys, a block for each line. False where the line is too long for a block, or the network takes
  * fewer instructions. */
 bool cuda_sort_put_radix(cuda_routine *r, const cu_sort *s, uint32_t n_out);
+/* Lines that are longer, digit after digit through memory. False where merging takes fewer launches. */
+bool cuda_sort_put_radix_rounds(cuda_routine *r, const cu_sort *s, uint32_t n_out);
 
 #endif
