@@ -94,13 +94,18 @@ static double cu_device_now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Looks more and more rarely, at least every millisecond. */
+/* Looks again and again at first, as sleeping takes the host 50 us and more; then more and more rarely, at least every
+ * millisecond. */
 bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx) {
-  double asked = cu_device_now();
-  for (unsigned pause = 0; d->driver.cuStreamQuery(stream) == CUDA_NOT_READY;
-       pause += pause < 1000 ? pause / 4 + 1 : 0) {
-    if (pause > 50) usleep(pause);
-    if (cu_device_now() - asked < 0.05) continue;
+  const double began = cu_device_now(), awake = 200e-6;
+  double asked = began;
+  for (unsigned pause = 20; d->driver.cuStreamQuery(stream) == CUDA_NOT_READY;) {
+    double now = cu_device_now();
+    if (now - began > awake) {
+      usleep(pause);
+      pause += pause < 1000 ? pause / 4 + 1 : 0;
+    }
+    if (now - asked < 0.05) continue;
     if (interrupted(ctx)) return true;
     asked = cu_device_now();
   }

@@ -255,6 +255,17 @@ static bool cu_build_wants(void *ctx, const ir_op *fusion) {
 typedef int cu_build_outliner(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
                               xlac_error *err);
 
+/* What attention has left of the dots. */
+static int cu_build_arrange(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                            xlac_error *err) {
+  const cuda_build *b = ctx;
+  (void)m, (void)wants;
+  TRY(cuda_enter(b->exe->device, err));
+  int status = cuda_product_arrange(b->exe, dot, changed, err);
+  cuda_leave(b->exe->device);
+  return status;
+}
+
 /* Of computations whose numbers are at most `last`: those that are made on the way are not looked at. */
 static int cu_build_outline_all(ir_module *m, uint32_t last, cu_build_outliner *outline, fusion_wants_fn *wants,
                                 void *ctx, bool *changed, xlac_error *err) {
@@ -275,6 +286,7 @@ static int cu_build_outline(void *ctx, ir_module *m, bool *changed, xlac_error *
   IR_FOR_COMPUTATIONS(c, m) last = c->id > last ? c->id : last;
   TRY(cu_build_outline_all(m, last, fusion_outline_attention, cu_build_takes, ctx, changed, err));
   TRY(cu_build_outline_all(m, last, fusion_outline_recomputed, cu_build_takes, ctx, changed, err));
+  TRY(cu_build_outline_all(m, last, cu_build_arrange, NULL, ctx, changed, err));
   return cu_build_outline_all(m, last, fusion_outline_product, cu_build_wants, ctx, changed, err);
 }
 

@@ -2,6 +2,7 @@
  * the right operand's matrix times the left one's. f32 stays f32: only fast numerics let it be rounded to tf32. */
 #include "product.h"
 
+#include "../passes/hlo/hlo_make.h"
 #include "print/dot.h"
 #include "run.h"
 
@@ -132,6 +133,122 @@ static bool cu_product_plan_of(const ir_op *dot, cu_product_plan *x) {
   cu_product_set_batch(&x->m[0], &b.batch, x->batch);
   cu_product_set_batch(&x->m[1], &a.batch, x->batch);
   return true;
+}
+
+/* --- operands that are transposed for it --- */
+
+/* The dot op's lists of dimensions. */
+static const ir_attr_key cu_product_batches[2] = {IR_ATTR_LHS_BATCH_DIMS, IR_ATTR_RHS_BATCH_DIMS};
+static const ir_attr_key cu_product_terms[2] = {IR_ATTR_LHS_CONTRACTING_DIMS, IR_ATTR_RHS_CONTRACTING_DIMS};
+
+static bool cu_product_lists(const ir_ints *list, int64_t d) {
+  bool found = false;
+  for (uint32_t i = 0; i < list->n; i++) found = found || list->v[i] == d;
+  return found;
+}
+
+/* The order of an operand's dimensions in which each role is one index: batches outermost; and the terms inside of the
+ * rows or outside, so that the innermost dimension stays the innermost one where it can, as whole pieces of memory are
+ * moved then. Sets the lists to where the dimensions went. */
+static void cu_product_order(const ir_type *t, const ir_ints *batch, const ir_ints *terms, int64_t *order) {
+  uint32_t n = 0;
+  bool terms_last = cu_product_lists(terms, (int64_t)t->rank - 1);
+  for (uint32_t i = 0; i < batch->n; i++) order[n++] = batch->v[i];
+  for (int half = 0; half < 2; half++) {
+    if (half == terms_last)
+      for (uint32_t i = 0; i < terms->n; i++) order[n++] = terms->v[i];
+    else
+      for (uint32_t d = 0; d < t->rank; d++)
+        if (!cu_product_lists(batch, d) && !cu_product_lists(terms, d)) order[n++] = d;
+  }
+  assert(n == t->rank);
+}
+
+/* The dimension's place in the order. */
+static int64_t cu_product_place(const int64_t *order, int64_t d) {
+  int64_t at = 0;
+  while (order[at] != d) at++;
+  return at;
+}
+
+/* The new dot's operand of that number, which has its lists, transposed. */
+static bool cu_product_transpose(hlo_maker *make, ir_op *dot, uint32_t side) {
+  ir_op *from = ir_operand(dot, side);
+  const ir_ints *batch = ir_get_ints(dot, cu_product_batches[side]), *terms = ir_get_ints(dot, cu_product_terms[side]);
+  int64_t order[IR_MAX_RANK], dims[IR_MAX_RANK], moved[2][IR_MAX_RANK];
+  cu_product_order(from->type, batch, terms, order);
+  for (uint32_t d = 0; d < from->type->rank; d++) dims[d] = from->type->dims[order[d]];
+  for (uint32_t i = 0; i < batch->n; i++) moved[0][i] = cu_product_place(order, batch->v[i]);
+  for (uint32_t i = 0; i < terms->n; i++) moved[1][i] = cu_product_place(order, terms->v[i]);
+  const ir_type *t = ir_tensor_default(make->m, (base_dtype)from->type->dtype, from->type->rank, dims, NULL);
+  ir_op *turned = hlo_make(make, IR_OP_TRANSPOSE, t, 1, &from);
+  if (!turned || !ir_set_ints(turned, IR_ATTR_DIMENSIONS, from->type->rank, order)) return false;
+  ir_set_operand(dot, side, (ir_value){turned, 0});
+  return ir_set_ints(dot, cu_product_batches[side], batch->n, moved[0]) &&
+         ir_set_ints(dot, cu_product_terms[side], terms->n, moved[1]);
+}
+
+/* The terms in the order in which they lie in that operand: no other order changes which are added up. */
+static bool cu_product_sort_terms(ir_op *dot, uint32_t side) {
+  const ir_ints *lists[2] = {ir_get_ints(dot, cu_product_terms[0]), ir_get_ints(dot, cu_product_terms[1])};
+  int64_t sorted[2][IR_MAX_RANK];
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < ir_operand_type(dot, side)->rank; d++)
+    for (uint32_t i = 0; i < lists[side]->n; i++) {
+      if (lists[side]->v[i] != d) continue;
+      for (int j = 0; j < 2; j++) sorted[j][n] = lists[j]->v[i];
+      n++;
+    }
+  return ir_set_ints(dot, cu_product_terms[0], n, sorted[0]) && ir_set_ints(dot, cu_product_terms[1], n, sorted[1]);
+}
+
+/* The dot right before it, of operands of which those in `sides` are transposed, bit 0 the left one. NULL: no memory.
+ */
+static ir_op *cu_product_copy(ir_op *dot, unsigned sides) {
+  hlo_maker make = {.m = dot->parent->module, .before = dot};
+  base_map none;
+  base_map_init(&none, make.m->alloc);
+  ir_op *made = ir_op_clone(dot, dot->parent, &none);
+  base_map_free(&none);
+  if (!made || !cu_product_sort_terms(made, sides == 1)) return NULL;
+  for (uint32_t i = 0; i < 2; i++)
+    if (sides >> i & 1 && !cu_product_transpose(&make, made, i)) return NULL;
+  ir_op_move(made, dot);
+  return made;
+}
+
+/* Whether the library's product of them, those in `sides` transposed, takes less time. xlac's kernel makes between a
+ * twentieth and half of the library's operations (35 of 640 Tflop/s measured on an H200 in bf16), and memory takes as
+ * long for a byte that is written and read again as that kernel for a few dozen operations. */
+static bool cu_product_pays(const ir_op *dot, unsigned sides) {
+  enum { OPERATIONS = 64 }; /* for a byte */
+  cuda_dot_side a, b;
+  cuda_dot_sides(dot, &a, &b);
+  double moved = 0, n = (double)a.free.count * (double)a.contracting.count * (double)a.batch.count;
+  for (uint32_t i = 0; i < 2; i++)
+    if (sides >> i & 1) moved += (double)ir_operand_type(dot, i)->count;
+  return 2 * n * (double)b.free.count >=
+         OPERATIONS * moved * base_dtype_bytes((base_dtype)ir_operand_type(dot, 0)->dtype);
+}
+
+static bool cu_product_begin(cuda_device *d);
+
+/* Least memory is moved by the first of the ways. */
+int cuda_product_arrange(cuda_executable *exe, ir_op *dot, bool *changed, xlac_error *err) {
+  cu_product_plan x = {.outer = 1};
+  if (dot->n_operands != 2 || !cu_product_find_types(dot, &x) || cu_product_plan_of(dot, &x)) return 0;
+  if (!hlo_is_plain(dot->type) || !hlo_is_plain(ir_operand_type(dot, 0)) || !hlo_is_plain(ir_operand_type(dot, 1)))
+    return 0;
+  unsigned smaller = ir_operand_type(dot, 0)->count <= ir_operand_type(dot, 1)->count ? 1 : 2;
+  unsigned sides[4] = {0, smaller, 3 - smaller, 3};
+  for (int i = 0; i < 4; i++) {
+    if (!cu_product_pays(dot, sides[i]) || !cu_product_begin(exe->device)) return 0;
+    ir_op *made = cu_product_copy(dot, sides[i]);
+    *changed = true;
+    if (!made) return base_oom(err, "a product of matrices");
+    if (cu_product_plan_of(made, &x)) return ir_replace_uses(dot, made) ? 0 : base_oom(err, "a product of matrices");
+  }
+  return 0; /* what was made and is not used goes with the dead code */
 }
 
 /* --- objects --- */

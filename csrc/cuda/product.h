@@ -13,6 +13,9 @@ cuda_product *cuda_product_make(cuda_executable *exe, const ir_op *dot);
 /* Whether what is elementwise of the dot had better be computed with it, by xlac's kernel on tensor cores: there is no
  * such product of cuBLASLt's, or it has so few terms that writing and reading the product takes longer. Entered. */
 bool cuda_product_gives_way(cuda_executable *exe, const ir_op *dot);
+/* Has operands of a dot op transposed first, where the library has a form for it then, and not now, and that takes less
+ * time than the kernel that is printed. Entered. */
+XLAC_MUST_USE int cuda_product_arrange(cuda_executable *exe, ir_op *dot, bool *changed, xlac_error *err);
 void cuda_product_destroy(cuda_executable *exe, cuda_product *p); /* entered; NULL is fine */
 /* Memory that it needs while it runs. */
 size_t cuda_product_scratch(const cuda_product *p);

@@ -1,4 +1,5 @@
 """Products of matrices by cuBLASLt, which the simulating driver has a stand-in for, and without it."""
+
 import re
 
 import ml_dtypes
@@ -86,6 +87,50 @@ def test_narrow_operands_with_a_wide_result(t):
     exe = xlac.compile(module, device="cuda")
     assert "cuBLASLt's product" in exe.explain("fusion")
     check(module, exe, arguments(CASES[:1], t), 1e-6)
+
+
+TURNED = [  # what is transposed for the library: left, right, both, left; and the terms alone that are listed in another order
+    ((3, 2, 2, 32, 16), (2, 32, 256), "", "lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}"),
+    ((2, 32, 256), (3, 2, 2, 32, 16), "", "lhs_contracting_dims={1,0}, rhs_contracting_dims={3,1}"),
+    ((4, 32, 8, 16), (8, 32, 4, 16), "", "lhs_contracting_dims={0,2}, rhs_contracting_dims={2,0}"),
+    ((2, 32, 2, 16, 2), (2, 2, 2, 16, 256), "lhs_batch_dims={0,2,4}, rhs_batch_dims={0,1,2}, ", "lhs_contracting_dims={3}, rhs_contracting_dims={3}"),
+    ((64, 4, 16), (4, 16, 64), "", "lhs_contracting_dims={2,1}, rhs_contracting_dims={1,0}"),
+]
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "f16", "bf16"])
+def test_operands_are_transposed_for_products_that_pay_for_it(t):
+    module = program(TURNED, t)
+    exe = xlac.compile(module, device="cuda")
+    report = exe.explain("fusion")
+    assert report.count("cuBLASLt's product") == len(TURNED)
+    for _ in range(3):
+        check(module, exe, arguments(TURNED, t), 1e-2 if t in ("bf16", "f16") else 1e-6)
+
+
+def test_a_transposition_is_part_of_the_kernel_that_makes_the_operand():
+    module = """
+HloModule m
+ENTRY e {
+  x = f32[3,2,4,32,16] parameter(0)
+  y = f32[2,32,256] parameter(1)
+  n = f32[3,2,4,32,16] negate(x)
+  ROOT d = f32[3,4,16,256] dot(n, y), lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}
+}
+"""
+    exe = xlac.compile(module, device="cuda")
+    report = exe.explain("fusion")
+    assert "cuBLASLt's product" in report and report.count("__global__") == 1
+    args = values((3, 2, 4, 32, 16), "f32", 0), values((2, 32, 256), "f32", 1)
+    np.testing.assert_allclose(exe(*args), xlac.interpret(module, *args), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dims", [((6, 7, 8, 9), (7, 9, 40)), ((3, 2, 2, 32, 16), (2, 32, 24))])
+def test_few_operations_pay_for_no_transposition(dims):
+    contracting = "lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}"
+    cases = [(*dims, "", contracting)]
+    exe = xlac.compile(program(cases, "f32"), device="cuda")
+    assert "transpose" not in exe.explain("fusion")
 
 
 def test_what_is_no_matrix_is_a_kernel(monkeypatch):

@@ -184,9 +184,10 @@ static void cu_scatter_put_keys(cuda_routine *r, const cu_scatter *x) {
   BASE_PUT(r->print.out, "  keys[n] = fits ? to : -1;\n  return;\n  }\n");
 }
 
-/* The last one: a thread for each place of each window that is the first of those at its target. */
+/* The last one: a thread for each place of each window that is the first of those at its target. Neighbouring threads
+ * have neighbouring places, so that they read and write whole pieces of memory, of one run of windows. */
 static void cu_scatter_put_runs(cuda_routine *r, const cu_scatter *x, const scalar_program *p) {
-  base_putf(r->print.out, "  const idx key = keys[from[p]], place = n / %lld;\n", (long long)x->steps);
+  base_putf(r->print.out, "  const idx key = keys[from[p]], place = n %% %lld;\n", (long long)x->threads);
   BASE_PUT(r->print.out, "  if (key < 0 || (p && keys[from[p - 1]] == key)) return;\n");
   cu_scatter_put_indexes(r, x, false, "place");
   base_putf(r->print.out, "  for (idx q = p; q < %lld && keys[from[q]] == key; q++) {\n  const idx s = from[q];\n",
@@ -203,7 +204,8 @@ static void cu_scatter_put_sorted(cuda_routine *r, const cu_scatter *x, const sc
   r->launch->rounds = cuda_sort_levels(n) + 2;
   r->launch->scratch = 16 * x->steps;
   cuda_routine_open(r, 2 * x->n + 1, x->n, x->steps * x->threads);
-  base_putf(out, "  idx *keys = (idx *)scratch;\n  const idx p = n %% %lld;\n", n);
+  base_putf(out, "  idx *keys = (idx *)scratch;\n  const idx p = round <= %u ? n : n / %lld;\n",
+            (unsigned)cuda_sort_levels(n), (long long)x->threads);
   base_putf(out, "  int *to = (int *)(keys + %lld) + (round & 1) * %lld;\n", n, n);
   base_putf(out, "  const int *from = (int *)(keys + %lld) + (~round & 1) * %lld;\n", n, n);
   BASE_PUT(out, "  const int level = round - 1;\n  auto less = [&](idx a, idx b) { return keys[a] < keys[b]; };\n");
