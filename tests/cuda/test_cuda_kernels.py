@@ -92,9 +92,10 @@ def test_arrays_that_are_read_across(t):
 
 
 SCANNED = [  # dimensions, the one along which, from which end, the form
-    ((3, 5000), 1, False, "a block for each part"), ((3, 5000), 1, True, "a block for each part"), ((7, 100), 1, False, "a block for each part"),
+    ((3, 9000), 1, False, "a block for each part"), ((3, 5001), 1, True, "a block for each part"), ((7, 100), 1, False, "a block for each line"),
     ((2100, 4), 0, False, "a block for each part"), ((2, 2049, 3), 1, True, "a block for each part"), ((50, 60), 1, False, "a thread for each line"),
-    ((5, 4097), 1, False, "a block for each part"), ((65,), 0, True, "a block for each part")]
+    ((65,), 0, True, "a block for each line"), ((2, 1000), 1, False, "a block for each line"),
+    ((3, 260), 1, True, "a block for each line")]
 
 
 @pytest.mark.parametrize("t, op", [("s32", "add"), ("f32", "maximum"), ("f16", "minimum"), ("f64", "add"), ("c64", "add"), ("u8", "add")])

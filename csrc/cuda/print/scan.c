@@ -1,14 +1,18 @@
 /* Cumulative sums by themselves: a reduce-window whose windows all begin, or all end, at an end of the array. A block
- * has a chunk of a line, a thread some neighbours of it; where a line has several chunks, their sums are combined
- * first. */
+ * goes through a line chunk by chunk, each of which its threads read at once, combine within warps and then among them,
+ * and write, so that memory is read once. Where lines are few, several blocks have parts of a line, whose sums are
+ * computed in a round before. */
 #include <stdio.h>
 
 #include "../../fuse/fuse.h"
 #include "routine.h"
 
 enum {
-  CU_SCAN_EACH = 8, /* elements of a thread */
-  CU_SCAN_CHUNK = CU_SCAN_EACH * CUDA_BLOCK_THREADS,
+  CU_SCAN_EACH = 4,      /* accesses of a thread to a chunk: as many as one warp can combine the sums of */
+  CU_SCAN_ACCESS = 16,   /* bytes of one, */
+  CU_SCAN_PACK = 8,      /* and elements */
+  CU_SCAN_LINES = 256,   /* that keep a GPU busy with a block for each; */
+  CU_SCAN_BLOCKS = 512,  /* else there are so many in all */
   CU_SCAN_SHORT = 64,    /* elements of a line that a thread goes through by itself, */
   CU_SCAN_MANY = 1 << 14 /* or where so many lines lie beside each other */
 };
@@ -16,9 +20,29 @@ enum {
 typedef struct cu_scan {
   scalar_code code;
   base_dtype own, sum;
-  int64_t n, inner, lines, chunks;
+  int64_t n, inner, lines, chunk, chunks; /* chunk: elements */
+  int64_t parts, length;                  /* of a line, and of one in chunks */
+  int threads, each, pack;
   bool back;
 } cu_scan;
+
+/* By extents alone, so that the order of a sum is. */
+static void cu_scan_share(cu_scan *s) {
+  s->pack = 1;
+  while (s->inner == 1 && s->pack < CU_SCAN_PACK && s->n % (2 * s->pack) == 0 &&
+         2 * s->pack * (int)base_dtype_bytes(s->own) <= CU_SCAN_ACCESS)
+    s->pack *= 2;
+  int64_t accesses = s->n / s->pack;
+  s->threads = 32;
+  while (s->threads < CUDA_BLOCK_THREADS && s->threads * CU_SCAN_EACH < accesses) s->threads *= 2;
+  s->each = CU_SCAN_EACH;
+  while (s->each > 1 && (s->each - 1) * s->threads >= accesses) s->each--;
+  s->chunk = (int64_t)s->threads * s->each * s->pack;
+  s->chunks = (s->n + s->chunk - 1) / s->chunk;
+  s->length = s->chunks;
+  if (s->lines < CU_SCAN_LINES) s->length = (s->chunks * s->lines + CU_SCAN_BLOCKS - 1) / CU_SCAN_BLOCKS;
+  s->parts = (s->chunks + s->length - 1) / s->length;
+}
 
 static bool cu_scan_make(const ir_op *op, cu_scan *s) {
   uint32_t along = 0;
@@ -33,7 +57,7 @@ static bool cu_scan_make(const ir_op *op, cu_scan *s) {
   s->inner = 1;
   for (uint32_t d = along + 1; d < t->rank; d++) s->inner *= t->dims[d];
   s->lines = t->count / s->n;
-  s->chunks = (s->n + CU_SCAN_CHUNK - 1) / CU_SCAN_CHUNK;
+  cu_scan_share(s);
   return scalar_loop_binary(s->code, s->sum, &l);
 }
 
@@ -90,75 +114,137 @@ static void cu_scan_put_serial(cuda_routine *r, const cu_scan *s) {
   cuda_routine_close(r, "a thread for each line of a scan");
 }
 
-/* Round 1: chunks' sums become what stands before each chunk. */
-static void cu_scan_put_prefixes(cuda_routine *r, const cu_scan *s) {
-  base_putf(r->print.out, "  %s *const part = (%s *)scratch;\n", cuda_type(s->sum), cuda_type(s->sum));
-  base_putf(
-      r->print.out,
-      "  if (round == 1) {\n  const idx line = (idx)blockIdx.x * %d + threadIdx.x;\n  if (line >= %lld) return;\n",
-      CUDA_BLOCK_THREADS, (long long)s->lines);
-  cu_scan_put_line(r, s);
-  base_putf(r->print.out, "  %s sum = init;\n  for (idx c = line * %lld; c < line * %lld + %lld; c++) {\n",
-            cuda_type(s->sum), (long long)s->chunks, (long long)s->chunks, (long long)s->chunks);
-  base_putf(r->print.out, "  const %s own = part[c];\n  part[c] = sum;\n", cuda_type(s->sum));
-  cu_scan_put(r, s, "sum", "sum", "own");
-  BASE_PUT(r->print.out, "  }\n  return;\n  }\n");
+/* "<T> <to> = ", what another thread of the warp has in `from`: by the function `shuffle` with `far`. */
+static void cu_scan_put_shuffle(cuda_routine *r, const cu_scan *s, const char *to, const char *shuffle,
+                                const char *from, const char *far) {
+  const char *c = cuda_type(s->sum);
+  if (base_dtype_is_complex(s->sum))
+    base_putf(r->print.out, "  %s %s = {%s(~0u, %s.re, %s), %s(~0u, %s.im, %s)};\n", c, to, shuffle, from, far, shuffle,
+              from, far);
+  else
+    base_putf(r->print.out, "  %s %s = (%s)%s(~0u, %s, %s);\n", c, to, c, shuffle, from, far);
 }
 
-/* Each thread sums up its own elements, then all threads' sums are combined, twice as far back each time. */
-static void cu_scan_put_chunk(cuda_routine *r, const cu_scan *s) {
+/* `name` becomes what the warp's threads up to this one have together. */
+static void cu_scan_put_warp(cuda_routine *r, const cu_scan *s, const char *name) {
+  BASE_PUT(r->print.out, "#pragma unroll\n  for (int far = 1; far < 32; far *= 2) {\n");
+  cu_scan_put_shuffle(r, s, "up", "__shfl_up_sync", name, "far");
+  BASE_PUT(r->print.out, "  if (lane >= far)");
+  cu_scan_put(r, s, name, "up", name);
+  BASE_PUT(r->print.out, "  }\n");
+}
+
+static void cu_scan_put_each(cuda_routine *r, const char *index, int n) {
+  base_putf(r->print.out, "#pragma unroll\n  for (int %s = 0; %s < %d; %s++) {\n", index, index, n, index);
+}
+
+/* Access j of the thread, as the condition that there is one: at element i of the line, "at" in memory. */
+static void cu_scan_put_access(cuda_routine *r, const cu_scan *s) {
+  base_putf(r->print.out, "  const idx i = chunk * %lld + (j * %d + t) * %d;\n  const idx at = base + ",
+            (long long)s->chunk, s->threads, s->pack);
+  if (s->back)
+    base_putf(r->print.out, "(%lld - i) * %lld", (long long)(s->n - s->pack), (long long)s->inner);
+  else
+    base_putf(r->print.out, "i * %lld", (long long)s->inner);
+  base_putf(r->print.out, ";\n  if (i < %lld) ", (long long)s->n);
+}
+
+/* "own": what the thread has up to each element of each access; "sum": the warp, up to the thread. What there is behind
+ * the line's end is anything, since nothing comes after it. */
+static void cu_scan_put_own(cuda_routine *r, const cu_scan *s) {
+  char type[64], from[32];
+  snprintf(type, sizeof type, "pack<%s, %d>", cuda_type(s->own), s->pack);
+  snprintf(from, sizeof from, "got[j].e[%d %s u]", s->back ? s->pack - 1 : 0, s->back ? "-" : "+");
+  base_putf(r->print.out, "  %s got[%d] = {};\n", type, s->each);
+  cu_scan_put_each(r, "j", s->each);
+  cu_scan_put_access(r, s);
+  base_putf(r->print.out, "got[j] = *(const %s *)&((const %s *)in0)[at];\n  }\n", type, cuda_type(s->own));
+  base_putf(r->print.out, "  %s own[%d][%d], sum[%d];\n", cuda_type(s->sum), s->each, s->pack, s->each);
+  cu_scan_put_each(r, "j", s->each);
+  cu_scan_put_each(r, "u", s->pack);
+  base_putf(r->print.out, "  const %s v = ", cuda_type(s->sum));
+  cuda_print_convert(&r->print, s->sum, s->own, from);
+  BASE_PUT(r->print.out, ";\n  if (u == 0) sum[j] = v; else\n");
+  cu_scan_put(r, s, "sum[j]", "sum[j]", "v");
+  BASE_PUT(r->print.out, "  own[j][u] = sum[j];\n  }\n");
+  cu_scan_put_warp(r, s, "sum[j]");
+  BASE_PUT(r->print.out, "  }\n");
+}
+
+/* "part": what stands in the line up to each warp's accesses, one behind the other, and with them; by one barrier, as
+ * chunks take turns with the memory. */
+static void cu_scan_put_parts(cuda_routine *r, const cu_scan *s) {
+  int warps = s->threads / 32, n = warps * s->each;
+  base_putf(r->print.out, "  %s *const all = shared[chunk %% 2];\n", cuda_type(s->sum));
+  cu_scan_put_each(r, "j", s->each);
+  base_putf(r->print.out, "  if (lane == 31) all[j * %d + t / 32] = sum[j];\n  }\n", warps);
+  base_putf(r->print.out, "  __syncthreads();\n  %s part = all[lane < %d ? lane : %d];\n", cuda_type(s->sum), n, n - 1);
+  cu_scan_put_warp(r, s, "part");
+  if (s->parts > 1) BASE_PUT(r->print.out, "  if (round || chunk > begin)\n");
+  cu_scan_put(r, s, "part", "carry", "part");
+}
+
+static void cu_scan_put_results(cuda_routine *r, const cu_scan *s) {
+  char type[64];
+  snprintf(type, sizeof type, "pack<%s, %d>", cuda_type(s->own), s->pack);
+  cu_scan_put_each(r, "j", s->each);
+  base_putf(r->print.out, "  const int place = j * %d + t / 32;\n", s->threads / 32);
+  cu_scan_put_shuffle(r, s, "before", "__shfl_sync", "part", "(place + 31) % 32");
+  cu_scan_put_shuffle(r, s, "up", "__shfl_up_sync", "sum[j]", "1");
+  BASE_PUT(r->print.out, "  if (place == 0) before = carry;\n  if (lane > 0)");
+  cu_scan_put(r, s, "before", "before", "up");
+  base_putf(r->print.out, "  %s made;\n", type);
+  cu_scan_put_each(r, "u", s->pack);
+  base_putf(r->print.out, "  %s with;\n", cuda_type(s->sum));
+  cu_scan_put(r, s, "with", "before", "own[j][u]");
+  base_putf(r->print.out, "  made.e[%d %s u] = ", s->back ? s->pack - 1 : 0, s->back ? "-" : "+");
+  cuda_print_convert(&r->print, s->own, s->sum, "with");
+  BASE_PUT(r->print.out, ";\n  }\n");
+  cu_scan_put_access(r, s);
+  base_putf(r->print.out, "*(%s *)&((%s *)out0)[at] = made;\n  }\n", type, cuda_type(s->own));
+}
+
+/* "carry": what stands before the block's part of the line; "begin", its first chunk. */
+static void cu_scan_put_begin(cuda_routine *r, const cu_scan *s) {
   const char *c = cuda_type(s->sum);
-  base_putf(r->print.out, "  const idx line = (idx)blockIdx.x / %lld, chunk = (idx)blockIdx.x %% %lld;\n",
-            (long long)s->chunks, (long long)s->chunks);
+  base_putf(r->print.out, "  const int t = threadIdx.x, lane = t %% 32;\n  __shared__ %s shared[2][%d];\n", c,
+            s->threads / 32 * s->each);
+  base_putf(r->print.out, "  const idx line = (idx)blockIdx.x / %lld, begin = blockIdx.x %% %lld * %lld;\n",
+            (long long)s->parts, (long long)s->parts, (long long)s->length);
   cu_scan_put_line(r, s);
-  base_putf(r->print.out, "  const int t = threadIdx.x;\n  const idx first = chunk * %d + t * %d;\n", CU_SCAN_CHUNK,
-            CU_SCAN_EACH);
-  base_putf(r->print.out, "  %s own[%d], sum = {};\n#pragma unroll\n  for (int j = 0; j < %d; j++) {\n", c,
-            CU_SCAN_EACH, CU_SCAN_EACH);
-  base_putf(r->print.out, "  const idx i = first + j;\n  if (i < %lld) {\n", (long long)s->n);
-  cu_scan_put_at(r, s);
-  cu_scan_put_load(r, s);
-  BASE_PUT(r->print.out, "  if (j == 0) sum = v; else\n");
-  cu_scan_put(r, s, "sum", "sum", "v");
-  BASE_PUT(r->print.out, "  own[j] = sum;\n  }\n  }\n");
-  base_putf(r->print.out, "  __shared__ %s sums[%d];\n  sums[t] = sum;\n  __syncthreads();\n", c, CUDA_BLOCK_THREADS);
-  base_putf(r->print.out, "  for (int far = 1; far < %d; far *= 2) {\n", CUDA_BLOCK_THREADS);
-  base_putf(r->print.out, "  if (t >= far && first < %lld)", (long long)s->n);
-  cu_scan_put(r, s, "sum", "sums[t - far]", "sum");
-  BASE_PUT(r->print.out, "  __syncthreads();\n  sums[t] = sum;\n  __syncthreads();\n  }\n");
+  base_putf(r->print.out, "  %s carry = init;\n", c);
+  if (s->parts == 1) return;
+  base_putf(r->print.out, "  %s *const sums = (%s *)scratch;\n  if (round)\n#pragma unroll 8\n", c, c);
+  base_putf(r->print.out, "  for (idx j = line * %lld; j < blockIdx.x; j++)", (long long)s->parts);
+  cu_scan_put(r, s, "carry", "carry", "sums[j]");
 }
 
 static void cu_scan_put_blocks(cuda_routine *r, const cu_scan *s) {
-  if (s->chunks > 1) {
-    r->launch->rounds = 3;
-    r->launch->scratch = s->lines * s->chunks * (int64_t)base_dtype_bytes(s->sum);
+  char last[16];
+  r->launch->block = (uint32_t)s->threads;
+  r->launch->grid = s->lines * s->parts;
+  if (s->parts > 1) {
+    r->launch->rounds = 2;
+    r->launch->scratch = r->launch->grid * (int64_t)base_dtype_bytes(s->sum);
   }
   cuda_routine_head(r, 2, 1);
-  if (s->chunks > 1) cu_scan_put_prefixes(r, s);
-  cu_scan_put_chunk(r, s);
-  if (s->chunks > 1)
-    base_putf(r->print.out,
-              "  if (round == 0) {\n  const idx end = chunk < %lld ? %d : (%lld - chunk * %d + %d) / %d;\n"
-              "  if (t == end - 1) part[blockIdx.x] = sum;\n  return;\n  }\n",
-              (long long)s->chunks - 1, CUDA_BLOCK_THREADS, (long long)s->n, CU_SCAN_CHUNK, CU_SCAN_EACH - 1,
-              CU_SCAN_EACH);
-  base_putf(r->print.out, "  %s before = %s;\n  if (t > 0)", cuda_type(s->sum),
-            s->chunks > 1 ? "part[blockIdx.x]" : "init");
-  cu_scan_put(r, s, "before", "before", "sums[t - 1]");
-  base_putf(r->print.out,
-            "#pragma unroll\n  for (int j = 0; j < %d; j++) {\n  const idx i = first + j;\n  if (i < %lld) {\n",
-            CU_SCAN_EACH, (long long)s->n);
-  cu_scan_put_at(r, s);
-  base_putf(r->print.out, "  %s all;\n", cuda_type(s->sum));
-  cu_scan_put(r, s, "all", "before", "own[j]");
-  cu_scan_put_store(r, s, "all");
-  BASE_PUT(r->print.out, "  }\n  }\n");
-  r->launch->grid = s->lines * s->chunks;
-  cuda_routine_close(r, "a block for each part of a line of a scan");
+  cu_scan_put_begin(r, s);
+  base_putf(r->print.out, "  for (idx chunk = begin; chunk < begin + %lld && chunk < %lld; chunk++) {\n",
+            (long long)s->length, (long long)s->chunks);
+  cu_scan_put_own(r, s);
+  cu_scan_put_parts(r, s);
+  if (s->parts > 1) BASE_PUT(r->print.out, "  if (round) {\n");
+  cu_scan_put_results(r, s);
+  if (s->parts > 1) BASE_PUT(r->print.out, "  }\n");
+  snprintf(last, sizeof last, "%d", s->threads / 32 * s->each - 1);
+  cu_scan_put_shuffle(r, s, "next", "__shfl_sync", "part", last);
+  BASE_PUT(r->print.out, "  carry = next;\n  }\n");
+  if (s->parts > 1) BASE_PUT(r->print.out, "  if (!round && t == 0) sums[blockIdx.x] = carry;\n");
+  cuda_routine_close(r, s->parts > 1 ? "a block for each part of a line of a scan" : "a block for each line of a scan");
 }
 
 bool cuda_print_scan(cuda_routine *r) {
-  cu_scan s = {.chunks = 1};
+  cu_scan s = {.parts = 1};
   if (!cu_scan_make(r->op, &s)) return false;
   if (base_dtype_is_complex(s.sum)) cuda_print_needs(&r->print, cuda_type(s.sum));
   if (s.n <= CU_SCAN_SHORT || (s.inner > 1 && s.lines >= CU_SCAN_MANY))
