@@ -44,7 +44,8 @@ REDUCED = [  # dimensions, those that are reduced, the form
     ((40000,), [0], "threads of a block for each result"), ((3, 20000), [1], "threads of a block for each result"),
     ((1, 18), [1], "threads of a block for each result"), ((300, 64), [0], "a block for results beside each other"),
     ((1000, 3), [0], "a block for results beside each other"), ((5000, 40), [0], "a block for results beside each other"),
-    ((7, 50, 33), [1], "a block for results beside each other"), ((2, 3, 17), [0], "a thread for each result"),
+    ((7, 50, 33), [1], "a block for results beside each other"), ((3, 90, 5, 8), [1], "a block for results beside each other"),
+    ((700, 132), [0], "a block for results beside each other"), ((17, 4), [0], "a block for results beside each other"), ((2, 3, 17), [0], "a thread for each result"),
     ((9, 12), [1], "a thread for each result")]
 
 

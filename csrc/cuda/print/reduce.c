@@ -12,7 +12,8 @@ enum {
   CU_REDUCE_BUSY = 1 << 16, /* threads from which on they need not be as many as can be */
   CU_REDUCE_BLOCKS = 512,   /* that keep a GPU busy */
   CU_REDUCE_EACH = 8,       /* accesses of a thread that a piece is worth */
-  CU_REDUCE_COLUMNS = 32    /* results beside each other */
+  CU_REDUCE_COLUMNS = 32,   /* accesses to results beside each other */
+  CU_REDUCE_SUMS = 16       /* of a thread with several results */
 };
 
 /* --- sums --- */
@@ -59,13 +60,35 @@ static void cu_reduce_combine(cuda_print *x, uint32_t i, const char *to, const c
   BASE_PUT(x->out, ";\n");
 }
 
+/* Whether a thread has neighbouring results, "sum<i>[u]", for accesses of 16 bytes. */
+static bool cu_reduce_is_wide(const cuda_print *x) {
+  return x->pack > 1 && x->k->reduction->inner > 1;
+}
+
+static void cu_reduce_name(const cuda_print *x, uint32_t i, char sum[16]) {
+  snprintf(sum, 16, cu_reduce_is_wide(x) ? "sum%u[u]" : "sum%u", (unsigned)i);
+}
+
+/* "sum<i>", for all results of the thread. */
+static void cu_reduce_put_sums(cuda_print *x, uint32_t i) {
+  const char *c = cuda_type(cu_reduce_sum_type(x, &x->k->stores[i]));
+  base_putf(x->out, "  %s sum%u", c, (unsigned)i);
+  if (cu_reduce_is_wide(x)) base_putf(x->out, "[%u]", (unsigned)x->pack);
+  BASE_PUT(x->out, " = {};\n");
+}
+
+/* The statement that follows is done for each of the thread's results. */
+static void cu_reduce_put_each(cuda_print *x) {
+  if (cu_reduce_is_wide(x)) base_putf(x->out, "#pragma unroll\n  for (int u = 0; u < %u; u++)\n", (unsigned)x->pack);
+}
+
 /* One iteration's value into "sum<i>"; `fresh`, an expression, says that there is nothing in it. */
 static void cu_reduce_add(cuda_print *x, uint32_t i, const char *fresh) {
   const kernel_store *s = &x->k->stores[i];
   base_dtype t = cu_reduce_sum_type(x, s);
   char value[16], sum[16], wide[16];
   snprintf(value, sizeof value, "v%u", (unsigned)s->value);
-  snprintf(sum, sizeof sum, "sum%u", (unsigned)i);
+  cu_reduce_name(x, i, sum);
   snprintf(wide, sizeof wide, "add%u", (unsigned)i);
   base_putf(x->out, "  const %s %s = ", cuda_type(t), wide);
   cuda_print_convert(x, t, (base_dtype)x->k->values[s->value].dtype, value);
@@ -116,9 +139,9 @@ static cu_reduce cu_reduce_share(const kernel *k, int64_t pack) {
   p.serial = k->count == 0 || r->reduced <= CU_REDUCE_SHORT || (p.columns && results >= CU_REDUCE_MANY);
   if (p.serial) return p;
   if (p.columns) {
-    while (p.width < r->inner && p.width < CU_REDUCE_COLUMNS) p.width *= 2;
+    while (p.width * pack < r->inner && p.width < CU_REDUCE_COLUMNS) p.width *= 2;
     p.lanes = cu_reduce_power(r->reduced, CUDA_BLOCK_THREADS / p.width);
-    p.across = (r->inner + p.width - 1) / p.width;
+    p.across = (r->inner + p.width * pack - 1) / (p.width * pack);
     cu_reduce_cut(&p, r->reduced, r->outer * p.across, 1);
     return p;
   }
@@ -135,11 +158,12 @@ static int64_t cu_reduce_partial(const kernel *k, const kernel_store *s, int64_t
   return (pieces * k->reduction->outer * k->reduction->inner * bytes + 63) & ~(int64_t)63;
 }
 
-/* Neighbours are of one result only where that is what lies beside each other. */
+/* Neighbours are of one result, or each of one: then there is to be room for their sums. */
 void cuda_print_reduction_plan(cuda_print *x, cuda_launch *l) {
   const kernel_reduction *r = x->k->reduction;
-  if (r->inner > 1 || r->reduced <= CU_REDUCE_SHORT || (x->pack && r->reduced % x->pack)) x->pack = 0;
+  if (r->inner > 1 ? x->pack * x->k->n_stores > CU_REDUCE_SUMS : x->pack && r->reduced % x->pack) x->pack = 0;
   cu_reduce p = cu_reduce_share(x->k, x->pack ? x->pack : 1);
+  if (p.serial) x->pack = 0;
   for (uint32_t i = 0; i < x->k->n_stores && p.pieces > 1; i++)
     if (x->k->stores[i].by) l->scratch += cu_reduce_partial(x->k, &x->k->stores[i], p.pieces);
   l->rounds = p.pieces > 1 ? 2 : 0;
@@ -153,7 +177,7 @@ void cuda_print_reduction_plan(cuda_print *x, cuda_launch *l) {
     if ((k)->stores[i].by)
 
 static void cu_reduce_put_fresh(cuda_print *x) {
-  const char *fresh = x->pack > 1 ? "step == start && u == 0" : "step == start";
+  const char *fresh = x->pack > 1 && !cu_reduce_is_wide(x) ? "step == start && u == 0" : "step == start";
   FOR_SUMS(i, x->k) cu_reduce_add(x, i, fresh);
 }
 
@@ -199,8 +223,8 @@ static void cu_reduce_put_place(cuda_print *x, const cu_reduce *p) {
   if (p->columns) {
     base_putf(x->out, "  const int lane = threadIdx.x / %lld;\n  const idx piece = blockIdx.x / %lld;\n",
               (long long)p->width, (long long)p->across);
-    base_putf(x->out, "  const idx column = blockIdx.x %% %lld * %lld + threadIdx.x %% %lld;\n", (long long)p->across,
-              (long long)p->width, (long long)p->width);
+    base_putf(x->out, "  const idx column = (blockIdx.x %% %lld * %lld + threadIdx.x %% %lld) * %u;\n",
+              (long long)p->across, (long long)p->width, (long long)p->width, (unsigned)(x->pack ? x->pack : 1));
     base_putf(x->out, "  const bool there = column < %lld;\n  const idx n = piece / %lld * %lld + column;\n",
               (long long)r->inner, (long long)p->pieces, (long long)r->inner);
   } else {
@@ -215,14 +239,21 @@ static void cu_reduce_put_place(cuda_print *x, const cu_reduce *p) {
   BASE_PUT(x->out, "  const idx end = there ? all : begin;\n");
 }
 
+/* Of neighbours' elements, or of one element: each is an access, with several of them on their way at a time. */
+static int64_t cu_reduce_along(const cuda_print *x) {
+  return x->pack > 1 && !cu_reduce_is_wide(x) ? x->pack : 1;
+}
+
 /* Each thread its share. */
 static void cu_reduce_put_shares(cuda_print *x, const cu_reduce *p) {
-  long long pack = x->pack > 1 ? x->pack : 1;
-  FOR_SUMS(i, x->k)
-  base_putf(x->out, "  %s sum%u = {};\n", cuda_type(cu_reduce_sum_type(x, &x->k->stores[i])), (unsigned)i);
-  base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll %d\n", pack,
-            p->of_rows ? (int)(8 / pack) : 4);
-  base_putf(x->out, "  for (idx step = start; step < end; step += %lld) {\n", pack * (long long)p->lanes);
+  int pack = x->pack > 1 ? (int)x->pack : 1;
+  FOR_SUMS(i, x->k) cu_reduce_put_sums(x, i);
+  base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll %d\n", (long long)cu_reduce_along(x),
+            p->of_rows                                      ? 8 / pack
+            : p->columns && pack < 8 && x->k->n_values <= 8 ? 8
+                                                            : 4);
+  base_putf(x->out, "  for (idx step = start; step < end; step += %lld) {\n",
+            (long long)(cu_reduce_along(x) * p->lanes));
   cu_reduce_put_number(x);
   cuda_print_iterations(x, "m", cu_reduce_put_fresh);
   BASE_PUT(x->out, "  }\n");
@@ -231,23 +262,33 @@ static void cu_reduce_put_shares(cuda_print *x, const cu_reduce *p) {
 /* The lanes' sums into that of lane 0, half of them at a time; those without a share have nothing to give. What one
  * warp alone has touched needs no barrier of the block's. */
 static void cu_reduce_put_tree(cuda_print *x, const cu_reduce *p) {
-  char a[40], b[64];
-  long long far = p->columns ? p->width : 1, pack = x->pack > 1 ? x->pack : 1;
+  char at[40] = "threadIdx.x", a[64], b[96], sum[16];
+  long long far = p->columns ? p->width : 1, along = cu_reduce_along(x), threads = p->width * p->lanes;
+  bool wide = cu_reduce_is_wide(x);
   if (p->lanes == 1) return;
-  FOR_SUMS(i, x->k)
-  base_putf(x->out, "  __shared__ %s shared%u[%lld];\n  shared%u[threadIdx.x] = sum%u;\n",
-            cuda_type(cu_reduce_sum_type(x, &x->k->stores[i])), (unsigned)i, (long long)(p->width * p->lanes),
-            (unsigned)i, (unsigned)i);
-  base_putf(x->out, "  const idx busy = (end - begin + %lld) / %lld;\n  __syncthreads();\n", pack - 1, pack);
+  if (wide) snprintf(at, sizeof at, "u * %lld + threadIdx.x", threads);
+  FOR_SUMS(i, x->k) {
+    cu_reduce_name(x, i, sum);
+    base_putf(x->out, "  __shared__ %s shared%u[%lld];\n", cuda_type(cu_reduce_sum_type(x, &x->k->stores[i])),
+              (unsigned)i, wide ? threads * x->pack : threads);
+    cu_reduce_put_each(x);
+    base_putf(x->out, "  shared%u[%s] = %s;\n", (unsigned)i, at, sum);
+  }
+  base_putf(x->out, "  const idx busy = (end - begin + %lld) / %lld;\n  __syncthreads();\n", along - 1, along);
   base_putf(x->out, "  for (int half = %lld; half > 0; half /= 2) {\n", (long long)p->lanes / 2);
   BASE_PUT(x->out, "  if (lane < half && lane + half < busy) {\n");
   FOR_SUMS(i, x->k) {
-    snprintf(a, sizeof a, "shared%u[threadIdx.x]", (unsigned)i);
-    snprintf(b, sizeof b, "shared%u[threadIdx.x + half * %lld]", (unsigned)i, far);
+    snprintf(a, sizeof a, "shared%u[%s]", (unsigned)i, at);
+    snprintf(b, sizeof b, "shared%u[%s + half * %lld]", (unsigned)i, at, far);
+    cu_reduce_put_each(x);
     cu_reduce_combine(x, i, a, a, b);
   }
   base_putf(x->out, "  }\n  if (half * %lld > 32) __syncthreads(); else __syncwarp();\n  }\n", far);
-  FOR_SUMS(i, x->k) base_putf(x->out, "  sum%u = shared%u[threadIdx.x];\n", (unsigned)i, (unsigned)i);
+  FOR_SUMS(i, x->k) {
+    cu_reduce_name(x, i, sum);
+    cu_reduce_put_each(x);
+    base_putf(x->out, "  %s = shared%u[%s];\n", sum, (unsigned)i, at);
+  }
 }
 
 /* Where store i's partial results begin. */
@@ -261,18 +302,23 @@ static void cu_reduce_put_partial(cuda_print *x, const cu_reduce *p, uint32_t i)
 /* "sum<i>" to the results, with what they begin with. */
 static void cu_reduce_put_results(cuda_print *x) {
   char sum[16], init[16];
+  cu_reduce_put_each(x);
+  BASE_PUT(x->out, "  {\n");
   cu_reduce_inits(x);
   FOR_SUMS(i, x->k) {
-    snprintf(sum, sizeof sum, "sum%u", (unsigned)i);
+    cu_reduce_name(x, i, sum);
     snprintf(init, sizeof init, "init%u", (unsigned)i);
     cu_reduce_combine(x, i, sum, init, sum);
-    cu_reduce_result(x, i, "n", sum);
+    cu_reduce_result(x, i, cu_reduce_is_wide(x) ? "n + u" : "n", sum);
   }
+  BASE_PUT(x->out, "  }\n");
 }
 
 /* The second round: a thread for each result combines its pieces. */
 static void cu_reduce_put_second(cuda_print *x, const cu_reduce *p) {
   long long results = x->k->reduction->outer * x->k->reduction->inner;
+  uint32_t pack = x->pack;
+  x->pack = 0;
   BASE_PUT(x->out, "  if (round) {\n  const idx n = (idx)blockIdx.x * blockDim.x + threadIdx.x;\n");
   base_putf(x->out, "  if (n >= %lld) return;\n", results);
   FOR_SUMS(i, x->k) {
@@ -288,6 +334,7 @@ static void cu_reduce_put_second(cuda_print *x, const cu_reduce *p) {
     BASE_PUT(x->out, "  }\n");
   }
   cu_reduce_put_results(x);
+  x->pack = pack;
   BASE_PUT(x->out, "  return;\n  }\n");
 }
 
@@ -298,11 +345,14 @@ static void cu_reduce_put_block(cuda_print *x, const cu_reduce *p) {
   cu_reduce_put_tree(x, p);
   BASE_PUT(x->out, "  if (lane == 0 && there) {\n");
   FOR_SUMS(i, x->k) {
+    char sum[16];
     if (p->pieces == 1) continue;
+    cu_reduce_name(x, i, sum);
+    cu_reduce_put_each(x);
     BASE_PUT(x->out, "  ");
     cu_reduce_put_partial(x, p, i);
-    base_putf(x->out, "[n + piece %% %lld * %lld] = sum%u;\n", (long long)p->pieces, (long long)(r->outer * r->inner),
-              (unsigned)i);
+    base_putf(x->out, "[n + piece %% %lld * %lld%s] = %s;\n", (long long)p->pieces, (long long)(r->outer * r->inner),
+              cu_reduce_is_wide(x) ? " + u" : "", sum);
   }
   if (p->pieces == 1) cu_reduce_put_results(x);
   BASE_PUT(x->out, "  }\n");
