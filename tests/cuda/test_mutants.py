@@ -21,11 +21,11 @@ HARMLESS = [
     r"for \(int j = 0; j < 32; j \+= 8\)",  # rows of a tile behind its last one are behind the array, too
     r"if \(n >= \d+\) return",  # by how much the threads' packs go beyond it
     r"const bool there = ",  # as many blocks as results
-    r"if \(line >= ", r"far < 256", r"t >= far && first <", r"const idx end = chunk",  # scans: the same for whole parts
+    r"far < 32;", r"for \(idx chunk = begin", r"lane < \d+ \? lane : ",  # scans: what lies behind the last part or element goes nowhere
     r"at % 1 == 0 && at / 1 <", r"uint8_t f\d+ = ", r"bool before = b < a",  # values, of which no two are equal
-    r"^const float init = ",  # of a scan's parts that begin with what stands before them
     r"from < 20; from \+= 16", r"from < terms; from \+=",  # terms behind the last are zeros
     # Registers: here they lie on the stack, where one too many is not seen.
+    r"for \(int j = 0; j < [2-4]; j\+\+\)",
     r"for \(int \w = 0; \w < (ROWS / 64|V|P|N|STEPS|[248]|KEYS / 8|DV? / 8); ", r"for \(int \w = 0; \w < KEYS / 8; j \+= ",
     r"from < all; from \+= KEYS",  # keys behind the last have no weight
     r"column >= 1\) return",  # sums of rows are one column
