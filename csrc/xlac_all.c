@@ -587,6 +587,7 @@
 #include "spmd/group_network.c"
 #include "spmd/known.c"
 #include "spmd/layout.c"
+#include "spmd/mesh_groups.c"
 #include "spmd/meshes.c"
 #include "spmd/movers.c"
 #include "spmd/notes.c"

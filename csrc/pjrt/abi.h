@@ -1,4 +1,5 @@
-/* The PJRT C API as jaxlib 0.10.2 speaks it (version 0.112): our own declarations, written from a description.
+/* The PJRT C API as jaxlib 0.10.2 speaks it (version 0.112; jaxlib 0.11.2 has 0.115, and asks an older plugin for no
+ * more than that has): our own declarations, written from a description.
  *
  * Names are those of the interface, since that is what a reader looks for. Every struct of arguments begins with its
  * size and a list of extensions; callers may be older or newer, so that sizes differ: the plugin reads the fields that

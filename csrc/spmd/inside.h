@@ -7,6 +7,8 @@
 
 /* meshes.c: reshards between meshes of other axes gather first. After explicit reshards. */
 XLAC_MUST_USE int spmd_split_reshards(ir_module *m, xlac_error *err);
+/* mesh_groups.c: replica groups along axes of the module's meshes as lists of devices. */
+XLAC_MUST_USE int spmd_list_groups(ir_module *m, xlac_error *err);
 /* unreduced.c: what op computes of unreduced operands is right part by part, or is of their sums. whole: it
  * adds up in a way that nobody can do later. After explicit reshards. */
 XLAC_MUST_USE int spmd_settle_parts(explicit_pass *e, ir_op *op, const sdy_rule *rule, bool *whole);

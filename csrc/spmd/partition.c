@@ -196,6 +196,7 @@ static int part_line(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_undo(m, err));
   TRY(part_grid(p, m, err));
   if (shc_has(m, IR_OP_SDY_MESH)) {
+    TRY(spmd_list_groups(m, err));
     if (spmd_has_parts(m)) TRY(part_run(m, "inline", err)); /* signatures would have to say them, too */
     TRY(spmd_make_known(m, err));
     return part_sharded(p, m, err);

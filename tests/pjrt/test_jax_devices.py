@@ -158,6 +158,7 @@ def test_what_does_not_go_is_an_error():
     f = jax.shard_map(lambda v: jax.pure_callback(lambda u: np.asarray(jnp.sort(u) + 1), v, v), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
     print(np.array_equal(jax.jit(f)(a), a + 1))  # callbacks that run programs themselves
     """)
+    out = [line for line in out if not line.endswith("(put)")]  # jax 0.11 prints where the error is from
     assert out == ["ValueError", "IndivisibleError", "ZeroDivisionError", "True", "JaxRuntimeError True", "True"]
 
 

@@ -497,3 +497,30 @@ def test_devices_that_read_much_whole_do_not_go_by_rows():
     return %o : tensor<512x1024xf32>"""
     exe = compiled(body, f"(%x: {rows}, %w: tensor<1024x1024xf32>, %v: tensor<1024x1024xf32>) -> ({rows})")
     assert "products, tile by tile" not in str(exe.explain("fusion"))
+
+
+def test_replica_groups_along_axes_are_those_of_devices():
+    """JAX 0.11 names axes of a mesh, which need not be the one of the shardings, where older ones listed devices."""
+    meshes = {"@mesh": "", "@again": 'sdy.mesh @again = <["a"=2, "b"=4]>\n', "@turned": 'sdy.mesh @turned = <["a"=2, "b"=4], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>\n'}
+
+    def gathered(groups, members, mesh=""):
+        body = f"""%0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{{"a", "b"}}]>] out_shardings=[<@mesh, [{{"a", "b"}}]>] manual_axes={{"a", "b"}} (%s: tensor<1xf32>) {{
+          %1 = "stablehlo.all_gather"(%s) <{{all_gather_dim = 0 : i64, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>,
+            replica_groups = {groups}, use_global_device_ids}}> : (tensor<1xf32>) -> tensor<{members}xf32>
+          sdy.return %1 : tensor<{members}xf32>
+        }} : (tensor<8xf32>) -> tensor<{8 * members}xf32>
+        return %0 : tensor<{8 * members}xf32>"""
+        exe = compiled(body, f"(%x: tensor<8xf32>) -> tensor<{8 * members}xf32>", 8, 'sdy.mesh @mesh = <["a"=2, "b"=4]>\n' + mesh)
+        return exe(np.arange(8, dtype=np.float32)).reshape(8, members).astype(int).tolist()
+
+    a, b, (low, high) = '#stablehlo.axis_ref<name = "a">', '#stablehlo.axis_ref<name = "b">', (
+        f'#stablehlo.axis_ref<name = "b", sub_axis_info = #stablehlo.sub_axis_info<pre_size = {pre}, size = 2>>' for pre in (2, 1))
+    for axes, lists in [([a], [[0, 4], [1, 5], [2, 6], [3, 7]]), ([b], [[0, 1, 2, 3], [4, 5, 6, 7]]), ([b, a], [[0, 4, 1, 5, 2, 6, 3, 7]]),
+                        ([low, a], [[0, 4, 1, 5], [2, 6, 3, 7]]), ([high], [[0, 2], [1, 3], [4, 6], [5, 7]]), ([], [[d] for d in range(8)])]:
+        for name, mesh in meshes.items():
+            own = [[7 - d for d in row] for row in lists] if name == "@turned" else lists
+            expected = [next(row for row in own if d in row) for d in range(8)]
+            assert gathered(f"#stablehlo.replica_group_mesh_axes<mesh = {name}, axes = [{', '.join(axes)}]>", len(lists[0]), mesh) == expected, (axes, name)
+    for wrong in (['#stablehlo.axis_ref<name = "c">'], [a, a], [b, low]):
+        with pytest.raises(xlac.Error, match="axes that @mesh does not have"):
+            gathered(f"#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [{', '.join(wrong)}]>", 2)

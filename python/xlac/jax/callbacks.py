@@ -100,9 +100,10 @@ class NoMesh:
     is none for what the function computes of them. (XLA calls such functions on threads of its own, which have none.)"""
 
     def __enter__(self):
-        from jax._src import config
+        from jax._src import config, mesh
         unset = getattr(getattr(config, "config_ext", None), "unset", None)
-        contexts = (getattr(config, name, None) for name in ("abstract_mesh_context_manager", "device_context"))
+        # jax 0.11 keeps them beside its meshes, older ones among the settings
+        contexts = (getattr(mesh, name, None) or getattr(config, name, None) for name in ("abstract_mesh_context_manager", "device_context"))
         self.before = [(context, context.swap_local(unset)) for context in contexts if unset is not None and hasattr(context, "swap_local")]
 
     def __exit__(self, *_):
