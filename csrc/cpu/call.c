@@ -126,6 +126,8 @@ typedef struct call_state {
   call_copies copies;
   char *frame;
   bool begun;
+  int status;     /* of several calls in turns: this one's, */
+  xlac_error err; /* and why, where others run at the same time */
 } call_state;
 
 /* All that comes before the first step; call_leave follows, also after a failure. A small call is some hundred
@@ -161,6 +163,8 @@ static inline __attribute__((always_inline)) void call_init(call_state *c, const
   c->copies = (call_copies){NULL, NULL};
   c->frame = NULL;
   c->begun = false;
+  c->status = 0;
+  c->err.code = 0;
 }
 
 /* In the frames of this one function lies all that a call needs: nothing is allocated but the frame, which is used
@@ -190,23 +194,41 @@ static uint32_t turns_end(const cpu_executable *exe, const cpu_list *l, uint32_t
   return first;
 }
 
-static int turns_run(call_state *calls, uint32_t n, uint32_t *failed) {
+/* What all calls do next: the parts first .. last of the program. */
+typedef struct turns_round {
+  call_state *calls;
+  uint32_t first, last;
+} turns_round;
+
+/* For rt_parallel_for. After a failure the rest is left out. */
+static void turns_range(void *ctx, size_t begin, size_t end) {
+  const turns_round *r = ctx;
+  const cpu_executable *exe = r->calls->run.exe;
+  const plan_program *p = cpu_plan_of(exe);
+  const cpu_list *l = cpu_code_of(exe, p)->list;
+  for (size_t i = begin; i < end; i++) {
+    call_state *c = &r->calls[i];
+    c->status = cpu_list_run_parts(&c->run, l, p, (void **)(void *)c->frame, r->first, r->last);
+    if (c->status) return;
+  }
+}
+
+static int turns_run(call_state *calls, rt_pool *pool, uint32_t n, uint32_t *failed) {
   const cpu_executable *exe = calls->run.exe;
   const plan_program *p = cpu_plan_of(exe);
   const cpu_list *l = cpu_code_of(exe, p)->list;
-  int status = 0;
+  turns_round round = {.calls = calls};
   for (uint32_t i = 0; i < n; i++) cpu_bind_program(p, calls[i].run.arguments, calls[i].run.results, calls[i].frame);
-  for (uint32_t first = 0, last; first < l->n_parts && status == 0; first = last) {
-    last = turns_end(exe, l, first);
-    for (uint32_t i = 0; i < n && status == 0; i++) {
-      status = cpu_list_run_parts(&calls[i].run, l, p, (void **)(void *)calls[i].frame, first, last);
-      if (status) *failed = i;
-    }
+  for (; round.first < l->n_parts; round.first = round.last) {
+    round.last = turns_end(exe, l, round.first);
+    rt_parallel_for(pool, n, pool ? 1 : n, turns_range, &round);
+    for (*failed = 0; *failed < n; ++*failed)
+      if (calls[*failed].status) return calls[*failed].status;
   }
-  return status;
+  return 0;
 }
 
-int cpu_call_in_turns(const rt_executable *base, uint32_t n, const rt_turn *turns, const rt_trace *trace,
+int cpu_call_in_turns(const rt_executable *base, rt_pool *pool, uint32_t n, const rt_turn *turns, const rt_trace *trace,
                       uint32_t *failed, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;
   cpu_profile profile;
@@ -217,12 +239,13 @@ int cpu_call_in_turns(const rt_executable *base, uint32_t n, const rt_turn *turn
   for (*failed = 0; entered < n && status == 0; entered++) {
     call_init(&calls[entered], exe, &turns[entered].options);
     *failed = entered;
-    status =
-        call_enter(&calls[entered], turns[entered].arguments, turns[entered].results, &turns[entered].options, err);
+    status = call_enter(&calls[entered], turns[entered].arguments, turns[entered].results, &turns[entered].options,
+                        pool ? &calls[entered].err : err);
   }
   bool traced = trace && status == 0;
   if (traced) traced = (status = call_begin_trace(&calls->run, trace, &profile, err)) == 0;
-  if (status == 0) status = turns_run(calls, n, failed);
+  if (status == 0) status = turns_run(calls, pool, n, failed);
+  if (status && pool && calls && err && calls[*failed].err.code) *err = calls[*failed].err;
   for (uint32_t i = 0; i < entered; i++) call_leave(&calls[i]);
   if (traced) call_end_trace(&calls->run, trace, &profile, status);
   rt_recycler_give(calls);

@@ -145,6 +145,15 @@ bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s) {
   return r->run == collective_run && ((const collective_routine *)r->data)->agreed;
 }
 
+int64_t cpu_meeting_bytes(const cpu_executable *exe, const plan_step *s) {
+  uint32_t members = 1;
+  if (!cpu_is_meeting(exe, s)) return -1;
+  const collective_routine *c = exe->routines.items[s->routine->number].data;
+  for (uint32_t i = 0; i < c->form.participants; i++)
+    if (c->form.groups[i].n > members) members = c->form.groups[i].n;
+  return rt_exchange_bytes(&c->form.what, members);
+}
+
 /* --- preparing --- */
 
 /* Whether each group is that of its first member, and the first members of all of its members are that one. */

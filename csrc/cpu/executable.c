@@ -169,9 +169,14 @@ static bool executable_may_wait(const ir_op *op) {
 }
 
 /* All that wait for other devices must be steps of the entry that can be left and come back to. */
-static uint32_t executable_meetings(const cpu_executable *exe, const ir_module *m, const plan_program *plan) {
+static uint32_t executable_meetings(const cpu_executable *exe, const ir_module *m, const plan_program *plan,
+                                    int64_t *most) {
   uint32_t meetings = 0, waits = 0;
-  for (uint32_t i = 0; i < plan->n_steps; i++) meetings += cpu_is_meeting(exe, &plan->steps[i]);
+  for (uint32_t i = 0; i < plan->n_steps; i++) {
+    int64_t bytes = cpu_meeting_bytes(exe, &plan->steps[i]);
+    meetings += bytes >= 0;
+    if (bytes > *most) *most = bytes;
+  }
   IR_FOR_COMPUTATIONS(c, m)
   IR_FOR_OPS(op, c)
   waits += executable_may_wait(op);
@@ -184,7 +189,7 @@ static int executable_note_facts(cpu_executable *exe, const ir_module *m, const 
   assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
   exe->needs_interpreter = cpu_program_needs_interpreter(plan);
   exe->base.work = cpu_program_work(plan);
-  exe->base.meetings = executable_meetings(exe, m, plan);
+  exe->base.meetings = executable_meetings(exe, m, plan, &exe->base.exchanged);
   for (uint32_t i = 0; i < exe->base.n_arguments; i++)
     exe->needs_care = exe->needs_care || executable_is_narrow(exe->base.argument_types[i]);
   return 0;

@@ -36,7 +36,7 @@ int cpu_executable_print(const rt_executable *exe, base_text *out, xlac_error *e
 int cpu_call(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,
              const rt_trace *trace, xlac_error *err);
 /* Several of them in turns, as rt_executable's table has it. */
-int cpu_call_in_turns(const rt_executable *exe, uint32_t n, const rt_turn *turns, const rt_trace *trace,
+int cpu_call_in_turns(const rt_executable *exe, rt_pool *pool, uint32_t n, const rt_turn *turns, const rt_trace *trace,
                       uint32_t *failed, xlac_error *err);
 /* The same on values of the interpreter's. *out is a new reference. */
 int cpu_call_values(const rt_executable *exe, const rt_call_options *options, uint32_t n_args,

@@ -72,6 +72,8 @@ cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* d
 /* Whether the step is a collective whose members all wait for the same ones: then nobody is left waiting when all have
  * come to it. collective.c */
 bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s);
+/* What all members of its largest group bring or get; -1: it is none. */
+int64_t cpu_meeting_bytes(const cpu_executable *exe, const plan_step *s);
 
 /* Whether something is registered for this run under the name of the step's custom call. builtin_call.c */
 bool cpu_builtin_is_registered(const cpu_routine_run *r);

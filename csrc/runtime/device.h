@@ -20,6 +20,7 @@
 #include "../ir/ir.h"
 #include "custom_calls.h"
 #include "event.h"
+#include "threads.h"
 
 typedef struct rt_device rt_device;
 typedef struct rt_queue rt_queue;
@@ -263,10 +264,11 @@ typedef struct rt_executable_vtable {
   void (*destroy)(rt_executable *exe);
   int (*call)(const rt_executable *exe, const rt_call_options *options, void *const *arguments, void *const *results,
               const rt_trace *trace, xlac_error *err);
-  /* n calls on the caller's thread, all participants of one communicator of turns (communicator.h): each runs up to its
-   * next collective, then the next call does. trace is of the first; *failed: whose error it is. Only where the
-   * executable's `meetings` say that it can. NULL: the device can't. */
-  int (*call_in_turns)(const rt_executable *exe, uint32_t n, const rt_turn *turns, const rt_trace *trace,
+  /* n calls on the pool's threads (NULL: on the caller's alone), all participants of one communicator of turns
+   * (communicator.h): each runs up to its next collective, then the next call does; none goes on before all are there.
+   * trace is of the first; *failed: whose error it is. Only where the executable's `meetings` say that it can. NULL:
+   * the device can't. */
+  int (*call_in_turns)(const rt_executable *exe, rt_pool *pool, uint32_t n, const rt_turn *turns, const rt_trace *trace,
                        uint32_t *failed, xlac_error *err);
   int (*run)(const rt_executable *exe, const rt_call_options *options, uint32_t n,
              struct interp_value *const *arguments, struct interp_value **out, const rt_trace *trace, xlac_error *err);
@@ -287,6 +289,7 @@ struct rt_executable {
   const ir_type *const *argument_types, *const *result_types;
   uint64_t work;     /* elements a call goes through, roughly; UINT64_MAX where that isn't known before it runs */
   uint32_t meetings; /* collectives between which calls can go in turns; RT_NO_TURNS: they can't */
+  int64_t exchanged; /* bytes of the largest of these, of all members of a group together */
 };
 
 void rt_executable_destroy(rt_executable *exe); /* when no call is going on; NULL is fine */

@@ -20,6 +20,10 @@ enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
 /* Elements that a device goes through before each time that it is woken, where the caller does not say: less is done by
  * the caller for all of them, in turns, sooner than threads are woken. */
 enum { GROUP_LITTLE = 1 << 14 };
+/* More is done in turns, too, on as many threads as there are CPUs, where these are fewer than devices: so many
+ * elements at most before each collective, since waking threads counts for nothing beside more, and interruptions are
+ * asked for in between; and so many bytes in each, since one thread exchanges them for all. */
+enum { GROUP_SOON = 1 << 21, GROUP_EXCHANGED = 1 << 20 };
 
 typedef struct group_seat {
   group_team *team;
@@ -40,6 +44,8 @@ struct group_team {
   uint32_t at_work; /* devices but the caller's */
   uint32_t n_threads;
   bool ends;
+  pthread_t caller;
+  rt_pool *pool; /* in turns on several threads; else NULL */
   group_job job;
   rt_turn *turns; /* of all seats */
   group_seat seats[];
@@ -47,7 +53,7 @@ struct group_team {
 
 /* --- one device --- */
 
-/* Devices but the first heed the run alone; the first asks the caller, too. */
+/* Devices but the first heed the run alone; the first asks the caller, too, on his thread. */
 static bool group_stopped(void *ctx) {
   return rt_communicator_stopped(((const group_team *)ctx)->communicator);
 }
@@ -56,7 +62,7 @@ static bool group_asked(void *ctx) {
   group_team *t = ctx;
   const rt_call_options *o = t->job.options;
   if (rt_communicator_stopped(t->communicator)) return true;
-  if (!o->interrupted || !o->interrupted(o->interrupt_ctx)) return false;
+  if (!pthread_equal(t->caller, pthread_self()) || !o->interrupted || !o->interrupted(o->interrupt_ctx)) return false;
   xlac_error why = {.code = 0};
   (void)base_interrupted(&why);
   rt_communicator_fail(t->communicator, spmd_device_of(t->group, 0), &why);
@@ -167,6 +173,7 @@ static void team_destroy(group_team *t) {
   pthread_cond_broadcast(&t->work);
   pthread_mutex_unlock(&t->lock);
   for (uint32_t i = 1; i <= t->n_threads; i++) pthread_join(t->seats[i].thread, NULL);
+  rt_pool_destroy(t->pool);
   rt_communicator_destroy(t->communicator);
   pthread_cond_destroy(&t->work);
   pthread_cond_destroy(&t->over);
@@ -176,7 +183,8 @@ static void team_destroy(group_team *t) {
 
 /* n_threads counts those that run: what there is no thread for ends the team. */
 static int team_start(group_team *t, uint32_t n, xlac_error *err) {
-  if (t->group->in_turns) return 0;
+  const group_executable *g = t->group;
+  if (g->in_turns) return g->threads > 1 ? rt_pool_create(&t->pool, g->threads, g->alloc, err) : 0;
   for (uint32_t i = 1; i < n; i++) {
     if (pthread_create(&t->seats[i].thread, NULL, group_thread, &t->seats[i]) != 0)
       return base_fail(err, XLAC_E_OUT_OF_MEMORY, "the system has no thread for device %u of %u", (unsigned)i,
@@ -281,16 +289,26 @@ static int team_error(const group_team *t, xlac_error *err) {
   return -(int)why.code;
 }
 
-/* On the caller's thread. */
+/* For rt_parallel_for. */
+static void team_bring_range(void *ctx, size_t begin, size_t end) {
+  group_team *t = ctx;
+  for (size_t i = begin; i < end; i++) t->turns[i] = group_turn(t, &t->seats[i], true);
+}
+
+static void team_deliver_range(void *ctx, size_t begin, size_t end) {
+  group_team *t = ctx;
+  for (size_t i = begin; i < end; i++) group_deliver(t->group, &t->job, &t->seats[i]);
+}
+
 static int team_run_in_turns(group_team *t, const group_job *job, xlac_error *err) {
   const group_executable *g = t->group;
   xlac_error why = {.code = 0};
   uint32_t failed = 0;
   t->job = *job;
-  for (uint32_t i = 0; i < g->here; i++) t->turns[i] = group_turn(t, &t->seats[i], true);
-  int status = g->one->vtable->call_in_turns(g->one, g->here, t->turns, job->trace, &failed, &why);
+  rt_parallel_for(job->block ? t->pool : NULL, g->here, 1, team_bring_range, t);
+  int status = g->one->vtable->call_in_turns(g->one, t->pool, g->here, t->turns, job->trace, &failed, &why);
   if (status) rt_communicator_fail(t->communicator, t->seats[failed].device, &why);
-  for (uint32_t i = 0; i < g->here && status == 0 && job->block; i++) group_deliver(g, job, &t->seats[i]);
+  if (status == 0 && job->block) rt_parallel_for(t->pool, g->here, 1, team_deliver_range, t);
   return team_error(t, err);
 }
 
@@ -298,6 +316,7 @@ static int team_run(group_team *t, const group_job *job, xlac_error *err) {
   const group_executable *g = t->group;
   const rt_across across = {g->net, g->process, g->here, job->run};
   rt_communicator_begin_across(t->communicator, &across);
+  t->caller = pthread_self();
   if (g->in_turns) return team_run_in_turns(t, job, err);
   pthread_mutex_lock(&t->lock);
   assert(t->at_work == 0 && t->n_threads + 1 == g->here);
@@ -496,6 +515,16 @@ static bool group_can_take_turns(const group_executable *g) {
   return can;
 }
 
+/* little: what the caller says; 0: nothing. */
+static void group_choose_threads(group_executable *g, uint64_t little) {
+  const rt_executable *one = g->one;
+  uint32_t cpus = rt_cpu_count();
+  g->in_turns = group_can_take_turns(g) && one->work / (little ? little : GROUP_LITTLE) <= one->meetings;
+  if (g->in_turns || little || !group_can_take_turns(g) || cpus >= g->program->n_devices) return;
+  g->in_turns = one->work / GROUP_SOON <= one->meetings && one->exchanged <= GROUP_EXCHANGED;
+  if (g->in_turns) g->threads = cpus;
+}
+
 static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) {
   const rt_executable *one = g->one;
   const spmd_program *p = g->program;
@@ -507,7 +536,7 @@ static int group_prepare(group_executable *g, uint64_t little, xlac_error *err) 
   g->base.module = g->face;
   g->base.n_devices = p->n_devices;
   g->here = p->n_devices;
-  g->in_turns = group_can_take_turns(g) && one->work / (little ? little : GROUP_LITTLE) <= one->meetings;
+  group_choose_threads(g, little);
   if (__builtin_mul_overflow(one->work, (uint64_t)p->n_devices, &g->base.work)) g->base.work = UINT64_MAX;
   TRY(spmd_group_places(g, err));
   TRY(group_give(g, err));
@@ -535,6 +564,7 @@ int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, u
 
 const char *spmd_group_way(const rt_executable *base) {
   const group_executable *g = (const group_executable *)base;
+  if (g->in_turns && g->threads) return "in turns on a thread for each CPU, of which there are fewer";
   if (g->in_turns) return "in turns on the caller's thread, since they have little to do";
   if (!group_can_take_turns(g))
     return "on a thread each, since an op that can't be left half done may wait for other devices";

@@ -23,7 +23,8 @@ typedef struct group_executable {
   uint32_t n_seats;
   rt_recycler *memory;
   size_t block_bytes;
-  bool in_turns;                      /* devices have little to do: the caller does it all */
+  bool in_turns;    /* a few threads run all devices: */
+  uint32_t threads; /* as many as there are CPUs; 0: there is little to do, and the caller does it all */
   int64_t **argument_at, **result_at; /* by leaf, by device: where its shard is in the block; -1: in the whole array */
   _Atomic(group_team *) teams;        /* free ones */
   rt_network *net;                    /* NULL: all devices are in this process */

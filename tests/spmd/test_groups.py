@@ -3,6 +3,8 @@ import os
 import pickle
 import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -289,6 +291,50 @@ def test_devices_with_little_to_do_meet_in_turns_on_the_callers_thread():
     assert threads_of(lambda: forced(x, y)) >= 3 and "they run on a thread each" in forced.explain("sharding")
     for _ in range(3):
         assert small(x, y).tobytes() == forced(x, y).tobytes()
+
+
+ON_FEW_CPUS = """
+import os, signal, sys, time
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # before the library counts
+import numpy as np
+import xlac
+text = open(sys.argv[1]).read()
+x = np.random.default_rng(0).standard_normal((1024, 512), np.float32)
+few, each = (xlac.compile(xlac.parse(text, format="mlir"), devices=8, async_work=work) for work in (0, 1))
+assert few.explain("sharding").data["run"].startswith("in turns on a thread for each CPU"), few.explain("sharding")
+assert each.explain("sharding").data["run"] == "on a thread each"
+before = set(os.listdir("/proc/self/task"))
+for i in range(20):
+    assert few(x + i).tobytes() == each(x + i).tobytes()
+    if i == 0:
+        np.testing.assert_allclose(few(x), np.tanh(x / 4) * np.tanh(x / 4).sum(1, keepdims=True), rtol=1e-3, atol=1e-3)
+for i in range(5):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1e-3 * (i + 1))
+        for _ in range(100):
+            few(x)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("interrupted")
+    assert few(x).tobytes() == each(x).tobytes()
+"""
+
+
+def test_more_devices_than_cpus_take_turns_on_a_thread_for_each(tmp_path):
+    """The bits are those of a thread for each device, also after calls that were interrupted."""
+    body = "\n".join(["""%c = stablehlo.constant dense<2.5e-1> : tensor<1024x512xf32>
+    %s = stablehlo.multiply %x, %c : tensor<1024x512xf32>
+    %y = stablehlo.tanh %s : tensor<1024x512xf32>
+    %z = stablehlo.constant dense<0.0> : tensor<f32>""", reduced("r", "%y", "add", "%z", "1024x512"), """
+    %w = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<1024xf32>) -> tensor<1024x512xf32>
+    %o = stablehlo.multiply %y, %w : tensor<1024x512xf32>
+    return %o : tensor<1024x512xf32>"""])
+    cut = 'tensor<1024x512xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {"b"}]>}'
+    path = tmp_path / "module.mlir"
+    path.write_text(f'sdy.mesh @mesh = <["a"=2, "b"=4]>\nfunc.func @main(%x: {cut}) -> ({cut}) {{\n{body}\n}}')
+    done = subprocess.run([sys.executable, "-c", ON_FEW_CPUS, path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout == 5 * "interrupted\n", done.stdout + done.stderr
 
 
 def test_loops_that_meet_have_threads():

@@ -35,6 +35,15 @@ PROGRAMS = {
   %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<64x128xf32>, tensor<128x64xf32>) -> tensor<64x64xf32>
   %1 = stablehlo.tanh %0 : tensor<64x64xf32>
   return %1 : tensor<64x64xf32> }""",
+    "turns": MESH + """func.func @main(%x: tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>})
+    -> (tensor<512x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) {
+  %y = stablehlo.tanh %x : tensor<512x256xf32>
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %r = stablehlo.reduce(%y init: %z) applies stablehlo.add across dimensions = [1] : (tensor<512x256xf32>, tensor<f32>) -> tensor<512xf32>
+  %w = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<512xf32>) -> tensor<512x256xf32>
+  %o = stablehlo.multiply %y, %w : tensor<512x256xf32>
+  %p = stablehlo.sine %o : tensor<512x256xf32>
+  return %p : tensor<512x256xf32> }""",
 }
 
 
