@@ -242,12 +242,20 @@ static int pipeline_value(pipeline_reader *r, opt_args *step, uint32_t index) {
   return 0;
 }
 
+/* No option where one should be: mostly a brace that stays open, or a comma as between passes. */
+static int pipeline_no_option(pipeline_reader *r, const opt_pass_info *pass) {
+  assert(pass);
+  int status = pipeline_fail(r, r->p, "expected an option's name or '}'");
+  if (r->p == r->end) return base_hint(r->err, status, "close the options of %s with '}'", pass->name);
+  return *r->p == ',' ? base_hint(r->err, status, "blanks stand between options, '}' after the last") : status;
+}
+
 /* A flag alone stands for true. */
 static int pipeline_option(pipeline_reader *r, opt_args *step) {
   assert(step->pass);
   base_slice name = pipeline_name(r);
   const opt_option_info *o = step->pass->options;
-  if (name.n == 0) return pipeline_fail(r, r->p, "expected an option's name or '}'");
+  if (name.n == 0) return pipeline_no_option(r, step->pass);
   while (o->name && !base_slice_is(name, o->name)) o++;
   if (!o->name) return pipeline_unknown_option(r, step->pass, name);
   uint32_t index = (uint32_t)(o - step->pass->options);

@@ -194,7 +194,8 @@ def reduce(program, fails, *, limit=2000, progress=None):
     module = module.to_hlo() if module.form == "mlir" else module.clone()
     search = Reduction(fails, limit, progress)
     if not fails(module):
-        raise ArgumentError("the program does not fail, so there is nothing to reduce", Code.BAD_ARGUMENT)
+        hint = "the predicate must be true of the whole program; on the command line, where --differ's ways differ or --command does not exit with 0"
+        raise ArgumentError("the program does not fail, so there is nothing to reduce", Code.BAD_ARGUMENT, hint=hint)
     while True:
         smaller = search.once(module)
         if smaller is None or len(smaller.entry) >= len(module.entry):

@@ -394,7 +394,9 @@ def test_pipelines_that_are_right(pipeline):
     ("inline-calls{fusion=1}", 14, "has no option", "did you mean fusions?"), ("builtin.module(dce", 19, "expected", ""),
     ("inline-calls{fusions=2}", 22, "true or false", ""), ("inline-calls{max-ops=0}", 22, "a number from 1", ""),
     ("inline-calls{max-ops}", 21, "expected '='", ""), ("inline-calls{max-ops=99999999999999999999}", 22, "a number", ""),
-    ("dce)", 4, "expected", ""), ("func.fun(dce)", 1, "builtin.module", ""), ("func.func(dce", 14, "expected", ""), ("dce{", 5, "expected", ""), ("xyzzy", 1, "unknown", "there are")])
+    ("dce)", 4, "expected", ""), ("func.fun(dce)", 1, "builtin.module", ""), ("func.func(dce", 14, "expected", ""), ("dce{", 5, "expected", "close the options of dce with '}'"),
+    ("dce,inline-calls{max-ops=5", 27, "expected", "close the options of inline-calls"), ("inline-calls{max-ops=5, dce", 23, "expected", "blanks stand between"),
+    ("xyzzy", 1, "unknown", "there are")])
 def test_pipelines_that_are_wrong(pipeline, column, message, hint):
     m = xlac.parse(ONE % "ROOT r = f32[4] abs(x)")
     with pytest.raises(xlac.Error) as e:
