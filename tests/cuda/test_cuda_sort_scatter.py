@@ -123,7 +123,7 @@ def test_the_longest_lines_of_a_block(cuda, t, n):
     same(sort(str(n), [t], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"), x, how=RADIX)
 
 
-LONG, ROUNDS = "merging runs", "by radix through memory"
+ROUNDS = "by radix through memory"
 
 
 @pytest.mark.parametrize("shape, along", [("8193", 0), ("2,8200", 1), ("8200,2", 0)])
@@ -159,7 +159,7 @@ def test_keys_behind_each_other(cuda, n, crossed):
             "second = pred[] compare(p2, p3), direction=GT, type=TOTALORDER", f"both = pred[] and({'second, equal' if crossed else 'equal, second'})"]
     rng = np.random.default_rng(n)
     args = [rng.integers(0, 9, n).astype(np.int32), rng.integers(0, 5, n).astype(np.float32), np.arange(n, dtype=np.int32)]
-    same(sort(str(n), ["s32", "f32", "s32"], 0, f"or({'both, first' if crossed else 'first, both'})", more), *args, how=LONG if n > 8192 else KERNEL if n < 100 else RADIX)
+    same(sort(str(n), ["s32", "f32", "s32"], 0, f"or({'both, first' if crossed else 'first, both'})", more), *args, how=ROUNDS if n > 8192 else KERNEL if n < 100 else RADIX)
 
 
 def test_keys_that_are_other_ones_than_those_that_are_equal_are_the_hosts(cuda):

@@ -34,8 +34,9 @@ HARMLESS = [
 # Lines of tensor.cuh that are not compiled for a form.
 MMA = [r"void tensor_|right\[|left\[|tensor_mma<|attention_pair"]
 F16 = [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d < depth; d\+\+|KIND == 2|^right\[[01]\] = values"]
-# A ballot brings a warp together here; it promises no order of memory, so the machine needs more.
-SORT = [r"^__syncwarp\(\);", r"E = T < 256"]
+# A ballot brings a warp together here; it promises no order of memory, so the machine needs more. Of what moves after a rank only the second needs
+# its first barrier.
+SORT = [r"^__sync(warp|threads)\(\);", r"E = T < 256", r"far < 32; far \*= 2"]
 OTHERS = {"orders": SORT, "attention f16": F16, "gradients f16": F16,
           "attention f32": [*MMA, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
 KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}

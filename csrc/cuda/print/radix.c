@@ -17,8 +17,7 @@ enum {
   CU_RADIX_BUSY = 768,    /* threads of a multiprocessor, which hide what ballots and counters take: 80 registers */
   CU_RADIX_DIGIT = 8,
   CU_RADIX_TILE_THREADS = 256, /* of a block with a part of a longer line: one for each digit */
-  CU_RADIX_TILE = CU_RADIX_TILE_THREADS * CU_RADIX_EACH,
-  CU_RADIX_LONG = 1 << 18 /* from so many elements on a launch takes longer than to begin it */
+  CU_RADIX_TILE = CU_RADIX_TILE_THREADS * CU_RADIX_EACH
 };
 
 typedef struct cu_radix {
@@ -104,11 +103,11 @@ static void cu_radix_put_each(cuda_routine *r, const cu_radix *x) {
     base_putf(r->print.out, "at < %lld) ", (long long)x->s->n);
 }
 
-static void cu_radix_put_digit(cuda_routine *r, const cu_radix *x, uint32_t key) {
+static void cu_radix_put_digit(cuda_routine *r, const cu_radix *x, uint32_t key, const char *of) {
   if (x->whole)
-    base_putf(r->print.out, "  return (int)(key%u(x[i]) >> shift) & 255;\n", (unsigned)key);
+    base_putf(r->print.out, "  return (int)(key%u(%s) >> shift) & 255;\n  }", (unsigned)key, of);
   else
-    BASE_PUT(r->print.out, "  return (int)(x[i] >> shift) & 255;\n");
+    base_putf(r->print.out, "  return (int)(%s >> shift) & 255;\n  }", of);
 }
 
 /* The digits of 32 bits of the key from `from` on, or of the rest. What is read by place has no use for a key behind
@@ -125,8 +124,8 @@ static void cu_radix_put_passes(cuda_routine *r, const cu_radix *x, uint32_t key
   base_putf(out, "#pragma unroll 1\n  for (int shift = 0; shift < %u; shift += %d) {\n", bits, CU_RADIX_DIGIT);
   base_putf(out, "  sort_rank<%lld, %lld>(to, count, sums, [&](int i) -> int {\n", t, e);
   if (!cu_radix_is_full(x)) base_putf(out, "  if (first + 32 * i >= %lld) return 255;\n", (long long)x->s->n);
-  cu_radix_put_digit(r, x, key);
-  BASE_PUT(out, "  });\n");
+  cu_radix_put_digit(r, x, key, "x[i]");
+  BASE_PUT(out, ");\n");
   if (!x->whole)
     base_putf(out, "  sort_move<%lld, %lld>(self, (uint16_t *)room, to);\n  if (shift + %d < %u)", t, e, CU_RADIX_DIGIT,
               bits);
@@ -189,7 +188,7 @@ static void cu_radix_put(cuda_routine *r, const cu_radix *x) {
 
 /* The first n of these functions. */
 static void cu_radix_needs(cuda_routine *r, uint32_t n) {
-  static const char names[][12] = {"sort_rank", "sort_move", "sort_count", "sort_sum"};
+  static const char names[][12] = {"sort_rank", "sort_move", "sort_round"};
   for (uint32_t i = 0; i < n; i++) cuda_print_needs(&r->print, names[i]);
 }
 
@@ -237,74 +236,55 @@ static void cu_radix_put_memory(cuda_routine *r, const cu_radix *x, const char *
 
 static void cu_radix_put_load(cuda_routine *r, const cu_radix *x) {
   base_text *out = r->print.out;
-  cu_radix_put_each(r, x);
   if (x->whole) {
-    base_putf(out, "x[i] = pass ? all[from + at] : ((const %s *)in0)[base + (idx)at * %lld];\n",
+    base_putf(out, "  x = pass ? all[from + at] : ((const %s *)in0)[base + (idx)at * %lld];\n",
               cuda_type((base_dtype)ir_operand_type(r->op, 0)->dtype), (long long)x->s->inner);
     return;
   }
   BASE_PUT(out,
-           "{\n  if (phase || pass == part) self[i] = pass ? selves[from + at] : at;\n"
-           "  if (pass != part) x[i] = all[from + at];\n");
+           "  if (round % 3 || pass == part) self = pass ? selves[from + at] : at;\n  if (pass != part) x = all[from + "
+           "at];\n");
   int pass = 0;
   for (uint32_t k = x->s->n_keys; k-- > 0;)
     for (unsigned from = 0, bits = cu_radix_bits(x->s, k); from < bits; from += 32) {
-      base_putf(out, "  else if (part == %d) x[i] = (uint32_t)(key%u(self[i]) >> %u);\n", pass, (unsigned)k, from);
+      base_putf(out, "  else if (part == %d) x = (uint32_t)(key%u(self) >> %u);\n", pass, (unsigned)k, from);
       pass += (int)((bits - from < 32 ? bits - from : 32) + CU_RADIX_DIGIT - 1) / CU_RADIX_DIGIT;
     }
-  BASE_PUT(out, "  }\n");
 }
 
-/* The tile in the order of its digits goes to where each digit's begin. */
-static void cu_radix_put_store(cuda_routine *r, const cu_radix *x, const char *c, int64_t tiles) {
+/* What lies in memory is the elements in the order of the digits so far; the last pass moves the operands. */
+static void cu_radix_put_store(cuda_routine *r, const cu_radix *x, const char *c) {
   base_text *out = r->print.out;
-  BASE_PUT(out, "  sort_rank<256, 16>(to, count, sums, digit);\n  sort_move<256, 16>(x, room, to);\n");
-  if (!x->whole) BASE_PUT(out, "  sort_move<256, 16>(self, (int *)room, to);\n");
-  BASE_PUT(out, "  const int own = totals[threadIdx.x], before = sort_before(own, sums);\n");
-  base_putf(out,
-            "  start[threadIdx.x] = before + counts[threadIdx.x * %lldll + tile] - count[0][threadIdx.x] - (int)tile * "
-            "%d;\n  __syncthreads();\n",
-            (long long)tiles, CU_RADIX_TILE);
-  cu_radix_put_each(r, x);
-  BASE_PUT(out, "{\n  const int go = start[digit(i)] + at;\n");
-  base_putf(out, "  if (pass < %d) {\n  all[next + go] = x[i];\n", (int)cu_radix_passes(x->s) - 1);
-  if (!x->whole) BASE_PUT(out, "  selves[next + go] = self[i];\n");
-  BASE_PUT(out, "  continue;\n  }\n");
+  base_putf(out, "  if (pass < %d) {\n  all[next + go] = x;\n%s  return;\n  }\n", (int)cu_radix_passes(x->s) - 1,
+            x->whole ? "" : "  selves[next + go] = self;\n");
   if (x->whole)
-    base_putf(out, "  ((%s *)out0)[base + (idx)go * %lld] = x[i];\n", c, (long long)x->s->inner);
+    base_putf(out, "  ((%s *)out0)[base + (idx)go * %lld] = x;\n", c, (long long)x->s->inner);
   else
-    cuda_sort_put_moves(r, x->s, "self[i]", "go");
-  BASE_PUT(out, "  }\n");
+    cuda_sort_put_moves(r, x->s, "self", "go");
 }
 
 static void cu_radix_put_rounds(cuda_routine *r, const cu_radix *x, const char *c, int64_t tiles) {
   base_text *out = r->print.out;
   base_putf(out, "  __shared__ __align__(16) %s room[%d];\n  __shared__ __align__(16) uint16_t count[8][256];\n", c,
             CU_RADIX_TILE);
-  BASE_PUT(out, "  __shared__ int sums[8], start[256];\n  const int pass = round / 3, phase = round % 3;\n");
-  base_putf(out, "  const idx line = blockIdx.x / %lld, tile = blockIdx.x %% %lld;\n", (long long)tiles,
-            (long long)tiles);
+  base_putf(out,
+            "  __shared__ int sums[8], start[256];\n  const int pass = round / 3;\n"
+            "  const idx line = blockIdx.x / %lld, tile = blockIdx.x %% %lld;\n",
+            (long long)tiles, (long long)tiles);
   cuda_sort_put_base(r, x->s);
   cu_radix_put_memory(r, x, c, tiles);
-  base_putf(out,
-            "  if (phase == 1) {\n  for (idx d = tile * 8 + threadIdx.x / 32; d < 256; d += %lld)\n"
-            "  sort_sum(counts + d * %lld, %lld, totals + d);\n  return;\n  }\n",
-            8 * (long long)tiles, (long long)tiles, (long long)tiles);
-  base_putf(out, "  const int first = (int)tile * %d + threadIdx.x / 32 * %d + threadIdx.x %% 32;\n", CU_RADIX_TILE,
-            32 * CU_RADIX_EACH);
-  base_putf(out, "  %s x[16] = {};\n  int to[16]%s;\n", c, x->whole ? "" : ", self[16] = {}");
   cu_radix_put_part(r, x);
   for (uint32_t k = 0; k < x->s->n_keys; k++) cu_radix_put_key(r, x, k);
+  base_putf(out,
+            "  sort_round<%s>(room, round %% 3, %lld, (int)tile, %lld, totals, counts, count, start, sums,\n"
+            "  [&](int at, %s &x, int &self) {\n",
+            x->whole ? "false" : "true", (long long)x->s->n, (long long)tiles, c);
   cu_radix_put_load(r, x);
-  base_putf(out, "  auto digit = [&](int i) -> int {\n  if (first + 32 * i >= %lld) return 255;\n", (long long)x->s->n);
-  cu_radix_put_digit(r, x, 0);
-  BASE_PUT(out, "  };\n  if (phase == 0) {\n");
-  base_putf(
-      out,
-      "  sort_count<256, 16>(start, counts + tile, %lld, [&](int i) { return first + 32 * i < %lld ? digit(i) : -1; "
-      "});\n  return;\n  }\n",
-      (long long)tiles, (long long)x->s->n);
-  cu_radix_put_store(r, x, c, tiles);
+  base_putf(out, "  }, [&](%s x) -> int {\n", c);
+  cu_radix_put_digit(r, x, 0, "x");
+  base_putf(out, ", [&](int go, %s x, int self) {\n", c);
+  cu_radix_put_store(r, x, c);
+  BASE_PUT(out, "  });\n");
 }
 
 bool cuda_sort_put_radix_rounds(cuda_routine *r, const cu_sort *s, uint32_t n_out) {
@@ -312,10 +292,9 @@ bool cuda_sort_put_radix_rounds(cuda_routine *r, const cu_sort *s, uint32_t n_ou
   cu_radix x = {.s = s, .bytes = 4, .threads = CU_RADIX_TILE_THREADS, .each = CU_RADIX_EACH};
   int64_t tiles = (s->n + CU_RADIX_TILE - 1) / CU_RADIX_TILE, passes = cu_radix_passes(s);
   if (s->n > INT32_MAX / 2 || s->lines > INT64_MAX / 256 / (s->n + 256)) return false;
-  if (s->n < CU_RADIX_LONG && 3 * passes > 2 * (int64_t)cuda_sort_levels(s->n)) return false;
   x.whole = r->op->n_operands == 1 && !s->first && s->n_keys == 1 && base_dtype_bytes(t) <= 8;
   if (x.whole) x.bytes = (uint32_t)base_dtype_bytes(t);
-  cu_radix_needs(r, 4);
+  cu_radix_needs(r, 3);
   r->launch->rounds = (uint32_t)(3 * passes);
   r->launch->scratch = 1; /* how much is known with the text */
   r->launch->grid = s->lines * tiles;

@@ -1,7 +1,7 @@
-/* Sorts, and the first of each line. Lines that fit into shared memory: a block for each sorts the numbers of its
- * elements by a bitonic network, and then moves all operands. Longer ones are merged in global memory, launch after
- * launch. Equal elements are ordered by their numbers, so sorts are stable, and have the interpreter's bits for every
- * order that is one: of integers, or of floats by the total order, by anything that is computed of both sides alike. */
+/* Sorts, and the first of each line: which comparators are orders, and lines that radix.c leaves. A block for each of
+ * these sorts the numbers of its elements by a bitonic network in shared memory, and then moves all operands. Equal
+ * elements are ordered by their numbers, so sorts are stable, and have the interpreter's bits for every order that is
+ * one: of integers, or of floats by the total order, by anything that is computed of both sides alike. */
 #include <stdio.h>
 
 #include "sort.h"
@@ -158,34 +158,13 @@ void cuda_sort_put_merge(base_text *out, int64_t n) {
            "  }\n");
 }
 
-static bool cu_sort_put_long(cuda_routine *r, const cu_sort *s, uint32_t n_out) {
-  base_text *out = r->print.out;
-  int64_t count = s->lines * s->n;
-  if (s->n > INT32_MAX / 2 || count > INT64_MAX / 64) return false;
-  r->launch->scratch = 8 * count;
-  r->launch->rounds = cuda_sort_levels(s->n);
-  cuda_routine_open(r, r->op->n_operands, n_out, count);
-  base_putf(out, "  const idx line = n / %lld, p = n %% %lld;\n  const int level = round;\n", (long long)s->n,
-            (long long)s->n);
-  base_putf(out, "  int *to = (int *)scratch + (round & 1) * %lld + (n - p);\n", (long long)count);
-  base_putf(out, "  const int *from = (int *)scratch + (~round & 1) * %lld + (n - p);\n", (long long)count);
-  cuda_sort_put_base(r, s);
-  cu_sort_put_less(r, s);
-  cuda_sort_put_merge(out, s->n);
-  base_putf(out, "  if (round < %u) { to[at] = (int)self; return; }\n", (unsigned)(r->launch->rounds - 1));
-  cuda_sort_put_moves(r, s, "self", "at");
-  cuda_routine_close(r, "a thread for each element, merging runs");
-  return true;
-}
-
 static bool cu_sort_put(cuda_routine *r, cu_sort *s, uint32_t n_out) {
   for (uint32_t i = 0; i < r->op->n_operands; i++) {
     base_dtype own = (base_dtype)ir_operand_type(r->op, i)->dtype;
     if (base_dtype_is_complex(own)) cuda_print_needs(&r->print, cuda_type(own));
   }
   if (cuda_sort_put_radix(r, s, n_out)) return true;
-  if (s->n > CU_SORT_MOST && cuda_sort_put_radix_rounds(r, s, n_out)) return true;
-  if (s->n > CU_SORT_MOST) return cu_sort_put_long(r, s, n_out);
+  if (s->n > CU_SORT_MOST) return cuda_sort_put_radix_rounds(r, s, n_out);
   cu_sort_put_short(r, s, n_out);
   return true;
 }

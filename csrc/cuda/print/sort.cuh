@@ -115,3 +115,31 @@ static __device__ __forceinline__ void sort_sum(int *row, int n, int *total) {
   }
   if (lane == 0) *total = before;
 }
+
+// A round of a longer line, of whose n elements a block has 4096: `load(place, x, self)` and `store(place, x, self)`, with an element's number where
+// it goes along (WITH). No block waits for another, so their order matters to nothing.
+template <bool WITH, class V, class L, class D, class S> static __device__ __forceinline__ void sort_round(V (&room)[4096], int phase, int n, int tile, int tiles, int *totals, int *counts, uint16_t (&count)[8][256], int (&start)[256], int (&sums)[8], L load, D digit, S store) {
+  if (phase == 1) {
+    for (int d = tile * 8 + threadIdx.x / 32; d < 256; d += 8 * tiles) sort_sum(counts + (int64_t)d * tiles, tiles, totals + d);
+    return;
+  }
+  const int first = tile * 4096 + threadIdx.x / 32 * 512 + threadIdx.x % 32;
+  V x[16] = {};
+  int to[16], self[16] = {};
+#pragma unroll
+  for (int i = 0; i < 16; i++)
+    if (first + 32 * i < n) load(first + 32 * i, x[i], self[i]);
+  if (phase == 0) {
+    sort_count<256, 16>(start, counts + tile, tiles, [&](int i) { return first + 32 * i < n ? digit(x[i]) : -1; });
+    return;
+  }
+  sort_rank<256, 16>(to, count, sums, [&](int i) { return first + 32 * i < n ? digit(x[i]) : 255; });
+  sort_move<256, 16>(x, room, to);
+  if constexpr (WITH) sort_move<256, 16>(self, (int *)room, to);
+  const int d = threadIdx.x, before = sort_before(totals[d], sums);
+  start[d] = before + counts[(int64_t)d * tiles + tile] - count[0][d] - tile * 4096;
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < 16; i++)
+    if (first + 32 * i < n) store(start[digit(x[i])] + first + 32 * i, x[i], self[i]);
+}

@@ -32,7 +32,7 @@ void cuda_sort_put_moves(cuda_routine *r, const cu_sort *s, const char *self, co
 /* By digits of the keys, a block for each line. False where the line is too long for a block, or the network takes
  * fewer instructions. */
 bool cuda_sort_put_radix(cuda_routine *r, const cu_sort *s, uint32_t n_out);
-/* Lines that are longer, digit after digit through memory. False where merging takes fewer launches. */
+/* Lines that are longer, digit after digit through memory. False where numbers of elements are too large. */
 bool cuda_sort_put_radix_rounds(cuda_routine *r, const cu_sort *s, uint32_t n_out);
 
 #endif
