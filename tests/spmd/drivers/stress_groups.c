@@ -9,7 +9,7 @@
 
 #include "xlac.h"
 
-enum { CALLERS = 3, CALLS = 6, DEVICES = 8, MOST = 1 << 16, ARGUMENTS = 8 };
+enum { CALLERS = 3, CALLS = 6, DEVICES = 8, MOST = 1 << 17, ARGUMENTS = 8 };
 
 typedef struct caller {
   const xlac_executable *exe;
