@@ -36,6 +36,7 @@ if not CLANG:  # what is small or called once is inlined all the same
 CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and sysconfig.get_platform().endswith("x86_64"))  # of what is built for
 LEVELS = {
     "cpu/call.c": CALLS,
+    "tf/graph/tf_text": PLAIN,  # what people look at
     **dict.fromkeys(("text/proto/wire", "tf/graph/", "tf/cluster/"), LOOPS),  # the small loops of clustering
     **dict.fromkeys(("text/hlo/", "ir/verify", "ir/module", "ir/names"), FEW_COPIES),  # what every op of a text goes through
     **dict.fromkeys(("cpu/conv/conv_direct", "cpu/conv/conv_pad"), FEW_COPIES),  # loops that matter are spelled out
@@ -49,7 +50,7 @@ LEVELS = {
     "cpu/linalg/small": PLAIN,
     "cpu/vm/vm_fold.c": PLAIN,  # for CPUs without AVX2
     # A third to a half of the size of -O3, and within 3 % of its speed.
-    **dict.fromkeys(("cpu/tridiagonal", "cpu/window/window_rows", "cpu/gemm/dot_pack", "cpu/vm/vm_block"), VECTORS),
+    **dict.fromkeys(("cpu/tridiagonal", "cpu/window/window_rows", "cpu/window/window_select", "cpu/gemm/dot_pack", "cpu/vm/vm_block"), VECTORS),
     # Functions that are called: machine code and loops have those that matter inlined. Pairs of registers made one go through memory.
     "base/math/math.c": PLAIN + " -fno-tree-slp-vectorize",
     "base/number/convert.c": VECTORS,
