@@ -255,7 +255,8 @@ static bool cu_build_wants(void *ctx, const ir_op *fusion) {
 typedef int cu_build_outliner(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
                               xlac_error *err);
 
-/* What attention has left of the dots. */
+/* What attention has left of the dots. Two of them may want one operand transposed alike, as both gradients of a
+ * projection do. */
 static int cu_build_arrange(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
                             xlac_error *err) {
   const cuda_build *b = ctx;
@@ -278,6 +279,7 @@ static int cu_build_outline_all(ir_module *m, uint32_t last, cu_build_outliner *
     own = own || here;
   }
   *changed = *changed || own;
+  if (own && outline == cu_build_arrange) return pipeline_run_text(m, "cse,dce", 7, NULL, err);
   return own ? pipeline_run_text(m, "dce", 3, NULL, err) : 0;
 }
 

@@ -125,6 +125,25 @@ ENTRY e {
     np.testing.assert_allclose(exe(*args), xlac.interpret(module, *args), rtol=1e-6, atol=1e-6)
 
 
+def test_products_share_what_is_transposed():
+    module = """
+HloModule m
+ENTRY e {
+  g = f32[3,2,4,32,16] parameter(0)
+  x = f32[2,32,256] parameter(1)
+  w = f32[256,3,4,16] parameter(2)
+  a = f32[3,4,16,256] dot(g, x), lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}
+  b = f32[2,32,256] dot(g, w), lhs_contracting_dims={0,2,4}, rhs_contracting_dims={1,2,3}
+  ROOT t = (f32[3,4,16,256], f32[2,32,256]) tuple(a, b)
+}
+"""
+    exe = xlac.compile(module, device="cuda")
+    report = exe.explain("fusion")
+    assert report.count("cuBLASLt's product") == 2 and report.count("__global__") == 1
+    args = values((3, 2, 4, 32, 16), "f32", 0), values((2, 32, 256), "f32", 1), values((256, 3, 4, 16), "f32", 2)
+    check(module, exe, args, 1e-6)
+
+
 @pytest.mark.parametrize("dims", [((6, 7, 8, 9), (7, 9, 40)), ((3, 2, 2, 32, 16), (2, 32, 24))])
 def test_few_operations_pay_for_no_transposition(dims):
     contracting = "lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}"
