@@ -130,9 +130,22 @@ PJRT_Error *pjrt_buffer_is_deleted(PJRT_Buffer_IsDeleted_Args *args) {
   return NULL;
 }
 
+/* Of a deleted buffer: an event that has failed, since jaxlib 0.9.0 ends the process where there is none. The client
+ * looks for these words. */
+static PJRT_Error *buffer_failed_event(PJRT_Event **out) {
+  static const char words[] = "GetReadyFuture() called on deleted or donated buffer";
+  xlac_error err, why;
+  rt_event *failed = NULL;
+  if (rt_event_create(&failed, base_alloc_libc, &err) != 0) return pjrt_error_of(&err);
+  pjrt_error_to(&why, PJRT_INVALID_ARGUMENT, words, sizeof words - 1);
+  rt_event_set(failed, &why);
+  *out = pjrt_event_make(failed);
+  rt_event_release(failed);
+  return *out ? NULL : pjrt_out_of_memory("an event");
+}
+
 PJRT_Error *pjrt_buffer_ready_event(PJRT_Buffer_ReadyEvent_Args *args) {
-  if (atomic_load_explicit(&args->buffer->deleted, memory_order_acquire)) /* the client looks for these words */
-    return pjrt_fail(PJRT_INVALID_ARGUMENT, "GetReadyFuture() called on deleted or donated buffer");
+  if (atomic_load_explicit(&args->buffer->deleted, memory_order_acquire)) return buffer_failed_event(&args->event);
   pjrt_help(args->buffer->block->queue, args->buffer->ready);
   args->event = pjrt_event_make(args->buffer->ready);
   return args->event ? NULL : pjrt_out_of_memory("an event");

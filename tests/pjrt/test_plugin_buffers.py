@@ -60,7 +60,7 @@ def test_deleting_is_once_and_external_references_keep_the_memory(p, client):
         with pytest.raises(plugin.Failed, match="deleted or donated"):
             call()
     with pytest.raises(plugin.Failed, match=r"^GetReadyFuture\(\) called on deleted or donated buffer$"):
-        p.Buffer_ReadyEvent(buffer=buffer)
+        p.wait(p.Buffer_ReadyEvent(buffer=buffer).event)
     p.Buffer_DecreaseExternalReferenceCount(buffer=buffer)
     with pytest.raises(plugin.Failed, match="no external reference"):
         p.Buffer_DecreaseExternalReferenceCount(buffer=buffer)
