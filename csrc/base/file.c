@@ -30,7 +30,8 @@ base_sum base_sum_of(base_sum so_far, const void *bytes, size_t n) {
     a = sum_mix(a, word, 0x9e3779b97f4a7c15u);
     b = sum_mix(b, word, 0xff51afd7ed558ccdu);
   }
-  return (base_sum){sum_mix(a, b, 0xc4ceb9fe1a85ec53u), sum_mix(b, a, 0xd6e8feb86659fd93u)};
+  a = sum_mix(a, b, 0xc4ceb9fe1a85ec53u); /* b meets the new a: of both old ones, alike differences would cancel out */
+  return (base_sum){a, sum_mix(b, a, 0xd6e8feb86659fd93u)};
 }
 
 /* --- folders --- */

@@ -133,6 +133,9 @@ def test_each_byte_of_the_head_and_some_of_the_rest_is_checked(folder, caplog):
     for i in places:
         path.write_bytes(whole[:i] + bytes([whole[i] ^ 1 << i % 8]) + whole[i + 1:])
         damaged(path, whole, expected)
+    for bit in range(8):  # the last word's upper bits go through one multiplication alone
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1 << bit]))
+        damaged(path, whole, expected)
     for n in [0, 1, 7, head - 2, head - 1, head, head + 1, len(whole) - 1]:
         path.write_bytes(whole[:n])
         damaged(path, whole, expected)
