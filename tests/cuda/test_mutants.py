@@ -26,7 +26,7 @@ HARMLESS = [
     r"from < 20; from \+= 16", r"from < terms; from \+=",  # terms behind the last are zeros
     # Registers: here they lie on the stack, where one too many is not seen.
     r"for \(int j = 0; j < [2-4]; j\+\+\)",
-    r"for \(int \w = 0; \w < (ROWS / 64|V|P|N|STEPS|[248]|KEYS / 8|DV? / 8); ", r"for \(int \w = 0; \w < KEYS / 8; j \+= ",
+    r"for \(int \w = 0; \w < (ROWS / 64|P::EACH|V|P|N|STEPS|[248]|KEYS / 8|DV? / 8); ", r"for \(int \w = 0; \w < KEYS / 8; j \+= ",
     r"from < all; from \+= KEYS",  # keys behind the last have no weight
     r"column >= 1\) return",  # sums of rows are one column
     r"P::PIECES % 128 == 0",  # what is one too many of a stage's rows or terms is multiplied by 0, or has no weight
@@ -34,13 +34,13 @@ HARMLESS = [
     r"if constexpr \(KIND < [24]\)|STEPS = KIND < 4",  # which kind there is: none has that number
 ]
 # Lines of tensor.cuh that are not compiled for a form.
-MMA = [r"void tensor_|tensor_matrices|tensor_turned|right\[|left\[|tensor_mma<|attention_pair"]
-F16 = [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d < depth; d\+\+|KIND == 2|^right\[[01]\] = values"]
+MMA = [r"^(low|high)\[n\] = |void tensor_|tensor_matrices|tensor_turned|right\[|left\[|tensor_mma<|attention_pair"]
+F16 = [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d < depth; d\+\+|KIND == 2|^(low|high)\[n\] = values"]
 # A ballot brings a warp together here; it promises no order of memory, so the machine needs more. Of what moves after a rank only the second needs
 # its first barrier.
 SORT = [r"^__sync(warp|threads)\(\);", r"E = T < 256", r"far < 32; far \*= 2"]
 # Kernels that sum up rows have no second product, and are units of their own.
-SUMS = [r"attention_pair<KIND>\(weights", r"^tensor_turned\("]
+SUMS = [r"attention_pair<KIND>\(weights", r"^tensor_turned\(", r"^tensor_mma<KIND>\(sums\[i"]
 OTHERS = {"orders": SORT, "attention f16": F16, "gradients f16": [*F16, *SUMS],
           "attention f32": [*MMA, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
 KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}

@@ -370,7 +370,10 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
     cu_again_put_operand(x, i, x->turned);
   }
   if (x->n == 1) BASE_PUT(r->print.out, "    0, 0,\n");
-  cu_again_put_values(x);
+  if (cu_again_shared(x) < 0)
+    cu_again_put_values(x);
+  else
+    BASE_PUT(r->print.out, "    0,\n"); /* they are staged as keys */
   cu_again_put_x(x, between);
   cu_attention_put_store(r, (base_dtype)x->root->type->dtype, x->side == 0, own, x->value ? x->width : 1);
   BASE_PUT(r->print.out, ");\n");
