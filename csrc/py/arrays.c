@@ -309,15 +309,6 @@ static PyObject *array_of_tensor(py_state *st, void **numpy, PyObject *object, u
   return array;
 }
 
-/* The same with an exception set, which is there again afterwards. */
-static bool lies_on_gpu(py_state *st, PyObject *object) {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  bool gpu = py_lies_on_gpu(st, object);
-  PyErr_Restore(type, value, traceback);
-  return gpu;
-}
-
 /* A new reference to an ndarray of what the object holds. */
 static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t dtype) {
   if (PyArray_Check(object) && !PyArray_CheckExact(object) && py_is_masked(object))
@@ -327,7 +318,7 @@ static PyObject *array_of(py_state *st, void **numpy, PyObject *object, uint32_t
     return array_of_tensor(st, numpy, object, dtype);
   if (dtype && !has_own_dtype(object)) return array_of_numbers(st, numpy, object, dtype);
   PyObject *array = as_array(numpy, object, NULL);
-  if (array || !PyErr_ExceptionMatches(PyExc_Exception) || !lies_on_gpu(st, object)) return array;
+  if (array || !PyErr_ExceptionMatches(PyExc_Exception) || !py_lies_on_gpu(st, object)) return array;
   PyErr_Clear(); /* CuPy's arrays become NumPy's by no conversion that goes unsaid */
   return array_of_tensor(st, numpy, object, dtype);
 }

@@ -58,7 +58,8 @@ PyObject *py_buffer_dlpack(PyObject *self, PyObject *const *args, Py_ssize_t n, 
 PyObject *py_buffer_dlpack_device(PyObject *self, PyObject *unused);
 /* A buffer of what has __dlpack__ or the like; NULL with an exception. */
 xlac_buffer *py_buffer_from_dlpack(py_state *st, PyObject *object, py_copy copy, bool to_cpu);
-/* Whether an array of another library says that its memory is a CUDA device's. No exception is set. */
+/* Whether an array of another library says that its memory is a CUDA device's. An exception that is set stays, and no
+ * other is. */
 bool py_lies_on_gpu(py_state *st, PyObject *object);
 /* Gives the type its table of C functions. */
 int py_add_dlpack_exchange(PyTypeObject *type);

@@ -587,14 +587,15 @@ static void from_raise_failure(PyObject *object) {
 }
 
 bool py_lies_on_gpu(py_state *st, PyObject *object) {
+  PyObject *type, *value, *traceback, *said = NULL, *kind = NULL;
+  PyErr_Fetch(&type, &value, &traceback);
   void **numpy = py_numpy(st);
-  if (numpy == NULL || PyArray_Check(object)) return PyErr_Clear(), false;
-  PyObject *said = PyObject_CallMethod(object, "__dlpack_device__", NULL), *kind = NULL;
+  if (numpy && !PyArray_Check(object)) said = PyObject_CallMethod(object, "__dlpack_device__", NULL);
   if (said && PyTuple_Check(said) && PyTuple_GET_SIZE(said) == 2) kind = PyNumber_Index(PyTuple_GET_ITEM(said, 0));
   bool gpu = kind && PyLong_AsLong(kind) == DL_CUDA;
   Py_XDECREF(kind);
   Py_XDECREF(said);
-  PyErr_Clear();
+  PyErr_Restore(type, value, traceback); /* in the place of what asking raised */
   return gpu;
 }
 

@@ -215,6 +215,7 @@ typedef struct cu_again {
   base_dtype own;
   int kind;
   bool turned;
+  int shared; /* which product's keys the values are, too, as in gradients: they are staged once; -1: none's */
   int64_t depth[2], width, at_a_time; /* depth, width: 0 of what there is not */
 } cu_again;
 
@@ -278,14 +279,32 @@ static bool cu_again_has_room(cu_again *x) {
   return x->at_a_time > 0;
 }
 
+static bool cu_again_same_role(const cuda_dot_role *a, const cuda_dot_role *b) {
+  bool same = a->n == b->n;
+  for (uint32_t i = 0; same && i < a->n; i++) same = a->strides[i] == b->strides[i] && a->extents[i] == b->extents[i];
+  return same;
+}
+
+static int cu_again_find_shared(const cu_again *x) {
+  const cuda_dot_side *keys = x->turned ? x->left : x->right, *values = &x->values;
+  for (uint32_t i = 0; x->value && i < x->n; i++)
+    if (ir_operand(x->dots[i], x->turned ? 0 : 1) == x->value && cu_again_same_role(&keys[i].batch, &values->batch) &&
+        cu_again_same_role(&keys[i].free, &values->free) &&
+        cu_again_same_role(&keys[i].contracting, &values->contracting))
+      return (int)i;
+  return -1;
+}
+
 static bool cu_again_of(cuda_routine *r, cu_again *x) {
   *x = (cu_again){.r = r, .root = ir_root(r->op->called[0])};
   bool dot = x->root->opcode == IR_OP_DOT;
   if (!dot && fusion_row_length(x->root) == 0) return false;
   x->side = dot && ir_operand(x->root, 0)->opcode == IR_OP_PARAMETER;
   x->x = ir_operand(x->root, x->side);
-  return cu_again_has_products(x) && x->x->type->count == x->dots[0]->type->count &&
-         (dot ? cu_again_has_values(x) : cu_again_has_sums(x)) && cu_again_has_room(x);
+  if (!cu_again_has_products(x) || x->x->type->count != x->dots[0]->type->count) return false;
+  if (!(dot ? cu_again_has_values(x) : cu_again_has_sums(x)) || !cu_again_has_room(x)) return false;
+  x->shared = cu_again_find_shared(x);
+  return true;
 }
 
 static void cu_again_put_operand(cu_again *x, uint32_t i, bool left) {
@@ -314,35 +333,18 @@ static void cu_again_put_x(cu_again *x, const cuda_between *between) {
   BASE_PUT(x->r->print.out, ";\n    },\n");
 }
 
-static bool cu_again_same_role(const cuda_dot_role *a, const cuda_dot_role *b) {
-  bool same = a->n == b->n;
-  for (uint32_t i = 0; same && i < a->n; i++) same = a->strides[i] == b->strides[i] && a->extents[i] == b->extents[i];
-  return same;
-}
-
-/* Which product's keys the values are, too, as in gradients: they are staged once. -1: none's. */
-static int cu_again_shared(const cu_again *x) {
-  const cuda_dot_side *keys = x->turned ? x->left : x->right, *values = &x->values;
-  for (uint32_t i = 0; x->value && i < x->n; i++)
-    if (ir_operand(x->dots[i], x->turned ? 0 : 1) == x->value && cu_again_same_role(&keys[i].batch, &values->batch) &&
-        cu_again_same_role(&keys[i].free, &values->free) &&
-        cu_again_same_role(&keys[i].contracting, &values->contracting))
-      return (int)i;
-  return -1;
-}
-
 static void cu_again_put_call(cu_again *x, int64_t rows, int64_t all) {
   const cuda_dot_side *keys = x->turned ? x->left : x->right;
-  int shared = cu_again_shared(x), lies = x->value ? cuda_tensor_along(&x->values, x->own) : 0;
+  int lies = x->value ? cuda_tensor_along(&x->values, x->own) : 0;
   bool most = !x->value && fusion_reduction(x->root)->opcode == IR_OP_MAXIMUM;
   base_putf(x->r->print.out, "  recomputed<%d, %s, %lld, %lld, %lld, %lld, %d, %d, %d>(", x->kind, cuda_type(x->own),
             (long long)cu_attention_padded(x->depth[0]), (long long)cu_attention_padded(x->depth[1]),
             (long long)cu_attention_padded(x->width), (long long)x->at_a_time, cuda_tensor_along(&keys[0], x->own),
-            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, shared < 0 ? lies : CU_AGAIN_SHARED);
+            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, x->shared < 0 ? lies : CU_AGAIN_SHARED);
   base_putf(x->r->print.out, "keys, others, %s, row, %lld, %lld, %lld, %lld, %lld, %s,\n",
-            shared < 0    ? "values"
-            : shared == 0 ? "keys"
-                          : "others",
+            x->shared < 0    ? "values"
+            : x->shared == 0 ? "keys"
+                             : "others",
             (long long)rows, (long long)all, (long long)x->depth[0], (long long)x->depth[1], (long long)x->width,
             most ? "__int_as_float(0xff800000)" : "0.0f");
 }
@@ -359,7 +361,7 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
   r->launch->grid = tiles * x->left[0].batch.count;
   cuda_routine_head(r, r->op->n_operands, 1);
   cu_attention_put_functions(r, x->kind);
-  for (uint32_t i = 0; i < 2u + (cu_again_shared(x) < 0); i++)
+  for (uint32_t i = 0; i < 2u + (x->shared < 0); i++)
     base_putf(r->print.out, "  __shared__ uint32_t %s[%lld];\n", names[i],
               (long long)(x->at_a_time * (cu_attention_padded(terms[i]) * bytes / 4 + 4)));
   base_putf(r->print.out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
@@ -370,7 +372,7 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
     cu_again_put_operand(x, i, x->turned);
   }
   if (x->n == 1) BASE_PUT(r->print.out, "    0, 0,\n");
-  if (cu_again_shared(x) < 0)
+  if (x->shared < 0)
     cu_again_put_values(x);
   else
     BASE_PUT(r->print.out, "    0,\n"); /* they are staged as keys */

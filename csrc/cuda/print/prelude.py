@@ -376,9 +376,9 @@ def roots(found):
 
 # Functions that a GPU has an instruction for: what a NaN's bits are is its own.
 INSTRUCTIONS = {"widen_BF16": (None, "return base_f32_of(v << 16);"),
-       "narrow_BF16": (800, 'uint32_t pair;\n  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(v));\n  return pair;'),
-       "widen_F16": (530, 'float wide;\n  asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low;}" : "=f"(wide) : "r"(v));\n  return wide;'),
-       "narrow_F16": (800, 'uint32_t pair;\n  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(v));\n  return pair;')}
+                "narrow_BF16": (800, 'uint32_t pair;\n  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(v));\n  return pair;'),
+                "widen_F16": (530, 'float wide;\n  asm("{.reg .b16 low, high; mov.b32 {low, high}, %1; cvt.f32.f16 %0, low;}" : "=f"(wide) : "r"(v));\n  return wide;'),
+                "narrow_F16": (800, 'uint32_t pair;\n  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(v));\n  return pair;')}
 
 
 def with_instruction(name, text):

@@ -51,10 +51,9 @@ static bool cu_radix_make(const cuda_routine *r, const cu_sort *s, cu_radix *x) 
 /* By instructions of an element, of which a pass has twice what three steps of the network have, and some that are
  * shared by a thread's. */
 static bool cu_radix_is_less(const cu_radix *x) {
-  int64_t levels = 0, passes = 0;
+  int64_t levels = 0;
   while (((int64_t)1 << levels) < x->s->n) levels++;
-  for (uint32_t k = 0; k < x->s->n_keys; k++) passes += (cu_radix_bits(x->s, k) + CU_RADIX_DIGIT - 1) / CU_RADIX_DIGIT;
-  return passes * (3 * x->each + 4) <= levels * (levels + 1) / 2 * x->each;
+  return cu_radix_passes(x->s) * (3 * x->each + 4) <= levels * (levels + 1) / 2 * x->each;
 }
 
 /* "key<n>": that of an element, or of the one with that number, as a number without a sign whose low bits are ordered

@@ -288,7 +288,7 @@ template <int KIND, class E, int D, int KEYS> static __device__ __forceinline__ 
 
 // x of one or two products (D1 is 0) times values, where x may be a gradient and each of its factors' terms is to be computed again: a block has 64
 // rows and goes through what it sums over as attention does. Without values (DV is 0) x itself is combined by v, from `none` on; V_ALONG 3 says that
-// `values` is `others`, whose operand is the same.
+// `values` is `keys` or `others`, whose operand is the same.
 template <int KIND, class E, int D, int D1, int DV, int KEYS, int ALONG, int ALONG1, int V_ALONG, class Q, class K, class Q1, class K1, class V, class X, class STORE>
 static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&others)[KEYS * (D1 * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int row, int rows, int all, int depth, int depth1, int width, float none, Q q, K k, Q1 q1, K1 k1, V v, X x, STORE store) {
   constexpr bool OWN = DV > 0 && V_ALONG < 3;
