@@ -97,3 +97,20 @@ def test_two_scans_of_one_kind_are_one_pass():
     exe = xlac.compile(parsed)
     assert same_bits(leaves(exe(*args)), leaves(xlac.interpret(parsed, *args)))
     assert str(exe.explain("kernels")).count(" scan(") == 2 and len(kernels.of(exe)) == 1
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize(("shape", "along"), [
+    ((3, 90), 1), ((4, 90), 1), ((5, 1024), 1), ((131, 300), 1), ((7, 33, 3), 1), ((2, 70000), 1), ((6, 70000), 1), ((1, 5), 1)])
+@pytest.mark.parametrize(("dtype", "op"), [("f32", "add"), ("f32", "multiply"), ("f64", "add"), ("s32", "add"), ("u64", "add")])
+def test_lines_that_are_done_four_at_a_time(dtype, op, shape, along, back):
+    """The scan alone is a routine's: four lines side by side, and the rest of them singly; long lines in parts."""
+    lines = text(shape, along, back, dtype, op, 1).replace("ROOT r", "r").replace(" w = ", " ROOT w = ").replace("reduce-window(p", "reduce-window(x")
+    parsed = xlac.parse(lines)
+    args = data(shape, dtype)
+    if op == "multiply":  # exact in any order: from the end, the interpreter multiplies the other way round
+        args[0][...] = np.where(args[0] > 0, 1, -1)
+        args[0][..., 1::1000] *= np.arange(2, 2 + args[0][..., 1::1000].shape[-1]) % 3 + 1
+    exe = xlac.compile(parsed, threads=2)
+    assert " scan " in exe.plan()
+    assert same_numbers(leaves(exe(*args)), leaves(xlac.interpret(parsed, *args)))

@@ -3,8 +3,8 @@
 #include "window.h"
 
 /* SCAN_LANES: lanes that go through a row side by side. SCAN_FEW: fewer lanes than that are done one after the other.
- * SCAN_GRAIN: elements for a thread at a time. */
-enum { SCAN_LANES = 256, SCAN_FEW = 8, SCAN_GRAIN = 1 << 14, SCAN_POLL = 1 << 16 /* elements */ };
+ * SCAN_LINES: single lanes that are done at the same time. SCAN_GRAIN: elements for a thread at a time. */
+enum { SCAN_LANES = 256, SCAN_FEW = 8, SCAN_LINES = 4, SCAN_GRAIN = 1 << 14, SCAN_POLL = 1 << 16 /* elements */ };
 
 bool cpu_window_is_scan(const cpu_window *w) {
   const ir_window_dim *d = &w->window->v[w->last];
@@ -19,25 +19,38 @@ bool cpu_window_is_scan(const cpu_window *w) {
          (forward || backward);
 }
 
-/* n elements, `step` apart in both arrays. */
-typedef void scan_fn(int64_t n, int64_t step, const void *in, const void *init, void *out);
+/* Up to SCAN_LINES lines of n elements, `step` apart in both arrays. Each line goes on from its `before`. */
+typedef void scan_fn(int lines, int64_t n, int64_t step, const void *const in[], const void *const before[],
+                     void *const out[]);
 
-/* Signed integers are added as unsigned ones: the bits are the same, and overflow is defined. */
-#define SCAN(name, T, NEXT)                                                                \
-  static void name(int64_t n, int64_t step, const void *in, const void *init, void *out) { \
-    const T *x = in;                                                                       \
-    T *r = out, a = *(const T *)init;                                                      \
-    for (int64_t i = 0; i < n; i++) {                                                      \
-      T v = x[i * step];                                                                   \
-      r[i * step] = a = NEXT;                                                              \
-    }                                                                                      \
+/* An addition waits for the one before it in its line, so that four lines take no longer than one. All elements are
+ * read before a result is written: lines whose distance is a multiple of a page look to the CPU as if they overlapped.
+ * Signed integers are added as unsigned ones: the bits are the same, and overflow is defined. */
+#define SCAN(name, T, OP)                                                                                             \
+  static void name##_line(int64_t n, int64_t step, const T *x, T a, T *r) {                                           \
+    for (int64_t i = 0, at = 0; i < n; i++, at += step) r[at] = a = a OP x[at];                                       \
+  }                                                                                                                   \
+  static void name(int lines, int64_t n, int64_t step, const void *const in[], const void *const before[],            \
+                   void *const out[]) {                                                                               \
+    for (int k = 0; k < lines && lines < SCAN_LINES; k++) name##_line(n, step, in[k], *(const T *)before[k], out[k]); \
+    if (lines < SCAN_LINES) return;                                                                                   \
+    const T *x0 = in[0], *x1 = in[1], *x2 = in[2], *x3 = in[3];                                                       \
+    T *r0 = out[0], *r1 = out[1], *r2 = out[2], *r3 = out[3];                                                         \
+    T a0 = *(const T *)before[0], a1 = *(const T *)before[1], a2 = *(const T *)before[2], a3 = *(const T *)before[3]; \
+    for (int64_t i = 0, at = 0; i < n; i++, at += step) {                                                             \
+      T v0 = x0[at], v1 = x1[at], v2 = x2[at], v3 = x3[at];                                                           \
+      r0[at] = a0 = a0 OP v0;                                                                                         \
+      r1[at] = a1 = a1 OP v1;                                                                                         \
+      r2[at] = a2 = a2 OP v2;                                                                                         \
+      r3[at] = a3 = a3 OP v3;                                                                                         \
+    }                                                                                                                 \
   }
-SCAN(scan_add_f32, float, a + v)
-SCAN(scan_add_f64, double, a + v)
-SCAN(scan_add_u32, uint32_t, a + v)
-SCAN(scan_add_u64, uint64_t, a + v)
-SCAN(scan_multiply_f32, float, a *v)
-SCAN(scan_multiply_f64, double, a *v)
+SCAN(scan_add_f32, float, +)
+SCAN(scan_add_f64, double, +)
+SCAN(scan_add_u32, uint32_t, +)
+SCAN(scan_add_u64, uint64_t, +)
+SCAN(scan_multiply_f32, float, *)
+SCAN(scan_multiply_f64, double, *)
 
 /* NULL where the op has none for the type: then scan_lanes does it. */
 static scan_fn *scan_of(ir_opcode o, base_dtype t) {
@@ -65,7 +78,7 @@ typedef struct window_scan_run {
   rt_pool *pool;
   const char *in, *init;
   char *out;
-  scan_fn *fn;    /* NULL: by `lanes` at a time */
+  scan_fn *fn;    /* of single lanes; NULL: by up to SCAN_LANES at a time */
   int64_t blocks; /* of lanes, in each row */
 } window_scan_run;
 
@@ -86,14 +99,26 @@ static void scan_lanes(const window_scan_run *r, const char *in, char *out, int6
   }
 }
 
-/* One lane of n elements, in parts: each goes on from the last result of the one before. */
-static void scan_lane(const window_scan_run *r, const char *in, char *out, int64_t step, int64_t n) {
-  const void *before = r->init;
-  int64_t bytes = (int64_t)r->w->bytes;
-  for (int64_t at = 0; at < n && !rt_pool_stopping(r->pool); at += SCAN_POLL) {
-    int64_t some = n - at < SCAN_POLL ? n - at : SCAN_POLL;
-    r->fn(some, step, in + at * step * bytes, before, out + at * step * bytes);
-    before = out + (at + some - 1) * step * bytes;
+/* Where unit i, a block of lanes of one row, begins: in bytes, for the operand and the result alike. Backwards that is
+ * its last element. */
+static int64_t scan_at(const window_scan_run *r, size_t i, int64_t wide, bool backward) {
+  const cpu_window *w = r->w;
+  int64_t n = w->in_size[w->last], row = (int64_t)i / r->blocks, lane = (int64_t)i % r->blocks * wide;
+  return (row * n * w->lanes + lane + (backward ? (n - 1) * w->lanes : 0)) * (int64_t)w->bytes;
+}
+
+/* Single lanes, in parts: each part goes on from the last results of the one before. */
+static void scan_lines(const window_scan_run *r, int lines, const int64_t *at, int64_t step) {
+  assert(lines > 0 && lines <= SCAN_LINES);
+  int64_t n = r->w->in_size[r->w->last], bytes = step * (int64_t)r->w->bytes;
+  const void *in[SCAN_LINES], *before[SCAN_LINES];
+  void *out[SCAN_LINES];
+  for (int k = 0; k < lines; k++) before[k] = r->init;
+  for (int64_t done = 0; done < n && !rt_pool_stopping(r->pool); done += SCAN_POLL) {
+    int64_t some = n - done < SCAN_POLL ? n - done : SCAN_POLL;
+    for (int k = 0; k < lines; k++) in[k] = r->in + at[k] + done * bytes, out[k] = r->out + at[k] + done * bytes;
+    r->fn(lines, some, step, in, before, out);
+    for (int k = 0; k < lines; k++) before[k] = (char *)out[k] + (some - 1) * bytes;
   }
 }
 
@@ -103,20 +128,21 @@ static void scan_units(void *ctx, size_t begin, size_t end) {
   assert(((const window_scan_run *)ctx)->blocks > 0);
   const window_scan_run *r = ctx;
   const cpu_window *w = r->w;
-  int64_t n = w->in_size[w->last], bytes = (int64_t)w->bytes, step = w->lanes;
   /* Lanes of a block. */
   int64_t wide = (w->lanes + r->blocks - 1) / r->blocks;
+  /* Backwards the walk begins at the last element, with a negative step. */
   bool backward = w->window->v[w->last].padding_high > 0;
-  for (size_t i = begin; i < end; i++) {
-    int64_t row = (int64_t)i / r->blocks, lane = (int64_t)i % r->blocks * wide;
+  int64_t step = backward ? -w->lanes : w->lanes, n = w->in_size[w->last];
+  for (size_t i = begin; !r->fn && i < end; i++) {
+    int64_t at = scan_at(r, i, wide, backward), lane = (int64_t)i % r->blocks * wide;
     int64_t lanes = w->lanes - lane < wide ? w->lanes - lane : wide;
-    /* Backwards the walk begins at the last element, with a negative step. */
-    int64_t at = (row * n * w->lanes + lane + (backward ? (n - 1) * step : 0)) * bytes, by = backward ? -step : step;
-    if (lanes <= 0) continue;
-    if (r->fn)
-      scan_lane(r, r->in + at, r->out + at, by, n);
-    else
-      scan_lanes(r, r->in + at, r->out + at, lanes, by * bytes, n);
+    if (lanes > 0) scan_lanes(r, r->in + at, r->out + at, lanes, step * (int64_t)w->bytes, n);
+  }
+  for (size_t i = begin; r->fn && i < end; i += SCAN_LINES) {
+    int64_t at[SCAN_LINES];
+    int lines = end - i < SCAN_LINES ? (int)(end - i) : SCAN_LINES;
+    for (int k = 0; k < lines; k++) at[k] = scan_at(r, i + (size_t)k, wide, backward);
+    scan_lines(r, lines, at, step);
   }
 }
 
@@ -129,5 +155,8 @@ void cpu_window_scan(const cpu_window *w, rt_pool *pool, const char *in, const c
   r.blocks = r.fn ? w->lanes : (w->lanes + SCAN_LANES - 1) / SCAN_LANES;
   if (r.blocks == 0) return;
   int64_t work = n * (w->lanes / r.blocks + 1);
-  rt_parallel_for(pool, (size_t)(w->rows * r.blocks), (size_t)(SCAN_GRAIN / work + 1), scan_units, &r);
+  /* Whole groups of lines for each thread. */
+  size_t grain = (size_t)(SCAN_GRAIN / work + 1);
+  if (r.fn) grain = (grain + SCAN_LINES - 1) / SCAN_LINES * SCAN_LINES;
+  rt_parallel_for(pool, (size_t)(w->rows * r.blocks), grain, scan_units, &r);
 }
