@@ -7,6 +7,7 @@ libraries than that here: wheels), XLAC_DEV=1 (file by file, as in place: what c
 import os
 import pathlib
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -215,6 +216,8 @@ class BuildPy(build_py):
             target.mkdir(parents=True, exist_ok=True)
             for name in HEADERS:
                 shutil.copyfile(ROOT / "csrc" / "include" / name, target / name)
+            pc = target / "xlac.pc"  # a checkout's headers lie elsewhere
+            pc.write_text(re.sub(r"^includedir=.*$", "includedir=${pcfiledir}", pc.read_text(), flags=re.M))
 
 
 def extension(name, files, link=()):

@@ -33,6 +33,32 @@ def test_every_page_is_in_the_index():
         assert page.name == "README.md" or str(page.relative_to(ROOT / "docs")) in index, page
 
 
+# What pages name that isn't ours: QBE's table of ops.
+OTHERS = {"ops.h"}
+
+
+def files():
+    return ["/" + str(path.relative_to(ROOT)) for folder in ("csrc", "python", "tests", "docs", "benchmarks") for path in (ROOT / folder).rglob("*")]
+
+
+def names(text):
+    """C and Python files and folders of csrc, with `*` for any letters."""
+    for name in re.findall(r"`([\w*./-]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)):
+        if re.search(r"\.(c|h|py|def|cuh)$", name) or name.startswith(("csrc/", "tests/", "python/", "docs/", "benchmarks/")):
+            yield name.rstrip("/")
+
+
+def test_files_that_design_pages_name_are_there():
+    there = files()
+    gone = {(page.name, name) for page in (ROOT / "docs/design").glob("*.md") for name in names(page.read_text()) if name not in OTHERS
+            and not any(re.search(f"/{re.escape(name)}$".replace(r"\*", "[^/]*"), path) for path in there)}
+    assert not gone
+
+
+def test_a_file_that_is_gone_is_found():
+    assert list(names("`csrc/no/such.c`, `x`, `cpu/vm/vm_*`, `run.h`\n```\n`b.c`\n```\n")) == ["csrc/no/such.c", "run.h"]
+
+
 def test_the_readmes_first_commands():
     first, second = blocks(ROOT / "README.md", "sh")[:2]
     assert first.strip() == "pip install . && xlac demo" and second.strip() == 'pip install ".[test]" && pytest'
