@@ -117,7 +117,8 @@ int api_cache_put_key(base_text *out, const ir_module *m, const xlac_compile_opt
   int status = 0;
   bool open = driver_cache_open(&c, options->cache, base_alloc_libc);
   if (!open)
-    status = base_fail(err, XLAC_E_BAD_ARGUMENT, "there is no cache: XLAC_CACHE does not name a folder");
+    status = base_fail(err, XLAC_E_BAD_ARGUMENT,
+                       "there is no cache: XLAC_CACHE names no folder, and xlac.cache.enable() was not called");
   else if (!cached_name(&c, m, line, options))
     status = base_fail(err, XLAC_E_BAD_ARGUMENT, "%s", c.note[0] ? c.note : "out of memory");
   else

@@ -140,7 +140,7 @@ static int create_parameter_locked(xlac_op **out, xlac_module *m, ir_computation
   if (number < 0 || number > 1 << 20)
     return base_fail(err, XLAC_E_BAD_ARGUMENT, "parameter number %lld is out of range", (long long)number);
   if (number < c->n_params && c->params[number])
-    return base_fail(err, XLAC_E_DUPLICATE_NAME, "%s has a parameter %lld already, %s", c->name->s, (long long)number,
+    return base_fail(err, XLAC_E_DUPLICATE_NAME, "%s has a parameter %lld already: %s", c->name->s, (long long)number,
                      c->params[number]->name->s);
   TRY(parse_type(m->ir, type_text, &type, err));
   TRY(pick_name(m->ir, name_text, IR_OP_PARAMETER, &name, err));

@@ -326,7 +326,8 @@ static int pipeline_list(pipeline_reader *r) {
 static int pipeline_read(pipeline_reader *r) {
   TRY(pipeline_list(r));
   pipeline_blanks(r);
-  return r->p == r->end ? 0 : pipeline_fail(r, r->p, "expected ',' or the end of the pipeline");
+  if (r->p == r->end) return 0;
+  return pipeline_fail(r, r->p, "expected ',' or the end of the pipeline, found '%.1s'", r->p);
 }
 
 /* Ops in the order their text would give them, so that printing, reading and printing again gives the same text. */

@@ -348,8 +348,18 @@ static bool raised_by_xlac(py_state *st) {
   return ours;
 }
 
+/* What to do about an object that is no array: several arguments given as one, or a value that JAX traces. */
+static const char *hint_for(PyObject *object) {
+  if (PyObject_HasAttrString(object, "aval") && PyObject_HasAttrString(object, "_trace"))
+    return "an executable has no gradient and no batches: call it outside of jax.jit, grad and vmap";
+  if (PyDict_Check(object)) return "give arrays one by one, or by name: executable(**arguments)";
+  if (PyTuple_Check(object) || PyList_Check(object))
+    return "if these are several arguments, give them one by one: executable(*arguments)";
+  return "";
+}
+
 /* Says for which argument NumPy refused an object; what xlac itself raised, and what is not about the object, stays. */
-static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
+static void raise_not_array(py_state *st, PyObject *object, const char *what, uint32_t dtype) {
   assert(PyErr_Occurred());
   if (raised_by_xlac(st)) return;
   if (!PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
@@ -362,6 +372,8 @@ static void raise_not_array(py_state *st, const char *what, uint32_t dtype) {
   xlac_error err = {.code = 501};
   PyOS_snprintf(err.message, sizeof err.message, "%s can't be made an array%s%s: %.300s", what, dtype ? " of " : "",
                 dtype ? xlac_dtype_text(dtype) : "", text ? text : "NumPy gave no reason");
+  PyOS_snprintf(err.hint, sizeof err.hint, "%s", hint_for(object));
+  PyErr_Clear();
   py_raise(st, &err, PY_ANY);
   Py_XDECREF(cause);
   Py_XDECREF(exception);
@@ -441,7 +453,7 @@ static int array_to_value(py_state *st, PyObject *object, uint32_t dtype, const 
   }
   void **numpy = py_numpy(st);
   PyArrayObject *array = numpy ? (PyArrayObject *)array_of(st, numpy, object, dtype) : NULL;
-  if (numpy && array == NULL) raise_not_array(st, what, dtype);
+  if (numpy && array == NULL) raise_not_array(st, object, what, dtype);
   if (array) array = make_plain(st, numpy, array);
   if (array == NULL) return -1;
   int status = lend_array(st, array, dtype, what, keep, out);

@@ -171,10 +171,27 @@ static PyObject *operand_tuple(py_state *st, uint32_t n, xlac_value *const *oper
 
 /* --- results --- */
 
-/* -1 with an exception. What the function gave is not shown: it may be large. */
-static int fail_result(py_state *st, const xlac_type *t, const char *what) {
-  char *text = xlac_type_print(t, false);
-  py_raise_argument(st, "%s must be %s, but the function gave something else", what, text ? text : "?");
+/* "f32[2,3]", of what a function gave: elements are not shown, there may be many. */
+static void describe_value(const xlac_value_info *v, char *out, size_t size) {
+  assert(size > 0);
+  if (v->kind != XLAC_VALUE_ARRAY) {
+    PyOS_snprintf(out, size, "a tuple of %u", v->n_elements);
+    return;
+  }
+  PyOS_snprintf(out, size, "%s[", xlac_dtype_text(v->dtype));
+  for (uint32_t d = 0; d < v->rank; d++) {
+    size_t n = strlen(out);
+    PyOS_snprintf(out + n, size - n, "%s%lld", d ? "," : "", (long long)v->dims[d]);
+  }
+  size_t n = strlen(out);
+  PyOS_snprintf(out + n, size - n, "]");
+}
+
+/* -1 with an exception. */
+static int fail_result(py_state *st, const xlac_type *t, const xlac_value_info *found, const char *what) {
+  char *text = xlac_type_print(t, false), other[128];
+  describe_value(found, other, sizeof other);
+  py_raise_argument(st, "%s must be %s, but the function gave %s", what, text ? text : "?", other);
   xlac_free(text);
   return -1;
 }
@@ -188,7 +205,7 @@ static int copy_leaves(py_state *st, const xlac_type *t, const xlac_value *v, co
   xlac_type_get(t, &type);
   xlac_value_get(v, &value);
   if (type.kind == XLAC_TYPE_TUPLE) {
-    if (value.n_elements != type.n_elements) return fail_result(st, t, what);
+    if (value.n_elements != type.n_elements) return fail_result(st, t, &value, what);
     for (uint32_t i = 0; i < type.n_elements; i++)
       if (copy_leaves(st, xlac_type_element(t, i), xlac_value_element(v, i), what, results, at) < 0) return -1;
     return 0;
@@ -197,7 +214,7 @@ static int copy_leaves(py_state *st, const xlac_type *t, const xlac_value *v, co
   if (type.kind != XLAC_TYPE_TENSOR) return 0;
   bool fits = value.kind == XLAC_VALUE_ARRAY && value.dtype == type.dtype && value.rank == type.rank &&
               (type.rank == 0 || memcmp(value.dims, type.dims, type.rank * sizeof *type.dims) == 0);
-  if (!fits) return fail_result(st, t, what);
+  if (!fits) return fail_result(st, t, &value, what);
   if (value.bytes) memcpy(target, value.data, value.bytes);
   return 0;
 }

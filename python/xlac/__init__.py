@@ -393,6 +393,10 @@ def _listed(devices):
 
 def _donated(donate):
     donate = tuple(donate) if not isinstance(donate, (int, str)) else (donate,)
+    names = [d for d in donate if d != "require" and not hasattr(d, "__index__")]
+    if names:
+        raise ArgumentError(f"donate takes numbers of parameters, found {names[0]!r}", Code.BAD_ARGUMENT,
+                            hint='such as donate=0, donate=(0, 2), or "require" among them')
     return {"donate": tuple(_count("donate", d) for d in donate if d != "require"), "require": "require" in donate}
 
 
@@ -464,14 +468,21 @@ def load(source, *, device="cpu", threads=None, blas=None, lanes=None, async_wor
     if callable(getattr(source, "read", None)):
         source = source.read()
     if not isinstance(source, (bytes, bytearray, memoryview)):
-        with open(_os.fspath(source), "rb") as file:
+        if not isinstance(source, (str, _os.PathLike)):
+            raise TypeError(f"load takes the bytes that Executable.serialize() gave, or a file with them; found {type(source).__name__}")
+        with open(source, "rb") as file:
             source = file.read()
     calling = None
     if bytes(source[:8]) == b"XLACTREE":
         from .called import split
 
         calling, source = split(source)
-    executable = _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
+    try:
+        executable = _core.load(source, **_run_options(threads, blas, lanes, async_work, device))
+    except Error as error:
+        if error.code == Code.BAD_EXECUTABLE and bytes(source[:200]).lstrip().startswith((b"HloModule", b"module", b"func.func", b"ML\xefR")):
+            error.hint = "this is a program, not an executable: xlac.compile compiles it"
+        raise
     if "xlac.distributed" in _sys.modules and executable._shards()[0]:
         _sys.modules["xlac.distributed"].join_loaded(executable, source)
     return _given_back(executable, calling, results)
@@ -593,7 +604,7 @@ def set_memory_limit(bytes):
     ----------
     bytes : int
     """
-    _core.memory_limit(bytes)
+    _core.memory_limit(_count("bytes", bytes, (1 << 64) - 1))
 
 
 def run_parallel(module, args, *, replicas=None, partitions=1, programs=None, infeed=None, outfeed=None, seed=0):
@@ -723,4 +734,11 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module 'xlac' has no attribute {name!r}")
+    instead = _ELSEWHERE.get(name)
+    raise AttributeError(f"module 'xlac' has no attribute {name!r}" + (f": use {instead}" if instead else ""), name=name, obj=_sys.modules[__name__])
+
+
+# What users of other libraries look for here.
+_ELSEWHERE = {"jit": "xlac.compile(jax.jit(f).lower(*arguments))", "run": "xlac.compile(program)(*arguments), or xlac.interpret(program, *arguments)",
+              "array": "xlac.asarray", "from_numpy": "xlac.asarray", "profile": "xlac.compile(program).profile(*arguments)",
+              "read": "xlac.parse(pathlib.Path(name))", "open": "xlac.parse(pathlib.Path(name))"}

@@ -56,13 +56,41 @@ class Attributes(collections.abc.MutableMapping):
 
 # --- Python values as text ---
 
-def name_of(keyword):
-    """The attribute that a Python keyword argument stands for: control_predecessors, type_."""
+def row_of(opcode):
+    """The op's row of the table; None where there is no such op."""
+    return next((row for row in _core.opcode_table() if row["name"] == opcode), None)
+
+
+def made(computation, opcode, operands, texts, type, name):
+    """A new op of a computation; an op that there is not is an error that names the nearest ones."""
+    try:
+        return computation._create(opcode, operands, texts, type, name)
+    except Error as error:
+        if error.code == Code.UNKNOWN_OPCODE and not error.hint:
+            import difflib
+
+            near = difflib.get_close_matches(str(opcode).replace("_", "-"), [row["name"] for row in _core.opcode_table()], 2)
+            error.hint = f"did you mean {' or '.join(near)}?" if near else "docs/ops.md and `xlac ops` list the ops"
+        raise
+
+
+def attributes_hint(keyword, opcode):
+    """What an op has instead of an attribute that there is not."""
+    import difflib
+
+    row = row_of(opcode)
+    known = [key for key, _, _ in row["attrs"]] if row else []
+    near = difflib.get_close_matches(keyword, known, 1)
+    return f"did you mean {near[0]}?" if near else f"{opcode} has {', '.join(known)}" if known else ""
+
+
+def name_of(keyword, opcode=None):
+    """The attribute that a Python keyword argument of an op stands for: control_predecessors, type_."""
     bare = keyword.rstrip("_")
     for name in (bare, bare.replace("_", "-")):
         if _core.attr_kind(name):
             return name
-    raise Error(f"no op has an attribute {keyword!r}", Code.BAD_ATTRIBUTE)
+    raise Error(f"no op has an attribute {keyword!r}", Code.BAD_ATTRIBUTE, hint=attributes_hint(keyword, opcode))
 
 
 def quoted(text):

@@ -99,6 +99,16 @@ WAYS = {"compiled": xlac_way({}), "fast": xlac_way({"numerics": "fast"}), "unfus
         "interpreter": interpreter, "xla": xla, "iree": iree}
 
 
+PACKAGES = {"xla": "jax", "iree": "iree-base-compiler iree-base-runtime"}
+
+
+def why_not(way, error):
+    """In one line, with what to install where that is all."""
+    if isinstance(error, ModuleNotFoundError) and way in PACKAGES:
+        return f"not installed: pip install {PACKAGES[way]}"
+    return f"{type(error).__name__}: {error}".split("\n")[0]
+
+
 class Measurement(dict):
     """{way: {"compile_seconds", "median_seconds", "min_seconds", "samples"}}; what could not be done has "error" alone."""
 
@@ -137,7 +147,7 @@ def measure(program, *arguments, ways=("compiled",), repeat=20, seconds=None, se
         except (Error, ImportError, AttributeError, TypeError, ValueError, RuntimeError) as error:
             if way not in ("xla", "iree", "interpreter"):
                 raise
-            found[way] = {"error": f"{type(error).__name__}: {error}".split("\n")[0]}
+            found[way] = {"error": why_not(way, error)}
             calls.pop(way, None)
     samples = {way: [] for way in calls}
     until = None if seconds is None else time.perf_counter() + seconds

@@ -3,7 +3,7 @@ import keyword
 import numbers
 
 from . import _core
-from .attributes import name_of, to_text
+from .attributes import made, name_of, to_text
 from .dtypes import name_of as dtype_name
 from .dtypes import table, type_text
 from .codes import Code
@@ -12,6 +12,13 @@ from .value import Value
 
 FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}  # operands from here on are indices, of a type of their own
 DIRECTIONS = ("eq", "ne", "lt", "le", "gt", "ge")
+SYMBOLS = {"==": "EQ", "!=": "NE", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
+# What NumPy and JAX call it.
+ELSEWHERE = {"exp": "exponential", "sum": 'reduce(x, 0, dimensions=[...], to_apply="add")', "relu": "maximum(x, 0)", "mul": "multiply",
+             "max": 'reduce(x, low, dimensions=[...], to_apply="maximum")', "mean": 'reduce(x, 0, dimensions=[...], to_apply="add") and divide',
+             "sub": "subtract", "div": "divide", "pow": "power", "neg": "negate", "where": "select", "cast": "convert", "astype": "convert",
+             "einsum": "dot", "zeros": "broadcast", "full": "broadcast", "arange": "iota", "concat": "concatenate", "cond": "conditional",
+             "input": "parameter", "softmax": "exponential, reduce and divide"}
 
 
 def type_of(spec):
@@ -24,6 +31,9 @@ def type_of(spec):
         return type_text(dtype_name(spec.dtype), spec.shape)
     if isinstance(spec, tuple) and len(spec) == 2 and not isinstance(spec[0], (list, Value)) and is_dims(spec[1]):
         return type_text(dtype_name(spec[0]), spec[1])
+    if isinstance(spec, (list, tuple)) and spec and is_dims(spec):
+        raise ArgumentError(f"{spec!r} is not a type: the element type is missing", Code.BAD_ARGUMENT,
+                            hint=f'such as "f32[{",".join(map(str, spec))}]", or ("f32", {spec!r})')
     if isinstance(spec, (list, tuple)):
         return "(" + ", ".join(type_of(s) for s in spec) + ")"
     return type_of(default_array(spec))
@@ -67,6 +77,15 @@ class Builder:
         self._computation = module.add_computation(name)
         return self
 
+    def __getattr__(self, name):
+        """Only what is not there comes here."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        import difflib
+
+        near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, [n for n in dir(type(self)) if n[0] != "_"], 2)
+        raise AttributeError(f"a Builder has no method {name!r}" + (f": use {' or '.join(near)}" if near else "; docs/ops.md lists the ops"))
+
     def sub_builder(self, name):
         """A Builder of another computation of the same module, to pass as `to_apply=` and the like."""
         return Builder._inside(self._module, name)
@@ -82,6 +101,8 @@ class Builder:
 
     def parameter(self, number, type, name=None):
         """The parameter of that number; `type` is text ("f32[2,3]"), (dtype, dims), a list of types, or like an array."""
+        if not isinstance(number, numbers.Integral):
+            raise ArgumentError(f"a parameter has a number, found {number!r}", Code.BAD_ARGUMENT, hint='parameter(0, "f32[2,3]", name="x")')
         return self._wrap(self._computation.add_parameter(number, type_of(type), name))
 
     def constant(self, value, dtype=None, name=None):
@@ -104,19 +125,20 @@ class Builder:
         texts = self._attribute_texts(opcode, values, attributes)
         instructions = [v.instruction for v in values]
         spec = type if type is None else type_of(type)
-        return self._wrap(self._computation._create(opcode, instructions, texts, spec, name))
+        return self._wrap(made(self._computation, opcode, instructions, texts, spec, name))
 
     # --- friendlier forms of ops whose result type does not follow from their operands ---
 
     def reshape(self, operand, dims=None, *, type=None, name=None, **attributes):
         """`operand` with other dimensions and the same elements in row-major order."""
         operand = self.value(operand)
+        type = dims if isinstance(dims, str) and not type else type
         return self.op("reshape", operand, type=type or type_text(operand.dtype, dims), name=name, **attributes)
 
     def broadcast(self, operand, dims=None, dimensions=(), *, type=None, name=None, **attributes):
         """`operand` repeated to `dims`; `dimensions` says where its own dimensions go."""
         operand = self.value(operand)
-        type = type or type_text(operand.dtype, dims)
+        type = type or (dims if isinstance(dims, str) else type_text(operand.dtype, dims))
         return self.op("broadcast", operand, type=type, dimensions=dimensions, name=name, **attributes)
 
     def convert(self, operand, dtype=None, *, type=None, name=None, **attributes):
@@ -146,8 +168,11 @@ class Builder:
         return self.op("get-tuple-element", operand, index=index, name=name, **attributes)
 
     def compare(self, lhs, rhs, direction="EQ", *, name=None, **attributes):
-        """lhs == rhs and so on, elementwise: direction is EQ, NE, LT, LE, GT or GE."""
-        return self._elementwise("compare", (lhs, rhs), name=name, direction=direction.upper(), **attributes)
+        """lhs == rhs and so on, elementwise: direction is EQ, NE, LT, LE, GT or GE, or a symbol such as "<"."""
+        word = SYMBOLS.get(direction, str(direction).upper())
+        if word.lower() not in DIRECTIONS:
+            raise ArgumentError(f"{direction!r} is not a direction of comparison: expected EQ, NE, LT, LE, GT or GE", Code.BAD_ARGUMENT)
+        return self._elementwise("compare", (lhs, rhs), name=name, direction=word, **attributes)
 
     def matmul(self, lhs, rhs, *, name=None, **attributes):
         """The matrix product, with NumPy's meaning of one and of more than two dimensions; batch dimensions must be equal."""
@@ -228,7 +253,7 @@ class Builder:
 
     def _attribute_texts(self, opcode, operands, attributes):
         texts = []
-        for key, value in ((name_of(k), v) for k, v in attributes.items() if v is not None):
+        for key, value in ((name_of(k, opcode), v) for k, v in attributes.items() if v is not None):
             if _core.attr_kind(key) == "called":
                 value = [self._callee(v, operands) for v in value] if isinstance(value, (list, tuple)) else self._callee(
                     value, operands)
@@ -243,6 +268,9 @@ class Builder:
             x = x._finish()
         if isinstance(x, _core.Module):
             x = x.entry
+        if not isinstance(x, _core.Computation):
+            raise ArgumentError(f"{x!r} can't be called by an op of a program", Code.BAD_ARGUMENT,
+                                hint='give a Builder, a Module, a Computation, or for reducers and comparators a word such as "add" or "lt"')
         return x if x.module is self._module else self._module.import_computation(x)
 
     def _scalar_computation(self, what, operands):
@@ -251,7 +279,8 @@ class Builder:
         row = next((row for row in _core.opcode_table() if row["name"] == what), None)
         is_binary = row is not None and row["arity"] == 2 and "elementwise" in row["traits"] and what != "compare"
         if not types or not (is_binary or what in DIRECTIONS):
-            raise Error(f"{what!r} is neither a computation of this module nor a binary op", Code.UNKNOWN_NAME)
+            raise Error(f"{what!r} is neither a computation of this module nor a binary op", Code.UNKNOWN_NAME,
+                        hint='such as "add", "multiply", "maximum", "minimum", or "lt" of comparators')
         if (what, types[0]) not in self._made:
             sub = self.sub_builder(f"{what}_{types[0]}")
             x, y = sub.parameter(0, f"{types[0]}[]"), sub.parameter(1, f"{types[0]}[]")

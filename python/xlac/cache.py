@@ -1,6 +1,7 @@
 """Compiled programs on disk, so that another process that compiles the same program has it sooner (docs/cache.md). Off unless `enable` or the
 environment's XLAC_CACHE says otherwise: "1" is the user's own folder, anything else a folder's path, "" and "0" no cache."""
 import collections
+import errno
 import os
 import re
 
@@ -44,6 +45,8 @@ def enable(path=None, *, limit=None):
         Bytes of all entries, 256 MiB if nobody says; past it, those go first whose last use is longest ago.
     """
     text = "1" if path is None else os.path.abspath(os.fspath(path))
+    if path is not None and os.path.exists(text) and not os.path.isdir(text):
+        raise NotADirectoryError(errno.ENOTDIR, "the cache is a folder, and this is not", text)
     if limit is not None and limit < 1:
         raise ArgumentError(f"limit must be at least 1 byte, found {limit}", Code.BAD_ARGUMENT, hint="xlac.cache.disable() switches the cache off")
     os.environ["XLAC_CACHE"] = text

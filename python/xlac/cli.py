@@ -21,6 +21,7 @@ PROGRESS_AFTER = 1.0  # seconds
 FORMATS = {"auto": "auto", "hlo": "hlo", "txt": "hlo", "hlo-proto": "hlo-proto", "pb": "hlo-proto", "mlir": "mlir",
            "stablehlo": "mlir", "bytecode": "mlir-bytecode", "mlir-bytecode": "mlir-bytecode"}
 BINARY = ("hlo-proto", "mlir-bytecode")
+FILES = (".hlo", ".mlir", ".txt", ".pb", ".bc", ".mlirbc", ".stablehlo")  # how names of programs end
 SEPARATOR = re.compile(rb"//\s?-{5,}\s*")
 
 
@@ -332,6 +333,8 @@ def run(args):
     if args.dump:
         print(stage_text(args, module), end="")
         return
+    if args.output not in (None, "-"):
+        values.check_path(args.output.removeprefix("@"))
     execute = runner(args, module)
     for iteration in range(args.iterations):
         result = run_once(args, module, execute, args.seed + iteration)
@@ -349,7 +352,10 @@ def diff(args):
     from .difference import WAYS
     from .difference import diff as find
 
-    if args.b == "compiled" and args.a not in WAYS and os.path.exists(args.a):
+    if args.a not in WAYS and (os.path.exists(args.a) or os.path.splitext(args.a)[1] in FILES or "/" in args.a):
+        if args.b != "compiled":
+            raise ArgumentError(f"two programs are compared at a time; {args.b!r} is one more", Code.BAD_ARGUMENT,
+                                hint="xlac diff OLD NEW, or xlac diff PROGRAM WAY WAY")
         from .commands import diff_programs
 
         return diff_programs(args)
@@ -369,6 +375,10 @@ def diff(args):
 
 
 def draw(args):
+    ending = os.path.splitext(str(args.output))[1]
+    if args.format is None and ending.lower() in (".png", ".pdf", ".jpg", ".jpeg", ".svg", ".gif"):
+        raise ArgumentError(f"draw writes HTML, or Graphviz's language, not {ending}", Code.BAD_ARGUMENT,
+                            hint=f"-o program.html, or -o program.dot and then dot -T{ending[1:].lower()} program.dot")
     module = opened(args, args.file)
     if args.format == "dot" or (args.format is None and str(args.output).endswith((".dot", ".gv"))):
         return write(module.to_dot(), args.output)
@@ -660,8 +670,41 @@ class Parser(argparse.ArgumentParser):
         if found:
             choices = [choice.strip(" '") for choice in found[2].split(",")]
             near = [ELSEWHERE[found[1]]] if "run" in choices and found[1] in ELSEWHERE else difflib.get_close_matches(found[1], choices, 2)
-            message += f"\n  hint: did you mean {' or '.join(near)}?" if near else ""
+            if "run" in choices and os.path.exists(found[1]):
+                message += f"\n  hint: the command comes first: xlac run {found[1]}, xlac verify {found[1]}, ..."
+            elif os.path.exists(found[1]) and "fusion" in choices:
+                message += f"\n  hint: the topic comes before the file: xlac explain memory {found[1]}"
+            else:
+                message += f"\n  hint: did you mean {' or '.join(near)}?" if near else ""
         super().error(message)
+
+    def parse_args(self, args=None, namespace=None):
+        """Words that nobody takes are an error of the command, with its usage, and not of `xlac`."""
+        args = sys.argv[1:] if args is None else args
+        found, rest = self.parse_known_args(args, namespace)
+        if rest:
+            commands = next(action for action in self._actions if isinstance(action, argparse._SubParsersAction)).choices
+            name = next(word for word in args if word in commands)
+            commands[name].error(f"unrecognized arguments: {' '.join(rest)}" + hint_of_rest(name, commands[name], rest[0], args))
+        return found
+
+
+def hint_of_rest(name, parser, word, args):
+    """What was probably meant by a word that the command doesn't take."""
+    options = [option for option in parser._option_string_actions if option.startswith("--") and "_" not in option]
+    bare, takes = word.partition("=")[0], f"\n  hint: see xlac {name} --help"
+    if args.index(word) < args.index(name):
+        return f"\n  hint: what belongs to a command comes after it: xlac {name} ... {word}"
+    if not word.startswith("-"):
+        if "--input" in options and name != "diff":
+            return f"\n  hint: arguments of the program are given by --input={word}"
+        if "--passes" in options:
+            return f"\n  hint: passes are given by --passes={word}"
+        return "\n  hint: it takes one program at a time" if os.path.exists(word) else takes
+    if "--passes" in options and bare.lstrip("-") in _core.pass_table():
+        return f"\n  hint: passes are given by --passes={bare.lstrip('-')}"
+    near = difflib.get_close_matches("--" + bare.lstrip("-"), options, 2)
+    return f"\n  hint: did you mean {' or '.join(near)}?" if near else takes
 
 
 def bounded(kind, least, words):

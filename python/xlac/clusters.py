@@ -2,6 +2,8 @@
 import os
 
 from . import _core
+from .codes import Code
+from .errors import ArgumentError, ParseError
 
 __all__ = ["Clusters", "cluster"]
 
@@ -14,7 +16,8 @@ def cluster(graphdef, *, format="auto", **flags):
     Parameters
     ----------
     graphdef : bytes, str, path-like, file, or an object with SerializeToString
-        A GraphDef: its bytes, its text (.pbtxt), or where they are.
+        A GraphDef: its bytes, its text (.pbtxt), or where they are; or a SavedModel, of which the graph that serves is taken: its folder, or its
+        saved_model.pb.
     format : {"auto", "proto", "text"}
         Of the bytes.
     **flags
@@ -40,17 +43,75 @@ def cluster(graphdef, *, format="auto", **flags):
         There is no such file.
     """
     data = read_graph(graphdef)
-    return Clusters(_core.cluster(data, format=format, **flags), data, format, flags)
+    try:
+        return Clusters(_core.cluster(data, format=format, **flags), data, format, flags)
+    except TypeError as error:
+        raise unknown_flag(error) from None
+
+
+def unknown_flag(error):
+    """The error of a flag that there is not, with the one that was meant; others as they are."""
+    import difflib
+    import re
+
+    unknown = re.match("'(.*)' is an invalid keyword", str(error))
+    if unknown is None:
+        return error
+    known = re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", cluster.__doc__)
+    near = difflib.get_close_matches(unknown[1].removeprefix("tf_xla_"), known, 1, 0.5)
+    return ArgumentError(f"there is no flag {unknown[1]!r}", Code.BAD_ARGUMENT,
+                         hint=f"did you mean {near[0]}?" if near else "docs/api.md lists the flags")
 
 
 def read_graph(graphdef):
     """The bytes or text of a graph. A missing file is a FileNotFoundError."""
     if hasattr(graphdef, "SerializeToString"):
-        return graphdef.SerializeToString()
+        graphdef = graphdef.SerializeToString()
     if isinstance(graphdef, os.PathLike) or (isinstance(graphdef, str) and is_path(graphdef)):
-        with open(graphdef, "rb") as file:
-            return file.read()
-    return graphdef.read() if callable(getattr(graphdef, "read", None)) else graphdef
+        model = os.path.join(graphdef, "saved_model.pb")
+        with open(model if os.path.exists(model) else graphdef, "rb") as file:
+            graphdef = file.read()
+    data = graphdef.read() if callable(getattr(graphdef, "read", None)) else graphdef
+    return graph_of_saved_model(data) if isinstance(data, bytes) and data[:1] == b"\x08" else data
+
+
+def fields(message):
+    """(number, bytes) of the fields of a protobuf message that are messages or text. IndexError where it is cut short."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+    while at < len(message):
+        key = varint()
+        kind = key & 7
+        size = varint() if kind == 2 else {1: 8, 5: 4}.get(kind, 0)
+        if kind == 0:
+            varint()
+        if kind not in (0, 1, 2, 5) or at + size > len(message):
+            raise IndexError
+        if kind == 2:
+            yield key >> 3, message[at:at + size]
+        at += size
+
+
+def graph_of_saved_model(data):
+    """The GraphDef in a SavedModel: of the graph that is tagged "serve", else of the first one. A SavedModel begins with the number of its schema, as
+    no GraphDef does."""
+    try:
+        graphs = [dict(fields(meta)) for number, meta in fields(memoryview(data)) if number == 2]
+        serving = [meta for meta in graphs if (4, b"serve") in fields(meta.get(1, b""))]
+        return bytes((serving or graphs)[0][2])
+    except (IndexError, KeyError):
+        raise ParseError("this begins like a SavedModel, and has no graph", Code.BAD_PROTO,
+                         hint="a SavedModel is a folder with saved_model.pb") from None
 
 
 def is_path(text):

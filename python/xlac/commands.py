@@ -16,8 +16,11 @@ def bench(args):
     module = cli.opened(args, args.file)
     arguments = cli.gather_arguments(args, module.entry.parameters, args.seed)
     options = {name: getattr(args, name) for name in ("threads", "device") if getattr(args, name) is not None}
-    found = measure(module, *arguments, ways=args.way or ["compiled"], repeat=args.repeat, seconds=args.seconds, **options)
+    ways = [way for some in args.way or ["compiled"] for way in some.split(",")]
+    found = measure(module, *arguments, ways=ways, repeat=args.repeat, seconds=args.seconds, **options)
     print(json.dumps({"program": args.program.path, "ways": found}) if args.json else found)
+    if all("error" in row for row in found.values()):
+        raise cli.Failure
 
 
 def by_command(command):
@@ -171,7 +174,7 @@ def add_bench(commands):
         to run it, whose samples take turns.""")
     p.add_argument("file", help="the program; - is standard input")
     cli.flag(p, "--way", action="append", metavar="WAY", help="compiled (default), fast, unfused, one-thread, interpreter, xla (jaxlib's), "
-             "iree (of iree-base-compiler); may be repeated")
+             "iree (of iree-base-compiler); may be repeated, or several with commas between")
     cli.flag(p, "--repeat", type=cli.count, default=20, help="samples of each (default 20); each of as many calls as fill 2 ms")
     cli.flag(p, "--seconds", type=cli.amount, help="stop taking samples after so long")
     cli.flag(p, "--threads", type=cli.natural, metavar="N", help="of the compiled program, at most")

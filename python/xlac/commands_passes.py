@@ -1,6 +1,7 @@
 """Commands of the command line that run passes over programs and graphs: opt, shard, cluster."""
 import difflib
 import math
+import pathlib
 import re
 import sys
 import time
@@ -74,8 +75,10 @@ def changed_text(name, before, after):
 def opt(args):
     if args.list_passes:
         return list_passes(args)
-    if args.file is None or args.passes is None:
-        raise ArgumentError("opt needs a file and --passes", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
+    if args.file is None:
+        raise ArgumentError("opt needs a file: xlac opt FILE --passes=LIST", Code.BAD_ARGUMENT, hint="- is standard input")
+    if args.passes is None:
+        raise ArgumentError("opt needs passes: xlac opt FILE --passes=LIST", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
     check_passes(args.print_before + args.print_after)
     found = cli.for_each(args, opt_one)
     cli.write_all(args, ([text for text in found[0] if text is not None], found[1]))
@@ -134,7 +137,12 @@ def shard(args):
 
     if args.simulate or args.plan is not None:
         return rehearse(args, cli.opened(args, args.file))
+    for flag, needs in (("mesh", "--simulate"), ("memory", "--plan"), ("perfetto", "--simulate or --plan")):
+        if getattr(args, flag) is not None:
+            raise ArgumentError(f"--{flag} does nothing without {needs}", Code.BAD_ARGUMENT, hint=f"add {needs}")
     result = sharding.propagate(cli.opened(args, args.file))
+    if "sharding" not in result.module.to_text():
+        cli.say(f"note: {args.program.path} has no shardings, so nothing is propagated; --plan N proposes some")
     questions = [value_and_dim(question) for question in args.explain]
     if args.svg:
         cli.write(result.to_svg(), args.svg)
@@ -220,6 +228,7 @@ def shard_facts(args, result, questions):
 
 def cluster(args):
     from .clusters import cluster as run
+    from .clusters import read_graph
 
     if args.list_ops:
         for line in _core.cluster_op_list().splitlines():
@@ -230,8 +239,7 @@ def cluster(args):
         return
     if args.file is None:
         raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
-    with sys.stdin.buffer if args.file == "-" else open(args.file, "rb") as file:
-        data = file.read()
+    data = read_graph(sys.stdin.buffer if args.file == "-" else pathlib.Path(args.file))
     args.program = cli.Held(args.file, data)
     result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
     if not args.json:
@@ -341,7 +349,7 @@ def add_shard(commands):
 def add_cluster(commands):
     p = commands.add_parser("cluster", help="cluster a TensorFlow graph",
                             description="Says which nodes of a GraphDef TensorFlow would compile together with XLA.")
-    p.add_argument("file", nargs="?", help="a GraphDef, binary or text; - is standard input")
+    p.add_argument("file", nargs="?", help="a GraphDef, binary or text, or a SavedModel's folder; - is standard input")
     cli.flag(p, "--format", choices=("auto", "proto", "text"), default="auto", help="of the file (default: auto)")
     cli.flag(p, "--flag", action="append", default=[], metavar="NAME=VALUE", help="a flag of xlac.cluster, such as min_cluster_size=2")
     cli.flag(p, "--explain", action="append", default=[], metavar="NODE", help="say why the node is in its cluster, or in none")

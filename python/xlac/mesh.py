@@ -5,6 +5,8 @@ import math
 import re
 
 from . import _core
+from .codes import Code
+from .errors import ArgumentError, VerifyError
 
 
 def _read(text):
@@ -22,7 +24,11 @@ class Mesh:
     device_ids: tuple | None = None
 
     def __init__(self, axes=(), device_ids=None):
-        pairs = tuple((str(name), int(size)) for name, size in (axes.items() if hasattr(axes, "items") else axes))
+        try:
+            pairs = tuple((str(name), int(size)) for name, size in (axes.items() if hasattr(axes, "items") else axes))
+        except (TypeError, ValueError):
+            raise ArgumentError(f"a mesh has axes with sizes, found {axes!r}", Code.BAD_ARGUMENT,
+                                hint='such as Mesh({"data": 4, "model": 2})') from None
         ids = None if device_ids is None else tuple(map(int, device_ids))
         if ids == tuple(range(math.prod(size for _, size in pairs))) and pairs:
             ids = None
@@ -119,7 +125,10 @@ class Sharding:
     def __init__(self, mesh, dims, replicated=(), unreduced=()):
         for key, value in (("mesh", mesh), ("dims", tuple(_dims(dims))), ("replicated", _list(replicated)), ("unreduced", _list(unreduced))):
             object.__setattr__(self, key, value)
-        self._module(str(self), len(self.dims)).verify()
+        try:
+            self._module(str(self), len(self.dims)).verify()
+        except VerifyError as error:  # about a program that nobody has seen
+            raise VerifyError(error.message.removeprefix("'func.func' op arg 0 - "), error.code, hint=f"the mesh is {self.mesh}") from None
 
     @staticmethod
     def _module(text, rank, mesh=None, name="mesh"):

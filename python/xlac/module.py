@@ -23,21 +23,26 @@ def walk(module):
 
 
 def run(module, pipeline, *, after=None, verify_each=False, in_place=False):
-    """Runs the passes of a pipeline such as "dce,cse{...}" on a copy, and returns the copy. `after(name, module)` is called
+    """Runs the passes of a pipeline such as "dce,cse{...}", or of a list of them, on a copy, and returns the copy. `after(name, module)` is called
     after each pass with the state it left. With `in_place` there is no copy, which takes half the memory: the module itself
     is changed and returned, ops that passes take out of it are no longer part of it, and a pass that fails leaves it valid
     but maybe changed."""
+    if isinstance(pipeline, (list, tuple)) and all(isinstance(name, str) for name in pipeline):
+        pipeline = ",".join(pipeline)
+    if not isinstance(pipeline, str):
+        raise TypeError(f'a pipeline is text such as "cse,dce", or a list of passes; found {type(pipeline).__name__}')
     return _core.run_pipeline(module, pipeline, after=after, verify_each=verify_each, in_place=in_place)
 
 
 def add(computation, opcode, *operands, type=None, name=None, **attributes):
     """Appends an op to a computation. Attributes are keyword arguments, written as text or as Python values; `type` is the
     result's, as text, and inferred when it is left out."""
-    from .attributes import name_of, to_text
+    from .attributes import made, name_of, to_text
 
-    keys = [(name_of(keyword), value) for keyword, value in attributes.items() if value is not None]
+    opcode = getattr(opcode, "value", opcode)
+    keys = [(name_of(keyword, opcode), value) for keyword, value in attributes.items() if value is not None]
     texts = [(key, to_text(key, value)) for key, value in keys]
-    return computation._create(getattr(opcode, "value", opcode), list(operands), texts, type, name)
+    return made(computation, opcode, list(operands), texts, type, name)
 
 
 def explain(module, topic="async", **options):

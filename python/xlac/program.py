@@ -35,6 +35,8 @@ def mistaken(source, error):
     raw = (source[:200].encode("utf-8", "replace") if isinstance(source, str) else bytes(source[:200])).lstrip(b" \t\r\n" if error.line else b"")
     if not source.strip():
         return "there is no program in it: it is empty"
+    if error.code == Code.UNKNOWN_OPCODE and raw.startswith(b"HloModule"):
+        return "this is HLO, read as MLIR: leave the format out, or say hlo"
     if error.code == Code.BAD_PROTO and raw[:1] == b"\n":
         return "if this is a TensorFlow graph: xlac.cluster and `xlac cluster` read those"
     return next((hint for start, hint in BEGINNINGS if raw.startswith(start)), None)
@@ -42,8 +44,8 @@ def mistaken(source, error):
 
 def with_hint(error, source):
     """The error of reading it, which says so where the source is something else than a program."""
-    if not error.hint and error.line <= 2:
-        error.hint = mistaken(source, error)
+    if error.line <= 2 and (not error.hint or error.code == Code.UNKNOWN_OPCODE):
+        error.hint = mistaken(source, error) or error.hint
     return error
 
 
@@ -77,6 +79,8 @@ def source(what):
                         "torch_xla.stablehlo.exported_program_to_stablehlo(torch.export.export(model, arguments)).get_stablehlo_text(\"forward\")")
     if type(what).__name__ == "ClosedJaxpr":
         raise TypeError("expected a program, found a jaxpr: give what JAX lowers the function to, jax.jit(f).lower(*arguments)")
+    if isinstance(what, _core.Executable) or isinstance(getattr(what, "executable", None), _core.Executable):
+        raise TypeError("expected a program, found an Executable, which is compiled already: call it with arrays; the program in it is its `module`")
     if callable(what):
         name = getattr(what, "__name__", None) or type(what).__name__
         lower = f"{name}.lower(*arguments)" if callable(getattr(what, "lower", None)) else f"jax.jit({name}).lower(*arguments)"

@@ -74,7 +74,14 @@ def programs_of(executable):
 
 # --- cost ---
 
-class Cost(dict):
+class Facts(dict):
+    """Numbers by name; asking for one that is not there says which there are."""
+
+    def __missing__(self, key):
+        raise KeyError(f"{key!r} is not among {', '.join(map(repr, self))}")
+
+
+class Cost(Facts):
     """Sums over one call: "flops" (an elementwise op is one an element, a product two), "transcendentals" (elementary functions, not
     counted as flops), "bytes_read" and "bytes_written" by steps. A loop's condition and body count once, because its
     trip count is unknown: `loops` names those. Of a conditional only the most expensive branch counts. `by_op` has a row for each op, those
@@ -140,7 +147,7 @@ def cost(executable):
 
 # --- memory ---
 
-class Memory(dict):
+class Memory(Facts):
     """Bytes that a call needs, known before anything runs: "frame_bytes" (the one block it takes), "peak_bytes" (what of it is in use
     at most), "argument_bytes", "result_bytes", "constant_bytes".
 
@@ -240,7 +247,7 @@ def memory(executable):
 
 # --- timings ---
 
-class Timings(dict):
+class Timings(Facts):
     """Seconds of compilation: "copy" (and translation), "passes", "plan"; `by_pass` has those of each pass, in order."""
 
     def __init__(self, stages, by_pass):

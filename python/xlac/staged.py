@@ -1,6 +1,7 @@
 """Programs that JAX has in its hands: jax.jit(f).lower(...), what that compiles to, jax.export's Exported, MLIR modules. They are known by
 what they can do, and JAX is not imported."""
 from .codes import Code
+from .diagnostics import counted
 from .errors import ArgumentError, Error
 from .trees import Tree, of_treedef
 
@@ -16,13 +17,21 @@ class Calling:
         """The program's arguments."""
         leaves, (positional, named) = [], self.arguments.children
         if len(args) != len(positional.children):
-            raise ArgumentError(f"the function was lowered with {len(positional.children)} arguments by position; found {len(args)}",
-                                Code.ARGUMENT_COUNT, hint="static arguments are part of the program: leave them out"
-                                if len(args) > len(positional.children) else "")
+            raise ArgumentError(f"the function was lowered with {counted(len(positional.children), 'argument')} by position; found {len(args)}",
+                                Code.ARGUMENT_COUNT, hint=self.count_hint(len(args) > len(positional.children), named.keys))
         for i, (child, value) in enumerate(zip(positional.children, args)):
             leaves += child.flatten(value, f"argument {i}")
         leaves += named.flatten(kwargs, "the arguments by name,")
         return [plain(leaves[i]) for i in self.kept]
+
+    @staticmethod
+    def count_hint(too_many, names):
+        """Why there may be too many arguments by position, of a function that was lowered with some by name."""
+        if not too_many:
+            return ""
+        if names:
+            return f"give {', '.join(map(str, names))} by name, as when it was lowered"
+        return "static arguments are part of the program: leave them out"
 
     def tree(self, result):
         """The function's result, from the program's: an array, or a tuple of arrays."""

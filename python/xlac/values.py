@@ -1,4 +1,5 @@
 """Arrays of the command line: read from files and text, drawn at random, written, compared."""
+import errno
 import json
 import math
 import pathlib
@@ -79,6 +80,10 @@ def from_shaped(match, what):
     """HLO's type, f32[2,3]=1 2 3 4 5 6, or iree-run-module's, 2x3xf32=...; one number fills the array, none is zeros."""
     dims = [int(d) for d in re.findall(r"\d+", match["sizes"] if match["hlo"] else match["dims"])]
     name = match["hlo"] or match["type"]
+    if ALIASES.get(name, name) not in dtypes.table():
+        near = dtypes.of_numpy_name({"float": "float32", "int": "int32", "double": "float64", "half": "float16"}.get(name, name))
+        raise ArgumentError(f"{what}: there is no element type {name!r}", Code.BAD_ARGUMENT,
+                            hint=f"did you mean {near}?" if near in dtypes.table() else f"there are {', '.join(dtypes.table())}")
     dtype = _core.numpy_dtype(ALIASES.get(name, name))
     values = parse_numbers(match["numbers"], what) or [0]
     count = math.prod(dims)
@@ -165,7 +170,19 @@ def draw_inputs(parameters, seed):
 
 # --- writing and comparing ---
 
+def check_path(path):
+    """Raises where `save` could not write, which is known before a program has run."""
+    path = pathlib.Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        raise (IsADirectoryError(errno.EISDIR, "Is a directory", str(path)) if path.is_dir() else
+               FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent)))
+    if path.suffix not in (".npy", ".npz"):
+        raise ArgumentError(f"a result is written as .npz or .npy, not as {path.name!r}", Code.BAD_ARGUMENT,
+                            hint="without -o it is printed as text; --json prints it for programs")
+
+
 def save(path, result):
+    check_path(path)
     arrays = {name: array.view(f"V{array.dtype.itemsize}") if is_of_ml_dtypes(array.dtype) else array
               for name, array in leaves(result) if array is not None}
     if pathlib.PurePath(path).suffix == ".npy":

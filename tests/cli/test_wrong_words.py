@@ -90,3 +90,34 @@ def test_misspelt_stablehlo(line, message, hint):
     assert caught.value.line == 2
     with pytest.raises(xlac.ParseError, match="did you mean 'module'"):
         xlac.parse("modul @m {\n}\n")
+
+
+@pytest.mark.parametrize("words, status, hint", [
+    (["run", "p.hlo", "x.npy"], 2, "--input=x.npy"), (["run", "p.hlo", "--inputs", "x.npy"], 2, "did you mean --input"), (["run", "p.hlo", "--quiet"], 2, "xlac run --help"),
+    (["opt", "p.hlo", "--cse"], 2, "--passes=cse"), (["opt", "p.hlo", "cse,dce"], 2, "--passes=cse,dce"), (["opt", "p.hlo"], 1, "opt needs passes"),
+    (["opt", "--passes=cse"], 1, "opt needs a file"), (["translate", "p.hlo", "p.hlo"], 2, "one program at a time"), (["p.hlo"], 2, "the command comes first"),
+    (["--json", "verify", "p.hlo"], 2, "comes after it"), (["explain", "p.hlo", "fusion"], 2, "the topic comes before the file"),
+    (["diff", "p.hlo", "no.hlo"], 1, "no.hlo: No such file"), (["diff", "p.hlo", "p.hlo", "p.hlo"], 1, "two programs are compared at a time"),
+    (["draw", "p.hlo", "-o", "p.png"], 1, "dot -Tpng"), (["shard", "p.hlo", "--mesh", "a=2"], 1, "nothing without --simulate"),
+    (["shard", "p.hlo", "--memory", "1GB"], 1, "nothing without --plan"), (["translate", "p.hlo", "--from", "mlir"], 1, "this is HLO, read as MLIR"),
+    (["run", "p.hlo", "-i", "float[2]=1"], 1, "did you mean f32"), (["run", "p.hlo", "-i", "qq[2]=1"], 1, "there are pred"),
+    (["run", "p.hlo", "-o", "r.txt"], 1, "written as .npz or .npy"), (["run", "p.hlo", "-o", "no/r.npz"], 1, "no such folder"),
+    (["cluster", "p.hlo", "--flag", "min_cluster=2"], 1, "did you mean min_cluster_size"), (["cluster", "."], 1, "Is a directory"),
+])
+def test_what_to_do_instead(capsys, file, words, status, hint):
+    found, text = said(capsys, *words)
+    assert found == status and hint in text, text
+    assert "drawing" not in text, "before anything runs"
+
+
+def test_a_program_without_shardings_says_so(capsys, file):
+    status, text = said(capsys, "shard", file, "--reshards")
+    assert status == 0 and "p.hlo has no shardings" in text
+
+
+def test_ways_of_bench_that_are_not_installed(capsys, file, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "iree", None)
+    status = cli.main(["bench", file, "--way", "iree"])
+    assert status == 1 and "pip install iree-base-compiler" in capsys.readouterr().out
+    assert cli.main(["bench", file, "--way", "compiled,interpreter", "--repeat", "1"]) == 0
+    assert re.search("compiled.*\n.*interpreter", capsys.readouterr().out)

@@ -193,12 +193,16 @@ bool interp_call_has_effect(const ir_op *op) {
 static const struct {
   const char *target, *what, *hint;
 } custom_elsewhere[] = {
-    {"xla_ffi_python_cpu_callback", "calls back into the Python function that JAX traced",
+    {"xla_ffi_python_cpu_callback", "calls back into the Python function that JAX traced, which is not here",
      "run it with JAX, or register a function of its own under the target"},
-    {"xla_ffi_partitioned_python_cpu_callback", "calls back into the Python function that JAX traced",
+    {"xla_ffi_partitioned_python_cpu_callback",
+     "calls back into the Python function that JAX traced, which is not here",
      "run it with JAX, or register a function of its own under the target"},
-    {"xla_python_cpu_callback", "calls back into the Python function that JAX traced",
+    {"xla_python_cpu_callback", "calls back into the Python function that JAX traced, which is not here",
      "run it with JAX, or register a function of its own under the target"},
+    {"shape_assertion",
+     "is a condition of JAX's on sizes that are open in this program, and to be checked before it runs",
+     "run the passes stablehlo-refine-arguments, stablehlo-refine-shapes and stablehlo-check-shape-assertions first"},
 };
 
 /* Always fails, with the best hint that the target allows. */
@@ -212,8 +216,8 @@ static int custom_unknown(interp_ctx *ctx, const ir_op *op, const char *target) 
   for (size_t i = 0; i < sizeof custom_elsewhere / sizeof *custom_elsewhere; i++)
     if (strcmp(custom_elsewhere[i].target, target) == 0)
       return base_hint(ctx->err,
-                       interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "the custom call \"%s\" %s, which is not here",
-                                   target, custom_elsewhere[i].what),
+                       interp_fail(ctx, op, XLAC_E_UNKNOWN_CUSTOM_CALL, "the custom call \"%s\" %s", target,
+                                   custom_elsewhere[i].what),
                        "%s", custom_elsewhere[i].hint);
   return base_hint(
       ctx->err,

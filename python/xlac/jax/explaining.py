@@ -40,6 +40,9 @@ def of_arguments(what):
 
     @functools.wraps(what)
     def curried(function, *, libraries=False, **options):
+        if not callable(function) or hasattr(function, "in_tree"):
+            raise ArgumentError(f"{what.__name__} takes a function, found {type(function).__name__}", Code.BAD_ARGUMENT,
+                                hint=f"give the function first and then its arguments: {what.__name__}(f)(x, y)")
         def called(*args, **kwargs):
             return what(Compiled(function, args, kwargs, libraries), args, kwargs, **options)
         return called
