@@ -108,6 +108,30 @@ def test_state_that_changes_places(both, trips):
     assert same_bits(got, want), exe.plan()
 
 
+@pytest.mark.parametrize("level", ["avx2", "avx512"])
+@pytest.mark.parametrize("rows,row", [(1, 256), (1, 301), (6, 64), (7, 25), (24, 24), (2, 33)])
+@pytest.mark.parametrize("trips", [1, 2, 5])
+def test_machine_code_that_runs_again_and_again(both, monkeypatch, level, rows, row, trips):
+    """A kernel of several rows moves its pointers, and begins at the first row on the next trip; state that changes places has two of each."""
+    monkeypatch.setenv("XLAC_MAX_ISA", level)
+    whole = f"f32[{rows},{row}]"
+    rng = np.random.default_rng(row)
+    x, y = (rng.standard_normal((rows, row)).astype(np.float32) for _ in range(2))
+    got, want, exe = both(loop([whole, whole, f"f32[{row}]", f"f32[{5 * row}]"], f"""
+  b = {whole} broadcast(a2), dimensions={{1}}
+  s = {whole} sine(a0)
+  m = {whole} multiply(s, b)
+  r0 = {whole} subtract(m, a1)
+  k = {whole} iota(), iota_dimension=1
+  e = {whole} add(a0, k)
+  r1 = {whole} tanh(e)
+  c = f32[{row}] cosine(a2)
+  d = f32[{row}] dynamic-slice(a3, i), dynamic_slice_sizes={{{row}}}
+  r2 = f32[{row}] subtract(c, d)
+  r3 = f32[{5 * row}] copy(a3)""", trips=trips), x, y, x[0], np.tile(y[0], 5))
+    assert same_bits(got, want), exe.plan()
+
+
 def test_loops_in_loops_and_branches(both):
     helpers = """
 ic { p = (s32[], f32[]) parameter(0)

@@ -71,6 +71,17 @@ def test_unary_is_within_one_ulp(opcode, type_name):
     assert worst[0] <= 1, worst
 
 
+@pytest.mark.parametrize("opcode", ["sine", "cosine"])
+def test_angles_near_quarter_turns_are_within_one_ulp(opcode):
+    """What is left of an angle less a multiple of pi/2 may be small: with 20 bits of turns and more, at the end of what is reduced by them."""
+    turns = np.concatenate([np.random.default_rng(3).integers(1, 667_544, 300), [1, 2, 3, 667_543, 667_544, 667_545]])
+    nearest = np.array([float(int(n) * mpmath.pi / 2) for n in turns])
+    x = np.concatenate([nearest, -np.nextafter(nearest, 0), [2.0**20, np.nextafter(2.0**20, 0), 11.0, 1e-300, 0.7853981633974483]])
+    got = run(opcode, "f64", x)
+    worst = max((ulps(r, exact(opcode, v), np.float64), float(v)) for v, r in zip(x, got))
+    assert worst[0] <= 0.8, worst
+
+
 def exact(opcode, v):
     """None at a pole."""
     try:

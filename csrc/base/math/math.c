@@ -27,6 +27,14 @@ double math_cbrt_f64(double x) {
 #define MATH_REST(a, b, p) math_dd_rest(a, b, p)
 #include "math_called.h"
 
+/* Large arguments need more of pi than there is in f64's pairs. */
+double math_sin_f64(double x) {
+  return __builtin_fabs(x) < 0x1p20 ? math_turned_f64(x, 0) : sin(x);
+}
+double math_cos_f64(double x) {
+  return __builtin_fabs(x) < 0x1p20 ? math_turned_f64(x, 1) : cos(x);
+}
+
 /* --- complex numbers ---
  *
  * Either, without a branch: which of both it is, is not known beforehand. */

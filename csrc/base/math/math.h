@@ -30,6 +30,8 @@ double math_erf_f64(double x);
 double math_asinh_f64(double x);
 double math_acosh_f64(double x);
 double math_atanh_f64(double x);
+double math_sin_f64(double x);
+double math_cos_f64(double x);
 double math_cbrt_f64(double x);
 /* The special functions: math.c. */
 double math_erfc_f64(double x);
@@ -82,8 +84,7 @@ double math_expm1_f64(double x);
 double math_log1p_f64(double x);
 #define math_expm1_f64_fma math_expm1_f64
 #define math_log1p_f64_fma math_log1p_f64
-MATH_FROM_LIBM(sin)
-MATH_FROM_LIBM(cos)
+double math_turned_f64(double x, double shift);
 MATH_FROM_LIBM(tan)
 MATH_FROM_LIBM(asin)
 MATH_FROM_LIBM(acos)

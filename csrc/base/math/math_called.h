@@ -47,6 +47,24 @@ float math_erfc_f32(float x) {
   return (float)(x < 0 ? 2 - v : v);
 }
 
+/* sin(x + shift pi/2) for |x| < 2^20, shift 0 or 1. x less n pi/2 is y + low: of pi/2's four parts three have 33 bits,
+ * so that n times each is exact, and so are the differences (W. J. Cody and W. Waite). The polynomials for |y| <= pi/4
+ * are fdlibm's. */
+double math_turned_f64(double x, double shift) {
+  double k = x * 0x1.45f306dc9c883p-1 + MATH_ROUND_F64, n = k - MATH_ROUND_F64;
+  double a = x - n * 0x1.921fb544p+0, second = n * 0x1.0b4611a6p-34, b = a - second, third = n * 0x1.3198a2ep-69;
+  double y = b - third, low = (((b - y) - third) + ((a - b) - second)) - n * 0x1.b839a252049c1p-104;
+  double z = y * y, w = z * z, cube = z * y, half = 0.5 * z, whole = 1 - half;
+  double s = 0x1.111111110f8a6p-7 + z * (-0x1.a01a019c161d5p-13 + z * 0x1.71de357b1fe7dp-19) +
+             z * w * (-0x1.ae5e68a2b9cebp-26 + z * 0x1.5d93a5acfd57cp-33);
+  double c = z * (0x1.555555555554cp-5 + z * (-0x1.6c16c16c15177p-10 + z * 0x1.a01a019cb1590p-16)) +
+             w * w * (-0x1.27e4f809c52adp-22 + z * (0x1.1ee9ebdb4b1c4p-29 - z * 0x1.8fae9be8838d4p-37));
+  double sine = y - ((z * (0.5 * low - cube * s) - low) - cube * -0x1.5555555555549p-3);
+  double cosine = whole + (((1 - whole) - half) + (z * c - y * low));
+  uint64_t q = base_f64_bits(k + shift);
+  return base_f64_of(base_f64_bits(q & 1 ? cosine : sine) ^ (q & 2) << 62);
+}
+
 /* 2^k (h + l) - 1: what the difference is rounded by is added again. */
 double math_expm1_f64(double x) {
   math_exp_parts_f64 e = math_exp_reduced_f64(math_bound(x, -50, 710));

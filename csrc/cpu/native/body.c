@@ -143,7 +143,8 @@ uint32_t nat_op_within(nat_body *b, nat_lane op, uint32_t width, uint32_t whole,
 
 uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far) {
   if (b->failed) return 0;
-  nat_value v = {.kind = NAT_FAR, .width = 4, .number = (uint8_t)which, .n_in = 3, .in = {near, x, far}};
+  nat_value v = {.kind = NAT_FAR, .number = (uint8_t)which, .n_in = 3, .in = {near, x, far}};
+  v.width = b->values[near].width;
   return nat_add(b, v);
 }
 

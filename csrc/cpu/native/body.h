@@ -146,7 +146,7 @@ uint32_t nat_narrow_mask(nat_body *b, uint32_t mask, uint32_t width);
 uint32_t nat_widen_mask(nat_body *b, uint32_t mask, uint32_t width);
 /* What the loop `fn` gives of x and perhaps y. */
 uint32_t nat_call(nat_body *b, uintptr_t fn, uint32_t x, uint32_t y);
-/* near, which is function `which` of x, an f32, but in lanes where `far` is set. */
+/* near, which is function `which` of x, but in lanes where `far` is set. */
 uint32_t nat_far(nat_body *b, unsigned which, uint32_t near, uint32_t x, uint32_t far);
 static inline uint32_t nat_op1(nat_body *b, nat_lane op, uint32_t width, uint32_t x) {
   return nat_op(b, op, width, x, NAT_NONE, NAT_NONE, 0);

@@ -59,8 +59,8 @@ static void emit_value(emit_run *e, const emit_step *s) {
 
 static void emit_section(emit_run *e) {
   for (unsigned r = 0; r < EMIT_REGISTERS; r++) e->held[r] = NAT_NONE;
-  bool vector_mask = e->masked && !e->target->masks;
-  e->n_registers = (uint8_t)(e->target->registers - vector_mask - (e->in_loop ? e->n_residents : 0));
+  bool vector_mask = e->masked && !e->target->masks; /* in the first resident's register */
+  e->n_registers = (uint8_t)(e->target->registers - (vector_mask && !e->n_residents ? 1 : e->n_residents));
   e->mask_width = 0;
   if (!e->steady) e->n_slots = e->n_steady_slots;
   e->stored = false;
@@ -89,7 +89,8 @@ static void emit_find_uses(emit_run *e) {
     uint8_t reg = e->in_loop && v->kind == NAT_ACC ? e->homes[v->bits].reg[v->turn] : EMIT_REGISTERS;
     *p = (emit_place){reg, reg < EMIT_REGISTERS, v->steady ? p->slot : 0, NAT_NONE};
   }
-  for (uint32_t i = 0; e->in_loop && i < e->n_kept; i++) {
+  for (uint32_t i = 0; i < e->n_kept; i++) {
+    if (!emit_is_there(e, i)) continue;
     e->places[e->kept[i]].reg = e->kept_in[i];
     e->places[e->kept[i]].resident = true;
   }
@@ -249,6 +250,7 @@ uint32_t emit_enter(emit_run *e) {
   x86_add_number(c, X86_RSP, -(int32_t)((e->most_slots + 1u) * e->target->vector));
   x86_and_number(c, X86_RSP, -(int32_t)e->target->vector);
   x86_store(c, x86_at(X86_RSP, 0), X86_RAX);
+  emit_load_kept(e, true);
   uint32_t row = x86_target(c);
   emit_begin_row(e);
   return row;
@@ -388,11 +390,11 @@ static void emit_tail_masks(emit_run *e) {
 /* What is left, fewer iterations than a trip: vector by vector, the last one masked as all are. */
 static void emit_tail(emit_run *e, const uint8_t *needed) {
   x86_code *c = e->c;
-  bool several = e->b->turns > 1;
+  bool several = e->b->turns > 1, drifts = several && e->b->n_folds > 0;
   x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
   x86_compare(c, X86_RCX, X86_RDX);
   uint32_t none = x86_jump_on(c, X86_IF_EQUAL);
-  if (several) {
+  if (drifts) {
     x86_zero(c, X86_RAX);
     x86_store(c, emit_slot(e, EMIT_TURN), X86_RAX);
   }
@@ -400,13 +402,13 @@ static void emit_tail(emit_run *e, const uint8_t *needed) {
   emit_tail_lanes(e);
   emit_tail_masks(e);
   e->masked = true;
-  e->adrift = several;
+  e->adrift = drifts;
   emit_plan_body(e, needed, (emit_turns){0, 1});
   emit_section(e);
   emit_count_on(e, 1);
   e->masked = e->adrift = false;
+  if (drifts) x86_add_to_memory(c, emit_slot(e, EMIT_TURN), (int32_t)e->target->vector);
   if (several) {
-    x86_add_to_memory(c, emit_slot(e, EMIT_TURN), (int32_t)e->target->vector);
     x86_load(c, X86_RDX, x86_at(X86_RDI, offsetof(nat_arguments, n)));
     x86_add_number(c, X86_RCX, (int32_t)e->b->lanes);
     x86_compare(c, X86_RCX, X86_RDX);
@@ -447,12 +449,13 @@ static bool emit_choose_together(emit_run *e, const uint8_t *needed, base_arena 
 }
 
 static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_end, base_arena *scratch) {
-  uint32_t row = emit_enter(e);
   emit_place_folds(e);
+  if (!emit_choose_together(e, needed, scratch)) return false;
+  uint32_t row = emit_enter(e);
   emit_steady(e, needed);
   emit_begin_runs(e, needed);
   e->n_steady_slots = e->n_slots;
-  if (e->failed || !emit_choose_together(e, needed, scratch)) return false; /* no room for what is steady */
+  if (e->failed) return false; /* no room for what is steady */
   if (own->way != CPU_NATIVE_LANES) own->turns = e->together;
   emit_loop(e, needed);
   if (nat_has_tail(e->b)) emit_tail(e, needed);
@@ -463,16 +466,22 @@ static bool emit_all(emit_run *e, nat_body *own, uint8_t *needed, uint8_t *at_en
   return !e->failed && !e->c->failed;
 }
 
+/* No more than a row has whole vectors of. */
+uint32_t nat_turns_of(const nat_body *b) {
+  if (b->way == CPU_NATIVE_LANES) return b->turns;
+  if (!nat_has_tail(b)) return 1;
+  uint32_t turns = b->n_values < EMIT_LONG ? EMIT_FEW : EMIT_MANY;
+  while (turns > 1 && b->k->extents[b->k->rank - 1] < (int64_t)turns * b->lanes) turns /= 2;
+  return turns;
+}
+
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch) {
   nat_body own = *b; /* with the values of all vectors of a trip */
   emit_home homes[NAT_MAX_FOLDS];
   emit_run e = {.b = &own, .target = b->target, .c = c, .n_slots = EMIT_FIRST_SLOT, .homes = homes};
   e.most_slots = EMIT_FRAME_SLOTS;
   uint8_t *needed = emit_find_needed(b, false, scratch), *at_end = emit_find_needed(b, true, scratch);
-  uint32_t turns = b->way == CPU_NATIVE_LANES ? b->turns
-                   : !nat_has_tail(b)         ? 1
-                   : b->n_values < EMIT_LONG  ? EMIT_FEW
-                                              : EMIT_MANY;
+  uint32_t turns = nat_turns_of(b);
   c->evex = b->target->masks;
   for (uint32_t i = 0; i < b->n_streams; i++) e.gathers = e.gathers || b->streams[i].gathers;
   assert(b->n_values > 0 && c->bytes.n == 0);

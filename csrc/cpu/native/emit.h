@@ -15,6 +15,8 @@ typedef void nat_code_fn(nat_arguments *a);
 
 /* Whether the code goes to any n; else only whole vectors are done, and the caller does the rest. */
 bool nat_has_tail(const nat_body *b);
+/* How many vectors a trip of the code does, at most. */
+uint32_t nat_turns_of(const nat_body *b);
 /* Appends the code, a nat_code_fn, to c, which has none yet. false where it needs more than there is of anything. */
 bool nat_emit(const nat_body *b, x86_code *c, base_arena *scratch);
 

@@ -39,7 +39,7 @@ typedef struct emit_step {
 /* Where a value is while a section is emitted. */
 typedef struct emit_place {
   uint8_t reg;   /* or EMIT_REGISTERS */
-  bool resident; /* reg is its own as long as the loop runs */
+  bool resident; /* reg is its own */
   uint16_t slot; /* of the frame; 0: none */
   uint32_t next; /* step of its next use, or NAT_NONE */
 } emit_place;
@@ -75,7 +75,7 @@ typedef struct emit_run {
   emit_home *homes;     /* by fold */
   const uint32_t *into; /* of loops, by value: the fold that becomes it, or NAT_NONE; NULL: b->folds says it */
   uint32_t exit;        /* of loops: the step up to which folds stay what they were */
-  uint32_t n_kept, kept[EMIT_REGISTERS]; /* values in registers of their own, as long as the loop runs ... */
+  uint32_t n_kept, kept[EMIT_REGISTERS]; /* values in registers of their own, in the loop or longer ... */
   uint8_t kept_in[EMIT_REGISTERS];       /* ... which these are */
   uint32_t together;                     /* vectors of a trip whose steps alternate: so many keep the processor busy */
   bool in_loop;                          /* registers may be values' own */
@@ -147,6 +147,10 @@ bool emit_choose_kept(emit_run *e, uint32_t free, base_arena *scratch);
 /* Gives registers that are left by so many to folds, then to what is the same in all trips. false when out of memory.
  */
 bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch);
+/* Whether number i of e->kept is in its register in the present section. */
+bool emit_is_there(const emit_run *e, uint32_t i);
+/* Loads those that stay from row to row, before the first, or the others. */
+void emit_load_kept(emit_run *e, bool once);
 /* Before and after the loop. */
 void emit_load_residents(emit_run *e);
 void emit_save_folds(emit_run *e);

@@ -75,8 +75,27 @@ bool emit_choose_residents(emit_run *e, uint32_t pressure, base_arena *scratch) 
   return emit_choose_kept(e, free, scratch);
 }
 
+/* Where masks are vectors, that of the last vector takes the register of one. */
+static bool keep_loses(const emit_run *e, uint32_t i) {
+  return !e->target->masks && e->kept_in[i] == EMIT_MASK_REGISTER;
+}
+
+/* What stays from row to row. */
+static bool keep_stays(const emit_run *e, uint32_t i) {
+  return e->b->values[e->kept[i]].kind == NAT_CONSTANT && !keep_loses(e, i);
+}
+
+bool emit_is_there(const emit_run *e, uint32_t i) {
+  return e->in_loop || keep_stays(e, i) || (e->masked && !keep_loses(e, i));
+}
+
+void emit_load_kept(emit_run *e, bool once) {
+  for (uint32_t i = 0; i < e->n_kept; i++)
+    if (keep_stays(e, i) == once) emit_load(e, e->kept[i], e->kept_in[i]);
+}
+
 void emit_load_residents(emit_run *e) {
-  for (uint32_t i = 0; i < e->n_kept; i++) emit_load(e, e->kept[i], e->kept_in[i]);
+  emit_load_kept(e, false);
   for (uint32_t f = 0; f < e->b->n_folds; f++)
     for (uint32_t j = 0; j < e->b->turns; j++) {
       uint8_t reg = e->homes[f].reg[j];

@@ -156,7 +156,7 @@ static uint8_t emit_called_lanes(const emit_run *e, const nat_value *v) {
 void emit_far(emit_run *e, const emit_step *s) {
   const nat_value *v = &e->b->values[s->value];
   unsigned near = emit_pin(e, v->in[0]), x = emit_pin(e, v->in[1]), far = emit_pin(e, v->in[2]);
-  unsigned to = emit_take(e, s->value), bytes = e->b->lanes * 4 < 16 ? 16 : e->b->lanes * 4;
+  unsigned to = emit_take(e, s->value), bytes = e->b->lanes * v->width < 16 ? 16 : e->b->lanes * v->width;
   x86_vector(e->c, X86_MOVUPS, bytes, to, 0, x86_reg(near), 0);
   emit_test_mask(e, far, bytes);
   emit_call call = {.x = (uint8_t)x, .y = (uint8_t)x, .to = (uint8_t)to, .which = v->number};

@@ -121,9 +121,11 @@ uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, cons
   return values[f->n - 1];
 }
 
-void nat_far_run(const float *x, float *r, int64_t which, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    r[i] = which == 0 ? math_sin_f32(x[i]) : which == 1 ? math_cos_f32(x[i]) : math_tan_f32(x[i]);
+void nat_far_run(const void *x, void *r, int64_t which, int64_t n) {
+  static const uint8_t codes[] = {SCALAR_SINE, SCALAR_COSINE, SCALAR_TAN};
+  bool wide = which >= NAT_FAR_F64;
+  scalar_loop_fn *fn = wide ? scalar_loops_f64[codes[which - NAT_FAR_F64]] : scalar_loops_f32[codes[which]];
+  nat_loop_run(x, r, wide ? 64 : 32, n, NULL, fn);
 }
 
 /* Loops of one type read nothing else of what they are given. */

@@ -14,11 +14,12 @@ uint32_t nat_function_width(nat_function_type t, scalar_code opcode);
 /* Its value for the arguments; there is such a function. */
 uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments);
 
-/* lower_op.c: sin, cos or tan of an f32, by NEAR and a call. */
+/* lower_op.c: sin, cos or tan of an f32, sin or cos of an f64, by NEAR or INNER and a call. */
 uint32_t nat_turned(nat_body *b, scalar_code opcode, uint32_t x);
 
-/* sin, cos and tan (which: 0, 1, 2) of n numbers of any size, for what NEAR has no way to. */
-void nat_far_run(const float *x, float *r, int64_t which, int64_t n);
+/* sin, cos and tan (which: 0, 1, 2) of n numbers of any size, for what is not near: f32, from NAT_FAR_F64 on f64. */
+enum { NAT_FAR_F64 = 3 };
+void nat_far_run(const void *x, void *r, int64_t which, int64_t n);
 
 /* An op's loop on n lanes of x and, where it has two operands, y; bits: of a lane. */
 void nat_loop_run(const void *x, void *r, int64_t bits, int64_t n, const void *y, scalar_loop_fn *fn);

@@ -49,7 +49,7 @@ TYPES = {"float": "f4", "double": "f8", "int32_t": "s4", "uint32_t": "u4", "int6
          "bool": "b", "_Bool": "b"}
 # Functions of f64 with rows of their own, which others' steps refer to.
 INNER = {"math_angle": "ATAN2", "math_log_narrow": "LOG", "math_log1p_narrow": "LOG1P", "math_exp_narrow": "EXP", "math_expm1_narrow": "EXPM1",
-         "math_log_parts_f64": "POWER", "math_log_parts_f64_fma": "POWER"}
+         "math_turned_f64": "SINE", "math_log_parts_f64": "POWER", "math_log_parts_f64_fma": "POWER"}
 TURNED = {"SINE", "COSINE", "TAN", "CHLO_TAN", "ASINH", "ATAN", "ACOSH"}  # of c64: others' rows, at another angle (lower_complex.c)
 BINARY = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", ">", "<=", ">="], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
 COMPARE = {"==": 0, "!=": 4, "<": 1, "<=": 2, ">": 14, ">=": 13}

@@ -68,7 +68,18 @@ static int nat_turn(scalar_code code) {
   return code == SCALAR_SINE ? 0 : code == SCALAR_COSINE ? 1 : code == SCALAR_TAN ? 2 : -1;
 }
 
+/* Of an f64; cos(x) is sin(x + pi/2). */
+static uint32_t nat_turned_wide(nat_body *b, scalar_code opcode, uint32_t x) {
+  uint32_t size = nat_op2(b, NAT_AND, 8, x, nat_constant(b, 8, INT64_MAX));
+  uint32_t far = nat_compare_ints(b, 8, true, SCALAR_GT, size, nat_constant(b, 8, 0x4130000000000000 - 1));
+  uint32_t in[] = {x, nat_constant(b, 8, opcode == SCALAR_COSINE ? 0x3FF0000000000000 : 0)};
+  uint32_t near = nat_function(b, NAT_INNER, SCALAR_SINE, in);
+  return nat_far(b, NAT_FAR_F64 + (unsigned)nat_turn(opcode), near, x, far);
+}
+
 uint32_t nat_turned(nat_body *b, scalar_code opcode, uint32_t x) {
+  if (b->failed) return 0;
+  if (b->values[x].width == 8) return nat_turned_wide(b, opcode, x);
   uint32_t size = nat_op2(b, NAT_AND, 4, x, nat_constant(b, 4, 0x7FFFFFFF));
   uint32_t far = nat_compare_ints(b, 4, true, SCALAR_GT, size, nat_constant(b, 4, 0x4D000000 - 1));
   uint32_t near = nat_function(b, NAT_NEAR, opcode, &x);
@@ -88,6 +99,7 @@ static uint32_t nat_float_op(const nat_operands *o) {
       return nat_float_extreme(o, nat_float_extreme(o, o->in[1], o->in[0], true), o->in[2], false);
     case SCALAR_SINE:
     case SCALAR_COSINE:
+      return nat_turned(o->b, opcode, o->in[0]);
     case SCALAR_TAN:
       return t == NAT_F4 ? nat_turned(o->b, opcode, o->in[0]) : nat_by_call(o);
     default:

@@ -56,6 +56,16 @@ void cpu_native_run_columns(const cpu_native_kernel *n, const void *const *in, v
 void cpu_native_run_lanes(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
                           int64_t begin, int64_t rows);
 
+/* --- bound calls: a kernel that runs again and again on the same memory --- */
+/* All iterations as one call of the code, whose arguments are made once. Its memory is the caller's. */
+typedef struct cpu_native_call cpu_native_call;
+/* How many bytes it has; 0: n (or NULL) has reductions, or needs several calls. */
+size_t cpu_native_call_bytes(const cpu_native_kernel *n);
+/* call: those bytes, aligned to 8. n is ready; what in and out point to is where each run finds it. */
+void cpu_native_call_bind(const cpu_native_kernel *n, const void *const *in, void *const *out, cpu_native_call *call);
+/* Not by several threads at a time: the code counts in the arguments. */
+void cpu_native_call_run(cpu_native_call *call);
+
 /* --- loops (loop.h) --- */
 typedef struct cpu_native_loop cpu_native_loop;
 struct nat_loop;

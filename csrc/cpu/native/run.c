@@ -189,6 +189,56 @@ void cpu_native_run(const cpu_native_kernel *n, const void *const *in, void *con
   }
 }
 
+/* --- bound calls --- */
+
+/* Of rows that follow each other evenly. The code moves the pointers of several rows on, so those of the first row are
+ * kept behind the arguments, of which there are as many as the code has streams. */
+struct cpu_native_call {
+  nat_code_fn *code;
+  int64_t rows;
+  uint32_t n_streams;
+  const void **first; /* NULL: there is one row */
+  nat_arguments a;
+};
+
+static int64_t nat_call_rows(const cpu_native_kernel *n) {
+  return n->k->rank > 1 ? n->k->extents[0] : 1;
+}
+
+/* Bytes of the arguments that the code has to do with. */
+static size_t nat_call_arguments(const cpu_native_kernel *n) {
+  bool several = nat_call_rows(n) > 1;
+  return (several ? offsetof(nat_arguments, by) : offsetof(nat_arguments, at)) + n->n_streams * sizeof(void *);
+}
+
+size_t cpu_native_call_bytes(const cpu_native_kernel *n) {
+  if (!n || n->n_parts || n->entry == NAT_NONE || n->k->reduction || n->k->rank > 2) return 0;
+  if (!n->tail && n->k->extents[n->k->rank - 1] % n->lanes) return 0;
+  size_t first = nat_call_rows(n) > 1 ? n->n_streams * sizeof(void *) : 0;
+  return offsetof(cpu_native_call, a) + nat_call_arguments(n) + first;
+}
+
+void cpu_native_call_bind(const cpu_native_kernel *n, const void *const *in, void *const *out, cpu_native_call *call) {
+  cpu_native_rows r;
+  assert(cpu_native_call_bytes(n) > 0);
+  (void)nat_rows_begin(&r, n, in, out, NULL, 0);
+  call->code = r.code, call->rows = nat_call_rows(n), call->n_streams = n->n_streams, call->first = NULL;
+  call->a.n = n->k->extents[n->k->rank - 1];
+  if (call->rows > 1) call->first = (const void **)(void *)((char *)&call->a + nat_call_arguments(n));
+  for (uint32_t i = 0; i < n->n_streams; i++) {
+    call->a.at[i] = (const void *)r.at[i];
+    if (!call->first) continue;
+    call->first[i] = call->a.at[i];
+    call->a.by[i] = nat_row_step(&n->streams[i], 0);
+  }
+}
+
+void cpu_native_call_run(cpu_native_call *call) {
+  call->a.rows = call->rows;
+  for (uint32_t i = 0; call->first && i < call->n_streams; i++) call->a.at[i] = call->first[i];
+  call->code(&call->a);
+}
+
 /* Back to the first lanes, from those after `rows` rows. */
 static void nat_rows_again(cpu_native_rows *r, int64_t rows) {
   for (uint32_t i = 0; r->wide && i < r->n->n_streams; i++)

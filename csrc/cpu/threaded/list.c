@@ -29,11 +29,11 @@ typedef struct list_make {
   bool body;
   list_codes codes;
   list_parts parts;
-  uint32_t first;                        /* instruction of the present part */
-  uint32_t at, step;                     /* the first step of the present part, the present step */
-  uint32_t last;                         /* the value whose op is the latest instruction */
-  uint8_t uses[LIST_MAX_VALUES];         /* of the present kernel's values: how often they are read, at most 2 */
-  uint32_t fixed, scratch, scratch_most; /* bytes */
+  uint32_t first;                               /* instruction of the present part */
+  uint32_t at, step;                            /* the first step of the present part, the present step */
+  uint32_t last;                                /* the value whose op is the latest instruction */
+  uint8_t uses[LIST_MAX_VALUES];                /* of the present kernel's values: how often they are read, at most 2 */
+  uint32_t fixed, scratch, scratch_most, calls; /* bytes */
   uint64_t work;
 } list_make;
 
@@ -96,15 +96,41 @@ static void list_run_update(const list_inst *i) {
     memmove(to, i->in[0], (size_t)row->bytes);
 }
 
-/* A kernel that is machine code: data is its step, of is not needed, in[0] the table of pointers, in[1] its cpu_vm. */
-static void list_run_code(const list_inst *i) {
-  const plan_step *s = i->data;
-  void *const *pointers = i->in[0];
+/* The arrays of a kernel that is machine code. */
+typedef struct list_arrays {
   const void *in[LIST_CODE_INPUTS];
   void *out[KERNEL_MAX_STORES];
-  for (uint32_t j = 0; j < s->n_in; j++) in[j] = pointers[s->in[j]];
-  for (uint32_t j = 0; j < s->n_out; j++) out[j] = pointers[s->out[j]];
-  cpu_vm_run(i->in[1], NULL, in, out, NULL, false);
+} list_arrays;
+static void list_find_arrays(const plan_step *s, void *const *pointers, list_arrays *a) {
+  for (uint32_t j = 0; j < s->n_in; j++) a->in[j] = pointers[s->in[j]];
+  for (uint32_t j = 0; j < s->n_out; j++) a->out[j] = pointers[s->out[j]];
+}
+
+/* A kernel that is machine code, where it takes several calls: data is its step, of is not needed, in[0] the table of
+ * pointers, in[1] its cpu_vm. */
+static void list_run_code(const list_inst *i) {
+  list_arrays a;
+  list_find_arrays(i->data, i->in[0], &a);
+  cpu_vm_run(i->in[1], NULL, a.in, a.out, NULL, false);
+}
+/* ... and where it takes one, which is bound. */
+static void list_run_call(const list_inst *i) {
+  cpu_native_call_run(i->out);
+}
+
+bool cpu_list_is_call(const list_code *c) {
+  return c->inst.fn == list_run_code;
+}
+
+void cpu_list_bind_call(const list_code *c, list_inst *to, void *const *pointers, char *calls) {
+  const cpu_native_kernel *n = ((const cpu_vm *)c->in[1].fixed)->native;
+  assert(cpu_list_is_call(c) && c->in[1].area == LIST_FIXED);
+  if (!cpu_native_is_ready(n) || !cpu_native_call_bytes(n)) return;
+  list_arrays a;
+  list_find_arrays(c->inst.data, pointers, &a);
+  to->fn = list_run_call;
+  to->out = calls + c->call;
+  cpu_native_call_bind(n, a.in, a.out, to->out);
 }
 
 /* false when out of memory, as in all functions here that give a bool and are not named as a question. */
@@ -333,6 +359,8 @@ static bool list_code_of(list_make *x, const plan_step *s) {
   c.in[0].area = LIST_POINTERS;
   c.in[1] = (list_cell){.area = LIST_FIXED, .fixed = x->code->steps[x->step]};
   c.out.area = LIST_POINTERS;
+  c.call = x->calls;
+  x->calls += (uint32_t)(cpu_native_call_bytes(((const cpu_vm *)x->code->steps[x->step])->native) + 15) & ~15u;
   x->last = UINT32_MAX;
   x->work += (uint64_t)s->kernel->count / 16 + 1;
   return list_emit(x, c);
@@ -407,7 +435,7 @@ static bool list_finish(list_make *x, cpu_list *l) {
   if (!codes || !parts) return false;
   if (x->codes.n) memcpy(codes, x->codes.items, x->codes.n * sizeof *codes);
   *l = (cpu_list){.n_codes = x->codes.n, .codes = codes, .n_parts = x->parts.n, .parts = parts};
-  l->scratch_bytes = x->scratch_most;
+  l->scratch_bytes = x->scratch_most, l->call_bytes = x->calls;
   l->work = x->work + 1;
   return true;
 }

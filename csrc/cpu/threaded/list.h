@@ -50,6 +50,7 @@ typedef struct list_cell {
 typedef struct list_code {
   list_inst inst;
   uint8_t n_in;
+  uint32_t call; /* where its call is among those of a binding; of instructions that cpu_list_is_call says */
   list_cell in[3], out;
 } list_code;
 
@@ -70,12 +71,18 @@ typedef struct cpu_list {
   uint32_t n_parts;
   const list_part *parts;
   uint32_t scratch_bytes;
-  uint64_t work; /* of all instructions */
+  uint32_t call_bytes; /* of a binding's calls of machine code */
+  uint64_t work;       /* of all instructions */
 } cpu_list;
 
 /* --- list.c: of p, whose kernels and nested programs are ready, in exe's arena. `body`: of a loop. --- */
 XLAC_MUST_USE int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out,
                                 xlac_error *err);
+
+/* The instruction is a kernel's machine code: it is bound as a call of it (cpu_native_call) at `calls` on, where it may
+ * be one. pointers: the program's. */
+void cpu_list_bind_call(const list_code *c, list_inst *to, void *const *pointers, char *calls);
+bool cpu_list_is_call(const list_code *c);
 
 /* --- list_run.c --- */
 /* Of the parts of l, which is the list of p and no loop's body, those from `first` on and before `last`, once, on the

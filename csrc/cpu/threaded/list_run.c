@@ -101,6 +101,7 @@ int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, v
 typedef struct listr_binding {
   void **condition, **body; /* the programs' buffers */
   list_inst *condition_insts, *body_insts;
+  char *condition_calls, *body_calls; /* of machine code */
 } listr_binding;
 
 /* A loop while it runs: on the stack, or allocated once where it needs more. bindings[1] is there only if `swaps`:
@@ -115,6 +116,14 @@ typedef struct listr_loop {
   unsigned char go_on;
 } listr_loop;
 
+/* All of a list. */
+static void listr_bind_list(const cpu_list *l, list_inst *to, void *const *pointers, char *scratch, char *calls) {
+  for (uint32_t i = 0; i < l->n_codes; i++) {
+    listr_bind(&l->codes[i], &to[i], pointers, scratch);
+    if (cpu_list_is_call(&l->codes[i])) cpu_list_bind_call(&l->codes[i], &to[i], pointers, calls);
+  }
+}
+
 /* The condition's one result is x->go_on. */
 static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame, char *body_frame, void *const *now,
                             void *const *next) {
@@ -124,10 +133,8 @@ static void listr_bind_loop(listr_loop *x, uint32_t which, char *condition_frame
   cpu_bind_interface(x->condition, now, &flag, b->condition);
   cpu_bind_frame(x->body, body_frame, b->body);
   cpu_bind_interface(x->body, now, next, b->body);
-  for (uint32_t i = 0; i < x->condition_list->n_codes; i++)
-    listr_bind(&x->condition_list->codes[i], &b->condition_insts[i], b->condition, x->scratch);
-  for (uint32_t i = 0; i < x->body_list->n_codes; i++)
-    listr_bind(&x->body_list->codes[i], &b->body_insts[i], b->body, x->scratch);
+  listr_bind_list(x->condition_list, b->condition_insts, b->condition, x->scratch, b->condition_calls);
+  listr_bind_list(x->body_list, b->body_insts, b->body, x->scratch, b->body_calls);
 }
 
 /* A part's instructions, which are bound. */
@@ -211,19 +218,26 @@ static size_t listr_round(size_t bytes) {
 }
 
 /* The bytes of a binding, which begins at `memory` unless that is NULL: two tables of pointers, two lists of
- * instructions, each on a cache line of its own. */
+ * instructions, their calls, each on a cache line of its own. */
 static size_t listr_layout(const listr_loop *x, char *memory, listr_binding *b) {
-  size_t sizes[] = {x->condition->n_buffers * sizeof(void *), x->body->n_buffers * sizeof(void *),
-                    x->condition_list->n_codes * sizeof(list_inst), x->body_list->n_codes * sizeof(list_inst)};
-  size_t at[5] = {0};
-  for (int i = 0; i < 4; i++) at[i + 1] = at[i] + listr_round(sizes[i]);
+  size_t sizes[] = {x->condition->n_buffers * sizeof(void *),
+                    x->body->n_buffers * sizeof(void *),
+                    x->condition_list->n_codes * sizeof(list_inst),
+                    x->body_list->n_codes * sizeof(list_inst),
+                    x->condition_list->call_bytes,
+                    x->body_list->call_bytes};
+  enum { N = sizeof sizes / sizeof *sizes };
+  size_t at[N + 1] = {0};
+  for (int i = 0; i < N; i++) at[i + 1] = at[i] + listr_round(sizes[i]);
   if (memory) {
     b->condition = (void **)(void *)memory;
     b->body = (void **)(void *)(memory + at[1]);
     b->condition_insts = (list_inst *)(void *)(memory + at[2]);
     b->body_insts = (list_inst *)(void *)(memory + at[3]);
+    b->condition_calls = memory + at[4];
+    b->body_calls = memory + at[5];
   }
-  return at[4];
+  return at[N];
 }
 
 /* The loop's memory is scratch memory, then one binding or two. */
