@@ -5,6 +5,7 @@
 #include "linalg/lapack.h"
 #include "routine.h"
 #include "threaded/list.h"
+#include "turns.h"
 
 /* --- one call on bare memory --- */
 
@@ -126,8 +127,6 @@ typedef struct call_state {
   call_copies copies;
   char *frame;
   bool begun;
-  int status;     /* of several calls in turns: this one's, */
-  xlac_error err; /* and why, where others run at the same time */
 } call_state;
 
 /* All that comes before the first step; call_leave follows, also after a failure. A small call is some hundred
@@ -163,8 +162,6 @@ static inline __attribute__((always_inline)) void call_init(call_state *c, const
   c->copies = (call_copies){NULL, NULL};
   c->frame = NULL;
   c->begun = false;
-  c->status = 0;
-  c->err.code = 0;
 }
 
 /* In the frames of this one function lies all that a call needs: nothing is allocated but the frame, which is used
@@ -185,70 +182,40 @@ int cpu_call(const rt_executable *base, const rt_call_options *options, void *co
 
 /* --- calls in turns --- */
 
-/* The part after the next collective from `first` on. */
-static uint32_t turns_end(const cpu_executable *exe, const cpu_list *l, uint32_t first) {
-  while (first < l->n_parts) {
-    const plan_step *s = l->parts[first++].step;
-    if (s && cpu_is_meeting(exe, s)) break;
-  }
-  return first;
-}
-
-/* What all calls do next: the parts first .. last of the program. */
-typedef struct turns_round {
-  call_state *calls;
-  uint32_t first, last;
-} turns_round;
-
-/* For rt_parallel_for. After a failure the rest is left out. */
-static void turns_range(void *ctx, size_t begin, size_t end) {
-  const turns_round *r = ctx;
-  const cpu_executable *exe = r->calls->run.exe;
-  const plan_program *p = cpu_plan_of(exe);
-  const cpu_list *l = cpu_code_of(exe, p)->list;
-  for (size_t i = begin; i < end; i++) {
-    call_state *c = &r->calls[i];
-    c->status = cpu_list_run_parts(&c->run, l, p, (void **)(void *)c->frame, r->first, r->last);
-    if (c->status) return;
-  }
-}
-
-static int turns_run(call_state *calls, rt_pool *pool, uint32_t n, uint32_t *failed) {
-  const cpu_executable *exe = calls->run.exe;
-  const plan_program *p = cpu_plan_of(exe);
-  const cpu_list *l = cpu_code_of(exe, p)->list;
-  turns_round round = {.calls = calls};
-  for (uint32_t i = 0; i < n; i++) cpu_bind_program(p, calls[i].run.arguments, calls[i].run.results, calls[i].frame);
-  for (; round.first < l->n_parts; round.first = round.last) {
-    round.last = turns_end(exe, l, round.first);
-    rt_parallel_for(pool, n, pool ? 1 : n, turns_range, &round);
-    for (*failed = 0; *failed < n; ++*failed)
-      if (calls[*failed].status) return calls[*failed].status;
-  }
+/* One of them until its first turn. */
+static int call_enter_turn(call_state *c, cpu_turn *t, const rt_turn *given, bool alone, xlac_error *err) {
+  const cpu_executable *exe = c->run.exe;
+  TRY(call_enter(c, given->arguments, given->results, &given->options, alone ? err : &t->err));
+  t->frame = c->frame;
+  cpu_bind_program(cpu_plan_of(exe), c->run.arguments, c->run.results, c->frame);
   return 0;
 }
 
-int cpu_call_in_turns(const rt_executable *base, rt_pool *pool, uint32_t n, const rt_turn *turns, const rt_trace *trace,
+int cpu_call_in_turns(const rt_executable *base, rt_pool *pool, uint32_t n, const rt_turn *given, const rt_trace *trace,
                       uint32_t *failed, xlac_error *err) {
   const cpu_executable *exe = (const cpu_executable *)base;
   cpu_profile profile;
-  call_state *calls = rt_recycler_take(rt_host_memory(exe->host), n * sizeof *calls);
-  int status = calls ? 0 : base_oom(err, "the calls of a group");
+  cpu_turn *turns = rt_recycler_take(rt_host_memory(exe->host), n * (sizeof *turns + sizeof(call_state)));
+  call_state *calls = (call_state *)(void *)(turns + n);
+  int status = turns ? 0 : base_oom(err, "the calls of a group");
   uint32_t entered = 0;
   assert(n > 0 && base->meetings != RT_NO_TURNS);
   for (*failed = 0; entered < n && status == 0; entered++) {
-    call_init(&calls[entered], exe, &turns[entered].options);
+    call_init(&calls[entered], exe, &given[entered].options);
+    turns[entered] = (cpu_turn){.run = &calls[entered].run};
     *failed = entered;
-    status = call_enter(&calls[entered], turns[entered].arguments, turns[entered].results, &turns[entered].options,
-                        pool ? &calls[entered].err : err);
+    status = call_enter_turn(&calls[entered], &turns[entered], &given[entered], !pool, err);
   }
   bool traced = trace && status == 0;
   if (traced) traced = (status = call_begin_trace(&calls->run, trace, &profile, err)) == 0;
-  if (status == 0) status = turns_run(calls, pool, n, failed);
-  if (status && pool && calls && err && calls[*failed].err.code) *err = calls[*failed].err;
-  for (uint32_t i = 0; i < entered; i++) call_leave(&calls[i]);
+  if (status == 0) status = cpu_turns_run(turns, n, pool, failed);
+  if (status && pool && turns && err && turns[*failed].err.code) *err = turns[*failed].err;
+  for (uint32_t i = 0; i < entered; i++) {
+    cpu_turn_end(&turns[i]);
+    call_leave(&calls[i]);
+  }
   if (traced) call_end_trace(&calls->run, trace, &profile, status);
-  rt_recycler_give(calls);
+  rt_recycler_give(turns);
   return status;
 }
 

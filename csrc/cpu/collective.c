@@ -145,6 +145,15 @@ bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s) {
   return r->run == collective_run && ((const collective_routine *)r->data)->agreed;
 }
 
+uint32_t cpu_meeting_shares(const cpu_executable *exe, const plan_step *s, uint32_t participant) {
+  const collective_routine *c = exe->routines.items[s->routine->number].data;
+  rt_collective_kind kind = c->form.what.kind;
+  assert(cpu_is_meeting(exe, s));
+  bool same = kind == RT_ALL_REDUCE || kind == RT_ALL_GATHER || kind == RT_BROADCAST;
+  if (!same || participant >= c->form.participants || c->form.groups[participant].n < 2) return UINT32_MAX;
+  return c->form.groups[participant].members[0];
+}
+
 int64_t cpu_meeting_bytes(const cpu_executable *exe, const plan_step *s) {
   uint32_t members = 1;
   if (!cpu_is_meeting(exe, s)) return -1;

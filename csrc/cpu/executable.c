@@ -5,6 +5,7 @@
 #include "loop/loop.h"
 #include "threaded/list.h"
 #include "routine.h"
+#include "turns.h"
 
 const plan_device cpu_plan_device = {.buffer_bytes = sizeof(void *), .task_bytes = CPU_TASK_BYTES};
 
@@ -168,19 +169,35 @@ static bool executable_may_wait(const ir_op *op) {
   return ir_opcode_has(op->opcode, IR_COLLECTIVE | IR_SIDE_EFFECT | IR_ASYNC_START) || op->opcode == IR_OP_CUSTOM_CALL;
 }
 
-/* All that wait for other devices must be steps of the entry that can be left and come back to. */
-static uint32_t executable_meetings(const cpu_executable *exe, const ir_module *m, const plan_program *plan,
-                                    int64_t *most) {
+/* Whether another loop has the same body, whose meetings would count twice. */
+static bool executable_has_body_twice(const plan_program *plan, uint32_t step) {
+  for (uint32_t i = 0; i < step; i++)
+    if (plan->steps[i].kind == PLAN_WHILE &&
+        plan->steps[i].nested[1]->computation == plan->steps[step].nested[1]->computation)
+      return true;
+  return false;
+}
+
+/* All that wait for other devices must be steps of the entry, or of bodies of its loops, that can be left and come back
+ * to. What is done between them is counted with one trip of each such loop. */
+static void executable_note_meetings(cpu_executable *exe, const ir_module *m, const plan_program *plan) {
+  rt_executable *base = &exe->base;
   uint32_t meetings = 0, waits = 0;
   for (uint32_t i = 0; i < plan->n_steps; i++) {
-    int64_t bytes = cpu_meeting_bytes(exe, &plan->steps[i]);
+    const plan_step *s = &plan->steps[i];
+    int64_t bytes = cpu_meeting_bytes(exe, s);
+    uint32_t inner = s->kind == PLAN_WHILE ? cpu_turns_loop(exe, s, &base->exchanged) : 0;
     meetings += bytes >= 0;
-    if (bytes > *most) *most = bytes;
+    if (bytes > base->exchanged) base->exchanged = bytes;
+    uint64_t work = inner ? executable_add(cpu_program_work(s->nested[0]), cpu_program_work(s->nested[1]))
+                          : executable_step_work(plan, s);
+    base->turn_work = executable_add(base->turn_work, work);
+    if (inner && !executable_has_body_twice(plan, i)) meetings += inner;
   }
   IR_FOR_COMPUTATIONS(c, m)
   IR_FOR_OPS(op, c)
   waits += executable_may_wait(op);
-  return waits == meetings ? meetings : RT_NO_TURNS;
+  base->meetings = waits == meetings ? meetings : RT_NO_TURNS;
 }
 
 /* What calls must know of the program. */
@@ -189,7 +206,7 @@ static int executable_note_facts(cpu_executable *exe, const ir_module *m, const 
   assert(exe->base.n_arguments == plan->n_arguments && exe->base.n_results == plan->n_results);
   exe->needs_interpreter = cpu_program_needs_interpreter(plan);
   exe->base.work = cpu_program_work(plan);
-  exe->base.meetings = executable_meetings(exe, m, plan, &exe->base.exchanged);
+  executable_note_meetings(exe, m, plan);
   for (uint32_t i = 0; i < exe->base.n_arguments; i++)
     exe->needs_care = exe->needs_care || executable_is_narrow(exe->base.argument_types[i]);
   return 0;

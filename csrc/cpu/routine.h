@@ -72,6 +72,9 @@ cpu_prepare_fn cpu_prepare_dynamic_slice, cpu_prepare_dynamic_update_slice; /* d
 /* Whether the step is a collective whose members all wait for the same ones: then nobody is left waiting when all have
  * come to it. collective.c */
 bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s);
+/* Of such a step: the first of the participants that all get the same as this one does; UINT32_MAX: each gets something
+ * else. */
+uint32_t cpu_meeting_shares(const cpu_executable *exe, const plan_step *s, uint32_t participant);
 /* What all members of its largest group bring or get; -1: it is none. */
 int64_t cpu_meeting_bytes(const cpu_executable *exe, const plan_step *s);
 

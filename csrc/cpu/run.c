@@ -99,16 +99,23 @@ static char *run_nested_frame(const plan_step *s, void *const *pointers, uint32_
   return s->kind == PLAN_WHILE ? frame + before : frame;
 }
 
-/* Where the state lies in a trip, and where the next one's: it begins as copies of the operands. */
-static int run_enter_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers, void **now,
-                           void **next) {
-  assert(s->n_nested == 2);
+/* The state begins as copies of the operands. */
+int cpu_enter_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers, char **frames,
+                    void **now, void **next) {
+  assert(s->kind == PLAN_WHILE && s->n_nested == 2);
   uint32_t scratch = s->n_in;
+  for (uint32_t i = 0; i < 2; i++) frames[i] = run_nested_frame(s, pointers, i);
   for (uint32_t i = 0; i < s->n_in; i++) {
     now[i] = pointers[s->out[i]];
     next[i] = s->nested[1]->stays[i] ? now[i] : pointers[s->out[scratch++]];
     TRY(run_copy_leaf(run, s, now[i], pointers[s->in[i]], p->buffers[s->in[i]].bytes));
   }
+  return 0;
+}
+
+/* Where the last state is not where the step's results are, it is copied there. */
+int cpu_leave_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *now, void *const *next) {
+  for (uint32_t i = 0; i < s->n_in; i++) TRY(run_copy_leaf(run, s, now[i], next[i], p->buffers[s->out[i]].bytes));
   return 0;
 }
 
@@ -120,16 +127,15 @@ static int run_while(cpu_run *run, const plan_program *p, const plan_step *s, vo
   if (n > 32 && !(now = base_malloc(run->exe->alloc, 2 * (size_t)n * sizeof *now)))
     return base_oom(run->ctx.err, "the state of a loop");
   void **next = now + n;
-  int status = run_enter_while(run, p, s, pointers, now, next);
+  char *frames[2];
+  int status = cpu_enter_while(run, p, s, pointers, frames, now, next);
   bool swapped = false;
-  char *frames[2] = {run_nested_frame(s, pointers, 0), run_nested_frame(s, pointers, 1)};
   const cpu_loop *code = cpu_step_code(run->exe, p, s);
   if (status == 0 && code && cpu_native_loop_is_ready(code->code))
     status = cpu_loop_run_code(run, code, frames[0], frames[1], now, next);
   else if (status == 0)
-    status = cpu_loop_run(run, s, frames[0], frames[1], now, next, &swapped);
-  for (uint32_t i = 0; i < n && status == 0 && swapped; i++)
-    status = run_copy_leaf(run, s, now[i], next[i], p->buffers[s->out[i]].bytes);
+    status = cpu_loop_run(run, s, frames, now, next, &swapped);
+  if (status == 0 && swapped) status = cpu_leave_while(run, p, s, now, next);
   if (now != few) base_free(run->exe->alloc, now);
   return status;
 }

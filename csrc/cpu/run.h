@@ -109,6 +109,13 @@ XLAC_MUST_USE int cpu_run_step(cpu_run *run, const plan_program *p, const plan_s
 void cpu_bind_frame(const plan_program *p, char *frame, void **pointers);
 void cpu_bind_interface(const plan_program *p, void *const *arguments, void *const *results, void **pointers);
 
+/* Of a loop that is not run as one step: where condition and body have their frames, where the state lies in a trip and
+ * where in the next one. And its end, where an odd number of trips was made. */
+XLAC_MUST_USE int cpu_enter_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers,
+                                  char **frames, void **now, void **next);
+XLAC_MUST_USE int cpu_leave_while(cpu_run *run, const plan_program *p, const plan_step *s, void *const *now,
+                                  void *const *next);
+
 /* --- routine.c --- */
 XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const *pointers);
 

@@ -1,5 +1,6 @@
 /* The work of collectives on arrays in one memory, in shares: share k is member k's. Shares write to different places,
- * so any thread may do any of them, and what is written does not depend on who does. */
+ * so any thread may do any of them, and what is written does not depend on who does. Where all members get the same,
+ * they may all have it in one place, if one thread does all shares. */
 #include "communicator.h"
 
 #include "../base/stream.h"
@@ -34,6 +35,13 @@ static int exchange_sum(const rt_exchange *x, uint32_t k, int64_t begin, int64_t
   return 0;
 }
 
+/* Whether somebody before `member` has the result in the same memory: it is written once. */
+static bool exchange_is_written(const rt_exchange *x, uint32_t k, uint32_t member) {
+  for (uint32_t i = 0; i < member; i++)
+    if (x->out[i][k] == x->out[member][k]) return true;
+  return false;
+}
+
 /* Each share sums its part of the elements, and gives it to everybody: all arrays are read once and written once. */
 static int exchange_all_reduce(const rt_exchange *x, uint32_t k, uint32_t share, xlac_error *err) {
   const rt_extent *e = &x->what->extents[k];
@@ -48,8 +56,12 @@ static int exchange_all_reduce(const rt_exchange *x, uint32_t k, uint32_t share,
     char *sum = streams ? room : (char *)x->out[share][k] + offset;
     TRY(exchange_sum(x, k, at, n, sum, err));
     for (uint32_t i = 0; i < x->members; i++) {
-      if (streams) base_stream((char *)x->out[i][k] + offset, sum, bytes);
-      if (!streams && i != share) memcpy((char *)x->out[i][k] + offset, sum, bytes);
+      char *to = (char *)x->out[i][k] + offset;
+      if (to == sum || exchange_is_written(x, k, i)) continue;
+      if (streams)
+        base_stream(to, sum, bytes);
+      else
+        memcpy(to, sum, bytes);
     }
   }
   if (streams) base_end_stream();
@@ -99,7 +111,7 @@ static int exchange_array(const rt_exchange *x, uint32_t k, uint32_t share, xlac
     case RT_REDUCE_SCATTER:
       return exchange_reduce_scatter(x, k, share, err);
     case RT_ALL_GATHER:
-      exchange_gather(x, k, share);
+      if (!exchange_is_written(x, k, share)) exchange_gather(x, k, share);
       return 0;
     case RT_ALL_TO_ALL:
       exchange_all_to_all(x, k, share);
@@ -112,7 +124,7 @@ static int exchange_array(const rt_exchange *x, uint32_t k, uint32_t share, xlac
       exchange_copy(x, k, x->out[share][k], source == UINT32_MAX ? NULL : x->in[source][k]);
       return 0;
     case RT_BROADCAST:
-      exchange_copy(x, k, x->out[share][k], x->in[0][k]);
+      if (!exchange_is_written(x, k, share)) exchange_copy(x, k, x->out[share][k], x->in[0][k]);
       return 0;
   }
   return 0;

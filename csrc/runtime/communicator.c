@@ -449,6 +449,12 @@ static void comm_leave(rt_communicator *base, uint32_t participant) {
   pthread_mutex_unlock(&c->lock);
 }
 
+static bool comm_waits(const rt_communicator *base, uint32_t participant) {
+  const comm_shared *c = (const comm_shared *)base;
+  assert(base->in_turns && participant < c->n);
+  return c->seats[participant].state == COMM_WAITING;
+}
+
 static bool comm_stopped(const rt_communicator *base) {
   const comm_shared *c = (const comm_shared *)base;
   return atomic_load_explicit(&c->stopped, memory_order_relaxed) ||
@@ -484,6 +490,7 @@ static const rt_communicator_vtable comm_vtable = {.destroy = comm_destroy,
                                                    .part = comm_part,
                                                    .fail = comm_end_all,
                                                    .leave = comm_leave,
+                                                   .waits = comm_waits,
                                                    .stopped = comm_stopped,
                                                    .why = comm_why};
 

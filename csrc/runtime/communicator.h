@@ -77,6 +77,7 @@ typedef struct rt_communicator_vtable {
   int (*part)(rt_communicator *c, const rt_participant *us, void *meeting, xlac_error *err);
   void (*fail)(rt_communicator *c, uint32_t participant, const xlac_error *why);
   void (*leave)(rt_communicator *c, uint32_t participant);
+  bool (*waits)(const rt_communicator *c, uint32_t participant);
   bool (*stopped)(const rt_communicator *c);
   bool (*why)(const rt_communicator *c, uint32_t *participant, xlac_error *err);
 } rt_communicator_vtable;
@@ -109,7 +110,8 @@ static inline void rt_communicator_begin(rt_communicator *c) {
  * rt_communicator_create has made. across->net NULL: of one. */
 struct rt_across;
 void rt_communicator_begin_across(rt_communicator *c, const struct rt_across *across);
-/* what->n arrays in and out, which do not overlap. Returns when our results are written and our arrays are ours again;
+/* what->n arrays in and out, which do not overlap; but in turns members who get the same (all-reduce, all-gather,
+ * broadcast) may have one memory for it. Returns when our results are written and our arrays are ours again;
  * in turns at once, where the last member to come does the work of all.
  * PARTICIPANTS: somebody we wait for will not come. INTERRUPTED: another one has failed, or we were interrupted. */
 XLAC_MUST_USE static inline int rt_communicator_run(rt_communicator *c, const rt_participant *us,
@@ -137,6 +139,10 @@ static inline void rt_communicator_fail(rt_communicator *c, uint32_t participant
 /* A participant's program is over. */
 static inline void rt_communicator_leave(rt_communicator *c, uint32_t participant) {
   c->vtable->leave(c, participant);
+}
+/* In turns, while nobody runs: whether somebody has yet to come to where the participant is. */
+static inline bool rt_communicator_waits(const rt_communicator *c, uint32_t participant) {
+  return c->vtable->waits(c, participant);
 }
 /* Whether the run has failed: participants look at it between steps. */
 static inline bool rt_communicator_stopped(const rt_communicator *c) {

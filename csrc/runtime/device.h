@@ -287,9 +287,11 @@ struct rt_executable {
   bool on_values;                  /* it has no leaves of known size: rt_run_values only */
   uint32_t n_arguments, n_results; /* leaves: arrays and tokens of the parameters and of the root, depth first */
   const ir_type *const *argument_types, *const *result_types;
-  uint64_t work;     /* elements a call goes through, roughly; UINT64_MAX where that isn't known before it runs */
-  uint32_t meetings; /* collectives between which calls can go in turns; RT_NO_TURNS: they can't */
-  int64_t exchanged; /* bytes of the largest of these, of all members of a group together */
+  uint64_t work;      /* elements a call goes through, roughly; UINT64_MAX where that isn't known before it runs */
+  uint64_t turn_work; /* the same of what is between two meetings, one after another: with one trip of each loop that
+                         has some */
+  uint32_t meetings;  /* collectives between which calls can go in turns; RT_NO_TURNS: they can't */
+  int64_t exchanged;  /* bytes of the largest of these, of all members of a group together */
 };
 
 void rt_executable_destroy(rt_executable *exe); /* when no call is going on; NULL is fine */

@@ -74,6 +74,7 @@ typedef struct pool_here {
   const rt_pool *pool;
   const void *inside; /* while a range is run: the pool in a caller, its `threads` in a worker; else NULL */
   rt_stop *stop;      /* the wish to stop that is heeded, or NULL */
+  bool own;           /* it has been heeded since the range began, by what runs in it */
 } pool_here;
 static _Thread_local pool_here heres[MAX_NESTED]; /* free where both are NULL */
 
@@ -110,9 +111,17 @@ static bool set_inside(const rt_pool *p, const void *inside) {
   return h != NULL;
 }
 
-static void set_stop(const rt_pool *p, rt_stop *stop) {
+static void set_stop(const rt_pool *p, rt_stop *stop, bool own) {
   pool_here *h = here_or_new(p);
-  if (h) h->stop = stop; /* else the thread is only not stopped */
+  if (!h) return; /* the thread is only not stopped */
+  h->stop = stop;
+  h->own = own && stop && h->inside;
+}
+
+/* What a nested call heeds: not what the range itself is stopped by, but what was wished inside of it. */
+static rt_stop *own_stop_of(const rt_pool *p) {
+  const pool_here *h = p ? here_in(p) : NULL;
+  return h && h->own ? h->stop : NULL;
 }
 
 static bool is_stopped(const rt_stop *stop) {
@@ -164,9 +173,9 @@ static void await_work(rt_pool *p) {
 static void help_job(rt_pool *p, pool_job *job) {
   atomic_fetch_add(&job->active, 1);
   pthread_mutex_unlock(&p->lock);
-  set_stop(p, job->stop);
+  set_stop(p, job->stop, false);
   run_ranges(job);
-  set_stop(p, NULL);
+  set_stop(p, NULL, false);
   pthread_mutex_lock(&p->lock);
   if (atomic_fetch_sub(&job->active, 1) == 1) pthread_cond_broadcast(&p->idle);
 }
@@ -337,13 +346,13 @@ uint32_t rt_pool_started(const rt_pool *p) {
 }
 
 void rt_pool_heed(rt_pool *p, rt_stop *stop) {
-  set_stop(p, stop);
+  set_stop(p, stop, true);
 }
 
 bool rt_pool_stopping(rt_pool *p) {
   rt_stop *stop = stop_of(p);
   if (!stop) return false;
-  return inside_of(p) == p->threads ? is_stopped(stop) : ask(stop);
+  return inside_of(p) == p->threads && !own_stop_of(p) ? is_stopped(stop) : ask(stop);
 }
 
 bool rt_pool_is_partial(rt_pool *p) {
@@ -365,9 +374,9 @@ void rt_parallel_for(rt_pool *p, size_t n, size_t grain, void (*fn)(void *ctx, s
   pool_job job = {.fn = fn, .ctx = ctx, .n = n, .length = range_length(n, grain ? grain : 1)};
   job.count = (n - 1) / job.length + 1;
   bool nested = p && inside_of(p);
-  if (p && !nested) job.stop = stop_of(p);
+  if (p) job.stop = nested ? own_stop_of(p) : stop_of(p);
   if (job.stop && is_stopped(job.stop)) return;
-  if (job.stop && job.stop->parts) take_share(&job);
+  if (job.stop && job.stop->parts && !nested) take_share(&job);
   if (!p || p->size == 1 || left_of(&job) <= 1 || nested || !set_inside(p, p)) {
     run_inline(&job);
     return;

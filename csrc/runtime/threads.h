@@ -37,7 +37,8 @@ typedef struct rt_stop {
   uint32_t part, parts;
 } rt_stop;
 /* Until it is called with NULL, rt_parallel_for on p by this thread heeds `stop`. What is stopped has left its work
- * half done: only for those who can bear that. */
+ * half done: only for those who can bear that. Inside of a range, where nothing else is heeded: the calls nested in it.
+ */
 void rt_pool_heed(rt_pool *p, rt_stop *stop);
 /* For long ranges to ask, in between: whether what they do is not wanted any more. Any thread; p may be NULL. */
 bool rt_pool_stopping(rt_pool *p);

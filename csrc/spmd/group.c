@@ -20,9 +20,10 @@ enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
 /* Elements that a device goes through before each time that it is woken, where the caller does not say: less is done by
  * the caller for all of them, in turns, sooner than threads are woken. */
 enum { GROUP_LITTLE = 1 << 14 };
-/* More is done in turns, too, on as many threads as there are CPUs, where these are fewer than devices: so many
- * elements at most before each collective, since waking threads counts for nothing beside more, and interruptions are
- * asked for in between; and so many bytes in each, since one thread exchanges them for all. */
+/* More is done in turns, too, on as many threads as there are CPUs, where these are fewer than devices: what devices
+ * read together is then packed, gathered and added up once. So many elements at most before each collective, unless
+ * all CPUs have as many devices, or else some have nothing to do while others run their last; and so many bytes in each
+ * collective, since one thread exchanges them for all. */
 enum { GROUP_SOON = 1 << 21, GROUP_EXCHANGED = 1 << 20 };
 
 typedef struct group_seat {
@@ -45,7 +46,7 @@ struct group_team {
   uint32_t n_threads;
   bool ends;
   pthread_t caller;
-  rt_pool *pool; /* in turns on several threads; else NULL */
+  rt_pool *pool; /* in turns on several threads: the device's own, so that what steps do in parallel wakes no others */
   group_job job;
   rt_turn *turns; /* of all seats */
   group_seat seats[];
@@ -173,7 +174,6 @@ static void team_destroy(group_team *t) {
   pthread_cond_broadcast(&t->work);
   pthread_mutex_unlock(&t->lock);
   for (uint32_t i = 1; i <= t->n_threads; i++) pthread_join(t->seats[i].thread, NULL);
-  rt_pool_destroy(t->pool);
   rt_communicator_destroy(t->communicator);
   pthread_cond_destroy(&t->work);
   pthread_cond_destroy(&t->over);
@@ -184,7 +184,7 @@ static void team_destroy(group_team *t) {
 /* n_threads counts those that run: what there is no thread for ends the team. */
 static int team_start(group_team *t, uint32_t n, xlac_error *err) {
   const group_executable *g = t->group;
-  if (g->in_turns) return g->threads > 1 ? rt_pool_create(&t->pool, g->threads, g->alloc, err) : 0;
+  if (g->in_turns) return g->threads > 1 ? rt_host_pool(rt_host_of(g->one->device), g->threads, &t->pool, err) : 0;
   for (uint32_t i = 1; i < n; i++) {
     if (pthread_create(&t->seats[i].thread, NULL, group_thread, &t->seats[i]) != 0)
       return base_fail(err, XLAC_E_OUT_OF_MEMORY, "the system has no thread for device %u of %u", (unsigned)i,
@@ -519,9 +519,10 @@ static bool group_can_take_turns(const group_executable *g) {
 static void group_choose_threads(group_executable *g, uint64_t little) {
   const rt_executable *one = g->one;
   uint32_t cpus = rt_cpu_count();
-  g->in_turns = group_can_take_turns(g) && one->work / (little ? little : GROUP_LITTLE) <= one->meetings;
+  g->in_turns = group_can_take_turns(g) && one->turn_work / (little ? little : GROUP_LITTLE) <= one->meetings;
   if (g->in_turns || little || !group_can_take_turns(g) || cpus >= g->program->n_devices) return;
-  g->in_turns = one->work / GROUP_SOON <= one->meetings && one->exchanged <= GROUP_EXCHANGED;
+  bool even = g->program->n_devices % cpus == 0 && one->turn_work < UINT64_MAX;
+  g->in_turns = (even || one->turn_work / GROUP_SOON <= one->meetings) && one->exchanged <= GROUP_EXCHANGED;
   if (g->in_turns) g->threads = cpus;
 }
 

@@ -25,6 +25,11 @@ bool spmd_is_zero(ir_value v);
 /* whole.c: takes all shardings away but those of manual computations, and of what goes into the program and comes out.
  */
 XLAC_MUST_USE int spmd_make_whole(ir_module *m, xlac_error *err);
+/* sums.c: takes all unreduced axes away but those of the program's arguments and results, and manual ones of manual
+ * computations. */
+XLAC_MUST_USE int spmd_sum_parts(ir_module *m, xlac_error *err);
+/* sums.c: what collectives read, also once reshards before them are gone, has a sharding: whole, where it has none. */
+XLAC_MUST_USE int spmd_name_sources(ir_module *m, xlac_error *err);
 /* fallback.c: gathers around ops that have no local form. After explicit reshards. */
 XLAC_MUST_USE int spmd_make_local(spmd_program *p, ir_module *m, xlac_error *err);
 /* forms.c: dynamic slices, reductions and scans along sharded dimensions get forms that gather little. After

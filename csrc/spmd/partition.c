@@ -5,8 +5,8 @@
  *   reshard      the shardings of each op go together; reshards are collectives
  *   localise     values become shards, collectives StableHLO's
  *
- * The way is tried with all shardings, and where a pass has no answer with fewer: programs run whole on every device
- * at the worst. */
+ * The way is tried with all shardings, and where a pass has no answer with fewer: sums are made where their parts are,
+ * or programs run whole on every device at the worst. */
 #include <stdio.h>
 
 #include "../convert/convert.h"
@@ -137,6 +137,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(spmd_make_local(p, m, err));
   if (parts) TRY(spmd_check_parts(m, err));
   TRY(spmd_split_reshards(m, err));
+  if (parts) TRY(spmd_name_sources(m, err));
   TRY(part_run(m, COLLECTIVES, err));
   TRY(spmd_note_moves(p, m, err));
   TRY(part_leaves(p, m, err));
@@ -149,12 +150,16 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   return spmd_combine_sums(m, err);
 }
 
+/* With all shardings; with sums that are made where their parts are; whole. */
+typedef enum part_way { PART_AS_SAID, PART_SUMMED, PART_WHOLE } part_way;
+
 /* m stays as it is on failure, or is taken as the local program. */
-static int part_try(spmd_program *p, const ir_module *m, bool whole, xlac_error *err) {
+static int part_try(spmd_program *p, const ir_module *m, part_way way, xlac_error *err) {
   ir_module *copy = NULL;
   p->gathers.n = p->moves.n = 0;
   TRY(ir_module_clone(&copy, m, err));
-  int status = whole ? spmd_make_whole(copy, err) : part_run(copy, PROPAGATE, err);
+  int status = way == PART_SUMMED ? spmd_sum_parts(copy, err) : 0;
+  if (status == 0) status = way == PART_WHOLE ? spmd_make_whole(copy, err) : part_run(copy, PROPAGATE, err);
   if (status == 0) status = part_localise(p, copy, err);
   if (status)
     ir_module_destroy(copy);
@@ -163,24 +168,28 @@ static int part_try(spmd_program *p, const ir_module *m, bool whole, xlac_error 
   return status;
 }
 
-/* What the passes have no answer for runs whole on every device. Running out of memory, or of patience, is not an
- * answer.
- */
+/* Why not all of it is as the program says, with the line where that is. */
+static int part_explain(spmd_program *p, const xlac_error *why, const char **to, xlac_error *err) {
+  char text[sizeof why->message + 64];
+  snprintf(text, sizeof text, why->line ? "%s (line %u)" : "%s", why->message, (unsigned)why->line);
+  *to = base_arena_strndup(&p->arena, text, strlen(text));
+  return *to ? 0 : base_oom(err, "a partitioned program");
+}
+
+/* What the passes have no answer for runs with its sums made at once, or whole on every device. Running out of memory,
+ * or of patience, is not an answer. */
 static int part_sharded(spmd_program *p, const ir_module *m, xlac_error *err) {
   xlac_error why = {.code = 0}, again = why;
-  int status = part_try(p, m, false, &why);
+  int status = part_try(p, m, PART_AS_SAID, &why);
   if (status == 0) return 0;
-  if (spmd_has_parts(m)) {
-    if (err) *err = why;
-    return base_hint(err, status, "reshard what has unreduced axes, so that it is added up, before it is used so");
-  }
   bool ends = why.code == XLAC_E_OUT_OF_MEMORY || why.code == XLAC_E_INTERRUPTED;
-  if (!ends && part_try(p, m, true, &again) == 0) {
-    p->whole = base_arena_strndup(&p->arena, why.message, strlen(why.message));
-    return p->whole ? 0 : base_oom(err, "a partitioned program");
-  }
+  if (!ends && spmd_has_parts(m) && part_try(p, m, PART_SUMMED, &again) == 0)
+    return part_explain(p, &why, &p->summed, err);
+  if (!ends && !spmd_has_parts(m) && part_try(p, m, PART_WHOLE, &again) == 0)
+    return part_explain(p, &why, &p->whole, err);
   if (err) *err = why;
-  return status;
+  if (ends || !spmd_has_parts(m)) return status;
+  return base_hint(err, status, "reshard what has unreduced axes, so that it is added up, before it is used so");
 }
 
 /* What propagation makes itself, and takes for an error where it is there before: as MLIR that passes have written. */

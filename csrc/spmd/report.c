@@ -31,6 +31,15 @@ static void report_string(base_text *t, const char *key, const char *s) {
   base_put_json(t, s, strlen(s));
 }
 
+/* why NULL: it is not so. */
+static void report_reason(base_text *t, const char *key, const char *why) {
+  if (why)
+    report_string(t, key, why);
+  else
+    base_putf(t, "\"%s\": null", key);
+  BASE_PUT(t, ", ");
+}
+
 static void report_sizes(base_text *t, const char *key, uint32_t n, const int64_t *v) {
   base_putf(t, "\"%s\": [", key);
   for (uint32_t i = 0; i < n; i++) base_putf(t, "%s%lld", i ? ", " : "", (long long)v[i]);
@@ -103,12 +112,9 @@ void spmd_put_report(base_text *t, const spmd_program *p, const char *way) {
     report_string(t, "run", way);
     BASE_PUT(t, ", ");
   }
-  BASE_PUT(t, "\"whole\": ");
-  if (p->whole)
-    base_put_json(t, p->whole, strlen(p->whole));
-  else
-    BASE_PUT(t, "null");
-  BASE_PUT(t, ", \"gathers\": [");
+  report_reason(t, "whole", p->whole);
+  report_reason(t, "summed", p->summed);
+  BASE_PUT(t, "\"gathers\": [");
   for (uint32_t i = 0; i < p->gathers.n; i++) {
     if (i) BASE_PUT(t, ", ");
     report_gather(t, &p->gathers.items[i]);

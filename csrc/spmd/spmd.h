@@ -82,6 +82,7 @@ typedef struct spmd_program {
   spmd_gathers gathers; /* in the order of the text, those within regions first */
   spmd_moves moves;     /* in the order of the text */
   const char *whole;    /* why the program runs whole on every device; NULL: it does not. In the arena */
+  const char *summed;   /* why parts of sums are added up sooner than it says; the same */
   bool rehearsal;       /* to be planned and never run: nothing here is as long as there are devices */
 } spmd_program;
 

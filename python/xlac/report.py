@@ -330,6 +330,9 @@ def explain_sharding(executable):
     lines = [f"{found['devices']} devices: {times} of {found['partitions']} partitions; they run {found['run']}"]
     if found["whole"]:
         lines.append(f"every device computes the whole program, since it could not be partitioned: {found['whole']}")
+    if found["summed"]:
+        lines.append(f"sums are made where their parts are, not where the program says, since {found['summed']}; "
+                     "reshard what has unreduced axes before it is used there")
     lines += ["computed whole on every device:", *map(gather_text, found["gathers"])] if found["gathers"] else []
     if found["moves"]:
         lines.append("moves between devices, with the bytes that a device sends at least:")

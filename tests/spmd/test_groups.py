@@ -337,8 +337,15 @@ def test_more_devices_than_cpus_take_turns_on_a_thread_for_each(tmp_path):
     assert done.returncode == 0 and done.stdout == 5 * "interrupted\n", done.stdout + done.stderr
 
 
-def test_loops_that_meet_have_threads():
-    exe = compiled(*LOOP, async_work=10**9)
+def test_branches_that_meet_have_threads():
+    body = """%z = stablehlo.constant dense<0.0> : tensor<f32>
+  %p = stablehlo.constant dense<true> : tensor<i1>
+  %r = "stablehlo.if"(%p) ({
+    %s = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0] : (tensor<8xf32>, tensor<f32>) -> tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }, { stablehlo.return %z : tensor<f32> }) : (tensor<i1>) -> tensor<f32>
+  return %r : tensor<f32>"""
+    exe = compiled(body, f'(%x: {sharded("8xf32", chr(34) + "a" + chr(34))}) -> tensor<f32>', async_work=10**9)
     assert exe.explain("sharding").data["run"].startswith("on a thread each, since an op")
 
 
@@ -426,8 +433,9 @@ LOOP = ("""%c = stablehlo.constant dense<0> : tensor<i32>
   return %r#1 : tensor<8xf32>""", f'(%x: {sharded("8xf32", chr(34) + "a" + chr(34))}) -> tensor<8xf32>')
 
 
-def test_ctrl_c_ends_all_devices():
-    exe = compiled(*LOOP)
+@pytest.mark.parametrize("async_work", [1, 10**9])
+def test_ctrl_c_ends_all_devices(async_work):
+    exe = compiled(*LOOP, async_work=async_work)
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     began = time.monotonic()

@@ -1,6 +1,9 @@
 """Unreduced axes: values whose parts are still to be added up between devices, in programs, in arguments and in results."""
+import re
+
 import numpy as np
 import pytest
+import random_groups
 
 import xlac
 from xlac.sharding import Mesh, Sharding
@@ -115,3 +118,13 @@ func.func @main(%a: tensor<8x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
     np.testing.assert_array_equal(exe(a, w), 2 * (a @ w))
     data = exe.explain("sharding").data
     assert data["whole"] is None and data["gathers"] == []
+
+
+def test_parts_that_cannot_be_carried_are_added_up_where_they_are_and_it_is_said():
+    """The sum cannot be left in parts: what is summed is cut otherwise than what it is multiplied with."""
+    text = random_groups.Program(2504, True).text()
+    exe = xlac.compile(xlac.parse(text, format="mlir"), devices=int(np.prod([n for _, n in random_groups.Program(2504, True).mesh])))
+    found = exe.explain("sharding")
+    assert found.data["whole"] is None and re.search(r"\(line \d+\)$", found.data["summed"])
+    assert "sums are made where their parts are, not where the program says" in found
+    assert random_groups.check(2504, unreduced=True) == "right"

@@ -92,10 +92,23 @@ XLAC_MUST_USE int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan
 static inline int cpu_list_run(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers) {
   return cpu_list_run_parts(run, l, p, pointers, 0, l->n_parts);
 }
-/* The loop s from the state at now[i] on, its next value alternately at next[i]. *swapped: the last value is at
- * next. After a failure the state is undefined, and what was started is abandoned. */
-XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame,
-                               void *const *now, void *const *next, bool *swapped);
+/* Of that part its instructions alone, without the step that follows them. */
+void cpu_list_run_insts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t part);
+/* A group as part of the program's list; given: as cpu_group_run has it. */
+XLAC_MUST_USE int cpu_list_run_group(cpu_run *run, const plan_program *p, const cpu_group *g, void *const *pointers,
+                                     uint64_t given);
+/* The loop s from the state at now[i] on, its next value alternately at next[i]. frames: of condition and body.
+ * *swapped: the last value is at next. After a failure the state is undefined, and what was started is abandoned. */
+XLAC_MUST_USE int cpu_loop_run(cpu_run *run, const plan_step *s, char *const *frames, void *const *now,
+                               void *const *next, bool *swapped);
+/* The same in pieces, for loops whose bodies have meetings (cpu_is_meeting): each call goes on up to and including the
+ * next one, or to the end (*over). NULL when out of memory. To be closed in any case, which says whether the last value
+ * is at next. */
+typedef struct cpu_left_loop cpu_left_loop;
+cpu_left_loop *cpu_loop_open(cpu_run *run, const plan_step *s, char *const *frames, void *const *now,
+                             void *const *next);
+XLAC_MUST_USE int cpu_loop_go_on(cpu_left_loop *l, bool *over);
+bool cpu_loop_close(cpu_left_loop *l);
 
 /* --- dynamic_slice.c: a dynamic slice or update that is one row of memory, begun at one index --- */
 typedef struct cpu_dynamic_row {

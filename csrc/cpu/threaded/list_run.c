@@ -2,6 +2,7 @@
  * there are two bindings: of odd and of even trips, so that a trip copies nothing. A program that runs once binds
  * some instructions at a time on the stack; a loop binds all of its own once. */
 #include "../async.h"
+#include "../routine.h"
 #include "list.h"
 
 enum {
@@ -31,17 +32,17 @@ static cpu_event listr_event(const cpu_run *run) {
   return (cpu_event){.start = cpu_profile_now(run->profile), .depth = run->depth, .lane = run->lane};
 }
 
-static int listr_group(cpu_run *run, const plan_program *p, const cpu_group *g, void *const *pointers) {
-  if (!run->profile) return cpu_group_run(run, g, p, pointers);
+int cpu_list_run_group(cpu_run *run, const plan_program *p, const cpu_group *g, void *const *pointers, uint64_t given) {
+  if (!run->profile) return cpu_group_run(run, g, p, pointers, given);
   cpu_event e = listr_event(run);
-  int status = cpu_group_run(run, g, p, pointers);
+  int status = cpu_group_run(run, g, p, pointers, given);
   cpu_profile_add(run->profile, p, &p->steps[cpu_group_first(g)], e);
   return status;
 }
 
 /* What follows a part's instructions. */
 static int listr_step(cpu_run *run, const plan_program *p, const list_part *part, void *const *pointers) {
-  if (part->group) return listr_group(run, p, part->group, pointers);
+  if (part->group) return cpu_list_run_group(run, p, part->group, pointers, 0);
   return part->step ? cpu_run_step(run, p, part->step, pointers) : 0;
 }
 
@@ -74,6 +75,12 @@ static void listr_once(cpu_run *run, const plan_program *p, const cpu_list *l, c
   cpu_profile_add(run->profile, p, &p->steps[part->at], e);
 }
 
+void cpu_list_run_insts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t part) {
+  assert(part < l->n_parts);
+  char *scratch = __builtin_alloca_with_align(l->scratch_bytes + 64, 512);
+  listr_once(run, p, l, &l->parts[part], pointers, scratch);
+}
+
 /* Steps go straight to their function where nobody watches or interrupts the run. */
 int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, void *const *pointers, uint32_t first,
                        uint32_t last) {
@@ -84,7 +91,7 @@ int cpu_list_run_parts(cpu_run *run, const cpu_list *l, const plan_program *p, v
     const list_part *part = &l->parts[i];
     listr_once(run, p, l, part, pointers, scratch);
     status = interp_tick(&run->ctx, part->n);
-    if (status == 0 && part->group) status = listr_group(run, p, part->group, pointers);
+    if (status == 0 && part->group) status = cpu_list_run_group(run, p, part->group, pointers, 0);
     if (status || !part->step) continue;
     if (run->profile || run->stop.asked)
       status = cpu_run_step(run, p, part->step, pointers);
@@ -240,31 +247,106 @@ static size_t listr_layout(const listr_loop *x, char *memory, listr_binding *b) 
   return at[N];
 }
 
-/* The loop's memory is scratch memory, then one binding or two. */
-int cpu_loop_run(cpu_run *run, const plan_step *s, char *condition_frame, char *body_frame, void *const *now,
-                 void *const *next, bool *swapped) {
-  char few[LISTR_FEW] __attribute__((aligned(64))), *memory = few, *own = NULL;
-  listr_loop x = {.run = run, .condition = s->nested[0], .body = s->nested[1]};
+/* The programs' lists, and the bytes of the loop's memory: *scratch of them, then one binding or two. */
+static size_t listr_measure(listr_loop *x, const plan_step *s, size_t *scratch) {
   assert(s->kind == PLAN_WHILE && s->n_nested == 2);
+  x->condition = s->nested[0];
+  x->body = s->nested[1];
+  x->condition_list = cpu_code_of(x->run->exe, x->condition)->list;
+  x->body_list = cpu_code_of(x->run->exe, x->body)->list;
+  for (uint32_t i = 0; i < s->n_in; i++) x->swaps = x->swaps || !x->body->stays[i];
+  size_t c = x->condition_list->scratch_bytes, b = x->body_list->scratch_bytes;
+  *scratch = listr_round(c > b ? c : b);
+  return *scratch + listr_layout(x, NULL, NULL) * (x->swaps ? 2 : 1);
+}
+
+/* frames: of condition and body. */
+static void listr_bind_all(listr_loop *x, char *memory, size_t scratch, char *const *frames, void *const *now,
+                           void *const *next) {
+  x->scratch = memory;
+  memory += scratch;
+  for (uint32_t i = 0; i <= x->swaps; i++) {
+    memory += listr_layout(x, memory, &x->bindings[i]);
+    listr_bind_loop(x, i, frames[0], frames[1], i ? next : now, i ? now : next);
+  }
+}
+
+static char *listr_align(void *memory) {
+  return (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+}
+
+int cpu_loop_run(cpu_run *run, const plan_step *s, char *const *frames, void *const *now, void *const *next,
+                 bool *swapped) {
+  char few[LISTR_FEW] __attribute__((aligned(64))), *memory = few, *own = NULL;
+  listr_loop x = {.run = run};
   uint32_t odd = 0;
-  x.condition_list = cpu_code_of(run->exe, x.condition)->list;
-  x.body_list = cpu_code_of(run->exe, x.body)->list;
-  for (uint32_t i = 0; i < s->n_in; i++) x.swaps = x.swaps || !x.body->stays[i];
-  size_t each = listr_layout(&x, NULL, NULL);
-  size_t c = x.condition_list->scratch_bytes, b = x.body_list->scratch_bytes, scratch = listr_round(c > b ? c : b);
-  size_t bytes = scratch + each * (x.swaps ? 2 : 1);
+  size_t scratch = 0, bytes = listr_measure(&x, s, &scratch);
   if (bytes > sizeof few) {
     if (!(own = base_malloc(run->exe->alloc, bytes + 64))) return base_oom(run->ctx.err, "a loop");
-    memory = (char *)(((uintptr_t)own + 63) & ~(uintptr_t)63);
+    memory = listr_align(own);
   }
-  x.scratch = memory;
-  for (uint32_t i = 0; i <= x.swaps; i++) {
-    listr_layout(&x, memory + scratch + i * each, &x.bindings[i]);
-    listr_bind_loop(&x, i, condition_frame, body_frame, i ? next : now, i ? now : next);
-  }
+  listr_bind_all(&x, memory, scratch, frames, now, next);
   int status = listr_trips(&x, &odd);
   if (status && run->tasks) cpu_async_abandon(run);
   base_free(run->exe->alloc, own);
   *swapped = odd != 0;
   return status;
+}
+
+/* --- loops that are left after each of their meetings --- */
+
+struct cpu_left_loop {
+  listr_loop x;
+  uint32_t odd, part; /* part: of the body, the next one; UINT32_MAX: the condition comes first */
+};
+
+cpu_left_loop *cpu_loop_open(cpu_run *run, const plan_step *s, char *const *frames, void *const *now,
+                             void *const *next) {
+  listr_loop x = {.run = run};
+  size_t scratch = 0, bytes = listr_measure(&x, s, &scratch);
+  cpu_left_loop *l = base_malloc(run->exe->alloc, sizeof *l + bytes + 64);
+  if (!l) return NULL;
+  *l = (cpu_left_loop){.x = x, .part = UINT32_MAX};
+  listr_bind_all(&l->x, listr_align(l + 1), scratch, frames, now, next);
+  return l;
+}
+
+/* The body from the next part on, up to a meeting; false in *over: there was one. */
+static int listr_up_to_meeting(cpu_left_loop *l, bool *over) {
+  listr_loop *x = &l->x;
+  const listr_binding *b = &x->bindings[l->odd];
+  *over = false;
+  while (l->part < x->body_list->n_parts) {
+    const list_part *part = &x->body_list->parts[l->part++];
+    listr_insts(x->run, x->body, part, b->body_insts + part->first);
+    TRY(listr_step(x->run, x->body, part, b->body));
+    if (part->step && cpu_is_meeting(x->run->exe, part->step)) return 0;
+  }
+  *over = true;
+  return 0;
+}
+
+int cpu_loop_go_on(cpu_left_loop *l, bool *over) {
+  listr_loop *x = &l->x;
+  for (;;) {
+    const listr_binding *b = &x->bindings[l->odd];
+    bool ended = false;
+    if (l->part == UINT32_MAX) {
+      TRY(listr_parts(x, x->condition, x->condition_list, b->condition_insts, b->condition));
+      *over = !x->go_on;
+      if (*over) return 0;
+      l->part = 0;
+    }
+    TRY(listr_up_to_meeting(l, &ended));
+    if (!ended) return 0;
+    l->part = UINT32_MAX;
+    if (x->swaps) l->odd ^= 1;
+    TRY(interp_tick(&x->run->ctx, x->condition_list->work + x->body_list->work));
+  }
+}
+
+bool cpu_loop_close(cpu_left_loop *l) {
+  bool swapped = l->odd != 0;
+  base_free(l->x.run->exe->alloc, l);
+  return swapped;
 }

@@ -13,7 +13,11 @@ XLAC_MUST_USE int cpu_group_make(const plan_program *p, const cpu_code *code, co
                                  const cpu_group **out, xlac_error *err);
 uint32_t cpu_group_first(const cpu_group *g);
 uint32_t cpu_group_steps(const cpu_group *g);
-/* pointers: to the program's buffers. */
-XLAC_MUST_USE int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers);
+/* Whether what its products read whole is packed for some rows at a time, by the thread that makes these. */
+bool cpu_group_packs_by_rows(const cpu_group *g);
+/* pointers: to the program's buffers. given: bit i: what step number i of the group, a product, reads whole is packed
+ * already, where its frame is. */
+XLAC_MUST_USE int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers,
+                                uint64_t given);
 
 #endif

@@ -9,6 +9,7 @@ typedef struct grp_run {
   void *const *pointers;
   const cpu_routine *routines; /* by number */
   rt_pool *pool;
+  uint64_t given; /* by step: its operand is packed already */
 } grp_run;
 
 /* Where row 0 of the buffer would be: for values without one, such that the rows of this tile are in the scratch
@@ -88,7 +89,7 @@ static void grp_step(const grp_run *x, uint32_t number, int64_t from, int64_t to
 static void grp_pack(const grp_run *x, rt_pool *pool, int64_t row, const grp_scratch *scratch) {
   for (uint32_t i = 0; i < x->g->n; i++) {
     const plan_step *s = &x->p->steps[x->g->first + i];
-    if (s->kind == PLAN_ROUTINE)
+    if (s->kind == PLAN_ROUTINE && !(i < 64 && x->given >> i & 1))
       cpu_gemm_pack_lines(x->routines[s->routine->number].lines, pool, x->pointers[s->in[1]],
                           grp_packed(x, i, row, scratch));
   }
@@ -142,8 +143,8 @@ static uint64_t grp_work(const plan_step *s) {
   return s->kind == PLAN_KERNEL ? (uint64_t)s->kernel->count / 16 : s->routine->work / 16;
 }
 
-int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers) {
-  grp_run x = {g, p, cpu_code_of(run->exe, p), pointers, run->exe->routines.items, run->exe->pool};
+int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers, uint64_t given) {
+  grp_run x = {g, p, cpu_code_of(run->exe, p), pointers, run->exe->routines.items, run->exe->pool, given};
   uint64_t work = 1;
   run->ran.groups++;
   if (run->stop.asked) rt_pool_heed(x.pool, &run->stop);

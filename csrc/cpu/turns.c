@@ -1,0 +1,366 @@
+/* Calls in turns: rounds, in each of which every call goes on up to and including its next meeting, on any thread of
+ * the pool. One that waits there for calls which are not yet at that meeting leaves rounds out. Of loops whose bodies
+ * meet each call has its own, in which it is left.
+ *
+ * What several calls get from a collective they get in one place, which is theirs together until none of them reads it
+ * any more. Products by rows of what all calls read in the same place (a weight that no axis cuts) are done by all
+ * together: the operand is packed once, on all threads, then each call makes its rows of it. */
+#include "turns.h"
+#include "../interp/device.h"
+#include "../runtime/communicator.h"
+#include "gemm/dot_gemm.h"
+#include "routine.h"
+#include "threaded/list.h"
+#include "tile/group.h"
+
+enum {
+  TURN_PACKED = 1 << 16, /* bytes, for which threads are waited for */
+  TURN_RESULT = 1 << 14  /* bytes of a collective's result, which is not copied */
+};
+
+/* --- one call --- */
+
+/* A loop in which a call was left. */
+struct turn_loop {
+  cpu_left_loop *loop;
+  cpu_event event;
+  void **next, *now[]; /* by leaf of the state */
+};
+
+/* A result that several calls have in one place. */
+typedef struct turns_result {
+  const plan_step *step;
+  uint32_t buffer, member; /* member: the first of the participants whose it is */
+  void *block;
+} turns_result;
+BASE_VEC(turns_results, turns_result);
+
+typedef struct turns_round {
+  cpu_turn *turns;
+  uint32_t n;
+  rt_pool *pool;
+  /* What all do together, with what is packed for those of its steps that are `given`, one after another. */
+  const cpu_group *group;
+  uint64_t given;
+  char *packed;
+  turns_results results;
+} turns_round;
+
+static void **turn_pointers(const cpu_turn *t) {
+  return (void **)(void *)t->frame;
+}
+
+static const cpu_list *turn_list(const cpu_turn *t) {
+  return cpu_code_of(t->run->exe, cpu_plan_of(t->run->exe))->list;
+}
+
+/* Whether the step is a loop to be left at its meetings. */
+static bool turn_is_loop(const cpu_executable *exe, const plan_step *s) {
+  int64_t bytes = 0;
+  return s->kind == PLAN_WHILE && cpu_turns_loop(exe, s, &bytes) > 0;
+}
+
+static int turn_enter(cpu_turn *t, const plan_step *s) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  char *frames[2];
+  struct turn_loop *in = base_malloc(t->run->exe->alloc, sizeof *in + 2 * (size_t)s->n_in * sizeof *in->now);
+  if (!in) return base_oom(t->run->ctx.err, "a loop");
+  in->next = in->now + s->n_in;
+  in->loop = NULL;
+  t->in = in;
+  TRY(cpu_enter_while(t->run, p, s, turn_pointers(t), frames, in->now, in->next));
+  if (t->run->profile)
+    in->event = (cpu_event){.start = cpu_profile_now(t->run->profile), .depth = t->run->depth++, .lane = t->run->lane};
+  in->loop = cpu_loop_open(t->run, s, frames, in->now, in->next);
+  return in->loop ? 0 : base_oom(t->run->ctx.err, "a loop");
+}
+
+static int turn_leave(cpu_turn *t, const plan_step *s) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  struct turn_loop *in = t->in;
+  bool swapped = cpu_loop_close(in->loop);
+  in->loop = NULL;
+  if (swapped) TRY(cpu_leave_while(t->run, p, s, in->now, in->next));
+  if (t->run->profile) {
+    t->run->depth--;
+    cpu_profile_add(t->run->profile, p, s, in->event);
+  }
+  cpu_turn_end(t);
+  return 0;
+}
+
+void cpu_turn_end(cpu_turn *t) {
+  if (t->in && t->in->loop) (void)cpu_loop_close(t->in->loop);
+  if (t->in) base_free(t->run->exe->alloc, t->in);
+  t->in = NULL;
+}
+
+/* --- what all do together --- */
+
+static bool turns_is_given(uint64_t given, uint32_t step) {
+  return step < 64 && given >> step & 1;
+}
+
+/* Whether all calls have the buffer in the same place, where nobody writes to it: it is in no frame then. */
+static bool turns_agree(const turns_round *r, const plan_program *p, uint32_t buffer) {
+  const plan_buffer *b = &p->buffers[buffer];
+  const void *first = turn_pointers(r->turns)[buffer];
+  bool same = b->place != PLAN_ARGUMENT || b->first == UINT32_MAX;
+  for (uint32_t i = 1; i < r->n && same; i++) same = turn_pointers(&r->turns[i])[buffer] == first;
+  return same;
+}
+
+static int64_t turns_packed(const plan_step *s) {
+  return (s->routine->lines.packed + RT_BLOCK_ALIGN - 1) & -(int64_t)RT_BLOCK_ALIGN;
+}
+
+/* Bytes of the group's packed operands that all calls would have the same; *given: which of its steps'. */
+static int64_t turns_shared(const turns_round *r, const cpu_group *g, uint64_t *given) {
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  int64_t bytes = 0;
+  *given = 0;
+  if (!g || r->n < 2 || cpu_group_packs_by_rows(g)) return 0;
+  for (uint32_t i = 0; i < cpu_group_steps(g) && i < 64; i++) {
+    const plan_step *s = &p->steps[cpu_group_first(g) + i];
+    if (s->kind != PLAN_ROUTINE || !turns_agree(r, p, s->in[1])) continue;
+    *given |= 1ull << i;
+    bytes += turns_packed(s);
+  }
+  return r->pool && bytes < TURN_PACKED ? 0 : bytes;
+}
+
+/* For rt_parallel_for: the group on some calls, whose products find what is packed where they would have packed it. */
+static void turns_together(void *ctx, size_t begin, size_t end) {
+  const turns_round *r = ctx;
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  uint32_t first = cpu_group_first(r->group), n = cpu_group_steps(r->group);
+  for (size_t i = begin; i < end; i++) {
+    cpu_turn *t = &r->turns[i];
+    void **pointers = turn_pointers(t);
+    char *packed = r->packed;
+    for (uint32_t k = 0; k < n; k++) {
+      if (!turns_is_given(r->given, k)) continue;
+      pointers[p->steps[first + k].frame] = packed;
+      packed += turns_packed(&p->steps[first + k]);
+    }
+    t->status = cpu_list_run_group(t->run, p, r->group, pointers, r->given);
+    for (uint32_t k = 0; k < n; k++)
+      if (turns_is_given(r->given, k))
+        pointers[p->steps[first + k].frame] = t->frame + p->buffers[p->steps[first + k].frame].offset;
+    t->shares = false;
+    t->part++;
+  }
+}
+
+/* The next part of all calls, whose instructions have been run. Without memory for what is packed each packs for
+ * itself. */
+static void turns_share(turns_round *r) {
+  cpu_turn *one = r->turns;
+  const cpu_executable *exe = one->run->exe;
+  const plan_program *p = cpu_plan_of(exe);
+  r->group = turn_list(one)->parts[one->part].group;
+  int64_t bytes = turns_shared(r, r->group, &r->given);
+  assert(bytes > 0);
+  r->packed = rt_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
+  if (!r->packed) r->given = 0;
+  char *to = r->packed;
+  for (uint32_t k = 0; k < cpu_group_steps(r->group); k++) {
+    const plan_step *s = &p->steps[cpu_group_first(r->group) + k];
+    if (!turns_is_given(r->given, k)) continue;
+    cpu_gemm_pack_lines(exe->routines.items[s->routine->number].lines, r->pool, turn_pointers(one)[s->in[1]],
+                        (cpu_gemm_packed){to, 0, s->routine->lines.batches});
+    to += turns_packed(s);
+  }
+  rt_parallel_for(r->pool, r->n, r->pool ? 1 : r->n, turns_together, r);
+  rt_recycler_give(r->packed);
+}
+
+/* --- rounds --- */
+
+/* The first part from `part` on that ends a turn, or is more than a step: a meeting, a loop to be left, a group for all
+ * together. */
+static uint32_t turns_next(const turns_round *r, const cpu_list *l, uint32_t part) {
+  const cpu_executable *exe = r->turns->run->exe;
+  uint64_t given = 0;
+  for (; part < l->n_parts; part++) {
+    const plan_step *s = l->parts[part].step;
+    if (s ? cpu_is_meeting(exe, s) || turn_is_loop(exe, s) : turns_shared(r, l->parts[part].group, &given) > 0) break;
+  }
+  return part;
+}
+
+/* --- results that several calls have in one place --- */
+
+static uint32_t turn_number(const cpu_turn *t) {
+  const interp_options *o = &t->run->ctx.options;
+  return (uint32_t)(o->replica * o->communicator->partitions + o->partition);
+}
+
+/* Where the group of that member has it; NULL: there is no memory, and each call has its own. */
+static void *turns_place(turns_round *r, const plan_step *s, uint32_t buffer, uint32_t member) {
+  const cpu_executable *exe = r->turns->run->exe;
+  for (uint32_t i = 0; i < r->results.n; i++) {
+    const turns_result *x = &r->results.items[i];
+    if (x->step == s && x->buffer == buffer && x->member == member) return x->block;
+  }
+  turns_result made = {s, buffer, member, NULL};
+  made.block = rt_recycler_take(rt_host_memory(exe->host), (size_t)cpu_plan_of(exe)->buffers[buffer].bytes);
+  if (made.block && BASE_VEC_PUSH(exe->alloc, &r->results, made)) return made.block;
+  rt_recycler_give(made.block);
+  return NULL;
+}
+
+/* Before the meeting: what the call gets there, if it is large, and to be in its frame. */
+static void turns_place_results(turns_round *r, cpu_turn *t, const plan_step *s) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  uint32_t member = cpu_meeting_shares(t->run->exe, s, turn_number(t));
+  for (uint32_t i = 0; i < s->n_out && member != UINT32_MAX; i++) {
+    const plan_buffer *b = &p->buffers[s->out[i]];
+    if (b->place != PLAN_FRAME || b->bytes < TURN_RESULT) continue;
+    void *block = turns_place(r, s, s->out[i], member);
+    if (block) turn_pointers(t)[s->out[i]] = block;
+  }
+}
+
+/* Whether some call has yet to come past the step. */
+static bool turns_await(const turns_round *r, uint32_t step) {
+  const cpu_list *l = turn_list(r->turns);
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->turns[i].part < l->n_parts && l->parts[r->turns[i].part].at <= step) return true;
+  return false;
+}
+
+/* Gives back what nobody reads any more; at the end all. */
+static void turns_give(turns_round *r, bool all) {
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < r->results.n; i++) {
+    turns_result *x = &r->results.items[i];
+    if (!all && turns_await(r, p->buffers[x->buffer].last))
+      r->results.items[kept++] = *x;
+    else
+      rt_recycler_give(x->block);
+  }
+  r->results.n = kept;
+  if (all) BASE_VEC_FREE(r->turns->run->exe->alloc, &r->results);
+}
+
+/* --- rounds, one by one --- */
+
+/* The loop it is in, up to its next meeting; *left: it has ended. */
+static int turn_go_round(cpu_turn *t, const plan_step *s, bool *left) {
+  TRY(cpu_loop_go_on(t->in->loop, left));
+  if (!*left) return 0;
+  t->part++;
+  return turn_leave(t, s);
+}
+
+/* One call, up to and including its next meeting, or to what all do together, or to its end. Where the others have not
+ * come to what it was to do with them, it does that alone. */
+static int turn_go(const turns_round *r, cpu_turn *t) {
+  const cpu_executable *exe = t->run->exe;
+  const plan_program *p = cpu_plan_of(exe);
+  const cpu_list *l = turn_list(t);
+  if (t->shares) TRY(cpu_list_run_group(t->run, p, l->parts[t->part++].group, turn_pointers(t), 0));
+  t->shares = false;
+  while (t->part < l->n_parts) {
+    uint32_t next = turns_next(r, l, t->part);
+    bool ends = next == l->n_parts, meets = !ends && l->parts[next].step && cpu_is_meeting(exe, l->parts[next].step);
+    if (!t->in) TRY(cpu_list_run_parts(t->run, l, p, turn_pointers(t), t->part, next + meets));
+    t->part = next + meets;
+    if (meets || ends) return 0;
+    bool left = false;
+    if (!t->in) cpu_list_run_insts(t->run, l, p, turn_pointers(t), next);
+    t->shares = l->parts[next].group != NULL;
+    if (t->shares) return 0;
+    if (!t->in) TRY(turn_enter(t, l->parts[next].step));
+    TRY(turn_go_round(t, l->parts[next].step, &left));
+    if (!left) return 0;
+  }
+  return 0;
+}
+
+static bool turn_waits(const cpu_turn *t) {
+  return rt_communicator_waits(t->run->ctx.options.communicator, turn_number(t));
+}
+
+/* For rt_parallel_for. After a failure the rest is left out. */
+static void turns_range(void *ctx, size_t begin, size_t end) {
+  const turns_round *r = ctx;
+  for (size_t i = begin; i < end; i++) {
+    if (r->turns[i].goes) r->turns[i].status = turn_go(r, &r->turns[i]);
+    if (r->turns[i].status) return;
+  }
+}
+
+/* Those that have ended will never come to where the others wait. */
+static int turns_stuck(const turns_round *r, uint32_t *failed) {
+  for (uint32_t i = 0; i < r->n; i++) {
+    cpu_turn *t = &r->turns[i];
+    if (turn_waits(t))
+      *failed = i;
+    else
+      rt_communicator_leave(t->run->ctx.options.communicator, turn_number(t));
+  }
+  return base_interrupted(r->turns[*failed].run->ctx.err);
+}
+
+/* Who goes on in the next round; *over: nobody ever will. */
+static bool turns_choose(const turns_round *r, bool *over) {
+  bool any = false;
+  *over = true;
+  for (uint32_t i = 0; i < r->n; i++) {
+    cpu_turn *t = &r->turns[i];
+    bool waits = turn_waits(t), left = t->part < turn_list(t)->n_parts;
+    t->goes = left && !waits;
+    any = any || t->goes;
+    *over = *over && !left && !waits;
+  }
+  return any;
+}
+
+/* The meeting that a call comes to next, unless it is in a loop, or something else comes first. NULL: none. */
+static const plan_step *turns_meeting(const turns_round *r, const cpu_turn *t) {
+  const cpu_list *l = turn_list(t);
+  uint32_t next = t->goes && !t->in ? turns_next(r, l, t->part + t->shares) : l->n_parts;
+  const plan_step *s = next < l->n_parts ? l->parts[next].step : NULL;
+  return s && cpu_is_meeting(t->run->exe, s) ? s : NULL;
+}
+
+static int turns_round_once(turns_round *r, uint32_t *failed) {
+  bool shares = true;
+  for (uint32_t i = 0; i < r->n; i++) {
+    const plan_step *s = turns_meeting(r, &r->turns[i]);
+    if (s) turns_place_results(r, &r->turns[i], s);
+  }
+  rt_parallel_for(r->pool, r->n, r->pool ? 1 : r->n, turns_range, r);
+  for (uint32_t i = 0; i < r->n; i++) shares = shares && r->turns[i].shares;
+  if (shares) turns_share(r);
+  turns_give(r, false);
+  for (*failed = 0; *failed < r->n; ++*failed)
+    if (r->turns[*failed].status) return r->turns[*failed].status;
+  return 0;
+}
+
+int cpu_turns_run(cpu_turn *turns, uint32_t n, rt_pool *pool, uint32_t *failed) {
+  turns_round r = {.turns = turns, .n = n, .pool = pool};
+  bool over = false;
+  int status = 0;
+  while (status == 0 && turns_choose(&r, &over)) status = turns_round_once(&r, failed);
+  if (status == 0 && !over) status = turns_stuck(&r, failed);
+  turns_give(&r, true);
+  return status;
+}
+
+/* --- what can be left --- */
+
+uint32_t cpu_turns_loop(const cpu_executable *exe, const plan_step *s, int64_t *bytes) {
+  uint32_t n = 0;
+  assert(s->kind == PLAN_WHILE && s->n_nested == 2);
+  for (uint32_t i = 0; i < s->nested[1]->n_steps; i++) {
+    int64_t some = cpu_meeting_bytes(exe, &s->nested[1]->steps[i]);
+    n += some >= 0;
+    if (some > *bytes) *bytes = some;
+  }
+  return n;
+}

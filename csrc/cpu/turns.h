@@ -1,0 +1,27 @@
+/* Calls that go in turns: each as far as its next meeting, then the next one. */
+#ifndef XLAC_CPU_TURNS_H
+#define XLAC_CPU_TURNS_H
+
+#include "run.h"
+
+/* One of them, and where it is. */
+typedef struct cpu_turn {
+  cpu_run *run;
+  char *frame;
+  uint32_t part;        /* of the entry's list: the next one; in a loop, that of the loop */
+  bool goes;            /* in this round */
+  bool shares;          /* the next part is one that all calls do together, and its instructions have been run */
+  struct turn_loop *in; /* the loop in which it was left; NULL: none */
+  int status;           /* of what it did last, */
+  xlac_error err;       /* and why, where others run at the same time */
+} cpu_turn;
+
+/* All of them, whose frames are bound, to their ends. pool NULL: on the caller's thread. *failed: whose error it is. */
+XLAC_MUST_USE int cpu_turns_run(cpu_turn *turns, uint32_t n, rt_pool *pool, uint32_t *failed);
+/* What a turn that ended early has left. */
+void cpu_turn_end(cpu_turn *t);
+/* How many meetings the body of a loop has, which such calls leave and come back to; *bytes: of the largest, where that
+ * is more. */
+uint32_t cpu_turns_loop(const cpu_executable *exe, const plan_step *s, int64_t *bytes);
+
+#endif

@@ -1,0 +1,142 @@
+"""Devices in turns: loops that are left at each meeting, devices that loop more often than others, products whose weight is packed once for all."""
+
+import numpy as np
+import pytest
+
+import xlac
+
+ADD = "({ ^bb0(%p: tensor<f32>, %q: tensor<f32>): %pq = stablehlo.add %p, %q : tensor<f32>\nstablehlo.return %pq : tensor<f32> })"
+TURNS, THREADS = 10**15, 1
+
+
+def groups(text, channel=1):
+    n, each = len(text), len(text[0])
+    return f"{{replica_groups = dense<{text}> : tensor<{n}x{each}xi64>, channel_handle = #stablehlo.channel_handle<handle = {channel}, type = 1>, use_global_device_ids}}"
+
+
+def all_reduce(name, of, who, channel=1, shape="2x3"):
+    return f'{name} = "stablehlo.all_reduce"({of}) {ADD} {groups(who, channel)} : (tensor<{shape}xf32>) -> tensor<{shape}xf32>'
+
+
+def looping(limit, body, after="", result="%r#2"):
+    """Each of 4 devices begins with %v, %s = x + its number; %m is the number of trips."""
+    return f"""func.func @main(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {{
+  %id = stablehlo.partition_id : tensor<ui32>
+  %n = stablehlo.convert %id : (tensor<ui32>) -> tensor<i32>
+  %f = stablehlo.convert %id : (tensor<ui32>) -> tensor<f32>
+  %g = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+  %b = stablehlo.add %x, %g : tensor<2x3xf32>
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  {limit}
+  %r:3 = stablehlo.while(%i = %zero, %v = %b, %s = %b) : tensor<i32>, tensor<2x3xf32>, tensor<2x3xf32>
+    cond {{ %c = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }} do {{ %j = stablehlo.add %i, %one : tensor<i32>
+      {body}
+      stablehlo.return %j, %w, %t : tensor<i32>, tensor<2x3xf32>, tensor<2x3xf32>
+    }}
+  {after}
+  return {result} : tensor<2x3xf32>
+}}"""
+
+
+def compiled(text, work, **options):
+    exe = xlac.compile(xlac.parse(text, format="mlir"), async_work=work, **options)
+    assert ("in turns" in exe.explain("sharding").data["run"]) == (work == TURNS), exe.explain("sharding")
+    return exe
+
+
+def each(text, work, *arguments):
+    return [s.data.numpy() for s in compiled(text, work, devices=4, results="sharded")(*arguments).shards]
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
+RING = """%w = "stablehlo.collective_permute"(%v) {source_target_pairs = dense<[[0, 1], [1, 2], [2, 3], [3, 0]]> : tensor<4x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+      %t = stablehlo.add %s, %w : tensor<2x3xf32>"""
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("work", [TURNS, THREADS])
+def test_a_ring(trips, work):
+    found = each(looping(f"%m = stablehlo.constant dense<{trips}> : tensor<i32>", RING), work, X)
+    for device, s in enumerate(found):
+        np.testing.assert_array_equal(s, sum(X + (device - k) % 4 for k in range(trips + 1)))
+
+
+UNEVEN = """%h = stablehlo.constant dense<2> : tensor<i32>
+  %half = stablehlo.divide %n, %h : tensor<i32>
+  %m = stablehlo.add %h, %half : tensor<i32>"""
+
+
+@pytest.mark.parametrize("work", [TURNS, THREADS])
+def test_groups_that_loop_more_often_than_others(work):
+    body = all_reduce("%w", "%v", [[0, 1], [2, 3]]) + "\n%t = stablehlo.subtract %s, %w : tensor<2x3xf32>"
+    found = each(looping(UNEVEN, body, all_reduce("%o", "%r#2", [[0, 1, 2, 3]], 2), "%o"), work, X)
+    v, s = [X + d for d in range(4)], [X + d for d in range(4)]
+    for trip in range(3):
+        for pair in ((0, 1), (2, 3))[trip == 2 :]:
+            total = v[pair[0]] + v[pair[1]]
+            for d in pair:
+                v[d], s[d] = total, s[d] - total
+    for o in found:
+        np.testing.assert_allclose(o, sum(s), rtol=1e-6)
+
+
+@pytest.mark.parametrize("work", [TURNS, THREADS])
+def test_one_that_loops_once_more_than_all_others_waits_for_nobody(work):
+    first = """%is = stablehlo.compare EQ, %n, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  %more = stablehlo.convert %is : (tensor<i1>) -> tensor<i32>
+  %m = stablehlo.add %one, %more : tensor<i32>"""
+    body = all_reduce("%w", "%v", [[0, 1, 2, 3]]) + "\n%t = stablehlo.add %s, %w : tensor<2x3xf32>"
+    exe = compiled(looping(first, body), work, devices=4)
+    for _ in range(2):
+        with pytest.raises(xlac.Error, match="device 0 waits in .* for device 1, which has finished"):
+            exe(X)
+
+
+def test_two_meetings_a_trip_and_a_loop_without_any_have_the_bits_of_threads():
+    body = (
+        all_reduce("%u", "%v", [[0, 1, 2, 3]])
+        + """
+      %a = stablehlo.tanh %u : tensor<2x3xf32>
+      """
+        + all_reduce("%w", "%a", [[0, 2], [1, 3]], 2)
+        + "\n%t = stablehlo.multiply %s, %w : tensor<2x3xf32>"
+    )
+    after = """%l:2 = stablehlo.while(%i = %zero, %v = %r#2) : tensor<i32>, tensor<2x3xf32>
+    cond { %c = stablehlo.compare LT, %i, %m : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    } do { %j = stablehlo.add %i, %one : tensor<i32>
+      %w = stablehlo.sine %v : tensor<2x3xf32>
+      stablehlo.return %j, %w : tensor<i32>, tensor<2x3xf32> }"""
+    text = looping("%m = stablehlo.constant dense<7> : tensor<i32>", body, after, "%l#1")
+    one = xlac.compile(xlac.parse(text, format="mlir"), devices=4, async_work=THREADS, results="sharded")
+    for shard, turned in zip(
+        one(X).shards, xlac.compile(xlac.parse(text, format="mlir"), devices=4, async_work=TURNS, results="sharded")(X).shards, strict=True
+    ):
+        assert shard.data.numpy().tobytes() == turned.data.numpy().tobytes()
+
+
+LAYERS = """sdy.mesh @mesh = <["d"=4]>
+func.func @main(%x: tensor<256x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}, %w: tensor<96x192xf32>, %v: tensor<192x96xf32>)
+    -> (tensor<256x96xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<256x96xf32>, tensor<96x192xf32>) -> tensor<256x192xf32>
+  %1 = stablehlo.tanh %0 : tensor<256x192xf32>
+  %2 = stablehlo.dot_general %1, %v, contracting_dims = [1] x [0] : (tensor<256x192xf32>, tensor<192x96xf32>) -> tensor<256x96xf32>
+  %3 = stablehlo.sine %2 : tensor<256x96xf32>
+  return %3 : tensor<256x96xf32> }"""
+
+
+def test_products_by_rows_have_one_packed_weight_where_all_devices_read_the_same():
+    rng = np.random.default_rng(0)
+    x, w, v = (rng.standard_normal(shape, np.float32) for shape in ((256, 96), (96, 192), (192, 96)))
+    turns, threads = (compiled(LAYERS, work, devices=4, results="sharded") for work in (TURNS, THREADS))
+    wanted = np.sin(np.tanh(x @ w) @ v)
+    found = turns(x, w, v)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-3, atol=1e-3)
+    assert found.numpy().tobytes() == threads(x, w, v).numpy().tobytes()
+    whole = xlac.ShardedBuffer.of(w, xlac.sharding.Sharding(xlac.sharding.Mesh({"d": 4}), [(), ()]))
+    apart = xlac.ShardedBuffer(whole._leaf, [xlac.asarray(w.copy()) for _ in range(4)])  # each device packs its own
+    for given in (whole, apart):
+        assert turns(x, given, v).numpy().tobytes() == found.numpy().tobytes()
