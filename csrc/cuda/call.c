@@ -19,6 +19,7 @@ typedef struct cu_call_state {
   cu_call_leaf *leaves; /* arguments, then results */
   cuda_address *addresses;
   cuda_lane lane;
+  bool waited;           /* for all that was enqueued, and it went well */
   const rt_trace *trace; /* or NULL */
   double began;
 } cu_call_state;
@@ -111,6 +112,7 @@ static int cu_call_give_results(cu_call_state *x) {
   const rt_executable *exe = &x->run.exe->base;
   for (uint32_t i = 0; i < exe->n_results; i++) {
     const cu_call_leaf *leaf = &x->leaves[exe->n_arguments + i];
+    x->waited = x->waited && !(leaf->host && leaf->bytes);
     if (leaf->host && leaf->bytes && leaf->on_gpu)
       TRY(cu_call_move(&x->run, (cuda_address)(uintptr_t)leaf->host, leaf->at, leaf->bytes));
     else if (leaf->host && leaf->bytes)
@@ -151,6 +153,7 @@ static int cu_call_enqueue(cu_call_state *x, void *const *arguments, void *const
   TRY(cuda_graph_run(&x->run, x->addresses, &done));
   if (!done) TRY(cuda_run_program(&x->run, exe->plan, x->addresses, x->addresses + exe->n_arguments, x->lane.block));
   TRY(cuda_run_wait(&x->run)); /* what failed leaves results on the host as they were */
+  x->waited = true;
   return cu_call_give_results(x);
 }
 
@@ -160,7 +163,7 @@ static int cu_call_run(cu_call_state *x, void *const *arguments, void *const *re
   int status = cu_call_enqueue(x, arguments, results);
   for (uint32_t i = 0; x->leaves && i < exe->n_arguments + exe->n_results; i++)
     if (x->leaves[i].own) cuda_give(x->run.device, x->leaves[i].at, x->run.stream);
-  int waited = cuda_run_settle(&x->run, status ? NULL : x->run.ctx.err);
+  int waited = x->waited ? 0 : cuda_run_settle(&x->run, status ? NULL : x->run.ctx.err);
   status = status ? status : waited;
   if (status && x->run.n_collectives) cuda_collectives_abort(&x->run);
   if (status == 0 && x->trace) cuda_profile_put(&x->run, x->trace, cu_call_now() - x->began);

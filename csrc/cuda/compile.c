@@ -125,7 +125,7 @@ int cuda_compile(const cuda_device *d, const cuda_compiled *what, base_alloc all
   const char *const options[CU_COMPILE_OPTIONS] = {target.option, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
                                                    "--device-int128"};
   snprintf(how, sizeof how, "%s %s NVRTC %d.%d", target.option, options[1], c->compiler_major, c->compiler_minor);
-  bool kept = cuda_cache_path(cu_compile_sum(what, base_sum_of((base_sum){0}, how, strlen(how))), path, sizeof path);
+  bool kept = cuda_cache_path(cu_compile_sum(what, base_sum_of(what->functions, how, strlen(how))), path, sizeof path);
   if (kept && (*image = cuda_cache_read(path, alloc))) return 0;
   TRY(cu_compile_text(c, what, options, target.portable, alloc, &made, err));
   if (kept) cuda_cache_write(path, made.code, made.bytes);

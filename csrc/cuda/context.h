@@ -73,8 +73,9 @@ void cuda_give(cuda_device *d, cuda_address at, cuda_stream stream); /* 0 is fin
  * is waited for all the same: INTERRUPTED. DEVICE: what the work did wrong. Entered. */
 XLAC_MUST_USE int cuda_wait(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx,
                             xlac_error *err);
-/* Until the stream's work is over, or `interrupted` says true, which is asked every 50 ms: true. Entered. */
-bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx);
+/* Until the stream's work is over, or `interrupted` says true, which is asked every 50 ms: true. *done: the work went
+ * well, and there is nothing to wait for. Entered. */
+bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx, bool *done);
 /* Whether the address is of this process's GPU memory. Entered. */
 bool cuda_is_device_memory(const cuda_device *d, const void *at);
 

@@ -96,10 +96,11 @@ static double cu_device_now(void) {
 
 /* Looks again and again at first, as sleeping takes the host 50 us and more; then more and more rarely, at least every
  * millisecond. */
-bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx) {
+bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx, bool *done) {
   const double began = cu_device_now(), awake = 200e-6;
   double asked = began;
-  for (unsigned pause = 20; d->driver.cuStreamQuery(stream) == CUDA_NOT_READY;) {
+  cuda_result result;
+  for (unsigned pause = 20; (result = d->driver.cuStreamQuery(stream)) == CUDA_NOT_READY;) {
     double now = cu_device_now();
     if (now - began > awake) {
       usleep(pause);
@@ -109,11 +110,13 @@ bool cuda_asks(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx
     if (interrupted(ctx)) return true;
     asked = cu_device_now();
   }
+  *done = result == CUDA_SUCCESS;
   return false;
 }
 
 int cuda_wait(cuda_device *d, cuda_stream stream, bool (*interrupted)(void *ctx), void *ctx, xlac_error *err) {
-  bool stopped = interrupted && cuda_asks(d, stream, interrupted, ctx);
+  bool done = false, stopped = interrupted && cuda_asks(d, stream, interrupted, ctx, &done);
+  if (done) return 0;
   int status = cuda_check(&d->driver, d->driver.cuStreamSynchronize(stream), "waiting for the GPU", err);
   if (status)
     return err ? base_hint(err, status, "XLAC_CUDA_CHECK=1 waits after each step, and names the one that fails")

@@ -17,6 +17,7 @@ typedef struct cuda_build {
   plan_target target;
   rt_build_options options;
   cuda_executable *exe;
+  cuda_source trial; /* what is printed only to see whether it can be */
 } cuda_build;
 
 /* --- kernels --- */
@@ -179,6 +180,7 @@ static void cuda_build_abandon(rt_build *base) {
   cuda_build *b = (cuda_build *)base;
   cuda_executable *exe = b->exe;
   base_arena_free(&base->arena);
+  cuda_source_free(&b->trial);
   base_free(exe->alloc, b);
   rt_executable_destroy(&exe->base);
 }
@@ -196,6 +198,7 @@ static int cuda_build_finish(rt_build *base, ir_module *owned, const ir_module *
   cuda_executable *exe = b->exe;
   exe->owned = owned;
   exe->arena = base->arena;
+  cuda_source_free(&b->trial);
   base_free(exe->alloc, b);
   exe->base.module = m;
   int status = cu_build_check(plan, err);
@@ -211,14 +214,12 @@ static const rt_build_vtable cuda_build_vtable = {.finish = cuda_build_finish, .
 
 /* Whether the op has a kernel, printing says, here for the plan's facts alone: the text is made when the plan is there.
  */
-static bool cu_build_prints(const cuda_build *b, const ir_op *op, cuda_launch *launch, bool *failed) {
+static bool cu_build_prints(cuda_build *b, const ir_op *op, cuda_launch *launch, bool *failed) {
   base_arena scratch;
-  cuda_source source;
   base_arena_init(&scratch, b->exe->alloc);
-  cu_executable_begin_source(b->exe, &source);
-  bool printed = cuda_print_routine(&source, op, &scratch, launch);
-  *failed = source.body.failed;
-  cuda_source_free(&source);
+  cuda_source_again(&b->trial);
+  bool printed = cuda_print_routine(&b->trial, op, &scratch, launch);
+  *failed = b->trial.body.failed;
   base_arena_free(&scratch);
   return printed;
 }
@@ -242,7 +243,7 @@ static bool cu_build_takes(void *ctx, const ir_op *fusion) {
 
 /* Of a fused product. */
 static bool cu_build_wants(void *ctx, const ir_op *fusion) {
-  const cuda_build *b = ctx;
+  cuda_build *b = ctx;
   fusion_attention of;
   xlac_error err;
   if (!cu_build_takes(ctx, fusion) || !fusion_product_of(ir_root(fusion->called[0]), &of)) return false;
@@ -304,6 +305,7 @@ static void cu_build_set_up(cuda_build *b, cuda_executable *exe, rt_device *devi
   base_arena_init(&exe->arena, exe->alloc);
   cuda_source_begin(&exe->source, exe->alloc);
   *b = (cuda_build){.options = *options, .exe = exe};
+  cu_executable_begin_source(exe, &b->trial);
   b->target = (plan_target){.device = cuda_plan_device,
                             .compute = &device->facts.compute,
                             .prepare = cu_build_prepare,

@@ -4,7 +4,7 @@
 /* Of a tile that is being made. */
 typedef struct cu_rows_arrays {
   uint32_t n, *buffers; /* by array */
-  int64_t *kept;
+  cuda_rows_array *items;
 } cu_rows_arrays;
 
 static uint32_t cu_rows_number(cu_rows_arrays *x, uint32_t buffer) {
@@ -22,7 +22,7 @@ static void cu_rows_add(cu_rows_arrays *x, const plan_program *p, const plan_til
   for (uint32_t i = 0; i < s->n_in; i++) numbers[i] = cu_rows_number(x, s->in[i]);
   for (uint32_t i = 0; i < s->n_out; i++) {
     numbers[s->n_in + i] = cu_rows_number(x, s->out[i]);
-    if (plan_tile_keeps(p, t, step, s->out[i])) x->kept[numbers[s->n_in + i]] = p->buffers[s->out[i]].bytes / t->rows;
+    x->items[numbers[s->n_in + i]].kept = plan_tile_keeps(p, t, step, s->out[i]);
   }
 }
 
@@ -30,7 +30,7 @@ static void cu_rows_add(cu_rows_arrays *x, const plan_program *p, const plan_til
 static bool cu_rows_set(cuda_executable *exe, const cu_rows_arrays *x, cuda_kernel *k) {
   uint32_t *own = BASE_ARRAY(&exe->arena, uint32_t, x->n + 1u);
   for (uint32_t i = 0; own && i < x->n; i++)
-    if (!x->kept[i]) own[k->n_arrays++] = x->buffers[i];
+    if (!x->items[i].kept) own[k->n_arrays++] = x->buffers[i];
   k->arrays = own;
   return own != NULL;
 }
@@ -40,16 +40,16 @@ static bool cu_rows_make(cuda_executable *exe, const plan_program *p, const plan
   uint32_t n = 0, at = 0;
   for (uint32_t i = 0; i < t->n; i++) n += p->steps[t->first + i].n_in + p->steps[t->first + i].n_out;
   cu_rows_arrays x = {.buffers = BASE_ARRAY(scratch, uint32_t, n + 1u),
-                      .kept = base_arena_zalloc(scratch, (n + 1u) * sizeof(int64_t))};
+                      .items = base_arena_zalloc(scratch, (n + 1u) * sizeof *x.items)};
   uint32_t *numbers = BASE_ARRAY(scratch, uint32_t, n + 1u);
   cuda_rows_step *steps = BASE_ARRAY(scratch, cuda_rows_step, t->n);
-  if (!x.buffers || !x.kept || !numbers || !steps) return false;
+  if (!x.buffers || !x.items || !numbers || !steps) return false;
   for (uint32_t i = 0; i < t->n; i++) {
     const plan_step *s = &p->steps[t->first + i];
     cu_rows_add(&x, p, t, t->first + i, numbers + at, &steps[i]);
     at += s->n_in + s->n_out;
   }
-  cuda_rows rows = {.rows = t->rows, .n_steps = t->n, .n_arrays = x.n, .steps = steps, .kept = x.kept};
+  cuda_rows rows = {.rows = t->rows, .n_steps = t->n, .n_arrays = x.n, .steps = steps, .arrays = x.items};
   cuda_kernel *first = &kernels[t->first];
   bool printed = cuda_print_rows(&exe->source, &rows, &first->launch);
   cuda_source_settle(&exe->source, &first->launch);

@@ -8,13 +8,13 @@
 
 int cuda_run_settle(cuda_run *run, xlac_error *err) {
   const interp_options *o = &run->ctx.options;
-  bool may_hang = run->meets || run->stop;
-  if (may_hang && o->interrupted && cuda_asks(run->device, run->stream, o->interrupted, o->interrupt_ctx)) {
+  bool may_hang = run->meets || run->stop, done = false;
+  if (may_hang && o->interrupted && cuda_asks(run->device, run->stream, o->interrupted, o->interrupt_ctx, &done)) {
     run->stopped = true;
     if (run->stop) __atomic_store_n(run->stop, 1, __ATOMIC_RELEASE);
     if (run->meets) cuda_collectives_abort(run);
   }
-  return cuda_wait(run->device, run->stream, NULL, NULL, err);
+  return done ? 0 : cuda_wait(run->device, run->stream, NULL, NULL, err);
 }
 
 int cuda_run_wait(cuda_run *run) {

@@ -23,6 +23,7 @@ struct cuda_units {
   cuda_function *functions; /* by kernel */
   cu_unit *units;           /* those that take longest first, so that nobody waits for one that was begun last */
   uint32_t n;
+  base_sum prelude;     /* cuda_source_functions_sum */
   pthread_mutex_t lock; /* of what follows */
   int status;           /* the first unit's that failed, where several did */
   uint32_t failed;
@@ -69,7 +70,7 @@ static cuda_units *cu_units_begin(cuda_device *d, const cuda_source *source, bas
   uint32_t n = source->kernels.n;
   cuda_units *u = base_malloc(alloc, sizeof *u);
   if (!u) return NULL;
-  *u = (cuda_units){.device = d, .source = source, .alloc = alloc};
+  *u = (cuda_units){.device = d, .source = source, .alloc = alloc, .prelude = cuda_source_functions_sum()};
   base_arena_init(&u->arena, alloc);
   pthread_mutex_init(&u->lock, NULL);
   u->functions = base_arena_zalloc(&u->arena, n * sizeof *u->functions);
@@ -108,7 +109,8 @@ static int cu_units_load(cuda_units *u, cu_unit *unit, const char *image, xlac_e
 
 /* On any thread. */
 static int cu_units_make(cuda_units *u, cu_unit *unit, xlac_error *err) {
-  const cuda_compiled what = {.source = u->source, .kernels = unit->kernels, .n_kernels = unit->n};
+  const cuda_compiled what = {
+      .source = u->source, .kernels = unit->kernels, .n_kernels = unit->n, .functions = u->prelude};
   char *image = NULL;
   assert(!unit->module && unit->n > 0);
   TRY(cuda_compile(u->device, &what, u->alloc, &image, err));

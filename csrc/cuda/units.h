@@ -13,6 +13,7 @@ typedef struct cuda_compiled {
   const cuda_source *source; /* NULL: the text */
   const uint32_t *kernels;
   uint32_t n_kernels;
+  base_sum functions; /* of the source's: cuda_source_functions_sum */
   const char *text;
   bool portable; /* no machine code, but what the driver makes it of */
 } cuda_compiled;

@@ -207,3 +207,16 @@ def test_each_call_of_a_graph_fails_once(cuda):
             assert cuda.reports() == [] and cuda.alive() == before, (name, n)
     cuda.fail(None)
     calls()
+
+
+def test_a_call_whose_arrays_are_on_the_gpu_is_waited_for_once(cuda):
+    """By asking until it is done; the one wait besides is for the result's memory."""
+    exe = xlac.compile(CHAIN, device="cuda", results="buffer")
+    args = [xlac.asarray(a, device="cuda:0") for a in arguments(0)]
+    want = np.asarray(exe(*args))
+    for _ in range(3):
+        exe(*args)
+    before = cuda.count("cuStreamSynchronize"), cuda.count("cuGraphLaunch")
+    got = exe(*args)
+    assert (cuda.count("cuStreamSynchronize"), cuda.count("cuGraphLaunch")) == (before[0] + 1, before[1] + 1)
+    assert np.asarray(got).tobytes() == want.tobytes()

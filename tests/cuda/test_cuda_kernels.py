@@ -184,15 +184,39 @@ ENTRY e {{
 """.replace(" ROOT r", " o = {t}[{rows},{n}] convert(w)\n ROOT r")
 
 
-@pytest.mark.parametrize("rows, n, t", [(40, 64, "f32"), (512, 256, "f32"), (97, 3000, "f32"), (3001, 33, "bf16"), (40000, 5, "f32"), (70, 9000, "bf16")])
-def test_steps_by_rows_are_one_kernel(rows, n, t):
-    """The plan's tiles: threads of a row go through all of its steps, with what only these need in shared memory."""
-    program = SOFTMAX.format(rows=rows, n=n, t=t)
+def near(program, rows, n, t):
+    """What explain says of it; results are the interpreter's."""
     r = np.random.default_rng(rows)
     args = [r.standard_normal((rows, n)).astype(TYPES[t]), r.standard_normal(n).astype(np.float32)]
     exe = xlac.compile(program, device="cuda")
-    said = exe.explain("fusion")
-    assert "threads for each row of several steps" in said and "with the step above" in said and "pack<uint32_t, 4> s" in said
     for _ in range(2):
         for got, want in zip(exe(*args), xlac.interpret(program, *args)):
             np.testing.assert_allclose(np.asarray(got).astype(float), np.asarray(want).astype(float), rtol=2e-2 if t == "bf16" else 2e-5, atol=1e-6)
+    return exe.explain("fusion")
+
+
+@pytest.mark.parametrize("rows, n, t, threads", [(40, 64, "f32", 4), (512, 256, "f32", 16), (300, 772, "f32", 32), (97, 3000, "f32", 256), (3001, 33, "bf16", 4),
+                                                 (40000, 5, "f32", 1), (70, 9000, "bf16", 512)])
+def test_steps_by_rows_are_one_kernel(rows, n, t, threads):
+    """The plan's tiles: so many threads of a row go through all of its steps, with their part of it in registers."""
+    said = near(SOFTMAX.format(rows=rows, n=n, t=t), rows, n, t)
+    assert "threads for each row of several steps, in registers" in said and "with the step above" in said
+    assert f"threadIdx.x / {threads};" in said and said.count("__global__") == 1 and said.count("in0)[") + said.count("a0)[") == 1
+
+
+def test_rows_that_are_read_in_another_order_are_several_kernels():
+    """A thread needs what others have."""
+    said = near(SOFTMAX.format(rows=70, n=300, t="f32").replace(" convert(p)", " reverse(p), dimensions={1}"), 70, 300, "f32")
+    assert said.count("__global__") > 1 and "in registers" not in said
+
+
+def test_large_arrays_have_two_accesses_of_a_thread_on_their_way():
+    """Before the first of them is used; with and without a rest."""
+    for n in (1 << 20, (1 << 20) + 1028):
+        arrays = [("bf16", (2 * n,))]
+        program = module(arrays, f" r0 = bf16[{2 * n}] negate(p0)\n", [f"bf16[{2 * n}]"])
+        x = (np.arange(2 * n) % 251).astype(TYPES["bf16"])
+        exe = xlac.compile(program, device="cuda")
+        said = exe.explain("fusion")
+        assert "p0[2];" in said and ("if (m < " in said) == (n % 2048 != 0)
+        assert np.asarray(exe(x)).tobytes() == np.asarray(-x).tobytes()

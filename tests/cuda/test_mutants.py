@@ -41,7 +41,10 @@ F16 = [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d <
 SORT = [r"^__sync(warp|threads)\(\);", r"E = T < 256", r"far < 32; far \*= 2"]
 # Kernels that sum up rows have no second product, and are units of their own.
 SUMS = [r"attention_pair<KIND>\(weights", r"^tensor_turned\(", r"^tensor_mma<KIND>\(sums\[i"]
-OTHERS = {"orders": SORT, "attention f16": F16, "gradients f16": [*F16, *SUMS],
+# Rows that one warp has: what rows of several would do is not compiled.
+WARPS = [r"^__syncthreads\(\);", r"w < LANES / 32"]
+OTHERS = {"orders": SORT, "softmax of warps": WARPS, "norm": WARPS, "attention f16": F16,
+          "gradients f16": [*F16, *SUMS, r"V_ALONG < 3"],  # the last: of those whose values are no keys
           "attention f32": [*MMA, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
 KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}
 HEAD = """HloModule m

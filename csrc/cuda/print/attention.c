@@ -125,10 +125,12 @@ static void cu_attention_put_x(cu_attention *x, const cuda_between *between) {
  * kernel's scope these hide the exact ones. */
 static void cu_attention_put_functions(cuda_routine *r, int kind) {
   if (kind > (int)CUDA_TENSOR_BF16) return;
+  cuda_print_needs(&r->print, "attention_exp");
   cuda_print_needs(&r->print, "attention_divide");
-  BASE_PUT(r->print.out,
-           "  const auto op_EXP_F32 = [](float x) { return __expf(x); };\n"
-           "  const auto op_DIVIDE_F32 = [](float x, float y) { return attention_divide(x, y); };\n");
+  base_putf(r->print.out,
+            "  const auto op_EXP_F32 = [](float x) { return attention_exp<%d>(x); };\n"
+            "  const auto op_DIVIDE_F32 = [](float x, float y) { return attention_divide(x, y); };\n",
+            kind);
 }
 
 /* --- the kernel --- */

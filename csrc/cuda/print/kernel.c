@@ -20,23 +20,29 @@ bool cuda_print_is_small(const kernel *k) {
   return small;
 }
 
+/* Those of dimension d and before it, until all together have `count` iterations, of number `n` among these: how many
+ * dimensions are left. */
+static uint32_t cu_print_some_indexes(cuda_print *x, const char *n, uint32_t d, int64_t count, bool all) {
+  const kernel *k = x->k;
+  for (int64_t inside = 1; d > 0 && (all || inside < count); inside *= k->extents[d]) {
+    d--;
+    bool last = inside * k->extents[d] == count;
+    base_putf(x->out, "  const idx i%u = %s", (unsigned)d, n);
+    if (inside > 1) base_putf(x->out, " / %lld", (long long)inside);
+    if (!last) base_putf(x->out, " %% %lld", (long long)k->extents[d]);
+    BASE_PUT(x->out, ";\n");
+  }
+  return d;
+}
+
 /* "i0", "i1", ... of iteration number `n`, which is an expression of type idx. Without iterations there is nothing to
  * divide by. */
 void cuda_print_indexes(cuda_print *x, const char *n) {
   const kernel *k = x->k;
-  int64_t inside = 1;
-  for (uint32_t d = k->rank; d-- > 0 && k->count > 0; inside *= k->extents[d]) {
-    base_putf(x->out, "  const idx i%u = ", (unsigned)d);
-    if (inside == 1 && d == 0)
-      base_putf(x->out, "%s", n);
-    else if (inside == 1)
-      base_putf(x->out, "%s %% %lld", n, (long long)k->extents[d]);
-    else if (d == 0)
-      base_putf(x->out, "%s / %lld", n, (long long)inside);
-    else
-      base_putf(x->out, "%s / %lld %% %lld", n, (long long)inside, (long long)k->extents[d]);
-    BASE_PUT(x->out, ";\n");
-  }
+  int64_t length = x->held ? x->held->length : 0;
+  if (k->count == 0) return;
+  uint32_t left = x->held ? cu_print_some_indexes(x, "step", k->rank, length, false) : k->rank;
+  cu_print_some_indexes(x, x->held ? "row" : n, left, x->held ? k->count / length : k->count, true);
 }
 
 void cuda_print_zero_indexes(cuda_print *x) {
@@ -56,11 +62,31 @@ static int64_t cu_print_blocks(int64_t count, int64_t each) {
   return (count + each * CUDA_BLOCK_THREADS - 1) / (each * CUDA_BLOCK_THREADS);
 }
 
+/* What a thread does with each of its packs, at "m". */
+static void cu_print_packs(cuda_print *x) {
+  long long apart = (long long)CUDA_BLOCK_THREADS * x->pack;
+  bool rest = x->k->count % (apart * x->packs) != 0;
+  base_putf(x->out, "#pragma unroll\n  for (int w = 0; w < %u; w++) {\n  const idx m = n + w * %lld;\n",
+            (unsigned)x->packs, apart);
+  if (rest) base_putf(x->out, "  if (m < %lld) {\n", (long long)x->k->count);
+  cuda_print_iterations(x, "m", NULL);
+  base_puts(x->out, rest ? "  }\n  }\n" : "  }\n");
+  x->loaded = true;
+}
+
 static void cu_print_elements(cuda_print *x, cuda_launch *l) {
   uint32_t each = x->pack > 1 ? x->pack : 1;
-  cuda_print_guard(x, x->k->count, each);
-  cuda_print_iterations(x, "n", NULL);
-  l->grid = cu_print_blocks(x->k->count, each);
+  if (each > 1) cuda_print_choose_packs(x);
+  if (x->packs) {
+    base_putf(x->out, "  const idx n = ((idx)blockIdx.x * %u + (idx)threadIdx.x) * %u;\n",
+              CUDA_BLOCK_THREADS * (unsigned)x->packs, (unsigned)each);
+    cu_print_packs(x);
+    cu_print_packs(x);
+  } else {
+    cuda_print_guard(x, x->k->count, each);
+    cuda_print_iterations(x, "n", NULL);
+  }
+  l->grid = cu_print_blocks(x->k->count, (int64_t)each * (x->packs ? x->packs : 1));
   l->how = each > 1 ? "a thread for neighbouring elements" : "a thread for each element";
 }
 

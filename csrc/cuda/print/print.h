@@ -4,15 +4,33 @@
 
 #include "source.h"
 
+/* Where threads of a kernel of rows have an array (rows.c). */
+typedef enum cuda_place {
+  CUDA_NOWHERE,
+  CUDA_IN_MEMORY, /* all rows have the same elements */
+  CUDA_IN_PARTS,  /* in registers, a part of the row: "h<array>[j]" */
+  CUDA_AS_ONE     /* in a register, one element for the row: "r<array>" */
+} cuda_place;
+/* A step of such a kernel. */
+typedef struct cuda_held {
+  const uint32_t *in, *out; /* arrays, by buffer */
+  const cuda_rows_array *arrays;
+  int64_t length;       /* elements of a row in this step */
+  int64_t lanes, width; /* threads of a row, rows of a block */
+} cuda_held;
+
 typedef struct cuda_print {
   cuda_source *s;
   const kernel *k;
   base_text *out;
-  bool strange;  /* something has no form */
-  uint32_t pack; /* iterations of a thread that are one after another along the last dimension; 0 is 1 */
+  bool strange;   /* something has no form */
+  uint32_t pack;  /* iterations of a thread that are one after another along the last dimension; 0 is 1 */
+  uint32_t packs; /* of a thread, that are loaded before the first of them is used, as "p<i>[w]"; 0 is 1 */
+  bool loaded;    /* they are */
   uint32_t
       given; /* 1 + the first input that is not in memory: its element is "given", the next one's "given1"; 0: none */
-  uint32_t across; /* 1 + the dimension along which some loads go through memory; 0: none, or not by tiles */
+  const cuda_held *held; /* of a step whose rows are in registers; NULL: of others */
+  uint32_t across;       /* 1 + the dimension along which some loads go through memory; 0: none, or not by tiles */
 } cuda_print;
 
 /* --- type.c --- */
@@ -37,7 +55,7 @@ bool cuda_print_is_plain(const kernel *k);
 /* Whether all places and numbers fit in 32 bits. */
 bool cuda_print_is_small(const kernel *k);
 /* "i0", "i1", ... of iteration number `n`, an expression of type idx. */
-void cuda_print_indexes(cuda_print *x, const char *n);
+void cuda_print_indexes(cuda_print *x, const char *n); /* of a step that is held, of "row" and "step" */
 void cuda_print_zero_indexes(cuda_print *x);
 /* "const idx n = ...": the thread's number; others than the first `count` times `each` have nothing to do. */
 void cuda_print_guard(cuda_print *x, int64_t count, uint32_t each);
@@ -56,8 +74,11 @@ void cuda_print_combine(cuda_print *x, scalar_code code, base_dtype t, const cha
 void cuda_print_choose_pack(cuda_print *x);
 /* Whether value number i is loaded with its neighbours, as "p<i>". */
 bool cuda_print_is_packed(const cuda_print *x, uint32_t i);
+/* Sets x->packs, where a thread had better have several, and declares them. */
+void cuda_print_choose_packs(cuda_print *x);
 /* The indexes, values and stores of iteration number `n`, an expression of type idx, and of those that are one with it;
- * behind each of them what `each` prints, which may be NULL. `u` is its number among them. */
+ * behind each of them what `each` prints, which may be NULL. `u` is its number among them. Of several packs, number w
+ * is loaded, and nothing else, until x->loaded. */
 void cuda_print_iterations(cuda_print *x, const char *n, void (*each)(cuda_print *x));
 
 /* All values and stores at the indexes that there are. */
@@ -72,12 +93,19 @@ bool cuda_print_is_tiled(const cuda_print *x, uint32_t i);
 int64_t cuda_print_tiles(cuda_print *x);
 
 /* --- reduce.c --- */
-/* A reduction whose results are rows, within a kernel of rows: so many of a block, so many threads of each. */
-void cuda_print_reduction_of_rows(cuda_print *x, int64_t width, int64_t lanes);
+/* In a step that is held: "sum<i>" of each store that reduces; what each of the thread's iterations adds; and the row's
+ * results, for each of its threads. */
+void cuda_print_held_sums(cuda_print *x);
+void cuda_print_held_add(cuda_print *x);
+void cuda_print_held_results(cuda_print *x);
 /* The kernel's reduction, however it is shared out. */
 void cuda_print_reduction(cuda_print *x, cuda_launch *l);
 /* What it needs besides inputs and outputs: to be known before the parameters are printed. */
 void cuda_print_reduction_plan(cuda_print *x, cuda_launch *l);
+
+/* --- rows.c --- */
+/* Behind "r<array>" of output number i: its memory, where it has some. */
+void cuda_print_held_one(cuda_print *x, uint32_t i, base_dtype t);
 
 /* "0 + 3*i0 + 1*i1" */
 void cuda_print_index(cuda_print *x, const kernel_index *index, const char *type);

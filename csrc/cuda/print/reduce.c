@@ -113,7 +113,6 @@ typedef struct cu_reduce {
   int64_t width, lanes;   /* results of a block, threads of each */
   int64_t pieces, length; /* of the reduced range */
   int64_t across;         /* blocks beside each other, of columns */
-  bool of_rows;           /* a step of a kernel of rows: registers are for other steps, too */
 } cu_reduce;
 
 static int64_t cu_reduce_power(int64_t n, int64_t most) {
@@ -249,9 +248,7 @@ static void cu_reduce_put_shares(cuda_print *x, const cu_reduce *p) {
   int pack = x->pack > 1 ? (int)x->pack : 1;
   FOR_SUMS(i, x->k) cu_reduce_put_sums(x, i);
   base_putf(x->out, "  const idx start = begin + lane * %lld;\n#pragma unroll %d\n", (long long)cu_reduce_along(x),
-            p->of_rows                                      ? 8 / pack
-            : p->columns && pack < 8 && x->k->n_values <= 8 ? 8
-                                                            : 4);
+            p->columns && pack < 8 && x->k->n_values <= 8 ? 8 : 4);
   base_putf(x->out, "  for (idx step = start; step < end; step += %lld) {\n",
             (long long)(cu_reduce_along(x) * p->lanes));
   cu_reduce_put_number(x);
@@ -358,11 +355,48 @@ static void cu_reduce_put_block(cuda_print *x, const cu_reduce *p) {
   BASE_PUT(x->out, "  }\n");
 }
 
-void cuda_print_reduction_of_rows(cuda_print *x, int64_t width, int64_t lanes) {
-  int64_t reduced = x->k->reduction->reduced;
-  cu_reduce p = {.width = width, .lanes = lanes, .pieces = 1, .length = reduced, .across = 1, .of_rows = true};
-  assert(x->k->reduction->inner == 1 && x->k->count > 0);
-  cu_reduce_put_block(x, &p);
+/* --- rows in registers --- */
+
+void cuda_print_held_sums(cuda_print *x) {
+  FOR_SUMS(i, x->k) cu_reduce_put_sums(x, i);
+}
+
+void cuda_print_held_add(cuda_print *x) {
+  FOR_SUMS(i, x->k) cu_reduce_add(x, i, "j == 0 && u == 0");
+}
+
+/* "sum<i>" is the row's from here on. Each has shared memory of its own, so that nobody waits to write it. */
+static void cu_reduce_put_row(cuda_print *x, uint32_t i) {
+  const char *c = cuda_type(cu_reduce_sum_type(x, &x->k->stores[i]));
+  long long lanes = x->held->lanes;
+  cuda_print_needs(x, "row_sum");
+  if (lanes > 32)
+    base_putf(x->out, "  __shared__ pack<%s, %lld> warps%u[%lld];\n", c, lanes / 32, (unsigned)i,
+              (long long)x->held->width);
+  base_putf(x->out, "  sum%u = row_sum<%lld>(", (unsigned)i, lanes);
+  if (lanes > 32)
+    base_putf(x->out, "warps%u, ", (unsigned)i);
+  else
+    base_putf(x->out, "(pack<%s, 1> *)0, ", c);
+  base_putf(x->out, "sum%u, [](%s a, %s b) { return ", (unsigned)i, c, c);
+  cuda_print_combine(x, x->k->stores[i].by, cu_reduce_sum_type(x, &x->k->stores[i]), "a", "b");
+  BASE_PUT(x->out, "; });\n");
+}
+
+void cuda_print_held_results(cuda_print *x) {
+  char sum[16], init[16];
+  FOR_SUMS(i, x->k) cu_reduce_put_row(x, i);
+  cu_reduce_inits(x);
+  FOR_SUMS(i, x->k) {
+    base_dtype t = (base_dtype)x->k->values[x->k->stores[i].value].dtype;
+    snprintf(sum, sizeof sum, "sum%u", (unsigned)i);
+    snprintf(init, sizeof init, "init%u", (unsigned)i);
+    cu_reduce_combine(x, i, sum, init, sum);
+    base_putf(x->out, "  r%u = ", (unsigned)x->held->out[i]);
+    cuda_print_convert(x, t, cu_reduce_sum_type(x, &x->k->stores[i]), sum);
+    BASE_PUT(x->out, ";\n");
+    cuda_print_held_one(x, i, t);
+  }
 }
 
 static void cu_reduce_put_shared(cuda_print *x, const cu_reduce *p, cuda_launch *l) {

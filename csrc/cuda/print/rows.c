@@ -1,151 +1,271 @@
-/* Kernels that go through the same rows one after another, as softmax and normalisations do, as one: some threads have
- * a row, and go through it step by step. What only these steps need stays in shared memory. */
+/* Kernels that go through the same rows one after another, as softmax and normalisations do, as one. Some threads have
+ * a row, each its part of it in registers, as accesses of 16 bytes, from the first step that reads it to the last: so
+ * memory is read once, and what only these steps need is never written. Sums of a row are combined by shuffles, and
+ * where it has several warps by way of shared memory; each of its threads then has them.
+ *
+ * An array is named for its number: its memory is "a3"; a part of it "h3[j]"; its one element of a row "r3". */
 #include "print.h"
 
 enum {
-  CU_ROWS_EACH = 8,          /* elements of a row that a thread is worth */
-  CU_ROWS_KEPT = 32 << 10,   /* bytes of shared memory for arrays */
-  CU_ROWS_SHARED = 46 << 10, /* and with those of reductions */
-  CU_ROWS_BLOCKS = 512,      /* that keep a GPU busy, */
-  CU_ROWS_SMALL = 64,        /* of at least so many threads */
-  CU_ROWS_FEW = 64,          /* blocks that are too few for rows so long: */
-  CU_ROWS_LONG = 1 << 13,
-  CU_ROWS_AT_ONCE =
-      3 /* blocks of a multiprocessor that there are to be registers for: without it ptxas spills to have more */
+  CU_ROWS_BYTES = 64, /* of a row's arrays that a thread has, */
+  CU_ROWS_WARP = 128, /* where so many in 32 threads are all of the row, which then needs no barrier, */
+  CU_ROWS_MOST = 192, /* and where there are no more threads than */
+  CU_ROWS_THREADS = 512,
+  CU_ROWS_BLOCK = 256,
+  CU_ROWS_SMALL = 64,
+  CU_ROWS_BLOCKS = 512,   /* that keep a GPU busy: blocks are of CU_ROWS_SMALL threads and more, so that there are */
+  CU_ROWS_OPS = 1024,     /* of a step, that are printed out for a thread, roughly */
+  CU_ROWS_RESIDENT = 768, /* threads of a multiprocessor that there are to be registers for */
+  CU_ROWS_FEW = 64,       /* blocks that are too few for rows so long: */
+  CU_ROWS_LONG = 1 << 13
 };
+
+typedef struct cu_rows {
+  cuda_source *s;
+  const cuda_rows *r;
+  int64_t length;       /* elements of a row */
+  int64_t lanes, width; /* threads of a row, rows of a block */
+  int64_t parts, whole; /* accesses of a thread, and those of them that all lanes have */
+  uint32_t pack;
+} cu_rows;
+
+/* --- what is taken --- */
 
 static int64_t cu_rows_elements(const cuda_rows *r, uint32_t step) {
   return r->steps[step].k->count / r->rows;
 }
 
-/* Whether each step has what a row's threads can do by themselves. */
-static bool cu_rows_takes(const cuda_rows *r) {
+/* Whether the step has what a row's threads can do by themselves. */
+static bool cu_rows_has_form(const cuda_rows *r, const kernel *k) {
   kernel_scans scans;
-  for (uint32_t i = 0; i < r->n_steps; i++) {
-    const kernel *k = r->steps[i].k;
-    if (k->count % r->rows || k->count == 0 || kernel_find_scans(k, &scans) || !cuda_print_is_plain(k)) return false;
-    if (k->reduction && (k->reduction->inner != 1 || k->reduction->outer != r->rows)) return false;
+  if (k->count % r->rows || k->count == 0 || kernel_find_scans(k, &scans) || !cuda_print_is_plain(k)) return false;
+  return !k->reduction || (k->reduction->inner == 1 && k->reduction->outer == r->rows);
+}
+
+/* Where an array lies whose elements the index finds, in a step that has `length` elements of a row: in parts, where
+ * iterations go through it in its order; as one element of each row; in memory, where all rows have the same. */
+static cuda_place cu_rows_place(const kernel *k, const kernel_index *index, int64_t length) {
+  int64_t inside = 1, unit = 1;
+  bool parts = index->offset == 0, one = parts, same = true;
+  for (uint32_t d = k->rank; d-- > 0;) {
+    int64_t stride = index->strides[d];
+    if (k->extents[d] == 1) continue;
+    if (inside < length) {
+      parts = parts && stride == inside;
+      one = one && stride == 0;
+      inside *= k->extents[d];
+    } else {
+      parts = parts && stride == length * unit;
+      one = one && stride == unit;
+      same = same && stride == 0;
+      unit *= k->extents[d];
+    }
+  }
+  if (inside != length) return CUDA_NOWHERE;
+  if (one) return CUDA_AS_ONE;
+  return parts ? CUDA_IN_PARTS : same ? CUDA_IN_MEMORY : CUDA_NOWHERE;
+}
+
+/* An array lies in one place for all steps. */
+static bool cu_rows_note(cuda_rows_array *a, cuda_place place, base_dtype t) {
+  bool fits = place != CUDA_NOWHERE && (a->place == CUDA_NOWHERE || a->place == place);
+  a->place = (uint8_t)place;
+  a->dtype = (uint8_t)t;
+  return fits && !(a->written && place == CUDA_IN_MEMORY);
+}
+
+static bool cu_rows_takes_loads(const cuda_rows *r, uint32_t step) {
+  const cuda_rows_step *own = &r->steps[step];
+  for (uint32_t i = 0; i < own->k->n_values; i++) {
+    const kernel_value *v = &own->k->values[i];
+    if (v->kind != KERNEL_LOAD) continue;
+    cuda_rows_array *a = &r->arrays[own->in[v->buffer]];
+    if (v->box || v->n_in ||
+        !cu_rows_note(a, cu_rows_place(own->k, v->index, cu_rows_elements(r, step)), (base_dtype)v->dtype))
+      return false;
+    a->last = step + 1;
   }
   return true;
 }
 
-/* Neighbours are of one result. */
-static bool cu_rows_is_along(const kernel *k, uint32_t pack) {
-  return !k->reduction || k->reduction->reduced % pack == 0;
-}
-
-/* Threads of a row and rows of a block, and which arrays stay. */
-typedef struct cu_rows_share {
-  int64_t lanes, width, kept;
-} cu_rows_share;
-
-static cu_rows_share cu_rows_make_share(const cuda_rows *r) {
-  int64_t longest = 1;
-  cu_rows_share s = {.lanes = 1};
-  for (uint32_t i = 0; i < r->n_steps; i++)
-    if (cu_rows_elements(r, i) > longest) longest = cu_rows_elements(r, i);
-  while (s.lanes < CUDA_BLOCK_THREADS && 2 * s.lanes * CU_ROWS_EACH <= longest) s.lanes *= 2;
-  for (uint32_t i = 0; i < r->n_arrays; i++) s.kept += (r->kept[i] + 15) & ~(int64_t)15;
-  s.width = CUDA_BLOCK_THREADS / s.lanes;
-  while (s.width > 1 && s.width * s.kept > CU_ROWS_KEPT) s.width /= 2;
-  while (s.width > 1 && s.width * s.lanes > CU_ROWS_SMALL && r->rows / s.width < CU_ROWS_BLOCKS) s.width /= 2;
-  if (s.width * s.kept > CU_ROWS_KEPT) s.kept = 0;
-  if ((r->rows + s.width - 1) / s.width < CU_ROWS_FEW && longest >= CU_ROWS_LONG) s.width = 0;
-  return s;
-}
-
-/* Those of reductions, one for each thread. */
-static int64_t cu_rows_tree_bytes(const cuda_rows *r, const cu_rows_share *s) {
-  int64_t bytes = 0;
-  for (uint32_t i = 0; i < r->n_steps; i++)
-    for (uint32_t j = 0; j < r->steps[i].k->n_stores; j++)
-      if (r->steps[i].k->stores[j].by) bytes += s->lanes * s->width * 16;
-  return bytes;
-}
-
-/* Arrays that stay lie where the row's threads have them, so that an index into the whole array finds its element. */
-static void cu_rows_put_arrays(base_text *out, const cuda_rows *r, const cu_rows_share *s) {
-  base_putf(out,
-            "  const idx row = (idx)blockIdx.x * %lld + threadIdx.x / %lld;\n  const int lane = threadIdx.x %% %lld;\n",
-            (long long)s->width, (long long)s->lanes, (long long)s->lanes);
-  base_putf(out, "  const bool there = row < %lld;\n", (long long)r->rows);
-  for (uint32_t i = 0; i < r->n_arrays; i++) {
-    if (!r->kept[i] || !s->kept) continue;
-    long long room = (r->kept[i] + 15) & ~(int64_t)15;
-    base_putf(out, "  __shared__ pack<uint32_t, 4> s%u[%lld];\n", (unsigned)i, room / 16 * (long long)s->width);
-    base_putf(out,
-              "  char *const a%u = (char *)((uint64_t)s%u + threadIdx.x / %lld * %lldull - (uint64_t)row * %lldull);\n",
-              (unsigned)i, (unsigned)i, (long long)s->lanes, room, (long long)r->kept[i]);
-  }
-}
-
-static void cu_rows_put_step(cuda_print *x, const cuda_rows *r, const cu_rows_share *s, uint32_t step) {
+/* What a step writes nobody has read before: then it is another array in the same memory. */
+static bool cu_rows_takes_stores(const cuda_rows *r, uint32_t step) {
   const cuda_rows_step *own = &r->steps[step];
-  long long elements = cu_rows_elements(r, step), pack = x->pack > 1 ? x->pack : 1;
-  BASE_PUT(x->out, "  {\n");
-  for (uint32_t i = 0; i < own->k->n_inputs; i++)
-    base_putf(x->out, "  const char *const in%u = a%u;\n", (unsigned)i, (unsigned)own->in[i]);
-  for (uint32_t i = 0; i < own->k->n_stores; i++)
-    base_putf(x->out, "  char *const out%u = a%u;\n", (unsigned)i, (unsigned)own->out[i]);
-  if (own->k->reduction) {
-    cuda_print_reduction_of_rows(x, s->width, s->lanes);
-  } else {
-    base_putf(x->out, "  const idx all = there ? %lld : 0;\n", elements);
-    base_putf(x->out, "  for (idx step = lane * %lld; step < all; step += %lld) {\n", pack, pack * (long long)s->lanes);
-    base_putf(x->out, "  const idx m = row * %lld + step;\n", elements);
-    cuda_print_iterations(x, "m", NULL);
-    BASE_PUT(x->out, "  }\n");
+  for (uint32_t i = 0; i < own->k->n_stores; i++) {
+    const kernel_store *s = &own->k->stores[i];
+    base_dtype t = (base_dtype)own->k->values[s->value].dtype;
+    cuda_rows_array *a = &r->arrays[own->out[i]];
+    cuda_place place = s->by ? CUDA_AS_ONE : cu_rows_place(own->k, &s->index, cu_rows_elements(r, step));
+    if (a->place != CUDA_NOWHERE || place == CUDA_IN_MEMORY || !cu_rows_note(a, place, t)) return false;
+    if (s->by && base_dtype_is_complex(cuda_sum_type(t))) return false;
+    a->written = true;
+    a->first = step + 1;
   }
-  BASE_PUT(x->out, "  }\n");
+  return true;
 }
 
-static bool cu_rows_is_single(const cuda_rows *r, uint32_t step) {
-  return !r->steps[step].k->reduction && cu_rows_elements(r, step) == 1;
-}
-
-/* The row's threads wait before a step, but where its only thread has made all that is new to it. */
-static void cu_rows_put_barrier(base_text *out, const cuda_rows *r, const cu_rows_share *share, uint32_t step) {
-  const kernel *before = r->steps[step - 1].k;
-  if (cu_rows_is_single(r, step) && (before->reduction || cu_rows_is_single(r, step - 1))) return;
-  base_puts(out, share->lanes > 32 ? "  __syncthreads();\n" : "  __syncwarp();\n");
-}
-
-static void cu_rows_put(cuda_source *s, const cuda_rows *r, const cu_rows_share *share, bool *strange) {
-  bool small = true;
-  for (uint32_t i = 0; i < r->n_steps; i++) small = small && cuda_print_is_small(r->steps[i].k);
-  for (uint32_t i = 0, some = 0; i < r->n_arrays; i++)
-    if (!r->kept[i] || !share->kept) base_putf(&s->body, "%schar *a%u", some++ ? ", " : "", (unsigned)i);
-  base_putf(&s->body, ") {\n  typedef %s idx;\n", small ? "int32_t" : "int64_t");
-  cu_rows_put_arrays(&s->body, r, share);
+/* Steps have all of the row or one element of it. Those with one come behind a sum, whose barrier keeps them from
+ * writing over what another thread has still to read. */
+static bool cu_rows_takes(cu_rows *x) {
+  const cuda_rows *r = x->r;
+  bool sums = false;
   for (uint32_t i = 0; i < r->n_steps; i++) {
-    cuda_print x = {.s = s, .k = r->steps[i].k, .out = &s->body};
-    if (i) cu_rows_put_barrier(&s->body, r, share, i);
-    cuda_print_choose_pack(&x);
-    if (x.pack && (cu_rows_elements(r, i) % x.pack || !cu_rows_is_along(x.k, x.pack))) x.pack = 0;
-    cu_rows_put_step(&x, r, share, i);
-    *strange = *strange || x.strange;
+    if (!cu_rows_has_form(r, r->steps[i].k)) return false;
+    if (cu_rows_elements(r, i) > x->length) x->length = cu_rows_elements(r, i);
   }
-  BASE_PUT(&s->body, "}\n");
+  for (uint32_t i = 0; i < r->n_steps; i++) {
+    int64_t n = cu_rows_elements(r, i);
+    bool sum = r->steps[i].k->reduction != NULL;
+    if (n != x->length && (n != 1 || sum || !sums)) return false;
+    sums = sums || sum;
+    if (!cu_rows_takes_loads(r, i) || !cu_rows_takes_stores(r, i)) return false;
+  }
+  return r->rows > 1 && x->length > 1;
 }
 
-bool cuda_print_rows(cuda_source *s, cuda_rows *r, cuda_launch *out) {
+/* --- sharing out --- */
+
+/* Of an element of the row, in all arrays that are there at a time. */
+static int64_t cu_rows_bytes(const cuda_rows *r) {
+  int64_t most = 4;
+  for (uint32_t step = 0; step < r->n_steps; step++) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < r->n_arrays; i++)
+      if (r->arrays[i].place == CUDA_IN_PARTS && r->arrays[i].first <= step && step < r->arrays[i].last)
+        bytes += base_dtype_bytes((base_dtype)r->arrays[i].dtype);
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
+/* As many neighbours as each step has an access for. */
+static void cu_rows_choose_pack(cu_rows *x) {
+  x->pack = 8;
+  for (uint32_t i = 0; i < x->r->n_steps; i++) {
+    cuda_print own = {.s = x->s, .k = x->r->steps[i].k};
+    if (cu_rows_elements(x->r, i) == 1) continue;
+    cuda_print_choose_pack(&own);
+    if (own.pack < x->pack) x->pack = own.pack;
+  }
+  while (x->pack > 1 && x->length % x->pack) x->pack /= 2;
+  if (x->pack < 1) x->pack = 1;
+}
+
+static bool cu_rows_share(cu_rows *x) {
+  int64_t bytes = cu_rows_bytes(x->r) * x->length;
+  cu_rows_choose_pack(x);
+  for (x->lanes = 1; x->lanes < CU_ROWS_THREADS && 2 * x->lanes * x->pack <= x->length; x->lanes *= 2)
+    if (bytes <= x->lanes * (x->lanes == 32 ? CU_ROWS_WARP : CU_ROWS_BYTES)) break;
+  x->width = x->lanes < CU_ROWS_BLOCK ? CU_ROWS_BLOCK / x->lanes : 1;
+  while (x->width > 1 && x->width * x->lanes > CU_ROWS_SMALL && x->r->rows / x->width < CU_ROWS_BLOCKS) x->width /= 2;
+  x->whole = x->length / (x->lanes * x->pack);
+  x->parts = (x->length + x->lanes * x->pack - 1) / (x->lanes * x->pack);
+  if ((x->r->rows + x->width - 1) / x->width < CU_ROWS_FEW && x->length >= CU_ROWS_LONG) return false;
+  for (uint32_t i = 0; i < x->r->n_steps; i++)
+    if (x->parts * x->pack * x->r->steps[i].k->n_values > CU_ROWS_OPS) return false;
+  assert(x->whole > 0);
+  return bytes <= x->lanes * CU_ROWS_MOST;
+}
+
+/* --- printing --- */
+
+void cuda_print_held_one(cuda_print *x, uint32_t i, base_dtype t) {
+  if (!x->held->arrays[x->held->out[i]].kept)
+    base_putf(x->out, "  if (lane == 0 && there) ((%s *)a%u)[row] = r%u;\n", cuda_type(t), (unsigned)x->held->out[i],
+              (unsigned)x->held->out[i]);
+}
+
+/* Around what a thread does with each of its accesses: "step" is where in the row it is. */
+static void cu_rows_open(const cu_rows *x, base_text *out) {
+  base_putf(out, "#pragma unroll\n  for (int j = 0; j < %lld; j++) {\n  const idx step = (lane + j * %lld) * %u;\n",
+            (long long)x->parts, (long long)x->lanes, (unsigned)x->pack);
+  if (x->whole < x->parts)
+    base_putf(out, "  if (j < %lld || step < %lld) {\n", (long long)x->whole, (long long)x->length);
+}
+
+static void cu_rows_close(const cu_rows *x, base_text *out) {
+  base_puts(out, x->whole < x->parts ? "  }\n  }\n" : "  }\n");
+}
+
+/* Arrays that are there before the first step are read. */
+static void cu_rows_put_arrays(const cu_rows *x, base_text *out) {
+  for (uint32_t i = 0; i < x->r->n_arrays; i++) {
+    const cuda_rows_array *a = &x->r->arrays[i];
+    const char *c = cuda_type((base_dtype)a->dtype);
+    if (a->place == CUDA_AS_ONE)
+      base_putf(out, a->written ? "  %s r%u;\n" : "  const %s r%u = ((const %s *)a%u)[row];\n", c, (unsigned)i, c,
+                (unsigned)i);
+    if (a->place != CUDA_IN_PARTS) continue;
+    base_putf(out, "  pack<%s, %u> h%u[%lld] = {};\n", c, (unsigned)x->pack, (unsigned)i, (long long)x->parts);
+    if (a->written) continue;
+    cu_rows_open(x, out);
+    base_putf(out, "  h%u[j] = *(const pack<%s, %u> *)&((const %s *)a%u)[row * %lld + step];\n", (unsigned)i, c,
+              (unsigned)x->pack, c, (unsigned)i, (long long)x->length);
+    cu_rows_close(x, out);
+  }
+}
+
+static void cu_rows_put_step(cu_rows *x, uint32_t step, bool *strange) {
+  const cuda_rows_step *own = &x->r->steps[step];
+  base_text *out = &x->s->body;
+  cuda_held held = {own->in, own->out, x->r->arrays, cu_rows_elements(x->r, step), x->lanes, x->width};
+  cuda_print p = {.s = x->s, .k = own->k, .out = out, .held = &held, .pack = held.length > 1 ? x->pack : 0};
+  BASE_PUT(out, "  {\n");
+  for (uint32_t i = 0; i < own->k->n_inputs; i++)
+    if (x->r->arrays[own->in[i]].place == CUDA_IN_MEMORY)
+      base_putf(out, "  const char *const in%u = a%u;\n", (unsigned)i, (unsigned)own->in[i]);
+  if (own->k->reduction) {
+    cuda_print_held_sums(&p);
+    cu_rows_open(x, out);
+    cuda_print_iterations(&p, "", cuda_print_held_add);
+    cu_rows_close(x, out);
+    cuda_print_held_results(&p);
+  } else if (held.length > 1) {
+    cu_rows_open(x, out);
+    cuda_print_iterations(&p, "", NULL);
+    cu_rows_close(x, out);
+  } else {
+    cuda_print_iterations(&p, "", NULL);
+  }
+  BASE_PUT(out, "  }\n");
+  *strange = *strange || p.strange;
+}
+
+static void cu_rows_put(cu_rows *x, bool *strange) {
+  base_text *out = &x->s->body;
+  bool small = true;
+  for (uint32_t i = 0; i < x->r->n_steps; i++) small = small && cuda_print_is_small(x->r->steps[i].k);
+  for (uint32_t i = 0, some = 0; i < x->r->n_arrays; i++)
+    if (!x->r->arrays[i].kept) base_putf(out, "%schar *a%u", some++ ? ", " : "", (unsigned)i);
+  base_putf(out, ") {\n  typedef %s idx;\n  const idx own = (idx)blockIdx.x * %lld + threadIdx.x / %lld;\n",
+            small ? "int32_t" : "int64_t", (long long)x->width, (long long)x->lanes);
+  base_putf(out, "  const int lane = threadIdx.x %% %lld;\n", (long long)x->lanes);
+  if (x->r->rows % x->width)
+    base_putf(out, "  const bool there = own < %lld;\n  const idx row = there ? own : 0;\n", (long long)x->r->rows);
+  else
+    BASE_PUT(out, "  const bool there = true;\n  const idx row = own;\n");
+  cu_rows_put_arrays(x, out);
+  for (uint32_t i = 0; i < x->r->n_steps; i++) cu_rows_put_step(x, i, strange);
+  BASE_PUT(out, "}\n");
+}
+
+bool cuda_print_rows(cuda_source *s, const cuda_rows *r, cuda_launch *out) {
+  cu_rows x = {.s = s, .r = r};
   size_t before = s->body.n;
   bool strange = false;
-  if (!cu_rows_takes(r)) return false;
-  cu_rows_share share = cu_rows_make_share(r);
-  if (share.width == 0 || cu_rows_tree_bytes(r, &share) + share.kept * share.width > CU_ROWS_SHARED) return false;
-  *out = (cuda_launch){.number = s->n_kernels, .block = (uint32_t)(share.lanes * share.width)};
-  base_putf(&s->body, "\nextern \"C\" __global__ void __launch_bounds__(%d, %d) k%u(", CUDA_BLOCK_THREADS,
-            CU_ROWS_AT_ONCE, (unsigned)out->number);
-  cu_rows_put(s, r, &share, &strange);
-  out->grid = (r->rows + share.width - 1) / share.width;
-  out->how = "threads for each row of several steps";
+  if (!cu_rows_takes(&x) || !cu_rows_share(&x)) return false;
+  int64_t block = x.lanes * x.width;
+  *out = (cuda_launch){.number = s->n_kernels,
+                       .block = (uint32_t)block,
+                       .grid = (r->rows + x.width - 1) / x.width,
+                       .how = "threads for each row of several steps, in registers"};
+  base_putf(&s->body, "\nextern \"C\" __global__ void __launch_bounds__(%lld, %lld) k%u(", (long long)block,
+            (long long)(CU_ROWS_RESIDENT / block), (unsigned)out->number);
+  cu_rows_put(&x, &strange);
   if (strange || out->grid >= INT32_MAX) {
     s->body.n = before;
     return false;
   }
-  for (uint32_t i = 0; i < r->n_arrays; i++)
-    if (!share.kept) r->kept[i] = 0;
   s->n_kernels++;
   return true;
 }

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* The rows of prelude.def, name and numbers, each with its zero, and where each begins: without pointers, which would
- * be relocated. */
+/* The rows of prelude.def, name and numbers, each with its zero, and where each eighth begins: without pointers, which
+ * would be relocated. */
 #define CUDA_FUNCTION(name, needs) char row_##name[sizeof(#name "\0" needs)];
 typedef struct cu_source_rows {
 #include "prelude.def"
@@ -13,7 +13,7 @@ typedef struct cu_source_rows {
 static const cu_source_rows cu_source_all = {
 #include "prelude.def"
 };
-#define CUDA_FUNCTION(name, needs) offsetof(cu_source_rows, row_##name),
+#define CUDA_EIGHTH(name) offsetof(cu_source_rows, row_##name),
 static const uint16_t cu_source_at[] = {
 #include "prelude.def"
 };
@@ -42,13 +42,28 @@ void cuda_source_free(cuda_source *s) {
   base_text_free(&s->body);
 }
 
+void cuda_source_again(cuda_source *s) {
+  assert(s->kernels.n == 0);
+  s->body.n = 0;
+  s->body.failed = false;
+  s->n_kernels = 0;
+  s->needed = (cuda_functions){{0}};
+}
+
 static bool cu_source_has(const cuda_functions *f, uint32_t number) {
   return f->bits[number / 64] >> number % 64 & 1;
 }
 
+static const char *cu_source_next(const char *row) {
+  row += strlen(row) + 1;
+  return row + strlen(row) + 1;
+}
+
 static const char *cu_source_name(uint32_t number) {
   assert(number < CUDA_FUNCTIONS);
-  return (const char *)&cu_source_all + cu_source_at[number];
+  const char *row = (const char *)&cu_source_all + cu_source_at[number / 8];
+  for (uint32_t i = 0; i < number % 8; i++) row = cu_source_next(row);
+  return row;
 }
 
 /* Each stands behind what it needs, so the depth is that of the calls, some ten. */
@@ -66,13 +81,17 @@ static void cu_source_mark(cuda_source *s, uint32_t number) {
 }
 
 bool cuda_source_needs(cuda_source *s, const char *name) {
+  uint16_t *known = &s->known[base_hash(name, strlen(name)) % CUDA_SOURCE_KNOWN];
   assert(name[0]);
-  for (uint32_t i = 0; i < CUDA_FUNCTIONS; i++) {
-    if (strcmp(cu_source_name(i), name) != 0) continue;
-    cu_source_mark(s, i);
-    return true;
+  uint32_t i = *known ? *known - 1u : 0;
+  if (!*known || strcmp(cu_source_name(i), name) != 0) {
+    const char *row = cu_source_name(0);
+    for (i = 0; i < CUDA_FUNCTIONS && strcmp(row, name) != 0; i++) row = cu_source_next(row);
   }
-  return false;
+  if (i == CUDA_FUNCTIONS) return false;
+  *known = (uint16_t)(i + 1);
+  cu_source_mark(s, i);
+  return true;
 }
 
 /* --- kernels --- */
@@ -126,10 +145,13 @@ static cuda_functions cu_source_needed(const cuda_source *s, const uint32_t *num
   return all;
 }
 
+base_sum cuda_source_functions_sum(void) {
+  base_sum functions = base_sum_of((base_sum){0}, cu_source_packed, sizeof cu_source_packed);
+  return base_sum_of(functions, cu_source_types, sizeof cu_source_types);
+}
+
 base_sum cuda_source_sum(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_sum so_far) {
   cuda_functions needed = cu_source_needed(s, numbers, n);
-  so_far = base_sum_of(so_far, cu_source_packed, sizeof cu_source_packed);
-  so_far = base_sum_of(so_far, cu_source_types, sizeof cu_source_types);
   so_far = base_sum_of(so_far, &needed, sizeof needed);
   for (uint32_t i = 0; i < n; i++) {
     const cuda_source_kernel *k = &s->kernels.items[numbers[i]];

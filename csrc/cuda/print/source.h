@@ -9,7 +9,7 @@
 #include "../../base/file.h"
 #include "../../kernel/kernel.h"
 
-enum { CUDA_BLOCK_THREADS = 256 };
+enum { CUDA_BLOCK_THREADS = 256, CUDA_SOURCE_KNOWN = 256 };
 
 /* The functions of prelude.def, by number. */
 typedef enum cuda_function_number {
@@ -34,10 +34,11 @@ BASE_VEC(cuda_source_kernels, cuda_source_kernel);
 
 typedef struct cuda_source {
   base_text body;
-  uint32_t n_kernels;    /* that are printed, the last one of which may not be among `kernels` yet */
-  int major;             /* of the GPU's capability; 0: any */
-  bool fast;             /* numerics */
-  cuda_functions needed; /* since the last kernel was */
+  uint32_t n_kernels;                /* that are printed, the last one of which may not be among `kernels` yet */
+  int major;                         /* of the GPU's capability; 0: any */
+  bool fast;                         /* numerics */
+  cuda_functions needed;             /* since the last kernel was */
+  uint16_t known[CUDA_SOURCE_KNOWN]; /* 1 + the number of a function whose name has that hash; 0: none was asked for */
   cuda_source_kernels kernels;
 } cuda_source;
 struct cuda_launch;
@@ -45,6 +46,8 @@ struct cuda_launch;
 /* Empty. `alloc` must outlive it. */
 void cuda_source_begin(cuda_source *s, base_alloc alloc);
 void cuda_source_free(cuda_source *s);
+/* As it was when it began, where no kernel was settled. */
+void cuda_source_again(cuda_source *s);
 /* Notes that the function of this name is called; false where there is none. */
 bool cuda_source_needs(cuda_source *s, const char *name);
 /* After each kernel that was printed, or that was to be and is not: the launch is told its number, which is that of an
@@ -52,7 +55,9 @@ bool cuda_source_needs(cuda_source *s, const char *name);
 void cuda_source_settle(cuda_source *s, struct cuda_launch *l);
 /* The text of kernels with these numbers, to `out`, which notes a failure of memory. Any number of threads. */
 void cuda_source_put(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_text *out);
-/* Behind `so_far`: of all that the text is made of, and quicker than making it. */
+/* Of all functions. It takes longer than the sum of a unit's kernels, so callers keep it. */
+base_sum cuda_source_functions_sum(void);
+/* Behind `so_far`, which has the functions in it: of all that the text is made of, and quicker than making it. */
 base_sum cuda_source_sum(const cuda_source *s, const uint32_t *numbers, uint32_t n, base_sum so_far);
 /* About how long compiling the kernel takes: some hundredths of a millisecond each. */
 size_t cuda_source_cost(const cuda_source *s, uint32_t number);
@@ -76,19 +81,26 @@ bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out);
 
 /* --- rows.c --- */
 /* Kernels that may go through the same rows one after another, each a row at a time. Arrays have numbers, by which
- * their inputs and outputs are named; of some only these kernels know: `kept` has the bytes of a row, 0 of others. */
+ * their inputs and outputs are named. */
 typedef struct cuda_rows_step {
   const kernel *k;
   const uint32_t *in, *out;
 } cuda_rows_step;
+typedef struct cuda_rows_array {
+  bool kept; /* only these kernels know it: it needs no memory */
+  /* rows.c's: */
+  uint8_t place, dtype;
+  bool written;
+  uint32_t first, last; /* it is there before the steps first..last - 1 */
+} cuda_rows_array;
 typedef struct cuda_rows {
   int64_t rows;
   uint32_t n_steps, n_arrays;
   const cuda_rows_step *steps;
-  int64_t *kept;
+  cuda_rows_array *arrays; /* what is rows.c's is 0 at first */
 } cuda_rows;
-/* All of them as one kernel, whose parameters are the arrays that are not kept: where there is no room for those that
- * are, `kept` is made 0. False, and s as it was, where they are better or only done one by one. */
-bool cuda_print_rows(cuda_source *s, cuda_rows *r, cuda_launch *out);
+/* All of them as one kernel, whose parameters are the arrays that are not kept. False, and s as it was, where they are
+ * better or only done one by one: rows that are too long for registers, or read in another order than their own. */
+bool cuda_print_rows(cuda_source *s, const cuda_rows *r, cuda_launch *out);
 
 #endif

@@ -188,7 +188,12 @@ static void cu_value_put_load(cuda_print *x, uint32_t i) {
     return;
   }
   if (cuda_print_is_packed(x, i)) {
-    base_putf(x->out, "p%u.e[u]", (unsigned)i);
+    base_putf(x->out, x->packs ? "p%u[w].e[u]" : "p%u.e[u]", (unsigned)i);
+    return;
+  }
+  if (x->held && x->held->arrays[x->held->in[v->buffer]].place != CUDA_IN_MEMORY) {
+    bool one = x->held->arrays[x->held->in[v->buffer]].place == CUDA_AS_ONE;
+    base_putf(x->out, one ? "r%u" : "h%u[j].e[u]", (unsigned)x->held->in[v->buffer]);
     return;
   }
   if (cuda_print_is_tiled(x, i)) {

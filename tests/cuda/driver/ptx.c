@@ -187,6 +187,20 @@ static uint32_t narrow(float v, bool bf16) {
   return sign << 15 | (whole > 0x7c00 ? 0x7c00 : whole);
 }
 
+static bool is_extreme(const char *text) {
+  return strcmp(text, "max.NaN.f32 %0, %1, %2;") == 0 || strcmp(text, "min.NaN.f32 %0, %1, %2;") == 0;
+}
+
+/* A NaN is the one that a GPU makes; +0 is more than -0. */
+static uint32_t extreme(uint32_t a, uint32_t b, bool most) {
+  float x, y;
+  memcpy(&x, &a, 4);
+  memcpy(&y, &b, 4);
+  if (x != x || y != y) return 0x7fffffff;
+  if (x == y) return most ? a & b : a | b;
+  return (x > y) == most ? a : b;
+}
+
 /* What a lane does by itself; false: it is not such an instruction. cvt.rna rounds to the nearest, ties away; of a pair
  * the first operand is the upper half. */
 bool ptx_alone(const sim_instruction *x) {
@@ -198,6 +212,8 @@ bool ptx_alone(const sim_instruction *x) {
     float power = exp2f(single(bits));
     if (power < 0x1p-126f) power = 0;
     memcpy(&bits, &power, sizeof bits);
+  } else if (is_extreme(x->text)) {
+    bits = extreme(bits, word(x, 2), x->text[1] == 'a');
   } else if (strcmp(x->text, "div.full.f32 %0, %1, %2;") == 0) {
     float quotient = single(bits) / single(word(x, 2));
     memcpy(&bits, &quotient, sizeof bits);
