@@ -26,7 +26,7 @@ typedef struct cuda_lane {
   uint32_t *stop; /* pinned, where loops on the GPU look whether they are to end; NULL: none yet */
 } cuda_lane;
 BASE_VEC(cuda_lanes, cuda_lane);
-enum { CUDA_BLOCK_SLOTS = 1024 };
+enum { CUDA_BLOCK_SLOTS = 1024, CUDA_SPARES = 32 };
 
 /* Immutable once made, but for what the lock guards. */
 typedef struct cuda_device {
@@ -46,6 +46,8 @@ typedef struct cuda_device {
   cuda_module conditions;               /* the kernel that sets conditions of graphs, from the first one on */
   cuda_lanes idle;                      /* that no call uses */
   cuda_block *blocks[CUDA_BLOCK_SLOTS]; /* by address */
+  cuda_block *spares[CUDA_SPARES];      /* small ones that nobody has any more, for the next that wants as many bytes */
+  uint32_t n_spares;
   rt_memory_stats stats;
 } cuda_device;
 
@@ -64,8 +66,9 @@ void cuda_lane_give(cuda_device *d, cuda_lane *lane);
 XLAC_MUST_USE int cuda_lane_reserve(cuda_device *d, cuda_lane *lane, size_t bytes, xlac_error *err);
 /* lane->stop is there from here on. */
 XLAC_MUST_USE int cuda_lane_reserve_stop(cuda_device *d, cuda_lane *lane, xlac_error *err);
-/* Gives back the memory of lanes that are idle. */
+/* Gives back the memory of lanes that are idle, and what is spare. */
 void cuda_lanes_trim(cuda_device *d);
+void cuda_spares_trim(cuda_device *d);
 /* Memory in the order of a stream, not counted. Entered. OUT_OF_MEMORY. */
 XLAC_MUST_USE int cuda_take(cuda_device *d, size_t bytes, cuda_stream stream, cuda_address *out, xlac_error *err);
 void cuda_give(cuda_device *d, cuda_address at, cuda_stream stream); /* 0 is fine */

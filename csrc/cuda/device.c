@@ -86,6 +86,7 @@ void cuda_lanes_trim(cuda_device *d) {
   pthread_mutex_lock(&d->lock);
   for (uint32_t i = 0; i < d->idle.n; i++) cu_device_drop_block(d, &d->idle.items[i]);
   pthread_mutex_unlock(&d->lock);
+  cuda_spares_trim(d);
 }
 
 static double cu_device_now(void) {

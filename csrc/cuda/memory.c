@@ -3,6 +3,8 @@
 
 #include "context.h"
 
+enum { CU_MEMORY_SPARE = 1 << 20 /* bytes: taking more is soon forgotten beside filling it */ };
+
 int cuda_take(cuda_device *d, size_t bytes, cuda_stream stream, cuda_address *out, xlac_error *err) {
   char doing[80];
   cuda_address at = 0;
@@ -42,29 +44,53 @@ static cuda_block **cu_memory_slot(cuda_device *d, uintptr_t at) {
 }
 
 /* Takes b. */
-static void cu_memory_note(cuda_device *d, cuda_block *b, void *at, size_t bytes) {
-  *b = (cuda_block){.at = (uintptr_t)at, .bytes = bytes};
+static void cu_memory_note(cuda_device *d, cuda_block *b) {
   pthread_mutex_lock(&d->lock);
   cuda_block **slot = cu_memory_slot(d, b->at);
   b->next = *slot;
   *slot = b;
   d->stats.live++;
-  d->stats.live_bytes += bytes;
+  d->stats.live_bytes += b->bytes;
   if (d->stats.live_bytes > d->stats.peak_bytes) d->stats.peak_bytes = d->stats.live_bytes;
   pthread_mutex_unlock(&d->lock);
 }
 
-static void cu_memory_forget(cuda_device *d, void *at) {
+/* The block at that address, which is the caller's from here on; NULL: it is spare now. */
+static cuda_block *cu_memory_forget(cuda_device *d, uint32_t space, void *at) {
   pthread_mutex_lock(&d->lock);
   cuda_block **slot = cu_memory_slot(d, (uintptr_t)at), *b = NULL;
-  while (*slot && (*slot)->at != (uintptr_t)at) slot = &(*slot)->next;
-  if ((b = *slot)) {
-    *slot = b->next;
-    d->stats.live--;
-    d->stats.live_bytes -= b->bytes;
+  while ((*slot)->at != (uintptr_t)at) slot = &(*slot)->next;
+  b = *slot;
+  *slot = b->next;
+  d->stats.live--;
+  d->stats.live_bytes -= b->bytes;
+  bool spare = space == CUDA_SPACE_DEVICE && b->bytes <= CU_MEMORY_SPARE && d->n_spares < CUDA_SPARES;
+  if (spare) d->spares[d->n_spares++] = b;
+  pthread_mutex_unlock(&d->lock);
+  return spare ? NULL : b;
+}
+
+/* Of so many bytes, that which was given back last; NULL: there is none. All work with it was waited for. */
+static cuda_block *cu_memory_spare(cuda_device *d, size_t bytes) {
+  cuda_block *b = NULL;
+  pthread_mutex_lock(&d->lock);
+  for (uint32_t i = d->n_spares; i-- > 0 && !b;) {
+    if (d->spares[i]->bytes != bytes) continue;
+    b = d->spares[i];
+    memmove(&d->spares[i], &d->spares[i + 1], (--d->n_spares - i) * sizeof(cuda_block *));
   }
   pthread_mutex_unlock(&d->lock);
-  base_free(d->base.alloc, b);
+  return b;
+}
+
+void cuda_spares_trim(cuda_device *d) {
+  pthread_mutex_lock(&d->lock);
+  while (d->n_spares) {
+    cuda_block *b = d->spares[--d->n_spares];
+    cuda_give(d, b->at, d->memory);
+    base_free(d->base.alloc, b);
+  }
+  pthread_mutex_unlock(&d->lock);
 }
 
 void cuda_device_stats(rt_device *device, rt_memory_stats *out) {
@@ -95,19 +121,20 @@ int cuda_device_allocate(rt_device *device, uint32_t space, size_t bytes, void *
   rt_device_name(device, name);
   if (bytes > device->facts.spaces[space].bytes)
     return base_fail(err, XLAC_E_OUT_OF_MEMORY, "out of memory: %s has no %zu bytes", name, bytes);
-  cuda_block *b = base_malloc(d->base.alloc, sizeof *b);
-  if (!b) return base_oom(err, "a block of GPU memory");
-  int status = cuda_enter(d, err);
-  if (status == 0) {
-    status = cu_memory_allocate(d, space, bytes, &at, err);
+  cuda_block *b = space == CUDA_SPACE_DEVICE && d->process == getpid() ? cu_memory_spare(d, bytes) : NULL;
+  if (!b) {
+    TRY(cuda_enter(d, err));
+    b = base_malloc(d->base.alloc, sizeof *b);
+    int status = b ? cu_memory_allocate(d, space, bytes, &at, err) : base_oom(err, "a block of GPU memory");
     cuda_leave(d);
+    if (status) {
+      base_free(d->base.alloc, b);
+      return status;
+    }
+    *b = (cuda_block){.at = (uintptr_t)at, .bytes = bytes};
   }
-  if (status) {
-    base_free(d->base.alloc, b);
-    return status;
-  }
-  cu_memory_note(d, b, at, bytes);
-  *out = at;
+  cu_memory_note(d, b);
+  *out = (void *)b->at;
   return 0;
 }
 
@@ -115,7 +142,9 @@ int cuda_device_allocate(rt_device *device, uint32_t space, size_t bytes, void *
 void cuda_device_release(rt_device *device, uint32_t space, void *memory) {
   cuda_device *d = cuda_device_of(device);
   xlac_error err;
-  cu_memory_forget(d, memory);
+  cuda_block *b = cu_memory_forget(d, space, memory);
+  if (!b) return;
+  base_free(d->base.alloc, b);
   if (cuda_enter(d, &err)) return;
   if (space == CUDA_SPACE_PINNED)
     d->driver.cuMemFreeHost(memory);

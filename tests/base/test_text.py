@@ -26,6 +26,11 @@ def test_writing(lib, ffi, text):
     for v in (0, 9, 10, 2**63 - 1, -(2**63)):
         lib.base_put_i64(t, v)
         want += str(v).encode()
+        lib.base_putf(t, b"%lld", ffi.cast("long long", v))
+        want += str(v).encode()
+    lib.base_putf(t, b"%s%d, %llu, %u%%: %3d %s", ffi.NULL, ffi.cast("int", -(2**31)), ffi.cast("unsigned long long", 2**64 - 1),
+                  ffi.cast("unsigned", 2**32 - 1), ffi.cast("int", 7), ffi.new("char[]", b"x"))
+    want += b"(null)-2147483648, 18446744073709551615, 4294967295%:   7 x"
     lib.base_put_u64(t, 2**64 - 1)
     lib.base_puts(t, b"end")
     want += str(2**64 - 1).encode() + b"end"

