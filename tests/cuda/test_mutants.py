@@ -43,7 +43,8 @@ SORT = [r"^__sync(warp|threads)\(\);", r"E = T < 256", r"far < 32; far \*= 2"]
 SUMS = [r"attention_pair<KIND>\(weights", r"^tensor_turned\(", r"^tensor_mma<KIND>\(sums\[i"]
 # Rows that one warp has: what rows of several would do is not compiled.
 WARPS = [r"^__syncthreads\(\);", r"w < LANES / 32"]
-OTHERS = {"orders": SORT, "softmax of warps": WARPS, "norm": WARPS, "attention f16": F16,
+BLOCKS = [r"^if \(j < 2 \|\| step < 1400\)"]  # of the maximum: a 0 behind the row is less
+OTHERS = {"orders": SORT, "softmax of warps": WARPS, "softmax of blocks": BLOCKS, "norm": WARPS, "attention f16": F16,
           "gradients f16": [*F16, *SUMS, r"V_ALONG < 3"],  # the last: of those whose values are no keys
           "attention f32": [*MMA, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
 KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}
