@@ -46,6 +46,7 @@ LEVELS = {
     "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
     **dict.fromkeys([f"cpu/native/{part}" for part in
                      ("body", "emit", "flatten", "loop", "lower", "masks", "saved", "store", "x86")], PLAIN),  # a compiler
+    "cpu/threaded/list.c": PLAIN,  # what it writes is run by others
     "cpu/loop/": SMALL,
     **dict.fromkeys(("cpu/linalg/lapack", "cpu/linalg/factor"), SMALL),  # calls of a library
     "cpu/linalg/small": PLAIN,

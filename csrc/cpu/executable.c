@@ -51,7 +51,7 @@ static int executable_ready_step(cpu_executable *exe, const rt_build_options *op
   }
   for (uint32_t j = 0; j < s->n_nested; j++)
     TRY(executable_ready(exe, options, s->nested[j],
-                         (executable_use){.body = s->kind == PLAN_WHILE && j == 1, .covered = covered || loop}, err));
+                         (executable_use){.body = s->kind == PLAN_WHILE, .covered = covered || loop}, err));
   if (s->kind == PLAN_START) TRY(cpu_start_make(exe, options, p, s, &start, err));
   exe->codes[p->number].steps[step] = vm ? (const void *)vm : loop ? (const void *)loop : start;
   return 0;

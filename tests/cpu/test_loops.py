@@ -7,7 +7,7 @@ import pytest
 
 import xlac
 
-from .conftest import same_bits
+from .conftest import leaves, same_bits
 
 NUMPY = {"f32": np.float32, "f64": np.float64, "s32": np.int32, "u32": np.uint32, "s64": np.int64, "u64": np.uint64, "bf16": ml_dtypes.bfloat16,
          "s8": np.int8, "pred": np.bool_, "c64": np.complex64}
@@ -130,6 +130,47 @@ def test_machine_code_that_runs_again_and_again(both, monkeypatch, level, rows, 
   r2 = f32[{row}] subtract(c, d)
   r3 = f32[{5 * row}] copy(a3)""", trips=trips), x, y, x[0], np.tile(y[0], 5))
     assert same_bits(got, want), exe.plan()
+
+
+SUMMED = [((24, 24), (0,)), ((5, 7), (0,)), ((9, 100), (0,)), ((30, 9), (0,)), ((40, 24), (1,)), ((7, 5), (1,)), ((3, 4, 6), (0, 1)), ((300,), (0,)), ((65,), (0,)), ((20,), (0,)),
+          ((6, 90), (1,)), ((4, 3, 5), (1,)), ((1000,), (0,)), ((16, 64), (0,))]
+
+
+@pytest.mark.parametrize("level", ["portable", "avx2", "avx512"])
+@pytest.mark.parametrize("t", ["f32", "f64", "s32", "bf16"])
+@pytest.mark.parametrize("extents,dims", SUMMED)
+def test_small_reductions_are_those_of_a_program_without_a_loop(both, monkeypatch, level, t, extents, dims):
+    """Of values that are computed, by one op or by many, of values that lie there, and beside what is stored of each; from numbers that are the loop's."""
+    monkeypatch.setenv("XLAC_MAX_ISA", level)
+    whole, left = f"{t}[{','.join(map(str, extents))}]", f"{t}[{','.join(str(n) for i, n in enumerate(extents) if i not in dims)}]"
+    kept = ",".join(str(i) for i in range(len(extents)) if i not in dims)
+    which = ",".join(map(str, dims))
+    combiners = "".join(f"{op}_ {{ x = {t}[] parameter(0)\n y = {t}[] parameter(1)\n ROOT r = {t}[] {op}(x, y) }}\n" for op in ("add", "maximum"))
+    many = f"f = {whole} add(d, a0)\n g = {whole} multiply(f, d)" if t == "s32" else f"f = {whole} tanh(d)\n g = {whole} exponential(f)"
+    shape = tuple(n for i, n in enumerate(extents) if i not in dims)
+    rng = np.random.default_rng(sum(extents))
+    args = [rng.standard_normal(s) * 9 for s in (extents, shape, ())]
+    state, body = [whole, left, f"{t}[]"], f"""
+ most = {left} reduce(a0, a2), dimensions={{{which}}}, to_apply=maximum_
+ b = {whole} broadcast(a1), dimensions={{{kept}}}
+ d = {whole} subtract(a0, b)
+ zero = {t}[] constant(3)
+ total = {left} reduce(d, zero), dimensions={{{which}}}, to_apply=add_
+ {many}
+ other = {left} reduce(g, a2), dimensions={{{which}}}, to_apply=add_
+ largest = {left} reduce(g, zero), dimensions={{{which}}}, to_apply=maximum_
+ two = {left} add(total, other)
+ three = {left} maximum(most, largest)
+ r1 = {left} subtract(three, two)
+ r0 = {whole} negate(g)
+ r2 = {t}[] negate(a2)"""
+    args = [np.asarray(a).astype(NUMPY[t]) for a in args]
+    got, _, exe = both(loop(state, body, combiners, trips=3), *args)
+    parameters = "".join(f" a{i} = {s} parameter({i})\n" for i, s in enumerate(state))
+    trip = xlac.compile(f"HloModule m\n{combiners}ENTRY e {{\n{parameters}{body}\n ROOT r = ({', '.join(state)}) tuple(r0, r1, r2) }}")
+    for _ in range(3):
+        args = leaves(trip(*args))
+    assert same_bits(got[1:], args), exe.plan()
 
 
 def test_loops_in_loops_and_branches(both):

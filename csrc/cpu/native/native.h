@@ -59,10 +59,12 @@ void cpu_native_run_lanes(const cpu_native_kernel *n, const void *const *in, voi
 /* --- bound calls: a kernel that runs again and again on the same memory --- */
 /* All iterations as one call of the code, whose arguments are made once. Its memory is the caller's. */
 typedef struct cpu_native_call cpu_native_call;
-/* How many bytes it has; 0: n (or NULL) has reductions, or needs several calls. */
+/* How many bytes it has; 0: n (or NULL) needs several calls, or combines values of several rows. */
 size_t cpu_native_call_bytes(const cpu_native_kernel *n);
-/* call: those bytes, aligned to 8. n is ready; what in and out point to is where each run finds it. */
-void cpu_native_call_bind(const cpu_native_kernel *n, const void *const *in, void *const *out, cpu_native_call *call);
+/* call: those bytes, aligned to 8. n is ready; what in, out and sums (of kernels that reduce, by store) point to is
+ * where each run finds it. */
+void cpu_native_call_bind(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                          cpu_native_call *call);
 /* Not by several threads at a time: the code counts in the arguments. */
 void cpu_native_call_run(cpu_native_call *call);
 

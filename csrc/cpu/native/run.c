@@ -212,16 +212,18 @@ static size_t nat_call_arguments(const cpu_native_kernel *n) {
 }
 
 size_t cpu_native_call_bytes(const cpu_native_kernel *n) {
-  if (!n || n->n_parts || n->entry == NAT_NONE || n->k->reduction || n->k->rank > 2) return 0;
+  if (!n || n->n_parts || n->entry == NAT_NONE || n->k->rank > 2) return 0;
+  if (n->k->reduction && n->way != CPU_NATIVE_VALUES && (n->way != CPU_NATIVE_LANES || n->k->rank > 1)) return 0;
   if (!n->tail && n->k->extents[n->k->rank - 1] % n->lanes) return 0;
   size_t first = nat_call_rows(n) > 1 ? n->n_streams * sizeof(void *) : 0;
   return offsetof(cpu_native_call, a) + nat_call_arguments(n) + first;
 }
 
-void cpu_native_call_bind(const cpu_native_kernel *n, const void *const *in, void *const *out, cpu_native_call *call) {
+void cpu_native_call_bind(const cpu_native_kernel *n, const void *const *in, void *const *out, char *const *sums,
+                          cpu_native_call *call) {
   cpu_native_rows r;
   assert(cpu_native_call_bytes(n) > 0);
-  (void)nat_rows_begin(&r, n, in, out, NULL, 0);
+  (void)nat_rows_begin(&r, n, in, out, sums, 0);
   call->code = r.code, call->rows = nat_call_rows(n), call->n_streams = n->n_streams, call->first = NULL;
   call->a.n = n->k->extents[n->k->rank - 1];
   if (call->rows > 1) call->first = (const void **)(void *)((char *)&call->a + nat_call_arguments(n));

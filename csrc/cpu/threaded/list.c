@@ -6,7 +6,7 @@
  * present kernel. Constants and iotas are the same in every run: they are written here, once. */
 #include "list.h"
 
-#include "../vm/vm_inside.h"
+#include "../vm/vm_fold.h"
 
 enum {
   LIST_MAX_LANES = 1024,
@@ -35,6 +35,7 @@ typedef struct list_make {
   uint8_t uses[LIST_MAX_VALUES];                /* of the present kernel's values: how often they are read, at most 2 */
   uint32_t fixed, scratch, scratch_most, calls; /* bytes */
   uint64_t work;
+  const cpu_native_kernel *left; /* the code that left the values which are combined; or NULL */
 } list_make;
 
 /* --- instructions, not bound yet --- */
@@ -96,6 +97,12 @@ static void list_run_update(const list_inst *i) {
     memmove(to, i->in[0], (size_t)row->bytes);
 }
 
+/* Bytes for n lanes of v; in multiples of a cache line, but for single elements. */
+__attribute__((noinline)) static uint32_t list_room(int64_t n, const kernel_value *v) {
+  int64_t bytes = n * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+  return (uint32_t)(bytes <= 16 ? 16 : (bytes + 63) & ~(int64_t)63);
+}
+
 /* The arrays of a kernel that is machine code. */
 typedef struct list_arrays {
   const void *in[LIST_CODE_INPUTS];
@@ -118,34 +125,62 @@ static void list_run_call(const list_inst *i) {
   cpu_native_call_run(i->out);
 }
 
-bool cpu_list_is_call(const list_code *c) {
-  return c->inst.fn == list_run_code;
+/* What combines values that no code has left: where the system refuses code, the VM runs the kernel whole. */
+static void list_run_nothing(const list_inst *i) {
+  (void)i;
+}
+
+/* Bytes of what code leaves of a store that reduces: its values, or the lanes of folds. */
+static uint32_t list_sum_room(const kernel *k, const kernel_store *s) {
+  uint32_t room = list_room(k->count, &k->values[s->value]);
+  return room < CPU_NATIVE_FOLD_BYTES ? CPU_NATIVE_FOLD_BYTES : room;
+}
+
+/* Where code leaves the values of a store that reduces: in[2] is the first's place. */
+static void list_find_sums(const kernel *k, char *at, char **sums) {
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    sums[i] = at;
+    if (k->stores[i].by) at += list_sum_room(k, &k->stores[i]);
+  }
 }
 
 void cpu_list_bind_call(const list_code *c, list_inst *to, void *const *pointers, char *calls) {
-  const cpu_native_kernel *n = ((const cpu_vm *)c->in[1].fixed)->native;
-  assert(cpu_list_is_call(c) && c->in[1].area == LIST_FIXED);
-  if (!cpu_native_is_ready(n) || !cpu_native_call_bytes(n)) return;
+  bool ready = cpu_native_is_ready(c->native);
   list_arrays a;
-  list_find_arrays(c->inst.data, pointers, &a);
+  char *sums[KERNEL_MAX_STORES];
+  if (c->inst.fn != list_run_code) {
+    if (!ready) to->code = LIST_CALL, to->fn = list_run_nothing;
+    return;
+  }
+  if (!ready || !cpu_native_call_bytes(c->native)) return;
+  const plan_step *s = c->inst.data;
+  list_find_arrays(s, pointers, &a);
+  if (s->kernel->reduction) list_find_sums(s->kernel, (char *)(uintptr_t)to->in[2], sums);
   to->fn = list_run_call;
   to->out = calls + c->call;
-  cpu_native_call_bind(n, a.in, a.out, to->out);
+  cpu_native_call_bind(c->native, a.in, a.out, s->kernel->reduction ? sums : NULL, to->out);
+}
+
+/* A row combined to one element, and several short ones to one each: as the VM has them. data: the folds. */
+static void list_run_fold(const list_inst *i) {
+  const vm_fold *fold = i->data;
+  char lanes[VM_FOLD_BYTES] __attribute__((aligned(64)));
+  int64_t valid = 0;
+  fold->some(i->n, i->in[0], lanes, &valid);
+  fold->last(valid, lanes);
+  memcpy(i->out, lanes, 8);
+}
+static void list_run_fold_rows(const list_inst *i) {
+  ((const vm_fold *)i->data)->rows(i->of->reduction->outer, i->of->reduction->reduced, i->in[0], i->out);
 }
 
 /* false when out of memory, as in all functions here that give a bool and are not named as a question. */
-static bool list_emit(list_make *x, list_code c) {
-  return BASE_VEC_PUSH(x->alloc, &x->codes, c);
-}
-
-/* Bytes for n lanes of v; in multiples of a cache line, but for single elements. */
-static uint32_t list_room(int64_t n, const kernel_value *v) {
-  int64_t bytes = n * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
-  return (uint32_t)(bytes <= 16 ? 16 : (bytes + 63) & ~(int64_t)63);
+__attribute__((noinline)) static bool list_emit(list_make *x, const list_code *c) {
+  return BASE_VEC_PUSH(x->alloc, &x->codes, *c);
 }
 
 /* Scratch memory is used anew by every kernel: the list needs as much as the largest. */
-static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
+__attribute__((noinline)) static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
   list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
   x->scratch += list_room(n, v);
   if (x->scratch > x->scratch_most) x->scratch_most = x->scratch;
@@ -164,7 +199,7 @@ static bool list_fixed(list_make *x, const kernel *k, const kernel_value *v, lis
   if (x->fixed + room > LIST_MAX_FIXED) {
     assert(!x->body);
     c.out = *out = list_new_scratch(x, k->count, v);
-    return list_emit(x, c);
+    return list_emit(x, &c);
   }
   void *to = base_arena_aligned(x->arena, room, 64);
   if (!to) return false;
@@ -185,7 +220,7 @@ static bool list_load_at(list_make *x, const plan_step *s, const kernel_value *v
   if (kernel_is_gather(k, v)) c.inst.fn = list_run_load_each;
   for (uint32_t j = 0; j < v->n_in; j++) c.in[1 + j] = where[v->in[j]];
   c.out = *out = list_new_scratch(x, k->count, v);
-  return list_emit(x, c);
+  return list_emit(x, &c);
 }
 
 /* A load from a fixed place: read in place if it is dense, filled if it is one number, else gathered. */
@@ -198,7 +233,7 @@ static bool list_load(list_make *x, const plan_step *s, const kernel_value *v, l
   c.in[0] = *out = from;
   if (here) return true;
   c.out = *out = list_new_scratch(x, k->count, v);
-  return list_emit(x, c);
+  return list_emit(x, &c);
 }
 
 /* The latest instruction takes over what c does with its result, where nobody else wants that: `t = x * y; u = t +
@@ -230,7 +265,7 @@ static bool list_op(list_make *x, const plan_step *s, uint32_t i, const list_cel
   c.out = *out;
   bool joined = list_join(x, v, &c);
   x->last = joined ? UINT32_MAX : i;
-  return joined || list_emit(x, c);
+  return joined || list_emit(x, &c);
 }
 
 /* The store of the last value, which is computed where it is stored; NULL: none is, since another store's value
@@ -241,7 +276,7 @@ static const kernel_store *list_direct(const kernel *k) {
   for (uint32_t i = 0; i < k->n_stores; i++) {
     const kernel_store *s = &k->stores[i];
     uint8_t kind = k->values[s->value].kind;
-    if (kind == KERNEL_LOAD) return NULL;
+    if (kind == KERNEL_LOAD || k->reduction) return NULL;
     if (kind == KERNEL_OP && s->value + 1 == k->n_values) direct = s;
   }
   return direct;
@@ -274,11 +309,11 @@ static bool list_value(list_make *x, const plan_step *s, uint32_t i, list_cell *
   return list_op(x, s, i, where, &where[i]);
 }
 
-static bool list_copy(list_make *x, const list_cell *from, list_cell to, int64_t bytes) {
+__attribute__((noinline)) static bool list_copy(list_make *x, const list_cell *from, list_cell to, int64_t bytes) {
   list_code c = {.inst = {.code = cpu_list_copy(bytes), .fn = list_run_copy, .n = bytes}, .n_in = 1, .out = to};
   c.in[0] = *from;
   x->last = UINT32_MAX;
-  return list_emit(x, c);
+  return list_emit(x, &c);
 }
 
 static bool list_store(list_make *x, const plan_step *s, const kernel_store *store, const list_cell *where) {
@@ -300,36 +335,179 @@ static void list_count_uses(list_make *x, const kernel *k) {
   for (uint32_t i = 0; i < k->n_stores; i++) x->uses[k->stores[i].value] = 2;
 }
 
+/* --- reductions: the VM's order (vm_reduce.c) --- */
+
+static list_cell list_further(list_cell c, int64_t bytes) {
+  if (c.area == LIST_BUFFER) c.offset += bytes;
+  if (c.area == LIST_SCRATCH) c.at += (uint32_t)bytes;
+  return c;
+}
+
+/* n lanes of x and y, combined as the store has it. */
+static bool list_combine(list_make *x, uint32_t store, const list_cell *in, int64_t n, list_cell out) {
+  const cpu_vm *vm = x->code->steps[x->step];
+  const scalar_loop *l = &vm->sums[store].combine;
+  list_code c = {.inst = {.n = n, .data = l, .fn = l->work || l->wraps ? list_run_lanes : list_run_simple}, .n_in = 2};
+  c.in[0] = in[0], c.in[1] = in[1], c.out = out;
+  c.native = x->left;
+  return list_emit(x, &c);
+}
+
+/* Values of results side by side: `wide` lanes of partial results, which are several runs of them. */
+static bool list_columns(list_make *x, const plan_step *s, uint32_t store, list_cell *from, list_cell to) {
+  const kernel_reduction *red = s->kernel->reduction;
+  const cpu_vm *vm = x->code->steps[x->step];
+  int64_t bytes = (int64_t)base_dtype_bytes((base_dtype)vm->sums[store].type), runs = vm->cut.runs;
+  int64_t wide = runs * red->inner, n = red->reduced * red->inner;
+  list_cell first = *from;
+  for (int64_t at = wide, m = 0; at < n; at += m) {
+    list_cell in[2] = {*from, list_further(first, at * bytes)};
+    m = wide < n - at ? wide : n - at;
+    if (!list_combine(x, store, in, m, to)) return false;
+    list_cell rest = list_further(first, m * bytes);
+    if (at == wide && m < wide && !list_copy(x, &rest, list_further(to, m * bytes), (wide - m) * bytes)) return false;
+    *from = to;
+  }
+  for (; runs > 1; runs /= 2, *from = to) {
+    int64_t half = runs / 2 * red->inner;
+    list_cell in[2] = {*from, list_further(*from, half * bytes)};
+    assert(runs % 2 == 0);
+    if (!list_combine(x, store, in, half, to)) return false;
+  }
+  return true;
+}
+
+/* Combines the store's values; *from becomes the place of what they come to. */
+static bool list_reduce(list_make *x, const plan_step *s, uint32_t store, list_cell *from) {
+  const kernel *k = s->kernel;
+  const kernel_value *v = &k->values[k->stores[store].value];
+  const cpu_vm *vm = x->code->steps[x->step];
+  list_cell to = list_new_scratch(x, k->count, v);
+  if (k->reduction->inner > 1) return list_columns(x, s, store, from, to);
+  list_code c = {.inst = {.data = vm->sums[store].fold, .of = k, .fn = list_run_fold_rows}, .n_in = 1, .out = to};
+  if (k->reduction->outer == 1) c.inst.fn = list_run_fold, c.inst.n = k->count;
+  if (x->left && cpu_native_way_of(x->left) == CPU_NATIVE_LANES && cpu_native_lanes(x->left) < k->count)
+    c.inst.n = cpu_native_lanes(x->left);
+  c.in[0] = *from;
+  c.native = x->left;
+  *from = to;
+  return list_emit(x, &c);
+}
+
+/* The initial value in as many lanes as there are results. */
+static bool list_initial(list_make *x, const plan_step *s, uint32_t store, list_cell *out) {
+  const kernel *k = s->kernel;
+  const kernel_value *v = &k->values[k->stores[store].init];
+  int64_t n = k->reduction->outer * k->reduction->inner;
+  list_code c = {.inst = {.n = n, .data = v, .fn = list_run_fill}, .n_in = 1};
+  c.in[0] = (list_cell){.area = LIST_FIXED, .fixed = v->data};
+  if (v->kind == KERNEL_LOAD) {
+    int64_t offset = v->index->offset * (int64_t)base_dtype_bytes((base_dtype)v->dtype);
+    c.in[0] = (list_cell){.area = LIST_BUFFER, .at = s->in[v->buffer], .offset = offset};
+  }
+  *out = c.in[0];
+  if (n == 1) return true;
+  c.out = *out = list_new_scratch(x, n, v);
+  return list_emit(x, &c);
+}
+
+/* Partial results of all stores that reduce, and their initial values. */
+typedef struct list_partial {
+  list_cell of[KERNEL_MAX_STORES][2];
+} list_partial;
+
+/* where: by value, or of what code left by store. */
+static bool list_reduce_all(list_make *x, const plan_step *s, const list_cell *where, list_partial *p) {
+  const kernel *k = s->kernel;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++) {
+    if (!k->stores[i].by) continue;
+    p->of[i][0] = x->left ? where[i] : where[k->stores[i].value];
+    if (!list_reduce(x, s, i, &p->of[i][0]) || !list_initial(x, s, i, &p->of[i][1])) return false;
+  }
+  return true;
+}
+
+/* The results: last of all, since they may be the memory of an input. */
+static bool list_deliver(list_make *x, const plan_step *s, const list_partial *p) {
+  const kernel *k = s->kernel;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++) {
+    list_cell out = {.area = LIST_BUFFER, .at = s->out[k->stores[i].buffer]};
+    int64_t n = k->reduction->outer * k->reduction->inner;
+    if (k->stores[i].by && !list_combine(x, i, p->of[i], n, out)) return false;
+  }
+  return true;
+}
+
+/* Whether a store's values are combined by instructions. */
+static bool list_can_reduce(const kernel *k, const cpu_vm *vm, uint32_t store) {
+  const kernel_store *s = &k->stores[store];
+  const kernel_value *v = &k->values[s->value], *init = &k->values[s->init];
+  const kernel_reduction *red = k->reduction;
+  bool same = vm->sums[store].type == v->dtype && vm->insts[s->value].lane == v->dtype;
+  if (!same || init->dtype != v->dtype || vm->insts[s->init].lane != v->dtype || v->kind == KERNEL_CONSTANT)
+    return false;
+  if (init->kind != KERNEL_CONSTANT &&
+      (init->kind != KERNEL_LOAD || init->n_in || init->box || !kernel_is_constant(k, init->index)))
+    return false;
+  if (red->inner > 1) return red->outer == 1;
+  if (!vm->sums[store].fold || base_dtype_bytes((base_dtype)v->dtype) > 8) return false;
+  return red->outer == 1 ? k->rank == 1 && k->count <= vm->lanes : red->reduced < CPU_VM_SHORT_RUN;
+}
+
+/* A small reduction in a loop. */
+static bool list_is_reduction(const list_make *x, const plan_step *s) {
+  if (!x->body || s->kind != PLAN_KERNEL || !s->kernel->reduction) return false;
+  const kernel *k = s->kernel;
+  const cpu_vm *vm = x->code->steps[x->step];
+  if (k->reduction->reduced == 0 || vm->cut.pieces != 1 || vm->scanning) return false;
+  for (uint32_t i = 0; i < k->n_stores; i++)
+    if (k->stores[i].by && !list_can_reduce(k, vm, i)) return false;
+  return true;
+}
+
 /* All of a small kernel: its values in order, then the stores that no value was computed into. */
 static bool list_kernel(list_make *x, const plan_step *s) {
   const kernel *k = s->kernel;
   const kernel_store *direct = list_direct(k);
-  assert(k->n_values <= LIST_MAX_VALUES && !k->reduction);
+  assert(k->n_values <= LIST_MAX_VALUES);
   list_cell where[LIST_MAX_VALUES];
+  list_partial partial;
   memset(where, 0, sizeof where);
   x->scratch = 0;
+  x->left = NULL;
   x->last = UINT32_MAX;
   list_count_uses(x, k);
   x->work += (uint64_t)k->count / 16 + 1;
   for (uint32_t i = 0; i < k->n_values; i++)
     if (!list_value(x, s, i, where)) return false;
+  x->last = UINT32_MAX;
+  if (!list_reduce_all(x, s, where, &partial)) return false;
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (&k->stores[i] != direct && !list_store(x, s, &k->stores[i], where)) return false;
-  return true;
+    if (&k->stores[i] != direct && !k->stores[i].by && !list_store(x, s, &k->stores[i], where)) return false;
+  return list_deliver(x, s, &partial);
+}
+
+/* Whether the machine code of the present step, a reduction, combines values itself, more than one result's. */
+static bool list_has_own_way(const list_make *x) {
+  const cpu_native_kernel *n = ((const cpu_vm *)x->code->steps[x->step])->native;
+  return n && !cpu_native_call_bytes(n);
 }
 
 /* Kernels whose values all fit into little memory, and that need nothing which only the VM can do. */
 static bool list_is_small(const list_make *x, const plan_step *s) {
   if (s->kind != PLAN_KERNEL) return false;
   const kernel *k = s->kernel;
-  if (k->reduction || k->count < 1 || k->count > LIST_MAX_LANES || k->n_values > LIST_MAX_VALUES) return false;
+  if (k->reduction && (!list_is_reduction(x, s) || list_has_own_way(x))) return false;
+  if (k->count < 1 || k->count > LIST_MAX_LANES || k->n_values > LIST_MAX_VALUES) return false;
   for (uint32_t i = 0; i < k->n_stores; i++)
-    if (!kernel_is_dense(k, &k->stores[i].index)) return false;
+    if (!k->stores[i].by && !kernel_is_dense(k, &k->stores[i].index)) return false;
   for (uint32_t i = 0; i < k->n_values; i++)
     if (k->values[i].kind == KERNEL_PICK || k->values[i].kind == KERNEL_SCAN ||
         (k->values[i].kind == KERNEL_LOAD && k->values[i].n_in > 2))
       return false;
   uint64_t bytes = 0, fixed = x->fixed;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    bytes += 2 * list_room(k->count, &k->values[k->stores[i].value]);
   for (uint32_t i = 0; i < k->n_values; i++) {
     uint32_t room = list_room(k->count, &k->values[i]);
     if (x->body && (k->values[i].kind == KERNEL_CONSTANT || k->values[i].kind == KERNEL_COUNT_UP))
@@ -342,8 +520,8 @@ static bool list_is_small(const list_make *x, const plan_step *s) {
 
 /* Whether it is better off as machine code: a call of it instead of a call an op. */
 static bool list_is_code(const list_make *x, const plan_step *s) {
-  if (s->kind != PLAN_KERNEL || s->kernel->reduction || s->kernel->count <= 1 || s->n_in > LIST_CODE_INPUTS)
-    return false;
+  if (s->kind != PLAN_KERNEL || s->kernel->count <= 1 || s->n_in > LIST_CODE_INPUTS) return false;
+  if (s->kernel->reduction && (!list_is_reduction(x, s) || list_has_own_way(x))) return false;
   const kernel *k = s->kernel;
   const cpu_vm *vm = x->code->steps[x->step];
   int64_t ops = 0;
@@ -354,21 +532,35 @@ static bool list_is_code(const list_make *x, const plan_step *s) {
   return vm->native && !vm->scalar && k->count <= LIST_MAX_LANES && ops * k->count >= LIST_CODE_WORK;
 }
 
+static list_cell list_new_sums(list_make *x, const kernel *k, const kernel_store *s) {
+  list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
+  x->scratch += list_sum_room(k, s);
+  if (x->scratch > x->scratch_most) x->scratch_most = x->scratch;
+  return c;
+}
+
 static bool list_code_of(list_make *x, const plan_step *s) {
-  list_code c = {.inst = {.fn = list_run_code, .data = s}, .n_in = 2};
-  c.in[0].area = LIST_POINTERS;
-  c.in[1] = (list_cell){.area = LIST_FIXED, .fixed = x->code->steps[x->step]};
-  c.out.area = LIST_POINTERS;
-  c.call = x->calls;
-  x->calls += (uint32_t)(cpu_native_call_bytes(((const cpu_vm *)x->code->steps[x->step])->native) + 15) & ~15u;
+  const kernel *k = s->kernel;
+  const cpu_vm *vm = x->code->steps[x->step];
+  list_code c = {.inst = {.fn = list_run_code, .data = s}, .n_in = 3, .native = vm->native, .call = x->calls};
+  list_cell sums[KERNEL_MAX_STORES];
+  list_partial partial;
+  c.in[0].area = c.in[2].area = c.out.area = LIST_POINTERS;
+  c.in[1] = (list_cell){.area = LIST_FIXED, .fixed = vm};
+  if (k->reduction) c.in[2] = (list_cell){.area = LIST_SCRATCH};
+  x->scratch = 0;
+  x->left = vm->native;
+  for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
+    if (k->stores[i].by) sums[i] = list_new_sums(x, k, &k->stores[i]);
+  x->calls += (uint32_t)(cpu_native_call_bytes(vm->native) + 15) & ~15u;
   x->last = UINT32_MAX;
-  x->work += (uint64_t)s->kernel->count / 16 + 1;
-  return list_emit(x, c);
+  x->work += (uint64_t)k->count / 16 + 1;
+  return list_emit(x, &c) && list_reduce_all(x, s, sums, &partial) && list_deliver(x, s, &partial);
 }
 
 /* Ends the present part with the step or the group that follows its instructions; both NULL at the program's end. */
 static bool list_end_part(list_make *x, const plan_step *s, const cpu_group *g) {
-  if (x->codes.n > x->first && !list_emit(x, (list_code){.inst = {.code = LIST_END}})) return false;
+  if (x->codes.n > x->first && !list_emit(x, &(list_code){.inst = {.code = LIST_END}})) return false;
   list_part part = {.first = x->first, .n = x->codes.n - x->first, .step = s, .group = g};
   part.at = x->at;
   part.n_steps = x->step - x->at;
@@ -399,7 +591,7 @@ static bool list_row(list_make *x, const plan_program *p, const plan_step *s, bo
   c.inst.data = base_arena_memdup(x->arena, &row, sizeof row);
   x->last = UINT32_MAX;
   x->work += (uint64_t)row.bytes / 64 + 1;
-  return c.inst.data && list_emit(x, c);
+  return c.inst.data && list_emit(x, &c);
 }
 
 /* Instructions where the step is small, else a part that ends with it. */

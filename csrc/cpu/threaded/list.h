@@ -50,7 +50,10 @@ typedef struct list_cell {
 typedef struct list_code {
   list_inst inst;
   uint8_t n_in;
-  uint32_t call; /* where its call is among those of a binding; of instructions that cpu_list_is_call says */
+  /* Of a kernel's machine code, or of what combines the values that it leaves: the code, and where its call is among
+   * those of a binding. Else NULL. */
+  const cpu_native_kernel *native;
+  uint32_t call;
   list_cell in[3], out;
 } list_code;
 
@@ -79,10 +82,8 @@ typedef struct cpu_list {
 XLAC_MUST_USE int cpu_list_make(cpu_executable *exe, const plan_program *p, bool body, const cpu_list **out,
                                 xlac_error *err);
 
-/* The instruction is a kernel's machine code: it is bound as a call of it (cpu_native_call) at `calls` on, where it may
- * be one. pointers: the program's. */
+/* Of an instruction with `native`, which is bound but for its call: that is at `calls` on. pointers: the program's. */
 void cpu_list_bind_call(const list_code *c, list_inst *to, void *const *pointers, char *calls);
-bool cpu_list_is_call(const list_code *c);
 
 /* --- list_run.c --- */
 /* Of the parts of l, which is the list of p and no loop's body, those from `first` on and before `last`, once, on the

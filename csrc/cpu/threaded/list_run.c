@@ -127,7 +127,7 @@ typedef struct listr_loop {
 static void listr_bind_list(const cpu_list *l, list_inst *to, void *const *pointers, char *scratch, char *calls) {
   for (uint32_t i = 0; i < l->n_codes; i++) {
     listr_bind(&l->codes[i], &to[i], pointers, scratch);
-    if (cpu_list_is_call(&l->codes[i])) cpu_list_bind_call(&l->codes[i], &to[i], pointers, calls);
+    if (l->codes[i].native) cpu_list_bind_call(&l->codes[i], &to[i], pointers, calls);
   }
 }
 
