@@ -201,7 +201,7 @@ def test_what_load_refuses(exe):
                        (data[:8] + b"\x02" + data[9:], "format 2"), (data[:-1] + bytes([data[-1] ^ 1]), "damaged")]:
         with pytest.raises(xlac.Error, match=words) as caught:
             xlac.load(bad)
-        assert caught.value.code == 901 and "again" in caught.value.hint
+        assert caught.value.code == 901 and ("compiles it" if bad[:3] == b"Hlo" else "again") in caught.value.hint
     with pytest.raises(OSError):
         xlac.load("no such file")
     with pytest.raises(TypeError):

@@ -192,6 +192,15 @@ def test_conversions_have_the_bits_of_the_reference(t, to):
         agree(flat(t, n, [f"v1 = {to}[] convert(v0)"], 1), numbers(rng, t, n))
 
 
+@pytest.mark.parametrize("t", ["s32", "u32", "s64", "u64", "s16"])
+def test_products_with_a_number_have_the_bits_of_the_reference(t):
+    limits = np.iinfo(NAMES[t])
+    rng, top = np.random.default_rng(8), 1 << 8 * dtype_of(t).itemsize - 2
+    for by in (0, 1, 2, 3, 5, 6, 7, 9, 10, 24, 31, 33, top, top + 1, 2 * top - 1, 2 * top, 4 * top - 1, -1, -2, -3, -2 * top):
+        if limits.min <= by <= limits.max:
+            agree(flat(t, 37, [f"v1 = {t}[] constant({by})", f"v2 = {t}[] multiply(v0, v1)", f"v3 = {t}[] multiply(v1, v2)"], 1), numbers(rng, t, 37))
+
+
 @pytest.mark.parametrize("by", [0, 1, 7, 15, 31, 32, 63, 64])
 def test_shifts_by_a_number_have_the_bits_of_the_reference(by):
     rng = np.random.default_rng(6)

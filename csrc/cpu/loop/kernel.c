@@ -95,7 +95,9 @@ static uint32_t lkernel_value(lkernel *w, uint32_t i) {
   const kernel_value *v = &w->t->kernel->values[i];
   uint32_t values[LKERNEL_LANES], neighbours = NAT_NONE;
   if (v->kind == KERNEL_OP) {
+    w->x->code.body.alike = w->n == 1;
     uint32_t value = nat_lower_op(&w->lower, v);
+    w->x->code.body.alike = false;
     return w->n > 1 && nat_loop_settle(&w->x->code) ? nat_loop_spread(&w->x->code, value) : value;
   }
   if (v->kind == KERNEL_CONSTANT || w->n == 1) return lkernel_element(w, v, 0);

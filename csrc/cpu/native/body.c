@@ -135,7 +135,7 @@ uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y
 uint32_t nat_op_within(nat_body *b, nat_lane op, uint32_t width, uint32_t whole, uint32_t x, uint32_t y) {
   uint8_t code = b->target->ops[op][__builtin_ctz(width)];
   if (b->failed || code == X86_NONE) return b->failed = true, 0;
-  assert(width < whole && b->values[x].width == whole && b->values[y].width == whole);
+  assert(width != whole && b->values[x].width == whole && b->values[y].width == whole);
   nat_value v = {.kind = NAT_OP, .width = (uint8_t)whole, .op = code, .n_in = 2, .in = {x, y, NAT_NONE}};
   v.steady = b->values[x].steady && b->values[y].steady;
   return nat_add(b, v);

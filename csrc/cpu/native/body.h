@@ -111,6 +111,7 @@ typedef struct nat_body {
   uint32_t n_once; /* values of one vector; see nat_repeat */
   bool failed;     /* out of memory, too large, or something that native code has not; then values are numbers without
                       meaning */
+  bool alike;      /* of loops: of the lanes of what is lowered the first is all that counts */
   nat_value *values;
   uint32_t *found, n_found; /* a table of values by their contents */
   nat_stream streams[NAT_MAX_STREAMS];
@@ -135,7 +136,7 @@ uint32_t nat_fold_from(nat_body *b, uint32_t first);
 void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value);
 /* An instruction by lane op and width. number: of comparisons, rounding, shifts and shuffles. */
 uint32_t nat_op(nat_body *b, nat_lane op, uint32_t width, uint32_t x, uint32_t y, uint32_t z, unsigned number);
-/* The instruction for lanes of `width` on all the parts of lanes of `whole` bytes. */
+/* The instruction for lanes of `width` on all the parts of lanes of `whole` bytes, or on several of them. */
 uint32_t nat_op_within(nat_body *b, nat_lane op, uint32_t width, uint32_t whole, uint32_t x, uint32_t y);
 /* Values for so many vectors of a trip: number i of vector t becomes i + t * n_once. Steady ones stay those of the
  * first. false when out of memory. */

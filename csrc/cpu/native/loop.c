@@ -39,6 +39,7 @@ static nat_lanes nloop_op_lanes(const nat_loop *l, const nat_value *v) {
   uint32_t of = 0, from = l->body.values[v->in[0]].width;
   unsigned lane = 0;
   if (nat_loop_is_lane(v, &of, &lane)) return NAT_LANES_SAME;
+  if (v->op == X86_PMULUDQ && v->width == 4) return NAT_LANES_FIRST;
   if (v->op == X86_SHUFPS) return v->in[0] == v->in[1] ? (nat_lanes)l->body.values[v->in[0]].lanes : NAT_LANES_DIFFER;
   return (v->width < from && v->width > 0) || (v->width == 0 && from == 8) ? NAT_LANES_FIRST : NAT_LANES_SAME;
 }
