@@ -515,6 +515,7 @@
 #include "cpu/tile/group_run.c"
 #include "cpu/tridiagonal.c"
 #include "cpu/turns.c"
+#include "cpu/turns_alike.c"
 #include "cpu/vm/vm.c"
 #include "cpu/vm/vm_block.c"
 #include "cpu/vm/vm_chain.c"

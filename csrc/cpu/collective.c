@@ -15,19 +15,20 @@ enum { COLLECTIVE_TICKS = 1 << 12 };
 enum { COLLECTIVE_AT_ONCE = 4 };
 typedef void collective_add_fn(int64_t n, void *into, uint32_t members, const void *const *from);
 
-typedef struct collective_routine {
-  interp_collective_form form;
-  bool agreed;            /* whoever is a member of somebody's group has that group */
-  const cpu_body *body;   /* of sums; else NULL */
-  collective_add_fn *add; /* where the body is just that */
-} collective_routine;
-
 /* What a combination goes by. */
 typedef struct collective_sum {
   collective_add_fn *add;
   const rt_extent *extents;
   scalar_lanes_run lanes;
 } collective_sum;
+
+typedef struct collective_routine {
+  interp_collective_form form;
+  bool agreed;            /* whoever is a member of somebody's group has that group */
+  const cpu_body *body;   /* of sums; else NULL */
+  collective_add_fn *add; /* where the body is just that: */
+  collective_sum plain;   /* nothing of it changes */
+} collective_routine;
 
 /* --- running --- */
 
@@ -124,7 +125,7 @@ static int collective_run(const cpu_routine_run *r) {
   const collective_routine *c = r->data;
   const interp_options *o = &r->run->ctx.options;
   rt_communicator *meeting = o->communicator;
-  collective_sum sum = {.add = c->add, .extents = c->form.what.extents};
+  collective_sum sum = {.extents = c->form.what.extents};
   if (!meeting) return cpu_run_eval(r->run, r->step, r->pointers); /* alone: the operands, or an error */
   if ((uint32_t)(meeting->replicas * meeting->partitions) != c->form.participants)
     return interp_fail(&r->run->ctx, r->step->op, XLAC_E_PARTICIPANTS, "expected %u participants, found %lld x %lld",
@@ -134,8 +135,8 @@ static int collective_run(const cpu_routine_run *r) {
   const rt_group *group = &c->form.groups[us.number];
   if (group->n == 0) return collective_unnamed(r, c);
   if (c->body && !c->add) scalar_lanes_begin(&sum.lanes, c->body->lanes, r->scratch);
-  TRY(rt_communicator_run(meeting, &us, &c->form.what, group, r->in, r->out, collective_combine, &sum,
-                          r->run->ctx.err));
+  void *ctx = c->add ? (void *)(uintptr_t)&c->plain : &sum;
+  TRY(rt_communicator_run(meeting, &us, &c->form.what, group, r->in, r->out, collective_combine, ctx, r->run->ctx.err));
   return interp_tick(&r->run->ctx, COLLECTIVE_TICKS);
 }
 
@@ -152,15 +153,6 @@ uint32_t cpu_meeting_shares(const cpu_executable *exe, const plan_step *s, uint3
   bool same = kind == RT_ALL_REDUCE || kind == RT_ALL_GATHER || kind == RT_BROADCAST;
   if (!same || participant >= c->form.participants || c->form.groups[participant].n < 2) return UINT32_MAX;
   return c->form.groups[participant].members[0];
-}
-
-int64_t cpu_meeting_bytes(const cpu_executable *exe, const plan_step *s) {
-  uint32_t members = 1;
-  if (!cpu_is_meeting(exe, s)) return -1;
-  const collective_routine *c = exe->routines.items[s->routine->number].data;
-  for (uint32_t i = 0; i < c->form.participants; i++)
-    if (c->form.groups[i].n > members) members = c->form.groups[i].n;
-  return rt_exchange_bytes(&c->form.what, members);
 }
 
 /* --- preparing --- */
@@ -210,6 +202,8 @@ int cpu_prepare_collective(cpu_prepare_run *x) {
   x->code = collective_eval; /* of axes of a mesh: needs what it would with its groups */
   if (!c->form.groups) return 0;
   x->out->work = (uint64_t)rt_exchange_bytes(&c->form.what, 1);
+  c->plain = (collective_sum){.add = c->add, .extents = c->form.what.extents};
+  c->form.what.settles = c->add || !c->body;
   c->agreed = collective_agrees(c->form.groups, c->form.participants);
   x->data = c;
   x->code = collective_run;

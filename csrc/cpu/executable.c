@@ -185,10 +185,8 @@ static void executable_note_meetings(cpu_executable *exe, const ir_module *m, co
   uint32_t meetings = 0, waits = 0;
   for (uint32_t i = 0; i < plan->n_steps; i++) {
     const plan_step *s = &plan->steps[i];
-    int64_t bytes = cpu_meeting_bytes(exe, s);
-    uint32_t inner = s->kind == PLAN_WHILE ? cpu_turns_loop(exe, s, &base->exchanged) : 0;
-    meetings += bytes >= 0;
-    if (bytes > base->exchanged) base->exchanged = bytes;
+    uint32_t inner = s->kind == PLAN_WHILE ? cpu_turns_loop(exe, s) : 0;
+    meetings += cpu_is_meeting(exe, s);
     uint64_t work = inner ? executable_add(cpu_program_work(s->nested[0]), cpu_program_work(s->nested[1]))
                           : executable_step_work(plan, s);
     base->turn_work = executable_add(base->turn_work, work);

@@ -75,8 +75,6 @@ bool cpu_is_meeting(const cpu_executable *exe, const plan_step *s);
 /* Of such a step: the first of the participants that all get the same as this one does; UINT32_MAX: each gets something
  * else. */
 uint32_t cpu_meeting_shares(const cpu_executable *exe, const plan_step *s, uint32_t participant);
-/* What all members of its largest group bring or get; -1: it is none. */
-int64_t cpu_meeting_bytes(const cpu_executable *exe, const plan_step *s);
 
 /* Whether something is registered for this run under the name of the step's custom call. builtin_call.c */
 bool cpu_builtin_is_registered(const cpu_routine_run *r);

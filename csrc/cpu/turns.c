@@ -44,6 +44,9 @@ typedef struct turns_round {
   uint64_t given;
   char *packed;
   turns_results results;
+  cpu_alike alike;            /* of NULL: nothing is */
+  const list_part *part;      /* that is run once, */
+  uint8_t of[CPU_MOST_ALIKE]; /* and by call who does that for it */
 } turns_round;
 
 static void **turn_pointers(const cpu_turn *t) {
@@ -56,8 +59,7 @@ static const cpu_list *turn_list(const cpu_turn *t) {
 
 /* Whether the step is a loop to be left at its meetings. */
 static bool turn_is_loop(const cpu_executable *exe, const plan_step *s) {
-  int64_t bytes = 0;
-  return s->kind == PLAN_WHILE && cpu_turns_loop(exe, s, &bytes) > 0;
+  return s->kind == PLAN_WHILE && cpu_turns_loop(exe, s) > 0;
 }
 
 static int turn_enter(cpu_turn *t, const plan_step *s) {
@@ -177,13 +179,14 @@ static void turns_share(turns_round *r) {
 
 /* --- rounds --- */
 
-/* The first part from `part` on that ends a turn, or is more than a step: a meeting, a loop to be left, a group for all
- * together. */
+/* The first part from `part` on that ends a turn, or is more than a step: a meeting, a loop to be left, what is run
+ * once for several, a group for all together. */
 static uint32_t turns_next(const turns_round *r, const cpu_list *l, uint32_t part) {
   const cpu_executable *exe = r->turns->run->exe;
   uint64_t given = 0;
   for (; part < l->n_parts; part++) {
     const plan_step *s = l->parts[part].step;
+    if (r->alike.of && r->alike.once[part]) break;
     if (s ? cpu_is_meeting(exe, s) || turn_is_loop(exe, s) : turns_shared(r, l->parts[part].group, &given) > 0) break;
   }
   return part;
@@ -245,6 +248,57 @@ static void turns_give(turns_round *r, bool all) {
   if (all) BASE_VEC_FREE(r->turns->run->exe->alloc, &r->results);
 }
 
+/* --- what is run once for several calls --- */
+
+static int turn_run_part(cpu_turn *t, const list_part *part) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  return part->group ? cpu_list_run_group(t->run, p, part->group, turn_pointers(t), 0)
+                     : cpu_run_step(t->run, p, part->step, turn_pointers(t));
+}
+
+/* For rt_parallel_for. */
+static void turns_once_range(void *ctx, size_t begin, size_t end) {
+  const turns_round *r = ctx;
+  for (size_t i = begin; i < end; i++) {
+    cpu_turn *t = &r->turns[i];
+    if (r->of[i] == i) t->status = turn_run_part(t, r->part);
+    t->shares = false;
+    t->part++;
+  }
+}
+
+/* Memory for what the part gives those calls that are not the only ones to get it; false: there is not enough. Who is
+ * to find it there is told when all is there. */
+static bool turns_place_once(turns_round *r, bool tell) {
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  uint32_t first = 0, n = cpu_part_steps(p, r->part, &first);
+  for (uint32_t k = first; k < first + n; k++)
+    for (uint32_t j = 0; j < p->steps[k].n_out; j++)
+      for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t buffer = p->steps[k].out[j];
+        bool alone = true;
+        for (uint32_t other = 0; other < r->n; other++) alone = alone && (other == i || r->of[other] != r->of[i]);
+        if (alone || p->buffers[buffer].place != PLAN_FRAME) continue;
+        void *block = turns_place(r, &p->steps[k], buffer, r->of[i]);
+        if (!block) return false;
+        if (tell) turn_pointers(&r->turns[i])[buffer] = block;
+      }
+  return true;
+}
+
+/* The next part of all calls, by those who do it for others, at the same time; one alone has all threads. */
+static void turns_run_once(turns_round *r) {
+  uint32_t leaders = 0;
+  r->part = &turn_list(r->turns)->parts[r->turns->part];
+  cpu_alike_part(&r->alike, cpu_plan_of(r->turns->run->exe), r->part, r->of);
+  bool placed = turns_place_once(r, false) && turns_place_once(r, true);
+  for (uint32_t i = 0; i < r->n; i++) {
+    if (!placed) r->of[i] = (uint8_t)i;
+    leaders += r->of[i] == i;
+  }
+  rt_parallel_for(leaders > 1 ? r->pool : NULL, r->n, r->pool && leaders > 1 ? 1 : r->n, turns_once_range, r);
+}
+
 /* --- rounds, one by one --- */
 
 /* The loop it is in, up to its next meeting; *left: it has ended. */
@@ -261,7 +315,7 @@ static int turn_go(const turns_round *r, cpu_turn *t) {
   const cpu_executable *exe = t->run->exe;
   const plan_program *p = cpu_plan_of(exe);
   const cpu_list *l = turn_list(t);
-  if (t->shares) TRY(cpu_list_run_group(t->run, p, l->parts[t->part++].group, turn_pointers(t), 0));
+  if (t->shares) TRY(turn_run_part(t, &l->parts[t->part++]));
   t->shares = false;
   while (t->part < l->n_parts) {
     uint32_t next = turns_next(r, l, t->part);
@@ -271,7 +325,7 @@ static int turn_go(const turns_round *r, cpu_turn *t) {
     if (meets || ends) return 0;
     bool left = false;
     if (!t->in) cpu_list_run_insts(t->run, l, p, turn_pointers(t), next);
-    t->shares = l->parts[next].group != NULL;
+    t->shares = l->parts[next].group || (r->alike.of && r->alike.once[next]);
     if (t->shares) return 0;
     if (!t->in) TRY(turn_enter(t, l->parts[next].step));
     TRY(turn_go_round(t, l->parts[next].step, &left));
@@ -334,8 +388,14 @@ static int turns_round_once(turns_round *r, uint32_t *failed) {
     if (s) turns_place_results(r, &r->turns[i], s);
   }
   rt_parallel_for(r->pool, r->n, r->pool ? 1 : r->n, turns_range, r);
-  for (uint32_t i = 0; i < r->n; i++) shares = shares && r->turns[i].shares;
-  if (shares) turns_share(r);
+  *failed = 0;
+  TRY(rt_communicator_settle(r->turns->run->ctx.options.communicator, r->pool, r->turns->run->ctx.err));
+  for (uint32_t i = 0; i < r->n; i++)
+    shares = shares && r->turns[i].shares && !r->turns[i].status && r->turns[i].part == r->turns->part;
+  if (shares && r->alike.of && r->alike.once[r->turns->part])
+    turns_run_once(r);
+  else if (shares)
+    turns_share(r);
   turns_give(r, false);
   for (*failed = 0; *failed < r->n; ++*failed)
     if (r->turns[*failed].status) return r->turns[*failed].status;
@@ -346,21 +406,19 @@ int cpu_turns_run(cpu_turn *turns, uint32_t n, rt_pool *pool, uint32_t *failed) 
   turns_round r = {.turns = turns, .n = n, .pool = pool};
   bool over = false;
   int status = 0;
+  if (!cpu_alike_make(&r.alike, turns, n)) r.alike.of = NULL;
   while (status == 0 && turns_choose(&r, &over)) status = turns_round_once(&r, failed);
   if (status == 0 && !over) status = turns_stuck(&r, failed);
   turns_give(&r, true);
+  rt_recycler_give(r.alike.of);
   return status;
 }
 
 /* --- what can be left --- */
 
-uint32_t cpu_turns_loop(const cpu_executable *exe, const plan_step *s, int64_t *bytes) {
+uint32_t cpu_turns_loop(const cpu_executable *exe, const plan_step *s) {
   uint32_t n = 0;
   assert(s->kind == PLAN_WHILE && s->n_nested == 2);
-  for (uint32_t i = 0; i < s->nested[1]->n_steps; i++) {
-    int64_t some = cpu_meeting_bytes(exe, &s->nested[1]->steps[i]);
-    n += some >= 0;
-    if (some > *bytes) *bytes = some;
-  }
+  for (uint32_t i = 0; i < s->nested[1]->n_steps; i++) n += cpu_is_meeting(exe, &s->nested[1]->steps[i]);
   return n;
 }

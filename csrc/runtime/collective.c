@@ -1,6 +1,6 @@
 /* The work of collectives on arrays in one memory, in shares: share k is member k's. Shares write to different places,
  * so any thread may do any of them, and what is written does not depend on who does. Where all members get the same,
- * they may all have it in one place, if one thread does all shares. */
+ * they may all have it in one place. */
 #include "communicator.h"
 
 #include "../base/stream.h"

@@ -9,6 +9,7 @@
  * come then does the work of all of them with the other processes (net/across.c). */
 #include "communicator.h"
 #include "network.h"
+#include "threads.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -36,6 +37,9 @@ struct comm_meeting {
   void *const **out;
   void **arrays; /* in turns: what the lists of in and out refer to, which then are their owners' no more */
   bool *here;    /* until all are: then the shares that nobody has begun */
+  bool due;      /* all are here, and comm_settle is to do the work, with these: */
+  rt_combine_fn *combine;
+  void *ctx;
 };
 
 typedef struct comm_seat {
@@ -226,6 +230,7 @@ static comm_meeting *comm_open(comm_shared *c, const rt_collective *what, const 
   for (uint32_t k = 0; k < group->n; k++) m->here_n += rt_is_here(&c->across, group->members[k]);
   memset(m->in, 0, group->n * sizeof *m->in);
   m->stage = COMM_GATHERING;
+  m->due = false;
   memset(m->here, 0, group->n * sizeof *m->here);
   m->next = c->open;
   c->open = m;
@@ -332,15 +337,31 @@ static int comm_alone(comm_shared *c, const rt_participant *us, comm_meeting *m,
   return 0;
 }
 
-/* The same in turns: whoever is not the last counts as waiting until all are there. */
+/* The same in turns: whoever is not the last counts as waiting until all are there; all do where there is much to do.
+ */
 static int comm_turn(comm_shared *c, const rt_participant *us, comm_meeting *m, bool last, const rt_exchange *x,
                      xlac_error *err) {
   comm_seat *seat = &c->seats[us->number];
-  if (last) return comm_alone(c, us, m, last, x, err);
+  m->due = last && m->what.settles && rt_exchange_bytes(&m->what, m->group.n) > COMM_LITTLE;
+  if (last && !m->due) return comm_alone(c, us, m, last, x, err);
+  m->combine = x->combine;
+  m->ctx = x->ctx;
   seat->state = COMM_WAITING;
   seat->meeting = m;
   c->running--;
   return 0;
+}
+
+typedef struct comm_settling {
+  rt_exchange x;
+  atomic_int status;
+} comm_settling;
+
+/* For rt_parallel_for: shares. */
+static void comm_settle_range(void *ctx, size_t begin, size_t end) {
+  comm_settling *s = ctx;
+  int status = rt_exchange_run(&s->x, (uint32_t)begin, (uint32_t)end, NULL);
+  if (status) atomic_store(&s->status, status);
 }
 
 /* The last to come does it all, with those who are elsewhere. */
@@ -375,8 +396,27 @@ static int comm_collective(rt_communicator *base, const rt_participant *us, cons
     else
       status = little ? comm_alone(c, us, m, last, &x, err) : comm_share(c, us, m, group->place, last, &x, err);
   }
-  if (status == 0) comm_leave_meeting(c, m);
+  if (status == 0 && !m->due) comm_leave_meeting(c, m);
   pthread_mutex_unlock(&c->lock);
+  return status;
+}
+
+/* Nobody else runs: the lock is for those who look on. */
+static int comm_settle(rt_communicator *base, rt_pool *pool, xlac_error *err) {
+  comm_shared *c = (comm_shared *)base;
+  int status = 0;
+  for (comm_meeting *m = c->open, *next; m && status == 0; m = next) {
+    next = m->next;
+    if (!m->due) continue;
+    comm_settling s = {.x = comm_exchange(m, m->combine, m->ctx)};
+    rt_parallel_for(pool, m->group.n, pool ? 1 : m->group.n, comm_settle_range, &s);
+    status = atomic_load(&s.status);
+    if (status) return base_oom(err, "a collective");
+    pthread_mutex_lock(&c->lock);
+    comm_advance(c, m, COMM_OVER);
+    comm_leave_meeting(c, m);
+    pthread_mutex_unlock(&c->lock);
+  }
   return status;
 }
 
@@ -491,6 +531,7 @@ static const rt_communicator_vtable comm_vtable = {.destroy = comm_destroy,
                                                    .fail = comm_end_all,
                                                    .leave = comm_leave,
                                                    .waits = comm_waits,
+                                                   .settle = comm_settle,
                                                    .stopped = comm_stopped,
                                                    .why = comm_why};
 

@@ -19,6 +19,7 @@
 #include "../base/status.h"
 
 typedef struct rt_communicator rt_communicator;
+struct rt_pool;
 
 enum { RT_MOST_PARTICIPANTS = 1024 };
 
@@ -58,6 +59,8 @@ typedef struct rt_collective {
   const char *name; /* of the op, for errors */
   uint32_t n;       /* arrays that each brings */
   const rt_extent *extents;
+  bool settles; /* several threads may add up at a time, with one ctx, which lives as long as the run: in turns a large
+                   one is done by rt_communicator_settle */
 } rt_collective;
 
 /* One participant in a call. */
@@ -78,6 +81,7 @@ typedef struct rt_communicator_vtable {
   void (*fail)(rt_communicator *c, uint32_t participant, const xlac_error *why);
   void (*leave)(rt_communicator *c, uint32_t participant);
   bool (*waits)(const rt_communicator *c, uint32_t participant);
+  int (*settle)(rt_communicator *c, struct rt_pool *pool, xlac_error *err);
   bool (*stopped)(const rt_communicator *c);
   bool (*why)(const rt_communicator *c, uint32_t *participant, xlac_error *err);
 } rt_communicator_vtable;
@@ -112,7 +116,7 @@ struct rt_across;
 void rt_communicator_begin_across(rt_communicator *c, const struct rt_across *across);
 /* what->n arrays in and out, which do not overlap; but in turns members who get the same (all-reduce, all-gather,
  * broadcast) may have one memory for it. Returns when our results are written and our arrays are ours again;
- * in turns at once, where the last member to come does the work of all.
+ * in turns at once, where the last member to come does the work of all, or leaves it to rt_communicator_settle.
  * PARTICIPANTS: somebody we wait for will not come. INTERRUPTED: another one has failed, or we were interrupted. */
 XLAC_MUST_USE static inline int rt_communicator_run(rt_communicator *c, const rt_participant *us,
                                                     const rt_collective *what, const rt_group *group,
@@ -139,6 +143,11 @@ static inline void rt_communicator_fail(rt_communicator *c, uint32_t participant
 /* A participant's program is over. */
 static inline void rt_communicator_leave(rt_communicator *c, uint32_t participant) {
   c->vtable->leave(c, participant);
+}
+/* In turns, while nobody runs: does on all threads of the pool what was left for it, large collectives to which all
+ * have come. */
+XLAC_MUST_USE static inline int rt_communicator_settle(rt_communicator *c, struct rt_pool *pool, xlac_error *err) {
+  return c->vtable->settle(c, pool, err);
 }
 /* In turns, while nobody runs: whether somebody has yet to come to where the participant is. */
 static inline bool rt_communicator_waits(const rt_communicator *c, uint32_t participant) {

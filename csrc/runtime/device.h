@@ -291,7 +291,6 @@ struct rt_executable {
   uint64_t turn_work; /* the same of what is between two meetings, one after another: with one trip of each loop that
                          has some */
   uint32_t meetings;  /* collectives between which calls can go in turns; RT_NO_TURNS: they can't */
-  int64_t exchanged;  /* bytes of the largest of these, of all members of a group together */
 };
 
 void rt_executable_destroy(rt_executable *exe); /* when no call is going on; NULL is fine */

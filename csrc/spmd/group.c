@@ -21,10 +21,9 @@ enum { GROUP_ALIGN = 64, GROUP_POLL_NS = 50000000, GROUP_STACK = 8 << 20 };
  * the caller for all of them, in turns, sooner than threads are woken. */
 enum { GROUP_LITTLE = 1 << 14 };
 /* More is done in turns, too, on as many threads as there are CPUs, where these are fewer than devices: what devices
- * read together is then packed, gathered and added up once. So many elements at most before each collective, unless
- * all CPUs have as many devices, or else some have nothing to do while others run their last; and so many bytes in each
- * collective, since one thread exchanges them for all. */
-enum { GROUP_SOON = 1 << 21, GROUP_EXCHANGED = 1 << 20 };
+ * read together is then packed, gathered, added up and computed once. So many elements at most before each collective,
+ * unless all CPUs have as many devices, or else some have nothing to do while others run their last. */
+enum { GROUP_SOON = 1 << 21 };
 
 typedef struct group_seat {
   group_team *team;
@@ -522,7 +521,7 @@ static void group_choose_threads(group_executable *g, uint64_t little) {
   g->in_turns = group_can_take_turns(g) && one->turn_work / (little ? little : GROUP_LITTLE) <= one->meetings;
   if (g->in_turns || little || !group_can_take_turns(g) || cpus >= g->program->n_devices) return;
   bool even = g->program->n_devices % cpus == 0 && one->turn_work < UINT64_MAX;
-  g->in_turns = (even || one->turn_work / GROUP_SOON <= one->meetings) && one->exchanged <= GROUP_EXCHANGED;
+  g->in_turns = even || one->turn_work / GROUP_SOON <= one->meetings;
   if (g->in_turns) g->threads = cpus;
 }
 

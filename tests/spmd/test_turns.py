@@ -1,5 +1,10 @@
 """Devices in turns: loops that are left at each meeting, devices that loop more often than others, products whose weight is packed once for all."""
 
+import pathlib
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -140,3 +145,83 @@ def test_products_by_rows_have_one_packed_weight_where_all_devices_read_the_same
     apart = xlac.ShardedBuffer(whole._leaf, [xlac.asarray(w.copy()) for _ in range(4)])  # each device packs its own
     for given in (whole, apart):
         assert turns(x, given, v).numpy().tobytes() == found.numpy().tobytes()
+
+
+# Of 2 x 4 devices those of one row have the same %x, and the same sum; all have the same weights, one of which is turned.
+BLOCK = """sdy.mesh @mesh = <["a"=2, "b"=4]>
+func.func @main(%x: tensor<256x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %w: tensor<192x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b"}]>},
+    %v: tensor<256x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>}, %u: tensor<192x192xf32>)
+    -> (tensor<256x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, tensor<192x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.tanh %x : tensor<256x192xf32>
+  %m = stablehlo.reduce(%0 init: %z) applies stablehlo.add across dimensions = [1] : (tensor<256x192xf32>, tensor<f32>) -> tensor<256xf32>
+  %n = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<256xf32>) -> tensor<256x192xf32>
+  %1 = stablehlo.subtract %0, %n : tensor<256x192xf32>
+  %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<256x192xf32>, tensor<192x256xf32>) -> tensor<256x256xf32>
+  %3 = stablehlo.sine %2 : tensor<256x256xf32>
+  %4 = stablehlo.dot_general %3, %v, contracting_dims = [1] x [0] : (tensor<256x256xf32>, tensor<256x192xf32>) -> tensor<256x192xf32>
+  %5 = stablehlo.cosine %4 : tensor<256x192xf32>
+  %t = stablehlo.transpose %u, dims = [1, 0] : (tensor<192x192xf32>) -> tensor<192x192xf32>
+  %e = stablehlo.exponential %t : tensor<192x192xf32>
+  %6 = stablehlo.dot_general %5, %e, contracting_dims = [1] x [0] : (tensor<256x192xf32>, tensor<192x192xf32>) -> tensor<256x192xf32>
+  %7 = stablehlo.add %6, %1 : tensor<256x192xf32>
+  %8 = stablehlo.dot_general %5, %7, contracting_dims = [0] x [0] : (tensor<256x192xf32>, tensor<256x192xf32>) -> tensor<192x192xf32>
+  %9 = stablehlo.sqrt %8 : tensor<192x192xf32>
+  return %7, %9 : tensor<256x192xf32>, tensor<192x192xf32> }"""
+
+
+def operands():
+    rng = np.random.default_rng(1)
+    return [rng.standard_normal(shape, np.float32) / 8 for shape in ((256, 192), (192, 256), (256, 192), (192, 192))]
+
+
+def bits(results):
+    return [shard.data.numpy().tobytes() for result in results for shard in result.shards]
+
+
+def test_what_devices_compute_alike_has_the_bits_of_each_computing_it():
+    turns, threads = (compiled(BLOCK, work, devices=8, results="sharded") for work in (TURNS, THREADS))
+    x, w, v, u = operands()
+    wanted = bits(threads(x, w, v, u))
+    assert len(set(wanted[:8])) == 2 and len(set(wanted[8:])) == 1
+    for _ in range(2):
+        assert bits(turns(x, w, v, u)) == wanted
+    one = xlac.compile(xlac.parse(re.sub(r" \{sdy.sharding = [^}]*\}[^}]*(?:\}[^}]*)?\]>\}|sdy.mesh.*\n", "", BLOCK), format="mlir"))
+    for whole, result in zip(one(x, w, v, u), turns(x, w, v, u), strict=True):
+        np.testing.assert_allclose(result.numpy(), whole, rtol=1e-3, atol=1e-2)
+
+
+ON_TWO_CPUS = """
+import os, sys
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])  # before the library counts
+sys.path.insert(0, sys.argv[1])
+import test_turns, xlac
+few, each = (xlac.compile(xlac.parse(test_turns.BLOCK, format="mlir"), devices=8, async_work=work, results="sharded") for work in (0, test_turns.THREADS))
+assert few.explain("sharding").data["run"].startswith("in turns on a thread for each CPU")
+for _ in range(3):
+    assert test_turns.bits(few(*test_turns.operands())) == test_turns.bits(each(*test_turns.operands()))
+print("the same")
+"""
+
+
+def test_threads_in_turns_compute_what_is_alike_once(tmp_path):
+    done = subprocess.run([sys.executable, "-c", ON_TWO_CPUS, pathlib.Path(__file__).parent], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "the same\n", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("work", [TURNS, THREADS])
+def test_large_sums_of_other_reducers_than_addition(work):
+    n = 1 << 15
+    text = f"""func.func @main(%x: tensor<{n}xf32>) -> (tensor<{n}xf32>, tensor<{n}xf32>) {{
+  %id = stablehlo.partition_id : tensor<ui32>
+  %f = stablehlo.convert %id : (tensor<ui32>) -> tensor<f32>
+  %g = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<{n}xf32>
+  %b = stablehlo.add %x, %g : tensor<{n}xf32>
+  {all_reduce("%0", "%b", [[0, 1, 2, 3]], 1, n)}
+  {all_reduce("%1", "%b", [[0, 1, 2, 3]], 2, n).replace("stablehlo.add", "stablehlo.multiply")}
+  return %0, %1 : tensor<{n}xf32>, tensor<{n}xf32>
+}}"""
+    x = np.linspace(-1, 1, n, dtype=np.float32)
+    total, product = compiled(text, work, devices=4)(x)
+    np.testing.assert_allclose(total, 4 * x + 6, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(product, x * (x + 1) * (x + 2) * (x + 3), rtol=1e-5, atol=1e-5)

@@ -318,7 +318,7 @@ static const char *many_unpack(interp_ctx *ctx, const char *at, interp_value **o
 static int many_gather(interp_ctx *ctx, const ir_op *op, const interp_group *g, int64_t bytes, const void *in,
                        void *out) {
   const rt_extent extent = {1, bytes, 1};
-  const rt_collective what = {RT_ALL_GATHER, g->channel, op->name->s, 1, &extent};
+  const rt_collective what = {RT_ALL_GATHER, g->channel, op->name->s, 1, &extent, false};
   const rt_group group = {.n = g->n, .place = g->place, .members = g->members};
   const rt_participant us = many_us(ctx);
   return rt_communicator_run(ctx->options.communicator, &us, &what, &group, &in, &out, NULL, NULL, ctx->err);
