@@ -56,6 +56,21 @@ PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage) {
   return NULL;
 }
 
+/* A note is a help: where it can't be made, the error is as it was. */
+PyObject *py_show_source(PyObject *source) {
+  PyObject *type, *value, *traceback;
+  if (source == NULL || !PyErr_Occurred()) return NULL;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (PyObject_HasAttrString(value, "_note_place")) {
+    PyObject *noted = PyObject_CallMethod(value, "_note_place", "O", source);
+    if (noted == NULL) PyErr_Clear();
+    Py_XDECREF(noted);
+  }
+  PyErr_Restore(type, value, traceback);
+  return NULL;
+}
+
 /* For what this extension finds wrong itself, before the library is asked. */
 PyObject *py_raise_argument(py_state *st, const char *format, ...) {
   xlac_error err = {.code = PY_BAD_ARGUMENT};

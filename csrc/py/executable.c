@@ -325,7 +325,10 @@ PyObject *py_compile(PyObject *core, PyObject *args, PyObject *kwargs) {
   if (executable_read_request(st, args, kwargs, &request) < 0) return NULL;
   PY_WORK(status = xlac_compile(request.m, &request.options, &exe, &err));
   executable_forget(&request);
-  if (status) return py_raise(st, &err, PY_ANY);
+  if (status) {
+    py_raise(st, &err, PY_ANY);
+    return py_show_source(PyTuple_GET_SIZE(args) ? ((py_module *)PyTuple_GET_ITEM(args, 0))->source : NULL);
+  }
   if (request.require && executable_require(st, exe) < 0) {
     xlac_executable_destroy(exe);
     return NULL;

@@ -284,7 +284,7 @@ PyObject *py_interpret(PyObject *core, PyObject *args, PyObject *kwargs) {
   for (uint32_t i = 0; values && i < n; i++) xlac_value_release(values[i]);
   PyMem_Free(values);
   Py_XDECREF(keep);
-  return result;
+  return result ? result : py_show_source(module->source);
 }
 
 /* --- several participants --- */

@@ -53,6 +53,8 @@ static int run_unlocked(xlac_module *m, const char *text, py_after *after, bool 
   return status;
 }
 
+static PyObject *wrap_like(PyObject *from, xlac_module *m);
+
 /* On a copy unless told otherwise. A pass on the user's own module is not stopped in its midst, as that would
  * leave it half done: only between passes. */
 PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
@@ -72,9 +74,13 @@ PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs) {
   if (status != 0) return py_raise(st, &err, PY_ANY);
   py_after ctx = {.callback = after == Py_None ? NULL : after, .st = st, .own = !in_place};
   if (run_unlocked(in_place ? m : copy, text, &ctx, verify_each != 0, &err) == 0)
-    return in_place ? Py_NewRef(module) : py_wrap_module(st, copy);
+    return in_place ? Py_NewRef(module) : wrap_like(module, copy);
   xlac_module_destroy(copy);
-  return PyErr_Occurred() ? NULL : py_raise(st, &err, PY_ANY);
+  if (PyErr_Occurred()) return NULL;
+  py_raise(st, &err, PY_ANY);
+  return err.code == PY_BAD_PIPELINE
+             ? NULL
+             : py_show_source(((py_module *)module)->source); /* that one's place is in `text` */
 }
 
 /* {name: what it means} of a pass's options. */
@@ -113,12 +119,21 @@ PyObject *py_wrap_module(py_state *st, xlac_module *m) {
     return NULL;
   }
   self->m = m;
+  self->source = NULL;
   return (PyObject *)self;
+}
+
+/* Of one that was made of another, so that its ops' lines are those of the same text. Steals m. */
+static PyObject *wrap_like(PyObject *from, xlac_module *m) {
+  PyObject *module = py_wrap_module(py_state_of(from), m);
+  if (module) ((py_module *)module)->source = Py_XNewRef(((py_module *)from)->source);
+  return module;
 }
 
 /* Computations and Instructions have references to this object, so none is left. */
 static void module_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
+  Py_XDECREF(((py_module *)self)->source);
   xlac_module_destroy(((py_module *)self)->m);
   PyObject_Free(self);
   Py_DECREF(type);
@@ -130,6 +145,8 @@ static xlac_module *handle(PyObject *self) {
 }
 
 /* --- making --- */
+
+enum { MOST_SOURCE = 1 << 18 /* bytes of a text that a module keeps for its errors */ };
 
 /* Bytes are looked at by the library ("auto"): text and serialized protos need no word of the user's. The text is
  * borrowed for the call. */
@@ -160,8 +177,18 @@ PyObject *py_parse(PyObject *core, PyObject *args, PyObject *kwargs) {
   xlac_module *m = NULL;
   int status;
   PY_WORK(status = xlac_module_parse(&m, text, (size_t)n, &options, &err));
-  Py_DECREF(holder);
-  return status == 0 ? py_wrap_module(st, m) : py_raise(st, &err, PY_PARSING);
+  if (status != 0) {
+    py_raise(st, &err, PY_PARSING);
+    py_show_source(holder);
+    Py_DECREF(holder);
+    return NULL;
+  }
+  PyObject *module = py_wrap_module(st, m);
+  if (module && n <= MOST_SOURCE)
+    ((py_module *)module)->source = holder;
+  else
+    Py_DECREF(holder);
+  return module;
 }
 
 /* Without an entry; xlac.Builder adds to it. */
@@ -181,7 +208,7 @@ static PyObject *module_clone(PyObject *self, PyObject *unused) {
   xlac_module *m = NULL;
   int status;
   PY_WORK(status = xlac_module_clone(&m, handle(self), &err));
-  return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_ANY);
+  return status == 0 ? wrap_like(self, m) : py_raise(py_state_of(self), &err, PY_ANY);
 }
 
 /* --- printing and verifying --- */
@@ -253,7 +280,7 @@ static PyObject *module_translated(PyObject *self, module_translation *translate
   xlac_module *m = NULL;
   int status;
   PY_WORK(status = translate(&m, handle(self), &err));
-  return status == 0 ? py_wrap_module(py_state_of(self), m) : py_raise(py_state_of(self), &err, PY_VERIFYING);
+  return status == 0 ? wrap_like(self, m) : py_raise(py_state_of(self), &err, PY_VERIFYING);
 }
 
 /* The ops of StableHLO and CHLO as HLO's; a module of HLO form is refused by the library. */
@@ -309,7 +336,10 @@ static PyObject *module_verify(PyObject *self, PyObject *args, PyObject *kwargs)
                                  .mixed_floats = mixed_floats != 0};
   xlac_error err = {.code = 0};
   PY_WORK(status = xlac_module_verify(handle(self), &options, &err));
-  if (status != 0) return py_raise(py_state_of(self), &err, PY_VERIFYING);
+  if (status != 0) {
+    py_raise(py_state_of(self), &err, PY_VERIFYING);
+    return py_show_source(((py_module *)self)->source);
+  }
   Py_RETURN_NONE;
 }
 

@@ -50,6 +50,7 @@ typedef struct py_state {
  * alive. */
 typedef struct py_module {
   PyObject_HEAD xlac_module *m;
+  PyObject *source; /* the text that it was read from, for errors, if that is short; else NULL */
 } py_module;
 
 /* Several objects may stand for one computation or instruction. */
@@ -73,12 +74,15 @@ static inline py_state *py_state_of(PyObject *self) {
 
 /* --- errors.c --- */
 /* Numbers of the library's errors (xlac.codes). */
-enum { PY_BUFFER_DELETED = 504, PY_DONATION_UNUSABLE = 507, PY_DONATION_TWICE = 508 };
+enum { PY_BUFFER_DELETED = 504, PY_DONATION_UNUSABLE = 507, PY_DONATION_TWICE = 508, PY_BAD_PIPELINE = 700 };
 /* Which class an error has when its code does not say. */
 typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
 /* Sets the Python exception for err; returns NULL. */
 PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage);
 /* The same with a message of ours and code BAD_ARGUMENT. */
+/* Has the error of xlac's that is set note the line of the program that it is about. source: NULL is fine. Gives NULL.
+ */
+PyObject *py_show_source(PyObject *source);
 PyObject *py_raise_argument(py_state *st, const char *format, ...);
 
 /* --- arrays.c --- */

@@ -15,6 +15,26 @@ class Error(Exception):
         hint = f"\n  hint: {self.hint}" if self.hint else ""
         return f"{where}{self.message}{code}{hint}"
 
+    def _note_place(self, source):
+        """Adds the line of the program that the error is about, with a caret under the place, to what tracebacks show."""
+        from .diagnostics import excerpt
+
+        raw = source.encode("utf-8", "replace") if isinstance(source, str) else source
+        lines = excerpt(raw, self.line, self.col) if self.line and b"\0" not in raw[:64] else []
+        if lines and not hasattr(self, "__notes__"):
+            self.add_note("\n".join(lines))
+
+    def _render_traceback_(self):
+        """What IPython and notebooks show: the usual traceback, and the place in colours."""
+        from IPython import get_ipython
+
+        shown = get_ipython().InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+        for note in getattr(self, "__notes__", ()):
+            line, _, caret = note.partition("\n")
+            coloured = f"\33[1m{line}\33[0m\n\33[1;31m{caret}\33[0m"
+            shown = [part.replace(note, coloured) for part in shown] if any(note in part for part in shown) else [*shown, coloured]
+        return shown
+
 
 class ParseError(Error):
     """The text is not a well-formed program."""

@@ -44,6 +44,11 @@ def html_table(head, rows, right=()):
     return f"<table>{line('th', head)}{''.join(line('td', row) for row in rows)}</table>"
 
 
+def preformatted(text):
+    """Lines as they are, wrapped between words where a notebook is narrow."""
+    return f'<pre style="white-space:pre-wrap;word-break:normal;overflow-wrap:break-word">{escape(text)}</pre>'
+
+
 class Report(str):
     """Text that also looks well in a notebook."""
 
@@ -51,7 +56,7 @@ class Report(str):
         return str(self)
 
     def _repr_html_(self):
-        return f"<pre>{escape(self)}</pre>"
+        return preformatted(self)
 
 
 def once(name):
@@ -261,7 +266,7 @@ class Timings(Facts):
     __repr__ = __str__
 
     def _repr_html_(self):
-        return f"<pre>{escape(self)}</pre>"
+        return preformatted(self)
 
 
 def timings(executable):

@@ -127,3 +127,41 @@ def test_jax_functions():
     exported = jax.export.export(jax.jit(lambda x: x * 2))(jax.ShapeDtypeStruct((n, n), np.float32))
     with pytest.raises(xlac.Error, match="stablehlo-refine-arguments"):
         xlac.interpret(exported, X[:, :2])
+
+
+WRONG = TEXT.replace("f32[2,4] dot", "f32[2,5] dot")
+
+
+@pytest.mark.parametrize("call", [
+    lambda: xlac.parse(WRONG).verify(), lambda: xlac.verify(WRONG), lambda: xlac.compile(WRONG), lambda: xlac.interpret(WRONG, X, W),
+    lambda: xlac.parse(WRONG.encode()).clone().verify(), lambda: xlac.parse(WRONG).run("cse").run("dce").verify(), lambda: xlac.parse(TEXT.replace("dot(", "dott(")),
+])
+def test_tracebacks_show_the_line(call):
+    with pytest.raises(xlac.Error) as caught:
+        call()
+    (note,) = caught.value.__notes__
+    line, caret = note.splitlines()
+    assert line.startswith("    5 |   ROOT y = ") and caret.startswith("      | ") and caret.index("^") >= line.index("ROOT")
+
+
+def test_what_has_no_text_has_no_note():
+    for call in (lambda: xlac.parse(WRONG + "\n" + " " * (1 << 18)).verify(), lambda: xlac.parse(TEXT).run("nonsense"), lambda: xlac.compile(TEXT)(X),
+                 lambda: xlac.parse(b"\x0a\xff\xff", format="hlo-proto")):
+        with pytest.raises(xlac.Error) as caught:
+            call()
+        assert not hasattr(caught.value, "__notes__")
+
+
+def test_notebooks_show_the_line_in_colours(monkeypatch):
+    import sys
+    import types
+
+    shell = types.SimpleNamespace(InteractiveTB=types.SimpleNamespace(structured_traceback=lambda kind, error, traceback: ["Traceback", str(error)]))
+    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
+    with pytest.raises(xlac.VerifyError) as caught:
+        xlac.verify(WRONG)
+    shown = caught.value._render_traceback_()
+    assert shown[:2] == ["Traceback", str(caught.value)] and "\33[1m    5 |   ROOT y" in shown[2] and "\33[1;31m" in shown[2]
+    shell.InteractiveTB.structured_traceback = lambda kind, error, traceback: [f"{error}\n{error.__notes__[0]}"]
+    (shown,) = caught.value._render_traceback_()
+    assert shown.count("ROOT y") == 1 and "\33[1;31m" in shown
