@@ -1,6 +1,7 @@
 """The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
 line, 130 Ctrl-C."""
 import argparse
+import contextlib
 import copy
 import difflib
 import functools
@@ -8,6 +9,7 @@ import os
 import re
 import sys
 import textwrap
+import threading
 import time
 
 from . import _core, diagnostics
@@ -88,6 +90,31 @@ class Progress:
     def done(self):
         if self.shown:
             sys.stderr.write("\r" + " " * 60 + "\r")
+            sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def progress(what):
+    """Seconds run so far, on a terminal, of work that prints nothing itself and has no progress of its own."""
+    shown, over = Progress(what), threading.Event()
+
+    def show():
+        started = time.perf_counter()
+        wait = PROGRESS_AFTER
+        while not over.wait(wait):
+            wait = 0.2
+            shown(max(time.perf_counter() - started, PROGRESS_AFTER + 1e-9))
+
+    thread = threading.Thread(target=show, daemon=True)
+    if shown.live:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if shown.live:
+            thread.join()
+        shown.done()
 
 
 def say(text):
@@ -361,7 +388,8 @@ def diff(args):
         return diff_programs(args)
     module = opened(args, args.file)
     arguments = gather_arguments(args, module.entry.parameters, args.seed)
-    found = find(module, *arguments, a=args.a, b=args.b, rtol=args.rel_error_bound, atol=args.abs_error_bound)
+    with progress(f"comparing {args.a} and {args.b}"):
+        found = find(module, *arguments, a=args.a, b=args.b, rtol=args.rel_error_bound, atol=args.abs_error_bound)
     if args.json:
         facts = vars(found) if found else {}
         print_json({"program": args.program.path, "differs": bool(found), **facts})
@@ -384,7 +412,9 @@ def draw(args):
         return write(module.to_dot(), args.output)
     from .draw import page
 
-    write(page(module), args.output)
+    with progress(f"drawing {module.name}"):
+        made = page(module)
+    write(made, args.output)
 
 
 def explore(args):
@@ -395,7 +425,9 @@ def explore(args):
     if args.output is None and sys.stdout.isatty():
         args.output = os.path.splitext(os.path.basename("program" if args.file == "-" else args.file))[0] + ".html"
         say(f"note: a page is not text to show on a terminal: it is in {args.output} (-o names another file)")
-    write(page(module, *arrays, device=args.device, passes=not args.no_passes), args.output)
+    with progress(f"exploring {module.name}"):
+        made = page(module, *arrays, device=args.device, passes=not args.no_passes)
+    write(made, args.output)
 
 
 def explained(args, module, executable):
@@ -423,7 +455,8 @@ def explain(args):
             from .commands_passes import devices_of
 
             args.devices = devices_of(module)
-        executable = compile(module, devices=args.devices)
+        with progress(f"compiling {module.name}"):
+            executable = compile(module, devices=args.devices)
         text, data = explained(args, module, executable)
     if args.json:
         return print_json({"program": args.program.path, "topic": args.topic, "text": str(text), "data": data})

@@ -17,7 +17,8 @@ def bench(args):
     arguments = cli.gather_arguments(args, module.entry.parameters, args.seed)
     options = {name: getattr(args, name) for name in ("threads", "device") if getattr(args, name) is not None}
     ways = [way for some in args.way or ["compiled"] for way in some.split(",")]
-    found = measure(module, *arguments, ways=ways, repeat=args.repeat, seconds=args.seconds, **options)
+    with cli.progress(f"timing {module.name}"):
+        found = measure(module, *arguments, ways=ways, repeat=args.repeat, seconds=args.seconds, **options)
     print(json.dumps({"program": args.program.path, "ways": found}) if args.json else found)
     if all("error" in row for row in found.values()):
         raise cli.Failure

@@ -140,7 +140,9 @@ def shard(args):
     for flag, needs in (("mesh", "--simulate"), ("memory", "--plan"), ("perfetto", "--simulate or --plan")):
         if getattr(args, flag) is not None:
             raise ArgumentError(f"--{flag} does nothing without {needs}", Code.BAD_ARGUMENT, hint=f"add {needs}")
-    result = sharding.propagate(cli.opened(args, args.file))
+    module = cli.opened(args, args.file)
+    with cli.progress(f"propagating the shardings of {module.name}"):
+        result = sharding.propagate(module)
     if "sharding" not in result.module.to_text():
         cli.say(f"note: {args.program.path} has no shardings, so nothing is propagated; --plan N proposes some")
     questions = [value_and_dim(question) for question in args.explain]
@@ -241,7 +243,8 @@ def cluster(args):
         raise ArgumentError("a file with a GraphDef is missing", Code.BAD_ARGUMENT, hint="xlac cluster graph.pb, or --list-ops")
     data = read_graph(sys.stdin.buffer if args.file == "-" else pathlib.Path(args.file))
     args.program = cli.Held(args.file, data)
-    result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
+    with cli.progress(f"clustering {args.file}"):
+        result = run(data, format=args.format, **dict(map(cluster_flag, args.flag)))
     if not args.json:
         for node in args.explain:
             print(result.why(node))

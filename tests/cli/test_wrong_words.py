@@ -121,3 +121,20 @@ def test_ways_of_bench_that_are_not_installed(capsys, file, monkeypatch):
     assert status == 1 and "pip install iree-base-compiler" in capsys.readouterr().out
     assert cli.main(["bench", file, "--way", "compiled,interpreter", "--repeat", "1"]) == 0
     assert re.search("compiled.*\n.*interpreter", capsys.readouterr().out)
+
+
+def test_long_work_shows_its_seconds_on_a_terminal_and_leaves_no_trace(capsys, monkeypatch):
+    import time
+
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(cli, "PROGRESS_AFTER", 0)
+    seen = ""
+    with cli.progress("thinking"):
+        until = time.monotonic() + 60
+        while "thinking" not in seen and time.monotonic() < until:
+            seen += capsys.readouterr().err
+    assert "\rthinking ... " in seen and capsys.readouterr().err.endswith("\r" + " " * 60 + "\r")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    with cli.progress("thinking"):
+        pass
+    assert capsys.readouterr().err == ""
