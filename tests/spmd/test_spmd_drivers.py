@@ -5,7 +5,9 @@ import pathlib
 import subprocess
 
 import pytest
+import test_groups
 import test_orders
+import test_turns
 
 HERE = pathlib.Path(__file__).resolve().parent
 CSRC = HERE.parents[1] / "csrc"
@@ -44,6 +46,8 @@ PROGRAMS = {
   %o = stablehlo.multiply %y, %w : tensor<512x256xf32>
   %p = stablehlo.sine %o : tensor<512x256xf32>
   return %p : tensor<512x256xf32> }""",
+    "alike": test_turns.BLOCK,
+    "loop": MESH.replace('"x"', '"a"').replace('"y"', '"b"') + f"func.func @main{test_groups.LOOP[1]} {{\n{test_groups.LOOP[0].replace('2000000000', '9')}\n}}",
 }
 
 
