@@ -130,7 +130,7 @@ static int collective_run(const cpu_routine_run *r) {
   if ((uint32_t)(meeting->replicas * meeting->partitions) != c->form.participants)
     return interp_fail(&r->run->ctx, r->step->op, XLAC_E_PARTICIPANTS, "expected %u participants, found %lld x %lld",
                        (unsigned)c->form.participants, (long long)meeting->replicas, (long long)meeting->partitions);
-  rt_participant us = {(uint32_t)(o->replica * meeting->partitions + o->partition), o->interrupted, o->interrupt_ctx};
+  rt_participant us = {rt_participant_number(meeting, o->replica, o->partition), o->interrupted, o->interrupt_ctx};
   assert(us.number < c->form.participants);
   const rt_group *group = &c->form.groups[us.number];
   if (group->n == 0) return collective_unnamed(r, c);

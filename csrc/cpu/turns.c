@@ -99,10 +99,6 @@ void cpu_turn_end(cpu_turn *t) {
 
 /* --- what all do together --- */
 
-static bool turns_is_given(uint64_t given, uint32_t step) {
-  return step < 64 && given >> step & 1;
-}
-
 /* Whether all calls have the buffer in the same place, where nobody writes to it: it is in no frame then. */
 static bool turns_agree(const turns_round *r, const plan_program *p, uint32_t buffer) {
   const plan_buffer *b = &p->buffers[buffer];
@@ -122,7 +118,7 @@ static int64_t turns_shared(const turns_round *r, const cpu_group *g, uint64_t *
   int64_t bytes = 0;
   *given = 0;
   if (!g || r->n < 2 || cpu_group_packs_by_rows(g)) return 0;
-  for (uint32_t i = 0; i < cpu_group_steps(g) && i < 64; i++) {
+  for (uint32_t i = 0; i < cpu_group_steps(g) && i < CPU_GROUP_GIVEN; i++) {
     const plan_step *s = &p->steps[cpu_group_first(g) + i];
     if (s->kind != PLAN_ROUTINE || !turns_agree(r, p, s->in[1])) continue;
     *given |= 1ull << i;
@@ -141,13 +137,13 @@ static void turns_together(void *ctx, size_t begin, size_t end) {
     void **pointers = turn_pointers(t);
     char *packed = r->packed;
     for (uint32_t k = 0; k < n; k++) {
-      if (!turns_is_given(r->given, k)) continue;
+      if (!cpu_group_is_given(r->given, k)) continue;
       pointers[p->steps[first + k].frame] = packed;
       packed += turns_packed(&p->steps[first + k]);
     }
     t->status = cpu_list_run_group(t->run, p, r->group, pointers, r->given);
     for (uint32_t k = 0; k < n; k++)
-      if (turns_is_given(r->given, k))
+      if (cpu_group_is_given(r->given, k))
         pointers[p->steps[first + k].frame] = t->frame + p->buffers[p->steps[first + k].frame].offset;
     t->shares = false;
     t->part++;
@@ -168,7 +164,7 @@ static void turns_share(turns_round *r) {
   char *to = r->packed;
   for (uint32_t k = 0; k < cpu_group_steps(r->group); k++) {
     const plan_step *s = &p->steps[cpu_group_first(r->group) + k];
-    if (!turns_is_given(r->given, k)) continue;
+    if (!cpu_group_is_given(r->given, k)) continue;
     cpu_gemm_pack_lines(exe->routines.items[s->routine->number].lines, r->pool, turn_pointers(one)[s->in[1]],
                         (cpu_gemm_packed){to, 0, s->routine->lines.batches});
     to += turns_packed(s);
@@ -196,7 +192,7 @@ static uint32_t turns_next(const turns_round *r, const cpu_list *l, uint32_t par
 
 static uint32_t turn_number(const cpu_turn *t) {
   const interp_options *o = &t->run->ctx.options;
-  return (uint32_t)(o->replica * o->communicator->partitions + o->partition);
+  return rt_participant_number(o->communicator, o->replica, o->partition);
 }
 
 /* Where the group of that member has it; NULL: there is no memory, and each call has its own. */

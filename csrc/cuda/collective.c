@@ -290,7 +290,7 @@ static int cu_clique_make(cuda_run *run, const plan_step *s, cu_cliques *all, co
 
 void cuda_collectives_abort(cuda_run *run) {
   const interp_options *o = &run->ctx.options;
-  const uint32_t us = (uint32_t)(o->replica * o->communicator->partitions + o->partition);
+  const uint32_t us = rt_participant_number(o->communicator, o->replica, o->partition);
   cu_cliques *all = (cu_cliques *)atomic_load(&o->communicator->attachment);
   assert(all && run->n_collectives);
   run->meets = false;
@@ -519,7 +519,7 @@ int cuda_collective_run(cuda_run *run, const plan_program *p, const plan_step *s
   rt_communicator *all = o->communicator;
   cu_clique *clique = NULL;
   bool ours = all && all->processes == 1 && all->replicas * all->partitions == c->form.participants;
-  uint32_t number = ours ? (uint32_t)(o->replica * all->partitions + o->partition) : 0;
+  uint32_t number = ours ? rt_participant_number(all, o->replica, o->partition) : 0;
   const rt_group *group = &c->form.groups[number];
   if (!ours || group->n == 0) return cuda_run_eval(run, p, s, addresses);
   cu_collective_call x = {.run = run, .s = s, .c = c, .group = group, .d = &run->device->driver};

@@ -80,10 +80,10 @@ typedef enum py_stage { PY_ANY, PY_PARSING, PY_VERIFYING } py_stage;
 /* Sets the Python exception for err; returns NULL. */
 PyObject *py_raise(py_state *st, const xlac_error *err, py_stage stage);
 /* The same with a message of ours and code BAD_ARGUMENT. */
+PyObject *py_raise_argument(py_state *st, const char *format, ...);
 /* Has the error of xlac's that is set note the line of the program that it is about. source: NULL is fine. Gives NULL.
  */
 PyObject *py_show_source(PyObject *source);
-PyObject *py_raise_argument(py_state *st, const char *format, ...);
 
 /* --- arrays.c --- */
 /* A NumPy array of a value; tuples give tuples, tokens None. Steals the reference to v, also on failure. */

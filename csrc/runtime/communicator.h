@@ -96,10 +96,15 @@ struct rt_communicator {
   int64_t replicas, partitions;
   uint32_t processes;                  /* more than 1: of the table's entries meet and part are for groups within one */
   _Atomic(rt_attachment *) attachment; /* NULL, until the first that wants one sets it; ended with the communicator */
-  bool in_turns; /* set between runs: all participants run on one thread, which lets none of them go on from a
+  bool in_turns; /* set between runs: all participants run on one thread, or some, which let none of them go on from a
                     collective before all members of its group have come there; then there is no meet */
 };
 
+/* The number of a participant. */
+static inline uint32_t rt_participant_number(const rt_communicator *c, int64_t replica, int64_t partition) {
+  assert(replica >= 0 && replica < c->replicas && partition >= 0 && partition < c->partitions);
+  return (uint32_t)(replica * c->partitions + partition);
+}
 /* One for replicas * partitions participants in this process: 1 to RT_MOST_PARTICIPANTS. OUT_OF_MEMORY. */
 XLAC_MUST_USE int rt_communicator_create(rt_communicator **out, int64_t replicas, int64_t partitions, base_alloc alloc,
                                          xlac_error *err);

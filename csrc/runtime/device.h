@@ -1,7 +1,7 @@
 /* The device interface: all that the rooms above know of what runs programs.
  *
  * A device has memory, queues on which work goes on in order, and turns programs into executables. The CPU (cpu/), the
- * reference interpreter (interp/) and every device to come stand behind these three tables of functions; what is asked
+ * reference interpreter (interp/) and every device to come stand behind these four tables of functions; what is asked
  * of each is written here, and tests/device/ checks it. Each object begins with its table and its facts, and a device
  * puts what it needs itself behind them.
  *

@@ -13,7 +13,7 @@ from .errors import Error
 @functools.cache
 def called_keys(opcode):
     """The attributes of an op that name computations."""
-    row = next((row for row in _core.opcode_table() if row["name"] == opcode), None)
+    row = row_of(opcode)
     return tuple(key for key, kind, _ in row["attrs"] if kind == "called") if row else ()
 
 

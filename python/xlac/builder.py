@@ -3,7 +3,7 @@ import keyword
 import numbers
 
 from . import _core
-from .attributes import made, name_of, to_text
+from .attributes import made, name_of, row_of, to_text
 from .dtypes import name_of as dtype_name
 from .dtypes import table, type_text
 from .codes import Code
@@ -276,7 +276,7 @@ class Builder:
     def _scalar_computation(self, what, operands):
         """"add" or "lt" as a computation of two scalars of the first operand's type."""
         types = [v.dtype for v in operands if v.dtype in table()]
-        row = next((row for row in _core.opcode_table() if row["name"] == what), None)
+        row = row_of(what)
         is_binary = row is not None and row["arity"] == 2 and "elementwise" in row["traits"] and what != "compare"
         if not types or not (is_binary or what in DIRECTIONS):
             raise Error(f"{what!r} is neither a computation of this module nor a binary op", Code.UNKNOWN_NAME,

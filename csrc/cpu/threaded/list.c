@@ -180,11 +180,14 @@ __attribute__((noinline)) static bool list_emit(list_make *x, const list_code *c
 }
 
 /* Scratch memory is used anew by every kernel: the list needs as much as the largest. */
-__attribute__((noinline)) static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
+__attribute__((noinline)) static list_cell list_take_scratch(list_make *x, uint32_t bytes) {
   list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
-  x->scratch += list_room(n, v);
+  x->scratch += bytes;
   if (x->scratch > x->scratch_most) x->scratch_most = x->scratch;
   return c;
+}
+static list_cell list_new_scratch(list_make *x, int64_t n, const kernel_value *v) {
+  return list_take_scratch(x, list_room(n, v));
 }
 
 /* A constant or an iota, written now. A program that runs once may have more of them than are worth their memory:
@@ -532,13 +535,6 @@ static bool list_is_code(const list_make *x, const plan_step *s) {
   return vm->native && !vm->scalar && k->count <= LIST_MAX_LANES && ops * k->count >= LIST_CODE_WORK;
 }
 
-static list_cell list_new_sums(list_make *x, const kernel *k, const kernel_store *s) {
-  list_cell c = {.area = LIST_SCRATCH, .at = x->scratch};
-  x->scratch += list_sum_room(k, s);
-  if (x->scratch > x->scratch_most) x->scratch_most = x->scratch;
-  return c;
-}
-
 static bool list_code_of(list_make *x, const plan_step *s) {
   const kernel *k = s->kernel;
   const cpu_vm *vm = x->code->steps[x->step];
@@ -551,7 +547,7 @@ static bool list_code_of(list_make *x, const plan_step *s) {
   x->scratch = 0;
   x->left = vm->native;
   for (uint32_t i = 0; k->reduction && i < k->n_stores; i++)
-    if (k->stores[i].by) sums[i] = list_new_sums(x, k, &k->stores[i]);
+    if (k->stores[i].by) sums[i] = list_take_scratch(x, list_sum_room(k, &k->stores[i]));
   x->calls += (uint32_t)(cpu_native_call_bytes(vm->native) + 15) & ~15u;
   x->last = UINT32_MAX;
   x->work += (uint64_t)k->count / 16 + 1;

@@ -15,6 +15,11 @@ uint32_t cpu_group_first(const cpu_group *g);
 uint32_t cpu_group_steps(const cpu_group *g);
 /* Whether what its products read whole is packed for some rows at a time, by the thread that makes these. */
 bool cpu_group_packs_by_rows(const cpu_group *g);
+/* Of `given`, below: whether it names the step; only the first steps can be named. */
+enum { CPU_GROUP_GIVEN = 64 };
+static inline bool cpu_group_is_given(uint64_t given, uint32_t step) {
+  return step < CPU_GROUP_GIVEN && given >> step & 1;
+}
 /* pointers: to the program's buffers. given: bit i: what step number i of the group, a product, reads whole is packed
  * already, where its frame is. */
 XLAC_MUST_USE int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers,

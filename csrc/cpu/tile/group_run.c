@@ -89,7 +89,7 @@ static void grp_step(const grp_run *x, uint32_t number, int64_t from, int64_t to
 static void grp_pack(const grp_run *x, rt_pool *pool, int64_t row, const grp_scratch *scratch) {
   for (uint32_t i = 0; i < x->g->n; i++) {
     const plan_step *s = &x->p->steps[x->g->first + i];
-    if (s->kind == PLAN_ROUTINE && !(i < 64 && x->given >> i & 1))
+    if (s->kind == PLAN_ROUTINE && !cpu_group_is_given(x->given, i))
       cpu_gemm_pack_lines(x->routines[s->routine->number].lines, pool, x->pointers[s->in[1]],
                           grp_packed(x, i, row, scratch));
   }
