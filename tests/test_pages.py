@@ -56,7 +56,7 @@ def test_files_that_design_pages_name_are_there():
 
 
 def test_a_file_that_is_gone_is_found():
-    assert list(names("`csrc/no/such.c`, `x`, `cpu/vm/vm_*`, `run.h`\n```\n`b.c`\n```\n")) == ["csrc/no/such.c", "run.h"]
+    assert list(names("`csrc/no/such.py`, `x`, `cpu/vm/vm_*`, `run.h`\n```\n`b.c`\n```\n")) == ["csrc/no/such.py", "run.h"]
 
 
 def test_the_readmes_first_commands():

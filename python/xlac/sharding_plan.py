@@ -15,7 +15,7 @@ from .hardware import hardware as hardware_of
 from .introduce import written_name
 from .mesh import Axis, Dim, Mesh
 from .propagation import imported
-from .report import escape, html_table, seconds_text, short, table
+from .report import html_table, preformatted, seconds_text, short, table
 from .shard_values import listed, meshes as meshes_of
 from .simulation import on_mesh, rehearse
 
@@ -128,7 +128,7 @@ class Plan:
 
     def _repr_html_(self):
         specs = html_table(("argument", "PartitionSpec"), list(self.specs.items()))
-        return f"<pre>{escape(chr(10).join(self.summary()))}</pre>{specs}{html_table(self.HEAD, self.rows(), right=(1, 2, 4))}{self.simulation.svg()}"
+        return f"{preformatted(chr(10).join(self.summary()))}{specs}{html_table(self.HEAD, self.rows(), right=(1, 2, 4))}{self.simulation.svg()}"
 
     @property
     def data(self):

@@ -11,7 +11,7 @@ from .errors import ArgumentError
 from .hardware import Hardware, hardware as hardware_of
 from .links import Network
 from .mesh import Mesh
-from .report import Memory, escape, html_table, seconds_text, short, table
+from .report import Memory, html_table, preformatted, seconds_text, short, table
 from .shard_values import meshes
 from .simulated import Clock, Event
 from .traces import places_of, written
@@ -213,7 +213,7 @@ class Simulation:
         return "\n".join([*self.summary(), table(self.HEAD, self.rows(), right=(1, 2))])
 
     def _repr_html_(self):
-        return f"<pre>{escape(chr(10).join(self.summary()))}</pre>{self.svg()}{html_table(self.HEAD, self.rows(), right=(1, 2))}"
+        return f"{preformatted(chr(10).join(self.summary()))}{self.svg()}{html_table(self.HEAD, self.rows(), right=(1, 2))}"
 
 
 def turns_of(module, told):
