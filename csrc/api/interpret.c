@@ -41,7 +41,9 @@ static rt_call_options run_call_options(const xlac_interpret_options *options) {
                            .replica = options->replica,
                            .partition = options->partition,
                            .async_order = (uint8_t)options->async_order,
-                           .async_seed = options->async_seed};
+                           .async_seed = options->async_seed,
+                           .step = options->step,
+                           .step_ctx = options->step_ctx};
 }
 
 /* Errors: struct_size, as of all options. Options of this library's own size are read where they are: every call comes

@@ -15,7 +15,7 @@ enum { OPTIONS_SMALLEST = 8, OPTIONS_LARGEST = 4096 }; /* bytes, of any version 
 _Static_assert(sizeof(xlac_parse_options) == 16 && sizeof(xlac_print_options) == 24 && sizeof(xlac_verify_options) == 8,
                "version 1");
 _Static_assert(sizeof(void *) != 8 ||
-                   (sizeof(xlac_pipeline_options) == 32 && sizeof(xlac_interpret_options) == 88 &&
+                   (sizeof(xlac_pipeline_options) == 32 && offsetof(xlac_interpret_options, step) == 88 &&
                     offsetof(xlac_compile_options, device) == 88 && sizeof(xlac_session_options) == 48),
                "version 1");
 

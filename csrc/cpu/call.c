@@ -107,6 +107,12 @@ static int call_begin(cpu_run *run, const rt_call_options *options, xlac_error *
   return interp_begin(&run->ctx, run->exe->base.module, &own, err);
 }
 
+/* What is traced: what the caller asks for, or steps, without JSON, where only the options want to be told of them. */
+static const rt_trace *call_trace(const rt_trace *trace, const rt_call_options *options) {
+  static const rt_trace steps = {RT_TRACE_STEPS, NULL};
+  return trace || !options->step ? trace : &steps;
+}
+
 /* Counting alone needs no clock, and so leaves the run as it is. */
 static int call_begin_trace(cpu_run *run, const rt_trace *trace, cpu_profile *profile, xlac_error *err) {
   TRY(cpu_profile_begin(profile, base_alloc_libc, run->exe, trace->kind == RT_TRACE_LANES, err));
@@ -115,9 +121,11 @@ static int call_begin_trace(cpu_run *run, const rt_trace *trace, cpu_profile *pr
 }
 
 /* Writes the profile of a call that succeeded. Of one that failed there is nothing to be said. */
-static void call_end_trace(cpu_run *run, const rt_trace *trace, cpu_profile *profile, int status) {
+static void call_end_trace(cpu_run *run, const rt_trace *trace, const rt_call_options *options, cpu_profile *profile,
+                           int status) {
   profile->ran = run->ran;
-  if (status == 0) cpu_profile_put(profile, trace->json);
+  if (status == 0 && trace->json) cpu_profile_put(profile, trace->json);
+  if (status == 0 && options->step) cpu_profile_tell(profile, options);
   cpu_profile_end(profile);
 }
 
@@ -172,11 +180,12 @@ int cpu_call(const rt_executable *base, const rt_call_options *options, void *co
   call_state c;
   cpu_profile profile;
   call_init(&c, exe, options);
+  trace = call_trace(trace, options);
   if (trace) TRY(call_begin_trace(&c.run, trace, &profile, err));
   int status = call_enter(&c, arguments, results, options, err);
   if (status == 0) status = cpu_run_program(&c.run, cpu_plan_of(exe), c.run.arguments, results, c.frame);
   call_leave(&c);
-  if (trace) call_end_trace(&c.run, trace, &profile, status);
+  if (trace) call_end_trace(&c.run, trace, options, &profile, status);
   return status;
 }
 
@@ -206,6 +215,7 @@ int cpu_call_in_turns(const rt_executable *base, rt_pool *pool, uint32_t n, cons
     *failed = entered;
     status = call_enter_turn(&calls[entered], &turns[entered], &given[entered], !pool, err);
   }
+  trace = call_trace(trace, &given->options);
   bool traced = trace && status == 0;
   if (traced) traced = (status = call_begin_trace(&calls->run, trace, &profile, err)) == 0;
   if (status == 0) status = cpu_turns_run(turns, n, pool, failed);
@@ -214,7 +224,7 @@ int cpu_call_in_turns(const rt_executable *base, rt_pool *pool, uint32_t n, cons
     cpu_turn_end(&turns[i]);
     call_leave(&calls[i]);
   }
-  if (traced) call_end_trace(&calls->run, trace, &profile, status);
+  if (traced) call_end_trace(&calls->run, trace, &given->options, &profile, status);
   rt_recycler_give(turns);
   return status;
 }

@@ -146,3 +146,14 @@ void cpu_profile_put(const cpu_profile *x, base_text *out) {
   }
   BASE_PUT(out, "]}");
 }
+
+void cpu_profile_tell(const cpu_profile *x, const rt_call_options *options) {
+  for (uint32_t i = 0; i < x->n_events; i++) {
+    const cpu_event *e = &x->events[i];
+    const ir_op *op = x->programs.items[e->program]->steps[e->step].op;
+    const ir_metadata *m = ir_get_metadata(op);
+    assert(op->name && e->start >= 0 && e->seconds >= 0);
+    options->step(options->step_ctx, op->name->s, m && m->op_name ? m->op_name->s : "", (int64_t)(1e9 * e->start),
+                  (int64_t)(1e9 * e->seconds));
+  }
+}

@@ -62,5 +62,7 @@ uint32_t cpu_profile_serial(cpu_profile *x); /* a new one */
  * events also have lane, serial and whether it is the task (1) or the step itself (0). Steps that "units" lists are run
  * with those after them, n in all, as one "group" or "list": times are of all of them. */
 void cpu_profile_put(const cpu_profile *x, base_text *out);
+/* Tells the options' `step` of all events. */
+void cpu_profile_tell(const cpu_profile *x, const rt_call_options *options);
 
 #endif

@@ -530,6 +530,12 @@ typedef struct xlac_interpret_options {
       *blas_path;       /* of the OpenBLAS that JAX's custom calls for linear algebra run with; NULL: the usual names */
   uint32_t async_order; /* an xlac_async_order; runs of several participants are eager */
   uint64_t async_seed;
+  /* Of a program compiled for the CPU, which then has a clock at every step: told of each when the call has succeeded,
+   * in the order of their ends. The op's name, its metadata's op_name ("" where it has none), and nanoseconds: from the
+   * call's beginning, and those it took. Steps that run as one are one, the first; async work counts where it starts;
+   * of several devices, the first's are told. NULL: nobody wants to know. */
+  void (*step)(void *ctx, const char *op, const char *op_name, int64_t start, int64_t ns);
+  void *step_ctx;
 } xlac_interpret_options;
 
 /* Runs the entry computation in the reference interpreter, on the calling thread. Verifies the module first unless that

@@ -283,6 +283,11 @@ static int execute_now(void *ctx, xlac_error *err) {
   options.registry = registry;
   options.blas_path = blas[0] ? blas : NULL;
   if (status == 0) status = execute_lay(x, err);
+  pjrt_traced steps = {x->devices[0], traced ? pjrt_trace_now() : 0};
+  if (steps.start) {
+    options.step = pjrt_trace_step;
+    options.step_ctx = &steps;
+  }
   if (status == 0) status = x->e->values ? execute_values(x, &options, err) : execute_compiled(x, &options, err);
   if (status == 0) status = execute_lay_results(x, err);
   execute_free_laid(x);

@@ -32,38 +32,44 @@ static const option_row option_rows[] = {
     {"xla_dump_max_hlo_modules", OPTION_IGNORED_INT, 0},
 };
 
-/* Other names behind XLA's "xla_" that its CPU takes in jaxlib 0.9 to 0.10: they say how it compiles and what it
+/* Other names behind XLA's "xla_" that its CPU takes in jaxlib 0.9 to 0.11: they say how it compiles and what it
  * writes, and nothing to us. */
 static const char option_of_xla[] =
-    " allow_excess_precision allow_h2h_copy_when_automatic_host_compute_offload_disabled backend_extra_options"
-    " backend_optimization_level cmd_buffer_trace_cache_size cpu_collective_call_terminate_timeout_seconds"
-    " cpu_collective_timeout_seconds cpu_copy_insertion_use_region_analysis cpu_emitter_verification_level"
-    " cpu_enable_concurrency_optimized_scheduler cpu_enable_fast_math cpu_enable_fast_min_max"
-    " cpu_enable_platform_dependent_math cpu_enable_xprof_traceme cpu_experimental_enable_tiling_propagation"
-    " cpu_experimental_onednn_custom_call cpu_experimental_onednn_fusion_type cpu_experimental_xnn_fusion_type"
-    " cpu_experimental_xnn_graph_fusion_mode cpu_experimental_ynn_fusion_type cpu_fast_math_honor_division"
-    " cpu_fast_math_honor_functions cpu_fast_math_honor_infs cpu_fast_math_honor_nans cpu_ftz cpu_max_isa"
-    " cpu_multi_thread_eigen cpu_opt_preset cpu_parallel_codegen_split_count cpu_prefer_vector_width"
-    " cpu_scheduler_type cpu_strict_dot_conv_math cpu_use_acl cpu_use_fusion_emitters cpu_use_onednn"
-    " cpu_use_thunk_runtime cpu_use_xnnpack debug_buffer_assignment_show_max detailed_logging"
-    " detect_unstable_reductions detect_unstable_reductions_post_optimizations disable_all_hlo_passes"
-    " disable_automatic_host_compute_offload disable_hlo_passes dump_buffer_assignment_analysis dump_compress_protos"
+    " allow_excess_precision allow_h2h_copy_when_automatic_host_compute_offload_disabled"
+    " allow_scalar_index_dynamic_ops backend_extra_options backend_optimization_level candidate_configs_file"
+    " cmd_buffer_trace_cache_size compile_all_supported_configs cpu_collective_call_terminate_timeout_seconds"
+    " cpu_collective_call_warn_stuck_seconds cpu_collective_timeout_seconds cpu_copy_insertion_use_region_analysis"
+    " cpu_emitter_verification_level cpu_enable_concurrency_optimized_scheduler cpu_enable_fast_math"
+    " cpu_enable_fast_min_max cpu_enable_platform_dependent_math cpu_enable_xprof_traceme"
+    " cpu_experimental_enable_tiling_propagation cpu_experimental_onednn_custom_call"
+    " cpu_experimental_onednn_fusion_type cpu_experimental_xnn_fusion_type cpu_experimental_xnn_graph_fusion_mode"
+    " cpu_experimental_ynn_fusion_type cpu_fast_math_honor_division cpu_fast_math_honor_functions"
+    " cpu_fast_math_honor_infs cpu_fast_math_honor_nans cpu_ftz cpu_generate_unique_c_style_kernel_entry_points"
+    " cpu_max_isa cpu_multi_thread_eigen cpu_opt_preset cpu_parallel_codegen_split_count cpu_prefer_vector_width"
+    " cpu_scheduler_type cpu_strict_dot_conv_math cpu_use_acl cpu_use_fusion_emitters cpu_use_new_xtile_lowering"
+    " cpu_use_onednn cpu_use_thunk_runtime cpu_use_xnnpack debug_buffer_assignment_show_max"
+    " deduplicate_backend_configs_min_size detailed_logging detect_unstable_reductions"
+    " detect_unstable_reductions_post_optimizations disable_all_hlo_passes disable_automatic_host_compute_offload"
+    " disable_hlo_passes dump_buffer_assignment_analysis dump_compact_gte dump_compress_protos"
     " dump_disable_metadata dump_emitter_re dump_enable_mlir_pretty_form dump_full_hlo_config"
     " dump_fusion_visualization dump_hlo_as_dot dump_hlo_as_html dump_hlo_as_long_text dump_hlo_as_proto"
-    " dump_hlo_as_text dump_hlo_as_url dump_hlo_module_re dump_hlo_pass_re dump_hlo_pipeline_re dump_hlo_snapshots"
-    " dump_hlo_to_subfolder dump_hlo_unoptimized_snapshots dump_include_timestamp dump_large_constants"
-    " dump_latency_hiding_schedule dump_module_metadata dump_to early_exit_with_layouts"
+    " dump_hlo_as_riegeli dump_hlo_as_text dump_hlo_as_url dump_hlo_module_re dump_hlo_pass_re dump_hlo_pipeline_re"
+    " dump_hlo_snapshots dump_hlo_to_subfolder dump_hlo_unoptimized_snapshots dump_include_timestamp"
+    " dump_large_constants dump_latency_hiding_schedule dump_module_metadata dump_to early_exit_with_layouts"
     " eliminate_hlo_implicit_broadcast enable_command_buffers_during_profiling enable_dumping"
-    " enable_enzyme_comms_opt enable_fast_math enable_hlo_passes_only enable_hlo_sharding_v3"
-    " enable_rgv3_materialization enable_scoped_logging_timers flags_reset force_host_platform_device_count"
+    " enable_enzyme_comms_opt enable_fast_math enable_hlo_modules_upload enable_hlo_passes_only"
+    " enable_hlo_sharding_v3 enable_nccl_symmetric_buffers_for_collectives enable_rgv3_materialization"
+    " enable_scoped_logging_timers flags_reset force_config force_host_platform_device_count"
     " hlo_evaluator_use_fast_path hlo_graph_addresses hlo_graph_sharding_color hlo_pass_fix_detect_cycles"
     " hlo_print_inline_stack_frames hlo_profile keep_shardings_after_spmd llvm_disable_expensive_passes"
     " llvm_enable_alias_scope_metadata llvm_enable_invariant_load_metadata llvm_enable_noalias_metadata"
     " llvm_force_inline_before_split multiheap_size_constraint_per_heap partitioning_algorithm"
     " pjrt_allow_auto_layout_in_hlo recognize_reduction_optimization_level reduce_window_rewrite_base_length"
-    " sdy_export_all_reduce_scatter step_marker_location syntax_sugar_async_ops test_add_command_buffer_mode"
-    " test_all_input_layouts test_all_output_layouts unsupported_crash_on_hlo_pass_fix_max_iterations"
-    " unsupported_crash_on_hlo_pass_noop_change unsupported_crash_on_hlo_pass_silent_hlo_change ";
+    " run_hlo_passes_starting_from sdy_export_all_reduce_scatter spmd_enable_dynamic_slice_collective_broadcast"
+    " step_marker_location syntax_sugar_async_ops test_add_command_buffer_mode test_all_input_layouts"
+    " test_all_output_layouts unsupported_crash_on_hlo_pass_fix_max_iterations"
+    " unsupported_crash_on_hlo_pass_noop_change unsupported_crash_on_hlo_pass_silent_hlo_change"
+    " while_loop_all_reduce_dus_code_motion_max_size_bytes ";
 
 /* Those for other devices are hundreds, and programs name them wherever they run. */
 static bool option_is_of_xla(const char *name, size_t n) {

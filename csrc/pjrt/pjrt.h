@@ -355,7 +355,6 @@ struct PJRT_Executable {
   const char **shardings; /* of results, then of parameters: OpSharding; static where there are no bytes: whole */
   size_t *sharding_sizes;
   char fingerprint[40];
-  uint32_t trace_session, trace_name;      /* its name in the profile that is recorded: under that one's lock */
   PJRT_NamedValue costs[EXECUTABLE_COSTS]; /* under the lock, made when they are first asked for */
   bool has_costs;
 };
@@ -389,7 +388,13 @@ PJRT_Error *pjrt_sharding_make(const xlac_executable *exe, bool result, uint32_t
 /* 0: nobody records, and what is given it is noted by nobody. */
 int64_t pjrt_trace_now(void);
 /* A run on these devices has taken from `start` until now. */
-void pjrt_trace_run(PJRT_Executable *e, PJRT_Device *const *devices, uint32_t n, int64_t start);
+void pjrt_trace_run(const PJRT_Executable *e, PJRT_Device *const *devices, uint32_t n, int64_t start);
+/* xlac_interpret_options.step, with the call that has the step: on which device, and since when. */
+typedef struct pjrt_traced {
+  const PJRT_Device *device;
+  int64_t start;
+} pjrt_traced;
+void pjrt_trace_step(void *ctx, const char *op, const char *op_name, int64_t start, int64_t ns);
 void pjrt_trace_compilation(const char *name, int64_t start);
 
 /* --- custom calls that are the client's: ffi.c, callback.c, xla_ffi.c --- */

@@ -1,8 +1,8 @@
 /* Profiles: what jax.profiler.trace and its kin write down of the plugin's work, beside what the client itself does.
  *
- * Runs and compilations are noted while a profiler records, and given as an XSpace (a protocol buffer of TSL's): a
- * plane for each device, another for compilations, an event for each. Times are those of CLOCK_REALTIME, by which
- * clients order planes of several sources.
+ * Runs, their steps and compilations are noted while a profiler records, and given as an XSpace (a protocol buffer of
+ * TSL's): a plane for each device with a line of programs and one of ops, another plane for compilations. Times are
+ * those of CLOCK_REALTIME, by which clients order planes of several sources.
  *
  * Profilers belong to no client: the interface has them for the process. So what is recorded is the one thing here that
  * the process has once; one profiler records at a time. */
@@ -13,16 +13,30 @@
 #include "pjrt.h"
 #include "wire.h"
 
-enum { TRACING_EVENTS_MAX = 1 << 20, TRACING_COMPILER = -1 /* the "device" of compilations */ };
+enum {
+  TRACING_EVENTS_MAX = 1 << 20,
+  TRACING_COMPILER = -1, /* the "device" of compilations */
+  TRACING_HEADS = 1024
+};
+
+typedef enum tracing_line { TRACING_PROGRAMS, TRACING_OPS, TRACING_LINES } tracing_line;
 
 typedef struct tracing_event {
   uint32_t name;
   int32_t device;
+  uint8_t line;
   int64_t start, ns;
 } tracing_event;
 
+/* Events of one name and one op_name share it. Chained by the hash of both. */
+typedef struct tracing_name {
+  char *text; /* then op_name */
+  const char *op_name;
+  uint32_t next; /* 1 + its number; 0: none */
+} tracing_name;
+
 BASE_VEC(tracing_events, tracing_event);
-BASE_VEC(tracing_names, char *);
+BASE_VEC(tracing_names, tracing_name);
 
 struct PLUGIN_Profiler {
   unsigned char *bytes; /* what it has recorded, once it was stopped */
@@ -31,11 +45,11 @@ struct PLUGIN_Profiler {
 
 static struct tracing_record {
   pthread_mutex_t lock;      /* of all that follows */
-  _Atomic uint32_t session;  /* of who records, read without the lock; 0: nobody does */
-  uint32_t sessions;         /* so far */
-  const PLUGIN_Profiler *by; /* who records */
+  atomic_bool records;       /* somebody does; read without the lock */
+  const PLUGIN_Profiler *by; /* who */
   int64_t start;
-  tracing_names names; /* its own */
+  tracing_names names;
+  uint32_t heads[TRACING_HEADS]; /* of chains of names */
   tracing_events events;
 } tracing_record = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -48,44 +62,73 @@ static int64_t tracing_clock(void) {
 /* --- recording --- */
 
 int64_t pjrt_trace_now(void) {
-  return atomic_load_explicit(&tracing_record.session, memory_order_relaxed) ? tracing_clock() : 0;
+  return atomic_load_explicit(&tracing_record.records, memory_order_relaxed) ? tracing_clock() : 0;
 }
 
-/* Under the lock; UINT32_MAX when out of memory: the event is left out. */
-static uint32_t tracing_name(struct tracing_record *r, const char *what, const char *name) {
-  char text[256];
-  int n = snprintf(text, sizeof text, "%s%s", what, name);
-  char *copy = n < 0 ? NULL : pjrt_copy_text(text, strlen(text));
-  if (copy && BASE_VEC_PUSH(base_alloc_libc, &r->names, copy)) return r->names.n - 1;
+/* FNV-1a. */
+static uint32_t tracing_hash(const char *text, uint32_t hash) {
+  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 16777619u;
+  return hash;
+}
+
+/* Its number; UINT32_MAX when out of memory: the event is left out. Under the lock. */
+static uint32_t tracing_name_of(struct tracing_record *r, const char *text, const char *op_name) {
+  uint32_t *head = &r->heads[tracing_hash(op_name, tracing_hash(text, 2166136261u)) % TRACING_HEADS];
+  for (uint32_t at = *head; at; at = r->names.items[at - 1].next) {
+    const tracing_name *n = &r->names.items[at - 1];
+    if (!strcmp(n->text, text) && !strcmp(n->op_name, op_name)) return at - 1;
+  }
+  size_t n = strlen(text) + 1, m = strlen(op_name) + 1;
+  char *copy = base_malloc(base_alloc_libc, n + m);
+  if (!copy) return UINT32_MAX;
+  memcpy(copy, text, n);
+  memcpy(copy + n, op_name, m);
+  const tracing_name name = {copy, copy + n, *head};
+  if (BASE_VEC_PUSH(base_alloc_libc, &r->names, name)) {
+    *head = r->names.n;
+    return r->names.n - 1;
+  }
   pjrt_free(copy);
   return UINT32_MAX;
 }
 
-static void tracing_push(struct tracing_record *r, uint32_t name, int32_t device, int64_t start) {
-  bool counts = name != UINT32_MAX && r->events.n < TRACING_EVENTS_MAX && start >= r->start;
-  const tracing_event event = {name, device, start, counts ? tracing_clock() - start : 0};
-  if (counts) (void)BASE_VEC_PUSH(base_alloc_libc, &r->events, event);
+/* What began before the recording did is no part of it. */
+static void tracing_push(struct tracing_record *r, uint32_t name, int32_t device, tracing_line line, int64_t start,
+                         int64_t ns) {
+  const tracing_event event = {name, device, (uint8_t)line, start, ns > 0 ? ns : 0};
+  if (name != UINT32_MAX && r->events.n < TRACING_EVENTS_MAX && start >= r->start)
+    (void)BASE_VEC_PUSH(base_alloc_libc, &r->events, event);
 }
 
-void pjrt_trace_run(PJRT_Executable *e, PJRT_Device *const *devices, uint32_t n, int64_t start) {
+void pjrt_trace_run(const PJRT_Executable *e, PJRT_Device *const *devices, uint32_t n, int64_t start) {
   struct tracing_record *r = &tracing_record;
   if (!start) return;
   assert(n > 0 && devices[0]);
   pthread_mutex_lock(&r->lock);
-  uint32_t session = atomic_load(&r->session);
-  if (session && e->trace_session != session) {
-    e->trace_session = session;
-    e->trace_name = tracing_name(r, "", e->name);
-  }
-  for (uint32_t i = 0; session && i < n; i++) tracing_push(r, e->trace_name, devices[i]->description.id, start);
+  int64_t ns = tracing_clock() - start;
+  for (uint32_t i = 0; r->by && i < n; i++)
+    tracing_push(r, tracing_name_of(r, e->name, ""), devices[i]->description.id, TRACING_PROGRAMS, start, ns);
+  pthread_mutex_unlock(&r->lock);
+}
+
+void pjrt_trace_step(void *ctx, const char *op, const char *op_name, int64_t start, int64_t ns) {
+  struct tracing_record *r = &tracing_record;
+  const pjrt_traced *of = ctx;
+  assert(of->start > 0 && start >= 0);
+  pthread_mutex_lock(&r->lock);
+  if (r->by)
+    tracing_push(r, tracing_name_of(r, op, op_name), of->device->description.id, TRACING_OPS, of->start + start, ns);
   pthread_mutex_unlock(&r->lock);
 }
 
 void pjrt_trace_compilation(const char *name, int64_t start) {
   struct tracing_record *r = &tracing_record;
+  char text[256];
   if (!start) return;
+  snprintf(text, sizeof text, "compile %s", name);
   pthread_mutex_lock(&r->lock);
-  if (atomic_load(&r->session)) tracing_push(r, tracing_name(r, "compile ", name), TRACING_COMPILER, start);
+  if (r->by)
+    tracing_push(r, tracing_name_of(r, text, ""), TRACING_COMPILER, TRACING_PROGRAMS, start, tracing_clock() - start);
   pthread_mutex_unlock(&r->lock);
 }
 
@@ -121,6 +164,7 @@ static void tracing_put_int(tracing_out *o, uint32_t field, int64_t value) {
 typedef struct tracing_part {
   const struct tracing_record *r;
   int32_t device;
+  tracing_line line;
   size_t i; /* of an event or a name */
 } tracing_part;
 typedef void tracing_write(tracing_out *o, const tracing_part *p);
@@ -135,24 +179,47 @@ static void tracing_put_message(tracing_out *o, uint32_t field, tracing_write *w
 /* Metadata's ids begin with 1. */
 static void tracing_write_event(tracing_out *o, const tracing_part *p) {
   const tracing_event *e = &p->r->events.items[p->i];
-  assert(e->start >= p->r->start);
+  assert(e->start >= p->r->start && e->ns >= 0);
   tracing_put_int(o, 1, (int64_t)e->name + 1);
   tracing_put_int(o, 2, (e->start - p->r->start) * 1000); /* offset_ps */
-  tracing_put_int(o, 3, (e->ns > 0 ? e->ns : 0) * 1000);  /* duration_ps */
+  tracing_put_int(o, 3, e->ns * 1000);                    /* duration_ps */
 }
 
 static void tracing_write_line(tracing_out *o, const tracing_part *p) {
-  tracing_put_int(o, 1, 1);
-  tracing_put_text(o, 2, p->device == TRACING_COMPILER ? "Compilations" : "Programs");
+  static const char *const names[TRACING_LINES] = {[TRACING_PROGRAMS] = "Programs", [TRACING_OPS] = "Ops"};
+  tracing_put_int(o, 1, (int64_t)p->line + 1);
+  tracing_put_text(o, 2, p->device == TRACING_COMPILER ? "Compilations" : names[p->line]);
   tracing_put_int(o, 3, p->r->start); /* timestamp_ns */
-  for (size_t i = 0; i < p->r->events.n; i++)
-    if (p->r->events.items[i].device == p->device)
-      tracing_put_message(o, 4, tracing_write_event, &(tracing_part){p->r, p->device, i});
+  for (size_t i = 0; i < p->r->events.n; i++) {
+    const tracing_event *e = &p->r->events.items[i];
+    if (e->device == p->device && e->line == p->line)
+      tracing_put_message(o, 4, tracing_write_event, &(tracing_part){p->r, p->device, p->line, i});
+  }
+}
+
+/* The one statistic that there is, of names: what JAX calls the op. */
+enum { TRACING_OP_NAME = 1 };
+
+static void tracing_write_statistic(tracing_out *o, const tracing_part *p) {
+  tracing_put_int(o, 1, TRACING_OP_NAME);
+  tracing_put_text(o, 5, p->r->names.items[p->i].op_name); /* str_value */
+}
+
+static void tracing_write_statistic_name(tracing_out *o, const tracing_part *p) {
+  (void)p;
+  tracing_put_int(o, 1, TRACING_OP_NAME);
+  tracing_put_text(o, 2, "tf_op"); /* viewers know it by this name */
+}
+
+static void tracing_write_statistic_entry(tracing_out *o, const tracing_part *p) {
+  tracing_put_int(o, 1, TRACING_OP_NAME);
+  tracing_put_message(o, 2, tracing_write_statistic_name, p);
 }
 
 static void tracing_write_metadata(tracing_out *o, const tracing_part *p) {
   tracing_put_int(o, 1, (int64_t)p->i + 1);
-  tracing_put_text(o, 2, p->r->names.items[p->i]);
+  tracing_put_text(o, 2, p->r->names.items[p->i].text);
+  if (p->r->names.items[p->i].op_name[0]) tracing_put_message(o, 5, tracing_write_statistic, p);
 }
 
 static void tracing_write_name(tracing_out *o, const tracing_part *p) {
@@ -165,9 +232,11 @@ static void tracing_write_plane(tracing_out *o, const tracing_part *p) {
   if (p->device != TRACING_COMPILER) snprintf(name, sizeof name, "/device:CUSTOM:xlac:%d", p->device);
   tracing_put_int(o, 1, p->device + 1);
   tracing_put_text(o, 2, name);
-  tracing_put_message(o, 3, tracing_write_line, p);
+  for (int line = 0; line < (p->device == TRACING_COMPILER ? 1 : TRACING_LINES); line++)
+    tracing_put_message(o, 3, tracing_write_line, &(tracing_part){p->r, p->device, (tracing_line)line, 0});
   for (size_t i = 0; i < p->r->names.n; i++)
-    tracing_put_message(o, 4, tracing_write_name, &(tracing_part){p->r, p->device, i});
+    tracing_put_message(o, 4, tracing_write_name, &(tracing_part){p->r, p->device, TRACING_PROGRAMS, i});
+  tracing_put_message(o, 5, tracing_write_statistic_entry, p);
 }
 
 /* A plane for each device that an event is of. */
@@ -180,7 +249,7 @@ static void tracing_write_space(tracing_out *o, const struct tracing_record *r) 
       if (device > last && device < next) next = device;
     }
     if (next == INT32_MAX) return;
-    tracing_put_message(o, 1, tracing_write_plane, &(tracing_part){r, next, 0});
+    tracing_put_message(o, 1, tracing_write_plane, &(tracing_part){r, next, TRACING_PROGRAMS, 0});
     last = next;
   }
 }
@@ -188,7 +257,8 @@ static void tracing_write_space(tracing_out *o, const struct tracing_record *r) 
 /* --- the profiler --- */
 
 static void tracing_clear(struct tracing_record *r) {
-  for (uint32_t i = 0; i < r->names.n; i++) pjrt_free(r->names.items[i]);
+  for (uint32_t i = 0; i < r->names.n; i++) pjrt_free(r->names.items[i].text);
+  memset(r->heads, 0, sizeof r->heads);
   BASE_VEC_FREE(base_alloc_libc, &r->names);
   BASE_VEC_FREE(base_alloc_libc, &r->events);
 }
@@ -196,8 +266,8 @@ static void tracing_clear(struct tracing_record *r) {
 /* Under the lock: what was recorded is p's bytes. */
 static PJRT_Error *tracing_keep(struct tracing_record *r, PLUGIN_Profiler *p) {
   tracing_out count = {NULL, 0};
-  assert(r->by == p && atomic_load(&r->session));
-  atomic_store(&r->session, 0);
+  assert(r->by == p && atomic_load(&r->records));
+  atomic_store(&r->records, false);
   r->by = NULL;
   tracing_write_space(&count, r);
   tracing_out out = {base_malloc(base_alloc_libc, count.n + 1), 0};
@@ -241,7 +311,7 @@ static PJRT_Error *tracing_start(PLUGIN_Profiler_Args *args) {
   } else {
     r->by = args->profiler;
     r->start = tracing_clock();
-    atomic_store(&r->session, ++r->sessions);
+    atomic_store(&r->records, true);
   }
   pthread_mutex_unlock(&r->lock);
   return error;

@@ -83,6 +83,8 @@ typedef struct rt_call_options {
   struct interp_probes *probes;         /* NULL: probes pass their operand on */
   uint8_t async_order;                  /* an interp_async_order */
   uint64_t async_seed;
+  void (*step)(void *ctx, const char *op, const char *op_name, int64_t start, int64_t ns); /* as xlac.h has it */
+  void *step_ctx;
 } rt_call_options;
 
 /* What is told of a call, where somebody asks: JSON as docs/executor.md has it. */

@@ -132,8 +132,9 @@ static void group_run_device(group_team *t, group_seat *seat) {
   const group_executable *g = t->group;
   bool first = seat == t->seats;
   xlac_error err = {.code = 0};
-  const rt_turn own = group_turn(t, seat, first);
+  rt_turn own = group_turn(t, seat, first);
   const rt_trace *trace = first ? t->job.trace : NULL;
+  if (!first) own.options.step = NULL;
   const rt_executable *exe = g->seats[seat->number % g->n_seats];
   int status = exe->vtable->call(exe, &own.options, own.arguments, own.results, trace, &err);
   if (status)

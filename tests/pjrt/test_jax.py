@@ -140,7 +140,7 @@ def test_compiled_programs_tell_their_text_memory_and_options():
             except jax.errors.JaxRuntimeError as e:
                 print(f"No such compile option: '{name}'" in str(e))
         others = {"xla_cpu_enable_fast_math": True, "xla_dump_to": "/nowhere", "xla_gpu_autotune_level": 0, "xla_tpu_enable_latency_hiding_scheduler": "true",
-                  "xla_backend_optimization_level": 1, "xla_unsupported_crash_on_hlo_pass_silent_hlo_change": False}
+                  "xla_backend_optimization_level": 1, "xla_unsupported_crash_on_hlo_pass_silent_hlo_change": False, "xla_dump_compact_gte": True}
         print(lowered.compile(compiler_options=others)(jnp.zeros(1000))[0])
     """)
     assert out == ["True 4000"] + ["True"] * 5 + ["2.0"]
