@@ -3,14 +3,17 @@
     JAX_PLATFORMS=xlac,cpu python benchmarks/jax_table.py [--programs FILE_OR_FOLDER ...] [--limit 300] [--rounds 3]
 
 calls     microseconds of a jitted function's call until it returns, and until its result is there
-compile   milliseconds from a program to its first result, tracing excluded: each is compiled anew and run once. Programs are StableHLO: lines of a
-          file (tests/oracle/jax_programs.jsonl.xz, which JAX's own tests compiled), or *.stablehlo.mlir of a folder
+compile   milliseconds from a program to its first result, tracing excluded: each is compiled anew and run once. Programs are StableHLO: lines of
+          files (tests/oracle/jax_programs.jsonl.xz, which JAX's own tests compiled; tests/oracle/capture_jax.py makes longer ones), and
+          *.stablehlo.mlir of folders. Those of files and those of folders are counted apart
 parts     of a compilation alone: by way of JAX with both, in the plugin, and reading and compiling by themselves, in CPU time of all threads
-steps     milliseconds of longer functions, and of the same program by xlac's own executor, without JAX
+steps     milliseconds of longer functions, of the same program by xlac's own executor, without JAX, and of its run within the plugin, by JAX's
+          profile; and what JAX's own part of a call takes where the program before it has left nothing of JAX's in the caches
 memory    megabytes that a process of its own takes at most, beyond what it took before, to train a small network for 20 steps
 
 The two backends take turns; each figure is the least of the rounds, and ratios are xlac's to XLA's, in the geometric mean. With --cpu, times are
 those that all threads of the process are on a CPU, for machines that do other work, too."""
+
 import argparse
 import functools
 import json
@@ -20,6 +23,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 import jax
@@ -59,6 +63,7 @@ def clock(function, n=1):
 
 # --- functions ---
 
+
 def layer(p, x):
     return jax.nn.gelu(x @ p["w"] + p["b"])
 
@@ -70,11 +75,13 @@ def attention(x, w):
 
 def train(p, x, y):
     """A step of gradient descent on a network of three layers."""
+
     def loss(p):
         h = x
         for w in p[:-1]:
             h = jnp.tanh(h @ w)
         return ((h @ p[-1] - y) ** 2).mean()
+
     value, gradient = jax.value_and_grad(loss)(p)
     return [a - 1e-3 * g for a, g in zip(p, gradient)], value
 
@@ -105,13 +112,18 @@ def long():
     yield "training step", train, network(256, 512)
     yield "attention, forth and back", jax.grad(lambda x, w: attention(x, w).sum()), (wide, r.standard_normal((1024, 768), np.float32))
     yield "layer norm", lambda x: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5), (wide,)
-    yield "convolution", lambda x, k: jax.nn.relu(jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))), (image, kernel)
+    yield (
+        "convolution",
+        lambda x, k: jax.nn.relu(jax.lax.conv_general_dilated(x, k, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))),
+        (image, kernel),
+    )
     yield "normal, a million", lambda k: jax.random.normal(k, (1 << 20,)), (np.zeros(2, np.uint32),)
     yield "sort", jnp.sort, (wide,)
     yield "cumulative sum", lambda x: jnp.cumsum(x, 0), (wide,)
 
 
 # --- sections ---
+
 
 def on_both(function, arguments):
     made = {}
@@ -140,25 +152,46 @@ def calls(rounds):
 
 
 def programs(sources, limit):
-    """(name, text), evenly taken from all there are."""
-    found = []
+    """[(name, text)] of files, and of folders, evenly taken from all there are."""
+    found = {"": [], " (folders)": []}
     for source in map(pathlib.Path, sources):
         if source.is_dir():
-            found += [(p.name.removesuffix(".stablehlo.mlir"), p.read_text()) for p in sorted(source.glob("*.stablehlo.mlir"))]
+            found[" (folders)"] += [(p.name.removesuffix(".stablehlo.mlir"), p.read_text()) for p in sorted(source.glob("*.stablehlo.mlir"))]
         else:
             with lzma.open(source, "rt") if source.suffix == ".xz" else open(source) as lines:
-                found += [(item["test"], item["text"]) for item in map(json.loads, lines)]
-    found = [(name, text) for name, text in found if "num_partitions = 8" not in text]
-    step = max(1, len(found) / limit)
-    return [found[int(i * step)] for i in range(min(limit, len(found)))]
+                found[""] += [(item["test"], item["text"]) for item in map(json.loads, lines)]
+    taken = {}
+    for kind, all_of_it in found.items():
+        one_device = [(name, text) for name, text in all_of_it if "num_partitions = 8" not in text]
+        step = max(1, len(one_device) / limit)
+        taken[kind] = [one_device[int(i * step)] for i in range(min(limit, len(one_device)))]
+    return taken
 
 
 def zeros(module):
     """Arguments for a module's main function; None where some are not arrays of plain numbers."""
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
-    types = {str(mlir.dtype_to_ir_type(np.dtype(t))): np.dtype(t) for t in
-             ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64", jnp.bfloat16)}
+
+    types = {
+        str(mlir.dtype_to_ir_type(np.dtype(t))): np.dtype(t)
+        for t in (
+            "bool",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "uint8",
+            "uint16",
+            "uint32",
+            "uint64",
+            "float16",
+            "float32",
+            "float64",
+            "complex64",
+            jnp.bfloat16,
+        )
+    }
     main = next(op for op in module.body.operations if op.operation.name == "func.func" and op.name.value == "main")
     arguments = []
     for given in main.type.inputs:
@@ -174,6 +207,7 @@ def zeros(module):
 
 def first_result(backend, module, arguments):
     from jax._src import compiler
+
     device = jax.devices(backend)[0]
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=np.array([[device.id]]))
     placed = jax.block_until_ready([jax.device_put(a, device) for a in arguments])
@@ -185,12 +219,17 @@ def first_result(backend, module, arguments):
 
 
 def compilation(sources, limit, rounds):
-    from jax._src.interpreters import mlir
-    from jax._src.lib.mlir import ir
-    ratios, alone, left, total = [], [], 0, [0, 0]
     with jax.default_device(jax.devices("cpu")[0]):
         jnp.linalg.eigvals(jnp.eye(2))  # XLA's LAPACK calls have no addresses before JAX has lowered one
-    for _name, text in programs(sources, limit):
+    return [row for kind, found in programs(sources, limit).items() for row in compilation_of(kind, found, rounds)]
+
+
+def compilation_of(kind, found, rounds):
+    from jax._src.interpreters import mlir
+    from jax._src.lib.mlir import ir
+
+    ratios, alone, left, total = [], [], 0, [0, 0]
+    for _name, text in found:
         with mlir.make_ir_context():
             try:
                 module = ir.Module.parse(text)
@@ -208,9 +247,14 @@ def compilation(sources, limit, rounds):
         total = [t + b[0] for t, b in zip(total, best)]
         ratios.append(best[0][0] / best[1][0])
         alone.append(best[0][1] / best[1][1])
-    print(f"\ncompile: {len(ratios)} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA; "
-          f"ratio {mean(ratios):.4f}", flush=True)
-    return [("compile to first result", mean(ratios)), ("compile alone", mean(alone))] if ratios else []
+    if not ratios:
+        return []
+    print(
+        f"\ncompile{kind}: {len(ratios)} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA; "
+        f"ratio {mean(ratios):.4f}",
+        flush=True,
+    )
+    return [("compile to first result" + kind, mean(ratios)), ("compile alone" + kind, mean(alone))]
 
 
 def parts(sources, limit, rounds):
@@ -220,8 +264,10 @@ def parts(sources, limit, rounds):
     from jax._src.interpreters import mlir
     from jax._src.lib import _jax
     from jax._src.lib.mlir import ir
+
     sys.path.insert(0, str(ROOT / "tests/pjrt"))
     from plugin import Plugin
+
     plugin = Plugin(pathlib.Path(xlac.__file__).parent / "_pjrt.so")
     client, found = plugin.client(), []
 
@@ -235,28 +281,74 @@ def parts(sources, limit, rounds):
         call()
         return time.process_time() - start
 
-    for _name, text in programs(sources, limit):
+    for _name, text in programs(sources, limit)[""]:
         with mlir.make_ir_context():
             try:
                 module = ir.Module.parse(text)
                 code = _jax.mlir.serialize_portable_artifact(mlir.module_to_bytecode(module), "1.13.0")
-                alone = [functools.partial(f, code) for f in (functools.partial(plugin.compile, client), xlac.parse, lambda code: xlac.compile(xlac.parse(code)))]
+                alone = [
+                    functools.partial(f, code)
+                    for f in (functools.partial(plugin.compile, client), xlac.parse, lambda code: xlac.compile(xlac.parse(code)))
+                ]
                 timed = [through_jax(backend, module) for backend in BACKENDS] + alone
                 found.append([min(spent(call) for _ in range(2 * rounds)) for call in timed])
             except Exception:  # no such program on one of the two
                 continue
     names = ["by JAX on xlac", "by JAX on XLA", "plugin", "reading", "reading and compiling"]
     means = [mean(column) for column in zip(*found)]
-    print(f"\nparts of a compilation: {len(found)} programs, CPU ms in the geometric mean: "
-          + ", ".join(f"{name} {value * 1e3:.3f}" for name, value in zip(names, means)), flush=True)
-    return [("plugin's part of a compilation, to all of it", means[2] / means[0]),
-            ("compile alone, without the plugin's part", mean([(row[0] - row[2]) / row[1] for row in found]))]
+    print(
+        f"\nparts of a compilation: {len(found)} programs, CPU ms in the geometric mean: "
+        + ", ".join(f"{name} {value * 1e3:.3f}" for name, value in zip(names, means)),
+        flush=True,
+    )
+    return [
+        ("plugin's part of a compilation, to all of it", means[2] / means[0]),
+        ("compile alone, without the plugin's part", mean([(row[0] - row[2]) / row[1] for row in found])),
+    ]
+
+
+def in_the_plugin(call, beside, rounds):
+    """Seconds of a program's run within the plugin, as JAX's profile has it, and of `beside`, in turns; by the clock, also with --cpu."""
+    alone = math.inf
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for _ in range(rounds):
+                call()
+                start = time.perf_counter()
+                beside()
+                alone = min(alone, time.perf_counter() - start)
+        (found,) = pathlib.Path(folder).rglob("*.xplane.pb")
+        profile = jax.profiler.ProfileData.from_file(str(found))
+        runs = [
+            e.duration_ns
+            for plane in profile.planes
+            if plane.name.startswith("/device:CUSTOM:xlac:")
+            for line in plane.lines
+            if line.name == "Programs"
+            for e in line.events
+        ]
+    return min(runs) / 1e9, alone
+
+
+def own_part(rounds, empty):
+    """Seconds of a call that computes next to nothing, on both: again and again, and each time after a program that empties the caches."""
+    made = on_both(lambda a: a + 1, (np.float32(1),))
+
+    def after(before, call):
+        before()
+        return clock(call)
+
+    return [
+        least(rounds * 20, *(functools.partial(after, before or call, call) for call in (caller(*made[b], True) for b in BACKENDS)))
+        for before in (None, empty)
+    ]
 
 
 def steps(rounds):
     import xlac
-    print(f"\n{'steps':32}{'xlac ms':>10}{'XLA ms':>10}{'xlac without JAX':>20}")
-    ratios, own = [], []
+
+    print(f"\n{'steps':32}{'xlac ms':>10}{'XLA ms':>10}{'xlac without JAX':>20}{'in the plugin, to that':>26}")
+    ratios, own, within = [], [], []
     for name, function, arguments in long():
         made = on_both(function, arguments)
         with jax.default_device(jax.devices("xlac")[0]):
@@ -266,8 +358,13 @@ def steps(rounds):
         found = least(rounds * 3, *(functools.partial(clock, call) for call in timed))
         ratios.append(found[0] / found[1])
         own.append(found[0] / found[2])
-        print(f"{name:32}{found[0] * 1e3:10.2f}{found[1] * 1e3:10.2f}{found[2] * 1e3:20.2f}", flush=True)
-    return [("step", mean(ratios)), ("step, to xlac without JAX", mean(own))]
+        run, alone = in_the_plugin(timed[0], timed[2], rounds * 10)
+        within.append(run / alone)
+        print(f"{name:32}{found[0] * 1e3:10.2f}{found[1] * 1e3:10.2f}{found[2] * 1e3:20.2f}{within[-1]:26.3f}", flush=True)
+    (warm, cold) = own_part(rounds, timed[2])
+    print("JAX's own part of a call, us on xlac and on XLA: " + ", ".join(f"{seconds * 1e6:.0f}" for seconds in warm), end="; ")
+    print("after the last program above: " + ", ".join(f"{seconds * 1e6:.0f}" for seconds in cold), flush=True)
+    return [("step", mean(ratios)), ("step, to xlac without JAX", mean(own)), ("run in the plugin, to xlac without JAX", mean(within))]
 
 
 def status(key):
@@ -309,8 +406,13 @@ def main():
     args = parser.parse_args()
     if args.train:
         return train_alone()
-    sections = {"calls": lambda: calls(args.rounds), "compile": lambda: compilation(args.programs, args.limit, min(args.rounds, 2)),
-                "parts": lambda: parts(args.programs, args.limit, args.rounds), "steps": lambda: steps(args.rounds), "memory": memory}
+    sections = {
+        "calls": lambda: calls(args.rounds),
+        "compile": lambda: compilation(args.programs, args.limit, min(args.rounds, 2)),
+        "parts": lambda: parts(args.programs, args.limit, args.rounds),
+        "steps": lambda: steps(args.rounds),
+        "memory": memory,
+    }
     table = [row for name, section in sections.items() if not args.only or name in args.only for row in section()]
     print(f"\n| xlac to XLA:CPU, jax {jax.__version__} | ratio |\n|---|---|")
     for name, ratio in table:
