@@ -1,6 +1,13 @@
-"""Native code beside the vector VM (XLAC_NATIVE=0), on programs of its own: times of calls and of compilation from a module, paired, one
-thread's CPU, minimum of several rounds. python benchmarks/native.py [names]"""
+"""Native code beside the vector VM (XLAC_NATIVE=0): processor time of one thread, paired, minimum of several rounds.
+
+  python benchmarks/native.py [NAME ...]          programs of its own: times of calls and of compilation from a module
+  python benchmarks/native.py --programs [NAME ...]    all of benchmarks/programs, and those of XLAC_PROGRAMS (see compiled.py): which are slower
+                                                  by more than 3 %. Needs the `test` extra.
+
+With --programs, one that is behind is measured anew, up to 60 rounds in all, before it is called slower; the least of all rounds counts."""
+import json
 import os
+import statistics
 import sys
 import time
 
@@ -137,16 +144,64 @@ def least(run, seconds=0.02):
     return (time.process_time() - start) / n
 
 
+def built(text):
+    """[with native code, with the vector machine]"""
+    made = []
+    for on in "10":
+        os.environ["XLAC_NATIVE"] = on
+        made.append(xlac.compile(text, threads=1))
+    return made
+
+
+def paired(made, arrays, allowed=1.03, rounds=(4, 8, 16, 32)):
+    """Native code's time over the vector machine's. Sides take turns, and who is first too."""
+    times = [[], []]
+    for more in rounds:
+        for k in range(more):
+            for which in (0, 1) if k % 2 else (1, 0):
+                times[which].append(least(lambda: made[which](*arrays), 0.002))
+        if min(times[0]) <= allowed * min(times[1]):
+            break
+    return min(times[0]) / min(times[1])
+
+
+def all_programs(names):
+    """(name, text, arrays)"""
+    import compiled
+    import unseen
+    from programs import load
+
+    for name, (function, shapes, _) in sorted(load().items()):
+        if not names or name in names:
+            rng = np.random.default_rng(len(name))
+            arrays = [unseen.argument(s, rng) for s in shapes]
+            yield name, unseen.lowered(function, arrays), arrays
+    for path in sorted(compiled.PROGRAMS.glob("*.json")):
+        spec = json.loads(path.read_text())
+        if spec.get("n_devices", 1) == 1 and not spec["donated"] and (not names or spec["name"] in names):
+            yield spec["name"], path.with_suffix(".stablehlo.mlir").read_text(), compiled.inputs(spec)
+
+
+def slower(names):
+    ratios = {}
+    for name, text, arrays in all_programs(names):
+        ratios[name] = paired(built(xlac.parse(text)), arrays)
+        print(f"{name:45s} native / VM {ratios[name]:.3f}", flush=True)
+    behind = {name: ratio for name, ratio in ratios.items() if ratio > 1.03}
+    print(f"geometric mean of native / VM {statistics.geometric_mean(ratios.values()):.3f}; slower by more than 3 %: {len(behind)} of {len(ratios)}")
+    for name, ratio in sorted(behind.items(), key=lambda item: -item[1]):
+        print(f"  {name} {ratio:.3f}")
+
+
 def main(names):
+    if names[:1] == ["--programs"]:
+        return slower(names[1:])
     rng = np.random.default_rng(0)
     print(f"{'program':12} {'native us':>10} {'VM us':>10} {'VM/native':>10} {'compile us':>11} {'VM':>8}")
     for name in names or PROGRAMS:
         text, shapes = PROGRAMS[name]()
         arrays = [rng.random(s, np.float32) for s in shapes]
-        made, times, compile_times = [], [[], []], [[], []]
-        for on in "10":
-            os.environ["XLAC_NATIVE"] = on
-            made.append(xlac.compile(text, threads=1))
+        made, times, compile_times = built(text), [[], []], [[], []]
         module = xlac.parse(text)
         for _ in range(ROUNDS):
             for which, on in enumerate("10"):

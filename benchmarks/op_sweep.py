@@ -1,13 +1,15 @@
 """Every elementwise op of the op table on every type it takes, within a kernel of a million elements, beside XLA:CPU: processor time of a call.
 
-  python benchmarks/op_sweep.py [--only OP ...] [--types TYPE ...] [--elements N] [--rounds 3] [--json out.json]
+  python benchmarks/op_sweep.py [--only OP ...] [--types TYPE ...] [--elements N] [--rounds 3] [--seconds S] [--json out.json]
 
 Needs the `test` extra. A kernel is one addition (of truth values an "or"), the op, and what brings its result together with an operand.
 Conversions are an op for each type that they come from. Prints the ratio of the minima (above 1: xlac is faster), the slowest first, then
-the geometric mean and how many are slower than XLA, by type. What XLA does not compile is counted and left out."""
+the geometric mean and how many are slower than XLA, by type. --seconds: stops after so long, and the order is one by chance. What XLA does not
+compile is counted and left out."""
 import argparse
 import json
 import pathlib
+import random
 import subprocess
 import sys
 import time
@@ -98,17 +100,19 @@ def measure(first, wanted, options):
     xla = Xla()
     xla.jax.config.update("jax_enable_x64", True)
     for case in wanted[first:]:
+        if options.until is not None and time.time() > options.until:
+            break
         print(json.dumps(bench(xla, case, options.elements, options.rounds)), flush=True)
 
 
-def measured(wanted):
+def measured(wanted, until):
     """The rows of all cases, measured in other processes: some programs end XLA's."""
-    rows = []
-    while len(rows) < len(wanted):
-        with subprocess.Popen([sys.executable, *sys.argv, "--first", str(len(rows))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
+    rows, words = [], [sys.executable, *sys.argv] + (["--until", str(until)] if until is not None else [])
+    while len(rows) < len(wanted) and not (until is not None and time.time() > until):
+        with subprocess.Popen([*words, "--first", str(len(rows))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as child:
             for line in child.stdout:
                 rows.append(json.loads(line))
-        if len(rows) < len(wanted):
+        if len(rows) < len(wanted) and child.returncode:
             op, _, t, to = wanted[len(rows)]
             rows.append(dict(op=op, type=t, to=to, refused="the process ended"))
     return rows
@@ -121,12 +125,16 @@ def main():
     parser.add_argument("--elements", type=int, default=1 << 20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json")
+    parser.add_argument("--seconds", type=float, help="stop after so many")
+    parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--first", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     wanted = [c for c in cases() if (not options.only or c[0] in options.only) and (not options.types or c[2] in options.types)]
+    if options.seconds is not None:
+        random.Random(0).shuffle(wanted)
     if options.first is not None:
         return measure(options.first, wanted, options)
-    rows = measured(wanted)
+    rows = measured(wanted, None if options.seconds is None else time.time() + options.seconds)
     done = sorted((r for r in rows if "call" in r), key=lambda r: r["ratio"])
     for row in done:
         show(row, options.elements)

@@ -3,30 +3,30 @@
   python benchmarks/peers.py sizes    [--engines ...] [--rounds 2]            ten programs (peers_programs.py) over five decades of sizes
   python benchmarks/peers.py compile  [--engines xlac xla iree]               compile time against the number of ops, up to 100,000
   python benchmarks/peers.py programs --folder FOLDER [--only NAME ...]       programs of a folder: NAME.stablehlo.mlir with NAME.json, its inputs
-  python benchmarks/peers.py write                                            docs/performance.md and docs/img/performance-*.svg from what was measured
-  python benchmarks/peers.py all --folder FOLDER                              all of that, in this order
+  python benchmarks/peers.py unseen                                           the programs of benchmarks/programs (unseen.py), beside XLA
+  python benchmarks/peers.py sweep                                            every op on every type (op_sweep.py), beside XLA
+  python benchmarks/peers.py write                                            docs/performance.md and docs/img/performance-*.svg of what was measured
+  python benchmarks/peers.py all --folder FOLDER [--minutes 23]               all of that; each part has its share of the minutes
 
 Engines: xlac and xlac-fast (numerics), xla (jaxlib's), torch, torch-compile, iree, numpy. One that can't be imported is left out; --python torch=PATH
-names another interpreter for one. Each engine has a process of its own for each program, engines take turns, and a round goes through all of them. Of a call the
+names another interpreter for one. What PyTorch runs for a program of the folder is in bench_torch.py beside the folder, a dictionary T by name.
+Each engine has a process of its own for each program, engines take turns, and a round goes through all of them. Of a call the
 least and the median time is taken, and the processor time of all of its threads, which other work on the machine disturbs less. Rows are added
-to build/peers.jsonl as they come, so that a run that was stopped goes on with --keep."""
+to build/peers.jsonl as they come, so that a run that was stopped goes on with --keep. "first" is the time from the start of a process to its first
+result, "memory" the most that its process ever had."""
 import argparse
 import json
 import os
 import pathlib
-import platform
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from peers_tables import ENGINES, OPS, ROOT, SIZES, flat, results, timed, write
+
 RESULTS = ROOT / "build" / "peers.jsonl"
-ENGINES = ("xlac", "xlac-fast", "xla", "torch", "torch-compile", "iree", "numpy")
-SIZES = (100, 1000, 10_000, 100_000, 1_000_000, 10_000_000)
-OPS = (10, 100, 1000, 10_000, 100_000)
-TOO_LONG = 20  # seconds of compiling, after which an engine is not asked for a larger program
+TOO_LONG = 5  # seconds of compiling, after which an engine is not asked for a larger program
 
 
 # --- a process of one engine ---
@@ -75,17 +75,27 @@ class Torch:
         self.torch, self.functions, self.compiles = torch, peers_programs.of_torch(), compiles
 
     def compile(self, name):
+        if name not in self.functions:
+            import bench_torch  # beside the folder of programs
+
+            self.functions = {**self.functions, **bench_torch.T}
+        self.trains = "train" in name
         return self.torch.compile(self.functions[name]) if self.compiles else self.functions[name]
 
     def put(self, arrays):
-        return [self.torch.from_numpy(a) for a in arrays]
+        return [self.tensor(a) for a in arrays]
+
+    def tensor(self, a):
+        if a.dtype.name == "bfloat16":
+            return self.torch.from_numpy(a.view("i2").copy()).view(self.torch.bfloat16)
+        return self.torch.from_numpy(a.astype("i4") if a.dtype.name == "uint32" else a.copy())
 
     def call(self, function, arguments):
-        with self.torch.no_grad():
+        with self.torch.set_grad_enabled(self.trains):
             return flat(function(*arguments))
 
     def get(self, results):
-        return [r.numpy() for r in results]
+        return [(r.float() if r.dtype == self.torch.bfloat16 else r).numpy() for r in results]
 
 
 class NumPy:
@@ -108,7 +118,8 @@ class NumPy:
 
 
 class Iree:
-    TYPES = {"float32": "FLOAT_32", "int32": "SINT_32", "float64": "FLOAT_64", "bfloat16": "BFLOAT_16", "int8": "SINT_8", "uint32": "UINT_32", "bool": "BOOL_8"}
+    TYPES = {"float32": "FLOAT_32", "int32": "SINT_32", "float64": "FLOAT_64", "bfloat16": "BFLOAT_16", "int8": "SINT_8", "uint32": "UINT_32",
+             "bool": "BOOL_8", "complex64": "COMPLEX_64"}
     FLAGS = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
              "--iree-input-type=stablehlo", "--iree-opt-level=O3")
 
@@ -130,7 +141,8 @@ class Iree:
 
     def put(self, arrays):
         usage = self.rt.BufferUsage.DEFAULT | self.rt.BufferUsage.MAPPING
-        return [self.device.allocator.allocate_buffer_copy(memory_type=self.rt.MemoryType.DEVICE_LOCAL, allowed_usage=usage, device=self.device, buffer=a,
+        return [self.device.allocator.allocate_buffer_copy(memory_type=self.rt.MemoryType.DEVICE_LOCAL, allowed_usage=usage, device=self.device,
+                                                           buffer=a.view("u2") if a.dtype.name == "bfloat16" else a,
                                                            element_type=getattr(self.rt.HalElementType, self.TYPES[str(a.dtype)])) for a in arrays]
 
     def call(self, function, arguments):
@@ -151,25 +163,6 @@ MAKERS = {"xlac": Xlac, "xlac-fast": lambda threads: Xlac(threads, "fast"), "xla
 BY_NAME = ("torch", "torch-compile", "numpy")  # run functions, not StableHLO
 
 
-def flat(value):
-    return [x for part in value for x in flat(part)] if isinstance(value, (tuple, list)) else [value]
-
-
-def timed(call, budget):
-    """Seconds: least and median of the wall, and processor seconds a call. Calls under 200 us are timed some at a time."""
-    call()
-    start = time.perf_counter()
-    call()
-    some = max(1, int(2e-4 / max(1e-7, time.perf_counter() - start)))
-    times, processor, start = [], time.process_time(), time.perf_counter()
-    while len(times) < 3 or (time.perf_counter() - start < budget and len(times) < 2000):
-        begin = time.perf_counter()
-        for _ in range(some):
-            call()
-        times.append((time.perf_counter() - begin) / some)
-    return min(times), statistics.median(times), (time.process_time() - processor) / (len(times) * some)
-
-
 def work(job):
     """What the process of one engine does: a job's programs, each compiled, checked and timed. Prints rows."""
     import numpy as np
@@ -177,8 +170,9 @@ def work(job):
 
     sys.path.insert(0, str(ROOT / "benchmarks"))
     engine = MAKERS[job["engine"]](job["threads"])
+    sys.path.append(next((p["common"] for p in job["programs"] if "common" in p), "."))
     for program in job["programs"]:
-        row = {key: program[key] for key in ("kind", "name", "n")} | {"engine": job["engine"]}
+        row = {key: program[key] for key in ("kind", "name", "n", "flops", "bytes") if key in program} | {"engine": job["engine"]}
         try:
             what = program["name"] if job["engine"] in BY_NAME else pathlib.Path(program["text"]).read_text()
             wall, processor = time.perf_counter(), time.process_time()
@@ -187,16 +181,41 @@ def work(job):
             if program["kind"] != "compile":
                 arrays = arguments_of(program)
                 given = engine.put(arrays)
-                got = [np.asarray(r) for r in engine.get(engine.call(exe, given))]
+                first = engine.call(exe, given)
+                row["first"] = time.time() - job["begin"]
                 if program.get("expected"):
                     expected = np.load(program["expected"])
-                    row["off"] = off_by(got, [expected[k] for k in expected.files])
+                    row["off"] = off_by([np.asarray(r) for r in engine.get(first)], [expected[k] for k in expected.files])
+                elif job["engine"] != "iree":  # what IREE gives has no type here
+                    row["off"] = off_digest(program, [np.asarray(r) for r in engine.get(first)])
+                del first
                 row |= dict(zip(("least", "median", "cpu"), timed(lambda e=exe, g=given: engine.call(e, g), job["budget"])))
         except Exception as error:  # one program that an engine can't run is a row
             row["error"] = f"{type(error).__name__}: {error}"[:200]
+        row["memory"] = peak_memory()
         print(json.dumps(row), flush=True)
         if row.get("compile", 0) > TOO_LONG:
             break
+
+
+def peak_memory():
+    """Bytes that the process had at most."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def spec_of(program):
+    """The program's JSON and the module beside the folder that reads it."""
+    import common
+
+    return common, json.loads(pathlib.Path(program["spec"]).read_text())
+
+
+def off_digest(program, got):
+    """How far results are from the digests of right ones that the JSON has; None where it has none, or where numbers are random."""
+    common, spec = spec_of(program)
+    return None if spec["name"].startswith("rng") else common.compare(spec, got)
 
 
 def arguments_of(program):
@@ -204,10 +223,8 @@ def arguments_of(program):
         import peers_programs
 
         return peers_programs.arguments(program["name"], program["n"])
-    sys.path.insert(0, program["common"])
-    import common
-
-    return common.make_inputs(json.loads(pathlib.Path(program["spec"]).read_text()))
+    common, spec = spec_of(program)
+    return common.make_inputs(spec)
 
 
 # --- all of them ---
@@ -231,27 +248,33 @@ def environment(threads=2):
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 
-def run_jobs(options, groups):
-    """groups: lists of programs that a process takes one after the other."""
-    pythons = interpreters(options)
+def run_jobs(options, groups, engines=None, rounds=None):
+    """groups: lists of programs that a process takes one after the other. Stops where options.until is past."""
+    pythons = {e: p for e, p in options.pythons.items() if engines is None or e in engines}
     RESULTS.parent.mkdir(exist_ok=True)
-    done = {(r["kind"], r["name"], r["n"], r["engine"], r["round"]) for r in results()} if options.keep else set()
-    for round_ in range(options.rounds):
+    done = {(r["kind"], r["name"], r["n"], r["engine"], r["round"]) for r in results(RESULTS)} if options.keep else set()
+    for round_ in rounds or range(options.rounds):
         for programs in groups:
             for engine, python in pythons.items():
                 left = [p for p in programs if (p["kind"], p["name"], p["n"], engine, round_) not in done]
                 job = {"engine": engine, "threads": options.threads, "budget": options.budget, "programs": left}
-                if left:
+                if left and time.monotonic() < options.until:
                     run_job(python, job, round_, options)
 
 
+def late(options):
+    """Seconds after which a process is given up: a little past the end of its part."""
+    return min(options.timeout, max(60, options.until - time.monotonic()))
+
+
 def run_job(python, job, round_, options):
+    job["begin"] = time.time()
     try:
-        got = subprocess.run([python, str(pathlib.Path(__file__)), "work", json.dumps(job)], capture_output=True, text=True, timeout=options.timeout,
+        got = subprocess.run([python, str(pathlib.Path(__file__)), "work", json.dumps(job)], capture_output=True, text=True, timeout=late(options),
                              env=environment(options.threads), check=False)
         rows, said = got.stdout, got.stderr
-    except subprocess.TimeoutExpired as late:
-        rows, said = (late.stdout or b"").decode(), f"more than {options.timeout} s"
+    except subprocess.TimeoutExpired as error:
+        rows, said = (error.stdout or b"").decode(), "took too long"
     rows = [json.loads(line) for line in rows.splitlines() if line.startswith("{")]
     if len(rows) < len(job["programs"]):
         print(f"{job['engine']}, {job['programs'][0]['name']}: {said[-300:]}", file=sys.stderr)
@@ -260,11 +283,7 @@ def run_job(python, job, round_, options):
             file.write(json.dumps(row | {"round": round_, "load": os.getloadavg()[0]}) + "\n")
 
 
-def results():
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-
-
-def sizes(options, folder):
+def sizes(options, folder, **which):
     import jax
     import numpy as np
     import peers_programs
@@ -282,7 +301,7 @@ def sizes(options, folder):
                 np.savez(expected, *flat(plain[name](*wide)))
             group.append({"kind": "sizes", "name": name, "n": n, "text": str(text), "expected": str(expected)})
         groups.append(group)
-    run_jobs(options, groups)
+    run_jobs(options, groups, **which)
 
 
 def compiles(options, folder):
@@ -295,152 +314,49 @@ def compiles(options, folder):
         text = folder / f"chain-{n}.mlir"
         text.write_text(xlac.parse(chain(n)).to_text("mlir"))
         group.append({"kind": "compile", "name": "chain", "n": n, "text": str(text)})
-    run_jobs(argparse.Namespace(**vars(options) | {"engines": [e for e in options.engines if e not in (*BY_NAME, "xlac-fast")]}), [group])
+    run_jobs(options, [group], [e for e in options.engines if e not in (*BY_NAME, "xlac-fast")], range(1))
 
 
-def programs(options, folder):
+def programs(options, folder, engines=None, rounds=None):
     del folder
     if not options.folder:
         raise SystemExit("--folder FOLDER: where are the programs?")
     groups = []
     for spec in sorted(pathlib.Path(options.folder).resolve().glob("*.json")):
         text, about = spec.with_suffix(".stablehlo.mlir"), json.loads(spec.read_text())
-        if text.exists() and about.get("n_devices", 1) == 1 and not about.get("carry") and (not options.only or spec.stem in options.only):
-            groups.append([{"kind": "programs", "name": spec.stem, "n": 0, "text": str(text), "spec": str(spec), "common": str(spec.parents[1])}])
-    run_jobs(argparse.Namespace(**vars(options) | {"engines": [e for e in options.engines if e not in BY_NAME]}), groups)
+        if text.exists() and about.get("n_devices", 1) == 1 and not about.get("donated") and (not options.only or spec.stem in options.only):
+            groups.append([{"kind": "programs", "name": spec.stem, "n": 0, "text": str(text), "spec": str(spec), "common": str(spec.parents[1]),
+                            "flops": about.get("flops", 0), "bytes": about.get("in_bytes", 0) + about.get("out_bytes", 0)}])
+    run_jobs(options, groups, engines or [e for e in options.engines if e not in ("torch-compile", "numpy")], rounds)
 
 
-# --- tables and pictures ---
-
-def peaks(threads):
-    """{"bytes": {size of an array: bytes a second of NumPy's copy}, "flops": a second of OpenBLAS's product}: what this machine does now, for distances."""
-    import numpy as np
-
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(threads))
-    found = {}
-    for size in (4 * n for n in SIZES):
-        a, b = np.ones(size // 4, np.float32), np.zeros(size // 4, np.float32)
-        found[size] = 2 * size / timed(lambda x=a, y=b: np.copyto(y, x), 0.2)[0]
-    a = np.ones((1024, 1024), np.float32)
-    return {"bytes": found, "flops": 2 * 1024**3 / timed(lambda: a @ a, 0.5)[0]}
+def beside_xla(script, *words):
+    """A step that another script of this folder makes, into build/, until options.until."""
+    def step(options, folder):
+        del folder
+        out = RESULTS.with_name(f"peers-{pathlib.Path(script).stem}.json")
+        left = options.until - time.monotonic()
+        if left > 5:
+            subprocess.run([sys.executable, str(ROOT / "benchmarks" / script), *words, "--rounds", str(options.rounds), "--json", str(out), "--seconds",
+                            str(min(left, 1e6))], check=False, env=environment(options.threads), stdout=subprocess.DEVNULL)
+    return step
 
 
-def least_limit(name, n, peak):
-    """Seconds: bytes at a copy's speed, or flops at a product's."""
-    import peers_programs
-
-    speed = peak["bytes"][4 * n]
-    return max(4 * n * peers_programs.PROGRAMS[name][2] / speed, peers_programs.flops(name, n) / peak["flops"])
+STEPS = {"sizes": sizes, "compile": compiles, "programs": programs, "unseen": beside_xla("unseen.py", "--half", "all", "--cpu", "--calls"),
+         "sweep": beside_xla("op_sweep.py")}
 
 
-def best(rows, *key):
-    """{(engine, *key): the row whose `what` is least over the rounds}"""
-    found = {}
-    for row in rows:
-        at = (row["engine"], *(row[k] for k in key))
-        if "error" not in row and ("least" in row or row["kind"] == "compile"):
-            measure = "compile_cpu" if row["kind"] == "compile" else "least"
-            if at not in found or row[measure] < found[at][measure]:
-                found[at] = row
-    return found
-
-
-def shown(seconds):
-    return f"{seconds * 1e6:,.1f}" if seconds < 1e-4 else f"{seconds * 1e6:,.0f}"
-
-
-def geomean(values):
-    return statistics.geometric_mean(values) if values else float("nan")
-
-
-def table(head, rows):
-    return ["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *("| " + " | ".join(row) + " |" for row in rows), ""]
-
-
-def sizes_table(rows, peak):
-    found = best(rows, "name", "n")
-    engines = [e for e in ENGINES if any(key[0] == e for key in found)]
-    lines = []
-    for name in dict.fromkeys(key[1] for key in found):
-        for n in [n for n in SIZES if ("xlac", name, n) in found and n in (1000, 100_000, 10_000_000, 1_000_000)]:
-            cells = [found.get((e, name, n)) for e in engines]
-            ours = found["xlac", name, n]
-            peers = [c["least"] for e, c in zip(engines, cells) if c and not e.startswith("xlac")]
-            cpu = [c["cpu"] for e, c in zip(engines, cells) if c and not e.startswith("xlac")]
-            lines.append([name, f"{n:,}", *(f"{shown(c['least'])} / {shown(c['median'])}" if c else "-" for c in cells), f"{ours.get('off', 0):.0e}",
-                          f"{ours['least'] / least_limit(name, n, peak):.1f}", f"{min(peers) / ours['least']:.2f}" if peers else "-",
-                          f"{min(cpu) / max(ours['cpu'], 1e-9):.2f}" if cpu else "-"])
-    return table(["program", "elements", *engines, "off", "xlac / limit", "best peer / xlac", "the same, CPU"], lines)
-
-
-def summary(rows, *key):
-    """Ratios to each peer over all that both ran: geometric mean, and on how many xlac is slower. Wall and processor time."""
-    found, lines = best(rows, *key), []
-    for engine in ENGINES[1:]:
-        pairs = [(found["xlac", *at[1:]], row) for at, row in found.items() if at[0] == engine and ("xlac", *at[1:]) in found]
-        if pairs:
-            wall, cpu = ([theirs[k] / max(ours[k], 1e-9) for ours, theirs in pairs] for k in ("least", "cpu"))
-            lines.append([engine, str(len(pairs)), f"{geomean(wall):.2f}", str(sum(r < 0.97 for r in wall)), f"{geomean(cpu):.2f}", str(sum(r < 0.97 for r in cpu))])
-    return table(["peer", "programs", "its time / xlac's", "xlac slower on", "its CPU time / xlac's", "slower by CPU time on"], lines)
-
-
-def programs_table(rows):
-    found = best(rows, "name")
-    engines = [e for e in ENGINES if any(key[0] == e for key in found)]
-    lines = []
-    for name in sorted({key[1] for key in found}):
-        cells = [found.get((e, name)) for e in engines]
-        xla, ours = found.get(("xla", name)), found.get(("xlac", name))
-        lines.append([name, *(f"{shown(c['least'])} / {shown(c['median'])}" if c else "-" for c in cells),
-                      f"{xla['least'] / ours['least']:.2f}" if xla and ours else "-", f"{xla['cpu'] / max(ours['cpu'], 1e-9):.2f}" if xla and ours else "-"])
-    return table(["program", *engines, "XLA / xlac", "the same, CPU"], lines)
-
-
-def compile_table(rows):
-    found = best(rows, "n")
-    engines = [e for e in ENGINES if any(key[0] == e for key in found)]
-    return table(["ops", *engines], [[f"{n:,}", *(f"{found[e, n]['compile_cpu'] * 1e3:,.2f}" if (e, n) in found else "-" for e in engines)] for n in OPS])
-
-
-def pictures(rows):
-    import plot
-
-    panels, names = {}, []
-    for (engine, name, n), row in sorted(best([r for r in rows if r["kind"] == "sizes"], "name", "n").items(), key=lambda item: ENGINES.index(item[0][0])):
-        panels.setdefault(name, {}).setdefault(engine, []).append((n, row["least"]))
-        names += [engine] * (engine not in names)
-    if panels:
-        (ROOT / "docs/img/performance-sizes.svg").write_text(plot.svg(panels, names, "elements", "Time of a call against the number of elements, ten programs"))
-    curves = {}
-    for (engine, n), row in best([r for r in rows if r["kind"] == "compile"], "n").items():
-        curves.setdefault(engine, []).append((n, row["compile_cpu"]))
-    if curves:
-        names = [e for e in ENGINES if e in curves]
-        text = plot.svg({"compile": curves}, names, "ops", "CPU time of compiling against the number of ops", 1, (420, 220))
-        (ROOT / "docs/img/performance-compile.svg").write_text(text)
-
-
-def write(options):
-    """Puts the tables between the marks of docs/performance.md."""
-    rows, path = results(), ROOT / "docs/performance.md"
-    kinds = {kind: [r for r in rows if r["kind"] == kind] for kind in ("sizes", "programs", "compile")}
-    loads = sorted(r["load"] for r in rows)
-    model = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")), platform.machine())
-    parts = {"machine": [f"{os.cpu_count()} CPUs ({model}), {options.threads} threads; the load of the machine was {statistics.median(loads):.1f} in the median, "
-                         f"from {loads[0]:.1f} to {loads[-1]:.1f}" + (": it was busy, so wall times are disturbed." if loads[len(loads) // 2] > 1.5 else "."), ""]}
-    if kinds["sizes"]:
-        parts["sizes"] = summary(kinds["sizes"], "name", "n") + sizes_table(kinds["sizes"], peaks(options.threads))
-    if kinds["programs"]:
-        parts["programs"] = summary(kinds["programs"], "name") + programs_table(kinds["programs"])
-    if kinds["compile"]:
-        parts["compile"] = compile_table(kinds["compile"])
-    text = path.read_text()
-    for name, lines in parts.items():
-        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        at, until = text.index(begin) + len(begin), text.index(end)
-        text = text[:at] + "\n".join(lines) + "\n" + text[until:]
-    path.write_text(text)
-    pictures(rows)
+def everything(options, folder):
+    """What matters most comes first, and each part ends with its share of the minutes, so that all tables have rows; what is left over is for second
+    rounds and for the engines that compile long."""
+    begin, main_engines = time.monotonic(), ["xlac", "xlac-fast", "xla", "torch"]
+    parts = [(0.04, compiles, {}), (0.32, programs, {"engines": main_engines, "rounds": range(1)}),
+             (0.48, sizes, {"engines": [*main_engines, "iree", "numpy"], "rounds": range(1)}), (0.62, STEPS["unseen"], {}), (0.80, STEPS["sweep"], {}),
+             (0.93, programs, {"engines": ["iree"], "rounds": range(1)}), (1.0, sizes, {"engines": ["torch-compile"], "rounds": range(1)})]
+    for share, step, which in parts:
+        options.until = begin + share * options.minutes * 60
+        step(options, folder, **which)
+        print(f"{step.__name__} {' '.join(which.get('engines', ''))}: {(time.monotonic() - begin) / 60:.1f} minutes", file=sys.stderr, flush=True)
 
 
 def main():
@@ -448,7 +364,7 @@ def main():
         return work(json.loads(sys.argv[2]))
     sys.path.append(str(ROOT / "python"))  # where no xlac is installed: one that is built in place
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["sizes", "compile", "programs", "write", "all"])
+    parser.add_argument("what", choices=[*STEPS, "write", "all"])
     parser.add_argument("--engines", nargs="*", default=list(ENGINES), choices=ENGINES)
     parser.add_argument("--python", nargs="*", default=[], metavar="ENGINE=PATH")
     parser.add_argument("--folder")
@@ -458,15 +374,20 @@ def main():
     parser.add_argument("--budget", type=float, default=0.3, help="seconds of calls, for each program and engine")
     parser.add_argument("--timeout", type=float, default=300, help="seconds of a process")
     parser.add_argument("--keep", action="store_true", help="go on with what was measured before")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of everything together: what does not fit is left out")
     options = parser.parse_args()
-    if options.what != "write" and not options.keep:
-        RESULTS.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        for name, step in (("sizes", sizes), ("compile", compiles), ("programs", programs)):
-            if options.what in (name, "all"):
-                step(options, pathlib.Path(folder))
+    if options.what == "all" and options.minutes == float("inf"):
+        options.minutes = 23
+    options.until = time.monotonic() + options.minutes * 60
+    if options.what != "write":
+        options.pythons = interpreters(options)
+        if not options.keep:
+            for path in RESULTS.parent.glob("peers*.json*"):
+                path.unlink()
+        with tempfile.TemporaryDirectory() as folder:
+            (everything if options.what == "all" else STEPS[options.what])(options, pathlib.Path(folder))
     if options.what in ("write", "all"):
-        write(options)
+        write(RESULTS, options.threads)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """The programs of benchmarks/programs beside XLA:CPU in the same process: time of a call, of compiling, and the numbers.
 
-  python benchmarks/unseen.py [--half known|held|all] [--rounds 5] [--only NAME ...] [--check] [--cpu] [--json out.json]
+  python benchmarks/unseen.py [--half known|held|all] [--rounds 5] [--only NAME ...] [--check] [--cpu] [--calls] [--seconds S] [--json out.json]
 
 Needs the `test` extra. JAX traces each program; both sides compile the same StableHLO. The half that is held back by a coin
 (benchmarks/programs) is for judging work on the engine, at its end. --check compares the numbers alone, which takes a second a
-program. Columns as in benchmarks/compiled.py."""
+program; --calls compiles each once; --seconds: begins no more programs after so long, of which the order is then one by chance. Columns as in benchmarks/compiled.py."""
 import argparse
 import json
 import pathlib
+import random
 import re
 import statistics
 import sys
@@ -42,21 +43,27 @@ def lowered(function, arrays):
     return jax.jit(function).lower(*arrays).as_text()
 
 
-def bench(xla, name, function, shapes, rounds):
-    """rounds 0: the numbers alone."""
+def once(compile_it):
+    begin = CLOCK["now"]()
+    return compile_it(), [CLOCK["now"]() - begin]
+
+
+def bench(xla, name, function, shapes, rounds, again=True):
+    """rounds 0: the numbers alone. again: compile more than once, to time that."""
     import xlac
 
     rng = np.random.default_rng(len(name))
     arrays = [argument(s, rng) for s in shapes]
     text = lowered(function, arrays)
     check_all_read(text, len(arrays))
-    ours, theirs, args = xlac.compile(xlac.parse(text)), xla.compile(text), xla.put(arrays)
+    (ours, our_time), (theirs, their_time), args = once(lambda: xlac.compile(xlac.parse(text))), once(lambda: xla.compile(text)), xla.put(arrays)
     row = dict(name=name, off=off_by(flat(ours(*arrays)), xla.call(theirs, args)), steps=ours.steps)
     if not rounds:
         return row
     compiles = {"xlac": lambda: xlac.compile(xlac.parse(text)), "xla": lambda: xla.compile(text)}
     calls = {"xlac": lambda: ours(*arrays), "xla": lambda: xla.call(theirs, args)}
-    return dict(row, compile=times_of(compiles, max(2, rounds // 2), 0), call=times_of(calls, rounds, 0.01))
+    compiling = times_of(compiles, max(2, rounds // 2), 0) if again else {"xlac": our_time, "xla": their_time}
+    return dict(row, compile=compiling, call=times_of(calls, rounds, 0.01))
 
 
 def check_all_read(text, n):
@@ -73,15 +80,21 @@ def main():
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--check", action="store_true", help="the numbers alone")
     parser.add_argument("--cpu", action="store_true", help="measure processor time")
+    parser.add_argument("--calls", action="store_true", help="compile each once")
+    parser.add_argument("--seconds", type=float, help="begin no more programs after so many")
     parser.add_argument("--json")
     options = parser.parse_args()
     if options.cpu:
         CLOCK["now"] = time.process_time
-    xla, rows = Xla(), []
-    for name, (function, shapes, held) in sorted(load().items()):
+    xla, rows, begin, items = Xla(), [], time.monotonic(), sorted(load().items())
+    if options.seconds is not None:
+        random.Random(0).shuffle(items)
+    for name, (function, shapes, held) in items:
+        if options.seconds is not None and time.monotonic() - begin > options.seconds:
+            break
         if options.only and name not in options.only or not options.only and options.half != "all" and held != (options.half == "held"):
             continue
-        rows.append(bench(xla, name, function, shapes, 0 if options.check else options.rounds))
+        rows.append(bench(xla, name, function, shapes, 0 if options.check else options.rounds, not options.calls) | {"held": held})
         if options.check:
             print(f"{name:45s} off {rows[-1]['off']:.1e}   {rows[-1]['steps']['interpreted']} of {rows[-1]['steps']['all']} steps interpreted", flush=True)
         else:

@@ -89,9 +89,16 @@ uint32_t nat_encode(nat_body *b, uint32_t x, nat_type t) {
   return nat_if_more(b, r, 0, nat_op2(b, NAT_OR, 4, r, sign), nat_number(b, 0));
 }
 
+/* f8e5m2: the upper byte of an f16 is the whole of it. */
+static bool nat_is_upper_half(const base_narrow *k) {
+  return k->sign_bit == 7 && k->mantissa == 2 && k->bias == 15 && k->has_inf;
+}
+
 uint32_t nat_decode(nat_body *b, uint32_t code, nat_type t) {
   base_narrow k = nat_facts(t);
   if (t.of == XLAC_F8E8M0FNU) return nat_decode_exponent(b, code);
+  if (nat_is_upper_half(&k) && nat_has(b, NAT_F2_F4, 4))
+    return nat_op1(b, NAT_F2_F4, 4, nat_resize(b, nat_shift(b, NAT_SHL, 4, code, 8), 2, false));
   uint32_t mag = nat_and(b, code, (1u << k.sign_bit) - 1), one = nat_number(b, (uint32_t)(128 - k.bias) << 23);
   uint32_t high = nat_shift(b, NAT_SHL, 4, mag, (unsigned)(23 - k.mantissa));
   uint32_t r = nat_op2(b, NAT_IADD, 4, high, nat_number(b, (uint32_t)(127 - k.bias) << 23));

@@ -1,0 +1,37 @@
+"""Why xlac is behind on a kind of program, and what could be done: the last columns of docs/performance.md's table of misses. The first row whose
+pattern is found in a program's name is taken. Causes are inferred from the code and the figures unless a row says that it was profiled."""
+import re
+
+CAUSES = [
+    (r"^op (power)$", "integers: all bits of an exponent are gone through, XLA's are cut to six; floats: on pairs, within 1 ulp, where XLA is off by more",
+     "steps for as many bits as the exponents of a vector have"),
+    (r"^op convert$", "to c128 and from 8-bit floats: lanes widen by more than one step, with a store between them", "stores of two lanes of f64 from one of f32"),
+    (r"^op (divide|tanh|tan|sqrt|rsqrt|cbrt|atan2|log|log-plus-one|exponential|exponential-minus-one|logistic|abs|sign|multiply|sine|cosine)$",
+     "c128 is computed by calls, on pairs of f64; 8-bit floats are rounded by steps of integers, where XLA goes by way of f16",
+     "pairs of f64 in machine code; a table of rounded bits for 8-bit floats"),
+    (r"^op ", "not looked into", "look at its machine code (`explain(\"kernels\")`)"),
+    (r"attn|attention|gpt2_block", "scores, softmax and product are steps of their own for long rows; the scores go through memory", "online softmax, block by block"),
+    (r"gelu|tanh", "tanh has a quotient and more terms than the peers', which are off by 2 to 4 ulp; its quotient bounds the loop",
+     "under `fast`, a quotient's estimate and one step of refinement"),
+    (r"softmax|layer_?norm|rms_?norm|var_|batchnorm|normali[sz]", "more than one pass over a row, each with an end of less than a vector",
+     "rows in registers where they are short, sums and squares in one pass where they are long"),
+    (r"rng_|normal|random|dropout", "threefry with the inverse of erf behind it; PyTorch's is a Mersenne twister, another stream of numbers",
+     "fewer terms of the inverse near its middle"),
+    (r"rowsum|colsum|fullsum|sum|mean", "sums have a fixed tree, which keeps fewer loads in flight; the second thread has to be woken",
+     "more rows at once; threads that wait a moment before they sleep"),
+    (r"conv|resnet|pool|block_nhwc", "layouts are not blocked through a chain of convolutions, and there is no Winograd", "blocked layouts kept between convolutions"),
+    (r"lstm|gru|rnn|elman|echo_state|scan", "weights are read anew each step, and each step of the loop is several kernels", "weights packed once before the loop"),
+    (r"scatter|segment|histogram|embedding_update|particle", "updates are made one after the other: the order of sums is fixed", "indexes sorted into blocks first"),
+    (r"mm_|mlp|dot_|product|gemv|bmm|dense|linear|matmul", "products of middle sizes are OpenBLAS's, with what follows in a pass of its own",
+     "own tiles with epilogues for all sizes"),
+    (r"transpose|concat|roll|flip|rotate", "blocks are smaller than pages of 2 MB", "larger blocks, prefetch of the next row"),
+    (r"while|collatz|congruence|viterbi|loop|pendulum|forward_algorithm", "a body with small arrays is a list of instructions and not one function",
+     "arrays of up to 64 elements in registers"),
+    (r"sort|topk|argmax", "few elements a row: setting up a row takes as long as sorting it", "rows side by side in lanes"),
+    (r"fft", "radices and twiddles of a plan are not fused with their neighbours", "the first and the last step in the kernels around them"),
+    (r"saxpy|copy|gather|slice", "bound by memory: what differs is who wakes its threads sooner", "threads that wait a moment before they sleep"),
+]
+
+
+def cause_of(name):
+    return next(((cause, idea) for pattern, cause, idea in CAUSES if re.search(pattern, name)), ("not looked into", "a profile"))
