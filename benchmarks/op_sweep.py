@@ -7,6 +7,7 @@ Conversions are an op for each type that they come from. Prints the ratio of the
 the geometric mean and how many are slower than XLA, by type. --seconds: stops after so long, and the order is one by chance. What XLA does not
 compile is counted and left out."""
 import argparse
+import functools
 import json
 import pathlib
 import random
@@ -71,16 +72,21 @@ def numbers(t, n, rng):
     return (real + 1j * rng.uniform(0.1, 1.1, n) if t[0] == "c" else real).astype(kind)
 
 
+@functools.cache
+def array(t, n, which):
+    """The argument number `which`, if it is of type t."""
+    return numbers(t, n, np.random.default_rng(n + which))
+
+
 def bench(xla, case, n, rounds):
     op, arity, t, to = case
-    rng = np.random.default_rng(n)
     module = xlac.parse(program(op, arity, t, to, n))
     try:
         theirs = xla.compile(module.to_stablehlo().to_text())
     except Exception as e:  # what it says has many types, by the stage that refuses
         return dict(op=op, type=t, to=to, refused=str(e).split("\n")[0][:100])
     ours = xlac.compile(module)
-    arrays = [numbers(k, n, rng) for k in (t, t, to)]
+    arrays = [array(k, n, which) for which, k in enumerate((t, t, to))]
     args = xla.put(arrays)
     with np.errstate(all="ignore"):
         off = off_by(flat(ours(*arrays)), xla.call(theirs, args))
