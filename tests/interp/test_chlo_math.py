@@ -1,4 +1,6 @@
 """CHLO's functions in the interpreter: against mpmath at many places, and the rules at the edges."""
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -102,3 +104,18 @@ def test_constant_like():
   return %0 : tensor<?xf32>
 }""")
     np.testing.assert_array_equal(xlac.interpret(m, np.zeros(3, np.float32)), np.full(3, 2.5, np.float32))
+
+
+def test_erfc_of_f32_is_within_a_unit():
+    """Both formulas (up to 0.75 and beyond) and where they meet, down to the smallest numbers there are."""
+    r = np.random.default_rng(0)
+    edges = [0.75, -0.75, 1, -1, 0, -0.0, 1e-30, 10.05, 9.2, 10.1, 50, -50, np.inf, -np.inf]
+    x = np.concatenate([r.uniform(-4, 10.2, 30000), r.uniform(-1, 1, 10000), edges]).astype(np.float32)
+    x = np.concatenate([x, np.nextafter(x, np.float32(np.inf)), np.nextafter(x, np.float32(-np.inf))])
+    program = f"func.func @main(%x: tensor<{x.size}xf32>) -> tensor<{x.size}xf32> {{\n  %r = chlo.erfc %x : tensor<{x.size}xf32> -> tensor<{x.size}xf32>\n  return %r : tensor<{x.size}xf32>\n}}"
+    want = np.array([math.erfc(float(v)) for v in x])
+    for got in (xlac.interpret(program, x), xlac.compile(program)(x)):
+        got = np.asarray(got)
+        unit = np.spacing(np.maximum(np.abs(want), 1e-45).astype(np.float32)).astype(np.float64)
+        assert (np.abs(got.astype(np.float64) - want) <= 0.98 * unit).all()
+    assert np.isnan(np.asarray(xlac.interpret(program, np.full(x.size, np.nan, np.float32)))).all()

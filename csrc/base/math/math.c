@@ -24,6 +24,12 @@ double math_cbrt_f64(double x) {
   return __builtin_ldexp(r, third);
 }
 
+/* libm multiplies and adds with one rounding where the CPU has no instruction for it; written out at each place that
+ * would be 4 KB. */
+float math_erfc_f32(float x) {
+  return math_erfc_inline_f32_fma(x);
+}
+
 #define MATH_REST(a, b, p) math_dd_rest(a, b, p)
 #include "math_called.h"
 

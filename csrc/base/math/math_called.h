@@ -25,28 +25,6 @@ double math_angle(double y, double x) {
   return __builtin_copysign(v, y);
 }
 
-/* e^-a^2 times a polynomial in (a - 3) / (a + 3) over 1 + 2 a, a = |x|, error 2^-37. */
-float math_erfc_f32(float x) {
-  double a = math_bound(__builtin_fabs((double)x), 0, 10.1), t = (a - 3) / (a + 3), p = 0x1.4d79e7a7dada6p-23;
-  p = p * t - 0x1.25b8bf9bb5103p-18;
-  p = p * t - 0x1.42f5b4f5ee61ep-16;
-  p = p * t + 0x1.1cb89a1f48755p-17;
-  p = p * t + 0x1.0886d1ae68adfp-13;
-  p = p * t - 0x1.be44718f3419ap-14;
-  p = p * t - 0x1.9931ba43c253dp-11;
-  p = p * t + 0x1.ef28f3f837476p-10;
-  p = p * t + 0x1.4b8d315ea26ebp-9;
-  p = p * t - 0x1.8574d20285f9bp-6;
-  p = p * t + 0x1.17ca24670c564p-4;
-  p = p * t - 0x1.e88b802afaf2fp-4;
-  p = p * t + 0x1.098366bcc1c55p-3;
-  p = p * t - 0x1.85a15c58273f3p-5;
-  p = p * t - 0x1.15c084bbe9eccp-3;
-  p = p * t + 0x1.40c522d7e4915p+0;
-  double v = p * math_exp_narrow(-a * a) / (1 + 2 * a);
-  return (float)(x < 0 ? 2 - v : v);
-}
-
 /* sin(x + shift pi/2) for |x| < 2^20, shift 0 or 1. x less n pi/2 is y + low: of pi/2's four parts three have 33 bits,
  * so that n times each is exact, and so are the differences (W. J. Cody and W. Waite). The polynomials for |y| <= pi/4
  * are fdlibm's. */
