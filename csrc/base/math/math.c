@@ -11,23 +11,13 @@
 #include "math.h"
 #include "math_dd.h"
 
-/* One Newton step on a mantissa between 1/2 and 4. */
-double math_cbrt_f64(double x) {
-  if (x == 0 || x - x != 0) return x;
-  int e;
-  double m = __builtin_frexp(x, &e);
-  int third = e >= 0 ? e / 3 : -((2 - e) / 3);
-  m = __builtin_ldexp(m, e - 3 * third); /* in [1/2, 4) */
-  double r = cbrt(m);
-  math_dd cube = math_dd_mul(math_dd_product(r, r), (math_dd){r, 0});
-  r += ((m - cube.hi) - cube.lo) / (3 * r * r);
-  return __builtin_ldexp(r, third);
-}
-
 /* libm multiplies and adds with one rounding where the CPU has no instruction for it; written out at each place that
  * would be 4 KB. */
 float math_erfc_f32(float x) {
   return math_erfc_inline_f32_fma(x);
+}
+float math_cosh_f32(float x) {
+  return math_cosh_inline_f32_fma(x);
 }
 
 #define MATH_REST(a, b, p) math_dd_rest(a, b, p)

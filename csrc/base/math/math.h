@@ -170,7 +170,12 @@ MATH_INLINE math_c64 math_conj_c64(math_c64 x) {
 #define math_acos(x) MATH_ANY(acos, x)(x)
 #define math_atan(x) MATH_ANY(atan, x)(x)
 #define math_sinh(x) MATH_ANY(sinh, x)(x)
-#define math_cosh(x) MATH_ANY(cosh, x)(x)
+#define math_cosh(x)               \
+  _Generic((x),                    \
+      float: MATH_FUSED(cosh_f32), \
+      double: math_cosh_f64,       \
+      math_c64: math_cosh_c64,     \
+      math_c128: math_cosh_c128)(x)
 #define math_tanh(x) MATH_TWIN(tanh, x)(x)
 #define math_asinh(x) MATH_ANY(asinh, x)(x)
 #define math_acosh(x) MATH_ANY(acosh, x)(x)

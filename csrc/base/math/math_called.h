@@ -43,6 +43,30 @@ double math_turned_f64(double x, double shift) {
   return base_f64_of(base_f64_bits(q & 1 ? cosine : sine) ^ (q & 2) << 62);
 }
 
+/* The cube root of a, 2^-1020 < a < 2^1020, error 2^-41. The upper half of a number's bits is its logarithm, about, so
+ * that a third of it is that of the root, within 5 %; each of Halley's two steps takes the error to its cube. */
+static double math_cbrt_start(double a) {
+  double third = base_f64_of((base_f64_bits(a) >> 32) | 0x4330000000000000) - 0x1p52;
+  third = third * 0x1.5555555555555p-2 + (0x1p52 + 715094163);
+  double r = base_f64_of(base_f64_bits(third) << 32), cube = r * r * r;
+  r = r * ((cube + 2 * a) / (2 * cube + a));
+  cube = r * r * r;
+  return r * ((cube + 2 * a) / (2 * cube + a));
+}
+float math_cbrt_f32(float x) {
+  double a = __builtin_fabs((double)x);
+  float r = (float)math_cbrt_start(a);
+  return a < INFINITY ? __builtin_copysignf(r, x) : x;
+}
+/* And one of Newton's steps, with the cube's error. */
+double math_cbrt_f64(double x) {
+  double a = __builtin_fabs(x), m = a > 1 ? a * 0x1p-60 : a * 0x1p60, r = math_cbrt_start(m);
+  double square = r * r, cube = square * r, less = MATH_REST(square, r, cube) + r * MATH_REST(r, r, square);
+  r = r + ((m - cube) - less) / (3 * square);
+  r = r * (a > 1 ? 0x1p20 : 0x1p-20);
+  return a > 0 && a < INFINITY ? __builtin_copysign(r, x) : x;
+}
+
 /* 2^k (h + l) - 1: what the difference is rounded by is added again. */
 double math_expm1_f64(double x) {
   math_exp_parts_f64 e = math_exp_reduced_f64(math_bound(x, -50, 710));

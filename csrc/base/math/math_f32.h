@@ -1,5 +1,5 @@
-/* Elementary functions of f32: exp, expm1, log, log1p, tanh, logistic, erf and erfc in f32 (math_f32_fma.h), within
- * 0.97 ulp; the others in f64, within 0.51 ulp or so. No branches or calls, so that loops over them vectorise.
+/* Elementary functions of f32: exp, expm1, log, log1p, tanh, logistic, cosh, erf and erfc in f32 (math_f32_fma.h),
+ * within 0.97 ulp; the others in f64, within 0.51 ulp or so. No branches or calls, so that loops over them vectorise.
  * Polynomials are interpolated at Chebyshev nodes; the error quoted is relative. Where f64 libm is named, its result is
  * rounded once. Thread-safe: pure functions of their arguments in round-to-nearest mode. */
 #ifndef XLAC_BASE_MATH_MATH_F32_H
@@ -91,10 +91,6 @@ MATH_INLINE float math_fma_plain(float a, float b, float c) {
 MATH_INLINE float math_sinh_f32(float x) {
   double e = math_expm1_narrow(math_bound(__builtin_fabs((double)x), 0, 100));
   return __builtin_copysignf((float)(0.5 * (e + e / (e + 1))), x);
-}
-MATH_INLINE float math_cosh_f32(float x) {
-  double e = math_exp_narrow(math_bound(__builtin_fabs((double)x), 0, 100));
-  return (float)(0.5 * (e + 1 / e));
 }
 MATH_INLINE float math_sqrt_f32(float x) {
   return __builtin_sqrtf(x);
@@ -252,6 +248,8 @@ double math_angle(double y, double x);
 /* Long enough to be called: math.c; for CPUs with fused multiply-add loops_float_avx2.c. */
 float math_erfc_f32(float x);
 float math_erfc_f32_fma(float x);
+float math_cosh_f32(float x);
+float math_cosh_f32_fma(float x);
 MATH_INLINE float math_asin_f32(float x) {
   double v = x;
   return (float)math_angle(v, __builtin_sqrt((1 - v) * (1 + v)));
@@ -266,9 +264,7 @@ MATH_INLINE float math_atan_f32(float x) {
 float math_asinh_f32(float x);
 float math_acosh_f32(float x);
 float math_atanh_f32(float x);
-MATH_INLINE float math_cbrt_f32(float x) {
-  return (float)cbrt((double)x);
-}
+float math_cbrt_f32(float x);
 MATH_INLINE float math_atan2_f32(float y, float x) {
   return (float)math_angle((double)y, (double)x);
 }

@@ -145,6 +145,15 @@ MATH_INLINE float MF(erf)(float x) {
   return x != x ? x : __builtin_copysignf(a < 1 ? near : far, x);
 }
 
+/* z + 1 / z of z = e^|x| / 2^2, so that 2^128 is in range; halves of both, times 4. */
+MATH_INLINE float MF(cosh_inline)(float x) {
+  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(__builtin_fabsf(x), 0, 89.5f));
+  float s = MF(power_of_two)(e.k - 2), z = s * e.h, inverse = 0x1p-4f / z, sum = z + inverse;
+  float rest =
+      ((z - sum) + inverse) + MF_FMA(16 * inverse, MF_FMA(-inverse, z, 0x1p-4f) - inverse * (s * e.l), s * e.l);
+  return 2 * (sum + rest);
+}
+
 /* Up to 0.75 1 - erf(x); beyond e^-a^2 times a polynomial in 1 / (a + 1/2), over a + 1/2, a = |x|: the polynomial's
  * value lies in 0.58 to 0.65, so that how the quotient was rounded hardly matters. It is 0 from 10.06 on. */
 MATH_INLINE float MF(erfc_inline)(float x) {

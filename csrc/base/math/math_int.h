@@ -11,7 +11,8 @@ __extension__ typedef unsigned __int128 math_u128;
 static inline uint64_t int_pow(uint64_t x, uint64_t y) {
   uint64_t r = 1;
   for (; y; y >>= 1, x *= x) {
-    if (y & 1) r *= x;
+    uint64_t all = -(y & 1); /* no branch: which bits of y are set cannot be foretold */
+    r *= (x & all) | (~all & 1);
   }
   return r;
 }

@@ -10,6 +10,9 @@
 float math_erfc_f32_fma(float x) {
   return math_erfc_inline_f32_fma(x);
 }
+float math_cosh_f32_fma(float x) {
+  return math_cosh_inline_f32_fma(x);
+}
 #include "../../base/isa/isa_end.h"
 #undef LOOPS_FUSED
 #else
