@@ -28,6 +28,7 @@ CORE, SHARED = "xlac.libxlac", sys.platform.startswith("linux")
 CLANG = "clang" in (os.environ.get("CC") or sysconfig.get_config_var("CC") or "")  # which has no switch for loops
 LOOPS, FEW_COPIES, SMALL, PLAIN = "-O3", "-O2", "-Os", "-O2 -fno-align-functions"
 VECTORS = FEW_COPIES + " -fvect-cost-model=dynamic" * (not CLANG)  # vectors as at -O3, but loops are not unrolled and copied
+ONE_TAIL = " --param vect-epilogues-nomask=0" * (not CLANG)  # what a vector leaves goes one by one, not by half a vector first: a fifth less
 ONE_COPY = LOOPS + " -fno-unswitch-loops -fno-split-loops -fno-version-loops-for-strides" * (not CLANG)
 ONCE = LOOPS + " -fno-inline-functions" * (not CLANG)  # what is not said to be inlined and called from several places is there once
 TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
@@ -55,7 +56,8 @@ LEVELS = {
     **dict.fromkeys(("cpu/tridiagonal", "cpu/window/window_rows", "cpu/window/window_select", "cpu/gemm/dot_pack", "cpu/vm/vm_block"), VECTORS),
     # Functions that are called: machine code and loops have those that matter inlined. Pairs of registers made one go through memory.
     "base/math/math.c": PLAIN + " -fno-tree-slp-vectorize",
-    "base/number/convert.c": VECTORS,
+    "base/number/convert.c": VECTORS + ONE_TAIL,
+    "scalar/loops/loops_int_avx2": LOOPS + ONE_TAIL,  # machine code has most of these ops
     **dict.fromkeys(("cpu/", "interp/algorithm/"), LOOPS),  # loops over elements, and what calls them
     **dict.fromkeys(("interp/parallel/", "interp/custom_call/", "kernel/", "pipeline/", "convert/", "text/proto/", "tf/session/",
                      "tf/encapsulate/"), SMALL),

@@ -6,6 +6,7 @@
 #include "base/isa/isa.c"
 #include "base/map.c"
 #include "base/math/math.c"
+#include "base/math/math_fma.c"
 #include "base/memory.c"
 #include "base/number/convert.c"
 #include "base/number/number.c"

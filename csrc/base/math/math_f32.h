@@ -245,7 +245,7 @@ MATH_INLINE float math_round_f32(float x) {
 
 /* atan2, error 2^-44, and inverse hyperbolic functions: math_called.h. */
 double math_angle(double y, double x);
-/* Long enough to be called: math.c; for CPUs with fused multiply-add loops_float_avx2.c. */
+/* Long enough to be called: math.c; for CPUs with fused multiply-add math_fma.c. */
 float math_erfc_f32(float x);
 float math_erfc_f32_fma(float x);
 float math_cosh_f32(float x);

@@ -7,12 +7,6 @@
 #define LOOPS_FUSED
 #include "../../base/isa/isa_avx2_begin.h"
 #include "loops_float.c"
-float math_erfc_f32_fma(float x) {
-  return math_erfc_inline_f32_fma(x);
-}
-float math_cosh_f32_fma(float x) {
-  return math_cosh_inline_f32_fma(x);
-}
 #include "../../base/isa/isa_end.h"
 #undef LOOPS_FUSED
 #else

@@ -2,60 +2,64 @@
  * host's memory, which decides most of it. */
 #include <string.h>
 
-#include "../graph/packed_rows.h"
+#include "../graph/op_def.h"
 #include "pass.h"
 
 /* --- MemoryTypesForNode --- */
 
-/* The three inclusions of a table give the type of all its strings, the strings, and where each row begins: see
- * packed_rows.h. */
-/* A table's strings, op and alternatives, and the offset in them of each row. */
-#define HOST_MEMORY(op, cpu, gpu) char TF_PACKED_ROW[sizeof(op "\0" cpu "\0" gpu)];
+/* The texts of alternatives, each once. host_words.def is made of host_memory.def and host_memory_xla.def, which say
+ * what they mean. */
+#define HOST_MEMORY(op, cpu, gpu)
+#define HOST_MEMORY_XLA(op, other)
+#define TEXT(number, text) char text_##number[sizeof(text)];
 typedef struct tf_host_texts {
-#include "host_memory.def"
+#include "host_words.def"
 } tf_host_texts;
-#undef HOST_MEMORY
-
-#define HOST_MEMORY(op, cpu, gpu) op "\0" cpu "\0" gpu,
+#undef TEXT
+#define TEXT(number, text) text,
 static const tf_host_texts tf_all_host_texts = {
-#include "host_memory.def"
+#include "host_words.def"
+};
+#undef TEXT
+#define TEXT(number, text)
+_Static_assert(sizeof(tf_host_texts) <= UINT16_MAX, "a text is an offset");
+
+/* A row: the op's number, and where its texts begin: on CPUs, on GPUs; on devices that are neither. */
+typedef struct tf_host_row {
+  uint16_t op, on[2];
+} tf_host_row;
+#define TEXT_AT(number) offsetof(tf_host_texts, text_##number)
+#undef HOST_MEMORY
+#define HOST_MEMORY(op, cpu, gpu) {op, {TEXT_AT(cpu), TEXT_AT(gpu)}},
+static const tf_host_row tf_host_rows[] = {
+#include "host_words.def"
 };
 #undef HOST_MEMORY
-
-#define HOST_MEMORY(op, cpu, gpu) offsetof(tf_host_texts, TF_PACKED_ROW),
-static const uint32_t tf_host_rows[] = {
-#include "host_memory.def"
+#define HOST_MEMORY(op, cpu, gpu)
+#undef HOST_MEMORY_XLA
+#define HOST_MEMORY_XLA(op, other) {op, {TEXT_AT(other)}},
+static const tf_host_row tf_host_xla_rows[] = {
+#include "host_words.def"
 };
 #undef HOST_MEMORY
-
-#define HOST_MEMORY_XLA(op, other) char TF_PACKED_ROW[sizeof(op "\0" other)];
-typedef struct tf_host_xla_texts {
-#include "host_memory_xla.def"
-} tf_host_xla_texts;
 #undef HOST_MEMORY_XLA
+#undef TEXT
+#undef TEXT_AT
 
-#define HOST_MEMORY_XLA(op, other) op "\0" other,
-static const tf_host_xla_texts tf_all_host_xla_texts = {
-#include "host_memory_xla.def"
-};
-#undef HOST_MEMORY_XLA
+static const char *tf_host_text(uint16_t at) {
+  return (const char *)&tf_all_host_texts + at;
+}
 
-#define HOST_MEMORY_XLA(op, other) offsetof(tf_host_xla_texts, TF_PACKED_ROW),
-static const uint32_t tf_host_xla_rows[] = {
-#include "host_memory_xla.def"
-};
-#undef HOST_MEMORY_XLA
-
-/* The row of `op`, from its name on; NULL where there is none. Rows are sorted by op, so this is a binary search. */
-static const char *tf_host_row_of(const void *texts, const uint32_t *rows, size_t n, const char *op) {
+/* The op's row; NULL where there is none. Rows are sorted by op, so this is a binary search. */
+static const tf_host_row *tf_host_row_of(const tf_host_row *rows, size_t n, base_slice op) {
   assert(n > 0);
+  tf_op_row named;
+  if (!tf_op_row_find(op, &named)) return NULL;
   size_t from = 0, to = n;
   while (from < to) {
     size_t middle = from + (to - from) / 2;
-    const char *row = (const char *)texts + rows[middle];
-    int order = strcmp(op, row);
-    if (order == 0) return row;
-    if (order < 0)
+    if (rows[middle].op == named.number) return &rows[middle];
+    if (named.number < rows[middle].op)
       to = middle;
     else
       from = middle + 1;
@@ -64,18 +68,17 @@ static const char *tf_host_row_of(const void *texts, const uint32_t *rows, size_
 }
 
 /* On CPUs and GPUs. CPU kernels that take everything in host memory (which on CPUs all is) need no row: "". */
-static const char *tf_host_alternatives_of(const char *op, bool gpu) {
-  const char *row = tf_host_row_of(&tf_all_host_texts, tf_host_rows, sizeof tf_host_rows / sizeof *tf_host_rows, op);
+static const char *tf_host_alternatives_of(base_slice op, bool gpu) {
+  const tf_host_row *row = tf_host_row_of(tf_host_rows, sizeof tf_host_rows / sizeof *tf_host_rows, op);
   if (!row) return gpu ? "-" : "";
-  const char *on_cpu = tf_packed_next(row), *on_gpu = tf_packed_next(on_cpu);
-  return gpu && strcmp(on_gpu, "=") != 0 ? on_gpu : on_cpu;
+  const char *on_gpu = tf_host_text(row->on[1]);
+  return gpu && strcmp(on_gpu, "=") != 0 ? on_gpu : tf_host_text(row->on[0]);
 }
 
 /* On devices that are neither. */
-static const char *tf_host_xla_alternatives_of(const char *op) {
-  const char *row =
-      tf_host_row_of(&tf_all_host_xla_texts, tf_host_xla_rows, sizeof tf_host_xla_rows / sizeof *tf_host_xla_rows, op);
-  return row ? tf_packed_next(row) : "-";
+static const char *tf_host_xla_alternatives_of(base_slice op) {
+  const tf_host_row *row = tf_host_row_of(tf_host_xla_rows, sizeof tf_host_xla_rows / sizeof *tf_host_xla_rows, op);
+  return row ? tf_host_text(row->on[0]) : "-";
 }
 
 /* Up to the next `stop`, which is passed over. Takes the part before `stop` off the text; the whole text where
@@ -131,7 +134,8 @@ static const char *tf_host_alternatives(const tf_node *n, base_slice device_type
   base_slice label;
   bool labelled = tf_attr_string(tf_attr_find(n->def->attrs, "_kernel"), &label) && label.n > 0;
   if (labelled || tf_calls_function(n) || (cpu && !(n->op->flags & TF_OP_HOST))) return "-";
-  return cpu || gpu ? tf_host_alternatives_of(n->op->name->s, gpu) : tf_host_xla_alternatives_of(n->op->name->s);
+  base_slice op = {n->op->name->s, n->op->name->n};
+  return cpu || gpu ? tf_host_alternatives_of(op, gpu) : tf_host_xla_alternatives_of(op);
 }
 
 /* The arguments that the row says; *no_kernel: there is none for the node. */

@@ -110,8 +110,10 @@ static const tf_word *tf_next_column(const tf_word *words) {
 /* The columns that only compiled ops have are NULL for others. */
 tf_op_row tf_op_row_at(uint32_t i) {
   assert(i < tf_op_row_count());
-  tf_op_row row = {
-      .name = tf_packed_op_name(i), .flags = tf_packed_ops[i].flags, .resource = tf_packed_ops[i].resource};
+  tf_op_row row = {.number = (uint16_t)i,
+                   .name = tf_packed_op_name(i),
+                   .flags = tf_packed_ops[i].flags,
+                   .resource = tf_packed_ops[i].resource};
   row.inputs = tf_all_columns + tf_packed_ops[i].columns;
   row.outputs = tf_next_column(row.inputs);
   row.attrs = tf_next_column(row.outputs);

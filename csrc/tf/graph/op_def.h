@@ -72,6 +72,7 @@ typedef struct tf_op_row {
   const char *name;
   const tf_word *inputs, *outputs, *attrs;
   const tf_word *types[2], *const_args; /* NULL where XLA has no kernel */
+  uint16_t number;                      /* among all rows */
   uint8_t flags, resource;
 } tf_op_row;
 /* All rows, by name. */
