@@ -77,6 +77,9 @@ class Builder:
         self._computation = module.add_computation(name)
         return self
 
+    def __repr__(self):
+        return f"<xlac.Builder {self._module.name}: {len(self._computation)} ops in {self._computation.name}>"
+
     def __getattr__(self, name):
         """Only what is not there comes here."""
         if name.startswith("_"):

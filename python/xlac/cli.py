@@ -1,6 +1,7 @@
 """The command line: xlac COMMAND ... Exit status 0 means success, 1 that xlac refused or found a difference, 2 a wrong command
 line, 130 Ctrl-C."""
 import argparse
+import base64
 import contextlib
 import copy
 import difflib
@@ -181,8 +182,8 @@ def for_each(args, work):
 
 
 def write_all(args, found):
-    """What for_each gave: texts, with the separator between them; then the exit status says whether a program was refused."""
-    texts, refused = found
+    """What for_each gave: texts, with the separator between them, and None for nothing; then the exit status says whether a program was refused."""
+    texts, refused = [text for text in found[0] if text is not None], found[1]
     if texts:
         separator = "// -----\n"
         write(texts[0] if len(texts) == 1 else separator.join(text if text.endswith("\n") else text + "\n" for text in texts), args.output)
@@ -229,9 +230,13 @@ def verify(args):
 
 
 def print_json(data):
+    print(as_json(data))
+
+
+def as_json(data):
     import json
 
-    print(json.dumps(data, default=plain_json))
+    return json.dumps(data, default=plain_json)
 
 
 def plain_json(value):
@@ -252,7 +257,7 @@ def written(args, module):
     if format in ("mlir", "mlir-bytecode") and module.form == "hlo":
         module = module.to_stablehlo()
     if format in BINARY:
-        if args.output in (None, "-") and sys.stdout.isatty():
+        if args.output in (None, "-") and sys.stdout.isatty() and not args.json:
             raise ArgumentError("a serialized module is not text to show on a terminal", Code.BAD_ARGUMENT, hint="give a file with -o")
         if getattr(args, "split_input_file", False):
             raise ArgumentError(f"--split-input-file writes texts, and {format} is not text", Code.BAD_ARGUMENT, hint="split the file first")
@@ -265,7 +270,22 @@ def write_module(args, module):
 
 
 def translate(args):
-    write_all(args, for_each(args, written))
+    write_all(args, for_each(args, translated))
+
+
+def translated(args, module):
+    """The program as asked for; with --json, that goes into a row, but where there is a file for it. None where nothing is left to write."""
+    made = written(args, module)
+    if not args.json:
+        return made
+    stats, format = module.stats(), FORMATS[args.output_format]
+    row = {"program": args.program.path, "name": module.name, "format": module.form if format == "auto" else format, "ops": stats["ops"],
+           "computations": stats["computations"]}
+    if args.output:
+        print_json({**row, "output": args.output})
+        return made
+    key, value = ("base64", base64.b64encode(made).decode()) if isinstance(made, bytes) else ("text", made)
+    return print_json({**row, key: value})
 
 
 def gather_arguments(args, parameters, seed):
@@ -366,13 +386,23 @@ def run(args):
     for iteration in range(args.iterations):
         result = run_once(args, module, execute, args.seed + iteration)
         check_expected(args, result)
-    if args.output not in (None, "-"):
+    kept = args.output not in (None, "-")
+    if kept:
         values.save(args.output.removeprefix("@"), result)
-    elif args.json:
-        print_json({"program": args.program.path, "results": [{"name": name, "type": values.type_text(array), "data": array}
-                                                              for name, array in values.leaves(result) if array is not None]})
+    if args.json:
+        print_json({"program": args.program.path, **({"output": args.output} if kept else {}), "results": results_of(result, not kept)})
+    elif kept:
+        return
     elif args.expected is None or args.output == "-" or args.print_literals:
         print(values.as_text(result, whole=args.print_literals))
+
+
+def results_of(result, whole):
+    """A row for each array, for --json."""
+    from . import values
+
+    return [{"name": name, "type": values.type_text(array), **({"data": array} if whole else {})} for name, array in values.leaves(result)
+            if array is not None]
 
 
 def diff(args):
@@ -407,27 +437,36 @@ def draw(args):
     if args.format is None and ending.lower() in (".png", ".pdf", ".jpg", ".jpeg", ".svg", ".gif"):
         raise ArgumentError(f"draw writes HTML, or Graphviz's language, not {ending}", Code.BAD_ARGUMENT,
                             hint=f"-o program.html, or -o program.dot and then dot -T{ending[1:].lower()} program.dot")
+    from .draw import graph, page
+
     module = opened(args, args.file)
+    if args.json:
+        print_json({"program": args.program.path, "output": args.output, **graph(module)})
+        if args.output is None:
+            return
     if args.format == "dot" or (args.format is None and str(args.output).endswith((".dot", ".gv"))):
         return write(module.to_dot(), args.output)
-    from .draw import page
-
     with progress(f"drawing {module.name}"):
         made = page(module)
     write(made, args.output)
 
 
 def explore(args):
-    from .explorer import explore as page
+    from .explorer import page_of
+    from .explorer.gather import of_program
 
     module = opened(args, args.file)
     arrays = gather_arguments(args, module.entry.parameters, args.seed) if args.profile or args.input else ()
-    if args.output is None and sys.stdout.isatty():
+    if args.output is None and sys.stdout.isatty() and not args.json:
         args.output = os.path.splitext(os.path.basename("program" if args.file == "-" else args.file))[0] + ".html"
         say(f"note: a page is not text to show on a terminal: it is in {args.output} (-o names another file)")
     with progress(f"exploring {module.name}"):
-        made = page(module, *arrays, device=args.device, passes=not args.no_passes)
-    write(made, args.output)
+        parts, title = of_program(module, arrays, None, args.device, not args.no_passes)
+        made = None if args.json and args.output is None else page_of(parts, title)
+    if args.json:
+        print_json({"program": args.program.path, "output": args.output, **parts})
+    if made is not None:
+        write(made, args.output)
 
 
 def explained(args, module, executable):
@@ -459,14 +498,19 @@ def explain(args):
             executable = compile(module, devices=args.devices)
         text, data = explained(args, module, executable)
     if args.json:
-        return print_json({"program": args.program.path, "topic": args.topic, "text": str(text), "data": data})
+        text = as_json({"program": args.program.path, "topic": args.topic, "text": str(text), "data": data})
     write(f"{text}\n", args.output)
 
 
 def demo(args):
-    from .demo import main as show
+    from .demo import measured, show
 
-    if not show():
+    found = measured()
+    if args.json:
+        print_json({key: value for key, value in found.items() if key not in ("text", "arrays", "numbers", "wanted")})
+    else:
+        show(found)
+    if not found["agrees"]:
         raise Failure
 
 
@@ -553,8 +597,9 @@ EXAMPLES = {
               "xlac shard step.mlir --plan 64 --memory 80GB", "xlac shard step.mlir --explain=%arg0:1 --svg=step.svg"),
     "cluster": ("xlac cluster graph.pb --explain=dense/MatMul", "xlac cluster graph.pb --why-not a b --dump=out"),
     "verify": ("xlac verify *.hlo", "xlac verify step.hlo --json"),
-    "translate": ("xlac translate step.mlir --to=hlo -o step.hlo", "cat step.hlo | xlac translate - --mode=canonical --elide"),
-    "draw": ("xlac draw step.hlo -o step.html",),
+    "translate": ("xlac translate step.mlir --to=hlo -o step.hlo", "xlac translate step.mlir --to=hlo --json",
+                  "cat step.hlo | xlac translate - --mode=canonical --elide"),
+    "draw": ("xlac draw step.hlo -o step.html", "xlac draw step.hlo --json"),
     "ops": ("xlac ops dot",),
     "errors": ("xlac errors XLAC-E0201",),
     "bench": ("xlac bench step.hlo", "xlac bench step.hlo --way compiled --way xla --json"),
@@ -768,7 +813,7 @@ def make_parser():
     add_explain(commands)
     add_explore(commands)
     add_simple(commands)
-    for name in ("run", "diff", "explain", "verify", "ops", "errors"):
+    for name in ("run", "diff", "explain", "explore", "verify", "translate", "draw", "demo", "ops", "errors"):
         add_json(commands.choices[name])
     from . import commands as more
     from . import commands_passes

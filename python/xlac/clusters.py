@@ -122,7 +122,8 @@ def is_path(text):
 
 
 class Clusters:
-    """A clustered graph. Not for several threads at a time."""
+    """A clustered graph. Not for several threads at a time. Pickles and copies as its graph and flags, with the values of the variables that its
+    executables share."""
 
     def __init__(self, graph, data, format, flags):
         self._graph, self._data, self._format, self._flags = graph, data, format, flags
@@ -235,16 +236,24 @@ class Clusters:
         those of xlac.compile."""
         from .sessions import Session
 
-        return Session(self._graph, threads, blas, numerics, lazy, always_defer, seed)
+        return Session(self, threads, blas, numerics, lazy, always_defer, seed)
 
     def executable(self, feeds=(), fetches=(), targets=()):
         """Runs the graph: a callable that takes arrays for `feeds` and gives those of `fetches`, after the nodes `targets` have run too.
 
         Names are "node" or "node:output". Clusters run compiled, other nodes one by one. `fetches` as a string gives one array, else
         a tuple. All executables of a graph share its variables, which keep their values between calls; session() has others."""
+        return self._own_session().executable(feeds, fetches, targets)
+
+    def _own_session(self):
+        """The one whose variables the executables share."""
         if self._session is None:
             self._session = self.session()
-        return self._session.executable(feeds, fetches, targets)
+        return self._session
+
+    def __reduce__(self):
+        data = self._data if isinstance(self._data, str) else bytes(self._data)
+        return again, (data, self._format, self._flags, None if self._session is None else dict(self._session.variables))
 
     def to_dot(self):
         """The graph for Graphviz, clusters as boxes."""
@@ -283,6 +292,14 @@ class Clusters:
         from .clusters_svg import draw
 
         return draw(self._graph.nodes(), self.edges, list(self.clusters))
+
+
+def again(data, format, flags, variables):
+    """Pickled Clusters."""
+    clusters = cluster(data, format=format, **flags)
+    if variables is not None:
+        clusters._own_session().variables.update(variables)
+    return clusters
 
 
 def label(node):

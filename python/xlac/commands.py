@@ -60,9 +60,12 @@ def reduce(args):
         sys.stderr.write("\r" + " " * 60 + "\r")
     after = smaller.stats()["ops"]
     if args.json:
-        return print(json.dumps({"program": args.program.path, "before": before, "after": after, "tried": counted[0], "text": smaller.to_text()}))
-    cli.say(f"{before} ops -> {after}, after {counted[0]} programs")
-    cli.write(smaller.to_text(), args.output)
+        text = {} if args.output else {"text": smaller.to_text()}
+        cli.print_json({"program": args.program.path, "before": before, "after": after, "tried": counted[0], **text})
+    else:
+        cli.say(f"{before} ops -> {after}, after {counted[0]} programs")
+    if args.output or not args.json:
+        cli.write(smaller.to_text(), args.output)
 
 
 def diff_programs(args):
@@ -155,8 +158,15 @@ def flags_of(parser):
             for flag in action.option_strings if flag.startswith("--") and "_" not in flag}
 
 
+def choices_of(parser):
+    """{flag: its words, or None}"""
+    return {flag: action.choices and list(action.choices) for flag, action in flags_of(parser).items()}
+
+
 def completion(args):
     commands = subparsers(cli.make_parser())
+    if args.json:
+        return cli.print_json({name: {"help": text, "flags": choices_of(parser)} for name, (parser, text) in commands.items()})
     if args.shell == "fish":
         lines = [f"complete -c xlac -n __fish_use_subcommand -f -a {name} -d {shlex.quote(text)}" for name, (_, text) in commands.items()]
         for name, (parser, _) in commands.items():
@@ -206,7 +216,8 @@ def add_reduce(commands):
 
 def add_completion(commands):
     p = commands.add_parser("completion", help="print completions for a shell")
-    p.add_argument("shell", choices=("bash", "zsh", "fish"))
+    p.add_argument("shell", nargs="?", choices=("bash", "zsh", "fish"), default="bash", help="default: bash")
+    cli.add_json(p)
     p.set_defaults(command=completion)
 
 

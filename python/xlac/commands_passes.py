@@ -80,8 +80,7 @@ def opt(args):
     if args.passes is None:
         raise ArgumentError("opt needs passes: xlac opt FILE --passes=LIST", Code.BAD_ARGUMENT, hint="xlac opt --list-passes shows the passes")
     check_passes(args.print_before + args.print_after)
-    found = cli.for_each(args, opt_one)
-    cli.write_all(args, ([text for text in found[0] if text is not None], found[1]))
+    cli.write_all(args, cli.for_each(args, opt_one))
 
 
 def check_passes(names):

@@ -40,14 +40,10 @@ def timed(executable, arrays):
     return time.perf_counter() - started
 
 
-def main(out=print):
-    """Shows the demo; True when the numbers are XLA's."""
+def measured():
+    """The demo's program, what it gave, how long that took, and whether the numbers are XLA's."""
     text, facts = read("hlo"), json.loads(read("json"))
     arrays, wanted = inputs(facts), expected(facts)
-    out("xlac demo: one transformer block (layer norm, causal attention, MLP), as JAX lowered it\n")
-    out("Inputs: seeded normal numbers")
-    for name, array in arrays.items():
-        out(f"  {name:<10} {array.dtype}{list(array.shape)}")
     started = time.perf_counter()
     module = parse(text)
     module.verify()
@@ -57,19 +53,34 @@ def main(out=print):
     result = executable(*arrays.values())
     done = time.perf_counter()
     again = min(timed(executable, arrays.values()) for _ in range(5))
-    steps, stats = executable.steps, module.stats()
-    out(f"\nProgram: {module.name}, {stats['ops']} ops in {stats['computations']} computations, {len(text)} bytes of HLO")
-    out("\n".join("  " + line[:110] for line in excerpt(text)))
-    out(f"\nParsed and verified in {1e3 * (parsed - started):.1f} ms, compiled in {1e3 * (compiled - parsed):.1f} ms to {steps['kernels']} "
-        f"kernels and {steps['routines']} routines, run in {1e3 * (done - compiled):.1f} ms, "
-        f"later in {1e6 * again:.0f} us")
-    out(f"\nResult: {result.dtype}{list(result.shape)}, its first numbers beside XLA's")
-    for mine, theirs in zip(result.reshape(-1)[:4], wanted.reshape(-1)[:4]):
-        out(f"  {mine: .7f}   {theirs: .7f}")
-    difference = float(np.abs(result - wanted).max())
     same = result.shape == wanted.shape and np.allclose(result, wanted, rtol=RELATIVE, atol=ABSOLUTE)
-    verdict = "agrees with" if same else "DIFFERS from"
-    out(f"\nThe result {verdict} {facts['result']['made_by']}: largest difference {difference:.1e} of {wanted.size} numbers")
-    if same:
-        out("\nNext: xlac run FILE, xlac explain schedule FILE, xlac opt FILE --passes=cse,dce, xlac --help; in a notebook, a module draws itself.")
-    return same
+    return {"program": module.name, **{key: module.stats()[key] for key in ("ops", "computations")},
+            **{key: executable.steps[key] for key in ("kernels", "routines")}, "inputs": {name: typed(array) for name, array in arrays.items()},
+            "result": typed(result), "seconds": {"parse": parsed - started, "compile": compiled - parsed, "first_run": done - compiled, "run": again},
+            "agrees": bool(same), "beside": facts["result"]["made_by"], "largest_difference": float(np.abs(result - wanted).max()),
+            "text": text, "arrays": arrays, "numbers": result, "wanted": wanted}
+
+
+def typed(array):
+    return f"{array.dtype}{list(array.shape)}"
+
+
+def show(found):
+    """The same in words."""
+    seconds = found["seconds"]
+    print("xlac demo: one transformer block (layer norm, causal attention, MLP), as JAX lowered it\n")
+    print("Inputs: seeded normal numbers")
+    for name, kind in found["inputs"].items():
+        print(f"  {name:<10} {kind}")
+    print(f"\nProgram: {found['program']}, {found['ops']} ops in {found['computations']} computations, {len(found['text'])} bytes of HLO")
+    print("\n".join("  " + line[:110] for line in excerpt(found["text"])))
+    print(f"\nParsed and verified in {1e3 * seconds['parse']:.1f} ms, compiled in {1e3 * seconds['compile']:.1f} ms to {found['kernels']} "
+        f"kernels and {found['routines']} routines, run in {1e3 * seconds['first_run']:.1f} ms, "
+        f"later in {1e6 * seconds['run']:.0f} us")
+    print(f"\nResult: {found['result']}, its first numbers beside XLA's")
+    for mine, theirs in zip(found["numbers"].reshape(-1)[:4], found["wanted"].reshape(-1)[:4]):
+        print(f"  {mine: .7f}   {theirs: .7f}")
+    verdict = "agrees with" if found["agrees"] else "DIFFERS from"
+    print(f"\nThe result {verdict} {found['beside']}: largest difference {found['largest_difference']:.1e} of {found['wanted'].size} numbers")
+    if found["agrees"]:
+        print("\nNext: xlac run FILE, xlac explain schedule FILE, xlac opt FILE --passes=cse,dce, xlac --help; in a notebook, a module draws itself.")

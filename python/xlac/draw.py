@@ -379,6 +379,18 @@ def page(module):
             f'<body>{html(module)}</body></html>\n')
 
 
+# --- for programs to read ---
+
+def graph(module):
+    """What the pictures show, as data: the computations, and their ops with what each reads, waits for and calls."""
+    of, names = families(), list(FAMILIES)
+    return {"name": module.name, "computations": [
+        {"name": computation.name, "entry": computation == module.entry, "root": computation.root.name,
+         "ops": [{"name": op.name, "opcode": op.opcode, "type": op.bare_type, "family": names[of[op.opcode]],
+                  "operands": [operand.name for operand in op.operands], "waits_for": [one.name for one in op.control_predecessors],
+                  "calls": [callee.name for callee in op.called]} for op in computation]} for computation in module.computations]}
+
+
 # --- Graphviz ---
 
 def quote(text):

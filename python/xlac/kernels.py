@@ -13,6 +13,8 @@ import re
 import numpy as np
 
 from . import _core
+from .codes import Code
+from .errors import ArgumentError
 from .report import Report
 
 
@@ -23,6 +25,9 @@ def normal(source):
 
 def of(executable):
     """The texts of all kernels of an executable, those of its loops and branches too."""
+    if isinstance(executable, _core.Module):
+        raise ArgumentError("kernels are what a compiled program consists of; this is a Module", Code.BAD_ARGUMENT,
+                            hint="xlac.kernels.of(xlac.compile(program))")
     parts = re.split(r"(?m)^(?=// )", str(executable.explain("kernels")))
     return [Report(part.strip() + "\n") for part in parts if part.strip()]
 

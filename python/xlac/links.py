@@ -12,6 +12,7 @@
 As libraries do, the quickest that a network allows is taken."""
 import collections
 import functools
+import types
 import math
 
 Cost = collections.namedtuple("Cost", "seconds algorithm level")  # level: of the outermost links that are used
@@ -123,12 +124,20 @@ def extents_of(devices, unit, dims):
     return found
 
 
+def again(levels, total, places):
+    """A pickled Network."""
+    return Network(types.SimpleNamespace(levels=levels), total, places)
+
+
 class Network:
     """The links of a hardware between `total` devices. `places`: the device at each place of the mesh, None: in order."""
 
     def __init__(self, hardware, total, places=None):
         self.levels, self.total, self.places = hardware.levels, total, places
         self._laid = functools.lru_cache(4096)(self._lay)
+
+    def __reduce__(self):
+        return again, (self.levels, self.total, self.places)
 
     def _lay(self, devices):
         levels = []

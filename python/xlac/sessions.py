@@ -10,9 +10,10 @@ NUMERICS = ("strict", "fast")
 
 
 class Session:
-    """The variables of a clustered graph, and executables that share them. Any thread may call, one at a time works."""
+    """The variables of a clustered graph, and executables that share them. Any thread may call, one at a time works. Pickles and copies with its
+    clusters and its variables' values."""
 
-    def __init__(self, graph, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
+    def __init__(self, clusters, threads=None, blas=None, numerics="strict", lazy=True, always_defer=False, seed=0):
         from . import _blas_path, _count
         from .codes import Code
         from .errors import ArgumentError
@@ -20,13 +21,28 @@ class Session:
         if numerics not in NUMERICS:
             raise ArgumentError(f"numerics is \"strict\" or \"fast\", not {numerics!r}", Code.BAD_ARGUMENT)
         path = _blas_path(blas)
-        self._session = graph.session(threads=0 if threads is None else _count("threads", threads), blas=path, no_blas=blas is not None and not blas,
-                                      numerics=NUMERICS.index(numerics), compile_at_once=not lazy, always_defer=always_defer, seed=seed)
+        self._made = (clusters, threads, blas, numerics, lazy, always_defer, seed)
+        count = 0 if threads is None else _count("threads", threads)
+        self._session = clusters._graph.session(threads=count, blas=path, no_blas=blas is not None and not blas, numerics=NUMERICS.index(numerics),
+                                                compile_at_once=not lazy, always_defer=always_defer, seed=seed)
         self.variables = Variables(self._session)
 
     def executable(self, feeds=(), fetches=(), targets=()):
         """As Clusters.executable, with this session's variables."""
         return GraphExecutable(self, feeds, fetches, targets)
+
+    def __reduce__(self):
+        clusters, *options = self._made
+        if self is clusters._session:
+            return clusters.__class__._own_session, (clusters,)
+        return again, (clusters, tuple(options), dict(self.variables))
+
+
+def again(clusters, options, variables):
+    """A pickled Session."""
+    session = Session(clusters, *options)
+    session.variables.update(variables)
+    return session
 
 
 class Variables(MutableMapping):
@@ -93,6 +109,9 @@ class GraphExecutable:
         if self._strings:
             result = tuple(as_strings(r) if i in self._strings else r for i, r in enumerate(result))
         return result[0] if self._one else result
+
+    def __reduce__(self):
+        return Session.executable, (self.session, self.feeds, self.fetches[0] if self._one else self.fetches, self.targets)
 
     def _by_name(self, given):
         missing, surplus = [n for n in self.feeds if n not in given], [n for n in given if n not in self.feeds]

@@ -12,7 +12,7 @@ class Variables(MutableMapping[str, np.ndarray[Any, Any]]):
 
 class Session:
     variables: Variables
-    def __init__(self, graph: Any, threads: int | None = ..., blas: str | bool | None = ..., numerics: str = ..., lazy: bool = ...,
+    def __init__(self, clusters: Any, threads: int | None = ..., blas: str | bool | None = ..., numerics: str = ..., lazy: bool = ...,
                  always_defer: bool = ..., seed: int = ...) -> None: ...
     def executable(self, feeds: str | Sequence[str] = ..., fetches: str | Sequence[str] = ...,
                    targets: str | Sequence[str] = ...) -> GraphExecutable: ...

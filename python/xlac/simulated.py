@@ -33,6 +33,11 @@ def lengths(program, step):
     return [max(1.0, step["flops"] / 2 / max(1, math.prod(map(int, filter(None, found[1].split(",")))))) for found in arrays]
 
 
+def nothing():
+    """The blame of an op that has none yet; a function of the module, so that clocks pickle."""
+    return [0.0, 0.0, 0.0]
+
+
 class Clock:
     """Walks through the programs of a rehearsal. `seconds`: of the whole; `events` of what went on, `blame` of each op: its seconds and what of
     them is waited for. `unknown`: loops whose turns nobody knows, which count once."""
@@ -41,7 +46,7 @@ class Clock:
         self.programs, self.hardware, self.network, self.trips = programs, hardware, network, trips
         self.collectives = {(c["computation"], c["op"]): c for c in collectives}
         self.events, self.unknown, self.costs, self.step_times = [], [], {}, []
-        self.blame = collections.defaultdict(lambda: [0.0, 0.0, 0.0])  # seconds of work, of collectives, of waiting
+        self.blame = collections.defaultdict(nothing)  # seconds of work, of collectives, of waiting
         self.slower = 1.0
         if hardware.at_once is not None:
             self.slower = max(1.0, network.total / hardware.at_once)
@@ -146,7 +151,7 @@ class Clock:
         events, blame, unknown = self.events, self.blame, self.unknown
         for n in branches:
             self.events, self.unknown = list(events), list(unknown)
-            self.blame = collections.defaultdict(lambda: [0.0, 0.0, 0.0], {key: list(value) for key, value in blame.items()})
+            self.blame = collections.defaultdict(nothing, {key: list(value) for key, value in blame.items()})
             found = self.run(n, begin, times)
             if best is None or found.seconds > best.seconds:
                 best, kept = found, (self.events, self.blame, self.unknown)

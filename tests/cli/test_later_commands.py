@@ -1,4 +1,5 @@
 """bench, reduce, completion, and --json: what programs read."""
+import base64
 import json
 import subprocess
 import sys
@@ -137,3 +138,47 @@ def test_programs_for_other_compilers_keep_their_arguments():
     assert "alias" not in text and "donor" not in text and xlac.parse(text).verify() is None
     found = measure(module, ways=("compiled", "iree"), repeat=2)
     assert "median_seconds" in found["compiled"] and ("error" in found["iree"] or found["iree"]["samples"] == 2)
+
+
+def test_json_of_translate(program, capsys, tmp_path):
+    found = json.loads(printed(capsys, "translate", program, "--to=mlir", "--json"))
+    assert (found["name"], found["format"], found["ops"]) == ("m", "mlir", 12) and "stablehlo.tanh" in found["text"]
+    assert json.loads(printed(capsys, "translate", program, "--json"))["format"] == "hlo"
+    raw = base64.b64decode(json.loads(printed(capsys, "translate", program, "--to=pb", "--json"))["base64"])
+    assert xlac.parse(raw).stats()["ops"] == 12
+    row = json.loads(printed(capsys, "translate", program, "--json", "-o", tmp_path / "other.hlo"))
+    assert row["output"] == str(tmp_path / "other.hlo") and "text" not in row and "tanh" in (tmp_path / "other.hlo").read_text()
+    two = tmp_path / "two.hlo"
+    two.write_text(f"{TEXT}// -----\n{TEXT.replace('HloModule m', 'HloModule n')}")
+    lines = printed(capsys, "translate", two, "--split-input-file", "--json").splitlines()
+    assert [json.loads(line)["name"] for line in lines] == ["m", "n"]
+
+
+def test_json_of_pictures_and_pages(program, capsys, tmp_path):
+    found = json.loads(printed(capsys, "draw", program, "--json"))
+    add, entry = found["computations"]
+    assert not add["entry"] and entry["entry"] and entry["root"] == "z"
+    by_name = {op["name"]: op for op in entry["ops"]}
+    assert by_name["r"] == {"name": "r", "opcode": "reduce", "type": "f32[4]", "family": "reduction", "operands": ["m", "zero"], "waits_for": [],
+                            "calls": ["add"]}
+    printed(capsys, "draw", program, "--json", "-o", tmp_path / "m.html")
+    assert "<svg" in (tmp_path / "m.html").read_text()
+    found = json.loads(printed(capsys, "explore", program, "--json", "-o", tmp_path / "page.html"))
+    assert found["main"]["ops"]["name"][-1] == "z" and found["texts"]["stages"] and "<!doctype html>" in (tmp_path / "page.html").read_text()
+    assert "memory" in json.loads(printed(capsys, "explore", program, "--json"))
+
+
+def test_json_of_demo_and_completion(capsys):
+    found = json.loads(printed(capsys, "demo", "--json"))
+    assert found["agrees"] and found["ops"] == 182 and found["result"] == "float32[2, 16, 32]" and found["seconds"]["run"] > 0
+    assert json.loads(printed(capsys, "completion", "--json"))["run"]["flags"]["--numerics"] == ["strict", "fast"]
+
+
+def test_json_beside_a_file(program, capsys, tmp_path):
+    out = tmp_path / "out"
+    drawn = "--random-init-input-literals"
+    row = json.loads(printed(capsys, "run", program, "--json", drawn, "-o", f"{out}.npz"))
+    assert row["output"] == f"{out}.npz" and row["results"][0] == {"name": "result_0", "type": "f32[4]"}
+    assert printed(capsys, "explain", "memory", program, "--json", "-o", out) == "" and json.loads(out.read_text())["topic"] == "memory"
+    row = json.loads(printed(capsys, "reduce", program, "--command", "false", "--json", "-o", out))
+    assert row["after"] < row["before"] and "text" not in row and xlac.parse(out.read_text()).stats()["ops"] == row["after"]

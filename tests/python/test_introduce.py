@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import xlac
+from xlac import kernels, sharding
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TEXT = """
@@ -104,6 +105,31 @@ def test_ops_pickle_and_copy_with_their_module(form):
     assert copy.copy(ops[0]) == ops[0] and copy.copy(module.entry) == module.entry
     held = copy.deepcopy({"op": ops[0], "module": module})
     assert held["op"].module is held["module"] is not module and held["op"] != ops[0]
+
+
+def test_simulations_and_plans_pickle():
+    module = xlac.parse("""
+sdy.mesh @mesh = <["x"=4]>
+func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %b: tensor<16x8xf32>) -> tensor<8x8xf32> {
+  %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+""")
+    for told in (sharding.simulate(module), sharding.plan(module, 4, evaluations=2), sharding.propagate(module).trace):
+        again = pickle.loads(pickle.dumps(told))
+        assert str(again) == str(told) and type(again) is type(told)
+
+
+def test_a_builder_says_what_it_has():
+    builder = xlac.Builder("step")
+    builder.parameter(0, "f32[2]")
+    assert repr(builder) == "<xlac.Builder step: 1 ops in main>"
+
+
+def test_kernels_are_of_executables():
+    assert all(text.startswith("// ") for text in kernels.of(xlac.compile(CALLS)))
+    with pytest.raises(xlac.ArgumentError, match="(?s)this is a Module.*xlac.compile"):
+        kernels.of(xlac.parse(CALLS))
 
 
 def test_ops_that_do_not_pickle_say_why():
