@@ -68,8 +68,9 @@ class Simulation:
         self.result_bytes = sum(leaf["bytes"] for i, leaf in enumerate(self.results) if i not in given)
         self.constant_bytes = sum(b["bytes"] for b in programs[0]["buffers"] if b["place"] == "constant" and not b.get("lent"))
         self.temporary_bytes = programs[0]["peak_bytes"]
+        places = functools.partial(getattr, self, "places")  # when they are asked for
         self.memory = Memory({"frame_bytes": programs[0]["frame_bytes"], "peak_bytes": self.temporary_bytes, "argument_bytes": self.argument_bytes,
-                              "result_bytes": self.result_bytes, "constant_bytes": self.constant_bytes}, programs, functools.partial(getattr, self, "places"))
+                              "result_bytes": self.result_bytes, "constant_bytes": self.constant_bytes}, programs, places)
 
     @property
     def peak_bytes(self):
