@@ -12,7 +12,6 @@ ROOT = pages.ROOT
 INSTALLS = ("pip install", "python -m venv")  # CI does the README's; a test takes no package from a registry
 # What a page takes for granted: files of the checkout or of an old JAX, and shell lines that another test runs. All else a page makes itself.
 FILES = {
-    "clustering-a-model": {"tests/session/graphs.jsonl.xz": ROOT / "tests/session/graphs.jsonl.xz"},
     "two-versions": {"predict-0.7.0.mlir": ROOT / "tests/predict-0.7.0.mlir"},
 }
 ELSEWHERE = {

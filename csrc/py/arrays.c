@@ -283,11 +283,13 @@ static PyObject *array_of_numbers(py_state *st, void **numpy, PyObject *object, 
 }
 
 /* Whether a tensor has the elements that are wanted (0: any will do). If not, the exception says how PyTorch converts
- * them, by NumPy's name of the type, which is PyTorch's, too. Integers below a byte may be held by wider ones. */
+ * them, by NumPy's name of the type, which is PyTorch's, too. Integers of less than a byte may be held by wider ones.
+ */
 static bool tensor_has(py_state *st, xlac_buffer *b, uint32_t dtype) {
   xlac_buffer_info info;
   xlac_buffer_get(b, &info);
-  if (dtype == 0 || info.dtype == dtype || xlac_dtype_bits(dtype) < 8) return true;
+  bool narrow = xlac_dtype_bits(dtype) < 8 && strcmp(xlac_dtype_kind(dtype), "pred") != 0;
+  if (dtype == 0 || info.dtype == dtype || narrow) return true;
   PyObject *name = py_descr(st, dtype);
   if (name)
     PyErr_Format(PyExc_BufferError, "its elements are %s, and never converted silently; pass x.to(torch.%S)",

@@ -43,7 +43,14 @@ static PyType_Slot executable_slots[] = {
     {Py_tp_methods, py_executable_methods},
     {Py_tp_members, executable_members},
     {Py_tp_getset, py_executable_getset},
-    {Py_tp_doc, "A compiled program: call it with arrays. Made by xlac.compile."},
+    {Py_tp_doc,
+     "A compiled program, made by xlac.compile or xlac.load: call it with an array for each of its `inputs`.\n\n"
+     "    executable(*arrays, out=None, seed=None, replica=0, partition=0, progress=None)\n\n"
+     "Arrays are of NumPy, PyTorch, JAX, Buffers, or lists and numbers, with the element types of `inputs`; "
+     "xlac.donate(array)\n"
+     "gives one away. The result is an array, or a tuple of those of `outputs`; `out` has arrays to write them to. Any "
+     "thread may\n"
+     "call. Raises ArgumentError, which is a TypeError and a ValueError, for arrays that do not fit."},
     {0, NULL},
 };
 

@@ -345,8 +345,10 @@ def compile_stage(module, stage, *, device="cpu", devices=None, threads=None, bl
         There is no such stage; and what `compile` raises.
     """
     number, device = _devices(devices, device)
-    return _core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=number, **_donated(donate),
-                              **_run_options(threads, blas, lanes, async_work, device))
+    from .report import Report
+
+    options = {**_donated(donate), **_run_options(threads, blas, lanes, async_work, device)}
+    return Report(_core.compile_dump(parse(module), stage=stage, fuse=fuse, passes=passes, numerics=numerics, devices=number, **options))
 
 
 class Device(_collections.namedtuple("Device", "name kind ordinal units memory memory_bytes live_bytes peak_bytes host_visible")):

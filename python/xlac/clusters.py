@@ -47,6 +47,24 @@ def cluster(graphdef, *, format="auto", **flags):
         return Clusters(_core.cluster(data, format=format, **flags), data, format, flags)
     except TypeError as error:
         raise unknown_flag(error) from None
+    except ParseError as error:
+        error.hint = mistaken(data) or error.hint
+        raise error
+
+
+# How files begin that are given for graphs, and what to do with them.
+BEGINNINGS = ((b"PK\x03\x04", "this is a zip archive, such as a .keras file: model.export(\"folder\") writes a SavedModel"),
+              (b"\x89HDF", "this is an HDF5 file: model.export(\"folder\") writes a SavedModel"),
+              (b"\x1f\x8b", "these bytes are compressed: gunzip them first"), (b"TFL3", "this is a TensorFlow Lite model, which has no GraphDef"),
+              *((start, "this is a program, not a graph: xlac.parse reads it") for start in (b"HloModule", b"module", b"ML\xefR")),
+              *((start, "this looks like Python: give the graph that it makes") for start in (b"import ", b"from ")))
+
+
+def mistaken(data):
+    """A hint for what begins like no graph at all, else None."""
+    raw = (data[:100].encode("utf-8", "replace") if isinstance(data, str) else bytes(data[:100])).lstrip()
+    raw = raw[4:] if raw[4:8] == b"TFL3" else raw
+    return next((hint for start, hint in BEGINNINGS if raw.startswith(start)), None)
 
 
 def unknown_flag(error):
@@ -69,7 +87,7 @@ def read_graph(graphdef):
         graphdef = graphdef.SerializeToString()
     if isinstance(graphdef, os.PathLike) or (isinstance(graphdef, str) and is_path(graphdef)):
         model = os.path.join(graphdef, "saved_model.pb")
-        with open(model if os.path.exists(model) else graphdef, "rb") as file:
+        with open(model if os.path.isdir(graphdef) else graphdef, "rb") as file:
             graphdef = file.read()
     data = graphdef.read() if callable(getattr(graphdef, "read", None)) else graphdef
     return graph_of_saved_model(data) if isinstance(data, bytes) and data[:1] == b"\x08" else data

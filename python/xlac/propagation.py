@@ -104,6 +104,11 @@ class Explanation:
             lines.append("  nothing came here, and nothing was kept away")
         return "\n".join(lines)
 
+    def _repr_html_(self):
+        from .report import preformatted
+
+        return preformatted(str(self))
+
 
 class Trace:
     """What a propagation did. `module` is the program right after it, before Shardy's export passes. `steps` and `conflicts` are lists in

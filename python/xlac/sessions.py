@@ -4,6 +4,8 @@ from collections.abc import Mapping, MutableMapping
 
 import numpy as np
 
+from .errors import ParseError
+
 __all__ = ["GraphExecutable", "Session", "Variables"]
 
 NUMERICS = ("strict", "fast")
@@ -74,6 +76,21 @@ class Variables(MutableMapping):
         return f"Variables({ {name: array.shape for name, array in self.items()} })"
 
 
+def near_names(clusters, error):
+    """A hint for a node that is not there: those whose names are like it, or what can be fed."""
+    import difflib
+    import re
+
+    asked = re.match(r"(feed|fetch|target) '(.*?)(:\d+)?': the graph has no such node", error.message)
+    if asked is None:
+        return None
+    near = difflib.get_close_matches(asked[2], clusters.nodes[2:], 3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    fed = [name for name, op, *_ in clusters._graph.nodes() if op == "Placeholder"][:8] if asked[1] == "feed" else []
+    return f"the graph's placeholders are {', '.join(fed)}" if fed else None
+
+
 def names(what):
     return (what,) if isinstance(what, str) else tuple(what)
 
@@ -85,7 +102,11 @@ class GraphExecutable:
         self.session = session
         self.feeds, self.fetches, self.targets = names(feeds), names(fetches), names(targets)
         self._one = isinstance(fetches, str)
-        self._step = session._session.step(self.feeds, self.fetches, self.targets)
+        try:
+            self._step = session._session.step(self.feeds, self.fetches, self.targets)
+        except ParseError as error:
+            error.hint = near_names(session._made[0], error) or error.hint
+            raise error
         self._dtypes = [dtype for _, dtype in self._step.feeds()]
         report = json.loads(self._step.report())
         for i in report["string_feeds"]:

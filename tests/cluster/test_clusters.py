@@ -1,4 +1,5 @@
 """Clustering of small graphs: what becomes a cluster, what does not, and what is said about it."""
+import re
 import xml.dom.minidom
 
 import pytest
@@ -229,6 +230,25 @@ def test_pictures_of_any_size():
 def test_malformed_graphs_are_errors_with_a_name(text, message):
     with pytest.raises(xlac.Error, match=message):
         xlac.cluster(text)
+
+
+@pytest.mark.parametrize("what, hint", [(b"PK\x03\x04\x14\x00", "model.export"), (b"\x89HDF\r\n", "HDF5"), ("HloModule m\n", "xlac.parse"), ("import os\n", "Python")])
+def test_what_is_no_graph_gets_a_hint(what, hint):
+    with pytest.raises(xlac.ParseError) as caught:
+        xlac.cluster(what)
+    assert hint in caught.value.hint
+
+
+def test_a_folder_that_is_no_saved_model(tmp_path):
+    with pytest.raises(FileNotFoundError, match="saved_model.pb"):
+        xlac.cluster(tmp_path)
+
+
+@pytest.mark.parametrize("feeds, fetches, hint", [(["x"], ["r00"], "did you mean r0"), (["input"], ["r0"], "placeholders are x$"), (["x"], ["qqq"], "case sensitive")])
+def test_names_that_are_near(feeds, fetches, hint):
+    with pytest.raises(xlac.ParseError) as caught:
+        xlac.cluster(chain(3)).executable(feeds, fetches)
+    assert re.search(hint, caught.value.hint)
 
 
 def test_truncated_bytes_are_errors_or_smaller_graphs():

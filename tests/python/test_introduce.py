@@ -120,6 +120,17 @@ func.func @main(%a: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}
         assert str(again) == str(told) and type(again) is type(told)
 
 
+def test_stages_and_explanations_look_well_in_a_notebook():
+    text = xlac.compile_stage(TEXT, "kernels")
+    assert repr(text) == str(text) and "<pre" in text._repr_html_()
+    trace = sharding.propagate("""sdy.mesh @mesh = <["x"=2]>
+func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<8xf32> {
+  %0 = stablehlo.negate %a : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}""").trace
+    assert "was written down on" in trace.explain("%0", 0)._repr_html_()
+
+
 def test_a_builder_says_what_it_has():
     builder = xlac.Builder("step")
     builder.parameter(0, "f32[2]")

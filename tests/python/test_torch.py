@@ -130,6 +130,12 @@ def test_resolved_tensors_are_taken():
     assert np.asarray(xlac.from_dlpack(x.imag.resolve_neg()))[0] == -2
 
 
+def test_how_to_convert_is_said_in_pytorchs_words():
+    for name, words in (("pred", "torch.bool"), ("f32", "torch.float32"), ("bf16", "torch.bfloat16")):
+        with pytest.raises(xlac.ArgumentError, match=f"pass x.to\\({words}\\)"):
+            xlac.compile(copies(name))(torch.ones(4, dtype=torch.float64))
+
+
 @pytest.mark.parametrize("dtype, hlo", [("float32", "f32"), ("bfloat16", "bf16"), ("float16", "f16"), ("int32", "s32"), ("float8_e4m3fn", "f8e4m3fn"), ("bool", "pred")])
 def test_results_are_written_into_tensors(dtype, hlo):
     exe = xlac.compile(f"HloModule m\nENTRY e {{\n  x = {hlo}[3] parameter(0)\n  ROOT r = {hlo}[3] copy(x)\n}}")
