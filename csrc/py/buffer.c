@@ -303,9 +303,9 @@ static PyGetSetDef buffer_getset[] = {
 };
 
 static PyMethodDef buffer_methods[] = {
-    {"numpy", py_buffer_numpy, METH_NOARGS, "numpy() -> ndarray: a view; of a Buffer on a GPU a copy"},
-    {"unsafe_pointer", buffer_pointer, METH_NOARGS, "unsafe_pointer() -> int: the first element's address, now"},
-    {"delete", buffer_delete, METH_NOARGS, "delete(): gives the memory back now"},
+    {"numpy", py_buffer_numpy, METH_NOARGS, "numpy($self)\n--\n\nAn ndarray: a view; of a Buffer on a GPU a copy."},
+    {"unsafe_pointer", buffer_pointer, METH_NOARGS, "unsafe_pointer($self)\n--\n\nThe first element's address, now."},
+    {"delete", buffer_delete, METH_NOARGS, "delete($self)\n--\n\nGives the memory back now."},
     {"__array__", PY_KEYWORDS(py_buffer_array), "__array__(dtype=None, copy=None) -> ndarray"},
     {"__dlpack__", (PyCFunction)(void (*)(void))py_buffer_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule"},

@@ -321,13 +321,17 @@ static Py_hash_t computation_hash(PyObject *self) {
 }
 
 static PyMethodDef computation_methods[] = {
-    {"to_text", PY_KEYWORDS(computation_to_text), "The computation as text; options as Module.to_text"},
-    {"find", computation_find, METH_O, "The instruction of that name, or None"},
-    {"add", PY_KEYWORDS(computation_add), "add(opcode, *operands, type=None, name=None, **attributes) -> Instruction"},
+    {"to_text", PY_KEYWORDS(computation_to_text),
+     "to_text($self, **options)\n--\n\nThe computation as text; options as Module.to_text."},
+    {"find", computation_find, METH_O, "find($self, name, /)\n--\n\nThe instruction of that name, or None."},
+    {"add", PY_KEYWORDS(computation_add),
+     "add($self, opcode, *operands, type=None, name=None, **attributes)\n--\n\nA new op, at the end: an Instruction."},
     {"_create", computation_create, METH_VARARGS, "_create(opcode, operands, attrs, type, name)"},
-    {"add_parameter", PY_KEYWORDS(computation_add_parameter), "add_parameter(number, type, name=None) -> Instruction"},
-    {"add_constant", PY_KEYWORDS(computation_add_constant), "add_constant(value, name=None) -> Instruction"},
-    {"remove", computation_remove, METH_NOARGS, "Removes a computation that nobody calls"},
+    {"add_parameter", PY_KEYWORDS(computation_add_parameter),
+     "add_parameter($self, number, type, name=None)\n--\n\nThe parameter of that number: an Instruction."},
+    {"add_constant", PY_KEYWORDS(computation_add_constant),
+     "add_constant($self, value, name=None)\n--\n\nA constant of what NumPy makes of `value`: an Instruction."},
+    {"remove", computation_remove, METH_NOARGS, "remove($self)\n--\n\nRemoves a computation that nobody calls."},
     {"_repr_html_", PY_KEYWORDS(computation_repr_html), "Its graph as HTML with SVG, for notebooks"},
     {NULL, NULL, 0, NULL},
 };

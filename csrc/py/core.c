@@ -34,24 +34,30 @@ static PyMethodDef core_functions[] = {
     {"run_pipeline", PY_KEYWORDS(py_run_pipeline),
      "run_pipeline(module, pipeline, after=None, verify_each=False, in_place=False) -> Module"},
     {"asarray", PY_KEYWORDS(py_asarray),
-     "asarray(x, /, dtype=None, device=None) -> Buffer: of a Buffer, an array (NumPy's, or any that speaks DLPack), a "
-     "list or a number; without a copy where it can be. dtype is NumPy's or the name of an element type ('bf16'); "
-     "device is where it is to lie ('cpu', 'cuda:0'), by default where it does. Raises TypeError for what is no "
-     "array."},
+     "asarray($module, x, /, dtype=None, device=None)\n--\n\nA Buffer of an array.\n\nParameters\n----------\nx : "
+     "Buffer, array (NumPy's, or any that speaks DLPack), list or number\n    Used without a copy where it can "
+     "be.\ndtype : NumPy's, or the name of an element type such as \"bf16\"\n    By default that of x.\ndevice : "
+     "\"cpu\", \"cuda:0\", ...\n    Where it is to lie, by default where it "
+     "does.\n\nReturns\n-------\nBuffer\n\nRaises\n------\nTypeError\n    x is no array.\nBufferError\n    Its memory "
+     "can't be used; the message says why."},
     {"from_dlpack", (PyCFunction)(void (*)(void))py_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
-     "from_dlpack(x, /, *, device=None, copy=None) -> Buffer: of an object with __dlpack__. copy=None copies only "
-     "where it must, "
-     "False never (BufferError with the reason), True always; device='cpu' asks the producer of an array elsewhere for "
-     "a copy."},
+     "from_dlpack($module, x, /, *, device=None, copy=None)\n--\n\nA Buffer of an object with "
+     "__dlpack__.\n\nParameters\n----------\nx : object with __dlpack__ and __dlpack_device__\n    A PyTorch tensor, a "
+     "JAX array, ...\ndevice : \"cpu\"\n    Asks the producer of an array elsewhere for a copy.\ncopy : bool, "
+     "optional\n    None copies only where it must, False never, True "
+     "always.\n\nReturns\n-------\nBuffer\n\nRaises\n------\nBufferError\n    The array can't be taken so; the message "
+     "says why."},
     {"_move_donation", py_move_donation, METH_VARARGS,
      "A mark around a new Buffer with the memory; the old one is gone"},
     {"donate", py_donate, METH_O,
-     "donate(x) -> Donation: marks a Buffer, an ndarray, or what from_dlpack takes, as an argument to be donated"},
+     "donate($module, x, /)\n--\n\nMarks an argument as donated: its memory may become a "
+     "result's.\n\nParameters\n----------\nx : Buffer, ndarray, or what from_dlpack "
+     "takes\n\nReturns\n-------\nDonation\n    To be given in place of x."},
     {"stats", py_stats, METH_NOARGS,
-     "stats() -> dict: arrays and bytes that came in and went out, copied or not, since reset_stats(), and what is "
-     "alive"},
+     "stats($module)\n--\n\nArrays and bytes that came in and went out since reset_stats(), copied or not, and what is "
+     "alive.\n\nReturns\n-------\ndict"},
     {"reset_stats", py_reset_stats, METH_NOARGS,
-     "reset_stats(): sets the counts of stats() to 0, but those of what is alive"},
+     "reset_stats($module)\n--\n\nSets the counts of stats() to 0, but those of what is alive."},
     {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},
     {"register_custom_call", py_register_custom_call, METH_VARARGS, "register_custom_call(target, function or None)"},
     {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},

@@ -192,15 +192,19 @@ static PyObject *executable_steps(PyObject *object, void *unused) {
 }
 
 PyMethodDef py_executable_methods[] = {
-    {"plan", executable_plan, METH_NOARGS, "The plan as text, a line a step"},
+    {"plan", executable_plan, METH_NOARGS, "plan($self)\n--\n\nThe plan as text, a line a step."},
     {"explain", PY_KEYWORDS(executable_explain),
-     "explain(topic): \"fusion\", \"kernels\", \"schedule\", \"cost\", \"memory\", \"donation\" or \"sharding\""},
+     "explain($self, topic='schedule', *arrays)\n--\n\nWhy the program runs as it does: \"fusion\", \"kernels\", "
+     "\"schedule\", \"cost\", \"memory\", \"donation\" or \"sharding\"."},
     {"profile", PY_KEYWORDS(executable_profile),
-     "profile(*arrays, repeat=1, warmup=0)\n--\n\nRuns with a clock at every step: a Profile"},
-    {"timeline", PY_KEYWORDS(executable_timeline), "What went on when, and on which lane: a Timeline"},
-    {"record_timeline", py_executable_record, METH_O, "Whether calls from now on are recorded, for timeline()"},
-    {"run_async", PY_KEYWORDS(executable_run_async), "Like a call, but returns a future at once"},
-    {"serialize", executable_serialize, METH_NOARGS, "The executable as bytes, for xlac.load"},
+     "profile($self, *arrays, repeat=1, warmup=0)\n--\n\nRuns with a clock at every step: a Profile"},
+    {"timeline", PY_KEYWORDS(executable_timeline),
+     "timeline($self, *arrays)\n--\n\nWhat went on when, and on which lane: a Timeline."},
+    {"record_timeline", py_executable_record, METH_O,
+     "record_timeline($self, on, /)\n--\n\nWhether calls from now on are recorded, for timeline()."},
+    {"run_async", PY_KEYWORDS(executable_run_async),
+     "run_async($self, *arrays, out=None, **named)\n--\n\nLike a call, but returns a future at once."},
+    {"serialize", executable_serialize, METH_NOARGS, "serialize($self)\n--\n\nThe executable as bytes, for xlac.load."},
     {"_repr_html_", py_executable_html, METH_NOARGS, "What it takes and gives, as a table for notebooks"},
     {"_copy_module", py_executable_copy_module, METH_NOARGS, "The program after the passes: a copy"},
     {"_copy_local", py_executable_copy_local, METH_NOARGS, "What each device runs, a copy; None for one device"},

@@ -446,11 +446,15 @@ static Py_hash_t instruction_hash(PyObject *self) {
 }
 
 static PyMethodDef instruction_methods[] = {
-    {"to_text", PY_KEYWORDS(instruction_to_text), "The instruction as text; options as Module.to_text"},
-    {"replace_all_uses_with", instruction_replace, METH_O, "Every use becomes a use of another op of the same type"},
-    {"remove", instruction_remove, METH_NOARGS, "Removes an op that nobody uses"},
-    {"set_operand", instruction_set_operand, METH_VARARGS, "set_operand(index, op)"},
-    {"move_before", instruction_move_before, METH_O, "Moves it before another op; None: to the end"},
+    {"to_text", PY_KEYWORDS(instruction_to_text),
+     "to_text($self, **options)\n--\n\nThe instruction as text; options as Module.to_text."},
+    {"replace_all_uses_with", instruction_replace, METH_O,
+     "replace_all_uses_with($self, other, /)\n--\n\nEvery use becomes a use of another op of the same type."},
+    {"remove", instruction_remove, METH_NOARGS, "remove($self)\n--\n\nRemoves an op that nobody uses."},
+    {"set_operand", instruction_set_operand, METH_VARARGS,
+     "set_operand($self, index, op, /)\n--\n\nThe op reads `op` as operand `index` from now on."},
+    {"move_before", instruction_move_before, METH_O,
+     "move_before($self, op, /)\n--\n\nMoves it before another op; None: to the end."},
     {"_repr_html_", PY_KEYWORDS(instruction_repr_html), "Its text and what is around it, for notebooks"},
     {"_attr_keys", instruction_attr_keys, METH_NOARGS, "The names of its attributes"},
     {"_get_attr", instruction_get_attr, METH_O, "An attribute as text, or None"},

@@ -48,7 +48,7 @@ def cluster(graphdef, *, format="auto", **flags):
     except TypeError as error:
         raise unknown_flag(error) from None
     except ParseError as error:
-        error.hint = mistaken(data) or error.hint
+        error.hint = error.hint or mistaken(data)
         raise error
 
 
@@ -56,7 +56,6 @@ def cluster(graphdef, *, format="auto", **flags):
 BEGINNINGS = ((b"PK\x03\x04", "this is a zip archive, such as a .keras file: model.export(\"folder\") writes a SavedModel"),
               (b"\x89HDF", "this is an HDF5 file: model.export(\"folder\") writes a SavedModel"),
               (b"\x1f\x8b", "these bytes are compressed: gunzip them first"), (b"TFL3", "this is a TensorFlow Lite model, which has no GraphDef"),
-              *((start, "this is a program, not a graph: xlac.parse reads it") for start in (b"HloModule", b"module", b"ML\xefR")),
               *((start, "this looks like Python: give the graph that it makes") for start in (b"import ", b"from ")))
 
 

@@ -30,3 +30,21 @@ def test_every_parameter_is_described(name):
 
 def test_there_are_functions():
     assert len(FUNCTIONS) >= 17
+
+
+METHODS = [(kind, name) for kind in (xlac.Module, xlac.Computation, xlac.Instruction, xlac.Executable, xlac.Buffer) for name in dir(kind)
+           if not name.startswith("_") and callable(getattr(kind, name))]
+
+
+@pytest.mark.parametrize("kind, name", METHODS, ids=lambda thing: getattr(thing, "__name__", thing))
+def test_methods_have_a_signature_and_a_sentence(kind, name):
+    method = getattr(kind, name)
+    assert "self" in inspect.signature(method).parameters
+    assert re.match(r"[A-Z0-9'].*", inspect.getdoc(method))
+
+
+@pytest.mark.parametrize("name", ["asarray", "donate", "from_dlpack", "stats", "reset_stats"])
+def test_functions_of_the_core_do_too(name):
+    function = getattr(xlac, name)
+    described = re.findall(r"^(\w+) : ", sections(inspect.getdoc(function)).get("Parameters", ""), re.M)
+    assert described == list(inspect.signature(function).parameters)
