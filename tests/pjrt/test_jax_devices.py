@@ -159,7 +159,8 @@ def test_what_does_not_go_is_an_error():
     print(np.array_equal(jax.jit(f)(a), a + 1))  # callbacks that run programs themselves
     """)
     out = [line for line in out if not line.endswith("(put)")]  # jax 0.11 prints where the error is from
-    assert out == ["ValueError", "IndivisibleError", "ZeroDivisionError", "True", "JaxRuntimeError True", "True"]
+    assert out.pop(1) in ("IndivisibleError", "ValueError")  # the second is jax 0.9.0's
+    assert out == ["ValueError", "ZeroDivisionError", "True", "JaxRuntimeError True", "True"]
 
 
 def test_shardings_within_a_program_are_told_while_it_is_compiled():

@@ -19,7 +19,13 @@ def step(x, w, n, key):
 jitted = jax.jit(step, donate_argnums=(0, 2))
 args = jnp.ones((64, 32)), jnp.ones((32, 128)), jnp.ones(2001), jax.random.key(0)
 """
-IMPORT = "import sys; sys.path.insert(0, {!r})\nfrom step import *\nimport numpy as np, xlac.jax\n"
+IMPORT = """import re, sys; sys.path.insert(0, {!r})
+from step import *
+import numpy as np, xlac.jax
+# Those that JAX's own program names: jax 0.9.0 has what is in a loop at the line of the loop.
+known = sorted(set(map(int, re.findall(r'step[.]py":(\\d+):', jitted.lower(*args).as_text(debug_info=True)))))
+assert known in ([6, 7, 8, 9, 10], [6, 7, 8, 10])
+"""
 
 
 @pytest.fixture
@@ -32,11 +38,11 @@ def test_lines_have_what_they_became_and_cost(head):
     out = run(head + """
 lines = xlac.jax.explain(jitted)(*args)
 by = {row["line"]: row for row in lines.rows}
-print(sorted(by), by[6]["code"], dict(by[6]["ops"]), by[6]["flops"])
+print(sorted(by) == known, by[6]["code"], dict(by[6]["ops"]), by[6]["flops"])
 print(any("while" in row["ops"] for row in lines.rows), {row["file"].endswith("step.py") for row in lines.rows})
 print(str(lines).splitlines()[0].split(",")[0], "step.py:7" in str(lines), "is a loop" in lines.footer[-1])
 shaped = xlac.jax.explain(jitted)(jax.ShapeDtypeStruct((8, 4), "float32"), jax.ShapeDtypeStruct((4, 2), "float32"), args[2], args[3])
-print(len(shaped.rows))
+print(len(shaped.rows) - len(known))
 print("(step.py:6)" in xlac.jax.explain(jitted, topic="fusion")(*args))
 try:
     xlac.jax.explain(jitted, topic="taste")(*args)
@@ -44,8 +50,8 @@ except xlac.Error as e:
     print(e)
 """)
     lines, seven, title, shaped, fusion, wrong, _ = out
-    assert lines.startswith("[6, 7, 8, 9, 10] h = jnp.tanh(x @ w) {'gemm': 1, 'kernel': 1} 5324")  # 2 * 64 * 32 * 128, and 64 * 128 tanh
-    assert (seven, shaped, fusion) == ("True {True}", "5", "True")
+    assert lines.startswith("True h = jnp.tanh(x @ w) {'gemm': 1, 'kernel': 1} 5324")  # 2 * 64 * 32 * 128, and 64 * 128 tanh
+    assert (seven, shaped, fusion) == ("True {True}", "0", "True")
     assert title.startswith("step: ") and title.endswith("True True")
     assert wrong.startswith("explain knows no 'taste'")
 
@@ -53,7 +59,7 @@ except xlac.Error as e:
 def test_profiles_spread_the_time_over_lines(head):
     out = run(head + """
 found = xlac.jax.profile(jitted, repeat=3)(*args)
-print(sorted({row["line"] for row in found.rows}) == [6, 7, 8, 9, 10] or [row["line"] for row in found.rows])
+print(sorted({row["line"] for row in found.rows}) == known or [row["line"] for row in found.rows])
 print(all(row["seconds"] > 0 for row in found.rows), len(found.profile.all_seconds), sum(row["seconds"] for row in found.rows) <= found.profile.seconds * 1.5)
 print([bool(np.array_equal(a, b)) for a, b in zip(found.profile.result, step(*args))][1:], not args[0].is_deleted())
 print(xlac.jax.profile(lambda i, k: i + k["n"], repeat=1)(np.arange(3), k={"n": np.int64(4)}).profile.result)  # i32, as JAX makes of them
