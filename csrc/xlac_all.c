@@ -554,6 +554,7 @@
 #include "cuda/print/conv.c"
 #include "cuda/print/dot.c"
 #include "cuda/print/fft.c"
+#include "cuda/print/hidden.c"
 #include "cuda/print/index.c"
 #include "cuda/print/kernel.c"
 #include "cuda/print/kernels.c"

@@ -77,9 +77,10 @@ int64_t fusion_least_in_tiles(const fusion_model *m) {
   return (int64_t)(m->facts.tiles_from ? m->facts.tiles_from : 2 * m->facts.cache_bytes[0]);
 }
 
+/* Where a tile is one launch it has no scratch memory. */
 int64_t fusion_tile_bytes(const fusion_model *m) {
-  int64_t tile = (int64_t)m->facts.cache_bytes[1] / TILE_OF_SECOND_LEVEL;
-  return tile < TILE_LEAST ? TILE_LEAST : tile > TILE_MOST ? TILE_MOST : tile;
+  int64_t tile = (int64_t)m->facts.cache_bytes[1] / TILE_OF_SECOND_LEVEL, most = m->facts.tiles_from ? tile : TILE_MOST;
+  return tile < TILE_LEAST ? TILE_LEAST : tile > most ? most : tile;
 }
 
 /* Rows of a product are worth their while where they stay in the second cache, which other things go through, too. */

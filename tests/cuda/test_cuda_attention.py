@@ -84,6 +84,72 @@ def test_scores_alone_and_scaled_and_causal(t):
     assert "attention.1  attention" in str(exe.profile(*values(exe)))
 
 
+def hides(rows, keys, mask, hidden):
+    """x = select(mask, scaled scores, hidden), where `mask` is lines of which the last one is "ge": of i, the row, and j, the key."""
+    pairs = f"{rows},{keys}"
+    return (
+        f"i = s32[{pairs}] iota(), iota_dimension=0",
+        f"j = s32[{pairs}] iota(), iota_dimension=1",
+        *(line.replace("PAIRS", pairs) for line in mask),
+        "g = pred[SHAPE] broadcast(ge), dimensions={1,2}",
+        f"hidden = f32[] constant({hidden})",
+        "hb = f32[SHAPE] broadcast(hidden), dimensions={}",
+        "y = f32[SHAPE] select(g, x, hb)",
+    )
+
+
+FAR = ("n = s32[] constant(NUMBER)", "nb = s32[PAIRS] broadcast(n), dimensions={}")
+MASKS = {
+    "causal": ("ge = pred[PAIRS] compare(i, j), direction=GE",),
+    "causal as floats": (
+        "fi = f32[PAIRS] convert(i)",
+        "fj = f32[PAIRS] convert(j)",
+        "lt = pred[PAIRS] compare(fi, fj), direction=LT",
+        "ge = pred[PAIRS] not(lt)",
+    ),
+    "later keys": ("ge = pred[PAIRS] compare(i, j), direction=LE",),
+    "a window": (
+        *(line.replace("NUMBER", "20") for line in FAR),
+        "d = s32[PAIRS] subtract(i, j)",
+        "near = pred[PAIRS] compare(d, nb), direction=LT",
+        "before = pred[PAIRS] compare(d, zb), direction=GE",
+        "ge = pred[PAIRS] and(near, before)",
+    ),
+    "rows without keys": (
+        *(line.replace("NUMBER", "70") for line in FAR),
+        "k70 = s32[PAIRS] add(j, nb)",
+        "ge = pred[PAIRS] compare(i, k70), direction=GE",
+    ),
+}
+ZERO = ("z = s32[] constant(0)", "zb = s32[PAIRS] broadcast(z), dimensions={}")
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("hidden", ["-inf", "-1e9", "-3"])
+def test_keys_that_a_mask_hides_are_left_out_where_that_changes_nothing(mask, hidden):
+    """-3 is no less than some scores: hidden keys have weights then. So have those of rows that see none."""
+    module = program("bf16", batch=(1,), rows=130, keys=200, between=SCALED + hides(130, 200, ZERO + MASKS[mask], hidden), x="y")
+    exe = check(module, NEAR["bf16"])
+    assert "last_column" in exe.explain("fusion")
+
+
+@pytest.mark.parametrize("numerics", ["strict", "fast"])
+def test_hidden_values_that_are_no_numbers(numerics):
+    """0 times inf is NaN, as the program has it; fast numerics need not see what no row asks for, and don't go there."""
+    module = program("f16", batch=(1,), rows=64, keys=200, between=SCALED + hides(64, 200, ZERO + MASKS["causal"], "-inf"), x="y")
+    exe = xlac.compile(module, device="cuda", numerics=numerics)
+    args = values(exe)
+    args[2][0, 150] = np.inf
+    got = np.asarray(exe(*args)).astype(np.float32)
+    assert np.all(np.isnan(got)) if numerics == "strict" else np.all(np.isfinite(got))
+
+
+def test_masks_that_lie_in_memory_hide_no_block():
+    between = (*SCALED, "far = f32[] constant(-1e9)", "fb = f32[SHAPE] broadcast(far), dimensions={}", "y = f32[SHAPE] select(a0, x, fb)")
+    exe = check(program("f16", between=between, x="y", arguments=("pred[2,3,40,70]",)), NEAR["f16"])
+    assert "last_column" not in exe.explain("fusion")
+
+
 def test_f32_on_tensor_cores_where_the_program_lets_it_be_rounded():
     exe = check(program("f32", between=SCALED, x="x"), 2e-2, numerics="fast")
     assert "on tensor cores" in exe.explain("fusion")

@@ -103,6 +103,25 @@ def test_blocks_in_another_order():
 
 
 WHOLE = "f32[2,3,40,70]"
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("t", ["f16", "bf16"])
+def test_what_a_mask_hides_is_left_out(t, turned):
+    """Of queries' gradients keys, of keys' and values' queries; sums of rows go through all."""
+    exe = check(program(t, batch=(1,), rows=130, keys=200, causal=True, turned=turned), t)
+    assert exe.explain("fusion").count("last_column = ") == 4
+
+
+@pytest.mark.parametrize("numerics", ["strict", "fast"])
+def test_hidden_operands_that_are_no_numbers(numerics):
+    """Query 5 sees no key behind it, and key 150 is seen by none: only fast numerics may forget that 0 times inf is NaN."""
+    module = program("f16", batch=(1,), rows=64, keys=200, causal=True)
+    exe = xlac.compile(module, device="cuda", numerics=numerics)
+    args = values(exe)
+    args[1][0, 150, 3] = np.inf
+    dq = np.asarray(exe(*args)[1]).astype(np.float32)
+    assert np.all(np.isnan(dq[0, :, 3])) if numerics == "strict" else np.all(np.isfinite(dq))
+
+
 NOT = {
     "scores that are a result": program("bf16", end=f"more = {WHOLE} copy(x)"),
     "gradients that are moved": program("bf16", end=f"more = {WHOLE} reverse(dsc), dimensions={{3}}"),

@@ -187,8 +187,8 @@ ENTRY e {{
 def near(program, rows, n, t):
     """What explain says of it; results are the interpreter's."""
     r = np.random.default_rng(rows)
-    args = [r.standard_normal((rows, n)).astype(TYPES[t]), r.standard_normal(n).astype(np.float32)]
     exe = xlac.compile(program, device="cuda")
+    args = [r.standard_normal(x.shape).astype(TYPES[x.dtype]) for x in exe.inputs]
     for _ in range(2):
         for got, want in zip(exe(*args), xlac.interpret(program, *args)):
             np.testing.assert_allclose(np.asarray(got).astype(float), np.asarray(want).astype(float), rtol=2e-2 if t == "bf16" else 2e-5, atol=1e-6)
@@ -202,6 +202,16 @@ def test_steps_by_rows_are_one_kernel(rows, n, t, threads):
     said = near(SOFTMAX.format(rows=rows, n=n, t=t), rows, n, t)
     assert "threads for each row of several steps, in registers" in said and "with the step above" in said
     assert f"threadIdx.x / {threads};" in said and said.count("__global__") == 1 and said.count("in0)[") + said.count("a0)[") == 1
+
+
+@pytest.mark.parametrize("n, pack", [(6150, 2), (6151, 1)])
+def test_rows_that_do_not_fit_in_registers_are_one_kernel_too(n, pack):
+    """Its threads go through the row once for each step, by accesses of 16 bytes where there are such; a rest not all of them have."""
+    program = SOFTMAX.format(rows=17, n=n, t="f64").replace("f32", "f64").replace(" convert(p)", " add(p, y)")
+    said = near(program.replace(" x = ", f" y = f64[17,{n}] parameter(2)\n x = "), 17, n, "f64")
+    assert "which go through it once for each" in said and "in registers" not in said and said.count("__global__") == 1
+    assert "threadIdx.x / 512;" in said
+    assert said.count(f"= *(const pack<double, {pack}> *)&((const double *)a") == 5  # two arguments twice, and what is kept between
 
 
 def test_rows_that_are_read_in_another_order_are_several_kernels():

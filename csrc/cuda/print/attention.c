@@ -121,6 +121,22 @@ static void cu_attention_put_x(cu_attention *x, const cuda_between *between) {
   BASE_PUT(x->r->print.out, ";\n    },\n");
 }
 
+/* tensor.cuh's HIDES: fast numerics need not see an inf or a NaN whose weight is 0. */
+static int cu_attention_hides(cuda_routine *r, const cuda_between *between, bool by_columns) {
+  return !cuda_between_put_hidden(r, between, by_columns, NULL) ? 0 : r->source->fast ? 2 : 1;
+}
+
+/* Whether all of a block is hidden: of its first row and its first key; turned, these are a column and a row. */
+static void cu_attention_put_hidden(cuda_routine *r, const cuda_between *between, bool by_columns, bool turned,
+                                    int64_t keys) {
+  char head[128];
+  const char *row = turned ? "column" : "at", *key = turned ? "at" : "column";
+  snprintf(head, sizeof head, "    [&](int %s, int %s) { const int last_%s = %s + %d, last_%s = %s + %d;", row, key,
+           row, row, CU_ATTENTION_ROWS - 1, key, key, (int)keys - 1);
+  if (!cuda_between_put_hidden(r, between, by_columns, head))
+    BASE_PUT(r->print.out, "    [](int, int) { return false; },\n");
+}
+
 /* What is rounded to 16 bits needs no more than the GPU's own functions, as the weights themselves are made: in a
  * kernel's scope these hide the exact ones. */
 static void cu_attention_put_functions(cuda_routine *r, int kind) {
@@ -183,12 +199,14 @@ static void cu_attention_put(cu_attention *x, const cuda_between *between) {
             at_a_time * (width / word + 4));
   base_putf(out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
             (long long)tiles, CU_ATTENTION_ROWS);
-  base_putf(out, "  attention<%d, %s, %lld, %lld, %lld, %d, %d>(keys, values, row, %lld, %lld, %lld, %lld,\n", x->kind,
-            cuda_type(x->own), (long long)depth, (long long)width, at_a_time, cuda_tensor_along(&x->keys, x->own),
-            cuda_tensor_along(&values, x->own), (long long)x->rows, (long long)x->of.keys, (long long)x->depth,
+  base_putf(out, "  attention<%d, %s, %lld, %lld, %lld, %d, %d, %d>(keys, values, row, %lld, %lld, %lld, %lld,\n",
+            x->kind, cuda_type(x->own), (long long)depth, (long long)width, at_a_time,
+            cuda_tensor_along(&x->keys, x->own), cuda_tensor_along(&values, x->own),
+            cu_attention_hides(r, between, false), (long long)x->rows, (long long)x->of.keys, (long long)x->depth,
             (long long)x->width);
   for (uint32_t i = 0; i < 3; i++) cuda_tensor_put_at(r, (uint32_t)x->operands[i]->u.number, sides[i], x->own);
   cu_attention_put_x(x, between);
+  cu_attention_put_hidden(r, between, false, false, at_a_time);
   cu_attention_put_store(r, (base_dtype)x->of.out->type->dtype, x->of.side == 0, x->rows, x->width);
   cu_attention_put_rows(x);
 }
@@ -335,14 +353,15 @@ static void cu_again_put_x(cu_again *x, const cuda_between *between) {
   BASE_PUT(x->r->print.out, ";\n    },\n");
 }
 
-static void cu_again_put_call(cu_again *x, int64_t rows, int64_t all) {
+static void cu_again_put_call(cu_again *x, const cuda_between *between, int64_t rows, int64_t all) {
   const cuda_dot_side *keys = x->turned ? x->left : x->right;
   int lies = x->value ? cuda_tensor_along(&x->values, x->own) : 0;
   bool most = !x->value && fusion_reduction(x->root)->opcode == IR_OP_MAXIMUM;
-  base_putf(x->r->print.out, "  recomputed<%d, %s, %lld, %lld, %lld, %lld, %d, %d, %d>(", x->kind, cuda_type(x->own),
-            (long long)cu_attention_padded(x->depth[0]), (long long)cu_attention_padded(x->depth[1]),
+  base_putf(x->r->print.out, "  recomputed<%d, %s, %lld, %lld, %lld, %lld, %d, %d, %d, %d>(", x->kind,
+            cuda_type(x->own), (long long)cu_attention_padded(x->depth[0]), (long long)cu_attention_padded(x->depth[1]),
             (long long)cu_attention_padded(x->width), (long long)x->at_a_time, cuda_tensor_along(&keys[0], x->own),
-            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, x->shared < 0 ? lies : CU_AGAIN_SHARED);
+            x->n == 2 ? cuda_tensor_along(&keys[1], x->own) : 0, x->shared < 0 ? lies : CU_AGAIN_SHARED,
+            x->value ? cu_attention_hides(x->r, between, true) : 0);
   base_putf(x->r->print.out, "keys, others, %s, row, %lld, %lld, %lld, %lld, %lld, %s,\n",
             x->shared < 0    ? "values"
             : x->shared == 0 ? "keys"
@@ -368,7 +387,7 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
               (long long)(x->at_a_time * (cu_attention_padded(terms[i]) * bytes / 4 + 4)));
   base_putf(r->print.out, "  const idx batch = blockIdx.x / %lld, row = blockIdx.x %% %lld * %d;\n", (long long)tiles,
             (long long)tiles, CU_ATTENTION_ROWS);
-  cu_again_put_call(x, own, x->turned ? rows : all);
+  cu_again_put_call(x, between, own, x->turned ? rows : all);
   for (uint32_t i = 0; i < x->n; i++) {
     cu_again_put_operand(x, i, !x->turned);
     cu_again_put_operand(x, i, x->turned);
@@ -379,6 +398,7 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
   else
     BASE_PUT(r->print.out, "    0,\n"); /* they are staged as keys */
   cu_again_put_x(x, between);
+  cu_attention_put_hidden(r, between, true, x->turned, x->at_a_time);
   cu_attention_put_store(r, (base_dtype)x->root->type->dtype, x->side == 0, own, x->value ? x->width : 1);
   BASE_PUT(r->print.out, ");\n");
 }

@@ -30,6 +30,12 @@ bool cuda_between_make(cuda_routine *r, const ir_op *dot, ir_op *x, int64_t rows
 /* The values at row `at` and `column` of `batch`, of the `sum`, which has type t; `value` is x's name. */
 void cuda_between_put(cuda_routine *r, const cuda_between *x, base_dtype t, char value[24]);
 
+/* --- hidden.c --- */
+/* Whether a mask hides x's scores wherever its rows and columns say so, and x then follows from the row alone, or, if
+ * by_columns, from the column alone. Behind `head`, unless that is NULL, a lambda's end: true where it does so from
+ * "at" and "column" to "last_at" and "last_column". */
+bool cuda_between_put_hidden(cuda_routine *r, const cuda_between *x, bool by_columns, const char *head);
+
 /* --- tensor.c: products on tensor cores --- */
 /* The instructions that there are: numbers of tensor.cuh. */
 typedef enum cuda_tensor_kind {

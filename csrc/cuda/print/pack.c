@@ -142,7 +142,7 @@ static void cu_pack_put_packs(cuda_print *x, bool behind) {
       base_putf(x->out, "  %s q%u;\n", type, (unsigned)i);
       continue;
     }
-    if (x->held) base_putf(x->out, "  h%u[j] = q%u;\n", (unsigned)x->held->out[i], (unsigned)i);
+    if (x->held && !x->held->passes) base_putf(x->out, "  h%u[j] = q%u;\n", (unsigned)x->held->out[i], (unsigned)i);
     if (x->held && x->held->arrays[x->held->out[i]].kept) continue;
     base_putf(x->out, x->held ? "  if (there) *(%s *)&((%s *)a%u)[" : "  *(%s *)&((%s *)out%u)[", type, cuda_type(t),
               (unsigned)(x->held ? x->held->out[i] : s->buffer));

@@ -17,6 +17,7 @@ typedef struct cuda_held {
   const cuda_rows_array *arrays;
   int64_t length;       /* elements of a row in this step */
   int64_t lanes, width; /* threads of a row, rows of a block */
+  bool passes;          /* parts are not in registers: each access is read where it is used, as "h<array>" */
 } cuda_held;
 
 typedef struct cuda_print {

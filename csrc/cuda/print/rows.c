@@ -3,6 +3,10 @@
  * memory is read once, and what only these steps need is never written. Sums of a row are combined by shuffles, and
  * where it has several warps by way of shared memory; each of its threads then has them.
  *
+ * Rows that are too long for registers, or whose steps have too many ops to be printed out for each access, stay in
+ * memory: the threads of a row go through all of it once for each step. Each has the same elements every time, so that
+ * none waits for what another one writes, and a row that was read a moment ago is still in the GPU's cache.
+ *
  * An array is named for its number: its memory is "a3"; a part of it "h3[j]"; its one element of a row "r3". */
 #include "print.h"
 
@@ -16,6 +20,7 @@ enum {
   CU_ROWS_BLOCKS = 512,   /* that keep a GPU busy: blocks are of CU_ROWS_SMALL threads and more, so that there are */
   CU_ROWS_OPS = 1024,     /* of a step, that are printed out for a thread, roughly */
   CU_ROWS_RESIDENT = 768, /* threads of a multiprocessor that there are to be registers for */
+  CU_ROWS_UNROLLED = 4,   /* accesses of a thread that are on their way at a time, where rows stay in memory */
   CU_ROWS_FEW = 64,       /* blocks that are too few for rows so long: */
   CU_ROWS_LONG = 1 << 13
 };
@@ -27,6 +32,7 @@ typedef struct cu_rows {
   int64_t lanes, width; /* threads of a row, rows of a block */
   int64_t parts, whole; /* accesses of a thread, and those of them that all lanes have */
   uint32_t pack;
+  bool passes; /* rows stay in memory */
 } cu_rows;
 
 /* --- what is taken --- */
@@ -151,20 +157,33 @@ static void cu_rows_choose_pack(cu_rows *x) {
   if (x->pack < 1) x->pack = 1;
 }
 
+/* Whether a step's ops, printed out for so many accesses, are too many. */
+static bool cu_rows_is_large(const cu_rows *x, int64_t accesses) {
+  for (uint32_t i = 0; i < x->r->n_steps; i++)
+    if (accesses * x->pack * x->r->steps[i].k->n_values > CU_ROWS_OPS) return true;
+  return false;
+}
+
+/* Threads of a row: as few as have it in registers, or as many as there may be. */
+static void cu_rows_choose_lanes(cu_rows *x, int64_t bytes) {
+  for (x->lanes = 1; x->lanes < CU_ROWS_THREADS && 2 * x->lanes * x->pack <= x->length; x->lanes *= 2)
+    if (!x->passes && bytes <= x->lanes * (x->lanes == 32 ? CU_ROWS_WARP : CU_ROWS_BYTES)) break;
+  x->whole = x->length / (x->lanes * x->pack);
+  x->parts = (x->length + x->lanes * x->pack - 1) / (x->lanes * x->pack);
+  assert(x->whole > 0);
+}
+
 static bool cu_rows_share(cu_rows *x) {
   int64_t bytes = cu_rows_bytes(x->r) * x->length;
   cu_rows_choose_pack(x);
-  for (x->lanes = 1; x->lanes < CU_ROWS_THREADS && 2 * x->lanes * x->pack <= x->length; x->lanes *= 2)
-    if (bytes <= x->lanes * (x->lanes == 32 ? CU_ROWS_WARP : CU_ROWS_BYTES)) break;
+  cu_rows_choose_lanes(x, bytes);
+  x->passes = bytes > x->lanes * CU_ROWS_MOST || cu_rows_is_large(x, x->parts);
+  if (x->passes) cu_rows_choose_lanes(x, bytes);
   x->width = x->lanes < CU_ROWS_BLOCK ? CU_ROWS_BLOCK / x->lanes : 1;
   while (x->width > 1 && x->width * x->lanes > CU_ROWS_SMALL && x->r->rows / x->width < CU_ROWS_BLOCKS) x->width /= 2;
-  x->whole = x->length / (x->lanes * x->pack);
-  x->parts = (x->length + x->lanes * x->pack - 1) / (x->lanes * x->pack);
-  if ((x->r->rows + x->width - 1) / x->width < CU_ROWS_FEW && x->length >= CU_ROWS_LONG) return false;
-  for (uint32_t i = 0; i < x->r->n_steps; i++)
-    if (x->parts * x->pack * x->r->steps[i].k->n_values > CU_ROWS_OPS) return false;
-  assert(x->whole > 0);
-  return bytes <= x->lanes * CU_ROWS_MOST;
+  for (uint32_t i = 0; x->passes && i < x->r->n_arrays; i++)
+    if (x->r->arrays[i].place == CUDA_IN_PARTS) x->r->arrays[i].kept = false;
+  return !cu_rows_is_large(x, 1) && ((x->r->rows + x->width - 1) / x->width >= CU_ROWS_FEW || x->length < CU_ROWS_LONG);
 }
 
 /* --- printing --- */
@@ -178,7 +197,11 @@ void cuda_print_held_one(cuda_print *x, uint32_t i, base_dtype t) {
 /* Around what a thread does with each of its accesses: "step" is where in the row it is. How many there are is no bound
  * of memory, and one too many would be no register: tests that put faults into bounds leave it. */
 static void cu_rows_open(const cu_rows *x, base_text *out) {
-  base_putf(out, "#pragma unroll\n  for (int j = 0; j != %lld; j++) {\n  const idx step = (lane + j * %lld) * %u;\n",
+  if (x->passes)
+    base_putf(out, "#pragma unroll %d\n", cu_rows_is_large(x, CU_ROWS_UNROLLED) ? 1 : CU_ROWS_UNROLLED);
+  else
+    BASE_PUT(out, "#pragma unroll\n");
+  base_putf(out, "  for (int j = 0; j != %lld; j++) {\n  const idx step = (lane + j * %lld) * %u;\n",
             (long long)x->parts, (long long)x->lanes, (unsigned)x->pack);
   if (x->whole < x->parts)
     base_putf(out, "  if (j < %lld || step < %lld) {\n", (long long)x->whole, (long long)x->length);
@@ -186,6 +209,25 @@ static void cu_rows_open(const cu_rows *x, base_text *out) {
 
 static void cu_rows_close(const cu_rows *x, base_text *out) {
   base_puts(out, x->whole < x->parts ? "  }\n  }\n" : "  }\n");
+}
+
+static void cu_rows_put_access(const cu_rows *x, uint32_t i, base_text *out) {
+  const char *c = cuda_type((base_dtype)x->r->arrays[i].dtype);
+  base_putf(out, "*(const pack<%s, %u> *)&((const %s *)a%u)[row * %lld + step];\n", c, (unsigned)x->pack, c,
+            (unsigned)i, (long long)x->length);
+}
+
+/* The access of each array that the step reads in parts, where they stay in memory. */
+static void cu_rows_put_accesses(const cu_rows *x, const cuda_rows_step *step, base_text *out) {
+  for (uint32_t i = 0; x->passes && i < step->k->n_inputs; i++) {
+    const cuda_rows_array *a = &x->r->arrays[step->in[i]];
+    bool before = false;
+    for (uint32_t j = 0; j < i; j++) before = before || step->in[j] == step->in[i];
+    if (before || a->place != CUDA_IN_PARTS) continue;
+    base_putf(out, "  const pack<%s, %u> h%u = ", cuda_type((base_dtype)a->dtype), (unsigned)x->pack,
+              (unsigned)step->in[i]);
+    cu_rows_put_access(x, step->in[i], out);
+  }
 }
 
 /* Arrays that are there before the first step are read. */
@@ -196,12 +238,12 @@ static void cu_rows_put_arrays(const cu_rows *x, base_text *out) {
     if (a->place == CUDA_AS_ONE)
       base_putf(out, a->written ? "  %s r%u;\n" : "  const %s r%u = ((const %s *)a%u)[row];\n", c, (unsigned)i, c,
                 (unsigned)i);
-    if (a->place != CUDA_IN_PARTS) continue;
+    if (a->place != CUDA_IN_PARTS || x->passes) continue;
     base_putf(out, "  pack<%s, %u> h%u[%lld] = {};\n", c, (unsigned)x->pack, (unsigned)i, (long long)x->parts);
     if (a->written) continue;
     cu_rows_open(x, out);
-    base_putf(out, "  h%u[j] = *(const pack<%s, %u> *)&((const %s *)a%u)[row * %lld + step];\n", (unsigned)i, c,
-              (unsigned)x->pack, c, (unsigned)i, (long long)x->length);
+    base_putf(out, "  h%u[j] = ", (unsigned)i);
+    cu_rows_put_access(x, i, out);
     cu_rows_close(x, out);
   }
 }
@@ -209,7 +251,7 @@ static void cu_rows_put_arrays(const cu_rows *x, base_text *out) {
 static void cu_rows_put_step(cu_rows *x, uint32_t step, bool *strange) {
   const cuda_rows_step *own = &x->r->steps[step];
   base_text *out = &x->s->body;
-  cuda_held held = {own->in, own->out, x->r->arrays, cu_rows_elements(x->r, step), x->lanes, x->width};
+  cuda_held held = {own->in, own->out, x->r->arrays, cu_rows_elements(x->r, step), x->lanes, x->width, x->passes};
   cuda_print p = {.s = x->s, .k = own->k, .out = out, .held = &held, .pack = held.length > 1 ? x->pack : 0};
   BASE_PUT(out, "  {\n");
   for (uint32_t i = 0; i < own->k->n_inputs; i++)
@@ -218,11 +260,13 @@ static void cu_rows_put_step(cu_rows *x, uint32_t step, bool *strange) {
   if (own->k->reduction) {
     cuda_print_held_sums(&p);
     cu_rows_open(x, out);
+    cu_rows_put_accesses(x, own, out);
     cuda_print_iterations(&p, "", cuda_print_held_add);
     cu_rows_close(x, out);
     cuda_print_held_results(&p);
   } else if (held.length > 1) {
     cu_rows_open(x, out);
+    cu_rows_put_accesses(x, own, out);
     cuda_print_iterations(&p, "", NULL);
     cu_rows_close(x, out);
   } else {
@@ -259,7 +303,8 @@ bool cuda_print_rows(cuda_source *s, const cuda_rows *r, cuda_launch *out) {
   *out = (cuda_launch){.number = s->n_kernels,
                        .block = (uint32_t)block,
                        .grid = (r->rows + x.width - 1) / x.width,
-                       .how = "threads for each row of several steps, in registers"};
+                       .how = x.passes ? "threads for each row of several steps, which go through it once for each"
+                                       : "threads for each row of several steps, in registers"};
   base_putf(&s->body, "\nextern \"C\" __global__ void __launch_bounds__(%lld, %lld) k%u(", (long long)block,
             (long long)(CU_ROWS_RESIDENT / block), (unsigned)out->number);
   cu_rows_put(&x, &strange);

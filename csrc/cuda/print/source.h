@@ -99,8 +99,9 @@ typedef struct cuda_rows {
   const cuda_rows_step *steps;
   cuda_rows_array *arrays; /* what is rows.c's is 0 at first */
 } cuda_rows;
-/* All of them as one kernel, whose parameters are the arrays that are not kept. False, and s as it was, where they are
- * better or only done one by one: rows that are too long for registers, or read in another order than their own. */
+/* All of them as one kernel, whose parameters are the arrays that are not kept: it may say that some need memory after
+ * all. False, and s as it was, where they are better or only done one by one: long rows that are few, or rows that are
+ * read in another order than their own. */
 bool cuda_print_rows(cuda_source *s, const cuda_rows *r, cuda_launch *out);
 
 #endif

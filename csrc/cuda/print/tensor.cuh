@@ -201,6 +201,20 @@ template <int KIND, class E, int ROWS, int TERMS, int ALONG> static __device__ _
   }
 }
 
+// Whether one of a thread's numbers is inf or NaN, which show even where nothing but 0 is multiplied by them.
+template <int KIND, class E, int ROWS, int TERMS, int ALONG> static __device__ __forceinline__ bool attention_strange(const attention_part<E, ROWS, TERMS, ALONG> &part) {
+  typedef attention_part<E, ROWS, TERMS, ALONG> P;
+  bool strange = false;
+#pragma unroll
+  for (int i = 0; i < P::EACH; i++)
+#pragma unroll
+    for (int j = 0; j < P::V; j++)
+      if constexpr (KIND == 0) strange |= (part.pieces[i].e[j] & 0x7c00) == 0x7c00;
+      else if constexpr (KIND == 1) strange |= (part.pieces[i].e[j] & 0x7f80) == 0x7f80;
+      else strange |= (__float_as_uint(part.pieces[i].e[j]) & 0x7f800000) == 0x7f800000;
+  return strange;
+}
+
 // Scores of 16 rows and KEYS keys, by single multiplications.
 template <int D, int KEYS, class Q> static __device__ __forceinline__ void attention_scores(float (&scores)[KEYS / 8][4], const uint32_t (&keys)[KEYS * (D + 4)], int row, int rows, int depth, Q q) {
   const int t = threadIdx.x % 4;
@@ -288,11 +302,12 @@ template <int KIND, class E, int D, int KEYS> static __device__ __forceinline__ 
 
 // x of one or two products (D1 is 0) times values, where x may be a gradient and each of its factors' terms is to be computed again: a block has 64
 // rows and goes through what it sums over as attention does. Without values (DV is 0) x itself is combined by v, from `none` on; V_ALONG 3 says that
-// `values` is `keys` or `others`, whose operand is the same.
-template <int KIND, class E, int D, int D1, int DV, int KEYS, int ALONG, int ALONG1, int V_ALONG, class Q, class K, class Q1, class K1, class V, class X, class STORE>
-static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&others)[KEYS * (D1 * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int row, int rows, int all, int depth, int depth1, int width, float none, Q q, K k, Q1 q1, K1 k1, V v, X x, STORE store) {
+// `values` is `keys` or `others`, whose operand is the same. HIDES as in attention: hidden is what is 0 times values there, and counts where x is not 0.
+template <int KIND, class E, int D, int D1, int DV, int KEYS, int ALONG, int ALONG1, int V_ALONG, int HIDES, class Q, class K, class Q1, class K1, class V, class X, class H, class STORE>
+static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&others)[KEYS * (D1 * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int row, int rows, int all, int depth, int depth1, int width, float none, Q q, K k, Q1 q1, K1 k1, V v, X x, H hidden, STORE store) {
   constexpr bool OWN = DV > 0 && V_ALONG < 3;
-  const int t = threadIdx.x % 4;
+  const int t = threadIdx.x % 4, top = row;
+  bool last = false;
   float sums[DV ? DV / 8 : 1][4] = {}, total[2] = {none, none};
   uint32_t left[D * sizeof(E) / 32][4] = {}, left1[D1 ? D1 * sizeof(E) / 32 : 1][4] = {};
   row += threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
@@ -301,19 +316,48 @@ static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * s
   attention_part<E, KEYS, D, ALONG> key_part;
   attention_part<E, KEYS, D1 ? D1 : 16, ALONG1> other_part;
   attention_part<E, KEYS, DV ? DV : 16, OWN ? V_ALONG : 0> value_part;
-  attention_take(key_part, 0, all, depth, k);
-  if constexpr (D1 > 0) attention_take(other_part, 0, all, depth1, k1);
-  if constexpr (OWN) attention_take(value_part, 0, all, width, v);
-  for (int from = 0; from < all; from += KEYS) {
+  const auto take = [&](int from) {
+    attention_take(key_part, from, all, depth, k);
+    if constexpr (D1 > 0) attention_take(other_part, from, all, depth1, k1);
+    if constexpr (OWN) attention_take(value_part, from, all, width, v);
+  };
+  const auto next = [&](int from) {
+    if constexpr (HIDES > 0) while (from < all && hidden(top, from) != last) from += KEYS;
+    return from;
+  };
+  const auto counts = [&]() {
+    bool some = false;
+    for (int far = 0; far < all; far += KEYS) {
+      const int r = top + threadIdx.x % 64, key = far + threadIdx.x % KEYS;
+      if (!hidden(top, far)) continue;
+      if (r < rows && key < all) some |= !(x(r, key, 0.0f, 0.0f) == 0);
+      if constexpr (HIDES == 1) {
+        take(far);
+        if constexpr (OWN) some |= attention_strange<KIND>(value_part);
+        else some |= attention_strange<KIND>(key_part);
+        if constexpr (!OWN && D1 > 0) some |= attention_strange<KIND>(other_part);
+      }
+    }
+    return some;
+  };
+  int from = next(0);
+  take(from);
+  while (true) {
+    if (from >= all) {
+      if constexpr (HIDES == 0) break;
+      else if (last || !__syncthreads_or(counts())) break;
+      last = true;
+      from = next(0);
+      take(from);
+    }
     float scores[KEYS / 8][4] = {}, more[KEYS / 8][4] = {};
     __syncthreads();
     attention_put<KIND>(keys, key_part);
     if constexpr (D1 > 0) attention_put<KIND>(others, other_part);
     if constexpr (OWN) attention_put<KIND>(values, value_part);
     __syncthreads();
-    attention_take(key_part, from + KEYS, all, depth, k);
-    if constexpr (D1 > 0) attention_take(other_part, from + KEYS, all, depth1, k1);
-    if constexpr (OWN) attention_take(value_part, from + KEYS, all, width, v);
+    const int then = next(from + KEYS);
+    take(then);
     attention_products<KIND, E, D, KEYS>(scores, left, keys);
     if constexpr (D1 > 0) attention_products<KIND, E, D1, KEYS>(more, left1, others);
 #pragma unroll
@@ -325,6 +369,7 @@ static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * s
         if constexpr (DV == 0) total[e / 2] = v(total[e / 2], scores[j][e]);
       }
     if constexpr (DV > 0) attention_mma<KIND, E, DV, KEYS>(sums, scores, values);
+    from = then;
   }
   if constexpr (DV == 0) {
 #pragma unroll
@@ -343,9 +388,12 @@ static __device__ __forceinline__ void recomputed(uint32_t (&keys)[KEYS * (D * s
 
 // KIND as in tensor_mma, or 4: f32 without tensor cores. There are `rows` of `depth` terms, `all` keys, values of `width`; D and DV are depth and
 // width in multiples of 16. Maxima begin at -inf, which no term is scaled by: a row without a number is 0 / 0 at the end, as the program has it.
-template <int KIND, class E, int D, int DV, int KEYS, int K_ALONG, int V_ALONG, class Q, class K, class V, class X, class STORE, class ROWS>
-static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int row, int rows, int all, int depth, int width, Q q, K k, V v, X x, STORE store, ROWS rows_of) {
-  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+// HIDES: a mask hides all of some blocks of keys, from which x does not follow then. They are left for the end, and are gone through only if one has a
+// weight that is not 0, or, if HIDES is 1, a value that is inf or NaN.
+template <int KIND, class E, int D, int DV, int KEYS, int K_ALONG, int V_ALONG, int HIDES, class Q, class K, class V, class X, class H, class STORE, class ROWS>
+static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * sizeof(E) / 4 + 4)], uint32_t (&values)[KEYS * (DV * sizeof(E) / 4 + 4)], int row, int rows, int all, int depth, int width, Q q, K k, V v, X x, H hidden, STORE store, ROWS rows_of) {
+  const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, top = row;
+  bool last = false;
   const float none = __int_as_float(0xff800000);
   float sums[DV / 8][4] = {}, most[2] = {none, none}, total[2] = {};
   uint32_t left[D * sizeof(E) / 32][4] = {};
@@ -353,16 +401,46 @@ static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * si
   if constexpr (KIND < 4) attention_left<KIND, E, D>(left, row, rows, depth, q);
   attention_part<E, KEYS, D, K_ALONG> key_part;
   attention_part<E, KEYS, DV, V_ALONG> value_part;
-  attention_take(key_part, 0, all, depth, k);
-  attention_take(value_part, 0, all, width, v);
-  for (int from = 0; from < all; from += KEYS) {
+  const auto take = [&](int from) {
+    attention_take(key_part, from, all, depth, k);
+    attention_take(value_part, from, all, width, v);
+  };
+  const auto next = [&](int from) {
+    if constexpr (HIDES > 0) while (from < all && hidden(top, from) != last) from += KEYS;
+    return from;
+  };
+  const auto counts = [&]() {
+    bool some = false;
+    for (int far = 0; far < all; far += KEYS) {
+      if (!hidden(top, far)) continue;
+      for (int i = 0; i < 2; i++) {
+        const float score = row + 8 * i < rows ? x(row + 8 * i, far, 0.0f) : none, now = fmaxf(most[i], score);
+        some |= !(attention_exp<KIND>(score - (now == none ? 0 : now)) == 0);
+      }
+      if constexpr (HIDES == 1) {
+        attention_take(value_part, far, all, width, v);
+        some |= attention_strange<KIND>(value_part);
+      }
+    }
+    return some;
+  };
+  int from = next(0);
+  take(from);
+  while (true) {
+    if (from >= all) {
+      if constexpr (HIDES == 0) break;
+      else if (last || !__syncthreads_or(counts())) break;
+      last = true;
+      from = next(0);
+      take(from);
+    }
     float scores[KEYS / 8][4] = {}, now[2] = {most[0], most[1]}, base[2], scale[2];
     __syncthreads();
     attention_put<KIND>(keys, key_part);
     attention_put<KIND>(values, value_part);
     __syncthreads();
-    attention_take(key_part, from + KEYS, all, depth, k);
-    attention_take(value_part, from + KEYS, all, width, v);
+    const int then = next(from + KEYS);
+    take(then);
     if constexpr (KIND < 4) attention_products<KIND, E, D, KEYS>(scores, left, keys);
     else attention_scores<D, KEYS>(scores, keys, row, rows, depth, q);
 #pragma unroll
@@ -398,6 +476,7 @@ static __device__ __forceinline__ void attention(uint32_t (&keys)[KEYS * (D * si
       for (int e = 0; e < 4; e++) sums[j][e] *= scale[e / 2];
     if constexpr (KIND < 4) attention_mma<KIND, E, DV, KEYS>(sums, scores, values);
     else attention_sums<DV, KEYS>(sums, scores, values);
+    from = then;
   }
 #pragma unroll
   for (int far = 1; far <= 2; far *= 2)

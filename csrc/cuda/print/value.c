@@ -193,7 +193,7 @@ static void cu_value_put_load(cuda_print *x, uint32_t i) {
   }
   if (x->held && x->held->arrays[x->held->in[v->buffer]].place != CUDA_IN_MEMORY) {
     bool one = x->held->arrays[x->held->in[v->buffer]].place == CUDA_AS_ONE;
-    base_putf(x->out, one ? "r%u" : "h%u[j].e[u]", (unsigned)x->held->in[v->buffer]);
+    base_putf(x->out, one ? "r%u" : x->held->passes ? "h%u.e[u]" : "h%u[j].e[u]", (unsigned)x->held->in[v->buffer]);
     return;
   }
   if (cuda_print_is_tiled(x, i)) {
