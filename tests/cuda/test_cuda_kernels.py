@@ -214,6 +214,13 @@ def test_rows_that_do_not_fit_in_registers_are_one_kernel_too(n, pack):
     assert said.count(f"= *(const pack<double, {pack}> *)&((const double *)a") == 5  # two arguments twice, and what is kept between
 
 
+def test_threads_without_a_row_do_not_read_one_that_is_written_in_place():
+    """Rows that a product has put where their result goes; they are no multiple of a block's."""
+    program = SOFTMAX.format(rows=301, n=33, t="f32").replace(" convert(p)", " dot(p, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", 1)
+    program = program.replace(" x = ", " y = f32[33,33] parameter(2)\n x = ").replace(" o = f32[301,33] convert(w)\n", "").replace("tuple(o, s)", "tuple(w, s)")
+    assert "const bool there = own < 301" in near(program, 301, 33, "f32")
+
+
 def test_rows_that_are_read_in_another_order_are_several_kernels():
     """A thread needs what others have."""
     said = near(SOFTMAX.format(rows=70, n=300, t="f32").replace(" convert(p)", " reverse(p), dimensions={1}"), 70, 300, "f32")

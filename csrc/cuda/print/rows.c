@@ -211,8 +211,10 @@ static void cu_rows_close(const cu_rows *x, base_text *out) {
   base_puts(out, x->whole < x->parts ? "  }\n  }\n" : "  }\n");
 }
 
+/* Threads without a row read nothing: row 0, which they go through, may be written in place. */
 static void cu_rows_put_access(const cu_rows *x, uint32_t i, base_text *out) {
   const char *c = cuda_type((base_dtype)x->r->arrays[i].dtype);
+  if (x->r->rows % x->width) base_putf(out, "!there ? pack<%s, %u>{} : ", c, (unsigned)x->pack);
   base_putf(out, "*(const pack<%s, %u> *)&((const %s *)a%u)[row * %lld + step];\n", c, (unsigned)x->pack, c,
             (unsigned)i, (long long)x->length);
 }
@@ -236,8 +238,8 @@ static void cu_rows_put_arrays(const cu_rows *x, base_text *out) {
     const cuda_rows_array *a = &x->r->arrays[i];
     const char *c = cuda_type((base_dtype)a->dtype);
     if (a->place == CUDA_AS_ONE)
-      base_putf(out, a->written ? "  %s r%u;\n" : "  const %s r%u = ((const %s *)a%u)[row];\n", c, (unsigned)i, c,
-                (unsigned)i);
+      base_putf(out, a->written ? "  %s r%u;\n" : "  const %s r%u = there ? ((const %s *)a%u)[row] : %s{};\n", c,
+                (unsigned)i, c, (unsigned)i, c);
     if (a->place != CUDA_IN_PARTS || x->passes) continue;
     base_putf(out, "  pack<%s, %u> h%u[%lld] = {};\n", c, (unsigned)x->pack, (unsigned)i, (long long)x->parts);
     if (a->written) continue;
