@@ -1,7 +1,9 @@
 """numerics="fast": bounds in ulp for every elementary function, NaN and infinities where strict numerics have them, the same bits for any number
 of threads, at every level of vector instructions."""
 import os
+import pathlib
 import random
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -255,3 +257,19 @@ def test_an_executable_keeps_its_numerics():
     with pytest.raises(ValueError, match="numerics must be 'strict' or 'fast', not 'loose'"):
         compiled(text, numerics="loose")
     assert not xlac.diff(text, x, a="compiled", b="fast", rtol=1e-6)
+
+
+def test_errors_are_measured_on_each_backend_and_with_both_numerics():
+    """What docs/numerics.md's table is made of: a backend that agrees with the first one has its error, and no figure is one of nothing."""
+    pytest.importorskip("mpmath")
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
+    import accuracy
+
+    backends = list(accuracy.BACKENDS)
+    with np.errstate(all="ignore"):
+        found = accuracy.worst_f32("exponential-minus-one", 16381, backends)
+        worst, differ = accuracy.worst_f64("exponential-minus-one", accuracy.samples(80), backends)
+    assert set(found) == {(b, "strict") for b in backends}, "fast computes it as strict does"
+    assert {row[0] for row in found.values()} == {found[backends[0], "strict"][0]} and 0.5 < found[backends[0], "strict"][0] < 1
+    assert all(row[1:] == [0, True] for row in found.values()) and differ == 0
+    assert 0.3 < worst["strict"] < 1 and 0.3 < worst["fast"] < 1
