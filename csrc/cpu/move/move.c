@@ -266,15 +266,29 @@ typedef struct move_steps {
   int64_t n, few, to_long, from_long, to_few, from_few;
 } move_steps;
 
+/* Pairs that lie together on one side and in two rows on the other: with steps known here, the compiler makes vectors
+ * of it. Other numbers of blocks go one by one. */
+#define MOVE_PAIRS(T, x_long, y_long, x_few, y_few) \
+  for (int64_t i = 0; i < s->n; i++)                \
+    for (int64_t j = 0; j < 2; j++)                 \
+  memcpy(to + i * (x_long) + j * (x_few), from + i * (y_long) + j * (y_few), sizeof(T))
 #define MOVE_TURN(name, T, few_n)                                              \
   case few_n:                                                                  \
     for (int64_t i = 0; i < s->n; i++, to += s->to_long, from += s->from_long) \
       _Pragma("GCC unroll 4") for (int64_t j = 0; j < few_n; j++)              \
           memcpy(to + j * s->to_few, from + j * s->from_few, sizeof(T));       \
     return;
-#define MOVE_TURNS(name, T)                                                               \
-  static void name(const move_steps *s, char *to, const char *from) {                     \
-    switch (s->few) { MOVE_TURN(name, T, 2) MOVE_TURN(name, T, 3) MOVE_TURN(name, T, 4) } \
+#define MOVE_TURNS(name, T)                                                                          \
+  static void name(const move_steps *s, char *restrict to, const char *restrict from) {              \
+    const int64_t own = sizeof(T);                                                                   \
+    bool to_rows = s->few == 2 && s->to_long == own, from_rows = s->few == 2 && s->from_long == own; \
+    if (to_rows && s->from_few == own && s->from_long == 2 * own) {                                  \
+      MOVE_PAIRS(T, own, 2 * own, s->to_few, own);                                                   \
+    } else if (from_rows && s->to_few == own && s->to_long == 2 * own) {                             \
+      MOVE_PAIRS(T, 2 * own, own, own, s->from_few);                                                 \
+    } else {                                                                                         \
+      switch (s->few) { MOVE_TURN(name, T, 2) MOVE_TURN(name, T, 3) MOVE_TURN(name, T, 4) }          \
+    }                                                                                                \
   }
 MOVE_TURNS(move_few_1, uint8_t)
 MOVE_TURNS(move_few_2, uint16_t)
@@ -282,6 +296,7 @@ MOVE_TURNS(move_few_4, uint32_t)
 MOVE_TURNS(move_few_8, uint64_t)
 #undef MOVE_TURNS
 #undef MOVE_TURN
+#undef MOVE_PAIRS
 
 /* Planes to points of few coordinates, or back: one side goes through a few rows at once. false: it is not so. */
 static bool move_few(const cpu_move *m, char *to, const char *from, int64_t na, int64_t nb) {
