@@ -1,5 +1,4 @@
 """Routines that move elements: the interpreter's bits for 1, 2 and 7 threads, fused or not."""
-
 import numpy as np
 import pytest
 
@@ -48,25 +47,10 @@ def program(*lines):
 
 
 @pytest.mark.parametrize("t", TYPES)
-@pytest.mark.parametrize(
-    "dims,order",
-    [
-        ((5, 7), (1, 0)),
-        ((33, 70), (1, 0)),
-        ((3, 4, 5), (2, 0, 1)),
-        ((2, 3, 4, 5), (0, 2, 1, 3)),
-        ((130, 3, 65), (2, 1, 0)),
-        ((4, 0, 3), (1, 2, 0)),
-        ((1, 6, 1), (2, 1, 0)),
-        ((7,), (0,)),
-        ((2, 1, 3, 2, 2, 3), (5, 3, 0, 1, 4, 2)),
-        ((300, 4), (1, 0)),
-        ((17, 5, 16, 3), (2, 0, 1, 3)),
-        ((67, 2), (1, 0)),
-        ((2, 67), (1, 0)),
-        ((3, 2, 4, 37, 2), (0, 1, 4, 2, 3)),
-    ],
-)
+@pytest.mark.parametrize("dims,order", [((5, 7), (1, 0)), ((33, 70), (1, 0)), ((3, 4, 5), (2, 0, 1)), ((2, 3, 4, 5), (0, 2, 1, 3)),
+                                        ((130, 3, 65), (2, 1, 0)), ((4, 0, 3), (1, 2, 0)), ((1, 6, 1), (2, 1, 0)), ((7,), (0,)),
+                                        ((2, 1, 3, 2, 2, 3), (5, 3, 0, 1, 4, 2)), ((300, 4), (1, 0)), ((17, 5, 16, 3), (2, 0, 1, 3)),
+                                        ((67, 2), (1, 0)), ((2, 67), (1, 0)), ((3, 2, 4, 37, 2), (0, 1, 4, 2, 3))])
 def test_transposes(t, dims, order):
     x = numbers(np.random.default_rng(1), t, dims)
     out = [dims[d] for d in order]
@@ -77,26 +61,15 @@ def test_transposes(t, dims, order):
 @pytest.mark.parametrize("dims", [(1100, 1030), (3, 200000), (200000, 3), (5, 400, 331)])
 def test_big_transposes(t, dims):
     x = np.arange(np.prod(dims), dtype=np.int64).astype(np.uint8).astype(xlac._core.numpy_dtype(t)).reshape(dims)
-    check(
-        program(
-            f"  x = {shape(t, dims)} parameter(0)", f"  ROOT r = {shape(t, dims[::-1])} transpose(x), dimensions={braces(range(len(dims))[::-1])}"
-        ),
-        x,
-        routine="tiles",
-    )
+    check(program(f"  x = {shape(t, dims)} parameter(0)",
+                  f"  ROOT r = {shape(t, dims[::-1])} transpose(x), dimensions={braces(range(len(dims))[::-1])}"), x, routine="tiles")
 
 
-@pytest.mark.parametrize(
-    "dims,order,steps", [((40, 50), (1, 0), 3), ((4, 5), (1, 0), 1), ((6, 7, 30), (1, 0, 2), 1), ((6, 70, 30, 1), (3, 0, 2, 1), 3)]
-)
+@pytest.mark.parametrize("dims,order,steps", [((40, 50), (1, 0), 3), ((4, 5), (1, 0), 1), ((6, 7, 30), (1, 0, 2), 1), ((6, 70, 30, 1), (3, 0, 2, 1), 3)])
 def test_rows_that_become_columns_are_turned_in_memory(dims, order, steps):
     x, out = np.random.default_rng(1).normal(size=dims).astype(np.float32), [dims[d] for d in order]
-    text = program(
-        f"  x = {shape('f32', dims)} parameter(0)",
-        f"  c = {shape('f32', dims)} cosine(x)",
-        f"  y = {shape('f32', out)} transpose(c), dimensions={braces(order)}",
-        f"  ROOT r = {shape('f32', out)} multiply(y, y)",
-    )
+    text = program(f"  x = {shape('f32', dims)} parameter(0)", f"  c = {shape('f32', dims)} cosine(x)",
+                   f"  y = {shape('f32', out)} transpose(c), dimensions={braces(order)}", f"  ROOT r = {shape('f32', out)} multiply(y, y)")
     check(text, x, eval_ok=True)
     exe = xlac.compile(xlac.parse(text))
     assert exe.steps["all"] == steps, exe.plan()
@@ -137,15 +110,9 @@ def test_channels_are_turned_in_the_kernel_that_computes_with_them(dims, order, 
 def test_channels_that_are_put_together_are_turned_in_memory():
     """Channels of points become one dimension with the points, which must have no edges inside."""
     x, y = (np.random.default_rng(i).normal(size=(1, 2000)).astype(np.float32) for i in range(2))
-    text = program(
-        "  x = f32[1,2000] parameter(0)",
-        "  y = f32[1,2000] parameter(1)",
-        "  p = f32[1,2000] multiply(x, y)",
-        "  s = f32[1,2000] add(x, y)",
-        "  c = f32[3,2000] concatenate(p, s, x), dimensions={0}",
-        "  t = f32[2000,3] transpose(c), dimensions={1,0}",
-        "  ROOT r = f32[2000,3] multiply(t, t)",
-    )
+    text = program("  x = f32[1,2000] parameter(0)", "  y = f32[1,2000] parameter(1)", "  p = f32[1,2000] multiply(x, y)", "  s = f32[1,2000] add(x, y)",
+                   "  c = f32[3,2000] concatenate(p, s, x), dimensions={0}", "  t = f32[2000,3] transpose(c), dimensions={1,0}",
+                   "  ROOT r = f32[2000,3] multiply(t, t)")
     check(text, x, y, eval_ok=True)
     assert "where 0 <= i1" not in str(xlac.compile(xlac.parse(text)).explain("kernels"))
 
@@ -153,16 +120,10 @@ def test_channels_that_are_put_together_are_turned_in_memory():
 @pytest.mark.parametrize("t", TYPES)
 def test_slices_reversals_broadcasts_and_copies(t):
     x = numbers(np.random.default_rng(2), t, (6, 5, 4))
-    for line, out in (
-        ("slice(x), slice={[1:6:2],[0:5],[3:4]}", (3, 5, 1)),
-        ("slice(x), slice={[0:6],[2:2],[0:4]}", (6, 0, 4)),
-        ("reverse(x), dimensions={0,2}", (6, 5, 4)),
-        ("reverse(x), dimensions={}", (6, 5, 4)),
-        ("copy(x)", (6, 5, 4)),
-        ("broadcast(x), dimensions={0,2,3}", (6, 3, 5, 4)),
-        ("broadcast(x), dimensions={1,2,3}", (2, 6, 5, 4)),
-        ("broadcast(x), dimensions={0,1,2}", (6, 5, 4, 7)),
-    ):
+    for line, out in (("slice(x), slice={[1:6:2],[0:5],[3:4]}", (3, 5, 1)), ("slice(x), slice={[0:6],[2:2],[0:4]}", (6, 0, 4)),
+                      ("reverse(x), dimensions={0,2}", (6, 5, 4)), ("reverse(x), dimensions={}", (6, 5, 4)), ("copy(x)", (6, 5, 4)),
+                      ("broadcast(x), dimensions={0,2,3}", (6, 3, 5, 4)), ("broadcast(x), dimensions={1,2,3}", (2, 6, 5, 4)),
+                      ("broadcast(x), dimensions={0,1,2}", (6, 5, 4, 7))):
         check(program(f"  x = {shape(t, x.shape)} parameter(0)", f"  ROOT r = {shape(t, out)} {line}"), x)
 
 
@@ -187,72 +148,32 @@ def test_concatenations(t, dim, sizes):
 
 def test_big_concatenations():
     x, y = (np.arange(700 * n, dtype=np.float32).reshape(700, n) for n in (333, 400))
-    check(
-        program("  x = f32[700,333] parameter(0)", "  y = f32[700,400] parameter(1)", "  ROOT r = f32[700,733] concatenate(x, y), dimensions={1}"),
-        x,
-        y,
-        routine="concat",
-    )
+    check(program("  x = f32[700,333] parameter(0)", "  y = f32[700,400] parameter(1)", "  ROOT r = f32[700,733] concatenate(x, y), dimensions={1}"),
+          x, y, routine="concat")
     check(program("  x = f32[700,400] parameter(0)", "  ROOT r = f32[2100,400] concatenate(x, x, x), dimensions={0}"), y)
 
 
 @pytest.mark.parametrize("t", TYPES)
-@pytest.mark.parametrize(
-    "padding",
-    [
-        "0_0x0_0x0_0",
-        "1_2x0_3x4_0",
-        "1_2_1x0_0x0_0_2",
-        "-1_0x0_-2x-1_-1",
-        "-1_3_2x2_-3_1x-2_0",
-        "0_0_1x1_1x-4_0",
-        "-3_0x0_0x0_0",
-        "-9_9x0_0x0_0",
-        "0_0x0_0x1_1",
-    ],
-)
+@pytest.mark.parametrize("padding", ["0_0x0_0x0_0", "1_2x0_3x4_0", "1_2_1x0_0x0_0_2", "-1_0x0_-2x-1_-1", "-1_3_2x2_-3_1x-2_0", "0_0_1x1_1x-4_0",
+                                     "-3_0x0_0x0_0", "-9_9x0_0x0_0", "0_0x0_0x1_1"])
 def test_pads(t, padding):
     rng = np.random.default_rng(4)
     x = numbers(rng, t, (3, 5, 4))
     sides = [list(map(int, p.split("_"))) + [0] for p in padding.split("x")]
     out = [max(0, n + p[0] + p[1] + max(0, n - 1) * p[2]) for n, p in zip(x.shape, sides)]
-    check(
-        program(f"  x = {shape(t, x.shape)} parameter(0)", f"  c = {t}[] parameter(1)", f"  ROOT r = {shape(t, out)} pad(x, c), padding={padding}"),
-        x,
-        numbers(rng, t, ()),
-    )
+    check(program(f"  x = {shape(t, x.shape)} parameter(0)", f"  c = {t}[] parameter(1)", f"  ROOT r = {shape(t, out)} pad(x, c), padding={padding}"),
+          x, numbers(rng, t, ()))
 
 
-@pytest.mark.parametrize(
-    "dims,padding,out",
-    [
-        ((900, 400), "3_5x7_1", (908, 408)),
-        ((900, 400), "0_0_1x0_0_2", (1799, 1198)),
-        ((0, 400), "600_0x0_1", (600, 401)),
-        ((200000,), "1_1", (200002,)),
-        ((3, 100000), "1_1x0_0", (5, 100000)),
-    ],
-)
+@pytest.mark.parametrize("dims,padding,out", [((900, 400), "3_5x7_1", (908, 408)), ((900, 400), "0_0_1x0_0_2", (1799, 1198)), ((0, 400), "600_0x0_1", (600, 401)),
+                                              ((200000,), "1_1", (200002,)), ((3, 100000), "1_1x0_0", (5, 100000))])
 def test_big_pads(dims, padding, out):
     x = np.arange(np.prod(dims), dtype=np.float32).reshape(dims)
-    check(
-        program(
-            f"  x = {shape('f32', dims)} parameter(0)", "  c = f32[] parameter(1)", f"  ROOT r = {shape('f32', out)} pad(x, c), padding={padding}"
-        ),
-        x,
-        np.float32(-1),
-        routine="pad",
-    )
+    check(program(f"  x = {shape('f32', dims)} parameter(0)", "  c = f32[] parameter(1)", f"  ROOT r = {shape('f32', out)} pad(x, c), padding={padding}"),
+          x, np.float32(-1), routine="pad")
 
 
-INDICES = [
-    ("s32", (1, -5, 2)),
-    ("s64", (2, 99, -1)),
-    ("u8", (0, 255, 1)),
-    ("u64", (1, 1, 2**64 - 1)),
-    ("s16", (-32768, 32767, 0)),
-    ("u32", (1, 2**32 - 1, 0)),
-]
+INDICES = [("s32", (1, -5, 2)), ("s64", (2, 99, -1)), ("u8", (0, 255, 1)), ("u64", (1, 1, 2**64 - 1)), ("s16", (-32768, 32767, 0)), ("u32", (1, 2**32 - 1, 0))]
 
 
 @pytest.mark.parametrize("index,at", INDICES)
@@ -264,32 +185,15 @@ def test_dynamic_slices_and_updates(t, index, at, box):
     starts = [np.array(v).astype(xlac._core.numpy_dtype(index)) for v in at]
     given = [f"  i{k} = {index}[] parameter({k + 2})" for k in range(3)]
     head = [f"  x = {shape(t, x.shape)} parameter(0)", f"  u = {shape(t, box)} parameter(1)", *given]
-    check(
-        program(
-            *head,
-            f"  s = {shape(t, box)} dynamic-slice(x, i0, i1, i2), dynamic_slice_sizes={braces(box)}",
-            f"  d = {shape(t, x.shape)} dynamic-update-slice(x, u, i0, i1, i2)",
-            f"  ROOT r = ({shape(t, box)}, {shape(t, x.shape)}) tuple(s, d)",
-        ),
-        x,
-        u,
-        *starts,
-        routine="update",
-    )
+    check(program(*head, f"  s = {shape(t, box)} dynamic-slice(x, i0, i1, i2), dynamic_slice_sizes={braces(box)}",
+                  f"  d = {shape(t, x.shape)} dynamic-update-slice(x, u, i0, i1, i2)", f"  ROOT r = ({shape(t, box)}, {shape(t, x.shape)}) tuple(s, d)"),
+          x, u, *starts, routine="update")
 
 
 def test_starts_in_one_vector():
     x = np.arange(30, dtype=np.int32).reshape(5, 6)
-    check(
-        program(
-            "  x = s32[5,6] parameter(0)",
-            "  i = s32[2] parameter(1)",
-            "  s = s32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3}",
-            "  ROOT r = s32[5,6] dynamic-update-slice(x, s, i)",
-        ),
-        x,
-        np.array([9, 1], np.int32),
-    )
+    check(program("  x = s32[5,6] parameter(0)", "  i = s32[2] parameter(1)", "  s = s32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3}",
+                  "  ROOT r = s32[5,6] dynamic-update-slice(x, s, i)"), x, np.array([9, 1], np.int32))
 
 
 LOOP = """HloModule m
@@ -325,16 +229,6 @@ def test_a_loop_updates_in_place():
 
 def test_an_array_updated_by_itself_is_not_written_over():
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    check(
-        program(
-            "  x = f32[3,4] parameter(0)",
-            "  i = s32[] parameter(1)",
-            "  y = f32[3,4] negate(x)",
-            "  s = f32[2,4] dynamic-slice(y, i, i), dynamic_slice_sizes={2,4}",
-            "  d = f32[3,4] dynamic-update-slice(y, s, i, i)",
-            "  ROOT r = f32[3,4] dynamic-update-slice(d, d, i, i)",
-        ),
-        x,
-        np.int32(1),
-        eval_ok=True,
-    )
+    check(program("  x = f32[3,4] parameter(0)", "  i = s32[] parameter(1)", "  y = f32[3,4] negate(x)",
+                  "  s = f32[2,4] dynamic-slice(y, i, i), dynamic_slice_sizes={2,4}", "  d = f32[3,4] dynamic-update-slice(y, s, i, i)",
+                  "  ROOT r = f32[3,4] dynamic-update-slice(d, d, i, i)"), x, np.int32(1), eval_ok=True)
