@@ -86,7 +86,7 @@ def read_graph(graphdef):
         graphdef = graphdef.SerializeToString()
     if isinstance(graphdef, os.PathLike) or (isinstance(graphdef, str) and is_path(graphdef)):
         model = os.path.join(graphdef, "saved_model.pb")
-        with open(model if os.path.exists(model) else graphdef, "rb") as file:
+        with open(model if os.path.isdir(graphdef) else graphdef, "rb") as file:
             graphdef = file.read()
     data = graphdef.read() if callable(getattr(graphdef, "read", None)) else graphdef
     return graph_of_saved_model(data) if isinstance(data, bytes) and data[:1] == b"\x08" else data
