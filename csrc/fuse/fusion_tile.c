@@ -79,8 +79,9 @@ int64_t fusion_least_in_tiles(const fusion_model *m) {
 
 /* Where a tile is one launch it has no scratch memory. */
 int64_t fusion_tile_bytes(const fusion_model *m) {
-  int64_t tile = (int64_t)m->facts.cache_bytes[1] / TILE_OF_SECOND_LEVEL, most = m->facts.tiles_from ? tile : TILE_MOST;
-  return tile < TILE_LEAST ? TILE_LEAST : tile > most ? most : tile;
+  int64_t tile = (int64_t)m->facts.cache_bytes[1] / TILE_OF_SECOND_LEVEL;
+  if (tile < TILE_LEAST) return TILE_LEAST;
+  return tile > TILE_MOST && !m->facts.tiles_from ? TILE_MOST : tile;
 }
 
 /* Rows of a product are worth their while where they stay in the second cache, which other things go through, too. */

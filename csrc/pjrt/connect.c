@@ -86,7 +86,7 @@ static PJRT_Error *connect_listen(connect_set *c) {
 /* --- the table: "net/" and a hash of the members --- */
 
 static void connect_key(const connect_set *c, uint32_t member, char *key, size_t size) {
-  uint64_t hash = 0xcbf29ce484222325u;
+  uint64_t hash = PJRT_HASH_START;
   for (uint32_t i = 0; i < c->n; i++) hash = (hash ^ c->members[i]) * 0x100000001b3u;
   snprintf(key, size, "net/%u-%016llx/%u", (unsigned)c->n, (unsigned long long)hash, (unsigned)c->members[member]);
 }

@@ -36,6 +36,13 @@ void pjrt_error_to(xlac_error *out, PJRT_Error_Code code, const char *message, s
     if (pjrt_error_ != NULL) return pjrt_error_; \
   } while (0)
 
+/* FNV-1a of a text, after what was hashed before it: at first PJRT_HASH_START. */
+#define PJRT_HASH_START 0xcbf29ce484222325u
+static inline uint64_t pjrt_hash(uint64_t hash, const char *text) {
+  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+  return hash;
+}
+
 static inline void *pjrt_alloc(size_t size) {
   void *p = base_malloc(base_alloc_libc, size);
   return p ? memset(p, 0, size) : NULL;

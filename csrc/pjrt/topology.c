@@ -118,11 +118,9 @@ PJRT_Error *pjrt_topology_description_deserialize(PJRT_TopologyDescription_Deser
   return topology_create(&options, &args->topology);
 }
 
-/* FNV-1a of what a saved topology says. */
+/* The hash of what a saved topology says. */
 PJRT_Error *pjrt_topology_description_fingerprint(PJRT_TopologyDescription_Fingerprint_Args *args) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char *s = args->topology->serialized; *s; s++) hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
-  args->fingerprint = hash;
+  args->fingerprint = pjrt_hash(PJRT_HASH_START, args->topology->serialized);
   return NULL;
 }
 

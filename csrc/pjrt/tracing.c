@@ -65,15 +65,9 @@ int64_t pjrt_trace_now(void) {
   return atomic_load_explicit(&tracing_record.records, memory_order_relaxed) ? tracing_clock() : 0;
 }
 
-/* FNV-1a. */
-static uint32_t tracing_hash(const char *text, uint32_t hash) {
-  for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 16777619u;
-  return hash;
-}
-
 /* Its number; UINT32_MAX when out of memory: the event is left out. Under the lock. */
 static uint32_t tracing_name_of(struct tracing_record *r, const char *text, const char *op_name) {
-  uint32_t *head = &r->heads[tracing_hash(op_name, tracing_hash(text, 2166136261u)) % TRACING_HEADS];
+  uint32_t *head = &r->heads[pjrt_hash(pjrt_hash(PJRT_HASH_START, text), op_name) % TRACING_HEADS];
   for (uint32_t at = *head; at; at = r->names.items[at - 1].next) {
     const tracing_name *n = &r->names.items[at - 1];
     if (!strcmp(n->text, text) && !strcmp(n->op_name, op_name)) return at - 1;

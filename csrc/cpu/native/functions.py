@@ -14,8 +14,7 @@ SOURCE = """
 #include "base/math/math.h"
 #define MATH_REST(a, b, p) __builtin_fma(a, b, -(p))
 #include "base/math/math_called.h"
-float math_erfc_f32_fma(float x) { return math_erfc_inline_f32_fma(x); }
-float math_cosh_f32_fma(float x) { return math_cosh_inline_f32_fma(x); }
+#include "base/math/math_fma.c"
 #include "ir/ops_columns.h"
 #undef ON_FLOAT
 #define ON_FLOAT(...) , (__VA_ARGS__)

@@ -8,9 +8,4 @@
 #define TF_PACKED_NAME(line) TF_PACKED_JOIN(row_, line)
 #define TF_PACKED_ROW TF_PACKED_NAME(__LINE__)
 
-/* The string after `s`. Within one row only. */
-static inline const char *tf_packed_next(const char *s) {
-  return s + strlen(s) + 1;
-}
-
 #endif
