@@ -1,4 +1,5 @@
 """Auto-clustering of TensorFlow graphs: which nodes XLA would compile together, decided as TensorFlow 2.21 decides it."""
+import errno
 import os
 
 from . import _core
@@ -81,11 +82,13 @@ def unknown_flag(error):
 
 
 def read_graph(graphdef):
-    """The bytes or text of a graph. A missing file is a FileNotFoundError."""
+    """The bytes or text of a graph. A missing file is a FileNotFoundError, a folder without saved_model.pb an IsADirectoryError."""
     if hasattr(graphdef, "SerializeToString"):
         graphdef = graphdef.SerializeToString()
     if isinstance(graphdef, os.PathLike) or (isinstance(graphdef, str) and is_path(graphdef)):
         model = os.path.join(graphdef, "saved_model.pb")
+        if os.path.isdir(graphdef) and not os.path.exists(model):
+            raise IsADirectoryError(errno.EISDIR, "Is a directory without saved_model.pb", str(graphdef))
         with open(model if os.path.isdir(graphdef) else graphdef, "rb") as file:
             graphdef = file.read()
     data = graphdef.read() if callable(getattr(graphdef, "read", None)) else graphdef

@@ -102,7 +102,7 @@ def test_misspelt_stablehlo(line, message, hint):
     (["shard", "p.hlo", "--memory", "1GB"], 1, "nothing without --plan"), (["translate", "p.hlo", "--from", "mlir"], 1, "this is HLO, read as MLIR"),
     (["run", "p.hlo", "-i", "float[2]=1"], 1, "did you mean f32"), (["run", "p.hlo", "-i", "qq[2]=1"], 1, "there are pred"),
     (["run", "p.hlo", "-o", "r.txt"], 1, "written as .npz or .npy"), (["run", "p.hlo", "-o", "no/r.npz"], 1, "no such folder"),
-    (["cluster", "p.hlo", "--flag", "min_cluster=2"], 1, "did you mean min_cluster_size"), (["cluster", "."], 1, "saved_model.pb: No such file"),
+    (["cluster", "p.hlo", "--flag", "min_cluster=2"], 1, "did you mean min_cluster_size"), (["cluster", "."], 1, "Is a directory"),
 ])
 def test_what_to_do_instead(capsys, file, words, status, hint):
     found, text = said(capsys, *words)

@@ -240,7 +240,7 @@ def test_what_is_no_graph_gets_a_hint(what, hint):
 
 
 def test_a_folder_that_is_no_saved_model(tmp_path):
-    with pytest.raises(FileNotFoundError, match="saved_model.pb"):
+    with pytest.raises(IsADirectoryError, match="saved_model.pb"):
         xlac.cluster(tmp_path)
 
 

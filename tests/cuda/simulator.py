@@ -127,9 +127,10 @@ class Driver:
         """Calls of that entry point since the process began."""
         return self.library.cudasim_count(name.encode())
 
-    def alive(self):
-        text = ctypes.create_string_buffer(4096)
-        self.library.cudasim_alive(text, ctypes.c_size_t(4096))
+    def alive(self, most=4096):
+        """What there is, its beginning if that has more bytes."""
+        text = ctypes.create_string_buffer(most)
+        self.library.cudasim_alive(text, ctypes.c_size_t(most))
         return text.value.decode()
 
     # ---- what most tests want ----

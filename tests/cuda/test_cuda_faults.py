@@ -63,8 +63,9 @@ def outcome(exe, x):
 
 
 def alive(cuda):
-    """What there is, without the numbers of allocations: blocks that are kept for later calls may be others of their size."""
-    return re.sub(r"allocation \d+", "allocation", cuda.alive())
+    """All that there is, streams, events, modules and graphs too. Allocations by size: where the device keeps as many blocks for later calls as
+    it may, those that it keeps can be others."""
+    return sorted(re.sub(r"allocation \d+", "allocation", cuda.alive(1 << 20)).split(", "))
 
 
 def each_call_fails(cuda, action):

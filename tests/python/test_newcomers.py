@@ -105,7 +105,7 @@ def test_a_saved_models_graph_is_clustered(tmp_path):
     for bad in (b"\x08\x01", b"\x08\x01\x12\x7f", b"\x08\x01\x12", b"\x08"):
         with pytest.raises(xlac.ParseError, match="SavedModel"):
             xlac.cluster(bad)
-    with pytest.raises(FileNotFoundError, match="saved_model.pb"):
+    with pytest.raises(IsADirectoryError):
         xlac.cluster(pathlib.Path(tmp_path.parent))
 
 
