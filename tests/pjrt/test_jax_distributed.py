@@ -112,8 +112,9 @@ def test_data_of_each_process_trains_one_model():
     assert said == [["(8, 8) True", "True True", "5.0 [0, 1]", "largest 3.0"]] * 2
 
 
-def test_what_goes_wrong_is_an_error_that_names_the_process():
+def test_what_goes_wrong_is_an_error_that_names_the_process(tmp_path):
     started = start(3, """
+    here = FOLDER
     mesh = mesh_of(jax.devices(), "x")
     x = put(np.ones(6, np.float32), mesh, "x")
     print(float(jax.jit(lambda v: v.sum())(x)), flush=True)
@@ -127,8 +128,12 @@ def test_what_goes_wrong_is_an_error_that_names_the_process():
     if rank == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     tell(jax.jit(lambda v: v.sum() * 7), x)
+    open(os.path.join(here, str(rank)), "w").close()  # the first to leave would be the one that the other finds dead
+    until = time.monotonic() + 60
+    while len(os.listdir(here)) < 2 and time.monotonic() < until:
+        time.sleep(.01)
     os._exit(0)  # jax.distributed waits for the dead one otherwise
-    """)
+    """.replace("FOLDER", repr(str(tmp_path))))
     said = finish(started)
     assert [code for _, _, code in said] == [0, 0, -9], said
     for rank, (out, _, _) in enumerate(said):
