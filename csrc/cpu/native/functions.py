@@ -449,7 +449,9 @@ class Reader:
         kind = Reader(self.world, self.p, parts[0], self.names).expression()[0]
         for part in parts[1:]:
             if kind in (TYPES.get(part[0]), "struct " + part[0]):
-                return self.call(part[2])
+                if self.peek() == "(":
+                    return self.call(part[2])
+                return Reader(self.world, self.p, part[2:], self.names).expression()  # a constant of the argument's type
         raise Strange("_Generic")
 
     def arguments(self):
