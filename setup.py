@@ -43,6 +43,8 @@ LEVELS = {
     **dict.fromkeys(("text/hlo/", "ir/verify", "ir/module", "ir/names"), FEW_COPIES),  # what every op of a text goes through
     **dict.fromkeys(("cpu/conv/conv_direct", "cpu/conv/conv_pad"), FEW_COPIES),  # loops that matter are spelled out
     "cpu/reduce/arg_loops": FEW_COPIES,  # a third of the size, and no slower; FFTs at -O2 are, by a third
+    # Each turn waits for the one before: a loop of 20 bytes over two lines of 64 takes half as long again (measured).
+    **dict.fromkeys(("cpu/window/window_scan", "cpu/vm/vm_scan"), LOOPS + " -falign-loops=32"),
     "cpu/fft/fft_lanes": ONE_COPY,
     "cpu/vm/vm_fast": ONCE,  # the ends of folds, and loops that are the same
     **dict.fromkeys([f"cpu/native/{part}" for part in
