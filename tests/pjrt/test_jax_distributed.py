@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 
@@ -13,10 +14,10 @@ import xlac
 pytest.importorskip("jax")
 
 HEAD = """
-import os, sys, signal, time
+import fcntl, os, sys, signal, time
 rank, processes, port = (int(word) for word in sys.argv[1:])
 import jax
-jax.distributed.initialize(f"127.0.0.1:{port}", processes, rank, initialization_timeout=60, shutdown_timeout_seconds=20)
+jax.distributed.initialize(f"127.0.0.1:{port}", processes, rank, initialization_timeout=120, shutdown_timeout_seconds=60)
 import jax.numpy as jnp, numpy as np
 from jax.sharding import NamedSharding, PartitionSpec as P, Mesh
 from jax.experimental import multihost_utils
@@ -37,29 +38,35 @@ def tell(f, *args):
 
 
 def start(processes, script, devices=2):
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        port = s.getsockname()[1]
+    """The processes, and a socket that keeps their port from all others until they have ended: the coordinator may share it, for both ask to."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind(("127.0.0.1", 0))
+    port = held.getsockname()[1]
     where = str(pathlib.Path(xlac.__file__).resolve().parents[1])  # the package that is tested, installed or in place
     env = os.environ | {"PYTHONPATH": os.pathsep.join([where, os.environ.get("PYTHONPATH", "")]), "JAX_PLATFORMS": "xlac", "OMP_NUM_THREADS": "1"}
     counts = devices if isinstance(devices, tuple) else (devices,) * processes
     return [subprocess.Popen([sys.executable, "-c", HEAD + textwrap.dedent(script), str(rank), str(processes), str(port)], stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True, env=env | {"XLAC_JAX_DEVICES": str(counts[rank])}) for rank in range(processes)]
+                             stderr=subprocess.PIPE, text=True, env=env | {"XLAC_JAX_DEVICES": str(counts[rank])}) for rank in range(processes)], held
 
 
-def finish(started, seconds=150):
-    said = []
-    for process in started:
+def finish(started, held, seconds=240):
+    """[(what it printed, errors, exit status)]; where one hangs, all are ended and the test fails with what they said."""
+    until, said, late = time.monotonic() + seconds, [], []
+    for rank, process in enumerate(started):
         try:
-            said.append((*process.communicate(timeout=seconds), process.returncode))
+            said.append((*process.communicate(timeout=max(0.1, until - time.monotonic())), process.returncode))
         except subprocess.TimeoutExpired:
-            for one in started:
-                one.kill()
-            raise
+            late.append(rank)
+            process.kill()
+            said.append((*process.communicate(), process.returncode))
+    held.close()
+    assert not late, f"processes {late} hang: {said}"
     return said
 
 
 def run(processes, script, **options):
-    said = finish(start(processes, script, **options))
+    said = finish(*start(processes, script, **options))
     assert all(code == 0 for _, _, code in said), said
     return [out.splitlines() for out, _, _ in said]
 
@@ -113,7 +120,7 @@ def test_data_of_each_process_trains_one_model():
 
 
 def test_what_goes_wrong_is_an_error_that_names_the_process(tmp_path):
-    started = start(3, """
+    started, held = start(3, """
     here = FOLDER
     mesh = mesh_of(jax.devices(), "x")
     x = put(np.ones(6, np.float32), mesh, "x")
@@ -128,13 +135,19 @@ def test_what_goes_wrong_is_an_error_that_names_the_process(tmp_path):
     if rank == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     tell(jax.jit(lambda v: v.sum() * 7), x)
-    open(os.path.join(here, str(rank)), "w").close()  # the first to leave would be the one that the other finds dead
+    # Who leaves first would be the one that the other finds dead, and jaxlib ends a process whose coordinator has left:
+    # 1 stays until 0 is here, and 0 until 1 has left, which gives its lock back.
+    own = open(os.path.join(here, str(rank) + " comes"), "w")
+    fcntl.flock(own, fcntl.LOCK_EX)
+    os.rename(own.name, os.path.join(here, str(rank)))
     until = time.monotonic() + 60
-    while len(os.listdir(here)) < 2 and time.monotonic() < until:
+    while len([name for name in os.listdir(here) if "comes" not in name]) < 2 and time.monotonic() < until:
         time.sleep(.01)
+    if rank == 0:
+        fcntl.flock(open(os.path.join(here, "1")), fcntl.LOCK_EX)
     os._exit(0)  # jax.distributed waits for the dead one otherwise
     """.replace("FOLDER", repr(str(tmp_path))))
-    said = finish(started)
+    said = finish(started, held)
     assert [code for _, _, code in said] == [0, 0, -9], said
     for rank, (out, _, _) in enumerate(said):
         lines = out.splitlines()

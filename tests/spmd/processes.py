@@ -1,5 +1,7 @@
 """Starts the ranks of a program on this machine and collects what they print: no MPI, a port of 127.0.0.1."""
+import contextlib
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -9,8 +11,11 @@ BEGIN = "import sys, os, time, numpy as np, xlac\nxlac.distributed.init(timeout=
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
+    """One that is free, and below those that the kernel gives to connections of other tests before the rank that listens has started."""
+    for port in random.SystemRandom().sample(range(10000, 32000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError("no port is free")
 
 
 def start(ranks, script, among=None, begin=BEGIN, **env):
