@@ -57,7 +57,8 @@ int cpu_prepare(void *ctx, const ir_op *op, plan_routine *out, xlac_error *err) 
   out->stoppable = routine_is_stoppable(op);
   if (cpu_routine_table[op->opcode]) TRY(cpu_routine_table[op->opcode](&x));
   if (!x.code) TRY(cpu_prepare_eval(&x));
-  if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){x.code, x.data, x.lines})))
+  if (!BASE_VEC_PUSH(options->alloc, &options->routines,
+                     ((cpu_routine){x.code, x.data, x.lines, x.lines && x.as_lines})))
     return base_oom(err, "a routine");
   return 0;
 }
@@ -101,7 +102,7 @@ int cpu_prepare_plan(const plan_program *p, cpu_prepare_options *options, xlac_e
   for (uint32_t i = 0; i < p->n_routines && status == 0; i++) {
     if (steps[i])
       status = routine_prepare_again(steps[i], options, err);
-    else if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){NULL, NULL, NULL})))
+    else if (!BASE_VEC_PUSH(options->alloc, &options->routines, ((cpu_routine){NULL, NULL, NULL, false})))
       status = base_oom(err, "the routines of a plan");
   }
   base_arena_free(&scratch);

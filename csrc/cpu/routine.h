@@ -34,6 +34,7 @@ typedef struct cpu_prepare_run {
   const void *data;     /* to be set: for the run */
   cpu_routine_fn *code; /* to be set; stays NULL where op is of no form that the file knows: the interpreter's then */
   const struct cpu_gemm *lines; /* where out->lines says that there are some: the product by lines */
+  bool as_lines;                /* and the whole has the bits of that */
   xlac_error *err;
 } cpu_prepare_run;
 

@@ -25,6 +25,7 @@ typedef struct cpu_routine {
   int (*run)(const struct cpu_routine_run *r); /* a cpu_routine_fn */
   const void *data;                            /* immutable */
   const struct cpu_gemm *lines;                /* the same, some lines at a time (plan_lines); or NULL */
+  bool as_lines;                               /* with the same bits */
 } cpu_routine;
 BASE_VEC(cpu_routines, cpu_routine);
 

@@ -3,10 +3,11 @@
  * meet each call has its own, in which it is left.
  *
  * What several calls get from a collective they get in one place, which is theirs together until none of them reads it
- * any more. Products by rows of what all calls read in the same place (a weight that no axis cuts) are done by all
+ * any more. Products of what all calls read in the same place (a weight that no axis cuts) are done by all
  * together: the operand is packed once, on all threads, then each call makes its rows of it. */
 #include "turns.h"
 #include "../interp/device.h"
+#include "../interp/interp.h"
 #include "../runtime/communicator.h"
 #include "gemm/dot_gemm.h"
 #include "routine.h"
@@ -39,14 +40,13 @@ typedef struct turns_round {
   cpu_turn *turns;
   uint32_t n;
   rt_pool *pool;
-  /* What all do together, with what is packed for those of its steps that are `given`, one after another. */
-  const cpu_group *group;
+  const list_part *part; /* that all do together, or some for all */
+  /* Together: what is packed for those of its steps that are `given`, one after another. */
   uint64_t given;
   char *packed;
   turns_results results;
   cpu_alike alike;            /* of NULL: nothing is */
-  const list_part *part;      /* that is run once, */
-  uint8_t of[CPU_MOST_ALIKE]; /* and by call who does that for it */
+  uint8_t of[CPU_MOST_ALIKE]; /* by call: who runs the part for it */
 } turns_round;
 
 static void **turn_pointers(const cpu_turn *t) {
@@ -112,39 +112,71 @@ static int64_t turns_packed(const plan_step *s) {
   return (s->routine->lines.packed + RT_BLOCK_ALIGN - 1) & -(int64_t)RT_BLOCK_ALIGN;
 }
 
-/* Bytes of the group's packed operands that all calls would have the same; *given: which of its steps'. */
-static int64_t turns_shared(const turns_round *r, const cpu_group *g, uint64_t *given) {
-  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+/* Bytes of the part's packed operands that all calls would have the same; *given: which of its steps'. The part is a
+ * group, or one product that has the same bits by rows. */
+static int64_t turns_shared(const turns_round *r, const list_part *part, uint64_t *given) {
+  const cpu_executable *exe = r->turns->run->exe;
+  const plan_program *p = cpu_plan_of(exe);
   int64_t bytes = 0;
+  uint32_t first = 0, n = cpu_part_steps(p, part, &first);
   *given = 0;
-  if (!g || r->n < 2 || cpu_group_packs_by_rows(g)) return 0;
-  for (uint32_t i = 0; i < cpu_group_steps(g) && i < CPU_GROUP_GIVEN; i++) {
-    const plan_step *s = &p->steps[cpu_group_first(g) + i];
-    if (s->kind != PLAN_ROUTINE || !turns_agree(r, p, s->in[1])) continue;
+  if (r->n < 2 || (part->group && cpu_group_packs_by_rows(part->group))) return 0;
+  for (uint32_t i = 0; i < n && i < CPU_GROUP_GIVEN; i++) {
+    const plan_step *s = &p->steps[first + i];
+    if (s->kind != PLAN_ROUTINE || (!part->group && !exe->routines.items[s->routine->number].as_lines)) continue;
+    if (!turns_agree(r, p, s->in[1])) continue;
     *given |= 1ull << i;
     bytes += turns_packed(s);
   }
-  return r->pool && bytes < TURN_PACKED ? 0 : bytes;
+  return (r->pool || !part->group) && bytes < TURN_PACKED ? 0 : bytes;
 }
 
-/* For rt_parallel_for: the group on some calls, whose products find what is packed where they would have packed it. */
+/* One call's product, of what is packed. */
+static int turn_make_lines(cpu_turn *t, const plan_step *s, char *packed) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  void **pointers = turn_pointers(t);
+  const plan_lines *l = &s->routine->lines;
+  cpu_event e;
+  if (t->run->profile)
+    e = (cpu_event){.start = cpu_profile_now(t->run->profile), .depth = t->run->depth, .lane = t->run->lane};
+  cpu_gemm_run_lines(t->run->exe->routines.items[s->routine->number].lines, NULL, pointers[s->in[0]],
+                     (cpu_gemm_packed){packed, 0, l->batches}, pointers[s->out[0]], 0, l->n);
+  if (t->run->profile) cpu_profile_add(t->run->profile, p, s, e);
+  return interp_tick(&t->run->ctx, s->routine->work / 16 + 1);
+}
+
+static int turn_run_part(cpu_turn *t, const list_part *part) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  return part->group ? cpu_list_run_group(t->run, p, part->group, turn_pointers(t), 0)
+                     : cpu_run_step(t->run, p, part->step, turn_pointers(t));
+}
+
+/* The group for one call, whose products find what is packed where they would have packed it. */
+static int turn_run_given(const turns_round *r, cpu_turn *t) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  uint32_t first = cpu_group_first(r->part->group), n = cpu_group_steps(r->part->group);
+  void **pointers = turn_pointers(t);
+  char *packed = r->packed;
+  for (uint32_t k = 0; k < n; k++) {
+    if (!cpu_group_is_given(r->given, k)) continue;
+    pointers[p->steps[first + k].frame] = packed;
+    packed += turns_packed(&p->steps[first + k]);
+  }
+  int status = cpu_list_run_group(t->run, p, r->part->group, pointers, r->given);
+  for (uint32_t k = 0; k < n; k++)
+    if (cpu_group_is_given(r->given, k))
+      pointers[p->steps[first + k].frame] = t->frame + p->buffers[p->steps[first + k].frame].offset;
+  return status;
+}
+
+/* For rt_parallel_for: the part for some calls. */
 static void turns_together(void *ctx, size_t begin, size_t end) {
   const turns_round *r = ctx;
-  const plan_program *p = cpu_plan_of(r->turns->run->exe);
-  uint32_t first = cpu_group_first(r->group), n = cpu_group_steps(r->group);
   for (size_t i = begin; i < end; i++) {
     cpu_turn *t = &r->turns[i];
-    void **pointers = turn_pointers(t);
-    char *packed = r->packed;
-    for (uint32_t k = 0; k < n; k++) {
-      if (!cpu_group_is_given(r->given, k)) continue;
-      pointers[p->steps[first + k].frame] = packed;
-      packed += turns_packed(&p->steps[first + k]);
-    }
-    t->status = cpu_list_run_group(t->run, p, r->group, pointers, r->given);
-    for (uint32_t k = 0; k < n; k++)
-      if (cpu_group_is_given(r->given, k))
-        pointers[p->steps[first + k].frame] = t->frame + p->buffers[p->steps[first + k].frame].offset;
+    t->status = !r->packed       ? turn_run_part(t, r->part)
+                : r->part->group ? turn_run_given(r, t)
+                                 : turn_make_lines(t, r->part->step, r->packed);
     t->shares = false;
     t->part++;
   }
@@ -156,14 +188,15 @@ static void turns_share(turns_round *r) {
   cpu_turn *one = r->turns;
   const cpu_executable *exe = one->run->exe;
   const plan_program *p = cpu_plan_of(exe);
-  r->group = turn_list(one)->parts[one->part].group;
-  int64_t bytes = turns_shared(r, r->group, &r->given);
+  uint32_t first = 0, n;
+  r->part = &turn_list(one)->parts[one->part];
+  n = cpu_part_steps(p, r->part, &first);
+  int64_t bytes = turns_shared(r, r->part, &r->given);
   assert(bytes > 0);
   r->packed = rt_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
-  if (!r->packed) r->given = 0;
   char *to = r->packed;
-  for (uint32_t k = 0; k < cpu_group_steps(r->group); k++) {
-    const plan_step *s = &p->steps[cpu_group_first(r->group) + k];
+  for (uint32_t k = 0; k < n && to; k++) {
+    const plan_step *s = &p->steps[first + k];
     if (!cpu_group_is_given(r->given, k)) continue;
     cpu_gemm_pack_lines(exe->routines.items[s->routine->number].lines, r->pool, turn_pointers(one)[s->in[1]],
                         (cpu_gemm_packed){to, 0, s->routine->lines.batches});
@@ -183,7 +216,7 @@ static uint32_t turns_next(const turns_round *r, const cpu_list *l, uint32_t par
   for (; part < l->n_parts; part++) {
     const plan_step *s = l->parts[part].step;
     if (r->alike.of && r->alike.once[part]) break;
-    if (s ? cpu_is_meeting(exe, s) || turn_is_loop(exe, s) : turns_shared(r, l->parts[part].group, &given) > 0) break;
+    if ((s && (cpu_is_meeting(exe, s) || turn_is_loop(exe, s))) || turns_shared(r, &l->parts[part], &given) > 0) break;
   }
   return part;
 }
@@ -245,12 +278,6 @@ static void turns_give(turns_round *r, bool all) {
 }
 
 /* --- what is run once for several calls --- */
-
-static int turn_run_part(cpu_turn *t, const list_part *part) {
-  const plan_program *p = cpu_plan_of(t->run->exe);
-  return part->group ? cpu_list_run_group(t->run, p, part->group, turn_pointers(t), 0)
-                     : cpu_run_step(t->run, p, part->step, turn_pointers(t));
-}
 
 /* For rt_parallel_for. */
 static void turns_once_range(void *ctx, size_t begin, size_t end) {
@@ -321,7 +348,7 @@ static int turn_go(const turns_round *r, cpu_turn *t) {
     if (meets || ends) return 0;
     bool left = false;
     if (!t->in) cpu_list_run_insts(t->run, l, p, turn_pointers(t), next);
-    t->shares = l->parts[next].group || (r->alike.of && r->alike.once[next]);
+    t->shares = !l->parts[next].step || !turn_is_loop(exe, l->parts[next].step) || (r->alike.of && r->alike.once[next]);
     if (t->shares) return 0;
     if (!t->in) TRY(turn_enter(t, l->parts[next].step));
     TRY(turn_go_round(t, l->parts[next].step, &left));

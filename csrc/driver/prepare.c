@@ -85,6 +85,20 @@ static int prepare_fit_aliases(ir_module *local, xlac_error *err) {
   return 0;
 }
 
+/* Says of parameters which all devices are given whole, as XLA says it in what it has partitioned. */
+static int prepare_say_whole(const spmd_program *p, ir_module *local, xlac_error *err) {
+  static const ir_sharding whole = {.kind = IR_SHARDING_REPLICATED};
+  const ir_computation *e = local->entry;
+  ir_attr attr = ir_attr_make(IR_ATTR_SHARDING);
+  attr.v.sharding = &whole;
+  for (uint32_t i = 0; i < p->n_arguments && e->n_params == p->n_arguments; i++) {
+    const spmd_leaf *leaf = &p->arguments[i];
+    if (leaf->split || leaf->n_parts > 1 || ir_attr_find(e->params[i], IR_ATTR_SHARDING)) continue;
+    if (!ir_attr_set(e->params[i], attr)) return base_oom(err, "the parameters of a device");
+  }
+  return 0;
+}
+
 int driver_partition(ir_module *m, uint32_t n_devices, bool rehearsal, ir_module **out, spmd_program **partitioned,
                      xlac_error *err) {
   spmd_program *p = NULL;
@@ -92,6 +106,7 @@ int driver_partition(ir_module *m, uint32_t n_devices, bool rehearsal, ir_module
   TRY(spmd_partition(m, n_devices, rehearsal, &p, err));
   int status = driver_translate(p->local, &local, err);
   if (status == 0) status = prepare_fit_aliases(local, err);
+  if (status == 0) status = prepare_say_whole(p, local, err);
   if (status) {
     ir_module_destroy(local);
     spmd_program_destroy(p);

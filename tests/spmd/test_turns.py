@@ -147,6 +147,31 @@ def test_products_by_rows_have_one_packed_weight_where_all_devices_read_the_same
         assert turns(x, given, v).numpy().tobytes() == found.numpy().tobytes()
 
 
+# 64 rows a device; nothing by rows follows.
+PRODUCTS = """sdy.mesh @mesh = <["d"=4]>
+func.func @main(%x: tensor<256x320xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}, %w: tensor<320x448xf32>, %v: tensor<192x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>})
+    -> (tensor<256x448xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}, tensor<256x1024xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}]>}) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<256x320xf32>, tensor<320x448xf32>) -> tensor<256x448xf32>
+  %1 = stablehlo.slice %0 [0:256, 0:192] : (tensor<256x448xf32>) -> tensor<256x192xf32>
+  %2 = stablehlo.dot_general %1, %v, contracting_dims = [1] x [0] : (tensor<256x192xf32>, tensor<192x1024xf32>) -> tensor<256x1024xf32>
+  return %0, %2 : tensor<256x448xf32>, tensor<256x1024xf32> }"""
+
+
+def test_products_have_the_same_bits_however_devices_run_and_wherever_their_weights_lie():
+    rng = np.random.default_rng(0)
+    x, w, v = (rng.standard_normal(shape, np.float32) for shape in ((256, 320), (320, 448), (192, 1024)))
+    turns, threads = (compiled(PRODUCTS, work, devices=4, results="sharded") for work in (TURNS, THREADS))
+    whole = xlac.ShardedBuffer.of(w, xlac.sharding.Sharding(xlac.sharding.Mesh({"d": 4}), [(), ()]))
+    apart = xlac.ShardedBuffer(whole._leaf, [xlac.asarray(w.copy()) for _ in range(4)])
+    found = [[r.numpy() for r in exe(x, given, v)] for exe in (turns, threads) for given in (w, whole, apart)]
+    np.testing.assert_allclose(found[0][0], x @ w, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(found[0][1], (x @ w)[:, :192] @ v, rtol=1e-3, atol=1e-2)
+    for one in found[1:]:
+        assert [r.tobytes() for r in one] == [r.tobytes() for r in found[0]]
+    again = xlac.load(turns.serialize(), async_work=TURNS, results="sharded")
+    assert [r.numpy().tobytes() for r in again(x, w, v)] == [r.tobytes() for r in found[0]]
+
+
 # Of 2 x 4 devices those of one row have the same %x, and the same sum; all have the same weights, one of which is turned.
 BLOCK = """sdy.mesh @mesh = <["a"=2, "b"=4]>
 func.func @main(%x: tensor<256x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %w: tensor<192x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b"}]>},

@@ -13,8 +13,10 @@
 #include "../routine.h"
 
 enum {
-  DOT_OWN_LEAST = 128,   /* rows, columns and terms */
-  DOT_OWN_WORK = 1 << 26 /* and products, from which on packing is worth while */
+  DOT_OWN_LEAST = 128,    /* rows, columns and terms */
+  DOT_OWN_WORK = 1 << 26, /* and products, from which on packing is worth while */
+  DOT_SHARED_ROWS = 56,   /* of one device, */
+  DOT_SHARED = 1 << 17    /* and elements of B, from which on it pays where it is done once for many */
 };
 
 /* The library was opened when the product was prepared. */
@@ -132,6 +134,7 @@ static int dot_prepare_own(cpu_prepare_run *x, bool only_thin) {
   x->out->scratch_bytes = scratch;
   x->data = d;
   x->code = dot_by_own;
+  x->as_lines = !d->g.small && !d->g.thin;
   return 0;
 }
 
@@ -179,11 +182,26 @@ static int dot_prepare_tiny(cpu_prepare_run *x, const cpu_gemm *dims) {
   return 0;
 }
 
+/* One of several devices may find what it reads packed for all of them (turns.c), but by our own product alone. So that
+ * is taken of what all are given whole where packing is much of the time: B is large, and few of a tile's rows are
+ * empty. Where each device has another B, a BLAS is as quick or quicker. */
+static bool dot_is_of_many(const ir_op *op, const plan_dot *dot) {
+  const ir_module *m = op->parent->module;
+  const ir_op *b = ir_operand(op, 1);
+  const ir_attr *said =
+      b->opcode == IR_OP_PARAMETER && op->parent == m->entry ? ir_attr_find(b, IR_ATTR_SHARDING) : NULL;
+  if (!said || said->v.sharding->kind != IR_SHARDING_REPLICATED || base_isa_best() < BASE_ISA_AVX512) return false;
+  int64_t rows = cpu_gemm_kernel_of((base_dtype)dot->dtype, false).rows, full = (dot->m + rows - 1) / rows * rows;
+  return (m->config.num_partitions > 1 || m->config.replica_count > 1) && dot->m >= DOT_SHARED_ROWS &&
+         dot->n * dot->k > DOT_SHARED && 8 * full <= 9 * dot->m;
+}
+
 static int dot_prepare_whole(cpu_prepare_run *x) {
   plan_dot dot = {.dtype = 0};
   const cpu_blas *blas = NULL;
-  bool matrices = plan_dot_of(x->op, &dot), may = x->options->blas && matrices && !dot_own_is_better(&dot);
-  if (matrices && cpu_few_is_better(&dot)) return dot_prepare_matrices(x, &dot, true);
+  bool matrices = plan_dot_of(x->op, &dot), many = matrices && dot_is_of_many(x->op, &dot);
+  bool may = x->options->blas && matrices && !many && !dot_own_is_better(&dot);
+  if (matrices && !many && cpu_few_is_better(&dot)) return dot_prepare_matrices(x, &dot, true);
   TRY(dot_prepare_own(x, may));
   if (!may || x->code) return 0;
   TRY(cpu_blas_lazy_get(x->options->blas, &blas, x->err));
