@@ -124,7 +124,8 @@ def write_group(folder, files):
     """One file that includes those of a group: (its path, the flags of its level)."""
     path = pathlib.Path(folder, "_".join(files[0].removesuffix(".c").split("/")) + f"_and_{len(files) - 1}.c")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f'#include "{(ROOT / file).as_posix()}"\n' for file in files))
+    here = path.parent.resolve()  # what is compiled is the same text in any folder, for any Python: compilers' caches know it again
+    path.write_text("".join(f'#include "{pathlib.PurePath(os.path.relpath(ROOT / file, here)).as_posix()}"\n' for file in files))
     return str(path), level(files[0])
 
 
@@ -189,7 +190,8 @@ class BuildExt(build_ext):
         """(what to compile, flags of its own)"""
         if self.in_place or unoptimised() or switch("SANITIZE") or switch("DEV"):
             return [(file, level(file)) for file in files]
-        return [write_group(os.path.join(self.build_temp, "groups"), group) for group in groups(files)]
+        folder = os.path.join(self.get_finalized_command("build").build_base, "groups")
+        return [write_group(folder, group) for group in groups(files)]
 
     def build_extension(self, ext):
         compile_one, jobs = self.compiler.compile, int(os.environ.get("XLAC_JOBS", 0)) or cpus()

@@ -26,7 +26,7 @@ static const char *run_numpy_name(uint8_t dtype) {
   static const char *const names[][2] = {
       {"pred", "bool"},   {"s8", "int8"},     {"s16", "int16"},     {"s32", "int32"},       {"s64", "int64"},
       {"u8", "uint8"},    {"u16", "uint16"},  {"u32", "uint32"},    {"u64", "uint64"},      {"f16", "float16"},
-      {"f32", "float32"}, {"f64", "float64"}, {"c64", "complex64"}, {"c128", "complex128"},
+      {"f32", "float32"}, {"f64", "float64"}, {"c64", "complex64"}, {"c128", "complex128"}, {"bf16", "bfloat16"},
   };
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strcmp(base_dtype_table[dtype].text, names[i][0]) == 0) return names[i][1];
@@ -37,7 +37,9 @@ static int run_bad_type(const ir_op *param, const ir_type *t, const interp_value
   const char *name = run_numpy_name(t->dtype);
   int status = run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err);
   if (!name) return base_hint(err, status, "element types are never converted silently");
-  const char *module = strcmp(name, "bool") == 0 ? "" : "np."; /* NumPy 1.26 has no np.bool */
+  const char *module = strcmp(name, "bool") == 0       ? ""
+                       : strcmp(name, "bfloat16") == 0 ? "ml_dtypes."
+                                                       : "np."; /* NumPy 1.26 has no np.bool */
   return base_hint(err, status, "element types are never converted silently: pass %s.astype(%s%s)", param->name->s,
                    module, name);
 }

@@ -357,6 +357,7 @@ static PyType_Slot computation_slots[] = {
     {Py_tp_iter, (void *)computation_iter},
     {Py_mp_length, (void *)computation_length},
     {Py_mp_subscript, (void *)computation_subscript},
+    {Py_tp_getattro, (void *)py_attribute},
     {Py_tp_methods, computation_methods},
     {Py_tp_getset, computation_getset},
     {Py_tp_doc, "A computation of a module: instructions in order, one of them the root."},

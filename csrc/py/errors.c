@@ -131,3 +131,27 @@ PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObje
   Py_XDECREF(all);
   return result;
 }
+
+/* Python's own lookup, and where that finds nothing, what xlac.elsewhere knows of the name, put behind the error's
+ * words: names are tried that other libraries have. */
+PyObject *py_attribute(PyObject *self, PyObject *name) {
+  assert(self && name);
+  PyObject *found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyObject *type, *error, *trace;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  PyObject *args = PyTuple_Pack(1, name), *said = args ? PyObject_Str(error) : NULL;
+  PyObject *hint = said ? py_delegate("xlac.elsewhere", "hint", self, args, NULL) : NULL;
+  PyObject *both = hint && PyUnicode_Check(hint) && PyUnicode_GET_LENGTH(hint) ? PyUnicode_Concat(said, hint) : NULL;
+  PyObject *words = both ? PyTuple_Pack(1, both) : NULL;
+  if (words) PyObject_SetAttrString(error, "args", words);
+  PyErr_Clear(); /* without a hint the error stands as it was */
+  Py_XDECREF(args);
+  Py_XDECREF(said);
+  Py_XDECREF(hint);
+  Py_XDECREF(both);
+  Py_XDECREF(words);
+  PyErr_Restore(type, error, trace);
+  return NULL;
+}

@@ -39,6 +39,7 @@ static PyMemberDef executable_members[] = {
 static PyType_Slot executable_slots[] = {
     {Py_tp_dealloc, (void *)executable_dealloc},
     {Py_tp_call, (void *)PyVectorcall_Call},
+    {Py_tp_getattro, (void *)py_attribute},
     {Py_tp_repr, (void *)py_executable_repr},
     {Py_tp_methods, py_executable_methods},
     {Py_tp_members, executable_members},

@@ -716,6 +716,7 @@ static PyGetSetDef module_getset[] = {
 static PyType_Slot module_slots[] = {
     {Py_tp_dealloc, (void *)module_dealloc},
     {Py_tp_repr, (void *)module_repr},
+    {Py_tp_getattro, (void *)py_attribute},
     {Py_tp_methods, module_methods},
     {Py_tp_getset, module_getset},
     {Py_tp_doc, "A program. Made by xlac.parse and by Builder.build."},

@@ -112,6 +112,8 @@ int py_source(PyObject *object, PyObject **holder, const char **text, Py_ssize_t
 int py_print_options(py_state *st, PyObject *args, PyObject *kwargs, xlac_print_options *out);
 /* Calls function `name` of the Python module `file` with self before args. */
 PyObject *py_delegate(const char *file, const char *name, PyObject *self, PyObject *args, PyObject *kwargs);
+/* tp_getattro: an attribute, or an AttributeError that says what is called so here. */
+PyObject *py_attribute(PyObject *self, PyObject *name);
 /* A method of that C name which py_delegate does. */
 #define PY_DELEGATE(c_name, file, name)                                       \
   static PyObject *c_name(PyObject *self, PyObject *args, PyObject *kwargs) { \

@@ -3,6 +3,7 @@ import numpy as np
 
 from . import _core
 from .codes import Code
+from .diagnostics import counted
 from .errors import ArgumentError
 
 CALLS = ("call", "fusion")
@@ -316,5 +317,6 @@ def diff(program, *arrays, a="interpreter", b="compiled", rtol=1e-5, atol=1e-6, 
 
         arrays = values.draw_inputs(module.entry.parameters, seed)
     if len(arrays) != len(module.entry.parameters):
-        raise ArgumentError(f"the program has {len(module.entry.parameters)} parameters, found {len(arrays)} arguments", Code.ARGUMENT_COUNT)
+        takes = counted(len(module.entry.parameters), "parameter")
+        raise ArgumentError(f"the program has {takes}, found {counted(len(arrays), 'argument')}", Code.ARGUMENT_COUNT)
     return first_of(Search(a, b, rtol, atol, lines), module, module.entry, list(arrays), [], 0)

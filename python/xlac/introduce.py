@@ -5,10 +5,12 @@ import json
 import keyword
 import re
 
+from . import _core
 from .diagnostics import counted
 from .report import escape, html_table, once, short
 
 SHOWN = 6  # of the parameters, in one line
+NOT_ARRAYS = ("token", "opaque", None)
 
 
 class Port(collections.namedtuple("Port", "name type shape dtype sharding donated alias")):
@@ -20,6 +22,14 @@ class Port(collections.namedtuple("Port", "name type shape dtype sharding donate
 
     def __str__(self):
         return f"{self.name}: {self.type}"
+
+    @property
+    def numpy_dtype(self):
+        """The dtype as NumPy knows it, those of ml_dtypes included, so that `np.zeros(port.shape, port.numpy_dtype)` makes an array that fits; None
+        for tokens, a list for tuples."""
+        if isinstance(self.dtype, (list, tuple)):
+            return [Port("", "", None, part, None, False, None).numpy_dtype for part in self.dtype]
+        return None if self.dtype in NOT_ARRAYS else _core.numpy_dtype(self.dtype)
 
 
 @once("module")

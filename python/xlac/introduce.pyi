@@ -8,3 +8,5 @@ class Port(NamedTuple):
     sharding: str | None
     donated: bool
     alias: int | None
+    @property
+    def numpy_dtype(self) -> Any: ...

@@ -219,3 +219,15 @@ def test_a_device_that_is_not_there_is_a_device_error(monkeypatch):
     done = subprocess.run([sys.executable, "-c", "import xlac\ntry:\n    xlac.compile('HloModule m\\nENTRY e { ROOT x = f32[] parameter(0) }', device='cuda')\n"
                            "except xlac.DeviceError as error:\n    print(error.code == xlac.Code.DEVICE, bool(error.hint))"], capture_output=True, text=True)
     assert done.stdout == "True True\n", done.stderr
+
+
+def test_arrays_are_made_for_what_an_executable_takes():
+    executable = xlac.compile("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  y = bf16[3] parameter(1)\n  z = pred[] parameter(2)\n"
+                              "  ROOT r = (bf16[3], f32[2]) tuple(y, x)\n}")
+    arrays = [np.zeros(port.shape, port.numpy_dtype) for port in executable.inputs]
+    assert [a.dtype for a in arrays] == [np.float32, ml_dtypes.bfloat16, np.bool_]
+    for port, array in zip(executable.outputs, executable(*arrays), strict=True):
+        assert (port.shape, port.numpy_dtype) == (array.shape, array.dtype)
+    nested = xlac.compile("HloModule n\nENTRY e {\n  p = (f32[2], (s32[], s8[3])) parameter(0)\n  t = token[] after-all()\n"
+                          "  g = f32[2] get-tuple-element(p), index=0\n  ROOT r = (token[], f32[2]) tuple(t, g)\n}")
+    assert nested.inputs[0].numpy_dtype == [np.float32, [np.int32, np.int8]] and nested.outputs[0].numpy_dtype is None

@@ -165,3 +165,35 @@ def test_notebooks_show_the_line_in_colours(monkeypatch):
     shell.InteractiveTB.structured_traceback = lambda kind, error, traceback: [f"{error}\n{error.__notes__[0]}"]
     (shown,) = caught.value._render_traceback_()
     assert shown.count("ROOT y") == 1 and "\33[1;31m" in shown
+
+
+@pytest.mark.parametrize("thing, name, here", [
+    ("executable", "as_text", "module.to_text()"), ("executable", "cost_analysis", "cost"), ("executable", "save", "serialize()"),
+    ("module", "as_text", "to_text()"), ("module", "ops", "walk()"), ("module", "entry_computation", "entry"), ("entry", "root_instruction", "root")])
+def test_attributes_that_other_libraries_have_say_what_is_called_so_here(thing, name, here):
+    module = xlac.parse(TEXT)
+    things = {"executable": xlac.compile(module), "module": module, "entry": module.entry}
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}': use .*{re.escape(here)}") as caught:
+        getattr(things[thing], name)
+    assert caught.value.name == name and caught.value.obj is things[thing]
+    assert not hasattr(things[thing], name) and getattr(things[thing], name, 3) == 3
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'$"):
+        things[thing].nonsense  # noqa: B018
+
+
+def test_what_is_said_to_be_used_instead_is_there():
+    from xlac import elsewhere
+
+    module = xlac.parse(TEXT)
+    things = {"Executable": xlac.compile(module), "Module": module, "Computation": module.entry}
+    for kind, table in elsewhere.TABLES.items():
+        for name, here in table.items():
+            assert not hasattr(things[kind], name), name
+            word = re.match(r"[a-z_]+", here)[0]
+            assert hasattr(things[kind], word) or word in ("xlac", "the", "print", "len"), here
+
+
+def test_bfloat16_is_named_where_an_array_is_of_another_type():
+    with pytest.raises(xlac.ArgumentError) as caught:
+        xlac.compile("HloModule m\nENTRY e { ROOT x = bf16[2] parameter(0) }")(np.ones(2, np.float32))
+    assert "pass x.astype(ml_dtypes.bfloat16)" in caught.value.hint

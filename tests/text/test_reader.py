@@ -100,3 +100,24 @@ def test_numpys_names_of_element_types_have_hints():
     for theirs, ours in (("float32", "f32"), ("int64", "s64"), ("bfloat16", "bf16"), ("bool", "pred")):
         with pytest.raises(xlac.Error, match=f"did you mean '{ours}'"):
             xlac.parse(f"HloModule m\nENTRY e {{ ROOT x = {theirs}[4] parameter(0) }}")
+
+
+def test_other_systems_names_of_ops_have_hints():
+    """As few letters away as erf is from exp, and mulhi from mul, they would lead elsewhere."""
+    hlo = "HloModule m\nENTRY e {{\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] {}(x)\n}}"
+    mlir = "func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {{\n  %0 = stablehlo.{} %x : tensor<4xf32>\n  return %0 : tensor<4xf32>\n}}"
+    for theirs, ours in (("exp", "exponential"), ("mul", "multiply"), ("max", "maximum"), ("where", "select"), ("ln", "log"), ("clone", "copy"), ("relu", "maximum")):
+        with pytest.raises(xlac.Error) as caught:
+            xlac.parse(hlo.format(theirs))
+        assert caught.value.hint == f"did you mean '{ours}'?"
+    for theirs, ours in (("where", "select"), ("cast", "convert"), ("matmul", "dot_general"), ("expo", "exponential"), ("sqr", "sqrt")):
+        with pytest.raises(xlac.Error) as caught:
+            xlac.parse(mlir.format(theirs))
+        assert caught.value.hint == f"did you mean 'stablehlo.{ours}'?"
+    for theirs, ours in (("exponent", "exponential"), ("sqr", "sqrt"), ("ad", "add")):
+        with pytest.raises(xlac.Error) as caught:
+            xlac.parse(hlo.format(theirs))
+        assert caught.value.hint == f"did you mean '{ours}'?"
+    with pytest.raises(xlac.Error) as caught:
+        xlac.parse(hlo.format("frobnicate"))
+    assert "xlac ops" in caught.value.hint

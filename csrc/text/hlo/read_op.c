@@ -171,20 +171,13 @@ static bool may_omit_type(unsigned opcode) {
   }
 }
 
-/* Suggests the first opcode within two edits that has the least of them. */
 static int unknown_opcode(text_reader *r, const base_istr *word) {
-  unsigned best = 0, least = 3;
   int status = text_fail(r, r->lx.p, XLAC_E_UNKNOWN_OPCODE, "unknown opcode '%s'", word->s);
   if (ir_opcode_from_text(word->s, word->n))
     return base_hint(r->err, status, "newer XLA has it; it is read where strict reading is not asked for");
-  for (unsigned op = 1; op < IR_OP_COUNT; op++) {
-    unsigned d = text_edit_distance(word->s, word->n, ir_opcode_text(op), 2);
-    if (d < least) {
-      least = d;
-      best = op;
-    }
-  }
-  return best ? base_hint(r->err, status, "did you mean '%s'?", ir_opcode_text(best)) : status;
+  ir_opcode near = text_nearest_opcode(word->s, word->n);
+  return near ? base_hint(r->err, status, "did you mean '%s'?", ir_opcode_text(near))
+              : base_hint(r->err, status, "`xlac ops` and docs/ops.md list the ops");
 }
 
 /* These have start ops of their own, or can't stand behind parameters. all-gather-start is an opcode, not sugar;

@@ -61,11 +61,13 @@ static const mlir_op_word *mlir_find_word(mlir_reader *r, base_slice w, bool gen
   return to;
 }
 
-/* The op's name nearest to one that nobody knows: one that begins so, as "stablehlo.max" does, else one within two
- * edits; NULL for none. */
+/* The op's name nearest to one that nobody knows: what other systems call so, else one that begins so, else one within
+ * two edits; NULL for none. */
 static const char *nearest_op(const base_istr *name) {
-  const char *best = NULL;
+  const char *best = NULL, *bare = strchr(name->s, '.');
   unsigned least = 3;
+  ir_opcode meant = bare ? text_opcode_elsewhere(bare + 1, strlen(bare + 1)) : IR_OP_INVALID;
+  if (meant && ir_op_table[meant].mlir) return ir_op_table[meant].mlir->name;
   for (unsigned op = 1; op < IR_OP_COUNT; op++) {
     const char *known = ir_op_table[op].mlir ? ir_op_table[op].mlir->name : NULL;
     if (!known) continue;
