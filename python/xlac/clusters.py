@@ -4,6 +4,7 @@ import os
 
 from . import _core
 from .codes import Code
+from .diagnostics import counted
 from .errors import ArgumentError, ParseError
 
 __all__ = ["Clusters", "cluster"]
@@ -47,7 +48,7 @@ def cluster(graphdef, *, format="auto", **flags):
     try:
         return Clusters(_core.cluster(data, format=format, **flags), data, format, flags)
     except TypeError as error:
-        raise unknown_flag(error) from None
+        raise unknown_flag(error, flags) from None
     except ParseError as error:
         error.hint = error.hint or mistaken(data)
         raise error
@@ -67,14 +68,15 @@ def mistaken(data):
     return next((hint for start, hint in BEGINNINGS if raw.startswith(start)), None)
 
 
-def unknown_flag(error):
+def unknown_flag(error, flags):
     """The error of a flag that there is not, with the one that was meant; others as they are."""
     import difflib
     import re
 
     unknown = re.match("'(.*)' is an invalid keyword", str(error))
     if unknown is None:
-        return error
+        given = ", ".join(f"{name}={value!r}" for name, value in flags.items() if isinstance(value, str))
+        return TypeError(f"{error}: {given}") if given and type(error) is TypeError else error
     known = re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", cluster.__doc__)
     near = difflib.get_close_matches(unknown[1].removeprefix("tf_xla_"), known, 1, 0.5)
     return ArgumentError(f"there is no flag {unknown[1]!r}", Code.BAD_ARGUMENT,
@@ -204,9 +206,11 @@ class Clusters:
         """Why the node is in its cluster, or in none: the first filter that refused it, with what decided."""
         return self._graph.why(node)
 
-    def why_not(self, a, b):
+    def why_not(self, a, b=None):
         """Why two nodes are not in one cluster: when they are alive, their devices and scopes, the size, resources, or the path that
         would close a cycle."""
+        if b is None:
+            raise TypeError(f"why_not compares two nodes: why({a!r}) says why one is in no cluster")
         return self._graph.why(a, b)
 
     def what_if(self, **flags):
@@ -290,7 +294,8 @@ class Clusters:
         return "\n".join([*lines, "}"]) + "\n"
 
     def __repr__(self):
-        return f"<xlac.Clusters: {len(self.clusters)} clusters of {len(self.assignment)} nodes, of {len(self.nodes) - 2} in all>"
+        held = f"{counted(len(self.clusters), 'cluster')} of {counted(len(self.assignment), 'node')}"
+        return f"<xlac.Clusters: {held}, of {len(self.nodes) - 2} in all>"
 
     def _repr_html_(self):
         """A table of the clusters, and a picture where the graph is small enough to look at."""

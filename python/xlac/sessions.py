@@ -4,6 +4,7 @@ from collections.abc import Mapping, MutableMapping
 
 import numpy as np
 
+from .diagnostics import counted
 from .errors import ParseError
 
 __all__ = ["GraphExecutable", "Session", "Variables"]
@@ -125,7 +126,9 @@ class GraphExecutable:
         if len(arrays) == 1 and isinstance(arrays[0], Mapping):
             arrays = self._by_name(arrays[0])
         if len(arrays) != len(self.feeds):
-            raise TypeError(f"there are {len(self.feeds)} feeds ({', '.join(self.feeds)}), {len(arrays)} arrays were given")
+            given = counted(len(arrays), "array")
+            takes = f"takes {counted(len(self.feeds), 'array')}, for {', '.join(self.feeds)}" if self.feeds else "takes no arrays: `feeds` names none"
+            raise TypeError(f"the executable {takes}; found {given}")
         result = self._step.run(tuple(np.asarray(a, d) if d else as_bytes(a) for a, d in zip(arrays, self._dtypes)))
         if self._strings:
             result = tuple(as_strings(r) if i in self._strings else r for i, r in enumerate(result))
@@ -137,7 +140,10 @@ class GraphExecutable:
     def _by_name(self, given):
         missing, surplus = [n for n in self.feeds if n not in given], [n for n in given if n not in self.feeds]
         if missing or surplus:
-            raise TypeError(f"missing feeds: {', '.join(missing) or 'none'}; unknown ones: {', '.join(map(str, surplus)) or 'none'}")
+            lacks = [f"missing feeds: {', '.join(missing)}"] * bool(missing)
+            has = ", ".join(self.feeds) or "none, as `feeds` names none"
+            unknown = [f"unknown feeds: {', '.join(map(str, surplus))}; it has {has}"] * bool(surplus)
+            raise TypeError("; ".join(lacks + unknown))
         return tuple(given[n] for n in self.feeds)
 
     @property

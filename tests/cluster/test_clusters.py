@@ -200,7 +200,7 @@ def test_pictures():
     c = clusters(chain(4))
     assert c.to_dot().startswith("digraph") and "cluster_0" in c.to_dot()
     assert "<svg" in c._repr_html_() and "cluster_0" in c._repr_html_()
-    assert repr(c) == "<xlac.Clusters: 1 clusters of 4 nodes, of 5 in all>"
+    assert repr(c) == "<xlac.Clusters: 1 cluster of 4 nodes, of 5 in all>"
 
 
 def test_pictures_of_any_size():
@@ -291,3 +291,10 @@ def test_a_program_is_no_graph():
     for text in ("HloModule m\nENTRY e { ROOT x = f32[4] parameter(0) }", "module @m {\n}"):
         with pytest.raises(xlac.Error, match="this is a program, and a TensorFlow graph"):
             xlac.cluster(text, format="text")
+
+
+def test_mistakes_about_flags_and_pairs_say_which():
+    with pytest.raises(TypeError, match="min_cluster_size='4'"):
+        xlac.cluster(b"", min_cluster_size="4")
+    with pytest.raises(TypeError, match="why_not compares two nodes: why.'a'. says why one"):
+        xlac.cluster(b"").why_not("a")

@@ -41,10 +41,23 @@ def test_nodes_outside_of_clusters_run_one_by_one():
 def test_feeds_by_position_by_name_and_converted():
     exe = xlac.cluster(CHAIN).executable(["x"], "c")
     assert exe([1, 2, 3]).tolist() == exe({"x": X}).tolist() == exe(np.arange(1, 4)).tolist() == [17, 27, 39]
-    with pytest.raises(TypeError, match="1 feeds"):
+    with pytest.raises(TypeError, match="takes 1 array, for x; found 0 arrays"):
         exe()
-    with pytest.raises(TypeError, match="missing feeds: x"):
+    with pytest.raises(TypeError, match="^missing feeds: x; unknown feeds: y; it has x$"):
         exe({"y": X})
+    with pytest.raises(TypeError, match="takes no arrays: `feeds` names none; found 1 array$"):
+        xlac.cluster(CHAIN).executable((), "k")(X)
+
+
+def test_a_checkpoint_is_not_read_and_the_error_says_what_to_do():
+    text = 'attr { key: "dtype" value { type: DT_STRING } } attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { %s } string_val: "w" } } }'
+    graph = f"""node {{ name: "prefix" op: "Const" {text % ""} }} node {{ name: "names" op: "Const" {text % "dim { size: 1 }"} }}
+        node {{ name: "r" op: "RestoreV2" input: "prefix" input: "names" input: "names" attr {{ key: "dtypes" value {{ list {{ type: DT_FLOAT }} }} }} }}
+        node {{ name: "y" op: "Neg" input: "r" attr {{ key: "T" value {{ type: DT_FLOAT }} }} }}"""
+    with pytest.raises(xlac.Error, match="node 'r' .op RestoreV2.: input 0 is neither a tensor of numbers nor a variable") as caught:
+        xlac.cluster(graph).executable((), "y")()
+    assert "checkpoint" in caught.value.hint
+    assert xlac.cluster(graph).executable("r", "y")(X).tolist() == (-X).tolist()
 
 
 def test_a_value_within_a_cluster_can_be_fed_and_fetched():

@@ -90,9 +90,13 @@ static int tfs_array_of(tfs_call *c, uint32_t i, interp_value **out) {
     *out = v->tensor;
     return 0;
   }
-  if (!tfs_is_object(v, TFS_VARIABLE))
-    return tfs_fail(c, XLAC_E_LOWER, "input %u is not a tensor of numbers and no variable, which compiled code takes",
-                    i);
+  if (!tfs_is_object(v, TFS_VARIABLE)) {
+    int status =
+        tfs_fail(c, XLAC_E_LOWER,
+                 "input %u is neither a tensor of numbers nor a variable: xlac has no other code for this op", i);
+    return base_hint(c->err, status,
+                     "what a checkpoint or a table would give can be fed, or set as the variables' values");
+  }
   *out = v->object->value;
   if (*out || tfs_input_is_resource(c->unit, i)) return 0;
   return tfs_fail(c, XLAC_E_EVAL, "variable '%.100s' has no value yet", v->object->name->s);
