@@ -36,9 +36,18 @@ MATH_INLINE float MF(bound)(float v, float lo, float hi) {
   return v > hi ? hi : v;
 }
 
+/* h 2^k of e^x's parts, the same bits as of the above. A product that is subnormal, or so small that it is 0, costs x86
+ * well over a hundred cycles, and masks make such of most elements. Where x says that it is one, 2^-126 is added before
+ * it is rounded, which happens at the same place, and is taken off the bits. */
+MATH_INLINE float MF(exp_scaled)(MF(exp_parts) e, float x) {
+  int32_t half = e.k >> 1;
+  float least = x < -87.75f ? 0x1p-126f : 0; /* k is -127 or less: h 2^k is below 2^-126 */
+  float v = MF_FMA(e.h * MF(power_of_two)(half), MF(power_of_two)(e.k - half), least);
+  return base_f32_of(base_f32_bits(v) - base_f32_bits(least));
+}
+
 MATH_INLINE float MF(exp)(float x) {
-  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(x, -104, 89));
-  return MF(scaled)(e.h, e.k);
+  return MF(exp_scaled)(MF(exp_reduced)(MF(bound)(x, -104, 89)), x);
 }
 
 /* Half of it, so that 2^128 is in range. */
@@ -114,11 +123,15 @@ MATH_INLINE float MF(tanh)(float x) {
   return __builtin_copysignf(a < 0.4f ? near : far, x);
 }
 
-/* 1 / (1 + z) or z / (1 + z), z = e^-|x|. */
+/* 1 / (1 + z) or z / (1 + z), z = e^-|x|. Beyond 29 the 1 of 1 + z is all that counts: there it is of 2^-44 h, so that
+ * no product is subnormal, and what is missing comes last. */
 MATH_INLINE float MF(logistic)(float x) {
-  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(-__builtin_fabsf(x), -104, 0));
-  float z = MF(scaled)(e.h, e.k), low = MF(scaled)(e.l, e.k), d = 1 + z;
-  return MF(quotient)(x < 0 ? z : 1, x < 0 ? low : 0, d, ((1 - d) + z) + low);
+  float v = MF(bound)(-__builtin_fabsf(x), -104, 0);
+  MF(exp_parts) e = MF(exp_reduced)(v);
+  float s = MF(power_of_two)(v < -29 ? -44 : e.k), z = s * e.h, low = s * e.l, d = 1 + z;
+  float near = MF(quotient)(x < 0 ? z : 1, x < 0 ? low : 0, d, ((1 - d) + z) + low);
+  float rest = x < -29 ? MF(power_of_two)(e.k + 44) : 1, least = x < -87.75f ? 0x1p-126f : 0;
+  return base_f32_of(base_f32_bits(MF_FMA(near, rest, least)) - base_f32_bits(least));
 }
 
 /* Up to 1 an odd polynomial; beyond 1 - e^p, p a polynomial whose error is of 0.16. */
@@ -180,7 +193,7 @@ MATH_INLINE float MF(erfc_inline)(float x) {
   MF(exp_parts) e = MF(exp_reduced)(-square);
   float n = e.h * c, nl = MF_FMA(e.h, c, -n) + (e.h * MF_FMA(-low, c, cl) + e.l * c), far = n * inverse;
   far = MF_FMA(MF_FMA(-far, d, n) + MF_FMA(-far, dl, nl), inverse, far);
-  far = MF(scaled)(far, e.k);
+  far = MF(exp_scaled)((MF(exp_parts)){far, 0, e.k}, -square);
   far = x < 0 ? 2 - far : far;
   return __builtin_fabsf(x) < 0.75f ? near : far;
 }
