@@ -1,6 +1,7 @@
 """Programs on 8 devices of this process beside XLA:CPU's 8 virtual devices: data, tensor, sequence, expert and pipeline parallel, FSDP.
 
   python benchmarks/sharded.py [NAME ...]      # the programs of that name, or all
+  python benchmarks/sharded.py --markdown      # all, and then the rows of docs/performance.md
   python benchmarks/sharded.py --memory        # a device's memory beside an eighth of one device's, and what is replicated
   python benchmarks/sharded.py --collectives   # all-reduce and all-gather beside memcpy of the same bytes on as many threads
 
@@ -265,12 +266,14 @@ def both(name):
 
 def table(names):
     print(f"{'program':<28}{'xlac':>10}{'XLA':>10}{'times as fast':>15}")
-    ratios = []
+    ratios, rows = [], []
     for name in names:
         ours, theirs = both(name)
         ratios.append(theirs / ours)
+        rows.append(f"| {name} | {ours * 1e3:.2f} | {theirs * 1e3:.2f} | {ratios[-1]:.2f} |")
         print(f"{name:<28}{ours * 1e3:>7.2f} ms{theirs * 1e3:>7.2f} ms{ratios[-1]:>15.2f}", flush=True)
     print(f"{len(ratios)} programs, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} times as fast, slower on {sum(r < 1 for r in ratios)}")
+    return rows
 
 
 # --- memory ---
@@ -369,5 +372,7 @@ if __name__ == "__main__":
         collectives()
     elif "--memory" in sys.argv:
         memory(PROGRAMS)
+    elif "--markdown" in sys.argv:
+        print("\n".join(["", "| program | xlac | XLA | times as fast |", "|---|---|---|---|", *table(PROGRAMS)]))
     else:
         table(sys.argv[1:] or PROGRAMS)
