@@ -524,14 +524,23 @@ def ops(args):
             for key, kind, required in row["attrs"] if args.name else ():
                 print(f"    {key}: {kind}{', required' if required else ''}")
     if args.name and args.name not in {row["name"] for row in _core.opcode_table()}:
-        raise Error(f"there is no op {args.name!r}", Code.UNKNOWN_OPCODE)
+        raise Error(f"there is no op {args.name!r}", Code.UNKNOWN_OPCODE, hint=op_hint(args.name))
+
+
+def op_hint(name):
+    """What NumPy and others call so, else what begins or is spelt nearly so."""
+    from .builder import ELSEWHERE
+
+    names = [row["name"] for row in _core.opcode_table()]
+    near = [ELSEWHERE[name]] if name in ELSEWHERE else [n for n in names if n.startswith(name)][:2] or difflib.get_close_matches(name, names, 2)
+    return f"did you mean {' or '.join(near)}?" if near else "`xlac ops` lists the ops"
 
 
 def errors(args):
     table = _core.error_table()
     wanted = args.code and int("".join(c for c in args.code if c.isdigit()) or 0)
     if args.code and wanted not in table:
-        raise ArgumentError(f"there is no error code {args.code!r}", Code.BAD_ARGUMENT)
+        raise ArgumentError(f"there is no error code {args.code!r}", Code.BAD_ARGUMENT, hint="`xlac errors` lists the codes")
     if args.json:
         return print_json([{"code": code, "name": name, "title": title} for code, (name, title) in table.items() if wanted in (None, code)])
     for code, (name, title) in table.items():
@@ -737,7 +746,8 @@ def add_simple(commands):
 # What other tools call it: a word that isn't a command here.
 ELSEWHERE = {"convert": "translate", "print": "translate", "parse": "translate", "profile": "bench", "time": "bench", "compile": "run --dump",
              "optimize": "opt",
-             "check": "verify", "lint": "verify", "bisect": "reduce", "minimize": "reduce", "view": "explore", "show": "explore", "help": "--help"}
+             "check": "verify", "lint": "verify", "bisect": "reduce", "minimize": "reduce", "view": "explore", "show": "explore", "help": "--help",
+             "version": "--version"}
 
 
 class Parser(argparse.ArgumentParser):

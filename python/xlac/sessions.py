@@ -97,7 +97,8 @@ def names(what):
 
 
 class GraphExecutable:
-    """One way to run a clustered graph: call it with an array for each feed, by position, or with a dict by name."""
+    """One way to run a clustered graph: call it with an array for each feed, by position, or with a dict by name ("x", or "x:0" as
+    TensorFlow writes it)."""
 
     def __init__(self, session, feeds, fetches, targets):
         self.session = session
@@ -138,6 +139,7 @@ class GraphExecutable:
         return Session.executable, (self.session, self.feeds, self.fetches[0] if self._one else self.fetches, self.targets)
 
     def _by_name(self, given):
+        given = {name if name in self.feeds else f"{name}".removesuffix(":0"): array for name, array in given.items()}  # "x:0" is what "x" gives
         missing, surplus = [n for n in self.feeds if n not in given], [n for n in given if n not in self.feeds]
         if missing or surplus:
             lacks = [f"missing feeds: {', '.join(missing)}"] * bool(missing)

@@ -60,7 +60,7 @@ def assert_same(a, b, *arguments, seeds=range(3), rtol=None, atol=None, ways=("c
     first, second = parse(a), parse(b)
     types = [[p.bare_type for p in module.entry.parameters] for module in (first, second)]
     if first.form == second.form:
-        assert types[0] == types[1], f"other parameters: {types[0]} and {types[1]}"
+        assert types[0] == types[1], f"the programs have other parameters: {types[0]} and {types[1]}"
     for seed in (0,) if arguments else seeds:
         given = arguments or tuple(draw_inputs((first.to_hlo() if first.form == "mlir" else first).entry.parameters, seed))
         try:

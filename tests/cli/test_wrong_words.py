@@ -27,7 +27,7 @@ def said(capsys, *words):
 
 @pytest.mark.parametrize("words, meant", [
     (["convert", "p.hlo"], "translate"), (["profile", "p.hlo"], "bench"), (["verfy", "p.hlo"], "verify"), (["explain", "memry", "p.hlo"], "memory"),
-    (["run", "p.hlo", "--numerics", "strickt"], "strict")])
+    (["run", "p.hlo", "--numerics", "strickt"], "strict"), (["version"], "--version")])
 def test_what_was_meant(capsys, file, words, meant):
     status, text = said(capsys, *words)
     assert status == 2 and f"did you mean {meant}" in text
@@ -138,3 +138,10 @@ def test_long_work_shows_its_seconds_on_a_terminal_and_leaves_no_trace(capsys, m
     with cli.progress("thinking"):
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("word, meant", [
+    ("exp", "did you mean exponential"), ("frobnicate", "`xlac ops` lists"), ("expo", "did you mean exponential"), ("multiplt", "did you mean multiply")])
+def test_ops_by_other_names(capsys, word, meant):
+    status, text = said(capsys, "ops", word)
+    assert status == 1 and f"no op '{word}'" in text and meant in text

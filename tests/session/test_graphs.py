@@ -40,7 +40,7 @@ def test_nodes_outside_of_clusters_run_one_by_one():
 
 def test_feeds_by_position_by_name_and_converted():
     exe = xlac.cluster(CHAIN).executable(["x"], "c")
-    assert exe([1, 2, 3]).tolist() == exe({"x": X}).tolist() == exe(np.arange(1, 4)).tolist() == [17, 27, 39]
+    assert exe([1, 2, 3]).tolist() == exe({"x": X}).tolist() == exe({"x:0": X}).tolist() == exe(np.arange(1, 4)).tolist() == [17, 27, 39]
     with pytest.raises(TypeError, match="takes 1 array, for x; found 0 arrays"):
         exe()
     with pytest.raises(TypeError, match="^missing feeds: x; unknown feeds: y; it has x$"):
