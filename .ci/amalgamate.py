@@ -12,7 +12,7 @@ CSRC = ROOT / "csrc"
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 SIDE = {"csrc/CMakeLists.txt": "CMakeLists.txt", "csrc/include/xlac.h": "xlac.h", "csrc/include/xlac_ffi.h": "xlac_ffi.h",
         "csrc/include/xlac_network.h": "xlac_network.h", "docs/embed.c": "embed.c",
-        "LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md"}
+        "docs/c-library.md": "README.md", "LICENSE": "LICENSE", "CHANGELOG.md": "CHANGELOG.md"}
 
 
 def name_of(path):
@@ -47,6 +47,8 @@ def write(folder):
     (folder / "xlac_all.c").write_text("\n".join(inlined(CSRC / "xlac_all.c", set())) + "\n")
     for source, name in SIDE.items():
         shutil.copyfile(ROOT / source, folder / name)
+    page = folder / "README.md"  # whose links lead to pages that are not in the release
+    page.write_text(re.sub(r"\[([^]]+)\]\((?!http)([^)]+)\)", r"\1 (docs/\2 of a checkout)", page.read_text()))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ FILES = {
 }
 ELSEWHERE = {
     "tour": ["cc -O2"],  # tests/api/test_embed.py
+    "c-library": ["cc ", "./embed", "cmake", "export PKG"],  # .ci/clibrary, which takes minutes; tests/api/test_embed.py
     "two-versions": ["old/bin/python"],  # needs an old JAX: the file is kept
 }
 VARIES = {"executor", "tour", "explorer", "clustering", "async", "sharding-block"}  # tests of their own compare what these print, or it is a picture

@@ -3,6 +3,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 from unittest import mock
 
 import pytest
@@ -50,3 +51,14 @@ def test_it_runs_when_built_of_single_files(tmp_path):
     subprocess.run(["cc", ROOT / "docs/embed.c", *core, *flags, "-lm", "-lpthread", "-ldl"], check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=True)
     assert done.stdout == "2\n4\n6\n"
+
+
+def test_the_release_says_how_it_is_used(tmp_path):
+    """Who has the release alone has no page but its README.md."""
+    subprocess.run([sys.executable, ROOT / ".ci/amalgamate.py", tmp_path], check=True)
+    assert {"xlac.h", "xlac_ffi.h", "xlac_network.h", "xlac_all.c", "embed.c", "CMakeLists.txt", "README.md"} <= {path.name for path in tmp_path.iterdir()}
+    page = (tmp_path / "README.md").read_text()
+    assert "embed.c xlac_all.c" in page and not re.search(r"\]\((?!http)", page)
+    installed = (tmp_path / "CMakeLists.txt").read_text()
+    flags = re.search(r"target_compile_options\(xlac PRIVATE (.*)\)", installed)[1]
+    assert flags in page and all(header in installed for header in ("xlac.h", "xlac_ffi.h", "xlac_network.h"))
