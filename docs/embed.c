@@ -1,4 +1,4 @@
-/* Runs an XLA program from C. docs/c-library.md, which is README.md in the release of the C library, has the command that builds it. */
+/* Runs an XLA program from C: docs/c-library.md, README.md of the release, has the command that builds it. */
 #include <stdio.h>
 #include <string.h>
 
