@@ -259,14 +259,14 @@ def test_passes(module):
 
 
 def test_import_takes_little():
-    """At most 30 ms of CPU over NumPy (typically 7): the best of five."""
+    """Beside NumPy: the extension, and a few modules that hold names. Tools, pictures and other libraries are loaded when they are first used."""
     import subprocess
     import sys
 
-    code = "import numpy, time; t = time.process_time(); import xlac; print(time.process_time() - t)"
-    times = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-             for _ in range(5)]
-    assert min(times) < 0.03
+    code = "import numpy, sys; before = set(sys.modules); import xlac; print(*sorted(set(sys.modules) - before))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "xlac._core" in loaded and len(loaded) <= 12, loaded
+    assert {name.split(".")[0] for name in loaded} <= {"xlac"} | sys.stdlib_module_names, loaded
 
 
 def test_the_builders_stub_matches():
