@@ -2,13 +2,16 @@
 
   python benchmarks/sharded.py [NAME ...]      # the programs of that name, or all
   python benchmarks/sharded.py --markdown      # all, and then the rows of docs/performance.md
+  python benchmarks/sharded.py --folder FOLDER # StableHLO programs for 8 devices, each with a .json file that describes its arguments
   python benchmarks/sharded.py --memory        # a device's memory beside an eighth of one device's, and what is replicated
   python benchmarks/sharded.py --collectives   # all-reduce and all-gather beside memcpy of the same bytes on as many threads
 
 Arguments and results stay in shards between calls, on either side. Figures are CPU time of all threads of the process, so that other
 processes count for little; the least of many calls that are made in turn."""
+import json
 import math
 import os
+import pathlib
 import re
 import sys
 import time
@@ -20,8 +23,14 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax._src import compiler
+from jax._src.sharding_impls import GSPMDSharding
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
+from jaxlib import _jax
+from jaxlib.mlir import ir
+
+import compiled
 
 import xlac
 
@@ -249,22 +258,51 @@ def lowered(name):
     return jitted, jitted.lower(*arrays).as_text(), arrays, named
 
 
-def both(name):
-    """CPU seconds of a call: xlac's, XLA's."""
-    jitted, text, arrays, named = lowered(name)
-    theirs = [jax.device_put(a, s) for a, s in zip(arrays, named)]
+def beside(text, arrays, theirs):
+    """CPU seconds of a call: xlac's, XLA's by `theirs`, which returns arrays of JAX."""
     exe = xlac.compile(text, devices=8, results="sharded")
     said = exe.explain("sharding").data
     assert said["whole"] is None, said["whole"]
     ours = [xlac.ShardedBuffer.of(a, xlac.sharding.Sharding.parse(leaf["sharding"])) if leaf["sharding"] else a
             for a, leaf in zip(arrays, said["arguments"])]
     found = exe(*ours)
-    for a, b in zip(found if isinstance(found, (list, tuple)) else [found], jax.tree.leaves(jitted(*theirs)), strict=True):
+    for a, b in zip(found if isinstance(found, (list, tuple)) else [found], theirs(), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=2e-3, atol=2e-4)
-    return least([lambda: exe(*ours), lambda: jax.block_until_ready(jitted(*theirs))])
+    return least([lambda: exe(*ours), lambda: jax.block_until_ready(theirs())])
 
 
-def table(names):
+def both(name):
+    jitted, text, arrays, named = lowered(name)
+    given = [jax.device_put(a, s) for a, s in zip(arrays, named)]
+    return beside(text, arrays, lambda: jax.tree.leaves(jitted(*given)))
+
+
+def of_file(text):
+    """CPU seconds of a call of one program for 8 devices, as StableHLO: xlac's, XLA's."""
+    spec = json.loads(text.with_name(text.name.replace(".stablehlo.mlir", ".json")).read_text())
+    client, devices = jax.devices()[0].client, jax.devices()
+    options = compiler.get_compile_options(1, 8, device_assignment=np.arange(8).reshape(1, 8))
+    build = options.executable_build_options
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    with jax.interpreters.mlir.make_ir_context():
+        loaded = client.compile_and_load(ir.Module.parse(text.read_text()), _jax.DeviceList(tuple(devices)), options)
+    arrays = compiled.inputs(spec)
+    given = [jax.device_put(a, GSPMDSharding(tuple(devices), s)) for a, s in zip(arrays, loaded.get_parameter_shardings())]
+    shardings = [GSPMDSharding(tuple(devices), s) for s in loaded.get_output_shardings()]
+
+    def theirs():
+        parts = loaded.execute_sharded(given).disassemble_into_single_device_arrays()
+        return [jax.make_array_from_single_device_arrays(tuple(out["shape"]), s, shards) for out, s, shards in zip(spec["outputs"], shardings, parts)]
+    return beside(text.read_text(), arrays, theirs)
+
+
+def programs_of(folder):
+    """{name: its StableHLO file} of those for 8 devices."""
+    texts = sorted(pathlib.Path(folder).glob("*.stablehlo.mlir"))
+    return {text.name.partition(".")[0]: text for text in texts if "num_partitions = 8" in text.read_text()[:1000]}
+
+
+def table(names, both=both):
     print(f"{'program':<28}{'xlac':>10}{'XLA':>10}{'times as fast':>15}")
     ratios, rows = [], []
     for name in names:
@@ -372,6 +410,9 @@ if __name__ == "__main__":
         collectives()
     elif "--memory" in sys.argv:
         memory(PROGRAMS)
+    elif "--folder" in sys.argv:
+        files = programs_of(sys.argv[sys.argv.index("--folder") + 1])
+        table(files, lambda name: of_file(files[name]))
     elif "--markdown" in sys.argv:
         print("\n".join(["", "| program | xlac | XLA | times as fast |", "|---|---|---|---|", *table(PROGRAMS)]))
     else:
