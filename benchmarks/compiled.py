@@ -32,7 +32,9 @@ def inputs(spec):
 
 
 class Xla:
-    def __init__(self):
+    """XLA:CPU through jaxlib, from StableHLO text. A program for several devices is partitioned, as its shardings say."""
+
+    def __init__(self, n_devices=1):
         import jax
         from jax._src import compiler
         from jax._src.interpreters import mlir
@@ -40,8 +42,10 @@ class Xla:
         from jaxlib.mlir import ir
 
         self.jax, self.ir, self.context, self.device = jax, ir, mlir.make_ir_context, jax.devices()[0]
-        self.options = compiler.get_compile_options(1, 1)
-        self.devices = _jax.DeviceList((self.device,))
+        self.options = compiler.get_compile_options(1, n_devices, device_assignment=np.arange(n_devices).reshape(1, n_devices))
+        build = self.options.executable_build_options
+        build.use_spmd_partitioning = build.use_shardy_partitioner = n_devices > 1
+        self.devices = _jax.DeviceList(tuple(jax.devices()[:n_devices]))
 
     def compile(self, text):
         with self.context():

@@ -23,12 +23,9 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax._src import compiler
 from jax._src.sharding_impls import GSPMDSharding
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxlib import _jax
-from jaxlib.mlir import ir
 
 import compiled
 
@@ -280,15 +277,10 @@ def both(name):
 def of_file(text):
     """CPU seconds of a call of one program for 8 devices, as StableHLO: xlac's, XLA's."""
     spec = json.loads(text.with_name(text.name.replace(".stablehlo.mlir", ".json")).read_text())
-    client, devices = jax.devices()[0].client, jax.devices()
-    options = compiler.get_compile_options(1, 8, device_assignment=np.arange(8).reshape(1, 8))
-    build = options.executable_build_options
-    build.use_spmd_partitioning = build.use_shardy_partitioner = True
-    with jax.interpreters.mlir.make_ir_context():
-        loaded = client.compile_and_load(ir.Module.parse(text.read_text()), _jax.DeviceList(tuple(devices)), options)
+    devices, loaded = tuple(jax.devices()), compiled.Xla(8).compile(text.read_text())
     arrays = compiled.inputs(spec)
-    given = [jax.device_put(a, GSPMDSharding(tuple(devices), s)) for a, s in zip(arrays, loaded.get_parameter_shardings())]
-    shardings = [GSPMDSharding(tuple(devices), s) for s in loaded.get_output_shardings()]
+    given = [jax.device_put(a, GSPMDSharding(devices, s)) for a, s in zip(arrays, loaded.get_parameter_shardings())]
+    shardings = [GSPMDSharding(devices, s) for s in loaded.get_output_shardings()]
 
     def theirs():
         parts = loaded.execute_sharded(given).disassemble_into_single_device_arrays()
