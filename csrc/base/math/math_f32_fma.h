@@ -8,9 +8,10 @@
 typedef struct MF(exp_parts) {
   float h, l;
   int32_t k;
+  uint32_t t; /* its lowest bits are those of k + 63 */
 } MF(exp_parts);
 MATH_INLINE MF(exp_parts) MF(exp_reduced)(float v) {
-  float t = MF_FMA(v, 0x1.715476p+0f, 0x1.8p23f), n = t - 0x1.8p23f;
+  float t = MF_FMA(v, 0x1.715476p+0f, 0x1.80007ep23f), n = t - 0x1.80007ep23f;
   float whole = MF_FMA(n, -0x1.62e4p-1f, v); /* exact: 16 bits of ln 2 */
   float r = MF_FMA(n, -0x1.7f7d1cp-20f, whole), low = MF_FMA(n, -0x1.7f7d1cp-20f, whole - r);
   float q = 0x1.6d65fcp-10f;
@@ -20,7 +21,7 @@ MATH_INLINE MF(exp_parts) MF(exp_reduced)(float v) {
   q = MF_FMA(q, r, 0.5f);
   float one = 1 + r, rest = MF_FMA(r * r, q, ((1 - one) + r) + low);
   float h = one + rest;
-  return (MF(exp_parts)){h, (one - h) + rest, (int32_t)(base_f32_bits(t) - 0x4B400000)};
+  return (MF(exp_parts)){h, (one - h) + rest, (int32_t)(base_f32_bits(t) - 0x4B40003F), base_f32_bits(t)};
 }
 /* 2^k for k in -126..127. */
 MATH_INLINE float MF(power_of_two)(int32_t k) {
@@ -38,12 +39,13 @@ MATH_INLINE float MF(bound)(float v, float lo, float hi) {
 
 /* h 2^k of e^x's parts, the same bits as of the above. A product that is subnormal, or so small that it is 0, costs x86
  * well over a hundred cycles, and masks make such of most elements. Where x says that it is one, 2^-126 is added before
- * it is rounded, which happens at the same place, and is taken off the bits. */
+ * it is rounded, which happens at the same place, and is taken off the bits. 2^k is a product of two powers that are
+ * always in range: 2^(k-64) and 2^64, or 2^(k+64) and 2^-64. */
 MATH_INLINE float MF(exp_scaled)(MF(exp_parts) e, float x) {
-  int32_t half = e.k >> 1;
-  float least = x < -87.75f ? 0x1p-126f : 0; /* k is -127 or less: h 2^k is below 2^-126 */
-  float v = MF_FMA(e.h * MF(power_of_two)(half), MF(power_of_two)(e.k - half), least);
-  return base_f32_of(base_f32_bits(v) - base_f32_bits(least));
+  uint32_t up = x < 0 ? 128u << 23 : 0;
+  uint32_t least = x < -87.34f ? 0x00800000 : 0; /* e^x is below 2^-126 */
+  float v = MF_FMA(e.h * base_f32_of((e.t << 23) + up), base_f32_of((191u << 23) - up), base_f32_of(least));
+  return base_f32_of(base_f32_bits(v) - least);
 }
 
 MATH_INLINE float MF(exp)(float x) {
@@ -193,7 +195,7 @@ MATH_INLINE float MF(erfc_inline)(float x) {
   MF(exp_parts) e = MF(exp_reduced)(-square);
   float n = e.h * c, nl = MF_FMA(e.h, c, -n) + (e.h * MF_FMA(-low, c, cl) + e.l * c), far = n * inverse;
   far = MF_FMA(MF_FMA(-far, d, n) + MF_FMA(-far, dl, nl), inverse, far);
-  far = MF(exp_scaled)((MF(exp_parts)){far, 0, e.k}, -square);
+  far = MF(exp_scaled)((MF(exp_parts)){far, 0, e.k, e.t}, -square);
   far = x < 0 ? 2 - far : far;
   return __builtin_fabsf(x) < 0.75f ? near : far;
 }
