@@ -2,6 +2,7 @@
 #include "../base/heed.h"
 #include <stdlib.h>
 
+#include "../text/nearest.h"
 #include "api.h"
 
 ir_infer_fn ir_infer_none; /* the INFER column of ops whose result type does not follow */
@@ -104,6 +105,10 @@ static uint32_t own_attr_count(const ir_op_info *info) {
   if (info->attrs)
     while (info->attrs[n].key != IR_ATTR_NONE) n++;
   return n;
+}
+
+uint32_t xlac_opcode_elsewhere(const char *text) {
+  return text ? text_opcode_elsewhere(text, strlen(text)) : IR_OP_INVALID;
 }
 
 bool xlac_opcode_get(uint32_t opcode, xlac_opcode_info *out) {

@@ -118,6 +118,8 @@ typedef struct xlac_attr_info {
 uint32_t xlac_opcode_count(void);
 /* The opcode of that HLO name ("add") or MLIR name ("stablehlo.add"), or 0. */
 uint32_t xlac_opcode_from_text(const char *text);
+/* The opcode that NumPy, PyTorch or JAX call so ("exp", "where", "matmul"), or 0; of names that are HLO's too, 0. */
+uint32_t xlac_opcode_elsewhere(const char *text);
 /* false for a number that is none. */
 bool xlac_opcode_get(uint32_t opcode, xlac_opcode_info *out);
 bool xlac_opcode_attr(uint32_t opcode, uint32_t index, xlac_attr_info *out);

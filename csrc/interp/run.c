@@ -21,27 +21,13 @@ static int run_bad_array(const ir_op *param, const ir_type *t, const interp_valu
                       (long long)param->u.number, param->name->s, ir_type_text(t, want, sizeof want), have);
 }
 
-/* What NumPy calls the element types that it has. */
-static const char *run_numpy_name(uint8_t dtype) {
-  static const char *const names[][2] = {
-      {"pred", "bool"},   {"s8", "int8"},     {"s16", "int16"},     {"s32", "int32"},       {"s64", "int64"},
-      {"u8", "uint8"},    {"u16", "uint16"},  {"u32", "uint32"},    {"u64", "uint64"},      {"f16", "float16"},
-      {"f32", "float32"}, {"f64", "float64"}, {"c64", "complex64"}, {"c128", "complex128"}, {"bf16", "bfloat16"},
-  };
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (strcmp(base_dtype_table[dtype].text, names[i][0]) == 0) return names[i][1];
-  return NULL;
-}
-
 static int run_bad_type(const ir_op *param, const ir_type *t, const interp_value *arg, xlac_error *err) {
-  const char *name = run_numpy_name(t->dtype);
+  const base_dtype_info *d = &base_dtype_table[t->dtype];
   int status = run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err);
-  if (!name) return base_hint(err, status, "element types are never converted silently");
-  const char *module = strcmp(name, "bool") == 0       ? ""
-                       : strcmp(name, "bfloat16") == 0 ? "ml_dtypes."
-                                                       : "np."; /* NumPy 1.26 has no np.bool */
+  if (!d->numpy) return base_hint(err, status, "element types are never converted silently");
+  const char *module = !d->numpy_has ? "ml_dtypes." : t->dtype == BASE_PRED ? "" : "np."; /* NumPy 1.26: no np.bool */
   return base_hint(err, status, "element types are never converted silently: pass %s.astype(%s%s)", param->name->s,
-                   module, name);
+                   module, d->numpy);
 }
 
 /* Types exactly, sizes up to a dynamic dimension's bound. */

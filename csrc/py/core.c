@@ -61,6 +61,8 @@ static PyMethodDef core_functions[] = {
     {"pass_table", py_pass_table, METH_NOARGS, "The passes: {name: {'doc': ..., 'options': {name: doc}}}"},
     {"register_custom_call", py_register_custom_call, METH_VARARGS, "register_custom_call(target, function or None)"},
     {"opcode_table", py_opcode_table, METH_NOARGS, "The rows of the op table, as dicts"},
+    {"op_elsewhere", py_op_elsewhere, METH_O,
+     "op_elsewhere(name) -> the op that NumPy, PyTorch or JAX call so, or None"},
     {"dtype_table", py_dtype_table, METH_NOARGS, "The element types, as dicts"},
     {"error_table", py_error_table, METH_NOARGS, "The error codes: {number: (name, title)}"},
     {"kernel_text", py_kernel_text, METH_O, "kernel_text(text) -> str: the kernel, verified, as the library writes it"},

@@ -138,6 +138,8 @@ PyObject *py_attribute(PyObject *self, PyObject *name) {
   assert(self && name);
   PyObject *found = PyObject_GenericGetAttr(self, name);
   if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  if (PyUnicode_Check(name) && PyUnicode_GET_LENGTH(name) && PyUnicode_READ_CHAR(name, 0) == '_')
+    return NULL; /* Python's own question */
   PyObject *type, *error, *trace;
   PyErr_Fetch(&type, &error, &trace);
   PyErr_NormalizeException(&type, &error, &trace);

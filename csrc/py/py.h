@@ -187,6 +187,8 @@ PyObject *py_run_pipeline(PyObject *core, PyObject *args, PyObject *kwargs);
 PyObject *py_pass_table(PyObject *core, PyObject *unused);
 PyObject *py_register_custom_call(PyObject *core, PyObject *args);
 PyObject *py_opcode_table(PyObject *core, PyObject *unused);
+/* The name of the op that NumPy and others call so, or None. */
+PyObject *py_op_elsewhere(PyObject *core, PyObject *name);
 PyObject *py_dtype_table(PyObject *core, PyObject *unused);
 PyObject *py_error_table(PyObject *core, PyObject *unused);
 PyObject *py_kernel_text(PyObject *core, PyObject *source);

@@ -56,6 +56,14 @@ PyObject *py_opcode_table(PyObject *core, PyObject *unused) {
   return list;
 }
 
+PyObject *py_op_elsewhere(PyObject *core, PyObject *name) {
+  (void)core;
+  const char *word = PyUnicode_AsUTF8(name);
+  xlac_opcode_info info;
+  if (word == NULL) return NULL;
+  return xlac_opcode_get(xlac_opcode_elsewhere(word), &info) ? PyUnicode_FromString(info.text) : Py_NewRef(Py_None);
+}
+
 /* By number, from 1. */
 PyObject *py_dtype_table(PyObject *core, PyObject *unused) {
   (void)core, (void)unused;

@@ -64,20 +64,29 @@ ir_opcode text_opcode_elsewhere(const char *p, size_t n) {
   return IR_OP_INVALID;
 }
 
-ir_opcode text_nearest_opcode(const char *p, size_t n) {
-  ir_opcode best = text_opcode_elsewhere(p, n);
-  if (best) return best;
-  for (unsigned op = 1; op < IR_OP_COUNT && n > 2; op++)
-    if (strncmp(ir_opcode_text(op), p, n) == 0) return (ir_opcode)op;
+ir_opcode text_nearest_name(const char *p, size_t n, bool begins, const char *(*name_of)(ir_opcode op)) {
+  ir_opcode best = IR_OP_INVALID;
   unsigned least = 3;
   for (unsigned op = 1; op < IR_OP_COUNT; op++) {
-    unsigned d = text_edit_distance(p, n, ir_opcode_text(op), 2);
+    const char *known = name_of((ir_opcode)op);
+    if (!known) continue;
+    if (begins && strncmp(known, p, n) == 0) return (ir_opcode)op;
+    unsigned d = text_edit_distance(p, n, known, 2);
     if (d < least) {
       least = d;
       best = (ir_opcode)op;
     }
   }
   return best;
+}
+
+static const char *opcode_text(ir_opcode op) {
+  return ir_opcode_text(op);
+}
+
+ir_opcode text_nearest_opcode(const char *p, size_t n) {
+  ir_opcode best = text_opcode_elsewhere(p, n);
+  return best ? best : text_nearest_name(p, n, n > 2, opcode_text);
 }
 
 /* By rows of the table of distances between beginnings of the two words, of which one is kept. */

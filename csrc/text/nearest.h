@@ -4,6 +4,7 @@
 
 #include "../ir/opcode.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How many letters must be put in, taken out or changed to make b (terminated) of the n bytes at a; most + 1 where that
@@ -12,8 +13,11 @@ unsigned text_edit_distance(const char *a, size_t n, const char *b, unsigned mos
 
 /* The op that other systems call by the n bytes at p, as NumPy has exp and where; IR_OP_INVALID for none. */
 ir_opcode text_opcode_elsewhere(const char *p, size_t n);
-/* The op that an unknown word in HLO text was meant to be: one that other systems call so, else the first whose name
- * begins so, else the first within two edits that has the least of them; IR_OP_INVALID for none. */
+/* The op whose name, by name_of (NULL: it has none), the n bytes at p were meant to be: the first that begins so, where
+ * `begins` allows it, else the first within two edits that has the least of them; IR_OP_INVALID for none. */
+ir_opcode text_nearest_name(const char *p, size_t n, bool begins, const char *(*name_of)(ir_opcode op));
+/* The op that an unknown word in HLO text was meant to be: one that other systems call so, else the nearest of the
+ * names, which begin so only where there are three letters; IR_OP_INVALID for none. */
 ir_opcode text_nearest_opcode(const char *p, size_t n);
 
 #endif

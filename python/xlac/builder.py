@@ -13,12 +13,9 @@ from .value import Value
 FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}  # operands from here on are indices, of a type of their own
 DIRECTIONS = ("eq", "ne", "lt", "le", "gt", "ge")
 SYMBOLS = {"==": "EQ", "!=": "NE", "<": "LT", "<=": "LE", ">": "GT", ">=": "GE"}
-# What NumPy and JAX call it.
-ELSEWHERE = {"exp": "exponential", "sum": 'reduce(x, 0, dimensions=[...], to_apply="add")', "relu": "maximum(x, 0)", "mul": "multiply",
-             "max": 'reduce(x, low, dimensions=[...], to_apply="maximum")', "mean": 'reduce(x, 0, dimensions=[...], to_apply="add") and divide',
-             "sub": "subtract", "div": "divide", "pow": "power", "neg": "negate", "where": "select", "cast": "convert", "astype": "convert",
-             "einsum": "dot", "zeros": "broadcast", "full": "broadcast", "arange": "iota", "concat": "concatenate", "cond": "conditional",
-             "input": "parameter", "softmax": "exponential, reduce and divide"}
+# What NumPy and JAX have as a function and here is more than one op, or one with its arguments; names of single ops: _core.op_elsewhere.
+RECIPES = {"sum": 'reduce(x, 0, dimensions=[...], to_apply="add")', "mean": 'reduce(x, 0, dimensions=[...], to_apply="add") and divide',
+           "max": 'reduce(x, low, dimensions=[...], to_apply="maximum")', "relu": "maximum(x, 0)", "softmax": "exponential, reduce and divide"}
 
 
 def type_of(spec):
@@ -86,7 +83,9 @@ class Builder:
             raise AttributeError(name)
         import difflib
 
-        near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, [n for n in dir(type(self)) if n[0] != "_"], 2)
+        op = _core.op_elsewhere(name)
+        known = RECIPES.get(name) or (op and method_name(op))
+        near = [known] if known else difflib.get_close_matches(name, [n for n in dir(type(self)) if n[0] != "_"], 2)
         raise AttributeError(f"a Builder has no method {name!r}" + (f": use {' or '.join(near)}" if near else "; docs/ops.md lists the ops"))
 
     def sub_builder(self, name):

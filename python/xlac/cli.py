@@ -529,10 +529,11 @@ def ops(args):
 
 def op_hint(name):
     """What NumPy and others call so, else what begins or is spelt nearly so."""
-    from .builder import ELSEWHERE
+    from .builder import RECIPES
 
     names = [row["name"] for row in _core.opcode_table()]
-    near = [ELSEWHERE[name]] if name in ELSEWHERE else [n for n in names if n.startswith(name)][:2] or difflib.get_close_matches(name, names, 2)
+    known = RECIPES.get(name) or _core.op_elsewhere(name)
+    near = [known] if known else [n for n in names if n.startswith(name)][:2] or difflib.get_close_matches(name, names, 2)
     return f"did you mean {' or '.join(near)}?" if near else "`xlac ops` lists the ops"
 
 

@@ -54,7 +54,7 @@ def test_what_is_no_text_name_or_number_of_an_enum_is_refused(x, m):
 
 def test_lookups_of_nothing_find_nothing(x, m):
     null, lib = x.ffi.NULL, x.lib
-    assert lib.xlac_dtype_from_text(null) == 0 and lib.xlac_opcode_from_text(null) == 0 and lib.xlac_attr_kind(null) == null
+    assert lib.xlac_dtype_from_text(null) == 0 and lib.xlac_opcode_from_text(null) == 0 and lib.xlac_opcode_elsewhere(null) == 0 and lib.xlac_attr_kind(null) == null
     assert lib.xlac_computation_find(m, null) == null and lib.xlac_op_find(m, null, null) == null
     assert not lib.xlac_graph_has_lowering(null)
 

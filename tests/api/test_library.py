@@ -81,6 +81,7 @@ def test_op_table(x):
     assert len(names) >= 136 and {"add", "while", "ragged-dot"} <= names
     assert not x.lib.xlac_opcode_get(0, info) and not x.lib.xlac_opcode_get(x.lib.xlac_opcode_count(), info)
     assert not x.lib.xlac_opcode_attr(0, 0, attr)
+    assert x.lib.xlac_opcode_elsewhere(b"matmul") == x.lib.xlac_opcode_from_text(b"dot") and x.lib.xlac_opcode_elsewhere(b"nope") == 0
     assert x.lib.xlac_opcode_from_text(b"nope") == 0 and x.lib.xlac_attr_kind(b"nope") == x.ffi.NULL
 
 

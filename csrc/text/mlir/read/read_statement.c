@@ -61,24 +61,18 @@ static const mlir_op_word *mlir_find_word(mlir_reader *r, base_slice w, bool gen
   return to;
 }
 
-/* The op's name nearest to one that nobody knows: what other systems call so, else one that begins so, else one within
- * two edits; NULL for none. */
+static const char *mlir_name_of(ir_opcode op) {
+  return ir_op_table[op].mlir ? ir_op_table[op].mlir->name : NULL;
+}
+
+/* The op's name nearest to one that nobody knows: what other systems call so, else one that begins so or is spelt
+ * nearly so; NULL for none. */
 static const char *nearest_op(const base_istr *name) {
-  const char *best = NULL, *bare = strchr(name->s, '.');
-  unsigned least = 3;
+  const char *bare = strchr(name->s, '.');
   ir_opcode meant = bare ? text_opcode_elsewhere(bare + 1, strlen(bare + 1)) : IR_OP_INVALID;
-  if (meant && ir_op_table[meant].mlir) return ir_op_table[meant].mlir->name;
-  for (unsigned op = 1; op < IR_OP_COUNT; op++) {
-    const char *known = ir_op_table[op].mlir ? ir_op_table[op].mlir->name : NULL;
-    if (!known) continue;
-    if (name->s[name->n - 1] != '.' && strncmp(known, name->s, name->n) == 0) return known;
-    unsigned d = text_edit_distance(name->s, name->n, known, 2);
-    if (d < least) {
-      least = d;
-      best = known;
-    }
-  }
-  return best;
+  if (!meant || !mlir_name_of(meant))
+    meant = text_nearest_name(name->s, name->n, name->s[name->n - 1] != '.', mlir_name_of);
+  return meant ? mlir_name_of(meant) : NULL;
 }
 
 /* Ops of StableHLO, CHLO and func must be known ones; ops of other dialects are kept where they may be. */
