@@ -25,7 +25,7 @@ static int run_bad_type(const ir_op *param, const ir_type *t, const interp_value
   const base_dtype_info *d = &base_dtype_table[t->dtype];
   int status = run_bad_array(param, t, arg, XLAC_E_ARGUMENT_TYPE, err);
   if (!d->numpy) return base_hint(err, status, "element types are never converted silently");
-  const char *module = !d->numpy_has ? "ml_dtypes." : t->dtype == BASE_PRED ? "" : "np."; /* NumPy 1.26: no np.bool */
+  const char *module = !d->numpy_has ? "ml_dtypes." : t->dtype == XLAC_PRED ? "" : "np."; /* NumPy 1.26: no np.bool */
   return base_hint(err, status, "element types are never converted silently: pass %s.astype(%s%s)", param->name->s,
                    module, d->numpy);
 }

@@ -84,6 +84,9 @@ static amx_shapes amx_shapes_of(int64_t steps) {
   }
 
 AMX_SUMS(cpu_gemm_tile_amx_bf16, "amx-bf16", _tile_dpbf16ps)
-/* A's bytes are unsigned, B's signed. */
-AMX_SUMS(cpu_gemm_tile_amx_bytes, "amx-int8", _tile_dpbusd)
+/* By whether bytes are signed or unsigned, A's and B's. */
+AMX_SUMS(cpu_gemm_tile_amx_ss, "amx-int8", _tile_dpbssd)
+AMX_SUMS(cpu_gemm_tile_amx_su, "amx-int8", _tile_dpbsud)
+AMX_SUMS(cpu_gemm_tile_amx_us, "amx-int8", _tile_dpbusd)
+AMX_SUMS(cpu_gemm_tile_amx_uu, "amx-int8", _tile_dpbuud)
 #endif

@@ -215,13 +215,14 @@ bool cpu_gemm_settle(cpu_gemm *g) {
   return true;
 }
 
-/* The kernel: of bytes in fours where B's are signed, as its instruction takes them. A's may be of either kind. */
+/* The kernel: of bytes in fours where there is one. */
 static void gemm_choose_kernel(cpu_gemm *g) {
   base_dtype a = (base_dtype)g->a_type, b = (base_dtype)g->b_type;
-  bool bytes = g->pairs && base_dtype_bytes(a) == 1 && base_dtype_bytes(b) == 1 && base_dtype_is_signed(b);
-  g->kernel = bytes ? cpu_gemm_kernel_of_bytes() : (cpu_gemm_kernel){NULL, 0, 0};
+  bool bytes = g->pairs && base_dtype_bytes(a) == 1 && base_dtype_bytes(b) == 1;
+  g->shifted = false;
+  g->kernel = bytes ? cpu_gemm_kernel_of_bytes(base_dtype_is_signed(a), base_dtype_is_signed(b), &g->shifted)
+                    : (cpu_gemm_kernel){NULL, 0, 0};
   g->bytes = g->kernel.tile != NULL;
-  g->shifted = g->bytes && base_dtype_is_signed(a);
   if (!g->bytes) g->kernel = cpu_gemm_kernel_of((base_dtype)g->sum, g->pairs);
 }
 

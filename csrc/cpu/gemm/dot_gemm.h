@@ -45,8 +45,9 @@ typedef struct cpu_gemm_kernel {
 /* For sums of type t (F32, F64, S32, S64); pairs: S32 sums of S16 products, or F32 sums of BF16 products where
  * there are base_isa_narrow_products. The best for this CPU. */
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs);
-/* For S32 sums of products of four unsigned bytes by four signed ones; {NULL} where this CPU has none. */
-cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void);
+/* For S32 sums of products of four bytes by four; {NULL} where this CPU has none for A and B of these signs. *shifted:
+ * A is signed, and the kernel takes unsigned ones. */
+cpu_gemm_kernel cpu_gemm_kernel_of_bytes(bool a_signed, bool b_signed, bool *shifted);
 
 /* C[batch, m, n] = sum over k of A[batch, m, k] * B[batch, k, n]. To be filled in: dimensions (cpu_gemm_add), then
  * types (cpu_gemm_types), first elements; then cpu_gemm_prepare, after which it is immutable. */
@@ -55,7 +56,8 @@ typedef struct cpu_gemm {
   uint8_t packed, sum;            /* A and B are packed as, sums are of: of the product's real or integer parts */
   bool pairs, is_complex, small, thin;
   uint8_t isa; /* base_isa, of thin products: asked once, as runs are short */
-  /* cpu_gemm_prepare's: bytes in fours; of A as 128 more than they are, which a row of 128 beside A's takes away. */
+  /* cpu_gemm_prepare's: bytes in fours; shifted: of A as 128 more than they are, which a row of 128 beside A's takes
+   * away. */
   bool bytes, shifted;
   int64_t a_at, b_at, c_at; /* first elements */
   cpu_gemm_dims batch, m, n, k;
@@ -108,7 +110,8 @@ static inline int64_t cpu_gemm_steps(const cpu_gemm *g, int64_t count) {
 
 /* --- dot_amx.c: tiles of 32 by 32 for CPUs with AMX. Any number of steps. Only where
  * BASE_ISA_KNOWS_AMX --- */
-cpu_gemm_tile cpu_gemm_tile_amx_bf16, cpu_gemm_tile_amx_bytes;
+cpu_gemm_tile cpu_gemm_tile_amx_bf16, cpu_gemm_tile_amx_ss, cpu_gemm_tile_amx_su, cpu_gemm_tile_amx_us,
+    cpu_gemm_tile_amx_uu;
 
 /* --- dot_small.c --- */
 bool cpu_gemm_is_small(const cpu_gemm *g);

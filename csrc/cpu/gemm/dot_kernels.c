@@ -202,17 +202,15 @@ static int tile_level(void) {
 }
 
 #if BASE_ISA_KNOWS_AMX
-/* {NULL} where this CPU has none. */
-static cpu_gemm_kernel tile_of_amx(bool bytes) {
-  if (base_isa_narrow_products() != BASE_ISA_AMX) return (cpu_gemm_kernel){NULL, 0, 0};
-  return (cpu_gemm_kernel){bytes ? cpu_gemm_tile_amx_bytes : cpu_gemm_tile_amx_bf16, 32, 32};
-}
+#define TILE_AMX(name) cpu_gemm_tile_amx_##name
 #else
-static cpu_gemm_kernel tile_of_amx(bool bytes) {
-  (void)bytes;
-  return (cpu_gemm_kernel){NULL, 0, 0};
-}
+#define TILE_AMX(name) NULL
 #endif
+/* {NULL} where this CPU has none. */
+static cpu_gemm_kernel tile_of_amx(cpu_gemm_tile *tile) {
+  bool has = base_isa_narrow_products() == BASE_ISA_AMX;
+  return has ? (cpu_gemm_kernel){tile, 32, 32} : (cpu_gemm_kernel){NULL, 0, 0};
+}
 
 cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {
   int kind = t == XLAC_F32 ? 0 : t == XLAC_F64 ? 1 : t == XLAC_S32 ? 2 : 3;
@@ -220,17 +218,22 @@ cpu_gemm_kernel cpu_gemm_kernel_of(base_dtype t, bool pairs) {
   assert(!pairs || t == XLAC_S32 || t == XLAC_F32);
 #if defined(__x86_64__)
   if (pairs && t == XLAC_F32) {
-    cpu_gemm_kernel amx = tile_of_amx(false);
+    cpu_gemm_kernel amx = tile_of_amx(TILE_AMX(bf16));
     return amx.tile ? amx : (cpu_gemm_kernel){tile_f32_bf16, 12, 32};
   }
 #endif
   return tile_table[tile_level()][pairs ? 4 : kind];
 }
 
-cpu_gemm_kernel cpu_gemm_kernel_of_bytes(void) {
-  cpu_gemm_kernel amx = tile_of_amx(true);
+cpu_gemm_kernel cpu_gemm_kernel_of_bytes(bool a_signed, bool b_signed, bool *shifted) {
+  static cpu_gemm_tile *const tiles[2][2] = {{TILE_AMX(uu), TILE_AMX(us)}, {TILE_AMX(su), TILE_AMX(ss)}};
+  cpu_gemm_kernel k = tile_of_amx(tiles[a_signed][b_signed]);
+  *shifted = false;
 #if defined(__x86_64__)
-  if (!amx.tile && base_isa_best() >= BASE_ISA_AVX512_VNNI) return (cpu_gemm_kernel){tile_bytes_vnni, 12, 32};
+  if (!k.tile && b_signed && base_isa_best() >= BASE_ISA_AVX512_VNNI) {
+    *shifted = a_signed;
+    return (cpu_gemm_kernel){tile_bytes_vnni, 12, 32};
+  }
 #endif
-  return amx;
+  return k;
 }
