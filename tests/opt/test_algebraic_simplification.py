@@ -242,3 +242,33 @@ def test_a_scatter_of_one_window_is_no_scatter(n, w, at, want, op):
     assert left(after)[-1] == want and (want == "scatter") == ("scatter" in left(after))
     wanted = bits(xlac.interpret(before, x, u))
     assert bits(xlac.interpret(after, x, u)) == wanted and bits(xlac.compile(xlac.parse(text))(x, u)) == wanted
+
+
+# A product [e,d,t], or [e,t,d], of (e d f) and (e t f), or with another dimension of one side; and a product whose batches are t.
+BATCHES = [
+    ("f32[2,3,4]", "f32[2,5,4]", "f32[2,3,5]", "{2}", "{2}", "f32[5,2]", "f32[5,3]", "0", "2", "0", True),  # te,edt->td
+    ("f32[2,3,4]", "f32[2,5,4]", "f32[2,3,5]", "{2}", "{2}", "f32[3,2]", "f32[3,5]", "0", "1", "0", False),  # de,edt->dt: rows are t already
+    ("f32[2,3,4]", "f32[2,5,4]", "f32[2,3,5]", "{2}", "{2}", "f32[3,5,2]", "f32[3,5]", "0,1", "1,2", "0", False),  # both are batches
+    ("f32[2,3,4]", "f32[2,6,4,5]", "f32[2,3,6,5]", "{2}", "{2}", "f32[5,2]", "f32[5,3,6]", "0", "3", "0", False),  # d would come after the other
+]
+
+
+@pytest.mark.parametrize("lhs, rhs, made, lc, rc, weights, out, batch, of, sums, swaps", BATCHES)
+def test_products_whose_batches_lie_side_by_side_are_made_the_other_way_round(lhs, rhs, made, lc, rc, weights, out, batch, of, sums, swaps):
+    n = weights.count(",")
+    before = xlac.parse(f"""HloModule m
+ENTRY e {{
+  a = {lhs} parameter(0)
+  b = {rhs} parameter(1)
+  w = {weights} parameter(2)
+  p = {made} dot(a, b), lhs_batch_dims={{0}}, lhs_contracting_dims={lc}, rhs_batch_dims={{0}}, rhs_contracting_dims={rc}
+  ROOT r = {out} dot(w, p), lhs_batch_dims={{{batch}}}, lhs_contracting_dims={{{n}}}, rhs_batch_dims={{{of}}}, rhs_contracting_dims={{{sums}}}
+}}""")
+    before.verify()
+    after = before.run("algebraic-simplification,dce")
+    after.verify()
+    rng = np.random.default_rng(5)
+    args = [rng.integers(-9, 9, [int(d) for d in t[4:-1].split(",")]).astype(np.float32) for t in (lhs, rhs, weights)]
+    assert (after.entry.root.operands[1].type.split("{")[0] != made) == swaps and left(after) == ["dot", "dot"]
+    assert bits(xlac.interpret(before, *args)) == bits(xlac.interpret(after, *args))
+    assert np.array_equal(xlac.compile(before)(*args), xlac.interpret(before, *args))

@@ -140,26 +140,34 @@ static bool hs_set_moved(ir_op *op, ir_attr_key key, const ir_ints *list, const 
   return !list || ir_set_ints(op, key, list->n, moved);
 }
 
-/* The transposition before operand `side` is taken away where free dimensions stay in their order, for that is the
- * order of the result's. */
-static bool hs_take_transpose(hs_run *s, ir_op *op, uint32_t side) {
-  const ir_op *from = ir_operand(op, side);
-  if (from->opcode != IR_OP_TRANSPOSE) return false;
-  const ir_ints *permutation = ir_get_ints(from, IR_ATTR_DIMENSIONS);
+/* Whether free dimensions of operand `side` stay in their order, for that is the order of the result's, where its
+ * dimension d becomes dimension to[d] of what is read instead. */
+static bool hs_keeps_order(const ir_op *op, uint32_t side, const int64_t *to) {
   const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
   int64_t last = -1;
-  for (uint32_t d = 0; d < permutation->n; d++) {
+  for (uint32_t d = 0; d < ir_operand_type(op, side)->rank; d++) {
     if (hs_is_listed(batch, d) || hs_is_listed(sum, d)) continue;
-    if (permutation->v[d] < last) return false;
-    last = permutation->v[d];
+    if (to[d] < last) return false;
+    last = to[d];
   }
-  if (!hs_set_moved(op, hs_sides[side].batch, batch, permutation->v) ||
-      !hs_set_moved(op, hs_sides[side].contracting, sum, permutation->v)) {
+  return true;
+}
+
+static bool hs_read_instead(hs_run *s, ir_op *op, uint32_t side, ir_op *instead, const int64_t *to) {
+  const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
+  assert(hs_keeps_order(op, side, to));
+  if (!hs_set_moved(op, hs_sides[side].batch, batch, to) || !hs_set_moved(op, hs_sides[side].contracting, sum, to)) {
     s->x.failed = true;
     return false;
   }
-  ir_set_operand(op, side, (ir_value){ir_operand(from, 0), 0});
+  ir_set_operand(op, side, (ir_value){instead, 0});
   return true;
+}
+
+static bool hs_take_transpose(hs_run *s, ir_op *op, uint32_t side) {
+  const ir_op *from = ir_operand(op, side);
+  const ir_ints *to = from->opcode == IR_OP_TRANSPOSE ? ir_get_ints(from, IR_ATTR_DIMENSIONS) : NULL;
+  return to && hs_keeps_order(op, side, to->v) && hs_read_instead(s, op, side, ir_operand(from, 0), to->v);
 }
 
 /* How many of op's free dimensions there are on that side. */
@@ -237,15 +245,6 @@ static ir_op *hs_dot_by_elements(hs_run *s, ir_op *op) {
   return hs_free_dims(op, 0) == 0 && hs_free_dims(op, 1) == 0 ? hs_dot_inner(s, op) : NULL;
 }
 
-/* Both sides, so that one visit suffices. */
-static ir_op *hs_dot(hs_run *s, ir_op *op) {
-  if (!hs_dot_is_plain(op)) return NULL;
-  ir_op *instead = hs_dot_by_elements(s, op);
-  if (instead) return instead;
-  bool left = hs_take_transpose(s, op, 0), right = hs_take_transpose(s, op, 1);
-  return left || right ? op : NULL;
-}
-
 /* Where dimension d of a dot's result stands once the sides have changed places: batch dimensions stay, and the right
  * side's free ones come before the left side's. */
 static int64_t hs_swapped_dim(const ir_op *dot, int64_t d) {
@@ -284,15 +283,45 @@ static ir_op *hs_swap_sides(hs_run *s, const ir_op *dot) {
   return made;
 }
 
+/* Whether dot may become the one with its sides swapped, with one user to be told. Operands of two types may be two
+ * algorithms, and precision is said by operand. */
+static bool hs_can_swap(const hs_run *s, const ir_op *dot) {
+  if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || ir_is_result(dot)) return false;
+  if (opt_in_edge(&s->facts, dot) || !hlo_is_plain(dot->type)) return false;
+  return ir_operand_type(dot, 0)->dtype == ir_operand_type(dot, 1)->dtype &&
+         !ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) && ir_get_word(dot, IR_ATTR_ALGORITHM) == IR_DOT_UNSET;
+}
+
+/* Where a product's batches lie side by side in what another product gives, that one changes its sides: then a batch is
+ * rows of neighbours. So it is with einsum("etf,efd,te->td"): its first product is [e,d,t], the second has batches t.
+ */
+static bool hs_swap_below(hs_run *s, ir_op *op, uint32_t side) {
+  ir_op *inner = ir_operand(op, side);
+  const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch);
+  if (!hs_can_swap(s, inner) || !hs_free_dims(inner, 1) || !hs_free_dims(inner, 0)) return false;
+  int64_t last = inner->type->rank - 1, then_last = last - hs_free_dims(inner, 1), to[IR_MAX_RANK];
+  if (!hs_is_listed(batch, last) || hs_is_listed(batch, then_last)) return false;
+  for (int64_t d = 0; d <= last; d++) to[d] = hs_swapped_dim(inner, d);
+  ir_op *made = hs_keeps_order(op, side, to) ? hs_swap_sides(s, inner) : NULL;
+  return made && hs_read_instead(s, op, side, made, to);
+}
+
+/* Both sides, so that one visit suffices. */
+static ir_op *hs_dot(hs_run *s, ir_op *op) {
+  if (!hs_dot_is_plain(op)) return NULL;
+  ir_op *instead = hs_dot_by_elements(s, op);
+  if (instead) return instead;
+  bool changed = false;
+  for (uint32_t side = 0; side < 2; side++)
+    if (hs_take_transpose(s, op, side) || hs_swap_below(s, op, side)) changed = true;
+  return changed ? op : NULL;
+}
+
 /* (A B)' is B' A': the same products, added in the same order. What is left of the transposition moves rows. */
 ir_op *hs_transpose_of_dot(hs_run *s, ir_op *op) {
   const ir_op *dot = ir_operand(op, 0);
   const ir_ints *permutation = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-  if (dot->opcode != IR_OP_DOT || !hs_dot_is_plain(dot) || ir_use_count(dot) != 1 || ir_is_result(dot)) return NULL;
-  if (opt_in_edge(&s->facts, dot) || !hlo_is_plain(dot->type) || !hs_wants_swap(dot, permutation)) return NULL;
-  /* Operands of two types may be two algorithms, and precision is said by operand. */
-  if (ir_operand_type(dot, 0)->dtype != ir_operand_type(dot, 1)->dtype) return NULL;
-  if (ir_attr_find(dot, IR_ATTR_OPERAND_PRECISION) || ir_get_word(dot, IR_ATTR_ALGORITHM) != IR_DOT_UNSET) return NULL;
+  if (!hs_can_swap(s, dot) || !hs_wants_swap(dot, permutation)) return NULL;
   int64_t moved[IR_MAX_RANK];
   bool stays = true;
   for (uint32_t i = 0; i < permutation->n; i++) {
