@@ -77,3 +77,32 @@ def test_they_are_recognised():
     cpu = pathlib.Path("/proc/cpuinfo")
     if cpu.exists() and "avx512dq" in cpu.read_text() and "XLAC_MAX_ISA" not in os.environ:
         assert "tiny products" in exe.plan()
+
+
+@pytest.mark.parametrize("t", ["f32", "f64"])
+@pytest.mark.parametrize("rows, k, n", [(256, 8, 8), (257, 3, 3), (1021, 4, 4), (5000, 2, 64), (700, 64, 8), (3000, 16, 16), (2049, 5, 11), (600, 1, 5)])
+def test_a_long_matrix_and_a_small_one(both, t, rows, k, n):
+    """In pieces, of which the last is shorter; either matrix as it is or transposed, on either side."""
+    for long, contracting in (((rows, k), 1), ((k, rows), 0)):
+        for small, other in (((k, n), 0), ((n, k), 1)):
+            x, w = numbers(*long, t=TYPES[t]), numbers(*small, t=TYPES[t], seed=1)
+            for a, b, lists, out in ((long, small, (contracting, other), (rows, n)), (small, long, (other, contracting), (n, rows))):
+                text = dot(t, a, b, out, ([], []), ([lists[0]], [lists[1]]))
+                got, want, _ = both(text, *((x, w) if a is long else (w, x)))
+                near(got, want, 1e-5 if t == "f32" else 1e-13)
+
+
+@pytest.mark.parametrize("small, long, out, contracting", [
+    ((8, 6), (16, 6, 40, 3), (8, 16, 40, 3), (1, 1)), ((16, 40, 3, 8), (8, 6), (16, 40, 3, 6), (3, 0)), ((3, 8), (2, 5, 70, 8, 2), (3, 2, 5, 70, 2), (1, 3)),
+    ((5, 4, 300, 3), (3, 3), (5, 4, 300, 3), (3, 1))])
+def test_a_long_array_of_several_dimensions_and_a_small_matrix(both, small, long, out, contracting):
+    """What is not the innermost of its dimensions is a batch."""
+    text = dot("f32", small, long, out, ([], []), ([contracting[0]], [contracting[1]]))
+    got, want, _ = both(text, numbers(*small), numbers(*long, seed=1))
+    near(got, want, 1e-5)
+
+
+def test_batches_of_long_matrices(both):
+    text = dot("f32", (3, 500, 6), (3, 6, 4), (3, 500, 4), ([0], [0]), ([2], [1]))
+    got, want, exe = both(text, numbers(3, 500, 6), numbers(3, 6, 4, seed=1))
+    near(got, want, 1e-5)

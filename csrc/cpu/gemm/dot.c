@@ -179,7 +179,7 @@ static int dot_prepare_tiny(cpu_prepare_run *x, const cpu_gemm *dims) {
   x->out->work = (uint64_t)ir_operand_type(x->op, 0)->count + (uint64_t)ir_operand_type(x->op, 1)->count;
   x->data = d;
   x->code = dot_by_tiny;
-  return 0;
+  return cpu_tiny_is_long(d->tiny) ? cpu_prepare_lines(x, dims) : 0; /* with what follows, it may be made by lines */
 }
 
 /* One of several devices may find what it reads packed for all of them (turns.c), but by our own product alone. So that

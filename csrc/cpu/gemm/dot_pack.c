@@ -79,7 +79,7 @@ static inline void pack_transpose(pack_four r0, pack_four r1, pack_four r2, pack
 #define PACK_TURN(name, S, UNIT, LOAD, ONE)                                                                          \
   static bool name(const S *x, const int64_t *lines, int n_lines, int64_t n, int64_t p, uint32_t *to, int columns) { \
     if (p % (UNIT) || n % (UNIT)) return false;                                                                      \
-    uint32_t *out = to + p / (UNIT)*columns;                                                                         \
+    uint32_t *out = to + p / (UNIT) * columns;                                                                       \
     for (int c = 0; c + 4 <= n_lines; c += 4) {                                                                      \
       const S *const all[4] = {x + lines[c], x + lines[c + 1], x + lines[c + 2], x + lines[c + 3]};                  \
       int64_t j = 0;                                                                                                 \
@@ -106,7 +106,7 @@ static inline uint32_t pack_word(const void *p) {
   memcpy(&v, p, sizeof v);
   return v;
 }
-#define PACK_ONE_BF16(p) ((uint32_t) * (p) << 16)
+#define PACK_ONE_BF16(p) ((uint32_t)*(p) << 16)
 PACK_TURN(pack_turn_4, uint32_t, 1, PACK_FOUR, pack_word)
 PACK_TURN(pack_turn_bf16, uint16_t, 1, PACK_FOUR_BF16, PACK_ONE_BF16)
 PACK_TURN(pack_turn_2, uint16_t, 2, PACK_FOUR, pack_word)
@@ -157,7 +157,7 @@ PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
       if (run >= PACK_SHORT) {                                                                                   \
         for (int64_t i = 0; i < n; i++) {                                                                        \
           const S *restrict in = x + lines[first] + (at ? at[i] : i);                                            \
-          D *restrict row = out + ((p + i) / (GROUP)*columns + first) * (GROUP) + (p + i) % (GROUP);             \
+          D *restrict row = out + ((p + i) / (GROUP) * columns + first) * (GROUP) + (p + i) % (GROUP);           \
           if (i + PACK_AHEAD < n)                                                                                \
             pack_fetch(x + lines[first] + (at ? at[i + PACK_AHEAD] : i + PACK_AHEAD), (size_t)run * sizeof *in); \
           if (run == PACK_WIDE)                                                                                  \
@@ -175,7 +175,7 @@ PACK_TURN_ROWS(pack_turn_rows_bf16, uint16_t, PACK_FOUR_BF16)
       for (int64_t i = 0; i < n; i += PACK_STRIP)                                                                \
         for (int c = first; c < first + run; c++)                                                                \
           for (int64_t j = i; j < n && j < i + PACK_STRIP; j++)                                                  \
-            out[((p + j) / (GROUP)*columns + c) * (GROUP) + (p + j) % (GROUP)] =                                 \
+            out[((p + j) / (GROUP) * columns + c) * (GROUP) + (p + j) % (GROUP)] =                               \
                 VALUE(x[lines[c] + (at ? at[j] : j)]);                                                           \
     }                                                                                                            \
   }
@@ -264,7 +264,7 @@ static inline void pack_zip_1(const uint8_t *const *row, int column, uint8_t *to
         for (int j = 0; j < (GROUP); j++) row[j] = x + (at ? at[i + j] : i + j);                                    \
         for (int j = 0; j < (GROUP) && i + PACK_AHEAD + j < n; j++)                                                 \
           pack_fetch(x + (at ? at[i + PACK_AHEAD + j] : i + PACK_AHEAD + j), (size_t)n_lines * sizeof(T));          \
-        for (int c = 0; c < n_lines; c += lanes) ZIP(row, c, out + (GROUP)*c);                                      \
+        for (int c = 0; c < n_lines; c += lanes) ZIP(row, c, out + (GROUP) * c);                                    \
       }                                                                                                             \
     PLAIN(from + (at ? 0 : i * (int64_t)sizeof(T)), lines, n_lines, at ? at + i : NULL, n - i, p + i, to, columns); \
   }

@@ -1,5 +1,7 @@
 /* Many tiny products, each of which is too little for packing, and even for a call: rows of results are vectors, with
- * masks for what a matrix lacks, and all offsets but those of the batch are strides.
+ * masks for what a matrix lacks, and all offsets but those of the batch are strides. Products of a long matrix and a
+ * small one (points by a rotation, pixels by a change of colours, blocks by a cosine transform) are such, piece by
+ * piece: packing what is read once would cost as much as the product.
  *
  *    by rows      results of a row side by side: row i is the sum of A[i,p] times row p of B
  *    by columns   one result a row, both operands contiguous along k: four rows' products are folded together
@@ -10,11 +12,16 @@
 #include "dot_tiny.h"
 
 enum {
-  TINY_BATCHES = 8,    /* fewer are not many */
-  TINY_WORK = 1024,    /* products in each, of two matrices */
-  TINY_VECTOR = 8192,  /* and where one is a vector */
-  TINY_TURNED = 256,   /* elements of a B whose rows are not neighbours: it is copied */
-  TINY_OFFSETS = 64,   /* batches whose offsets are listed at a time */
+  TINY_BATCHES = 8,   /* fewer are not many */
+  TINY_WORK = 1024,   /* products in each, of two matrices */
+  TINY_VECTOR = 8192, /* and where one is a vector */
+  TINY_TURNED = 256,  /* elements of a B whose rows are not neighbours: it is copied */
+  TINY_OFFSETS = 64,  /* batches whose offsets are listed at a time */
+  TINY_LONG = 256,    /* rows, or columns, from which on a matrix is long */
+  TINY_LEAST = 4,     /* along its innermost dimension */
+  TINY_SIDE = 64,     /* of the other matrix at most, and so many elements */
+  TINY_SMALL = 512,
+  TINY_PIECE = 4096,   /* elements of the long matrix in a piece, about */
   TINY_GRAIN = 1 << 15 /* products for which another thread is worth while */
 };
 
@@ -23,6 +30,8 @@ enum {
 struct cpu_tiny {
   int64_t m, n, k, a_m, a_k, b_k, c_m, turned, turned_k;
   bool by_columns, is_double;
+  bool is_long, long_rows; /* the long matrix's rows are m, else n is its columns */
+  int64_t piece, pieces;   /* rows or columns; one piece where none is long */
   cpu_gemm_dims batch;
 };
 
@@ -32,7 +41,18 @@ typedef void tiny_fn(const cpu_tiny *t, const char *a, const char *b, char *c);
 #include <immintrin.h>
 #define TINY_TARGET __attribute__((target("avx512f,avx512vl,avx512dq,fma")))
 
-/* By rows, four at a time: a row of B is loaded once for them. */
+/* By rows, eight or four at a time: a row of B is loaded once for them, and that many sums are on their way. */
+#define TINY_SOME(R, T, VEC, ZERO, LOAD, STORE, SPREAD, MADD)                    \
+  for (; i + (R) <= t->m; i += (R)) {                                            \
+    VEC s[R];                                                                    \
+    const T *x = a + i * t->a_m;                                                 \
+    for (int r = 0; r < (R); r++) s[r] = ZERO();                                 \
+    for (int64_t p = 0; p < t->k; p++, x += t->a_k) {                            \
+      VEC y = LOAD(mask, b + p * t->b_k);                                        \
+      for (int r = 0; r < (R); r++) s[r] = MADD(SPREAD(x[r * t->a_m]), y, s[r]); \
+    }                                                                            \
+    for (int r = 0; r < (R); r++) STORE(c + (i + r) * t->c_m + j, mask, s[r]);   \
+  }
 #define TINY_ROWS(name, T, VEC, MASK, LANES, ZERO, LOAD, STORE, SPREAD, MADD)                         \
   TINY_TARGET static void name(const cpu_tiny *t, const char *from_a, const char *from_b, char *to) { \
     const T *a = (const T *)(const void *)from_a;                                                     \
@@ -41,22 +61,8 @@ typedef void tiny_fn(const cpu_tiny *t, const char *a, const char *b, char *c);
       const T *b = (const T *)(const void *)from_b + j;                                               \
       MASK mask = (MASK)(t->n - j < LANES ? (1 << (t->n - j)) - 1 : -1);                              \
       int64_t i = 0;                                                                                  \
-      for (; i + 4 <= t->m; i += 4) {                                                                 \
-        VEC s0 = ZERO(), s1 = ZERO(), s2 = ZERO(), s3 = ZERO();                                       \
-        const T *x = a + i * t->a_m;                                                                  \
-        for (int64_t p = 0; p < t->k; p++, x += t->a_k) {                                             \
-          VEC y = LOAD(mask, b + p * t->b_k);                                                         \
-          s0 = MADD(SPREAD(x[0]), y, s0);                                                             \
-          s1 = MADD(SPREAD(x[t->a_m]), y, s1);                                                        \
-          s2 = MADD(SPREAD(x[2 * t->a_m]), y, s2);                                                    \
-          s3 = MADD(SPREAD(x[3 * t->a_m]), y, s3);                                                    \
-        }                                                                                             \
-        T *z = c + i * t->c_m + j;                                                                    \
-        STORE(z, mask, s0);                                                                           \
-        STORE(z + t->c_m, mask, s1);                                                                  \
-        STORE(z + 2 * t->c_m, mask, s2);                                                              \
-        STORE(z + 3 * t->c_m, mask, s3);                                                              \
-      }                                                                                               \
+      TINY_SOME(8, T, VEC, ZERO, LOAD, STORE, SPREAD, MADD)                                           \
+      TINY_SOME(4, T, VEC, ZERO, LOAD, STORE, SPREAD, MADD)                                           \
       for (; i < t->m; i++) {                                                                         \
         VEC s0 = ZERO(), s1 = ZERO(), s2 = ZERO(), s3 = ZERO();                                       \
         const T *x = a + i * t->a_m;                                                                  \
@@ -82,6 +88,10 @@ TINY_ROWS(tiny_rows_f64_8, double, __m512d, __mmask8, 8, _mm512_setzero_pd, _mm5
 /* The sums of four vectors, side by side. */
 static inline TINY_TARGET __m128 tiny_fold_f32_4(const __m128 *s) {
   return _mm_hadd_ps(_mm_hadd_ps(s[0], s[1]), _mm_hadd_ps(s[2], s[3]));
+}
+static inline TINY_TARGET __m128 tiny_fold_f32_8(const __m256 *s) {
+  __m256 x = _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+  return _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
 }
 static inline TINY_TARGET __m128 tiny_fold_f32_16(const __m512 *s) {
   __m128 x[4];
@@ -122,13 +132,16 @@ static inline TINY_TARGET __m256d tiny_fold_f64_8(const __m512d *s) {
   }
 TINY_COLUMNS(tiny_columns_f32_4, float, __m128, __mmask8, 4, _mm_setzero_ps, _mm_maskz_loadu_ps, _mm_fmadd_ps,
              tiny_fold_f32_4, __m128)
+TINY_COLUMNS(tiny_columns_f32_8, float, __m256, __mmask8, 8, _mm256_setzero_ps, _mm256_maskz_loadu_ps, _mm256_fmadd_ps,
+             tiny_fold_f32_8, __m128)
 TINY_COLUMNS(tiny_columns_f32_16, float, __m512, __mmask16, 16, _mm512_setzero_ps, _mm512_maskz_loadu_ps,
              _mm512_fmadd_ps, tiny_fold_f32_16, __m128)
 TINY_COLUMNS(tiny_columns_f64_8, double, __m512d, __mmask8, 8, _mm512_setzero_pd, _mm512_maskz_loadu_pd,
              _mm512_fmadd_pd, tiny_fold_f64_8, __m256d)
 
 static tiny_fn *tiny_fn_of(const cpu_tiny *t) {
-  if (t->by_columns) return t->is_double ? tiny_columns_f64_8 : t->k <= 4 ? tiny_columns_f32_4 : tiny_columns_f32_16;
+  if (t->by_columns && t->is_double) return tiny_columns_f64_8;
+  if (t->by_columns) return t->k <= 4 ? tiny_columns_f32_4 : t->k <= 8 ? tiny_columns_f32_8 : tiny_columns_f32_16;
   return t->is_double ? tiny_rows_f64_8 : t->n <= 4 ? tiny_rows_f32_4 : tiny_rows_f32_16;
 }
 static bool tiny_may_run(void) {
@@ -173,6 +186,30 @@ static bool tiny_fit(cpu_tiny *t, const cpu_gemm *g, bool *exchanged) {
   return tiny_take(t, g, false);
 }
 
+/* Whether `tall`'s side is long and the other one's small; all but the innermost of its dimensions are batches then, in
+ * which the other matrix stays. */
+static bool tiny_spread(cpu_gemm_dims *batch, cpu_gemm_dims *tall, const cpu_gemm_dims *other, int64_t k) {
+  if (tall->count < TINY_LONG || other->count < 2 || other->count > TINY_SIDE || other->count * k > TINY_SMALL)
+    return false;
+  if (batch->n + tall->n > GEMM_MAX_DIMS || tall->v[tall->n - 1].n < TINY_LEAST) return false;
+  for (uint32_t d = 0; d + 1 < tall->n; d++)
+    cpu_gemm_add(batch, tall->v[d].n, tall->v[d].a, tall->v[d].b, tall->v[d].c);
+  for (uint32_t d = 0; d + 1 < tall->n; d++) batch->count *= tall->v[d].n;
+  tall->v[0] = tall->v[tall->n - 1];
+  tall->count = tall->v[0].n;
+  tall->n = 1;
+  return true;
+}
+
+/* Pieces of a multiple of what a loop does at once, so that all rows are computed in one way. */
+static void tiny_cut(cpu_tiny *t, bool is_long) {
+  int64_t piece = (TINY_PIECE / t->k + 15) / 16 * 16, n = t->m > t->n ? t->m : t->n;
+  t->is_long = is_long;
+  t->long_rows = t->m > t->n;
+  t->piece = is_long ? piece : n;
+  t->pieces = (n + t->piece - 1) / t->piece;
+}
+
 static bool tiny_is_worth(const cpu_tiny *t, int64_t batches) {
   bool vector = t->m == 1 || t->n == 1;
   return batches >= TINY_BATCHES && t->m * t->n * t->k <= (vector ? TINY_VECTOR : TINY_WORK);
@@ -183,9 +220,12 @@ const cpu_tiny *cpu_tiny_make(const cpu_gemm *dims, base_dtype type, base_arena 
   cpu_tiny t;
   *failed = false;
   if (!tiny_may_run() || (type != XLAC_F32 && type != XLAC_F64) || !cpu_gemm_settle(&g)) return NULL;
-  if (!tiny_is_one(&g.m) || !tiny_is_one(&g.n) || !tiny_is_one(&g.k)) return NULL;
-  if (g.m.count > TINY_VECTOR || g.n.count > TINY_VECTOR || g.k.count > TINY_VECTOR) return NULL;
-  if (!tiny_fit(&t, &g, exchanged) || !tiny_is_worth(&t, g.batch.count)) return NULL;
+  if (!tiny_is_one(&g.k) || g.k.count > TINY_VECTOR) return NULL;
+  bool is_long = tiny_spread(&g.batch, &g.m, &g.n, g.k.count) || tiny_spread(&g.batch, &g.n, &g.m, g.k.count);
+  if (!tiny_is_one(&g.m) || !tiny_is_one(&g.n)) return NULL;
+  if (!is_long && (g.m.count > TINY_VECTOR || g.n.count > TINY_VECTOR)) return NULL;
+  if (!tiny_fit(&t, &g, exchanged) || !(is_long || tiny_is_worth(&t, g.batch.count))) return NULL;
+  tiny_cut(&t, is_long);
   t.is_double = type == XLAC_F64;
   t.batch = g.batch;
   for (uint32_t d = 0; *exchanged && d < t.batch.n; d++) {
@@ -196,6 +236,10 @@ const cpu_tiny *cpu_tiny_make(const cpu_gemm *dims, base_dtype type, base_arena 
   const cpu_tiny *own = base_arena_memdup(arena, &t, sizeof t);
   *failed = !own;
   return own;
+}
+
+bool cpu_tiny_is_long(const cpu_tiny *t) {
+  return t->is_long;
 }
 
 typedef struct tiny_run {
@@ -218,29 +262,46 @@ static const char *tiny_turn(const cpu_tiny *t, const char *b, char *to) {
   return to;
 }
 
-/* For rt_parallel_for: batches. */
+/* A piece of one product, whose matrices begin there. */
+static void tiny_piece(const cpu_tiny *t, int64_t piece, const char *a, const char *b, char *c) {
+  char turned[8 * TINY_TURNED] __attribute__((aligned(64)));
+  tiny_fn *fn = tiny_fn_of(t);
+  if (t->pieces == 1) {
+    fn(t, a, tiny_turn(t, b, turned), c);
+    return;
+  }
+  cpu_tiny part = *t;
+  int64_t size = t->is_double ? 8 : 4, from = piece * t->piece, *n = t->long_rows ? &part.m : &part.n;
+  if (*n - from < t->piece)
+    *n -= from;
+  else
+    *n = t->piece;
+  if (t->long_rows)
+    fn(&part, a + from * t->a_m * size, tiny_turn(t, b, turned), c + from * t->c_m * size);
+  else
+    fn(&part, a, b + from * size, c + from * size);
+}
+
+/* For rt_parallel_for: pieces of batches. */
 static void tiny_range(void *ctx, size_t begin, size_t end) {
   const tiny_run *r = ctx;
   const cpu_tiny *t = r->t;
-  tiny_fn *fn = tiny_fn_of(t);
-  char turned[8 * TINY_TURNED] __attribute__((aligned(64)));
-  int64_t at[3][TINY_OFFSETS], size = t->is_double ? 8 : 4;
-  if (t->batch.n == 1) {
-    const cpu_gemm_dim *d = &t->batch.v[0];
-    for (int64_t i = (int64_t)begin; i < (int64_t)end; i++)
-      fn(t, r->a + i * d->a * size, tiny_turn(t, r->b + i * d->b * size, turned), r->c + i * d->c * size);
-    return;
-  }
-  for (int64_t i = (int64_t)begin, n = 0; i < (int64_t)end; i += n) {
-    n = (int64_t)end - i < TINY_OFFSETS ? (int64_t)end - i : TINY_OFFSETS;
-    for (int which = 0; which < 3; which++) cpu_gemm_offsets(&t->batch, "abc"[which], i, n, at[which]);
-    for (int64_t j = 0; j < n; j++)
-      fn(t, r->a + at[0][j] * size, tiny_turn(t, r->b + at[1][j] * size, turned), r->c + at[2][j] * size);
+  int64_t at[3][TINY_OFFSETS], size = t->is_double ? 8 : 4, last = (int64_t)end;
+  for (int64_t i = (int64_t)begin, n = 0; i < last; i += n) {
+    int64_t batch = i / t->pieces, batches = (last - 1) / t->pieces + 1 - batch;
+    if (batches > TINY_OFFSETS) batches = TINY_OFFSETS;
+    n = (batch + batches) * t->pieces - i < last - i ? (batch + batches) * t->pieces - i : last - i;
+    for (int which = 0; which < 3; which++) cpu_gemm_offsets(&t->batch, "abc"[which], batch, batches, at[which]);
+    for (int64_t j = i; j < i + n; j++) {
+      int64_t b = j / t->pieces - batch;
+      tiny_piece(t, j % t->pieces, r->a + at[0][b] * size, r->b + at[1][b] * size, r->c + at[2][b] * size);
+    }
   }
 }
 
 void cpu_tiny_run(const cpu_tiny *t, rt_pool *pool, const void *a, const void *b, void *c) {
   tiny_run r = {t, a, b, c};
+  int64_t work = t->m * t->n * t->k / t->pieces;
   assert(t->m > 0 && t->n > 0 && t->k > 0);
-  rt_parallel_for(pool, (size_t)t->batch.count, (size_t)(TINY_GRAIN / (t->m * t->n * t->k) + 1), tiny_range, &r);
+  rt_parallel_for(pool, (size_t)(t->batch.count * t->pieces), (size_t)(TINY_GRAIN / (work + 1) + 1), tiny_range, &r);
 }

@@ -9,6 +9,8 @@
  * operands have changed places. */
 typedef struct cpu_tiny cpu_tiny;
 const cpu_tiny *cpu_tiny_make(const cpu_gemm *dims, base_dtype type, base_arena *arena, bool *exchanged, bool *failed);
+/* Whether it is a product of a long matrix and a small one. */
+bool cpu_tiny_is_long(const cpu_tiny *t);
 void cpu_tiny_run(const cpu_tiny *t, rt_pool *pool, const void *a, const void *b, void *c);
 
 #endif
