@@ -45,10 +45,11 @@ double math_bessel_i1e_f64(double x);
   MATH_INLINE float math_##name##_f32(float x) { \
     return (float)math_##name##_f64(x);          \
   }
-MATH_ROUNDED(lgamma)
-MATH_ROUNDED(digamma)
 MATH_ROUNDED(bessel_i1e)
 #undef MATH_ROUNDED
+/* math_called.h */
+float math_lgamma_f32(float x);
+float math_digamma_f32(float x);
 MATH_INLINE float math_zeta_f32(float x, float q) {
   return (float)math_zeta_f64(x, q);
 }
