@@ -36,6 +36,26 @@ UNARY = {"lgamma": (lambda x: mpmath.log(abs(mpmath.gamma(x))), 0.05, 40), "diga
          "tan": (mpmath.tan, -1.4, 1.4), "square": (lambda x: x * x, -10, 10)}
 
 
+def neighbours(*numbers, n=6):
+    """Each number, and the n f32 on either side of it."""
+    bits = np.array(numbers, np.float32).view(np.int32)
+    return (bits[:, None] + np.arange(-n, n + 1, dtype=np.int32)).reshape(-1).view(np.float32)
+
+
+@pytest.mark.parametrize("op, exact, zeros", [("lgamma", lambda x: mpmath.log(abs(mpmath.gamma(x))), (1.0, 2.0, -2.457024738, -2.747682648, -3.143580889)),
+                                              ("digamma", mpmath.digamma, (1.461632145, -0.504083008, -1.573498473, -2.610720869))])
+def test_gammas_of_f32_are_nearly_rounded_right_also_where_they_are_nearly_zero(op, exact, zeros):
+    rng = np.random.default_rng(3)
+    x = np.concatenate([neighbours(*zeros), neighbours(0.5, 1e-20, 3.0, 12.0, 1e8), np.nextafter(np.arange(-9, 0, dtype=np.float32), np.float32(0)),
+                        rng.uniform(-9, 4, 300).astype(np.float32), np.exp(rng.uniform(-60, 80, 200)).astype(np.float32)])
+    x = x[(x > 0) | (x != np.floor(x))]
+    for got in (run("chlo." + op, x), xlac.compile(f"func.func @main(%a: {kind(x)}) -> {kind(x)} {{\n  %r = chlo.{op} %a : {kind(x)} -> {kind(x)}\n"
+                                                   f"  return %r : {kind(x)}\n}}")(x)):
+        for v, g in zip(x, got, strict=True):
+            want = exact(mpmath.mpf(float(v)))
+            assert abs(mpmath.mpf(float(g)) - want) <= 0.6 * float(np.spacing(np.float32(abs(want)))), (v, g, want)
+
+
 @pytest.mark.parametrize("dtype, tolerance", [(np.float32, 2.0**-22), (np.float64, 1e-11), (np.float16, 2.0**-10),
                                               (ml_dtypes.bfloat16, 2.0**-7)])
 @pytest.mark.parametrize("name", UNARY)
