@@ -42,8 +42,9 @@ def neighbours(*numbers, n=6):
     return (bits[:, None] + np.arange(-n, n + 1, dtype=np.int32)).reshape(-1).view(np.float32)
 
 
-@pytest.mark.parametrize("op, exact, zeros", [("lgamma", lambda x: mpmath.log(abs(mpmath.gamma(x))), (1.0, 2.0, -2.457024738, -2.747682648, -3.143580889)),
-                                              ("digamma", mpmath.digamma, (1.461632145, -0.504083008, -1.573498473, -2.610720869))])
+@pytest.mark.parametrize("op, exact, zeros", [
+    ("lgamma", lambda x: mpmath.log(abs(mpmath.gamma(x))), (1.0, 2.0, -2.457024738, -2.747682648, -3.143580889)),
+    ("digamma", mpmath.digamma, (1.461632145, -0.504083008, -1.573498473, -2.610720869))])
 def test_gammas_of_f32_are_nearly_rounded_right_also_where_they_are_nearly_zero(op, exact, zeros):
     rng = np.random.default_rng(3)
     x = np.concatenate([neighbours(*zeros), neighbours(0.5, 1e-20, 3.0, 12.0, 1e8), np.nextafter(np.arange(-9, 0, dtype=np.float32), np.float32(0)),
