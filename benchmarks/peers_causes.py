@@ -15,7 +15,7 @@ CAUSES = [
      "ops that are alike for both parts of a complex number on lanes as they lie; a table of rounded bits for 8-bit floats"),
     (r"^op ", "c128 is computed by calls, on pairs of f64; 16-bit floats as f32, and f32 with smaller errors than XLA's; 8-bit floats are rounded by steps of "
      "integers", "pairs of f64 in machine code; shorter series where a result is rounded to 16 bits anyway"),
-    (r"gamma", "profiled: lgamma and digamma are called for one number at a time", "their series as machine code"),
+    (r"gamma", "profiled: lgamma and digamma were called for one number at a time (not so since this run)", "those of f64, too"),
     (r"schroedinger", "profiled: Fourier transforms with transpositions between them", "the transposition in the transform's last step"),
     (r"jpeg", "profiled: a long array times an 8 by 8 matrix went by a packed copy (not so since this run)", "see dot_tiny.c"),
     (r"mixture_of_experts", "profiled: a product whose batches lay side by side in what another gives (not so since this run)", "the gate's zeros left out"),
