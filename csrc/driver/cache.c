@@ -74,16 +74,20 @@ static bool cache_put_build(base_text *out) {
   Elf64_Ehdr head;
   Elf64_Phdr p;
   uint64_t mapped = 0;
-  if (!__ehdr_start) return false;
-  memcpy(&head, __ehdr_start, sizeof head);
+  /* Read once, by a plain load, which linkers turn into the address: a slot of a table may be left 0 (ld, of weak
+   * symbols whose value is 0). */
+  const char *const volatile own = __ehdr_start;
+  const char *start = own;
+  if (!start) return false;
+  memcpy(&head, start, sizeof head);
   for (uint32_t i = 0; i < head.e_phnum; i++) {
-    memcpy(&p, __ehdr_start + head.e_phoff + i * sizeof p, sizeof p);
+    memcpy(&p, start + head.e_phoff + i * sizeof p, sizeof p);
     if (p.p_type == PT_LOAD && p.p_offset == 0) mapped = p.p_filesz;
   }
   for (uint32_t i = 0; i < head.e_phnum; i++) {
-    memcpy(&p, __ehdr_start + head.e_phoff + i * sizeof p, sizeof p);
+    memcpy(&p, start + head.e_phoff + i * sizeof p, sizeof p);
     bool here = p.p_type == PT_NOTE && p.p_offset < mapped && p.p_filesz <= mapped - p.p_offset;
-    if (here && cache_put_note(out, __ehdr_start + p.p_offset, p.p_filesz)) return true;
+    if (here && cache_put_note(out, start + p.p_offset, p.p_filesz)) return true;
   }
   return false;
 }
