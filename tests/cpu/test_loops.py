@@ -217,3 +217,63 @@ def test_an_endless_loop_is_interrupted():
             exe(np.float32(1))
     finally:
         signal.signal(signal.SIGALRM, before)
+
+# Each branch compares numbers of its own type, whose truth values are lanes of that width.
+TRUTHS = """HloModule m
+t {{ p = (f32[], {W}[], f32[]) parameter(0)
+ a = f32[] get-tuple-element(p), index=0
+ c = f32[] get-tuple-element(p), index=2
+ ROOT r = pred[] compare(a, c), direction=LT }}
+f {{ p = (f32[], {W}[], f32[]) parameter(0)
+ b = {W}[] get-tuple-element(p), index=1
+ z = {W}[] constant(3)
+ ROOT r = pred[] compare(b, z), direction=GT }}
+body {{ p = (s32[], f32[], {W}[], f32[], f32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ a = f32[] get-tuple-element(p), index=1
+ b = {W}[] get-tuple-element(p), index=2
+ c = f32[] get-tuple-element(p), index=3
+ s = f32[] get-tuple-element(p), index=4
+ one = s32[] constant(1)
+ two = s32[] constant(2)
+ j = s32[] add(i, one)
+ m = s32[] remainder(i, two)
+ zero = s32[] constant(0)
+ even = pred[] compare(m, zero), direction=EQ
+ q = (f32[], {W}[], f32[]) tuple(a, b, c)
+ k = pred[] conditional(even, q, q), true_computation={A}, false_computation={B}
+ h = f32[] constant(1)
+ w = f32[] convert(k)
+ u = {W}[] constant(1)
+ kw = {W}[] convert(k)
+ b2 = {W}[] add(b, kw)
+ b3 = {W}[] add(b2, u)
+ lim = {W}[] constant(7)
+ b4 = {W}[] remainder(b3, lim)
+ sn = f32[] add(s, w)
+ ten = f32[] constant(0.3)
+ a2 = f32[] add(a, ten)
+ a3 = f32[] select(k, a2, h)
+ ROOT t = (s32[], f32[], {W}[], f32[], f32[]) tuple(j, a3, b4, c, sn) }}
+cond {{ p = (s32[], f32[], {W}[], f32[], f32[]) parameter(0)
+ i = s32[] get-tuple-element(p), index=0
+ n = s32[] constant(37)
+ ROOT c = pred[] compare(i, n), direction=LT }}
+ENTRY e {{ a = f32[] parameter(0)
+ b = {W}[] parameter(1)
+ c = f32[] parameter(2)
+ z = s32[] constant(0)
+ s = f32[] constant(0)
+ t = (s32[], f32[], {W}[], f32[], f32[]) tuple(z, a, b, c, s)
+ ROOT w = (s32[], f32[], {W}[], f32[], f32[]) while(t), condition=cond, body=body }}
+"""
+
+
+@pytest.mark.parametrize("t", ["s64", "f64", "s8", "s32"])
+@pytest.mark.parametrize("branches", ["tf", "ft"])
+def test_branches_that_give_truth_values_of_different_widths(both, t, branches):
+    text = TRUTHS.format(W=t, A=branches[0], B=branches[1])
+    kind = {"s64": np.int64, "f64": np.float64, "s8": np.int8, "s32": np.int32}[t]
+    for v in range(9):
+        got, want, _ = both(text, np.float32(v * 0.9 - 3), kind(v), np.float32(v * 0.4))
+        assert same_bits(got, want)
