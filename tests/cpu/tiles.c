@@ -81,16 +81,27 @@ static float widened(const char *p) {
   return f;
 }
 
-/* One step: of two bf16, or of four bytes, the left ones unsigned. */
-static double step_of(bool bytes, const char *x, const char *y) {
+/* What a kernel multiplies: two bf16, or four bytes, which are signed or not. */
+typedef struct narrow_kind {
+  bool bytes, left_signed, right_signed;
+} narrow_kind;
+
+static double byte_of(char v, bool is_signed) {
+  return is_signed ? (double)(int8_t)v : (double)(uint8_t)v;
+}
+
+/* One step. */
+static double step_of(narrow_kind kind, const char *x, const char *y) {
   double sum = 0;
-  for (int i = 0; i < (bytes ? 4 : 2); i++)
-    sum += bytes ? (double)(uint8_t)x[i] * (int8_t)y[i] : (double)widened(x + 2 * i) * widened(y + 2 * i);
+  for (int i = 0; i < (kind.bytes ? 4 : 2); i++)
+    sum += kind.bytes ? byte_of(x[i], kind.left_signed) * byte_of(y[i], kind.right_signed)
+                      : (double)widened(x + 2 * i) * widened(y + 2 * i);
   return sum;
 }
 
 /* Tiles of bytes, and of bf16: for some numbers of steps, in turn the first block of k and a later one. */
-static int check_narrow(cpu_gemm_kernel k, bool bytes) {
+static int check_narrow(cpu_gemm_kernel k, narrow_kind kind) {
+  bool bytes = kind.bytes;
   int wrong = 0;
   for (int steps = 0; steps <= 40; steps++) {
     fill(2, left, sizeof left);
@@ -104,7 +115,7 @@ static int check_narrow(cpu_gemm_kernel k, bool bytes) {
         const char *got = sums + row * GEMM_ROW_BYTES + column * 4;
         double want = 0;
         for (int p = 0; p < steps; p++)
-          want += 2 * step_of(bytes, left + row * GEMM_ROW_BYTES + p * 4, right + (p * k.columns + column) * 4);
+          want += 2 * step_of(kind, left + row * GEMM_ROW_BYTES + p * 4, right + (p * k.columns + column) * 4);
         double is = bytes ? (double)(int32_t)whole(2, got) : number(0, got);
         wrong += !(fabs(is - want) <= (bytes ? 0 : 1e-3));
       }
@@ -118,9 +129,13 @@ static int check_all_narrow(void) {
   int wrong = 0;
   for (int i = 0; i < 2; i++) {
     if (i == 1) setenv("XLAC_MAX_ISA", "avx512_bf16", 1);
-    if (cpu_gemm_kernel_of_bytes().tile) wrong += check_narrow(cpu_gemm_kernel_of_bytes(), true);
+    for (int signs = 0; signs < 4; signs++) {
+      bool shifted, left_signed = signs & 1, right_signed = signs & 2;
+      cpu_gemm_kernel k = cpu_gemm_kernel_of_bytes(left_signed, right_signed, &shifted);
+      if (k.tile) wrong += check_narrow(k, (narrow_kind){true, left_signed && !shifted, right_signed});
+    }
     if (base_isa_narrow_products() != BASE_ISA_NO_NARROW)
-      wrong += check_narrow(cpu_gemm_kernel_of(XLAC_F32, true), false);
+      wrong += check_narrow(cpu_gemm_kernel_of(XLAC_F32, true), (narrow_kind){false, true, true});
   }
   return wrong;
 }
