@@ -34,7 +34,6 @@ ONCE = LOOPS + " -fno-inline-functions" * (not CLANG)  # what is not said to be 
 TEXT = PLAIN + " -fno-align-loops" * (not CLANG)
 if not CLANG:  # what is small or called once is inlined all the same
     PLAIN = TEXT + " -fno-align-jumps -fno-align-labels -fno-inline-functions"
-    SMALL += " -fno-gcse -fno-code-hoisting"  # compiles in 0.87 of the time, and is 0.3 % larger
 # Structs of a call are cleared by the C library: gcc's own "rep stos" takes four times as long for some hundred bytes.
 CALLS = LOOPS + " -mmemset-strategy=libcall:-1:noalign" * (not CLANG and sysconfig.get_platform().endswith("x86_64"))  # of what is built for
 LEVELS = {

@@ -18,6 +18,12 @@ RECIPES = {"sum": 'reduce(x, 0, dimensions=[...], to_apply="add")', "mean": 'red
            "max": 'reduce(x, low, dimensions=[...], to_apply="maximum")', "relu": "maximum(x, 0)", "softmax": "exponential, reduce and divide"}
 
 
+def elsewhere(name, spelt=None):
+    """What has here what NumPy, PyTorch or JAX call so: a recipe, or the op's name, as `spelt` gives it; None for nothing."""
+    op = _core.op_elsewhere(name)
+    return RECIPES.get(name) or (op and (spelt or method_name)(op))
+
+
 def type_of(spec):
     """The text of a type: text itself, something with dtype and shape, (dtype, dims), or a list of types for a tuple."""
     if isinstance(spec, str):
@@ -83,8 +89,7 @@ class Builder:
             raise AttributeError(name)
         import difflib
 
-        op = _core.op_elsewhere(name)
-        known = RECIPES.get(name) or (op and method_name(op))
+        known = elsewhere(name)
         near = [known] if known else difflib.get_close_matches(name, [n for n in dir(type(self)) if n[0] != "_"], 2)
         raise AttributeError(f"a Builder has no method {name!r}" + (f": use {' or '.join(near)}" if near else "; docs/ops.md lists the ops"))
 

@@ -529,10 +529,10 @@ def ops(args):
 
 def op_hint(name):
     """What NumPy and others call so, else what begins or is spelt nearly so."""
-    from .builder import RECIPES
+    from .builder import elsewhere
 
     names = [row["name"] for row in _core.opcode_table()]
-    known = RECIPES.get(name) or _core.op_elsewhere(name)
+    known = elsewhere(name, str)
     near = [known] if known else [n for n in names if n.startswith(name)][:2] or difflib.get_close_matches(name, names, 2)
     return f"did you mean {' or '.join(near)}?" if near else "`xlac ops` lists the ops"
 

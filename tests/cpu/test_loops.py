@@ -218,6 +218,7 @@ def test_an_endless_loop_is_interrupted():
     finally:
         signal.signal(signal.SIGALRM, before)
 
+
 # Each branch compares numbers of its own type, whose truth values are lanes of that width.
 TRUTHS = """HloModule m
 t {{ p = (f32[], {W}[], f32[]) parameter(0)

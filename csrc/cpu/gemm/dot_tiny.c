@@ -227,9 +227,10 @@ static bool tiny_spread(cpu_gemm_dims *batch, cpu_gemm_dims *tall, const cpu_gem
   int64_t most = base_isa_best() >= BASE_ISA_AVX512 ? TINY_SIDE : TINY_SIDE_AVX2;
   if (tall->count < TINY_LONG || other->count < 2 || other->count > most || other->count * k > TINY_SMALL) return false;
   if (batch->n + tall->n > GEMM_MAX_DIMS || tall->v[tall->n - 1].n < TINY_LEAST) return false;
-  for (uint32_t d = 0; d + 1 < tall->n; d++)
+  for (uint32_t d = 0; d + 1 < tall->n; d++) {
     cpu_gemm_add(batch, tall->v[d].n, tall->v[d].a, tall->v[d].b, tall->v[d].c);
-  for (uint32_t d = 0; d + 1 < tall->n; d++) batch->count *= tall->v[d].n;
+    batch->count *= tall->v[d].n;
+  }
   tall->v[0] = tall->v[tall->n - 1];
   tall->count = tall->v[0].n;
   tall->n = 1;

@@ -100,6 +100,12 @@ static uint32_t lbranch_mask(const lbranch *g, uint32_t k) {
 
 /* --- all of them --- */
 
+/* `no` as wide as `yes`: truth values of two branches are in lanes of what each compared. */
+static uint32_t lbranch_alike(nat_body *b, uint32_t yes, uint32_t no) {
+  uint32_t width = b->values[yes].width;
+  return b->values[no].width == width ? no : nat_mask(b, no, width);
+}
+
 static void lbranch_select(const lbranch *g, uint32_t *all) {
   nat_body *b = &g->x->code.body;
   for (uint32_t k = g->t->n_nested, first = g->t->n_in; k-- > 0 && !g->x->failed;) {
@@ -110,7 +116,8 @@ static void lbranch_select(const lbranch *g, uint32_t *all) {
     lbranch_results(g, k, values);
     if (values == all || g->x->failed) continue;
     uint32_t mask = lbranch_mask(g, k);
-    for (uint32_t i = 0; i < g->n && !b->failed; i++) all[i] = nat_select(b, mask, values[i], all[i]);
+    for (uint32_t i = 0; i < g->n && !b->failed; i++)
+      all[i] = nat_select(b, mask, values[i], lbranch_alike(b, values[i], all[i]));
   }
   lbranch_put(g, all, false);
 }

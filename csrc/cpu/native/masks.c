@@ -39,7 +39,7 @@ static uint32_t nat_select_masks(nat_body *b, uint32_t mask, uint32_t yes, uint3
 uint32_t nat_select(nat_body *b, uint32_t mask, uint32_t yes, uint32_t no) {
   if (b->failed) return 0;
   uint32_t width = b->values[yes].width;
-  if (b->values[no].width != width) no = nat_mask(b, no, width); /* truth values are as wide as what was compared */
+  assert(b->values[no].width == width);
   if (width == 0) return nat_select_masks(b, mask, yes, no);
   return nat_op(b, NAT_BLEND, width, no, yes, nat_mask(b, mask, width), 0);
 }
