@@ -600,6 +600,7 @@
 #include "spmd/parts.c"
 #include "spmd/report.c"
 #include "spmd/sums.c"
+#include "spmd/turned.c"
 #include "spmd/unreduced.c"
 #include "spmd/whole.c"
 #include "driver/cache.c"

@@ -40,6 +40,8 @@ XLAC_MUST_USE int spmd_combine_sums(ir_module *m, xlac_error *err);
 /* exponentials.c: sums of exp(x - the maximum of all shards) begin with the maximum of the own one. Of a local program.
  */
 XLAC_MUST_USE int spmd_sum_exponentials(ir_module *m, xlac_error *err);
+/* turned.c: transposed sums of products over devices are sums of transposed products. Of a local program. */
+XLAC_MUST_USE int spmd_turn_sums(ir_module *m, xlac_error *err);
 /* known.c: what Shardy's passes know nothing of gets a form or a rule that they know. */
 XLAC_MUST_USE int spmd_make_known(ir_module *m, xlac_error *err);
 

@@ -147,6 +147,7 @@ static int part_localise(spmd_program *p, ir_module *m, xlac_error *err) {
   TRY(part_run(m, passes, err));
   TRY(spmd_note_exchanges(p, m, err));
   TRY(spmd_sum_exponentials(m, err));
+  TRY(spmd_turn_sums(m, err));
   return spmd_combine_sums(m, err);
 }
 

@@ -108,6 +108,31 @@ def test_sums_of_other_kinds_do_not_part_those_that_are_alike():
     np.testing.assert_allclose(xlac.compile(module, devices=4)(x), right, rtol=1e-4, atol=1e-4)
 
 
+GRADIENT = "%g = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<8x4xf32>, tensor<8x12xf32>) -> tensor<4x12xf32>"
+TURNED = "%t = stablehlo.transpose %g, dims = [1, 0] : (tensor<4x12xf32>) -> tensor<12x4xf32>"
+
+
+@pytest.mark.parametrize("to, results, left", [
+    ("{}, {}", "", 0), ('{"a", "b"}, {}', "", 0), ('{}, {"a", "b"}', "", 0),
+    ("{}, {}", ", %g", 1),  # who reads the product itself keeps it as it is
+], ids=["all", "rows", "columns", "read twice"])
+def test_transposed_sums_of_products_are_sums_of_transposed_products(to, results, left):
+    """The gradient of a weight: its transposition costs nothing in the product, and much after the devices have met."""
+    cut = '{sdy.sharding = #sdy.sharding<@mesh, [{"a", "b"}, {}]>}'
+    types = [f"tensor<12x4xf32> {{sdy.sharding = #sdy.sharding<@mesh, [{to}]>}}"]
+    types += ["tensor<4x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}"] * bool(results)
+    back = ", ".join(t.split(" ")[0] for t in types)
+    module = xlac.parse(f"{MESH}func.func @main(%x: tensor<8x4xf32> {cut}, %y: tensor<8x12xf32> {cut}) -> ({', '.join(types)}) {{\n"
+                        f"{GRADIENT}\n{TURNED}\nreturn %t{results} : {back}\n}}", format="mlir")
+    text = xlac.compile_stage(module, "optimised", devices=4)
+    assert text.count(" transpose(") == left
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((8, 4), np.float32), rng.standard_normal((8, 12), np.float32)
+    found = xlac.compile(module, devices=4)(x, y)
+    for value, right in zip(found if results else [found], [(x.T @ y).T, x.T @ y]):
+        np.testing.assert_allclose(value, right, rtol=1e-5, atol=1e-5)
+
+
 def exponentials(dtype, guarded, kept):
     """(text, local text) of log(sum(exp(x - top))) + top along a sharded dimension; kept: `top` has that dimension, of size 1."""
     top = f"tensor<8x1x{dtype}>" if kept else f"tensor<8x{dtype}>"
