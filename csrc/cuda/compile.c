@@ -4,7 +4,7 @@
 #include "cache.h"
 #include "executable.h"
 
-enum { CU_COMPILE_OPTIONS = 4, CU_COMPILE_KNOWN = 64 };
+enum { CU_COMPILE_OPTIONS = 4, CU_COMPILE_MORE = 2, CU_COMPILE_KNOWN = 64 };
 
 /* What is compiled for. */
 typedef struct cu_compile_target {
@@ -26,14 +26,31 @@ static int cu_compile_check(const cuda_driver *d, cuda_compile_result result, co
                    text ? text : "nothing");
 }
 
-/* The beginning of the log, which has the first error. */
-static int cu_compile_failed(const cuda_driver *d, cuda_source_handle program, base_alloc alloc, xlac_error *err) {
+/* NULL where there is none. */
+static char *cu_compile_log(const cuda_driver *d, cuda_source_handle program, base_alloc alloc) {
   size_t n = 0;
   char *log = NULL;
   if (d->nvrtcGetProgramLogSize(program, &n) == 0 && n > 0 && (log = base_malloc(alloc, n + 1))) {
     log[n] = 0;
     if (d->nvrtcGetProgramLog(program, log)) log[0] = 0;
   }
+  return log;
+}
+
+/* Whether ptxas, which says for each kernel how many bytes it spills, says so of more than none. */
+static bool cu_compile_spills(const cuda_driver *d, cuda_source_handle program, base_alloc alloc) {
+  static const char says[] = " bytes spill stores";
+  char *log = cu_compile_log(d, program, alloc);
+  bool spills = false;
+  for (const char *at = log; at && !spills && (at = strstr(at, says)); at++)
+    spills = at >= log + 2 && (at[-1] != '0' || at[-2] != ' ');
+  base_free(alloc, log);
+  return spills;
+}
+
+/* The beginning of the log, which has the first error. */
+static int cu_compile_failed(const cuda_driver *d, cuda_source_handle program, base_alloc alloc, xlac_error *err) {
+  char *log = cu_compile_log(d, program, alloc);
   int status = base_fail(err, XLAC_E_INTERNAL, "NVRTC refuses a kernel that xlac has printed: %.600s", log ? log : "");
   base_free(alloc, log);
   return status;
@@ -74,21 +91,34 @@ static int cu_compile_take(const cuda_driver *d, cuda_source_handle program, boo
   return status;
 }
 
-/* Without contraction a float is what each operation rounds it to, as on the CPU. The last option, for sources with
- * integers of 128 bits, may be left out. */
-static int cu_compile_program(const cuda_driver *d, cuda_source_handle program, const char *const *options, bool wide,
-                              bool portable, base_alloc alloc, cu_compile_image *image, xlac_error *err) {
-  cuda_compile_result result = d->nvrtcCompileProgram(program, CU_COMPILE_OPTIONS - !wide, options);
+/* *again: it spills, and was compiled only to be found out. NULL: it is taken as it is. */
+static int cu_compile_program(const cuda_driver *d, cuda_source_handle program, const char *const *options, int n,
+                              bool portable, bool *again, base_alloc alloc, cu_compile_image *image, xlac_error *err) {
+  cuda_compile_result result = d->nvrtcCompileProgram(program, n, options);
   if (result) return cu_compile_failed(d, program, alloc, err);
-  return cu_compile_take(d, program, portable, alloc, image, err);
+  if (again) *again = cu_compile_spills(d, program, alloc);
+  return again && *again ? 0 : cu_compile_take(d, program, portable, alloc, image, err);
 }
 
+/* Sources with integers of 128 bits need an option of their own. ptxas weighs registers against blocks that run beside
+ * each other, and takes some spilling into the bargain: kernels that say so may have more registers instead, for one
+ * block if need be. What does not spill is never compiled twice. */
 static int cu_compile_source(const cuda_driver *c, const char *source, const char *const *options, bool portable,
                              base_alloc alloc, cu_compile_image *image, xlac_error *err) {
-  cuda_source_handle program = NULL;
-  TRY(cu_compile_check(c, c->nvrtcCreateProgram(&program, source, "xlac.cu", 0, NULL, NULL), "reading kernels", err));
-  int status = cu_compile_program(c, program, options, strstr(source, "__int128") != NULL, portable, alloc, image, err);
-  c->nvrtcDestroyProgram(&program);
+  const char *all[CU_COMPILE_OPTIONS + CU_COMPILE_MORE];
+  int n = CU_COMPILE_OPTIONS, status = 0;
+  bool again = strstr(source, ", " CUDA_SOURCE_BLOCKS ") k") != NULL;
+  memcpy(all, options, CU_COMPILE_OPTIONS * sizeof *all);
+  if (strstr(source, "__int128")) all[n++] = "--device-int128";
+  for (bool asks = again; status == 0; asks = false) {
+    cuda_source_handle program = NULL;
+    TRY(cu_compile_check(c, c->nvrtcCreateProgram(&program, source, "xlac.cu", 0, NULL, NULL), "reading kernels", err));
+    status = cu_compile_program(c, program, all, n, portable, asks ? &again : NULL, alloc, image, err);
+    c->nvrtcDestroyProgram(&program);
+    if (!asks || !again) break;
+    all[n++] = "-D" CUDA_SOURCE_BLOCKS "=1";
+  }
+  assert(n <= CU_COMPILE_OPTIONS + CU_COMPILE_MORE);
   return status;
 }
 
@@ -114,6 +144,7 @@ static int cu_compile_text(const cuda_driver *c, const cuda_compiled *what, cons
 int cuda_compile(const cuda_device *d, const cuda_compiled *what, base_alloc alloc, char **image, xlac_error *err) {
   const cuda_driver *c = &d->driver;
   cu_compile_target target;
+  /* Without contraction a float is what each operation rounds it to, as on the CPU. */
   bool fast = what->source && what->source->fast;
   char how[128], path[CUDA_CACHE_PATH];
   cu_compile_image made = {NULL, 0};
@@ -123,7 +154,7 @@ int cuda_compile(const cuda_device *d, const cuda_compiled *what, base_alloc all
         "pip install nvidia-cuda-nvrtc, or name the library in XLAC_NVRTC");
   TRY(cu_compile_choose(d, what->portable, &target, err));
   const char *const options[CU_COMPILE_OPTIONS] = {target.option, fast ? "--fmad=true" : "--fmad=false", "--std=c++17",
-                                                   "--device-int128"};
+                                                   "--ptxas-options=-v"};
   snprintf(how, sizeof how, "%s %s NVRTC %d.%d", target.option, options[1], c->compiler_major, c->compiler_minor);
   bool kept = cuda_cache_path(cu_compile_sum(what, base_sum_of(what->functions, how, strlen(how))), path, sizeof path);
   if (kept && (*image = cuda_cache_read(path, alloc))) return 0;

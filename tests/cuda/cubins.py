@@ -28,9 +28,17 @@ def library():
 
 
 def compiled(nvrtc, source, architecture):
-    """(machine code, log); machine code is None where the source is refused."""
+    """(machine code, log); machine code is None where the source is refused. As compile.c does, what spills and has kernels that may have more registers is
+    compiled once more with these."""
+    code, log = compiled_once(nvrtc, source, architecture)
+    if b", BLOCKS) k" in source and any(spills for _, _, spills, _ in kernels(log)):
+        return compiled_once(nvrtc, source, architecture, "-DBLOCKS=1")
+    return code, log
+
+
+def compiled_once(nvrtc, source, architecture, *more):
     program, n = ctypes.c_void_p(), ctypes.c_size_t()
-    options = [o.encode() for o in (f"--gpu-architecture={architecture}", "--fmad=false", "--std=c++17", "--device-int128", "--ptxas-options=-v", "-w")]
+    options = [o.encode() for o in (f"--gpu-architecture={architecture}", "--fmad=false", "--std=c++17", "--device-int128", "--ptxas-options=-v", "-w", *more)]
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"k.cu", 0, None, None) == 0
     status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(n))

@@ -8,6 +8,7 @@ import pytest
 import cubins
 import gpu
 import test_cuda_attention as attention
+import test_cuda_attention_grad as gradients
 import test_cuda_programs as programs
 import test_cuda_sort_scatter as indexed
 import xlac
@@ -109,6 +110,21 @@ def test_standard_kernels_do_not_spill():
         found = cubins.kernels(log)
         assert code[:4] == b"\x7fELF" and found, name
         assert all(0 < registers <= MOST.get(name, 128) and spills == 0 for _, registers, spills, _ in found), (name, found)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("wide", [24, 32, 48, 64, 80, 128])
+@pytest.mark.parametrize("t", ["f16", "bf16"])
+def test_gradients_of_attention_do_not_spill(t, wide, causal):
+    """Of these ptxas' own choice of registers spills some: with all that a block may have none does, on any architecture."""
+    gpu.use()
+    text = gradients.program(t, batch=(2, 3), rows=512, keys=512, depth=wide, width=wide, causal=causal)
+    report = str(xlac.compile(text, device="cuda", numerics="fast").explain("fusion"))
+    source = report[report.index("typedef signed char int8_t;"):].encode()
+    for architecture in ARCHITECTURES if wide in (32, 64) else ["sm_90"]:
+        code, log = cubins.compiled(nvrtc(), source, architecture)
+        found = cubins.kernels(log)
+        assert code and len(found) == 6 and all(spills == 0 for _, _, spills, _ in found), (architecture, found)
 
 
 def test_all_functions_of_the_prelude_become_machine_code():

@@ -30,7 +30,8 @@ static const char cu_source_types[] =
     "typedef signed char int8_t;\ntypedef short int16_t;\ntypedef int int32_t;\ntypedef long long int64_t;\n"
     "typedef unsigned char uint8_t;\ntypedef unsigned short uint16_t;\ntypedef unsigned int uint32_t;\n"
     "typedef unsigned long long uint64_t;\n\n"
-    "template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack { T e[N]; };\n";
+    "template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack { T e[N]; };\n"
+    "#ifndef " CUDA_SOURCE_BLOCKS "\n#define " CUDA_SOURCE_BLOCKS " 0\n#endif\n";
 
 void cuda_source_begin(cuda_source *s, base_alloc alloc) {
   *s = (cuda_source){.n_kernels = 0};

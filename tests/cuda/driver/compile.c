@@ -442,6 +442,21 @@ static int take_option(const char *option, const char **out, uint32_t *n, int *c
   return -1;
 }
 
+/* From now on each log says that a kernel spills, unless the source was given this option. NULL: none does. */
+static char *spills_without;
+EXPORT void cudasim_spills(const char *option) {
+  free(spills_without);
+  spills_without = option != NULL ? strdup(option) : NULL;
+}
+
+static void note_spills(program *p, int n, const char *const *options) {
+  bool spills = spills_without != NULL;
+  for (int i = 0; i < n && spills; i++) spills = strcmp(options[i], spills_without) != 0;
+  free(p->log);
+  p->log = strdup(spills ? "ptxas         .     16 bytes stack frame, 16 bytes spill stores, 16 bytes spill loads"
+                         : "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads");
+}
+
 static int compile_to(program *p, const char *base, const char *const *extra, uint32_t n_extra, const char *self) {
   char in[4200], out[4200], log[4200], final[4200];
   const char *arguments[OPTIONS + 64];
@@ -589,6 +604,7 @@ EXPORT int nvrtcCompileProgram(program *p, int n, const char *const *options) {
   int result = compile_cached(p, extra, n_extra);
   p->source = source;
   free(whole.at);
+  if (result == NVRTC_SUCCESS) note_spills(p, n, options);
   return result;
 }
 
