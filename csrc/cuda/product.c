@@ -13,9 +13,12 @@ enum {
   CU_BLAS_F32 = 0,
   CU_BLAS_F64 = 1,
   CU_BLAS_F16 = 2,
+  CU_BLAS_S8 = 3,
+  CU_BLAS_S32 = 10,
   CU_BLAS_BF16 = 14,
   CU_BLAS_COMPUTE_F32 = 68,
   CU_BLAS_COMPUTE_F64 = 70,
+  CU_BLAS_COMPUTE_S32 = 72,
   CU_BLAS_COMPUTE_TF32 = 77,
   CU_BLAS_TRANSPOSE_A = 3,
   CU_BLAS_TRANSPOSE_B = 4,
@@ -26,9 +29,11 @@ enum {
 };
 
 enum {
-  CU_PRODUCT_LEAST = 1 << 15, /* multiplications from which on it is worth a library's launch */
-  CU_PRODUCT_OUTER = 64,      /* calls, where one stride does not go through all of the batch */
-  CU_PRODUCT_ALIGN = 16       /* of arrays */
+  CU_PRODUCT_LEAST = 1 << 15,   /* multiplications from which on it is worth a library's launch */
+  CU_PRODUCT_OUTER = 64,        /* calls, where one stride does not go through all of the batch */
+  CU_PRODUCT_ALIGN = 16,        /* of arrays */
+  CU_PRODUCT_S8_STEP = 4,       /* what columns, terms and strides of s8 are multiples of */
+  CU_PRODUCT_S8_TERMS = 1 << 16 /* whose sums cannot wrap */
 };
 
 /* A side as cuBLASLt has it: a matrix whose columns lie one behind the other. */
@@ -45,6 +50,7 @@ struct cuda_product {
   union {
     float f32;
     double f64;
+    int32_t s32;
   } one, zero;
 };
 
@@ -95,6 +101,10 @@ static int cu_product_type(base_dtype t) {
       return CU_BLAS_F16;
     case XLAC_BF16:
       return CU_BLAS_BF16;
+    case XLAC_S8:
+      return CU_BLAS_S8;
+    case XLAC_S32:
+      return CU_BLAS_S32;
     default:
       return -1;
   }
@@ -107,13 +117,22 @@ typedef struct cu_product_plan {
   int64_t outer, batch;
 } cu_product_plan;
 
-/* Operands of one type, and the result of that or, of narrow floats, of f32. */
+/* Operands of one type, and the result of that or, of narrow floats, of f32; of s8 it is s32. */
 static bool cu_product_find_types(const ir_op *dot, cu_product_plan *x) {
   base_dtype a = (base_dtype)ir_operand_type(dot, 0)->dtype, b = (base_dtype)ir_operand_type(dot, 1)->dtype,
              c = (base_dtype)dot->type->dtype;
   x->types[0] = cu_product_type(a);
   x->types[1] = cu_product_type(c);
+  if (a == XLAC_S8 || a == XLAC_S32) return a == b && a == XLAC_S8 && c == XLAC_S32;
   return a == b && x->types[0] >= 0 && (a == c || (c == XLAC_F32 && cuda_is_narrow_float(a)));
+}
+
+/* Of s8 the library has products of operands that are both read along the terms, in words of four bytes. */
+static bool cu_product_has_words(const cu_product_plan *x) {
+  const cu_product_matrix *right = &x->m[0], *left = &x->m[1];
+  int64_t all = (int64_t)right->columns | (int64_t)right->rows | right->leading | left->leading | right->batch_stride |
+                left->batch_stride | right->outer_stride | left->outer_stride;
+  return right->transposed && !left->transposed && all % CU_PRODUCT_S8_STEP == 0 && right->rows <= CU_PRODUCT_S8_TERMS;
 }
 
 static bool cu_product_plan_of(const ir_op *dot, cu_product_plan *x) {
@@ -132,7 +151,7 @@ static bool cu_product_plan_of(const ir_op *dot, cu_product_plan *x) {
                                 .outer_stride = rows * columns * x->batch};
   cu_product_set_batch(&x->m[0], &b.batch, x->batch);
   cu_product_set_batch(&x->m[1], &a.batch, x->batch);
-  return true;
+  return x->types[0] != CU_BLAS_S8 || cu_product_has_words(x);
 }
 
 /* --- operands that are transposed for it --- */
@@ -149,10 +168,10 @@ static bool cu_product_lists(const ir_ints *list, int64_t d) {
 
 /* The order of an operand's dimensions in which each role is one index: batches outermost; and the terms inside of the
  * rows or outside, so that the innermost dimension stays the innermost one where it can, as whole pieces of memory are
- * moved then. Sets the lists to where the dimensions went. */
+ * moved then; of s8 they are inside. Sets the lists to where the dimensions went. */
 static void cu_product_order(const ir_type *t, const ir_ints *batch, const ir_ints *terms, int64_t *order) {
   uint32_t n = 0;
-  bool terms_last = cu_product_lists(terms, (int64_t)t->rank - 1);
+  bool terms_last = t->dtype == XLAC_S8 || cu_product_lists(terms, (int64_t)t->rank - 1);
   for (uint32_t i = 0; i < batch->n; i++) order[n++] = batch->v[i];
   for (int half = 0; half < 2; half++) {
     if (half == terms_last)
@@ -279,11 +298,12 @@ static bool cu_product_layout(const cuda_driver *c, const cu_product_matrix *m, 
 }
 
 static bool cu_product_objects(const cuda_driver *c, const cu_product_plan *x, bool fast, cuda_product *p) {
-  bool wide = x->types[0] == CU_BLAS_F64;
+  bool wide = x->types[0] == CU_BLAS_F64, whole = x->types[0] == CU_BLAS_S8;
   int compute = wide                                 ? CU_BLAS_COMPUTE_F64
+                : whole                              ? CU_BLAS_COMPUTE_S32
                 : fast && x->types[0] == CU_BLAS_F32 ? CU_BLAS_COMPUTE_TF32
                                                      : CU_BLAS_COMPUTE_F32;
-  if (c->cublasLtMatmulDescCreate(&p->matmul, compute, wide ? CU_BLAS_F64 : CU_BLAS_F32))
+  if (c->cublasLtMatmulDescCreate(&p->matmul, compute, wide ? CU_BLAS_F64 : whole ? CU_BLAS_S32 : CU_BLAS_F32))
     return p->matmul = NULL, false;
   for (int i = 0; i < 3; i++)
     if (!cu_product_layout(c, &x->m[i], x->types[i == 2], x->batch, &p->layouts[i])) return false;
@@ -325,6 +345,8 @@ static void cu_product_set_steps(cuda_product *p, const cu_product_plan *x, cons
   p->steps[2] = x->m[2].outer_stride * (int64_t)base_dtype_bytes((base_dtype)dot->type->dtype);
   if (x->types[0] == CU_BLAS_F64)
     p->one.f64 = 1;
+  else if (x->types[0] == CU_BLAS_S8)
+    p->one.s32 = 1;
   else
     p->one.f32 = 1;
 }

@@ -89,6 +89,36 @@ def test_narrow_operands_with_a_wide_result(t):
     check(module, exe, arguments(CASES[:1], t), 1e-6)
 
 
+S8 = [
+    ((64, 48), (40, 48), "", "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+    ((3, 64, 48), (3, 40, 48), "lhs_batch_dims={0}, rhs_batch_dims={0}, ", "lhs_contracting_dims={2}, rhs_contracting_dims={2}"),
+    ((67, 128), (128, 64), "", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),  # the right one is transposed for it
+    ((128, 66), (128, 64), "", "lhs_contracting_dims={0}, rhs_contracting_dims={0}"),  # both are
+]
+NOT_S8 = [  # rows of five bytes, columns that are no words, and few operations for what would be moved
+    ((64, 45), (40, 45), "", "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+    ((64, 48), (42, 48), "", "lhs_contracting_dims={1}, rhs_contracting_dims={1}"),
+    ((8, 128), (128, 64), "", "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+]
+
+
+@pytest.mark.parametrize("cases", [S8, NOT_S8])
+def test_8_bit_integers_have_sums_of_32_bits(cases):
+    module = program(cases, "s8", "s32")
+    exe = xlac.compile(module, device="cuda")
+    assert exe.explain("fusion").count("cuBLASLt's product") == (len(cases) if cases is S8 else 0)
+    rng = np.random.default_rng(0)
+    args = [rng.integers(-128, 128, dims).astype(np.int8) for case in cases for dims in case[:2]]
+    for _ in range(3):
+        for got, want in zip(exe(*args), xlac.interpret(module, *args)):
+            assert np.array_equal(np.asarray(got), np.asarray(want))
+
+
+def test_8_bit_integers_with_results_of_8_bits_are_a_kernel():
+    exe = xlac.compile(program(S8[:1], "s8"), device="cuda")
+    assert "cuBLASLt" not in exe.explain("fusion")
+
+
 TURNED = [  # what is transposed for the library: left, right, both, left; and the terms alone that are listed in another order
     ((3, 2, 2, 32, 16), (2, 32, 256), "", "lhs_contracting_dims={1,3}, rhs_contracting_dims={0,1}"),
     ((2, 32, 256), (3, 2, 2, 32, 16), "", "lhs_contracting_dims={1,0}, rhs_contracting_dims={3,1}"),

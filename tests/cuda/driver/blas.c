@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TYPE_F32 = 0, TYPE_F64 = 1, TYPE_F16 = 2, TYPE_BF16 = 14 };
-enum { COMPUTE_F32 = 68, COMPUTE_F64 = 70, COMPUTE_TF32 = 77 };
+enum { TYPE_F32 = 0, TYPE_F64 = 1, TYPE_F16 = 2, TYPE_S8 = 3, TYPE_S32 = 10, TYPE_BF16 = 14 };
+enum { COMPUTE_F32 = 68, COMPUTE_F64 = 70, COMPUTE_S32 = 72, COMPUTE_TF32 = 77 };
 enum { BLAS_SUCCESS = 0, BLAS_INVALID = 7, BLAS_UNSUPPORTED = 15, WORKSPACE = 512 };
 enum { OBJECT_MATMUL = 1, OBJECT_LAYOUT, OBJECT_PREFERENCE };
 
@@ -123,11 +123,12 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(blas_object *o, int attribute, c
 /* ---- what fits together ---- */
 
 static size_t bytes_of(int type) {
-  return type == TYPE_F64 ? 8 : type == TYPE_F32 ? 4 : 2;
+  return type == TYPE_F64 ? 8 : type == TYPE_F32 || type == TYPE_S32 ? 4 : type == TYPE_S8 ? 1 : 2;
 }
 
 static bool is_type(int type) {
-  return type == TYPE_F32 || type == TYPE_F64 || type == TYPE_F16 || type == TYPE_BF16;
+  return type == TYPE_F32 || type == TYPE_F64 || type == TYPE_F16 || type == TYPE_S8 || type == TYPE_S32 ||
+         type == TYPE_BF16;
 }
 
 static bool is_layout(const blas_object *o) {
@@ -139,11 +140,21 @@ static uint64_t rows_of(const blas_object *o, bool transposed) {
   return transposed ? o->columns : o->rows;
 }
 
+/* What the documentation of cublasLtMatmul says of its kernels on s8 with plain matrices: the left one is transposed,
+ * the other one is not, and rows, terms and strides are multiples of 4. */
+static bool fits_s8(const blas_object *m, const blas_object *a, const blas_object *b, const blas_object *c) {
+  int64_t all = (int64_t)c->rows | (int64_t)a->rows | a->leading | b->leading | c->leading | a->stride | b->stride;
+  return m->transposed[0] && !m->transposed[1] && all % 4 == 0 && c->type == TYPE_S32 && m->scale == TYPE_S32 &&
+         m->compute == COMPUTE_S32;
+}
+
 static bool fits(const blas_object *m, const blas_object *a, const blas_object *b, const blas_object *c) {
   if (m == NULL || m->kind != OBJECT_MATMUL || !is_layout(a) || !is_layout(b) || !is_layout(c)) return false;
   bool ta = m->transposed[0], tb = m->transposed[1], wide = a->type == TYPE_F64;
   if (rows_of(a, ta) != c->rows || rows_of(b, !tb) != c->columns || rows_of(a, !ta) != rows_of(b, tb)) return false;
   if (a->batch != c->batch || b->batch != c->batch || a->type != b->type) return false;
+  if (a->type == TYPE_S8) return fits_s8(m, a, b, c);
+  if (a->type == TYPE_S32) return false;
   if (c->type != a->type && (c->type != TYPE_F32 || wide)) return false;
   if (m->compute == COMPUTE_F64) return wide && m->scale == TYPE_F64;
   if (m->compute == COMPUTE_TF32 && a->type != TYPE_F32) return false;
@@ -172,6 +183,8 @@ static double load(int type, address at) {
   float f;
   double d;
   switch (type) {
+    case TYPE_S8:
+      return (double)*(const int8_t *)(uintptr_t)at;
     case TYPE_F64:
       memcpy(&d, (const void *)(uintptr_t)at, sizeof d);
       return d;
@@ -203,8 +216,10 @@ static void store(int type, address at, double value) {
   float f = (float)value;
   _Float16 h = (_Float16)f;
   uint16_t b = to_bf16(f);
+  int32_t n = type == TYPE_S32 ? (int32_t)value : 0;
   memcpy(to,
          type == TYPE_F64   ? (void *)&value
+         : type == TYPE_S32 ? (void *)&n
          : type == TYPE_F32 ? (void *)&f
          : type == TYPE_F16 ? (void *)&h
                             : &b,
@@ -224,7 +239,7 @@ static int check_side(const blas_object *o, address at, access_kind kind) {
   return result;
 }
 
-/* In f32, or f64, each product and each sum rounded. */
+/* In f32, or f64, each product and each sum rounded; f64 has all sums of s8. */
 static double term_sum(const product_work *w, int32_t batch, uint64_t row, uint64_t column) {
   const blas_object *a = &w->layouts[0], *b = &w->layouts[1];
   bool ta = w->matmul.transposed[0], tb = w->matmul.transposed[1];
@@ -232,7 +247,7 @@ static double term_sum(const product_work *w, int32_t batch, uint64_t row, uint6
   for (uint64_t k = 0; k < rows_of(a, !ta); k++) {
     double x = load(a->type, place(a, w->at[0], batch, ta ? k : row, ta ? row : k)),
            y = load(b->type, place(b, w->at[1], batch, tb ? column : k, tb ? k : column));
-    sum = a->type == TYPE_F64 ? sum + x * y : (double)((float)sum + (float)x * (float)y);
+    sum = a->type == TYPE_F64 || a->type == TYPE_S8 ? sum + x * y : (double)((float)sum + (float)x * (float)y);
   }
   return sum;
 }
@@ -257,6 +272,12 @@ static int run_product(sim_work *work) {
   return SUCCESS;
 }
 
+static double scalar(int type, const void *at) {
+  return type == TYPE_F64   ? *(const double *)at
+         : type == TYPE_S32 ? (double)*(const int32_t *)at
+                            : (double)*(const float *)at;
+}
+
 EXPORT int cublasLtMatmul(void *handle, const blas_object *m, const void *alpha, address a, const blas_object *a_layout,
                           address b, const blas_object *b_layout, const void *beta, address c,
                           const blas_object *c_layout, address d, const blas_object *d_layout,
@@ -264,8 +285,7 @@ EXPORT int cublasLtMatmul(void *handle, const blas_object *m, const void *alpha,
   ENTER_DEVICE(cublasLtMatmul, NULL);
   const address at[3] = {a, b, d};
   if (handle == NULL || !fits(m, a_layout, b_layout, c_layout) || c_layout != d_layout || c != d) return BLAS_INVALID;
-  bool wide = m->scale == TYPE_F64;
-  if ((wide ? *(const double *)beta : (double)*(const float *)beta) != 0) return BLAS_UNSUPPORTED;
+  if (scalar(m->scale, beta) != 0) return BLAS_UNSUPPORTED;
   if (workspace % 256 != 0) return BLAS_INVALID; /* also where it isn't used */
   if (workspace_bytes != 0 && (workspace_bytes != WORKSPACE || workspace == 0)) return BLAS_INVALID;
   for (int i = 0; i < 3; i++)
@@ -282,7 +302,7 @@ EXPORT int cublasLtMatmul(void *handle, const blas_object *m, const void *alpha,
                         .layouts = {*a_layout, *b_layout, *d_layout},
                         .at = {a, b, d},
                         .workspace = workspace_bytes != 0 ? workspace : 0,
-                        .alpha = wide ? *(const double *)alpha : (double)*(const float *)alpha};
+                        .alpha = scalar(m->scale, alpha)};
     result = stream_enqueue(s, &w->work, "product", "");
   }
   pthread_mutex_unlock(&sim.lock);
