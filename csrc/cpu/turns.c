@@ -3,8 +3,9 @@
  * meet each call has its own, in which it is left.
  *
  * What several calls get from a collective they get in one place, which is theirs together until none of them reads it
- * any more. Products of what all calls read in the same place (a weight that no axis cuts) are done by all
- * together: the operand is packed once, on all threads, then each call makes its rows of it. */
+ * any more. Products of what several calls read in the same place (a weight, or the part of it that all along an axis
+ * have) are done by all together: the operand is packed once for them, on all threads, then each call makes its rows of
+ * it; by strips of columns where the caches could not keep all of what is packed from one call to the next. */
 #include "turns.h"
 #include "../interp/device.h"
 #include "../interp/interp.h"
@@ -41,9 +42,11 @@ typedef struct turns_round {
   uint32_t n;
   rt_pool *pool;
   const list_part *part; /* that all do together, or some for all */
-  /* Together: what is packed for those of its steps that are `given`, one after another. */
+  /* Together: what is packed for those of its steps that are `given`, one after another, so many times. */
   uint64_t given;
   char *packed;
+  int64_t packed_bytes; /* once */
+  uint32_t packs;
   turns_results results;
   cpu_alike alike;            /* of NULL: nothing is */
   uint8_t of[CPU_MOST_ALIKE]; /* by call: who runs the part for it */
@@ -99,48 +102,74 @@ void cpu_turn_end(cpu_turn *t) {
 
 /* --- what all do together --- */
 
-/* Whether all calls have the buffer in the same place, where nobody writes to it: it is in no frame then. */
-static bool turns_agree(const turns_round *r, const plan_program *p, uint32_t buffer) {
-  const plan_buffer *b = &p->buffers[buffer];
-  const void *first = turn_pointers(r->turns)[buffer];
-  bool same = b->place != PLAN_ARGUMENT || b->first == UINT32_MAX;
-  for (uint32_t i = 1; i < r->n && same; i++) same = turn_pointers(&r->turns[i])[buffer] == first;
-  return same;
+/* The first call that has what the given steps read packed in the same place as call i. */
+static uint32_t turns_first(const turns_round *r, const plan_step *steps, uint64_t given, uint32_t i) {
+  for (uint32_t j = 0; j < i; j++) {
+    bool same = true;
+    for (uint32_t k = 0; same && k < CPU_GROUP_GIVEN && given >> k; k++)
+      same = !cpu_group_is_given(given, k) ||
+             turn_pointers(&r->turns[j])[steps[k].in[1]] == turn_pointers(&r->turns[i])[steps[k].in[1]];
+    if (same) return j;
+  }
+  return i;
+}
+
+/* In how many places calls have that, where nobody writes to it: if they share any, it is in no frame. More than half
+ * of them counts as all. */
+static uint32_t turns_places(const turns_round *r, const plan_step *steps, uint64_t given) {
+  uint32_t places = 0;
+  for (uint32_t i = 0; i < r->n && 2 * places <= r->n; i++) places += turns_first(r, steps, given, i) == i;
+  return 2 * places <= r->n ? places : r->n;
 }
 
 static int64_t turns_packed(const plan_step *s) {
   return (s->routine->lines.packed + RT_BLOCK_ALIGN - 1) & -(int64_t)RT_BLOCK_ALIGN;
 }
 
-/* Bytes of the part's packed operands that all calls would have the same; *given: which of its steps'. The part is a
- * group, or one product that has the same bits by rows. */
-static int64_t turns_shared(const turns_round *r, const list_part *part, uint64_t *given) {
+/* Whether the step reads an operand packed, which nobody writes to. */
+static bool turns_may_share(const cpu_executable *exe, const plan_step *s, bool in_group) {
+  if (s->kind != PLAN_ROUTINE || (!in_group && !exe->routines.items[s->routine->number].as_lines)) return false;
+  const plan_buffer *b = &cpu_plan_of(exe)->buffers[s->in[1]];
+  return b->place != PLAN_ARGUMENT || b->first == UINT32_MAX;
+}
+
+/* Bytes of the part's packed operands that several calls would have the same; *given: which of its steps', *places: of
+ * how many different arrays. The part is a group, or one product that has the same bits by rows. */
+static int64_t turns_shared(const turns_round *r, const list_part *part, uint64_t *given, uint32_t *places) {
   const cpu_executable *exe = r->turns->run->exe;
   const plan_program *p = cpu_plan_of(exe);
   int64_t bytes = 0;
   uint32_t first = 0, n = cpu_part_steps(p, part, &first);
   *given = 0;
+  *places = 1;
   if (r->n < 2 || (part->group && cpu_group_packs_by_rows(part->group))) return 0;
   for (uint32_t i = 0; i < n && i < CPU_GROUP_GIVEN; i++) {
-    const plan_step *s = &p->steps[first + i];
-    if (s->kind != PLAN_ROUTINE || (!part->group && !exe->routines.items[s->routine->number].as_lines)) continue;
-    if (!turns_agree(r, p, s->in[1])) continue;
+    if (!turns_may_share(exe, &p->steps[first + i], part->group != NULL)) continue;
+    uint32_t found = turns_places(r, &p->steps[first], *given | 1ull << i);
+    if (found == r->n) continue;
     *given |= 1ull << i;
-    bytes += turns_packed(s);
+    *places = found;
+    bytes += turns_packed(&p->steps[first + i]);
   }
   return (r->pool || !part->group) && bytes < TURN_PACKED ? 0 : bytes;
 }
 
+static char *turn_packed(const turns_round *r, const cpu_turn *t) {
+  assert(r->packed && t->pack < r->packs);
+  return r->packed + t->pack * r->packed_bytes;
+}
+
 /* One call's product, of what is packed. */
-static int turn_make_lines(cpu_turn *t, const plan_step *s, char *packed) {
+static int turn_make_lines(const turns_round *r, cpu_turn *t) {
   const plan_program *p = cpu_plan_of(t->run->exe);
+  const plan_step *s = r->part->step;
   void **pointers = turn_pointers(t);
   const plan_lines *l = &s->routine->lines;
   cpu_event e;
   if (t->run->profile)
     e = (cpu_event){.start = cpu_profile_now(t->run->profile), .depth = t->run->depth, .lane = t->run->lane};
   cpu_gemm_run_lines(t->run->exe->routines.items[s->routine->number].lines, NULL, pointers[s->in[0]],
-                     (cpu_gemm_packed){packed, 0, l->batches}, pointers[s->out[0]], 0, l->n);
+                     (cpu_gemm_packed){turn_packed(r, t), 0, l->batches}, pointers[s->out[0]], 0, l->n);
   if (t->run->profile) cpu_profile_add(t->run->profile, p, s, e);
   return interp_tick(&t->run->ctx, s->routine->work / 16 + 1);
 }
@@ -156,7 +185,7 @@ static int turn_run_given(const turns_round *r, cpu_turn *t) {
   const plan_program *p = cpu_plan_of(t->run->exe);
   uint32_t first = cpu_group_first(r->part->group), n = cpu_group_steps(r->part->group);
   void **pointers = turn_pointers(t);
-  char *packed = r->packed;
+  char *packed = turn_packed(r, t);
   for (uint32_t k = 0; k < n; k++) {
     if (!cpu_group_is_given(r->given, k)) continue;
     pointers[p->steps[first + k].frame] = packed;
@@ -174,35 +203,83 @@ static void turns_together(void *ctx, size_t begin, size_t end) {
   const turns_round *r = ctx;
   for (size_t i = begin; i < end; i++) {
     cpu_turn *t = &r->turns[i];
-    t->status = !r->packed       ? turn_run_part(t, r->part)
-                : r->part->group ? turn_run_given(r, t)
-                                 : turn_make_lines(t, r->part->step, r->packed);
+    t->status = !r->packed ? turn_run_part(t, r->part) : r->part->group ? turn_run_given(r, t) : turn_make_lines(r, t);
     t->shares = false;
     t->part++;
   }
 }
 
+/* For rt_parallel_for: strips of all products by what is packed first, then those by what is packed next. */
+static void turns_strips(void *ctx, size_t begin, size_t end) {
+  const turns_round *r = ctx;
+  const plan_step *s = r->part->step;
+  const cpu_gemm *g = r->turns->run->exe->routines.items[s->routine->number].lines;
+  size_t strips = (size_t)cpu_gemm_strips(g);
+  for (size_t i = begin; i < end; i++)
+    for (uint32_t k = 0; k < r->n; k++) {
+      const cpu_turn *t = &r->turns[k];
+      if (t->pack != i / strips) continue;
+      cpu_gemm_run_strip(g, turn_pointers(t)[s->in[0]], (cpu_gemm_packed){turn_packed(r, t), 0, g->batch.count},
+                         turn_pointers(t)[s->out[0]], (int64_t)(i % strips));
+    }
+}
+
+/* One product of all calls, strip by strip; false: it is not to be done so. */
+static bool turns_by_strips(turns_round *r) {
+  const plan_step *s = r->part->step;
+  cpu_turn *one = r->turns;
+  if (!r->packed || r->part->group) return false;
+  int64_t strips = cpu_gemm_strips(one->run->exe->routines.items[s->routine->number].lines);
+  if (strips < 2) return false;
+  cpu_profile *profile = one->run->profile;
+  double begun = profile ? cpu_profile_now(profile) : 0;
+  size_t n = (size_t)strips * r->packs;
+  rt_parallel_for(r->pool, n, r->pool ? 1 : n, turns_strips, r);
+  if (profile) { /* one call's share of it */
+    double now = cpu_profile_now(profile);
+    cpu_event e = {.start = now - (now - begun) / r->n, .depth = one->run->depth, .lane = one->run->lane};
+    cpu_profile_add(profile, cpu_plan_of(one->run->exe), s, e);
+  }
+  for (uint32_t i = 0; i < r->n; i++) {
+    cpu_turn *t = &r->turns[i];
+    t->status = interp_tick(&t->run->ctx, s->routine->work / 16 + 1);
+    t->shares = false;
+    t->part++;
+  }
+  return true;
+}
+
+/* What is packed for each call: the given steps' operands, one after another. */
+static void turns_pack(turns_round *r) {
+  const cpu_executable *exe = r->turns->run->exe;
+  const plan_program *p = cpu_plan_of(exe);
+  uint32_t first = 0, n = cpu_part_steps(p, r->part, &first), made = 0;
+  for (uint32_t i = 0; i < r->n; i++) {
+    cpu_turn *t = &r->turns[i];
+    uint32_t like = turns_first(r, &p->steps[first], r->given, i);
+    t->pack = like < i ? r->turns[like].pack : made++;
+    char *to = turn_packed(r, t);
+    for (uint32_t k = 0; k < n && like == i; k++) {
+      const plan_step *s = &p->steps[first + k];
+      if (!cpu_group_is_given(r->given, k)) continue;
+      cpu_gemm_pack_lines(exe->routines.items[s->routine->number].lines, r->pool, turn_pointers(t)[s->in[1]],
+                          (cpu_gemm_packed){to, 0, s->routine->lines.batches});
+      to += turns_packed(s);
+    }
+  }
+  assert(made == r->packs);
+}
+
 /* The next part of all calls, whose instructions have been run. Without memory for what is packed each packs for
  * itself. */
 static void turns_share(turns_round *r) {
-  cpu_turn *one = r->turns;
-  const cpu_executable *exe = one->run->exe;
-  const plan_program *p = cpu_plan_of(exe);
-  uint32_t first = 0, n;
+  const cpu_turn *one = r->turns;
   r->part = &turn_list(one)->parts[one->part];
-  n = cpu_part_steps(p, r->part, &first);
-  int64_t bytes = turns_shared(r, r->part, &r->given);
-  assert(bytes > 0);
-  r->packed = rt_recycler_take(rt_host_memory(exe->host), (size_t)bytes);
-  char *to = r->packed;
-  for (uint32_t k = 0; k < n && to; k++) {
-    const plan_step *s = &p->steps[first + k];
-    if (!cpu_group_is_given(r->given, k)) continue;
-    cpu_gemm_pack_lines(exe->routines.items[s->routine->number].lines, r->pool, turn_pointers(one)[s->in[1]],
-                        (cpu_gemm_packed){to, 0, s->routine->lines.batches});
-    to += turns_packed(s);
-  }
-  rt_parallel_for(r->pool, r->n, r->pool ? 1 : r->n, turns_together, r);
+  r->packed_bytes = turns_shared(r, r->part, &r->given, &r->packs);
+  assert(r->packed_bytes > 0 && r->packs > 0);
+  r->packed = rt_recycler_take(rt_host_memory(one->run->exe->host), (size_t)r->packed_bytes * r->packs);
+  if (r->packed) turns_pack(r);
+  if (!turns_by_strips(r)) rt_parallel_for(r->pool, r->n, r->pool ? 1 : r->n, turns_together, r);
   rt_recycler_give(r->packed);
 }
 
@@ -213,10 +290,13 @@ static void turns_share(turns_round *r) {
 static uint32_t turns_next(const turns_round *r, const cpu_list *l, uint32_t part) {
   const cpu_executable *exe = r->turns->run->exe;
   uint64_t given = 0;
+  uint32_t places = 0;
   for (; part < l->n_parts; part++) {
     const plan_step *s = l->parts[part].step;
     if (r->alike.of && r->alike.once[part]) break;
-    if ((s && (cpu_is_meeting(exe, s) || turn_is_loop(exe, s))) || turns_shared(r, &l->parts[part], &given) > 0) break;
+    if ((s && (cpu_is_meeting(exe, s) || turn_is_loop(exe, s))) ||
+        turns_shared(r, &l->parts[part], &given, &places) > 0)
+      break;
   }
   return part;
 }

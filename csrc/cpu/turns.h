@@ -11,6 +11,7 @@ typedef struct cpu_turn {
   char *frame;
   uint32_t part;        /* of the entry's list: the next one; in a loop, that of the loop */
   bool goes;            /* in this round */
+  uint32_t pack;        /* where all do a part together: which of what is packed it reads */
   bool shares;          /* the next part is one that all calls do together, and its instructions have been run */
   struct turn_loop *in; /* the loop in which it was left; NULL: none */
   int status;           /* of what it did last, */

@@ -85,18 +85,57 @@ static int prepare_fit_aliases(ir_module *local, xlac_error *err) {
   return 0;
 }
 
-/* Says of parameters which all devices are given whole, as XLA says it in what it has partitioned. */
-static int prepare_say_whole(const spmd_program *p, ir_module *local, xlac_error *err) {
+/* Which devices have each tile of an argument that is cut into `tiles`, tile by tile. */
+static const int64_t *prepare_holders(const spmd_leaf *leaf, uint32_t n_devices, uint32_t tiles, base_arena *arena) {
+  int64_t *holders = BASE_ARRAY(arena, int64_t, n_devices);
+  uint32_t at = 0;
+  assert(n_devices % tiles == 0);
+  for (uint32_t tile = 0; holders && tile < tiles; tile++)
+    for (uint32_t i = 0; i < n_devices; i++) {
+      int64_t here = 0;
+      for (uint32_t d = 0; d < leaf->rank; d++)
+        here = here * (leaf->dims[d] / leaf->shard[d]) + leaf->starts[(size_t)i * leaf->rank + d] / leaf->shard[d];
+      if (here == tile) holders[at++] = i;
+    }
+  assert(!holders || at == n_devices);
+  return holders;
+}
+
+/* The sharding of an argument of whose tiles each is on several devices; NULL: it is none, or memory has run out. */
+static const ir_sharding *prepare_sharding_of(const spmd_program *p, const spmd_leaf *leaf, base_arena *arena,
+                                              bool *failed) {
+  int64_t tiles = 1, *dims = NULL;
+  for (uint32_t d = 0; d < leaf->rank; d++) tiles *= leaf->shard[d] ? leaf->dims[d] / leaf->shard[d] : 0;
+  if (p->rehearsal || p->replicas > 1 || tiles < 2 || 2 * tiles > p->n_devices || p->n_devices % tiles) return NULL;
+  ir_sharding *s = BASE_NEW(arena, ir_sharding);
+  dims = BASE_ARRAY(arena, int64_t, leaf->rank + (size_t)1);
+  const int64_t *holders = prepare_holders(leaf, p->n_devices, (uint32_t)tiles, arena);
+  *failed = !s || !dims || !holders;
+  if (*failed) return NULL;
+  for (uint32_t d = 0; d < leaf->rank; d++) dims[d] = leaf->dims[d] / leaf->shard[d];
+  dims[leaf->rank] = p->n_devices / tiles;
+  *s = (ir_sharding){.kind = IR_SHARDING_TILED,
+                     .n_dims = leaf->rank + 1,
+                     .dims = dims,
+                     .n_devices = p->n_devices,
+                     .devices = holders,
+                     .replicate_on_last_dim = true};
+  return s;
+}
+
+/* Says of parameters which several devices have alike how they are cut, as XLA says it in what it has partitioned. */
+static int prepare_say_alike(const spmd_program *p, ir_module *local, xlac_error *err) {
   static const ir_sharding whole = {.kind = IR_SHARDING_REPLICATED};
   const ir_computation *e = local->entry;
-  ir_attr attr = ir_attr_make(IR_ATTR_SHARDING);
-  attr.v.sharding = &whole;
-  for (uint32_t i = 0; i < p->n_arguments && e->n_params == p->n_arguments; i++) {
+  bool failed = false;
+  for (uint32_t i = 0; i < p->n_arguments && e->n_params == p->n_arguments && !failed; i++) {
     const spmd_leaf *leaf = &p->arguments[i];
-    if (leaf->split || leaf->n_parts > 1 || ir_attr_find(e->params[i], IR_ATTR_SHARDING)) continue;
-    if (!ir_attr_set(e->params[i], attr)) return base_oom(err, "the parameters of a device");
+    ir_attr attr = ir_attr_make(IR_ATTR_SHARDING);
+    if (leaf->n_parts > 1 || ir_attr_find(e->params[i], IR_ATTR_SHARDING)) continue;
+    attr.v.sharding = leaf->split ? prepare_sharding_of(p, leaf, &local->arena, &failed) : &whole;
+    if (attr.v.sharding) failed = !ir_attr_set(e->params[i], attr);
   }
-  return 0;
+  return failed ? base_oom(err, "the parameters of a device") : 0;
 }
 
 int driver_partition(ir_module *m, uint32_t n_devices, bool rehearsal, ir_module **out, spmd_program **partitioned,
@@ -106,7 +145,7 @@ int driver_partition(ir_module *m, uint32_t n_devices, bool rehearsal, ir_module
   TRY(spmd_partition(m, n_devices, rehearsal, &p, err));
   int status = driver_translate(p->local, &local, err);
   if (status == 0) status = prepare_fit_aliases(local, err);
-  if (status == 0) status = prepare_say_whole(p, local, err);
+  if (status == 0) status = prepare_say_alike(p, local, err);
   if (status) {
     ir_module_destroy(local);
     spmd_program_destroy(p);

@@ -172,6 +172,34 @@ def test_products_have_the_same_bits_however_devices_run_and_wherever_their_weig
     assert [r.numpy().tobytes() for r in again(x, w, v)] == [r.tobytes() for r in found[0]]
 
 
+# Weights of which those along "b" have the same half, too large for a cache: as stored, and turned.
+HALVES = """sdy.mesh @mesh = <["b"=4, "a"=2]>
+func.func @main(%x: tensor<256x640xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {}]>}, %w: tensor<640x1056xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"a"}]>},
+    %v: tensor<1056x640xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>})
+    -> (tensor<256x1056xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {"a"}]>}, tensor<256x1056xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"b"}, {"a"}]>}) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<256x640xf32>, tensor<640x1056xf32>) -> tensor<256x1056xf32>
+  %1 = stablehlo.dot_general %x, %v, contracting_dims = [1] x [1] : (tensor<256x640xf32>, tensor<1056x640xf32>) -> tensor<256x1056xf32>
+  return %0, %1 : tensor<256x1056xf32>, tensor<256x1056xf32> }"""
+
+
+def test_weights_that_some_devices_have_alike_are_packed_once_for_these():
+    rng = np.random.default_rng(2)
+    x, w, v = (rng.standard_normal(shape, np.float32) for shape in ((256, 640), (640, 1056), (1056, 640)))
+    turns, threads = (compiled(HALVES, work, devices=8, results="sharded") for work in (TURNS, THREADS))
+    local = str(xlac.compile_stage(xlac.parse(HALVES, format="mlir"), "translated", devices=8))
+    assert "f32[640,528]{1,0} parameter(1), sharding={devices=[1,2,4]0,2,4,6,1,3,5,7 last_tile_dim_replicate}" in local
+    mesh = xlac.sharding.Mesh({"b": 4, "a": 2})
+    alike = [xlac.ShardedBuffer.of(w, xlac.sharding.Sharding(mesh, [(), ("a",)])), xlac.ShardedBuffer.of(v, xlac.sharding.Sharding(mesh, [("a",), ()]))]
+    assert len({id(s.data) for s in alike[0].shards}) == 2
+    apart = [xlac.ShardedBuffer(one._leaf, [xlac.asarray(s.data.numpy().copy()) for s in one.shards]) for one in alike]
+    usual = xlac.compile(xlac.parse(HALVES, format="mlir"), devices=8, results="sharded")  # on all CPUs, where these are fewer
+    found = [[r.numpy() for r in exe(x, *given)] for exe in (turns, usual, threads) for given in (alike, apart)]
+    for value, right in zip(found[0], (x @ w, x @ v.T)):
+        np.testing.assert_allclose(value, right, rtol=1e-3, atol=1e-2)
+    for one in found[1:]:
+        assert [r.tobytes() for r in one] == [r.tobytes() for r in found[0]]
+
+
 # Of 2 x 4 devices those of one row have the same %x, and the same sum; all have the same weights, one of which is turned.
 BLOCK = """sdy.mesh @mesh = <["a"=2, "b"=4]>
 func.func @main(%x: tensor<256x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %w: tensor<192x256xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"b"}]>},

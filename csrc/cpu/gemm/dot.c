@@ -15,7 +15,7 @@
 enum {
   DOT_OWN_LEAST = 128,    /* rows, columns and terms */
   DOT_OWN_WORK = 1 << 26, /* and products, from which on packing is worth while */
-  DOT_SHARED_ROWS = 56,   /* of one device, */
+  DOT_SHARED_ROWS = 32,   /* of one device, */
   DOT_SHARED = 1 << 17    /* and elements of B, from which on it pays where it is done once for many */
 };
 
@@ -182,15 +182,21 @@ static int dot_prepare_tiny(cpu_prepare_run *x, const cpu_gemm *dims) {
   return cpu_tiny_is_long(d->tiny) ? cpu_prepare_lines(x, dims) : 0; /* with what follows, it may be made by lines */
 }
 
-/* One of several devices may find what it reads packed for all of them (turns.c), but by our own product alone. So that
- * is taken of what all are given whole where packing is much of the time: B is large, and few of a tile's rows are
- * empty. Where each device has another B, a BLAS is as quick or quicker. */
+/* Whether several devices are given the same. */
+static bool dot_is_alike(const ir_op *parameter) {
+  const ir_attr *said = ir_attr_find(parameter, IR_ATTR_SHARDING);
+  return said && (said->v.sharding->kind == IR_SHARDING_REPLICATED ||
+                  (said->v.sharding->kind == IR_SHARDING_TILED && said->v.sharding->replicate_on_last_dim));
+}
+
+/* One of several devices may find what it reads packed for all that read the same (turns.c), but by our own product
+ * alone. So that is taken of what several are given alike where packing, or reading B, is much of the time: B is large,
+ * and few of a tile's rows are empty. Where each device has another B, a BLAS is as quick or quicker. */
 static bool dot_is_of_many(const ir_op *op, const plan_dot *dot) {
   const ir_module *m = op->parent->module;
   const ir_op *b = ir_operand(op, 1);
-  const ir_attr *said =
-      b->opcode == IR_OP_PARAMETER && op->parent == m->entry ? ir_attr_find(b, IR_ATTR_SHARDING) : NULL;
-  if (!said || said->v.sharding->kind != IR_SHARDING_REPLICATED || base_isa_best() < BASE_ISA_AVX512) return false;
+  bool alike = b->opcode == IR_OP_PARAMETER && op->parent == m->entry && dot_is_alike(b);
+  if (!alike || base_isa_best() < BASE_ISA_AVX512) return false;
   int64_t rows = cpu_gemm_kernel_of((base_dtype)dot->dtype, false).rows, full = (dot->m + rows - 1) / rows * rows;
   return (m->config.num_partitions > 1 || m->config.replica_count > 1) && dot->m >= DOT_SHARED_ROWS &&
          dot->n * dot->k > DOT_SHARED && 8 * full <= 9 * dot->m;

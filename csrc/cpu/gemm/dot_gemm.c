@@ -25,6 +25,7 @@ enum {
   GEMM_TASK_WORK = 1 << 20,                      /* products below which a task is not cut further */
   GEMM_GRAIN_WORK = 1 << 18,                     /* products for which another thread is worth while */
   GEMM_GRAIN_BYTES = 1 << 16,                    /* and bytes of packing */
+  GEMM_STRIP_BYTES = 1 << 20,                    /* of packed B that stay in a second-level cache */
   GEMM_RUN = 8                                   /* neighbours in C that are stored as such */
 };
 
@@ -571,35 +572,63 @@ void cpu_gemm_pack_lines(const cpu_gemm *g, rt_pool *pool, const void *b, cpu_ge
     gemm_pack_panels(&r, 0, n);
 }
 
-/* Some rows of one batch, by all columns. */
-static void gemm_do_rows(const gemm_run *r, int64_t batch, int64_t row, int64_t rows, char *a, char *sums) {
+/* Some rows of one batch, by columns [from, to). */
+static void gemm_do_rows(const gemm_run *r, gemm_task *t, int64_t from, int64_t to, char *a, char *sums) {
   const cpu_gemm *g = r->g;
-  gemm_task t = {.batch = batch, .row = row, .rows = rows};
-  assert(rows > 0 && rows <= GEMM_ROWS && row + rows <= g->m.count);
-  cpu_gemm_offsets(&g->m, 'a', row, rows, t.at);
-  cpu_gemm_offsets(&g->m, 'c', row, rows, t.to);
-  for (; t.column < g->n.count; t.column += g->columns) {
-    t.columns = g->n.count - t.column < g->columns ? g->n.count - t.column : g->columns;
-    cpu_gemm_offsets(&g->n, 'c', t.column, t.columns, t.places);
-    gemm_do(r, &t, a, sums);
+  assert(t->rows > 0 && t->rows <= GEMM_ROWS && t->row + t->rows <= g->m.count && from % gemm_width(g) == 0);
+  cpu_gemm_offsets(&g->m, 'a', t->row, t->rows, t->at);
+  cpu_gemm_offsets(&g->m, 'c', t->row, t->rows, t->to);
+  for (t->column = from; t->column < to; t->column += g->columns) {
+    t->columns = to - t->column < g->columns ? to - t->column : g->columns;
+    cpu_gemm_offsets(&g->n, 'c', t->column, t->columns, t->places);
+    gemm_do(r, t, a, sums);
+  }
+}
+
+/* Lines [from, to) of the packed batches, by columns [first, last). */
+static void gemm_do_lines(const gemm_run *r, int64_t from, int64_t to, int64_t first, int64_t last) {
+  const cpu_gemm *g = r->g;
+  char rows[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
+  char sums[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
+  gemm_task t;
+  assert(from >= r->batch * g->m.count && to <= (r->batch + r->batches) * g->m.count);
+  while (from < to) {
+    t.batch = from / g->m.count;
+    t.row = from % g->m.count;
+    t.rows = g->m.count - t.row;
+    if (t.rows > GEMM_ROWS - g->shifted) t.rows = GEMM_ROWS - g->shifted;
+    if (t.rows > to - from) t.rows = to - from;
+    gemm_do_rows(r, &t, first, last, rows, sums);
+    from += t.rows;
   }
 }
 
 void cpu_gemm_run_lines(const cpu_gemm *g, rt_pool *pool, const void *a, cpu_gemm_packed packed, void *c, int64_t from,
                         int64_t to) {
-  char rows[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
-  char sums[GEMM_ROWS * GEMM_ROW_BYTES] __attribute__((aligned(64)));
   gemm_run r = gemm_lines_run(g, pool, packed);
   r.a = a;
   r.c = c;
-  assert(from >= packed.batch * g->m.count && to <= (packed.batch + packed.n) * g->m.count);
-  while (from < to) {
-    int64_t row = from % g->m.count, n = g->m.count - row;
-    if (n > GEMM_ROWS - g->shifted) n = GEMM_ROWS - g->shifted;
-    if (n > to - from) n = to - from;
-    gemm_do_rows(&r, from / g->m.count, row, n, rows, sums);
-    from += n;
-  }
+  gemm_do_lines(&r, from, to, 0, g->n.count);
+}
+
+/* Columns of a strip: whole panels, of which a second-level cache has all that is packed. */
+static int64_t gemm_strip(const cpu_gemm *g) {
+  int64_t panels = GEMM_STRIP_BYTES / (g->panel_bytes + 1), most = g->columns / gemm_width(g);
+  return gemm_width(g) * (panels < 2 ? 2 : panels > most ? most : panels);
+}
+
+int64_t cpu_gemm_strips(const cpu_gemm *g) {
+  return g->panels * g->panel_bytes <= GEMM_STRIP_BYTES ? 1 : gemm_pieces(g->n.count, gemm_strip(g));
+}
+
+void cpu_gemm_run_strip(const cpu_gemm *g, const void *a, cpu_gemm_packed packed, void *c, int64_t strip) {
+  gemm_run r = gemm_lines_run(g, NULL, packed);
+  int64_t from = strip * gemm_strip(g), to = from + gemm_strip(g);
+  assert(strip >= 0 && strip < cpu_gemm_strips(g));
+  r.a = a;
+  r.c = c;
+  gemm_do_lines(&r, packed.batch * g->m.count, (packed.batch + packed.n) * g->m.count, from,
+                to < g->n.count ? to : g->n.count);
 }
 
 /* Dimensions of lines step through A as they do through C, by rows of k elements instead of n. */

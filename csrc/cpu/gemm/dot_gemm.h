@@ -100,6 +100,10 @@ typedef struct cpu_gemm_packed {
 void cpu_gemm_pack_lines(const cpu_gemm *g, rt_pool *pool, const void *b, cpu_gemm_packed packed);
 void cpu_gemm_run_lines(const cpu_gemm *g, rt_pool *pool, const void *a, cpu_gemm_packed packed, void *c, int64_t from,
                         int64_t to);
+/* The same by strips of columns: all lines of a strip, which reads the part of what is packed that a second-level cache
+ * keeps for the next product with the same B. 1: all of it is that. */
+int64_t cpu_gemm_strips(const cpu_gemm *g);
+void cpu_gemm_run_strip(const cpu_gemm *g, const void *a, cpu_gemm_packed packed, void *c, int64_t strip);
 /* Whether line l is made from the l-th part of A's memory alone. */
 bool cpu_gemm_owns_lines(const cpu_gemm *g);
 
