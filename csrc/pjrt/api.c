@@ -56,6 +56,8 @@ static const PJRT_NamedValue api_attributes[] = {
      .value_size = 3},
     {API_NAME("xla_version"), .type = PJRT_VALUE_INT64, .int64_value = 2, .value_size = 1},
     {API_NAME("supports_executable_serialization"), .type = PJRT_VALUE_BOOL, .bool_value = true, .value_size = 1},
+    /* saved programs may be text (compile.c): the Python package knows this plugin's clients by it */
+    {API_NAME("xlac_loads_text"), .type = PJRT_VALUE_BOOL, .bool_value = true, .value_size = 1},
 };
 
 PJRT_Error *pjrt_plugin_initialize(PJRT_Plugin_Initialize_Args *args) {

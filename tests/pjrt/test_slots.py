@@ -53,7 +53,7 @@ def test_plugin_attributes_name_what_is_read(p):
     got = p.Plugin_Attributes()
     values = (plugin.NamedValue * got.num_attributes).from_address(got.attributes)
     assert {v.name[:v.name_size] for v in values} == {b"stablehlo_current_version", b"sdy_current_version", b"xla_version",
-                                                      b"supports_executable_serialization"}
+                                                      b"supports_executable_serialization", b"xlac_loads_text"}
 
 
 def test_errors_have_no_payload_and_none_may_be_destroyed(p):

@@ -3,6 +3,7 @@
 XLAC_JAX_AS_CPU=1       the plugin takes the place of XLA's CPU: platform "cpu"
 XLAC_JAX_PLATFORM=name  what the plugin calls itself to JAX, which lowers by that name: "cpu" unless this says otherwise
 XLAC_JAX_DEVICES=8      so many virtual devices; without it, JAX's setting jax_num_cpu_devices
+XLAC_JAX_PORTABLE=1     programs come in StableHLO's portable form always, as jaxlib writes it (compiling.py)
 XLAC_JAX_OPTIONS=a:1;b  options of the client: threads, synchronous, copy_host_arrays, blas (the path of an OpenBLAS)
 """
 import logging
@@ -62,7 +63,7 @@ def initialize():
         logger.warning(text)
     if refused:
         return
-    from . import ffi, leave
+    from . import compiling, ffi, leave
 
     if not LIBRARY.exists():
         logger.warning("xlac was built without its PJRT plugin: %s is not there", LIBRARY)
@@ -73,5 +74,6 @@ def initialize():
     # Who doesn't ask for xlac goes on with what there was: the least priority. As the CPU it has the CPU's.
     xla_bridge.register_plugin(name, priority=0 if name == "cpu" else -1, library_path=str(LIBRARY), options=lambda: client_options(clients))
     ffi.install(LIBRARY, name, as_cpu=name == "cpu")
+    compiling.install()
     if jax.config.jax_platforms == "xlac":  # callbacks get arrays of a CPU, which there must be
         jax.config.update("jax_platforms", "xlac,cpu")
