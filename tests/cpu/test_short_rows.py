@@ -122,3 +122,49 @@ def test_differences_of_few_points(n, row, along):
           f"  d = f32[{n},{n},{row}] subtract(x, y)\n  e = f32[{n},{n},{row}] divide(d, z)\n  l = f32[] constant(-inf)\n"
           f"  ROOT r = f32[{kept}] reduce(e, l), dimensions={{{along}}}, to_apply=most\n}}",
           *(np.random.default_rng(n).standard_normal(s).astype(np.float32) for s in ((n, row), (n, n))), eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "bf16", "f16"])
+@pytest.mark.parametrize("row", [3, 5, 8, 10, 16])
+def test_iotas_along_short_rows(t, row):
+    rng = np.random.default_rng(5)
+    for n in (700, 4099):
+        x = numbers(rng, t, (n,))
+        check(f"HloModule m\nENTRY e {{\n  x = {t}[{n}] parameter(0)\n  b = {t}[{n},{row}] broadcast(x), dimensions={{0}}\n"
+              f"  i = {t}[{n},{row}] iota(), iota_dimension=1\n  v = {t}[{n},{row}] reverse(i), dimensions={{1}}\n"
+              f"  a = {t}[{n},{row}] multiply(b, i)\n  ROOT r = {t}[{n},{row}] subtract(a, v)\n}}", x, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["s8", "u8", "s16", "u16", "s32", "u32", "s64"])
+@pytest.mark.parametrize("op", ["shift-left", "shift-right-logical", "shift-right-arithmetic"])
+@pytest.mark.parametrize("row", [8, 12, 100])
+def test_shifts_along_rows(t, op, row):
+    rng = np.random.default_rng(6)
+    x, by, each = numbers(rng, t, (901,)), numbers(rng, t, (901, row)), rng.integers(0, 70, row).astype(numbers(rng, t, (1,)).dtype)
+    check(f"HloModule m\nENTRY e {{\n  x = {t}[901] parameter(0)\n  y = {t}[901,{row}] parameter(1)\n  z = {t}[{row}] parameter(2)\n"
+          f"  b = {t}[901,{row}] broadcast(x), dimensions={{0}}\n  i = {t}[901,{row}] iota(), iota_dimension=1\n  o = {t}[] constant(1)\n"
+          f"  one = {t}[901,{row}] broadcast(o), dimensions={{}}\n  k = {t}[901,{row}] broadcast(z), dimensions={{1}}\n"
+          f"  p = {t}[901,{row}] {op}(b, i)\n  q = {t}[901,{row}] {op}(p, one)\n  s = {t}[901,{row}] {op}(b, k)\n  u = {t}[901,{row}] {op}(y, y)\n"
+          f"  v = {t}[901,{row}] xor(s, u)\n  ROOT r = {t}[901,{row}] xor(q, v)\n}}", x, by, each, eval_ok=True)
+
+
+@pytest.mark.parametrize("row", [5, 8, 11, 16, 17])
+@pytest.mark.parametrize("t", ["u8", "s16", "f32", "f64"])
+def test_short_tables_are_read_once(t, row):
+    rng = np.random.default_rng(7)
+    x, table = numbers(rng, t, (3001,)), numbers(rng, t, (row,))
+    check(f"HloModule m\nENTRY e {{\n  x = {t}[3001] parameter(0)\n  y = {t}[{row}] parameter(1)\n  b = {t}[3001,{row}] broadcast(x), dimensions={{0}}\n"
+          f"  k = {t}[3001,{row}] broadcast(y), dimensions={{1}}\n  m = {t}[3001,{row}] maximum(b, k)\n  s = {t}[3001,{row}] subtract(m, k)\n"
+          f"  ROOT r = {t}[3001,{row}] multiply(s, b)\n}}", x, table, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["u8", "s32", "u64", "f32", "f64"])
+@pytest.mark.parametrize("row", [3, 8, 10, 31])
+def test_short_rows_that_are_computed_and_summed(t, row):
+    rng = np.random.default_rng(8)
+    x, table = numbers(rng, t, (3001, row)), numbers(rng, t, (row,))
+    check(f"HloModule m\na {{\n  p = {t}[] parameter(0)\n  q = {t}[] parameter(1)\n  ROOT s = {t}[] add(p, q)\n}}\nENTRY e {{\n"
+          f"  x = {t}[3001,{row}] parameter(0)\n  y = {t}[{row}] parameter(1)\n  i = {t}[3001,{row}] iota(), iota_dimension=1\n"
+          f"  k = {t}[3001,{row}] broadcast(y), dimensions={{1}}\n  m = {t}[3001,{row}] maximum(x, k)\n  s = {t}[3001,{row}] subtract(m, i)\n"
+          f"  d = {t}[3001,{row}] multiply(s, x)\n  z = {t}[] constant(0)\n  ROOT r = {t}[3001] reduce(d, z), dimensions={{1}}, to_apply=a\n}}",
+          x, table, eval_ok=True)

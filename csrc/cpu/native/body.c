@@ -75,6 +75,12 @@ uint32_t nat_count(nat_body *b) {
   return nat_add(b, (nat_value){.kind = NAT_COUNT, .width = 4, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
 }
 
+uint32_t nat_lane_numbers(nat_body *b) {
+  assert(b->failed || 4 * b->lanes <= b->target->vector);
+  return nat_add(
+      b, (nat_value){.kind = NAT_COUNT, .width = 4, .steady = true, .bits = 1, .in = {NAT_NONE, NAT_NONE, NAT_NONE}});
+}
+
 uint32_t nat_fold_from(nat_body *b, uint32_t first) {
   if (b->failed || b->n_folds == NAT_MAX_FOLDS) return b->failed = true, 0;
   nat_value v = {.kind = NAT_ACC, .width = b->values[first].width, .in = {NAT_NONE, NAT_NONE, NAT_NONE}};

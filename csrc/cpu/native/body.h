@@ -44,7 +44,7 @@ const nat_target *nat_target_of(void);
 typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
   NAT_LOAD, /* lanes from stream number `bits`, whose run begins in[0] elements later, if that is there (steady, s32) */
-  NAT_COUNT,   /* the number of the iteration in the run, as s32 */
+  NAT_COUNT,   /* the number of the iteration in the run, as s32; steady: of the lane in its vector */
   NAT_ACC,     /* what fold number `bits` has combined before this vector */
   NAT_RESULT,  /* of loops (loop.h): what carry number `bits` came to */
   NAT_OP,      /* an instruction */
@@ -131,6 +131,8 @@ uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
 /* Any of these: NAT_LOAD, NAT_GATHER, NAT_PART, with up to two operands, or NAT_NONE. */
 uint32_t nat_read(nat_body *b, nat_kind kind, uint32_t width, uint32_t stream, uint32_t x, uint32_t mask);
 uint32_t nat_count(nat_body *b);
+/* 0, 1, 2, ... as s32. */
+uint32_t nat_lane_numbers(nat_body *b);
 /* A fold that begins as `first`, a constant: what it has before the vector; nat_fold_to gives what it has after. */
 uint32_t nat_fold_from(nat_body *b, uint32_t first);
 void nat_fold_to(nat_body *b, uint32_t acc, uint32_t value);

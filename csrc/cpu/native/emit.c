@@ -278,17 +278,21 @@ void emit_leave(emit_run *e) {
 
 static bool emit_counts(const nat_body *b) {
   for (uint32_t i = 0; i < b->n_values; i++)
-    if (b->values[i].kind == NAT_COUNT) return true;
+    if (b->values[i].kind == NAT_COUNT && !b->values[i].steady) return true;
   return false;
+}
+
+x86_rm emit_lane_numbers(emit_run *e, uint32_t first) {
+  int32_t numbers[NAT_VECTOR / 4];
+  for (uint32_t i = 0; i < NAT_VECTOR / 4; i++) numbers[i] = (int32_t)(i + first);
+  return x86_constant((int32_t)x86_add_constant(e->c, numbers, e->target->vector));
 }
 
 /* The numbers of the first iterations, and those of the next ones: between sections register 0 is free. */
 static void emit_count_start(emit_run *e) {
   uint32_t bytes = e->target->vector;
   for (uint32_t t = 0; emit_counts(e->b) && t < e->b->turns; t++) {
-    int32_t first[NAT_VECTOR / 4];
-    for (uint32_t i = 0; i < NAT_VECTOR / 4; i++) first[i] = (int32_t)(i + t * e->b->lanes);
-    emit_move(e, bytes, 0, x86_constant((int32_t)x86_add_constant(e->c, first, bytes)), false);
+    emit_move(e, bytes, 0, emit_lane_numbers(e, t * e->b->lanes), false);
     emit_move(e, bytes, 0, emit_slot(e, EMIT_COUNT + t), true);
   }
 }

@@ -100,6 +100,8 @@ extern const uint8_t emit_pointers[EMIT_POINTERS];
 bool emit_is_apart(const emit_run *e, const nat_value *v);
 uint32_t emit_bytes(const emit_run *e, uint32_t value);
 x86_rm emit_slot(const emit_run *e, unsigned slot);
+/* In memory: numbers from `first` on, an s32 a lane. */
+x86_rm emit_lane_numbers(emit_run *e, uint32_t first);
 uint16_t emit_new_slot(emit_run *e);
 /* Where the stream's pointer is among the arguments, and element 0 of the present vector in its run. */
 x86_rm emit_pointer(uint32_t stream);

@@ -245,6 +245,8 @@ void emit_load(emit_run *e, uint32_t value, unsigned reg) {
     emit_constant_load(e, value, reg);
   else if (v->kind == NAT_ACC)
     emit_move(e, e->target->vector, reg, emit_fold_slot(e, (uint32_t)v->bits, v->turn), false);
+  else if (v->kind == NAT_COUNT && v->steady)
+    emit_move(e, e->target->vector, reg, emit_lane_numbers(e, 0), false);
   else if (v->kind == NAT_COUNT)
     emit_move(e, e->target->vector, reg, emit_slot(e, EMIT_COUNT + v->turn), false);
   else if (v->steady)

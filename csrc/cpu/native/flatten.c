@@ -4,6 +4,8 @@
  *
  *    x[i0, i1] / n[i0], 2000 by 3:  in0[1*i0] and in1[1*v up to 1999], v = i0 / 3
  *
+ * An iota along some of them is computed from digits, too.
+ *
  * A digit is a product with 2^s / divisor, rounded up, and a shift: exact for the numbers below FLAT_MOST. */
 #include "native_inside.h"
 
@@ -19,6 +21,8 @@ enum {
   FLAT_FEW_OPS = 1     /* ... with fewer ops */
 };
 
+#define FLAT_NONE UINT32_MAX
+
 typedef struct flat_run {
   const kernel *from;
   kernel *to;
@@ -26,9 +30,11 @@ typedef struct flat_run {
   kernel_value *values;             /* of `to`: digits, then those of `from` */
   uint32_t first, n_merged, n;      /* dimensions of `from` that become one: from `first` on; values so far */
   int64_t extents[KERNEL_MAX_RANK]; /* of the merged ones */
+  int64_t vector;                   /* bytes of a register */
   int64_t split;                    /* how often dimension `first` has its part of them; 1: it is one of them */
   int64_t divisors[FLAT_EXTRA], moduli[FLAT_EXTRA]; /* of digits: the flat index over the one, of that the rest */
   uint32_t digits[FLAT_EXTRA], n_digits;
+  uint32_t *counts; /* by value of `from`: an iota's that has gaps */
   bool failed;
 } flat_run;
 
@@ -38,11 +44,11 @@ static bool flat_is_few(const kernel *k) {
 
 /* --- which dimensions --- */
 
-/* The first dimension that may be merged: lanes are of one group of a reduction's. */
+/* The first dimension that may be merged: lanes that code combines are of one group of a reduction's. */
 static uint32_t flat_lowest(const kernel *k) {
-  int64_t group = !k->reduction             ? k->count
-                  : k->reduction->inner > 1 ? k->reduction->inner
-                                            : k->reduction->reduced,
+  int64_t group = nat_best_way(k) == CPU_NATIVE_VALUES ? k->count
+                  : k->reduction->inner > 1            ? k->reduction->inner
+                                                       : k->reduction->reduced,
           n = 1;
   uint32_t d = k->rank;
   while (d > 0 && n < group) n *= k->extents[--d];
@@ -94,6 +100,11 @@ static uint32_t flat_constant(flat_run *r, uint32_t number) {
 static uint32_t flat_op(flat_run *r, scalar_code code, uint32_t x, uint32_t y) {
   return flat_add(
       r, (kernel_value){.kind = KERNEL_OP, .dtype = XLAC_U32, .n_in = 2, .in = {x, y}, .op = {.code = (uint8_t)code}});
+}
+
+static uint32_t flat_convert(flat_run *r, base_dtype to, uint32_t x) {
+  return flat_add(
+      r, (kernel_value){.kind = KERNEL_OP, .dtype = (uint8_t)to, .n_in = 1, .in = {x}, .op = {.code = SCALAR_CONVERT}});
 }
 
 static unsigned flat_log2(int64_t n) {
@@ -185,6 +196,40 @@ static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, ker
   }
 }
 
+/* --- iotas --- */
+
+/* The sum of `part`, an index, and what x is of the merged dimensions: each a digit, times its stride. */
+static uint32_t flat_sum(flat_run *r, const kernel_index *x, uint32_t part) {
+  int64_t by = 1, extent = 0, inside[KERNEL_MAX_RANK];
+  for (uint32_t d = r->n_merged; d-- > 0; by *= r->extents[d]) inside[d] = by;
+  for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d = end) {
+    end = flat_together(r, x, d, &extent);
+    int64_t stride = x->strides[r->first + end - 1];
+    if (stride == 0) continue;
+    uint32_t digit = flat_digit(r, inside[end - 1], d ? extent : 0);
+    if (stride != 1) digit = flat_op(r, SCALAR_MULTIPLY, digit, flat_constant(r, (uint32_t)stride));
+    part = part == FLAT_NONE ? digit : flat_op(r, SCALAR_ADD, part, digit);
+  }
+  return part;
+}
+
+/* An iota that has gaps, modulo 2^32: its part of outer dimensions and digits. None of it may be a number that an s32
+ * does not hold. */
+static uint32_t flat_count(flat_run *r, const kernel_index *x, const kernel_index *outer) {
+  static const kernel_index zero;
+  int64_t least = 0, most = 0;
+  uint32_t part = FLAT_NONE;
+  if (!kernel_reach(r->from, x, &least, &most) || least < INT32_MIN || most > INT32_MAX || r->n + 8 > FLAT_EXTRA)
+    return r->failed = true, 0;
+  if (memcmp(outer, &zero, sizeof zero) != 0) {
+    part = flat_add(r, (kernel_value){.kind = KERNEL_COUNT_UP, .dtype = XLAC_S32, .index = outer});
+    part = flat_convert(r, XLAC_U32, part);
+  }
+  part = flat_sum(r, x, part);
+  assert(r->failed || part != FLAT_NONE);
+  return flat_convert(r, XLAC_S32, part);
+}
+
 /* Boxes that have all of the merged dimensions; NULL and failed else. */
 static const kernel_box *flat_box(flat_run *r, const kernel_box *box) {
   if (!box) return NULL;
@@ -211,8 +256,13 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
       return;
     }
     v.index = x;
-    if (!flat_index(r, of->index, x)) {
-      bases = v.kind == KERNEL_LOAD ? BASE_ARRAY(r->arena, kernel_base, 3) : NULL;
+    bool gaps = !flat_index(r, of->index, x);
+    if (gaps && v.kind == KERNEL_COUNT_UP) {
+      if (digits) r->counts[i] = flat_count(r, of->index, x);
+      v = (kernel_value){.kind = KERNEL_OP, .dtype = v.dtype, .n_in = 1, .box = v.box};
+      v.op.code = v.dtype == XLAC_S32 ? SCALAR_COPY : SCALAR_CONVERT, v.in[0] = r->counts[i];
+    } else if (gaps) {
+      bases = BASE_ARRAY(r->arena, kernel_base, 3);
       if (!bases) {
         r->failed = true;
         return;
@@ -258,9 +308,10 @@ static bool flat_has_scan(const kernel *k) {
   return false;
 }
 
-/* Whether its lanes are likely to be near each other (lower_near.c). */
-static bool flat_is_near(const kernel_value *v) {
-  return v->flat && (v->rises || (v->n_in == 1 && v->bases[0].stride * v->bases[0].last < 4));
+/* Whether its lanes are likely to be near each other (lower_near.c), or those of a table that one vector holds. */
+static bool flat_is_near(const flat_run *r, const kernel_value *v) {
+  int64_t table = r->vector / (base_dtype_bytes((base_dtype)v->dtype) == 8 ? 8 : 4);
+  return v->flat && (v->rises || (v->n_in == 1 && v->bases[0].stride * v->bases[0].last < table));
 }
 
 static bool flat_pays(const flat_run *r) {
@@ -268,18 +319,19 @@ static bool flat_pays(const flat_run *r) {
   for (uint32_t i = 0; i < r->from->n_values; i++) {
     const kernel_value *v = &r->from->values[i];
     ops += v->kind == KERNEL_OP;
-    gathers += v->kind == KERNEL_LOAD && r->values[r->n + i].n_in > v->n_in && !flat_is_near(&r->values[r->n + i]);
+    gathers += v->kind == KERNEL_LOAD && r->values[r->n + i].n_in > v->n_in && !flat_is_near(r, &r->values[r->n + i]);
   }
   return ops >= (flat_is_few(r->from) ? FLAT_FEW_OPS : FLAT_OPS) * gathers;
 }
 
-const kernel *nat_flatten(const kernel *k, base_arena *arena) {
-  flat_run r = {.from = k, .arena = arena};
+const kernel *nat_flatten(const kernel *k, const nat_target *target, base_arena *arena) {
+  flat_run r = {.from = k, .arena = arena, .vector = target->vector};
   if (k->rank < 2 || k->count == 0 || flat_has_scan(k) || !flat_choose(&r)) return NULL;
   r.to = base_arena_memdup(arena, k, sizeof *k);
   r.values = BASE_ARRAY(arena, kernel_value, k->n_values + FLAT_EXTRA);
+  r.counts = BASE_ARRAY(arena, uint32_t, k->n_values);
   kernel_store *stores = base_arena_memdup(arena, k->stores, k->n_stores * sizeof *stores);
-  if (!r.to || !r.values || !stores) return NULL;
+  if (!r.to || !r.values || !r.counts || !stores) return NULL;
   r.to->stores = stores;
   r.to->rank = r.first + (r.split > 1) + 1;
   if (r.split > 1) r.to->extents[r.first] = r.split;

@@ -101,7 +101,7 @@ static void nat_lower_store(nat_lower_run *r, const kernel_store *s) {
 /* --- values --- */
 
 /* Whether all types are those of lanes; and the widest. */
-static bool nat_types_fit(const kernel *k, uint32_t *widest) {
+static bool nat_types_fit(const kernel *k, const nat_target *target, uint32_t *widest) {
   *widest = 1;
   for (uint32_t i = 0; i < k->n_values; i++) {
     const kernel_value *v = &k->values[i];
@@ -110,6 +110,8 @@ static bool nat_types_fit(const kernel *k, uint32_t *widest) {
     if (t.width > *widest) *widest = t.width;
     uint32_t inside = v->kind == KERNEL_OP ? nat_op_width(k, v) : 1;
     if (inside == 0) return false;
+    uint32_t shifted = v->kind == KERNEL_OP ? nat_shift_width(target, k, v) : 1;
+    if (shifted > inside) inside = shifted;
     bool counts = v->box || v->kind == KERNEL_PICK || v->kind == KERNEL_COUNT_UP || (v->kind == KERNEL_LOAD && v->n_in);
     if (counts && inside < 4) inside = 4;
     if (inside > *widest) *widest = inside;
@@ -163,7 +165,7 @@ static bool nat_calls_pay(const nat_body *b) {
 bool nat_lower(nat_body *b, const kernel *k, const nat_target *target, cpu_native_way way, base_arena *arena) {
   uint32_t widest = 1;
   nat_lower_run r = {.b = b};
-  if (k->rank == 0 || !nat_types_fit(k, &widest) || nat_is_one_product(k)) return false;
+  if (k->rank == 0 || !nat_types_fit(k, target, &widest) || nat_is_one_product(k)) return false;
   r.values = BASE_ARRAY(arena, uint32_t, k->n_values);
   if (!r.values || !nat_begin(b, k, target, widest, arena)) return false;
   b->way = way;

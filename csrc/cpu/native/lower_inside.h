@@ -37,6 +37,8 @@ typedef struct nat_lower_run {
 /* --- lower_op.c --- */
 /* The widest lanes that the op needs inside, 0 where it has no way here. */
 uint32_t nat_op_width(const kernel *k, const kernel_value *v);
+/* The widest that a shift by lanes needs inside; 1 of other ops. */
+uint32_t nat_shift_width(const nat_target *target, const kernel *k, const kernel_value *v);
 /* The s32 as a number of another type. */
 uint32_t nat_from_s32(nat_body *b, uint32_t x, nat_type to);
 /* Of two values of type t. */

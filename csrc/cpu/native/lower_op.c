@@ -147,16 +147,58 @@ static uint32_t nat_product(nat_body *b, uint32_t w, uint32_t x, uint32_t y) {
 }
 
 /* A shift by the type's width or more leaves zeros, or copies of the sign: as the instructions by lanes have it. */
+/* Lanes of narrow integers that are shifted by other numbers in each: those of the least width that can. */
+uint32_t nat_shift_width(const nat_target *target, const kernel *k, const kernel_value *v) {
+  static const nat_lane by_lanes[] = {NAT_SHLV, NAT_SHRV, NAT_SARV};
+  nat_type t = nat_lane_type_of((base_dtype)v->dtype);
+  unsigned which = v->op.code == SCALAR_SHIFT_LEFT ? 0 : v->op.code == SCALAR_SHIFT_RIGHT_LOGICAL ? 1 : 2;
+  bool shifts = which < 2 || v->op.code == SCALAR_SHIFT_RIGHT_ARITHMETIC;
+  if (!shifts || k->values[v->in[1]].kind == KERNEL_CONSTANT || (t.kind != NAT_SIGNED && t.kind != NAT_UNSIGNED))
+    return 1;
+  unsigned row = (unsigned)__builtin_ctz(t.width);
+  while (row < 2 && target->ops[by_lanes[which]][row] == X86_NONE) row++;
+  return 1u << row;
+}
+
+/* By a number, bytes: as pairs, of which what came from the other byte is cut off. */
+static uint32_t nat_shift_bytes(nat_body *b, nat_lane by_number, uint32_t x, unsigned by) {
+  uint64_t kept = by_number == NAT_SHL ? (0xFFu << by) & 0xFF : 0xFFu >> by, sign = 0x80u >> by;
+  uint32_t r = nat_shift(b, by_number == NAT_SHL ? NAT_SHL : NAT_SHR, 2, x, by);
+  r = nat_op2(b, NAT_AND, 1, r, nat_constant(b, 1, kept));
+  if (by_number != NAT_SAR) return r;
+  return nat_op2(b, NAT_ISUB, 1, nat_op2(b, NAT_XOR, 1, r, nat_constant(b, 1, sign)), nat_constant(b, 1, sign));
+}
+
+/* Numbers of bits are unsigned, and from the type's own number on all are shifted out, of wider lanes, too. */
 static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_lane by_number) {
   nat_body *b = o->b;
-  uint32_t w = o->type.width, bits = 8 * w;
+  uint32_t w = o->type.width, bits = 8 * w, wide = w;
+  if (b->failed) return 0;
   const nat_value *y = &b->values[o->in[1]];
-  if (y->kind == NAT_CONSTANT && nat_has(b, by_number, w)) {
+  if (y->kind == NAT_CONSTANT && (nat_has(b, by_number, w) || w == 1)) {
     bool out = y->bits >= bits;
     if (out && by_number != NAT_SAR) return nat_constant(b, w, 0);
-    return nat_shift(b, by_number, w, o->in[0], out ? bits - 1 : (unsigned)y->bits);
+    unsigned by = out ? bits - 1 : (unsigned)y->bits;
+    return w == 1 ? nat_shift_bytes(b, by_number, o->in[0], by) : nat_shift(b, by_number, w, o->in[0], by);
   }
-  return nat_has(b, by_lane, w) ? nat_op2(b, by_lane, w, o->in[0], o->in[1]) : nat_by_call(o);
+  while (wide < 4 && !nat_has(b, by_lane, wide)) wide *= 2;
+  if (!nat_has(b, by_lane, wide) || wide * b->lanes > b->target->vector) return nat_by_call(o);
+  uint32_t x = nat_resize(b, o->in[0], wide, by_number == NAT_SAR), n = nat_resize(b, o->in[1], wide, false);
+  return nat_resize(b, nat_op2(b, by_lane, wide, x, n), w, false);
+}
+
+/* For x, of which only bits of y are wanted. Low bits of an iota that repeat within a vector are the same in every
+ * vector: those of its first one. */
+static uint32_t nat_periodic(nat_body *b, uint32_t x, uint32_t y) {
+  if (b->failed || !b->k) return x;
+  const nat_value *sum = &b->values[x], *low = &b->values[y];
+  bool counts = sum->kind == NAT_OP && sum->op == b->target->ops[NAT_IADD][2] && sum->n_in == 2;
+  unsigned which = counts && b->values[sum->in[1]].kind == NAT_COUNT;
+  counts = counts && b->values[sum->in[which]].kind == NAT_COUNT && !b->values[sum->in[which]].steady;
+  if (!counts || low->kind != NAT_CONSTANT || low->bits >= b->lanes || (low->bits & (low->bits + 1)) || low->width != 4)
+    return x;
+  uint32_t first = sum->in[1 - which];
+  return nat_op2(b, NAT_IADD, 4, nat_lane_numbers(b), first);
 }
 
 /* The bits of x or of y. Two shifts of one value by as many bits as it has are a rotation, as generators of random
@@ -394,7 +436,7 @@ static uint32_t nat_int_op(const nat_operands *o) {
     case SCALAR_MULHI:
       return nat_upper_half(o);
     case SCALAR_AND:
-      return nat_op2(b, NAT_AND, w, x, y);
+      return nat_op2(b, NAT_AND, w, nat_periodic(b, x, y), y);
     case SCALAR_OR:
       return nat_either(b, w, x, y);
     case SCALAR_XOR:

@@ -76,10 +76,12 @@ static uint32_t place_times(nat_body *b, uint32_t x, int64_t stride) {
   return nat_op2(b, NAT_IMUL, 4, x, nat_constant(b, 4, (uint64_t)stride));
 }
 
-/* The place, clamped as kernel_base_at does, times its stride. Types that end before the array does are not clamped. */
-static uint32_t read_place(nat_body *b, const kernel_base *base, nat_type t, uint32_t x) {
+/* The place, clamped as kernel_base_at does, times its stride. Types that end before the array does are not clamped,
+ * nor are digits, which are in range. */
+static uint32_t read_place(nat_body *b, const kernel_base *base, nat_type t, uint32_t x, bool digit) {
   uint64_t most = t.kind == NAT_SIGNED ? ((uint64_t)1 << (8 * t.width - 1)) - 1 : UINT64_MAX >> (64 - 8 * t.width);
   if (t.kind != NAT_SIGNED && t.kind != NAT_UNSIGNED) return b->failed = true, 0;
+  if (digit) return place_times(b, x, base->stride);
   if (t.kind == NAT_SIGNED) x = nat_combine(b, SCALAR_MAXIMUM, t, x, nat_constant(b, t.width, 0));
   if ((uint64_t)base->last < most)
     x = nat_combine(b, SCALAR_MINIMUM, t, x, nat_constant(b, t.width, (uint64_t)base->last));
@@ -95,7 +97,7 @@ static uint32_t read_places(nat_lower_run *r, const kernel_value *v, uint32_t *l
     return b->failed = true, 0;
   for (uint32_t j = 0; j < v->n_in && !b->failed; j++) {
     nat_type t = nat_lane_type_of((base_dtype)b->k->values[v->in[j]].dtype);
-    uint32_t x = read_place(b, &v->bases[j], t, r->values[v->in[j]]);
+    uint32_t x = read_place(b, &v->bases[j], t, r->values[v->in[j]], v->flat);
     if (j == 0) *lead = x;
     sum = sum == NAT_NONE ? x : nat_op2(b, NAT_IADD, 4, sum, x);
   }
@@ -134,6 +136,19 @@ static uint32_t read_narrow_lanes(nat_body *b, const kernel_value *v, nat_stream
   return nat_resize(b, nat_op2(b, NAT_SHRV, 4, x, before), s.width, false);
 }
 
+/* Lanes of a run that a vector holds: it is read once, and permuted. NAT_NONE where it is longer. */
+static uint32_t read_table(nat_body *b, const kernel_value *v, nat_stream s, uint32_t at) {
+  uint32_t width = s.width < 4 ? 4 : s.width;
+  int64_t last = 0, others = s.width < 4 ? 4 / s.width - 1 : 0;
+  for (uint32_t j = 0; j < v->n_in; j++) last += v->bases[j].stride * v->bases[j].last;
+  s.stride = read_inner_stride(b->k, s.index);
+  if (b->failed || s.stride || last >= b->lanes || last < others || !nat_has(b, NAT_PERM, width)) return NAT_NONE;
+  uint32_t all = nat_op2(b, NAT_SMIN, 4, nat_lane_numbers(b), nat_constant(b, 4, (uint64_t)last));
+  uint32_t x = s.width < 4 ? read_narrow_lanes(b, v, s, all, NAT_NONE) : read_lanes(b, s, all, NAT_NONE);
+  return nat_resize(b, nat_op2(b, NAT_PERM, width, nat_resize(b, at, width, false), nat_resize(b, x, width, false)),
+                    s.width, false);
+}
+
 uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   nat_body *b = r->b;
   nat_type t = nat_lane_type_of((base_dtype)v->dtype);
@@ -145,6 +160,7 @@ uint32_t nat_lower_load(nat_lower_run *r, const kernel_value *v) {
   if (b->failed) return 0;
   s.begins = at != NAT_NONE && mask == NAT_NONE && stride && !apart && b->values[at].steady;
   if (v->flat && mask == NAT_NONE) x = nat_lower_near(b, v, s, lead, at);
+  if (v->flat && mask == NAT_NONE && x == NAT_NONE) x = read_table(b, v, s, at);
   if (b->failed) return 0;
   if (x != NAT_NONE) return nat_unpack(b, x, t);
   if (s.begins || (at == NAT_NONE && mask == NAT_NONE && !apart))

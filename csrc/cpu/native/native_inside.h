@@ -69,7 +69,7 @@ struct cpu_native_loop {
 /* --- flatten.c --- */
 /* k with its last dimensions, which are short, as one: the same iterations in the same order. NULL where there is no
  * way, or memory is short. */
-const kernel *nat_flatten(const kernel *k, base_arena *arena);
+const kernel *nat_flatten(const kernel *k, const nat_target *target, base_arena *arena);
 
 /* --- cut.c --- */
 enum { NAT_CUT_PARTS = 12 };

@@ -252,7 +252,7 @@ const cpu_native_kernel *cpu_native_make(cpu_native_store *s, const kernel *k, b
   const cpu_native_kernel *n = NULL;
   if (!short_rows || store_rows_are_worth(k)) n = store_make(s, k, short_rows, arena);
   if (n || !short_rows) return n;
-  k = nat_flatten(k, arena);
+  k = nat_flatten(k, s->target, arena);
   return k ? store_make(s, k, true, arena) : NULL;
 }
 
@@ -285,7 +285,7 @@ static bool store_put_flat(base_text *out, const kernel *k, const nat_target *ta
   base_arena scratch;
   size_t before = out->n;
   base_arena_init(&scratch, alloc);
-  k = nat_flatten(k, &scratch);
+  k = nat_flatten(k, target, &scratch);
   if (k) BASE_PUT(out, "# by longer rows, as\n"), kernel_put(out, k);
   bool ok = k && store_put_kernel(out, k, target, alloc);
   base_arena_free(&scratch);
