@@ -168,3 +168,18 @@ def test_short_rows_that_are_computed_and_summed(t, row):
           f"  k = {t}[3001,{row}] broadcast(y), dimensions={{1}}\n  m = {t}[3001,{row}] maximum(x, k)\n  s = {t}[3001,{row}] subtract(m, i)\n"
           f"  d = {t}[3001,{row}] multiply(s, x)\n  z = {t}[] constant(0)\n  ROOT r = {t}[3001] reduce(d, z), dimensions={{1}}, to_apply=a\n}}",
           x, table, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "bf16", "u8", "s16", "s32", "u64"])
+@pytest.mark.parametrize("op", ["maximum", "minimum", "multiply", "add"])
+@pytest.mark.parametrize("row", [4, 5, 6, 8, 9, 31, 63])
+def test_rows_of_few_elements_are_combined_in_order(t, op, row):
+    rng = np.random.default_rng(9)
+    for n in (5, 700):
+        x = numbers(rng, t, (n, row))
+        if t[0] == "f":
+            x[rng.random(x.shape) < 0.1] = -0.0
+            x[rng.random(x.shape) < 0.1] = 0.0
+            x[rng.random(x.shape) < 0.01] = np.nan
+        check(f"HloModule m\na {{\n  p = {t}[] parameter(0)\n  q = {t}[] parameter(1)\n  ROOT s = {t}[] {op}(p, q)\n}}\nENTRY e {{\n"
+              f"  x = {t}[{n},{row}] parameter(0)\n  z = {t}[] constant(1)\n  ROOT r = {t}[{n}] reduce(x, z), dimensions={{1}}, to_apply=a\n}}", x, eval_ok=True)

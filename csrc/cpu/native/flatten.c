@@ -215,7 +215,7 @@ static uint32_t flat_sum(flat_run *r, const kernel_index *x, uint32_t part) {
 
 /* An iota that has gaps, modulo 2^32: its part of outer dimensions and digits. None of it may be a number that an s32
  * does not hold. */
-static uint32_t flat_count(flat_run *r, const kernel_index *x, const kernel_index *outer) {
+static uint32_t flat_iota(flat_run *r, const kernel_index *x, const kernel_index *outer) {
   static const kernel_index zero;
   int64_t least = 0, most = 0;
   uint32_t part = FLAT_NONE;
@@ -258,7 +258,7 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
     v.index = x;
     bool gaps = !flat_index(r, of->index, x);
     if (gaps && v.kind == KERNEL_COUNT_UP) {
-      if (digits) r->counts[i] = flat_count(r, of->index, x);
+      if (digits) r->counts[i] = flat_iota(r, of->index, x);
       v = (kernel_value){.kind = KERNEL_OP, .dtype = v.dtype, .n_in = 1, .box = v.box};
       v.op.code = v.dtype == XLAC_S32 ? SCALAR_COPY : SCALAR_CONVERT, v.in[0] = r->counts[i];
     } else if (gaps) {

@@ -84,8 +84,30 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
       to[row] = valid ? op(acc[0], first) : first;                                                      \
     }                                                                                                   \
   }
+/* FOLD(half) rows of n elements, 4 and more, as n columns, by squares of 4; the last ones of a row may overlap. */
+typedef T FOLD(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
+static void FOLD(turn)(int64_t n, const T *restrict x, T *restrict to) {
+  assert(n >= 4 && n < CPU_VM_SHORT_RUN);
+  for (int64_t l = 0; l < FOLD(half); l += 4)
+    for (int64_t at = 0; at < n; at += 4) {
+      int64_t j = at + 4 < n ? at : n - 4;
+      const T *from = x + l * n + j;
+      FOLD(four) r0 = *(const FOLD(four) *)from, r1 = *(const FOLD(four) *)(from + n);
+      FOLD(four) r2 = *(const FOLD(four) *)(from + 2 * n), r3 = *(const FOLD(four) *)(from + 3 * n);
+      FOLD(four) low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+      FOLD(four) high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+      FOLD(four) low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+      FOLD(four) high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+      T *square = to + j * FOLD(half) + l;
+      *(FOLD(four) *)square = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+      *(FOLD(four) *)(square + FOLD(half)) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+      *(FOLD(four) *)(square + 2 * FOLD(half)) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+      *(FOLD(four) *)(square + 3 * FOLD(half)) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+    }
+}
+
 /* Short rows, each in its order. Very short ones are loops over rows, which become shuffles of vectors; of longer ones
- * some go along together, so that no sum waits for itself. */
+ * as many as are lanes go along together, as columns. */
 #define FOLD_ROWS_OF(width, op)              \
   for (int64_t row = 0; row < rows; row++) { \
     T s = x[row * (width)];                  \
@@ -97,7 +119,7 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
   }
 #define FOLD_ROWS(name, op)                                                           \
   static void FOLD(name##_rows)(int64_t rows, int64_t n, const void *in, void *out) { \
-    enum { TOGETHER = 8 };                                                            \
+    T columns[CPU_VM_SHORT_RUN * FOLD(half)] __attribute__((aligned(64)));            \
     const T *x = in;                                                                  \
     T *to = out;                                                                      \
     if (n == 2) {                                                                     \
@@ -113,13 +135,15 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
       return;                                                                         \
     }                                                                                 \
     int64_t row = 0;                                                                  \
-    for (; row + TOGETHER <= rows; row += TOGETHER) {                                 \
-      const T *from = x + row * n;                                                    \
-      T s[TOGETHER];                                                                  \
-      for (int l = 0; l < TOGETHER; l++) s[l] = from[l * n];                          \
+    for (; n > 4 && row + FOLD(half) <= rows; row += FOLD(half)) {                    \
+      T *s = columns;                                                                 \
+      FOLD(turn)(n, x + row * n, columns);                                            \
       for (int64_t j = 1; j < n; j++)                                                 \
-        for (int l = 0; l < TOGETHER; l++) s[l] = op(s[l], from[l * n + j]);          \
-      memcpy(to + row, s, sizeof s);                                                  \
+        for (int l = 0; l < FOLD(half); l++) {                                        \
+          T next = columns[j * FOLD(half) + l];                                       \
+          s[l] = op(s[l], next);                                                      \
+        }                                                                             \
+      memcpy(to + row, s, FOLD(half) * sizeof *s);                                    \
     }                                                                                 \
     for (; row < rows; row++) {                                                       \
       T s = x[row * n];                                                               \

@@ -323,6 +323,32 @@ static void vmr_columns(const vmr_run *r, const vm_block *b, vmr_accs *all, int6
     vmr_deliver(r, b, &all->of[j], piece, o * red->inner + lane, n, all->of[j].lanes);
 }
 
+/* rows elements that are n apart, side by side. */
+#define VMR_COLUMN(T)                                                           \
+  do {                                                                          \
+    for (int64_t i = 0; i < rows; i++) ((T *)to)[i] = ((const T *)from)[i * n]; \
+  } while (0)
+static void vmr_column(int64_t rows, int64_t n, size_t bytes, const void *from, void *to) {
+  switch (bytes) {
+    case 1:
+      VMR_COLUMN(uint8_t);
+      return;
+    case 2:
+      VMR_COLUMN(uint16_t);
+      return;
+    case 4:
+      VMR_COLUMN(uint32_t);
+      return;
+    case 8:
+      VMR_COLUMN(uint64_t);
+      return;
+    default:
+      for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)to + (size_t)i * bytes, (const char *)from + (size_t)(i * n) * bytes, bytes);
+  }
+}
+#undef VMR_COLUMN
+
 /* Rows of a block to a result each, in the order of their elements. */
 static void vmr_fold_rows(const vmr_acc *a, int64_t rows, int64_t n, const char *value) {
   char wide[VMR_LANES * sizeof(float)] __attribute__((aligned(64))), next[VMR_LANES * 16] __attribute__((aligned(64)));
@@ -334,8 +360,7 @@ static void vmr_fold_rows(const vmr_acc *a, int64_t rows, int64_t n, const char 
   }
   for (int64_t j = 0; j < n; j++) {
     char *to = j ? next : a->lanes;
-    for (int64_t row = 0; row < rows; row++)
-      memcpy(to + (size_t)row * a->bytes, from + (size_t)(row * n + j) * a->bytes, a->bytes);
+    vmr_column(rows, n, a->bytes, from + (size_t)j * a->bytes, to);
     const void *in[2] = {a->lanes, next};
     if (j) scalar_loop_run(&a->sum->combine, rows, in, a->lanes);
   }
