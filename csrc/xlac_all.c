@@ -578,6 +578,7 @@
 #include "cuda/product.c"
 #include "cuda/profile.c"
 #include "cuda/queue.c"
+#include "cuda/regroup.c"
 #include "cuda/rows.c"
 #include "cuda/run.c"
 #include "cuda/trips.c"

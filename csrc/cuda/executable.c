@@ -268,6 +268,12 @@ static int cu_build_arrange(ir_module *m, ir_op *dot, fusion_wants_fn *wants, vo
   return status;
 }
 
+static int cu_build_regroup(ir_module *m, ir_op *dot, fusion_wants_fn *wants, void *ctx, bool *changed,
+                            xlac_error *err) {
+  (void)ctx, (void)wants;
+  return cuda_product_regroup(m, dot, changed, err);
+}
+
 /* Of computations whose numbers are at most `last`: those that are made on the way are not looked at. */
 static int cu_build_outline_all(ir_module *m, uint32_t last, cu_build_outliner *outline, fusion_wants_fn *wants,
                                 void *ctx, bool *changed, xlac_error *err) {
@@ -276,17 +282,20 @@ static int cu_build_outline_all(ir_module *m, uint32_t last, cu_build_outliner *
     bool here = false;
     IR_FOR_OPS(op, c)
     if (op->opcode == IR_OP_DOT && c->id <= last) TRY(outline(m, op, wants, ctx, &here, err));
-    if (here && outline == fusion_outline_recomputed) TRY(fusion_sort_computation(c, err));
+    if (here && (outline == fusion_outline_recomputed || outline == cu_build_regroup))
+      TRY(fusion_sort_computation(c, err));
     own = own || here;
   }
   *changed = *changed || own;
-  if (own && outline == cu_build_arrange) return pipeline_run_text(m, "cse,dce", 7, NULL, err);
+  if (own && (outline == cu_build_arrange || outline == cu_build_regroup))
+    return pipeline_run_text(m, "cse,dce", 7, NULL, err);
   return own ? pipeline_run_text(m, "dce", 3, NULL, err) : 0;
 }
 
 static int cu_build_outline(void *ctx, ir_module *m, bool *changed, xlac_error *err) {
   uint32_t last = 0;
   IR_FOR_COMPUTATIONS(c, m) last = c->id > last ? c->id : last;
+  TRY(cu_build_outline_all(m, last, cu_build_regroup, NULL, ctx, changed, err));
   TRY(cu_build_outline_all(m, last, fusion_outline_attention, cu_build_takes, ctx, changed, err));
   TRY(cu_build_outline_all(m, last, fusion_outline_recomputed, cu_build_takes, ctx, changed, err));
   TRY(cu_build_outline_all(m, last, cu_build_arrange, NULL, ctx, changed, err));

@@ -16,6 +16,9 @@ bool cuda_product_gives_way(cuda_executable *exe, const ir_op *dot);
 /* Has operands of a dot op transposed first, where the library has a form for it then, and not now, and that takes less
  * time than the kernel that is printed. Entered. */
 XLAC_MUST_USE int cuda_product_arrange(cuda_executable *exe, ir_op *dot, bool *changed, xlac_error *err);
+/* regroup.c: has operands and results moved instead of scores, where a program has these in another order than the
+ * product makes or takes them. */
+XLAC_MUST_USE int cuda_product_regroup(ir_module *m, ir_op *dot, bool *changed, xlac_error *err);
 void cuda_product_destroy(cuda_executable *exe, cuda_product *p); /* entered; NULL is fine */
 /* Memory that it needs while it runs. */
 size_t cuda_product_scratch(const cuda_product *p);

@@ -131,8 +131,8 @@ static void cu_attention_put_hidden(cuda_routine *r, const cuda_between *between
                                     int64_t keys) {
   char head[128];
   const char *row = turned ? "column" : "at", *key = turned ? "at" : "column";
-  snprintf(head, sizeof head, "    [&](int %s, int %s) { const int last_%s = %s + %d, last_%s = %s + %d;", row, key,
-           row, row, CU_ATTENTION_ROWS - 1, key, key, (int)keys - 1);
+  snprintf(head, sizeof head, "    [&](int %s, int %s) { int last_%s = %s + %d, last_%s = %s + %d;", row, key, row, row,
+           CU_ATTENTION_ROWS - 1, key, key, (int)keys - 1);
   if (!cuda_between_put_hidden(r, between, by_columns, head))
     BASE_PUT(r->print.out, "    [](int, int) { return false; },\n");
 }

@@ -9,6 +9,7 @@ enum {
   HIDDEN_COLUMN = 2,
   HIDDEN_SUM = 4,
   HIDDEN_ALL = 7,
+  HIDDEN_ROWS = 64,     /* of a block, and more than there are columns of one at a time: powers of 2 */
   HIDDEN_FAR = 1 << 24, /* numbers below are exact in f32, and sums of them do not wrap */
   HIDDEN_DEEP = 8       /* ops one within another, of a mask */
 };
@@ -19,6 +20,7 @@ typedef struct cu_hidden {
   uint32_t n_operands;           /* inputs behind them are sums */
   uint8_t from[KERNEL_MAX_RANK]; /* what each dimension counts, */
   bool alone[KERNEL_MAX_RANK];   /* and whether it is all of that */
+  int64_t turns;                 /* rows after which the innermost dimension of them begins anew; 0: never */
 } cu_hidden;
 
 /* row * its number + column * its number + constant */
@@ -32,7 +34,9 @@ static void cu_hidden_number(cu_hidden *x) {
     int64_t n = x->k->extents[d], row = inside / columns;
     bool column = inside * n <= columns, of_rows = inside % columns == 0;
     x->from[d] = column ? HIDDEN_COLUMN : !of_rows ? HIDDEN_ROW | HIDDEN_COLUMN : row % rows == 0 ? 0 : HIDDEN_ROW;
-    x->alone[d] = column ? n == columns : of_rows && row == 1 && n == rows;
+    bool turns = of_rows && row == 1 && n < rows && n % HIDDEN_ROWS == 0;
+    x->alone[d] = column ? n == columns : of_rows && row == 1 && (n == rows || turns);
+    if (turns && !column) x->turns = n;
   }
 }
 
@@ -170,6 +174,7 @@ bool cuda_between_put_hidden(cuda_routine *r, const cuda_between *of, bool by_co
         continue;
       if (head) {
         base_puts(r->print.out, head);
+        if (x.turns) base_putf(r->print.out, " last_at -= at; at %%= %lld; last_at += at;", (long long)x.turns);
         BASE_PUT(r->print.out, " return ");
         cu_hidden_put_whole(&x, v->in[0], when, HIDDEN_DEEP, r->print.out);
         BASE_PUT(r->print.out, "; },\n");
