@@ -183,3 +183,16 @@ def test_rows_of_few_elements_are_combined_in_order(t, op, row):
             x[rng.random(x.shape) < 0.01] = np.nan
         check(f"HloModule m\na {{\n  p = {t}[] parameter(0)\n  q = {t}[] parameter(1)\n  ROOT s = {t}[] {op}(p, q)\n}}\nENTRY e {{\n"
               f"  x = {t}[{n},{row}] parameter(0)\n  z = {t}[] constant(1)\n  ROOT r = {t}[{n}] reduce(x, z), dimensions={{1}}, to_apply=a\n}}", x, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["u8", "bf16", "s16", "f32", "s64", "c64"])
+@pytest.mark.parametrize("step", [1, 2, 3, 4, 5, 7, 8, 9, 16])
+def test_elements_that_are_apart(t, step):
+    """Forwards to the last element of the array, and backwards from it."""
+    rng = np.random.default_rng(10)
+    for n in (40, 97, 3000):
+        whole = (n - 1) * step + 1
+        x = numbers(rng, t, (whole,))
+        check(f"HloModule m\nENTRY e {{\n  x = {t}[{whole}] parameter(0)\n  a = {t}[{n}] slice(x), slice={{[0:{whole}:{step}]}}\n"
+              f"  v = {t}[{whole}] reverse(x), dimensions={{0}}\n  b = {t}[{n}] slice(v), slice={{[0:{whole}:{step}]}}\n"
+              f"  ROOT r = {t}[{n}] subtract(a, b)\n}}", x, eval_ok=True)

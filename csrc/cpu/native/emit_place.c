@@ -214,6 +214,49 @@ static void emit_apart_some(emit_run *e, const nat_stream *s, unsigned reg, x86_
   }
 }
 
+enum { EMIT_MOST_APART = 32 /* bytes: beyond, as many vectors as are read take longer than lanes one by one */ };
+
+/* Whether they are taken from whole vectors: as many as lanes are elements apart, the last of which ends where the last
+ * lane does, so that nothing beside the run is read. */
+static bool emit_is_permuted(const emit_run *e, const nat_stream *s) {
+  uint32_t bytes = e->b->lanes * s->width;
+  int64_t apart = s->stride < 0 ? -s->stride : s->stride;
+  return e->target->masks && s->width > 1 && bytes >= 32 && apart * s->width <= EMIT_MOST_APART;
+}
+
+/* reg's lanes that lie in vector number k of them, of which vector 0 is in reg. at: of the first element in memory. */
+static void emit_permute(emit_run *e, const nat_stream *s, unsigned reg, unsigned index, x86_rm at, int64_t k) {
+  static const x86_op one[] = {[2] = X86_PERMW, [4] = X86_PERMD, [8] = X86_PERMQ};
+  static const x86_op two[] = {[2] = X86_PERMT2W, [4] = X86_PERMT2D, [8] = X86_PERMT2Q};
+  uint8_t which[NAT_VECTOR] = {0};
+  int64_t lanes = e->b->lanes, apart = s->stride < 0 ? -s->stride : s->stride;
+  uint32_t bytes = (uint32_t)lanes * s->width;
+  int64_t begins = k && k == apart - 1 ? (lanes - 1) * (apart - 1) : k * lanes;
+  for (int64_t i = 0; i < lanes; i++) {
+    int64_t place = (s->stride < 0 ? lanes - 1 - i : i) * apart, of = place / lanes, lane = 0;
+    if (of < k || k == 0)
+      lane = k > 1 ? i : place; /* where it was put before, or in vector 0 as it was read */
+    else if (of == k)
+      lane = lanes + place - begins;
+    assert(lane >= 0 && lane < 2 * lanes);
+    which[i * s->width] = (uint8_t)lane;
+  }
+  emit_move(e, bytes, index, x86_constant((int32_t)x86_add_constant(e->c, which, bytes)), false);
+  at.disp += (int32_t)(begins * s->width);
+  x86_vector(e->c, (apart == 1 ? one : two)[s->width], bytes, reg, index, at, 0);
+}
+
+static void emit_permuted(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at) {
+  uint32_t bytes = e->b->lanes * s->width;
+  int64_t apart = s->stride < 0 ? -s->stride : s->stride;
+  if (s->stride < 0) at.disp -= (int32_t)((int64_t)(e->b->lanes - 1) * apart * s->width);
+  e->pinned |= 1ull << reg;
+  unsigned index = emit_take(e, NAT_NONE);
+  if (apart > 1) emit_move(e, bytes, reg, at, false);
+  for (int64_t k = apart > 1 ? 1 : 0; k < apart; k++) emit_permute(e, s, reg, index, at, k);
+  e->held[index] = NAT_NONE;
+}
+
 static void emit_apart(emit_run *e, const nat_value *v, unsigned reg) {
   const nat_stream *s = &e->b->streams[v->bits];
   uint32_t part = 16 / s->width, lanes = e->b->lanes;
@@ -223,6 +266,10 @@ static void emit_apart(emit_run *e, const nat_value *v, unsigned reg) {
   else
     x86_add_memory(e->c, X86_RAX, emit_pointer((uint32_t)v->bits));
   x86_rm at = x86_at(X86_RAX, 0);
+  if (emit_is_permuted(e, s)) {
+    emit_permuted(e, s, reg, at);
+    return;
+  }
   emit_apart_some(e, s, reg, at, 0, lanes < part ? lanes : part);
   if (lanes <= part) return;
   e->pinned |= 1ull << reg;
