@@ -48,7 +48,7 @@ def test_heads_are_as_this_jaxlib_writes_them():
     jax.devices()
     for i in range(4):
         print(xla_client.Client.compile_and_load.compiler.same, jax.jit(lambda x: x * 2 + i)(np.float32(3)))
-    print(jaxlib.__version__.startswith("0.10.2"))
+    print(jaxlib.__version__.split(".")[:2] == ["0", "10"])
     """)
     assert [line.split()[1] for line in out[:4]] == ["6.0", "7.0", "8.0", "9.0"]
     assert out[0].startswith("None")  # a process that compiles a program or two compares nothing

@@ -19,6 +19,7 @@ AFTER = 2  # programs that go jaxlib's way, before the comparison, which takes a
 WORDS = (b"chlo.", b"complex<", b"sdy.", b"shape.", b"mhlo.layout_mode", b"mhlo.memory_kind", b"mhlo.sharding", b"tensor<?")
 TYPE = re.compile(r"tensor<((?:\d+x)*)(\w+)>")
 KINDS = {"i1": 1, "i8": 2, "i16": 3, "i32": 4, "i64": 5, "ui8": 6, "ui16": 7, "ui32": 8, "ui64": 9, "f16": 10, "f32": 11, "f64": 12, "bf16": 16}
+VERSIONS = [b"\x08" + bytes([i]) for i in range(1, 16)]  # of heads: jaxlib 0.10.0 has 1, 0.10.2 has 3. What 0.9 loads it warns of, each time
 MAGIC, HEAD = b"xlac-pjrt-source-1", 64  # csrc/pjrt/compile.c
 
 
@@ -58,12 +59,12 @@ def argument(dims):
     return field(6, field(1, field(1, field(1, b"xla::ifrt::PjRtLayout") + field(2, field(1, layout)))) + field(2, b""))
 
 
-def head(name, signature):
-    """Of the function type `signature`; None where it has other types than arrays of numbers."""
+def head(name, signature, version=b""):
+    """Of the function type `signature`; None where it has other types than arrays of numbers. `version`: a field with the form's, which is new."""
     arguments, _, results = signature.partition(" -> ")
     if TYPE.sub("", signature).strip("(), ->") or any(kind not in KINDS for _, kind in TYPE.findall(signature)):
         return None
-    content = b"".join([b"\x08\x03", field(2, b"pjrt_ifrt"), *(result(*t) for t in TYPE.findall(results)),
+    content = b"".join([version, field(2, b"pjrt_ifrt"), *(result(*t) for t in TYPE.findall(results)),
                         *(argument(dims) for dims, _ in TYPE.findall(arguments)), field(7, name), field(9, b"")])
     return varint(len(content)) + content
 
@@ -77,9 +78,10 @@ class Compiler:
     def __init__(self, portable):
         self.portable = portable  # jaxlib's
         self.lock = threading.Lock()
-        self.seen, self.same = 0, None  # programs until heads were compared, and whether they are the same
+        self.seen, self.same, self.version = 0, None, None  # programs until heads were compared, whether they are the same, and of which version
 
     def compare(self, client, devices, options, ir):
+        """The version of jaxlib's heads; None where they are not as head() writes them."""
         types = [f"tensor<{'2x' * (i % 4)}{kind}>" for i, kind in enumerate(KINDS)]
         values, listed = [f"%a{i}" for i in range(len(types))], ", ".join(types)
         arguments = ", ".join(map(": ".join, zip(values, types)))
@@ -89,14 +91,16 @@ class Compiler:
           }}
         }}"""
         saved = client.serialize_executable(self.portable(client, ir.Module.parse(text), devices, options))
-        return saved.startswith(head(b"xlac_types", f"({listed}) -> ({listed})") + b"xlac-pjrt-")
+        wanted = [head(b"xlac_types", f"({listed}) -> ({listed})", version) for version in VERSIONS]
+        return next((version for version, front in zip(VERSIONS, wanted) if saved.startswith(front + b"xlac-pjrt-")), None)
 
     def ready(self, client, devices, options, ir):
         with self.lock:
             self.seen += 1
             if self.same is None and self.seen > AFTER:
                 try:
-                    self.same = self.compare(client, devices, options, ir)
+                    self.version = self.compare(client, devices, options, ir)
+                    self.same = self.version is not None
                 except Exception:  # jaxlib's, of a version that does all this another way
                     self.same = False
         return self.same
@@ -109,10 +113,12 @@ class Compiler:
             return None
         with module.context:
             operation = module.operation
+            if not self.ready(client, devices, options, ir):
+                return None
             signature = str(ir.SymbolTable(operation)["main"].type)
-            front = head(operation.attributes["sym_name"].value.encode(), signature)
+            front = head(operation.attributes["sym_name"].value.encode(), signature, self.version)
             text = operation.get_asm(binary=True, enable_debug_info=True) if front else b""
-            if not front or any(word in text for word in WORDS) or not self.ready(client, devices, options, ir):
+            if not front or any(word in text for word in WORDS):
                 return None
         return front + (MAGIC + b" 0 %d" % len(text)).ljust(HEAD, b"\0") + text
 
