@@ -526,6 +526,7 @@
 #include "cpu/vm/vm_fast_avx2.c"
 #include "cpu/vm/vm_fast_avx512.c"
 #include "cpu/vm/vm_fold.c"
+#include "cpu/vm/vm_move.c"
 #include "cpu/vm/vm_places.c"
 #include "cpu/vm/vm_reduce.c"
 #include "cpu/vm/vm_scan.c"

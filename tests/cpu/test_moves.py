@@ -232,3 +232,16 @@ def test_an_array_updated_by_itself_is_not_written_over():
     check(program("  x = f32[3,4] parameter(0)", "  i = s32[] parameter(1)", "  y = f32[3,4] negate(x)",
                   "  s = f32[2,4] dynamic-slice(y, i, i), dynamic_slice_sizes={2,4}", "  d = f32[3,4] dynamic-update-slice(y, s, i, i)",
                   "  ROOT r = f32[3,4] dynamic-update-slice(d, d, i, i)"), x, np.int32(1), eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["u8", "bf16", "f32", "f64", "c128"])
+@pytest.mark.parametrize("dims,order", [((4, 16, 8, 12), (0, 2, 1, 3)), ((2, 7, 5, 3, 4, 6), (0, 1, 3, 2, 4, 5)), ((40, 50, 3), (2, 1, 0)), ((1000, 2), (1, 0))])
+def test_kernels_that_only_move(t, dims, order):
+    """A reshape and a transposition are one kernel, which is a copy with strides; and every second element of a flat array."""
+    rng = np.random.default_rng(11)
+    n = int(np.prod(dims))
+    turned = ",".join(str(dims[d]) for d in order)
+    x = numbers(rng, t, (n,))
+    check(f"HloModule m\nENTRY e {{\n  x = {t}[{n}] parameter(0)\n  s = {t}[{','.join(map(str, dims))}] reshape(x)\n"
+          f"  ROOT r = {t}[{turned}] transpose(s), dimensions={{{','.join(map(str, order))}}}\n}}", x)
+    check(f"HloModule m\nENTRY e {{\n  x = {t}[{n}] parameter(0)\n  s = {t}[{n - 1}] slice(x), slice={{[1:{n}]}}\n  ROOT r = {t}[{n // 2}] slice(s), slice={{[0:{n - 1}:2]}}\n}}", x)

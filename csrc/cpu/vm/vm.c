@@ -368,7 +368,7 @@ int cpu_vm_make(const kernel *k, bool fast, base_arena *arena, cpu_vm **out, xla
     for (uint32_t i = 0; i < k->n_values; i++) vm->n_work += vm->insts[i].place == VM_REGISTER;
     vm->streams = vm_is_streaming(vm);
     vm_choose_outputs(vm);
-    ok = ok && vm_choose_registers(vm, &scratch) && vm_choose_visits(vm, arena);
+    ok = ok && vm_choose_registers(vm, &scratch) && vm_choose_visits(vm, arena) && vm_choose_move(vm, arena);
   }
   base_arena_free(&scratch);
   if (!ok) return base_oom(err, "a kernel");
@@ -547,6 +547,7 @@ static void vm_run_scalar(const cpu_vm *vm, const void *const *in, void *const *
 void cpu_vm_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out, void *scratch, bool last) {
   int64_t count = vm->k->count, grain = vm_grain(vm);
   vm_map m = {vm, in, out, last && vm->n_work >= VM_STREAM_WORK && vm_may_stream(vm, in, out), NULL};
+  if (vm->move && vm_all_moved(vm, pool, in, out)) return;
   if (vm->scalar)
     vm_run_scalar(vm, in, out);
   else if (vm->k->reduction)
@@ -561,7 +562,7 @@ void cpu_vm_run(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *co
 
 /* By the same cuts that the runs make: a kernel of one range would be run by one part alone. */
 bool cpu_vm_is_divisible(const cpu_vm *vm) {
-  if (vm->scalar) return false;
+  if (vm->scalar || vm->move) return false;
   if (vm->scanning) return vm_scan_is_divisible(vm);
   return vm->k->reduction ? vm_reduce_is_divisible(vm) : vm->k->count > vm_grain(vm);
 }

@@ -68,8 +68,10 @@ typedef struct vm_cut {
 } vm_cut;
 
 /* A kernel made ready: immutable, and in the arena of the executable. insts has an instruction for each value. */
+typedef struct vm_move vm_move;
 struct cpu_vm {
   const kernel *k;
+  const vm_move *move; /* by which all of it is done; or NULL */
   uint32_t n_regs, lanes;
   const cpu_native_kernel *native;           /* or NULL */
   bool fast;                                 /* numerics */
@@ -187,5 +189,11 @@ void vm_reduce(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *con
 bool vm_reduce_is_divisible(const cpu_vm *vm);
 void vm_reduce_rows(const cpu_vm *vm, int64_t rows, int64_t begin, int64_t end, const void *const *in, void *const *out,
                     cpu_vm_ahead *ahead);
+
+/* --- vm_move.c --- */
+/* false when out of memory. */
+bool vm_choose_move(cpu_vm *vm, base_arena *arena);
+/* false: the arrays overlap, and nothing was done. */
+bool vm_all_moved(const cpu_vm *vm, rt_pool *pool, const void *const *in, void *const *out);
 
 #endif
