@@ -146,7 +146,6 @@ static uint32_t nat_product(nat_body *b, uint32_t w, uint32_t x, uint32_t y) {
   return nat_op2(b, NAT_IMUL, w, x, y);
 }
 
-/* A shift by the type's width or more leaves zeros, or copies of the sign: as the instructions by lanes have it. */
 /* Lanes of narrow integers that are shifted by other numbers in each: those of the least width that can. */
 uint32_t nat_shift_width(const nat_target *target, const kernel *k, const kernel_value *v) {
   static const nat_lane by_lanes[] = {NAT_SHLV, NAT_SHRV, NAT_SARV};
@@ -169,7 +168,8 @@ static uint32_t nat_shift_bytes(nat_body *b, nat_lane by_number, uint32_t x, uns
   return nat_op2(b, NAT_ISUB, 1, nat_op2(b, NAT_XOR, 1, r, nat_constant(b, 1, sign)), nat_constant(b, 1, sign));
 }
 
-/* Numbers of bits are unsigned, and from the type's own number on all are shifted out, of wider lanes, too. */
+/* A shift by the type's width or more leaves zeros, or copies of the sign: as the instructions by lanes have it, which
+ * take the number of bits as unsigned; those of wider lanes do so with what is made as wide. */
 static uint32_t nat_shift_by_lanes(const nat_operands *o, nat_lane by_lane, nat_lane by_number) {
   nat_body *b = o->b;
   uint32_t w = o->type.width, bits = 8 * w, wide = w;
