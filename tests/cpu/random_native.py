@@ -1,9 +1,10 @@
 """Random kernels as machine code at every level of instructions that this machine has, beside the plain evaluation and, where values are
 combined, the vector machine, whose tree native code has. From the repository's root:
 
-  python -m tests.cpu.random_native FIRST COUNT
+  python -m tests.cpu.random_native FIRST COUNT [far]
 
-prints the seeds whose results differ, and how many kernels had machine code of which kind."""
+prints the kernels whose results differ. With `far`, a quarter of the arrays are read in strides or backwards, numbers of iterations are among the
+values, and half of the kernels have short rows."""
 import os
 import random
 import sys
@@ -51,12 +52,14 @@ def numbers(rng, t, n):
 class Kernel:
     """Its text, and how large its inputs are."""
 
+    short_rows = 0.3  # how many have them
+
     def __init__(self, seed):
         self.r = random.Random(seed)
         rank, self.reduces = self.r.choice([1, 2, 2, 3]), self.r.random() < 0.5
         last = self.r.choice([96, 97, 128, 130, 200, 333, 1000, 2100])
         self.extents = [self.r.randint(2, 4) for _ in range(rank - 1)] + [last]
-        if rank > 1 and self.r.random() < 0.3:  # short rows
+        if rank > 1 and self.r.random() < self.short_rows:
             self.extents[-1], self.extents[-2] = self.r.choice([2, 3, 4, 7, 16, 33, 64, 80]), self.r.choice([50, 64, 97, 300])
         self.values, self.lines, self.inputs, self.boxed = [], [], [], set()
         for _ in range(self.r.randint(1, 4)):
@@ -175,6 +178,31 @@ class Kernel:
         return [numbers(rng, t, n) for t, n in self.inputs]
 
 
+class Far(Kernel):
+    """With reads whose lanes are apart or in reverse, and numbers of iterations."""
+
+    short_rows = 0.5
+
+    def load(self, t):
+        if self.r.random() < 0.75:
+            return super().load(t)
+        stride, terms, first = self.r.choice([1, 2, 2, 3, 4, 5, 8]), [], self.r.choice([0, 0, 1, 3])
+        size = first + 1
+        for d in reversed(range(self.r.choice([0, 0, len(self.extents) - 1]), len(self.extents))):
+            reach, backwards = stride * (self.extents[d] - 1), self.r.random() < 0.3
+            terms.insert(0, f"{-stride if backwards else stride}*i{d}")
+            first, size, stride = first + backwards * reach, size + reach, stride * self.extents[d]
+        self.add(t, f"load in{len(self.inputs)}[{' + '.join([str(first), *terms])}]")
+        self.inputs.append((t, size))
+
+    def op(self):
+        if self.r.random() > 0.1:
+            return super().op()
+        dims = sorted(self.r.sample(range(len(self.extents)), self.r.randint(1, len(self.extents))))
+        terms = [str(self.r.choice([0, 0, 5])), *(f"{self.r.choice([1, 1, 2, 7, -1])}*i{d}" for d in dims)]
+        self.add(self.r.choice(["s32", "s32", "u32", "s64", "f32", "f64", "s16", "u8"]), f"index[{' + '.join(terms)}]")
+
+
 def canonical(a):
     return np.where(np.isnan(a), np.array(np.nan, a.dtype), a) if a.dtype.kind in "fV" else a
 
@@ -185,9 +213,9 @@ def run(text, arrays, native, **options):
     return [canonical(g).tobytes() for g in (got if isinstance(got, tuple) else (got,))]
 
 
-def differs(seed):
+def differs(seed, of=Kernel):
     """Whether machine code gives other bits than the plain evaluation, or the vector machine where values are combined."""
-    kernel = Kernel(seed)
+    kernel = of(seed)
     arrays = kernel.arrays(seed)
     want = run(kernel.text, arrays, False) if kernel.reduces else run(kernel.text, arrays, True, reference=True)
     return run(kernel.text, arrays, True) != want
@@ -201,14 +229,14 @@ def levels():
     return [level for level, needs in LEVELS.items() if words.issuperset(needs)]
 
 
-def main(first, count):
+def main(first, count, of=Kernel):
     before, wrong = dict(os.environ), Counter()
     for level in levels():
         os.environ["XLAC_MAX_ISA"] = level
         for seed in range(first, first + count):
-            if differs(seed):
+            if differs(seed, of):
                 wrong[level] += 1
-                print(f"{level}: seed {seed} differs\n{Kernel(seed).text}", flush=True)
+                print(f"{level}: seed {seed} differs\n{of(seed).text}", flush=True)
     os.environ.clear()
     os.environ.update(before)
     print(f"{count} kernels from seed {first} at {', '.join(levels()) or 'no level'}: {sum(wrong.values())} differ")
@@ -216,4 +244,4 @@ def main(first, count):
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), Far if sys.argv[3:] == ["far"] else Kernel))

@@ -491,12 +491,13 @@ store out0[0 + {n}*i0 + 1*i1] v2
         agree(text, numbers(np.random.default_rng(1), t, rows * n))
 
 
+@pytest.mark.parametrize("of", [random_native.Kernel, random_native.Far])
 @pytest.mark.parametrize("first", range(0, 60, 20))
-def test_random_kernels_have_the_bits_of_the_reference(first, monkeypatch):
+def test_random_kernels_have_the_bits_of_the_reference(first, of, monkeypatch):
     """A sample: python -m tests.cpu.random_native FIRST COUNT goes on."""
     monkeypatch.setenv("XLAC_NATIVE", "1")
     for seed in range(first, first + 20):
-        assert not random_native.differs(seed), f"seed {seed}\n{random_native.Kernel(seed).text}"
+        assert not random_native.differs(seed, of), f"seed {seed}\n{of(seed).text}"
 
 
 MAPPED = """
