@@ -5,6 +5,7 @@
   python benchmarks/sharded.py --folder FOLDER # StableHLO programs for 8 devices, each with a .json file that describes its arguments
   python benchmarks/sharded.py --memory        # a device's memory beside an eighth of one device's, and what is replicated
   python benchmarks/sharded.py --collectives   # all-reduce and all-gather beside memcpy of the same bytes on as many threads
+  python benchmarks/sharded.py --calls         # what a call of a tiny program costs, beside one device's
 
 Arguments and results stay in shards between calls, on either side. Figures are CPU time of all threads of the process, so that other
 processes count for little; the least of many calls that are made in turn."""
@@ -397,8 +398,36 @@ def collectives():
             print(f"{name:<14}{4 * n:>15,}{ours * 1e6:>8.0f} us{theirs * 1e6:>8.0f} us{theirs / ours:>14.2f}", flush=True)
 
 
+# --- calls ---
+
+def per_call(call, count=200):
+    """CPU seconds of one of many."""
+    def many():
+        for _ in range(count):
+            call()
+    return least([many])[0] / count
+
+
+def calls():
+    """Tiny programs: what there is beside a call of one device is overhead."""
+    mesh, x = jax.sharding.Mesh(np.array(jax.devices()), "d"), np.ones((32, 4), np.float32)
+    own = xlac.compile(jax.jit(lambda x: x + x).lower(x[:4]).as_text())
+    one = per_call(lambda: own(x[:4]))
+    print(f"{'program':<12}{'whole arrays':>14}{'a device':>11}{'shards':>11}{'a device':>11}{'XLA, shards':>14}   (one device: {one * 1e6:.2f} us)")
+    for name, f, out in (("add", lambda x: x + x, P("d")), ("all_reduce", lambda x: x.sum(0), P())):
+        jitted = jax.jit(f, in_shardings=NamedSharding(mesh, P("d")), out_shardings=NamedSharding(mesh, out))
+        text, given = jitted.lower(x).as_text(), jax.device_put(x, NamedSharding(mesh, P("d")))
+        whole, cut = xlac.compile(text, devices=8), xlac.compile(text, devices=8, results="sharded")
+        shards = xlac.ShardedBuffer.of(x, xlac.sharding.Sharding.parse('#sdy.sharding<mesh<["d"=8]>, [{"d"}, {}]>'))
+        found = [per_call(lambda: whole(x)), per_call(lambda: cut(shards)), per_call(lambda: jax.block_until_ready(jitted(given)), 20)]
+        each = [f"{t * 1e6:.2f}" for t in (found[0], (found[0] - one) / 8, found[1], (found[1] - one) / 8, found[2])]
+        print(f"{name:<12}{each[0]:>11} us{each[1]:>8} us{each[2]:>8} us{each[3]:>8} us{each[4]:>11} us", flush=True)
+
+
 if __name__ == "__main__":
-    if "--collectives" in sys.argv:
+    if "--calls" in sys.argv:
+        calls()
+    elif "--collectives" in sys.argv:
         collectives()
     elif "--memory" in sys.argv:
         memory(PROGRAMS)

@@ -4,6 +4,7 @@ xlac.compile(module, devices=8, results="sharded") gives ShardedBuffers, and tak
 program wants them go in without a copy; whole arrays are split as views where a shard is one block of them; shards that are cut
 otherwise are cut anew, which is counted as copies on the way in, and by argument in explain("sharding")."""
 import collections
+import itertools
 import json
 import math
 import sys
@@ -236,6 +237,7 @@ class Layout:
         self.arguments = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(arguments, said["arguments"])]
         self.results = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(results, said["results"])]
         self.names = [port.name for port in executable.inputs]
+        self.fits = [None] * len(self.arguments)  # by argument: the Leaf last found to be cut just so
         self.tuple = executable._copy_module().entry.root.bare_type.startswith("(")
 
 
@@ -303,38 +305,52 @@ def why_lent(layout, i, value, buffers):
     return None
 
 
+def brought(executable, layout, i, value):
+    """(the shards of argument i as the program wants them, the bytes that were copied for them or None where it was cut so already, and of what is
+    given away True, or why it is only lent; else False)."""
+    leaf, what, given = layout.arguments[i], f"argument {i} ({layout.names[i]})", isinstance(value, (Given, _core.Donation))
+    value = value.value if given else value
+    if leaf is None:
+        return [None] * layout.devices, None, False
+    copied = None
+    if isinstance(value, ShardedBuffer):
+        check_sharded(value, leaf, what)
+        buffers = value._buffers
+        if is_cut_so(value._leaf, leaf):
+            layout.fits[i] = value._leaf
+        else:
+            buffers, copied = cut_anew(value, leaf, layout.here)
+            note_reshard(executable, i, copied)
+    else:
+        buffers = split(whole_of(value, leaf, what), leaf, layout.here)
+    return buffers, copied, given and (why_lent(layout, i, value, buffers) or True)
+
+
 def call(executable, *args, **named):
     """One call: results are ShardedBuffers."""
-    layout = layout_of(executable)
-    args, seed, required = options_of(layout, args, named)
+    layout, seed, required = layout_of(executable), 0, False
+    if named or len(args) != len(layout.arguments):
+        args, seed, required = options_of(layout, args, named)
     columns, donated, resharded, moved = [], [], 0, 0
-    for i, (value, leaf) in enumerate(zip(args, layout.arguments)):
-        what, given = f"argument {i} ({layout.names[i]})", isinstance(value, (Given, _core.Donation))
-        value = value.value if given else value
-        if leaf is None:
-            columns.append([None] * layout.devices)
+    for i, value in enumerate(args):
+        if type(value) is ShardedBuffer and value._leaf is layout.fits[i]:
+            columns.append(value._buffers)
             continue
-        if isinstance(value, ShardedBuffer):
-            check_sharded(value, leaf, what)
-            buffers = value._buffers
-            if not is_cut_so(value._leaf, leaf):
-                buffers, copied = cut_anew(value, leaf, layout.here)
-                resharded, moved = resharded + 1, moved + copied
-                note_reshard(executable, i, copied)
-        else:
-            buffers = split(whole_of(value, leaf, what), leaf, layout.here)
-        if given:
-            why = why_lent(layout, i, value, buffers)
-            if why and required:
-                raise DonationError(f"{what} can't be donated: {why}", Code.DONATION_UNUSABLE)
-            if why:
-                warnings.warn(f"{what} is borrowed, not donated: {why}", DonationWarning, stacklevel=3)
-            else:
-                donated.append(i)
+        buffers, copied, why = brought(executable, layout, i, value)
+        if copied is not None:
+            resharded, moved = resharded + 1, moved + copied
+        if why is True:
+            donated.append(i)
+        elif why and required:
+            raise DonationError(f"argument {i} ({layout.names[i]}) can't be donated: {why}", Code.DONATION_UNUSABLE)
+        elif why:
+            warnings.warn(f"argument {i} ({layout.names[i]}) is borrowed, not donated: {why}", DonationWarning, stacklevel=3)
         columns.append(buffers)
-    rows = tuple(column[device] for device in layout.here for column in columns)
-    made = executable._call_shards(rows, tuple(donated), seed, resharded, moved)
-    before, after = [None] * layout.here.start, [None] * (layout.devices - layout.here.stop)
+    here = layout.here
+    if len(here) < layout.devices:
+        columns = [column[here.start:here.stop] for column in columns]
+    made = executable._call_shards(tuple(itertools.chain.from_iterable(zip(*columns))), tuple(donated), seed, resharded, moved)
+    before, after = [None] * here.start, [None] * (layout.devices - here.stop)
     results = tuple(leaf and ShardedBuffer(leaf, before + made[i::len(layout.results)] + after) for i, leaf in enumerate(layout.results))
     return results if layout.tuple else results[0]
 
