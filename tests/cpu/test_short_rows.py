@@ -196,3 +196,31 @@ def test_elements_that_are_apart(t, step):
         check(f"HloModule m\nENTRY e {{\n  x = {t}[{whole}] parameter(0)\n  a = {t}[{n}] slice(x), slice={{[0:{whole}:{step}]}}\n"
               f"  v = {t}[{whole}] reverse(x), dimensions={{0}}\n  b = {t}[{n}] slice(v), slice={{[0:{whole}:{step}]}}\n"
               f"  ROOT r = {t}[{n}] subtract(a, b)\n}}", x, eval_ok=True)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("op", ["add", "maximum", "minimum"])
+@pytest.mark.parametrize("n", [64, 96, 137])
+def test_rows_that_go_along_together_have_the_bits_that_each_has_alone(n, op, dtype):
+    """Of 37 rows some are left over; what is combined is computed before, by machine code."""
+    def compiled(rows):
+        return xlac.compile(xlac.parse(f"""HloModule m
+        f {{ x = {dtype}[] parameter(0)
+          y = {dtype}[] parameter(1)
+          ROOT z = {dtype}[] {op}(x, y) }}
+        ENTRY e {{ a = {dtype}[{rows},{n}] parameter(0)
+          i = {dtype}[] constant({'0' if op == 'add' else '-inf' if op == 'maximum' else 'inf'})
+          s = {dtype}[{rows},{n}] multiply(a, a)
+          t = {dtype}[{rows},{n}] subtract(s, a)
+          ROOT r = {dtype}[{rows}] reduce(t, i), dimensions={{1}}, to_apply=f }}"""))
+
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((37, n)).astype({"f32": np.float32, "f64": np.float64}[dtype])
+    x[3, 5], x[20, n - 1], x[36, 0] = np.nan, np.inf, -np.inf
+    x[7], x[8, ::2], x[8, 1::2] = 0, 0, -0.0
+    one = compiled(1)
+    found, alone = compiled(37)(x), np.concatenate([one(x[i:i + 1]) for i in range(37)])
+    assert found.tobytes() == alone.tobytes()
+    with np.errstate(all="ignore"):
+        right = {"add": np.sum, "maximum": np.max, "minimum": np.min}[op](x * x - x, axis=1)
+    np.testing.assert_allclose(found, right, rtol=1e-4)

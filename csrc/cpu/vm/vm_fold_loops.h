@@ -71,12 +71,12 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
 /* As expressions, for what is not a vector. */
 #define FOLD_ADD(x, y) ((x) + (y))
 #define FOLD_MULTIPLY(x, y) ((x) * (y))
-/* Rows one after the other, each with the initial value to one element. A row of no elements gives the initial
- * value. */
-#define FOLD_MANY(name, op)                                                                             \
+/* Rows from `done` on one after the other, each with the initial value to one element. A row of no elements gives the
+ * initial value. */
+#define FOLD_MANY(name, op, done)                                                                       \
   static void FOLD(name##_many)(int64_t rows, int64_t n, const void *in, const void *init, void *out) { \
     T first = *(const T *)init, *to = out;                                                              \
-    for (int64_t row = 0; row < rows; row++) {                                                          \
+    for (int64_t row = done; row < rows; row++) {                                                       \
       T acc[FOLD(lanes)] __attribute__((aligned(64)));                                                  \
       int64_t valid = 0;                                                                                \
       FOLD(name)(n, (const T *)in + row * n, acc, &valid);                                              \
@@ -86,7 +86,7 @@ enum { FOLD(parts) = 128 / FOLD_WIDTH, FOLD(each) = FOLD_WIDTH / sizeof(T) };
   }
 /* FOLD(half) rows of n elements, 4 and more, as n columns, by squares of 4; the last ones of a row may overlap. */
 typedef T FOLD(four) __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T)), may_alias));
-static void FOLD(turn)(int64_t n, const T *restrict x, T *restrict to) {
+__attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x, T *restrict to) {
   assert(n >= 4 && n < CPU_VM_SHORT_RUN);
   for (int64_t l = 0; l < FOLD(half); l += 4)
     for (int64_t at = 0; at < n; at += 4) {
@@ -105,6 +105,29 @@ static void FOLD(turn)(int64_t n, const T *restrict x, T *restrict to) {
       *(FOLD(four) *)(square + 3 * FOLD(half)) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
     }
 }
+
+/* Of rows that leave all lanes as many as half of these go along together: turned, their halves are combined side by
+ * side. With AVX-512, where a row's own halves take longer than the row. Gives how many rows are done. */
+#define FOLD_TOGETHER(name, op)                                                                                \
+  static int64_t FOLD(name##_together)(int64_t rows, int64_t n, const T *x, T init, T *to) {                   \
+    T halves[FOLD(half) * FOLD(half)] __attribute__((aligned(64)));                                            \
+    T columns[FOLD(half) * FOLD(half)] __attribute__((aligned(64)));                                           \
+    int64_t row = 0;                                                                                           \
+    for (; n >= FOLD(lanes) && row + FOLD(half) <= rows; row += FOLD(half)) {                                  \
+      for (int64_t l = 0; l < FOLD(half); l++) {                                                               \
+        T acc[FOLD(lanes)] __attribute__((aligned(64)));                                                       \
+        int64_t valid = 0;                                                                                     \
+        const T *from = n == FOLD(lanes) ? x + (row + l) * n : acc;                                            \
+        if (from == acc) FOLD(name)(n, x + (row + l) * n, acc, &valid);                                        \
+        for (int j = 0; j < FOLD(half); j++) halves[l * FOLD(half) + j] = op(from[j], from[FOLD(half) + j]);   \
+      }                                                                                                        \
+      FOLD(turn)(FOLD(half), halves, columns);                                                                 \
+      for (int64_t w = FOLD(half) / 2; w; w /= 2)                                                              \
+        for (int64_t j = 0; j < w * FOLD(half); j++) columns[j] = op(columns[j], columns[w * FOLD(half) + j]); \
+      for (int j = 0; j < FOLD(half); j++) to[row + j] = op(columns[j], init);                                 \
+    }                                                                                                          \
+    return row;                                                                                                \
+  }
 
 /* Short rows, each in its order. Very short ones are loops over rows, which become shuffles of vectors; of longer ones
  * as many as are lanes go along together, as columns. */
@@ -177,8 +200,13 @@ static void FOLD(turn)(int64_t n, const T *restrict x, T *restrict to) {
 FOLD_SUM(add, FOLD_ADD, +)
 FOLD_PRODUCTS(add_products)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
-FOLD_MANY(add, FOLD_ADD)
-FOLD_MANY(multiply, FOLD_MULTIPLY)
+#if FOLD_WIDTH == 64
+FOLD_TOGETHER(add, FOLD_ADD)
+FOLD_MANY(add, FOLD_ADD, FOLD(add_together)(rows, n, in, first, to))
+#else
+FOLD_MANY(add, FOLD_ADD, 0)
+#endif
+FOLD_MANY(multiply, FOLD_MULTIPLY, 0)
 FOLD_ROWS(add, FOLD_ADD)
 FOLD_ROWS(multiply, FOLD_MULTIPLY)
 
@@ -223,8 +251,13 @@ typedef struct FOLD(extreme) {
   }
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
-FOLD_MANY(maximum, math_max)
-FOLD_MANY(minimum, math_min)
+#if FOLD_WIDTH == 64
+FOLD_TOGETHER(maximum, math_max)
+FOLD_MANY(maximum, math_max, FOLD(maximum_together)(rows, n, in, first, to))
+#else
+FOLD_MANY(maximum, math_max, 0)
+#endif
+FOLD_MANY(minimum, math_min, 0)
 FOLD_ROWS(maximum, math_max)
 FOLD_ROWS(minimum, math_min)
 
