@@ -28,7 +28,7 @@ def python_with(version, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("versions", nargs="*", default=["0.9.*", "0.10.*", "0.11.*"])
+    parser.add_argument("versions", nargs="*", default=["0.9.*", "0.10.*", "0.11.*", "0.12.*"])
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build/jax-versions")
     args = parser.parse_args()
     failed = []

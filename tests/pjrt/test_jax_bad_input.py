@@ -7,11 +7,11 @@ pytest.importorskip("jax")
 
 def test_a_jaxlib_of_another_version_is_told_of():
     from xlac.jax.plugin import wrong_version
-    assert all(wrong_version(text) == (None, False) for text in ("0.9.0", "0.9.0.1", "0.10.2", "0.11.2"))
+    assert all(wrong_version(text) == (None, False) for text in ("0.9.0", "0.9.0.1", "0.10.2", "0.12.0.1"))
     text, refused = wrong_version("0.8.3")
-    assert refused and "0.9 to 0.11" in text and "0.8.3" in text
-    text, refused = wrong_version("0.12.0")
-    assert not refused and "jax<0.12" in text
+    assert refused and "0.9 to 0.12" in text and "0.8.3" in text
+    text, refused = wrong_version("0.13.0")
+    assert not refused and "jax<0.13" in text
     out = run("""
         import jaxlib, logging, sys
         logging.basicConfig(stream=sys.stdout, format="%(message)s")
@@ -19,7 +19,7 @@ def test_a_jaxlib_of_another_version_is_told_of():
         import jax
         print([d.platform for d in jax.devices()])
     """, JAX_PLATFORMS="")
-    assert out[0].startswith("xlac's plugin needs jaxlib 0.9 to 0.11") and out[-1] == "['cpu']"
+    assert out[0].startswith("xlac's plugin needs jaxlib 0.9 to 0.12") and out[-1] == "['cpu']"
 
 # Long enough for the queue, with arrays of NumPy's as stored.
 WORK = """

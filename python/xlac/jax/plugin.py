@@ -10,7 +10,7 @@ import logging
 import os
 import pathlib
 
-OLDEST, NEWEST = (0, 9), (0, 11)  # of jaxlib: those that the tests have been run with
+OLDEST, NEWEST = (0, 9), (0, 12)  # of jaxlib: those that the tests have been run with
 LIBRARY = pathlib.Path(__file__).resolve().parents[1] / "_pjrt.so"
 logger = logging.getLogger(__name__)
 
