@@ -27,7 +27,7 @@ HARMLESS = [
     # Registers: here they lie on the stack, where one too many is not seen.
     r"for \(int j = 0; j < [2-4]; j\+\+\)",
     r"for \(int \w = 0; \w < (ROWS / 64|P::EACH|V|P|N|STEPS|[248]|KEYS / 8|DV? / 8); ", r"for \(int \w = 0; \w < KEYS / 8; j \+= ",
-    r"from < all; from \+= KEYS",  # keys behind the last have no weight
+    r"from < all; from \+= KEYS|^if \(from >= all\)",  # keys behind the last have no weight
     r"column >= 1\) return",  # sums of rows are one column
     # The pieces of a stage are a multiple of 128 threads, so that none breaks off. With 40 terms instead of 24 they are not, and the same fault
     # writes out of bounds in the kernels of gradients.
@@ -42,15 +42,21 @@ MMA = [r"^(low|high)\[n\] = |void tensor_|tensor_matrices|tensor_turned|right\[|
 F16 = [r"\(const float \*\)(keys|values)|weights\[j\]\[n % 2\]|\*q\(row, d\)|d < depth; d\+\+|KIND == 2|^(low|high)\[n\] = values"]
 # A ballot brings a warp together here; it promises no order of memory, so the machine needs more. Of what moves after a rank only the second needs
 # its first barrier.
-SORT = [r"^__sync(warp|threads)\(\);", r"E = T < 256", r"far < 32; far \*= 2"]
+SORT = [r"^__sync(warp|threads)\(\);", r"E = T < 256", r"far < 32; far \*= 2",
+        r"w < warp; w\+\+\) all \+= sums\[w\]", r"^if \(t \* E < 256\)",  # lines of 50 are one warp's, whose threads have all digits
+        r"all = shared\[chunk % 2\]"]  # a line is one chunk, so that either half will do
+# A unit's products go along their rows, or along neither, and the other line is not compiled; terms behind the last are multiplied by zeros.
+TAKE = [r"^if \(\(rows % ROWS == 0 \|\| r < rows\) && ", r"^if \(r < rows && t \+ j < terms\)"]
+# Maxima and sums of rows, which are results of gradients' forms alone.
+ROWS = [r"rows\) rows_of\("]
 # Kernels that sum up rows have no second product, and are units of their own.
 SUMS = [r"attention_pair<KIND>\(weights", r"^tensor_turned\(", r"^tensor_mma<KIND>\(sums\[i"]
 # Rows that one warp has: what rows of several would do is not compiled.
 WARPS = [r"^__syncthreads\(\);", r"w < LANES / 32"]
 BLOCKS = [r"^if \(j < 2 \|\| step < 1400\)"]  # of the maximum: a 0 behind the row is less
-OTHERS = {"orders": SORT, "softmax of warps": WARPS, "softmax of blocks": BLOCKS, "norm": WARPS, "attention f16": F16,
+OTHERS = {"orders": SORT, "tensor": TAKE, "softmax of warps": WARPS, "softmax of blocks": BLOCKS, "norm": WARPS, "attention f16": F16 + ROWS,
           "gradients f16": [*F16, *SUMS, r"V_ALONG < 3"],  # the last: of those whose values are no keys
-          "attention f32": [*MMA, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
+          "attention f32": [*MMA, *ROWS, r"^const float low = row < rows"]}  # the last: of 16 rows the upper 8, which begin in the middle of no block
 KINDS = {"memory": 1, "shared": 2, "barrier": 3, "bound": 4}
 HEAD = """HloModule m
 sum { a = f32[] parameter(0)
