@@ -224,3 +224,16 @@ def test_rows_that_go_along_together_have_the_bits_that_each_has_alone(n, op, dt
     with np.errstate(all="ignore"):
         right = {"add": np.sum, "maximum": np.max, "minimum": np.min}[op](x * x - x, axis=1)
     np.testing.assert_allclose(found, right, rtol=1e-4)
+
+
+@pytest.mark.parametrize("t", ["f32", "f64", "f16", "s32"])
+@pytest.mark.parametrize("row", [64, 100, 128, 1000])
+def test_products_of_many_rows_summed_together(t, row):
+    """Lanes of 16 rows are folded at a time; 37 rows leave some."""
+    rng = np.random.default_rng(12)
+    x, y = numbers(rng, t, (37, row)), numbers(rng, t, (37, row))
+    check(f"HloModule m\na {{\n  p = {t}[] parameter(0)\n  q = {t}[] parameter(1)\n  ROOT s = {t}[] add(p, q)\n}}\n"
+          f"b {{\n  p = {t}[] parameter(0)\n  q = {t}[] parameter(1)\n  ROOT s = {t}[] maximum(p, q)\n}}\nENTRY e {{\n"
+          f"  x = {t}[37,{row}] parameter(0)\n  y = {t}[37,{row}] parameter(1)\n  z = {t}[] constant(1)\n  c = {t}[37,{row}] multiply(x, y)\n"
+          f"  d = {t}[37,{row}] multiply(x, x)\n  r0 = {t}[37] reduce(c, z), dimensions={{1}}, to_apply=a\n  r1 = {t}[37] reduce(d, z), dimensions={{1}}, to_apply=a\n"
+          f"  r2 = {t}[37] reduce(x, z), dimensions={{1}}, to_apply=b\n  ROOT r = ({t}[37], {t}[37], {t}[37]) tuple(r0, r1, r2)\n}}", x, y, eval_ok=True)

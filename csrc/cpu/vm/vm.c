@@ -25,6 +25,7 @@ enum {
   VM_STREAM_ROOM = 1 << 13, /* of results that are streamed together: larger ones push what is read out of the cache */
   VM_STREAM_BYTES = 12 << 20, /* of a store; and ... */
   VM_STREAM_WORK = 2,         /* ... passes over each block: one alone writes where it reads anyway */
+  VM_LONG_ROW = 1024,         /* elements: beyond, where a row begins and ends does not matter */
   VM_CYCLE_BLOCKS = 64,       /* in a range, where rows are repeated, but ... */
   VM_SHARES = 16,             /* ... so many ranges for threads first */
   VM_GRAIN_WORK = 1 << 16     /* element operations that a thread should have */
@@ -387,9 +388,16 @@ static bool vm_reads_rows(const cpu_vm *vm) {
   return false;
 }
 
+/* Whether the lanes of rows are combined for many short rows at a time: the VM begins anew for each. */
+static bool vm_has_many_rows(const cpu_vm *vm, const cpu_native_kernel *native) {
+  const kernel_reduction *r = vm->k->reduction;
+  return r && native && r->inner == 1 && r->outer > 1 && r->reduced <= VM_LONG_ROW &&
+         cpu_native_way_of(native) == CPU_NATIVE_LANES;
+}
+
 void cpu_vm_set_native(cpu_vm *vm, const cpu_native_kernel *native) {
-  /* what only moves, or combines loads or their products, the VM does in one pass already */
-  vm->native = vm->n_work ? native : NULL;
+  /* what only moves, or combines loads or their products once, the VM does in one pass already */
+  vm->native = vm->n_work || vm_has_many_rows(vm, native) ? native : NULL;
   const kernel_reduction *r = vm->k->reduction;
   /* The lanes of results side by side do not depend on where blocks end. */
   if (!vm->native && r && r->inner > 1) vm->rows = vm->rows && vm_reads_rows(vm);
