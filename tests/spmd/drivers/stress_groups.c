@@ -1,5 +1,5 @@
 /* Programs on 8 devices under many callers, for ThreadSanitizer: each program of the arguments (MLIR, arrays of f32 of
- * up to 262,144 elements) is called by several threads at once, and some calls are interrupted. Exits 0 when all calls
+ * up to 1,048,576 elements) is called by several threads at once, and some calls are interrupted. Exits 0 when all calls
  * give the same. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +9,7 @@
 
 #include "xlac.h"
 
-enum { CALLERS = 3, CALLS = 6, DEVICES = 8, MOST = 1 << 18, ARGUMENTS = 8 };
+enum { CALLERS = 3, CALLS = 6, DEVICES = 8, MOST = 1 << 20, ARGUMENTS = 8 };
 
 typedef struct caller {
   const xlac_executable *exe;
