@@ -84,12 +84,14 @@ int64_t fusion_tile_bytes(const fusion_model *m) {
   return tile > TILE_MOST && !m->facts.tiles_from ? TILE_MOST : tile;
 }
 
-/* Rows of a product are worth their while where they stay in the second cache, which other things go through, too. */
+/* Rows of a product are worth their while where they stay in the second cache, which other things go through, too.
+ * Where each tile reads the other operand from farther away, what tiles save must be more than that operand. */
 static int64_t tile_of_products(const fusion_model *m, int64_t rows, int64_t n, int64_t row_bytes, int64_t at_once,
                                 int64_t whole) {
-  bool near = whole <= (int64_t)m->facts.cache_bytes[1] / 2; /* else each tile reads it from farther away */
+  bool near = whole <= (int64_t)m->facts.cache_bytes[1] / 2;
   uint32_t sharers = !near ? 1 : m->devices < TILE_SHARERS ? m->devices : TILE_SHARERS;
-  if (row_bytes * rows < TILE_PRODUCTS / sharers) return 0;
+  int64_t bytes = row_bytes * rows;
+  if (bytes < TILE_PRODUCTS / sharers || (!near && bytes < whole)) return 0;
   n = n < at_once ? at_once : n / at_once * at_once;
   if (n > rows || n * row_bytes > (int64_t)m->facts.cache_bytes[1] / 4 * 3) return 0;
   return n;

@@ -174,6 +174,18 @@ def test_products_that_nothing_links_stay_apart():
     assert TOGETHER not in str(xlac.compile(xlac.parse(text)).explain("fusion"))
 
 
+@pytest.mark.parametrize("m, together", [(256, False), (4000, True)])
+def test_few_rows_of_a_large_weight_stay_apart(both, m, together):
+    """Each tile would read the weight again, for less than it saves."""
+    text = program(f"""
+  x = f32[{m},1024] tanh(a)
+  y = f32[{m},1024] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT r = f32[{m},1024] tanh(y)""", a=f"f32[{m},1024]", w="f32[1024,1024]")
+    got, want, exe = both(text, numbers(m, 1024), numbers(1024, 1024, seed=1) / 32)
+    assert (TOGETHER in str(exe.explain("fusion"))) == together
+    near(got, want, 1e-5)
+
+
 def test_transposed_columns_of_a_tile(both):
     """What is made of the product reads other rows of it: they can't go together."""
     text = program("""
