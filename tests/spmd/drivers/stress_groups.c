@@ -1,6 +1,6 @@
 /* Programs on 8 devices under many callers, for ThreadSanitizer: each program of the arguments (MLIR, arrays of f32 of
- * up to 1,048,576 elements) is called by several threads at once, and some calls are interrupted. Exits 0 when all calls
- * give the same. */
+ * up to 1,048,576 elements) is called by several threads at once, and some calls are interrupted. Exits 0 when all
+ * calls give the same. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
