@@ -9,6 +9,7 @@ got happens to look like, so that several fresh pairs are run. For each item the
 and greatest of those. At the end of each kind stands the geometric mean. Arguments begin at multiples of 64 bytes on both sides. Processor
 time where one thread works (texts, clusters, propagation), wall time elsewhere: use an idle machine."""
 import argparse
+import functools
 import json
 import math
 import os
@@ -19,6 +20,7 @@ import sys
 import time
 
 import numpy as np
+from call_overhead import per_call, program
 
 HERE = pathlib.Path(__file__).resolve()
 
@@ -32,19 +34,6 @@ def aligned(array):
     return out
 
 
-def per_call(call, budget, clock=time.perf_counter):
-    """Seconds a call, of as many calls as fill `budget` seconds."""
-    n = 1
-    while True:
-        start = clock()
-        for _ in range(n):
-            call()
-        spent = clock() - start
-        if spent >= budget or n >= 1 << 24:
-            return spent / n
-        n *= 2 if spent > budget / 8 else 8
-
-
 def programs():
     """{name: a function that prepares the program and returns its call}"""
     import xlac
@@ -53,18 +42,16 @@ def programs():
     def prepare(path, spec):
         exe = xlac.compile(xlac.parse(path.with_name(path.name.replace(".json", ".stablehlo.mlir")).read_text()))
         args = [aligned(np.asarray(a)) for a in inputs(spec)]
-        return lambda: per_call(lambda: exe(*args), 0.04)
+        return lambda: per_call(exe, args, 0.04)
 
     specs = {path: json.loads(path.read_text()) for path in sorted(PROGRAMS.glob("*.json"))}
     return {spec["name"]: (lambda path=path, spec=spec: prepare(path, spec)) for path, spec in specs.items() if spec.get("n_devices", 1) == 1}
 
 
 def calls():
-    from call_overhead import program
-
     def prepare(n):
         exe, args = program(n), [aligned(np.ones(4, np.float32)) for _ in range(n)]
-        return lambda: per_call(lambda: exe(*args), 0.02)
+        return lambda: per_call(exe, args)
 
     return {f"{n} arrays": (lambda n=n: prepare(n)) for n in (1, 2, 4, 8, 16)}
 
@@ -76,7 +63,7 @@ def texts():
     def prepare(kind, text):
         module = xlac.parse(text)
         call = {"parse": lambda: xlac.parse(text), "print": module.to_text, "verify": lambda: xlac.parse(text).verify(xla_compat=True)}[kind]
-        return lambda: per_call(call, 0.03, time.process_time)
+        return lambda: per_call(call, (), 0.03, time.process_time)
 
     return {f"{kind} {name}": (lambda kind=kind, text=text: prepare(kind, text))
             for name, text in large_modules() for kind in ("parse", "print", "verify")}
@@ -88,7 +75,7 @@ def clusters():
 
     def prepare(make, n):
         data = make(n)
-        return lambda: per_call(lambda: xlac.cluster(data, format="proto"), 0.05, time.process_time)
+        return lambda: per_call(functools.partial(xlac.cluster, format="proto"), (data,), 0.05, time.process_time)
 
     return {f"{make.__name__} {n}": (lambda make=make, n=n: prepare(make, n))
             for n in (10000, 100000) for make in (cluster.chain, cluster.dag, cluster.train)}
@@ -115,7 +102,7 @@ KINDS = {f.__name__: f for f in (programs, calls, texts, clusters, shardy)}
 
 
 def serve(kind):
-    """Answers names of items on standard input with their seconds; an empty line asks for the names."""
+    """Answers names of items on standard input with their times; an empty line asks for the names."""
     items, ready, answers = KINDS[kind](), (None, None), os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what else is printed is not an answer
     for line in sys.stdin:

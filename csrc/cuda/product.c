@@ -194,14 +194,12 @@ static int64_t cu_product_place(const int64_t *order, int64_t d) {
 static bool cu_product_transpose(hlo_maker *make, ir_op *dot, uint32_t side) {
   ir_op *from = ir_operand(dot, side);
   const ir_ints *batch = ir_get_ints(dot, cu_product_batches[side]), *terms = ir_get_ints(dot, cu_product_terms[side]);
-  int64_t order[IR_MAX_RANK], dims[IR_MAX_RANK], moved[2][IR_MAX_RANK];
+  int64_t order[IR_MAX_RANK], moved[2][IR_MAX_RANK];
   cu_product_order(from->type, batch, terms, order);
-  for (uint32_t d = 0; d < from->type->rank; d++) dims[d] = from->type->dims[order[d]];
   for (uint32_t i = 0; i < batch->n; i++) moved[0][i] = cu_product_place(order, batch->v[i]);
   for (uint32_t i = 0; i < terms->n; i++) moved[1][i] = cu_product_place(order, terms->v[i]);
-  const ir_type *t = ir_tensor_default(make->m, (base_dtype)from->type->dtype, from->type->rank, dims, NULL);
-  ir_op *turned = hlo_make(make, IR_OP_TRANSPOSE, t, 1, &from);
-  if (!turned || !ir_set_ints(turned, IR_ATTR_DIMENSIONS, from->type->rank, order)) return false;
+  ir_op *turned = hlo_transpose(make, from, order);
+  if (!turned || make->failed) return false;
   ir_set_operand(dot, side, (ir_value){turned, 0});
   return ir_set_ints(dot, cu_product_batches[side], batch->n, moved[0]) &&
          ir_set_ints(dot, cu_product_terms[side], terms->n, moved[1]);

@@ -25,10 +25,11 @@ typedef struct cu_regroup_chain {
 static const ir_attr_key cu_regroup_keys[2][2] = {{IR_ATTR_LHS_BATCH_DIMS, IR_ATTR_LHS_CONTRACTING_DIMS},
                                                   {IR_ATTR_RHS_BATCH_DIMS, IR_ATTR_RHS_CONTRACTING_DIMS}};
 
-static bool cu_regroup_lists(uint32_t n, const int64_t *list, int64_t d) {
-  bool found = false;
-  for (uint32_t i = 0; i < n; i++) found = found || list[i] == d;
-  return found;
+/* Where the list has it; -1: nowhere. */
+static int64_t cu_regroup_find(uint32_t n, const int64_t *list, int64_t d) {
+  for (uint32_t i = 0; i < n; i++)
+    if (list[i] == d) return i;
+  return -1;
 }
 
 static void cu_regroup_side_of(const ir_op *dot, uint32_t side, cu_regroup_side *out) {
@@ -38,7 +39,7 @@ static void cu_regroup_side_of(const ir_op *dot, uint32_t side, cu_regroup_side 
   for (uint32_t i = 0; i < batch->n; i++) out->batch[i] = batch->v[i];
   for (uint32_t i = 0; i < terms->n; i++) out->terms[i] = terms->v[i];
   for (uint32_t d = 0; d < out->op->type->rank; d++)
-    if (!cu_regroup_lists(batch->n, batch->v, d) && !cu_regroup_lists(terms->n, terms->v, d))
+    if (cu_regroup_find(batch->n, batch->v, d) < 0 && cu_regroup_find(terms->n, terms->v, d) < 0)
       out->free[out->n_free++] = d;
 }
 
@@ -115,18 +116,14 @@ static bool cu_regroup_rises(uint32_t n, const int64_t *list) {
   return rises;
 }
 
+static bool cu_regroup_turns(uint32_t n, const int64_t *place) {
+  bool turns = false;
+  for (uint32_t i = 0; i < n; i++) turns = turns || place[i] != i;
+  return turns;
+}
+
 static ir_op *cu_regroup_transpose(hlo_maker *make, ir_op *from, const int64_t *order) {
-  int64_t dims[IR_MAX_RANK];
-  bool moves = false;
-  for (uint32_t d = 0; from && d < from->type->rank; d++) {
-    dims[d] = from->type->dims[order[d]];
-    moves = moves || order[d] != d;
-  }
-  if (!from || !moves) return from;
-  const ir_type *t = ir_tensor_default(make->m, (base_dtype)from->type->dtype, from->type->rank, dims, NULL);
-  ir_op *moved = hlo_make(make, IR_OP_TRANSPOSE, t, 1, &from);
-  if (moved && !ir_set_ints(moved, IR_ATTR_DIMENSIONS, from->type->rank, order)) make->failed = true;
-  return moved;
+  return from && cu_regroup_turns(from->type->rank, order) ? hlo_transpose(make, from, order) : from;
 }
 
 /* So that its free dimensions lie in the order in which they are listed. */
@@ -273,12 +270,6 @@ typedef struct cu_regroup_operand {
   int64_t place[IR_MAX_RANK]; /* in it, without sums, of the dimensions of the old one */
 } cu_regroup_operand;
 
-static int64_t cu_regroup_find(uint32_t n, const int64_t *list, int64_t d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (list[i] == d) return i;
-  return -1;
-}
-
 /* Dimension d of x, where all before are done; `inside`: behind all batches. */
 static void cu_regroup_take(cu_regroup_operand *o, const cu_regroup_side *x, const cu_regroup_side *y, int64_t d,
                             int64_t of_dot, bool inside, int64_t free_from) {
@@ -323,12 +314,6 @@ static bool cu_regroup_is_one(uint32_t n, const int64_t *list) {
   bool one = true;
   for (uint32_t i = 1; i < n; i++) one = one && list[i] == list[0] + i;
   return one;
-}
-
-static bool cu_regroup_turns(uint32_t n, const int64_t *place) {
-  bool turns = false;
-  for (uint32_t i = 0; i < n; i++) turns = turns || place[i] != i;
-  return turns;
 }
 
 /* false: the product takes it as it lies already, or would move no less. */

@@ -4,6 +4,7 @@ import json
 import re
 
 from .report import once
+from .wire import field, varint
 
 TEXT = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 FILE = re.compile(r'source_file="((?:[^"\\]|\\.)*)"')
@@ -50,22 +51,6 @@ def perfetto(profile):
 
 
 # --- pprof: profile.proto, of which a few fields are written ---
-
-def varint(n):
-    out = bytearray()
-    while n > 0x7F:
-        out.append(n & 0x7F | 0x80)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def field(number, value):
-    """A number, or bytes with their length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
 
 class Pprof:
     """A profile of one kind of sample, in bytes: stacks of places, and how many bytes each has."""

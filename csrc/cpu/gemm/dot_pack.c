@@ -2,6 +2,7 @@
  * tile then reads both from the first byte to the last. Narrow types are widened on the way (bf16 and f16 to f32, 8-bit
  * integers to 16 bits). Offsets of lines (rows of A, columns of B) come in a list; k is walked by runs of its
  * innermost dimension. */
+#include "../square.h"
 #include "dot_gemm.h"
 
 /* A complex number of doubles. */
@@ -64,14 +65,8 @@ typedef uint32_t pack_four __attribute__((vector_size(16), aligned(1), may_alias
 typedef uint16_t pack_four_half __attribute__((vector_size(8), aligned(1), may_alias));
 /* Four rows of 4 by 4 elements of 4 bytes to where its columns are to be, `step` elements apart. */
 static inline void pack_transpose(pack_four r0, pack_four r1, pack_four r2, pack_four r3, uint32_t *to, int64_t step) {
-  pack_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
-  pack_four high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
-  pack_four low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
-  pack_four high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-  *(pack_four *)(void *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
-  *(pack_four *)(void *)(to + step) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-  *(pack_four *)(void *)(to + 2 * step) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
-  *(pack_four *)(void *)(to + 3 * step) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+  CPU_TURN_SQUARE(pack_four, r0, r1, r2, r3, *(pack_four *)(void *)to, *(pack_four *)(void *)(to + step),
+                  *(pack_four *)(void *)(to + 2 * step), *(pack_four *)(void *)(to + 3 * step));
 }
 
 /* Four lines at a time, contiguous along k, to columns of 4 bytes (of UNIT elements): 4 by 4 of these are transposed in

@@ -4,6 +4,7 @@
 #include "move.h"
 
 #include "../../interp/algorithm/strided.h"
+#include "../square.h"
 
 /* MOVE_PIECE: bytes for a thread at a time. MOVE_ALONE: so few bytes that one thread does them all. MOVE_LINE: bytes
  * of a cache line, which a tile is long. MOVE_LINES: tiles side by side before the next row of them. MOVE_FEW: so few
@@ -215,8 +216,7 @@ static inline move_four move_load(const char *p) {
   return v;
 }
 
-/* A whole tile of 16 by 16, four by four. Four loads, then two steps of interleaving that leave columns where rows
- * were; the buffer's rows are whole cache lines. */
+/* A whole tile of 16 by 16, four by four; the buffer's rows are whole cache lines. */
 static void move_whole_tile_4(char *to, int64_t to_a, const char *from, int64_t from_b) {
   move_four buffer[16][4];
   for (int b = 0; b < 4; b++) {
@@ -224,14 +224,8 @@ static void move_whole_tile_4(char *to, int64_t to_a, const char *from, int64_t 
       const char *p = from + 4 * b * from_b + 16 * a;
       move_four r0 = move_load(p), r1 = move_load(p + from_b), r2 = move_load(p + 2 * from_b),
                 r3 = move_load(p + 3 * from_b);
-      move_four low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5),
-                high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7),
-                low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5),
-                high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
-      buffer[4 * a][b] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
-      buffer[4 * a + 1][b] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-      buffer[4 * a + 2][b] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
-      buffer[4 * a + 3][b] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+      CPU_TURN_SQUARE(move_four, r0, r1, r2, r3, buffer[4 * a][b], buffer[4 * a + 1][b], buffer[4 * a + 2][b],
+                      buffer[4 * a + 3][b]);
     }
   }
   for (int a = 0; a < 16; a++) memcpy(to + a * to_a, buffer[a], sizeof buffer[a]);

@@ -175,24 +175,41 @@ static bool flat_index(const flat_run *r, const kernel_index *x, kernel_index *y
   return true;
 }
 
+/* A part of an index that has no gaps: `stride` times a digit, the flat index over `inside`, of that the rest modulo
+ * `modulus`, or all of it where that is 0. */
+typedef struct flat_part {
+  uint32_t end; /* merged dimensions before it are done */
+  int64_t stride, extent, inside, modulus;
+} flat_part;
+
+/* The next part of x that is not the same all along; false where there is none. */
+static bool flat_next(const flat_run *r, const kernel_index *x, flat_part *p) {
+  while (p->end < r->n_merged) {
+    uint32_t d = p->end;
+    p->end = flat_together(r, x, d, &p->extent);
+    assert(p->end > d && p->end <= r->n_merged);
+    p->stride = x->strides[r->first + p->end - 1];
+    p->modulus = d ? p->extent : 0;
+    p->inside = 1;
+    for (uint32_t i = p->end; i < r->n_merged; i++) p->inside *= r->extents[i];
+    if (p->stride) return true;
+  }
+  return false;
+}
+
 /* What a load that has gaps reads: a place for each part without. v->in beyond the given ones are final numbers. */
 static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, kernel_index *y, kernel_base *bases) {
-  int64_t by = 1, extent = 0, inside[KERNEL_MAX_RANK];
-  for (uint32_t d = r->n_merged; d-- > 0; by *= r->extents[d]) inside[d] = by;
-  for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d = end) {
-    end = flat_together(r, x, d, &extent);
-    int64_t stride = x->strides[r->first + end - 1];
-    if (stride == 0) continue;
+  flat_part p = {.end = 0};
+  while (!r->failed && flat_next(r, x, &p)) {
     if (v->n_in == 3) {
       r->failed = true;
       return;
     }
-    if (v->flat && v->n_in == 0) v->rises = d || stride < 0 ? 0 : inside[end - 1];
-    int64_t modulus = d ? extent : 0;
-    v->in[v->n_in] =
-        stride < 0 ? flat_from_end(r, inside[end - 1], modulus, extent - 1) : flat_digit(r, inside[end - 1], modulus);
-    bases[v->n_in++] = (kernel_base){stride < 0 ? -stride : stride, extent - 1};
-    if (stride < 0) y->offset += stride * (extent - 1);
+    bool back = p.stride < 0;
+    if (v->flat && v->n_in == 0) v->rises = p.modulus || back ? 0 : p.inside;
+    v->in[v->n_in] = back ? flat_from_end(r, p.inside, p.modulus, p.extent - 1) : flat_digit(r, p.inside, p.modulus);
+    bases[v->n_in++] = (kernel_base){back ? -p.stride : p.stride, p.extent - 1};
+    if (back) y->offset += p.stride * (p.extent - 1);
   }
 }
 
@@ -200,14 +217,10 @@ static void flat_places(flat_run *r, const kernel_index *x, kernel_value *v, ker
 
 /* The sum of `part`, an index, and what x is of the merged dimensions: each a digit, times its stride. */
 static uint32_t flat_sum(flat_run *r, const kernel_index *x, uint32_t part) {
-  int64_t by = 1, extent = 0, inside[KERNEL_MAX_RANK];
-  for (uint32_t d = r->n_merged; d-- > 0; by *= r->extents[d]) inside[d] = by;
-  for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d = end) {
-    end = flat_together(r, x, d, &extent);
-    int64_t stride = x->strides[r->first + end - 1];
-    if (stride == 0) continue;
-    uint32_t digit = flat_digit(r, inside[end - 1], d ? extent : 0);
-    if (stride != 1) digit = flat_op(r, SCALAR_MULTIPLY, digit, flat_constant(r, (uint32_t)stride));
+  flat_part p = {.end = 0};
+  while (!r->failed && flat_next(r, x, &p)) {
+    uint32_t digit = flat_digit(r, p.inside, p.modulus);
+    if (p.stride != 1) digit = flat_op(r, SCALAR_MULTIPLY, digit, flat_constant(r, (uint32_t)p.stride));
     part = part == FLAT_NONE ? digit : flat_op(r, SCALAR_ADD, part, digit);
   }
   return part;

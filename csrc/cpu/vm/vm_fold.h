@@ -3,6 +3,7 @@
 #ifndef XLAC_CPU_VM_VM_FOLD_H
 #define XLAC_CPU_VM_VM_FOLD_H
 
+#include "../square.h"
 #include "vm_inside.h"
 
 /* The ops that fold, one row each: FOLD_OP(name, code). */

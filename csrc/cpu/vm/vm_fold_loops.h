@@ -94,20 +94,15 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
       const T *from = x + l * n + j;
       FOLD(four) r0 = *(const FOLD(four) *)from, r1 = *(const FOLD(four) *)(from + n);
       FOLD(four) r2 = *(const FOLD(four) *)(from + 2 * n), r3 = *(const FOLD(four) *)(from + 3 * n);
-      FOLD(four) low01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
-      FOLD(four) high01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
-      FOLD(four) low23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
-      FOLD(four) high23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
       T *square = to + j * FOLD(half) + l;
-      *(FOLD(four) *)square = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
-      *(FOLD(four) *)(square + FOLD(half)) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-      *(FOLD(four) *)(square + 2 * FOLD(half)) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
-      *(FOLD(four) *)(square + 3 * FOLD(half)) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+      CPU_TURN_SQUARE(FOLD(four), r0, r1, r2, r3, *(FOLD(four) *)square, *(FOLD(four) *)(square + FOLD(half)),
+                      *(FOLD(four) *)(square + 2 * FOLD(half)), *(FOLD(four) *)(square + 3 * FOLD(half)));
     }
 }
 
 /* Of rows that leave all lanes as many as half of these go along together: turned, their halves are combined side by
- * side. With AVX-512, where a row's own halves take longer than the row. Gives how many rows are done. */
+ * side. Gives how many rows are done. With AVX-512 alone (FOLD_MANY_BY_HALVES), where a row's own halves take longer
+ * than the row. */
 #define FOLD_TOGETHER(name, op)                                                                                \
   static int64_t FOLD(name##_together)(int64_t rows, int64_t n, const T *x, T init, T *to) {                   \
     T halves[FOLD(half) * FOLD(half)] __attribute__((aligned(64)));                                            \
@@ -128,6 +123,14 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
     }                                                                                                          \
     return row;                                                                                                \
   }
+
+#if FOLD_WIDTH == 64
+#define FOLD_MANY_BY_HALVES(name, op) \
+  FOLD_TOGETHER(name, op)             \
+  FOLD_MANY(name, op, FOLD(name##_together)(rows, n, in, first, to))
+#else
+#define FOLD_MANY_BY_HALVES(name, op) FOLD_MANY(name, op, 0)
+#endif
 
 /* Short rows, each in its order. Very short ones are loops over rows, which become shuffles of vectors; of longer ones
  * as many as are lanes go along together, as columns. */
@@ -200,12 +203,7 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
 FOLD_SUM(add, FOLD_ADD, +)
 FOLD_PRODUCTS(add_products)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
-#if FOLD_WIDTH == 64
-FOLD_TOGETHER(add, FOLD_ADD)
-FOLD_MANY(add, FOLD_ADD, FOLD(add_together)(rows, n, in, first, to))
-#else
-FOLD_MANY(add, FOLD_ADD, 0)
-#endif
+FOLD_MANY_BY_HALVES(add, FOLD_ADD)
 FOLD_MANY(multiply, FOLD_MULTIPLY, 0)
 FOLD_ROWS(add, FOLD_ADD)
 FOLD_ROWS(multiply, FOLD_MULTIPLY)
@@ -251,12 +249,7 @@ typedef struct FOLD(extreme) {
   }
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
-#if FOLD_WIDTH == 64
-FOLD_TOGETHER(maximum, math_max)
-FOLD_MANY(maximum, math_max, FOLD(maximum_together)(rows, n, in, first, to))
-#else
-FOLD_MANY(maximum, math_max, 0)
-#endif
+FOLD_MANY_BY_HALVES(maximum, math_max)
 FOLD_MANY(minimum, math_min, 0)
 FOLD_ROWS(maximum, math_max)
 FOLD_ROWS(minimum, math_min)
@@ -277,6 +270,8 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_ENTRY
 #undef FOLD_PRODUCTS
 #undef FOLD_MANY
+#undef FOLD_MANY_BY_HALVES
+#undef FOLD_TOGETHER
 #undef FOLD_ROWS
 #undef FOLD_ROWS_OF
 #undef FOLD_REST

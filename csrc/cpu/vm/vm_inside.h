@@ -67,8 +67,9 @@ typedef struct vm_cut {
   bool loads; /* nothing but loads is combined: only initial values need lanes that are filled */
 } vm_cut;
 
-/* A kernel made ready: immutable, and in the arena of the executable. insts has an instruction for each value. */
 typedef struct vm_move vm_move;
+
+/* A kernel made ready: immutable, and in the arena of the executable. insts has an instruction for each value. */
 struct cpu_vm {
   const kernel *k;
   const vm_move *move; /* by which all of it is done; or NULL */

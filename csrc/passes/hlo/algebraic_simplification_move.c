@@ -108,7 +108,7 @@ static ir_op *hs_transpose_twice(hs_run *s, const ir_op *op, const ir_op *reshap
   ir_op *inner = ir_operand(reshape, 0), *x = inner->opcode == IR_OP_TRANSPOSE ? ir_operand(inner, 0) : NULL;
   hs_factors f;
   uint32_t n = 0, place[IR_MAX_RANK], at = 0;
-  int64_t fine[IR_MAX_RANK], dims[IR_MAX_RANK], permutation[IR_MAX_RANK];
+  int64_t fine[IR_MAX_RANK], permutation[IR_MAX_RANK];
   if (!x || !hlo_is_plain(x->type) || !hs_factor(inner->type, reshape->type, &f)) return NULL;
   const int64_t *first = hs_dims_of(inner, &n);
   for (uint32_t d = 0; d < x->type->rank; d++)
@@ -117,16 +117,14 @@ static ir_op *hs_transpose_twice(hs_run *s, const ir_op *op, const ir_op *reshap
   at = 0;
   for (uint32_t o = 0; o < op->type->rank; o++)
     for (uint32_t k = 0; k < f.n; k++)
-      if (f.in_b[k] == outer[o]) permutation[at] = place[k], dims[at++] = f.v[k];
+      if (f.in_b[k] == outer[o]) permutation[at++] = place[k];
   assert(at == f.n);
   bool stays = true;
   for (uint32_t k = 0; k < f.n; k++) stays = stays && permutation[k] == k;
   if (stays) return hs_reshape_of(s, op, x);
   ir_op *cut =
       hlo_make(&s->x, IR_OP_RESHAPE, ir_tensor_default(s->x.m, (base_dtype)op->type->dtype, f.n, fine, NULL), 1, &x);
-  ir_op *turned = hlo_make(&s->x, IR_OP_TRANSPOSE,
-                           ir_tensor_default(s->x.m, (base_dtype)op->type->dtype, f.n, dims, NULL), 1, &cut);
-  if (turned && !ir_set_ints(turned, IR_ATTR_DIMENSIONS, f.n, permutation)) s->x.failed = true;
+  ir_op *turned = hlo_transpose(&s->x, cut, permutation);
   return hlo_make(&s->x, IR_OP_RESHAPE, op->type, 1, &turned);
 }
 

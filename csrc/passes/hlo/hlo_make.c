@@ -47,6 +47,19 @@ ir_op *hlo_broadcast(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, co
   return made;
 }
 
+ir_op *hlo_transpose(hlo_maker *x, ir_op *a, const int64_t *permutation) {
+  int64_t dims[IR_MAX_RANK];
+  uint32_t n = a ? a->type->rank : 0;
+  for (uint32_t d = 0; d < n; d++) {
+    assert(permutation[d] >= 0 && permutation[d] < n);
+    dims[d] = a->type->dims[permutation[d]];
+  }
+  const ir_type *t = a ? ir_tensor_default(x->m, (base_dtype)a->type->dtype, n, dims, NULL) : NULL;
+  ir_op *made = hlo_make(x, IR_OP_TRANSPOSE, t, 1, &a);
+  if (made && !ir_set_ints(made, IR_ATTR_DIMENSIONS, n, permutation)) x->failed = true;
+  return made;
+}
+
 /* A broadcast, not a literal of that many elements. */
 ir_op *hlo_splat(hlo_maker *x, const ir_type *type, double value) {
   ir_op *c = hlo_scalar(x, (base_dtype)type->dtype, value);

@@ -19,6 +19,8 @@ ir_op *hlo_convert(hlo_maker *x, ir_op *a, base_dtype dtype);          /* a itse
 ir_op *hlo_scalar(hlo_maker *x, base_dtype dtype, double value);
 /* Operand dimension i is dimension dims[i] of the result. */
 ir_op *hlo_broadcast(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, const int64_t *dims);
+/* Dimension i of the result is a's dimension permutation[i]; laid out row by row. */
+ir_op *hlo_transpose(hlo_maker *x, ir_op *a, const int64_t *permutation);
 ir_op *hlo_splat(hlo_maker *x, const ir_type *type, double value);
 /* Sum over the dimensions given. */
 ir_op *hlo_sum(hlo_maker *x, ir_op *a, const ir_type *type, uint32_t n, const int64_t *dims);

@@ -14,29 +14,18 @@ import os
 import re
 import threading
 
+from ..wire import field, varint
+
 AFTER = 2  # programs that go jaxlib's way, before the comparison, which takes as long as two of them, is worth it
 # Ops and types that jaxlib rewrites, and attributes that its head has a place for.
 WORDS = (b"chlo.", b"complex<", b"sdy.", b"shape.", b"mhlo.layout_mode", b"mhlo.memory_kind", b"mhlo.sharding", b"tensor<?")
 TYPE = re.compile(r"tensor<((?:\d+x)*)(\w+)>")
 KINDS = {"i1": 1, "i8": 2, "i16": 3, "i32": 4, "i64": 5, "ui8": 6, "ui16": 7, "ui32": 8, "ui64": 9, "f16": 10, "f32": 11, "f64": 12, "bf16": 16}
-VERSIONS = [b"\x08" + bytes([i]) for i in range(1, 16)]  # of heads: jaxlib 0.10.0 has 1, 0.10.2 has 3. What 0.9 loads it warns of, each time
+VERSIONS = [field(1, i) for i in range(1, 16)]  # of heads: jaxlib 0.10.0 has 1, 0.10.2 has 3. What 0.9 loads it warns of, each time
 MAGIC, HEAD = b"xlac-pjrt-source-1", 64  # csrc/pjrt/compile.c
 
 
 # --- the head: what results and arguments are, as a message of protobuf's behind its length ---
-
-
-def varint(n):
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    out.append(n)
-    return bytes(out)
-
-
-def field(number, content):
-    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
 def packed(numbers):
@@ -50,7 +39,7 @@ def dims_of(text):
 @functools.lru_cache(1024)
 def result(dims, kind):
     shape = packed(dims_of(dims))
-    return field(5, field(1, shape) + field(2, b"\x08" + varint(KINDS[kind])) + field(4, b"device") + field(5, b"") + field(6, shape))
+    return field(5, field(1, shape) + field(2, field(1, KINDS[kind])) + field(4, b"device") + field(5, b"") + field(6, shape))
 
 
 @functools.lru_cache(1024)
