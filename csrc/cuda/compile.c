@@ -101,8 +101,8 @@ static int cu_compile_program(const cuda_driver *d, cuda_source_handle program, 
 }
 
 /* Sources with integers of 128 bits need an option of their own. ptxas weighs registers against blocks that run beside
- * each other, and takes some spilling into the bargain: kernels that say so may have more registers instead, for one
- * block if need be. What does not spill is never compiled twice. */
+ * each other, and takes some spilling into the bargain: the kernels of such a source may have more registers
+ * instead, for one block if need be. What does not spill is never compiled twice. */
 static int cu_compile_source(const cuda_driver *c, const char *source, const char *const *options, bool portable,
                              base_alloc alloc, cu_compile_image *image, xlac_error *err) {
   const char *all[CU_COMPILE_OPTIONS + CU_COMPILE_MORE];

@@ -75,7 +75,7 @@ def test_without_a_folder_programs_are_compiled_all_the_same(cuda, monkeypatch, 
 def test_a_driver_that_somebody_chose_has_no_cache_unless_asked_for(cuda, monkeypatch, tmp_path):
     monkeypatch.delenv("XLAC_CUDA_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    assert np.array_equal(run(7), 7 * X) and os.environ["XLAC_CUDA_DRIVER"] and not (tmp_path / "home").exists()
+    assert np.array_equal(run(7), 7 * X) and os.environ["XLAC_CUDA_DRIVER"] and not (tmp_path / "home" / "xlac").exists()
 
 
 def test_threads_write_one_file(cuda, tmp_path):

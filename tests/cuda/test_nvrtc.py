@@ -89,6 +89,32 @@ SOURCES = {
     "sort of one line": indexed.sort("1000000", ["f32"], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "sort of one line and more": indexed.sort("1000000", ["f64", "s32"], 0, "compare(p0, p1), direction=LT, type=TOTALORDER"),
     "scatter of rows": indexed.scatter("bf16", 50, 64, 300), "histogram": indexed.scatter("s64", 50, 64, 300, "maximum", window=False)}
+def roots(rounds=4):
+    """Newton's rounds towards the root x of x - e sin x = m, and an angle of it."""
+    lines, x = [], "m"
+    for i in range(rounds):
+        steps = [("si", f"sine({x})"), ("es", f"multiply(h, si{i})"), ("w", f"subtract({x}, es{i})"), ("b", f"subtract(w{i}, m)"), ("co", f"cosine({x})"),
+                 ("ec", f"multiply(h, co{i})"), ("d", f"subtract(ones, ec{i})"), ("q", f"divide(b{i}, d{i})"), ("x", f"subtract({x}, q{i})")]
+        lines += [f"{name}{i} = f64[5000] {op}" for name, op in steps]
+        x = f"x{i}"
+    return programs.program("e = f64[5000] parameter(0)", "m = f64[5000] parameter(1)", "t = f64[5000] parameter(2)", "one = f64[] constant(1)",
+                            "half = f64[] constant(0.5)", "ones = f64[5000] broadcast(one), dimensions={}", "halves = f64[5000] broadcast(half), dimensions={}",
+                            "h = f64[5000] multiply(halves, e)", *lines, "p = f64[5000] add(ones, h)", "pr = f64[5000] sqrt(p)", "n = f64[5000] subtract(ones, h)",
+                            "nr = f64[5000] sqrt(n)", f"hx = f64[5000] multiply({x}, halves)", "sx = f64[5000] sine(hx)", "cx = f64[5000] cosine(hx)",
+                            "y = f64[5000] multiply(pr, sx)", "z = f64[5000] multiply(nr, cx)", "two = f64[] constant(2)", "twos = f64[5000] broadcast(two), dimensions={}",
+                            "at = f64[5000] atan2(y, z)", "angle = f64[5000] multiply(twos, at)", "hh = f64[5000] multiply(h, h)",
+                            "rest = f64[5000] subtract(ones, hh)", "far = f64[5000] multiply(t, rest)", "ca = f64[5000] cosine(angle)",
+                            "ha = f64[5000] multiply(h, ca)", "near = f64[5000] add(ones, ha)", "o = f64[5000] divide(far, near)",
+                            "ROOT r = (f64[5000], f64[5000]) tuple(angle, o)")
+
+
+SPILLED = {  # by ptxas' own choice of registers at sm_90
+    "roots": roots(),
+    "bytes and more": programs.program(
+        "x = s8[16,32] parameter(0)", "y = s8[32,32] parameter(1)", "f = f32[16] parameter(2)", "g = f32[32] parameter(3)",
+        "d = s32[16,32] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "w = f32[16,32] convert(d)",
+        "ff = f32[16,32] broadcast(f), dimensions={0}", "gg = f32[16,32] broadcast(g), dimensions={1}", "a = f32[16,32] multiply(w, ff)",
+        "b = f32[16,32] multiply(a, gg)", "z = f32[] constant(0)", "zz = f32[16,32] broadcast(z), dimensions={}", "ROOT r = f32[16,32] maximum(b, zz)")}
 MOST = {"tensor product": 168, "product and more": 224, "attention bf16": 232, "attention f32": 224}  # registers
 
 
@@ -105,7 +131,7 @@ def test_standard_kernels_do_not_spill():
     library = nvrtc()
     gpu.use()
     rows = {f"{t} rows of {n}": normalised(t, n) for t, n in (("f32", 768), ("f32", 1024), ("bf16", 4096))}
-    for name, text in (SOURCES | rows).items():
+    for name, text in (SOURCES | rows | SPILLED).items():
         code, log = cubins.compiled(library, source_of(text).encode(), "sm_90")
         found = cubins.kernels(log)
         assert code[:4] == b"\x7fELF" and found, name

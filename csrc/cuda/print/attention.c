@@ -191,7 +191,6 @@ static void cu_attention_put(cu_attention *x, const cuda_between *between) {
   long long word = 4 / (long long)base_dtype_bytes(x->own), at_a_time = x->at_a_time;
   cuda_print_needs(&r->print, "attention");
   r->launch->by = "attention";
-  r->wide = true;
   r->launch->block = 2 * CU_ATTENTION_ROWS;
   r->launch->grid = tiles * x->queries.batch.count;
   cuda_routine_head(r, r->op->n_operands, ir_is_tuple(r->op->type) ? 3 : 1);
@@ -379,7 +378,6 @@ static void cu_again_put(cu_again *x, const cuda_between *between) {
   const char *const names[] = {"keys", "others", "values"};
   cuda_print_needs(&r->print, "recomputed");
   r->launch->by = "recomputed";
-  r->wide = true;
   r->launch->block = 2 * CU_ATTENTION_ROWS;
   r->launch->grid = tiles * x->left[0].batch.count;
   cuda_routine_head(r, r->op->n_operands, 1);

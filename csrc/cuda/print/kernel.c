@@ -160,8 +160,8 @@ bool cuda_print_kernel(cuda_source *s, const kernel *k, cuda_launch *out) {
     cuda_print_choose_tile(&x);
   }
   if (k->reduction) cuda_print_reduction_plan(&x, out);
-  base_putf(x.out, "\nextern \"C\" __global__ void __launch_bounds__(%d) k%u(", CUDA_BLOCK_THREADS,
-            (unsigned)out->number);
+  base_putf(x.out, "\nextern \"C\" __global__ void __launch_bounds__(%d, " CUDA_SOURCE_BLOCKS ") k%u(",
+            CUDA_BLOCK_THREADS, (unsigned)out->number);
   cu_print_parameters(&x, out);
   base_putf(x.out, ") {\n  typedef %s idx;\n", cuda_print_is_small(k) ? "int32_t" : "int64_t");
   cu_print_last(&x);

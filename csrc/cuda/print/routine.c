@@ -42,10 +42,11 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name) {
 }
 
 void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out) {
-  assert(!r->wide || !r->blocks);
   base_putf(r->print.out, "\nextern \"C\" __global__ void __launch_bounds__(%u", (unsigned)r->launch->block);
-  if (r->blocks) base_putf(r->print.out, ", %u", (unsigned)r->blocks);
-  if (r->wide) BASE_PUT(r->print.out, ", " CUDA_SOURCE_BLOCKS);
+  if (r->blocks)
+    base_putf(r->print.out, ", %u", (unsigned)r->blocks);
+  else
+    BASE_PUT(r->print.out, ", " CUDA_SOURCE_BLOCKS);
   base_putf(r->print.out, ") k%u(", (unsigned)r->launch->number);
   for (uint32_t i = 0; i < n_in; i++) base_putf(r->print.out, "%sconst char *in%u", i ? ", " : "", (unsigned)i);
   for (uint32_t i = 0; i < n_out; i++) base_putf(r->print.out, "%schar *out%u", n_in + i ? ", " : "", (unsigned)i);

@@ -17,7 +17,6 @@ typedef struct cuda_routine {
   base_arena *scratch;
   cuda_launch *launch;
   uint32_t blocks; /* of a multiprocessor, for which there are to be registers; 0: as the compiler has it */
-  bool wide;       /* it needs many registers: where the compiler's choice spills, one block may have all of them */
 } cuda_routine;
 typedef bool cuda_routine_printer(cuda_routine *r);
 

@@ -10,8 +10,8 @@
 #include "../../kernel/kernel.h"
 
 enum { CUDA_BLOCK_THREADS = 256, CUDA_SOURCE_KNOWN = 256 };
-/* A macro that a text defines as 0 unless it is: blocks of a multiprocessor, in the bounds of kernels that need many
- * registers. compile.c defines it as 1 where one spills. */
+/* A macro that a text defines as 0 unless it is: blocks of a multiprocessor, in the bounds of kernels that name none
+ * themselves. compile.c defines it as 1 where one spills. */
 #define CUDA_SOURCE_BLOCKS "BLOCKS"
 
 /* The functions of prelude.def, by number. */
