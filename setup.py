@@ -60,7 +60,8 @@ LEVELS = {
     # Functions that are called: machine code and loops have those that matter inlined. Pairs of registers made one go through memory.
     "base/math/math.c": PLAIN + " -fno-tree-slp-vectorize",
     "base/number/convert.c": VECTORS + ONE_TAIL,
-    "scalar/loops/loops_int_avx2": LOOPS + ONE_TAIL,  # machine code has most of these ops
+    # Where there are such vectors, machine code has most of these ops.
+    **dict.fromkeys((f"scalar/loops/loops_{part}_avx" for part in ("float", "int")), LOOPS + ONE_TAIL),
     **dict.fromkeys(("cpu/", "interp/algorithm/"), LOOPS),  # loops over elements, and what calls them
     **dict.fromkeys(("interp/parallel/", "interp/custom_call/", "kernel/", "pipeline/", "convert/", "text/proto/", "tf/session/",
                      "tf/encapsulate/"), SMALL),
