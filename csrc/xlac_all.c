@@ -4,6 +4,7 @@
 #include "base/file.c"
 #include "base/heed.c"
 #include "base/isa/isa.c"
+#include "base/list.c"
 #include "base/map.c"
 #include "base/math/math.c"
 #include "base/math/math_fma.c"

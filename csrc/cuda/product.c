@@ -160,25 +160,19 @@ static bool cu_product_plan_of(const ir_op *dot, cu_product_plan *x) {
 static const ir_attr_key cu_product_batches[2] = {IR_ATTR_LHS_BATCH_DIMS, IR_ATTR_RHS_BATCH_DIMS};
 static const ir_attr_key cu_product_terms[2] = {IR_ATTR_LHS_CONTRACTING_DIMS, IR_ATTR_RHS_CONTRACTING_DIMS};
 
-static bool cu_product_lists(const ir_ints *list, int64_t d) {
-  bool found = false;
-  for (uint32_t i = 0; i < list->n; i++) found = found || list->v[i] == d;
-  return found;
-}
-
 /* The order of an operand's dimensions in which each role is one index: batches outermost; and the terms inside of the
  * rows or outside, so that the innermost dimension stays the innermost one where it can, as whole pieces of memory are
  * moved then; of s8 they are inside. Sets the lists to where the dimensions went. */
 static void cu_product_order(const ir_type *t, const ir_ints *batch, const ir_ints *terms, int64_t *order) {
   uint32_t n = 0;
-  bool terms_last = t->dtype == XLAC_S8 || cu_product_lists(terms, (int64_t)t->rank - 1);
+  bool terms_last = t->dtype == XLAC_S8 || ir_ints_has(terms, (int64_t)t->rank - 1);
   for (uint32_t i = 0; i < batch->n; i++) order[n++] = batch->v[i];
   for (int half = 0; half < 2; half++) {
     if (half == terms_last)
       for (uint32_t i = 0; i < terms->n; i++) order[n++] = terms->v[i];
     else
       for (uint32_t d = 0; d < t->rank; d++)
-        if (!cu_product_lists(batch, d) && !cu_product_lists(terms, d)) order[n++] = d;
+        if (!ir_ints_has(batch, d) && !ir_ints_has(terms, d)) order[n++] = d;
   }
   assert(n == t->rank);
 }

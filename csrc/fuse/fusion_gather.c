@@ -12,14 +12,6 @@ enum {
   GATHER_LOOK = 4    /* moves of an index that are looked through */
 };
 
-/* Whether the op's list of dimensions has d. */
-static bool gather_lists(const ir_op *op, ir_attr_key key, uint32_t d) {
-  const ir_ints *dims = ir_get_ints(op, key);
-  for (uint32_t i = 0; dims && i < dims->n; i++)
-    if (dims->v[i] == (int64_t)d) return true;
-  return false;
-}
-
 /* Dimensions along which a window may begin elsewhere. */
 static uint32_t gather_places(const ir_op *op) {
   const ir_ints *to = ir_get_ints(op, IR_ATTR_START_INDEX_MAP);
@@ -45,7 +37,7 @@ bool fusion_gathers(const ir_op *op) {
 uint32_t fusion_gather_batch(const ir_op *op, uint32_t *to) {
   uint32_t n = 0;
   for (uint32_t d = 0; d < op->type->rank; d++)
-    if (!gather_lists(op, IR_ATTR_OFFSET_DIMS, d)) to[n++] = d;
+    if (!ir_ints_has(ir_get_ints(op, IR_ATTR_OFFSET_DIMS), d)) to[n++] = d;
   return n;
 }
 

@@ -41,20 +41,13 @@ static bool dot_listed(const ir_type *t, const ir_ints *dims, dot_group *g) {
   return true;
 }
 
-/* Lists of dimensions are short. */
-static bool dot_is_in(const ir_ints *dims, uint32_t d) {
-  for (uint32_t i = 0; i < dims->n; i++)
-    if (dims->v[i] == d) return true;
-  return false;
-}
-
 /* All that are in neither list, in the operand's order. */
 static bool dot_free(const ir_type *t, const ir_ints *batch, const ir_ints *contracting, dot_group *g) {
   int64_t strides[IR_MAX_RANK];
   dot_strides(t, strides);
   *g = (dot_group){1, 0};
   for (uint32_t d = 0; d < t->rank; d++) {
-    if (dot_is_in(batch, d) || dot_is_in(contracting, d)) continue;
+    if (ir_ints_has(batch, d) || ir_ints_has(contracting, d)) continue;
     if (!dot_add(g, t->dims[d], strides[d])) return false;
   }
   return true;

@@ -5,6 +5,7 @@
  * local where no dimension is sharded along which it moves data or needs it whole; sums over sharded dimensions are
  * followed by all-reduces. */
 #include "../shard/common/common.h"
+#include "../base/list.h"
 #include "inside.h"
 
 BASE_VEC(fallback_ops, ir_op *);
@@ -150,7 +151,7 @@ static bool fallback_goes_past(fallback_pass *x, const ir_op *op, const ir_type 
       const ir_mattr *dims = ir_mattr_of(op, "scatter_dimension_numbers");
       const int64_t *window = ir_m_ints(ir_m_field(dims, "update_window_dims"), &x->e.scratch, &n);
       uint32_t inputs = op->n_operands / 2;
-      return tensor < inputs || tensor >= op->n_operands || (tensor > inputs && shard_has(window, n, d));
+      return tensor < inputs || tensor >= op->n_operands || (tensor > inputs && base_list_has(window, n, d));
     }
     case IR_OP_CONVOLUTION:
       return ir_m_get_int(op, "feature_group_count", 1) == 1 && ir_m_get_int(op, "batch_group_count", 1) == 1;

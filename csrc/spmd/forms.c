@@ -10,6 +10,7 @@
  *    %r = stablehlo.reshape %x -> tensor<4x2xf32> [{"x"}, {}], reduced along 1, resharded [{}], reduced along 0. */
 #include "../shard/common/common.h"
 #include "../shard/rules/rule.h"
+#include "../base/list.h"
 #include "forms.h"
 
 ir_value spmd_form_give(form_pass *x, ir_value v, const sdy_sharding *s) {
@@ -197,7 +198,7 @@ static void form_reduce(form_pass *x) {
   for (uint32_t i = 0; i < n; i++) inner[i] = dims[i] + (dims[i] >= (int64_t)x->dim);
   for (uint32_t d = 0; d < x->t->rank; d++) {
     if (d == x->dim) before = kept;
-    if (d == x->dim || !shard_has(dims, n, d)) sizes[kept++] = d == x->dim ? x->shards : x->t->dims[d];
+    if (d == x->dim || !base_list_has(dims, n, d)) sizes[kept++] = d == x->dim ? x->shards : x->t->dims[d];
   }
   for (uint32_t i = 0; i < results; i++) {
     operands[i] = form_in_shards(x, opt_operand(op, i));
@@ -210,7 +211,7 @@ static void form_reduce(form_pass *x) {
   s.n_dims = 0;
   s.dims = cut;
   for (uint32_t d = 0; d < x->t->rank; d++)
-    if (d == x->dim || !shard_has(dims, n, d)) cut[s.n_dims++] = x->s->dims[d];
+    if (d == x->dim || !base_list_has(dims, n, d)) cut[s.n_dims++] = x->s->dims[d];
   const sdy_sharding *in_parts = sdy_sharding_make(rw->m, &s);
   cut[before].axes.n = 0;
   const sdy_sharding *together = sdy_sharding_make(rw->m, &s);

@@ -65,20 +65,13 @@ static void dot_strides_of(const ir_type *t, int64_t *strides) {
   interp_strides(t->rank, t->dims, strides);
 }
 
-/* Whether d is in the list. */
-static bool dot_lists(const ir_ints *dims, uint32_t d) {
-  for (uint32_t i = 0; i < dims->n; i++)
-    if (dims->v[i] == d) return true;
-  return false;
-}
-
 /* The dims of t that are in neither list, which step through the result with these strides from number *at on. */
 static void dot_free_dims(cpu_gemm_dims *out, const ir_type *t, const ir_ints *batch, const ir_ints *contracting,
                           bool left, const int64_t *result, uint32_t *at) {
   int64_t strides[IR_MAX_RANK];
   dot_strides_of(t, strides);
   for (uint32_t d = 0; d < t->rank; d++) {
-    if (dot_lists(batch, d) || dot_lists(contracting, d)) continue;
+    if (ir_ints_has(batch, d) || ir_ints_has(contracting, d)) continue;
     cpu_gemm_add(out, t->dims[d], left ? strides[d] : 0, left ? 0 : strides[d], result[(*at)++]);
   }
 }

@@ -71,10 +71,7 @@ static void lcombine_dims(loop_extents *to, const ir_type *t, const ir_ints *dim
   to->count = 1;
   for (uint32_t i = 0; i < (dims ? dims->n : t->rank); i++) {
     uint32_t d = dims ? (uint32_t)dims->v[i] : i;
-    bool listed = false;
-    for (uint32_t j = 0; !dims && j < batch->n; j++) listed |= batch->v[j] == d;
-    for (uint32_t j = 0; !dims && j < contracting->n; j++) listed |= contracting->v[j] == d;
-    if (listed) continue;
+    if (!dims && (ir_ints_has(batch, d) || ir_ints_has(contracting, d))) continue;
     to->extent[to->n] = t->dims[d];
     to->stride[to->n++] = stride[d + 1];
     to->count *= t->dims[d];

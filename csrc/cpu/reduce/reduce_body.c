@@ -140,7 +140,7 @@ static void bred_shape(cpu_reduction *x, const ir_type *t, const ir_ints *dims) 
   interp_strides(t->rank, t->dims, strides);
   x->results = x->steps = 1;
   for (uint32_t d = 0; d < t->rank; d++) {
-    bool reduced = interp_position(dims, d) >= 0;
+    bool reduced = ir_ints_has(dims, d);
     int64_t *sizes = reduced ? x->reduced : x->kept, *own = reduced ? x->reduced_stride : x->kept_stride;
     uint32_t *n = reduced ? &x->n_reduced : &x->n_kept;
     *(reduced ? &x->steps : &x->results) *= t->dims[d];

@@ -12,12 +12,6 @@ static void cu_index_put_place(cuda_routine *r, uint32_t buffer, base_dtype t, c
             (long long)last);
 }
 
-static bool cu_index_is_in(const ir_ints *list, uint32_t d, uint32_t *at) {
-  for (uint32_t i = 0; list && i < list->n; i++)
-    if (list->v[i] == d) return *at = i, true;
-  return false;
-}
-
 /* --- gather --- */
 
 /* What the attributes say of each dimension. */
@@ -29,7 +23,7 @@ typedef struct cu_index_gather {
 } cu_index_gather;
 
 static void cu_index_gather_make(const ir_op *op, cu_index_gather *x) {
-  uint32_t at = 0, used = 0;
+  uint32_t used = 0;
   const ir_attr *vector = ir_attr_find(op, IR_ATTR_INDEX_VECTOR_DIM);
   *x = (cu_index_gather){.operand = ir_operand_type(op, 0),
                          .indices = ir_operand_type(op, 1),
@@ -43,7 +37,7 @@ static void cu_index_gather_make(const ir_op *op, cu_index_gather *x) {
   x->vector = vector ? (uint32_t)vector->v.i : x->indices->rank;
   for (uint32_t d = 0; d < x->indices->rank; d++) {
     if (d == x->vector) continue;
-    while (used < x->result->rank && cu_index_is_in(x->offset, used, &at)) used++;
+    while (used < x->result->rank && ir_ints_has(x->offset, used)) used++;
     x->batch_dim[d] = used++;
   }
 }
@@ -62,18 +56,18 @@ static void cu_index_put_first(cuda_routine *r, const cu_index_gather *x) {
 static void cu_index_put_dim(cuda_routine *r, const cu_index_gather *x, uint32_t d, int64_t stride, uint32_t *offset) {
   int64_t own[IR_MAX_RANK];
   char at[64];
-  uint32_t i = 0;
   cuda_routine_strides(x->indices, own);
-  if (cu_index_is_in(x->map, d, &i)) {
+  int64_t entry = ir_ints_at(x->map, d), batch = ir_ints_at(x->batching, d);
+  if (entry >= 0) {
     int64_t step = x->vector < x->indices->rank ? own[x->vector] : 0;
-    snprintf(at, sizeof at, "first + %lld", (long long)i * (long long)step);
+    snprintf(at, sizeof at, "first + %lld", (long long)entry * (long long)step);
     BASE_PUT(r->print.out, " + (idx)");
     cu_index_put_place(r, 1, (base_dtype)x->indices->dtype, at, x->operand->dims[d] - x->sizes->v[d]);
     base_putf(r->print.out, " * %lld", (long long)stride);
   }
-  if (cu_index_is_in(x->batching, d, &i))
-    base_putf(r->print.out, " + o%u * %lld", (unsigned)x->batch_dim[x->start_batching->v[i]], (long long)stride);
-  else if (!cu_index_is_in(x->collapsed, d, &i))
+  if (batch >= 0)
+    base_putf(r->print.out, " + o%u * %lld", (unsigned)x->batch_dim[x->start_batching->v[batch]], (long long)stride);
+  else if (!ir_ints_has(x->collapsed, d))
     base_putf(r->print.out, " + o%u * %lld", (unsigned)x->offset->v[(*offset)++], (long long)stride);
 }
 

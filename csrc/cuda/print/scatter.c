@@ -24,15 +24,9 @@ typedef struct cu_scatter {
   int64_t threads, steps;
 } cu_scatter;
 
-static bool cu_scatter_has(const ir_ints *list, uint32_t d, uint32_t *at) {
-  for (uint32_t i = 0; list && i < list->n; i++)
-    if (list->v[i] == d) return *at = i, true;
-  return false;
-}
-
 static void cu_scatter_make(const ir_op *op, cu_scatter *x) {
   const ir_attr *vector = ir_attr_find(op, IR_ATTR_INDEX_VECTOR_DIM);
-  uint32_t at = 0, used = 0;
+  uint32_t used = 0;
   *x = (cu_scatter){.operand = ir_operand_type(op, 0),
                     .indices = ir_operand_type(op, op->n_operands / 2),
                     .updates = ir_operand_type(op, op->n_operands / 2 + 1),
@@ -47,18 +41,17 @@ static void cu_scatter_make(const ir_op *op, cu_scatter *x) {
   x->vector = vector ? (uint32_t)vector->v.i : x->indices->rank;
   for (uint32_t d = 0; d < x->indices->rank; d++) {
     if (d == x->vector) continue;
-    while (used < x->updates->rank && cu_scatter_has(x->window, used, &at)) used++;
+    while (used < x->updates->rank && ir_ints_has(x->window, used)) used++;
     x->batch_dim[d] = used++;
-    x->serial[x->batch_dim[d]] = !cu_scatter_has(x->indices_batching, d, &at);
+    x->serial[x->batch_dim[d]] = !ir_ints_has(x->indices_batching, d);
   }
 }
 
 /* The updates' dimension along the operand's dimension d of a window; false where that has none. */
 static bool cu_scatter_window(const cu_scatter *x, uint32_t d, uint32_t *out) {
-  uint32_t at = 0, before = 0;
-  if (cu_scatter_has(x->inserted, d, &at) || cu_scatter_has(x->batching, d, &at)) return false;
-  for (uint32_t i = 0; i < d; i++)
-    before += !cu_scatter_has(x->inserted, i, &at) && !cu_scatter_has(x->batching, i, &at);
+  uint32_t before = 0;
+  if (ir_ints_has(x->inserted, d) || ir_ints_has(x->batching, d)) return false;
+  for (uint32_t i = 0; i < d; i++) before += !ir_ints_has(x->inserted, i) && !ir_ints_has(x->batching, i);
   assert(before < x->window->n);
   *out = (uint32_t)x->window->v[before];
   return true;
@@ -115,7 +108,7 @@ static void cu_scatter_put_indexes(cuda_routine *r, const cu_scatter *x, bool se
 static void cu_scatter_put_place(cuda_routine *r, const cu_scatter *x) {
   int64_t own[IR_MAX_RANK], index[IR_MAX_RANK];
   base_text *out = r->print.out;
-  uint32_t i = 0, u = 0;
+  uint32_t u = 0;
   cuda_routine_strides(x->indices, index);
   cuda_routine_strides(x->operand, own);
   BASE_PUT(out, "  const idx first = 0");
@@ -124,12 +117,13 @@ static void cu_scatter_put_place(cuda_routine *r, const cu_scatter *x) {
   BASE_PUT(out, ";\n  bool fits = true;\n  idx to = 0;\n");
   for (uint32_t d = 0; d < x->operand->rank; d++) {
     if (cu_scatter_window(x, d, &u)) base_putf(out, "  to += u%u * %lld;\n", (unsigned)u, (long long)own[d]);
-    if (cu_scatter_has(x->batching, d, &i))
-      base_putf(out, "  to += u%u * %lld;\n", (unsigned)x->batch_dim[x->indices_batching->v[i]], (long long)own[d]);
-    if (!cu_scatter_has(x->map, d, &i)) continue;
+    int64_t batch = ir_ints_at(x->batching, d), entry = ir_ints_at(x->map, d);
+    if (batch >= 0)
+      base_putf(out, "  to += u%u * %lld;\n", (unsigned)x->batch_dim[x->indices_batching->v[batch]], (long long)own[d]);
+    if (entry < 0) continue;
     base_putf(out, "  { const uint64_t at = (uint64_t)((const %s *)in%u)[first + %lld];\n",
               cuda_type((base_dtype)x->indices->dtype), (unsigned)x->n,
-              (long long)(x->vector < x->indices->rank ? (int64_t)i * index[x->vector] : 0));
+              (long long)(x->vector < x->indices->rank ? entry * index[x->vector] : 0));
     base_putf(out, "  fits = fits && at <= %lldull;\n  to += (idx)at * %lld; }\n",
               (long long)(x->operand->dims[d] - cu_scatter_extent(x, d)), (long long)own[d]);
   }

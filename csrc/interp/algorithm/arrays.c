@@ -90,12 +90,6 @@ int64_t interp_count(uint32_t rank, const int64_t *dims) {
   return n;
 }
 
-int64_t interp_position(const ir_ints *v, int64_t d) {
-  for (uint32_t i = 0; i < v->n; i++)
-    if (v->v[i] == d) return i;
-  return -1;
-}
-
 int interp_copy_box(interp_ctx *ctx, size_t bytes, uint32_t rank, const int64_t *dims, void *to, const void *from,
                     int64_t from_at, const int64_t *from_strides) {
   int64_t to_strides[IR_MAX_RANK];

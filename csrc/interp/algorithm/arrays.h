@@ -43,8 +43,6 @@ void interp_release_all(uint32_t n, interp_value **values);
 
 /* The number of elements in dims, for scratch sizes; dims are those of values and so can't overflow. */
 int64_t interp_count(uint32_t rank, const int64_t *dims);
-/* Whether `d` is among the n numbers at v, and where (-1: not). */
-int64_t interp_position(const ir_ints *v, int64_t d);
 /* Copies the box of `dims` at element offset `from_at` of v, whose strides are given, densely to `to`. */
 XLAC_MUST_USE int interp_copy_box(interp_ctx *ctx, size_t bytes, uint32_t rank, const int64_t *dims, void *to,
                                   const void *from, int64_t from_at, const int64_t *from_strides);

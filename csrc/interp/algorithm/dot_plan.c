@@ -31,7 +31,7 @@ void interp_dims_other(const interp_value *v, const ir_ints *a, const ir_ints *b
   out->n = 0;
   out->count = 1;
   for (uint32_t d = 0; d < v->rank; d++) {
-    bool named = interp_position(a, d) >= 0 || interp_position(b, d) >= 0 || (c && interp_position(c, d) >= 0);
+    bool named = ir_ints_has(a, d) || ir_ints_has(b, d) || (c && ir_ints_has(c, d));
     if (!named) list_add(out, v, strides, d);
   }
 }

@@ -12,7 +12,7 @@ static void windows_batch_dims(interp_windows *w, const interp_window_dims *a, c
   interp_strides(indices->rank, indices->dims, strides);
   for (uint32_t d = 0; d < indices->rank; d++) {
     if (d == a->index_vector_dim) continue;
-    while (small < small_rank && interp_position(a->window, small) >= 0) small++;
+    while (small < small_rank && ir_ints_has(a->window, small)) small++;
     assert(small < small_rank);
     batch_of[d] = w->n_batch;
     w->batch[w->n_batch] = indices->dims[d];
@@ -58,7 +58,7 @@ void interp_windows_make(interp_windows *w, const interp_window_dims *a, const i
   for (uint32_t d = 0; d < big_rank; d++) {
     assert(slices[d] >= 0);
     w->limit[d] = big_dims[d] - slices[d];
-    if (interp_position(a->collapsed, d) >= 0 || interp_position(a->big_batch, d) >= 0) {
+    if (ir_ints_has(a->collapsed, d) || ir_ints_has(a->big_batch, d)) {
       w->limit[d] = big_dims[d] - 1;
       continue;
     }
@@ -84,7 +84,7 @@ int interp_windows_check_small(interp_ctx *ctx, const ir_op *op, const interp_wi
                                interp_value *const *operands, uint32_t small, uint32_t indices) {
   uint32_t at = 0;
   for (uint32_t d = 0; d < operands[small]->rank; d++) {
-    if (interp_position(a->window, d) >= 0) continue;
+    if (ir_ints_has(a->window, d)) continue;
     at += at == a->index_vector_dim;
     assert(at < operands[indices]->rank);
     TRY(interp_need_same_size(ctx, op, operands, small, d, indices, at++));
@@ -200,7 +200,7 @@ interp_window_dims interp_scatter_dims(const ir_op *op, uint32_t rank, const int
                           ir_get_int(op, IR_ATTR_INDEX_VECTOR_DIM, 0)};
   uint32_t at = 0;
   for (uint32_t d = 0; d < rank; d++) {
-    bool single = interp_position(a.collapsed, d) >= 0 || interp_position(a.big_batch, d) >= 0;
+    bool single = ir_ints_has(a.collapsed, d) || ir_ints_has(a.big_batch, d);
     assert(single || at < a.window->n);
     slices[d] = single ? 1 : updates[a.window->v[at++]];
   }

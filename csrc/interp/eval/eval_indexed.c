@@ -94,13 +94,13 @@ static void gather_numbers(const ir_op *op, const interp_window_dims *a, const i
                            const int64_t *slices, int64_t *dims) {
   uint32_t batch = 0, big = 0;
   for (uint32_t d = 0; d < op->type->rank; d++) {
-    if (interp_position(a->window, d) >= 0) continue;
+    if (ir_ints_has(a->window, d)) continue;
     if (batch == a->index_vector_dim) batch++;
     assert(batch < indices->rank);
     dims[d] = indices->dims[batch++];
   }
   for (uint32_t i = 0; i < a->window->n; i++) {
-    while (interp_position(a->collapsed, big) >= 0 || interp_position(a->big_batch, big) >= 0) big++;
+    while (ir_ints_has(a->collapsed, big) || ir_ints_has(a->big_batch, big)) big++;
     assert(big < big_rank);
     dims[a->window->v[i]] = slices[big++];
   }
@@ -154,8 +154,7 @@ static void scatter_windows(const ir_op *op, const interp_value *x, const interp
 static int scatter_check_window(interp_ctx *ctx, const ir_op *op, const interp_window_dims *a, const interp_value *x,
                                 const int64_t *slices) {
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (slices[d] <= x->dims[d] || interp_position(a->collapsed, d) >= 0 || interp_position(a->big_batch, d) >= 0)
-      continue;
+    if (slices[d] <= x->dims[d] || ir_ints_has(a->collapsed, d) || ir_ints_has(a->big_batch, d)) continue;
     return interp_fail(
         ctx, op, XLAC_E_EVAL,
         "the updates' window has the run-time size %lld in dimension %u of operand 0, which has %lld: it "

@@ -209,7 +209,7 @@ static void reduce_dims_make(reduce_dims *s, const interp_value *x, const ir_int
   s->slab = (reduce_slab){1, 1, 1, 0};
   interp_strides(x->rank, x->dims, strides);
   for (uint32_t d = 0; d < x->rank; d++) {
-    bool reduced = interp_position(dims, d) >= 0;
+    bool reduced = ir_ints_has(dims, d);
     uint32_t k = reduced ? s->reduced_rank++ : s->kept_rank++;
     (reduced ? s->reduced : s->kept)[k] = x->dims[d];
     (reduced ? s->reduced_strides : s->kept_strides)[k] = strides[d];

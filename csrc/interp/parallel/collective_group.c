@@ -112,9 +112,7 @@ static void group_numbers(const ir_groups *g, int64_t self, int64_t total, int64
   }
   for (uint32_t i = 0; i < g->lists->n; i++) {
     const ir_ints *list = g->lists->v[i];
-    bool ours = false;
-    for (uint32_t k = 0; k < list->n; k++) ours |= list->v[k] == self;
-    if (!ours) continue;
+    if (!ir_ints_has(list, self)) continue;
     for (uint32_t k = 0; k < list->n && (int64_t)*n < total; k++)
       if (list->v[k] >= 0) ids[(*n)++] = list->v[k]; /* -1 fills short groups up */
     return;

@@ -41,13 +41,6 @@ static collective_view collective_view_of(const interp_ctx *ctx, const ir_op *op
   return (collective_view){partition, partitions, 1};
 }
 
-static bool collective_group_has(const ir_ints *group, int64_t id) {
-  assert(group);
-  for (uint32_t i = 0; i < group->n; i++)
-    if (group->v[i] == id) return true;
-  return false;
-}
-
 /* The size of our group: everybody when no groups are given, 0 when no group names us. */
 static int64_t collective_group_size(const ir_op *op, collective_view view) {
   const ir_attr *a = ir_attr_find(op, IR_ATTR_REPLICA_GROUPS);
@@ -55,7 +48,7 @@ static int64_t collective_group_size(const ir_op *op, collective_view view) {
   if (groups && groups->iota) return groups->n_dims ? groups->dims[groups->n_dims - 1] : 1;
   if (!groups || groups->mesh_text || !groups->lists || groups->lists->n == 0) return view.total;
   for (uint32_t i = 0; i < groups->lists->n; i++)
-    if (collective_group_has(groups->lists->v[i], view.self)) return groups->lists->v[i]->n;
+    if (ir_ints_has(groups->lists->v[i], view.self)) return groups->lists->v[i]->n;
   return 0;
 }
 

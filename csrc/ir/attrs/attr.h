@@ -4,6 +4,7 @@
 #define XLAC_IR_ATTRS_ATTR_H
 
 #include "../types/literal.h"
+#include "../../base/list.h"
 #include "words.h"
 
 typedef struct ir_op ir_op;
@@ -57,6 +58,15 @@ typedef struct ir_ints {
   uint32_t n;
   int64_t v[];
 } ir_ints;
+
+/* Where the list has it first; -1: nowhere. The list may be NULL, which is none. */
+static inline int64_t ir_ints_at(const ir_ints *list, int64_t v) {
+  return list ? base_list_at(list->v, list->n, v) : -1;
+}
+
+static inline bool ir_ints_has(const ir_ints *list, int64_t v) {
+  return ir_ints_at(list, v) >= 0;
+}
 
 typedef struct ir_int_lists {
   uint32_t n;

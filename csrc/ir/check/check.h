@@ -80,11 +80,6 @@ XLAC_MUST_USE int ir_check_dims_set(const char *what, const ir_ints *a, const ir
 XLAC_MUST_USE int ir_check_permutation(const char *what, uint32_t n, const int64_t *v, uint32_t rank, xlac_error *err);
 /* The list has exactly one entry, in range; *out is it. */
 XLAC_MUST_USE int ir_check_one_dim(const char *what, const ir_ints *dims, uint32_t rank, int64_t *out, xlac_error *err);
-static inline bool ir_ints_has(const ir_ints *l, int64_t v) {
-  for (uint32_t i = 0; i < l->n; i++)
-    if (l->v[i] == v) return true;
-  return false;
-}
 /* The window has `rank` dimensions with positive sizes, strides and dilations. */
 XLAC_MUST_USE int ir_check_window(const ir_window *w, uint32_t rank, xlac_error *err);
 /* The same of a convolution, whose sizes are the kernel's: they may be unbounded. */

@@ -3,6 +3,7 @@
  * contracted (a result of each group), or a batch dimension (a plain dot_general). The number of groups is static. */
 #include "chlo.h"
 #include "../stablehlo/legalize_deprecated_ops.h"
+#include "../../base/list.h"
 
 /* lhs 5x2 with group sizes [2, 3] and rhs 2x2x4 (one 2x4 for each group): rows 0 and 1 of the result are those of lhs
  * times rhs[0], rows 2 to 4 times rhs[1]. In the loop lhs is taken whole, with zeros outside the group, so that
@@ -23,13 +24,6 @@ static const int64_t *ragged_ints(const ragged_parts *r, const char *field, uint
   return ir_m_ints(a, &r->rw->arena, n);
 }
 
-/* Whether the list has x. */
-static bool ragged_has(const int64_t *v, uint32_t n, int64_t x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (v[i] == x) return true;
-  return false;
-}
-
 /* false: what the pattern does not know. */
 static bool ragged_parts_of(ragged_parts *r, opt_rewriter *rw, ir_op *op) {
   uint32_t n[6];
@@ -47,7 +41,7 @@ static bool ragged_parts_of(ragged_parts *r, opt_rewriter *rw, ir_op *op) {
   r->n_contract = n[2];
   r->ragged = ragged[0];
   r->group = n[5] ? group[0] : -1;
-  r->contracted = ragged_has(r->lhs_contract, r->n_contract, r->ragged);
+  r->contracted = base_list_has(r->lhs_contract, r->n_contract, r->ragged);
   const ir_type *all[] = {r->lhs, r->rhs, r->sizes, op->type};
   for (int i = 0; i < 4; i++)
     if (!ir_is_tensor(all[i]) || all[i]->quant || all[i]->text || opt_is_bounded(all[i])) return false;
@@ -88,7 +82,7 @@ static bool ragged_map(const ragged_parts *r, int64_t *map) {
   if (want == 0) return true;
   for (uint32_t i = 0; i < r->n_batch; i++) map[n++] = r->lhs_batch[i];
   for (int64_t d = 0; d < r->ragged && !r->contracted; d++)
-    if (!ragged_has(r->lhs_batch, r->n_batch, d) && !ragged_has(r->lhs_contract, r->n_contract, d)) map[n++] = d;
+    if (!base_list_has(r->lhs_batch, r->n_batch, d) && !base_list_has(r->lhs_contract, r->n_contract, d)) map[n++] = d;
   for (uint32_t i = 0; i < r->n_contract && r->contracted && r->lhs_contract[i] != r->ragged; i++)
     map[n++] = r->lhs_contract[i];
   bool fits = n == want;
@@ -130,10 +124,11 @@ static ir_value ragged_blank(const ragged_parts *r) {
   for (uint32_t i = 0; i < r->n_batch; i++)
     sizes[n++] = opt_extent(rw, opt_operand(r->op, 0), (uint32_t)r->lhs_batch[i]);
   for (uint32_t d = 0; d < r->lhs->rank; d++)
-    if (!ragged_has(r->lhs_batch, r->n_batch, d) && !ragged_has(r->lhs_contract, r->n_contract, d))
+    if (!base_list_has(r->lhs_batch, r->n_batch, d) && !base_list_has(r->lhs_contract, r->n_contract, d))
       sizes[n++] = opt_extent(rw, opt_operand(r->op, 0), d);
   for (uint32_t d = 0; d < r->rhs->rank; d++)
-    if (!ragged_has(r->rhs_batch, r->n_batch, d) && !ragged_has(r->rhs_contract, r->n_contract, d) && d != r->group)
+    if (!base_list_has(r->rhs_batch, r->n_batch, d) && !base_list_has(r->rhs_contract, r->n_contract, d) &&
+        d != r->group)
       sizes[n++] = opt_extent(rw, opt_operand(r->op, 1), d);
   if (n != t->rank) return (ir_value){NULL, 0};
   ir_value zero = opt_splat(rw, opt_tensor(rw, (base_dtype)t->dtype, 0, NULL), 0);
@@ -186,7 +181,7 @@ int opt_chlo_ragged_dot(opt_rewriter *rw, ir_op *op, bool *changed) {
   int64_t map[IR_MAX_RANK] = {0};
   if (!ragged_parts_of(&r, rw, op)) return 0;
   *changed = true;
-  if (ragged_has(r.lhs_batch, r.n_batch, r.ragged)) {
+  if (base_list_has(r.lhs_batch, r.n_batch, r.ragged)) {
     ir_value v = ragged_product_of(&r, opt_operand(op, 0), opt_operand(op, 1), r.rhs_batch, r.rhs_contract, op->type);
     if (v.op) opt_replace_one(rw, op, v);
     return 0;

@@ -121,12 +121,6 @@ typedef struct hs_dot_keys {
 static const hs_dot_keys hs_sides[] = {{IR_ATTR_LHS_BATCH_DIMS, IR_ATTR_LHS_CONTRACTING_DIMS},
                                        {IR_ATTR_RHS_BATCH_DIMS, IR_ATTR_RHS_CONTRACTING_DIMS}};
 
-static bool hs_is_listed(const ir_ints *list, int64_t d) {
-  for (uint32_t i = 0; list && i < list->n; i++)
-    if (list->v[i] == d) return true;
-  return false;
-}
-
 /* Nothing is said of the op that would have to be said anew. */
 static bool hs_dot_is_plain(const ir_op *op) {
   return op->n_operands == 2 && !ir_attr_find(op, IR_ATTR_SPARSITY_CONFIG);
@@ -146,7 +140,7 @@ static bool hs_keeps_order(const ir_op *op, uint32_t side, const int64_t *to) {
   const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch), *sum = ir_get_ints(op, hs_sides[side].contracting);
   int64_t last = -1;
   for (uint32_t d = 0; d < ir_operand_type(op, side)->rank; d++) {
-    if (hs_is_listed(batch, d) || hs_is_listed(sum, d)) continue;
+    if (ir_ints_has(batch, d) || ir_ints_has(sum, d)) continue;
     if (to[d] < last) return false;
     last = to[d];
   }
@@ -300,7 +294,7 @@ static bool hs_swap_below(hs_run *s, ir_op *op, uint32_t side) {
   const ir_ints *batch = ir_get_ints(op, hs_sides[side].batch);
   if (!hs_can_swap(s, inner) || !hs_free_dims(inner, 1) || !hs_free_dims(inner, 0)) return false;
   int64_t last = inner->type->rank - 1, then_last = last - hs_free_dims(inner, 1), to[IR_MAX_RANK];
-  if (!hs_is_listed(batch, last) || hs_is_listed(batch, then_last)) return false;
+  if (!ir_ints_has(batch, last) || ir_ints_has(batch, then_last)) return false;
   for (int64_t d = 0; d <= last; d++) to[d] = hs_swapped_dim(inner, d);
   ir_op *made = hs_keeps_order(op, side, to) ? hs_swap_sides(s, inner) : NULL;
   return made && hs_read_instead(s, op, side, made, to);

@@ -37,12 +37,6 @@ static bool hs_known(const ir_op *op, int64_t at, int64_t *value) {
   }
 }
 
-static bool hs_has(const ir_ints *list, int64_t d) {
-  for (uint32_t i = 0; list && i < list->n; i++)
-    if (list->v[i] == d) return true;
-  return false;
-}
-
 /* Where the only window lies. false: there are others, or it is not known, or not all of it is within the array. */
 static bool hs_only_window(const ir_op *op, hs_window *w) {
   const ir_type *array = op->type, *updates = ir_operand_type(op, 2);
@@ -55,7 +49,7 @@ static bool hs_only_window(const ir_op *op, hs_window *w) {
     return false;
   for (uint32_t d = 0, next = 0; d < array->rank; d++) {
     w->starts[d] = 0;
-    w->sizes[d] = hs_has(inserted, d) ? 1 : updates->dims[window->v[next++]];
+    w->sizes[d] = ir_ints_has(inserted, d) ? 1 : updates->dims[window->v[next++]];
   }
   for (uint32_t k = 0; k < to->n; k++)
     if (!hs_known(ir_operand(op, 1), k, &w->starts[to->v[k]])) return false;

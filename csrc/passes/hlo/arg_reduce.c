@@ -81,10 +81,7 @@ static bool arg_types_fit(const ir_op *op) {
  * An iota of the full shape, or one of less rank that is spread. */
 static bool arg_counts(const ir_op *op, int64_t d) {
   while (op->opcode == IR_OP_BROADCAST) {
-    const ir_ints *map = ir_get_ints(op, IR_ATTR_DIMENSIONS);
-    int64_t at = -1;
-    for (uint32_t i = 0; i < map->n; i++)
-      if (map->v[i] == d) at = i;
+    int64_t at = ir_ints_at(ir_get_ints(op, IR_ATTR_DIMENSIONS), d);
     if (at < 0 || ir_operand_type(op, 0)->dims[at] != op->type->dims[d]) return false;
     d = at;
     op = ir_operand(op, 0);

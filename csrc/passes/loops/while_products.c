@@ -60,12 +60,6 @@ static const ir_ints *wprod_summed(const ir_op *dot, uint32_t side) {
   return ir_get_ints(dot, side ? IR_ATTR_RHS_CONTRACTING_DIMS : IR_ATTR_LHS_CONTRACTING_DIMS);
 }
 
-static bool wprod_is_summed(const ir_ints *summed, int64_t d) {
-  for (uint32_t i = 0; i < summed->n; i++)
-    if (summed->v[i] == d) return true;
-  return false;
-}
-
 /* Sides of one type, without a batch. */
 static bool wprod_is_plain(const ir_op *dot) {
   if (dot->opcode != IR_OP_DOT || dot->n_operands != 2 || ir_attr_find(dot, IR_ATTR_SPARSITY_CONFIG)) return false;
@@ -81,9 +75,9 @@ static uint32_t wprod_dims(const ir_op *dot, uint32_t side, const ir_op *slice, 
   uint32_t n = 0, gone = array->rank - ir_operand_type(dot, side)->rank;
   dims[n++] = array->dims[0];
   for (uint32_t d = 1; d < array->rank && n < IR_MAX_RANK; d++)
-    if (!wprod_is_summed(wprod_summed(dot, side), (int64_t)d - gone)) dims[n++] = array->dims[d];
+    if (!ir_ints_has(wprod_summed(dot, side), (int64_t)d - gone)) dims[n++] = array->dims[d];
   for (uint32_t d = 0; d < other->rank && n < IR_MAX_RANK; d++)
-    if (!wprod_is_summed(wprod_summed(dot, !side), d)) dims[n++] = other->dims[d];
+    if (!ir_ints_has(wprod_summed(dot, !side), d)) dims[n++] = other->dims[d];
   return n;
 }
 
@@ -95,7 +89,7 @@ static const ir_op *wprod_of(const ir_op *dot, uint32_t side, const uint8_t *fix
   const ir_ints *summed = wprod_summed(dot, side);
   int64_t terms = 1, bytes = 0;
   for (uint32_t i = 0; i < summed->n; i++) terms *= op->type->dims[summed->v[i]];
-  if (array->rank == op->type->rank && wprod_is_summed(summed, 0)) return NULL;
+  if (array->rank == op->type->rank && ir_ints_has(summed, 0)) return NULL;
   if (terms == 0 || op->type->count >= WPROD_ROWS * terms) return NULL;
   if (op->type->rank + other->type->rank >= IR_MAX_RANK) return NULL;
   /* what is left of both sides changes places where the row is on the right */

@@ -1,6 +1,7 @@
 /* Dots and convolutions of stored integers. With l and r stored, and zero points zl and zr,
  *   sum (l - zl)(r - zr) = sum l r - zr sum l - zl sum r + n zl zr,
  * which is exact in 32 bits; it is scaled once, in floats, at the end. A convolution wants zr = 0, and edges of zl. */
+#include "../../base/list.h"
 #include "quant.h"
 
 enum { MQP_MAX_TERMS = 33025 }; /* of products of 8-bit numbers that 32 bits hold: 2^31 / 255^2 */
@@ -16,12 +17,6 @@ typedef struct mqp_run {
   int64_t rhs_to[IR_MAX_RANK], lhs_to[IR_MAX_RANK]; /* the result's dimension that an operand's becomes, or -1 */
   ir_value shape;                                   /* of the sum, at run time */
 } mqp_run;
-
-static bool mqp_has(const int64_t *list, uint32_t n, int64_t d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (list[i] == d) return true;
-  return false;
-}
 
 /* Whether so many products fit; sizes that are not known are trusted. */
 static bool mqp_sums_fit(const ir_type *t, const int64_t *dims, uint32_t n) {
@@ -66,12 +61,12 @@ static bool mqp_axes_fit(const mqp_run *x) {
 /* The result of a dot_general: batch dimensions, the left side's others, the right side's others. */
 static void mqp_dot_map(mqp_run *x, const ir_type *lhs, const ir_type *rhs) {
   int64_t next = x->n_batch;
-  for (uint32_t d = 0; d < lhs->rank; d++) x->lhs_to[d] = mqp_has(x->lhs_sum, x->n_sum, d) ? -1 : 0;
-  for (uint32_t d = 0; d < rhs->rank; d++) x->rhs_to[d] = mqp_has(x->rhs_sum, x->n_sum, d) ? -1 : 0;
+  for (uint32_t d = 0; d < lhs->rank; d++) x->lhs_to[d] = base_list_has(x->lhs_sum, x->n_sum, d) ? -1 : 0;
+  for (uint32_t d = 0; d < rhs->rank; d++) x->rhs_to[d] = base_list_has(x->rhs_sum, x->n_sum, d) ? -1 : 0;
   for (uint32_t d = 0; d < lhs->rank; d++)
-    if (x->lhs_to[d] == 0 && !mqp_has(x->lhs_batch, x->n_batch, d)) x->lhs_to[d] = next++;
+    if (x->lhs_to[d] == 0 && !base_list_has(x->lhs_batch, x->n_batch, d)) x->lhs_to[d] = next++;
   for (uint32_t d = 0; d < rhs->rank; d++)
-    if (x->rhs_to[d] == 0 && !mqp_has(x->rhs_batch, x->n_batch, d)) x->rhs_to[d] = next++;
+    if (x->rhs_to[d] == 0 && !base_list_has(x->rhs_batch, x->n_batch, d)) x->rhs_to[d] = next++;
   for (uint32_t i = 0; i < x->n_batch; i++) x->lhs_to[x->lhs_batch[i]] = x->rhs_to[x->rhs_batch[i]] = i;
 }
 
@@ -164,7 +159,7 @@ static ir_value mqp_sums(mqp_run *x, ir_value operand, uint32_t n_sum, const int
   int64_t sorted[IR_MAX_RANK], dims[IR_MAX_RANK];
   uint32_t n = 0, kept = 0;
   for (uint32_t d = 0; type && d < type->rank; d++) {
-    if (mqp_has(sum, n_sum, d))
+    if (base_list_has(sum, n_sum, d))
       sorted[n++] = d;
     else
       dims[kept++] = to[d];

@@ -1,5 +1,6 @@
 /* Simplification of slices, concatenations, pads, updates and gathers: ops that only move elements. Dynamic
  * dimensions are left alone wherever a size is needed. */
+#include "../../base/list.h"
 #include "mlir_simplify.h"
 
 /* --- slice --- */
@@ -186,13 +187,6 @@ static int movement_update(opt_rewriter *rw, ir_op *op, bool *changed) {
 
 /* --- gather --- */
 
-/* Whether the list has x. */
-static bool movement_in(const int64_t *v, uint32_t n, int64_t x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (v[i] == x) return true;
-  return false;
-}
-
 /* The starts of the one window, by dimension; the others begin at 0. */
 static bool movement_gather_offsets(const ir_op *op, const int64_t *map, uint32_t n_map, int64_t *start) {
   bool splat = false;
@@ -225,7 +219,7 @@ static int movement_gather(opt_rewriter *rw, ir_op *op, bool *changed) {
     one[d] = 1;
   }
   for (uint32_t d = 0, kept = 0; d < n; d++) {
-    if (movement_in(collapsed, n_collapsed, d)) continue;
+    if (base_list_has(collapsed, n_collapsed, d)) continue;
     if (kept >= op->type->rank || op->type->dims[kept++] != sizes[d]) return 0;
   }
   ir_value v = opt_slice(rw, opt_operand(op, 0), start, limit, one);

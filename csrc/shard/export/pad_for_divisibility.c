@@ -7,6 +7,7 @@
  * One walk in program order: when an op is looked at its operands have their padded types, and local_note_facts has
  * kept the types that all values had before. */
 #include "../local/local.h"
+#include "../../base/list.h"
 
 /* The example in text, on <["x"=4]>:
  *    %1 = stablehlo.pad %a, 0.0, low = [0], high = [2], interior = [0] : (tensor<10xf32>) -> tensor<12xf32>
@@ -305,7 +306,7 @@ static ir_value pad_mask(pad_pass *x, const ir_type *padded, const ir_type *orig
   ir_value mask = {NULL, 0};
   const ir_type *index = local_shape(&x->p, opt_tensor(rw, XLAC_S32, 0, NULL), padded->rank, padded->dims);
   for (uint32_t d = 0; index && d < padded->rank; d++) {
-    if (padded->dims[d] == original->dims[d] || !shard_has(dims, n, d)) continue;
+    if (padded->dims[d] == original->dims[d] || !base_list_has(dims, n, d)) continue;
     ir_value at = opt_make(rw, IR_OP_IOTA, index, 0, NULL);
     opt_set(rw, at, "iota_dimension", ir_m_i64(rw->m, d));
     pad_give(x, at, s);

@@ -5,6 +5,7 @@
  * Shardy's answers (2026-06): newer ones exchange more. */
 #include "../common/common.h"
 #include "../reshard/explicit.h"
+#include "../../base/list.h"
 
 typedef struct perm_mesh {
   const sdy_mesh *mesh;
@@ -58,7 +59,7 @@ static bool permrev_read(permrev *x, const int64_t *reversed, uint32_t n) {
   for (uint32_t d = 0; d < x->type->rank; d++) {
     x->dims[d] = x->type->dims[d];
     int64_t shards = permrev_shards(x, d);
-    if (!shard_has(reversed, n, d) || shards <= 1) continue;
+    if (!base_list_has(reversed, n, d) || shards <= 1) continue;
     for (uint32_t i = 0; i < x->s->dims[d].axes.n; i++) x->axes[x->n_axes++] = x->s->dims[d].axes.v[i];
     int64_t over = x->dims[d] % shards;
     if (over == 0) continue;

@@ -6,6 +6,7 @@
 #include "../../passes/simplify/mlir_simplify.h"
 #include "../common/common.h"
 #include "../rules/rule.h"
+#include "../../base/list.h"
 
 /* The lists that a gather and a scatter call by different names, in the order of the attribute.
  * Example: indices = concatenate(iota dim=0 : 8x1, j : 8x1) dim 1, start_index_map = [0, 1], collapsed_slice_dims =
@@ -172,13 +173,6 @@ typedef struct shbatch_lists {
   int64_t vector_dim;
 } shbatch_lists;
 
-/* Where dimension 0 is in the list; n: nowhere. */
-static uint32_t shbatch_find_zero(const int64_t *v, uint32_t n) {
-  for (uint32_t i = 0; i < n; i++)
-    if (v[i] == 0) return i;
-  return n;
-}
-
 /* false: the op has batching dimensions already, and is left alone. */
 static bool shbatch_read(opt_rewriter *rw, const ir_op *op, shbatch_lists *x) {
   x->dims = ir_mattr_of(op, x->names->dims);
@@ -235,11 +229,11 @@ static int shbatch_op(opt_rewriter *rw, ir_op *op, bool *changed) {
   const ir_type *input = opt_type(opt_operand(op, 0)), *t = opt_type(indices);
   if (!shc_is_static(input) || !shc_is_static(t) || !input->rank || !t->rank || !shbatch_read(rw, op, &x)) return 0;
   if (x.vector_dim <= 0 || x.vector_dim >= t->rank || t->dims[x.vector_dim] <= 1) return 0;
-  uint32_t at = shbatch_find_zero(x.map, x.n_map);
-  if (t->dims[0] != input->dims[0] || at == x.n_map) return 0;
-  if (shbatch_find_zero(x.collapsed, x.n_collapsed) == x.n_collapsed) return 0;
-  if (!shbatch_component(rw, indices, x.vector_dim, at)) return 0;
-  ir_value rest = shbatch_without(rw, indices, x.vector_dim, at);
+  int64_t at = base_list_at(x.map, x.n_map, 0);
+  if (t->dims[0] != input->dims[0] || at < 0) return 0;
+  if (!base_list_has(x.collapsed, x.n_collapsed, 0)) return 0;
+  if (!shbatch_component(rw, indices, x.vector_dim, (uint32_t)at)) return 0;
+  ir_value rest = shbatch_without(rw, indices, x.vector_dim, (uint32_t)at);
   const ir_mattr *dims = shbatch_dims(rw->m, &x);
   if (!rest.op || !dims || !ir_m_set(op, x.names->dims, dims)) {
     rw->failed = true;

@@ -4,6 +4,7 @@
  * reshapes and transposes. */
 #include <stdlib.h>
 
+#include "../../base/list.h"
 #include "local.h"
 
 /* Groups of devices along axes, as StableHLO's collectives have them. */
@@ -449,7 +450,7 @@ static int loccol_scatter_joined(local_pass *p, ir_op *op, const sdy_axis_lists 
     dims[n++] = t->dims[d] / (lists->v[d].n ? sizes[d] : 1);
   }
   for (uint32_t i = 0; i < n; i++)
-    if (!shard_has(permutation, k, i)) permutation[k++] = i;
+    if (!base_list_has(permutation, k, i)) permutation[k++] = i;
   assert(n <= 2 * IR_MAX_RANK);
   const ir_mattr *groups = local_groups(p, op, loccol_out(op), all, &group);
   if (!groups) return local_status(p);
@@ -587,7 +588,7 @@ static int locmov_split(local_pass *p, ir_op *op, const locmov_many *x, ir_value
     split[n++] = t->dims[d] / (moves ? x->sizes[i++] : 1);
   }
   for (uint32_t i = 0; i < n; i++)
-    if (!shard_has(permutation, k, i)) permutation[k++] = i;
+    if (!base_list_has(permutation, k, i)) permutation[k++] = i;
   *v = opt_reshape(&p->rw, *v, local_shape(p, t, n, split));
   if (!p->rw.failed) *v = opt_transpose(&p->rw, *v, permutation);
   for (uint32_t i = 0; i < n; i++) dims[i] = split[permutation[i]];

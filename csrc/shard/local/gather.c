@@ -3,6 +3,7 @@
  * what does not fall into the shard, as its semantics say of indices that are out of bounds. For a gather of rows
  * from 8x3 with rows sharded by 4: i' = clamp(i, 0, 7) - 2 * shard; where i' is in [0, 1] the row is this device's,
  * elsewhere zero. */
+#include "../../base/list.h"
 #include "local.h"
 
 typedef struct locgat {
@@ -34,7 +35,7 @@ static int locgat_bounds(locgat *x, base_dtype dtype, bool both, ir_value *low, 
   for (uint32_t i = 0; i < x->n_map; i++) {
     uint32_t d = (uint32_t)x->map[i];
     assert(d < x->whole->rank);
-    if (!shard_has(x->dims, x->n_dims, d)) {
+    if (!base_list_has(x->dims, x->n_dims, d)) {
       low[i] = local_scalar(x->p, dtype, 0);
       if (both) high[i] = local_scalar(x->p, dtype, x->whole->dims[d] - 1);
       continue;
@@ -93,7 +94,7 @@ static ir_value locgat_clamp(locgat *x, ir_value indices) {
 
 /* Whether an index component says where slices begin along d. */
 static bool locgat_is_indexed(const locgat *x, int64_t d) {
-  return shard_has(x->map, x->n_map, d);
+  return base_list_has(x->map, x->n_map, d);
 }
 
 /* Whether this is the first shard along dimensions that are never indexed: index 0 is meant. */
@@ -153,7 +154,7 @@ static int locgat_slice_sizes(locgat *x, const int64_t *sizes, uint32_t n) {
   for (uint32_t d = 0; d < n; d++) {
     int64_t shards = sdy_axes_size(local_axes(x->s, d), x->mesh);
     local[d] = sizes[d];
-    if (sizes[d] == 1 || shards == 1 || shard_has(x->batching, x->n_batching, d)) continue;
+    if (sizes[d] == 1 || shards == 1 || base_list_has(x->batching, x->n_batching, d)) continue;
     if (sizes[d] != x->whole->dims[d])
       return local_fail(x->p, x->op, "dimension %u is sharded, and slices take a part of it: expected it whole", d);
     local[d] = (local[d] + shards - 1) / shards;
@@ -180,7 +181,7 @@ static ir_value locgat_masked(locgat *x, ir_value v, ir_value mask) {
   int64_t dims[IR_MAX_RANK] = {0};
   mask = locgat_all(x, mask);
   for (uint32_t d = 0; t && d < t->rank; d++)
-    if (!shard_has(offset, n_offset, d)) dims[n++] = d;
+    if (!base_list_has(offset, n_offset, d)) dims[n++] = d;
   if (!mask.op || !t) return mask;
   mask = opt_broadcast_in_dim(rw, mask, opt_with_dtype(rw, t, XLAC_PRED), dims);
   return opt_select(rw, mask, v, opt_splat(rw, t, 0));
@@ -216,7 +217,7 @@ int local_gather(local_pass *p, ir_op *op) {
   if (!locgat_read(&x, "dimension_numbers", "start_index_map", "operand_batching_dims") || !sizes)
     return base_oom(rw->err, "local ops");
   for (uint32_t d = 0; d < n; d++)
-    if (sizes[d] == 1 && sdy_axes_size(local_axes(x.s, d), x.mesh) > 1 && !shard_has(x.batching, x.n_batching, d))
+    if (sizes[d] == 1 && sdy_axes_size(local_axes(x.s, d), x.mesh) > 1 && !base_list_has(x.batching, x.n_batching, d))
       x.dims[x.n_dims++] = d;
   TRY(locgat_slice_sizes(&x, sizes, n));
   /* Shifting by a constant keeps an order, but clamping first may not make it strict; the attribute is spelled out as
@@ -272,7 +273,7 @@ static sdy_axes locgat_summed_axes(locgat *x, const local_fact *updates) {
   sdy_axis *v = BASE_ARRAY(&rw->arena, sdy_axis, (size_t)most + 1);
   rw->failed = rw->failed || !v;
   for (uint32_t d = 0; v && updates->s && d < updates->s->n_dims; d++) {
-    if (shard_has(window, n_window, d)) continue;
+    if (base_list_has(window, n_window, d)) continue;
     for (uint32_t i = 0; i < updates->s->dims[d].axes.n; i++) {
       sdy_axis a = updates->s->dims[d].axes.v[i];
       bool in = false;
@@ -323,7 +324,7 @@ static int locgat_indexed_dims(locgat *x) {
     if (sdy_axes_size(x->s->dims[d].axes, x->mesh) <= 1) continue;
     if (locgat_is_indexed(x, d))
       x->dims[x->n_dims++] = d;
-    else if (shard_has(inserted, n_inserted, d))
+    else if (base_list_has(inserted, n_inserted, d))
       return local_fail(x->p, x->op,
                         "sharding operand dimension %u that is not indexed but in inserted window dimension is not "
                         "supported",

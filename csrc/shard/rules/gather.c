@@ -1,6 +1,7 @@
 /* Rules of gather and scatter, which are one: `input` is what is read from or written to (an operand, and for a
  * scatter the result too), `slices` what is read or written (a gather's result, a scatter's updates). Dimensions of
  * the slices are either offsets into the input, whole or in part, or batch dimensions, which the indices have too. */
+#include "../../base/list.h"
 #include "rule.h"
 
 /* Rows of an 8x4 by indices 5x1 give ([k, j], [i, l])->([i, j]) {i=5, j=4, k=8, l=1} reduction={k}
@@ -66,8 +67,9 @@ static void shgather_factors(shard_maker *b, const shgather_shape *g) {
   assert(g->input && g->indices && g->slices);
   int64_t input = 0, batch = 0;
   for (uint32_t d = 0; d < shard_rank(g->slices); d++) {
-    if (shard_has(g->offset, g->n_offset, d)) {
-      while (shard_has(g->collapsed, g->n_collapsed, input) || shard_has(g->batching, g->n_batching, input)) input++;
+    if (base_list_has(g->offset, g->n_offset, d)) {
+      while (base_list_has(g->collapsed, g->n_collapsed, input) || base_list_has(g->batching, g->n_batching, input))
+        input++;
       shgather_offset(b, g, input++, d);
     } else {
       shgather_batch(b, g, batch < g->vector_dim ? batch : batch + 1, d);

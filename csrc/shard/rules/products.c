@@ -1,4 +1,5 @@
 /* Rules of contractions, solvers, collectives of StableHLO, convolutions and what goes over windows. */
+#include "../../base/list.h"
 #include "rule.h"
 
 /* stablehlo.dot: vectors or matrices; the last dimension of the left side is contracted with the first of the right. */
@@ -36,10 +37,10 @@ bool shard_rule_dot_general(shard_maker *b) {
   for (uint32_t i = 0; i < batch.n; i++)
     shard_two(b, batch.lhs[i], batch.rhs[i], out++, shard_dim(lhs, batch.lhs[i]), SHARD_PASS);
   for (uint32_t d = 0; d < shard_rank(lhs); d++)
-    if (!shard_has(inner.lhs, inner.n, d) && !shard_has(batch.lhs, batch.n, d))
+    if (!base_list_has(inner.lhs, inner.n, d) && !base_list_has(batch.lhs, batch.n, d))
       shard_two(b, d, SHARD_NO_DIM, out++, lhs->dims[d], SHARD_PASS);
   for (uint32_t d = 0; d < shard_rank(rhs); d++)
-    if (!shard_has(inner.rhs, inner.n, d) && !shard_has(batch.rhs, batch.n, d))
+    if (!base_list_has(inner.rhs, inner.n, d) && !base_list_has(batch.rhs, batch.n, d))
       shard_two(b, SHARD_NO_DIM, d, out++, rhs->dims[d], SHARD_PASS);
   for (uint32_t i = 0; i < inner.n; i++)
     shard_two(b, inner.lhs[i], inner.rhs[i], SHARD_NO_DIM, shard_dim(lhs, inner.lhs[i]), SHARD_REDUCTION);

@@ -54,12 +54,6 @@ int64_t shard_field_int(const ir_mattr *a, const char *key) {
   return field && field->kind == IR_M_INTEGER ? field->v.i : 0;
 }
 
-bool shard_has(const int64_t *v, uint32_t n, int64_t x) {
-  for (uint32_t i = 0; i < n; i++)
-    if (v[i] == x) return true;
-  return false;
-}
-
 /* Numbers the dimensions of all tensors through (slots), none with a factor yet. like: all tensors have this type. */
 static void maker_slots(shard_maker *b, uint32_t n_tensors, const ir_type *like) {
   b->n_tensors = n_tensors;

@@ -88,8 +88,6 @@ uint32_t shard_rank(const ir_type *t);            /* 0 of what is not a tensor *
 const int64_t *shard_ints(shard_maker *b, const char *key, uint32_t *n);
 const int64_t *shard_field_ints(shard_maker *b, const ir_mattr *a, const char *key, uint32_t *n);
 int64_t shard_field_int(const ir_mattr *a, const char *key);
-/* Whether x is among the n integers of v. */
-bool shard_has(const int64_t *v, uint32_t n, int64_t x);
 
 /* Each fills the maker with its op's factors; false: the op has no rule. */
 typedef bool shard_rule_fn(shard_maker *b);

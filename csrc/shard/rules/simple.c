@@ -1,5 +1,6 @@
 /* Rules that go dimension by dimension, and the rule of a reshape. */
 #include "../../base/number/gcd.h"
+#include "../../base/list.h"
 #include "rule.h"
 
 /* ([i, j], [i, j])->([i, j]): one factor a dimension on every tensor that has the dimension. */
@@ -93,7 +94,7 @@ bool shard_rule_reverse(shard_maker *b) {
   uint32_t n = 0;
   const int64_t *dims = shard_ints(b, "dimensions", &n);
   for (uint32_t d = 0; d < shard_rank(t); d++)
-    shard_all(b, d, t->dims[d], shard_has(dims, n, d) ? SHARD_PERMUTATION : SHARD_PASS, false);
+    shard_all(b, d, t->dims[d], base_list_has(dims, n, d) ? SHARD_PERMUTATION : SHARD_PASS, false);
   return true;
 }
 
@@ -167,7 +168,7 @@ bool shard_rule_reduce(shard_maker *b) {
   const int64_t *dims = shard_ints(b, "dimensions", &n);
   int64_t to = 0;
   for (uint32_t d = 0; d < shard_rank(in); d++) {
-    bool reduced = shard_has(dims, n, d);
+    bool reduced = base_list_has(dims, n, d);
     uint32_t f = shard_new_factor(b, in->dims[d], reduced ? SHARD_REDUCTION : SHARD_PASS, false);
     for (uint32_t t = 0; t < inputs; t++) shard_map(b, t, d, f);
     for (uint32_t t = 0; t < inputs && !reduced; t++) shard_map(b, b->op->n_operands + t, to, f);

@@ -6,6 +6,7 @@
  *   #stablehlo<precision HIGHEST>, 3 : i64      [3, 4 : i32]      precision = [HIGHEST], dim = 3 */
 #include "print.h"
 #include "../sdy/print.h"
+#include "../../../base/list.h"
 
 /* ---- dense<...>, dense_resource<...>, and the section of the resources' data. */
 
@@ -222,9 +223,8 @@ static const mprint_conv_side mprint_conv_sides[3] = {
 static int64_t mprint_conv_place(const int64_t *spatial, uint32_t n, int64_t first, int64_t second, int64_t d) {
   if (d == first) return -1;
   if (d == second) return -2;
-  for (uint32_t i = 0; i < n; i++)
-    if (spatial[i] == d) return i;
-  return -3;
+  int64_t at = base_list_at(spatial, n, d);
+  return at < 0 ? -3 : at;
 }
 
 /* Every dimension stands once, as there are as many places as dimensions. */

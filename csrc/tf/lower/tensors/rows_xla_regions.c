@@ -1,6 +1,7 @@
 /* XLA's own ops that have functions of their own: reductions, windows, sorts, gathers and scatters. The function
  * becomes the region of the op, with scalars for arguments. */
 #include "../xla.h"
+#include "../../../base/list.h"
 
 /* --- reductions: n operands, then n initial values --- */
 
@@ -215,12 +216,6 @@ static const ir_mattr *xla_places_attr(tfl_op *x, const char *kind, const xla_pl
   return ir_m_struct(m, "stablehlo", kind, 6, fields);
 }
 
-static bool xla_has(const tfl_dims *list, int64_t d) {
-  for (uint32_t i = 0; i < list->n; i++)
-    if (list->v[i] == d) return true;
-  return false;
-}
-
 /* Indices' dimensions without the vectors', in order, fill the result's that windows leave. The verifier checks
  * what is left to check. */
 int tfl_row_xla_gather(tfl_op *x) {
@@ -235,11 +230,11 @@ int tfl_row_xla_gather(tfl_op *x) {
   for (uint32_t d = 0; d < t->rank; d++) {
     if (sizes[d] < 0 || sizes[d] > t->dims[d])
       return tfl_fail(x, "a slice of %lld of %lld", (long long)sizes[d], (long long)t->dims[d]);
-    if (!xla_has(&p.gone, d) && !xla_has(&p.batch, d)) window[kept++] = sizes[d];
+    if (!base_list_has(p.gone.v, p.gone.n, d) && !base_list_has(p.batch.v, p.batch.n, d)) window[kept++] = sizes[d];
   }
   if (kept != p.window.n || rank > TFL_MOST_DIMS) return tfl_fail(x, "dimension_numbers do not fit the slices");
   for (uint32_t d = 0; d < rank; d++) {
-    if (xla_has(&p.window, d)) {
+    if (base_list_has(p.window.v, p.window.n, d)) {
       dims[d] = window[w++];
       continue;
     }
