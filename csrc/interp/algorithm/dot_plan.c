@@ -126,19 +126,23 @@ static void exchange_sides(interp_matmul *mm) {
   mm->out_n = t.out_m;
 }
 
+interp_matmul interp_dot_product(const interp_dot_plan *p) {
+  return (interp_matmul){.dtype = p->dtype,
+                         .m = p->left_free.count,
+                         .n = p->right_free.count,
+                         .k = p->left_contracting.count,
+                         .left_m = p->left_m,
+                         .left_k = p->left_k,
+                         .right_k = p->right_k,
+                         .right_n = p->right_n,
+                         .out_m = p->out_m,
+                         .out_n = p->out_n};
+}
+
 /* out is dense in that order, in the plan's type. */
 int interp_dot_run(interp_ctx *ctx, const interp_dot_plan *p, void *out) {
-  int64_t m = p->left_free.count, n = p->right_free.count, bytes = (int64_t)base_dtype_bytes(p->dtype);
-  interp_matmul mm = {.dtype = p->dtype,
-                      .m = m,
-                      .n = n,
-                      .k = p->left_contracting.count,
-                      .left_m = p->left_m,
-                      .left_k = p->left_k,
-                      .right_k = p->right_k,
-                      .right_n = p->right_n,
-                      .out_m = p->out_m,
-                      .out_n = p->out_n};
+  interp_matmul mm = interp_dot_product(p);
+  int64_t m = mm.m, n = mm.n, bytes = (int64_t)base_dtype_bytes(p->dtype);
   bool exchange = n < 8 && m > n;
   if (exchange) exchange_sides(&mm);
   TRY(interp_matmul_begin(ctx, &mm));

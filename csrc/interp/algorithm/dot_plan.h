@@ -31,6 +31,8 @@ XLAC_MUST_USE int interp_dot_plan_begin(interp_ctx *ctx, const ir_op *op, interp
 void interp_dot_plan_end(interp_ctx *ctx, interp_dot_plan *p);
 /* The result's dims: batch, left free, right free. Returns their number. */
 uint32_t interp_dot_dims(const interp_dot_plan *p, int64_t *dims);
+/* The product of one batch, but for where its arrays are. */
+interp_matmul interp_dot_product(const interp_dot_plan *p);
 /* Runs all batches into out, which has the plan's type and dims. */
 XLAC_MUST_USE int interp_dot_run(interp_ctx *ctx, const interp_dot_plan *p, void *out);
 

@@ -158,19 +158,6 @@ static void ragged_end(interp_ctx *ctx, ragged_groups *r) {
   interp_scratch_free(ctx, r->batch);
 }
 
-static interp_matmul ragged_product(const interp_dot_plan *p) {
-  return (interp_matmul){.dtype = p->dtype,
-                         .m = p->left_free.count,
-                         .n = p->right_free.count,
-                         .k = p->left_contracting.count,
-                         .left_m = p->left_m,
-                         .left_k = p->left_k,
-                         .right_k = p->right_k,
-                         .right_n = p->right_n,
-                         .out_m = p->out_m,
-                         .out_n = p->out_n};
-}
-
 static void ragged_place(const interp_dot_plan *p, int64_t batch, int64_t right_at, void *out, int64_t out_at,
                          interp_matmul *mm) {
   int64_t bytes = (int64_t)base_dtype_bytes(p->dtype);
@@ -242,7 +229,7 @@ static int ragged_groups_run(interp_ctx *ctx, const ir_op *op, const interp_dot_
                              bool rows, uint32_t place, interp_value *result) {
   const interp_dim_list *dims = rows ? &p->left_free : &p->left_contracting;
   ragged_groups r = {.sizes = NULL};
-  interp_matmul mm = ragged_product(p);
+  interp_matmul mm = interp_dot_product(p);
   int64_t *lists = INTERP_SCRATCH(ctx, int64_t, 3 * dims->count);
   int status = lists ? ragged_begin(ctx, sizes, p, dims, place, &r) : interp_failed(ctx);
   if (status == 0) status = interp_matmul_begin(ctx, &mm);

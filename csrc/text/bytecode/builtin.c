@@ -177,15 +177,6 @@ static int bc_loc(bc_cursor *c, uint64_t code, const ir_mattr **out) {
 
 /* --- data --- */
 
-/* A type and the bytes of its elements. */
-static int bc_builtin_dense(bc_cursor *c, const ir_mattr **out) {
-  const ir_type *type;
-  base_slice data = {0};
-  TRY(bc_type(c, &type));
-  TRY(bc_blob(c, &data));
-  return bc_dense(c, type, data, out);
-}
-
 /* array<i64: 1, 2>: type, count, bytes. */
 static int bc_builtin_array(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
@@ -262,7 +253,7 @@ int bc_builtin_attr(bc_cursor *c, const ir_mattr **out) {
     case BC_B_DENSE_ARRAY:
       return bc_builtin_array(c, out);
     case BC_B_DENSE:
-      return bc_builtin_dense(c, out);
+      return bc_dense(c, out);
     case BC_B_DENSE_STRING:
       return bc_dense_strings(c, out);
     default:

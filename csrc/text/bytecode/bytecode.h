@@ -350,8 +350,10 @@ XLAC_MUST_USE int bc_make_unranked(bc_cursor *c, const ir_type *element, const i
 XLAC_MUST_USE int bc_make_complex(bc_cursor *c, const ir_type *element, const ir_type **out);
 XLAC_MUST_USE int bc_make_memref(bc_cursor *c, const ir_type *element, uint32_t rank, const int64_t *dims,
                                  const ir_type **out);
-/* `data` as MLIR stores elements: row-major, little-endian, bits packed, one element for a splat. */
-XLAC_MUST_USE int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr **out);
+/* A type, and its elements' bytes as MLIR stores them: row-major, little-endian, bits packed, one element for a splat.
+ */
+XLAC_MUST_USE int bc_dense(bc_cursor *c, const ir_mattr **out);
+/* `data` is stored so, too. */
 XLAC_MUST_USE int bc_dense_array(bc_cursor *c, const ir_type *element, int64_t n, base_slice data,
                                  const ir_mattr **out);
 XLAC_MUST_USE int bc_integer(bc_cursor *c, const ir_mattr **out); /* a type, then a value of it */

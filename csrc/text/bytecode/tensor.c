@@ -201,7 +201,11 @@ static int bc_dense_bits(bc_cursor *c, const ir_type *type, base_slice data, con
 }
 
 /* Data of one element may stand for all of them. */
-int bc_dense(bc_cursor *c, const ir_type *type, base_slice data, const ir_mattr **out) {
+int bc_dense(bc_cursor *c, const ir_mattr **out) {
+  const ir_type *type;
+  base_slice data = {0};
+  TRY(bc_type(c, &type));
+  TRY(bc_blob(c, &data));
   if (!ir_is_tensor(type) || type->has_dynamic) return BC_BAD(c, "data of a type that is not a static tensor");
   base_dtype dtype = (base_dtype)type->dtype;
   if (dtype == XLAC_PRED && !type->quant) return bc_dense_bits(c, type, data, out);

@@ -188,15 +188,6 @@ static int bc_vhlo_string(bc_cursor *c, const ir_mattr **out) {
   return bc_made(c, *out);
 }
 
-/* A type and the bytes of its elements. */
-static int bc_vhlo_tensor(bc_cursor *c, const ir_mattr **out) {
-  const ir_type *type;
-  base_slice data = {0};
-  TRY(bc_type(c, &type));
-  TRY(bc_blob(c, &data));
-  return bc_dense(c, type, data, out);
-}
-
 /* The number of a type. */
 static int bc_vhlo_type_attr(bc_cursor *c, const ir_mattr **out) {
   const ir_type *type;
@@ -211,7 +202,7 @@ static bc_attr_reader *const bc_attr_readers[BC_V_COUNT] = {
     [BC_V_ARRAY] = bc_list,          [BC_V_BOOL] = bc_bool,
     [BC_V_DICT] = bc_pairs,          [BC_V_FLOAT] = bc_float,
     [BC_V_INTEGER] = bc_integer,     [BC_V_ALIAS] = bc_alias,
-    [BC_V_STRING] = bc_vhlo_string,  [BC_V_TENSOR] = bc_vhlo_tensor,
+    [BC_V_STRING] = bc_vhlo_string,  [BC_V_TENSOR] = bc_dense,
     [BC_V_TYPE] = bc_vhlo_type_attr, [BC_V_BOUNDS] = bc_bounds,
     [BC_V_ACCURACY] = bc_accuracy,   [BC_V_SUB_AXIS] = bc_pair_of_sizes,
     [BC_V_AXIS_REF] = bc_axis_ref,   [BC_V_MESH_GROUPS] = bc_mesh_groups,

@@ -127,6 +127,13 @@ def describe(error, size):
     return last + b"\0" + text.replace(b"\0", b"?") + b"\0"
 
 
+def tell(error, place, size):
+    """Writes what was raised to C's place for an error, of `size` bytes. What the call returns then."""
+    text = describe(error, size)
+    ctypes.memmove(place, text, len(text))
+    return -1
+
+
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(Buffer), ctypes.c_uint32,
                   ctypes.POINTER(Buffer), ctypes.c_void_p, ctypes.c_uint64)
 def call(function, in_place, n_operands, operands, n_results, results, error, error_size):
@@ -135,9 +142,7 @@ def call(function, in_place, n_operands, operands, n_results, results, error, er
             (run_in_place if in_place else run)(function, operands[:n_operands], results[:n_results])
         return 0
     except BaseException as e:  # nothing may leave by way of C
-        text = describe(e, error_size)
-        ctypes.memmove(error, text, len(text))
-        return -1
+        return tell(e, error, error_size)
 
 
 ADDRESS = ctypes.cast(call, ctypes.c_void_p).value

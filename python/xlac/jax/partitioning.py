@@ -181,15 +181,13 @@ def rewrite(code):
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_uint64),
                   ctypes.c_void_p, ctypes.c_uint64)
 def call(code, size, out, out_size, error, error_size):
-    from .callbacks import describe
+    from .callbacks import tell
     try:
         program = kept[threading.get_ident()] = ctypes.create_string_buffer(rewrite(ctypes.string_at(code, size)).encode())
         out[0], out_size[0] = ctypes.addressof(program), len(program) - 1
         return 0
     except BaseException as e:  # nothing may leave by way of C
-        text = describe(e, error_size)
-        ctypes.memmove(error, text, len(text))
-        return -1
+        return tell(e, error, error_size)
 
 
 ADDRESS = ctypes.cast(call, ctypes.c_void_p).value

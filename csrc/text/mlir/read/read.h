@@ -279,7 +279,7 @@ XLAC_MUST_USE int mlir_read_statement(mlir_reader *r, ir_computation *c, bool *e
 /* --- read_op.c --- */
 /* From behind the op's name in quotes up to its types. */
 XLAC_MUST_USE int mlir_read_generic(mlir_reader *r, mlir_op_state *s);
-/* "(%0, %1)" and ": (t, t) -> t" of the generic form. */
+/* "(%0, %1)", operands onto the stack; and ": (t, t) -> t" of the generic form. */
 XLAC_MUST_USE int mlir_read_operand_list(mlir_reader *r, mlir_op_state *s);
 XLAC_MUST_USE int mlir_read_generic_type(mlir_reader *r, mlir_op_state *s);
 /* Makes the op of a state whose parts are all there; takes them off the stacks. */
@@ -323,8 +323,6 @@ XLAC_MUST_USE int mlir_read_bare_ints(mlir_reader *r, bool bools, const ir_mattr
 /* --- read_custom.c: the <directives> --- */
 XLAC_MUST_USE int mlir_read_custom(mlir_reader *r, mlir_op_state *s, base_slice directive);
 XLAC_MUST_USE int mlir_want_word(mlir_reader *r, const char *word);
-/* "(%0, %1)": operands onto the stack. */
-XLAC_MUST_USE int mlir_read_parenthesised(mlir_reader *r, mlir_op_state *s);
 
 /* --- read_foreign.c: ops of sdy, check, interpreter --- */
 /* The form of an op without a row, or NULL when its syntax has been read here or is not known. */

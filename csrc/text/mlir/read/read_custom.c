@@ -22,18 +22,6 @@ static int mlir_field(mlir_reader *r, ir_mentry *e, const char *name, const ir_m
   return e->key && value ? 0 : mlir_no_memory(r);
 }
 
-/*   (%0, %1) */
-int mlir_read_parenthesised(mlir_reader *r, mlir_op_state *s) {
-  TRY(mlir_want(r, "("));
-  if (!mlir_eat(r, ")")) {
-    do TRY(mlir_read_operand(r));
-    while (mlir_eat(r, ","));
-    TRY(mlir_want(r, ")"));
-  }
-  s->n_values = r->values.n - s->values;
-  return 0;
-}
-
 /* A region with one argument for each of the n types from `types` on. */
 static int mlir_read_region_with(mlir_reader *r, const char *at, uint32_t n, const base_istr *const *names,
                                  const ir_type *const *types) {
@@ -369,7 +357,7 @@ static int mlir_read_window_item(mlir_reader *r, unsigned *seen) {
 /*   (%0, %1) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {stride = [2], pad = [[0, 1]]} {...} : (...) -> ...
  * The dictionary and the types are the form's. */
 static int mlir_read_convolution(mlir_reader *r, mlir_op_state *s) {
-  TRY(mlir_read_parenthesised(r, s));
+  TRY(mlir_read_operand_list(r, s));
   const ir_mattr *dims;
   TRY(mlir_want_key(r, "dim_numbers"));
   TRY(mlir_read_conv_dims(r, &dims));
@@ -590,7 +578,7 @@ static int mlir_read_call(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));
   TRY(mlir_add_attr(r, "callee", ir_m_symbol(r->m, name->s, name->n)));
-  TRY(mlir_read_parenthesised(r, s));
+  TRY(mlir_read_operand_list(r, s));
   TRY(mlir_read_own_attrs(r, s));
   return mlir_read_op_type(r, s);
 }
@@ -600,7 +588,7 @@ static int mlir_read_custom_call(mlir_reader *r, mlir_op_state *s) {
   const base_istr *name;
   TRY(mlir_read_symbol_name(r, &name));
   TRY(mlir_add_attr(r, "call_target_name", ir_m_string(r->m, name->s, name->n)));
-  return mlir_read_parenthesised(r, s);
+  return mlir_read_operand_list(r, s);
 }
 
 /* --- slice: [0:2, 1:4:2] --- */
@@ -696,10 +684,10 @@ static const ir_mattr *mlir_segments(mlir_reader *r, uint32_t first, uint32_t se
 /* "(%in) inits (%init) dimension = 0 attributes {...} {region} : type" Carries come last among the results; there
  * are as many as inits, unless the types say fewer. */
 static int mlir_read_scan(mlir_reader *r, mlir_op_state *s) {
-  TRY(mlir_read_parenthesised(r, s));
+  TRY(mlir_read_operand_list(r, s));
   uint32_t n_inputs = s->n_values;
   TRY(mlir_want_word(r, "inits"));
-  TRY(mlir_read_parenthesised(r, s));
+  TRY(mlir_read_operand_list(r, s));
   uint32_t n_inits = s->n_values - n_inputs;
   int64_t dimension;
   TRY(mlir_want_key(r, "dimension"));

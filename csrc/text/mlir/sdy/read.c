@@ -494,7 +494,7 @@ static int sdy_read_body(mlir_reader *r, mlir_op_state *s) {
 /*   (%0) in_shardings=[<...>] out_shardings=[<...>] manual_axes={"x"} (%arg1: t) { ... } : (t) -> t */
 int mlir_sdy_read_manual(mlir_reader *r, mlir_op_state *s) {
   const ir_mattr *axes;
-  TRY(mlir_read_parenthesised(r, s));
+  TRY(mlir_read_operand_list(r, s));
   TRY(sdy_read_stripped(r, "in_shardings"));
   TRY(sdy_read_stripped(r, "out_shardings"));
   TRY(mlir_want_word(r, "manual_axes"));
@@ -517,7 +517,7 @@ int mlir_sdy_read_named_computation(mlir_reader *r, mlir_op_state *s) {
   TRY(mlir_read_string(r, &name));
   TRY(mlir_add_attr(r, "name", ir_m_string(r->m, name->s, name->n)));
   TRY(mlir_want(r, ">"));
-  TRY(mlir_read_parenthesised(r, s));
+  TRY(mlir_read_operand_list(r, s));
   if (sdy_word_is(r, "in_shardings")) TRY(sdy_read_stripped(r, "in_shardings"));
   if (sdy_word_is(r, "out_shardings")) TRY(sdy_read_stripped(r, "out_shardings"));
   return sdy_read_body(r, s);
