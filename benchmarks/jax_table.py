@@ -19,6 +19,7 @@ import functools
 import json
 import lzma
 import math
+import operator
 import os
 import pathlib
 import subprocess
@@ -32,6 +33,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CALLS = 1000
+TURNS_SECONDS = 2
 BACKENDS = ("xlac", "cpu")
 NAMES = {"xlac": "xlac", "cpu": "XLA"}
 
@@ -207,6 +209,14 @@ def zeros(module):
     return arguments
 
 
+def portable(module):
+    """The form in which jaxlib gives a program to a plugin, without CHLO."""
+    from jax._src.interpreters import mlir
+    from jax._src.lib import _jax
+
+    return _jax.mlir.serialize_portable_artifact(mlir.module_to_bytecode(module), "1.13.0")
+
+
 def first_result(backend, module, arguments):
     from jax._src import compiler
 
@@ -287,7 +297,7 @@ def parts(sources, limit, rounds):
         with mlir.make_ir_context():
             try:
                 module = ir.Module.parse(text)
-                code = _jax.mlir.serialize_portable_artifact(mlir.module_to_bytecode(module), "1.13.0")
+                code = portable(module)
                 alone = [
                     functools.partial(f, code)
                     for f in (functools.partial(plugin.compile, client), xlac.parse, lambda code: xlac.compile(xlac.parse(code)))
@@ -309,16 +319,20 @@ def parts(sources, limit, rounds):
     ]
 
 
-def in_the_plugin(call, beside, rounds):
-    """Seconds of a program's run within the plugin, as JAX's profile has it, and of `beside`, in turns; by the clock, also with --cpu."""
-    alone = math.inf
+def in_the_plugin(call, beside, turns):
+    """Seconds of a program's run within the plugin, as JAX's profile has it, and of `beside`, which take turns: so many, and for some seconds at
+    least, as runs that nothing disturbs are rare on a machine that does other work. By the clock, also with --cpu."""
+    alone, done, start = math.inf, 0, time.perf_counter()
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level = 0  # it would make beside's calls longer
     with tempfile.TemporaryDirectory() as folder:
-        with jax.profiler.trace(folder):
-            for _ in range(rounds):
+        with jax.profiler.trace(folder, profiler_options=options):
+            while done < turns or time.perf_counter() - start < TURNS_SECONDS:
                 call()
-                start = time.perf_counter()
+                begin = time.perf_counter()
                 beside()
-                alone = min(alone, time.perf_counter() - start)
+                alone = min(alone, time.perf_counter() - begin)
+                done += 1
         (found,) = pathlib.Path(folder).rglob("*.xplane.pb")
         profile = jax.profiler.ProfileData.from_file(str(found))
         runs = [
@@ -354,14 +368,16 @@ def steps(rounds):
     for name, function, arguments in long():
         made = on_both(function, arguments)
         with jax.default_device(jax.devices("xlac")[0]):
-            executable = xlac.compile(made["xlac"][0].lower(*arguments).as_text())
+            program = portable(made["xlac"][0].lower(*arguments).compiler_ir())
         flat = [xlac.asarray(a) for a in jax.tree.leaves(arguments)]
-        timed = [caller(*made[b], True) for b in BACKENDS] + [functools.partial(executable, *flat)]
+        timed = [caller(*made[b], True) for b in BACKENDS] + [functools.partial(xlac.compile(program), *flat)]
         found = least(rounds * 3, *(functools.partial(clock, call) for call in timed))
         ratios.append(found[0] / found[1])
         own.append(found[0] / found[2])
-        run, alone = in_the_plugin(timed[0], timed[2], rounds * 10)
-        within.append(run / alone)
+        threads = 1 if "--cpu" in sys.argv else 0
+        jitted = jax.jit(function, compiler_options={"xlac_threads": threads}) if threads else made["xlac"][0]
+        alone = functools.partial(xlac.compile(program, threads=threads or None), *flat)
+        within.append(operator.truediv(*in_the_plugin(caller(jitted, made["xlac"][1], True), alone, rounds * 10)))
         print(f"{name:32}{found[0] * 1e3:10.2f}{found[1] * 1e3:10.2f}{found[2] * 1e3:20.2f}{within[-1]:26.3f}", flush=True)
     (warm, cold) = own_part(rounds, timed[2])
     print("JAX's own part of a call, us on xlac and on XLA: " + ", ".join(f"{seconds * 1e6:.0f}" for seconds in warm), end="; ")

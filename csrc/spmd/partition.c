@@ -80,6 +80,7 @@ static const sdy_sharding *part_see_mesh(void *ctx, const sdy_sharding *s) {
   const sdy_mesh *mesh = sdy_mesh_of(x->m, s);
   if (!mesh || sdy_mesh_is_maximal(mesh) || sdy_mesh_is_empty(mesh)) return s;
   int64_t n = sdy_mesh_size(mesh);
+  if (n == 1) return s; /* it cuts nothing, as in a program exported from one device that another one calls */
   if (x->size == 1) x->size = n;
   if (n != x->size) x->other = n;
   return s;

@@ -1,6 +1,6 @@
 """Programs that JAX's own tests compile, captured and compared with XLA: interpreted and compiled, on seeded arguments.
 
-  python tests/oracle/capture_jax.py capture TESTS OUT.jsonl.xz [--per-test 2] [--limit 60] [FILE_test.py ...]
+  python tests/oracle/capture_jax.py capture TESTS OUT.jsonl.xz [FILE_test.py ...] [--per-test 2] [--limit 60]
   python tests/oracle/capture_jax.py compare PROGRAMS.jsonl.xz [--report REPORT.jsonl]
   python tests/oracle/capture_jax.py sample PROGRAMS.jsonl.xz OUT.jsonl.xz --report REPORT.jsonl [--most 40] [--of-kind 2] [--bytes 6000]
 

@@ -96,6 +96,18 @@ def test_callbacks_on_buffers_write_their_results_themselves():
     assert out == ["[2. 4. 6.]", "JaxRuntimeError True", "[('bytes accessed', 64.0), ('flops', 0.0), ('transcendentals', 8.0)]"]
 
 
+def test_what_jax_keeps_by_a_sink_is_computed_and_dropped():
+    out = run("""
+        import jax, jax.numpy as jnp
+        def f(x):  # as jax.lax.dce_sink(jnp.sin(x), prevent_mlir_dce=True) in newer ones
+            jax.ffi.ffi_call("dce_sink", (), has_side_effect=True)(jnp.sin(x))
+            return x + 1
+        text = jax.jit(f).lower(1.).compile().as_text()
+        print(jax.jit(f)(1.), "dce_sink" in text, "sine(" in text)
+    """)
+    assert out == ["2.0 True True"]
+
+
 def test_donated_arrays_are_deleted_and_numpy_keeps_its_view():
     out = run("""
         import jax, jax.numpy as jnp, numpy as np

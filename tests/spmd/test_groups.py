@@ -247,6 +247,18 @@ def test_numbers_of_devices_that_are_none(devices):
         compiled(*PRODUCT, devices=devices)
 
 
+def test_meshes_of_one_device_cut_nothing():
+    """What was exported from one device has them, in a program of several."""
+    on = 'sdy.sharding = #sdy.sharding<@{}, [{{"{}"}}, {{}}]>'
+    exe = compiled("%0 = stablehlo.add %x, %y : tensor<4x2xf32>\n"
+                   '%1 = sdy.sharding_constraint %0 <@one, [{"i"}, {}]> : tensor<4x2xf32>\n'
+                   "return %1 : tensor<4x2xf32>",
+                   f"(%x: tensor<4x2xf32> {{{on.format('one', 'i')}}}, %y: tensor<4x2xf32> {{{on.format('mesh', 'a')}}}) -> "
+                   f"(tensor<4x2xf32> {{{on.format('one', 'i')}}})", mesh=MESH + 'sdy.mesh @one = <["i"=1]>\n')
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    np.testing.assert_array_equal(exe(x, -2 * x), -x)
+
+
 def test_a_program_without_shardings_runs_on_each_device():
     exe = compiled("%0 = stablehlo.add %x, %x : tensor<3xf32>\n return %0 : tensor<3xf32>", "(%x: tensor<3xf32>) -> tensor<3xf32>", mesh="", devices=3)
     np.testing.assert_array_equal(exe(np.arange(3, dtype=np.float32)), [0, 2, 4])

@@ -22,7 +22,8 @@ static int custom_identity(interp_ctx *ctx, const ir_op *op, interp_value *const
   return 0;
 }
 
-/* Memory whose contents nobody may rely on: zeros keep runs the same. */
+/* Memory whose contents nobody may rely on: zeros keep runs the same. Also the empty result of dce_sink, by which JAX
+ * keeps what nobody uses. */
 static int custom_zeros(interp_ctx *ctx, const ir_op *op, interp_value *const *operands, interp_value **out) {
   (void)operands;
   *out = interp_zeros(ctx, op->type);
@@ -48,6 +49,7 @@ static const custom_builtin custom_builtins[] = {
     {"check.expect_almost_eq", interp_check_call},
     {"check.expect_close", interp_check_call},
     {"check.expect_eq", interp_check_call},
+    {"dce_sink", custom_zeros},
 };
 
 static interp_eval_fn *custom_builtin_find(const char *target) {
