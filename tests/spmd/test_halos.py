@@ -1,4 +1,6 @@
 """Ops along sharded dimensions fetch what they need of other devices: the edges of shards, not whole arrays. Dimensions that their shards do not divide are not an exception."""
+import re
+
 import numpy as np
 import pytest
 
@@ -117,3 +119,20 @@ def test_dynamic_slices_and_updates_along_a_sharded_dimension(start):
     wanted[at:at + 3, 1] = [100, 101, 102]
     np.testing.assert_array_equal(exe(X, np.int32(start), np.array([[100], [101], [102]], np.float32)), wanted)
     assert moves == []
+
+
+@pytest.mark.parametrize("fill, combine, filled", [("0.0", "add", []), ("-0.0", "add", [2, 2]), ("0xFF800000", "maximum", [2, 2])])
+def test_only_the_edges_that_neighbours_send_are_filled(fill, combine, filled):
+    """A mask of all that a device has would go through its shard once more; the zeros of devices that nobody sends anything are the padding."""
+    body = (f"%z = stablehlo.constant dense<{fill}> : tensor<f32>\n%0 = \"stablehlo.reduce_window\"(%a0, %z) ({{ ^bb0(%p: tensor<f32>, %q: tensor<f32>): "
+            f"%s = stablehlo.{combine} %p, %q : tensor<f32>\nstablehlo.return %s : tensor<f32> }}) {{window_dimensions = array<i64: 5>, "
+            "padding = dense<[[2, 2]]> : tensor<1x2xi64>} : (tensor<32xf32>, tensor<f32>) -> tensor<32xf32>")
+    text = f"{MESH}func.func @main(%a0: {cut((32,))}) -> ({cut((32,))}) {{\n{body}\nreturn %0 : tensor<32xf32>\n}}"
+    local = xlac.sharding.simulate(xlac.parse(text, format="mlir"), hardware="cpu-ethernet").local.to_text()
+    assert [int(n) for n in re.findall(r"= f32\[(\d+)\]\{0\} select\(", local)] == filled
+    x = np.random.default_rng(0).standard_normal(32).astype(np.float32) - 3
+    exe, moves = compiled([cut((32,))], cut((32,)), body)
+    padded = np.pad(x, 2, constant_values=0 if combine == "add" else -np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 5)
+    np.testing.assert_allclose(exe(x), windows.sum(1) if combine == "add" else windows.max(1), rtol=1e-5)
+    assert [m["bytes"] for m in moves] == [8, 8]

@@ -193,8 +193,47 @@ static int64_t locwin_plan(locwin *x) {
   return sent;
 }
 
-/* v, with what else places look at on both sides. */
-static ir_value locwin_exchange(locwin *x, ir_value v) {
+/* Whether some place has a use for elements from past either end of the dimension, among the n from `at` on of what it
+ * gets; without those that the permutation of shards k leaves zero, where k is not negative. */
+static bool locwin_is_past(const locwin *x, int64_t at, int64_t n, int64_t k) {
+  for (int64_t i = 0; i < x->n; i++) {
+    int64_t end = at + n < x->counts[i] ? at + n : x->counts[i], from = x->low[i] + k;
+    bool zero = k >= 0 && (from < 0 || from >= x->n);
+    if (at < end && !zero && (x->starts[i] + at < 0 || x->starts[i] + end > x->size)) return true;
+  }
+  return false;
+}
+
+static bool locwin_is_zero(ir_value v) {
+  static const char zero[16] = {0};
+  const void *element = opt_uniform(v);
+  size_t bytes = element ? base_dtype_bytes((base_dtype)opt_type(v)->dtype) : 0;
+  return bytes > 0 && bytes <= sizeof zero && memcmp(element, zero, bytes) == 0;
+}
+
+/* Part k, the n elements from `at` on of what places get, with `fill` past the ends of the dimension. */
+static ir_value locwin_fill(locwin *x, ir_value part, int64_t at, int64_t n, int64_t k, bool moves, ir_value fill) {
+  bool zeros = moves && locwin_is_zero(fill);
+  int64_t *table = BASE_ARRAY(&x->p->rw.arena, int64_t, (size_t)x->n);
+  x->p->rw.failed = x->p->rw.failed || !table;
+  if (!table || !locwin_is_past(x, at, n, zeros ? k : -1)) return part;
+  for (int64_t i = 0; i < x->n; i++) table[i] = x->starts[i] + at;
+  return local_mask(x->p, part, x->dim, locwin_look_up(x, table), 0, x->size, fill);
+}
+
+/* Whether the parts, which begin with element `first` of places' first shards, are just what places get. */
+static bool locwin_fits(locwin *x, int64_t first, int64_t size) {
+  bool fits = size == x->width;
+  for (int64_t i = 0; i < x->n; i++) {
+    x->offsets[i] = x->starts[i] - x->low[i] * x->shard - first;
+    fits = fits && (x->counts[i] == 0 || x->offsets[i] == 0);
+  }
+  return fits;
+}
+
+/* v, with what else places look at on both sides. *filled: what is past the ends has been, too, in the parts that were
+ * received: a mask of all would go through the shard again. */
+static ir_value locwin_exchange(locwin *x, ir_value v, ir_value fill, bool *filled) {
   opt_rewriter *rw = &x->p->rw;
   const ir_type *t = opt_type(v);
   ir_value *parts = BASE_ARRAY(&rw->arena, ir_value, (size_t)x->most + 1);
@@ -206,23 +245,31 @@ static ir_value locwin_exchange(locwin *x, ir_value v) {
   dims[x->dim] = 0;
   for (int64_t k = 0; k < x->most; k++) {
     int64_t from, to;
+    locwin_edges(x, k, &from, &to);
+    assert(from <= to);
+    if (k == 0) first = from;
+    dims[x->dim] += to - from;
+  }
+  *filled = locwin_fits(x, first, dims[x->dim]);
+  for (int64_t k = 0, at = 0; k < x->most; k++) {
+    int64_t from, to;
     bool moves;
     (void)locwin_is_permutation(x, k, &moves);
     locwin_edges(x, k, &from, &to);
-    assert(from < to || from == to);
-    if (k == 0) first = from;
-    ir_value part = locwin_part(x, v, from, to);
-    parts[n++] = moves && from < to ? locwin_receive(x, part, k) : part;
-    dims[x->dim] += to - from;
+    moves = moves && from < to;
+    parts[n] = locwin_part(x, v, from, to);
+    if (moves) parts[n] = locwin_receive(x, parts[n], k);
+    if (*filled && fill.op) parts[n] = locwin_fill(x, parts[n], at, to - from, k, moves, fill);
+    n++;
+    at += to - from;
   }
-  for (int64_t i = 0; i < x->n; i++) x->offsets[i] = x->starts[i] - x->low[i] * x->shard - first;
   if (n == 0) return v;
   return n == 1 ? parts[0] : opt_concatenate(rw, n, parts, x->dim, local_shape(x->p, t, t->rank, dims));
 }
 
 /* fill: a scalar for what matters past either end of the dimension; its op is NULL where nothing there matters. */
 static ir_value locwin_fetch(locwin *x, ir_value v, ir_value fill) {
-  bool past = false;
+  bool filled = false;
   int64_t sent = locwin_plan(x);
   assert(x->width > 0 && x->shard > 0);
   if (sent < 0 || (sent > 0 && sent >= (x->n - 1) * x->shard)) {
@@ -231,12 +278,10 @@ static ir_value locwin_fetch(locwin *x, ir_value v, ir_value fill) {
     v = locwin_mark(x, local_gathered(x->p, x->op, x->mesh, lists, v));
     for (int64_t i = 0; i < x->n; i++) x->offsets[i] = x->starts[i];
   } else {
-    v = locwin_exchange(x, v);
+    v = locwin_exchange(x, v, fill, &filled);
   }
   v = locwin_cut(x, v);
-  for (int64_t i = 0; i < x->n; i++)
-    past = past || (x->counts[i] && (x->starts[i] < 0 || x->starts[i] + x->counts[i] > x->size));
-  return past && fill.op ? local_mask(x->p, v, x->dim, locwin_look_up(x, x->starts), 0, x->size, fill) : v;
+  return !filled && fill.op ? locwin_fill(x, v, 0, x->width, 0, false, fill) : v;
 }
 
 /* --- ops --- */
