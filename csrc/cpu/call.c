@@ -211,7 +211,7 @@ int cpu_call_in_turns(const rt_executable *base, rt_pool *pool, uint32_t n, cons
   assert(n > 0 && base->meetings != RT_NO_TURNS);
   for (*failed = 0; entered < n && status == 0; entered++) {
     call_init(&calls[entered], exe, &given[entered].options);
-    turns[entered] = (cpu_turn){.run = &calls[entered].run};
+    turns[entered] = (cpu_turn){.run = &calls[entered].run, .unread = given[entered].unread};
     *failed = entered;
     status = call_enter_turn(&calls[entered], &turns[entered], &given[entered], !pool, err);
   }

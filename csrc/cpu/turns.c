@@ -11,6 +11,7 @@
 #include "../interp/interp.h"
 #include "../runtime/communicator.h"
 #include "gemm/dot_gemm.h"
+#include "move/move.h"
 #include "routine.h"
 #include "threaded/list.h"
 #include "tile/group.h"
@@ -322,14 +323,22 @@ static void *turns_place(turns_round *r, const plan_step *s, uint32_t buffer, ui
   return NULL;
 }
 
-/* Before the meeting: what the call gets there, if it is large, and to be in its frame. */
+/* Whether the call need not have the result in memory of its own, since nobody reads it there. */
+static bool turn_leaves(const cpu_turn *t, uint32_t buffer) {
+  const plan_program *p = cpu_plan_of(t->run->exe);
+  return t->unread && cpu_is_final(p, buffer) && t->unread[p->buffers[buffer].number];
+}
+
+/* Before the meeting: what the call gets there, if it is large, and to be in its frame or in another call's result. */
 static void turns_place_results(turns_round *r, cpu_turn *t, const plan_step *s) {
   const plan_program *p = cpu_plan_of(t->run->exe);
   uint32_t member = cpu_meeting_shares(t->run->exe, s, turn_number(t));
   for (uint32_t i = 0; i < s->n_out && member != UINT32_MAX; i++) {
     const plan_buffer *b = &p->buffers[s->out[i]];
-    if (b->place != PLAN_FRAME || b->bytes < TURN_RESULT) continue;
-    void *block = turns_place(r, s, s->out[i], member);
+    void *block = NULL;
+    if (b->bytes < TURN_RESULT) continue;
+    if (b->place == PLAN_FRAME) block = turns_place(r, s, s->out[i], member);
+    if (member < r->n && turn_leaves(t, s->out[i])) block = turn_pointers(&r->turns[member])[s->out[i]];
     if (block) turn_pointers(t)[s->out[i]] = block;
   }
 }
@@ -370,22 +379,50 @@ static void turns_once_range(void *ctx, size_t begin, size_t end) {
   }
 }
 
-/* Memory for what the part gives those calls that are not the only ones to get it; false: there is not enough. Who is
- * to find it there is told when all is there. */
-static bool turns_place_once(turns_round *r, bool tell) {
+/* What turns_each_once tells: one of the buffers that the part gives call i, which others get, too. */
+typedef bool turns_once_fn(turns_round *r, const plan_step *s, uint32_t buffer, uint32_t i);
+
+static bool turns_each_once(turns_round *r, turns_once_fn *fn) {
   const plan_program *p = cpu_plan_of(r->turns->run->exe);
   uint32_t first = 0, n = cpu_part_steps(p, r->part, &first);
-  for (uint32_t k = first; k < first + n; k++)
-    for (uint32_t j = 0; j < p->steps[k].n_out; j++)
-      for (uint32_t i = 0; i < r->n; i++) {
-        uint32_t buffer = p->steps[k].out[j];
-        bool alone = true;
-        for (uint32_t other = 0; other < r->n; other++) alone = alone && (other == i || r->of[other] != r->of[i]);
-        if (alone || p->buffers[buffer].place != PLAN_FRAME) continue;
-        void *block = turns_place(r, &p->steps[k], buffer, r->of[i]);
-        if (!block) return false;
-        if (tell) turn_pointers(&r->turns[i])[buffer] = block;
-      }
+  for (uint32_t i = 0; i < r->n; i++) {
+    bool alone = true;
+    for (uint32_t other = 0; other < r->n; other++) alone = alone && (other == i || r->of[other] != r->of[i]);
+    for (uint32_t k = first; k < first + n && !alone; k++)
+      for (uint32_t j = 0; j < p->steps[k].n_out; j++)
+        if (!fn(r, &p->steps[k], p->steps[k].out[j], i)) return false;
+  }
+  return true;
+}
+
+/* A result is made in the first call's memory, where it stays; all else in memory that is theirs together. */
+static bool turns_is_placed(const turns_round *r, uint32_t buffer) {
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  return p->buffers[buffer].place == PLAN_TILE || cpu_is_final(p, buffer);
+}
+
+/* Memory for it; false: there is not enough. */
+static bool turns_room_once(turns_round *r, const plan_step *s, uint32_t buffer, uint32_t i) {
+  return turns_is_placed(r, buffer) || turns_place(r, s, buffer, r->of[i]);
+}
+
+/* Where it will be; asked when there is room for all. */
+static bool turns_place_once(turns_round *r, const plan_step *s, uint32_t buffer, uint32_t i) {
+  if (!turns_is_placed(r, buffer)) turn_pointers(&r->turns[i])[buffer] = turns_place(r, s, buffer, r->of[i]);
+  return true;
+}
+
+/* A result, when it is there: where the first call has it, or a copy of that. */
+static bool turns_hand_on(turns_round *r, const plan_step *s, uint32_t buffer, uint32_t i) {
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  cpu_turn *t = &r->turns[i];
+  void *from = turn_pointers(&r->turns[r->of[i]])[buffer], **own = &turn_pointers(t)[buffer];
+  (void)s;
+  if (!cpu_is_final(p, buffer) || from == *own) return true;
+  if (turn_leaves(t, buffer))
+    *own = from;
+  else
+    cpu_move_bytes(r->pool, *own, from, p->buffers[buffer].bytes);
   return true;
 }
 
@@ -394,12 +431,15 @@ static void turns_run_once(turns_round *r) {
   uint32_t leaders = 0;
   r->part = &turn_list(r->turns)->parts[r->turns->part];
   cpu_alike_part(&r->alike, cpu_plan_of(r->turns->run->exe), r->part, r->of);
-  bool placed = turns_place_once(r, false) && turns_place_once(r, true);
+  bool placed = turns_each_once(r, turns_room_once) && turns_each_once(r, turns_place_once);
   for (uint32_t i = 0; i < r->n; i++) {
     if (!placed) r->of[i] = (uint8_t)i;
     leaders += r->of[i] == i;
   }
   rt_parallel_for(leaders > 1 ? r->pool : NULL, r->n, r->pool && leaders > 1 ? 1 : r->n, turns_once_range, r);
+  for (uint32_t i = 0; i < r->n; i++)
+    if (r->turns[i].status) return;
+  (void)turns_each_once(r, turns_hand_on);
 }
 
 /* --- rounds, one by one --- */

@@ -64,6 +64,10 @@ static void alike_step(const cpu_alike *a, const cpu_executable *exe, const plan
   for (uint32_t i = 0; i < s->n_out; i++) memcpy(alike_of(a, s->out[i]), of, a->n);
 }
 
+static bool alike_may_be_shared(const plan_buffer *b) {
+  return b->place == PLAN_FRAME || b->place == PLAN_TILE || b->place == PLAN_RESULT;
+}
+
 static uint64_t alike_work(const plan_program *p, const plan_step *s) {
   if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count * s->kernel->n_values;
   if (s->kind == PLAN_ROUTINE) return s->routine->work;
@@ -77,6 +81,16 @@ void cpu_alike_part(const cpu_alike *a, const plan_program *p, const list_part *
     for (uint32_t i = 0; i < p->steps[k].n_out; i++) alike_refine(of, alike_of(a, p->steps[k].out[i]), a->n);
 }
 
+bool cpu_is_final(const plan_program *p, uint32_t buffer) {
+  const plan_buffer *b = &p->buffers[buffer];
+  bool final = b->place == PLAN_RESULT && !b->borrowed;
+  for (uint32_t i = 0; final && i < p->n_buffers; i++) {
+    const plan_buffer *other = &p->buffers[i];
+    final = i == buffer || other->place != PLAN_RESULT || other->number != b->number || other->first < b->first;
+  }
+  return final;
+}
+
 /* Whether all that the part gives can be in memory of all, and is much. */
 static bool alike_is_once(const cpu_alike *a, const plan_program *p, const list_part *part) {
   uint8_t of[CPU_MOST_ALIKE];
@@ -87,7 +101,7 @@ static bool alike_is_once(const cpu_alike *a, const plan_program *p, const list_
     if (!alike_is_pure(s)) return false;
     work += alike_work(p, s);
     for (uint32_t i = 0; i < s->n_out; i++)
-      if (p->buffers[s->out[i]].place != PLAN_FRAME && p->buffers[s->out[i]].place != PLAN_TILE) return false;
+      if (!alike_may_be_shared(&p->buffers[s->out[i]])) return false;
   }
   if (work < ALIKE_WORK) return false;
   cpu_alike_part(a, p, part, of);

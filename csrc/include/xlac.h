@@ -804,8 +804,9 @@ bool xlac_executable_shard(const xlac_executable *exe, bool result, uint32_t lea
  * the host; it is another process's; there are no shards. Borrowed from the executable. */
 const xlac_device *xlac_executable_shard_memory(const xlac_executable *exe, uint32_t device);
 /* xlac_executable_call with shards, dense and row-major: n_arguments pointers for device 0, those for device 1, and so
- * on; the same of results. Devices may share the shards of an argument; those of results overlap nothing, but that of a
- * donation (xlac_executable_shard_donation) the argument's of the same device, which nobody else has then.
+ * on; the same of results. Devices may share the shards of an argument, and those that have the same part may share
+ * that of a result: it is written once. Else results overlap nothing, but that of a donation
+ * (xlac_executable_shard_donation) the argument's of the same device, which nobody else has then.
  * BAD_ARGUMENT: it is not for many devices. PARTICIPANTS: devices wait for one another. */
 int xlac_executable_call_shards(const xlac_executable *exe, const xlac_interpret_options *options,
                                 void *const *arguments, void *const *results, xlac_error *err);

@@ -18,6 +18,8 @@ typedef struct shards_call {
   xlac_buffer **takers; /* whose memory that was */
   xlac_buffer **out;
   const bool *given; /* by argument leaf */
+  bool *apart;       /* by result leaf: each device has its own, though others have the same part */
+  uint32_t *like;    /* by result: the one whose Buffer it is */
   uint32_t *over;    /* by argument leaf: the result that takes its memory */
 } shards_call;
 
@@ -78,15 +80,35 @@ static int shards_argument(shards_call *c, size_t at, uint32_t leaf, uint32_t de
   return 0;
 }
 
-/* New memory, or what an argument left. The Buffer owns it from here on. */
+/* The first device here that has the same part of a result in the host's memory; `device` itself where that is apart.
+ */
+static uint32_t shards_like(const shards_call *c, const xlac_shard *own, uint32_t leaf, uint32_t device) {
+  bool alone = own->first || c->apart[leaf] || shards_memory(c, device);
+  for (uint32_t d = 0; d < device && !alone; d++) {
+    xlac_shard s;
+    if (!xlac_executable_shard(c->self->exe, true, leaf, c->from + d, &s) || s.part != own->part) continue;
+    if (shards_memory(c, d) || c->taken[(size_t)d * c->group.n_results + leaf].data) continue;
+    if (memcmp(s.start, own->start, own->rank * sizeof *s.start) == 0) return d;
+  }
+  return device;
+}
+
+/* New memory, or what an argument left, or what a device before it has. The Buffer owns it from here on. */
 static int shards_result(shards_call *c, size_t at, uint32_t leaf, uint32_t device) {
   xlac_shard s;
   xlac_error err = {.code = 0};
   xlac_buffer_info info;
   int status;
-  if (!xlac_executable_shard(c->self->exe, true, leaf, device, &s)) return 0; /* a token */
+  c->like[at] = (uint32_t)at;
+  if (!xlac_executable_shard(c->self->exe, true, leaf, c->from + device, &s)) return 0; /* a token */
   const xlac_device *memory = shards_memory(c, device);
   const xlac_layout layout = {.dtype = s.dtype, .rank = s.rank, .dims = s.dims, .device = memory};
+  uint32_t like = c->taken[at].data ? device : shards_like(c, &s, leaf, device);
+  if (like < device) {
+    c->like[at] = like * c->group.n_results + leaf;
+    c->results[at] = c->results[c->like[at]];
+    return 0;
+  }
   if (c->taken[at].data)
     status = xlac_buffer_wrap(&c->out[at], c->st->counters, &layout, &c->taken[at], &err);
   else if (memory)
@@ -137,7 +159,9 @@ static PyObject *shards_list(shards_call *c) {
   size_t n = (size_t)c->here * c->group.n_results;
   PyObject *list = PyList_New((Py_ssize_t)n);
   for (size_t i = 0; list && i < n; i++) {
-    PyObject *b = c->out[i] ? py_wrap_buffer(c->st, c->out[i]) : Py_NewRef(Py_None);
+    PyObject *b = c->like[i] < i ? Py_NewRef(PyList_GET_ITEM(list, (Py_ssize_t)c->like[i]))
+                  : c->out[i]    ? py_wrap_buffer(c->st, c->out[i])
+                                 : Py_NewRef(Py_None);
     c->out[i] = NULL;
     if (b == NULL)
       Py_CLEAR(list);
@@ -162,6 +186,8 @@ static void shards_end(shards_call *c) {
   PyMem_Free(c->takers);
   PyMem_Free(c->taken);
   PyMem_Free(c->over);
+  PyMem_Free(c->like);
+  PyMem_Free(c->apart);
 }
 
 static bool shards_allocate(shards_call *c) {
@@ -176,7 +202,10 @@ static bool shards_allocate(shards_call *c) {
   c->takers = PyMem_Calloc(m, sizeof *c->takers);
   c->taken = PyMem_Calloc(m, sizeof *c->taken);
   c->over = PyMem_Calloc(c->group.n_arguments + 1u, sizeof *c->over);
-  if (!c->arguments || !c->opened || !c->copies || !c->results || !c->out || !c->takers || !c->taken || !c->over)
+  c->like = PyMem_Calloc(m, sizeof *c->like);
+  c->apart = PyMem_Calloc(c->group.n_results + 1u, sizeof *c->apart);
+  if (!c->arguments || !c->opened || !c->copies || !c->results || !c->out || !c->takers || !c->taken || !c->over ||
+      !c->like || !c->apart)
     return PyErr_NoMemory(), false;
   for (uint32_t i = 0; i < c->group.n_arguments; i++) c->over[i] = UINT32_MAX;
   for (uint32_t i = 0; xlac_executable_shard_donation(c->self->exe, i, &d); i++) c->over[d.argument] = d.result;
@@ -195,6 +224,16 @@ static int shards_given(const shards_call *c, PyObject *donated, bool *given) {
   return 0;
 }
 
+static int shards_apart(shards_call *c, PyObject *apart) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(apart); i++) {
+    unsigned long leaf = PyLong_AsUnsignedLong(PyTuple_GET_ITEM(apart, i));
+    if (PyErr_Occurred()) return -1;
+    if (leaf >= c->group.n_results) return PyErr_Format(PyExc_ValueError, "there is no result leaf %lu", leaf), -1;
+    c->apart[leaf] = true;
+  }
+  return 0;
+}
+
 static PyObject *shards_go(shards_call *c, PyObject *donated, unsigned long long seed) {
   bool *given = PyMem_Calloc(c->group.n_arguments + 1u, sizeof *given);
   PyObject *list = NULL;
@@ -209,14 +248,16 @@ static PyObject *shards_go(shards_call *c, PyObject *donated, unsigned long long
   return list;
 }
 
-/* _call_shards(buffers, donated, seed, resharded, bytes): a Buffer for each device and argument leaf, device 0's first;
- * leaves that are donated; how many arguments were cut anew, to be counted. Gives the results' in the same order. */
+/* _call_shards(buffers, donated, apart, seed, resharded, bytes): a Buffer for each device and argument leaf, device 0's
+ * first; leaves that are donated; leaves of results of which each device is to have its own, where those that have the
+ * same part else share one; how many arguments were cut anew, to be counted. Gives the results' in the same order. */
 PyObject *py_executable_call_shards(PyObject *object, PyObject *args) {
   shards_call c = {.self = (py_executable *)object, .st = py_state_of(object)};
-  PyObject *buffers, *donated, *list = NULL;
+  PyObject *buffers, *donated, *apart, *list = NULL;
   unsigned long long seed;
   long long resharded, bytes;
-  if (!PyArg_ParseTuple(args, "O!O!KLL", &PyTuple_Type, &buffers, &PyTuple_Type, &donated, &seed, &resharded, &bytes))
+  if (!PyArg_ParseTuple(args, "O!O!O!KLL", &PyTuple_Type, &buffers, &PyTuple_Type, &donated, &PyTuple_Type, &apart,
+                        &seed, &resharded, &bytes))
     return NULL;
   xlac_executable_group(c.self->exe, &c.group);
   xlac_executable_here(c.self->exe, &c.from, &c.here);
@@ -226,7 +267,7 @@ PyObject *py_executable_call_shards(PyObject *object, PyObject *args) {
   c.in = PySequence_Fast_ITEMS(buffers);
   xlac_counters_add(c.st->counters, XLAC_COUNT_COPIES_IN, resharded);
   xlac_counters_add(c.st->counters, XLAC_COUNT_BYTES_COPIED_IN, bytes);
-  if (shards_allocate(&c)) list = shards_go(&c, donated, seed);
+  if (shards_allocate(&c) && shards_apart(&c, apart) == 0) list = shards_go(&c, donated, seed);
   shards_end(&c);
   return list;
 }

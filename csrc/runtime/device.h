@@ -259,6 +259,7 @@ void rt_build_abandon(rt_build *b); /* NULL is fine */
 typedef struct rt_turn {
   rt_call_options options;
   void *const *arguments, *const *results; /* as rt_call's */
+  const bool *unread; /* by result: nobody reads it there, since another turn's memory has it; NULL: none */
 } rt_turn;
 enum { RT_NO_TURNS = UINT32_MAX };
 

@@ -6,7 +6,8 @@
  *
  * Arguments whose shards are contiguous are read where they are, and such results written where they go; all others
  * lie in a block that is taken for the call. A shard that several devices have is written by the first. Calls with
- * shards hand each device its own pointers as they are. */
+ * shards hand each device its own pointers as they are, but for results that several devices have in one memory: the
+ * first of them writes there, all others into such a block. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -31,6 +32,7 @@ typedef struct group_seat {
   uint32_t number; /* among those of this process */
   pthread_t thread;
   void **arguments, **results; /* the local program's */
+  bool *unread;                /* by result, as rt_turn's */
 } group_seat;
 
 struct group_team {
@@ -69,6 +71,34 @@ static bool group_asked(void *ctx) {
   return true;
 }
 
+/* Whether a device before it has the result, too, and was given the same memory for it. */
+static bool group_is_shared(const group_executable *g, const group_job *job, uint32_t number, uint32_t result) {
+  const spmd_program *p = g->program;
+  bool shared = false;
+  if (p->results[result].first[spmd_device_of(g, number)]) return false;
+  for (uint32_t i = 0; i < number && !shared; i++)
+    shared = job->results[(size_t)i * p->n_results + result] == job->results[(size_t)number * p->n_results + result];
+  return shared;
+}
+
+static bool group_shares_any(const group_executable *g, const group_job *job) {
+  bool shares = false;
+  for (uint32_t n = 0; n < g->here && !shares; n++)
+    for (uint32_t i = 0; i < g->program->n_results && !shares; i++)
+      shares = g->program->results[i].bytes > 0 && group_is_shared(g, job, n, i);
+  return shares;
+}
+
+/* What was given as shards already. */
+static void group_bring_shards(const group_executable *g, const group_job *job, group_seat *seat) {
+  uint32_t n = g->program->n_results;
+  for (uint32_t i = 0; i < n; i++) {
+    seat->unread[i] = job->spare && group_is_shared(g, job, seat->number, i);
+    int64_t at = g->result_at[i][seat->device];
+    seat->results[i] = seat->unread[i] && at >= 0 ? job->spare + at : job->results[(size_t)seat->number * n + i];
+  }
+}
+
 static void group_bring(const group_executable *g, const group_job *job, group_seat *seat) {
   const spmd_program *p = g->program;
   assert(seat->device < p->n_devices && job->block);
@@ -87,6 +117,7 @@ static void group_bring(const group_executable *g, const group_job *job, group_s
     const spmd_leaf *leaf = &p->results[i];
     int64_t at = g->result_at[i][seat->device];
     char *whole = job->results[i];
+    seat->unread[i] = !leaf->first[seat->device];
     seat->results[i] = at < 0 ? (whole ? whole + leaf->offsets[seat->device] * leaf->bytes : NULL) : job->block + at;
   }
 }
@@ -113,7 +144,7 @@ static void group_deliver(const group_executable *g, const group_job *job, group
 static rt_turn group_turn(group_team *t, group_seat *seat, bool asks) {
   const group_executable *g = t->group;
   assert(seat->team == t && g->program->replicas * g->program->partitions == g->program->n_devices);
-  rt_turn own = {*t->job.options, seat->arguments, seat->results};
+  rt_turn own = {*t->job.options, seat->arguments, seat->results, seat->unread};
   own.options.replica = seat->device / g->program->partitions;
   own.options.partition = seat->device % g->program->partitions;
   own.options.communicator = t->communicator;
@@ -123,7 +154,7 @@ static rt_turn group_turn(group_team *t, group_seat *seat, bool asks) {
     group_bring(g, &t->job, seat);
   } else {
     own.arguments = t->job.arguments + (size_t)seat->number * g->program->n_arguments;
-    own.results = t->job.results + (size_t)seat->number * g->program->n_results;
+    group_bring_shards(g, &t->job, seat);
   }
   return own;
 }
@@ -199,13 +230,16 @@ static group_team *team_allocate(const group_executable *g) {
   const spmd_program *p = g->program;
   size_t n = g->here, leaves = (size_t)p->n_arguments + p->n_results;
   size_t turns = sizeof(group_team) + n * sizeof(group_seat), head = turns + n * sizeof(rt_turn);
-  group_team *t = base_malloc(g->alloc, head + n * leaves * sizeof(void *));
+  size_t pointers_end = head + n * leaves * sizeof(void *);
+  group_team *t = base_malloc(g->alloc, pointers_end + n * p->n_results * sizeof(bool));
   if (!t) return NULL;
   memset(t, 0, head);
   t->turns = (rt_turn *)(void *)((char *)t + turns);
   void **pointers = (void **)(void *)((char *)t + head);
-  for (uint32_t i = 0; i < n; i++, pointers += leaves)
-    t->seats[i] = (group_seat){t, spmd_device_of(g, i), i, .arguments = pointers, .results = pointers + p->n_arguments};
+  bool *unread = (bool *)(void *)((char *)t + pointers_end);
+  for (uint32_t i = 0; i < n; i++, pointers += leaves, unread += p->n_results)
+    t->seats[i] = (group_seat){
+        t, spmd_device_of(g, i), i, .arguments = pointers, .results = pointers + p->n_arguments, .unread = unread};
   return t;
 }
 
@@ -347,7 +381,7 @@ static int group_run_job(const rt_executable *base, const group_job *job, bool w
 static int group_call(const rt_executable *base, const rt_call_options *options, void *const *arguments,
                       void *const *results, const rt_trace *trace, xlac_error *err) {
   const group_executable *g = (const group_executable *)base;
-  group_job job = {options, arguments, results, trace, rt_recycler_take(g->memory, g->block_bytes), 0};
+  group_job job = {options, arguments, results, trace, rt_recycler_take(g->memory, g->block_bytes), NULL, 0};
   int status = group_run_job(base, &job, true, err);
   if (status == 0) group_add_parts(g, &job);
   rt_recycler_give(job.block);
@@ -357,8 +391,13 @@ static int group_call(const rt_executable *base, const rt_call_options *options,
 int spmd_group_call_shards(const rt_executable *base, const rt_call_options *options, void *const *arguments,
                            void *const *results, xlac_error *err) {
   assert(base->n_devices > 0);
+  const group_executable *g = (const group_executable *)base;
   group_job job = {.options = options, .arguments = arguments, .results = results};
-  return group_run_job(base, &job, false, err);
+  bool shares = group_shares_any(g, &job);
+  if (shares) job.spare = rt_recycler_take(g->memory, g->block_bytes);
+  int status = shares && !job.spare ? base_oom(err, "the shards of a call") : group_run_job(base, &job, false, err);
+  rt_recycler_give(job.spare);
+  return status;
 }
 
 const spmd_program *spmd_group_program(const rt_executable *base) {

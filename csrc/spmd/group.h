@@ -40,6 +40,7 @@ typedef struct group_job {
   void *const *arguments, *const *results;
   const rt_trace *trace;
   char *block;  /* NULL: arguments and results are shards, by device of this process */
+  char *spare;  /* of shards: as block, for results that devices are given in one memory; NULL: there are none */
   uint64_t run; /* on the network */
 } group_job;
 

@@ -124,8 +124,9 @@ const char *spmd_group_way(const rt_executable *group);
 const spmd_program *spmd_group_program(const rt_executable *group);
 const rt_executable *spmd_group_local(const rt_executable *group);
 /* One call with shards: pointers as rt_call takes them for the local program, whose donations they follow; those of
- * device 0, then those of device 1, and so on. No shard of a result overlaps another, nor one of an argument but that
- * of a donation. Errors as rt_call's; PARTICIPANTS. */
+ * device 0, then those of device 1, and so on. Devices that have the same part of a result may share its memory; else
+ * no shard of a result overlaps another, nor one of an argument but that of a donation. Errors as rt_call's;
+ * PARTICIPANTS. */
 XLAC_MUST_USE int spmd_group_call_shards(const rt_executable *group, const rt_call_options *options,
                                          void *const *arguments, void *const *results, xlac_error *err);
 

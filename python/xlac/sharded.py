@@ -236,6 +236,9 @@ class Layout:
         said = json.loads(executable._sharding())
         self.arguments = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(arguments, said["arguments"])]
         self.results = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(results, said["results"])]
+        # Of results without a sharding each device has its own, which the program does not say to be alike; of all others those that have the
+        # same part share one.
+        self.apart = tuple(i for i, leaf in enumerate(self.results) if leaf and leaf.sharding is None)
         self.names = [port.name for port in executable.inputs]
         self.fits = [None] * len(self.arguments)  # by argument: the Leaf last found to be cut just so
         self.tuple = executable._copy_module().entry.root.bare_type.startswith("(")
@@ -331,7 +334,7 @@ def call(executable, *args, **named):
     layout, seed, required = layout_of(executable), 0, False
     if named or len(args) != len(layout.arguments):
         args, seed, required = options_of(layout, args, named)
-    columns, donated, resharded, moved = [], [], 0, 0
+    columns, donated, apart, resharded, moved = [], [], layout.apart, 0, 0
     for i, value in enumerate(args):
         if type(value) is ShardedBuffer and value._leaf is layout.fits[i]:
             columns.append(value._buffers)
@@ -339,6 +342,8 @@ def call(executable, *args, **named):
         buffers, copied, why = brought(executable, layout, i, value)
         if copied is not None:
             resharded, moved = resharded + 1, moved + copied
+        if why and i in layout.over:
+            apart += layout.over[i],  # so that it can be donated in its turn
         if why is True:
             donated.append(i)
         elif why and required:
@@ -349,7 +354,8 @@ def call(executable, *args, **named):
     here = layout.here
     if len(here) < layout.devices:
         columns = [column[here.start:here.stop] for column in columns]
-    made = executable._call_shards(tuple(itertools.chain.from_iterable(zip(*columns))), tuple(donated), seed, resharded, moved)
+    made = executable._call_shards(tuple(itertools.chain.from_iterable(zip(*columns))), tuple(donated), apart, seed,
+                                  resharded, moved)
     before, after = [None] * here.start, [None] * (layout.devices - here.stop)
     results = tuple(leaf and ShardedBuffer(leaf, before + made[i::len(layout.results)] + after) for i, leaf in enumerate(layout.results))
     return results if layout.tuple else results[0]

@@ -53,6 +53,10 @@ def test_calls_with_shards(x):
     assert list(shards[1]) == [203, 204, 205, 209, 210, 211]
     for s in sums:
         assert list(s) == [sum(row) + 900 for row in whole]
+    fresh, one = [x.ffi.new("float[6]") for _ in range(4)], x.ffi.new("float[4]")
+    results = x.ffi.new("void *[]", [p for i in range(4) for p in (fresh[i], one)])  # all have the same sums, in one memory
+    x.check(x.lib.xlac_executable_call_shards(exe, x.ffi.NULL, arguments, results, x.err))
+    assert list(one) == [sum(row) + 1800 for row in whole] and list(fresh[1]) == [403, 404, 405, 409, 410, 411]
     x.lib.xlac_executable_destroy(exe)
 
 

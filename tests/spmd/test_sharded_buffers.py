@@ -154,11 +154,11 @@ def test_core_refuses_what_are_no_shards():
     good = xlac.asarray(np.zeros((4, 3), np.float32))
     for bad in (xlac.asarray(np.zeros((3, 4), np.float32)), xlac.asarray(np.zeros((4, 3), np.float64)), X, xlac.asarray(np.zeros((4, 6), np.float32)[:, ::2])):
         with pytest.raises((TypeError, ValueError)):
-            exe._call_shards((good, good, bad, good), (), 0, 0, 0)
+            exe._call_shards((good, good, bad, good), (), (), 0, 0, 0)
     with pytest.raises(ValueError):
-        exe._call_shards((good,), (), 0, 0, 0)
+        exe._call_shards((good,), (), (), 0, 0, 0)
     with pytest.raises(ValueError):
-        exe._call_shards((good,) * 4, (0,), 0, 0, 0)
+        exe._call_shards((good,) * 4, (0,), (), 0, 0, 0)
     assert not good.is_deleted
 
 
@@ -167,7 +167,7 @@ def test_a_donation_that_fails_half_way_gives_back():
     shards = [xlac.asarray(np.zeros((4, 3), np.float32)) for _ in range(4)]
     shards[3].delete()
     with pytest.raises(Exception, match="deleted"):
-        exe._call_shards(tuple(shards), (0,), 0, 0, 0)
+        exe._call_shards(tuple(shards), (0,), (), 0, 0, 0)
     assert [s.is_deleted for s in shards] == [False, False, False, True]
 
 
@@ -198,3 +198,28 @@ def test_calls_at_the_same_time():
     for t in threads:
         t.join(60)
     assert not wrong
+
+
+def test_devices_that_have_the_same_part_of_a_result_share_it():
+    exe = step(into=("a", ()), out=("a", ()))
+    y, total = exe(X)
+    assert [addresses(y).index(a) for a in addresses(y)] == [0, 0, 2, 2] and y.shards[0].data is y.shards[1].data
+    before = xlac.stats()
+    z, _ = exe(y)
+    assert xlac.stats()["copies_in"] == before["copies_in"]
+    np.testing.assert_array_equal(z.numpy(), X + 2)
+    np.testing.assert_array_equal(y.numpy(), X + 1)
+    z.delete()
+    assert z.is_deleted and not y.is_deleted
+
+
+def test_results_that_take_what_is_donated_are_each_devices_own():
+    exe = step(into=("a", ()), out=("a", ()), donate=[0])
+    shared = xlac.ShardedBuffer.of(X, Sharding(Mesh({"a": 2, "b": 2}), ["a", ()]))
+    with pytest.warns(DonationWarning, match="share"):
+        y, _ = exe(xlac.donate(shared))
+    own = addresses(y)
+    assert len(set(own)) == 4
+    z, _ = exe(xlac.donate(y), donate="require")
+    assert addresses(z) == own
+    np.testing.assert_array_equal(z.numpy(), X + 2)

@@ -278,3 +278,52 @@ def test_large_sums_of_other_reducers_than_addition(work):
     total, product = compiled(text, work, devices=4)(x)
     np.testing.assert_allclose(total, 4 * x + 6, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(product, x * (x + 1) * (x + 2) * (x + 3), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"async_work": TURNS}, {}, {"async_work": THREADS}])
+@pytest.mark.parametrize("results", ["sharded", "numpy"])
+def test_results_that_are_computed_once_stay_what_they_are(options, results):
+    """The product is the same on all devices, and a result by itself; what each makes of it, partly over it, is not."""
+    text = """sdy.mesh @mesh = <["a"=4]>
+func.func @main(%x: tensor<4x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}, %w: tensor<192x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>})
+    -> (tensor<192x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}, tensor<768x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>},
+        tensor<768x192xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"a"}, {}]>}) {
+  %0:3 = sdy.manual_computation(%x, %w) in_shardings=[<@mesh, [{"a"}, {}]>, <@mesh, [{}, {}]>] out_shardings=[<@mesh, [{}, {}]>, <@mesh, [{"a"}, {}]>, <@mesh, [{"a"}, {}]>]
+      manual_axes={"a"} (%u: tensor<1x192xf32>, %v: tensor<192x192xf32>) {
+    %p = stablehlo.dot_general %v, %v, contracting_dims = [1] x [0] : (tensor<192x192xf32>, tensor<192x192xf32>) -> tensor<192x192xf32>
+    %q = stablehlo.dot_general %v, %v, contracting_dims = [0] x [0] : (tensor<192x192xf32>, tensor<192x192xf32>) -> tensor<192x192xf32>
+    %i = stablehlo.constant dense<3> : tensor<i32>
+    %z = stablehlo.constant dense<0> : tensor<i32>
+    %d = stablehlo.dynamic_update_slice %q, %u, %i, %z : (tensor<192x192xf32>, tensor<1x192xf32>, tensor<i32>, tensor<i32>) -> tensor<192x192xf32>
+    %b = stablehlo.broadcast_in_dim %u, dims = [0, 1] : (tensor<1x192xf32>) -> tensor<192x192xf32>
+    %e = stablehlo.add %p, %b : tensor<192x192xf32>
+    sdy.return %p, %d, %e : tensor<192x192xf32>, tensor<192x192xf32>, tensor<192x192xf32>
+  } : (tensor<4x192xf32>, tensor<192x192xf32>) -> (tensor<192x192xf32>, tensor<768x192xf32>, tensor<768x192xf32>)
+  return %0#0, %0#1, %0#2 : tensor<192x192xf32>, tensor<768x192xf32>, tensor<768x192xf32>
+}"""
+    rng = np.random.default_rng(3)
+    x, w = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((4, 192), (192, 192)))
+    exe = xlac.compile(xlac.parse(text, format="mlir"), devices=4, results=results, **options)
+    for _ in range(3):
+        product, update, total = (r if results == "numpy" else r.numpy() for r in exe(x, w))
+        np.testing.assert_array_equal(product, w @ w)
+        np.testing.assert_array_equal(total, np.concatenate([w @ w + row for row in x]))
+        for i in range(4):
+            wanted = w.T @ w
+            wanted[3] = x[i]
+            np.testing.assert_array_equal(update[192 * i:192 * (i + 1)], wanted)
+
+
+@pytest.mark.parametrize("work", [TURNS, THREADS])
+def test_results_of_which_nothing_is_said_are_each_devices_own(work):
+    text = """func.func @main(%w: tensor<192x192xf32>) -> tensor<192x192xf32> {
+  %p = stablehlo.dot_general %w, %w, contracting_dims = [1] x [0] : (tensor<192x192xf32>, tensor<192x192xf32>) -> tensor<192x192xf32>
+  %i = stablehlo.partition_id : tensor<ui32>
+  %f = stablehlo.convert %i : (tensor<ui32>) -> tensor<f32>
+  %b = stablehlo.broadcast_in_dim %f, dims = [] : (tensor<f32>) -> tensor<192x192xf32>
+  %e = stablehlo.add %p, %b : tensor<192x192xf32>
+  return %e : tensor<192x192xf32>
+}"""
+    w = np.random.default_rng(4).integers(-3, 4, (192, 192)).astype(np.float32)
+    for device, found in enumerate(each(text, work, w)):
+        np.testing.assert_array_equal(found, w @ w + device)
