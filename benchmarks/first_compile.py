@@ -9,6 +9,8 @@ import statistics
 import subprocess
 import sys
 
+from peers import keeping_bytecode
+
 PROGRAMS = {
     "elementwise": "HloModule m\nENTRY e {\n  x = f32[2,3] parameter(0)\n  y = f32[2,3] exponential(x)\n  ROOT z = f32[2,3] add(x, y)\n}\n",
     "product": "HloModule m\nENTRY e {\n  x = f32[200,300] parameter(0)\n  y = f32[300,70] parameter(1)\n"
@@ -42,7 +44,8 @@ print(json.dumps(found))
 
 
 def once(name, how):
-    done = subprocess.run([sys.executable, "-c", CHILD], input=json.dumps([name, PROGRAMS[name], how]), capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", CHILD], input=json.dumps([name, PROGRAMS[name], how]), capture_output=True, text=True,
+                          env=keeping_bytecode())
     if done.returncode:
         sys.exit(done.stderr)
     return json.loads(done.stdout)

@@ -243,9 +243,14 @@ def interpreters(options):
     return found
 
 
+def keeping_bytecode():
+    """This process's environment, in which modules of a checkout are compiled once, as those of installed packages are."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def environment(threads=2):
     paths = [str(ROOT / "python"), str(ROOT / "benchmarks"), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
+    return {**keeping_bytecode(), "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
 
 
 def run_jobs(options, groups, engines=None, rounds=None):

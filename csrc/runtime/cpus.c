@@ -57,7 +57,7 @@ static uint32_t folder_cpus(const char *folder) {
  * be there, so a missing folder counts as no quota. */
 static uint32_t hierarchy_cpus(const char *mount, const char *controller, const char *group) {
   char folder[PATH_ROOM];
-  int n = snprintf(folder, sizeof folder, "%s%s%s", mount, controller, group);
+  int n = snprintf(folder, sizeof folder, "%s%s%s", mount, controller, strcmp(group, "/") ? group : "");
   size_t root = strlen(mount) + strlen(controller);
   if (n < 0 || (size_t)n >= sizeof folder) return UINT32_MAX;
   uint32_t least = UINT32_MAX;
@@ -91,9 +91,11 @@ static uint32_t line_cpus(char *line, const char *mount) {
     return plain < hybrid ? plain : hybrid;
   }
   if (!lists_cpu(controllers)) return UINT32_MAX;
+  uint32_t single = hierarchy_cpus(mount, "/cpu", group);
+  if (strcmp(controllers, "cpu") == 0) return single;
   char name[LINE_ROOM + 1];
   snprintf(name, sizeof name, "/%s", controllers);
-  uint32_t joint = hierarchy_cpus(mount, name, group), single = hierarchy_cpus(mount, "/cpu", group);
+  uint32_t joint = hierarchy_cpus(mount, name, group);
   return joint < single ? joint : single;
 }
 

@@ -80,7 +80,7 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
     """
     if isinstance(src, Module):
         return src
-    if not isinstance(src, bytes) or src[:1] == b"\xef":
+    if not _is_plainly_text(src):
         from .program import source
 
         src = source(src)
@@ -97,6 +97,13 @@ def parse(src, *, format="auto", allow_unregistered=False, strict=False, documen
         from .program import with_hint
 
         raise with_hint(error, src)
+
+
+def _is_plainly_text(src):
+    """Whether it is what the core reads, as it is: bytes, or a text that is not the name of a file; without a mark of its encoding."""
+    if isinstance(src, bytes):
+        return src[:1] != b"\xef"
+    return isinstance(src, str) and "\n" in src and src[0] != "\ufeff"
 
 
 def interpret(module, *arrays, seed=0, replica=0, partition=0, progress=None, probes=None, async_order="eager", **named):
