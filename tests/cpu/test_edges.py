@@ -295,3 +295,21 @@ def test_edges_of_what_is_empty():
         arg = np.zeros((0, 40) if "s32[0,40]" in body else 3000, np.int32)
         for options in ({}, {"passes": False}):
             assert same_bits(leaves(xlac.compile(parsed, **options)(arg)), leaves(xlac.interpret(parsed, arg)))
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f32", "f64", "s8"])
+@pytest.mark.parametrize("low", [-1, 0, 1])
+def test_a_concatenation_within_a_pad_whose_short_rows_stay_whole(kind, low):
+    """Found by a long run: rows too short to be cut go across the edges of the pad, and there the parts of the concatenation are chosen from
+    within it, where one of them may not be there at all."""
+    body = f"""
+  x = {kind}[2,5,70] parameter(0)
+  z = {kind}[] constant(3)
+  c = {kind}[2,10,70] concatenate(x, x), dimensions={{1}}
+  p = {kind}[5,{12 + low},73] pad(c, z), padding=2_1x{low}_2x2_1
+  ROOT q = {kind}[5,{12 + low},73] negate(p)"""
+    x = np.arange(700).reshape(2, 5, 70) % 101
+    parsed = xlac.parse(f"HloModule m\nENTRY e {{{body}\n}}")
+    x = x.astype(xlac._core.numpy_dtype(kind))
+    for options in ({}, {"threads": 3}):
+        assert same_bits(leaves(xlac.compile(parsed, **options)(x)), leaves(xlac.interpret(parsed, x)))

@@ -58,12 +58,23 @@ static bool cut_misses(const kernel *k, const kernel_box *box, const kernel_box 
   return false;
 }
 
+/* Where in the part there is v: its box may end within it. */
+static kernel_box cut_asked(const kernel *k, const kernel_value *v, const kernel_box *part) {
+  kernel_box asked = *part;
+  for (uint32_t d = 0; v->box && d < k->rank; d++) {
+    if (v->box->from[d] > asked.from[d]) asked.from[d] = v->box->from[d];
+    if (v->box->to[d] < asked.to[d]) asked.to[d] = v->box->to[d];
+  }
+  return asked;
+}
+
 /* The value that v is within the part, which may be another one; NAT_NONE where it is not there. */
 static uint32_t cut_resolve(const kernel *k, const kernel_box *part, const uint32_t *is, uint32_t i) {
   const kernel_value *v = &k->values[i];
-  if (v->kind == KERNEL_PICK && cut_has(k, v->pick, part)) return is[v->in[0]];
-  if (v->kind == KERNEL_PICK && cut_misses(k, v->pick, part)) return is[v->in[1]];
   if (v->box && cut_misses(k, v->box, part)) return NAT_NONE;
+  kernel_box asked = cut_asked(k, v, part);
+  if (v->kind == KERNEL_PICK && cut_has(k, v->pick, &asked)) return is[v->in[0]];
+  if (v->kind == KERNEL_PICK && cut_misses(k, v->pick, &asked)) return is[v->in[1]];
   for (uint32_t j = 0; j < v->n_in; j++)
     if (is[v->in[j]] == NAT_NONE) return NAT_NONE;
   return i;
@@ -80,7 +91,7 @@ static const kernel_box *cut_rest(const kernel *k, const kernel_box *box, const 
   return rest;
 }
 
-/* k within the part alone: the values that its stores need there. NULL when out of memory. */
+/* k within the part alone: the values that its stores need there. NULL when out of memory, or one is not there. */
 static const kernel *cut_kernel(const kernel *k, const kernel_box *part, base_arena *arena) {
   uint32_t *is = BASE_ARRAY(arena, uint32_t, k->n_values), *to = BASE_ARRAY(arena, uint32_t, k->n_values), n = 0;
   kernel *own = base_arena_memdup(arena, k, sizeof *k);
@@ -89,7 +100,10 @@ static const kernel *cut_kernel(const kernel *k, const kernel_box *part, base_ar
   bool failed = !is || !to || !own || !values || !stores;
   if (failed) return NULL;
   for (uint32_t i = 0; i < k->n_values; i++) is[i] = cut_resolve(k, part, is, i), to[i] = 0;
-  for (uint32_t i = 0; i < k->n_stores; i++) to[is[stores[i].value]] = 1;
+  for (uint32_t i = 0; i < k->n_stores; i++) {
+    if (is[stores[i].value] == NAT_NONE) return NULL;
+    to[is[stores[i].value]] = 1;
+  }
   for (uint32_t i = k->n_values; i-- > 0;)
     for (uint32_t j = 0; to[i] && j < k->values[i].n_in; j++) to[is[k->values[i].in[j]]] = 1;
   for (uint32_t i = 0; i < k->n_values; i++) {
