@@ -337,7 +337,8 @@ static void turns_place_results(turns_round *r, cpu_turn *t, const plan_step *s)
     const plan_buffer *b = &p->buffers[s->out[i]];
     void *block = NULL;
     if (b->bytes < TURN_RESULT) continue;
-    if (b->place == PLAN_FRAME) block = turns_place(r, s, s->out[i], member);
+    if (b->place == PLAN_FRAME || (b->place == PLAN_RESULT && b->borrowed))
+      block = turns_place(r, s, s->out[i], member);
     if (member < r->n && turn_leaves(t, s->out[i])) block = turn_pointers(&r->turns[member])[s->out[i]];
     if (block) turn_pointers(t)[s->out[i]] = block;
   }

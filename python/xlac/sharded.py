@@ -236,9 +236,9 @@ class Layout:
         said = json.loads(executable._sharding())
         self.arguments = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(arguments, said["arguments"])]
         self.results = [leaf and Leaf(*leaf, row["sharding"]) for leaf, row in zip(results, said["results"])]
-        # Of results without a sharding each device has its own, which the program does not say to be alike; of all others those that have the
-        # same part share one.
-        self.apart = tuple(i for i, leaf in enumerate(self.results) if leaf and leaf.sharding is None)
+        # Devices that have the same part of a result share it, but where no sharding is told of anything: such programs are each device's own.
+        told = any(leaf and leaf.sharding is not None for leaf in self.arguments + self.results)
+        self.apart = () if told else tuple(range(len(self.results)))
         self.names = [port.name for port in executable.inputs]
         self.fits = [None] * len(self.arguments)  # by argument: the Leaf last found to be cut just so
         self.tuple = executable._copy_module().entry.root.bare_type.startswith("(")
