@@ -49,6 +49,22 @@ def agree(text, *arrays, threads=1):
             raise AssertionError(f"{text}\n{len(wrong)} of {g.size} differ, first at {wrong[:4]}: {g.ravel()[wrong[:4]]}, not {w.ravel()[wrong[:4]]}")
 
 
+# --- functions by interval ---
+
+@pytest.mark.parametrize("opcode", ("tanh", "erf"))
+def test_functions_by_interval(opcode):
+    """Every lane has the coefficients of its own interval; none of them falls, nor the step to the next, and the end is 1."""
+    first, end = (int(np.float32(x).view(np.uint32)) for x in (2**-6, 20))
+    rising = np.concatenate([np.arange(first, end, 211, dtype=np.uint32).view(np.float32), np.array([1e30, np.inf], np.float32)])
+    mixed = np.random.default_rng(0).permutation(rising) * np.float32(-1)
+    text = "HloModule m\nENTRY e {{\n  x = f32[{n}] parameter(0)\n  ROOT r = f32[{n}] {opcode}(x)\n}}\n".format(n=rising.size, opcode=opcode)
+    compiled = xlac.compile(text)
+    values = np.asarray(compiled(rising))
+    assert (np.diff(values) >= 0).all() and (values[-2:] == 1).all()
+    want = np.asarray(xlac.compile(text, device="interp")(mixed))
+    np.testing.assert_array_equal(np.asarray(compiled(mixed)).view(np.uint32), want.view(np.uint32))
+
+
 # --- kernels ---
 
 FLOATS = ("f32", "f64", "bf16", "f16")

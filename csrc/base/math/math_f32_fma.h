@@ -112,17 +112,94 @@ MATH_INLINE float MF(quotient)(float n, float nl, float d, float dl) {
   return MF_FMA(MF_FMA(-q, d, n) + MF_FMA(-q, dl, nl), inverse, q);
 }
 
-/* (1 - z) / (1 + z), z = e^-2|x|. Near 0 an odd polynomial. */
+/* tanh and erf by interval: four from each power of two to the next, the first below the least of them, the last up to
+ * where the result is 1. In each the function is value + d (c1 + c2 d + ...), d the distance from a center where the
+ * function is so near a f32 that value is it; in the first one x itself is the value. Tables are read at the low four
+ * bits of a number, as vector instructions do. */
 MATH_INLINE float MF(tanh)(float x) {
-  float a = __builtin_fabsf(x), square = x * x, p = 0x1.33181ep-6f;
-  MF(exp_parts) e = MF(exp_reduced)(MF(bound)(-2 * a, -20, 0));
-  float s = MF(power_of_two)(e.k), z = s * e.h, low = s * e.l, n = 1 - z, d = 1 + z;
-  float far = MF(quotient)(n, ((1 - n) - z) - low, d, ((1 - d) + z) + low);
-  p = MF_FMA(p, square, -0x1.b6c7p-5f);
-  p = MF_FMA(p, square, 0x1.1105fp-3f);
-  p = MF_FMA(p, square, -0x1.55553ep-2f);
-  float near = MF_FMA(a * square, p, a);
-  return __builtin_copysignf(a < 0.4f ? near : far, x);
+  static const float center[16] = {0x1.1fc3ecp+1f, 0x1.615d86p+1f, 0x1.a1e76cp+1f, 0x1.dea94ep+1f,
+                                   0x1.1dd45p+2f,  0x1.5d13ccp+2f, 0x1.ddc88p+2f,  0,
+                                   0x1.229d04p-1f, 0x1.6033e2p-1f, 0x1.a0d0e6p-1f, 0x1.df65b8p-1f,
+                                   0x1.1e33e2p+0f, 0x1.5cf04cp+0f, 0x1.9cd65cp+0f, 0x1.e26bdcp+0f},
+                     value[16] = {0x1.f4b56p-1f,  0x1.fbeb78p-1f, 0x1.fe81fep-1f, 0x1.ff6c08p-1f,
+                                  0x1.ffdd62p-1f, 0x1.fffb34p-1f, 0x1.ffffeap-1f, 0,
+                                  0x1.06f644p-1f, 0x1.31794cp-1f, 0x1.57fbbap-1f, 0x1.779104p-1f,
+                                  0x1.9d1d64p-1f, 0x1.c112dp-1f,  0x1.d8db8ep-1f, 0x1.e8e6f2p-1f},
+                     c1[16] = {0x1.655802p-5f, 0x1.0417a4p-6f,  0x1.7d7384p-8f,  0x1.27c542p-9f,
+                               0x1.14e7ep-11f, 0x1.32ffc8p-14f, 0x1.67efe6p-20f, 0,
+                               0x1.78f18p-1f,  0x1.49beep-1f,   0x1.18e5bep-1f,  0x1.d905d4p-2f,
+                               0x1.655828p-2f, 0x1.d87a02p-3f,  0x1.2d2b5p-3f,   0x1.693ad4p-4f},
+                     c2[16] = {-0x1.5d768ep-5f,  -0x1.02051p-6f,   -0x1.7c5718p-8f,  -0x1.276faep-9f,
+                               -0x1.14d11ep-11f, -0x1.32f732p-14f, -0x1.603554p-20f, -0x1.55554ep-2f,
+                               -0x1.8331d8p-2f,  -0x1.8978aep-2f,  -0x1.796fcap-2f,  -0x1.5af9c4p-2f,
+                               -0x1.205412p-2f,  -0x1.9e685ep-3f,  -0x1.162502p-3f,  -0x1.58eeccp-4f},
+                     c3[16] = {0x1.bd4a32p-6f,  0x1.52858p-7f,   0x1.f822f4p-9f,  0x1.8900d6p-10f,
+                               0x1.70922ap-12f, 0x1.98eee4p-15f, 0x1.a0ef94p-21f, 0x1.110f36p-3f,
+                               -0x1.a37af6p-5f, 0x1.dd55a8p-7f,  0x1.0941c6p-4f,  0x1.836092p-4f,
+                               0x1.c61c08p-4f,  0x1.9bf7fcp-4f,  0x1.38fbcep-4f,  0x1.a1ed1ap-5f},
+                     c4[16] = {-0x1.94f9e8p-7f,  -0x1.479a2ap-8f,  -0x1.f21938p-10f, -0x1.874f44p-11f,
+                               -0x1.711facp-13f, -0x1.9a3ac2p-16f, -0x1.cb28f8p-22f, -0x1.b996b8p-5f,
+                               0x1.38504ap-3f,   0x1.e94858p-4f,   0x1.42ac5ap-4f,   0x1.65536ep-5f,
+                               0x1.1ece3ap-8f,   -0x1.542562p-6f,  -0x1.9ebffp-6f,   -0x1.52bdf8p-6f},
+                     c5[16] = {0x1.051bf2p-8f,  0x1.ecb92ep-10f, 0x1.888242p-11f, 0x1.392198p-12f,
+                               0x1.31a72p-14f,  0x1.538caep-17f, 0x1.110ccap-22f, 0x1.5d5d54p-6f,
+                               -0x1.6b57e8p-5f, -0x1.ea336p-5f,  -0x1.0133dap-4f, -0x1.b76ed8p-5f,
+                               -0x1.0c9662p-5f, -0x1.50f904p-7f, 0x1.1f9236p-10f, 0x1.3072c8p-8f},
+                     c6[16] = {-0x1.7bda6ep-11f, -0x1.1dff6ap-11f, -0x1.001ff8p-12f, -0x1.91424ap-14f,
+                               -0x1.7c4c58p-16f, -0x1.9f15ap-19f,  -0x1.341d66p-24f, -0x1.b5c606p-8f,
+                               -0x1.de627ep-5f,  -0x1.56406ep-6f,  0x1.98f70cp-4f,   0x1.6a5a06p-7f,
+                               0x1.3fb25ep-6f,   0x1.677efap-7f,   0x1.38e5aap-8f,   0x1.cee728p-10f};
+  float a = __builtin_fabsf(x);
+  int32_t i = (int32_t)(base_f32_bits(a) >> 21);
+  i = i < 503 ? 503 : i;
+  i = i > 518 ? 518 : i;
+  float d = (a > 9.0625f ? 9.0625f : a) - center[i & 15], v = a < 0.5f ? a * a : d, p = c6[i & 15];
+  p = MF_FMA(p, v, c5[i & 15]);
+  p = MF_FMA(p, v, c4[i & 15]);
+  p = MF_FMA(p, v, c3[i & 15]);
+  p = MF_FMA(p, v, c2[i & 15]);
+  p = MF_FMA(p, v, c1[i & 15]);
+  return __builtin_copysignf(MF_FMA(p, d, a < 0.5f ? a : value[i & 15]), x);
+}
+MATH_INLINE float MF(erf)(float x) {
+  static const float
+      center[16] = {0x1.214fep+1f,  0x1.63036ap+1f, 0x1.c5b4e8p+1f, 0,
+                    0x1.200832p-2f, 0x1.61a74p-2f,  0x1.9cfc96p-2f, 0x1.e28b44p-2f,
+                    0x1.2098eap-1f, 0x1.61b7a4p-1f, 0x1.a1596ep-1f, 0x1.deeeeep-1f,
+                    0x1.1ea692p+0f, 0x1.6147aep+0f, 0x1.9e963p+0f,  0x1.defdf4p+0f},
+      value[16] = {0x1.ff49a8p-1f, 0x1.fff482p-1f, 0x1.ffffeep-1f, 0,
+                   0x1.3ca334p-2f, 0x1.7fbdb4p-2f, 0x1.b9ed06p-2f, 0x1.fabce4p-2f,
+                   0x1.263652p-1f, 0x1.57c6c8p-1f, 0x1.8082bep-1f, 0x1.a0d4e8p-1f,
+                   0x1.c5fda2p-1f, 0x1.e5e56ep-1f, 0x1.f4bbd2p-1f, 0x1.fbd4aep-1f},
+      c1[16] = {0x1.beee64p-8f, 0x1.0de77p-11f, 0x1.0c874ap-18f, 0x1.06eba8p-3f, 0x1.0ae41cp+0f, 0x1.0062bep+0f,
+                0x1.eb00cp-1f,  0x1.ceaf3p-1f,  0x1.a479cap-1f,  0x1.6676b4p-1f, 0x1.2946aap-1f, 0x1.e1aa5ap-2f,
+                0x1.49caap-2f,  0x1.581facp-3f, 0x1.4f925ap-4f,  0x1.16e41p-5f},
+      c2[16] = {-0x1.f915c2p-7f, -0x1.76515ap-10f, -0x1.e4da5ap-17f, -0x1.0f1bd4p-21f, -0x1.2c4986p-2f, -0x1.623012p-2f,
+                -0x1.8c0d52p-2f, -0x1.b4114p-2f,   -0x1.da03f2p-2f,  -0x1.ef4ac4p-2f,  -0x1.e4a3d8p-2f, -0x1.c28ec6p-2f,
+                -0x1.7146f4p-2f, -0x1.dae41ap-3f,  -0x1.0fb9c8p-3f,  -0x1.04e93cp-4f},
+      c3[16] = {0x1.57546ep-6f,  0x1.4353c8p-9f,  0x1.efd2dap-16f, -0x1.811eeap-2f, -0x1.2b884p-2f, -0x1.044e1cp-2f,
+                -0x1.b9b52cp-3f, -0x1.56ed46p-3f, -0x1.98c692p-4f, -0x1.5bb0a8p-7f, 0x1.04bc8p-4f,  0x1.e1aad2p-4f,
+                0x1.4b750cp-3f,  0x1.42310cp-3f,  0x1.dae23ap-4f,  0x1.16fa4ep-4f},
+      c4[16] = {-0x1.2fefdep-6f, -0x1.814d2p-9f,  -0x1.6c5af4p-15f, -0x1.410a1cp-11f, 0x1.23aaecp-3f, 0x1.4dc2d8p-3f,
+                0x1.69ed54p-3f,  0x1.7c2a72p-3f,  0x1.746fd2p-3f,   0x1.5168a2p-3f,   0x1.0d77aep-3f, 0x1.77147cp-4f,
+                0x1.e4d81ep-6f,  -0x1.ffc5b6p-6f, -0x1.96b9b2p-5f,  -0x1.5c1078p-5f},
+      c5[16] = {0x1.55372p-7f,   0x1.534c1cp-9f,  0x1.5ba5d8p-14f, 0x1.e2ea78p-4f,  0x1.ec7822p-5f,  0x1.ea925cp-5f,
+                0x1.511be2p-5f,  0x1.062feep-6f,  -0x1.6136d2p-7f, -0x1.4f9de8p-5f, -0x1.009a66p-4f, -0x1.1be2f6p-4f,
+                -0x1.f88938p-5f, -0x1.eaf6eap-6f, -0x1.67c1f4p-9f, 0x1.6f5b5p-7f},
+      c6[16] = {-0x1.6b2224p-9f, -0x1.b46ee4p-10f, -0x1.94a4eep-14f, -0x1.372ab4p-6f, -0x1.2ba84ep+1f, -0x1.29939ep+1f,
+                -0x1.45700cp+1f, -0x1.428d8ap+1f,  0x1.96013p-5f,    -0x1.40637ap-7f, 0x1.0f8b06p-6f,  0x1.7e8ff6p-7f,
+                0x1.f65c4p-7f,   0x1.5c1b54p-6f,   0x1.d76b7ap-7f,   0x1.22b49cp-8f};
+  float a = __builtin_fabsf(x);
+  int32_t i = (int32_t)(base_f32_bits(a) >> 21);
+  i = i < 499 ? 499 : i;
+  i = i > 514 ? 514 : i;
+  float v = (a > 4 ? 4 : a) - center[i & 15], p = c6[i & 15];
+  p = MF_FMA(p, v, c5[i & 15]);
+  p = MF_FMA(p, v, c4[i & 15]);
+  p = MF_FMA(p, v, c3[i & 15]);
+  p = MF_FMA(p, v, c2[i & 15]);
+  p = MF_FMA(p, v, c1[i & 15]);
+  return __builtin_copysignf(MF_FMA(p, v, a < 0.25f ? a : value[i & 15]), x);
 }
 
 /* 1 / (1 + z) or z / (1 + z), z = e^-|x|. Beyond 29 the 1 of 1 + z is all that counts: there it is of 2^-44 h, so that
@@ -134,30 +211,6 @@ MATH_INLINE float MF(logistic)(float x) {
   float near = MF(quotient)(x < 0 ? z : 1, x < 0 ? low : 0, d, ((1 - d) + z) + low);
   float rest = x < -29 ? MF(power_of_two)(e.k + 44) : 1, least = x < -87.75f ? 0x1p-126f : 0;
   return base_f32_of(base_f32_bits(MF_FMA(near, rest, least)) - base_f32_bits(least));
-}
-
-/* Up to 1 an odd polynomial; beyond 1 - e^p, p a polynomial whose error is of 0.16. */
-MATH_INLINE float MF(erf)(float x) {
-  float a = __builtin_fabsf(x), b = a < 4 ? a : 4, z = a * a, p = -0x1.1f5a36p-19f, q = -0x1.6bd974p-16f;
-  p = MF_FMA(p, z, 0x1.69473p-14f);
-  p = MF_FMA(p, z, -0x1.a988ep-11f);
-  p = MF_FMA(p, z, 0x1.5481dcp-8f);
-  p = MF_FMA(p, z, -0x1.b8043cp-6f);
-  p = MF_FMA(p, z, 0x1.ce2d74p-4f);
-  p = MF_FMA(p, z, -0x1.812740p-2f);
-  p = MF_FMA(p, z, 0x1.06eba8p-3f);
-  float near = MF_FMA(p, a, a);
-  q = MF_FMA(q, b, 0x1.cec866p-12f);
-  q = MF_FMA(q, b, -0x1.138ddcp-8f);
-  q = MF_FMA(q, b, 0x1.9d0404p-6f);
-  q = MF_FMA(q, b, -0x1.bc1594p-4f);
-  q = MF_FMA(q, b, -0x1.443556p-1f);
-  q = MF_FMA(q, b, -0x1.212c12p+0f);
-  q = MF_FMA(q, b, 0x1.8a7e3ap-13f);
-  MF(exp_parts) e = MF(exp_reduced)(q);
-  float s = MF(power_of_two)(e.k), c = s * e.h, far = 1 - c;
-  far += ((1 - far) - c) - s * e.l;
-  return x != x ? x : __builtin_copysignf(a < 1 ? near : far, x);
 }
 
 /* z + 1 / z of z = e^|x| / 2^2, so that 2^128 is in range; halves of both, times 4. */

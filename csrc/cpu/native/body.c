@@ -1,13 +1,13 @@
 /* Building bodies: values are found again by their contents, so that what is written twice is computed once. */
 #include "body.h"
 
-enum { NAT_TABLE = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
+enum { NAT_FOUND = 2 * NAT_MAX_VALUES, NAT_FEW = 256 };
 #define NAT_FORGOTTEN (NAT_NONE - 1) /* in the table: there was a value */
 
 bool nat_begin(nat_body *b, const kernel *k, const nat_target *target, uint32_t widest, base_arena *arena) {
   *b = (nat_body){
       .arena = arena, .k = k, .target = target, .lanes = target->vector / widest, .turns = 1, .n_found = 4 * NAT_FEW};
-  while ((!k || b->n_found < 128 * k->n_values) && b->n_found < NAT_TABLE) b->n_found *= 2;
+  while ((!k || b->n_found < 128 * k->n_values) && b->n_found < NAT_FOUND) b->n_found *= 2;
   b->values = BASE_ARRAY(arena, nat_value, b->n_found / 2);
   b->found = base_arena_alloc(arena, b->n_found * sizeof *b->found);
   b->failed = !b->values || !b->found;
@@ -56,6 +56,11 @@ uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits) {
                                 .steady = true,
                                 .in = {NAT_NONE, NAT_NONE, NAT_NONE},
                                 .bits = bits});
+}
+
+uint32_t nat_table(nat_body *b, uint32_t half) {
+  nat_value v = {.kind = NAT_TABLE, .width = 4, .steady = true, .in = {NAT_NONE, NAT_NONE, NAT_NONE}, .bits = half};
+  return nat_add(b, v);
 }
 
 uint32_t nat_read(nat_body *b, nat_kind kind, uint32_t width, uint32_t stream, uint32_t x, uint32_t mask) {

@@ -45,6 +45,7 @@ typedef enum nat_kind {
   NAT_CONSTANT, /* `bits` in every lane */
   NAT_LOAD, /* lanes from stream number `bits`, whose run begins in[0] elements later, if that is there (steady, s32) */
   NAT_COUNT,   /* the number of the iteration in the run, as s32; steady: of the lane in its vector */
+  NAT_TABLE,   /* a function's numbers from half table `bits` on, as many as the longest register holds; steady */
   NAT_ACC,     /* what fold number `bits` has combined before this vector */
   NAT_RESULT,  /* of loops (loop.h): what carry number `bits` came to */
   NAT_OP,      /* an instruction */
@@ -127,6 +128,8 @@ uint32_t nat_add(nat_body *b, nat_value v);
 /* Values from number `first` on are not found again. */
 void nat_forget(nat_body *b, uint32_t first);
 uint32_t nat_constant(nat_body *b, uint32_t width, uint64_t bits);
+/* Of functions (functions.h): an operand of NAT_PERM, whose places have bits above those that count. */
+uint32_t nat_table(nat_body *b, uint32_t half);
 uint32_t nat_load(nat_body *b, uint32_t width, uint32_t stream);
 /* Any of these: NAT_LOAD, NAT_GATHER, NAT_PART, with up to two operands, or NAT_NONE. */
 uint32_t nat_read(nat_body *b, nat_kind kind, uint32_t width, uint32_t stream, uint32_t x, uint32_t mask);

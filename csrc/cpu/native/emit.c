@@ -202,7 +202,8 @@ static void emit_plan_steady(emit_run *e, const uint8_t *needed) {
   e->n_steps = 0;
   for (uint32_t i = 0; i < e->b->n_once; i++) {
     const nat_value *v = &e->b->values[i];
-    if (needed[i] && v->steady && v->kind != NAT_CONSTANT) emit_add_step(e, EMIT_VALUE, i, 0, 0);
+    if (needed[i] && v->steady && v->kind != NAT_CONSTANT && v->kind != NAT_TABLE)
+      emit_add_step(e, EMIT_VALUE, i, 0, 0);
   }
 }
 

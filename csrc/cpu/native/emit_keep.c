@@ -44,7 +44,7 @@ static uint32_t *keep_count(const emit_run *e, base_arena *scratch) {
     const nat_value *v = &e->b->values[e->steps[i].value];
     for (uint32_t j = 0; j < v->n_in; j++) {
       const nat_value *x = &e->b->values[v->in[j]];
-      if (x->width > 0 && (x->steady || x->kind == NAT_CONSTANT)) uses[v->in[j]]++;
+      if (x->width > 0 && x->kind != NAT_TABLE && (x->steady || x->kind == NAT_CONSTANT)) uses[v->in[j]]++;
     }
   }
   return uses;

@@ -5,6 +5,7 @@
 /* Bytes of the registers that the value's instruction works on. */
 static unsigned emit_length(const emit_run *e, const nat_value *v) {
   uint32_t lane = x86_table[v->op].lane, most = e->target->vector;
+  if (v->n_in == 2 && e->b->values[v->in[1]].kind == NAT_TABLE) return e->target->masks ? 64 : 32;
   uint32_t bytes = e->b->lanes * (lane > v->width ? lane : v->width);
   return lane == 0 || bytes < 16 ? 16 : bytes > most ? most : bytes;
 }

@@ -1,5 +1,6 @@
 /* Where values are while code is emitted, and how they get into registers. */
 #include "emit_inside.h"
+#include "functions.h"
 
 /* General registers: rdi the arguments, rcx the iteration, rdx the last at which a whole vector begins, rax for
  * anything. The others have the pointers of the first streams; from the sixth on they are the caller's, too. */
@@ -90,6 +91,11 @@ static x86_rm emit_constant(emit_run *e, const nat_value *v, bool splat) {
   x86_rm m = x86_constant((int32_t)x86_add_constant(e->c, bytes, n));
   if (splat) m.splat = v->width;
   return m;
+}
+
+/* In memory behind the code always: registers are not saved in their whole length around calls of loops. */
+static x86_rm emit_table(emit_run *e, const nat_value *v) {
+  return x86_constant((int32_t)x86_add_constant(e->c, nat_table_half(v->bits), e->target->masks ? 64 : 32));
 }
 
 /* --- registers --- */
@@ -321,6 +327,7 @@ unsigned emit_pin(emit_run *e, uint32_t value) {
 static bool emit_can_read(const emit_run *e, const x86_row *row, unsigned bytes, uint32_t value, bool last) {
   const nat_value *v = &e->b->values[value];
   const emit_place *p = &e->places[value];
+  if (v->kind == NAT_TABLE) return true;
   if (p->reg < EMIT_REGISTERS || row->lane == 32 || row->lane == 64) return false;
   if (p->slot) return v->width > 0;
   if (v->kind == NAT_CONSTANT) return !e->target->masks || (x86_can_splat(row) && row->lane == v->width);
@@ -333,6 +340,7 @@ x86_rm emit_operand(emit_run *e, const x86_row *row, unsigned bytes, uint32_t va
   if (!emit_can_read(e, row, bytes, value, last)) return x86_reg(emit_pin(e, value));
   if (e->places[value].slot) return emit_slot(e, e->places[value].slot);
   const nat_value *v = &e->b->values[value];
+  if (v->kind == NAT_TABLE) return emit_table(e, v);
   return v->kind == NAT_CONSTANT ? emit_constant(e, v, e->target->masks) : emit_stream(e, (uint32_t)v->bits, v->turn);
 }
 

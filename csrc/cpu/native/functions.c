@@ -18,8 +18,9 @@ enum {
   NAT_STEP_RESIZE,
   NAT_STEP_SINE, /* of any f32 */
   NAT_STEP_COSINE,
-  NAT_STEP_JOIN, /* two f32 to a c64 */
-  NAT_STEP_INNER /* another function, `number`: of which opcode */
+  NAT_STEP_JOIN,  /* two f32 to a c64 */
+  NAT_STEP_TABLE, /* of table `number` what the low four bits of the operand say */
+  NAT_STEP_INNER  /* another function, `number`: of which opcode */
 };
 
 /* in: of a constant, the low and the high byte of its place among nat_numbers. */
@@ -29,13 +30,22 @@ typedef struct nat_step {
 
 static const uint64_t nat_numbers[] = {
 #define NAT_NUMBER(bits) bits,
+#define NAT_TABLE(...)
 #define FUNCTION(...)
 #include "functions.def"
-#undef FUNCTION
+#undef NAT_TABLE
 #undef NAT_NUMBER
 };
 
+static const uint32_t nat_tables[][16] = {
 #define NAT_NUMBER(bits)
+#define NAT_TABLE(...) {__VA_ARGS__},
+#include "functions.def"
+#undef NAT_TABLE
+#undef FUNCTION
+};
+
+#define NAT_TABLE(...)
 #define STEP(op, width, number, a, b, c) {NAT_STEP_##op, width, number, {a, b, c}},
 #define FUNCTION(type, code, widest, ...) static const nat_step nat_##type##_##code[] = {__VA_ARGS__};
 #include "functions.def"
@@ -52,8 +62,23 @@ static const nat_function_row nat_functions[NAT_FUNCTION_TYPES][SCALAR_CODES] = 
   [NAT_##type][SCALAR_##code] = {nat_##type##_##code, sizeof nat_##type##_##code / sizeof(nat_step), widest},
 #include "functions.def"
 #undef FUNCTION
+#undef NAT_TABLE
 #undef NAT_NUMBER
 };
+
+const uint32_t *nat_table_half(uint64_t half) {
+  assert(half < 2 * sizeof nat_tables / sizeof *nat_tables);
+  return nat_tables[half / 2] + half % 2 * 8;
+}
+
+/* A register of AVX-512 holds a table, one of AVX2 half of it: bit 3 of the place chooses between two. */
+static uint32_t nat_pick(nat_body *b, uint32_t table, uint32_t place) {
+  if (b->failed || !nat_has(b, NAT_PERM, 4)) return b->failed = true, 0;
+  uint32_t lower = nat_op2(b, NAT_PERM, 4, place, nat_table(b, 2 * table));
+  if (b->target->masks) return lower;
+  uint32_t upper = nat_op2(b, NAT_PERM, 4, place, nat_table(b, 2 * table + 1));
+  return nat_op(b, NAT_BLEND, 4, lower, upper, nat_shift(b, NAT_SHL, 4, place, 28), 0);
+}
 
 uint32_t nat_function_width(nat_function_type t, scalar_code opcode) {
   return nat_functions[t][opcode].widest;
@@ -80,6 +105,8 @@ static uint32_t nat_function_step(nat_body *b, const nat_step *s, const uint32_t
       return nat_turned(b, s->op == NAT_STEP_SINE ? SCALAR_SINE : SCALAR_COSINE, in[0]);
     case NAT_STEP_JOIN:
       return nat_join(b, (nat_parts){in[0], in[1]});
+    case NAT_STEP_TABLE:
+      return nat_pick(b, s->number, in[0]);
     case NAT_STEP_INNER:
       return nat_function(b, NAT_INNER, (scalar_code)s->number, in);
     case NAT_STEP_RESIZE:

@@ -14,6 +14,9 @@ uint32_t nat_function_width(nat_function_type t, scalar_code opcode);
 /* Its value for the arguments; there is such a function. */
 uint32_t nat_function(nat_body *b, nat_function_type t, scalar_code opcode, const uint32_t *arguments);
 
+/* The numbers of half a table, 8, and of what follows them (NAT_TABLE). */
+const uint32_t *nat_table_half(uint64_t half);
+
 /* lower_op.c: sin, cos or tan of an f32, sin or cos of an f64, by NEAR or INNER and a call. */
 uint32_t nat_turned(nat_body *b, scalar_code opcode, uint32_t x);
 

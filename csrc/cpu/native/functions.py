@@ -253,6 +253,8 @@ class Program:
             return self.select(("b", inputs[0]), no, yes)
         if op == "FCMP" and imm in (1, 14) and t == f"f{width}" and {y, n} == set(inputs):
             return self.step(t, "FMIN" if (imm == 1) == (y == inputs[0]) else "FMAX", width, [y, n])
+        if op == "SGT" and t == "s4" and {y, n} == set(inputs):
+            return self.step(t, "SMAX" if y == inputs[0] else "SMIN", width, [y, n])
         return self.step(t, "SELECT", int(t[1]), [cond[1], y, n])
 
 
@@ -298,7 +300,9 @@ class Reader:
                 raise Strange("a pointer")
             while True:
                 name, value = self.take(), None
-                if self.peek() == "=":
+                if self.peek() == "[":
+                    value = self.table(t)
+                elif self.peek() == "=":
                     self.take()
                     value = self.expression()
                     if t in TYPES:
@@ -322,6 +326,25 @@ class Reader:
         else:
             raise Strange("a statement")
         self.take(";")
+
+    def table(self, t):
+        """[16] = {numbers}: a constant, read at the low four bits of a place."""
+        self.take("[")
+        size = self.take()
+        self.take("]")
+        if size != "16" or t != "float" or self.take() != "=":
+            raise Strange("an array")
+        values = [self.value(part) for part in self.arguments()]
+        return ("table", tuple(int.from_bytes(struct.pack("<f", self.p.convert(v, "f4")[2]), "little") for v in values))
+
+    def read(self, table):
+        """table[place & 15]"""
+        end = closing(self.toks, self.at)
+        place, low = self.toks[self.at + 1:end - 2], self.toks[end - 2:end]
+        self.at = end + 1
+        if table[0] != "table" or len(table[1]) != 16 or low != ["&", "15"]:
+            raise Strange("an array")
+        return self.p.step("f4", "TABLE", 4, [self.p.place(self.value(place))], bits=table[1])
 
     def assigned(self, old, value):
         t = old[1] if old[0] == "undefined" else old[0]
@@ -429,6 +452,8 @@ class Reader:
             return self.call(t)
         if t not in self.names:
             raise Strange("name " + t)
+        if self.peek() == "[":
+            return self.read(self.names[t])
         return self.names[t]
 
     def compound(self):
@@ -563,7 +588,8 @@ def programs(text):
 def written(found):
     lines = ["/* Written by functions.py: elementwise functions of floats as operations on lanes. STEP(op, bytes of a lane, number, operands); a",
              " * CONSTANT's operands are the low and the high byte of its place among the NAT_NUMBERs; the last step of a FUNCTION is its result. A",
-             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27, C8 ones of the parts of c64. */"]
+             " * function is of a type and an opcode; NEAR ones are of f32 below 2^27, C8 ones of the parts of c64. A TABLE's number is its place",
+             " * among the NAT_TABLEs. */"]
     numbers = sorted({step[4] for steps in found.values() for step in steps if step[0] == "CONSTANT"})
     line = ""
     for bits in numbers:
@@ -572,11 +598,14 @@ def written(found):
             line = ""
         line += f"NAT_NUMBER({hex(bits)}) "
     lines.append(line.rstrip())
+    tables = sorted({step[4] for steps in found.values() for step in steps if step[0] == "TABLE"})
+    lines += [f"NAT_TABLE({', '.join(hex(v) for v in table)})" for table in tables]
     for (t, code), steps in found.items():
         lines.append(f"FUNCTION({t.upper()}, {code}, {max(s[1] for s in steps)},")
         line = " "
         for op, width, inputs, imm, bits in steps:
             at = numbers.index(bits) if op == "CONSTANT" else 0
+            imm = tables.index(bits) if op == "TABLE" else imm
             a, b, c = [at % 256, at // 256, 0] if op == "CONSTANT" else [*inputs, 0, 0, 0][:3]
             step = f" STEP({op}, {width}, {imm}, {a}, {b}, {c})"
             if len(line + step) > 150:

@@ -42,17 +42,6 @@ MATH_INLINE float LOOSE(log_f32)(float x) {
   v = x > 0 ? v : x == 0 ? -INFINITY : NAN;
   return x == INFINITY ? x : v;
 }
-/* A polynomial below 0.4, where the quotient would cancel; (1 - e^-2a) / (1 + e^-2a) above. The sign is put on
- * last. */
-MATH_INLINE float LOOSE(tanh_f32)(float x) {
-  float a = __builtin_fabsf(x), square = a * a, p = 0x1.33181ep-6f;
-  float z = LOOSE(exp_bounded)(math_bound_f32_fma(-2 * a, -20, 0)), far = (1 - z) / (1 + z);
-  p = LOOSE_FMA(p, square, -0x1.b6c7p-5f);
-  p = LOOSE_FMA(p, square, 0x1.1105fp-3f);
-  p = LOOSE_FMA(p, square, -0x1.55553ep-2f);
-  float near = LOOSE_FMA(a * square, p, a);
-  return __builtin_copysignf(a < 0.4f ? near : far, x);
-}
 MATH_INLINE float LOOSE(logistic_f32)(float x) {
   return 1 / (1 + LOOSE(exp_bounded)(math_bound_f32_fma(-x, -104, 89)));
 }
@@ -94,7 +83,6 @@ MATH_INLINE float LOOSE(cos_near)(float x) {
   }
 LOOSE_LOOP(exp_f32, float)
 LOOSE_LOOP(log_f32, float)
-LOOSE_LOOP(tanh_f32, float)
 LOOSE_LOOP(logistic_f32, float)
 LOOSE_LOOP(rsqrt_f32, float)
 LOOSE_LOOP(rsqrt_f64, double)
@@ -120,9 +108,11 @@ LOOSE_LOOP(rsqrt_f64, double)
 LOOSE_TURN(sin, LOOSE(sin_near), math_sin_f32)
 LOOSE_TURN(cos, LOOSE(cos_near), math_cos_f32)
 
-vm_fast_one LOOSE_TABLE_F32 = {[SCALAR_EXP] = LOOSE(loop_exp_f32),    [SCALAR_LOG] = LOOSE(loop_log_f32),
-                               [SCALAR_TANH] = LOOSE(loop_tanh_f32),  [SCALAR_LOGISTIC] = LOOSE(loop_logistic_f32),
-                               [SCALAR_SINE] = LOOSE(loop_sin),       [SCALAR_COSINE] = LOOSE(loop_cos),
+vm_fast_one LOOSE_TABLE_F32 = {[SCALAR_EXP] = LOOSE(loop_exp_f32),
+                               [SCALAR_LOG] = LOOSE(loop_log_f32),
+                               [SCALAR_LOGISTIC] = LOOSE(loop_logistic_f32),
+                               [SCALAR_SINE] = LOOSE(loop_sin),
+                               [SCALAR_COSINE] = LOOSE(loop_cos),
                                [SCALAR_RSQRT] = LOOSE(loop_rsqrt_f32)};
 vm_fast_one LOOSE_TABLE_F64 = {[SCALAR_RSQRT] = LOOSE(loop_rsqrt_f64)};
 
