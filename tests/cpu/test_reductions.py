@@ -105,3 +105,32 @@ def test_reducers_of_arrays_of_one_element(n):
     a, b = np.arange(n, dtype=np.float32)[:, None], np.array([5], np.float32)
     same_numbers(xlac.compile(module)(a, b), xlac.interpret(module, a, b))
     assert xlac.interpret(module, a, b).tolist() == [5 + n * (n - 1) / 2]
+
+
+@pytest.mark.parametrize("t", ["f32", "f64"])
+@pytest.mark.parametrize("op", ["maximum", "minimum"])
+def test_extremes_of_short_rows(op, t):
+    """NaN is in a few rows, zeros of both signs are all that others have: rows one by one and many at a time."""
+    rng = np.random.default_rng(0)
+    for n in (4, 5, 6, 7, 8, 9, 15, 16, 33, 63, 64, 65, 95):
+        x = rng.standard_normal((301, n)).astype({"f32": np.float32, "f64": np.float64}[t])
+        x[::3] = np.where(rng.random((101, n)) < 0.9, 0.0 if op == "minimum" else -0.0, -0.0 if op == "minimum" else 0.0)
+        for nans in (False, True):
+            x[250:251, n // 2] = np.nan if nans else x[250, n // 2]
+            text = f"HloModule m\n{BODY.format(t=t, op=op)}\nENTRY e {{\n  x = {t}[301,{n}] parameter(0)\n  z = {t}[] constant({'-' * (op == 'maximum')}inf)\n" \
+                   f"  ROOT y = {t}[301] reduce(x, z), dimensions={{1}}, to_apply=r\n}}\n"
+            got, want = (np.asarray(xlac.compile(text, device=d)(x)) for d in ("cpu", "interp"))
+            np.testing.assert_array_equal(got, want)
+            np.testing.assert_array_equal(np.signbit(got[got == 0]), np.signbit(want[want == 0]))
+            assert np.isnan(got).sum() == nans
+
+
+@pytest.mark.parametrize("op", ["and", "or"])
+def test_truth_along_rows(op):
+    """One element decides, wherever it is."""
+    x = np.full((300, 700), op == "and")
+    for row in range(1, 300):
+        x[row, row * 7 % 700] = op == "or"
+    text = f"HloModule m\n{BODY.format(t='pred', op=op)}\nENTRY e {{\n  x = pred[300,700] parameter(0)\n  z = pred[] constant({'true' if op == 'and' else 'false'})\n" \
+           "  n = pred[300,700] not(x)\n  b = pred[300,700] not(n)\n  ROOT y = pred[300] reduce(b, z), dimensions={1}, to_apply=r\n}\n"
+    np.testing.assert_array_equal(np.asarray(xlac.compile(text)(x)), np.arange(300) == 0 if op == "and" else np.arange(300) != 0)

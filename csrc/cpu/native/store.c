@@ -206,9 +206,11 @@ static cpu_native_kernel *cpu_native_try(cpu_native_store *s, const kernel *k, c
   return n;
 }
 
-/* Whether rows that are short have enough to do: ops, and, where there are some, what combines their values. */
+/* Whether rows that are short have enough to do: ops, and, where there are some, what combines their values; or are
+ * combined many at a time (cpu_native_run_lanes), where the VM begins anew for each. */
 static bool store_rows_are_worth(const kernel *k) {
   int64_t row = k->extents[k->rank - 1], ops = 0;
+  if (k->reduction && nat_best_way(k) == CPU_NATIVE_LANES && row == k->reduction->reduced) return true;
   for (uint32_t i = 0; i < k->n_values; i++) ops += k->values[i].kind == KERNEL_OP;
   for (uint32_t i = 0, n = ops ? k->n_stores : 0; i < n; i++) ops += k->stores[i].by != SCALAR_NONE;
   return row >= NATIVE_SHORTEST && ops * row >= NATIVE_MIN_OPS;

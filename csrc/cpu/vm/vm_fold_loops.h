@@ -143,7 +143,7 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
     }                                        \
     to[row] = s;                             \
   }
-#define FOLD_ROWS(name, op)                                                           \
+#define FOLD_ROWS(name, op, done)                                                     \
   static void FOLD(name##_rows)(int64_t rows, int64_t n, const void *in, void *out) { \
     T columns[CPU_VM_SHORT_RUN * FOLD(half)] __attribute__((aligned(64)));            \
     const T *x = in;                                                                  \
@@ -156,11 +156,12 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
       FOLD_ROWS_OF(3, op)                                                             \
       return;                                                                         \
     }                                                                                 \
-    if (n == 4) {                                                                     \
+    int64_t row = done;                                                               \
+    if (n == 4 && row == 0) {                                                         \
       FOLD_ROWS_OF(4, op)                                                             \
       return;                                                                         \
     }                                                                                 \
-    int64_t row = 0;                                                                  \
+                                                                                      \
     for (; n > 4 && row + FOLD(half) <= rows; row += FOLD(half)) {                    \
       T *s = columns;                                                                 \
       FOLD(turn)(n, x + row * n, columns);                                            \
@@ -205,8 +206,8 @@ FOLD_PRODUCTS(add_products)
 FOLD_SUM(multiply, FOLD_MULTIPLY, *)
 FOLD_MANY_BY_HALVES(add, FOLD_ADD)
 FOLD_MANY(multiply, FOLD_MULTIPLY, 0)
-FOLD_ROWS(add, FOLD_ADD)
-FOLD_ROWS(multiply, FOLD_MULTIPLY)
+FOLD_ROWS(add, FOLD_ADD, 0)
+FOLD_ROWS(multiply, FOLD_MULTIPLY, 0)
 
 /* Extremes as by math_max and math_min: NaN where there is one, and -0 below 0. The largest of the sizes shows a NaN;
  * where the result is zero, the bits of all together show whether both zeros were there. */
@@ -250,9 +251,52 @@ typedef struct FOLD(extreme) {
 FOLD_EXTREME(maximum, math_max, >, &)
 FOLD_EXTREME(minimum, math_min, <, |)
 FOLD_MANY_BY_HALVES(maximum, math_max)
-FOLD_MANY(minimum, math_min, 0)
-FOLD_ROWS(maximum, math_max)
-FOLD_ROWS(minimum, math_min)
+FOLD_MANY_BY_HALVES(minimum, math_min)
+
+/* Extremes have no order: four lanes of a row are combined with the next four, the last of which may come twice, and
+ * four rows are turned. A block with a NaN is left: gives how many rows are done. */
+typedef S FOLD(four_bits) __attribute__((vector_size(4 * sizeof(S)), aligned(sizeof(S)), may_alias));
+#define FOLD_BETTER(best, BETTER, next) \
+  ((FOLD(four))FOLD_CHOOSE((FOLD(four_bits))((next)BETTER(best)), (FOLD(four_bits))(next), (FOLD(four_bits))(best)))
+#define FOLD_QUICK(name, BETTER, BITS)                                                                                \
+  static int64_t FOLD(name##_quick)(int64_t rows, int64_t n, const T *x, T *to) {                                     \
+    S strange = 0;                                                                                                    \
+    int64_t row = 0;                                                                                                  \
+    for (int64_t i = 0; i < rows * n; i++) strange |= x[i] != x[i];                                                   \
+    for (; !strange && row + 4 <= rows; row += 4) {                                                                   \
+      FOLD(four) best[4], all[4];                                                                                     \
+      for (int l = 0; l < 4; l++) {                                                                                   \
+        const T *from = x + (row + l) * n;                                                                            \
+        FOLD(four) most = *(const FOLD(four) *)from;                                                                  \
+        FOLD(four_bits) bits = (FOLD(four_bits))most;                                                                 \
+        for (int64_t j = 4; j < n; j += 4) {                                                                          \
+          FOLD(four) next = *(const FOLD(four) *)(from + (j + 4 < n ? j : n - 4));                                    \
+          most = FOLD_BETTER(most, BETTER, next);                                                                     \
+          bits = bits BITS(FOLD(four_bits)) next;                                                                     \
+        }                                                                                                             \
+        best[l] = most, all[l] = (FOLD(four))bits;                                                                    \
+      }                                                                                                               \
+      CPU_TURN_SQUARE(FOLD(four), best[0], best[1], best[2], best[3], best[0], best[1], best[2], best[3]);            \
+      CPU_TURN_SQUARE(FOLD(four), all[0], all[1], all[2], all[3], all[0], all[1], all[2], all[3]);                    \
+      FOLD(four) left = FOLD_BETTER(best[0], BETTER, best[1]), right = FOLD_BETTER(best[2], BETTER, best[3]);         \
+      FOLD(four) most = FOLD_BETTER(left, BETTER, right);                                                             \
+      FOLD(four_bits)                                                                                                 \
+      bits = ((FOLD(four_bits))all[0] BITS(FOLD(four_bits)) all[1])BITS((FOLD(four_bits))all[2] BITS(FOLD(four_bits)) \
+                                                                            all[3]);                                  \
+      *(FOLD(four_bits) *)(void *)(to + row) =                                                                        \
+          FOLD_CHOOSE((FOLD(four_bits))(most == 0), bits & FOLD_SIGN, (FOLD(four_bits))most);                         \
+    }                                                                                                                 \
+    return row;                                                                                                       \
+  }
+#if FOLD_WIDTH > 16
+FOLD_QUICK(maximum, >, &)
+FOLD_QUICK(minimum, <, |)
+FOLD_ROWS(maximum, math_max, n < 5 ? 0 : FOLD(maximum_quick)(rows, n, x, to))
+FOLD_ROWS(minimum, math_min, n < 5 ? 0 : FOLD(minimum_quick)(rows, n, x, to))
+#else
+FOLD_ROWS(maximum, math_max, 0)
+FOLD_ROWS(minimum, math_min, 0)
+#endif
 
 /* Products are summed up alone. */
 #define FOLD_PRODUCTS_add FOLD(add_products)
@@ -279,6 +323,8 @@ const vm_fold FOLD_TABLE[VM_FOLD_OPS] = {VM_FOLDS(FOLD_ENTRY)};
 #undef FOLD_ADD
 #undef FOLD_MULTIPLY
 #undef FOLD_EXTREME
+#undef FOLD_BETTER
+#undef FOLD_QUICK
 #undef FOLD_SIGN
 #undef FOLD_CHOOSE
 #undef FOLD_WIDTH

@@ -111,9 +111,15 @@ static void vmr_first(const vmr_acc *a, int64_t n, char *acc, const void *value)
   if (wide != acc) memcpy(acc, wide, (size_t)n * a->bytes);
 }
 
-/* Partial results in `valid` lanes of `from` become one, in lane 0 of acc: halves are combined until one is left. */
+/* Partial results in `valid` lanes of `from` become one, in lane 0 of acc: halves are combined until one is left. Of
+ * truth values one decides. */
 static void vmr_fold(const vmr_acc *a, int64_t valid, char *acc, const char *from) {
   assert(acc && from);
+  bool or_ = a->store->by == SCALAR_OR;
+  if (a->value == XLAC_PRED && a->sum->type == XLAC_PRED && (or_ || a->store->by == SCALAR_AND)) {
+    acc[0] = (char)((memchr(from, or_, (size_t)valid) != NULL) == or_);
+    return;
+  }
   while (valid > 1) {
     int64_t low = (valid + 1) / 2;
     const void *in[2] = {from, from + (size_t)low * a->bytes};
