@@ -143,7 +143,7 @@ static int64_t turns_shared(const turns_round *r, const list_part *part, uint64_
   uint32_t first = 0, n = cpu_part_steps(p, part, &first);
   *given = 0;
   *places = 1;
-  if (r->n < 2 || (part->group && cpu_group_packs_by_rows(part->group))) return 0;
+  if (r->n < 2) return 0;
   for (uint32_t i = 0; i < n && i < CPU_GROUP_GIVEN; i++) {
     if (!turns_may_share(exe, &p->steps[first + i], part->group != NULL)) continue;
     uint32_t found = turns_places(r, &p->steps[first], *given | 1ull << i);
@@ -225,29 +225,61 @@ static void turns_strips(void *ctx, size_t begin, size_t end) {
     }
 }
 
-/* One product of all calls, strip by strip; false: it is not to be done so. */
-static bool turns_by_strips(turns_round *r) {
-  const plan_step *s = r->part->step;
-  cpu_turn *one = r->turns;
-  if (!r->packed || r->part->group) return false;
-  int64_t strips = cpu_gemm_strips(one->run->exe->routines.items[s->routine->number].lines);
-  if (strips < 2) return false;
+/* n pieces of the part for all calls, on all threads; the profile has one call's share of it. */
+static void turns_in_pieces(turns_round *r, size_t n, void (*fn)(void *ctx, size_t begin, size_t end)) {
+  const cpu_turn *one = r->turns;
+  const plan_program *p = cpu_plan_of(one->run->exe);
   cpu_profile *profile = one->run->profile;
   double begun = profile ? cpu_profile_now(profile) : 0;
-  size_t n = (size_t)strips * r->packs;
-  rt_parallel_for(r->pool, n, r->pool ? 1 : n, turns_strips, r);
-  if (profile) { /* one call's share of it */
+  uint64_t work = 1;
+  uint32_t first = 0, steps = cpu_part_steps(p, r->part, &first);
+  rt_parallel_for(r->pool, n, r->pool ? 1 : n, fn, r);
+  for (uint32_t k = first; k < first + steps; k++)
+    work += (p->steps[k].kind == PLAN_ROUTINE ? p->steps[k].routine->work : (uint64_t)p->steps[k].kernel->count) / 16;
+  if (profile) {
     double now = cpu_profile_now(profile);
     cpu_event e = {.start = now - (now - begun) / r->n, .depth = one->run->depth, .lane = one->run->lane};
-    cpu_profile_add(profile, cpu_plan_of(one->run->exe), s, e);
+    cpu_profile_add(profile, p, &p->steps[first], e);
   }
   for (uint32_t i = 0; i < r->n; i++) {
     cpu_turn *t = &r->turns[i];
-    t->status = interp_tick(&t->run->ctx, s->routine->work / 16 + 1);
+    t->run->ran.groups += r->part->group != NULL;
+    t->status = interp_tick(&t->run->ctx, work);
     t->shares = false;
     t->part++;
   }
+}
+
+/* One product of all calls, strip by strip; false: it is not to be done so. */
+static bool turns_by_strips(turns_round *r) {
+  if (!r->packed || r->part->group) return false;
+  const cpu_executable *exe = r->turns->run->exe;
+  int64_t strips = cpu_gemm_strips(exe->routines.items[r->part->step->routine->number].lines);
+  if (strips < 2) return false;
+  turns_in_pieces(r, (size_t)strips * r->packs, turns_strips);
   return true;
+}
+
+/* For rt_parallel_for: ranges of the group's rows, each for all calls. */
+static void turns_ranges(void *ctx, size_t begin, size_t end) {
+  const turns_round *r = ctx;
+  void *const **pointers = __builtin_alloca(r->n * sizeof *pointers);
+  for (uint32_t i = 0; i < r->n; i++) pointers[i] = turn_pointers(&r->turns[i]);
+  for (size_t i = begin; i < end; i++)
+    cpu_group_run_range(r->turns->run, r->part->group, cpu_plan_of(r->turns->run->exe), pointers, r->n, (int64_t)i);
+}
+
+/* A group whose rows go in ranges (the heads of attention), where all calls read the same: what a range reads is packed
+ * once, and stays in the caches for all of them. false: it is not that. */
+static bool turns_by_ranges(turns_round *r) {
+  const plan_program *p = cpu_plan_of(r->turns->run->exe);
+  uint32_t first = 0, n = cpu_part_steps(p, r->part, &first);
+  int64_t ranges = r->part->group ? cpu_group_ranges(r->part->group) : 0;
+  bool all = ranges > 0 && r->packs == 1 && n <= CPU_GROUP_GIVEN;
+  for (uint32_t k = 0; k < n && all; k++)
+    all = p->steps[first + k].kind != PLAN_ROUTINE || cpu_group_is_given(r->given, k);
+  if (all) turns_in_pieces(r, (size_t)ranges, turns_ranges);
+  return all;
 }
 
 /* What is packed for each call: the given steps' operands, one after another. */
@@ -278,6 +310,7 @@ static void turns_share(turns_round *r) {
   r->part = &turn_list(one)->parts[one->part];
   r->packed_bytes = turns_shared(r, r->part, &r->given, &r->packs);
   assert(r->packed_bytes > 0 && r->packs > 0);
+  if (turns_by_ranges(r)) return;
   r->packed = rt_recycler_take(rt_host_memory(one->run->exe->host), (size_t)r->packed_bytes * r->packs);
   if (r->packed) turns_pack(r);
   if (!turns_by_strips(r)) rt_parallel_for(r->pool, r->n, r->pool ? 1 : r->n, turns_together, r);

@@ -47,6 +47,7 @@ PROGRAMS = {
   %p = stablehlo.sine %o : tensor<512x256xf32>
   return %p : tensor<512x256xf32> }""",
     "alike": test_turns.BLOCK,
+    "attention": test_turns.ATTENTION.replace("512", "64"),
     "halves of weights": test_turns.HALVES,
     "whole weights": test_turns.PRODUCTS.replace('"d"=4', '"d"=8').replace("256x", "512x").replace("0:256", "0:512"),
     "loop": MESH.replace('"x"', '"a"').replace('"y"', '"b"') + f"func.func @main{test_groups.LOOP[1]} {{\n{test_groups.LOOP[0].replace('2000000000', '9')}\n}}",

@@ -327,3 +327,28 @@ def test_results_of_which_nothing_is_said_are_each_devices_own(work):
     w = np.random.default_rng(4).integers(-3, 4, (192, 192)).astype(np.float32)
     for device, found in enumerate(each(text, work, w)):
         np.testing.assert_array_equal(found, w @ w + device)
+
+
+ATTENTION = """sdy.mesh @mesh = <["d"=8]>
+func.func @main(%q: tensor<16x512x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"d"}, {}]>}, %k: tensor<16x512x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"d"}, {}]>},
+    %v: tensor<16x512x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"d"}, {}]>}) -> (tensor<16x512x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"d"}, {}]>}) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %s = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<16x512x32xf32>, tensor<16x512x32xf32>) -> tensor<16x512x512xf32>
+  %e = stablehlo.exponential %s : tensor<16x512x512xf32>
+  %r = stablehlo.reduce(%e init: %z) applies stablehlo.add across dimensions = [2] : (tensor<16x512x512xf32>, tensor<f32>) -> tensor<16x512xf32>
+  %b = stablehlo.broadcast_in_dim %r, dims = [0, 1] : (tensor<16x512xf32>) -> tensor<16x512x512xf32>
+  %p = stablehlo.divide %e, %b : tensor<16x512x512xf32>
+  %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<16x512x512xf32>, tensor<16x512x32xf32>) -> tensor<16x512x32xf32>
+  return %o : tensor<16x512x32xf32>
+}"""
+
+
+def test_heads_that_all_devices_read_are_packed_once_for_all():
+    rng = np.random.default_rng(5)
+    given = [rng.standard_normal((16, 512, 32)).astype(np.float32) / 4 for _ in range(3)]
+    found = [compiled(ATTENTION, work, devices=8)(*given) for work in (TURNS, THREADS)] + [xlac.compile(xlac.parse(ATTENTION, format="mlir"), devices=8)(*given)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0], other)
+    scores = np.exp(np.einsum("bqd,bkd->bqk", given[0], given[1]))
+    np.testing.assert_allclose(found[0], np.einsum("bqk,bkd->bqd", scores / scores.sum(-1, keepdims=True), given[2]), rtol=1e-4, atol=1e-5)
+    assert "group of" in str(compiled(ATTENTION, TURNS, devices=8).profile(*given))

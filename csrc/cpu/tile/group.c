@@ -96,7 +96,3 @@ uint32_t cpu_group_steps(const cpu_group *g) {
 uint32_t cpu_group_first(const cpu_group *g) {
   return g->first;
 }
-
-bool cpu_group_packs_by_rows(const cpu_group *g) {
-  return g->batches != 0;
-}

@@ -13,13 +13,16 @@ XLAC_MUST_USE int cpu_group_make(const plan_program *p, const cpu_code *code, co
                                  const cpu_group **out, xlac_error *err);
 uint32_t cpu_group_first(const cpu_group *g);
 uint32_t cpu_group_steps(const cpu_group *g);
-/* Whether what its products read whole is packed for some rows at a time, by the thread that makes these. */
-bool cpu_group_packs_by_rows(const cpu_group *g);
 /* Of `given`, below: whether it names the step; only the first steps can be named. */
 enum { CPU_GROUP_GIVEN = 64 };
 static inline bool cpu_group_is_given(uint64_t given, uint32_t step) {
   return step < CPU_GROUP_GIVEN && given >> step & 1;
 }
+/* Ranges of rows, for each of which what products read is packed by itself; 0: it is packed for all before. */
+int64_t cpu_group_ranges(const cpu_group *g);
+/* One range for n tables of pointers, in which the group's products find the same to be packed: once for all. */
+void cpu_group_run_range(const cpu_run *run, const cpu_group *g, const plan_program *p, void *const *const *pointers,
+                         uint32_t n, int64_t range);
 /* pointers: to the program's buffers. given: bit i: what step number i of the group, a product, reads whole is packed
  * already, where its frame is. */
 XLAC_MUST_USE int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers,

@@ -33,7 +33,8 @@ typedef struct grp_scratch {
 /* Where a product's operand is packed: for all rows, or for the range that row `from` is in. */
 static cpu_gemm_packed grp_packed(const grp_run *x, uint32_t number, int64_t from, const grp_scratch *scratch) {
   const plan_step *s = &x->p->steps[x->g->first + number];
-  if (!x->g->batches) return (cpu_gemm_packed){x->pointers[s->frame], 0, s->routine->lines.batches};
+  if (!x->g->batches || cpu_group_is_given(x->given, number))
+    return (cpu_gemm_packed){x->pointers[s->frame], 0, s->routine->lines.batches};
   char *to = scratch->packed;
   for (uint32_t i = 0; i < number; i++) {
     const plan_step *before = &x->p->steps[x->g->first + i];
@@ -126,6 +127,23 @@ static void grp_batches(void *ctx, size_t begin, size_t end) {
   for (int64_t i = (int64_t)begin; i < (int64_t)end && !rt_pool_stopping(x->pool); i++) {
     grp_pack(x, NULL, i * range, &scratch);
     grp_tiles(x, i * range, (i + 1) * range, &scratch);
+  }
+}
+
+int64_t cpu_group_ranges(const cpu_group *g) {
+  return g->batches;
+}
+
+void cpu_group_run_range(const cpu_run *run, const cpu_group *g, const plan_program *p, void *const *const *pointers,
+                         uint32_t n, int64_t range) {
+  int64_t rows = g->rows / g->batches;
+  grp_scratch scratch = {__builtin_alloca_with_align((size_t)g->scratch + 64, 512),
+                         __builtin_alloca_with_align((size_t)g->packed + 64, 512)};
+  assert(range >= 0 && range < g->batches);
+  for (uint32_t i = 0; i < n; i++) {
+    grp_run x = {g, p, cpu_code_of(run->exe, p), pointers[i], run->exe->routines.items, run->exe->pool, 0};
+    if (i == 0) grp_pack(&x, NULL, range * rows, &scratch);
+    grp_tiles(&x, range * rows, (range + 1) * rows, &scratch);
   }
 }
 
