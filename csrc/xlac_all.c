@@ -541,6 +541,7 @@
 #include "cpu/window/window_select.c"
 #include "cuda/cache.c"
 #include "cuda/call.c"
+#include "cuda/clique.c"
 #include "cuda/collective.c"
 #include "cuda/compile.c"
 #include "cuda/condition.c"

@@ -2,9 +2,8 @@
  * enqueued: a program that would wait for ever is an error there, as on the CPU. What is enqueued then waits for the
  * others on the GPU, while the host goes on.
  *
- * NCCL's communicators are made once for each group of participants, by its first member for all, and kept with the
- * run's communicator: runs at the same time have their own. One that was aborted is never used again: the group makes
- * another one in the next run.
+ * A failure within one process is known to all before anything else is enqueued; of another process one hears while
+ * one waits.
  *
  * NCCL takes the parts of members one after another. Where rows of all members lie side by side instead, they are
  * brought into that order, and out of it, by copies of rows.
@@ -12,9 +11,8 @@
  * documentation of its API and of error handling. */
 #include "collective.h"
 
-#include <stdlib.h>
-
 #include "../interp/parallel/collective_form.h"
+#include "clique.h"
 
 /* ncclDataType_t, ncclRedOp_t */
 enum {
@@ -30,7 +28,6 @@ enum {
   CU_NCCL_BF16
 };
 enum { CU_NCCL_SUM, CU_NCCL_PRODUCT, CU_NCCL_MAXIMUM, CU_NCCL_MINIMUM };
-enum { CU_NCCL_BUSY = 7 /* ncclInProgress: no error */ };
 
 #define CU_COLLECTIVE_PITCH INT32_MAX /* bytes from row to row that any GPU copies by */
 
@@ -39,23 +36,6 @@ struct cuda_collective {
   int type, reducer; /* of reductions; what is moved is bytes */
   uint32_t parts;    /* of a complex number */
 };
-
-/* A group of participants, on these devices. */
-typedef struct cu_clique {
-  struct cu_clique *next;
-  atomic_bool dead;     /* somebody has aborted */
-  uint32_t n, *members; /* participants */
-  cuda_device **devices;
-  cuda_nccl *comms; /* by place, each used by its member alone; all NULL: there is no NCCL for them */
-} cu_clique;
-
-/* Those of a communicator. */
-typedef struct cu_cliques {
-  rt_attachment base;
-  base_alloc alloc;
-  pthread_mutex_t lock; /* of the list: cliques are only added, at its front */
-  cu_clique *first;
-} cu_cliques;
 
 /* --- what NCCL is asked for --- */
 
@@ -150,159 +130,15 @@ int cuda_collective_make(cuda_executable *exe, const ir_op *op, const cuda_colle
   return *out ? 0 : base_oom(err, "a collective");
 }
 
-/* --- NCCL --- */
-
-/* Once for the device. XLAC_NCCL=0: none. */
-static bool cu_collective_find(cuda_device *d) {
-  const char *path = getenv("XLAC_NCCL");
-  if (path && strcmp(path, "0") == 0) return false;
-  pthread_mutex_lock(&d->lock);
-  if (!d->driver.nccl.handle && !d->driver.nccl.missing[0]) cuda_driver_find_nccl(&d->driver);
-  bool there = d->driver.nccl.handle != NULL;
-  pthread_mutex_unlock(&d->lock);
-  return there;
-}
-
-static int cu_collective_check(cuda_run *run, const plan_step *s, cuda_nccl_result result) {
-  const char *text = NULL;
-  if (result == 0 || result == CU_NCCL_BUSY) return 0;
-  text = run->device->driver.ncclGetErrorString(result);
-  return interp_fail(&run->ctx, s->op, XLAC_E_DEVICE, "NCCL says %s (%d)", text ? text : "an unknown error", result);
-}
-
 void cuda_collective_put(const cuda_executable *exe, const cuda_collective *c, base_text *out) {
   const cuda_library *nccl = &exe->device->driver.nccl;
   int version = 0;
   (void)c;
-  if (cu_collective_find(exe->device) && exe->device->driver.ncclGetVersion(&version) == 0)
+  if (cuda_nccl_find(exe->device) && exe->device->driver.ncclGetVersion(&version) == 0)
     base_putf(out, "by NCCL %d.%d.%d between GPUs", version / 10000, version / 100 % 100, version % 100);
   else
     base_putf(out, "the interpreter's, by way of the host: no NCCL, with which GPUs exchange directly; %s%.700s",
               nccl->missing[0] ? "tried " : "XLAC_NCCL is 0", nccl->missing);
-}
-
-/* --- cliques --- */
-
-/* Entered. What a member hasn't aborted is destroyed when nothing is in flight, else given up. */
-static void cu_clique_end(base_alloc alloc, cu_clique *x) {
-  for (uint32_t i = 0; i < x->n; i++) {
-    if (!x->devices[i]) continue;
-    const cuda_driver *d = &x->devices[i]->driver;
-    if (x->comms[i]) (atomic_load(&x->dead) ? d->ncclCommAbort : d->ncclCommDestroy)(x->comms[i]);
-    rt_device_release(&x->devices[i]->base.device);
-  }
-  base_free(alloc, x);
-}
-
-static void cu_cliques_destroy(rt_attachment *base) {
-  cu_cliques *all = (cu_cliques *)base;
-  for (cu_clique *x = all->first, *next; x; x = next) next = x->next, cu_clique_end(all->alloc, x);
-  pthread_mutex_destroy(&all->lock);
-  base_free(all->alloc, all);
-}
-
-/* NULL: no memory. */
-static cu_cliques *cu_cliques_of(rt_communicator *c, base_alloc alloc) {
-  rt_attachment *there = atomic_load(&c->attachment);
-  if (there) return (cu_cliques *)there;
-  cu_cliques *own = base_malloc(alloc, sizeof *own);
-  if (!own) return NULL;
-  *own = (cu_cliques){.base.destroy = cu_cliques_destroy, .alloc = alloc};
-  pthread_mutex_init(&own->lock, NULL);
-  if (atomic_compare_exchange_strong(&c->attachment, &there, &own->base)) return own;
-  cu_cliques_destroy(&own->base);
-  return (cu_cliques *)there;
-}
-
-static bool cu_clique_is_of(const cu_clique *x, const rt_group *group) {
-  return x->n == group->n && memcmp(x->members, group->members, x->n * sizeof *x->members) == 0;
-}
-
-static cu_clique *cu_clique_find(cu_cliques *all, const rt_group *group) {
-  pthread_mutex_lock(&all->lock);
-  cu_clique *x = all->first;
-  while (x && (atomic_load(&x->dead) || !cu_clique_is_of(x, group))) x = x->next;
-  pthread_mutex_unlock(&all->lock);
-  return x;
-}
-
-/* Those of this group that were aborted, which nobody uses any more, are ended. The group is met. */
-static void cu_clique_sweep(cu_cliques *all, const rt_group *group) {
-  cu_clique *ended = NULL;
-  pthread_mutex_lock(&all->lock);
-  for (cu_clique **at = &all->first, *x; (x = *at);) {
-    if (!atomic_load(&x->dead) || !cu_clique_is_of(x, group)) {
-      at = &x->next;
-      continue;
-    }
-    *at = x->next;
-    x->next = ended;
-    ended = x;
-  }
-  pthread_mutex_unlock(&all->lock);
-  for (cu_clique *x = ended, *next; x; x = next) next = x->next, cu_clique_end(all->alloc, x);
-}
-
-/* NCCL wants each member on a GPU of its own, and must be there for all. */
-static bool cu_clique_is_apart(const cu_clique *x) {
-  bool apart = true;
-  for (uint32_t i = 0; i < x->n && apart; i++) {
-    apart = x->devices[i] != NULL;
-    for (uint32_t k = 0; k < i && apart; k++) apart = x->devices[i]->device != x->devices[k]->device;
-  }
-  return apart;
-}
-
-/* By the first member, for all: `devices` by place, NULL of those that have no NCCL. */
-static int cu_clique_make(cuda_run *run, const plan_step *s, cu_cliques *all, const rt_group *group,
-                          const void *const *devices) {
-  size_t each = sizeof(cuda_device *) + sizeof(cuda_nccl) + sizeof(int) + sizeof(uint32_t);
-  cu_clique *x = base_malloc(all->alloc, sizeof *x + group->n * each);
-  if (!x) return base_oom(run->ctx.err, "a collective");
-  memset(x, 0, sizeof *x + group->n * each);
-  x->n = group->n;
-  x->devices = (cuda_device **)(void *)(x + 1);
-  x->comms = (cuda_nccl *)(void *)(x->devices + x->n);
-  int *numbers = (int *)(void *)(x->comms + x->n);
-  x->members = (uint32_t *)(void *)(numbers + x->n);
-  memcpy(x->members, group->members, x->n * sizeof *x->members);
-  for (uint32_t i = 0; i < x->n; i++) {
-    x->devices[i] = (cuda_device *)(uintptr_t)devices[i];
-    if (!x->devices[i]) continue;
-    rt_device_retain(&x->devices[i]->base.device);
-    numbers[i] = x->devices[i]->device;
-  }
-  cu_clique_sweep(all, group);
-  int status = 0;
-  if (cu_clique_is_apart(x))
-    status = cu_collective_check(run, s, run->device->driver.ncclCommInitAll(x->comms, (int)x->n, numbers));
-  if (status) {
-    memset(x->comms, 0, x->n * sizeof *x->comms);
-    cu_clique_end(all->alloc, x);
-    return status;
-  }
-  pthread_mutex_lock(&all->lock);
-  x->next = all->first;
-  all->first = x;
-  pthread_mutex_unlock(&all->lock);
-  return 0;
-}
-
-void cuda_collectives_abort(cuda_run *run) {
-  const interp_options *o = &run->ctx.options;
-  const uint32_t us = rt_participant_number(o->communicator, o->replica, o->partition);
-  cu_cliques *all = (cu_cliques *)atomic_load(&o->communicator->attachment);
-  assert(all && run->n_collectives);
-  run->meets = false;
-  pthread_mutex_lock(&all->lock);
-  for (cu_clique *x = all->first; x; x = x->next)
-    for (uint32_t i = 0; i < x->n; i++) {
-      if (x->members[i] != us || !x->comms[i]) continue;
-      atomic_store(&x->dead, true);
-      run->device->driver.ncclCommAbort(x->comms[i]);
-      x->comms[i] = NULL;
-    }
-  pthread_mutex_unlock(&all->lock);
 }
 
 /* --- one call --- */
@@ -373,12 +209,17 @@ static void cu_collective_give(const cu_collective_call *x, uint32_t k) {
   if (x->to[k] != x->out[k]) cuda_give(x->run->device, x->to[k], x->run->stream);
 }
 
+/* Within a group nothing is waited for. */
+static cuda_nccl_result cu_collective_begun(cuda_nccl_result result) {
+  return result == CUDA_NCCL_BUSY ? 0 : result;
+}
+
 static cuda_nccl_result cu_collective_send(const cu_collective_call *x, cuda_address from, size_t n, uint32_t peer) {
-  return x->d->ncclSend(from, n, CU_NCCL_U8, (int)peer, x->comm, x->run->stream);
+  return cu_collective_begun(x->d->ncclSend(from, n, CU_NCCL_U8, (int)peer, x->comm, x->run->stream));
 }
 
 static cuda_nccl_result cu_collective_receive(const cu_collective_call *x, cuda_address to, size_t n, uint32_t peer) {
-  return x->d->ncclRecv(to, n, CU_NCCL_U8, (int)peer, x->comm, x->run->stream);
+  return cu_collective_begun(x->d->ncclRecv(to, n, CU_NCCL_U8, (int)peer, x->comm, x->run->stream));
 }
 
 /* Part i for member i, and from him. */
@@ -435,13 +276,15 @@ static cuda_nccl_result cu_collective_array(const cu_collective_call *x, uint32_
 /* All arrays as one launch. A group that is begun is ended, whatever failed in it. */
 static int cu_collective_launch(const cu_collective_call *x) {
   assert(x->comm && x->group->n > 0);
-  TRY(cu_collective_check(x->run, x->s, x->d->ncclGroupStart()));
+  TRY(cuda_nccl_check(x->run, x->s, x->d->ncclGroupStart()));
   cuda_nccl_result result = 0;
-  for (uint32_t k = 0; k < x->c->form.what.n && result == 0; k++) result = cu_collective_array(x, k);
+  for (uint32_t k = 0; k < x->c->form.what.n && result == 0; k++)
+    result = cu_collective_begun(cu_collective_array(x, k));
   x->run->meets = true;
   x->run->n_collectives++;
   cuda_nccl_result ended = x->d->ncclGroupEnd();
-  return cu_collective_check(x->run, x->s, result ? result : ended);
+  TRY(cuda_nccl_check(x->run, x->s, result ? result : ended));
+  return ended == CUDA_NCCL_BUSY ? cuda_nccl_settle(x->run, x->s, x->comm) : 0;
 }
 
 static int cu_collective_enqueue(const cu_collective_call *x) {
@@ -455,48 +298,12 @@ static int cu_collective_enqueue(const cu_collective_call *x) {
   return status;
 }
 
-/* --- meeting --- */
-
-typedef struct cu_collective_meeting {
-  rt_communicator *communicator;
-  rt_participant us;
-  const rt_collective *what;
-  const rt_group *group;
-  const void **items;
-  void *record;
-} cu_collective_meeting;
-
-static int cu_collective_meet(cuda_run *run, cu_collective_meeting *m, const void *item) {
-  return rt_communicator_meet(m->communicator, &m->us, m->what, m->group, item, m->items, &m->record, run->ctx.err);
+static int cu_collective_together(cuda_run *run, cu_collective_call *x, cuda_meeting *m) {
+  TRY(cuda_meet(run, m, NULL));
+  return cuda_part(run, m, cu_collective_enqueue(x));
 }
 
-/* Everybody hears of a failure before he goes on. */
-static int cu_collective_part(cuda_run *run, cu_collective_meeting *m, int status) {
-  if (status && run->ctx.err) rt_communicator_fail(m->communicator, m->us.number, run->ctx.err);
-  int parted = rt_communicator_part(m->communicator, &m->us, m->record, status ? NULL : run->ctx.err);
-  return status ? status : parted;
-}
-
-/* *out: the group's, which there is from here on. */
-static int cu_collective_clique(cuda_run *run, const plan_step *s, cu_collective_meeting *m, cu_clique **out) {
-  cu_cliques *all = cu_cliques_of(m->communicator, run->exe->alloc);
-  if (!all) return base_oom(run->ctx.err, "a collective");
-  *out = cu_clique_find(all, m->group);
-  if (*out) return 0;
-  TRY(cu_collective_meet(run, m, cu_collective_find(run->device) ? run->device : NULL));
-  int status = m->group->place == 0 ? cu_clique_make(run, s, all, m->group, m->items) : 0;
-  TRY(cu_collective_part(run, m, status));
-  *out = cu_clique_find(all, m->group);
-  return *out ? 0 : base_interrupted(run->ctx.err);
-}
-
-static int cu_collective_together(cuda_run *run, cu_collective_call *x, cu_collective_meeting *m) {
-  TRY(cu_collective_meet(run, m, NULL));
-  return cu_collective_part(run, m, cu_collective_enqueue(x));
-}
-
-static int cu_collective_lists(cuda_run *run, cu_collective_call *x, cu_collective_meeting *m,
-                               const cuda_address *addresses) {
+static int cu_collective_lists(cuda_run *run, cu_collective_call *x, cuda_meeting *m, const cuda_address *addresses) {
   const uint32_t n = x->c->form.what.n;
   cuda_address *all = BASE_ARRAY(&run->arena, cuda_address, 4 * (size_t)n);
   m->items = BASE_ARRAY(&run->arena, const void *, x->group->n);
@@ -517,16 +324,17 @@ int cuda_collective_run(cuda_run *run, const plan_program *p, const plan_step *s
                         const cuda_address *addresses) {
   const interp_options *o = &run->ctx.options;
   rt_communicator *all = o->communicator;
-  cu_clique *clique = NULL;
-  bool ours = all && all->processes == 1 && all->replicas * all->partitions == c->form.participants;
+  cuda_clique *clique = NULL;
+  bool ours = all && all->replicas * all->partitions == c->form.participants;
   uint32_t number = ours ? rt_participant_number(all, o->replica, o->partition) : 0;
   const rt_group *group = &c->form.groups[number];
   if (!ours || group->n == 0) return cuda_run_eval(run, p, s, addresses);
   cu_collective_call x = {.run = run, .s = s, .c = c, .group = group, .d = &run->device->driver};
-  cu_collective_meeting m = {all, {number, o->interrupted, o->interrupt_ctx}, &c->form.what, group, NULL, NULL};
+  cuda_meeting m = {all, {number, o->interrupted, o->interrupt_ctx}, &c->form.what, group, NULL, NULL};
   TRY(cu_collective_lists(run, &x, &m, addresses));
-  TRY(cu_collective_clique(run, s, &m, &clique));
+  const bool across = all->processes > 1;
+  TRY(across ? cuda_clique_across(run, s, &m, &clique) : cuda_clique_of(run, s, &m, &clique));
   x.comm = clique->comms[group->place];
   if (!x.comm) return cuda_run_eval(run, p, s, addresses);
-  return cu_collective_together(run, &x, &m);
+  return across ? cu_collective_enqueue(&x) : cu_collective_together(run, &x, &m);
 }

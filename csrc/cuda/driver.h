@@ -29,6 +29,18 @@ typedef struct cublasLtContext *cuda_blas_handle;
 typedef struct cuda_blas_opaque *cuda_blas_object; /* of a matmul, a matrix's layout, a preference */
 typedef int cuda_nccl_result;                      /* ncclResult_t; 0: success */
 typedef struct ncclComm *cuda_nccl;
+/* ncclUniqueId, by which the ranks of a communicator find one another. */
+typedef struct cuda_nccl_id {
+  char bytes[128];
+} cuda_nccl_id;
+/* ncclConfig_t of version 2.14, the first that has it. */
+typedef struct cuda_nccl_config {
+  size_t bytes;
+  unsigned magic, version;
+  int blocking, unused;
+} cuda_nccl_config;
+enum { CUDA_NCCL_VERSION = 21400 };
+#define CUDA_NCCL_MAGIC 0xcafebeefu
 
 /* Those of CUresult that are told apart. */
 enum {

@@ -92,7 +92,7 @@ static int cu_eval_with(cuda_run *run, const plan_step *s, const cuda_address *a
   uint32_t n = s->op->n_operands, made = 0;
   interp_value **operands = base_malloc(run->exe->alloc, (n + (size_t)1) * sizeof *operands), *result = NULL;
   cu_eval_move x = {run, s->in, addresses, 0};
-  int status = operands ? 0 : base_oom(run->ctx.err, "an op's operands");
+  int status = operands ? cuda_run_alone(run) : base_oom(run->ctx.err, "an op's operands");
   for (; status == 0 && made < n; made++) {
     operands[made] = NULL;
     status = cu_eval_fetch(&x, ir_operand_type(s->op, made), &operands[made]);
@@ -151,6 +151,7 @@ static int cu_eval_lay_out(cuda_run *run, const plan_program *p, const plan_step
 
 static int cu_eval_kernel(cuda_run *run, const plan_step *s, const cuda_address *addresses, const cu_eval_host *h) {
   const cuda_driver *c = &run->device->driver;
+  TRY(cuda_run_alone(run));
   for (uint32_t i = 0; i < s->n_in; i++)
     if (h->bytes[i])
       TRY(cu_eval_check(run,

@@ -14,7 +14,9 @@ int cuda_run_settle(cuda_run *run, xlac_error *err) {
     if (run->stop) __atomic_store_n(run->stop, 1, __ATOMIC_RELEASE);
     if (run->meets) cuda_collectives_abort(run);
   }
-  return done ? 0 : cuda_wait(run->device, run->stream, NULL, NULL, err);
+  if (!done) TRY(cuda_wait(run->device, run->stream, NULL, NULL, err));
+  run->meets = false;
+  return 0;
 }
 
 int cuda_run_wait(cuda_run *run) {
@@ -24,6 +26,10 @@ int cuda_run_wait(cuda_run *run) {
     return run->stopped ? base_interrupted(run->ctx.err) : 0;
   }
   return cuda_wait(run->device, run->stream, o->interrupted, o->interrupt_ctx, run->ctx.err);
+}
+
+int cuda_run_alone(cuda_run *run) {
+  return run->meets ? cuda_run_wait(run) : 0;
 }
 
 static int cu_run_check(cuda_run *run, cuda_result result, const char *doing) {
@@ -103,6 +109,7 @@ static int cu_run_routine(cuda_run *run, const plan_program *p, const plan_step 
 
 /* Waits for `bytes` of GPU memory to be known to the host. */
 static int cu_run_read(cuda_run *run, void *to, cuda_address from, size_t bytes) {
+  TRY(cuda_run_alone(run));
   TRY(cu_run_check(run, run->device->driver.cuMemcpyDtoHAsync_v2(to, from, bytes, run->stream), "reading a condition"));
   return cuda_run_wait(run);
 }

@@ -29,6 +29,9 @@ XLAC_MUST_USE int cuda_run_program(cuda_run *run, const plan_program *p, const c
                                    const cuda_address *results, cuda_address frame);
 /* Waits for what was enqueued; INTERRUPTED where the caller wants no more. */
 XLAC_MUST_USE int cuda_run_wait(cuda_run *run);
+/* Before copies to memory that is not pinned, which hold the thread up until they are done: waits for what other GPUs
+ * take part in, as cuda_run_wait does, since they may never come. */
+XLAC_MUST_USE int cuda_run_alone(cuda_run *run);
 /* The same whatever happened before: err is NULL where that had an error. What others will not come to is given up. */
 int cuda_run_settle(cuda_run *run, xlac_error *err);
 

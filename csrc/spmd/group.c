@@ -166,7 +166,7 @@ static void group_run_device(group_team *t, group_seat *seat) {
   rt_turn own = group_turn(t, seat, first);
   const rt_trace *trace = first ? t->job.trace : NULL;
   if (!first) own.options.step = NULL;
-  const rt_executable *exe = g->seats[seat->number % g->n_seats];
+  const rt_executable *exe = spmd_seat_of(g, seat->number);
   int status = exe->vtable->call(exe, &own.options, own.arguments, own.results, trace, &err);
   if (status)
     rt_communicator_fail(t->communicator, seat->device, &err);
@@ -619,5 +619,5 @@ void spmd_group_here(const rt_executable *base, uint32_t *from, uint32_t *here) 
 
 rt_device *spmd_group_device(const rt_executable *base, uint32_t number) {
   const group_executable *g = (const group_executable *)base;
-  return g->seats[number % g->n_seats]->device;
+  return spmd_seat_of(g, number)->device;
 }

@@ -19,7 +19,7 @@ typedef struct group_executable {
   spmd_program *program;
   ir_module *face;
   rt_executable *one;    /* seats[0] */
-  rt_executable **seats; /* what the devices of this process run, in turn: each on its own GPU, or all the same */
+  rt_executable **seats; /* what devices run, in turn: each on its own GPU, or all the same */
   uint32_t n_seats;
   rt_recycler *memory;
   size_t block_bytes;
@@ -47,6 +47,12 @@ typedef struct group_job {
 static inline uint32_t spmd_device_of(const group_executable *g, uint32_t number) {
   assert(number < g->here);
   return g->mine ? g->mine[number] : number;
+}
+
+/* What it runs: counted by all devices, so that processes of one machine have GPUs of their own. */
+static inline rt_executable *spmd_seat_of(const group_executable *g, uint32_t number) {
+  assert(g->n_seats > 0);
+  return g->seats[spmd_device_of(g, number) % g->n_seats];
 }
 
 static inline bool spmd_is_here(const group_executable *g, uint32_t device) {

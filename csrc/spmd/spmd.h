@@ -111,7 +111,7 @@ void spmd_add(const spmd_leaf *leaf, const ir_type *t, uint32_t device, void *wh
 XLAC_MUST_USE int spmd_face(const spmd_program *p, const ir_module *local, ir_module **out, xlac_error *err);
 
 /* group.c: takes p and the executables of the local program, also on failure, but not their list. The devices of this
- * process have them in turn; the same one may come several times, and all but the first have the first one's module and
+ * program have them in turn; the same one may come several times, and all but the first have the first one's module and
  * plan. What it gives is a group: an executable whose n_devices is not 0. little: elements; devices with less between
  * their collectives are run by the caller's thread; 0: some thousands. */
 XLAC_MUST_USE int spmd_group(spmd_program *p, rt_executable *const *seats, uint32_t n_seats, uint64_t little,

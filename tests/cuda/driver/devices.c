@@ -70,11 +70,16 @@ EXPORT int cuDeviceGetName(char *name, int bytes, int device) {
   return SUCCESS;
 }
 
+void device_uuid(unsigned char uuid[16], int device) {
+  memset(uuid, 0, 16);
+  uuid[14] = (unsigned char)setting("XLAC_CUDA_SIM_MACHINE", 0);
+  uuid[15] = (unsigned char)(device + 1);
+}
+
 EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
   ENTER(cuDeviceGetUuid_v2);
   if (device_of(device) == NULL) return INVALID_DEVICE;
-  memset(uuid, 0, 16);
-  uuid[15] = (unsigned char)(device + 1);
+  device_uuid(uuid, device);
   return SUCCESS;
 }
 

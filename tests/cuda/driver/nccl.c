@@ -4,7 +4,7 @@
  * sums are made in the order of the ranks. What ranks do not agree on (which operation, how many elements of what
  * type), a stream or memory of another device, sends that nobody receives, and groups that are not ended, are findings;
  * and so is a rank that waits for seconds for one that does not come. */
-#include "sim.h"
+#include "nccl.h"
 
 #include <errno.h>
 #include <math.h>
@@ -13,37 +13,18 @@
 #include <string.h>
 #include <time.h>
 
-enum { NCCL_SUCCESS = 0, NCCL_SYSTEM = 2, NCCL_ARGUMENT = 4, NCCL_USAGE = 5 };
+enum { NCCL_SUCCESS = 0, NCCL_SYSTEM = 2, NCCL_ARGUMENT = 4, NCCL_USAGE = 5, NCCL_BUSY = 7 };
 enum { S8, U8, S32, U32, S64, U64, F16, F32, F64, BF16, TYPES };
 enum { SUM, PRODUCT, MAXIMUM, MINIMUM, REDUCERS };
-typedef enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, BROADCAST, SEND, RECEIVE } operation_kind;
 static const char *const kinds[] = {"all-reduce", "reduce-scatter", "all-gather", "broadcast", "send", "receive"};
 static const size_t sizes[TYPES] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-enum { COMM = 0x434f4d4d, RANKS_MAX = 64 };
-
-/* What is brought: by a rank to the nth operation of all, or from one rank to another. */
-typedef struct parcel {
-  struct parcel *next;
-  operation_kind kind;
-  int from, to, type, reducer, root; /* to -1: for all */
-  uint64_t nth;                      /* of that rank's, or between the two */
-  size_t n;
-  uint32_t taken; /* by how many */
-  char *bytes;
-} parcel;
-
-typedef struct clique {
-  int n, alive;
-  bool aborted;
-  parcel *parcels;
-  uint64_t met[RANKS_MAX]; /* operations of all that a rank has enqueued */
-  uint64_t sent[RANKS_MAX][RANKS_MAX], received[RANKS_MAX][RANKS_MAX];
-} clique;
+enum { COMM = 0x434f4d4d };
 
 typedef struct comm {
   int magic, rank;
   clique *clique;
   sim_device *device;
+  struct meeting *begun; /* of ranks that are processes: enqueued when it is next asked whether they are */
 } comm;
 
 typedef struct operation {
@@ -189,18 +170,40 @@ static int bring(meeting *m, const operation *o) {
                 .reducer = o->reducer,
                 .root = o->kind == BROADCAST ? o->peer : 0,
                 .nth = o->nth};
-  p->bytes = malloc(brought(c, o) + 1);
-  int result = transfer(m, o->from, p->bytes, brought(c, o), ACCESS_READ);
+  p->size = brought(c, o);
+  p->bytes = malloc(p->size + 1);
+  int result = transfer(m, o->from, p->bytes, p->size, ACCESS_READ);
+  if (c->folder[0]) {
+    folder_put(c, p);
+    free(p->bytes);
+    free(p);
+    return result;
+  }
   p->next = c->parcels;
   c->parcels = p;
   pthread_cond_broadcast(&sim.changed);
   return result;
 }
 
-static parcel *find(const clique *c, int from, int to, uint64_t nth) {
+static parcel *find(clique *c, int from, int to, uint64_t nth) {
   parcel *p = c->parcels;
+  if (c->folder[0]) return folder_find(c, from, to, nth);
   while (p != NULL && (p->from != from || p->to != to || p->nth != nth)) p = p->next;
   return p;
+}
+
+/* Until something may have changed; of other processes nobody is told. ETIMEDOUT: it is too late. */
+static int wait_until(clique *c, const struct timespec *until) {
+  struct timespec soon;
+  if (!c->folder[0]) return pthread_cond_timedwait(&sim.changed, &sim.lock, until);
+  clock_gettime(CLOCK_REALTIME, &soon);
+  if (soon.tv_sec >= until->tv_sec) return ETIMEDOUT;
+  soon.tv_nsec += 1000000;
+  soon.tv_sec += soon.tv_nsec / 1000000000;
+  soon.tv_nsec %= 1000000000;
+  pthread_cond_timedwait(&sim.changed, &sim.lock, &soon);
+  c->aborted |= folder_aborted(c);
+  return 0;
 }
 
 /* Waits; NULL: the clique was aborted, or nobody has come for long, which is a finding. */
@@ -211,7 +214,7 @@ static parcel *await(meeting *m, const operation *o, int from, int to) {
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_sec += setting("XLAC_CUDA_SIM_PATIENCE", 30);
   while ((p = find(c, from, to, o->nth)) == NULL && !c->aborted)
-    if (pthread_cond_timedwait(&sim.changed, &sim.lock, &until) == ETIMEDOUT) {
+    if (wait_until(c, &until) == ETIMEDOUT) {
       report(LAUNCH_TIMEOUT, "nccl: rank %d waits in %s number %llu for rank %d, which does not come", m->comm->rank,
              kinds[o->kind], (unsigned long long)o->nth, from);
       c->aborted = true;
@@ -221,10 +224,11 @@ static parcel *await(meeting *m, const operation *o, int from, int to) {
 
 static void drop_taken(clique *c) {
   for (parcel **at = &c->parcels, *p; (p = *at) != NULL;) {
-    if (p->taken < (p->to >= 0 ? 1u : (uint32_t)c->n)) {
+    if (p->taken < (p->to >= 0 || c->folder[0] ? 1u : (uint32_t)c->n)) {
       at = &p->next;
       continue;
     }
+    if (c->folder[0]) folder_take(c, p);
     *at = p->next;
     free(p->bytes);
     free(p);
@@ -277,6 +281,11 @@ static int take(meeting *m, const operation *o) {
   return error;
 }
 
+/* Whether what a rank sent is still to be received. */
+static bool is_there(clique *c, int rank, const operation *o) {
+  return c->folder[0] ? folder_has(c, rank, o->peer, o->nth) : find(c, rank, o->peer, o->nth) != NULL;
+}
+
 /* All of a group's sends and parts go first: so they never wait for one another. A send is over when it is received. */
 void nccl_meet(sim_stream *s, sim_work *work) {
   meeting *m = (meeting *)work;
@@ -286,10 +295,10 @@ void nccl_meet(sim_stream *s, sim_work *work) {
     if (m->operations[i].kind != RECEIVE) error = bring(m, &m->operations[i]);
   for (uint32_t i = 0; i < m->n && error == SUCCESS && !c->aborted; i++)
     if (m->operations[i].kind != SEND) error = take(m, &m->operations[i]);
+  const struct timespec ever = {.tv_sec = (time_t)1 << 40};
   for (uint32_t i = 0; i < m->n && error == SUCCESS; i++)
-    while (m->operations[i].kind == SEND && !c->aborted &&
-           find(c, m->comm->rank, m->operations[i].peer, m->operations[i].nth) != NULL)
-      pthread_cond_wait(&sim.changed, &sim.lock);
+    while (m->operations[i].kind == SEND && !c->aborted && is_there(c, m->comm->rank, &m->operations[i]))
+      wait_until(c, &ever);
   if (error != SUCCESS && s->device->sticky == SUCCESS) s->device->sticky = error;
   pthread_cond_broadcast(&sim.changed);
 }
@@ -333,11 +342,19 @@ static int enqueue(meeting *m) {
   return result;
 }
 
+/* Ranks that are processes don't block: theirs is enqueued in the background, which is when it is asked for. */
 static int end_group(void) {
   int result = group.error;
+  bool busy = false;
   for (meeting *m = group.first, *next; m != NULL; m = next) {
     next = m->next;
-    if (result == NCCL_SUCCESS) {
+    if (result == NCCL_SUCCESS && m->comm->clique->folder[0]) {
+      meeting **end = &m->comm->begun;
+      while (*end != NULL) end = &(*end)->next;
+      m->next = NULL;
+      *end = m;
+      busy = true;
+    } else if (result == NCCL_SUCCESS) {
       result = enqueue(m);
     } else {
       free(m->operations);
@@ -346,7 +363,7 @@ static int end_group(void) {
   }
   group.first = NULL;
   group.error = NCCL_SUCCESS;
-  return result;
+  return result == NCCL_SUCCESS && busy ? NCCL_BUSY : result;
 }
 
 EXPORT int ncclGroupStart(void) {
@@ -460,10 +477,63 @@ EXPORT int ncclCommInitAll(comm **out, int n, const int *devices) {
   pthread_mutex_lock(&sim.lock);
   for (int i = 0; i < n; i++) {
     out[i] = calloc(1, sizeof *out[i]);
-    *out[i] = (comm){COMM, i, c, &sim.devices[devices[i]]};
+    *out[i] = (comm){COMM, i, c, &sim.devices[devices[i]], NULL};
   }
   sim.n_cliques++;
   pthread_mutex_unlock(&sim.lock);
+  return NCCL_SUCCESS;
+}
+
+typedef struct unique_id {
+  char bytes[128];
+} unique_id;
+
+EXPORT int ncclGetUniqueId(unique_id *out) {
+  ENTER_NCCL(ncclGetUniqueId);
+  if (out == NULL) return NCCL_ARGUMENT;
+  memset(out, 0, sizeof *out);
+  return folder_make(out->bytes) ? NCCL_SUCCESS : NCCL_SYSTEM;
+}
+
+typedef struct config {
+  size_t bytes;
+  unsigned magic, version;
+  int blocking;
+} config;
+
+/* Only the kind that does not block is simulated, on the device of the context that is current. */
+EXPORT int ncclCommInitRankConfig(comm **out, int n, unique_id id, int rank, const config *how) {
+  ENTER_NCCL(ncclCommInitRankConfig);
+  sim_device *device = current_device();
+  unsigned char gpu[16];
+  if (out == NULL || n < 1 || n > RANKS_MAX || rank < 0 || rank >= n || device == NULL) return NCCL_ARGUMENT;
+  if (how == NULL || how->magic != 0xcafebeef || how->version < 21400 || how->blocking != 0) return NCCL_ARGUMENT;
+  clique *c = calloc(1, sizeof *c);
+  c->n = n;
+  c->alive = 1;
+  memcpy(c->folder, id.bytes, sizeof c->folder - 1);
+  *out = calloc(1, sizeof **out);
+  **out = (comm){COMM, rank, c, device, NULL};
+  device_uuid(gpu, device->ordinal);
+  folder_join(c, rank, gpu);
+  pthread_mutex_lock(&sim.lock);
+  sim.n_cliques++;
+  pthread_mutex_unlock(&sim.lock);
+  return NCCL_BUSY;
+}
+
+EXPORT int ncclCommGetAsyncError(comm *c, int *error) {
+  ENTER_NCCL(ncclCommGetAsyncError);
+  if (c == NULL || c->magic != COMM || error == NULL) return NCCL_ARGUMENT;
+  *error = NCCL_SUCCESS;
+  if (c->clique->folder[0] == 0) return NCCL_SUCCESS;
+  int joined = folder_joined(c->clique);
+  if (joined < c->clique->n) *error = joined < 0 ? NCCL_USAGE : NCCL_BUSY;
+  for (meeting *m = c->begun, *next; *error == NCCL_SUCCESS && m != NULL; m = next) {
+    next = m->next;
+    c->begun = next;
+    *error = enqueue(m);
+  }
   return NCCL_SUCCESS;
 }
 
@@ -474,6 +544,10 @@ static int end_comm(comm *c, bool abort) {
   c->magic = 0;
   clique *all = c->clique;
   all->aborted |= abort;
+  if (!abort && c->begun != NULL)
+    report(SUCCESS, "nccl: rank %d ends, and never asked whether what it has begun is enqueued", c->rank);
+  if (all->folder[0] && abort) folder_abort(all);
+  if (all->folder[0]) folder_leave(all, c->rank);
   if (--all->alive == 0) {
     sim.n_cliques--;
     if (all->parcels != NULL && !all->aborted)

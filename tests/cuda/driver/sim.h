@@ -216,6 +216,7 @@ int api_enter_device(const char *name, sim_device **out);
 int report(int error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 long setting(const char *name, long otherwise);
 sim_device *current_device(void);
+void device_uuid(unsigned char uuid[16], int device); /* of all machines' GPUs */
 
 /* ---- streams.c ---- */
 
