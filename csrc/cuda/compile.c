@@ -107,7 +107,7 @@ static int cu_compile_source(const cuda_driver *c, const char *source, const cha
                              base_alloc alloc, cu_compile_image *image, xlac_error *err) {
   const char *all[CU_COMPILE_OPTIONS + CU_COMPILE_MORE];
   int n = CU_COMPILE_OPTIONS, status = 0;
-  bool again = strstr(source, ", " CUDA_SOURCE_BLOCKS ") k") != NULL;
+  bool again = strstr(source, ", " CUDA_SOURCE_BLOCKS) != NULL;
   memcpy(all, options, CU_COMPILE_OPTIONS * sizeof *all);
   if (strstr(source, "__int128")) all[n++] = "--device-int128";
   for (bool asks = again; status == 0; asks = false) {

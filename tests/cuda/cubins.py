@@ -31,7 +31,7 @@ def compiled(nvrtc, source, architecture):
     """(machine code, log); machine code is None where the source is refused. As compile.c does, what spills and has kernels that may have more registers is
     compiled once more with these."""
     code, log = compiled_once(nvrtc, source, architecture)
-    if b", BLOCKS) k" in source and any(spills for _, _, spills, _ in kernels(log)):
+    if b", BLOCKS" in source and any(spills for _, _, spills, _ in kernels(log)):
         return compiled_once(nvrtc, source, architecture, "-DBLOCKS=1")
     return code, log
 

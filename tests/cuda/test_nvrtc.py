@@ -153,6 +153,18 @@ def test_gradients_of_attention_do_not_spill(t, wide, causal):
         assert code and len(found) == 6 and all(spills == 0 for _, _, spills, _ in found), (architecture, found)
 
 
+@pytest.mark.parametrize("dims, types", [("4,1000", ["f64", "s32"]), ("4,1000", ["bf16"]), ("4,3000", ["s16", "s32", "s32"])])
+def test_sorts_do_not_spill(dims, types):
+    """A block's sort names how many blocks are to run beside one another; where registers don't do for them, it may be half as many."""
+    gpu.use()
+    order = "compare(p0, p1), direction=LT" + (", type=TOTALORDER" if types[0][0] != "s" else "")
+    source = source_of(indexed.sort(dims, types, 1, order)).encode()
+    for architecture in ("sm_90", "sm_100", "sm_120"):
+        code, log = cubins.compiled(nvrtc(), source, architecture)
+        found = cubins.kernels(log)
+        assert code and found and all(spills == 0 for _, _, spills, _ in found), (architecture, found)
+
+
 def test_all_functions_of_the_prelude_become_machine_code():
     from test_prelude import prelude
 

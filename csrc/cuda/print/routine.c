@@ -44,7 +44,7 @@ void cuda_routine_indexes(cuda_routine *r, const ir_type *t, const char *name) {
 void cuda_routine_head(cuda_routine *r, uint32_t n_in, uint32_t n_out) {
   base_putf(r->print.out, "\nextern \"C\" __global__ void __launch_bounds__(%u", (unsigned)r->launch->block);
   if (r->blocks)
-    base_putf(r->print.out, ", %u", (unsigned)r->blocks);
+    base_putf(r->print.out, ", " CUDA_SOURCE_BLOCKS " ? %u : %u", (unsigned)(r->blocks + 1) / 2, (unsigned)r->blocks);
   else
     BASE_PUT(r->print.out, ", " CUDA_SOURCE_BLOCKS);
   base_putf(r->print.out, ") k%u(", (unsigned)r->launch->number);

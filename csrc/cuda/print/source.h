@@ -11,7 +11,7 @@
 
 enum { CUDA_BLOCK_THREADS = 256, CUDA_SOURCE_KNOWN = 256 };
 /* A macro that a text defines as 0 unless it is: blocks of a multiprocessor, in the bounds of kernels that name none
- * themselves. compile.c defines it as 1 where one spills. */
+ * themselves; of others half as many where it isn't 0. compile.c defines it as 1 where one spills. */
 #define CUDA_SOURCE_BLOCKS "BLOCKS"
 
 /* The functions of prelude.def, by number. */
