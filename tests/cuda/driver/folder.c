@@ -118,18 +118,6 @@ void folder_take(const clique *c, const parcel *p) {
   fclose(f);
 }
 
-void folder_abort(const clique *c) {
-  char path[PATH_MAX_];
-  path_of(c, path, "aborted");
-  put(path, "", 0, NULL, 0);
-}
-
-bool folder_aborted(const clique *c) {
-  char path[PATH_MAX_];
-  path_of(c, path, "aborted");
-  return there(path);
-}
-
 void folder_leave(const clique *c, int rank) {
   char path[PATH_MAX_];
   int left = 0;

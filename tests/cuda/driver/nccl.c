@@ -202,7 +202,6 @@ static int wait_until(clique *c, const struct timespec *until) {
   soon.tv_sec += soon.tv_nsec / 1000000000;
   soon.tv_nsec %= 1000000000;
   pthread_cond_timedwait(&sim.changed, &sim.lock, &soon);
-  c->aborted |= folder_aborted(c);
   return 0;
 }
 
@@ -537,7 +536,8 @@ EXPORT int ncclCommGetAsyncError(comm *c, int *error) {
   return NCCL_SUCCESS;
 }
 
-/* Communicators stay, marked, so that their use is an error and not a crash. */
+/* Who aborts ends his own waiting; ranks that are other processes go on waiting, until they abort, too.
+ * Communicators stay, marked, so that their use is an error and not a crash. */
 static int end_comm(comm *c, bool abort) {
   if (c == NULL || c->magic != COMM) return NCCL_ARGUMENT;
   pthread_mutex_lock(&sim.lock);
@@ -546,7 +546,6 @@ static int end_comm(comm *c, bool abort) {
   all->aborted |= abort;
   if (!abort && c->begun != NULL)
     report(SUCCESS, "nccl: rank %d ends, and never asked whether what it has begun is enqueued", c->rank);
-  if (all->folder[0] && abort) folder_abort(all);
   if (all->folder[0]) folder_leave(all, c->rank);
   if (--all->alive == 0) {
     sim.n_cliques--;

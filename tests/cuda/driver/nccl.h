@@ -40,8 +40,6 @@ parcel *folder_find(clique *c, int from, int to, uint64_t nth);
 bool folder_has(const clique *c, int from, int to, uint64_t nth);
 /* A rank has seen it. The last of those that it is for ends it. */
 void folder_take(const clique *c, const parcel *p);
-void folder_abort(const clique *c);
-bool folder_aborted(const clique *c);
 /* A rank has ended; the last one removes the folder. */
 void folder_leave(const clique *c, int rank);
 
