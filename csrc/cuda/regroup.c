@@ -401,7 +401,27 @@ static int cu_regroup_one(hlo_maker *make, ir_op *dot, ir_op **made) {
   return !*made || ir_replace_uses(from, *made) ? 0 : -1;
 }
 
+/* f32 beside floats of 16 bits, where the program's algorithm rounds both to these: rounded before, so that the product
+ * is one of a single type, as tensor cores have them. JAX's attention has such gradients. */
+static int cu_regroup_round(ir_module *m, ir_op *dot, bool *changed) {
+  ir_dot algorithm = (ir_dot)ir_get_word(dot, IR_ATTR_ALGORITHM);
+  base_dtype narrow = algorithm == IR_DOT_BF16_BF16_F32 ? XLAC_BF16
+                      : algorithm == IR_DOT_F16_F16_F32 ? XLAC_F16
+                                                        : XLAC_F32;
+  for (uint32_t side = 0; side < 2 && narrow != XLAC_F32; side++) {
+    hlo_maker make = {.m = m, .before = dot};
+    ir_op *wide = ir_operand(dot, side);
+    if (wide->type->dtype != XLAC_F32 || ir_operand_type(dot, 1 - side)->dtype != narrow) continue;
+    ir_op *rounded = hlo_convert(&make, wide, narrow);
+    if (!rounded) return -1;
+    ir_set_operand(dot, side, (ir_value){rounded, 0});
+    *changed = true;
+  }
+  return 0;
+}
+
 int cuda_product_regroup(ir_module *m, ir_op *dot, bool *changed, xlac_error *err) {
+  if (cu_regroup_is_product(dot) && cu_regroup_round(m, dot, changed)) return base_oom(err, "a product of matrices");
   for (int i = 0; i < CU_REGROUP_TIMES && dot && cu_regroup_is_product(dot); i++) {
     hlo_maker make = {.m = m, .before = dot};
     ir_op *made = NULL;

@@ -110,7 +110,7 @@ def lowered(name, back):
     return jax.jit(lambda q, k, v, do: (attention(q, k, v), *jax.vjp(attention, q, k, v)[1](do))).lower(*args).as_text(), args
 
 
-@pytest.mark.parametrize("name, back", [(name, back) for name in ("grouped", "heads first", "repeated") for back in (False, True)] + [("of jax", False)])
+@pytest.mark.parametrize("name, back", [(name, back) for name in ("grouped", "heads first", "repeated", "of jax") for back in (False, True)])
 def test_attention_of_groups_is_the_kernels(name, back):
     module, args = lowered(name, back)
     exe = xlac.compile(module, device="cuda")
@@ -134,3 +134,21 @@ def test_kernels_of_groups_become_machine_code(monkeypatch):
     for architecture in test_nvrtc.ARCHITECTURES:
         code, log = cubins.compiled(library, source, architecture)
         assert code and all(spills == 0 for _, _, spills, _ in cubins.kernels(log)), log
+
+
+@pytest.mark.parametrize("algorithm, rounds", [("dot_bf16_bf16_f32", True), ("dot_f32_f32_f32", False)])
+@pytest.mark.parametrize("side", [0, 1])
+def test_f32_beside_bf16_is_rounded_where_the_algorithm_says_so(algorithm, rounds, side):
+    """To the bit: the terms are few, and small whole numbers but for what is rounded away."""
+    rng = np.random.default_rng(side)
+    wide = rng.integers(-8, 9, (16, 32)).astype(np.float32) + np.float32(2**-12)
+    narrow = rng.integers(-8, 9, (32, 16)).astype(ml_dtypes.bfloat16)
+    types, args = ("f32[16,32]", "bf16[32,16]"), (wide, narrow)
+    if side:
+        types, args = ("bf16[16,32]", "f32[32,16]"), (narrow.T.copy(), wide.T.copy())
+    module = f"""HloModule m
+ENTRY e {{ a = {types[0]} parameter(0)
+ b = {types[1]} parameter(1)
+ ROOT c = f32[16,16] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, algorithm={algorithm} }}"""
+    used = [x.astype(ml_dtypes.bfloat16).astype(np.float64) if rounds else x.astype(np.float64) for x in args]
+    assert np.array_equal(xlac.compile(module, device="cuda")(*args), (used[0] @ used[1]).astype(np.float32))
