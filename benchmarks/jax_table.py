@@ -5,7 +5,8 @@
 calls     microseconds of a jitted function's call until it returns, and until its result is there
 compile   milliseconds from a program to its first result, tracing excluded: each is compiled anew and run once. Programs are StableHLO: lines of
           files (tests/oracle/jax_programs.jsonl.xz, which JAX's own tests compiled; tests/oracle/capture_jax.py makes longer ones), and
-          *.stablehlo.mlir of folders. Those of files and those of folders are counted apart
+          *.stablehlo.mlir of folders. Those of files and those of folders are counted apart. A long program's run is most of this, and is
+          the same the second time: what goes beyond a second run is a row of its own
 parts     of a compilation alone: by way of JAX with both, in the plugin, and reading and compiling by themselves, in CPU time of all threads
 steps     milliseconds of longer functions, of the same program by xlac's own executor, without JAX, and of its run within the plugin, by JAX's
           profile; and what JAX's own part of a call takes where the program before it has left nothing of JAX's in the caches
@@ -34,6 +35,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CALLS = 1000
 TURNS_SECONDS = 2
+EACH = "--each"
 BACKENDS = ("xlac", "cpu")
 NAMES = {"xlac": "xlac", "cpu": "XLA"}
 
@@ -155,8 +157,8 @@ def calls(rounds):
     return [("call", mean(ratios[0])), ("call to its result", mean(ratios[1]))]
 
 
-def programs(sources, limit):
-    """[(name, text)] of files, and of folders, evenly taken from all there are."""
+def programs(sources, limit, largest=math.inf):
+    """[(name, text)] of files, and of folders, evenly taken from all there are that are not too long."""
     found = {"": [], " (folders)": []}
     for source in map(pathlib.Path, sources):
         if source.is_dir():
@@ -166,7 +168,7 @@ def programs(sources, limit):
                 found[""] += [(item["test"], item["text"]) for item in map(json.loads, lines)]
     taken = {}
     for kind, all_of_it in found.items():
-        one_device = [(name, text) for name, text in all_of_it if "num_partitions = 8" not in text]
+        one_device = [(name, text) for name, text in all_of_it if "num_partitions = 8" not in text and len(text) <= largest]
         step = max(1, len(one_device) / limit)
         taken[kind] = [one_device[int(i * step)] for i in range(min(limit, len(one_device)))]
     return taken
@@ -218,37 +220,46 @@ def portable(module):
 
 
 def first_result(backend, module, arguments):
+    """Seconds to the first result, of compiling alone, and to the first result but for what a second run takes."""
     from jax._src import compiler
 
     device = jax.devices(backend)[0]
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=np.array([[device.id]]))
-    placed = jax.block_until_ready([jax.device_put(a, device) for a in arguments])
-    start = now()
+
+    def place():  # anew for each run: some programs are given their arguments
+        return jax.block_until_ready([jax.device_put(a, device) for a in arguments])
+
+    def run(placed):
+        jax.block_until_ready(loaded.execute_sharded(placed).disassemble_into_single_device_arrays())
+        return now()
+
+    placed, start = place(), now()
     loaded = compiler.backend_compile_and_load(device.client, module, jax._src.lib._jax.DeviceList((device,)), options, [])
     compiled = now()
-    jax.block_until_ready(loaded.execute_sharded(placed).disassemble_into_single_device_arrays())
-    return now() - start, compiled - start
+    first = run(placed)
+    placed, again = place(), now()
+    return first - start, compiled - start, first - start - min(run(placed) - again, first - compiled)
 
 
-def compilation(sources, limit, rounds):
+def compilation(sources, limit, largest, rounds):
     with jax.default_device(jax.devices("cpu")[0]):
         jnp.linalg.eigvals(jnp.eye(2))  # XLA's LAPACK calls have no addresses before JAX has lowered one
-    return [row for kind, found in programs(sources, limit).items() for row in compilation_of(kind, found, rounds)]
+    return [row for kind, found in programs(sources, limit, largest).items() for row in compilation_of(kind, found, rounds)]
 
 
 def compilation_of(kind, found, rounds):
     from jax._src.interpreters import mlir
     from jax._src.lib.mlir import ir
 
-    ratios, alone, left, total = [], [], 0, [0, 0]
-    for _name, text in found:
+    ratios, left, total = ([], [], []), 0, [0, 0]
+    for name, text in found:
         with mlir.make_ir_context():
             try:
                 module = ir.Module.parse(text)
                 arguments = zeros(module)
                 if arguments is None:
                     raise ValueError("arguments")
-                best = [(math.inf, math.inf)] * 2
+                best = [(math.inf,) * 3] * 2
                 for done in range(rounds):
                     if done and best[1][0] > 2:  # seconds: once is enough
                         break
@@ -256,17 +267,20 @@ def compilation_of(kind, found, rounds):
             except Exception:  # no such program on one of the two: callbacks, several devices, tokens
                 left += 1
                 continue
+        if EACH in sys.argv:
+            print(f"{name:44}" + "".join(f"{seconds * 1e3:10.2f}" for b in best for seconds in b), flush=True)
         total = [t + b[0] for t, b in zip(total, best)]
-        ratios.append(best[0][0] / best[1][0])
-        alone.append(best[0][1] / best[1][1])
-    if not ratios:
+        for found_ratios, ours, theirs in zip(ratios, *best):
+            found_ratios.append(ours / theirs)
+    if not ratios[0]:
         return []
     print(
-        f"\ncompile{kind}: {len(ratios)} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA; "
-        f"ratio {mean(ratios):.4f}",
+        f"\ncompile{kind}: {len(ratios[0])} programs, {left} left out; all of them to first results {total[0]:.2f} s on xlac, {total[1]:.2f} s on XLA; "
+        f"ratio {mean(ratios[0]):.4f}",
         flush=True,
     )
-    return [("compile to first result" + kind, mean(ratios)), ("compile alone" + kind, mean(alone))]
+    names = "compile to first result", "compile alone", "compile to first result, but for what a second run takes"
+    return [(name + kind, mean(found)) for name, found in zip(names, ratios)]
 
 
 def parts(sources, limit, rounds):
@@ -417,16 +431,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", nargs="*", default=[ROOT / "tests/oracle/jax_programs.jsonl.xz"])
     parser.add_argument("--limit", type=int, default=300)
+    parser.add_argument("--largest", type=int, default=0, help="leave programs of more kilobytes out, which XLA compiles for minutes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", choices=["calls", "compile", "parts", "steps", "memory"], help="some sections")
     parser.add_argument("--cpu", action="store_true", help="CPU time of all threads instead of time")
+    parser.add_argument(EACH, action="store_true", help="each program's milliseconds: to its first result and to compile on xlac, then on XLA")
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.train:
         return train_alone()
     sections = {
         "calls": lambda: calls(args.rounds),
-        "compile": lambda: compilation(args.programs, args.limit, min(args.rounds, 2)),
+        "compile": lambda: compilation(args.programs, args.limit, args.largest * 1000 or math.inf, min(args.rounds, 2)),
         "parts": lambda: parts(args.programs, args.limit, args.rounds),
         "steps": lambda: steps(args.rounds),
         "memory": memory,
