@@ -35,6 +35,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CALLS = 1000
 TURNS_SECONDS = 2
+PARTS = 100  # programs, as each is compiled in five ways
 EACH = "--each"
 BACKENDS = ("xlac", "cpu")
 NAMES = {"xlac": "xlac", "cpu": "XLA"}
@@ -443,7 +444,7 @@ def main():
     sections = {
         "calls": lambda: calls(args.rounds),
         "compile": lambda: compilation(args.programs, args.limit, args.largest * 1000 or math.inf, min(args.rounds, 2)),
-        "parts": lambda: parts(args.programs, args.limit, args.rounds),
+        "parts": lambda: parts(args.programs, min(args.limit, PARTS), args.rounds),
         "steps": lambda: steps(args.rounds),
         "memory": memory,
     }

@@ -15,6 +15,7 @@ import collections
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -62,8 +63,14 @@ def outcomes(report):
     return found
 
 
+def children_seconds():
+    """On a CPU, of all threads of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(folder, file, which, args, out, names=()):
-    """The outcomes, the seconds it took, and its exit status; of some tests by their names, or of all."""
+    """The outcomes, the seconds it took by the clock and on a CPU, and its exit status; of some tests by their names, or of all."""
     report = (out / f"{file}.{which}.xml").resolve()
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-p", "no:warnings", "-p", "lent_modules"]
@@ -74,13 +81,13 @@ def run(folder, file, which, args, out, names=()):
     env["JAX_CHECKOUT"] = str(checkout_of(pathlib.Path(folder).resolve()))
     env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(out.resolve()), env.get("PYTHONPATH")]))
     (out / "lent_modules.py").write_text(LENT)
-    start = time.perf_counter()
+    start, before = time.perf_counter(), children_seconds()
     with open(out / f"{file}.{which}.log", "w") as log:
         try:
             status = subprocess.run(command, cwd=folder, env=env, stdout=log, stderr=subprocess.STDOUT, timeout=args.timeout, check=False).returncode
         except subprocess.TimeoutExpired:
             status = "timeout"
-    return outcomes(report) if report.exists() else None, time.perf_counter() - start, status
+    return outcomes(report) if report.exists() else None, time.perf_counter() - start, children_seconds() - before, status
 
 
 def node(file, name):
@@ -137,9 +144,9 @@ def run_both(file, args):
         if which == "xla" and args.quick and found.get("xlac") and not names:
             found[which] = found["xlac"]
             break
-        found[which], took[which], status = run(args.folder, file, which, args, args.out, names)
+        found[which], took[which], busy, status = run(args.folder, file, which, args, args.out, names)
         ended = "" if found[which] is not None else f" and ended with status {status}: see {args.out}"
-        print(f"{file}: {which} took {took[which]:.0f} s{ended}", flush=True)
+        print(f"{file}: {which} took {took[which]:.0f} s, {busy:.0f} s on a CPU{ended}", flush=True)
     return found, (took["xlac"], took["xla"])
 
 
