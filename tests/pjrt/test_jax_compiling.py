@@ -61,11 +61,13 @@ def test_programs_of_plain_numbers_go_as_text_and_others_the_portable_way():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     print("plain", *went(lambda v: v * 2 + 1, x)[0])
     print("pytree", *went(lambda d: {"s": d["a"].sum(), "b": d["a"] > 2, "h": d["a"].astype(jnp.bfloat16)}, {"a": x, "n": np.int8(3)})[0])
+    print("square", *went(lambda v: jnp.var(jax.lax.square(v), 1), x)[0])
+    print("square of complex", *went(lambda v: jnp.abs(jax.lax.square(v * 1j)), x)[0])
     print("chlo", *went(lambda v: jax.scipy.special.digamma(v + 1), x)[0])
     print("complex", *went(lambda v: jnp.abs(v * 1j), x)[0])
     print("float8", *went(lambda v: v.astype(jnp.float8_e4m3fn), x)[0])
     """)
-    assert out == ["plain True", "pytree True", "chlo False", "complex False", "float8 False"]
+    assert out == ["plain True", "pytree True", "square True", "square of complex False", "chlo False", "complex False", "float8 False"]
 
 
 def test_results_are_the_same_both_ways():
@@ -82,7 +84,8 @@ def test_results_are_the_same_both_ways():
         return jax.lax.cond(v.sum() > 0, lambda u: jnp.exp(-u), lambda u: jnp.sort(u, 1), v)
 
     def others(v):
-        return jax.nn.softmax(v), jnp.cumsum(v, 1), v[:, ::2], jnp.pad(v, 1), v.argmax(1), jnp.float32([np.nan, -np.inf, -0.0, 1e-45, 0.1])
+        return jax.nn.softmax(v), jnp.cumsum(v, 1), v[:, ::2], jnp.pad(v, 1), v.argmax(1), jnp.float32([np.nan, -np.inf, -0.0, 1e-45, 0.1]), \
+            jnp.var(v, 1), jax.lax.square(v.astype(jnp.bfloat16))
 
     for f in (loop, branch, others, jax.grad(lambda v: loop(v).sum()), lambda v: jax.random.uniform(jax.random.key(0), v.shape) + v):
         for a in jax.tree.leaves(jax.jit(f)(x)):
@@ -92,7 +95,7 @@ def test_results_are_the_same_both_ways():
     short = lines(READY + script + """
     assert all(spy.seen), spy.seen
     """)
-    assert len(short) == 10 and short == run(HEAD + script, XLAC_JAX_PORTABLE="1")
+    assert len(short) == 12 and short == run(HEAD + script, XLAC_JAX_PORTABLE="1")
 
 
 def test_what_is_donated_is_given_away_and_what_executables_say_is_the_same():
