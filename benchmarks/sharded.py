@@ -1,7 +1,7 @@
 """Programs on 8 devices of this process beside XLA:CPU's 8 virtual devices: data, tensor, sequence, expert and pipeline parallel, FSDP.
 
   python benchmarks/sharded.py [NAME ...]      # the programs of that name, or all
-  python benchmarks/sharded.py --markdown      # all, and then the rows of docs/performance.md
+  python benchmarks/sharded.py --markdown      # all, and then the rows of docs/performance.md; with --folder also of those, and over all
   python benchmarks/sharded.py --folder FOLDER # StableHLO programs for 8 devices, each with a .json file that describes its arguments
   python benchmarks/sharded.py --memory        # a device's memory beside an eighth of one device's, and what is replicated
   python benchmarks/sharded.py --collectives   # all-reduce and all-gather beside memcpy of the same bytes on as many threads
@@ -303,8 +303,22 @@ def table(names, both=both):
         ratios.append(theirs / ours)
         rows.append(f"| {name} | {ours * 1e3:.2f} | {theirs * 1e3:.2f} | {ratios[-1]:.2f} |")
         print(f"{name:<28}{ours * 1e3:>7.2f} ms{theirs * 1e3:>7.2f} ms{ratios[-1]:>15.2f}", flush=True)
+    print_mean(ratios)
+    return rows, ratios
+
+
+def print_mean(ratios):
     print(f"{len(ratios)} programs, geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f} times as fast, slower on {sum(r < 1 for r in ratios)}")
-    return rows
+
+
+def markdown(files):
+    """All programs, those of files too, as rows of docs/performance.md."""
+    rows, ratios = table(PROGRAMS)
+    if files:
+        more, others = table(files, lambda name: of_file(files[name]))
+        rows, ratios = rows + more, ratios + others
+        print_mean(ratios)
+    print("\n".join(["", "| program | xlac | XLA | times as fast |", "|---|---|---|---|", *rows]))
 
 
 # --- memory ---
@@ -431,10 +445,11 @@ if __name__ == "__main__":
         collectives()
     elif "--memory" in sys.argv:
         memory(PROGRAMS)
-    elif "--folder" in sys.argv:
-        files = programs_of(sys.argv[sys.argv.index("--folder") + 1])
-        table(files, lambda name: of_file(files[name]))
-    elif "--markdown" in sys.argv:
-        print("\n".join(["", "| program | xlac | XLA | times as fast |", "|---|---|---|---|", *table(PROGRAMS)]))
+    elif "--markdown" in sys.argv or "--folder" in sys.argv:
+        files = programs_of(sys.argv[sys.argv.index("--folder") + 1]) if "--folder" in sys.argv else {}
+        if "--markdown" in sys.argv:
+            markdown(files)
+        else:
+            table(files, lambda name: of_file(files[name]))
     else:
         table(sys.argv[1:] or PROGRAMS)
