@@ -49,6 +49,27 @@ def agree(text, *arrays, threads=1):
             raise AssertionError(f"{text}\n{len(wrong)} of {g.size} differ, first at {wrong[:4]}: {g.ravel()[wrong[:4]]}, not {w.ravel()[wrong[:4]]}")
 
 
+# --- bytes apart ---
+
+@pytest.mark.parametrize("wide", ("u8", "s32", "f64"))
+@pytest.mark.parametrize("apart", (2, 3, 4, 5, 8, 16, -1, -2, -3))
+def test_bytes_apart(apart, wide, level):
+    """Of images' channels, and backwards: two arrays whose last bytes are what is read last."""
+    n, step = 333, abs(apart)
+    x = np.random.default_rng(0).integers(0, 256, (3, (n - 1) * step + 1)).astype(np.uint8)
+    lines = [f"s{i} = u8[1,{n}] slice({i}), slice={{[{r}:{r + 1}], [0:{x.shape[1]}:{step}]}}" for i, r in (("x", 0), ("y", 1))]
+    lines = [line.replace("slice(x)", "slice(p)").replace("slice(y)", "slice(p)") for line in lines]
+    if apart < 0:
+        lines += [f"r{i} = u8[1,{n}] reverse(s{i}), dimensions={{1}}" for i in "xy"]
+    name = "r" if apart < 0 else "s"
+    lines += [f"w{i} = {wide}[1,{n}] convert({name}{i})" for i in "xy"] + [f"a = {wide}[1,{n}] multiply(wx, wy)", f"b = {wide}[1,{n}] add(a, wx)"]
+    text = f"HloModule m\nENTRY e {{\n  p = u8[3,{x.shape[1]}] parameter(0)\n  " + "\n  ".join(lines) + f"\n  ROOT o = u8[1,{n}] convert(b)\n}}\n"
+    got, want = (np.asarray(xlac.compile(text, device=d)(x)) for d in ("cpu", "interp"))
+    np.testing.assert_array_equal(got, want)
+    if apart in (3, 4) and wide == "s32":
+        assert "vpshufb" in str(xlac.compile_stage(xlac.parse(text), "assembly"))
+
+
 # --- functions by interval ---
 
 @pytest.mark.parametrize("opcode", ("tanh", "erf"))

@@ -202,9 +202,48 @@ static void emit_steady_load(emit_run *e, const nat_value *v, unsigned reg) {
 
 /* --- loads whose lanes are apart --- */
 
+enum { EMIT_PART = 16 }; /* bytes that one shuffle of bytes works on */
+
+/* n lanes of a byte from the vectors in which they lie, the last of which ends where the last lane does: each is
+ * shuffled so that its lanes are where they belong, and zeros elsewhere. at: of the first lane. */
+static void emit_bytes_apart(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t n) {
+  int64_t apart = s->stride < 0 ? -s->stride : s->stride, end = (n - 1) * apart + 1, begins = 0;
+  if (s->stride < 0) at.disp -= (int32_t)(end - 1);
+  uint64_t pinned = e->pinned;
+  e->pinned |= 1ull << reg;
+  unsigned part = emit_take(e, NAT_NONE);
+  e->pinned = pinned;
+  for (int64_t had = 0; had < end; had = begins + EMIT_PART) {
+    uint8_t which[EMIT_PART];
+    begins = had + EMIT_PART < end ? had : end - EMIT_PART;
+    for (int64_t i = 0; i < EMIT_PART; i++) {
+      int64_t place = (s->stride < 0 ? n - 1 - i : i) * apart;
+      bool here = i < n && place >= had && place < begins + EMIT_PART;
+      which[i] = here ? (uint8_t)(place - begins) : 0x80;
+    }
+    x86_rm from = at, order = x86_constant((int32_t)x86_add_constant(e->c, which, EMIT_PART));
+    from.disp += (int32_t)begins;
+    emit_move(e, EMIT_PART, had ? part : reg, from, false);
+    x86_vector(e->c, X86_PSHUFB, EMIT_PART, had ? part : reg, had ? part : reg, order, 0);
+    if (had) x86_vector(e->c, X86_XORD, EMIT_PART, reg, reg, x86_reg(part), 0);
+  }
+  e->held[part] = NAT_NONE;
+}
+
+/* Whether that takes fewer instructions than lanes one by one, and reads nothing beside them. */
+static bool emit_shuffles_bytes(const nat_stream *s, uint32_t n) {
+  int64_t end = (int64_t)(n - 1) * (s->stride < 0 ? -s->stride : s->stride) + 1;
+  return s->width == 1 && end >= EMIT_PART && 3 * ((end + EMIT_PART - 1) / EMIT_PART) < 2 * (int64_t)n;
+}
+
 /* Lanes from..from + n, each where it is in memory, to the first 16 bytes of reg. at: of lane 0. */
 static void emit_apart_some(emit_run *e, const nat_stream *s, unsigned reg, x86_rm at, uint32_t from, uint32_t n) {
   x86_code *c = e->c;
+  if (emit_shuffles_bytes(s, n)) {
+    at.disp += (int32_t)(from * s->stride);
+    emit_bytes_apart(e, s, reg, at, n);
+    return;
+  }
   if (s->width < 4) x86_vector(c, X86_XORD, 16, reg, reg, x86_reg(reg), 0);
   for (uint32_t j = 0; j < n; j++) {
     x86_rm m = at;
