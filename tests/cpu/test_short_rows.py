@@ -237,3 +237,32 @@ def test_products_of_many_rows_summed_together(t, row):
           f"  x = {t}[37,{row}] parameter(0)\n  y = {t}[37,{row}] parameter(1)\n  z = {t}[] constant(1)\n  c = {t}[37,{row}] multiply(x, y)\n"
           f"  d = {t}[37,{row}] multiply(x, x)\n  r0 = {t}[37] reduce(c, z), dimensions={{1}}, to_apply=a\n  r1 = {t}[37] reduce(d, z), dimensions={{1}}, to_apply=a\n"
           f"  r2 = {t}[37] reduce(x, z), dimensions={{1}}, to_apply=b\n  ROOT r = ({t}[37], {t}[37], {t}[37]) tuple(r0, r1, r2)\n}}", x, y, eval_ok=True)
+
+
+@pytest.mark.parametrize("t", ["f32", "u8", "bf16", "s64", "c64"])
+@pytest.mark.parametrize("last", [(2,), (3,), (5,), (2, 2), (3, 2)])
+def test_columns_stacked_along_short_rows(t, last):
+    """[[d, -b], [-c, a]] / e, as inverses of small matrices are written: which part an iteration is of says its digit."""
+    rng = np.random.default_rng(5)
+    for n in (4, 33, 1500):
+        places = list(np.ndindex(*last))
+        x, k = numbers(rng, t, (n, *last)), numbers(rng, t, (n,))
+        listed = ",".join(map(str, (n, *last)))
+        lines, ones = [f"x = {t}[{listed}] parameter(0)", f"k = {t}[{n}] parameter(1)"], ",".join("1" for _ in last)
+        for i, place in enumerate(places):
+            ranges = ", ".join(f"[{p}:{p + 1}]" for p in place)
+            lines += [f"t{i} = {t}[{n},{ones}] slice(x), slice={{[0:{n}], {ranges}}}", f"q{i} = {t}[{n}] reshape(t{i})",
+                      f"p{i} = {t}[{n}] {('add', 'multiply', 'subtract')[i % 3]}(q{i}, k)"]
+        groups, names = list(last), [f"p{len(places) - 1 - i}" for i in range(len(places))]
+        for d in range(len(last), 0, -1):  # from the innermost dimension outwards
+            inner, groups, rest = last[d:], groups[:-1], []
+            wide = ",".join(map(str, (n, 1, *inner)))
+            for j in range(0, len(names), last[d - 1]):
+                some = names[j:j + last[d - 1]]
+                lines += [f"w{d}_{j}_{i} = {t}[{wide}] reshape({name})" for i, name in enumerate(some)]
+                parts = ", ".join(f"w{d}_{j}_{i}" for i in range(len(some)))
+                lines.append(f"c{d}_{j} = {t}[{','.join(map(str, (n, *last[d - 1:])))}] concatenate({parts}), dimensions={{1}}")
+                rest.append(f"c{d}_{j}")
+            names = rest
+        lines += [f"b = {t}[{listed}] broadcast(k), dimensions={{0}}", f"ROOT r = {t}[{listed}] subtract({names[0]}, b)"]
+        check("HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}", x, k, eval_ok=True)

@@ -243,15 +243,55 @@ static uint32_t flat_iota(flat_run *r, const kernel_index *x, const kernel_index
   return flat_convert(r, XLAC_S32, part);
 }
 
-/* Boxes that have all of the merged dimensions; NULL and failed else. */
-static const kernel_box *flat_box(flat_run *r, const kernel_box *box) {
+/* Whether the box has all of dimension d. */
+static bool flat_is_whole(const flat_run *r, const kernel_box *box, uint32_t d) {
+  return box->from[d] == 0 && box->to[d] == r->from->extents[d];
+}
+
+/* Boxes that have all of the merged dimensions, or where memory is read (x is the load's index), of those it goes
+ * along: what is not read may be computed anywhere. NULL and failed else. */
+static const kernel_box *flat_box(flat_run *r, const kernel_box *box, const kernel_index *x) {
   if (!box) return NULL;
   kernel_box *to = base_arena_memdup(r->arena, box, sizeof *box);
-  for (uint32_t d = 0; d < r->n_merged; d++)
-    r->failed = r->failed || box->from[r->first + d] != 0 || box->to[r->first + d] != r->from->extents[r->first + d];
+  for (uint32_t d = r->first; d < r->first + r->n_merged; d++)
+    r->failed = r->failed || (x && x->strides[d] && !flat_is_whole(r, box, d));
   if (!to || r->failed) return r->failed = true, NULL;
   for (uint32_t d = r->first; d < r->to->rank; d++) to->from[d] = 0, to->to[d] = r->to->extents[d];
   return to;
+}
+
+/* Whether the iteration is in a pick's box, as digits say; the box has all of the other dimensions. */
+static uint32_t flat_mask(flat_run *r, const kernel_box *box) {
+  uint32_t mask = FLAT_NONE;
+  for (uint32_t d = 0; d < r->first; d++) r->failed = r->failed || !flat_is_whole(r, box, d);
+  for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d++) {
+    int64_t inside = 1, from = box->from[r->first + d], n = box->to[r->first + d] - from;
+    if (flat_is_whole(r, box, r->first + d)) continue;
+    for (end = d + 1; end < r->n_merged; end++) inside *= r->extents[end];
+    if (r->n + 8 > FLAT_EXTRA || n <= 0 || (d == 0 && r->split > 1)) return r->failed = true, 0;
+    uint32_t digit = flat_digit(r, inside, d ? r->extents[d] : 0);
+    if (from) digit = flat_op(r, SCALAR_SUBTRACT, digit, flat_constant(r, (uint32_t)from));
+    kernel_value in = {.kind = KERNEL_OP, .dtype = XLAC_PRED, .n_in = 2, .in = {digit, flat_constant(r, (uint32_t)n)}};
+    in.op = (scalar_op){.code = SCALAR_COMPARE, .direction = SCALAR_LT, .order = SCALAR_ORDER_UNSIGNED};
+    uint32_t part = flat_add(r, in);
+    if (mask != FLAT_NONE) {
+      in = (kernel_value){.kind = KERNEL_OP, .dtype = XLAC_PRED, .n_in = 2, .in = {mask, part}};
+      in.op.code = SCALAR_AND;
+      part = flat_add(r, in);
+    }
+    mask = part;
+  }
+  return mask;
+}
+
+/* A pick by a part of the merged dimensions is a selection. */
+static void flat_pick(flat_run *r, uint32_t i, kernel_value *v, bool digits) {
+  if (digits) r->counts[i] = flat_mask(r, v->pick);
+  if (digits || r->failed || r->counts[i] == FLAT_NONE) return;
+  kernel_value select = {.kind = KERNEL_OP, .dtype = v->dtype, .n_in = 3, .box = v->box};
+  select.op.code = SCALAR_SELECT;
+  select.in[0] = r->counts[i], select.in[1] = v->in[0], select.in[2] = v->in[1];
+  *v = select;
 }
 
 /* --- the whole --- */
@@ -286,9 +326,10 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
       flat_places(r, of->index, &v, x, bases);
     }
   }
+  if (v.kind == KERNEL_PICK) flat_pick(r, i, &v, digits);
   if (digits) return;
-  v.box = flat_box(r, v.box);
-  v.pick = v.kind == KERNEL_PICK ? flat_box(r, v.pick) : NULL;
+  v.box = flat_box(r, v.box, v.kind == KERNEL_LOAD ? of->index : NULL);
+  v.pick = v.kind == KERNEL_PICK ? flat_box(r, v.pick, NULL) : NULL;
   r->values[r->n + i] = v;
 }
 
