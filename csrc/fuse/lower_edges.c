@@ -44,20 +44,28 @@ static int64_t lower_floor(int64_t a, int64_t b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* Narrows b to the iterations for which dimension d of the map is 0..n-1. At most one dimension of the kernel moves it.
- * false where none is left. */
+/* Whether one iteration of the kernel's dimension k is wanted. */
+static bool lower_is_one(const lower_run *x, uint32_t k) {
+  return (x->box ? x->box->to[k] - x->box->from[k] : x->k->extents[k]) == 1;
+}
+
+/* Narrows b to the iterations for which dimension d of the map is 0..n-1. At most one dimension of the kernel moves it,
+ * beside those of which one iteration is wanted: parts of length 1 that are reshaped. false where none is left. */
 static bool lower_narrow(const lower_run *x, const lower_map *m, uint32_t d, int64_t n, kernel_box *b) {
+  int64_t off = m->offset[d];
   assert(d < m->n);
+  for (uint32_t k = 0; k < x->rank; k++)
+    if (lower_is_one(x, k)) off += m->coef[d * x->rank + k] * (x->box ? x->box->from[k] : 0);
   for (uint32_t k = 0; k < x->rank; k++) {
-    int64_t c = m->coef[d * x->rank + k], off = m->offset[d];
-    if (c == 0 || x->k->extents[k] == 1) continue;
+    int64_t c = m->coef[d * x->rank + k];
+    if (c == 0 || lower_is_one(x, k)) continue;
     int64_t low = c > 0 ? -off : off - (n - 1), high = c > 0 ? n - 1 - off : off, step = c > 0 ? c : -c;
     int64_t from = -lower_floor(-low, step), to = lower_floor(high, step) + 1;
     if (b->from[k] < from) b->from[k] = from;
     if (b->to[k] > to) b->to[k] = to;
     return b->from[k] < b->to[k];
   }
-  return m->offset[d] >= 0 && m->offset[d] < n;
+  return off >= 0 && off < n;
 }
 
 /* The wanted iterations for which the map is in an array of type t; *some: there are any, *all: they are all. */
