@@ -252,7 +252,7 @@ def test_columns_stacked_along_short_rows(t, last):
         for i, place in enumerate(places):
             ranges = ", ".join(f"[{p}:{p + 1}]" for p in place)
             lines += [f"t{i} = {t}[{n},{ones}] slice(x), slice={{[0:{n}], {ranges}}}", f"q{i} = {t}[{n}] reshape(t{i})",
-                      f"p{i} = {t}[{n}] {('add', 'multiply', 'subtract')[i % 3]}(q{i}, k)"]
+                      f"p{i} = {t}[{n}] {('add(q{i}, k)', 'multiply(q{i}, k)', 'subtract(q{i}, k)', 'reshape(q{i})')[i % 4].format(i=i)}"]
         groups, names = list(last), [f"p{len(places) - 1 - i}" for i in range(len(places))]
         for d in range(len(last), 0, -1):  # from the innermost dimension outwards
             inner, groups, rest = last[d:], groups[:-1], []

@@ -260,6 +260,19 @@ static const kernel_box *flat_box(flat_run *r, const kernel_box *box, const kern
   return to;
 }
 
+/* The value's index, which a dimension does not move of which its box has one iteration: so the load may be anywhere.
+ * NULL when out of memory. */
+static const kernel_index *flat_alone(flat_run *r, const kernel_value *v) {
+  if (!v->box || v->kind != KERNEL_LOAD) return v->index;
+  kernel_index *x = base_arena_memdup(r->arena, v->index, sizeof *x);
+  for (uint32_t d = r->first; x && d < r->first + r->n_merged; d++) {
+    if (v->box->to[d] - v->box->from[d] != 1) continue;
+    x->offset += x->strides[d] * v->box->from[d];
+    x->strides[d] = 0;
+  }
+  return x;
+}
+
 /* Whether the iteration is in a pick's box, as digits say; the box has all of the other dimensions. */
 static uint32_t flat_mask(flat_run *r, const kernel_box *box) {
   uint32_t mask = FLAT_NONE;
@@ -301,17 +314,18 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
   const kernel_value *of = &r->from->values[i];
   kernel_value v = *of;
   kernel_base *bases = NULL;
+  const kernel_index *index = NULL;
   for (uint32_t j = 0; j < v.n_in; j++) v.in[j] += r->n;
   if (v.kind == KERNEL_LOAD || v.kind == KERNEL_COUNT_UP) {
     kernel_index *x = BASE_NEW(r->arena, kernel_index);
-    if (!x) {
+    if (!x || !(index = flat_alone(r, of))) {
       r->failed = true;
       return;
     }
     v.index = x;
-    bool gaps = !flat_index(r, of->index, x);
+    bool gaps = !flat_index(r, index, x);
     if (gaps && v.kind == KERNEL_COUNT_UP) {
-      if (digits) r->counts[i] = flat_iota(r, of->index, x);
+      if (digits) r->counts[i] = flat_iota(r, index, x);
       v = (kernel_value){.kind = KERNEL_OP, .dtype = v.dtype, .n_in = 1, .box = v.box};
       v.op.code = v.dtype == XLAC_S32 ? SCALAR_COPY : SCALAR_CONVERT, v.in[0] = r->counts[i];
     } else if (gaps) {
@@ -323,12 +337,12 @@ static void flat_value(flat_run *r, uint32_t i, bool digits) {
       if (v.n_in) memcpy(bases, v.bases, v.n_in * sizeof *bases);
       v.bases = bases;
       v.flat = v.n_in == 0;
-      flat_places(r, of->index, &v, x, bases);
+      flat_places(r, index, &v, x, bases);
     }
   }
   if (v.kind == KERNEL_PICK) flat_pick(r, i, &v, digits);
   if (digits) return;
-  v.box = flat_box(r, v.box, v.kind == KERNEL_LOAD ? of->index : NULL);
+  v.box = flat_box(r, v.box, v.kind == KERNEL_LOAD ? index : NULL);
   v.pick = v.kind == KERNEL_PICK ? flat_box(r, v.pick, NULL) : NULL;
   r->values[r->n + i] = v;
 }
