@@ -38,14 +38,18 @@ class Ranks:
         a, b = self.arrays[i]
         self.cuda.ncclAllReduce(a, to or b, n, type, reducer, self.comms[i], stream or self.streams[i])
 
+    def synchronise(self, i):
+        """The error there is: 0, or what has broken the context."""
+        with self.on(i):
+            return self.cuda.library.cuCtxSynchronize()
+
     def end(self):
-        """What a test has broken is waited for, then forgotten."""
+        """What a test has broken is waited for, then forgotten. A context that is broken waits for nothing, so what still runs there
+        may break it again."""
         for comm in self.comms:
             self.cuda.library.ncclCommAbort(ctypes.c_uint64(comm))
-        for i in range(2):
-            with self.on(i):
-                self.cuda.library.cuCtxSynchronize()
-        self.cuda.clear()
+        while any(self.synchronise(i) for i in range(2)):
+            self.cuda.clear()
         for i, stream in [*enumerate(self.streams), *enumerate(self.others)]:
             with self.on(i):
                 self.cuda.cuStreamDestroy_v2(stream)
