@@ -161,7 +161,6 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
       FOLD_ROWS_OF(4, op)                                                             \
       return;                                                                         \
     }                                                                                 \
-                                                                                      \
     for (; n > 4 && row + FOLD(half) <= rows; row += FOLD(half)) {                    \
       T *s = columns;                                                                 \
       FOLD(turn)(n, x + row * n, columns);                                            \
