@@ -214,7 +214,7 @@ typedef struct FOLD(extreme) {
   FOLD(part) best;
   FOLD(bits) all, size;
 } FOLD(extreme);
-#define FOLD_SIGN ((S)1 << (8 * sizeof(S) - 1))
+#define FOLD_SIGN ((S)(1ull << (8 * sizeof(S) - 1)))
 #define FOLD_CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
 #define FOLD_EXTREME(name, op, BETTER, BITS)                                                               \
   FOLD_REST(name, op)                                                                                      \
