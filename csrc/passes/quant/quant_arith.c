@@ -111,9 +111,9 @@ static ir_opcode mqa_chlo(ir_opcode opcode) {
   }
 }
 
-/* Whether all n values are `value`. */
+/* Whether all n values are `value`; of a dimension of size zero there are none. */
 static bool mqa_all(uint32_t n, const double *values, double value) {
-  assert(n > 0);
+  assert(values || n == 0);
   for (uint32_t i = 0; i < n; i++)
     if (values[i] != value) return false;
   return true;
