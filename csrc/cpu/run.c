@@ -206,12 +206,6 @@ static void run_note_event(cpu_run *run, const plan_program *p, const plan_step 
   cpu_profile_add(run->profile, p, s, *e);
 }
 
-/* What a step counts for between two looks at whether the call is interrupted, in some sixteen elements. */
-static uint64_t run_work(const plan_step *s) {
-  if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count / 16 + 1;
-  return s->kind == PLAN_ROUTINE ? s->routine->work / 16 + 1 : 1;
-}
-
 /* A step that may take long asks between its pieces whether it should go on. */
 int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *const *pointers) {
   bool heeds = run->stop.asked && run_is_stoppable(s);
@@ -223,7 +217,7 @@ int cpu_run_step(cpu_run *run, const plan_program *p, const plan_step *s, void *
   if (heeds) rt_pool_heed(run->exe->pool, NULL);
   if (heeds && run->stop.stopped) status = run_interrupted(run, s);
   if (run->profile) run_note_event(run, p, s, pointers, &e);
-  return status ? status : interp_tick(&run->ctx, run_work(s));
+  return status ? status : interp_tick(&run->ctx, cpu_step_work(s) + 1);
 }
 
 void **cpu_bind_program(const plan_program *p, void *const *arguments, void *const *results, char *frame) {

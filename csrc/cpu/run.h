@@ -124,4 +124,11 @@ XLAC_MUST_USE int cpu_run_routine(cpu_run *run, const plan_step *s, void *const 
 XLAC_MUST_USE int cpu_run_eval(cpu_run *run, const plan_step *s, void *const *pointers);
 XLAC_MUST_USE int cpu_run_eval_start(cpu_run *run, const plan_step *s, void *const *pointers);
 
+/* What a step counts for between two looks at whether the call is interrupted, in some sixteen elements; one that is
+ * run by itself counts for one more. */
+static inline uint64_t cpu_step_work(const plan_step *s) {
+  if (s->kind == PLAN_KERNEL) return (uint64_t)s->kernel->count / 16;
+  return s->kind == PLAN_ROUTINE ? s->routine->work / 16 : 0;
+}
+
 #endif

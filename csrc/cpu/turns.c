@@ -172,7 +172,7 @@ static int turn_make_lines(const turns_round *r, cpu_turn *t) {
   cpu_gemm_run_lines(t->run->exe->routines.items[s->routine->number].lines, NULL, pointers[s->in[0]],
                      (cpu_gemm_packed){turn_packed(r, t), 0, l->batches}, pointers[s->out[0]], 0, l->n);
   if (t->run->profile) cpu_profile_add(t->run->profile, p, s, e);
-  return interp_tick(&t->run->ctx, s->routine->work / 16 + 1);
+  return interp_tick(&t->run->ctx, cpu_step_work(s) + 1);
 }
 
 static int turn_run_part(cpu_turn *t, const list_part *part) {
@@ -234,8 +234,7 @@ static void turns_in_pieces(turns_round *r, size_t n, void (*fn)(void *ctx, size
   uint64_t work = 1;
   uint32_t first = 0, steps = cpu_part_steps(p, r->part, &first);
   rt_parallel_for(r->pool, n, r->pool ? 1 : n, fn, r);
-  for (uint32_t k = first; k < first + steps; k++)
-    work += (p->steps[k].kind == PLAN_ROUTINE ? p->steps[k].routine->work : (uint64_t)p->steps[k].kernel->count) / 16;
+  for (uint32_t k = first; k < first + steps; k++) work += cpu_step_work(&p->steps[k]);
   if (profile) {
     double now = cpu_profile_now(profile);
     cpu_event e = {.start = now - (now - begun) / r->n, .depth = one->run->depth, .lane = one->run->lane};
@@ -359,7 +358,8 @@ static void *turns_place(turns_round *r, const plan_step *s, uint32_t buffer, ui
 /* Whether the call need not have the result in memory of its own, since nobody reads it there. */
 static bool turn_leaves(const cpu_turn *t, uint32_t buffer) {
   const plan_program *p = cpu_plan_of(t->run->exe);
-  return t->unread && cpu_is_final(p, buffer) && t->unread[p->buffers[buffer].number];
+  const plan_buffer *b = &p->buffers[buffer];
+  return b->place == PLAN_RESULT && t->unread && t->unread[b->number] && cpu_is_final(p, buffer);
 }
 
 /* Before the meeting: what the call gets there, if it is large, and to be in its frame or in another call's result. */

@@ -25,13 +25,6 @@ typedef struct cu_regroup_chain {
 static const ir_attr_key cu_regroup_keys[2][2] = {{IR_ATTR_LHS_BATCH_DIMS, IR_ATTR_LHS_CONTRACTING_DIMS},
                                                   {IR_ATTR_RHS_BATCH_DIMS, IR_ATTR_RHS_CONTRACTING_DIMS}};
 
-/* Where the list has it; -1: nowhere. */
-static int64_t cu_regroup_find(uint32_t n, const int64_t *list, int64_t d) {
-  for (uint32_t i = 0; i < n; i++)
-    if (list[i] == d) return i;
-  return -1;
-}
-
 static void cu_regroup_side_of(const ir_op *dot, uint32_t side, cu_regroup_side *out) {
   const ir_ints *batch = ir_get_ints(dot, cu_regroup_keys[side][0]),
                 *terms = ir_get_ints(dot, cu_regroup_keys[side][1]);
@@ -39,8 +32,7 @@ static void cu_regroup_side_of(const ir_op *dot, uint32_t side, cu_regroup_side 
   for (uint32_t i = 0; i < batch->n; i++) out->batch[i] = batch->v[i];
   for (uint32_t i = 0; i < terms->n; i++) out->terms[i] = terms->v[i];
   for (uint32_t d = 0; d < out->op->type->rank; d++)
-    if (cu_regroup_find(batch->n, batch->v, d) < 0 && cu_regroup_find(terms->n, terms->v, d) < 0)
-      out->free[out->n_free++] = d;
+    if (!ir_ints_has(batch, d) && !ir_ints_has(terms, d)) out->free[out->n_free++] = d;
 }
 
 /* --- chains --- */
@@ -274,7 +266,7 @@ typedef struct cu_regroup_operand {
 static void cu_regroup_take(cu_regroup_operand *o, const cu_regroup_side *x, const cu_regroup_side *y, int64_t d,
                             int64_t of_dot, bool inside, int64_t free_from) {
   cu_regroup_pair *p = &o->p;
-  int64_t batch = cu_regroup_find(x->n_batch, x->batch, of_dot), term = cu_regroup_find(x->n_terms, x->terms, of_dot);
+  int64_t batch = base_list_at(x->batch, x->n_batch, of_dot), term = base_list_at(x->terms, x->n_terms, of_dot);
   int64_t at = (int64_t)p->x.n_batch - o->n_sums;
   assert(at >= 0 && (batch < 0 || term < 0));
   if (batch >= 0) {
@@ -287,7 +279,7 @@ static void cu_regroup_take(cu_regroup_operand *o, const cu_regroup_side *x, con
     o->sums[o->n_sums++] = p->x.n_batch;
     cu_regroup_add_batch(p, d, y->terms[term]);
   } else {
-    int64_t number = free_from + cu_regroup_find(x->n_free, x->free, of_dot);
+    int64_t number = free_from + base_list_at(x->free, x->n_free, of_dot);
     o->place[number] = inside ? -1 : at; /* -1: it is known when all batches are */
     if (inside)
       p->x.free[p->x.n_free++] = d;
@@ -306,7 +298,7 @@ static void cu_regroup_place_free(cu_regroup_operand *o, const cu_regroup_side *
           y_old = (int64_t)x->n_batch + (o->side ? 0 : x->n_free);
   for (uint32_t i = 0; i < y->n_free; i++) o->place[y_old + i] = y_from + i;
   for (uint32_t i = 0; i < x->n_free; i++)
-    if (o->place[x_old + i] < 0) o->place[x_old + i] = x_from + cu_regroup_find(p->x.n_free, p->x.free, at[x->free[i]]);
+    if (o->place[x_old + i] < 0) o->place[x_old + i] = x_from + base_list_at(p->x.free, p->x.n_free, at[x->free[i]]);
 }
 
 /* Neighbours in memory. */

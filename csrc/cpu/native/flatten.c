@@ -182,6 +182,13 @@ typedef struct flat_part {
   int64_t stride, extent, inside, modulus;
 } flat_part;
 
+/* Iterations of the merged dimensions from number d on. */
+static int64_t flat_inside(const flat_run *r, uint32_t d) {
+  int64_t inside = 1;
+  for (; d < r->n_merged; d++) inside *= r->extents[d];
+  return inside;
+}
+
 /* The next part of x that is not the same all along; false where there is none. */
 static bool flat_next(const flat_run *r, const kernel_index *x, flat_part *p) {
   while (p->end < r->n_merged) {
@@ -190,8 +197,7 @@ static bool flat_next(const flat_run *r, const kernel_index *x, flat_part *p) {
     assert(p->end > d && p->end <= r->n_merged);
     p->stride = x->strides[r->first + p->end - 1];
     p->modulus = d ? p->extent : 0;
-    p->inside = 1;
-    for (uint32_t i = p->end; i < r->n_merged; i++) p->inside *= r->extents[i];
+    p->inside = flat_inside(r, p->end);
     if (p->stride) return true;
   }
   return false;
@@ -277,12 +283,11 @@ static const kernel_index *flat_alone(flat_run *r, const kernel_value *v) {
 static uint32_t flat_mask(flat_run *r, const kernel_box *box) {
   uint32_t mask = FLAT_NONE;
   for (uint32_t d = 0; d < r->first; d++) r->failed = r->failed || !flat_is_whole(r, box, d);
-  for (uint32_t d = 0, end = 0; d < r->n_merged && !r->failed; d++) {
-    int64_t inside = 1, from = box->from[r->first + d], n = box->to[r->first + d] - from;
+  for (uint32_t d = 0; d < r->n_merged && !r->failed; d++) {
+    int64_t from = box->from[r->first + d], n = box->to[r->first + d] - from;
     if (flat_is_whole(r, box, r->first + d)) continue;
-    for (end = d + 1; end < r->n_merged; end++) inside *= r->extents[end];
     if (r->n + 8 > FLAT_EXTRA || n <= 0 || (d == 0 && r->split > 1)) return r->failed = true, 0;
-    uint32_t digit = flat_digit(r, inside, d ? r->extents[d] : 0);
+    uint32_t digit = flat_digit(r, flat_inside(r, d + 1), d ? r->extents[d] : 0);
     if (from) digit = flat_op(r, SCALAR_SUBTRACT, digit, flat_constant(r, (uint32_t)from));
     kernel_value in = {.kind = KERNEL_OP, .dtype = XLAC_PRED, .n_in = 2, .in = {digit, flat_constant(r, (uint32_t)n)}};
     in.op = (scalar_op){.code = SCALAR_COMPARE, .direction = SCALAR_LT, .order = SCALAR_ORDER_UNSIGNED};

@@ -157,10 +157,6 @@ static void grp_run_all(const grp_run *x) {
   rt_parallel_for(x->pool, (size_t)x->g->rows, (size_t)x->g->tile, grp_rows, ctx);
 }
 
-static uint64_t grp_work(const plan_step *s) {
-  return s->kind == PLAN_KERNEL ? (uint64_t)s->kernel->count / 16 : s->routine->work / 16;
-}
-
 int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void *const *pointers, uint64_t given) {
   grp_run x = {g, p, cpu_code_of(run->exe, p), pointers, run->exe->routines.items, run->exe->pool, given};
   uint64_t work = 1;
@@ -171,6 +167,6 @@ int cpu_group_run(cpu_run *run, const cpu_group *g, const plan_program *p, void 
   if (run->stop.stopped)
     return interp_place_error(&run->ctx, p->steps[g->first].op,
                               base_fail(run->ctx.err, XLAC_E_INTERRUPTED, "the run was interrupted"));
-  for (uint32_t i = 0; i < g->n; i++) work += grp_work(&p->steps[g->first + i]);
+  for (uint32_t i = 0; i < g->n; i++) work += cpu_step_work(&p->steps[g->first + i]);
   return interp_tick(&run->ctx, work);
 }

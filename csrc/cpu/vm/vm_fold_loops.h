@@ -156,11 +156,11 @@ __attribute__((noinline)) static void FOLD(turn)(int64_t n, const T *restrict x,
       FOLD_ROWS_OF(3, op)                                                             \
       return;                                                                         \
     }                                                                                 \
-    int64_t row = done;                                                               \
-    if (n == 4 && row == 0) {                                                         \
+    if (n == 4) {                                                                     \
       FOLD_ROWS_OF(4, op)                                                             \
       return;                                                                         \
     }                                                                                 \
+    int64_t row = done;                                                               \
     for (; n > 4 && row + FOLD(half) <= rows; row += FOLD(half)) {                    \
       T *s = columns;                                                                 \
       FOLD(turn)(n, x + row * n, columns);                                            \
